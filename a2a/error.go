@@ -1,0 +1,137 @@
+package a2a
+
+import "fmt"
+
+// Code classifies an Error. The codes of the protocol come first, then those
+// of its framing and of HTTP. How each looks on a binding is one table in
+// internal/dialect.
+type Code int
+
+const (
+	// CodeInternal is an unexpected failure. Errors that are not *Error count
+	// as internal, and their text never leaves the process.
+	CodeInternal Code = iota
+
+	CodeTaskNotFound                   // specification §3.3.2
+	CodeTaskNotCancelable              //
+	CodePushNotificationNotSupported   //
+	CodeUnsupportedOperation           //
+	CodeContentTypeNotSupported        //
+	CodeInvalidAgentResponse           //
+	CodeExtendedAgentCardNotConfigured //
+	CodeExtensionSupportRequired       //
+	CodeVersionNotSupported            //
+
+	CodeParse            // the body is not JSON
+	CodeInvalidRequest   // the envelope is wrong
+	CodeMethodNotFound   // no such method or route
+	CodeInvalidParams    // a field is missing or wrong; see Error.Fields
+	CodeUnauthenticated  // who calls is not known
+	CodePermissionDenied // who calls may not do this at all
+	CodeTooLarge         // a limit on size was exceeded
+	CodeUnsupportedMedia // the media type of the body is not JSON
+	CodeMethodNotAllowed // a known route, called with another HTTP method
+	CodeRateLimited      // too many requests; try later
+	CodeUnavailable      // a temporary failure; try later
+)
+
+var codeNames = map[Code]string{
+	CodeInternal:                       "InternalError",
+	CodeTaskNotFound:                   "TaskNotFoundError",
+	CodeTaskNotCancelable:              "TaskNotCancelableError",
+	CodePushNotificationNotSupported:   "PushNotificationNotSupportedError",
+	CodeUnsupportedOperation:           "UnsupportedOperationError",
+	CodeContentTypeNotSupported:        "ContentTypeNotSupportedError",
+	CodeInvalidAgentResponse:           "InvalidAgentResponseError",
+	CodeExtendedAgentCardNotConfigured: "ExtendedAgentCardNotConfiguredError",
+	CodeExtensionSupportRequired:       "ExtensionSupportRequiredError",
+	CodeVersionNotSupported:            "VersionNotSupportedError",
+	CodeParse:                          "JSONParseError",
+	CodeInvalidRequest:                 "InvalidRequestError",
+	CodeMethodNotFound:                 "MethodNotFoundError",
+	CodeInvalidParams:                  "InvalidParamsError",
+	CodeUnauthenticated:                "UnauthenticatedError",
+	CodePermissionDenied:               "PermissionDeniedError",
+	CodeTooLarge:                       "RequestTooLargeError",
+	CodeUnsupportedMedia:               "UnsupportedMediaTypeError",
+	CodeMethodNotAllowed:               "MethodNotAllowedError",
+	CodeRateLimited:                    "RateLimitedError",
+	CodeUnavailable:                    "UnavailableError",
+}
+
+// String returns the error's name as the specification spells it, such as
+// TaskNotFoundError.
+func (c Code) String() string {
+	if n, ok := codeNames[c]; ok {
+		return n
+	}
+	return codeNames[CodeInternal]
+}
+
+// Error is an error of the protocol. errors.Is compares codes, so a sentinel
+// such as ErrTaskNotFound matches an error that came over a network.
+type Error struct {
+	Code    Code
+	Message string            // for the caller: says what to do; safe to send
+	Fields  []FieldViolation  // what is wrong with which field; safe to send
+	Meta    map[string]string // ErrorInfo metadata, such as the task's id; safe to send
+	Cause   error             // stays in this process: logged, never encoded
+
+	// Peer is true if the other side reported the error, false if it was
+	// concluded here.
+	Peer bool
+}
+
+// FieldViolation names a field by its path from the request's root, such as
+// "message.parts[0]", and says what is wrong with it.
+type FieldViolation struct {
+	Field       string
+	Description string
+}
+
+func (e *Error) Error() string {
+	msg := e.Message
+	if msg == "" {
+		msg = e.Code.String()
+	}
+	if e.Cause != nil {
+		return msg + ": " + e.Cause.Error()
+	}
+	return msg
+}
+
+func (e *Error) Unwrap() error { return e.Cause }
+
+// Is reports whether target is an *Error of the same code.
+func (e *Error) Is(target error) bool {
+	t, ok := target.(*Error)
+	return ok && t.Code == e.Code
+}
+
+// Errorf returns an Error with a message for the caller. It does not wrap: an
+// error among the arguments would leak its text.
+func Errorf(code Code, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// Invalid returns an InvalidParams error about one field.
+func Invalid(field, format string, args ...any) *Error {
+	d := fmt.Sprintf(format, args...)
+	return &Error{Code: CodeInvalidParams, Message: field + ": " + d, Fields: []FieldViolation{{field, d}}}
+}
+
+// Sentinels for errors.Is.
+var (
+	ErrTaskNotFound                   = &Error{Code: CodeTaskNotFound, Message: "task not found"}
+	ErrTaskNotCancelable              = &Error{Code: CodeTaskNotCancelable, Message: "task cannot be canceled"}
+	ErrPushNotificationNotSupported   = &Error{Code: CodePushNotificationNotSupported, Message: "push notifications are not supported"}
+	ErrUnsupportedOperation           = &Error{Code: CodeUnsupportedOperation, Message: "this operation is not supported"}
+	ErrContentTypeNotSupported        = &Error{Code: CodeContentTypeNotSupported, Message: "content type not supported"}
+	ErrInvalidAgentResponse           = &Error{Code: CodeInvalidAgentResponse, Message: "invalid agent response"}
+	ErrExtendedAgentCardNotConfigured = &Error{Code: CodeExtendedAgentCardNotConfigured, Message: "no extended agent card is configured"}
+	ErrExtensionSupportRequired       = &Error{Code: CodeExtensionSupportRequired, Message: "a required extension was not declared"}
+	ErrVersionNotSupported            = &Error{Code: CodeVersionNotSupported, Message: "protocol version not supported"}
+	ErrInvalidParams                  = &Error{Code: CodeInvalidParams, Message: "invalid parameters"}
+	ErrUnauthenticated                = &Error{Code: CodeUnauthenticated, Message: "authentication required"}
+	ErrUnavailable                    = &Error{Code: CodeUnavailable, Message: "temporarily unavailable"}
+)

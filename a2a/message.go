@@ -1,0 +1,89 @@
+package a2a
+
+// Role says who speaks (specification §4.1.5).
+type Role int32
+
+const (
+	RoleUnspecified Role = 0
+	RoleUser        Role = 1
+	RoleAgent       Role = 2
+)
+
+var roleNames = [...]string{"ROLE_UNSPECIFIED", "ROLE_USER", "ROLE_AGENT"}
+
+// String returns the ProtoJSON name, such as ROLE_USER.
+func (r Role) String() string {
+	if r < 0 || int(r) >= len(roleNames) {
+		return roleNames[0]
+	}
+	return roleNames[r]
+}
+
+// Message is one turn of a conversation (§4.1.4).
+type Message struct {
+	MessageID        string
+	ContextID        string
+	TaskID           string
+	Role             Role
+	Parts            []*Part // at least one
+	Metadata         JSON    // an object, or empty
+	Extensions       []string
+	ReferenceTaskIDs []string
+}
+
+// Text returns the text of the first text part, or "".
+func (m *Message) Text() string {
+	if m == nil {
+		return ""
+	}
+	for _, p := range m.Parts {
+		if p.Kind == PartText {
+			return p.Text
+		}
+	}
+	return ""
+}
+
+// PartKind says which of a part's four contents is set. A Part of kind 0
+// carries none and is invalid.
+type PartKind uint8
+
+const (
+	PartText PartKind = 1 + iota
+	PartRaw
+	PartURL
+	PartData
+)
+
+// Part is a piece of content (§4.1.6): text, bytes, a reference, or any JSON
+// value. Kind decides which field counts; build parts with TextPart, RawPart,
+// URLPart and DataPart.
+type Part struct {
+	Kind PartKind
+	Text string // PartText
+	Raw  []byte // PartRaw
+	URL  string // PartURL
+	Data JSON   // PartData; any JSON value, null included
+
+	Metadata  JSON // an object, or empty
+	Filename  string
+	MediaType string
+}
+
+// TextPart returns a part that holds text.
+func TextPart(s string) *Part { return &Part{Kind: PartText, Text: s} }
+
+// RawPart returns a part that holds a file's bytes. mediaType and filename
+// may be empty.
+func RawPart(b []byte, mediaType, filename string) *Part {
+	return &Part{Kind: PartRaw, Raw: b, MediaType: mediaType, Filename: filename}
+}
+
+// URLPart returns a part that points at a file. mediaType and filename may be
+// empty.
+func URLPart(url, mediaType, filename string) *Part {
+	return &Part{Kind: PartURL, URL: url, MediaType: mediaType, Filename: filename}
+}
+
+// DataPart returns a part that holds a JSON value, kept as it is.
+func DataPart(v JSON) *Part { return &Part{Kind: PartData, Data: v} }

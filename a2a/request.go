@@ -1,0 +1,120 @@
+package a2a
+
+import "time"
+
+// SendMessageRequest starts or continues an interaction (specification §3.2.1).
+type SendMessageRequest struct {
+	Tenant        string
+	Message       *Message
+	Configuration *SendMessageConfiguration
+	Metadata      JSON
+}
+
+// SendMessageConfiguration adjusts a send (§3.2.2).
+type SendMessageConfiguration struct {
+	AcceptedOutputModes        []string
+	TaskPushNotificationConfig *TaskPushNotificationConfig
+	HistoryLength              *int32 // nil: no limit from the client; 0: no history
+	ReturnImmediately          bool   // false: wait for a terminal or interrupted state
+}
+
+// SendMessageResponse is a task or a direct message: exactly one is set.
+type SendMessageResponse struct {
+	Task    *Task
+	Message *Message
+}
+
+// GetTaskRequest asks for a task (§3.1.3).
+type GetTaskRequest struct {
+	Tenant        string
+	ID            string
+	HistoryLength *int32
+}
+
+// ListTasksRequest asks for a page of the caller's tasks (§3.1.4).
+type ListTasksRequest struct {
+	Tenant               string
+	ContextID            string
+	Status               TaskState // TaskStateUnspecified: any
+	PageSize             *int32    // 1 to 100; nil means 50
+	PageToken            string
+	HistoryLength        *int32
+	StatusTimestampAfter time.Time // inclusive; zero: any
+	IncludeArtifacts     bool
+}
+
+// ListTasksResponse is a page. All four members are always on the wire.
+type ListTasksResponse struct {
+	Tasks         []*Task
+	NextPageToken string // "" on the last page
+	PageSize      int32
+	TotalSize     int32 // matches before paging
+}
+
+// CancelTaskRequest asks to cancel a task (§3.1.5).
+type CancelTaskRequest struct {
+	Tenant   string
+	ID       string
+	Metadata JSON
+}
+
+// SubscribeToTaskRequest attaches to a running task (§3.1.6).
+type SubscribeToTaskRequest struct {
+	Tenant string
+	ID     string
+
+	// After resumes a stream behind the element with this Seq: the first
+	// element is the Task as it stood there, then follows every later one,
+	// also on a task that is finished by now. 0 subscribes afresh. It is not
+	// part of the JSON form; on SSE it travels as Last-Event-ID.
+	After int64
+}
+
+// GetExtendedAgentCardRequest asks for the caller's card (§3.1.11).
+type GetExtendedAgentCardRequest struct {
+	Tenant string
+}
+
+// TaskPushNotificationConfig is a webhook of a task (§4.3.1).
+type TaskPushNotificationConfig struct {
+	Tenant         string
+	ID             string
+	TaskID         string
+	URL            string
+	Token          string
+	Authentication *AuthenticationInfo
+}
+
+// AuthenticationInfo is what a webhook's receiver wants to see (§4.3.2).
+type AuthenticationInfo struct {
+	Scheme      string // compared without regard to case
+	Credentials string
+}
+
+// GetTaskPushNotificationConfigRequest names one webhook (§3.1.8).
+type GetTaskPushNotificationConfigRequest struct {
+	Tenant string
+	TaskID string
+	ID     string
+}
+
+// DeleteTaskPushNotificationConfigRequest names one webhook (§3.1.10).
+type DeleteTaskPushNotificationConfigRequest struct {
+	Tenant string
+	TaskID string
+	ID     string
+}
+
+// ListTaskPushNotificationConfigsRequest asks for a task's webhooks (§3.1.9).
+type ListTaskPushNotificationConfigsRequest struct {
+	Tenant    string
+	TaskID    string
+	PageSize  int32
+	PageToken string
+}
+
+// ListTaskPushNotificationConfigsResponse is a page of webhooks.
+type ListTaskPushNotificationConfigsResponse struct {
+	Configs       []*TaskPushNotificationConfig
+	NextPageToken string
+}

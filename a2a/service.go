@@ -1,0 +1,101 @@
+package a2a
+
+import (
+	"context"
+	"iter"
+)
+
+// Service is the protocol's eleven operations (specification §3.1). The engine
+// implements it over a store, a2aclient over a network, a2aserver turns it
+// into a network. All methods may be called concurrently. Requests are not
+// changed by the callee and may be shared; results belong to the caller except
+// where their type says otherwise.
+//
+// Errors are *Error, or errors that a caller should treat as internal; a
+// context's error comes back as it is. The caller's identity travels in the
+// context, see CallerFrom.
+//
+// A stream yields elements until the task is terminal or waits for input, or
+// until an error, which is its last pair. It may be ranged over once; leaving
+// the loop releases everything and never disturbs the task.
+type Service interface {
+	// SendMessage starts or continues an interaction and, unless the
+	// configuration says ReturnImmediately, blocks until the task is terminal
+	// or interrupted. If ctx ends first, the task goes on.
+	SendMessage(ctx context.Context, req *SendMessageRequest) (*SendMessageResponse, error)
+	// SendStreamingMessage is SendMessage with every event as it is committed.
+	// The first element is a Task, or the only one a Message.
+	SendStreamingMessage(ctx context.Context, req *SendMessageRequest) iter.Seq2[*StreamResponse, error]
+	GetTask(ctx context.Context, req *GetTaskRequest) (*Task, error)
+	ListTasks(ctx context.Context, req *ListTasksRequest) (*ListTasksResponse, error)
+	// CancelTask returns the task once it is canceled. Canceling a canceled
+	// task returns it; any other terminal state is TaskNotCancelable.
+	CancelTask(ctx context.Context, req *CancelTaskRequest) (*Task, error)
+	// SubscribeToTask yields the Task as it stands and then every later event
+	// until it is terminal. See SubscribeToTaskRequest.After for resuming.
+	SubscribeToTask(ctx context.Context, req *SubscribeToTaskRequest) iter.Seq2[*StreamResponse, error]
+	CreateTaskPushNotificationConfig(ctx context.Context, req *TaskPushNotificationConfig) (*TaskPushNotificationConfig, error)
+	GetTaskPushNotificationConfig(ctx context.Context, req *GetTaskPushNotificationConfigRequest) (*TaskPushNotificationConfig, error)
+	ListTaskPushNotificationConfigs(ctx context.Context, req *ListTaskPushNotificationConfigsRequest) (*ListTaskPushNotificationConfigsResponse, error)
+	// DeleteTaskPushNotificationConfig is idempotent as long as the task exists.
+	DeleteTaskPushNotificationConfig(ctx context.Context, req *DeleteTaskPushNotificationConfigRequest) error
+	GetExtendedAgentCard(ctx context.Context, req *GetExtendedAgentCardRequest) (*AgentCard, error)
+}
+
+// Unimplemented answers every operation with UnsupportedOperation. Embed it in
+// a Service so that operations of later protocol versions do not break it.
+type Unimplemented struct{}
+
+var _ Service = Unimplemented{}
+
+func unimplemented() error {
+	return &Error{Code: CodeUnsupportedOperation, Message: "this operation is not supported"}
+}
+
+func unimplementedStream() iter.Seq2[*StreamResponse, error] {
+	return func(yield func(*StreamResponse, error) bool) { yield(nil, unimplemented()) }
+}
+
+func (Unimplemented) SendMessage(context.Context, *SendMessageRequest) (*SendMessageResponse, error) {
+	return nil, unimplemented()
+}
+
+func (Unimplemented) SendStreamingMessage(context.Context, *SendMessageRequest) iter.Seq2[*StreamResponse, error] {
+	return unimplementedStream()
+}
+
+func (Unimplemented) GetTask(context.Context, *GetTaskRequest) (*Task, error) {
+	return nil, unimplemented()
+}
+
+func (Unimplemented) ListTasks(context.Context, *ListTasksRequest) (*ListTasksResponse, error) {
+	return nil, unimplemented()
+}
+
+func (Unimplemented) CancelTask(context.Context, *CancelTaskRequest) (*Task, error) {
+	return nil, unimplemented()
+}
+
+func (Unimplemented) SubscribeToTask(context.Context, *SubscribeToTaskRequest) iter.Seq2[*StreamResponse, error] {
+	return unimplementedStream()
+}
+
+func (Unimplemented) CreateTaskPushNotificationConfig(context.Context, *TaskPushNotificationConfig) (*TaskPushNotificationConfig, error) {
+	return nil, unimplemented()
+}
+
+func (Unimplemented) GetTaskPushNotificationConfig(context.Context, *GetTaskPushNotificationConfigRequest) (*TaskPushNotificationConfig, error) {
+	return nil, unimplemented()
+}
+
+func (Unimplemented) ListTaskPushNotificationConfigs(context.Context, *ListTaskPushNotificationConfigsRequest) (*ListTaskPushNotificationConfigsResponse, error) {
+	return nil, unimplemented()
+}
+
+func (Unimplemented) DeleteTaskPushNotificationConfig(context.Context, *DeleteTaskPushNotificationConfigRequest) error {
+	return unimplemented()
+}
+
+func (Unimplemented) GetExtendedAgentCard(context.Context, *GetExtendedAgentCardRequest) (*AgentCard, error) {
+	return nil, unimplemented()
+}

@@ -1,0 +1,157 @@
+package a2a
+
+import "time"
+
+// TaskState is where a task stands (specification §4.1.3). The numbers are
+// those of the protocol's TaskState enumeration.
+type TaskState int32
+
+const (
+	TaskStateUnspecified   TaskState = 0
+	TaskStateSubmitted     TaskState = 1
+	TaskStateWorking       TaskState = 2
+	TaskStateCompleted     TaskState = 3
+	TaskStateFailed        TaskState = 4
+	TaskStateCanceled      TaskState = 5
+	TaskStateInputRequired TaskState = 6
+	TaskStateRejected      TaskState = 7
+	TaskStateAuthRequired  TaskState = 8
+)
+
+// taskStateNames are the names on the wire, indexed by number.
+var taskStateNames = [...]string{
+	"TASK_STATE_UNSPECIFIED", "TASK_STATE_SUBMITTED", "TASK_STATE_WORKING",
+	"TASK_STATE_COMPLETED", "TASK_STATE_FAILED", "TASK_STATE_CANCELED",
+	"TASK_STATE_INPUT_REQUIRED", "TASK_STATE_REJECTED", "TASK_STATE_AUTH_REQUIRED",
+}
+
+// TaskStates lists every real state, in the order of their numbers.
+func TaskStates() []TaskState {
+	return []TaskState{
+		TaskStateSubmitted, TaskStateWorking, TaskStateCompleted, TaskStateFailed,
+		TaskStateCanceled, TaskStateInputRequired, TaskStateRejected, TaskStateAuthRequired,
+	}
+}
+
+// String returns the ProtoJSON name, such as TASK_STATE_WORKING.
+func (s TaskState) String() string {
+	if s < 0 || int(s) >= len(taskStateNames) {
+		return taskStateNames[0]
+	}
+	return taskStateNames[s]
+}
+
+// Valid reports whether s is one of the eight real states.
+func (s TaskState) Valid() bool { return s > 0 && int(s) < len(taskStateNames) }
+
+// Terminal reports whether a task in this state is finished for good.
+func (s TaskState) Terminal() bool {
+	switch s {
+	case TaskStateCompleted, TaskStateFailed, TaskStateCanceled, TaskStateRejected:
+		return true
+	}
+	return false
+}
+
+// Interrupted reports whether the task waits for its client.
+func (s TaskState) Interrupted() bool {
+	return s == TaskStateInputRequired || s == TaskStateAuthRequired
+}
+
+// ParseTaskState reads a ProtoJSON name. The second result is false if the
+// name is not one of the enumeration's.
+func ParseTaskState(name string) (TaskState, bool) {
+	for i, n := range taskStateNames {
+		if n == name {
+			return TaskState(i), true
+		}
+	}
+	return 0, false
+}
+
+// Task is the unit of work (specification §4.1.1).
+type Task struct {
+	ID        string
+	ContextID string
+	Status    TaskStatus
+	Artifacts []*Artifact
+	History   []*Message
+	Metadata  JSON // an object, or empty
+}
+
+// TaskStatus is a task's state with the agent's words about it (§4.1.2).
+type TaskStatus struct {
+	State     TaskState
+	Message   *Message
+	Timestamp time.Time // UTC, millisecond precision on the wire; zero means unset
+}
+
+// Artifact is an output of a task (§4.1.7). Its id is unique in its task.
+type Artifact struct {
+	ArtifactID  string
+	Name        string
+	Description string
+	Parts       []*Part // at least one
+	Metadata    JSON
+	Extensions  []string
+}
+
+// TaskStatusUpdateEvent says that a task's status changed (§4.2.1).
+type TaskStatusUpdateEvent struct {
+	TaskID    string
+	ContextID string
+	Status    TaskStatus
+	Metadata  JSON
+}
+
+// TaskArtifactUpdateEvent carries an artifact or a chunk of one (§4.2.2).
+type TaskArtifactUpdateEvent struct {
+	TaskID    string
+	ContextID string
+	Artifact  *Artifact
+	Append    bool // add Artifact.Parts to the artifact of the same id; false replaces it
+	LastChunk bool // nothing more will be appended
+	Metadata  JSON
+}
+
+// StreamResponse is one element of a stream (§3.2.3): exactly one of the four
+// pointers is set. A StreamResponse handed out by a Service is shared by its
+// readers and must not be changed.
+type StreamResponse struct {
+	Task           *Task
+	Message        *Message
+	StatusUpdate   *TaskStatusUpdateEvent
+	ArtifactUpdate *TaskArtifactUpdateEvent
+
+	// Seq is the position in the task's log that a reader has reached with
+	// this element, 0 where the server keeps no log. It is not part of the
+	// JSON form; on SSE it is the event's id.
+	Seq int64
+}
+
+// TaskID returns the id of the task the element speaks of, or "".
+func (r *StreamResponse) TaskID() string {
+	switch {
+	case r.Task != nil:
+		return r.Task.ID
+	case r.Message != nil:
+		return r.Message.TaskID
+	case r.StatusUpdate != nil:
+		return r.StatusUpdate.TaskID
+	case r.ArtifactUpdate != nil:
+		return r.ArtifactUpdate.TaskID
+	}
+	return ""
+}
+
+// State returns the task state the element reports, or TaskStateUnspecified
+// where it reports none.
+func (r *StreamResponse) State() TaskState {
+	switch {
+	case r.Task != nil:
+		return r.Task.Status.State
+	case r.StatusUpdate != nil:
+		return r.StatusUpdate.Status.State
+	}
+	return TaskStateUnspecified
+}

@@ -1,0 +1,32 @@
+package agent
+
+import "errors"
+
+var (
+	// ErrCanceled is the cause of a turn's context when its task was cancelled.
+	ErrCanceled = errors.New("agent: task canceled")
+	// ErrDraining is the cause when the server stops; the turn runs again later.
+	ErrDraining = errors.New("agent: server draining")
+	// ErrEnded is what a Turn's methods return once its task has ended.
+	ErrEnded = errors.New("agent: task has ended")
+)
+
+// PublicError is an error whose text the caller may see.
+type PublicError struct {
+	Reason string // goes out as the status message
+	Cause  error  // stays inside, in the log
+}
+
+// Public returns an error that fails a task with a reason for the caller. The
+// text of any other error stays inside; of it the caller learns only that the
+// agent failed. cause may be nil.
+func Public(reason string, cause error) error { return &PublicError{reason, cause} }
+
+func (e *PublicError) Error() string {
+	if e.Cause != nil {
+		return e.Reason + ": " + e.Cause.Error()
+	}
+	return e.Reason
+}
+
+func (e *PublicError) Unwrap() error { return e.Cause }

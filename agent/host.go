@@ -1,0 +1,54 @@
+package agent
+
+import (
+	"context"
+	"iter"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// Host is what a Turn needs from whoever runs it. The engine implements it;
+// so do the tests of this package. Authors never see it.
+//
+// Methods may be called from several goroutines. Those that emit return an
+// error when the task has ended meanwhile (ErrEnded), which authors may ignore:
+// nothing they do after that is seen by anybody.
+type Host interface {
+	// Message is the message of the turn. It must not be changed.
+	Message() *a2a.Message
+	// Task is a copy of the task so far, emissions of this turn included. It
+	// has an id and a context id even before the task exists for others.
+	Task() *a2a.Task
+	// Accepted are the media types the client takes, or none if it did not say.
+	Accepted() []string
+	Caller() a2a.Caller
+	// Attempt counts the runs of this turn from the top, 1 or more.
+	Attempt() int
+
+	// Status changes the task's state. message may be nil; the host gives it
+	// ids. A terminal state ends the task.
+	Status(state a2a.TaskState, message *a2a.Message) error
+	// Artifact emits a chunk: parts to append to (or, with add false, to begin
+	// anew) the artifact with this id. The host owns a and its parts afterwards.
+	Artifact(a *a2a.Artifact, add, last bool) error
+	// Reply answers with parts: as a direct message if no task exists for
+	// others yet, else by completing the task.
+	Reply(parts []*a2a.Part) error
+	// Next returns the next message of the task that this turn has not
+	// consumed. If there is none yet it puts the task into state, with the
+	// prompt as status message, and waits.
+	Next(ctx context.Context, state a2a.TaskState, prompt []*a2a.Part) (*a2a.Message, error)
+	// Step returns the recorded result of the turn's next step, or runs fn and
+	// records what it returns. An error is not recorded.
+	Step(ctx context.Context, name string, fn func(context.Context) (a2a.JSON, error)) (a2a.JSON, error)
+	// NewArtifactID returns an id for the n-th artifact of the turn (from 0).
+	// The same n gives the same id on every attempt.
+	NewArtifactID(n int) string
+
+	// References are the caller's tasks that the message refers to, in its
+	// order; unknown ones are left out.
+	References(ctx context.Context) ([]*a2a.Task, error)
+	// Siblings yields the caller's other tasks of the same context, newest
+	// first, with artifacts.
+	Siblings(ctx context.Context) iter.Seq2[*a2a.Task, error]
+}

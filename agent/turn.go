@@ -1,0 +1,135 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"sync"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// Turn is an author's side of one run: the message that came in, and the
+// means to answer. Its methods may be called from several goroutines of the
+// run, not after Run has returned.
+type Turn struct {
+	host Host
+
+	mu        sync.Mutex // protects artifacts
+	artifacts int        // begun so far
+}
+
+// NewTurn joins a turn to its host. Engines and tests call it, authors do not.
+func NewTurn(h Host) *Turn { return &Turn{host: h} }
+
+// Message returns the message of this turn. It must not be changed.
+func (t *Turn) Message() *a2a.Message { return t.host.Message() }
+
+// Text returns the text of the message's first text part, or "".
+func (t *Turn) Text() string { return t.host.Message().Text() }
+
+// Task returns a copy of the task so far. Its id is known before it exists for
+// others.
+func (t *Turn) Task() *a2a.Task { return t.host.Task() }
+
+// AcceptedOutputModes returns the media types the client takes; none means any.
+func (t *Turn) AcceptedOutputModes() []string { return t.host.Accepted() }
+
+// Caller returns who sent the message.
+func (t *Turn) Caller() a2a.Caller { return t.host.Caller() }
+
+// Attempt is 1 on the first run of this turn, and one higher on each run after
+// a crash or a drain.
+func (t *Turn) Attempt() int { return t.host.Attempt() }
+
+// References returns the caller's earlier tasks that the message refers to
+// (referenceTaskIds); ids of no task of the caller's are left out.
+func (t *Turn) References(ctx context.Context) ([]*a2a.Task, error) { return t.host.References(ctx) }
+
+// Siblings yields the caller's other tasks in the same context, newest first.
+func (t *Turn) Siblings(ctx context.Context) iter.Seq2[*a2a.Task, error] {
+	return t.host.Siblings(ctx)
+}
+
+// Status says that the task is being worked on, with a word about how far it
+// is; "" says only that.
+func (t *Turn) Status(text string) error {
+	return t.host.Status(a2a.TaskStateWorking, textMessage(text))
+}
+
+// Reply answers with a direct message of one text part; no task comes into
+// being. Where one exists already it completes with that message as its status
+// message. Return its result from Run.
+func (t *Turn) Reply(text string) error { return t.host.Reply([]*a2a.Part{a2a.TextPart(text)}) }
+
+// ReplyParts is Reply with any parts, at least one.
+func (t *Turn) ReplyParts(parts ...*a2a.Part) error { return t.host.Reply(parts) }
+
+// Reject declines the task with a reason for the caller. Return its result
+// from Run.
+func (t *Turn) Reject(reason string) error {
+	return t.host.Status(a2a.TaskStateRejected, textMessage(reason))
+}
+
+// Fail ends the task as failed with a reason for the caller. Return its result
+// from Run.
+func (t *Turn) Fail(reason string) error {
+	return t.host.Status(a2a.TaskStateFailed, textMessage(reason))
+}
+
+// Ask puts a question to the client and returns its next message. The task is
+// input-required meanwhile, for as long as it takes. After a crash Run starts
+// from the top and the n-th Ask returns the n-th recorded answer at once.
+func (t *Turn) Ask(ctx context.Context, question string) (*a2a.Message, error) {
+	return t.AskParts(ctx, a2a.TextPart(question))
+}
+
+// AskParts is Ask with any parts, at least one.
+func (t *Turn) AskParts(ctx context.Context, parts ...*a2a.Part) (*a2a.Message, error) {
+	return t.host.Next(ctx, a2a.TaskStateInputRequired, parts)
+}
+
+// Authenticate tells the client which authorization is needed and returns its
+// next message. The task is auth-required meanwhile (specification §7.6).
+func (t *Turn) Authenticate(ctx context.Context, need string) (*a2a.Message, error) {
+	return t.host.Next(ctx, a2a.TaskStateAuthRequired, []*a2a.Part{a2a.TextPart(need)})
+}
+
+// Artifact begins an artifact with this name, which may be "". Nothing is
+// emitted until something is written.
+func (t *Turn) Artifact(name string) *Artifact {
+	t.mu.Lock()
+	n := t.artifacts
+	t.artifacts++
+	t.mu.Unlock()
+	return &Artifact{host: t.host, id: t.host.NewArtifactID(n), name: name}
+}
+
+// Step runs fn once per task and returns its result; on a run after a crash
+// the recorded result is returned and fn is not called. If the process dies
+// between fn's end and the record, fn runs again: make it idempotent where
+// that matters. Results travel as JSON. An error of fn is returned and not
+// recorded. Steps are told apart by their order; a name that differs from the
+// recorded one is an error.
+func Step[T any](ctx context.Context, t *Turn, name string, fn func(context.Context) (T, error)) (T, error) {
+	var out T
+	raw, err := t.host.Step(ctx, name, func(ctx context.Context) (a2a.JSON, error) {
+		v, err := fn(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(v)
+	})
+	if err != nil {
+		return out, err
+	}
+	err = json.Unmarshal(raw, &out)
+	return out, err
+}
+
+func textMessage(text string) *a2a.Message {
+	if text == "" {
+		return nil
+	}
+	return &a2a.Message{Role: a2a.RoleAgent, Parts: []*a2a.Part{a2a.TextPart(text)}}
+}

@@ -1,0 +1,134 @@
+package store
+
+import "sync"
+
+// Group is the writer of a store: one goroutine that takes all appends that
+// wait, commits them together, and reports. There is no timer: while one
+// commit runs, the next batch gathers, so a lone writer pays one commit and
+// many writers share one.
+//
+// Drivers hand it a commit function and forward Store.Append and Close to it.
+type Group struct {
+	commit func([]*Append) []error
+
+	mu     sync.Mutex // protects the fields below
+	ready  sync.Cond  // something waits, or closed
+	room   sync.Cond  // the queue got shorter
+	queue  []queued
+	bytes  int
+	closed bool
+
+	stopped chan struct{} // closed when the goroutine has ended
+}
+
+type queued struct {
+	a    *Append
+	size int
+	done func(error)
+}
+
+// Limits of one commit, so that a burst does not make everybody wait for one
+// huge transaction, and of the queue.
+const (
+	maxGroup      = 1024
+	maxGroupBytes = 4 << 20
+	maxQueueBytes = 64 << 20
+)
+
+// NewGroup starts the writer. commit is called by one goroutine at a time with
+// at least one append, must apply them in order, and returns one error for
+// each; Close stops it.
+func NewGroup(commit func([]*Append) []error) *Group {
+	g := &Group{commit: commit, stopped: make(chan struct{})}
+	g.ready.L = &g.mu
+	g.room.L = &g.mu
+	go g.run()
+	return g
+}
+
+// Append queues a. See Store.Append.
+func (g *Group) Append(a *Append, done func(error)) {
+	size := a.size()
+	g.mu.Lock()
+	for !g.closed && g.bytes > 0 && g.bytes+size > maxQueueBytes {
+		g.room.Wait()
+	}
+	if g.closed {
+		g.mu.Unlock()
+		go done(ErrClosed) // never from the caller's goroutine, it may hold locks
+		return
+	}
+	g.queue = append(g.queue, queued{a, size, done})
+	g.bytes += size
+	g.mu.Unlock()
+	g.ready.Signal()
+}
+
+// Close commits what waits and stops the writer. It may be called twice.
+func (g *Group) Close() {
+	g.mu.Lock()
+	g.closed = true
+	g.mu.Unlock()
+	g.ready.Signal()
+	g.room.Broadcast()
+	<-g.stopped
+}
+
+func (g *Group) run() {
+	defer close(g.stopped)
+	var batch []queued
+	var appends []*Append
+	for {
+		batch = g.take(batch[:0])
+		if len(batch) == 0 {
+			return
+		}
+		appends = appends[:0]
+		for i := range batch {
+			appends = append(appends, batch[i].a)
+		}
+		errs := g.commit(appends)
+		for i := range batch {
+			batch[i].done(errs[i])
+		}
+		clear(batch)
+		clear(appends)
+	}
+}
+
+// take waits for appends and returns what one commit may hold; none means
+// closed.
+func (g *Group) take(batch []queued) []queued {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for len(g.queue) == 0 && !g.closed {
+		g.ready.Wait()
+	}
+	bytes, n := 0, 0
+	for n < len(g.queue) && n < maxGroup && (n == 0 || bytes+g.queue[n].size <= maxGroupBytes) {
+		bytes += g.queue[n].size
+		n++
+	}
+	batch = append(batch, g.queue[:n]...)
+	rest := copy(g.queue, g.queue[n:])
+	clear(g.queue[rest:])
+	g.queue = g.queue[:rest]
+	g.bytes -= bytes
+	g.room.Broadcast()
+	return batch
+}
+
+// size estimates what an append weighs in the queue, in bytes.
+func (a *Append) size() int {
+	n := 256
+	for i := range a.Entries {
+		n += 64 + len(a.Entries[i].Body)
+	}
+	if a.Seal != nil {
+		n += len(a.Seal.Head) + len(a.Seal.Body)
+	}
+	for i := range a.Blobs {
+		n += len(a.Blobs[i].Data)
+	}
+	return n
+}

@@ -1,0 +1,176 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// The three errors that callers branch on. Anything else from a Store is a
+// failure whose effect is unknown: the write may or may not have happened.
+var (
+	ErrNotFound  = errors.New("store: not found")
+	ErrConflict  = errors.New("store: the log does not end where the append said")
+	ErrLeaseLost = errors.New("store: the task has another owner")
+)
+
+// Store keeps tasks: an append-only log each, an index row each, and blobs. It
+// knows nothing of A2A's rules; bodies and states are opaque to it. All
+// methods may be called concurrently.
+//
+// Times have millisecond precision; finer digits are dropped. Bytes handed to
+// a Store must not be changed afterwards; bytes it returns belong to the
+// caller.
+type Store interface {
+	// Append queues one atomic change of one task and returns at once, unless
+	// the queue is full, when it waits for room. done is called exactly once,
+	// from a goroutine of the store, when the outcome is certain or lost:
+	//
+	//   - nil: the change is durable (fsynced) and visible to readers;
+	//   - ErrConflict: the log does not end at a.After (or, with After 0, the
+	//     task exists), nothing happened;
+	//   - ErrLeaseLost: the stored epoch is not a.Epoch, nothing happened;
+	//   - ErrNotFound: a.After is not 0 and there is no such task;
+	//   - anything else: the effect is unknown, Get tells.
+	//
+	// done must not block and must not call Append (it may hand over to
+	// another goroutine). Appends are applied in the order they were queued;
+	// all that wait are committed together (group commit), and the failure of
+	// one does not touch the others. After Close, done gets ErrClosed.
+	Append(a *Append, done func(error))
+
+	// Get returns a task's record, with Seal.Body only if body is true.
+	Get(ctx context.Context, k Key, body bool) (*Record, error)
+
+	// Entries returns up to limit entries with Seq > after, in order. An
+	// unknown task has none. limit <= 0 means all.
+	Entries(ctx context.Context, k Key, after int64, limit int) ([]Entry, error)
+
+	// List returns a page of an owner's tasks, newest Updated first, then by
+	// ID descending.
+	List(ctx context.Context, q Query) (*Page, error)
+
+	// Blob returns the bytes stored under a hash, or ErrNotFound.
+	Blob(ctx context.Context, hash string) ([]byte, error)
+
+	// Beat says that node lives now. The first one registers it.
+	Beat(ctx context.Context, node string, now time.Time) error
+
+	// Claim gives node up to limit tasks that are Active and whose Node is not
+	// registered or has not beaten since deadBefore; node's own are never
+	// taken. Each claimed row gets Node = node, Epoch + 1 and Lost + 1, durably,
+	// and is returned as it now is. Fewer than limit means that none is left.
+	Claim(ctx context.Context, node string, deadBefore time.Time, limit int) ([]Row, error)
+
+	// Secret returns a random 32-byte secret that is made on first use and
+	// kept under name.
+	Secret(ctx context.Context, name string) ([]byte, error)
+
+	// Close waits for queued appends and releases everything.
+	Close() error
+}
+
+// ErrClosed is what appends get after Close.
+var ErrClosed = errors.New("store: closed")
+
+// Key names a task. Tenant and Owner are part of it: a task of another owner
+// cannot even be asked for.
+type Key struct {
+	Tenant string
+	Owner  string
+	ID     string
+}
+
+// Entry is one element of a task's log.
+type Entry struct {
+	Seq  int64
+	Time time.Time
+	Kind uint8
+	Body []byte
+}
+
+// Row is a task's entry in the index.
+type Row struct {
+	Key
+	Context string
+	State   int32     // opaque; lists filter by it
+	Updated time.Time // when State changed last; lists sort by it
+	Created time.Time
+	Last    int64 // seq of the log's last entry; kept by the store, ignored on input
+
+	// Active means that the task wants a process: it is taken over when the
+	// node that has it is gone.
+	Active bool
+	Node   string
+	Epoch  int64 // counts owners; a write with an old one is refused
+	Lost   int32 // owners that were lost in the current turn; kept by Claim, reset by the owner
+
+	Turn    int64 // seq of the message entry that began the current turn; 0: none
+	Attempt int32 // runs of the agent in the current turn, this one included
+}
+
+// Seal is a finished task's folded form. Head is small and read with the row,
+// Body may be large.
+type Seal struct {
+	Head []byte
+	Body []byte
+}
+
+// Blob is content referred to by entries and seals.
+type Blob struct {
+	Hash string // of the content, chosen by the caller
+	Data []byte
+}
+
+// Append is one atomic change of one task.
+type Append struct {
+	Row     Row     // the index row as it shall be; Row.Key names the task
+	After   int64   // the log must end here; 0: the task must not exist
+	Epoch   int64   // the stored epoch must be this; ignored with After 0
+	Entries []Entry // at least one; Seq After+1, After+2, …
+	Seal    *Seal   // set when the task ends
+	Blobs   []Blob  // stored once per hash
+}
+
+// Record is a task as the index knows it.
+type Record struct {
+	Row
+	Seal *Seal // nil unless sealed
+}
+
+// Query selects a page. Tenant and Owner always apply.
+type Query struct {
+	Tenant, Owner string
+	Context       string    // "": any
+	State         int32     // 0: any
+	Since         time.Time // Updated not before this; zero: any
+	Before        *Position // nil: from the start
+	Limit         int       // at least 1
+	Body          bool      // whether records carry Seal.Body
+}
+
+// Position is a place in the order of List.
+type Position struct {
+	Updated time.Time
+	ID      string
+}
+
+// Page is a part of a list.
+type Page struct {
+	Records []Record
+	Total   int  // matches of the query without Before and Limit
+	More    bool // whether there is a next page
+}
+
+// Do appends and waits for the outcome. If ctx ends first, the append may
+// still happen.
+func Do(ctx context.Context, s Store, a *Append) error {
+	done := make(chan error, 1)
+	s.Append(a, func(err error) { done <- err })
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
