@@ -31,7 +31,11 @@ type Store interface {
 	//     task exists), nothing happened;
 	//   - ErrLeaseLost: the stored epoch is not a.Epoch, nothing happened;
 	//   - ErrNotFound: a.After is not 0 and there is no such task;
+	//   - an error of a.Validate: nothing happened;
 	//   - anything else: the effect is unknown, Get tells.
+	//
+	// Where both the epoch and the end of the log differ it is ErrLeaseLost: a
+	// former owner must stop, not read on and try again.
 	//
 	// done must not block and must not call Append (it may hand over to
 	// another goroutine). Appends are applied in the order they were queued;
@@ -66,11 +70,12 @@ type Store interface {
 	// kept under name.
 	Secret(ctx context.Context, name string) ([]byte, error)
 
-	// Close waits for queued appends and releases everything.
+	// Close waits for queued appends and releases everything. Calling it again
+	// does nothing. All other methods return ErrClosed afterwards.
 	Close() error
 }
 
-// ErrClosed is what appends get after Close.
+// ErrClosed is what every call gets after Close.
 var ErrClosed = errors.New("store: closed")
 
 // Key names a task. Tenant and Owner are part of it: a task of another owner
@@ -128,7 +133,7 @@ type Append struct {
 	After   int64   // the log must end here; 0: the task must not exist
 	Epoch   int64   // the stored epoch must be this; ignored with After 0
 	Entries []Entry // at least one; Seq After+1, After+2, …
-	Seal    *Seal   // set when the task ends
+	Seal    *Seal   // set when the task ends; nil takes an earlier one away, for the log went on
 	Blobs   []Blob  // stored once per hash
 }
 

@@ -1,0 +1,112 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"sync"
+	"time"
+)
+
+// Memory is a Store that forgets everything with its process. It is the
+// executable form of the contract: plain maps under one lock, written to be
+// obviously right rather than fast. The suite compares every driver with it.
+type Memory struct {
+	group *Group
+	data  *memory
+}
+
+// memory is what outlives a Memory that is closed and opened again.
+type memory struct {
+	mu      sync.RWMutex // protects the fields below
+	closed  bool
+	tasks   map[Key]*memoryTask
+	blobs   map[string][]byte
+	nodes   map[string]time.Time // last beats
+	secrets map[string][]byte
+}
+
+type memoryTask struct {
+	row  Row
+	seal *Seal
+	log  []Entry
+}
+
+// NewMemory returns an empty store. Close it to end its writer.
+func NewMemory() *Memory {
+	return openMemory(&memory{
+		tasks:   map[Key]*memoryTask{},
+		blobs:   map[string][]byte{},
+		nodes:   map[string]time.Time{},
+		secrets: map[string][]byte{},
+	})
+}
+
+func openMemory(d *memory) *Memory {
+	m := &Memory{data: d}
+	m.group = NewGroup(m.commit)
+	return m
+}
+
+// Reopen closes m and returns a store that holds what m held, as a process
+// that is started again would find it.
+func (m *Memory) Reopen() *Memory {
+	m.Close()
+	m.data.mu.Lock()
+	defer m.data.mu.Unlock()
+	return openMemory(&memory{
+		tasks:   m.data.tasks,
+		blobs:   m.data.blobs,
+		nodes:   m.data.nodes,
+		secrets: m.data.secrets,
+	})
+}
+
+// Close implements Store.
+func (m *Memory) Close() error {
+	m.group.Close()
+	m.data.mu.Lock()
+	defer m.data.mu.Unlock()
+	m.data.closed = true
+	return nil
+}
+
+// read calls f with the data locked for reading.
+func (m *Memory) read(ctx context.Context, f func(*memory) error) error {
+	m.data.mu.RLock()
+	defer m.data.mu.RUnlock()
+	if err := m.data.usable(ctx); err != nil {
+		return err
+	}
+	return f(m.data)
+}
+
+// write calls f with the data locked for writing.
+func (m *Memory) write(ctx context.Context, f func(*memory)) error {
+	m.data.mu.Lock()
+	defer m.data.mu.Unlock()
+	if err := m.data.usable(ctx); err != nil {
+		return err
+	}
+	f(m.data)
+	return nil
+}
+
+func (d *memory) usable(ctx context.Context) error {
+	if d.closed {
+		return ErrClosed
+	}
+	return context.Cause(ctx)
+}
+
+// record copies a task's record, because what a Store returns belongs to the
+// caller.
+func (t *memoryTask) record(body bool) Record {
+	r := Record{Row: t.row}
+	if t.seal != nil {
+		r.Seal = &Seal{Head: bytes.Clone(t.seal.Head)}
+		if body {
+			r.Seal.Body = bytes.Clone(t.seal.Body)
+		}
+	}
+	return r
+}

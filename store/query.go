@@ -1,0 +1,71 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+)
+
+// errLimit says that a caller forgot Query.Limit, which would page for ever.
+var errLimit = errors.New("store: the limit of a query must be at least 1")
+
+// Validate reports what is wrong with q's form. Drivers call it first.
+func (q *Query) Validate() error {
+	if q.Limit < 1 {
+		return errLimit
+	}
+	return nil
+}
+
+// List implements Store.
+func (m *Memory) List(ctx context.Context, q Query) (*Page, error) {
+	if err := q.Validate(); err != nil {
+		return nil, err
+	}
+	p := &Page{}
+	err := m.read(ctx, func(d *memory) error {
+		var found []*memoryTask
+		for _, t := range d.tasks {
+			if q.matches(&t.row) {
+				found = append(found, t)
+			}
+		}
+		p.Total = len(found)
+		slices.SortFunc(found, func(a, b *memoryTask) int {
+			return a.position().compare(b.position())
+		})
+		if q.Before != nil {
+			from := Position{Milli(q.Before.Updated), q.Before.ID}
+			found = slices.DeleteFunc(found, func(t *memoryTask) bool {
+				return t.position().compare(from) <= 0
+			})
+		}
+		if len(found) > q.Limit {
+			found, p.More = found[:q.Limit], true
+		}
+		for _, t := range found {
+			p.Records = append(p.Records, t.record(q.Body))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// matches applies everything but Before and Limit.
+func (q *Query) matches(r *Row) bool {
+	return r.Tenant == q.Tenant && r.Owner == q.Owner &&
+		(q.Context == "" || r.Context == q.Context) &&
+		(q.State == 0 || r.State == q.State) &&
+		(q.Since.IsZero() || !r.Updated.Before(Milli(q.Since)))
+}
+
+func (t *memoryTask) position() Position { return Position{t.row.Updated, t.row.ID} }
+
+// compare orders positions as lists do: newest first, then by ID descending.
+func (p Position) compare(o Position) int {
+	return cmp.Or(o.Updated.Compare(p.Updated), cmp.Compare(o.ID, p.ID))
+}
