@@ -1,0 +1,247 @@
+package wire
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"unicode/utf8"
+)
+
+// Codes of JSON-RPC 2.0 that the framing itself uses.
+const (
+	CodeParse          = -32700
+	CodeInvalidRequest = -32600
+)
+
+// maxID bounds an id, in bytes: every element of a stream repeats it.
+const maxID = 1 << 10
+
+// Error is the error member of a JSON-RPC response, or what a parser of this
+// package found wrong.
+type Error struct {
+	Code    int
+	Message string
+	Data    []byte // raw JSON; empty if absent
+}
+
+func (e *Error) Error() string {
+	return "JSON-RPC error " + strconv.Itoa(e.Code) + ": " + e.Message
+}
+
+// Request is a JSON-RPC request. Its slices point into the parsed body.
+type Request struct {
+	ID     []byte // raw JSON exactly as sent; nil where it could not be read
+	Method string
+	Params []byte // raw JSON; nil if absent or null
+}
+
+// ParseRequest reads a request envelope and is strict about it: one object,
+// jsonrpc exactly "2.0", an id that is a string, a number or null, a method
+// that is a string, no member twice. Other members are ignored. The error is
+// an *Error with CodeParse or CodeInvalidRequest; the Request then still
+// holds the id, if there was a valid one.
+func ParseRequest(body []byte) (Request, *Error) {
+	if err := CheckJSON(body); err != nil {
+		return Request{}, err
+	}
+	if b := skipBlank(body); b[0] == '[' {
+		return Request{}, invalid("batches are not supported: send one request object per POST")
+	} else if b[0] != '{' {
+		return Request{}, invalid("the request must be a JSON object, not %s", kindOf(b))
+	}
+	var (
+		version, id, method, params []byte
+		bad                         *Error
+	)
+	for name, value := range members(body) {
+		var field *[]byte
+		switch name {
+		case "jsonrpc":
+			field = &version
+		case "id":
+			field = &id
+		case "method":
+			field = &method
+		case "params":
+			field = &params
+		default:
+			continue
+		}
+		if *field != nil {
+			bad = invalid("member %q is given twice", name)
+		}
+		*field = value
+	}
+	req := Request{Params: params}
+	if isNull(params) {
+		req.Params = nil
+	}
+	idErr := checkID(id)
+	if idErr == nil {
+		req.ID = id
+	}
+	switch {
+	case bad != nil:
+	case version == nil:
+		bad = invalid(`jsonrpc is missing: it must be "2.0"`)
+	case unquote(version) != "2.0":
+		bad = invalid(`jsonrpc must be "2.0"`)
+	case method == nil:
+		bad = invalid("method is missing")
+	case method[0] != '"':
+		bad = invalid("method must be a string, not %s", kindOf(method))
+	default:
+		req.Method = unquote(method)
+		bad = idErr
+	}
+	return req, bad
+}
+
+func checkID(id []byte) *Error {
+	switch {
+	case id == nil:
+		return invalid("id is missing: notifications are not supported, every request is answered")
+	case id[0] == '{' || id[0] == '[' || id[0] == 't' || id[0] == 'f':
+		return invalid("id must be a string, a number or null, not %s", kindOf(id))
+	case len(id) > maxID:
+		return invalid("id is longer than %d bytes", maxID)
+	}
+	return nil
+}
+
+// CheckJSON reports what keeps body from being one JSON value in UTF-8, as an
+// *Error with CodeParse.
+func CheckJSON(body []byte) *Error {
+	if !utf8.Valid(body) {
+		return &Error{Code: CodeParse, Message: "the body is not valid UTF-8"}
+	}
+	if json.Valid(body) {
+		return nil
+	}
+	if len(skipBlank(body)) == 0 {
+		return &Error{Code: CodeParse, Message: "the body is empty: send a JSON object"}
+	}
+	msg := "the body is not valid JSON"
+	var syntax *json.SyntaxError
+	if err := json.Unmarshal(body, &json.RawMessage{}); errors.As(err, &syntax) {
+		msg += ": " + syntax.Error() + " at byte " + strconv.FormatInt(syntax.Offset, 10)
+	}
+	return &Error{Code: CodeParse, Message: msg}
+}
+
+// AppendRequest appends a request. id and params are raw JSON; empty params
+// are left out.
+func AppendRequest(dst, id []byte, method string, params []byte) []byte {
+	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
+	dst = appendID(dst, id)
+	dst = append(dst, `,"method":`...)
+	dst = AppendString(dst, method)
+	if len(params) > 0 {
+		dst = append(dst, `,"params":`...)
+		dst = append(dst, params...)
+	}
+	return append(dst, '}')
+}
+
+// AppendResultPrefix appends a successful response up to its result; the
+// caller appends the result as raw JSON, and a closing brace. id is raw JSON;
+// nil means null.
+func AppendResultPrefix(dst, id []byte) []byte {
+	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
+	dst = appendID(dst, id)
+	return append(dst, `,"result":`...)
+}
+
+// AppendResult appends a successful response. id and result are raw JSON.
+func AppendResult(dst, id, result []byte) []byte {
+	return append(append(AppendResultPrefix(dst, id), result...), '}')
+}
+
+// AppendError appends an error response. id and object, the whole error
+// member, are raw JSON; a nil id means null.
+func AppendError(dst, id, object []byte) []byte {
+	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
+	dst = appendID(dst, id)
+	dst = append(dst, `,"error":`...)
+	return append(append(dst, object...), '}')
+}
+
+func appendID(dst, id []byte) []byte {
+	if len(id) == 0 {
+		return append(dst, "null"...)
+	}
+	return append(dst, id...)
+}
+
+// Response is a JSON-RPC response. Its slices point into the parsed body.
+type Response struct {
+	ID     []byte // raw JSON; nil if absent
+	Result []byte // raw JSON; nil if absent, as some servers answer a delete
+	Err    *Error // nil on success
+}
+
+// ParseResponse reads a response envelope and is tolerant about it, as peers
+// differ: the version is not looked at, a null error counts as none, the
+// error's members may be missing. An error is returned, as an *Error with
+// CodeParse or CodeInvalidRequest, if body is not a JSON object or holds
+// neither envelope member.
+func ParseResponse(body []byte) (Response, error) {
+	if err := CheckJSON(body); err != nil {
+		return Response{}, err
+	}
+	if b := skipBlank(body); b[0] != '{' {
+		return Response{}, invalid("a JSON-RPC response must be an object, not %s", kindOf(b))
+	}
+	var res Response
+	var object []byte
+	envelope := false
+	for name, value := range members(body) {
+		switch name {
+		case "jsonrpc":
+			envelope = true
+		case "id":
+			res.ID = value
+		case "result":
+			res.Result = value
+		case "error":
+			object = value
+		}
+	}
+	if object != nil && !isNull(object) {
+		res.Err = parseError(object)
+	}
+	if res.Err == nil && res.Result == nil && !envelope {
+		return res, invalid("not a JSON-RPC response: neither result nor error")
+	}
+	return res, nil
+}
+
+func parseError(object []byte) *Error {
+	e := new(Error)
+	switch object[0] {
+	case '{':
+	case '"':
+		e.Message = unquote(object)
+		return e
+	default:
+		return e
+	}
+	for name, value := range members(object) {
+		switch name {
+		case "code":
+			e.Code = number(value)
+		case "message":
+			e.Message = unquote(value)
+		case "data":
+			if !isNull(value) {
+				e.Data = value
+			}
+		}
+	}
+	return e
+}
+
+func invalid(format string, args ...any) *Error {
+	return &Error{Code: CodeInvalidRequest, Message: fmt.Sprintf(format, args...)}
+}
