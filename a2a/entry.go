@@ -30,6 +30,7 @@ type Entry struct {
 
 	Created  *Created
 	Message  *Message
+	Received *Received // what came along with Message; may be nil
 	Status   *TaskStatusUpdateEvent
 	Artifact *TaskArtifactUpdateEvent
 	Step     *Step
@@ -53,4 +54,12 @@ type Step struct {
 type CancelRequested struct {
 	Subject  string // who asked; "" if anonymous
 	Metadata JSON   // of the CancelTaskRequest
+}
+
+// Received is what came with an EntryMessage besides the message: a run after
+// a crash finds it again.
+type Received struct {
+	AcceptedOutputModes []string
+	Extensions          []string // URIs that the client declared
+	Metadata            JSON     // of the SendMessageRequest
 }
