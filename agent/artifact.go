@@ -1,7 +1,11 @@
 package agent
 
 import (
+	"errors"
+	"fmt"
+	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/parley-a2a/parley/a2a"
 )
@@ -9,12 +13,24 @@ import (
 // Artifact writes one artifact, in one piece or in chunks. Which chunk begins
 // it, which appends and which is the last is its business. It may be used from
 // several goroutines; chunks then keep the order of the calls.
+//
+// A chunk goes out at once: there is no buffer to flush, and every Write is a
+// chunk of its own (wrap the artifact in a bufio.Writer where that is too
+// many). Chunks are durable before others see them.
+//
+// A call that returns an error has emitted nothing and changed nothing. Once
+// the task has ended the error is ErrEnded; authors may ignore it.
+//
+//	w := t.Artifact("report.md")
+//	defer w.Close()
+//	fmt.Fprintln(w, "# Report")
 type Artifact struct {
 	host Host
 	id   string
 	name string
 
-	// Description and the like may be set before the first write.
+	// Description and the like may be set before the first write; they go out
+	// with the first chunk.
 	Description string
 	Metadata    a2a.JSON
 	Extensions  []string
@@ -22,8 +38,150 @@ type Artifact struct {
 	mu     sync.Mutex // protects the fields below, and keeps chunks in order
 	begun  bool
 	closed bool
-	rest   []byte // the beginning of a rune whose end has not been written yet
+	rest   string // the beginning of a rune whose end has not been written yet
 }
+
+var (
+	errClosed    = errors.New("agent: artifact is closed: its last chunk has been written")
+	errEmptyPart = errors.New("agent: part without content")
+)
 
 // ID returns the artifact's id, which is the same on every attempt.
 func (a *Artifact) ID() string { return a.id }
+
+// Write emits p as a chunk of one text part. Parts are text, so each byte
+// that is not UTF-8 becomes U+FFFD; a rune that p only begins waits for the
+// next call. An empty p emits nothing.
+func (a *Artifact) Write(p []byte) (int, error) { return a.WriteString(string(p)) }
+
+// WriteString is Write for a string.
+func (a *Artifact) WriteString(s string) (int, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		return 0, errClosed
+	}
+	text := a.rest + s
+	n := whole(text)
+	if n > 0 {
+		if err := a.emit([]*a2a.Part{a2a.TextPart(validText(text[:n]))}, false); err != nil {
+			return 0, err
+		}
+	}
+	a.rest = strings.Clone(text[n:]) // three bytes must not keep a large text alive
+	return len(s), nil
+}
+
+// Add emits parts as one chunk; without any it emits nothing. The parts must
+// not be changed afterwards. The beginning of a rune that Write kept goes out
+// before them, as U+FFFD.
+func (a *Artifact) Add(parts ...*a2a.Part) error { return a.add(parts, false) }
+
+// Last is Add and Close in one: the chunk says that nothing more follows.
+// Where it is the first call too, the artifact is one chunk. Without any parts
+// it is Close.
+func (a *Artifact) Last(parts ...*a2a.Part) error {
+	if len(parts) == 0 {
+		return a.Close()
+	}
+	return a.add(parts, true)
+}
+
+// Close says that nothing more follows. If the last chunk has not been written
+// and something was begun, it is emitted now: its one text part is empty,
+// because chunks go out when they are written, before anybody knows that they
+// are the last, and because the protocol wants a part in each. (Use Last where
+// that matters.) A rune left unfinished by Write becomes U+FFFD. An artifact
+// to which nothing was written stays unseen. Closing twice is no error.
+func (a *Artifact) Close() error { return a.finish("") }
+
+// finish emits s as the last chunk and closes; without any text it is Close.
+func (a *Artifact) finish(s string) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case a.closed && s != "":
+		return errClosed
+	case a.closed:
+		return nil
+	}
+	text := validText(a.rest + s)
+	if text != "" || a.begun {
+		if err := a.emit([]*a2a.Part{a2a.TextPart(text)}, true); err != nil {
+			return err
+		}
+	}
+	a.rest = ""
+	a.closed = true
+	return nil
+}
+
+func (a *Artifact) add(parts []*a2a.Part, last bool) error {
+	for i, p := range parts {
+		if p == nil || p.Kind == 0 {
+			return fmt.Errorf("%w: part %d of artifact %q", errEmptyPart, i, a.name)
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		return errClosed
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	all := make([]*a2a.Part, 0, len(parts)+1) // a slice of its own: parts may be the caller's
+	if a.rest != "" {
+		all = append(all, a2a.TextPart(validText(a.rest)))
+	}
+	if err := a.emit(append(all, parts...), last); err != nil {
+		return err
+	}
+	a.rest = ""
+	a.closed = last
+	return nil
+}
+
+// emit hands a chunk to the host. It needs a.mu held.
+func (a *Artifact) emit(parts []*a2a.Part, last bool) error {
+	chunk := &a2a.Artifact{ArtifactID: a.id, Parts: parts}
+	if !a.begun {
+		chunk.Name = a.name
+		chunk.Description = a.Description
+		chunk.Metadata = a.Metadata
+		chunk.Extensions = a.Extensions
+	}
+	if err := a.host.Artifact(chunk, a.begun, last); err != nil {
+		return err
+	}
+	a.begun = true
+	return nil
+}
+
+// whole returns the length of s without a rune that s only begins.
+func whole(s string) int {
+	for i := len(s) - 1; i >= 0 && i > len(s)-utf8.UTFMax; i-- {
+		if utf8.RuneStart(s[i]) {
+			if utf8.FullRuneInString(s[i:]) {
+				return len(s)
+			}
+			return i
+		}
+	}
+	return len(s)
+}
+
+// validText returns s with each byte that is not UTF-8 as U+FFFD. (One for
+// each byte, unlike strings.ToValidUTF8: so the result does not depend on how
+// the bytes were split over writes.)
+func validText(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	var text strings.Builder
+	text.Grow(len(s) + 2*utf8.UTFMax)
+	for _, r := range s { // a range yields U+FFFD for each such byte
+		text.WriteRune(r)
+	}
+	return text.String()
+}

@@ -1,0 +1,29 @@
+// Package agent is what the author of an agent writes: one function.
+//
+//	greeter := agent.Func(func(ctx context.Context, t *agent.Turn) error {
+//		return t.Reply("hello " + t.Text())
+//	})
+//
+// The function is called with a [Turn] for each message and answers by what it
+// emits and returns: [Turn.Reply] is a direct message; a [Turn.Status], an
+// [Artifact] or a question ([Turn.Ask]) makes a task; nil completes it, an
+// error fails it. Wrong orders of events cannot be written: ids, append and
+// last-chunk marks, and terminal states are the turn's business.
+//
+// An agent may be run again from the top after a crash or a restart of the
+// server, with the same message and a higher [Turn.Attempt]. What it asked
+// before is answered from the record, and [Step] keeps what must not be done
+// twice.
+//
+// Ready-made agents: [Demo], a small scripted one that needs nothing, and
+// [Exec], which runs a command for each message.
+//
+// One value of an agent handles many turns at once and has to be safe for
+// that. A Turn and its Artifacts may be used from several goroutines of a run,
+// until Run has returned.
+//
+// Errors to test for: [ErrEnded] from what emits, when the task has ended
+// meanwhile; [ErrCanceled] and [ErrDraining] as the context's cause. An error
+// made by [Public] tells the caller a reason; the text of any other stays
+// inside.
+package agent
