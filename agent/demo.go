@@ -1,0 +1,198 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// Bounds of the demo agent's commands.
+const (
+	maxStream      = 100_000
+	maxStreamPause = 60_000 // milliseconds
+	maxSleep       = 1e9    // seconds: it fits a time.Duration
+)
+
+// Demo returns the small scripted agent that comes with Parley. It needs no
+// key and no network. The first word of the message's first text part is the
+// command, what follows one space its argument, verbatim; DemoCard lists the
+// commands. Any other text, none included, comes back as it is. Parts that are
+// not text are ignored.
+func Demo() Agent {
+	return Func(func(ctx context.Context, t *Turn) error {
+		word, arg, _ := strings.Cut(t.Text(), " ")
+		if run, ok := demoCommands[word]; ok {
+			return run(ctx, t, arg)
+		}
+		return demoText(t, "echo", t.Text())
+	})
+}
+
+// demoCommands are the commands by their word. Each takes the argument, which
+// is "" if there is none.
+var demoCommands = map[string]func(ctx context.Context, t *Turn, arg string) error{
+	"echo":    func(_ context.Context, t *Turn, arg string) error { return demoText(t, "echo", arg) },
+	"message": func(_ context.Context, t *Turn, arg string) error { return t.Reply(arg) },
+	"stream":  demoStream,
+	"sleep":   demoSleep,
+	"ask": func(ctx context.Context, t *Turn, arg string) error {
+		return demoAsk(ctx, t, orDefault(arg, "What is your name?"))
+	},
+	"auth": demoAuth,
+	"fail": func(_ context.Context, t *Turn, arg string) error { return t.Fail(orDefault(arg, "failed on request")) },
+	"reject": func(_ context.Context, t *Turn, arg string) error {
+		return t.Reject(orDefault(arg, "rejected on request"))
+	},
+	"file":   demoFile,
+	"data":   demoData,
+	"refine": demoRefine,
+}
+
+// demoText answers with an artifact of one text part.
+func demoText(t *Turn, name, text string) error { return t.Artifact(name).Last(a2a.TextPart(text)) }
+
+func demoStream(ctx context.Context, t *Turn, arg string) error {
+	n, pause, ok := parseStream(arg)
+	if !ok {
+		return t.Fail(fmt.Sprintf("usage: stream N [MS], with N from 1 to %d chunks and MS from 0 to %d milliseconds between them", maxStream, maxStreamPause))
+	}
+	if err := t.Status(""); err != nil {
+		return err
+	}
+	w := t.Artifact("stream")
+	for i := 1; ; i++ {
+		chunk := fmt.Sprintf("chunk %d\n", i)
+		if i == n {
+			return w.Last(a2a.TextPart(chunk))
+		}
+		if _, err := w.WriteString(chunk); err != nil {
+			return err
+		}
+		if err := sleep(ctx, pause); err != nil {
+			return err
+		}
+	}
+}
+
+func parseStream(arg string) (n int, pause time.Duration, ok bool) {
+	first, second, both := strings.Cut(arg, " ")
+	n, err := strconv.Atoi(first)
+	if err != nil || n < 1 || n > maxStream {
+		return 0, 0, false
+	}
+	ms := 50
+	if both {
+		ms, err = strconv.Atoi(second)
+		if err != nil || ms < 0 || ms > maxStreamPause {
+			return 0, 0, false
+		}
+	}
+	return n, time.Duration(ms) * time.Millisecond, true
+}
+
+func demoSleep(ctx context.Context, t *Turn, arg string) error {
+	seconds, err := strconv.ParseFloat(arg, 64)
+	// ParseFloat also takes hexadecimal, infinities and NaN.
+	if err != nil || strings.Trim(arg, "0123456789.") != "" || seconds > maxSleep {
+		return t.Fail("usage: sleep SECONDS, a number such as 2 or 0.5")
+	}
+	if err := t.Status("sleeping " + arg + " seconds"); err != nil {
+		return err
+	}
+	if err := sleep(ctx, time.Duration(seconds*float64(time.Second))); err != nil {
+		return err
+	}
+	return demoText(t, "sleep", "slept "+arg)
+}
+
+func demoAsk(ctx context.Context, t *Turn, question string) error {
+	answer, err := t.Ask(ctx, question)
+	if err != nil {
+		return err
+	}
+	return demoText(t, "answer", answer.Text())
+}
+
+func demoAuth(ctx context.Context, t *Turn, _ string) error {
+	if _, err := t.Authenticate(ctx, "Authorization needed: send any message to this task to give it."); err != nil {
+		return err
+	}
+	return demoText(t, "auth", "authorized")
+}
+
+func demoFile(_ context.Context, t *Turn, _ string) error {
+	return t.Artifact("file").Last(
+		a2a.RawPart([]byte("\x89PNG\r\n\x1a\n"), "image/png", "pixel.png"),
+		a2a.URLPart("https://example.com/report.pdf", "application/pdf", "report.pdf"),
+	)
+}
+
+func demoData(_ context.Context, t *Turn, _ string) error {
+	return t.Artifact("data").Last(a2a.DataPart(a2a.JSON(
+		`{"answer":42,"ok":true,"list":[1,"two",null],"nested":{"pi":3.5,"text":"héllo"}}`)))
+}
+
+// demoRefine answers with a new version of an earlier task's first artifact:
+// a new task, a new artifact, the same name (specification §3.4.2).
+func demoRefine(ctx context.Context, t *Turn, arg string) error {
+	earlier, err := demoEarlier(ctx, t)
+	if err != nil {
+		return err
+	}
+	if earlier == nil {
+		return demoAsk(ctx, t, "Which earlier result do you mean? There is none that I can see.")
+	}
+	return demoText(t, earlier.Artifacts[0].Name, arg)
+}
+
+// demoEarlier returns the task to refine, which has an artifact, or nil. A
+// message that refers to tasks means those and no other.
+func demoEarlier(ctx context.Context, t *Turn) (*a2a.Task, error) {
+	if len(t.Message().ReferenceTaskIDs) > 0 {
+		tasks, err := t.References(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, task := range tasks {
+			if len(task.Artifacts) > 0 {
+				return task, nil
+			}
+		}
+		return nil, nil
+	}
+	for task, err := range t.Siblings(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if task.Status.State == a2a.TaskStateCompleted && len(task.Artifacts) > 0 {
+			return task, nil
+		}
+	}
+	return nil, nil
+}
+
+func orDefault(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
+
+// sleep waits for d, or returns the cause of ctx's end.
+func sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return context.Cause(ctx)
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
