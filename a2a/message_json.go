@@ -208,8 +208,6 @@ func (p *Part) decode(d *decoder) *fault {
 	return faultf("a part has one content, but this one has %s; send a part for each", strings.Join(names, " and "))
 }
 
-const noContent = "a part needs one of text, raw, url or data"
-
 // keepContent drops the leftovers of members that were set and then unset by a
 // repetition.
 func (p *Part) keepContent() {

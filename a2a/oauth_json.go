@@ -9,14 +9,31 @@ const (
 	needScopes
 )
 
+// flowKind is one of the flows an OAuthFlows may have.
+type flowKind struct {
+	name string
+	flow *OAuthFlow // nil if it has not
+	need int
+}
+
+func (f *OAuthFlows) kinds() [5]flowKind {
+	return [...]flowKind{
+		{"authorizationCode", f.AuthorizationCode, needAuthorizationURL | needTokenURL | needScopes},
+		{"clientCredentials", f.ClientCredentials, needTokenURL | needScopes},
+		{"implicit", f.Implicit, 0},
+		{"password", f.Password, 0},
+		{"deviceCode", f.DeviceCode, needDeviceURL | needTokenURL | needScopes},
+	}
+}
+
 // AppendJSON appends the ProtoJSON form.
 func (f *OAuthFlows) AppendJSON(b []byte) []byte {
 	b = append(b, '{')
-	b = optFlow(b, "authorizationCode", f.AuthorizationCode, needAuthorizationURL|needTokenURL|needScopes)
-	b = optFlow(b, "clientCredentials", f.ClientCredentials, needTokenURL|needScopes)
-	b = optFlow(b, "implicit", f.Implicit, 0)
-	b = optFlow(b, "password", f.Password, 0)
-	b = optFlow(b, "deviceCode", f.DeviceCode, needDeviceURL|needTokenURL|needScopes)
+	for _, k := range f.kinds() {
+		if k.flow != nil {
+			b = k.flow.append(key(b, k.name), k.need)
+		}
+	}
 	return append(b, '}')
 }
 
@@ -46,16 +63,11 @@ func (f *OAuthFlows) decode(d *decoder) *fault {
 	if bad != nil {
 		return bad
 	}
-	return atMostOne(choice{"authorizationCode", f.AuthorizationCode != nil},
-		choice{"clientCredentials", f.ClientCredentials != nil}, choice{"implicit", f.Implicit != nil},
-		choice{"password", f.Password != nil}, choice{"deviceCode", f.DeviceCode != nil})
-}
-
-func optFlow(b []byte, name string, f *OAuthFlow, need int) []byte {
-	if f == nil {
-		return b
+	var choices []choice
+	for _, k := range f.kinds() {
+		choices = append(choices, choice{k.name, k.flow != nil})
 	}
-	return f.append(key(b, name), need)
+	return atMostOne(choices...)
 }
 
 // AppendJSON appends the ProtoJSON form. On its own, a flow does not know what

@@ -66,15 +66,22 @@ func (a *AuthenticationInfo) UnmarshalJSON(doc []byte) error { return unmarshal(
 
 func (a *AuthenticationInfo) decode(d *decoder) *fault {
 	*a = AuthenticationInfo{}
-	return d.object(func(name []byte) *fault {
+	var schemes []string
+	f := d.object(func(name []byte) *fault {
 		switch string(name) {
 		case "scheme":
 			return d.string(&a.Scheme)
+		case "schemes": // a list, in the drafts of 1.0
+			return d.strings(&schemes)
 		case "credentials":
 			return d.string(&a.Credentials)
 		}
 		return d.ignore()
 	})
+	if a.Scheme == "" && len(schemes) > 0 {
+		a.Scheme = schemes[0]
+	}
+	return f
 }
 
 // AppendJSON appends the ProtoJSON form.

@@ -1,6 +1,280 @@
 package a2a
 
-// MaxParts is how many parts the message of a request may have.
-const MaxParts = 1000
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
 
-const tooManyParts = "at most 1000 parts are allowed in one message"
+const (
+	// MaxParts is how many parts the message of a request may have.
+	MaxParts = 1000
+	// MaxID is how long an id may be, in bytes.
+	MaxID = 512
+	// MaxPageSize is the largest page of tasks that may be asked for.
+	MaxPageSize = 100
+)
+
+const (
+	tooManyParts = "at most 1000 parts are allowed in one message; send several messages, or refer to files by url"
+	noContent    = "a part needs one of text, raw, url or data"
+	missing      = "is required"
+)
+
+// A validation collects everything that is wrong with a request, so that a
+// caller can mend it at once.
+type validation struct {
+	fields []FieldViolation
+	prefix string // of the fields being checked, with a dot at its end, or ""
+}
+
+func (v *validation) add(field, format string, args ...any) {
+	v.fields = append(v.fields, FieldViolation{v.prefix + field, fmt.Sprintf(format, args...)})
+}
+
+// err returns one InvalidParams error for all violations, or nil.
+func (v *validation) err() error {
+	if len(v.fields) == 0 {
+		return nil
+	}
+	var b strings.Builder
+	for i, f := range v.fields {
+		if i == 5 && len(v.fields) > 6 { // the message is for people; Fields has them all
+			fmt.Fprintf(&b, "; and %d more", len(v.fields)-i)
+			break
+		}
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		b.WriteString(f.Field + ": " + f.Description)
+	}
+	return &Error{Code: CodeInvalidParams, Message: b.String(), Fields: v.fields}
+}
+
+// required checks a REQUIRED string.
+func (v *validation) required(field, s string) {
+	if s == "" {
+		v.add(field, missing)
+	}
+}
+
+// id checks an id that may be absent. Ids are keys of the store, parts of URLs
+// and lines of logs, so what would do harm there is refused.
+func (v *validation) id(field, s string) {
+	switch {
+	case len(s) > MaxID:
+		v.add(field, "must be at most %d bytes long, got %d", MaxID, len(s))
+	case !utf8.ValidString(s):
+		v.add(field, "must be UTF-8")
+	case strings.ContainsFunc(s, control):
+		v.add(field, "must not contain control characters")
+	}
+}
+
+func (v *validation) requiredID(field, s string) {
+	v.required(field, s)
+	v.id(field, s)
+}
+
+func control(r rune) bool { return r < ' ' || r >= 0x7f && r < 0xa0 }
+
+// free checks a field that holds an object or nothing.
+func (v *validation) free(field string, j JSON) {
+	if len(j) != 0 && !(bytes.HasPrefix(bytes.TrimLeft(j, " \t\r\n"), []byte{'{'}) && valid(j)) {
+		v.add(field, "must be a JSON object")
+	}
+}
+
+func (v *validation) historyLength(field string, n *int32) {
+	if n != nil && *n < 0 {
+		v.add(field, "must be 0 or more, got %d; leave it out for the whole history", *n)
+	}
+}
+
+// Validate reports every field that is missing or wrong, as an InvalidParams
+// error whose Fields have their paths.
+func (r *SendMessageRequest) Validate() error {
+	var v validation
+	v.id("tenant", r.Tenant)
+	if r.Message == nil {
+		v.add("message", missing)
+	} else {
+		v.prefix = "message."
+		v.message(r.Message)
+		if r.Message.Role == RoleAgent { // an unspecified one is reported as missing
+			v.add("role", "must be ROLE_USER; only agents send as ROLE_AGENT")
+		}
+		v.prefix = ""
+	}
+	if c := r.Configuration; c != nil {
+		v.historyLength("configuration.historyLength", c.HistoryLength)
+		if c.TaskPushNotificationConfig != nil {
+			v.prefix = "configuration.taskPushNotificationConfig."
+			v.webhook(c.TaskPushNotificationConfig)
+			v.prefix = ""
+		}
+	}
+	v.free("metadata", r.Metadata)
+	return v.err()
+}
+
+// Validate reports every field that is missing or wrong, whoever sends the
+// message. The engine checks with it what agents say.
+func (m *Message) Validate() error {
+	var v validation
+	v.message(m)
+	return v.err()
+}
+
+func (v *validation) message(m *Message) {
+	v.requiredID("messageId", m.MessageID)
+	v.id("contextId", m.ContextID)
+	v.id("taskId", m.TaskID)
+	if m.Role != RoleUser && m.Role != RoleAgent {
+		v.add("role", "is required: ROLE_USER or ROLE_AGENT")
+	}
+	if len(m.Parts) > MaxParts {
+		v.add("parts", tooManyParts)
+	} else {
+		v.parts(m.Parts)
+	}
+	v.free("metadata", m.Metadata)
+	for i, id := range m.ReferenceTaskIDs {
+		if id == "" {
+			v.add(fmt.Sprintf("referenceTaskIds[%d]", i), "must not be empty")
+		}
+		v.id("referenceTaskIds", id)
+	}
+}
+
+func (v *validation) parts(parts []*Part) {
+	if len(parts) == 0 {
+		v.add("parts", "at least one part is required")
+	}
+	for i, p := range parts {
+		switch {
+		case p == nil || p.Kind < PartText || p.Kind > PartData:
+			v.add(fmt.Sprintf("parts[%d]", i), noContent)
+			continue
+		case p.Kind == PartData && len(p.Data) > 0 && !valid(p.Data):
+			v.add(fmt.Sprintf("parts[%d].data", i), "must be JSON")
+		case p.Kind == PartURL && p.URL == "":
+			v.add(fmt.Sprintf("parts[%d].url", i), "must not be empty")
+		}
+		if len(p.Metadata) > 0 {
+			v.free(fmt.Sprintf("parts[%d].metadata", i), p.Metadata)
+		}
+	}
+}
+
+// Validate reports every field that is missing or wrong.
+func (a *Artifact) Validate() error {
+	var v validation
+	v.requiredID("artifactId", a.ArtifactID)
+	v.parts(a.Parts)
+	v.free("metadata", a.Metadata)
+	return v.err()
+}
+
+// Validate reports every field that is missing or wrong.
+func (r *GetTaskRequest) Validate() error {
+	var v validation
+	v.id("tenant", r.Tenant)
+	v.requiredID("id", r.ID)
+	v.historyLength("historyLength", r.HistoryLength)
+	return v.err()
+}
+
+// Validate reports every field that is wrong. The page token is the engine's
+// business.
+func (r *ListTasksRequest) Validate() error {
+	var v validation
+	v.id("tenant", r.Tenant)
+	v.id("contextId", r.ContextID)
+	if r.Status != TaskStateUnspecified && !r.Status.Valid() {
+		v.add("status", "is not a task state; use %s", taskStateList)
+	}
+	if n := r.PageSize; n != nil && (*n < 1 || *n > MaxPageSize) {
+		v.add("pageSize", "must be from 1 to %d, got %d", MaxPageSize, *n)
+	}
+	v.historyLength("historyLength", r.HistoryLength)
+	return v.err()
+}
+
+// Validate reports every field that is missing or wrong.
+func (r *CancelTaskRequest) Validate() error {
+	var v validation
+	v.id("tenant", r.Tenant)
+	v.requiredID("id", r.ID)
+	v.free("metadata", r.Metadata)
+	return v.err()
+}
+
+// Validate reports every field that is missing or wrong.
+func (r *SubscribeToTaskRequest) Validate() error {
+	var v validation
+	v.id("tenant", r.Tenant)
+	v.requiredID("id", r.ID)
+	if r.After < 0 {
+		v.add("after", "must be 0 or more, got %d", r.After)
+	}
+	return v.err()
+}
+
+// Validate reports every field that is wrong.
+func (r *GetExtendedAgentCardRequest) Validate() error {
+	var v validation
+	v.id("tenant", r.Tenant)
+	return v.err()
+}
+
+// Validate reports every field that is missing or wrong in a request to create
+// the webhook.
+func (c *TaskPushNotificationConfig) Validate() error {
+	var v validation
+	v.required("taskId", c.TaskID)
+	v.webhook(c)
+	return v.err()
+}
+
+// webhook checks what a webhook needs with or without a task.
+func (v *validation) webhook(c *TaskPushNotificationConfig) {
+	v.id("tenant", c.Tenant)
+	v.id("id", c.ID)
+	v.id("taskId", c.TaskID)
+	v.required("url", c.URL)
+	if a := c.Authentication; a != nil {
+		v.required("authentication.scheme", a.Scheme)
+	}
+}
+
+// Validate reports every field that is missing or wrong.
+func (r *GetTaskPushNotificationConfigRequest) Validate() error {
+	return validateWebhookKey(r.Tenant, r.TaskID, r.ID)
+}
+
+// Validate reports every field that is missing or wrong.
+func (r *DeleteTaskPushNotificationConfigRequest) Validate() error {
+	return validateWebhookKey(r.Tenant, r.TaskID, r.ID)
+}
+
+func validateWebhookKey(tenant, taskID, id string) error {
+	var v validation
+	v.id("tenant", tenant)
+	v.requiredID("taskId", taskID)
+	v.requiredID("id", id)
+	return v.err()
+}
+
+// Validate reports every field that is missing or wrong. A page size of 0 means
+// the default.
+func (r *ListTaskPushNotificationConfigsRequest) Validate() error {
+	var v validation
+	v.id("tenant", r.Tenant)
+	v.requiredID("taskId", r.TaskID)
+	if r.PageSize < 0 {
+		v.add("pageSize", "must be 0 or more, got %d", r.PageSize)
+	}
+	return v.err()
+}

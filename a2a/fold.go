@@ -1,0 +1,209 @@
+package a2a
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+)
+
+// Fold returns the task that a whole log, from its first entry on, amounts to.
+// It stops at the first error of the log. A log that is empty, does not begin
+// with its creation or has a gap is an error.
+func Fold(log iter.Seq2[*Entry, error]) (*Task, error) {
+	t := new(Task)
+	last := int64(0)
+	for e, err := range log {
+		switch {
+		case err != nil:
+			return nil, err
+		case e.Seq != last+1:
+			return nil, fmt.Errorf("fold a task's log: entry %d follows entry %d", e.Seq, last)
+		case (last == 0) != (e.Kind == EntryCreated):
+			return nil, fmt.Errorf("fold a task's log: entry %d is of kind %d", e.Seq, e.Kind)
+		}
+		last = e.Seq
+		t.Apply(e)
+	}
+	if last == 0 {
+		return nil, fmt.Errorf("fold a task's log: it is empty")
+	}
+	return t, nil
+}
+
+// Apply moves the task on by one entry of its log. It does not judge whether
+// the entry may follow, that is the engine's task, and it leaves the entry as
+// it is, though the task may share the entry's messages, parts and metadata
+// from then on.
+//
+//   - The agent's words about a status move into the history when the next
+//     status replaces them, or before the answer when a client answers them.
+//     No message enters the history twice, by its id.
+//   - An artifact takes the place of the one with the same id, or is added; with
+//     Append its parts are added, and what else it says replaces what was said.
+//   - The metadata of an event is about the event and not kept in the task.
+//   - Steps and requests to cancel do not show.
+//
+// The cost does not grow with what an artifact holds: a chunk is appended in
+// constant time, amortized, once its artifact is found, the last one first. A
+// message is compared with the ids of the history.
+//
+// Apply is not for concurrent use; readers get a Snapshot.
+func (t *Task) Apply(e *Entry) {
+	switch e.Kind {
+	case EntryCreated:
+		*t = Task{
+			ID: e.Created.TaskID, ContextID: e.Created.ContextID, Metadata: e.Created.Metadata,
+			Status: TaskStatus{State: TaskStateSubmitted, Timestamp: e.Time.UTC().Truncate(time.Millisecond)},
+		}
+	case EntryMessage:
+		if t.Status.State.Interrupted() {
+			t.remember(t.Status.Message)
+			t.Status.Message = nil
+		}
+		t.remember(e.Message)
+	case EntryStatus:
+		t.setStatus(e.Status)
+	case EntryArtifact:
+		t.addArtifact(e.Artifact)
+	}
+}
+
+// ApplyEvent is Apply for a client, which sees streams and not logs. A Task in
+// the stream replaces everything; a direct message belongs to no task and
+// changes nothing. Messages of clients are not in streams, so the history is
+// the server's only as far as its Task elements go.
+func (t *Task) ApplyEvent(r *StreamResponse) {
+	switch {
+	case r.Task != nil:
+		*t = *r.Task.Snapshot()
+	case r.StatusUpdate != nil:
+		t.name(r.StatusUpdate.TaskID, r.StatusUpdate.ContextID)
+		t.setStatus(r.StatusUpdate)
+	case r.ArtifactUpdate != nil:
+		t.name(r.ArtifactUpdate.TaskID, r.ArtifactUpdate.ContextID)
+		t.addArtifact(r.ArtifactUpdate)
+	}
+}
+
+// name gives ids to a task whose stream did not begin with a Task.
+func (t *Task) name(id, contextID string) {
+	if t.ID == "" {
+		t.ID = id
+	}
+	if t.ContextID == "" {
+		t.ContextID = contextID
+	}
+}
+
+func (t *Task) setStatus(e *TaskStatusUpdateEvent) {
+	if old := t.Status.Message; !sameMessage(old, e.Status.Message) {
+		t.remember(old)
+	}
+	t.Status = e.Status
+}
+
+// sameMessage reports whether both are the same by their ids, which peers may
+// have left out.
+func sameMessage(a, b *Message) bool {
+	return a != nil && b != nil && (a == b || a.MessageID != "" && a.MessageID == b.MessageID)
+}
+
+// remember appends m to the history unless it is there. It never changes an
+// element, which Snapshot relies on.
+func (t *Task) remember(m *Message) {
+	if m == nil {
+		return
+	}
+	for _, old := range slices.Backward(t.History) {
+		if sameMessage(old, m) {
+			return
+		}
+	}
+	t.History = append(t.History, m)
+}
+
+// addArtifact changes only Artifact values that belong to the task: those it
+// made itself, and those of a Snapshot.
+func (t *Task) addArtifact(e *TaskArtifactUpdateEvent) {
+	in := e.Artifact
+	if in == nil { // a peer's mistake
+		return
+	}
+	at := -1
+	for i, a := range slices.Backward(t.Artifacts) {
+		if a.ArtifactID == in.ArtifactID {
+			at = i
+			break
+		}
+	}
+	switch {
+	case at < 0:
+		t.Artifacts = append(t.Artifacts, in.head())
+	case !e.Append:
+		t.Artifacts[at] = in.head()
+	default:
+		t.Artifacts[at].add(in)
+	}
+}
+
+// head returns a copy that shares the content but can grow on its own.
+func (a *Artifact) head() *Artifact {
+	c := *a
+	c.Parts = slices.Clip(c.Parts)
+	return &c
+}
+
+func (a *Artifact) add(chunk *Artifact) {
+	a.Parts = append(a.Parts, chunk.Parts...)
+	if chunk.Name != "" {
+		a.Name = chunk.Name
+	}
+	if chunk.Description != "" {
+		a.Description = chunk.Description
+	}
+	if len(chunk.Metadata) > 0 {
+		a.Metadata = chunk.Metadata
+	}
+	if len(chunk.Extensions) > 0 {
+		a.Extensions = chunk.Extensions
+	}
+}
+
+// Snapshot returns a copy that later calls of Apply and ApplyEvent on t do not
+// change, nor the other way round, and that may be read while they run. It
+// costs a header for each artifact and nothing for what they hold: messages
+// and parts are shared and must not be changed, which Apply never does.
+//
+// That is safe because histories and parts only ever grow at their end, which
+// a copy of the slice does not see, and the copy has no room of its own behind
+// its end, so that growing it moves it elsewhere.
+func (t *Task) Snapshot() *Task {
+	c := *t
+	c.History = slices.Clip(t.History)
+	if len(t.Artifacts) > 0 {
+		heads := make([]Artifact, len(t.Artifacts))
+		c.Artifacts = make([]*Artifact, len(t.Artifacts))
+		for i, a := range t.Artifacts {
+			heads[i] = *a
+			heads[i].Parts = slices.Clip(a.Parts)
+			c.Artifacts[i] = &heads[i]
+		}
+	}
+	return &c
+}
+
+// LimitHistory returns the task with at most the n last messages of its
+// history, as a historyLength asks: nil keeps all of them, 0 none. The result
+// shares everything else with t and must not be given to Apply.
+func (t *Task) LimitHistory(n *int32) *Task {
+	if n == nil || int(*n) >= len(t.History) {
+		return t
+	}
+	c := *t
+	c.History = nil
+	if *n > 0 {
+		c.History = slices.Clip(t.History[len(t.History)-int(*n):])
+	}
+	return &c
+}
