@@ -7,53 +7,72 @@ const ErrorInfoDomain = "a2a-protocol.org"
 
 // ErrorRow is a row of the error table: how one code looks on each binding.
 type ErrorRow struct {
-	Code   a2a.Code
-	RPC    int    // JSON-RPC code
-	HTTP   int    // status of HTTP+JSON (specification 1.0.1)
-	GRPC   string // canonical status name
-	Reason string // ErrorInfo reason
-	Since  string // first dialect that has it
+	Code    a2a.Code
+	RPC     int    // JSON-RPC code
+	HTTP    int    // status of HTTP+JSON (specification 1.0.1)
+	GRPC    string // canonical status name
+	Reason  string // ErrorInfo reason
+	Since   string // first dialect that has it
+	Message string // said where an Error brings no message of its own
 }
 
 // Errors is the table, read in both directions by every binding and dialect.
 // Where codes share a JSON-RPC code, the first row is what a reader makes of
-// an answer that has no reason.
+// an answer that has no reason and no telling HTTP status.
 var Errors = []ErrorRow{
-	{a2a.CodeTaskNotFound, -32001, 404, "NOT_FOUND", "TASK_NOT_FOUND", "0.1"},
-	{a2a.CodeTaskNotCancelable, -32002, 400, "FAILED_PRECONDITION", "TASK_NOT_CANCELABLE", "0.1"},
-	{a2a.CodePushNotificationNotSupported, -32003, 400, "FAILED_PRECONDITION", "PUSH_NOTIFICATION_NOT_SUPPORTED", "0.1"},
-	{a2a.CodeUnsupportedOperation, -32004, 400, "FAILED_PRECONDITION", "UNSUPPORTED_OPERATION", "0.1"},
-	{a2a.CodeContentTypeNotSupported, -32005, 400, "INVALID_ARGUMENT", "CONTENT_TYPE_NOT_SUPPORTED", "0.1"},
-	{a2a.CodeInvalidAgentResponse, -32006, 500, "INTERNAL", "INVALID_AGENT_RESPONSE", "0.2"},
-	{a2a.CodeExtendedAgentCardNotConfigured, -32007, 400, "FAILED_PRECONDITION", "EXTENDED_AGENT_CARD_NOT_CONFIGURED", "0.3"},
-	{a2a.CodeExtensionSupportRequired, -32008, 400, "FAILED_PRECONDITION", "EXTENSION_SUPPORT_REQUIRED", "1.0"},
-	{a2a.CodeVersionNotSupported, -32009, 400, "FAILED_PRECONDITION", "VERSION_NOT_SUPPORTED", "1.0"},
+	{a2a.CodeTaskNotFound, -32001, 404, "NOT_FOUND", "TASK_NOT_FOUND", "0.1", "Task not found"},
+	{a2a.CodeTaskNotCancelable, -32002, 400, "FAILED_PRECONDITION", "TASK_NOT_CANCELABLE", "0.1", "Task cannot be canceled"},
+	{a2a.CodePushNotificationNotSupported, -32003, 400, "FAILED_PRECONDITION", "PUSH_NOTIFICATION_NOT_SUPPORTED", "0.1", "Push Notification is not supported"},
+	{a2a.CodeUnsupportedOperation, -32004, 400, "FAILED_PRECONDITION", "UNSUPPORTED_OPERATION", "0.1", "This operation is not supported"},
+	{a2a.CodeContentTypeNotSupported, -32005, 400, "INVALID_ARGUMENT", "CONTENT_TYPE_NOT_SUPPORTED", "0.1", "Incompatible content types"},
+	{a2a.CodeInvalidAgentResponse, -32006, 500, "INTERNAL", "INVALID_AGENT_RESPONSE", "0.2", "Invalid agent response"},
+	{a2a.CodeExtendedAgentCardNotConfigured, -32007, 400, "FAILED_PRECONDITION", "EXTENDED_AGENT_CARD_NOT_CONFIGURED", "0.3", "Extended Agent Card is not configured"},
+	{a2a.CodeExtensionSupportRequired, -32008, 400, "FAILED_PRECONDITION", "EXTENSION_SUPPORT_REQUIRED", "1.0", "Extension support required"},
+	{a2a.CodeVersionNotSupported, -32009, 400, "FAILED_PRECONDITION", "VERSION_NOT_SUPPORTED", "1.0", "Version not supported"},
 
-	{a2a.CodeParse, -32700, 400, "INVALID_ARGUMENT", "PARSE_ERROR", "0.1"},
-	{a2a.CodeInvalidRequest, -32600, 400, "INVALID_ARGUMENT", "INVALID_REQUEST", "0.1"},
-	{a2a.CodeMethodNotFound, -32601, 404, "NOT_FOUND", "METHOD_NOT_FOUND", "0.1"},
-	{a2a.CodeInvalidParams, -32602, 400, "INVALID_ARGUMENT", "INVALID_PARAMS", "0.1"},
-	{a2a.CodeInternal, -32603, 500, "INTERNAL", "INTERNAL_ERROR", "0.1"},
+	{a2a.CodeParse, -32700, 400, "INVALID_ARGUMENT", "PARSE_ERROR", "0.1", "Invalid JSON payload"},
+	{a2a.CodeInvalidRequest, -32600, 400, "INVALID_ARGUMENT", "INVALID_REQUEST", "0.1", "Request payload validation error"},
+	{a2a.CodeMethodNotFound, -32601, 404, "NOT_FOUND", "METHOD_NOT_FOUND", "0.1", "Method not found"},
+	{a2a.CodeInvalidParams, -32602, 400, "INVALID_ARGUMENT", "INVALID_PARAMS", "0.1", "Invalid parameters"},
+	{a2a.CodeInternal, -32603, 500, "INTERNAL", "INTERNAL_ERROR", "0.1", "Internal error"},
 
-	{a2a.CodeUnauthenticated, -32000, 401, "UNAUTHENTICATED", "UNAUTHENTICATED", "0.1"},
-	{a2a.CodePermissionDenied, -32000, 403, "PERMISSION_DENIED", "PERMISSION_DENIED", "0.1"},
-	{a2a.CodeRateLimited, -32000, 429, "RESOURCE_EXHAUSTED", "RATE_LIMITED", "0.1"},
-	{a2a.CodeUnavailable, -32000, 503, "UNAVAILABLE", "UNAVAILABLE", "0.1"},
-	{a2a.CodeTooLarge, -32600, 413, "OUT_OF_RANGE", "REQUEST_TOO_LARGE", "0.1"},
-	{a2a.CodeUnsupportedMedia, -32600, 415, "INVALID_ARGUMENT", "UNSUPPORTED_MEDIA_TYPE", "0.1"},
-	{a2a.CodeMethodNotAllowed, -32600, 405, "UNIMPLEMENTED", "METHOD_NOT_ALLOWED", "0.1"},
+	{a2a.CodeUnauthenticated, -32000, 401, "UNAUTHENTICATED", "UNAUTHENTICATED", "0.1", "Authentication required"},
+	{a2a.CodePermissionDenied, -32000, 403, "PERMISSION_DENIED", "PERMISSION_DENIED", "0.1", "Permission denied"},
+	{a2a.CodeRateLimited, -32000, 429, "RESOURCE_EXHAUSTED", "RATE_LIMITED", "0.1", "Too many requests: try later"},
+	{a2a.CodeUnavailable, -32000, 503, "UNAVAILABLE", "UNAVAILABLE", "0.1", "Temporarily unavailable: try later"},
+	{a2a.CodeTooLarge, -32600, 413, "OUT_OF_RANGE", "REQUEST_TOO_LARGE", "0.1", "Request is too large"},
+	{a2a.CodeUnsupportedMedia, -32600, 415, "INVALID_ARGUMENT", "UNSUPPORTED_MEDIA_TYPE", "0.1", "The body must be JSON"},
+	{a2a.CodeMethodNotAllowed, -32600, 405, "UNIMPLEMENTED", "METHOD_NOT_ALLOWED", "0.1", "HTTP method not allowed"},
 }
 
 // ErrorRowOf returns the table's row for a code; unknown codes are internal.
 func ErrorRowOf(c a2a.Code) *ErrorRow {
-	internal := 0
+	if row := findRow(func(r *ErrorRow) bool { return r.Code == c }); row != nil {
+		return row
+	}
+	return ErrorRowOf(a2a.CodeInternal)
+}
+
+func findRow(is func(*ErrorRow) bool) *ErrorRow {
 	for i := range Errors {
-		switch Errors[i].Code {
-		case c:
+		if is(&Errors[i]) {
 			return &Errors[i]
-		case a2a.CodeInternal:
-			internal = i
 		}
 	}
-	return &Errors[internal]
+	return nil
+}
+
+func rowOfReason(reason string) *ErrorRow {
+	return findRow(func(r *ErrorRow) bool { return r.Reason == reason })
+}
+
+// RPCStatus returns the HTTP status of a JSON-RPC answer with this error. It
+// is 200 because official clients take anything else for a broken transport,
+// except where HTTP itself has something to say (§9.5, DIALECTS 8.4).
+func RPCStatus(c a2a.Code) int {
+	switch row := ErrorRowOf(c); row.HTTP {
+	case 401, 403, 413, 415, 429:
+		return row.HTTP
+	}
+	return 200
 }

@@ -1,0 +1,251 @@
+package dialect
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// Bounds on what is kept of a peer's error: it ends up in logs and terminals.
+const (
+	maxErrorText   = 1 << 10 // bytes of a message
+	maxErrorDetail = 256     // bytes of a metadata value or the text of a field
+	maxErrorItems  = 32      // metadata members, and fields
+)
+
+// ErrorFromRPC makes an Error of a peer's JSON-RPC error. The reason in data
+// decides; without one, the code does, and for codes with several meanings the
+// HTTP status of the answer. data is raw JSON of any shape, or empty. Unknown
+// codes are internal and named in the message.
+func ErrorFromRPC(status, code int, message string, data []byte) *a2a.Error {
+	e := &a2a.Error{Peer: true, Message: clip(message, maxErrorText)}
+	row := readDetails(e, data)
+	if row == nil {
+		row = findRow(func(r *ErrorRow) bool { return r.RPC == code && r.HTTP == status })
+	}
+	if row == nil {
+		row = rowOfRPC(code)
+	}
+	if row == nil {
+		row = ErrorRowOf(a2a.CodeInternal)
+		e.Message = strings.TrimSpace(fmt.Sprintf("%s (JSON-RPC code %d)", e.Message, code))
+	}
+	return complete(e, row)
+}
+
+// ErrorFromHTTP makes an Error of an HTTP answer that is not a success. It
+// understands a google.rpc.Status (§11.6), problem+json, JSON-RPC errors and
+// the simple objects of older servers; of other bodies a short plain text is
+// kept. The reason decides, then a code in the body, then the status.
+func ErrorFromHTTP(status int, contentType string, body []byte) *a2a.Error {
+	e := &a2a.Error{Peer: true}
+	var row *ErrorRow
+	if doc, ok := parseErrorBody(body); ok {
+		e.Message = clip(doc.text(), maxErrorText)
+		row = doc.row(e)
+	} else if media, _, _ := mime.ParseMediaType(contentType); media == "text/plain" {
+		e.Message = clip(strings.TrimSpace(string(body)), maxErrorDetail)
+	}
+	if row == nil {
+		row = ErrorRowOf(codeOfStatus(status))
+		if e.Message == "" {
+			e.Message = strings.TrimSpace(fmt.Sprintf("HTTP %d %s", status, http.StatusText(status)))
+		}
+	}
+	return complete(e, row)
+}
+
+// errorBody is the union of the error bodies in use.
+type errorBody struct {
+	errorFields                 // {"code":-32001,"message":…}: a2a-js 0.3
+	Error       json.RawMessage // an object of errorFields, or a text
+	Type        string          // problem+json
+	Title       string
+	Detail      string
+
+	inner errorFields // read from Error
+}
+
+type errorFields struct {
+	Code    json.Number
+	Status  any // google.rpc's name; problem+json has a number here
+	Message string
+	Details json.RawMessage
+	Data    json.RawMessage
+}
+
+// parseErrorBody takes what it understands: encoding/json reads on behind a
+// member of the wrong type. It reports false if there is nothing to take.
+func parseErrorBody(body []byte) (*errorBody, bool) {
+	if !json.Valid(body) {
+		return nil, false
+	}
+	doc := new(errorBody)
+	_ = json.Unmarshal(body, doc)
+	if len(doc.Error) > 0 && doc.Error[0] == '"' {
+		_ = json.Unmarshal(doc.Error, &doc.inner.Message)
+	} else {
+		_ = json.Unmarshal(doc.Error, &doc.inner)
+	}
+	return doc, doc.text() != "" || doc.inner.Code != "" || doc.Code != "" || doc.Type != ""
+}
+
+func (d *errorBody) text() string {
+	for _, s := range []string{d.inner.Message, d.Message, d.Detail, d.Title} {
+		if s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// row returns the row the body speaks of, or nil, and takes its details over.
+func (d *errorBody) row(e *a2a.Error) *ErrorRow {
+	for _, details := range []json.RawMessage{d.inner.Details, d.inner.Data, d.Details, d.Data} {
+		if row := readDetails(e, details); row != nil {
+			return row
+		}
+	}
+	// Release candidates of 1.0 sent https://a2a-protocol.org/errors/task-not-found.
+	problem := strings.ToUpper(d.Type[strings.LastIndexByte(d.Type, '/')+1:])
+	if row := rowOfReason(strings.ReplaceAll(problem, "-", "_")); row != nil {
+		return row
+	}
+	for _, f := range []*errorFields{&d.inner, &d.errorFields} {
+		if code, err := f.Code.Int64(); err == nil && code < 0 {
+			if row := rowOfRPC(int(code)); row != nil {
+				return row
+			}
+		}
+		if name, _ := f.Status.(string); name != "" {
+			if code, ok := codeOfGRPC[name]; ok {
+				return ErrorRowOf(code)
+			}
+		}
+	}
+	return nil
+}
+
+// rowOfRPC returns the row of a JSON-RPC code, or nil where it has no meaning
+// of its own: -32000 is anything a server likes.
+func rowOfRPC(code int) *ErrorRow {
+	switch code {
+	case -32000:
+		return nil
+	case -31401: // a2a-go
+		return ErrorRowOf(a2a.CodeUnauthenticated)
+	case -31403: // a2a-go
+		return ErrorRowOf(a2a.CodePermissionDenied)
+	}
+	return findRow(func(r *ErrorRow) bool { return r.RPC == code })
+}
+
+// codeOfGRPC says what a canonical status name means without a reason.
+var codeOfGRPC = map[string]a2a.Code{
+	"NOT_FOUND":           a2a.CodeTaskNotFound,
+	"INVALID_ARGUMENT":    a2a.CodeInvalidParams,
+	"FAILED_PRECONDITION": a2a.CodeUnsupportedOperation,
+	"UNIMPLEMENTED":       a2a.CodeUnsupportedOperation,
+	"UNAUTHENTICATED":     a2a.CodeUnauthenticated,
+	"PERMISSION_DENIED":   a2a.CodePermissionDenied,
+	"RESOURCE_EXHAUSTED":  a2a.CodeRateLimited,
+	"UNAVAILABLE":         a2a.CodeUnavailable,
+	"INTERNAL":            a2a.CodeInternal,
+}
+
+// codeOfStatus says what an HTTP status means when the body says nothing: the
+// answer may come from anything on the way, so 404 is not about a task.
+func codeOfStatus(status int) a2a.Code {
+	switch status {
+	case 401, 407:
+		return a2a.CodeUnauthenticated
+	case 403:
+		return a2a.CodePermissionDenied
+	case 404:
+		return a2a.CodeMethodNotFound
+	case 405:
+		return a2a.CodeMethodNotAllowed
+	case 413:
+		return a2a.CodeTooLarge
+	case 415:
+		return a2a.CodeUnsupportedMedia
+	case 429:
+		return a2a.CodeRateLimited
+	case 422:
+		return a2a.CodeInvalidParams
+	case 501:
+		return a2a.CodeUnsupportedOperation
+	case 408, 502, 503, 504:
+		return a2a.CodeUnavailable
+	}
+	if status >= 400 && status < 500 {
+		return a2a.CodeInvalidRequest
+	}
+	return a2a.CodeInternal
+}
+
+// detail is the union of the google.rpc details in use.
+type detail struct {
+	Reason          string
+	Domain          string
+	Metadata        map[string]string
+	FieldViolations []a2a.FieldViolation
+}
+
+// readDetails takes metadata and field violations over into e and returns the
+// row of the reason, nil where there is none we know.
+func readDetails(e *a2a.Error, data []byte) *ErrorRow {
+	var list []detail
+	if len(data) == 0 || data[0] == '{' {
+		list = make([]detail, 1)
+		_ = json.Unmarshal(data, &list[0])
+	} else {
+		_ = json.Unmarshal(data, &list)
+	}
+	var row *ErrorRow
+	for _, d := range list {
+		if row == nil && (d.Domain == "" || d.Domain == ErrorInfoDomain) {
+			row = rowOfReason(d.Reason)
+		}
+		for _, k := range slices.Sorted(maps.Keys(d.Metadata)) {
+			if len(e.Meta) >= maxErrorItems {
+				break
+			}
+			if e.Meta == nil {
+				e.Meta = map[string]string{}
+			}
+			e.Meta[clip(k, maxErrorDetail)] = clip(d.Metadata[k], maxErrorDetail)
+		}
+		for _, f := range d.FieldViolations {
+			if len(e.Fields) >= maxErrorItems {
+				break
+			}
+			e.Fields = append(e.Fields, a2a.FieldViolation{
+				Field: clip(f.Field, maxErrorDetail), Description: clip(f.Description, maxErrorDetail),
+			})
+		}
+	}
+	return row
+}
+
+func complete(e *a2a.Error, row *ErrorRow) *a2a.Error {
+	e.Code = row.Code
+	if e.Message == "" {
+		e.Message = row.Message
+	}
+	return e
+}
+
+// clip shortens foreign text to n bytes and makes it valid UTF-8.
+func clip(s string, n int) string {
+	if len(s) > n {
+		s = s[:n] + "…"
+	}
+	return strings.ToValidUTF8(s, "")
+}

@@ -1,0 +1,202 @@
+package dialect
+
+import (
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// DecodeREST makes a request of a matched route, the query and the body, of
+// which the route says which one counts. Fields of the path override those of
+// the body; only a tenant must not differ. An empty body is an empty object
+// where the path already says what is meant. Unknown query parameters are
+// ignored. Errors are InvalidParams and name the field.
+func DecodeREST(m Match, query url.Values, body []byte) (any, error) {
+	doc := body
+	switch {
+	case !m.Route.Body:
+		var err error
+		if doc, err = queryObject(m.Op, query); err != nil {
+			return nil, err
+		}
+	case len(body) == 0 && len(m.Fields) > 0:
+		doc = []byte("{}")
+	case len(body) == 0:
+		return nil, a2a.Errorf(a2a.CodeParse, "the body is empty: send a JSON object")
+	}
+	req, err := decodeRequest(m.Op, doc, "body")
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range m.Fields {
+		*field(req, f.Name) = f.Value
+	}
+	if t := field(req, "tenant"); m.Tenant != "" {
+		if *t != "" && *t != m.Tenant {
+			return nil, a2a.Invalid("tenant", "the path says %q, the request %q: send one of them, or the same twice",
+				clip(m.Tenant, 64), clip(*t, 64))
+		}
+		*t = m.Tenant
+	}
+	return req, nil
+}
+
+// RESTCall is a request of HTTP+JSON, to be sent below the interface's URL.
+type RESTCall struct {
+	Method string
+	Path   string // percent-encoded, with a leading slash
+	Query  string // encoded, without question mark; "" if there is none
+	Body   []byte // JSON; nil if there is none
+}
+
+// BuildREST makes the call that MatchRoute and DecodeREST turn back into req,
+// by route n of the operation's routes; 0 is the usual one. req must be of the
+// operation's request type. The error is InvalidParams for an empty id.
+func BuildREST(op Op, n int, req any) (RESTCall, error) {
+	r := &Get(op).Routes[n]
+	path, err := templateOf(r).build(*field(req, "tenant"), func(name string) string { return *field(req, name) })
+	if err != nil {
+		return RESTCall{}, err
+	}
+	call := RESTCall{Method: r.Method, Path: path}
+	doc := req.(appender).AppendJSON(nil)
+	if r.Body {
+		call.Body = doc
+		return call, nil
+	}
+	call.Query, err = queryString(op, doc)
+	return call, err
+}
+
+// param is a query parameter. Its kind is that of its JSON value.
+type param struct {
+	name string // camelCase
+	kind byte   // 's' string, 'n' number, 'b' boolean
+}
+
+// params lists the query parameters of the operations that have some. tenant
+// is one of all: it is in the path only where the client puts it there.
+var params = map[Op][]param{
+	GetTask: {{"historyLength", 'n'}},
+	ListTasks: {
+		{"contextId", 's'}, {"status", 's'}, {"pageSize", 'n'}, {"pageToken", 's'},
+		{"historyLength", 'n'}, {"statusTimestampAfter", 's'}, {"includeArtifacts", 'b'},
+	},
+	ListTaskPushNotificationConfigs: {{"pageSize", 'n'}, {"pageToken", 's'}},
+}
+
+func paramsOf(op Op) []param { return append(slices.Clip(params[op]), param{"tenant", 's'}) }
+
+// queryObject makes a JSON object of a query, so that values are judged by the
+// same decoder as in a body.
+func queryObject(op Op, query url.Values) ([]byte, error) {
+	doc := []byte{'{'}
+	for _, p := range paramsOf(op) {
+		values := query[p.name]
+		if snake := snakeCase(p.name); snake != p.name {
+			values = append(slices.Clip(values), query[snake]...)
+		}
+		if len(values) == 0 {
+			continue
+		}
+		if len(values) > 1 {
+			return nil, a2a.Invalid(p.name, "given %d times", len(values))
+		}
+		v := values[0]
+		switch {
+		case p.kind == 'b' && v != "true" && v != "false":
+			return nil, a2a.Invalid(p.name, "must be true or false")
+		case p.kind == 'n' && (v == "" || strings.Trim(v, "-0123456789") != ""):
+			return nil, a2a.Invalid(p.name, "must be a whole number")
+		}
+		if len(doc) > 1 {
+			doc = append(doc, ',')
+		}
+		doc = append(append(append(doc, '"'), p.name...), `":`...)
+		if p.kind == 'b' {
+			doc = append(doc, v...)
+		} else {
+			doc = appendText(doc, v) // ProtoJSON reads numbers from strings
+		}
+	}
+	return append(doc, '}'), nil
+}
+
+// queryString is the inverse of queryObject.
+func queryString(op Op, doc []byte) (string, error) {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(doc, &members); err != nil {
+		return "", &a2a.Error{Code: a2a.CodeInternal, Message: "the request cannot be encoded", Cause: err}
+	}
+	q := url.Values{}
+	for _, p := range params[op] { // the tenant is in the path
+		switch v := members[p.name]; {
+		case len(v) == 0:
+		case v[0] == '"':
+			var s string
+			_ = json.Unmarshal(v, &s) // it was just encoded
+			q.Set(p.name, s)
+		default:
+			q.Set(p.name, string(v))
+		}
+	}
+	return q.Encode(), nil
+}
+
+func snakeCase(camel string) string {
+	var b strings.Builder
+	for _, c := range camel {
+		if c >= 'A' && c <= 'Z' {
+			b.WriteByte('_')
+			c += 'a' - 'A'
+		}
+		b.WriteRune(c)
+	}
+	return b.String()
+}
+
+// field returns the field of a request that a path names.
+func field(req any, name string) *string {
+	switch r := req.(type) {
+	case *a2a.SendMessageRequest:
+		return pick(name, &r.Tenant, nil, nil)
+	case *a2a.GetTaskRequest:
+		return pick(name, &r.Tenant, &r.ID, nil)
+	case *a2a.ListTasksRequest:
+		return pick(name, &r.Tenant, nil, nil)
+	case *a2a.CancelTaskRequest:
+		return pick(name, &r.Tenant, &r.ID, nil)
+	case *a2a.SubscribeToTaskRequest:
+		return pick(name, &r.Tenant, &r.ID, nil)
+	case *a2a.TaskPushNotificationConfig:
+		return pick(name, &r.Tenant, &r.ID, &r.TaskID)
+	case *a2a.GetTaskPushNotificationConfigRequest:
+		return pick(name, &r.Tenant, &r.ID, &r.TaskID)
+	case *a2a.ListTaskPushNotificationConfigsRequest:
+		return pick(name, &r.Tenant, nil, &r.TaskID)
+	case *a2a.DeleteTaskPushNotificationConfigRequest:
+		return pick(name, &r.Tenant, &r.ID, &r.TaskID)
+	case *a2a.GetExtendedAgentCardRequest:
+		return pick(name, &r.Tenant, nil, nil)
+	}
+	panic("dialect: no request type")
+}
+
+func pick(name string, tenant, id, taskID *string) *string {
+	var p *string
+	switch name {
+	case "tenant":
+		p = tenant
+	case "id":
+		p = id
+	case "taskId":
+		p = taskID
+	}
+	if p == nil {
+		panic("dialect: no path field " + name)
+	}
+	return p
+}

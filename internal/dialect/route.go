@@ -1,0 +1,182 @@
+package dialect
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// Match is a route that fits a request.
+type Match struct {
+	Op     Op
+	Route  *Route
+	Tenant string      // of the path, decoded; "" if it names none
+	Fields []PathField // of the route's template, in its order
+}
+
+// PathField is a variable of a route's template with its decoded value.
+type PathField struct{ Name, Value string }
+
+// MatchRoute finds the route of an HTTP method and a path below the
+// interface's URL, percent-encoded as it came. Literals win over variables, so
+// that /tasks/x is the task x and not something of a tenant "tasks". Where
+// only the method does not fit, ok is false and allow lists those that do.
+func MatchRoute(method, path string) (m Match, allow []string, ok bool) {
+	path, ok = strings.CutPrefix(path, "/")
+	if !ok {
+		return Match{}, nil, false
+	}
+	segments := strings.Split(path, "/")
+	if m, allow, ok := matchBelow(method, segments); ok || allow != nil {
+		return m, allow, ok
+	}
+	tenant, err := url.PathUnescape(segments[0])
+	if err != nil || tenant == "" {
+		return Match{}, nil, false
+	}
+	m, allow, ok = matchBelow(method, segments[1:])
+	m.Tenant = tenant
+	return m, allow, ok
+}
+
+func matchBelow(method string, segments []string) (m Match, allow []string, ok bool) {
+	verb := false
+	for i := range templates {
+		t := &templates[i]
+		if verb && t.verb == "" {
+			break // GET /tasks/x:subscribe is not the task "x:subscribe"
+		}
+		fields, fits := t.match(segments)
+		if !fits {
+			continue
+		}
+		if t.route.Method == method {
+			return Match{Op: t.op, Route: t.route, Fields: fields}, nil, true
+		}
+		allow = append(allow, t.route.Method)
+		verb = t.verb != ""
+	}
+	return Match{}, allow, false
+}
+
+// template is a Route's path, taken apart.
+type template struct {
+	op       Op
+	route    *Route
+	segments []segment
+	verb     string // with its colon, behind the last field; "" if none
+}
+
+type segment struct{ literal, field string } // one of the two is set
+
+// templates holds all routes, those with a verb first.
+var templates = parseTemplates()
+
+func parseTemplates() []template {
+	var with, without []template
+	for i := range Operations {
+		for j := range Operations[i].Routes {
+			t := template{op: Operations[i].Op, route: &Operations[i].Routes[j]}
+			for _, s := range strings.Split(t.route.Path[1:], "/") {
+				if s[0] != '{' {
+					t.segments = append(t.segments, segment{literal: s})
+					continue
+				}
+				var name string
+				name, t.verb, _ = strings.Cut(s[1:], "}")
+				t.segments = append(t.segments, segment{field: name})
+			}
+			if t.verb != "" {
+				with = append(with, t)
+			} else {
+				without = append(without, t)
+			}
+		}
+	}
+	return append(with, without...)
+}
+
+func templateOf(r *Route) *template {
+	for i := range templates {
+		if templates[i].route == r {
+			return &templates[i]
+		}
+	}
+	panic("dialect: no route " + r.Path)
+}
+
+// match compares a path with the template. A field takes a segment that is not
+// empty. The verb stands behind the last colon, for ids may contain colons.
+func (t *template) match(path []string) (fields []PathField, ok bool) {
+	if len(path) != len(t.segments) {
+		return nil, false
+	}
+	for i, s := range t.segments {
+		if s.literal != "" {
+			if path[i] != s.literal {
+				return nil, false
+			}
+			continue
+		}
+		id := path[i]
+		if t.verb != "" && i == len(path)-1 {
+			colon := strings.LastIndexByte(id, ':')
+			if colon < 0 || id[colon:] != t.verb {
+				return nil, false
+			}
+			id = id[:colon]
+		}
+		value, err := url.PathUnescape(id)
+		if err != nil || value == "" {
+			return nil, false
+		}
+		fields = append(fields, PathField{s.field, value})
+	}
+	return fields, true
+}
+
+// build fills the template of a route. value returns a field's value; an empty
+// one is InvalidParams, for it would lead to another route.
+func (t *template) build(tenant string, value func(name string) string) (string, error) {
+	var b strings.Builder
+	if tenant != "" {
+		b.WriteByte('/')
+		b.WriteString(escapeTenant(tenant))
+	}
+	for _, s := range t.segments {
+		b.WriteByte('/')
+		if s.literal != "" {
+			b.WriteString(s.literal)
+			continue
+		}
+		v := value(s.field)
+		if v == "" {
+			return "", a2a.Invalid(s.field, "required")
+		}
+		b.WriteString(escapeSegment(v))
+	}
+	return b.String() + t.verb, nil
+}
+
+// escapeSegment encodes a value as one path segment. Colons are encoded too,
+// so that no id can look like a verb, and so are the dots of "." and "..",
+// which intermediaries would resolve.
+func escapeSegment(s string) string {
+	if s == "." || s == ".." {
+		return strings.ReplaceAll(s, ".", "%2E")
+	}
+	return strings.ReplaceAll(url.PathEscape(s), ":", "%3A")
+}
+
+// escapeTenant encodes a tenant. In one that is called like the first segment
+// of a route the first letter is encoded, as the literal would win otherwise.
+func escapeTenant(s string) string {
+	for i := range templates {
+		if templates[i].segments[0].literal == s {
+			return fmt.Sprintf("%%%02X", s[0]) + escapeSegment(s[1:])
+		}
+	}
+	return escapeSegment(s)
+}
