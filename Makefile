@@ -1,0 +1,30 @@
+# What people type. The checks themselves are in .ci/check, so that a
+# continuous integration run and a desk run are the same run.
+
+.PHONY: test lint build fuzz interop bench cover clean
+
+test: ## everything a change is judged by
+	@.ci/check format vet staticcheck vuln test fuzz interop
+
+lint: ## formatting, vet, staticcheck
+	@.ci/check format vet staticcheck
+
+build: ## bin/parley
+	CGO_ENABLED=0 go build -trimpath -o bin/parley ./cmd/parley
+
+fuzz: ## every fuzz target for FUZZTIME (default 2s)
+	@.ci/check fuzz
+
+interop: ## clients nobody here wrote, against this tree's binary
+	@.ci/check interop
+
+bench: ## every benchmark once, with allocations
+	go test -run '^$$' -bench . -benchmem ./...
+
+cover: ## statement coverage over all packages; the profile is bin/cover.out
+	@mkdir -p bin
+	go test -coverpkg=./... -coverprofile=bin/cover.out ./...
+	@go tool cover -func=bin/cover.out | tail -n 1
+
+clean:
+	rm -rf bin interop/js/node_modules
