@@ -48,7 +48,7 @@ func NewGroup(commit func([]*Append) []error) *Group {
 
 // Append queues a. See Store.Append.
 func (g *Group) Append(a *Append, done func(error)) {
-	size := a.size()
+	size := a.Size()
 	g.mu.Lock()
 	for !g.closed && g.bytes > 0 && g.bytes+size > maxQueueBytes {
 		g.room.Wait()
@@ -118,8 +118,8 @@ func (g *Group) take(batch []queued) []queued {
 	return batch
 }
 
-// size estimates what an append weighs in the queue, in bytes.
-func (a *Append) size() int {
+// Size estimates what an append weighs, in bytes.
+func (a *Append) Size() int {
 	n := 256
 	for i := range a.Entries {
 		n += 64 + len(a.Entries[i].Body)

@@ -167,6 +167,13 @@ type Page struct {
 	More    bool // whether there is a next page
 }
 
+// Stats counts what a driver has written. Drivers that can tell have a method
+// Stats() Stats.
+type Stats struct {
+	Commits int64 // transactions of appends; each is at least one wait for the disk
+	Entries int64 // log entries in them
+}
+
 // Do appends and waits for the outcome. If ctx ends first, the append may
 // still happen.
 func Do(ctx context.Context, s Store, a *Append) error {

@@ -1,0 +1,195 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+)
+
+// maxMemory caps what one connection may use, in bytes. It must hold the
+// largest row a few times; only what is used is taken from the system.
+const maxMemory = 1 << 30
+
+// conn is a connection with its prepared statements. One goroutine at a time.
+type conn struct {
+	*sqlite3.Conn
+	stmts map[string]*stmt
+}
+
+// openConn opens an existing database; mode is ro or rw.
+func openConn(path, mode string) (*conn, error) {
+	name := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: "mode=" + mode}
+	ctx := sqlite3.WithMaxMemory(context.Background(), maxMemory)
+	raw, err := sqlite3.OpenContext(ctx, name.String())
+	if err != nil {
+		return nil, err
+	}
+	c := &conn{Conn: raw, stmts: map[string]*stmt{}}
+	// Our own connections do not collide, the lock file keeps other copies of
+	// the program away; what is left is somebody with the sqlite3 tool.
+	if err := c.BusyTimeout(5 * time.Second); err != nil {
+		c.close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// close finalizes the statements and closes the connection.
+func (c *conn) close() error {
+	for _, s := range c.stmts {
+		s.s.Close()
+	}
+	c.stmts = nil
+	return c.Conn.Close()
+}
+
+// pragma reads a pragma whose value is an integer.
+func (c *conn) pragma(name string) (int64, error) {
+	s, _, err := c.Prepare("PRAGMA " + name)
+	if err != nil {
+		return 0, err
+	}
+	defer s.Close()
+	if !s.Step() {
+		return 0, fmt.Errorf("PRAGMA %s: no value: %w", name, s.Err())
+	}
+	return s.ColumnInt64(0), nil
+}
+
+// transaction runs f between BEGIN IMMEDIATE and COMMIT. After an error of any
+// of the three nothing is open any more; only if COMMIT itself failed may the
+// changes still be there after a crash.
+func (c *conn) transaction(f func() error) error {
+	if err := c.stmt("BEGIN IMMEDIATE").exec(); err != nil {
+		return err
+	}
+	err := f()
+	if err == nil {
+		err = c.stmt("COMMIT").exec()
+	}
+	if err != nil {
+		c.rollback()
+	}
+	return err
+}
+
+// rollback ends a transaction that failed, unless SQLite did that by itself,
+// as it does after some I/O errors.
+func (c *conn) rollback() {
+	if !c.GetAutocommit() {
+		// If even this fails the next BEGIN does too, and says so.
+		_ = c.stmt("ROLLBACK").exec()
+	}
+}
+
+// stmt returns the prepared statement for sql, ready for its arguments.
+func (c *conn) stmt(sql string) *stmt {
+	if s := c.stmts[sql]; s != nil {
+		s.n, s.err = 0, nil
+		return s
+	}
+	raw, _, err := c.PrepareFlags(sql, sqlite3.PREPARE_PERSISTENT)
+	if err != nil {
+		return &stmt{err: fmt.Errorf("prepare: %w", err)}
+	}
+	s := &stmt{s: raw}
+	c.stmts[sql] = s
+	return s
+}
+
+// bigArg is the size in bytes from which an argument is not kept bound until
+// the statement's next use.
+const bigArg = 64 << 10
+
+// stmt takes arguments in the order of the statement's parameters, then runs.
+// The first error sticks.
+type stmt struct {
+	s   *sqlite3.Stmt
+	n   int // arguments bound
+	big bool
+	err error
+}
+
+func (s *stmt) text(v string) *stmt {
+	if s.err == nil {
+		s.n++
+		s.big = s.big || len(v) > bigArg
+		s.err = s.s.BindText(s.n, v)
+	}
+	return s
+}
+
+func (s *stmt) int(v int64) *stmt {
+	if s.err == nil {
+		s.n++
+		s.err = s.s.BindInt64(s.n, v)
+	}
+	return s
+}
+
+func (s *stmt) time(t time.Time) *stmt { return s.int(t.UnixMilli()) }
+
+func (s *stmt) bool(v bool) *stmt {
+	if v {
+		return s.int(1)
+	}
+	return s.int(0)
+}
+
+// blob binds v; nil is empty, not NULL.
+func (s *stmt) blob(v []byte) *stmt {
+	if s.err == nil {
+		s.n++
+		s.big = s.big || len(v) > bigArg
+		s.err = s.s.BindBlob(s.n, v)
+	}
+	return s
+}
+
+func (s *stmt) null() *stmt {
+	if s.err == nil {
+		s.n++
+		s.err = s.s.BindNull(s.n)
+	}
+	return s
+}
+
+// exec runs a statement that returns no rows.
+func (s *stmt) exec() error {
+	if s.err == nil {
+		s.err = s.s.Exec()
+	}
+	s.done()
+	return s.err
+}
+
+// each runs a statement and calls f for each row, which is valid during the
+// call.
+func (s *stmt) each(f func(row *sqlite3.Stmt) error) error {
+	if s.err != nil {
+		return s.err
+	}
+	for s.err == nil && s.s.Step() {
+		s.err = f(s.s)
+	}
+	if s.err == nil {
+		s.err = s.s.Err()
+	}
+	// Reset repeats the error of Step, if there was one.
+	if err := s.s.Reset(); s.err == nil {
+		s.err = err
+	}
+	s.done()
+	return s.err
+}
+
+func (s *stmt) done() {
+	if s.big && s.s != nil {
+		s.big = false
+		_ = s.s.ClearBindings() // cannot fail
+	}
+}

@@ -1,0 +1,195 @@
+package sqlite
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/ncruces/go-sqlite3"
+)
+
+// pageSize is SQLite's default, in bytes.
+const pageSize = 4096
+
+// locate makes path absolute, follows links, makes the directory, and refuses
+// what is not a database of ours at first sight, before anything is made
+// beside it.
+func locate(path string) (string, error) {
+	if path == "" {
+		return "", errors.New("sqlite: the database has no path")
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", fmt.Errorf("sqlite: %w", err)
+	}
+	switch real, err := filepath.EvalSymlinks(path); {
+	case err == nil:
+		path = real
+	case !errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("sqlite: open the database: %w", err)
+	}
+	if err := glance(path); err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return "", fmt.Errorf("sqlite: make a directory for the database: %w", err)
+	}
+	return path, nil
+}
+
+// glance reads the header of the file, if there is one.
+func glance(path string) error {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("sqlite: open the database: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("sqlite: %s is not a regular file; choose another path", path)
+	}
+	if info.Size() == 0 {
+		return nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("sqlite: open the database: %w", err)
+	}
+	defer f.Close()
+	// The application id is at 68, sqlite.org/fileformat.html section 1.3. It
+	// is in every file of ours from its first byte on, see create.
+	header := make([]byte, 72)
+	if _, err := io.ReadFull(f, header); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("sqlite: open the database: %w", err)
+	}
+	if !bytes.HasPrefix(header, []byte("SQLite format 3\x00")) ||
+		binary.BigEndian.Uint32(header[68:]) != applicationID {
+		return foreign(path)
+	}
+	return nil
+}
+
+// prepare makes the database if there is none, and otherwise makes sure that
+// it may be opened. The lock is held.
+func prepare(path string, sc *schema) error {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		err = create(path, sc)
+	case err == nil && info.Size() == 0:
+		err = create(path, sc)
+	case err == nil:
+		err = inspect(path, sc)
+	}
+	if err != nil {
+		return err
+	}
+	// SQLite would make these with the mode of the umask, and they hold
+	// content too.
+	for _, end := range []string{"-wal", "-shm"} {
+		f, err := os.OpenFile(path+end, os.O_CREATE|os.O_RDWR, 0o600)
+		if err != nil {
+			return unwritable(path, err)
+		}
+		f.Close()
+	}
+	return nil
+}
+
+// create makes a database beside path and moves it there when it is whole, so
+// that a crash leaves either no database or a complete one.
+func create(path string, sc *schema) error {
+	// SQLite would take what it finds in the log of another, deleted database
+	// for changes of this one.
+	for _, end := range []string{"-wal", "-journal"} {
+		if info, err := os.Stat(path + end); err == nil && info.Size() > 0 {
+			return fmt.Errorf("sqlite: %s is missing or empty but %s is there: bring the database back, or move that file away to begin anew",
+				path, filepath.Base(path+end))
+		}
+	}
+	fresh := path + ".new"
+	for _, end := range []string{"", "-wal", "-shm", "-journal"} {
+		os.Remove(fresh + end) // of an attempt that crashed
+	}
+	f, err := os.OpenFile(fresh, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return unwritable(path, err)
+	}
+	f.Close()
+	if err := fill(fresh, sc); err != nil {
+		os.Remove(fresh)
+		return fmt.Errorf("sqlite: make %s: %w", path, err)
+	}
+	if err := os.Rename(fresh, path); err != nil {
+		os.Remove(fresh)
+		return fmt.Errorf("sqlite: make the database: %w", err)
+	}
+	return syncDir(path)
+}
+
+// fill turns an empty file into a database, durably.
+func fill(path string, sc *schema) error {
+	c, err := openConn(path, "rw")
+	if err != nil {
+		return err
+	}
+	err = c.Exec("PRAGMA synchronous = FULL")
+	if err == nil {
+		err = sc.migrate(c)
+	}
+	if err == nil {
+		err = c.Exec("PRAGMA journal_mode = WAL")
+	}
+	return errors.Join(err, c.close())
+}
+
+// inspect opens the database and looks whether it can be used. If not, all
+// files are as they were.
+func inspect(path string, sc *schema) error {
+	var made []string // files that SQLite makes for looking
+	for _, end := range []string{"-wal", "-shm"} {
+		if _, err := os.Stat(path + end); errors.Is(err, fs.ErrNotExist) {
+			made = append(made, path+end)
+		}
+	}
+	err := look(path, sc)
+	if err != nil {
+		for _, name := range made {
+			os.Remove(name)
+		}
+	}
+	return err
+}
+
+// look verifies the database through a connection that changes no byte of it:
+// it keeps the index of the log in memory and leaves the log alone when it
+// ends.
+func look(path string, sc *schema) error {
+	c, err := openConn(path, "rw")
+	if err != nil {
+		if errors.Is(err, fs.ErrPermission) {
+			return unwritable(path, err)
+		}
+		return damaged(path, err)
+	}
+	defer c.close()
+	if _, err := c.Config(sqlite3.DBCONFIG_NO_CKPT_ON_CLOSE, true); err != nil {
+		return fmt.Errorf("sqlite: open %s: %w", path, err)
+	}
+	if err := c.Exec("PRAGMA locking_mode = EXCLUSIVE"); err != nil {
+		return damaged(path, err)
+	}
+	return sc.verify(c, path)
+}
+
+// unwritable explains that files cannot be made beside the database.
+func unwritable(path string, err error) error {
+	return fmt.Errorf("sqlite: the directory of the database must be writable, it holds the write-ahead log and a lock too; change the mode or owner of %s, or choose another directory: %w",
+		filepath.Dir(path), err)
+}

@@ -1,0 +1,75 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// lock keeps other processes from a database: a file beside it, locked as long
+// as it is open. The system unlocks it when the process ends, also by kill -9.
+type lock struct {
+	file *os.File
+}
+
+// errLocked is what lockFile returns if somebody has the lock.
+var errLocked = errors.New("locked")
+
+// acquire locks the database at path, or says who has it.
+func acquire(path string) (*lock, error) {
+	name := path + ".lock"
+	for {
+		f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
+		if err != nil {
+			return nil, unwritable(path, err)
+		}
+		if err := lockFile(f); err != nil {
+			defer f.Close()
+			if errors.Is(err, errLocked) {
+				return nil, inUse(path, f)
+			}
+			return nil, fmt.Errorf("sqlite: lock %s: %w", name, err)
+		}
+		// release removes the file: between opening and locking, it may have
+		// been replaced by another's.
+		if !same(f, name) {
+			f.Close()
+			continue
+		}
+		if err := f.Truncate(0); err == nil {
+			_, _ = f.WriteAt([]byte(strconv.Itoa(os.Getpid())), 0) // only for the message
+		}
+		return &lock{f}, nil
+	}
+}
+
+func same(f *os.File, name string) bool {
+	opened, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Stat(name)
+	return err == nil && os.SameFile(opened, there)
+}
+
+// release removes the lock file and unlocks it, in this order.
+func (l *lock) release() {
+	removeLocked(l.file.Name())
+	l.file.Close()
+}
+
+// inUse says who has the database open.
+func inUse(path string, f *os.File) error {
+	who := "another process"
+	text := make([]byte, 20)
+	n, _ := f.ReadAt(text, 0)
+	if pid, err := strconv.Atoi(strings.TrimSpace(string(text[:n]))); err == nil {
+		who = fmt.Sprintf("another process (pid %d)", pid)
+		if pid == os.Getpid() {
+			who = "this process"
+		}
+	}
+	return fmt.Errorf("sqlite: %s is in use by %s; stop that first, or choose another file", path, who)
+}

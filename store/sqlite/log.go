@@ -1,0 +1,261 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/ncruces/go-sqlite3"
+	"github.com/parley-a2a/parley/store"
+)
+
+// maxAppend caps one append, in bytes. SQLite holds a row several times while
+// it writes it, all of which must fit in maxMemory.
+const maxAppend = 256 << 20
+
+// Append implements store.Store.
+func (s *Store) Append(a *store.Append, done func(error)) { s.group.Append(a, done) }
+
+// commit is the group's writer: one transaction and one fsync for the batch.
+func (s *Store) commit(batch []*store.Append) []error {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	errs := make([]error, len(batch))
+	if s.transact(batch, errs) || len(batch) == 1 {
+		return errs
+	}
+	// One of them could not be written, so none was. Each gets its own
+	// transaction now, that it may not take the others with it.
+	for i := range batch {
+		s.transact(batch[i:i+1], errs[i:i+1])
+	}
+	return errs
+}
+
+// transact applies a batch in one transaction and sets errs. It returns false
+// if a statement failed and certainly nothing happened, so that the caller may
+// try otherwise. A failed COMMIT leaves the outcome open and must not be
+// repeated.
+func (s *Store) transact(batch []*store.Append, errs []error) (settled bool) {
+	committing := false
+	applied, entries := 0, 0
+	err := s.writer.transaction(func() error {
+		for i, a := range batch {
+			refused, err := s.apply(a)
+			if err != nil {
+				return err
+			}
+			if errs[i] = refused; refused == nil {
+				applied++
+				entries += len(a.Entries)
+			}
+		}
+		if applied == 0 {
+			return errNothing
+		}
+		committing = true
+		return nil
+	})
+	switch {
+	case err == nil:
+		s.commits.Add(1)
+		s.entries.Add(int64(entries))
+		return true
+	case errors.Is(err, errNothing): // every append was refused, each for its reason
+		return true
+	}
+	err = fmt.Errorf("sqlite: append: %w", err)
+	for i := range errs {
+		errs[i] = err
+	}
+	return committing
+}
+
+// errNothing rolls a transaction back that has nothing to commit, which saves
+// the fsync.
+var errNothing = errors.New("nothing to commit")
+
+// apply writes one append. refused says why it must not be; then nothing was
+// written. err is a failure.
+func (s *Store) apply(a *store.Append) (refused, err error) {
+	if err := a.Validate(); err != nil {
+		return err, nil
+	}
+	if n := a.Size(); n > maxAppend {
+		return fmt.Errorf("sqlite: an append of %d bytes, the most is %d", n, maxAppend), nil
+	}
+	task, refused, err := s.place(a)
+	if refused != nil || err != nil {
+		return refused, err
+	}
+	c := s.writer
+	first, last := a.After+1, a.After+int64(len(a.Entries))
+	s.packed = pack(s.packed[:0], a.Entries)
+	err = c.stmt("INSERT INTO entry (task, first, last, body) VALUES (?, ?, ?, ?)").
+		int(task).int(first).int(last).blob(s.packed).exec()
+	if cap(s.packed) > bigArg {
+		s.packed = nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if a.Seal != nil {
+		err := c.stmt("INSERT INTO seal (task, body) VALUES (?, ?) ON CONFLICT (task) DO UPDATE SET body = excluded.body").
+			int(task).blob(a.Seal.Body).exec()
+		if err != nil {
+			return nil, err
+		}
+	}
+	for i := range a.Blobs {
+		if err := c.keep(task, &a.Blobs[i]); err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+// place checks an append against the task's row, writes the row as it shall be
+// and returns the task's key.
+func (s *Store) place(a *store.Append) (task int64, refused, err error) {
+	c := s.writer
+	var was store.Row
+	var sealed, found bool
+	err = c.stmt("SELECT key, context, state, updated, active, node, epoch, last, head IS NOT NULL FROM task WHERE tenant = ? AND owner = ? AND id = ?").
+		text(a.Row.Tenant).text(a.Row.Owner).text(a.Row.ID).
+		each(func(r *sqlite3.Stmt) error {
+			found = true
+			task = r.ColumnInt64(0)
+			was.Context = r.ColumnText(1)
+			was.State = int32(r.ColumnInt64(2))
+			was.Updated = milli(r.ColumnInt64(3))
+			was.Active = r.ColumnBool(4)
+			was.Node = r.ColumnText(5)
+			was.Epoch = r.ColumnInt64(6)
+			was.Last = r.ColumnInt64(7)
+			sealed = r.ColumnBool(8)
+			return nil
+		})
+	switch {
+	case err != nil:
+		return 0, nil, err
+	case !found && a.After != 0:
+		return 0, store.ErrNotFound, nil
+	case !found:
+		task, err = c.insert(a)
+		return task, nil, err
+	case a.After == 0:
+		return 0, store.ErrConflict, nil
+	case was.Epoch != a.Epoch:
+		return 0, store.ErrLeaseLost, nil
+	case was.Last != a.After:
+		return 0, store.ErrConflict, nil
+	}
+	if sealed && a.Seal == nil {
+		if err := c.stmt("DELETE FROM seal WHERE task = ?").int(task).exec(); err != nil {
+			return 0, nil, err
+		}
+	}
+	return task, nil, c.update(task, &was, a)
+}
+
+// insert makes the row of a new task.
+func (c *conn) insert(a *store.Append) (task int64, err error) {
+	r := &a.Row
+	q := c.stmt("INSERT INTO task (tenant, owner, id, context, state, updated, active, node, created, last, epoch, lost, turn, attempt, head) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)").
+		text(r.Tenant).text(r.Owner).text(r.ID).
+		text(r.Context).int(int64(r.State)).time(r.Updated).bool(r.Active).text(r.Node)
+	err = q.rest(a).exec()
+	return c.LastInsertRowID(), err
+}
+
+// update replaces the row of a task. Most appends change nothing that is
+// indexed, so the indexes are then left alone: SQLite touches those whose
+// columns a statement sets, whether the values differ or not.
+func (c *conn) update(task int64, was *store.Row, a *store.Append) error {
+	const rest = "created = ?, last = ?, epoch = ?, lost = ?, turn = ?, attempt = ?, head = ? WHERE key = ?"
+	r := &a.Row
+	if r.Context == was.Context && r.State == was.State && r.Updated.UnixMilli() == was.Updated.UnixMilli() &&
+		r.Active == was.Active && r.Node == was.Node {
+		return c.stmt("UPDATE task SET " + rest).rest(a).int(task).exec()
+	}
+	return c.stmt("UPDATE task SET context = ?, state = ?, updated = ?, active = ?, node = ?, " + rest).
+		text(r.Context).int(int64(r.State)).time(r.Updated).bool(r.Active).text(r.Node).
+		rest(a).int(task).exec()
+}
+
+// rest binds the columns of a row that no index has.
+func (s *stmt) rest(a *store.Append) *stmt {
+	r := &a.Row
+	s.time(r.Created).int(a.After + int64(len(a.Entries))).int(r.Epoch).
+		int(int64(r.Lost)).int(r.Turn).int(int64(r.Attempt))
+	if a.Seal == nil {
+		return s.null()
+	}
+	return s.blob(a.Seal.Head)
+}
+
+// keep stores a blob unless it is there, and that the task refers to it.
+func (c *conn) keep(task int64, b *store.Blob) error {
+	var key int64 // SQLite counts from 1
+	err := c.stmt("SELECT key FROM blob WHERE hash = ?").text(b.Hash).
+		each(func(r *sqlite3.Stmt) error { key = r.ColumnInt64(0); return nil })
+	if err != nil {
+		return err
+	}
+	if key == 0 {
+		err := c.stmt("INSERT INTO blob (hash, data) VALUES (?, ?)").text(b.Hash).blob(b.Data).exec()
+		if err != nil {
+			return err
+		}
+		key = c.LastInsertRowID()
+	}
+	return c.stmt("INSERT INTO blob_task (blob, task) VALUES (?, ?) ON CONFLICT DO NOTHING").
+		int(key).int(task).exec()
+}
+
+// errEnough ends a read whose limit is reached.
+var errEnough = errors.New("enough")
+
+// Entries implements store.Store.
+func (s *Store) Entries(ctx context.Context, k store.Key, after int64, limit int) ([]store.Entry, error) {
+	var found []store.Entry
+	err := s.read(ctx, func(c *conn) error {
+		err := c.stmt("SELECT first, last, body FROM entry WHERE task = (SELECT key FROM task WHERE tenant = ? AND owner = ? AND id = ?) AND last > ? ORDER BY last").
+			text(k.Tenant).text(k.Owner).text(k.ID).int(after).
+			each(func(r *sqlite3.Stmt) (err error) {
+				found, err = unpack(found, r.ColumnRawBlob(2), r.ColumnInt64(0), r.ColumnInt64(1), after)
+				if err == nil && limit > 0 && len(found) >= limit {
+					return errEnough
+				}
+				return err
+			})
+		if errors.Is(err, errEnough) {
+			clear(found[limit:])
+			found = found[:limit]
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+// Blob implements store.Store.
+func (s *Store) Blob(ctx context.Context, hash string) ([]byte, error) {
+	var data []byte
+	err := s.read(ctx, func(c *conn) error {
+		found := false
+		err := c.stmt("SELECT data FROM blob WHERE hash = ?").text(hash).
+			each(func(r *sqlite3.Stmt) error {
+				found, data = true, r.ColumnBlob(0, nil)
+				return nil
+			})
+		if err == nil && !found {
+			return store.ErrNotFound
+		}
+		return err
+	})
+	return data, err
+}

@@ -1,0 +1,45 @@
+//go:build unix
+
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// lockFile takes the lock without waiting. It is flock, not fcntl: SQLite's
+// own locks are of the other kind, and this one also holds against a second
+// Open in the same process.
+func lockFile(f *os.File) error {
+	for {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case errors.Is(err, unix.EWOULDBLOCK):
+			return errLocked
+		}
+		return err
+	}
+}
+
+func removeLocked(name string) { os.Remove(name) }
+
+// syncDir makes the names of the files beside path durable: an fsync of a file
+// does not. The driver means to do this for the write-ahead log, but syncs the
+// log twice instead (vfs/file.go in v0.35.6).
+func syncDir(path string) error {
+	d, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return fmt.Errorf("sqlite: sync the directory: %w", err)
+	}
+	defer d.Close()
+	if err := d.Sync(); err != nil && !errors.Is(err, unix.EINVAL) { // some file systems cannot and need not
+		return fmt.Errorf("sqlite: sync the directory: %w", err)
+	}
+	return nil
+}

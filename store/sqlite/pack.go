@@ -1,0 +1,66 @@
+package sqlite
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"time"
+
+	"github.com/parley-a2a/parley/store"
+)
+
+// The body of a row of the entry table is its entries one after the other, each
+//
+//	kind    1 byte
+//	time    zigzag varint, milliseconds since 1970
+//	length  varint
+//	body    length bytes
+//
+// The row has the first and last seq; there are no gaps in between.
+
+var errPacked = errors.New("sqlite: an entry row is damaged")
+
+// pack appends the framed entries to dst.
+func pack(dst []byte, entries []store.Entry) []byte {
+	for i := range entries {
+		e := &entries[i]
+		dst = append(dst, e.Kind)
+		dst = binary.AppendVarint(dst, e.Time.UnixMilli())
+		dst = binary.AppendUvarint(dst, uint64(len(e.Body)))
+		dst = append(dst, e.Body...)
+	}
+	return dst
+}
+
+// unpack appends to dst the entries of a row with Seq > after. It copies their
+// bodies out of row. A row that does not hold exactly first to last is an
+// error.
+func unpack(dst []store.Entry, row []byte, first, last, after int64) ([]store.Entry, error) {
+	for seq := first; seq <= last; seq++ {
+		if len(row) == 0 {
+			return dst, errPacked
+		}
+		e := store.Entry{Seq: seq, Kind: row[0]}
+		row = row[1:]
+		ms, n := binary.Varint(row)
+		if n <= 0 {
+			return dst, errPacked
+		}
+		row = row[n:]
+		size, n := binary.Uvarint(row)
+		if n <= 0 || size > uint64(len(row)-n) {
+			return dst, errPacked
+		}
+		row = row[n:]
+		if seq > after {
+			e.Time = time.UnixMilli(ms).UTC()
+			e.Body = bytes.Clone(row[:size])
+			dst = append(dst, e)
+		}
+		row = row[size:]
+	}
+	if len(row) > 0 {
+		return dst, errPacked
+	}
+	return dst, nil
+}

@@ -1,0 +1,110 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/parley-a2a/parley/store"
+)
+
+// pool hands out connections that only read.
+type pool struct {
+	path  string
+	slots chan struct{} // one token per connection that is lent
+
+	mu     sync.Mutex // protects the fields below
+	idle   []*conn    // the last one lent is lent first, its cache is warm
+	closed bool
+}
+
+func newPool(path string, limit int) *pool {
+	return &pool{path: path, slots: make(chan struct{}, limit)}
+}
+
+// get lends a connection. It waits while all are lent.
+func (p *pool) get(ctx context.Context) (*conn, error) {
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	select {
+	case p.slots <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	c, err := p.take()
+	if err == nil && c == nil {
+		c, err = openReader(p.path)
+	}
+	if err != nil {
+		<-p.slots
+		return nil, err
+	}
+	return c, nil
+}
+
+// take returns an idle connection, or nil if there is none.
+func (p *pool) take() (*conn, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, store.ErrClosed
+	}
+	n := len(p.idle)
+	if n == 0 {
+		return nil, nil
+	}
+	c := p.idle[n-1]
+	p.idle = p.idle[:n-1]
+	return c, nil
+}
+
+// put takes a connection back.
+func (p *pool) put(c *conn) {
+	p.mu.Lock()
+	p.idle = append(p.idle, c)
+	p.mu.Unlock()
+	<-p.slots
+}
+
+// close waits for what is lent and closes all.
+func (p *pool) close() {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	for range cap(p.slots) {
+		p.slots <- struct{}{}
+	}
+	for _, c := range p.idle {
+		c.close()
+	}
+	p.idle = nil
+	for range cap(p.slots) {
+		<-p.slots // whoever comes later finds the pool closed rather than full
+	}
+}
+
+func openReader(path string) (*conn, error) {
+	c, err := openConn(path, "ro")
+	if err != nil {
+		return nil, fmt.Errorf("sqlite: open a reader: %w", err)
+	}
+	if err := c.Exec("PRAGMA query_only = ON; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384"); err != nil {
+		c.close()
+		return nil, fmt.Errorf("sqlite: open a reader: %w", err)
+	}
+	return c, nil
+}
+
+// snapshot runs f's reads on one state of the database.
+func (c *conn) snapshot(f func() error) error {
+	if err := c.stmt("BEGIN").exec(); err != nil {
+		return err
+	}
+	err := f()
+	// A context that ended must not keep the snapshot open: that would keep
+	// the write-ahead log from being cleaned.
+	c.SetInterrupt(context.Background())
+	c.rollback()
+	return err
+}

@@ -1,0 +1,117 @@
+package sqlite
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/ncruces/go-sqlite3"
+)
+
+// applicationID marks our files ("Prly"), in the header where file(1) and
+// SQLite keep it.
+const applicationID = 0x50726c79
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// schema is what a version of the program makes of a database. The version of
+// a database is the number of steps it has behind it.
+type schema struct {
+	steps  []string // SQL, in order; steps[0] makes version 1
+	tables []string // all that any version had
+}
+
+// current is this program's schema.
+var current = schema{
+	steps:  embedded(),
+	tables: []string{"blob", "blob_task", "entry", "node", "seal", "secret", "task"},
+}
+
+// embedded returns the migrations in the order of their file names.
+func embedded() []string {
+	names, err := fs.Glob(migrations, "migrations/*.sql")
+	if err != nil || len(names) == 0 {
+		panic("sqlite: no migrations in the program")
+	}
+	slices.Sort(names)
+	steps := make([]string, len(names))
+	for i, name := range names {
+		text, err := migrations.ReadFile(name)
+		if err != nil {
+			panic(err)
+		}
+		steps[i] = string(text)
+	}
+	return steps
+}
+
+func (s *schema) version() int64 { return int64(len(s.steps)) }
+
+// migrate takes the database from its version to the schema's, one step per
+// transaction. There is no way back.
+func (s *schema) migrate(c *conn) error {
+	at, err := c.pragma("user_version")
+	if err != nil {
+		return err
+	}
+	for v := at + 1; v <= s.version(); v++ {
+		// The identity goes with the first step: no file of ours is ever
+		// without it.
+		err := c.transaction(func() error {
+			return c.Exec(fmt.Sprintf("%s;\nPRAGMA application_id = %d; PRAGMA user_version = %d",
+				s.steps[v-1], applicationID, v))
+		})
+		if err != nil {
+			return fmt.Errorf("migrate to version %d: %w", v, err)
+		}
+	}
+	return nil
+}
+
+// verify reads what is in the file without changing it and says why it cannot
+// be used.
+func (s *schema) verify(c *conn, path string) error {
+	id, err := c.pragma("application_id")
+	if err != nil {
+		return damaged(path, err)
+	}
+	version, err := c.pragma("user_version")
+	if err != nil {
+		return damaged(path, err)
+	}
+	if id != applicationID || version < 1 {
+		return foreign(path)
+	}
+	if version > s.version() {
+		return newer(path, version, s.version())
+	}
+	var unknown string
+	err = c.stmt("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'").
+		each(func(r *sqlite3.Stmt) error {
+			if name := r.ColumnText(0); !slices.Contains(s.tables, name) {
+				unknown = name
+			}
+			return nil
+		})
+	if err != nil {
+		return damaged(path, err)
+	}
+	if unknown != "" {
+		return fmt.Errorf("sqlite: %s has a table %q that this program did not make; move the file away or choose another", path, unknown)
+	}
+	return nil
+}
+
+func newer(path string, has, knows int64) error {
+	return fmt.Errorf("sqlite: %s was written by a newer version of this program (schema %d, this one knows %d); use that version, or another file", path, has, knows)
+}
+
+func foreign(path string) error {
+	return fmt.Errorf("sqlite: %s is not a database of this program; it was left as it is, choose another file", path)
+}
+
+func damaged(path string, err error) error {
+	return fmt.Errorf("sqlite: %s is damaged and was left as it is; restore it from a backup, or choose another file: %w", path, err)
+}

@@ -1,0 +1,186 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/ncruces/go-sqlite3"
+	"github.com/parley-a2a/parley/store"
+)
+
+// Options adjusts a Store. A nil *Options means all defaults.
+type Options struct {
+	// Readers caps the connections that read at the same time; they are opened
+	// as they are needed and kept. Zero means GOMAXPROCS, at least 4.
+	Readers int
+	// MaxSize caps the database file, in bytes (rounded down to pages of
+	// 4096; the write-ahead log comes on top). Appends beyond it fail, as on a
+	// full disk. Zero means no cap.
+	MaxSize int64
+	// Logger receives a record when the write-ahead log cannot be cleaned up.
+	// Nil discards.
+	Logger *slog.Logger
+}
+
+func (o *Options) readers() int {
+	if o == nil || o.Readers <= 0 {
+		return max(4, runtime.GOMAXPROCS(0))
+	}
+	return o.Readers
+}
+
+func (o *Options) maxSize() int64 {
+	if o == nil {
+		return 0
+	}
+	return o.MaxSize
+}
+
+func (o *Options) logger() *slog.Logger {
+	if o == nil || o.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return o.Logger
+}
+
+// Store is a store.Store in one SQLite file.
+type Store struct {
+	// set at start, then constant
+	lock    *lock
+	group   *store.Group
+	readers *pool
+	cleaner *cleaner
+
+	writing sync.Mutex // protects the fields below
+	writer  *conn      // nil after Close
+	packed  []byte     // scratch of apply
+
+	commits, entries atomic.Int64
+
+	closing  sync.Once
+	closeErr error
+}
+
+// Stats returns what has been written since Open. Each commit is one fsync.
+func (s *Store) Stats() store.Stats {
+	return store.Stats{Commits: s.commits.Load(), Entries: s.entries.Load()}
+}
+
+// Open opens the database at path, or makes it if there is no file or an empty
+// one. The directory is made too. Files get mode 0600 and directories 0700.
+// Only one process at a time can have it open.
+//
+// A file that is damaged, not ours or of a newer version is refused and left
+// exactly as it is.
+func Open(path string, o *Options) (*Store, error) { return open(path, o, &current) }
+
+func open(path string, o *Options, sc *schema) (*Store, error) {
+	path, err := locate(path)
+	if err != nil {
+		return nil, err
+	}
+	l, err := acquire(path)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{lock: l}
+	if err := s.start(path, o, sc); err != nil {
+		l.release()
+		return nil, err
+	}
+	return s, nil
+}
+
+// start opens the connections. The lock is held.
+func (s *Store) start(path string, o *Options, sc *schema) error {
+	if err := prepare(path, sc); err != nil {
+		return err
+	}
+	w, err := openWriter(path, o, sc)
+	if err != nil {
+		return err
+	}
+	s.cleaner, err = startCleaner(path, &s.writing, o.logger())
+	if err != nil {
+		w.close()
+		return err
+	}
+	w.WALHook(s.cleaner.committed)
+	s.writer = w
+	s.readers = newPool(path, o.readers())
+	s.group = store.NewGroup(s.commit)
+	return nil
+}
+
+// openWriter opens the one connection that writes.
+func openWriter(path string, o *Options, sc *schema) (_ *conn, err error) {
+	c, err := openConn(path, "rw")
+	if err != nil {
+		return nil, fmt.Errorf("sqlite: open %s: %w", path, err)
+	}
+	defer func() {
+		if err != nil {
+			c.close()
+			err = fmt.Errorf("sqlite: open %s: %w", path, err)
+		}
+	}()
+	// WAL and FULL together mean one fsync per commit, before it is reported.
+	// No automatic checkpoints: the cleaner does them, beside the commits.
+	err = c.Exec("PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -65536")
+	if err != nil {
+		return nil, err
+	}
+	if n := o.maxSize(); n > 0 {
+		if err := c.Exec(fmt.Sprintf("PRAGMA max_page_count = %d", max(n/pageSize, 1))); err != nil {
+			return nil, err
+		}
+	}
+	if err := sc.migrate(c); err != nil {
+		return nil, err
+	}
+	return c, syncDir(path)
+}
+
+// read calls f with a connection to read with. It ends early when ctx does.
+func (s *Store) read(ctx context.Context, f func(*conn) error) error {
+	c, err := s.readers.get(ctx)
+	if err != nil {
+		return err
+	}
+	c.SetInterrupt(ctx)
+	err = f(c)
+	c.SetInterrupt(context.Background())
+	s.readers.put(c)
+	switch {
+	case err == nil || err == store.ErrNotFound:
+		return err
+	case errors.Is(err, sqlite3.INTERRUPT) && ctx.Err() != nil:
+		return context.Cause(ctx)
+	}
+	return fmt.Errorf("sqlite: read: %w", err)
+}
+
+// Close implements store.Store. It leaves a single file: the write-ahead log
+// is moved into it.
+func (s *Store) Close() error {
+	s.closing.Do(func() {
+		s.group.Close()
+		s.cleaner.close()
+		s.readers.close()
+		s.writing.Lock()
+		defer s.writing.Unlock()
+		w := s.writer
+		s.writer = nil
+		w.rollback()
+		if err := w.close(); err != nil {
+			s.closeErr = fmt.Errorf("sqlite: close: %w", err)
+		}
+		s.lock.release()
+	})
+	return s.closeErr
+}

@@ -1,0 +1,136 @@
+package storetest
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/parley-a2a/parley/store"
+)
+
+// Check reports what is not whole in a store. keys are the tasks to look at,
+// whether they exist or not; tasks of the same owners that lists show are
+// looked at too.
+//
+// For each task: the log begins at 1 and has no gaps, the row's Last is its
+// end, pages of the log add up to it, a sealed task is not active, epochs and
+// counts are not negative. For each owner: the lists hold every task of keys
+// that exists, once, in order, as Get shows it, and the totals of all filters
+// are right. A task that does not exist has left nothing.
+func Check(t testing.TB, st store.Store, keys ...store.Key) {
+	t.Helper()
+	type owner struct{ tenant, owner string }
+	owners := map[owner]map[store.Key]bool{} // tasks of keys, by owner
+	for _, k := range keys {
+		o := owner{k.Tenant, k.Owner}
+		if owners[o] == nil {
+			owners[o] = map[store.Key]bool{}
+		}
+		owners[o][k] = true
+	}
+	for o, known := range owners {
+		records := listed(t, st, store.Query{Tenant: o.tenant, Owner: o.owner, Limit: 7})
+		seen := map[store.Key]bool{}
+		for i := range records {
+			r := &records[i]
+			if r.Tenant != o.tenant || r.Owner != o.owner {
+				t.Errorf("check: %q/%q lists the task %q of %q/%q", o.tenant, o.owner, r.ID, r.Tenant, r.Owner)
+			}
+			if seen[r.Key] {
+				t.Errorf("check: %q is listed twice", r.ID)
+			}
+			seen[r.Key] = true
+			if i > 0 && !ordered(&records[i-1], r) {
+				t.Errorf("check: %q (%v) is listed before %q (%v)", records[i-1].ID, records[i-1].Updated, r.ID, r.Updated)
+			}
+			same(t, "check: the task listed and got", r, get(t, st, r.Key, false))
+			checkTask(t, st, r.Key)
+		}
+		for k := range known {
+			if !seen[k] {
+				checkAbsent(t, st, k)
+			}
+		}
+		checkTotals(t, st, o.tenant, o.owner, records)
+	}
+}
+
+// ordered reports whether a comes before b in lists.
+func ordered(a, b *store.Record) bool {
+	if a.Updated.Equal(b.Updated) {
+		return a.ID > b.ID
+	}
+	return a.Updated.After(b.Updated)
+}
+
+func checkTask(t testing.TB, st store.Store, k store.Key) {
+	t.Helper()
+	r := get(t, st, k, true)
+	if r.Key != k {
+		t.Errorf("check: asked for %q, got %q", k, r.Key)
+	}
+	if r.Seal != nil && r.Active {
+		t.Errorf("check: %q is sealed and active", k.ID)
+	}
+	if r.Epoch < 0 || r.Lost < 0 || r.Turn < 0 || r.Turn > r.Last || r.Attempt < 0 {
+		t.Errorf("check: %q has an impossible row: %+v", k.ID, r.Row)
+	}
+	all := log(t, st, k, 0, 0)
+	if int64(len(all)) != r.Last || r.Last < 1 {
+		t.Errorf("check: %q has %d entries, its row says %d", k.ID, len(all), r.Last)
+	}
+	for i, e := range all {
+		if e.Seq != int64(i)+1 {
+			t.Errorf("check: %q has entry %d at place %d", k.ID, e.Seq, i+1)
+			return
+		}
+	}
+	var paged []store.Entry
+	limit := len(all)/3 + 1
+	for after := int64(0); ; after = paged[len(paged)-1].Seq {
+		page := log(t, st, k, after, limit)
+		if len(page) == 0 {
+			break
+		}
+		paged = append(paged, page...)
+	}
+	same(t, "check: the log in pages", paged, all)
+}
+
+// checkAbsent is for tasks that no list shows.
+func checkAbsent(t testing.TB, st store.Store, k store.Key) {
+	t.Helper()
+	if _, err := st.Get(t.Context(), k, false); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("check: %q is in no list, get says %v", k.ID, err)
+	}
+	if es := log(t, st, k, 0, 0); len(es) > 0 {
+		t.Errorf("check: %q does not exist and has %d entries", k.ID, len(es))
+	}
+}
+
+// checkTotals lists by each context and state that occurs.
+func checkTotals(t testing.TB, st store.Store, tenant, owner string, records []store.Record) {
+	t.Helper()
+	type filter struct {
+		context string
+		state   int32
+	}
+	want := map[filter]int{}
+	for i := range records {
+		r := &records[i]
+		if r.Context != "" { // an empty context in a query means any, likewise state 0
+			want[filter{r.Context, 0}]++
+		}
+		if r.State != 0 {
+			want[filter{"", r.State}]++
+		}
+		if r.Context != "" && r.State != 0 {
+			want[filter{r.Context, r.State}]++
+		}
+	}
+	for f, n := range want {
+		q := store.Query{Tenant: tenant, Owner: owner, Context: f.context, State: f.state, Limit: 1}
+		if p := list(t, st, q); p.Total != n {
+			t.Errorf("check: context %q, state %d: total %d, %d are listed", f.context, f.state, p.Total, n)
+		}
+	}
+}

@@ -1,0 +1,250 @@
+package storetest
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/parley-a2a/parley/store"
+)
+
+// Random runs ops random operations on a driver and on the memory store and
+// ends the test at the first answer that differs. The seed decides everything;
+// the name of a failed test and its log tell it, to be run again.
+func Random(t *testing.T, open Opener, seed uint64, ops int) {
+	o := &oracle{
+		t:      t,
+		open:   open,
+		driver: start(t, open),
+		memory: store.NewMemory(),
+		rand:   rand.New(rand.NewPCG(seed, 0)),
+		now:    began,
+	}
+	defer func() { o.memory.Close() }()
+	defer func() {
+		if t.Failed() {
+			t.Logf("seed %d, operation %d of %d", seed, o.op, ops)
+		}
+	}()
+	for o.op = range ops {
+		o.step()
+	}
+	var all []store.Key
+	for k := range o.known {
+		all = append(all, k)
+	}
+	Check(t, o.driver, all...)
+	for _, k := range all {
+		o.read(k)
+	}
+}
+
+// oracle holds the driver and the store that is right.
+type oracle struct {
+	t      *testing.T
+	open   Opener
+	driver store.Store
+	memory *store.Memory
+	rand   *rand.Rand
+	now    time.Time
+	known  map[store.Key]bool // tasks ever appended to
+	op     int
+}
+
+func (o *oracle) step() {
+	o.now = o.now.Add(time.Duration(o.rand.IntN(3)) * time.Millisecond) // often a tie
+	switch n := o.rand.IntN(100); {
+	case n < 45:
+		o.appends(1)
+	case n < 55:
+		o.appends(2 + o.rand.IntN(20))
+	case n < 75:
+		o.list()
+	case n < 88:
+		o.read(o.key())
+	case n < 93:
+		o.claim()
+	case n < 97:
+		o.beat()
+	case n < 99:
+		o.blob()
+	default:
+		o.driver = restart(o.t, o.driver, o.open)
+		o.memory = o.memory.Reopen()
+	}
+}
+
+// pick returns one of vs.
+func pick[T any](r *rand.Rand, vs ...T) T { return vs[r.IntN(len(vs))] }
+
+func (o *oracle) key() store.Key {
+	return store.Key{
+		Tenant: pick(o.rand, "", "t"),
+		Owner:  pick(o.rand, "o", "p"),
+		ID:     fmt.Sprint("task ", o.rand.IntN(8)),
+	}
+}
+
+func (o *oracle) node() string { return pick(o.rand, "n1", "n2", "n3", "") }
+
+// appends queues n appends at once on both sides. Which of them are right is
+// left to chance, mostly they are.
+func (o *oracle) appends(n int) {
+	var batch []*store.Append
+	row := map[store.Key]store.Row{} // as the batch would leave it
+	for range n {
+		k := o.key()
+		if _, ok := row[k]; !ok {
+			if r, err := o.memory.Get(o.t.Context(), k, false); err == nil {
+				row[k] = r.Row
+			}
+		}
+		a := o.append(k, row[k])
+		row[k] = a.Row
+		batch = append(batch, a)
+		if o.known == nil {
+			o.known = map[store.Key]bool{}
+		}
+		o.known[k] = true
+	}
+	got, want := queue(o.driver, batch), queue(o.memory, batch)
+	for i := range batch {
+		o.agree(fmt.Sprintf("append %d of %d: %+v", i, n, batch[i]), got[i], want[i], nil, nil)
+	}
+}
+
+// append makes an append that goes on from was, or nearly so.
+func (o *oracle) append(k store.Key, was store.Row) *store.Append {
+	r := o.rand
+	a := &store.Append{After: was.Last, Epoch: was.Epoch}
+	switch r.IntN(20) {
+	case 0:
+		a.After = max(0, a.After+int64(r.IntN(3)-1))
+	case 1:
+		a.Epoch += int64(r.IntN(3) - 1)
+	case 2:
+		a.After = 0
+	}
+	a.Entries = entries(a.After, r.IntN(4))
+	if len(a.Entries) == 0 && r.IntN(4) > 0 { // an append without entries is refused; not too often
+		a.Entries = entries(a.After, 1)
+	}
+	for i := range a.Entries {
+		a.Entries[i].Body = make([]byte, r.IntN(200))
+	}
+	a.Row = store.Row{
+		Key:     k,
+		Context: cmp.Or(was.Context, pick(r, "c1", "c2", "c3")),
+		State:   pick(r, was.State, int32(1+r.IntN(4))),
+		Updated: pick(r, was.Updated, o.now),
+		Created: o.now,
+		Active:  r.IntN(2) == 0,
+		Node:    o.node(),
+		Epoch:   max(was.Epoch, 1),
+		Lost:    int32(r.IntN(3)),
+		Turn:    int64(r.IntN(2)),
+		Attempt: int32(r.IntN(4)),
+		Last:    a.After + int64(len(a.Entries)),
+	}
+	if !a.Row.Active && r.IntN(2) == 0 {
+		a.Seal = &store.Seal{Head: fmt.Append(nil, "head ", r.IntN(100)), Body: fmt.Append(nil, "body ", r.IntN(100))}
+	}
+	if r.IntN(5) == 0 {
+		n := r.IntN(10)
+		a.Blobs = []store.Blob{{Hash: fmt.Sprint("hash ", n), Data: fmt.Append(nil, "data ", n)}}
+	}
+	return a
+}
+
+func (o *oracle) read(k store.Key) {
+	ctx := o.t.Context()
+	body := o.rand.IntN(2) == 0
+	got, gotErr := o.driver.Get(ctx, k, body)
+	want, wantErr := o.memory.Get(ctx, k, body)
+	o.agree(fmt.Sprintf("get %q", k), gotErr, wantErr, got, want)
+
+	after, limit := int64(o.rand.IntN(30)-1), o.rand.IntN(12)
+	gotLog, gotErr := o.driver.Entries(ctx, k, after, limit)
+	wantLog, wantErr := o.memory.Entries(ctx, k, after, limit)
+	o.agree(fmt.Sprintf("entries of %q after %d, limit %d", k, after, limit), gotErr, wantErr, gotLog, wantLog)
+}
+
+func (o *oracle) list() {
+	r, k := o.rand, o.key()
+	q := store.Query{Tenant: k.Tenant, Owner: k.Owner, Limit: 1 + r.IntN(6), Body: r.IntN(2) == 0}
+	if r.IntN(2) == 0 {
+		q.Context = pick(r, "c1", "c2", "c3", "c4")
+	}
+	if r.IntN(2) == 0 {
+		q.State = int32(r.IntN(6))
+	}
+	if r.IntN(3) == 0 {
+		q.Since = began.Add(time.Duration(r.Int64N(int64(o.now.Sub(began)) + 1)))
+	}
+	if r.IntN(2) == 0 {
+		at := began.Add(time.Duration(r.Int64N(int64(o.now.Sub(began)) + 1)))
+		q.Before = &store.Position{Updated: at, ID: k.ID}
+	}
+	got, gotErr := o.driver.List(o.t.Context(), q)
+	want, wantErr := o.memory.List(o.t.Context(), q)
+	o.agree(fmt.Sprintf("list %+v before %+v", q, q.Before), gotErr, wantErr, got, want)
+}
+
+// claim takes all there is, for which tasks a smaller limit takes is not
+// specified.
+func (o *oracle) claim() {
+	node, since := pick(o.rand, "n1", "n2", "n3"), o.now.Add(-time.Duration(o.rand.IntN(50))*time.Millisecond)
+	got, gotErr := o.driver.Claim(o.t.Context(), node, since, 1000)
+	want, wantErr := o.memory.Claim(o.t.Context(), node, since, 1000)
+	for _, rows := range [][]store.Row{got, want} {
+		slices.SortFunc(rows, func(a, b store.Row) int {
+			return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.ID, b.ID))
+		})
+	}
+	o.agree(fmt.Sprintf("claim for %s from the dead before %v", node, since), gotErr, wantErr, got, want)
+}
+
+func (o *oracle) beat() {
+	node := pick(o.rand, "n1", "n2", "n3")
+	o.agree("beat of "+node, o.driver.Beat(o.t.Context(), node, o.now), o.memory.Beat(o.t.Context(), node, o.now), nil, nil)
+}
+
+func (o *oracle) blob() {
+	hash := fmt.Sprint("hash ", o.rand.IntN(11))
+	got, gotErr := o.driver.Blob(o.t.Context(), hash)
+	want, wantErr := o.memory.Blob(o.t.Context(), hash)
+	o.agree("blob "+hash, gotErr, wantErr, got, want)
+}
+
+// agree ends the test if the answers differ. Of errors only what callers can
+// tell apart counts.
+func (o *oracle) agree(what string, gotErr, wantErr error, got, want any) {
+	o.t.Helper()
+	if outcome(gotErr) != outcome(wantErr) {
+		o.t.Fatalf("%s: error %v, memory says %v", what, gotErr, wantErr)
+	}
+	if gotErr != nil {
+		return
+	}
+	if d := gocmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" {
+		o.t.Fatalf("%s (-memory +driver):\n%s", what, d)
+	}
+}
+
+func outcome(err error) string {
+	for _, known := range []error{store.ErrNotFound, store.ErrConflict, store.ErrLeaseLost, store.ErrClosed} {
+		if errors.Is(err, known) {
+			return known.Error()
+		}
+	}
+	if err != nil {
+		return "another error"
+	}
+	return "none"
+}

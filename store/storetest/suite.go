@@ -1,0 +1,197 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/parley-a2a/parley/store"
+)
+
+// Opener opens the same store again and again: what was written before a Close
+// is there after the next call. It ends the test if it cannot.
+type Opener func(t testing.TB) store.Store
+
+// Memory returns the Opener of a new memory store.
+func Memory() Opener {
+	m := store.NewMemory()
+	return func(testing.TB) store.Store {
+		m = m.Reopen()
+		return m
+	}
+}
+
+// Run runs the suite. fresh returns the Opener of an empty store that nobody
+// else uses; it is called for each test.
+func Run(t *testing.T, fresh func(t testing.TB) Opener) {
+	for _, group := range [][]behaviour{logBehaviours, ownerBehaviours, queryBehaviours} {
+		for _, b := range group {
+			t.Run(b.name, func(t *testing.T) { b.test(t, fresh(t)) })
+		}
+	}
+	t.Run("each write may fail", func(t *testing.T) { testFaults(t, fresh) })
+	for seed := range uint64(3) {
+		t.Run(fmt.Sprintf("random operations %d", seed), func(t *testing.T) {
+			Random(t, fresh(t), seed, operations())
+		})
+	}
+	t.Run("random operations", func(t *testing.T) {
+		Random(t, fresh(t), uint64(time.Now().UnixNano()), operations())
+	})
+}
+
+func operations() int {
+	if testing.Short() {
+		return 200
+	}
+	return 1500
+}
+
+// behaviour is one test of the suite.
+type behaviour struct {
+	name string
+	test func(t *testing.T, open Opener)
+}
+
+// start opens a store that is closed with the test.
+func start(t testing.TB, open Opener) store.Store {
+	t.Helper()
+	st := open(t)
+	t.Cleanup(func() { st.Close() })
+	return st
+}
+
+// restart closes st and opens it again.
+func restart(t testing.TB, st store.Store, open Opener) store.Store {
+	t.Helper()
+	if err := st.Close(); err != nil {
+		t.Fatalf("close: %v", err)
+	}
+	return start(t, open)
+}
+
+// began is when the tasks of the tests begin.
+var began = time.Date(2026, 11, 21, 9, 8, 7, 654e6, time.UTC)
+
+func name(id string) store.Key { return store.Key{Tenant: "tenant", Owner: "owner", ID: id} }
+
+// create is the append that begins a task with n entries.
+func create(k store.Key, n int) *store.Append {
+	a := &store.Append{Row: store.Row{
+		Key: k, Context: "context", State: 1, Updated: began, Created: began,
+		Active: true, Node: "node", Epoch: 1, Turn: 1, Attempt: 1,
+	}}
+	a.Entries = entries(0, n)
+	return a
+}
+
+// then is the append that goes on after a with n entries.
+func then(a *store.Append, n int) *store.Append {
+	after := a.After + int64(len(a.Entries))
+	return &store.Append{Row: a.Row, After: after, Epoch: a.Row.Epoch, Entries: entries(after, n)}
+}
+
+func entries(after int64, n int) []store.Entry {
+	es := make([]store.Entry, n)
+	for i := range es {
+		seq := after + 1 + int64(i)
+		es[i] = store.Entry{
+			Seq:  seq,
+			Time: began.Add(time.Duration(seq) * time.Millisecond),
+			Kind: uint8(1 + seq%6),
+			Body: fmt.Appendf(nil, `{"entry":%d}`, seq),
+		}
+	}
+	return es
+}
+
+// must appends and ends the test unless that succeeds.
+func must(t testing.TB, st store.Store, appends ...*store.Append) {
+	t.Helper()
+	for _, a := range appends {
+		if err := store.Do(t.Context(), st, a); err != nil {
+			t.Fatalf("append to %q after %d: %v", a.Row.ID, a.After, err)
+		}
+	}
+}
+
+// refuse appends and wants an error.
+func refuse(t testing.TB, st store.Store, a *store.Append, want error) {
+	t.Helper()
+	if err := store.Do(t.Context(), st, a); !errors.Is(err, want) {
+		t.Errorf("append to %q after %d with epoch %d: got %v, want %v", a.Row.ID, a.After, a.Epoch, err, want)
+	}
+}
+
+// queue appends all without waiting in between and returns their outcomes.
+func queue(st store.Store, appends []*store.Append) []error {
+	type outcome struct {
+		i   int
+		err error
+	}
+	done := make(chan outcome, len(appends))
+	for i, a := range appends {
+		st.Append(a, func(err error) { done <- outcome{i, err} })
+	}
+	errs := make([]error, len(appends))
+	for range appends {
+		o := <-done
+		errs[o.i] = o.err
+	}
+	return errs
+}
+
+func get(t testing.TB, st store.Store, k store.Key, body bool) *store.Record {
+	t.Helper()
+	r, err := st.Get(t.Context(), k, body)
+	if err != nil {
+		t.Fatalf("get %q: %v", k.ID, err)
+	}
+	return r
+}
+
+func list(t testing.TB, st store.Store, q store.Query) *store.Page {
+	t.Helper()
+	p, err := st.List(t.Context(), q)
+	if err != nil {
+		t.Fatalf("list %+v: %v", q, err)
+	}
+	return p
+}
+
+func log(t testing.TB, st store.Store, k store.Key, after int64, limit int) []store.Entry {
+	t.Helper()
+	es, err := st.Entries(t.Context(), k, after, limit)
+	if err != nil {
+		t.Fatalf("entries of %q after %d: %v", k.ID, after, err)
+	}
+	return es
+}
+
+// same compares values, taking empty and nil bytes as equal: stores need not
+// tell them apart.
+func same(t testing.TB, what string, got, want any) {
+	t.Helper()
+	if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" {
+		t.Errorf("%s (-want +got):\n%s", what, d)
+	}
+}
+
+// wantError compares an error with the one a caller would test for.
+func wantError(t testing.TB, what string, got, want error) {
+	t.Helper()
+	if !errors.Is(got, want) {
+		t.Errorf("%s: got error %v, want %v", what, got, want)
+	}
+}
+
+// ended is a context that has ended.
+func ended(t testing.TB) context.Context {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx
+}
