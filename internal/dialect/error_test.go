@@ -1,0 +1,205 @@
+package dialect
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+func TestErrorRowsAreComplete(t *testing.T) {
+	codes, reasons := map[a2a.Code]bool{}, map[string]bool{}
+	for _, r := range Errors {
+		if codes[r.Code] || reasons[r.Reason] {
+			t.Errorf("%v stands twice", r.Code)
+		}
+		codes[r.Code], reasons[r.Reason] = true, true
+		if r.Message == "" || r.HTTP < 400 || r.RPC >= 0 {
+			t.Errorf("row %+v is incomplete", r)
+		}
+	}
+	for c := a2a.CodeInternal; c <= a2a.CodeUnavailable; c++ {
+		if !codes[c] {
+			t.Errorf("%v has no row", c)
+		}
+	}
+}
+
+// R-084 R-085 R-086 R-087 R-165 R-223 to R-226 R-243 to R-246: what is
+// written for a code is read as that code again, on both bindings.
+func TestErrorsSurviveTheWire(t *testing.T) {
+	for _, row := range Errors {
+		sent := &a2a.Error{
+			Code:    row.Code,
+			Message: "say \"what\" to <do>",
+			Meta:    map[string]string{"taskId": "t1"},
+			Fields:  []a2a.FieldViolation{{Field: "message.parts[0]", Description: "empty"}},
+			Cause:   errors.New("secret"),
+		}
+		want := &a2a.Error{Code: sent.Code, Message: sent.Message, Meta: sent.Meta, Fields: sent.Fields, Peer: true}
+
+		rpc := AppendRPCError(nil, sent)
+		var o struct {
+			Code    int
+			Message string
+			Data    json.RawMessage
+		}
+		if err := json.Unmarshal(rpc, &o); err != nil {
+			t.Fatal(err)
+		}
+		if o.Code != row.RPC {
+			t.Errorf("%v: JSON-RPC code %d", row.Code, o.Code)
+		}
+		if d := cmp.Diff(want, ErrorFromRPC(200, o.Code, o.Message, o.Data)); d != "" {
+			t.Errorf("%v over JSON-RPC: %s", row.Code, d)
+		}
+
+		status := AppendStatus(nil, sent)
+		if d := cmp.Diff(want, ErrorFromHTTP(row.HTTP, "application/json", status)); d != "" {
+			t.Errorf("%v over HTTP: %s", row.Code, d)
+		}
+		for _, b := range [][]byte{rpc, status} {
+			if strings.Contains(string(b), "secret") {
+				t.Errorf("%v: the cause went out: %s", row.Code, b)
+			}
+			if n := strings.Count(string(b), `"@type":"type.googleapis.com/google.rpc.`); n != 2 {
+				t.Errorf("%v: %d details in %s", row.Code, n, b)
+			}
+		}
+	}
+}
+
+func TestErrorBodies(t *testing.T) {
+	e := a2a.Invalid("message.parts", "at least one is needed")
+	const details = `[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"INVALID_PARAMS","domain":"a2a-protocol.org"},` +
+		`{"@type":"type.googleapis.com/google.rpc.BadRequest","fieldViolations":[{"field":"message.parts","description":"at least one is needed"}]}]`
+	if got, want := string(AppendRPCError(nil, e)),
+		`{"code":-32602,"message":"message.parts: at least one is needed","data":`+details+`}`; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if got, want := string(AppendStatus(nil, e)),
+		`{"error":{"code":400,"status":"INVALID_ARGUMENT","message":"message.parts: at least one is needed","details":`+details+`}}`; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if got := string(AppendRPCError(nil, &a2a.Error{Code: a2a.CodeTaskNotFound})); !strings.Contains(got, `"message":"Task not found"`) {
+		t.Errorf("no default message in %s", got)
+	}
+}
+
+func TestErrorFromRPCTolerates(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		status  int
+		code    int
+		message string
+		data    string
+		want    a2a.Code
+		text    string
+	}{
+		{"code alone", 200, -32001, "Task not found", "", a2a.CodeTaskNotFound, "Task not found"},
+		{"no message", 200, -32001, "", "null", a2a.CodeTaskNotFound, "Task not found"},
+		{"reason before code", 200, -32603, "x", `[{"@type":"t","reason":"TASK_NOT_FOUND"}]`, a2a.CodeTaskNotFound, "x"},
+		{"foreign domain", 200, -32603, "x", `[{"reason":"TASK_NOT_FOUND","domain":"example.org"}]`, a2a.CodeInternal, "x"},
+		{"unknown reason", 200, -32002, "x", `[{"reason":"GONE_FISHING"}]`, a2a.CodeTaskNotCancelable, "x"},
+		{"data is an object", 200, -32603, "x", `{"reason":"TASK_NOT_FOUND"}`, a2a.CodeTaskNotFound, "x"},
+		{"data is text", 200, -32602, "x", `"stack trace"`, a2a.CodeInvalidParams, "x"},
+		{"data is odd", 200, -32602, "x", `[1,{"reason":5},null]`, a2a.CodeInvalidParams, "x"},
+		{"unauthenticated by status", 401, -32000, "", "", a2a.CodeUnauthenticated, "Authentication required"},
+		{"rate by status", 429, -32000, "", "", a2a.CodeRateLimited, "Too many requests: try later"},
+		{"too large by status", 413, -32600, "", "", a2a.CodeTooLarge, "Request is too large"},
+		{"server error", 200, -32000, "busy", "", a2a.CodeInternal, "busy (JSON-RPC code -32000)"},
+		{"unknown code", 200, 7, "", "", a2a.CodeInternal, "(JSON-RPC code 7)"},
+		{"a2a-go", 200, -31401, "", "", a2a.CodeUnauthenticated, "Authentication required"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			e := ErrorFromRPC(tt.status, tt.code, tt.message, []byte(tt.data))
+			if e.Code != tt.want || e.Message != tt.text || !e.Peer {
+				t.Errorf("got %v %q, peer %v", e.Code, e.Message, e.Peer)
+			}
+		})
+	}
+}
+
+func TestErrorFromHTTPTolerates(t *testing.T) {
+	const js = "application/json"
+	for _, tt := range []struct {
+		name        string
+		status      int
+		media, body string
+		want        a2a.Code
+		text        string
+	}{
+		{"status name", 404, js, `{"error":{"code":404,"status":"NOT_FOUND","message":"no t1"}}`, a2a.CodeTaskNotFound, "no t1"},
+		{"TCK status for a reason", 409, js, `{"error":{"code":409,"details":[{"reason":"TASK_NOT_CANCELABLE"}]}}`, a2a.CodeTaskNotCancelable, "Task cannot be canceled"},
+		{"problem", 404, "application/problem+json", `{"type":"https://a2a-protocol.org/errors/task-not-found","title":"Task Not Found","status":404,"detail":"no t1"}`, a2a.CodeTaskNotFound, "no t1"},
+		{"foreign problem", 400, "application/problem+json", `{"type":"about:blank","title":"Bad Request","status":400}`, a2a.CodeInvalidRequest, "Bad Request"},
+		{"a2a-js 0.3", 404, js, `{"code":-32001,"message":"no t1"}`, a2a.CodeTaskNotFound, "no t1"},
+		{"a2a-python 0.3", 422, js, `{"message":"bad"}`, a2a.CodeInvalidParams, "bad"},
+		{"JSON-RPC", 400, js, `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no JSON"}}`, a2a.CodeParse, "no JSON"},
+		{"text in error", 500, js, `{"error":"boom"}`, a2a.CodeInternal, "boom"},
+		{"number in error", 503, js, `{"error":5}`, a2a.CodeUnavailable, "HTTP 503 Service Unavailable"},
+		{"not an object", 429, js, `[]`, a2a.CodeRateLimited, "HTTP 429 Too Many Requests"},
+		{"text", 403, "text/plain; charset=utf-8", "go away\n", a2a.CodePermissionDenied, "go away"},
+		{"page", 502, "text/html", "<html>secret</html>", a2a.CodeUnavailable, "HTTP 502 Bad Gateway"},
+		{"404 of a proxy", 404, "text/html", "<html>", a2a.CodeMethodNotFound, "HTTP 404 Not Found"},
+		{"empty", 401, "", "", a2a.CodeUnauthenticated, "HTTP 401 Unauthorized"},
+		{"odd status", 799, "", "", a2a.CodeInternal, "HTTP 799"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			e := ErrorFromHTTP(tt.status, tt.media, []byte(tt.body))
+			if e.Code != tt.want || e.Message != tt.text || !e.Peer {
+				t.Errorf("got %v %q, peer %v", e.Code, e.Message, e.Peer)
+			}
+		})
+	}
+}
+
+func TestForeignErrorsAreBounded(t *testing.T) {
+	long := strings.Repeat("é", 100_000)
+	if e := ErrorFromHTTP(500, "text/plain", []byte(long)); len(e.Message) > maxErrorDetail+3 || !utf8.ValidString(e.Message) {
+		t.Errorf("%d bytes of text were kept", len(e.Message))
+	}
+	item := `{"reason":"INVALID_PARAMS","metadata":{"k":"` + long + `"},"fieldViolations":[` +
+		strings.Repeat(`{"field":"f","description":"`+long[:1000]+`"},`, 1000) + `{}]}`
+	e := ErrorFromRPC(200, -32602, long, []byte("["+item+"]"))
+	if len(e.Message) > maxErrorText+3 || len(e.Fields) > maxErrorItems || len(e.Meta["k"]) > maxErrorDetail+3 {
+		t.Errorf("kept: message %d, fields %d, metadata %d", len(e.Message), len(e.Fields), len(e.Meta["k"]))
+	}
+}
+
+func FuzzForeignError(f *testing.F) {
+	f.Add(404, "application/json", []byte(`{"error":{"code":404,"status":"NOT_FOUND","details":[{"reason":"TASK_NOT_FOUND"}]}}`))
+	f.Add(500, "text/plain", []byte("\xff"))
+	f.Add(400, "application/problem+json", []byte(`{"type":"/","status":"x","error":[]}`))
+	f.Fuzz(func(t *testing.T, status int, media string, body []byte) {
+		for _, e := range []*a2a.Error{ErrorFromHTTP(status, media, body), ErrorFromRPC(status, -status, media, body)} {
+			if e.Message == "" || !e.Peer || !utf8.ValidString(e.Message) {
+				t.Errorf("error %+v", e)
+			}
+		}
+	})
+}
+
+// R-066 R-113 R-115 R-117 R-118.
+func TestCheckVersion(t *testing.T) {
+	for _, v := range []string{"1.0", " 1.0 ", "1.0.0", "1.0.17"} {
+		if err := CheckVersion(v, true); err != nil {
+			t.Errorf("%q: %v", v, err)
+		}
+	}
+	for _, v := range []string{"0.3", "1", "1.1", "10.0", "1.00", "1.0.", "1.0.x", "1.0-rc", "v1.0", "99.0", "1.0,1.0"} {
+		err := CheckVersion(v, false)
+		var e *a2a.Error
+		if !errors.As(err, &e) || e.Code != a2a.CodeVersionNotSupported || e.Meta["supportedVersions"] != "1.0" {
+			t.Errorf("%q: %v", v, err)
+		}
+	}
+	if CheckVersion("", false) != nil || !errors.Is(CheckVersion(" ", true), a2a.ErrVersionNotSupported) {
+		t.Error("an empty version must be accepted unless strict")
+	}
+}

@@ -1,0 +1,168 @@
+package dialect
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+func decodeREST(t *testing.T, method, target, body string) (any, error) {
+	t.Helper()
+	path, rawQuery, _ := strings.Cut(target, "?")
+	m, allow, ok := MatchRoute(method, path)
+	if !ok {
+		t.Fatalf("%s %s does not match, allow %v", method, path, allow)
+	}
+	query, err := url.ParseQuery(rawQuery)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return DecodeREST(m, query, []byte(body))
+}
+
+// R-240 R-242: parameters of GET requests, camelCase and snake_case.
+func TestQueryParameters(t *testing.T) {
+	want := &a2a.ListTasksRequest{
+		Tenant: "acme", ContextID: "c1", Status: a2a.TaskStateWorking, PageSize: ptr(int32(5)), PageToken: "true",
+		HistoryLength: ptr(int32(0)), IncludeArtifacts: true,
+	}
+	for _, target := range []string{
+		"/acme/tasks?contextId=c1&status=TASK_STATE_WORKING&pageSize=5&pageToken=true&historyLength=0&includeArtifacts=true",
+		"/tasks?tenant=acme&context_id=c1&status=TASK_STATE_WORKING&page_size=5&page_token=true&history_length=0&include_artifacts=true",
+		"/acme/tasks?tenant=acme&contextId=c1&status=TASK_STATE_WORKING&page_size=5&pageToken=true&historyLength=0&includeArtifacts=true&utm=x&id=9",
+	} {
+		got, err := decodeREST(t, "GET", target, "")
+		if err != nil {
+			t.Errorf("%s: %v", target, err)
+			continue
+		}
+		if d := cmp.Diff(any(want), got); d != "" {
+			t.Errorf("%s: %s", target, d)
+		}
+	}
+}
+
+func TestRESTInputIsRefusedByField(t *testing.T) {
+	for _, tt := range []struct{ method, target, body, field string }{
+		{"GET", "/tasks/t1?historyLength=x", "", "historyLength"},
+		{"GET", "/tasks/t1?historyLength=", "", "historyLength"},
+		{"GET", "/tasks/t1?historyLength=1.5", "", "historyLength"},
+		{"GET", "/tasks/t1?historyLength=99999999999", "", "historyLength"},
+		{"GET", "/tasks/t1?historyLength=1&historyLength=2", "", "historyLength"},
+		{"GET", "/tasks/t1?historyLength=1&history_length=1", "", "historyLength"},
+		{"GET", "/tasks?includeArtifacts=yes", "", "includeArtifacts"},
+		{"GET", "/tasks?status=SLEEPING", "", "status"},
+		{"GET", "/tasks?statusTimestampAfter=yesterday", "", "statusTimestampAfter"},
+		{"GET", "/tasks?pageSize=0x10", "", "pageSize"},
+		{"GET", "/acme/tasks?tenant=other", "", "tenant"},
+		{"POST", "/acme/message:send", `{"tenant":"other"}`, "tenant"},
+		{"POST", "/message:send", `[]`, "body"},
+		{"POST", "/message:send", ` "x"`, "body"},
+		{"POST", "/message:send", `{"message":{"parts":[{"raw":5}]}}`, "message.parts[0].raw"},
+		{"POST", "/tasks/t1:cancel", `{"metadata":[]}`, "metadata"},
+	} {
+		_, err := decodeREST(t, tt.method, tt.target, tt.body)
+		var e *a2a.Error
+		if !errors.As(err, &e) || e.Code != a2a.CodeInvalidParams || len(e.Fields) != 1 || e.Fields[0].Field != tt.field {
+			t.Errorf("%s %s %s: %+v", tt.method, tt.target, tt.body, err)
+			continue
+		}
+		if !strings.Contains(e.Message, tt.field) {
+			t.Errorf("%q does not name %s", e.Message, tt.field)
+		}
+	}
+}
+
+func TestPathWinsOverBody(t *testing.T) {
+	for _, tt := range []struct {
+		target, body string
+		want         any
+	}{
+		{"/tasks/t1:cancel", `{"id":"t2","metadata":{"a":1}}`, &a2a.CancelTaskRequest{ID: "t1", Metadata: a2a.JSON(`{"a":1}`)}},
+		{"/tasks/t1:cancel", ``, &a2a.CancelTaskRequest{ID: "t1"}},
+		{"/acme/tasks/t1:subscribe", `{}`, &a2a.SubscribeToTaskRequest{Tenant: "acme", ID: "t1"}},
+		{"/acme/tasks/t1:subscribe", `{"tenant":"acme"}`, &a2a.SubscribeToTaskRequest{Tenant: "acme", ID: "t1"}},
+		{"/tasks/t1/pushNotificationConfigs", `{"taskId":"x","id":"c","url":"u"}`, &a2a.TaskPushNotificationConfig{TaskID: "t1", ID: "c", URL: "u"}},
+	} {
+		got, err := decodeREST(t, "POST", tt.target, tt.body)
+		if err != nil {
+			t.Errorf("%s %s: %v", tt.target, tt.body, err)
+			continue
+		}
+		if d := cmp.Diff(tt.want, got); d != "" {
+			t.Errorf("%s %s: %s", tt.target, tt.body, d)
+		}
+	}
+	if _, err := decodeREST(t, "POST", "/message:send", ""); err == nil || !strings.Contains(err.Error(), "empty") {
+		t.Errorf("an empty send: %v", err)
+	}
+}
+
+// R-222 and the other ways to get params wrong.
+func TestDecodeParams(t *testing.T) {
+	for op := SendMessage; op <= GetExtendedAgentCard; op++ {
+		_, err := DecodeParams(op, nil)
+		if ok := err == nil; ok != (op == GetExtendedAgentCard) {
+			t.Errorf("%v without params: %v", op, err)
+		}
+		for _, doc := range []string{`[]`, `"x"`, `5`, `true`} {
+			_, err := DecodeParams(op, []byte(doc))
+			if !errors.Is(err, a2a.ErrInvalidParams) || !strings.Contains(err.Error(), "params: must be an object") {
+				t.Errorf("%v with params %s: %v", op, doc, err)
+			}
+		}
+	}
+}
+
+func TestParamsAndResultsSurvive(t *testing.T) {
+	for op, req := range samples("acme", "t1", "o", 3) {
+		got, err := DecodeParams(op, AppendParams(nil, op, req))
+		if err != nil {
+			t.Errorf("%v: %v", op, err)
+			continue
+		}
+		if d := cmp.Diff(req, got); d != "" {
+			t.Errorf("%v: %s", op, d)
+		}
+	}
+	for op := SendMessage; op <= GetExtendedAgentCard; op++ {
+		res := NewResult(op)
+		doc := AppendResult(nil, res)
+		if op == DeleteTaskPushNotificationConfig {
+			if string(doc) != "null" {
+				t.Errorf("the result of a delete is %s", doc)
+			}
+			for _, sent := range []string{"", "null", "{}", "5"} { // as servers differ
+				if got, err := DecodeResult(op, []byte(sent)); got != nil || err != nil {
+					t.Errorf("delete answered %q: %v, %v", sent, got, err)
+				}
+			}
+			continue
+		}
+		for _, bad := range []string{"", "null", "[]", "5", `{"id":5,"name":5,"task":5,"tasks":5,"configs":5,"url":5}`} {
+			if _, err := DecodeResult(op, []byte(bad)); !errors.Is(err, a2a.ErrInvalidAgentResponse) {
+				t.Errorf("%v answered %q: %v", op, bad, err)
+			}
+		}
+	}
+}
+
+func TestParseMethod(t *testing.T) {
+	for _, o := range Operations {
+		if op, err := ParseMethod(o.Name); op != o.Op || err != nil {
+			t.Errorf("%s: %v, %v", o.Name, op, err)
+		}
+	}
+	for _, name := range []string{"", "sendMessage", "message/send", strings.Repeat("x", 10000)} {
+		_, err := ParseMethod(name)
+		var e *a2a.Error
+		if !errors.As(err, &e) || e.Code != a2a.CodeMethodNotFound || !strings.Contains(e.Message, "SendMessage") || len(e.Message) > 600 {
+			t.Errorf("%.20q: %v", name, err)
+		}
+	}
+}
