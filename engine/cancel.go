@@ -1,0 +1,46 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// CancelTask implements a2a.Service (specification §3.1.5). The wish is
+// committed first, then the agent hears of it; the task is canceled when the
+// agent has stopped, or without it after CancelWait. If the agent finishes
+// first, its end stands and the cancel fails.
+func (e *Engine) CancelTask(ctx context.Context, req *a2a.CancelTaskRequest) (*a2a.Task, error) {
+	if err := req.Validate(); err != nil {
+		return nil, err
+	}
+	key := keyOf(ctx, req.Tenant, req.ID)
+	t := e.join(key)
+	defer e.leave(t)
+	task, _, err := e.loadAt(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	if !task.Status.State.Terminal() {
+		o, err := e.acquire(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		err = o.requestCancel(&a2a.CancelRequested{Subject: a2a.CallerFrom(ctx).Subject, Metadata: req.Metadata})
+		o.release()
+		if err != nil {
+			return nil, err
+		}
+		if err := e.await(ctx, t, a2a.TaskState.Terminal); err != nil {
+			return nil, err
+		}
+		if task, _, err = e.loadAt(ctx, t); err != nil {
+			return nil, err
+		}
+	}
+	// Canceling a canceled task has the same effect again (§3.3.1).
+	if task.Status.State != a2a.TaskStateCanceled {
+		return nil, errNotCancelable(req.ID, task.Status.State)
+	}
+	return task, nil
+}

@@ -1,0 +1,189 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/store"
+)
+
+// flush hands what is pending to the store, unless an append is under way.
+// Owned by the owner's goroutine, like everything in this file.
+func (o *owner) flush() {
+	if o.inflight != nil {
+		return
+	}
+	o.mu.Lock()
+	n, size := 0, 0
+	for n < len(o.pending) && n < maxFlight && (n == 0 || size+len(o.pending[n].body) <= maxFlightBytes) {
+		size += len(o.pending[n].body)
+		n++
+	}
+	if n == 0 {
+		o.mu.Unlock()
+		return
+	}
+	records := o.pending[:n:n]
+	full := len(o.pending) >= maxPending || o.bytes >= maxPendingBytes
+	o.pending = append([]*record(nil), o.pending[n:]...)
+	o.bytes -= size
+	if full {
+		close(o.room)
+		o.room = make(chan struct{})
+	}
+	for i, r := range records {
+		r.entry.Seq = o.stored + 1 + int64(i)
+	}
+	if b := o.turn.begin; b != nil && b.Seq > 0 {
+		o.row.Turn = b.Seq
+	}
+	o.row.Attempt = o.turn.attempt
+	o.ahead = records
+	o.mu.Unlock()
+
+	o.inflight = o.prepare(records)
+	o.e.store.Append(o.inflight.append, func(err error) { o.committed <- err })
+}
+
+// prepare makes the append for some records: the entries, the index row as
+// they leave it, and the sealed task if they end it.
+func (o *owner) prepare(records []*record) *flight {
+	a := &store.Append{After: o.stored, Epoch: o.epoch}
+	for _, r := range records {
+		en := r.entry
+		a.Entries = append(a.Entries, store.Entry{Seq: en.Seq, Time: en.Time, Kind: uint8(en.Kind), Body: r.body})
+		switch en.Kind {
+		case a2a.EntryCreated:
+			o.row.Created, o.row.Updated = en.Time, en.Time
+			o.row.State = int32(a2a.TaskStateSubmitted)
+		case a2a.EntryStatus:
+			o.row.Updated = en.Time
+			o.row.State = int32(en.Status.Status.State)
+		}
+	}
+	state := a2a.TaskState(o.row.State)
+	o.row.Active = active(state)
+	o.row.Node = o.e.node
+	if state.Terminal() {
+		task, _ := o.topic.snapshot()
+		for _, r := range records {
+			task.Apply(r.entry)
+		}
+		a.Seal = seal(task)
+	}
+	a.Row = o.row
+	return &flight{a, records}
+}
+
+// settle takes the outcome of the append under way. It returns false if the
+// owner has to give up.
+func (o *owner) settle(err error) bool {
+	f := o.inflight
+	o.inflight = nil
+	if err != nil {
+		if err = o.retry(f, err); err != nil {
+			o.fail(err)
+			return false
+		}
+	}
+	o.stored = f.records[len(f.records)-1].entry.Seq
+	o.epoch = f.append.Row.Epoch
+
+	entries := make([]sized, len(f.records))
+	byEntry := map[*a2a.Entry]*post{}
+	for i, r := range f.records {
+		entries[i] = sized{r.entry, len(r.body)}
+		if r.post != nil {
+			byEntry[r.entry] = r.post
+		}
+		if r.entry.Kind == a2a.EntryCancel {
+			o.cancelled = true
+		}
+	}
+	o.topic.publish(entries, func(en *a2a.Entry, task *a2a.Task) {
+		if p := byEntry[en]; p != nil {
+			p.seq, p.start = en.Seq, task.Snapshot()
+		}
+	})
+	o.mu.Lock()
+	o.ahead = nil
+	for _, p := range byEntry {
+		delete(o.waiting, p)
+		close(p.settled)
+	}
+	o.mu.Unlock()
+	return true
+}
+
+// retry deals with an append that failed or may have failed: it looks at what
+// the log holds and appends again until that is certain. A lost lease, or a
+// log that somebody else wrote, is final.
+func (o *owner) retry(f *flight, err error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(o.e.base), o.e.opts.storeWait())
+	defer cancel()
+	for wait := 10 * time.Millisecond; ; wait = min(2*wait, time.Second) {
+		if errors.Is(err, store.ErrLeaseLost) || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrClosed) {
+			return err
+		}
+		o.log().Warn("append failed; looking at what the log holds", "error", err)
+		switch landed, lookErr := o.landed(ctx, f); {
+		case lookErr != nil:
+			err = lookErr
+		case landed:
+			return nil
+		case errors.Is(err, store.ErrConflict):
+			return err // not ours, so somebody else wrote
+		default:
+			if err = store.Do(ctx, o.e.store, f.append); err == nil {
+				return nil
+			}
+			if errors.Is(err, store.ErrConflict) {
+				continue // perhaps it is the first try that landed
+			}
+		}
+		pause := time.NewTimer(wait)
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			pause.Stop()
+			return err
+		}
+	}
+}
+
+// landed reports whether the log holds a flight that was said to have failed.
+func (o *owner) landed(ctx context.Context, f *flight) (bool, error) {
+	entries, err := o.e.store.Entries(ctx, o.key, f.append.After, len(f.records))
+	if err != nil {
+		return false, err
+	}
+	if len(entries) == 0 {
+		return false, nil
+	}
+	if len(entries) < len(f.records) {
+		return false, store.ErrConflict
+	}
+	for i := range entries {
+		want := &f.append.Entries[i]
+		if entries[i].Kind != want.Kind || !bytes.Equal(entries[i].Body, want.Body) {
+			return false, store.ErrConflict
+		}
+	}
+	return true, nil
+}
+
+// fail ends the ownership without a word in the log: the store cannot be
+// written, or another process owns the task now.
+func (o *owner) fail(err error) {
+	o.log().Error("task given up by this process", "error", err)
+	o.mu.Lock()
+	o.err = &a2a.Error{
+		Code:    a2a.CodeUnavailable,
+		Message: "the task cannot be written at the moment; ask for it again shortly",
+		Cause:   err,
+	}
+	o.mu.Unlock()
+}

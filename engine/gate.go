@@ -1,0 +1,103 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// gate is what the agent's card promises, turned into checks that run before
+// any look-up (specification §3.3.4).
+type gate struct {
+	streaming bool
+	extended  bool
+	inputs    []string // media types, lower case; empty: any
+	required  []string // extension URIs
+}
+
+func newGate(card *a2a.AgentCard) gate {
+	g := gate{
+		streaming: is(card.Capabilities.Streaming),
+		extended:  is(card.Capabilities.ExtendedAgentCard),
+	}
+	for _, m := range card.DefaultInputModes {
+		g.inputs = append(g.inputs, mediaType(m))
+	}
+	for _, s := range card.Skills {
+		for _, m := range s.InputModes {
+			g.inputs = append(g.inputs, mediaType(m))
+		}
+	}
+	for _, x := range card.Capabilities.Extensions {
+		if x.Required {
+			g.required = append(g.required, x.URI)
+		}
+	}
+	return g
+}
+
+func is(b *bool) bool { return b != nil && *b }
+
+// send admits a message. The order of the checks is the protocol's: extension,
+// capability, validation.
+func (g *gate) send(ctx context.Context, req *a2a.SendMessageRequest, stream bool) error {
+	declared := a2a.CallerFrom(ctx).Extensions
+	for _, uri := range g.required {
+		if !slices.Contains(declared, uri) {
+			return &a2a.Error{
+				Code:    a2a.CodeExtensionSupportRequired,
+				Message: "this agent requires the extension " + uri + "; support it and list it in A2A-Extensions",
+				Meta:    map[string]string{"extension": uri},
+			}
+		}
+	}
+	if stream {
+		if err := g.stream(); err != nil {
+			return err
+		}
+	}
+	if err := req.Validate(); err != nil {
+		return err
+	}
+	if req.Configuration != nil && req.Configuration.TaskPushNotificationConfig != nil {
+		return a2a.ErrPushNotificationNotSupported
+	}
+	for _, p := range req.Message.Parts {
+		if !g.accepts(p.MediaType) {
+			return &a2a.Error{
+				Code:    a2a.CodeContentTypeNotSupported,
+				Message: "this agent does not take parts of type " + p.MediaType + "; it takes " + strings.Join(g.inputs, ", "),
+				Meta:    map[string]string{"mediaType": p.MediaType},
+			}
+		}
+	}
+	return nil
+}
+
+func (g *gate) stream() error {
+	if !g.streaming {
+		return a2a.Errorf(a2a.CodeUnsupportedOperation, "this agent does not stream; use SendMessage and GetTask")
+	}
+	return nil
+}
+
+// accepts reports whether a part of this media type may come in. A part that
+// names none is judged by nobody but the agent.
+func (g *gate) accepts(media string) bool {
+	if media == "" || len(g.inputs) == 0 {
+		return true
+	}
+	media = mediaType(media)
+	major, _, _ := strings.Cut(media, "/")
+	return slices.ContainsFunc(g.inputs, func(in string) bool {
+		return in == media || in == "*/*" || in == major+"/*"
+	})
+}
+
+// mediaType drops parameters and case.
+func mediaType(s string) string {
+	s, _, _ = strings.Cut(s, ";")
+	return strings.ToLower(strings.TrimSpace(s))
+}

@@ -1,0 +1,182 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/agent"
+)
+
+// host is an owner as its agent sees it.
+type host struct{ o *owner }
+
+var _ agent.Host = (*host)(nil)
+
+func (h *host) first() *post {
+	h.o.mu.Lock()
+	defer h.o.mu.Unlock()
+	return h.o.turn.messages[0]
+}
+
+func (h *host) Message() *a2a.Message { return h.first().message }
+func (h *host) Accepted() []string    { return slices.Clone(h.first().from.accepted) }
+func (h *host) Caller() a2a.Caller    { return h.first().from.caller }
+
+func (h *host) Attempt() int {
+	h.o.mu.Lock()
+	defer h.o.mu.Unlock()
+	return int(h.o.turn.attempt)
+}
+
+// Task is the committed task with what the agent said since on top.
+func (h *host) Task() *a2a.Task {
+	o := h.o
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	task, last := o.topic.snapshot()
+	for _, r := range o.opening {
+		task.Apply(r.entry)
+	}
+	for _, r := range o.ahead {
+		if r.entry.Seq > last {
+			task.Apply(r.entry)
+		}
+	}
+	for _, r := range o.pending {
+		task.Apply(r.entry)
+	}
+	return task
+}
+
+func (h *host) Status(state a2a.TaskState, message *a2a.Message) error {
+	return h.o.emit(h.o.status(state, message))
+}
+
+func (h *host) Artifact(a *a2a.Artifact, add, last bool) error {
+	return h.o.emit(&a2a.Entry{Kind: a2a.EntryArtifact, Artifact: &a2a.TaskArtifactUpdateEvent{
+		TaskID:    h.o.key.ID,
+		ContextID: h.o.contextID,
+		Artifact:  a,
+		Append:    add,
+		LastChunk: last,
+	}})
+}
+
+func (h *host) Reply(parts []*a2a.Part) error {
+	o := h.o
+	if len(parts) == 0 {
+		return errors.New("engine: a reply needs at least one part")
+	}
+	o.mu.Lock()
+	if o.exists || o.gone || o.draft.state.Terminal() {
+		o.mu.Unlock()
+		return h.Status(a2a.TaskStateCompleted, &a2a.Message{Parts: parts})
+	}
+	defer o.mu.Unlock()
+	// No task exists and none will: whatever else the agent says is too late.
+	o.opening = nil
+	o.draft.state = a2a.TaskStateCompleted
+	p := o.turn.messages[0]
+	p.reply = &a2a.Message{MessageID: newID(), ContextID: o.contextID, Role: a2a.RoleAgent, Parts: parts}
+	delete(o.waiting, p)
+	close(p.settled)
+	return nil
+}
+
+func (h *host) Next(ctx context.Context, state a2a.TaskState, prompt []*a2a.Part) (*a2a.Message, error) {
+	o := h.o
+	for asked := false; ; {
+		o.mu.Lock()
+		if o.turn.taken < len(o.turn.messages) {
+			p := o.turn.messages[o.turn.taken]
+			o.turn.taken++
+			o.mu.Unlock()
+			return p.message, nil
+		}
+		if o.gone || o.draft.state.Terminal() {
+			o.mu.Unlock()
+			return nil, agent.ErrEnded
+		}
+		if !asked {
+			asked = true
+			if err := o.emitLocked(o.status(state, &a2a.Message{Parts: prompt})); err != nil {
+				o.mu.Unlock()
+				return nil, err
+			}
+		}
+		wake := o.wake
+		o.mu.Unlock()
+		select {
+		case <-wake:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+func (h *host) Step(ctx context.Context, name string, fn func(context.Context) (a2a.JSON, error)) (a2a.JSON, error) {
+	o := h.o
+	o.mu.Lock()
+	if o.turn.step < len(o.turn.steps) {
+		s := o.turn.steps[o.turn.step]
+		o.turn.step++
+		o.mu.Unlock()
+		if s.Name != name {
+			return nil, fmt.Errorf("engine: step %q runs where step %q was recorded: the agent's steps must come in the same order on every run", name, s.Name)
+		}
+		return s.Result, nil
+	}
+	o.mu.Unlock()
+
+	result, err := fn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &a2a.Step{Name: name, Result: result}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err := o.emitLocked(&a2a.Entry{Kind: a2a.EntryStep, Step: s}); err != nil {
+		return nil, err
+	}
+	o.turn.steps = append(o.turn.steps, s)
+	o.turn.step++
+	return result, nil
+}
+
+// NewArtifactID derives the id from what is the same on every attempt: the
+// task, the message that began the turn, and the artifact's place in the turn.
+func (h *host) NewArtifactID(n int) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d", h.o.key.ID, h.Message().MessageID, n))
+	id := uuid.UUID(sum[:16])
+	id[6] = id[6]&0x0f | 0x80 // version 8: made by our own rule
+	id[8] = id[8]&0x3f | 0x80
+	return id.String()
+}
+
+func (h *host) References(ctx context.Context) ([]*a2a.Task, error) {
+	var out []*a2a.Task
+	for _, id := range h.Message().ReferenceTaskIDs {
+		key := h.o.key
+		key.ID = id
+		task, _, err := h.o.e.load(ctx, key)
+		switch {
+		case errors.Is(err, a2a.ErrTaskNotFound):
+			continue // not specified; others warn and go on, and so do we
+		case err != nil:
+			return nil, err
+		}
+		out = append(out, task)
+	}
+	return out, nil
+}
+
+func (h *host) Siblings(ctx context.Context) iter.Seq2[*a2a.Task, error] {
+	return h.o.e.siblings(ctx, h.o.key, h.o.contextID)
+}

@@ -1,0 +1,202 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/store"
+)
+
+// begin starts a turn on a task that does not exist yet. The task comes into
+// being with the first thing the agent emits, or after create; if the agent
+// replies first, it never does.
+func (e *Engine) begin(key store.Key, contextID string, p *post, create time.Duration) (*owner, error) {
+	o := e.newOwner(key, contextID)
+	close(o.ready)
+	o.row = store.Row{Key: key, Context: contextID, Epoch: 1}
+
+	m := *p.message
+	m.TaskID, m.ContextID = key.ID, contextID
+	p.message = &m
+	opened := o.newRecordLocked(&a2a.Entry{Kind: a2a.EntryCreated, Created: &a2a.Created{TaskID: key.ID, ContextID: contextID}})
+	said := o.newRecordLocked(&a2a.Entry{Kind: a2a.EntryMessage, Message: p.message, Received: p.from.received()})
+	said.post = p
+	o.opening = []*record{opened, said}
+	o.waiting[p] = true
+	o.turn = turnState{begin: said.entry, messages: []*post{p}}
+
+	e.mu.Lock()
+	if e.drained {
+		e.mu.Unlock()
+		return nil, errStopping()
+	}
+	e.owners[key] = o
+	o.topic = e.joinLocked(key)
+	e.work.Add(1)
+	e.mu.Unlock()
+
+	o.topic.adopt(&a2a.Task{}, 0)
+	o.mu.Lock()
+	o.startLocked()
+	o.mu.Unlock()
+	go o.run(create)
+	return o, nil
+}
+
+// acquire returns the task's owner, which is loaded if there is none in this
+// process. The caller releases it when it has acted. A finished task has an
+// owner, too, for as long as somebody asks; it refuses everything.
+func (e *Engine) acquire(ctx context.Context, key store.Key) (*owner, error) {
+	e.mu.Lock()
+	if e.drained {
+		e.mu.Unlock()
+		return nil, errStopping()
+	}
+	o := e.owners[key]
+	if o != nil {
+		o.mu.Lock()
+		o.holds++
+		o.mu.Unlock()
+		e.mu.Unlock()
+		select {
+		case <-o.ready:
+		case <-ctx.Done():
+			o.release()
+			return nil, context.Cause(ctx)
+		}
+	} else {
+		o = e.newOwner(key, "")
+		o.holds = 1
+		o.topic = e.joinLocked(key)
+		e.owners[key] = o
+		e.work.Add(1)
+		e.mu.Unlock()
+		// Others may wait for the same load: it must not end with this call.
+		if err := o.load(context.WithoutCancel(ctx)); err != nil {
+			o.mu.Lock()
+			o.err = err
+			o.mu.Unlock()
+			o.leave()
+			close(o.ready)
+			e.work.Done()
+			return nil, err
+		}
+		close(o.ready)
+		go o.run(0)
+	}
+	o.mu.Lock()
+	err := o.err
+	o.mu.Unlock()
+	if err != nil {
+		o.release()
+		return nil, err
+	}
+	return o, nil
+}
+
+func (o *owner) release() {
+	o.mu.Lock()
+	o.holds--
+	o.mu.Unlock()
+	o.nudge()
+}
+
+// load folds the log of a stored task and makes o its owner, with a higher
+// epoch from the first append on. If the task wants a process, the agent runs
+// again from the top of its turn.
+func (o *owner) load(ctx context.Context) error {
+	rec, err := o.e.store.Get(ctx, o.key, false)
+	if errors.Is(err, store.ErrNotFound) {
+		return errNotFound(o.key.ID)
+	}
+	if err != nil {
+		return fmt.Errorf("load task %s: %w", o.key.ID, err)
+	}
+	entries, err := o.e.entries(ctx, o.key, 0, rec.Last)
+	if err != nil {
+		return fmt.Errorf("load task %s: %w", o.key.ID, err)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.contextID = rec.Context
+	o.stored, o.epoch, o.row = rec.Last, rec.Epoch, rec.Row
+	o.exists = true
+	if rec.Node != o.e.node {
+		o.row.Epoch = rec.Epoch + 1
+	}
+	task := &a2a.Task{}
+	for _, en := range entries {
+		task.Apply(en)
+		o.draft.replay(en)
+		o.last = en.Time
+		if rec.Turn == 0 || en.Seq < rec.Turn {
+			continue
+		}
+		switch en.Kind {
+		case a2a.EntryMessage:
+			if en.Seq == rec.Turn {
+				o.turn.begin = en
+			}
+			p := newPost(en.Message, recall(o.key, en.Received))
+			close(p.settled)
+			o.turn.messages = append(o.turn.messages, p)
+		case a2a.EntryStep:
+			o.turn.steps = append(o.turn.steps, en.Step)
+		case a2a.EntryCancel:
+			o.canceling = true
+		}
+	}
+	o.turn.attempt = rec.Attempt
+	o.turn.taken = len(o.turn.messages)
+	o.topic.adopt(task, rec.Last)
+	if !active(o.draft.state) {
+		return nil
+	}
+	return o.resumeLocked(rec.Lost)
+}
+
+// resumeLocked goes on with a task whose process is gone.
+func (o *owner) resumeLocked(lost int32) error {
+	switch {
+	case o.canceling:
+		return o.emitLocked(o.status(a2a.TaskStateCanceled, nil))
+	case o.turn.begin == nil:
+		return o.emitLocked(o.status(a2a.TaskStateFailed, words("the task was interrupted before its work began")))
+	case lost >= o.e.opts.maxLost():
+		o.log().Error("task given up", "lost", lost)
+		return o.emitLocked(o.status(a2a.TaskStateFailed, words(fmt.Sprintf("the work was interrupted %d times and was given up", lost))))
+	}
+	o.log().Info("task taken up again", "attempt", o.turn.attempt+1, "lost", lost)
+	o.startLocked()
+	return nil
+}
+
+// recover takes up the tasks that earlier processes left unfinished.
+func (e *Engine) recover(ctx context.Context) error {
+	start := time.Now()
+	if err := e.store.Beat(ctx, e.node, start); err != nil {
+		return err
+	}
+	const batch = 100
+	for {
+		rows, err := e.store.Claim(ctx, e.node, start, batch)
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			o, err := e.acquire(ctx, row.Key)
+			if err != nil {
+				// One broken task must not keep the others from running.
+				e.log.Error("task cannot be taken up", "task", row.ID, "error", err)
+				continue
+			}
+			o.release()
+		}
+		if len(rows) < batch {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,377 @@
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/store"
+)
+
+// owner is the one writer of a task in this process. It exists while the task
+// is at work here: an agent runs, or something waits to be committed. Callers
+// hand it messages and cancel requests, the agent hands it events; they change
+// the draft under the lock, and the owner's goroutine takes what is pending to
+// the store, one append at a time. So everything that gathers while an append
+// is under way becomes the next one.
+type owner struct {
+	// set at start, then constant
+	e         *Engine
+	key       store.Key
+	contextID string
+	topic     *topic
+	ready     chan struct{} // closed when loaded, or when loading failed (err)
+
+	hint      chan struct{} // capacity one: there is something to do
+	committed chan error    // capacity one: the outcome of the append under way
+	finished  chan error    // capacity one: what the agent's Run returned
+	cancel    context.CancelCauseFunc
+	ctx       context.Context // of the turn
+
+	// owned by the goroutine
+	inflight  *flight
+	stored    int64     // seq of the last committed entry
+	epoch     int64     // as stored
+	row       store.Row // as of the newest flight
+	cancelled bool      // a cancel request was committed
+
+	mu        sync.Mutex // protects the fields below
+	err       error      // why the owner is gone; callers pass it on
+	gone      bool       // takes nothing any more
+	exists    bool       // the task has come into being (its first entries are pending or stored)
+	opening   []*record  // what brings the task into being, while it does not exist
+	draft     draft
+	last      time.Time      // of the newest entry, so that times never go back
+	ahead     []*record      // in the append under way
+	pending   []*record      // emitted, not handed to the store
+	bytes     int            // in pending
+	room      chan struct{}  // closed and replaced when pending gets shorter
+	running   bool           // the agent's Run is under way
+	waiting   map[*post]bool // not settled yet
+	turn      turnState
+	wake      chan struct{} // closed and replaced when a message or the end comes
+	canceling bool          // a cancel request is pending or stored
+	holds     int           // callers that are about to act
+}
+
+// turnState is what a turn consumes, in the log's order. A run after a crash
+// goes through the same records again.
+type turnState struct {
+	begin    *a2a.Entry // the message that began the turn
+	messages []*post    // from begin on
+	taken    int        // how many of messages the agent has got
+	steps    []*a2a.Step
+	step     int // next step of this run
+	attempt  int32
+}
+
+// record is an entry with its stored form.
+type record struct {
+	entry *a2a.Entry
+	body  []byte
+	post  *post // settled once this record is committed; may be nil
+}
+
+// flight is an append under way.
+type flight struct {
+	append  *store.Append
+	records []*record
+}
+
+// post is a message on its way into the log, and what its sender waits for.
+type post struct {
+	message *a2a.Message
+	from    from
+
+	settled chan struct{} // closed when the fields below are set
+	seq     int64         // of the last entry that was appended with the message, once committed
+	start   *a2a.Task     // the task as of seq
+	reply   *a2a.Message  // a direct answer; there is no task
+	err     error
+
+	unread atomic.Bool // the task ended before the agent took the message
+}
+
+// from is what a message brings along besides itself.
+type from struct {
+	caller   a2a.Caller
+	accepted []string
+	metadata a2a.JSON
+}
+
+// received is the part of from that is kept in the log.
+func (f *from) received() *a2a.Received {
+	if len(f.accepted) == 0 && len(f.caller.Extensions) == 0 && len(f.metadata) == 0 {
+		return nil
+	}
+	return &a2a.Received{AcceptedOutputModes: f.accepted, Extensions: f.caller.Extensions, Metadata: f.metadata}
+}
+
+// recall makes a from of what the log kept. Scopes are not kept: they may
+// have been revoked meanwhile.
+func recall(key store.Key, r *a2a.Received) from {
+	f := from{caller: a2a.Caller{Subject: key.Owner, Tenant: key.Tenant}}
+	if r != nil {
+		f.caller.Extensions, f.accepted, f.metadata = r.Extensions, r.AcceptedOutputModes, r.Metadata
+	}
+	return f
+}
+
+func newPost(m *a2a.Message, f from) *post {
+	return &post{message: m, from: f, settled: make(chan struct{})}
+}
+
+// Limits of what an agent may emit ahead of the disk, and of one append.
+const (
+	maxPending      = 4096
+	maxPendingBytes = 4 << 20
+	maxFlight       = 1024
+	maxFlightBytes  = 1 << 20
+)
+
+func (e *Engine) newOwner(key store.Key, contextID string) *owner {
+	o := &owner{
+		e:         e,
+		key:       key,
+		contextID: contextID,
+		ready:     make(chan struct{}),
+		hint:      make(chan struct{}, 1),
+		committed: make(chan error, 1),
+		finished:  make(chan error, 1),
+		draft:     newDraft(),
+		room:      make(chan struct{}),
+		wake:      make(chan struct{}),
+		waiting:   map[*post]bool{},
+	}
+	o.ctx, o.cancel = context.WithCancelCause(e.base)
+	return o
+}
+
+func (o *owner) log() *slog.Logger { return o.e.log.With("task", o.key.ID) }
+
+// nudge tells the goroutine that there is something to do.
+func (o *owner) nudge() {
+	select {
+	case o.hint <- struct{}{}:
+	default:
+	}
+}
+
+// run is the owner's goroutine. create, if positive, is when the task comes
+// into being at the latest.
+func (o *owner) run(create time.Duration) {
+	defer o.e.work.Done()
+	defer o.leave()
+
+	var createTimer, cancelTimer *time.Timer
+	var createDue, cancelDue <-chan time.Time
+	if create > 0 {
+		createTimer = time.NewTimer(create)
+		createDue = createTimer.C
+		defer createTimer.Stop()
+	}
+	for !o.quiet() {
+		select {
+		case <-o.hint:
+			o.gather()
+		case <-createDue:
+			o.mu.Lock()
+			if o.running { // otherwise it has answered already
+				o.createLocked()
+			}
+			o.mu.Unlock()
+		case err := <-o.finished:
+			o.conclude(err)
+		case err := <-o.committed:
+			if !o.settle(err) {
+				return
+			}
+			if cancelTimer == nil && o.cancelled {
+				// Committed first, then the agent hears of it.
+				o.cancel(agent.ErrCanceled)
+				cancelTimer = time.NewTimer(o.e.opts.cancelWait())
+				cancelDue = cancelTimer.C
+				defer cancelTimer.Stop()
+			}
+		case <-cancelDue:
+			o.abandon()
+		}
+		o.flush()
+	}
+}
+
+// gather lets an agent that is about to finish do so, before its first words
+// go to the disk: then the whole of a quick task is one commit. It yields a
+// few times, a microsecond or so, and never waits.
+func (o *owner) gather() {
+	for range 8 {
+		runtime.Gosched()
+		select {
+		case err := <-o.finished:
+			o.conclude(err)
+			return
+		default:
+		}
+	}
+}
+
+// quiet reports whether nothing is left to do, and if so takes the owner out
+// of the engine, so that the next caller loads the task anew.
+func (o *owner) quiet() bool {
+	if o.inflight != nil {
+		return false
+	}
+	o.mu.Lock()
+	busy := o.busyLocked()
+	o.mu.Unlock()
+	if busy {
+		return false // the common case, without the engine's lock
+	}
+	o.e.mu.Lock()
+	defer o.e.mu.Unlock()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.busyLocked() {
+		return false
+	}
+	o.gone = true
+	if o.e.owners[o.key] == o {
+		delete(o.e.owners, o.key)
+	}
+	return true
+}
+
+func (o *owner) busyLocked() bool { return o.running || o.holds > 0 || len(o.pending) > 0 }
+
+// leave ends the ownership; whoever still waits is told.
+func (o *owner) leave() {
+	o.e.mu.Lock()
+	if o.e.owners[o.key] == o {
+		delete(o.e.owners, o.key)
+	}
+	o.mu.Lock()
+	o.gone = true
+	if o.err == nil {
+		o.err = errStopping()
+	}
+	for p := range o.waiting {
+		p.err = o.err
+		close(p.settled)
+	}
+	o.waiting = nil
+	o.wakeLocked()
+	close(o.room)
+	o.room = make(chan struct{})
+	o.mu.Unlock()
+	o.e.mu.Unlock()
+
+	o.cancel(agent.ErrEnded)
+	o.topic.release()
+	o.e.leave(o.topic)
+}
+
+func (o *owner) wakeLocked() {
+	close(o.wake)
+	o.wake = make(chan struct{})
+}
+
+// createLocked brings the task into being: its opening entries are pending.
+func (o *owner) createLocked() {
+	if o.exists || o.opening == nil { // nil: answered without a task
+		return
+	}
+	o.exists = true
+	for _, r := range o.opening {
+		o.pendLocked(r)
+	}
+	o.opening = nil
+	o.nudge()
+}
+
+func (o *owner) pendLocked(r *record) {
+	o.pending = append(o.pending, r)
+	o.bytes += len(r.body)
+}
+
+// newRecord stamps and encodes an entry. Times never go back within a task,
+// even if the clock does.
+func (o *owner) newRecordLocked(en *a2a.Entry) *record {
+	en.Time = now()
+	if en.Time.Before(o.last) {
+		en.Time = o.last
+	}
+	o.last = en.Time
+	if en.Status != nil {
+		en.Status.Status.Timestamp = en.Time
+	}
+	return &record{entry: en, body: en.AppendBody(nil)}
+}
+
+// emitLocked puts an entry behind what is pending, if the rules allow it.
+func (o *owner) emitLocked(en *a2a.Entry) error {
+	if o.gone {
+		return agent.ErrEnded
+	}
+	if err := o.draft.follow(en); err != nil {
+		if err == errTerminal {
+			return agent.ErrEnded
+		}
+		return err
+	}
+	o.createLocked()
+	o.pendLocked(o.newRecordLocked(en))
+	if o.draft.state.Terminal() {
+		for _, p := range o.turn.messages[o.turn.taken:] {
+			p.unread.Store(true)
+		}
+		o.wakeLocked()
+	}
+	o.nudge()
+	return nil
+}
+
+// emit is emitLocked for agents: it waits while too much is ahead of the disk.
+func (o *owner) emit(en *a2a.Entry) error {
+	for {
+		o.mu.Lock()
+		if o.gone || o.draft.state.Terminal() || (len(o.pending) < maxPending && o.bytes < maxPendingBytes) {
+			err := o.emitLocked(en)
+			o.mu.Unlock()
+			return err
+		}
+		room := o.room
+		o.mu.Unlock()
+		select {
+		case <-room:
+		case <-o.ctx.Done():
+			return context.Cause(o.ctx)
+		}
+	}
+}
+
+// status makes a status entry; message may be nil and gets its ids here.
+func (o *owner) status(state a2a.TaskState, message *a2a.Message) *a2a.Entry {
+	if message != nil {
+		m := *message
+		m.Role = a2a.RoleAgent
+		m.TaskID, m.ContextID = o.key.ID, o.contextID
+		if m.MessageID == "" {
+			m.MessageID = newID()
+		}
+		message = &m
+	}
+	return &a2a.Entry{Kind: a2a.EntryStatus, Status: &a2a.TaskStatusUpdateEvent{
+		TaskID:    o.key.ID,
+		ContextID: o.contextID,
+		Status:    a2a.TaskStatus{State: state, Message: message},
+	}}
+}
+
+func words(text string) *a2a.Message {
+	return &a2a.Message{Parts: []*a2a.Part{a2a.TextPart(text)}}
+}

@@ -1,0 +1,73 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/store"
+)
+
+// GetTask implements a2a.Service (specification §3.1.3).
+func (e *Engine) GetTask(ctx context.Context, req *a2a.GetTaskRequest) (*a2a.Task, error) {
+	if err := req.Validate(); err != nil {
+		return nil, err
+	}
+	task, _, err := e.load(ctx, keyOf(ctx, req.Tenant, req.ID))
+	if err != nil {
+		return nil, err
+	}
+	task = task.LimitHistory(req.HistoryLength)
+	return task, nil
+}
+
+// defaultPageSize is what a list without pageSize gets (specification §3.1.4).
+const defaultPageSize = 50
+
+// ListTasks implements a2a.Service (specification §3.1.4).
+func (e *Engine) ListTasks(ctx context.Context, req *a2a.ListTasksRequest) (*a2a.ListTasksResponse, error) {
+	if err := req.Validate(); err != nil {
+		return nil, err
+	}
+	size := int32(defaultPageSize)
+	if req.PageSize != nil {
+		size = *req.PageSize
+	}
+	own := scope(ctx, req.Tenant)
+	q := store.Query{
+		Tenant:  own.Tenant,
+		Owner:   own.Owner,
+		Context: req.ContextID,
+		State:   int32(req.Status),
+		Since:   req.StatusTimestampAfter,
+		Limit:   int(size),
+		Body:    req.IncludeArtifacts,
+	}
+	key, err := e.tokenKey.get(ctx, e.store)
+	if err != nil {
+		return nil, fmt.Errorf("list tasks: %w", err)
+	}
+	if req.PageToken != "" {
+		if q.Before, err = parseToken(key, &q, req.PageToken); err != nil {
+			return nil, err
+		}
+	}
+	page, err := e.store.List(ctx, q)
+	if err != nil {
+		return nil, fmt.Errorf("list tasks: %w", err)
+	}
+	resp := &a2a.ListTasksResponse{Tasks: []*a2a.Task{}, PageSize: size, TotalSize: int32(page.Total)}
+	for i := range page.Records {
+		task, err := e.task(ctx, &page.Records[i], req.IncludeArtifacts)
+		if err != nil {
+			return nil, err
+		}
+		task = task.LimitHistory(req.HistoryLength)
+		resp.Tasks = append(resp.Tasks, task)
+	}
+	if n := len(page.Records); page.More && n > 0 {
+		last := &page.Records[n-1]
+		resp.NextPageToken = formatToken(key, &q, store.Position{Updated: last.Updated, ID: last.ID})
+	}
+	return resp, nil
+}

@@ -1,0 +1,141 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/store"
+)
+
+// load returns a task as committed, and the seq up to which it is folded.
+func (e *Engine) load(ctx context.Context, key store.Key) (*a2a.Task, int64, error) {
+	t := e.join(key)
+	defer e.leave(t)
+	return e.loadAt(ctx, t)
+}
+
+func (e *Engine) loadAt(ctx context.Context, t *topic) (*a2a.Task, int64, error) {
+	if task, last := t.snapshot(); task != nil {
+		if last == 0 {
+			return nil, 0, errNotFound(t.key.ID) // nothing committed: it does not exist yet
+		}
+		return task, last, nil
+	}
+	rec, err := e.store.Get(ctx, t.key, true)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, 0, errNotFound(t.key.ID)
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("read task %s: %w", t.key.ID, err)
+	}
+	task, err := e.task(ctx, rec, true)
+	return task, rec.Last, err
+}
+
+// task makes the Task of a record, from its seal if it has one, else by
+// folding its log up to rec.Last.
+func (e *Engine) task(ctx context.Context, rec *store.Record, artifacts bool) (*a2a.Task, error) {
+	if rec.Seal != nil {
+		task, err := unseal(rec.Seal, artifacts)
+		if err != nil {
+			return nil, fmt.Errorf("read sealed task %s: %w", rec.ID, err)
+		}
+		return task, nil
+	}
+	task, err := e.foldTo(ctx, rec.Key, rec.Last)
+	if err != nil {
+		return nil, err
+	}
+	if !artifacts {
+		task.Artifacts = nil
+	}
+	return task, nil
+}
+
+// foldTo returns the task as of an entry of its log.
+func (e *Engine) foldTo(ctx context.Context, key store.Key, seq int64) (*a2a.Task, error) {
+	entries, err := e.entries(ctx, key, 0, seq)
+	if err != nil {
+		return nil, fmt.Errorf("read task %s: %w", key.ID, err)
+	}
+	task := &a2a.Task{}
+	for _, en := range entries {
+		task.Apply(en)
+	}
+	return task, nil
+}
+
+// entries decodes the log from behind after up to last.
+func (e *Engine) entries(ctx context.Context, key store.Key, after, last int64) ([]*a2a.Entry, error) {
+	if last <= after {
+		return nil, nil
+	}
+	raw, err := e.store.Entries(ctx, key, after, int(last-after))
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*a2a.Entry, len(raw))
+	for i, r := range raw {
+		en, err := a2a.DecodeEntry(r.Seq, r.Time, a2a.EntryKind(r.Kind), r.Body)
+		if err != nil {
+			return nil, fmt.Errorf("entry %d: %w", r.Seq, err)
+		}
+		out[i] = en
+	}
+	return out, nil
+}
+
+// seal is a finished task in the form in which it is stored once: what lists
+// show, and the artifacts apart.
+func seal(task *a2a.Task) *store.Seal {
+	head := *task
+	head.Artifacts = nil
+	body := a2a.Task{ID: task.ID, Status: a2a.TaskStatus{State: task.Status.State}, Artifacts: task.Artifacts}
+	return &store.Seal{Head: head.AppendJSON(nil), Body: body.AppendJSON(nil)}
+}
+
+func unseal(s *store.Seal, artifacts bool) (*a2a.Task, error) {
+	task := &a2a.Task{}
+	if err := task.UnmarshalJSON(s.Head); err != nil {
+		return nil, err
+	}
+	if artifacts && len(s.Body) > 0 {
+		body := &a2a.Task{}
+		if err := body.UnmarshalJSON(s.Body); err != nil {
+			return nil, err
+		}
+		task.Artifacts = body.Artifacts
+	}
+	return task, nil
+}
+
+// siblings yields an owner's other tasks of a context, newest first.
+func (e *Engine) siblings(ctx context.Context, self store.Key, contextID string) iter.Seq2[*a2a.Task, error] {
+	return func(yield func(*a2a.Task, error) bool) {
+		q := store.Query{Tenant: self.Tenant, Owner: self.Owner, Context: contextID, Limit: 20, Body: true}
+		for {
+			page, err := e.store.List(ctx, q)
+			if err != nil {
+				yield(nil, fmt.Errorf("list context: %w", err))
+				return
+			}
+			for i := range page.Records {
+				rec := &page.Records[i]
+				q.Before = &store.Position{Updated: rec.Updated, ID: rec.ID}
+				if rec.ID == self.ID {
+					continue
+				}
+				task, err := e.task(ctx, rec, true)
+				if !yield(task, err) || err != nil {
+					return
+				}
+			}
+			if !page.More {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// mayFollow is the state machine of docs/state-machine.md: whether a task in
+// state from may change to state to. Terminal states are final (specification
+// §3.1.1); a task never goes back to submitted.
+func mayFollow(from, to a2a.TaskState) bool {
+	if !from.Valid() || !to.Valid() || from.Terminal() {
+		return false
+	}
+	return to != a2a.TaskStateSubmitted
+}
+
+var (
+	errTerminal   = errors.New("engine: the task is in a terminal state")
+	errTransition = errors.New("engine: the task's state cannot follow the one it is in")
+	errNoParts    = errors.New("engine: an artifact needs at least one part")
+	errNotBegun   = errors.New("engine: nothing can be appended to an artifact that was not begun")
+	errClosed     = errors.New("engine: nothing can be appended to an artifact after its last chunk")
+)
+
+// draft is what the rules know of a task: its state and which artifacts take
+// more chunks. It runs ahead of the log, by what is emitted and not yet
+// committed.
+type draft struct {
+	state     a2a.TaskState
+	artifacts map[string]bool // id → whether chunks may be appended
+}
+
+func newDraft() draft {
+	return draft{state: a2a.TaskStateSubmitted, artifacts: map[string]bool{}}
+}
+
+// follow applies an entry if the rules allow it; otherwise nothing changes.
+// Messages, steps and cancel requests only need a task that is not finished.
+func (d *draft) follow(en *a2a.Entry) error {
+	if d.state.Terminal() {
+		return errTerminal
+	}
+	switch en.Kind {
+	case a2a.EntryStatus:
+		to := en.Status.Status.State
+		if !mayFollow(d.state, to) {
+			return fmt.Errorf("%w: %s after %s", errTransition, to, d.state)
+		}
+		d.state = to
+	case a2a.EntryArtifact:
+		ev := en.Artifact
+		if len(ev.Artifact.Parts) == 0 {
+			return errNoParts
+		}
+		open, known := d.artifacts[ev.Artifact.ArtifactID]
+		switch {
+		case ev.Append && !known:
+			return errNotBegun
+		case ev.Append && !open:
+			return errClosed
+		}
+		d.artifacts[ev.Artifact.ArtifactID] = !ev.LastChunk
+	}
+	return nil
+}
+
+// replay applies an entry of a log that was accepted once already.
+func (d *draft) replay(en *a2a.Entry) {
+	switch en.Kind {
+	case a2a.EntryStatus:
+		d.state = en.Status.Status.State
+	case a2a.EntryArtifact:
+		d.artifacts[en.Artifact.Artifact.ArtifactID] = !en.Artifact.LastChunk
+	}
+}
+
+// active reports whether a task in this state wants a process: it neither is
+// finished nor waits for its client.
+func active(s a2a.TaskState) bool { return !s.Terminal() && !s.Interrupted() }
+
+// checkContext tells whether a message may join a task of this context
+// (specification §3.4.3).
+func checkContext(message *a2a.Message, contextID string) error {
+	if message.ContextID != "" && message.ContextID != contextID {
+		return a2a.Invalid("message.contextId", "is not the context of task %s; leave it out or send the task's own", message.TaskID)
+	}
+	return nil
+}

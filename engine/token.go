@@ -1,0 +1,63 @@
+package engine
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/store"
+)
+
+// A page token is the position behind the last task of a page, with a tag that
+// binds it to the caller and the filters of the list, under a key that lives in
+// the store: it survives a restart, cannot be made up, and is refused by any
+// other list.
+
+const tagSize = 16
+
+func formatToken(key []byte, q *store.Query, p store.Position) string {
+	raw := binary.BigEndian.AppendUint64(nil, uint64(p.Updated.UnixMilli()))
+	raw = append(raw, p.ID...)
+	raw = append(raw, tag(key, q, raw)...)
+	return base64.RawURLEncoding.EncodeToString(raw)
+}
+
+func parseToken(key []byte, q *store.Query, token string) (*store.Position, error) {
+	bad := a2a.Invalid("pageToken", "is not a token of this list; take nextPageToken of its previous page, with the same filters")
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(token)
+	if err != nil || len(raw) < 8+tagSize {
+		return nil, bad
+	}
+	body := raw[:len(raw)-tagSize]
+	if !hmac.Equal(raw[len(body):], tag(key, q, body)) {
+		return nil, bad
+	}
+	return &store.Position{
+		Updated: time.UnixMilli(int64(binary.BigEndian.Uint64(body))).UTC(),
+		ID:      string(body[8:]),
+	}, nil
+}
+
+// tag covers the position, the scope and the filters; the size of a page may
+// change from page to page.
+func tag(key []byte, q *store.Query, body []byte) []byte {
+	h := hmac.New(sha256.New, key)
+	var n [8]byte
+	for _, s := range []string{string(body), q.Tenant, q.Owner, q.Context} {
+		binary.BigEndian.PutUint64(n[:], uint64(len(s)))
+		h.Write(n[:])
+		h.Write([]byte(s))
+	}
+	binary.BigEndian.PutUint64(n[:], uint64(q.State))
+	h.Write(n[:])
+	since := int64(0)
+	if !q.Since.IsZero() {
+		since = q.Since.UnixMilli()
+	}
+	binary.BigEndian.PutUint64(n[:], uint64(since))
+	h.Write(n[:])
+	return h.Sum(nil)[:tagSize]
+}

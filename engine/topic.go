@@ -1,0 +1,162 @@
+package engine
+
+import (
+	"sync"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/store"
+)
+
+// topic is where the readers of one task meet its owner: the task as
+// committed, the newest entries, and a hint that there is more. It exists
+// while anybody reads or owns the task in this process.
+type topic struct {
+	key  store.Key
+	refs int // protected by Engine.mu
+
+	mu      sync.Mutex // protects the fields below
+	changed chan struct{}
+	task    *a2a.Task // fold of the log up to last; nil while nobody here owns the task
+	last    int64     // the durable watermark, while task is set
+	tail    []sized   // the newest entries, the last of them at last
+	bytes   int       // in tail
+}
+
+// sized is an entry with the size of its stored body, in bytes.
+type sized struct {
+	*a2a.Entry
+	size int
+}
+
+// The tail serves readers that keep up; those further behind read from the
+// store. It is cut to half when it outgrows either limit.
+const (
+	maxTail      = 2048
+	maxTailBytes = 1 << 20
+)
+
+// adopt makes t hold the task as committed up to last, for its new owner.
+func (t *topic) adopt(task *a2a.Task, last int64) {
+	t.mu.Lock()
+	t.task, t.last, t.tail, t.bytes = task, last, nil, 0
+	t.mu.Unlock()
+}
+
+// publish adds committed entries and wakes the readers. at, if not nil, is
+// called for each entry with the task as of it.
+func (t *topic) publish(entries []sized, at func(*a2a.Entry, *a2a.Task)) {
+	t.mu.Lock()
+	for _, en := range entries {
+		t.task.Apply(en.Entry)
+		t.last = en.Seq
+		t.tail = append(t.tail, en)
+		t.bytes += en.size
+		if at != nil {
+			at(en.Entry, t.task)
+		}
+	}
+	t.trimLocked()
+	t.wakeLocked()
+	t.mu.Unlock()
+}
+
+// trimLocked copies what stays, because readers hold slices of the old tail.
+func (t *topic) trimLocked() {
+	if len(t.tail) <= maxTail && t.bytes <= maxTailBytes {
+		return
+	}
+	keep := len(t.tail)
+	bytes := 0
+	for keep > 0 && len(t.tail)-keep < maxTail/2 && bytes+t.tail[keep-1].size <= maxTailBytes/2 {
+		keep--
+		bytes += t.tail[keep].size
+	}
+	t.tail = append([]sized(nil), t.tail[keep:]...)
+	t.bytes = bytes
+}
+
+// release ends the ownership: from now on the store knows best, unless the
+// task is finished, when nothing can change any more.
+func (t *topic) release() {
+	t.mu.Lock()
+	if t.task != nil && !t.task.Status.State.Terminal() {
+		t.task, t.last, t.tail, t.bytes = nil, 0, nil, 0
+	}
+	t.wakeLocked()
+	t.mu.Unlock()
+}
+
+func (t *topic) wakeLocked() {
+	close(t.changed)
+	t.changed = make(chan struct{})
+}
+
+// snapshot returns the task as committed and its watermark, or nil if nobody
+// owns it here.
+func (t *topic) snapshot() (*a2a.Task, int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.task == nil {
+		return nil, 0
+	}
+	return t.task.Snapshot(), t.last
+}
+
+// watch returns the state as committed, whether it is known here, and a
+// channel that is closed when it may have changed.
+func (t *topic) watch() (state a2a.TaskState, known bool, changed <-chan struct{}) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.task == nil {
+		return 0, false, t.changed
+	}
+	return t.task.Status.State, true, t.changed
+}
+
+// after returns the committed entries behind a cursor, as far as the tail
+// reaches back. known is false if the store has to be asked. changed is closed
+// when there may be more.
+func (t *topic) after(cursor int64) (entries []sized, known bool, changed <-chan struct{}) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.task == nil {
+		return nil, false, t.changed
+	}
+	behind := t.last - cursor
+	switch {
+	case behind <= 0:
+		return nil, true, t.changed
+	case behind > int64(len(t.tail)):
+		return nil, false, t.changed
+	}
+	return t.tail[int64(len(t.tail))-behind:], true, t.changed
+}
+
+// join returns the key's topic and counts a user of it; leave ends that.
+func (e *Engine) join(k store.Key) *topic {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.joinLocked(k)
+}
+
+func (e *Engine) joinLocked(k store.Key) *topic {
+	t := e.topics[k]
+	if t == nil {
+		t = &topic{key: k, changed: make(chan struct{})}
+		e.topics[k] = t
+	}
+	t.refs++
+	return t
+}
+
+func (e *Engine) leave(t *topic) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.leaveLocked(t)
+}
+
+func (e *Engine) leaveLocked(t *topic) {
+	if t.refs--; t.refs == 0 {
+		delete(e.topics, t.key)
+	}
+}
