@@ -1,0 +1,28 @@
+// Package a2aserver turns an [a2a.Service] into a network: one [http.Handler]
+// that speaks the protocol's JSON-RPC and HTTP+JSON bindings, streams with
+// server-sent events, and serves the agent's card and probes.
+//
+//	srv := a2aserver.New(service, card, nil)
+//	log.Fatal(a2aserver.HTTPServer(srv).ListenAndServe())
+//
+// Below the address where it is mounted it answers
+//
+//	/                             JSON-RPC (POST); a hint for humans (GET)
+//	/message:send, /tasks/{id} …  HTTP+JSON, also below /{tenant}
+//	/.well-known/agent-card.json  the card
+//	/livez, /readyz               probes
+//
+// and with 404 to the rest. Under a prefix, mount it with [http.StripPrefix]
+// and a pattern that does not clean paths, for ids are percent-encoded in
+// them.
+//
+// The package holds framing and limits, no rules: whatever is about tasks is
+// the service's to decide. It passes a [a2a.Caller] in the context, with the
+// extensions that the request declares. Errors of the service that are not
+// [*a2a.Error] are logged and answered as internal without their text; so are
+// panics. A stream that is cut costs nobody anything: the service's iterator
+// is left at once.
+//
+// A Server may be used concurrently. All its goroutines end with the request
+// they belong to.
+package a2aserver

@@ -1,0 +1,178 @@
+package a2aserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/dialect"
+)
+
+// exchange is one request of an operation with its answer. It belongs to the
+// handler's goroutine.
+type exchange struct {
+	framing
+	s   *Server
+	w   http.ResponseWriter
+	rc  *http.ResponseController
+	r   *http.Request
+	ctx context.Context // the request's, with the caller
+
+	begun bool // the status line is out: errors can no longer change it
+}
+
+func (s *Server) newExchange(w http.ResponseWriter, r *http.Request, f framing) *exchange {
+	return &exchange{framing: f, s: s, w: w, rc: http.NewResponseController(w), r: r, ctx: r.Context()}
+}
+
+// perform calls the service and answers. An error is returned as long as
+// nothing was answered.
+func (x *exchange) perform(op dialect.Op, req any) error {
+	switch op {
+	case dialect.SendMessage, dialect.SendStreamingMessage, dialect.SubscribeToTask:
+		if x.s.draining.Err() != nil {
+			return errClosing
+		}
+	}
+	switch op {
+	case dialect.SubscribeToTask:
+		after, err := lastEventID(x.r.Header)
+		if err != nil {
+			return err
+		}
+		req.(*a2a.SubscribeToTaskRequest).After = after
+		return x.stream(op, req)
+	case dialect.SendStreamingMessage:
+		return x.stream(op, req)
+	case dialect.SendMessage:
+		// It waits for the agent, which may take longer than we live.
+		ctx, cancel := x.untilDrain()
+		defer cancel()
+		return x.unary(ctx, op, req)
+	}
+	return x.unary(x.ctx, op, req)
+}
+
+func (x *exchange) unary(ctx context.Context, op dialect.Op, req any) error {
+	res, err := dialect.Call(ctx, x.s.svc, op, req)
+	if err != nil {
+		return cause(ctx, err)
+	}
+	x.answer(res)
+	return nil
+}
+
+// untilDrain returns a context that also ends when the server drains, with
+// errDraining as its cause.
+func (x *exchange) untilDrain() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(x.ctx)
+	stop := context.AfterFunc(x.s.draining, func() { cancel(errDraining) })
+	return ctx, func() { stop(); cancel(nil) }
+}
+
+// cause replaces the error of a context that we ended by the reason.
+func cause(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// buffers are reused by answers; those that grew large are left behind.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+const maxPooled = 256 << 10
+
+func (x *exchange) answer(res any) {
+	p := buffers.Get().(*[]byte)
+	*p = x.appendResult((*p)[:0], res)
+	x.write(http.StatusOK, *p)
+	if cap(*p) <= maxPooled {
+		buffers.Put(p)
+	}
+}
+
+// fail answers with an error. What is not an *a2a.Error is internal: it goes
+// to the log, and the client learns nothing but that.
+func (x *exchange) fail(err error) {
+	e := x.report(err)
+	x.write(x.status(e), x.appendError(nil, e))
+}
+
+// report logs an error and returns what the client may know of it.
+func (x *exchange) report(err error) *a2a.Error {
+	var e *a2a.Error
+	level := slog.LevelDebug
+	switch {
+	case x.r.Context().Err() != nil:
+		e = &a2a.Error{Code: a2a.CodeUnavailable} // the client is gone
+	case !errors.As(err, &e):
+		e = &a2a.Error{Code: a2a.CodeInternal, Cause: err}
+		level = slog.LevelError
+	case e.Code == a2a.CodeInternal:
+		level = slog.LevelError
+	}
+	x.s.log.LogAttrs(x.ctx, level, "request failed",
+		slog.String("method", x.r.Method), slog.String("path", x.r.URL.Path),
+		slog.String("code", e.Code.String()), slog.Any("error", err))
+	return e
+}
+
+// write sends a whole answer.
+func (x *exchange) write(status int, body []byte) {
+	h := x.w.Header()
+	h.Set("Content-Type", x.media())
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	h.Set("Cache-Control", "no-store") // tasks change, and are somebody's
+	h.Set("X-Content-Type-Options", "nosniff")
+	x.begun = true
+	x.extendDeadline()
+	x.w.WriteHeader(status)
+	for len(body) > 0 { // in pieces, so that a slow but living reader gets all
+		n := min(len(body), maxPooled)
+		if _, err := x.w.Write(body[:n]); err != nil {
+			return // the client is gone; there is nobody to tell
+		}
+		body = body[n:]
+		x.extendDeadline()
+	}
+	// Everything is out: other handlers may use the connection unhurried.
+	if x.rc.Flush() == nil {
+		_ = x.rc.SetWriteDeadline(time.Time{})
+	}
+}
+
+func (x *exchange) extendDeadline() {
+	// Writers in tests have no deadlines, and need none.
+	_ = x.rc.SetWriteDeadline(time.Now().Add(x.s.opts.writeTimeout()))
+}
+
+// protect is deferred: a panic becomes an internal error, or, if the answer
+// has begun, cuts the connection, so that nobody takes it for complete.
+func (x *exchange) protect() {
+	v := recover()
+	if v == nil {
+		return
+	}
+	if v == http.ErrAbortHandler {
+		panic(v)
+	}
+	err := panicError(v)
+	if x.begun {
+		x.report(err)
+		panic(http.ErrAbortHandler)
+	}
+	x.fail(err)
+}
+
+// panicError keeps the stack for the log.
+func panicError(v any) error {
+	return fmt.Errorf("panic: %v\n%s", v, debug.Stack())
+}

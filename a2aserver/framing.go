@@ -1,0 +1,83 @@
+package a2aserver
+
+import (
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/wire"
+)
+
+const (
+	mediaJSON = "application/json"
+	mediaA2A  = "application/a2a+json"
+)
+
+// framing is how a binding wraps results and errors.
+type framing interface {
+	media() string // of an answer that is no stream
+	status(e *a2a.Error) int
+	appendResult(dst []byte, result any) []byte
+	appendError(dst []byte, e *a2a.Error) []byte
+}
+
+// rpcFraming is JSON-RPC. id is nil until it is known.
+type rpcFraming struct{ id []byte }
+
+func (f *rpcFraming) media() string           { return mediaJSON }
+func (f *rpcFraming) status(e *a2a.Error) int { return dialect.RPCStatus(e.Code) }
+
+func (f *rpcFraming) appendResult(dst []byte, result any) []byte {
+	dst = wire.AppendResultPrefix(dst, f.id)
+	return append(dialect.AppendResult(dst, result), '}')
+}
+
+func (f *rpcFraming) appendError(dst []byte, e *a2a.Error) []byte {
+	return wire.AppendError(dst, f.id, dialect.AppendRPCError(nil, e))
+}
+
+// restFraming is HTTP+JSON.
+type restFraming struct{ mediaType string }
+
+func (f *restFraming) media() string           { return f.mediaType }
+func (f *restFraming) status(e *a2a.Error) int { return dialect.ErrorRowOf(e.Code).HTTP }
+
+func (f *restFraming) appendResult(dst []byte, result any) []byte {
+	if result == nil {
+		return append(dst, "{}"...) // a delete: clients parse the body
+	}
+	return dialect.AppendResult(dst, result)
+}
+
+func (f *restFraming) appendError(dst []byte, e *a2a.Error) []byte {
+	return dialect.AppendStatus(dst, e)
+}
+
+// restMedia picks the media type of an HTTP+JSON answer: the protocol's own if
+// the request carries it, or accepts it at least as gladly as plain JSON,
+// which older clients insist on (DIALECTS 1.6, 8.4).
+func restMedia(h http.Header) string {
+	if t, _, _ := mime.ParseMediaType(h.Get("Content-Type")); t == mediaA2A {
+		return mediaA2A
+	}
+	best, bestQ := mediaJSON, 0.0
+	for _, field := range h.Values("Accept") {
+		for part := range strings.SplitSeq(field, ",") {
+			t, params, err := mime.ParseMediaType(strings.TrimSpace(part))
+			if err != nil || t != mediaA2A && t != mediaJSON {
+				continue
+			}
+			q := 1.0
+			if v, ok := params["q"]; ok {
+				q, _ = strconv.ParseFloat(v, 64)
+			}
+			if q > bestQ { // of equals, the one named first
+				best, bestQ = t, q
+			}
+		}
+	}
+	return best
+}

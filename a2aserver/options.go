@@ -1,0 +1,89 @@
+package a2aserver
+
+import (
+	"log/slog"
+	"strings"
+	"time"
+)
+
+// Options adjusts a Server. A nil *Options means all defaults.
+type Options struct {
+	// MaxBody caps a request body, in bytes. Zero means 8 MiB.
+	MaxBody int64
+	// KeepAlive is how long a stream may be silent before a comment is sent.
+	// Zero means 15 s.
+	KeepAlive time.Duration
+	// WriteTimeout bounds every single write to a client; a stream as a whole
+	// has no limit. Zero means 30 s.
+	WriteTimeout time.Duration
+	// StrictVersions refuses calls without A2A-Version, as the specification
+	// has it (§3.6.2). False takes them for the version of their method or
+	// route, because many clients forget the header.
+	StrictVersions bool
+	// PublicURL is the address that the card names if it lists no interfaces
+	// itself. Empty means scheme and host of the request for the card.
+	PublicURL string
+	// Ready says why the service cannot take requests; its text is sent to
+	// whoever asks for /readyz. Nil means ready until Drain is called.
+	Ready func() error
+	// Logger gets a record per failed request: internal errors with their
+	// cause as errors, others for debugging. Nil discards.
+	Logger *slog.Logger
+	// CardMaxAge is how long clients may keep the card, to the second. Zero
+	// means 5 minutes; negative, that they must ask each time.
+	CardMaxAge time.Duration
+}
+
+func (o *Options) maxBody() int64 {
+	if o == nil || o.MaxBody == 0 {
+		return 8 << 20
+	}
+	return o.MaxBody
+}
+
+func (o *Options) keepAlive() time.Duration {
+	if o == nil || o.KeepAlive == 0 {
+		return 15 * time.Second
+	}
+	return o.KeepAlive
+}
+
+func (o *Options) writeTimeout() time.Duration {
+	if o == nil || o.WriteTimeout == 0 {
+		return 30 * time.Second
+	}
+	return o.WriteTimeout
+}
+
+func (o *Options) strictVersions() bool { return o != nil && o.StrictVersions }
+
+func (o *Options) publicURL() string {
+	if o == nil {
+		return ""
+	}
+	return strings.TrimRight(o.PublicURL, "/")
+}
+
+func (o *Options) ready() error {
+	if o == nil || o.Ready == nil {
+		return nil
+	}
+	return o.Ready()
+}
+
+func (o *Options) logger() *slog.Logger {
+	if o == nil || o.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return o.Logger
+}
+
+func (o *Options) cardMaxAge() time.Duration {
+	switch {
+	case o == nil || o.CardMaxAge == 0:
+		return 5 * time.Minute
+	case o.CardMaxAge < 0:
+		return 0
+	}
+	return o.CardMaxAge
+}

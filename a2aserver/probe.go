@@ -1,0 +1,55 @@
+package a2aserver
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/dialect"
+)
+
+// serveProbe answers 200 if err is nil, else 503 with its text.
+func (s *Server) serveProbe(w http.ResponseWriter, r *http.Request, err error) {
+	if !s.onlyGet(w, r, "GET, HEAD") {
+		return
+	}
+	text, status := "ok\n", http.StatusOK
+	if err != nil {
+		text, status = err.Error()+"\n", http.StatusServiceUnavailable
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	writeText(w, status, text)
+}
+
+// serveHint tells whoever opens the agent's URL in a browser what this is.
+func (s *Server) serveHint(w http.ResponseWriter, r *http.Request) {
+	if !s.onlyGet(w, r, "GET, HEAD, POST") {
+		return
+	}
+	base, err := s.baseURL(r, r.URL.EscapedPath())
+	if err != nil {
+		base = ""
+	}
+	writeText(w, http.StatusOK, fmt.Sprintf("%s is an agent that speaks A2A %s.\n\nIts card:  %s\nJSON-RPC:  POST to this address\nHTTP+JSON: POST to %s/message:send\n",
+		strings.Join(strings.Fields(s.card.Name), " "), strings.Join(dialect.Versions, ", "), base+cardPath, base))
+}
+
+// onlyGet refuses other methods with 405.
+func (s *Server) onlyGet(w http.ResponseWriter, r *http.Request, allow string) bool {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return true
+	}
+	x := s.newExchange(w, r, &restFraming{mediaType: mediaJSON})
+	w.Header().Set("Allow", allow)
+	x.fail(a2a.Errorf(a2a.CodeMethodNotAllowed, "%s is not allowed here: use %s", method(r), allow))
+	return false
+}
+
+func writeText(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, text) // nobody to tell
+}

@@ -1,0 +1,136 @@
+package a2aserver
+
+import (
+	"bytes"
+	"errors"
+	"mime"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/dialect"
+)
+
+// bodyTimeout bounds the arrival of a request's body.
+const bodyTimeout = time.Minute
+
+// body reads the request's body, which must claim to be JSON or nothing.
+func (x *exchange) body() ([]byte, error) {
+	r := x.r
+	if r.ContentLength == 0 || r.Body == http.NoBody {
+		return nil, nil
+	}
+	if err := checkMedia(r.Header); err != nil {
+		return nil, err
+	}
+	limit := x.s.opts.maxBody()
+	tooLarge := a2a.Errorf(a2a.CodeTooLarge, "the body is larger than %d bytes; send large files by URL", limit)
+	if r.ContentLength > limit {
+		return nil, tooLarge
+	}
+	_ = x.rc.SetReadDeadline(time.Now().Add(bodyTimeout)) // not every writer has deadlines
+	var buf bytes.Buffer
+	if r.ContentLength > 0 {
+		buf.Grow(int(min(r.ContentLength, 1<<20)) + bytes.MinRead)
+	}
+	_, err := buf.ReadFrom(http.MaxBytesReader(x.w, r.Body, limit))
+	_ = x.rc.SetReadDeadline(time.Time{})
+	var max *http.MaxBytesError
+	switch {
+	case errors.As(err, &max):
+		return nil, tooLarge
+	case err != nil:
+		return nil, &a2a.Error{Code: a2a.CodeInvalidRequest, Message: "the body did not arrive in full", Cause: err}
+	}
+	return buf.Bytes(), nil
+}
+
+// checkMedia accepts JSON by either name, with any charset, and no type at
+// all. Whether the text is UTF-8 is seen when it is read.
+func checkMedia(h http.Header) error {
+	if enc := h.Get("Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") {
+		return a2a.Errorf(a2a.CodeUnsupportedMedia, "compressed bodies are not accepted")
+	}
+	field := h.Get("Content-Type")
+	if field == "" {
+		return nil
+	}
+	if t, _, _ := mime.ParseMediaType(field); t != mediaJSON && t != mediaA2A {
+		return a2a.Errorf(a2a.CodeUnsupportedMedia, "the body must be %s or %s", mediaJSON, mediaA2A)
+	}
+	return nil
+}
+
+// serviceParameters reads A2A-Version and A2A-Extensions (§3.2.6), puts the
+// latter into the context's caller and says in the answer which are active.
+func (x *exchange) serviceParameters() error {
+	if err := dialect.CheckVersion(requestedVersion(x.r), x.s.opts.strictVersions()); err != nil {
+		return err
+	}
+	asked := requestedExtensions(x.r.Header)
+	var active []string
+	for _, e := range x.s.card.Capabilities.Extensions {
+		if slices.Contains(asked, e.URI) {
+			active = append(active, e.URI)
+		}
+	}
+	if len(active) > 0 {
+		x.w.Header().Set("A2A-Extensions", strings.Join(active, ", "))
+	}
+	caller := a2a.CallerFrom(x.ctx) // somebody in front may have set who it is
+	caller.Extensions = asked
+	x.ctx = a2a.WithCaller(x.ctx, caller)
+	return nil
+}
+
+// requestedVersion prefers the header to the query parameter. Neither name
+// has a fixed case.
+func requestedVersion(r *http.Request) string {
+	const name = "A2A-Version"
+	for _, v := range r.Header.Values(name) {
+		if v = strings.TrimSpace(v); v != "" {
+			return v
+		}
+	}
+	if r.URL.RawQuery == "" {
+		return ""
+	}
+	for k, vs := range r.URL.Query() {
+		if strings.EqualFold(k, name) && len(vs) > 0 {
+			return vs[0]
+		}
+	}
+	return ""
+}
+
+// requestedExtensions collects the URIs of both header names, in order,
+// without repeats.
+func requestedExtensions(h http.Header) []string {
+	var uris []string
+	for _, name := range []string{"A2A-Extensions", "X-A2A-Extensions"} {
+		for _, line := range h.Values(name) {
+			for uri := range strings.SplitSeq(line, ",") {
+				if uri = strings.TrimSpace(uri); uri != "" && !slices.Contains(uris, uri) {
+					uris = append(uris, uri)
+				}
+			}
+		}
+	}
+	return uris
+}
+
+// lastEventID returns the cursor of a stream that is to be resumed, or 0.
+func lastEventID(h http.Header) (int64, error) {
+	v := strings.TrimSpace(h.Get("Last-Event-ID"))
+	if v == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(v, 10, 64)
+	if err != nil || n < 0 || v[0] == '+' {
+		return 0, a2a.Invalid("Last-Event-ID", "must be the id of an event of this task's stream")
+	}
+	return n, nil
+}

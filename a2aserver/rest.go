@@ -1,0 +1,64 @@
+package a2aserver
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/wire"
+)
+
+// serveREST answers a request of HTTP+JSON (§11), and all that leads nowhere.
+func (s *Server) serveREST(w http.ResponseWriter, r *http.Request, path string) {
+	x := s.newExchange(w, r, &restFraming{restMedia(r.Header)})
+	defer x.protect()
+	if err := x.rest(path); err != nil {
+		x.fail(err)
+	}
+}
+
+func (x *exchange) rest(path string) error {
+	m, allow, ok := dialect.MatchRoute(x.r.Method, path)
+	switch {
+	case !ok && len(allow) > 0:
+		list := strings.Join(allow, ", ")
+		x.w.Header().Set("Allow", list)
+		return a2a.Errorf(a2a.CodeMethodNotAllowed, "%s is not allowed here: use %s", method(x.r), list)
+	case !ok:
+		return a2a.Errorf(a2a.CodeMethodNotFound, "there is nothing at this path; the card at %s names the agent's addresses", cardPath)
+	}
+	if err := x.serviceParameters(); err != nil {
+		return err
+	}
+	var body []byte
+	if m.Route.Body {
+		var err error
+		if body, err = x.body(); err != nil {
+			return err
+		}
+		if len(body) > 0 {
+			if bad := wire.CheckJSON(body); bad != nil {
+				return envelopeError(bad)
+			}
+		}
+	}
+	query, err := url.ParseQuery(x.r.URL.RawQuery)
+	if err != nil {
+		return a2a.Errorf(a2a.CodeInvalidParams, "the query is not percent-encoded as it should be")
+	}
+	in, err := dialect.DecodeREST(m, query, body)
+	if err != nil {
+		return err
+	}
+	return x.perform(m.Op, in)
+}
+
+// method returns the request's method, as long as it is a sane one.
+func method(r *http.Request) string {
+	if len(r.Method) > 16 {
+		return "this method"
+	}
+	return r.Method
+}

@@ -1,0 +1,93 @@
+package a2aserver
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// Server is the http.Handler of one agent. Mount it where the agent's URL is.
+type Server struct {
+	// set by New, then constant
+	svc       a2a.Service
+	card      *a2a.AgentCard
+	opts      *Options
+	log       *slog.Logger
+	started   time.Time
+	draining  context.Context // ends when Drain is called
+	stopDrain context.CancelCauseFunc
+}
+
+// New returns the handler of svc. The card is what clients get to see; if it
+// lists no interfaces, those of this handler are added. It must not be changed
+// afterwards.
+func New(svc a2a.Service, card *a2a.AgentCard, o *Options) *Server {
+	if svc == nil || card == nil {
+		panic("a2aserver: New needs a service and a card")
+	}
+	s := &Server{svc: svc, card: card, opts: o, log: o.logger(), started: time.Now()}
+	s.draining, s.stopDrain = context.WithCancelCause(context.Background())
+	return s
+}
+
+var (
+	errDraining = a2a.Errorf(a2a.CodeUnavailable, "the server is shutting down; the task goes on when it is back: get it or subscribe to it then")
+	errClosing  = a2a.Errorf(a2a.CodeUnavailable, "the server is shutting down: try again later")
+)
+
+// Drain prepares the end: /readyz says so, streams end, calls that wait for an
+// agent are answered with Unavailable, and new ones of both kinds are refused.
+// Tasks are not touched. Call it before [http.Server.Shutdown], which would
+// wait for all of them.
+func (s *Server) Drain() { s.stopDrain(errDraining) }
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch path := r.URL.EscapedPath(); path {
+	case "", "/":
+		if r.Method == http.MethodPost {
+			s.serveRPC(w, r)
+		} else {
+			s.serveHint(w, r)
+		}
+	case cardPath:
+		s.serveCard(w, r)
+	case "/livez":
+		s.serveProbe(w, r, nil)
+	case "/readyz":
+		s.serveProbe(w, r, s.ready())
+	default:
+		s.serveREST(w, r, path)
+	}
+}
+
+func (s *Server) ready() error {
+	if s.draining.Err() != nil {
+		return errors.New("shutting down")
+	}
+	return s.opts.ready()
+}
+
+// HTTPServer returns a server for h with limits that suit a Server: 10 s for a
+// request's header of at most 64 KiB, 2 minutes for an idle connection, and
+// none for an answer, whose writes a Server limits one by one.
+func HTTPServer(h http.Handler) *http.Server {
+	return &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ConnState: func(c net.Conn, state http.ConnState) {
+			if state == http.StateIdle {
+				// The limit of a stream's last write would hit the next
+				// handler that uses the connection.
+				_ = c.SetWriteDeadline(time.Time{})
+			}
+		},
+	}
+}

@@ -1,0 +1,200 @@
+package a2aserver
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"iter"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/wire"
+)
+
+const (
+	// streamAhead is how many elements may wait between the service and the
+	// connection. They are gathered into one write.
+	streamAhead = 64
+	// streamChunk is the size, in bytes, from which a write is not gathered
+	// further.
+	streamChunk = 64 << 10
+)
+
+// element is what the iterator of a stream yields.
+type element struct {
+	res *a2a.StreamResponse
+	err error
+}
+
+// stream answers with server-sent events. An error is returned if there was
+// one before the first event: then it is an ordinary answer (DIALECTS 4.5).
+func (x *exchange) stream(op dialect.Op, req any) error {
+	ctx, cancel := x.untilDrain()
+	elements := make(chan element, streamAhead)
+	go pump(ctx, dialect.Stream(ctx, x.s.svc, op, req), elements)
+	defer func() {
+		cancel()
+		for range elements { // until the pump has gone
+		}
+	}()
+
+	s := &sse{exchange: x}
+	silent := time.NewTimer(x.s.opts.keepAlive())
+	defer silent.Stop()
+	for {
+		select {
+		case el, ok := <-elements:
+			more, err := s.gather(ctx, el, ok, elements)
+			if err != nil {
+				return err
+			}
+			if !s.flush() || !more {
+				return nil
+			}
+		case <-silent.C:
+			// Also before the first element: what is on the way would hang
+			// up. Errors after it go into the stream.
+			s.out = append(s.out, wire.KeepAlive...)
+			if !s.flush() {
+				return nil
+			}
+		case <-ctx.Done():
+			if x.begun {
+				return nil // clients subscribe again, with the last id
+			}
+			return context.Cause(ctx)
+		}
+		silent.Reset(x.s.opts.keepAlive())
+	}
+}
+
+// pump moves a stream's elements into the channel until there are no more or
+// ctx ends, and closes it.
+func pump(ctx context.Context, seq iter.Seq2[*a2a.StreamResponse, error], to chan<- element) {
+	defer close(to)
+	send := func(el element) bool {
+		select {
+		case to <- el:
+			return true
+		case <-ctx.Done():
+			return false
+		}
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			send(element{err: panicError(v)})
+		}
+	}()
+	for res, err := range seq {
+		if !send(element{res, err}) || err != nil {
+			return
+		}
+	}
+}
+
+// sse writes events. Its buffers live as long as the stream.
+type sse struct {
+	*exchange
+	out  []byte // events to be written
+	json []byte // one element
+}
+
+// gather appends an element and those that wait behind it. ok is false if
+// there are no more elements. An error is for an ordinary answer; more says
+// whether the stream goes on.
+func (s *sse) gather(ctx context.Context, el element, ok bool, waiting <-chan element) (more bool, err error) {
+	for {
+		switch {
+		case !ok && !s.begun && len(s.out) == 0:
+			if ctx.Err() != nil {
+				return false, context.Cause(ctx)
+			}
+			return false, errNothing
+		case !ok:
+			return false, nil
+		case el.err != nil && ctx.Err() != nil && errors.Is(el.err, ctx.Err()):
+			// We left: the client is gone, or the server drains.
+			if !s.begun && len(s.out) == 0 {
+				return false, context.Cause(ctx)
+			}
+			return false, nil
+		case el.err != nil && !s.begun && len(s.out) == 0:
+			return false, el.err
+		case el.err != nil:
+			s.json = s.appendError(s.json[:0], s.report(el.err))
+			s.out = wire.AppendEvent(s.out, "", "error", oneLine(s.json))
+			return false, nil
+		}
+		s.append(el.res)
+		if len(s.out) >= streamChunk {
+			return true, nil
+		}
+		select {
+		case el, ok = <-waiting:
+		default:
+			return true, nil
+		}
+	}
+}
+
+var errNothing = errors.New("the service's stream ended without an element")
+
+func (s *sse) append(res *a2a.StreamResponse) {
+	s.json = s.appendResult(s.json[:0], res)
+	id := ""
+	if res.Seq > 0 {
+		id = strconv.FormatInt(res.Seq, 10)
+	}
+	s.out = wire.AppendEvent(s.out, id, "", oneLine(s.json))
+}
+
+// oneLine replaces line breaks by blanks, in place. In JSON they can only be
+// outside of strings: in the raw values that clients and agents sent. One
+// event is then one data line, which is all that simple readers understand.
+func oneLine(json []byte) []byte {
+	for _, c := range []byte{'\n', '\r'} {
+		for b := json; ; {
+			i := bytes.IndexByte(b, c)
+			if i < 0 {
+				break
+			}
+			b[i] = ' '
+			b = b[i+1:]
+		}
+	}
+	return json
+}
+
+// flush writes what was gathered, with the header before the first event. It
+// returns false if the client is gone or does not read.
+func (s *sse) flush() bool {
+	if len(s.out) == 0 {
+		return true
+	}
+	if !s.begun {
+		s.begun = true
+		h := s.w.Header()
+		h.Set("Content-Type", "text/event-stream")
+		h.Set("Cache-Control", "no-cache")
+		h.Set("X-Accel-Buffering", "no")
+		s.w.WriteHeader(http.StatusOK)
+	}
+	s.extendDeadline()
+	_, err := s.w.Write(s.out)
+	s.out = s.out[:0]
+	if cap(s.out) > maxPooled {
+		s.out = nil // one large element must not occupy memory for hours
+	}
+	if cap(s.json) > maxPooled {
+		s.json = nil
+	}
+	if err == nil {
+		if err = s.rc.Flush(); errors.Is(err, http.ErrNotSupported) {
+			err = nil
+		}
+	}
+	return err == nil
+}
