@@ -307,7 +307,7 @@ func FuzzTimestamps(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		got, ok := parseTime([]byte(s))
 		var want time.Time
-		if err := want.UnmarshalText([]byte(s)); err == nil { // strict RFC 3339
+		if err := want.UnmarshalText([]byte(s)); err == nil && len(s) >= len("2026-01-02T03:04:05Z") && s[13] == ':' { // it takes 3:04:05
 			want = want.UTC().Truncate(time.Millisecond)
 			if inRange := want.Year() >= 1 && want.Year() <= 9999; ok != inRange || ok && !got.Equal(want) {
 				t.Fatalf("%s: got %v, %v, want %v", s, got, ok, want)

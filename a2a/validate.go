@@ -141,10 +141,7 @@ func (v *validation) message(m *Message) {
 	}
 	v.free("metadata", m.Metadata)
 	for i, id := range m.ReferenceTaskIDs {
-		if id == "" {
-			v.add(fmt.Sprintf("referenceTaskIds[%d]", i), "must not be empty")
-		}
-		v.id("referenceTaskIds", id)
+		v.requiredID(fmt.Sprintf("referenceTaskIds[%d]", i), id)
 	}
 }
 
