@@ -113,6 +113,7 @@ func TestOneofsHaveAtMostOne(t *testing.T) {
 	decodes[StreamResponse](t, `{"timelineUpdate":{}}`) // of a later version
 }
 
+// R-127, R-130, R-168.
 func TestEnumerationsInEverySpelling(t *testing.T) {
 	for _, s := range TaskStates() {
 		old := strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(s.String(), "TASK_STATE_"), "_", "-"))

@@ -48,7 +48,9 @@ func Fold(log iter.Seq2[*Entry, error]) (*Task, error) {
 // constant time, amortized, once its artifact is found, the last one first. A
 // message is compared with the ids of the history.
 //
-// Apply is not for concurrent use; readers get a Snapshot.
+// Apply changes t's Artifact values in place, so they must be t's own, as those
+// that Fold, Apply, Snapshot and UnmarshalJSON make are. It is not for
+// concurrent use; readers get a Snapshot.
 func (t *Task) Apply(e *Entry) {
 	switch e.Kind {
 	case EntryCreated:
@@ -71,8 +73,9 @@ func (t *Task) Apply(e *Entry) {
 
 // ApplyEvent is Apply for a client, which sees streams and not logs. A Task in
 // the stream replaces everything; a direct message belongs to no task and
-// changes nothing. Messages of clients are not in streams, so the history is
-// the server's only as far as its Task elements go.
+// changes nothing. Messages of clients are not in streams: the history lacks
+// those that came after the last Task element, and a question that another
+// client has answered stays in the status until the next one.
 func (t *Task) ApplyEvent(r *StreamResponse) {
 	switch {
 	case r.Task != nil:

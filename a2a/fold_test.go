@@ -89,6 +89,7 @@ func summary(t *Task) string {
 	return b.String()
 }
 
+// chunks add up to the artifact.
 func TestFold(t *testing.T) {
 	for name, tt := range map[string]struct {
 		log  []*Entry
@@ -178,6 +179,24 @@ func TestApplyEventLeavesTheStreamAlone(t *testing.T) {
 	}
 	if after := string(shared.AppendJSON(nil)); after != before {
 		t.Errorf("changed from %s to %s", before, after)
+	}
+}
+
+// Room behind the end of a shared slice must not become a meeting place.
+func TestTasksThatShareEntriesGrowApart(t *testing.T) {
+	begin := made("x", false, "0")
+	begin.Artifact.Artifact.Parts = slices.Grow(begin.Artifact.Artifact.Parts, 10)
+	log := logOf(received("1"), received("2"), received("3"), begin)
+	a, b := mustFold(t, log), mustFold(t, log)
+	c := a.Snapshot()
+	for i, task := range []*Task{a, b, c} {
+		task.Apply(made("x", true, fmt.Sprint(i+1)))
+		task.Apply(received(fmt.Sprint("own", i+1)))
+	}
+	for i, task := range []*Task{a, b, c} {
+		if got, want := summary(task), fmt.Sprintf("SUBMITTED [1 2 3 own%d] x=0%d", i+1, i+1); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
 	}
 }
 

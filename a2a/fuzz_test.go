@@ -2,6 +2,7 @@ package a2a
 
 import (
 	"bytes"
+	"encoding/json"
 	"testing"
 )
 
@@ -23,6 +24,9 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		first := v.AppendJSON(nil)
+		if !json.Valid(first) {
+			t.Fatalf("%s from %q is written as %s", g.name, doc, first)
+		}
 		w := g.new()
 		if err := w.UnmarshalJSON(first); err != nil {
 			t.Fatalf("%s from %q is written as %s, which is refused: %v", g.name, doc, first, err)

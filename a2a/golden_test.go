@@ -106,6 +106,8 @@ const (
 		`"signatures":[` + goldenSignature + `],"iconUrl":"https://e.org/i.png"}`
 )
 
+// R-167, R-168, R-169, R-170, R-171: names, enumerations and timestamps as
+// ProtoJSON has them.
 func TestGoldenDocumentsSurviveByteForByte(t *testing.T) {
 	for _, g := range golden {
 		t.Run(g.name, func(t *testing.T) {
@@ -147,6 +149,7 @@ func TestValuesMarshalLikePointers(t *testing.T) {
 	}
 }
 
+// R-125, R-126, R-128, R-132, R-133, R-134, R-146, R-147, R-173.
 func TestRequiredMembersAreAlwaysWritten(t *testing.T) {
 	for _, tt := range []struct {
 		v    codec
@@ -384,6 +387,7 @@ func inMap(path string) bool {
 	return len(segments) > 1 && slices.Contains(ownKeys, segments[len(segments)-2])
 }
 
+// R-175.
 func TestUnknownMembersAreIgnored(t *testing.T) {
 	extra := `{"":0,"kind":"task","unknown":{"deep":[1,{"x":"}]"},"\""]},"unknownToo":"\\\"}",`
 	for _, g := range golden {

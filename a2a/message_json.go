@@ -34,36 +34,6 @@ func (r *Role) decode(d *decoder) *fault {
 	return enum(d, r, parseRole, RoleAgent, "a role", "ROLE_USER or ROLE_AGENT")
 }
 
-// enum reads a value of an enumeration by name or, as ProtoJSON allows, by
-// number; null is 0.
-func enum[E ~int32](d *decoder, p *E, parse func(string) (E, bool), last E, what, names string) *fault {
-	*p = 0
-	if d.peek() == '"' {
-		var name string
-		if f := d.text(&name); f != nil {
-			return f
-		}
-		v, ok := parse(name)
-		if !ok {
-			return faultf("%s is not %s; use %s", excerpt([]byte(name)), what, names)
-		}
-		*p = v
-		return nil
-	}
-	if b := d.peek(); b != 'n' && b != '-' && b-'0' > 9 {
-		return d.expected(what)
-	}
-	var n int32
-	if f := d.int32(&n); f != nil {
-		return f
-	}
-	if n < 0 || n > int32(last) {
-		return faultf("%d is not %s; use %s", n, what, names)
-	}
-	*p = E(n)
-	return nil
-}
-
 // AppendJSON appends the ProtoJSON form.
 func (m *Message) AppendJSON(b []byte) []byte {
 	b = append(b, '{')

@@ -28,6 +28,7 @@ func fields(t *testing.T, err error) []string {
 	return out
 }
 
+// what lacks REQUIRED members is refused.
 func TestValidateNamesEveryMistake(t *testing.T) {
 	message := func(change func(*Message)) *SendMessageRequest {
 		m := &Message{MessageID: "m", Role: RoleUser, Parts: []*Part{TextPart("hi")}}
@@ -98,6 +99,7 @@ func TestManyMistakesMakeAShortMessage(t *testing.T) {
 	}
 }
 
+//
 func TestCardValidate(t *testing.T) {
 	good := func() *AgentCard {
 		var c AgentCard
