@@ -15,7 +15,8 @@ const cleanAt = 4096
 
 // cleaner moves the write-ahead log into the database (a checkpoint) on a
 // connection and a goroutine of its own. SQLite would do it within a commit,
-// while everybody waits.
+// and while readers overlap it would never find the moment to begin the log
+// anew: it grows, and each commit pays for another attempt.
 type cleaner struct {
 	// set at start, then constant
 	conn    *conn
@@ -35,7 +36,7 @@ func startCleaner(path string, writing *sync.Mutex, logger *slog.Logger) (*clean
 	}
 	// A restart waits for readers at most this long, with the writer waiting
 	// too. If they take longer the log grows on until the next attempt.
-	if err := errors.Join(c.BusyTimeout(20*time.Millisecond), c.Exec("PRAGMA synchronous = FULL")); err != nil {
+	if err := errors.Join(c.BusyTimeout(20*time.Millisecond), c.Exec(durable)); err != nil {
 		c.close()
 		return nil, err
 	}

@@ -64,6 +64,7 @@ func (c *conn) pragma(name string) (int64, error) {
 // of the three nothing is open any more; only if COMMIT itself failed may the
 // changes still be there after a crash.
 func (c *conn) transaction(f func() error) error {
+	c.rollback() // of one whose end failed
 	if err := c.stmt("BEGIN IMMEDIATE").exec(); err != nil {
 		return err
 	}

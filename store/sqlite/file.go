@@ -139,7 +139,7 @@ func fill(path string, sc *schema) error {
 	if err != nil {
 		return err
 	}
-	err = c.Exec("PRAGMA synchronous = FULL")
+	err = c.Exec(durable)
 	if err == nil {
 		err = sc.migrate(c)
 	}
@@ -168,22 +168,15 @@ func inspect(path string, sc *schema) error {
 }
 
 // look verifies the database through a connection that changes no byte of it:
-// it keeps the index of the log in memory and leaves the log alone when it
-// ends.
+// the log stays as it is when it ends.
 func look(path string, sc *schema) error {
 	c, err := openConn(path, "rw")
 	if err != nil {
-		if errors.Is(err, fs.ErrPermission) {
-			return unwritable(path, err)
-		}
-		return damaged(path, err)
+		return unreadable(path, err)
 	}
 	defer c.close()
 	if _, err := c.Config(sqlite3.DBCONFIG_NO_CKPT_ON_CLOSE, true); err != nil {
 		return fmt.Errorf("sqlite: open %s: %w", path, err)
-	}
-	if err := c.Exec("PRAGMA locking_mode = EXCLUSIVE"); err != nil {
-		return damaged(path, err)
 	}
 	return sc.verify(c, path)
 }

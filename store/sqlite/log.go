@@ -33,13 +33,14 @@ func (s *Store) commit(batch []*store.Append) []error {
 }
 
 // transact applies a batch in one transaction and sets errs. It returns false
-// if a statement failed and certainly nothing happened, so that the caller may
-// try otherwise. A failed COMMIT leaves the outcome open and must not be
-// repeated.
+// if a statement in between failed: then certainly nothing happened, and the
+// caller may try otherwise. A failed COMMIT leaves the outcome open and must not
+// be repeated.
 func (s *Store) transact(batch []*store.Append, errs []error) (settled bool) {
-	committing := false
+	writing := false // between BEGIN and COMMIT
 	applied, entries := 0, 0
 	err := s.writer.transaction(func() error {
+		writing = true
 		for i, a := range batch {
 			refused, err := s.apply(a)
 			if err != nil {
@@ -53,7 +54,7 @@ func (s *Store) transact(batch []*store.Append, errs []error) (settled bool) {
 		if applied == 0 {
 			return errNothing
 		}
-		committing = true
+		writing = false
 		return nil
 	})
 	switch {
@@ -68,7 +69,7 @@ func (s *Store) transact(batch []*store.Append, errs []error) (settled bool) {
 	for i := range errs {
 		errs[i] = err
 	}
-	return committing
+	return !writing
 }
 
 // errNothing rolls a transaction back that has nothing to commit, which saves

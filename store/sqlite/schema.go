@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -75,11 +76,11 @@ func (s *schema) migrate(c *conn) error {
 func (s *schema) verify(c *conn, path string) error {
 	id, err := c.pragma("application_id")
 	if err != nil {
-		return damaged(path, err)
+		return unreadable(path, err)
 	}
 	version, err := c.pragma("user_version")
 	if err != nil {
-		return damaged(path, err)
+		return unreadable(path, err)
 	}
 	if id != applicationID || version < 1 {
 		return foreign(path)
@@ -96,7 +97,7 @@ func (s *schema) verify(c *conn, path string) error {
 			return nil
 		})
 	if err != nil {
-		return damaged(path, err)
+		return unreadable(path, err)
 	}
 	if unknown != "" {
 		return fmt.Errorf("sqlite: %s has a table %q that this program did not make; move the file away or choose another", path, unknown)
@@ -112,6 +113,13 @@ func foreign(path string) error {
 	return fmt.Errorf("sqlite: %s is not a database of this program; it was left as it is, choose another file", path)
 }
 
-func damaged(path string, err error) error {
-	return fmt.Errorf("sqlite: %s is damaged and was left as it is; restore it from a backup, or choose another file: %w", path, err)
+// unreadable explains why not even the schema could be read.
+func unreadable(path string, err error) error {
+	switch {
+	case errors.Is(err, sqlite3.NOTADB), errors.Is(err, sqlite3.CORRUPT):
+		return fmt.Errorf("sqlite: %s is damaged and was left as it is; restore it from a backup, or choose another file: %w", path, err)
+	case errors.Is(err, sqlite3.BUSY):
+		return fmt.Errorf("sqlite: %s is locked by another program, perhaps the sqlite3 shell; end that first: %w", path, err)
+	}
+	return fmt.Errorf("sqlite: open %s: %w", path, err)
 }

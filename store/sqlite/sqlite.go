@@ -117,6 +117,10 @@ func (s *Store) start(path string, o *Options, sc *schema) error {
 	return nil
 }
 
+// durable makes commits and checkpoints wait for the disk itself; the last two
+// matter on macOS only, whose fsync does not.
+const durable = "PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON; "
+
 // openWriter opens the one connection that writes.
 func openWriter(path string, o *Options, sc *schema) (_ *conn, err error) {
 	c, err := openConn(path, "rw")
@@ -131,7 +135,7 @@ func openWriter(path string, o *Options, sc *schema) (_ *conn, err error) {
 	}()
 	// WAL and FULL together mean one fsync per commit, before it is reported.
 	// No automatic checkpoints: the cleaner does them, beside the commits.
-	err = c.Exec("PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -65536")
+	err = c.Exec(durable + "PRAGMA wal_autocheckpoint = 0; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -65536")
 	if err != nil {
 		return nil, err
 	}

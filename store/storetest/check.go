@@ -42,7 +42,7 @@ func Check(t testing.TB, st store.Store, keys ...store.Key) {
 			if i > 0 && !ordered(&records[i-1], r) {
 				t.Errorf("check: %q (%v) is listed before %q (%v)", records[i-1].ID, records[i-1].Updated, r.ID, r.Updated)
 			}
-			same(t, "check: the task listed and got", r, get(t, st, r.Key, false))
+			same(t, "check: the task listed and got", *r, *get(t, st, r.Key, false))
 			checkTask(t, st, r.Key)
 		}
 		for k := range known {
