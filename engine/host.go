@@ -56,10 +56,28 @@ func (h *host) Task() *a2a.Task {
 }
 
 func (h *host) Status(state a2a.TaskState, message *a2a.Message) error {
-	return h.o.emit(h.o.status(state, message))
+	en := h.o.status(state, message)
+	if err := checkWords(en.Status.Status.Message); err != nil {
+		return err
+	}
+	return h.o.emit(en)
+}
+
+// checkWords keeps out of the log what no client could read.
+func checkWords(m *a2a.Message) error {
+	if m == nil {
+		return nil
+	}
+	if err := m.Validate(); err != nil {
+		return fmt.Errorf("engine: the agent's message is invalid: %w", err)
+	}
+	return nil
 }
 
 func (h *host) Artifact(a *a2a.Artifact, add, last bool) error {
+	if err := a.Validate(); err != nil {
+		return fmt.Errorf("engine: the agent's artifact is invalid: %w", err)
+	}
 	return h.o.emit(&a2a.Entry{Kind: a2a.EntryArtifact, Artifact: &a2a.TaskArtifactUpdateEvent{
 		TaskID:    h.o.key.ID,
 		ContextID: h.o.contextID,
@@ -71,8 +89,9 @@ func (h *host) Artifact(a *a2a.Artifact, add, last bool) error {
 
 func (h *host) Reply(parts []*a2a.Part) error {
 	o := h.o
-	if len(parts) == 0 {
-		return errors.New("engine: a reply needs at least one part")
+	answer := &a2a.Message{MessageID: newID(), ContextID: o.contextID, Role: a2a.RoleAgent, Parts: parts}
+	if err := checkWords(answer); err != nil {
+		return err
 	}
 	o.mu.Lock()
 	if o.exists || o.gone || o.draft.state.Terminal() {
@@ -84,7 +103,7 @@ func (h *host) Reply(parts []*a2a.Part) error {
 	o.opening = nil
 	o.draft.state = a2a.TaskStateCompleted
 	p := o.turn.messages[0]
-	p.reply = &a2a.Message{MessageID: newID(), ContextID: o.contextID, Role: a2a.RoleAgent, Parts: parts}
+	p.reply = answer
 	delete(o.waiting, p)
 	close(p.settled)
 	return nil
@@ -92,6 +111,10 @@ func (h *host) Reply(parts []*a2a.Part) error {
 
 func (h *host) Next(ctx context.Context, state a2a.TaskState, prompt []*a2a.Part) (*a2a.Message, error) {
 	o := h.o
+	question := o.status(state, &a2a.Message{Parts: prompt})
+	if err := checkWords(question.Status.Status.Message); err != nil {
+		return nil, err
+	}
 	for asked := false; ; {
 		o.mu.Lock()
 		if o.turn.taken < len(o.turn.messages) {
@@ -106,7 +129,7 @@ func (h *host) Next(ctx context.Context, state a2a.TaskState, prompt []*a2a.Part
 		}
 		if !asked {
 			asked = true
-			if err := o.emitLocked(o.status(state, &a2a.Message{Parts: prompt})); err != nil {
+			if err := o.emitLocked(question); err != nil {
 				o.mu.Unlock()
 				return nil, err
 			}

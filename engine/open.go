@@ -174,15 +174,19 @@ func (o *owner) resumeLocked(lost int32) error {
 	return nil
 }
 
+// everyone is a time before which all nodes were last heard of: a store that
+// is open here is open nowhere else, so every other node is gone, whatever the
+// clock says.
+var everyone = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+
 // recover takes up the tasks that earlier processes left unfinished.
 func (e *Engine) recover(ctx context.Context) error {
-	start := time.Now()
-	if err := e.store.Beat(ctx, e.node, start); err != nil {
+	if err := e.store.Beat(ctx, e.node, time.Now()); err != nil {
 		return err
 	}
 	const batch = 100
 	for {
-		rows, err := e.store.Claim(ctx, e.node, start, batch)
+		rows, err := e.store.Claim(ctx, e.node, everyone, batch)
 		if err != nil {
 			return err
 		}
