@@ -1,0 +1,116 @@
+//go:build unix
+
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+	"testing"
+)
+
+// Where a shell is not precise enough, tests run this binary as the command.
+
+func TestMain(m *testing.M) {
+	if mode := os.Getenv("PARLEY_TEST_CHILD"); mode != "" {
+		if err := child(mode); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// children returns an agent whose command is the child of that mode.
+func children(t *testing.T, mode string, o *ExecOptions) *command {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PARLEY_TEST_CHILD", mode)
+	c := Exec([]string{exe}, o).(*command)
+	c.hold, c.linger = long, long
+	return c
+}
+
+func child(mode string) error {
+	switch mode {
+	case "leader":
+		return leader()
+	case "member":
+		return member()
+	case "silent", "chatty":
+		return escape(mode)
+	case "escaped silent", "escaped chatty":
+		escaped(mode == "escaped chatty")
+	}
+	return nil
+}
+
+// again returns this binary as a command in another mode.
+func again(mode string, files ...*os.File) *exec.Cmd {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "PARLEY_TEST_CHILD="+mode)
+	cmd.Stdout = os.Stdout
+	cmd.ExtraFiles = files
+	return cmd
+}
+
+// leader starts a member, which sees the leader's end at file descriptor 3,
+// and dies of SIGTERM.
+func leader() error {
+	seen, own, err := os.Pipe()
+	cmd := again("member", seen)
+	if err := errors.Join(err, cmd.Start()); err != nil {
+		return err
+	}
+	defer own.Close()
+	return cmd.Wait()
+}
+
+// member waits for SIGTERM, then for the leader's end, and then tidies up.
+func member() error {
+	told := make(chan os.Signal, 1)
+	signal.Notify(told, syscall.SIGTERM)
+	fmt.Print("ready\ngo\n")
+	<-told
+	io.ReadAll(os.NewFile(3, "leader"))
+	return os.WriteFile(os.Getenv("PARLEY_TEST_FILE"), nil, 0o600)
+}
+
+// escape starts itself in a session of its own, says so and ends.
+func escape(mode string) error {
+	gate, err := os.Open(os.Getenv("PARLEY_TEST_GATE"))
+	cmd := again("escaped "+mode, gate)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := errors.Join(err, cmd.Start()); err != nil {
+		return err
+	}
+	fmt.Println("started")
+	return nil
+}
+
+// escaped holds standard output open until the test opens the gate, or until
+// it dies of what it prints when nobody reads any more.
+func escaped(chatty bool) {
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		io.ReadAll(os.NewFile(3, "gate"))
+	}()
+	for chatty {
+		select {
+		case <-gone:
+			return
+		default:
+			fmt.Println("still here")
+		}
+	}
+	<-gone
+}

@@ -1,0 +1,147 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// errTooMuch says that a command printed more than it may.
+var errTooMuch = errors.New("agent: the command printed too much")
+
+// maxLate caps how many pieces are read after the kill. A full pipe holds
+// fewer; more can only come from a process that has left the group.
+const maxLate = 40
+
+// run follows one command from its start to its end. All its fields belong to
+// the goroutine in follow.
+type run struct {
+	p    *process
+	out  *lines
+	room int64 // how many bytes may still be printed
+
+	grace, hold, linger time.Duration
+
+	ended  error // why the command was told to end, or nil
+	killed bool
+	late   int // pieces read after the kill
+
+	pieces  <-chan []byte   // nil once standard output has ended
+	quiet   <-chan struct{} // nil once standard error has ended
+	exited  <-chan struct{} // nil once the command's own process has ended
+	flush   *time.Timer     // when the held line goes out
+	overdue *time.Timer     // when patience with what is left ends
+}
+
+// follow emits what the command prints until the command and its output have
+// ended, or have been ended. The error is ctx's cause, errTooMuch, or what
+// emitting returned; how the command fared is in p.err. On nil and errTooMuch
+// the artifact is closed.
+func (r *run) follow(ctx context.Context) error {
+	r.pieces, r.quiet, r.exited = r.p.pieces, r.p.quiet, r.p.exited
+	r.flush, r.overdue = stoppedTimer(), stoppedTimer()
+	defer r.flush.Stop()
+	defer r.overdue.Stop()
+
+	done := ctx.Done()
+	for r.pieces != nil || r.quiet != nil || r.exited != nil {
+		select {
+		case piece, ok := <-r.pieces:
+			if ok {
+				r.take(piece)
+			} else {
+				r.pieces = nil
+			}
+		case <-r.quiet:
+			r.quiet = nil
+		case <-r.exited:
+			r.exited = nil
+			if r.ended == nil || r.killed {
+				r.overdue.Reset(r.linger)
+			} // otherwise the rest of the group has what is left of the grace
+		case <-r.flush.C:
+			if err := r.out.flush(); err != nil {
+				r.end(err)
+			}
+		case <-done:
+			done = nil
+			r.end(context.Cause(ctx))
+		case <-r.overdue.C:
+			r.lose()
+		}
+	}
+	if r.ended == nil || r.ended == errTooMuch {
+		if err := r.out.close(); err != nil {
+			return err
+		}
+	}
+	return r.ended
+}
+
+// take emits a piece of output. What comes after the command was told to end
+// is read, so that it does not block, and dropped.
+func (r *run) take(piece []byte) {
+	if r.ended != nil {
+		return
+	}
+	tooMuch := int64(len(piece)) > r.room
+	if tooMuch {
+		piece = piece[:r.room]
+	}
+	r.room -= int64(len(piece))
+
+	held, chunks := r.out.held != "", r.out.chunks
+	err := r.out.write(piece)
+	switch {
+	case err != nil:
+		r.end(err)
+	case tooMuch:
+		r.end(errTooMuch)
+	case !held || r.out.chunks != chunks: // another line is held now
+		r.flush.Reset(r.hold)
+	}
+	if r.killed && r.ended == nil {
+		// Patience is measured in silence, not in how long emitting takes:
+		// what the pipe still holds is not lost to a slow disk.
+		r.overdue.Reset(r.linger)
+		if r.late++; r.late > maxLate {
+			r.abandon()
+		}
+	}
+}
+
+// end tells the command to end, because of err.
+func (r *run) end(err error) {
+	if r.ended != nil {
+		return
+	}
+	r.ended = err
+	r.flush.Stop()
+	if r.killed {
+		r.overdue.Reset(r.linger)
+		return
+	}
+	r.p.terminate()
+	r.overdue.Reset(r.grace)
+}
+
+// lose patience: kill, and if that was done already, give the output up.
+func (r *run) lose() {
+	if r.killed {
+		r.abandon()
+		return
+	}
+	r.killed = true
+	r.p.kill()
+	r.overdue.Reset(r.linger)
+}
+
+// abandon gives up the output: it is held open by a process that has left the
+// group. Only the command itself is still waited for; SIGKILL ends it.
+func (r *run) abandon() { r.pieces, r.quiet = nil, nil }
+
+func stoppedTimer() *time.Timer {
+	t := time.NewTimer(time.Hour)
+	t.Stop()
+	return t
+}

@@ -1,0 +1,33 @@
+//go:build unix
+
+package agent
+
+import (
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+// ownGroup makes the command the leader of a process group of its own.
+func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+
+// terminate asks the command's process group to end.
+func (p *process) terminate() { p.signal(syscall.SIGTERM) }
+
+// kill ends the command's process group.
+func (p *process) kill() { p.signal(syscall.SIGKILL) }
+
+// signal reaches what is left of the group, also when its leader has ended.
+// The group's number is the leader's and is free once both are gone, but only
+// comes round again after all other numbers: not in the moment between the
+// leader's end and the signals that follow it.
+func (p *process) signal(s syscall.Signal) {
+	syscall.Kill(-p.cmd.Process.Pid, s) // an error means that nobody is left
+}
+
+func signalName(st *os.ProcessState) string {
+	if ws, ok := st.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		return ws.Signal().String()
+	}
+	return "unknown"
+}

@@ -1,0 +1,113 @@
+package agent
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	// maxChunk caps the text of one chunk, in bytes.
+	maxChunk = 64 << 10
+	// manyLines is how many chunks a program gets one by one. Beyond it, lines
+	// that are there together share a chunk, so that a flood of short lines
+	// does not become a flood of log entries.
+	manyLines = 10_000
+)
+
+// lines cuts what a program prints into the chunks of an artifact, one a line.
+// It holds back the newest line: when the output ends, that chunk can say that
+// it is the last. Whoever feeds it calls flush when nothing came for a while,
+// so that the output of a slow program is seen as it comes.
+type lines struct {
+	w      *Artifact
+	held   string // at most one chunk: the newest line, maybe without its end
+	chunks int
+}
+
+// write takes what the program printed next.
+func (l *lines) write(p []byte) error {
+	text := l.held + string(p)
+	for {
+		n := l.next(text)
+		if n == 0 {
+			l.held = strings.Clone(text)
+			return nil
+		}
+		if err := l.emit(text[:n]); err != nil {
+			return err
+		}
+		text = text[n:]
+	}
+}
+
+// next returns the length of the first chunk of text, or 0 if what is there
+// may be the end of the output.
+func (l *lines) next(text string) int {
+	end := strings.IndexByte(text, '\n') + 1
+	if l.chunks >= manyLines && end < len(text) {
+		// The newest line stays out, as ever.
+		end = max(end, strings.LastIndexByte(text[:len(text)-1], '\n')+1)
+	}
+	n := end
+	if end == 0 {
+		n = whole(text)
+	}
+	if m := fit(text[:n]); m < n {
+		if i := strings.LastIndexByte(text[:m], '\n'); i >= 0 {
+			return i + 1
+		}
+		return m
+	}
+	if end == 0 || end == len(text) {
+		return 0
+	}
+	return end
+}
+
+// flush emits what is held, but for a rune that has only begun.
+func (l *lines) flush() error {
+	n := whole(l.held)
+	if n == 0 {
+		return nil
+	}
+	if err := l.emit(l.held[:n]); err != nil {
+		return err
+	}
+	l.held = l.held[n:]
+	return nil
+}
+
+// close emits what is held as the last chunk and closes the artifact.
+func (l *lines) close() error {
+	if n := fit(l.held); n < len(l.held) {
+		// A broken rune at the end grows, as U+FFFD, beyond the limit.
+		if err := l.emit(l.held[:n]); err != nil {
+			return err
+		}
+		l.held = l.held[n:]
+	}
+	return l.w.finish(l.held)
+}
+
+func (l *lines) emit(text string) error {
+	l.chunks++
+	_, err := l.w.WriteString(text)
+	return err
+}
+
+// fit returns the length of the longest beginning of s that makes a chunk. It
+// ends between runes, and counts each byte that is not UTF-8 as the three of
+// U+FFFD.
+func fit(s string) int {
+	if len(s) <= maxChunk && utf8.ValidString(s) {
+		return len(s)
+	}
+	size := 0
+	for i, r := range s {
+		size += utf8.RuneLen(r)
+		if size > maxChunk {
+			return i
+		}
+	}
+	return len(s)
+}
