@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"iter"
 	"sync"
 
@@ -108,8 +109,8 @@ func (t *Turn) Artifact(name string) *Artifact {
 // Step runs fn once per task and returns its result; on a run after a crash
 // the recorded result is returned and fn is not called. If the process dies
 // between fn's end and the record, fn runs again: make it idempotent where
-// that matters. Results travel as JSON. An error of fn is returned and not
-// recorded. Steps are told apart by their order; a name that differs from the
+// that matters. Results travel as JSON; one that cannot is an error, after fn
+// has run. An error of fn is returned and not recorded. Steps are told apart by their order; a name that differs from the
 // recorded one is an error.
 func Step[T any](ctx context.Context, t *Turn, name string, fn func(context.Context) (T, error)) (T, error) {
 	var out T
@@ -118,13 +119,20 @@ func Step[T any](ctx context.Context, t *Turn, name string, fn func(context.Cont
 		if err != nil {
 			return nil, err
 		}
-		return json.Marshal(v)
+		raw, err := json.Marshal(v)
+		if err != nil {
+			return nil, fmt.Errorf("step %q: its result cannot be recorded as JSON: %w", name, err)
+		}
+		return raw, nil
 	})
 	if err != nil {
 		return out, err
 	}
-	err = json.Unmarshal(raw, &out)
-	return out, err
+	if err := json.Unmarshal(raw, &out); err != nil {
+		var zero T
+		return zero, fmt.Errorf("step %q: its recorded result does not fit a %T, which must not change while tasks are under way: %w", name, out, err)
+	}
+	return out, nil
 }
 
 func textMessage(text string) *a2a.Message {

@@ -1,0 +1,67 @@
+package agent_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/parley-a2a/parley/agent"
+)
+
+// The smallest agent: a direct answer, no task.
+func ExampleFunc() {
+	greeter := agent.Func(func(ctx context.Context, t *agent.Turn) error {
+		return t.Reply("hello " + t.Text())
+	})
+	var _ agent.Agent = greeter
+}
+
+// A report, written line by line; others see each line when it is on disk.
+func ExampleTurn_Artifact() {
+	_ = agent.Func(func(ctx context.Context, t *agent.Turn) error {
+		if err := t.Status("counting"); err != nil {
+			return err
+		}
+		w := t.Artifact("report.md")
+		defer w.Close()
+		fmt.Fprintln(w, "# Report")
+		for i := range 3 {
+			fmt.Fprintf(w, "- item %d\n", i+1)
+		}
+		return nil
+	})
+}
+
+// A question in the middle of the work. Waiting costs nothing and survives a
+// restart.
+func ExampleTurn_Ask() {
+	_ = agent.Func(func(ctx context.Context, t *agent.Turn) error {
+		city, err := t.Ask(ctx, "Which city?")
+		if err != nil {
+			return err // cancelled or draining
+		}
+		return t.Reply("booked in " + city.Text())
+	})
+}
+
+// What must not happen twice goes into a step: a run after a crash gets the
+// recorded result.
+func ExampleStep() {
+	charge := func(context.Context) (string, error) { return "receipt-1", nil }
+
+	_ = agent.Func(func(ctx context.Context, t *agent.Turn) error {
+		receipt, err := agent.Step(ctx, t, "charge", charge)
+		if err != nil {
+			return agent.Public("the payment did not go through; try another card", err)
+		}
+		return t.Reply("paid: " + receipt)
+	})
+}
+
+// A program as an agent: the message on its standard input, its output
+// streamed back.
+func ExampleExec() {
+	upper := agent.Exec([]string{"tr", "a-z", "A-Z"}, nil)
+	card := agent.ExecCard([]string{"tr", "a-z", "A-Z"})
+	fmt.Println(upper != nil, card.Name)
+	// Output: true tr
+}
