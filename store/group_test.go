@@ -1,0 +1,215 @@
+package store_test
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/parley-a2a/parley/store"
+)
+
+// gate is a commit function that says what it got and waits to be let go.
+type gate struct {
+	batches chan []*store.Append
+	pass    chan error // what every append of the batch gets
+}
+
+func newGate() *gate {
+	return &gate{batches: make(chan []*store.Append), pass: make(chan error)}
+}
+
+func (g *gate) commit(batch []*store.Append) []error {
+	kept := append([]*store.Append(nil), batch...) // the group uses the slice again
+	g.batches <- kept
+	err := <-g.pass
+	errs := make([]error, len(batch))
+	for i := range errs {
+		errs[i] = err
+	}
+	return errs
+}
+
+// sized is an append of about n bytes.
+func sized(n int) *store.Append {
+	return &store.Append{Entries: []store.Entry{{Seq: 1, Body: make([]byte, n)}}}
+}
+
+func TestGroupGathersWhileACommitRuns(t *testing.T) {
+	g := newGate()
+	group := store.NewGroup(g.commit)
+	var outcomes []int // written by the group's goroutine only
+	var all []*store.Append
+	for i := range 10 {
+		a := sized(i)
+		all = append(all, a)
+		group.Append(a, func(err error) {
+			if err != nil {
+				t.Errorf("append %d: %v", i, err)
+			}
+			outcomes = append(outcomes, i)
+		})
+		if i == 0 { // alone: nobody waits for company
+			if first := <-g.batches; len(first) != 1 {
+				t.Errorf("the first commit has %d appends, want 1", len(first))
+			}
+		}
+	}
+	g.pass <- nil
+	second := <-g.batches
+	if len(second) != 9 {
+		t.Errorf("the second commit has %d appends, want the 9 that waited", len(second))
+	}
+	for i, a := range second {
+		if a != all[i+1] {
+			t.Errorf("place %d of the commit has another's append", i)
+		}
+	}
+	g.pass <- nil
+	group.Close()
+	for i, o := range outcomes {
+		if i != o {
+			t.Fatalf("outcomes came in the order %v", outcomes)
+		}
+	}
+	if len(outcomes) != 10 {
+		t.Errorf("%d outcomes, want 10", len(outcomes))
+	}
+}
+
+func TestGroupReportsEachOutcome(t *testing.T) {
+	odd := errors.New("odd")
+	group := store.NewGroup(func(batch []*store.Append) []error {
+		errs := make([]error, len(batch))
+		for i, a := range batch {
+			if a.After%2 == 1 {
+				errs[i] = odd
+			}
+		}
+		return errs
+	})
+	for i := range int64(100) {
+		group.Append(&store.Append{After: i}, func(err error) {
+			if got := err == odd; got != (i%2 == 1) {
+				t.Errorf("append %d got %v", i, err)
+			}
+		})
+	}
+	group.Close()
+}
+
+func TestGroupCapsACommit(t *testing.T) {
+	for what, c := range map[string]struct{ size, appends, want int }{
+		"many small": {0, 3000, 1024},
+		"some large": {1 << 20, 12, 3}, // with what an append weighs itself, three fit in 4 MiB
+		"one huge":   {32 << 20, 1, 1}, // alone, but it goes
+	} {
+		t.Run(what, func(t *testing.T) {
+			g := newGate()
+			group := store.NewGroup(g.commit)
+			group.Append(sized(0), func(error) {})
+			<-g.batches // a commit runs, the rest gathers
+			a := sized(c.size)
+			for range c.appends {
+				group.Append(a, func(error) {})
+			}
+			g.pass <- nil
+			for left := c.appends; left > 0; {
+				n := len(<-g.batches)
+				if want := min(c.want, left); n != want {
+					t.Errorf("a commit of %d appends, want %d", n, want)
+				}
+				left -= n
+				g.pass <- nil
+			}
+			group.Close()
+		})
+	}
+}
+
+func TestGroupMakesAppendersWaitWhenFull(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate()
+		group := store.NewGroup(g.commit)
+		big := sized(20 << 20) // three fit in the queue
+		var mu sync.Mutex
+		queued, outcomes := 0, 0
+		count := func(n *int) { mu.Lock(); *n++; mu.Unlock() }
+		for range 5 {
+			go func() {
+				group.Append(big, func(error) { count(&outcomes) })
+				count(&queued)
+			}()
+			synctest.Wait()
+		}
+		<-g.batches // the first, which left room; three more are in the queue
+		synctest.Wait()
+		if queued != 4 {
+			t.Errorf("%d appends were queued, want 4", queued)
+		}
+		g.pass <- nil
+		<-g.batches
+		synctest.Wait()
+		if queued != 5 {
+			t.Errorf("%d appends were queued after a commit, want 5", queued)
+		}
+		for range 3 {
+			g.pass <- nil
+			<-g.batches
+		}
+		g.pass <- nil
+		group.Close()
+		if outcomes != 5 {
+			t.Errorf("%d outcomes, want 5", outcomes)
+		}
+	})
+}
+
+func TestGroupCloseFreesWaiters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate()
+		group := store.NewGroup(g.commit)
+		outcomes := make(chan error, 10)
+		for range 5 { // one in the commit, three queued, one waiting for room
+			go group.Append(sized(20<<20), func(err error) { outcomes <- err })
+			synctest.Wait()
+		}
+		<-g.batches
+		synctest.Wait()
+		go group.Close()
+		synctest.Wait()
+		for range 3 {
+			g.pass <- nil
+			<-g.batches
+		}
+		g.pass <- nil
+		group.Close() // the second call waits too
+		synctest.Wait()
+		got := map[error]int{}
+		for range len(outcomes) {
+			got[<-outcomes]++
+		}
+		if got[nil] != 4 || got[store.ErrClosed] != 1 {
+			t.Errorf("outcomes: %v, want 4 written and 1 closed", got)
+		}
+	})
+}
+
+// After Close the outcome comes from another goroutine: the caller may hold a
+// lock that done takes.
+func TestGroupClosed(t *testing.T) {
+	group := store.NewGroup(func(batch []*store.Append) []error { return make([]error, len(batch)) })
+	group.Close()
+	var mu sync.Mutex
+	done := make(chan error)
+	mu.Lock()
+	group.Append(sized(1), func(err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		done <- err
+	})
+	mu.Unlock()
+	if err := <-done; err != store.ErrClosed {
+		t.Errorf("got %v, want ErrClosed", err)
+	}
+}

@@ -1,0 +1,137 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/parley-a2a/parley/store"
+)
+
+// recorder is a testing.TB that only notes whether a test failed.
+type recorder struct {
+	testing.TB
+	failed bool
+}
+
+func (r *recorder) Errorf(string, ...any) { r.failed = true }
+
+// broken is a memory store with one fault in it.
+type broken struct {
+	*store.Memory
+	list    func(*store.Page)
+	entries func([]store.Entry) []store.Entry
+	get     func(*store.Record)
+}
+
+func (b *broken) List(ctx context.Context, q store.Query) (*store.Page, error) {
+	p, err := b.Memory.List(ctx, q)
+	if err == nil && b.list != nil && len(p.Records) > 0 {
+		b.list(p)
+	}
+	return p, err
+}
+
+func (b *broken) Entries(ctx context.Context, k store.Key, after int64, limit int) ([]store.Entry, error) {
+	es, err := b.Memory.Entries(ctx, k, after, limit)
+	if b.entries != nil && len(es) > 0 {
+		es = b.entries(es)
+	}
+	return es, err
+}
+
+func (b *broken) Get(ctx context.Context, k store.Key, body bool) (*store.Record, error) {
+	r, err := b.Memory.Get(ctx, k, body)
+	if err == nil && b.get != nil {
+		b.get(r)
+	}
+	return r, err
+}
+
+func TestCheckFinds(t *testing.T) {
+	m := store.NewMemory()
+	defer m.Close()
+	var keys []store.Key
+	for i := range 3 {
+		a := create(name(fmt.Sprint(i)), 5)
+		must(t, m, a)
+		keys = append(keys, a.Row.Key)
+	}
+	for what, c := range map[string]struct {
+		st   broken
+		fine bool
+	}{
+		"nothing":                      {broken{}, true},
+		"a list without its first":     {broken{list: func(p *store.Page) { p.Records = p.Records[1:] }}, false},
+		"a list in another order":      {broken{list: func(p *store.Page) { r := p.Records; r[0], r[len(r)-1] = r[len(r)-1], r[0] }}, false},
+		"a total that is too high":     {broken{list: func(p *store.Page) { p.Total++ }}, false},
+		"a list with another state":    {broken{list: func(p *store.Page) { p.Records[0].State = 9 }}, false},
+		"a log without its last":       {broken{entries: func(es []store.Entry) []store.Entry { return es[:len(es)-1] }}, false},
+		"a log without its first":      {broken{entries: func(es []store.Entry) []store.Entry { return es[1:] }}, false},
+		"a log with one entry twice":   {broken{entries: func(es []store.Entry) []store.Entry { es[0].Seq++; return es }}, false},
+		"a row ahead of its log":       {broken{get: func(r *store.Record) { r.Last++ }}, false},
+		"a sealed task that is active": {broken{get: func(r *store.Record) { r.Seal = &store.Seal{} }}, false},
+		"another's record":             {broken{get: func(r *store.Record) { r.Owner = "stranger" }}, false},
+	} {
+		t.Run(what, func(t *testing.T) {
+			c.st.Memory = m
+			r := &recorder{TB: t}
+			Check(r, &c.st, keys...)
+			if r.failed == c.fine {
+				t.Errorf("found something: %t, want %t", r.failed, !c.fine)
+			}
+		})
+	}
+}
+
+func TestFaultyFailsOnce(t *testing.T) {
+	writes := []func(st store.Store) error{
+		func(st store.Store) error { return store.Do(t.Context(), st, create(name("a"), 1)) },
+		func(st store.Store) error { return st.Beat(t.Context(), "node", began.Add(time.Hour)) },
+		func(st store.Store) error {
+			_, err := st.Claim(t.Context(), "me", began.Add(2*time.Hour), 1)
+			return err
+		},
+		func(st store.Store) error { _, err := st.Secret(t.Context(), "s"); return err },
+	}
+	scenario := func(st store.Store) (failed []int) {
+		for i, w := range writes {
+			if err := w(st); errors.Is(err, ErrFault) {
+				failed = append(failed, i)
+			}
+		}
+		return failed
+	}
+	if n := Steps(func(st store.Store) { scenario(st) }); n != len(writes) {
+		t.Fatalf("%d steps, want %d", n, len(writes))
+	}
+	for step := range writes {
+		for _, f := range []Fault{FailBefore, FailAfter} {
+			m := store.NewMemory()
+			defer m.Close()
+			same(t, "the writes that failed", scenario(Faulty(m, step, f)), []int{step})
+			happened := f == FailAfter
+			switch step {
+			case 0:
+				if _, err := m.Get(t.Context(), name("a"), false); (err == nil) != happened {
+					t.Errorf("append, fault %v: get says %v", f, err)
+				}
+			case 1: // a node that has beaten keeps its task
+				must(t, m, create(name("b"), 1))
+				kept := true
+				for _, r := range claim(t, m, "other", began, 10) {
+					kept = kept && r.ID != "b"
+				}
+				if kept != happened {
+					t.Errorf("beat, fault %v: the node kept its task: %t", f, kept)
+				}
+			case 2:
+				if r := get(t, m, name("a"), false); (r.Node == "me") != happened {
+					t.Errorf("claim, fault %v: the task is with %s", f, r.Node)
+				}
+			}
+		}
+	}
+}
