@@ -6,8 +6,8 @@ import (
 )
 
 // AppendBody appends the entry's body as a log stores it: JSON that does not
-// repeat Seq, Time and Kind. Messages, status changes and artifacts have the
-// form they have on the wire, the latter two as a StreamResponse.
+// repeat Seq, Time and Kind. Status changes and artifacts have the form they
+// have on the wire, that of a StreamResponse.
 func (e *Entry) AppendBody(b []byte) []byte {
 	switch e.Kind {
 	case EntryCreated:
@@ -17,7 +17,12 @@ func (e *Entry) AppendBody(b []byte) []byte {
 		b = optRaw(b, "metadata", e.Created.Metadata)
 		return append(b, '}')
 	case EntryMessage:
-		return e.Message.AppendJSON(b)
+		b = e.Message.AppendJSON(append(b, `{"message":`...))
+		if e.Received != nil {
+			b = append(b, `,"received":`...)
+			b = e.Received.append(b)
+		}
+		return append(b, '}')
 	case EntryStatus:
 		return append(e.Status.AppendJSON(append(b, `{"statusUpdate":`...)), '}')
 	case EntryArtifact:
@@ -47,8 +52,10 @@ func DecodeEntry(seq int64, t time.Time, kind EntryKind, body []byte) (*Entry, e
 		e.Created = new(Created)
 		err = unmarshal(body, e.Created)
 	case EntryMessage:
-		e.Message = new(Message)
-		err = unmarshal(body, e.Message)
+		err = unmarshal(body, (*messageBody)(e))
+		if err == nil && e.Message == nil {
+			err = fmt.Errorf("there is no message in the body")
+		}
 	case EntryStatus, EntryArtifact:
 		var r StreamResponse
 		err = unmarshal(body, &r)
@@ -95,6 +102,45 @@ func (c *Created) decode(d *decoder) *fault {
 			return d.string(&c.ContextID)
 		case "metadata":
 			return d.free(&c.Metadata)
+		}
+		return d.ignore()
+	})
+}
+
+// messageBody decodes the body of an EntryMessage.
+type messageBody Entry
+
+func (e *messageBody) decode(d *decoder) *fault {
+	return d.object(func(name []byte) *fault {
+		switch string(name) {
+		case "message":
+			e.Message = new(Message)
+			return e.Message.decode(d)
+		case "received":
+			e.Received = new(Received)
+			return e.Received.decode(d)
+		}
+		return d.ignore()
+	})
+}
+
+func (r *Received) append(b []byte) []byte {
+	b = append(b, '{')
+	b = optTexts(b, "acceptedOutputModes", r.AcceptedOutputModes)
+	b = optTexts(b, "extensions", r.Extensions)
+	b = optRaw(b, "metadata", r.Metadata)
+	return append(b, '}')
+}
+
+func (r *Received) decode(d *decoder) *fault {
+	return d.object(func(name []byte) *fault {
+		switch string(name) {
+		case "acceptedOutputModes":
+			return d.strings(&r.AcceptedOutputModes)
+		case "extensions":
+			return d.strings(&r.Extensions)
+		case "metadata":
+			return d.free(&r.Metadata)
 		}
 		return d.ignore()
 	})

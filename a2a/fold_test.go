@@ -241,14 +241,18 @@ func TestEntryBodies(t *testing.T) {
 		&Entry{Kind: EntryStep, Step: &Step{Name: "nothing"}},
 		&Entry{Kind: EntryCancel, Cancel: &CancelRequested{Subject: "ann", Metadata: JSON(`{"why":null}`)}},
 		&Entry{Kind: EntryCancel, Cancel: &CancelRequested{}},
+		&Entry{Kind: EntryMessage, Message: said("u2", RoleUser), Received: &Received{
+			AcceptedOutputModes: []string{"text/html"}, Extensions: []string{"urn:x"}, Metadata: JSON(`{"n":12345678901234567890}`),
+		}},
 	)
 	want := []string{
 		`{"taskId":"t","contextId":"c","metadata":{"m":1}}`,
-		`{"messageId":"u1","role":"ROLE_USER","parts":[{"text":"u1"}]}`,
+		`{"message":{"messageId":"u1","role":"ROLE_USER","parts":[{"text":"u1"}]}}`,
 		`{"statusUpdate":{"taskId":"t","contextId":"c","status":{"state":"TASK_STATE_WORKING","message":{"messageId":"a1","role":"ROLE_AGENT","parts":[{"text":"a1"}]},"timestamp":"2026-01-02T03:04:07.000Z"},"metadata":{"event":1}}}`,
 		`{"artifactUpdate":{"taskId":"t","contextId":"c","artifact":{"artifactId":"x","parts":[{"text":"1"}]},"append":true}}`,
 		`{"name":"charge","result":12345678901234567890}`, `{"name":"void","result":null}`, `{"name":"nothing"}`,
 		`{"subject":"ann","metadata":{"why":null}}`, `{}`,
+		`{"message":{"messageId":"u2","role":"ROLE_USER","parts":[{"text":"u2"}]},"received":{"acceptedOutputModes":["text/html"],"extensions":["urn:x"],"metadata":{"n":12345678901234567890}}}`,
 	}
 	for i, e := range log {
 		body := e.AppendBody(nil)

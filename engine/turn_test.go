@@ -233,11 +233,12 @@ func TestCancelRace(t *testing.T) {
 		}))
 		go func() { <-g.entered }()
 		task := w.mustSend(sendNow("x"))
+		over := make(chan struct{})
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			select {
 			case g.leave <- nil:
-			case <-w.draining:
+			case <-over: // cancelled before it could leave
 			}
 		})
 		var errs [2]error
@@ -253,10 +254,7 @@ func TestCancelRace(t *testing.T) {
 				return
 			}
 			end = w.mustGet(task.ID)
-			select {
-			case <-g.leave: // the run was cancelled before it could leave
-			default:
-			}
+			close(over)
 		})
 		wg.Wait()
 		for _, err := range errs {
