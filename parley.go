@@ -6,9 +6,16 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
+	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/a2aserver"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/engine"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -18,27 +25,127 @@ type Options struct {
 	// after Serve has returned.
 	Store store.Store
 	// PublicURL is the address that cards advertise, such as
-	// https://agents.example.org. Empty means the listener's.
+	// https://agents.example.org. Empty means the one a request came to.
 	PublicURL string
 	// ExtendedCard is what GetExtendedAgentCard answers. Nil: none configured.
 	ExtendedCard *a2a.AgentCard
+	// StrictVersions refuses v1.0 requests that do not say A2A-Version: 1.0,
+	// as the text of the specification has it (§3.6.2). Many clients omit it.
+	StrictVersions bool
+	// DrainWait is how long Serve waits for agents and connections when it
+	// ends. Zero means 10 s.
+	DrainWait time.Duration
 	// Logger gets the server's log. Nil discards.
 	Logger *slog.Logger
 }
 
-// Server is an agent with everything around it: engine and network.
-type Server struct{}
-
-// New joins an agent, its card and a store. Of the card only Name and
-// Description are needed; what is missing is filled in (streaming on, text in
-// and out, no push notifications), and what it says is enforced.
-func New(card a2a.AgentCard, ag agent.Agent, o *Options) (*Server, error) {
-	return nil, errors.New("not yet")
+func (o *Options) drainWait() time.Duration {
+	if o.DrainWait == 0 {
+		return 10 * time.Second
+	}
+	return o.DrainWait
 }
 
-// Handler returns the agent's one http.Handler. It answers while Serve runs.
-func (s *Server) Handler() http.Handler { return nil }
+// Server is an agent with everything around it: engine and network.
+type Server struct {
+	opts    *Options
+	engine  *engine.Engine
+	handler *a2aserver.Server
+	owned   store.Store // closed by Serve; nil if the caller's
+	serving atomic.Bool
+}
 
-// Serve runs the agent on l until ctx ends, then drains: readiness goes
-// false, streams end, running work is left for the next start.
-func (s *Server) Serve(ctx context.Context, l net.Listener) error { return nil }
+// New joins an agent, its card and a store. Of the card only Name is needed;
+// what it leaves open is filled in (streaming on, text in and out, no push
+// notifications), and what it says is enforced.
+func New(card a2a.AgentCard, ag agent.Agent, o *Options) (*Server, error) {
+	if o == nil {
+		o = &Options{}
+	}
+	full, err := complete(card)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{opts: o}
+	st := o.Store
+	if st == nil {
+		st = store.NewMemory()
+		s.owned = st
+	}
+	s.engine = engine.New(st, ag, full, &engine.Options{
+		Logger:       o.Logger,
+		DrainWait:    o.drainWait(),
+		ExtendedCard: o.ExtendedCard,
+	})
+	s.handler = a2aserver.New(s.engine, full, &a2aserver.Options{
+		PublicURL:      o.PublicURL,
+		StrictVersions: o.StrictVersions,
+		Logger:         o.Logger,
+		Ready: func() error {
+			if !s.serving.Load() {
+				return errors.New("the server is starting or stopping")
+			}
+			return nil
+		},
+	})
+	return s, nil
+}
+
+// Handler returns the agent's one http.Handler. Use it to mount the agent in a
+// server of your own, while Run runs.
+func (s *Server) Handler() http.Handler { return s.handler }
+
+// Run takes up what earlier processes left unfinished, keeps the agent running
+// until ctx ends, and drains: readiness goes false, streams end, running work
+// is left for the next start. It may be called once. Serve calls it.
+func (s *Server) Run(ctx context.Context) error {
+	s.serving.Store(true)
+	defer context.AfterFunc(ctx, func() { s.serving.Store(false) })()
+	err := s.engine.Run(ctx)
+	s.serving.Store(false)
+	if s.owned != nil {
+		err = errors.Join(err, s.owned.Close())
+	}
+	return err
+}
+
+// Serve runs the agent on l until ctx ends, then drains as Run does and closes
+// the connections. It returns nil after a clean end.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	hs := a2aserver.HTTPServer(s.handler)
+	served := make(chan error, 1)
+	go func() {
+		err := hs.Serve(l)
+		cancel() // a listener that fails ends the agent, too
+		served <- err
+	}()
+	err := s.Run(ctx)
+
+	bye, done := context.WithTimeout(context.WithoutCancel(ctx), s.opts.drainWait())
+	defer done()
+	if shut := hs.Shutdown(bye); shut != nil {
+		err = errors.Join(err, shut, hs.Close())
+	}
+	if lost := <-served; !errors.Is(lost, http.ErrServerClosed) {
+		err = errors.Join(err, lost)
+	}
+	return err
+}
+
+// Serve runs an agent at addr, with its tasks in memory and its log on
+// standard error, until the process is told to stop (SIGINT or SIGTERM).
+func Serve(addr string, card a2a.AgentCard, ag agent.Agent) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	s, err := New(card, ag, &Options{Logger: slog.New(slog.NewTextHandler(os.Stderr, nil))})
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return err
+	}
+	return s.Serve(ctx, l)
+}

@@ -1,0 +1,23 @@
+// Package parley runs agents over the Agent2Agent (A2A) protocol and never
+// loses a task.
+//
+//	card := a2a.Card{Name: "greeter", Description: "Greets."}
+//	err := parley.Serve(":7275", card, agent.Func(func(ctx context.Context, t *agent.Turn) error {
+//		return t.Reply("hello " + t.Text())
+//	}))
+//
+// This package is the front door: it joins the parts with good defaults and
+// has no behaviour of its own. From the bottom up, the parts are
+//
+//   - [github.com/parley-a2a/parley/a2a]: the protocol's types, its eleven
+//     operations as an interface, its errors;
+//   - [github.com/parley-a2a/parley/store]: where task logs are kept, with
+//     drivers below it;
+//   - [github.com/parley-a2a/parley/agent]: what an author writes, and agents
+//     that are ready to run;
+//   - [github.com/parley-a2a/parley/engine]: the protocol's rules, over an
+//     agent and a store;
+//   - [github.com/parley-a2a/parley/a2aserver] and
+//     [github.com/parley-a2a/parley/a2aclient]: the operations over a network,
+//     from both ends.
+package parley
