@@ -1,12 +1,17 @@
 package sqlite
 
 import (
+	"errors"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
 
+	"github.com/ncruces/go-sqlite3"
+	"github.com/parley-a2a/parley/store"
+	"github.com/parley-a2a/parley/store/storetest"
 	"golang.org/x/sys/unix"
 )
 
@@ -53,4 +58,61 @@ func TestReadOnlyDirectoryIsExplained(t *testing.T) {
 			t.Errorf("open in a directory that cannot be made: %v", err)
 		}
 	})
+}
+
+// A commit that cannot be written is reported and leaves
+// nothing; the writer goes on as soon as the disk does.
+func TestCommitThatCannotBeWritten(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "parley.db")
+	st := mustOpen(t, path, nil)
+	mustAppend(t, st, task("before", 10))
+	small, big := task("small", 10), task("big", 1<<20)
+
+	lift := limitFiles(t, 256<<10) // the log is shorter by now
+	errs := queued(st, []*store.Append{big})
+	if !errors.Is(errs[0], sqlite3.IOERR) {
+		t.Errorf("a commit beyond the limit: %v, want an I/O error", errs[0])
+	}
+	if _, err := st.Get(t.Context(), big.Row.Key, false); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("what could not be written is there: %v", err)
+	}
+	mustAppend(t, st, small) // there is room for it
+	lift()
+
+	mustAppend(t, st, big)
+	keys := []store.Key{task("before", 0).Row.Key, small.Row.Key, big.Row.Key}
+	storetest.Check(t, st, keys...)
+	recovered := mustOpen(t, crashed(t, st), nil)
+	storetest.Check(t, recovered, keys...)
+	for _, k := range keys {
+		if _, err := recovered.Get(t.Context(), k, false); err != nil {
+			t.Errorf("%s after a crash: %v", k.ID, err)
+		}
+	}
+}
+
+// limitFiles makes writes fail that would make a file longer than n bytes.
+func limitFiles(t *testing.T, n uint64) (lift func()) {
+	t.Helper()
+	signal.Ignore(unix.SIGXFSZ) // which would end the process
+	var was unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &was); err != nil {
+		t.Fatal(err)
+	}
+	set := func(l unix.Rlimit) {
+		if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &l); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set(unix.Rlimit{Cur: n, Max: was.Max})
+	lifted := false
+	lift = func() {
+		if !lifted {
+			lifted = true
+			set(was)
+			signal.Reset(unix.SIGXFSZ)
+		}
+	}
+	t.Cleanup(lift)
+	return lift
 }

@@ -29,7 +29,9 @@ func Memory() Opener {
 // Run runs the suite. fresh returns the Opener of an empty store that nobody
 // else uses; it is called for each test.
 func Run(t *testing.T, fresh func(t testing.TB) Opener) {
-	for _, group := range [][]behaviour{logBehaviours, ownerBehaviours, queryBehaviours} {
+	for _, group := range [][]behaviour{
+		logBehaviours, valueBehaviours, concurrencyBehaviours, ownerBehaviours, queryBehaviours,
+	} {
 		for _, b := range group {
 			t.Run(b.name, func(t *testing.T) { b.test(t, fresh(t)) })
 		}
