@@ -177,6 +177,24 @@ func errStopping() error {
 	return a2a.Errorf(a2a.CodeUnavailable, "the server is stopping; try again shortly")
 }
 
+func (e *Engine) stopping() bool {
+	select {
+	case <-e.draining:
+		return true
+	default:
+		return false
+	}
+}
+
+// failed wraps a store's error with what was tried; a store that was closed
+// under a call means that the server stops.
+func failed(err error, what string) error {
+	if errors.Is(err, store.ErrClosed) {
+		return errStopping()
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
 // scope returns the part of the store that a call may see: everything it
 // touches is looked up under this tenant and owner.
 func scope(ctx context.Context, tenant string) store.Key {

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"time"
 
@@ -73,7 +72,7 @@ func (e *Engine) behind(ctx context.Context, key store.Key, cursor int64) ([]siz
 	const page = 512
 	entries, err := e.entries(ctx, key, cursor, cursor+page)
 	if err != nil {
-		return nil, fmt.Errorf("read task %s: %w", key.ID, err)
+		return nil, failed(err, "read task "+key.ID)
 	}
 	out := make([]sized, len(entries))
 	for i, en := range entries {
@@ -86,12 +85,15 @@ func (e *Engine) behind(ctx context.Context, key store.Key, cursor int64) ([]siz
 func (e *Engine) await(ctx context.Context, t *topic, end func(a2a.TaskState) bool) error {
 	var timer *time.Timer
 	for {
+		if e.stopping() {
+			return errStopping()
+		}
 		state, known, changed := t.watch()
 		var again <-chan time.Time
 		if !known {
 			rec, err := e.store.Get(ctx, t.key, false)
 			if err != nil {
-				return fmt.Errorf("read task %s: %w", t.key.ID, err)
+				return failed(err, "read task "+t.key.ID)
 			}
 			state = a2a.TaskState(rec.State)
 			if timer == nil {

@@ -113,11 +113,11 @@ func (o *owner) load(ctx context.Context) error {
 		return errNotFound(o.key.ID)
 	}
 	if err != nil {
-		return fmt.Errorf("load task %s: %w", o.key.ID, err)
+		return failed(err, "load task "+o.key.ID)
 	}
 	entries, err := o.e.entries(ctx, o.key, 0, rec.Last)
 	if err != nil {
-		return fmt.Errorf("load task %s: %w", o.key.ID, err)
+		return failed(err, "load task "+o.key.ID)
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/store"
@@ -45,7 +44,7 @@ func (e *Engine) ListTasks(ctx context.Context, req *a2a.ListTasksRequest) (*a2a
 	}
 	key, err := e.tokenKey.get(ctx, e.store)
 	if err != nil {
-		return nil, fmt.Errorf("list tasks: %w", err)
+		return nil, failed(err, "list tasks")
 	}
 	if req.PageToken != "" {
 		if q.Before, err = parseToken(key, &q, req.PageToken); err != nil {
@@ -54,7 +53,7 @@ func (e *Engine) ListTasks(ctx context.Context, req *a2a.ListTasksRequest) (*a2a
 	}
 	page, err := e.store.List(ctx, q)
 	if err != nil {
-		return nil, fmt.Errorf("list tasks: %w", err)
+		return nil, failed(err, "list tasks")
 	}
 	resp := &a2a.ListTasksResponse{Tasks: []*a2a.Task{}, PageSize: size, TotalSize: int32(page.Total)}
 	for i := range page.Records {

@@ -29,7 +29,7 @@ func (e *Engine) loadAt(ctx context.Context, t *topic) (*a2a.Task, int64, error)
 		return nil, 0, errNotFound(t.key.ID)
 	}
 	if err != nil {
-		return nil, 0, fmt.Errorf("read task %s: %w", t.key.ID, err)
+		return nil, 0, failed(err, "read task "+t.key.ID)
 	}
 	task, err := e.task(ctx, rec, true)
 	return task, rec.Last, err
@@ -59,7 +59,7 @@ func (e *Engine) task(ctx context.Context, rec *store.Record, artifacts bool) (*
 func (e *Engine) foldTo(ctx context.Context, key store.Key, seq int64) (*a2a.Task, error) {
 	entries, err := e.entries(ctx, key, 0, seq)
 	if err != nil {
-		return nil, fmt.Errorf("read task %s: %w", key.ID, err)
+		return nil, failed(err, "read task "+key.ID)
 	}
 	task := &a2a.Task{}
 	for _, en := range entries {
@@ -119,7 +119,7 @@ func (e *Engine) siblings(ctx context.Context, self store.Key, contextID string)
 		for {
 			page, err := e.store.List(ctx, q)
 			if err != nil {
-				yield(nil, fmt.Errorf("list context: %w", err))
+				yield(nil, failed(err, "list context"))
 				return
 			}
 			for i := range page.Records {
