@@ -25,7 +25,8 @@ type exchange struct {
 	r   *http.Request
 	ctx context.Context // the request's, with the caller
 
-	begun bool // the status line is out: errors can no longer change it
+	bodyRead bool // in full
+	begun    bool // the status line is out: errors can no longer change it
 }
 
 func (s *Server) newExchange(w http.ResponseWriter, r *http.Request, f framing) *exchange {
@@ -111,12 +112,14 @@ func (x *exchange) report(err error) *a2a.Error {
 	var e *a2a.Error
 	level := slog.LevelDebug
 	switch {
+	case errors.As(err, &e):
+		if e.Code == a2a.CodeInternal {
+			level = slog.LevelError
+		}
 	case x.r.Context().Err() != nil:
 		e = &a2a.Error{Code: a2a.CodeUnavailable} // the client is gone
-	case !errors.As(err, &e):
+	default:
 		e = &a2a.Error{Code: a2a.CodeInternal, Cause: err}
-		level = slog.LevelError
-	case e.Code == a2a.CodeInternal:
 		level = slog.LevelError
 	}
 	x.s.log.LogAttrs(x.ctx, level, "request failed",
@@ -132,21 +135,38 @@ func (x *exchange) write(status int, body []byte) {
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	h.Set("Cache-Control", "no-store") // tasks change, and are somebody's
 	h.Set("X-Content-Type-Options", "nosniff")
+	if hasBody(x.r) && !x.bodyRead {
+		h.Set("Connection", "close") // or the HTTP server reads the body first
+	}
 	x.begun = true
-	x.extendDeadline()
 	x.w.WriteHeader(status)
-	for len(body) > 0 { // in pieces, so that a slow but living reader gets all
-		n := min(len(body), maxPooled)
-		if _, err := x.w.Write(body[:n]); err != nil {
-			return // the client is gone; there is nobody to tell
-		}
-		body = body[n:]
-		x.extendDeadline()
+	if x.send(body) != nil {
+		return // the client is gone; there is nobody to tell
 	}
 	// Everything is out: other handlers may use the connection unhurried.
-	if x.rc.Flush() == nil {
-		_ = x.rc.SetWriteDeadline(time.Time{})
+	_ = x.rc.SetWriteDeadline(time.Time{})
+}
+
+// writeSize is how much has to go out within the time limit of a write, in
+// bytes: a slow reader is welcome as long as it reads.
+const writeSize = 32 << 10
+
+// send writes and flushes.
+func (x *exchange) send(b []byte) error {
+	for {
+		n := min(len(b), writeSize)
+		x.extendDeadline()
+		if _, err := x.w.Write(b[:n]); err != nil {
+			return err
+		}
+		if b = b[n:]; len(b) == 0 {
+			break
+		}
 	}
+	if err := x.rc.Flush(); !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	return nil // a writer that does not hold anything back
 }
 
 func (x *exchange) extendDeadline() {

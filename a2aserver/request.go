@@ -17,27 +17,51 @@ import (
 // bodyTimeout bounds the arrival of a request's body.
 const bodyTimeout = time.Minute
 
+// limitBody starts the clock for a request's body. It runs also where nobody
+// is interested in the body, because the HTTP server reads it before it
+// answers.
+func limitBody(w http.ResponseWriter, r *http.Request) {
+	if hasBody(r) {
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout)) // not every writer has deadlines
+	}
+}
+
+func hasBody(r *http.Request) bool {
+	return r.ContentLength != 0 && r.Body != nil && r.Body != http.NoBody
+}
+
 // body reads the request's body, which must claim to be JSON or nothing.
 func (x *exchange) body() ([]byte, error) {
-	r := x.r
-	if r.ContentLength == 0 || r.Body == http.NoBody {
+	if !hasBody(x.r) {
 		return nil, nil
 	}
-	if err := checkMedia(r.Header); err != nil {
+	if err := checkMedia(x.r.Header); err != nil {
 		return nil, err
 	}
-	limit := x.s.opts.maxBody()
+	return x.readBody(x.s.opts.maxBody())
+}
+
+// skipBody reads a body that a request should not have. Only then does the
+// HTTP server notice when the client goes away.
+func (x *exchange) skipBody() error {
+	const most = 4 << 10
+	if !hasBody(x.r) {
+		return nil
+	}
+	_, err := x.readBody(min(most, x.s.opts.maxBody()))
+	return err
+}
+
+func (x *exchange) readBody(limit int64) ([]byte, error) {
 	tooLarge := a2a.Errorf(a2a.CodeTooLarge, "the body is larger than %d bytes; send large files by URL", limit)
-	if r.ContentLength > limit {
+	if x.r.ContentLength > limit {
 		return nil, tooLarge
 	}
-	_ = x.rc.SetReadDeadline(time.Now().Add(bodyTimeout)) // not every writer has deadlines
 	var buf bytes.Buffer
-	if r.ContentLength > 0 {
-		buf.Grow(int(min(r.ContentLength, 1<<20)) + bytes.MinRead)
+	if n := x.r.ContentLength; n > 0 {
+		buf.Grow(int(min(n, 1<<20)) + bytes.MinRead)
 	}
-	_, err := buf.ReadFrom(http.MaxBytesReader(x.w, r.Body, limit))
-	_ = x.rc.SetReadDeadline(time.Time{})
+	_, err := buf.ReadFrom(http.MaxBytesReader(x.w, x.r.Body, limit))
 	var max *http.MaxBytesError
 	switch {
 	case errors.As(err, &max):
@@ -45,6 +69,8 @@ func (x *exchange) body() ([]byte, error) {
 	case err != nil:
 		return nil, &a2a.Error{Code: a2a.CodeInvalidRequest, Message: "the body did not arrive in full", Cause: err}
 	}
+	x.bodyRead = true
+	_ = x.rc.SetReadDeadline(time.Time{}) // from here on a read waits for the client to leave
 	return buf.Bytes(), nil
 }
 

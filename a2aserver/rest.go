@@ -32,17 +32,9 @@ func (x *exchange) rest(path string) error {
 	if err := x.serviceParameters(); err != nil {
 		return err
 	}
-	var body []byte
-	if m.Route.Body {
-		var err error
-		if body, err = x.body(); err != nil {
-			return err
-		}
-		if len(body) > 0 {
-			if bad := wire.CheckJSON(body); bad != nil {
-				return envelopeError(bad)
-			}
-		}
+	body, err := x.restBody(m.Route)
+	if err != nil {
+		return err
 	}
 	query, err := url.ParseQuery(x.r.URL.RawQuery)
 	if err != nil {
@@ -53,6 +45,21 @@ func (x *exchange) rest(path string) error {
 		return err
 	}
 	return x.perform(m.Op, in)
+}
+
+// restBody returns the body that a route wants: JSON, or empty.
+func (x *exchange) restBody(r *dialect.Route) ([]byte, error) {
+	if !r.Body {
+		return nil, x.skipBody()
+	}
+	body, err := x.body()
+	if err != nil || len(body) == 0 {
+		return nil, err
+	}
+	if bad := wire.CheckJSON(body); bad != nil {
+		return nil, envelopeError(bad)
+	}
+	return body, nil
 }
 
 // method returns the request's method, as long as it is a sane one.

@@ -48,6 +48,7 @@ func (s *Server) Drain() { s.stopDrain(errDraining) }
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	limitBody(w, r)
 	switch path := r.URL.EscapedPath(); path {
 	case "", "/":
 		if r.Method == http.MethodPost {

@@ -107,21 +107,19 @@ type sse struct {
 // whether the stream goes on.
 func (s *sse) gather(ctx context.Context, el element, ok bool, waiting <-chan element) (more bool, err error) {
 	for {
+		first := !s.begun && len(s.out) == 0
 		switch {
-		case !ok && !s.begun && len(s.out) == 0:
-			if ctx.Err() != nil {
+		case ctx.Err() != nil && (!ok || el.err != nil):
+			// We left: the client is gone, or the server drains.
+			if first {
 				return false, context.Cause(ctx)
 			}
+			return false, nil
+		case !ok && first:
 			return false, errNothing
 		case !ok:
 			return false, nil
-		case el.err != nil && ctx.Err() != nil && errors.Is(el.err, ctx.Err()):
-			// We left: the client is gone, or the server drains.
-			if !s.begun && len(s.out) == 0 {
-				return false, context.Cause(ctx)
-			}
-			return false, nil
-		case el.err != nil && !s.begun && len(s.out) == 0:
+		case el.err != nil && first:
 			return false, el.err
 		case el.err != nil:
 			s.json = s.appendError(s.json[:0], s.report(el.err))
@@ -182,19 +180,13 @@ func (s *sse) flush() bool {
 		h.Set("X-Accel-Buffering", "no")
 		s.w.WriteHeader(http.StatusOK)
 	}
-	s.extendDeadline()
-	_, err := s.w.Write(s.out)
+	err := s.send(s.out)
 	s.out = s.out[:0]
 	if cap(s.out) > maxPooled {
 		s.out = nil // one large element must not occupy memory for hours
 	}
 	if cap(s.json) > maxPooled {
 		s.json = nil
-	}
-	if err == nil {
-		if err = s.rc.Flush(); errors.Is(err, http.ErrNotSupported) {
-			err = nil
-		}
 	}
 	return err == nil
 }
