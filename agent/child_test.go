@@ -84,16 +84,19 @@ func member() error {
 	return os.WriteFile(os.Getenv("PARLEY_TEST_FILE"), nil, 0o600)
 }
 
-// escape starts itself in a session of its own, says so and ends.
+// escape starts itself in a session of its own and ends when that is at work.
 func escape(mode string) error {
 	gate, err := os.Open(os.Getenv("PARLEY_TEST_GATE"))
-	cmd := again("escaped "+mode, gate)
+	started, own, err2 := os.Pipe()
+	cmd := again("escaped "+mode, gate, own)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := errors.Join(err, cmd.Start()); err != nil {
+	if err := errors.Join(err, err2, cmd.Start()); err != nil {
 		return err
 	}
+	own.Close()
 	fmt.Println("started")
-	return nil
+	_, err = io.ReadAll(started)
+	return err
 }
 
 // escaped holds standard output open until the test opens the gate, or until
@@ -104,6 +107,7 @@ func escaped(chatty bool) {
 		defer close(gone)
 		io.ReadAll(os.NewFile(3, "gate"))
 	}()
+	os.NewFile(4, "started").Close()
 	for chatty {
 		select {
 		case <-gone:
