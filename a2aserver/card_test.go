@@ -1,0 +1,141 @@
+package a2aserver
+
+import (
+	"crypto/tls"
+	"encoding/json"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// R-193 R-194 R-209 R-210 R-211 R-280.
+func TestCardIsCached(t *testing.T) {
+	h := New(&fake{}, testCard(), nil)
+	w := do(h, "GET", cardPath, "")
+	etag, modified := w.Header().Get("ETag"), w.Header().Get("Last-Modified")
+	if w.Code != 200 || w.Header().Get("Content-Type") != "application/json" || w.Header().Get("Cache-Control") != "public, max-age=300" {
+		t.Errorf("%d %v", w.Code, w.Header())
+	}
+	if len(etag) < 10 || etag[0] != '"' || modified == "" {
+		t.Errorf("ETag %s, Last-Modified %s", etag, modified)
+	}
+	if !json.Valid(w.Body.Bytes()) {
+		t.Error(w.Body)
+	}
+	future := time.Now().Add(time.Hour).UTC().Format("Mon, 02 Jan 2006 15:04:05 GMT")
+	for header, status := range map[string]int{
+		"If-None-Match: " + etag:             304,
+		`If-None-Match: "other", ` + etag:    304,
+		"If-None-Match: W/" + etag:           304,
+		`If-None-Match: "other"`:             200,
+		"If-Modified-Since: " + modified:     304,
+		"If-Modified-Since: " + future:       304,
+		"If-Modified-Since: " + "yesterday":  200,
+		"If-None-Match: *":                   304,
+		"A2A-Version: 99.0":                  200, // the card tells which versions there are
+		"Accept: application/a2a+json; q=.5": 200,
+	} {
+		w := do(h, "GET", cardPath, "", header)
+		if w.Code != status || w.Header().Get("ETag") != etag {
+			t.Errorf("%s: %d", header, w.Code)
+		}
+		if status == 304 && (w.Body.Len() > 0 || w.Header().Get("Cache-Control") == "") {
+			t.Errorf("%s: %v %s", header, w.Header(), w.Body)
+		}
+	}
+	if w := do(h, "HEAD", cardPath, ""); w.Code != 200 || w.Body.Len() > 0 || w.Header().Get("ETag") != etag {
+		t.Errorf("HEAD: %d %v %s", w.Code, w.Header(), w.Body)
+	}
+	if w := do(h, "POST", cardPath, "{}"); w.Code != 405 || w.Header().Get("Allow") != "GET, HEAD" {
+		t.Errorf("POST: %d %v", w.Code, w.Header())
+	}
+	other := testCard()
+	other.Version = "2"
+	if w := do(New(&fake{}, other, nil), "GET", cardPath, ""); w.Header().Get("ETag") == etag {
+		t.Error("another card has the same ETag")
+	}
+	for age, want := range map[time.Duration]string{-1: "public, max-age=0", 90 * time.Second: "public, max-age=90"} {
+		w := do(New(&fake{}, other, &Options{CardMaxAge: age}), "GET", cardPath, "")
+		if got := w.Header().Get("Cache-Control"); got != want {
+			t.Errorf("Cache-Control %q, want %q", got, want)
+		}
+	}
+}
+
+func interfaces(t *testing.T, doc []byte) []*a2a.AgentInterface {
+	t.Helper()
+	var card a2a.AgentCard
+	if err := card.UnmarshalJSON(doc); err != nil {
+		t.Fatal(err)
+	}
+	return card.SupportedInterfaces
+}
+
+// R-112 R-149 R-195 R-196: the interfaces on the card are where the card is.
+func TestCardNamesItsInterfaces(t *testing.T) {
+	at := func(url string) []*a2a.AgentInterface {
+		return []*a2a.AgentInterface{
+			{URL: url, ProtocolBinding: "JSONRPC", ProtocolVersion: "1.0"},
+			{URL: url, ProtocolBinding: "HTTP+JSON", ProtocolVersion: "1.0"},
+		}
+	}
+	for host, url := range map[string]string{
+		"agent.example.org":      "http://agent.example.org",
+		"127.0.0.1:7275":         "http://127.0.0.1:7275",
+		"[::1]:7275":             "http://[::1]:7275",
+		"a_b-c.internal:1":       "http://a_b-c.internal:1",
+		"":                       "",
+		"a b":                    "",
+		"a/b":                    "",
+		"user@host":              "",
+		"host:port":              "",
+		"host:":                  "",
+		"host:123456":            "",
+		"[::1":                   "",
+		"[fe80::1%25eth0]":       "",
+		"[127.0.0.1]":            "",
+		"::1":                    "",
+		"h\"><script>":           "",
+		strings.Repeat("x", 300): "",
+	} {
+		r := httptest.NewRequest("GET", cardPath, nil)
+		r.Host = host
+		r.Header.Set("X-Forwarded-Host", "evil.example.org")
+		w := httptest.NewRecorder()
+		New(&fake{}, testCard(), nil).ServeHTTP(w, r)
+		if url == "" {
+			if w.Code != 400 || !strings.Contains(w.Body.String(), "Host header") {
+				t.Errorf("host %q: %d %s", host, w.Code, w.Body)
+			}
+			continue
+		}
+		if d := cmp.Diff(at(url), interfaces(t, w.Body.Bytes())); d != "" {
+			t.Errorf("host %q: %s", host, d)
+		}
+	}
+
+	r := httptest.NewRequest("GET", cardPath, nil)
+	r.TLS = &tls.ConnectionState{}
+	w := httptest.NewRecorder()
+	New(&fake{}, testCard(), nil).ServeHTTP(w, r)
+	if d := cmp.Diff(at("https://example.com"), interfaces(t, w.Body.Bytes())); d != "" {
+		t.Error(d)
+	}
+
+	w = do(New(&fake{}, testCard(), &Options{PublicURL: "https://agents.example.org/x/"}), "GET", cardPath, "")
+	if d := cmp.Diff(at("https://agents.example.org/x"), interfaces(t, w.Body.Bytes())); d != "" {
+		t.Error(d)
+	}
+
+	own := testCard()
+	own.SupportedInterfaces = []*a2a.AgentInterface{{URL: "https://elsewhere.example.org", ProtocolBinding: "JSONRPC", ProtocolVersion: "1.0"}}
+	w = do(New(&fake{}, own, &Options{PublicURL: "https://agents.example.org"}), "GET", cardPath, "")
+	if d := cmp.Diff(own.SupportedInterfaces, interfaces(t, w.Body.Bytes())); d != "" {
+		t.Error(d)
+	}
+}
