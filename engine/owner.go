@@ -309,7 +309,26 @@ func (o *owner) newRecordLocked(en *a2a.Entry) *record {
 	if en.Status != nil {
 		en.Status.Status.Timestamp = en.Time
 	}
-	return &record{entry: en, body: en.AppendBody(nil)}
+	return &record{entry: en, body: en.AppendBody(make([]byte, 0, 320+content(en)))}
+}
+
+// content estimates the bytes that an entry's parts take, so that it is encoded
+// without growing.
+func content(en *a2a.Entry) (n int) {
+	switch {
+	case en.Artifact != nil:
+		n = sizeOf(en.Artifact.Artifact.Parts)
+	case en.Message != nil:
+		n = sizeOf(en.Message.Parts)
+	}
+	return n
+}
+
+func sizeOf(parts []*a2a.Part) (n int) {
+	for _, p := range parts {
+		n += 32 + len(p.Text) + len(p.Raw)*4/3 + len(p.URL) + len(p.Data) + len(p.Metadata)
+	}
+	return n
 }
 
 // emitLocked puts an entry behind what is pending, if the rules allow it.

@@ -94,7 +94,11 @@ func seal(task *a2a.Task) *store.Seal {
 	head := *task
 	head.Artifacts = nil
 	body := a2a.Task{ID: task.ID, Status: a2a.TaskStatus{State: task.Status.State}, Artifacts: task.Artifacts}
-	return &store.Seal{Head: head.AppendJSON(nil), Body: body.AppendJSON(nil)}
+	size := 256
+	for _, a := range task.Artifacts {
+		size += 256 + sizeOf(a.Parts)
+	}
+	return &store.Seal{Head: head.AppendJSON(nil), Body: body.AppendJSON(make([]byte, 0, size))}
 }
 
 func unseal(s *store.Seal, artifacts bool) (*a2a.Task, error) {

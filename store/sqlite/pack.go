@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/parley-a2a/parley/store"
@@ -22,6 +23,11 @@ var errPacked = errors.New("sqlite: an entry row is damaged")
 
 // pack appends the framed entries to dst.
 func pack(dst []byte, entries []store.Entry) []byte {
+	size := 0
+	for i := range entries {
+		size += 1 + 2*binary.MaxVarintLen64 + len(entries[i].Body)
+	}
+	dst = slices.Grow(dst, size)
 	for i := range entries {
 		e := &entries[i]
 		dst = append(dst, e.Kind)
