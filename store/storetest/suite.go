@@ -37,7 +37,7 @@ func Run(t *testing.T, fresh func(t testing.TB) Opener) {
 		}
 	}
 	t.Run("each write may fail", func(t *testing.T) { testFaults(t, fresh) })
-	for seed := range uint64(3) {
+	for seed := range uint64(2) {
 		t.Run(fmt.Sprintf("random operations %d", seed), func(t *testing.T) {
 			Random(t, fresh(t), seed, operations())
 		})
@@ -51,7 +51,7 @@ func operations() int {
 	if testing.Short() {
 		return 200
 	}
-	return 1500
+	return 800
 }
 
 // behaviour is one test of the suite.
