@@ -19,8 +19,8 @@ func lockFile(f *os.File) error {
 	return err
 }
 
-// removeLocked does nothing: an open file cannot be removed here. The empty
-// lock file stays.
+// removeLocked does nothing: an open file cannot be removed here. The
+// lock file stays, unlocked.
 func removeLocked(string) {}
 
 // syncDir does nothing: there is no such thing here.
