@@ -55,8 +55,9 @@ func (o *ExecOptions) logger() *slog.Logger {
 // program and its arguments; no shell is involved unless argv names one. It
 // panics if argv is empty.
 //
-// In: the text of the message (its text parts, joined by line feeds) is the
-// command's standard input; other parts are ignored, and a message without any
+// In: the text of the message (its text parts, its files of a text type and its
+// data as JSON, joined by line feeds) is the command's standard input; other
+// parts are ignored, and a message without any
 // text is rejected. A command need not read its input. The environment is that
 // of this process, with PARLEY_TASK_ID, PARLEY_CONTEXT_ID and PARLEY_ATTEMPT.
 //
@@ -145,16 +146,28 @@ func (c *command) Run(ctx context.Context, t *Turn) error {
 	return nil
 }
 
-// messageText returns the message's text parts, joined by line feeds, and
-// whether there is any.
+// messageText returns the message's text, joined by line feeds, and whether
+// there is any: its text parts, its files of a text type, and its data as JSON.
 func messageText(m *a2a.Message) (string, bool) {
 	var texts []string
 	for _, p := range m.Parts {
-		if p.Kind == a2a.PartText {
+		switch {
+		case p.Kind == a2a.PartText:
 			texts = append(texts, p.Text)
+		case p.Kind == a2a.PartRaw && isText(p.MediaType):
+			texts = append(texts, string(p.Raw))
+		case p.Kind == a2a.PartData:
+			texts = append(texts, string(p.Data))
 		}
 	}
 	return strings.Join(texts, "\n"), len(texts) > 0
+}
+
+// isText reports whether files of this media type are text.
+func isText(media string) bool {
+	media, _, _ = strings.Cut(strings.ToLower(media), ";")
+	media = strings.TrimSpace(media)
+	return strings.HasPrefix(media, "text/") || media == "application/json"
 }
 
 // startReason says why the command did not start, without directories.
@@ -197,7 +210,7 @@ func ExecCard(argv []string) a2a.AgentCard {
 		Description:        "Runs " + name + ": the text of a message is its input, what it prints is the answer.",
 		Version:            "1.0.0",
 		Capabilities:       a2a.AgentCapabilities{Streaming: &streaming},
-		DefaultInputModes:  []string{"text/plain"},
+		DefaultInputModes:  []string{"text/plain", "text/*", "application/json"},
 		DefaultOutputModes: []string{"text/plain"},
 		Skills: []*a2a.AgentSkill{{
 			ID:          "run",

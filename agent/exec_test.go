@@ -84,16 +84,20 @@ func TestExecRunsACommandOnTheText(t *testing.T) {
 
 func TestExecReadsAllTextParts(t *testing.T) {
 	h := newHost("one")
-	h.message.Parts = append(h.message.Parts, a2a.DataPart(a2a.JSON("1")), a2a.TextPart("two\n"), a2a.TextPart("three"))
+	h.message.Parts = append(h.message.Parts,
+		a2a.DataPart(a2a.JSON("[1]")),
+		a2a.RawPart([]byte("PNG"), "image/png", "x.png"),
+		a2a.TextPart("two\n"),
+		a2a.RawPart([]byte("# three"), "Text/Markdown; charset=utf-8", "x.md"))
 	if err := runExec(t, t.Context(), shell(nil, "cat"), h); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := h.text(t), "one\ntwo\n\nthree"; got != want {
+	if got, want := h.text(t), "one\n[1]\ntwo\n\n# three"; got != want {
 		t.Errorf("read %q, want %q", got, want)
 	}
 
 	h = newHost("")
-	h.message.Parts = []*a2a.Part{a2a.DataPart(a2a.JSON("1"))}
+	h.message.Parts = []*a2a.Part{a2a.URLPart("https://example.com/x.txt", "text/plain", "")}
 	if err := runExec(t, t.Context(), shell(nil, "echo ran"), h); err != nil {
 		t.Fatal(err)
 	}

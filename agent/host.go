@@ -21,6 +21,9 @@ type Host interface {
 	Task() *a2a.Task
 	// Accepted are the media types the client takes, or none if it did not say.
 	Accepted() []string
+	// Metadata is that of the request that brought the message, an object or
+	// empty.
+	Metadata() a2a.JSON
 	Caller() a2a.Caller
 	// Attempt counts the runs of this turn from the top, 1 or more.
 	Attempt() int

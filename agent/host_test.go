@@ -87,6 +87,7 @@ func (h *fakeHost) emit(ev event) error {
 func (h *fakeHost) Message() *a2a.Message { return h.message }
 func (h *fakeHost) Task() *a2a.Task       { return &a2a.Task{ID: "task-1", ContextID: "context-1"} }
 func (h *fakeHost) Accepted() []string    { return nil }
+func (h *fakeHost) Metadata() a2a.JSON    { return nil }
 func (h *fakeHost) Caller() a2a.Caller    { return a2a.Caller{} }
 func (h *fakeHost) Attempt() int          { return max(h.attempt, 1) }
 

@@ -36,6 +36,10 @@ func (t *Turn) Task() *a2a.Task { return t.host.Task() }
 // AcceptedOutputModes returns the media types the client takes; none means any.
 func (t *Turn) AcceptedOutputModes() []string { return t.host.Accepted() }
 
+// Metadata returns the metadata of the request that brought the message, an
+// object or empty. The message has metadata of its own.
+func (t *Turn) Metadata() a2a.JSON { return t.host.Metadata() }
+
 // Caller returns who sent the message.
 func (t *Turn) Caller() a2a.Caller { return t.host.Caller() }
 

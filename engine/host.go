@@ -27,6 +27,7 @@ func (h *host) first() *post {
 
 func (h *host) Message() *a2a.Message { return h.first().message }
 func (h *host) Accepted() []string    { return slices.Clone(h.first().from.accepted) }
+func (h *host) Metadata() a2a.JSON    { return h.first().from.metadata }
 func (h *host) Caller() a2a.Caller    { return h.first().from.caller }
 
 func (h *host) Attempt() int {

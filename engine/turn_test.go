@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -344,5 +345,41 @@ func TestReferencesAndSiblings(t *testing.T) {
 	}
 	if len(siblings) != 2 {
 		t.Errorf("siblings are %q, want the two of the context", siblings)
+	}
+}
+
+// What came with a message is there again when the turn runs again.
+func TestWhatCameAlongSurvivesARestart(t *testing.T) {
+	st := store.NewMemory()
+	defer st.Close()
+	type seen struct {
+		accepted, extensions []string
+		metadata             string
+		attempt              int
+	}
+	var got []seen
+	ag := agent.Func(func(ctx context.Context, t *agent.Turn) error {
+		got = append(got, seen{t.AcceptedOutputModes(), t.Caller().Extensions, string(t.Metadata()), t.Attempt()})
+		_, err := t.Ask(ctx, "?")
+		return err
+	})
+	w := newWorld(t, st, ag)
+	req := send("x")
+	req.Metadata = a2a.JSON(`{"trace":12345678901234567890}`)
+	req.Configuration = &a2a.SendMessageConfiguration{AcceptedOutputModes: []string{"text/html"}}
+	resp, err := w.SendMessage(a2a.WithCaller(t.Context(), a2a.Caller{Extensions: []string{"urn:x"}}), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.stop()
+	w = newWorld(t, st, ag)
+	wantState(t, w.mustSend(reply(resp.Task, "y")), a2a.TaskStateCompleted)
+	want := seen{[]string{"text/html"}, []string{"urn:x"}, string(req.Metadata), 1}
+	if len(got) != 2 || !reflect.DeepEqual(got[0], want) {
+		t.Fatalf("runs saw %+v, want first %+v", got, want)
+	}
+	want.attempt = 2
+	if !reflect.DeepEqual(got[1], want) {
+		t.Errorf("the second run saw %+v, want %+v", got[1], want)
 	}
 }
