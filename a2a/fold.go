@@ -38,15 +38,15 @@ func Fold(log iter.Seq2[*Entry, error]) (*Task, error) {
 //
 //   - The agent's words about a status move into the history when the next
 //     status replaces them, or before the answer when a client answers them.
-//     No message enters the history twice, by its id.
+//     No message enters the history twice, by its id, unless 256 others came
+//     in between.
 //   - An artifact takes the place of the one with the same id, or is added; with
 //     Append its parts are added, and what else it says replaces what was said.
 //   - The metadata of an event is about the event and not kept in the task.
 //   - Steps and requests to cancel do not show.
 //
 // The cost does not grow with what an artifact holds: a chunk is appended in
-// constant time, amortized, once its artifact is found, the last one first. A
-// message is compared with the ids of the history.
+// constant time, amortized, once its artifact is found, the last one first.
 //
 // Apply changes t's Artifact values in place, so they must be t's own, as those
 // that Fold, Apply, Snapshot and UnmarshalJSON make are. It is not for
@@ -112,13 +112,19 @@ func sameMessage(a, b *Message) bool {
 	return a != nil && b != nil && (a == b || a.MessageID != "" && a.MessageID == b.MessageID)
 }
 
-// remember appends m to the history unless it is there. It never changes an
-// element, which Snapshot relies on.
+// dedupeWindow is how far back remember looks for a message it has already.
+// Repetitions are near each other; without a bound, a task with thousands of
+// status messages would cost their square.
+const dedupeWindow = 256
+
+// remember appends m to the history unless it is there already, among the last
+// dedupeWindow messages. It never changes an element, which Snapshot relies on.
 func (t *Task) remember(m *Message) {
 	if m == nil {
 		return
 	}
-	for _, old := range slices.Backward(t.History) {
+	recent := t.History[max(0, len(t.History)-dedupeWindow):]
+	for _, old := range slices.Backward(recent) {
 		if sameMessage(old, m) {
 			return
 		}
