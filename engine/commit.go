@@ -55,6 +55,7 @@ func (o *owner) prepare(records []*record) *flight {
 	for _, r := range records {
 		en := r.entry
 		a.Entries = append(a.Entries, store.Entry{Seq: en.Seq, Time: en.Time, Kind: uint8(en.Kind), Body: r.body})
+		a.Blobs = append(a.Blobs, r.blobs...)
 		switch en.Kind {
 		case a2a.EntryCreated:
 			o.row.Created, o.row.Updated = en.Time, en.Time
@@ -72,7 +73,7 @@ func (o *owner) prepare(records []*record) *flight {
 		for _, r := range records {
 			task.Apply(r.entry)
 		}
-		a.Seal = seal(task)
+		a.Seal = seal(task, &a.Blobs)
 	}
 	a.Row = o.row
 	return &flight{a, records}

@@ -64,6 +64,9 @@ func (g *gate) send(ctx context.Context, req *a2a.SendMessageRequest, stream boo
 	if req.Configuration != nil && req.Configuration.TaskPushNotificationConfig != nil {
 		return a2a.ErrPushNotificationNotSupported
 	}
+	if err := checkScheme(req.Message.Parts, "message.parts"); err != nil {
+		return err
+	}
 	for _, p := range req.Message.Parts {
 		if !g.accepts(p.MediaType) {
 			return &a2a.Error{

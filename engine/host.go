@@ -69,14 +69,22 @@ func checkWords(m *a2a.Message) error {
 	if m == nil {
 		return nil
 	}
-	if err := m.Validate(); err != nil {
+	err := m.Validate()
+	if err == nil {
+		err = checkScheme(m.Parts, "parts")
+	}
+	if err != nil {
 		return fmt.Errorf("engine: the agent's message is invalid: %w", err)
 	}
 	return nil
 }
 
 func (h *host) Artifact(a *a2a.Artifact, add, last bool) error {
-	if err := a.Validate(); err != nil {
+	err := a.Validate()
+	if err == nil {
+		err = checkScheme(a.Parts, "parts")
+	}
+	if err != nil {
 		return fmt.Errorf("engine: the agent's artifact is invalid: %w", err)
 	}
 	return h.o.emit(&a2a.Entry{Kind: a2a.EntryArtifact, Artifact: &a2a.TaskArtifactUpdateEvent{

@@ -74,7 +74,8 @@ type turnState struct {
 type record struct {
 	entry *a2a.Entry
 	body  []byte
-	post  *post // settled once this record is committed; may be nil
+	blobs []store.Blob // what body refers to
+	post  *post        // settled once this record is committed; may be nil
 }
 
 // flight is an append under way.
@@ -309,7 +310,10 @@ func (o *owner) newRecordLocked(en *a2a.Entry) *record {
 	if en.Status != nil {
 		en.Status.Status.Timestamp = en.Time
 	}
-	return &record{entry: en, body: en.AppendBody(make([]byte, 0, 320+content(en)))}
+	r := &record{entry: en}
+	stored := spillEntry(en, &r.blobs)
+	r.body = stored.AppendBody(make([]byte, 0, 320+content(stored)))
+	return r
 }
 
 // content estimates the bytes that an entry's parts take, so that it is encoded

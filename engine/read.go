@@ -40,6 +40,9 @@ func (e *Engine) loadAt(ctx context.Context, t *topic) (*a2a.Task, int64, error)
 func (e *Engine) task(ctx context.Context, rec *store.Record, artifacts bool) (*a2a.Task, error) {
 	if rec.Seal != nil {
 		task, err := unseal(rec.Seal, artifacts)
+		if err == nil {
+			err = e.restoreTask(ctx, task)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("read sealed task %s: %w", rec.ID, err)
 		}
@@ -83,6 +86,9 @@ func (e *Engine) entries(ctx context.Context, key store.Key, after, last int64) 
 		if err != nil {
 			return nil, fmt.Errorf("entry %d: %w", r.Seq, err)
 		}
+		if err := e.restoreEntry(ctx, en); err != nil {
+			return nil, fmt.Errorf("entry %d: %w", r.Seq, err)
+		}
 		out[i] = en
 	}
 	return out, nil
@@ -90,12 +96,20 @@ func (e *Engine) entries(ctx context.Context, key store.Key, after, last int64) 
 
 // seal is a finished task in the form in which it is stored once: what lists
 // show, and the artifacts apart.
-func seal(task *a2a.Task) *store.Seal {
+// Blobs of the log are referred to again, so they are handed over again.
+func seal(task *a2a.Task, blobs *[]store.Blob) *store.Seal {
 	head := *task
 	head.Artifacts = nil
-	body := a2a.Task{ID: task.ID, Status: a2a.TaskStatus{State: task.Status.State}, Artifacts: task.Artifacts}
+	head.Status.Message = spillMessage(task.Status.Message, blobs)
+	head.History = nil
+	for _, m := range task.History {
+		head.History = append(head.History, spillMessage(m, blobs))
+	}
+	body := a2a.Task{ID: task.ID, Status: a2a.TaskStatus{State: task.Status.State}}
 	size := 256
 	for _, a := range task.Artifacts {
+		a = spillArtifact(a, blobs)
+		body.Artifacts = append(body.Artifacts, a)
 		size += 256 + sizeOf(a.Parts)
 	}
 	return &store.Seal{Head: head.AppendJSON(nil), Body: body.AppendJSON(make([]byte, 0, size))}

@@ -1,0 +1,140 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/store"
+)
+
+// Large raw parts are stored once, by the hash of their content, however many
+// entries and seals hold them. In a stored body a part with a URL of our own
+// scheme stands in their place; it never leaves the engine, and nobody else
+// may use the scheme.
+
+const (
+	blobScheme = "parley-blob:"
+	// minBlob is the size in bytes from which a raw part is worth a row of its
+	// own.
+	minBlob = 32 << 10
+)
+
+// spill returns parts with the large ones replaced by references, and adds
+// their content to blobs. What was handed in stays as it is.
+func spill(parts []*a2a.Part, blobs *[]store.Blob) []*a2a.Part {
+	out := parts
+	for i, p := range parts {
+		if p.Kind != a2a.PartRaw || len(p.Raw) < minBlob {
+			continue
+		}
+		if &out[0] == &parts[0] {
+			out = append([]*a2a.Part(nil), parts...)
+		}
+		sum := sha256.Sum256(p.Raw)
+		hash := hex.EncodeToString(sum[:])
+		*blobs = append(*blobs, store.Blob{Hash: hash, Data: p.Raw})
+		ref := *p
+		ref.Kind, ref.Raw, ref.URL = a2a.PartURL, nil, blobScheme+hash
+		out[i] = &ref
+	}
+	return out
+}
+
+// spillEntry returns the entry as it is stored.
+func spillEntry(en *a2a.Entry, blobs *[]store.Blob) *a2a.Entry {
+	stored := *en
+	switch {
+	case en.Message != nil:
+		stored.Message = spillMessage(en.Message, blobs)
+	case en.Status != nil:
+		ev := *en.Status
+		ev.Status.Message = spillMessage(ev.Status.Message, blobs)
+		stored.Status = &ev
+	case en.Artifact != nil:
+		ev := *en.Artifact
+		ev.Artifact = spillArtifact(ev.Artifact, blobs)
+		stored.Artifact = &ev
+	}
+	return &stored
+}
+
+func spillMessage(m *a2a.Message, blobs *[]store.Blob) *a2a.Message {
+	if m == nil {
+		return nil
+	}
+	c := *m
+	c.Parts = spill(m.Parts, blobs)
+	return &c
+}
+
+func spillArtifact(a *a2a.Artifact, blobs *[]store.Blob) *a2a.Artifact {
+	c := *a
+	c.Parts = spill(a.Parts, blobs)
+	return &c
+}
+
+// restore puts the content of references back, in place: the parts were just
+// decoded and belong to nobody else.
+func (e *Engine) restore(ctx context.Context, parts []*a2a.Part) error {
+	for _, p := range parts {
+		hash, ok := strings.CutPrefix(p.URL, blobScheme)
+		if !ok || p.Kind != a2a.PartURL {
+			continue
+		}
+		raw, err := e.store.Blob(ctx, hash)
+		if errors.Is(err, store.ErrNotFound) {
+			return fmt.Errorf("blob %s is missing", hash)
+		}
+		if err != nil {
+			return err
+		}
+		p.Kind, p.Raw, p.URL = a2a.PartRaw, raw, ""
+	}
+	return nil
+}
+
+func (e *Engine) restoreMessage(ctx context.Context, m *a2a.Message) error {
+	if m == nil {
+		return nil
+	}
+	return e.restore(ctx, m.Parts)
+}
+
+func (e *Engine) restoreEntry(ctx context.Context, en *a2a.Entry) error {
+	switch {
+	case en.Message != nil:
+		return e.restoreMessage(ctx, en.Message)
+	case en.Status != nil:
+		return e.restoreMessage(ctx, en.Status.Status.Message)
+	case en.Artifact != nil:
+		return e.restore(ctx, en.Artifact.Artifact.Parts)
+	}
+	return nil
+}
+
+func (e *Engine) restoreTask(ctx context.Context, task *a2a.Task) error {
+	err := e.restoreMessage(ctx, task.Status.Message)
+	for _, m := range task.History {
+		err = errors.Join(err, e.restoreMessage(ctx, m))
+	}
+	for _, a := range task.Artifacts {
+		err = errors.Join(err, e.restore(ctx, a.Parts))
+	}
+	return err
+}
+
+// checkScheme refuses parts that pretend to be references of ours: they would
+// read somebody else's content.
+func checkScheme(parts []*a2a.Part, path string) error {
+	for i, p := range parts {
+		if p.Kind == a2a.PartURL && strings.HasPrefix(p.URL, blobScheme) {
+			return a2a.Invalid(fmt.Sprintf("%s[%d].url", path, i), "the scheme %s is reserved", strings.TrimSuffix(blobScheme, ":"))
+		}
+	}
+	return nil
+}
