@@ -153,7 +153,7 @@ func (t *template) build(tenant string, value func(name string) string) (string,
 		}
 		v := value(s.field)
 		if v == "" {
-			return "", a2a.Invalid(s.field, "required")
+			return "", a2a.Invalid(s.field, "is required")
 		}
 		b.WriteString(escapeSegment(v))
 	}

@@ -33,7 +33,7 @@ func ParseMethod(name string) (Op, error) {
 func DecodeParams(op Op, params []byte) (any, error) {
 	if len(params) == 0 {
 		if op != GetExtendedAgentCard {
-			return nil, a2a.Invalid("params", "missing: %s needs an object", op)
+			return nil, a2a.Invalid("params", "is required: %s takes an object", op)
 		}
 		return NewRequest(op), nil
 	}
