@@ -1,46 +1,85 @@
 package a2aclient
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
-	"time"
+	"sync/atomic"
 
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// Options adjusts a client. A nil *Options means all defaults.
-type Options struct {
-	// HTTPClient performs all requests. Its Timeout must be 0, or streams are
-	// cut. Nil means a client of our own: 10 s to connect, 30 s for a TLS
-	// handshake, no redirect to another host with credentials.
-	HTTPClient *http.Client
-	// Bindings are the caller's preferred bindings, best first, such as
-	// a2a.BindingHTTPJSON. Empty means the card's order.
-	Bindings []string
-	// Version forces a protocol version, such as "1.0". Empty negotiates.
-	Version string
-	// Bearer and APIKey are credentials; they go where the card's security
-	// schemes say (a bearer token into Authorization where it says nothing).
-	Bearer string
-	APIKey string
-	// Header is sent with every request: service parameters (§3.2.6).
-	Header http.Header
-	// Extensions are the URIs of extensions the caller supports.
-	Extensions []string
-	// UnaryTimeout bounds a whole non-streaming call apart from SendMessage,
-	// which waits for the agent. Zero means 60 s.
-	UnaryTimeout time.Duration
-	// Retries is how often in a row a stream that was cut is resumed before
-	// giving up. Zero means 10; negative means never.
-	Retries int
-	// Logger gets one debug record per request. Nil discards.
-	Logger *slog.Logger
-}
-
 // Client is an a2a.Service over a network. It is safe for concurrent use.
+//
+// The tenant of the chosen interface goes into every request in place of the
+// request's own (specification §8.3.2). Errors that the agent reported are
+// *a2a.Error with Peer set; those concluded here, such as an operation that
+// the card rules out, have it unset. Failures of the network are
+// *TransportError. A context's error comes back as its cause.
+//
+// Redirects are followed as long as they keep the method, on the same host or
+// from http to https; to another host only if there are no credentials, and
+// without the headers of Options.
 type Client struct {
-	a2a.Unimplemented // until the operations are here
+	a2a.Unimplemented // for operations of later versions
 
-	card *a2a.AgentCard
-	opts *Options
+	// set by New, then constant
+	opts    *Options
+	http    *http.Client
+	log     *slog.Logger
+	iface   *a2a.AgentInterface
+	version string // of A2A-Version
+	binding binding
+	creds   *credentials
+
+	card   atomic.Pointer[a2a.AgentCard]
+	lastID atomic.Int64 // of JSON-RPC requests
 }
+
+var _ a2a.Service = (*Client)(nil)
+
+// Dial finds the card that ref refers to, as Resolve does, and returns a
+// client for its agent. The agent itself is not asked yet.
+func Dial(ctx context.Context, ref string, o *Options) (*Client, error) {
+	card, err := Resolve(ctx, ref, o)
+	if err != nil {
+		return nil, err
+	}
+	return New(card, o)
+}
+
+// New returns a client for the agent of a card. It chooses the first interface
+// of the card, in its order or that of Options.Bindings, whose binding and
+// version it speaks. Where there is none, the error is an *a2a.Error with
+// CodeVersionNotSupported if it is for the version, else with
+// CodeUnsupportedOperation, and says what the card offers. A card without any
+// interface is a *CardError. The card must not be changed afterwards.
+func New(card *a2a.AgentCard, o *Options) (*Client, error) {
+	o = o.orDefault()
+	if err := o.checkCredentials(); err != nil {
+		return nil, err
+	}
+	iface, version, err := choose(card, o)
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{
+		opts: o, http: o.httpClient(), log: o.logger(),
+		iface: iface, version: version,
+		creds: credentialsFor(card, o),
+	}
+	if c.binding, err = newBinding(c, iface); err != nil {
+		return nil, err
+	}
+	c.card.Store(card)
+	return c, nil
+}
+
+// Card returns the agent's card: the one the client was made from or, once
+// GetExtendedAgentCard has been called, that one (§3.1.11). It must not be
+// changed.
+func (c *Client) Card() *a2a.AgentCard { return c.card.Load() }
+
+// Interface returns the interface of the card that the client uses. It must
+// not be changed.
+func (c *Client) Interface() *a2a.AgentInterface { return c.iface }

@@ -1,0 +1,146 @@
+package a2aclient
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// credentials are what a caller has, and where the card wants them. The values
+// are never printed.
+type credentials struct {
+	bearer string
+	scheme string // of Authorization, such as Bearer
+
+	apiKey   string
+	location string // header, query or cookie
+	name     string
+}
+
+// credentialsFor places the caller's credentials as the card's schemes say. A
+// nil card says nothing.
+func credentialsFor(card *a2a.AgentCard, o *Options) *credentials {
+	c := &credentials{
+		bearer: o.Bearer, scheme: "Bearer",
+		apiKey: o.APIKey, location: "header", name: "X-API-Key",
+	}
+	if card == nil {
+		return c
+	}
+	schemes := inOrder(card)
+	for _, s := range schemes {
+		if k := s.APIKey; k != nil && k.Name != "" {
+			c.name = k.Name
+			if k.Location == "query" || k.Location == "cookie" {
+				c.location = k.Location
+			}
+			break
+		}
+	}
+	for _, s := range schemes {
+		if s.OAuth2 != nil || s.OpenIDConnect != nil || s.HTTPAuth != nil && strings.EqualFold(s.HTTPAuth.Scheme, "Bearer") {
+			return c
+		}
+	}
+	for _, s := range schemes { // no bearer tokens here: the value is for what there is
+		if s.HTTPAuth != nil && s.HTTPAuth.Scheme != "" {
+			c.scheme = s.HTTPAuth.Scheme
+			break
+		}
+	}
+	return c
+}
+
+// inOrder returns the card's security schemes: those it requires first, in the
+// order of the requirements, then the others by name.
+func inOrder(card *a2a.AgentCard) []*a2a.SecurityScheme {
+	var names []string
+	for _, r := range card.SecurityRequirements {
+		names = append(names, slices.Sorted(maps.Keys(r))...)
+	}
+	names = append(names, slices.Sorted(maps.Keys(card.SecuritySchemes))...)
+	var list []*a2a.SecurityScheme
+	for _, n := range names {
+		if s := card.SecuritySchemes[n]; s != nil && !slices.Contains(list, s) {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+type credentialed struct{}
+
+// addTo puts the credentials into a request and marks it, so that redirects
+// know. It returns the request to be used.
+func (c *credentials) addTo(req *http.Request) *http.Request {
+	if c.bearer == "" && c.apiKey == "" {
+		return req
+	}
+	if c.bearer != "" {
+		req.Header.Set("Authorization", c.scheme+" "+c.bearer)
+	}
+	if c.apiKey != "" {
+		switch c.location {
+		case "query":
+			pair := url.QueryEscape(c.name) + "=" + url.QueryEscape(c.apiKey)
+			if req.URL.RawQuery != "" {
+				pair = req.URL.RawQuery + "&" + pair
+			}
+			req.URL.RawQuery = pair
+		case "cookie":
+			pair := c.name + "=" + c.apiKey // http.Cookie would print what it dislikes
+			if others := req.Header.Get("Cookie"); others != "" {
+				pair = others + "; " + pair
+			}
+			req.Header.Set("Cookie", pair)
+		default:
+			req.Header.Set(c.name, c.apiKey)
+		}
+	}
+	return req.WithContext(context.WithValue(req.Context(), credentialed{}, true))
+}
+
+// checkRedirect lets a request go on to where an answer points, unless that
+// would change what is asked or hand over credentials. To another host goes
+// nothing that the caller put into headers.
+func checkRedirect(req *http.Request, via []*http.Request) error {
+	first, to := via[0], req.URL.Scheme+"://"+req.URL.Host
+	switch {
+	case len(via) >= 10:
+		return &errRedirect{"it redirects in circles"}
+	case req.Method != first.Method:
+		return &errRedirect{fmt.Sprintf("it redirects to %s in a way that loses the request; use that address", to)}
+	case first.URL.Scheme == "https" && req.URL.Scheme != "https":
+		return &errRedirect{fmt.Sprintf("it redirects from HTTPS to %s, which is not encrypted", to)}
+	}
+	if sameHost(first.URL, req.URL) {
+		return nil
+	}
+	if req.Context().Value(credentialed{}) != nil {
+		return &errRedirect{fmt.Sprintf("it redirects to %s, where credentials are not sent; use that address if you trust it", to)}
+	}
+	for name := range req.Header {
+		switch name {
+		case "Accept", "A2a-Version", "Content-Type":
+		default:
+			req.Header.Del(name)
+		}
+	}
+	return nil
+}
+
+// sameHost accepts the same origin, and the step from HTTP to HTTPS between
+// the default ports of one host.
+func sameHost(a, b *url.URL) bool {
+	if a.Scheme == b.Scheme {
+		return strings.EqualFold(a.Host, b.Host)
+	}
+	return strings.EqualFold(a.Hostname(), b.Hostname()) &&
+		(a.Port() == "" || a.Port() == "80") && (b.Port() == "" || b.Port() == "443")
+}

@@ -1,0 +1,150 @@
+package a2aclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/wire"
+)
+
+const (
+	// silence is how long a stream may be without a byte. Servers send a
+	// comment every 15 to 30 s; two may get lost.
+	silence = 45 * time.Second
+	// linger is how long a server has to close a stream after its last event,
+	// so that the connection can be used again.
+	linger = time.Second
+)
+
+var errSilent = fmt.Errorf("not a byte came for %v", silence)
+
+// conn is one connection of a stream. It belongs to one goroutine.
+type conn struct {
+	c      *Client
+	call   *call
+	ctx    context.Context // of the connection; its cause says why we left
+	cancel context.CancelCauseFunc
+	body   io.ReadCloser
+	host   string
+	watch  *time.Timer // ends the connection
+	last   bool        // the watch runs until the end of the stream
+
+	events *wire.Reader
+	single *a2a.StreamResponse // an answer that is no stream
+}
+
+// connect begins a stream. A limit above 0 is how long the header may take.
+// Errors of the agent come as *a2a.Error, those of the network as
+// *TransportError.
+func (c *Client) connect(ctx context.Context, op dialect.Op, req any, lastEventID string, limit time.Duration) (*conn, error) {
+	for n := 0; ; n++ {
+		k, err := c.binding.build(op, n, req)
+		if err != nil {
+			return nil, err
+		}
+		k.lastEventID = lastEventID
+		cn, err := c.connectBy(ctx, k, limit)
+		if err != nil && n+1 < c.binding.ways(op) && noSuchRoute(err) {
+			continue
+		}
+		return cn, err
+	}
+}
+
+func (c *Client) connectBy(parent context.Context, k *call, limit time.Duration) (*conn, error) {
+	ctx, cancel := context.WithCancelCause(parent)
+	watch := time.AfterFunc(time.Hour, func() { cancel(errSilent) })
+	watch.Stop()
+	if limit > 0 {
+		watch.Reset(limit)
+	}
+	cn := &conn{c: c, call: k, ctx: ctx, cancel: cancel, watch: watch}
+	res, err := c.send(ctx, k)
+	if err != nil {
+		cn.close()
+		return nil, orCause(parent, err)
+	}
+	watch.Stop()
+	cn.body, cn.host = res.Body, res.Request.URL.Host
+	media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	if res.StatusCode >= 200 && res.StatusCode < 300 && media == "text/event-stream" {
+		cn.events = wire.NewReader((*watched)(cn), maxBody)
+		return cn, nil
+	}
+	// An error before the first event is an ordinary answer, and an agent may
+	// have so little to say that it needs no stream.
+	defer cn.close()
+	watch.Reset(silence)
+	body, err := c.readBody(ctx, k, res)
+	if err != nil {
+		return nil, orCause(parent, err)
+	}
+	answer, err := c.binding.answer(k, res, body)
+	if err != nil {
+		return nil, err
+	}
+	cn.single = answer.(*a2a.StreamResponse)
+	return cn, nil
+}
+
+// next returns the next element with its event id. The error is io.EOF where
+// the server has closed the stream, a *TransportError where it broke, and an
+// *a2a.Error for what the agent reports or sends that makes no sense.
+func (cn *conn) next() (el *a2a.StreamResponse, id string, err error) {
+	if cn.events == nil {
+		if el, cn.single = cn.single, nil; el == nil {
+			return nil, "", io.EOF
+		}
+		return el, "", nil
+	}
+	ev, err := cn.events.Next()
+	switch {
+	case err == io.EOF:
+		return nil, "", io.EOF
+	case errors.Is(err, wire.ErrEventTooLarge):
+		return nil, "", &a2a.Error{Code: a2a.CodeInvalidAgentResponse, Message: "an event of the stream cannot be taken", Cause: err}
+	case err != nil:
+		if cn.ctx.Err() != nil {
+			err = context.Cause(cn.ctx)
+		}
+		return nil, "", &TransportError{Host: cn.host, Err: err}
+	}
+	el, err = cn.c.binding.element(cn.call, ev.Name, ev.Data)
+	return el, ev.ID, err
+}
+
+// finish gives the server a moment to close the stream.
+func (cn *conn) finish() {
+	if !cn.last {
+		cn.last = true
+		cn.watch.Reset(linger)
+	}
+}
+
+func (cn *conn) close() {
+	cn.watch.Stop()
+	cn.cancel(context.Canceled)
+	if cn.body != nil {
+		cn.body.Close()
+	}
+}
+
+// watched reads the body of a stream. Its timer runs only while a read waits:
+// the time the caller spends on an element is not the server's.
+type watched conn
+
+func (w *watched) Read(p []byte) (int, error) {
+	if w.last {
+		return w.body.Read(p)
+	}
+	w.watch.Reset(silence)
+	n, err := w.body.Read(p)
+	w.watch.Stop()
+	return n, err
+}

@@ -1,0 +1,129 @@
+package a2aclient
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http/httptrace"
+	"net/url"
+	"sync/atomic"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// TransportError is a failure of the network, as opposed to an answer of the
+// agent. Neither it nor what it wraps holds a URL's query or a credential.
+type TransportError struct {
+	// Host is the host and port that was asked.
+	Host string
+	// Unreachable says that no connection came about and nothing was sent: the
+	// call may be repeated. Otherwise the connection broke or was given up,
+	// and the agent may have taken the request.
+	Unreachable bool
+	// Err is the cause, such as a *net.OpError.
+	Err error
+}
+
+func (e *TransportError) Error() string {
+	var redirect *errRedirect
+	switch {
+	case e.Unreachable:
+		return "cannot reach " + e.Host + ": " + e.Err.Error()
+	case errors.As(e.Err, &redirect):
+		return e.Host + " cannot be used: " + e.Err.Error()
+	}
+	return "the connection to " + e.Host + " broke: " + e.Err.Error()
+}
+
+func (e *TransportError) Unwrap() error { return e.Err }
+
+// CardErrorKind classifies a CardError.
+type CardErrorKind int
+
+const (
+	// CardNotFound means that the reference leads to no card: the host or the
+	// file system says there is none, or the reference makes no sense.
+	CardNotFound CardErrorKind = iota
+	// CardInvalid means that there is something, but no agent card.
+	CardInvalid
+	// CardUnreachable means that the host could not be reached or is in
+	// trouble. Err is then a *TransportError or an *a2a.Error.
+	CardUnreachable
+	// CardForbidden means that the host wants credentials, or other ones. Err
+	// is then an *a2a.Error with CodeUnauthenticated or CodePermissionDenied.
+	CardForbidden
+)
+
+// CardError says why a reference did not lead to a usable agent card.
+type CardError struct {
+	Ref  string // as given to Resolve, without a password
+	Kind CardErrorKind
+	Err  error // says what is wrong; never nil
+}
+
+func (e *CardError) Error() string {
+	if e.Ref == "" {
+		return "agent card: " + e.Err.Error()
+	}
+	return fmt.Sprintf("agent card %q: %v", e.Ref, e.Err)
+}
+
+func (e *CardError) Unwrap() error { return e.Err }
+
+// errRedirect is why a redirect was not followed. It is final.
+type errRedirect struct{ text string }
+
+func (e *errRedirect) Error() string { return e.text }
+
+// dialing watches whether a request got a connection.
+type dialing struct{ asked, got atomic.Bool }
+
+func (d *dialing) watch(ctx context.Context) context.Context {
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn: func(string) { d.asked.Store(true) },
+		GotConn: func(httptrace.GotConnInfo) { d.got.Store(true) },
+	})
+}
+
+// transportError wraps what http.Client.Do returned. The text of a *url.Error
+// has the whole URL in it, which may hold an API key, and goes.
+func (d *dialing) transportError(host string, err error) *TransportError {
+	for {
+		var u *url.Error
+		if !errors.As(err, &u) {
+			break
+		}
+		err = u.Err
+	}
+	unreachable := d.asked.Load() && !d.got.Load()
+	if !d.asked.Load() { // a RoundTripper that reports nothing
+		unreachable = fromDialing(err)
+	}
+	return &TransportError{Host: host, Unreachable: unreachable, Err: err}
+}
+
+func fromDialing(err error) bool {
+	var (
+		op     *net.OpError
+		dns    *net.DNSError
+		record tls.RecordHeaderError
+		verify *tls.CertificateVerificationError
+		name   x509.HostnameError
+	)
+	return errors.As(err, &op) && op.Op == "dial" || errors.As(err, &dns) ||
+		errors.As(err, &record) || errors.As(err, &verify) || errors.As(err, &name)
+}
+
+// temporary reports whether an attempt that ended with err may succeed later.
+func temporary(err error) bool {
+	var e *a2a.Error
+	if errors.As(err, &e) {
+		return e.Code == a2a.CodeUnavailable || e.Code == a2a.CodeRateLimited
+	}
+	var r *errRedirect
+	var t *TransportError
+	return errors.As(err, &t) && !errors.As(err, &r)
+}

@@ -1,0 +1,181 @@
+package a2aclient
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/dialect"
+)
+
+// maxBody bounds an answer, and an event of a stream, in bytes.
+const maxBody = 64 << 20
+
+// call is an operation on its way: what one binding makes of it.
+type call struct {
+	op     dialect.Op
+	method string
+	url    string
+	body   []byte // JSON; nil if there is none
+	accept string
+	id     []byte // of the JSON-RPC request; nil on other bindings
+
+	lastEventID string // the cursor of a stream that is resumed
+}
+
+// idempotent lists the operations that may be sent again if the server closed
+// an idle connection in the moment it was used.
+var idempotent = map[dialect.Op]bool{
+	dialect.GetTask: true, dialect.ListTasks: true, dialect.CancelTask: true, dialect.SubscribeToTask: true,
+	dialect.GetTaskPushNotificationConfig: true, dialect.ListTaskPushNotificationConfigs: true,
+	dialect.DeleteTaskPushNotificationConfig: true, dialect.GetExtendedAgentCard: true,
+}
+
+// send performs a call up to the header of its answer. The error is a
+// *TransportError, or the cause of ctx.
+func (c *Client) send(ctx context.Context, k *call) (*http.Response, error) {
+	watch := new(dialing)
+	req, err := http.NewRequestWithContext(watch.watch(ctx), k.method, k.url, bytes.NewReader(k.body))
+	if err != nil {
+		return nil, &a2a.Error{Code: a2a.CodeInternal, Message: "the interface's URL cannot be used", Cause: err}
+	}
+	h := req.Header
+	if k.body != nil {
+		// All servers take plain JSON; application/a2a+json, which 1.0.1
+		// would rather see, not all (DIALECTS 1.6).
+		h.Set("Content-Type", "application/json")
+	}
+	h.Set("Accept", k.accept)
+	c.opts.setHeader(h, c.version)
+	if dialect.Get(k.op).Streams {
+		h.Set("Accept-Encoding", "identity") // compression holds events back
+	}
+	if k.lastEventID != "" {
+		h.Set("Last-Event-ID", k.lastEventID)
+	}
+	if idempotent[k.op] {
+		h["Idempotency-Key"] = []string{} // tells http.Transport, is not sent
+	}
+	req = c.creds.addTo(req)
+	start := time.Now()
+	res, err := c.http.Do(req)
+	logRequest(ctx, c.log, k.op.String(), req, res, start, err)
+	if err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return nil, watch.transportError(req.URL.Host, err)
+	}
+	return res, nil
+}
+
+// roundTrip performs a call that has one answer. A d above 0 bounds it.
+func (c *Client) roundTrip(ctx context.Context, k *call, d time.Duration) (any, error) {
+	inner := ctx
+	if d > 0 {
+		var cancel context.CancelFunc
+		inner, cancel = context.WithTimeoutCause(ctx, d, errTimeout(d))
+		defer cancel()
+	}
+	res, err := c.send(inner, k)
+	if err != nil {
+		return nil, orCause(ctx, err)
+	}
+	defer res.Body.Close()
+	body, err := c.readBody(inner, k, res)
+	if err != nil {
+		return nil, orCause(ctx, err)
+	}
+	return c.binding.answer(k, res, body)
+}
+
+func (c *Client) readBody(ctx context.Context, k *call, res *http.Response) ([]byte, error) {
+	body, err := readAll(res.Body, maxBody)
+	switch {
+	case errors.Is(err, errTooLarge):
+		return nil, a2a.Errorf(a2a.CodeInvalidAgentResponse, "the agent's answer to %s is larger than %d bytes", k.op, maxBody)
+	case err != nil:
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return nil, &TransportError{Host: res.Request.URL.Host, Err: err}
+	}
+	return body, nil
+}
+
+// orCause returns the cause of a context that has ended, as a2a.Service says,
+// and otherwise err.
+func orCause(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+var errTooLarge = errors.New("too large")
+
+// readAll is io.ReadAll with a limit, in bytes.
+func readAll(r io.Reader, limit int64) ([]byte, error) {
+	var buf bytes.Buffer
+	_, err := buf.ReadFrom(io.LimitReader(r, limit+1))
+	if err == nil && int64(buf.Len()) > limit {
+		err = errTooLarge
+	}
+	return buf.Bytes(), err
+}
+
+// timeout is the cause of a context that a time limit of ours has ended.
+type timeout time.Duration
+
+func errTimeout(d time.Duration) error { return timeout(d) }
+
+func (d timeout) Error() string { return "no answer within " + time.Duration(d).String() }
+func (d timeout) Timeout() bool { return true }
+
+// kindOfBody describes what came in place of JSON.
+func kindOfBody(h http.Header, body []byte) string {
+	media, _, _ := mime.ParseMediaType(h.Get("Content-Type"))
+	start := strings.ToLower(string(bytes.TrimSpace(body[:min(len(body), 64)])))
+	switch {
+	case len(body) == 0:
+		return "an empty body"
+	case media == "text/html" || strings.HasPrefix(start, "<!doctype html") || strings.HasPrefix(start, "<html"):
+		return "an HTML page"
+	case media == "" || strings.HasSuffix(media, "json"):
+		return "something else"
+	}
+	return fmt.Sprintf("%q", media)
+}
+
+// notJSON is the error for an answer that is none.
+func notJSON(k *call, res *http.Response, body []byte) error {
+	return a2a.Errorf(a2a.CodeInvalidAgentResponse, "%s answered %s with %s (HTTP %d) where JSON should be: is this the agent's address?",
+		res.Request.URL.Host, k.op, kindOfBody(res.Header, body), res.StatusCode)
+}
+
+// logRequest makes the record of a request. Neither the query nor the text of
+// an error of net/http, which has it, may show.
+func logRequest(ctx context.Context, log *slog.Logger, op string, req *http.Request, res *http.Response, start time.Time, err error) {
+	if !log.Enabled(ctx, slog.LevelDebug) {
+		return
+	}
+	attrs := []slog.Attr{
+		slog.String("op", op), slog.String("method", req.Method),
+		slog.String("host", req.URL.Host), slog.String("path", req.URL.Path),
+		slog.Duration("took", time.Since(start)),
+	}
+	if err != nil {
+		attrs = append(attrs, slog.Any("error", new(dialing).transportError(req.URL.Host, err).Err))
+	} else {
+		attrs = append(attrs, slog.Int("status", res.StatusCode))
+	}
+	log.LogAttrs(ctx, slog.LevelDebug, "request", attrs...)
+}

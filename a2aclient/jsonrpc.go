@@ -1,0 +1,73 @@
+package a2aclient
+
+import (
+	"bytes"
+	"net/http"
+	"strconv"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/wire"
+)
+
+// jsonrpc is the JSON-RPC binding (specification §9).
+type jsonrpc struct {
+	url  string
+	next func() int64 // makes request ids
+}
+
+func (b *jsonrpc) ways(dialect.Op) int { return 1 }
+
+func (b *jsonrpc) build(op dialect.Op, _ int, req any) (*call, error) {
+	id := strconv.AppendInt(nil, b.next(), 10)
+	accept := "application/json"
+	if dialect.Get(op).Streams {
+		accept = "text/event-stream, application/json"
+	}
+	return &call{
+		op: op, method: http.MethodPost, url: b.url, accept: accept, id: id,
+		body: wire.AppendRequest(nil, id, op.String(), dialect.AppendParams(nil, op, req)),
+	}, nil
+}
+
+func (b *jsonrpc) answer(k *call, res *http.Response, body []byte) (any, error) {
+	env, err := wire.ParseResponse(body)
+	ok := res.StatusCode >= 200 && res.StatusCode < 300
+	switch {
+	case err == nil && env.Err != nil:
+		return nil, dialect.ErrorFromRPC(res.StatusCode, env.Err.Code, env.Err.Message, env.Err.Data)
+	case !ok: // somebody on the way, or a server that keeps to HTTP
+		return nil, dialect.ErrorFromHTTP(res.StatusCode, res.Header.Get("Content-Type"), body)
+	case err != nil:
+		if wire.CheckJSON(body) == nil {
+			return nil, a2a.Errorf(a2a.CodeInvalidAgentResponse, "%s answered %s with JSON that is no JSON-RPC response: is this the address of its JSON-RPC interface?",
+				res.Request.URL.Host, k.op)
+		}
+		return nil, notJSON(k, res, body)
+	case !bytes.Equal(env.ID, k.id):
+		return nil, a2a.Errorf(a2a.CodeInvalidAgentResponse, "the agent's answer to %s has the id of another request", k.op)
+	}
+	return dialect.DecodeResult(k.op, env.Result)
+}
+
+// element does not look at the id: servers that repeat it wrongly are not
+// ambiguous in a stream of their own.
+func (b *jsonrpc) element(k *call, _ string, data []byte) (*a2a.StreamResponse, error) {
+	env, err := wire.ParseResponse(data)
+	if err != nil {
+		return nil, &a2a.Error{Code: a2a.CodeInvalidAgentResponse, Message: "an event of the stream cannot be read", Cause: err}
+	}
+	if env.Err != nil {
+		return nil, dialect.ErrorFromRPC(http.StatusOK, env.Err.Code, env.Err.Message, env.Err.Data)
+	}
+	return decodeElement(k, env.Result)
+}
+
+// decodeElement reads an element of a stream.
+func decodeElement(k *call, doc []byte) (*a2a.StreamResponse, error) {
+	res, err := dialect.DecodeResult(k.op, doc)
+	if err != nil {
+		return nil, err
+	}
+	return res.(*a2a.StreamResponse), nil
+}

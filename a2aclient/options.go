@@ -1,0 +1,129 @@
+package a2aclient
+
+import (
+	"crypto/tls"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// Options adjusts a client. A nil *Options means all defaults.
+type Options struct {
+	// HTTPClient performs all requests. Its Timeout must be 0, or streams are
+	// cut. Redirects are followed as Client says before its CheckRedirect is
+	// asked. Nil means a client of our own: 10 s to connect, 30 s for a TLS
+	// handshake, no proxy.
+	HTTPClient *http.Client
+	// Bindings are the caller's preferred bindings, best first, such as
+	// a2a.BindingHTTPJSON. Those that the card does not offer are skipped; if
+	// none is left, the card's order counts. Empty means the card's order.
+	Bindings []string
+	// Version forces a protocol version, such as "1.0". Empty negotiates.
+	Version string
+	// Bearer and APIKey are credentials; they go where the card's security
+	// schemes say. Where it says nothing, a bearer token goes into
+	// Authorization and an API key into X-API-Key.
+	Bearer string
+	APIKey string
+	// Header is sent with every request: service parameters (§3.2.6). What it
+	// names replaces what the client would send, but for A2A-Extensions,
+	// which is joined with Extensions.
+	Header http.Header
+	// Extensions are the URIs of extensions the caller supports.
+	Extensions []string
+	// UnaryTimeout bounds a whole non-streaming call apart from SendMessage,
+	// which waits for the agent, and each request for a card. Zero means 60 s;
+	// negative means none.
+	UnaryTimeout time.Duration
+	// Retries is how often in a row a stream that was cut is resumed before
+	// giving up. Zero means 10; negative means never.
+	Retries int
+	// Logger gets one debug record per request, without credentials and
+	// queries. Nil discards.
+	Logger *slog.Logger
+}
+
+func (o *Options) orDefault() *Options {
+	if o == nil {
+		return &Options{}
+	}
+	return o
+}
+
+func (o *Options) unaryTimeout() time.Duration {
+	if o.UnaryTimeout == 0 {
+		return 60 * time.Second
+	}
+	return max(o.UnaryTimeout, 0)
+}
+
+func (o *Options) retries() int {
+	if o.Retries == 0 {
+		return 10
+	}
+	return max(o.Retries, 0)
+}
+
+func (o *Options) logger() *slog.Logger {
+	if o.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return o.Logger
+}
+
+// httpClient returns a client that follows redirects by our rules. The
+// caller's is copied, not changed.
+func (o *Options) httpClient() *http.Client {
+	var c http.Client
+	if o.HTTPClient != nil {
+		c = *o.HTTPClient
+	} else {
+		c.Transport = &http.Transport{
+			DialContext:         (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
+			TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12},
+			TLSHandshakeTimeout: 30 * time.Second,
+			IdleConnTimeout:     90 * time.Second,
+			MaxIdleConnsPerHost: 64,
+			ForceAttemptHTTP2:   true,
+		}
+	}
+	theirs := c.CheckRedirect
+	c.CheckRedirect = func(req *http.Request, via []*http.Request) error {
+		if err := checkRedirect(req, via); err != nil {
+			return err
+		}
+		if theirs != nil {
+			return theirs(req, via)
+		}
+		return nil
+	}
+	return &c
+}
+
+// setHeader puts the caller's and the protocol's service parameters into h.
+func (o *Options) setHeader(h http.Header, version string) {
+	h.Set("A2A-Version", version)
+	for name, values := range o.Header {
+		name = http.CanonicalHeaderKey(name)
+		h[name] = append([]string(nil), values...)
+	}
+	const extensions = "A2a-Extensions" // as net/http spells it
+	if list := append(append([]string(nil), o.Extensions...), h[extensions]...); len(list) > 0 {
+		h[extensions] = []string{strings.Join(list, ",")} // one header (§9.2)
+	}
+}
+
+// checkCredentials refuses what no header can carry, before it is in an error
+// of some other package.
+func (o *Options) checkCredentials() error {
+	for _, f := range []struct{ name, value string }{{"Bearer", o.Bearer}, {"APIKey", o.APIKey}} {
+		if strings.ContainsFunc(f.value, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+			return a2a.Invalid("Options."+f.name, "holds a control character, such as a line break at its end")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,132 @@
+package a2aclient
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"strings"
+)
+
+// Where agents publish their cards: since version 0.3, and before it.
+const (
+	wellKnown    = "/.well-known/agent-card.json"
+	oldWellKnown = "/.well-known/agent.json"
+)
+
+// reference is what a card reference means: a file, or URLs to be tried in
+// their order.
+type reference struct {
+	file    string
+	urls    []*url.URL
+	guessed bool // the scheme is not the caller's
+}
+
+// parseRef understands a reference; see Resolve for the forms. The decision
+// between a host and a file is made by the text alone, so that no file in the
+// working directory can stand in for a host.
+func parseRef(ref string) (reference, error) {
+	scheme, _, isURL := strings.Cut(ref, "://")
+	switch {
+	case strings.TrimSpace(ref) == "":
+		return reference{}, errors.New("the reference is empty: give a host, a URL or a file")
+	case isURL && strings.EqualFold(scheme, "file"):
+		return fileURL(ref)
+	case isURL && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https")):
+		u, err := url.Parse(ref)
+		if err != nil || u.Host == "" {
+			return reference{}, errors.New("not a valid URL")
+		}
+		return reference{urls: candidates(u)}, nil
+	case isURL:
+		return reference{}, fmt.Errorf("the scheme %q is not supported: use http, https or file", scheme)
+	case looksLikeFile(ref):
+		return reference{file: ref}, nil
+	}
+	host, _, _ := strings.Cut(ref, "/")
+	scheme = "https"
+	if loopback(host) {
+		scheme = "http"
+	}
+	u, err := url.Parse(scheme + "://" + ref)
+	if err != nil || u.Host == "" {
+		return reference{}, errors.New("neither a host nor a URL nor a file: write https://host, or ./file for a file")
+	}
+	return reference{urls: candidates(u), guessed: scheme == "https"}, nil
+}
+
+func fileURL(ref string) (reference, error) {
+	u, err := url.Parse(ref)
+	if err != nil || u.Host != "" && u.Host != "localhost" || u.Path == "" {
+		return reference{}, errors.New("not a file URL: write file:///path")
+	}
+	path := u.Path
+	if len(path) > 2 && path[0] == '/' && path[2] == ':' { // file:///C:/card.json
+		path = path[1:]
+	}
+	return reference{file: path}, nil
+}
+
+// looksLikeFile reports whether a reference without a scheme is a path: it
+// begins like one, or its first segment is no host name.
+func looksLikeFile(ref string) bool {
+	for _, prefix := range []string{"/", "./", "../", `\`, `.\`, `..\`, "~"} {
+		if strings.HasPrefix(ref, prefix) {
+			return true
+		}
+	}
+	if len(ref) > 2 && ref[1] == ':' && (ref[2] == '\\' || ref[2] == '/') {
+		return true // C:\card.json
+	}
+	first, _, deeper := strings.Cut(ref, "/")
+	json := strings.HasSuffix(strings.ToLower(ref), ".json")
+	switch {
+	case strings.Contains(first, `\`):
+		return true
+	case !deeper:
+		return json
+	case strings.ContainsAny(first, ".:") || first == "localhost":
+		return false
+	}
+	return true
+}
+
+// loopback reports whether host, with or without a port, is this machine.
+func loopback(hostport string) bool {
+	host, _, err := net.SplitHostPort(hostport)
+	if err != nil {
+		host = strings.Trim(hostport, "[]")
+	}
+	host = strings.ToLower(host)
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.IsLoopback()
+}
+
+// candidates lists where the card of a URL may be. A URL that names a document
+// is used as it is. Agents below a path have their card there, or, if the host
+// has only one, at its root.
+func candidates(u *url.URL) []*url.URL {
+	u.Fragment, u.RawFragment = "", ""
+	if strings.HasSuffix(strings.ToLower(u.Path), ".json") || strings.Contains(u.Path, "/.well-known/") {
+		return []*url.URL{u}
+	}
+	root := *u
+	root.Path, root.RawPath, root.RawQuery, root.ForceQuery = "", "", "", false
+	bases := []*url.URL{&root}
+	if base := strings.TrimRight(u.EscapedPath(), "/"); base != "" {
+		below := root
+		below.Path, below.RawPath = strings.TrimRight(u.Path, "/"), base
+		bases = []*url.URL{&below, &root}
+	}
+	var list []*url.URL
+	for _, path := range []string{wellKnown, oldWellKnown} {
+		for _, b := range bases {
+			list = append(list, b.JoinPath(path))
+		}
+	}
+	return list
+}

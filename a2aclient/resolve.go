@@ -1,0 +1,278 @@
+package a2aclient
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/dialect"
+)
+
+// maxCard bounds a card document, in bytes.
+const maxCard = 1 << 20
+
+// Resolver finds agent cards and keeps them as long as HTTP allows: a card
+// that is fresh is not fetched again, one that is not is revalidated
+// (specification §8.6.2). It holds at most 64 cards, in memory. It may be used
+// by many goroutines at once; the cards it returns belong to the caller.
+type Resolver struct {
+	opts  *Options
+	http  *http.Client
+	cache cache
+	now   func() time.Time
+}
+
+// NewResolver returns a Resolver with an empty cache.
+func NewResolver(o *Options) *Resolver {
+	o = o.orDefault()
+	return &Resolver{opts: o, http: o.httpClient(), now: time.Now}
+}
+
+// Resolve finds the card that ref refers to, without keeping it; see
+// Resolver.Resolve.
+func Resolve(ctx context.Context, ref string, o *Options) (*a2a.AgentCard, error) {
+	r := NewResolver(o)
+	if r.opts.HTTPClient == nil {
+		defer r.http.CloseIdleConnections()
+	}
+	return r.Resolve(ctx, ref)
+}
+
+// Resolve finds the card that ref refers to. A reference is
+//
+//   - a host with an optional port and path, such as example.org or
+//     localhost:7275: plain HTTP is spoken with this machine and HTTPS with
+//     all others, without falling back;
+//   - an http or https URL. The card is then at the well-known path below it,
+//     or at the root of its host, under the name agent-card.json or, as before
+//     version 0.3, agent.json;
+//   - the URL of the card itself: its path ends in .json or has /.well-known/
+//     in it;
+//   - a file: a file:// URL, a path that begins with /, ./ or ../, or
+//     one whose first part is no host name, such as cards/greeter.json.
+//
+// Credentials are sent only where the host asks for them with status 401. A
+// card in the form of version 0.x is returned with what this module's model
+// has of it. The error is a *CardError, or the context's.
+func (r *Resolver) Resolve(ctx context.Context, ref string) (*a2a.AgentCard, error) {
+	card, err := r.resolve(ctx, ref)
+	if err == nil {
+		return card, nil
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	var e *CardError
+	if !errors.As(err, &e) {
+		e = &CardError{Kind: CardInvalid, Err: err}
+	}
+	e.Ref = printable(ref)
+	return nil, e
+}
+
+func (r *Resolver) resolve(ctx context.Context, ref string) (*a2a.AgentCard, error) {
+	where, err := parseRef(ref)
+	if err != nil {
+		return nil, &CardError{Kind: CardNotFound, Err: err}
+	}
+	if where.file != "" {
+		return readCard(where.file)
+	}
+	if err := r.opts.checkCredentials(); err != nil {
+		return nil, err
+	}
+	var best *CardError // of several failures, the one that says most
+	for i, u := range where.urls {
+		body, err := r.fetch(ctx, u)
+		var e *CardError
+		if errors.As(err, &e) {
+			if e.Kind == CardUnreachable && where.guessed {
+				e.Err = fmt.Errorf("%w (HTTPS was assumed; if it speaks plain HTTP, write http://%s)", e.Err, u.Host)
+			}
+			// A page where a card should be is what sites show for any path.
+			page := e.Kind == CardInvalid && i < len(where.urls)-1
+			if e.Kind != CardNotFound && !page {
+				return nil, e
+			}
+			if best == nil || best.Kind == CardNotFound && page {
+				best = e
+			}
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		return parseCard(body)
+	}
+	return nil, best
+}
+
+// fetch returns the document at u, which is JSON.
+func (r *Resolver) fetch(ctx context.Context, u *url.URL) ([]byte, error) {
+	key := u.String()
+	old := r.cache.get(key)
+	if old != nil && r.now().Before(old.fresh) {
+		return old.body, nil
+	}
+	if d := r.opts.unaryTimeout(); d > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, d, errTimeout(d))
+		defer cancel()
+	}
+	res, body, err := r.get(ctx, u, old, false)
+	if err == nil && res.StatusCode == http.StatusUnauthorized && (r.opts.Bearer != "" || r.opts.APIKey != "") {
+		res, body, err = r.get(ctx, u, old, true)
+	}
+	switch {
+	case err != nil:
+		var redirect *errRedirect
+		if errors.As(err, &redirect) {
+			return nil, &CardError{Kind: CardNotFound, Err: err}
+		}
+		return nil, err
+	case res.StatusCode == http.StatusNotModified && old != nil:
+		return r.cache.put(key, res.Header, nil, old, r.now()).body, nil
+	case res.StatusCode == http.StatusOK:
+		if !json.Valid(body) {
+			return nil, &CardError{Kind: CardInvalid, Err: fmt.Errorf("%s is not JSON but %s", u.Redacted(), kindOfBody(res.Header, body))}
+		}
+		return r.cache.put(key, res.Header, body, nil, r.now()).body, nil
+	}
+	said := dialect.ErrorFromHTTP(res.StatusCode, res.Header.Get("Content-Type"), body)
+	switch s := res.StatusCode; {
+	case s == http.StatusUnauthorized || s == http.StatusForbidden:
+		return nil, &CardError{Kind: CardForbidden, Err: said}
+	case s == http.StatusTooManyRequests || s == http.StatusRequestTimeout || s >= 500 && s != http.StatusNotImplemented:
+		return nil, &CardError{Kind: CardUnreachable, Err: said}
+	}
+	return nil, &CardError{Kind: CardNotFound, Err: fmt.Errorf("there is no card at %s (HTTP %d)", u.Redacted(), res.StatusCode)}
+}
+
+func (r *Resolver) get(ctx context.Context, u *url.URL, old *cached, authenticate bool) (*http.Response, []byte, error) {
+	watch := new(dialing)
+	req, err := http.NewRequestWithContext(watch.watch(ctx), http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, nil, &CardError{Kind: CardNotFound, Err: errors.New("not a valid URL")}
+	}
+	req.Header.Set("Accept", "application/json, application/a2a+json")
+	r.opts.setHeader(req.Header, dialect.Versions[0])
+	if old != nil {
+		if old.etag != "" {
+			req.Header.Set("If-None-Match", old.etag)
+		}
+		if old.since != "" {
+			req.Header.Set("If-Modified-Since", old.since)
+		}
+	}
+	if authenticate {
+		req = credentialsFor(nil, r.opts).addTo(req)
+	}
+	start := time.Now()
+	res, err := r.http.Do(req)
+	logRequest(ctx, r.opts.logger(), "card", req, res, start, err)
+	if err != nil {
+		return nil, nil, r.unreachable(ctx, watch, u.Host, err)
+	}
+	defer res.Body.Close()
+	body, err := readAll(res.Body, maxCard)
+	if errors.Is(err, errTooLarge) {
+		return nil, nil, &CardError{Kind: CardInvalid, Err: fmt.Errorf("%s is larger than %d bytes", u.Redacted(), maxCard)}
+	}
+	if err != nil {
+		return nil, nil, r.unreachable(ctx, watch, u.Host, err)
+	}
+	return res, body, nil
+}
+
+func (r *Resolver) unreachable(ctx context.Context, watch *dialing, host string, err error) error {
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return &CardError{Kind: CardUnreachable, Err: watch.transportError(host, err)}
+}
+
+func readCard(file string) (*a2a.AgentCard, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		var path *fs.PathError
+		if errors.As(err, &path) {
+			err = path.Err
+		}
+		return nil, &CardError{Kind: CardNotFound, Err: fmt.Errorf("cannot read the file: %w", err)}
+	}
+	defer f.Close()
+	body, err := readAll(f, maxCard)
+	switch {
+	case errors.Is(err, errTooLarge):
+		return nil, &CardError{Kind: CardInvalid, Err: fmt.Errorf("the file is larger than %d bytes", maxCard)}
+	case err != nil:
+		return nil, &CardError{Kind: CardNotFound, Err: fmt.Errorf("cannot read the file: %w", err)}
+	}
+	return parseCard(body)
+}
+
+// parseCard reads a card of any version.
+func parseCard(doc []byte) (*a2a.AgentCard, error) {
+	card := new(a2a.AgentCard)
+	if err := card.UnmarshalJSON(doc); err != nil {
+		return nil, &CardError{Kind: CardInvalid, Err: err}
+	}
+	if len(card.SupportedInterfaces) == 0 {
+		card.SupportedInterfaces = oldInterfaces(doc)
+	}
+	if card.Name == "" && len(card.SupportedInterfaces) == 0 {
+		return nil, &CardError{Kind: CardInvalid, Err: errors.New("it has neither a name nor interfaces: this is no agent card")}
+	}
+	return card, nil
+}
+
+// oldInterfaces reads the addresses of a card of version 0.x: one URL, and from
+// 0.2.4 on more of them with their transports. The versions there were before
+// 0.2.5 are not on the card.
+func oldInterfaces(doc []byte) []*a2a.AgentInterface {
+	var old struct {
+		URL                  string
+		PreferredTransport   string
+		ProtocolVersion      string
+		AdditionalInterfaces []struct{ URL, Transport string }
+	}
+	if err := json.Unmarshal(doc, &old); err != nil || old.URL == "" {
+		return nil
+	}
+	version := "0.2"
+	if parts := strings.Split(old.ProtocolVersion, "."); len(parts) > 1 {
+		version = parts[0] + "." + parts[1]
+	}
+	if old.PreferredTransport == "" {
+		old.PreferredTransport = a2a.BindingJSONRPC
+	}
+	list := []*a2a.AgentInterface{{URL: old.URL, ProtocolBinding: old.PreferredTransport, ProtocolVersion: version}}
+	for _, more := range old.AdditionalInterfaces {
+		if more.URL != old.URL || more.Transport != old.PreferredTransport {
+			list = append(list, &a2a.AgentInterface{URL: more.URL, ProtocolBinding: more.Transport, ProtocolVersion: version})
+		}
+	}
+	return list
+}
+
+// printable is a reference as it may stand in an error: no password, no query.
+func printable(ref string) string {
+	if u, err := url.Parse(ref); err == nil && u.Host != "" {
+		u.RawQuery, u.Fragment = "", ""
+		ref = u.Redacted()
+	} else if i := strings.LastIndexByte(ref, '@'); i >= 0 {
+		ref = ref[i+1:]
+	}
+	if len(ref) > 200 {
+		ref = ref[:200] + "…"
+	}
+	return ref
+}

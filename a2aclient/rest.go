@@ -1,0 +1,100 @@
+package a2aclient
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/wire"
+)
+
+// rest is the HTTP+JSON binding (specification §11).
+type rest struct {
+	base  string // without a slash at its end
+	query string // of the interface's URL, kept on every call
+}
+
+func newREST(iface string) (*rest, error) {
+	u, err := url.Parse(iface)
+	if err != nil { // choose has parsed it
+		return nil, &a2a.Error{Code: a2a.CodeInternal, Message: "the interface's URL cannot be used", Cause: err}
+	}
+	query := u.RawQuery
+	u.RawQuery, u.ForceQuery, u.Fragment, u.RawFragment = "", false, "", ""
+	return &rest{base: strings.TrimRight(u.String(), "/"), query: query}, nil
+}
+
+// Some operations have routes in two spellings of the specification.
+func (b *rest) ways(op dialect.Op) int { return len(dialect.Get(op).Routes) }
+
+func (b *rest) build(op dialect.Op, n int, req any) (*call, error) {
+	r, err := dialect.BuildREST(op, n, req)
+	if err != nil {
+		return nil, err
+	}
+	address, query := b.base+r.Path, r.Query
+	if b.query != "" {
+		query = strings.TrimSuffix(b.query+"&"+query, "&")
+	}
+	if query != "" {
+		address += "?" + query
+	}
+	accept := "application/a2a+json, application/json"
+	if dialect.Get(op).Streams {
+		accept = "text/event-stream, " + accept
+	}
+	return &call{op: op, method: r.Method, url: address, accept: accept, body: r.Body}, nil
+}
+
+func (b *rest) answer(k *call, res *http.Response, body []byte) (any, error) {
+	if res.StatusCode < 200 || res.StatusCode > 299 {
+		return nil, dialect.ErrorFromHTTP(res.StatusCode, res.Header.Get("Content-Type"), body)
+	}
+	if k.op == dialect.DeleteTaskPushNotificationConfig {
+		return nil, nil // any success will do, with or without a body
+	}
+	if wire.CheckJSON(body) != nil {
+		return nil, notJSON(k, res, body)
+	}
+	return dialect.DecodeResult(k.op, body)
+}
+
+func (b *rest) element(k *call, name string, data []byte) (*a2a.StreamResponse, error) {
+	if name == "error" {
+		return nil, eventError(data)
+	}
+	el, err := decodeElement(k, data)
+	if err == nil && empty(el) {
+		// Not every server marks its errors with an event name.
+		var doc struct{ Error json.RawMessage }
+		if json.Unmarshal(data, &doc) == nil && len(doc.Error) > 0 {
+			return nil, eventError(data)
+		}
+	}
+	return el, err
+}
+
+// eventError reads an error inside a stream, where no status line says how bad
+// it is: the body does, or it is internal.
+func eventError(data []byte) error {
+	var doc struct{ Error, Status json.RawMessage } // Status: of problem+json
+	var inner struct{ Code json.RawMessage }
+	_ = json.Unmarshal(data, &doc) // what is not there counts for nothing
+	_ = json.Unmarshal(doc.Error, &inner)
+	for _, n := range []json.RawMessage{inner.Code, doc.Status} {
+		if status, err := strconv.Atoi(string(n)); err == nil && status >= 400 && status < 600 {
+			return dialect.ErrorFromHTTP(status, "application/json", data)
+		}
+	}
+	return dialect.ErrorFromHTTP(http.StatusInternalServerError, "application/json", data)
+}
+
+// empty reports whether an element is of a kind that this version does not
+// know.
+func empty(el *a2a.StreamResponse) bool {
+	return el.Task == nil && el.Message == nil && el.StatusUpdate == nil && el.ArtifactUpdate == nil
+}

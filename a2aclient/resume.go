@@ -1,0 +1,127 @@
+package a2aclient
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+const (
+	// The waits between attempts lie between these.
+	minWait, maxWait = 250 * time.Millisecond, 8 * time.Second
+	// steady is how long a connection must have lasted to count as progress
+	// though it brought nothing: the agent may be thinking.
+	steady = 5 * time.Second
+)
+
+// resumable reports whether the stream can go on after a cut.
+func (s *stream) resumable(err error) bool {
+	switch {
+	case s.ctx.Err() != nil || s.c.opts.retries() == 0 || s.taskID == "" || !temporary(err):
+		return false
+	case s.begun:
+		return true
+	}
+	var said *a2a.Error
+	if s.sent == nil {
+		return !errors.As(err, &said) // what the agent says to begin with is its answer
+	}
+	return s.maybeTaken(err)
+}
+
+// maybeTaken reports whether a message that was cut before the first element
+// can be looked for in the task it was sent to.
+func (s *stream) maybeTaken(err error) bool {
+	var e *TransportError
+	return s.sent != nil && s.taskID != "" && s.sent.Message.MessageID != "" && s.c.opts.retries() > 0 &&
+		s.ctx.Err() == nil && errors.As(err, &e) && !e.Unreachable && temporary(err)
+}
+
+// again resumes the stream after a cut. The error is final.
+func (s *stream) again(cut error) (*conn, error) {
+	s.resumed = true
+	for err := cut; ; {
+		if s.failures >= s.c.opts.retries() {
+			return nil, fmt.Errorf("the stream of task %s was cut and could not be resumed in %d attempts: %w", s.taskID, s.failures, err)
+		}
+		s.failures++
+		if err := s.wait(); err != nil {
+			return nil, err
+		}
+		var cn *conn
+		var final bool
+		cn, final, err = s.reopen(cut)
+		if err == nil || final || !temporary(err) {
+			return cn, err
+		}
+	}
+}
+
+// wait lets some time pass, more after each failure and never twice the same,
+// so that the clients of a server that comes back do not come all at once.
+func (s *stream) wait() error {
+	d := maxWait
+	if s.failures < 6 {
+		d = min(d, minWait<<s.failures)
+	}
+	t := time.NewTimer(d/2 + rand.N(d/2))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-s.ctx.Done():
+		return context.Cause(s.ctx)
+	}
+}
+
+// reopen makes one attempt to go on. final forbids another one.
+func (s *stream) reopen(cut error) (cn *conn, final bool, err error) {
+	if s.hasCursor() {
+		cn, err = s.subscribe()
+		if err == nil || !refused(err) {
+			return cn, false, err
+		}
+		s.noIDs = true // it knows the cursor no more, or never did
+	}
+	task, err := s.c.GetTask(s.ctx, &a2a.GetTaskRequest{ID: s.taskID})
+	if err != nil {
+		return nil, false, err
+	}
+	if s.sent != nil && !s.begun && !has(task, s.sent.Message.MessageID) {
+		return nil, true, cut
+	}
+	s.fetched = task
+	st := task.Status.State
+	if st.Terminal() || s.sent != nil && st.Interrupted() && sha256.Sum256(task.AppendJSON(nil)) != s.told {
+		s.giveFetched()
+		return nil, true, errLeft
+	}
+	cn, err = s.subscribe()
+	if err == nil || !refused(err) {
+		return cn, false, err
+	}
+	// The task goes on, but its stream is not to be had: it has just ended, or
+	// the server lost it. What is known goes to the caller.
+	if !s.giveFetched() {
+		return nil, true, errLeft
+	}
+	return nil, false, &a2a.Error{Code: a2a.CodeUnavailable, Message: "the task goes on but cannot be subscribed to", Cause: err}
+}
+
+// refused reports whether the agent said no to a subscription.
+func refused(err error) bool {
+	var e *a2a.Error
+	return errors.As(err, &e) && e.Peer && !temporary(err) &&
+		e.Code != a2a.CodeUnauthenticated && e.Code != a2a.CodePermissionDenied
+}
+
+// has reports whether a task has a message.
+func has(t *a2a.Task, messageID string) bool {
+	return slices.ContainsFunc(t.History, func(m *a2a.Message) bool { return m.MessageID == messageID })
+}

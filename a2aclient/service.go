@@ -1,0 +1,227 @@
+package a2aclient
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/dialect"
+)
+
+// SendMessage implements a2a.Service. It has no time limit but ctx's, and is
+// never repeated: after a *TransportError that is not Unreachable the agent
+// may have taken the message.
+func (c *Client) SendMessage(ctx context.Context, req *a2a.SendMessageRequest) (*a2a.SendMessageResponse, error) {
+	r, err := c.sendRequest(req)
+	if err != nil {
+		return nil, err
+	}
+	res, err := unary[a2a.SendMessageResponse](ctx, c, dialect.SendMessage, r, 0)
+	if err == nil && res.Task == nil && res.Message == nil {
+		return nil, a2a.Errorf(a2a.CodeInvalidAgentResponse, "the agent's answer to SendMessage has neither a task nor a message")
+	}
+	return res, err
+}
+
+// GetTask implements a2a.Service.
+func (c *Client) GetTask(ctx context.Context, req *a2a.GetTaskRequest) (*a2a.Task, error) {
+	r := *req
+	r.Tenant = c.iface.Tenant
+	return unary[a2a.Task](ctx, c, dialect.GetTask, &r, c.opts.unaryTimeout())
+}
+
+// ListTasks implements a2a.Service.
+func (c *Client) ListTasks(ctx context.Context, req *a2a.ListTasksRequest) (*a2a.ListTasksResponse, error) {
+	r := *req
+	r.Tenant = c.iface.Tenant
+	return unary[a2a.ListTasksResponse](ctx, c, dialect.ListTasks, &r, c.opts.unaryTimeout())
+}
+
+// CancelTask implements a2a.Service.
+func (c *Client) CancelTask(ctx context.Context, req *a2a.CancelTaskRequest) (*a2a.Task, error) {
+	r := *req
+	r.Tenant = c.iface.Tenant
+	return unary[a2a.Task](ctx, c, dialect.CancelTask, &r, c.opts.unaryTimeout())
+}
+
+// CreateTaskPushNotificationConfig implements a2a.Service. Where the card does
+// not offer push notifications, this and its three siblings return
+// PushNotificationNotSupported without a request.
+func (c *Client) CreateTaskPushNotificationConfig(ctx context.Context, req *a2a.TaskPushNotificationConfig) (*a2a.TaskPushNotificationConfig, error) {
+	if err := c.wantPush(); err != nil {
+		return nil, err
+	}
+	r := *req
+	r.Tenant = c.iface.Tenant
+	return unary[a2a.TaskPushNotificationConfig](ctx, c, dialect.CreateTaskPushNotificationConfig, &r, c.opts.unaryTimeout())
+}
+
+// GetTaskPushNotificationConfig implements a2a.Service.
+func (c *Client) GetTaskPushNotificationConfig(ctx context.Context, req *a2a.GetTaskPushNotificationConfigRequest) (*a2a.TaskPushNotificationConfig, error) {
+	if err := c.wantPush(); err != nil {
+		return nil, err
+	}
+	r := *req
+	r.Tenant = c.iface.Tenant
+	return unary[a2a.TaskPushNotificationConfig](ctx, c, dialect.GetTaskPushNotificationConfig, &r, c.opts.unaryTimeout())
+}
+
+// ListTaskPushNotificationConfigs implements a2a.Service.
+func (c *Client) ListTaskPushNotificationConfigs(ctx context.Context, req *a2a.ListTaskPushNotificationConfigsRequest) (*a2a.ListTaskPushNotificationConfigsResponse, error) {
+	if err := c.wantPush(); err != nil {
+		return nil, err
+	}
+	r := *req
+	r.Tenant = c.iface.Tenant
+	return unary[a2a.ListTaskPushNotificationConfigsResponse](ctx, c, dialect.ListTaskPushNotificationConfigs, &r, c.opts.unaryTimeout())
+}
+
+// DeleteTaskPushNotificationConfig implements a2a.Service.
+func (c *Client) DeleteTaskPushNotificationConfig(ctx context.Context, req *a2a.DeleteTaskPushNotificationConfigRequest) error {
+	if err := c.wantPush(); err != nil {
+		return err
+	}
+	r := *req
+	r.Tenant = c.iface.Tenant
+	_, err := c.call(ctx, dialect.DeleteTaskPushNotificationConfig, &r, c.opts.unaryTimeout())
+	return err
+}
+
+// GetExtendedAgentCard implements a2a.Service. The card replaces the one the
+// client has, so that Card and the checks of capabilities go by it. Where the
+// card does not offer one, the error is UnsupportedOperation without a request.
+func (c *Client) GetExtendedAgentCard(ctx context.Context, req *a2a.GetExtendedAgentCardRequest) (*a2a.AgentCard, error) {
+	if !offered(c.Card().Capabilities.ExtendedAgentCard) {
+		return nil, a2a.Errorf(a2a.CodeUnsupportedOperation, "the agent's card does not offer an extended card")
+	}
+	r := *req
+	r.Tenant = c.iface.Tenant
+	card, err := unary[a2a.AgentCard](ctx, c, dialect.GetExtendedAgentCard, &r, c.opts.unaryTimeout())
+	if err != nil {
+		return nil, err
+	}
+	c.card.Store(card)
+	return card, nil
+}
+
+// SendStreamingMessage implements a2a.Service. Where the card does not offer
+// streaming, it is SendMessage: the answer is the only element.
+//
+// A stream that is cut is resumed with SubscribeToTask, as said there, once
+// the task is known. A cut before the first element leaves open whether the
+// agent took the message, and is an error, unless the message names its task
+// and that has it in its history.
+//
+// The stream ends with a Message, a terminal state, an error, or where the
+// server closes it while the task waits for its client.
+func (c *Client) SendStreamingMessage(ctx context.Context, req *a2a.SendMessageRequest) iter.Seq2[*a2a.StreamResponse, error] {
+	return func(yield func(*a2a.StreamResponse, error) bool) {
+		r, err := c.sendRequest(req)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		if !offered(c.Card().Capabilities.Streaming) {
+			res, err := c.SendMessage(ctx, r)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			yield(&a2a.StreamResponse{Task: res.Task, Message: res.Message}, nil)
+			return
+		}
+		s := &stream{c: c, ctx: ctx, yield: yield, sent: r}
+		if r.Message != nil {
+			s.taskID = r.Message.TaskID
+		}
+		s.run()
+	}
+}
+
+// SubscribeToTask implements a2a.Service. Where the card does not offer
+// streaming, the error is UnsupportedOperation without a request.
+//
+// The first connection is the caller's business: if it fails, so does the
+// stream. From then on, a stream that is cut is resumed: by an end without a
+// terminal state, a broken connection, the statuses 502, 503 and 504, or 45 s
+// without a byte, keep-alives included. Resuming waits from 250 ms up to 8 s
+// between attempts and gives up after Options.Retries of them without
+// progress.
+//
+// With servers whose events have ids that are growing integers, as Parley's
+// are, every element comes exactly once, and Seq is the id. With others, the
+// task is fetched after a cut and comes as a Task element, with Seq 0, that
+// replaces what was known (as Task.ApplyEvent does) and so makes up for what
+// was missed; it is left out if it is equal to the last Task and nothing came
+// since. Nothing that a task holds is missed or counted twice; what a later
+// event has replaced in the meantime, such as a passing status, is not seen.
+func (c *Client) SubscribeToTask(ctx context.Context, req *a2a.SubscribeToTaskRequest) iter.Seq2[*a2a.StreamResponse, error] {
+	return func(yield func(*a2a.StreamResponse, error) bool) {
+		if !offered(c.Card().Capabilities.Streaming) {
+			yield(nil, a2a.Errorf(a2a.CodeUnsupportedOperation, "the agent's card does not offer streaming; poll with GetTask"))
+			return
+		}
+		s := &stream{c: c, ctx: ctx, yield: yield, taskID: req.ID, cursor: req.After}
+		s.run()
+	}
+}
+
+// sendRequest returns a copy of req with the tenant of the interface.
+func (c *Client) sendRequest(req *a2a.SendMessageRequest) (*a2a.SendMessageRequest, error) {
+	r := *req
+	r.Tenant = c.iface.Tenant
+	if r.Configuration != nil && r.Configuration.TaskPushNotificationConfig != nil {
+		if err := c.wantPush(); err != nil {
+			return nil, err
+		}
+		conf := *r.Configuration
+		push := *conf.TaskPushNotificationConfig
+		push.Tenant, push.TaskID = c.iface.Tenant, "" // the task is the one to come (§3.2.2)
+		conf.TaskPushNotificationConfig = &push
+		r.Configuration = &conf
+	}
+	return &r, nil
+}
+
+func (c *Client) wantPush() error {
+	if offered(c.Card().Capabilities.PushNotifications) {
+		return nil
+	}
+	return a2a.Errorf(a2a.CodePushNotificationNotSupported, "the agent's card does not offer push notifications")
+}
+
+// offered reads a capability: a card that says nothing does not offer it.
+func offered(b *bool) bool { return b != nil && *b }
+
+// unary performs an operation whose result is a *T.
+func unary[T any](ctx context.Context, c *Client, op dialect.Op, req any, d time.Duration) (*T, error) {
+	res, err := c.call(ctx, op, req, d)
+	if err != nil {
+		return nil, err
+	}
+	return res.(*T), nil
+}
+
+// call performs an operation that does not stream, within d if it is not 0.
+func (c *Client) call(ctx context.Context, op dialect.Op, req any, d time.Duration) (any, error) {
+	for n := 0; ; n++ {
+		k, err := c.binding.build(op, n, req)
+		if err != nil {
+			return nil, err
+		}
+		res, err := c.roundTrip(ctx, k, d)
+		if err != nil && n+1 < c.binding.ways(op) && noSuchRoute(err) {
+			continue
+		}
+		return res, err
+	}
+}
+
+// noSuchRoute reports whether the peer knows the operation by another route,
+// if at all.
+func noSuchRoute(err error) bool {
+	var e *a2a.Error
+	return errors.As(err, &e) && e.Peer && (e.Code == a2a.CodeMethodNotAllowed || e.Code == a2a.CodeMethodNotFound)
+}

@@ -1,0 +1,207 @@
+package a2aclient
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/dialect"
+)
+
+// stream is a stream as its caller sees it, across connections. It belongs to
+// the goroutine that ranges over it.
+type stream struct {
+	c     *Client
+	ctx   context.Context
+	yield func(*a2a.StreamResponse, error) bool
+	sent  *a2a.SendMessageRequest // nil for a subscription
+
+	taskID string // "" until it is known
+	cursor int64  // id of the last event; 0 if none
+	noIDs  bool   // the events have no ids that could be a cursor
+
+	begun bool          // the caller has got an element
+	state a2a.TaskState // as the caller knows it
+	asked bool          // the agent has asked in this stream, not before it
+	ended bool          // a Message or a terminal state: nothing more is to come
+
+	resumed  bool
+	failures int               // attempts in a row without progress
+	fetched  *a2a.Task         // by the last GetTask, not yet handed on
+	told     [sha256.Size]byte // of the Task that was the last element; zero if it was another
+}
+
+// errLeft means that the caller has left the loop, or has got all there is.
+var errLeft = errors.New("the stream is over")
+
+func (s *stream) run() {
+	outer := s.ctx
+	var cancel context.CancelFunc
+	s.ctx, cancel = context.WithCancel(outer) // also if the caller's loop panics
+	defer cancel()
+
+	cn, err := s.first()
+	if err != nil && s.maybeTaken(err) {
+		cn, err = s.again(err)
+	}
+	for err == nil {
+		opened := time.Now()
+		err = s.read(cn)
+		cn.close()
+		if err == nil {
+			return
+		}
+		if s.begun && time.Since(opened) >= steady {
+			s.failures = 0
+		}
+		if s.resumable(err) {
+			cn, err = s.again(err)
+		}
+	}
+	if err != errLeft {
+		s.yield(nil, orCause(outer, err))
+	}
+}
+
+// first makes the first connection. That it fails is for the caller to know.
+func (s *stream) first() (*conn, error) {
+	if s.sent != nil {
+		return s.c.connect(s.ctx, dialect.SendStreamingMessage, s.sent, "", 0)
+	}
+	return s.subscribe()
+}
+
+// subscribe connects behind the cursor, if there is one.
+func (s *stream) subscribe() (*conn, error) {
+	last := ""
+	if s.hasCursor() {
+		last = strconv.FormatInt(s.cursor, 10)
+	}
+	req := &a2a.SubscribeToTaskRequest{Tenant: s.c.iface.Tenant, ID: s.taskID}
+	return s.c.connect(s.ctx, dialect.SubscribeToTask, req, last, silence)
+}
+
+func (s *stream) hasCursor() bool { return s.cursor > 0 && !s.noIDs }
+
+// read hands on the elements of a connection. It returns nil at a proper end,
+// errLeft if the caller has left, and otherwise why there is no more.
+func (s *stream) read(cn *conn) error {
+	for first := true; ; first = false {
+		el, id, err := cn.next()
+		if err != nil {
+			return s.end(cn, err)
+		}
+		before := s.cursor
+		el.Seq = s.position(id, first && el.Task != nil)
+		if first && s.resumed {
+			known, err := s.joined(cn, el, before)
+			if err != nil {
+				return err
+			}
+			if known {
+				continue
+			}
+		}
+		if empty(el) || s.ended && el.Task == nil {
+			continue // after the end only a last look at the task may follow (§11.7)
+		}
+		if !s.give(el) {
+			return errLeft
+		}
+		if s.ended {
+			cn.finish()
+		} else if s.resumed && s.sent != nil && s.asked && s.state == a2a.TaskStateInputRequired {
+			return nil // here a send stream ends, while a subscription goes on
+		}
+	}
+}
+
+// position moves the cursor to an event's id and returns it, or 0 if the ids
+// are of no use: some servers make them at random. Only canonical decimals
+// that grow count. The Task that begins a resumed stream has the id of the
+// cursor.
+func (s *stream) position(id string, again bool) int64 {
+	n, err := strconv.ParseInt(id, 10, 64)
+	ok := err == nil && n > 0 && strconv.FormatInt(n, 10) == id
+	if s.noIDs || !ok || n < s.cursor || n == s.cursor && !again {
+		s.noIDs = true
+		return 0
+	}
+	s.cursor = n
+	return n
+}
+
+// joined looks at the first element of a resumed connection. It returns true
+// if the caller has it already, and an error if something may be missing in
+// front of it.
+func (s *stream) joined(cn *conn, el *a2a.StreamResponse, before int64) (known bool, err error) {
+	switch {
+	case el.Task != nil:
+		return s.begun && el.Seq > 0 && el.Seq == before, nil
+	case el.Seq > 0 && before > 0:
+		return false, nil // it goes on right behind the cursor
+	case s.fetched != nil:
+		// Not what §3.1.6 says: the task as it was a moment ago stands in.
+		if !s.giveFetched() {
+			return false, errLeft
+		}
+		return false, nil
+	}
+	s.noIDs = true
+	return false, &TransportError{Host: cn.host, Err: errors.New("the stream does not go on where it was cut")}
+}
+
+// give hands an element to the caller. It returns false if the caller leaves.
+func (s *stream) give(el *a2a.StreamResponse) bool {
+	var sum [sha256.Size]byte
+	if el.Task != nil {
+		s.fetched = nil
+		if el.Seq == 0 {
+			sum = sha256.Sum256(el.Task.AppendJSON(nil))
+			if s.resumed && sum == s.told {
+				return true // it adds nothing
+			}
+		}
+	}
+	s.told = sum
+	if st := el.State(); st.Valid() {
+		s.state = st
+		s.asked = st.Interrupted() && (el.Task == nil || s.begun)
+	}
+	if s.taskID == "" {
+		s.taskID = el.TaskID()
+	}
+	s.begun = true
+	s.ended = s.ended || el.Message != nil || s.state.Terminal()
+	s.failures = 0
+	return s.yield(el, nil)
+}
+
+func (s *stream) giveFetched() bool { return s.give(&a2a.StreamResponse{Task: s.fetched}) }
+
+// end judges the end of a connection: nil if it is that of the stream.
+func (s *stream) end(cn *conn, err error) error {
+	var said *a2a.Error
+	if s.ended {
+		if errors.As(err, &said) && said.Peer {
+			return err // such as: the task ended before the message was read
+		}
+		return nil
+	}
+	if err != io.EOF {
+		if s.sent != nil && s.asked && s.state == a2a.TaskStateInputRequired && !errors.As(err, &said) {
+			return nil
+		}
+		return err
+	}
+	// A server that closes where the task waits for its client means it. One
+	// with a cursor keeps subscriptions open, so that its end is a cut.
+	if s.state.Interrupted() && (s.sent != nil || !s.hasCursor()) {
+		return nil
+	}
+	return &TransportError{Host: cn.host, Err: errors.New("the agent closed the stream before the task was finished")}
+}
