@@ -118,9 +118,9 @@ func kindOf(value []byte) string {
 	return "a number"
 }
 
-// AppendString appends s as a JSON string. Bytes that are not UTF-8 become
+// appendString appends s as a JSON string. Bytes that are not UTF-8 become
 // U+FFFD.
-func AppendString(dst []byte, s string) []byte {
+func appendString(dst []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')
 	for i := 0; i < len(s); {

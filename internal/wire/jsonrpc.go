@@ -136,7 +136,7 @@ func AppendRequest(dst, id []byte, method string, params []byte) []byte {
 	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
 	dst = appendID(dst, id)
 	dst = append(dst, `,"method":`...)
-	dst = AppendString(dst, method)
+	dst = appendString(dst, method)
 	if len(params) > 0 {
 		dst = append(dst, `,"params":`...)
 		dst = append(dst, params...)
@@ -151,11 +151,6 @@ func AppendResultPrefix(dst, id []byte) []byte {
 	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
 	dst = appendID(dst, id)
 	return append(dst, `,"result":`...)
-}
-
-// AppendResult appends a successful response. id and result are raw JSON.
-func AppendResult(dst, id, result []byte) []byte {
-	return append(append(AppendResultPrefix(dst, id), result...), '}')
 }
 
 // AppendError appends an error response. id and object, the whole error

@@ -111,7 +111,7 @@ func TestAppendEnvelopes(t *testing.T) {
 	for _, tt := range []struct{ got, want []byte }{
 		{AppendRequest(nil, []byte(`1`), "M", []byte(`{}`)), []byte(`{"jsonrpc":"2.0","id":1,"method":"M","params":{}}`)},
 		{AppendRequest(nil, []byte(`"a"`), `a"b`, nil), []byte(`{"jsonrpc":"2.0","id":"a","method":"a\"b"}`)},
-		{AppendResult(nil, []byte(`1.0`), []byte(`null`)), []byte(`{"jsonrpc":"2.0","id":1.0,"result":null}`)},
+		{append(AppendResultPrefix(nil, []byte(`1.0`)), `null}`...), []byte(`{"jsonrpc":"2.0","id":1.0,"result":null}`)},
 		{AppendError(nil, nil, []byte(`{"code":1}`)), []byte(`{"jsonrpc":"2.0","id":null,"error":{"code":1}}`)},
 	} {
 		if !bytes.Equal(tt.got, tt.want) {
@@ -156,7 +156,7 @@ func FuzzRPC(f *testing.F) {
 func TestAppendStringIsJSON(t *testing.T) {
 	for _, s := range []string{"", `a"\b`, "\x00\x1f\n\t", "é漢😀", "\u2028", "bad \xff utf8"} {
 		var got string
-		if err := json.Unmarshal(AppendString(nil, s), &got); err != nil {
+		if err := json.Unmarshal(appendString(nil, s), &got); err != nil {
 			t.Fatal(err)
 		}
 		if want := strings.ToValidUTF8(s, "\ufffd"); got != want {
