@@ -1,7 +1,6 @@
 package parley_test
 
 import (
-	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -165,44 +164,4 @@ func named(f *fault, field string) bool {
 		}
 	}
 	return false
-}
-
-// TestConformanceBindings asks one server over both bindings.
-func TestConformanceBindings(t *testing.T) {
-	eachDemo(t, func(t *testing.T, w *wire) {
-		other := w.over(map[string]string{jsonrpc: rest, rest: jsonrpc}[w.binding])
-		t.Run("R-124 R-159 R-160 what one binding makes the other sees alike", func(t *testing.T) {
-			for _, sent := range []string{"echo x", "file", "data", "ask", "fail", "stream 3 1"} {
-				task := w.send(t, say(sent))
-				id := text(task, "id")
-				equal(t, "task by the other binding", other.get(t, id), task)
-			}
-			p := obj{"includeArtifacts": true, "pageSize": 2}
-			page := w.ok(t, "ListTasks", p)
-			token := in(page, "nextPageToken")
-			equal(t, "page by the other binding", withoutToken(other.ok(t, "ListTasks", p)), withoutToken(page))
-			p["pageToken"] = token // tokens are good for both
-			equal(t, "next page by the other binding", withoutToken(other.ok(t, "ListTasks", p)), withoutToken(w.ok(t, "ListTasks", p)))
-		})
-		t.Run("R-160 R-107 streams are alike", func(t *testing.T) {
-			s := w.open(t, "SendStreamingMessage", obj{"message": say("stream 10 20")})
-			id := text(s.must().body, "id")
-			o := other.open(t, "SubscribeToTask", obj{"id": id})
-			snapshot := o.must()
-			begun := len(list(snapshot.body, "artifacts.0.parts"))
-			var want, got []string
-			for _, e := range s.all() {
-				want = append(want, e.id+" "+e.kind+" "+compact(e.body))
-			}
-			for _, e := range o.all() {
-				got = append(got, e.id+" "+e.kind+" "+compact(e.body))
-			}
-			equal(t, fmt.Sprintf("the tail after %d chunks", begun), got, want[len(want)-len(got):])
-		})
-	})
-}
-
-func withoutToken(page any) any {
-	delete(page.(obj), "nextPageToken")
-	return page
 }
