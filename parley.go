@@ -83,7 +83,7 @@ func New(card a2a.AgentCard, ag agent.Agent, o *Options) (*Server, error) {
 		Logger:         o.Logger,
 		Ready: func() error {
 			if !s.serving.Load() {
-				return errors.New("the server is starting or stopping")
+				return errors.New("the server is starting")
 			}
 			return nil
 		},
@@ -100,9 +100,11 @@ func (s *Server) Handler() http.Handler { return s.handler }
 // is left for the next start. It may be called once. Serve calls it.
 func (s *Server) Run(ctx context.Context) error {
 	s.serving.Store(true)
-	defer context.AfterFunc(ctx, func() { s.serving.Store(false) })()
+	// The network drains first: who waits gets a clear answer, and readiness
+	// goes false before the agents are told to stop.
+	defer context.AfterFunc(ctx, s.handler.Drain)()
 	err := s.engine.Run(ctx)
-	s.serving.Store(false)
+	s.handler.Drain()
 	if s.owned != nil {
 		err = errors.Join(err, s.owned.Close())
 	}
