@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"runtime"
 	"sync"
-	"sync/atomic"
+
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -70,61 +70,10 @@ type turnState struct {
 	attempt  int32
 }
 
-// record is an entry with its stored form.
-type record struct {
-	entry *a2a.Entry
-	body  []byte
-	blobs []store.Blob // what body refers to
-	post  *post        // settled once this record is committed; may be nil
-}
-
 // flight is an append under way.
 type flight struct {
 	append  *store.Append
 	records []*record
-}
-
-// post is a message on its way into the log, and what its sender waits for.
-type post struct {
-	message *a2a.Message
-	from    from
-
-	settled chan struct{} // closed when the fields below are set
-	seq     int64         // of the last entry that was appended with the message, once committed
-	start   *a2a.Task     // the task as of seq
-	reply   *a2a.Message  // a direct answer; there is no task
-	err     error
-
-	unread atomic.Bool // the task ended before the agent took the message
-}
-
-// from is what a message brings along besides itself.
-type from struct {
-	caller   a2a.Caller
-	accepted []string
-	metadata a2a.JSON
-}
-
-// received is the part of from that is kept in the log.
-func (f *from) received() *a2a.Received {
-	if len(f.accepted) == 0 && len(f.caller.Extensions) == 0 && len(f.metadata) == 0 {
-		return nil
-	}
-	return &a2a.Received{AcceptedOutputModes: f.accepted, Extensions: f.caller.Extensions, Metadata: f.metadata}
-}
-
-// recall makes a from of what the log kept. Scopes are not kept: they may
-// have been revoked meanwhile.
-func recall(key store.Key, r *a2a.Received) from {
-	f := from{caller: a2a.Caller{Subject: key.Owner, Tenant: key.Tenant}}
-	if r != nil {
-		f.caller.Extensions, f.accepted, f.metadata = r.Extensions, r.AcceptedOutputModes, r.Metadata
-	}
-	return f
-}
-
-func newPost(m *a2a.Message, f from) *post {
-	return &post{message: m, from: f, settled: make(chan struct{})}
 }
 
 // Limits of what an agent may emit ahead of the disk, and of one append.
@@ -299,42 +248,6 @@ func (o *owner) pendLocked(r *record) {
 	o.bytes += len(r.body)
 }
 
-// newRecord stamps and encodes an entry. Times never go back within a task,
-// even if the clock does.
-func (o *owner) newRecordLocked(en *a2a.Entry) *record {
-	en.Time = now()
-	if en.Time.Before(o.last) {
-		en.Time = o.last
-	}
-	o.last = en.Time
-	if en.Status != nil {
-		en.Status.Status.Timestamp = en.Time
-	}
-	r := &record{entry: en}
-	stored := spillEntry(en, &r.blobs)
-	r.body = stored.AppendBody(make([]byte, 0, 320+content(stored)))
-	return r
-}
-
-// content estimates the bytes that an entry's parts take, so that it is encoded
-// without growing.
-func content(en *a2a.Entry) (n int) {
-	switch {
-	case en.Artifact != nil:
-		n = sizeOf(en.Artifact.Artifact.Parts)
-	case en.Message != nil:
-		n = sizeOf(en.Message.Parts)
-	}
-	return n
-}
-
-func sizeOf(parts []*a2a.Part) (n int) {
-	for _, p := range parts {
-		n += 32 + len(p.Text) + len(p.Raw)*4/3 + len(p.URL) + len(p.Data) + len(p.Metadata)
-	}
-	return n
-}
-
 // emitLocked puts an entry behind what is pending, if the rules allow it.
 func (o *owner) emitLocked(en *a2a.Entry) error {
 	if o.gone {
@@ -375,26 +288,4 @@ func (o *owner) emit(en *a2a.Entry) error {
 			return context.Cause(o.ctx)
 		}
 	}
-}
-
-// status makes a status entry; message may be nil and gets its ids here.
-func (o *owner) status(state a2a.TaskState, message *a2a.Message) *a2a.Entry {
-	if message != nil {
-		m := *message
-		m.Role = a2a.RoleAgent
-		m.TaskID, m.ContextID = o.key.ID, o.contextID
-		if m.MessageID == "" {
-			m.MessageID = newID()
-		}
-		message = &m
-	}
-	return &a2a.Entry{Kind: a2a.EntryStatus, Status: &a2a.TaskStatusUpdateEvent{
-		TaskID:    o.key.ID,
-		ContextID: o.contextID,
-		Status:    a2a.TaskStatus{State: state, Message: message},
-	}}
-}
-
-func words(text string) *a2a.Message {
-	return &a2a.Message{Parts: []*a2a.Part{a2a.TextPart(text)}}
 }

@@ -1,0 +1,51 @@
+package engine
+
+import (
+	"sync/atomic"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/store"
+)
+
+// post is a message on its way into the log, and what its sender waits for.
+type post struct {
+	message *a2a.Message
+	from    from
+
+	settled chan struct{} // closed when the fields below are set
+	seq     int64         // of the last entry that was appended with the message, once committed
+	start   *a2a.Task     // the task as of seq
+	reply   *a2a.Message  // a direct answer; there is no task
+	err     error
+
+	unread atomic.Bool // the task ended before the agent took the message
+}
+
+// from is what a message brings along besides itself.
+type from struct {
+	caller   a2a.Caller
+	accepted []string
+	metadata a2a.JSON
+}
+
+// received is the part of from that is kept in the log.
+func (f *from) received() *a2a.Received {
+	if len(f.accepted) == 0 && len(f.caller.Extensions) == 0 && len(f.metadata) == 0 {
+		return nil
+	}
+	return &a2a.Received{AcceptedOutputModes: f.accepted, Extensions: f.caller.Extensions, Metadata: f.metadata}
+}
+
+// recall makes a from of what the log kept. Scopes are not kept: they may
+// have been revoked meanwhile.
+func recall(key store.Key, r *a2a.Received) from {
+	f := from{caller: a2a.Caller{Subject: key.Owner, Tenant: key.Tenant}}
+	if r != nil {
+		f.caller.Extensions, f.accepted, f.metadata = r.Extensions, r.AcceptedOutputModes, r.Metadata
+	}
+	return f
+}
+
+func newPost(m *a2a.Message, f from) *post {
+	return &post{message: m, from: f, settled: make(chan struct{})}
+}

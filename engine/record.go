@@ -1,0 +1,72 @@
+package engine
+
+import (
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/store"
+)
+
+// record is an entry with its stored form.
+type record struct {
+	entry *a2a.Entry
+	body  []byte
+	blobs []store.Blob // what body refers to
+	post  *post        // settled once this record is committed; may be nil
+}
+
+// newRecord stamps and encodes an entry. Times never go back within a task,
+// even if the clock does.
+func (o *owner) newRecordLocked(en *a2a.Entry) *record {
+	en.Time = now()
+	if en.Time.Before(o.last) {
+		en.Time = o.last
+	}
+	o.last = en.Time
+	if en.Status != nil {
+		en.Status.Status.Timestamp = en.Time
+	}
+	r := &record{entry: en}
+	stored := spillEntry(en, &r.blobs)
+	r.body = stored.AppendBody(make([]byte, 0, 320+content(stored)))
+	return r
+}
+
+// content estimates the bytes that an entry's parts take, so that it is encoded
+// without growing.
+func content(en *a2a.Entry) (n int) {
+	switch {
+	case en.Artifact != nil:
+		n = sizeOf(en.Artifact.Artifact.Parts)
+	case en.Message != nil:
+		n = sizeOf(en.Message.Parts)
+	}
+	return n
+}
+
+func sizeOf(parts []*a2a.Part) (n int) {
+	for _, p := range parts {
+		n += 32 + len(p.Text) + len(p.Raw)*4/3 + len(p.URL) + len(p.Data) + len(p.Metadata)
+	}
+	return n
+}
+
+// status makes a status entry; message may be nil and gets its ids here.
+func (o *owner) status(state a2a.TaskState, message *a2a.Message) *a2a.Entry {
+	if message != nil {
+		m := *message
+		m.Role = a2a.RoleAgent
+		m.TaskID, m.ContextID = o.key.ID, o.contextID
+		if m.MessageID == "" {
+			m.MessageID = newID()
+		}
+		message = &m
+	}
+	return &a2a.Entry{Kind: a2a.EntryStatus, Status: &a2a.TaskStatusUpdateEvent{
+		TaskID:    o.key.ID,
+		ContextID: o.contextID,
+		Status:    a2a.TaskStatus{State: state, Message: message},
+	}}
+}
+
+func words(text string) *a2a.Message {
+	return &a2a.Message{Parts: []*a2a.Part{a2a.TextPart(text)}}
+}
