@@ -2,7 +2,6 @@ package a2aclient
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -98,7 +97,7 @@ func (s *stream) reopen(cut error) (cn *conn, final bool, err error) {
 	}
 	s.fetched = task
 	st := task.Status.State
-	if st.Terminal() || s.sent != nil && st.Interrupted() && sha256.Sum256(task.AppendJSON(nil)) != s.told {
+	if st.Terminal() || s.sent != nil && st.Interrupted() && visible(&a2a.StreamResponse{Task: task}) != s.told {
 		s.giveFetched()
 		return nil, true, errLeft
 	}

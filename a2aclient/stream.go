@@ -30,9 +30,23 @@ type stream struct {
 	ended bool          // a Message or a terminal state: nothing more is to come
 
 	resumed  bool
-	failures int               // attempts in a row without progress
-	fetched  *a2a.Task         // by the last GetTask, not yet handed on
-	told     [sha256.Size]byte // of the Task that was the last element; zero if it was another
+	failures int       // attempts in a row without progress
+	fetched  *a2a.Task // by the last GetTask, not yet handed on
+	told     digest    // of the Task that was the last element; none if it was another
+}
+
+type digest [sha256.Size]byte
+
+var none digest
+
+// visible returns a digest of a Task element. Where there is a cursor, the
+// history does not count: how much of it there is depends on the request.
+func visible(el *a2a.StreamResponse) digest {
+	t := *el.Task
+	if el.Seq > 0 {
+		t.History = nil
+	}
+	return sha256.Sum256(t.AppendJSON(nil))
 }
 
 // errLeft means that the caller has left the loop, or has got all there is.
@@ -140,8 +154,16 @@ func (s *stream) position(id string, again bool) int64 {
 // front of it.
 func (s *stream) joined(cn *conn, el *a2a.StreamResponse, before int64) (known bool, err error) {
 	switch {
+	case el.Task != nil && s.begun && el.Seq > 0 && el.Seq == before:
+		if s.told == none || s.told == visible(el) {
+			return true, nil
+		}
+		// The same id for another state: it counts within connections, and we
+		// had but the first element.
+		s.noIDs, el.Seq = true, 0
+		return false, nil
 	case el.Task != nil:
-		return s.begun && el.Seq > 0 && el.Seq == before, nil
+		return false, nil
 	case el.Seq > 0 && before > 0:
 		return false, nil // it goes on right behind the cursor
 	case s.fetched != nil:
@@ -157,14 +179,12 @@ func (s *stream) joined(cn *conn, el *a2a.StreamResponse, before int64) (known b
 
 // give hands an element to the caller. It returns false if the caller leaves.
 func (s *stream) give(el *a2a.StreamResponse) bool {
-	var sum [sha256.Size]byte
+	sum := none
 	if el.Task != nil {
 		s.fetched = nil
-		if el.Seq == 0 {
-			sum = sha256.Sum256(el.Task.AppendJSON(nil))
-			if s.resumed && sum == s.told {
-				return true // it adds nothing
-			}
+		sum = visible(el)
+		if s.resumed && el.Seq == 0 && sum == s.told {
+			return true // it adds nothing
 		}
 	}
 	s.told = sum
