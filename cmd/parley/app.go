@@ -1,0 +1,207 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// app is one invocation of the program.
+type app struct {
+	stdin  io.Reader
+	stdout io.Writer
+	stderr *redactor
+	around surroundings
+
+	flags flags
+
+	// set by configure
+	settings *settings
+	commands commands
+	print    printer
+	log      *slog.Logger
+
+	// set by dial
+	card *a2a.AgentCard
+	via  *a2a.AgentInterface
+
+	warned struct{ insecure, plain bool } // warnings that were given
+
+	// subject is the task that the command line names; "" if it names none.
+	subject string
+
+	// last is the latest that is known about the task of this invocation,
+	// without its content; nil before it has one. Failures name it.
+	last *a2a.Task
+}
+
+var errTimeout = errors.New("--timeout expired")
+
+// run runs the program and returns its exit code. ctx ends when the user
+// interrupts.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	a := &app{
+		stdin: stdin, stdout: stdout, stderr: &redactor{w: stderr}, around: systemSurroundings(),
+		log: slog.New(slog.DiscardHandler),
+	}
+	root := newRoot(a)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	var f *failure
+	if !errors.As(err, &f) {
+		f = usageOf(root, err).(*failure) // cobra's own: nothing of ours has run
+	}
+	return a.fail(f, args)
+}
+
+// fail prints a failure and returns its exit code.
+func (a *app) fail(f *failure, args []string) int {
+	if a.print == nil {
+		a.print = a.earlyPrinter(args)
+	}
+	if f.cause != nil {
+		a.log.Debug("failed", "err", f.cause)
+	}
+	if t := a.last; t != nil {
+		if _, text := a.print.(*textPrinter); !text {
+			a.note("Note", "task %s of context %s was last seen as %s", t.ID, t.ContextID, t.Status.State)
+		}
+		_ = a.print.unfinished(t) // the failure is what matters now
+	}
+	if err := a.print.failure(f); err != nil {
+		fmt.Fprintf(a.stderr, "Error: %v\n", err)
+	}
+	return f.exit
+}
+
+// configure resolves the options and prepares what depends on them.
+func (a *app) configure(fs *pflag.FlagSet) error {
+	a.commands = newCommands(fs) // before variables become values of flags
+	s, warnings, err := loadSettings(a.around, a.flags.config)
+	if err != nil {
+		return err
+	}
+	if err := s.apply(fs); err != nil {
+		return err
+	}
+	a.settings = s
+	a.stderr.hide(a.flags.bearer, a.flags.apiKey)
+	a.stderr.hideParams(a.flags.svcParams)
+	for _, w := range warnings {
+		a.note("Warning", "%s", w)
+	}
+	if err := a.settleWait(); err != nil {
+		return err
+	}
+	if a.flags.debug {
+		a.log = slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
+	if a.flags.output == "json" {
+		a.print = &jsonPrinter{out: a.stdout, lines: a.flags.stream}
+	} else {
+		a.print = newTextPrinter(a.stdout, a.stderr, a.flags.verbose, a.flags.history.n != nil, a.commands)
+	}
+	return nil
+}
+
+// settleWait decides between --wait, --async and --stream: the stronger source
+// wins, and of two that are as strong neither.
+func (a *app) settleWait() error {
+	f, from := &a.flags, a.settings.from
+	if f.stream && f.async && from["async"].level > fromFlag {
+		f.async = false
+	}
+	if f.wait && f.async {
+		w, n := from["wait"], from["async"]
+		switch {
+		case w.level < n.level:
+			f.async = false
+		case n.level < w.level:
+			f.wait = false
+		default:
+			return usagef("--wait (%s) and --async (%s) exclude each other", w.where, n.where)
+		}
+	}
+	if f.stream && f.async {
+		return usagef("--stream and --async exclude each other").withHint("--async returns at once; follow the task with: parley task subscribe --stream <task-id>")
+	}
+	return nil
+}
+
+// earlyPrinter is for failures of the command line itself: what they look like
+// is read off the arguments as far as possible.
+func (a *app) earlyPrinter(args []string) printer {
+	if i := slices.Index(args, "--"); i >= 0 {
+		args = args[:i]
+	}
+	output := ""
+	for i, arg := range args {
+		switch {
+		case (arg == "-o" || arg == "--output") && i+1 < len(args):
+			output = args[i+1]
+		case strings.HasPrefix(arg, "--output="):
+			output = strings.TrimPrefix(arg, "--output=")
+		case strings.HasPrefix(arg, "-o"):
+			output = strings.TrimPrefix(strings.TrimPrefix(arg, "-o"), "=")
+		}
+	}
+	if output == "" {
+		if s, _, err := loadSettings(a.around, a.flags.config); err == nil {
+			output, _ = s.find(envName("output"))
+		} else {
+			output, _ = a.around.lookup(envName("output"))
+		}
+	}
+	if strings.EqualFold(output, "json") {
+		return &jsonPrinter{out: a.stdout, lines: slices.Contains(args, "--stream")}
+	}
+	return newTextPrinter(a.stdout, a.stderr, false, false, a.commands)
+}
+
+// note writes a line to standard error, in every output format.
+func (a *app) note(label, format string, args ...any) {
+	fmt.Fprintf(a.stderr, "%s: %s\n", label, cleanLine(fmt.Sprintf(format, args...)))
+}
+
+// saw remembers where the task of this invocation stands.
+func (a *app) saw(r *a2a.StreamResponse) {
+	id := r.TaskID()
+	if id == "" {
+		return
+	}
+	if a.last == nil {
+		a.last = new(a2a.Task)
+	}
+	a.last.ID = id
+	switch {
+	case r.Task != nil:
+		a.last.ContextID, a.last.Status = r.Task.ContextID, r.Task.Status
+	case r.StatusUpdate != nil:
+		a.last.ContextID, a.last.Status = r.StatusUpdate.ContextID, r.StatusUpdate.Status
+	}
+}
+
+// outcome warns of an end that is no success, and of a task that waits (a2a-cli
+// §11.6). The exit code does not speak of it.
+func (a *app) outcome(t *a2a.Task) {
+	switch s := t.Status.State; {
+	case s.Interrupted():
+		a.note("Warning", "task %s waits for you: %s", t.ID, s)
+		if a.flags.output == "json" {
+			a.note("Resume", "%s", a.commands.reply(t))
+		}
+	case s.Terminal() && s != a2a.TaskStateCompleted:
+		a.note("Warning", "task %s ended: %s", t.ID, s)
+	}
+}

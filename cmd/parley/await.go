@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// noticeAfter is how long a wait is silent before it says on standard error
+// which task it waits for: whatever happens to us then, the id is not lost.
+const noticeAfter = time.Second
+
+// await runs through the events of a task and returns where they end: the same
+// whether they were streamed or polled.
+func (a *app) await(ctx context.Context, svc a2a.Service, seq events) (*a2a.SendMessageResponse, error) {
+	t, whole := new(a2a.Task), false
+	var notice *time.Timer
+	for r, err := range seq {
+		if err != nil {
+			return nil, err
+		}
+		if r.Message != nil {
+			return &a2a.SendMessageResponse{Message: r.Message}, nil
+		}
+		a.saw(r)
+		t.ApplyEvent(r)
+		whole = r.Task != nil
+		if notice == nil && !stops(t.Status.State) {
+			id, contextID := t.ID, t.ContextID
+			notice = time.AfterFunc(noticeAfter, func() {
+				a.note("Note", "waiting for task %s (context %s); interrupting leaves it running", id, contextID)
+			})
+			defer notice.Stop()
+		}
+	}
+	if !whole {
+		// A fold of events lacks what streams do not show, such as the
+		// client's own messages in the history.
+		if now, err := svc.GetTask(ctx, &a2a.GetTaskRequest{ID: t.ID}); err != nil {
+			a.log.Debug("the finished task cannot be read: showing what the stream said", "task", t.ID, "err", err)
+		} else if stops(now.Status.State) {
+			t = now
+		}
+	}
+	return &a2a.SendMessageResponse{Task: t}, nil
+}
+
+// stream prints the events of a task as they arrive.
+func (a *app) stream(seq events) error {
+	for r, err := range seq {
+		if err != nil {
+			return err
+		}
+		a.saw(r)
+		if err := a.print.event(r); err != nil {
+			return err
+		}
+	}
+	if a.last != nil {
+		a.outcome(a.last)
+	}
+	return nil
+}

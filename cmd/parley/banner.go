@@ -1,0 +1,65 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"strings"
+)
+
+// banner is what serve says once, on standard output, when it runs.
+type banner struct {
+	addr   net.Addr
+	public string // the URL that cards advertise; "" if none is set
+	agent  string
+	tasks  string // where they are kept
+	demo   bool
+}
+
+// loopback reports whether only this machine can connect.
+func (b *banner) loopback() bool {
+	tcp, ok := b.addr.(*net.TCPAddr)
+	return ok && tcp.IP.IsLoopback()
+}
+
+// local is a URL by which this machine can connect.
+func (b *banner) local() string {
+	host, port, err := net.SplitHostPort(b.addr.String())
+	if err != nil {
+		return "http://" + b.addr.String()
+	}
+	if ip := net.ParseIP(host); ip == nil || ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return "http://" + net.JoinHostPort(host, port)
+}
+
+func (b *banner) print(w io.Writer) error {
+	url := b.local()
+	hello := "hello"
+	second := `parley task list -a ` + url
+	if b.demo {
+		hello = "echo hello"
+		second = `parley send -a ` + url + ` --stream "stream 20 200"`
+	}
+	lines := [][2]string{
+		{"Agent", b.agent},
+		{"JSON-RPC", url},
+		{"HTTP+JSON", url},
+		{"Card", url + "/.well-known/agent-card.json"},
+	}
+	if b.public != "" {
+		lines = append(lines, [2]string{"Public", b.public})
+	}
+	lines = append(lines, [2]string{"Tasks", b.tasks},
+		[2]string{"Try", `parley send -a ` + url + ` "` + hello + `"`},
+		[2]string{"and", second},
+		[2]string{"Stop", "Ctrl-C; what is running goes on at the next start"})
+	var out strings.Builder
+	fmt.Fprintf(&out, "parley %s\n", version())
+	for _, l := range lines {
+		fmt.Fprintf(&out, "  %-10s %s\n", l[0], cleanLine(l[1]))
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// commands words command lines to paste: how to go on from a task, or from a
+// failure. They reach the agent the same way as this invocation does.
+type commands struct {
+	same []string // flags that say which agent and how; never credentials
+}
+
+// sameAgent are the flags a further command needs, too, where they were given.
+var sameAgent = []string{"agent-card", "config", "transport", "a2a-version", "insecure"}
+
+func newCommands(fs *pflag.FlagSet) commands {
+	var c commands
+	for _, name := range sameAgent {
+		f := fs.Lookup(name)
+		if f == nil || !f.Changed {
+			continue
+		}
+		switch {
+		case f.Value.Type() == "bool":
+			c.same = append(c.same, "--"+name)
+		case f.Shorthand != "":
+			c.same = append(c.same, "-"+f.Shorthand, quote(f.Value.String()))
+		default:
+			c.same = append(c.same, "--"+name, quote(f.Value.String()))
+		}
+	}
+	return c
+}
+
+// line returns parley, the verb, what leads to the same agent and the rest.
+// The words of rest must be quoted already where they are not ours.
+func (c commands) line(verb string, rest ...string) string {
+	return strings.Join(append(append([]string{"parley", verb}, c.same...), rest...), " ")
+}
+
+// reply returns the command that answers a task which waits for its client.
+func (c commands) reply(t *a2a.Task) string {
+	return c.line("send", "--task-id", quote(t.ID), `"<reply>"`)
+}
+
+// follow returns the command that waits for a task.
+func (c commands) follow(id string) string { return c.line("task get", "--wait", argument(id)) }
+
+// get returns the command that shows a task.
+func (c commands) get(id string) string { return c.line("task get", argument(id)) }
+
+// quote makes one word of s for a POSIX shell. Ids come from servers: pasted
+// as they are, they could be commands. Control characters do not survive.
+func quote(s string) string {
+	s = cleanLine(s)
+	if s != "" && strings.Trim(s, wordChars) == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// wordChars need no quotes in any common shell.
+const wordChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@%+,"
+
+// argument is quote for a positional argument, which must not pass for a flag.
+func argument(s string) string {
+	if strings.HasPrefix(s, "-") {
+		return "-- " + quote(s)
+	}
+	return quote(s)
+}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// settingValue is a setting in force, as config show prints it.
+type settingValue struct {
+	Name   string `json:"name"`
+	Value  string `json:"value"` // secrets are redacted
+	Source string `json:"source"`
+}
+
+func newConfigShow(a *app) *cobra.Command {
+	return a.configured(&cobra.Command{
+		Use:   "show",
+		Short: "Show every setting in force and where it comes from",
+		Long: `Show every setting in force and where it comes from: a flag, an environment
+variable, a file or the default. Nothing is changed; edit the files yourself:
+the nearest .env from the working directory upwards (or the one of --config),
+and ~/.config/a2a-cli/.env, with lines such as A2ACLI_AGENT_CARD=localhost:7275.`,
+		Args: cobra.NoArgs,
+	}, func(cmd *cobra.Command, _ []string) error {
+		return a.print.settings(a.effective(cmd.Flags()))
+	})
+}
+
+// effective lists the settings in the order of the flags.
+func (a *app) effective(fs *pflag.FlagSet) []settingValue {
+	var list []settingValue
+	fs.VisitAll(func(f *pflag.Flag) {
+		if isSetting(f) {
+			list = append(list, settingValue{f.Name, shown(f), a.settings.from[f.Name].where})
+		}
+	})
+	return list
+}
+
+// shown is a flag's value as it may be printed.
+func shown(f *pflag.Flag) string {
+	v := f.Value.String()
+	if v != "" && secrets[f.Name] {
+		return redacted
+	}
+	return v
+}
+
+func (p *textPrinter) settings(list []settingValue) error {
+	for _, s := range list {
+		value := s.Value
+		if value == "" {
+			value = "not set"
+		}
+		p.out.field(s.Name, fmt.Sprintf("%s (%s)", value, s.Source))
+	}
+	return p.out.flush()
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/a2aclient"
+)
+
+// resolve fetches the card that --agent-card refers to.
+func (a *app) resolve(ctx context.Context) (*a2a.AgentCard, error) {
+	if a.flags.agentCard == "" {
+		return nil, usagef("which agent? --agent-card is not set").
+			withHint("add -a http://127.0.0.1:7275, the address of an agent, or set A2ACLI_AGENT_CARD")
+	}
+	a.warnCredentials(a.flags.agentCard)
+	card, err := a2aclient.Resolve(ctx, a.flags.agentCard, a.clientOptions())
+	if err != nil {
+		return nil, err
+	}
+	a.card = card
+	return card, nil
+}
+
+// dial resolves the card and chooses an interface. Nothing is sent yet.
+func (a *app) dial(ctx context.Context) (*a2aclient.Client, error) {
+	card, err := a.resolve(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c, err := a2aclient.New(card, a.clientOptions())
+	if err != nil {
+		return nil, err
+	}
+	a.via = c.Interface()
+	a.warnCredentials(a.via.URL)
+	a.log.Debug("chose an interface", "binding", a.via.ProtocolBinding, "version", a.via.ProtocolVersion, "url", a.via.URL)
+	return c, nil
+}
+
+func (a *app) clientOptions() *a2aclient.Options {
+	f := &a.flags
+	return &a2aclient.Options{
+		HTTPClient: a.httpClient(),
+		Bindings:   f.transports,
+		Version:    string(f.version),
+		Bearer:     f.bearer,
+		APIKey:     f.apiKey,
+		Header:     http.Header(f.svcParams),
+		Logger:     a.log,
+	}
+}
+
+// httpClient returns a client with no limit on the whole of an exchange, which
+// streams would not survive; --timeout bounds the command.
+func (a *app) httpClient() *http.Client {
+	var rt http.RoundTripper = &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
+		TLSHandshakeTimeout: 30 * time.Second,
+		ForceAttemptHTTP2:   true,
+		TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: a.flags.insecure},
+	}
+	if a.flags.debug {
+		rt = &wireLog{next: rt, log: a.log}
+	}
+	return &http.Client{Transport: rt}
+}
+
+// warnCredentials warns of what weakens the connection to where a request goes
+// (a2a-cli §6.5, §12.1), once for each kind.
+func (a *app) warnCredentials(where string) {
+	credentials := a.flags.bearer != "" || a.flags.apiKey != ""
+	if a.flags.insecure && !a.warned.insecure {
+		a.warned.insecure = true
+		a.note("Warning", "--insecure: TLS certificates are not verified; anybody on the way can read and change what is exchanged")
+		if credentials {
+			a.note("Warning", "--insecure: your credentials go to whoever answers")
+		}
+	}
+	u, err := url.Parse(where)
+	if credentials && err == nil && strings.EqualFold(u.Scheme, "http") && !loopback(u.Hostname()) && !a.warned.plain {
+		a.warned.plain = true
+		a.note("Warning", "credentials go to %s without encryption", u.Host)
+	}
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// envPrefix begins the name of every variable this program reads.
+const envPrefix = "A2ACLI_"
+
+// maxEnvFile caps a configuration file, in bytes.
+const maxEnvFile = 1 << 20
+
+// envFile is a configuration file: one A2ACLI_NAME=value a line.
+type envFile struct {
+	path   string
+	values map[string]string
+}
+
+// readEnvFile reads a .env file. Such files belong to many programs, so
+// variables without our prefix are skipped, whatever is wrong with them.
+func readEnvFile(path string) (*envFile, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err != nil {
+		return nil, err
+	} else if !st.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "read", Path: path, Err: errors.New("not a regular file")}
+	} else if st.Size() > maxEnvFile {
+		return nil, &fs.PathError{Op: "read", Path: path, Err: errors.New("larger than 1 MiB")}
+	}
+	doc, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	values, err := parseEnv(doc)
+	if err != nil {
+		return nil, fmt.Errorf("%s:%w", path, err)
+	}
+	return &envFile{path, values}, nil
+}
+
+// parseEnv reads NAME=value lines: an optional "export", comments from # on,
+// values bare, in 'single quotes' as they are, or in "double quotes" with \n,
+// \t, \", \\ and \$. Errors begin with the number of the line.
+func parseEnv(doc []byte) (map[string]string, error) {
+	values := map[string]string{}
+	lines := bufio.NewScanner(bytes.NewReader(bytes.TrimPrefix(doc, []byte("\uFEFF"))))
+	lines.Buffer(nil, maxEnvFile+1)
+	for n := 1; lines.Scan(); n++ {
+		line := strings.TrimSpace(lines.Text())
+		if rest, ok := strings.CutPrefix(line, "export "); ok {
+			line = strings.TrimSpace(rest)
+		}
+		if !strings.HasPrefix(line, envPrefix) {
+			continue
+		}
+		name, raw, ok := strings.Cut(line, "=")
+		name = strings.TrimSpace(name)
+		if !ok {
+			return nil, fmt.Errorf("%d: %s has no value; write %s=value", n, name, name)
+		}
+		value, err := envValue(strings.TrimSpace(raw))
+		if err != nil {
+			return nil, fmt.Errorf("%d: %s: %w", n, name, err)
+		}
+		values[name] = value
+	}
+	return values, lines.Err()
+}
+
+func envValue(raw string) (string, error) {
+	if raw == "" {
+		return "", nil
+	}
+	switch quote := raw[0]; quote {
+	case '\'':
+		value, rest, ok := strings.Cut(raw[1:], "'")
+		return value, afterQuote(rest, ok, quote)
+	case '"':
+		var b strings.Builder
+		for i := 1; i < len(raw); i++ {
+			switch c := raw[i]; {
+			case c == '"':
+				return b.String(), afterQuote(raw[i+1:], true, quote)
+			case c == '\\' && i+1 < len(raw):
+				i++
+				b.WriteString(unescape(raw[i]))
+			default:
+				b.WriteByte(c)
+			}
+		}
+		return "", afterQuote("", false, quote)
+	}
+	if at := strings.Index(raw, " #"); at >= 0 {
+		raw = strings.TrimSpace(raw[:at])
+	}
+	return raw, nil
+}
+
+func unescape(c byte) string {
+	switch c {
+	case 'n':
+		return "\n"
+	case 't':
+		return "\t"
+	case '"', '\\', '$':
+		return string(c)
+	}
+	return `\` + string(c)
+}
+
+func afterQuote(rest string, closed bool, quote byte) error {
+	if !closed {
+		return fmt.Errorf("a value that begins with %c must end with it, on the same line", quote)
+	}
+	if rest = strings.TrimSpace(rest); rest != "" && rest[0] != '#' {
+		return fmt.Errorf("there is text after the closing %c", quote)
+	}
+	return nil
+}
+
+// findUp returns the nearest file of that name in dir or above it, as git
+// finds its repository, or "".
+func findUp(dir, name string) string {
+	for {
+		path := filepath.Join(dir, name)
+		if st, err := os.Stat(path); err == nil && st.Mode().IsRegular() {
+			return path
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return ""
+		}
+		dir = up
+	}
+}

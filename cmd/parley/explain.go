@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/a2aclient"
+	"github.com/parley-a2a/parley/internal/dialect"
+)
+
+// explain makes a failure of whatever stopped a client command. What the
+// protocol has a name for keeps it; the rest are the program's own conditions,
+// by Appendix D of a2a-cli. ctx is the command's.
+func (a *app) explain(ctx context.Context, err error) *failure {
+	var f *failure
+	if errors.As(err, &f) {
+		return f
+	}
+	switch cause := context.Cause(ctx); {
+	case cause == nil:
+	case errors.Is(cause, errTimeout):
+		return a.timedOut(err)
+	default:
+		return a.interrupted(err)
+	}
+	var card *a2aclient.CardError
+	if errors.As(err, &card) {
+		return a.explainCard(card)
+	}
+	var e *a2a.Error
+	if errors.As(err, &e) {
+		return a.explainProtocol(e)
+	}
+	var lost *a2aclient.TransportError
+	if errors.As(err, &lost) {
+		f := newFailure(codeUnreachable, lost.Error(), err)
+		if !lost.Unreachable && a.last == nil {
+			return f.withHint("the agent may have taken the message: look for its task before you send it again: %s", a.commands.line("task list"))
+		}
+		return a.hintUnreachable(f)
+	}
+	return newFailure(codeInternal, err.Error(), err).withHint("add --debug to see what was exchanged")
+}
+
+func (a *app) timedOut(cause error) *failure {
+	limit := a.flags.timeout.String()
+	if a.last == nil {
+		return newFailure(codeTimeout, fmt.Sprintf("there was no answer within --timeout %s", limit), cause).
+			withHint("give it more time with --timeout, or see what happens with --debug")
+	}
+	return newFailure(codeTimeout, fmt.Sprintf("task %s (context %s) is still %s after --timeout %s; it goes on",
+		a.last.ID, a.last.ContextID, a.last.Status.State, limit), cause).withHint("%s", a.commands.follow(a.last.ID))
+}
+
+func (a *app) interrupted(cause error) *failure {
+	if a.last == nil {
+		return newFailure(codeInterrupted, "interrupted before the agent answered", cause).
+			withHint("the agent may have taken the message: %s", a.commands.line("task list"))
+	}
+	return newFailure(codeInterrupted, fmt.Sprintf("interrupted; task %s (context %s) was %s and goes on",
+		a.last.ID, a.last.ContextID, a.last.Status.State), cause).withHint("%s", a.commands.follow(a.last.ID))
+}
+
+func (a *app) explainCard(e *a2aclient.CardError) *failure {
+	switch e.Kind {
+	case a2aclient.CardInvalid:
+		return newFailure(codeCardInvalid, e.Error(), e).withHint("give the address of an A2A agent, or the full URL of its card")
+	case a2aclient.CardUnreachable:
+		return a.hintUnreachable(newFailure(codeUnreachable, e.Error(), e))
+	case a2aclient.CardForbidden:
+		return a.credentials(e.Error(), e)
+	}
+	return newFailure(codeCardNotFound, e.Error(), e).
+		withHint("give a host, the base URL of an agent, the full URL of its card, or a card's file as ./card.json")
+}
+
+func (a *app) hintUnreachable(f *failure) *failure {
+	if strings.Contains(f.Message, "127.0.0.1:7275") || strings.Contains(f.Message, "localhost:7275") {
+		return f.withHint("is it running? parley serve starts one there")
+	}
+	return f.withHint("is it running, and is the address right? --debug shows what was tried")
+}
+
+// explainProtocol keeps the name that the protocol has for an error. It has
+// none for missing or refused credentials, which are ours to name.
+func (a *app) explainProtocol(e *a2a.Error) *failure {
+	if e.Code == a2a.CodeUnauthenticated || e.Code == a2a.CodePermissionDenied {
+		f := a.credentials(e.Message, e)
+		f.A2ACode = a.bindingCode(e)
+		return f
+	}
+	f := newFailure(e.Code.String(), e.Message, e)
+	if f.Message == "" {
+		f.Message = dialect.ErrorRowOf(e.Code).Message
+	}
+	f.A2ACode = a.bindingCode(e)
+	f.Hint = a.protocolHint(e)
+	if a.flags.taskID != "" && e.Peer { // a2a-cli §8.1
+		f.Hint = strings.TrimPrefix(f.Hint+"; --debug shows the underlying error", "; ")
+	}
+	return f
+}
+
+// bindingCode is the error's code on the binding in use: of JSON-RPC, or the
+// HTTP status. 0 if the error did not come over one.
+func (a *app) bindingCode(e *a2a.Error) int {
+	if !e.Peer || a.via == nil {
+		return 0
+	}
+	row := dialect.ErrorRowOf(e.Code)
+	if a.via.ProtocolBinding == a2a.BindingJSONRPC {
+		return row.RPC
+	}
+	return row.HTTP
+}
+
+func (a *app) credentials(message string, cause error) *failure {
+	f := &a.flags
+	given := f.bearer != "" || f.apiKey != ""
+	for name := range f.svcParams {
+		given = given || slices.Contains([]string{"Authorization", "Cookie", "X-Api-Key"}, name)
+	}
+	if given {
+		return newFailure(codeAuthFailed, "the agent refused the credentials: "+message, cause).
+			withHint("check that they are for this agent and have not expired")
+	}
+	return newFailure(codeCredentialsMissing, "the agent wants credentials: "+message, cause).withHint("%s", a.wanted())
+}
+
+// wanted says which credentials the card asks for and how to give them.
+func (a *app) wanted() string {
+	var ways []string
+	if a.card != nil {
+		for _, s := range a.card.SecuritySchemes {
+			switch {
+			case s.APIKey != nil:
+				ways = append(ways, "an API key: set A2ACLI_API_KEY, or --api-key")
+			case s.HTTPAuth != nil, s.OAuth2 != nil, s.OpenIDConnect != nil:
+				ways = append(ways, "a bearer token: set A2ACLI_BEARER, or --bearer")
+			}
+		}
+	}
+	slices.Sort(ways)
+	if ways = slices.Compact(ways); len(ways) == 0 {
+		return "set A2ACLI_BEARER or A2ACLI_API_KEY, or give --bearer or --api-key"
+	}
+	return "it accepts " + strings.Join(ways, "; or ")
+}
+
+// protocolHint says what to do about an error of the protocol, or "".
+func (a *app) protocolHint(e *a2a.Error) string {
+	c := a.commands
+	switch e.Code {
+	case a2a.CodeTaskNotFound:
+		return "the tasks you can see: " + c.line("task list")
+	case a2a.CodeTaskNotCancelable:
+		return "see how it ended: " + c.get(a.subject)
+	case a2a.CodeUnsupportedOperation:
+		if a.flags.taskID != "" && a.flags.contextID == "" && e.Peer {
+			return "a finished task takes no more messages; see it with " + c.get(a.flags.taskID) +
+				" and go on in its context: " + c.line("send", "--context-id <id>", `"<message>"`)
+		}
+		if a.subject != "" {
+			return "see the task as it is: " + c.get(a.subject)
+		}
+	case a2a.CodeVersionNotSupported:
+		if a.flags.version != "" {
+			return "leave --a2a-version out to use what both sides know; see " + c.line("card get")
+		}
+		return "see the versions it speaks: " + c.line("card get")
+	case a2a.CodeContentTypeNotSupported:
+		if a.card != nil && len(a.card.DefaultInputModes) > 0 {
+			return "it accepts " + strings.Join(a.card.DefaultInputModes, ", ") + "; say what a part is with --media-type"
+		}
+		return "see what it accepts: " + c.line("card get")
+	case a2a.CodeExtensionSupportRequired:
+		if a.card != nil {
+			for _, x := range a.card.Capabilities.Extensions {
+				if x.Required {
+					return "if you know the extension, declare it: --svc-param " + quote("A2A-Extensions:"+x.URI)
+				}
+			}
+		}
+	case a2a.CodeExtendedAgentCardNotConfigured:
+		return "the public card: " + c.line("card get")
+	case a2a.CodeUnavailable, a2a.CodeRateLimited:
+		return "try again later"
+	case a2a.CodeInternal, a2a.CodeInvalidAgentResponse, a2a.CodeParse, a2a.CodeMethodNotFound:
+		return "--debug shows what was exchanged"
+	}
+	return ""
+}

@@ -1,0 +1,234 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/pflag"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// maxPartFile caps what is read into one part, in bytes. Agents take far less;
+// the cap only keeps a slip from filling the memory.
+const maxPartFile = 64 << 20
+
+// partFlag is one of --text, --file and --data as it was given.
+type partFlag struct {
+	kind      string // the flag's name
+	value     string
+	mediaType string // of the --media-type behind it; "" if there is none
+}
+
+// partFlags collects the parts of a message in the order of the command line,
+// across flags (a2a-cli §10.2).
+type partFlags []partFlag
+
+func (p *partFlags) register(fs *pflag.FlagSet) {
+	fs.Var(&partValue{p, "text"}, "text", "add a text part; may be repeated and mixed with --file and --data, the order is kept")
+	fs.Var(&partValue{p, "file"}, "file", "add a file: a `path`, sent along, or a URL, which the agent fetches")
+	fs.Var(&partValue{p, "data"}, "data", "add a data part from a JSON `file`; - reads standard input")
+	fs.Var((*mediaTypeValue)(p), "media-type", "media `type` of the part just before, such as text/markdown")
+}
+
+// partValue is the pflag.Value of one of the part flags.
+type partValue struct {
+	list *partFlags
+	kind string
+}
+
+func (v *partValue) String() string { return "" }
+func (v *partValue) Type() string   { return "string" }
+func (v *partValue) Set(s string) error {
+	*v.list = append(*v.list, partFlag{kind: v.kind, value: s})
+	return nil
+}
+
+// mediaTypeValue is the pflag.Value of --media-type.
+type mediaTypeValue partFlags
+
+func (v *mediaTypeValue) String() string { return "" }
+func (v *mediaTypeValue) Type() string   { return "string" }
+func (v *mediaTypeValue) Set(s string) error {
+	if len(*v) == 0 {
+		return errors.New("put it behind the --text, --file or --data it is about")
+	}
+	last := &(*v)[len(*v)-1]
+	if last.mediaType != "" {
+		return fmt.Errorf("the --%s before it has a media type already, %s", last.kind, last.mediaType)
+	}
+	if _, _, err := mime.ParseMediaType(s); err != nil || !strings.Contains(s, "/") {
+		return errors.New("must be a media type such as application/pdf")
+	}
+	last.mediaType = s
+	return nil
+}
+
+// messageParts makes the parts of a message: the positional text first, then
+// the flags in their order. - stands for standard input once.
+func messageParts(args []string, list partFlags, stdin io.Reader) ([]*a2a.Part, error) {
+	if len(args) > 0 {
+		list = append(partFlags{{kind: "text", value: args[0]}}, list...)
+	}
+	if len(list) == 0 {
+		return nil, usagef("there is nothing to send").withHint(`give the message as an argument, parley send -a <agent> "hello", or as --text, --file or --data`)
+	}
+	in := &onceReader{r: stdin}
+	var parts []*a2a.Part
+	for i, f := range list {
+		var p *a2a.Part
+		var err error
+		switch {
+		case f.kind == "file":
+			p, err = filePart(f.value)
+		case f.kind == "data":
+			p, err = dataPart(f.value, in)
+		case i == 0 && len(args) > 0 && f.value == "-":
+			p, err = stdinText(in)
+		default:
+			p = a2a.TextPart(strings.ToValidUTF8(f.value, "\uFFFD"))
+		}
+		if err != nil {
+			return nil, usagef("--%s %s: %v", f.kind, quote(f.value), err)
+		}
+		if f.mediaType != "" {
+			p.MediaType = f.mediaType
+		}
+		parts = append(parts, p)
+	}
+	return parts, nil
+}
+
+// onceReader is standard input, which two parts cannot share.
+type onceReader struct {
+	r    io.Reader
+	used bool
+}
+
+func (o *onceReader) readAll() ([]byte, error) {
+	if o.used {
+		return nil, errors.New("standard input is read by an earlier part already")
+	}
+	o.used = true
+	return readCapped(o.r)
+}
+
+func readCapped(r io.Reader) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r, maxPartFile+1))
+	if err == nil && len(b) > maxPartFile {
+		err = fmt.Errorf("more than %d MiB cannot be sent along; pass a URL instead", maxPartFile>>20)
+	}
+	return b, err
+}
+
+func stdinText(in *onceReader) (*a2a.Part, error) {
+	b, err := in.readAll()
+	if err != nil {
+		return nil, err
+	}
+	if !utf8.Valid(b) {
+		return nil, errors.New("standard input is not UTF-8 text; send it as a --file")
+	}
+	return a2a.TextPart(string(b)), nil
+}
+
+func dataPart(file string, in *onceReader) (*a2a.Part, error) {
+	var doc []byte
+	var err error
+	if file == "-" {
+		doc, err = in.readAll()
+	} else {
+		doc, err = readFile(file)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !validJSON(doc) || !utf8.Valid(doc) {
+		return nil, errors.New("is not a JSON document")
+	}
+	p := a2a.DataPart(a2a.JSON(strings.TrimSpace(string(doc))))
+	p.MediaType = "application/json"
+	return p, nil
+}
+
+var urlScheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
+
+func filePart(value string) (*a2a.Part, error) {
+	if urlScheme.MatchString(value) {
+		u, err := url.Parse(value)
+		switch {
+		case err != nil:
+			return nil, errors.New("is not a URL")
+		case !strings.EqualFold(u.Scheme, "file"):
+			name := path.Base(u.Path)
+			if name == "/" || name == "." {
+				name = ""
+			}
+			return a2a.URLPart(value, typeByExtension(name), name), nil
+		case u.Host != "" && u.Host != "localhost":
+			return nil, errors.New("a file: URL of another host cannot be read")
+		}
+		value = filepath.FromSlash(u.Path)
+	}
+	b, err := readFile(value)
+	if err != nil {
+		return nil, err
+	}
+	name := filepath.Base(value)
+	mediaType := typeByExtension(name)
+	if mediaType == "" {
+		mediaType = bare(http.DetectContentType(b))
+	}
+	return a2a.RawPart(b, mediaType, name), nil
+}
+
+func readFile(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err == nil {
+		defer f.Close()
+		var b []byte
+		if b, err = readCapped(f); err == nil {
+			return b, nil
+		}
+	}
+	var pe *os.PathError
+	if errors.As(err, &pe) {
+		err = pe.Err // the caller names the file
+	}
+	return nil, err
+}
+
+// types are known on every machine; the system's tables come second.
+var types = map[string]string{
+	".csv": "text/csv", ".gif": "image/gif", ".htm": "text/html", ".html": "text/html",
+	".jpeg": "image/jpeg", ".jpg": "image/jpeg", ".json": "application/json", ".md": "text/markdown",
+	".mp3": "audio/mpeg", ".mp4": "video/mp4", ".pdf": "application/pdf", ".png": "image/png",
+	".svg": "image/svg+xml", ".txt": "text/plain", ".wav": "audio/wav", ".webp": "image/webp",
+	".xml": "application/xml", ".yaml": "application/yaml", ".yml": "application/yaml", ".zip": "application/zip",
+}
+
+// typeByExtension returns the media type that a file's name suggests, or "".
+func typeByExtension(name string) string {
+	ext := strings.ToLower(path.Ext(name))
+	if t, ok := types[ext]; ok {
+		return t
+	}
+	return bare(mime.TypeByExtension(ext))
+}
+
+// bare returns a media type without parameters: which charset a file has is a
+// guess nobody made.
+func bare(mediaType string) string {
+	t, _, _ := strings.Cut(mediaType, ";")
+	return strings.TrimSpace(t)
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// jsonPrinter writes the protocol's own types, unmodified (a2a-cli Appendix
+// B): one indented document, or with lines one object a line.
+type jsonPrinter struct {
+	out   io.Writer
+	lines bool
+}
+
+// encoder is what all types of package a2a are.
+type encoder interface{ AppendJSON([]byte) []byte }
+
+func (p *jsonPrinter) write(v encoder) error { return p.writeDoc(v.AppendJSON(nil)) }
+
+// writeDoc formats the document anew: raw JSON of an agent may have line
+// breaks, or none.
+func (p *jsonPrinter) writeDoc(doc []byte) error {
+	var b bytes.Buffer
+	var err error
+	if p.lines {
+		err = json.Compact(&b, doc)
+	} else {
+		err = json.Indent(&b, doc, "", "  ")
+	}
+	if err != nil {
+		return err
+	}
+	b.WriteByte('\n')
+	_, err = p.out.Write(b.Bytes())
+	return err
+}
+
+func (p *jsonPrinter) sending(*a2a.Message) error            { return nil }
+func (p *jsonPrinter) sent(r *a2a.SendMessageResponse) error { return p.write(r) }
+func (p *jsonPrinter) task(t *a2a.Task) error                { return p.write(t) }
+func (p *jsonPrinter) event(r *a2a.StreamResponse) error     { return p.write(r) }
+func (p *jsonPrinter) unfinished(*a2a.Task) error            { return nil }
+func (p *jsonPrinter) failure(f *failure) error              { return p.writeDoc(f.envelope()) }
+
+func (p *jsonPrinter) card(c *a2a.AgentCard, _ *a2a.AgentInterface, _ bool) error {
+	return p.write(c)
+}
+
+func (p *jsonPrinter) tasks(r *a2a.ListTasksResponse) error {
+	if !p.lines {
+		return p.write(r)
+	}
+	for _, t := range r.Tasks {
+		if err := p.write(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *jsonPrinter) settings(list []settingValue) error {
+	doc, err := json.Marshal(map[string][]settingValue{"settings": list})
+	if err != nil {
+		return err
+	}
+	return p.writeDoc(doc)
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/a2aclient"
+)
+
+func newSend(a *app) *cobra.Command {
+	var parts partFlags
+	cmd := a.client(&cobra.Command{
+		Use:   "send [message]",
+		Short: "Send a message, and wait for what becomes of it",
+		Long: `Send a message to start or continue an interaction, and wait until its task is
+finished or needs you. The message is the argument (- reads it from standard
+input), followed by the parts that --text, --file and --data add in their order.`,
+		Example: `  parley send -a localhost:7275 "echo hello"
+  parley send -a localhost:7275 --stream "stream 20 200"
+  parley send -a localhost:7275 "summarize" --file report.pdf --data options.json
+  parley send -a localhost:7275 --task-id <id> "Berlin"`,
+		Args: cobra.MaximumNArgs(1),
+	}, func(ctx context.Context, args []string) error {
+		list, err := messageParts(args, parts, a.stdin)
+		if err != nil {
+			return err
+		}
+		return a.send(ctx, list)
+	})
+	parts.register(cmd.Flags())
+	return cmd
+}
+
+func (a *app) send(ctx context.Context, parts []*a2a.Part) error {
+	c, err := a.dial(ctx)
+	if err != nil {
+		return err
+	}
+	req := &a2a.SendMessageRequest{
+		Message: &a2a.Message{
+			MessageID: uuid.NewString(),
+			Role:      a2a.RoleUser,
+			TaskID:    a.flags.taskID,
+			ContextID: a.flags.contextID,
+			Parts:     parts,
+		},
+		Metadata: a2a.JSON(a.flags.metadata),
+	}
+	if err := a.print.sending(req.Message); err != nil {
+		return err
+	}
+	if a.flags.async {
+		resp, err := c.SendMessage(ctx, immediately(req))
+		if err != nil {
+			return err
+		}
+		return a.sent(resp)
+	}
+	f := a.follower(c)
+	if a.flags.stream {
+		if !f.streaming {
+			a.note("Note", "the agent's card offers no streams: polling instead")
+		}
+		return a.stream(f.send(ctx, req))
+	}
+	resp, err := a.await(ctx, c, f.send(ctx, req))
+	if err != nil {
+		return err
+	}
+	return a.sent(resp)
+}
+
+func (a *app) sent(r *a2a.SendMessageResponse) error {
+	if err := a.print.sent(r); err != nil {
+		return err
+	}
+	if r.Task != nil {
+		a.outcome(r.Task)
+	}
+	return nil
+}
+
+func (a *app) follower(c *a2aclient.Client) *follower {
+	streaming := c.Card().Capabilities.Streaming
+	return &follower{
+		svc:       c,
+		streaming: streaming != nil && *streaming,
+		interval:  a.flags.pollInterval.std(),
+		log:       a.log,
+	}
+}

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/parley-a2a/parley"
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/store"
+	"github.com/parley-a2a/parley/store/sqlite"
+)
+
+// serveFlags are the options of serve.
+type serveFlags struct {
+	listen    string
+	data      string
+	ephemeral bool
+	publicURL string
+	agent     string
+	logLevel  string
+}
+
+func newServe(a *app) *cobra.Command {
+	var f serveFlags
+	cmd := &cobra.Command{
+		Use:   "serve [flags] [-- command arguments...]",
+		Short: "Run an agent: the demo, or a command",
+		Long: `Run an agent until interrupted. Without a command it is the demo agent. With one,
+each message runs the command: the message's text is its standard input, what it
+prints is streamed as the answer, line by line, and exit status 0 completes the
+task. Tasks are kept in --data, and what was running goes on at the next start.
+
+The first interrupt drains the server, a second one ends it at once.`,
+		Example: `  parley serve
+  parley serve -- tr a-z A-Z
+  parley serve --listen 127.0.0.1:8080 --data /var/lib/parley -- ./answer.sh`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if dash := cmd.ArgsLenAtDash(); len(args) > 0 && dash != 0 {
+				return usagef("unexpected argument %q", args[0]).withHint("put the agent's command behind --: parley serve -- %s", quote(args[0]))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.ephemeral && cmd.Flags().Changed("data") {
+				return usagef("--ephemeral keeps nothing, --data says where to keep it: leave one out")
+			}
+			if len(args) > 0 && cmd.Flags().Changed("agent") {
+				return usagef("--agent and a command exclude each other")
+			}
+			return a.serve(cmd.Context(), &f, args)
+		},
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.StringVar(&f.listen, "listen", "127.0.0.1:7275", "`address` to listen on; port 0 takes a free one")
+	fs.StringVar(&f.data, "data", ".parley", "`directory` of the database, made if it is not there")
+	fs.BoolVar(&f.ephemeral, "ephemeral", false, "keep tasks in memory only: they are gone when the server ends")
+	fs.StringVar(&f.publicURL, "public-url", "", "`URL` that cards advertise (default: the one a request came to)")
+	f.agent = "demo"
+	fs.Var(&choice{&f.agent, []string{"demo"}}, "agent", "built-in `agent` to run: demo")
+	f.logLevel = "info"
+	fs.Var(&choice{&f.logLevel, []string{"debug", "info", "warn", "error"}}, "log-level", "what is logged to standard error: debug, info, warn or error")
+	return cmd
+}
+
+func (a *app) serve(ctx context.Context, f *serveFlags, argv []string) error {
+	if runtime.GOMAXPROCS(0) < 2 {
+		runtime.GOMAXPROCS(2) // on one, every fsync would stop the network, too
+	}
+	public, err := publicURL(f.publicURL)
+	if err != nil {
+		return err
+	}
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
+		return usagef("--log-level: %v", err)
+	}
+	log := slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: level}))
+
+	l, err := net.Listen("tcp", f.listen)
+	if err != nil {
+		return listenFailure(f.listen, err)
+	}
+	defer l.Close() // Serve closes it, too
+	var st store.Store
+	kept := "in memory, gone when the server ends"
+	if !f.ephemeral {
+		path := filepath.Join(f.data, "parley.db")
+		db, err := sqlite.Open(path, &sqlite.Options{Logger: log})
+		if err != nil {
+			return newFailure(codeServe, err.Error(), err).withHint("--data names another directory, --ephemeral keeps tasks in memory")
+		}
+		defer db.Close() // for the ways out below; once closed it stays so
+		st, kept = db, path
+	}
+	card, ag, what := serveAgent(argv, log)
+	s, err := parley.New(card, ag, &parley.Options{Store: st, PublicURL: public, Logger: log})
+	if err != nil {
+		return newFailure(codeServe, err.Error(), err)
+	}
+	b := banner{addr: l.Addr(), public: public, agent: what, tasks: kept, demo: len(argv) == 0}
+	if err := b.print(a.stdout); err != nil {
+		return newFailure(codeServe, "print: "+err.Error(), err)
+	}
+	if !b.loopback() {
+		a.note("Warning", "everybody who can reach %s may call this agent: callers are not authenticated", l.Addr())
+	}
+	err = s.Serve(ctx, l)
+	if st != nil {
+		err = errors.Join(err, st.Close())
+	}
+	if err != nil {
+		return newFailure(codeServe, err.Error(), err)
+	}
+	return nil
+}
+
+// serveAgent returns the agent to run, and how the banner calls it.
+func serveAgent(argv []string, log *slog.Logger) (a2a.AgentCard, agent.Agent, string) {
+	if len(argv) == 0 {
+		return agent.DemoCard(), agent.Demo(), "demo"
+	}
+	words := make([]string, len(argv))
+	for i, w := range argv {
+		words[i] = quote(w)
+	}
+	return agent.ExecCard(argv), agent.Exec(argv, &agent.ExecOptions{Logger: log}), strings.Join(words, " ")
+}
+
+func publicURL(s string) (string, error) {
+	if s == "" {
+		return "", nil
+	}
+	u, err := url.Parse(s)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
+		return "", usagef("--public-url %s: must be an http or https URL such as https://agents.example.org", quote(s))
+	}
+	return strings.TrimRight(s, "/"), nil
+}
+
+// listenFailure says plainly why there is no listening, and what to do.
+func listenFailure(addr string, err error) error {
+	var op *net.OpError
+	if errors.As(err, &op) {
+		err = op.Err
+	}
+	f := newFailure(codeServe, fmt.Sprintf("cannot listen on %s: %v", addr, err), err)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		f.Message = addr + " is taken: another program listens there, perhaps another parley serve"
+		return f.withHint("stop that program, or choose another port: parley serve --listen 127.0.0.1:0 takes a free one")
+	case errors.Is(err, syscall.EACCES):
+		return f.withHint("ports below 1024 need privileges: choose another with --listen")
+	}
+	return f.withHint("--listen takes an address of this machine and a port, such as 127.0.0.1:7275")
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+func newTaskGet(a *app) *cobra.Command {
+	return a.client(&cobra.Command{
+		Use:   "get <task-id>",
+		Short: "Show a task: its state, its artifacts, with --history its messages",
+		Long: `Show a task: its state, its artifacts and, with --history n, its last messages.
+With --wait it polls until the task is finished or needs you.`,
+		Args: cobra.ExactArgs(1),
+	}, func(ctx context.Context, args []string) error {
+		a.subject = args[0]
+		c, err := a.dial(ctx)
+		if err != nil {
+			return err
+		}
+		req := &a2a.GetTaskRequest{ID: args[0], HistoryLength: a.flags.history.n}
+		if !a.flags.wait {
+			t, err := c.GetTask(ctx, req)
+			if err != nil {
+				return err
+			}
+			return a.show(t)
+		}
+		r, err := a.await(ctx, c, a.follower(c).watch(ctx, req))
+		if err != nil {
+			return err
+		}
+		return a.show(r.Task)
+	})
+}
+
+func newTaskCancel(a *app) *cobra.Command {
+	return a.client(&cobra.Command{
+		Use:   "cancel <task-id>",
+		Short: "Cancel a task",
+		Args:  cobra.ExactArgs(1),
+	}, func(ctx context.Context, args []string) error {
+		a.subject = args[0]
+		c, err := a.dial(ctx)
+		if err != nil {
+			return err
+		}
+		t, err := c.CancelTask(ctx, &a2a.CancelTaskRequest{ID: args[0], Metadata: a2a.JSON(a.flags.metadata)})
+		if err != nil {
+			return err
+		}
+		return a.print.task(t)
+	})
+}
+
+func newTaskSubscribe(a *app) *cobra.Command {
+	return a.client(&cobra.Command{
+		Use:   "subscribe <task-id>",
+		Short: "Follow a running task by its stream",
+		Long: `Follow a running task by its stream until it is finished or needs you: with
+--stream every event as it arrives, else the task as it ends.`,
+		Args: cobra.ExactArgs(1),
+	}, func(ctx context.Context, args []string) error {
+		a.subject = args[0]
+		c, err := a.dial(ctx)
+		if err != nil {
+			return err
+		}
+		f := a.follower(c)
+		if !f.streaming {
+			return a.explain(ctx, a2a.Errorf(a2a.CodeUnsupportedOperation, "the agent's card offers no streams")).
+				withHint("%s", a.commands.follow(args[0]))
+		}
+		seq := f.subscribe(ctx, args[0])
+		if a.flags.stream {
+			return a.stream(seq)
+		}
+		r, err := a.await(ctx, c, seq)
+		if err != nil {
+			return err
+		}
+		return a.show(r.Task)
+	})
+}
+
+// show prints a task as it was found.
+func (a *app) show(t *a2a.Task) error {
+	if err := a.print.task(t); err != nil {
+		return err
+	}
+	a.outcome(t)
+	return nil
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// listFlags are the options of task list besides the shared ones.
+type listFlags struct {
+	status    taskState
+	pageSize  int32
+	pageToken string
+	all       bool
+}
+
+func newTaskList(a *app) *cobra.Command {
+	var f listFlags
+	cmd := a.client(&cobra.Command{
+		Use:   "list",
+		Short: "List tasks, the latest first",
+		Long: `List the tasks of the agent that you may see, the latest first: all of them, or
+those of a context (--context-id) or in a state (--status), a page at a time.`,
+		Args: cobra.NoArgs,
+	}, func(ctx context.Context, _ []string) error {
+		if f.pageSize < 0 || f.pageSize > a2a.MaxPageSize {
+			return usagef("--page-size must be from 1 to %d", a2a.MaxPageSize)
+		}
+		return a.list(ctx, &f)
+	})
+	fs := cmd.Flags()
+	fs.Var(&f.status, "status", "only tasks in this `state`, such as working or TASK_STATE_INPUT_REQUIRED")
+	fs.Int32Var(&f.pageSize, "page-size", 0, "how many `tasks` to fetch at once, 1 to 100 (default: the agent's choice)")
+	fs.StringVar(&f.pageToken, "page-token", "", "`token` of the page to fetch, from an earlier list")
+	fs.BoolVar(&f.all, "all", false, "fetch all pages")
+	return cmd
+}
+
+func (a *app) list(ctx context.Context, f *listFlags) error {
+	c, err := a.dial(ctx)
+	if err != nil {
+		return err
+	}
+	req := &a2a.ListTasksRequest{
+		ContextID:     a.flags.contextID,
+		Status:        a2a.TaskState(f.status),
+		PageToken:     f.pageToken,
+		HistoryLength: a.flags.history.n,
+	}
+	if f.pageSize > 0 {
+		req.PageSize = &f.pageSize
+	}
+	page, err := c.ListTasks(ctx, req)
+	if err != nil || !f.all {
+		return a.listed(page, err)
+	}
+	// One answer, as if it had come in one page; lines go out as they come.
+	all := *page
+	for seen := map[string]bool{}; page.NextPageToken != ""; {
+		if seen[page.NextPageToken] {
+			return a2a.Errorf(a2a.CodeInvalidAgentResponse, "the agent repeats a page token: the list would never end")
+		}
+		seen[page.NextPageToken] = true
+		next := *req
+		next.PageToken = page.NextPageToken
+		if page, err = c.ListTasks(ctx, &next); err != nil {
+			return err
+		}
+		all.Tasks = append(all.Tasks, page.Tasks...)
+	}
+	all.NextPageToken = ""
+	return a.print.tasks(&all)
+}
+
+func (a *app) listed(page *a2a.ListTasksResponse, err error) error {
+	if err != nil {
+		return err
+	}
+	return a.print.tasks(page)
+}
+
+// taskState is a state as people write it: working, INPUT_REQUIRED,
+// input-required, TASK_STATE_COMPLETED.
+type taskState a2a.TaskState
+
+func (s *taskState) String() string {
+	if *s == 0 {
+		return ""
+	}
+	return a2a.TaskState(*s).String()
+}
+func (s *taskState) Type() string { return "state" }
+func (s *taskState) Set(word string) error {
+	name := strings.ToUpper(strings.ReplaceAll(word, "-", "_"))
+	state, ok := a2a.ParseTaskState("TASK_STATE_" + strings.TrimPrefix(name, "TASK_STATE_"))
+	if !ok || !state.Valid() {
+		var names []string
+		for _, s := range a2a.TaskStates() {
+			names = append(names, strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(s.String(), "TASK_STATE_")), "_", "-"))
+		}
+		return fmt.Errorf("must be one of %s", strings.Join(names, ", "))
+	}
+	*s = taskState(state)
+	return nil
+}
