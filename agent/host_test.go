@@ -220,18 +220,6 @@ func (h *fakeHost) text(t testing.TB) string {
 	return b.String()
 }
 
-// final is the last status emitted, as script writes it, or "".
-func (h *fakeHost) final() string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for i := len(h.events) - 1; i >= 0; i-- {
-		if ev := h.events[i]; ev.artifact == nil && ev.message != nil {
-			return shortState(ev.state) + ": " + ev.message.Text()
-		}
-	}
-	return ""
-}
-
 func wantScript(t *testing.T, h *fakeHost, want ...string) {
 	t.Helper()
 	if got, want := h.script(), strings.Join(want, "\n")+"\n"; got != want {
