@@ -98,7 +98,7 @@ func (r *Resolver) resolve(ctx context.Context, ref string) (*a2a.AgentCard, err
 				e.Err = fmt.Errorf("%w (HTTPS was assumed; if it speaks plain HTTP, write http://%s)", e.Err, u.Host)
 			}
 			// A page where a card should be is what sites show for any path.
-			page := e.Kind == CardInvalid && i < len(where.urls)-1
+			page := errors.Is(err, errNotJSON) && i < len(where.urls)-1
 			if e.Kind != CardNotFound && !page {
 				return nil, e
 			}
@@ -142,7 +142,7 @@ func (r *Resolver) fetch(ctx context.Context, u *url.URL) ([]byte, error) {
 		return r.cache.put(key, res.Header, nil, old, r.now()).body, nil
 	case res.StatusCode == http.StatusOK:
 		if !json.Valid(body) {
-			return nil, &CardError{Kind: CardInvalid, Err: fmt.Errorf("%s is not JSON but %s", u.Redacted(), kindOfBody(res.Header, body))}
+			return nil, &CardError{Kind: CardInvalid, Err: fmt.Errorf("%s is %w but %s", location(u), errNotJSON, kindOfBody(res.Header, body))}
 		}
 		return r.cache.put(key, res.Header, body, nil, r.now()).body, nil
 	}
@@ -153,7 +153,7 @@ func (r *Resolver) fetch(ctx context.Context, u *url.URL) ([]byte, error) {
 	case s == http.StatusTooManyRequests || s == http.StatusRequestTimeout || s >= 500 && s != http.StatusNotImplemented:
 		return nil, &CardError{Kind: CardUnreachable, Err: said}
 	}
-	return nil, &CardError{Kind: CardNotFound, Err: fmt.Errorf("there is no card at %s (HTTP %d)", u.Redacted(), res.StatusCode)}
+	return nil, &CardError{Kind: CardNotFound, Err: fmt.Errorf("there is no card at %s (HTTP %d)", location(u), res.StatusCode)}
 }
 
 func (r *Resolver) get(ctx context.Context, u *url.URL, old *cached, authenticate bool) (*http.Response, []byte, error) {
@@ -184,7 +184,7 @@ func (r *Resolver) get(ctx context.Context, u *url.URL, old *cached, authenticat
 	defer res.Body.Close()
 	body, err := readAll(res.Body, maxCard)
 	if errors.Is(err, errTooLarge) {
-		return nil, nil, &CardError{Kind: CardInvalid, Err: fmt.Errorf("%s is larger than %d bytes", u.Redacted(), maxCard)}
+		return nil, nil, &CardError{Kind: CardInvalid, Err: fmt.Errorf("%s is larger than %d bytes", location(u), maxCard)}
 	}
 	if err != nil {
 		return nil, nil, r.unreachable(ctx, watch, u.Host, err)
@@ -198,6 +198,8 @@ func (r *Resolver) unreachable(ctx context.Context, watch *dialing, host string,
 	}
 	return &CardError{Kind: CardUnreachable, Err: watch.transportError(host, err)}
 }
+
+var errNotJSON = errors.New("not JSON")
 
 func readCard(file string) (*a2a.AgentCard, error) {
 	f, err := os.Open(file)
@@ -263,11 +265,17 @@ func oldInterfaces(doc []byte) []*a2a.AgentInterface {
 	return list
 }
 
+// location is a URL as it may stand in an error.
+func location(u *url.URL) string {
+	short := *u
+	short.RawQuery, short.ForceQuery, short.Fragment, short.RawFragment = "", false, "", ""
+	return short.Redacted()
+}
+
 // printable is a reference as it may stand in an error: no password, no query.
 func printable(ref string) string {
 	if u, err := url.Parse(ref); err == nil && u.Host != "" {
-		u.RawQuery, u.Fragment = "", ""
-		ref = u.Redacted()
+		ref = location(u)
 	} else if i := strings.LastIndexByte(ref, '@'); i >= 0 {
 		ref = ref[i+1:]
 	}

@@ -1,0 +1,250 @@
+package a2aclient_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/parley-a2a/parley"
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/a2aclient"
+	"github.com/parley-a2a/parley/agent"
+)
+
+// start runs the demo agent on a loopback port until the test ends.
+func start(t *testing.T) (addr string) {
+	t.Helper()
+	s, err := parley.New(agent.DemoCard(), agent.Demo(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(ctx, l) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+	})
+	return l.Addr().String()
+}
+
+// chaos is a proxy that kills each connection after a random number of bytes
+// of the answers.
+type chaos struct {
+	to string
+
+	mu   sync.Mutex // protects the fields below
+	rng  *rand.Rand
+	cuts int
+}
+
+func (p *chaos) limit() (bytes int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	// Enough for the Task that begins a connection, or there is no progress.
+	return 3800 + p.rng.Int64N(4000)
+}
+
+func (p *chaos) serve(l net.Listener) {
+	for {
+		in, err := l.Accept()
+		if err != nil {
+			return
+		}
+		go p.join(in)
+	}
+}
+
+func (p *chaos) join(in net.Conn) {
+	defer in.Close()
+	out, err := net.Dial("tcp", p.to)
+	if err != nil {
+		return
+	}
+	defer out.Close()
+	go func() { _, _ = io.Copy(out, in); out.Close() }()
+	n := p.limit()
+	if sent, _ := io.CopyN(in, out, n); sent == n {
+		_ = in.(*net.TCPConn).SetLinger(0) // a reset, not an end
+		p.mu.Lock()
+		p.cuts++
+		p.mu.Unlock()
+	}
+}
+
+// Streams through a proxy that breaks connections at random come out whole:
+// every element once, in order, and their fold is the server's task.
+func TestStreamsThroughAProxyThatCuts(t *testing.T) {
+	for _, binding := range []string{a2a.BindingJSONRPC, a2a.BindingHTTPJSON} {
+		t.Run(binding, func(t *testing.T) {
+			t.Parallel()
+			p := &chaos{to: start(t), rng: rand.New(rand.NewPCG(1, 2))}
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			go p.serve(l)
+			c, err := a2aclient.Dial(t.Context(), p.to, &a2aclient.Options{Bindings: []string{binding}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			card := *c.Card()
+			card.SupportedInterfaces = []*a2a.AgentInterface{{
+				URL: "http://" + l.Addr().String(), ProtocolBinding: binding, ProtocolVersion: "1.0",
+			}}
+			wild, err := a2aclient.New(&card, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			var wg sync.WaitGroup
+			for i := range 8 {
+				wg.Add(1)
+				go func() {
+					defer wg.Done()
+					streamOnce(t, wild, c, fmt.Sprintf("%s-%d", binding, i))
+				}()
+			}
+			wg.Wait()
+			if p.cuts < 8 {
+				t.Errorf("only %d cuts: the proxy let everything through", p.cuts)
+			}
+			t.Logf("%d cuts", p.cuts)
+		})
+	}
+}
+
+func streamOnce(t *testing.T, wild, calm *a2aclient.Client, id string) {
+	const chunks = 60
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	send := &a2a.SendMessageRequest{Message: &a2a.Message{
+		MessageID: id, Role: a2a.RoleUser, Parts: []*a2a.Part{a2a.TextPart(fmt.Sprintf("stream %d 5", chunks))},
+	}}
+	task := new(a2a.Task)
+	last := int64(0)
+	for el, err := range wild.SendStreamingMessage(ctx, send) {
+		if err != nil {
+			t.Errorf("%s: after %d: %v", id, last, err)
+			return
+		}
+		if el.Seq <= last || last > 0 && el.Task != nil {
+			t.Errorf("%s: element %d after %d", id, el.Seq, last)
+		}
+		last = el.Seq
+		task.ApplyEvent(el)
+	}
+	if len(task.Artifacts) != 1 {
+		t.Errorf("%s: %d artifacts", id, len(task.Artifacts))
+		return
+	}
+	var text strings.Builder
+	for _, part := range task.Artifacts[0].Parts {
+		text.WriteString(part.Text)
+	}
+	var want strings.Builder
+	for i := range chunks {
+		fmt.Fprintf(&want, "chunk %d\n", i+1)
+	}
+	if text.String() != want.String() {
+		t.Errorf("%s: got %q", id, text.String())
+	}
+	got, err := calm.GetTask(ctx, &a2a.GetTaskRequest{ID: task.ID})
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	if a, b := string(task.AppendJSON(nil)), string(got.AppendJSON(nil)); a != b {
+		t.Errorf("%s: the fold of the stream is\n%s\nthe task\n%s", id, a, b)
+	}
+}
+
+// Each operation against the real server, on each binding.
+func TestAllOperationsAgainstParley(t *testing.T) {
+	addr := start(t)
+	for _, binding := range []string{a2a.BindingJSONRPC, a2a.BindingHTTPJSON} {
+		t.Run(binding, func(t *testing.T) {
+			ctx := t.Context()
+			c, err := a2aclient.Dial(ctx, addr, &a2aclient.Options{Bindings: []string{binding}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.Interface().ProtocolBinding != binding {
+				t.Fatalf("speaks %s", c.Interface().ProtocolBinding)
+			}
+			say := func(text, task string) *a2a.SendMessageRequest {
+				return &a2a.SendMessageRequest{Message: &a2a.Message{
+					MessageID: text, TaskID: task, Role: a2a.RoleUser, Parts: []*a2a.Part{a2a.TextPart(text)},
+				}}
+			}
+			res, err := c.SendMessage(ctx, say("echo hello", ""))
+			if err != nil || res.Task.Artifacts[0].Parts[0].Text != "hello" {
+				t.Fatalf("send: %+v, %v", res, err)
+			}
+			if res, err := c.SendMessage(ctx, say("message hi", "")); err != nil || res.Message.Text() != "hi" {
+				t.Errorf("send: %+v, %v", res, err)
+			}
+			got, err := c.GetTask(ctx, &a2a.GetTaskRequest{ID: res.Task.ID})
+			if err != nil || got.Status.State != a2a.TaskStateCompleted {
+				t.Errorf("get: %+v, %v", got, err)
+			}
+			list, err := c.ListTasks(ctx, &a2a.ListTasksRequest{ContextID: res.Task.ContextID, IncludeArtifacts: true})
+			if err != nil || len(list.Tasks) != 1 || list.Tasks[0].ID != res.Task.ID || list.TotalSize != 1 {
+				t.Errorf("list: %+v, %v", list, err)
+			}
+
+			// A question, a subscription that waits for what becomes of it, an answer.
+			asked, err := c.SendMessage(ctx, say("ask Who?", ""))
+			if err != nil || asked.Task.Status.State != a2a.TaskStateInputRequired {
+				t.Fatalf("ask: %+v, %v", asked, err)
+			}
+			var states []a2a.TaskState
+			for el, err := range c.SubscribeToTask(ctx, &a2a.SubscribeToTaskRequest{ID: asked.Task.ID}) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(states) == 0 {
+					go func() { _, _ = c.SendMessage(ctx, say("me", asked.Task.ID)) }()
+				}
+				if s := el.State(); s.Valid() {
+					states = append(states, s)
+				}
+			}
+			if want := "[TASK_STATE_INPUT_REQUIRED TASK_STATE_WORKING TASK_STATE_COMPLETED]"; fmt.Sprint(states) != want {
+				t.Errorf("subscribed: %v, want %s", states, want)
+			}
+
+			long, err := c.SendMessage(ctx, &a2a.SendMessageRequest{
+				Message: say("sleep 600", "").Message, Configuration: &a2a.SendMessageConfiguration{ReturnImmediately: true},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := c.CancelTask(ctx, &a2a.CancelTaskRequest{ID: long.Task.ID}); err != nil || got.Status.State != a2a.TaskStateCanceled {
+				t.Errorf("cancel: %+v, %v", got, err)
+			}
+			var said *a2a.Error
+			_, err = c.CancelTask(ctx, &a2a.CancelTaskRequest{ID: res.Task.ID})
+			if !errors.Is(err, a2a.ErrTaskNotCancelable) || !errors.As(err, &said) || !said.Peer {
+				t.Errorf("cancel of a finished task: %v", err)
+			}
+			if _, err := c.GetTask(ctx, &a2a.GetTaskRequest{ID: "no such/task: é?"}); !errors.Is(err, a2a.ErrTaskNotFound) {
+				t.Errorf("get of no task: %v", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,68 @@
+package a2aclient
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// R-197, and a2a-cli §13.1.
+func TestWhichInterface(t *testing.T) {
+	in := func(url, binding, version string) *a2a.AgentInterface {
+		return &a2a.AgentInterface{URL: url, ProtocolBinding: binding, ProtocolVersion: version}
+	}
+	rpc, rest := in("http://h/rpc", "JSONRPC", "1.0"), in("http://h/rest", "HTTP+JSON", "1.0")
+	grpc, custom := in("h:443", "GRPC", "1.0"), in("http://h/x", "https://example.org/binding", "1.0")
+	old := in("http://h/old", "JSONRPC", "0.3")
+	type list = []*a2a.AgentInterface
+	tests := []struct {
+		name     string
+		offers   list
+		bindings []string
+		version  string
+		want     string // URL, or the error's code
+		text     string
+	}{
+		{"the first", list{rpc, rest}, nil, "", "http://h/rpc", ""},
+		{"the first of two others", list{rest, rpc}, nil, "", "http://h/rest", ""},
+		{"the first that is spoken", list{grpc, custom, nil, rest, rpc}, nil, "", "http://h/rest", ""},
+		{"the first of a version that is spoken", list{old, rpc}, nil, "", "http://h/rpc", ""},
+		{"the caller's preference", list{rpc, rest}, []string{"HTTP+JSON", "JSONRPC"}, "", "http://h/rest", ""},
+		{"a preference in small letters", list{rpc, rest}, []string{"http+json"}, "", "http://h/rest", ""},
+		{"a preference that is not spoken", list{grpc, rpc, rest}, []string{"GRPC", "HTTP+JSON"}, "", "http://h/rest", ""},
+		{"a preference that is not offered", list{rpc}, []string{"HTTP+JSON"}, "", "http://h/rpc", ""},
+		{"an interface without a version", list{in("http://h/a", "JSONRPC", "")}, nil, "", "http://h/a", ""},
+		{"an interface with a patch number", list{in("http://h/a", "JSONRPC", "1.0.1")}, nil, "", "http://h/a", ""},
+		{"an address that is none", list{in("h/rpc", "JSONRPC", "1.0"), rest}, nil, "", "http://h/rest", ""},
+		{"a forced version", list{old, rpc}, nil, "1.0", "http://h/rpc", ""},
+		{"a forced version with a patch number", list{rpc}, nil, "1.0.7", "http://h/rpc", ""},
+		{"only gRPC", list{grpc}, nil, "", "UnsupportedOperationError", "GRPC 1.0"},
+		{"only 0.3", list{old, grpc}, nil, "", "VersionNotSupportedError", "JSONRPC 0.3, GRPC 1.0"},
+		{"a later version", list{in("http://h/", "JSONRPC", "2.0")}, nil, "", "VersionNotSupportedError", "JSONRPC 2.0"},
+		{"a version that is not spoken", list{rpc}, nil, "0.3", "VersionNotSupportedError", `"0.3"`},
+		{"only an address that is none", list{in("ftp://h", "JSONRPC", "1.0")}, nil, "", "UnsupportedOperationError", "no http or https URL"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c, err := New(&a2a.AgentCard{Name: "x", SupportedInterfaces: tt.offers}, &Options{Bindings: tt.bindings, Version: tt.version})
+			var e *a2a.Error
+			switch {
+			case errors.As(err, &e):
+				if e.Code.String() != tt.want || e.Peer || !strings.Contains(err.Error(), tt.text) {
+					t.Errorf("got %v: %v", e.Code, err)
+				}
+			case err != nil:
+				t.Error(err)
+			case c.Interface().URL != tt.want || c.version != "1.0":
+				t.Errorf("got %s with version %s", c.Interface().URL, c.version)
+			}
+		})
+	}
+	_, err := New(&a2a.AgentCard{Name: "x"}, nil)
+	var e *CardError
+	if !errors.As(err, &e) || e.Kind != CardInvalid {
+		t.Errorf("without interfaces: %v", err)
+	}
+}
