@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -98,6 +99,10 @@ func (a *app) configure(fs *pflag.FlagSet) error {
 	a.settings = s
 	a.stderr.hide(a.flags.bearer, a.flags.apiKey)
 	a.stderr.hideParams(a.flags.svcParams)
+	if u, err := url.Parse(a.flags.agentCard); err == nil && u.User != nil {
+		password, _ := u.User.Password()
+		a.stderr.hide(password)
+	}
 	for _, w := range warnings {
 		a.note("Warning", "%s", w)
 	}

@@ -28,9 +28,9 @@ func newCommands(fs *pflag.FlagSet) commands {
 		case f.Value.Type() == "bool":
 			c.same = append(c.same, "--"+name)
 		case f.Shorthand != "":
-			c.same = append(c.same, "-"+f.Shorthand, quote(f.Value.String()))
+			c.same = append(c.same, "-"+f.Shorthand, quote(shown(f)))
 		default:
-			c.same = append(c.same, "--"+name, quote(f.Value.String()))
+			c.same = append(c.same, "--"+name, quote(shown(f)))
 		}
 	}
 	return c

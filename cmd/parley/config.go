@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net/url"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -42,8 +43,13 @@ func (a *app) effective(fs *pflag.FlagSet) []settingValue {
 // shown is a flag's value as it may be printed.
 func shown(f *pflag.Flag) string {
 	v := f.Value.String()
-	if v != "" && secrets[f.Name] {
+	switch {
+	case v != "" && secrets[f.Name]:
 		return redacted
+	case f.Name == "agent-card":
+		if u, err := url.Parse(v); err == nil && u.User != nil {
+			return u.Redacted()
+		}
 	}
 	return v
 }

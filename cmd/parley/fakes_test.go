@@ -38,6 +38,7 @@ func (f *fakeAgent) close() {
 //	key       wants the API key s3cret-key, in the query
 //	tenant    its second interface, HTTP+JSON, has the tenant acme
 //	tls       the demo agent over TLS with a certificate nobody trusts
+//	watched   works until somebody subscribes to a task, then completes it
 //	nothing   has no agent card
 //	page      has a web page for a card
 //	slow      never answers a message
@@ -62,6 +63,18 @@ func startFake(ctx context.Context, kind, requests string) (*fakeAgent, error) {
 		wrap = withTenant
 	case "tls":
 		start = httptest.NewTLSServer
+	case "watched":
+		subscribed := make(chan struct{}, 1)
+		ag = agent.Func(func(ctx context.Context, t *agent.Turn) error { return watched(ctx, t, subscribed) })
+		wrap = func(next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				next.ServeHTTP(&firstWrite{ResponseWriter: w, written: func() {
+					if w.Header().Get("Content-Type") == "text/event-stream" {
+						subscribed <- struct{}{}
+					}
+				}}, r)
+			})
+		}
 	case "nothing":
 		wrap = func(http.Handler) http.Handler { return http.NotFoundHandler() }
 	case "page":
@@ -146,6 +159,37 @@ func withTenant(next http.Handler) http.Handler {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write(card.AppendJSON(nil))
 	})
+}
+
+// firstWrite calls written at the first write of a body.
+type firstWrite struct {
+	http.ResponseWriter
+	written func()
+	once    sync.Once
+}
+
+func (w *firstWrite) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *firstWrite) Write(p []byte) (int, error) {
+	defer w.once.Do(w.written)
+	return w.ResponseWriter.Write(p)
+}
+
+func watched(ctx context.Context, t *agent.Turn, subscribed <-chan struct{}) error {
+	if err := t.Status("waiting to be watched"); err != nil {
+		return err
+	}
+	select {
+	case <-subscribed:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	w := t.Artifact("view")
+	for i := range 3 {
+		if _, err := fmt.Fprintf(w, "chunk %d\n", i+1); err != nil {
+			return err
+		}
+	}
+	return w.Close()
 }
 
 // hostile is an agent that tries to take over the terminal, or to pass for our

@@ -218,7 +218,7 @@ func (p *serviceParams) Type() string { return "name:value" }
 // framing are the headers that belong to the message itself: set by hand they
 // would break it, or smuggle another one.
 var framing = map[string]bool{
-	"Connection": true, "Content-Length": true, "Host": true, "Te": true,
+	"Accept": true, "Connection": true, "Content-Length": true, "Content-Type": true, "Host": true, "Te": true,
 	"Trailer": true, "Transfer-Encoding": true, "Upgrade": true,
 }
 
@@ -232,6 +232,8 @@ func (p *serviceParams) Set(s string) error {
 		return fmt.Errorf("the value of %s has control characters", name)
 	case framing[name]:
 		return fmt.Errorf("%s is not a service parameter", name)
+	case name == "A2a-Version":
+		return fmt.Errorf("--a2a-version sets the version")
 	}
 	if *p == nil {
 		*p = serviceParams{}

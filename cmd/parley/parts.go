@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -76,14 +77,14 @@ func (v *mediaTypeValue) Set(s string) error {
 
 // messageParts makes the parts of a message: the positional text first, then
 // the flags in their order. - stands for standard input once.
-func messageParts(args []string, list partFlags, stdin io.Reader) ([]*a2a.Part, error) {
+func messageParts(ctx context.Context, args []string, list partFlags, stdin io.Reader) ([]*a2a.Part, error) {
 	if len(args) > 0 {
 		list = append(partFlags{{kind: "text", value: args[0]}}, list...)
 	}
 	if len(list) == 0 {
 		return nil, usagef("there is nothing to send").withHint(`give the message as an argument, parley send -a <agent> "hello", or as --text, --file or --data`)
 	}
-	in := &onceReader{r: stdin}
+	in := &onceReader{ctx: ctx, r: stdin}
 	var parts []*a2a.Part
 	for i, f := range list {
 		var p *a2a.Part
@@ -98,6 +99,9 @@ func messageParts(args []string, list partFlags, stdin io.Reader) ([]*a2a.Part, 
 		default:
 			p = a2a.TextPart(strings.ToValidUTF8(f.value, "\uFFFD"))
 		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		if err != nil {
 			return nil, usagef("--%s %s: %v", f.kind, quote(f.value), err)
 		}
@@ -111,6 +115,7 @@ func messageParts(args []string, list partFlags, stdin io.Reader) ([]*a2a.Part, 
 
 // onceReader is standard input, which two parts cannot share.
 type onceReader struct {
+	ctx  context.Context // of the one command that reads it
 	r    io.Reader
 	used bool
 }
@@ -120,7 +125,21 @@ func (o *onceReader) readAll() ([]byte, error) {
 		return nil, errors.New("standard input is read by an earlier part already")
 	}
 	o.used = true
-	return readCapped(o.r)
+	type result struct {
+		b   []byte
+		err error
+	}
+	done := make(chan result, 1)
+	go func() { // a terminal cannot be told to stop reading; the process ends instead
+		b, err := readCapped(o.r)
+		done <- result{b, err}
+	}()
+	select {
+	case r := <-done:
+		return r.b, r.err
+	case <-o.ctx.Done():
+		return nil, context.Cause(o.ctx)
+	}
 }
 
 func readCapped(r io.Reader) ([]byte, error) {

@@ -21,7 +21,7 @@ func build(t *testing.T, stdin string, args ...string) ([]*a2a.Part, error) {
 	if err := fs.Parse(args); err != nil {
 		return nil, err
 	}
-	return messageParts(fs.Args(), list, strings.NewReader(stdin))
+	return messageParts(t.Context(), fs.Args(), list, strings.NewReader(stdin))
 }
 
 // a2a-cli §10.2: repeatable, order-preserving across flags; a media type binds

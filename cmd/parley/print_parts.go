@@ -28,6 +28,7 @@ func (p *textPrinter) artifact(a *a2a.Artifact) {
 	if a.Name != "" {
 		p.names[a.ArtifactID] = a.Name
 	}
+	p.begun[a.ArtifactID] = true
 	name := p.names[a.ArtifactID]
 	if name == "" {
 		name = a.ArtifactID

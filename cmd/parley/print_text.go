@@ -15,12 +15,13 @@ type textPrinter struct {
 	history  bool // messages of the history, too
 	commands commands
 	names    map[string]string // of artifacts by id: later chunks do not repeat them
+	begun    map[string]bool   // artifacts by id, in a stream
 }
 
 func newTextPrinter(out, err io.Writer, verbose, history bool, c commands) *textPrinter {
 	return &textPrinter{
 		out: newTextWriter(out), err: newTextWriter(err),
-		verbose: verbose, history: history || verbose, commands: c, names: map[string]string{},
+		verbose: verbose, history: history || verbose, commands: c, names: map[string]string{}, begun: map[string]bool{},
 	}
 }
 
@@ -125,6 +126,9 @@ func (p *textPrinter) event(r *a2a.StreamResponse) error {
 		p.resume(&a2a.Task{ID: e.TaskID, ContextID: e.ContextID, Status: e.Status})
 	case r.ArtifactUpdate != nil && r.ArtifactUpdate.Artifact != nil:
 		e := r.ArtifactUpdate
+		if !e.Append && p.begun[e.Artifact.ArtifactID] {
+			p.out.field("Replaces artifact", "yes") // such as that of a lost attempt
+		}
 		if p.verbose {
 			p.out.field("Append", yesNo(e.Append))
 			p.out.field("Last chunk", yesNo(e.LastChunk))

@@ -40,6 +40,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
+			env.Setenv(noLinger, "atexit_sleep_ms=0")
 			env.Values[serversKey{}] = new(servers)
 			return nil
 		},
@@ -55,6 +56,10 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 	})
 }
+
+// noLinger keeps programs under the race detector from sleeping for a second
+// before they end.
+const noLinger = "GORACE"
 
 type serversKey struct{}
 
@@ -119,7 +124,7 @@ func program(ts *testscript.TestScript, args []string) *exec.Cmd {
 	path := ts.Getenv("PATH")
 	cmd := exec.Command(filepath.Join(filepath.SplitList(path)[0], "parley"), args...)
 	cmd.Dir = ts.MkAbs(".")
-	cmd.Env = append(os.Environ(), "PATH="+path, "HOME="+ts.Getenv("HOME"))
+	cmd.Env = append(os.Environ(), "PATH="+path, "HOME="+ts.Getenv("HOME"), noLinger+"="+ts.Getenv(noLinger))
 	var fs pflag.FlagSet
 	new(flags).register(&fs)
 	fs.VisitAll(func(f *pflag.Flag) {

@@ -24,7 +24,7 @@ input), followed by the parts that --text, --file and --data add in their order.
   parley send -a localhost:7275 --task-id <id> "Berlin"`,
 		Args: cobra.MaximumNArgs(1),
 	}, func(ctx context.Context, args []string) error {
-		list, err := messageParts(args, parts, a.stdin)
+		list, err := messageParts(ctx, args, parts, a.stdin)
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/a2aclient"
+)
+
+// a2a-cli Appendix D and §11.6: the code and the exit status of each failure.
+func TestExplain(t *testing.T) {
+	peer := func(c a2a.Code) error { return &a2a.Error{Code: c, Message: "said", Peer: true} }
+	card := func(k a2aclient.CardErrorKind, err error) error {
+		return &a2aclient.CardError{Ref: "h", Kind: k, Err: err}
+	}
+	down := &a2aclient.TransportError{Host: "h", Unreachable: true, Err: errors.New("refused")}
+	expired, cancel := context.WithTimeoutCause(t.Context(), -time.Second, errTimeout)
+	defer cancel()
+	interrupted, stop := context.WithCancel(t.Context())
+	stop()
+	for _, c := range []struct {
+		name  string
+		ctx   context.Context
+		flags flags
+		err   error
+		code  string
+		exit  int
+		a2a   int
+		hint  string
+	}{
+		{name: "usage", err: usagef("x"), code: "A2ACLI_ERR_USAGE", exit: 2},
+		{name: "no card", err: card(a2aclient.CardNotFound, errors.New("404")), code: "A2ACLI_ERR_CARD_NOT_FOUND", exit: 3, hint: "./card.json"},
+		{name: "a wrong card", err: card(a2aclient.CardInvalid, errors.New("html")), code: "A2ACLI_ERR_CARD_INVALID", exit: 1},
+		{name: "no host", err: card(a2aclient.CardUnreachable, down), code: "A2ACLI_ERR_UNREACHABLE", exit: 3},
+		{name: "no agent", err: down, code: "A2ACLI_ERR_UNREACHABLE", exit: 3},
+		{
+			name: "a connection that broke", err: &a2aclient.TransportError{Host: "h", Err: io.ErrUnexpectedEOF},
+			code: "A2ACLI_ERR_UNREACHABLE", exit: 3, hint: "before you send it again",
+		},
+		{name: "a card behind a door", err: card(a2aclient.CardForbidden, peer(a2a.CodeUnauthenticated)), code: "A2ACLI_ERR_CREDENTIALS_MISSING", exit: 4},
+		{name: "no credentials", err: peer(a2a.CodeUnauthenticated), code: "A2ACLI_ERR_CREDENTIALS_MISSING", exit: 4, a2a: -32000, hint: "A2ACLI_BEARER"},
+		{name: "wrong credentials", flags: flags{bearer: "x"}, err: peer(a2a.CodeUnauthenticated), code: "A2ACLI_ERR_AUTH_FAILED", exit: 4, a2a: -32000},
+		{name: "not allowed", flags: flags{apiKey: "x"}, err: peer(a2a.CodePermissionDenied), code: "A2ACLI_ERR_AUTH_FAILED", exit: 4, a2a: -32000},
+		{
+			name: "wrong credentials by hand", flags: flags{svcParams: serviceParams{"Authorization": {"x"}}},
+			err: peer(a2a.CodeUnauthenticated), code: "A2ACLI_ERR_AUTH_FAILED", exit: 4, a2a: -32000,
+		},
+		{name: "no such task", err: peer(a2a.CodeTaskNotFound), code: "TaskNotFoundError", exit: 1, a2a: -32001, hint: "parley task list"},
+		{name: "no such task to go on with", flags: flags{taskID: "t"}, err: peer(a2a.CodeTaskNotFound), code: "TaskNotFoundError", exit: 1, a2a: -32001, hint: "--debug"},
+		{name: "concluded here", err: a2a.Errorf(a2a.CodeUnsupportedOperation, "x"), code: "UnsupportedOperationError", exit: 1},
+		{name: "timeout", ctx: expired, err: down, code: "A2ACLI_ERR_TIMEOUT", exit: 5},
+		{name: "interrupt", ctx: interrupted, err: context.Canceled, code: "PARLEY_ERR_INTERRUPTED", exit: 130},
+		{name: "anything else", err: errors.New("boom"), code: "A2ACLI_ERR_INTERNAL", exit: 1, hint: "--debug"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a := &app{flags: c.flags, log: slog.New(slog.DiscardHandler), via: &a2a.AgentInterface{ProtocolBinding: a2a.BindingJSONRPC}}
+			ctx := c.ctx
+			if ctx == nil {
+				ctx = t.Context()
+			}
+			f := a.explain(ctx, c.err)
+			if f.Code != c.code || f.exit != c.exit || f.A2ACode != c.a2a {
+				t.Errorf("got %s, exit %d, a2aCode %d; want %s, %d, %d", f.Code, f.exit, f.A2ACode, c.code, c.exit, c.a2a)
+			}
+			if f.Message == "" || !strings.Contains(f.Hint, c.hint) {
+				t.Errorf("message %q, hint %q; want a hint with %q", f.Message, f.Hint, c.hint)
+			}
+		})
+	}
+}
+
+// a2a-cli §11.4: the protocol's names are kept, and ours are those of Appendix
+// D or have a prefix of their own.
+func TestEveryProtocolErrorKeepsItsName(t *testing.T) {
+	for code := a2a.CodeInternal; code <= a2a.CodeUnavailable; code++ {
+		if code == a2a.CodeUnauthenticated || code == a2a.CodePermissionDenied {
+			continue // the protocol has no names for these
+		}
+		f := (&app{}).explain(t.Context(), &a2a.Error{Code: code, Peer: true})
+		if f.Code != code.String() || f.exit != exitFailure || f.Message == "" {
+			t.Errorf("%v became %+v", code, f)
+		}
+	}
+}
+
+func TestEnvelope(t *testing.T) {
+	f := newFailure("TaskNotFoundError", "task <x> \"y\"", nil)
+	if got, want := string(f.envelope()), `{"error":{"code":"TaskNotFoundError","message":"task <x> \"y\"","hint":null,"a2aCode":null}}`+"\n"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	f.A2ACode = -32001
+	if got, want := string(f.withHint("do %s", "<this>").envelope()), `{"error":{"code":"TaskNotFoundError","message":"task <x> \"y\"","hint":"do <this>","a2aCode":-32001}}`+"\n"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
