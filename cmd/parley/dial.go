@@ -68,7 +68,7 @@ func (a *app) httpClient() *http.Client {
 		TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: a.flags.insecure},
 	}
 	if a.flags.debug {
-		rt = &wireLog{next: rt, log: a.log}
+		rt = &wireLog{next: rt, log: a.log, redact: a.stderr.redact}
 	}
 	return &http.Client{Transport: rt}
 }

@@ -50,14 +50,24 @@ func (r *redactor) hideParams(p serviceParams) {
 	}
 }
 
-func (r *redactor) Write(p []byte) (int, error) {
+// redact returns s without the secrets.
+func (r *redactor) redact(s string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := string(p)
+	return r.redactLocked(s)
+}
+
+func (r *redactor) redactLocked(s string) string {
 	for _, secret := range r.secrets {
 		s = strings.ReplaceAll(s, secret, redacted)
 	}
-	if _, err := io.WriteString(r.w, s); err != nil {
+	return s
+}
+
+func (r *redactor) Write(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, err := io.WriteString(r.w, r.redactLocked(string(p))); err != nil {
 		return 0, err
 	}
 	return len(p), nil

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -122,6 +123,10 @@ func usageOf(cmd *cobra.Command, err error) error {
 	var f *failure
 	if errors.As(err, &f) {
 		return f
+	}
+	var value *pflag.InvalidValueError
+	if errors.As(err, &value) && secrets[value.GetFlag().Name] { // its text has the value in it
+		err = fmt.Errorf("invalid argument for --%s: %w", value.GetFlag().Name, value.Unwrap())
 	}
 	return usagef("%v", err).withHint("%s --help shows how it is used", cmd.CommandPath())
 }

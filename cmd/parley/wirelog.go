@@ -1,7 +1,7 @@
 package main
 
 import (
-	"fmt"
+	"bytes"
 	"io"
 	"log/slog"
 	"maps"
@@ -12,32 +12,35 @@ import (
 )
 
 // wireLog logs what goes over the wire (--debug). Of headers, only those known
-// to be harmless show their values; the writer below takes known secrets out
-// of all the rest.
+// to be harmless show their values. Known secrets are taken out of bodies here,
+// before they are cut, and of all the rest by the writer below the log.
 type wireLog struct {
-	next http.RoundTripper
-	log  *slog.Logger
+	next   http.RoundTripper
+	log    *slog.Logger
+	redact func(string) string
 }
 
-// maxWireBody caps what is logged of one body, in bytes.
+// maxWireBody caps a line of a body in the log, in bytes.
 const maxWireBody = 64 << 10
 
 // harmless are headers whose values cannot be credentials.
 var harmless = map[string]bool{
-	"Accept": true, "A2a-Version": true, "A2a-Extensions": true, "Cache-Control": true, "Content-Length": true, "Content-Type": true,
-	"Date": true, "Etag": true, "If-None-Match": true, "Last-Event-Id": true, "Retry-After": true, "Server": true, "Vary": true,
+	"Accept": true, "Accept-Encoding": true, "Accept-Ranges": true, "A2a-Version": true, "A2a-Extensions": true,
+	"Cache-Control": true, "Content-Length": true, "Content-Type": true, "Date": true, "Etag": true,
+	"Idempotency-Key": true, "If-None-Match": true, "Last-Event-Id": true, "Last-Modified": true, "Retry-After": true,
+	"Server": true, "Vary": true, "Www-Authenticate": true, "X-Accel-Buffering": true, "X-Content-Type-Options": true,
 }
 
 func (w *wireLog) RoundTrip(req *http.Request) (*http.Response, error) {
 	start := time.Now()
-	w.log.Debug("request", "method", req.Method, "url", wireURL(req), "header", headerLine(req.Header), "body", sentBody(req))
+	w.log.Debug("sending", "method", req.Method, "url", wireURL(req), "header", headerLine(req.Header), "body", w.sentBody(req))
 	res, err := w.next.RoundTrip(req)
 	if err != nil {
-		w.log.Debug("no response", "after", time.Since(start).Round(time.Microsecond), "err", err)
+		w.log.Debug("no answer", "after", time.Since(start).Round(time.Microsecond), "err", err)
 		return nil, err
 	}
-	w.log.Debug("response", "status", res.StatusCode, "after", time.Since(start).Round(time.Microsecond), "header", headerLine(res.Header))
-	res.Body = &loggedBody{ReadCloser: res.Body, log: w.log}
+	w.log.Debug("answer", "status", res.StatusCode, "after", time.Since(start).Round(time.Microsecond), "header", headerLine(res.Header))
+	res.Body = &loggedBody{ReadCloser: res.Body, wire: w}
 	return res, nil
 }
 
@@ -67,7 +70,7 @@ func headerLine(h http.Header) string {
 	return strings.Join(fields, "; ")
 }
 
-func sentBody(req *http.Request) string {
+func (w *wireLog) sentBody(req *http.Request) string {
 	if req.GetBody == nil {
 		return ""
 	}
@@ -76,30 +79,52 @@ func sentBody(req *http.Request) string {
 		return ""
 	}
 	defer body.Close()
-	b, _ := io.ReadAll(io.LimitReader(body, maxWireBody+1))
-	return capped(b)
+	b, _ := io.ReadAll(body)
+	return w.shown(b)
 }
 
-func capped(b []byte) string {
-	if len(b) > maxWireBody {
-		return fmt.Sprintf("%s… (cut)", b[:maxWireBody])
+func (w *wireLog) shown(b []byte) string {
+	s := w.redact(string(b))
+	if len(s) > maxWireBody {
+		return s[:maxWireBody] + "… (cut)"
 	}
-	return string(b)
+	return s
 }
 
-// loggedBody logs a response's body as it is read: events of a stream as they
-// arrive.
+// loggedBody logs a response's body as it is read, line by line: what is cut
+// by the reads themselves could hide a secret from the redactor.
 type loggedBody struct {
 	io.ReadCloser
-	log    *slog.Logger
-	logged int
+	wire *wireLog
+	line []byte
 }
 
 func (b *loggedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if n > 0 && b.logged < maxWireBody {
-		b.logged += n
-		b.log.Debug("received", "body", capped(p[:n]))
+	b.line = append(b.line, p[:n]...)
+	for {
+		line, rest, ok := bytes.Cut(b.line, []byte("\n"))
+		if !ok {
+			break
+		}
+		b.show(line)
+		b.line = rest
+	}
+	if err != nil {
+		b.show(b.line)
+		b.line = nil
 	}
 	return n, err
+}
+
+func (b *loggedBody) Close() error {
+	b.show(b.line)
+	b.line = nil
+	return b.ReadCloser.Close()
+}
+
+func (b *loggedBody) show(line []byte) {
+	if len(line) > 0 {
+		b.wire.log.Debug("received", "body", b.wire.shown(line))
+	}
 }
