@@ -9,6 +9,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,29 +17,37 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aclient"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/store"
 )
 
 // start runs the demo agent on a loopback port until the test ends.
 func start(t *testing.T) (addr string) {
 	t.Helper()
-	s, err := parley.New(agent.DemoCard(), agent.Demo(), nil)
+	addr, stop := startAt(t, "127.0.0.1:0", nil)
+	t.Cleanup(stop)
+	return addr
+}
+
+// startAt runs the demo agent at an address until stop.
+func startAt(t *testing.T, at string, st store.Store) (addr string, stop func()) {
+	t.Helper()
+	s, err := parley.New(agent.DemoCard(), agent.Demo(), &parley.Options{Store: st, DrainWait: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := net.Listen("tcp", at)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(ctx, l) }()
-	t.Cleanup(func() {
-		stop()
+	return l.Addr().String(), func() {
+		cancel()
 		if err := <-ended; err != nil {
 			t.Errorf("Serve: %v", err)
 		}
-	})
-	return l.Addr().String()
+	}
 }
 
 // chaos is a proxy that kills each connection after a random number of bytes
@@ -46,9 +55,10 @@ func start(t *testing.T) (addr string) {
 type chaos struct {
 	to string
 
-	mu   sync.Mutex // protects the fields below
-	rng  *rand.Rand
-	cuts int
+	cuts atomic.Int64
+
+	mu  sync.Mutex // protects the field below
+	rng *rand.Rand
 }
 
 func (p *chaos) limit() (bytes int64) {
@@ -79,9 +89,7 @@ func (p *chaos) join(in net.Conn) {
 	n := p.limit()
 	if sent, _ := io.CopyN(in, out, n); sent == n {
 		_ = in.(*net.TCPConn).SetLinger(0) // a reset, not an end
-		p.mu.Lock()
-		p.cuts++
-		p.mu.Unlock()
+		p.cuts.Add(1)
 	}
 }
 
@@ -120,11 +128,50 @@ func TestStreamsThroughAProxyThatCuts(t *testing.T) {
 				}()
 			}
 			wg.Wait()
-			if p.cuts < 8 {
-				t.Errorf("only %d cuts: the proxy let everything through", p.cuts)
+			if n := p.cuts.Load(); n < 8 {
+				t.Errorf("only %d cuts: the proxy let everything through", n)
 			}
-			t.Logf("%d cuts", p.cuts)
 		})
+	}
+}
+
+// A stream outlives the server's process, as far as it can be in one: the
+// server drains and goes, another one takes its tasks over at the same address.
+func TestStreamsAcrossARestart(t *testing.T) {
+	st := store.NewMemory()
+	defer st.Close()
+	addr, stop := startAt(t, "127.0.0.1:0", st)
+	c, err := a2aclient.Dial(t.Context(), addr, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req := &a2a.SendMessageRequest{Message: &a2a.Message{
+		MessageID: "m1", Role: a2a.RoleUser, Parts: []*a2a.Part{a2a.TextPart("stream 20 10")},
+	}}
+	task, last := new(a2a.Task), int64(0)
+	for el, err := range c.SendStreamingMessage(t.Context(), req) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if el.Seq <= last {
+			t.Errorf("element %d after %d", el.Seq, last)
+		}
+		if last = el.Seq; last == 8 {
+			stop()
+			_, stop = startAt(t, addr, st)
+		}
+		task.ApplyEvent(el)
+	}
+	defer stop()
+	if task.Status.State != a2a.TaskStateCompleted || len(task.Artifacts) != 1 || len(task.Artifacts[0].Parts) != 20 {
+		t.Errorf("got %s", task.AppendJSON(nil))
+	}
+	got, err := c.GetTask(t.Context(), &a2a.GetTaskRequest{ID: task.ID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := string(task.AppendJSON(nil)), string(got.AppendJSON(nil)); a != b {
+		t.Errorf("the fold of the stream is\n%s\nthe task\n%s", a, b)
 	}
 }
 

@@ -143,7 +143,7 @@ func TestCutsAtEveryByteWithACursor(t *testing.T) {
 	})
 }
 
-func TestCutsAtEveryByteWithoutACursor(t *testing.T) {
+func TestCutsAnywhereWithoutACursor(t *testing.T) {
 	s := counting(6)
 	want := string(s.at(len(s)).AppendJSON(nil))
 	ids := map[string]func() string{
@@ -157,9 +157,9 @@ func TestCutsAtEveryByteWithoutACursor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			both(t, func(t *testing.T, binding string) {
 				all, _ := length(binding, s, func(int) string { return "" })
-				step := 1
+				step := 3
 				if name != "none" {
-					step = 13
+					step = 17
 				}
 				for cut := 0; cut < all; cut += step {
 					for _, clean := range []bool{false, true} {
@@ -311,6 +311,30 @@ func TestKeepAlivesKeepAStream(t *testing.T) {
 		if err != nil || len(els) != 4 || len(f.seen()) != 1 {
 			t.Errorf("got %s, %v, with %d requests", brief(els), err, len(f.seen()))
 		}
+	})
+}
+
+// Bytes that come one by one make the same stream.
+func TestByteByByte(t *testing.T) {
+	both(t, func(t *testing.T, binding string) {
+		synctest.Test(t, func(t *testing.T) {
+			s := counting(2)
+			f := &fake{}
+			f.handle = func(x *exchange) {
+				x.stream()
+				for i, el := range s {
+					for _, b := range x.event(strconv.Itoa(i+1), el) {
+						time.Sleep(40 * time.Millisecond)
+						x.write([]byte{b})
+					}
+				}
+			}
+			c, _ := inMemory(t, f, binding, nil)
+			els, err := collect(c.SendStreamingMessage(t.Context(), hello()))
+			if want := "1 task:SUBMITTED, 2 WORKING, 3 chunk, 4 chunk, 5 COMPLETED"; err != nil || brief(els) != want || len(f.seen()) != 1 {
+				t.Errorf("got %s, %v, want %s", brief(els), err, want)
+			}
+		})
 	})
 }
 
