@@ -1,0 +1,28 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+func newTaskCancel(a *app) *cobra.Command {
+	return a.client(&cobra.Command{
+		Use:   "cancel <task-id>",
+		Short: "Cancel a task",
+		Args:  cobra.ExactArgs(1),
+	}, func(ctx context.Context, args []string) error {
+		a.subject = args[0]
+		c, err := a.dial(ctx)
+		if err != nil {
+			return err
+		}
+		t, err := c.CancelTask(ctx, &a2a.CancelTaskRequest{ID: args[0], Metadata: a2a.JSON(a.flags.metadata)})
+		if err != nil {
+			return err
+		}
+		return a.print.task(t)
+	})
+}
