@@ -148,7 +148,7 @@ func (c *Client) SendStreamingMessage(ctx context.Context, req *a2a.SendMessageR
 // terminal state, a broken connection, the statuses 502, 503 and 504, or 45 s
 // without a byte, keep-alives included. Resuming waits from 250 ms up to 8 s
 // between attempts and gives up after Options.Retries of them without
-// progress.
+// progress, which is an element or a connection that lasted 5 s.
 //
 // With servers whose events have ids that are growing integers, as Parley's
 // are, every element comes exactly once, and Seq is the id. With others, the
