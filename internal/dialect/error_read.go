@@ -7,6 +7,7 @@ import (
 	"mime"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -73,8 +74,8 @@ type errorBody struct {
 }
 
 type errorFields struct {
-	Code    json.Number
-	Status  any // google.rpc's name; problem+json has a number here
+	Code    json.RawMessage // a number; raw, since a json.Number that is a word stops the decoder
+	Status  any             // google.rpc's name; problem+json has a number here
 	Message string
 	Details json.RawMessage
 	Data    json.RawMessage
@@ -93,7 +94,7 @@ func parseErrorBody(body []byte) (*errorBody, bool) {
 	} else {
 		_ = json.Unmarshal(doc.Error, &doc.inner)
 	}
-	return doc, doc.text() != "" || doc.inner.Code != "" || doc.Code != "" || doc.Type != ""
+	return doc, doc.text() != "" || len(doc.inner.Code) > 0 || len(doc.Code) > 0 || doc.Type != ""
 }
 
 func (d *errorBody) text() string {
@@ -118,8 +119,8 @@ func (d *errorBody) row(e *a2a.Error) *ErrorRow {
 		return row
 	}
 	for _, f := range []*errorFields{&d.inner, &d.errorFields} {
-		if code, err := f.Code.Int64(); err == nil && code < 0 {
-			if row := rowOfRPC(int(code)); row != nil {
+		if code, err := strconv.Atoi(string(f.Code)); err == nil && code < 0 {
+			if row := rowOfRPC(code); row != nil {
 				return row
 			}
 		}

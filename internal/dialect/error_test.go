@@ -136,6 +136,7 @@ func TestErrorFromHTTPTolerates(t *testing.T) {
 	}{
 		{"status name", 404, js, `{"error":{"code":404,"status":"NOT_FOUND","message":"no t1"}}`, a2a.CodeTaskNotFound, "no t1"},
 		{"TCK status for a reason", 409, js, `{"error":{"code":409,"details":[{"reason":"TASK_NOT_CANCELABLE"}]}}`, a2a.CodeTaskNotCancelable, "Task cannot be canceled"},
+		{"code that is a word", 409, js, `{"error":{"code":"ABORTED","message":"no","details":[{"reason":"TASK_NOT_CANCELABLE"}]}}`, a2a.CodeTaskNotCancelable, "no"},
 		{"problem", 404, "application/problem+json", `{"type":"https://a2a-protocol.org/errors/task-not-found","title":"Task Not Found","status":404,"detail":"no t1"}`, a2a.CodeTaskNotFound, "no t1"},
 		{"foreign problem", 400, "application/problem+json", `{"type":"about:blank","title":"Bad Request","status":400}`, a2a.CodeInvalidRequest, "Bad Request"},
 		{"a2a-js 0.3", 404, js, `{"code":-32001,"message":"no t1"}`, a2a.CodeTaskNotFound, "no t1"},
