@@ -4,6 +4,7 @@
 .PHONY: test lint build fuzz interop bench cover clean
 
 test: ## everything a change is judged by
+	@.ci/install
 	@.ci/check format vet staticcheck vuln test fuzz interop
 
 lint: ## formatting, vet, staticcheck

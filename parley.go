@@ -57,7 +57,9 @@ type Server struct {
 
 // New joins an agent, its card and a store. Of the card only Name is needed;
 // what it leaves open is filled in (streaming on, text in and out, no push
-// notifications), and what it says is enforced.
+// notifications), and what it says is enforced, with one exception: security
+// schemes describe what stands in front of the handler and checks callers; the
+// server itself treats everybody as anonymous.
 func New(card a2a.AgentCard, ag agent.Agent, o *Options) (*Server, error) {
 	if o == nil {
 		o = &Options{}

@@ -41,8 +41,6 @@ func lenientTaskState(name string) (TaskState, bool) {
 		return TaskStateRejected, true
 	case "auth-required":
 		return TaskStateAuthRequired, true
-	case "unknown":
-		return TaskStateUnspecified, true
 	}
 	return 0, false
 }

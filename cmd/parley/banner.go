@@ -13,6 +13,7 @@ type banner struct {
 	public string // the URL that cards advertise; "" if none is set
 	agent  string
 	tasks  string // where they are kept
+	keeps  bool   // whether tasks outlive the server
 	demo   bool
 }
 
@@ -42,6 +43,10 @@ func (b *banner) print(w io.Writer) error {
 		hello = "echo hello"
 		second = `parley send -a ` + url + ` --stream "stream 20 200"`
 	}
+	stop := "Ctrl-C"
+	if b.keeps {
+		stop += "; what is running goes on at the next start"
+	}
 	lines := [][2]string{
 		{"Agent", b.agent},
 		{"JSON-RPC", url},
@@ -54,7 +59,7 @@ func (b *banner) print(w io.Writer) error {
 	lines = append(lines, [2]string{"Tasks", b.tasks},
 		[2]string{"Try", `parley send -a ` + url + ` "` + hello + `"`},
 		[2]string{"and", second},
-		[2]string{"Stop", "Ctrl-C; what is running goes on at the next start"})
+		[2]string{"Stop", stop})
 	var out strings.Builder
 	fmt.Fprintf(&out, "parley %s\n", version())
 	for _, l := range lines {

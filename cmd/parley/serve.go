@@ -109,7 +109,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags, argv []string) error {
 	if err != nil {
 		return newFailure(codeServe, err.Error(), err)
 	}
-	b := banner{addr: l.Addr(), public: public, agent: what, tasks: kept, demo: len(argv) == 0}
+	b := banner{addr: l.Addr(), public: public, agent: what, tasks: kept, keeps: st != nil, demo: len(argv) == 0}
 	if err := b.print(a.stdout); err != nil {
 		return newFailure(codeServe, "print: "+err.Error(), err)
 	}
