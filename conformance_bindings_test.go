@@ -5,7 +5,7 @@ import "testing"
 // TestConformanceBindings asks one server over both bindings.
 func TestConformanceBindings(t *testing.T) {
 	eachDemo(t, func(t *testing.T, w *wire) {
-		other := w.over(map[string]string{jsonrpc: rest, rest: jsonrpc}[w.binding])
+		other := w.over(map[string]string{jsonrpc: rest, rest: jsonrpc, grpcBinding: jsonrpc}[w.binding])
 		t.Run("R-124 R-159 R-160 what one binding makes the other sees alike", func(t *testing.T) {
 			for _, sent := range []string{"echo x", "file", "data", "ask", "fail", "stream 3 1"} {
 				task := w.send(t, say(sent))

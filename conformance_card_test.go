@@ -27,7 +27,7 @@ func (w *wire) fetch(t *testing.T, path string, headers ...string) answer {
 	for i := 0; i < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}
-	if w.binding == jsonrpc {
+	if w.binding != rest {
 		w = w.over(rest) // the answer has no envelope
 	}
 	return w.do(t, req, nil)
@@ -76,12 +76,12 @@ func TestConformanceCard(t *testing.T) {
 			if !regexp.MustCompile(`^\d+\.\d+$`).MatchString(text(i, "protocolVersion")) {
 				t.Errorf("protocolVersion %q", text(i, "protocolVersion"))
 			}
-			at := dial(t, map[string]string{"JSONRPC": jsonrpc, "HTTP+JSON": rest}[binding], text(i, "url"))
+			at := dial(t, map[string]string{"JSONRPC": jsonrpc, "HTTP+JSON": rest, "GRPC": grpcBinding}[binding], text(i, "url"))
 			task := at.send(t, say("echo by the address of the card"))
 			equal(t, "state over "+binding, in(task, "status.state"), "TASK_STATE_COMPLETED")
 		}
 		slices.Sort(bindings)
-		equal(t, "bindings", bindings, []string{"HTTP+JSON", "JSONRPC"})
+		equal(t, "bindings", bindings, []string{"GRPC", "HTTP+JSON", "JSONRPC"})
 	})
 	t.Run("R-150 members of the provider", func(t *testing.T) {
 		equal(t, "provider", in(served, "provider"), obj{"organization": "Example", "url": "https://example.com"})

@@ -13,7 +13,7 @@ import (
 // TestConformanceUnavailable stops a server while a call waits.
 func TestConformanceUnavailable(t *testing.T) {
 	t.Parallel()
-	for _, binding := range []string{jsonrpc, rest} {
+	for _, binding := range []string{jsonrpc, rest, grpcBinding} {
 		t.Run(binding, func(t *testing.T) {
 			t.Parallel()
 			h := newHeld()
@@ -36,7 +36,7 @@ func TestConformanceUnavailable(t *testing.T) {
 			stop()
 			t.Run("R-082 a temporary failure says that it is one", func(t *testing.T) {
 				a := receive(t, answered, "an answer to the waiting call")
-				if a.fault == nil || a.fault.reason() != "UNAVAILABLE" || binding == rest && a.status != http.StatusServiceUnavailable {
+				if a.fault == nil || a.fault.reason() != "UNAVAILABLE" || binding == grpcBinding && a.fault.status != "UNAVAILABLE" || binding == rest && a.status != http.StatusServiceUnavailable {
 					t.Errorf("%d %s", a.status, a.body)
 				}
 			})

@@ -40,7 +40,7 @@ func TestConformanceExtensions(t *testing.T) {
 					equal(t, "A2A-Extensions of "+op, a.header.Get("A2A-Extensions"), optional)
 				}
 				s := w.open(t, "SendStreamingMessage", p, "A2A-Extensions", both)
-				equal(t, "A2A-Extensions of a stream", s.resp.Header.Get("A2A-Extensions"), optional)
+				equal(t, "A2A-Extensions of a stream", s.header().Get("A2A-Extensions"), optional)
 				a := w.call(t, "SendMessage", p, "A2A-Extensions", "https://example.com/ext/optional/v2")
 				equal(t, "A2A-Extensions for v2", a.header.Get("A2A-Extensions"), "")
 			})

@@ -45,7 +45,7 @@ func (l *logged) String() string {
 
 func TestConformanceFaults(t *testing.T) {
 	t.Parallel()
-	for _, binding := range []string{jsonrpc, rest} {
+	for _, binding := range []string{jsonrpc, rest, grpcBinding} {
 		t.Run(binding, func(t *testing.T) {
 			t.Parallel()
 			log := new(logged)
@@ -57,7 +57,7 @@ func TestConformanceFaults(t *testing.T) {
 			}))
 			t.Run("R-082 R-083 R-227 an internal failure is logged, and its text stays inside", func(t *testing.T) {
 				a := w.call(t, "ListTasks", obj{}, "Authorization", "Bearer s3cr3t-t0ken", "X-API-Key", "s3cr3t-k3y")
-				want := map[string]string{jsonrpc: "-32603", rest: "500"}[binding]
+				want := map[string]string{jsonrpc: "-32603", rest: "500", grpcBinding: "Internal"}[binding]
 				if a.fault == nil || a.fault.code != want {
 					t.Fatalf("want code %s: %d %s", want, a.status, a.body)
 				}
@@ -81,6 +81,9 @@ func TestConformanceFaults(t *testing.T) {
 
 func TestConformanceLimits(t *testing.T) {
 	eachDemo(t, func(t *testing.T, w *wire) {
+		if w.binding == grpcBinding {
+			return // TestConformanceGRPC has its limits
+		}
 		t.Run("R-271 a body that is too large", func(t *testing.T) {
 			req := w.request(t.Context(), "SendMessage", obj{"message": say(strings.Repeat("x", 9<<20))}, nil)
 			a := w.do(t, req, nil) // refused before its id is read

@@ -2,6 +2,7 @@ package parley_test
 
 import (
 	"fmt"
+	"math"
 	"testing"
 )
 
@@ -111,7 +112,7 @@ func TestConformanceList(t *testing.T) {
 			equal(t, "the newest", in(w.ok(t, "ListTasks", of("pageSize", 1)), "tasks.0.id"), ids[4])
 		})
 		t.Run("R-028 R-242 page sizes", func(t *testing.T) {
-			for _, size := range []int{-1, 0, 101, 1 << 40} {
+			for _, size := range []int{-1, 0, 101, math.MaxInt32} {
 				w.refused(t, invalid, "ListTasks", of("pageSize", size))
 			}
 			for _, size := range []int{1, 6, 7, 100} {
@@ -129,8 +130,11 @@ func TestConformanceList(t *testing.T) {
 			for _, task := range list(w.ok(t, "ListTasks", of()), "tasks") {
 				equal(t, "contextId", in(task, "contextId"), context)
 			}
-			w.refused(t, invalid, "ListTasks", of("status", "TASK_STATE_NONSENSE"))
-			w.refused(t, invalid, "ListTasks", of("statusTimestampAfter", "yesterday"))
+			if w.binding != grpcBinding { // which has no such values
+				w.refused(t, invalid, "ListTasks", of("pageSize", 1<<40))
+				w.refused(t, invalid, "ListTasks", of("status", "TASK_STATE_NONSENSE"))
+				w.refused(t, invalid, "ListTasks", of("statusTimestampAfter", "yesterday"))
+			}
 			w.refused(t, invalid, "ListTasks", of("pageToken", "made up"))
 		})
 		t.Run("R-030 R-172 R-242 statusTimestampAfter is inclusive and read in every form", func(t *testing.T) {

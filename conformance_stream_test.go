@@ -12,6 +12,9 @@ func TestConformanceStream(t *testing.T) {
 	eachDemo(t, func(t *testing.T, w *wire) {
 		t.Run("R-008 R-215 R-235 the stream is server-sent events", func(t *testing.T) {
 			t.Parallel()
+			if w.binding == grpcBinding {
+				return
+			}
 			s := w.open(t, "SendStreamingMessage", obj{"message": say("echo x")}) // checks status and media type
 			if cache := s.resp.Header.Get("Cache-Control"); !strings.Contains(cache, "no-cache") && !strings.Contains(cache, "no-store") {
 				t.Errorf("Cache-Control %q", cache)
@@ -123,7 +126,7 @@ func TestConformanceStream(t *testing.T) {
 // TestConformanceStreamWhileWorking holds the agent where it wants to look.
 func TestConformanceStreamWhileWorking(t *testing.T) {
 	t.Parallel()
-	for _, binding := range []string{jsonrpc, rest} {
+	for _, binding := range []string{jsonrpc, rest, grpcBinding} {
 		t.Run(binding, func(t *testing.T) {
 			t.Parallel()
 			h := newHeld()
@@ -153,6 +156,9 @@ func TestConformanceStreamWhileWorking(t *testing.T) {
 					var got []any
 					for _, e := range s.all() {
 						if e.kind == "artifactUpdate" || terminal(text(e.body, "status.state")) {
+							if w.binding == grpcBinding { // the first of these streams has no ids
+								e.id = ""
+							}
 							got = append(got, obj{e.id + " " + e.kind: e.body})
 						}
 					}

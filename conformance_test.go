@@ -61,7 +61,7 @@ func start(t *testing.T, card a2a.AgentCard, ag agent.Agent, o *parley.Options) 
 func each(t *testing.T, card a2a.AgentCard, ag func() agent.Agent, f func(t *testing.T, w *wire)) {
 	t.Helper()
 	t.Parallel()
-	for _, binding := range []string{jsonrpc, rest} {
+	for _, binding := range []string{jsonrpc, rest, grpcBinding} {
 		t.Run(binding, func(t *testing.T) {
 			t.Parallel()
 			f(t, dial(t, binding, start(t, card, ag(), nil)))
@@ -79,7 +79,11 @@ func eachDemo(t *testing.T, f func(t *testing.T, w *wire)) {
 func dial(t *testing.T, binding, url string) *wire {
 	transport := &http.Transport{MaxIdleConnsPerHost: 16}
 	t.Cleanup(transport.CloseIdleConnections)
-	return &wire{binding: binding, url: url, client: &http.Client{Transport: transport}}
+	w := &wire{binding: binding, url: url, client: &http.Client{Transport: transport}}
+	if binding == grpcBinding {
+		w.grpc = dialGRPC(t, hostOf(url))
+	}
+	return w
 }
 
 // held is an agent whose tasks say that they work, and go on when told.

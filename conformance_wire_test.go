@@ -13,6 +13,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
 // The two bindings, as they name the subtests.
@@ -26,11 +29,12 @@ type wire struct {
 	binding string
 	url     string
 	client  *http.Client
+	grpc    *grpcPeer // gRPC only
 }
 
 // over returns a wire to the same agent with another binding.
 func (w *wire) over(binding string) *wire {
-	return &wire{binding, w.url, w.client}
+	return &wire{binding, w.url, w.client, w.grpc}
 }
 
 // routes are the HTTP+JSON routes of the specification (§11.3).
@@ -159,6 +163,9 @@ func (w *wire) route(op string, params obj) (verb, target string, body any) {
 // call makes a call that answers at once, and checks the form of the answer.
 func (w *wire) call(t *testing.T, op string, params any, headers ...string) answer {
 	t.Helper()
+	if w.binding == grpcBinding {
+		return w.callGRPC(t, op, params, headers)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	return w.do(t, w.request(ctx, op, params, headers), op)
@@ -306,11 +313,17 @@ type stream struct {
 	resp  *http.Response
 	lines *bufio.Reader
 	close context.CancelFunc
+
+	grpc   grpc.ClientStream // gRPC only
+	output protoreflect.MessageDescriptor
 }
 
 // open makes a call that must answer with a stream.
 func (w *wire) open(t *testing.T, op string, params any, headers ...string) *stream {
 	t.Helper()
+	if w.binding == grpcBinding {
+		return w.openGRPC(t, op, params, headers)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	resp, err := w.client.Do(w.request(ctx, op, params, headers))
@@ -323,12 +336,27 @@ func (w *wire) open(t *testing.T, op string, params any, headers ...string) *str
 		body, _ := io.ReadAll(resp.Body)
 		t.Fatalf("%s %s opens no stream: %d %s", op, compact(params), resp.StatusCode, body)
 	}
-	return &stream{t, w, op, resp, bufio.NewReader(resp.Body), cancel}
+	return &stream{t: t, w: w, op: op, resp: resp, lines: bufio.NewReader(resp.Body), close: cancel}
+}
+
+// header is that of the answer.
+func (s *stream) header() http.Header {
+	if s.grpc == nil {
+		return s.resp.Header
+	}
+	md, err := s.grpc.Header()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return httpHeader(md)
 }
 
 // next returns the next event; ok is false at the end of the stream.
 func (s *stream) next() (e event, ok bool) {
 	s.t.Helper()
+	if s.grpc != nil {
+		return s.nextGRPC()
+	}
 	var data []string
 	for {
 		line, err := s.lines.ReadString('\n')
@@ -355,7 +383,7 @@ func (s *stream) next() (e event, ok bool) {
 func (s *stream) event(id, raw string) event {
 	s.t.Helper()
 	var v any
-	if s.w.binding == rest {
+	if s.w.binding != jsonrpc {
 		v = decode(s.t, []byte(raw))
 	} else {
 		result, f := envelope(s.t, []byte(raw), s.op)

@@ -94,7 +94,7 @@ func New(card a2a.AgentCard, ag agent.Agent, o *Options) (*Server, error) {
 }
 
 // Handler returns the agent's one http.Handler. Use it to mount the agent in a
-// server of your own, while Run runs.
+// server of your own, while Run runs. gRPC is not in it; Serve has it.
 func (s *Server) Handler() http.Handler { return s.handler }
 
 // Run takes up what earlier processes left unfinished, keeps the agent running
@@ -113,15 +113,15 @@ func (s *Server) Run(ctx context.Context) error {
 	return err
 }
 
-// Serve runs the agent on l until ctx ends, then drains as Run does and closes
+// Serve runs the agent on l, over all bindings, until ctx ends, then drains as Run does and closes
 // the connections. It returns nil after a clean end.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	hs := a2aserver.HTTPServer(s.handler)
+	port := a2aserver.NewPort(s.handler)
 	served := make(chan error, 1)
 	go func() {
-		err := hs.Serve(l)
+		err := port.Serve(l)
 		cancel() // a listener that fails ends the agent, too
 		served <- err
 	}()
@@ -129,8 +129,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 
 	bye, done := context.WithTimeout(context.WithoutCancel(ctx), s.opts.drainWait())
 	defer done()
-	if shut := hs.Shutdown(bye); shut != nil {
-		err = errors.Join(err, shut, hs.Close())
+	if shut := port.Shutdown(bye); shut != nil {
+		err = errors.Join(err, shut, port.Close())
 	}
 	if lost := <-served; !errors.Is(lost, http.ErrServerClosed) {
 		err = errors.Join(err, lost)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"strings"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -29,6 +30,9 @@ func (s *Server) serveCard(w http.ResponseWriter, r *http.Request) {
 		}
 		withInterfaces := *card
 		withInterfaces.SupportedInterfaces = interfacesAt(base)
+		if r.Context().Value(onPort{}) != nil {
+			withInterfaces.SupportedInterfaces = append(withInterfaces.SupportedInterfaces, grpcAt(base)...)
+		}
 		card = &withInterfaces
 	}
 	doc := card.AppendJSON(nil)
@@ -47,6 +51,28 @@ func interfacesAt(base string) []*a2a.AgentInterface {
 		list = append(list,
 			&a2a.AgentInterface{URL: base, ProtocolBinding: a2a.BindingJSONRPC, ProtocolVersion: v},
 			&a2a.AgentInterface{URL: base, ProtocolBinding: a2a.BindingHTTPJSON, ProtocolVersion: v})
+	}
+	return list
+}
+
+// grpcAt returns the gRPC interfaces of an agent's URL, as host:port: the form
+// that gRPC clients take. gRPC has no paths, so below one there is none.
+func grpcAt(base string) []*a2a.AgentInterface {
+	u, err := url.Parse(base)
+	if err != nil || u.Host == "" || u.Path != "" {
+		return nil
+	}
+	host := u.Host
+	switch {
+	case u.Port() != "":
+	case u.Scheme == "https":
+		host += ":443"
+	default:
+		host += ":80"
+	}
+	var list []*a2a.AgentInterface
+	for _, v := range dialect.Versions {
+		list = append(list, &a2a.AgentInterface{URL: host, ProtocolBinding: a2a.BindingGRPC, ProtocolVersion: v})
 	}
 	return list
 }

@@ -54,7 +54,7 @@ func (x *exchange) perform(op dialect.Op, req any) error {
 		return x.stream(op, req)
 	case dialect.SendMessage:
 		// It waits for the agent, which may take longer than we live.
-		ctx, cancel := x.untilDrain()
+		ctx, cancel := x.s.untilDrain(x.ctx)
 		defer cancel()
 		return x.unary(ctx, op, req)
 	}
@@ -72,9 +72,9 @@ func (x *exchange) unary(ctx context.Context, op dialect.Op, req any) error {
 
 // untilDrain returns a context that also ends when the server drains, with
 // errDraining as its cause.
-func (x *exchange) untilDrain() (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(x.ctx)
-	stop := context.AfterFunc(x.s.draining, func() { cancel(errDraining) })
+func (s *Server) untilDrain(parent context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(parent)
+	stop := context.AfterFunc(s.draining, func() { cancel(errDraining) })
 	return ctx, func() { stop(); cancel(nil) }
 }
 
@@ -107,8 +107,12 @@ func (x *exchange) fail(err error) {
 	x.write(x.status(e), x.appendError(nil, e))
 }
 
-// report logs an error and returns what the client may know of it.
 func (x *exchange) report(err error) *a2a.Error {
+	return x.s.report(x.ctx, err, slog.String("method", x.r.Method), slog.String("path", x.r.URL.Path))
+}
+
+// report logs an error and returns what the client may know of it.
+func (s *Server) report(ctx context.Context, err error, what ...slog.Attr) *a2a.Error {
 	var e *a2a.Error
 	level := slog.LevelDebug
 	switch {
@@ -116,15 +120,13 @@ func (x *exchange) report(err error) *a2a.Error {
 		if e.Code == a2a.CodeInternal {
 			level = slog.LevelError
 		}
-	case x.r.Context().Err() != nil:
+	case ctx.Err() != nil:
 		e = &a2a.Error{Code: a2a.CodeUnavailable} // the client is gone
 	default:
 		e = &a2a.Error{Code: a2a.CodeInternal, Cause: err}
 		level = slog.LevelError
 	}
-	x.s.log.LogAttrs(x.ctx, level, "request failed",
-		slog.String("method", x.r.Method), slog.String("path", x.r.URL.Path),
-		slog.String("code", e.Code.String()), slog.Any("error", err))
+	s.log.LogAttrs(ctx, level, "request failed", append(what, slog.String("code", e.Code.String()), slog.Any("error", err))...)
 	return e
 }
 

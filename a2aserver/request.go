@@ -97,13 +97,7 @@ func (x *exchange) serviceParameters() error {
 		return err
 	}
 	asked := requestedExtensions(x.r.Header)
-	var active []string
-	for _, e := range x.s.card.Capabilities.Extensions {
-		if slices.Contains(asked, e.URI) {
-			active = append(active, e.URI)
-		}
-	}
-	if len(active) > 0 {
+	if active := x.s.activeExtensions(asked); len(active) > 0 {
 		x.w.Header().Set("A2A-Extensions", strings.Join(active, ", "))
 	}
 	caller := a2a.CallerFrom(x.ctx) // somebody in front may have set who it is
@@ -112,21 +106,40 @@ func (x *exchange) serviceParameters() error {
 	return nil
 }
 
+// activeExtensions returns those of the asked ones that the card has.
+func (s *Server) activeExtensions(asked []string) []string {
+	var active []string
+	for _, e := range s.card.Capabilities.Extensions {
+		if slices.Contains(asked, e.URI) {
+			active = append(active, e.URI)
+		}
+	}
+	return active
+}
+
 // requestedVersion prefers the header to the query parameter. Neither name
 // has a fixed case.
 func requestedVersion(r *http.Request) string {
-	const name = "A2A-Version"
-	for _, v := range r.Header.Values(name) {
-		if v = strings.TrimSpace(v); v != "" {
-			return v
-		}
+	if v := headerVersion(r.Header); v != "" {
+		return v
 	}
 	if r.URL.RawQuery == "" {
 		return ""
 	}
 	for k, vs := range r.URL.Query() {
-		if strings.EqualFold(k, name) && len(vs) > 0 {
+		if strings.EqualFold(k, versionName) && len(vs) > 0 {
 			return vs[0]
+		}
+	}
+	return ""
+}
+
+const versionName = "A2A-Version"
+
+func headerVersion(h http.Header) string {
+	for _, v := range h.Values(versionName) {
+		if v = strings.TrimSpace(v); v != "" {
+			return v
 		}
 	}
 	return ""

@@ -80,8 +80,8 @@ func (s *Server) ready() error {
 func HTTPServer(h http.Handler) *http.Server {
 	return &http.Server{
 		Handler:           h,
-		ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout:       2 * time.Minute,
+		ReadHeaderTimeout: headerTimeout,
+		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    64 << 10,
 		ConnState: func(c net.Conn, state http.ConnState) {
 			if state == http.StateIdle {

@@ -32,7 +32,7 @@ type element struct {
 // stream answers with server-sent events. An error is returned if there was
 // one before the first event: then it is an ordinary answer (DIALECTS 4.5).
 func (x *exchange) stream(op dialect.Op, req any) error {
-	ctx, cancel := x.untilDrain()
+	ctx, cancel := x.s.untilDrain(x.ctx)
 	elements := make(chan element, streamAhead)
 	go pump(ctx, dialect.Stream(ctx, x.s.svc, op, req), elements)
 	defer func() {

@@ -10,7 +10,8 @@
 //
 // Inside the module there is only the v1.0 model of package a2a; a dialect
 // translates to it and back. So far the package speaks v1.0, which is the
-// model itself: nothing is lost.
+// model itself: nothing is lost in JSON; what protocol buffers cannot carry, see
+// [ToProto].
 //
 // All functions may be called concurrently. Errors are *[a2a.Error].
 package dialect

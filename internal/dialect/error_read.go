@@ -211,26 +211,35 @@ func readDetails(e *a2a.Error, data []byte) *ErrorRow {
 	}
 	var row *ErrorRow
 	for _, d := range list {
-		if row == nil && (d.Domain == "" || d.Domain == ErrorInfoDomain) {
-			row = rowOfReason(d.Reason)
+		if found := takeDetail(e, d); row == nil {
+			row = found
 		}
-		for _, k := range slices.Sorted(maps.Keys(d.Metadata)) {
-			if len(e.Meta) >= maxErrorItems {
-				break
-			}
-			if e.Meta == nil {
-				e.Meta = map[string]string{}
-			}
-			e.Meta[clip(k, maxErrorDetail)] = clip(d.Metadata[k], maxErrorDetail)
+	}
+	return row
+}
+
+// takeDetail is readDetails for one of them.
+func takeDetail(e *a2a.Error, d detail) *ErrorRow {
+	var row *ErrorRow
+	if d.Domain == "" || d.Domain == ErrorInfoDomain {
+		row = rowOfReason(d.Reason)
+	}
+	for _, k := range slices.Sorted(maps.Keys(d.Metadata)) {
+		if len(e.Meta) >= maxErrorItems {
+			break
 		}
-		for _, f := range d.FieldViolations {
-			if len(e.Fields) >= maxErrorItems {
-				break
-			}
-			e.Fields = append(e.Fields, a2a.FieldViolation{
-				Field: clip(f.Field, maxErrorDetail), Description: clip(f.Description, maxErrorDetail),
-			})
+		if e.Meta == nil {
+			e.Meta = map[string]string{}
 		}
+		e.Meta[clip(k, maxErrorDetail)] = clip(d.Metadata[k], maxErrorDetail)
+	}
+	for _, f := range d.FieldViolations {
+		if len(e.Fields) >= maxErrorItems {
+			break
+		}
+		e.Fields = append(e.Fields, a2a.FieldViolation{
+			Field: clip(f.Field, maxErrorDetail), Description: clip(f.Description, maxErrorDetail),
+		})
 	}
 	return row
 }

@@ -1,0 +1,210 @@
+package a2aserver
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/dialect"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+)
+
+// newGRPC returns a server of the gRPC binding (§10), with the health and
+// reflection services beside it.
+//
+// Requests are limited to Options.MaxBody; grpc-go itself refuses larger ones,
+// with RESOURCE_EXHAUSTED. A connection that is silent for Options.KeepAlive is
+// pinged, and closed if it does not answer within Options.WriteTimeout. Between
+// a stream's elements nothing else is sent.
+//
+// A client that sends last-event-id with a streaming call gets positions with
+// its elements and can resume behind one; see dialect.SeqKey.
+func (s *Server) newGRPC() (*grpc.Server, error) {
+	g := grpc.NewServer(
+		grpc.MaxRecvMsgSize(int(s.opts.maxBody())),
+		grpc.MaxHeaderListSize(64<<10),
+		grpc.ConnectionTimeout(headerTimeout),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: s.opts.keepAlive(), Timeout: s.opts.writeTimeout()}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
+		// Thousands of streams of one client may share a connection, but not
+		// without end.
+		grpc.MaxConcurrentStreams(1000),
+		grpc.UnknownServiceHandler(unknownMethod),
+	)
+	desc := grpc.ServiceDesc{ServiceName: dialect.GRPCService, HandlerType: (*any)(nil), Metadata: "a2a.proto"}
+	for i := range dialect.Operations {
+		if op := &dialect.Operations[i]; op.Streams {
+			desc.Streams = append(desc.Streams, grpc.StreamDesc{StreamName: op.Name, Handler: s.grpcStream(op.Op), ServerStreams: true})
+		} else {
+			desc.Methods = append(desc.Methods, grpc.MethodDesc{MethodName: op.Name, Handler: s.grpcUnary(op.Op)})
+		}
+	}
+	g.RegisterService(&desc, s)
+	s.registerHealth(g)
+	return g, s.registerReflection(g)
+}
+
+func unknownMethod(_ any, stream grpc.ServerStream) error {
+	name, _ := grpc.MethodFromServerStream(stream)
+	// A wrong service or version of it, too: the text helps both.
+	return status.FromProto(dialect.ErrorToStatus(a2a.Errorf(a2a.CodeMethodNotAllowed,
+		"method %.100q is not known; the service is %s", name, dialect.GRPCService))).Err()
+}
+
+// rpc is one call with its answer. It belongs to the handler's goroutine.
+type rpc struct {
+	s   *Server
+	op  dialect.Op
+	ctx context.Context // the call's, with the caller
+	md  http.Header     // the metadata that means something to us
+}
+
+func (s *Server) grpcUnary(op dialect.Op) grpc.MethodHandler {
+	return func(_ any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (res any, err error) {
+		x := &rpc{s: s, op: op, ctx: ctx}
+		defer func() {
+			if v := recover(); v != nil {
+				err = panicError(v)
+			}
+			if err != nil {
+				res, err = nil, x.fail(err)
+			}
+		}()
+		if err := x.serviceParameters(func(md metadata.MD) error { return grpc.SetHeader(ctx, md) }); err != nil {
+			return nil, err
+		}
+		req, err := x.request(decode)
+		if err != nil {
+			return nil, err
+		}
+		callCtx := x.ctx
+		if op == dialect.SendMessage {
+			if s.draining.Err() != nil {
+				return nil, errClosing
+			}
+			// It waits for the agent, which may take longer than we live.
+			var cancel context.CancelFunc
+			callCtx, cancel = s.untilDrain(x.ctx)
+			defer cancel()
+		}
+		out, err := dialect.Call(callCtx, s.svc, op, req)
+		if err != nil {
+			return nil, cause(callCtx, err)
+		}
+		return dialect.ToProto(out), nil
+	}
+}
+
+func (s *Server) grpcStream(op dialect.Op) grpc.StreamHandler {
+	return func(_ any, stream grpc.ServerStream) (err error) {
+		x := &rpc{s: s, op: op, ctx: stream.Context()}
+		defer func() {
+			if v := recover(); v != nil {
+				err = panicError(v)
+			}
+			if err != nil {
+				err = x.fail(err)
+			}
+		}()
+		if err := x.serviceParameters(stream.SetHeader); err != nil {
+			return err
+		}
+		req, err := x.request(stream.RecvMsg)
+		if err != nil {
+			return err
+		}
+		if s.draining.Err() != nil {
+			return errClosing
+		}
+		after, err := lastEventID(x.md)
+		if err != nil {
+			return err
+		}
+		if sub, ok := req.(*a2a.SubscribeToTaskRequest); ok {
+			sub.After = after
+		}
+		return x.stream(stream, req, x.md.Get("Last-Event-ID") != "")
+	}
+}
+
+// stream sends the elements, as fast as the client takes them: its flow control
+// holds up this goroutine and nobody else.
+func (x *rpc) stream(to grpc.ServerStream, req any, positions bool) error {
+	ctx, cancel := x.s.untilDrain(x.ctx)
+	defer cancel()
+	some := false
+	for res, err := range dialect.Stream(ctx, x.s.svc, x.op, req) {
+		if err != nil {
+			return cause(ctx, err)
+		}
+		some = true
+		m := dialect.ToProto(res)
+		if positions {
+			m = dialect.WithSeq(m, res.Seq)
+		}
+		if err := to.SendMsg(m); err != nil {
+			return err // the client is gone
+		}
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx) // no proper end: clients subscribe again
+	}
+	if !some {
+		return errNothing
+	}
+	return nil
+}
+
+func (x *rpc) request(decode func(any) error) (any, error) {
+	m := dialect.NewProtoRequest(x.op)
+	if err := decode(m); err != nil {
+		if c := status.Code(err); c == codes.ResourceExhausted || x.ctx.Err() != nil {
+			return nil, err // too large, or the client is gone
+		}
+		return nil, &a2a.Error{Code: a2a.CodeParse, Message: "the request is no message of " + dialect.GRPCService, Cause: err}
+	}
+	return dialect.FromProto(m)
+}
+
+// serviceParameters reads a2a-version and a2a-extensions (§10.2), puts the
+// latter into the context's caller and says in the answer which are active.
+func (x *rpc) serviceParameters(setHeader func(metadata.MD) error) error {
+	md, _ := metadata.FromIncomingContext(x.ctx)
+	x.md = http.Header{}
+	for _, name := range []string{"A2A-Version", "A2A-Extensions", "X-A2A-Extensions", "Last-Event-ID"} {
+		if vs := md.Get(name); len(vs) > 0 {
+			x.md[http.CanonicalHeaderKey(name)] = vs
+		}
+	}
+	if err := dialect.CheckVersion(headerVersion(x.md), x.s.opts.strictVersions()); err != nil {
+		return err
+	}
+	asked := requestedExtensions(x.md)
+	if active := x.s.activeExtensions(asked); len(active) > 0 {
+		if err := setHeader(metadata.Pairs("a2a-extensions", strings.Join(active, ", "))); err != nil {
+			return err
+		}
+	}
+	caller := a2a.CallerFrom(x.ctx)
+	caller.Extensions = asked
+	x.ctx = a2a.WithCaller(x.ctx, caller)
+	return nil
+}
+
+// fail logs an error and returns it as the client may know it.
+func (x *rpc) fail(err error) error {
+	var e *a2a.Error
+	if st, ok := status.FromError(err); ok && !errors.As(err, &e) {
+		return st.Err() // of grpc-go
+	}
+	e = x.s.report(x.ctx, err, slog.String("method", x.op.String()), slog.String("path", "/"+dialect.GRPCService+"/"+x.op.String()))
+	return status.FromProto(dialect.ErrorToStatus(e)).Err()
+}

@@ -1,0 +1,69 @@
+package a2aserver
+
+import (
+	"context"
+
+	"github.com/parley-a2a/parley/internal/dialect"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/reflection"
+	reflectionpb "google.golang.org/grpc/reflection/grpc_reflection_v1"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+)
+
+// healthService says on Check what /readyz says. Watch hears of Drain.
+type healthService struct {
+	*health.Server
+	s *Server
+}
+
+func (s *Server) registerHealth(g *grpc.Server) {
+	h := health.NewServer()
+	h.SetServingStatus(dialect.GRPCService, healthpb.HealthCheckResponse_SERVING)
+	context.AfterFunc(s.draining, h.Shutdown)
+	healthpb.RegisterHealthServer(g, &healthService{h, s})
+}
+
+func (h *healthService) Check(_ context.Context, req *healthpb.HealthCheckRequest) (*healthpb.HealthCheckResponse, error) {
+	if name := req.GetService(); name != "" && name != dialect.GRPCService {
+		return nil, status.Error(codes.NotFound, "unknown service")
+	}
+	if h.s.ready() != nil {
+		return &healthpb.HealthCheckResponse{Status: healthpb.HealthCheckResponse_NOT_SERVING}, nil
+	}
+	return &healthpb.HealthCheckResponse{Status: healthpb.HealthCheckResponse_SERVING}, nil
+}
+
+// registerReflection describes the service under the names of the
+// specification, which are not those of the messages' Go types.
+func (s *Server) registerReflection(g *grpc.Server) error {
+	files, err := dialect.GRPCFiles()
+	if err != nil {
+		return err
+	}
+	reflectionpb.RegisterServerReflectionServer(g, reflection.NewServerV1(reflection.ServerOptions{
+		Services: g, DescriptorResolver: described{files},
+	}))
+	return nil
+}
+
+// described finds the official files first, then those of grpc-go.
+type described struct{ official *protoregistry.Files }
+
+func (d described) FindFileByPath(path string) (protoreflect.FileDescriptor, error) {
+	if f, err := d.official.FindFileByPath(path); err == nil {
+		return f, nil
+	}
+	return protoregistry.GlobalFiles.FindFileByPath(path)
+}
+
+func (d described) FindDescriptorByName(name protoreflect.FullName) (protoreflect.Descriptor, error) {
+	if f, err := d.official.FindDescriptorByName(name); err == nil {
+		return f, nil
+	}
+	return protoregistry.GlobalFiles.FindDescriptorByName(name)
+}

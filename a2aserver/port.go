@@ -1,0 +1,159 @@
+package a2aserver
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+)
+
+const (
+	// headerTimeout is how long a new connection has to say what it wants.
+	headerTimeout = 10 * time.Second
+	// idleTimeout is how long a connection may wait for a request.
+	idleTimeout = 2 * time.Minute
+)
+
+// Port serves one agent on one listener with all its bindings: HTTP/1.1, HTTP/2
+// in clear or over TLS, and on HTTP/2 also gRPC. The card that is asked for at a
+// Port lists a GRPC interface; a Server that is mounted elsewhere has none.
+//
+// A connection that begins with gRPC is handed to grpc-go, any other stays with
+// net/http; see docs/design/0004. Over TLS, and on connections that begin with
+// something else, gRPC works inside of net/http, at a quarter of the speed. For
+// HTTP/2 over TLS the listener must be of package crypto/tls and offer h2.
+type Port struct {
+	http   *http.Server
+	native *grpc.Server  // connections of its own
+	inside *grpc.Server  // requests on connections of net/http
+	handed chan net.Conn // from the HTTP server's connections to native
+
+	closing sync.Once
+	closed  chan struct{} // no more connections for native
+}
+
+// NewPort returns a Port of s.
+func NewPort(s *Server) *Port {
+	p := &Port{handed: make(chan net.Conn), closed: make(chan struct{})}
+	var err error
+	if p.native, err = s.newGRPC(); err == nil {
+		p.inside, err = s.newGRPC()
+	}
+	if err != nil {
+		panic("a2aserver: the generated descriptors are broken: " + err.Error())
+	}
+	p.http = HTTPServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ProtoMajor == 2 && isGRPC(r.Header.Get("Content-Type")) {
+			p.inside.ServeHTTP(w, r)
+			return
+		}
+		s.ServeHTTP(w, r)
+	}))
+	p.http.Protocols = new(http.Protocols)
+	p.http.Protocols.SetHTTP1(true)
+	p.http.Protocols.SetHTTP2(true)
+	p.http.Protocols.SetUnencryptedHTTP2(true)
+	p.http.BaseContext = func(net.Listener) context.Context {
+		return context.WithValue(context.Background(), onPort{}, true)
+	}
+	return p
+}
+
+// onPort marks the contexts of requests that came through a Port.
+type onPort struct{}
+
+func isGRPC(contentType string) bool {
+	rest, ok := strings.CutPrefix(contentType, "application/grpc")
+	return ok && (rest == "" || rest[0] == '+' || rest[0] == ';')
+}
+
+// Serve takes connections from l until Shutdown or Close, and then returns
+// http.ErrServerClosed.
+func (p *Port) Serve(l net.Listener) error {
+	native := make(chan error, 1)
+	go func() { native <- p.native.Serve(&handedListener{p, l.Addr()}) }()
+	err := p.http.Serve(&portListener{l, p})
+	p.stopHanding()
+	<-native // always after stopHanding
+	return err
+}
+
+func (p *Port) stopHanding() { p.closing.Do(func() { close(p.closed) }) }
+
+// Shutdown stops taking connections and waits for the calls that are under way,
+// until ctx ends: then it returns the context's error, and Close ends them.
+// Call [Server.Drain] before, or it waits for all streams.
+func (p *Port) Shutdown(ctx context.Context) error {
+	p.stopHanding()
+	graceful := make(chan struct{})
+	go func() {
+		p.native.GracefulStop()
+		close(graceful)
+	}()
+	err := p.http.Shutdown(ctx)
+	select {
+	case <-graceful:
+	case <-ctx.Done():
+		err = errors.Join(err, ctx.Err())
+		p.native.Stop() // ends GracefulStop, too
+		<-graceful
+	}
+	if err == nil {
+		p.inside.Stop() // its requests ended with those of net/http
+	}
+	return err
+}
+
+// Close ends everything at once.
+func (p *Port) Close() error {
+	p.stopHanding()
+	p.native.Stop()
+	p.inside.Stop()
+	return p.http.Close()
+}
+
+// portListener gives the HTTP server connections that leave it if they turn out
+// to be gRPC.
+type portListener struct {
+	net.Listener
+	p *Port
+}
+
+func (l *portListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := c.(*tls.Conn); ok {
+		return c, nil // net/http wants to see it
+	}
+	return &sniffed{Conn: c, p: l.p}, nil
+}
+
+// handedListener gives grpc-go what Accept of portListener should not have.
+type handedListener struct {
+	p    *Port
+	addr net.Addr
+}
+
+func (l *handedListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.p.handed:
+		return c, nil
+	case <-l.p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *handedListener) Close() error {
+	l.p.stopHanding()
+	return nil
+}
+
+func (l *handedListener) Addr() net.Addr { return l.addr }

@@ -1,0 +1,130 @@
+package dialect
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/parley-a2a/parley/a2a"
+	"google.golang.org/protobuf/types/known/structpb"
+)
+
+// structPB converts a JSON object; absent is nil. What is no object, which
+// package a2a does not let through, is empty.
+func structPB(j a2a.JSON) *structpb.Struct {
+	if len(j) == 0 {
+		return nil
+	}
+	if s := valuePB(j).GetStructValue(); s != nil {
+		return s
+	}
+	return new(structpb.Struct)
+}
+
+// valuePB converts any JSON value; absent is null.
+func valuePB(j a2a.JSON) *structpb.Value {
+	d := json.NewDecoder(bytes.NewReader(j))
+	d.UseNumber()
+	var v any
+	if d.Decode(&v) != nil {
+		return structpb.NewNullValue()
+	}
+	return anyPB(v)
+}
+
+func anyPB(v any) *structpb.Value {
+	switch v := v.(type) {
+	case bool:
+		return structpb.NewBoolValue(v)
+	case string:
+		return structpb.NewStringValue(v)
+	case json.Number:
+		f, _ := strconv.ParseFloat(string(v), 64) // ±Inf beyond the range
+		return structpb.NewNumberValue(max(-math.MaxFloat64, min(math.MaxFloat64, f)))
+	case []any:
+		list := make([]*structpb.Value, len(v))
+		for i := range v {
+			list[i] = anyPB(v[i])
+		}
+		return structpb.NewListValue(&structpb.ListValue{Values: list})
+	case map[string]any:
+		fields := make(map[string]*structpb.Value, len(v))
+		for k := range v {
+			fields[k] = anyPB(v[k])
+		}
+		return structpb.NewStructValue(&structpb.Struct{Fields: fields})
+	}
+	return structpb.NewNullValue()
+}
+
+// How deep a JSON value may nest. In a request it stands in a part in a list in
+// a message in the request: together they are as deep as JSON may be.
+const (
+	requestDepth = a2a.MaxDepth - 4
+	resultDepth  = 1000
+)
+
+var (
+	errNumber = errors.New("holds a number that JSON does not have: NaN or an infinity")
+	errNoKind = errors.New("holds a value of no kind; null is null_value")
+	errDepth  = errors.New("is nested too deeply")
+)
+
+// appendValue appends a value as JSON that nests at most depth levels, with the
+// keys of objects in order.
+func appendValue(dst []byte, v *structpb.Value, depth int) ([]byte, error) {
+	switch k := v.GetKind().(type) {
+	case *structpb.Value_NullValue:
+		return append(dst, "null"...), nil
+	case *structpb.Value_BoolValue:
+		return strconv.AppendBool(dst, k.BoolValue), nil
+	case *structpb.Value_StringValue:
+		return appendText(dst, k.StringValue), nil
+	case *structpb.Value_NumberValue:
+		b, err := json.Marshal(k.NumberValue)
+		if err != nil {
+			return nil, errNumber
+		}
+		return append(dst, b...), nil
+	case *structpb.Value_ListValue:
+		if depth == 0 {
+			return nil, errDepth
+		}
+		dst = append(dst, '[')
+		for i, e := range k.ListValue.GetValues() {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			var err error
+			if dst, err = appendValue(dst, e, depth-1); err != nil {
+				return nil, err
+			}
+		}
+		return append(dst, ']'), nil
+	case *structpb.Value_StructValue:
+		return appendStruct(dst, k.StructValue, depth)
+	}
+	return nil, errNoKind
+}
+
+func appendStruct(dst []byte, s *structpb.Struct, depth int) ([]byte, error) {
+	if depth == 0 {
+		return nil, errDepth
+	}
+	dst = append(dst, '{')
+	for i, k := range slices.Sorted(maps.Keys(s.GetFields())) {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(appendText(dst, k), ':')
+		var err error
+		if dst, err = appendValue(dst, s.Fields[k], depth-1); err != nil {
+			return nil, err
+		}
+	}
+	return append(dst, '}'), nil
+}

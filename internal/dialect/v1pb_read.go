@@ -1,0 +1,249 @@
+package dialect
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/pb"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/emptypb"
+	"google.golang.org/protobuf/types/known/structpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+)
+
+// reader converts a message and collects what is wrong with it.
+type reader struct {
+	depth int // of JSON values
+	bad   []a2a.FieldViolation
+}
+
+func (r *reader) add(field, what string) {
+	if len(r.bad) < maxErrorItems {
+		r.bad = append(r.bad, a2a.FieldViolation{Field: field, Description: what})
+	}
+}
+
+func (r *reader) invalid() *a2a.Error {
+	var texts []string
+	for _, f := range r.bad {
+		texts = append(texts, f.Field+": "+f.Description)
+	}
+	return &a2a.Error{Code: a2a.CodeInvalidParams, Message: clip(strings.Join(texts, "; "), maxErrorText), Fields: r.bad}
+}
+
+// any converts a request, a result or an element of a stream.
+func (r *reader) any(m proto.Message) any {
+	switch m := m.(type) {
+	case *emptypb.Empty:
+		return nil
+	case *pb.SendMessageRequest:
+		return r.sendRequest(m)
+	case *pb.GetTaskRequest:
+		return &a2a.GetTaskRequest{Tenant: m.GetTenant(), ID: m.GetId(), HistoryLength: m.HistoryLength}
+	case *pb.ListTasksRequest:
+		return &a2a.ListTasksRequest{
+			Tenant: m.GetTenant(), ContextID: m.GetContextId(), Status: r.state("status", m.GetStatus()),
+			PageSize: m.PageSize, PageToken: m.GetPageToken(), HistoryLength: m.HistoryLength,
+			StatusTimestampAfter: r.time("statusTimestampAfter", m.GetStatusTimestampAfter()),
+			IncludeArtifacts:     m.GetIncludeArtifacts(),
+		}
+	case *pb.CancelTaskRequest:
+		return &a2a.CancelTaskRequest{Tenant: m.GetTenant(), ID: m.GetId(), Metadata: r.object("metadata", m.GetMetadata())}
+	case *pb.SubscribeToTaskRequest:
+		return &a2a.SubscribeToTaskRequest{Tenant: m.GetTenant(), ID: m.GetId()}
+	case *pb.TaskPushNotificationConfig:
+		return r.push(m)
+	case *pb.GetTaskPushNotificationConfigRequest:
+		return &a2a.GetTaskPushNotificationConfigRequest{Tenant: m.GetTenant(), TaskID: m.GetTaskId(), ID: m.GetId()}
+	case *pb.ListTaskPushNotificationConfigsRequest:
+		return &a2a.ListTaskPushNotificationConfigsRequest{Tenant: m.GetTenant(), TaskID: m.GetTaskId(), PageSize: m.GetPageSize(), PageToken: m.GetPageToken()}
+	case *pb.DeleteTaskPushNotificationConfigRequest:
+		return &a2a.DeleteTaskPushNotificationConfigRequest{Tenant: m.GetTenant(), TaskID: m.GetTaskId(), ID: m.GetId()}
+	case *pb.GetExtendedAgentCardRequest:
+		return &a2a.GetExtendedAgentCardRequest{Tenant: m.GetTenant()}
+
+	case *pb.SendMessageResponse:
+		return &a2a.SendMessageResponse{Task: r.task("task", m.GetTask()), Message: r.message("message", m.GetMessage())}
+	case *pb.StreamResponse:
+		return r.streamResponse(m)
+	case *pb.Task:
+		return r.task("", m)
+	case *pb.ListTasksResponse:
+		return &a2a.ListTasksResponse{
+			Tasks: readEach("tasks", m.GetTasks(), r.task), NextPageToken: m.GetNextPageToken(),
+			PageSize: m.GetPageSize(), TotalSize: m.GetTotalSize(),
+		}
+	case *pb.ListTaskPushNotificationConfigsResponse:
+		list := readEach("", m.GetConfigs(), func(_ string, c *pb.TaskPushNotificationConfig) *a2a.TaskPushNotificationConfig { return r.push(c) })
+		return &a2a.ListTaskPushNotificationConfigsResponse{Configs: list, NextPageToken: m.GetNextPageToken()}
+	case *pb.AgentCard:
+		return r.card(m)
+	}
+	panic("dialect: a message that is no request and no result")
+}
+
+// under joins a path.
+func under(path, field string) string {
+	if path == "" {
+		return field
+	}
+	return path + "." + field
+}
+
+func readEach[P, T any](path string, list []*P, convert func(string, *P) *T) []*T {
+	if len(list) == 0 {
+		return nil
+	}
+	out := make([]*T, len(list))
+	for i, v := range list {
+		out[i] = convert(path+"["+strconv.Itoa(i)+"]", v)
+	}
+	return out
+}
+
+func (r *reader) object(path string, s *structpb.Struct) a2a.JSON {
+	if s == nil {
+		return nil
+	}
+	j, err := appendStruct(nil, s, r.depth)
+	if err != nil {
+		r.add(path, err.Error())
+	}
+	return j
+}
+
+func (r *reader) value(path string, v *structpb.Value) a2a.JSON {
+	j, err := appendValue(nil, v, r.depth)
+	if err != nil {
+		r.add(path, err.Error())
+	}
+	return j
+}
+
+func (r *reader) time(path string, t *timestamppb.Timestamp) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	if t.CheckValid() != nil {
+		r.add(path, "is not a timestamp of the years 1 to 9999")
+		return time.Time{}
+	}
+	return t.AsTime().Truncate(time.Millisecond)
+}
+
+func (r *reader) state(path string, s pb.TaskState) a2a.TaskState {
+	if _, ok := pb.TaskState_name[int32(s)]; !ok {
+		r.add(path, strconv.Itoa(int(s))+" is not a task state")
+	}
+	return a2a.TaskState(s)
+}
+
+func (r *reader) role(path string, v pb.Role) a2a.Role {
+	if _, ok := pb.Role_name[int32(v)]; !ok {
+		r.add(path, strconv.Itoa(int(v))+" is not a role; use ROLE_USER or ROLE_AGENT")
+	}
+	return a2a.Role(v)
+}
+
+func (r *reader) sendRequest(m *pb.SendMessageRequest) *a2a.SendMessageRequest {
+	out := &a2a.SendMessageRequest{
+		Tenant: m.GetTenant(), Message: r.message("message", m.GetMessage()), Metadata: r.object("metadata", m.GetMetadata()),
+	}
+	if c := m.GetConfiguration(); c != nil {
+		out.Configuration = &a2a.SendMessageConfiguration{
+			AcceptedOutputModes: c.GetAcceptedOutputModes(), HistoryLength: c.HistoryLength, ReturnImmediately: c.GetReturnImmediately(),
+			TaskPushNotificationConfig: r.push(c.GetTaskPushNotificationConfig()),
+		}
+	}
+	return out
+}
+
+func (r *reader) streamResponse(m *pb.StreamResponse) *a2a.StreamResponse {
+	out := &a2a.StreamResponse{
+		Task: r.task("task", m.GetTask()), Message: r.message("message", m.GetMessage()), Seq: m.GetSeq(),
+	}
+	if u := m.GetStatusUpdate(); u != nil {
+		out.StatusUpdate = &a2a.TaskStatusUpdateEvent{
+			TaskID: u.GetTaskId(), ContextID: u.GetContextId(),
+			Status: r.status("statusUpdate.status", u.GetStatus()), Metadata: r.object("statusUpdate.metadata", u.GetMetadata()),
+		}
+	}
+	if u := m.GetArtifactUpdate(); u != nil {
+		out.ArtifactUpdate = &a2a.TaskArtifactUpdateEvent{
+			TaskID: u.GetTaskId(), ContextID: u.GetContextId(), Artifact: r.artifact("artifactUpdate.artifact", u.GetArtifact()),
+			Append: u.GetAppend(), LastChunk: u.GetLastChunk(), Metadata: r.object("artifactUpdate.metadata", u.GetMetadata()),
+		}
+	}
+	return out
+}
+
+func (r *reader) task(path string, t *pb.Task) *a2a.Task {
+	if t == nil {
+		return nil
+	}
+	return &a2a.Task{
+		ID: t.GetId(), ContextID: t.GetContextId(), Status: r.status(under(path, "status"), t.GetStatus()),
+		Artifacts: readEach(under(path, "artifacts"), t.GetArtifacts(), r.artifact),
+		History:   readEach(under(path, "history"), t.GetHistory(), r.message),
+		Metadata:  r.object(under(path, "metadata"), t.GetMetadata()),
+	}
+}
+
+func (r *reader) status(path string, s *pb.TaskStatus) a2a.TaskStatus {
+	return a2a.TaskStatus{
+		State:     r.state(under(path, "state"), s.GetState()),
+		Message:   r.message(under(path, "message"), s.GetMessage()),
+		Timestamp: r.time(under(path, "timestamp"), s.GetTimestamp()),
+	}
+}
+
+func (r *reader) message(path string, m *pb.Message) *a2a.Message {
+	if m == nil {
+		return nil
+	}
+	return &a2a.Message{
+		MessageID: m.GetMessageId(), ContextID: m.GetContextId(), TaskID: m.GetTaskId(),
+		Role:     r.role(under(path, "role"), m.GetRole()),
+		Parts:    readEach(under(path, "parts"), m.GetParts(), r.part),
+		Metadata: r.object(under(path, "metadata"), m.GetMetadata()), Extensions: m.GetExtensions(), ReferenceTaskIDs: m.GetReferenceTaskIds(),
+	}
+}
+
+func (r *reader) artifact(path string, a *pb.Artifact) *a2a.Artifact {
+	if a == nil {
+		return nil
+	}
+	return &a2a.Artifact{
+		ArtifactID: a.GetArtifactId(), Name: a.GetName(), Description: a.GetDescription(),
+		Parts:    readEach(under(path, "parts"), a.GetParts(), r.part),
+		Metadata: r.object(under(path, "metadata"), a.GetMetadata()), Extensions: a.GetExtensions(),
+	}
+}
+
+func (r *reader) part(path string, p *pb.Part) *a2a.Part {
+	out := &a2a.Part{Metadata: r.object(under(path, "metadata"), p.GetMetadata()), Filename: p.GetFilename(), MediaType: p.GetMediaType()}
+	switch c := p.GetContent().(type) {
+	case *pb.Part_Text:
+		out.Kind, out.Text = a2a.PartText, c.Text
+	case *pb.Part_Raw:
+		out.Kind, out.Raw = a2a.PartRaw, c.Raw
+	case *pb.Part_Url:
+		out.Kind, out.URL = a2a.PartURL, c.Url
+	case *pb.Part_Data:
+		out.Kind, out.Data = a2a.PartData, r.value(under(path, "data"), c.Data)
+	}
+	return out
+}
+
+func (r *reader) push(c *pb.TaskPushNotificationConfig) *a2a.TaskPushNotificationConfig {
+	if c == nil {
+		return nil
+	}
+	out := &a2a.TaskPushNotificationConfig{Tenant: c.GetTenant(), ID: c.GetId(), TaskID: c.GetTaskId(), URL: c.GetUrl(), Token: c.GetToken()}
+	if a := c.GetAuthentication(); a != nil {
+		out.Authentication = &a2a.AuthenticationInfo{Scheme: a.GetScheme(), Credentials: a.GetCredentials()}
+	}
+	return out
+}
