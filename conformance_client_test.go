@@ -334,7 +334,7 @@ func TestConformanceClient(t *testing.T) {
 	t.Run("R-197 the first interface that is spoken, at its own address", func(t *testing.T) {
 		t.Parallel()
 		p := newPeer(t, streams,
-			face("GRPC", "URL/grpc"), face("https://example.com/carrier-pigeon/v1", "URL/pigeon"),
+			face("https://example.com/parrot/v1", "URL/parrot"), face("https://example.com/carrier-pigeon/v1", "URL/pigeon"),
 			face("HTTP+JSON", "URL/first"), face("JSONRPC", "URL/second"))
 		everything(t, p.dial(nil))
 		for _, s := range p.calls() {

@@ -55,7 +55,7 @@ func TestAnswersThatAreNoResult(t *testing.T) {
 		{"trouble", "", 500, "text/plain", "panic: " + strings.Repeat("x", 5000), a2a.CodeInternal, true, "panic: xxx"},
 	}
 	for _, tt := range tests {
-		for _, binding := range bindings {
+		for _, binding := range overJSON {
 			if tt.binding != "" && tt.binding != binding {
 				continue
 			}

@@ -68,7 +68,7 @@ func New(card *a2a.AgentCard, o *Options) (*Client, error) {
 		iface: iface, version: version,
 		creds: credentialsFor(card, o),
 	}
-	if c.binding, err = newBinding(c, iface); err != nil {
+	if c.binding, err = newBinding(c, card, iface); err != nil {
 		return nil, err
 	}
 	c.card.Store(card)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"mime"
+	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -35,8 +37,10 @@ type conn struct {
 	watch  *time.Timer // ends the connection
 	last   bool        // the watch runs until the end of the stream
 
-	events *wire.Reader
-	single *a2a.StreamResponse // an answer that is no stream
+	events   *wire.Reader
+	messages *wire.MessageReader // gRPC
+	res      *http.Response      // gRPC; its trailer has the status
+	single   *a2a.StreamResponse // an answer that is no stream
 }
 
 // connect begins a stream. A limit above 0 is how long the header may take.
@@ -72,6 +76,12 @@ func (c *Client) connectBy(parent context.Context, k *call, limit time.Duration)
 	}
 	watch.Stop()
 	cn.body, cn.host = res.Body, res.Request.URL.Host
+	if k.grpc && res.Header.Get("Grpc-Status") == "" && checkGRPC(k, res) == nil {
+		// gRPC has no keep-alives that could be seen here: the watch stays off,
+		// and a broken connection is TCP's to find.
+		cn.res, cn.messages = res, wire.NewMessageReader(res.Body, maxBody)
+		return cn, nil
+	}
 	media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	if res.StatusCode >= 200 && res.StatusCode < 300 && media == "text/event-stream" {
 		cn.events = wire.NewReader((*watched)(cn), maxBody)
@@ -97,6 +107,9 @@ func (c *Client) connectBy(parent context.Context, k *call, limit time.Duration)
 // the server has closed the stream, a *TransportError where it broke, and an
 // *a2a.Error for what the agent reports or sends that makes no sense.
 func (cn *conn) next() (el *a2a.StreamResponse, id string, err error) {
+	if cn.messages != nil {
+		return cn.nextMessage()
+	}
 	if cn.events == nil {
 		if el, cn.single = cn.single, nil; el == nil {
 			return nil, "", io.EOF
@@ -117,6 +130,32 @@ func (cn *conn) next() (el *a2a.StreamResponse, id string, err error) {
 	}
 	el, err = cn.c.binding.element(cn.call, ev.Name, ev.Data)
 	return el, ev.ID, err
+}
+
+// nextMessage is next over gRPC.
+func (cn *conn) nextMessage() (el *a2a.StreamResponse, id string, err error) {
+	msg, err := cn.messages.Next()
+	switch {
+	case err == io.EOF:
+		if err := statusOf(cn.res); err != nil {
+			return nil, "", err
+		}
+		return nil, "", io.EOF
+	case errors.Is(err, wire.ErrMessageTooLarge):
+		return nil, "", &a2a.Error{Code: a2a.CodeInvalidAgentResponse, Message: "an element of the stream cannot be taken", Cause: err}
+	case err != nil:
+		if cn.ctx.Err() != nil {
+			err = context.Cause(cn.ctx)
+		}
+		return nil, "", &TransportError{Host: cn.host, Err: err}
+	}
+	if el, err = cn.c.binding.element(cn.call, "", msg); err != nil {
+		return nil, "", err
+	}
+	if el.Seq > 0 {
+		id = strconv.FormatInt(el.Seq, 10)
+	}
+	return el, id, nil
 }
 
 // finish gives the server a moment to close the stream.

@@ -1,6 +1,6 @@
 // Package a2aclient calls agents over a network: it finds an agent's card,
 // chooses one of its interfaces, and is then an a2a.Service like the engine
-// itself, over JSON-RPC or HTTP+JSON.
+// itself, over JSON-RPC, HTTP+JSON or gRPC.
 //
 //	c, err := a2aclient.Dial(ctx, "localhost:7275", nil)
 //	if err != nil {

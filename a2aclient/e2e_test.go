@@ -96,7 +96,7 @@ func (p *chaos) join(in net.Conn) {
 // Streams through a proxy that breaks connections at random come out whole:
 // every element once, in order, and their fold is the server's task.
 func TestStreamsThroughAProxyThatCuts(t *testing.T) {
-	for _, binding := range []string{a2a.BindingJSONRPC, a2a.BindingHTTPJSON} {
+	for _, binding := range []string{a2a.BindingJSONRPC, a2a.BindingHTTPJSON, a2a.BindingGRPC} {
 		t.Run(binding, func(t *testing.T) {
 			t.Parallel()
 			p := &chaos{to: start(t), rng: rand.New(rand.NewPCG(1, 2))}
@@ -138,10 +138,16 @@ func TestStreamsThroughAProxyThatCuts(t *testing.T) {
 // A stream outlives the server's process, as far as it can be in one: the
 // server drains and goes, another one takes its tasks over at the same address.
 func TestStreamsAcrossARestart(t *testing.T) {
+	for _, binding := range []string{a2a.BindingJSONRPC, a2a.BindingHTTPJSON, a2a.BindingGRPC} {
+		t.Run(binding, func(t *testing.T) { streamAcrossARestart(t, binding) })
+	}
+}
+
+func streamAcrossARestart(t *testing.T, binding string) {
 	st := store.NewMemory()
 	defer st.Close()
 	addr, stop := startAt(t, "127.0.0.1:0", st)
-	c, err := a2aclient.Dial(t.Context(), addr, nil)
+	c, err := a2aclient.Dial(t.Context(), addr, &a2aclient.Options{Bindings: []string{binding}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +229,7 @@ func streamOnce(t *testing.T, wild, calm *a2aclient.Client, id string) {
 // Each operation against the real server, on each binding.
 func TestAllOperationsAgainstParley(t *testing.T) {
 	addr := start(t)
-	for _, binding := range []string{a2a.BindingJSONRPC, a2a.BindingHTTPJSON} {
+	for _, binding := range []string{a2a.BindingJSONRPC, a2a.BindingHTTPJSON, a2a.BindingGRPC} {
 		t.Run(binding, func(t *testing.T) {
 			ctx := t.Context()
 			c, err := a2aclient.Dial(ctx, addr, &a2aclient.Options{Bindings: []string{binding}})

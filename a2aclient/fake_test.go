@@ -164,7 +164,7 @@ func cardAt(base string, bindings ...string) *a2a.AgentCard {
 
 // both runs a test on each binding.
 func both(t *testing.T, f func(t *testing.T, binding string)) {
-	for _, b := range bindings {
+	for _, b := range overJSON {
 		t.Run(b, func(t *testing.T) { f(t, b) })
 	}
 }
@@ -328,3 +328,6 @@ func mustJSON(t *testing.T, v any) string {
 	}
 	return string(doc)
 }
+
+// overJSON are the bindings that the fake speaks.
+var overJSON = []string{a2a.BindingJSONRPC, a2a.BindingHTTPJSON}

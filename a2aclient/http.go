@@ -24,9 +24,12 @@ type call struct {
 	op     dialect.Op
 	method string
 	url    string
-	body   []byte // JSON; nil if there is none
+	body   []byte // nil if there is none
+	media  string // of the body; empty means plain JSON
 	accept string
 	id     []byte // of the JSON-RPC request; nil on other bindings
+
+	grpc bool
 
 	lastEventID string // the cursor of a stream that is resumed
 }
@@ -48,12 +51,24 @@ func (c *Client) send(ctx context.Context, k *call) (*http.Response, error) {
 		return nil, &a2a.Error{Code: a2a.CodeInternal, Message: "the interface's URL cannot be used", Cause: err}
 	}
 	h := req.Header
-	if k.body != nil {
+	switch {
+	case k.grpc:
+		h.Set("TE", "trailers")
+		h.Set("Grpc-Accept-Encoding", "identity")
+		if k.lastEventID == "" && dialect.Get(k.op).Streams {
+			h.Set("Last-Event-ID", "0") // positions, please: dialect.SeqKey
+		}
+	case k.body != nil:
 		// All servers take plain JSON; application/a2a+json, which 1.0.1
 		// would rather see, not all (DIALECTS 1.6).
 		h.Set("Content-Type", "application/json")
 	}
-	h.Set("Accept", k.accept)
+	if k.media != "" {
+		h.Set("Content-Type", k.media)
+	}
+	if k.accept != "" {
+		h.Set("Accept", k.accept)
+	}
 	c.opts.setHeader(h, c.version)
 	if dialect.Get(k.op).Streams {
 		h.Set("Accept-Encoding", "identity") // compression holds events back

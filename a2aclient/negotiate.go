@@ -26,12 +26,20 @@ type binding interface {
 }
 
 // bindings are those this client speaks.
-var bindings = []string{a2a.BindingJSONRPC, a2a.BindingHTTPJSON}
+var bindings = []string{a2a.BindingJSONRPC, a2a.BindingHTTPJSON, a2a.BindingGRPC}
 
 // newBinding is called for an interface that choose has returned.
-func newBinding(c *Client, iface *a2a.AgentInterface) (binding, error) {
-	if strings.EqualFold(iface.ProtocolBinding, a2a.BindingHTTPJSON) {
+func newBinding(c *Client, card *a2a.AgentCard, iface *a2a.AgentInterface) (binding, error) {
+	switch {
+	case strings.EqualFold(iface.ProtocolBinding, a2a.BindingHTTPJSON):
 		return newREST(iface.URL)
+	case strings.EqualFold(iface.ProtocolBinding, a2a.BindingGRPC):
+		base := grpcBase(card, iface.URL)
+		c.http.Transport = http2Only(c.http.Transport, base)
+		if c.creds.location == "query" {
+			c.creds.location = "header" // there are no queries, only metadata
+		}
+		return &grpc{base}, nil
 	}
 	return &jsonrpc{url: iface.URL, next: func() int64 { return c.lastID.Add(1) }}, nil
 }
@@ -50,7 +58,7 @@ func choose(card *a2a.AgentCard, o *Options) (*a2a.AgentInterface, string, error
 	var usable []*a2a.AgentInterface
 	otherVersion := false
 	for _, in := range card.SupportedInterfaces {
-		if in == nil || !contains(bindings, in.ProtocolBinding) || !callable(in.URL) {
+		if in == nil || !contains(bindings, in.ProtocolBinding) || !callable(card, in) {
 			continue
 		}
 		if versionOf(in, o) == "" {
@@ -96,8 +104,11 @@ func minor(version string) string {
 	return strings.Join(parts[:min(len(parts), 2)], ".")
 }
 
-func callable(s string) bool {
-	u, err := url.Parse(s)
+func callable(card *a2a.AgentCard, in *a2a.AgentInterface) bool {
+	if strings.EqualFold(in.ProtocolBinding, a2a.BindingGRPC) {
+		return grpcBase(card, in.URL) != ""
+	}
+	u, err := url.Parse(in.URL)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 }
 
@@ -116,8 +127,11 @@ func noneUsable(card *a2a.AgentCard, otherVersion bool) error {
 			break
 		}
 		offer := fmt.Sprintf("%.40s %.10s", in.ProtocolBinding, in.ProtocolVersion)
-		if contains(bindings, in.ProtocolBinding) && !callable(in.URL) {
+		if contains(bindings, in.ProtocolBinding) && !callable(card, in) {
 			offer += " at an address that is no http or https URL"
+			if strings.EqualFold(in.ProtocolBinding, a2a.BindingGRPC) {
+				offer += " and no host:port"
+			}
 		}
 		offers = append(offers, offer)
 	}
@@ -126,5 +140,5 @@ func noneUsable(card *a2a.AgentCard, otherVersion bool) error {
 		code = a2a.CodeVersionNotSupported
 	}
 	return a2a.Errorf(code, "the agent cannot be called: its card offers %s; this client speaks %s over %s",
-		strings.Join(offers, ", "), strings.Join(dialect.Versions, ", "), strings.Join(bindings, " and "))
+		strings.Join(offers, ", "), strings.Join(dialect.Versions, ", "), strings.Join(bindings, ", "))
 }

@@ -15,7 +15,8 @@ import (
 type Options struct {
 	// HTTPClient performs all requests. Its Timeout must be 0, or streams are
 	// cut. Redirects are followed as Client says before its CheckRedirect is
-	// asked. Nil means a client of our own: 10 s to connect, 30 s for a TLS
+	// asked. For gRPC its Transport is copied and told to speak HTTP/2; one
+	// that is no *http.Transport must do so. Nil means a client of our own: 10 s to connect, 30 s for a TLS
 	// handshake, no proxy.
 	HTTPClient *http.Client
 	// Bindings are the caller's preferred bindings, best first, such as

@@ -146,7 +146,8 @@ func (c *Client) SendStreamingMessage(ctx context.Context, req *a2a.SendMessageR
 // The first connection is the caller's business: if it fails, so does the
 // stream. From then on, a stream that is cut is resumed: by an end without a
 // terminal state, a broken connection, the statuses 502, 503 and 504, or 45 s
-// without a byte, keep-alives included. Resuming waits from 250 ms up to 8 s
+// without a byte, keep-alives included (over gRPC they are not seen: there TCP
+// finds out, which takes minutes). Resuming waits from 250 ms up to 8 s
 // between attempts and gives up after Options.Retries of them without
 // progress, which is an element or a connection that lasted 5 s.
 //

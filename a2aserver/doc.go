@@ -16,6 +16,9 @@
 // and a pattern that does not clean paths, for ids are percent-encoded in
 // them.
 //
+// gRPC is not of an [http.Handler]: a [Port] serves it, beside all the above, on
+// one listener.
+//
 // The package holds framing and limits, no rules: whatever is about tasks is
 // the service's to decide. It passes a [a2a.Caller] in the context, with the
 // extensions that the request declares. Errors of the service that are not

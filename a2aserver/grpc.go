@@ -70,7 +70,9 @@ type rpc struct {
 func (s *Server) grpcUnary(op dialect.Op) grpc.MethodHandler {
 	return func(_ any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (res any, err error) {
 		x := &rpc{s: s, op: op, ctx: ctx}
+		s.calls.Add(1)
 		defer func() {
+			s.calls.Add(-1)
 			if v := recover(); v != nil {
 				err = panicError(v)
 			}
@@ -106,7 +108,9 @@ func (s *Server) grpcUnary(op dialect.Op) grpc.MethodHandler {
 func (s *Server) grpcStream(op dialect.Op) grpc.StreamHandler {
 	return func(_ any, stream grpc.ServerStream) (err error) {
 		x := &rpc{s: s, op: op, ctx: stream.Context()}
+		s.calls.Add(1)
 		defer func() {
+			s.calls.Add(-1)
 			if v := recover(); v != nil {
 				err = panicError(v)
 			}

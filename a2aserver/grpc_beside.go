@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 )
 
-// healthService says on Check what /readyz says. Watch hears of Drain.
+// healthService says on Check what /readyz says.
 type healthService struct {
 	*health.Server
 	s *Server
@@ -37,6 +37,24 @@ func (h *healthService) Check(_ context.Context, req *healthpb.HealthCheckReques
 	}
 	return &healthpb.HealthCheckResponse{Status: healthpb.HealthCheckResponse_SERVING}, nil
 }
+
+// Watch ends when the server drains, so that nobody has to wait for it.
+func (h *healthService) Watch(req *healthpb.HealthCheckRequest, stream healthpb.Health_WatchServer) error {
+	ctx, cancel := h.s.untilDrain(stream.Context())
+	defer cancel()
+	err := h.Server.Watch(req, &watch{stream, ctx})
+	if h.s.draining.Err() != nil {
+		return status.Error(codes.Unavailable, "the server is shutting down")
+	}
+	return err
+}
+
+type watch struct {
+	healthpb.Health_WatchServer
+	ctx context.Context
+}
+
+func (w *watch) Context() context.Context { return w.ctx }
 
 // registerReflection describes the service under the names of the
 // specification, which are not those of the messages' Go types.

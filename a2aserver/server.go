@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -21,6 +22,8 @@ type Server struct {
 	started   time.Time
 	draining  context.Context // ends when Drain is called
 	stopDrain context.CancelCauseFunc
+
+	calls atomic.Int64 // over gRPC, under way
 }
 
 // New returns the handler of svc. The card is what clients get to see; if it

@@ -51,6 +51,7 @@ func (b *banner) print(w io.Writer) error {
 		{"Agent", b.agent},
 		{"JSON-RPC", url},
 		{"HTTP+JSON", url},
+		{"gRPC", strings.TrimPrefix(url, "http://")},
 		{"Card", url + "/.well-known/agent-card.json"},
 	}
 	if b.public != "" {

@@ -57,6 +57,25 @@ func (a *app) clientOptions() *a2aclient.Options {
 	}
 }
 
+// http2Too returns a transport that speaks HTTP/2 in clear where gRPC needs it.
+// The client does that by itself with a bare transport, but cannot see one below
+// a log.
+func http2Too(t *http.Transport) http.RoundTripper {
+	clear := t.Clone()
+	clear.Protocols = new(http.Protocols)
+	clear.Protocols.SetUnencryptedHTTP2(true)
+	return roundTripper(func(req *http.Request) (*http.Response, error) {
+		if req.URL.Scheme == "http" && strings.HasPrefix(req.Header.Get("Content-Type"), "application/grpc") {
+			return clear.RoundTrip(req)
+		}
+		return t.RoundTrip(req)
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
 // httpClient returns a client with no limit on the whole of an exchange, which
 // streams would not survive; --timeout bounds the command.
 func (a *app) httpClient() *http.Client {
@@ -68,7 +87,7 @@ func (a *app) httpClient() *http.Client {
 		TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: a.flags.insecure},
 	}
 	if a.flags.debug {
-		rt = &wireLog{next: rt, log: a.log, redact: a.stderr.redact}
+		rt = &wireLog{next: http2Too(rt.(*http.Transport)), log: a.log, redact: a.stderr.redact}
 	}
 	return &http.Client{Transport: rt}
 }

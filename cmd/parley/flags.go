@@ -56,7 +56,7 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	fs.Var(&f.timeout, "timeout", "give up after this long, such as 90s or 5m; the task goes on (default: never)")
 	f.pollInterval = duration(2 * time.Second)
 	fs.Var(&f.pollInterval, "poll-interval", "how often to look at a task while waiting without a stream")
-	fs.Var(&f.transports, "transport", "preferred `binding`, JSONRPC or HTTP+JSON; repeat it in order of preference (default: the card's order)")
+	fs.Var(&f.transports, "transport", "preferred `binding`, JSONRPC, HTTP+JSON or GRPC; repeat it in order of preference (default: the card's order)")
 	fs.Var(&f.version, "a2a-version", "protocol `version` to speak (default: the highest that both sides know)")
 	fs.BoolVar(&f.insecure, "insecure", false, "do not verify TLS certificates; for development only")
 	fs.BoolVar(&f.debug, "debug", false, "log what is sent and received, without credentials, to standard error")

@@ -75,7 +75,8 @@ func NewProtoResult(op Op) proto.Message {
 //     becomes its largest. Half a surrogate pair becomes U+FFFD.
 //   - As in JSON, timestamps are cut to milliseconds and bytes that are not
 //     UTF-8 become U+FFFD.
-//   - Lists and maps that are empty are absent.
+//   - Lists and maps that are empty are absent, and so is what an OAuth flow does
+//     not have, such as the authorization URL of the password flow.
 func ToProto(v any) proto.Message {
 	switch v := v.(type) {
 	case nil:

@@ -1,0 +1,187 @@
+package a2aclient
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/wire"
+	statuspb "google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/protobuf/proto"
+)
+
+// grpc is the gRPC binding (specification §10). On the wire gRPC is HTTP/2 with
+// a prefix before each message and a status behind the last, so it goes through
+// net/http like the other bindings and shares what they have: credentials,
+// redirects, time limits, resuming, and that there is nothing to close.
+type grpc struct {
+	base string // http://host or https://host
+}
+
+const mediaGRPC = "application/grpc+proto"
+
+func (b *grpc) ways(dialect.Op) int { return 1 }
+
+func (b *grpc) build(op dialect.Op, _ int, req any) (*call, error) {
+	msg, err := proto.Marshal(dialect.ToProto(req))
+	if err != nil {
+		return nil, &a2a.Error{Code: a2a.CodeInvalidParams, Message: "the request cannot be written as a protocol buffer", Cause: err}
+	}
+	return &call{
+		op: op, method: http.MethodPost, url: b.base + "/" + dialect.GRPCService + "/" + op.String(),
+		media: mediaGRPC, body: wire.AppendMessage(nil, msg), grpc: true,
+	}, nil
+}
+
+// answer reads the answer of a call that does not stream, or of a stream that
+// has ended before its first element.
+func (b *grpc) answer(k *call, res *http.Response, body []byte) (any, error) {
+	if err := checkGRPC(k, res); err != nil {
+		return nil, err
+	}
+	if err := statusOf(res); err != nil {
+		return nil, err
+	}
+	r := wire.NewMessageReader(bytes.NewReader(body), maxBody)
+	msg, err := r.Next()
+	if err != nil {
+		return nil, &a2a.Error{Code: a2a.CodeInvalidAgentResponse, Message: "the agent's answer to " + k.op.String() + " has no message", Cause: err}
+	}
+	if _, err := r.Next(); err != io.EOF {
+		return nil, a2a.Errorf(a2a.CodeInvalidAgentResponse, "the agent's answer to %s has more than one message", k.op)
+	}
+	return decodeMessage(k, msg)
+}
+
+// element reads a message of a stream.
+func (b *grpc) element(k *call, _ string, data []byte) (*a2a.StreamResponse, error) {
+	v, err := decodeMessage(k, data)
+	if err != nil {
+		return nil, err
+	}
+	return v.(*a2a.StreamResponse), nil
+}
+
+func decodeMessage(k *call, msg []byte) (any, error) {
+	m := dialect.NewProtoResult(k.op)
+	if err := proto.Unmarshal(msg, m); err != nil {
+		return nil, &a2a.Error{Code: a2a.CodeInvalidAgentResponse, Message: "the agent's answer to " + k.op.String() + " cannot be read", Cause: err}
+	}
+	return dialect.ResultFromProto(k.op, m)
+}
+
+// checkGRPC looks at the header of an answer: it may come from something else.
+func checkGRPC(k *call, res *http.Response) error {
+	switch media := res.Header.Get("Content-Type"); {
+	case strings.HasPrefix(media, "application/grpc"):
+		return nil
+	case res.StatusCode >= 300:
+		return dialect.ErrorFromHTTP(res.StatusCode, media, nil)
+	}
+	return a2a.Errorf(a2a.CodeInvalidAgentResponse, "%s answered %s with something that is not gRPC (HTTP %d): is this the address of its gRPC interface?",
+		res.Request.URL.Host, k.op, res.StatusCode)
+}
+
+var errNoStatus = errors.New("the answer ended without a status")
+
+// statusOf returns the error of an answer that has been read to its end; nil if
+// its status is OK. Without a body, the status is in the header.
+func statusOf(res *http.Response) error {
+	h := res.Trailer
+	if h.Get("Grpc-Status") == "" {
+		h = res.Header
+	}
+	code, err := strconv.ParseInt(h.Get("Grpc-Status"), 10, 32)
+	switch {
+	case err != nil:
+		return &TransportError{Host: res.Request.URL.Host, Err: errNoStatus}
+	case code == 0:
+		return nil
+	}
+	st := &statuspb.Status{Code: int32(code), Message: percentDecoded(h.Get("Grpc-Message"))}
+	if details, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(h.Get("Grpc-Status-Details-Bin"), "=")); err == nil && len(details) > 0 {
+		full := new(statuspb.Status)
+		if proto.Unmarshal(details, full) == nil && full.GetCode() == st.Code {
+			st = full
+		}
+	}
+	return dialect.ErrorFromStatus(st)
+}
+
+// percentDecoded reads Grpc-Message; what is not encoded as it should be stays
+// as it is.
+func percentDecoded(s string) string {
+	if d, err := url.PathUnescape(s); err == nil {
+		return d
+	}
+	return s
+}
+
+// grpcBase returns the URL of a gRPC interface, or "". Cards have its address as
+// host:port, mostly, which does not say whether to use TLS. Then what they say
+// of another interface at the same host and port counts; otherwise plain
+// connections are for this machine.
+func grpcBase(card *a2a.AgentCard, address string) string {
+	if u, err := url.Parse(address); err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" {
+		return u.Scheme + "://" + u.Host
+	}
+	host, port, err := net.SplitHostPort(address)
+	if err != nil || host == "" || port == "" || strings.ContainsAny(address, "/?#@") {
+		return ""
+	}
+	scheme := "https"
+	if loopback(address) {
+		scheme = "http"
+	}
+	for _, in := range card.SupportedInterfaces {
+		if in == nil {
+			continue
+		}
+		if u, err := url.Parse(in.URL); err == nil && strings.EqualFold(hostPort(u), address) {
+			scheme = u.Scheme
+			break
+		}
+	}
+	return scheme + "://" + address
+}
+
+// hostPort returns the host and port of an http or https URL, or "".
+func hostPort(u *url.URL) string {
+	switch {
+	case u.Scheme != "http" && u.Scheme != "https":
+		return ""
+	case u.Port() != "":
+		return u.Host
+	case u.Scheme == "http":
+		return u.Host + ":80"
+	}
+	return u.Host + ":443"
+}
+
+// http2Only returns a transport like rt for gRPC. Of a kind we do not know it is
+// rt itself, which must then speak HTTP/2.
+func http2Only(rt http.RoundTripper, base string) http.RoundTripper {
+	if rt == nil {
+		rt = http.DefaultTransport
+	}
+	t, ok := rt.(*http.Transport)
+	if !ok {
+		return rt
+	}
+	t = t.Clone()
+	t.Protocols = new(http.Protocols)
+	if strings.HasPrefix(base, "http:") {
+		t.Protocols.SetUnencryptedHTTP2(true)
+	} else {
+		t.Protocols.SetHTTP2(true)
+	}
+	return t
+}

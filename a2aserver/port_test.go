@@ -1,0 +1,270 @@
+package a2aserver
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/pb"
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+)
+
+// onPortOf serves svc on a Port until the test ends.
+func onPortOf(t testing.TB, svc a2a.Service) (addr string) {
+	t.Helper()
+	s := New(svc, testCard(), nil)
+	p := NewPort(s)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- p.Serve(l) }()
+	t.Cleanup(func() {
+		s.Drain()
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		if err := p.Shutdown(ctx); err != nil {
+			t.Errorf("Shutdown: %v", err)
+		}
+		if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+			t.Errorf("Serve: %v", err)
+		}
+	})
+	return l.Addr().String()
+}
+
+func dialGRPC(t testing.TB, addr string) *grpc.ClientConn {
+	t.Helper()
+	conn, err := grpc.NewClient("passthrough:///"+addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+// head is an HTTP/2 connection up to its first request, in frames.
+func head(t testing.TB, contentType string, more ...func(*http2.Framer)) []byte {
+	t.Helper()
+	var buf, block bytes.Buffer
+	buf.Write(clientPreface)
+	f := http2.NewFramer(&buf, nil)
+	enc := hpack.NewEncoder(&block)
+	for _, h := range [][2]string{
+		{":method", "POST"}, {":scheme", "http"}, {":authority", "x"},
+		{":path", "/" + dialect.GRPCService + "/GetTask"}, {"content-type", contentType}, {"te", "trailers"},
+	} {
+		if err := enc.WriteField(hpack.HeaderField{Name: h[0], Value: h[1]}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = f.WriteSettings()
+	for _, m := range more {
+		m(f)
+	}
+	b := block.Bytes()
+	_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: b[:3], PadLength: 7, Priority: http2.PriorityParam{Weight: 9}})
+	_ = f.WriteContinuation(1, true, b[3:])
+	return buf.Bytes()
+}
+
+// Whatever the sizes of the reads, and wherever the acknowledgement of our
+// SETTINGS is, the connection is recognised and replayed without it.
+func TestPrefaceInPieces(t *testing.T) {
+	ack := func(f *http2.Framer) { _ = f.WriteSettingsAck() }
+	ping := func(f *http2.Framer) { _ = f.WritePing(false, [8]byte{1, 2, 3}) }
+	window := func(f *http2.Framer) { _ = f.WriteWindowUpdate(0, 100) }
+	for _, contentType := range []string{"application/grpc", "application/grpc+proto", "application/json", "application/grpc-web"} {
+		want := head(t, contentType, window)
+		wantGRPC := contentType == "application/grpc" || contentType == "application/grpc+proto"
+		var tail bytes.Buffer
+		f := http2.NewFramer(&tail, nil)
+		_ = f.WriteData(1, true, []byte("body"))
+		_ = f.WriteSettingsAck() // that of whoever gets the connection
+		rest := tail.Bytes()
+		ackThen := append([]byte{0, 0, 0, 4, 1, 0, 0, 0, 0}, rest...)
+		for name, sent := range map[string][]byte{
+			"ack early": append(head(t, contentType, ack, window), rest...),
+			"ack last":  append(head(t, contentType, window), ackThen...),
+			"ping":      append(head(t, contentType, ping, window, ack), rest...),
+		} {
+			for _, size := range []int{1, 2, 7, 100, 1 << 20} {
+				client, server := net.Pipe()
+				go func() { // what the server says
+					_, _ = io.Copy(io.Discard, client)
+				}()
+				go func() {
+					for b := sent; len(b) > 0; b = b[min(size, len(b)):] {
+						if _, err := client.Write(b[:min(size, len(b))]); err != nil {
+							return
+						}
+					}
+				}()
+				first := make([]byte, 3)
+				if _, err := io.ReadFull(server, first); err != nil {
+					t.Fatal(err)
+				}
+				h, err := peekHTTP2(server, first)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if h.grpc != wantGRPC {
+					t.Errorf("%s is taken for gRPC: %v", contentType, h.grpc)
+				}
+				got := make([]byte, len(want)+len(rest))
+				if _, err := io.ReadFull(h, got); err != nil {
+					t.Fatal(err)
+				}
+				client.Close()
+				more, _ := io.ReadAll(h)
+				if got = append(got, more...); !bytes.Equal(got, append(bytes.Clone(want), rest...)) {
+					t.Errorf("%s, %s, in pieces of %d: got %d bytes, want %d\n%x\n%x", contentType, name, size, len(got), len(want)+len(rest), got, want)
+				}
+				server.Close()
+			}
+		}
+	}
+}
+
+// FuzzPreface reads what may come; at most it must not hang or panic, and what
+// is no HTTP/2 comes through untouched.
+func FuzzPreface(f *testing.F) {
+	f.Add([]byte("POST / HTTP/1.1\r\n\r\n"))
+	f.Add([]byte("PRI * HTTP/2.0\r\n\r\n"))
+	f.Add(head(f, "application/grpc"))
+	f.Add(append(bytes.Clone(clientPreface), 0xff, 0xff, 0xff, 1, 4, 0, 0, 0, 1))
+	f.Add(append(bytes.Clone(clientPreface), 0, 0, 1, 1, 0x2c, 0, 0, 0, 1, 9))
+	f.Fuzz(func(t *testing.T, sent []byte) {
+		if len(sent) == 0 {
+			return
+		}
+		conn := &saidAll{r: bytes.NewReader(sent)}
+		h, err := peekHTTP2(conn, nil)
+		if err != nil {
+			return
+		}
+		got, err := io.ReadAll(h)
+		if err == nil && !bytes.HasPrefix(sent, clientPreface) && !bytes.Equal(got, sent) {
+			t.Fatalf("%q became %q", sent, got)
+		}
+	})
+}
+
+// saidAll is a connection whose client has said everything.
+type saidAll struct {
+	net.Conn
+	r io.Reader
+}
+
+func (c *saidAll) Read(p []byte) (int, error)       { return c.r.Read(p) }
+func (c *saidAll) Write(p []byte) (int, error)      { return len(p), nil }
+func (c *saidAll) SetReadDeadline(time.Time) error  { return nil }
+func (c *saidAll) SetWriteDeadline(time.Time) error { return nil }
+
+// A panic of the service is an internal error, and the next call works.
+func TestPanicOverGRPC(t *testing.T) {
+	conn := dialGRPC(t, onPortOf(t, &fake{get: func(context.Context, *a2a.GetTaskRequest) (*a2a.Task, error) { panic("boom") }}))
+	for range 2 {
+		err := conn.Invoke(t.Context(), "/"+dialect.GRPCService+"/GetTask", &pb.GetTaskRequest{Id: "x"}, new(pb.Task))
+		if err == nil || bytes.Contains([]byte(err.Error()), []byte("boom")) {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+// BenchmarkPort is what sharing the port costs: GetTask of a small task, from
+// 16 goroutines, on each way through.
+func BenchmarkPort(b *testing.B) {
+	svc := &fake{get: func(_ context.Context, req *a2a.GetTaskRequest) (*a2a.Task, error) {
+		return &a2a.Task{ID: req.ID, Status: a2a.TaskStatus{State: a2a.TaskStateWorking}}, nil
+	}}
+	http1 := func(b *testing.B, url string, rt http.RoundTripper) {
+		c := &http.Client{Transport: rt}
+		defer c.CloseIdleConnections()
+		run(b, func() error {
+			res, err := c.Get(url + "/tasks/t1")
+			if err != nil {
+				return err
+			}
+			defer res.Body.Close()
+			if _, err = io.Copy(io.Discard, res.Body); err == nil && res.StatusCode != 200 {
+				err = fmt.Errorf("HTTP %d", res.StatusCode)
+			}
+			return err
+		})
+	}
+	rpc := func(b *testing.B, addr string) {
+		conn := dialGRPC(b, addr)
+		run(b, func() error {
+			return conn.Invoke(context.Background(), "/"+dialect.GRPCService+"/GetTask", &pb.GetTaskRequest{Id: "t1"}, new(pb.Task))
+		})
+	}
+	b.Run("HTTP1/net-http alone", func(b *testing.B) {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			b.Fatal(err)
+		}
+		hs := HTTPServer(New(svc, testCard(), nil))
+		go hs.Serve(l)
+		defer hs.Close()
+		http1(b, "http://"+l.Addr().String(), &http.Transport{MaxIdleConnsPerHost: 64})
+	})
+	b.Run("HTTP1/port", func(b *testing.B) {
+		http1(b, "http://"+onPortOf(b, svc), &http.Transport{MaxIdleConnsPerHost: 64})
+	})
+	b.Run("h2c/port", func(b *testing.B) {
+		rt := &http.Transport{Protocols: new(http.Protocols)}
+		rt.Protocols.SetUnencryptedHTTP2(true)
+		http1(b, "http://"+onPortOf(b, svc), rt)
+	})
+	b.Run("gRPC/grpc-go alone", func(b *testing.B) {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			b.Fatal(err)
+		}
+		g, err := New(svc, testCard(), nil).newGRPC()
+		if err != nil {
+			b.Fatal(err)
+		}
+		go g.Serve(l)
+		defer g.Stop()
+		rpc(b, l.Addr().String())
+	})
+	b.Run("gRPC/port", func(b *testing.B) { rpc(b, onPortOf(b, svc)) })
+	b.Run("gRPC/inside net-http", func(b *testing.B) {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			b.Fatal(err)
+		}
+		p := NewPort(New(svc, testCard(), nil))
+		go p.http.Serve(l) // without the look at connections
+		defer p.Close()
+		rpc(b, l.Addr().String())
+	})
+}
+
+// run makes calls from 16 goroutines.
+func run(b *testing.B, call func() error) {
+	b.SetParallelism(8)
+	b.ResetTimer()
+	b.RunParallel(func(p *testing.PB) {
+		for p.Next() {
+			if err := call(); err != nil {
+				b.Error(err)
+				return
+			}
+		}
+	})
+}
