@@ -179,14 +179,14 @@ func peekHTTP2(conn net.Conn, head []byte) (*http2Start, error) {
 		payload := s.pending[at+frameHeader : end]
 		switch kind {
 		case frameSettings:
-			if flags&flagAck != 0 && !s.acked {
+			if flags&flagAck != 0 && size == 0 && !s.acked {
 				s.acked = true
 				s.cut(at, end)
 				continue
 			}
 		case framePing:
-			if flags&flagAck == 0 {
-				pong := append([]byte{0, 0, byte(size), framePing, flagAck, 0, 0, 0, 0}, payload...)
+			if flags&flagAck == 0 && size == 8 {
+				pong := append([]byte{0, 0, 8, framePing, flagAck, 0, 0, 0, 0}, payload...)
 				if _, err := conn.Write(pong); err != nil {
 					return nil, err
 				}
