@@ -28,6 +28,7 @@ type serveFlags struct {
 	ephemeral bool
 	publicURL string
 	agent     string
+	profile   string
 	logLevel  string
 }
 
@@ -35,8 +36,9 @@ func newServe(a *app) *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
 		Use:   "serve [flags] [-- command arguments...]",
-		Short: "Run an agent: the demo, or a command",
-		Long: `Run an agent until interrupted. Without a command it is the demo agent. With one,
+		Short: "Run an agent: a built-in one, or a command",
+		Long: `Run an agent until interrupted. Without a command it is a built-in one: the demo
+agent, or with --agent conformance the one that conformance kits drive. With one,
 each message runs the command: the message's text is its standard input, what it
 prints is streamed as the answer, line by line, and exit status 0 completes the
 task. Tasks are kept in --data, and what was running goes on at the next start.
@@ -44,7 +46,8 @@ task. Tasks are kept in --data, and what was running goes on at the next start.
 The first interrupt drains the server, a second one ends it at once.`,
 		Example: `  parley serve
   parley serve -- tr a-z A-Z
-  parley serve --listen 127.0.0.1:8080 --data /var/lib/parley -- ./answer.sh`,
+  parley serve --listen 127.0.0.1:8080 --data /var/lib/parley -- ./answer.sh
+  parley serve --ephemeral --agent conformance --card-profile bare`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if dash := cmd.ArgsLenAtDash(); len(args) > 0 && dash != 0 {
 				return usagef("unexpected argument %q", args[0]).withHint("put the agent's command behind --: parley serve -- %s", quote(args[0]))
@@ -68,7 +71,9 @@ The first interrupt drains the server, a second one ends it at once.`,
 	fs.BoolVar(&f.ephemeral, "ephemeral", false, "keep tasks in memory only: they are gone when the server ends")
 	fs.StringVar(&f.publicURL, "public-url", "", "`URL` that cards advertise (default: the one a request came to)")
 	f.agent = "demo"
-	fs.Var(&choice{&f.agent, []string{"demo"}}, "agent", "built-in `agent` to run: demo")
+	fs.Var(&choice{&f.agent, []string{"demo", "conformance"}}, "agent", "built-in `agent` to run: demo or conformance")
+	f.profile = "v1"
+	fs.Var(&choice{&f.profile, []string{"v1", "bare", "extended"}}, "card-profile", "what the card says and the server does: v1, bare (no streaming) or extended (with an extended card that needs no credentials)")
 	f.logLevel = "info"
 	fs.Var(&choice{&f.logLevel, []string{"debug", "info", "warn", "error"}}, "log-level", "what is logged to standard error: debug, info, warn or error")
 	return cmd
@@ -104,12 +109,13 @@ func (a *app) serve(ctx context.Context, f *serveFlags, argv []string) error {
 		defer db.Close() // for the ways out below; once closed it stays so
 		st, kept = db, path
 	}
-	card, ag, what := serveAgent(argv, log)
-	s, err := parley.New(card, ag, &parley.Options{Store: st, PublicURL: public, Logger: log})
+	card, ag, what := serveAgent(f.agent, argv, log)
+	card, extended := profile(f.profile, card)
+	s, err := parley.New(card, ag, &parley.Options{Store: st, PublicURL: public, ExtendedCard: extended, Logger: log})
 	if err != nil {
 		return newFailure(codeServe, err.Error(), err)
 	}
-	b := banner{addr: l.Addr(), public: public, agent: what, tasks: kept, keeps: st != nil, demo: len(argv) == 0}
+	b := banner{addr: l.Addr(), public: public, agent: what, tasks: kept, keeps: st != nil, demo: len(argv) == 0 && f.agent == "demo"}
 	if err := b.print(a.stdout); err != nil {
 		return newFailure(codeServe, "print: "+err.Error(), err)
 	}
@@ -127,8 +133,12 @@ func (a *app) serve(ctx context.Context, f *serveFlags, argv []string) error {
 }
 
 // serveAgent returns the agent to run, and how the banner calls it.
-func serveAgent(argv []string, log *slog.Logger) (a2a.AgentCard, agent.Agent, string) {
-	if len(argv) == 0 {
+func serveAgent(name string, argv []string, log *slog.Logger) (a2a.AgentCard, agent.Agent, string) {
+	switch {
+	case len(argv) > 0: // below
+	case name == "conformance":
+		return agent.ConformanceCard(), agent.Conformance(), name
+	default:
 		return agent.DemoCard(), agent.Demo(), "demo"
 	}
 	words := make([]string, len(argv))
