@@ -38,7 +38,7 @@ func (e *Engine) begin(key store.Key, contextID string, p *post, create time.Dur
 	e.work.Add(1)
 	e.mu.Unlock()
 
-	o.topic.adopt(&a2a.Task{}, 0)
+	o.topic.adopt(o, &a2a.Task{}, 0)
 	o.mu.Lock()
 	o.startLocked()
 	o.mu.Unlock()
@@ -151,7 +151,7 @@ func (o *owner) load(ctx context.Context) error {
 	}
 	o.turn.attempt = rec.Attempt
 	o.turn.taken = len(o.turn.messages)
-	o.topic.adopt(task, rec.Last)
+	o.topic.adopt(o, task, rec.Last)
 	if !active(o.draft.state) {
 		return nil
 	}

@@ -221,7 +221,7 @@ func (o *owner) leave() {
 	o.e.mu.Unlock()
 
 	o.cancel(agent.ErrEnded)
-	o.topic.release()
+	o.topic.release(o)
 	o.e.leave(o.topic)
 }
 

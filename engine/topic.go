@@ -16,6 +16,7 @@ type topic struct {
 
 	mu      sync.Mutex // protects the fields below
 	changed chan struct{}
+	owner   *owner    // whose task is held; nil before the first
 	task    *a2a.Task // fold of the log up to last; nil while nobody here owns the task
 	last    int64     // the durable watermark, while task is set
 	tail    []sized   // the newest entries, the last of them at last
@@ -36,8 +37,9 @@ const (
 )
 
 // adopt makes t hold the task as committed up to last, for its new owner.
-func (t *topic) adopt(task *a2a.Task, last int64) {
+func (t *topic) adopt(o *owner, task *a2a.Task, last int64) {
 	t.mu.Lock()
+	t.owner = o
 	t.task, t.last, t.tail, t.bytes = task, last, nil, 0
 	t.mu.Unlock()
 }
@@ -75,12 +77,16 @@ func (t *topic) trimLocked() {
 	t.bytes = bytes
 }
 
-// release ends the ownership: from now on the store knows best, unless the
-// task is finished, when nothing can change any more.
-func (t *topic) release() {
+// release ends an ownership: from now on the store knows best, unless the
+// task is finished, when nothing can change any more. An owner that leaves may
+// have a successor already, whose task stays.
+func (t *topic) release(o *owner) {
 	t.mu.Lock()
-	if t.task != nil && !t.task.Status.State.Terminal() {
-		t.task, t.last, t.tail, t.bytes = nil, 0, nil, 0
+	if t.owner == o {
+		t.owner = nil
+		if t.task != nil && !t.task.Status.State.Terminal() {
+			t.task, t.last, t.tail, t.bytes = nil, 0, nil, 0
+		}
 	}
 	t.wakeLocked()
 	t.mu.Unlock()
