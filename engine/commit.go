@@ -52,6 +52,7 @@ func (o *owner) flush() {
 // they leave it, and the sealed task if they end it.
 func (o *owner) prepare(records []*record) *flight {
 	a := &store.Append{After: o.stored, Epoch: o.epoch}
+	canceling := o.cancelled
 	for _, r := range records {
 		en := r.entry
 		a.Entries = append(a.Entries, store.Entry{Seq: en.Seq, Time: en.Time, Kind: uint8(en.Kind), Body: r.body})
@@ -63,10 +64,14 @@ func (o *owner) prepare(records []*record) *flight {
 		case a2a.EntryStatus:
 			o.row.Updated = en.Time
 			o.row.State = int32(en.Status.Status.State)
+		case a2a.EntryCancel:
+			canceling = true
 		}
 	}
 	state := a2a.TaskState(o.row.State)
-	o.row.Active = active(state)
+	// A task that waits for its client and is to be canceled wants a process,
+	// too: one that is lost now leaves it to the next.
+	o.row.Active = active(state) || canceling && !state.Terminal()
 	o.row.Node = o.e.node
 	if state.Terminal() {
 		task, _ := o.topic.snapshot()

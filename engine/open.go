@@ -152,7 +152,7 @@ func (o *owner) load(ctx context.Context) error {
 	o.turn.attempt = rec.Attempt
 	o.turn.taken = len(o.turn.messages)
 	o.topic.adopt(o, task, rec.Last)
-	if !active(o.draft.state) {
+	if o.draft.state.Terminal() || !active(o.draft.state) && !o.canceling {
 		return nil
 	}
 	return o.resumeLocked(rec.Lost)
