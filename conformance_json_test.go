@@ -31,7 +31,7 @@ func TestConformanceJSON(t *testing.T) {
 				}
 			}
 		})
-		t.Run("R-128 R-130 required members of messages", func(t *testing.T) {
+		t.Run("R-128 R-129 R-130 required members of messages", func(t *testing.T) {
 			messages := []any{w.direct(t, say("message x"), nil)}
 			for _, task := range tasks {
 				if m := in(task, "status.message"); m != nil {
@@ -85,6 +85,7 @@ func TestConformanceJSON(t *testing.T) {
 				"context_id":null,"taskId":null,"metadata":null,"invented":true},"configuration":{"return_immediately":false,"historyLength":"1"},"extra":[{}]}`
 			task := in(w.ok(t, "SendMessage", decode(t, []byte(body))), "task")
 			equal(t, "messageId", in(task, "history.0.messageId"), "m1")
+			equal(t, "part", in(task, "history.0.parts.0"), obj{"text": "echo x", "mediaType": "text/plain"})
 			equal(t, "artifact", in(task, "artifacts.0.parts.0.text"), "x")
 		})
 		t.Run("R-078 R-079 R-128 R-131 R-174 wrong input is named and starts nothing", func(t *testing.T) {
