@@ -21,6 +21,7 @@ const maxBody = 64 << 20
 
 // call is an operation on its way: what one binding makes of it.
 type call struct {
+	face   *face // it goes to
 	op     dialect.Op
 	method string
 	url    string
@@ -54,7 +55,7 @@ func (c *Client) send(ctx context.Context, k *call) (*http.Response, error) {
 		h.Set("Content-Type", "application/json")
 	}
 	h.Set("Accept", k.accept)
-	c.opts.setHeader(h, c.version)
+	c.opts.setHeader(h, k.face.version)
 	if dialect.Get(k.op).Streams {
 		h.Set("Accept-Encoding", "identity") // compression holds events back
 	}
@@ -94,7 +95,7 @@ func (c *Client) roundTrip(ctx context.Context, k *call, d time.Duration) (any, 
 	if err != nil {
 		return nil, orCause(ctx, err)
 	}
-	return c.binding.answer(k, res, body)
+	return k.face.binding.answer(k, res, body)
 }
 
 func (c *Client) readBody(ctx context.Context, k *call, res *http.Response) ([]byte, error) {
