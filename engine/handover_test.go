@@ -1,9 +1,13 @@
 package engine
 
 import (
+	"context"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -37,4 +41,59 @@ func TestLateLeaverLeavesItsSuccessorAlone(t *testing.T) {
 		wantState(t, w.mustSend(reply(task, "Ada")), a2a.TaskStateInputRequired)
 	}
 	second.release()
+}
+
+type slowClaim struct {
+	store.Store
+	reached, proceed chan struct{}
+	claimed          chan struct{}
+}
+
+func (s *slowClaim) Claim(ctx context.Context, node string, dead time.Time, limit int) ([]store.Row, error) {
+	s.reached <- struct{}{}
+	<-s.proceed
+	defer close(s.claimed)
+	return s.Store.Claim(ctx, node, dead, limit)
+}
+
+func (s *slowClaim) Append(a *store.Append, done func(error)) {
+	<-s.claimed
+	s.Store.Append(a, done)
+}
+
+// A message that comes before the engine has claimed its task must not leave
+// the task without an owner.
+func TestMessageBeforeTheClaim(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := store.NewMemory()
+		defer mem.Close()
+		g := newGated()
+		w := newWorld(t, mem, g)
+		go func() { <-g.entered }()
+		task := w.mustSend(sendNow("x"))
+		w.stop()
+
+		st := &slowClaim{mem, make(chan struct{}), make(chan struct{}), make(chan struct{})}
+		w = newWorld(t, st, agent.Func(func(ctx context.Context, t *agent.Turn) error {
+			m, err := t.Ask(ctx, "?")
+			if err != nil {
+				return err
+			}
+			time.Sleep(time.Second)
+			return t.Artifact("a").Last(a2a.TextPart(m.Text()))
+		}))
+		<-st.reached
+		answered := make(chan error, 1)
+		go func() {
+			_, err := w.SendMessage(t.Context(), reply(task, "y"))
+			answered <- err
+		}()
+		synctest.Wait()
+		st.proceed <- struct{}{}
+		if err := <-answered; err != nil {
+			t.Errorf("the message was refused: %v", err)
+		}
+		wantState(t, w.mustGet(task.ID), a2a.TaskStateCompleted)
+		w.stop()
+	})
 }

@@ -49,7 +49,22 @@ func (e *Engine) begin(key store.Key, contextID string, p *post, create time.Dur
 // acquire returns the task's owner, which is loaded if there is none in this
 // process. The caller releases it when it has acted. A finished task has an
 // owner, too, for as long as somebody asks; it refuses everything.
+//
+// It waits for the claim at the start: that gives every task it finds a higher
+// epoch, and would fence an owner that was quicker.
 func (e *Engine) acquire(ctx context.Context, key store.Key) (*owner, error) {
+	select {
+	case <-e.claimed:
+	case <-e.draining:
+		return nil, errStopping()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	return e.own(ctx, key)
+}
+
+// own is acquire without that wait.
+func (e *Engine) own(ctx context.Context, key store.Key) (*owner, error) {
 	e.mu.Lock()
 	if e.drained {
 		e.mu.Unlock()
@@ -191,7 +206,7 @@ func (e *Engine) recover(ctx context.Context) error {
 			return err
 		}
 		for _, row := range rows {
-			o, err := e.acquire(ctx, row.Key)
+			o, err := e.own(ctx, row.Key)
 			if err != nil {
 				// One broken task must not keep the others from running.
 				e.log.Error("task cannot be taken up", "task", row.ID, "error", err)
@@ -200,6 +215,7 @@ func (e *Engine) recover(ctx context.Context) error {
 			o.release()
 		}
 		if len(rows) < batch {
+			close(e.claimed)
 			return nil
 		}
 	}
