@@ -40,7 +40,7 @@ func (o *owner) flush() {
 	if b := o.turn.begin; b != nil && b.Seq > 0 {
 		o.row.Turn = b.Seq
 	}
-	o.row.Attempt = o.turn.attempt
+	o.row.Attempt, o.row.Lost = o.turn.attempt, o.turn.lost
 	o.ahead = records
 	o.mu.Unlock()
 
@@ -136,6 +136,8 @@ func (o *owner) retry(f *flight, err error) error {
 		}
 		o.log().Warn("append failed; looking at what the log holds", "error", err)
 		switch landed, lookErr := o.landed(ctx, f); {
+		case errors.Is(lookErr, store.ErrConflict):
+			return lookErr // somebody else wrote
 		case lookErr != nil:
 			err = lookErr
 		case landed:

@@ -32,8 +32,8 @@ type Options struct {
 	// StoreWait is how long a failing store is tried again before a task is
 	// left for the next start. Zero means 30 s.
 	StoreWait time.Duration
-	// MaxLost is how many processes may be lost during one turn before its
-	// task fails. Zero means 3.
+	// MaxLost is how many processes may be lost before a task fails, counted
+	// since it began or since its client last answered a question. Zero means 3.
 	MaxLost int
 	// ExtendedCard is what GetExtendedAgentCard answers. Nil: none configured.
 	ExtendedCard *a2a.AgentCard

@@ -42,6 +42,9 @@ func (h *host) Task() *a2a.Task {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	task, last := o.topic.snapshot()
+	if task == nil { // lost to another owner, or to a store that fails
+		task = &a2a.Task{}
+	}
 	for _, r := range o.opening {
 		task.Apply(r.entry)
 	}
@@ -53,6 +56,7 @@ func (h *host) Task() *a2a.Task {
 	for _, r := range o.pending {
 		task.Apply(r.entry)
 	}
+	task.ID, task.ContextID = o.key.ID, o.contextID // after a direct answer there is nothing else
 	return task
 }
 

@@ -164,8 +164,10 @@ func (o *owner) load(ctx context.Context) error {
 			o.canceling = true
 		}
 	}
-	o.turn.attempt = rec.Attempt
+	// A run that was lost before its first append is known by the claim alone.
+	o.turn.attempt = max(rec.Attempt, rec.Lost)
 	o.turn.taken = len(o.turn.messages)
+	o.turn.lost = rec.Lost
 	o.topic.adopt(o, task, rec.Last)
 	if o.draft.state.Terminal() || !active(o.draft.state) && !o.canceling {
 		return nil

@@ -68,6 +68,7 @@ type turnState struct {
 	steps    []*a2a.Step
 	step     int // next step of this run
 	attempt  int32
+	lost     int32 // processes lost since the turn began or a question was answered
 }
 
 // flight is an append under way.

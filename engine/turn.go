@@ -34,6 +34,7 @@ func (o *owner) post(p *post) error {
 		if err := o.emitLocked(o.status(a2a.TaskStateWorking, nil)); err != nil {
 			return err
 		}
+		o.turn.lost = 0 // the turn has got somewhere
 	}
 	o.pending[len(o.pending)-1].post = p
 	o.waiting[p] = true
