@@ -123,6 +123,7 @@ func TestConformanceREST(t *testing.T) {
 				"?contextId=no%2Fsuch%20context%26":                               0,
 				"?includeArtifacts=false&unknownParameter=x":                      -1,
 				"?statusTimestampAfter=2999-01-01T02%3A00%3A00%2B02%3A00":         0,
+				"?statusTimestampAfter=2999-01-01T02:00:00.5+02:00":               0,
 			} {
 				a := probe(t, "GET", "/tasks"+query, "")
 				if a.status != 200 || count >= 0 && compact(in(a.result, "totalSize")) != compact(count) {
