@@ -45,7 +45,7 @@ func TestConformanceREST(t *testing.T) {
 			}
 			equal(t, "status for text/plain", probe(t, "POST", "/message:send", message, "Content-Type", "text/plain").status, http.StatusUnsupportedMediaType)
 		})
-		t.Run("R-237 R-238 each route with its verb, also below a tenant", func(t *testing.T) {
+		t.Run("R-159 R-237 R-238 each route with its verb, also below a tenant", func(t *testing.T) {
 			for _, tenant := range []string{"", "/acme", "/tasks%2Fmessage:send"} {
 				sent := probe(t, "POST", tenant+"/message:send", compact(obj{"message": say("ask")}))
 				id := text(sent.result, "task.id")
