@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 // stamp is RFC 3339 in UTC with milliseconds.
@@ -62,8 +63,12 @@ func TestConformanceJSON(t *testing.T) {
 		})
 		t.Run("R-169 R-170 R-171 timestamps are UTC with milliseconds", func(t *testing.T) {
 			for _, task := range tasks {
-				if at := text(task, "status.timestamp"); !stamp.MatchString(at) {
+				at := text(task, "status.timestamp")
+				if !stamp.MatchString(at) {
 					t.Errorf("timestamp %q", at)
+				}
+				if moment, err := time.Parse(time.RFC3339, at); err != nil || time.Since(moment).Abs() > 10*time.Minute {
+					t.Errorf("timestamp %q, but now it is %v", at, time.Now().UTC())
 				}
 			}
 			for _, e := range w.open(t, "SendStreamingMessage", obj{"message": say("stream 3 1")}).all() {
