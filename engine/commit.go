@@ -22,6 +22,10 @@ func (o *owner) flush() {
 		size += len(o.pending[n].body)
 		n++
 	}
+	for n > 0 && o.pending[n-1].tied {
+		size += len(o.pending[n].body)
+		n++
+	}
 	if n == 0 {
 		o.mu.Unlock()
 		return
@@ -187,11 +191,15 @@ func (o *owner) landed(ctx context.Context, f *flight) (bool, error) {
 // written, or another process owns the task now.
 func (o *owner) fail(err error) {
 	o.log().Error("task given up by this process", "error", err)
-	o.mu.Lock()
-	o.err = &a2a.Error{
+	public := &a2a.Error{
 		Code:    a2a.CodeUnavailable,
 		Message: "the task cannot be written at the moment; ask for it again shortly",
 		Cause:   err,
 	}
+	if !errors.Is(err, store.ErrLeaseLost) && !errors.Is(err, store.ErrConflict) {
+		o.broken = public // nobody else goes on with it either
+	}
+	o.mu.Lock()
+	o.err = public
 	o.mu.Unlock()
 }

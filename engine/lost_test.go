@@ -18,20 +18,19 @@ func TestTaskOfALostTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := store.NewMemory()
 		defer mem.Close()
-		var got *a2a.Task
+		tasks := make(chan *a2a.Task, 1)
 		w := newWorld(t, &foreign{mem, 2}, agent.Func(func(ctx context.Context, t *agent.Turn) error {
 			<-ctx.Done()
 			if errors.Is(context.Cause(ctx), agent.ErrEnded) {
 				time.Sleep(time.Second)
-				got = t.Task()
+				tasks <- t.Task()
 			}
 			return context.Cause(ctx)
 		}))
 		task := w.mustSend(sendNow("x"))
 		_, err := w.SendMessage(t.Context(), reply(task, "y"))
 		wantError(t, err, a2a.ErrUnavailable)
-		time.Sleep(2 * time.Second)
-		if got == nil || got.ID != task.ID || got.ContextID != task.ContextID {
+		if got := <-tasks; got == nil || got.ID != task.ID || got.ContextID != task.ContextID {
 			t.Errorf("the turn's task is %+v", got)
 		}
 		w.stop()

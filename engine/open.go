@@ -24,6 +24,7 @@ func (e *Engine) begin(key store.Key, contextID string, p *post, create time.Dur
 	opened := o.newRecordLocked(&a2a.Entry{Kind: a2a.EntryCreated, Created: &a2a.Created{TaskID: key.ID, ContextID: contextID}})
 	said := o.newRecordLocked(&a2a.Entry{Kind: a2a.EntryMessage, Message: p.message, Received: p.from.received()})
 	said.post = p
+	opened.tied = true // no task without its message
 	o.opening = []*record{opened, said}
 	o.waiting[p] = true
 	o.turn = turnState{begin: said.entry, messages: []*post{p}}

@@ -39,6 +39,7 @@ type owner struct {
 	epoch     int64     // as stored
 	row       store.Row // as of the newest flight
 	cancelled bool      // a cancel request was committed
+	broken    error     // the store could not be written; what waiting callers get
 
 	mu        sync.Mutex // protects the fields below
 	err       error      // why the owner is gone; callers pass it on
@@ -222,7 +223,7 @@ func (o *owner) leave() {
 	o.e.mu.Unlock()
 
 	o.cancel(agent.ErrEnded)
-	o.topic.release(o)
+	o.topic.release(o, o.broken)
 	o.e.leave(o.topic)
 }
 

@@ -11,6 +11,7 @@ type record struct {
 	body  []byte
 	blobs []store.Blob // what body refers to
 	post  *post        // settled once this record is committed; may be nil
+	tied  bool         // the next record is in the same append, or neither is
 }
 
 // newRecord stamps and encodes an entry. Times never go back within a task,

@@ -16,7 +16,8 @@ type topic struct {
 
 	mu      sync.Mutex // protects the fields below
 	changed chan struct{}
-	owner   *owner    // whose task is held; nil before the first
+	owner   *owner    // whose task is held; nil if nobody's
+	lost    error     // why the last owner gave the task up, if no other process has it
 	task    *a2a.Task // fold of the log up to last; nil while nobody here owns the task
 	last    int64     // the durable watermark, while task is set
 	tail    []sized   // the newest entries, the last of them at last
@@ -39,7 +40,7 @@ const (
 // adopt makes t hold the task as committed up to last, for its new owner.
 func (t *topic) adopt(o *owner, task *a2a.Task, last int64) {
 	t.mu.Lock()
-	t.owner = o
+	t.owner, t.lost = o, nil
 	t.task, t.last, t.tail, t.bytes = task, last, nil, 0
 	t.mu.Unlock()
 }
@@ -80,10 +81,10 @@ func (t *topic) trimLocked() {
 // release ends an ownership: from now on the store knows best, unless the
 // task is finished, when nothing can change any more. An owner that leaves may
 // have a successor already, whose task stays.
-func (t *topic) release(o *owner) {
+func (t *topic) release(o *owner, lost error) {
 	t.mu.Lock()
 	if t.owner == o {
-		t.owner = nil
+		t.owner, t.lost = nil, lost
 		if t.task != nil && !t.task.Status.State.Terminal() {
 			t.task, t.last, t.tail, t.bytes = nil, 0, nil, 0
 		}
@@ -117,6 +118,14 @@ func (t *topic) watch() (state a2a.TaskState, known bool, changed <-chan struct{
 		return 0, false, t.changed
 	}
 	return t.task.Status.State, true, t.changed
+}
+
+// failure returns why nobody works at the task any more, or nil. Who waits for
+// the task would wait in vain.
+func (t *topic) failure() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.lost
 }
 
 // after returns the committed entries behind a cursor, as far as the tail

@@ -30,7 +30,10 @@ func (o *owner) post(p *post) error {
 		return err
 	}
 	if waits {
-		// The answer came: the client's stream begins with a task at work.
+		// The answer came: the client's stream begins with a task at work. A
+		// process that is lost must not leave a task that has its answer and
+		// still waits.
+		o.pending[len(o.pending)-1].tied = true
 		if err := o.emitLocked(o.status(a2a.TaskStateWorking, nil)); err != nil {
 			return err
 		}
