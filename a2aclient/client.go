@@ -20,7 +20,8 @@ import (
 // Where the chosen interface cannot be reached, so that nothing was sent, the
 // others of the card are tried in their order (§5.2), and the one that answers
 // is used from then on. Left out are those with another tenant, those without
-// TLS if the chosen one has it, and those that Options.Bindings does not name.
+// TLS if the chosen one has it or another host name, and those that
+// Options.Bindings does not name.
 //
 // Redirects are followed as long as they keep the method, on the same host or
 // from http to https; to another host only if there are no credentials, and

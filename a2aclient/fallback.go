@@ -19,16 +19,22 @@ type face struct {
 }
 
 // standsIn reports whether an interface may be used in place of the chosen
-// one. It has to lead to the same tasks, and who keeps us from an encrypted
-// address must not get us to an open one.
+// one. It has to lead to the same tasks, and what was meant for one host must
+// not go to another in the clear, nor in the clear at all if it was not meant
+// to: who can keep us from an address could read it.
 func standsIn(in, chosen *a2a.AgentInterface) bool {
-	return in.Tenant == chosen.Tenant && (encrypted(in) || !encrypted(chosen))
+	if in.Tenant != chosen.Tenant {
+		return false
+	}
+	to, err := url.Parse(in.URL)
+	from, ferr := url.Parse(chosen.URL)
+	if err != nil || ferr != nil { // choose has parsed both
+		return false
+	}
+	return encrypted(to) || !encrypted(from) && strings.EqualFold(to.Hostname(), from.Hostname())
 }
 
-func encrypted(in *a2a.AgentInterface) bool {
-	u, err := url.Parse(in.URL)
-	return err == nil && strings.EqualFold(u.Scheme, "https")
-}
+func encrypted(u *url.URL) bool { return strings.EqualFold(u.Scheme, "https") }
 
 // tryFaces performs an operation at the interface in use, and at the others as
 // long as nobody is there to be asked (specification §5.2). The error is that

@@ -166,6 +166,7 @@ func TestInterfacesThatDoNotStandIn(t *testing.T) {
 	}
 	for name, c := range map[string]*Client{
 		"another tenant":          other,
+		"another host, no TLS":    atFaces(t, nil, rpcBinding, plain, rpcBinding, strings.Replace(url, "127.0.0.1", "localhost", 1)+"/rpc"),
 		"no TLS":                  atFaces(t, nil, rpcBinding, secure, rpcBinding, url+"/rpc"),
 		"a binding not asked for": atFaces(t, &Options{Bindings: []string{rpcBinding}}, rpcBinding, plain, restBinding, url+"/rest"),
 		"a binding not spoken":    atFaces(t, nil, rpcBinding, plain, "GRPC", url),
