@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/url"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -49,8 +52,12 @@ The first interrupt drains the server, a second one ends it at once.`,
   parley serve --listen 127.0.0.1:8080 --data /var/lib/parley -- ./answer.sh
   parley serve --ephemeral --agent conformance --card-profile bare`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if dash := cmd.ArgsLenAtDash(); len(args) > 0 && dash != 0 {
-				return usagef("unexpected argument %q", args[0]).withHint("put the agent's command behind --: parley serve -- %s", quote(args[0]))
+			dash := cmd.ArgsLenAtDash()
+			if len(args) > 0 && dash != 0 {
+				return usagef("unexpected argument %q", args[0]).withHint("put the agent's command behind --: parley serve -- %s", quoteAll(args))
+			}
+			if dash == 0 && (len(args) == 0 || args[0] == "") {
+				return usagef("there is no command behind --").withHint("name one, as in parley serve -- tr a-z A-Z, or leave -- out for the demo agent")
 			}
 			return nil
 		},
@@ -66,6 +73,7 @@ The first interrupt drains the server, a second one ends it at once.`,
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
+	fs.SetInterspersed(false) // so that "serve sh -c x" is told about --, not about -c
 	fs.StringVar(&f.listen, "listen", "127.0.0.1:7275", "`address` to listen on; port 0 takes a free one")
 	fs.StringVar(&f.data, "data", ".parley", "`directory` of the database, made if it is not there")
 	fs.BoolVar(&f.ephemeral, "ephemeral", false, "keep tasks in memory only: they are gone when the server ends")
@@ -92,6 +100,11 @@ func (a *app) serve(ctx context.Context, f *serveFlags, argv []string) error {
 		return usagef("--log-level: %v", err)
 	}
 	log := slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: level}))
+	if len(argv) > 0 {
+		if err := commandFailure(argv[0]); err != nil {
+			return err
+		}
+	}
 
 	l, err := net.Listen("tcp", f.listen)
 	if err != nil {
@@ -132,6 +145,29 @@ func (a *app) serve(ctx context.Context, f *serveFlags, argv []string) error {
 	return nil
 }
 
+// commandFailure says why a command cannot run, so that a misspelt one is known
+// at the start and not with the first message.
+func commandFailure(name string) error {
+	_, err := exec.LookPath(name)
+	if err == nil {
+		return nil
+	}
+	f := newFailure(codeServe, "the command "+quote(name)+" was not found", err)
+	switch {
+	case errors.Is(err, exec.ErrDot):
+		return f.withHint("it is in the working directory only: parley serve -- .%c%s", filepath.Separator, name)
+	case errors.Is(err, fs.ErrPermission):
+		f.Message = "the command " + quote(name) + " is not executable"
+		return f.withHint("chmod +x %s, or name its interpreter: parley serve -- sh %[1]s", quote(name))
+	case strings.ContainsAny(name, " \t"):
+		return f.withHint("give the command and its arguments as separate words, or a shell line as: parley serve -- sh -c %s", quote(name))
+	}
+	if st, statErr := os.Stat(name); statErr == nil && !st.IsDir() {
+		return f.withHint("a file in the working directory is named with ./ in front: parley serve -- ./%s", quote(name))
+	}
+	return f.withHint("check its name, and that its directory is in PATH")
+}
+
 // serveAgent returns the agent to run, and how the banner calls it.
 func serveAgent(name string, argv []string, log *slog.Logger) (a2a.AgentCard, agent.Agent, string) {
 	switch {
@@ -141,11 +177,16 @@ func serveAgent(name string, argv []string, log *slog.Logger) (a2a.AgentCard, ag
 	default:
 		return agent.DemoCard(), agent.Demo(), "demo"
 	}
+	return agent.ExecCard(argv), agent.Exec(argv, &agent.ExecOptions{Logger: log}), quoteAll(argv)
+}
+
+// quoteAll is a command as one types it.
+func quoteAll(argv []string) string {
 	words := make([]string, len(argv))
 	for i, w := range argv {
 		words[i] = quote(w)
 	}
-	return agent.ExecCard(argv), agent.Exec(argv, &agent.ExecOptions{Logger: log}), strings.Join(words, " ")
+	return strings.Join(words, " ")
 }
 
 func publicURL(s string) (string, error) {
