@@ -259,4 +259,3 @@ func finish(t *testing.T, w *world, id string) *a2a.Task {
 	}
 	return task
 }
-
