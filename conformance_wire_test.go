@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // The two bindings, as they name the subtests.
@@ -278,13 +279,13 @@ func (w *wire) get(t *testing.T, id string) any {
 // until reads a task again and again until it is in a state.
 func (w *wire) until(t *testing.T, id, state string) any {
 	t.Helper()
-	for {
+	for limit := time.Now().Add(patience); ; {
 		task := w.get(t, id)
 		got := text(task, "status.state")
 		if got == state {
 			return task
 		}
-		if terminal(got) || t.Context().Err() != nil {
+		if terminal(got) || time.Now().After(limit) {
 			t.Fatalf("task %s is %s, want %s", id, got, state)
 		}
 	}
