@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -94,6 +95,56 @@ func TestMessageBeforeTheClaim(t *testing.T) {
 			t.Errorf("the message was refused: %v", err)
 		}
 		wantState(t, w.mustGet(task.ID), a2a.TaskStateCompleted)
+		w.stop()
+	})
+}
+
+// holding is a store that holds back the appends that end a task.
+type holding struct {
+	store.Store
+	release chan struct{}
+}
+
+func (h *holding) Append(a *store.Append, done func(error)) {
+	if a.Seal != nil {
+		<-h.release
+	}
+	h.Store.Append(a, done)
+}
+
+// Nobody is told of an end before it is committed: a crash could take it back.
+func TestEndIsNotToldBeforeItIsCommitted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := store.NewMemory()
+		defer mem.Close()
+		st := &holding{mem, make(chan struct{})}
+		g := newGated()
+		w := newWorld(t, st, g)
+		go func() { <-g.entered }()
+		task := w.mustSend(sendNow("x"))
+		g.leave <- nil
+		synctest.Wait() // the end is on its way to the disk
+		errs := make(chan error, 2)
+		go func() {
+			_, err := w.SendMessage(t.Context(), reply(task, "y"))
+			errs <- err
+		}()
+		go func() {
+			_, err := w.CancelTask(t.Context(), &a2a.CancelTaskRequest{ID: task.ID})
+			errs <- err
+		}()
+		synctest.Wait()
+		select {
+		case err := <-errs:
+			t.Errorf("told before the end was committed: %v", err)
+		default:
+		}
+		close(st.release)
+		for range 2 {
+			if err := <-errs; !errors.Is(err, a2a.ErrUnsupportedOperation) && !errors.Is(err, a2a.ErrTaskNotCancelable) {
+				t.Error(err)
+			}
+		}
 		w.stop()
 	})
 }
