@@ -82,7 +82,7 @@ func (o *owner) prepare(records []*record) *flight {
 		for _, r := range records {
 			task.Apply(r.entry)
 		}
-		a.Seal = seal(task, &a.Blobs)
+		a.Seal = seal(task)
 	}
 	a.Row = o.row
 	return &flight{a, records}
