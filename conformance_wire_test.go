@@ -137,9 +137,9 @@ func (w *wire) route(op string, params obj) (verb, target string, body any) {
 	path, left := r.path, obj{}
 	for name, v := range params {
 		if hole := "{" + name + "}"; strings.Contains(path, hole) {
-			path = strings.Replace(path, hole, url.PathEscape(v.(string)), 1)
+			path = strings.Replace(path, hole, url.PathEscape(fmt.Sprint(v)), 1)
 		} else if name == "tenant" {
-			path = "/" + url.PathEscape(v.(string)) + path
+			path = "/" + url.PathEscape(fmt.Sprint(v)) + path
 		} else {
 			left[name] = v
 		}
