@@ -18,12 +18,12 @@ func (o *owner) flush() {
 	}
 	o.mu.Lock()
 	n, size := 0, 0
-	for n < len(o.pending) && n < maxFlight && (n == 0 || size+len(o.pending[n].body) <= maxFlightBytes) {
-		size += len(o.pending[n].body)
+	for n < len(o.pending) && n < maxFlight && (n == 0 || size+o.pending[n].size() <= maxFlightBytes) {
+		size += o.pending[n].size()
 		n++
 	}
 	for n > 0 && o.pending[n-1].tied {
-		size += len(o.pending[n].body)
+		size += o.pending[n].size()
 		n++
 	}
 	if n == 0 {

@@ -247,7 +247,7 @@ func (o *owner) createLocked() {
 
 func (o *owner) pendLocked(r *record) {
 	o.pending = append(o.pending, r)
-	o.bytes += len(r.body)
+	o.bytes += r.size()
 }
 
 // emitLocked puts an entry behind what is pending, if the rules allow it.

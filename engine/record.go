@@ -14,6 +14,15 @@ type record struct {
 	tied  bool         // the next record is in the same append, or neither is
 }
 
+// size is what the record weighs in an append, in bytes.
+func (r *record) size() int {
+	n := len(r.body)
+	for i := range r.blobs {
+		n += len(r.blobs[i].Data)
+	}
+	return n
+}
+
 // newRecord stamps and encodes an entry. Times never go back within a task,
 // even if the clock does.
 func (o *owner) newRecordLocked(en *a2a.Entry) *record {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
@@ -75,4 +76,55 @@ func TestEmissionTooLarge(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	}
+}
+
+// weighing is a store that holds back the first append with an artifact and
+// notes the largest.
+type weighing struct {
+	store.Store
+	stall chan struct{}
+	most  int // owned by the owner's goroutine
+}
+
+func (s *weighing) Append(a *store.Append, done func(error)) {
+	if a.Entries[0].Kind == uint8(a2a.EntryArtifact) {
+		<-s.stall
+	}
+	s.most = max(s.most, a.Size())
+	s.Store.Append(a, done)
+}
+
+// What is stored apart counts, too: neither memory nor an append fills up with
+// it.
+func TestLargePartsAreHeldUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := store.NewMemory()
+		defer mem.Close()
+		st := &weighing{Store: mem, stall: make(chan struct{})}
+		w := newWorld(t, st, agent.Func(func(ctx context.Context, t *agent.Turn) error {
+			if err := t.Status("begun"); err != nil {
+				return err
+			}
+			time.Sleep(time.Second)
+			for i := range 40 {
+				raw := make([]byte, 1<<20)
+				raw[0] = byte(i)
+				if err := t.Artifact("a").Last(a2a.RawPart(raw, "", "")); err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
+		go func() {
+			time.Sleep(time.Minute)
+			close(st.stall)
+		}()
+		if task := w.mustSend(send("x")); len(task.Artifacts) != 40 {
+			t.Errorf("the task has %d artifacts", len(task.Artifacts))
+		}
+		w.stop()
+		if most := 2*maxFlightBytes + 1<<16; st.most > most {
+			t.Errorf("an append had %d bytes, want at most %d", st.most, most)
+		}
+	})
 }
