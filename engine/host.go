@@ -189,6 +189,9 @@ func (h *host) Step(ctx context.Context, name string, fn func(context.Context) (
 	if len(result) > maxEmitted {
 		return nil, fmt.Errorf("engine: the result of step %q has %d bytes, the most is %d", name, len(result), maxEmitted)
 	}
+	if err := (&a2a.Artifact{ArtifactID: "step", Parts: []*a2a.Part{a2a.DataPart(result)}}).Validate(); err != nil {
+		return nil, fmt.Errorf("engine: the result of step %q could not be read again: %w", name, err)
+	}
 	s := &a2a.Step{Name: name, Result: result}
 	o.mu.Lock()
 	defer o.mu.Unlock()
