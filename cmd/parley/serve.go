@@ -15,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/ncruces/go-sqlite3"
 	"github.com/spf13/cobra"
 
 	"github.com/parley-a2a/parley"
@@ -140,7 +141,11 @@ func (a *app) serve(ctx context.Context, f *serveFlags, argv []string) error {
 		err = errors.Join(err, st.Close())
 	}
 	if err != nil {
-		return newFailure(codeServe, err.Error(), err)
+		f := newFailure(codeServe, err.Error(), err)
+		if errors.Is(err, sqlite3.CORRUPT) {
+			return f.withHint("%s is damaged inside: restore it from a backup, or name another directory with --data", quote(kept))
+		}
+		return f
 	}
 	return nil
 }
