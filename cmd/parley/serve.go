@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net"
+	"net/netip"
 	"net/url"
 	"os"
 	"os/exec"
@@ -107,7 +108,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags, argv []string) error {
 		}
 	}
 
-	l, err := net.Listen("tcp", f.listen)
+	l, err := net.Listen(network(f.listen), f.listen)
 	if err != nil {
 		return listenFailure(f.listen, err)
 	}
@@ -203,6 +204,15 @@ func publicURL(s string) (string, error) {
 		return "", usagef("--public-url %s: must be an http or https URL such as https://agents.example.org", quote(s))
 	}
 	return strings.TrimRight(s, "/"), nil
+}
+
+// network keeps an IPv4 address to IPv4: to package net, "tcp" and 0.0.0.0 mean
+// every IPv6 address, too, which is more than was asked for.
+func network(addr string) string {
+	if a, err := netip.ParseAddrPort(addr); err == nil && a.Addr().Is4() {
+		return "tcp4"
+	}
+	return "tcp"
 }
 
 // listenFailure says plainly why there is no listening, and what to do.
