@@ -44,3 +44,31 @@ func complete(card a2a.AgentCard) (*a2a.AgentCard, error) {
 	}
 	return &card, nil
 }
+
+// extend is complete for an extended card, which takes what it leaves open from
+// the public one.
+func extend(card a2a.AgentCard, public *a2a.AgentCard) (*a2a.AgentCard, error) {
+	caps := &card.Capabilities
+	if caps.Streaming == nil {
+		caps.Streaming = public.Capabilities.Streaming
+	}
+	if caps.ExtendedAgentCard == nil {
+		caps.ExtendedAgentCard = public.Capabilities.ExtendedAgentCard
+	}
+	if card.Description == "" {
+		card.Description = public.Description
+	}
+	if card.Version == "" {
+		card.Version = public.Version
+	}
+	if len(card.DefaultInputModes) == 0 {
+		card.DefaultInputModes = public.DefaultInputModes
+	}
+	if len(card.DefaultOutputModes) == 0 {
+		card.DefaultOutputModes = public.DefaultOutputModes
+	}
+	if len(card.Skills) == 0 {
+		card.Skills = public.Skills
+	}
+	return complete(card)
+}

@@ -36,3 +36,30 @@ func TestCardsAreCompleted(t *testing.T) {
 		t.Error("the author's card was written to")
 	}
 }
+
+// An extended card takes what it leaves open from the card that is enforced.
+func TestExtendedCardsAreCompletedFromThePublicOne(t *testing.T) {
+	public, err := complete(a2a.AgentCard{
+		Name: "x", Version: "7", DefaultInputModes: []string{"image/png"},
+		Capabilities: a2a.AgentCapabilities{Streaming: new(false), ExtendedAgentCard: new(true)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := a2a.AgentCard{Name: "more", Description: "of it"}
+	full, err := extend(given, public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := *public
+	want.Name, want.Description = "more", "of it"
+	if got, want := string(full.AppendJSON(nil)), string(want.AppendJSON(nil)); got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+	if given.Version != "" || given.Capabilities.Streaming != nil {
+		t.Error("the author's card was written to")
+	}
+	if _, err := extend(a2a.AgentCard{}, public); err == nil {
+		t.Error("a card without a name was accepted")
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -339,6 +340,24 @@ func TestConformanceClient(t *testing.T) {
 		everything(t, p.dial(nil))
 		for _, s := range p.calls() {
 			if !strings.HasPrefix(s.path, "/first/") {
+				t.Errorf("%s %s", s.method, s.path)
+			}
+		}
+	})
+	t.Run("R-164 the next interface where nobody listens at the first", func(t *testing.T) {
+		t.Parallel()
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Close()
+		nowhere := "http://" + l.Addr().String()
+		p := newPeer(t, streams, face("JSONRPC", nowhere), face("HTTP+JSON", "URL/second"), face("JSONRPC", "URL/third"))
+		everything(t, p.dial(nil))
+		calls := p.calls()
+		equal(t, "calls", len(calls), 5)
+		for _, s := range calls {
+			if !strings.HasPrefix(s.path, "/second/") {
 				t.Errorf("%s %s", s.method, s.path)
 			}
 		}

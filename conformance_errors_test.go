@@ -105,10 +105,10 @@ func TestConformanceErrors(t *testing.T) {
 		})
 		t.Run("R-224 codes of A2A are within -32001 to -32099", func(t *testing.T) {
 			for _, p := range provoked {
-				a := w.over(jsonrpc).call(t, p.op, p.params, p.headers...)
-				n, err := strconv.Atoi(a.fault.code)
+				f := w.over(jsonrpc).refused(t, p.reason, p.op, p.params, p.headers...)
+				n, err := strconv.Atoi(f.code)
 				if err != nil || p.reason != invalid && (n > -32001 || n < -32099) {
-					t.Errorf("%s: code %s", p.op, a.fault.code)
+					t.Errorf("%s: code %s", p.op, f.code)
 				}
 			}
 		})

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 // stamp is RFC 3339 in UTC with milliseconds.
@@ -34,7 +35,7 @@ func TestConformanceJSON(t *testing.T) {
 				}
 			}
 		})
-		t.Run("R-128 R-130 required members of messages", func(t *testing.T) {
+		t.Run("R-128 R-129 R-130 required members of messages", func(t *testing.T) {
 			messages := []any{w.direct(t, say("message x"), nil)}
 			for _, task := range tasks {
 				if m := in(task, "status.message"); m != nil {
@@ -65,8 +66,12 @@ func TestConformanceJSON(t *testing.T) {
 		})
 		t.Run("R-169 R-170 R-171 timestamps are UTC with milliseconds", func(t *testing.T) {
 			for _, task := range tasks {
-				if at := text(task, "status.timestamp"); !stamp.MatchString(at) {
+				at := text(task, "status.timestamp")
+				if !stamp.MatchString(at) {
 					t.Errorf("timestamp %q", at)
+				}
+				if moment, err := time.Parse(time.RFC3339, at); err != nil || time.Since(moment).Abs() > 10*time.Minute {
+					t.Errorf("timestamp %q, but now it is %v", at, time.Now().UTC())
 				}
 			}
 			for _, e := range w.open(t, "SendStreamingMessage", obj{"message": say("stream 3 1")}).all() {
@@ -88,6 +93,7 @@ func TestConformanceJSON(t *testing.T) {
 				"context_id":null,"taskId":null,"metadata":null,"invented":true},"configuration":{"return_immediately":false,"historyLength":"1"},"extra":[{}]}`
 			task := in(w.ok(t, "SendMessage", decode(t, []byte(body))), "task")
 			equal(t, "messageId", in(task, "history.0.messageId"), "m1")
+			equal(t, "part", in(task, "history.0.parts.0"), obj{"text": "echo x", "mediaType": "text/plain"})
 			equal(t, "artifact", in(task, "artifacts.0.parts.0.text"), "x")
 		})
 		t.Run("R-078 R-079 R-128 R-131 R-174 wrong input is named and starts nothing", func(t *testing.T) {

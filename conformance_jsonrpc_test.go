@@ -99,9 +99,20 @@ func TestConformanceJSONRPC(t *testing.T) {
 				equal(t, "id", in(answer, "id"), decode(t, []byte(id)))
 			}
 		}
-		_, _, answer := w.post(t, "application/json", `{`)
-		if !has(answer, "id") || in(answer, "id") != nil {
-			t.Errorf("id after a parse error: %s", compact(answer))
+		for body, id := range map[string]any{
+			`{`: nil,
+			`{"jsonrpc":"2.0","id":{},"method":"ListTasks"}`:          nil,
+			`{"jsonrpc":"1.0","id":7,"method":"ListTasks"}`:           7,
+			`{"jsonrpc":"2.0","id":"a"}`:                              "a",
+			`{"jsonrpc":"2.0","id":8,"method":"GetTask","params":[]}`: 8,
+			`{"jsonrpc":"2.0","id":9,"method":"GetTask","params":{}}`: 9,
+			`{"jsonrpc":"2.0","id":null,"method":"Nonsense"}`:         nil,
+		} {
+			_, _, answer := w.post(t, "application/json", body)
+			if !has(answer, "error") || !has(answer, "id") {
+				t.Errorf("%s: %s", body, compact(answer))
+			}
+			equal(t, "id in the answer to "+body, in(answer, "id"), id)
 		}
 	})
 	t.Run("R-220 every event is a response with the id of the request", func(t *testing.T) {

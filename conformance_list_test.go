@@ -1,9 +1,14 @@
 package parley_test
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"testing"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/agent"
 )
 
 func TestConformanceList(t *testing.T) {
@@ -153,6 +158,20 @@ func TestConformanceList(t *testing.T) {
 			for _, same := range []string{"2000-01-01T00:00:00Z", "2000-01-01T00:00:00.123456789Z", "2000-01-01T02:00:00+02:00", "1999-12-31T22:00:00.5-02:00"} {
 				equal(t, "tasks since "+same, in(w.ok(t, "ListTasks", of("statusTimestampAfter", same)), "totalSize"), 7)
 			}
+			moment, err := time.Parse(time.RFC3339, at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			east := time.FixedZone("", 5*3600+30*60)
+			exact := in(page, "totalSize")
+			for _, same := range []time.Time{moment, moment.In(east), moment.In(time.FixedZone("", -8*3600))} {
+				p := of("statusTimestampAfter", same.Format("2006-01-02T15:04:05.000Z07:00"))
+				equal(t, "tasks since "+compact(p), in(w.ok(t, "ListTasks", p), "totalSize"), exact)
+			}
+			later := of("status", "TASK_STATE_COMPLETED", "statusTimestampAfter", time.Now().Add(time.Hour).In(east).Format(time.RFC3339))
+			equal(t, "tasks since in an hour", in(w.ok(t, "ListTasks", later), "totalSize"), 0)
+			earlier := of("statusTimestampAfter", time.Now().Add(-time.Hour).In(east).Format(time.RFC3339))
+			equal(t, "tasks since an hour ago", in(w.ok(t, "ListTasks", earlier), "totalSize"), 7)
 			equal(t, "tasks since 2999", in(w.ok(t, "ListTasks", of("statusTimestampAfter", "2999-01-01T00:00:00Z")), "totalSize"), 0)
 		})
 		t.Run("R-032 totalSize counts before paging", func(t *testing.T) {
@@ -162,6 +181,32 @@ func TestConformanceList(t *testing.T) {
 		t.Run("R-070 listing changes nothing", func(t *testing.T) {
 			before := w.ok(t, "ListTasks", of("includeArtifacts", true))
 			equal(t, "the same list again", w.ok(t, "ListTasks", of("includeArtifacts", true)), before)
+		})
+	})
+}
+
+// TestConformanceListUnfinished lists what is still folded from its log.
+func TestConformanceListUnfinished(t *testing.T) {
+	asking := func() agent.Agent {
+		return agent.Func(func(ctx context.Context, t *agent.Turn) error {
+			if err := t.Artifact("draft").Last(a2a.TextPart("so far")); err != nil {
+				return err
+			}
+			_, err := t.Ask(ctx, "go on?")
+			return err
+		})
+	}
+	each(t, agent.DemoCard(), asking, func(t *testing.T, w *wire) {
+		task := w.send(t, say("x"))
+		equal(t, "artifact", in(task, "artifacts.0.parts.0.text"), "so far")
+		t.Run("R-020 no artifacts unless asked for", func(t *testing.T) {
+			listed := in(w.ok(t, "ListTasks", obj{}), "tasks.0")
+			if text(listed, "id") != text(task, "id") || has(listed, "artifacts") {
+				t.Errorf("%s", compact(listed))
+			}
+		})
+		t.Run("R-021 artifacts when asked for", func(t *testing.T) {
+			equal(t, "task", in(w.ok(t, "ListTasks", obj{"includeArtifacts": true}), "tasks.0"), task)
 		})
 	})
 }

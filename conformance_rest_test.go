@@ -45,7 +45,7 @@ func TestConformanceREST(t *testing.T) {
 			}
 			equal(t, "status for text/plain", probe(t, "POST", "/message:send", message, "Content-Type", "text/plain").status, http.StatusUnsupportedMediaType)
 		})
-		t.Run("R-237 R-238 each route with its verb, also below a tenant", func(t *testing.T) {
+		t.Run("R-159 R-237 R-238 each route with its verb, also below a tenant", func(t *testing.T) {
 			for _, tenant := range []string{"", "/acme", "/tasks%2Fmessage:send"} {
 				sent := probe(t, "POST", tenant+"/message:send", compact(obj{"message": say("ask")}))
 				id := text(sent.result, "task.id")
@@ -123,6 +123,7 @@ func TestConformanceREST(t *testing.T) {
 				"?contextId=no%2Fsuch%20context%26":                               0,
 				"?includeArtifacts=false&unknownParameter=x":                      -1,
 				"?statusTimestampAfter=2999-01-01T02%3A00%3A00%2B02%3A00":         0,
+				"?statusTimestampAfter=2999-01-01T02:00:00.5+02:00":               0,
 			} {
 				a := probe(t, "GET", "/tasks"+query, "")
 				if a.status != 200 || count >= 0 && compact(in(a.result, "totalSize")) != compact(count) {

@@ -120,6 +120,11 @@ func TestConformanceStream(t *testing.T) {
 			events := s.all()
 			equal(t, "last state", in(events[len(events)-1].body, "status.state"), "TASK_STATE_COMPLETED")
 		})
+		t.Run("R-187 and closes at input-required", func(t *testing.T) {
+			t.Parallel()
+			events := w.open(t, "SendStreamingMessage", obj{"message": say("ask")}).all()
+			equal(t, "last state", in(events[len(events)-1].body, "status.state"), "TASK_STATE_INPUT_REQUIRED")
+		})
 	})
 }
 

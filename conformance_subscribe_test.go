@@ -1,6 +1,10 @@
 package parley_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/parley-a2a/parley/agent"
+)
 
 func TestConformanceSubscribe(t *testing.T) {
 	eachDemo(t, func(t *testing.T, w *wire) {
@@ -50,6 +54,23 @@ func TestConformanceSubscribe(t *testing.T) {
 				equal(t, "artifact events", artifacts, 1)
 				equal(t, "last state", in(events[len(events)-1].body, "status.state"), "TASK_STATE_COMPLETED")
 			}
+		})
+	})
+}
+
+// TestConformanceSubscribeAcross watches a task that asks a second time.
+func TestConformanceSubscribeAcross(t *testing.T) {
+	each(t, agent.DemoCard(), interview, func(t *testing.T, w *wire) {
+		t.Run("R-041 a subscription stays open at the next question", func(t *testing.T) {
+			id := text(w.send(t, say("hello")), "id")
+			s := w.open(t, "SubscribeToTask", obj{"id": id})
+			equal(t, "first event", s.must().kind, "task")
+			w.send(t, say("one", "taskId", id))
+			for e := s.must(); text(e.body, "status.message.parts.0.text") != "second?"; e = s.must() {
+			}
+			w.send(t, say("two", "taskId", id))
+			events := s.all()
+			equal(t, "last state", in(events[len(events)-1].body, "status.state"), "TASK_STATE_COMPLETED")
 		})
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -140,9 +141,9 @@ func (w *wire) route(op string, params obj) (verb, target string, body any) {
 	path, left := r.path, obj{}
 	for name, v := range params {
 		if hole := "{" + name + "}"; strings.Contains(path, hole) {
-			path = strings.Replace(path, hole, url.PathEscape(v.(string)), 1)
+			path = strings.Replace(path, hole, url.PathEscape(fmt.Sprint(v)), 1)
 		} else if name == "tenant" {
-			path = "/" + url.PathEscape(v.(string)) + path
+			path = "/" + url.PathEscape(fmt.Sprint(v)) + path
 		} else {
 			left[name] = v
 		}
@@ -285,13 +286,13 @@ func (w *wire) get(t *testing.T, id string) any {
 // until reads a task again and again until it is in a state.
 func (w *wire) until(t *testing.T, id, state string) any {
 	t.Helper()
-	for {
+	for limit := time.Now().Add(patience); ; {
 		task := w.get(t, id)
 		got := text(task, "status.state")
 		if got == state {
 			return task
 		}
-		if terminal(got) || t.Context().Err() != nil {
+		if terminal(got) || time.Now().After(limit) {
 			t.Fatalf("task %s is %s, want %s", id, got, state)
 		}
 	}

@@ -3,6 +3,7 @@ package parley
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -27,7 +28,10 @@ type Options struct {
 	// PublicURL is the address that cards advertise, such as
 	// https://agents.example.org. Empty means the one a request came to.
 	PublicURL string
-	// ExtendedCard is what GetExtendedAgentCard answers. Nil: none configured.
+	// ExtendedCard is what GetExtendedAgentCard answers, to everybody; New's
+	// card has to say that there is one. Of it, too, only Name is needed: the
+	// rest is taken from New's card, which is the one that is enforced. Nil:
+	// none configured.
 	ExtendedCard *a2a.AgentCard
 	// StrictVersions refuses v1.0 requests that do not say A2A-Version: 1.0,
 	// as the text of the specification has it (§3.6.2). Many clients omit it.
@@ -68,6 +72,12 @@ func New(card a2a.AgentCard, ag agent.Agent, o *Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	extended := o.ExtendedCard
+	if extended != nil {
+		if extended, err = extend(*extended, full); err != nil {
+			return nil, fmt.Errorf("extended card: %w", err)
+		}
+	}
 	s := &Server{opts: o}
 	st := o.Store
 	if st == nil {
@@ -77,7 +87,7 @@ func New(card a2a.AgentCard, ag agent.Agent, o *Options) (*Server, error) {
 	s.engine = engine.New(st, ag, full, &engine.Options{
 		Logger:       o.Logger,
 		DrainWait:    o.drainWait(),
-		ExtendedCard: o.ExtendedCard,
+		ExtendedCard: extended,
 	})
 	s.handler = a2aserver.New(s.engine, full, &a2aserver.Options{
 		PublicURL:      o.PublicURL,

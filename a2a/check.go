@@ -34,8 +34,9 @@ func check(doc []byte, maxDepth int) *Error {
 	return nil
 }
 
-// valid reports whether v is one JSON value.
-func valid(v JSON) bool { return check(v, storedDepth) == nil }
+// valid reports whether v is one JSON value that can still be read when tasks,
+// answers and logs are wrapped around it.
+func valid(v JSON) bool { return check(v, storedDepth-MaxDepth) == nil }
 
 // checker walks over bytes of unknown worth. Its methods return false with i
 // on the offending byte.

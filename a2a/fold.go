@@ -38,8 +38,10 @@ func Fold(log iter.Seq2[*Entry, error]) (*Task, error) {
 //
 //   - The agent's words about a status move into the history when the next
 //     status replaces them, or before the answer when a client answers them.
-//     No message enters the history twice, by its id, unless 256 others came
-//     in between.
+//     They enter it once, by their id, unless 256 messages came in between.
+//   - A client's message enters the history as often as it is in the log,
+//     whatever its id: clients use ids again, for other words, too, and the
+//     agent has got each of them.
 //   - An artifact takes the place of the one with the same id, or is added; with
 //     Append its parts are added, and what else it says replaces what was said.
 //   - The metadata of an event is about the event and not kept in the task.
@@ -63,7 +65,9 @@ func (t *Task) Apply(e *Entry) {
 			t.remember(t.Status.Message)
 			t.Status.Message = nil
 		}
-		t.remember(e.Message)
+		if e.Message != nil {
+			t.History = append(t.History, e.Message)
+		}
 	case EntryStatus:
 		t.setStatus(e.Status)
 	case EntryArtifact:
@@ -107,9 +111,10 @@ func (t *Task) setStatus(e *TaskStatusUpdateEvent) {
 }
 
 // sameMessage reports whether both are the same by their ids, which peers may
-// have left out.
+// have left out. The two sides of a conversation choose ids on their own, so
+// that one may hit upon an id of the other.
 func sameMessage(a, b *Message) bool {
-	return a != nil && b != nil && (a == b || a.MessageID != "" && a.MessageID == b.MessageID)
+	return a != nil && b != nil && (a == b || a.MessageID != "" && a.MessageID == b.MessageID && a.Role == b.Role)
 }
 
 // dedupeWindow is how far back remember looks for a message it has already.
@@ -117,8 +122,9 @@ func sameMessage(a, b *Message) bool {
 // status messages would cost their square.
 const dedupeWindow = 256
 
-// remember appends m to the history unless it is there already, among the last
-// dedupeWindow messages. It never changes an element, which Snapshot relies on.
+// remember appends words of the agent to the history unless they are there
+// already, among the last dedupeWindow messages. It never changes an element,
+// which Snapshot relies on.
 func (t *Task) remember(m *Message) {
 	if m == nil {
 		return

@@ -104,7 +104,8 @@ func TestFold(t *testing.T) {
 		"question before answer":   {[]*Entry{received("u1"), became(TaskStateInputRequired, "q"), received("u2")}, "INPUT_REQUIRED [u1 q u2]"},
 		"once":                     {[]*Entry{received("u1"), became(TaskStateAuthRequired, "q"), received("u2"), became(TaskStateWorking, "")}, "WORKING [u1 q u2]"},
 		"message while working":    {[]*Entry{became(TaskStateWorking, "a1"), received("u2"), became(TaskStateWorking, "a2")}, "WORKING(a2) [u2 a1]"},
-		"no message twice":         {[]*Entry{received("u1"), received("u1"), became(TaskStateWorking, "u1"), became(TaskStateWorking, "")}, "WORKING [u1]"},
+		"an id used again":         {[]*Entry{received("u1"), received("u1"), became(TaskStateWorking, "u1"), became(TaskStateWorking, "")}, "WORKING [u1 u1 u1]"},
+		"the agent's words once":   {[]*Entry{became(TaskStateWorking, "a1"), became(TaskStateWorking, "a2"), became(TaskStateWorking, "a1"), became(TaskStateWorking, "")}, "WORKING [a1 a2]"},
 		"messages without ids":     {[]*Entry{received(""), received("")}, "SUBMITTED [ ]"},
 		"artifacts in order":       {[]*Entry{made("x", false, "1"), made("y", false, "2"), made("z", false, "3")}, "SUBMITTED [] x=1 y=2 z=3"},
 		"replaced in place":        {[]*Entry{made("x", false, "1", "2"), made("y", false, "2"), made("x", false, "3")}, "SUBMITTED [] x=3 y=2"},
@@ -378,6 +379,9 @@ func checkInvariants(t *testing.T, task *Task) {
 	t.Helper()
 	seen := map[string]bool{}
 	for _, m := range task.History {
+		if m.Role == RoleUser {
+			continue // as often as it came
+		}
 		if seen[m.MessageID] {
 			t.Fatalf("%s is twice in %s", m.MessageID, summary(task))
 		}

@@ -76,6 +76,16 @@ func inOrder(card *a2a.AgentCard) []*a2a.SecurityScheme {
 
 type credentialed struct{}
 
+// asMetadata returns the credentials for gRPC, which has no queries.
+func (c *credentials) asMetadata() *credentials {
+	if c.location != "query" {
+		return c
+	}
+	m := *c
+	m.location = "header"
+	return &m
+}
+
 // addTo puts the credentials into a request and marks it, so that redirects
 // know. It returns the request to be used.
 func (c *credentials) addTo(req *http.Request) *http.Request {

@@ -17,6 +17,12 @@ import (
 // the card rules out, have it unset. Failures of the network are
 // *TransportError. A context's error comes back as its cause.
 //
+// Where the chosen interface cannot be reached, so that nothing was sent, the
+// others of the card are tried in their order (§5.2), and the one that answers
+// is used from then on. Left out are those with another tenant, those without
+// TLS if the chosen one has it or another host name, and those that
+// Options.Bindings does not name.
+//
 // Redirects are followed as long as they keep the method, on the same host or
 // from http to https; to another host only if there are no credentials, and
 // without the headers of Options.
@@ -24,14 +30,14 @@ type Client struct {
 	a2a.Unimplemented // for operations of later versions
 
 	// set by New, then constant
-	opts    *Options
-	http    *http.Client
-	log     *slog.Logger
-	iface   *a2a.AgentInterface
-	version string // of A2A-Version
-	binding binding
-	creds   *credentials
+	opts   *Options
+	http   *http.Client
+	log    *slog.Logger
+	faces  []*face // those that may be used, the preferred one first
+	tenant string  // of all of them
+	creds  *credentials
 
+	face   atomic.Pointer[face] // the one in use
 	card   atomic.Pointer[a2a.AgentCard]
 	lastID atomic.Int64 // of JSON-RPC requests
 }
@@ -59,18 +65,23 @@ func New(card *a2a.AgentCard, o *Options) (*Client, error) {
 	if err := o.checkCredentials(); err != nil {
 		return nil, err
 	}
-	iface, version, err := choose(card, o)
+	chosen, err := choose(card, o)
 	if err != nil {
 		return nil, err
 	}
 	c := &Client{
 		opts: o, http: o.httpClient(), log: o.logger(),
-		iface: iface, version: version,
-		creds: credentialsFor(card, o),
+		tenant: chosen[0].Tenant,
+		creds:  credentialsFor(card, o),
 	}
-	if c.binding, err = newBinding(c, card, iface); err != nil {
-		return nil, err
+	for _, in := range chosen {
+		b, err := newBinding(c, card, in)
+		if err != nil {
+			return nil, err
+		}
+		c.faces = append(c.faces, &face{iface: in, version: versionOf(in, o), binding: b})
 	}
+	c.face.Store(c.faces[0])
 	c.card.Store(card)
 	return c, nil
 }
@@ -80,6 +91,6 @@ func New(card *a2a.AgentCard, o *Options) (*Client, error) {
 // changed.
 func (c *Client) Card() *a2a.AgentCard { return c.card.Load() }
 
-// Interface returns the interface of the card that the client uses. It must
-// not be changed.
-func (c *Client) Interface() *a2a.AgentInterface { return c.iface }
+// Interface returns the interface of the card that the client uses: the one it
+// chose, or another since that could not be reached. It must not be changed.
+func (c *Client) Interface() *a2a.AgentInterface { return c.face.Load().iface }

@@ -47,18 +47,10 @@ type conn struct {
 // Errors of the agent come as *a2a.Error, those of the network as
 // *TransportError.
 func (c *Client) connect(ctx context.Context, op dialect.Op, req any, lastEventID string, limit time.Duration) (*conn, error) {
-	for n := 0; ; n++ {
-		k, err := c.binding.build(op, n, req)
-		if err != nil {
-			return nil, err
-		}
+	return tryFaces(ctx, c, op, req, func(k *call) (*conn, error) {
 		k.lastEventID = lastEventID
-		cn, err := c.connectBy(ctx, k, limit)
-		if err != nil && n+1 < c.binding.ways(op) && noSuchRoute(err) {
-			continue
-		}
-		return cn, err
-	}
+		return c.connectBy(ctx, k, limit)
+	})
 }
 
 func (c *Client) connectBy(parent context.Context, k *call, limit time.Duration) (*conn, error) {
@@ -76,7 +68,7 @@ func (c *Client) connectBy(parent context.Context, k *call, limit time.Duration)
 	}
 	watch.Stop()
 	cn.body, cn.host = res.Body, res.Request.URL.Host
-	if k.grpc && res.Header.Get("Grpc-Status") == "" && checkGRPC(k, res) == nil {
+	if k.grpc != nil && res.Header.Get("Grpc-Status") == "" && checkGRPC(k, res) == nil {
 		// gRPC has no keep-alives that could be seen here: the watch stays off,
 		// and a broken connection is TCP's to find.
 		cn.res, cn.messages = res, wire.NewMessageReader(res.Body, maxBody)
@@ -95,7 +87,7 @@ func (c *Client) connectBy(parent context.Context, k *call, limit time.Duration)
 	if err != nil {
 		return nil, orCause(parent, err)
 	}
-	answer, err := c.binding.answer(k, res, body)
+	answer, err := k.face.binding.answer(k, res, body)
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +120,7 @@ func (cn *conn) next() (el *a2a.StreamResponse, id string, err error) {
 		}
 		return nil, "", &TransportError{Host: cn.host, Err: err}
 	}
-	el, err = cn.c.binding.element(cn.call, ev.Name, ev.Data)
+	el, err = cn.call.face.binding.element(cn.call, ev.Name, ev.Data)
 	return el, ev.ID, err
 }
 
@@ -149,7 +141,7 @@ func (cn *conn) nextMessage() (el *a2a.StreamResponse, id string, err error) {
 		}
 		return nil, "", &TransportError{Host: cn.host, Err: err}
 	}
-	if el, err = cn.c.binding.element(cn.call, "", msg); err != nil {
+	if el, err = cn.call.face.binding.element(cn.call, "", msg); err != nil {
 		return nil, "", err
 	}
 	if el.Seq > 0 {

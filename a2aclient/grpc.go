@@ -24,6 +24,7 @@ import (
 // redirects, time limits, resuming, and that there is nothing to close.
 type grpc struct {
 	base string // http://host or https://host
+	http *http.Client
 }
 
 const mediaGRPC = "application/grpc+proto"
@@ -37,7 +38,7 @@ func (b *grpc) build(op dialect.Op, _ int, req any) (*call, error) {
 	}
 	return &call{
 		op: op, method: http.MethodPost, url: b.base + "/" + dialect.GRPCService + "/" + op.String(),
-		media: mediaGRPC, body: wire.AppendMessage(nil, msg), grpc: true,
+		media: mediaGRPC, body: wire.AppendMessage(nil, msg), grpc: b.http,
 	}, nil
 }
 

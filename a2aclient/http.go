@@ -21,6 +21,7 @@ const maxBody = 64 << 20
 
 // call is an operation on its way: what one binding makes of it.
 type call struct {
+	face   *face // it goes to
 	op     dialect.Op
 	method string
 	url    string
@@ -29,7 +30,7 @@ type call struct {
 	accept string
 	id     []byte // of the JSON-RPC request; nil on other bindings
 
-	grpc bool
+	grpc *http.Client // performs it if it is gRPC; else nil
 
 	lastEventID string // the cursor of a stream that is resumed
 }
@@ -52,7 +53,7 @@ func (c *Client) send(ctx context.Context, k *call) (*http.Response, error) {
 	}
 	h := req.Header
 	switch {
-	case k.grpc:
+	case k.grpc != nil:
 		h.Set("TE", "trailers")
 		h.Set("Grpc-Accept-Encoding", "identity")
 		if k.lastEventID == "" && dialect.Get(k.op).Streams {
@@ -69,7 +70,7 @@ func (c *Client) send(ctx context.Context, k *call) (*http.Response, error) {
 	if k.accept != "" {
 		h.Set("Accept", k.accept)
 	}
-	c.opts.setHeader(h, c.version)
+	c.opts.setHeader(h, k.face.version)
 	if dialect.Get(k.op).Streams {
 		h.Set("Accept-Encoding", "identity") // compression holds events back
 	}
@@ -79,9 +80,13 @@ func (c *Client) send(ctx context.Context, k *call) (*http.Response, error) {
 	if idempotent[k.op] {
 		h["Idempotency-Key"] = []string{} // tells http.Transport, is not sent
 	}
-	req = c.creds.addTo(req)
+	creds, client := c.creds, c.http
+	if k.grpc != nil {
+		creds, client = creds.asMetadata(), k.grpc
+	}
+	req = creds.addTo(req)
 	start := time.Now()
-	res, err := c.http.Do(req)
+	res, err := client.Do(req)
 	logRequest(ctx, c.log, k.op.String(), req, res, start, err)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -109,7 +114,7 @@ func (c *Client) roundTrip(ctx context.Context, k *call, d time.Duration) (any, 
 	if err != nil {
 		return nil, orCause(ctx, err)
 	}
-	return c.binding.answer(k, res, body)
+	return k.face.binding.answer(k, res, body)
 }
 
 func (c *Client) readBody(ctx context.Context, k *call, res *http.Response) ([]byte, error) {

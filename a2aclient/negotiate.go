@@ -35,23 +35,22 @@ func newBinding(c *Client, card *a2a.AgentCard, iface *a2a.AgentInterface) (bind
 		return newREST(iface.URL)
 	case strings.EqualFold(iface.ProtocolBinding, a2a.BindingGRPC):
 		base := grpcBase(card, iface.URL)
-		c.http.Transport = http2Only(c.http.Transport, base)
-		if c.creds.location == "query" {
-			c.creds.location = "header" // there are no queries, only metadata
-		}
-		return &grpc{base}, nil
+		own := *c.http
+		own.Transport = http2Only(own.Transport, base)
+		return &grpc{base, &own}, nil
 	}
 	return &jsonrpc{url: iface.URL, next: func() int64 { return c.lastID.Add(1) }}, nil
 }
 
-// choose returns the interface to be used and the value of A2A-Version.
-func choose(card *a2a.AgentCard, o *Options) (*a2a.AgentInterface, string, error) {
+// choose returns the interface to be used, and behind it those to fall back
+// to.
+func choose(card *a2a.AgentCard, o *Options) ([]*a2a.AgentInterface, error) {
 	if len(card.SupportedInterfaces) == 0 {
-		return nil, "", &CardError{Ref: card.Name, Kind: CardInvalid, Err: errors.New("it names no interface at which the agent can be called")}
+		return nil, &CardError{Ref: card.Name, Kind: CardInvalid, Err: errors.New("it names no interface at which the agent can be called")}
 	}
 	if o.Version != "" {
 		if err := dialect.CheckVersion(o.Version, true); err != nil {
-			return nil, "", a2a.Errorf(a2a.CodeVersionNotSupported, "protocol version %q is not spoken by this client: use %s",
+			return nil, a2a.Errorf(a2a.CodeVersionNotSupported, "protocol version %q is not spoken by this client: use %s",
 				o.Version, strings.Join(dialect.Versions, ", "))
 		}
 	}
@@ -68,16 +67,21 @@ func choose(card *a2a.AgentCard, o *Options) (*a2a.AgentInterface, string, error
 		usable = append(usable, in)
 	}
 	if len(usable) == 0 {
-		return nil, "", noneUsable(card, otherVersion)
+		return nil, noneUsable(card, otherVersion)
 	}
+	var preferred []*a2a.AgentInterface
 	for _, want := range o.Bindings {
 		for _, in := range usable {
-			if strings.EqualFold(in.ProtocolBinding, want) {
-				return in, versionOf(in, o), nil
+			if strings.EqualFold(in.ProtocolBinding, want) && !slices.Contains(preferred, in) {
+				preferred = append(preferred, in)
 			}
 		}
 	}
-	return usable[0], versionOf(usable[0], o), nil
+	if len(preferred) > 0 {
+		usable = preferred
+	}
+	first := usable[0]
+	return slices.DeleteFunc(usable, func(in *a2a.AgentInterface) bool { return !standsIn(card, in, first) }), nil
 }
 
 // versionOf returns the version to speak with an interface, as Major.Minor, or

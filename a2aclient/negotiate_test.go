@@ -58,8 +58,8 @@ func TestWhichInterface(t *testing.T) {
 				}
 			case err != nil:
 				t.Error(err)
-			case c.Interface().URL != tt.want || c.version != "1.0":
-				t.Errorf("got %s with version %s", c.Interface().URL, c.version)
+			case c.Interface().URL != tt.want || c.face.Load().version != "1.0":
+				t.Errorf("got %s with version %s", c.Interface().URL, c.face.Load().version)
 			}
 		})
 	}

@@ -43,8 +43,9 @@ type Options struct {
 	// Retries is how often in a row a stream that was cut is resumed before
 	// giving up. Zero means 10; negative means never.
 	Retries int
-	// Logger gets one debug record per request, without credentials and
-	// queries. Nil discards.
+	// Logger gets one debug record per request, and one at level info when
+	// another interface is used; neither has credentials or queries. Nil
+	// discards.
 	Logger *slog.Logger
 }
 

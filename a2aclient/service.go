@@ -28,21 +28,21 @@ func (c *Client) SendMessage(ctx context.Context, req *a2a.SendMessageRequest) (
 // GetTask implements a2a.Service.
 func (c *Client) GetTask(ctx context.Context, req *a2a.GetTaskRequest) (*a2a.Task, error) {
 	r := *req
-	r.Tenant = c.iface.Tenant
+	r.Tenant = c.tenant
 	return unary[a2a.Task](ctx, c, dialect.GetTask, &r, c.opts.unaryTimeout())
 }
 
 // ListTasks implements a2a.Service.
 func (c *Client) ListTasks(ctx context.Context, req *a2a.ListTasksRequest) (*a2a.ListTasksResponse, error) {
 	r := *req
-	r.Tenant = c.iface.Tenant
+	r.Tenant = c.tenant
 	return unary[a2a.ListTasksResponse](ctx, c, dialect.ListTasks, &r, c.opts.unaryTimeout())
 }
 
 // CancelTask implements a2a.Service.
 func (c *Client) CancelTask(ctx context.Context, req *a2a.CancelTaskRequest) (*a2a.Task, error) {
 	r := *req
-	r.Tenant = c.iface.Tenant
+	r.Tenant = c.tenant
 	return unary[a2a.Task](ctx, c, dialect.CancelTask, &r, c.opts.unaryTimeout())
 }
 
@@ -54,7 +54,7 @@ func (c *Client) CreateTaskPushNotificationConfig(ctx context.Context, req *a2a.
 		return nil, err
 	}
 	r := *req
-	r.Tenant = c.iface.Tenant
+	r.Tenant = c.tenant
 	return unary[a2a.TaskPushNotificationConfig](ctx, c, dialect.CreateTaskPushNotificationConfig, &r, c.opts.unaryTimeout())
 }
 
@@ -64,7 +64,7 @@ func (c *Client) GetTaskPushNotificationConfig(ctx context.Context, req *a2a.Get
 		return nil, err
 	}
 	r := *req
-	r.Tenant = c.iface.Tenant
+	r.Tenant = c.tenant
 	return unary[a2a.TaskPushNotificationConfig](ctx, c, dialect.GetTaskPushNotificationConfig, &r, c.opts.unaryTimeout())
 }
 
@@ -74,7 +74,7 @@ func (c *Client) ListTaskPushNotificationConfigs(ctx context.Context, req *a2a.L
 		return nil, err
 	}
 	r := *req
-	r.Tenant = c.iface.Tenant
+	r.Tenant = c.tenant
 	return unary[a2a.ListTaskPushNotificationConfigsResponse](ctx, c, dialect.ListTaskPushNotificationConfigs, &r, c.opts.unaryTimeout())
 }
 
@@ -84,7 +84,7 @@ func (c *Client) DeleteTaskPushNotificationConfig(ctx context.Context, req *a2a.
 		return err
 	}
 	r := *req
-	r.Tenant = c.iface.Tenant
+	r.Tenant = c.tenant
 	_, err := c.call(ctx, dialect.DeleteTaskPushNotificationConfig, &r, c.opts.unaryTimeout())
 	return err
 }
@@ -97,7 +97,7 @@ func (c *Client) GetExtendedAgentCard(ctx context.Context, req *a2a.GetExtendedA
 		return nil, a2a.Errorf(a2a.CodeUnsupportedOperation, "the agent's card does not offer an extended card")
 	}
 	r := *req
-	r.Tenant = c.iface.Tenant
+	r.Tenant = c.tenant
 	card, err := unary[a2a.AgentCard](ctx, c, dialect.GetExtendedAgentCard, &r, c.opts.unaryTimeout())
 	if err != nil {
 		return nil, err
@@ -172,14 +172,14 @@ func (c *Client) SubscribeToTask(ctx context.Context, req *a2a.SubscribeToTaskRe
 // sendRequest returns a copy of req with the tenant of the interface.
 func (c *Client) sendRequest(req *a2a.SendMessageRequest) (*a2a.SendMessageRequest, error) {
 	r := *req
-	r.Tenant = c.iface.Tenant
+	r.Tenant = c.tenant
 	if r.Configuration != nil && r.Configuration.TaskPushNotificationConfig != nil {
 		if err := c.wantPush(); err != nil {
 			return nil, err
 		}
 		conf := *r.Configuration
 		push := *conf.TaskPushNotificationConfig
-		push.Tenant, push.TaskID = c.iface.Tenant, "" // the task is the one to come (§3.2.2)
+		push.Tenant, push.TaskID = c.tenant, "" // the task is the one to come (§3.2.2)
 		conf.TaskPushNotificationConfig = &push
 		r.Configuration = &conf
 	}
@@ -207,17 +207,7 @@ func unary[T any](ctx context.Context, c *Client, op dialect.Op, req any, d time
 
 // call performs an operation that does not stream, within d if it is not 0.
 func (c *Client) call(ctx context.Context, op dialect.Op, req any, d time.Duration) (any, error) {
-	for n := 0; ; n++ {
-		k, err := c.binding.build(op, n, req)
-		if err != nil {
-			return nil, err
-		}
-		res, err := c.roundTrip(ctx, k, d)
-		if err != nil && n+1 < c.binding.ways(op) && noSuchRoute(err) {
-			continue
-		}
-		return res, err
-	}
+	return tryFaces(ctx, c, op, req, func(k *call) (any, error) { return c.roundTrip(ctx, k, d) })
 }
 
 // noSuchRoute reports whether the peer knows the operation by another route,

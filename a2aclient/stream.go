@@ -95,7 +95,7 @@ func (s *stream) subscribe() (*conn, error) {
 	if s.hasCursor() {
 		last = strconv.FormatInt(s.cursor, 10)
 	}
-	req := &a2a.SubscribeToTaskRequest{Tenant: s.c.iface.Tenant, ID: s.taskID}
+	req := &a2a.SubscribeToTaskRequest{Tenant: s.c.tenant, ID: s.taskID}
 	return s.c.connect(s.ctx, dialect.SubscribeToTask, req, last, silence)
 }
 

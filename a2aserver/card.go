@@ -21,19 +21,10 @@ func (s *Server) serveCard(w http.ResponseWriter, r *http.Request) {
 	if !s.onlyGet(w, r, "GET, HEAD") {
 		return
 	}
-	card := s.card
-	if len(card.SupportedInterfaces) == 0 {
-		base, err := s.baseURL(r, cardPath)
-		if err != nil {
-			s.newExchange(w, r, &restFraming{mediaType: mediaJSON}).fail(err)
-			return
-		}
-		withInterfaces := *card
-		withInterfaces.SupportedInterfaces = interfacesAt(base)
-		if r.Context().Value(onPort{}) != nil {
-			withInterfaces.SupportedInterfaces = append(withInterfaces.SupportedInterfaces, grpcAt(base)...)
-		}
-		card = &withInterfaces
+	card, err := s.reachable(s.card, r, cardPath)
+	if err != nil {
+		s.newExchange(w, r, &restFraming{mediaType: mediaJSON}).fail(err)
+		return
 	}
 	doc := card.AppendJSON(nil)
 	sum := sha256.Sum256(doc)
@@ -43,6 +34,28 @@ func (s *Server) serveCard(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", fmt.Sprintf("public, max-age=%d", int(s.opts.cardMaxAge().Seconds())))
 	// ServeContent knows If-None-Match, If-Modified-Since and HEAD.
 	http.ServeContent(w, r, "", s.started, bytes.NewReader(doc))
+}
+
+// reachable returns the card with its interfaces: if it lists none, those of
+// this handler, to which r was sent at the path suffix.
+func (s *Server) reachable(card *a2a.AgentCard, r *http.Request, suffix string) (*a2a.AgentCard, error) {
+	if len(card.SupportedInterfaces) > 0 {
+		return card, nil
+	}
+	base, err := s.baseURL(r, suffix)
+	if err != nil {
+		return nil, err
+	}
+	return withInterfaces(card, base, r.Context().Value(onPort{}) != nil), nil
+}
+
+func withInterfaces(card *a2a.AgentCard, base string, grpc bool) *a2a.AgentCard {
+	c := *card
+	c.SupportedInterfaces = interfacesAt(base)
+	if grpc {
+		c.SupportedInterfaces = append(c.SupportedInterfaces, grpcAt(base)...)
+	}
+	return &c
 }
 
 func interfacesAt(base string) []*a2a.AgentInterface {

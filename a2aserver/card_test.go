@@ -1,8 +1,10 @@
 package a2aserver
 
 import (
+	"context"
 	"crypto/tls"
 	"encoding/json"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -137,5 +139,73 @@ func TestCardNamesItsInterfaces(t *testing.T) {
 	w = do(New(&fake{}, own, &Options{PublicURL: "https://agents.example.org"}), "GET", cardPath, "")
 	if d := cmp.Diff(own.SupportedInterfaces, interfaces(t, w.Body.Bytes())); d != "" {
 		t.Error(d)
+	}
+}
+
+// The extended card names the same interfaces as the public one, wherever the
+// request for it went.
+func TestExtendedCardHasInterfaces(t *testing.T) {
+	card := testCard()
+	card.SupportedInterfaces = nil
+	for mount, h := range map[string]http.Handler{
+		"":      New(&bareCards{}, card, nil),
+		"/a/b":  http.StripPrefix("/a/b", New(&bareCards{}, card, nil)),
+		"fixed": New(&bareCards{}, card, &Options{PublicURL: "https://agents.example.org/x"}),
+	} {
+		url := "http://example.com" + mount
+		if mount == "fixed" {
+			mount, url = "", "https://agents.example.org/x"
+		}
+		want := interfacesAt(url)
+		for path, body := range map[string]string{
+			"":                        `{"jsonrpc":"2.0","id":1,"method":"GetExtendedAgentCard"}`,
+			"/":                       `{"jsonrpc":"2.0","id":1,"method":"GetExtendedAgentCard"}`,
+			"/extendedAgentCard":      "",
+			"//extendedAgentCard":     "",
+			"/acme/extendedAgentCard": "",
+		} {
+			method := "GET"
+			if body != "" {
+				method = "POST"
+			}
+			if path == "" && mount == "" {
+				continue // no request line is without a path
+			}
+			w := do(h, method, mount+path, body)
+			var answer struct{ Result json.RawMessage }
+			if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil {
+				t.Fatal(err)
+			}
+			if body == "" {
+				answer.Result = w.Body.Bytes()
+			}
+			if d := cmp.Diff(want, interfaces(t, answer.Result)); d != "" {
+				t.Errorf("%s %s%s (%d): %s", method, mount, path, w.Code, d)
+			}
+		}
+	}
+}
+
+// bareCards has an extended card without interfaces.
+type bareCards struct{ a2a.Unimplemented }
+
+func (*bareCards) GetExtendedAgentCard(context.Context, *a2a.GetExtendedAgentCardRequest) (*a2a.AgentCard, error) {
+	return &a2a.AgentCard{Name: "More"}, nil
+}
+
+// A client that knows the agent's URL with a slash at its end, and appends a
+// path that begins with one, gets what it means.
+func TestASecondSlashChangesNothing(t *testing.T) {
+	h := New(&fake{}, testCard(), nil)
+	for _, path := range []string{"/", cardPath, "/livez", "/tasks/t1", "/acme/tasks/t1"} {
+		one, two := do(h, "GET", "http://example.com"+path, ""), do(h, "GET", "http://example.com/"+path, "")
+		if one.Code != 200 || two.Code != 200 || one.Body.String() != two.Body.String() {
+			t.Errorf("%s: %d %s\nwith two slashes: %d %s", path, one.Code, one.Body, two.Code, two.Body)
+		}
+	}
+	for _, path := range []string{"///tasks/t1", "/tasks//t1"} {
+		if w := do(h, "GET", "http://example.com"+path, ""); w.Code != 404 {
+			t.Errorf("%s: %d", path, w.Code)
+		}
 	}
 }

@@ -66,6 +66,11 @@ func (x *exchange) unary(ctx context.Context, op dialect.Op, req any) error {
 	if err != nil {
 		return cause(ctx, err)
 	}
+	if card, ok := res.(*a2a.AgentCard); ok {
+		if res, err = x.s.reachable(card, x.r, x.r.URL.EscapedPath()); err != nil {
+			return err
+		}
+	}
 	x.answer(res)
 	return nil
 }

@@ -101,8 +101,24 @@ func (s *Server) grpcUnary(op dialect.Op) grpc.MethodHandler {
 		if err != nil {
 			return nil, cause(callCtx, err)
 		}
+		if card, ok := out.(*a2a.AgentCard); ok && len(card.SupportedInterfaces) == 0 {
+			out = withInterfaces(card, s.grpcBaseURL(ctx), true)
+		}
 		return dialect.ToProto(out), nil
 	}
+}
+
+// grpcBaseURL is baseURL for a call over gRPC: what the client called is the
+// authority. Where TLS ends before us, only Options.PublicURL knows of it.
+func (s *Server) grpcBaseURL(ctx context.Context) string {
+	if u := s.opts.publicURL(); u != "" {
+		return u
+	}
+	md, _ := metadata.FromIncomingContext(ctx)
+	if a := md.Get(":authority"); len(a) == 1 && validHost(a[0]) {
+		return "http://" + a[0]
+	}
+	return ""
 }
 
 func (s *Server) grpcStream(op dialect.Op) grpc.StreamHandler {

@@ -20,8 +20,8 @@ type Options struct {
 	// has it (§3.6.2). False takes them for the version of their method or
 	// route, because many clients forget the header.
 	StrictVersions bool
-	// PublicURL is the address that the card names if it lists no interfaces
-	// itself. Empty means scheme and host of the request for the card.
+	// PublicURL is the address that a card, the extended one too, names if it
+	// lists no interfaces itself. Empty means scheme and host of the request for the card.
 	PublicURL string
 	// Ready says why the service cannot take requests; its text is sent to
 	// whoever asks for /readyz. Nil means ready until Drain is called.

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -52,7 +53,11 @@ func (s *Server) Drain() { s.stopDrain(errDraining) }
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	limitBody(w, r)
-	switch path := r.URL.EscapedPath(); path {
+	path := r.URL.EscapedPath()
+	if strings.HasPrefix(path, "//") {
+		path = path[1:] // whoever knows the agent's URL with a slash at its end
+	}
+	switch path {
 	case "", "/":
 		if r.Method == http.MethodPost {
 			s.serveRPC(w, r)

@@ -15,8 +15,9 @@
 // before is answered from the record, and [Step] keeps what must not be done
 // twice.
 //
-// Ready-made agents: [Demo], a small scripted one that needs nothing, and
-// [Exec], which runs a command for each message.
+// Ready-made agents: [Demo], a small scripted one that needs nothing, [Exec],
+// which runs a command for each message, and [Conformance], which does what
+// conformance kits ask for.
 //
 // One value of an agent handles many turns at once and has to be safe for
 // that. A Turn and its Artifacts may be used from several goroutines of a run,

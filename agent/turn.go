@@ -70,6 +70,13 @@ func (t *Turn) Reply(text string) error { return t.host.Reply([]*a2a.Part{a2a.Te
 // ReplyParts is Reply with any parts, at least one.
 func (t *Turn) ReplyParts(parts ...*a2a.Part) error { return t.host.Reply(parts) }
 
+// Complete ends the task as completed with a word about it, which is its status
+// message; "" says nothing more. Unlike Reply it makes a task in any case.
+// Return its result from Run.
+func (t *Turn) Complete(text string) error {
+	return t.host.Status(a2a.TaskStateCompleted, textMessage(text))
+}
+
 // Reject declines the task with a reason for the caller. Return its result
 // from Run.
 func (t *Turn) Reject(reason string) error {

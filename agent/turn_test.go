@@ -20,6 +20,8 @@ func TestTurnEmits(t *testing.T) {
 		{"status without words", func(t *Turn) error { return t.Status("") }, `working`},
 		{"reply", func(t *Turn) error { return t.Reply("hi") }, `reply "hi"`},
 		{"reply with parts", func(t *Turn) error { return t.ReplyParts(a2a.TextPart("a"), a2a.DataPart(a2a.JSON("1"))) }, `reply "a" data(1)`},
+		{"complete", func(t *Turn) error { return t.Complete("done") }, `completed "done"`},
+		{"complete without words", func(t *Turn) error { return t.Complete("") }, `completed`},
 		{"reject", func(t *Turn) error { return t.Reject("no") }, `rejected "no"`},
 		{"fail", func(t *Turn) error { return t.Fail("broken") }, `failed "broken"`},
 	} {

@@ -18,8 +18,12 @@ func (o *owner) flush() {
 	}
 	o.mu.Lock()
 	n, size := 0, 0
-	for n < len(o.pending) && n < maxFlight && (n == 0 || size+len(o.pending[n].body) <= maxFlightBytes) {
-		size += len(o.pending[n].body)
+	for n < len(o.pending) && n < maxFlight && (n == 0 || size+o.pending[n].size() <= maxFlightBytes) {
+		size += o.pending[n].size()
+		n++
+	}
+	for n > 0 && o.pending[n-1].tied {
+		size += o.pending[n].size()
 		n++
 	}
 	if n == 0 {
@@ -40,7 +44,7 @@ func (o *owner) flush() {
 	if b := o.turn.begin; b != nil && b.Seq > 0 {
 		o.row.Turn = b.Seq
 	}
-	o.row.Attempt = o.turn.attempt
+	o.row.Attempt, o.row.Lost = o.turn.attempt, o.turn.lost
 	o.ahead = records
 	o.mu.Unlock()
 
@@ -52,6 +56,7 @@ func (o *owner) flush() {
 // they leave it, and the sealed task if they end it.
 func (o *owner) prepare(records []*record) *flight {
 	a := &store.Append{After: o.stored, Epoch: o.epoch}
+	canceling := o.cancelled
 	for _, r := range records {
 		en := r.entry
 		a.Entries = append(a.Entries, store.Entry{Seq: en.Seq, Time: en.Time, Kind: uint8(en.Kind), Body: r.body})
@@ -63,17 +68,21 @@ func (o *owner) prepare(records []*record) *flight {
 		case a2a.EntryStatus:
 			o.row.Updated = en.Time
 			o.row.State = int32(en.Status.Status.State)
+		case a2a.EntryCancel:
+			canceling = true
 		}
 	}
 	state := a2a.TaskState(o.row.State)
-	o.row.Active = active(state)
+	// A task that waits for its client and is to be canceled wants a process,
+	// too: one that is lost now leaves it to the next.
+	o.row.Active = active(state) || canceling && !state.Terminal()
 	o.row.Node = o.e.node
 	if state.Terminal() {
 		task, _ := o.topic.snapshot()
 		for _, r := range records {
 			task.Apply(r.entry)
 		}
-		a.Seal = seal(task, &a.Blobs)
+		a.Seal = seal(task)
 	}
 	a.Row = o.row
 	return &flight{a, records}
@@ -131,6 +140,8 @@ func (o *owner) retry(f *flight, err error) error {
 		}
 		o.log().Warn("append failed; looking at what the log holds", "error", err)
 		switch landed, lookErr := o.landed(ctx, f); {
+		case errors.Is(lookErr, store.ErrConflict):
+			return lookErr // somebody else wrote
 		case lookErr != nil:
 			err = lookErr
 		case landed:
@@ -180,11 +191,15 @@ func (o *owner) landed(ctx context.Context, f *flight) (bool, error) {
 // written, or another process owns the task now.
 func (o *owner) fail(err error) {
 	o.log().Error("task given up by this process", "error", err)
-	o.mu.Lock()
-	o.err = &a2a.Error{
+	public := &a2a.Error{
 		Code:    a2a.CodeUnavailable,
 		Message: "the task cannot be written at the moment; ask for it again shortly",
 		Cause:   err,
 	}
+	if !errors.Is(err, store.ErrLeaseLost) && !errors.Is(err, store.ErrConflict) {
+		o.broken = public // nobody else goes on with it either
+	}
+	o.mu.Lock()
+	o.err = public
 	o.mu.Unlock()
 }

@@ -32,8 +32,8 @@ type Options struct {
 	// StoreWait is how long a failing store is tried again before a task is
 	// left for the next start. Zero means 30 s.
 	StoreWait time.Duration
-	// MaxLost is how many processes may be lost during one turn before its
-	// task fails. Zero means 3.
+	// MaxLost is how many processes may be lost before a task fails, counted
+	// since it began or since its client last answered a question. Zero means 3.
 	MaxLost int
 	// ExtendedCard is what GetExtendedAgentCard answers. Nil: none configured.
 	ExtendedCard *a2a.AgentCard
@@ -100,6 +100,7 @@ type Engine struct {
 
 	base     context.Context // of every turn
 	stop     context.CancelCauseFunc
+	claimed  chan struct{} // closed when Run has taken up what others left
 	draining chan struct{} // closed when Run ends
 
 	work sync.WaitGroup // owners and runs of the agent
@@ -116,7 +117,8 @@ var _ a2a.Service = (*Engine)(nil)
 
 // New joins an agent and a store. card says what is enforced: capabilities,
 // input modes, required extensions. It starts nothing; Run has to be called
-// for tasks of earlier processes to be taken up and for a clean end.
+// for tasks of earlier processes to be taken up and for a clean end. Messages
+// and cancel requests for stored tasks wait until it has taken them up.
 func New(st store.Store, ag agent.Agent, card *a2a.AgentCard, o *Options) *Engine {
 	if st == nil || ag == nil || card == nil {
 		panic("engine: New needs a store, an agent and a card")
@@ -131,6 +133,7 @@ func New(st store.Store, ag agent.Agent, card *a2a.AgentCard, o *Options) *Engin
 		node:     newID(),
 		base:     base,
 		stop:     stop,
+		claimed:  make(chan struct{}),
 		draining: make(chan struct{}),
 		topics:   map[store.Key]*topic{},
 		owners:   map[store.Key]*owner{},

@@ -152,7 +152,7 @@ func checkState(t *testing.T, st store.Store, ends map[string]a2a.TaskState) {
 			t.Errorf("a finished task is not sealed or still active: %+v", rec.Row)
 			continue
 		}
-		sealed, err := unseal(rec.Seal, true)
+		sealed, err := e.task(t.Context(), rec, true)
 		if err != nil {
 			t.Fatal(err)
 		}

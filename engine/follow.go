@@ -46,6 +46,10 @@ func (e *Engine) follow(ctx context.Context, t *topic, cursor int64, end func(a2
 		}
 		var again <-chan time.Time
 		if !known {
+			if err := t.failure(); err != nil {
+				yield(nil, err)
+				return false
+			}
 			if timer == nil {
 				timer = time.NewTimer(poll)
 				defer timer.Stop()
@@ -106,6 +110,9 @@ func (e *Engine) await(ctx context.Context, t *topic, end func(a2a.TaskState) bo
 		}
 		if end(state) {
 			return nil
+		}
+		if err := t.failure(); err != nil && !known {
+			return err
 		}
 		select {
 		case <-changed:

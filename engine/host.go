@@ -42,6 +42,9 @@ func (h *host) Task() *a2a.Task {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	task, last := o.topic.snapshot()
+	if task == nil { // lost to another owner, or to a store that fails
+		task = &a2a.Task{}
+	}
 	for _, r := range o.opening {
 		task.Apply(r.entry)
 	}
@@ -53,6 +56,7 @@ func (h *host) Task() *a2a.Task {
 	for _, r := range o.pending {
 		task.Apply(r.entry)
 	}
+	task.ID, task.ContextID = o.key.ID, o.contextID // after a direct answer there is nothing else
 	return task
 }
 
@@ -71,7 +75,7 @@ func checkWords(m *a2a.Message) error {
 	}
 	err := m.Validate()
 	if err == nil {
-		err = checkScheme(m.Parts, "parts")
+		err = checkParts(m.Parts)
 	}
 	if err != nil {
 		return fmt.Errorf("engine: the agent's message is invalid: %w", err)
@@ -79,10 +83,21 @@ func checkWords(m *a2a.Message) error {
 	return nil
 }
 
+// maxEmitted is the most that one emission may hold, in bytes: far more than is
+// wise, and less than what a store refuses, which would end the task.
+const maxEmitted = 32 << 20
+
+func checkParts(parts []*a2a.Part) error {
+	if n := sizeOf(parts); n > maxEmitted {
+		return fmt.Errorf("%d bytes at once, the most is %d; write it in several chunks, or refer to it by a URL", n, maxEmitted)
+	}
+	return checkScheme(parts, "parts")
+}
+
 func (h *host) Artifact(a *a2a.Artifact, add, last bool) error {
 	err := a.Validate()
 	if err == nil {
-		err = checkScheme(a.Parts, "parts")
+		err = checkParts(a.Parts)
 	}
 	if err != nil {
 		return fmt.Errorf("engine: the agent's artifact is invalid: %w", err)
@@ -170,6 +185,12 @@ func (h *host) Step(ctx context.Context, name string, fn func(context.Context) (
 	result, err := fn(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if len(result) > maxEmitted {
+		return nil, fmt.Errorf("engine: the result of step %q has %d bytes, the most is %d", name, len(result), maxEmitted)
+	}
+	if err := (&a2a.Artifact{ArtifactID: "step", Parts: []*a2a.Part{a2a.DataPart(result)}}).Validate(); err != nil {
+		return nil, fmt.Errorf("engine: the result of step %q could not be read again: %w", name, err)
 	}
 	s := &a2a.Step{Name: name, Result: result}
 	o.mu.Lock()

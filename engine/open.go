@@ -24,6 +24,7 @@ func (e *Engine) begin(key store.Key, contextID string, p *post, create time.Dur
 	opened := o.newRecordLocked(&a2a.Entry{Kind: a2a.EntryCreated, Created: &a2a.Created{TaskID: key.ID, ContextID: contextID}})
 	said := o.newRecordLocked(&a2a.Entry{Kind: a2a.EntryMessage, Message: p.message, Received: p.from.received()})
 	said.post = p
+	opened.tied = true // no task without its message
 	o.opening = []*record{opened, said}
 	o.waiting[p] = true
 	o.turn = turnState{begin: said.entry, messages: []*post{p}}
@@ -38,7 +39,7 @@ func (e *Engine) begin(key store.Key, contextID string, p *post, create time.Dur
 	e.work.Add(1)
 	e.mu.Unlock()
 
-	o.topic.adopt(&a2a.Task{}, 0)
+	o.topic.adopt(o, &a2a.Task{}, 0)
 	o.mu.Lock()
 	o.startLocked()
 	o.mu.Unlock()
@@ -49,7 +50,22 @@ func (e *Engine) begin(key store.Key, contextID string, p *post, create time.Dur
 // acquire returns the task's owner, which is loaded if there is none in this
 // process. The caller releases it when it has acted. A finished task has an
 // owner, too, for as long as somebody asks; it refuses everything.
+//
+// It waits for the claim at the start: that gives every task it finds a higher
+// epoch, and would fence an owner that was quicker.
 func (e *Engine) acquire(ctx context.Context, key store.Key) (*owner, error) {
+	select {
+	case <-e.claimed:
+	case <-e.draining:
+		return nil, errStopping()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	return e.own(ctx, key)
+}
+
+// own is acquire without that wait.
+func (e *Engine) own(ctx context.Context, key store.Key) (*owner, error) {
 	e.mu.Lock()
 	if e.drained {
 		e.mu.Unlock()
@@ -149,10 +165,12 @@ func (o *owner) load(ctx context.Context) error {
 			o.canceling = true
 		}
 	}
-	o.turn.attempt = rec.Attempt
+	// A run that was lost before its first append is known by the claim alone.
+	o.turn.attempt = max(rec.Attempt, rec.Lost)
 	o.turn.taken = len(o.turn.messages)
-	o.topic.adopt(task, rec.Last)
-	if !active(o.draft.state) {
+	o.turn.lost = rec.Lost
+	o.topic.adopt(o, task, rec.Last)
+	if o.draft.state.Terminal() || !active(o.draft.state) && !o.canceling {
 		return nil
 	}
 	return o.resumeLocked(rec.Lost)
@@ -191,7 +209,7 @@ func (e *Engine) recover(ctx context.Context) error {
 			return err
 		}
 		for _, row := range rows {
-			o, err := e.acquire(ctx, row.Key)
+			o, err := e.own(ctx, row.Key)
 			if err != nil {
 				// One broken task must not keep the others from running.
 				e.log.Error("task cannot be taken up", "task", row.ID, "error", err)
@@ -200,6 +218,7 @@ func (e *Engine) recover(ctx context.Context) error {
 			o.release()
 		}
 		if len(rows) < batch {
+			close(e.claimed)
 			return nil
 		}
 	}

@@ -39,6 +39,7 @@ type owner struct {
 	epoch     int64     // as stored
 	row       store.Row // as of the newest flight
 	cancelled bool      // a cancel request was committed
+	broken    error     // the store could not be written; what waiting callers get
 
 	mu        sync.Mutex // protects the fields below
 	err       error      // why the owner is gone; callers pass it on
@@ -68,6 +69,7 @@ type turnState struct {
 	steps    []*a2a.Step
 	step     int // next step of this run
 	attempt  int32
+	lost     int32 // processes lost since the turn began or a question was answered
 }
 
 // flight is an append under way.
@@ -221,7 +223,7 @@ func (o *owner) leave() {
 	o.e.mu.Unlock()
 
 	o.cancel(agent.ErrEnded)
-	o.topic.release()
+	o.topic.release(o, o.broken)
 	o.e.leave(o.topic)
 }
 
@@ -245,7 +247,7 @@ func (o *owner) createLocked() {
 
 func (o *owner) pendLocked(r *record) {
 	o.pending = append(o.pending, r)
-	o.bytes += len(r.body)
+	o.bytes += r.size()
 }
 
 // emitLocked puts an entry behind what is pending, if the rules allow it.

@@ -94,10 +94,17 @@ func (e *Engine) entries(ctx context.Context, key store.Key, after, last int64) 
 	return out, nil
 }
 
+// maxSeal is the most a sealed task may take, in bytes: more would be refused
+// by the store, and the task could never end. Such a task is folded when it is
+// read.
+const maxSeal = 64 << 20
+
 // seal is a finished task in the form in which it is stored once: what lists
-// show, and the artifacts apart.
-// Blobs of the log are referred to again, so they are handed over again.
-func seal(task *a2a.Task, blobs *[]store.Blob) *store.Seal {
+// show, and the artifacts apart. It is nil if that is too large. The blobs are
+// in the store already, or come with the entries of the same append.
+func seal(task *a2a.Task) *store.Seal {
+	var stored []store.Blob
+	blobs := &stored
 	head := *task
 	head.Artifacts = nil
 	head.Status.Message = spillMessage(task.Status.Message, blobs)
@@ -112,7 +119,14 @@ func seal(task *a2a.Task, blobs *[]store.Blob) *store.Seal {
 		body.Artifacts = append(body.Artifacts, a)
 		size += 256 + sizeOf(a.Parts)
 	}
-	return &store.Seal{Head: head.AppendJSON(nil), Body: body.AppendJSON(make([]byte, 0, size))}
+	if size > maxSeal {
+		return nil
+	}
+	s := &store.Seal{Head: head.AppendJSON(nil), Body: body.AppendJSON(make([]byte, 0, size))}
+	if len(s.Head)+len(s.Body) > maxSeal {
+		return nil
+	}
+	return s
 }
 
 func unseal(s *store.Seal, artifacts bool) (*a2a.Task, error) {

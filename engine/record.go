@@ -11,6 +11,16 @@ type record struct {
 	body  []byte
 	blobs []store.Blob // what body refers to
 	post  *post        // settled once this record is committed; may be nil
+	tied  bool         // the next record is in the same append, or neither is
+}
+
+// size is what the record weighs in an append, in bytes.
+func (r *record) size() int {
+	n := len(r.body)
+	for i := range r.blobs {
+		n += len(r.blobs[i].Data)
+	}
+	return n
 }
 
 // newRecord stamps and encodes an entry. Times never go back within a task,

@@ -132,6 +132,11 @@ func (e *Engine) followUp(ctx context.Context, key store.Key, p *post) (*topic, 
 			err = o.post(p)
 			o.release()
 		}
+		if err == errTerminal { // which is true for others once it is committed
+			if err = e.await(ctx, t, a2a.TaskState.Terminal); err == nil {
+				err = errFinished(key.ID)
+			}
+		}
 	}
 	if err != nil {
 		e.leave(t)

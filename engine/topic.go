@@ -16,6 +16,8 @@ type topic struct {
 
 	mu      sync.Mutex // protects the fields below
 	changed chan struct{}
+	owner   *owner    // whose task is held; nil if nobody's
+	lost    error     // why the last owner gave the task up, if no other process has it
 	task    *a2a.Task // fold of the log up to last; nil while nobody here owns the task
 	last    int64     // the durable watermark, while task is set
 	tail    []sized   // the newest entries, the last of them at last
@@ -36,8 +38,9 @@ const (
 )
 
 // adopt makes t hold the task as committed up to last, for its new owner.
-func (t *topic) adopt(task *a2a.Task, last int64) {
+func (t *topic) adopt(o *owner, task *a2a.Task, last int64) {
 	t.mu.Lock()
+	t.owner, t.lost = o, nil
 	t.task, t.last, t.tail, t.bytes = task, last, nil, 0
 	t.mu.Unlock()
 }
@@ -75,12 +78,16 @@ func (t *topic) trimLocked() {
 	t.bytes = bytes
 }
 
-// release ends the ownership: from now on the store knows best, unless the
-// task is finished, when nothing can change any more.
-func (t *topic) release() {
+// release ends an ownership: from now on the store knows best, unless the
+// task is finished, when nothing can change any more. An owner that leaves may
+// have a successor already, whose task stays.
+func (t *topic) release(o *owner, lost error) {
 	t.mu.Lock()
-	if t.task != nil && !t.task.Status.State.Terminal() {
-		t.task, t.last, t.tail, t.bytes = nil, 0, nil, 0
+	if t.owner == o {
+		t.owner, t.lost = nil, lost
+		if t.task != nil && !t.task.Status.State.Terminal() {
+			t.task, t.last, t.tail, t.bytes = nil, 0, nil, 0
+		}
 	}
 	t.wakeLocked()
 	t.mu.Unlock()
@@ -111,6 +118,14 @@ func (t *topic) watch() (state a2a.TaskState, known bool, changed <-chan struct{
 		return 0, false, t.changed
 	}
 	return t.task.Status.State, true, t.changed
+}
+
+// failure returns why nobody works at the task any more, or nil. Who waits for
+// the task would wait in vain.
+func (t *topic) failure() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.lost
 }
 
 // after returns the committed entries behind a cursor, as far as the tail

@@ -11,7 +11,8 @@ import (
 )
 
 // post takes a message for the task: into the log, then to the agent. If the
-// agent runs it gets the message from Next; otherwise a turn begins.
+// agent runs it gets the message from Next; otherwise a turn begins. If the
+// task has ended it returns errTerminal; the end may not be committed yet.
 func (o *owner) post(p *post) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -19,7 +20,7 @@ func (o *owner) post(p *post) error {
 		return o.err
 	}
 	if o.draft.state.Terminal() {
-		return errFinished(o.key.ID)
+		return errTerminal
 	}
 	m := *p.message
 	m.TaskID, m.ContextID = o.key.ID, o.contextID
@@ -30,10 +31,14 @@ func (o *owner) post(p *post) error {
 		return err
 	}
 	if waits {
-		// The answer came: the client's stream begins with a task at work.
+		// The answer came: the client's stream begins with a task at work. A
+		// process that is lost must not leave a task that has its answer and
+		// still waits.
+		o.pending[len(o.pending)-1].tied = true
 		if err := o.emitLocked(o.status(a2a.TaskStateWorking, nil)); err != nil {
 			return err
 		}
+		o.turn.lost = 0 // the turn has got somewhere
 	}
 	o.pending[len(o.pending)-1].post = p
 	o.waiting[p] = true
@@ -109,10 +114,8 @@ func (o *owner) requestCancel(c *a2a.CancelRequested) error {
 	switch {
 	case o.gone:
 		return o.err
-	case o.draft.state == a2a.TaskStateCanceled, o.canceling:
-		return nil
-	case o.draft.state.Terminal():
-		return errNotCancelable(o.key.ID, o.draft.state)
+	case o.draft.state.Terminal(), o.canceling:
+		return nil // the caller waits for the end in any case
 	}
 	if err := o.emitLocked(&a2a.Entry{Kind: a2a.EntryCancel, Cancel: c}); err != nil {
 		return err

@@ -25,7 +25,8 @@ func TestMain(m *testing.M) {
 //
 //	serve [arguments]   starts parley serve on a free port (in memory, unless
 //	                    --data is among the arguments) and sets $URL and $ADDR
-//	stop [signal]       ends it, TERM by default, and checks that it exits 0
+//	end [signal]        ends it, TERM by default, and checks that it exits 0 (not
+//	                    "stop", which testscript takes for the end of the script)
 //	agent kind          starts an agent of fakes_test.go and sets $URL; what it
 //	                    is asked goes to $WORK/requests
 //	until pattern code arguments
@@ -46,7 +47,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"serve": cmdServe,
-			"stop":  cmdStop,
+			"end":   cmdEnd,
 			"agent": cmdAgent,
 			"lines": cmdLines,
 			"save":  cmdSave,
@@ -135,10 +136,10 @@ func program(ts *testscript.TestScript, args []string) *exec.Cmd {
 	return cmd
 }
 
-func cmdStop(ts *testscript.TestScript, neg bool, args []string) {
+func cmdEnd(ts *testscript.TestScript, neg bool, args []string) {
 	s := ts.Value(serversKey{}).(*servers)
 	if s.cmd == nil || len(args) > 1 {
-		ts.Fatalf("usage: stop [TERM|INT|KILL], after serve")
+		ts.Fatalf("usage: end [TERM|INT|KILL], after serve")
 	}
 	sig := map[string]syscall.Signal{"": syscall.SIGTERM, "TERM": syscall.SIGTERM, "INT": syscall.SIGINT, "KILL": syscall.SIGKILL}[strings.Join(args, "")]
 	ts.Check(s.cmd.Process.Signal(sig))

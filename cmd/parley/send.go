@@ -22,7 +22,7 @@ input), followed by the parts that --text, --file and --data add in their order.
   parley send -a localhost:7275 --stream "stream 20 200"
   parley send -a localhost:7275 "summarize" --file report.pdf --data options.json
   parley send -a localhost:7275 --task-id <id> "Berlin"`,
-		Args: cobra.MaximumNArgs(1),
+		Args: oneMessage,
 	}, func(ctx context.Context, args []string) error {
 		list, err := messageParts(ctx, args, parts, a.stdin)
 		if err != nil {

@@ -4,14 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
+	"net/netip"
 	"net/url"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
 
+	"github.com/ncruces/go-sqlite3"
 	"github.com/spf13/cobra"
 
 	"github.com/parley-a2a/parley"
@@ -28,6 +33,7 @@ type serveFlags struct {
 	ephemeral bool
 	publicURL string
 	agent     string
+	profile   string
 	logLevel  string
 }
 
@@ -35,8 +41,9 @@ func newServe(a *app) *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
 		Use:   "serve [flags] [-- command arguments...]",
-		Short: "Run an agent: the demo, or a command",
-		Long: `Run an agent until interrupted. Without a command it is the demo agent. With one,
+		Short: "Run an agent: a built-in one, or a command",
+		Long: `Run an agent until interrupted. Without a command it is a built-in one: the demo
+agent, or with --agent conformance the one that conformance kits drive. With one,
 each message runs the command: the message's text is its standard input, what it
 prints is streamed as the answer, line by line, and exit status 0 completes the
 task. Tasks are kept in --data, and what was running goes on at the next start.
@@ -44,10 +51,15 @@ task. Tasks are kept in --data, and what was running goes on at the next start.
 The first interrupt drains the server, a second one ends it at once.`,
 		Example: `  parley serve
   parley serve -- tr a-z A-Z
-  parley serve --listen 127.0.0.1:8080 --data /var/lib/parley -- ./answer.sh`,
+  parley serve --listen 127.0.0.1:8080 --data /var/lib/parley -- ./answer.sh
+  parley serve --ephemeral --agent conformance --card-profile bare`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if dash := cmd.ArgsLenAtDash(); len(args) > 0 && dash != 0 {
-				return usagef("unexpected argument %q", args[0]).withHint("put the agent's command behind --: parley serve -- %s", quote(args[0]))
+			dash := cmd.ArgsLenAtDash()
+			if len(args) > 0 && dash != 0 {
+				return usagef("unexpected argument %q", args[0]).withHint("put the agent's command behind --: parley serve -- %s", quoteAll(args))
+			}
+			if dash == 0 && (len(args) == 0 || args[0] == "") {
+				return usagef("there is no command behind --").withHint("name one, as in parley serve -- tr a-z A-Z, or leave -- out for the demo agent")
 			}
 			return nil
 		},
@@ -63,12 +75,15 @@ The first interrupt drains the server, a second one ends it at once.`,
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
+	fs.SetInterspersed(false) // so that "serve sh -c x" is told about --, not about -c
 	fs.StringVar(&f.listen, "listen", "127.0.0.1:7275", "`address` to listen on; port 0 takes a free one")
 	fs.StringVar(&f.data, "data", ".parley", "`directory` of the database, made if it is not there")
 	fs.BoolVar(&f.ephemeral, "ephemeral", false, "keep tasks in memory only: they are gone when the server ends")
 	fs.StringVar(&f.publicURL, "public-url", "", "`URL` that cards advertise (default: the one a request came to)")
 	f.agent = "demo"
-	fs.Var(&choice{&f.agent, []string{"demo"}}, "agent", "built-in `agent` to run: demo")
+	fs.Var(&choice{&f.agent, []string{"demo", "conformance"}}, "agent", "built-in `agent` to run: demo or conformance")
+	f.profile = "v1"
+	fs.Var(&choice{&f.profile, []string{"v1", "bare", "extended"}}, "card-profile", "what the card says and the server does: v1, bare (no streaming) or extended (with an extended card that needs no credentials)")
 	f.logLevel = "info"
 	fs.Var(&choice{&f.logLevel, []string{"debug", "info", "warn", "error"}}, "log-level", "what is logged to standard error: debug, info, warn or error")
 	return cmd
@@ -87,8 +102,13 @@ func (a *app) serve(ctx context.Context, f *serveFlags, argv []string) error {
 		return usagef("--log-level: %v", err)
 	}
 	log := slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: level}))
+	if len(argv) > 0 {
+		if err := commandFailure(argv[0]); err != nil {
+			return err
+		}
+	}
 
-	l, err := net.Listen("tcp", f.listen)
+	l, err := net.Listen(network(f.listen), f.listen)
 	if err != nil {
 		return listenFailure(f.listen, err)
 	}
@@ -104,12 +124,13 @@ func (a *app) serve(ctx context.Context, f *serveFlags, argv []string) error {
 		defer db.Close() // for the ways out below; once closed it stays so
 		st, kept = db, path
 	}
-	card, ag, what := serveAgent(argv, log)
-	s, err := parley.New(card, ag, &parley.Options{Store: st, PublicURL: public, Logger: log})
+	card, ag, what := serveAgent(f.agent, argv, log)
+	card, extended := profile(f.profile, card)
+	s, err := parley.New(card, ag, &parley.Options{Store: st, PublicURL: public, ExtendedCard: extended, Logger: log})
 	if err != nil {
 		return newFailure(codeServe, err.Error(), err)
 	}
-	b := banner{addr: l.Addr(), public: public, agent: what, tasks: kept, keeps: st != nil, demo: len(argv) == 0}
+	b := banner{addr: l.Addr(), public: public, agent: what, tasks: kept, keeps: st != nil, demo: len(argv) == 0 && f.agent == "demo"}
 	if err := b.print(a.stdout); err != nil {
 		return newFailure(codeServe, "print: "+err.Error(), err)
 	}
@@ -121,21 +142,57 @@ func (a *app) serve(ctx context.Context, f *serveFlags, argv []string) error {
 		err = errors.Join(err, st.Close())
 	}
 	if err != nil {
-		return newFailure(codeServe, err.Error(), err)
+		f := newFailure(codeServe, err.Error(), err)
+		if errors.Is(err, sqlite3.CORRUPT) {
+			return f.withHint("%s is damaged inside: restore it from a backup, or name another directory with --data", quote(kept))
+		}
+		return f
 	}
 	return nil
 }
 
+// commandFailure says why a command cannot run, so that a misspelt one is known
+// at the start and not with the first message.
+func commandFailure(name string) error {
+	_, err := exec.LookPath(name)
+	if err == nil {
+		return nil
+	}
+	f := newFailure(codeServe, "the command "+quote(name)+" was not found", err)
+	switch {
+	case errors.Is(err, exec.ErrDot):
+		return f.withHint("it is in the working directory only: parley serve -- .%c%s", filepath.Separator, name)
+	case errors.Is(err, fs.ErrPermission):
+		f.Message = "the command " + quote(name) + " is not executable"
+		return f.withHint("chmod +x %s, or name its interpreter: parley serve -- sh %[1]s", quote(name))
+	case strings.ContainsAny(name, " \t"):
+		return f.withHint("give the command and its arguments as separate words, or a shell line as: parley serve -- sh -c %s", quote(name))
+	}
+	if st, statErr := os.Stat(name); statErr == nil && !st.IsDir() {
+		return f.withHint("a file in the working directory is named with ./ in front: parley serve -- ./%s", quote(name))
+	}
+	return f.withHint("check its name, and that its directory is in PATH")
+}
+
 // serveAgent returns the agent to run, and how the banner calls it.
-func serveAgent(argv []string, log *slog.Logger) (a2a.AgentCard, agent.Agent, string) {
-	if len(argv) == 0 {
+func serveAgent(name string, argv []string, log *slog.Logger) (a2a.AgentCard, agent.Agent, string) {
+	switch {
+	case len(argv) > 0: // below
+	case name == "conformance":
+		return agent.ConformanceCard(), agent.Conformance(), name
+	default:
 		return agent.DemoCard(), agent.Demo(), "demo"
 	}
+	return agent.ExecCard(argv), agent.Exec(argv, &agent.ExecOptions{Logger: log}), quoteAll(argv)
+}
+
+// quoteAll is a command as one types it.
+func quoteAll(argv []string) string {
 	words := make([]string, len(argv))
 	for i, w := range argv {
 		words[i] = quote(w)
 	}
-	return agent.ExecCard(argv), agent.Exec(argv, &agent.ExecOptions{Logger: log}), strings.Join(words, " ")
+	return strings.Join(words, " ")
 }
 
 func publicURL(s string) (string, error) {
@@ -147,6 +204,15 @@ func publicURL(s string) (string, error) {
 		return "", usagef("--public-url %s: must be an http or https URL such as https://agents.example.org", quote(s))
 	}
 	return strings.TrimRight(s, "/"), nil
+}
+
+// network keeps an IPv4 address to IPv4: to package net, "tcp" and 0.0.0.0 mean
+// every IPv6 address, too, which is more than was asked for.
+func network(addr string) string {
+	if a, err := netip.ParseAddrPort(addr); err == nil && a.Addr().Is4() {
+		return "tcp4"
+	}
+	return "tcp"
 }
 
 // listenFailure says plainly why there is no listening, and what to do.

@@ -12,7 +12,7 @@ func newTaskCancel(a *app) *cobra.Command {
 	return a.client(&cobra.Command{
 		Use:   "cancel <task-id>",
 		Short: "Cancel a task",
-		Args:  cobra.ExactArgs(1),
+		Args:  oneTask,
 	}, func(ctx context.Context, args []string) error {
 		a.subject = args[0]
 		c, err := a.dial(ctx)

@@ -14,7 +14,7 @@ func newTaskGet(a *app) *cobra.Command {
 		Short: "Show a task: its state, its artifacts, with --history its messages",
 		Long: `Show a task: its state, its artifacts and, with --history n, its last messages.
 With --wait it polls until the task is finished or needs you.`,
-		Args: cobra.ExactArgs(1),
+		Args: oneTask,
 	}, func(ctx context.Context, args []string) error {
 		a.subject = args[0]
 		c, err := a.dial(ctx)

@@ -14,7 +14,7 @@ func newTaskSubscribe(a *app) *cobra.Command {
 		Short: "Follow a running task by its stream",
 		Long: `Follow a running task by its stream until it is finished or needs you: with
 --stream every event as it arrives, else the task as it ends.`,
-		Args: cobra.ExactArgs(1),
+		Args: oneTask,
 	}, func(ctx context.Context, args []string) error {
 		a.subject = args[0]
 		c, err := a.dial(ctx)

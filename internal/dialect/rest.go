@@ -74,7 +74,7 @@ func BuildREST(op Op, n int, req any) (RESTCall, error) {
 // param is a query parameter. Its kind is that of its JSON value.
 type param struct {
 	name string // camelCase
-	kind byte   // 's' string, 'n' number, 'b' boolean
+	kind byte   // 's' string, 't' timestamp, 'n' number, 'b' boolean
 }
 
 // params lists the query parameters of the operations that have some. tenant
@@ -83,7 +83,7 @@ var params = map[Op][]param{
 	GetTask: {{"historyLength", 'n'}},
 	ListTasks: {
 		{"contextId", 's'}, {"status", 's'}, {"pageSize", 'n'}, {"pageToken", 's'},
-		{"historyLength", 'n'}, {"statusTimestampAfter", 's'}, {"includeArtifacts", 'b'},
+		{"historyLength", 'n'}, {"statusTimestampAfter", 't'}, {"includeArtifacts", 'b'},
 	},
 	ListTaskPushNotificationConfigs: {{"pageSize", 'n'}, {"pageToken", 's'}},
 }
@@ -111,6 +111,8 @@ func queryObject(op Op, query url.Values) ([]byte, error) {
 			return nil, a2a.Invalid(p.name, "must be true or false")
 		case p.kind == 'n' && (v == "" || strings.Trim(v, "-0123456789") != ""):
 			return nil, a2a.Invalid(p.name, "must be a whole number")
+		case p.kind == 't':
+			v = plusOffset(v)
 		}
 		if len(doc) > 1 {
 			doc = append(doc, ',')
@@ -123,6 +125,17 @@ func queryObject(op Op, query url.Values) ([]byte, error) {
 		}
 	}
 	return append(doc, '}'), nil
+}
+
+// plusOffset restores the sign of an offset such as +02:00. RFC 3986, by which
+// queries are encoded (§11.5), lets a plus stand for itself; net/url reads it
+// as HTML forms have it, as a blank.
+func plusOffset(timestamp string) string {
+	at := len(timestamp) - len("+00:00")
+	if at < len("2006-01-02T15:04:05") || timestamp[at] != ' ' {
+		return timestamp
+	}
+	return timestamp[:at] + "+" + timestamp[at+1:]
 }
 
 // queryString is the inverse of queryObject.

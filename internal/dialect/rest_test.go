@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -43,6 +44,25 @@ func TestQueryParameters(t *testing.T) {
 		}
 		if d := cmp.Diff(any(want), got); d != "" {
 			t.Errorf("%s: %s", target, d)
+		}
+	}
+}
+
+// R-172 R-242: a plus in a query may stand for itself.
+func TestQueryTimestamps(t *testing.T) {
+	want := time.Date(2026, 1, 2, 3, 4, 5, 600_000_000, time.UTC)
+	for _, value := range []string{
+		"2026-01-02T03:04:05.6Z", "2026-01-02T05:04:05.6%2B02:00", "2026-01-02T05:04:05.6+02:00",
+		"2026-01-02%2005:04:05.600%2B02%3A00", "2026-01-01T22:04:05.6-05:00", "2026-01-02T03:04:05.6",
+	} {
+		got, err := decodeREST(t, "GET", "/tasks?statusTimestampAfter="+value, "")
+		if err != nil || !got.(*a2a.ListTasksRequest).StatusTimestampAfter.Equal(want) {
+			t.Errorf("%s: %v %v", value, got, err)
+		}
+	}
+	for _, value := range []string{"", "+", "++++++", "2026-01-02+03:04", "2026-01-02T03:04:05+", "2026-01-02T03:04:05+0200"} {
+		if got, err := decodeREST(t, "GET", "/tasks?statusTimestampAfter="+value, ""); !errors.Is(err, a2a.ErrInvalidParams) {
+			t.Errorf("%q: %v %v", value, got, err)
 		}
 	}
 }

@@ -1,0 +1,111 @@
+package a2aclient
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/url"
+	"strings"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/dialect"
+)
+
+// face is an interface of the card, ready to be called.
+type face struct {
+	iface   *a2a.AgentInterface
+	version string // of A2A-Version
+	binding binding
+}
+
+// standsIn reports whether an interface may be used in place of the chosen
+// one. It has to lead to the same tasks, and what was meant for one host must
+// not go to another in the clear, nor in the clear at all if it was not meant
+// to: who can keep us from an address could read it.
+func standsIn(card *a2a.AgentCard, in, chosen *a2a.AgentInterface) bool {
+	if in.Tenant != chosen.Tenant {
+		return false
+	}
+	to, err := url.Parse(baseOf(card, in))
+	from, ferr := url.Parse(baseOf(card, chosen))
+	if err != nil || ferr != nil { // choose has parsed both
+		return false
+	}
+	return encrypted(to) || !encrypted(from) && strings.EqualFold(to.Hostname(), from.Hostname())
+}
+
+// baseOf is an interface's address as a URL; gRPC's may be host:port.
+func baseOf(card *a2a.AgentCard, in *a2a.AgentInterface) string {
+	if strings.EqualFold(in.ProtocolBinding, a2a.BindingGRPC) {
+		return grpcBase(card, in.URL)
+	}
+	return in.URL
+}
+
+func encrypted(u *url.URL) bool { return strings.EqualFold(u.Scheme, "https") }
+
+// tryFaces performs an operation at the interface in use, and at the others as
+// long as nobody is there to be asked (specification §5.2). The error is that
+// of the first.
+func tryFaces[T any](ctx context.Context, c *Client, op dialect.Op, req any, do func(*call) (T, error)) (T, error) {
+	used := c.face.Load()
+	res, err := try(used, op, req, do)
+	if !elsewhere(ctx, err) {
+		return res, err
+	}
+	for _, f := range c.faces {
+		if f == used {
+			continue
+		}
+		other, otherErr := try(f, op, req, do)
+		if elsewhere(ctx, otherErr) {
+			continue
+		}
+		if !unreachable(otherErr) && ctx.Err() == nil && c.face.CompareAndSwap(used, f) {
+			c.log.InfoContext(ctx, "another interface is used", slog.String("unreachable", hostOf(used)),
+				slog.String("host", hostOf(f)), slog.String("binding", f.iface.ProtocolBinding))
+		}
+		return other, otherErr
+	}
+	return res, err
+}
+
+// try performs an operation at one interface, in the ways there are to do it.
+func try[T any](f *face, op dialect.Op, req any, do func(*call) (T, error)) (T, error) {
+	for n := 0; ; n++ {
+		k, err := f.binding.build(op, n, req)
+		if err != nil {
+			var none T
+			return none, err
+		}
+		k.face = f
+		res, err := do(k)
+		if err != nil && n+1 < f.binding.ways(op) && noSuchRoute(err) {
+			continue
+		}
+		return res, err
+	}
+}
+
+// elsewhere reports whether an attempt sent nothing and another address may
+// help, for which there is still time.
+func elsewhere(ctx context.Context, err error) bool {
+	var late timeout
+	return unreachable(err) && !errors.As(err, &late) && ctx.Err() == nil
+}
+
+func unreachable(err error) bool {
+	var t *TransportError
+	return errors.As(err, &t) && t.Unreachable
+}
+
+func hostOf(f *face) string {
+	if !strings.Contains(f.iface.URL, "://") {
+		return f.iface.URL // gRPC: host:port
+	}
+	u, err := url.Parse(f.iface.URL)
+	if err != nil { // choose has parsed it
+		return ""
+	}
+	return u.Host
+}

@@ -1,0 +1,133 @@
+package agent
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// Conformance returns the agent that conformance kits drive. The messageId of
+// a message says what it does, or, where that begins with no prefix of the
+// table, the first word of the first text part; of several prefixes the longest
+// counts. Any other message completes the task with a word of the agent's.
+//
+// A message for a task that waits for input is read in the same way, and what
+// it asks for happens to that task. There a direct message is not possible any
+// more: the task completes with it instead.
+func Conformance() Agent {
+	return Func(func(ctx context.Context, t *Turn) error {
+		for m := t.Message(); ; {
+			c := conformanceCaseOf(m)
+			if c.ask == "" {
+				return c.play(ctx, t)
+			}
+			var err error
+			if m, err = t.Ask(ctx, c.ask); err != nil {
+				return err
+			}
+		}
+	})
+}
+
+// conformanceCase is a row of the table: what the agent does for a prefix.
+type conformanceCase struct {
+	prefix string
+	ask    string            // a question that leaves the task open; then there are no steps
+	steps  []conformanceStep // in order; where the last one ends nothing, the task completes
+}
+
+// conformanceStep emits one event, or lets time pass.
+type conformanceStep func(ctx context.Context, t *Turn) error
+
+// resubscribeWait is how long a kit has to cut its stream and come back.
+const resubscribeWait = 5 * time.Second
+
+var conformanceCases = []conformanceCase{
+	{prefix: "tck-complete-task", steps: does(completes("Hello from TCK"))},
+	{prefix: "tck-input-required", ask: "What should happen to this task?"},
+	{prefix: "tck-artifact-text", steps: does(artifact(a2a.TextPart("Generated text content")))},
+	{prefix: "tck-artifact-file", steps: does(artifact(conformanceFile()))},
+	{prefix: "tck-artifact-file-url", steps: does(artifact(a2a.URLPart("https://example.com/output.txt", "text/plain", "output.txt")))},
+	{prefix: "tck-artifact-data", steps: does(artifact(a2a.DataPart(a2a.JSON(`{"key":"value","count":42}`))))},
+	{prefix: "tck-message-response", steps: does(replies("Direct message response"))},
+	{prefix: "tck-stream-001", steps: does(works, artifact(a2a.TextPart("Stream hello from TCK")))},
+	{prefix: "tck-stream-002"},
+	{prefix: "tck-stream-003", steps: does(works, artifact(a2a.TextPart("Stream task lifecycle")))},
+	{prefix: "tck-stream-ordering-001", steps: does(works, artifact(a2a.TextPart("Ordered output")))},
+	{prefix: "tck-stream-artifact-text", steps: does(works, artifact(a2a.TextPart("Streamed text content")))},
+	{prefix: "tck-stream-artifact-file", steps: does(works, artifact(conformanceFile()))},
+	{prefix: "tck-stream-artifact-chunked", steps: does(works, artifact(a2a.TextPart("chunk-1 "), a2a.TextPart("chunk-2")))},
+	{prefix: "tck-reject-task", steps: does(rejects)},
+	{prefix: "test-resubscribe-message-id", steps: does(works, waits(resubscribeWait))},
+}
+
+// conformanceElse is for all that has no row.
+var conformanceElse = conformanceCase{steps: does(completes("Done"))}
+
+// conformanceCaseOf returns what a message asks for.
+func conformanceCaseOf(m *a2a.Message) *conformanceCase {
+	if c := conformanceRow(m.MessageID); c != nil {
+		return c
+	}
+	if words := strings.Fields(m.Text()); len(words) > 0 {
+		if c := conformanceRow(words[0]); c != nil {
+			return c
+		}
+	}
+	return &conformanceElse
+}
+
+// conformanceRow returns the row with the longest prefix of s, or nil.
+func conformanceRow(s string) *conformanceCase {
+	var best *conformanceCase
+	for i := range conformanceCases {
+		c := &conformanceCases[i]
+		if strings.HasPrefix(s, c.prefix) && (best == nil || len(c.prefix) > len(best.prefix)) {
+			best = c
+		}
+	}
+	return best
+}
+
+func (c *conformanceCase) play(ctx context.Context, t *Turn) error {
+	for _, step := range c.steps {
+		if err := step(ctx, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func does(steps ...conformanceStep) []conformanceStep { return steps }
+
+func works(_ context.Context, t *Turn) error   { return t.Status("") }
+func rejects(_ context.Context, t *Turn) error { return t.Reject("") }
+
+func completes(text string) conformanceStep {
+	return func(_ context.Context, t *Turn) error { return t.Complete(text) }
+}
+
+func replies(text string) conformanceStep {
+	return func(_ context.Context, t *Turn) error { return t.Reply(text) }
+}
+
+func waits(d time.Duration) conformanceStep {
+	return func(ctx context.Context, _ *Turn) error { return sleep(ctx, d) }
+}
+
+// artifact writes one artifact, each part as a chunk of its own.
+func artifact(parts ...*a2a.Part) conformanceStep {
+	return func(_ context.Context, t *Turn) error {
+		w := t.Artifact("")
+		for _, p := range parts[:len(parts)-1] {
+			if err := w.Add(p); err != nil {
+				return err
+			}
+		}
+		return w.Last(parts[len(parts)-1])
+	}
+}
+
+func conformanceFile() *a2a.Part { return a2a.RawPart([]byte("tck"), "text/plain", "output.txt") }

@@ -1,0 +1,261 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/store"
+)
+
+var randomRounds = flag.Int("rounds", 20, "rounds of TestRandomTasks")
+
+// whim is an agent that does what the seed in its message says: the same on
+// each attempt.
+var whim = agent.Func(func(ctx context.Context, t *agent.Turn) error {
+	var seed uint64
+	fmt.Sscan(t.Text(), &seed)
+	r := rand.New(rand.NewPCG(seed, 1))
+	if r.IntN(10) == 0 {
+		return t.Reply("direct")
+	}
+	for range r.IntN(6) {
+		switch r.IntN(9) {
+		case 0:
+			if err := t.Status(fmt.Sprint("at ", r.IntN(100))); err != nil {
+				return err
+			}
+		case 1, 2:
+			w := t.Artifact("text")
+			for range r.IntN(40) {
+				if _, err := w.WriteString(strings.Repeat("x", r.IntN(50))); err != nil {
+					return err
+				}
+			}
+			w.Close()
+		case 3:
+			raw := a2a.RawPart([]byte(strings.Repeat("b", minBlob)), "application/x", "")
+			if err := t.Artifact("raw").Last(raw); err != nil {
+				return err
+			}
+		case 4, 5:
+			if _, err := t.Ask(ctx, "what now?"); err != nil {
+				return err
+			}
+		case 6:
+			var wg sync.WaitGroup
+			for i := range 3 {
+				wg.Go(func() {
+					w := t.Artifact(fmt.Sprint("at once ", i))
+					for range 20 {
+						fmt.Fprint(w, "y")
+					}
+					w.Close()
+				})
+			}
+			wg.Wait()
+		case 7:
+			if _, err := agent.Step(ctx, t, "step", func(context.Context) (int, error) { return 1, nil }); err != nil {
+				return err
+			}
+		case 8:
+			select {
+			case <-time.After(time.Duration(r.IntN(3)) * time.Millisecond):
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}
+	}
+	switch r.IntN(12) {
+	case 0:
+		return t.Fail("as it likes")
+	case 1:
+		return t.Reject("as it likes")
+	case 2:
+		return errors.New("an error")
+	case 3:
+		panic("a panic")
+	case 4:
+		runtime.Goexit()
+	}
+	return nil
+})
+
+// Whatever agents, callers and restarts do: each stream folds to the task as
+// it is read, each sealed task is its log, nothing is left behind.
+func TestRandomTasks(t *testing.T) {
+	for i := range *randomRounds {
+		seed := uint64(i)
+		if *randomRounds > 1000 {
+			seed = rand.Uint64()
+		}
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { randomTasks(t, seed) })
+	}
+}
+
+func randomTasks(t *testing.T, seed uint64) {
+	r := rand.New(rand.NewPCG(seed, 2))
+	st := store.NewMemory()
+	defer st.Close()
+	var ids []string
+	var mu sync.Mutex // protects ids
+	for range 3 {     // lives of the process
+		w := newWorldWith(t, st, whim, testCard(), &Options{
+			CreateAfter: time.Millisecond,
+			CancelWait:  time.Second,
+			MaxLost:     100,
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		var callers sync.WaitGroup
+		for range 6 {
+			r := rand.New(rand.NewPCG(r.Uint64(), 3))
+			callers.Go(func() {
+				for range 6 {
+					randomCall(ctx, t, w, r, &mu, &ids)
+				}
+			})
+		}
+		if r.IntN(2) == 0 {
+			time.AfterFunc(time.Duration(r.IntN(4000))*time.Microsecond, cancel)
+		}
+		if r.IntN(2) == 0 {
+			w.stop() // beneath the callers
+		}
+		callers.Wait()
+		cancel()
+		w.stop()
+		if len(w.owners) != 0 || len(w.topics) != 0 {
+			t.Fatalf("%d owners and %d topics are left", len(w.owners), len(w.topics))
+		}
+	}
+	w := newWorldWith(t, st, whim, testCard(), &Options{MaxLost: 100})
+	ends := map[string]a2a.TaskState{}
+	for _, id := range ids {
+		ends[id] = finish(t, w, id).Status.State
+	}
+	w.stop()
+	checkState(t, st, ends)
+}
+
+func randomCall(ctx context.Context, t *testing.T, w *world, r *rand.Rand, mu *sync.Mutex, ids *[]string) {
+	if r.IntN(5) == 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(r.IntN(2000))*time.Microsecond)
+		defer cancel()
+	}
+	req := send(fmt.Sprint(r.Uint64()))
+	mu.Lock()
+	if n := len(*ids); n > 0 && r.IntN(3) > 0 {
+		req.Message.TaskID = (*ids)[r.IntN(n)]
+	}
+	mu.Unlock()
+	met := func(task *a2a.Task) {
+		if task != nil && req.Message.TaskID == "" {
+			mu.Lock()
+			*ids = append(*ids, task.ID)
+			mu.Unlock()
+		}
+	}
+	var err error
+	switch r.IntN(5) {
+	case 0:
+		var resp *a2a.SendMessageResponse
+		if resp, err = w.SendMessage(ctx, req); err == nil {
+			met(resp.Task)
+		}
+	case 1:
+		req.Configuration = &a2a.SendMessageConfiguration{ReturnImmediately: true}
+		var resp *a2a.SendMessageResponse
+		if resp, err = w.SendMessage(ctx, req); err == nil {
+			met(resp.Task)
+		}
+	case 2:
+		var evs []*a2a.StreamResponse
+		evs, err = collect(w.SendStreamingMessage(ctx, req))
+		if len(evs) > 0 {
+			met(evs[0].Task)
+			checkStream(t, w, evs)
+		}
+	case 3:
+		if req.Message.TaskID != "" {
+			var evs []*a2a.StreamResponse
+			within, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
+			evs, err = collect(w.SubscribeToTask(within, &a2a.SubscribeToTaskRequest{ID: req.Message.TaskID, After: int64(r.IntN(3))}))
+			cancel()
+			checkStream(t, w, evs)
+		}
+	case 4:
+		if req.Message.TaskID != "" && r.IntN(3) == 0 {
+			_, err = w.CancelTask(ctx, &a2a.CancelTaskRequest{ID: req.Message.TaskID})
+		}
+	}
+	if coded := new(*a2a.Error); err != nil && !errors.As(err, coded) && ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("an internal error: %v", err)
+	}
+}
+
+// checkStream compares a stream, folded, with the log up to its last element.
+func checkStream(t *testing.T, w *world, evs []*a2a.StreamResponse) {
+	if len(evs) == 0 || evs[0].Task == nil {
+		return
+	}
+	for i := range evs[1:] {
+		if evs[i+1].Seq <= evs[i].Seq {
+			t.Errorf("element %d follows element %d", evs[i+1].Seq, evs[i].Seq)
+		}
+	}
+	got := foldStream(evs)
+	want, err := w.foldTo(context.Background(), store.Key{ID: got.ID}, evs[len(evs)-1].Seq)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	// The messages of clients are not in streams.
+	got.History, want.History = nil, nil
+	g, e := string(got.AppendJSON(nil)), string(want.AppendJSON(nil))
+	if g != e {
+		t.Errorf("a stream folds to\n%s, the log to\n%s", g, e)
+	}
+}
+
+// finish answers what a task asks until it ends, or cancels it.
+func finish(t *testing.T, w *world, id string) *a2a.Task {
+	t.Helper()
+	for range 20 {
+		resp, err := w.SendMessage(t.Context(), reply(&a2a.Task{ID: id}, "go on"))
+		if err == nil && !resp.Task.Status.State.Terminal() {
+			continue
+		}
+		break
+	}
+	task := w.mustGet(id)
+	if !task.Status.State.Terminal() {
+		t.Errorf("task %s does not end: %s", id, task.Status.State)
+	}
+	rec, err := w.st.Get(t.Context(), store.Key{ID: id}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !rec.Updated.Equal(task.Status.Timestamp) {
+		t.Errorf("the row was updated at %v, the status at %v", rec.Updated, task.Status.Timestamp)
+	}
+	entries, err := w.st.Entries(t.Context(), store.Key{ID: id}, 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range entries[1:] {
+		if entries[i+1].Time.Before(entries[i].Time) {
+			t.Errorf("time goes back at entry %d", entries[i+1].Seq)
+		}
+	}
+	return task
+}
