@@ -211,6 +211,7 @@ func TestNothingIsTakenAfterTheEnd(t *testing.T) {
 		return nil
 	}))
 	task := w.mustSend(send("x"))
+	w.stop() // waits for the agent
 	wantError(t, after, agent.ErrEnded)
 	if len(task.Artifacts) != 0 {
 		t.Error("an artifact came after the end")

@@ -18,7 +18,7 @@ import (
 type narrow struct{ store.Store }
 
 func (n *narrow) Append(a *store.Append, done func(error)) {
-	if a.Size() > 2*maxSeal {
+	if a.Size() > maxSeal {
 		a = &store.Append{Row: a.Row, After: a.After, Epoch: a.Epoch} // refused
 	}
 	n.Store.Append(a, done)
@@ -34,7 +34,7 @@ func TestTaskTooLargeToSeal(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				mem := store.NewMemory()
 				w := newWorld(t, &narrow{mem}, agent.Func(func(ctx context.Context, t *agent.Turn) error {
-					for i := range 10 {
+					for i := range 5 {
 						if err := t.Artifact(fmt.Sprint(i)).Last(part); err != nil {
 							return err
 						}
@@ -48,7 +48,7 @@ func TestTaskTooLargeToSeal(t *testing.T) {
 				if err != nil || len(list.Tasks) != 1 {
 					t.Fatalf("list: %v", err)
 				}
-				if got := w.mustGet(list.Tasks[0].ID); len(got.Artifacts) != 10 {
+				if got := w.mustGet(list.Tasks[0].ID); len(got.Artifacts) != 5 {
 					t.Errorf("the task has %d artifacts", len(got.Artifacts))
 				}
 				w.stop()
