@@ -123,8 +123,8 @@ func (s *Server) Run(ctx context.Context) error {
 	return err
 }
 
-// Serve runs the agent on l, over all bindings, until ctx ends, then drains as Run does and closes
-// the connections. It returns nil after a clean end.
+// Serve runs the agent on l, over all bindings, until ctx ends, then drains as
+// Run does and closes the connections. It returns nil after a clean end.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
