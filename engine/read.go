@@ -64,9 +64,16 @@ func (e *Engine) foldTo(ctx context.Context, key store.Key, seq int64) (*a2a.Tas
 	if err != nil {
 		return nil, failed(err, "read task "+key.ID)
 	}
-	task := &a2a.Task{}
-	for _, en := range entries {
-		task.Apply(en)
+	// Fold refuses a log with a gap, rather than show half a task.
+	task, err := a2a.Fold(func(yield func(*a2a.Entry, error) bool) {
+		for _, en := range entries {
+			if !yield(en, nil) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		return nil, failed(err, "read task "+key.ID)
 	}
 	return task, nil
 }
