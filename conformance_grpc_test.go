@@ -71,7 +71,7 @@ func TestConformanceGRPC(t *testing.T) {
 	})
 	t.Run("R-230 R-231 the version and the extensions are metadata", func(t *testing.T) {
 		w.refused(t, "VERSION_NOT_SUPPORTED", "GetTask", obj{"id": done}, "a2a-version", "99.0")
-		w.refused(t, "VERSION_NOT_SUPPORTED", "SendStreamingMessage", obj{"message": say("x")}, "a2a-version", "0.3")
+		w.refused(t, "VERSION_NOT_SUPPORTED", "SendStreamingMessage", obj{"message": say("x")}, "a2a-version", "0.4")
 		w.ok(t, "GetTask", obj{"id": done}, "a2a-version", "1.0.1")
 		w.ok(t, "GetTask", obj{"id": done}, "a2a-version", "")
 	})

@@ -35,7 +35,7 @@ func TestConformanceVersions(t *testing.T) {
 			}
 		})
 		t.Run("R-117 other versions are refused, and the answer says which are not", func(t *testing.T) {
-			for _, version := range []string{"99.0", "0.3", "2.0", "1", "1.00", "1.0.x", "nonsense"} {
+			for _, version := range []string{"99.0", "0.4", "2.0", "1", "1.00", "1.0.x", "nonsense"} {
 				f := w.refused(t, "VERSION_NOT_SUPPORTED", "GetTask", obj{"id": id}, "A2A-Version", version)
 				if supported := text(f.details[0], "metadata.supportedVersions"); !strings.Contains(supported, "1.0") {
 					t.Errorf("supportedVersions %q", supported)

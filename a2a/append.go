@@ -107,6 +107,23 @@ func optIntegerPointer(b []byte, name string, v *int32) []byte {
 	return integer(b, name, *v)
 }
 
+// optInt64 writes a string, as ProtoJSON does: readers that take numbers for
+// float64 would lose digits.
+func optInt64(b []byte, name string, v int64) []byte {
+	if v == 0 {
+		return b
+	}
+	return optInt64Pointer(b, name, &v)
+}
+
+func optInt64Pointer(b []byte, name string, v *int64) []byte {
+	if v == nil {
+		return b
+	}
+	b = append(key(b, name), '"')
+	return append(strconv.AppendInt(b, *v, 10), '"')
+}
+
 func optTime(b []byte, name string, t time.Time) []byte {
 	if t.IsZero() {
 		return b

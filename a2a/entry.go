@@ -41,7 +41,8 @@ type Entry struct {
 type Created struct {
 	TaskID    string
 	ContextID string
-	Metadata  JSON // the task's metadata
+	Metadata  JSON   // the task's metadata
+	Version   string // of the protocol, if before 1.0: see Task.Version
 }
 
 // Step is the body of EntryStep: the n-th recorded step of a turn.

@@ -15,6 +15,7 @@ func (e *Entry) AppendBody(b []byte) []byte {
 		b = text(b, "taskId", e.Created.TaskID)
 		b = text(b, "contextId", e.Created.ContextID)
 		b = optRaw(b, "metadata", e.Created.Metadata)
+		b = optText(b, "version", e.Created.Version)
 		return append(b, '}')
 	case EntryMessage:
 		b = e.Message.AppendJSON(append(b, `{"message":`...))
@@ -102,6 +103,8 @@ func (c *Created) decode(d *decoder) *fault {
 			return d.string(&c.ContextID)
 		case "metadata":
 			return d.free(&c.Metadata)
+		case "version":
+			return d.string(&c.Version)
 		}
 		return d.ignore()
 	})

@@ -21,6 +21,7 @@ const (
 	CodeExtendedAgentCardNotConfigured //
 	CodeExtensionSupportRequired       //
 	CodeVersionNotSupported            //
+	CodeTaskGenerationMismatch         // 1.1 draft
 
 	CodeParse            // the body is not JSON
 	CodeInvalidRequest   // the envelope is wrong
@@ -46,6 +47,7 @@ var codeNames = map[Code]string{
 	CodeExtendedAgentCardNotConfigured: "ExtendedAgentCardNotConfiguredError",
 	CodeExtensionSupportRequired:       "ExtensionSupportRequiredError",
 	CodeVersionNotSupported:            "VersionNotSupportedError",
+	CodeTaskGenerationMismatch:         "TaskGenerationMismatchError",
 	CodeParse:                          "JSONParseError",
 	CodeInvalidRequest:                 "InvalidRequestError",
 	CodeMethodNotFound:                 "MethodNotFoundError",
@@ -131,6 +133,7 @@ var (
 	ErrExtendedAgentCardNotConfigured = &Error{Code: CodeExtendedAgentCardNotConfigured, Message: "no extended agent card is configured"}
 	ErrExtensionSupportRequired       = &Error{Code: CodeExtensionSupportRequired, Message: "a required extension was not declared"}
 	ErrVersionNotSupported            = &Error{Code: CodeVersionNotSupported, Message: "protocol version not supported"}
+	ErrTaskGenerationMismatch         = &Error{Code: CodeTaskGenerationMismatch, Message: "the task has changed meanwhile"}
 	ErrInvalidParams                  = &Error{Code: CodeInvalidParams, Message: "invalid parameters"}
 	ErrUnauthenticated                = &Error{Code: CodeUnauthenticated, Message: "authentication required"}
 	ErrUnavailable                    = &Error{Code: CodeUnavailable, Message: "temporarily unavailable"}

@@ -7,6 +7,7 @@ func (e *TaskStatusUpdateEvent) AppendJSON(b []byte) []byte {
 	b = text(b, "contextId", e.ContextID)
 	b = e.Status.AppendJSON(key(b, "status"))
 	b = optRaw(b, "metadata", e.Metadata)
+	b = optInt64(b, "generation", e.Generation)
 	return append(b, '}')
 }
 
@@ -28,6 +29,8 @@ func (e *TaskStatusUpdateEvent) decode(d *decoder) *fault {
 			return plain(d, &e.Status)
 		case "metadata":
 			return d.free(&e.Metadata)
+		case "generation":
+			return d.int64(&e.Generation)
 		}
 		return d.ignore()
 	})
@@ -46,6 +49,7 @@ func (e *TaskArtifactUpdateEvent) AppendJSON(b []byte) []byte {
 	b = optBool(b, "append", e.Append)
 	b = optBool(b, "lastChunk", e.LastChunk)
 	b = optRaw(b, "metadata", e.Metadata)
+	b = optInt64(b, "generation", e.Generation)
 	return append(b, '}')
 }
 
@@ -71,6 +75,8 @@ func (e *TaskArtifactUpdateEvent) decode(d *decoder) *fault {
 			return d.bool(&e.LastChunk)
 		case "metadata":
 			return d.free(&e.Metadata)
+		case "generation":
+			return d.int64(&e.Generation)
 		}
 		return d.ignore()
 	})

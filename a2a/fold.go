@@ -58,6 +58,7 @@ func (t *Task) Apply(e *Entry) {
 	case EntryCreated:
 		*t = Task{
 			ID: e.Created.TaskID, ContextID: e.Created.ContextID, Metadata: e.Created.Metadata,
+			Version: e.Created.Version, Generation: 1,
 			Status: TaskStatus{State: TaskStateSubmitted, Timestamp: e.Time.UTC().Truncate(time.Millisecond)},
 		}
 	case EntryMessage:
@@ -69,8 +70,10 @@ func (t *Task) Apply(e *Entry) {
 			t.History = append(t.History, e.Message)
 		}
 	case EntryStatus:
+		t.Generation++
 		t.setStatus(e.Status)
 	case EntryArtifact:
+		t.Generation++
 		t.addArtifact(e.Artifact)
 	}
 }
@@ -86,9 +89,11 @@ func (t *Task) ApplyEvent(r *StreamResponse) {
 		*t = *r.Task.Snapshot()
 	case r.StatusUpdate != nil:
 		t.name(r.StatusUpdate.TaskID, r.StatusUpdate.ContextID)
+		t.Generation = r.StatusUpdate.Generation
 		t.setStatus(r.StatusUpdate)
 	case r.ArtifactUpdate != nil:
 		t.name(r.ArtifactUpdate.TaskID, r.ArtifactUpdate.ContextID)
+		t.Generation = r.ArtifactUpdate.Generation
 		t.addArtifact(r.ArtifactUpdate)
 	}
 }

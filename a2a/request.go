@@ -8,6 +8,9 @@ type SendMessageRequest struct {
 	Message       *Message
 	Configuration *SendMessageConfiguration
 	Metadata      JSON
+
+	// Legacy is set for calls of versions before 1.0; not part of the JSON form.
+	Legacy *Legacy
 }
 
 // SendMessageConfiguration adjusts a send (§3.2.2).
@@ -16,6 +19,10 @@ type SendMessageConfiguration struct {
 	TaskPushNotificationConfig *TaskPushNotificationConfig
 	HistoryLength              *int32 // nil: no limit from the client; 0: no history
 	ReturnImmediately          bool   // false: wait for a terminal or interrupted state
+
+	// IfGenerationMatch refuses the message with TaskGenerationMismatch unless
+	// the task's Generation is this; ignored where a task begins (1.1 draft).
+	IfGenerationMatch *int64
 }
 
 // SendMessageResponse is a task or a direct message: exactly one is set.
@@ -29,6 +36,10 @@ type GetTaskRequest struct {
 	Tenant        string
 	ID            string
 	HistoryLength *int32
+
+	// CurrentGeneration waits until the task's Generation is higher, or for as
+	// long as the server is willing to (1.1 draft).
+	CurrentGeneration *int64
 }
 
 // ListTasksRequest asks for a page of the caller's tasks (§3.1.4).
@@ -68,6 +79,9 @@ type SubscribeToTaskRequest struct {
 	// also on a task that is finished by now. 0 subscribes afresh. It is not
 	// part of the JSON form; on SSE it travels as Last-Event-ID.
 	After int64
+
+	// Legacy is set for calls of versions before 1.0; not part of the JSON form.
+	Legacy *Legacy
 }
 
 // GetExtendedAgentCardRequest asks for the caller's card (§3.1.11).

@@ -40,6 +40,7 @@ func (c *SendMessageConfiguration) AppendJSON(b []byte) []byte {
 	b = optObject(b, "taskPushNotificationConfig", c.TaskPushNotificationConfig)
 	b = optIntegerPointer(b, "historyLength", c.HistoryLength)
 	b = optBool(b, "returnImmediately", c.ReturnImmediately)
+	b = optInt64Pointer(b, "ifGenerationMatch", c.IfGenerationMatch)
 	return append(b, '}')
 }
 
@@ -63,6 +64,8 @@ func (c *SendMessageConfiguration) decode(d *decoder) *fault {
 			return d.int32Pointer(&c.HistoryLength)
 		case "returnImmediately", "return_immediately":
 			return d.boolPointer(&immediately)
+		case "ifGenerationMatch", "if_generation_match":
+			return d.int64Pointer(&c.IfGenerationMatch)
 		// What the drafts of 1.0 and version 0.3 called the two.
 		case "blocking":
 			return d.boolPointer(&blocking)
@@ -120,6 +123,7 @@ func (r *GetTaskRequest) AppendJSON(b []byte) []byte {
 	b = optText(b, "tenant", r.Tenant)
 	b = text(b, "id", r.ID)
 	b = optIntegerPointer(b, "historyLength", r.HistoryLength)
+	b = optInt64Pointer(b, "currentGeneration", r.CurrentGeneration)
 	return append(b, '}')
 }
 
@@ -139,6 +143,8 @@ func (r *GetTaskRequest) decode(d *decoder) *fault {
 			return d.string(&r.ID)
 		case "historyLength", "history_length":
 			return d.int32Pointer(&r.HistoryLength)
+		case "currentGeneration", "current_generation":
+			return d.int64Pointer(&r.CurrentGeneration)
 		}
 		return d.ignore()
 	})

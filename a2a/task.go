@@ -77,6 +77,14 @@ type Task struct {
 	Artifacts []*Artifact
 	History   []*Message
 	Metadata  JSON // an object, or empty
+
+	// Generation counts the changes of status and artifacts, from 1 when the
+	// task is created; 0 where it is not known. It is of the 1.1 draft.
+	Generation int64
+
+	// Version is that of the protocol in which the task was created, if that
+	// was before 1.0: see Legacy. It is not part of the JSON form.
+	Version string
 }
 
 // TaskStatus is a task's state with the agent's words about it (§4.1.2).
@@ -102,6 +110,8 @@ type TaskStatusUpdateEvent struct {
 	ContextID string
 	Status    TaskStatus
 	Metadata  JSON
+
+	Generation int64 // of the task, with this change; 0 where it is not known
 }
 
 // TaskArtifactUpdateEvent carries an artifact or a chunk of one (§4.2.2).
@@ -112,6 +122,8 @@ type TaskArtifactUpdateEvent struct {
 	Append    bool // add Artifact.Parts to the artifact of the same id; false replaces it
 	LastChunk bool // nothing more will be appended
 	Metadata  JSON
+
+	Generation int64 // of the task, with this change; 0 where it is not known
 }
 
 // StreamResponse is one element of a stream (§3.2.3): exactly one of the four

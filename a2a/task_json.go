@@ -60,6 +60,7 @@ func (t *Task) AppendJSON(b []byte) []byte {
 	b = optObjects(b, "artifacts", t.Artifacts)
 	b = optObjects(b, "history", t.History)
 	b = optRaw(b, "metadata", t.Metadata)
+	b = optInt64(b, "generation", t.Generation)
 	return append(b, '}')
 }
 
@@ -85,6 +86,8 @@ func (t *Task) decode(d *decoder) *fault {
 			return list(d, &t.History)
 		case "metadata":
 			return d.free(&t.Metadata)
+		case "generation":
+			return d.int64(&t.Generation)
 		}
 		return d.ignore()
 	})

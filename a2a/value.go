@@ -105,6 +105,40 @@ func (d *decoder) int32(p *int32) *fault {
 	return nil
 }
 
+// int64 reads an integer, or one written as a string, which is how ProtoJSON
+// writes them; null is 0.
+func (d *decoder) int64(p *int64) *fault {
+	*p = 0
+	var text []byte
+	switch b := d.peek(); {
+	case b == 'n':
+		d.null()
+		return nil
+	case b == '"':
+		text, _ = d.quoted()
+	case b == '-' || b-'0' <= 9:
+		text = d.literal()
+	default:
+		return d.expected("a whole number")
+	}
+	n, err := strconv.ParseInt(string(text), 10, 64)
+	if err != nil {
+		return faultf("expected a whole number of 64 bits, got %s", excerpt(text))
+	}
+	*p = n
+	return nil
+}
+
+// int64Pointer is int64 for a field that is nil unless set.
+func (d *decoder) int64Pointer(p **int64) *fault {
+	*p = nil
+	if d.null() {
+		return nil
+	}
+	*p = new(int64)
+	return d.int64(*p)
+}
+
 // maxNumber is the longest string that is taken for a number.
 const maxNumber = 64
 

@@ -204,7 +204,8 @@ func FuzzAnswers(f *testing.F) {
 			t.Fatal(err)
 		}
 		res := &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {media}}, Request: req}
-		for _, b := range []binding{&jsonrpc{}, &rest{}} {
+		codec := dialect.CodecOf(dialect.V10, a2a.BindingJSONRPC)
+		for _, b := range []binding{&jsonrpc{dialect: dialect.V10, codec: codec}, &rest{dialect: dialect.V10, codec: codec}} {
 			k := &call{op: op, id: []byte("1")}
 			v, err := b.answer(k, res, body)
 			var e *a2a.Error

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/dialect"
 )
 
 // Client is an a2a.Service over a network. It is safe for concurrent use.
@@ -75,11 +76,13 @@ func New(card *a2a.AgentCard, o *Options) (*Client, error) {
 		creds:  credentialsFor(card, o),
 	}
 	for _, in := range chosen {
-		b, err := newBinding(c, card, in)
+		version := versionOf(in, o)
+		d, _ := dialect.ParseVersion(version) // choose has parsed it
+		b, err := newBinding(c, card, in, d)
 		if err != nil {
 			return nil, err
 		}
-		c.faces = append(c.faces, &face{iface: in, version: versionOf(in, o), binding: b})
+		c.faces = append(c.faces, &face{iface: in, version: version, dialect: d, binding: b})
 	}
 	c.face.Store(c.faces[0])
 	c.card.Store(card)

@@ -38,9 +38,10 @@ type conn struct {
 	last   bool        // the watch runs until the end of the stream
 
 	events   *wire.Reader
-	messages *wire.MessageReader // gRPC
-	res      *http.Response      // gRPC; its trailer has the status
-	single   *a2a.StreamResponse // an answer that is no stream
+	messages *wire.MessageReader   // gRPC
+	res      *http.Response        // gRPC; its trailer has the status
+	ready    []*a2a.StreamResponse // read and not yet handed on: of the last event
+	readyID  string                // its id
 }
 
 // connect begins a stream. A limit above 0 is how long the header may take.
@@ -91,7 +92,7 @@ func (c *Client) connectBy(parent context.Context, k *call, limit time.Duration)
 	if err != nil {
 		return nil, err
 	}
-	cn.single = answer.(*a2a.StreamResponse)
+	cn.ready = answer.([]*a2a.StreamResponse)
 	return cn, nil
 }
 
@@ -102,26 +103,37 @@ func (cn *conn) next() (el *a2a.StreamResponse, id string, err error) {
 	if cn.messages != nil {
 		return cn.nextMessage()
 	}
-	if cn.events == nil {
-		if el, cn.single = cn.single, nil; el == nil {
+	for len(cn.ready) == 0 {
+		if cn.events == nil {
 			return nil, "", io.EOF
 		}
-		return el, "", nil
+		if err := cn.nextEvent(); err != nil {
+			return nil, "", err
+		}
 	}
+	el, cn.ready = cn.ready[0], cn.ready[1:]
+	if len(cn.ready) == 0 {
+		id = cn.readyID // the event is over with its last element
+	}
+	return el, id, nil
+}
+
+func (cn *conn) nextEvent() error {
 	ev, err := cn.events.Next()
 	switch {
 	case err == io.EOF:
-		return nil, "", io.EOF
+		return io.EOF
 	case errors.Is(err, wire.ErrEventTooLarge):
-		return nil, "", &a2a.Error{Code: a2a.CodeInvalidAgentResponse, Message: "an event of the stream cannot be taken", Cause: err}
+		return &a2a.Error{Code: a2a.CodeInvalidAgentResponse, Message: "an event of the stream cannot be taken", Cause: err}
 	case err != nil:
 		if cn.ctx.Err() != nil {
 			err = context.Cause(cn.ctx)
 		}
-		return nil, "", &TransportError{Host: cn.host, Err: err}
+		return &TransportError{Host: cn.host, Err: err}
 	}
-	el, err = cn.call.face.binding.element(cn.call, ev.Name, ev.Data)
-	return el, ev.ID, err
+	cn.ready, err = cn.call.face.binding.element(cn.call, ev.Name, ev.Data)
+	cn.readyID = ev.ID
+	return err
 }
 
 // nextMessage is next over gRPC.
@@ -141,9 +153,11 @@ func (cn *conn) nextMessage() (el *a2a.StreamResponse, id string, err error) {
 		}
 		return nil, "", &TransportError{Host: cn.host, Err: err}
 	}
-	if el, err = cn.call.face.binding.element(cn.call, "", msg); err != nil {
+	els, err := cn.call.face.binding.element(cn.call, "", msg)
+	if err != nil {
 		return nil, "", err
 	}
+	el = els[0]
 	if el.Seq > 0 {
 		id = strconv.FormatInt(el.Seq, 10)
 	}

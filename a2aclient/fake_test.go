@@ -57,11 +57,11 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			panic(bad)
 		}
 		x.id = env.ID
-		if x.op, err = dialect.ParseMethod(env.Method); err == nil {
-			x.req, err = dialect.DecodeParams(x.op, env.Params)
+		if x.op, _, err = dialect.DetectRPC(env.Method, "", false); err == nil {
+			x.req, err = dialect.CodecOf(dialect.V10, a2a.BindingJSONRPC).DecodeRequest(x.op, env.Params)
 		}
 	} else {
-		m, _, ok := dialect.MatchRoute(r.Method, strings.TrimPrefix(r.URL.EscapedPath(), "/rest"))
+		m, _, ok := dialect.MatchRoute(dialect.V10, r.Method, strings.TrimPrefix(r.URL.EscapedPath(), "/rest"))
 		if !ok {
 			http.NotFound(w, r)
 			return
@@ -87,7 +87,7 @@ func (f *fake) seen() []seen {
 
 // json answers with a result.
 func (x *exchange) json(result any) {
-	doc := dialect.AppendResult(nil, result)
+	doc := dialect.CodecOf(dialect.V10, a2a.BindingJSONRPC).AppendResult(nil, x.op, x.req, result)
 	if x.id != nil {
 		doc = append(append(wire.AppendResultPrefix(nil, x.id), doc...), '}')
 	}
@@ -105,9 +105,9 @@ func (x *exchange) fail(e *a2a.Error) {
 
 func (x *exchange) failure(e *a2a.Error) []byte {
 	if x.id != nil {
-		return wire.AppendError(nil, x.id, dialect.AppendRPCError(nil, e))
+		return wire.AppendError(nil, x.id, dialect.AppendRPCError(nil, dialect.V10, e))
 	}
-	return dialect.AppendStatus(nil, e)
+	return dialect.AppendStatus(nil, dialect.V10, e)
 }
 
 func (x *exchange) raw(status int, media, body string) {
@@ -118,7 +118,7 @@ func (x *exchange) raw(status int, media, body string) {
 
 // event returns an event in the binding's framing.
 func (x *exchange) event(id string, el *a2a.StreamResponse) []byte {
-	doc := dialect.AppendResult(nil, el)
+	doc := el.AppendJSON(nil)
 	if x.id != nil {
 		doc = append(append(wire.AppendResultPrefix(nil, x.id), doc...), '}')
 	}

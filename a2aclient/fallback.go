@@ -15,6 +15,7 @@ import (
 type face struct {
 	iface   *a2a.AgentInterface
 	version string // of A2A-Version
+	dialect dialect.Dialect
 	binding binding
 }
 
@@ -72,6 +73,10 @@ func tryFaces[T any](ctx context.Context, c *Client, op dialect.Op, req any, do 
 
 // try performs an operation at one interface, in the ways there are to do it.
 func try[T any](f *face, op dialect.Op, req any, do func(*call) (T, error)) (T, error) {
+	if f.binding.ways(op) == 0 {
+		var none T
+		return none, a2a.Errorf(a2a.CodeUnsupportedOperation, "%s has no %s over %s", f.dialect, op, f.iface.ProtocolBinding)
+	}
 	for n := 0; ; n++ {
 		k, err := f.binding.build(op, n, req)
 		if err != nil {

@@ -59,16 +59,19 @@ func (b *grpc) answer(k *call, res *http.Response, body []byte) (any, error) {
 	if _, err := r.Next(); err != io.EOF {
 		return nil, a2a.Errorf(a2a.CodeInvalidAgentResponse, "the agent's answer to %s has more than one message", k.op)
 	}
+	if dialect.Get(k.op).Streams {
+		return b.element(k, "", msg)
+	}
 	return decodeMessage(k, msg)
 }
 
 // element reads a message of a stream.
-func (b *grpc) element(k *call, _ string, data []byte) (*a2a.StreamResponse, error) {
+func (b *grpc) element(k *call, _ string, data []byte) ([]*a2a.StreamResponse, error) {
 	v, err := decodeMessage(k, data)
 	if err != nil {
 		return nil, err
 	}
-	return v.(*a2a.StreamResponse), nil
+	return []*a2a.StreamResponse{v.(*a2a.StreamResponse)}, nil
 }
 
 func decodeMessage(k *call, msg []byte) (any, error) {

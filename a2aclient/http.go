@@ -23,6 +23,7 @@ const maxBody = 64 << 20
 type call struct {
 	face   *face // it goes to
 	op     dialect.Op
+	req    any
 	method string
 	url    string
 	body   []byte // nil if there is none

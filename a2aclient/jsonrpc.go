@@ -10,13 +10,22 @@ import (
 	"github.com/parley-a2a/parley/internal/wire"
 )
 
-// jsonrpc is the JSON-RPC binding (specification §9).
+// jsonrpc is the JSON-RPC binding (specification §9) in a dialect.
 type jsonrpc struct {
-	url  string
-	next func() int64 // makes request ids
+	url     string
+	next    func() int64 // makes request ids
+	dialect dialect.Dialect
+	codec   dialect.Codec
 }
 
-func (b *jsonrpc) ways(dialect.Op) int { return 1 }
+func (b *jsonrpc) ways(op dialect.Op) int {
+	if b.method(op) == "" {
+		return 0
+	}
+	return 1
+}
+
+func (b *jsonrpc) method(op dialect.Op) string { return dialect.Get(op).Methods[b.dialect] }
 
 func (b *jsonrpc) build(op dialect.Op, _ int, req any) (*call, error) {
 	id := strconv.AppendInt(nil, b.next(), 10)
@@ -25,8 +34,8 @@ func (b *jsonrpc) build(op dialect.Op, _ int, req any) (*call, error) {
 		accept = "text/event-stream, application/json"
 	}
 	return &call{
-		op: op, method: http.MethodPost, url: b.url, accept: accept, id: id,
-		body: wire.AppendRequest(nil, id, op.String(), dialect.AppendParams(nil, op, req)),
+		op: op, req: req, method: http.MethodPost, url: b.url, accept: accept, id: id,
+		body: wire.AppendRequest(nil, id, b.method(op), b.codec.AppendRequest(nil, op, req)),
 	}, nil
 }
 
@@ -47,12 +56,12 @@ func (b *jsonrpc) answer(k *call, res *http.Response, body []byte) (any, error) 
 	case !bytes.Equal(env.ID, k.id):
 		return nil, a2a.Errorf(a2a.CodeInvalidAgentResponse, "the agent's answer to %s has the id of another request", k.op)
 	}
-	return dialect.DecodeResult(k.op, env.Result)
+	return decodeAnswer(b.codec, k, env.Result)
 }
 
 // element does not look at the id: servers that repeat it wrongly are not
 // ambiguous in a stream of their own.
-func (b *jsonrpc) element(k *call, _ string, data []byte) (*a2a.StreamResponse, error) {
+func (b *jsonrpc) element(k *call, _ string, data []byte) ([]*a2a.StreamResponse, error) {
 	env, err := wire.ParseResponse(data)
 	if err != nil {
 		return nil, &a2a.Error{Code: a2a.CodeInvalidAgentResponse, Message: "an event of the stream cannot be read", Cause: err}
@@ -60,14 +69,14 @@ func (b *jsonrpc) element(k *call, _ string, data []byte) (*a2a.StreamResponse, 
 	if env.Err != nil {
 		return nil, dialect.ErrorFromRPC(http.StatusOK, env.Err.Code, env.Err.Message, env.Err.Data)
 	}
-	return decodeElement(k, env.Result)
+	return b.codec.DecodeEvent(k.op, k.req, env.Result)
 }
 
-// decodeElement reads an element of a stream.
-func decodeElement(k *call, doc []byte) (*a2a.StreamResponse, error) {
-	res, err := dialect.DecodeResult(k.op, doc)
-	if err != nil {
-		return nil, err
+// decodeAnswer reads an answer that is no stream: the result of an operation,
+// or all that one that streams has to say.
+func decodeAnswer(c dialect.Codec, k *call, doc []byte) (any, error) {
+	if !dialect.Get(k.op).Streams {
+		return c.DecodeResult(k.op, k.req, doc)
 	}
-	return res.(*a2a.StreamResponse), nil
+	return c.DecodeEvent(k.op, k.req, doc)
 }

@@ -17,29 +17,33 @@ type binding interface {
 	// build makes the call of an operation, in the n-th of its ways; 0 is the
 	// usual one. req is of the operation's request type and has the tenant.
 	build(op dialect.Op, n int, req any) (*call, error)
-	// ways returns how many ways there are to make the call.
+	// ways returns how many ways there are to make the call; 0 if there is no
+	// such operation.
 	ways(op dialect.Op) int
 	// answer reads an answer that is no stream, whatever its status.
 	answer(k *call, res *http.Response, body []byte) (any, error)
-	// element reads the data of an event.
-	element(k *call, name string, data []byte) (*a2a.StreamResponse, error)
+	// element reads the data of an event: usually one element.
+	element(k *call, name string, data []byte) ([]*a2a.StreamResponse, error)
 }
 
 // bindings are those this client speaks.
 var bindings = []string{a2a.BindingJSONRPC, a2a.BindingHTTPJSON, a2a.BindingGRPC}
 
 // newBinding is called for an interface that choose has returned.
-func newBinding(c *Client, card *a2a.AgentCard, iface *a2a.AgentInterface) (binding, error) {
+func newBinding(c *Client, card *a2a.AgentCard, iface *a2a.AgentInterface, d dialect.Dialect) (binding, error) {
 	switch {
 	case strings.EqualFold(iface.ProtocolBinding, a2a.BindingHTTPJSON):
-		return newREST(iface.URL)
+		return newREST(iface.URL, d)
 	case strings.EqualFold(iface.ProtocolBinding, a2a.BindingGRPC):
 		base := grpcBase(card, iface.URL)
 		own := *c.http
 		own.Transport = http2Only(own.Transport, base)
 		return &grpc{base, &own}, nil
 	}
-	return &jsonrpc{url: iface.URL, next: func() int64 { return c.lastID.Add(1) }}, nil
+	return &jsonrpc{
+		url: iface.URL, next: func() int64 { return c.lastID.Add(1) },
+		dialect: d, codec: dialect.CodecOf(d, a2a.BindingJSONRPC),
+	}, nil
 }
 
 // choose returns the interface to be used, and behind it those to fall back
@@ -49,7 +53,7 @@ func choose(card *a2a.AgentCard, o *Options) ([]*a2a.AgentInterface, error) {
 		return nil, &CardError{Ref: card.Name, Kind: CardInvalid, Err: errors.New("it names no interface at which the agent can be called")}
 	}
 	if o.Version != "" {
-		if err := dialect.CheckVersion(o.Version, true); err != nil {
+		if err := dialect.CheckVersion(o.Version); err != nil {
 			return nil, a2a.Errorf(a2a.CodeVersionNotSupported, "protocol version %q is not spoken by this client: use %s",
 				o.Version, strings.Join(dialect.Versions, ", "))
 		}
@@ -92,7 +96,8 @@ func versionOf(in *a2a.AgentInterface, o *Options) string {
 	if offered == "" {
 		offered = dialect.Versions[0]
 	}
-	if dialect.CheckVersion(offered, true) != nil {
+	d, ok := dialect.ParseVersion(offered)
+	if !ok || !d.Speaks(in.ProtocolBinding) || !spoken(d, in.ProtocolBinding) {
 		return ""
 	}
 	v := minor(offered)
@@ -100,6 +105,12 @@ func versionOf(in *a2a.AgentInterface, o *Options) string {
 		return ""
 	}
 	return v
+}
+
+// spoken reports whether this client has what it takes for a dialect on a
+// binding.
+func spoken(d dialect.Dialect, binding string) bool {
+	return strings.EqualFold(binding, a2a.BindingGRPC) && d >= dialect.V10 || dialect.CodecOf(d, strings.ToUpper(binding)) != nil
 }
 
 // minor cuts a patch number off: it is never sent (§3.6, §14.2.1).

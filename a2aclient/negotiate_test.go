@@ -44,7 +44,7 @@ func TestWhichInterface(t *testing.T) {
 		{"only another binding", list{custom}, nil, "", "UnsupportedOperationError", "https://example.org/binding 1.0"},
 		{"only 0.3", list{old, custom}, nil, "", "VersionNotSupportedError", "JSONRPC 0.3, https://example.org/binding 1.0"},
 		{"a later version", list{in("http://h/", "JSONRPC", "2.0")}, nil, "", "VersionNotSupportedError", "JSONRPC 2.0"},
-		{"a version that is not spoken", list{rpc}, nil, "0.3", "VersionNotSupportedError", `"0.3"`},
+		{"a version that is not spoken", list{rpc}, nil, "0.4", "VersionNotSupportedError", `"0.4"`},
 		{"only an address that is none", list{in("ftp://h", "JSONRPC", "1.0")}, nil, "", "UnsupportedOperationError", "no http or https URL"},
 	}
 	for _, tt := range tests {

@@ -12,27 +12,32 @@ import (
 	"github.com/parley-a2a/parley/internal/wire"
 )
 
-// rest is the HTTP+JSON binding (specification §11).
+// rest is the HTTP+JSON binding (specification §11) in a dialect.
 type rest struct {
-	base  string // without a slash at its end
-	query string // of the interface's URL, kept on every call
+	base    string // without a slash at its end
+	query   string // of the interface's URL, kept on every call
+	dialect dialect.Dialect
+	codec   dialect.Codec
 }
 
-func newREST(iface string) (*rest, error) {
+func newREST(iface string, d dialect.Dialect) (*rest, error) {
 	u, err := url.Parse(iface)
 	if err != nil { // choose has parsed it
 		return nil, &a2a.Error{Code: a2a.CodeInternal, Message: "the interface's URL cannot be used", Cause: err}
 	}
 	query := u.RawQuery
 	u.RawQuery, u.ForceQuery, u.Fragment, u.RawFragment = "", false, "", ""
-	return &rest{base: strings.TrimRight(u.String(), "/"), query: query}, nil
+	return &rest{
+		base: strings.TrimRight(u.String(), "/"), query: query,
+		dialect: d, codec: dialect.CodecOf(d, a2a.BindingHTTPJSON),
+	}, nil
 }
 
 // Some operations have routes in two spellings of the specification.
-func (b *rest) ways(op dialect.Op) int { return len(dialect.Get(op).Routes) }
+func (b *rest) ways(op dialect.Op) int { return len(dialect.Get(op).Routes[b.dialect]) }
 
 func (b *rest) build(op dialect.Op, n int, req any) (*call, error) {
-	r, err := dialect.BuildREST(op, n, req)
+	r, err := dialect.BuildREST(b.dialect, op, n, req)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +52,7 @@ func (b *rest) build(op dialect.Op, n int, req any) (*call, error) {
 	if dialect.Get(op).Streams {
 		accept = "text/event-stream, " + accept
 	}
-	return &call{op: op, method: r.Method, url: address, accept: accept, body: r.Body}, nil
+	return &call{op: op, req: req, method: r.Method, url: address, accept: accept, body: r.Body}, nil
 }
 
 func (b *rest) answer(k *call, res *http.Response, body []byte) (any, error) {
@@ -60,22 +65,22 @@ func (b *rest) answer(k *call, res *http.Response, body []byte) (any, error) {
 	if wire.CheckJSON(body) != nil {
 		return nil, notJSON(k, res, body)
 	}
-	return dialect.DecodeResult(k.op, body)
+	return decodeAnswer(b.codec, k, body)
 }
 
-func (b *rest) element(k *call, name string, data []byte) (*a2a.StreamResponse, error) {
+func (b *rest) element(k *call, name string, data []byte) ([]*a2a.StreamResponse, error) {
 	if name == "error" {
 		return nil, eventError(data)
 	}
-	el, err := decodeElement(k, data)
-	if err == nil && empty(el) {
+	els, err := b.codec.DecodeEvent(k.op, k.req, data)
+	if err == nil && (len(els) == 0 || empty(els[0])) {
 		// Not every server marks its errors with an event name.
 		var doc struct{ Error json.RawMessage }
 		if json.Unmarshal(data, &doc) == nil && len(doc.Error) > 0 {
 			return nil, eventError(data)
 		}
 	}
-	return el, err
+	return els, err
 }
 
 // eventError reads an error inside a stream, where no status line says how bad

@@ -23,7 +23,7 @@ func (s *Server) serveCard(w http.ResponseWriter, r *http.Request) {
 	}
 	card, err := s.reachable(s.card, r, cardPath)
 	if err != nil {
-		s.newExchange(w, r, &restFraming{mediaType: mediaJSON}).fail(err)
+		s.newExchange(w, r, &restFraming{mediaType: mediaJSON, dialect: dialect.V10}).fail(err)
 		return
 	}
 	doc := card.AppendJSON(nil)
@@ -60,7 +60,7 @@ func withInterfaces(card *a2a.AgentCard, base string, grpc bool) *a2a.AgentCard 
 
 func interfacesAt(base string) []*a2a.AgentInterface {
 	var list []*a2a.AgentInterface
-	for _, v := range dialect.Versions {
+	for _, v := range dialect.Versions[:1] {
 		list = append(list,
 			&a2a.AgentInterface{URL: base, ProtocolBinding: a2a.BindingJSONRPC, ProtocolVersion: v},
 			&a2a.AgentInterface{URL: base, ProtocolBinding: a2a.BindingHTTPJSON, ProtocolVersion: v})
@@ -84,7 +84,7 @@ func grpcAt(base string) []*a2a.AgentInterface {
 		host += ":80"
 	}
 	var list []*a2a.AgentInterface
-	for _, v := range dialect.Versions {
+	for _, v := range dialect.Versions[:1] {
 		list = append(list, &a2a.AgentInterface{URL: host, ProtocolBinding: a2a.BindingGRPC, ProtocolVersion: v})
 	}
 	return list

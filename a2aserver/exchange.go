@@ -71,7 +71,7 @@ func (x *exchange) unary(ctx context.Context, op dialect.Op, req any) error {
 			return err
 		}
 	}
-	x.answer(res)
+	x.answer(op, req, res)
 	return nil
 }
 
@@ -96,9 +96,9 @@ var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 const maxPooled = 256 << 10
 
-func (x *exchange) answer(res any) {
+func (x *exchange) answer(op dialect.Op, req, res any) {
 	p := buffers.Get().(*[]byte)
-	*p = x.appendResult((*p)[:0], res)
+	*p = x.appendResult((*p)[:0], op, req, res)
 	x.write(http.StatusOK, *p)
 	if cap(*p) <= maxPooled {
 		buffers.Put(p)

@@ -20,40 +20,63 @@ const (
 type framing interface {
 	media() string // of an answer that is no stream
 	status(e *a2a.Error) int
-	appendResult(dst []byte, result any) []byte
+	appendResult(dst []byte, op dialect.Op, req, result any) []byte
+	events(op dialect.Op, req any) dialect.Events
+	beginEvent(dst []byte) []byte // before a document of events
+	endEvent(dst []byte) []byte
 	appendError(dst []byte, e *a2a.Error) []byte
 }
 
-// rpcFraming is JSON-RPC. id is nil until it is known.
-type rpcFraming struct{ id []byte }
+// rpcFraming is JSON-RPC. id and codec are nil until they are known; dialect is
+// that of errors.
+type rpcFraming struct {
+	id      []byte
+	dialect dialect.Dialect
+	codec   dialect.Codec
+}
 
 func (f *rpcFraming) media() string           { return mediaJSON }
 func (f *rpcFraming) status(e *a2a.Error) int { return dialect.RPCStatus(e.Code) }
 
-func (f *rpcFraming) appendResult(dst []byte, result any) []byte {
+func (f *rpcFraming) appendResult(dst []byte, op dialect.Op, req, result any) []byte {
 	dst = wire.AppendResultPrefix(dst, f.id)
-	return append(dialect.AppendResult(dst, result), '}')
+	return append(f.codec.AppendResult(dst, op, req, result), '}')
 }
+
+func (f *rpcFraming) events(op dialect.Op, req any) dialect.Events { return f.codec.Events(op, req) }
+
+func (f *rpcFraming) beginEvent(dst []byte) []byte { return wire.AppendResultPrefix(dst, f.id) }
+func (f *rpcFraming) endEvent(dst []byte) []byte   { return append(dst, '}') }
 
 func (f *rpcFraming) appendError(dst []byte, e *a2a.Error) []byte {
-	return wire.AppendError(dst, f.id, dialect.AppendRPCError(nil, e))
+	return wire.AppendError(dst, f.id, dialect.AppendRPCError(nil, f.dialect, e))
 }
 
-// restFraming is HTTP+JSON.
-type restFraming struct{ mediaType string }
+// restFraming is HTTP+JSON. codec is nil until it is known; dialect is that of
+// errors.
+type restFraming struct {
+	mediaType string
+	dialect   dialect.Dialect
+	codec     dialect.Codec
+}
 
 func (f *restFraming) media() string           { return f.mediaType }
-func (f *restFraming) status(e *a2a.Error) int { return dialect.ErrorRowOf(e.Code).HTTP }
+func (f *restFraming) status(e *a2a.Error) int { return dialect.HTTPStatus(f.dialect, e.Code) }
 
-func (f *restFraming) appendResult(dst []byte, result any) []byte {
+func (f *restFraming) appendResult(dst []byte, op dialect.Op, req, result any) []byte {
 	if result == nil {
 		return append(dst, "{}"...) // a delete: clients parse the body
 	}
-	return dialect.AppendResult(dst, result)
+	return f.codec.AppendResult(dst, op, req, result)
 }
 
+func (f *restFraming) events(op dialect.Op, req any) dialect.Events { return f.codec.Events(op, req) }
+
+func (f *restFraming) beginEvent(dst []byte) []byte { return dst }
+func (f *restFraming) endEvent(dst []byte) []byte   { return dst }
+
 func (f *restFraming) appendError(dst []byte, e *a2a.Error) []byte {
-	return dialect.AppendStatus(dst, e)
+	return dialect.AppendStatus(dst, f.dialect, e)
 }
 
 // restMedia picks the media type of an HTTP+JSON answer: the protocol's own if

@@ -42,9 +42,9 @@ func (s *Server) newGRPC() (*grpc.Server, error) {
 	desc := grpc.ServiceDesc{ServiceName: dialect.GRPCService, HandlerType: (*any)(nil), Metadata: "a2a.proto"}
 	for i := range dialect.Operations {
 		if op := &dialect.Operations[i]; op.Streams {
-			desc.Streams = append(desc.Streams, grpc.StreamDesc{StreamName: op.Name, Handler: s.grpcStream(op.Op), ServerStreams: true})
+			desc.Streams = append(desc.Streams, grpc.StreamDesc{StreamName: op.Op.String(), Handler: s.grpcStream(op.Op), ServerStreams: true})
 		} else {
-			desc.Methods = append(desc.Methods, grpc.MethodDesc{MethodName: op.Name, Handler: s.grpcUnary(op.Op)})
+			desc.Methods = append(desc.Methods, grpc.MethodDesc{MethodName: op.Op.String(), Handler: s.grpcUnary(op.Op)})
 		}
 	}
 	g.RegisterService(&desc, s)
@@ -61,10 +61,11 @@ func unknownMethod(_ any, stream grpc.ServerStream) error {
 
 // rpc is one call with its answer. It belongs to the handler's goroutine.
 type rpc struct {
-	s   *Server
-	op  dialect.Op
-	ctx context.Context // the call's, with the caller
-	md  http.Header     // the metadata that means something to us
+	s       *Server
+	op      dialect.Op
+	dialect dialect.Dialect
+	ctx     context.Context // the call's, with the caller
+	md      http.Header     // the metadata that means something to us
 }
 
 func (s *Server) grpcUnary(op dialect.Op) grpc.MethodHandler {
@@ -104,7 +105,7 @@ func (s *Server) grpcUnary(op dialect.Op) grpc.MethodHandler {
 		if card, ok := out.(*a2a.AgentCard); ok && len(card.SupportedInterfaces) == 0 {
 			out = withInterfaces(card, s.grpcBaseURL(ctx), true)
 		}
-		return dialect.ToProto(out), nil
+		return dialect.ToProto(dialect.Visible(x.dialect, out)), nil
 	}
 }
 
@@ -166,7 +167,7 @@ func (x *rpc) stream(to grpc.ServerStream, req any, positions bool) error {
 			return cause(ctx, err)
 		}
 		some = true
-		m := dialect.ToProto(res)
+		m := dialect.ToProto(dialect.Visible(x.dialect, res))
 		if positions {
 			m = dialect.WithSeq(m, res.Seq)
 		}
@@ -204,7 +205,8 @@ func (x *rpc) serviceParameters(setHeader func(metadata.MD) error) error {
 			x.md[http.CanonicalHeaderKey(name)] = vs
 		}
 	}
-	if err := dialect.CheckVersion(headerVersion(x.md), x.s.opts.strictVersions()); err != nil {
+	var err error
+	if x.dialect, err = dialect.DetectGRPC(dialect.GRPCService, headerVersion(x.md), x.s.opts.strictVersions()); err != nil {
 		return err
 	}
 	asked := requestedExtensions(x.md)

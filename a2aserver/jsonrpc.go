@@ -1,6 +1,7 @@
 package a2aserver
 
 import (
+	"errors"
 	"net/http"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -10,7 +11,7 @@ import (
 
 // serveRPC answers a JSON-RPC request (§9).
 func (s *Server) serveRPC(w http.ResponseWriter, r *http.Request) {
-	f := new(rpcFraming)
+	f := &rpcFraming{dialect: dialect.V10}
 	x := s.newExchange(w, r, f)
 	defer x.protect()
 	if err := x.rpc(f); err != nil {
@@ -28,18 +29,29 @@ func (x *exchange) rpc(f *rpcFraming) error {
 	if bad != nil {
 		return envelopeError(bad)
 	}
-	if err := x.serviceParameters(); err != nil {
-		return err
+	version := requestedVersion(x.r)
+	op, d, err := dialect.DetectRPC(req.Method, version, x.s.opts.strictVersions())
+	if errors.Is(err, &a2a.Error{Code: a2a.CodeMethodNotFound}) {
+		f.dialect = dialect.Says(version)
 	}
-	op, err := dialect.ParseMethod(req.Method)
 	if err != nil {
 		return err
 	}
-	in, err := dialect.DecodeParams(op, req.Params)
+	f.dialect, f.codec = d, dialect.CodecOf(d, a2a.BindingJSONRPC)
+	if f.codec == nil {
+		return notYet(d)
+	}
+	x.serviceParameters(d)
+	in, err := f.codec.DecodeRequest(op, req.Params)
 	if err != nil {
 		return err
 	}
 	return x.perform(op, in)
+}
+
+// notYet refuses a dialect without a codec.
+func notYet(d dialect.Dialect) error {
+	return a2a.Errorf(a2a.CodeVersionNotSupported, "%s is not supported here", d)
 }
 
 func envelopeError(e *wire.Error) error {

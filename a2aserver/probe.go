@@ -33,7 +33,7 @@ func (s *Server) serveHint(w http.ResponseWriter, r *http.Request) {
 		base = ""
 	}
 	writeText(w, http.StatusOK, fmt.Sprintf("%s is an agent that speaks A2A %s.\n\nIts card:  %s\nJSON-RPC:  POST to this address\nHTTP+JSON: POST to %s/message:send\n",
-		strings.Join(strings.Fields(s.card.Name), " "), strings.Join(dialect.Versions, ", "), base+cardPath, base))
+		strings.Join(strings.Fields(s.card.Name), " "), strings.Join(dialect.Versions[:1], ", "), base+cardPath, base))
 }
 
 // onlyGet refuses other methods with 405.
@@ -41,7 +41,7 @@ func (s *Server) onlyGet(w http.ResponseWriter, r *http.Request, allow string) b
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return true
 	}
-	x := s.newExchange(w, r, &restFraming{mediaType: mediaJSON})
+	x := s.newExchange(w, r, &restFraming{mediaType: mediaJSON, dialect: dialect.V10})
 	w.Header().Set("Allow", allow)
 	x.fail(a2a.Errorf(a2a.CodeMethodNotAllowed, "%s is not allowed here: use %s", method(r), allow))
 	return false

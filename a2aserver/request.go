@@ -90,20 +90,16 @@ func checkMedia(h http.Header) error {
 	return nil
 }
 
-// serviceParameters reads A2A-Version and A2A-Extensions (§3.2.6), puts the
-// latter into the context's caller and says in the answer which are active.
-func (x *exchange) serviceParameters() error {
-	if err := dialect.CheckVersion(requestedVersion(x.r), x.s.opts.strictVersions()); err != nil {
-		return err
-	}
+// serviceParameters reads A2A-Extensions (§3.2.6), puts them into the context's
+// caller and says in the answer which are active.
+func (x *exchange) serviceParameters(d dialect.Dialect) {
 	asked := requestedExtensions(x.r.Header)
 	if active := x.s.activeExtensions(asked); len(active) > 0 {
-		x.w.Header().Set("A2A-Extensions", strings.Join(active, ", "))
+		x.w.Header().Set(dialect.ExtensionsHeader(d), strings.Join(active, ", "))
 	}
 	caller := a2a.CallerFrom(x.ctx) // somebody in front may have set who it is
 	caller.Extensions = asked
 	x.ctx = a2a.WithCaller(x.ctx, caller)
-	return nil
 }
 
 // activeExtensions returns those of the asked ones that the card has.

@@ -1,6 +1,7 @@
 package a2aserver
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -12,26 +13,31 @@ import (
 
 // serveREST answers a request of HTTP+JSON (§11), and all that leads nowhere.
 func (s *Server) serveREST(w http.ResponseWriter, r *http.Request, path string) {
-	x := s.newExchange(w, r, &restFraming{restMedia(r.Header)})
+	f := &restFraming{mediaType: restMedia(r.Header), dialect: dialect.V10}
+	x := s.newExchange(w, r, f)
 	defer x.protect()
-	if err := x.rest(path); err != nil {
+	if err := x.rest(f, path); err != nil {
 		x.fail(err)
 	}
 }
 
-func (x *exchange) rest(path string) error {
-	m, allow, ok := dialect.MatchRoute(x.r.Method, path)
+func (x *exchange) rest(f *restFraming, path string) error {
+	m, allow, err := dialect.DetectREST(x.r.Method, path, requestedVersion(x.r), x.s.opts.strictVersions())
 	switch {
-	case !ok && len(allow) > 0:
+	case len(allow) > 0:
 		list := strings.Join(allow, ", ")
 		x.w.Header().Set("Allow", list)
 		return a2a.Errorf(a2a.CodeMethodNotAllowed, "%s is not allowed here: use %s", method(x.r), list)
-	case !ok:
+	case errors.Is(err, &a2a.Error{Code: a2a.CodeMethodNotFound}):
 		return a2a.Errorf(a2a.CodeMethodNotFound, "there is nothing at this path; the card at %s names the agent's addresses", cardPath)
-	}
-	if err := x.serviceParameters(); err != nil {
+	case err != nil:
 		return err
 	}
+	f.dialect, f.codec = m.Dialect, dialect.CodecOf(m.Dialect, a2a.BindingHTTPJSON)
+	if f.codec == nil {
+		return notYet(m.Dialect)
+	}
+	x.serviceParameters(m.Dialect)
 	body, err := x.restBody(m.Route)
 	if err != nil {
 		return err

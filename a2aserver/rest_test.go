@@ -126,27 +126,29 @@ func TestBindingsAreEqual(t *testing.T) {
 	rec := &recorder{}
 	h := New(rec, testCard(), nil)
 	for _, o := range dialect.Operations {
-		c, ok := calls[o.Name]
+		c, ok := calls[o.Op.String()]
 		if !ok {
-			t.Errorf("%s is not tested", o.Name)
+			t.Errorf("%s is not tested", o.Op.String())
 			continue
 		}
 		rec.got = nil
 		rest := do(h, c.method, c.target, c.body)
-		rpc := do(h, "POST", "/", `{"jsonrpc":"2.0","id":1,"method":"`+o.Name+`","params":`+c.params+`}`)
-		want := o.Name + " " + string(dialect.AppendParams(nil, o.Op, mustDecode(t, o.Op, c.params)))
+		rpc := do(h, "POST", "/", `{"jsonrpc":"2.0","id":1,"method":"`+o.Op.String()+`","params":`+c.params+`}`)
+		want := o.Op.String() + " " + string(v10.AppendRequest(nil, o.Op, mustDecode(t, o.Op, c.params)))
 		if !slices.Equal(rec.got, []string{want, want}) {
 			t.Errorf("the service saw %q, want twice %q", rec.got, want)
 		}
 		if rest.Code != 404 || !strings.Contains(rest.Body.String(), "TASK_NOT_FOUND") || !strings.Contains(rpc.Body.String(), "-32001") {
-			t.Errorf("%s: %d %s, %s", o.Name, rest.Code, rest.Body, rpc.Body)
+			t.Errorf("%s: %d %s, %s", o.Op.String(), rest.Code, rest.Body, rpc.Body)
 		}
 	}
 }
 
+var v10 = dialect.CodecOf(dialect.V10, a2a.BindingJSONRPC)
+
 func mustDecode(t *testing.T, op dialect.Op, params string) any {
 	t.Helper()
-	req, err := dialect.DecodeParams(op, []byte(params))
+	req, err := v10.DecodeRequest(op, []byte(params))
 	if err != nil {
 		t.Fatal(err)
 	}

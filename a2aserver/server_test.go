@@ -159,7 +159,8 @@ func TestVersionHeader(t *testing.T) {
 		{"header wins", strict, "?A2A-Version=99.0", []string{"A2A-Version: 1.0"}, true},
 		{"header wins, badly", lenient, "?A2A-Version=1.0", []string{"A2A-Version: 99.0"}, false},
 		{"R-117 unsupported", lenient, "", []string{"A2A-Version: 99.0"}, false},
-		{"R-117 0.3", lenient, "", []string{"A2A-Version: 0.3"}, false},
+		{"0.3 for a name of 1.0", lenient, "", []string{"A2A-Version: 0.3"}, true},
+		{"0.3 for a name of 1.0, strictly", strict, "", []string{"A2A-Version: 0.3"}, false},
 		{"R-118 strict and none", strict, "", nil, false},
 		{"R-118 strict and empty", strict, "", []string{"A2A-Version: "}, false},
 	} {
@@ -176,7 +177,7 @@ func TestVersionHeader(t *testing.T) {
 				t.Errorf("accepted: %s, %d %s", rpc.Body, rest.Code, rest.Body)
 			}
 			for _, b := range []string{rpc.Body.String(), rest.Body.String()} {
-				if !strings.Contains(b, `"metadata":{"supportedVersions":"1.0"}`) {
+				if !strings.Contains(b, `"metadata":{"supportedVersions":"1.0,0.3,0.2,0.1,1.1"}`) {
 					t.Errorf("no supported versions in %s", b)
 				}
 			}

@@ -41,7 +41,7 @@ func (x *exchange) stream(op dialect.Op, req any) error {
 		}
 	}()
 
-	s := &sse{exchange: x}
+	s := &sse{exchange: x, events: x.events(op, req)}
 	silent := time.NewTimer(x.s.opts.keepAlive())
 	defer silent.Stop()
 	for {
@@ -98,8 +98,9 @@ func pump(ctx context.Context, seq iter.Seq2[*a2a.StreamResponse, error], to cha
 // sse writes events. Its buffers live as long as the stream.
 type sse struct {
 	*exchange
-	out  []byte // events to be written
-	json []byte // one element
+	events dialect.Events
+	out    []byte // events to be written
+	json   []byte // one event
 }
 
 // gather appends an element and those that wait behind it. ok is false if
@@ -127,6 +128,9 @@ func (s *sse) gather(ctx context.Context, el element, ok bool, waiting <-chan el
 			return false, nil
 		}
 		s.append(el.res)
+		if s.events.Ended() {
+			return false, nil
+		}
 		if len(s.out) >= streamChunk {
 			return true, nil
 		}
@@ -140,13 +144,22 @@ func (s *sse) gather(ctx context.Context, el element, ok bool, waiting <-chan el
 
 var errNothing = errors.New("the service's stream ended without an element")
 
+// append writes the events that an element becomes. The last of them has its
+// id: whoever got that one has got all of it.
 func (s *sse) append(res *a2a.StreamResponse) {
-	s.json = s.appendResult(s.json[:0], res)
-	id := ""
-	if res.Seq > 0 {
-		id = strconv.FormatInt(res.Seq, 10)
+	for i, more := 0, true; more; i++ {
+		s.json = s.beginEvent(s.json[:0])
+		empty := len(s.json)
+		if s.json, more = s.events.Append(s.json, res, i); len(s.json) == empty {
+			continue
+		}
+		s.json = s.endEvent(s.json)
+		id := ""
+		if !more && res.Seq > 0 {
+			id = strconv.FormatInt(res.Seq, 10)
+		}
+		s.out = wire.AppendEvent(s.out, id, "", oneLine(s.json))
 	}
-	s.out = wire.AppendEvent(s.out, id, "", oneLine(s.json))
 }
 
 // oneLine replaces line breaks by blanks, in place. In JSON they can only be

@@ -31,8 +31,12 @@ func (o *owner) newRecordLocked(en *a2a.Entry) *record {
 		en.Time = o.last
 	}
 	o.last = en.Time
-	if en.Status != nil {
+	switch en.Kind {
+	case a2a.EntryStatus:
 		en.Status.Status.Timestamp = en.Time
+		en.Status.Generation = o.draft.generation
+	case a2a.EntryArtifact:
+		en.Artifact.Generation = o.draft.generation
 	}
 	r := &record{entry: en}
 	stored := spillEntry(en, &r.blobs)

@@ -31,10 +31,12 @@ var (
 type draft struct {
 	state     a2a.TaskState
 	artifacts map[string]bool // id → whether chunks may be appended
+
+	generation int64 // see a2a.Task.Generation
 }
 
 func newDraft() draft {
-	return draft{state: a2a.TaskStateSubmitted, artifacts: map[string]bool{}}
+	return draft{state: a2a.TaskStateSubmitted, artifacts: map[string]bool{}, generation: 1}
 }
 
 // follow applies an entry if the rules allow it; otherwise nothing changes.
@@ -50,6 +52,7 @@ func (d *draft) follow(en *a2a.Entry) error {
 			return fmt.Errorf("%w: %s after %s", errTransition, to, d.state)
 		}
 		d.state = to
+		d.generation++
 	case a2a.EntryArtifact:
 		ev := en.Artifact
 		if len(ev.Artifact.Parts) == 0 {
@@ -63,6 +66,7 @@ func (d *draft) follow(en *a2a.Entry) error {
 			return errClosed
 		}
 		d.artifacts[ev.Artifact.ArtifactID] = !ev.LastChunk
+		d.generation++
 	}
 	return nil
 }
@@ -72,8 +76,10 @@ func (d *draft) replay(en *a2a.Entry) {
 	switch en.Kind {
 	case a2a.EntryStatus:
 		d.state = en.Status.Status.State
+		d.generation++
 	case a2a.EntryArtifact:
 		d.artifacts[en.Artifact.Artifact.ArtifactID] = !en.Artifact.LastChunk
+		d.generation++
 	}
 }
 

@@ -3,15 +3,15 @@
 // requests and results, for every version of the protocol. Clients and servers
 // read the same tables, each from its side:
 //
-//	m, _, ok := dialect.MatchRoute("POST", "/tasks/t1:cancel")   // a server
-//	req, err := dialect.DecodeREST(m, query, body)
+//	op, d, err := dialect.DetectRPC("tasks/send", "", false) // a server
+//	req, err := dialect.CodecOf(d, "JSONRPC").DecodeRequest(op, params)
 //
-//	call, err := dialect.BuildREST(dialect.CancelTask, req)      // a client
+//	call, err := dialect.BuildREST(dialect.V10, dialect.CancelTask, 0, req) // a client
 //
 // Inside the module there is only the v1.0 model of package a2a; a dialect
-// translates to it and back. So far the package speaks v1.0, which is the
-// model itself: nothing is lost in JSON; what protocol buffers cannot carry, see
-// [ToProto].
+// translates to it and back. What a dialect cannot carry is listed at its
+// codec, what protocol buffers cannot at [ToProto]. A new dialect is a column
+// of [Operations] and a [Codec].
 //
 // All functions may be called concurrently. Errors are *[a2a.Error].
 package dialect

@@ -157,6 +157,7 @@ var codeOfGRPC = map[string]a2a.Code{
 	"PERMISSION_DENIED":   a2a.CodePermissionDenied,
 	"RESOURCE_EXHAUSTED":  a2a.CodeRateLimited,
 	"UNAVAILABLE":         a2a.CodeUnavailable,
+	"ABORTED":             a2a.CodeTaskGenerationMismatch,
 	"INTERNAL":            a2a.CodeInternal,
 }
 

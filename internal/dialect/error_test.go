@@ -43,7 +43,7 @@ func TestErrorsSurviveTheWire(t *testing.T) {
 		}
 		want := &a2a.Error{Code: sent.Code, Message: sent.Message, Meta: sent.Meta, Fields: sent.Fields, Peer: true}
 
-		rpc := AppendRPCError(nil, sent)
+		rpc := AppendRPCError(nil, V11, sent)
 		var o struct {
 			Code    int
 			Message string
@@ -59,7 +59,7 @@ func TestErrorsSurviveTheWire(t *testing.T) {
 			t.Errorf("%v over JSON-RPC: %s", row.Code, d)
 		}
 
-		status := AppendStatus(nil, sent)
+		status := AppendStatus(nil, V11, sent)
 		if d := cmp.Diff(want, ErrorFromHTTP(row.HTTP, "application/json", status)); d != "" {
 			t.Errorf("%v over HTTP: %s", row.Code, d)
 		}
@@ -78,15 +78,15 @@ func TestErrorBodies(t *testing.T) {
 	e := a2a.Invalid("message.parts", "at least one is needed")
 	const details = `[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"INVALID_PARAMS","domain":"a2a-protocol.org"},` +
 		`{"@type":"type.googleapis.com/google.rpc.BadRequest","fieldViolations":[{"field":"message.parts","description":"at least one is needed"}]}]`
-	if got, want := string(AppendRPCError(nil, e)),
+	if got, want := string(AppendRPCError(nil, V11, e)),
 		`{"code":-32602,"message":"message.parts: at least one is needed","data":`+details+`}`; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	if got, want := string(AppendStatus(nil, e)),
+	if got, want := string(AppendStatus(nil, V11, e)),
 		`{"error":{"code":400,"status":"INVALID_ARGUMENT","message":"message.parts: at least one is needed","details":`+details+`}}`; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	if got := string(AppendRPCError(nil, &a2a.Error{Code: a2a.CodeTaskNotFound})); !strings.Contains(got, `"message":"Task not found"`) {
+	if got := string(AppendRPCError(nil, V11, &a2a.Error{Code: a2a.CodeTaskNotFound})); !strings.Contains(got, `"message":"Task not found"`) {
 		t.Errorf("no default message in %s", got)
 	}
 }
@@ -186,21 +186,55 @@ func FuzzForeignError(f *testing.F) {
 	})
 }
 
-// R-066 R-113 R-115 R-117 R-118.
-func TestCheckVersion(t *testing.T) {
-	for _, v := range []string{"1.0", " 1.0 ", "1.0.0", "1.0.17"} {
-		if err := CheckVersion(v, true); err != nil {
-			t.Errorf("%q: %v", v, err)
+// R-066 R-113 R-115 R-117 R-118: what a version does to a name.
+func TestVersions(t *testing.T) {
+	const bad = dialects
+	for _, tt := range []struct {
+		method, version string
+		lenient, strict Dialect
+	}{
+		{"GetTask", "1.0", V10, V10},
+		{"GetTask", " 1.0 ", V10, V10},
+		{"GetTask", "1.0.17", V10, V10},
+		{"GetTask", "1.1", V11, V11},
+		{"GetTask", "", V10, bad},
+		{"GetTask", "0.3", V10, bad},
+		{"tasks/get", "", V0x, V0x},
+		{"tasks/get", "0.3", V03, V03},
+		{"tasks/get", "0.2.5", V03, V03},
+		{"tasks/get", "0.1", V01, V01},
+		{"tasks/get", "1.0", V0x, bad},
+		{"tasks/send", "", V01, V01},
+		{"tasks/send", "0.3", V01, V01},
+		{"message/send", "", V03, V03},
+		{"message/send", "1.0", V03, bad},
+		{"message/send", "0.1", V03, bad},
+		{"message/send", "99.0", bad, bad},
+		{"message.send", "", V03, V03},
+		{"task/get", "", V01, V01},
+		{"ListTaskPushNotificationConfig", "", V10, bad},
+	} {
+		for _, strict := range []bool{false, true} {
+			want := tt.lenient
+			if strict {
+				want = tt.strict
+			}
+			_, got, err := DetectRPC(tt.method, tt.version, strict)
+			if err != nil {
+				got = bad
+				var e *a2a.Error
+				if !errors.As(err, &e) || e.Code != a2a.CodeVersionNotSupported || e.Meta["supportedVersions"] != "1.0,0.3,0.2,0.1,1.1" {
+					t.Errorf("%s with version %q: %v", tt.method, tt.version, err)
+				}
+			}
+			if got != want {
+				t.Errorf("%s with version %q (strict: %v) is %v, want %v", tt.method, tt.version, strict, got, want)
+			}
 		}
 	}
-	for _, v := range []string{"0.3", "1", "1.1", "10.0", "1.00", "1.0.", "1.0.x", "1.0-rc", "v1.0", "99.0", "1.0,1.0"} {
-		err := CheckVersion(v, false)
-		var e *a2a.Error
-		if !errors.As(err, &e) || e.Code != a2a.CodeVersionNotSupported || e.Meta["supportedVersions"] != "1.0" {
+	for _, v := range []string{"1", "10.0", "1.00", "1.0.", "1.0.x", "1.0-rc", "v1.0", "99.0", "1.0,1.0", "0.4"} {
+		if err := CheckVersion(v); !errors.Is(err, a2a.ErrVersionNotSupported) {
 			t.Errorf("%q: %v", v, err)
 		}
-	}
-	if CheckVersion("", false) != nil || !errors.Is(CheckVersion(" ", true), a2a.ErrVersionNotSupported) {
-		t.Error("an empty version must be accepted unless strict")
 	}
 }

@@ -17,9 +17,10 @@ const (
 
 // AppendRPCError appends the error member of a JSON-RPC response: code,
 // message, and data with an ErrorInfo, and a BadRequest where fields are
-// wrong. Nothing of e.Cause is in it.
-func AppendRPCError(dst []byte, e *a2a.Error) []byte {
-	row := ErrorRowOf(e.Code)
+// wrong. Nothing of e.Cause is in it. A code that the dialect does not have
+// becomes the nearest it has.
+func AppendRPCError(dst []byte, d Dialect, e *a2a.Error) []byte {
+	row := errorRowIn(d, e.Code)
 	dst = append(dst, `{"code":`...)
 	dst = strconv.AppendInt(dst, int64(row.RPC), 10)
 	dst = append(dst, `,"message":`...)
@@ -31,8 +32,8 @@ func AppendRPCError(dst []byte, e *a2a.Error) []byte {
 
 // AppendStatus appends the error body of HTTP+JSON: a google.rpc.Status under
 // the member error (§11.6). Nothing of e.Cause is in it.
-func AppendStatus(dst []byte, e *a2a.Error) []byte {
-	row := ErrorRowOf(e.Code)
+func AppendStatus(dst []byte, d Dialect, e *a2a.Error) []byte {
+	row := errorRowIn(d, e.Code)
 	dst = append(dst, `{"error":{"code":`...)
 	dst = strconv.AppendInt(dst, int64(row.HTTP), 10)
 	dst = append(dst, `,"status":`...)

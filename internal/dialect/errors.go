@@ -29,6 +29,7 @@ var Errors = []ErrorRow{
 	{a2a.CodeExtendedAgentCardNotConfigured, -32007, 400, "FAILED_PRECONDITION", "EXTENDED_AGENT_CARD_NOT_CONFIGURED", "0.3", "Extended Agent Card is not configured"},
 	{a2a.CodeExtensionSupportRequired, -32008, 400, "FAILED_PRECONDITION", "EXTENSION_SUPPORT_REQUIRED", "1.0", "Extension support required"},
 	{a2a.CodeVersionNotSupported, -32009, 400, "FAILED_PRECONDITION", "VERSION_NOT_SUPPORTED", "1.0", "Version not supported"},
+	{a2a.CodeTaskGenerationMismatch, -32010, 409, "ABORTED", "TASK_GENERATION_MISMATCH", "1.1", "Task generation mismatch"},
 
 	{a2a.CodeParse, -32700, 400, "INVALID_ARGUMENT", "PARSE_ERROR", "0.1", "Invalid JSON payload"},
 	{a2a.CodeInvalidRequest, -32600, 400, "INVALID_ARGUMENT", "INVALID_REQUEST", "0.1", "Request payload validation error"},
@@ -52,6 +53,22 @@ func ErrorRowOf(c a2a.Code) *ErrorRow {
 	}
 	return ErrorRowOf(a2a.CodeInternal)
 }
+
+// errorRowIn returns the row that a dialect has for a code: what came later is
+// told as the nearest there was.
+func errorRowIn(d Dialect, c a2a.Code) *ErrorRow {
+	row := ErrorRowOf(c)
+	switch {
+	case row.Since <= d.Version():
+		return row
+	case c == a2a.CodeInvalidAgentResponse:
+		return ErrorRowOf(a2a.CodeInternal)
+	}
+	return ErrorRowOf(a2a.CodeUnsupportedOperation)
+}
+
+// HTTPStatus returns the status of an HTTP+JSON answer with this error.
+func HTTPStatus(d Dialect, c a2a.Code) int { return errorRowIn(d, c).HTTP }
 
 func findRow(is func(*ErrorRow) bool) *ErrorRow {
 	for i := range Errors {

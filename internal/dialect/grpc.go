@@ -84,7 +84,7 @@ func ToProto(v any) proto.Message {
 	case *a2a.SendMessageRequest:
 		return sendRequestPB(v)
 	case *a2a.GetTaskRequest:
-		return &pb.GetTaskRequest{Tenant: utf(v.Tenant), Id: utf(v.ID), HistoryLength: v.HistoryLength}
+		return &pb.GetTaskRequest{Tenant: utf(v.Tenant), Id: utf(v.ID), HistoryLength: v.HistoryLength, CurrentGeneration: v.CurrentGeneration}
 	case *a2a.ListTasksRequest:
 		return listRequestPB(v)
 	case *a2a.CancelTaskRequest:

@@ -70,7 +70,7 @@ func rowOfGRPC(c codepb.Code) *ErrorRow {
 	switch c {
 	case codepb.Code_UNIMPLEMENTED: // what servers say to methods they do not have
 		return ErrorRowOf(a2a.CodeUnsupportedOperation)
-	case codepb.Code_DEADLINE_EXCEEDED, codepb.Code_ABORTED, codepb.Code_CANCELLED:
+	case codepb.Code_DEADLINE_EXCEEDED, codepb.Code_CANCELLED:
 		return ErrorRowOf(a2a.CodeUnavailable)
 	case codepb.Code_OUT_OF_RANGE:
 		return ErrorRowOf(a2a.CodeTooLarge)

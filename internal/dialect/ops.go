@@ -29,34 +29,69 @@ const (
 // new dialect is a column.
 type Operation struct {
 	Op      Op
-	Name    string  // v1.0 JSON-RPC method
-	Routes  []Route // v1.0 HTTP+JSON; the first is the one clients use
 	Streams bool
+	Methods Methods // JSON-RPC; those of 1.0 are gRPC's, too
+	Routes  Routes  // HTTP+JSON; the first of a dialect is the one clients use
 }
+
+// Methods are an operation's names by dialect; "" where it has none.
+type Methods [dialects]string
+
+// Routes are an operation's routes by dialect.
+type Routes [dialects][]Route
 
 // Route is an HTTP method with a path template below the interface's URL. A
 // segment is a literal or {field}; the last one may carry a :verb, as in
-// "/tasks/{id}:cancel". Each route also exists below /{tenant}.
+// "/tasks/{id}:cancel". In version 1 each route also exists below /{tenant}.
 type Route struct {
 	Method string
 	Path   string
 	Body   bool // the request is the body; otherwise fields are query parameters
 }
 
+// operation makes a row. The names are those of 0.1, 0.3 and 1.0; routes of 0.3 are
+// those of 1.0 below /v1 where nothing else is said.
+func operation(op Op, streams bool, v01, v03, v10 string, routes ...Route) Operation {
+	o := Operation{Op: op, Streams: streams, Methods: Methods{V01: v01, V03: v03, V10: v10, V11: v10}}
+	o.Routes[V10], o.Routes[V11] = routes, routes
+	for _, r := range routes {
+		r.Path = "/v1" + r.Path
+		o.Routes[V03] = append(o.Routes[V03], r)
+	}
+	return o
+}
+
+// with replaces the routes of version 0.3.
+func (o Operation) with(routes ...Route) Operation {
+	o.Routes[V03] = routes
+	return o
+}
+
 // Operations is the table, in the order of the specification's §5.3.
 var Operations = []Operation{
-	{SendMessage, "SendMessage", []Route{{"POST", "/message:send", true}}, false},
-	{SendStreamingMessage, "SendStreamingMessage", []Route{{"POST", "/message:stream", true}}, true},
-	{GetTask, "GetTask", []Route{{"GET", "/tasks/{id}", false}}, false},
-	{ListTasks, "ListTasks", []Route{{"GET", "/tasks", false}}, false},
-	{CancelTask, "CancelTask", []Route{{"POST", "/tasks/{id}:cancel", true}}, false},
+	operation(SendMessage, false, "tasks/send", "message/send", "SendMessage",
+		Route{"POST", "/message:send", true}),
+	operation(SendStreamingMessage, true, "tasks/sendSubscribe", "message/stream", "SendStreamingMessage",
+		Route{"POST", "/message:stream", true}),
+	operation(GetTask, false, "tasks/get", "tasks/get", "GetTask",
+		Route{"GET", "/tasks/{id}", false}),
+	operation(ListTasks, false, "", "tasks/list", "ListTasks", // 0.3 has it in text only; a2a-go sends it
+		Route{"GET", "/tasks", false}),
+	operation(CancelTask, false, "tasks/cancel", "tasks/cancel", "CancelTask",
+		Route{"POST", "/tasks/{id}:cancel", true}),
 	// The text says POST, the proto GET: both are served (DIALECTS A1).
-	{SubscribeToTask, "SubscribeToTask", []Route{{"POST", "/tasks/{id}:subscribe", true}, {"GET", "/tasks/{id}:subscribe", false}}, true},
-	{CreateTaskPushNotificationConfig, "CreateTaskPushNotificationConfig", []Route{{"POST", "/tasks/{taskId}/pushNotificationConfigs", true}}, false},
-	{GetTaskPushNotificationConfig, "GetTaskPushNotificationConfig", []Route{{"GET", "/tasks/{taskId}/pushNotificationConfigs/{id}", false}}, false},
-	{ListTaskPushNotificationConfigs, "ListTaskPushNotificationConfigs", []Route{{"GET", "/tasks/{taskId}/pushNotificationConfigs", false}}, false},
-	{DeleteTaskPushNotificationConfig, "DeleteTaskPushNotificationConfig", []Route{{"DELETE", "/tasks/{taskId}/pushNotificationConfigs/{id}", false}}, false},
-	{GetExtendedAgentCard, "GetExtendedAgentCard", []Route{{"GET", "/extendedAgentCard", false}}, false},
+	operation(SubscribeToTask, true, "tasks/resubscribe", "tasks/resubscribe", "SubscribeToTask",
+		Route{"POST", "/tasks/{id}:subscribe", true}, Route{"GET", "/tasks/{id}:subscribe", false}),
+	operation(CreateTaskPushNotificationConfig, false, "tasks/pushNotification/set", "tasks/pushNotificationConfig/set", "CreateTaskPushNotificationConfig",
+		Route{"POST", "/tasks/{taskId}/pushNotificationConfigs", true}),
+	operation(GetTaskPushNotificationConfig, false, "tasks/pushNotification/get", "tasks/pushNotificationConfig/get", "GetTaskPushNotificationConfig",
+		Route{"GET", "/tasks/{taskId}/pushNotificationConfigs/{id}", false}),
+	operation(ListTaskPushNotificationConfigs, false, "", "tasks/pushNotificationConfig/list", "ListTaskPushNotificationConfigs",
+		Route{"GET", "/tasks/{taskId}/pushNotificationConfigs", false}),
+	operation(DeleteTaskPushNotificationConfig, false, "", "tasks/pushNotificationConfig/delete", "DeleteTaskPushNotificationConfig",
+		Route{"DELETE", "/tasks/{taskId}/pushNotificationConfigs/{id}", false}),
+	operation(GetExtendedAgentCard, false, "", "agent/getAuthenticatedExtendedCard", "GetExtendedAgentCard",
+		Route{"GET", "/extendedAgentCard", false}).with(Route{"GET", "/v1/card", false}),
 }
 
 // Get returns the table's row for an operation.
@@ -67,7 +102,7 @@ func (op Op) String() string {
 	if op < 1 || int(op) > len(Operations) {
 		return "Op(0)"
 	}
-	return Operations[op-1].Name
+	return Operations[op-1].Methods[V10]
 }
 
 // Call performs a unary operation. req must be of the operation's request

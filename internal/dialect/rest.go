@@ -27,7 +27,10 @@ func DecodeREST(m Match, query url.Values, body []byte) (any, error) {
 	case len(body) == 0:
 		return nil, a2a.Errorf(a2a.CodeParse, "the body is empty: send a JSON object")
 	}
-	req, err := decodeRequest(m.Op, doc, "body")
+	if !isObject(doc) {
+		return nil, a2a.Invalid("body", "must be an object")
+	}
+	req, err := CodecOf(m.Dialect, a2a.BindingHTTPJSON).DecodeRequest(m.Op, doc)
 	if err != nil {
 		return nil, err
 	}
@@ -53,16 +56,21 @@ type RESTCall struct {
 }
 
 // BuildREST makes the call that MatchRoute and DecodeREST turn back into req,
-// by route n of the operation's routes; 0 is the usual one. req must be of the
-// operation's request type. The error is InvalidParams for an empty id.
-func BuildREST(op Op, n int, req any) (RESTCall, error) {
-	r := &Get(op).Routes[n]
-	path, err := templateOf(r).build(*field(req, "tenant"), func(name string) string { return *field(req, name) })
+// by route n of the operation's routes in the dialect; 0 is the usual one. req
+// must be of the operation's request type. The error is InvalidParams for an
+// empty id.
+func BuildREST(d Dialect, op Op, n int, req any) (RESTCall, error) {
+	r := &Get(op).Routes[d][n]
+	tenant := ""
+	if d >= V10 {
+		tenant = *field(req, "tenant")
+	}
+	path, err := templateOf(d, r).build(tenant, func(name string) string { return *field(req, name) })
 	if err != nil {
 		return RESTCall{}, err
 	}
 	call := RESTCall{Method: r.Method, Path: path}
-	doc := req.(appender).AppendJSON(nil)
+	doc := CodecOf(d, a2a.BindingHTTPJSON).AppendRequest(nil, op, req)
 	if r.Body {
 		call.Body = doc
 		return call, nil
@@ -80,7 +88,7 @@ type param struct {
 // params lists the query parameters of the operations that have some. tenant
 // is one of all: it is in the path only where the client puts it there.
 var params = map[Op][]param{
-	GetTask: {{"historyLength", 'n'}},
+	GetTask: {{"historyLength", 'n'}, {"currentGeneration", 'n'}},
 	ListTasks: {
 		{"contextId", 's'}, {"status", 's'}, {"pageSize", 'n'}, {"pageToken", 's'},
 		{"historyLength", 'n'}, {"statusTimestampAfter", 't'}, {"includeArtifacts", 'b'},

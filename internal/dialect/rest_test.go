@@ -15,7 +15,7 @@ import (
 func decodeREST(t *testing.T, method, target, body string) (any, error) {
 	t.Helper()
 	path, rawQuery, _ := strings.Cut(target, "?")
-	m, allow, ok := MatchRoute(method, path)
+	m, allow, ok := MatchRoute(V10, method, path)
 	if !ok {
 		t.Fatalf("%s %s does not match, allow %v", method, path, allow)
 	}
@@ -126,12 +126,12 @@ func TestPathWinsOverBody(t *testing.T) {
 // R-222 and the other ways to get params wrong.
 func TestDecodeParams(t *testing.T) {
 	for op := SendMessage; op <= GetExtendedAgentCard; op++ {
-		_, err := DecodeParams(op, nil)
+		_, err := c10.DecodeRequest(op, nil)
 		if ok := err == nil; ok != (op == GetExtendedAgentCard) {
 			t.Errorf("%v without params: %v", op, err)
 		}
 		for _, doc := range []string{`[]`, `"x"`, `5`, `true`} {
-			_, err := DecodeParams(op, []byte(doc))
+			_, err := c10.DecodeRequest(op, []byte(doc))
 			if !errors.Is(err, a2a.ErrInvalidParams) || !strings.Contains(err.Error(), "params: must be an object") {
 				t.Errorf("%v with params %s: %v", op, doc, err)
 			}
@@ -141,7 +141,7 @@ func TestDecodeParams(t *testing.T) {
 
 func TestParamsAndResultsSurvive(t *testing.T) {
 	for op, req := range samples("acme", "t1", "o", 3) {
-		got, err := DecodeParams(op, AppendParams(nil, op, req))
+		got, err := c10.DecodeRequest(op, c10.AppendRequest(nil, op, req))
 		if err != nil {
 			t.Errorf("%v: %v", op, err)
 			continue
@@ -152,37 +152,50 @@ func TestParamsAndResultsSurvive(t *testing.T) {
 	}
 	for op := SendMessage; op <= GetExtendedAgentCard; op++ {
 		res := NewResult(op)
-		doc := AppendResult(nil, res)
+		doc := c10.AppendResult(nil, op, nil, res)
 		if op == DeleteTaskPushNotificationConfig {
 			if string(doc) != "null" {
 				t.Errorf("the result of a delete is %s", doc)
 			}
 			for _, sent := range []string{"", "null", "{}", "5"} { // as servers differ
-				if got, err := DecodeResult(op, []byte(sent)); got != nil || err != nil {
+				if got, err := c10.DecodeResult(op, nil, []byte(sent)); got != nil || err != nil {
 					t.Errorf("delete answered %q: %v, %v", sent, got, err)
 				}
 			}
 			continue
 		}
 		for _, bad := range []string{"", "null", "[]", "5", `{"id":5,"name":5,"task":5,"tasks":5,"configs":5,"url":5}`} {
-			if _, err := DecodeResult(op, []byte(bad)); !errors.Is(err, a2a.ErrInvalidAgentResponse) {
+			if _, err := c10.DecodeResult(op, nil, []byte(bad)); !errors.Is(err, a2a.ErrInvalidAgentResponse) {
 				t.Errorf("%v answered %q: %v", op, bad, err)
 			}
 		}
 	}
 }
 
-func TestParseMethod(t *testing.T) {
+// Every name of the table leads back to its row, in its dialect.
+func TestDetectRPC(t *testing.T) {
 	for _, o := range Operations {
-		if op, err := ParseMethod(o.Name); op != o.Op || err != nil {
-			t.Errorf("%s: %v, %v", o.Name, op, err)
+		for _, d := range []Dialect{V01, V03, V10} {
+			name := o.Methods[d]
+			if name == "" {
+				continue
+			}
+			op, got, err := DetectRPC(name, "", false)
+			if op != o.Op || err != nil || got != d && got != V0x {
+				t.Errorf("%s of %v: %v in %v, %v", name, d, op, got, err)
+			}
+			if want := o.Methods[V01] == o.Methods[V03] && d < V10; want != (got == V0x) {
+				t.Errorf("%s belongs to %v", name, got)
+			}
 		}
 	}
-	for _, name := range []string{"", "sendMessage", "message/send", strings.Repeat("x", 10000)} {
-		_, err := ParseMethod(name)
+	for _, name := range []string{"", "sendMessage", "message/sent", strings.Repeat("x", 10000)} {
+		_, _, err := DetectRPC(name, "", false)
 		var e *a2a.Error
 		if !errors.As(err, &e) || e.Code != a2a.CodeMethodNotFound || !strings.Contains(e.Message, "SendMessage") || len(e.Message) > 600 {
 			t.Errorf("%.20q: %v", name, err)
 		}
 	}
 }
+
+var c10 = v1Codec{}

@@ -10,41 +10,70 @@ import (
 
 // Match is a route that fits a request.
 type Match struct {
-	Op     Op
-	Route  *Route
-	Tenant string      // of the path, decoded; "" if it names none
-	Fields []PathField // of the route's template, in its order
+	Op      Op
+	Dialect Dialect
+	Route   *Route
+	Tenant  string      // of the path, decoded; "" if it names none
+	Fields  []PathField // of the route's template, in its order
 }
 
 // PathField is a variable of a route's template with its decoded value.
 type PathField struct{ Name, Value string }
 
-// MatchRoute finds the route of an HTTP method and a path below the
-// interface's URL, percent-encoded as it came. Literals win over variables, so
+// DetectREST finds the route of an HTTP method and a path below the interface's
+// URL, percent-encoded as it came, and the dialect it is called in (DIALECTS
+// 1.7). A path below /v1 is one of 0.3, unless the version says 1.0: then v1
+// is a tenant. The error is VersionNotSupported, MethodNotFound where nothing
+// fits, or MethodNotAllowed where only the method does not: then allow lists
+// those that do.
+func DetectREST(method, path, version string, strict bool) (m Match, allow []string, err error) {
+	if d, ok := ParseVersion(version); !ok || d < V10 {
+		m, allow, ok = MatchRoute(V03, method, path)
+		if ok {
+			m.Dialect, err = settle(V03, version, strict)
+			return m, nil, err
+		}
+	}
+	if allow == nil {
+		var ok bool
+		if m, allow, ok = MatchRoute(V10, method, path); ok {
+			m.Dialect, err = settle(V10, version, strict)
+			return m, nil, err
+		}
+	}
+	if allow != nil {
+		return Match{}, allow, a2a.Errorf(a2a.CodeMethodNotAllowed, "the method is not allowed here: use %s", strings.Join(allow, ", "))
+	}
+	return Match{}, nil, a2a.Errorf(a2a.CodeMethodNotFound, "there is nothing at this path")
+}
+
+// MatchRoute finds the route of a dialect for an HTTP method and a path below
+// the interface's URL, percent-encoded as it came. Literals win over variables, so
 // that /tasks/x is the task x and not something of a tenant "tasks". Where
 // only the method does not fit, ok is false and allow lists those that do.
-func MatchRoute(method, path string) (m Match, allow []string, ok bool) {
+func MatchRoute(d Dialect, method, path string) (m Match, allow []string, ok bool) {
 	path, ok = strings.CutPrefix(path, "/")
 	if !ok {
 		return Match{}, nil, false
 	}
 	segments := strings.Split(path, "/")
-	if m, allow, ok := matchBelow(method, segments); ok || allow != nil {
+	m, allow, ok = matchBelow(d, method, segments)
+	if ok || allow != nil || d < V10 {
 		return m, allow, ok
 	}
 	tenant, err := url.PathUnescape(segments[0])
 	if err != nil || tenant == "" {
 		return Match{}, nil, false
 	}
-	m, allow, ok = matchBelow(method, segments[1:])
+	m, allow, ok = matchBelow(d, method, segments[1:])
 	m.Tenant = tenant
 	return m, allow, ok
 }
 
-func matchBelow(method string, segments []string) (m Match, allow []string, ok bool) {
+func matchBelow(d Dialect, method string, segments []string) (m Match, allow []string, ok bool) {
 	verb := false
-	for i := range templates {
-		t := &templates[i]
+	for i := range templates[d] {
+		t := &templates[d][i]
 		if verb && t.verb == "" {
 			break // GET /tasks/x:subscribe is not the task "x:subscribe"
 		}
@@ -53,7 +82,7 @@ func matchBelow(method string, segments []string) (m Match, allow []string, ok b
 			continue
 		}
 		if t.route.Method == method {
-			return Match{Op: t.op, Route: t.route, Fields: fields}, nil, true
+			return Match{Op: t.op, Dialect: d, Route: t.route, Fields: fields}, nil, true
 		}
 		allow = append(allow, t.route.Method)
 		verb = t.verb != ""
@@ -71,14 +100,20 @@ type template struct {
 
 type segment struct{ literal, field string } // one of the two is set
 
-// templates holds all routes, those with a verb first.
-var templates = parseTemplates()
+// templates holds all routes by dialect, those with a verb first.
+var templates = func() (all [dialects][]template) {
+	for d := range all {
+		all[d] = parseTemplates(Dialect(d))
+	}
+	return all
+}()
 
-func parseTemplates() []template {
+func parseTemplates(d Dialect) []template {
 	var with, without []template
 	for i := range Operations {
-		for j := range Operations[i].Routes {
-			t := template{op: Operations[i].Op, route: &Operations[i].Routes[j]}
+		routes := Operations[i].Routes[d]
+		for j := range routes {
+			t := template{op: Operations[i].Op, route: &routes[j]}
 			for _, s := range strings.Split(t.route.Path[1:], "/") {
 				if s[0] != '{' {
 					t.segments = append(t.segments, segment{literal: s})
@@ -98,10 +133,10 @@ func parseTemplates() []template {
 	return append(with, without...)
 }
 
-func templateOf(r *Route) *template {
-	for i := range templates {
-		if templates[i].route == r {
-			return &templates[i]
+func templateOf(d Dialect, r *Route) *template {
+	for i := range templates[d] {
+		if templates[d][i].route == r {
+			return &templates[d][i]
 		}
 	}
 	panic("dialect: no route " + r.Path)
@@ -173,8 +208,8 @@ func escapeSegment(s string) string {
 // escapeTenant encodes a tenant. In one that is called like the first segment
 // of a route the first letter is encoded, as the literal would win otherwise.
 func escapeTenant(s string) string {
-	for i := range templates {
-		if templates[i].segments[0].literal == s {
+	for i := range templates[V10] {
+		if templates[V10][i].segments[0].literal == s {
 			return fmt.Sprintf("%%%02X", s[0]) + escapeSegment(s[1:])
 		}
 	}

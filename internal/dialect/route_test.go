@@ -46,7 +46,7 @@ func TestMatchRoute(t *testing.T) {
 		{"GET", "/tasks/a:b", GetTask, "", []PathField{{"id", "a:b"}}},
 		{"GET", "/tasks/a%2Fb%20%C3%A9+", GetTask, "", []PathField{{"id", "a/b é+"}}},
 	} {
-		m, allow, ok := MatchRoute(tt.method, tt.path)
+		m, allow, ok := MatchRoute(V10, tt.method, tt.path)
 		if !ok || m.Op != tt.op || m.Tenant != tt.tenant || !cmp.Equal(m.Fields, tt.fields) {
 			t.Errorf("%s %s: %v %q %v, allow %v, %v", tt.method, tt.path, m.Op, m.Tenant, m.Fields, allow, ok)
 		}
@@ -75,7 +75,7 @@ func TestMatchRouteRefuses(t *testing.T) {
 		{"POST", "/tasks/t1/pushNotificationConfigs/c1", "GET,DELETE"},
 		{"POST", "/tasks/t1", "GET"},
 	} {
-		m, allow, ok := MatchRoute(tt.method, tt.path)
+		m, allow, ok := MatchRoute(V10, tt.method, tt.path)
 		if ok || strings.Join(allow, ",") != tt.allow {
 			t.Errorf("%s %s: %v, allow %v, %v", tt.method, tt.path, m.Op, allow, ok)
 		}
@@ -110,11 +110,11 @@ func samples(tenant, id, other string, n int32) map[Op]any {
 
 func checkRoundTrip(t *testing.T, op Op, n int, req any) {
 	t.Helper()
-	call, err := BuildREST(op, n, req)
+	call, err := BuildREST(V10, op, n, req)
 	if err != nil {
 		t.Fatalf("%v: %v", op, err)
 	}
-	m, allow, ok := MatchRoute(call.Method, call.Path)
+	m, allow, ok := MatchRoute(V10, call.Method, call.Path)
 	if !ok || m.Op != op {
 		t.Fatalf("%v: %s %s leads to %v, allow %v", op, call.Method, call.Path, m.Op, allow)
 	}
@@ -137,7 +137,7 @@ func checkRoundTrip(t *testing.T, op Op, n int, req any) {
 func TestBuildThenMatchIsTheSame(t *testing.T) {
 	for _, tenant := range []string{"", "acme", "tasks", "message:send", "extendedAgentCard", "a/b", ".."} {
 		for op, req := range samples(tenant, "t/1:cancel", "o&ö=+ ?", 7) {
-			for n := range Get(op).Routes {
+			for n := range Get(op).Routes[V10] {
 				if op == SubscribeToTask || n == 0 {
 					checkRoundTrip(t, op, n, req)
 				}
@@ -148,8 +148,8 @@ func TestBuildThenMatchIsTheSame(t *testing.T) {
 
 func TestBuildRESTNeedsIDs(t *testing.T) {
 	for op, req := range samples("", "", "", 1) {
-		_, err := BuildREST(op, 0, req)
-		wantErr := strings.Contains(Get(op).Routes[0].Path, "{")
+		_, err := BuildREST(V10, op, 0, req)
+		wantErr := strings.Contains(Get(op).Routes[V10][0].Path, "{")
 		if errors.Is(err, a2a.ErrInvalidParams) != wantErr {
 			t.Errorf("%v: %v", op, err)
 		}
@@ -162,7 +162,7 @@ func FuzzRESTMatch(f *testing.F) {
 	f.Add("GET", "/tasks/x:subscribe", "tasks", "x:subscribe", "..")
 	f.Add("POST", "/a/b/c:cancel", "message:send", "%2F", "+")
 	f.Fuzz(func(t *testing.T, method, path, tenant, id, other string) {
-		m, allow, ok := MatchRoute(method, path)
+		m, allow, ok := MatchRoute(V10, method, path)
 		if ok && (len(allow) > 0 || m.Route == nil || m.Route.Method != method) {
 			t.Errorf("%s %s: %+v, allow %v", method, path, m, allow)
 		}

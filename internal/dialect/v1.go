@@ -11,51 +11,43 @@ import (
 // appender is what every request and result type of package a2a has.
 type appender interface{ AppendJSON(dst []byte) []byte }
 
-// ParseMethod returns the operation of a v1.0 JSON-RPC method name. The error
-// is MethodNotFound and names the methods there are.
-func ParseMethod(name string) (Op, error) {
-	for i := range Operations {
-		if Operations[i].Name == name {
-			return Operations[i].Op, nil
-		}
-	}
-	names := make([]string, len(Operations))
-	for i := range Operations {
-		names[i] = Operations[i].Name
-	}
-	return 0, a2a.Errorf(a2a.CodeMethodNotFound, "method %q is not known; A2A %s has %s",
-		clip(name, 64), Versions[0], strings.Join(names, ", "))
-}
+// v1Codec is version 1.0, which is the model itself: nothing is lost but
+// generations, which are the 1.1 draft's. They are neither read nor written
+// without the flag, so that no 1.0 reader meets a member it does not know.
+type v1Codec struct{ generations bool }
 
-// DecodeParams reads the params of a JSON-RPC request; nil means absent, which
-// only GetExtendedAgentCard allows (§9.4.8). The result is of the operation's
-// request type. The error is InvalidParams and names the field.
-func DecodeParams(op Op, params []byte) (any, error) {
-	if len(params) == 0 {
-		if op != GetExtendedAgentCard {
+func (c v1Codec) DecodeRequest(op Op, doc []byte) (any, error) {
+	if len(doc) == 0 {
+		if op != GetExtendedAgentCard { // the only one whose params may be absent (§9.4.8)
 			return nil, a2a.Invalid("params", "is required: %s takes an object", op)
 		}
 		return NewRequest(op), nil
 	}
-	return decodeRequest(op, params, "params")
-}
-
-// AppendParams appends a request as JSON: the params of JSON-RPC, or a body of
-// HTTP+JSON. req must be of the operation's request type.
-func AppendParams(dst []byte, op Op, req any) []byte {
-	return req.(appender).AppendJSON(dst)
-}
-
-// decodeRequest reads a JSON object into a new request. where names it.
-func decodeRequest(op Op, doc []byte, where string) (any, error) {
-	if b := strings.TrimLeft(string(doc[:min(len(doc), 64)]), " \t\r\n"); b != "" && b[0] != '{' {
-		return nil, a2a.Invalid(where, "must be an object")
+	if !isObject(doc) {
+		return nil, a2a.Invalid("params", "must be an object")
 	}
 	req := NewRequest(op)
 	if err := req.(json.Unmarshaler).UnmarshalJSON(doc); err != nil {
-		return nil, asInvalid(err, where)
+		return nil, asInvalid(err, "params")
+	}
+	if c.generations {
+		return req, nil
+	}
+	switch r := req.(type) {
+	case *a2a.GetTaskRequest:
+		r.CurrentGeneration = nil
+	case *a2a.SendMessageRequest:
+		if r.Configuration != nil {
+			r.Configuration.IfGenerationMatch = nil
+		}
 	}
 	return req, nil
+}
+
+// isObject looks at the beginning of a document.
+func isObject(doc []byte) bool {
+	b := strings.TrimLeft(string(doc[:min(len(doc), 64)]), " \t\r\n")
+	return b == "" || b[0] == '{'
 }
 
 func asInvalid(err error, where string) error {
@@ -66,20 +58,79 @@ func asInvalid(err error, where string) error {
 	return a2a.Invalid(where, "cannot be read")
 }
 
-// AppendResult appends the result of a unary operation, as Call returns it, or
-// an element of a stream. The result of a delete is null on JSON-RPC, as
-// official servers send it.
-func AppendResult(dst []byte, result any) []byte {
+func (c v1Codec) AppendRequest(dst []byte, _ Op, req any) []byte {
+	return req.(appender).AppendJSON(dst)
+}
+
+// AppendResult writes null for a delete, as official servers send it.
+func (c v1Codec) AppendResult(dst []byte, _ Op, _, result any) []byte {
 	if result == nil {
 		return append(dst, "null"...)
 	}
-	return result.(appender).AppendJSON(dst)
+	return c.visible(result).(appender).AppendJSON(dst)
 }
 
-// DecodeResult reads the result of an operation, or an element of its stream,
-// into the type that NewResult names; the result of a delete is nil whatever
-// the server sent. The error is InvalidAgentResponse.
-func DecodeResult(op Op, doc []byte) (any, error) {
+// Visible returns a result, or an element of a stream, as version 1.0 or the
+// 1.1 draft may see it.
+func Visible(d Dialect, v any) any { return v1Codec{generations: d == V11}.visible(v) }
+
+func (c v1Codec) visible(v any) any {
+	if c.generations {
+		return v
+	}
+	switch v := v.(type) {
+	case *a2a.Task:
+		return plain(v)
+	case *a2a.SendMessageResponse:
+		if v.Task != nil {
+			return &a2a.SendMessageResponse{Task: plain(v.Task)}
+		}
+	case *a2a.ListTasksResponse:
+		page := *v
+		page.Tasks = make([]*a2a.Task, len(v.Tasks))
+		for i, t := range v.Tasks {
+			page.Tasks[i] = plain(t)
+		}
+		return &page
+	case *a2a.StreamResponse:
+		return c.element(v)
+	}
+	return v
+}
+
+// element is visible for a stream.
+func (c v1Codec) element(el *a2a.StreamResponse) *a2a.StreamResponse {
+	switch {
+	case c.generations:
+	case el.Task != nil:
+		return &a2a.StreamResponse{Task: plain(el.Task), Seq: el.Seq}
+	case el.StatusUpdate != nil && el.StatusUpdate.Generation != 0:
+		u := *el.StatusUpdate
+		u.Generation = 0
+		return &a2a.StreamResponse{StatusUpdate: &u, Seq: el.Seq}
+	case el.ArtifactUpdate != nil && el.ArtifactUpdate.Generation != 0:
+		u := *el.ArtifactUpdate
+		u.Generation = 0
+		return &a2a.StreamResponse{ArtifactUpdate: &u, Seq: el.Seq}
+	}
+	return el
+}
+
+// plain returns t without its generation.
+func plain(t *a2a.Task) *a2a.Task {
+	if t == nil || t.Generation == 0 {
+		return t
+	}
+	c := *t
+	c.Generation = 0
+	return &c
+}
+
+func (c v1Codec) DecodeResult(op Op, _ any, doc []byte) (any, error) {
+	return decodeResult(op, doc)
+}
+
+func decodeResult(op Op, doc []byte) (any, error) {
 	res := NewResult(op)
 	if res == nil {
 		return nil, nil
@@ -88,11 +139,34 @@ func DecodeResult(op Op, doc []byte) (any, error) {
 		return nil, a2a.Errorf(a2a.CodeInvalidAgentResponse, "the agent's answer to %s has no result", op)
 	}
 	if err := res.(json.Unmarshaler).UnmarshalJSON(doc); err != nil {
-		return nil, &a2a.Error{
-			Code:    a2a.CodeInvalidAgentResponse,
-			Message: "the agent's answer to " + op.String() + " cannot be read",
-			Cause:   err,
-		}
+		return nil, unreadable(op, err)
 	}
 	return res, nil
+}
+
+// unreadable is the error of an answer that makes no sense.
+func unreadable(op Op, err error) error {
+	return &a2a.Error{
+		Code:    a2a.CodeInvalidAgentResponse,
+		Message: "the agent's answer to " + op.String() + " cannot be read",
+		Cause:   err,
+	}
+}
+
+func (c v1Codec) Events(Op, any) Events { return v1Events(c) }
+
+type v1Events v1Codec
+
+func (e v1Events) Append(dst []byte, el *a2a.StreamResponse, _ int) ([]byte, bool) {
+	return v1Codec(e).element(el).AppendJSON(dst), false
+}
+
+func (v1Events) Ended() bool { return false }
+
+func (c v1Codec) DecodeEvent(op Op, _ any, doc []byte) ([]*a2a.StreamResponse, error) {
+	res, err := decodeResult(op, doc)
+	if err != nil {
+		return nil, err
+	}
+	return []*a2a.StreamResponse{res.(*a2a.StreamResponse)}, nil
 }

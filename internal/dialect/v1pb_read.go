@@ -41,7 +41,7 @@ func (r *reader) any(m proto.Message) any {
 	case *pb.SendMessageRequest:
 		return r.sendRequest(m)
 	case *pb.GetTaskRequest:
-		return &a2a.GetTaskRequest{Tenant: m.GetTenant(), ID: m.GetId(), HistoryLength: m.HistoryLength}
+		return &a2a.GetTaskRequest{Tenant: m.GetTenant(), ID: m.GetId(), HistoryLength: m.HistoryLength, CurrentGeneration: m.CurrentGeneration}
 	case *pb.ListTasksRequest:
 		return &a2a.ListTasksRequest{
 			Tenant: m.GetTenant(), ContextID: m.GetContextId(), Status: r.state("status", m.GetStatus()),
@@ -154,6 +154,7 @@ func (r *reader) sendRequest(m *pb.SendMessageRequest) *a2a.SendMessageRequest {
 	if c := m.GetConfiguration(); c != nil {
 		out.Configuration = &a2a.SendMessageConfiguration{
 			AcceptedOutputModes: c.GetAcceptedOutputModes(), HistoryLength: c.HistoryLength, ReturnImmediately: c.GetReturnImmediately(),
+			IfGenerationMatch:          c.IfGenerationMatch,
 			TaskPushNotificationConfig: r.push(c.GetTaskPushNotificationConfig()),
 		}
 	}
@@ -168,12 +169,14 @@ func (r *reader) streamResponse(m *pb.StreamResponse) *a2a.StreamResponse {
 		out.StatusUpdate = &a2a.TaskStatusUpdateEvent{
 			TaskID: u.GetTaskId(), ContextID: u.GetContextId(),
 			Status: r.status("statusUpdate.status", u.GetStatus()), Metadata: r.object("statusUpdate.metadata", u.GetMetadata()),
+			Generation: u.GetGeneration(),
 		}
 	}
 	if u := m.GetArtifactUpdate(); u != nil {
 		out.ArtifactUpdate = &a2a.TaskArtifactUpdateEvent{
 			TaskID: u.GetTaskId(), ContextID: u.GetContextId(), Artifact: r.artifact("artifactUpdate.artifact", u.GetArtifact()),
 			Append: u.GetAppend(), LastChunk: u.GetLastChunk(), Metadata: r.object("artifactUpdate.metadata", u.GetMetadata()),
+			Generation: u.GetGeneration(),
 		}
 	}
 	return out
@@ -185,9 +188,10 @@ func (r *reader) task(path string, t *pb.Task) *a2a.Task {
 	}
 	return &a2a.Task{
 		ID: t.GetId(), ContextID: t.GetContextId(), Status: r.status(under(path, "status"), t.GetStatus()),
-		Artifacts: readEach(under(path, "artifacts"), t.GetArtifacts(), r.artifact),
-		History:   readEach(under(path, "history"), t.GetHistory(), r.message),
-		Metadata:  r.object(under(path, "metadata"), t.GetMetadata()),
+		Artifacts:  readEach(under(path, "artifacts"), t.GetArtifacts(), r.artifact),
+		History:    readEach(under(path, "history"), t.GetHistory(), r.message),
+		Metadata:   r.object(under(path, "metadata"), t.GetMetadata()),
+		Generation: t.GetGeneration(),
 	}
 }
 

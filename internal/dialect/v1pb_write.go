@@ -50,6 +50,7 @@ func sendRequestPB(r *a2a.SendMessageRequest) *pb.SendMessageRequest {
 			AcceptedOutputModes:        utfs(c.AcceptedOutputModes),
 			TaskPushNotificationConfig: pushPB(c.TaskPushNotificationConfig),
 			HistoryLength:              c.HistoryLength,
+			IfGenerationMatch:          c.IfGenerationMatch,
 			ReturnImmediately:          c.ReturnImmediately,
 		}
 	}
@@ -88,12 +89,14 @@ func streamResponsePB(r *a2a.StreamResponse) *pb.StreamResponse {
 		u := r.StatusUpdate
 		return &pb.StreamResponse{Payload: &pb.StreamResponse_StatusUpdate{StatusUpdate: &pb.TaskStatusUpdateEvent{
 			TaskId: utf(u.TaskID), ContextId: utf(u.ContextID), Status: statusPB(&u.Status), Metadata: structPB(u.Metadata),
+			Generation: u.Generation,
 		}}}
 	case r.ArtifactUpdate != nil:
 		u := r.ArtifactUpdate
 		return &pb.StreamResponse{Payload: &pb.StreamResponse_ArtifactUpdate{ArtifactUpdate: &pb.TaskArtifactUpdateEvent{
 			TaskId: utf(u.TaskID), ContextId: utf(u.ContextID), Artifact: artifactPB(u.Artifact),
 			Append: u.Append, LastChunk: u.LastChunk, Metadata: structPB(u.Metadata),
+			Generation: u.Generation,
 		}}}
 	}
 	return new(pb.StreamResponse)
@@ -103,6 +106,7 @@ func taskPB(t *a2a.Task) *pb.Task {
 	return &pb.Task{
 		Id: utf(t.ID), ContextId: utf(t.ContextID), Status: statusPB(&t.Status),
 		Artifacts: each(t.Artifacts, artifactPB), History: each(t.History, messagePB), Metadata: structPB(t.Metadata),
+		Generation: t.Generation,
 	}
 }
 

@@ -153,6 +153,7 @@ type SendMessageConfiguration struct {
 	TaskPushNotificationConfig *TaskPushNotificationConfig `protobuf:"bytes,2,opt,name=task_push_notification_config,json=taskPushNotificationConfig,proto3" json:"task_push_notification_config,omitempty"`
 	HistoryLength              *int32                      `protobuf:"varint,3,opt,name=history_length,json=historyLength,proto3,oneof" json:"history_length,omitempty"`
 	ReturnImmediately          bool                        `protobuf:"varint,4,opt,name=return_immediately,json=returnImmediately,proto3" json:"return_immediately,omitempty"`
+	IfGenerationMatch          *int64                      `protobuf:"varint,5,opt,name=if_generation_match,json=ifGenerationMatch,proto3,oneof" json:"if_generation_match,omitempty"` // 1.1 draft
 	unknownFields              protoimpl.UnknownFields
 	sizeCache                  protoimpl.SizeCache
 }
@@ -215,6 +216,13 @@ func (x *SendMessageConfiguration) GetReturnImmediately() bool {
 	return false
 }
 
+func (x *SendMessageConfiguration) GetIfGenerationMatch() int64 {
+	if x != nil && x.IfGenerationMatch != nil {
+		return *x.IfGenerationMatch
+	}
+	return 0
+}
+
 type Task struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -223,6 +231,7 @@ type Task struct {
 	Artifacts     []*Artifact            `protobuf:"bytes,4,rep,name=artifacts,proto3" json:"artifacts,omitempty"`
 	History       []*Message             `protobuf:"bytes,5,rep,name=history,proto3" json:"history,omitempty"`
 	Metadata      *structpb.Struct       `protobuf:"bytes,6,opt,name=metadata,proto3" json:"metadata,omitempty"`
+	Generation    int64                  `protobuf:"varint,7,opt,name=generation,proto3" json:"generation,omitempty"` // 1.1 draft
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -297,6 +306,13 @@ func (x *Task) GetMetadata() *structpb.Struct {
 		return x.Metadata
 	}
 	return nil
+}
+
+func (x *Task) GetGeneration() int64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
 }
 
 type TaskStatus struct {
@@ -687,6 +703,7 @@ type TaskStatusUpdateEvent struct {
 	ContextId     string                 `protobuf:"bytes,2,opt,name=context_id,json=contextId,proto3" json:"context_id,omitempty"`
 	Status        *TaskStatus            `protobuf:"bytes,3,opt,name=status,proto3" json:"status,omitempty"`
 	Metadata      *structpb.Struct       `protobuf:"bytes,4,opt,name=metadata,proto3" json:"metadata,omitempty"`
+	Generation    int64                  `protobuf:"varint,5,opt,name=generation,proto3" json:"generation,omitempty"` // 1.1 draft
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -749,6 +766,13 @@ func (x *TaskStatusUpdateEvent) GetMetadata() *structpb.Struct {
 	return nil
 }
 
+func (x *TaskStatusUpdateEvent) GetGeneration() int64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
 type TaskArtifactUpdateEvent struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	TaskId        string                 `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
@@ -757,6 +781,7 @@ type TaskArtifactUpdateEvent struct {
 	Append        bool                   `protobuf:"varint,4,opt,name=append,proto3" json:"append,omitempty"`
 	LastChunk     bool                   `protobuf:"varint,5,opt,name=last_chunk,json=lastChunk,proto3" json:"last_chunk,omitempty"`
 	Metadata      *structpb.Struct       `protobuf:"bytes,6,opt,name=metadata,proto3" json:"metadata,omitempty"`
+	Generation    int64                  `protobuf:"varint,7,opt,name=generation,proto3" json:"generation,omitempty"` // 1.1 draft
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -831,6 +856,13 @@ func (x *TaskArtifactUpdateEvent) GetMetadata() *structpb.Struct {
 		return x.Metadata
 	}
 	return nil
+}
+
+func (x *TaskArtifactUpdateEvent) GetGeneration() int64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
 }
 
 type AuthenticationInfo struct {
@@ -2550,12 +2582,13 @@ func (x *SendMessageRequest) GetMetadata() *structpb.Struct {
 }
 
 type GetTaskRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Tenant        string                 `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
-	Id            string                 `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
-	HistoryLength *int32                 `protobuf:"varint,3,opt,name=history_length,json=historyLength,proto3,oneof" json:"history_length,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state             protoimpl.MessageState `protogen:"open.v1"`
+	Tenant            string                 `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	Id                string                 `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	HistoryLength     *int32                 `protobuf:"varint,3,opt,name=history_length,json=historyLength,proto3,oneof" json:"history_length,omitempty"`
+	CurrentGeneration *int64                 `protobuf:"varint,4,opt,name=current_generation,json=currentGeneration,proto3,oneof" json:"current_generation,omitempty"` // 1.1 draft
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *GetTaskRequest) Reset() {
@@ -2605,6 +2638,13 @@ func (x *GetTaskRequest) GetId() string {
 func (x *GetTaskRequest) GetHistoryLength() int32 {
 	if x != nil && x.HistoryLength != nil {
 		return *x.HistoryLength
+	}
+	return 0
+}
+
+func (x *GetTaskRequest) GetCurrentGeneration() int64 {
+	if x != nil && x.CurrentGeneration != nil {
+		return *x.CurrentGeneration
 	}
 	return 0
 }
@@ -3383,13 +3423,15 @@ var File_internal_pb_a2a_proto protoreflect.FileDescriptor
 
 const file_internal_pb_a2a_proto_rawDesc = "" +
 	"\n" +
-	"\x15internal/pb/a2a.proto\x12\rparley.a2a.v1\x1a\x1bgoogle/protobuf/empty.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xaa\x02\n" +
+	"\x15internal/pb/a2a.proto\x12\rparley.a2a.v1\x1a\x1bgoogle/protobuf/empty.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf7\x02\n" +
 	"\x18SendMessageConfiguration\x122\n" +
 	"\x15accepted_output_modes\x18\x01 \x03(\tR\x13acceptedOutputModes\x12l\n" +
 	"\x1dtask_push_notification_config\x18\x02 \x01(\v2).parley.a2a.v1.TaskPushNotificationConfigR\x1ataskPushNotificationConfig\x12*\n" +
 	"\x0ehistory_length\x18\x03 \x01(\x05H\x00R\rhistoryLength\x88\x01\x01\x12-\n" +
-	"\x12return_immediately\x18\x04 \x01(\bR\x11returnImmediatelyB\x11\n" +
-	"\x0f_history_length\"\x86\x02\n" +
+	"\x12return_immediately\x18\x04 \x01(\bR\x11returnImmediately\x123\n" +
+	"\x13if_generation_match\x18\x05 \x01(\x03H\x01R\x11ifGenerationMatch\x88\x01\x01B\x11\n" +
+	"\x0f_history_lengthB\x16\n" +
+	"\x14_if_generation_match\"\xa6\x02\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
 	"\n" +
@@ -3397,7 +3439,10 @@ const file_internal_pb_a2a_proto_rawDesc = "" +
 	"\x06status\x18\x03 \x01(\v2\x19.parley.a2a.v1.TaskStatusR\x06status\x125\n" +
 	"\tartifacts\x18\x04 \x03(\v2\x17.parley.a2a.v1.ArtifactR\tartifacts\x120\n" +
 	"\ahistory\x18\x05 \x03(\v2\x16.parley.a2a.v1.MessageR\ahistory\x123\n" +
-	"\bmetadata\x18\x06 \x01(\v2\x17.google.protobuf.StructR\bmetadata\"\xa8\x01\n" +
+	"\bmetadata\x18\x06 \x01(\v2\x17.google.protobuf.StructR\bmetadata\x12\x1e\n" +
+	"\n" +
+	"generation\x18\a \x01(\x03R\n" +
+	"generation\"\xa8\x01\n" +
 	"\n" +
 	"TaskStatus\x12.\n" +
 	"\x05state\x18\x01 \x01(\x0e2\x18.parley.a2a.v1.TaskStateR\x05state\x120\n" +
@@ -3435,13 +3480,16 @@ const file_internal_pb_a2a_proto_rawDesc = "" +
 	"\bmetadata\x18\x05 \x01(\v2\x17.google.protobuf.StructR\bmetadata\x12\x1e\n" +
 	"\n" +
 	"extensions\x18\x06 \x03(\tR\n" +
-	"extensions\"\xb7\x01\n" +
+	"extensions\"\xd7\x01\n" +
 	"\x15TaskStatusUpdateEvent\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1d\n" +
 	"\n" +
 	"context_id\x18\x02 \x01(\tR\tcontextId\x121\n" +
 	"\x06status\x18\x03 \x01(\v2\x19.parley.a2a.v1.TaskStatusR\x06status\x123\n" +
-	"\bmetadata\x18\x04 \x01(\v2\x17.google.protobuf.StructR\bmetadata\"\xf2\x01\n" +
+	"\bmetadata\x18\x04 \x01(\v2\x17.google.protobuf.StructR\bmetadata\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x05 \x01(\x03R\n" +
+	"generation\"\x92\x02\n" +
 	"\x17TaskArtifactUpdateEvent\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1d\n" +
 	"\n" +
@@ -3450,7 +3498,10 @@ const file_internal_pb_a2a_proto_rawDesc = "" +
 	"\x06append\x18\x04 \x01(\bR\x06append\x12\x1d\n" +
 	"\n" +
 	"last_chunk\x18\x05 \x01(\bR\tlastChunk\x123\n" +
-	"\bmetadata\x18\x06 \x01(\v2\x17.google.protobuf.StructR\bmetadata\"N\n" +
+	"\bmetadata\x18\x06 \x01(\v2\x17.google.protobuf.StructR\bmetadata\x12\x1e\n" +
+	"\n" +
+	"generation\x18\a \x01(\x03R\n" +
+	"generation\"N\n" +
 	"\x12AuthenticationInfo\x12\x16\n" +
 	"\x06scheme\x18\x01 \x01(\tR\x06scheme\x12 \n" +
 	"\vcredentials\x18\x02 \x01(\tR\vcredentials\"\x90\x01\n" +
@@ -3611,12 +3662,14 @@ const file_internal_pb_a2a_proto_rawDesc = "" +
 	"\x06tenant\x18\x01 \x01(\tR\x06tenant\x120\n" +
 	"\amessage\x18\x02 \x01(\v2\x16.parley.a2a.v1.MessageR\amessage\x12M\n" +
 	"\rconfiguration\x18\x03 \x01(\v2'.parley.a2a.v1.SendMessageConfigurationR\rconfiguration\x123\n" +
-	"\bmetadata\x18\x04 \x01(\v2\x17.google.protobuf.StructR\bmetadata\"w\n" +
+	"\bmetadata\x18\x04 \x01(\v2\x17.google.protobuf.StructR\bmetadata\"\xc2\x01\n" +
 	"\x0eGetTaskRequest\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\tR\x06tenant\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12*\n" +
-	"\x0ehistory_length\x18\x03 \x01(\x05H\x00R\rhistoryLength\x88\x01\x01B\x11\n" +
-	"\x0f_history_length\"\xa3\x03\n" +
+	"\x0ehistory_length\x18\x03 \x01(\x05H\x00R\rhistoryLength\x88\x01\x01\x122\n" +
+	"\x12current_generation\x18\x04 \x01(\x03H\x01R\x11currentGeneration\x88\x01\x01B\x11\n" +
+	"\x0f_history_lengthB\x15\n" +
+	"\x13_current_generation\"\xa3\x03\n" +
 	"\x10ListTasksRequest\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\tR\x06tenant\x12\x1d\n" +
 	"\n" +

@@ -1,0 +1,30 @@
+package a2a
+
+// Legacy is what versions before 1.0 allow or expect of an operation beyond
+// its 1.0 form. A server sets it for a request that came in such a version;
+// nil means the rules of 1.0. It is not part of any JSON form: no client can
+// ask for it but by speaking the version.
+type Legacy struct {
+	// Version is the one the call came in, "0.1" or "0.3" (which has 0.2 with
+	// it). A task that the call creates keeps it: see Task.Version.
+	Version string
+
+	// CreateByID lets Message.TaskID name a task that does not exist yet: it
+	// is created with that id and Message.ContextID, if given, as its context.
+	// In version 0.1 the client chooses the id. Ids of different callers never
+	// meet, so that nobody learns of another's.
+	CreateByID bool
+
+	// Reopen lets a message go to a finished task, which goes on with its id,
+	// history and artifacts (0.1 only). A task that was not born in version
+	// 0.1 stays finished all the same.
+	Reopen bool
+
+	// TaskOnly makes a task of a direct answer: completed, with the answer as
+	// its status message. Version 0.1 has no other result.
+	TaskOnly bool
+
+	// FinishedToo lets SubscribeToTask name a finished task: the stream is the
+	// Task and ends, where 1.0 has an error.
+	FinishedToo bool
+}
