@@ -1,0 +1,300 @@
+package dialect
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// object reads a JSON object of an older version, whose senders spell members
+// in more than one way: every method takes the names a member may have and
+// reads the first that is there, in camelCase or snake_case. null is as good as
+// absent. What is wrong is collected, with the path to it.
+type object struct {
+	path    string
+	members map[string]json.RawMessage
+	faults  *faults
+}
+
+// faults is what is wrong with a document.
+type faults struct {
+	parts int // of messages, so far
+	max   int // of parts; 0 means any number
+	list  []a2a.FieldViolation
+}
+
+// readRequest opens a client's document, within the limits for requests. where
+// names the document in errors. The caller returns faults.err at the end.
+func readRequest(doc []byte, where string) (*object, error) {
+	if depth(doc) > a2a.MaxDepth {
+		return nil, a2a.Invalid(where, "is nested more than %d levels deep", a2a.MaxDepth)
+	}
+	return readObject(doc, where, &faults{max: a2a.MaxParts})
+}
+
+// readAnswer opens a server's document.
+func readAnswer(doc []byte) (*object, error) { return readObject(doc, "result", new(faults)) }
+
+func readObject(doc []byte, where string, f *faults) (*object, error) {
+	o := &object{faults: f}
+	if !isObject(doc) {
+		return nil, a2a.Invalid(where, "must be an object")
+	}
+	if err := json.Unmarshal(doc, &o.members); err != nil {
+		return nil, a2a.Invalid(where, "cannot be read as JSON")
+	}
+	return o, nil
+}
+
+// depth returns how deep a document nests.
+func depth(doc []byte) int {
+	most, now, quoted := 0, 0, false
+	for i := 0; i < len(doc); i++ {
+		switch c := doc[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			now++
+			most = max(most, now)
+		case c == '}' || c == ']':
+			now--
+		}
+	}
+	return most
+}
+
+func (f *faults) add(field, what string) {
+	if len(f.list) < maxErrorItems {
+		f.list = append(f.list, a2a.FieldViolation{Field: field, Description: what})
+	}
+}
+
+// err returns InvalidParams with all that was wrong, or nil.
+func (f *faults) err() error {
+	if len(f.list) == 0 {
+		return nil
+	}
+	var texts []string
+	for _, v := range f.list {
+		texts = append(texts, v.Field+": "+v.Description)
+	}
+	return &a2a.Error{Code: a2a.CodeInvalidParams, Message: clip(strings.Join(texts, "; "), maxErrorText), Fields: f.list}
+}
+
+// find returns a member by the first of its names that is there and not null.
+func (o *object) find(names []string) (raw json.RawMessage, path string) {
+	if o == nil {
+		return nil, ""
+	}
+	for _, name := range names {
+		for _, spelling := range []string{name, snakeCase(name)} {
+			if raw := o.members[spelling]; len(raw) > 0 && string(raw) != "null" {
+				return raw, under(o.path, name)
+			}
+		}
+	}
+	return nil, under(o.path, names[0])
+}
+
+func (o *object) bad(path, what string) { o.faults.add(path, what) }
+
+// has reports whether a member is there and not null.
+func (o *object) has(names ...string) bool {
+	raw, _ := o.find(names)
+	return raw != nil
+}
+
+// text reads a string; "" if it is absent.
+func (o *object) text(names ...string) string {
+	raw, path := o.find(names)
+	if raw == nil {
+		return ""
+	}
+	var s string
+	if json.Unmarshal(raw, &s) != nil {
+		o.bad(path, "expected a string")
+	}
+	return s
+}
+
+// texts reads an array of strings.
+func (o *object) texts(names ...string) []string {
+	raw, path := o.find(names)
+	if raw == nil {
+		return nil
+	}
+	var list []string
+	if json.Unmarshal(raw, &list) != nil {
+		o.bad(path, "expected an array of strings")
+	}
+	return list
+}
+
+// bool reads true or false; nil if it is absent.
+func (o *object) bool(names ...string) *bool {
+	raw, path := o.find(names)
+	if raw == nil {
+		return nil
+	}
+	v := new(bool)
+	if json.Unmarshal(raw, v) != nil {
+		o.bad(path, "expected true or false")
+	}
+	return v
+}
+
+// int32 reads a whole number, or one written as a string; nil if it is absent.
+func (o *object) int32(names ...string) *int32 {
+	raw, path := o.find(names)
+	if raw == nil {
+		return nil
+	}
+	n, err := strconv.ParseFloat(strings.Trim(string(raw), `"`), 64)
+	if err != nil || n != math.Trunc(n) || n < math.MinInt32 || n > math.MaxInt32 {
+		o.bad(path, "expected a whole number")
+		n = 0
+	}
+	v := int32(n)
+	return &v
+}
+
+// time reads a timestamp: ISO 8601, where one without an offset is UTC.
+func (o *object) time(names ...string) time.Time {
+	raw, path := o.find(names)
+	if raw == nil {
+		return time.Time{}
+	}
+	var st a2a.TaskStatus
+	if st.UnmarshalJSON(wrap("timestamp", raw)) != nil {
+		o.bad(path, "expected a timestamp such as 2026-01-02T03:04:05Z")
+	}
+	return st.Timestamp
+}
+
+// wrap makes an object of one member, for a decoder of package a2a.
+func wrap(name string, raw []byte) []byte {
+	return append(append([]byte(`{"`+name+`":`), raw...), '}')
+}
+
+// json reads an object as it is; nil if it is absent.
+func (o *object) json(names ...string) a2a.JSON {
+	raw, path := o.find(names)
+	if raw == nil {
+		return nil
+	}
+	if raw[0] != '{' {
+		o.bad(path, "expected an object")
+		return nil
+	}
+	return a2a.JSON(raw)
+}
+
+// any reads any value as it is, null included; nil if it is absent.
+func (o *object) any(name string) a2a.JSON {
+	if o == nil {
+		return nil
+	}
+	return a2a.JSON(o.members[name])
+}
+
+// bytes reads base64, standard or URL-safe, padded or not.
+func (o *object) bytes(names ...string) []byte {
+	raw, path := o.find(names)
+	if raw == nil {
+		return nil
+	}
+	var s string
+	err := json.Unmarshal(raw, &s)
+	if err == nil {
+		s = strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(s, "="))
+		var b []byte
+		if b, err = base64.RawStdEncoding.DecodeString(s); err == nil {
+			return b
+		}
+	}
+	o.bad(path, "expected a string in base64")
+	return nil
+}
+
+// object opens a member; nil if it is absent.
+func (o *object) object(names ...string) *object {
+	raw, path := o.find(names)
+	if raw == nil {
+		return nil
+	}
+	return o.open(raw, path)
+}
+
+func (o *object) open(raw json.RawMessage, path string) *object {
+	in := &object{path: path, faults: o.faults}
+	if raw = bytes.TrimLeft(raw, " \t\r\n"); len(raw) == 0 || raw[0] != '{' || json.Unmarshal(raw, &in.members) != nil {
+		o.bad(path, "expected an object")
+		return nil
+	}
+	return in
+}
+
+// each opens the elements of an array of objects, in order.
+func (o *object) each(do func(*object), names ...string) {
+	raw, path := o.find(names)
+	if raw == nil {
+		return
+	}
+	var list []json.RawMessage
+	if json.Unmarshal(raw, &list) != nil {
+		o.bad(path, "expected an array")
+		return
+	}
+	for i, raw := range list {
+		if in := o.open(raw, path+"["+strconv.Itoa(i)+"]"); in != nil {
+			do(in)
+		}
+	}
+}
+
+// part counts a part against the limit for requests, and reports false beyond.
+func (o *object) part() bool {
+	if o.faults.parts++; o.faults.max == 0 || o.faults.parts <= o.faults.max {
+		return true
+	}
+	if o.faults.parts == o.faults.max+1 {
+		o.bad(o.path, "is one part too many: at most "+strconv.Itoa(o.faults.max)+" are taken")
+	}
+	return false
+}
+
+// state reads a task state in any spelling, or its number; unspecified if it is
+// absent or "unknown".
+func (o *object) state(names ...string) a2a.TaskState {
+	raw, path := o.find(names)
+	if raw == nil || string(raw) == `"unknown"` {
+		return a2a.TaskStateUnspecified
+	}
+	var st a2a.TaskStatus
+	if st.UnmarshalJSON(wrap("state", raw)) != nil {
+		o.bad(path, "is not a task state")
+	}
+	return st.State
+}
+
+// role reads a role in any spelling, or its number; unspecified if it is absent.
+func (o *object) role(names ...string) a2a.Role {
+	raw, path := o.find(names)
+	if raw == nil {
+		return a2a.RoleUnspecified
+	}
+	var m a2a.Message
+	if m.UnmarshalJSON(wrap("role", raw)) != nil {
+		o.bad(path, "is not a role: use user or agent")
+	}
+	return m.Role
+}
