@@ -1,0 +1,193 @@
+package dialect
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// parts reads the content of a message or an artifact in every form that an
+// older version, or a sample of one, has given it. The list is called parts;
+// content in the proto form of 0.3; data in a sample of 0.1, where that is a
+// list of objects. nil if there is none.
+func (o *object) parts() []*a2a.Part {
+	if o == nil {
+		return nil
+	}
+	names := []string{"parts", "content"}
+	if raw, _ := o.find([]string{"data"}); !o.has(names...) && listOfObjects(raw) {
+		names = []string{"data"}
+	}
+	var list []*a2a.Part
+	o.each(func(p *object) {
+		if o.part() {
+			list = append(list, p.content())
+		}
+	}, names...)
+	return list
+}
+
+func listOfObjects(raw []byte) bool {
+	var list []json.RawMessage
+	if json.Unmarshal(raw, &list) != nil || len(list) == 0 {
+		return false
+	}
+	for _, in := range list {
+		if in[0] != '{' {
+			return false
+		}
+	}
+	return true
+}
+
+// content reads one part by the members it has. type and kind are hints, of
+// use only where a part has more than one content.
+func (o *object) content() *a2a.Part {
+	p := &a2a.Part{Metadata: o.json("metadata"), Filename: o.text("filename"), MediaType: o.text("mediaType")}
+	var kinds []string
+	for _, name := range []string{"text", "file", "data", "raw", "url"} {
+		if o.has(name) {
+			kinds = append(kinds, name)
+		}
+	}
+	if hint := o.text("type", "kind"); len(kinds) > 1 && o.has(hint) {
+		kinds = []string{hint}
+	}
+	if len(kinds) != 1 {
+		o.bad(o.path, "needs exactly one of text, file and data")
+		return p
+	}
+	switch kinds[0] {
+	case "text":
+		p.Kind, p.Text = a2a.PartText, o.text("text")
+	case "data":
+		p.Kind, p.Data = a2a.PartData, a2a.JSON(o.members["data"])
+		o.unwrapData(p)
+	case "raw":
+		p.Kind, p.Raw = a2a.PartRaw, o.bytes("raw")
+	case "url":
+		p.Kind, p.URL = a2a.PartURL, o.text("url")
+	default:
+		o.object("file").file(p)
+	}
+	return p
+}
+
+// file reads the file of a part. Content goes before a reference to it.
+func (o *object) file(p *a2a.Part) {
+	if o == nil {
+		return
+	}
+	p.Filename = o.text("name", "filename")
+	p.MediaType = o.text("mimeType", "mediaType")
+	inline, link := []string{"bytes", "fileWithBytes", "data", "raw"}, []string{"uri", "fileWithUri", "url"}
+	switch raw, _ := o.find(inline); {
+	case raw != nil && (string(raw) != `""` || !o.has(link...)):
+		p.Kind, p.Raw = a2a.PartRaw, o.bytes(inline...)
+	case o.has(link...):
+		p.Kind, p.URL = a2a.PartURL, o.text(link...)
+	default:
+		o.bad(o.path, "needs bytes or uri")
+	}
+}
+
+// compatData marks, in the metadata of a part, data that is no object. Before
+// 1.0 data had to be one, so it is the member value of an object there. Other
+// implementations do the same.
+const compatData = "data_part_compat"
+
+// wrapData returns the data and the metadata of a part in the form of versions
+// that know objects only.
+func wrapData(p *a2a.Part) (data, metadata a2a.JSON) {
+	if len(p.Data) > 0 && p.Data[0] == '{' {
+		return p.Data, p.Metadata
+	}
+	return a2a.JSON(wrap("value", p.Data.AppendJSON(nil))), withMember(p.Metadata, compatData, []byte("true"))
+}
+
+// unwrapData undoes wrapData.
+func (o *object) unwrapData(p *a2a.Part) {
+	var members map[string]json.RawMessage
+	if flag, _ := member(p.Metadata, compatData); string(flag) != "true" || json.Unmarshal(p.Data, &members) != nil {
+		return
+	}
+	if value, ok := members["value"]; ok && len(members) == 1 {
+		p.Data, p.Metadata = a2a.JSON(value), withoutMember(p.Metadata, compatData)
+	}
+}
+
+// mimeMetadata returns the metadata of a part of text or data, with its media
+// type, for which versions before 1.0 have no other place. It is not taken out
+// again: there the member says whatever two peers agreed on, such as the form
+// of the answer.
+func mimeMetadata(metadata a2a.JSON, mediaType string) a2a.JSON {
+	if _, ok := member(metadata, "mimeType"); ok || mediaType == "" {
+		return metadata
+	}
+	return withMember(metadata, "mimeType", appendText(nil, mediaType))
+}
+
+// member returns a member of an object that is kept raw.
+func member(obj a2a.JSON, name string) (json.RawMessage, bool) {
+	if !strings.Contains(string(obj), `"`+name+`"`) {
+		return nil, false // the usual case, without parsing
+	}
+	var members map[string]json.RawMessage
+	_ = json.Unmarshal(obj, &members) // what is no object has no members
+	raw, ok := members[name]
+	return raw, ok
+}
+
+// withMember returns an object with a member in front, which takes the place of
+// one of the same name.
+func withMember(obj a2a.JSON, name string, value []byte) a2a.JSON {
+	out := append(append(append([]byte{'{'}, appendText(nil, name)...), ':'), value...)
+	rest := bytes.TrimLeft(withoutMember(obj, name), " \t\r\n")
+	if len(rest) > 0 && rest[0] == '{' {
+		if rest = bytes.TrimLeft(rest[1:], " \t\r\n"); rest[0] != '}' {
+			return append(append(out, ','), rest...)
+		}
+	}
+	return append(out, '}')
+}
+
+// withoutMember returns an object without a member, and nothing for one without
+// any other.
+func withoutMember(obj a2a.JSON, name string) a2a.JSON {
+	if _, ok := member(obj, name); !ok {
+		return obj
+	}
+	d := json.NewDecoder(bytes.NewReader(obj))
+	_, _ = d.Token() // the brace
+	var out []byte
+	for d.More() {
+		key, _ := d.Token()
+		var value json.RawMessage
+		if d.Decode(&value) != nil {
+			return obj
+		}
+		if key != name {
+			out = append(append(out, ','), appendText(nil, key.(string))...)
+			out = append(append(out, ':'), value...)
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	out[0] = '{'
+	return append(out, '}')
+}
+
+// appendPlain appends what is made of plain structs. It panics if a program has
+// set a raw value that is not JSON.
+func appendPlain(dst []byte, v any) []byte {
+	b := bytes.NewBuffer(dst)
+	e := json.NewEncoder(b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		panic("dialect: " + err.Error())
+	}
+	return b.Bytes()[:b.Len()-1] // without the line break
+}
