@@ -50,6 +50,14 @@ type Events interface {
 // dialect does not have the binding.
 func CodecOf(d Dialect, binding string) Codec {
 	switch d {
+	case V01:
+		if binding == a2a.BindingJSONRPC {
+			return v01Codec{}
+		}
+	case V0x:
+		if newer := CodecOf(V03, binding); newer != nil {
+			return v0xCodec{newer}
+		}
 	case V10:
 		return v1Codec{}
 	case V11:

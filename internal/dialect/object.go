@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -297,4 +298,16 @@ func (o *object) role(names ...string) a2a.Role {
 		o.bad(path, "is not a role: use user or agent")
 	}
 	return m.Role
+}
+
+// faultAt reports whether something was wrong at a path.
+func (o *object) faultAt(path string) bool {
+	return slices.ContainsFunc(o.faults.list, func(v a2a.FieldViolation) bool { return v.Field == path })
+}
+
+// unquoteText returns what a JSON string says; "" for another value.
+func unquoteText(raw []byte) string {
+	var s string
+	_ = json.Unmarshal(raw, &s)
+	return s
 }

@@ -3,6 +3,7 @@ package dialect
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -52,7 +53,7 @@ func (o *object) content() *a2a.Part {
 			kinds = append(kinds, name)
 		}
 	}
-	if hint := o.text("type", "kind"); len(kinds) > 1 && o.has(hint) {
+	if hint := o.text("type", "kind"); slices.Contains(kinds, hint) {
 		kinds = []string{hint}
 	}
 	if len(kinds) != 1 {
@@ -101,7 +102,7 @@ const compatData = "data_part_compat"
 // wrapData returns the data and the metadata of a part in the form of versions
 // that know objects only.
 func wrapData(p *a2a.Part) (data, metadata a2a.JSON) {
-	if len(p.Data) > 0 && p.Data[0] == '{' {
+	if bytes.HasPrefix(bytes.TrimLeft(p.Data, " \t\r\n"), []byte{'{'}) {
 		return p.Data, p.Metadata
 	}
 	return a2a.JSON(wrap("value", p.Data.AppendJSON(nil))), withMember(p.Metadata, compatData, []byte("true"))
@@ -131,7 +132,7 @@ func mimeMetadata(metadata a2a.JSON, mediaType string) a2a.JSON {
 
 // member returns a member of an object that is kept raw.
 func member(obj a2a.JSON, name string) (json.RawMessage, bool) {
-	if !strings.Contains(string(obj), `"`+name+`"`) {
+	if text := string(obj); !strings.Contains(text, `"`+name+`"`) && !strings.Contains(text, `\`) {
 		return nil, false // the usual case, without parsing
 	}
 	var members map[string]json.RawMessage

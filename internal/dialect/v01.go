@@ -1,0 +1,193 @@
+package dialect
+
+import (
+	"github.com/google/uuid"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// v01Codec is version 0.1 on JSON-RPC, its only binding. The client names the
+// task (params.id, which is Message.TaskID here), a context is a session, and
+// artifacts are numbered where 1.0 names them: by their position in the task.
+//
+// It cannot carry, in either direction:
+//
+//   - of messages: the id, extensions and referenceTaskIds. A server makes ids
+//     up; a client derives them from role and content, so that the same words
+//     have the same id whenever they are read. A message without parts that
+//     tells its role has none in 1.0 either.
+//   - of parts: the media type of text and data, which goes into
+//     metadata.mimeType, and the URL next to a file's content.
+//   - of artifacts: extensions. The id goes into metadata.artifactId and is
+//     read back from there; where it is missing, it is index-N.
+//   - of requests: the tenant, returnImmediately (a send waits until the task
+//     stops), ifGenerationMatch, currentGeneration, and the difference between
+//     a history of any length and none: the default is none.
+//   - of a task: the generation, the difference between rejected and failed, and
+//     between auth-required and input-required. The words of the status are the
+//     last message of the history, too, for the server; the client takes them
+//     out again.
+//   - of streams: the Task and the Message element. A Task is a status event
+//     and an event for each artifact; its history and metadata are lost. A
+//     Message is a status event: completed. Events do not say their context,
+//     which a client knows only if it named it.
+//   - of webhooks: the id, since a task has one: it is the task's. Of several
+//     schemes that a client of 0.1 names, the first counts.
+//   - ListTasks, the list and the removal of webhooks, and extended cards.
+type v01Codec struct{}
+
+// Lax reports whether requests of a dialect may come without jsonrpc and id:
+// the types of the reference implementation of 0.1 had defaults for both, and
+// the first descriptions of its methods leave them out.
+func (d Dialect) Lax() bool { return d == V01 || d == V0x }
+
+func (v01Codec) DecodeRequest(op Op, doc []byte) (any, error) {
+	o, err := readParams(op, doc)
+	if err != nil {
+		return nil, err
+	}
+	var req any
+	switch id := o.text("id"); op {
+	case SendMessage, SendStreamingMessage:
+		req = o.v01Send(id)
+	case GetTask:
+		req = &a2a.GetTaskRequest{ID: id, HistoryLength: v01HistoryLength(o)}
+	case CancelTask:
+		req = &a2a.CancelTaskRequest{ID: id, Metadata: o.json("metadata")}
+	case SubscribeToTask:
+		req = &a2a.SubscribeToTaskRequest{ID: id, Legacy: &a2a.Legacy{Version: "0.1", FinishedToo: true}}
+	case CreateTaskPushNotificationConfig:
+		c := o.object("pushNotificationConfig").v01Webhook(id)
+		if c == nil {
+			o.bad("pushNotificationConfig", "is required")
+		}
+		req = c
+	case GetTaskPushNotificationConfig:
+		req = &a2a.GetTaskPushNotificationConfigRequest{TaskID: id, ID: id}
+	default:
+		panic("dialect: version 0.1 has no " + op.String())
+	}
+	if err := o.faults.err(); err != nil {
+		return nil, err
+	}
+	return req, nil
+}
+
+// readParams opens the params of a request, which must be there.
+func readParams(op Op, doc []byte) (*object, error) {
+	if len(doc) == 0 {
+		return nil, a2a.Invalid("params", "is required: %s takes an object", op)
+	}
+	return readRequest(doc, "params")
+}
+
+func (o *object) v01Send(id string) *a2a.SendMessageRequest {
+	if id == "" && !o.faultAt("id") {
+		o.bad("id", "is required: the client names the task")
+	}
+	r := &a2a.SendMessageRequest{
+		Configuration: &a2a.SendMessageConfiguration{
+			AcceptedOutputModes: o.texts("acceptedOutputModes"), // of the reference implementation
+			HistoryLength:       v01HistoryLength(o),
+		},
+		Metadata: o.json("metadata"),
+		Legacy:   &a2a.Legacy{Version: "0.1", CreateByID: true, Reopen: true, TaskOnly: true},
+	}
+	if m := o.object("message"); m != nil {
+		r.Message = &a2a.Message{
+			MessageID: uuid.NewString(),
+			TaskID:    id,
+			ContextID: o.text("sessionId"),
+			Role:      m.role("role"),
+			Parts:     m.parts(),
+			Metadata:  m.json("metadata"),
+		}
+	}
+	if c := o.object("pushNotification").v01Webhook(id); c != nil {
+		c.TaskID = "" // the message says it
+		r.Configuration.TaskPushNotificationConfig = c
+	}
+	return r
+}
+
+// v01HistoryLength reads how much history is wanted. Nothing, null and what
+// makes no sense are none in 0.1.
+func v01HistoryLength(o *object) *int32 {
+	n := o.int32("historyLength")
+	if n == nil || *n < 0 {
+		n = new(int32)
+	}
+	return n
+}
+
+// v01Webhook reads a task's only webhook; nil if there is none.
+func (o *object) v01Webhook(task string) *a2a.TaskPushNotificationConfig {
+	if o == nil {
+		return nil
+	}
+	c := &a2a.TaskPushNotificationConfig{ID: task, TaskID: task, URL: o.text("url"), Token: o.text("token")}
+	if a := o.object("authentication"); a != nil {
+		scheme, credentials := a.firstScheme(), a.text("credentials")
+		if scheme != "" || credentials != "" {
+			c.Authentication = &a2a.AuthenticationInfo{Scheme: scheme, Credentials: credentials}
+		}
+	}
+	return c
+}
+
+// firstScheme reads schemes, a list, of which 1.0 has only one; a sample has it
+// as a string.
+func (o *object) firstScheme() string {
+	if raw, _ := o.find([]string{"schemes"}); len(raw) > 0 && raw[0] == '"' {
+		return o.text("schemes")
+	}
+	if list := o.texts("schemes"); len(list) > 0 {
+		return list[0]
+	}
+	return ""
+}
+
+func (v01Codec) AppendRequest(dst []byte, op Op, req any) []byte {
+	var p v01Params
+	switch r := req.(type) {
+	case *a2a.SendMessageRequest:
+		p = v01SendParams(r)
+	case *a2a.GetTaskRequest:
+		p = v01Params{ID: r.ID, HistoryLength: positive(r.HistoryLength)}
+	case *a2a.CancelTaskRequest:
+		p = v01Params{ID: r.ID, Metadata: r.Metadata}
+	case *a2a.SubscribeToTaskRequest:
+		p = v01Params{ID: r.ID}
+	case *a2a.TaskPushNotificationConfig:
+		p = v01Params{ID: r.TaskID, PushNotificationConfig: v01WebhookOf(r)}
+	case *a2a.GetTaskPushNotificationConfigRequest:
+		p = v01Params{ID: r.TaskID}
+	default:
+		panic("dialect: version 0.1 has no " + op.String())
+	}
+	return appendPlain(dst, &p)
+}
+
+func (v01Codec) AppendResult(dst []byte, op Op, req, result any) []byte {
+	switch r := result.(type) {
+	case *a2a.SendMessageResponse:
+		in := req.(*a2a.SendMessageRequest)
+		if r.Message != nil {
+			return appendPlain(dst, v01Answer(in.Message, r.Message))
+		}
+		var n *int32
+		if in.Configuration != nil {
+			n = in.Configuration.HistoryLength
+		}
+		return appendPlain(dst, v01TaskOf(r.Task, n))
+	case *a2a.Task:
+		var n *int32
+		if in, ok := req.(*a2a.GetTaskRequest); ok {
+			n = in.HistoryLength
+		}
+		return appendPlain(dst, v01TaskOf(r, n))
+	case *a2a.TaskPushNotificationConfig:
+		return appendPlain(dst, &v01Params{ID: r.TaskID, PushNotificationConfig: v01WebhookOf(r)})
+	}
+	panic("dialect: version 0.1 has no " + op.String())
+}

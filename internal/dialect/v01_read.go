@@ -1,0 +1,184 @@
+package dialect
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// v01Asked is what a client knows of the task that an answer is about. The
+// answer's own ids are not believed: published samples repeat the id of the
+// request there, as a number.
+func v01Asked(req any) (id, contextID string) {
+	switch r := req.(type) {
+	case *a2a.SendMessageRequest:
+		if r.Message != nil {
+			return r.Message.TaskID, r.Message.ContextID
+		}
+	case *a2a.GetTaskRequest:
+		return r.ID, ""
+	case *a2a.CancelTaskRequest:
+		return r.ID, ""
+	case *a2a.SubscribeToTaskRequest:
+		return r.ID, ""
+	case *a2a.TaskPushNotificationConfig:
+		return r.TaskID, ""
+	case *a2a.GetTaskPushNotificationConfigRequest:
+		return r.TaskID, ""
+	}
+	return "", ""
+}
+
+// DecodeResult reads no webhook where there is none, for which 0.1 has no
+// error, as TaskNotFound, which is what 1.0 says.
+func (v01Codec) DecodeResult(op Op, req any, doc []byte) (any, error) {
+	o, err := readAnswer(doc)
+	if err != nil {
+		return nil, unreadable(op, err)
+	}
+	var res any
+	switch op {
+	case SendMessage:
+		res = &a2a.SendMessageResponse{Task: o.v01Task(req)}
+	case GetTask, CancelTask:
+		res = o.v01Task(req)
+	case CreateTaskPushNotificationConfig, GetTaskPushNotificationConfig:
+		id, _ := v01Asked(req)
+		c := o.object("pushNotificationConfig").v01Webhook(id)
+		if c == nil || c.URL == "" && len(o.faults.list) == 0 {
+			return nil, a2a.Errorf(a2a.CodeTaskNotFound, "the agent knows no webhook of this task")
+		}
+		res = c
+	default:
+		panic("dialect: version 0.1 has no " + op.String())
+	}
+	if err := o.faults.err(); err != nil {
+		return nil, unreadable(op, err)
+	}
+	return res, nil
+}
+
+func (v01Codec) DecodeEvent(op Op, req any, doc []byte) ([]*a2a.StreamResponse, error) {
+	o, err := readAnswer(doc)
+	if err != nil {
+		return nil, unreadable(op, err)
+	}
+	els := o.v01Event(req)
+	if err := o.faults.err(); err != nil {
+		return nil, unreadable(op, err)
+	}
+	return els, nil
+}
+
+// v01Event reads an event by the members it has. A whole task, which is no
+// event, is what servers send that do not stream.
+func (o *object) v01Event(req any) []*a2a.StreamResponse {
+	id, contextID := v01Asked(req)
+	switch {
+	case o.has("status", "state") && (o.has("artifacts") || o.has("history") || o.has("sessionId")):
+		return []*a2a.StreamResponse{{Task: o.v01Task(req)}}
+	case o.has("status", "state"):
+		return []*a2a.StreamResponse{{StatusUpdate: &a2a.TaskStatusUpdateEvent{
+			TaskID: id, ContextID: contextID, Status: o.v01Status(id, contextID), Metadata: o.json("metadata"),
+		}}}
+	}
+	var els []*a2a.StreamResponse
+	add := func(in *object) {
+		if in == nil {
+			return
+		}
+		u := &a2a.TaskArtifactUpdateEvent{TaskID: id, ContextID: contextID, Metadata: o.json("metadata")}
+		u.Append, u.LastChunk = in.truth("append"), in.truth("lastChunk")
+		u.Artifact = in.v01Artifact(len(els))
+		els = append(els, &a2a.StreamResponse{ArtifactUpdate: u})
+	}
+	if raw, _ := o.find([]string{"artifact"}); len(raw) > 0 && raw[0] == '[' {
+		o.each(add, "artifact") // a sample has square brackets
+	} else {
+		add(o.object("artifact"))
+	}
+	return els
+}
+
+// truth reads a bool that is false unless it is there.
+func (o *object) truth(names ...string) bool {
+	v := o.bool(names...)
+	return v != nil && *v
+}
+
+func (o *object) v01Task(req any) *a2a.Task {
+	t := &a2a.Task{Metadata: o.json("metadata")}
+	t.ID, t.ContextID = v01Asked(req)
+	if s := o.text("sessionId"); s != "" {
+		t.ContextID = s
+	}
+	if !o.has("status", "state") {
+		o.bad("status", "is required")
+	}
+	t.Status = o.v01Status(t.ID, t.ContextID)
+	ids := map[string]bool{}
+	o.each(func(in *object) {
+		a := in.v01Artifact(len(t.Artifacts))
+		for n := len(t.Artifacts); ids[a.ArtifactID]; n++ { // all are 0 where a server does not number them
+			a.ArtifactID = v01ArtifactID(n)
+		}
+		ids[a.ArtifactID] = true
+		t.Artifacts = append(t.Artifacts, a)
+	}, "artifacts")
+	o.each(func(in *object) {
+		t.History = append(t.History, in.v01Message(t.ID, t.ContextID, a2a.RoleUnspecified))
+	}, "history")
+	if n := len(t.History); n > 0 && t.Status.Message != nil && t.History[n-1].MessageID == t.Status.Message.MessageID {
+		t.History = slices.Clip(t.History[:n-1])
+	}
+	return t
+}
+
+// v01Status reads a status; one sample has its members in the event itself.
+func (o *object) v01Status(id, contextID string) a2a.TaskStatus {
+	s := o
+	if o.has("status") {
+		s = o.object("status")
+	}
+	if s == nil {
+		return a2a.TaskStatus{}
+	}
+	out := a2a.TaskStatus{State: s.state("state"), Timestamp: s.time("timestamp").UTC().Truncate(time.Millisecond)}
+	if m := s.object("message"); m != nil {
+		out.Message = m.v01Message(id, contextID, a2a.RoleAgent)
+	}
+	return out
+}
+
+// v01Message reads a message of a server's. Its id follows from what it says.
+func (o *object) v01Message(taskID, contextID string, role a2a.Role) *a2a.Message {
+	m := &a2a.Message{Role: role, Parts: o.parts(), Metadata: o.json("metadata")}
+	if r := o.role("role"); r != a2a.RoleUnspecified {
+		m.Role = r
+	}
+	sum := sha256.Sum256(m.AppendJSON(nil))
+	m.MessageID = hex.EncodeToString(sum[:16])
+	m.TaskID, m.ContextID = taskID, contextID
+	return m
+}
+
+// v01Artifact reads an artifact. position is where it stands among those of
+// the same document, for servers that do not number them.
+func (o *object) v01Artifact(position int) *a2a.Artifact {
+	a := &a2a.Artifact{Name: o.text("name"), Description: o.text("description"), Parts: o.parts(), Metadata: o.json("metadata")}
+	if n := o.int32("index"); n != nil {
+		position = int(*n)
+	}
+	a.ArtifactID = v01ArtifactID(position)
+	if raw, ok := member(a.Metadata, "artifactId"); ok && len(raw) > 2 && raw[0] == '"' {
+		a.ArtifactID = unquoteText(raw)
+		a.Metadata = withoutMember(a.Metadata, "artifactId")
+	}
+	return a
+}
+
+func v01ArtifactID(index int) string { return "index-" + strconv.Itoa(index) }
