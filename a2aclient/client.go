@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 
 	"github.com/parley-a2a/parley/a2a"
-	"github.com/parley-a2a/parley/internal/dialect"
 )
 
 // Client is an a2a.Service over a network. It is safe for concurrent use.
@@ -23,6 +22,13 @@ import (
 // is used from then on. Left out are those with another tenant, those without
 // TLS if the chosen one has it or another host name, and those that
 // Options.Bindings does not name.
+//
+// Where the agent does not know the version that the card says, which it shows
+// by MethodNotFound or VersionNotSupported or by a page in place of an answer,
+// the versions it may speak instead are looked for with GetTask for a task that
+// nobody has. The first that is known there is used from then on, and the call
+// is made once more in it: the agent has refused it unseen. This happens once
+// in a client's life, and not where Options.Version forces a version.
 //
 // Redirects are followed as long as they keep the method, on the same host or
 // from http to https; to another host only if there are no credentials, and
@@ -41,28 +47,33 @@ type Client struct {
 	face   atomic.Pointer[face] // the one in use
 	card   atomic.Pointer[a2a.AgentCard]
 	lastID atomic.Int64 // of JSON-RPC requests
+
+	learning chan struct{} // holds a token while learn runs; protects the fields below
+	learnt   bool          // another version than the card's is spoken; once is enough
 }
 
 var _ a2a.Service = (*Client)(nil)
 
 // Dial finds the card that ref refers to, as Resolve does, and returns a
-// client for its agent. The agent itself is not asked yet.
+// client for its agent, which is not asked yet. See Resolver.Dial for agents
+// without a card.
 func Dial(ctx context.Context, ref string, o *Options) (*Client, error) {
-	card, err := Resolve(ctx, ref, o)
-	if err != nil {
-		return nil, err
-	}
-	return New(card, o)
+	return NewResolver(o).Dial(ctx, ref)
 }
 
 // New returns a client for the agent of a card. It chooses the first interface
-// of the card, in its order or that of Options.Bindings, whose binding and
-// version it speaks. Where there is none, the error is an *a2a.Error with
-// CodeVersionNotSupported if it is for the version, else with
+// of the card, in its order or that of Options.Bindings, whose binding it
+// speaks, with the best version it speaks: 1.0, then 1.1, 0.3, 0.2 and 0.1.
+// Options.Version replaces that choice. Where there is none, the error is an
+// *a2a.Error with CodeVersionNotSupported if it is for the version, else with
 // CodeUnsupportedOperation, and says what the card offers. A card without any
 // interface is a *CardError. The card must not be changed afterwards.
 func New(card *a2a.AgentCard, o *Options) (*Client, error) {
 	o = o.orDefault()
+	return newClient(card, o, o.httpClient())
+}
+
+func newClient(card *a2a.AgentCard, o *Options, hc *http.Client) (*Client, error) {
 	if err := o.checkCredentials(); err != nil {
 		return nil, err
 	}
@@ -71,18 +82,16 @@ func New(card *a2a.AgentCard, o *Options) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{
-		opts: o, http: o.httpClient(), log: o.logger(),
-		tenant: chosen[0].Tenant,
-		creds:  credentialsFor(card, o),
+		opts: o, http: hc, log: o.logger(),
+		tenant: chosen[0].iface.Tenant, learning: make(chan struct{}, 1),
+		creds: credentialsFor(card, o),
 	}
-	for _, in := range chosen {
-		version := versionOf(in, o)
-		d, _ := dialect.ParseVersion(version) // choose has parsed it
-		b, err := newBinding(c, card, in, d)
+	for _, of := range chosen {
+		f, err := newFace(c, card, of.iface, of.version)
 		if err != nil {
 			return nil, err
 		}
-		c.faces = append(c.faces, &face{iface: in, version: version, dialect: d, binding: b})
+		c.faces = append(c.faces, f)
 	}
 	c.face.Store(c.faces[0])
 	c.card.Store(card)

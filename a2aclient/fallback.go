@@ -6,17 +6,19 @@ import (
 	"log/slog"
 	"net/url"
 	"strings"
+	"sync/atomic"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/dialect"
 )
 
-// face is an interface of the card, ready to be called.
+// face is an interface of the card, ready to be called in one version.
 type face struct {
 	iface   *a2a.AgentInterface
-	version string // of A2A-Version
+	version string // Major.Minor
 	dialect dialect.Dialect
 	binding binding
+	known   atomic.Bool // the agent is known to speak the version
 }
 
 // standsIn reports whether an interface may be used in place of the chosen
@@ -47,12 +49,32 @@ func encrypted(u *url.URL) bool { return strings.EqualFold(u.Scheme, "https") }
 
 // tryFaces performs an operation at the interface in use, and at the others as
 // long as nobody is there to be asked (specification §5.2). The error is that
-// of the first.
+// of the first. Where the agent does not know the version, see learn.
 func tryFaces[T any](ctx context.Context, c *Client, op dialect.Op, req any, do func(*call) (T, error)) (T, error) {
+	used, res, err := reach(ctx, c, op, req, do)
+	if err != nil && doubtful(used, op, err) && ctx.Err() == nil {
+		other, learnErr := c.learn(ctx, used, op, err)
+		switch {
+		case learnErr != nil:
+			err = learnErr
+		case other != nil:
+			used = other
+			res, err = try(other, op, req, do)
+		}
+	}
+	if err == nil {
+		used.known.Store(true)
+	}
+	return res, lacking(used, op, err)
+}
+
+// reach performs an operation at the first interface that can be reached, and
+// says which one that was.
+func reach[T any](ctx context.Context, c *Client, op dialect.Op, req any, do func(*call) (T, error)) (*face, T, error) {
 	used := c.face.Load()
 	res, err := try(used, op, req, do)
 	if !elsewhere(ctx, err) {
-		return res, err
+		return used, res, err
 	}
 	for _, f := range c.faces {
 		if f == used {
@@ -66,17 +88,18 @@ func tryFaces[T any](ctx context.Context, c *Client, op dialect.Op, req any, do 
 			c.log.InfoContext(ctx, "another interface is used", slog.String("unreachable", hostOf(used)),
 				slog.String("host", hostOf(f)), slog.String("binding", f.iface.ProtocolBinding))
 		}
-		return other, otherErr
+		return f, other, otherErr
 	}
-	return res, err
+	return used, res, err
 }
 
 // try performs an operation at one interface, in the ways there are to do it.
 func try[T any](f *face, op dialect.Op, req any, do func(*call) (T, error)) (T, error) {
 	if f.binding.ways(op) == 0 {
 		var none T
-		return none, a2a.Errorf(a2a.CodeUnsupportedOperation, "%s has no %s over %s", f.dialect, op, f.iface.ProtocolBinding)
+		return none, a2a.Errorf(a2a.CodeUnsupportedOperation, "A2A %s has no %s over %s", f.version, op, f.iface.ProtocolBinding)
 	}
+	req = f.prepare(req)
 	for n := 0; ; n++ {
 		k, err := f.binding.build(op, n, req)
 		if err != nil {

@@ -3,6 +3,7 @@ package a2aclient
 import (
 	"bytes"
 	"net/http"
+	"net/url"
 	"strconv"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -14,6 +15,7 @@ import (
 type jsonrpc struct {
 	url     string
 	next    func() int64 // makes request ids
+	version string
 	dialect dialect.Dialect
 	codec   dialect.Codec
 }
@@ -28,6 +30,9 @@ func (b *jsonrpc) ways(op dialect.Op) int {
 func (b *jsonrpc) method(op dialect.Op) string { return dialect.Get(op).Methods[b.dialect] }
 
 func (b *jsonrpc) build(op dialect.Op, _ int, req any) (*call, error) {
+	if op == dialect.GetExtendedAgentCard && b.version == "0.2" {
+		return b.extendedCard02(op, req)
+	}
 	id := strconv.AppendInt(nil, b.next(), 10)
 	accept := "application/json"
 	if dialect.Get(op).Streams {
@@ -39,7 +44,29 @@ func (b *jsonrpc) build(op dialect.Op, _ int, req any) (*call, error) {
 	}, nil
 }
 
+// extendedCard02 makes the call for the extended card of version 0.2, which is
+// an ordinary document beside the interface.
+func (b *jsonrpc) extendedCard02(op dialect.Op, req any) (*call, error) {
+	u, err := url.Parse(b.url)
+	if err != nil { // choose has parsed it
+		return nil, &a2a.Error{Code: a2a.CodeInternal, Message: "the interface's URL cannot be used", Cause: err}
+	}
+	u.RawQuery, u.ForceQuery, u.Fragment, u.RawFragment = "", false, "", ""
+	u = u.JoinPath("..", "agent", "authenticatedExtendedCard")
+	return &call{op: op, req: req, method: http.MethodGet, url: u.String(), accept: "application/json"}, nil
+}
+
 func (b *jsonrpc) answer(k *call, res *http.Response, body []byte) (any, error) {
+	if k.id == nil {
+		if res.StatusCode < 200 || res.StatusCode > 299 {
+			return nil, dialect.ErrorFromHTTP(res.StatusCode, res.Header.Get("Content-Type"), body)
+		}
+		card, err := parseCard(body)
+		if err != nil {
+			return nil, &a2a.Error{Code: a2a.CodeInvalidAgentResponse, Message: "the agent's extended card cannot be read", Cause: err}
+		}
+		return card, nil
+	}
 	env, err := wire.ParseResponse(body)
 	ok := res.StatusCode >= 200 && res.StatusCode < 300
 	switch {
@@ -53,7 +80,7 @@ func (b *jsonrpc) answer(k *call, res *http.Response, body []byte) (any, error) 
 				res.Request.URL.Host, k.op)
 		}
 		return nil, notJSON(k, res, body)
-	case !bytes.Equal(env.ID, k.id):
+	case !bytes.Equal(env.ID, k.id) && b.dialect != dialect.V01: // examples of 0.1 count as they like
 		return nil, a2a.Errorf(a2a.CodeInvalidAgentResponse, "the agent's answer to %s has the id of another request", k.op)
 	}
 	return decodeAnswer(b.codec, k, env.Result)

@@ -29,55 +29,76 @@ type binding interface {
 // bindings are those this client speaks.
 var bindings = []string{a2a.BindingJSONRPC, a2a.BindingHTTPJSON, a2a.BindingGRPC}
 
-// newBinding is called for an interface that choose has returned.
-func newBinding(c *Client, card *a2a.AgentCard, iface *a2a.AgentInterface, d dialect.Dialect) (binding, error) {
+// newFace makes an interface of a card ready to be called in a version that
+// ParseVersion knows.
+func newFace(c *Client, card *a2a.AgentCard, in *a2a.AgentInterface, version string) (*face, error) {
+	d, _ := dialect.ParseVersion(version)
+	f := &face{iface: in, version: version, dialect: d}
 	switch {
-	case strings.EqualFold(iface.ProtocolBinding, a2a.BindingHTTPJSON):
-		return newREST(iface.URL, d)
-	case strings.EqualFold(iface.ProtocolBinding, a2a.BindingGRPC):
-		base := grpcBase(card, iface.URL)
+	case strings.EqualFold(in.ProtocolBinding, a2a.BindingHTTPJSON):
+		b, err := newREST(in.URL, d)
+		if err != nil {
+			return nil, err
+		}
+		f.binding = b
+	case strings.EqualFold(in.ProtocolBinding, a2a.BindingGRPC):
+		base := grpcBase(card, in.URL)
 		own := *c.http
 		own.Transport = http2Only(own.Transport, base)
-		return &grpc{base, &own}, nil
+		f.binding = &grpc{base, &own}
+	default:
+		f.binding = &jsonrpc{
+			url: in.URL, next: func() int64 { return c.lastID.Add(1) },
+			version: version, dialect: d, codec: dialect.CodecOf(d, a2a.BindingJSONRPC),
+		}
 	}
-	return &jsonrpc{
-		url: iface.URL, next: func() int64 { return c.lastID.Add(1) },
-		dialect: d, codec: dialect.CodecOf(d, a2a.BindingJSONRPC),
-	}, nil
+	return f, nil
+}
+
+// offer is an interface of a card with the version to be spoken there.
+type offer struct {
+	iface   *a2a.AgentInterface
+	version string // Major.Minor
 }
 
 // choose returns the interface to be used, and behind it those to fall back
-// to.
-func choose(card *a2a.AgentCard, o *Options) ([]*a2a.AgentInterface, error) {
+// to. A version that the caller forces and the card does not list is tried at
+// the card's addresses all the same: people force one because the card is wrong.
+func choose(card *a2a.AgentCard, o *Options) ([]offer, error) {
 	if len(card.SupportedInterfaces) == 0 {
 		return nil, &CardError{Ref: card.Name, Kind: CardInvalid, Err: errors.New("it names no interface at which the agent can be called")}
 	}
-	if o.Version != "" {
-		if err := dialect.CheckVersion(o.Version); err != nil {
-			return nil, a2a.Errorf(a2a.CodeVersionNotSupported, "protocol version %q is not spoken by this client: use %s",
-				o.Version, strings.Join(dialect.Versions, ", "))
-		}
+	if err := o.checkVersion(); err != nil {
+		return nil, err
 	}
-	var usable []*a2a.AgentInterface
+	var usable, forced []offer
 	otherVersion := false
 	for _, in := range card.SupportedInterfaces {
 		if in == nil || !contains(bindings, in.ProtocolBinding) || !callable(card, in) {
 			continue
 		}
-		if versionOf(in, o) == "" {
-			otherVersion = true
-			continue
+		version := versionOf(in)
+		otherVersion = otherVersion || version == ""
+		want := minor(o.Version)
+		switch {
+		case version != "" && (want == "" || want == version):
+			usable = append(usable, offer{in, version})
+		case want != "" && speaks(want, in.ProtocolBinding):
+			forced = append(forced, offer{in, want})
 		}
-		usable = append(usable, in)
 	}
 	if len(usable) == 0 {
-		return nil, noneUsable(card, otherVersion)
+		usable = forced
 	}
-	var preferred []*a2a.AgentInterface
+	if len(usable) == 0 {
+		return nil, noneUsable(card, otherVersion || o.Version != "")
+	}
+	slices.SortStableFunc(usable, func(a, b offer) int { return rank(a.version) - rank(b.version) })
+	var preferred []offer
 	for _, want := range o.Bindings {
-		for _, in := range usable {
-			if strings.EqualFold(in.ProtocolBinding, want) && !slices.Contains(preferred, in) {
-				preferred = append(preferred, in)
+		for _, of := range usable {
+			if strings.EqualFold(of.iface.ProtocolBinding, want) && !slices.Contains(preferred, of) {
+				preferred = append(preferred, of)
 			}
 		}
 	}
@@ -85,32 +106,39 @@ func choose(card *a2a.AgentCard, o *Options) ([]*a2a.AgentInterface, error) {
 		usable = preferred
 	}
 	first := usable[0]
-	return slices.DeleteFunc(usable, func(in *a2a.AgentInterface) bool { return !standsIn(card, in, first) }), nil
+	return slices.DeleteFunc(usable, func(of offer) bool { return !standsIn(card, of.iface, first.iface) }), nil
 }
 
-// versionOf returns the version to speak with an interface, as Major.Minor, or
-// "" if there is none. Interfaces came with 1.0: one that forgot its version is
-// of that.
-func versionOf(in *a2a.AgentInterface, o *Options) string {
+// ranks are the versions, best first. The draft is never before what is final.
+var ranks = []string{"1.0", "1.1", "0.3", "0.2", "0.1"}
+
+func rank(version string) int { return slices.Index(ranks, version) }
+
+// versionOf returns the version of an interface as Major.Minor, or "" if it is
+// not spoken here. Interfaces came with 1.0: one that forgot its version is of
+// that.
+func versionOf(in *a2a.AgentInterface) string {
 	offered := in.ProtocolVersion
 	if offered == "" {
 		offered = dialect.Versions[0]
 	}
-	d, ok := dialect.ParseVersion(offered)
-	if !ok || !d.Speaks(in.ProtocolBinding) || !spoken(d, in.ProtocolBinding) {
+	if !speaks(offered, in.ProtocolBinding) {
 		return ""
 	}
-	v := minor(offered)
-	if o.Version != "" && minor(o.Version) != v {
-		return ""
-	}
-	return v
+	return minor(offered)
 }
 
-// spoken reports whether this client has what it takes for a dialect on a
+// speaks reports whether this client has what it takes for a version on a
 // binding.
-func spoken(d dialect.Dialect, binding string) bool {
-	return strings.EqualFold(binding, a2a.BindingGRPC) && d >= dialect.V10 || dialect.CodecOf(d, strings.ToUpper(binding)) != nil
+func speaks(version, binding string) bool {
+	d, ok := dialect.ParseVersion(version)
+	if !ok || !d.Speaks(binding) {
+		return false
+	}
+	if strings.EqualFold(binding, a2a.BindingGRPC) {
+		return d >= dialect.V10
+	}
+	return dialect.CodecOf(d, strings.ToUpper(binding)) != nil
 }
 
 // minor cuts a patch number off: it is never sent (§3.6, §14.2.1).

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/dialect"
 )
 
 // Options adjusts a client. A nil *Options means all defaults.
@@ -23,7 +24,11 @@ type Options struct {
 	// a2a.BindingHTTPJSON. Those that the card does not offer are skipped; if
 	// none is left, the card's order counts. Empty means the card's order.
 	Bindings []string
-	// Version forces a protocol version, such as "1.0". Empty negotiates.
+	// Version forces a protocol version: 0.1, 0.2, 0.3, 1.0 or 1.1. Where the card
+	// does not list it, it is spoken at the addresses the card has, as cards may
+	// be wrong, and an agent that does not speak it is not asked in another one.
+	// Empty negotiates: the best that both sides know, the draft 1.1 only where
+	// there is no 1.0.
 	Version string
 	// Bearer and APIKey are credentials; they go where the card's security
 	// schemes say. Where it says nothing, a bearer token goes into
@@ -44,8 +49,8 @@ type Options struct {
 	// giving up. Zero means 10; negative means never.
 	Retries int
 	// Logger gets one debug record per request, and one at level info when
-	// another interface is used; neither has credentials or queries. Nil
-	// discards.
+	// another interface or version is used than the card says; neither has
+	// credentials or queries. Nil discards.
 	Logger *slog.Logger
 }
 
@@ -106,17 +111,41 @@ func (o *Options) httpClient() *http.Client {
 	return &c
 }
 
-// setHeader puts the caller's and the protocol's service parameters into h.
+// setHeader puts the caller's and the protocol's service parameters into h, as
+// a version has them: the header of the version came with 0.3.
 func (o *Options) setHeader(h http.Header, version string) {
-	h.Set("A2A-Version", version)
+	if version >= "0.3" {
+		h.Set("A2A-Version", version)
+	}
 	for name, values := range o.Header {
 		name = http.CanonicalHeaderKey(name)
 		h[name] = append([]string(nil), values...)
 	}
+	d, _ := dialect.ParseVersion(version)
 	const extensions = "A2a-Extensions" // as net/http spells it
-	if list := append(append([]string(nil), o.Extensions...), h[extensions]...); len(list) > 0 {
-		h[extensions] = []string{strings.Join(list, ",")} // one header (§9.2)
+	list := append(append([]string(nil), o.Extensions...), h[extensions]...)
+	if len(list) == 0 {
+		return
 	}
+	h.Del(extensions)
+	h.Set(dialect.ExtensionsHeader(d), strings.Join(list, ",")) // one header (§9.2)
+}
+
+// cardVersion is the version in which cards are asked for: some servers have
+// one for each.
+func (o *Options) cardVersion() string {
+	if o.Version != "" {
+		return minor(o.Version)
+	}
+	return dialect.Versions[0]
+}
+
+func (o *Options) checkVersion() error {
+	if o.Version == "" || dialect.CheckVersion(o.Version) == nil {
+		return nil
+	}
+	return a2a.Errorf(a2a.CodeVersionNotSupported, "protocol version %q is not spoken by this client: use %s",
+		o.Version, strings.Join(dialect.Versions, ", "))
 }
 
 // checkCredentials refuses what no header can carry, before it is in an error

@@ -20,7 +20,8 @@ const (
 type reference struct {
 	file    string
 	urls    []*url.URL
-	guessed bool // the scheme is not the caller's
+	base    *url.URL // an agent may be here, if it is no document's URL
+	guessed bool     // the scheme is not the caller's
 }
 
 // parseRef understands a reference; see Resolve for the forms. The decision
@@ -38,7 +39,7 @@ func parseRef(ref string) (reference, error) {
 		if err != nil || u.Host == "" {
 			return reference{}, errors.New("not a valid URL")
 		}
-		return reference{urls: candidates(u)}, nil
+		return reference{urls: candidates(u), base: agentAt(u)}, nil
 	case isURL:
 		return reference{}, fmt.Errorf("the scheme %q is not supported: use http, https or file", scheme)
 	case looksLikeFile(ref):
@@ -53,7 +54,21 @@ func parseRef(ref string) (reference, error) {
 	if err != nil || u.Host == "" {
 		return reference{}, errors.New("neither a host nor a URL nor a file: write https://host, or ./file for a file")
 	}
-	return reference{urls: candidates(u), guessed: scheme == "https"}, nil
+	return reference{urls: candidates(u), base: agentAt(u), guessed: scheme == "https"}, nil
+}
+
+// agentAt returns the address of an agent that has no card; nil if u can only
+// be that of a card.
+func agentAt(u *url.URL) *url.URL {
+	if isDocument(u) {
+		return nil
+	}
+	return u
+}
+
+// isDocument reports whether a URL is that of a card.
+func isDocument(u *url.URL) bool {
+	return strings.HasSuffix(strings.ToLower(u.Path), ".json") || strings.Contains(u.Path, "/.well-known/")
 }
 
 func fileURL(ref string) (reference, error) {
@@ -111,7 +126,7 @@ func loopback(hostport string) bool {
 // has only one, at its root.
 func candidates(u *url.URL) []*url.URL {
 	u.Fragment, u.RawFragment = "", ""
-	if strings.HasSuffix(strings.ToLower(u.Path), ".json") || strings.Contains(u.Path, "/.well-known/") {
+	if isDocument(u) {
 		return []*url.URL{u}
 	}
 	root := *u

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -28,6 +29,9 @@ type Resolver struct {
 	http  *http.Client
 	cache cache
 	now   func() time.Time
+
+	mu    sync.Mutex                // protects the field below
+	found map[string]*a2a.AgentCard // of agents without a card, by address; see Dial
 }
 
 // NewResolver returns a Resolver with an empty cache.
@@ -163,7 +167,7 @@ func (r *Resolver) get(ctx context.Context, u *url.URL, old *cached, authenticat
 		return nil, nil, &CardError{Kind: CardNotFound, Err: errors.New("not a valid URL")}
 	}
 	req.Header.Set("Accept", "application/json, application/a2a+json")
-	r.opts.setHeader(req.Header, dialect.Versions[0])
+	r.opts.setHeader(req.Header, r.opts.cardVersion())
 	if old != nil {
 		if old.etag != "" {
 			req.Header.Set("If-None-Match", old.etag)

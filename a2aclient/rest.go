@@ -57,7 +57,12 @@ func (b *rest) build(op dialect.Op, n int, req any) (*call, error) {
 
 func (b *rest) answer(k *call, res *http.Response, body []byte) (any, error) {
 	if res.StatusCode < 200 || res.StatusCode > 299 {
-		return nil, dialect.ErrorFromHTTP(res.StatusCode, res.Header.Get("Content-Type"), body)
+		err := dialect.ErrorFromHTTP(res.StatusCode, res.Header.Get("Content-Type"), body)
+		if b.dialect < dialect.V10 && err.Code == a2a.CodeMethodNotFound && res.StatusCode == http.StatusNotFound &&
+			strings.Contains(strings.ToLower(err.Message), "task") {
+			err.Code = a2a.CodeTaskNotFound // 0.3 has no form for errors: some have but a text
+		}
+		return nil, err
 	}
 	if k.op == dialect.DeleteTaskPushNotificationConfig {
 		return nil, nil // any success will do, with or without a body

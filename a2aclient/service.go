@@ -18,6 +18,10 @@ func (c *Client) SendMessage(ctx context.Context, req *a2a.SendMessageRequest) (
 	if err != nil {
 		return nil, err
 	}
+	return c.sendMessage(ctx, r)
+}
+
+func (c *Client) sendMessage(ctx context.Context, r *sending) (*a2a.SendMessageResponse, error) {
 	res, err := unary[a2a.SendMessageResponse](ctx, c, dialect.SendMessage, r, 0)
 	if err == nil && res.Task == nil && res.Message == nil {
 		return nil, a2a.Errorf(a2a.CodeInvalidAgentResponse, "the agent's answer to SendMessage has neither a task nor a message")
@@ -124,12 +128,7 @@ func (c *Client) SendStreamingMessage(ctx context.Context, req *a2a.SendMessageR
 			return
 		}
 		if !offered(c.Card().Capabilities.Streaming) {
-			res, err := c.SendMessage(ctx, r)
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			yield(&a2a.StreamResponse{Task: res.Task, Message: res.Message}, nil)
+			c.sendUnstreamed(ctx, r, yield)
 			return
 		}
 		s := &stream{c: c, ctx: ctx, yield: yield, sent: r}
@@ -138,6 +137,16 @@ func (c *Client) SendStreamingMessage(ctx context.Context, req *a2a.SendMessageR
 		}
 		s.run()
 	}
+}
+
+// sendUnstreamed sends a message and yields the answer.
+func (c *Client) sendUnstreamed(ctx context.Context, r *sending, yield func(*a2a.StreamResponse, error) bool) {
+	res, err := c.sendMessage(ctx, r)
+	if err != nil {
+		yield(nil, err)
+		return
+	}
+	yield(&a2a.StreamResponse{Task: res.Task, Message: res.Message}, nil)
 }
 
 // SubscribeToTask implements a2a.Service. Where the card does not offer
@@ -170,7 +179,7 @@ func (c *Client) SubscribeToTask(ctx context.Context, req *a2a.SubscribeToTaskRe
 }
 
 // sendRequest returns a copy of req with the tenant of the interface.
-func (c *Client) sendRequest(req *a2a.SendMessageRequest) (*a2a.SendMessageRequest, error) {
+func (c *Client) sendRequest(req *a2a.SendMessageRequest) (*sending, error) {
 	r := *req
 	r.Tenant = c.tenant
 	if r.Configuration != nil && r.Configuration.TaskPushNotificationConfig != nil {
@@ -183,7 +192,7 @@ func (c *Client) sendRequest(req *a2a.SendMessageRequest) (*a2a.SendMessageReque
 		conf.TaskPushNotificationConfig = &push
 		r.Configuration = &conf
 	}
-	return &r, nil
+	return &sending{&r, newID()}, nil
 }
 
 func (c *Client) wantPush() error {

@@ -18,7 +18,7 @@ type stream struct {
 	c     *Client
 	ctx   context.Context
 	yield func(*a2a.StreamResponse, error) bool
-	sent  *a2a.SendMessageRequest // nil for a subscription
+	sent  *sending // nil for a subscription
 
 	taskID string // "" until it is known
 	cursor int64  // id of the last event; 0 if none

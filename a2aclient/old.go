@@ -1,0 +1,70 @@
+package a2aclient
+
+import (
+	"github.com/google/uuid"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/dialect"
+)
+
+// sending is a message on its way, with the id for its task in case that the
+// client has to choose one: in version 0.1. All attempts have the same.
+type sending struct {
+	*a2a.SendMessageRequest
+	taskID string
+}
+
+// prepare makes a request one of the face's version.
+func (f *face) prepare(req any) any {
+	switch r := req.(type) {
+	case *sending:
+		if f.dialect >= dialect.V10 || r.Message == nil {
+			return r.SendMessageRequest
+		}
+		old := *r.SendMessageRequest
+		old.Legacy = &a2a.Legacy{Version: f.dialect.Version()}
+		if f.dialect == dialect.V01 {
+			old.Legacy.CreateByID, old.Legacy.Reopen, old.Legacy.TaskOnly = true, true, true
+			if old.Message.TaskID == "" {
+				m := *old.Message
+				m.TaskID = r.taskID
+				old.Message = &m
+			}
+		}
+		return &old
+	case *a2a.SubscribeToTaskRequest:
+		if f.dialect < dialect.V10 {
+			old := *r
+			old.Legacy = &a2a.Legacy{Version: f.dialect.Version(), FinishedToo: true}
+			return &old
+		}
+	}
+	return req
+}
+
+// optional lists the operations that agents of versions before 1.0 may lack,
+// as the version or a patch of it does, or as their makers left them out.
+var optional = map[dialect.Op]bool{
+	dialect.ListTasks: true, dialect.GetExtendedAgentCard: true, dialect.SubscribeToTask: true,
+	dialect.ListTaskPushNotificationConfigs: true, dialect.DeleteTaskPushNotificationConfig: true,
+}
+
+// lacking says UnsupportedOperation where an agent of an old version lets us
+// know in other ways that it lacks an operation.
+func lacking(f *face, op dialect.Op, err error) error {
+	if f.dialect >= dialect.V10 || !optional[op] {
+		return err
+	}
+	switch e := said(err); {
+	case e == nil:
+	case e.Code == a2a.CodeMethodNotFound, e.Code == a2a.CodeMethodNotAllowed:
+		return &a2a.Error{
+			Code: a2a.CodeUnsupportedOperation, Peer: true, Cause: err,
+			Message: "the agent, which speaks A2A " + f.version + ", has no " + op.String(),
+		}
+	}
+	return err
+}
+
+// newID makes an id that nobody else has.
+func newID() string { return uuid.NewString() }
