@@ -24,12 +24,12 @@ func (x *exchange) rpc(f *rpcFraming) error {
 	if err != nil {
 		return err
 	}
-	req, bad := wire.ParseRequest(body)
+	version := requestedVersion(x.r)
+	req, bad := x.s.parse(body, version)
 	f.id = req.ID
 	if bad != nil {
 		return envelopeError(bad)
 	}
-	version := requestedVersion(x.r)
 	op, d, err := dialect.DetectRPC(req.Method, version, x.s.opts.strictVersions())
 	if errors.Is(err, &a2a.Error{Code: a2a.CodeMethodNotFound}) {
 		f.dialect = dialect.Says(version)
@@ -47,6 +47,23 @@ func (x *exchange) rpc(f *rpcFraming) error {
 		return err
 	}
 	return x.perform(op, in)
+}
+
+// parse reads an envelope. It has to be complete, but for the methods of
+// dialects that let jsonrpc and id be missing (DIALECTS 5.1).
+func (s *Server) parse(body []byte, version string) (wire.Request, *wire.Error) {
+	req, bad := wire.ParseRequest(body)
+	if bad == nil || bad.Code != wire.CodeInvalidRequest {
+		return req, bad
+	}
+	lax, worse := wire.ParseLaxRequest(body)
+	if worse != nil {
+		return req, bad
+	}
+	if _, d, err := dialect.DetectRPC(lax.Method, version, s.opts.strictVersions()); err != nil || !d.Lax() {
+		return req, bad
+	}
+	return lax, nil
 }
 
 // notYet refuses a dialect without a codec.

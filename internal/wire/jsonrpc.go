@@ -41,7 +41,15 @@ type Request struct {
 // that is a string, no member twice. Other members are ignored. The error is
 // an *Error with CodeParse or CodeInvalidRequest; the Request then still
 // holds the id, if there was a valid one.
-func ParseRequest(body []byte) (Request, *Error) {
+func ParseRequest(body []byte) (Request, *Error) { return parseRequest(body, true) }
+
+// ParseLaxRequest is ParseRequest for peers that leave out jsonrpc or id. A
+// missing id is 1, which is the number that they are used to, and which a
+// reader takes that insists on one; there is no other request it could be taken
+// for in the same exchange. What is there has to be right all the same.
+func ParseLaxRequest(body []byte) (Request, *Error) { return parseRequest(body, false) }
+
+func parseRequest(body []byte, strict bool) (Request, *Error) {
 	if err := CheckJSON(body); err != nil {
 		return Request{}, err
 	}
@@ -73,6 +81,9 @@ func ParseRequest(body []byte) (Request, *Error) {
 		}
 		*field = value
 	}
+	if !strict && id == nil {
+		id = []byte("1")
+	}
 	req := Request{Params: params}
 	if isNull(params) {
 		req.Params = nil
@@ -83,9 +94,9 @@ func ParseRequest(body []byte) (Request, *Error) {
 	}
 	switch {
 	case bad != nil:
-	case version == nil:
+	case version == nil && strict:
 		bad = invalid(`jsonrpc is missing: it must be "2.0"`)
-	case unquote(version) != "2.0":
+	case version != nil && unquote(version) != "2.0":
 		bad = invalid(`jsonrpc must be "2.0"`)
 	case method == nil:
 		bad = invalid("method is missing")

@@ -66,6 +66,30 @@ func TestParseRequest(t *testing.T) {
 	}
 }
 
+func TestParseLaxRequest(t *testing.T) {
+	for _, tt := range []struct{ in, id, message string }{
+		{`{"method":"M","params":{}}`, `1`, ""},
+		{`{"id":"a","method":"M"}`, `"a"`, ""},
+		{`{"jsonrpc":"2.0","method":"M"}`, `1`, ""},
+		{`{"jsonrpc":"2.0","id":null,"method":"M"}`, `null`, ""},
+		{`{"jsonrpc":null,"id":1,"method":"M"}`, `1`, `must be "2.0"`},
+		{`{"jsonrpc":"1.0","method":"M"}`, `1`, `must be "2.0"`},
+		{`{"id":{},"method":"M"}`, "", "not an object"},
+		{`{"id":1,"id":2,"method":"M"}`, "2", "twice"},
+		{`{"params":{}}`, "1", "method is missing"},
+		{`[{"method":"M"}]`, "", "batches"},
+		{`{`, "", "not valid JSON"},
+	} {
+		req, err := ParseLaxRequest([]byte(tt.in))
+		if string(req.ID) != tt.id || tt.message == "" && (err != nil || req.Method != "M") {
+			t.Errorf("%s: id %s, method %q, error %v", tt.in, req.ID, req.Method, err)
+		}
+		if tt.message != "" && (err == nil || !strings.Contains(err.Message, tt.message)) {
+			t.Errorf("%s: error %v, want %q", tt.in, err, tt.message)
+		}
+	}
+}
+
 func TestParseResponse(t *testing.T) {
 	for _, tt := range []struct {
 		name, in   string
@@ -148,6 +172,10 @@ func FuzzRPC(f *testing.F) {
 			}
 		} else if req.ID != nil && !json.Valid(req.ID) {
 			t.Errorf("id %q is not JSON", req.ID)
+		}
+		lax, laxErr := ParseLaxRequest(in)
+		if laxErr != nil && err == nil || err == nil && !bytes.Equal(lax.ID, req.ID) {
+			t.Errorf("read strictly as %+v, but otherwise as %+v, %v", req, lax, laxErr)
 		}
 		_, _ = ParseResponse(in)
 	})
