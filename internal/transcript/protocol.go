@@ -1,0 +1,181 @@
+package transcript
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/dialect"
+)
+
+// Request returns the operation of a call and its request. Placeholders must
+// have been filled.
+func (c *Call) Request(doc string) (dialect.Op, any, error) {
+	for i := range dialect.Operations {
+		op := dialect.Operations[i].Op
+		if op.String() != c.Op {
+			continue
+		}
+		req := dialect.NewRequest(op)
+		return op, req, json.Unmarshal([]byte(doc), req)
+	}
+	return 0, nil, fmt.Errorf("there is no operation %s", c.Op)
+}
+
+type appender interface{ AppendJSON(dst []byte) []byte }
+
+// RequestDoc returns a request as 1.0 JSON. What that has no member for
+// follows in members of our own: legacy, for what an older version allows, and
+// after, for the event behind which a subscription goes on.
+func RequestDoc(req any) string {
+	doc := req.(appender).AppendJSON(nil)
+	switch r := req.(type) {
+	case *a2a.SendMessageRequest:
+		doc = withLegacy(doc, r.Legacy)
+	case *a2a.SubscribeToTaskRequest:
+		doc = withLegacy(doc, r.Legacy)
+		if r.After != 0 {
+			doc = with(doc, "after", strconv.FormatInt(r.After, 10))
+		}
+	}
+	return string(doc)
+}
+
+func withLegacy(doc []byte, l *a2a.Legacy) []byte {
+	if l == nil {
+		return doc
+	}
+	b, _ := json.Marshal(struct { // strings and booleans cannot fail
+		Version     string `json:"version"`
+		CreateByID  bool   `json:"createById,omitempty"`
+		Reopen      bool   `json:"reopen,omitempty"`
+		TaskOnly    bool   `json:"taskOnly,omitempty"`
+		FinishedToo bool   `json:"finishedToo,omitempty"`
+	}(*l))
+	return with(doc, "legacy", string(b))
+}
+
+// with adds a member to an object.
+func with(doc []byte, name, value string) []byte {
+	doc = doc[:len(doc)-1]
+	if len(doc) > 1 {
+		doc = append(doc, ',')
+	}
+	return append(doc, `"`+name+`":`+value+`}`...)
+}
+
+// errorDoc is how transcripts write an error.
+type errorDoc struct {
+	Code    string            `json:"code"`
+	Message string            `json:"message"`
+	Fields  []fieldDoc        `json:"fields,omitempty"`
+	Meta    map[string]string `json:"meta,omitempty"`
+}
+
+type fieldDoc struct {
+	Field       string `json:"field"`
+	Description string `json:"description"`
+}
+
+// Answer reads what a service answers: a result of the operation or an element
+// of its stream, nil, or an error. Two members of our own are read: seq of an
+// element, and version of a task, the one it was created in.
+func Answer(op dialect.Op, doc string) (any, error) {
+	var own struct {
+		Error   *errorDoc
+		Seq     int64
+		Version string
+		Task    struct{ Version string }
+	}
+	if err := json.Unmarshal([]byte(doc), &own); err != nil {
+		return nil, err
+	}
+	if own.Error != nil {
+		return own.Error.read()
+	}
+	res := dialect.NewResult(op)
+	if res == nil {
+		return nil, nil
+	}
+	if err := json.Unmarshal([]byte(doc), res); err != nil {
+		return nil, err
+	}
+	switch r := res.(type) {
+	case *a2a.Task:
+		r.Version = own.Version
+	case *a2a.SendMessageResponse:
+		if r.Task != nil {
+			r.Task.Version = own.Task.Version
+		}
+	case *a2a.StreamResponse:
+		r.Seq = own.Seq
+		if r.Task != nil {
+			r.Task.Version = own.Task.Version
+		}
+	}
+	return res, nil
+}
+
+func (d *errorDoc) read() (any, error) {
+	for i := range dialect.Errors {
+		if code := dialect.Errors[i].Code; code.String() == d.Code {
+			e := &a2a.Error{Code: code, Message: d.Message, Meta: d.Meta}
+			for _, f := range d.Fields {
+				e.Fields = append(e.Fields, a2a.FieldViolation(f))
+			}
+			return e, nil
+		}
+	}
+	return nil, fmt.Errorf("there is no error %q", d.Code)
+}
+
+// MatchResult compares what a caller got with a document: of seq and of the
+// details of errors only what the document speaks of.
+func (v Vars) MatchResult(want string, got any) error {
+	var spoken struct {
+		Seq     *int64
+		Version string
+		Error   map[string]json.RawMessage
+	}
+	if err := json.Unmarshal([]byte(want), &spoken); err != nil && want != "null" {
+		return err
+	}
+	var doc []byte
+	switch r := got.(type) {
+	case nil:
+		doc = []byte("null")
+	case error:
+		doc = writeError(r, spoken.Error)
+	case *a2a.StreamResponse:
+		doc = r.AppendJSON(nil)
+		if spoken.Seq != nil {
+			doc = with(doc, "seq", strconv.FormatInt(r.Seq, 10))
+		}
+	case appender:
+		doc = r.AppendJSON(nil)
+	}
+	return v.Match(want, string(doc))
+}
+
+func writeError(err error, spoken map[string]json.RawMessage) []byte {
+	d := errorDoc{Code: fmt.Sprintf("%T", err), Message: err.Error()}
+	var e *a2a.Error
+	if errors.As(err, &e) {
+		d = errorDoc{Code: e.Code.String(), Message: e.Message, Meta: e.Meta}
+		for _, f := range e.Fields {
+			d.Fields = append(d.Fields, fieldDoc(f))
+		}
+	}
+	b, _ := json.Marshal(d)
+	var members map[string]json.RawMessage
+	_ = json.Unmarshal(b, &members)
+	for name := range members {
+		if _, ok := spoken[name]; !ok && name != "code" {
+			delete(members, name)
+		}
+	}
+	b, _ = json.Marshal(map[string]any{"error": members})
+	return b
+}
