@@ -36,6 +36,7 @@ type Reader struct {
 	data    []byte // data of the event being read
 	afterCR bool   // the last line ended in CR: a LF that follows belongs to it
 	begun   bool   // the first line was read
+	joins   bool   // JSON may go on in lines that are no fields
 	err     error  // sticky
 }
 
@@ -43,6 +44,29 @@ type Reader struct {
 // event, in bytes.
 func NewReader(r io.Reader, max int) *Reader {
 	return &Reader{r: bufio.NewReaderSize(r, 16<<10), max: max}
+}
+
+// JoinJSON makes the reader take lines as data that go on with the JSON of the
+// data line before them but are no fields, as the examples of version 0.1 print
+// it. They begin like JSON, as no field does; by the standard they would be
+// skipped.
+func (r *Reader) JoinJSON() { r.joins = true }
+
+// goesOn reports whether a line behind data is more of its JSON.
+func goesOn(line []byte) bool {
+	line = bytes.TrimLeft(line, " \t")
+	if len(line) == 0 {
+		return false
+	}
+	switch c := line[0]; {
+	case bytes.IndexByte([]byte(`{}[]",-`), c) >= 0, c >= '0' && c <= '9':
+		return true
+	}
+	switch string(bytes.TrimRight(line, ", \t")) {
+	case "true", "false", "null":
+		return true
+	}
+	return false
 }
 
 // Next returns the next event. Its Data is valid until the following call.
@@ -88,6 +112,9 @@ func (r *Reader) next() (Event, error) {
 		}
 		fields++
 		name, value, _ := bytes.Cut(line, []byte{':'})
+		if r.joins && lines > 0 && goesOn(line) {
+			name, value = []byte("data"), line
+		}
 		value = bytes.TrimPrefix(value, []byte{' '})
 		switch string(name) {
 		case "data":
