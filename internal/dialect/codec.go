@@ -54,6 +54,8 @@ func CodecOf(d Dialect, binding string) Codec {
 		if binding == a2a.BindingJSONRPC {
 			return v01Codec{}
 		}
+	case V03:
+		return v03Codec{proto: binding != a2a.BindingJSONRPC}
 	case V0x:
 		if newer := CodecOf(V03, binding); newer != nil {
 			return v0xCodec{newer}

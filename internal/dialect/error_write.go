@@ -1,7 +1,6 @@
 package dialect
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
@@ -83,10 +82,4 @@ func appendDetails(dst []byte, row *ErrorRow, e *a2a.Error) []byte {
 		dst = append(dst, "]}"...)
 	}
 	return append(dst, ']')
-}
-
-// appendText appends a JSON string.
-func appendText(dst []byte, s string) []byte {
-	b, _ := json.Marshal(s) // a string cannot fail
-	return append(dst, b...)
 }

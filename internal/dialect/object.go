@@ -25,8 +25,9 @@ type object struct {
 
 // faults is what is wrong with a document.
 type faults struct {
-	parts int // of messages, so far
-	max   int // of parts; 0 means any number
+	parts int  // of messages, so far
+	max   int  // of parts; 0 means any number
+	proto bool // the document is in the proto form of 0.3
 	list  []a2a.FieldViolation
 }
 

@@ -64,7 +64,7 @@ func (o *object) content() *a2a.Part {
 	case "text":
 		p.Kind, p.Text = a2a.PartText, o.text("text")
 	case "data":
-		p.Kind, p.Data = a2a.PartData, a2a.JSON(o.members["data"])
+		p.Kind, p.Data = a2a.PartData, o.data()
 		o.unwrapData(p)
 	case "raw":
 		p.Kind, p.Raw = a2a.PartRaw, o.bytes("raw")
@@ -87,6 +87,9 @@ func (o *object) file(p *a2a.Part) {
 	switch raw, _ := o.find(inline); {
 	case raw != nil && (string(raw) != `""` || !o.has(link...)):
 		p.Kind, p.Raw = a2a.PartRaw, o.bytes(inline...)
+		if o.has("fileWithBytes") {
+			p.Raw = undouble(p.Raw, p.MediaType)
+		}
 	case o.has(link...):
 		p.Kind, p.URL = a2a.PartURL, o.text(link...)
 	default:

@@ -1,0 +1,156 @@
+package dialect
+
+import (
+	"encoding/base64"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// jsonWriter appends JSON to a buffer. What is raw stays as it is.
+type jsonWriter struct{ b []byte }
+
+// next puts a comma where something stands before in the object or array.
+func (w *jsonWriter) next() {
+	if last := w.b[len(w.b)-1]; last != '{' && last != '[' && last != ':' {
+		w.b = append(w.b, ',')
+	}
+}
+
+// open and close are for braces and brackets. A value that begins a document
+// is opened without next.
+func (w *jsonWriter) open(c byte)  { w.b = append(w.b, c) }
+func (w *jsonWriter) close(c byte) { w.b = append(w.b, c) }
+
+// key begins a member.
+func (w *jsonWriter) key(name string) {
+	w.next()
+	w.b = append(w.b, '"')
+	w.b = append(w.b, name...)
+	w.b = append(w.b, '"', ':')
+}
+
+// object begins a member that is an object.
+func (w *jsonWriter) object(name string) {
+	w.key(name)
+	w.open('{')
+}
+
+func (w *jsonWriter) text(name, s string) {
+	w.key(name)
+	w.b = appendText(w.b, s)
+}
+
+// optText and the others whose names begin with opt leave out what is empty.
+func (w *jsonWriter) optText(name, s string) {
+	if s != "" {
+		w.text(name, s)
+	}
+}
+
+func (w *jsonWriter) texts(name string, list []string) {
+	w.key(name)
+	w.open('[')
+	for _, s := range list {
+		w.next()
+		w.b = appendText(w.b, s)
+	}
+	w.close(']')
+}
+
+func (w *jsonWriter) optTexts(name string, list []string) {
+	if len(list) > 0 {
+		w.texts(name, list)
+	}
+}
+
+func (w *jsonWriter) bool(name string, v bool) {
+	w.key(name)
+	w.b = strconv.AppendBool(w.b, v)
+}
+
+func (w *jsonWriter) optBool(name string, v bool) {
+	if v {
+		w.bool(name, v)
+	}
+}
+
+func (w *jsonWriter) int(name string, v int32) {
+	w.key(name)
+	w.b = strconv.AppendInt(w.b, int64(v), 10)
+}
+
+func (w *jsonWriter) optInt(name string, v *int32) {
+	if v != nil {
+		w.int(name, *v)
+	}
+}
+
+func (w *jsonWriter) raw(name string, v a2a.JSON) {
+	w.key(name)
+	w.b = v.AppendJSON(w.b)
+}
+
+func (w *jsonWriter) optRaw(name string, v a2a.JSON) {
+	if len(v) > 0 {
+		w.raw(name, v)
+	}
+}
+
+func (w *jsonWriter) bytes(name string, v []byte) {
+	w.key(name)
+	w.b = append(w.b, '"')
+	w.b = base64.StdEncoding.AppendEncode(w.b, v)
+	w.b = append(w.b, '"')
+}
+
+func (w *jsonWriter) optTime(name string, t time.Time) {
+	if !t.IsZero() {
+		w.key(name)
+		w.b = t.UTC().AppendFormat(w.b, `"2006-01-02T15:04:05.000Z"`)
+	}
+}
+
+// list writes an array of what do writes.
+func list[T any](w *jsonWriter, name string, items []T, do func(T)) {
+	w.key(name)
+	w.open('[')
+	for _, item := range items {
+		w.next()
+		do(item)
+	}
+	w.close(']')
+}
+
+// appendText appends a JSON string. Only what JSON demands is escaped; what is
+// not UTF-8 becomes U+FFFD.
+func appendText(dst []byte, s string) []byte {
+	const hex = "0123456789abcdef"
+	if !utf8.ValidString(s) {
+		s = strings.ToValidUTF8(s, "\uFFFD")
+	}
+	dst = append(dst, '"')
+	from := 0
+	for i := range len(s) {
+		c := s[i]
+		if c >= ' ' && c != '"' && c != '\\' {
+			continue
+		}
+		dst = append(dst, s[from:i]...)
+		switch c {
+		case '"', '\\':
+			dst = append(dst, '\\', c)
+		case '\n':
+			dst = append(dst, '\\', 'n')
+		case '\t':
+			dst = append(dst, '\\', 't')
+		default:
+			dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		}
+		from = i + 1
+	}
+	return append(append(dst, s[from:]...), '"')
+}

@@ -1,0 +1,194 @@
+package dialect
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+func (o *object) v03Task() *a2a.Task {
+	t := &a2a.Task{
+		ID: o.text("id"), ContextID: o.text("contextId"), Status: o.object("status").v03Status(), Metadata: o.json("metadata"),
+	}
+	o.each(func(in *object) { t.Artifacts = append(t.Artifacts, in.v03Artifact()) }, "artifacts")
+	o.each(func(in *object) { t.History = append(t.History, in.v03Message()) }, "history")
+	return t
+}
+
+func (o *object) v03Status() a2a.TaskStatus {
+	if o == nil {
+		return a2a.TaskStatus{}
+	}
+	s := a2a.TaskStatus{State: o.state("state"), Timestamp: o.time("timestamp").UTC().Truncate(time.Millisecond)}
+	if m := o.object("message", "update"); m != nil {
+		s.Message = m.v03Message()
+	}
+	return s
+}
+
+func (o *object) v03Message() *a2a.Message {
+	return &a2a.Message{
+		MessageID: o.text("messageId"), ContextID: o.text("contextId"), TaskID: o.text("taskId"),
+		Role: o.role("role"), Parts: o.parts(), Metadata: o.json("metadata"),
+		Extensions: o.texts("extensions"), ReferenceTaskIDs: o.texts("referenceTaskIds"),
+	}
+}
+
+func (o *object) v03Artifact() *a2a.Artifact {
+	if o == nil {
+		return nil
+	}
+	return &a2a.Artifact{
+		ArtifactID: o.text("artifactId"), Name: o.text("name"), Description: o.text("description"),
+		Parts: o.parts(), Metadata: o.json("metadata"), Extensions: o.texts("extensions"),
+	}
+}
+
+// v03Element reads a result of message/send or an event: wrapped, as the proto
+// form has it, or told by its kind; without either, by the members it has. It
+// is nil if it is none of these.
+func (o *object) v03Element() *a2a.StreamResponse {
+	kind, in := o.text("kind"), o
+	if kind == "" {
+		for _, k := range []string{"task", "message", "msg", "statusUpdate", "artifactUpdate"} {
+			if inner, _ := o.find([]string{k}); len(inner) > 0 && inner[0] == '{' {
+				kind, in = k, o.object(k)
+				break
+			}
+		}
+	}
+	switch {
+	case kind == "":
+		kind = o.v03Kind()
+	case kind == "msg":
+		kind = "message"
+	}
+	switch kind {
+	case "task":
+		return &a2a.StreamResponse{Task: in.v03Task()}
+	case "message":
+		return &a2a.StreamResponse{Message: in.v03Message()}
+	case "status-update", "statusUpdate":
+		return &a2a.StreamResponse{StatusUpdate: &a2a.TaskStatusUpdateEvent{
+			TaskID: in.text("taskId"), ContextID: in.text("contextId"), Status: in.object("status").v03Status(), Metadata: in.json("metadata"),
+		}}
+	case "artifact-update", "artifactUpdate":
+		return &a2a.StreamResponse{ArtifactUpdate: &a2a.TaskArtifactUpdateEvent{
+			TaskID: in.text("taskId"), ContextID: in.text("contextId"), Artifact: in.object("artifact").v03Artifact(),
+			Append: in.truth("append"), LastChunk: in.truth("lastChunk"), Metadata: in.json("metadata"),
+		}}
+	}
+	return nil
+}
+
+// v03Kind tells what an object without a kind is.
+func (o *object) v03Kind() string {
+	switch {
+	case o.has("artifact"):
+		return "artifact-update"
+	case o.has("status") && (o.has("taskId") || o.has("final")):
+		return "status-update"
+	case o.has("status"):
+		return "task"
+	case o.has("parts", "content", "messageId"):
+		return "message"
+	}
+	return ""
+}
+
+// v03Webhook reads a TaskPushNotificationConfig in any of the shapes that
+// requests and answers have: with the config in a member, inside of a
+// CreateTaskPushNotificationConfigRequest, or bare.
+func (o *object) v03Webhook() *a2a.TaskPushNotificationConfig {
+	outer := o
+	if in := o.object("config"); in != nil {
+		outer = in
+	}
+	inner := outer
+	if in := outer.object("pushNotificationConfig"); in != nil {
+		inner = in
+	}
+	c := inner.v03Config()
+	if c.ID == "" {
+		c.ID = o.text("configId")
+	}
+	for _, in := range []*object{o, outer} {
+		task, id := cutWebhookName(in.text("name"), c.ID)
+		if c.ID == "" {
+			c.ID = id
+		}
+		for _, t := range []string{in.text("taskId"), cutTaskName(in.text("parent")), task} {
+			if c.TaskID == "" {
+				c.TaskID = t
+			}
+		}
+	}
+	return c
+}
+
+// v03Config reads a PushNotificationConfig.
+func (o *object) v03Config() *a2a.TaskPushNotificationConfig {
+	c := &a2a.TaskPushNotificationConfig{ID: o.text("id"), URL: o.text("url"), Token: o.text("token")}
+	if a := o.object("authentication"); a != nil {
+		c.Authentication = &a2a.AuthenticationInfo{Scheme: a.firstScheme(), Credentials: a.text("credentials")}
+	}
+	return c
+}
+
+// data reads the value of a part with data. In the proto form it is a DataPart,
+// unless a kind says that the sender speaks the TS form.
+func (o *object) data() a2a.JSON {
+	raw := a2a.JSON(o.members["data"])
+	if !o.faults.proto || o.has("kind", "type") {
+		return raw
+	}
+	var wrapped map[string]json.RawMessage
+	if json.Unmarshal(raw, &wrapped) != nil || len(wrapped) != 1 || !isObject(wrapped["data"]) {
+		return raw
+	}
+	return a2a.JSON(wrapped["data"])
+}
+
+// undouble returns what fileWithBytes holds. Servers and clients in Python put
+// the text of the base64 into the field where others put the bytes, so that
+// there are two layers. The second one is taken off only where it cannot be
+// the content: ...
+func undouble(b []byte, mediaType string) []byte {
+	if len(b) == 0 || len(b)%4 != 0 {
+		return b
+	}
+	inner := make([]byte, base64.StdEncoding.DecodedLen(len(b)))
+	n, err := base64.StdEncoding.Strict().Decode(inner, b)
+	if err != nil || bytes.ContainsAny(b, "\r\n") {
+		return b
+	}
+	inner = inner[:n]
+	if textual(mediaType) && !plainText(inner) {
+		return b
+	}
+	if !textual(mediaType) && len(b) < 32 && b[len(b)-1] != '=' {
+		return b
+	}
+	return inner
+}
+
+// textual reports whether a file of a media type is text, or may be.
+func textual(mediaType string) bool {
+	switch media, _, _ := strings.Cut(mediaType, "/"); media {
+	case "image", "audio", "video", "font", "model":
+		return mediaType == "image/svg+xml"
+	}
+	return mediaType != "application/pdf" && mediaType != "application/zip" && mediaType != "application/gzip"
+}
+
+// plainText reports whether b is text that people or programs write.
+func plainText(b []byte) bool {
+	return utf8.Valid(b) && bytes.IndexFunc(b, func(r rune) bool {
+		return r < ' ' && r != '\n' && r != '\r' && r != '\t' || r == 0x7f
+	}) < 0
+}

@@ -1,0 +1,63 @@
+package dialect
+
+import "github.com/parley-a2a/parley/a2a"
+
+func (c v03Codec) Events(Op, any) Events { return &v03Events{codec: c} }
+
+// v03Events says when a stream ends: with a status that is final, or, in the
+// proto form, with a Task that is finished.
+type v03Events struct {
+	codec v03Codec
+	ended bool
+}
+
+// Append makes two events of a finished Task in the TS form, for its clients
+// read on until a status is final.
+func (e *v03Events) Append(dst []byte, el *a2a.StreamResponse, i int) (doc []byte, more bool) {
+	w := v03Writer{jsonWriter{dst}, e.codec.proto}
+	finished := el.Task != nil && el.Task.Status.State.Terminal()
+	switch {
+	case i > 0:
+		t := el.Task
+		w.statusUpdate(&a2a.TaskStatusUpdateEvent{TaskID: t.ID, ContextID: t.ContextID, Status: t.Status}, true)
+		e.ended = true
+		return w.b, false
+	case finished && e.codec.proto:
+		e.ended = true
+	case el.StatusUpdate != nil:
+		e.ended = v03Final(el.StatusUpdate.Status.State)
+	}
+	w.element(el, e.ended)
+	return w.b, finished && !e.codec.proto
+}
+
+func (e *v03Events) Ended() bool { return e.ended }
+
+// v03Final reports whether a stream ends with a status: with the task, or
+// where the client has to say something.
+func v03Final(s a2a.TaskState) bool { return s.Terminal() || s == a2a.TaskStateInputRequired }
+
+// element writes one element, and nothing for one that is empty.
+func (w *v03Writer) element(el *a2a.StreamResponse, final bool) {
+	name, write := "", func() {}
+	switch {
+	case el.Task != nil:
+		name, write = "task", func() { w.task(el.Task) }
+	case el.Message != nil:
+		name, write = "message", func() { w.message(el.Message) }
+	case el.StatusUpdate != nil:
+		name, write = "statusUpdate", func() { w.statusUpdate(el.StatusUpdate, final) }
+	case el.ArtifactUpdate != nil:
+		name, write = "artifactUpdate", func() { w.artifactUpdate(el.ArtifactUpdate) }
+	default:
+		return
+	}
+	if !w.proto {
+		write()
+		return
+	}
+	w.open('{')
+	w.key(name)
+	write()
+	w.close('}')
+}

@@ -1,0 +1,242 @@
+package dialect
+
+import (
+	"strings"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// v03Writer writes the objects of 0.3 in one of its two forms.
+type v03Writer struct {
+	jsonWriter
+	proto bool
+}
+
+// v03States are the TS form's names of states, by number.
+var v03States = [...]string{
+	"unknown", "submitted", "working", "completed", "failed", "canceled", "input-required", "rejected", "auth-required",
+}
+
+func (w *v03Writer) state(name string, s a2a.TaskState) {
+	switch {
+	case !w.proto && s.Valid():
+		w.text(name, v03States[s])
+	case !w.proto:
+		w.text(name, v03States[0])
+	case s == a2a.TaskStateCanceled:
+		w.text(name, "TASK_STATE_CANCELLED")
+	default:
+		w.text(name, s.String())
+	}
+}
+
+func (w *v03Writer) role(r a2a.Role) {
+	switch {
+	case w.proto:
+		w.text("role", r.String())
+	case r == a2a.RoleUser:
+		w.text("role", "user")
+	case r == a2a.RoleAgent:
+		w.text("role", "agent")
+	}
+}
+
+// begin opens an object, with its kind in the TS form.
+func (w *v03Writer) begin(kind string) {
+	w.open('{')
+	if !w.proto {
+		w.text("kind", kind)
+	}
+}
+
+func (w *v03Writer) task(t *a2a.Task) {
+	if t == nil {
+		t = new(a2a.Task) // a mistake of the program's; the document stays readable
+	}
+	w.begin("task")
+	w.text("id", t.ID)
+	w.text("contextId", t.ContextID)
+	w.status(&t.Status)
+	if len(t.Artifacts) > 0 {
+		list(&w.jsonWriter, "artifacts", t.Artifacts, w.artifact)
+	}
+	if len(t.History) > 0 {
+		list(&w.jsonWriter, "history", t.History, w.message)
+	}
+	w.optRaw("metadata", t.Metadata)
+	w.close('}')
+}
+
+func (w *v03Writer) status(s *a2a.TaskStatus) {
+	w.object("status")
+	w.state("state", s.State)
+	if s.Message != nil {
+		w.key("message")
+		w.message(s.Message)
+	}
+	w.optTime("timestamp", s.Timestamp)
+	w.close('}')
+}
+
+func (w *v03Writer) message(m *a2a.Message) {
+	if m == nil {
+		m = new(a2a.Message)
+	}
+	w.begin("message")
+	w.text("messageId", m.MessageID)
+	w.optText("contextId", m.ContextID)
+	w.optText("taskId", m.TaskID)
+	w.role(m.Role)
+	if w.proto {
+		list(&w.jsonWriter, "content", m.Parts, w.part)
+	} else {
+		list(&w.jsonWriter, "parts", m.Parts, w.part)
+	}
+	w.optRaw("metadata", m.Metadata)
+	w.optTexts("extensions", m.Extensions)
+	w.optTexts("referenceTaskIds", m.ReferenceTaskIDs)
+	w.close('}')
+}
+
+func (w *v03Writer) artifact(a *a2a.Artifact) {
+	if a == nil {
+		a = new(a2a.Artifact)
+	}
+	w.open('{')
+	w.text("artifactId", a.ArtifactID)
+	w.optText("name", a.Name)
+	w.optText("description", a.Description)
+	list(&w.jsonWriter, "parts", a.Parts, w.part)
+	w.optRaw("metadata", a.Metadata)
+	w.optTexts("extensions", a.Extensions)
+	w.close('}')
+}
+
+func (w *v03Writer) part(p *a2a.Part) {
+	if p == nil {
+		p = new(a2a.Part)
+	}
+	metadata := p.Metadata
+	switch p.Kind {
+	case a2a.PartRaw, a2a.PartURL:
+		w.begin("file")
+		w.file(p)
+	case a2a.PartData:
+		var data a2a.JSON
+		data, metadata = wrapData(p)
+		metadata = mimeMetadata(metadata, p.MediaType)
+		w.begin("data")
+		if w.proto { // a DataPart, which has one member
+			w.object("data")
+		}
+		w.raw("data", data)
+		if w.proto {
+			w.close('}')
+		}
+	default:
+		metadata = mimeMetadata(metadata, p.MediaType)
+		w.begin("text")
+		w.text("text", p.Text)
+	}
+	w.optRaw("metadata", metadata)
+	w.close('}')
+}
+
+func (w *v03Writer) file(p *a2a.Part) {
+	content, reference := "bytes", "uri"
+	if w.proto {
+		content, reference = "fileWithBytes", "fileWithUri"
+	}
+	w.object("file")
+	if p.Kind == a2a.PartRaw {
+		w.bytes(content, p.Raw)
+	} else {
+		w.text(reference, p.URL)
+	}
+	w.optText("mimeType", p.MediaType)
+	w.optText("name", p.Filename)
+	w.close('}')
+}
+
+func (w *v03Writer) statusUpdate(u *a2a.TaskStatusUpdateEvent, final bool) {
+	w.begin("status-update")
+	w.text("taskId", u.TaskID)
+	w.text("contextId", u.ContextID)
+	w.status(&u.Status)
+	w.bool("final", final)
+	w.optRaw("metadata", u.Metadata)
+	w.close('}')
+}
+
+func (w *v03Writer) artifactUpdate(u *a2a.TaskArtifactUpdateEvent) {
+	w.begin("artifact-update")
+	w.text("taskId", u.TaskID)
+	w.text("contextId", u.ContextID)
+	w.key("artifact")
+	w.artifact(u.Artifact)
+	w.optBool("append", u.Append)
+	w.optBool("lastChunk", u.LastChunk)
+	w.optRaw("metadata", u.Metadata)
+	w.close('}')
+}
+
+// webhook writes a PushNotificationConfig, which has no task.
+func (w *v03Writer) webhook(name string, c *a2a.TaskPushNotificationConfig) {
+	w.object(name)
+	w.optText("id", c.ID)
+	w.text("url", c.URL)
+	w.optText("token", c.Token)
+	if a := c.Authentication; a != nil {
+		w.object("authentication")
+		var schemes []string
+		if a.Scheme != "" {
+			schemes = []string{a.Scheme}
+		}
+		w.texts("schemes", schemes)
+		w.optText("credentials", a.Credentials)
+		w.close('}')
+	}
+	w.close('}')
+}
+
+// taskWebhook writes a TaskPushNotificationConfig.
+func (w *v03Writer) taskWebhook(c *a2a.TaskPushNotificationConfig) {
+	if c == nil {
+		c = new(a2a.TaskPushNotificationConfig)
+	}
+	w.open('{')
+	if w.proto {
+		w.text("name", webhookName(c.TaskID, c.ID))
+	} else {
+		w.text("taskId", c.TaskID)
+	}
+	w.webhook("pushNotificationConfig", c)
+	w.close('}')
+}
+
+// Resource names of the proto form. Ids may hold anything, slashes too.
+const (
+	tasksCollection    = "tasks/"
+	webhooksCollection = "/pushNotificationConfigs/"
+)
+
+func taskName(id string) string { return tasksCollection + id }
+
+func webhookName(task, id string) string { return taskName(task) + webhooksCollection + id }
+
+// cutTaskName returns the id in a task's name; a plain id is one, too.
+func cutTaskName(name string) string { return strings.TrimPrefix(name, tasksCollection) }
+
+// cutWebhookName returns the ids in a webhook's name, of which id may be known.
+func cutWebhookName(name, id string) (task, webhook string) {
+	name = cutTaskName(name)
+	if id != "" {
+		if task, ok := strings.CutSuffix(name, webhooksCollection+id); ok {
+			return task, id
+		}
+	}
+	if at := strings.LastIndex(name, webhooksCollection); at >= 0 {
+		return name[:at], name[at+len(webhooksCollection):]
+	}
+	return strings.TrimSuffix(name, strings.TrimSuffix(webhooksCollection, "/")), ""
+}
