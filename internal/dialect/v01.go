@@ -58,7 +58,7 @@ func (v01Codec) DecodeRequest(op Op, doc []byte) (any, error) {
 		req = &a2a.SubscribeToTaskRequest{ID: id, Legacy: &a2a.Legacy{Version: "0.1", FinishedToo: true}}
 	case CreateTaskPushNotificationConfig:
 		c := o.object("pushNotificationConfig").v01Webhook(id)
-		if c == nil {
+		if !o.has("pushNotificationConfig") {
 			o.bad("pushNotificationConfig", "is required")
 		}
 		req = c

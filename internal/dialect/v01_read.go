@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/parley-a2a/parley/a2a"
 )
@@ -49,7 +48,7 @@ func (v01Codec) DecodeResult(op Op, req any, doc []byte) (any, error) {
 	case CreateTaskPushNotificationConfig, GetTaskPushNotificationConfig:
 		id, _ := v01Asked(req)
 		c := o.object("pushNotificationConfig").v01Webhook(id)
-		if c == nil || c.URL == "" && len(o.faults.list) == 0 {
+		if (c == nil || c.URL == "") && len(o.faults.list) == 0 {
 			return nil, a2a.Errorf(a2a.CodeTaskNotFound, "the agent knows no webhook of this task")
 		}
 		res = c
@@ -147,7 +146,7 @@ func (o *object) v01Status(id, contextID string) a2a.TaskStatus {
 	if s == nil {
 		return a2a.TaskStatus{}
 	}
-	out := a2a.TaskStatus{State: s.state("state"), Timestamp: s.time("timestamp").UTC().Truncate(time.Millisecond)}
+	out := a2a.TaskStatus{State: s.state("state"), Timestamp: s.time("timestamp")}
 	if m := s.object("message"); m != nil {
 		out.Message = m.v01Message(id, contextID, a2a.RoleAgent)
 	}

@@ -69,9 +69,7 @@ func (e *v01Events) task(dst []byte, t *a2a.Task, i int) ([]byte, bool) {
 	if !final {
 		i--
 	}
-	a := e.artifact(artifacts[i])
-	a.LastChunk = false // which nobody knows here
-	return appendPlain(dst, &v01Event{ID: t.ID, Artifact: a}), more
+	return appendPlain(dst, &v01Event{ID: t.ID, Artifact: e.artifact(artifacts[i])}), more
 }
 
 // final reports whether a Task at the beginning of a stream is also its end. A
