@@ -43,11 +43,7 @@ func TestRPCEnvelopeMayBeBareInVersion01Only(t *testing.T) {
 		{"1.0", `{"id":2,"method":"SendMessage","params":{}}`, `{"jsonrpc":"2.0","id":2,"error":{"code":-32600,`},
 		{"unknown", `{"id":2,"method":"tasks/sent","params":{}}`, `{"jsonrpc":"2.0","id":2,"error":{"code":-32600,`},
 	} {
-		var header []string
-		if tt.name == "004-33" {
-			header = []string{"A2A-Version: 0.1"}
-		}
-		w := do(h, "POST", "/", tt.body, header...)
+		w := do(h, "POST", "/", tt.body)
 		if got := w.Body.String(); w.Code != 200 || !strings.HasPrefix(got, tt.want) || !strings.HasSuffix(tt.want, ",") && got != tt.want {
 			t.Errorf("%s: %d\n got %s\nwant %s", tt.name, w.Code, got, tt.want)
 		}
