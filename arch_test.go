@@ -23,8 +23,9 @@ var may = map[string][]string{
 	"agent":               {"a2a"},
 	"cmd/parley":          {"*"},
 	"engine":              {"a2a", "store", "agent"},
-	"internal/dialect":    {"a2a", "internal/pb"},
+	"internal/dialect":    {"a2a", "internal/pb", "internal/pb/v03"},
 	"internal/pb":         {},
+	"internal/pb/v03":     {},
 	"internal/transcript": {"a2a", "internal/dialect"}, // for tests
 	"internal/wire":       {},
 	"store":               {"a2a"},
