@@ -15,33 +15,73 @@ const (
 )
 
 // AppendRPCError appends the error member of a JSON-RPC response: code,
-// message, and data with an ErrorInfo, and a BadRequest where fields are
-// wrong. Nothing of e.Cause is in it. A code that the dialect does not have
-// becomes the nearest it has.
+// message, and data. From 1.0 on that is a list: an ErrorInfo, and a BadRequest
+// where fields are wrong. Before, it is an object with the members of both,
+// left out where it says no more than the code. 0.3 has it only if the code
+// leaves open what is meant: of the clients that are out there for it, one
+// cannot read an answer whose data is not an object, another one whose data is.
+// Nothing of e.Cause is in it. A code that the dialect does not have becomes the
+// nearest it has.
 func AppendRPCError(dst []byte, d Dialect, e *a2a.Error) []byte {
 	row := errorRowIn(d, e.Code)
 	dst = append(dst, `{"code":`...)
 	dst = strconv.AppendInt(dst, int64(row.RPC), 10)
 	dst = append(dst, `,"message":`...)
 	dst = appendText(dst, messageOf(row, e))
-	dst = append(dst, `,"data":`...)
-	dst = appendDetails(dst, row, e)
+	clear := ErrorFromRPC(200, row.RPC, "", nil).Code == row.Code
+	switch {
+	case d == V10 || d == V11:
+		dst = append(dst, `,"data":`...)
+		dst = appendDetails(dst, row, e)
+	case !clear || d == V01 && len(e.Meta)+len(e.Fields) > 0:
+		dst = append(dst, `,"data":`...)
+		dst = appendInfo(dst, row, e)
+		if len(e.Fields) > 0 {
+			dst = append(dst[:len(dst)-1], ',')
+			dst = append(appendViolations(dst, e.Fields), '}')
+		}
+	}
 	return append(dst, '}')
 }
 
 // AppendStatus appends the error body of HTTP+JSON: a google.rpc.Status under
-// the member error (§11.6). Nothing of e.Cause is in it.
+// the member error (§11.6). 0.3 asks for no form, and its clients expect
+// different ones: a JSON-RPC error, the same as now, and an error that has the
+// name of a class in it. This is all of them. Nothing of e.Cause is in it.
 func AppendStatus(dst []byte, d Dialect, e *a2a.Error) []byte {
 	row := errorRowIn(d, e.Code)
-	dst = append(dst, `{"error":{"code":`...)
-	dst = strconv.AppendInt(dst, int64(row.HTTP), 10)
+	dst = append(dst, '{')
+	if d < V10 {
+		dst = append(dst, `"code":`...)
+		dst = strconv.AppendInt(dst, int64(row.RPC), 10)
+		dst = append(dst, `,"message":`...)
+		dst = append(appendText(dst, messageOf(row, e)), ',')
+	}
+	dst = append(dst, `"error":{"code":`...)
+	dst = strconv.AppendInt(dst, int64(HTTPStatus(d, row.Code)), 10)
 	dst = append(dst, `,"status":`...)
 	dst = appendText(dst, row.GRPC)
 	dst = append(dst, `,"message":`...)
 	dst = appendText(dst, messageOf(row, e))
 	dst = append(dst, `,"details":`...)
 	dst = appendDetails(dst, row, e)
+	if name := v03ErrorNames[row.Code]; name != "" && d < V10 {
+		dst = append(append(append(dst, `,"`...), name...), `":true`...)
+	}
 	return append(dst, "}}"...)
+}
+
+// v03ErrorNames are the classes of errors in 0.3, as conformance kits look for
+// them.
+var v03ErrorNames = map[a2a.Code]string{
+	a2a.CodeTaskNotFound:                   "TaskNotFoundError",
+	a2a.CodeTaskNotCancelable:              "TaskNotCancelableError",
+	a2a.CodePushNotificationNotSupported:   "PushNotificationNotSupportedError",
+	a2a.CodeUnsupportedOperation:           "UnsupportedOperationError",
+	a2a.CodeContentTypeNotSupported:        "ContentTypeNotSupportedError",
+	a2a.CodeInvalidAgentResponse:           "InvalidAgentResponseError",
+	a2a.CodeExtendedAgentCardNotConfigured: "AuthenticatedExtendedCardNotConfiguredError",
+	a2a.CodeInvalidParams:                  "InvalidParamsError",
 }
 
 func messageOf(row *ErrorRow, e *a2a.Error) string {
@@ -52,7 +92,17 @@ func messageOf(row *ErrorRow, e *a2a.Error) string {
 }
 
 func appendDetails(dst []byte, row *ErrorRow, e *a2a.Error) []byte {
-	dst = append(dst, `[{"@type":"`+typeErrorInfo+`","reason":`...)
+	dst = appendInfo(append(dst, '['), row, e)
+	if len(e.Fields) > 0 {
+		dst = append(dst, `,{"@type":"`+typeBadRequest+`",`...)
+		dst = append(appendViolations(dst, e.Fields), '}')
+	}
+	return append(dst, ']')
+}
+
+// appendInfo appends an ErrorInfo.
+func appendInfo(dst []byte, row *ErrorRow, e *a2a.Error) []byte {
+	dst = append(dst, `{"@type":"`+typeErrorInfo+`","reason":`...)
 	dst = appendText(dst, row.Reason)
 	dst = append(dst, `,"domain":"`+ErrorInfoDomain+`"`...)
 	if len(e.Meta) > 0 {
@@ -66,20 +116,21 @@ func appendDetails(dst []byte, row *ErrorRow, e *a2a.Error) []byte {
 		}
 		dst = append(dst, '}')
 	}
-	dst = append(dst, '}')
-	if len(e.Fields) > 0 {
-		dst = append(dst, `,{"@type":"`+typeBadRequest+`","fieldViolations":[`...)
-		for i, f := range e.Fields {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = append(dst, `{"field":`...)
-			dst = appendText(dst, f.Field)
-			dst = append(dst, `,"description":`...)
-			dst = appendText(dst, f.Description)
-			dst = append(dst, '}')
+	return append(dst, '}')
+}
+
+// appendViolations appends the only member of a BadRequest.
+func appendViolations(dst []byte, fields []a2a.FieldViolation) []byte {
+	dst = append(dst, `"fieldViolations":[`...)
+	for i, f := range fields {
+		if i > 0 {
+			dst = append(dst, ',')
 		}
-		dst = append(dst, "]}"...)
+		dst = append(dst, `{"field":`...)
+		dst = appendText(dst, f.Field)
+		dst = append(dst, `,"description":`...)
+		dst = appendText(dst, f.Description)
+		dst = append(dst, '}')
 	}
 	return append(dst, ']')
 }

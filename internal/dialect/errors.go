@@ -67,8 +67,25 @@ func errorRowIn(d Dialect, c a2a.Code) *ErrorRow {
 	return ErrorRowOf(a2a.CodeUnsupportedOperation)
 }
 
-// HTTPStatus returns the status of an HTTP+JSON answer with this error.
-func HTTPStatus(d Dialect, c a2a.Code) int { return errorRowIn(d, c).HTTP }
+// HTTPStatus returns the status of an HTTP+JSON answer with this error. 0.3
+// names none: there it is what its servers had agreed upon, or, where they had
+// not, what says most.
+func HTTPStatus(d Dialect, c a2a.Code) int {
+	row := errorRowIn(d, c)
+	if d < V10 {
+		switch row.Code {
+		case a2a.CodeTaskNotCancelable:
+			return 409
+		case a2a.CodePushNotificationNotSupported, a2a.CodeUnsupportedOperation:
+			return 501
+		case a2a.CodeContentTypeNotSupported:
+			return 415
+		case a2a.CodeExtendedAgentCardNotConfigured:
+			return 404
+		}
+	}
+	return row.HTTP
+}
 
 func findRow(is func(*ErrorRow) bool) *ErrorRow {
 	for i := range Errors {

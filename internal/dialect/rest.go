@@ -92,6 +92,7 @@ var params = map[Op][]param{
 	ListTasks: {
 		{"contextId", 's'}, {"status", 's'}, {"pageSize", 'n'}, {"pageToken", 's'},
 		{"historyLength", 'n'}, {"statusTimestampAfter", 't'}, {"includeArtifacts", 'b'},
+		{"lastUpdatedAfter", 't'}, // as 0.3 has it
 	},
 	ListTaskPushNotificationConfigs: {{"pageSize", 'n'}, {"pageToken", 's'}},
 }

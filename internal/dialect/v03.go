@@ -120,7 +120,7 @@ func (o *object) v03ListTasks() *a2a.ListTasksRequest {
 		ContextID: o.text("contextId"), PageToken: o.text("pageToken"), HistoryLength: v03HistoryLength(o),
 		StatusTimestampAfter: o.time("lastUpdatedAfter", "statusTimestampAfter"), IncludeArtifacts: o.truth("includeArtifacts"),
 	}
-	if o.text("status") != "" {
+	if raw, _ := o.find([]string{"status"}); string(raw) != `""` {
 		r.Status = o.state("status")
 	}
 	if n := o.int32("pageSize"); n != nil && *n != 0 {

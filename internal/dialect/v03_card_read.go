@@ -79,11 +79,11 @@ func (o *object) oldSecurity() []a2a.SecurityRequirement {
 	var all []a2a.SecurityRequirement
 	o.each(func(in *object) {
 		r := a2a.SecurityRequirement{}
-		if wrapped := in.object("schemes"); wrapped != nil && len(in.members) == 1 {
-			in = wrapped
+		if raw := in.members["schemes"]; len(raw) > 0 && raw[0] == '{' && len(in.members) == 1 {
+			in = in.object("schemes")
 		}
 		for name, raw := range in.members {
-			if isObject(raw) {
+			if len(raw) > 0 && raw[0] == '{' {
 				r[name] = in.object(name).texts("list")
 			} else {
 				r[name] = in.texts(name)

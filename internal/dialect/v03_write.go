@@ -227,16 +227,18 @@ func webhookName(task, id string) string { return taskName(task) + webhooksColle
 // cutTaskName returns the id in a task's name; a plain id is one, too.
 func cutTaskName(name string) string { return strings.TrimPrefix(name, tasksCollection) }
 
-// cutWebhookName returns the ids in a webhook's name, of which id may be known.
+// cutWebhookName returns the ids in a webhook's name. If id is known, it is
+// that, and tells where the task's id ends.
 func cutWebhookName(name, id string) (task, webhook string) {
 	name = cutTaskName(name)
-	if id != "" {
-		if task, ok := strings.CutSuffix(name, webhooksCollection+id); ok {
-			return task, id
-		}
+	if task, ok := strings.CutSuffix(name, webhooksCollection+id); ok {
+		return task, id
 	}
 	if at := strings.LastIndex(name, webhooksCollection); at >= 0 {
-		return name[:at], name[at+len(webhooksCollection):]
+		name, webhook = name[:at], name[at+len(webhooksCollection):]
 	}
-	return strings.TrimSuffix(name, strings.TrimSuffix(webhooksCollection, "/")), ""
+	if id != "" {
+		webhook = id
+	}
+	return strings.TrimSuffix(name, strings.TrimSuffix(webhooksCollection, "/")), webhook
 }

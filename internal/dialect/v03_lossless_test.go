@@ -1,0 +1,330 @@
+package dialect
+
+import (
+	"bytes"
+	"encoding/json"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+var v03Forms = map[string]v03Codec{"TS form": {}, "proto form": {proto: true}}
+
+// lossy takes from a value what v03Codec says it cannot carry.
+type lossy struct{ proto bool }
+
+func (l lossy) value(v any) {
+	switch v := v.(type) {
+	case *a2a.SendMessageRequest:
+		v.Tenant, v.Legacy = "", &a2a.Legacy{Version: "0.3"}
+		l.message(v.Message)
+		if v.Configuration == nil && l.proto {
+			v.Configuration = new(a2a.SendMessageConfiguration)
+		}
+		if c := v.Configuration; c != nil {
+			c.IfGenerationMatch = nil
+			c.HistoryLength = positiveOnly(c.HistoryLength)
+			if c.TaskPushNotificationConfig != nil {
+				l.value(c.TaskPushNotificationConfig)
+				c.TaskPushNotificationConfig.TaskID = ""
+			}
+		}
+	case *a2a.GetTaskRequest:
+		v.Tenant, v.CurrentGeneration, v.HistoryLength = "", nil, positiveOnly(v.HistoryLength)
+	case *a2a.ListTasksRequest:
+		v.Tenant, v.HistoryLength = "", positiveOnly(v.HistoryLength)
+		if v.PageSize != nil && *v.PageSize == 0 {
+			v.PageSize = nil
+		}
+	case *a2a.CancelTaskRequest:
+		v.Tenant = ""
+		if l.proto {
+			v.Metadata = nil
+		}
+	case *a2a.SubscribeToTaskRequest:
+		v.Tenant, v.After, v.Legacy = "", 0, &a2a.Legacy{Version: "0.3", FinishedToo: true}
+	case *a2a.TaskPushNotificationConfig:
+		v.Tenant = ""
+	case *a2a.GetTaskPushNotificationConfigRequest:
+		v.Tenant = ""
+		if v.ID == "" {
+			v.ID = v.TaskID
+		}
+	case *a2a.DeleteTaskPushNotificationConfigRequest:
+		v.Tenant = ""
+	case *a2a.ListTaskPushNotificationConfigsRequest:
+		v.Tenant = ""
+		if !l.proto {
+			v.PageSize, v.PageToken = 0, ""
+		}
+	case *a2a.GetExtendedAgentCardRequest:
+		v.Tenant = ""
+
+	case *a2a.SendMessageResponse:
+		l.task(v.Task)
+		l.message(v.Message)
+	case *a2a.StreamResponse:
+		v.Seq = 0
+		l.task(v.Task)
+		l.message(v.Message)
+		if u := v.StatusUpdate; u != nil {
+			u.Generation = 0
+			l.message(u.Status.Message)
+		}
+		if u := v.ArtifactUpdate; u != nil {
+			u.Generation = 0
+			if u.Artifact == nil {
+				u.Artifact = new(a2a.Artifact)
+			}
+			l.parts(u.Artifact.Parts)
+		}
+	case *a2a.Task:
+		l.task(v)
+	case *a2a.ListTasksResponse:
+		for _, t := range v.Tasks {
+			l.task(t)
+		}
+	case *a2a.ListTaskPushNotificationConfigsResponse:
+		for _, c := range v.Configs {
+			l.value(c)
+		}
+		if !l.proto {
+			v.NextPageToken = ""
+		}
+	case *a2a.AgentCard:
+		if b := v.Capabilities.ExtendedAgentCard; b != nil && !*b {
+			v.Capabilities.ExtendedAgentCard = nil
+		}
+		for _, s := range v.SecuritySchemes {
+			if s != nil && s.OAuth2 != nil {
+				s.OAuth2.Flows.DeviceCode = nil
+				if f := s.OAuth2.Flows.AuthorizationCode; f != nil {
+					f.PKCERequired = false
+				}
+			}
+		}
+		if l.proto {
+			v.SupportedInterfaces = nil // TestV03CardInterfaces
+		}
+	}
+}
+
+func positiveOnly(n *int32) *int32 {
+	if n != nil && *n <= 0 {
+		return nil
+	}
+	return n
+}
+
+func (l lossy) task(t *a2a.Task) {
+	if t == nil {
+		return
+	}
+	t.Generation, t.Version = 0, ""
+	l.message(t.Status.Message)
+	for _, m := range t.History {
+		l.message(m)
+	}
+	for _, a := range t.Artifacts {
+		l.parts(a.Parts)
+	}
+}
+
+func (l lossy) message(m *a2a.Message) {
+	if m != nil {
+		l.parts(m.Parts)
+	}
+}
+
+func (l lossy) parts(parts []*a2a.Part) {
+	for _, p := range parts {
+		if p.Kind == a2a.PartRaw || p.Kind == a2a.PartURL {
+			continue
+		}
+		if p.Kind == 0 {
+			p.Kind = a2a.PartText
+		}
+		if object := bytes.HasPrefix(bytes.TrimSpace(p.Data), []byte("{")); p.Kind == a2a.PartData && !object {
+			p.Metadata = withoutMember(withMember(p.Metadata, compatData, []byte("true")), compatData)
+		}
+		p.Metadata = mimeMetadata(p.Metadata, p.MediaType)
+		p.MediaType, p.Filename = "", ""
+	}
+}
+
+// twice returns two equal random values of v's type.
+func twice(seed uint64, v any) (a, b any) {
+	for _, p := range []*any{&a, &b} {
+		x := reflect.New(reflect.TypeOf(v).Elem())
+		random(rand.New(rand.NewPCG(seed, 5)), x.Elem(), 6)
+		*p = x.Interface()
+	}
+	return a, b
+}
+
+func v03Diff(want, got any) string { return cmp.Diff(want, got, sameJSON, cmpopts.EquateEmpty()) }
+
+// Whatever package a2a can say comes back as it was, but for what v03Codec
+// lists.
+func TestV03CarriesEverything(t *testing.T) {
+	for form, c := range v03Forms {
+		t.Run(form, func(t *testing.T) {
+			l := lossy{c.proto}
+			for seed := range uint64(300) {
+				for i := range Operations {
+					op := Operations[i].Op
+					in, want := twice(seed, NewRequest(op))
+					l.value(want)
+					if w, ok := want.(*a2a.TaskPushNotificationConfig); ok && w.ID == "" {
+						w.ID = w.TaskID
+					}
+					doc := c.AppendRequest(nil, op, in)
+					got, err := c.DecodeRequest(op, doc)
+					if err != nil {
+						t.Fatalf("%s: %v\n%s", op, err, doc)
+					}
+					if d := v03Diff(want, got); d != "" {
+						t.Fatalf("%s (-want +come):\n%s\n%s", op, d, doc)
+					}
+					v03Results(t, c, op, seed)
+				}
+			}
+		})
+	}
+}
+
+func v03Results(t *testing.T, c v03Codec, op Op, seed uint64) {
+	t.Helper()
+	req := NewRequest(op)
+	if NewResult(op) == nil {
+		if doc := c.AppendResult(nil, op, req, nil); !json.Valid(doc) {
+			t.Fatalf("%s: %q", op, doc)
+		}
+		return
+	}
+	in, want := twice(seed, NewResult(op))
+	lossy{c.proto}.value(want)
+	var doc []byte
+	var got any
+	var err error
+	if Get(op).Streams {
+		el := in.(*a2a.StreamResponse)
+		doc, _ = c.Events(op, req).Append(nil, el, 0)
+		if len(doc) == 0 {
+			if el.TaskID() != "" {
+				t.Fatalf("%v is not shown", el)
+			}
+			return
+		}
+		var els []*a2a.StreamResponse
+		if els, err = c.DecodeEvent(op, req, doc); len(els) == 1 {
+			got = els[0]
+		}
+	} else {
+		if r, ok := in.(*a2a.SendMessageResponse); ok && r.Task == nil && r.Message == nil {
+			return
+		}
+		if card, ok := in.(*a2a.AgentCard); ok && c.proto {
+			card.SupportedInterfaces = nil
+		}
+		doc = c.AppendResult(nil, op, req, in)
+		got, err = c.DecodeResult(op, req, doc)
+	}
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", op, err, doc)
+	}
+	if d := v03Diff(want, got); d != "" {
+		t.Fatalf("%s (-want +come):\n%s\n%s", op, d, doc)
+	}
+}
+
+// What clients send can be written and read again, and is the same then.
+func FuzzV03Request(f *testing.F) {
+	v03Seeds(f, func(c v03Codec, op Op) []byte {
+		in, _ := twice(7, NewRequest(op))
+		return c.AppendRequest(nil, op, in)
+	})
+	f.Fuzz(func(t *testing.T, n uint8, proto bool, doc []byte) {
+		c, op := v03Codec{proto: proto}, Operations[int(n)%len(Operations)].Op
+		v, err := c.DecodeRequest(op, doc)
+		if err != nil || v03Ambiguous(doc) {
+			return
+		}
+		again, err := c.DecodeRequest(op, c.AppendRequest(nil, op, v))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lossy{proto}.value(v)
+		if d := v03Diff(v, again); d != "" {
+			t.Fatalf("%s\n%s", d, c.AppendRequest(nil, op, v))
+		}
+	})
+}
+
+// The same for what servers answer.
+func FuzzV03Answer(f *testing.F) {
+	v03Seeds(f, func(c v03Codec, op Op) []byte {
+		if NewResult(op) == nil {
+			return []byte("null")
+		}
+		in, _ := twice(7, NewResult(op))
+		if el, ok := in.(*a2a.StreamResponse); ok {
+			doc, _ := c.Events(op, nil).Append(nil, el, 0)
+			return doc
+		}
+		return c.AppendResult(nil, op, NewRequest(op), in)
+	})
+	f.Fuzz(func(t *testing.T, n uint8, proto bool, doc []byte) {
+		if !json.Valid(doc) {
+			return // is found before
+		}
+		c, op := v03Codec{proto: proto}, Operations[int(n)%len(Operations)].Op
+		req := NewRequest(op)
+		var v, again any
+		var err error
+		var out []byte
+		if Get(op).Streams {
+			els, err := c.DecodeEvent(op, req, doc)
+			if err != nil || len(els) == 0 || v03Ambiguous(doc) {
+				return
+			}
+			v = els[0]
+			out, _ = c.Events(op, req).Append(nil, els[0], 0)
+			if els, err = c.DecodeEvent(op, req, out); err != nil || len(els) != 1 {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			again = els[0]
+		} else {
+			if v, err = c.DecodeResult(op, req, doc); err != nil || v == nil || v03Ambiguous(doc) || op == GetExtendedAgentCard {
+				return
+			}
+			out = c.AppendResult(nil, op, req, v)
+			if again, err = c.DecodeResult(op, req, out); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+		}
+		lossy{proto}.value(v)
+		if d := v03Diff(v, again); d != "" {
+			t.Fatalf("%s\n%s", d, out)
+		}
+	})
+}
+
+// v03Ambiguous reports whether a document may have a file with another layer of
+// base64 in it.
+func v03Ambiguous(doc []byte) bool {
+	return bytes.Contains(doc, []byte("ile")) && bytes.Contains(doc, []byte("ytes")) || bytes.Contains(doc, []byte(`\u`))
+}
+
+func v03Seeds(f *testing.F, doc func(c v03Codec, op Op) []byte) {
+	for _, c := range v03Forms {
+		for i := range Operations {
+			f.Add(uint8(i), c.proto, doc(c, Operations[i].Op))
+		}
+	}
+}
