@@ -13,6 +13,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/wire"
 )
 
 // exchange is one request of an operation with its answer. It belongs to the
@@ -25,6 +26,7 @@ type exchange struct {
 	r   *http.Request
 	ctx context.Context // the request's, with the caller
 
+	eventful bool // an error before the first event is an event, too
 	bodyRead bool // in full
 	begun    bool // the status line is out: errors can no longer change it
 }
@@ -109,6 +111,13 @@ func (x *exchange) answer(op dialect.Op, req, res any) {
 // to the log, and the client learns nothing but that.
 func (x *exchange) fail(err error) {
 	e := x.report(err)
+	if x.eventful && x.status(e) == http.StatusOK {
+		// The clients of versions before 1.0 stop at anything else, and the
+		// error is lost on them (DIALECTS 4.5, 8.4).
+		s := &sse{exchange: x, out: wire.AppendEvent(nil, "", "error", oneLine(x.appendError(nil, e)))}
+		s.flush()
+		return
+	}
 	x.write(x.status(e), x.appendError(nil, e))
 }
 

@@ -14,6 +14,8 @@ import (
 const (
 	mediaJSON = "application/json"
 	mediaA2A  = "application/a2a+json"
+
+	mediaEvents = "text/event-stream"
 )
 
 // framing is how a binding wraps results and errors.

@@ -3,6 +3,8 @@ package a2aserver
 import (
 	"errors"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/dialect"
@@ -38,6 +40,7 @@ func (x *exchange) rpc(f *rpcFraming) error {
 		return err
 	}
 	f.dialect, f.codec = d, dialect.CodecOf(d, a2a.BindingJSONRPC)
+	x.eventful = (d < dialect.V10 || d == dialect.V0x) && dialect.Get(op).Streams && acceptsEvents(x.r.Header)
 	if f.codec == nil {
 		return notYet(d)
 	}
@@ -64,6 +67,11 @@ func (s *Server) parse(body []byte, version string) (wire.Request, *wire.Error) 
 		return req, bad
 	}
 	return lax, nil
+}
+
+// acceptsEvents reports whether a client says that it takes server-sent events.
+func acceptsEvents(h http.Header) bool {
+	return slices.ContainsFunc(h.Values("Accept"), func(v string) bool { return strings.Contains(v, mediaEvents) })
 }
 
 // notYet refuses a dialect without a codec.

@@ -188,7 +188,7 @@ func (s *sse) flush() bool {
 	if !s.begun {
 		s.begun = true
 		h := s.w.Header()
-		h.Set("Content-Type", "text/event-stream")
+		h.Set("Content-Type", mediaEvents)
 		h.Set("Cache-Control", "no-cache")
 		h.Set("X-Accel-Buffering", "no")
 		s.w.WriteHeader(http.StatusOK)

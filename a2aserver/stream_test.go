@@ -100,6 +100,18 @@ func TestErrorsInStreams(t *testing.T) {
 		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
 	}
 
+	// Clients of 0.x that ask for events lose an error that is none.
+	const old = `{"jsonrpc":"2.0","id":"s","method":"tasks/resubscribe","params":{"id":"t1"}}`
+	if w := do(early, "POST", "/", old, "Accept: text/event-stream"); w.Code != 200 || w.Header().Get("Content-Type") != "text/event-stream" ||
+		!strings.HasPrefix(w.Body.String(), `event: error`+"\n"+`data: {"jsonrpc":"2.0","id":"s","error":{"code":-32001,`) {
+		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+	}
+	for _, accept := range []string{"application/json", "*/*"} {
+		if w := do(early, "POST", "/", old, "Accept: "+accept); w.Header().Get("Content-Type") != "application/json" {
+			t.Errorf("who accepts %s gets %v %s", accept, w.Header(), w.Body)
+		}
+	}
+
 	late := New(streaming(func(context.Context) elements { return yields(taskAt(1), gone) }), testCard(), nil)
 	if w := do(late, "POST", "/", rpcSubscribe); !strings.HasSuffix(w.Body.String(), "\n\nevent: error\ndata: "+rpc+"\n\n") {
 		t.Error(w.Body)
