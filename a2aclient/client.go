@@ -28,7 +28,8 @@ import (
 // the versions it may speak instead are looked for with GetTask for a task that
 // nobody has. The first that is known there is used from then on, and the call
 // is made once more in it: the agent has refused it unseen. This happens once
-// in a client's life, and not where Options.Version forces a version.
+// in a client's life (twice, if what was known fits 0.3 and 0.1 alike), and not
+// where Options.Version forces a version.
 //
 // Redirects are followed as long as they keep the method, on the same host or
 // from http to https; to another host only if there are no credentials, and
@@ -44,12 +45,15 @@ type Client struct {
 	tenant string  // of all of them
 	creds  *credentials
 
+	guessed bool // the card is ours: the agent has none
+
 	face   atomic.Pointer[face] // the one in use
 	card   atomic.Pointer[a2a.AgentCard]
 	lastID atomic.Int64 // of JSON-RPC requests
 
 	learning chan struct{} // holds a token while learn runs; protects the fields below
-	learnt   bool          // another version than the card's is spoken; once is enough
+	learnt   bool          // which version is spoken in place of the card's: once is enough
+	guess    bool          // one was adopted that is but likely
 }
 
 var _ a2a.Service = (*Client)(nil)

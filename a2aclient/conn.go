@@ -78,6 +78,9 @@ func (c *Client) connectBy(parent context.Context, k *call, limit time.Duration)
 	media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	if res.StatusCode >= 200 && res.StatusCode < 300 && media == "text/event-stream" {
 		cn.events = wire.NewReader((*watched)(cn), maxBody)
+		if cn.old() {
+			cn.events.JoinJSON()
+		}
 		return cn, nil
 	}
 	// An error before the first event is an ordinary answer, and an agent may
@@ -100,14 +103,16 @@ func (c *Client) connectBy(parent context.Context, k *call, limit time.Duration)
 // the server has closed the stream, a *TransportError where it broke, and an
 // *a2a.Error for what the agent reports or sends that makes no sense.
 func (cn *conn) next() (el *a2a.StreamResponse, id string, err error) {
-	if cn.messages != nil {
-		return cn.nextMessage()
-	}
 	for len(cn.ready) == 0 {
-		if cn.events == nil {
-			return nil, "", io.EOF
+		switch {
+		case cn.messages != nil:
+			err = cn.nextMessage()
+		case cn.events != nil:
+			err = cn.nextEvent()
+		default:
+			err = io.EOF
 		}
-		if err := cn.nextEvent(); err != nil {
+		if err != nil {
 			return nil, "", err
 		}
 	}
@@ -117,6 +122,12 @@ func (cn *conn) next() (el *a2a.StreamResponse, id string, err error) {
 	}
 	return el, id, nil
 }
+
+// within reports whether the last element was not the last of its event.
+func (cn *conn) within() bool { return len(cn.ready) > 0 }
+
+// old reports whether the stream is one of a version before 1.0.
+func (cn *conn) old() bool { return cn.call.face.dialect < dialect.V10 }
 
 func (cn *conn) nextEvent() error {
 	ev, err := cn.events.Next()
@@ -136,32 +147,29 @@ func (cn *conn) nextEvent() error {
 	return err
 }
 
-// nextMessage is next over gRPC.
-func (cn *conn) nextMessage() (el *a2a.StreamResponse, id string, err error) {
+// nextMessage is nextEvent over gRPC.
+func (cn *conn) nextMessage() error {
 	msg, err := cn.messages.Next()
 	switch {
 	case err == io.EOF:
 		if err := statusOf(cn.res); err != nil {
-			return nil, "", err
+			return err
 		}
-		return nil, "", io.EOF
+		return io.EOF
 	case errors.Is(err, wire.ErrMessageTooLarge):
-		return nil, "", &a2a.Error{Code: a2a.CodeInvalidAgentResponse, Message: "an element of the stream cannot be taken", Cause: err}
+		return &a2a.Error{Code: a2a.CodeInvalidAgentResponse, Message: "an element of the stream cannot be taken", Cause: err}
 	case err != nil:
 		if cn.ctx.Err() != nil {
 			err = context.Cause(cn.ctx)
 		}
-		return nil, "", &TransportError{Host: cn.host, Err: err}
+		return &TransportError{Host: cn.host, Err: err}
 	}
-	els, err := cn.call.face.binding.element(cn.call, "", msg)
-	if err != nil {
-		return nil, "", err
+	cn.ready, err = cn.call.face.binding.element(cn.call, "", msg)
+	cn.readyID = ""
+	if n := len(cn.ready); n > 0 && cn.ready[n-1].Seq > 0 {
+		cn.readyID = strconv.FormatInt(cn.ready[n-1].Seq, 10)
 	}
-	el = els[0]
-	if el.Seq > 0 {
-		id = strconv.FormatInt(el.Seq, 10)
-	}
-	return el, id, nil
+	return err
 }
 
 // finish gives the server a moment to close the stream.

@@ -26,14 +26,21 @@ import (
 // says what was tried.
 func (r *Resolver) Dial(ctx context.Context, ref string) (*Client, error) {
 	card, err := r.Resolve(ctx, ref)
+	guessed := false
 	var none *CardError
 	if errors.As(err, &none) && (none.Kind == CardNotFound || errors.Is(none, errNotJSON)) {
 		card, err = r.discover(ctx, ref, none)
+		guessed = true
 	}
 	if err != nil {
 		return nil, err
 	}
-	return newClient(card, r.opts, r.http)
+	c, err := newClient(card, r.opts, r.http)
+	if err != nil {
+		return nil, err
+	}
+	c.guessed = guessed
+	return c, nil
 }
 
 // discover makes a card for an agent that has none.

@@ -52,15 +52,16 @@ func encrypted(u *url.URL) bool { return strings.EqualFold(u.Scheme, "https") }
 // of the first. Where the agent does not know the version, see learn.
 func tryFaces[T any](ctx context.Context, c *Client, op dialect.Op, req any, do func(*call) (T, error)) (T, error) {
 	used, res, err := reach(ctx, c, op, req, do)
-	if err != nil && doubtful(used, op, err) && ctx.Err() == nil {
+	for err != nil && doubtful(used, op, err) && ctx.Err() == nil {
 		other, learnErr := c.learn(ctx, used, op, err)
-		switch {
-		case learnErr != nil:
+		if learnErr != nil {
 			err = learnErr
-		case other != nil:
-			used = other
-			res, err = try(other, op, req, do)
 		}
+		if other == nil {
+			break
+		}
+		used = other
+		res, err = try(other, op, req, do)
 	}
 	if err == nil {
 		used.known.Store(true)

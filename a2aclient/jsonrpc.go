@@ -2,6 +2,7 @@ package a2aclient
 
 import (
 	"bytes"
+	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -73,7 +74,9 @@ func (b *jsonrpc) answer(k *call, res *http.Response, body []byte) (any, error) 
 	case err == nil && env.Err != nil:
 		return nil, dialect.ErrorFromRPC(res.StatusCode, env.Err.Code, env.Err.Message, env.Err.Data)
 	case !ok: // somebody on the way, or a server that keeps to HTTP
-		return nil, dialect.ErrorFromHTTP(res.StatusCode, res.Header.Get("Content-Type"), body)
+		e := dialect.ErrorFromHTTP(res.StatusCode, res.Header.Get("Content-Type"), body)
+		e.Cause = errNoEnvelope
+		return nil, e
 	case err != nil:
 		if wire.CheckJSON(body) == nil {
 			return nil, a2a.Errorf(a2a.CodeInvalidAgentResponse, "%s answered %s with JSON that is no JSON-RPC response: is this the address of its JSON-RPC interface?",
@@ -85,6 +88,9 @@ func (b *jsonrpc) answer(k *call, res *http.Response, body []byte) (any, error) 
 	}
 	return decodeAnswer(b.codec, k, env.Result)
 }
+
+// errNoEnvelope is the cause of what HTTP has to say in place of JSON-RPC.
+var errNoEnvelope = errors.New("the answer is not JSON-RPC")
 
 // element does not look at the id: servers that repeat it wrongly are not
 // ambiguous in a stream of their own.

@@ -33,10 +33,13 @@ func doubtful(f *face, op dialect.Op, err error) bool {
 		return true
 	case a2a.CodeMethodNotFound, a2a.CodeMethodNotAllowed:
 		// Nobody lacks these three; others are found to be missing in their
-		// own version, too.
+		// own version, too. Some refuse a stream by HTTP alone.
+		if op == dialect.SubscribeToTask && errors.Is(err, errNoEnvelope) {
+			return false
+		}
 		return !f.known.Load() || op == dialect.SendMessage || op == dialect.GetTask || op == dialect.CancelTask
 	case a2a.CodeInvalidRequest: // a server of 0.1, to methods of others
-		return !f.known.Load() && isJSONRPC(f)
+		return !f.known.Load() && isJSONRPC(f) && !optional[op]
 	case a2a.CodeUnsupportedOperation: // gRPC has no other word for it
 		return !f.known.Load() && isGRPC(f)
 	}
@@ -76,6 +79,9 @@ func (c *Client) learn(ctx context.Context, used *face, op dialect.Op, refused e
 			used.known.Store(v != unclear)
 			return nil, nil
 		}
+		if v == likely && op == dialect.SendStreamingMessage {
+			return nil, nil // it may just not stream: the message without a stream decides
+		}
 		unseen = v == foreign || code == a2a.CodeMethodNotFound || code == a2a.CodeMethodNotAllowed
 	}
 	others, err := c.alternatives(used, refused)
@@ -86,6 +92,7 @@ func (c *Client) learn(ctx context.Context, used *face, op dialect.Op, refused e
 	for _, f := range others {
 		switch c.probe(ctx, f) {
 		case spoken:
+			c.learnt = true
 			return c.adopt(ctx, used, f), nil
 		case likely:
 			if second == nil {
@@ -100,15 +107,15 @@ func (c *Client) learn(ctx context.Context, used *face, op dialect.Op, refused e
 	case !unseen: // it understood, and means what it said
 		used.known.Store(true)
 		return nil, nil
-	case second != nil:
+	case second != nil: // it is this or the other one with the same names
+		c.learnt = c.guess
+		c.guess = true
 		return c.adopt(ctx, used, second), nil
 	}
 	return nil, noneKnown(used, others, refused)
 }
 
 func (c *Client) adopt(ctx context.Context, used, f *face) *face {
-	c.learnt = true
-	f.known.Store(true)
 	c.face.Store(f)
 	c.log.InfoContext(ctx, "the agent does not speak the version of its card: another one is used",
 		slog.String("host", hostOf(f)), slog.String("card", used.version+" over "+used.iface.ProtocolBinding),

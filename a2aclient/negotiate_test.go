@@ -42,7 +42,8 @@ func TestWhichInterface(t *testing.T) {
 		{"a forced version", list{old, rpc}, nil, "1.0", "http://h/rpc", ""},
 		{"a forced version with a patch number", list{rpc}, nil, "1.0.7", "http://h/rpc", ""},
 		{"only another binding", list{custom}, nil, "", "UnsupportedOperationError", "https://example.org/binding 1.0"},
-		{"only 0.3", list{old, custom}, nil, "", "VersionNotSupportedError", "JSONRPC 0.3, https://example.org/binding 1.0"},
+		{"the draft behind what is final", list{in("http://h/d", "JSONRPC", "1.1"), rest}, nil, "", "http://h/rest", ""},
+		{"only 0.5", list{in("http://h/", "JSONRPC", "0.5"), custom}, nil, "", "VersionNotSupportedError", "JSONRPC 0.5, https://example.org/binding 1.0"},
 		{"a later version", list{in("http://h/", "JSONRPC", "2.0")}, nil, "", "VersionNotSupportedError", "JSONRPC 2.0"},
 		{"a version that is not spoken", list{rpc}, nil, "0.4", "VersionNotSupportedError", `"0.4"`},
 		{"only an address that is none", list{in("ftp://h", "JSONRPC", "1.0")}, nil, "", "UnsupportedOperationError", "no http or https URL"},
@@ -62,6 +63,32 @@ func TestWhichInterface(t *testing.T) {
 				t.Errorf("got %s with version %s", c.Interface().URL, c.face.Load().version)
 			}
 		})
+	}
+	for _, tt := range []struct {
+		name     string
+		offers   list
+		bindings []string
+		version  string
+		want     string
+	}{
+		{"only 0.3", list{old, custom}, nil, "", "http://h/old 0.3"},
+		{"0.3 before 0.1", list{in("http://h/1", "JSONRPC", "0.1"), old}, nil, "", "http://h/old 0.3"},
+		{"0.2 is its own", list{in("http://h/2", "JSONRPC", "0.2.6")}, nil, "", "http://h/2 0.2"},
+		{"the draft where there is nothing else", list{old, in("http://h/d", "JSONRPC", "1.1")}, nil, "", "http://h/d 1.1"},
+		{"the draft by force", list{rpc, in("http://h/d", "JSONRPC", "1.1")}, nil, "1.1", "http://h/d 1.1"},
+		{"a binding before a version", list{rpc, in("http://h/r3", "HTTP+JSON", "0.3")}, []string{"HTTP+JSON"}, "", "http://h/r3 0.3"},
+		{"0.1 over what it has", list{in("http://h/1", "HTTP+JSON", "0.1"), old}, nil, "", "http://h/old 0.3"},
+		{"a version by force that the card lists", list{rpc, old}, nil, "0.3", "http://h/old 0.3"},
+		{"a version by force that it does not list", list{rest, rpc}, nil, "0.1", "http://h/rpc 0.1"},
+		{"the same over HTTP+JSON", list{rest, rpc}, nil, "0.3", "http://h/rest 0.3"},
+		{"by force, of a version that nobody knows", list{in("http://h/9", "JSONRPC", "9.0")}, nil, "1.0", "http://h/9 1.0"},
+	} {
+		c, err := New(&a2a.AgentCard{Name: "x", SupportedInterfaces: tt.offers}, &Options{Bindings: tt.bindings, Version: tt.version})
+		if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+		} else if got := c.Interface().URL + " " + c.face.Load().version; got != tt.want {
+			t.Errorf("%s: got %s, want %s", tt.name, got, tt.want)
+		}
 	}
 	_, err := New(&a2a.AgentCard{Name: "x"}, nil)
 	var e *CardError

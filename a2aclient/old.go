@@ -45,7 +45,7 @@ func (f *face) prepare(req any) any {
 // optional lists the operations that agents of versions before 1.0 may lack,
 // as the version or a patch of it does, or as their makers left them out.
 var optional = map[dialect.Op]bool{
-	dialect.ListTasks: true, dialect.GetExtendedAgentCard: true, dialect.SubscribeToTask: true,
+	dialect.ListTasks: true, dialect.GetExtendedAgentCard: true,
 	dialect.ListTaskPushNotificationConfigs: true, dialect.DeleteTaskPushNotificationConfig: true,
 }
 

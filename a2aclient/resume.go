@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/dialect"
 )
 
 const (
@@ -81,6 +82,11 @@ func (s *stream) wait() error {
 
 // reopen makes one attempt to go on. final forbids another one.
 func (s *stream) reopen(cut error) (cn *conn, final bool, err error) {
+	// In the middle of an element, and in version 0.1, which begins again with
+	// events in place of a Task, there is no position to go on from.
+	if s.within || s.c.face.Load().dialect == dialect.V01 {
+		s.noIDs = true
+	}
 	if s.hasCursor() {
 		cn, err = s.subscribe()
 		if err == nil || !refused(err) {
@@ -90,9 +96,12 @@ func (s *stream) reopen(cut error) (cn *conn, final bool, err error) {
 	}
 	task, err := s.c.GetTask(s.ctx, &a2a.GetTaskRequest{ID: s.taskID})
 	if err != nil {
+		if s.own() && !s.begun && errors.Is(err, a2a.ErrTaskNotFound) {
+			return nil, true, cut // the message did not arrive, or has not yet
+		}
 		return nil, false, err
 	}
-	if s.sent != nil && !s.begun && !has(task, s.sent.Message.MessageID) {
+	if s.sent != nil && !s.begun && !s.own() && !has(task, s.sent.Message.MessageID) {
 		return nil, true, cut
 	}
 	s.fetched = task
@@ -112,6 +121,10 @@ func (s *stream) reopen(cut error) (cn *conn, final bool, err error) {
 	}
 	return nil, false, &a2a.Error{Code: a2a.CodeUnavailable, Message: "the task goes on but cannot be subscribed to", Cause: err}
 }
+
+// own reports whether the task's id is the client's, so that the message has
+// arrived if there is such a task.
+func (s *stream) own() bool { return s.sent != nil && s.taskID == s.sent.taskID }
 
 // refused reports whether the agent said no to a subscription.
 func refused(err error) bool {

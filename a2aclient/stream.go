@@ -23,6 +23,8 @@ type stream struct {
 	taskID string // "" until it is known
 	cursor int64  // id of the last event; 0 if none
 	noIDs  bool   // the events have no ids that could be a cursor
+	within bool   // the last element came without the id of its event
+	unsure bool   // something may be missing in front of a resumed connection
 
 	begun bool          // the caller has got an element
 	state a2a.TaskState // as the caller knows it
@@ -59,6 +61,11 @@ func (s *stream) run() {
 	defer cancel()
 
 	cn, err := s.first()
+	if err != nil && s.unstreamable(err) {
+		s.c.sendUnstreamed(s.ctx, s.sent, s.yield)
+		return
+	}
+	s.chosen(cn)
 	if err != nil && s.maybeTaken(err) {
 		cn, err = s.again(err)
 	}
@@ -89,6 +96,26 @@ func (s *stream) first() (*conn, error) {
 	return s.subscribe()
 }
 
+// unstreamable reports whether an agent shows that it does not stream, whatever
+// its card says. It has not taken the message then. Where the message is for a
+// task, UnsupportedOperation may be about that.
+func (s *stream) unstreamable(err error) bool {
+	e := said(err)
+	return s.sent != nil && e != nil && e.Peer && (e.Code == a2a.CodeMethodNotFound && e.Cause == nil ||
+		e.Code == a2a.CodeUnsupportedOperation && s.taskID == "" && s.c.guessed)
+}
+
+// chosen takes the task's id over where the version lets the client choose it.
+func (s *stream) chosen(cn *conn) {
+	f := s.c.face.Load()
+	if cn != nil {
+		f = cn.call.face
+	}
+	if s.sent != nil && s.taskID == "" && f.dialect == dialect.V01 {
+		s.taskID = s.sent.taskID
+	}
+}
+
 // subscribe connects behind the cursor, if there is one.
 func (s *stream) subscribe() (*conn, error) {
 	last := ""
@@ -110,7 +137,14 @@ func (s *stream) read(cn *conn) error {
 			return s.end(cn, err)
 		}
 		before := s.cursor
-		el.Seq = s.position(id, first && el.Task != nil)
+		// An event may be several elements, and in old versions an element
+		// several events, of which the last has the id.
+		s.within = id == "" && (cn.within() || cn.old())
+		if s.within {
+			el.Seq = 0
+		} else {
+			el.Seq = s.position(id, first && el.Task != nil)
+		}
 		if first && s.resumed {
 			known, err := s.joined(cn, el, before)
 			if err != nil {
@@ -120,7 +154,7 @@ func (s *stream) read(cn *conn) error {
 				continue
 			}
 		}
-		if empty(el) || s.ended && el.Task == nil {
+		if empty(el) || s.ended && el.Task == nil && !cn.old() {
 			continue // after the end only a last look at the task may follow (§11.7)
 		}
 		if !s.give(el) {
@@ -171,6 +205,7 @@ func (s *stream) joined(cn *conn, el *a2a.StreamResponse, before int64) (known b
 		if !s.giveFetched() {
 			return false, errLeft
 		}
+		s.unsure = cn.old() // from 1.0 on nothing can be missing (§3.1.6)
 		return false, nil
 	}
 	s.noIDs = true
@@ -210,7 +245,7 @@ func (s *stream) end(cn *conn, err error) error {
 		if errors.As(err, &said) && said.Peer {
 			return err // such as: the task ended before the message was read
 		}
-		return nil
+		return s.lookAgain()
 	}
 	if err != io.EOF {
 		if s.sent != nil && s.asked && s.state == a2a.TaskStateInputRequired && !errors.As(err, &said) {
@@ -219,9 +254,27 @@ func (s *stream) end(cn *conn, err error) error {
 		return err
 	}
 	// A server that closes where the task waits for its client means it. One
-	// with a cursor keeps subscriptions open, so that its end is a cut.
-	if s.state.Interrupted() && (s.sent != nil || !s.hasCursor()) {
+	// with a cursor keeps subscriptions open, so that its end is a cut, unless
+	// it speaks a version in which streams end there.
+	if s.state.Interrupted() && (s.sent != nil || !s.hasCursor() || cn.old()) {
 		return nil
 	}
 	return &TransportError{Host: cn.host, Err: errors.New("the agent closed the stream before the task was finished")}
+}
+
+// lookAgain ends a stream that was resumed where the agent just went on: what
+// was between the last look at the task and that is made up for.
+func (s *stream) lookAgain() error {
+	if !s.unsure {
+		return nil
+	}
+	s.unsure = false
+	task, err := s.c.GetTask(s.ctx, &a2a.GetTaskRequest{ID: s.taskID})
+	if err != nil {
+		return err
+	}
+	if !s.give(&a2a.StreamResponse{Task: task}) {
+		return errLeft
+	}
+	return nil
 }
