@@ -25,19 +25,29 @@ import (
 type grpc struct {
 	base string // http://host or https://host
 	http *http.Client
+	form dialect.GRPC // of the face's version
 }
 
 const mediaGRPC = "application/grpc+proto"
 
-func (b *grpc) ways(dialect.Op) int { return 1 }
+func (b *grpc) ways(op dialect.Op) int {
+	if b.form.Method(op) == "" {
+		return 0
+	}
+	return 1
+}
 
 func (b *grpc) build(op dialect.Op, _ int, req any) (*call, error) {
-	msg, err := proto.Marshal(dialect.ToProto(req))
+	m, err := b.form.Request(op, req)
+	var msg []byte
+	if err == nil {
+		msg, err = proto.Marshal(m)
+	}
 	if err != nil {
 		return nil, &a2a.Error{Code: a2a.CodeInvalidParams, Message: "the request cannot be written as a protocol buffer", Cause: err}
 	}
 	return &call{
-		op: op, method: http.MethodPost, url: b.base + "/" + dialect.GRPCService + "/" + op.String(),
+		op: op, req: req, method: http.MethodPost, url: b.base + "/" + b.form.Service() + "/" + b.form.Method(op),
 		media: mediaGRPC, body: wire.AppendMessage(nil, msg), grpc: b.http,
 	}, nil
 }
@@ -62,24 +72,28 @@ func (b *grpc) answer(k *call, res *http.Response, body []byte) (any, error) {
 	if dialect.Get(k.op).Streams {
 		return b.element(k, "", msg)
 	}
-	return decodeMessage(k, msg)
+	m, err := b.message(k, msg)
+	if err != nil {
+		return nil, err
+	}
+	return b.form.DecodeResult(k.op, k.req, m)
 }
 
 // element reads a message of a stream.
 func (b *grpc) element(k *call, _ string, data []byte) ([]*a2a.StreamResponse, error) {
-	v, err := decodeMessage(k, data)
+	m, err := b.message(k, data)
 	if err != nil {
 		return nil, err
 	}
-	return []*a2a.StreamResponse{v.(*a2a.StreamResponse)}, nil
+	return b.form.DecodeEvent(k.op, k.req, m)
 }
 
-func decodeMessage(k *call, msg []byte) (any, error) {
-	m := dialect.NewProtoResult(k.op)
+func (b *grpc) message(k *call, msg []byte) (proto.Message, error) {
+	m := b.form.NewResult(k.op)
 	if err := proto.Unmarshal(msg, m); err != nil {
 		return nil, &a2a.Error{Code: a2a.CodeInvalidAgentResponse, Message: "the agent's answer to " + k.op.String() + " cannot be read", Cause: err}
 	}
-	return dialect.ResultFromProto(k.op, m)
+	return m, nil
 }
 
 // checkGRPC looks at the header of an answer: it may come from something else.

@@ -45,7 +45,7 @@ func newFace(c *Client, card *a2a.AgentCard, in *a2a.AgentInterface, version str
 		base := grpcBase(card, in.URL)
 		own := *c.http
 		own.Transport = http2Only(own.Transport, base)
-		f.binding = &grpc{base, &own}
+		f.binding = &grpc{base, &own, dialect.GRPCOf(d)}
 	default:
 		f.binding = &jsonrpc{
 			url: in.URL, next: func() int64 { return c.lastID.Add(1) },
@@ -136,7 +136,7 @@ func speaks(version, binding string) bool {
 		return false
 	}
 	if strings.EqualFold(binding, a2a.BindingGRPC) {
-		return d >= dialect.V10
+		return dialect.GRPCOf(d) != nil
 	}
 	return dialect.CodecOf(d, strings.ToUpper(binding)) != nil
 }

@@ -17,8 +17,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// newGRPC returns a server of the gRPC binding (§10), with the health and
-// reflection services beside it.
+// newGRPC returns a server of the gRPC binding (§10) in all dialects that have
+// it, with the health and reflection services beside it.
 //
 // Requests are limited to Options.MaxBody; grpc-go itself refuses larger ones,
 // with RESOURCE_EXHAUSTED. A connection that is silent for Options.KeepAlive is
@@ -39,24 +39,35 @@ func (s *Server) newGRPC() (*grpc.Server, error) {
 		grpc.MaxConcurrentStreams(1000),
 		grpc.UnknownServiceHandler(unknownMethod),
 	)
-	desc := grpc.ServiceDesc{ServiceName: dialect.GRPCService, HandlerType: (*any)(nil), Metadata: "a2a.proto"}
-	for i := range dialect.Operations {
-		if op := &dialect.Operations[i]; op.Streams {
-			desc.Streams = append(desc.Streams, grpc.StreamDesc{StreamName: op.Op.String(), Handler: s.grpcStream(op.Op), ServerStreams: true})
-		} else {
-			desc.Methods = append(desc.Methods, grpc.MethodDesc{MethodName: op.Op.String(), Handler: s.grpcUnary(op.Op)})
+	for _, d := range dialect.GRPCServices {
+		binding := dialect.GRPCOf(d)
+		desc := grpc.ServiceDesc{ServiceName: binding.Service(), HandlerType: (*any)(nil), Metadata: dialect.GRPCFile(d)}
+		for i := range dialect.Operations {
+			op := &dialect.Operations[i]
+			name := binding.Method(op.Op)
+			switch {
+			case name == "":
+			case op.Streams:
+				desc.Streams = append(desc.Streams, grpc.StreamDesc{StreamName: name, Handler: s.grpcStream(d, op.Op), ServerStreams: true})
+			default:
+				desc.Methods = append(desc.Methods, grpc.MethodDesc{MethodName: name, Handler: s.grpcUnary(d, op.Op)})
+			}
 		}
+		g.RegisterService(&desc, s)
 	}
-	g.RegisterService(&desc, s)
 	s.registerHealth(g)
 	return g, s.registerReflection(g)
 }
 
 func unknownMethod(_ any, stream grpc.ServerStream) error {
 	name, _ := grpc.MethodFromServerStream(stream)
+	d := dialect.V10
+	if strings.HasPrefix(name, "/"+dialect.GRPCServiceV03+"/") {
+		d = dialect.V03
+	}
 	// A wrong service or version of it, too: the text helps both.
-	return status.FromProto(dialect.ErrorToStatus(a2a.Errorf(a2a.CodeMethodNotAllowed,
-		"method %.100q is not known; the service is %s", name, dialect.GRPCService))).Err()
+	return status.FromProto(dialect.ErrorToStatus(d, a2a.Errorf(a2a.CodeMethodNotAllowed,
+		"method %.100q is not known; the services are %s and, for version 0.3, %s", name, dialect.GRPCService, dialect.GRPCServiceV03))).Err()
 }
 
 // rpc is one call with its answer. It belongs to the handler's goroutine.
@@ -64,13 +75,19 @@ type rpc struct {
 	s       *Server
 	op      dialect.Op
 	dialect dialect.Dialect
+	binding dialect.GRPC    // of the dialect
 	ctx     context.Context // the call's, with the caller
 	md      http.Header     // the metadata that means something to us
 }
 
-func (s *Server) grpcUnary(op dialect.Op) grpc.MethodHandler {
+// newRPC returns a call of a method of d's service.
+func (s *Server) newRPC(ctx context.Context, d dialect.Dialect, op dialect.Op) *rpc {
+	return &rpc{s: s, op: op, dialect: d, binding: dialect.GRPCOf(d), ctx: ctx}
+}
+
+func (s *Server) grpcUnary(d dialect.Dialect, op dialect.Op) grpc.MethodHandler {
 	return func(_ any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (res any, err error) {
-		x := &rpc{s: s, op: op, ctx: ctx}
+		x := s.newRPC(ctx, d, op)
 		s.calls.Add(1)
 		defer func() {
 			s.calls.Add(-1)
@@ -105,7 +122,7 @@ func (s *Server) grpcUnary(op dialect.Op) grpc.MethodHandler {
 		if card, ok := out.(*a2a.AgentCard); ok && len(card.SupportedInterfaces) == 0 {
 			out = withInterfaces(card, s.grpcBaseURL(ctx), true)
 		}
-		return dialect.ToProto(dialect.Visible(x.dialect, out)), nil
+		return x.binding.Result(op, req, out)
 	}
 }
 
@@ -122,9 +139,9 @@ func (s *Server) grpcBaseURL(ctx context.Context) string {
 	return ""
 }
 
-func (s *Server) grpcStream(op dialect.Op) grpc.StreamHandler {
+func (s *Server) grpcStream(d dialect.Dialect, op dialect.Op) grpc.StreamHandler {
 	return func(_ any, stream grpc.ServerStream) (err error) {
-		x := &rpc{s: s, op: op, ctx: stream.Context()}
+		x := s.newRPC(stream.Context(), d, op)
 		s.calls.Add(1)
 		defer func() {
 			s.calls.Add(-1)
@@ -161,18 +178,26 @@ func (s *Server) grpcStream(op dialect.Op) grpc.StreamHandler {
 func (x *rpc) stream(to grpc.ServerStream, req any, positions bool) error {
 	ctx, cancel := x.s.untilDrain(x.ctx)
 	defer cancel()
-	some := false
+	some, events := false, x.binding.Events(x.op, req)
 	for res, err := range dialect.Stream(ctx, x.s.svc, x.op, req) {
 		if err != nil {
 			return cause(ctx, err)
 		}
 		some = true
-		m := dialect.ToProto(dialect.Visible(x.dialect, res))
-		if positions {
-			m = dialect.WithSeq(m, res.Seq)
+		list, err := events.Messages(res)
+		if err != nil {
+			return err
 		}
-		if err := to.SendMsg(m); err != nil {
-			return err // the client is gone
+		for i, m := range list {
+			if positions && i == len(list)-1 { // whoever got the last one has got all of it
+				m = dialect.WithSeq(m, res.Seq)
+			}
+			if err := to.SendMsg(m); err != nil {
+				return err // the client is gone
+			}
+		}
+		if events.Ended() {
+			return nil
 		}
 	}
 	if ctx.Err() != nil {
@@ -185,18 +210,19 @@ func (x *rpc) stream(to grpc.ServerStream, req any, positions bool) error {
 }
 
 func (x *rpc) request(decode func(any) error) (any, error) {
-	m := dialect.NewProtoRequest(x.op)
+	m := x.binding.NewRequest(x.op)
 	if err := decode(m); err != nil {
 		if c := status.Code(err); c == codes.ResourceExhausted || x.ctx.Err() != nil {
 			return nil, err // too large, or the client is gone
 		}
-		return nil, &a2a.Error{Code: a2a.CodeParse, Message: "the request is no message of " + dialect.GRPCService, Cause: err}
+		return nil, &a2a.Error{Code: a2a.CodeParse, Message: "the request is no message of " + x.binding.Service(), Cause: err}
 	}
-	return dialect.FromProto(m)
+	return x.binding.DecodeRequest(x.op, m)
 }
 
-// serviceParameters reads a2a-version and a2a-extensions (§10.2), puts the
-// latter into the context's caller and says in the answer which are active.
+// serviceParameters reads a2a-version and a2a-extensions (§10.2), by either of
+// its names, puts the latter into the context's caller and says in the answer
+// which are active.
 func (x *rpc) serviceParameters(setHeader func(metadata.MD) error) error {
 	md, _ := metadata.FromIncomingContext(x.ctx)
 	x.md = http.Header{}
@@ -205,13 +231,17 @@ func (x *rpc) serviceParameters(setHeader func(metadata.MD) error) error {
 			x.md[http.CanonicalHeaderKey(name)] = vs
 		}
 	}
-	var err error
-	if x.dialect, err = dialect.DetectGRPC(dialect.GRPCService, headerVersion(x.md), x.s.opts.strictVersions()); err != nil {
+	d, err := dialect.DetectGRPC(x.binding.Service(), headerVersion(x.md), x.s.opts.strictVersions())
+	if err != nil {
+		x.dialect = dialect.V10 // which has a word for it
 		return err
+	}
+	if d != x.dialect {
+		x.dialect, x.binding = d, dialect.GRPCOf(d)
 	}
 	asked := requestedExtensions(x.md)
 	if active := x.s.activeExtensions(asked); len(active) > 0 {
-		if err := setHeader(metadata.Pairs("a2a-extensions", strings.Join(active, ", "))); err != nil {
+		if err := setHeader(metadata.Pairs(dialect.ExtensionsHeader(d), strings.Join(active, ", "))); err != nil {
 			return err
 		}
 	}
@@ -227,6 +257,6 @@ func (x *rpc) fail(err error) error {
 	if st, ok := status.FromError(err); ok && !errors.As(err, &e) {
 		return st.Err() // of grpc-go
 	}
-	e = x.s.report(x.ctx, err, slog.String("method", x.op.String()), slog.String("path", "/"+dialect.GRPCService+"/"+x.op.String()))
-	return status.FromProto(dialect.ErrorToStatus(e)).Err()
+	e = x.s.report(x.ctx, err, slog.String("method", x.op.String()), slog.String("path", "/"+x.binding.Service()+"/"+x.binding.Method(x.op)))
+	return status.FromProto(dialect.ErrorToStatus(x.dialect, e)).Err()
 }

@@ -23,13 +23,15 @@ type healthService struct {
 
 func (s *Server) registerHealth(g *grpc.Server) {
 	h := health.NewServer()
-	h.SetServingStatus(dialect.GRPCService, healthpb.HealthCheckResponse_SERVING)
+	for _, d := range dialect.GRPCServices {
+		h.SetServingStatus(dialect.GRPCOf(d).Service(), healthpb.HealthCheckResponse_SERVING)
+	}
 	context.AfterFunc(s.draining, h.Shutdown)
 	healthpb.RegisterHealthServer(g, &healthService{h, s})
 }
 
 func (h *healthService) Check(_ context.Context, req *healthpb.HealthCheckRequest) (*healthpb.HealthCheckResponse, error) {
-	if name := req.GetService(); name != "" && name != dialect.GRPCService {
+	if name := req.GetService(); name != "" && name != dialect.GRPCService && name != dialect.GRPCServiceV03 {
 		return nil, status.Error(codes.NotFound, "unknown service")
 	}
 	if h.s.ready() != nil {
@@ -56,7 +58,7 @@ type watch struct {
 
 func (w *watch) Context() context.Context { return w.ctx }
 
-// registerReflection describes the service under the names of the
+// registerReflection describes the services under the names of the
 // specification, which are not those of the messages' Go types.
 func (s *Server) registerReflection(g *grpc.Server) error {
 	files, err := dialect.GRPCFiles()

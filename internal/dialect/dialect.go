@@ -101,6 +101,9 @@ func unsupportedVersion(format string, args ...any) error {
 
 // DetectGRPC returns the dialect of a call to a gRPC service.
 func DetectGRPC(service, version string, strict bool) (Dialect, error) {
+	if service == GRPCServiceV03 {
+		return settle(V03, version, strict)
+	}
 	return settle(V10, version, strict)
 }
 

@@ -3,13 +3,115 @@ package dialect
 import (
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/pb"
+	"github.com/parley-a2a/parley/internal/pb/v03"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/emptypb"
 )
 
-// GRPCService is the name of the v1.0 service (§10.1). A method's path is
-// /GRPCService/Operation.Name.
-const GRPCService = "lf.a2a.v1.A2AService"
+// Names of the gRPC services: of version 1.0 with the 1.1 draft (§10.1), and
+// of 0.3. A method's path is /service/method.
+const (
+	GRPCService    = "lf.a2a.v1.A2AService"
+	GRPCServiceV03 = "a2a.v1.A2AService"
+)
+
+// GRPC is the gRPC binding of a dialect, for both sides. It has no state and
+// may be used concurrently. Positions of a stream's elements are not in the
+// messages; see WithSeq.
+type GRPC interface {
+	Service() string
+	// Method returns the name of an operation's method, "" if there is none.
+	Method(op Op) string
+	// NewRequest returns an empty request message.
+	NewRequest(op Op) proto.Message
+	// NewResult returns an empty message of the result's type, or of a
+	// stream's elements.
+	NewResult(op Op) proto.Message
+
+	// DecodeRequest reads a request as Codec does. The error is InvalidParams
+	// and names the fields.
+	DecodeRequest(op Op, m proto.Message) (any, error)
+	// Request is the inverse.
+	Request(op Op, req any) (proto.Message, error)
+	// Result makes the answer to req of what Call returns.
+	Result(op Op, req, result any) (proto.Message, error)
+	// DecodeResult reads an answer. The error is InvalidAgentResponse.
+	DecodeResult(op Op, req any, m proto.Message) (any, error)
+
+	// Events returns what makes the messages of the stream that answers req.
+	Events(op Op, req any) GRPCEvents
+	// DecodeEvent reads a message of the stream that answers req, as Codec
+	// does.
+	DecodeEvent(op Op, req any, m proto.Message) ([]*a2a.StreamResponse, error)
+}
+
+// GRPCEvents is Events for messages. It belongs to one goroutine.
+type GRPCEvents interface {
+	// Messages returns what an element becomes: usually one message.
+	Messages(el *a2a.StreamResponse) ([]proto.Message, error)
+	// Ended reports whether the last message said that it is the last.
+	Ended() bool
+}
+
+// GRPCOf returns the gRPC binding of a dialect; nil if it has none.
+func GRPCOf(d Dialect) GRPC {
+	switch d {
+	case V03:
+		return v03GRPC{}
+	case V10:
+		return v1GRPC{}
+	case V11:
+		return v1GRPC{v1Codec{generations: true}}
+	}
+	return nil
+}
+
+// GRPCServices are the dialects that a server registers a service for; a call
+// may turn out to be of a later one. See DetectGRPC.
+var GRPCServices = []Dialect{V10, V03}
+
+// v1GRPC is version 1.0 and, with generations, the 1.1 draft.
+type v1GRPC struct{ v1Codec }
+
+func (v1GRPC) Service() string     { return GRPCService }
+func (v1GRPC) Method(op Op) string { return Get(op).Methods[V10] }
+
+func (v1GRPC) NewRequest(op Op) proto.Message { return NewProtoRequest(op) }
+func (v1GRPC) NewResult(op Op) proto.Message  { return NewProtoResult(op) }
+
+func (g v1GRPC) DecodeRequest(_ Op, m proto.Message) (any, error) {
+	req, err := FromProto(m)
+	if err != nil {
+		return nil, err
+	}
+	return g.readable(req), nil
+}
+
+func (v1GRPC) Request(_ Op, req any) (proto.Message, error) { return ToProto(req), nil }
+
+func (g v1GRPC) Result(_ Op, _, result any) (proto.Message, error) {
+	return ToProto(g.visible(result)), nil
+}
+
+func (v1GRPC) DecodeResult(op Op, _ any, m proto.Message) (any, error) { return ResultFromProto(op, m) }
+
+func (g v1GRPC) Events(Op, any) GRPCEvents { return v1GRPCEvents{g} }
+
+func (v1GRPC) DecodeEvent(op Op, _ any, m proto.Message) ([]*a2a.StreamResponse, error) {
+	v, err := ResultFromProto(op, m)
+	if err != nil {
+		return nil, err
+	}
+	return []*a2a.StreamResponse{v.(*a2a.StreamResponse)}, nil
+}
+
+type v1GRPCEvents struct{ v1GRPC }
+
+func (e v1GRPCEvents) Messages(el *a2a.StreamResponse) ([]proto.Message, error) {
+	return []proto.Message{ToProto(e.element(el))}, nil
+}
+
+func (v1GRPCEvents) Ended() bool { return false }
 
 // NewProtoRequest returns an empty request message of the operation's type.
 func NewProtoRequest(op Op) proto.Message {
@@ -121,7 +223,12 @@ func ToProto(v any) proto.Message {
 // WithSeq adds a position to an element of a stream, as a field that is not in
 // the specification. Only clients that sent last-event-id get it; see SeqKey.
 func WithSeq(m proto.Message, seq int64) proto.Message {
-	m.(*pb.StreamResponse).Seq = seq
+	switch m := m.(type) {
+	case *pb.StreamResponse:
+		m.Seq = seq
+	case *v03.StreamResponse:
+		m.Seq = seq
+	}
 	return m
 }
 

@@ -1,6 +1,9 @@
 package dialect
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/parley-a2a/parley/a2a"
 	codepb "google.golang.org/genproto/googleapis/rpc/code"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -9,10 +12,42 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
+// v03Statuses are the errors of 0.3 over gRPC, which has no table of its own:
+// the statuses, and the words in the message by which programs tell those apart
+// that share one.
+var v03Statuses = []struct {
+	code   a2a.Code
+	status codepb.Code
+	words  []string // the first is written
+}{
+	{a2a.CodeTaskNotFound, codepb.Code_NOT_FOUND, []string{"TASK_NOT_FOUND", "TaskNotFoundError"}},
+	{a2a.CodeTaskNotCancelable, codepb.Code_FAILED_PRECONDITION, []string{"TASK_NOT_CANCELABLE", "TaskNotCancelableError"}},
+	{a2a.CodePushNotificationNotSupported, codepb.Code_UNIMPLEMENTED, []string{"PUSH_NOTIFICATIONS_NOT_SUPPORTED", "PushNotificationNotSupportedError"}},
+	{a2a.CodeUnsupportedOperation, codepb.Code_UNIMPLEMENTED, []string{"OPERATION_NOT_SUPPORTED", "UnsupportedOperationError"}},
+	{a2a.CodeContentTypeNotSupported, codepb.Code_INVALID_ARGUMENT, []string{"CONTENT_TYPE_NOT_SUPPORTED", "ContentTypeNotSupportedError"}},
+	{a2a.CodeInvalidAgentResponse, codepb.Code_INTERNAL, []string{"INVALID_AGENT_RESPONSE", "InvalidAgentResponseError"}},
+	{a2a.CodeExtendedAgentCardNotConfigured, codepb.Code_UNIMPLEMENTED, []string{"AUTHENTICATED_CARD_NOT_CONFIGURED", "AuthenticatedExtendedCardNotConfiguredError"}},
+	{a2a.CodeParse, codepb.Code_INVALID_ARGUMENT, []string{"PARSE_ERROR", "JSONParseError"}},
+	{a2a.CodeInvalidRequest, codepb.Code_INVALID_ARGUMENT, []string{"INVALID_REQUEST", "InvalidRequestError"}},
+	{a2a.CodeInvalidParams, codepb.Code_INVALID_ARGUMENT, []string{"INVALID_PARAMS", "InvalidParamsError"}},
+	{a2a.CodeMethodNotFound, codepb.Code_UNIMPLEMENTED, []string{"METHOD_NOT_FOUND", "MethodNotFoundError"}},
+	{a2a.CodeMethodNotAllowed, codepb.Code_UNIMPLEMENTED, []string{"METHOD_NOT_FOUND"}}, // over gRPC, both are the same
+}
+
 // ErrorToStatus makes a status of an error, with an ErrorInfo, and a BadRequest
-// where fields are wrong (§10.6). Nothing of e.Cause is in it.
-func ErrorToStatus(e *a2a.Error) *statuspb.Status {
-	row := ErrorRowOf(e.Code)
+// where fields are wrong (§10.6). Nothing of e.Cause is in it. In 0.3 the
+// message begins with the word that says what is meant.
+func ErrorToStatus(d Dialect, e *a2a.Error) *statuspb.Status {
+	row := errorRowIn(d, e.Code)
+	code, message := codepb.Code(codepb.Code_value[row.GRPC]), messageOf(row, e)
+	if d < V10 {
+		for i := range v03Statuses {
+			if s := &v03Statuses[i]; s.code == row.Code {
+				code, message = s.status, s.words[0]+": "+message
+				break
+			}
+		}
+	}
 	info := &errdetails.ErrorInfo{Reason: row.Reason, Domain: ErrorInfoDomain}
 	if len(e.Meta) > 0 {
 		info.Metadata = texts(e.Meta)
@@ -27,7 +62,7 @@ func ErrorToStatus(e *a2a.Error) *statuspb.Status {
 		}
 		details = append(details, bad)
 	}
-	out := &statuspb.Status{Code: codepb.Code_value[row.GRPC], Message: utf(messageOf(row, e))}
+	out := &statuspb.Status{Code: int32(code), Message: utf(message)}
 	for _, d := range details {
 		if a, err := anypb.New(d); err == nil { // texts are UTF-8: it cannot fail
 			out.Details = append(out.Details, a)
@@ -37,7 +72,8 @@ func ErrorToStatus(e *a2a.Error) *statuspb.Status {
 }
 
 // ErrorFromStatus makes an Error of a peer's status that is not OK. The reason
-// decides; without one, the code does.
+// decides; without one, the word at the beginning of the message that 0.3 may
+// have there, and then the code.
 func ErrorFromStatus(s *statuspb.Status) *a2a.Error {
 	e := &a2a.Error{Peer: true, Message: clip(s.GetMessage(), maxErrorText)}
 	var row *ErrorRow
@@ -59,10 +95,33 @@ func ErrorFromStatus(s *statuspb.Status) *a2a.Error {
 			row = found
 		}
 	}
-	if row == nil {
+	code, text := cutWord(e.Message)
+	if text != "" {
+		e.Message = text
+	}
+	switch {
+	case row != nil:
+	case code != 0:
+		row = ErrorRowOf(code)
+	default:
 		row = rowOfGRPC(codepb.Code(s.GetCode()))
 	}
 	return complete(e, row)
+}
+
+// cutWord returns what a word of v03Statuses in front of a message says, and
+// the message behind it.
+func cutWord(message string) (code a2a.Code, text string) {
+	word, text, ok := strings.Cut(message, ":")
+	if !ok {
+		word, text = message, ""
+	}
+	for i := range v03Statuses {
+		if s := &v03Statuses[i]; slices.Contains(s.words, strings.TrimSpace(word)) {
+			return s.code, strings.TrimSpace(text)
+		}
+	}
+	return 0, ""
 }
 
 // rowOfGRPC says what a status means without a reason.

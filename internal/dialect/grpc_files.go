@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/parley-a2a/parley/internal/pb"
+	"github.com/parley-a2a/parley/internal/pb/v03"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -11,14 +12,46 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// GRPCFiles describes the service under its official names, for reflection:
-// our own file with the package of the specification, and without what the
-// specification does not have. It is in no global registry.
+// GRPCFile returns the name of the file that describes a dialect's service.
+func GRPCFile(d Dialect) string {
+	if d == V03 {
+		return "a2a/v1/a2a.proto"
+	}
+	return "a2a.proto"
+}
+
+// GRPCFiles describes the services under their official names, for reflection:
+// our own files with the packages of the specification, and without what the
+// specification does not have. They are in no global registry.
 func GRPCFiles() (*protoregistry.Files, error) {
-	const official = "lf.a2a.v1"
-	fd := proto.CloneOf(protodesc.ToFileDescriptorProto(pb.File_internal_pb_a2a_proto))
+	files := new(protoregistry.Files)
+	for d, own := range map[Dialect]protoreflect.FileDescriptor{V10: pb.File_internal_pb_a2a_proto, V03: v03.File_internal_pb_v03_a2a_proto} {
+		file, err := officialFile(own, GRPCFile(d), strings.TrimSuffix(GRPCOf(d).Service(), ".A2AService"))
+		if err != nil {
+			return nil, err
+		}
+		if err := files.RegisterFile(file); err != nil {
+			return nil, err
+		}
+		// What it imports must be found, too.
+		for i := range file.Imports().Len() {
+			in := file.Imports().Get(i).FileDescriptor
+			if _, err := files.FindFileByPath(in.Path()); err == nil {
+				continue
+			}
+			if err := files.RegisterFile(in); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return files, nil
+}
+
+// officialFile renames a file and its package.
+func officialFile(from protoreflect.FileDescriptor, path, official string) (protoreflect.FileDescriptor, error) {
+	fd := proto.CloneOf(protodesc.ToFileDescriptorProto(from))
 	own := "." + fd.GetPackage() + "."
-	fd.Name, fd.Package = proto.String("a2a.proto"), proto.String(official)
+	fd.Name, fd.Package = proto.String(path), proto.String(official)
 	fd.Options = nil
 	rename := func(name *string) {
 		if name == nil {
@@ -37,21 +70,7 @@ func GRPCFiles() (*protoregistry.Files, error) {
 			rename(m.OutputType)
 		}
 	}
-	file, err := protodesc.NewFile(fd, protoregistry.GlobalFiles)
-	if err != nil {
-		return nil, err
-	}
-	files := new(protoregistry.Files)
-	if err := files.RegisterFile(file); err != nil {
-		return nil, err
-	}
-	// What it imports must be found, too.
-	for i := range file.Imports().Len() {
-		if err := files.RegisterFile(file.Imports().Get(i).FileDescriptor); err != nil {
-			return nil, err
-		}
-	}
-	return files, nil
+	return protodesc.NewFile(fd, protoregistry.GlobalFiles)
 }
 
 func renameFields(m *descriptorpb.DescriptorProto, rename func(*string)) {

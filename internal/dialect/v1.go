@@ -30,8 +30,13 @@ func (c v1Codec) DecodeRequest(op Op, doc []byte) (any, error) {
 	if err := req.(json.Unmarshaler).UnmarshalJSON(doc); err != nil {
 		return nil, asInvalid(err, "params")
 	}
+	return c.readable(req), nil
+}
+
+// readable returns a request as version 1.0 or the 1.1 draft may make it.
+func (c v1Codec) readable(req any) any {
 	if c.generations {
-		return req, nil
+		return req
 	}
 	switch r := req.(type) {
 	case *a2a.GetTaskRequest:
@@ -41,7 +46,7 @@ func (c v1Codec) DecodeRequest(op Op, doc []byte) (any, error) {
 			r.Configuration.IfGenerationMatch = nil
 		}
 	}
-	return req, nil
+	return req
 }
 
 // isObject looks at the beginning of a document.

@@ -247,7 +247,7 @@ func TestErrorsAsStatus(t *testing.T) {
 			Code: row.Code, Message: "what to do", Meta: map[string]string{"k": "v"}, Cause: errors.New("secret"),
 			Fields: []a2a.FieldViolation{{Field: "a.b", Description: "is wrong"}},
 		}
-		st := ErrorToStatus(in)
+		st := ErrorToStatus(V11, in)
 		raw, err := proto.Marshal(st)
 		if err != nil || strings.Contains(string(raw), "secret") {
 			t.Fatalf("%v %q", err, raw)

@@ -1,0 +1,191 @@
+package dialect
+
+import (
+	"errors"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/pb/v03"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/emptypb"
+)
+
+// v03GRPC is version 0.3 over gRPC: the JSON of its messages is the form that
+// HTTP+JSON has, so that codec does the work. What protocol buffers cannot
+// carry is as at ToProto.
+type v03GRPC struct{}
+
+var v03Proto = v03Codec{proto: true}
+
+func (v03GRPC) Service() string { return GRPCServiceV03 }
+
+// Method returns the names of the proto, which are those of 1.0 but for these.
+// The specification's text has others, which nobody uses.
+func (v03GRPC) Method(op Op) string {
+	switch op {
+	case ListTasks:
+		return "" // not in the proto
+	case SubscribeToTask:
+		return "TaskSubscription"
+	case ListTaskPushNotificationConfigs:
+		return "ListTaskPushNotificationConfig"
+	case GetExtendedAgentCard:
+		return "GetAgentCard"
+	}
+	return op.String()
+}
+
+func (v03GRPC) NewRequest(op Op) proto.Message {
+	switch op {
+	case SendMessage, SendStreamingMessage:
+		return new(v03.SendMessageRequest)
+	case GetTask:
+		return new(v03.GetTaskRequest)
+	case CancelTask:
+		return new(v03.CancelTaskRequest)
+	case SubscribeToTask:
+		return new(v03.TaskSubscriptionRequest)
+	case CreateTaskPushNotificationConfig:
+		return new(v03.CreateTaskPushNotificationConfigRequest)
+	case GetTaskPushNotificationConfig:
+		return new(v03.GetTaskPushNotificationConfigRequest)
+	case ListTaskPushNotificationConfigs:
+		return new(v03.ListTaskPushNotificationConfigRequest)
+	case DeleteTaskPushNotificationConfig:
+		return new(v03.DeleteTaskPushNotificationConfigRequest)
+	case GetExtendedAgentCard:
+		return new(v03.GetAgentCardRequest)
+	}
+	panic("dialect: 0.3 over gRPC has no " + op.String())
+}
+
+func (v03GRPC) NewResult(op Op) proto.Message {
+	switch op {
+	case SendMessage:
+		return new(v03.SendMessageResponse)
+	case SendStreamingMessage, SubscribeToTask:
+		return new(v03.StreamResponse)
+	case GetTask, CancelTask:
+		return new(v03.Task)
+	case CreateTaskPushNotificationConfig, GetTaskPushNotificationConfig:
+		return new(v03.TaskPushNotificationConfig)
+	case ListTaskPushNotificationConfigs:
+		return new(v03.ListTaskPushNotificationConfigResponse)
+	case DeleteTaskPushNotificationConfig:
+		return new(emptypb.Empty)
+	case GetExtendedAgentCard:
+		return new(v03.AgentCard)
+	}
+	panic("dialect: 0.3 over gRPC has no " + op.String())
+}
+
+func (v03GRPC) DecodeRequest(op Op, m proto.Message) (any, error) {
+	doc, err := protojson.Marshal(m)
+	if err != nil { // a number or a timestamp that JSON does not have, or a value of no kind
+		return nil, a2a.Invalid("request", "holds a value that JSON does not have, such as NaN or a timestamp before the year 1")
+	}
+	if deeper(doc, a2a.MaxDepth) {
+		return nil, a2a.Invalid("request", "is nested more than %d levels deep", a2a.MaxDepth)
+	}
+	return v03Proto.DecodeRequest(op, doc)
+}
+
+func (g v03GRPC) Request(op Op, req any) (proto.Message, error) {
+	m := g.NewRequest(op)
+	return m, fromJSON(v03Proto.AppendRequest(nil, op, req), m)
+}
+
+func (g v03GRPC) Result(op Op, req, result any) (proto.Message, error) {
+	if card, ok := result.(*a2a.AgentCard); ok {
+		return cardV03PB(card), nil
+	}
+	m := g.NewResult(op)
+	return m, fromJSON(v03Proto.AppendResult(nil, op, req, result), m)
+}
+
+func (v03GRPC) DecodeResult(op Op, req any, m proto.Message) (any, error) {
+	if card, ok := m.(*v03.AgentCard); ok {
+		return cardOfV03PB(op, card)
+	}
+	doc, err := protojson.Marshal(m)
+	if err != nil {
+		return nil, unreadable(op, err)
+	}
+	return v03Proto.DecodeResult(op, req, doc)
+}
+
+func (g v03GRPC) Events(op Op, req any) GRPCEvents {
+	return &v03GRPCEvents{g, v03Proto.Events(op, req), op}
+}
+
+func (v03GRPC) DecodeEvent(op Op, req any, m proto.Message) ([]*a2a.StreamResponse, error) {
+	doc, err := protojson.Marshal(m)
+	if err != nil {
+		return nil, unreadable(op, err)
+	}
+	els, err := v03Proto.DecodeEvent(op, req, doc)
+	if n := len(els); n > 0 {
+		els[n-1].Seq = m.(*v03.StreamResponse).GetSeq()
+	}
+	return els, err
+}
+
+type v03GRPCEvents struct {
+	v03GRPC
+	Events
+	op Op
+}
+
+func (e *v03GRPCEvents) Messages(el *a2a.StreamResponse) (list []proto.Message, err error) {
+	for i, more := 0, true; more; i++ {
+		var doc []byte
+		if doc, more = e.Append(nil, el, i); len(doc) == 0 {
+			continue
+		}
+		m := e.NewResult(e.op)
+		if err := fromJSON(doc, m); err != nil {
+			return nil, err
+		}
+		list = append(list, m)
+	}
+	return list, nil
+}
+
+// fromJSON fills a message. JSON values that a client or an agent sent may hold
+// what is JSON but no message, such as equal keys or 1e999: then the nearest
+// there is takes their place.
+func fromJSON(doc []byte, m proto.Message) error {
+	o := protojson.UnmarshalOptions{DiscardUnknown: true}
+	if o.Unmarshal(doc, m) == nil {
+		return nil
+	}
+	near, err := appendValue(nil, valuePB(doc), resultDepth)
+	if err == nil {
+		err = o.Unmarshal(near, m)
+	}
+	if err != nil {
+		return &a2a.Error{Code: a2a.CodeInternal, Message: "this cannot be written as a protocol buffer", Cause: errors.Unwrap(err)}
+	}
+	return nil
+}
+
+// deeper reports whether a JSON document nests more than limit levels.
+func deeper(doc []byte, limit int) bool {
+	level, quoted := 0, false
+	for i := 0; i < len(doc); i++ {
+		switch c := doc[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			if level++; level > limit {
+				return true
+			}
+		case c == '}' || c == ']':
+			level--
+		}
+	}
+	return false
+}
