@@ -14,12 +14,13 @@ import (
 //
 //   - of messages: the id, extensions and referenceTaskIds. A server makes ids
 //     up; a client derives them from role and content, so that the same words
-//     have the same id whenever they are read. A message without parts that
-//     tells its role has none in 1.0 either.
+//     have the same id whenever they are read.
 //   - of parts: the media type of text and data, which goes into
-//     metadata.mimeType, and the URL next to a file's content.
-//   - of artifacts: extensions. The id goes into metadata.artifactId and is
-//     read back from there; where it is missing, it is index-N.
+//     metadata.mimeType. Data that is no object becomes the member value of
+//     one, with the mark data_part_compat in the metadata, and is taken out of
+//     it again; the mark is nobody else's.
+//   - of artifacts: extensions, and metadata that is empty or has a member
+//     artifactId, where the id is kept. Without it the id is index-N.
 //   - of requests: the tenant, returnImmediately (a send waits until the task
 //     stops), ifGenerationMatch, currentGeneration, and the difference between
 //     a history of any length and none: the default is none.

@@ -102,3 +102,16 @@ func TestV0xStreamWithoutATask(t *testing.T) {
 		t.Errorf("\n got %s\nwant %s", got, want)
 	}
 }
+
+func FuzzV0x(f *testing.F) {
+	f.Add([]byte(`{"id":"t1","historyLength":"7","metadata":{"a":1}}`))
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		c, old := CodecOf(V0x, a2a.BindingJSONRPC), CodecOf(V01, a2a.BindingJSONRPC)
+		for _, op := range []Op{GetTask, CancelTask, SubscribeToTask} {
+			_, err := c.DecodeRequest(op, doc)
+			if _, same := old.DecodeRequest(op, doc); (err == nil) != (same == nil) {
+				t.Errorf("%s is wrong for %v, and for %v", op, err, same)
+			}
+		}
+	})
+}
