@@ -270,7 +270,7 @@ func (c v03Codec) AppendResult(dst []byte, op Op, _, result any) []byte {
 	case *a2a.ListTaskPushNotificationConfigsResponse:
 		w.webhooks(r)
 	case *a2a.AgentCard:
-		w.card(r)
+		w.b = AppendCard(w.b, r, CardV03)
 	default:
 		panic("dialect: AppendResult of " + op.String())
 	}
@@ -298,7 +298,7 @@ func (c v03Codec) DecodeResult(op Op, req any, doc []byte) (any, error) {
 		return nil, nil
 	}
 	if op == GetExtendedAgentCard {
-		card, err := ReadCard(doc)
+		card, err := ParseCard(doc)
 		if err != nil {
 			return nil, unreadable(op, err)
 		}

@@ -1,0 +1,215 @@
+package dialect
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// CardProfile says for which versions a card's document is.
+type CardProfile uint8
+
+const (
+	// CardAll is for readers of every version: the members of 1.0 and those of
+	// the older versions stand beside each other, for their names differ. What
+	// both have, such as a security scheme, is written in both forms. A card
+	// that offers no version before 1.0 is that of CardV10.
+	CardAll CardProfile = iota
+	// CardV10 is the form of 1.0 and nothing else. Nothing is lost.
+	CardV10
+	// CardV03 is the form of 0.3 and nothing else: what the agent itself
+	// answers who asks in 0.3. Lost are
+	//
+	//   - interfaces of other versions, if there is one of 0.3 or 0.2; if
+	//     there is none, all are taken for 0.3's,
+	//   - the tenants and the order of interfaces: JSON-RPC comes first,
+	//   - OAuth 2 by device code, and whether PKCE is required.
+	CardV03
+)
+
+// AppendCard appends a card's JSON. In what is for older versions,
+//
+//   - url is the first JSON-RPC address of a version before 1.0, because
+//     readers of 0.1 take it for that, or else the first of any binding;
+//   - protocolVersion is the newest of the versions before 1.0, with the patch
+//     number that their cards have, and absent for 0.1;
+//   - additionalInterfaces has all of 0.2 and 0.3, the main one again (0.3 §5.6.2);
+//   - authentication, which 0.1 has, lists what the security requirements name.
+//
+// Signatures stand as they are. They are over the members of 1.0 (§8.4), so a
+// reader has to take those out of a card for all, or ask for the one of 1.0.
+func AppendCard(dst []byte, card *a2a.AgentCard, profile CardProfile) []byte {
+	old := before10(card, profile)
+	if profile == CardV10 || profile == CardAll && len(old) == 0 {
+		return card.AppendJSON(dst)
+	}
+	w := &cardWriter{jsonWriter{dst}, profile == CardAll}
+	w.card(card, old)
+	return w.b
+}
+
+func addressed(i *a2a.AgentInterface) bool {
+	return i != nil && i.URL != "" && i.ProtocolBinding != ""
+}
+
+// before10 returns the interfaces of versions before 1.0. For readers of 0.3
+// they are those of its dialect, or all if there are none: the card comes from
+// one of them.
+func before10(card *a2a.AgentCard, profile CardProfile) []*a2a.AgentInterface {
+	var old, any []*a2a.AgentInterface
+	for _, i := range card.SupportedInterfaces {
+		if !addressed(i) {
+			continue
+		}
+		if d, ok := ParseVersion(i.ProtocolVersion); ok && (d == V03 || d == V01 && isJSONRPC(i) && profile == CardAll) {
+			old = append(old, i)
+		}
+		any = append(any, &a2a.AgentInterface{URL: i.URL, ProtocolBinding: i.ProtocolBinding, ProtocolVersion: "0.3"})
+	}
+	if len(old) == 0 && profile == CardV03 {
+		return any
+	}
+	return old
+}
+
+// cardWriter writes cards for versions before 1.0.
+type cardWriter struct {
+	jsonWriter
+	all bool // for 1.0 and 0.1 too
+}
+
+func (w *cardWriter) card(c *a2a.AgentCard, old []*a2a.AgentInterface) {
+	w.open('{')
+	w.text("name", c.Name)
+	w.text("description", c.Description)
+	w.interfaces(old)
+	if w.all {
+		list(&w.jsonWriter, "supportedInterfaces", c.SupportedInterfaces, func(i *a2a.AgentInterface) {
+			if i == nil {
+				i = new(a2a.AgentInterface)
+			}
+			w.b = i.AppendJSON(w.b)
+		})
+	}
+	if c.Provider != nil {
+		w.key("provider")
+		w.b = c.Provider.AppendJSON(w.b)
+	}
+	w.text("version", c.Version)
+	w.optText("documentationUrl", c.DocumentationURL)
+	w.optText("iconUrl", c.IconURL)
+	w.capabilities(&c.Capabilities)
+	if more := c.Capabilities.ExtendedAgentCard; more != nil {
+		w.bool("supportsAuthenticatedExtendedCard", *more)
+	}
+	w.securitySchemes(c.SecuritySchemes)
+	w.requirements(c.SecurityRequirements)
+	if w.all {
+		w.authentication(c)
+	}
+	w.texts("defaultInputModes", c.DefaultInputModes)
+	w.texts("defaultOutputModes", c.DefaultOutputModes)
+	list(&w.jsonWriter, "skills", c.Skills, w.skill)
+	if len(c.Signatures) > 0 {
+		list(&w.jsonWriter, "signatures", c.Signatures, func(s *a2a.AgentCardSignature) {
+			if s == nil {
+				s = new(a2a.AgentCardSignature)
+			}
+			w.b = s.AppendJSON(w.b)
+		})
+	}
+	w.close('}')
+}
+
+// interfaces writes url and what says more about it.
+func (w *cardWriter) interfaces(old []*a2a.AgentInterface) {
+	if len(old) == 0 {
+		w.text("url", "") // REQUIRED; there is nothing to say
+		w.text("protocolVersion", "0.3.0")
+		return
+	}
+	main := old[max(0, slices.IndexFunc(old, isJSONRPC))]
+	w.text("url", main.URL)
+	var listed []*a2a.AgentInterface // those of 0.2.4 and later
+	newest := ""
+	for _, i := range old {
+		switch v := minorOf(i.ProtocolVersion); {
+		case v == "0.1":
+			continue
+		case newest == "" || v > newest:
+			newest = v
+		}
+		if !slices.ContainsFunc(listed, func(l *a2a.AgentInterface) bool { return sameAddress(l, i) }) {
+			listed = append(listed, i)
+		}
+	}
+	if newest == "" {
+		return
+	}
+	patch := ".0"
+	if newest == "0.2" {
+		patch = ".6"
+	}
+	w.text("protocolVersion", newest+patch)
+	w.text("preferredTransport", main.ProtocolBinding)
+	list(&w.jsonWriter, "additionalInterfaces", listed, func(i *a2a.AgentInterface) {
+		w.open('{')
+		w.text("url", i.URL)
+		w.text("transport", i.ProtocolBinding)
+		w.close('}')
+	})
+}
+
+func isJSONRPC(i *a2a.AgentInterface) bool {
+	return strings.EqualFold(i.ProtocolBinding, a2a.BindingJSONRPC)
+}
+
+func sameAddress(a, b *a2a.AgentInterface) bool {
+	return a.URL == b.URL && strings.EqualFold(a.ProtocolBinding, b.ProtocolBinding)
+}
+
+// minorOf cuts off what follows Major.Minor.
+func minorOf(version string) string {
+	parts := strings.SplitN(strings.TrimSpace(version), ".", 3)
+	return strings.Join(parts[:min(len(parts), 2)], ".")
+}
+
+func (w *cardWriter) capabilities(c *a2a.AgentCapabilities) {
+	w.object("capabilities")
+	if c.Streaming != nil {
+		w.bool("streaming", *c.Streaming)
+	}
+	if c.PushNotifications != nil {
+		w.bool("pushNotifications", *c.PushNotifications)
+	}
+	w.bool("stateTransitionHistory", false)
+	if len(c.Extensions) > 0 {
+		list(&w.jsonWriter, "extensions", c.Extensions, func(e *a2a.AgentExtension) {
+			if e == nil {
+				e = new(a2a.AgentExtension)
+			}
+			w.b = e.AppendJSON(w.b)
+		})
+	}
+	if w.all && c.ExtendedAgentCard != nil {
+		w.bool("extendedAgentCard", *c.ExtendedAgentCard)
+	}
+	w.close('}')
+}
+
+func (w *cardWriter) skill(s *a2a.AgentSkill) {
+	if s == nil {
+		s = new(a2a.AgentSkill)
+	}
+	w.open('{')
+	w.text("id", s.ID)
+	w.text("name", s.Name)
+	w.text("description", s.Description)
+	w.texts("tags", s.Tags)
+	w.optTexts("examples", s.Examples)
+	w.optTexts("inputModes", s.InputModes)
+	w.optTexts("outputModes", s.OutputModes)
+	w.requirements(s.SecurityRequirements)
+	w.close('}')
+}

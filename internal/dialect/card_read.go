@@ -1,0 +1,167 @@
+package dialect
+
+import (
+	"strings"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// ParseCard reads an agent card of any version, or one for several, or one of
+// the drafts before 1.0. Where both forms of something are there, that of 1.0
+// counts; addresses that only the older form has come last. Unknown members are
+// ignored. The error says which members cannot be read.
+//
+// The interfaces of a card that does not have them are made from url,
+// preferredTransport and additionalInterfaces. Their version is that of
+// protocolVersion, or each of a draft's protocolVersions. Cards before 0.2.5 do
+// not say theirs, and those of 0.1 look like them: all are taken for 0.2, and
+// who calls has to try tasks/send where message/send is not known.
+//
+// Lost of older cards are stateTransitionHistory, the credentials of
+// authentication, which have no place on a card, and of an OAuth 2 scheme with
+// several flows all but the first in this order: authorization code, device
+// code, client credentials, implicit, password. Default modes that 0.1 leaves
+// out are text/plain, as its text says.
+func ParseCard(doc []byte) (*a2a.AgentCard, error) {
+	card := new(a2a.AgentCard)
+	if err := card.UnmarshalJSON(doc); err != nil {
+		return nil, err
+	}
+	o, err := readObject(doc, "card", new(faults))
+	if err != nil {
+		return nil, err
+	}
+	newer := len(card.SupportedInterfaces) > 0
+	card.SupportedInterfaces = o.interfaces(card.SupportedInterfaces)
+	o.oldCapabilities(card)
+	if schemes := o.object("securitySchemes"); schemes != nil {
+		for name := range schemes.members {
+			if s := card.SecuritySchemes[name]; s == nil || *s == (a2a.SecurityScheme{}) {
+				card.SecuritySchemes[name] = schemes.oldScheme(name)
+			}
+		}
+	}
+	if len(card.SecurityRequirements) == 0 {
+		card.SecurityRequirements = o.oldSecurity()
+	}
+	if !newer && !o.has("securitySchemes") {
+		o.oldAuthentication(card)
+	}
+	if o.has("skills") {
+		i := 0
+		o.each(func(in *object) {
+			if i < len(card.Skills) && len(card.Skills[i].SecurityRequirements) == 0 {
+				card.Skills[i].SecurityRequirements = in.oldSecurity()
+			}
+			i++
+		}, "skills")
+	}
+	if !newer && len(card.SupportedInterfaces) > 0 {
+		if len(card.DefaultInputModes) == 0 {
+			card.DefaultInputModes = []string{"text/plain"}
+		}
+		if len(card.DefaultOutputModes) == 0 {
+			card.DefaultOutputModes = []string{"text/plain"}
+		}
+	}
+	if err := o.faults.err(); err != nil {
+		return nil, err
+	}
+	return card, nil
+}
+
+// oldCapabilities reads the flags that moved into capabilities.
+func (o *object) oldCapabilities(card *a2a.AgentCard) {
+	if card.Capabilities.ExtendedAgentCard == nil {
+		card.Capabilities.ExtendedAgentCard = o.bool("supportsAuthenticatedExtendedCard", "supportsExtendedAgentCard")
+	}
+}
+
+// interfaces completes those of 1.0 by what the card says in older members.
+func (o *object) interfaces(listed []*a2a.AgentInterface) []*a2a.AgentInterface {
+	var all []*a2a.AgentInterface
+	drafts := o.texts("protocolVersions")
+	for _, i := range listed {
+		if i.ProtocolVersion != "" || len(drafts) == 0 {
+			all = append(all, i)
+			continue
+		}
+		all = append(all, inVersions(i, drafts)...)
+	}
+	for _, i := range o.oldInterfaces(drafts) {
+		if !covered(all, i) {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
+// covered reports whether an interface of the older members is listed already,
+// be it in another of the older versions: those members have one for all.
+func covered(all []*a2a.AgentInterface, i *a2a.AgentInterface) bool {
+	for _, l := range all {
+		d, ok := ParseVersion(l.ProtocolVersion)
+		if sameAddress(l, i) && (ok && d < V10 || minorOf(l.ProtocolVersion) == i.ProtocolVersion) {
+			return true
+		}
+	}
+	return false
+}
+
+func inVersions(i *a2a.AgentInterface, versions []string) []*a2a.AgentInterface {
+	var all []*a2a.AgentInterface
+	for _, v := range versions {
+		c := *i
+		c.ProtocolVersion = v
+		all = append(all, &c)
+	}
+	return all
+}
+
+// oldInterfaces reads url and, of 0.2.4 and later, what stands beside it.
+func (o *object) oldInterfaces(drafts []string) []*a2a.AgentInterface {
+	versions := drafts
+	if len(versions) == 0 {
+		versions = []string{"0.2"} // said nowhere before 0.2.5
+		if v := minorOf(o.text("protocolVersion")); v != "" {
+			versions[0] = v
+		}
+	}
+	var all []*a2a.AgentInterface
+	add := func(url, binding string) {
+		i := &a2a.AgentInterface{URL: url, ProtocolBinding: binding}
+		if !addressed(i) {
+			return
+		}
+		for _, l := range all {
+			if sameAddress(l, i) {
+				return
+			}
+		}
+		all = append(all, inVersions(i, versions)...)
+	}
+	main := o.text("preferredTransport")
+	if main == "" {
+		main = a2a.BindingJSONRPC // by rule (0.3 §5.6.1)
+	}
+	add(o.text("url"), main)
+	o.each(func(in *object) { add(in.text("url"), in.text("transport")) }, "additionalInterfaces")
+	return all
+}
+
+// schemeNamed returns the scheme that a version 0.1 card names; nil for none.
+func schemeNamed(name string) *a2a.SecurityScheme {
+	switch strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name)) {
+	case "", "none", "public":
+		return nil
+	case "apikey":
+		return &a2a.SecurityScheme{APIKey: &a2a.APIKeySecurityScheme{Location: "header"}}
+	case "oauth2", "oauth":
+		return &a2a.SecurityScheme{OAuth2: new(a2a.OAuth2SecurityScheme)}
+	case "openidconnect", "oidc":
+		return &a2a.SecurityScheme{OpenIDConnect: new(a2a.OpenIDConnectSecurityScheme)}
+	case "mutualtls", "mtls":
+		return &a2a.SecurityScheme{MutualTLS: new(a2a.MutualTLSSecurityScheme)}
+	}
+	return &a2a.SecurityScheme{HTTPAuth: &a2a.HTTPAuthSecurityScheme{Scheme: name}}
+}
