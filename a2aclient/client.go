@@ -110,3 +110,8 @@ func (c *Client) Card() *a2a.AgentCard { return c.card.Load() }
 // Interface returns the interface of the card that the client uses: the one it
 // chose, or another since that could not be reached. It must not be changed.
 func (c *Client) Interface() *a2a.AgentInterface { return c.face.Load().iface }
+
+// Version returns the protocol version that the client speaks, such as 0.3. It
+// is not that of Interface where Options.Version forces one, or where the agent
+// turned out not to know that of its card.
+func (c *Client) Version() string { return c.face.Load().version }

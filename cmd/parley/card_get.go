@@ -33,8 +33,9 @@ func (a *app) getCard(ctx context.Context, validate, extended bool) error {
 	var chosen *a2a.AgentInterface
 	c, err := a2aclient.New(card, a.clientOptions())
 	if err == nil {
-		chosen = c.Interface()
-		a.via = chosen
+		in := *c.Interface()
+		in.ProtocolVersion = c.Version()
+		chosen, a.via = &in, &in
 	}
 	if extended {
 		if err != nil {

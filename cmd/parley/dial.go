@@ -15,11 +15,9 @@ import (
 
 // resolve fetches the card that --agent-card refers to.
 func (a *app) resolve(ctx context.Context) (*a2a.AgentCard, error) {
-	if a.flags.agentCard == "" {
-		return nil, usagef("which agent? --agent-card is not set").
-			withHint("add -a http://127.0.0.1:7275, the address of an agent, or set A2ACLI_AGENT_CARD")
+	if err := a.wantAgent(); err != nil {
+		return nil, err
 	}
-	a.warnCredentials(a.flags.agentCard)
 	card, err := a2aclient.Resolve(ctx, a.flags.agentCard, a.clientOptions())
 	if err != nil {
 		return nil, err
@@ -28,19 +26,31 @@ func (a *app) resolve(ctx context.Context) (*a2a.AgentCard, error) {
 	return card, nil
 }
 
-// dial resolves the card and chooses an interface. Nothing is sent yet.
+func (a *app) wantAgent() error {
+	if a.flags.agentCard == "" {
+		return usagef("which agent? --agent-card is not set").
+			withHint("add -a http://127.0.0.1:7275, the address of an agent, or set A2ACLI_AGENT_CARD")
+	}
+	a.warnCredentials(a.flags.agentCard)
+	return nil
+}
+
+// dial resolves the card, or finds out what an agent without one speaks, and
+// chooses an interface. No message is sent yet.
 func (a *app) dial(ctx context.Context) (*a2aclient.Client, error) {
-	card, err := a.resolve(ctx)
+	if err := a.wantAgent(); err != nil {
+		return nil, err
+	}
+	c, err := a2aclient.NewResolver(a.clientOptions()).Dial(ctx, a.flags.agentCard)
 	if err != nil {
 		return nil, err
 	}
-	c, err := a2aclient.New(card, a.clientOptions())
-	if err != nil {
-		return nil, err
-	}
-	a.via = c.Interface()
+	a.card, a.via = c.Card(), c.Interface()
 	a.warnCredentials(a.via.URL)
-	a.log.Debug("chose an interface", "binding", a.via.ProtocolBinding, "version", a.via.ProtocolVersion, "url", a.via.URL)
+	a.log.Debug("chose an interface", "binding", a.via.ProtocolBinding, "version", c.Version(), "card", a.via.ProtocolVersion, "url", a.via.URL)
+	if v := c.Version(); v < "1.0" && a.flags.version == "" {
+		a.note("Note", "this agent speaks A2A %s, an older version of the protocol; --a2a-version %s says so without this note", v, v)
+	}
 	return c, nil
 }
 

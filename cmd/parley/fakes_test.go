@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -42,6 +43,9 @@ func (f *fakeAgent) close() {
 //	nothing   has no agent card
 //	page      has a web page for a card
 //	slow      never answers a message
+//	old       knows version 0.3 over JSON-RPC alone, as its card says
+//	cardless  the same without a card
+//	wrong     the same with a card that says 1.0
 func startFake(ctx context.Context, kind, requests string) (*fakeAgent, error) {
 	card, ag := agent.DemoCard(), agent.Demo()
 	var wrap func(http.Handler) http.Handler
@@ -81,6 +85,14 @@ func startFake(ctx context.Context, kind, requests string) (*fakeAgent, error) {
 		wrap = func(http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>hello</html>") })
 		}
+	case "old":
+		wrap = only03(`{"name":"Old","description":"Speaks 0.3.","url":"URL","version":"1","protocolVersion":"0.3.0",
+			"preferredTransport":"JSONRPC","capabilities":{"streaming":true},"defaultInputModes":["text"],"defaultOutputModes":["text"],"skills":[]}`)
+	case "cardless":
+		wrap = only03("")
+	case "wrong":
+		wrap = only03(`{"name":"Wrong","description":"Speaks 0.3.","version":"1","capabilities":{"streaming":true},"defaultInputModes":["text"],
+			"defaultOutputModes":["text"],"skills":[],"supportedInterfaces":[{"url":"URL","protocolBinding":"JSONRPC","protocolVersion":"1.0"}]}`)
 	case "slow":
 		wrap = func(h http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -138,6 +150,32 @@ func locked(open func(*http.Request) bool) func(http.Handler) http.Handler {
 				return
 			}
 			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+// only03 takes all that an agent of version 0.3 would not have away: other
+// versions and bindings, and the card but for this one.
+func only03(card string) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			var env struct {
+				ID     json.RawMessage
+				Method string
+			}
+			_ = json.Unmarshal(body, &env)
+			switch {
+			case strings.HasPrefix(r.URL.Path, "/.well-known/agent-card") && card != "":
+				_, _ = io.WriteString(w, strings.ReplaceAll(card, "URL", "http://"+r.Host))
+			case r.Method != http.MethodPost || r.URL.Path != "/":
+				http.NotFound(w, r)
+			case !strings.HasPrefix(env.Method, "message/") && env.Method != "tasks/get" && env.Method != "tasks/pushNotificationConfig/get":
+				fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"Method not found"}}`, env.ID)
+			default:
+				r.Body = io.NopCloser(bytes.NewReader(body))
+				next.ServeHTTP(w, r)
+			}
 		})
 	}
 }
