@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/parley-a2a/parley/a2a"
 )
@@ -98,14 +99,20 @@ func (o *object) find(names []string) (raw json.RawMessage, path string) {
 		return nil, ""
 	}
 	for _, name := range names {
-		for _, spelling := range []string{name, snakeCase(name)} {
-			if raw := o.members[spelling]; len(raw) > 0 && string(raw) != "null" {
-				return raw, under(o.path, name)
-			}
+		raw := o.members[name]
+		if absent(raw) && strings.ContainsAny(name, capitals) {
+			raw = o.members[snakeCase(name)]
+		}
+		if !absent(raw) {
+			return raw, under(o.path, name)
 		}
 	}
-	return nil, under(o.path, names[0])
+	return nil, ""
 }
+
+func absent(raw []byte) bool { return len(raw) == 0 || string(raw) == "null" }
+
+const capitals = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 func (o *object) bad(path, what string) { o.faults.add(path, what) }
 
@@ -120,6 +127,9 @@ func (o *object) text(names ...string) string {
 	raw, path := o.find(names)
 	if raw == nil {
 		return ""
+	}
+	if n := len(raw) - 1; raw[0] == '"' && bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw) {
+		return string(raw[1:n])
 	}
 	var s string
 	if json.Unmarshal(raw, &s) != nil {

@@ -183,15 +183,3 @@ func withoutMember(obj a2a.JSON, name string) a2a.JSON {
 	out[0] = '{'
 	return append(out, '}')
 }
-
-// appendPlain appends what is made of plain structs. It panics if a program has
-// set a raw value that is not JSON.
-func appendPlain(dst []byte, v any) []byte {
-	b := bytes.NewBuffer(dst)
-	e := json.NewEncoder(b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		panic("dialect: " + err.Error())
-	}
-	return b.Bytes()[:b.Len()-1] // without the line break
-}

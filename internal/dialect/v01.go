@@ -149,46 +149,55 @@ func (o *object) firstScheme() string {
 }
 
 func (v01Codec) AppendRequest(dst []byte, op Op, req any) []byte {
-	var p v01Params
+	w := v01Writer{jsonWriter{dst}}
 	switch r := req.(type) {
 	case *a2a.SendMessageRequest:
-		p = v01SendParams(r)
-	case *a2a.GetTaskRequest:
-		p = v01Params{ID: r.ID, HistoryLength: positive(r.HistoryLength)}
-	case *a2a.CancelTaskRequest:
-		p = v01Params{ID: r.ID, Metadata: r.Metadata}
-	case *a2a.SubscribeToTaskRequest:
-		p = v01Params{ID: r.ID}
+		w.sendParams(r)
+		return w.b
 	case *a2a.TaskPushNotificationConfig:
-		p = v01Params{ID: r.TaskID, PushNotificationConfig: v01WebhookOf(r)}
+		w.taskWebhook(r)
+		return w.b
+	case *a2a.GetTaskRequest:
+		w.begin(r.ID)
+		w.optInt("historyLength", positive(r.HistoryLength))
+	case *a2a.CancelTaskRequest:
+		w.begin(r.ID)
+		w.optRaw("metadata", r.Metadata)
+	case *a2a.SubscribeToTaskRequest:
+		w.begin(r.ID)
 	case *a2a.GetTaskPushNotificationConfigRequest:
-		p = v01Params{ID: r.TaskID}
+		w.begin(r.TaskID)
 	default:
 		panic("dialect: version 0.1 has no " + op.String())
 	}
-	return appendPlain(dst, &p)
+	w.close('}')
+	return w.b
 }
 
 func (v01Codec) AppendResult(dst []byte, op Op, req, result any) []byte {
+	w := v01Writer{jsonWriter{dst}}
 	switch r := result.(type) {
 	case *a2a.SendMessageResponse:
-		in := req.(*a2a.SendMessageRequest)
 		if r.Message != nil {
-			return appendPlain(dst, v01Answer(in.Message, r.Message))
+			id, _ := v01Asked(req)
+			w.task(v01Answer(id, r.Message), nil)
+			break
 		}
 		var n *int32
-		if in.Configuration != nil {
+		if in := req.(*a2a.SendMessageRequest); in.Configuration != nil {
 			n = in.Configuration.HistoryLength
 		}
-		return appendPlain(dst, v01TaskOf(r.Task, n))
+		w.task(r.Task, n)
 	case *a2a.Task:
 		var n *int32
 		if in, ok := req.(*a2a.GetTaskRequest); ok {
 			n = in.HistoryLength
 		}
-		return appendPlain(dst, v01TaskOf(r, n))
+		w.task(r, n)
 	case *a2a.TaskPushNotificationConfig:
-		return appendPlain(dst, &v01Params{ID: r.TaskID, PushNotificationConfig: v01WebhookOf(r)})
+		w.taskWebhook(r)
+	default:
+		panic("dialect: version 0.1 has no " + op.String())
 	}
-	panic("dialect: version 0.1 has no " + op.String())
+	return w.b
 }

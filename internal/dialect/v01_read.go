@@ -173,9 +173,9 @@ func (o *object) v01Artifact(position int) *a2a.Artifact {
 		position = int(*n)
 	}
 	a.ArtifactID = v01ArtifactID(position)
-	if raw, ok := member(a.Metadata, "artifactId"); ok && len(raw) > 2 && raw[0] == '"' {
+	if raw, ok := member(a.Metadata, v01ArtifactIDMember); ok && len(raw) > 2 && raw[0] == '"' {
 		a.ArtifactID = unquoteText(raw)
-		a.Metadata = withoutMember(a.Metadata, "artifactId")
+		a.Metadata = withoutMember(a.Metadata, v01ArtifactIDMember)
 	}
 	return a
 }

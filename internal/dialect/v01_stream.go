@@ -29,17 +29,14 @@ func (e *v01Events) Append(dst []byte, el *a2a.StreamResponse, i int) ([]byte, b
 	case el.Task != nil:
 		return e.task(dst, el.Task, i)
 	case el.Message != nil:
-		t := v01Answer(&a2a.Message{TaskID: e.id}, el.Message)
-		return e.status(dst, t.ID, t.Status, nil, true), false
+		t := v01Answer(e.id, el.Message)
+		return e.status(dst, t.ID, &t.Status, true, nil), false
 	case el.StatusUpdate != nil:
 		u := el.StatusUpdate
-		s := u.Status.State
-		return e.status(dst, u.TaskID, v01StatusOf(&u.Status), u.Metadata, s.Terminal() || s == a2a.TaskStateInputRequired), false
+		return e.status(dst, u.TaskID, &u.Status, v03Final(u.Status.State), u.Metadata), false
 	case el.ArtifactUpdate != nil && el.ArtifactUpdate.Artifact != nil:
 		u := el.ArtifactUpdate
-		a := e.artifact(u.Artifact)
-		a.Append, a.LastChunk = u.Append, u.LastChunk
-		return appendPlain(dst, &v01Event{ID: u.TaskID, Artifact: a, Metadata: u.Metadata}), false
+		return e.artifact(dst, u.TaskID, u.Artifact, u), false
 	}
 	return dst, false
 }
@@ -50,26 +47,24 @@ func (e *v01Events) task(dst []byte, t *a2a.Task, i int) ([]byte, bool) {
 	if i == 0 {
 		clear(e.index)
 		for _, a := range t.Artifacts {
-			e.number(a.ArtifactID)
+			e.number(a)
 		}
 	}
-	final := e.final(t)
-	artifacts := t.Artifacts
+	final, artifacts, status := e.final(t), t.Artifacts, 0
 	if e.op == SubscribeToTask && t.Status.State.Terminal() {
 		artifacts = nil
 	}
-	status := 0
 	if final {
 		status = len(artifacts) // behind it, nobody reads
 	}
 	more := i < len(artifacts)
-	if i == status {
-		return e.status(dst, t.ID, v01StatusOf(&t.Status), nil, final), more
-	}
-	if !final {
+	switch {
+	case i == status:
+		return e.status(dst, t.ID, &t.Status, final, nil), more
+	case i > status:
 		i--
 	}
-	return appendPlain(dst, &v01Event{ID: t.ID, Artifact: e.artifact(artifacts[i])}), more
+	return e.artifact(dst, t.ID, artifacts[i], nil), more
 }
 
 // final reports whether a Task at the beginning of a stream is also its end. A
@@ -83,16 +78,24 @@ func (e *v01Events) final(t *a2a.Task) bool {
 	return e.op == SubscribeToTask && !e.resumes && t.Status.State == a2a.TaskStateInputRequired && t.Status.Message != nil
 }
 
-func (e *v01Events) status(dst []byte, id string, s *v01Status, metadata a2a.JSON, final bool) []byte {
+func (e *v01Events) status(dst []byte, id string, s *a2a.TaskStatus, final bool, metadata a2a.JSON) []byte {
 	e.ended = e.ended || final
-	return appendPlain(dst, &v01Event{ID: id, Status: s, Final: &final, Metadata: metadata})
+	w := v01Writer{jsonWriter{dst}}
+	w.statusEvent(id, s, final, metadata)
+	return w.b
 }
 
-func (e *v01Events) artifact(a *a2a.Artifact) *v01Artifact {
-	return v01ArtifactOf(a, e.number(a.ArtifactID))
+func (e *v01Events) artifact(dst []byte, id string, a *a2a.Artifact, u *a2a.TaskArtifactUpdateEvent) []byte {
+	w := v01Writer{jsonWriter{dst}}
+	w.artifactEvent(id, a, e.number(a), u)
+	return w.b
 }
 
-func (e *v01Events) number(id string) int {
+func (e *v01Events) number(a *a2a.Artifact) int {
+	id := ""
+	if a != nil {
+		id = a.ArtifactID
+	}
 	n, ok := e.index[id]
 	if !ok {
 		n = len(e.index)

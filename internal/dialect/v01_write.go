@@ -1,103 +1,33 @@
 package dialect
 
-import (
-	"time"
+import "github.com/parley-a2a/parley/a2a"
 
-	"github.com/parley-a2a/parley/a2a"
-)
+// v01Writer writes the objects of 0.1. What a program left out by mistake is
+// empty, so that the document stays readable.
+type v01Writer struct{ jsonWriter }
 
-// v01Params are the parameters of every operation, and what answers those of
-// webhooks.
-type v01Params struct {
-	ID                     string      `json:"id"`
-	SessionID              string      `json:"sessionId,omitempty"`
-	Message                *v01Message `json:"message,omitempty"`
-	AcceptedOutputModes    []string    `json:"acceptedOutputModes,omitempty"`
-	PushNotification       *v01Webhook `json:"pushNotification,omitempty"`
-	PushNotificationConfig *v01Webhook `json:"pushNotificationConfig,omitempty"`
-	HistoryLength          *int32      `json:"historyLength,omitempty"`
-	Metadata               a2a.JSON    `json:"metadata,omitempty"`
+func (w *v01Writer) begin(id string) {
+	w.open('{')
+	w.text("id", id)
 }
 
-type v01Webhook struct {
-	URL            string             `json:"url"`
-	Token          string             `json:"token,omitempty"`
-	Authentication *v01Authentication `json:"authentication,omitempty"`
-}
-
-type v01Authentication struct {
-	Schemes     []string `json:"schemes"`
-	Credentials string   `json:"credentials,omitempty"`
-}
-
-type v01Task struct {
-	ID        string         `json:"id"`
-	SessionID string         `json:"sessionId,omitempty"`
-	Status    *v01Status     `json:"status"`
-	Artifacts []*v01Artifact `json:"artifacts,omitempty"`
-	History   []*v01Message  `json:"history,omitempty"`
-	Metadata  a2a.JSON       `json:"metadata,omitempty"`
-}
-
-type v01Status struct {
-	State     string      `json:"state"`
-	Message   *v01Message `json:"message,omitempty"`
-	Timestamp string      `json:"timestamp,omitempty"`
-}
-
-type v01Message struct {
-	Role     string     `json:"role"`
-	Parts    []*v01Part `json:"parts"`
-	Metadata a2a.JSON   `json:"metadata,omitempty"`
-}
-
-type v01Part struct {
-	Type     string   `json:"type"`
-	Text     *string  `json:"text,omitempty"`
-	File     *v01File `json:"file,omitempty"`
-	Data     a2a.JSON `json:"data,omitempty"`
-	Metadata a2a.JSON `json:"metadata,omitempty"`
-}
-
-type v01File struct {
-	Name     string  `json:"name,omitempty"`
-	MimeType string  `json:"mimeType,omitempty"`
-	Bytes    *[]byte `json:"bytes,omitempty"`
-	URI      string  `json:"uri,omitempty"`
-}
-
-type v01Artifact struct {
-	Name        string     `json:"name,omitempty"`
-	Description string     `json:"description,omitempty"`
-	Parts       []*v01Part `json:"parts"`
-	Index       int        `json:"index"`
-	Append      bool       `json:"append,omitempty"`
-	LastChunk   bool       `json:"lastChunk,omitempty"`
-	Metadata    a2a.JSON   `json:"metadata,omitempty"`
-}
-
-// v01Event is an event of either kind.
-type v01Event struct {
-	ID       string       `json:"id"`
-	Status   *v01Status   `json:"status,omitempty"`
-	Final    *bool        `json:"final,omitempty"` // with a status
-	Artifact *v01Artifact `json:"artifact,omitempty"`
-	Metadata a2a.JSON     `json:"metadata,omitempty"`
-}
-
-func v01SendParams(r *a2a.SendMessageRequest) v01Params {
-	p := v01Params{Metadata: r.Metadata}
-	if m := r.Message; m != nil {
-		p.ID, p.SessionID, p.Message = m.TaskID, m.ContextID, v01MessageOf(m)
+func (w *v01Writer) sendParams(r *a2a.SendMessageRequest) {
+	m := r.Message
+	if m == nil {
+		m = new(a2a.Message)
 	}
+	w.begin(m.TaskID)
+	w.optText("sessionId", m.ContextID)
+	w.message("message", m)
 	if c := r.Configuration; c != nil {
-		p.AcceptedOutputModes = c.AcceptedOutputModes
-		p.HistoryLength = positive(c.HistoryLength)
+		w.optTexts("acceptedOutputModes", c.AcceptedOutputModes)
 		if c.TaskPushNotificationConfig != nil {
-			p.PushNotification = v01WebhookOf(c.TaskPushNotificationConfig)
+			w.webhook("pushNotification", c.TaskPushNotificationConfig)
 		}
+		w.optInt("historyLength", positive(c.HistoryLength))
 	}
-	return p
+	w.optRaw("metadata", r.Metadata)
+	w.close('}')
 }
 
 // positive returns n if it asks for anything.
@@ -108,30 +38,54 @@ func positive(n *int32) *int32 {
 	return n
 }
 
-func v01WebhookOf(c *a2a.TaskPushNotificationConfig) *v01Webhook {
-	w := &v01Webhook{URL: c.URL, Token: c.Token}
+// taskWebhook is what sets a webhook, and what answers that.
+func (w *v01Writer) taskWebhook(c *a2a.TaskPushNotificationConfig) {
+	w.begin(c.TaskID)
+	w.webhook("pushNotificationConfig", c)
+	w.close('}')
+}
+
+func (w *v01Writer) webhook(name string, c *a2a.TaskPushNotificationConfig) {
+	w.object(name)
+	w.text("url", c.URL)
+	w.optText("token", c.Token)
 	if a := c.Authentication; a != nil {
-		w.Authentication = &v01Authentication{Schemes: []string{a.Scheme}, Credentials: a.Credentials}
-		if a.Scheme == "" {
-			w.Authentication.Schemes = []string{}
+		var schemes []string
+		if a.Scheme != "" {
+			schemes = []string{a.Scheme}
 		}
+		w.object("authentication")
+		w.texts("schemes", schemes)
+		w.optText("credentials", a.Credentials)
+		w.close('}')
 	}
-	return w
+	w.close('}')
 }
 
-// v01TaskOf returns a task as 0.1 shows it. n is how much history was asked
-// for; the words of the status are its last message.
-func v01TaskOf(t *a2a.Task, n *int32) *v01Task {
-	out := &v01Task{ID: t.ID, SessionID: t.ContextID, Status: v01StatusOf(&t.Status), Metadata: t.Metadata}
-	for i, a := range t.Artifacts {
-		out.Artifacts = append(out.Artifacts, v01ArtifactOf(a, i))
+// task writes a task. n is how much history was asked for.
+func (w *v01Writer) task(t *a2a.Task, n *int32) {
+	if t == nil {
+		t = new(a2a.Task)
 	}
-	for _, m := range v01History(t, n) {
-		out.History = append(out.History, v01MessageOf(m))
+	w.begin(t.ID)
+	w.optText("sessionId", t.ContextID)
+	w.status(&t.Status)
+	if len(t.Artifacts) > 0 {
+		index := -1
+		list(&w.jsonWriter, "artifacts", t.Artifacts, func(a *a2a.Artifact) {
+			index++
+			w.artifact(a, index, nil)
+		})
 	}
-	return out
+	if h := v01History(t, n); len(h) > 0 {
+		list(&w.jsonWriter, "history", h, w.words)
+	}
+	w.optRaw("metadata", t.Metadata)
+	w.close('}')
 }
 
+// v01History returns the last n messages of a task's history, whose last one
+// are the words of its status.
 func v01History(t *a2a.Task, n *int32) []*a2a.Message {
 	if n = positive(n); n == nil {
 		return nil
@@ -145,92 +99,136 @@ func v01History(t *a2a.Task, n *int32) []*a2a.Message {
 
 // sameWords reports whether both are one message, by their ids.
 func sameWords(a, b *a2a.Message) bool {
-	return a == b || a.MessageID != "" && a.MessageID == b.MessageID && a.Role == b.Role
+	return a == b || a != nil && a.MessageID != "" && a.MessageID == b.MessageID && a.Role == b.Role
 }
 
-// v01Answer returns the task that a direct answer to a message is in 0.1.
-func v01Answer(to, answer *a2a.Message) *v01Task {
-	t := &a2a.Task{ID: answer.TaskID, ContextID: answer.ContextID, Status: a2a.TaskStatus{State: a2a.TaskStateCompleted, Message: answer}}
-	if to != nil && t.ID == "" {
-		t.ID = to.TaskID
+// v01Answer returns the task that a direct answer is in 0.1, which has no other
+// result than a task. id is what the client called it.
+func v01Answer(id string, m *a2a.Message) *a2a.Task {
+	t := &a2a.Task{ID: m.TaskID, ContextID: m.ContextID, Status: a2a.TaskStatus{State: a2a.TaskStateCompleted, Message: m}}
+	if t.ID == "" {
+		t.ID = id
 	}
-	return v01TaskOf(t, nil)
+	return t
 }
 
-// v01StateOf returns a state's name; 0.1 has neither rejected nor auth-required.
-func v01StateOf(s a2a.TaskState) string {
-	switch s {
-	case a2a.TaskStateSubmitted:
-		return "submitted"
-	case a2a.TaskStateWorking:
-		return "working"
-	case a2a.TaskStateCompleted:
-		return "completed"
-	case a2a.TaskStateFailed, a2a.TaskStateRejected:
-		return "failed"
-	case a2a.TaskStateCanceled:
-		return "canceled"
-	case a2a.TaskStateInputRequired, a2a.TaskStateAuthRequired:
-		return "input-required"
-	}
-	return "unknown"
-}
-
-func v01StatusOf(s *a2a.TaskStatus) *v01Status {
-	out := &v01Status{State: v01StateOf(s.State)}
+func (w *v01Writer) status(s *a2a.TaskStatus) {
+	w.object("status")
+	w.text("state", v01State(s.State))
 	if s.Message != nil {
-		out.Message = v01MessageOf(s.Message)
+		w.message("message", s.Message)
 	}
-	if !s.Timestamp.IsZero() {
-		out.Timestamp = timestamp(s.Timestamp)
-	}
-	return out
+	w.optTime("timestamp", s.Timestamp)
+	w.close('}')
 }
 
-// timestamp is the form of 1.0, which every version reads.
-func timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+// v01State returns a state's name. 0.1 has neither rejected nor auth-required.
+func v01State(s a2a.TaskState) string {
+	switch s {
+	case a2a.TaskStateRejected:
+		s = a2a.TaskStateFailed
+	case a2a.TaskStateAuthRequired:
+		s = a2a.TaskStateInputRequired
+	}
+	if !s.Valid() {
+		s = a2a.TaskStateUnspecified
+	}
+	return v03States[s]
+}
 
-func v01MessageOf(m *a2a.Message) *v01Message {
+func (w *v01Writer) message(name string, m *a2a.Message) {
+	w.key(name)
+	w.words(m)
+}
+
+func (w *v01Writer) words(m *a2a.Message) {
+	if m == nil {
+		m = new(a2a.Message)
+	}
 	role := "user"
 	if m.Role == a2a.RoleAgent {
 		role = "agent"
 	}
-	return &v01Message{Role: role, Parts: v01PartsOf(m.Parts), Metadata: m.Metadata}
+	w.open('{')
+	w.text("role", role)
+	list(&w.jsonWriter, "parts", m.Parts, w.part)
+	w.optRaw("metadata", m.Metadata)
+	w.close('}')
 }
 
-func v01ArtifactOf(a *a2a.Artifact, index int) *v01Artifact {
-	return &v01Artifact{
-		Name: a.Name, Description: a.Description, Parts: v01PartsOf(a.Parts), Index: index,
-		Metadata: withMember(a.Metadata, "artifactId", appendText(nil, a.ArtifactID)),
+// artifact writes an artifact, or, with u, the chunk of one.
+func (w *v01Writer) artifact(a *a2a.Artifact, index int, u *a2a.TaskArtifactUpdateEvent) {
+	if a == nil {
+		a = new(a2a.Artifact)
 	}
-}
-
-func v01PartsOf(parts []*a2a.Part) []*v01Part {
-	out := make([]*v01Part, len(parts))
-	for i, p := range parts {
-		out[i] = v01PartOf(p)
+	w.open('{')
+	w.optText("name", a.Name)
+	w.optText("description", a.Description)
+	list(&w.jsonWriter, "parts", a.Parts, w.part)
+	w.int("index", int32(index))
+	if u != nil {
+		w.optBool("append", u.Append)
+		w.optBool("lastChunk", u.LastChunk)
 	}
-	return out
+	w.raw("metadata", withMember(a.Metadata, v01ArtifactIDMember, appendText(nil, a.ArtifactID)))
+	w.close('}')
 }
 
-func v01PartOf(p *a2a.Part) *v01Part {
-	out := &v01Part{Type: "text", Metadata: p.Metadata}
+// v01ArtifactIDMember is the member of an artifact's metadata that keeps its id.
+const v01ArtifactIDMember = "artifactId"
+
+func (w *v01Writer) part(p *a2a.Part) {
+	if p == nil {
+		p = new(a2a.Part)
+	}
+	metadata := p.Metadata
+	w.open('{')
 	switch p.Kind {
-	case a2a.PartRaw:
-		raw := p.Raw
-		if raw == nil {
-			raw = []byte{} // an empty file, not none
-		}
-		out.Type, out.File = "file", &v01File{Name: p.Filename, MimeType: p.MediaType, Bytes: &raw}
-	case a2a.PartURL:
-		out.Type, out.File = "file", &v01File{Name: p.Filename, MimeType: p.MediaType, URI: p.URL}
+	case a2a.PartRaw, a2a.PartURL:
+		w.text("type", "file")
+		w.file(p)
 	case a2a.PartData:
-		out.Type = "data"
-		out.Data, out.Metadata = wrapData(p)
-		out.Metadata = mimeMetadata(out.Metadata, p.MediaType)
+		var data a2a.JSON
+		data, metadata = wrapData(p)
+		metadata = mimeMetadata(metadata, p.MediaType)
+		w.text("type", "data")
+		w.raw("data", data)
 	default:
-		out.Text = &p.Text
-		out.Metadata = mimeMetadata(out.Metadata, p.MediaType)
+		metadata = mimeMetadata(metadata, p.MediaType)
+		w.text("type", "text")
+		w.text("text", p.Text)
 	}
-	return out
+	w.optRaw("metadata", metadata)
+	w.close('}')
+}
+
+func (w *v01Writer) file(p *a2a.Part) {
+	w.object("file")
+	w.optText("name", p.Filename)
+	w.optText("mimeType", p.MediaType)
+	if p.Kind == a2a.PartRaw {
+		w.bytes("bytes", p.Raw)
+	} else {
+		w.text("uri", p.URL)
+	}
+	w.close('}')
+}
+
+// statusEvent and artifactEvent are the two kinds of events.
+func (w *v01Writer) statusEvent(id string, s *a2a.TaskStatus, final bool, metadata a2a.JSON) {
+	w.begin(id)
+	w.status(s)
+	w.bool("final", final)
+	w.optRaw("metadata", metadata)
+	w.close('}')
+}
+
+func (w *v01Writer) artifactEvent(id string, a *a2a.Artifact, index int, u *a2a.TaskArtifactUpdateEvent) {
+	w.begin(id)
+	w.key("artifact")
+	w.artifact(a, index, u)
+	if u != nil {
+		w.optRaw("metadata", u.Metadata)
+	}
+	w.close('}')
 }
