@@ -57,10 +57,10 @@ func ParseCard(doc []byte) (*a2a.AgentCard, error) {
 		}, "skills")
 	}
 	if !newer && len(card.SupportedInterfaces) > 0 {
-		if len(card.DefaultInputModes) == 0 {
+		if !o.has("defaultInputModes") {
 			card.DefaultInputModes = []string{"text/plain"}
 		}
-		if len(card.DefaultOutputModes) == 0 {
+		if !o.has("defaultOutputModes") {
 			card.DefaultOutputModes = []string{"text/plain"}
 		}
 	}
