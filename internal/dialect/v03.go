@@ -6,11 +6,44 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// v03Codec is versions 0.2 and 0.3.
-type v03Codec struct {
-	// proto is the form of HTTP+JSON and gRPC.
-	proto bool
-}
+// v03Codec is versions 0.2 and 0.3, which have two forms. JSON-RPC has that of
+// the TypeScript types, where a kind tells what an object is. HTTP+JSON and gRPC
+// have the JSON of the messages of package a2a.v1, where the member it is in
+// does. Both are read by the same functions, and either form where the other
+// one belongs: no member of one means something else in the other, but for
+// data. What it cannot carry, in either form:
+//
+//   - of requests: the tenant, ifGenerationMatch, currentGeneration, and a
+//     page size of 0. A history length of 0 is the whole history here, so a
+//     client asks for all and drops it.
+//   - of parts: the filename of text and data. Their media type goes into
+//     metadata.mimeType and stays there. Data that is no object becomes the
+//     member value of one, with the mark data_part_compat in the metadata, and
+//     is taken out of it again; the mark is nobody else's. A part without
+//     content is an empty text.
+//   - of tasks and events: the generation. An artifact event without artifact
+//     has an empty one.
+//   - of webhooks: the tenant, and the task of one that comes with a message.
+//     One that is set without an id has that of the task, since at first a task
+//     had one webhook; so has one that is asked for without an id. Of several
+//     schemes the first counts.
+//   - of streams: positions. In the TS form a finished Task is two events, the
+//     second of them a status that is final.
+//   - of cards: see CardV03.
+//
+// The TS form further loses the pages of lists of webhooks. The proto form loses
+// the metadata of CancelTask, and the difference between no configuration and an
+// empty one. In it
+//
+//   - a configuration that does not say whether it blocks does not, as protocol
+//     buffers leave out what is false;
+//   - a webhook's id and its task's are one name, which is cut at the last
+//     /pushNotificationConfigs/;
+//   - fileWithBytes is written with one layer of base64, which is what the
+//     definition says, and the Go and JavaScript implementations read. The one
+//     in Python writes two, and reads one as if it were two: it cannot be
+//     served without breaking the others. It is read: see undouble.
+type v03Codec struct{ proto bool }
 
 func (c v03Codec) DecodeRequest(op Op, doc []byte) (any, error) {
 	if op == GetExtendedAgentCard {
@@ -26,107 +59,6 @@ func (c v03Codec) DecodeRequest(op Op, doc []byte) (any, error) {
 		return nil, err
 	}
 	return req, nil
-}
-
-func (c v03Codec) request(op Op, o *object) any {
-	switch op {
-	case SendMessage, SendStreamingMessage:
-		return c.send(o)
-	case GetTask:
-		return &a2a.GetTaskRequest{ID: o.v03ID("name"), HistoryLength: v03HistoryLength(o)}
-	case ListTasks:
-		return o.v03ListTasks()
-	case CancelTask:
-		return &a2a.CancelTaskRequest{ID: o.v03ID("name"), Metadata: o.json("metadata")}
-	case SubscribeToTask:
-		return &a2a.SubscribeToTaskRequest{ID: o.v03ID("name"), Legacy: &a2a.Legacy{Version: "0.3", FinishedToo: true}}
-	case CreateTaskPushNotificationConfig:
-		w := o.v03Webhook()
-		if w.ID == "" {
-			w.ID = w.TaskID
-		}
-		return w
-	case GetTaskPushNotificationConfig:
-		task, id := o.v03WebhookKey()
-		if id == "" {
-			id = task
-		}
-		return &a2a.GetTaskPushNotificationConfigRequest{TaskID: task, ID: id}
-	case ListTaskPushNotificationConfigs:
-		r := &a2a.ListTaskPushNotificationConfigsRequest{TaskID: o.v03ID("parent"), PageToken: o.text("pageToken")}
-		if n := o.int32("pageSize"); n != nil {
-			r.PageSize = *n
-		}
-		return r
-	case DeleteTaskPushNotificationConfig:
-		task, id := o.v03WebhookKey()
-		return &a2a.DeleteTaskPushNotificationConfigRequest{TaskID: task, ID: id}
-	}
-	panic("dialect: DecodeRequest of " + op.String())
-}
-
-func (c v03Codec) send(o *object) *a2a.SendMessageRequest {
-	r := &a2a.SendMessageRequest{Metadata: o.json("metadata"), Legacy: &a2a.Legacy{Version: "0.3"}}
-	if m := o.object("message", "request"); m != nil {
-		r.Message = m.v03Message()
-		if r.Message.MessageID == "" {
-			r.Message.MessageID = o.text("messageId") // where samples of 0.3 have it
-		}
-	}
-	in := o.object("configuration")
-	if in == nil {
-		return r
-	}
-	blocking := in.bool("blocking")
-	r.Configuration = &a2a.SendMessageConfiguration{
-		AcceptedOutputModes: in.texts("acceptedOutputModes"),
-		HistoryLength:       v03HistoryLength(in),
-		// Protocol buffers do not write what is false.
-		ReturnImmediately: blocking == nil && c.proto || blocking != nil && !*blocking,
-	}
-	if p := in.object("pushNotificationConfig", "pushNotification"); p != nil {
-		r.Configuration.TaskPushNotificationConfig = p.v03Config()
-	}
-	return r
-}
-
-// v03ID reads the id of a task, or its resource name.
-func (o *object) v03ID(name string) string {
-	if id := o.text("id"); id != "" {
-		return id
-	}
-	return cutTaskName(o.text(name))
-}
-
-func (o *object) v03WebhookKey() (task, id string) {
-	id = o.text("pushNotificationConfigId")
-	if task = o.text("id"); task == "" {
-		task, id = cutWebhookName(o.text("name"), id)
-	}
-	return task, id
-}
-
-// v03HistoryLength reads how much history is wanted. 0 is all of it, since
-// protocol buffers cannot tell it from nothing, and what is less is as good.
-func v03HistoryLength(o *object) *int32 {
-	if n := o.int32("historyLength"); n != nil && *n > 0 {
-		return n
-	}
-	return nil
-}
-
-func (o *object) v03ListTasks() *a2a.ListTasksRequest {
-	r := &a2a.ListTasksRequest{
-		ContextID: o.text("contextId"), PageToken: o.text("pageToken"), HistoryLength: v03HistoryLength(o),
-		StatusTimestampAfter: o.time("lastUpdatedAfter", "statusTimestampAfter"), IncludeArtifacts: o.truth("includeArtifacts"),
-	}
-	if raw, _ := o.find([]string{"status"}); string(raw) != `""` {
-		r.Status = o.state("status")
-	}
-	if n := o.int32("pageSize"); n != nil && *n != 0 {
-		r.PageSize = n
-	}
-	return r
 }
 
 func (c v03Codec) AppendRequest(dst []byte, op Op, req any) []byte {
@@ -171,81 +103,6 @@ func (c v03Codec) AppendRequest(dst []byte, op Op, req any) []byte {
 	return w.b
 }
 
-func (w *v03Writer) taskID(id string) {
-	if w.proto {
-		w.text("name", taskName(id))
-	} else {
-		w.text("id", id)
-	}
-}
-
-func (w *v03Writer) webhookKey(task, id string) {
-	if w.proto {
-		w.text("name", webhookName(task, id))
-		return
-	}
-	w.text("id", task)
-	w.text("pushNotificationConfigId", id)
-}
-
-func (w *v03Writer) createWebhook(c *a2a.TaskPushNotificationConfig) {
-	if !w.proto {
-		w.text("taskId", c.TaskID)
-		w.webhook("pushNotificationConfig", c)
-		return
-	}
-	w.text("parent", taskName(c.TaskID))
-	w.text("configId", c.ID)
-	w.key("config")
-	w.taskWebhook(c)
-}
-
-// v03HistoryLength leaves out 0, which would be the whole history: what comes
-// too much is cut off when it is read.
-func (w *v03Writer) v03HistoryLength(n *int32) {
-	if n != nil && *n > 0 {
-		w.int("historyLength", *n)
-	}
-}
-
-func (w *v03Writer) send(r *a2a.SendMessageRequest) {
-	if r.Message != nil {
-		w.key("message")
-		w.message(r.Message)
-	}
-	conf := r.Configuration
-	if conf == nil && w.proto {
-		conf = new(a2a.SendMessageConfiguration) // which servers take for one that does not block
-	}
-	if conf != nil {
-		w.object("configuration")
-		w.optTexts("acceptedOutputModes", conf.AcceptedOutputModes)
-		w.v03HistoryLength(conf.HistoryLength)
-		w.bool("blocking", !conf.ReturnImmediately)
-		if p := conf.TaskPushNotificationConfig; p != nil {
-			name := "pushNotificationConfig"
-			if w.proto {
-				name = "pushNotification"
-			}
-			w.webhook(name, p)
-		}
-		w.close('}')
-	}
-	w.optRaw("metadata", r.Metadata)
-}
-
-func (w *v03Writer) listTasks(r *a2a.ListTasksRequest) {
-	w.optText("contextId", r.ContextID)
-	if r.Status != a2a.TaskStateUnspecified {
-		w.state("status", r.Status)
-	}
-	w.optInt("pageSize", r.PageSize)
-	w.optText("pageToken", r.PageToken)
-	w.v03HistoryLength(r.HistoryLength)
-	w.optTime("lastUpdatedAfter", r.StatusTimestampAfter)
-	w.optBool("includeArtifacts", r.IncludeArtifacts)
-}
-
 func (c v03Codec) AppendResult(dst []byte, op Op, _, result any) []byte {
 	w := v03Writer{jsonWriter{dst}, c.proto}
 	switch r := result.(type) {
@@ -270,7 +127,7 @@ func (c v03Codec) AppendResult(dst []byte, op Op, _, result any) []byte {
 	case *a2a.ListTaskPushNotificationConfigsResponse:
 		w.webhooks(r)
 	case *a2a.AgentCard:
-		w.b = AppendCard(w.b, r, CardV03)
+		w.card(r)
 	default:
 		panic("dialect: AppendResult of " + op.String())
 	}

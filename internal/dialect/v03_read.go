@@ -148,16 +148,19 @@ func (o *object) data() a2a.JSON {
 		return raw
 	}
 	var wrapped map[string]json.RawMessage
-	if json.Unmarshal(raw, &wrapped) != nil || len(wrapped) != 1 || !isObject(wrapped["data"]) {
+	if json.Unmarshal(raw, &wrapped) != nil || len(wrapped) != 1 || !bytes.HasPrefix(wrapped["data"], []byte{'{'}) {
 		return raw
 	}
 	return a2a.JSON(wrapped["data"])
 }
 
-// undouble returns what fileWithBytes holds. Servers and clients in Python put
-// the text of the base64 into the field where others put the bytes, so that
-// there are two layers. The second one is taken off only where it cannot be
-// the content: ...
+// undouble returns what fileWithBytes holds. Peers in Python put the text of the
+// base64 into the field where others put the bytes, so that there are two
+// layers. The second one is taken off where the content, which has to be
+// base64 to the letter, is hardly that by itself: where it is not text that
+// can be read without it but is with it, or where a file that is not text is
+// said to be nothing but letters and digits, and not few. A text file that is
+// the base64 of a text is lost to that.
 func undouble(b []byte, mediaType string) []byte {
 	if len(b) == 0 || len(b)%4 != 0 {
 		return b

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/parley-a2a/parley/a2a"
+	"google.golang.org/protobuf/encoding/protojson"
 )
 
 // v03Writer writes the objects of 0.3 in one of its two forms.
@@ -178,6 +179,20 @@ func (w *v03Writer) artifactUpdate(u *a2a.TaskArtifactUpdateEvent) {
 	w.optBool("lastChunk", u.LastChunk)
 	w.optRaw("metadata", u.Metadata)
 	w.close('}')
+}
+
+// card writes a card. In the proto form it is that of gRPC, for the readers of
+// one do not know the security schemes of the other.
+func (w *v03Writer) card(c *a2a.AgentCard) {
+	if !w.proto {
+		w.b = AppendCard(w.b, c, CardV03)
+		return
+	}
+	doc, err := protojson.Marshal(cardV03PB(c))
+	if err != nil {
+		panic("dialect: " + err.Error()) // of messages that were just made
+	}
+	w.b = append(w.b, doc...)
 }
 
 // webhook writes a PushNotificationConfig, which has no task.

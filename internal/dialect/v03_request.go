@@ -1,0 +1,179 @@
+package dialect
+
+import "github.com/parley-a2a/parley/a2a"
+
+func (c v03Codec) request(op Op, o *object) any {
+	switch op {
+	case SendMessage, SendStreamingMessage:
+		return c.send(o)
+	case GetTask:
+		return &a2a.GetTaskRequest{ID: o.v03ID("name"), HistoryLength: v03HistoryLength(o)}
+	case ListTasks:
+		return o.v03ListTasks()
+	case CancelTask:
+		return &a2a.CancelTaskRequest{ID: o.v03ID("name"), Metadata: o.json("metadata")}
+	case SubscribeToTask:
+		return &a2a.SubscribeToTaskRequest{ID: o.v03ID("name"), Legacy: &a2a.Legacy{Version: "0.3", FinishedToo: true}}
+	case CreateTaskPushNotificationConfig:
+		w := o.v03Webhook()
+		if w.ID == "" {
+			w.ID = w.TaskID
+		}
+		return w
+	case GetTaskPushNotificationConfig:
+		task, id := o.v03WebhookKey()
+		if id == "" {
+			id = task
+		}
+		return &a2a.GetTaskPushNotificationConfigRequest{TaskID: task, ID: id}
+	case ListTaskPushNotificationConfigs:
+		r := &a2a.ListTaskPushNotificationConfigsRequest{TaskID: o.v03ID("parent"), PageToken: o.text("pageToken")}
+		if n := o.int32("pageSize"); n != nil {
+			r.PageSize = *n
+		}
+		return r
+	case DeleteTaskPushNotificationConfig:
+		task, id := o.v03WebhookKey()
+		return &a2a.DeleteTaskPushNotificationConfigRequest{TaskID: task, ID: id}
+	}
+	panic("dialect: DecodeRequest of " + op.String())
+}
+
+func (c v03Codec) send(o *object) *a2a.SendMessageRequest {
+	r := &a2a.SendMessageRequest{Metadata: o.json("metadata"), Legacy: &a2a.Legacy{Version: "0.3"}}
+	if m := o.object("message", "request"); m != nil {
+		r.Message = m.v03Message()
+		if r.Message.MessageID == "" {
+			r.Message.MessageID = o.text("messageId") // where samples of 0.3 have it
+		}
+	}
+	in := o.object("configuration")
+	if in == nil {
+		return r
+	}
+	blocking := in.bool("blocking")
+	r.Configuration = &a2a.SendMessageConfiguration{
+		AcceptedOutputModes: in.texts("acceptedOutputModes"),
+		HistoryLength:       v03HistoryLength(in),
+		// Protocol buffers do not write what is false.
+		ReturnImmediately: blocking == nil && c.proto || blocking != nil && !*blocking,
+	}
+	if p := in.object("pushNotificationConfig", "pushNotification"); p != nil {
+		r.Configuration.TaskPushNotificationConfig = p.v03Config()
+	}
+	return r
+}
+
+// v03ID reads the id of a task, or its resource name.
+func (o *object) v03ID(name string) string {
+	if id := o.text("id"); id != "" {
+		return id
+	}
+	return cutTaskName(o.text(name))
+}
+
+func (o *object) v03WebhookKey() (task, id string) {
+	id = o.text("pushNotificationConfigId")
+	if task = o.text("id"); task == "" {
+		task, id = cutWebhookName(o.text("name"), id)
+	}
+	return task, id
+}
+
+// v03HistoryLength reads how much history is wanted. 0 is all of it, since
+// protocol buffers cannot tell it from nothing, and what is less is as good.
+func v03HistoryLength(o *object) *int32 {
+	if n := o.int32("historyLength"); n != nil && *n > 0 {
+		return n
+	}
+	return nil
+}
+
+func (o *object) v03ListTasks() *a2a.ListTasksRequest {
+	r := &a2a.ListTasksRequest{
+		ContextID: o.text("contextId"), PageToken: o.text("pageToken"), HistoryLength: v03HistoryLength(o),
+		StatusTimestampAfter: o.time("lastUpdatedAfter", "statusTimestampAfter"), IncludeArtifacts: o.truth("includeArtifacts"),
+	}
+	if raw, _ := o.find([]string{"status"}); string(raw) != `""` {
+		r.Status = o.state("status")
+	}
+	if n := o.int32("pageSize"); n != nil && *n != 0 {
+		r.PageSize = n
+	}
+	return r
+}
+
+func (w *v03Writer) taskID(id string) {
+	if w.proto {
+		w.text("name", taskName(id))
+	} else {
+		w.text("id", id)
+	}
+}
+
+func (w *v03Writer) webhookKey(task, id string) {
+	if w.proto {
+		w.text("name", webhookName(task, id))
+		return
+	}
+	w.text("id", task)
+	w.text("pushNotificationConfigId", id)
+}
+
+func (w *v03Writer) createWebhook(c *a2a.TaskPushNotificationConfig) {
+	if !w.proto {
+		w.text("taskId", c.TaskID)
+		w.webhook("pushNotificationConfig", c)
+		return
+	}
+	w.text("parent", taskName(c.TaskID))
+	w.text("configId", c.ID)
+	w.key("config")
+	w.taskWebhook(c)
+}
+
+// v03HistoryLength leaves out 0, which would be the whole history: what comes
+// too much is cut off when it is read.
+func (w *v03Writer) v03HistoryLength(n *int32) {
+	if n != nil && *n > 0 {
+		w.int("historyLength", *n)
+	}
+}
+
+func (w *v03Writer) send(r *a2a.SendMessageRequest) {
+	if r.Message != nil {
+		w.key("message")
+		w.message(r.Message)
+	}
+	conf := r.Configuration
+	if conf == nil && w.proto {
+		conf = new(a2a.SendMessageConfiguration) // which servers take for one that does not block
+	}
+	if conf != nil {
+		w.object("configuration")
+		w.optTexts("acceptedOutputModes", conf.AcceptedOutputModes)
+		w.v03HistoryLength(conf.HistoryLength)
+		w.bool("blocking", !conf.ReturnImmediately)
+		if p := conf.TaskPushNotificationConfig; p != nil {
+			name := "pushNotificationConfig"
+			if w.proto {
+				name = "pushNotification"
+			}
+			w.webhook(name, p)
+		}
+		w.close('}')
+	}
+	w.optRaw("metadata", r.Metadata)
+}
+
+func (w *v03Writer) listTasks(r *a2a.ListTasksRequest) {
+	w.optText("contextId", r.ContextID)
+	if r.Status != a2a.TaskStateUnspecified {
+		w.state("status", r.Status)
+	}
+	w.optInt("pageSize", r.PageSize)
+	w.optText("pageToken", r.PageToken)
+	w.v03HistoryLength(r.HistoryLength)
+	w.optTime("lastUpdatedAfter", r.StatusTimestampAfter)
+	w.optBool("includeArtifacts", r.IncludeArtifacts)
+}
