@@ -210,14 +210,6 @@ func (o *object) json(names ...string) a2a.JSON {
 	return a2a.JSON(raw)
 }
 
-// any reads any value as it is, null included; nil if it is absent.
-func (o *object) any(name string) a2a.JSON {
-	if o == nil {
-		return nil
-	}
-	return a2a.JSON(o.members[name])
-}
-
 // bytes reads base64, standard or URL-safe, padded or not.
 func (o *object) bytes(names ...string) []byte {
 	raw, path := o.find(names)

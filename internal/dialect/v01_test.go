@@ -67,6 +67,8 @@ func TestV01ServerTolerates(t *testing.T) {
 		{"C15 scheme as a string", `{"id":"t1","message":{"role":"user","parts":[{"text":"a"}]},"pushNotification":{"url":"https://x.org","token":"k","authentication":{"schemes":"jwt"}}}`,
 			`{"message":{"messageId":"","taskId":"t1","role":"ROLE_USER","parts":[{"text":"a"}]},"configuration":{"taskPushNotificationConfig":` +
 				`{"id":"t1","url":"https://x.org","token":"k","authentication":{"scheme":"jwt"}},"historyLength":0}}`},
+		{"no scheme at all", `{"id":"t1","message":{"role":"user","parts":[{"text":"a"}]},"pushNotification":{"url":"https://x.org","authentication":{"schemes":[]}}}`,
+			`{"message":{"messageId":"","taskId":"t1","role":"ROLE_USER","parts":[{"text":"a"}]},"configuration":{"taskPushNotificationConfig":{"id":"t1","url":"https://x.org"},"historyLength":0}}`},
 		{"2.4 data that is an array", `{"id":"t1","message":{"role":"user","parts":[{"type":"data","data":[1,null]}]}}`,
 			`{"message":{"messageId":"","taskId":"t1","role":"ROLE_USER","parts":[{"data":[1,null]}]},"configuration":{"historyLength":0}}`},
 		{"2.8 modes of the reference implementation", `{"id":"t1","message":{"role":"user","parts":[{"text":"a"}]},"acceptedOutputModes":["text"],"historyLength":3}`,

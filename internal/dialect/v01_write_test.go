@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -140,5 +141,36 @@ func TestV01DirectAnswer(t *testing.T) {
 	e := v01Codec{}.Events(SendStreamingMessage, req)
 	if doc, more := e.Append(nil, &a2a.StreamResponse{Message: answer}, 0); string(doc) != `{"id":"t1",`+words+`,"final":true}` || more || !e.Ended() {
 		t.Errorf("%s, more %v, ended %v", doc, more, e.Ended())
+	}
+}
+
+// What a program forgot does not keep the rest from being read.
+func TestV01WritesWhatIsMissing(t *testing.T) {
+	get := &a2a.GetTaskRequest{ID: "t1", HistoryLength: new(int32)}
+	*get.HistoryLength = 9
+	hollow := &a2a.Task{
+		Status:    a2a.TaskStatus{Message: &a2a.Message{Parts: []*a2a.Part{nil, {}}}},
+		Artifacts: []*a2a.Artifact{nil, {Parts: []*a2a.Part{{Kind: a2a.PartData}}}}, History: []*a2a.Message{nil},
+	}
+	var c v01Codec
+	for what, doc := range map[string][]byte{
+		"no task":        c.AppendResult(nil, SendMessage, v01Ask(), &a2a.SendMessageResponse{}),
+		"a hollow task":  c.AppendResult(nil, GetTask, get, hollow),
+		"no message":     c.AppendRequest(nil, SendMessage, &a2a.SendMessageRequest{}),
+		"an odd webhook": c.AppendRequest(nil, CreateTaskPushNotificationConfig, &a2a.TaskPushNotificationConfig{Authentication: &a2a.AuthenticationInfo{}}),
+		"a hollow event": []byte(written(c.Events(SendStreamingMessage, v01Ask()), &a2a.StreamResponse{Task: hollow})[1]),
+	} {
+		if !json.Valid(doc) {
+			t.Errorf("%s: %s", what, doc)
+		}
+	}
+}
+
+// Operations that 0.1 lacks never come here: their names are unknown.
+func TestV01LacksOperations(t *testing.T) {
+	for _, op := range []Op{ListTasks, DeleteTaskPushNotificationConfig, ListTaskPushNotificationConfigs, GetExtendedAgentCard} {
+		if V01.Has(op) || CodecOf(V01, a2a.BindingJSONRPC) == nil || CodecOf(V01, a2a.BindingHTTPJSON) != nil {
+			t.Errorf("0.1 has %v", op)
+		}
 	}
 }

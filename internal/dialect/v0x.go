@@ -6,8 +6,8 @@ import "github.com/parley-a2a/parley/a2a"
 // tasks/cancel and tasks/resubscribe, whose parameters are the same in both. It
 // answers in the form of the version that the task was created in, which is
 // 0.3 for tasks of later versions. It is for servers; a client knows in which
-// version it calls.
-type v0xCodec struct{ newer Codec }
+// version it calls, so that what is a client's is that of 0.3.
+type v0xCodec struct{ Codec }
 
 func (c v0xCodec) DecodeRequest(op Op, doc []byte) (any, error) {
 	o, err := readParams(op, doc)
@@ -37,7 +37,7 @@ func (c v0xCodec) of(t *a2a.Task) Codec {
 	if t != nil && t.Version == "0.1" {
 		return v01Codec{}
 	}
-	return c.newer
+	return c.Codec
 }
 
 func (c v0xCodec) AppendResult(dst []byte, op Op, req, result any) []byte {
@@ -63,15 +63,3 @@ func (e *v0xEvents) Append(dst []byte, el *a2a.StreamResponse, i int) ([]byte, b
 }
 
 func (e *v0xEvents) Ended() bool { return e.Events != nil && e.Events.Ended() }
-
-func (c v0xCodec) AppendRequest(dst []byte, op Op, req any) []byte {
-	return c.newer.AppendRequest(dst, op, req)
-}
-
-func (c v0xCodec) DecodeResult(op Op, req any, doc []byte) (any, error) {
-	return c.newer.DecodeResult(op, req, doc)
-}
-
-func (c v0xCodec) DecodeEvent(op Op, req any, doc []byte) ([]*a2a.StreamResponse, error) {
-	return c.newer.DecodeEvent(op, req, doc)
-}
