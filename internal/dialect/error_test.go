@@ -238,3 +238,86 @@ func TestVersions(t *testing.T) {
 		}
 	}
 }
+
+// Versions before 1.0 say as much as their readers can take, and what they say
+// is read as the code it was, or the nearest that the version has.
+func TestErrorsOfOlderVersions(t *testing.T) {
+	for _, d := range []Dialect{V01, V03, V0x} {
+		for _, row := range Errors {
+			want := errorRowIn(d, row.Code).Code
+			sent := &a2a.Error{Code: row.Code, Message: "what to do", Cause: errors.New("secret")}
+			if row.Code == a2a.CodeInvalidParams {
+				sent.Fields = []a2a.FieldViolation{{Field: "message", Description: "is required"}}
+			}
+			raw := AppendRPCError(nil, d, sent)
+			var o struct {
+				Code    int
+				Message string
+				Data    json.RawMessage
+			}
+			if err := json.Unmarshal(raw, &o); err != nil || strings.Contains(string(raw), "secret") {
+				t.Fatalf("%v: %s", err, raw)
+			}
+			got := ErrorFromRPC(200, o.Code, o.Message, o.Data)
+			if got.Code != want || got.Message != sent.Message {
+				t.Errorf("%s %v over JSON-RPC is read as %v: %s", d, row.Code, got.Code, raw)
+			}
+			if d == V01 && len(got.Fields) != len(sent.Fields) {
+				t.Errorf("%s: %s", d, raw)
+			}
+			if len(o.Data) > 0 && o.Data[0] != '{' {
+				t.Errorf("%s: data is no object: %s", d, raw)
+			}
+			if d != V03 {
+				continue
+			}
+			status := AppendStatus(nil, d, sent)
+			if got := ErrorFromHTTP(HTTPStatus(d, row.Code), "application/json", status); got.Code != want || got.Message != sent.Message || len(got.Fields) != len(sent.Fields) {
+				t.Errorf("%s %v over HTTP is read as %v: %s", d, row.Code, got.Code, status)
+			}
+		}
+	}
+}
+
+func TestErrorBodiesOfOlderVersions(t *testing.T) {
+	const info = `{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"%","domain":"a2a-protocol.org"}`
+	notFound := &a2a.Error{Code: a2a.CodeTaskNotFound, Message: "no t1"}
+	invalid := a2a.Invalid("id", "is required")
+	busy := &a2a.Error{Code: a2a.CodeUnavailable, Message: "busy", Meta: map[string]string{"k": "v"}}
+	for _, tt := range []struct {
+		d    Dialect
+		e    *a2a.Error
+		want string
+	}{
+		{V01, notFound, `{"code":-32001,"message":"no t1"}`},
+		{V03, notFound, `{"code":-32001,"message":"no t1"}`},
+		{V03, invalid, `{"code":-32602,"message":"id: is required"}`},
+		{V01, invalid, `{"code":-32602,"message":"id: is required","data":` + strings.TrimSuffix(strings.Replace(info, "%", "INVALID_PARAMS", 1), "}") + `,"fieldViolations":[{"field":"id","description":"is required"}]}}`},
+		{V03, busy, `{"code":-32000,"message":"busy","data":` + strings.TrimSuffix(strings.Replace(info, "%", "UNAVAILABLE", 1), "}") + `,"metadata":{"k":"v"}}}`},
+		{V03, &a2a.Error{Code: a2a.CodeVersionNotSupported, Message: "x"}, `{"code":-32004,"message":"x"}`},
+		{V01, &a2a.Error{Code: a2a.CodeInvalidAgentResponse, Message: "x"}, `{"code":-32603,"message":"x"}`},
+	} {
+		if got := string(AppendRPCError(nil, tt.d, tt.e)); got != tt.want {
+			t.Errorf("%s\n got %s\nwant %s", tt.d, got, tt.want)
+		}
+	}
+	// All that readers of 0.3 look for: a JSON-RPC code, an object error, and a
+	// member of it that is called like the class.
+	want := `{"code":-32001,"message":"no t1","error":{"code":404,"status":"NOT_FOUND","message":"no t1","details":[` +
+		strings.Replace(info, "%", "TASK_NOT_FOUND", 1) + `],"TaskNotFoundError":true}}`
+	if got := string(AppendStatus(nil, V03, notFound)); got != want {
+		t.Errorf("\n got %s\nwant %s", got, want)
+	}
+	for c, want := range map[a2a.Code]int{
+		a2a.CodeTaskNotFound: 404, a2a.CodeTaskNotCancelable: 409, a2a.CodePushNotificationNotSupported: 501, a2a.CodeUnsupportedOperation: 501,
+		a2a.CodeVersionNotSupported: 501, a2a.CodeContentTypeNotSupported: 415, a2a.CodeExtendedAgentCardNotConfigured: 404, a2a.CodeInvalidParams: 400,
+		a2a.CodeInvalidAgentResponse: 500, a2a.CodeInternal: 500, a2a.CodeMethodNotFound: 404,
+	} {
+		if got := HTTPStatus(V03, c); got != want {
+			t.Errorf("%v is HTTP %d in 0.3, want %d", c, got, want)
+		}
+		if got := HTTPStatus(V10, c); got != ErrorRowOf(c).HTTP {
+			t.Errorf("%v is HTTP %d in 1.0", c, got)
+		}
+	}
+}
