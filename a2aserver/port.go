@@ -2,7 +2,6 @@ package a2aserver
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"net"
 	"net/http"
@@ -25,9 +24,9 @@ const (
 // Port lists a GRPC interface; a Server that is mounted elsewhere has none.
 //
 // A connection that begins with gRPC is handed to grpc-go, any other stays with
-// net/http; see docs/design/0004. Over TLS, and on connections that begin with
-// something else, gRPC works inside of net/http, at a quarter of the speed. For
-// HTTP/2 over TLS the listener must be of package crypto/tls and offer h2.
+// net/http; see docs/design/0004. On connections that begin with something
+// else, gRPC works inside of net/http, at a quarter of the speed. For TLS the
+// listener must be of package crypto/tls, and for HTTP/2 over TLS offer h2.
 type Port struct {
 	s      *Server
 	http   *http.Server
@@ -50,6 +49,9 @@ func NewPort(s *Server) *Port {
 		panic("a2aserver: the generated descriptors are broken: " + err.Error())
 	}
 	p.http = HTTPServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if c, ok := r.Context().Value(onConn{}).(*sniffed); ok && r.TLS == nil {
+			r.TLS = c.tls // net/http has not seen it
+		}
 		if r.ProtoMajor == 2 && isGRPC(r.Header.Get("Content-Type")) {
 			p.inside.ServeHTTP(w, r)
 			return
@@ -63,11 +65,18 @@ func NewPort(s *Server) *Port {
 	p.http.BaseContext = func(net.Listener) context.Context {
 		return context.WithValue(context.Background(), onPort{}, true)
 	}
+	p.http.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		return context.WithValue(ctx, onConn{}, c)
+	}
 	return p
 }
 
-// onPort marks the contexts of requests that came through a Port.
-type onPort struct{}
+// onPort marks the contexts of requests that came through a Port; onConn is the
+// key of their connection.
+type (
+	onPort struct{}
+	onConn struct{}
+)
 
 func isGRPC(contentType string) bool {
 	rest, ok := strings.CutPrefix(contentType, "application/grpc")
@@ -134,9 +143,6 @@ func (l *portListener) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
-	}
-	if _, ok := c.(*tls.Conn); ok {
-		return c, nil // net/http wants to see it
 	}
 	return &sniffed{Conn: c, p: l.p}, nil
 }

@@ -2,32 +2,43 @@ package a2aserver
 
 import (
 	"bytes"
+	"context"
+	"crypto/tls"
 	"encoding/binary"
+	"errors"
 	"io"
 	"net"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/net/http2/hpack"
+	"google.golang.org/grpc/credentials"
 )
 
 // clientPreface begins every HTTP/2 connection (RFC 9113 section 3.4).
 var clientPreface = []byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
 
 // sniffed is a connection of the HTTP server. Its first Read, which happens in
-// the connection's own goroutine, finds out what is spoken. HTTP/1 costs a
-// comparison; gRPC leaves, and the HTTP server sees a client that hung up.
+// the connection's own goroutine, finds out what is spoken, after the handshake
+// if the connection is one of TLS: the HTTP server takes it for one in clear.
+// HTTP/1 costs a comparison; gRPC leaves, and the HTTP server sees a client that
+// hung up.
 type sniffed struct {
 	net.Conn
 	p *Port
 
-	from io.Reader   // set by the first Read
-	left atomic.Bool // the connection is grpc-go's now
+	from io.Reader            // set by the first Read
+	tls  *tls.ConnectionState // likewise; nil in clear
+	left atomic.Bool          // the connection is grpc-go's now
 }
 
 func (c *sniffed) Read(p []byte) (int, error) {
 	if c.from != nil {
 		return c.from.Read(p)
+	}
+	if err := c.handshake(); err != nil {
+		c.from = failed{err}
+		return 0, err
 	}
 	n, err := c.Conn.Read(p)
 	if n == 0 {
@@ -50,13 +61,33 @@ func (c *sniffed) Read(p []byte) (int, error) {
 	return h.Read(p)
 }
 
+// handshake is that of TLS, in the time that net/http would give it.
+func (c *sniffed) handshake() error {
+	t, ok := c.Conn.(*tls.Conn)
+	if !ok {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), headerTimeout)
+	defer cancel()
+	if err := t.HandshakeContext(ctx); err != nil {
+		var no tls.RecordHeaderError
+		if errors.As(err, &no) && no.Conn != nil && bytes.IndexFunc(no.RecordHeader[:], func(r rune) bool { return r < ' ' || r > '~' }) < 0 {
+			_, _ = io.WriteString(no.Conn, "HTTP/1.0 400 Bad Request\r\n\r\nThis port takes https only.\n")
+		}
+		return err
+	}
+	state := t.ConnectionState()
+	c.tls = &state
+	return nil
+}
+
 // leave hands the connection over.
 func (c *sniffed) leave(h *http2Start) {
 	c.left.Store(true)
 	c.from = failed{io.EOF}
 	_ = c.Conn.SetDeadline(time.Time{}) // a broken connection shows when it is read
 	select {
-	case c.p.handed <- &handed{c.Conn, h}:
+	case c.p.handed <- &handed{c.Conn, h, c.tls}:
 	case <-c.p.closed:
 		c.Conn.Close()
 	}
@@ -100,9 +131,23 @@ func (c *sniffed) set(deadline func(time.Time) error, t time.Time) error {
 type handed struct {
 	net.Conn
 	from *http2Start
+	tls  *tls.ConnectionState // nil in clear
 }
 
 func (c *handed) Read(p []byte) (int, error) { return c.from.Read(p) }
+
+// handshaken are the credentials of a gRPC server whose connections have been
+// through their handshake.
+type handshaken struct {
+	credentials.TransportCredentials
+}
+
+func (h handshaken) ServerHandshake(c net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	if on, ok := c.(*handed); ok && on.tls != nil {
+		return c, credentials.TLSInfo{State: *on.tls, CommonAuthInfo: credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity}}, nil
+	}
+	return h.TransportCredentials.ServerHandshake(c)
+}
 
 // failed is a reader that has failed.
 type failed struct{ err error }
