@@ -46,10 +46,11 @@ func dialGRPC(t *testing.T, address string) *grpcPeer {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	return &grpcPeer{conn, describe(t, conn)}
+	return &grpcPeer{conn, describe(t, conn, serviceName)}
 }
 
-func describe(t *testing.T, conn *grpc.ClientConn) protoreflect.ServiceDescriptor {
+// describe asks for what reflection says of a service.
+func describe(t *testing.T, conn *grpc.ClientConn, serviceName string) protoreflect.ServiceDescriptor {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -76,7 +77,7 @@ func describe(t *testing.T, conn *grpc.ClientConn) protoreflect.ServiceDescripto
 	if err != nil {
 		t.Fatalf("what reflection says of %s does not hang together: %v (%v)", serviceName, err, res)
 	}
-	d, err := files.FindDescriptorByName(serviceName)
+	d, err := files.FindDescriptorByName(protoreflect.FullName(serviceName))
 	if err != nil {
 		t.Fatal(err)
 	}
