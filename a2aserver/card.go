@@ -4,36 +4,86 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net/http"
-	"net/netip"
 	"net/url"
-	"strings"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/dialect"
 )
 
-const cardPath = "/.well-known/agent-card.json"
+const (
+	cardPath    = "/.well-known/agent-card.json" // of 0.3 and later
+	oldCardPath = "/.well-known/agent.json"      // of 0.1 and 0.2
+	// extendedPath is where 0.2.1 and later have the extended card: beside the
+	// operations, which are at the address of JSON-RPC.
+	extendedPath = "/agent/authenticatedExtendedCard"
+)
 
-// serveCard answers with the card and all that caches want (§8.6.1).
-func (s *Server) serveCard(w http.ResponseWriter, r *http.Request) {
+// CardProfile says for which versions the card is.
+type CardProfile uint8
+
+const (
+	// CardAll is one document that the readers of every version understand.
+	// Who sends A2A-Version: 1.0 with the request gets that of CardV1, which
+	// is what signatures are over and strict readers take.
+	CardAll CardProfile = iota
+	// CardV1 is the card of 1.0 and nothing else, whatever is asked for.
+	// Other versions are served and not advertised.
+	CardV1
+)
+
+// serveCard answers with the card and all that caches want (§8.6.1). path is
+// one of the well-known ones.
+func (s *Server) serveCard(w http.ResponseWriter, r *http.Request, path string) {
 	if !s.onlyGet(w, r, "GET, HEAD") {
 		return
 	}
-	card, err := s.reachable(s.card, r, cardPath)
+	card, err := s.reachable(s.card, r, path)
 	if err != nil {
 		s.newExchange(w, r, &restFraming{mediaType: mediaJSON, dialect: dialect.V10}).fail(err)
 		return
 	}
-	doc := card.AppendJSON(nil)
-	sum := sha256.Sum256(doc)
 	h := w.Header()
+	profile := dialect.CardAll
+	if s.opts.cardProfile() == CardV1 {
+		profile = dialect.CardV10
+	} else {
+		h.Set("Vary", versionName)
+		// An unknown version gets the card that says which ones there are.
+		if d, ok := dialect.ParseVersion(requestedVersion(r)); ok && d >= dialect.V10 {
+			profile = dialect.CardV10
+		}
+	}
+	doc := dialect.AppendCard(nil, card, profile)
+	sum := sha256.Sum256(doc)
 	h.Set("Content-Type", mediaJSON)
 	h.Set("ETag", `"`+hex.EncodeToString(sum[:16])+`"`)
 	h.Set("Cache-Control", fmt.Sprintf("public, max-age=%d", int(s.opts.cardMaxAge().Seconds())))
 	// ServeContent knows If-None-Match, If-Modified-Since and HEAD.
 	http.ServeContent(w, r, "", s.started, bytes.NewReader(doc))
+}
+
+// serveExtended answers with the extended card as 0.2 has it: a document, with
+// 404 where there is none.
+func (s *Server) serveExtended(w http.ResponseWriter, r *http.Request) {
+	if !s.onlyGet(w, r, "GET, HEAD") {
+		return
+	}
+	f := &restFraming{mediaType: mediaJSON, dialect: dialect.V03}
+	f.codec = dialect.CodecOf(dialect.V03, a2a.BindingJSONRPC) // of its card, 0.2 reads what it knows
+	x := s.newExchange(w, r, f)
+	defer x.protect()
+	x.serviceParameters(f.dialect)
+	req := new(a2a.GetExtendedAgentCardRequest)
+	err := x.unary(x.ctx, dialect.GetExtendedAgentCard, req)
+	if errors.Is(err, a2a.ErrUnsupportedOperation) || errors.Is(err, a2a.ErrExtendedAgentCardNotConfigured) {
+		err = a2a.Errorf(a2a.CodeMethodNotFound, "this agent has no extended card")
+	}
+	if err != nil {
+		x.fail(err)
+	}
 }
 
 // reachable returns the card with its interfaces: if it lists none, those of
@@ -46,93 +96,65 @@ func (s *Server) reachable(card *a2a.AgentCard, r *http.Request, suffix string) 
 	if err != nil {
 		return nil, err
 	}
-	return withInterfaces(card, base, r.Context().Value(onPort{}) != nil), nil
+	return s.withInterfaces(card, base, r.Context().Value(onPort{}) != nil), nil
 }
 
-func withInterfaces(card *a2a.AgentCard, base string, grpc bool) *a2a.AgentCard {
+func (s *Server) withInterfaces(card *a2a.AgentCard, base string, grpc bool) *a2a.AgentCard {
 	c := *card
-	c.SupportedInterfaces = interfacesAt(base)
-	if grpc {
-		c.SupportedInterfaces = append(c.SupportedInterfaces, grpcAt(base)...)
+	c.SupportedInterfaces = interfacesAt(base, grpc)
+	if s.opts.cardProfile() == CardV1 {
+		for i, in := range c.SupportedInterfaces {
+			if in.ProtocolVersion != dialect.Versions[0] {
+				c.SupportedInterfaces = c.SupportedInterfaces[:i] // they are in that order
+				break
+			}
+		}
 	}
 	return &c
 }
 
-func interfacesAt(base string) []*a2a.AgentInterface {
-	var list []*a2a.AgentInterface
-	for _, v := range dialect.Versions[:1] {
-		list = append(list,
-			&a2a.AgentInterface{URL: base, ProtocolBinding: a2a.BindingJSONRPC, ProtocolVersion: v},
-			&a2a.AgentInterface{URL: base, ProtocolBinding: a2a.BindingHTTPJSON, ProtocolVersion: v})
-	}
-	return list
-}
-
-// grpcAt returns the gRPC interfaces of an agent's URL, as host:port: the form
-// that gRPC clients take. gRPC has no paths, so below one there is none.
-func grpcAt(base string) []*a2a.AgentInterface {
-	u, err := url.Parse(base)
-	if err != nil || u.Host == "" || u.Path != "" {
-		return nil
-	}
-	host := u.Host
-	switch {
-	case u.Port() != "":
-	case u.Scheme == "https":
-		host += ":443"
-	default:
-		host += ":80"
+// interfacesAt returns what is served at an agent's URL, by version, the best
+// first and the draft last: every version on every binding it has, but 0.2,
+// which is served as 0.3 is and whose readers look elsewhere on the card.
+//
+// Clients of 1.0 pass over versions that they do not know. The exception is
+// those that go by the major version and take 1.1 for 1.0, and 0.1 for 0.3: the
+// addresses are the same, and so is what they get there.
+func interfacesAt(base string, grpc bool) []*a2a.AgentInterface {
+	host := ""
+	if grpc {
+		host = grpcHost(base)
 	}
 	var list []*a2a.AgentInterface
-	for _, v := range dialect.Versions[:1] {
-		list = append(list, &a2a.AgentInterface{URL: host, ProtocolBinding: a2a.BindingGRPC, ProtocolVersion: v})
-	}
-	return list
-}
-
-// baseURL returns the agent's URL, without a slash at its end: the configured
-// one, or what the request was sent to less suffix. Forwarded headers are not
-// looked at: anybody can send them.
-func (s *Server) baseURL(r *http.Request, suffix string) (string, error) {
-	if u := s.opts.publicURL(); u != "" {
-		return u, nil
-	}
-	if !validHost(r.Host) {
-		return "", a2a.Errorf(a2a.CodeInvalidRequest, "the Host header is not a host name with an optional port")
-	}
-	scheme := "http"
-	if r.TLS != nil {
-		scheme = "https"
-	}
-	// The request line still has the prefix that StripPrefix took away.
-	path, _, _ := strings.Cut(r.RequestURI, "?")
-	prefix, ok := strings.CutSuffix(path, suffix)
-	if !ok || !strings.HasPrefix(prefix, "/") {
-		prefix = "" // an absolute request line, or a handler called by hand
-	}
-	return scheme + "://" + r.Host + strings.TrimRight(prefix, "/"), nil
-}
-
-// validHost accepts names, IP addresses and a port: what may stand in a URL
-// without changing its meaning.
-func validHost(host string) bool {
-	if strings.HasPrefix(host, "[") {
-		ip, port, ok := strings.Cut(host[1:], "]")
-		addr, err := netip.ParseAddr(ip)
-		return ok && err == nil && addr.Is6() && addr.Zone() == "" && (port == "" || port[0] == ':' && validPort(port[1:]))
-	}
-	name, port, hasPort := strings.Cut(host, ":")
-	if name == "" || len(name) > 253 || hasPort && !validPort(port) {
-		return false
-	}
-	for _, c := range []byte(name) {
-		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '-' || c == '_') {
-			return false
+	for _, v := range dialect.Versions {
+		d, _ := dialect.ParseVersion(v)
+		if d.Version() != v {
+			continue
+		}
+		for _, binding := range d.Bindings() {
+			at := base
+			if binding == a2a.BindingGRPC {
+				at = host
+			}
+			if at != "" {
+				list = append(list, &a2a.AgentInterface{URL: at, ProtocolBinding: binding, ProtocolVersion: v})
+			}
 		}
 	}
-	return true
+	return list
 }
 
-func validPort(port string) bool {
-	return port != "" && len(port) <= 5 && strings.Trim(port, "0123456789") == ""
+// grpcHost returns an agent's URL as host:port: the form that gRPC clients
+// take. gRPC has no paths, so below one there is none.
+func grpcHost(base string) string {
+	u, err := url.Parse(base)
+	switch {
+	case err != nil || u.Host == "" || u.Path != "":
+		return ""
+	case u.Port() != "":
+		return u.Host
+	case u.Scheme == "https":
+		return u.Host + ":443"
+	}
+	return u.Host + ":80"
 }

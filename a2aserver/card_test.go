@@ -40,6 +40,7 @@ func TestCardIsCached(t *testing.T) {
 		"If-Modified-Since: " + "yesterday":  200,
 		"If-None-Match: *":                   304,
 		"A2A-Version: 99.0":                  200, // the card tells which versions there are
+		"A2A-Version: 0.3":                   200,
 		"Accept: application/a2a+json; q=.5": 200,
 	} {
 		w := do(h, "GET", cardPath, "", header)
@@ -84,6 +85,11 @@ func TestCardNamesItsInterfaces(t *testing.T) {
 		return []*a2a.AgentInterface{
 			{URL: url, ProtocolBinding: "JSONRPC", ProtocolVersion: "1.0"},
 			{URL: url, ProtocolBinding: "HTTP+JSON", ProtocolVersion: "1.0"},
+			{URL: url, ProtocolBinding: "JSONRPC", ProtocolVersion: "0.3"},
+			{URL: url, ProtocolBinding: "HTTP+JSON", ProtocolVersion: "0.3"},
+			{URL: url, ProtocolBinding: "JSONRPC", ProtocolVersion: "0.1"},
+			{URL: url, ProtocolBinding: "JSONRPC", ProtocolVersion: "1.1"},
+			{URL: url, ProtocolBinding: "HTTP+JSON", ProtocolVersion: "1.1"},
 		}
 	}
 	for host, url := range map[string]string{
@@ -156,7 +162,7 @@ func TestExtendedCardHasInterfaces(t *testing.T) {
 		if mount == "fixed" {
 			mount, url = "", "https://agents.example.org/x"
 		}
-		want := interfacesAt(url)
+		want := interfacesAt(url, false)
 		for path, body := range map[string]string{
 			"":                        `{"jsonrpc":"2.0","id":1,"method":"GetExtendedAgentCard"}`,
 			"/":                       `{"jsonrpc":"2.0","id":1,"method":"GetExtendedAgentCard"}`,
@@ -206,6 +212,102 @@ func TestASecondSlashChangesNothing(t *testing.T) {
 	for _, path := range []string{"///tasks/t1", "/tasks//t1"} {
 		if w := do(h, "GET", "http://example.com"+path, ""); w.Code != 404 {
 			t.Errorf("%s: %d", path, w.Code)
+		}
+	}
+}
+
+// DIALECTS 1.7: one document at both paths, for readers of every version; who
+// says 1.0 gets that of 1.0, and caches can tell them apart.
+func TestCardForEachReader(t *testing.T) {
+	has := func(doc, member string) bool { return strings.Contains(doc, `"`+member+`":`) }
+	all := New(&fake{}, testCard(), nil)
+	etags := map[string]string{}
+	for _, path := range []string{cardPath, oldCardPath} {
+		for version, older := range map[string]bool{"": true, "0.3": true, "0.2.6": true, "0.1": true, "99": true, "1.0": false, "1.0.1": false, "1.1": false} {
+			w := do(all, "GET", path, "", "A2A-Version: "+version)
+			doc := w.Body.String()
+			if w.Code != 200 || w.Header().Get("Vary") != "A2A-Version" || !has(doc, "supportedInterfaces") {
+				t.Errorf("%s in %s: %d %v", path, version, w.Code, w.Header())
+			}
+			for _, member := range []string{"url\":\"http://example.com\",\"protocolVersion", "preferredTransport", "additionalInterfaces", "stateTransitionHistory"} {
+				if has(doc, member) != older {
+					t.Errorf("%s in %s: %s: %v\n%s", path, version, member, !older, doc)
+				}
+			}
+			kind := map[bool]string{true: "all", false: "1.0"}[older]
+			etag := w.Header().Get("ETag")
+			if was := etags[kind]; was != "" && was != etag {
+				t.Errorf("%s in %s: ETag %s, elsewhere %s", path, version, etag, was)
+			}
+			etags[kind] = etag
+			if w := do(all, "HEAD", path, "", "A2A-Version: "+version, "If-None-Match: "+etag); w.Code != 304 || w.Header().Get("Vary") == "" {
+				t.Errorf("%s in %s: HEAD %d %v", path, version, w.Code, w.Header())
+			}
+		}
+		if etags["all"] == etags["1.0"] {
+			t.Error("two documents have one ETag")
+		}
+		// The query parameter counts as the header does.
+		if doc := do(all, "GET", path+"?a2a-version=1.0", "").Body.String(); has(doc, "preferredTransport") {
+			t.Error(doc)
+		}
+
+		pure := New(&fake{}, testCard(), &Options{CardProfile: CardV1})
+		for _, version := range []string{"", "0.3", "1.0"} {
+			w := do(pure, "GET", path, "", "A2A-Version: "+version)
+			if has(w.Body.String(), "preferredTransport") || w.Header().Get("Vary") != "" {
+				t.Errorf("%v %s", w.Header(), w.Body)
+			}
+			for _, in := range interfaces(t, w.Body.Bytes()) {
+				if in.ProtocolVersion != "1.0" {
+					t.Errorf("%s is advertised", in.ProtocolVersion)
+				}
+			}
+		}
+	}
+	// What is not advertised is served all the same.
+	pure := New(&fake{}, testCard(), &Options{CardProfile: CardV1})
+	if w := do(pure, "POST", "/", `{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"id":"t1"}}`); !strings.Contains(w.Body.String(), `"kind":"task"`) {
+		t.Error(w.Body)
+	}
+}
+
+// failing has no extended card, for a reason.
+type failing struct {
+	a2a.Unimplemented
+	err error
+}
+
+func (f failing) GetExtendedAgentCard(context.Context, *a2a.GetExtendedAgentCardRequest) (*a2a.AgentCard, error) {
+	return nil, f.err
+}
+
+// 0.2.1: the extended card is a document beside the operations.
+func TestExtendedCardOf02(t *testing.T) {
+	card := testCard()
+	card.SupportedInterfaces = nil
+	h := http.StripPrefix("/x", New(&bareCards{}, card, nil))
+	w := do(h, "GET", "/x"+extendedPath, "")
+	var got struct{ Name, URL, ProtocolVersion string }
+	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != 200 || w.Header().Get("Content-Type") != "application/json" {
+		t.Fatalf("%d %v %s", w.Code, w.Header(), w.Body)
+	}
+	if got.Name != "More" || got.URL != "http://example.com/x" || got.ProtocolVersion != "0.3.0" {
+		t.Errorf("%+v", got)
+	}
+	if c := w.Header().Get("Cache-Control"); c != "no-store" {
+		t.Errorf("Cache-Control %q", c)
+	}
+	if w := do(h, "POST", "/x"+extendedPath, "{}"); w.Code != 405 {
+		t.Errorf("POST: %d", w.Code)
+	}
+	for code, status := range map[a2a.Code]int{
+		a2a.CodeUnsupportedOperation: 404, a2a.CodeExtendedAgentCardNotConfigured: 404,
+		a2a.CodeUnauthenticated: 401, a2a.CodePermissionDenied: 403, a2a.CodeInternal: 500,
+	} {
+		w := do(New(failing{err: a2a.Errorf(code, "no")}, card, nil), "GET", extendedPath, "")
+		if w.Code != status {
+			t.Errorf("%s: %d %s", code, w.Code, w.Body)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/parley-a2a/parley/internal/dialect"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
@@ -29,6 +30,7 @@ import (
 // its elements and can resume behind one; see dialect.SeqKey.
 func (s *Server) newGRPC() (*grpc.Server, error) {
 	g := grpc.NewServer(
+		grpc.Creds(handshaken{insecure.NewCredentials()}),
 		grpc.MaxRecvMsgSize(int(s.opts.maxBody())),
 		grpc.MaxHeaderListSize(64<<10),
 		grpc.ConnectionTimeout(headerTimeout),
@@ -120,23 +122,10 @@ func (s *Server) grpcUnary(d dialect.Dialect, op dialect.Op) grpc.MethodHandler 
 			return nil, cause(callCtx, err)
 		}
 		if card, ok := out.(*a2a.AgentCard); ok && len(card.SupportedInterfaces) == 0 {
-			out = withInterfaces(card, s.grpcBaseURL(ctx), true)
+			out = s.withInterfaces(card, s.grpcBaseURL(ctx), true)
 		}
 		return x.binding.Result(op, req, out)
 	}
-}
-
-// grpcBaseURL is baseURL for a call over gRPC: what the client called is the
-// authority. Where TLS ends before us, only Options.PublicURL knows of it.
-func (s *Server) grpcBaseURL(ctx context.Context) string {
-	if u := s.opts.publicURL(); u != "" {
-		return u
-	}
-	md, _ := metadata.FromIncomingContext(ctx)
-	if a := md.Get(":authority"); len(a) == 1 && validHost(a[0]) {
-		return "http://" + a[0]
-	}
-	return ""
 }
 
 func (s *Server) grpcStream(d dialect.Dialect, op dialect.Op) grpc.StreamHandler {

@@ -2,6 +2,7 @@ package a2aserver
 
 import (
 	"log/slog"
+	"net/netip"
 	"strings"
 	"time"
 )
@@ -23,6 +24,13 @@ type Options struct {
 	// PublicURL is the address that a card, the extended one too, names if it
 	// lists no interfaces itself. Empty means scheme and host of the request for the card.
 	PublicURL string
+	// TrustedProxies are the addresses of those in front whose Forwarded or
+	// X-Forwarded-Proto, -Host, -Port and -Prefix say what the request was for,
+	// where PublicURL does not. They must set or remove these headers, for
+	// clients can send them, too. None means that nobody is believed.
+	TrustedProxies []netip.Prefix
+	// CardProfile says for which versions the card is. Zero means for all.
+	CardProfile CardProfile
 	// Ready says why the service cannot take requests; its text is sent to
 	// whoever asks for /readyz. Nil means ready until Drain is called.
 	Ready func() error
@@ -62,6 +70,13 @@ func (o *Options) publicURL() string {
 		return ""
 	}
 	return strings.TrimRight(o.PublicURL, "/")
+}
+
+func (o *Options) cardProfile() CardProfile {
+	if o == nil {
+		return CardAll
+	}
+	return o.CardProfile
 }
 
 func (o *Options) ready() error {

@@ -32,8 +32,9 @@ func (s *Server) serveHint(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		base = ""
 	}
-	writeText(w, http.StatusOK, fmt.Sprintf("%s is an agent that speaks A2A %s.\n\nIts card:  %s\nJSON-RPC:  POST to this address\nHTTP+JSON: POST to %s/message:send\n",
-		strings.Join(strings.Fields(s.card.Name), " "), strings.Join(dialect.Versions[:1], ", "), base+cardPath, base))
+	writeText(w, http.StatusOK, fmt.Sprintf("%s is an agent that speaks A2A %s.\n\n"+
+		"Its card:  %s\nJSON-RPC:  POST to this address, in every version\nHTTP+JSON: POST to %s/message:send, in 0.3 to %[4]s/v1/message:send\n",
+		strings.Join(strings.Fields(s.card.Name), " "), strings.Join(dialect.Versions, ", "), base+cardPath, base))
 }
 
 // onlyGet refuses other methods with 405.

@@ -64,8 +64,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		} else {
 			s.serveHint(w, r)
 		}
-	case cardPath:
-		s.serveCard(w, r)
+	case cardPath, oldCardPath:
+		s.serveCard(w, r, path)
+	case extendedPath:
+		s.serveExtended(w, r)
 	case "/livez":
 		s.serveProbe(w, r, nil)
 	case "/readyz":

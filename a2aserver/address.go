@@ -1,0 +1,243 @@
+package a2aserver
+
+import (
+	"context"
+	"net/http"
+	"net/netip"
+	"strings"
+
+	"github.com/parley-a2a/parley/a2a"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+)
+
+// baseURL returns the agent's URL, without a slash at its end: the configured
+// one, or what the client asked for less suffix.
+func (s *Server) baseURL(r *http.Request, suffix string) (string, error) {
+	if u := s.opts.publicURL(); u != "" {
+		return u, nil
+	}
+	at := address{scheme: "http", host: r.Host}
+	if r.TLS != nil {
+		at.scheme = "https"
+	}
+	if err := s.forwarded(&at, r.RemoteAddr, r.Header.Values); err != nil {
+		return "", err
+	}
+	if !validHost(at.host) {
+		return "", a2a.Errorf(a2a.CodeInvalidRequest, "the Host header is not a host name with an optional port")
+	}
+	// The request line still has the prefix that StripPrefix took away.
+	path, _, _ := strings.Cut(r.RequestURI, "?")
+	prefix, ok := strings.CutSuffix(path, suffix)
+	if !ok || !strings.HasPrefix(prefix, "/") {
+		prefix = "" // an absolute request line, or a handler called by hand
+	}
+	return at.scheme + "://" + at.host + at.prefix + strings.TrimRight(prefix, "/"), nil
+}
+
+// grpcBaseURL is baseURL for a call over gRPC: what the client called is the
+// authority. Where TLS ends before us, only a trusted proxy or Options.PublicURL
+// knows of it. It is "" where nothing can be said.
+func (s *Server) grpcBaseURL(ctx context.Context) string {
+	if u := s.opts.publicURL(); u != "" {
+		return u
+	}
+	md, _ := metadata.FromIncomingContext(ctx)
+	at := address{scheme: "http"}
+	if a := md.Get(":authority"); len(a) == 1 {
+		at.host = a[0]
+	}
+	remote := ""
+	if p, ok := peer.FromContext(ctx); ok {
+		if _, ok := p.AuthInfo.(credentials.TLSInfo); ok {
+			at.scheme = "https"
+		}
+		if p.Addr != nil {
+			remote = p.Addr.String()
+		}
+	}
+	if s.forwarded(&at, remote, md.Get) != nil || !validHost(at.host) {
+		return ""
+	}
+	return at.scheme + "://" + at.host + at.prefix
+}
+
+// address is where a client asked for the agent.
+type address struct {
+	scheme string
+	host   string // with a port, if it is not the scheme's
+	prefix string // of the path; "" or "/a/b"
+}
+
+// forwarded replaces what a trusted proxy says about the request that it was
+// sent itself: in Forwarded (RFC 7239), or in X-Forwarded-Proto, -Host, -Port
+// and -Prefix. Of lists only the last element counts, which the proxy itself
+// has added; before it stands what anybody may have sent. Most proxies know
+// one kind of header and let the other pass as it comes, so if both are there and differ
+// neither is believed.
+func (s *Server) forwarded(at *address, remote string, get func(string) []string) error {
+	if !s.opts.trusts(remote) {
+		return nil
+	}
+	standard, hasStandard, err := fromForwarded(*at, get)
+	if err != nil {
+		return err
+	}
+	other, hasOther, err := fromXForwarded(*at, get)
+	if err != nil {
+		return err
+	}
+	switch {
+	case hasStandard && hasOther && standard != other:
+	case hasStandard:
+		*at = standard
+	case hasOther:
+		*at = other
+	}
+	prefix := strings.TrimRight(last(get("X-Forwarded-Prefix")), "/")
+	if !validPrefix(prefix) {
+		return notValid("X-Forwarded-Prefix")
+	}
+	at.prefix = prefix
+	return nil
+}
+
+func notValid(header string) error {
+	return a2a.Errorf(a2a.CodeInvalidRequest, "%s, as the proxy in front sent it, cannot be part of an address", header)
+}
+
+func fromForwarded(at address, get func(string) []string) (address, bool, error) {
+	found := false
+	for pair := range strings.SplitSeq(last(get("Forwarded")), ";") {
+		name, value, _ := strings.Cut(pair, "=")
+		value = strings.TrimSpace(value)
+		if n := len(value); n > 1 && value[0] == '"' && value[n-1] == '"' {
+			value = value[1 : n-1]
+		}
+		switch strings.ToLower(strings.TrimSpace(name)) {
+		case "host":
+			at.host, found = value, true
+		case "proto":
+			at.scheme, found = strings.ToLower(value), true
+		}
+	}
+	if found && !at.valid() {
+		return at, false, notValid("Forwarded")
+	}
+	return at, found, nil
+}
+
+func fromXForwarded(at address, get func(string) []string) (address, bool, error) {
+	host, proto, port := last(get("X-Forwarded-Host")), last(get("X-Forwarded-Proto")), last(get("X-Forwarded-Port"))
+	if host == "" && proto == "" && port == "" {
+		return at, false, nil
+	}
+	if host != "" {
+		at.host = host
+	}
+	if proto != "" {
+		at.scheme = strings.ToLower(proto)
+	}
+	if !at.valid() {
+		return at, false, notValid("X-Forwarded-Host or X-Forwarded-Proto")
+	}
+	if port != "" {
+		if !validPort(port) {
+			return at, false, notValid("X-Forwarded-Port")
+		}
+		// Behind a host with a port it is that of the proxy's listener, at best.
+		usual := at.scheme == "http" && port == "80" || at.scheme == "https" && port == "443"
+		if !usual && !hasPort(at.host) {
+			at.host += ":" + port
+		}
+	}
+	return at, true, nil
+}
+
+func (at *address) valid() bool {
+	return (at.scheme == "http" || at.scheme == "https") && validHost(at.host)
+}
+
+// last returns the last element of a list header.
+func last(lines []string) string {
+	if len(lines) == 0 {
+		return ""
+	}
+	line := lines[len(lines)-1]
+	return strings.TrimSpace(line[strings.LastIndexByte(line, ',')+1:])
+}
+
+// trusts reports whether a request comes from a trusted proxy. remote is what
+// a connection calls its other end.
+func (o *Options) trusts(remote string) bool {
+	if o == nil || len(o.TrustedProxies) == 0 {
+		return false
+	}
+	at, err := netip.ParseAddrPort(remote)
+	if err != nil {
+		return false
+	}
+	ip := at.Addr().Unmap().WithZone("")
+	for _, p := range o.TrustedProxies {
+		if p.Contains(ip) {
+			return true
+		}
+	}
+	return false
+}
+
+// validHost accepts names, IP addresses and a port: what may stand in a URL
+// without changing its meaning.
+func validHost(host string) bool {
+	if strings.HasPrefix(host, "[") {
+		ip, port, ok := strings.Cut(host[1:], "]")
+		addr, err := netip.ParseAddr(ip)
+		return ok && err == nil && addr.Is6() && addr.Zone() == "" && (port == "" || port[0] == ':' && validPort(port[1:]))
+	}
+	name, port, hasPort := strings.Cut(host, ":")
+	if name == "" || len(name) > 253 || hasPort && !validPort(port) {
+		return false
+	}
+	for _, c := range []byte(name) {
+		if !alphanumeric(c) && c != '.' && c != '-' && c != '_' {
+			return false
+		}
+	}
+	return true
+}
+
+func hasPort(host string) bool {
+	return strings.Contains(host[strings.LastIndexByte(host, ']')+1:], ":")
+}
+
+func validPort(port string) bool {
+	return port != "" && len(port) <= 5 && strings.Trim(port, "0123456789") == ""
+}
+
+// validPrefix accepts plain segments: none that is resolved away or decoded to
+// something else.
+func validPrefix(prefix string) bool {
+	if prefix == "" {
+		return true
+	}
+	if prefix[0] != '/' || len(prefix) > 256 {
+		return false
+	}
+	for segment := range strings.SplitSeq(prefix[1:], "/") {
+		if segment == "" || segment == "." || segment == ".." {
+			return false
+		}
+		for _, c := range []byte(segment) {
+			if !alphanumeric(c) && !strings.ContainsRune("-._~", rune(c)) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func alphanumeric(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+}
