@@ -9,6 +9,10 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
+// A client of 0.1 reads what it finds. A server of several versions may answer
+// it in the form of 0.3, where calls have the same names; then contexts,
+// artifacts and messages are called as they are there, and chunks, too.
+
 // v01Asked is what a client knows of the task that an answer is about. The
 // answer's own ids are not believed: published samples repeat the id of the
 // request there, as a number.
@@ -78,7 +82,7 @@ func (v01Codec) DecodeEvent(op Op, req any, doc []byte) ([]*a2a.StreamResponse, 
 func (o *object) v01Event(req any) []*a2a.StreamResponse {
 	id, contextID := v01Asked(req)
 	switch {
-	case o.has("status", "state") && (o.has("artifacts") || o.has("history") || o.has("sessionId")):
+	case o.has("status", "state") && (o.has("artifacts", "history", "sessionId") || o.text("kind") == "task"):
 		return []*a2a.StreamResponse{{Task: o.v01Task(req)}}
 	case o.has("status", "state"):
 		return []*a2a.StreamResponse{{StatusUpdate: &a2a.TaskStatusUpdateEvent{
@@ -91,7 +95,7 @@ func (o *object) v01Event(req any) []*a2a.StreamResponse {
 			return
 		}
 		u := &a2a.TaskArtifactUpdateEvent{TaskID: id, ContextID: contextID, Metadata: o.json("metadata")}
-		u.Append, u.LastChunk = in.truth("append"), in.truth("lastChunk")
+		u.Append, u.LastChunk = in.truth("append") || o.truth("append"), in.truth("lastChunk") || o.truth("lastChunk")
 		u.Artifact = in.v01Artifact(len(els))
 		els = append(els, &a2a.StreamResponse{ArtifactUpdate: u})
 	}
@@ -112,7 +116,7 @@ func (o *object) truth(names ...string) bool {
 func (o *object) v01Task(req any) *a2a.Task {
 	t := &a2a.Task{Metadata: o.json("metadata")}
 	t.ID, t.ContextID = v01Asked(req)
-	if s := o.text("sessionId"); s != "" {
+	if s := o.text("sessionId", "contextId"); s != "" {
 		t.ContextID = s
 	}
 	if !o.has("status", "state") {
@@ -159,8 +163,10 @@ func (o *object) v01Message(taskID, contextID string, role a2a.Role) *a2a.Messag
 	if r := o.role("role"); r != a2a.RoleUnspecified {
 		m.Role = r
 	}
-	sum := sha256.Sum256(m.AppendJSON(nil))
-	m.MessageID = hex.EncodeToString(sum[:16])
+	if m.MessageID = o.text("messageId"); m.MessageID == "" {
+		sum := sha256.Sum256(m.AppendJSON(nil))
+		m.MessageID = hex.EncodeToString(sum[:16])
+	}
 	m.TaskID, m.ContextID = taskID, contextID
 	return m
 }
@@ -172,7 +178,9 @@ func (o *object) v01Artifact(position int) *a2a.Artifact {
 	if n := o.int32("index"); n != nil {
 		position = int(*n)
 	}
-	a.ArtifactID = v01ArtifactID(position)
+	if a.ArtifactID = o.text("artifactId"); a.ArtifactID == "" {
+		a.ArtifactID = v01ArtifactID(position)
+	}
 	if raw, ok := member(a.Metadata, v01ArtifactIDMember); ok && len(raw) > 2 && raw[0] == '"' {
 		a.ArtifactID = unquoteText(raw)
 		a.Metadata = withoutMember(a.Metadata, v01ArtifactIDMember)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/parley-a2a/parley/a2a"
 )
 
@@ -153,6 +155,33 @@ func TestV01ChunksAmountToTheArtifact(t *testing.T) {
 		{"index":0,"parts":[{"type":"text","text":"1"},{"type":"text","text":"2"},{"type":"text","text":"3"}]},{"index":1,"parts":[{"type":"text","text":"b"}]}]}`)
 	if a, b := string(streamed.AppendJSON(nil)), string(got.AppendJSON(nil)); a != b {
 		t.Errorf("streamed  %s\ngot       %s", a, b)
+	}
+}
+
+// A task that was born in 0.3 or later may be answered in the form of 0.3, since
+// the call has the same name there.
+func TestV01ClientReadsAnswersOf03(t *testing.T) {
+	want := asked()
+	want.Version, want.Generation = "", 0
+	want.Artifacts = []*a2a.Artifact{{ArtifactID: "x", Parts: []*a2a.Part{a2a.TextPart("1")}}, {ArtifactID: "y", Parts: []*a2a.Part{a2a.TextPart("2")}}}
+	newer, get := CodecOf(V03, a2a.BindingJSONRPC), &a2a.GetTaskRequest{ID: "t1"}
+	got := readV01Task(t, GetTask, get, string(newer.AppendResult(nil, GetTask, get, want)))
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	sub := &a2a.SubscribeToTaskRequest{ID: "t1"}
+	got = new(a2a.Task)
+	for _, doc := range written(newer.Events(SubscribeToTask, sub), &a2a.StreamResponse{Task: want}, chunk("y", "3", true), status(a2a.TaskStateCompleted)) {
+		els, err := v01Codec{}.DecodeEvent(SubscribeToTask, sub, []byte(doc))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, el := range els {
+			got.ApplyEvent(el)
+		}
+	}
+	if got.ContextID != "c1" || got.Status.State != a2a.TaskStateCompleted || len(got.Artifacts) != 2 || len(got.Artifacts[1].Parts) != 2 {
+		t.Errorf("streamed: %s", got.AppendJSON(nil))
 	}
 }
 
