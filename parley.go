@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"os/signal"
 	"sync/atomic"
@@ -28,6 +29,13 @@ type Options struct {
 	// PublicURL is the address that cards advertise, such as
 	// https://agents.example.org. Empty means the one a request came to.
 	PublicURL string
+	// TrustedProxies are the addresses of proxies whose Forwarded and
+	// X-Forwarded headers say what address a request came to, if PublicURL does
+	// not; see [a2aserver.Options]. None means that nobody is believed.
+	TrustedProxies []netip.Prefix
+	// CardProfile says for which versions of the protocol the card is. Zero
+	// means for all; every version is served either way.
+	CardProfile a2aserver.CardProfile
 	// ExtendedCard is what GetExtendedAgentCard answers, to everybody; New's
 	// card has to say that there is one. Of it, too, only Name is needed: the
 	// rest is taken from New's card, which is the one that is enforced. Nil:
@@ -91,6 +99,8 @@ func New(card a2a.AgentCard, ag agent.Agent, o *Options) (*Server, error) {
 	})
 	s.handler = a2aserver.New(s.engine, full, &a2aserver.Options{
 		PublicURL:      o.PublicURL,
+		TrustedProxies: o.TrustedProxies,
+		CardProfile:    o.CardProfile,
 		StrictVersions: o.StrictVersions,
 		Logger:         o.Logger,
 		Ready: func() error {

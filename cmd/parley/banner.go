@@ -5,6 +5,8 @@ import (
 	"io"
 	"net"
 	"strings"
+
+	"github.com/parley-a2a/parley/internal/dialect"
 )
 
 // banner is what serve says once, on standard output, when it runs.
@@ -21,6 +23,18 @@ type banner struct {
 func (b *banner) loopback() bool {
 	tcp, ok := b.addr.(*net.TCPAddr)
 	return ok && tcp.IP.IsLoopback()
+}
+
+// everywhere reports whether the listener takes connections to any address.
+func (b *banner) everywhere() bool {
+	tcp, ok := b.addr.(*net.TCPAddr)
+	return ok && tcp.IP.IsUnspecified()
+}
+
+// versions lists what clients may speak. The last one is a draft.
+func versions() string {
+	last := len(dialect.Versions) - 1
+	return "A2A " + strings.Join(dialect.Versions[:last], ", ") + "; draft " + dialect.Versions[last]
 }
 
 // local is a URL by which this machine can connect.
@@ -53,9 +67,13 @@ func (b *banner) print(w io.Writer) error {
 		{"HTTP+JSON", url},
 		{"gRPC", strings.TrimPrefix(url, "http://")},
 		{"Card", url + "/.well-known/agent-card.json"},
+		{"Versions", versions()},
 	}
-	if b.public != "" {
+	switch {
+	case b.public != "":
 		lines = append(lines, [2]string{"Public", b.public})
+	case b.everywhere():
+		lines = append(lines, [2]string{"Network", "every address of this machine; the card names the one that was asked"})
 	}
 	lines = append(lines, [2]string{"Tasks", b.tasks},
 		[2]string{"Try", `parley send -a ` + url + ` "` + hello + `"`},

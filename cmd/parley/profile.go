@@ -1,6 +1,20 @@
 package main
 
-import "github.com/parley-a2a/parley/a2a"
+import (
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/a2aserver"
+)
+
+// profiles are the values of --card-profile, the default first.
+var profiles = []string{"all", "v1", "bare", "extended"}
+
+// cardFor returns for which versions the card of a --card-profile is.
+func cardFor(profile string) a2aserver.CardProfile {
+	if profile == "v1" {
+		return a2aserver.CardV1
+	}
+	return a2aserver.CardAll
+}
 
 // profile returns an agent's card with the capabilities of a --card-profile,
 // and the extended card, if the profile has one. The server enforces what the

@@ -18,6 +18,7 @@ import (
 // to the rest.
 func TestCardProfilesAreEnforced(t *testing.T) {
 	for name, want := range map[string]struct{ streaming, extended bool }{
+		"all":      {streaming: true},
 		"v1":       {streaming: true},
 		"bare":     {},
 		"extended": {streaming: true, extended: true},
@@ -25,7 +26,7 @@ func TestCardProfilesAreEnforced(t *testing.T) {
 		for _, binding := range []string{a2a.BindingJSONRPC, a2a.BindingHTTPJSON} {
 			t.Run(name+"/"+binding, func(t *testing.T) {
 				card, extended := profile(name, agent.ConformanceCard())
-				s, err := parley.New(card, agent.Conformance(), &parley.Options{ExtendedCard: extended})
+				s, err := parley.New(card, agent.Conformance(), &parley.Options{ExtendedCard: extended, CardProfile: cardFor(name)})
 				if err != nil {
 					t.Fatal(err)
 				}

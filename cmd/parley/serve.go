@@ -32,6 +32,7 @@ type serveFlags struct {
 	data      string
 	ephemeral bool
 	publicURL string
+	proxies   prefixes
 	agent     string
 	profile   string
 	logLevel  string
@@ -80,10 +81,11 @@ The first interrupt drains the server, a second one ends it at once.`,
 	fs.StringVar(&f.data, "data", ".parley", "`directory` of the database, made if it is not there")
 	fs.BoolVar(&f.ephemeral, "ephemeral", false, "keep tasks in memory only: they are gone when the server ends")
 	fs.StringVar(&f.publicURL, "public-url", "", "`URL` that cards advertise (default: the one a request came to)")
+	fs.Var(&f.proxies, "trusted-proxy", "`CIDR` of proxies whose Forwarded and X-Forwarded headers say what a request came to; may be repeated")
 	f.agent = "demo"
 	fs.Var(&choice{&f.agent, []string{"demo", "conformance"}}, "agent", "built-in `agent` to run: demo or conformance")
-	f.profile = "v1"
-	fs.Var(&choice{&f.profile, []string{"v1", "bare", "extended"}}, "card-profile", "what the card says and the server does: v1, bare (no streaming) or extended (with an extended card that needs no credentials)")
+	f.profile = profiles[0]
+	fs.Var(&choice{&f.profile, profiles}, "card-profile", "what the card says and the server does: all (for clients of every version), v1 (advertises 1.0 only), bare (no streaming) or extended (with an extended card that needs no credentials)")
 	f.logLevel = "info"
 	fs.Var(&choice{&f.logLevel, []string{"debug", "info", "warn", "error"}}, "log-level", "what is logged to standard error: debug, info, warn or error")
 	return cmd
@@ -126,7 +128,9 @@ func (a *app) serve(ctx context.Context, f *serveFlags, argv []string) error {
 	}
 	card, ag, what := serveAgent(f.agent, argv, log)
 	card, extended := profile(f.profile, card)
-	s, err := parley.New(card, ag, &parley.Options{Store: st, PublicURL: public, ExtendedCard: extended, Logger: log})
+	s, err := parley.New(card, ag, &parley.Options{
+		Store: st, PublicURL: public, TrustedProxies: f.proxies, CardProfile: cardFor(f.profile), ExtendedCard: extended, Logger: log,
+	})
 	if err != nil {
 		return newFailure(codeServe, err.Error(), err)
 	}
@@ -204,6 +208,23 @@ func publicURL(s string) (string, error) {
 		return "", usagef("--public-url %s: must be an http or https URL such as https://agents.example.org", quote(s))
 	}
 	return strings.TrimRight(s, "/"), nil
+}
+
+// prefixes is a repeatable flag of networks or single addresses.
+type prefixes []netip.Prefix
+
+func (p *prefixes) String() string { return "" }
+func (p *prefixes) Type() string   { return "CIDR" }
+func (p *prefixes) Set(s string) error {
+	prefix, err := netip.ParsePrefix(s)
+	if addr, addrErr := netip.ParseAddr(s); addrErr == nil && addr.Zone() == "" {
+		prefix, err = netip.PrefixFrom(addr, addr.BitLen()), nil
+	}
+	if err != nil || prefix.Addr().Is4In6() {
+		return errors.New("must be a network such as 10.0.0.0/8 or an address such as ::1")
+	}
+	*p = append(*p, prefix.Masked())
+	return nil
 }
 
 // network keeps an IPv4 address to IPv4: to package net, "tcp" and 0.0.0.0 mean
