@@ -1,8 +1,6 @@
 package dialect
 
 import (
-	"errors"
-
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/pb/v03"
 	"google.golang.org/protobuf/encoding/protojson"
@@ -156,15 +154,15 @@ func (e *v03GRPCEvents) Messages(el *a2a.StreamResponse) (list []proto.Message, 
 // there is takes their place.
 func fromJSON(doc []byte, m proto.Message) error {
 	o := protojson.UnmarshalOptions{DiscardUnknown: true}
-	if o.Unmarshal(doc, m) == nil {
-		return nil
+	if len(doc) == 0 || o.Unmarshal(doc, m) == nil {
+		return nil // nothing is the empty message
 	}
 	near, err := appendValue(nil, valuePB(doc), resultDepth)
 	if err == nil {
 		err = o.Unmarshal(near, m)
 	}
 	if err != nil {
-		return &a2a.Error{Code: a2a.CodeInternal, Message: "this cannot be written as a protocol buffer", Cause: errors.Unwrap(err)}
+		return &a2a.Error{Code: a2a.CodeInternal, Message: "this cannot be written as a protocol buffer", Cause: err}
 	}
 	return nil
 }
