@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/parley-a2a/parley/a2a"
 )
@@ -49,9 +48,13 @@ func readObject(doc []byte, where string, f *faults) (*object, error) {
 	if !isObject(doc) {
 		return nil, a2a.Invalid(where, "must be an object")
 	}
-	if err := json.Unmarshal(doc, &o.members); err != nil {
+	if !json.Valid(doc) {
 		return nil, a2a.Invalid(where, "cannot be read as JSON")
 	}
+	if doc[scanSpace(doc, 0)] != '{' {
+		return nil, a2a.Invalid(where, "must be an object")
+	}
+	o.members = scanMembers(doc)
 	return o, nil
 }
 
@@ -128,11 +131,8 @@ func (o *object) text(names ...string) string {
 	if raw == nil {
 		return ""
 	}
-	if n := len(raw) - 1; raw[0] == '"' && bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw) {
-		return string(raw[1:n])
-	}
-	var s string
-	if json.Unmarshal(raw, &s) != nil {
+	s, ok := unquote(raw)
+	if !ok {
 		o.bad(path, "expected a string")
 	}
 	return s
@@ -207,7 +207,7 @@ func (o *object) json(names ...string) a2a.JSON {
 		o.bad(path, "expected an object")
 		return nil
 	}
-	return a2a.JSON(raw)
+	return a2a.JSON(bytes.Clone(raw))
 }
 
 // bytes reads base64, standard or URL-safe, padded or not.
@@ -216,12 +216,12 @@ func (o *object) bytes(names ...string) []byte {
 	if raw == nil {
 		return nil
 	}
-	var s string
-	err := json.Unmarshal(raw, &s)
-	if err == nil {
-		s = strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(s, "="))
-		var b []byte
-		if b, err = base64.RawStdEncoding.DecodeString(s); err == nil {
+	if s, ok := unquote(raw); ok {
+		s = strings.TrimRight(s, "=")
+		if strings.ContainsAny(s, "-_") {
+			s = strings.NewReplacer("-", "+", "_", "/").Replace(s)
+		}
+		if b, err := base64.RawStdEncoding.DecodeString(s); err == nil {
 			return b
 		}
 	}
@@ -240,10 +240,11 @@ func (o *object) object(names ...string) *object {
 
 func (o *object) open(raw json.RawMessage, path string) *object {
 	in := &object{path: path, faults: o.faults}
-	if raw = bytes.TrimLeft(raw, " \t\r\n"); len(raw) == 0 || raw[0] != '{' || json.Unmarshal(raw, &in.members) != nil {
+	if raw[0] != '{' {
 		o.bad(path, "expected an object")
 		return nil
 	}
+	in.members = scanMembers(raw)
 	return in
 }
 
@@ -253,12 +254,11 @@ func (o *object) each(do func(*object), names ...string) {
 	if raw == nil {
 		return
 	}
-	var list []json.RawMessage
-	if json.Unmarshal(raw, &list) != nil {
+	if raw[0] != '[' {
 		o.bad(path, "expected an array")
 		return
 	}
-	for i, raw := range list {
+	for i, raw := range scanElements(raw) {
 		if in := o.open(raw, path+"["+strconv.Itoa(i)+"]"); in != nil {
 			do(in)
 		}
@@ -310,7 +310,6 @@ func (o *object) faultAt(path string) bool {
 
 // unquoteText returns what a JSON string says; "" for another value.
 func unquoteText(raw []byte) string {
-	var s string
-	_ = json.Unmarshal(raw, &s)
+	s, _ := unquote(raw)
 	return s
 }

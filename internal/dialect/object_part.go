@@ -31,16 +31,16 @@ func (o *object) parts() []*a2a.Part {
 }
 
 func listOfObjects(raw []byte) bool {
-	var list []json.RawMessage
-	if json.Unmarshal(raw, &list) != nil || len(list) == 0 {
+	if len(raw) == 0 || raw[0] != '[' {
 		return false
 	}
+	list := scanElements(raw)
 	for _, in := range list {
 		if in[0] != '{' {
 			return false
 		}
 	}
-	return true
+	return len(list) > 0
 }
 
 // content reads one part by the members it has. type and kind are hints, of
