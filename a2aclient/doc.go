@@ -1,6 +1,6 @@
 // Package a2aclient calls agents over a network: it finds an agent's card,
 // chooses one of its interfaces, and is then an a2a.Service like the engine
-// itself, over JSON-RPC, HTTP+JSON or gRPC.
+// itself, over JSON-RPC, HTTP+JSON or gRPC, in any version of the protocol.
 //
 //	c, err := a2aclient.Dial(ctx, "localhost:7275", nil)
 //	if err != nil {
@@ -15,6 +15,24 @@
 //
 // Resolve and Resolver find cards, New makes a client for a card, Dial does
 // both. Nothing runs in the background, and there is nothing to close.
+//
+// # Versions
+//
+// Agents of versions 0.1 to 1.1 look alike: requests, results and elements are
+// those of 1.0. The card says what is spoken where, or Options.Version does; an
+// agent without a card, or with one that is wrong, is found out by asking for a
+// task that nobody has. What a version lacks is UnsupportedOperation, and the
+// agent is not asked. Before 1.0
+//
+//   - an agent of 0.1 answers with a Task where another would send a Message,
+//     and its streams do not begin with the Task; the client chooses the id of
+//     the task. ReturnImmediately means nothing to it.
+//   - a subscription to a finished task is its end, not an error.
+//   - streams, subscriptions too, may end at INPUT_REQUIRED.
+//   - a stream that was cut goes on behind the last event only where the server
+//     numbers its events, and never in 0.1; otherwise see SubscribeToTask. As
+//     such streams need not begin with the Task, it is fetched once more at the
+//     end.
 //
 // # Streams
 //

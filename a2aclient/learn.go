@@ -139,7 +139,7 @@ func (c *Client) alternatives(used *face, refused error) ([]*face, error) {
 		}
 		return err
 	}
-	versions := slices.Clone(ranks)
+	versions := []string{"1.0", "0.3", "0.1"} // the others look like these
 	if e := said(refused); e.Code == a2a.CodeVersionNotSupported && e.Meta["supportedVersions"] != "" {
 		versions = nil
 		for v := range strings.SplitSeq(e.Meta["supportedVersions"], ",") {

@@ -291,6 +291,74 @@ func TestRefusalsThatAreMeant(t *testing.T) {
 	}
 }
 
+// The same over HTTP+JSON, where agents have all kinds of words for it.
+func TestNoListOverREST(t *testing.T) {
+	for _, status := range []int{404, 405, 501} {
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/v1/tasks" {
+				w.WriteHeader(status)
+				return
+			}
+			w.WriteHeader(404)
+			io.WriteString(w, `{"message":"Task not found"}`)
+		}))
+		c, err := New(&a2a.AgentCard{Name: "x", SupportedInterfaces: []*a2a.AgentInterface{
+			{URL: srv.URL, ProtocolBinding: "HTTP+JSON", ProtocolVersion: "0.3"},
+		}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.ListTasks(t.Context(), &a2a.ListTasksRequest{}); said(err) == nil || said(err).Code != a2a.CodeUnsupportedOperation {
+			t.Errorf("%d: %v", status, err)
+		}
+		srv.Close()
+	}
+}
+
+// An agent whose card says gRPC of 1.0 and that has only the service of 0.3.
+func TestGRPCOfAnotherVersion(t *testing.T) {
+	var mu sync.Mutex
+	var calls []string
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		mu.Lock()
+		calls = append(calls, r.URL.Path)
+		mu.Unlock()
+		w.Header().Set("Content-Type", "application/grpc")
+		switch r.URL.Path {
+		case "/a2a.v1.A2AService/SendMessage": // a task t1 that is completed
+			w.Header().Set("Trailer", "Grpc-Status")
+			_, _ = w.Write([]byte{0, 0, 0, 0, 10, 0x0a, 8, 0x0a, 2, 't', '1', 0x1a, 2, 8, 3})
+			w.Header().Set("Grpc-Status", "0")
+		case "/a2a.v1.A2AService/GetTask":
+			w.Header().Set("Grpc-Status", "5")
+			w.Header().Set("Grpc-Message", "Task not found")
+		default:
+			w.Header().Set("Grpc-Status", "12")
+			w.Header().Set("Grpc-Message", "unknown service")
+		}
+	}))
+	srv.Config.Protocols = new(http.Protocols)
+	srv.Config.Protocols.SetUnencryptedHTTP2(true)
+	srv.Start()
+	defer srv.Close()
+	c, err := New(&a2a.AgentCard{Name: "x", SupportedInterfaces: []*a2a.AgentInterface{
+		{URL: srv.URL, ProtocolBinding: "GRPC", ProtocolVersion: "1.0"},
+	}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		res, err := c.SendMessage(t.Context(), saying("x"))
+		if err != nil || res.Task == nil || res.Task.ID != "t1" || res.Task.Status.State != a2a.TaskStateCompleted {
+			t.Fatalf("%+v, %v", res, err)
+		}
+	}
+	if c.Version() != "0.3" || len(calls) != 5 {
+		t.Errorf("speaks %s after %q", c.Version(), calls)
+	}
+}
+
 // A version that is forced is spoken, whatever the card says, and no other.
 func TestForcedVersions(t *testing.T) {
 	for _, tt := range []struct {

@@ -64,8 +64,8 @@ func Resolve(ctx context.Context, ref string, o *Options) (*a2a.AgentCard, error
 //     one whose first part is no host name, such as cards/greeter.json.
 //
 // Credentials are sent only where the host asks for them with status 401. A
-// card in the form of version 0.x is returned with what this module's model
-// has of it. The error is a *CardError, or the context's.
+// card may have the form of any version: what older ones have in other places
+// is found in SupportedInterfaces and SecuritySchemes. The error is a *CardError, or the context's.
 func (r *Resolver) Resolve(ctx context.Context, ref string) (*a2a.AgentCard, error) {
 	card, err := r.resolve(ctx, ref)
 	if err == nil {
@@ -227,46 +227,14 @@ func readCard(file string) (*a2a.AgentCard, error) {
 
 // parseCard reads a card of any version.
 func parseCard(doc []byte) (*a2a.AgentCard, error) {
-	card := new(a2a.AgentCard)
-	if err := card.UnmarshalJSON(doc); err != nil {
+	card, err := dialect.ParseCard(doc)
+	if err != nil {
 		return nil, &CardError{Kind: CardInvalid, Err: err}
-	}
-	if len(card.SupportedInterfaces) == 0 {
-		card.SupportedInterfaces = oldInterfaces(doc)
 	}
 	if card.Name == "" && len(card.SupportedInterfaces) == 0 {
 		return nil, &CardError{Kind: CardInvalid, Err: errors.New("it has neither a name nor interfaces: this is no agent card")}
 	}
 	return card, nil
-}
-
-// oldInterfaces reads the addresses of a card of version 0.x: one URL, and from
-// 0.2.4 on more of them with their transports. The versions there were before
-// 0.2.5 are not on the card.
-func oldInterfaces(doc []byte) []*a2a.AgentInterface {
-	var old struct {
-		URL                  string
-		PreferredTransport   string
-		ProtocolVersion      string
-		AdditionalInterfaces []struct{ URL, Transport string }
-	}
-	if err := json.Unmarshal(doc, &old); err != nil || old.URL == "" {
-		return nil
-	}
-	version := "0.2"
-	if parts := strings.Split(old.ProtocolVersion, "."); len(parts) > 1 {
-		version = parts[0] + "." + parts[1]
-	}
-	if old.PreferredTransport == "" {
-		old.PreferredTransport = a2a.BindingJSONRPC
-	}
-	list := []*a2a.AgentInterface{{URL: old.URL, ProtocolBinding: old.PreferredTransport, ProtocolVersion: version}}
-	for _, more := range old.AdditionalInterfaces {
-		if more.URL != old.URL || more.Transport != old.PreferredTransport {
-			list = append(list, &a2a.AgentInterface{URL: more.URL, ProtocolBinding: more.Transport, ProtocolVersion: version})
-		}
-	}
-	return list
 }
 
 // location is a URL as it may stand in an error.
