@@ -39,31 +39,8 @@ func TestTranscripts(t *testing.T) {
 }
 
 func playClient(t *testing.T, f *transcript.File, x *transcript.Exchange, vars transcript.Vars) {
-	op, req, err := x.Call.Request(vars.Fill(x.Call.Doc))
-	if err != nil {
-		t.Fatalf("the call: %v", err)
-	}
 	agent := &tape{t: t, x: x, vars: vars}
-	c, err := New(transcriptCard(f), &Options{HTTPClient: &http.Client{Transport: agent}, Retries: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.lastID.Store(agent.requestID() - 1)
-
-	var got []any
-	if dialect.Get(op).Streams {
-		for el, err := range dialect.Stream(context.Background(), c, op, req) {
-			if err != nil {
-				got = append(got, err)
-				break
-			}
-			got = append(got, el)
-		}
-	} else if res, err := dialect.Call(context.Background(), c, op, req); err != nil {
-		got = append(got, err)
-	} else {
-		got = append(got, res)
-	}
+	got := perform(t, f, x, agent)
 	if agent.served != 1 {
 		t.Errorf("%d requests were made, want 1", agent.served)
 	}
@@ -79,6 +56,40 @@ func playClient(t *testing.T, f *transcript.File, x *transcript.Exchange, vars t
 	if len(got) != len(want) {
 		t.Errorf("%d results, want %d; the last is %v", len(got), len(want), got[len(got)-1:])
 	}
+}
+
+// perform makes the call and returns what comes of it; an error is the last.
+func perform(t *testing.T, f *transcript.File, x *transcript.Exchange, agent *tape) (got []any) {
+	o := &Options{HTTPClient: &http.Client{Transport: agent}, Retries: -1}
+	ctx := context.Background()
+	one := func(res any, err error) []any {
+		if err != nil {
+			return []any{err}
+		}
+		return []any{res}
+	}
+	if x.OfCard() {
+		return one(Resolve(ctx, "http://agent.example", o))
+	}
+	op, req, err := x.Call.Request(agent.vars.Fill(x.Call.Doc))
+	if err != nil {
+		t.Fatalf("the call: %v", err)
+	}
+	c, err := New(transcriptCard(f), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.lastID.Store(agent.requestID() - 1)
+	if !dialect.Get(op).Streams {
+		return one(dialect.Call(ctx, c, op, req))
+	}
+	for el, err := range dialect.Stream(ctx, c, op, req) {
+		if err != nil {
+			return append(got, err)
+		}
+		got = append(got, el)
+	}
+	return got
 }
 
 // transcriptCard is the card of an agent that speaks but the dialect and the
@@ -107,15 +118,22 @@ type tape struct {
 }
 
 func (a *tape) RoundTrip(r *http.Request) (*http.Response, error) {
-	a.served++
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return nil, err
+	res := a.x.Response
+	if _, path, _ := strings.Cut(a.x.Request.Line, " "); a.x.OfCard() && r.URL.Path != path {
+		res = &transcript.Message{Line: "404"} // a card is looked for at more than one place
+	} else {
+		a.served++
 	}
-	if !a.x.Call.Anyhow {
+	var body []byte
+	if r.Body != nil {
+		var err error
+		if body, err = io.ReadAll(r.Body); err != nil {
+			return nil, err
+		}
+	}
+	if !a.x.Call.Anyhow && res == a.x.Response {
 		a.judge(r, string(body))
 	}
-	res := a.x.Response
 	status, _ := strconv.Atoi(res.Line) // the reader has checked it
 	header := http.Header{}
 	for _, h := range res.Header {

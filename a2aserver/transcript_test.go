@@ -35,7 +35,15 @@ func TestTranscripts(t *testing.T) {
 func play(t *testing.T, x *transcript.Exchange, vars transcript.Vars) {
 	s := &scripted{t: t, x: x, vars: vars}
 	var svc a2a.Service = canned{}
-	if x.Answer != nil {
+	card := cannedCard()
+	switch {
+	case x.OfCard() && x.Answer != nil:
+		card = new(a2a.AgentCard)
+		if err := card.UnmarshalJSON([]byte(x.Answer[0])); err != nil {
+			t.Fatal(err)
+		}
+		s.asked = true // of it the service knows nothing
+	case x.Answer != nil:
 		svc = s
 	}
 	var head []string
@@ -43,7 +51,7 @@ func play(t *testing.T, x *transcript.Exchange, vars transcript.Vars) {
 		head = append(head, h[0]+": "+vars.Fill(h[1]))
 	}
 	method, target, _ := strings.Cut(x.Request.Line, " ")
-	w := do(New(svc, cannedCard(), nil), method, vars.Fill(target), vars.Fill(x.Request.Body), head...)
+	w := do(New(svc, card, nil), method, vars.Fill(target), vars.Fill(x.Request.Body), head...)
 
 	if got := fmt.Sprint(w.Code); got != x.Response.Line {
 		t.Errorf("status %s, want %s", got, x.Response.Line)

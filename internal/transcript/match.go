@@ -28,6 +28,9 @@ var (
 	timeForm = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3})?Z$`)
 )
 
+// openEnded is a member that lets an object have others than those named.
+const openEnded = "$more"
+
 // Fill replaces the placeholders of a text by their values, and makes up those
 // that are not known yet.
 func (v Vars) Fill(text string) string {
@@ -108,6 +111,9 @@ func (v Vars) match(path string, want, got any) error {
 			return differ(path, want, got)
 		}
 		for _, name := range slices.Sorted(maps.Keys(w)) {
+			if name == openEnded {
+				continue
+			}
 			value, ok := g[name]
 			if text, _ := w[name].(string); !ok && (text == "$maybe" || text == "$none") {
 				continue
@@ -119,8 +125,9 @@ func (v Vars) match(path string, want, got any) error {
 				return err
 			}
 		}
+		more := w[openEnded] == true
 		for _, name := range slices.Sorted(maps.Keys(g)) {
-			if _, ok := w[name]; !ok {
+			if _, ok := w[name]; !ok && !more {
 				return fmt.Errorf("%s.%s should not be there: %s", path, name, show(g[name]))
 			}
 		}

@@ -43,6 +43,10 @@ type Call struct {
 	Anyhow bool
 }
 
+// OfCard reports whether it is the public card that is fetched, which is no
+// operation.
+func (x *Exchange) OfCard() bool { return x.Call != nil && x.Call.Op == "AgentCard" }
+
 // Message is a request or a response of HTTP.
 type Message struct {
 	Line   string // "POST /" or "200"
