@@ -11,7 +11,9 @@ import (
 // Conformance returns the agent that conformance kits drive. The messageId of
 // a message says what it does, or, where that begins with no prefix of the
 // table, the first word of the first text part; of several prefixes the longest
-// counts. Any other message completes the task with a word of the agent's.
+// counts. Any other message completes the task with a word of the agent's; of
+// a task that began in a version before 1.0 it makes one that works for 2 s and
+// then waits for input.
 //
 // A message for a task that waits for input is read in the same way, and what
 // it asks for happens to that task. There a direct message is not possible any
@@ -19,11 +21,11 @@ import (
 func Conformance() Agent {
 	return Func(func(ctx context.Context, t *Turn) error {
 		for m := t.Message(); ; {
-			c := conformanceCaseOf(m)
-			if c.ask == "" {
-				return c.play(ctx, t)
+			c := conformanceCaseOf(m, t.Version())
+			err := c.play(ctx, t)
+			if err != nil || c.ask == "" {
+				return err
 			}
-			var err error
 			if m, err = t.Ask(ctx, c.ask); err != nil {
 				return err
 			}
@@ -34,8 +36,8 @@ func Conformance() Agent {
 // conformanceCase is a row of the table: what the agent does for a prefix.
 type conformanceCase struct {
 	prefix string
-	ask    string            // a question that leaves the task open; then there are no steps
 	steps  []conformanceStep // in order; where the last one ends nothing, the task completes
+	ask    string            // unless this question after them leaves it open
 }
 
 // conformanceStep emits one event, or lets time pass.
@@ -63,11 +65,14 @@ var conformanceCases = []conformanceCase{
 	{prefix: "test-resubscribe-message-id", steps: does(works, waits(resubscribeWait))},
 }
 
-// conformanceElse is for all that has no row.
-var conformanceElse = conformanceCase{steps: does(completes("Done"))}
+// What has no row: in tasks of 1.0, and of the versions before.
+var (
+	conformanceElse    = conformanceCase{steps: does(completes("Done"))}
+	conformanceElseOld = conformanceCase{steps: does(works, waits(2*time.Second)), ask: "What else?"}
+)
 
 // conformanceCaseOf returns what a message asks for.
-func conformanceCaseOf(m *a2a.Message) *conformanceCase {
+func conformanceCaseOf(m *a2a.Message, version string) *conformanceCase {
 	if c := conformanceRow(m.MessageID); c != nil {
 		return c
 	}
@@ -75,6 +80,9 @@ func conformanceCaseOf(m *a2a.Message) *conformanceCase {
 		if c := conformanceRow(words[0]); c != nil {
 			return c
 		}
+	}
+	if strings.HasPrefix(version, "0.") {
+		return &conformanceElseOld
 	}
 	return &conformanceElse
 }

@@ -154,3 +154,22 @@ func TestConformanceCardNamesWhatThereIs(t *testing.T) {
 		t.Error("the card does not say that it streams")
 	}
 }
+
+func TestConformanceElseBeforeVersion1(t *testing.T) {
+	for _, born := range []string{"0.1", "0.3"} {
+		synctest.Test(t, func(t *testing.T) {
+			h := newHost("hello")
+			h.born = born
+			h.answers = make(chan *a2a.Message, 1)
+			h.answers <- &a2a.Message{MessageID: "tck-complete-task", Role: a2a.RoleUser, Parts: []*a2a.Part{a2a.TextPart("and now")}}
+			start := time.Now()
+			if err := Conformance().Run(t.Context(), NewTurn(h)); err != nil {
+				t.Fatal(err)
+			}
+			wantScript(t, h, `working`, `input-required "What else?"`, `completed "Hello from TCK"`)
+			if waited := time.Since(start); waited != 2*time.Second {
+				t.Errorf("asked after %s", waited)
+			}
+		})
+	}
+}

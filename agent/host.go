@@ -25,6 +25,9 @@ type Host interface {
 	// empty.
 	Metadata() a2a.JSON
 	Caller() a2a.Caller
+	// Version is that of the protocol in which the task was created, as
+	// "1.0"; "0.3" stands for 0.2, too.
+	Version() string
 	// Attempt counts the runs of this turn from the top, 1 or more.
 	Attempt() int
 

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -22,6 +23,7 @@ type fakeHost struct {
 	refs     []*a2a.Task
 	siblings []*a2a.Task
 	answers  chan *a2a.Message    // what Next returns
+	born     string               // the version of the protocol; "" is 1.0
 	emitted  func(ev event) error // called for each event, if set; an error refuses it
 
 	mu     sync.Mutex // protects the fields below
@@ -89,6 +91,7 @@ func (h *fakeHost) Task() *a2a.Task       { return &a2a.Task{ID: "task-1", Conte
 func (h *fakeHost) Accepted() []string    { return nil }
 func (h *fakeHost) Metadata() a2a.JSON    { return nil }
 func (h *fakeHost) Caller() a2a.Caller    { return a2a.Caller{} }
+func (h *fakeHost) Version() string       { return cmp.Or(h.born, "1.0") }
 func (h *fakeHost) Attempt() int          { return max(h.attempt, 1) }
 
 func (h *fakeHost) Status(state a2a.TaskState, message *a2a.Message) error {

@@ -43,6 +43,11 @@ func (t *Turn) Metadata() a2a.JSON { return t.host.Metadata() }
 // Caller returns who sent the message.
 func (t *Turn) Caller() a2a.Caller { return t.host.Caller() }
 
+// Version returns the version of the protocol in which the task was created:
+// "0.1", "0.3" (which stands for 0.2, too) or "1.0". Few agents need it: they
+// say what they have to say, and each client is told in its own version.
+func (t *Turn) Version() string { return t.host.Version() }
+
 // Attempt is 1 on the first run of this turn, and one higher on each run after
 // a crash or a drain.
 func (t *Turn) Attempt() int { return t.host.Attempt() }

@@ -17,7 +17,7 @@ func (e *Engine) CancelTask(ctx context.Context, req *a2a.CancelTaskRequest) (*a
 	key := keyOf(ctx, req.Tenant, req.ID)
 	t := e.join(key)
 	defer e.leave(t)
-	task, _, err := e.loadAt(ctx, t)
+	task, last, err := e.loadAt(ctx, t)
 	if err != nil {
 		return nil, err
 	}
@@ -31,10 +31,11 @@ func (e *Engine) CancelTask(ctx context.Context, req *a2a.CancelTaskRequest) (*a
 		if err != nil {
 			return nil, err
 		}
-		if err := e.await(ctx, t, a2a.TaskState.Terminal); err != nil {
+		ended, err := e.await(ctx, t, last, a2a.TaskState.Terminal)
+		if err != nil {
 			return nil, err
 		}
-		if task, _, err = e.loadAt(ctx, t); err != nil {
+		if task, err = e.endedAt(ctx, t, ended); err != nil {
 			return nil, err
 		}
 	}

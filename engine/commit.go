@@ -184,6 +184,17 @@ func (o *owner) landed(ctx context.Context, f *flight) (bool, error) {
 			return false, store.ErrConflict
 		}
 	}
+	if f.append.After == 0 {
+		// Where the client chose the id another process may have created the
+		// task from the same words. Later appends are told apart by the epoch.
+		rec, err := o.e.store.Get(ctx, o.key, false)
+		if err != nil {
+			return false, err
+		}
+		if rec.Node != f.append.Row.Node {
+			return false, store.ErrConflict
+		}
+	}
 	return true, nil
 }
 

@@ -35,6 +35,9 @@ type Options struct {
 	// MaxLost is how many processes may be lost before a task fails, counted
 	// since it began or since its client last answered a question. Zero means 3.
 	MaxLost int
+	// LongPoll is how long GetTask with CurrentGeneration waits for news. Zero
+	// means 30 s.
+	LongPoll time.Duration
 	// ExtendedCard is what GetExtendedAgentCard answers. Nil: none configured.
 	ExtendedCard *a2a.AgentCard
 }
@@ -79,6 +82,13 @@ func (o *Options) maxLost() int32 {
 		return 3
 	}
 	return int32(o.MaxLost)
+}
+
+func (o *Options) longPoll() time.Duration {
+	if o == nil || o.LongPoll == 0 {
+		return 30 * time.Second
+	}
+	return o.LongPoll
 }
 
 func (o *Options) extendedCard() *a2a.AgentCard {

@@ -16,8 +16,8 @@ const poll = 5 * time.Second
 // follow yields a task's events behind a cursor until end says that a state is
 // the last. It returns true if it got there, false if the reader left, the
 // context ended (its error was yielded), or the engine drains (the stream ends
-// without a word, to be resumed).
-func (e *Engine) follow(ctx context.Context, t *topic, cursor int64, end func(a2a.TaskState) bool, yield func(*a2a.StreamResponse, error) bool) bool {
+// without a word, to be resumed). generation is the task's at the cursor.
+func (e *Engine) follow(ctx context.Context, t *topic, cursor, generation int64, end func(a2a.TaskState) bool, yield func(*a2a.StreamResponse, error) bool) bool {
 	var timer *time.Timer
 	for {
 		entries, known, changed := t.after(cursor)
@@ -34,6 +34,8 @@ func (e *Engine) follow(ctx context.Context, t *topic, cursor int64, end func(a2
 			if ev == nil {
 				continue
 			}
+			generation++
+			ev = stamped(ev, generation)
 			if !yield(ev, nil) {
 				return false
 			}
@@ -70,6 +72,22 @@ func (e *Engine) follow(ctx context.Context, t *topic, cursor int64, end func(a2
 	}
 }
 
+// stamped returns an event with its generation, which logs of earlier releases
+// do not have.
+func stamped(ev *a2a.StreamResponse, generation int64) *a2a.StreamResponse {
+	switch {
+	case ev.StatusUpdate != nil && ev.StatusUpdate.Generation == 0:
+		u := *ev.StatusUpdate
+		u.Generation = generation
+		return &a2a.StreamResponse{StatusUpdate: &u, Seq: ev.Seq}
+	case ev.ArtifactUpdate != nil && ev.ArtifactUpdate.Generation == 0:
+		u := *ev.ArtifactUpdate
+		u.Generation = generation
+		return &a2a.StreamResponse{ArtifactUpdate: &u, Seq: ev.Seq}
+	}
+	return ev
+}
+
 // behind reads the next entries behind a cursor from the store, for readers
 // that the tail in memory does not serve.
 func (e *Engine) behind(ctx context.Context, key store.Key, cursor int64) ([]sized, error) {
@@ -85,21 +103,26 @@ func (e *Engine) behind(ctx context.Context, key store.Key, cursor int64) ([]siz
 	return out, nil
 }
 
-// await waits until the task is in a state that end accepts, as committed.
-func (e *Engine) await(ctx context.Context, t *topic, end func(a2a.TaskState) bool) error {
+// await waits until the task is in a state that end accepts, as committed, or
+// has ended behind the seq after, though it may be reopened by now; ended is
+// where, if it has ended. end must accept terminal states.
+func (e *Engine) await(ctx context.Context, t *topic, after int64, end func(a2a.TaskState) bool) (ended int64, _ error) {
 	var timer *time.Timer
 	for {
 		if e.stopping() {
-			return errStopping()
+			return 0, errStopping()
 		}
-		state, known, changed := t.watch()
+		g := t.watch()
+		if g.ended > after {
+			return g.ended, nil
+		}
 		var again <-chan time.Time
-		if !known {
+		if !g.known {
 			rec, err := e.store.Get(ctx, t.key, false)
 			if err != nil {
-				return failed(err, "read task "+t.key.ID)
+				return 0, failed(err, "read task "+t.key.ID)
 			}
-			state = a2a.TaskState(rec.State)
+			g.state, g.last = a2a.TaskState(rec.State), rec.Last
 			if timer == nil {
 				timer = time.NewTimer(poll)
 				defer timer.Stop()
@@ -108,21 +131,34 @@ func (e *Engine) await(ctx context.Context, t *topic, end func(a2a.TaskState) bo
 			}
 			again = timer.C
 		}
-		if end(state) {
-			return nil
+		if end(g.state) {
+			if g.state.Terminal() {
+				ended = g.last
+			}
+			return ended, nil
 		}
-		if err := t.failure(); err != nil && !known {
-			return err
+		if err := t.failure(); err != nil && !g.known {
+			return 0, err
 		}
 		select {
-		case <-changed:
+		case <-g.changed:
 		case <-again:
 		case <-e.draining:
-			return errStopping()
+			return 0, errStopping()
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return 0, context.Cause(ctx)
 		}
 	}
+}
+
+// endedAt returns the task that await waited for: as it ended, even if it has
+// been reopened since, or else as it is.
+func (e *Engine) endedAt(ctx context.Context, t *topic, ended int64) (*a2a.Task, error) {
+	task, last, err := e.loadAt(ctx, t)
+	if err == nil && ended > 0 && ended < last {
+		return e.foldTo(ctx, t.key, ended)
+	}
+	return task, err
 }
 
 // SubscribeToTask implements a2a.Service (specification §3.1.6). A stream with
@@ -139,7 +175,7 @@ func (e *Engine) SubscribeToTask(ctx context.Context, req *a2a.SubscribeToTaskRe
 		}
 		t := e.join(keyOf(ctx, req.Tenant, req.ID))
 		defer e.leave(t)
-		task, cursor, err := e.attach(ctx, t, req.After)
+		task, cursor, err := e.attach(ctx, t, req)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -147,19 +183,21 @@ func (e *Engine) SubscribeToTask(ctx context.Context, req *a2a.SubscribeToTaskRe
 		if !yield(&a2a.StreamResponse{Task: task, Seq: cursor}, nil) || task.Status.State.Terminal() {
 			return
 		}
-		e.follow(ctx, t, cursor, a2a.TaskState.Terminal, yield)
+		e.follow(ctx, t, cursor, task.Generation, a2a.TaskState.Terminal, yield)
 	}
 }
 
 // attach returns the task with which a subscription begins, and the seq up to
 // which it is folded.
-func (e *Engine) attach(ctx context.Context, t *topic, after int64) (*a2a.Task, int64, error) {
+func (e *Engine) attach(ctx context.Context, t *topic, req *a2a.SubscribeToTaskRequest) (*a2a.Task, int64, error) {
+	after := req.After
+	finishedToo := req.Legacy != nil && req.Legacy.FinishedToo
 	task, last, err := e.loadAt(ctx, t)
 	if err != nil {
 		return nil, 0, err
 	}
 	switch {
-	case after == 0 && task.Status.State.Terminal():
+	case after == 0 && task.Status.State.Terminal() && !finishedToo:
 		return nil, 0, &a2a.Error{
 			Code:    a2a.CodeUnsupportedOperation,
 			Message: "the task is finished, there is nothing to subscribe to; use GetTask",

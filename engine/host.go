@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -58,6 +59,13 @@ func (h *host) Task() *a2a.Task {
 	}
 	task.ID, task.ContextID = o.key.ID, o.contextID // after a direct answer there is nothing else
 	return task
+}
+
+// Version is set before the agent runs, and constant.
+func (h *host) Version() string {
+	h.o.mu.Lock()
+	defer h.o.mu.Unlock()
+	return cmp.Or(h.o.draft.version, "1.0")
 }
 
 func (h *host) Status(state a2a.TaskState, message *a2a.Message) error {
@@ -118,7 +126,7 @@ func (h *host) Reply(parts []*a2a.Part) error {
 		return err
 	}
 	o.mu.Lock()
-	if o.exists || o.gone || o.draft.state.Terminal() {
+	if o.exists || o.taskOnly || o.gone || o.draft.state.Terminal() {
 		o.mu.Unlock()
 		return h.Status(a2a.TaskStateCompleted, &a2a.Message{Parts: parts})
 	}
@@ -204,9 +212,17 @@ func (h *host) Step(ctx context.Context, name string, fn func(context.Context) (
 }
 
 // NewArtifactID derives the id from what is the same on every attempt: the
-// task, the message that began the turn, and the artifact's place in the turn.
+// task, the message that began the turn, the artifact's place in the turn, and
+// how often the task had been reopened, since clients use message ids again.
 func (h *host) NewArtifactID(n int) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d", h.o.key.ID, h.Message().MessageID, n))
+	from := fmt.Appendf(nil, "%s\x00%s\x00%d", h.o.key.ID, h.Message().MessageID, n)
+	h.o.mu.Lock()
+	again := h.o.draft.reopened
+	h.o.mu.Unlock()
+	if again > 0 {
+		from = fmt.Appendf(from, "\x00%d", again)
+	}
+	sum := sha256.Sum256(from)
 	id := uuid.UUID(sum[:16])
 	id[6] = id[6]&0x0f | 0x80 // version 8: made by our own rule
 	id[8] = id[8]&0x3f | 0x80

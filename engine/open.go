@@ -10,24 +10,22 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// begin starts a turn on a task that does not exist yet. The task comes into
-// being with the first thing the agent emits, or after create; if the agent
-// replies first, it never does.
-func (e *Engine) begin(key store.Key, contextID string, p *post, create time.Duration) (*owner, error) {
-	o := e.newOwner(key, contextID)
-	close(o.ready)
-	o.row = store.Row{Key: key, Context: contextID, Epoch: 1}
+// birth is how a task begins.
+type birth struct {
+	post      *post
+	contextID string
+	version   string        // see a2a.Task.Version
+	taskOnly  bool          // a direct answer makes a task
+	create    time.Duration // when the task comes into being at the latest
+}
 
-	m := *p.message
-	m.TaskID, m.ContextID = key.ID, contextID
-	p.message = &m
-	opened := o.newRecordLocked(&a2a.Entry{Kind: a2a.EntryCreated, Created: &a2a.Created{TaskID: key.ID, ContextID: contextID}})
-	said := o.newRecordLocked(&a2a.Entry{Kind: a2a.EntryMessage, Message: p.message, Received: p.from.received()})
-	said.post = p
-	opened.tied = true // no task without its message
-	o.opening = []*record{opened, said}
-	o.waiting[p] = true
-	o.turn = turnState{begin: said.entry, messages: []*post{p}}
+// begin starts a turn on a task that does not exist yet. The task comes into
+// being with the first thing the agent emits, or after b.create; if the agent
+// replies first, it never does.
+func (e *Engine) begin(key store.Key, b *birth) (*owner, error) {
+	o := e.newOwner(key, b.contextID)
+	close(o.ready)
+	o.openLocked(b)
 
 	e.mu.Lock()
 	if e.drained {
@@ -43,8 +41,29 @@ func (e *Engine) begin(key store.Key, contextID string, p *post, create time.Dur
 	o.mu.Lock()
 	o.startLocked()
 	o.mu.Unlock()
-	go o.run(create)
+	go o.run(b.create)
 	return o, nil
+}
+
+// openLocked makes o the owner of a task that does not exist yet.
+func (o *owner) openLocked(b *birth) {
+	p := b.post
+	o.contextID, o.taskOnly = b.contextID, b.taskOnly
+	o.row = store.Row{Key: o.key, Context: b.contextID, Epoch: 1}
+	o.draft.version = b.version
+
+	m := *p.message
+	m.TaskID, m.ContextID = o.key.ID, b.contextID
+	p.message = &m
+	opened := o.newRecordLocked(&a2a.Entry{Kind: a2a.EntryCreated, Created: &a2a.Created{
+		TaskID: o.key.ID, ContextID: b.contextID, Version: b.version,
+	}})
+	said := o.newRecordLocked(&a2a.Entry{Kind: a2a.EntryMessage, Message: p.message, Received: p.from.received()})
+	said.post = p
+	opened.tied = true // no task without its message
+	o.opening = []*record{opened, said}
+	o.waiting[p] = true
+	o.turn = turnState{begin: said.entry, messages: []*post{p}}
 }
 
 // acquire returns the task's owner, which is loaded if there is none in this
@@ -61,15 +80,18 @@ func (e *Engine) acquire(ctx context.Context, key store.Key) (*owner, error) {
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	return e.own(ctx, key)
+	o, _, err := e.own(ctx, key, nil)
+	return o, err
 }
 
-// own is acquire without that wait.
-func (e *Engine) own(ctx context.Context, key store.Key) (*owner, error) {
+// own is acquire without that wait. If the task does not exist and b is not
+// nil the task is born, which the second result tells: of several that try,
+// the first becomes its owner, and the others get that one.
+func (e *Engine) own(ctx context.Context, key store.Key, b *birth) (_ *owner, born bool, _ error) {
 	e.mu.Lock()
 	if e.drained {
 		e.mu.Unlock()
-		return nil, errStopping()
+		return nil, false, errStopping()
 	}
 	o := e.owners[key]
 	if o != nil {
@@ -81,7 +103,7 @@ func (e *Engine) own(ctx context.Context, key store.Key) (*owner, error) {
 		case <-o.ready:
 		case <-ctx.Done():
 			o.release()
-			return nil, context.Cause(ctx)
+			return nil, false, context.Cause(ctx)
 		}
 	} else {
 		o = e.newOwner(key, "")
@@ -91,26 +113,36 @@ func (e *Engine) own(ctx context.Context, key store.Key) (*owner, error) {
 		e.work.Add(1)
 		e.mu.Unlock()
 		// Others may wait for the same load: it must not end with this call.
-		if err := o.load(context.WithoutCancel(ctx)); err != nil {
+		err := o.load(context.WithoutCancel(ctx))
+		var create time.Duration
+		if b != nil && errors.Is(err, a2a.ErrTaskNotFound) {
+			err, born, create = nil, true, b.create
+			o.topic.adopt(o, &a2a.Task{}, 0)
+			o.mu.Lock()
+			o.openLocked(b)
+			o.startLocked()
+			o.mu.Unlock()
+		}
+		if err != nil {
 			o.mu.Lock()
 			o.err = err
 			o.mu.Unlock()
 			o.leave()
 			close(o.ready)
 			e.work.Done()
-			return nil, err
+			return nil, false, err
 		}
 		close(o.ready)
-		go o.run(0)
+		go o.run(create)
 	}
 	o.mu.Lock()
 	err := o.err
 	o.mu.Unlock()
 	if err != nil {
 		o.release()
-		return nil, err
+		return nil, false, err
 	}
-	return o, nil
+	return o, born, nil
 }
 
 func (o *owner) release() {
@@ -209,7 +241,7 @@ func (e *Engine) recover(ctx context.Context) error {
 			return err
 		}
 		for _, row := range rows {
-			o, err := e.own(ctx, row.Key)
+			o, _, err := e.own(ctx, row.Key, nil)
 			if err != nil {
 				// One broken task must not keep the others from running.
 				e.log.Error("task cannot be taken up", "task", row.ID, "error", err)

@@ -24,8 +24,10 @@ type owner struct {
 	e         *Engine
 	key       store.Key
 	contextID string
+	taskOnly  bool // a direct answer makes a task
 	topic     *topic
 	ready     chan struct{} // closed when loaded, or when loading failed (err)
+	left      chan struct{} // closed when another may own the task
 
 	hint      chan struct{} // capacity one: there is something to do
 	committed chan error    // capacity one: the outcome of the append under way
@@ -53,6 +55,8 @@ type owner struct {
 	bytes     int            // in pending
 	room      chan struct{}  // closed and replaced when pending gets shorter
 	running   bool           // the agent's Run is under way
+	ran       bool           // it was, at some time
+	retiring  bool           // leaves once the task's end is committed, and the agent alone
 	waiting   map[*post]bool // not settled yet
 	turn      turnState
 	wake      chan struct{} // closed and replaced when a message or the end comes
@@ -92,6 +96,7 @@ func (e *Engine) newOwner(key store.Key, contextID string) *owner {
 		key:       key,
 		contextID: contextID,
 		ready:     make(chan struct{}),
+		left:      make(chan struct{}),
 		hint:      make(chan struct{}, 1),
 		committed: make(chan error, 1),
 		finished:  make(chan error, 1),
@@ -198,7 +203,10 @@ func (o *owner) quiet() bool {
 	return true
 }
 
-func (o *owner) busyLocked() bool { return o.running || o.holds > 0 || len(o.pending) > 0 }
+func (o *owner) busyLocked() bool {
+	running := o.running && !(o.retiring && o.draft.state.Terminal())
+	return running || o.holds > 0 || len(o.pending) > 0
+}
 
 // leave ends the ownership; whoever still waits is told.
 func (o *owner) leave() {
@@ -225,6 +233,7 @@ func (o *owner) leave() {
 	o.cancel(agent.ErrEnded)
 	o.topic.release(o, o.broken)
 	o.e.leave(o.topic)
+	close(o.left)
 }
 
 func (o *owner) wakeLocked() {

@@ -11,6 +11,8 @@ import (
 type post struct {
 	message *a2a.Message
 	from    from
+	reopen  bool   // may begin a finished task anew
+	expect  *int64 // the task's generation, or the message is refused
 
 	settled chan struct{} // closed when the fields below are set
 	seq     int64         // of the last entry that was appended with the message, once committed

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"time"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/store"
@@ -12,12 +13,62 @@ func (e *Engine) GetTask(ctx context.Context, req *a2a.GetTaskRequest) (*a2a.Tas
 	if err := req.Validate(); err != nil {
 		return nil, err
 	}
-	task, _, err := e.load(ctx, keyOf(ctx, req.Tenant, req.ID))
+	t := e.join(keyOf(ctx, req.Tenant, req.ID))
+	defer e.leave(t)
+	task, last, err := e.loadAt(ctx, t)
+	if err == nil && req.CurrentGeneration != nil {
+		task, err = e.longPoll(ctx, t, task, last, *req.CurrentGeneration)
+	}
 	if err != nil {
 		return nil, err
 	}
-	task = task.LimitHistory(req.HistoryLength)
-	return task, nil
+	return task.LimitHistory(req.HistoryLength), nil
+}
+
+// longPoll returns the task once its generation is higher than current, or
+// nothing more will come, or it has waited long enough. task is what is known
+// of it, as of last.
+func (e *Engine) longPoll(ctx context.Context, t *topic, task *a2a.Task, last, current int64) (*a2a.Task, error) {
+	long := time.NewTimer(e.opts.longPoll())
+	defer long.Stop()
+	short := time.NewTimer(poll)
+	defer short.Stop()
+	for due := false; !due; {
+		g := t.watch()
+		if !g.known {
+			g.state, g.generation = task.Status.State, task.Generation
+		}
+		if g.generation > current || g.state.Terminal() {
+			break
+		}
+		var again <-chan time.Time
+		if !g.known {
+			rec, err := e.store.Get(ctx, t.key, false)
+			if err != nil {
+				return nil, failed(err, "read task "+t.key.ID)
+			}
+			if rec.Last != last {
+				if task, last, err = e.loadAt(ctx, t); err != nil {
+					return nil, err
+				}
+				continue
+			}
+			short.Reset(poll)
+			again = short.C
+		}
+		select {
+		case <-g.changed:
+		case <-again:
+		case <-long.C:
+			due = true
+		case <-e.draining:
+			due = true
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	task, _, err := e.loadAt(ctx, t)
+	return task, err
 }
 
 // defaultPageSize is what a list without pageSize gets (specification §3.1.4).

@@ -46,6 +46,11 @@ func (e *Engine) task(ctx context.Context, rec *store.Record, artifacts bool) (*
 		if err != nil {
 			return nil, fmt.Errorf("read sealed task %s: %w", rec.ID, err)
 		}
+		if task.Generation == 0 { // sealed by a release that did not count
+			if task.Generation, err = e.count(ctx, rec); err != nil {
+				return nil, err
+			}
+		}
 		return task, nil
 	}
 	task, err := e.foldTo(ctx, rec.Key, rec.Last)
@@ -56,6 +61,22 @@ func (e *Engine) task(ctx context.Context, rec *store.Record, artifacts bool) (*
 		task.Artifacts = nil
 	}
 	return task, nil
+}
+
+// count returns the generation of a task from its log.
+func (e *Engine) count(ctx context.Context, rec *store.Record) (int64, error) {
+	raw, err := e.store.Entries(ctx, rec.Key, 0, int(rec.Last))
+	if err != nil {
+		return 0, failed(err, "read task "+rec.ID)
+	}
+	n := int64(1)
+	for i := range raw {
+		switch a2a.EntryKind(raw[i].Kind) {
+		case a2a.EntryStatus, a2a.EntryArtifact:
+			n++
+		}
+	}
+	return n, nil
 }
 
 // foldTo returns the task as of an entry of its log.
@@ -129,7 +150,7 @@ func seal(task *a2a.Task) *store.Seal {
 	if size > maxSeal {
 		return nil
 	}
-	s := &store.Seal{Head: head.AppendJSON(nil), Body: body.AppendJSON(make([]byte, 0, size))}
+	s := &store.Seal{Head: head.AppendStored(nil), Body: body.AppendJSON(make([]byte, 0, size))}
 	if len(s.Head)+len(s.Body) > maxSeal {
 		return nil
 	}
@@ -138,7 +159,7 @@ func seal(task *a2a.Task) *store.Seal {
 
 func unseal(s *store.Seal, artifacts bool) (*a2a.Task, error) {
 	task := &a2a.Task{}
-	if err := task.UnmarshalJSON(s.Head); err != nil {
+	if err := task.DecodeStored(s.Head); err != nil {
 		return nil, err
 	}
 	if artifacts && len(s.Body) > 0 {

@@ -8,17 +8,23 @@ import (
 )
 
 // mayFollow is the state machine of docs/state-machine.md: whether a task in
-// state from may change to state to. Terminal states are final (specification
-// §3.1.1); a task never goes back to submitted.
-func mayFollow(from, to a2a.TaskState) bool {
-	if !from.Valid() || !to.Valid() || from.Terminal() {
+// state from may change to state to, if it was created in version of the
+// protocol ("" is 1.0 and later). Terminal states are final (specification
+// §3.1.1), but in version 0.1, where a finished task begins anew with another
+// message. Otherwise a task never goes back to submitted.
+func mayFollow(from, to a2a.TaskState, version string) bool {
+	if !from.Valid() || !to.Valid() {
 		return false
 	}
-	return to != a2a.TaskStateSubmitted
+	return (to == a2a.TaskStateSubmitted) == from.Terminal() && (!from.Terminal() || version == reopens)
 }
+
+// reopens is the version of the protocol whose finished tasks take messages.
+const reopens = "0.1"
 
 var (
 	errTerminal   = errors.New("engine: the task is in a terminal state")
+	errRetiring   = errors.New("engine: the task is in a terminal state and its owner about to leave")
 	errTransition = errors.New("engine: the task's state cannot follow the one it is in")
 	errNoParts    = errors.New("engine: an artifact needs at least one part")
 	errNotBegun   = errors.New("engine: nothing can be appended to an artifact that was not begun")
@@ -32,7 +38,10 @@ type draft struct {
 	state     a2a.TaskState
 	artifacts map[string]bool // id → whether chunks may be appended
 
-	generation int64 // see a2a.Task.Generation
+	generation int64        // see a2a.Task.Generation
+	words      *a2a.Message // of the newest status
+	version    string       // see a2a.Task.Version
+	reopened   int          // how often the task began anew
 }
 
 func newDraft() draft {
@@ -48,11 +57,10 @@ func (d *draft) follow(en *a2a.Entry) error {
 	switch en.Kind {
 	case a2a.EntryStatus:
 		to := en.Status.Status.State
-		if !mayFollow(d.state, to) {
+		if !mayFollow(d.state, to, d.version) {
 			return fmt.Errorf("%w: %s after %s", errTransition, to, d.state)
 		}
-		d.state = to
-		d.generation++
+		d.become(en.Status)
 	case a2a.EntryArtifact:
 		ev := en.Artifact
 		if len(ev.Artifact.Parts) == 0 {
@@ -71,12 +79,31 @@ func (d *draft) follow(en *a2a.Entry) error {
 	return nil
 }
 
+// reopen applies the entry with which a finished task begins anew. It is apart
+// from follow, so that nothing but a client's message can do that.
+func (d *draft) reopen(en *a2a.Entry) error {
+	if !d.state.Terminal() || !mayFollow(d.state, en.Status.Status.State, d.version) {
+		return errTerminal
+	}
+	d.become(en.Status)
+	return nil
+}
+
+func (d *draft) become(ev *a2a.TaskStatusUpdateEvent) {
+	d.state, d.words = ev.Status.State, ev.Status.Message
+	d.generation++
+	if d.state == a2a.TaskStateSubmitted {
+		d.reopened++
+	}
+}
+
 // replay applies an entry of a log that was accepted once already.
 func (d *draft) replay(en *a2a.Entry) {
 	switch en.Kind {
+	case a2a.EntryCreated:
+		d.version = en.Created.Version
 	case a2a.EntryStatus:
-		d.state = en.Status.Status.State
-		d.generation++
+		d.become(en.Status)
 	case a2a.EntryArtifact:
 		d.artifacts[en.Artifact.Artifact.ArtifactID] = !en.Artifact.LastChunk
 		d.generation++

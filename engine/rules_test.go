@@ -38,8 +38,10 @@ func TestStateMachineDocument(t *testing.T) {
 			if !ok {
 				t.Fatalf("column %q is not a state", columns[i+1])
 			}
-			if want := cell == "yes"; mayFollow(from, to) != want {
-				t.Errorf("%s to %s: the document says %q, the rules %v", from, to, cell, !want)
+			for _, version := range []string{"", "0.3", "0.1"} {
+				if want := cell == "yes" || cell == version; mayFollow(from, to, version) != want {
+					t.Errorf("%s to %s in version %q: the document says %q, the rules %v", from, to, version, cell, !want)
+				}
 			}
 		}
 	}
@@ -50,7 +52,7 @@ func TestStateMachineDocument(t *testing.T) {
 
 func TestUnspecifiedIsNoState(t *testing.T) {
 	for _, s := range a2a.TaskStates() {
-		if mayFollow(s, a2a.TaskStateUnspecified) || mayFollow(a2a.TaskStateUnspecified, s) {
+		if mayFollow(s, a2a.TaskStateUnspecified, "0.1") || mayFollow(a2a.TaskStateUnspecified, s, "0.1") {
 			t.Errorf("%s goes to or from the unspecified state", s)
 		}
 	}

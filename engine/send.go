@@ -2,7 +2,9 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"iter"
+	"time"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/store"
@@ -25,15 +27,16 @@ func (e *Engine) SendMessage(ctx context.Context, req *a2a.SendMessageRequest) (
 	if p.reply != nil {
 		return &a2a.SendMessageResponse{Message: p.reply}, nil
 	}
+	ended := int64(0)
 	if !conf.ReturnImmediately {
-		if err := e.await(ctx, t, stops); err != nil {
+		if ended, err = e.await(ctx, t, p.seq, stops); err != nil {
 			return nil, err
 		}
 		if err := e.wasRead(t.key, p); err != nil {
 			return nil, err
 		}
 	}
-	task, _, err := e.loadAt(ctx, t)
+	task, err := e.endedAt(ctx, t, ended)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +70,7 @@ func (e *Engine) SendStreamingMessage(ctx context.Context, req *a2a.SendMessageR
 		}
 		// A stream ends where the client is asked for input, and stays open
 		// where an authorization may come by another way (§7.6.1, §11.7).
-		ended := e.follow(ctx, t, p.seq, func(s a2a.TaskState) bool {
+		ended := e.follow(ctx, t, p.seq, p.start.Generation, func(s a2a.TaskState) bool {
 			return s.Terminal() || s == a2a.TaskStateInputRequired
 		}, yield)
 		if ended {
@@ -84,65 +87,120 @@ func stops(s a2a.TaskState) bool { return s.Terminal() || s.Interrupted() }
 // deliver hands a message to its task, which may be a new one, and waits until
 // it is committed or answered. The caller leaves the topic.
 func (e *Engine) deliver(ctx context.Context, req *a2a.SendMessageRequest) (*post, *topic, error) {
+	legacy := req.Legacy
+	if legacy == nil {
+		legacy = &a2a.Legacy{}
+	}
 	key := scope(ctx, req.Tenant)
+	b := &birth{
+		contextID: req.Message.ContextID,
+		version:   legacy.Version,
+		taskOnly:  legacy.TaskOnly || legacy.CreateByID, // an id that the client chose names a task
+		create:    e.opts.createAfter(),
+	}
 	f := from{caller: a2a.CallerFrom(ctx), metadata: req.Metadata}
-	create := e.opts.createAfter()
+	var expect *int64
 	if c := req.Configuration; c != nil {
-		f.accepted = c.AcceptedOutputModes
+		f.accepted, expect = c.AcceptedOutputModes, c.IfGenerationMatch
 		if c.ReturnImmediately {
-			create /= 10
+			b.create /= 10
 		}
 	}
-	p := newPost(req.Message, f)
-	if req.Message.TaskID != "" {
-		key.ID = req.Message.TaskID
-		t, err := e.followUp(ctx, key, p)
-		if err != nil {
-			return nil, nil, err
+	if b.taskOnly {
+		// There is nothing to wait for, but a quick agent is worth a moment:
+		// then all it does is one commit.
+		b.create = min(b.create, time.Millisecond)
+	}
+	if b.contextID == "" {
+		b.contextID = newID()
+	}
+	for {
+		p := newPost(req.Message, f)
+		p.expect, p.reopen = expect, legacy.Reopen
+		b.post = p
+		t, err := e.place(ctx, key, req.Message.TaskID, b, legacy.CreateByID)
+		if err == nil {
+			p, t, err = e.settled(ctx, p, t)
 		}
-		return e.settled(ctx, p, t)
+		if legacy.CreateByID && errors.Is(err, store.ErrConflict) {
+			continue // another process was first to create the task; now it exists
+		}
+		return p, t, err
 	}
-	key.ID = newID()
-	contextID := req.Message.ContextID
-	if contextID == "" {
-		contextID = newID()
-	}
-	t := e.join(key)
-	if _, err := e.begin(key, contextID, p, create); err != nil {
-		e.leave(t)
-		return nil, nil, err
-	}
-	return e.settled(ctx, p, t)
 }
 
-// followUp posts a message to an existing task. The look-up comes first, then
-// the context, then the state.
-func (e *Engine) followUp(ctx context.Context, key store.Key, p *post) (*topic, error) {
+// place posts b's message: to the task that it names, or to one that begins
+// with it.
+func (e *Engine) place(ctx context.Context, key store.Key, id string, b *birth, createByID bool) (*topic, error) {
+	key.ID = id
+	if id == "" {
+		key.ID = newID()
+	}
 	t := e.join(key)
-	task, _, err := e.loadAt(ctx, t)
-	if err == nil {
-		err = checkContext(p.message, task.ContextID)
-	}
-	if err == nil && task.Status.State.Terminal() {
-		err = errFinished(key.ID)
-	}
-	if err == nil {
-		var o *owner
-		if o, err = e.acquire(ctx, key); err == nil {
-			err = o.post(p)
-			o.release()
-		}
-		if err == errTerminal { // which is true for others once it is committed
-			if err = e.await(ctx, t, a2a.TaskState.Terminal); err == nil {
-				err = errFinished(key.ID)
-			}
-		}
+	var err error
+	switch {
+	case id == "":
+		_, err = e.begin(key, b)
+	case createByID:
+		err = e.followUp(ctx, t, b.post, b)
+	default:
+		err = e.followUp(ctx, t, b.post, nil)
 	}
 	if err != nil {
 		e.leave(t)
 		return nil, err
 	}
 	return t, nil
+}
+
+// followUp posts a message to an existing task. The look-up comes first, then
+// the context, then the state. With a birth the task may begin with it.
+func (e *Engine) followUp(ctx context.Context, t *topic, p *post, b *birth) error {
+	task, last, err := e.loadAt(ctx, t)
+	own := func() (*owner, bool, error) {
+		o, err := e.acquire(ctx, t.key)
+		return o, false, err
+	}
+	switch {
+	case b != nil && errors.Is(err, a2a.ErrTaskNotFound):
+		own = func() (*owner, bool, error) { return e.own(ctx, t.key, b) }
+	case err != nil:
+		return err
+	default:
+		if err := checkContext(p.message, task.ContextID); err != nil {
+			return err
+		}
+		if s := task.Status.State; s.Terminal() && !(p.reopen && mayFollow(s, a2a.TaskStateSubmitted, task.Version)) {
+			return errFinished(t.key.ID)
+		}
+	}
+	for {
+		o, born, err := own()
+		if err != nil {
+			return err
+		}
+		if !born {
+			if err = checkContext(p.message, o.contextID); err == nil {
+				err = o.post(p)
+			}
+		}
+		o.release()
+		switch err {
+		case errRetiring:
+			select {
+			case <-o.left:
+				continue
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		case errTerminal: // which is true for others once it is committed
+			if _, err := e.await(ctx, t, last, a2a.TaskState.Terminal); err != nil {
+				return err
+			}
+			return errFinished(t.key.ID)
+		}
+		return err
+	}
 }
 
 func (e *Engine) settled(ctx context.Context, p *post, t *topic) (*post, *topic, error) {

@@ -22,6 +22,7 @@ type topic struct {
 	last    int64     // the durable watermark, while task is set
 	tail    []sized   // the newest entries, the last of them at last
 	bytes   int       // in tail
+	ended   int64     // seq of the newest end that was seen; the task may have gone on since
 }
 
 // sized is an entry with the size of its stored body, in bytes.
@@ -52,6 +53,9 @@ func (t *topic) publish(entries []sized, at func(*a2a.Entry, *a2a.Task)) {
 	for _, en := range entries {
 		t.task.Apply(en.Entry)
 		t.last = en.Seq
+		if en.Kind == a2a.EntryStatus && en.Status.Status.State.Terminal() {
+			t.ended = en.Seq
+		}
 		t.tail = append(t.tail, en)
 		t.bytes += en.size
 		if at != nil {
@@ -79,13 +83,14 @@ func (t *topic) trimLocked() {
 }
 
 // release ends an ownership: from now on the store knows best, unless the
-// task is finished, when nothing can change any more. An owner that leaves may
+// task is finished, when nothing can change any more, but where versions of the
+// protocol let it be reopened. An owner that leaves may
 // have a successor already, whose task stays.
 func (t *topic) release(o *owner, lost error) {
 	t.mu.Lock()
 	if t.owner == o {
 		t.owner, t.lost = nil, lost
-		if t.task != nil && !t.task.Status.State.Terminal() {
+		if t.task != nil && (!t.task.Status.State.Terminal() || t.task.Version == reopens) {
 			t.task, t.last, t.tail, t.bytes = nil, 0, nil, 0
 		}
 	}
@@ -109,15 +114,26 @@ func (t *topic) snapshot() (*a2a.Task, int64) {
 	return t.task.Snapshot(), t.last
 }
 
-// watch returns the state as committed, whether it is known here, and a
-// channel that is closed when it may have changed.
-func (t *topic) watch() (state a2a.TaskState, known bool, changed <-chan struct{}) {
+// glance is what those who wait look at.
+type glance struct {
+	state      a2a.TaskState
+	generation int64
+	last       int64 // the durable watermark
+	ended      int64 // see topic
+	known      bool  // state, generation and last are; otherwise the store knows
+	changed    <-chan struct{}
+}
+
+// watch returns the task as committed, at a glance, with a channel that is
+// closed when it may have changed.
+func (t *topic) watch() glance {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.task == nil {
-		return 0, false, t.changed
+	g := glance{ended: t.ended, changed: t.changed}
+	if t.task != nil {
+		g.state, g.generation, g.last, g.known = t.task.Status.State, t.task.Generation, t.last, true
 	}
-	return t.task.Status.State, true, t.changed
+	return g
 }
 
 // failure returns why nobody works at the task any more, or nil. Who waits for

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strconv"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
@@ -12,25 +13,33 @@ import (
 
 // post takes a message for the task: into the log, then to the agent. If the
 // agent runs it gets the message from Next; otherwise a turn begins. If the
-// task has ended it returns errTerminal; the end may not be committed yet.
+// task has ended it returns errTerminal, and the end may not be committed yet;
+// if the message may reopen the task but the one that ended it here is not gone
+// yet, errRetiring.
 func (o *owner) post(p *post) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.gone {
 		return o.err
 	}
-	if o.draft.state.Terminal() {
-		return errTerminal
+	if err := o.admitLocked(p); err != nil {
+		return err
 	}
 	m := *p.message
 	m.TaskID, m.ContextID = o.key.ID, o.contextID
 	p.message = &m
-	waits := o.draft.state.Interrupted()
+	reopens, waits := o.draft.state.Terminal(), o.draft.state.Interrupted()
+	if reopens {
+		if err := o.reopenLocked(); err != nil {
+			return err
+		}
+	}
 	en := &a2a.Entry{Kind: a2a.EntryMessage, Message: p.message, Received: p.from.received()}
 	if err := o.emitLocked(en); err != nil {
 		return err
 	}
-	if waits {
+	switch {
+	case waits:
 		// The answer came: the client's stream begins with a task at work. A
 		// process that is lost must not leave a task that has its answer and
 		// still waits.
@@ -39,6 +48,14 @@ func (o *owner) post(p *post) error {
 			return err
 		}
 		o.turn.lost = 0 // the turn has got somewhere
+	case p.expect != nil && !reopens:
+		// Of several that expect the same generation only one may win, but a
+		// message for a task at work changes nothing that is counted. The
+		// status is said once more, so that the next one is told the truth.
+		o.pending[len(o.pending)-1].tied = true
+		if err := o.emitLocked(o.status(a2a.TaskStateWorking, o.draft.words)); err != nil {
+			return err
+		}
 	}
 	o.pending[len(o.pending)-1].post = p
 	o.waiting[p] = true
@@ -54,8 +71,47 @@ func (o *owner) post(p *post) error {
 	return nil
 }
 
+// admitLocked judges a message by what the task is now.
+func (o *owner) admitLocked(p *post) error {
+	if o.draft.state.Terminal() {
+		if !p.reopen || !mayFollow(o.draft.state, a2a.TaskStateSubmitted, o.draft.version) {
+			return errTerminal
+		}
+		if o.ran || len(o.pending) > 0 || len(o.ahead) > 0 {
+			// What ran here may still speak, and must not be heard in the next
+			// turn: that gets an owner of its own.
+			o.retiring = true
+			o.nudge()
+			return errRetiring
+		}
+	}
+	if p.expect != nil && *p.expect != o.draft.generation {
+		return errGeneration(o.key.ID, *p.expect, o.draft.generation)
+	}
+	return nil
+}
+
+// reopenLocked begins a finished task anew, with all that was said and made in
+// it; the next record, in the same append, is the message that asks for it.
+func (o *owner) reopenLocked() error {
+	if !o.exists { // answered without a task
+		return errTerminal
+	}
+	en := o.status(a2a.TaskStateSubmitted, nil)
+	if err := o.draft.reopen(en); err != nil {
+		return err
+	}
+	r := o.newRecordLocked(en)
+	r.tied = true
+	o.pendLocked(r)
+	o.turn = turnState{}
+	o.canceling = false
+	return nil
+}
+
 // startLocked runs the agent from the top of the turn.
 func (o *owner) startLocked() {
+	o.ran = true
 	o.turn.taken = 1 // the message that began the turn
 	o.turn.step = 0
 	o.turn.attempt++
@@ -150,6 +206,18 @@ func errFinished(id string) error {
 		Code:    a2a.CodeUnsupportedOperation,
 		Message: "the task is finished and takes no more messages; start a new one in the same context",
 		Meta:    map[string]string{"taskId": id},
+	}
+}
+
+func errGeneration(id string, expected, current int64) error {
+	return &a2a.Error{
+		Code:    a2a.CodeTaskGenerationMismatch,
+		Message: fmt.Sprintf("task generation mismatch: expected %d but current generation is %d; get the task and decide again", expected, current),
+		Meta: map[string]string{
+			"taskId":             id,
+			"expectedGeneration": strconv.FormatInt(expected, 10),
+			"currentGeneration":  strconv.FormatInt(current, 10),
+		},
 	}
 }
 

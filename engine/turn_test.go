@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"math"
 	"reflect"
 	"sync"
 	"sync/atomic"
@@ -135,7 +136,7 @@ func TestMessageThatComesTooLateIsAnError(t *testing.T) {
 	sub := w.join(store.Key{ID: task.ID})
 	for {
 		snap, _ := sub.snapshot()
-		_, _, changed := sub.watch()
+		changed := sub.watch().changed
 		if len(snap.History) == 2 {
 			break
 		}
@@ -250,7 +251,7 @@ func TestCancelRace(t *testing.T) {
 		wg.Go(func() {
 			sub := w.join(store.Key{ID: task.ID})
 			defer w.leave(sub)
-			if err := w.await(t.Context(), sub, a2a.TaskState.Terminal); err != nil {
+			if _, err := w.await(t.Context(), sub, math.MaxInt64, a2a.TaskState.Terminal); err != nil {
 				t.Error(err)
 				return
 			}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -260,7 +261,7 @@ func (w *world) eventually(id string, want a2a.TaskState) *a2a.Task {
 	defer cancel()
 	t := w.join(store.Key{ID: id})
 	defer w.leave(t)
-	if err := w.await(ctx, t, func(s a2a.TaskState) bool { return s == want }); err != nil {
+	if _, err := w.await(ctx, t, math.MaxInt64, func(s a2a.TaskState) bool { return s == want }); err != nil {
 		w.t.Fatalf("waiting for %s: %v (now %s)", want, err, w.mustGet(id).Status.State)
 	}
 	return w.mustGet(id)
