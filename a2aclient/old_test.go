@@ -139,6 +139,8 @@ func (a *oldAgent) answer(name string, r *http.Request, params, body string) (in
 			return 404, `{"message":"Task not found"}` // a2a-python 0.3
 		}
 		return 404, aPage
+	case "broken":
+		return 500, aPage
 	case "locked":
 		return 401, `"error":{"code":-32000,"message":"who are you?"}`
 	}
@@ -466,6 +468,11 @@ func TestNothingAtAnAddress(t *testing.T) {
 	if e == nil || e.Kind != CardNotFound || !strings.Contains(err.Error(), "1.0 over JSONRPC") || !strings.Contains(err.Error(), "0.3 over HTTP+JSON") {
 		t.Errorf("a site: %v", err)
 	}
+	agent.speaks = "broken"
+	if _, err = Dial(t.Context(), srv.URL, nil); err == nil {
+		t.Error("an agent was found behind a site that is broken")
+	}
+	agent.speaks = "site"
 	_, err = Dial(t.Context(), srv.URL+"/card.json", nil)
 	if calls, _ := agent.seen(); err == nil || strings.Contains(err.Error(), "over") || len(calls) == 0 {
 		t.Errorf("the URL of a card: %v", err)

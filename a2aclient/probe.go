@@ -53,7 +53,11 @@ func (c *Client) asked(ctx context.Context, f *face, op dialect.Op, req any) (ve
 		return spoken, nil
 	}
 	if e := said(err); e != nil {
-		return judge(f, e), err
+		v := judge(f, e)
+		if v == spoken && errors.Is(err, errNoEnvelope) {
+			v = foreign // any page of any server
+		}
+		return v, err
 	}
 	var t *TransportError
 	if errors.As(err, &t) && !t.Unreachable && isGRPC(f) {
@@ -79,7 +83,7 @@ func judge(f *face, e *a2a.Error) verdict {
 		return spoken
 	}
 	if !isJSONRPC(f) && e.Code == a2a.CodeInternal {
-		return unclear // any page of any server
+		return unclear // perhaps it was no answer to this
 	}
 	return spoken // it understood the question, though it has no answer
 }
