@@ -10,6 +10,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aclient"
+	"github.com/parley-a2a/parley/store"
 )
 
 // faceOf returns a client of one interface.
@@ -168,5 +169,37 @@ func TestOneGRPCServiceOnly(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// A stream of 0.3 is resumed where the server has positions, also across a
+// restart: every element comes once.
+func TestGRPCOfVersion03AcrossARestart(t *testing.T) {
+	st := store.NewMemory()
+	defer st.Close()
+	addr, stop := startAt(t, "127.0.0.1:0", st)
+	c := faceOf(t, addr, "0.3")
+	req := &a2a.SendMessageRequest{Message: &a2a.Message{MessageID: "m1", Role: a2a.RoleUser, Parts: []*a2a.Part{a2a.TextPart("stream 20 10")}}}
+	task, last := new(a2a.Task), int64(0)
+	for el, err := range c.SendStreamingMessage(t.Context(), req) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if el.Seq <= last {
+			t.Errorf("element %d after %d", el.Seq, last)
+		}
+		if last = el.Seq; last == 8 {
+			stop()
+			_, stop = startAt(t, addr, st)
+		}
+		task.ApplyEvent(el)
+	}
+	defer stop()
+	got, err := faceOf(t, addr, "1.0").GetTask(t.Context(), &a2a.GetTaskRequest{ID: task.ID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := string(task.AppendJSON(nil)), string(got.AppendJSON(nil)); a != b || task.Status.State != a2a.TaskStateCompleted {
+		t.Errorf("the fold of the stream is\n%s\nthe task\n%s", a, b)
 	}
 }
