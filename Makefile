@@ -16,7 +16,7 @@ build: ## bin/parley
 fuzz: ## every fuzz target for FUZZTIME (default 2s)
 	@.ci/check fuzz
 
-interop: ## clients nobody here wrote, against this tree's binary
+interop: ## programs nobody here wrote, on both sides of this tree's binary; prints a table
 	@.ci/check interop
 
 bench: ## every benchmark once, with allocations

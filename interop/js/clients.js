@@ -38,21 +38,9 @@ export async function v02(url) {
       stream: (params) => client.sendMessageStream(params),
       get: (params) => result(params, client.getTask(params)),
       cancel: (params) => result(params, client.cancelTask(params)),
-      subscribe: (params) => errorsInText(client.resubscribeTask(params)),
+      subscribe: (params) => client.resubscribeTask(params),
     }),
   };
-}
-
-// errorsInText gives the errors of a stream, which this client tells in the
-// text of a plain Error, their code back.
-async function* errorsInText(stream) {
-  try {
-    yield* stream;
-  } catch (err) {
-    const found = err.message.match(/\(Code: (-\d+)\)/);
-    if (found) err.code = Number(found[1]);
-    throw err;
-  }
 }
 
 // v03 is the client of 0.3.
@@ -70,7 +58,13 @@ export async function v03(url, binding) {
   };
   return {
     version: '0.3',
-    quirks: { objectsOnly: true, noFilename: binding !== 'JSONRPC', noAppend: binding === 'HTTP+JSON' },
+    quirks: {
+      objectsOnly: true,
+      noFilename: binding !== 'JSONRPC',
+      noAppend: binding !== 'JSONRPC',
+      noNull: binding === 'GRPC',
+      plainErrors: binding === 'GRPC',
+    },
     card: async () => summary(await client.getAgentCard()),
     ...v0calls({
       send: (params) => result(params, client.sendMessage(params)),
@@ -145,9 +139,7 @@ async function newest(url, binding, version) {
   };
   return {
     version,
-    quirks: version === '0.3' && binding !== 'JSONRPC'
-      ? { objectsOnly: true, noFilename: true, noAppend: binding === 'HTTP+JSON' }
-      : {},
+    quirks: version === '0.3' && binding !== 'JSONRPC' ? { objectsOnly: true, noFilename: true, noAppend: true } : {},
     card: async () => summary(await client.getAgentCard()),
     send: async (content, where, options) => {
       const answer = await withKind(client.sendMessage(request(content, where, options)));
@@ -170,6 +162,9 @@ async function* events(stream, event) {
   try {
     for await (const e of stream) yield event(e);
   } catch (err) {
+    // What fails inside a stream of 0.x has its code in the text alone.
+    const [, code] = err.message.match(/\(Code: (-\d+)\)/) ?? [];
+    if (code) err.code = Number(code);
     await withKind(Promise.reject(err));
   }
 }

@@ -21,8 +21,9 @@ const proto = (binding) => (binding === 'JSONRPC' ? {} : { noFilename: true, obj
 
 suite(['@a2a-js/sdk', '0.2.5', 'server', 'JSONRPC 0.2'], () => cli(running.v02.url, 'JSONRPC', '0.2'));
 for (const binding of bindings) {
-  // Its REST answers 500 and no reason where a stream fails at once.
-  const quirks = { ...proto(binding), plainErrors: binding === 'HTTP+JSON' };
+  // Its REST answers 500 and no reason where a stream fails at once, its gRPC
+  // has one status for several errors and no null.
+  const quirks = { ...proto(binding), plainErrors: binding !== 'JSONRPC', noNull: binding === 'GRPC' && 'at all' };
   suite(['@a2a-js/sdk', '0.3.14', 'server', `${binding} 0.3`], () => cli(running.v03.url, binding, '0.3', quirks));
 }
 for (const binding of bindings) {
