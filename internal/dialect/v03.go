@@ -21,6 +21,8 @@ import (
 //     member value of one, with the mark data_part_compat in the metadata, and
 //     is taken out of it again; the mark is nobody else's. A part without
 //     content is an empty text.
+//   - of answers: that the message of a status, or one that is the answer, has no
+//     role. It is the agent's.
 //   - of tasks and events: the generation. An artifact event without artifact
 //     has an empty one.
 //   - of webhooks: the tenant, and the task of one that comes with a message.
@@ -62,6 +64,9 @@ func (c v03Codec) DecodeRequest(op Op, doc []byte) (any, error) {
 }
 
 func (c v03Codec) AppendRequest(dst []byte, op Op, req any) []byte {
+	if op == GetExtendedAgentCard && !c.proto {
+		return dst // it has no params
+	}
 	w := v03Writer{jsonWriter{dst}, c.proto}
 	w.open('{')
 	switch r := req.(type) {

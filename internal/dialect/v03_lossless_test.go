@@ -67,14 +67,14 @@ func (l lossy) value(v any) {
 
 	case *a2a.SendMessageResponse:
 		l.task(v.Task)
-		l.message(v.Message)
+		l.answer(v.Message)
 	case *a2a.StreamResponse:
 		v.Seq = 0
 		l.task(v.Task)
-		l.message(v.Message)
+		l.answer(v.Message)
 		if u := v.StatusUpdate; u != nil {
 			u.Generation = 0
-			l.message(u.Status.Message)
+			l.answer(u.Status.Message)
 		}
 		if u := v.ArtifactUpdate; u != nil {
 			u.Generation = 0
@@ -111,7 +111,7 @@ func (l lossy) task(t *a2a.Task) {
 		return
 	}
 	t.Generation, t.Version = 0, ""
-	l.message(t.Status.Message)
+	l.answer(t.Status.Message)
 	for _, m := range t.History {
 		l.message(m)
 	}
@@ -124,6 +124,13 @@ func (l lossy) message(m *a2a.Message) {
 	if m != nil {
 		l.parts(m.Parts)
 	}
+}
+
+func (l lossy) answer(m *a2a.Message) {
+	if m != nil && m.Role == a2a.RoleUnspecified {
+		m.Role = a2a.RoleAgent
+	}
+	l.message(m)
 }
 
 func (l lossy) parts(parts []*a2a.Part) {

@@ -26,7 +26,7 @@ func (o *object) v03Status() a2a.TaskStatus {
 	}
 	s := a2a.TaskStatus{State: o.state("state"), Timestamp: o.time("timestamp").UTC().Truncate(time.Millisecond)}
 	if m := o.object("message", "update"); m != nil {
-		s.Message = m.v03Message()
+		s.Message = m.v03Answer()
 	}
 	return s
 }
@@ -37,6 +37,16 @@ func (o *object) v03Message() *a2a.Message {
 		Role: o.role("role"), Parts: o.parts(), Metadata: o.json("metadata"),
 		Extensions: o.texts("extensions"), ReferenceTaskIDs: o.texts("referenceTaskIds"),
 	}
+}
+
+// v03Answer reads a message that can only be the agent's: samples of 0.3 do not
+// say so.
+func (o *object) v03Answer() *a2a.Message {
+	m := o.v03Message()
+	if m.Role == a2a.RoleUnspecified {
+		m.Role = a2a.RoleAgent
+	}
+	return m
 }
 
 func (o *object) v03Artifact() *a2a.Artifact {
@@ -72,7 +82,7 @@ func (o *object) v03Element() *a2a.StreamResponse {
 	case "task":
 		return &a2a.StreamResponse{Task: in.v03Task()}
 	case "message":
-		return &a2a.StreamResponse{Message: in.v03Message()}
+		return &a2a.StreamResponse{Message: in.v03Answer()}
 	case "status-update", "statusUpdate":
 		return &a2a.StreamResponse{StatusUpdate: &a2a.TaskStatusUpdateEvent{
 			TaskID: in.text("taskId"), ContextID: in.text("contextId"), Status: in.object("status").v03Status(), Metadata: in.json("metadata"),

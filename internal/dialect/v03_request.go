@@ -151,7 +151,7 @@ func (w *v03Writer) send(r *a2a.SendMessageRequest) {
 	}
 	if conf != nil {
 		w.object("configuration")
-		w.optTexts("acceptedOutputModes", conf.AcceptedOutputModes)
+		w.texts("acceptedOutputModes", conf.AcceptedOutputModes) // required before 0.2.6
 		w.v03HistoryLength(conf.HistoryLength)
 		w.bool("blocking", !conf.ReturnImmediately)
 		if p := conf.TaskPushNotificationConfig; p != nil {

@@ -90,7 +90,7 @@ func TestV03ReadsEvents(t *testing.T) {
 			`"status":{"state":"TASK_STATE_WORKING","message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"x"}]}}}}`,
 		`{"taskId":"t","artifact":{"artifactId":"a","parts":[]},"last_chunk":true}`: `{"artifactUpdate":{"taskId":"t","contextId":"","artifact":{"artifactId":"a","parts":[]},"lastChunk":true}}`,
 		`{"id":"t","status":{"state":"submitted"}}`:                                 `{"task":{"id":"t","status":{"state":"TASK_STATE_SUBMITTED"}}}`,
-		`{"kind":"message","message":{},"messageId":"m","parts":[]}`:                `{"message":{"messageId":"m","role":"ROLE_UNSPECIFIED","parts":[]}}`,
+		`{"kind":"message","message":{},"messageId":"m","parts":[]}`:                `{"message":{"messageId":"m","role":"ROLE_AGENT","parts":[]}}`,
 		`{}`:                         ``,
 		`{"kind":"heartbeat"}`:       ``,
 		`{"error":{"code":-32603}}`:  ``,

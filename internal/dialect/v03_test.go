@@ -86,7 +86,7 @@ func TestV03Requests(t *testing.T) {
 		req       any
 		ts, proto string
 	}{
-		{SendMessage, &a2a.SendMessageRequest{Tenant: "x", Message: message}, `{"message":` + tsMessage + `}`, `{"message":` + protoMessage + `,"configuration":{"blocking":true}}`},
+		{SendMessage, &a2a.SendMessageRequest{Tenant: "x", Message: message}, `{"message":` + tsMessage + `}`, `{"message":` + protoMessage + `,"configuration":{"acceptedOutputModes":[],"blocking":true}}`},
 		{SendMessage, &a2a.SendMessageRequest{Message: message, Metadata: a2a.JSON(`{}`), Configuration: &a2a.SendMessageConfiguration{
 			AcceptedOutputModes: []string{"text/plain"}, HistoryLength: &n, ReturnImmediately: true, TaskPushNotificationConfig: &a2a.TaskPushNotificationConfig{URL: "http://h"},
 		}},
@@ -108,7 +108,7 @@ func TestV03Requests(t *testing.T) {
 			`{"id":"t1","pushNotificationConfigId":"p1"}`, `{"name":"tasks/t1/pushNotificationConfigs/p1"}`},
 		{ListTaskPushNotificationConfigs, &a2a.ListTaskPushNotificationConfigsRequest{TaskID: "t1", PageSize: 3, PageToken: "p"},
 			`{"id":"t1"}`, `{"parent":"tasks/t1","pageSize":3,"pageToken":"p"}`},
-		{GetExtendedAgentCard, &a2a.GetExtendedAgentCardRequest{Tenant: "x"}, `{}`, `{}`},
+		{GetExtendedAgentCard, &a2a.GetExtendedAgentCardRequest{Tenant: "x"}, ``, `{}`},
 	} {
 		for c, want := range map[v03Codec]string{{}: tt.ts, {proto: true}: tt.proto} {
 			if got := string(c.AppendRequest(nil, tt.op, tt.req)); got != want {
