@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/parley-a2a/parley"
+	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
 	"google.golang.org/grpc"
 	grpccodes "google.golang.org/grpc/codes"
@@ -243,4 +245,45 @@ func TestGRPCServices(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The card of 0.3 over gRPC is the extended one, with the addresses for 0.3,
+// and extensions have their old name there.
+func TestGRPCServicesCard(t *testing.T) {
+	t.Parallel()
+	card, extended := agent.DemoCard(), agent.DemoCard()
+	card.Capabilities.ExtendedAgentCard = new(true)
+	card.Capabilities.Extensions = []*a2a.AgentExtension{{URI: "urn:ours"}}
+	extended.Name = "for you"
+	url := start(t, card, agent.Demo(), &parley.Options{ExtendedCard: &extended})
+	conn := dialGRPC(t, hostOf(url)).conn
+	x := explore(t, conn)
+	got := x.one(oldService, "GetAgentCard", obj{})
+	equal(t, "the name", text(got, "name"), "for you")
+	equal(t, "the version", text(got, "protocolVersion"), "0.3.0")
+	equal(t, "the address", text(got, "url")+" "+text(got, "preferredTransport"), hostOf(url)+" GRPC")
+	var transports []string
+	for _, i := range list(got, "additionalInterfaces") {
+		transports = append(transports, text(i, "transport"))
+	}
+	slices.Sort(transports)
+	equal(t, "the transports", transports, []string{"GRPC", "HTTP+JSON", "JSONRPC"})
+	equal(t, "the name in 1.0", text(x.one(serviceName, "GetExtendedAgentCard", obj{}), "name"), "for you")
+
+	for service, header := range map[string]string{serviceName: "a2a-extensions", oldService: "x-a2a-extensions"} {
+		for _, asked := range []string{"a2a-extensions", "x-a2a-extensions"} {
+			m := describe(t, conn, service).Methods().ByName("SendMessage")
+			req := dynamicpb.NewMessage(m.Input())
+			said := obj{"messageId": "m" + service + asked, "role": "ROLE_USER", "parts": []any{obj{"text": "echo x"}}, "content": []any{obj{"text": "echo x"}}}
+			if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal([]byte(compact(obj{"message": said})), req); err != nil {
+				t.Fatal(err)
+			}
+			var back metadata.MD
+			ctx := metadata.AppendToOutgoingContext(t.Context(), asked, "urn:other, urn:ours")
+			if err := conn.Invoke(ctx, "/"+service+"/SendMessage", req, dynamicpb.NewMessage(m.Output()), grpc.Header(&back)); err != nil {
+				t.Fatal(err)
+			}
+			equal(t, service+" asked by "+asked, back.Get(header), []string{"urn:ours"})
+		}
+	}
 }

@@ -14,9 +14,11 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/pb"
+	"github.com/parley-a2a/parley/internal/pb/v03"
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 )
 
@@ -243,6 +245,23 @@ func BenchmarkPort(b *testing.B) {
 		rpc(b, l.Addr().String())
 	})
 	b.Run("gRPC/port", func(b *testing.B) { rpc(b, onPortOf(b, svc)) })
+	b.Run("gRPC/port, 0.3", func(b *testing.B) {
+		conn, name := dialGRPC(b, onPortOf(b, svc)), "/"+dialect.GRPCServiceV03+"/GetTask"
+		run(b, func() error {
+			return conn.Invoke(context.Background(), name, &v03.GetTaskRequest{Name: "tasks/t1"}, new(v03.Task))
+		})
+	})
+	b.Run("gRPC/TLS port", func(b *testing.B) {
+		addr, trust := onTLSPort(b, svc, testCard())
+		conn, err := grpc.NewClient("passthrough:///"+addr, grpc.WithTransportCredentials(credentials.NewTLS(trust)))
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer conn.Close()
+		run(b, func() error {
+			return conn.Invoke(context.Background(), "/"+dialect.GRPCService+"/GetTask", &pb.GetTaskRequest{Id: "t1"}, new(pb.Task))
+		})
+	})
 	b.Run("gRPC/inside net-http", func(b *testing.B) {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {

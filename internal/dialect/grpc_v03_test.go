@@ -374,3 +374,26 @@ func FuzzProtoRequestV03(f *testing.F) {
 		}
 	})
 }
+
+// The service decides, unless versions are taken strictly.
+func TestDetectGRPC(t *testing.T) {
+	for _, tt := range []struct {
+		service, version string
+		lenient, strict  string // "" is refused
+	}{
+		{GRPCService, "1.0", "1.0", "1.0"}, {GRPCService, "1.0.3", "1.0", "1.0"}, {GRPCService, "1.1", "1.1", "1.1"},
+		{GRPCService, "", "1.0", ""}, {GRPCService, "0.3", "1.0", ""}, {GRPCService, "2.0", "", ""},
+		{GRPCServiceV03, "0.3", "0.3", "0.3"}, {GRPCServiceV03, "0.3.0", "0.3", "0.3"}, {GRPCServiceV03, "0.2", "0.3", "0.3"},
+		{GRPCServiceV03, "", "0.3", "0.3"}, {GRPCServiceV03, "1.0", "0.3", ""}, {GRPCServiceV03, "1.1", "0.3", ""}, {GRPCServiceV03, "x", "", ""},
+	} {
+		for strict, want := range map[bool]string{false: tt.lenient, true: tt.strict} {
+			d, err := DetectGRPC(tt.service, tt.version, strict)
+			if (err == nil) != (want != "") || err == nil && d.Version() != want {
+				t.Errorf("%s %q strict=%v: %v %v, want %q", tt.service, tt.version, strict, d, err, want)
+			}
+			if err != nil && !errors.Is(err, &a2a.Error{Code: a2a.CodeVersionNotSupported}) {
+				t.Errorf("%v", err)
+			}
+		}
+	}
+}
