@@ -26,6 +26,11 @@ const (
 	//   - the tenants and the order of interfaces: JSON-RPC comes first,
 	//   - OAuth 2 by device code, and whether PKCE is required.
 	CardV03
+	// CardV03REST is CardV03 for HTTP+JSON, where some clients read the JSON
+	// schema of 0.3 and some its proto: security schemes have the forms of
+	// both. Requirements are those of the schema, which readers of the proto
+	// pass over; of the other form the readers of the schema would choke.
+	CardV03REST
 )
 
 // AppendCard appends a card's JSON. In what is for older versions,
@@ -44,7 +49,7 @@ func AppendCard(dst []byte, card *a2a.AgentCard, profile CardProfile) []byte {
 	if profile == CardV10 || profile == CardAll && len(old) == 0 {
 		return card.AppendJSON(dst)
 	}
-	w := &cardWriter{jsonWriter{dst}, profile == CardAll}
+	w := &cardWriter{jsonWriter: jsonWriter{dst}, all: profile == CardAll, wrapped: profile != CardV03}
 	w.card(card, old)
 	return w.b
 }
@@ -67,7 +72,7 @@ func before10(card *a2a.AgentCard, profile CardProfile) []*a2a.AgentInterface {
 		}
 		any = append(any, &a2a.AgentInterface{URL: i.URL, ProtocolBinding: i.ProtocolBinding, ProtocolVersion: "0.3"})
 	}
-	if len(old) == 0 && profile == CardV03 {
+	if len(old) == 0 && profile != CardAll {
 		return any
 	}
 	return old
@@ -76,7 +81,8 @@ func before10(card *a2a.AgentCard, profile CardProfile) []*a2a.AgentInterface {
 // cardWriter writes cards for versions before 1.0.
 type cardWriter struct {
 	jsonWriter
-	all bool // for 1.0 and 0.1 too
+	all     bool // for 1.0 and 0.1 too
+	wrapped bool // security schemes in the form of 1.0 and of 0.3's proto, too
 }
 
 func (w *cardWriter) card(c *a2a.AgentCard, old []*a2a.AgentInterface) {

@@ -53,8 +53,8 @@ func (w *cardWriter) securitySchemes(all map[string]*a2a.SecurityScheme) {
 	w.close('}')
 }
 
-// scheme writes a security scheme as OpenAPI has it; for 1.0 with the wrapped
-// form beside it.
+// scheme writes a security scheme as OpenAPI has it; with the wrapped form
+// beside it where that is read, too.
 func (w *cardWriter) scheme(s *a2a.SecurityScheme) {
 	w.open('{')
 	switch {
@@ -81,7 +81,7 @@ func (w *cardWriter) scheme(s *a2a.SecurityScheme) {
 		w.text("type", "mutualTLS")
 		w.optText("description", s.MutualTLS.Description)
 	}
-	if w.all {
+	if w.wrapped {
 		if wrapped := s.AppendJSON(nil); len(wrapped) > len("{}") {
 			w.next()
 			w.b = append(w.b, wrapped[1:len(wrapped)-1]...)
@@ -90,10 +90,10 @@ func (w *cardWriter) scheme(s *a2a.SecurityScheme) {
 	w.close('}')
 }
 
-// flows writes the flow of OAuth 2. In a card for all it is that of 1.0 with
-// all it has, because some readers of 1.0 take this form if they see a type.
+// flows writes the flow of OAuth 2. Where the wrapped form stands beside it
+// it has all that 1.0 has, because some readers take this one if they see a type.
 func (w *cardWriter) flows(f *a2a.OAuthFlows) {
-	if w.all {
+	if w.wrapped {
 		w.key("flows")
 		w.b = f.AppendJSON(w.b)
 		return

@@ -101,9 +101,9 @@ func TestV03Routes(t *testing.T) {
 	}
 }
 
-// The card of HTTP+JSON has the security schemes of the proto, on which its
-// readers insist.
-func TestV03CardOfTheProto(t *testing.T) {
+// The card of HTTP+JSON has security schemes for those who read 0.3's JSON
+// schema, and for those who read its proto.
+func TestV03CardForBothReaders(t *testing.T) {
 	card := &a2a.AgentCard{
 		Name: "n", SupportedInterfaces: []*a2a.AgentInterface{{URL: "http://h", ProtocolBinding: a2a.BindingHTTPJSON, ProtocolVersion: "0.3"}},
 		SecuritySchemes:      map[string]*a2a.SecurityScheme{"b": {HTTPAuth: &a2a.HTTPAuthSecurityScheme{Scheme: "Bearer"}}},
@@ -111,7 +111,7 @@ func TestV03CardOfTheProto(t *testing.T) {
 	}
 	for c, want := range map[v03Codec]string{
 		{}:            `"securitySchemes":{"b":{"type":"http","scheme":"Bearer"}},"security":[{"b":["s"]}]`,
-		{proto: true}: `"securitySchemes":{"b":{"httpAuthSecurityScheme":{"scheme":"Bearer"}}},"security":[{"schemes":{"b":{"list":["s"]}}}]`,
+		{proto: true}: `"securitySchemes":{"b":{"type":"http","scheme":"Bearer","httpAuthSecurityScheme":{"scheme":"Bearer"}}},"security":[{"b":["s"]}]`,
 	} {
 		doc := c.AppendResult(nil, GetExtendedAgentCard, nil, card)
 		if got := strings.ReplaceAll(string(doc), " ", ""); !strings.Contains(got, want) {
@@ -126,5 +126,38 @@ func TestV03CardOfTheProto(t *testing.T) {
 			v03Diff(card.SupportedInterfaces, got.SupportedInterfaces); d != "" {
 			t.Error(d)
 		}
+	}
+}
+
+// The Go implementation calls the routes of 1.0 in version 0.3, and takes and
+// gives the TS form there, with names in snake case.
+func TestV03OnTheRoutesOfOne(t *testing.T) {
+	for _, tt := range []struct{ method, path, body, want string }{
+		{"POST", "/message:send", `{"message":{"kind":"message","message_id":"m","role":"user","parts":[{"kind":"data","data":{"data":{}}}]},"configuration":{}}`,
+			`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"data":{"data":{}}}]},"configuration":{}}`},
+		{"GET", "/tasks/t", ``, `{"id":"t"}`},
+		{"POST", "/tasks/t:subscribe", ``, `{"id":"t"}`},
+		{"POST", "/tasks/t/pushNotificationConfigs", `{"task_id":"t","push_notification_config":{"id":"p","url":"u"}}`, `{"id":"p","taskId":"t","url":"u"}`},
+	} {
+		m, _, err := DetectREST(tt.method, tt.path, "0.3", true)
+		if err != nil || m.Dialect != V03 || m.Codec() != (v03Codec{}) {
+			t.Errorf("%s %s is of %s with %v (%v)", tt.method, tt.path, m.Dialect, m.Codec(), err)
+			continue
+		}
+		v, err := DecodeREST(m, nil, []byte(tt.body))
+		if err != nil {
+			t.Errorf("%s %s: %v", tt.method, tt.path, err)
+		} else if got := string(v.(appender).AppendJSON(nil)); got != tt.want {
+			t.Errorf("%s %s: %s", tt.method, tt.path, got)
+		}
+	}
+	for path, want := range map[string]Codec{"/v1/tasks/t": v03Codec{proto: true}, "/tasks/t": v1Codec{}} {
+		version := map[bool]string{true: "1.0"}[path[1] != 'v']
+		if m, _, err := DetectREST("GET", path, version, true); err != nil || m.Codec() != want {
+			t.Errorf("%s: %v, %v", path, m.Codec(), err)
+		}
+	}
+	if m, _, err := DetectREST("GET", "/acme/tasks/t", "0.3", false); err != nil || m.Dialect != V10 {
+		t.Errorf("the path of a tenant in 0.3: %v, %v", m.Dialect, err)
 	}
 }

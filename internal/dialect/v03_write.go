@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/parley-a2a/parley/a2a"
-	"google.golang.org/protobuf/encoding/protojson"
 )
 
 // v03Writer writes the objects of 0.3 in one of its two forms.
@@ -181,18 +180,13 @@ func (w *v03Writer) artifactUpdate(u *a2a.TaskArtifactUpdateEvent) {
 	w.close('}')
 }
 
-// card writes a card. In the proto form it is that of gRPC, for the readers of
-// one do not know the security schemes of the other.
+// card writes a card, in the proto form for readers of either.
 func (w *v03Writer) card(c *a2a.AgentCard) {
-	if !w.proto {
-		w.b = AppendCard(w.b, c, CardV03)
-		return
+	profile := CardV03
+	if w.proto {
+		profile = CardV03REST
 	}
-	doc, err := protojson.Marshal(cardV03PB(c))
-	if err != nil {
-		panic("dialect: " + err.Error()) // of messages that were just made
-	}
-	w.b = append(w.b, doc...)
+	w.b = AppendCard(w.b, c, profile)
 }
 
 // webhook writes a PushNotificationConfig, which has no task.
