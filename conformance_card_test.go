@@ -4,18 +4,19 @@ import (
 	"context"
 	"net/http"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/a2aclient"
 	"github.com/parley-a2a/parley/agent"
 )
 
 const cardPath = "/.well-known/agent-card.json"
 
-// fetch gets something that is no operation, the card above all.
+// fetch gets something that is no operation, the card above all, as a client
+// of 1.0 that says so, unless headers say something else.
 func (w *wire) fetch(t *testing.T, path string, headers ...string) answer {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -24,6 +25,7 @@ func (w *wire) fetch(t *testing.T, path string, headers ...string) answer {
 	if err != nil {
 		t.Fatal(err)
 	}
+	req.Header.Set("A2A-Version", "1.0")
 	for i := 0; i < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}
@@ -69,19 +71,25 @@ func TestConformanceCard(t *testing.T) {
 		}
 	})
 	t.Run("R-149 R-112 R-163 R-195 R-196 each interface is there and true", func(t *testing.T) {
-		var bindings []string
+		var offers []string
 		for _, i := range list(served, "supportedInterfaces") {
-			binding := text(i, "protocolBinding")
-			bindings = append(bindings, binding)
-			if !regexp.MustCompile(`^\d+\.\d+$`).MatchString(text(i, "protocolVersion")) {
-				t.Errorf("protocolVersion %q", text(i, "protocolVersion"))
+			binding, version := text(i, "protocolBinding"), text(i, "protocolVersion")
+			offers = append(offers, version+" "+binding)
+			if !regexp.MustCompile(`^\d+\.\d+$`).MatchString(version) {
+				t.Errorf("protocolVersion %q", version)
 			}
-			at := dial(t, map[string]string{"JSONRPC": jsonrpc, "HTTP+JSON": rest, "GRPC": grpcBinding}[binding], text(i, "url"))
-			task := at.send(t, say("echo by the address of the card"))
-			equal(t, "state over "+binding, in(task, "status.state"), "TASK_STATE_COMPLETED")
+			if version == "1.0" {
+				at := dial(t, map[string]string{"JSONRPC": jsonrpc, "HTTP+JSON": rest, "GRPC": grpcBinding}[binding], text(i, "url"))
+				task := at.send(t, say("echo by the address of the card"))
+				equal(t, "state over "+binding, in(task, "status.state"), "TASK_STATE_COMPLETED")
+				continue
+			}
+			calls(t, &a2a.AgentInterface{URL: text(i, "url"), ProtocolBinding: binding, ProtocolVersion: version})
 		}
-		slices.Sort(bindings)
-		equal(t, "bindings", bindings, []string{"GRPC", "HTTP+JSON", "JSONRPC"})
+		equal(t, "offers", offers, []string{
+			"1.0 JSONRPC", "1.0 HTTP+JSON", "1.0 GRPC", "0.3 JSONRPC", "0.3 HTTP+JSON", "0.3 GRPC", "0.1 JSONRPC",
+			"1.1 JSONRPC", "1.1 HTTP+JSON", "1.1 GRPC",
+		})
 	})
 	t.Run("R-150 members of the provider", func(t *testing.T) {
 		equal(t, "provider", in(served, "provider"), obj{"organization": "Example", "url": "https://example.com"})
@@ -99,6 +107,7 @@ func TestConformanceCard(t *testing.T) {
 		}
 		req, _ := http.NewRequestWithContext(t.Context(), "GET", w.url+cardPath, nil)
 		req.Header.Set("If-None-Match", etag)
+		req.Header.Set("A2A-Version", "1.0")
 		resp, err := w.client.Do(req)
 		if err != nil {
 			t.Fatal(err)
@@ -112,6 +121,59 @@ func TestConformanceCard(t *testing.T) {
 			t.Error(s)
 		}
 	})
+}
+
+// calls sends a message to an interface in its version.
+func calls(t *testing.T, at *a2a.AgentInterface) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	what := at.ProtocolVersion + " over " + at.ProtocolBinding
+	c, err := a2aclient.New(&a2a.AgentCard{Name: "x", SupportedInterfaces: []*a2a.AgentInterface{at}}, &a2aclient.Options{Version: at.ProtocolVersion})
+	if err != nil {
+		t.Errorf("%s: %v", what, err)
+		return
+	}
+	res, err := c.SendMessage(ctx, &a2a.SendMessageRequest{Message: &a2a.Message{
+		MessageID: "m-" + what, Role: a2a.RoleUser, Parts: []*a2a.Part{a2a.TextPart("echo by the address of the card")},
+	}})
+	if err != nil || res.Task == nil || res.Task.Status.State != a2a.TaskStateCompleted {
+		t.Errorf("%s: %+v %v", what, res, err)
+	}
+}
+
+// DIALECTS 1.7, 1.8: readers of older versions find the card where they look
+// and read there how to call the agent, and then they can.
+func TestConformanceCardForOlderReaders(t *testing.T) {
+	t.Parallel()
+	card := agent.DemoCard()
+	card.Capabilities.ExtendedAgentCard = new(true)
+	extended := agent.DemoCard()
+	extended.Name = "for those who ask"
+	w := dial(t, rest, start(t, card, agent.Demo(), &parley.Options{ExtendedCard: &extended}))
+	for _, path := range []string{cardPath, "/.well-known/agent.json"} {
+		for _, version := range []string{"", "0.3"} {
+			a := w.fetch(t, path, "A2A-Version", version)
+			if v := a.header.Get("Vary"); v != "A2A-Version" {
+				t.Errorf("%s: Vary %q", path, v)
+			}
+			equal(t, "url", in(a.result, "url"), w.url)
+			equal(t, "protocolVersion", in(a.result, "protocolVersion"), "0.3.0")
+			equal(t, "preferredTransport", in(a.result, "preferredTransport"), "JSONRPC")
+			equal(t, "supportsAuthenticatedExtendedCard", in(a.result, "supportsAuthenticatedExtendedCard"), true)
+			calls(t, &a2a.AgentInterface{URL: text(a.result, "url"), ProtocolBinding: "JSONRPC", ProtocolVersion: "0.1"})
+			calls(t, &a2a.AgentInterface{URL: text(a.result, "url"), ProtocolBinding: "JSONRPC", ProtocolVersion: "0.2"})
+			for _, i := range list(a.result, "additionalInterfaces") {
+				calls(t, &a2a.AgentInterface{URL: text(i, "url"), ProtocolBinding: text(i, "transport"), ProtocolVersion: "0.3"})
+			}
+		}
+	}
+	for _, path := range []string{"/agent/authenticatedExtendedCard", "/v1/card"} { // 0.2 and 0.3
+		a := w.fetch(t, path, "A2A-Version", "")
+		equal(t, "name at "+path, in(a.result, "name"), extended.Name)
+		equal(t, "url at "+path, in(a.result, "url"), w.url)
+		equal(t, "supportedInterfaces at "+path, in(a.result, "supportedInterfaces"), nil)
+	}
 }
 
 func TestConformanceCardSays(t *testing.T) {
