@@ -54,7 +54,7 @@ func playClient(t *testing.T, f *transcript.File, x *transcript.Exchange, vars t
 		}
 	}
 	if len(got) != len(want) {
-		t.Errorf("%d results, want %d; the last is %v", len(got), len(want), got[len(got)-1:])
+		t.Errorf("%d results, want %d: %s", len(got), len(want), transcript.Show(got))
 	}
 }
 

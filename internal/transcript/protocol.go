@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/dialect"
@@ -182,4 +183,16 @@ func writeError(err error, spoken map[string]json.RawMessage) []byte {
 	}
 	b, _ = json.Marshal(map[string]any{"error": members})
 	return b
+}
+
+// Show returns what a caller got as text, for people.
+func Show(results []any) string {
+	var b strings.Builder
+	for _, r := range results {
+		if a, ok := r.(appender); ok {
+			r = string(a.AppendJSON(nil))
+		}
+		fmt.Fprintf(&b, "\n%v", r)
+	}
+	return b.String()
 }
