@@ -166,7 +166,7 @@ func TestConformanceElseBeforeVersion1(t *testing.T) {
 			if err := Conformance().Run(t.Context(), NewTurn(h)); err != nil {
 				t.Fatal(err)
 			}
-			wantScript(t, h, `working`, `input-required "What else?"`, `completed "Hello from TCK"`)
+			wantScript(t, h, `working`, `input_required "What else?"`, `completed "Hello from TCK"`)
 			if waited := time.Since(start); waited != 2*time.Second {
 				t.Errorf("asked after %s", waited)
 			}
