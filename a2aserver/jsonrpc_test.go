@@ -52,9 +52,9 @@ func TestRPCStrictness(t *testing.T) {
 		{"R-213 form", getTask("1"), "application/x-www-form-urlencoded", 415, rpcError("null", request, "the body must be application/json or application/a2a+json", "UNSUPPORTED_MEDIA_TYPE")},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var header []string
+			header := []string{"A2A-Version: 1.0"}
 			if tt.header != "" {
-				header = []string{"Content-Type: " + tt.header}
+				header = append(header, "Content-Type: "+tt.header)
 			}
 			w := do(h, "POST", "/", tt.body, header...)
 			if w.Code != tt.status {
