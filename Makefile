@@ -1,7 +1,7 @@
 # What people type. The checks themselves are in .ci/check, so that a
 # continuous integration run and a desk run are the same run.
 
-.PHONY: test lint build fuzz interop bench cover clean
+.PHONY: test lint build fuzz interop matrix bench cover clean
 
 test: ## everything a change is judged by
 	@.ci/install
@@ -18,6 +18,9 @@ fuzz: ## every fuzz target for FUZZTIME (default 2s)
 
 interop: ## programs nobody here wrote, on both sides of this tree's binary; prints a table
 	@.ci/check interop
+
+matrix: ## every behaviour over every dialect and binding, printed as a table
+	@go test -count=1 -run '^TestMatrix$$' -matrix
 
 bench: ## every benchmark once, with allocations
 	go test -run '^$$' -bench . -benchmem ./...
