@@ -77,10 +77,14 @@ func reach[T any](ctx context.Context, c *Client, op dialect.Op, req any, do fun
 	if !elsewhere(ctx, err) {
 		return used, res, err
 	}
+	type address struct{ host, binding string }
+	tried := map[address]bool{{hostOf(used), used.iface.ProtocolBinding}: true}
 	for _, f := range c.faces {
-		if f == used {
+		at := address{hostOf(f), f.iface.ProtocolBinding}
+		if tried[at] { // in another version, perhaps: nobody listens all the same
 			continue
 		}
+		tried[at] = true
 		other, otherErr := try(f, op, req, do)
 		if elsewhere(ctx, otherErr) {
 			continue

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/dialect"
@@ -198,4 +199,26 @@ func TestAllInterfacesUnreachable(t *testing.T) {
 	if _, err := c.GetTask(ctx, &a2a.GetTaskRequest{ID: "t1"}); !errors.Is(err, gone) {
 		t.Errorf("after the context's end: %v", err)
 	}
+}
+
+// An address at which nobody listens is not tried again in another version.
+func TestNobodyIsThereInAnyVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &pipes{down: true}
+		var offers []*a2a.AgentInterface
+		for _, v := range []string{"1.0", "0.3", "0.1", "1.1"} {
+			for _, b := range []string{"JSONRPC", "HTTP+JSON"} {
+				offers = append(offers, &a2a.AgentInterface{URL: "http://agent.test", ProtocolBinding: b, ProtocolVersion: v})
+			}
+		}
+		c, err := New(&a2a.AgentCard{Name: "x", SupportedInterfaces: offers},
+			&Options{HTTPClient: &http.Client{Transport: &http.Transport{DialContext: p.dial}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = c.SendMessage(t.Context(), hello())
+		if !unreachable(err) || p.dials != 2 {
+			t.Errorf("%v after %d dials", err, p.dials)
+		}
+	})
 }

@@ -7,11 +7,12 @@ import (
 	"github.com/parley-a2a/parley/internal/dialect"
 )
 
-// sending is a message on its way, with the id for its task in case that the
-// client has to choose one: in version 0.1. All attempts have the same.
+// sending is a message on its way, with the ids for its task and its context in
+// case that the client has to choose them: in version 0.1, whose streams do not
+// tell the context if somebody else did. All attempts have the same.
 type sending struct {
 	*a2a.SendMessageRequest
-	taskID string
+	taskID, contextID string
 }
 
 // prepare makes a request one of the face's version.
@@ -28,6 +29,9 @@ func (f *face) prepare(req any) any {
 			if old.Message.TaskID == "" {
 				m := *old.Message
 				m.TaskID = r.taskID
+				if m.ContextID == "" {
+					m.ContextID = r.contextID
+				}
 				old.Message = &m
 			}
 		}

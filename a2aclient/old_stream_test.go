@@ -139,9 +139,10 @@ data:{
 		for _, el := range els {
 			task.ApplyEvent(el)
 		}
-		var p struct{ ID string }
-		if err := json.Unmarshal([]byte(a.docs[0]), &p); err != nil || len(p.ID) != 36 || task.ID != p.ID {
-			t.Errorf("the task is %q, chosen was %s", task.ID, a.docs[0])
+		var p struct{ ID, SessionID string }
+		if err := json.Unmarshal([]byte(a.docs[0]), &p); err != nil || len(p.ID) != 36 || task.ID != p.ID ||
+			len(p.SessionID) != 36 || task.ContextID != p.SessionID {
+			t.Errorf("the task is %q in %q, chosen was %s", task.ID, task.ContextID, a.docs[0])
 		}
 		if len(task.Artifacts) != 1 || len(task.Artifacts[0].Parts) != 2 {
 			t.Errorf("artifacts %s", mustJSON(t, task.Artifacts))

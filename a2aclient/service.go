@@ -192,7 +192,7 @@ func (c *Client) sendRequest(req *a2a.SendMessageRequest) (*sending, error) {
 		conf.TaskPushNotificationConfig = &push
 		r.Configuration = &conf
 	}
-	return &sending{&r, newID()}, nil
+	return &sending{&r, newID(), newID()}, nil
 }
 
 func (c *Client) wantPush() error {
