@@ -33,7 +33,7 @@ func (x *exchange) rest(f *restFraming, path string) error {
 	case err != nil:
 		return err
 	}
-	f.dialect, f.codec = m.Dialect, dialect.CodecOf(m.Dialect, a2a.BindingHTTPJSON)
+	f.dialect, f.codec = m.Dialect, m.Codec()
 	if f.codec == nil {
 		return notYet(m.Dialect)
 	}

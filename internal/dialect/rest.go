@@ -30,7 +30,7 @@ func DecodeREST(m Match, query url.Values, body []byte) (any, error) {
 	if !isObject(doc) {
 		return nil, a2a.Invalid("body", "must be an object")
 	}
-	req, err := CodecOf(m.Dialect, a2a.BindingHTTPJSON).DecodeRequest(m.Op, doc)
+	req, err := m.Codec().DecodeRequest(m.Op, doc)
 	if err != nil {
 		return nil, err
 	}

@@ -17,13 +17,24 @@ type Match struct {
 	Fields  []PathField // of the route's template, in its order
 }
 
+// Codec returns the codec of a request to the route. The Go implementation speaks
+// 0.3 over HTTP+JSON in a way of its own: on the routes of 1.0, and in the form
+// that JSON-RPC has.
+func (m Match) Codec() Codec {
+	if m.Dialect == V03 && !strings.HasPrefix(m.Route.Path, "/v1/") {
+		return v03Codec{}
+	}
+	return CodecOf(m.Dialect, a2a.BindingHTTPJSON)
+}
+
 // PathField is a variable of a route's template with its decoded value.
 type PathField struct{ Name, Value string }
 
 // DetectREST finds the route of an HTTP method and a path below the interface's
 // URL, percent-encoded as it came, and the dialect it is called in (DIALECTS
 // 1.7). A path below /v1 is one of 0.3, unless the version says 1.0: then v1
-// is a tenant. The error is VersionNotSupported, MethodNotFound where nothing
+// is a tenant. A route of 1.0 in version 0.2 or 0.3 is one of 0.3, unless strict:
+// see Match.Codec. The error is VersionNotSupported, MethodNotFound where nothing
 // fits, or MethodNotAllowed where only the method does not: then allow lists
 // those that do.
 func DetectREST(method, path, version string, strict bool) (m Match, allow []string, err error) {
@@ -37,6 +48,10 @@ func DetectREST(method, path, version string, strict bool) (m Match, allow []str
 	if allow == nil {
 		var ok bool
 		if m, allow, ok = MatchRoute(V10, method, path); ok {
+			if d, known := ParseVersion(version); known && d == V03 && m.Tenant == "" && !strict {
+				m.Dialect = V03
+				return m, nil, nil
+			}
 			m.Dialect, err = settle(V10, version, strict)
 			return m, nil, err
 		}

@@ -139,7 +139,7 @@ func TestV03OnTheRoutesOfOne(t *testing.T) {
 		{"POST", "/tasks/t:subscribe", ``, `{"id":"t"}`},
 		{"POST", "/tasks/t/pushNotificationConfigs", `{"task_id":"t","push_notification_config":{"id":"p","url":"u"}}`, `{"id":"p","taskId":"t","url":"u"}`},
 	} {
-		m, _, err := DetectREST(tt.method, tt.path, "0.3", true)
+		m, _, err := DetectREST(tt.method, tt.path, "0.3", false)
 		if err != nil || m.Dialect != V03 || m.Codec() != (v03Codec{}) {
 			t.Errorf("%s %s is of %s with %v (%v)", tt.method, tt.path, m.Dialect, m.Codec(), err)
 			continue
@@ -156,6 +156,9 @@ func TestV03OnTheRoutesOfOne(t *testing.T) {
 		if m, _, err := DetectREST("GET", path, version, true); err != nil || m.Codec() != want {
 			t.Errorf("%s: %v, %v", path, m.Codec(), err)
 		}
+	}
+	if _, _, err := DetectREST("GET", "/tasks/t", "0.3", true); err == nil {
+		t.Error("0.3 has these routes, strictly")
 	}
 	if m, _, err := DetectREST("GET", "/acme/tasks/t", "0.3", false); err != nil || m.Dialect != V10 {
 		t.Errorf("the path of a tenant in 0.3: %v, %v", m.Dialect, err)
