@@ -152,6 +152,10 @@ func TestGRPCServices(t *testing.T) {
 		if f := x.refused(oldService, "CancelTask", obj{"name": "tasks/" + id}); f.status != "FAILED_PRECONDITION" || f.reason() != "TASK_NOT_CANCELABLE" {
 			t.Errorf("%+v", f)
 		}
+		stream, err := x.call(oldService, "TaskSubscription", obj{"name": "tasks/" + id})
+		if err != nil || len(stream) != 1 || text(stream[0], "task.id") != id {
+			t.Errorf("subscribing to a finished task: %s %v", compact(stream), err)
+		}
 		if f := x.refused(serviceName, "SubscribeToTask", obj{"id": id}); f.reason() != "UNSUPPORTED_OPERATION" {
 			t.Errorf("in 1.0: %+v", f)
 		}
@@ -243,6 +247,12 @@ func TestGRPCServices(t *testing.T) {
 			if f.reason() != "VERSION_NOT_SUPPORTED" || f.status != "FAILED_PRECONDITION" {
 				t.Errorf("%s: %+v", service, f)
 			}
+		}
+		waits := text(x.one(serviceName, "SendMessage", obj{"message": say("ask")}), "task.id")
+		f := explore(t, conn, "a2a-version", "1.1").refused(serviceName, "SendMessage",
+			obj{"message": say("x", "taskId", waits), "configuration": obj{"ifGenerationMatch": 99}})
+		if f.status != "ABORTED" || f.reason() != "TASK_GENERATION_MISMATCH" {
+			t.Errorf("a generation that is not the task's: %+v", f)
 		}
 	})
 }
