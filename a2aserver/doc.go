@@ -9,7 +9,10 @@
 //
 //	/                             JSON-RPC (POST); a hint for humans (GET)
 //	/message:send, /tasks/{id} …  HTTP+JSON, also below /{tenant}
-//	/.well-known/agent-card.json  the card
+//	/v1/message:send …            HTTP+JSON of version 0.3
+//	/.well-known/agent-card.json  the card, for clients of every version
+//	/.well-known/agent.json       the same, where 0.1 and 0.2 look
+//	/agent/authenticated…Card     the extended card of 0.2
 //	/livez, /readyz               probes
 //
 // and with 404 to the rest. Under a prefix, mount it with [http.StripPrefix]
