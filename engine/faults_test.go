@@ -106,9 +106,65 @@ func scenario(t *testing.T, st store.Store) map[string]a2a.TaskState {
 	return ends
 }
 
+// olderScenario is one of versions before 1.0: a task whose id the client
+// chose, begun anew after each kind of end, with a restart in the midst of a
+// turn, and one of the 1.1 draft: messages with an expectation.
+func olderScenario(t *testing.T, st store.Store) map[string]a2a.TaskState {
+	ctx := context.Background()
+	e, stop := startAgain(t, st)
+	mustSend := func(req *a2a.SendMessageRequest) *a2a.Task {
+		t.Helper()
+		resp, err := e.SendMessage(ctx, req)
+		if err != nil {
+			t.Fatalf("send %s: %v", req.Message.Text(), err)
+		}
+		return resp.Task
+	}
+	mustSend(first01("mine", "a b"))
+	mustSend(first01("mine", "c d"))
+	wait := first01("mine", "wait")
+	wait.Configuration = &a2a.SendMessageConfiguration{ReturnImmediately: true}
+	mustSend(wait)
+	asked := mustSend(first01("form", "ask"))
+	stop()
+
+	e, stop = startAgain(t, st)
+	defer stop()
+	if _, err := e.CancelTask(ctx, &a2a.CancelTaskRequest{ID: "mine"}); err != nil {
+		t.Fatalf("cancel: %v", err)
+	}
+	task := mustSend(first01("mine", "e f"))
+	var users []string
+	for _, m := range task.History {
+		if m.Role == a2a.RoleUser {
+			users = append(users, m.Text())
+		}
+	}
+	if got := strings.Join(users, ", "); got != "a b, c d, wait, e f" {
+		t.Fatalf("the messages are %s", got)
+	}
+	if len(task.Artifacts) != 3 || task.Version != "0.1" {
+		t.Fatalf("the task is %s", task.AppendJSON(nil))
+	}
+	for _, answer := range []string{"Ada", "London"} {
+		asked = mustSend(expecting(first01("form", answer), asked.Generation))
+	}
+	wantTexts(t, asked.History, "ask", "Name?", "Ada", "City?", "London")
+	return map[string]a2a.TaskState{"mine": a2a.TaskStateCompleted, "form": a2a.TaskStateCompleted}
+}
+
 // Each write of the scenario fails once without effect and once after taking
 // effect. Nobody but the log notices, and the whole state is right.
 func TestFaultsOfTheStore(t *testing.T) {
+	for name, scenario := range map[string]func(*testing.T, store.Store) map[string]a2a.TaskState{
+		"1.0":   scenario,
+		"older": olderScenario,
+	} {
+		t.Run(name, func(t *testing.T) { faultsOf(t, scenario) })
+	}
+}
+
+func faultsOf(t *testing.T, scenario func(*testing.T, store.Store) map[string]a2a.TaskState) {
 	steps := 0
 	synctest.Test(t, func(t *testing.T) {
 		steps = storetest.Steps(func(st store.Store) { scenario(t, st) })

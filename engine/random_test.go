@@ -90,6 +90,9 @@ var whim = agent.Func(func(ctx context.Context, t *agent.Turn) error {
 	return nil
 })
 
+// chosenIDs is how many tasks random callers of version 0.1 share.
+const chosenIDs = 6
+
 // Whatever agents, callers and restarts do: each stream folds to the task as
 // it is read, each sealed task is its log, nothing is left behind.
 func TestRandomTasks(t *testing.T) {
@@ -112,6 +115,7 @@ func randomTasks(t *testing.T, seed uint64) {
 		w := newWorldWith(t, st, whim, testCard(), &Options{
 			CreateAfter: time.Millisecond,
 			CancelWait:  time.Second,
+			LongPoll:    time.Millisecond,
 			MaxLost:     100,
 		})
 		ctx, cancel := context.WithCancel(t.Context())
@@ -139,6 +143,12 @@ func randomTasks(t *testing.T, seed uint64) {
 	}
 	w := newWorldWith(t, st, whim, testCard(), &Options{MaxLost: 100})
 	ends := map[string]a2a.TaskState{}
+	for i := range chosenIDs {
+		id := fmt.Sprint("chosen-", i)
+		if _, err := st.Get(t.Context(), store.Key{ID: id}, false); err == nil {
+			ids = append(ids, id)
+		}
+	}
 	for _, id := range ids {
 		ends[id] = finish(t, w, id).Status.State
 	}
@@ -153,8 +163,16 @@ func randomCall(ctx context.Context, t *testing.T, w *world, r *rand.Rand, mu *s
 		defer cancel()
 	}
 	req := send(fmt.Sprint(r.Uint64()))
+	legacy := &a2a.Legacy{}
 	mu.Lock()
-	if n := len(*ids); n > 0 && r.IntN(3) > 0 {
+	if r.IntN(3) == 0 {
+		legacy = &a2a.Legacy{Version: "0.1", CreateByID: true, Reopen: true, TaskOnly: true, FinishedToo: true}
+		req.Legacy = legacy
+		req.Message.TaskID = fmt.Sprint("chosen-", r.IntN(chosenIDs))
+		if r.IntN(4) == 0 {
+			req.Message.MessageID = "again"
+		}
+	} else if n := len(*ids); n > 0 && r.IntN(3) > 0 {
 		req.Message.TaskID = (*ids)[r.IntN(n)]
 	}
 	mu.Unlock()
@@ -166,14 +184,21 @@ func randomCall(ctx context.Context, t *testing.T, w *world, r *rand.Rand, mu *s
 		}
 	}
 	var err error
-	switch r.IntN(5) {
+	current := int64(r.IntN(8))
+	if r.IntN(4) == 0 {
+		req.Configuration = &a2a.SendMessageConfiguration{IfGenerationMatch: &current}
+	}
+	switch r.IntN(6) {
 	case 0:
 		var resp *a2a.SendMessageResponse
 		if resp, err = w.SendMessage(ctx, req); err == nil {
 			met(resp.Task)
 		}
 	case 1:
-		req.Configuration = &a2a.SendMessageConfiguration{ReturnImmediately: true}
+		if req.Configuration == nil {
+			req.Configuration = &a2a.SendMessageConfiguration{}
+		}
+		req.Configuration.ReturnImmediately = true
 		var resp *a2a.SendMessageResponse
 		if resp, err = w.SendMessage(ctx, req); err == nil {
 			met(resp.Task)
@@ -189,13 +214,17 @@ func randomCall(ctx context.Context, t *testing.T, w *world, r *rand.Rand, mu *s
 		if req.Message.TaskID != "" {
 			var evs []*a2a.StreamResponse
 			within, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
-			evs, err = collect(w.SubscribeToTask(within, &a2a.SubscribeToTaskRequest{ID: req.Message.TaskID, After: int64(r.IntN(3))}))
+			evs, err = collect(w.SubscribeToTask(within, &a2a.SubscribeToTaskRequest{ID: req.Message.TaskID, After: int64(r.IntN(3)), Legacy: legacy}))
 			cancel()
 			checkStream(t, w, evs)
 		}
 	case 4:
 		if req.Message.TaskID != "" && r.IntN(3) == 0 {
 			_, err = w.CancelTask(ctx, &a2a.CancelTaskRequest{ID: req.Message.TaskID})
+		}
+	case 5:
+		if req.Message.TaskID != "" {
+			_, err = w.GetTask(ctx, &a2a.GetTaskRequest{ID: req.Message.TaskID, CurrentGeneration: &current})
 		}
 	}
 	if coded := new(*a2a.Error); err != nil && !errors.As(err, coded) && ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded) {
@@ -218,6 +247,11 @@ func checkStream(t *testing.T, w *world, evs []*a2a.StreamResponse) {
 	if err != nil {
 		t.Error(err)
 		return
+	}
+	for i := range evs[1:] {
+		if a, b := generationOf(evs[i]), generationOf(evs[i+1]); b != a+1 {
+			t.Errorf("generation %d follows generation %d", b, a)
+		}
 	}
 	// The messages of clients are not in streams.
 	got.History, want.History = nil, nil

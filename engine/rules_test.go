@@ -105,15 +105,31 @@ func TestArtifactRules(t *testing.T) {
 func FuzzRules(f *testing.F) {
 	f.Add([]byte{0x12, 0x40, 0x41, 0x13})
 	f.Add([]byte{0x16, 0x12, 0x43, 0x42, 0x41, 0x15, 0x12})
+	f.Add([]byte{0x81, 0x13, 0x01, 0x12, 0x01, 0x16, 0x41})
 	f.Fuzz(func(t *testing.T, script []byte) {
 		d := newDraft()
-		log := []*a2a.Entry{{Seq: 1, Kind: a2a.EntryCreated, Created: &a2a.Created{TaskID: "t", ContextID: "c"}}}
+		version := ""
+		if len(script) > 0 && script[0]&0x80 != 0 {
+			version = "0.1"
+		}
+		log := []*a2a.Entry{{Seq: 1, Kind: a2a.EntryCreated, Created: &a2a.Created{TaskID: "t", ContextID: "c", Version: version}}}
+		d.version = version
 		for _, b := range script {
 			var en *a2a.Entry
 			if b&0x40 != 0 {
 				en = artifactEntry(string('a'+rune(b>>3&1)), b&1 != 0, b&2 != 0, a2a.TextPart("x"))
 			} else {
 				en = statusEntry(a2a.TaskState(b & 15))
+			}
+			if en.Kind == a2a.EntryStatus && b&0x20 != 0 {
+				ended := d.state.Terminal()
+				if err := d.reopen(en); (err == nil) != (ended && version == "0.1" && d.state == a2a.TaskStateSubmitted) {
+					t.Fatalf("reopened in version %q, ended before %v: %v", version, ended, err)
+				} else if err == nil {
+					en.Seq = int64(len(log) + 1)
+					log = append(log, en)
+				}
+				continue
 			}
 			ended := d.state.Terminal()
 			before := d.state
@@ -138,8 +154,11 @@ func FuzzRules(f *testing.F) {
 		if task.Status.State != d.state {
 			t.Errorf("the log folds to %s, the draft is %s", task.Status.State, d.state)
 		}
-		if again.state != d.state {
-			t.Errorf("a replayed draft is %s, the draft is %s", again.state, d.state)
+		if again.state != d.state || again.reopened != d.reopened || again.version != d.version {
+			t.Errorf("a replayed draft is %+v, the draft is %+v", again, d)
+		}
+		if task.Generation != d.generation || again.generation != d.generation {
+			t.Errorf("generations %d and %d, the draft has %d", task.Generation, again.generation, d.generation)
 		}
 		for _, a := range task.Artifacts {
 			if len(a.Parts) == 0 {

@@ -1,0 +1,209 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/store"
+)
+
+func TestFinishedTaskBeginsAnew(t *testing.T) {
+	st := store.NewMemory()
+	defer st.Close()
+	w := newWorld(t, st, parrot)
+	one := w.mustSend(first01("mine", "one"))
+	again := first01("mine", "two")
+	again.Message.MessageID = one.History[0].MessageID // clients use ids again
+	two := w.mustSend(again)
+	wantState(t, two, a2a.TaskStateCompleted)
+	wantTexts(t, two.History, "one", "two")
+	if two.ContextID != one.ContextID || two.Version != "0.1" {
+		t.Errorf("got context %q, version %q", two.ContextID, two.Version)
+	}
+	if len(two.Artifacts) != 2 || two.Artifacts[0].Parts[0].Text != "one" || two.Artifacts[1].Parts[0].Text != "two" {
+		t.Errorf("the artifacts are %s", two.AppendJSON(nil))
+	}
+	if two.Generation != one.Generation+3 {
+		t.Errorf("generation %d after %d", two.Generation, one.Generation)
+	}
+	w.stop()
+	w = newWorld(t, st, parrot) // from the seal
+	evs, err := collect(w.SendStreamingMessage(t.Context(), first01("mine", "three")))
+	if err != nil || brief(evs) != "task:submitted artifact:three. completed" {
+		t.Errorf("got %s, %v", brief(evs), err)
+	}
+	for i := range evs[1:] {
+		if g := generationOf(evs[i+1]); g != generationOf(evs[i])+1 {
+			t.Errorf("generation %d after %d", g, generationOf(evs[i]))
+		}
+	}
+
+	// A stream that the first end closed ends there when it is resumed.
+	evs, err = collect(w.SubscribeToTask(t.Context(), &a2a.SubscribeToTaskRequest{ID: "mine", After: 1}))
+	if err != nil || brief(evs) != "task:submitted artifact:one. completed" {
+		t.Errorf("got %s, %v", brief(evs), err)
+	}
+	w.stop()
+	checkState(t, st, map[string]a2a.TaskState{"mine": a2a.TaskStateCompleted})
+}
+
+func TestOnlyVersion01Reopens(t *testing.T) {
+	w := newWorld(t, nil, parrot)
+	for _, born := range []*a2a.Legacy{nil, {Version: "0.3"}} {
+		req := send("x")
+		req.Legacy = born
+		task := w.mustSend(req)
+		_, err := w.SendMessage(t.Context(), first01(task.ID, "again"))
+		wantError(t, err, a2a.ErrUnsupportedOperation)
+		sameTask(t, w.mustGet(task.ID), task)
+	}
+	task := w.mustSend(first01("mine", "x"))
+	for _, version := range []*a2a.Legacy{nil, {Version: "0.3"}} {
+		req := reply(task, "again")
+		req.Legacy = version
+		_, err := w.SendMessage(t.Context(), req)
+		wantError(t, err, a2a.ErrUnsupportedOperation)
+	}
+}
+
+// The agent that ended the task is not heard in the next turn, and does not
+// keep it waiting.
+func TestReopenWhileTheLastAgentLingers(t *testing.T) {
+	lingers, heard := make(chan *agent.Turn, 1), make(chan error, 1)
+	g := newGated()
+	w := newWorld(t, nil, agent.Func(func(ctx context.Context, t *agent.Turn) error {
+		if t.Text() != "one" {
+			return g.Run(ctx, t)
+		}
+		if err := t.Complete("done"); err != nil {
+			return err
+		}
+		lingers <- t
+		<-ctx.Done() // it learns that its time is over
+		if err := t.Artifact("late").Last(a2a.TextPart("late")); !errors.Is(err, agent.ErrEnded) {
+			heard <- err
+		}
+		heard <- t.Fail("late")
+		return errors.New("late")
+	}))
+	w.mustSend(first01("mine", "one"))
+	<-lingers
+	done := make(chan *a2a.Task)
+	go func() { done <- w.mustSend(first01("mine", "two")) }()
+	<-g.entered
+	if err := <-heard; !errors.Is(err, agent.ErrEnded) {
+		t.Errorf("the last agent was told %v", err)
+	}
+	g.leave <- nil
+	task := <-done
+	wantState(t, task, a2a.TaskStateCompleted)
+	wantTexts(t, task.History, "one", "done", "two")
+	if len(task.Artifacts) > 0 {
+		t.Errorf("artifacts %s", task.AppendJSON(nil))
+	}
+}
+
+// Who waited for an end gets it, though the task has begun anew by then.
+func TestEndThatWasReopened(t *testing.T) {
+	g := newGated()
+	w := newWorld(t, nil, g)
+	go func() { <-g.entered }()
+	req := first01("mine", "one")
+	req.Configuration = &a2a.SendMessageConfiguration{ReturnImmediately: true}
+	w.mustSend(req)
+	key := store.Key{ID: "mine"}
+	sub := w.join(key)
+	defer w.leave(sub)
+	g.leave <- nil
+	if _, err := w.await(t.Context(), sub, math.MaxInt64, a2a.TaskState.Terminal); err != nil {
+		t.Fatal(err)
+	}
+	go func() { <-g.entered }()
+	req = first01("mine", "two")
+	req.Configuration = &a2a.SendMessageConfiguration{ReturnImmediately: true}
+	wantState(t, w.mustSend(req), a2a.TaskStateSubmitted)
+
+	ended, err := w.await(t.Context(), sub, 2, a2a.TaskState.Terminal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	task, err := w.endedAt(t.Context(), sub, ended)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantState(t, task, a2a.TaskStateCompleted)
+	wantTexts(t, task.History, "one")
+	g.leave <- nil
+	w.eventually("mine", a2a.TaskStateCompleted)
+}
+
+func TestReopenAndCancel(t *testing.T) {
+	g := newGated()
+	w := newWorld(t, nil, g)
+	now := func(text string) *a2a.SendMessageRequest {
+		req := first01("mine", text)
+		req.Configuration = &a2a.SendMessageConfiguration{ReturnImmediately: true}
+		return req
+	}
+	for _, text := range []string{"one", "two"} {
+		go func() { <-g.entered }()
+		w.mustSend(now(text))
+		task, err := w.CancelTask(t.Context(), &a2a.CancelTaskRequest{ID: "mine"})
+		if err != nil {
+			t.Fatalf("cancel %s: %v", text, err)
+		}
+		wantState(t, task, a2a.TaskStateCanceled)
+	}
+	// A cancellation of an earlier turn is over.
+	go func() { <-g.entered; g.leave <- nil }()
+	wantState(t, w.mustSend(first01("mine", "three")), a2a.TaskStateCompleted)
+	_, err := w.CancelTask(t.Context(), &a2a.CancelTaskRequest{ID: "mine"})
+	wantError(t, err, a2a.ErrTaskNotCancelable)
+}
+
+// A process that stops in a reopened turn leaves it to the next one: the same
+// turn from the top, with the same ids of artifacts.
+func TestReopenedTurnAcrossRestarts(t *testing.T) {
+	st := store.NewMemory()
+	defer st.Close()
+	type run struct {
+		attempt int
+		message string
+	}
+	runs := make(chan run, 10)
+	ag := agent.Func(func(ctx context.Context, t *agent.Turn) error {
+		runs <- run{t.Attempt(), t.Text()}
+		if err := t.Artifact("out").Last(a2a.TextPart(t.Text())); err != nil {
+			return err
+		}
+		if t.Text() == "two" && t.Attempt() < 3 {
+			<-ctx.Done()
+			return context.Cause(ctx)
+		}
+		return nil
+	})
+	w := newWorld(t, st, ag)
+	w.mustSend(first01("mine", "one"))
+	req := first01("mine", "two")
+	req.Configuration = &a2a.SendMessageConfiguration{ReturnImmediately: true}
+	w.mustSend(req)
+	for i, want := range []run{{1, "one"}, {1, "two"}, {2, "two"}, {3, "two"}} {
+		if got := <-runs; got != want {
+			t.Fatalf("run %d is %+v, want %+v", i, got, want)
+		}
+		if i == 1 || i == 2 {
+			w.stop()
+			w = newWorld(t, st, ag)
+		}
+	}
+	task := w.eventually("mine", a2a.TaskStateCompleted)
+	if len(task.Artifacts) != 2 || task.Artifacts[0].Parts[0].Text != "one" {
+		t.Errorf("the artifacts are %s", task.AppendJSON(nil))
+	}
+	w.stop()
+	checkState(t, st, map[string]a2a.TaskState{"mine": a2a.TaskStateCompleted})
+}
