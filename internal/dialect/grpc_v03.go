@@ -1,6 +1,9 @@
 package dialect
 
 import (
+	"bytes"
+	"encoding/json"
+
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/pb/v03"
 	"google.golang.org/protobuf/encoding/protojson"
@@ -78,7 +81,7 @@ func (v03GRPC) NewResult(op Op) proto.Message {
 }
 
 func (v03GRPC) DecodeRequest(op Op, m proto.Message) (any, error) {
-	doc, err := protojson.Marshal(m)
+	doc, err := toJSON(m)
 	if err != nil { // a number or a timestamp that JSON does not have, or a value of no kind
 		return nil, a2a.Invalid("request", "holds a value that JSON does not have, such as NaN or a timestamp before the year 1")
 	}
@@ -105,7 +108,7 @@ func (v03GRPC) DecodeResult(op Op, req any, m proto.Message) (any, error) {
 	if card, ok := m.(*v03.AgentCard); ok {
 		return cardOfV03PB(op, card)
 	}
-	doc, err := protojson.Marshal(m)
+	doc, err := toJSON(m)
 	if err != nil {
 		return nil, unreadable(op, err)
 	}
@@ -117,7 +120,7 @@ func (g v03GRPC) Events(op Op, req any) GRPCEvents {
 }
 
 func (v03GRPC) DecodeEvent(op Op, req any, m proto.Message) ([]*a2a.StreamResponse, error) {
-	doc, err := protojson.Marshal(m)
+	doc, err := toJSON(m)
 	if err != nil {
 		return nil, unreadable(op, err)
 	}
@@ -147,6 +150,18 @@ func (e *v03GRPCEvents) Messages(el *a2a.StreamResponse) (list []proto.Message, 
 		list = append(list, m)
 	}
 	return list, nil
+}
+
+// toJSON writes a message. protojson puts blanks where it likes; the values in
+// the message are somebody's and should look the same each time.
+func toJSON(m proto.Message) ([]byte, error) {
+	doc, err := protojson.Marshal(m)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	err = json.Compact(&out, doc)
+	return out.Bytes(), err
 }
 
 // fromJSON fills a message. JSON values that a client or an agent sent may hold
