@@ -125,6 +125,9 @@ func (a *oldAgent) answer(name string, r *http.Request, params, body string) (in
 		return 200, unknown
 	case "0.3 rest", "1.0 rest":
 		base := ""
+		if a.speaks == "1.0 rest" && !strings.HasPrefix(r.URL.Path, "/v1") && !strings.HasPrefix(r.Header.Get("A2A-Version"), "1.") {
+			return 400, `{"error":{"code":400,"status":"FAILED_PRECONDITION","message":"no","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"VERSION_NOT_SUPPORTED","domain":"a2a-protocol.org"}]}}`
+		}
 		if a.speaks == "0.3 rest" {
 			base = "/v1"
 		}
@@ -221,6 +224,9 @@ func TestCardsThatAreWrongAboutTheVersion(t *testing.T) {
 					most = 2
 				}
 				length := 12
+				if tt.speaks == "1.0 rest" && says < "1.0" {
+					most = 4 // 0.3 has two routes
+				}
 				if tt.speaks == "0.1 bare" && says >= "1.0" {
 					most, length = 4, 16 // what it knows looks like 0.3 first
 				}
@@ -238,6 +244,30 @@ func TestCardsThatAreWrongAboutTheVersion(t *testing.T) {
 					t.Errorf("speaks %s", c.face.Load().version)
 				}
 			})
+		}
+	}
+}
+
+// The same where the card promises streams that are not there either: the
+// message is carried out once.
+func TestCardsThatAreWrongAboutStreams(t *testing.T) {
+	for _, server := range []string{"0.1 js", "0.1 bare", "0.3", "0.3 bare", "1.0", "1.0 strict"} {
+		for _, says := range []string{"0.1", "0.2", "0.3", "1.0", "1.1"} {
+			agent := &oldAgent{speaks: server}
+			srv := httptest.NewServer(agent)
+			c, err := New(&a2a.AgentCard{
+				Name: "x", Capabilities: a2a.AgentCapabilities{Streaming: yes},
+				SupportedInterfaces: []*a2a.AgentInterface{{URL: srv.URL, ProtocolBinding: "JSONRPC", ProtocolVersion: says}},
+			}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			els, err := collect(c.SendStreamingMessage(t.Context(), saying("x")))
+			calls, taken := agent.seen()
+			if err != nil || len(els) != 1 || els[0].State() != a2a.TaskStateCompleted || len(taken) != 1 {
+				t.Errorf("%s behind a card of %s: %s, %v; taken %q, calls %q", server, says, kinds(els), err, taken, calls)
+			}
+			srv.Close()
 		}
 	}
 }
