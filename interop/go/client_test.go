@@ -44,6 +44,9 @@ func TestClients(t *testing.T) {
 	for _, binding := range bindings {
 		pair{
 			role: "client", binding: binding, version: "0.3", noList: true,
+			// Over HTTP+JSON it changes the case of all names, and no longer
+			// knows the metadata by which it unwraps such data.
+			objectsOnly: binding == a2a.TransportProtocolHTTPJSON,
 			connect: func(t *testing.T, said *transcript) client {
 				parley.log.connect(said)
 				resolver := agentcard.Resolver{Client: said.httpClient(), CardParser: a2av0.NewAgentCardParser()}

@@ -35,6 +35,7 @@ type pair struct {
 	binding a2a.TransportProtocol
 	version a2a.ProtocolVersion
 	connect func(*testing.T, *transcript) client
+	gap     string // why the pair does not work yet; it is not run then
 
 	noList        bool  // the version or the SDK has no list
 	noFilename    bool  // the SDK drops the names of files
@@ -48,6 +49,10 @@ type pair struct {
 func (p pair) run(t *testing.T) {
 	t.Helper()
 	t.Run(fmt.Sprintf("%s %s %s", p.role, p.binding, p.version), func(t *testing.T) {
+		if p.gap != "" && os.Getenv("INTEROP_GAPS") == "" {
+			row(t, p, "not yet")
+			t.Skip(p.gap)
+		}
 		var passed, skipped atomic.Int32
 		for _, c := range checks {
 			t.Run(c.name, func(t *testing.T) {
@@ -67,12 +72,12 @@ func (p pair) run(t *testing.T) {
 				c.check(&world{T: t, ctx: ctx, pair: p, client: p.connect(t, said), said: said})
 			})
 		}
-		row(t, p, int(passed.Load()), len(checks)-int(skipped.Load()))
+		row(t, p, fmt.Sprintf("%d/%d", passed.Load(), len(checks)-int(skipped.Load())))
 	})
 }
 
 // row appends a line to the file that INTEROP_TABLE names.
-func row(t *testing.T, p pair, passed, of int) {
+func row(t *testing.T, p pair, passed string) {
 	name := os.Getenv("INTEROP_TABLE")
 	if name == "" {
 		return
@@ -82,7 +87,7 @@ func row(t *testing.T, p pair, passed, of int) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	fmt.Fprintf(f, "a2a-go\tv2.3.1\t%s\t%s %s\t%d/%d\n", p.role, p.binding, p.version, passed, of)
+	fmt.Fprintf(f, "a2a-go\tv2.3.1\t%s\t%s %s\t%s\n", p.role, p.binding, p.version, passed)
 }
 
 // world is what a check has at hand.
