@@ -38,6 +38,11 @@ func (r *SecurityRequirement) decode(d *decoder) *fault {
 		}
 		return d.mapping(func(scheme []byte) *fault {
 			var scopes []string
+			if d.peek() == '[' { // the Go SDK leaves the list's message out
+				f := d.strings(&scopes)
+				(*r)[string(scheme)] = scopes
+				return f
+			}
 			f := d.object(func(name []byte) *fault {
 				if string(name) == "list" {
 					return d.strings(&scopes)

@@ -23,8 +23,10 @@ const (
 	//
 	//   - interfaces of other versions, if there is one of 0.3 or 0.2; if
 	//     there is none, all are taken for 0.3's,
-	//   - the tenants and the order of interfaces: JSON-RPC comes first,
-	//   - OAuth 2 by device code, and whether PKCE is required.
+	//   - the tenants and the order of interfaces: JSON-RPC comes first.
+	//
+	// OAuth 2 by device code, and whether PKCE is required, is not 0.3's, and
+	// written all the same: some of its readers refuse a scheme without a flow.
 	CardV03
 	// CardV03REST is CardV03 for HTTP+JSON, where some clients read the JSON
 	// schema of 0.3 and some its proto: security schemes have the forms of

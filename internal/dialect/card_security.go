@@ -70,7 +70,8 @@ func (w *cardWriter) scheme(s *a2a.SecurityScheme) {
 		w.optText("description", s.HTTPAuth.Description)
 	case s.OAuth2 != nil:
 		w.text("type", "oauth2")
-		w.flows(&s.OAuth2.Flows)
+		w.key("flows")
+		w.b = s.OAuth2.Flows.AppendJSON(w.b)
 		w.optText("oauth2MetadataUrl", s.OAuth2.OAuth2MetadataURL)
 		w.optText("description", s.OAuth2.Description)
 	case s.OpenIDConnect != nil:
@@ -87,42 +88,6 @@ func (w *cardWriter) scheme(s *a2a.SecurityScheme) {
 			w.b = append(w.b, wrapped[1:len(wrapped)-1]...)
 		}
 	}
-	w.close('}')
-}
-
-// flows writes the flow of OAuth 2. Where the wrapped form stands beside it
-// it has all that 1.0 has, because some readers take this one if they see a type.
-func (w *cardWriter) flows(f *a2a.OAuthFlows) {
-	if w.wrapped {
-		w.key("flows")
-		w.b = f.AppendJSON(w.b)
-		return
-	}
-	w.object("flows")
-	flow := func(name string, f *a2a.OAuthFlow, authorization, token bool) {
-		if f == nil {
-			return
-		}
-		w.object(name)
-		if authorization {
-			w.text("authorizationUrl", f.AuthorizationURL)
-		}
-		if token {
-			w.text("tokenUrl", f.TokenURL)
-		}
-		w.optText("refreshUrl", f.RefreshURL)
-		w.object("scopes")
-		for _, scope := range slices.Sorted(maps.Keys(f.Scopes)) {
-			w.member(scope)
-			w.b = appendText(w.b, f.Scopes[scope])
-		}
-		w.close('}')
-		w.close('}')
-	}
-	flow("authorizationCode", f.AuthorizationCode, true, true)
-	flow("clientCredentials", f.ClientCredentials, false, true)
-	flow("implicit", f.Implicit, true, false)
-	flow("password", f.Password, false, true)
 	w.close('}')
 }
 
