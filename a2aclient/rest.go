@@ -58,7 +58,7 @@ func (b *rest) build(op dialect.Op, n int, req any) (*call, error) {
 func (b *rest) answer(k *call, res *http.Response, body []byte) (any, error) {
 	if res.StatusCode < 200 || res.StatusCode > 299 {
 		err := dialect.ErrorFromHTTP(res.StatusCode, res.Header.Get("Content-Type"), body)
-		if b.dialect < dialect.V10 && err.Code == a2a.CodeMethodNotFound && res.StatusCode == http.StatusNotFound &&
+		if b.dialect < dialect.V10 && k.op != dialect.ListTasks && err.Code == a2a.CodeMethodNotFound && res.StatusCode == http.StatusNotFound &&
 			strings.Contains(strings.ToLower(err.Message), "task") {
 			err.Code = a2a.CodeTaskNotFound // 0.3 has no form for errors: some have but a text
 		}
