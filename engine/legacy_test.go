@@ -143,6 +143,7 @@ type rival struct {
 	store.Store
 	once    sync.Once
 	message func(mine *store.Append) []byte
+	wrote   chan struct{}
 }
 
 func (r *rival) Append(a *store.Append, done func(error)) {
@@ -156,6 +157,7 @@ func (r *rival) Append(a *store.Append, done func(error)) {
 			if err := store.Do(context.Background(), r.Store, &theirs); err != nil {
 				panic(err)
 			}
+			close(r.wrote)
 		})
 	}
 	r.Store.Append(a, done)
@@ -173,7 +175,11 @@ func TestAnotherProcessCreatesTheTask(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			mem := store.NewMemory()
 			defer mem.Close()
-			w := newWorld(t, &rival{Store: mem, message: message}, interview)
+			st := &rival{Store: mem, message: message, wrote: make(chan struct{})}
+			w := newWorld(t, st, agent.Func(func(ctx context.Context, t *agent.Turn) error {
+				<-st.wrote // the first append is the task and its message, alone
+				return interview.Run(ctx, t)
+			}))
 			req := first01("mine", "ours")
 			req.Message.ContextID = "session"
 			task := w.mustSend(req)

@@ -27,7 +27,6 @@ type owner struct {
 	taskOnly  bool // a direct answer makes a task
 	topic     *topic
 	ready     chan struct{} // closed when loaded, or when loading failed (err)
-	left      chan struct{} // closed when another may own the task
 
 	hint      chan struct{} // capacity one: there is something to do
 	committed chan error    // capacity one: the outcome of the append under way
@@ -56,7 +55,7 @@ type owner struct {
 	room      chan struct{}  // closed and replaced when pending gets shorter
 	running   bool           // the agent's Run is under way
 	ran       bool           // it was, at some time
-	retiring  bool           // leaves once the task's end is committed, and the agent alone
+	left      chan struct{}  // if set, o leaves once the task's end is committed, without its agent; then it is closed
 	waiting   map[*post]bool // not settled yet
 	turn      turnState
 	wake      chan struct{} // closed and replaced when a message or the end comes
@@ -96,7 +95,6 @@ func (e *Engine) newOwner(key store.Key, contextID string) *owner {
 		key:       key,
 		contextID: contextID,
 		ready:     make(chan struct{}),
-		left:      make(chan struct{}),
 		hint:      make(chan struct{}, 1),
 		committed: make(chan error, 1),
 		finished:  make(chan error, 1),
@@ -204,7 +202,7 @@ func (o *owner) quiet() bool {
 }
 
 func (o *owner) busyLocked() bool {
-	running := o.running && !(o.retiring && o.draft.state.Terminal())
+	running := o.running && !(o.left != nil && o.draft.state.Terminal())
 	return running || o.holds > 0 || len(o.pending) > 0
 }
 
@@ -233,7 +231,12 @@ func (o *owner) leave() {
 	o.cancel(agent.ErrEnded)
 	o.topic.release(o, o.broken)
 	o.e.leave(o.topic)
-	close(o.left)
+	o.mu.Lock()
+	left := o.left
+	o.mu.Unlock()
+	if left != nil {
+		close(left)
+	}
 }
 
 func (o *owner) wakeLocked() {

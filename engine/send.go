@@ -188,7 +188,7 @@ func (e *Engine) followUp(ctx context.Context, t *topic, p *post, b *birth) erro
 		switch err {
 		case errRetiring:
 			select {
-			case <-o.left:
+			case <-o.left: // set by now, and constant
 				continue
 			case <-ctx.Done():
 				return context.Cause(ctx)

@@ -80,8 +80,10 @@ func (o *owner) admitLocked(p *post) error {
 		if o.ran || len(o.pending) > 0 || len(o.ahead) > 0 {
 			// What ran here may still speak, and must not be heard in the next
 			// turn: that gets an owner of its own.
-			o.retiring = true
-			o.nudge()
+			if o.left == nil {
+				o.left = make(chan struct{})
+				o.nudge()
+			}
 			return errRetiring
 		}
 	}
