@@ -188,7 +188,7 @@ func TestGenerationsOfOldLogs(t *testing.T) {
 	for name, seal := range map[string]*store.Seal{"sealed": {Head: strip(rec.Seal.Head), Body: rec.Seal.Body}, "folded": nil} {
 		t.Run(name, func(t *testing.T) {
 			old := store.NewMemory()
-			defer old.Close()
+			t.Cleanup(func() { old.Close() })
 			if err := store.Do(t.Context(), old, &store.Append{Row: rec.Row, Entries: entries, Seal: seal}); err != nil {
 				t.Fatal(err)
 			}

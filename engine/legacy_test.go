@@ -26,7 +26,7 @@ func TestTaskKeepsItsVersion(t *testing.T) {
 	for _, version := range []string{"", "0.1", "0.3"} {
 		t.Run(version, func(t *testing.T) {
 			st := store.NewMemory()
-			defer st.Close()
+			t.Cleanup(func() { st.Close() })
 			w := newWorld(t, st, interview)
 			req := send("go")
 			if version != "" {
@@ -174,7 +174,7 @@ func TestAnotherProcessCreatesTheTask(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			mem := store.NewMemory()
-			defer mem.Close()
+			t.Cleanup(func() { mem.Close() })
 			st := &rival{Store: mem, message: message, wrote: make(chan struct{})}
 			w := newWorld(t, st, agent.Func(func(ctx context.Context, t *agent.Turn) error {
 				<-st.wrote // the first append is the task and its message, alone

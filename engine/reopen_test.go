@@ -13,7 +13,7 @@ import (
 
 func TestFinishedTaskBeginsAnew(t *testing.T) {
 	st := store.NewMemory()
-	defer st.Close()
+	t.Cleanup(func() { st.Close() })
 	w := newWorld(t, st, parrot)
 	one := w.mustSend(first01("mine", "one"))
 	again := first01("mine", "two")
@@ -169,7 +169,7 @@ func TestReopenAndCancel(t *testing.T) {
 // turn from the top, with the same ids of artifacts.
 func TestReopenedTurnAcrossRestarts(t *testing.T) {
 	st := store.NewMemory()
-	defer st.Close()
+	t.Cleanup(func() { st.Close() })
 	type run struct {
 		attempt int
 		message string

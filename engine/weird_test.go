@@ -50,7 +50,7 @@ func TestWhatIsTakenCanBeRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			st := store.NewMemory()
-			defer st.Close()
+			t.Cleanup(func() { st.Close() })
 			var refused error
 			w := newWorld(t, st, agent.Func(func(ctx context.Context, turn *agent.Turn) error {
 				if err := turn.Status("begun"); err != nil {
