@@ -118,6 +118,9 @@ func TestConformanceList(t *testing.T) {
 		})
 		t.Run("R-028 R-242 page sizes", func(t *testing.T) {
 			for _, size := range []int{-1, 0, 101, math.MaxInt32} {
+				if size == 0 && w.binding == grpcBinding {
+					continue // clients in Go write it where they were given none
+				}
 				w.refused(t, invalid, "ListTasks", of("pageSize", size))
 			}
 			for _, size := range []int{1, 6, 7, 100} {

@@ -118,13 +118,14 @@ func TestStreamsThroughAProxyThatCuts(t *testing.T) {
 			card.SupportedInterfaces = []*a2a.AgentInterface{{
 				URL: "http://" + l.Addr().String(), ProtocolBinding: binding, ProtocolVersion: "1.0",
 			}}
-			wild, err := a2aclient.New(&card, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-
 			var wg sync.WaitGroup
 			for i := range 8 {
+				// Each has a connection of its own: over a shared one, a cut
+				// also meets those that have not begun yet, which is an error.
+				wild, err := a2aclient.New(&card, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
 				wg.Add(1)
 				go func() {
 					defer wg.Done()

@@ -14,6 +14,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/wire"
+	codepb "google.golang.org/genproto/googleapis/rpc/code"
 	statuspb "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/protobuf/proto"
 )
@@ -131,7 +132,11 @@ func statusOf(res *http.Response) error {
 			st = full
 		}
 	}
-	return dialect.ErrorFromStatus(st)
+	e := dialect.ErrorFromStatus(st)
+	if len(st.Details) == 0 && st.Code == int32(codepb.Code_FAILED_PRECONDITION) && strings.HasSuffix(res.Request.URL.Path, "/CancelTask") {
+		e.Code = a2a.CodeTaskNotCancelable // what several errors share in 0.3 is this one here
+	}
+	return e
 }
 
 // percentDecoded reads Grpc-Message; what is not encoded as it should be stays

@@ -42,7 +42,7 @@ type events = iter.Seq2[*a2a.StreamResponse, error]
 func (f *follower) send(ctx context.Context, req *a2a.SendMessageRequest) events {
 	return func(yield func(*a2a.StreamResponse, error) bool) {
 		if f.streaming {
-			id, over, err := relay(f.svc.SendStreamingMessage(ctx, req), yield)
+			id, over, err := relay(f.svc.SendStreamingMessage(ctx, req), req.Message.TaskID != "", yield)
 			switch {
 			case over:
 				return
@@ -75,7 +75,7 @@ func (f *follower) send(ctx context.Context, req *a2a.SendMessageRequest) events
 // subscribe follows a task that is there already.
 func (f *follower) subscribe(ctx context.Context, id string) events {
 	return func(yield func(*a2a.StreamResponse, error) bool) {
-		seen, over, err := relay(f.svc.SubscribeToTask(ctx, &a2a.SubscribeToTaskRequest{ID: id}), yield)
+		seen, over, err := relay(f.svc.SubscribeToTask(ctx, &a2a.SubscribeToTaskRequest{ID: id}), false, yield)
 		switch {
 		case over:
 		case seen == "" && err != nil:
@@ -103,13 +103,15 @@ func (f *follower) watch(ctx context.Context, req *a2a.GetTaskRequest) events {
 
 // relay yields a stream's elements. It returns the task's id as far as it is
 // known, whether that was all, and what broke the stream otherwise; nil if it
-// just ended.
-func relay(stream events, yield func(*a2a.StreamResponse, error) bool) (id string, over bool, err error) {
+// just ended. A stream that answers a task's question may open with the task as
+// it was when it asked, which ends nothing.
+func relay(stream events, answers bool, yield func(*a2a.StreamResponse, error) bool) (id string, over bool, err error) {
 	for r, err := range stream {
 		if err != nil {
 			return id, false, err
 		}
-		if !yield(r, nil) || r.Message != nil || stops(r.State()) {
+		asked := answers && id == "" && r.Task != nil && r.State().Interrupted()
+		if !yield(r, nil) || r.Message != nil || stops(r.State()) && !asked {
 			return id, true, nil
 		}
 		if id == "" {

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/url"
 	"slices"
@@ -22,8 +23,8 @@ func DecodeREST(m Match, query url.Values, body []byte) (any, error) {
 		if doc, err = queryObject(m.Op, query); err != nil {
 			return nil, err
 		}
-	case len(body) == 0 && len(m.Fields) > 0:
-		doc = []byte("{}")
+	case (len(body) == 0 || string(bytes.TrimSpace(body)) == "null") && len(m.Fields) > 0:
+		doc = []byte("{}") // a2a-go 2.3 sends null where the path says it all
 	case len(body) == 0:
 		return nil, a2a.Errorf(a2a.CodeParse, "the body is empty: send a JSON object")
 	}

@@ -45,7 +45,7 @@ func (r *reader) any(m proto.Message) any {
 	case *pb.ListTasksRequest:
 		return &a2a.ListTasksRequest{
 			Tenant: m.GetTenant(), ContextID: m.GetContextId(), Status: r.state("status", m.GetStatus()),
-			PageSize: m.PageSize, PageToken: m.GetPageToken(), HistoryLength: m.HistoryLength,
+			PageSize: pageSize(m), PageToken: m.GetPageToken(), HistoryLength: m.HistoryLength,
 			StatusTimestampAfter: r.time("statusTimestampAfter", m.GetStatusTimestampAfter()),
 			IncludeArtifacts:     m.GetIncludeArtifacts(),
 		}
@@ -250,4 +250,12 @@ func (r *reader) push(c *pb.TaskPushNotificationConfig) *a2a.TaskPushNotificatio
 		out.Authentication = &a2a.AuthenticationInfo{Scheme: a.GetScheme(), Credentials: a.GetCredentials()}
 	}
 	return out
+}
+
+// pageSize is nil for zero: there are clients that set what they were not given.
+func pageSize(m *pb.ListTasksRequest) *int32 {
+	if m.GetPageSize() == 0 {
+		return nil
+	}
+	return m.PageSize
 }
