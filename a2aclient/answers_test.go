@@ -205,8 +205,8 @@ func FuzzAnswers(f *testing.F) {
 		}
 		res := &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {media}}, Request: req}
 		codec := dialect.CodecOf(dialect.V10, a2a.BindingJSONRPC)
-		for _, b := range []binding{&jsonrpc{dialect: dialect.V10, codec: codec}, &rest{dialect: dialect.V10, codec: codec}} {
-			k := &call{op: op, id: []byte("1")}
+		for _, b := range []binding{&jsonrpc{dialect: dialect.V10, codec: codec}, &rest{dialect: dialect.V10}} {
+			k := &call{op: op, id: []byte("1"), codec: codec}
 			v, err := b.answer(k, res, body)
 			var e *a2a.Error
 			switch {

@@ -29,7 +29,8 @@ type call struct {
 	body   []byte // nil if there is none
 	media  string // of the body; empty means plain JSON
 	accept string
-	id     []byte // of the JSON-RPC request; nil on other bindings
+	id     []byte        // of the JSON-RPC request; nil on other bindings
+	codec  dialect.Codec // of the answer, on HTTP+JSON
 
 	grpc *http.Client // performs it if it is gRPC; else nil
 

@@ -17,7 +17,6 @@ type rest struct {
 	base    string // without a slash at its end
 	query   string // of the interface's URL, kept on every call
 	dialect dialect.Dialect
-	codec   dialect.Codec
 }
 
 func newREST(iface string, d dialect.Dialect) (*rest, error) {
@@ -29,12 +28,12 @@ func newREST(iface string, d dialect.Dialect) (*rest, error) {
 	u.RawQuery, u.ForceQuery, u.Fragment, u.RawFragment = "", false, "", ""
 	return &rest{
 		base: strings.TrimRight(u.String(), "/"), query: query,
-		dialect: d, codec: dialect.CodecOf(d, a2a.BindingHTTPJSON),
+		dialect: d,
 	}, nil
 }
 
 // Some operations have routes in two spellings of the specification.
-func (b *rest) ways(op dialect.Op) int { return len(dialect.Get(op).Routes[b.dialect]) }
+func (b *rest) ways(op dialect.Op) int { return dialect.RESTWays(b.dialect, op) }
 
 func (b *rest) build(op dialect.Op, n int, req any) (*call, error) {
 	r, err := dialect.BuildREST(b.dialect, op, n, req)
@@ -52,7 +51,7 @@ func (b *rest) build(op dialect.Op, n int, req any) (*call, error) {
 	if dialect.Get(op).Streams {
 		accept = "text/event-stream, " + accept
 	}
-	return &call{op: op, req: req, method: r.Method, url: address, accept: accept, body: r.Body}, nil
+	return &call{op: op, req: req, method: r.Method, url: address, accept: accept, body: r.Body, codec: r.Codec}, nil
 }
 
 func (b *rest) answer(k *call, res *http.Response, body []byte) (any, error) {
@@ -70,14 +69,14 @@ func (b *rest) answer(k *call, res *http.Response, body []byte) (any, error) {
 	if wire.CheckJSON(body) != nil {
 		return nil, notJSON(k, res, body)
 	}
-	return decodeAnswer(b.codec, k, body)
+	return decodeAnswer(k.codec, k, body)
 }
 
 func (b *rest) element(k *call, name string, data []byte) ([]*a2a.StreamResponse, error) {
 	if name == "error" {
 		return nil, eventError(data)
 	}
-	els, err := b.codec.DecodeEvent(k.op, k.req, data)
+	els, err := k.codec.DecodeEvent(k.op, k.req, data)
 	if err == nil && (len(els) == 0 || empty(els[0])) {
 		// Not every server marks its errors with an event name.
 		var doc struct{ Error json.RawMessage }

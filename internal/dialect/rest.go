@@ -54,6 +54,18 @@ type RESTCall struct {
 	Path   string // percent-encoded, with a leading slash
 	Query  string // encoded, without question mark; "" if there is none
 	Body   []byte // JSON; nil if there is none
+	Codec  Codec  // reads the answer
+}
+
+// RESTWays is how many routes BuildREST knows for an operation: those of the
+// dialect and, in 0.3, the one of Match.Codec. Lists have no other way: most
+// agents of 0.3 have none, and looking twice would not tell.
+func RESTWays(d Dialect, op Op) int {
+	n := len(Get(op).Routes[d])
+	if d == V03 && n > 0 && op != ListTasks && len(Get(op).Routes[V10]) > 0 {
+		n++
+	}
+	return n
 }
 
 // BuildREST makes the call that MatchRoute and DecodeREST turn back into req,
@@ -61,17 +73,20 @@ type RESTCall struct {
 // must be of the operation's request type. The error is InvalidParams for an
 // empty id.
 func BuildREST(d Dialect, op Op, n int, req any) (RESTCall, error) {
-	r := &Get(op).Routes[d][n]
-	tenant := ""
+	of, codec, tenant := d, CodecOf(d, a2a.BindingHTTPJSON), ""
 	if d >= V10 {
 		tenant = *field(req, "tenant")
 	}
-	path, err := templateOf(d, r).build(tenant, func(name string) string { return *field(req, name) })
+	if own := len(Get(op).Routes[d]); d == V03 && n == own {
+		of, codec, n = V10, v03Codec{}, 0
+	}
+	r := &Get(op).Routes[of][n]
+	path, err := templateOf(of, r).build(tenant, func(name string) string { return *field(req, name) })
 	if err != nil {
 		return RESTCall{}, err
 	}
-	call := RESTCall{Method: r.Method, Path: path}
-	doc := CodecOf(d, a2a.BindingHTTPJSON).AppendRequest(nil, op, req)
+	call := RESTCall{Method: r.Method, Path: path, Codec: codec}
+	doc := codec.AppendRequest(nil, op, req)
 	if r.Body {
 		call.Body = doc
 		return call, nil

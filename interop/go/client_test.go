@@ -27,6 +27,7 @@ func TestClients(t *testing.T) {
 		pair{
 			role: "client", binding: binding, version: "1.0",
 			objectsOnly: binding == a2a.TransportProtocolGRPC, ended: a2a.ErrUnsupportedOperation,
+			deafToAnswers: binding == a2a.TransportProtocolJSONRPC,
 			connect: func(t *testing.T, said *transcript) client {
 				parley.log.connect(said)
 				card, err := agentcard.NewResolver(said.httpClient()).Resolve(t.Context(), parley.url)

@@ -20,12 +20,7 @@ func TestServers(t *testing.T) {
 		}.run(t)
 	}
 	for _, binding := range bindings {
-		gap := ""
-		if binding == a2a.TransportProtocolHTTPJSON {
-			gap = "a2a-go serves 0.3 over HTTP+JSON on paths without /v1 and in the form of JSON-RPC, which Parley's client does not speak"
-		}
 		pair{
-			gap:  gap,
 			role: "server", binding: binding, version: "0.3", noList: true, authIsOutside: true, ended: a2a.ErrTaskNotFound,
 			connect: func(t *testing.T, said *transcript) client {
 				agent.log.connect(said)

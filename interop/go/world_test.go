@@ -104,14 +104,19 @@ func (w *world) events(seq iter.Seq2[a2a.Event, error]) []a2a.Event {
 	return all
 }
 
-// end drains a stream to its error.
-func end(seq iter.Seq2[a2a.Event, error]) error {
-	for _, err := range seq {
-		if err != nil {
-			return err
+// wantStreamError drains a stream that is to bring nothing but an error.
+func (w *world) wantStreamError(want error, seq iter.Seq2[a2a.Event, error]) {
+	w.Helper()
+	var got error
+	for ev, err := range seq {
+		if err == nil {
+			w.Errorf("the stream brings %T", ev)
 		}
+		got = err
 	}
-	return nil
+	if got != nil || !w.deafToAnswers {
+		w.wantError(want, got)
+	}
 }
 
 func (w *world) wantError(want, got error) {
