@@ -96,5 +96,6 @@ func unquote(raw []byte) (s string, ok bool) {
 	if in := raw[1 : len(raw)-1]; bytes.IndexByte(in, '\\') < 0 && utf8.Valid(in) {
 		return string(in), true
 	}
-	return s, json.Unmarshal(raw, &s) == nil
+	ok = json.Unmarshal(raw, &s) == nil
+	return s, ok
 }
