@@ -31,7 +31,8 @@
 //
 // store.go is the contract, group.go the group commit that drivers share.
 // log.go (appends, entries, blobs), owner.go (beats, claims, secrets) and
-// query.go (lists) are the memory store's part of each; drivers use the same
-// names. Drivers are in the packages below, and storetest is the suite that
+// query.go (lists), retain.go (what is old, and its end) and archive.go (all
+// that there is, in order) are the memory store's part of each; drivers use the
+// same names. export.go and import.go move whole stores as text. Drivers are in the packages below, and storetest is the suite that
 // each of them passes.
 package store

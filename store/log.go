@@ -55,7 +55,7 @@ func (d *memory) apply(a *Append) error {
 		return ErrConflict
 	}
 	if t == nil {
-		t = &memoryTask{}
+		t = &memoryTask{blobs: map[string]bool{}}
 		d.tasks[a.Row.Key] = t
 	}
 	t.row = a.Row
@@ -71,6 +71,7 @@ func (d *memory) apply(a *Append) error {
 		t.log = append(t.log, e)
 	}
 	for _, b := range a.Blobs {
+		t.blobs[b.Hash] = true
 		if _, ok := d.blobs[b.Hash]; !ok {
 			d.blobs[b.Hash] = b.Data
 		}

@@ -26,9 +26,10 @@ type memory struct {
 }
 
 type memoryTask struct {
-	row  Row
-	seal *Seal
-	log  []Entry
+	row   Row
+	seal  *Seal
+	log   []Entry
+	blobs map[string]bool // hashes that it refers to
 }
 
 // NewMemory returns an empty store. Close it to end its writer.

@@ -18,6 +18,22 @@ func (q *Query) Validate() error {
 	return nil
 }
 
+// Validate reports what is wrong with q's form. Drivers call it first.
+func (q *IdleQuery) Validate() error {
+	if q.Limit < 1 {
+		return errLimit
+	}
+	return nil
+}
+
+// CheckLimit is Validate for a bare limit.
+func CheckLimit(limit int) error {
+	if limit < 1 {
+		return errLimit
+	}
+	return nil
+}
+
 // List implements Store.
 func (m *Memory) List(ctx context.Context, q Query) (*Page, error) {
 	if err := q.Validate(); err != nil {

@@ -70,6 +70,32 @@ type Store interface {
 	// kept under name.
 	Secret(ctx context.Context, name string) ([]byte, error)
 
+	// Idle returns up to q.Limit rows of tasks, of all tenants and owners, that
+	// are not Active, in q.State, and were last updated before q.Before: those
+	// updated longest ago first, then by tenant, owner and ID.
+	Idle(ctx context.Context, q IdleQuery) ([]Row, error)
+
+	// Delete removes tasks, each if it is still as its row says: with the same
+	// Last, Epoch and Updated. Others are left alone, so that a task that went
+	// on meanwhile, or one that is gone and began anew, is safe. With a task go
+	// its log, its seal, and the blobs that no other task refers to. For readers
+	// a task is there or not: none sees a part of it.
+	//
+	// It returns how many it removed. The driver divides the work so that
+	// appends in between wait for no more than a small part of it. After an
+	// error some tasks may be gone and others not, and what a lost call left
+	// behind out of sight is removed by the next one, whatever its rows.
+	Delete(ctx context.Context, rows []Row) (int, error)
+
+	// Tasks returns up to limit rows of all tasks in the order of their keys
+	// (tenant, owner, ID, each by its bytes), from behind after; nil: from the
+	// first. limit must be at least 1.
+	Tasks(ctx context.Context, after *Key, limit int) ([]Row, error)
+
+	// Blobs returns the hashes of the blobs that a task refers to: those that
+	// its appends came with, sorted. An unknown task has none.
+	Blobs(ctx context.Context, k Key) ([]string, error)
+
 	// Close waits for queued appends and releases everything. Calling it again
 	// does nothing. All other methods return ErrClosed afterwards.
 	Close() error
@@ -152,6 +178,14 @@ type Query struct {
 	Before        *Position // nil: from the start
 	Limit         int       // at least 1
 	Body          bool      // whether records carry Seal.Body
+}
+
+// IdleQuery selects tasks by state and age, whoever's they are.
+type IdleQuery struct {
+	State  int32
+	Before time.Time // Updated before this
+	After  *Row      // the last one of the page before; nil: from the start
+	Limit  int       // at least 1
 }
 
 // Position is a place in the order of List.

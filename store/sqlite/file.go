@@ -90,8 +90,12 @@ func prepare(path string, sc *schema) error {
 	if err != nil {
 		return err
 	}
-	// SQLite would make these with the mode of the umask, and they hold
-	// content too.
+	return sidecars(path)
+}
+
+// sidecars makes the files beside the database. SQLite would make them with the
+// mode of the umask, and they hold content too.
+func sidecars(path string) error {
 	for _, end := range []string{"-wal", "-shm"} {
 		f, err := os.OpenFile(path+end, os.O_CREATE|os.O_RDWR, 0o600)
 		if err != nil {

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -230,7 +231,7 @@ func made(t *testing.T, change string) string {
 
 func TestStrangeDatabasesAreLeftAlone(t *testing.T) {
 	t.Run("newer version", func(t *testing.T) {
-		wantRefused(t, made(t, "PRAGMA user_version = 99; CREATE TABLE later (a)"), "newer version of this program (schema 99, this one knows 1)")
+		wantRefused(t, made(t, "PRAGMA user_version = 99; CREATE TABLE later (a)"), fmt.Sprintf("newer version of this program (schema 99, this one knows %d)", current.version()))
 	})
 	t.Run("unknown table", func(t *testing.T) {
 		wantRefused(t, made(t, "CREATE TABLE diary (a)"), `table "diary"`)

@@ -142,8 +142,8 @@ func (s *Store) place(a *store.Append) (task int64, refused, err error) {
 	case !found && a.After != 0:
 		return 0, store.ErrNotFound, nil
 	case !found:
-		task, err = c.insert(a)
-		return task, nil, err
+		s.lastKey++ // a transaction that fails leaves a gap, which is fine
+		return s.lastKey, nil, c.insert(s.lastKey, a)
 	case a.After == 0:
 		return 0, store.ErrConflict, nil
 	case was.Epoch != a.Epoch:
@@ -160,13 +160,12 @@ func (s *Store) place(a *store.Append) (task int64, refused, err error) {
 }
 
 // insert makes the row of a new task.
-func (c *conn) insert(a *store.Append) (task int64, err error) {
+func (c *conn) insert(task int64, a *store.Append) error {
 	r := &a.Row
-	q := c.stmt("INSERT INTO task (tenant, owner, id, context, state, updated, active, node, created, last, epoch, lost, turn, attempt, head) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)").
-		text(r.Tenant).text(r.Owner).text(r.ID).
-		text(r.Context).int(int64(r.State)).time(r.Updated).bool(r.Active).text(r.Node)
-	err = q.rest(a).exec()
-	return c.LastInsertRowID(), err
+	return c.stmt("INSERT INTO task (key, tenant, owner, id, context, state, updated, active, node, created, last, epoch, lost, turn, attempt, head) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)").
+		int(task).text(r.Tenant).text(r.Owner).text(r.ID).
+		text(r.Context).int(int64(r.State)).time(r.Updated).bool(r.Active).text(r.Node).
+		rest(a).exec()
 }
 
 // update replaces the row of a task. Most appends change nothing that is
@@ -218,9 +217,9 @@ func (c *conn) keep(task int64, b *store.Blob) error {
 var errEnough = errors.New("enough")
 
 // Entries implements store.Store.
-func (s *Store) Entries(ctx context.Context, k store.Key, after int64, limit int) ([]store.Entry, error) {
+func (r *Reader) Entries(ctx context.Context, k store.Key, after int64, limit int) ([]store.Entry, error) {
 	var found []store.Entry
-	err := s.read(ctx, func(c *conn) error {
+	err := r.read(ctx, func(c *conn) error {
 		err := c.stmt("SELECT first, last, body FROM entry WHERE task = (SELECT key FROM task WHERE tenant = ? AND owner = ? AND id = ?) AND last > ? ORDER BY last").
 			text(k.Tenant).text(k.Owner).text(k.ID).int(after).
 			each(func(r *sqlite3.Stmt) (err error) {
@@ -244,9 +243,9 @@ func (s *Store) Entries(ctx context.Context, k store.Key, after int64, limit int
 }
 
 // Blob implements store.Store.
-func (s *Store) Blob(ctx context.Context, hash string) ([]byte, error) {
+func (r *Reader) Blob(ctx context.Context, hash string) ([]byte, error) {
 	var data []byte
-	err := s.read(ctx, func(c *conn) error {
+	err := r.read(ctx, func(c *conn) error {
 		found := false
 		err := c.stmt("SELECT data FROM blob WHERE hash = ?").text(hash).
 			each(func(r *sqlite3.Stmt) error {

@@ -55,9 +55,9 @@ func scanRecord(r *sqlite3.Stmt, body bool) store.Record {
 func milli(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
 
 // Get implements store.Store.
-func (s *Store) Get(ctx context.Context, k store.Key, body bool) (*store.Record, error) {
+func (r *Reader) Get(ctx context.Context, k store.Key, body bool) (*store.Record, error) {
 	var rec *store.Record
-	err := s.read(ctx, func(c *conn) error {
+	err := r.read(ctx, func(c *conn) error {
 		err := c.stmt(record(body) + "WHERE tenant = ? AND owner = ? AND id = ?").
 			text(k.Tenant).text(k.Owner).text(k.ID).
 			each(func(r *sqlite3.Stmt) error {
@@ -80,12 +80,12 @@ func (s *Store) Get(ctx context.Context, k store.Key, body bool) (*store.Record,
 // starts: about 0.1 ms. Total is a count within an index: its cost grows with the
 // matches, not with the table, by about 0.13 µs each, which is 1.3 ms for 10,000
 // tasks and 130 ms for a million (docs/design/0001-sqlite-driver.md).
-func (s *Store) List(ctx context.Context, q store.Query) (*store.Page, error) {
+func (r *Reader) List(ctx context.Context, q store.Query) (*store.Page, error) {
 	if err := q.Validate(); err != nil {
 		return nil, err
 	}
 	p := &store.Page{}
-	err := s.read(ctx, func(c *conn) error {
+	err := r.read(ctx, func(c *conn) error {
 		return c.snapshot(func() error {
 			w := where(&q)
 			err := w.bind(c.stmt("SELECT count(*) FROM task "+w.sql()), &q).

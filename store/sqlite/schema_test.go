@@ -115,11 +115,12 @@ func checkFixture(t *testing.T, path string) {
 func TestMigrate(t *testing.T) {
 	path := made(t, "")
 	next := current
-	next.steps = append(next.steps[:1:1], "ALTER TABLE node ADD COLUMN address TEXT NOT NULL DEFAULT 'none'")
+	n := len(next.steps)
+	next.steps = append(next.steps[:n:n], "ALTER TABLE node ADD COLUMN address TEXT NOT NULL DEFAULT 'none'")
 	broken := next
-	broken.steps = append(next.steps[:2:2], "CREATE TABLE extra (a); INSERT INTO nowhere VALUES (1)")
+	broken.steps = append(next.steps[:n+1:n+1], "CREATE TABLE extra (a); INSERT INTO nowhere VALUES (1)")
 
-	if _, err := open(path, nil, &broken); err == nil || !strings.Contains(err.Error(), "migrate to version 3") {
+	if _, err := open(path, nil, &broken); err == nil || !strings.Contains(err.Error(), fmt.Sprint("migrate to version ", n+2)) {
 		t.Errorf("a step that fails: %v", err)
 	}
 	for range 2 {
@@ -127,8 +128,8 @@ func TestMigrate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if v, _ := st.writer.pragma("user_version"); v != 2 {
-			t.Errorf("version %d, want 2", v)
+		if v, _ := st.writer.pragma("user_version"); v != int64(n+1) {
+			t.Errorf("version %d, want %d", v, n+1)
 		}
 		storetest.Check(t, st, task("a", 0).Row.Key)
 		if err := st.Beat(t.Context(), "node", began); err != nil {
@@ -138,5 +139,5 @@ func TestMigrate(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	wantRefused(t, path, "schema 2, this one knows 1")
+	wantRefused(t, path, fmt.Sprintf("schema %d, this one knows %d", n+1, n))
 }

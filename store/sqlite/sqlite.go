@@ -1,15 +1,12 @@
 package sqlite
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"runtime"
 	"sync"
 	"sync/atomic"
 
-	"github.com/ncruces/go-sqlite3"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -51,14 +48,15 @@ func (o *Options) logger() *slog.Logger {
 // Store is a store.Store in one SQLite file.
 type Store struct {
 	// set at start, then constant
+	Reader
 	lock    *lock
 	group   *store.Group
-	readers *pool
 	cleaner *cleaner
 
 	writing sync.Mutex // protects the fields below
 	writer  *conn      // nil after Close
 	packed  []byte     // scratch of apply
+	lastKey int64      // the highest key that a task ever had
 
 	commits, entries atomic.Int64
 
@@ -110,9 +108,14 @@ func (s *Store) start(path string, o *Options, sc *schema) error {
 		w.close()
 		return err
 	}
+	if s.lastKey, err = w.lastKey(); err != nil {
+		s.cleaner.close()
+		w.close()
+		return fmt.Errorf("sqlite: open %s: %w", path, err)
+	}
 	w.WALHook(s.cleaner.committed)
 	s.writer = w
-	s.readers = newPool(path, o.readers())
+	s.path, s.readers = path, newPool(path, o.readers())
 	s.group = store.NewGroup(s.commit)
 	return nil
 }
@@ -148,25 +151,6 @@ func openWriter(path string, o *Options, sc *schema) (_ *conn, err error) {
 		return nil, err
 	}
 	return c, syncDir(path)
-}
-
-// read calls f with a connection to read with. It ends early when ctx does.
-func (s *Store) read(ctx context.Context, f func(*conn) error) error {
-	c, err := s.readers.get(ctx)
-	if err != nil {
-		return err
-	}
-	c.SetInterrupt(ctx)
-	err = f(c)
-	c.SetInterrupt(context.Background())
-	s.readers.put(c)
-	switch {
-	case err == nil || err == store.ErrNotFound:
-		return err
-	case errors.Is(err, sqlite3.INTERRUPT) && ctx.Err() != nil:
-		return context.Cause(ctx)
-	}
-	return fmt.Errorf("sqlite: read: %w", err)
 }
 
 // Close implements store.Store. It leaves a single file: the write-ahead log

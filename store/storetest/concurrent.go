@@ -86,6 +86,10 @@ func calls(ctx context.Context, st store.Store, k store.Key) map[string]error {
 	_, errs["list"] = st.List(ctx, store.Query{Tenant: k.Tenant, Owner: k.Owner, Limit: 1})
 	errs["beat"] = st.Beat(ctx, "node", began)
 	_, errs["claim"] = st.Claim(ctx, "other", began, 1)
+	_, errs["idle"] = st.Idle(ctx, store.IdleQuery{Limit: 1})
+	_, errs["delete"] = st.Delete(ctx, nil)
+	_, errs["tasks"] = st.Tasks(ctx, nil, 1)
+	_, errs["blobs"] = st.Blobs(ctx, k)
 	_, errs["secret"] = st.Secret(ctx, "name")
 	if _, err := st.Blob(ctx, "h"); !errors.Is(err, store.ErrNotFound) {
 		errs["blob"] = err

@@ -32,7 +32,7 @@ func (f Fault) String() string {
 var ErrFault = errors.New("storetest: injected fault")
 
 // Faulty returns st with one write failing: the one that step others came
-// before. Writes are Append, Beat, Claim and Secret. All others pass.
+// before. Writes are Append, Beat, Claim, Secret and Delete. All others pass.
 func Faulty(st store.Store, step int, f Fault) store.Store {
 	return &faulty{Store: st, step: int64(step), fault: f}
 }
@@ -100,11 +100,23 @@ func (f *faulty) Secret(ctx context.Context, name string) ([]byte, error) {
 	return nil, ErrFault
 }
 
+func (f *faulty) Delete(ctx context.Context, rows []store.Row) (int, error) {
+	if !f.due() {
+		return f.Store.Delete(ctx, rows)
+	}
+	if f.fault == FailAfter {
+		_, _ = f.Store.Delete(ctx, rows)
+	}
+	return 0, ErrFault
+}
+
 // testFaults runs a scenario with every write failing once, both ways. Its
 // writer does what the contract tells it to after a failure: ask what is
 // there, and go on from that.
 func testFaults(t *testing.T, fresh func(t testing.TB) Opener) {
 	keys := []store.Key{name("a"), name("b")}
+	old := name("old")
+	blobs := []store.Blob{{Hash: "shared", Data: []byte("1")}, {Hash: "own", Data: []byte("2")}}
 	scenario := func(t testing.TB, st store.Store) {
 		retry(t, "beat", func() error { return st.Beat(t.Context(), "node", began) })
 		retry(t, "secret", func() error { _, err := st.Secret(t.Context(), "name"); return err })
@@ -119,8 +131,19 @@ func testFaults(t *testing.T, fresh func(t testing.TB) Opener) {
 			end := &store.Append{Row: r.Row, After: r.Last, Epoch: r.Epoch, Entries: entries(r.Last, 1)}
 			end.Row.Active = false
 			end.Seal = &store.Seal{Head: []byte("head"), Body: []byte("body")}
+			end.Blobs = blobs[:1]
 			ensure(t, st, end)
 		}
+		past := finished("old", 3, began)
+		past.Blobs = blobs
+		ensure(t, st, past)
+		retry(t, "delete", func() error {
+			rows, err := st.Idle(t.Context(), store.IdleQuery{State: 3, Before: began.Add(time.Hour), Limit: 10})
+			if err == nil {
+				_, err = st.Delete(t.Context(), rows)
+			}
+			return err
+		})
 	}
 	steps := Steps(func(st store.Store) { scenario(t, st) })
 	for _, f := range []Fault{FailBefore, FailAfter} {
@@ -130,7 +153,14 @@ func testFaults(t *testing.T, fresh func(t testing.TB) Opener) {
 				st := start(t, open)
 				scenario(t, Faulty(st, step, f))
 				st = restart(t, st, open)
-				Check(t, st, keys...)
+				Check(t, st, append(keys, old)...)
+				checkAbsent(t, st, old)
+				if _, err := st.Blob(t.Context(), "own"); !errors.Is(err, store.ErrNotFound) {
+					t.Errorf("the blob of the deleted task: %v", err)
+				}
+				if _, err := st.Blob(t.Context(), "shared"); err != nil {
+					t.Errorf("the blob that others refer to: %v", err)
+				}
 				for _, k := range keys {
 					r := get(t, st, k, true)
 					if r.Last != 6 || r.Seal == nil || r.Active || r.Node != "next" || r.Epoch != 2 || r.Lost != 1 {

@@ -69,10 +69,12 @@ func (o *oracle) step() {
 		o.list()
 	case n < 88:
 		o.read(o.key())
-	case n < 93:
+	case n < 91:
 		o.claim()
-	case n < 97:
+	case n < 93:
 		o.beat()
+	case n < 97:
+		o.retain()
 	case n < 99:
 		o.blob()
 	default:
@@ -221,6 +223,38 @@ func (o *oracle) blob() {
 	got, gotErr := o.driver.Blob(o.t.Context(), hash)
 	want, wantErr := o.memory.Blob(o.t.Context(), hash)
 	o.agree("blob "+hash, gotErr, wantErr, got, want)
+}
+
+// retain deletes what it finds, or what it does not: rows of the past.
+func (o *oracle) retain() {
+	ctx := o.t.Context()
+	q := store.IdleQuery{State: int32(1 + o.rand.IntN(4)), Before: began.Add(time.Duration(o.rand.Int64N(int64(o.now.Sub(began)) + 2))), Limit: 1 + o.rand.IntN(4)}
+	got, gotErr := o.driver.Idle(ctx, q)
+	want, wantErr := o.memory.Idle(ctx, q)
+	o.agree(fmt.Sprintf("idle %+v", q), gotErr, wantErr, got, want)
+	if len(want) > 0 && o.rand.IntN(3) == 0 {
+		q.After = &want[0]
+		got, gotErr = o.driver.Idle(ctx, q)
+		want, wantErr = o.memory.Idle(ctx, q)
+		o.agree(fmt.Sprintf("idle behind %+v", *q.After), gotErr, wantErr, got, want)
+	}
+	if o.rand.IntN(3) == 0 {
+		for i := range want {
+			want[i].Last += int64(o.rand.IntN(3) - 1)
+		}
+	}
+	n, gotErr := o.driver.Delete(ctx, want)
+	m, wantErr := o.memory.Delete(ctx, want)
+	o.agree(fmt.Sprintf("delete %+v", want), gotErr, wantErr, n, m)
+
+	limit := 1 + o.rand.IntN(10)
+	k := o.key()
+	got, gotErr = o.driver.Tasks(ctx, &k, limit)
+	want, wantErr = o.memory.Tasks(ctx, &k, limit)
+	o.agree(fmt.Sprintf("tasks behind %q", k), gotErr, wantErr, got, want)
+	gotBlobs, gotErr := o.driver.Blobs(ctx, k)
+	wantBlobs, wantErr := o.memory.Blobs(ctx, k)
+	o.agree(fmt.Sprintf("blobs of %q", k), gotErr, wantErr, gotBlobs, wantBlobs)
 }
 
 // agree ends the test if the answers differ. Of errors only what callers can

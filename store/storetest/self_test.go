@@ -87,6 +87,7 @@ func TestCheckFinds(t *testing.T) {
 }
 
 func TestFaultyFailsOnce(t *testing.T) {
+	var m *store.Memory
 	writes := []func(st store.Store) error{
 		func(st store.Store) error { return store.Do(t.Context(), st, create(name("a"), 1)) },
 		func(st store.Store) error { return st.Beat(t.Context(), "node", began.Add(time.Hour)) },
@@ -95,6 +96,11 @@ func TestFaultyFailsOnce(t *testing.T) {
 			return err
 		},
 		func(st store.Store) error { _, err := st.Secret(t.Context(), "s"); return err },
+		func(st store.Store) error {
+			must(t, m, create(name("old"), 1)) // by a way that does not fail
+			_, err := st.Delete(t.Context(), []store.Row{row(t, m, name("old"))})
+			return err
+		},
 	}
 	scenario := func(st store.Store) (failed []int) {
 		for i, w := range writes {
@@ -104,12 +110,14 @@ func TestFaultyFailsOnce(t *testing.T) {
 		}
 		return failed
 	}
+	m = store.NewMemory()
+	defer m.Close()
 	if n := Steps(func(st store.Store) { scenario(st) }); n != len(writes) {
 		t.Fatalf("%d steps, want %d", n, len(writes))
 	}
 	for step := range writes {
 		for _, f := range []Fault{FailBefore, FailAfter} {
-			m := store.NewMemory()
+			m = store.NewMemory()
 			defer m.Close()
 			same(t, "the writes that failed", scenario(Faulty(m, step, f)), []int{step})
 			happened := f == FailAfter
@@ -130,6 +138,10 @@ func TestFaultyFailsOnce(t *testing.T) {
 			case 2:
 				if r := get(t, m, name("a"), false); (r.Node == "me") != happened {
 					t.Errorf("claim, fault %v: the task is with %s", f, r.Node)
+				}
+			case 4:
+				if _, err := m.Get(t.Context(), name("old"), false); (err != nil) != happened {
+					t.Errorf("delete, fault %v: get says %v", f, err)
 				}
 			}
 		}

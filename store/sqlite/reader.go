@@ -1,0 +1,83 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/ncruces/go-sqlite3"
+	"github.com/parley-a2a/parley/store"
+)
+
+// Reader is the reading half of a Store. On its own, from OpenReader, it reads
+// a database beside the process that has it open, or one that nobody has.
+type Reader struct {
+	path    string
+	readers *pool
+	anchor  *conn // of OpenReader: keeps the write-ahead log readable; nil in a Store
+}
+
+// OpenReader opens a database for reading only, also while a Store has it open
+// in this or another process: it sees what is committed at the time of each
+// call. It changes nothing, but after a crash of the last Store it may make the
+// index of the write-ahead log anew, and it may leave that log, empty, beside
+// the database. For as long as one call reads, the log cannot begin anew.
+func OpenReader(path string) (*Reader, error) {
+	info, err := os.Stat(path)
+	if err == nil && info.Size() == 0 {
+		err = errors.New("it is empty")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("sqlite: there is no database at %s: %w", path, err)
+	}
+	if path, err = locate(path); err != nil {
+		return nil, err
+	}
+	if err := sidecars(path); err != nil {
+		return nil, err
+	}
+	c, err := openConn(path, "rw")
+	if err != nil {
+		return nil, unreadable(path, err)
+	}
+	// Without this the last one to close moves the log into the database,
+	// which is for the Store to do.
+	if _, err = c.Config(sqlite3.DBCONFIG_NO_CKPT_ON_CLOSE, true); err == nil {
+		err = current.verify(c, path)
+	}
+	if err != nil {
+		c.close()
+		return nil, err
+	}
+	return &Reader{path: path, readers: newPool(path, 2), anchor: c}, nil
+}
+
+// Close ends the reader. It is for those of OpenReader.
+func (r *Reader) Close() error {
+	r.readers.close()
+	if c := r.anchor; c != nil {
+		r.anchor = nil
+		return wrap("close", c.close())
+	}
+	return nil
+}
+
+// read calls f with a connection to read with. It ends early when ctx does.
+func (r *Reader) read(ctx context.Context, f func(*conn) error) error {
+	c, err := r.readers.get(ctx)
+	if err != nil {
+		return err
+	}
+	c.SetInterrupt(ctx)
+	err = f(c)
+	c.SetInterrupt(context.Background())
+	r.readers.put(c)
+	switch {
+	case err == nil || err == store.ErrNotFound:
+		return err
+	case errors.Is(err, sqlite3.INTERRUPT) && ctx.Err() != nil:
+		return context.Cause(ctx)
+	}
+	return fmt.Errorf("sqlite: read: %w", err)
+}
