@@ -13,7 +13,6 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/dialect"
-	"github.com/parley-a2a/parley/internal/wire"
 )
 
 // exchange is one request of an operation with its answer. It belongs to the
@@ -27,6 +26,7 @@ type exchange struct {
 	ctx context.Context // the request's, with the caller
 
 	eventful bool // an error before the first event is an event, too
+	plain    bool // events are their data and nothing else
 	bodyRead bool // in full
 	begun    bool // the status line is out: errors can no longer change it
 }
@@ -114,7 +114,8 @@ func (x *exchange) fail(err error) {
 	if x.eventful && x.status(e) == http.StatusOK {
 		// The clients of versions before 1.0 stop at anything else, and the
 		// error is lost on them (DIALECTS 4.5, 8.4).
-		s := &sse{exchange: x, out: wire.AppendEvent(nil, "", "error", oneLine(x.appendError(nil, e)))}
+		s := &sse{exchange: x}
+		s.appendFailure(e)
 		s.flush()
 		return
 	}

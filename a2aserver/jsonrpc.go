@@ -41,6 +41,9 @@ func (x *exchange) rpc(f *rpcFraming) error {
 	}
 	f.dialect, f.codec = d, dialect.CodecOf(d, a2a.BindingJSONRPC)
 	x.eventful = (d < dialect.V10 || d == dialect.V0x) && dialect.Get(op).Streams && acceptsEvents(x.r.Header)
+	// The first clients of 0.1 pass over events that do not begin with their data.
+	// Whoever asks by an id knows ids.
+	x.plain = d.Lax() && x.r.Header.Get("Last-Event-ID") == ""
 	if f.codec == nil {
 		return notYet(d)
 	}

@@ -2,6 +2,7 @@ package a2aserver
 
 import (
 	"context"
+	"encoding/json"
 	"iter"
 	"strings"
 	"testing"
@@ -52,5 +53,48 @@ func TestRPCEnvelopeMayBeBareInVersion01Only(t *testing.T) {
 	w := do(h, "POST", "/", `{"method":"tasks/resubscribe","params":{"id":"t1"}}`, "A2A-Version: 0.3")
 	if !strings.HasPrefix(w.Body.String(), `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,`) {
 		t.Errorf("0.3: %s", w.Body)
+	}
+}
+
+// The first clients of 0.1 cut a stream at its empty lines and pass over what
+// does not begin with "data: " then, ids and names of events in front of it
+// included, nor may anything follow the data.
+func TestEventsOf01AreTheirDataAlone(t *testing.T) {
+	task := &a2a.StreamResponse{Seq: 3, Task: &a2a.Task{ID: "t1", Version: "0.1", Status: a2a.TaskStatus{State: a2a.TaskStateSubmitted}}}
+	broken := func(context.Context) elements {
+		return yields(task, statusAt(4, a2a.TaskStateWorking), a2a.Errorf(a2a.CodeInternal, "broken"))
+	}
+	missing := func(context.Context) elements { return yields(a2a.Errorf(a2a.CodeTaskNotFound, "no such task")) }
+	const message = `"params":{"id":"t1","message":{"role":"user","parts":[{"type":"text","text":"hi"}]}}}`
+	for _, tt := range []struct {
+		method, header string
+		answers        func(context.Context) elements
+		want           []string // of each event
+	}{
+		{"tasks/sendSubscribe", "X: y", broken, []string{`"submitted"`, `"working"`, `"error"`}},
+		{"tasks/resubscribe", "X: y", broken, []string{`"submitted"`, `"working"`, `"error"`}},
+		{"tasks/sendSubscribe", "A2A-Version: 0.1", broken, []string{`"submitted"`, `"working"`, `"error"`}},
+		{"tasks/sendSubscribe", "Accept: text/event-stream", missing, []string{`-32001`}},
+		{"tasks/resubscribe", "Accept: text/event-stream", missing, []string{`-32001`}},
+	} {
+		h := New(streaming(tt.answers), testCard(), nil)
+		w := do(h, "POST", "/", `{"jsonrpc":"2.0","id":1,"method":"`+tt.method+`",`+message, tt.header)
+		blocks := strings.Split(w.Body.String(), "\n\n")
+		if len(blocks) != len(tt.want)+1 || blocks[len(tt.want)] != "" {
+			t.Errorf("%s: %q", tt.method, w.Body)
+			continue
+		}
+		for i, want := range tt.want {
+			doc, ok := strings.CutPrefix(blocks[i], "data: ")
+			if !ok || !json.Valid([]byte(doc)) || !strings.Contains(doc, want) {
+				t.Errorf("%s, %s: event %d is %q", tt.method, tt.header, i, blocks[i])
+			}
+		}
+	}
+	// Who goes on at an id is told ids.
+	h := New(streaming(broken), testCard(), nil)
+	w := do(h, "POST", "/", `{"jsonrpc":"2.0","id":1,"method":"tasks/resubscribe","params":{"id":"t1"}}`, "Last-Event-ID: 2")
+	if !strings.HasPrefix(w.Body.String(), "id: 3\ndata: ") {
+		t.Errorf("with ids: %s", w.Body)
 	}
 }

@@ -58,6 +58,9 @@ func (x *exchange) stream(op dialect.Op, req any) error {
 			// Also before the first element: what is on the way would hang
 			// up. Errors after it go into the stream.
 			s.out = append(s.out, wire.KeepAlive...)
+			if s.plain {
+				s.out = append(s.out, '\n') // or it would be a part of the next event
+			}
 			if !s.flush() {
 				return nil
 			}
@@ -123,8 +126,7 @@ func (s *sse) gather(ctx context.Context, el element, ok bool, waiting <-chan el
 		case el.err != nil && first:
 			return false, el.err
 		case el.err != nil:
-			s.json = s.appendError(s.json[:0], s.report(el.err))
-			s.out = wire.AppendEvent(s.out, "", "error", oneLine(s.json))
+			s.appendFailure(s.report(el.err))
 			return false, nil
 		}
 		s.append(el.res)
@@ -155,11 +157,21 @@ func (s *sse) append(res *a2a.StreamResponse) {
 		}
 		s.json = s.endEvent(s.json)
 		id := ""
-		if !more && res.Seq > 0 {
+		if !more && res.Seq > 0 && !s.plain {
 			id = strconv.FormatInt(res.Seq, 10)
 		}
 		s.out = wire.AppendEvent(s.out, id, "", oneLine(s.json))
 	}
+}
+
+// appendFailure writes the event that tells an error.
+func (s *sse) appendFailure(e *a2a.Error) {
+	name := "error"
+	if s.plain {
+		name = ""
+	}
+	s.json = s.appendError(s.json[:0], e)
+	s.out = wire.AppendEvent(s.out, "", name, oneLine(s.json))
 }
 
 // oneLine replaces line breaks by blanks, in place. In JSON they can only be

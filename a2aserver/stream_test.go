@@ -103,8 +103,11 @@ func TestErrorsInStreams(t *testing.T) {
 	// Clients of 0.x that ask for events lose an error that is none.
 	const old = `{"jsonrpc":"2.0","id":"s","method":"tasks/resubscribe","params":{"id":"t1"}}`
 	if w := do(early, "POST", "/", old, "Accept: text/event-stream"); w.Code != 200 || w.Header().Get("Content-Type") != "text/event-stream" ||
-		!strings.HasPrefix(w.Body.String(), `event: error`+"\n"+`data: {"jsonrpc":"2.0","id":"s","error":{"code":-32001,`) {
+		!strings.HasPrefix(w.Body.String(), `data: {"jsonrpc":"2.0","id":"s","error":{"code":-32001,`) {
 		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+	}
+	if w := do(early, "POST", "/", old, "Accept: text/event-stream", "A2A-Version: 0.3"); !strings.HasPrefix(w.Body.String(), "event: error\ndata: {") {
+		t.Errorf("0.3: %s", w.Body)
 	}
 	for _, accept := range []string{"application/json", "*/*"} {
 		if w := do(early, "POST", "/", old, "Accept: "+accept); w.Header().Get("Content-Type") != "application/json" {

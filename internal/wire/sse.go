@@ -21,8 +21,10 @@ type Event struct {
 var ErrEventTooLarge = errors.New("server-sent event is too large")
 
 // KeepAlive is a comment, which readers skip. It keeps intermediaries from
-// closing a stream that has nothing to say.
-var KeepAlive = []byte(": keep-alive\n\n")
+// closing a stream that has nothing to say. No empty line follows: there is no
+// event to end, and the reader of the Python clients would hand one on all the
+// same, without data, once it has seen an id.
+var KeepAlive = []byte(": keep-alive\n")
 
 // Reader splits a byte stream into events as the HTML standard says: lines end
 // in LF, CR or CRLF, comments and unknown fields are skipped, events without
