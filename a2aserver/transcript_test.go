@@ -165,4 +165,3 @@ func (s *scripted) DeleteTaskPushNotificationConfig(_ context.Context, req *a2a.
 func (s *scripted) GetExtendedAgentCard(_ context.Context, req *a2a.GetExtendedAgentCardRequest) (*a2a.AgentCard, error) {
 	return one[a2a.AgentCard](s, dialect.GetExtendedAgentCard, req)
 }
-

@@ -166,7 +166,7 @@ func v03Diff(want, got any) string { return cmp.Diff(want, got, sameJSON, cmpopt
 func TestV03CarriesEverything(t *testing.T) {
 	for form, c := range v03Forms {
 		t.Run(form, func(t *testing.T) {
-			l := lossy{c.proto}
+			l := lossy(c)
 			for seed := range uint64(300) {
 				for i := range Operations {
 					op := Operations[i].Op
@@ -200,7 +200,7 @@ func v03Results(t *testing.T, c v03Codec, op Op, seed uint64) {
 		return
 	}
 	in, want := twice(seed, NewResult(op))
-	lossy{c.proto}.value(want)
+	lossy(c).value(want)
 	var doc []byte
 	var got any
 	var err error

@@ -39,7 +39,8 @@ func v03Final(s a2a.TaskState) bool { return s.Terminal() || s == a2a.TaskStateI
 
 // element writes one element, and nothing for one that is empty.
 func (w *v03Writer) element(el *a2a.StreamResponse, final bool) {
-	name, write := "", func() {}
+	var name string
+	var write func()
 	switch {
 	case el.Task != nil:
 		name, write = "task", func() { w.task(el.Task) }
