@@ -44,6 +44,9 @@ type Options struct {
 	// StrictVersions refuses v1.0 requests that do not say A2A-Version: 1.0,
 	// as the text of the specification has it (§3.6.2). Many clients omit it.
 	StrictVersions bool
+	// Retention deletes tasks that have not changed for long. The zero value
+	// keeps all.
+	Retention engine.Retention
 	// DrainWait is how long Serve waits for agents and connections when it
 	// ends. Zero means 10 s.
 	DrainWait time.Duration
@@ -95,6 +98,7 @@ func New(card a2a.AgentCard, ag agent.Agent, o *Options) (*Server, error) {
 	s.engine = engine.New(st, ag, full, &engine.Options{
 		Logger:       o.Logger,
 		DrainWait:    o.drainWait(),
+		Retention:    o.Retention,
 		ExtendedCard: extended,
 	})
 	s.handler = a2aserver.New(s.engine, full, &a2aserver.Options{

@@ -88,7 +88,7 @@ func (e *Engine) restore(ctx context.Context, parts []*a2a.Part) error {
 		}
 		raw, err := e.store.Blob(ctx, hash)
 		if errors.Is(err, store.ErrNotFound) {
-			return fmt.Errorf("blob %s is missing", hash)
+			return fmt.Errorf("blob %s: %w", hash, errIncomplete)
 		}
 		if err != nil {
 			return err

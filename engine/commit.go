@@ -207,6 +207,9 @@ func (o *owner) fail(err error) {
 		Message: "the task cannot be written at the moment; ask for it again shortly",
 		Cause:   err,
 	}
+	if errors.Is(err, store.ErrNotFound) {
+		public = errNotFound(o.key.ID) // deleted
+	}
 	if !errors.Is(err, store.ErrLeaseLost) && !errors.Is(err, store.ErrConflict) {
 		o.broken = public // nobody else goes on with it either
 	}

@@ -38,6 +38,9 @@ type Options struct {
 	// LongPoll is how long GetTask with CurrentGeneration waits for news. Zero
 	// means 30 s.
 	LongPoll time.Duration
+	// Retention deletes tasks that have not changed for long. The zero value
+	// keeps all.
+	Retention Retention
 	// ExtendedCard is what GetExtendedAgentCard answers. Nil: none configured.
 	ExtendedCard *a2a.AgentCard
 }
@@ -89,6 +92,13 @@ func (o *Options) longPoll() time.Duration {
 		return 30 * time.Second
 	}
 	return o.LongPoll
+}
+
+func (o *Options) retention() *Retention {
+	if o == nil {
+		return &Retention{}
+	}
+	return &o.Retention
 }
 
 func (o *Options) extendedCard() *a2a.AgentCard {
@@ -159,6 +169,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		e.drain()
 		return fmt.Errorf("take up unfinished tasks: %w", err)
 	}
+	e.work.Go(func() { e.retain(ctx) })
 	<-ctx.Done()
 	return e.drain()
 }

@@ -27,6 +27,9 @@ func (e *Engine) follow(ctx context.Context, t *topic, cursor, generation int64,
 				yield(nil, err)
 				return false
 			}
+			if t.isDetached() {
+				return false // to subscribe again, if the task is still there
+			}
 		}
 		for _, en := range entries {
 			cursor = en.Seq
@@ -48,7 +51,11 @@ func (e *Engine) follow(ctx context.Context, t *topic, cursor, generation int64,
 		}
 		var again <-chan time.Time
 		if !known {
-			if err := t.failure(); err != nil {
+			err := t.failure()
+			if e.deleted(ctx, t.key) {
+				err = errNotFound(t.key.ID)
+			}
+			if err != nil {
 				yield(nil, err)
 				return false
 			}
@@ -94,7 +101,7 @@ func (e *Engine) behind(ctx context.Context, key store.Key, cursor int64) ([]siz
 	const page = 512
 	entries, err := e.entries(ctx, key, cursor, cursor+page)
 	if err != nil {
-		return nil, failed(err, "read task "+key.ID)
+		return nil, e.unread(ctx, err, key)
 	}
 	out := make([]sized, len(entries))
 	for i, en := range entries {
@@ -120,7 +127,7 @@ func (e *Engine) await(ctx context.Context, t *topic, after int64, end func(a2a.
 		if !g.known {
 			rec, err := e.store.Get(ctx, t.key, false)
 			if err != nil {
-				return 0, failed(err, "read task "+t.key.ID)
+				return 0, e.unread(ctx, err, t.key)
 			}
 			g.state, g.last = a2a.TaskState(rec.State), rec.Last
 			if timer == nil {

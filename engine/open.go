@@ -164,8 +164,11 @@ func (o *owner) load(ctx context.Context) error {
 		return failed(err, "load task "+o.key.ID)
 	}
 	entries, err := o.e.entries(ctx, o.key, 0, rec.Last)
+	if err == nil && int64(len(entries)) < rec.Last {
+		err = errIncomplete
+	}
 	if err != nil {
-		return failed(err, "load task "+o.key.ID)
+		return o.e.unread(ctx, err, o.key)
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -45,7 +46,7 @@ func (e *Engine) longPoll(ctx context.Context, t *topic, task *a2a.Task, last, c
 		if !g.known {
 			rec, err := e.store.Get(ctx, t.key, false)
 			if err != nil {
-				return nil, failed(err, "read task "+t.key.ID)
+				return nil, e.unread(ctx, err, t.key)
 			}
 			if rec.Last != last {
 				if task, last, err = e.loadAt(ctx, t); err != nil {
@@ -109,6 +110,9 @@ func (e *Engine) ListTasks(ctx context.Context, req *a2a.ListTasksRequest) (*a2a
 	resp := &a2a.ListTasksResponse{Tasks: []*a2a.Task{}, PageSize: size, TotalSize: int32(page.Total)}
 	for i := range page.Records {
 		task, err := e.task(ctx, &page.Records[i], req.IncludeArtifacts)
+		if errors.Is(err, a2a.ErrTaskNotFound) {
+			continue // deleted since
+		}
 		if err != nil {
 			return nil, err
 		}

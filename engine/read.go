@@ -43,6 +43,9 @@ func (e *Engine) task(ctx context.Context, rec *store.Record, artifacts bool) (*
 		if err == nil {
 			err = e.restoreTask(ctx, task)
 		}
+		if errors.Is(err, errIncomplete) {
+			return nil, e.unread(ctx, err, rec.Key)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("read sealed task %s: %w", rec.ID, err)
 		}
@@ -82,8 +85,11 @@ func (e *Engine) count(ctx context.Context, rec *store.Record) (int64, error) {
 // foldTo returns the task as of an entry of its log.
 func (e *Engine) foldTo(ctx context.Context, key store.Key, seq int64) (*a2a.Task, error) {
 	entries, err := e.entries(ctx, key, 0, seq)
+	if err == nil && int64(len(entries)) < seq {
+		err = errIncomplete
+	}
 	if err != nil {
-		return nil, failed(err, "read task "+key.ID)
+		return nil, e.unread(ctx, err, key)
 	}
 	// Fold refuses a log with a gap, rather than show half a task.
 	task, err := a2a.Fold(func(yield func(*a2a.Entry, error) bool) {
@@ -189,6 +195,9 @@ func (e *Engine) siblings(ctx context.Context, self store.Key, contextID string)
 					continue
 				}
 				task, err := e.task(ctx, rec, true)
+				if errors.Is(err, a2a.ErrTaskNotFound) {
+					continue // deleted since
+				}
 				if !yield(task, err) || err != nil {
 					return
 				}

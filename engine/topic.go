@@ -14,15 +14,16 @@ type topic struct {
 	key  store.Key
 	refs int // protected by Engine.mu
 
-	mu      sync.Mutex // protects the fields below
-	changed chan struct{}
-	owner   *owner    // whose task is held; nil if nobody's
-	lost    error     // why the last owner gave the task up, if no other process has it
-	task    *a2a.Task // fold of the log up to last; nil while nobody here owns the task
-	last    int64     // the durable watermark, while task is set
-	tail    []sized   // the newest entries, the last of them at last
-	bytes   int       // in tail
-	ended   int64     // seq of the newest end that was seen; the task may have gone on since
+	mu       sync.Mutex // protects the fields below
+	changed  chan struct{}
+	owner    *owner    // whose task is held; nil if nobody's
+	lost     error     // why the last owner gave the task up, if no other process has it
+	task     *a2a.Task // fold of the log up to last; nil while nobody here owns the task
+	last     int64     // the durable watermark, while task is set
+	tail     []sized   // the newest entries, the last of them at last
+	bytes    int       // in tail
+	detached bool      // the task is about to be deleted: readers leave, see retire
+	ended    int64     // seq of the newest end that was seen; the task may have gone on since
 }
 
 // sized is an entry with the size of its stored body, in bytes.
@@ -187,7 +188,7 @@ func (e *Engine) leave(t *topic) {
 }
 
 func (e *Engine) leaveLocked(t *topic) {
-	if t.refs--; t.refs == 0 {
+	if t.refs--; t.refs == 0 && e.topics[t.key] == t {
 		delete(e.topics, t.key)
 	}
 }

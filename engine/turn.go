@@ -231,6 +231,6 @@ func errNotCancelable(id string, s a2a.TaskState) error {
 	}
 }
 
-func errNotFound(id string) error {
+func errNotFound(id string) *a2a.Error {
 	return &a2a.Error{Code: a2a.CodeTaskNotFound, Message: "task not found", Meta: map[string]string{"taskId": id}}
 }

@@ -1,0 +1,183 @@
+package engine
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/store"
+)
+
+// Retention says how long tasks are kept, counted from the last change of
+// their state. Zero keeps them for ever. What goes, goes as a whole: the log,
+// the artifacts and the files that no other task has. From then on the task is
+// not found. Tasks at work are never touched.
+type Retention struct {
+	Completed time.Duration
+	// Failed is for failed, rejected and canceled tasks.
+	Failed time.Duration
+	// Waiting is for tasks that wait for their client's input or
+	// authorization, whose question has gone unanswered for so long.
+	Waiting time.Duration
+}
+
+// ages returns how long each state is kept, without those kept for ever.
+func (r *Retention) ages() map[a2a.TaskState]time.Duration {
+	ages := map[a2a.TaskState]time.Duration{
+		a2a.TaskStateCompleted:     r.Completed,
+		a2a.TaskStateFailed:        r.Failed,
+		a2a.TaskStateRejected:      r.Failed,
+		a2a.TaskStateCanceled:      r.Failed,
+		a2a.TaskStateInputRequired: r.Waiting,
+		a2a.TaskStateAuthRequired:  r.Waiting,
+	}
+	for s, age := range ages {
+		if age <= 0 {
+			delete(ages, s)
+		}
+	}
+	return ages
+}
+
+// How the sweeper works: often enough that a task stays little longer than it
+// should, in batches that nobody notices, and at most a fifth of the time, so
+// that writers have the rest.
+const (
+	sweepBatch    = 16
+	sweepShare    = 4 // pauses are so many times as long as the batch before
+	minSweepPause = 5 * time.Millisecond
+	minSweep      = time.Second
+	maxSweep      = 10 * time.Minute
+)
+
+// sweepEvery is how long the sweeper waits in between, without jitter.
+func sweepEvery(ages map[a2a.TaskState]time.Duration) time.Duration {
+	every := maxSweep
+	for _, age := range ages {
+		every = min(every, age/10)
+	}
+	return max(every, minSweep)
+}
+
+// retain deletes what is older than Options.Retention, until ctx ends.
+func (e *Engine) retain(ctx context.Context) {
+	ages := e.opts.retention().ages()
+	if len(ages) == 0 {
+		return
+	}
+	every := sweepEvery(ages)
+	// Processes that start together must not sweep together.
+	next := time.NewTimer(rand.N(every))
+	defer next.Stop()
+	for {
+		select {
+		case <-next.C:
+		case <-ctx.Done():
+			return
+		}
+		e.sweep(ctx, ages)
+		next.Reset(every*3/4 + rand.N(every/2))
+	}
+}
+
+// sweep deletes what is old now. What fails is tried again by the next one.
+func (e *Engine) sweep(ctx context.Context, ages map[a2a.TaskState]time.Duration) {
+	at, deleted := now(), 0
+	for state, age := range ages {
+		x := store.Expiry{
+			State:  int32(state),
+			Before: at.Add(-age),
+			Batch:  sweepBatch,
+			Keep:   func(r *store.Row) bool { return !e.retire(r.Key) },
+			Pause: func(took time.Duration) error {
+				pause := time.NewTimer(max(took*sweepShare, minSweepPause))
+				defer pause.Stop()
+				select {
+				case <-pause.C:
+					return nil
+				case <-ctx.Done():
+					return context.Cause(ctx)
+				}
+			},
+		}
+		n, err := x.Run(ctx, e.store)
+		deleted += n
+		if ctx.Err() != nil {
+			break
+		}
+		if err != nil {
+			e.log.Error("old tasks could not be deleted; they are tried again", "state", state.String(), "error", err)
+		}
+	}
+	if deleted > 0 {
+		e.log.Info("old tasks deleted", "tasks", deleted)
+	}
+}
+
+// retire makes this process forget a task before it is deleted: whoever reads
+// it is sent away, to find it gone or as it is, and a function that is parked
+// with its question ends. It does what a restart would do, so that nothing is
+// lost if the task stays. False means that the task is at work.
+//
+// It comes before the deletion, so that no reader can mistake a later task of
+// the same id for the rest of this one.
+func (e *Engine) retire(k store.Key) bool {
+	e.mu.Lock()
+	o := e.owners[k]
+	if o != nil && !o.retire() {
+		e.mu.Unlock()
+		return false
+	}
+	if o != nil {
+		delete(e.owners, k)
+	}
+	if t := e.topics[k]; t != nil {
+		delete(e.topics, k)
+		t.detach()
+	}
+	e.mu.Unlock()
+	if o != nil {
+		o.cancel(agent.ErrEnded)
+		o.nudge()
+	}
+	return true
+}
+
+// retire ends an ownership that has nothing to do but to wait for its client.
+// Engine.mu is held, so that no caller gets hold of o in between.
+func (o *owner) retire() bool {
+	select {
+	case <-o.ready:
+	default:
+		return false // being loaded for somebody
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.gone || !o.exists || o.holds > 0 || o.canceling || len(o.pending) > 0 || len(o.ahead) > 0 || !o.draft.state.Interrupted() {
+		return false
+	}
+	o.gone = true
+	o.err = errNotFound(o.key.ID)
+	o.running = false // nobody waits for the function to return
+	o.wakeLocked()
+	return true
+}
+
+// detach sends the readers away. Those that come later meet at another topic.
+func (t *topic) detach() {
+	t.mu.Lock()
+	t.detached = true
+	t.owner, t.task, t.last, t.tail, t.bytes = nil, nil, 0, nil, 0
+	t.wakeLocked()
+	t.mu.Unlock()
+}
+
+// isDetached is asked after a read of the store: what was read may be of a
+// later task of the same id.
+func (t *topic) isDetached() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.detached
+}
