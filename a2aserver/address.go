@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/netip"
+	"strconv"
 	"strings"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -213,7 +214,8 @@ func hasPort(host string) bool {
 }
 
 func validPort(port string) bool {
-	return port != "" && len(port) <= 5 && strings.Trim(port, "0123456789") == ""
+	n, err := strconv.ParseUint(port, 10, 16)
+	return err == nil && n > 0
 }
 
 // validPrefix accepts plain segments: none that is resolved away or decoded to

@@ -87,9 +87,9 @@ func TestForwardedAddress(t *testing.T) {
 // What cannot be part of an address is refused as a Host header is.
 func TestForwardedAddressIsChecked(t *testing.T) {
 	for header, values := range map[string][]string{
-		"X-Forwarded-Host":   {"user@host", "a/b", "a b", "h\"><script>", "host:", "[::1", strings.Repeat("x", 300), "a\x00"},
+		"X-Forwarded-Host":   {"user@host", "a/b", "a b", "h\"><script>", "host:", "[::1", "h:65536", "[::1]:0", strings.Repeat("x", 300), "a\x00"},
 		"X-Forwarded-Proto":  {"javascript", "file", "https://x", "ht tp"},
-		"X-Forwarded-Port":   {"x", "123456", "-1", "80/x"},
+		"X-Forwarded-Port":   {"x", "65536", "0", "-1", "+80", "80/x"},
 		"X-Forwarded-Prefix": {"x", "//evil.example.org", "/a/../b", "/a//b", "/a?b", "/a%2e", "/a b", "/" + strings.Repeat("x", 300), `/a"b`},
 		"Forwarded":          {"host=a/b", "proto=gopher", `host="a@b"`, "host=_hidden/;proto=https", "host="},
 	} {
