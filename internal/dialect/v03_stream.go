@@ -39,20 +39,21 @@ func v03Final(s a2a.TaskState) bool { return s.Terminal() || s == a2a.TaskStateI
 
 // element writes one element, and nothing for one that is empty.
 func (w *v03Writer) element(el *a2a.StreamResponse, final bool) {
-	var name string
-	var write func()
 	switch {
 	case el.Task != nil:
-		name, write = "task", func() { w.task(el.Task) }
+		w.wrapped("task", func() { w.task(el.Task) })
 	case el.Message != nil:
-		name, write = "message", func() { w.message(el.Message) }
+		w.wrapped("message", func() { w.message(el.Message) })
 	case el.StatusUpdate != nil:
-		name, write = "statusUpdate", func() { w.statusUpdate(el.StatusUpdate, final) }
+		w.wrapped("statusUpdate", func() { w.statusUpdate(el.StatusUpdate, final) })
 	case el.ArtifactUpdate != nil:
-		name, write = "artifactUpdate", func() { w.artifactUpdate(el.ArtifactUpdate) }
-	default:
-		return
+		w.wrapped("artifactUpdate", func() { w.artifactUpdate(el.ArtifactUpdate) })
 	}
+}
+
+// wrapped writes an object that says what it is: by its kind, or, in the proto
+// form, by the member it is in.
+func (w *v03Writer) wrapped(name string, write func()) {
 	if !w.proto {
 		write()
 		return

@@ -75,10 +75,8 @@ func (c v1Codec) AppendResult(dst []byte, _ Op, _, result any) []byte {
 	return c.visible(result).(appender).AppendJSON(dst)
 }
 
-// Visible returns a result, or an element of a stream, as version 1.0 or the
+// visible returns a result, or an element of a stream, as version 1.0 or the
 // 1.1 draft may see it.
-func Visible(d Dialect, v any) any { return v1Codec{generations: d == V11}.visible(v) }
-
 func (c v1Codec) visible(v any) any {
 	if c.generations {
 		return v
