@@ -12,6 +12,7 @@ import (
 // banner is what serve says once, on standard output, when it runs.
 type banner struct {
 	addr   net.Addr
+	tls    bool
 	public string // the URL that cards advertise; "" if none is set
 	agent  string
 	tasks  string // where they are kept
@@ -39,14 +40,18 @@ func versions() string {
 
 // local is a URL by which this machine can connect.
 func (b *banner) local() string {
+	scheme := "http://"
+	if b.tls {
+		scheme = "https://"
+	}
 	host, port, err := net.SplitHostPort(b.addr.String())
 	if err != nil {
-		return "http://" + b.addr.String()
+		return scheme + b.addr.String()
 	}
 	if ip := net.ParseIP(host); ip == nil || ip.IsUnspecified() {
 		host = "127.0.0.1"
 	}
-	return "http://" + net.JoinHostPort(host, port)
+	return scheme + net.JoinHostPort(host, port)
 }
 
 func (b *banner) print(w io.Writer) error {
@@ -65,7 +70,7 @@ func (b *banner) print(w io.Writer) error {
 		{"Agent", b.agent},
 		{"JSON-RPC", url},
 		{"HTTP+JSON", url},
-		{"gRPC", strings.TrimPrefix(url, "http://")},
+		{"gRPC", url[strings.Index(url, "://")+len("://"):]},
 		{"Card", url + "/.well-known/agent-card.json"},
 		{"Versions", versions()},
 	}

@@ -3,8 +3,15 @@ package main
 import (
 	"bufio"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"fmt"
 	"io"
+	"math/big"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +19,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/spf13/pflag"
@@ -29,6 +37,7 @@ func TestMain(m *testing.M) {
 //	                    "stop", which testscript takes for the end of the script)
 //	agent kind          starts an agent of fakes_test.go and sets $URL; what it
 //	                    is asked goes to $WORK/requests
+//	certificate         writes a certificate for 127.0.0.1 to cert.pem and key.pem
 //	until pattern code arguments
 //	                    runs parley, interrupts it when a line of its standard
 //	                    error matches, and checks its exit code; the outputs go
@@ -46,12 +55,13 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"serve": cmdServe,
-			"end":   cmdEnd,
-			"agent": cmdAgent,
-			"lines": cmdLines,
-			"save":  cmdSave,
-			"until": cmdUntil,
+			"serve":       cmdServe,
+			"end":         cmdEnd,
+			"agent":       cmdAgent,
+			"certificate": cmdCertificate,
+			"lines":       cmdLines,
+			"save":        cmdSave,
+			"until":       cmdUntil,
 		},
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
@@ -70,7 +80,7 @@ type servers struct {
 	stderr *strings.Builder
 }
 
-var address = regexp.MustCompile(`http://(127\.0\.0\.1:[1-9]\d*)`)
+var address = regexp.MustCompile(`https?://(127\.0\.0\.1:[1-9]\d*)`)
 
 func cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 	s := ts.Value(serversKey{}).(*servers)
@@ -134,6 +144,25 @@ func program(ts *testscript.TestScript, args []string) *exec.Cmd {
 		}
 	})
 	return cmd
+}
+
+func cmdCertificate(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) > 0 {
+		ts.Fatalf("usage: certificate")
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	ts.Check(err)
+	t := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, t, t, key.Public(), key)
+	ts.Check(err)
+	raw, err := x509.MarshalPKCS8PrivateKey(key)
+	ts.Check(err)
+	for name, block := range map[string]*pem.Block{"cert.pem": {Type: "CERTIFICATE", Bytes: der}, "key.pem": {Type: "PRIVATE KEY", Bytes: raw}} {
+		ts.Check(os.WriteFile(ts.MkAbs(name), pem.EncodeToMemory(block), 0o600))
+	}
 }
 
 func cmdEnd(ts *testscript.TestScript, neg bool, args []string) {

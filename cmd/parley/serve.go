@@ -33,6 +33,7 @@ type serveFlags struct {
 	ephemeral bool
 	publicURL string
 	proxies   prefixes
+	tls       tlsFiles
 	agent     string
 	profile   string
 	logLevel  string
@@ -82,6 +83,8 @@ The first interrupt drains the server, a second one ends it at once.`,
 	fs.BoolVar(&f.ephemeral, "ephemeral", false, "keep tasks in memory only: they are gone when the server ends")
 	fs.StringVar(&f.publicURL, "public-url", "", "`URL` that cards advertise (default: the one a request came to)")
 	fs.Var(&f.proxies, "trusted-proxy", "`CIDR` of proxies whose Forwarded and X-Forwarded headers say what a request came to; may be repeated")
+	fs.StringVar(&f.tls.cert, "tls-cert", "", "PEM `file` of a certificate and its chain: the port then speaks TLS, gRPC included")
+	fs.StringVar(&f.tls.key, "tls-key", "", "PEM `file` of the certificate's private key")
 	f.agent = "demo"
 	fs.Var(&choice{&f.agent, []string{"demo", "conformance"}}, "agent", "built-in `agent` to run: demo or conformance")
 	f.profile = profiles[0]
@@ -115,6 +118,9 @@ func (a *app) serve(ctx context.Context, f *serveFlags, argv []string) error {
 		return listenFailure(f.listen, err)
 	}
 	defer l.Close() // Serve closes it, too
+	if l, err = f.tls.listen(l); err != nil {
+		return err
+	}
 	var st store.Store
 	kept := "in memory, gone when the server ends"
 	if !f.ephemeral {
@@ -134,7 +140,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags, argv []string) error {
 	if err != nil {
 		return newFailure(codeServe, err.Error(), err)
 	}
-	b := banner{addr: l.Addr(), public: public, agent: what, tasks: kept, keeps: st != nil, demo: len(argv) == 0 && f.agent == "demo"}
+	b := banner{addr: l.Addr(), tls: f.tls.given(), public: public, agent: what, tasks: kept, keeps: st != nil, demo: len(argv) == 0 && f.agent == "demo"}
 	if err := b.print(a.stdout); err != nil {
 		return newFailure(codeServe, "print: "+err.Error(), err)
 	}
@@ -204,7 +210,7 @@ func publicURL(s string) (string, error) {
 		return "", nil
 	}
 	u, err := url.Parse(s)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 		return "", usagef("--public-url %s: must be an http or https URL such as https://agents.example.org", quote(s))
 	}
 	return strings.TrimRight(s, "/"), nil
