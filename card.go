@@ -2,9 +2,11 @@ package parley
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/a2aserver"
 )
 
 // complete returns a copy of an author's card with what it leaves open filled
@@ -41,6 +43,11 @@ func complete(card a2a.AgentCard) (*a2a.AgentCard, error) {
 	caps.PushNotifications = new(false)
 	if caps.ExtendedAgentCard == nil {
 		caps.ExtendedAgentCard = new(false)
+	}
+	if resume := a2aserver.ResumeExtension(); *caps.Streaming && !slices.ContainsFunc(caps.Extensions, func(e *a2a.AgentExtension) bool {
+		return e != nil && e.URI == resume.URI
+	}) {
+		caps.Extensions = append(slices.Clip(caps.Extensions), resume)
 	}
 	return &card, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"runtime/debug"
 	"strconv"
 	"sync"
@@ -24,6 +25,11 @@ type exchange struct {
 	rc  *http.ResponseController
 	r   *http.Request
 	ctx context.Context // the request's, with the caller
+
+	dialect dialect.Dialect
+	query   url.Values // nil where the binding has none
+	params  []byte     // of JSON-RPC, or a body; checked
+	resumption
 
 	eventful bool // an error before the first event is an event, too
 	plain    bool // events are their data and nothing else
@@ -45,15 +51,11 @@ func (x *exchange) perform(op dialect.Op, req any) error {
 		}
 	}
 	switch op {
-	case dialect.SubscribeToTask:
-		after, err := lastEventID(x.r.Header)
-		if err != nil {
+	case dialect.SubscribeToTask, dialect.SendStreamingMessage:
+		if err := x.resume(req); err != nil {
 			return err
 		}
-		req.(*a2a.SubscribeToTaskRequest).After = after
-		return x.stream(op, req)
-	case dialect.SendStreamingMessage:
-		return x.stream(op, req)
+		return x.named(x.stream(op, req))
 	case dialect.SendMessage:
 		// It waits for the agent, which may take longer than we live.
 		ctx, cancel := x.s.untilDrain(x.ctx)

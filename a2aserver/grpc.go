@@ -80,6 +80,7 @@ type rpc struct {
 	binding dialect.GRPC    // of the dialect
 	ctx     context.Context // the call's, with the caller
 	md      http.Header     // the metadata that means something to us
+	resumption
 }
 
 // newRPC returns a call of a method of d's service.
@@ -151,14 +152,15 @@ func (s *Server) grpcStream(d dialect.Dialect, op dialect.Op) grpc.StreamHandler
 		if s.draining.Err() != nil {
 			return errClosing
 		}
-		after, err := lastEventID(x.md)
-		if err != nil {
+		if x.resumption, err = s.resumption(x.dialect, x.md, a2a.CallerFrom(x.ctx).Extensions, req, nil, nil); err != nil {
 			return err
 		}
-		if sub, ok := req.(*a2a.SubscribeToTaskRequest); ok {
-			sub.After = after
+		if x.byBody {
+			if err := stream.SetHeader(metadata.Pairs(dialect.ExtensionsHeader(x.dialect), dialect.ResumeURI)); err != nil {
+				return err
+			}
 		}
-		return x.stream(stream, req, x.md.Get("Last-Event-ID") != "")
+		return x.stream(stream, req, x.md.Get(cursorHeader) != "")
 	}
 }
 
@@ -173,7 +175,7 @@ func (x *rpc) stream(to grpc.ServerStream, req any, positions bool) error {
 			return cause(ctx, err)
 		}
 		some = true
-		list, err := events.Messages(res)
+		list, err := events.Messages(x.element(res))
 		if err != nil {
 			return err
 		}
@@ -215,7 +217,7 @@ func (x *rpc) request(decode func(any) error) (any, error) {
 func (x *rpc) serviceParameters(setHeader func(metadata.MD) error) error {
 	md, _ := metadata.FromIncomingContext(x.ctx)
 	x.md = http.Header{}
-	for _, name := range []string{"A2A-Version", "A2A-Extensions", "X-A2A-Extensions", "Last-Event-ID"} {
+	for _, name := range []string{"A2A-Version", "A2A-Extensions", "X-A2A-Extensions", cursorHeader} {
 		if vs := md.Get(name); len(vs) > 0 {
 			x.md[http.CanonicalHeaderKey(name)] = vs
 		}

@@ -44,14 +44,12 @@ func (x *exchange) rpc(f *rpcFraming) error {
 	// The first clients of 0.1 pass over events that do not begin with their data.
 	// Whoever asks by an id knows ids.
 	x.plain = d.Lax() && x.r.Header.Get("Last-Event-ID") == ""
-	if f.codec == nil {
-		return notYet(d)
-	}
 	x.serviceParameters(d)
 	in, err := f.codec.DecodeRequest(op, req.Params)
 	if err != nil {
 		return err
 	}
+	x.params = req.Params
 	return x.perform(op, in)
 }
 
@@ -75,11 +73,6 @@ func (s *Server) parse(body []byte, version string) (wire.Request, *wire.Error) 
 // acceptsEvents reports whether a client says that it takes server-sent events.
 func acceptsEvents(h http.Header) bool {
 	return slices.ContainsFunc(h.Values("Accept"), func(v string) bool { return strings.Contains(v, mediaEvents) })
-}
-
-// notYet refuses a dialect without a codec.
-func notYet(d dialect.Dialect) error {
-	return a2a.Errorf(a2a.CodeVersionNotSupported, "%s is not supported here", d)
 }
 
 func envelopeError(e *wire.Error) error {

@@ -6,7 +6,6 @@ import (
 	"mime"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -93,6 +92,7 @@ func checkMedia(h http.Header) error {
 // serviceParameters reads A2A-Extensions (§3.2.6), puts them into the context's
 // caller and says in the answer which are active.
 func (x *exchange) serviceParameters(d dialect.Dialect) {
+	x.dialect = d
 	asked := requestedExtensions(x.r.Header)
 	if active := x.s.activeExtensions(asked); len(active) > 0 {
 		x.w.Header().Set(dialect.ExtensionsHeader(d), strings.Join(active, ", "))
@@ -155,17 +155,4 @@ func requestedExtensions(h http.Header) []string {
 		}
 	}
 	return uris
-}
-
-// lastEventID returns the cursor of a stream that is to be resumed, or 0.
-func lastEventID(h http.Header) (int64, error) {
-	v := strings.TrimSpace(h.Get("Last-Event-ID"))
-	if v == "" {
-		return 0, nil
-	}
-	n, err := strconv.ParseInt(v, 10, 64)
-	if err != nil || n < 0 || v[0] == '+' {
-		return 0, a2a.Invalid("Last-Event-ID", "must be the id of an event of this task's stream")
-	}
-	return n, nil
 }

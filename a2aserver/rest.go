@@ -34,9 +34,6 @@ func (x *exchange) rest(f *restFraming, path string) error {
 		return err
 	}
 	f.dialect, f.codec = m.Dialect, m.Codec()
-	if f.codec == nil {
-		return notYet(m.Dialect)
-	}
 	x.serviceParameters(m.Dialect)
 	body, err := x.restBody(m.Route)
 	if err != nil {
@@ -50,6 +47,7 @@ func (x *exchange) rest(f *restFraming, path string) error {
 	if err != nil {
 		return err
 	}
+	x.query, x.params = query, body
 	return x.perform(m.Op, in)
 }
 

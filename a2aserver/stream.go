@@ -149,6 +149,7 @@ var errNothing = errors.New("the service's stream ended without an element")
 // append writes the events that an element becomes. The last of them has its
 // id: whoever got that one has got all of it.
 func (s *sse) append(res *a2a.StreamResponse) {
+	res = s.element(res)
 	for i, more := 0, true; more; i++ {
 		s.json = s.beginEvent(s.json[:0])
 		empty := len(s.json)

@@ -1,0 +1,111 @@
+package a2aserver
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/dialect"
+)
+
+// ResumeExtension is what a card says in Capabilities.Extensions for a server
+// to offer the resume extension (docs/extensions/resume-v1.md). The service has
+// to give its elements a Seq and to obey SubscribeToTaskRequest.After.
+func ResumeExtension() *a2a.AgentExtension { return dialect.ResumeExtension() }
+
+// canResume reports whether a card offers the extension.
+func canResume(card *a2a.AgentCard) bool {
+	return slices.ContainsFunc(card.Capabilities.Extensions, func(e *a2a.AgentExtension) bool {
+		return e != nil && e.URI == dialect.ResumeURI
+	})
+}
+
+// cursorHeader carries the cursor over HTTP, and over gRPC as metadata.
+const cursorHeader = "Last-Event-ID"
+
+// resumption is how the stream of a call goes on where another one was.
+type resumption struct {
+	field  string // that the cursor came in, for errors
+	marked bool   // the extension is active: elements have their positions in their metadata
+	byBody bool   // it is, though no header asked for it
+}
+
+// resumption looks for a cursor, which it puts into a subscription: in the
+// header, which EventSource keeps up to date while it repeats an address, and
+// else where the extension has it. asked are the extensions of the header;
+// query and params are nil where the binding has none.
+func (s *Server) resumption(d dialect.Dialect, h http.Header, asked []string, req any, query url.Values, params []byte) (resumption, error) {
+	r, cursor := resumption{field: cursorHeader}, dialect.Resume{}
+	if s.resumes && dialect.HasExtensions(d) {
+		var err error
+		if cursor, err = dialect.ReadResume(query, req, params); err != nil {
+			return r, err
+		}
+		named := slices.Contains(asked, dialect.ResumeURI)
+		r.marked, r.byBody = named || cursor.Asked, !named && cursor.Asked
+	}
+	after, err := lastEventID(h)
+	if err != nil {
+		return r, err
+	}
+	if after == 0 && cursor.After > 0 {
+		after, r.field = cursor.After, cursor.Field
+	}
+	if sub, ok := req.(*a2a.SubscribeToTaskRequest); ok {
+		sub.After = after
+	}
+	return r, nil
+}
+
+// resume makes a streaming request what its cursor says.
+func (x *exchange) resume(req any) error {
+	caller := a2a.CallerFrom(x.ctx)
+	var err error
+	if x.resumption, err = x.s.resumption(x.dialect, x.r.Header, caller.Extensions, req, x.query, x.params); err != nil {
+		return err
+	}
+	if x.byBody {
+		caller.Extensions = append(slices.Clip(caller.Extensions), dialect.ResumeURI)
+		x.ctx = a2a.WithCaller(x.ctx, caller)
+		x.w.Header().Set(dialect.ExtensionsHeader(x.dialect), strings.Join(x.s.activeExtensions(caller.Extensions), ", "))
+	}
+	return nil
+}
+
+// element returns an element as the client wants it.
+func (r *resumption) element(el *a2a.StreamResponse) *a2a.StreamResponse {
+	if r.marked {
+		return dialect.WithEventID(el)
+	}
+	return el
+}
+
+// named lets an error of the service about the cursor name the field that it
+// came in.
+func (r *resumption) named(err error) error {
+	var e *a2a.Error
+	if r.field == cursorHeader || !errors.As(err, &e) || len(e.Fields) != 1 || e.Fields[0].Field != cursorHeader {
+		return err
+	}
+	c := *e
+	c.Fields = []a2a.FieldViolation{{Field: r.field, Description: e.Fields[0].Description}}
+	c.Message = r.field + strings.TrimPrefix(e.Message, cursorHeader)
+	return &c
+}
+
+// lastEventID returns the cursor of a stream that is to be resumed, or 0.
+func lastEventID(h http.Header) (int64, error) {
+	v := strings.TrimSpace(h.Get(cursorHeader))
+	if v == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(v, 10, 64)
+	if err != nil || n < 0 || v[0] == '+' {
+		return 0, a2a.Invalid(cursorHeader, "must be the id of an event of this task's stream")
+	}
+	return n, nil
+}
