@@ -35,6 +35,7 @@ type call struct {
 	grpc *http.Client // performs it if it is gRPC; else nil
 
 	lastEventID string // the cursor of a stream that is resumed
+	marked      bool   // the elements of the stream are to have their positions in them
 }
 
 // idempotent lists the operations that may be sent again if the server closed
@@ -73,6 +74,9 @@ func (c *Client) send(ctx context.Context, k *call) (*http.Response, error) {
 		h.Set("Accept", k.accept)
 	}
 	c.opts.setHeader(h, k.face.version)
+	if k.marked = c.marks(k); k.marked {
+		k.askForMarks(h)
+	}
 	if dialect.Get(k.op).Streams {
 		h.Set("Accept-Encoding", "identity") // compression holds events back
 	}

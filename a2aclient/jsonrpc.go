@@ -39,9 +39,13 @@ func (b *jsonrpc) build(op dialect.Op, _ int, req any) (*call, error) {
 	if dialect.Get(op).Streams {
 		accept = "text/event-stream, application/json"
 	}
+	params := b.codec.AppendRequest(nil, op, req)
+	if after := cursorOf(b.dialect, req); after > 0 {
+		params = dialect.AppendResume(params, after)
+	}
 	return &call{
 		op: op, req: req, method: http.MethodPost, url: b.url, accept: accept, id: id,
-		body: wire.AppendRequest(nil, id, b.method(op), b.codec.AppendRequest(nil, op, req)),
+		body: wire.AppendRequest(nil, id, b.method(op), params),
 	}, nil
 }
 

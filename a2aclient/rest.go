@@ -41,6 +41,9 @@ func (b *rest) build(op dialect.Op, n int, req any) (*call, error) {
 		return nil, err
 	}
 	address, query := b.base+r.Path, r.Query
+	if after := cursorOf(b.dialect, req); after > 0 {
+		query = strings.TrimPrefix(query+"&"+dialect.ResumeQuery+"="+dialect.FormatEventID(after), "&")
+	}
 	if b.query != "" {
 		query = strings.TrimSuffix(b.query+"&"+query, "&")
 	}

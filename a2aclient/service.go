@@ -161,7 +161,9 @@ func (c *Client) sendUnstreamed(ctx context.Context, r *sending, yield func(*a2a
 // progress, which is an element or a connection that lasted 5 s.
 //
 // With servers whose events have ids that are growing integers, as Parley's
-// are, every element comes exactly once, and Seq is the id. With others, the
+// are, every element comes exactly once, and Seq is the id. If the card offers
+// the resume extension (docs/extensions/resume-v1.md), that holds behind
+// intermediaries, too, that drop ids or headers. With others, the
 // task is fetched after a cut and comes as a Task element, with Seq 0, that
 // replaces what was known (as Task.ApplyEvent does) and so makes up for what
 // was missed; it is left out if it is equal to the last Task and nothing came
@@ -173,7 +175,7 @@ func (c *Client) SubscribeToTask(ctx context.Context, req *a2a.SubscribeToTaskRe
 			yield(nil, a2a.Errorf(a2a.CodeUnsupportedOperation, "the agent's card does not offer streaming; poll with GetTask"))
 			return
 		}
-		s := &stream{c: c, ctx: ctx, yield: yield, taskID: req.ID, cursor: req.After}
+		s := &stream{c: c, ctx: ctx, yield: yield, taskID: req.ID, cursor: req.After, inside: req.After > 0}
 		s.run()
 	}
 }

@@ -23,6 +23,7 @@ type stream struct {
 	taskID string // "" until it is known
 	cursor int64  // id of the last event; 0 if none
 	noIDs  bool   // the events have no ids that could be a cursor
+	inside bool   // ids come in the elements, where those of the events do not, or may not
 	within bool   // the last element came without the id of its event
 	unsure bool   // something may be missing in front of a resumed connection
 
@@ -123,6 +124,9 @@ func (s *stream) subscribe() (*conn, error) {
 		last = strconv.FormatInt(s.cursor, 10)
 	}
 	req := &a2a.SubscribeToTaskRequest{Tenant: s.c.tenant, ID: s.taskID}
+	if s.inside && last != "" && s.c.offersMarks() {
+		req.After = s.cursor // who drops the ids may drop the header, too
+	}
 	return s.c.connect(s.ctx, dialect.SubscribeToTask, req, last, silence)
 }
 
@@ -137,6 +141,9 @@ func (s *stream) read(cn *conn) error {
 			return s.end(cn, err)
 		}
 		before := s.cursor
+		if own := cn.eventID(el); own != "" && own != id {
+			id, s.inside = own, true
+		}
 		// An event may be several elements, and in old versions an element
 		// several events, of which the last has the id.
 		s.within = id == "" && (cn.within() || cn.old())
