@@ -25,6 +25,10 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, writeUntilKilled(path))
 		os.Exit(1)
 	}
+	if path := os.Getenv(deleteEnv); path != "" {
+		fmt.Fprintln(os.Stderr, deleteUntilKilled(path))
+		os.Exit(1)
+	}
 	os.Exit(m.Run())
 }
 

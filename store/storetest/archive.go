@@ -1,14 +1,22 @@
 package storetest
 
 import (
+	"bytes"
+	"fmt"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/parley-a2a/parley/store"
 )
 
 var archiveBehaviours = []behaviour{
 	{"all tasks in the order of their keys", testTasks},
+	{"an export imports as the same, and only where nothing else is", testArchive},
+	{"an import that fails is completed by another", testArchiveFaults},
+	{"exports beside writers are whole", testExportBeside},
 }
 
 func testTasks(t *testing.T, open Opener) {
@@ -46,4 +54,184 @@ func testTasks(t *testing.T, open Opener) {
 		}
 		same(t, "all tasks", got, want)
 	}
+}
+
+// odd fills a store with all that an export has to carry.
+func odd(t testing.TB, st store.Store) (keys []store.Key) {
+	shared := store.Blob{Hash: "shared", Data: bytes.Repeat([]byte{0, 255}, 100)}
+	add := func(as ...*store.Append) {
+		must(t, st, as...)
+		keys = append(keys, as[0].Row.Key)
+	}
+	a := finished("a", 3, began)
+	a.Blobs = []store.Blob{shared, {Hash: "empty"}, {Hash: "own \xff", Data: []byte("x")}}
+	add(a)
+	b := create(store.Key{Tenant: "\xff\x00", Owner: "ä\n\"", ID: " "}, 6)
+	b.Row.Context, b.Row.Lost, b.Row.Attempt = "\u2028", 2, 3
+	for i, body := range []string{"", "{}", " {}", "{}\n", "{\"a\": \n1}", `{"a" :  1.0e3,"<":"\u003c&"}`} {
+		b.Entries[i].Body = []byte(body)
+	}
+	b.Entries[0].Time = time.Time{}
+	add(b)
+	c := create(name("c"), 1)
+	c.Blobs = []store.Blob{shared}
+	as := []*store.Append{c}
+	for range 5 {
+		next := then(as[len(as)-1], 500)
+		as = append(as, next)
+	}
+	as[5].Row.Active = false
+	as[5].Seal = &store.Seal{Head: []byte("null"), Body: nil}
+	add(as...)
+	d := finished("d", 4, began)
+	d.Entries[0].Body, d.Entries[1].Body = []byte("null"), []byte("\xff")
+	d.Seal.Head, d.Seal.Body = nil, []byte("{\"a\":\r1}")
+	add(d)
+	return keys
+}
+
+func export(t testing.TB, st store.Source) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	if _, err := store.Export(t.Context(), st, &out); err != nil {
+		t.Fatalf("export: %v", err)
+	}
+	return out.Bytes()
+}
+
+// testArchive moves everything to the memory store and back, and compares all
+// that can be read.
+func testArchive(t *testing.T, open Opener) {
+	st := start(t, open)
+	m := store.NewMemory()
+	defer m.Close()
+	keys := odd(t, m)
+	text := export(t, m)
+	for _, b := range [][]byte{{'\r'}, {0}, []byte("\n\n")} {
+		if bytes.Contains(text, b) {
+			t.Errorf("the export has %q in it", b)
+		}
+	}
+	got, there, err := store.Import(t.Context(), st, bytes.NewReader(text))
+	if err != nil || got != (store.Count{Tasks: 4, Entries: 3 + 6 + 2501 + 3}) || there != (store.Count{}) {
+		t.Fatalf("import: %+v, %+v, %v", got, there, err)
+	}
+	again := start(t, func(t testing.TB) store.Store { return store.NewMemory() })
+	for _, st := range []store.Store{st, again} {
+		if st == again {
+			if _, _, err := store.Import(t.Context(), again, bytes.NewReader(text)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		Check(t, st, keys...)
+		for _, k := range keys {
+			same(t, "the record of "+k.ID, get(t, st, k, true), get(t, m, k, true))
+			same(t, "the log of "+k.ID, log(t, st, k, 0, 0), log(t, m, k, 0, 0))
+			blobs, _ := m.Blobs(t.Context(), k)
+			gotBlobs, err := st.Blobs(t.Context(), k)
+			if err != nil {
+				t.Fatal(err)
+			}
+			same(t, "the blobs of "+k.ID, gotBlobs, blobs)
+			for _, h := range blobs {
+				want, _ := m.Blob(t.Context(), h)
+				data, err := st.Blob(t.Context(), h)
+				if err != nil || !bytes.Equal(data, want) {
+					t.Errorf("blob %q: %q, %v", h, data, err)
+				}
+			}
+		}
+		if !bytes.Equal(export(t, st), text) {
+			t.Error("the export of the import differs")
+		}
+	}
+	// Once more: all is there.
+	got, there, err = store.Import(t.Context(), st, bytes.NewReader(text))
+	if err != nil || got.Tasks != 0 || there.Tasks != 4 {
+		t.Errorf("import again: %+v, %+v, %v", got, there, err)
+	}
+	// What went on is not overwritten, and nothing else is written either.
+	r := get(t, st, keys[3], false)
+	remove(t, st, row(t, st, keys[0]))
+	must(t, st, &store.Append{Row: r.Row, After: r.Last, Epoch: r.Epoch, Entries: entries(r.Last, 1)})
+	if _, _, err := store.Import(t.Context(), st, bytes.NewReader(text)); err == nil {
+		t.Error("a task that went on was imported")
+	}
+	checkAbsent(t, st, keys[0])
+}
+
+// testArchiveFaults fails each write of an import, and imports again.
+func testArchiveFaults(t *testing.T, open Opener) {
+	m := store.NewMemory()
+	defer m.Close()
+	odd(t, m)
+	text := export(t, m)
+	st := start(t, open)
+	clean := func() {
+		rows, err := st.Tasks(t.Context(), nil, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		remove(t, st, rows...)
+	}
+	steps := Steps(func(st store.Store) { _, _, _ = store.Import(t.Context(), st, bytes.NewReader(text)) })
+	if steps < 6 {
+		t.Fatalf("%d steps", steps)
+	}
+	for _, f := range []Fault{FailBefore, FailAfter} {
+		for step := range steps {
+			_, _, err := store.Import(t.Context(), Faulty(st, step, f), bytes.NewReader(text))
+			wantError(t, "an import with a fault", err, ErrFault)
+			if _, _, err := store.Import(t.Context(), st, bytes.NewReader(text)); err != nil {
+				t.Fatalf("%v step %d: import again: %v", f, step, err)
+			}
+			if !bytes.Equal(export(t, st), text) {
+				t.Errorf("%v step %d: the export of the import differs", f, step)
+			}
+			clean()
+		}
+	}
+}
+
+// testExportBeside exports while tasks grow, end and are deleted: what comes
+// out can always be imported.
+func testExportBeside(t *testing.T, open Opener) {
+	st := start(t, open)
+	var stop atomic.Bool
+	var writers sync.WaitGroup
+	for w := range 4 {
+		writers.Go(func() {
+			for i := 0; !stop.Load(); i++ {
+				a := create(name(fmt.Sprint(w, "-", i%5)), 2)
+				a.Blobs = []store.Blob{{Hash: fmt.Sprint("blob ", i%3), Data: fmt.Append(nil, "data ", i%3)}}
+				b := then(a, 3)
+				b.Row.Active, b.Seal = false, &store.Seal{Head: []byte("{}"), Body: []byte("{}")}
+				err := store.Do(t.Context(), st, a)
+				if err == nil {
+					err = store.Do(t.Context(), st, b)
+				}
+				if err == nil && i >= 2 {
+					old := name(fmt.Sprint(w, "-", (i-2)%5))
+					var r *store.Record
+					if r, err = st.Get(t.Context(), old, false); err == nil {
+						_, err = st.Delete(t.Context(), []store.Row{r.Row})
+					}
+				}
+				if err != nil {
+					t.Errorf("writer %d: %v", w, err)
+					return
+				}
+			}
+		})
+	}
+	for range 20 {
+		text := export(t, st)
+		m := store.NewMemory()
+		if _, _, err := store.Import(t.Context(), m, bytes.NewReader(text)); err != nil {
+			t.Errorf("import: %v\n%s", err, text)
+		}
+		m.Close()
+	}
+	stop.Store(true)
+	writers.Wait()
 }

@@ -1,0 +1,274 @@
+package store
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"strconv"
+	"time"
+	"unicode/utf8"
+)
+
+// An export is text, one JSON object a line:
+//
+//	{"parley":"export","version":1}
+//	{"task":{"tenant":…,"owner":…,"id":…,…,"last":3},"seal":{"head":…,"body":…}}
+//	{"blob":{"hash":…,"data":"base64"}}
+//	{"entry":{"seq":1,"time":…,"kind":1,"body":…}}
+//	…
+//	{"end":{"tasks":1,"entries":3,"sha256":"…"}}
+//
+// The tasks are in the order of their keys, each followed by its blobs and its
+// log. A blob has its data where it comes first. Bytes that are JSON stand as
+// they are; others are base64, under the name with 64 behind it. The checksum
+// is of all lines before the last. docs/operations.md says what each field is.
+
+// exportVersion goes up when an older program could misread an export.
+const exportVersion = 1
+
+// Source is what an export reads: a Store, or a reader beside one.
+type Source interface {
+	Tasks(ctx context.Context, after *Key, limit int) ([]Row, error)
+	Get(ctx context.Context, k Key, body bool) (*Record, error)
+	Entries(ctx context.Context, k Key, after int64, limit int) ([]Entry, error)
+	Blobs(ctx context.Context, k Key) ([]string, error)
+	Blob(ctx context.Context, hash string) ([]byte, error)
+}
+
+// Count is what an export holds.
+type Count struct{ Tasks, Entries int64 }
+
+// Export writes all tasks of src. Each task is whole and from one moment;
+// different tasks may be from different ones, if src is written meanwhile, and
+// tasks that are deleted before their turn are left out.
+func Export(ctx context.Context, src Source, w io.Writer) (Count, error) {
+	x := &exporter{src: src, sum: sha256.New(), blobs: map[string]bool{}}
+	x.out = bufio.NewWriterSize(w, 64<<10)
+	if err := x.write(fmt.Appendf(nil, `{"parley":"export","version":%d}`+"\n", exportVersion)); err != nil {
+		return x.count, err
+	}
+	var after *Key
+	for {
+		const page = 100
+		rows, err := src.Tasks(ctx, after, page)
+		if err != nil {
+			return x.count, err
+		}
+		for i := range rows {
+			if err := x.task(ctx, rows[i].Key); err != nil {
+				return x.count, fmt.Errorf("export task %s: %w", rows[i].ID, err)
+			}
+			after = &rows[i].Key
+		}
+		if len(rows) < page {
+			return x.count, x.end()
+		}
+	}
+}
+
+type exporter struct {
+	src   Source
+	out   *bufio.Writer
+	sum   hash.Hash
+	count Count
+	blobs map[string]bool // hashes whose data was written
+}
+
+func (x *exporter) write(lines []byte) error {
+	x.sum.Write(lines)
+	_, err := x.out.Write(lines)
+	return err
+}
+
+func (x *exporter) end() error {
+	end := fmt.Appendf(nil, `{"end":{"tasks":%d,"entries":%d,"sha256":"%s"}}`+"\n",
+		x.count.Tasks, x.count.Entries, hex.EncodeToString(x.sum.Sum(nil)))
+	if _, err := x.out.Write(end); err != nil {
+		return err
+	}
+	return x.out.Flush()
+}
+
+// errTorn says that the task was deleted or went on between two reads.
+var errTorn = errors.New("the task changes faster than it can be read")
+
+func (x *exporter) task(ctx context.Context, k Key) error {
+	for range 100 {
+		switch lines, entries, fresh, err := x.lines(ctx, k); {
+		case errors.Is(err, errTorn):
+			continue // once more, from its record on
+		case errors.Is(err, ErrNotFound):
+			return nil // deleted
+		case err != nil:
+			return err
+		default:
+			for _, h := range fresh {
+				x.blobs[h] = true
+			}
+			x.count.Tasks++
+			x.count.Entries += int64(entries)
+			return x.write(lines)
+		}
+	}
+	return errTorn
+}
+
+// lines returns a task as it stands in the export, and the blobs whose data is
+// in it.
+func (x *exporter) lines(ctx context.Context, k Key) (lines []byte, entries int, fresh []string, err error) {
+	rec, err := x.src.Get(ctx, k, true)
+	if err != nil {
+		return nil, 0, nil, err
+	}
+	log, err := x.src.Entries(ctx, k, 0, int(rec.Last))
+	if err != nil {
+		return nil, 0, nil, err
+	}
+	if int64(len(log)) < rec.Last {
+		return nil, 0, nil, errTorn
+	}
+	if lines, err = appendTask(nil, rec); err != nil {
+		return nil, 0, nil, err
+	}
+	hashes, err := x.src.Blobs(ctx, k)
+	for _, h := range hashes {
+		var data []byte
+		if err == nil && !x.blobs[h] {
+			if data, err = x.src.Blob(ctx, h); errors.Is(err, ErrNotFound) {
+				err = errTorn
+			}
+			fresh = append(fresh, h)
+		}
+		if err != nil {
+			return nil, 0, nil, err
+		}
+		lines = append(lines, `{"blob":{"hash":`...)
+		lines = appendJSON(lines, text(h))
+		if !x.blobs[h] {
+			lines = append(lines, `,"data":"`...)
+			lines = base64.StdEncoding.AppendEncode(lines, data)
+			lines = append(lines, '"')
+		}
+		lines = append(lines, "}}\n"...)
+	}
+	if err != nil {
+		return nil, 0, nil, err
+	}
+	for i := range log {
+		lines = appendEntry(lines, &log[i])
+	}
+	return lines, len(log), fresh, nil
+}
+
+// exportRow is a row in an export.
+type exportRow struct {
+	Tenant  text      `json:"tenant"`
+	Owner   text      `json:"owner"`
+	ID      text      `json:"id"`
+	Context text      `json:"context"`
+	State   int32     `json:"state"`
+	Updated time.Time `json:"updated"`
+	Created time.Time `json:"created"`
+	Last    int64     `json:"last"`
+	Active  bool      `json:"active"`
+	Node    text      `json:"node"`
+	Epoch   int64     `json:"epoch"`
+	Lost    int32     `json:"lost"`
+	Turn    int64     `json:"turn"`
+	Attempt int32     `json:"attempt"`
+}
+
+func (r *exportRow) row() Row {
+	return Row{
+		Key:     Key{Tenant: string(r.Tenant), Owner: string(r.Owner), ID: string(r.ID)},
+		Context: string(r.Context), State: r.State, Updated: Milli(r.Updated), Created: Milli(r.Created), Last: r.Last,
+		Active: r.Active, Node: string(r.Node), Epoch: r.Epoch, Lost: r.Lost, Turn: r.Turn, Attempt: r.Attempt,
+	}
+}
+
+func appendTask(dst []byte, rec *Record) ([]byte, error) {
+	r := &rec.Row
+	row, err := json.Marshal(&exportRow{
+		text(r.Tenant), text(r.Owner), text(r.ID), text(r.Context), r.State, r.Updated, r.Created, r.Last,
+		r.Active, text(r.Node), r.Epoch, r.Lost, r.Turn, r.Attempt,
+	})
+	if err != nil {
+		return nil, err
+	}
+	dst = append(append(dst, `{"task":`...), row...)
+	if rec.Seal != nil {
+		dst = append(dst, `,"seal":{`...)
+		dst = append(appendBytes(dst, "head", rec.Seal.Head), ',')
+		dst = append(appendBytes(dst, "body", rec.Seal.Body), '}')
+	}
+	return append(dst, "}\n"...), nil
+}
+
+func appendEntry(dst []byte, e *Entry) []byte {
+	dst = append(dst, `{"entry":{"seq":`...)
+	dst = strconv.AppendInt(dst, e.Seq, 10)
+	dst = append(dst, `,"time":`...)
+	dst = appendJSON(dst, e.Time)
+	dst = append(dst, `,"kind":`...)
+	dst = strconv.AppendUint(dst, uint64(e.Kind), 10)
+	dst = append(dst, ',')
+	dst = appendBytes(dst, "body", e.Body)
+	return append(dst, "}}\n"...)
+}
+
+// appendBytes writes a member whose value comes back byte for byte.
+func appendBytes(dst []byte, name string, b []byte) []byte {
+	if plain(b) {
+		return append(append(append(append(dst, '"'), name...), `":`...), b...)
+	}
+	dst = append(append(append(dst, '"'), name...), `64":"`...)
+	return append(base64.StdEncoding.AppendEncode(dst, b), '"')
+}
+
+// plain reports whether bytes are JSON that fits a line and is read as it was
+// written.
+func plain(b []byte) bool {
+	return json.Valid(b) && utf8.Valid(b) && !bytes.ContainsAny(b, "\n\r") && len(bytes.TrimSpace(b)) == len(b)
+}
+
+// appendJSON is for values that cannot fail.
+func appendJSON(dst []byte, v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil { // a time beyond the year 9999: no log has it
+		b = []byte("null")
+	}
+	return append(dst, b...)
+}
+
+// text is a string that need not be UTF-8: then it is {"base64":…}.
+type text string
+
+func (t text) MarshalJSON() ([]byte, error) {
+	if utf8.ValidString(string(t)) {
+		return json.Marshal(string(t))
+	}
+	return json.Marshal(map[string][]byte{"base64": []byte(t)})
+}
+
+func (t *text) UnmarshalJSON(b []byte) error {
+	if bytes.HasPrefix(b, []byte("{")) {
+		var v struct {
+			Base64 []byte `json:"base64"`
+		}
+		err := json.Unmarshal(b, &v)
+		*t = text(v.Base64)
+		return err
+	}
+	var s string
+	err := json.Unmarshal(b, &s)
+	*t = text(s)
+	return err
+}

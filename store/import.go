@@ -1,0 +1,327 @@
+package store
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// Import puts the tasks of an export into st. It reads twice: first it checks
+// the whole, its checksum, and that no task is in st already, unless it is the
+// same in all it is. Only then does it write, so that an export that is damaged
+// or does not fit changes nothing. An import that was cut off is simply run
+// again.
+//
+// Tasks that were at work go on where st is served next.
+func Import(ctx context.Context, st Store, r io.ReadSeeker) (imported, there Count, err error) {
+	check := &importer{st: st}
+	if err := check.run(ctx, r, check.fits); err != nil {
+		return Count{}, Count{}, err
+	}
+	if _, err := r.Seek(0, io.SeekStart); err != nil {
+		return Count{}, Count{}, err
+	}
+	m := &importer{st: st, slots: make(chan struct{}, importAhead), lost: make(chan error, 1)}
+	err = m.run(ctx, r, m.put)
+	if settled := m.settle(); err == nil {
+		err = settled
+	}
+	return m.imported, m.there, err
+}
+
+const (
+	// importing is the node of a task whose log is not all there yet.
+	importing = "import not finished"
+
+	importAhead   = 256     // tasks on their way to the disk
+	importEntries = 1024    // per append
+	importBytes   = 8 << 20 // per append, about
+)
+
+// archived is a task in an export.
+type archived struct {
+	row   Row
+	seal  *Seal
+	blobs []Blob // without data where it came before
+	log   []Entry
+}
+
+type importer struct {
+	st              Store
+	imported, there Count
+
+	slots chan struct{}
+	lost  chan error // capacity one: the first append that failed
+}
+
+// line is any line of an export.
+type line struct {
+	Parley  string     `json:"parley"`
+	Version int        `json:"version"`
+	Task    *exportRow `json:"task"`
+	Seal    *struct {
+		Head   json.RawMessage `json:"head"`
+		Head64 []byte          `json:"head64"`
+		Body   json.RawMessage `json:"body"`
+		Body64 []byte          `json:"body64"`
+	} `json:"seal"`
+	Blob *struct {
+		Hash text    `json:"hash"`
+		Data *[]byte `json:"data"`
+	} `json:"blob"`
+	Entry *struct {
+		Seq    int64           `json:"seq"`
+		Time   time.Time       `json:"time"`
+		Kind   uint8           `json:"kind"`
+		Body   json.RawMessage `json:"body"`
+		Body64 []byte          `json:"body64"`
+	} `json:"entry"`
+	End *struct {
+		Tasks   int64  `json:"tasks"`
+		Entries int64  `json:"entries"`
+		SHA256  string `json:"sha256"`
+	} `json:"end"`
+}
+
+// run reads an export and calls each for every task.
+func (m *importer) run(ctx context.Context, r io.Reader, each func(context.Context, *archived) error) error {
+	in, sum := bufio.NewReaderSize(r, 64<<10), sha256.New()
+	var count Count
+	var task *archived
+	finish := func() error {
+		if task == nil {
+			return nil
+		}
+		if int64(len(task.log)) != task.row.Last || task.row.Last < 1 {
+			return fmt.Errorf("import: task %s has %d entries, its row says %d", task.row.ID, len(task.log), task.row.Last)
+		}
+		count.Tasks++
+		count.Entries += task.row.Last
+		if err := each(ctx, task); err != nil {
+			return fmt.Errorf("import: task %s: %w", task.row.ID, err)
+		}
+		return ctx.Err()
+	}
+	for n := 1; ; n++ {
+		b, err := in.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return fmt.Errorf("import: the export ends in line %d, without its checksum: it was cut off", n)
+		}
+		if err != nil {
+			return err
+		}
+		var l line
+		if err := json.Unmarshal(b, &l); err != nil {
+			return fmt.Errorf("import: line %d is damaged: %w", n, err)
+		}
+		switch {
+		case n == 1:
+			if l.Parley != "export" {
+				return errors.New("import: this is no export of parley")
+			}
+			if l.Version != exportVersion {
+				return fmt.Errorf("import: the export is of version %d, this program knows %d", l.Version, exportVersion)
+			}
+		case l.End != nil:
+			if err := finish(); err != nil {
+				return err
+			}
+			if l.End.SHA256 != hex.EncodeToString(sum.Sum(nil)) {
+				return errors.New("import: the checksum is wrong: the export was changed or damaged")
+			}
+			if l.End.Tasks != count.Tasks || l.End.Entries != count.Entries {
+				return errors.New("import: the export does not hold what it says")
+			}
+			if rest, err := in.ReadByte(); !errors.Is(err, io.EOF) {
+				return fmt.Errorf("import: something (%q) follows the end of the export", rest)
+			}
+			return nil
+		case l.Task != nil:
+			if err := finish(); err != nil {
+				return err
+			}
+			next := l.task()
+			if task != nil && task.row.Key.Compare(next.row.Key) >= 0 {
+				return fmt.Errorf("import: line %d has a task out of order, or twice", n)
+			}
+			task = next
+		case task == nil:
+			return fmt.Errorf("import: line %d belongs to no task", n)
+		case l.Blob != nil:
+			b := Blob{Hash: string(l.Blob.Hash)}
+			if l.Blob.Data != nil {
+				b.Data = *l.Blob.Data // empty is not nil
+			}
+			task.blobs = append(task.blobs, b)
+		case l.Entry != nil:
+			e := Entry{Seq: l.Entry.Seq, Time: Milli(l.Entry.Time), Kind: l.Entry.Kind, Body: either(l.Entry.Body, l.Entry.Body64)}
+			if e.Seq != int64(len(task.log))+1 {
+				return fmt.Errorf("import: line %d has entry %d where %d must be", n, e.Seq, len(task.log)+1)
+			}
+			task.log = append(task.log, e)
+		default:
+			return fmt.Errorf("import: line %d is of no known kind", n)
+		}
+		sum.Write(b)
+	}
+}
+
+func (l *line) task() *archived {
+	a := &archived{row: l.Task.row()}
+	if s := l.Seal; s != nil {
+		a.seal = &Seal{Head: either(s.Head, s.Head64), Body: either(s.Body, s.Body64)}
+	}
+	return a
+}
+
+// either returns bytes that are written in one of two forms.
+func either(plain json.RawMessage, encoded []byte) []byte {
+	if plain != nil {
+		return plain
+	}
+	return encoded
+}
+
+// present says how much of a task st has: the seq of its last entry, and
+// whether it is all that it is. A task that differs is an error.
+func (m *importer) present(ctx context.Context, a *archived) (last int64, whole bool, err error) {
+	rec, err := m.st.Get(ctx, a.row.Key, true)
+	if errors.Is(err, ErrNotFound) {
+		return 0, false, nil
+	}
+	if err != nil {
+		return 0, false, err
+	}
+	log, err := m.st.Entries(ctx, a.row.Key, 0, 0)
+	if err != nil {
+		return 0, false, err
+	}
+	whole = rec.Row == a.row
+	if !whole && rec.Node != importing || len(log) > len(a.log) {
+		return 0, false, errDiffers
+	}
+	for i := range log {
+		if w := &a.log[i]; log[i].Kind != w.Kind || !log[i].Time.Equal(w.Time) || !bytes.Equal(log[i].Body, w.Body) {
+			return 0, false, errDiffers
+		}
+	}
+	if whole && !sameSeal(rec.Seal, a.seal) {
+		return 0, false, errDiffers
+	}
+	return rec.Last, whole, nil
+}
+
+func sameSeal(a, b *Seal) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return bytes.Equal(a.Head, b.Head) && bytes.Equal(a.Body, b.Body)
+}
+
+var errDiffers = errors.New("there is another task of this name; nothing is overwritten: import into a fresh directory, or delete that task first")
+
+// fits is the first reading: it changes nothing.
+func (m *importer) fits(ctx context.Context, a *archived) error {
+	_, _, err := m.present(ctx, a)
+	return err
+}
+
+// put is the second reading.
+func (m *importer) put(ctx context.Context, a *archived) error {
+	at, whole, err := m.present(ctx, a)
+	if err != nil {
+		return err
+	}
+	if whole {
+		m.there.Tasks++
+		m.there.Entries += a.row.Last
+		return nil
+	}
+	if err := m.complete(ctx, a.blobs); err != nil {
+		return err
+	}
+	m.imported.Tasks++
+	m.imported.Entries += a.row.Last
+	for first := at; ; first = at {
+		size := 0
+		for at < a.row.Last && at-first < importEntries && (at == first || size < importBytes) {
+			size += len(a.log[at].Body)
+			at++
+		}
+		next := &Append{Row: a.row, After: first, Epoch: a.row.Epoch, Entries: a.log[first:at]}
+		if first == 0 {
+			next.Blobs = a.blobs
+		}
+		if at == a.row.Last {
+			next.Seal = a.seal
+			return m.queue(ctx, next)
+		}
+		next.Row.Node, next.Row.Active = importing, false
+		if err := Do(ctx, m.st, next); err != nil {
+			return err
+		}
+	}
+}
+
+// complete fetches the content of blobs that came with an earlier task.
+func (m *importer) complete(ctx context.Context, blobs []Blob) error {
+	for i := range blobs {
+		if blobs[i].Data != nil {
+			continue
+		}
+		if err := m.settle(); err != nil {
+			return err
+		}
+		var err error
+		if blobs[i].Data, err = m.st.Blob(ctx, blobs[i].Hash); err != nil {
+			return fmt.Errorf("blob %s, which an earlier task should have brought: %w", blobs[i].Hash, err)
+		}
+	}
+	return nil
+}
+
+// queue appends without waiting, so that many tasks share a commit.
+func (m *importer) queue(ctx context.Context, a *Append) error {
+	select {
+	case m.slots <- struct{}{}:
+	case err := <-m.lost:
+		m.lost <- err
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	m.st.Append(a, func(err error) {
+		if err != nil {
+			select {
+			case m.lost <- fmt.Errorf("task %s: %w", a.Row.ID, err):
+			default:
+			}
+		}
+		<-m.slots
+	})
+	return nil
+}
+
+// settle waits for what is on its way.
+func (m *importer) settle() error {
+	for range cap(m.slots) {
+		m.slots <- struct{}{}
+	}
+	for range cap(m.slots) {
+		<-m.slots
+	}
+	select {
+	case err := <-m.lost:
+		m.lost <- err
+		return err
+	default:
+		return nil
+	}
+}

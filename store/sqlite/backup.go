@@ -1,0 +1,111 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/ncruces/go-sqlite3"
+)
+
+// Backup writes a copy of the database to a new file, as of one moment, beside
+// whoever works with it. The copy is checked by opening it and reading all of
+// it, and is durable when Backup returns; it is as small as it can be. A
+// file that exists is refused. While it runs the write-ahead log cannot begin
+// anew and grows with what is written.
+func (r *Reader) Backup(ctx context.Context, file string) (err error) {
+	if file, err = filepath.Abs(file); err != nil {
+		return fmt.Errorf("sqlite: back up: %w", err)
+	}
+	if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
+		if err == nil {
+			err = errors.New("it exists; choose another name")
+		}
+		return fmt.Errorf("sqlite: back up to %s: %w", file, err)
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*.part") // mode 0600
+	if err != nil {
+		return fmt.Errorf("sqlite: back up: %w", err)
+	}
+	tmp.Close()
+	defer func() {
+		for _, end := range []string{"", "-wal", "-shm", "-journal"} {
+			os.Remove(tmp.Name() + end)
+		}
+	}()
+	if err := r.copyTo(ctx, tmp.Name()); err != nil {
+		return err
+	}
+	if err := checkCopy(ctx, tmp.Name()); err != nil {
+		return fmt.Errorf("sqlite: back up: the copy cannot be used: %w", err)
+	}
+	if err := syncFile(tmp.Name()); err != nil {
+		return fmt.Errorf("sqlite: back up: %w", err)
+	}
+	// A link, unlike a rename, replaces nothing that appeared meanwhile.
+	if err := os.Link(tmp.Name(), file); errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("sqlite: back up to %s: it exists; choose another name", file)
+	} else if err != nil { // not every file system has links
+		if err := os.Rename(tmp.Name(), file); err != nil {
+			return fmt.Errorf("sqlite: back up: %w", err)
+		}
+	}
+	return syncDir(file)
+}
+
+func (r *Reader) copyTo(ctx context.Context, file string) error {
+	c, err := openReader(r.path)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	if err := c.Exec("PRAGMA query_only = OFF"); err != nil { // it would forbid the copy, too
+		return fmt.Errorf("sqlite: back up: %w", err)
+	}
+	c.SetInterrupt(ctx)
+	err = c.Exec("VACUUM INTO '" + strings.ReplaceAll(file, "'", "''") + "'")
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, sqlite3.INTERRUPT) && ctx.Err() != nil:
+		return context.Cause(ctx)
+	}
+	return fmt.Errorf("sqlite: back up: %w", err)
+}
+
+// checkCopy opens a copy as a Store would, reads all of it, and leaves it in
+// the mode in which a Store works.
+func checkCopy(ctx context.Context, file string) error {
+	c, err := openConn(file, "rw")
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	c.SetInterrupt(ctx)
+	if err := current.verify(c, file); err != nil {
+		return err
+	}
+	found := "nothing was read"
+	err = c.stmt("PRAGMA integrity_check(1)").
+		each(func(r *sqlite3.Stmt) error { found = r.ColumnText(0); return nil })
+	if err == nil && found != "ok" {
+		err = errors.New(found)
+	}
+	if err == nil {
+		err = c.Exec(durable + "PRAGMA journal_mode = WAL")
+	}
+	return err
+}
+
+func syncFile(name string) error {
+	f, err := os.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Sync()
+}
