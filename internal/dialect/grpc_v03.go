@@ -85,7 +85,7 @@ func (v03GRPC) DecodeRequest(op Op, m proto.Message) (any, error) {
 	if err != nil { // a number or a timestamp that JSON does not have, or a value of no kind
 		return nil, a2a.Invalid("request", "holds a value that JSON does not have, such as NaN or a timestamp before the year 1")
 	}
-	if deeper(doc, a2a.MaxDepth) {
+	if depth(doc) > a2a.MaxDepth {
 		return nil, a2a.Invalid("request", "is nested more than %d levels deep", a2a.MaxDepth)
 	}
 	return v03Proto.DecodeRequest(op, doc)
@@ -180,25 +180,4 @@ func fromJSON(doc []byte, m proto.Message) error {
 		return &a2a.Error{Code: a2a.CodeInternal, Message: "this cannot be written as a protocol buffer", Cause: err}
 	}
 	return nil
-}
-
-// deeper reports whether a JSON document nests more than limit levels.
-func deeper(doc []byte, limit int) bool {
-	level, quoted := 0, false
-	for i := 0; i < len(doc); i++ {
-		switch c := doc[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{' || c == '[':
-			if level++; level > limit {
-				return true
-			}
-		case c == '}' || c == ']':
-			level--
-		}
-	}
-	return false
 }

@@ -45,9 +45,6 @@ func readAnswer(doc []byte) (*object, error) { return readObject(doc, "result", 
 
 func readObject(doc []byte, where string, f *faults) (*object, error) {
 	o := &object{faults: f}
-	if !isObject(doc) {
-		return nil, a2a.Invalid(where, "must be an object")
-	}
 	if !json.Valid(doc) {
 		return nil, a2a.Invalid(where, "cannot be read as JSON")
 	}

@@ -45,10 +45,7 @@ func (e *v01Events) Append(dst []byte, el *a2a.StreamResponse, i int) ([]byte, b
 // artifacts. Whoever subscribes to a finished task is told the end alone.
 func (e *v01Events) task(dst []byte, t *a2a.Task, i int) ([]byte, bool) {
 	if i == 0 {
-		clear(e.index)
-		for _, a := range t.Artifacts {
-			e.number(a)
-		}
+		clear(e.index) // the events of its artifacts number them
 	}
 	final, artifacts, status := e.final(t), t.Artifacts, 0
 	if e.op == SubscribeToTask && t.Status.State.Terminal() {
