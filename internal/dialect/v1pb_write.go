@@ -25,12 +25,16 @@ func utfs(list []string) []string {
 	return list
 }
 
+// each converts a list; nil, a mistake of the program's, is the empty message.
 func each[T, P any](list []*T, convert func(*T) *P) []*P {
 	if len(list) == 0 {
 		return nil
 	}
 	out := make([]*P, len(list))
 	for i, v := range list {
+		if v == nil {
+			v = new(T)
+		}
 		out[i] = convert(v)
 	}
 	return out
