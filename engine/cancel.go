@@ -26,10 +26,14 @@ func (e *Engine) CancelTask(ctx context.Context, req *a2a.CancelTaskRequest) (*a
 		if err != nil {
 			return nil, err
 		}
-		err = o.requestCancel(&a2a.CancelRequested{Subject: a2a.CallerFrom(ctx).Subject, Metadata: req.Metadata})
+		before := t.watch().ended
+		coming, err := o.requestCancel(&a2a.CancelRequested{Subject: a2a.CallerFrom(ctx).Subject, Metadata: req.Metadata})
 		o.release()
 		if err != nil {
 			return nil, err
+		}
+		if coming { // it may have ended and begun anew since it was looked at
+			last = max(last, before)
 		}
 		ended, err := e.await(ctx, t, last, a2a.TaskState.Terminal)
 		if err != nil {

@@ -30,6 +30,11 @@ func (o *owner) flush() {
 		o.mu.Unlock()
 		return
 	}
+	turn := &o.turn
+	if o.next != nil && n == len(o.pending) {
+		turn = &o.next.turn // which these records begin
+		o.next.began(o.stored + int64(n))
+	}
 	records := o.pending[:n:n]
 	full := len(o.pending) >= maxPending || o.bytes >= maxPendingBytes
 	o.pending = append([]*record(nil), o.pending[n:]...)
@@ -41,10 +46,10 @@ func (o *owner) flush() {
 	for i, r := range records {
 		r.entry.Seq = o.stored + 1 + int64(i)
 	}
-	if b := o.turn.begin; b != nil && b.Seq > 0 {
-		o.row.Turn = b.Seq
+	if len(turn.messages) > 0 && turn.messages[0].entry.Seq > 0 {
+		o.row.Turn = turn.messages[0].entry.Seq
 	}
-	o.row.Attempt, o.row.Lost = o.turn.attempt, o.turn.lost
+	o.row.Attempt, o.row.Lost = turn.attempt, turn.lost
 	o.ahead = records
 	o.mu.Unlock()
 

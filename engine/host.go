@@ -149,15 +149,15 @@ func (h *host) Next(ctx context.Context, state a2a.TaskState, prompt []*a2a.Part
 	}
 	for asked := false; ; {
 		o.mu.Lock()
+		if o.gone || o.draft.state.Terminal() {
+			o.mu.Unlock()
+			return nil, agent.ErrEnded // also with messages that came: their senders know
+		}
 		if o.turn.taken < len(o.turn.messages) {
 			p := o.turn.messages[o.turn.taken]
 			o.turn.taken++
 			o.mu.Unlock()
 			return p.message, nil
-		}
-		if o.gone || o.draft.state.Terminal() {
-			o.mu.Unlock()
-			return nil, agent.ErrEnded
 		}
 		if !asked {
 			asked = true

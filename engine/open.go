@@ -63,7 +63,8 @@ func (o *owner) openLocked(b *birth) {
 	opened.tied = true // no task without its message
 	o.opening = []*record{opened, said}
 	o.waiting[p] = true
-	o.turn = turnState{begin: said.entry, messages: []*post{p}}
+	p.entry = said.entry
+	o.turn = turnState{messages: []*post{p}}
 }
 
 // acquire returns the task's owner, which is loaded if there is none in this
@@ -188,16 +189,19 @@ func (o *owner) load(ctx context.Context) error {
 		}
 		switch en.Kind {
 		case a2a.EntryMessage:
-			if en.Seq == rec.Turn {
-				o.turn.begin = en
-			}
 			p := newPost(en.Message, recall(o.key, en.Received))
+			p.entry, p.reopen = en, true // which matters for tasks of version 0.1 alone
 			close(p.settled)
 			o.turn.messages = append(o.turn.messages, p)
 		case a2a.EntryStep:
 			o.turn.steps = append(o.turn.steps, en.Step)
 		case a2a.EntryCancel:
 			o.canceling = true
+		case a2a.EntryStatus:
+			if en.Status.Status.State == a2a.TaskStateSubmitted {
+				// The message that began the turn had come in the one before.
+				o.turn.steps, o.canceling = nil, false
+			}
 		}
 	}
 	// A run that was lost before its first append is known by the claim alone.
@@ -216,7 +220,7 @@ func (o *owner) resumeLocked(lost int32) error {
 	switch {
 	case o.canceling:
 		return o.emitLocked(o.status(a2a.TaskStateCanceled, nil))
-	case o.turn.begin == nil:
+	case len(o.turn.messages) == 0:
 		return o.emitLocked(o.status(a2a.TaskStateFailed, words("the task was interrupted before its work began")))
 	case lost >= o.e.opts.maxLost():
 		o.log().Error("task given up", "lost", lost)

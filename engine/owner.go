@@ -54,8 +54,9 @@ type owner struct {
 	bytes     int            // in pending
 	room      chan struct{}  // closed and replaced when pending gets shorter
 	running   bool           // the agent's Run is under way
-	ran       bool           // it was, at some time
+	used      bool           // the agent ran or something was emitted: the next turn needs an owner of its own
 	left      chan struct{}  // if set, o leaves once the task's end is committed, without its agent; then it is closed
+	next      *successor     // if set, the task begins anew with its end
 	waiting   map[*post]bool // not settled yet
 	turn      turnState
 	wake      chan struct{} // closed and replaced when a message or the end comes
@@ -66,9 +67,9 @@ type owner struct {
 // turnState is what a turn consumes, in the log's order. A run after a crash
 // goes through the same records again.
 type turnState struct {
-	begin    *a2a.Entry // the message that began the turn
-	messages []*post    // from begin on
+	messages []*post // the first one began the turn
 	taken    int        // how many of messages the agent has got
+	canceled int        // how many of messages had come when somebody asked to cancel
 	steps    []*a2a.Step
 	step     int // next step of this run
 	attempt  int32
@@ -197,6 +198,9 @@ func (o *owner) quiet() bool {
 	o.gone = true
 	if o.e.owners[o.key] == o {
 		delete(o.e.owners, o.key)
+		if o.next != nil && !o.e.drained {
+			o.succeedLocked()
+		}
 	}
 	return true
 }
@@ -258,6 +262,7 @@ func (o *owner) createLocked() {
 }
 
 func (o *owner) pendLocked(r *record) {
+	o.used = true
 	o.pending = append(o.pending, r)
 	o.bytes += r.size()
 }
@@ -274,11 +279,10 @@ func (o *owner) emitLocked(en *a2a.Entry) error {
 		return err
 	}
 	o.createLocked()
-	o.pendLocked(o.newRecordLocked(en))
+	r := o.newRecordLocked(en)
+	o.pendLocked(r)
 	if o.draft.state.Terminal() {
-		for _, p := range o.turn.messages[o.turn.taken:] {
-			p.unread.Store(true)
-		}
+		o.endLocked(r)
 		o.wakeLocked()
 	}
 	o.nudge()

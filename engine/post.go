@@ -14,13 +14,16 @@ type post struct {
 	reopen  bool   // may begin a finished task anew
 	expect  *int64 // the task's generation, or the message is refused
 
+	entry *a2a.Entry // of the message, once the owner has taken it
+
 	settled chan struct{} // closed when the fields below are set
 	seq     int64         // of the last entry that was appended with the message, once committed
 	start   *a2a.Task     // the task as of seq
 	reply   *a2a.Message  // a direct answer; there is no task
 	err     error
 
-	unread atomic.Bool // the task ended before the agent took the message
+	unread atomic.Bool  // the task ended before the agent took the message
+	over   atomic.Int64 // seq of the newest end that was not this message's: see owner.next
 }
 
 // from is what a message brings along besides itself.

@@ -29,7 +29,7 @@ func (e *Engine) SendMessage(ctx context.Context, req *a2a.SendMessageRequest) (
 	}
 	ended := int64(0)
 	if !conf.ReturnImmediately {
-		if ended, err = e.await(ctx, t, p.seq, stops); err != nil {
+		if ended, err = e.awaitTurn(ctx, t, p); err != nil {
 			return nil, err
 		}
 		if err := e.wasRead(t.key, p); err != nil {
@@ -70,10 +70,9 @@ func (e *Engine) SendStreamingMessage(ctx context.Context, req *a2a.SendMessageR
 		}
 		// A stream ends where the client is asked for input, and stays open
 		// where an authorization may come by another way (§7.6.1, §11.7).
-		ended := e.follow(ctx, t, p.seq, p.start.Generation, func(s a2a.TaskState) bool {
+		if e.followTurn(ctx, t, p, func(s a2a.TaskState) bool {
 			return s.Terminal() || s == a2a.TaskStateInputRequired
-		}, yield)
-		if ended {
+		}, yield) {
 			if err := e.wasRead(t.key, p); err != nil {
 				yield(nil, err)
 			}

@@ -47,6 +47,13 @@ func (t *topic) adopt(o *owner, task *a2a.Task, last int64) {
 	t.mu.Unlock()
 }
 
+// pass makes o the owner of a task that t holds already.
+func (t *topic) pass(o *owner) {
+	t.mu.Lock()
+	t.owner = o
+	t.mu.Unlock()
+}
+
 // publish adds committed entries and wakes the readers. at, if not nil, is
 // called for each entry with the task as of it.
 func (t *topic) publish(entries []sized, at func(*a2a.Entry, *a2a.Task)) {

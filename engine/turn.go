@@ -59,13 +59,11 @@ func (o *owner) post(p *post) error {
 	}
 	o.pending[len(o.pending)-1].post = p
 	o.waiting[p] = true
+	p.entry = en
 	o.turn.messages = append(o.turn.messages, p)
 	if o.running {
 		o.wakeLocked()
 		return nil
-	}
-	if o.turn.begin == nil {
-		o.turn = turnState{begin: en, messages: []*post{p}}
 	}
 	o.startLocked()
 	return nil
@@ -77,9 +75,10 @@ func (o *owner) admitLocked(p *post) error {
 		if !p.reopen || !mayFollow(o.draft.state, a2a.TaskStateSubmitted, o.draft.version) {
 			return errTerminal
 		}
-		if o.ran || len(o.pending) > 0 || len(o.ahead) > 0 {
+		if o.used {
 			// What ran here may still speak, and must not be heard in the next
-			// turn: that gets an owner of its own.
+			// turn, nor may a cancellation of this one be: that gets an owner
+			// of its own.
 			if o.left == nil {
 				o.left = make(chan struct{})
 				o.nudge()
@@ -93,27 +92,9 @@ func (o *owner) admitLocked(p *post) error {
 	return nil
 }
 
-// reopenLocked begins a finished task anew, with all that was said and made in
-// it; the next record, in the same append, is the message that asks for it.
-func (o *owner) reopenLocked() error {
-	if !o.exists { // answered without a task
-		return errTerminal
-	}
-	en := o.status(a2a.TaskStateSubmitted, nil)
-	if err := o.draft.reopen(en); err != nil {
-		return err
-	}
-	r := o.newRecordLocked(en)
-	r.tied = true
-	o.pendLocked(r)
-	o.turn = turnState{}
-	o.canceling = false
-	return nil
-}
-
 // startLocked runs the agent from the top of the turn.
 func (o *owner) startLocked() {
-	o.ran = true
+	o.used = true
 	o.turn.taken = 1 // the message that began the turn
 	o.turn.step = 0
 	o.turn.attempt++
@@ -165,24 +146,28 @@ func (o *owner) conclude(err error) {
 }
 
 // requestCancel puts the wish to cancel into the log. The agent hears of it
-// once that is committed.
-func (o *owner) requestCancel(c *a2a.CancelRequested) error {
+// once that is committed. It returns whether the end is still to come; the
+// caller waits in any case, for one that came may not be committed.
+func (o *owner) requestCancel(c *a2a.CancelRequested) (bool, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
 	case o.gone:
-		return o.err
-	case o.draft.state.Terminal(), o.canceling:
-		return nil // the caller waits for the end in any case
+		return false, o.err
+	case o.draft.state.Terminal():
+		return false, nil
+	case o.canceling:
+		return true, nil
 	}
 	if err := o.emitLocked(&a2a.Entry{Kind: a2a.EntryCancel, Cancel: c}); err != nil {
-		return err
+		return false, err
 	}
 	o.canceling = true
+	o.turn.canceled = len(o.turn.messages)
 	if o.running {
-		return nil
+		return true, nil
 	}
-	return o.emitLocked(o.status(a2a.TaskStateCanceled, nil))
+	return true, o.emitLocked(o.status(a2a.TaskStateCanceled, nil))
 }
 
 // abandon cancels the task without its agent, which did not stop in time. The

@@ -1,0 +1,113 @@
+package engine
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// A finished task of version 0.1 begins anew with its client's next message.
+// That may be there already when the turn ends: the agent did not take it, and
+// did not see it. Then the end and the beginning of the next turn are one
+// commit, so that the message is neither lost nor asked for again.
+
+// successor is the turn that begins when the one before it has ended.
+type successor struct {
+	draft draft // as the next owner has it
+	turn  turnState
+}
+
+// reopenLocked begins a finished task anew, with all that was said and made in
+// it; the next record, in the same append, is the message that asks for it.
+func (o *owner) reopenLocked() error {
+	en := o.status(a2a.TaskStateSubmitted, nil)
+	if err := o.draft.reopen(en); err != nil {
+		return err
+	}
+	r := o.newRecordLocked(en)
+	r.tied = true
+	o.pendLocked(r)
+	o.turn = turnState{}
+	o.canceling = false
+	return nil
+}
+
+// endLocked deals with the messages that the agent had not taken when the task
+// ended, with the record end: their senders are told, or they begin the next
+// turn.
+func (o *owner) endLocked(end *record) {
+	unread := o.turn.messages[o.turn.taken:]
+	spared := max(o.turn.canceled-o.turn.taken, 0) // a cancellation is for what came before it, too
+	if i := slices.IndexFunc(unread[spared:], func(p *post) bool { return p.reopen }); i >= 0 {
+		i += spared
+		ended := o.draft
+		en := o.status(a2a.TaskStateSubmitted, nil)
+		if o.draft.reopen(en) == nil {
+			end.tied = true
+			o.pendLocked(o.newRecordLocked(en))
+			o.next = &successor{o.draft, turnState{messages: unread[i:], attempt: 1}}
+			unread = unread[:i]
+			if o.left == nil {
+				o.left = make(chan struct{})
+			}
+		}
+		o.draft = ended // what o's agent says comes after the end
+	}
+	for _, p := range unread {
+		p.unread.Store(true)
+	}
+}
+
+// began says where the turn begins: at seq, behind the end of another. It is
+// known before the append, so that nobody sees that end and knows no better.
+func (s *successor) began(seq int64) {
+	for _, p := range s.turn.messages {
+		p.over.Store(seq - 1)
+	}
+}
+
+// succeedLocked hands the task to the owner of its next turn: that of the last
+// one may have an agent that still speaks. It needs the engine's lock, too.
+func (o *owner) succeedLocked() {
+	e := o.e
+	n := e.newOwner(o.key, o.contextID)
+	n.stored, n.epoch, n.row = o.stored, o.epoch, o.row
+	n.exists, n.last = true, o.last
+	n.draft, n.turn = o.next.draft, o.next.turn
+	n.draft.artifacts = maps.Clone(n.draft.artifacts)
+	n.turn.attempt = 0 // startLocked counts
+	n.topic = e.joinLocked(o.key)
+	n.topic.pass(n)
+	e.owners[o.key] = n
+	e.work.Add(1)
+	close(n.ready)
+	n.startLocked()
+	go n.run(0)
+}
+
+// awaitTurn waits until the turn that has p's message stops, as await does.
+func (e *Engine) awaitTurn(ctx context.Context, t *topic, p *post) (ended int64, _ error) {
+	for after := p.seq; ; after = p.over.Load() {
+		ended, err := e.await(ctx, t, after, stops)
+		if err != nil || ended == 0 || ended > p.over.Load() {
+			return ended, err
+		}
+	}
+}
+
+// followTurn is follow for the sender of a message that may begin a turn after
+// the one at hand, whose end is not in the stream.
+func (e *Engine) followTurn(ctx context.Context, t *topic, p *post, end func(a2a.TaskState) bool, yield func(*a2a.StreamResponse, error) bool) bool {
+	if !p.reopen {
+		return e.follow(ctx, t, p.seq, p.start.Generation, end, yield)
+	}
+	over := false
+	return e.follow(ctx, t, p.seq, p.start.Generation, func(s a2a.TaskState) bool {
+		return !over && end(s)
+	}, func(ev *a2a.StreamResponse, err error) bool {
+		over = ev != nil && ev.State().Terminal() && ev.Seq <= p.over.Load()
+		return over || yield(ev, err)
+	})
+}
