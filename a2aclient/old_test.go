@@ -16,8 +16,9 @@ import (
 // oldAgent is an agent of one version, written by hand from what is known of
 // real ones: it knows what that version has, and nothing else.
 type oldAgent struct {
-	speaks string // see the methods of ServeHTTP
-	card   string // document at the well-known paths; "" for none
+	speaks  string // see the methods of ServeHTTP
+	card    string // document at the well-known paths; "" for none
+	streams bool   // in 0.1
 
 	mu    sync.Mutex // protects the fields below
 	calls []string   // methods, or verbs and paths
@@ -53,6 +54,8 @@ func (a *oldAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case strings.HasPrefix(answer, "<"):
 		w.Header().Set("Content-Type", "text/html")
+	case strings.HasPrefix(answer, "data: "):
+		w.Header().Set("Content-Type", "text/event-stream")
 	case env.Method != "":
 		id := string(env.ID)
 		if strings.HasPrefix(a.speaks, "0.1") {
@@ -76,6 +79,12 @@ func (a *oldAgent) answer(name string, r *http.Request, params, body string) (in
 	notFound := `"error":{"code":-32001,"message":"Task not found"}`
 	noPush := `"error":{"code":-32003,"message":"Push Notification is not supported"}`
 	switch a.speaks {
+	case "0.1 sample": // the JavaScript server that came with it
+		wrap := func(err string) string {
+			return `"error":{"code":-32603,"message":"An unknown error occurred.","data":{"jsonrpc":"2.0","id":1,` + err + `}}`
+		}
+		unknown, notFound, noPush = wrap(unknown), wrap(notFound), wrap(unknown)
+		fallthrough
 	case "0.1 python", "0.1 js", "0.1 bare":
 		switch name {
 		case "tasks/send":
@@ -86,6 +95,15 @@ func (a *oldAgent) answer(name string, r *http.Request, params, body string) (in
 		case "tasks/get", "tasks/cancel":
 			return 200, notFound
 		case "tasks/sendSubscribe":
+			if a.streams {
+				a.take(params)
+				var p struct{ ID string }
+				_ = json.Unmarshal([]byte(params), &p)
+				event := func(state, final string) string {
+					return fmt.Sprintf(`data: {"jsonrpc":"2.0","id":1,"result":{"id":%q,"status":{"state":%q},"final":%s}}`+"\n\n", p.ID, state, final)
+				}
+				return 200, event("working", "false") + event("completed", "true")
+			}
 			if a.speaks == "0.1 python" {
 				return 200, `"error":{"code":-32004,"message":"This operation is not supported"}`
 			}
@@ -187,7 +205,7 @@ func saying(text string) *a2a.SendMessageRequest {
 // call is refused, its version is found by asking, and remembered.
 func TestCardsThatAreWrongAboutTheVersion(t *testing.T) {
 	for _, tt := range []struct{ speaks, version, binding string }{
-		{"0.1 python", "0.1", "JSONRPC"}, {"0.1 js", "0.1", "JSONRPC"}, {"0.1 bare", "0.1", "JSONRPC"},
+		{"0.1 python", "0.1", "JSONRPC"}, {"0.1 js", "0.1", "JSONRPC"}, {"0.1 bare", "0.1", "JSONRPC"}, {"0.1 sample", "0.1", "JSONRPC"},
 		{"0.3", "0.3", "JSONRPC"}, {"0.3 bare", "0.3", "JSONRPC"}, {"1.0", "1.0", "JSONRPC"}, {"1.0 strict", "1.0", "JSONRPC"},
 		{"0.3 rest", "0.3", "HTTP+JSON"}, {"1.0 rest", "1.0", "HTTP+JSON"},
 	} {
@@ -227,7 +245,7 @@ func TestCardsThatAreWrongAboutTheVersion(t *testing.T) {
 				if tt.speaks == "1.0 rest" && says < "1.0" {
 					most = 4 // 0.3 has two routes
 				}
-				if tt.speaks == "0.1 bare" && says >= "1.0" {
+				if (tt.speaks == "0.1 bare" || tt.speaks == "0.1 sample") && says >= "1.0" {
 					most, length = 4, 16 // what it knows looks like 0.3 first
 				}
 				if n := sends(calls); n > most {
@@ -251,7 +269,7 @@ func TestCardsThatAreWrongAboutTheVersion(t *testing.T) {
 // The same where the card promises streams that are not there either: the
 // message is carried out once.
 func TestCardsThatAreWrongAboutStreams(t *testing.T) {
-	for _, server := range []string{"0.1 js", "0.1 bare", "0.3", "0.3 bare", "1.0", "1.0 strict"} {
+	for _, server := range []string{"0.1 js", "0.1 bare", "0.1 sample", "0.3", "0.3 bare", "1.0", "1.0 strict"} {
 		for _, says := range []string{"0.1", "0.2", "0.3", "1.0", "1.1"} {
 			agent := &oldAgent{speaks: server}
 			srv := httptest.NewServer(agent)
@@ -265,6 +283,30 @@ func TestCardsThatAreWrongAboutStreams(t *testing.T) {
 			els, err := collect(c.SendStreamingMessage(t.Context(), saying("x")))
 			calls, taken := agent.seen()
 			if err != nil || len(els) != 1 || els[0].State() != a2a.TaskStateCompleted || len(taken) != 1 {
+				t.Errorf("%s behind a card of %s: %s, %v; taken %q, calls %q", server, says, kinds(els), err, taken, calls)
+			}
+			srv.Close()
+		}
+	}
+}
+
+// Where the stream is what shows that the agent speaks another version, it streams in
+// that one.
+func TestStreamsWhereTheCardIsWrong(t *testing.T) {
+	for _, server := range []string{"0.1 python", "0.1 js", "0.1 bare", "0.1 sample"} {
+		for _, says := range []string{"0.1", "0.2", "0.3", "1.0", "1.1"} {
+			agent := &oldAgent{speaks: server, streams: true}
+			srv := httptest.NewServer(agent)
+			c, err := New(&a2a.AgentCard{
+				Name: "x", Capabilities: a2a.AgentCapabilities{Streaming: yes},
+				SupportedInterfaces: []*a2a.AgentInterface{{URL: srv.URL, ProtocolBinding: "JSONRPC", ProtocolVersion: says}},
+			}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			els, err := collect(c.SendStreamingMessage(t.Context(), saying("x")))
+			calls, taken := agent.seen()
+			if err != nil || len(els) != 2 || els[0].State() != a2a.TaskStateWorking || els[1].State() != a2a.TaskStateCompleted || len(taken) != 1 {
 				t.Errorf("%s behind a card of %s: %s, %v; taken %q, calls %q", server, says, kinds(els), err, taken, calls)
 			}
 			srv.Close()

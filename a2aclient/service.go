@@ -22,11 +22,19 @@ func (c *Client) SendMessage(ctx context.Context, req *a2a.SendMessageRequest) (
 }
 
 func (c *Client) sendMessage(ctx context.Context, r *sending) (*a2a.SendMessageResponse, error) {
-	res, err := unary[a2a.SendMessageResponse](ctx, c, dialect.SendMessage, r, 0)
-	if err == nil && res.Task == nil && res.Message == nil {
+	return answered(c.call(ctx, dialect.SendMessage, r, 0))
+}
+
+// answered is what a message was answered with.
+func answered(res any, err error) (*a2a.SendMessageResponse, error) {
+	if err != nil {
+		return nil, err
+	}
+	r := res.(*a2a.SendMessageResponse)
+	if r.Task == nil && r.Message == nil {
 		return nil, a2a.Errorf(a2a.CodeInvalidAgentResponse, "the agent's answer to SendMessage has neither a task nor a message")
 	}
-	return res, err
+	return r, nil
 }
 
 // GetTask implements a2a.Service.
@@ -128,7 +136,8 @@ func (c *Client) SendStreamingMessage(ctx context.Context, req *a2a.SendMessageR
 			return
 		}
 		if !offered(c.Card().Capabilities.Streaming) {
-			c.sendUnstreamed(ctx, r, yield)
+			res, err := c.sendMessage(ctx, r)
+			yieldAnswer(res, err, yield)
 			return
 		}
 		s := &stream{c: c, ctx: ctx, yield: yield, sent: r}
@@ -139,9 +148,8 @@ func (c *Client) SendStreamingMessage(ctx context.Context, req *a2a.SendMessageR
 	}
 }
 
-// sendUnstreamed sends a message and yields the answer.
-func (c *Client) sendUnstreamed(ctx context.Context, r *sending, yield func(*a2a.StreamResponse, error) bool) {
-	res, err := c.sendMessage(ctx, r)
+// yieldAnswer yields an answer that is no stream.
+func yieldAnswer(res *a2a.SendMessageResponse, err error, yield func(*a2a.StreamResponse, error) bool) {
 	if err != nil {
 		yield(nil, err)
 		return

@@ -63,8 +63,15 @@ func (s *stream) run() {
 
 	cn, err := s.first()
 	if err != nil && s.unstreamable(err) {
-		s.c.sendUnstreamed(s.ctx, s.sent, s.yield)
-		return
+		// It may not stream, or not in this version, which shows where it is
+		// asked for no stream.
+		if !s.unstreamed(s.c.face.Load()) {
+			return
+		}
+		if cn, err = s.first(); err != nil && s.unstreamable(err) {
+			s.unstreamed(nil)
+			return
+		}
 	}
 	s.chosen(cn)
 	if err != nil && s.maybeTaken(err) {
@@ -103,8 +110,29 @@ func (s *stream) first() (*conn, error) {
 func (s *stream) unstreamable(err error) bool {
 	e := said(err)
 	return s.sent != nil && e != nil && e.Peer && (e.Code == a2a.CodeMethodNotFound && e.Cause == nil ||
+		e.Code == a2a.CodeInvalidRequest && doubtful(s.c.face.Load(), dialect.SendStreamingMessage, err) ||
 		e.Code == a2a.CodeUnsupportedOperation && s.taskID == "" && s.c.guessed)
 }
+
+// unstreamed sends the message and yields the answer. If at is given, the message
+// goes there and nowhere else: where the agent turns out to speak another version, it
+// reports true and has sent nothing.
+func (s *stream) unstreamed(at *face) (otherVersion bool) {
+	res, err := tryFaces(s.ctx, s.c, dialect.SendMessage, s.sent, func(k *call) (any, error) {
+		if at != nil && k.face != at {
+			return nil, errOtherVersion
+		}
+		return s.c.roundTrip(s.ctx, k, 0)
+	})
+	if err == errOtherVersion {
+		return true
+	}
+	answer, err := answered(res, err)
+	yieldAnswer(answer, err, s.yield)
+	return false
+}
+
+var errOtherVersion = errors.New("the agent speaks another version")
 
 // chosen takes the task's id over where the version lets the client choose it.
 func (s *stream) chosen(cn *conn) {

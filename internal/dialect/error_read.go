@@ -25,6 +25,9 @@ const (
 // HTTP status of the answer. data is raw JSON of any shape, or empty. Unknown
 // codes are internal and named in the message.
 func ErrorFromRPC(status, code int, message string, data []byte) *a2a.Error {
+	if in, ok := wrappedError(code, data); ok {
+		code, message, data = in.Code, in.Message, in.Data
+	}
 	e := &a2a.Error{Peer: true, Message: clip(message, maxErrorText)}
 	row := readDetails(e, data)
 	if row == nil {
@@ -38,6 +41,29 @@ func ErrorFromRPC(status, code int, message string, data []byte) *a2a.Error {
 		e.Message = strings.TrimSpace(fmt.Sprintf("%s (JSON-RPC code %d)", e.Message, code))
 	}
 	return complete(e, row)
+}
+
+type rpcError struct {
+	Code    int
+	Message string
+	Data    json.RawMessage
+}
+
+// wrappedError takes an error out of another one. The JavaScript server that came
+// with 0.1 answers an internal error for each, whose data is the answer it
+// meant to give.
+func wrappedError(code int, data []byte) (rpcError, bool) {
+	if code != -32603 || len(data) == 0 || data[0] != '{' {
+		return rpcError{}, false
+	}
+	var answer struct {
+		JSONRPC string
+		Error   *rpcError
+	}
+	if json.Unmarshal(data, &answer) != nil || answer.JSONRPC != "2.0" || answer.Error == nil || answer.Error.Code == 0 {
+		return rpcError{}, false
+	}
+	return *answer.Error, true
 }
 
 // ErrorFromHTTP makes an Error of an HTTP answer that is not a success. It

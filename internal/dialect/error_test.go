@@ -114,6 +114,9 @@ func TestErrorFromRPCTolerates(t *testing.T) {
 		{"too large by status", 413, -32600, "", "", a2a.CodeTooLarge, "Request is too large"},
 		{"server error", 200, -32000, "busy", "", a2a.CodeInternal, "busy (JSON-RPC code -32000)"},
 		{"unknown code", 200, 7, "", "", a2a.CodeInternal, "(JSON-RPC code 7)"},
+		{"an error in an error", 200, -32603, "An unknown error occurred.", `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"x"}}`, a2a.CodeMethodNotFound, "x"},
+		{"data like an answer", 200, -32602, "x", `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"y"}}`, a2a.CodeInvalidParams, "x"},
+		{"data like an error", 200, -32603, "x", `{"error":{"code":-32601,"message":"y"}}`, a2a.CodeInternal, "x"},
 		{"a2a-go", 200, -31401, "", "", a2a.CodeUnauthenticated, "Authentication required"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
