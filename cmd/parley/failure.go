@@ -32,6 +32,7 @@ const (
 
 	codeInterrupted = "PARLEY_ERR_INTERRUPTED" // by a signal
 	codeServe       = "PARLEY_ERR_SERVE"       // the server cannot start or go on
+	codeAdmin       = "PARLEY_ERR_ADMIN"       // the tasks on disk cannot be worked with
 )
 
 // Exit codes (a2a-cli §11.6).

@@ -45,6 +45,8 @@ func TestMain(m *testing.M) {
 //	save VARIABLE file pattern
 //	                    sets a variable to the first group of a match
 //	lines file n        checks how many lines a file has
+//
+// and what admin_test.go has.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
@@ -52,6 +54,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
 			env.Setenv(noLinger, "atexit_sleep_ms=0")
 			env.Values[serversKey{}] = new(servers)
+			env.Values[loadKey{}] = new(load)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -62,6 +65,13 @@ func TestScripts(t *testing.T) {
 			"lines":       cmdLines,
 			"save":        cmdSave,
 			"until":       cmdUntil,
+			"tasks":       cmdTasks,
+			"dies":        cmdDies,
+			"load":        cmdLoad,
+			"loaded":      cmdLoaded,
+			"unload":      cmdUnload,
+			"atleast":     cmdAtLeast,
+			"gone":        cmdGone,
 		},
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,

@@ -22,6 +22,7 @@ import (
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/engine"
 	"github.com/parley-a2a/parley/store"
 	"github.com/parley-a2a/parley/store/sqlite"
 )
@@ -37,6 +38,7 @@ type serveFlags struct {
 	agent     string
 	profile   string
 	logLevel  string
+	retention engine.Retention
 }
 
 func newServe(a *app) *cobra.Command {
@@ -72,6 +74,9 @@ The first interrupt drains the server, a second one ends it at once.`,
 			if len(args) > 0 && cmd.Flags().Changed("agent") {
 				return usagef("--agent and a command exclude each other")
 			}
+			if r := &f.retention; r.Completed < 0 || r.Failed < 0 || r.Waiting < 0 {
+				return usagef("--retain-completed, --retain-failed and --retain-waiting cannot be negative").withHint("0 keeps tasks for ever")
+			}
 			return a.serve(cmd.Context(), &f, args)
 		},
 	}
@@ -89,10 +94,17 @@ The first interrupt drains the server, a second one ends it at once.`,
 	fs.Var(&choice{&f.agent, []string{"demo", "conformance"}}, "agent", "built-in `agent` to run: demo or conformance")
 	f.profile = profiles[0]
 	fs.Var(&choice{&f.profile, profiles}, "card-profile", "what the card says and the server does: all (for clients of every version), v1 (advertises 1.0 only), bare (no streaming) or extended (with an extended card that needs no credentials)")
+	const ever = "; 0 keeps them for ever"
+	fs.DurationVar(&f.retention.Completed, "retain-completed", 0, "delete completed tasks after this `long`, such as 720h"+ever)
+	fs.DurationVar(&f.retention.Failed, "retain-failed", 0, "delete failed, rejected and canceled tasks after this `long`"+ever)
+	fs.DurationVar(&f.retention.Waiting, "retain-waiting", 0, "delete tasks whose question has gone unanswered for this `long`"+ever)
 	f.logLevel = "info"
 	fs.Var(&choice{&f.logLevel, []string{"debug", "info", "warn", "error"}}, "log-level", "what is logged to standard error: debug, info, warn or error")
 	return cmd
 }
+
+// damaged is the hint for a database with damage inside.
+const damaged = "%s is damaged inside: restore it from a backup, or name another directory with --data"
 
 func (a *app) serve(ctx context.Context, f *serveFlags, argv []string) error {
 	if runtime.GOMAXPROCS(0) < 2 {
@@ -127,7 +139,11 @@ func (a *app) serve(ctx context.Context, f *serveFlags, argv []string) error {
 		path := filepath.Join(f.data, "parley.db")
 		db, err := sqlite.Open(path, &sqlite.Options{Logger: log})
 		if err != nil {
-			return newFailure(codeServe, err.Error(), err).withHint("--data names another directory, --ephemeral keeps tasks in memory")
+			f := newFailure(codeServe, err.Error(), err)
+			if errors.Is(err, sqlite3.CORRUPT) {
+				return f.withHint(damaged, quote(path))
+			}
+			return f.withHint("--data names another directory, --ephemeral keeps tasks in memory")
 		}
 		defer db.Close() // for the ways out below; once closed it stays so
 		st, kept = db, path
@@ -135,7 +151,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags, argv []string) error {
 	card, ag, what := serveAgent(f.agent, argv, log)
 	card, extended := profile(f.profile, card)
 	s, err := parley.New(card, ag, &parley.Options{
-		Store: st, PublicURL: public, TrustedProxies: f.proxies, CardProfile: cardFor(f.profile), ExtendedCard: extended, Logger: log,
+		Store: st, PublicURL: public, TrustedProxies: f.proxies, CardProfile: cardFor(f.profile), ExtendedCard: extended, Logger: log, Retention: f.retention,
 	})
 	if err != nil {
 		return newFailure(codeServe, err.Error(), err)
@@ -154,7 +170,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags, argv []string) error {
 	if err != nil {
 		f := newFailure(codeServe, err.Error(), err)
 		if errors.Is(err, sqlite3.CORRUPT) {
-			return f.withHint("%s is damaged inside: restore it from a backup, or name another directory with --data", quote(kept))
+			return f.withHint(damaged, quote(kept))
 		}
 		return f
 	}

@@ -19,6 +19,9 @@ type Options struct {
 	// 4096; the write-ahead log comes on top). Appends beyond it fail, as on a
 	// full disk. Zero means no cap.
 	MaxSize int64
+	// Overwrite makes deletions write zeros over what they remove, rather than
+	// leave it in free space until that is used again. It costs writes.
+	Overwrite bool
 	// Logger receives a record when the write-ahead log cannot be cleaned up.
 	// Nil discards.
 	Logger *slog.Logger
@@ -37,6 +40,8 @@ func (o *Options) maxSize() int64 {
 	}
 	return o.MaxSize
 }
+
+func (o *Options) overwrite() bool { return o != nil && o.Overwrite }
 
 func (o *Options) logger() *slog.Logger {
 	if o == nil || o.Logger == nil {
@@ -141,6 +146,11 @@ func openWriter(path string, o *Options, sc *schema) (_ *conn, err error) {
 	err = c.Exec(durable + "PRAGMA wal_autocheckpoint = 0; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -65536")
 	if err != nil {
 		return nil, err
+	}
+	if o.overwrite() {
+		if err := c.Exec("PRAGMA secure_delete = ON"); err != nil {
+			return nil, err
+		}
 	}
 	if n := o.maxSize(); n > 0 {
 		if err := c.Exec(fmt.Sprintf("PRAGMA max_page_count = %d", max(n/pageSize, 1))); err != nil {

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+func newAdminBackup(a *app) *cobra.Command {
+	return a.admin(&cobra.Command{
+		Use:   "backup <file>",
+		Short: "Copy the database to a new file, also while the server runs",
+		Long: `Copy the database, as of one moment, to a file that does not exist yet. A server
+may work with it meanwhile. The copy is checked before it gets its name; to use
+it, put it into an empty directory as parley.db and serve that with --data.`,
+		Example: `  parley admin backup --data /var/lib/parley /backup/parley-$(date +%F).db`,
+		Args:    oneFile(false),
+	}, func(ctx context.Context, db string, args []string) (err error) {
+		r, err := openBeside(db)
+		if err != nil {
+			return err
+		}
+		defer done(r, &err)
+		if err := r.Backup(ctx, args[0]); err != nil {
+			return err
+		}
+		info, err := os.Stat(args[0])
+		if err != nil {
+			return err
+		}
+		return a.say("Backed up to %s, %s, checked", quote(args[0]), plural(info.Size(), "byte"))
+	})
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/parley-a2a/parley/store"
+)
+
+type eraseFlags struct{ context, tenant, owner string }
+
+func newAdminErase(a *app) *cobra.Command {
+	var f eraseFlags
+	cmd := a.admin(&cobra.Command{
+		Use:   "erase --context <context-id>",
+		Short: "Erase all tasks of a context, with the server stopped",
+		Long: `Delete all tasks of a context of one owner, in whatever state they are, with their
+messages, artifacts and files, and write zeros over where they were in the
+database. A context belongs to its owner: the same id of another owner is another
+context. Without --owner and --tenant it is that of callers who are not
+authenticated. Backups and exports made before still hold them.
+
+It may be run again: a second time there is nothing to erase.`,
+		Args: cobra.NoArgs,
+	}, func(ctx context.Context, db string, _ []string) error {
+		if f.context == "" {
+			return usagef("--context is missing").withHint("parley task list shows the context ids of tasks")
+		}
+		return a.erase(ctx, db, &f)
+	})
+	fs := cmd.Flags()
+	fs.StringVar(&f.context, "context", "", "`id` of the context")
+	fs.StringVar(&f.tenant, "tenant", "", "`tenant` of the owner")
+	fs.StringVar(&f.owner, "owner", "", "`subject` that the tasks belong to")
+	return cmd
+}
+
+func (a *app) erase(ctx context.Context, db string, f *eraseFlags) (err error) {
+	st, err := openAlone(db, true)
+	if err != nil {
+		return err
+	}
+	defer done(st, &err)
+	if _, err := st.Delete(ctx, nil); err != nil { // what a killed erase left
+		return err
+	}
+	q := store.Query{Tenant: f.tenant, Owner: f.owner, Context: f.context, Limit: gcBatch}
+	total := 0
+	for {
+		page, err := st.List(ctx, q)
+		if err != nil {
+			return err
+		}
+		rows := make([]store.Row, len(page.Records))
+		for i := range page.Records {
+			rows[i] = page.Records[i].Row
+		}
+		n, err := st.Delete(ctx, rows)
+		total += n
+		if err != nil {
+			return err
+		}
+		if !page.More {
+			break
+		}
+	}
+	if total == 0 {
+		a.note("Note", "there is no task of context %s of tenant %q, owner %q", quote(f.context), f.tenant, f.owner)
+	}
+	return a.say("Erased %s at %s", plural(total, "task"), time.Now().UTC().Format(time.RFC3339))
+}
