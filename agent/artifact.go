@@ -49,6 +49,28 @@ var (
 // ID returns the artifact's id, which is the same on every attempt.
 func (a *Artifact) ID() string { return a.id }
 
+// Resume takes the artifact up where an earlier attempt of this turn left it,
+// which the process did not survive, and returns the parts that it has: what is
+// written from now on is appended to them. On a first attempt, and where nothing
+// was written, there is nothing to take up. Call it before the first write;
+// without it a second attempt begins the artifact anew, which is right for
+// agents that cannot tell where they were. If the last chunk had been written,
+// there is nothing left to write, and a write is an error.
+func (a *Artifact) Resume() []*a2a.Part {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.begun || a.host.Attempt() < 2 {
+		return nil
+	}
+	for _, old := range a.host.Task().Artifacts {
+		if old.ArtifactID == a.id {
+			a.begun = true
+			return old.Parts
+		}
+	}
+	return nil
+}
+
 // Write emits p as a chunk of one text part. Parts are text, so each byte
 // that is not UTF-8 becomes U+FFFD; a rune that p only begins waits for the
 // next call. An empty p emits nothing.

@@ -253,3 +253,53 @@ func FuzzArtifactWrite(f *testing.F) {
 		}
 	})
 }
+
+// What a lost attempt left of an artifact is taken up or begun anew, as the
+// agent wants.
+func TestArtifactResume(t *testing.T) {
+	left := func(attempt int) *fakeHost {
+		h := newHost("")
+		h.attempt = attempt
+		h.left = []*a2a.Artifact{
+			{ArtifactID: "artifact-7", Parts: []*a2a.Part{a2a.TextPart("another's")}},
+			{ArtifactID: "artifact-0", Parts: []*a2a.Part{a2a.TextPart("one"), a2a.TextPart("two")}},
+		}
+		h.open = map[string]bool{"artifact-0": true, "artifact-7": true}
+		return h
+	}
+	for _, tt := range []struct {
+		name    string
+		attempt int
+		resume  bool
+		had     int
+		want    []string
+	}{
+		{"taken up", 2, true, 2, []string{`+ "three"`, `+. "four"`}},
+		{"begun anew", 2, false, 0, []string{`>x "three"`, `+. "four"`}},
+		{"first attempt", 1, true, 0, []string{`>x "three"`, `+. "four"`}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h := left(tt.attempt)
+			w, had := NewTurn(h).Artifact("x"), 0
+			if tt.resume {
+				had = len(w.Resume())
+			}
+			if _, err := w.WriteString("three"); err != nil || had != tt.had {
+				t.Fatalf("%d parts before, %v", had, err)
+			}
+			if n := len(w.Resume()); n > 0 {
+				t.Errorf("taken up after a write: %d parts", n)
+			}
+			if err := w.Last(a2a.TextPart("four")); err != nil {
+				t.Fatal(err)
+			}
+			wantScript(t, h, tt.want...)
+		})
+	}
+	h := left(2)
+	turn := NewTurn(h)
+	turn.Artifact("the first")
+	if n := len(turn.Artifact("the second").Resume()); n > 0 {
+		t.Errorf("the second artifact has %d parts of another", n)
+	}
+}

@@ -64,7 +64,7 @@ func demoStream(ctx context.Context, t *Turn, arg string) error {
 		return err
 	}
 	w := t.Artifact("stream")
-	for i := 1; ; i++ {
+	for i := len(w.Resume()) + 1; i <= n; i++ { // a chunk is a part
 		chunk := fmt.Sprintf("chunk %d\n", i)
 		if i == n {
 			return w.Last(a2a.TextPart(chunk))
@@ -76,6 +76,7 @@ func demoStream(ctx context.Context, t *Turn, arg string) error {
 			return err
 		}
 	}
+	return nil // the lost attempt wrote them all
 }
 
 func parseStream(arg string) (n int, pause time.Duration, ok bool) {

@@ -263,3 +263,25 @@ func TestDemoCardListsEachCommand(t *testing.T) {
 		t.Errorf("card lacks a required field: %+v", card)
 	}
 }
+
+// A stream goes on behind the last chunk that a lost attempt has written.
+func TestDemoStreamGoesOn(t *testing.T) {
+	for had, want := range map[int][]string{
+		0: {`working`, `>stream "chunk 1\n"`, `+ "chunk 2\n"`, `+. "chunk 3\n"`},
+		1: {`working`, `+ "chunk 2\n"`, `+. "chunk 3\n"`},
+		2: {`working`, `+. "chunk 3\n"`},
+		3: {`working`},
+	} {
+		h := newHost("stream 3 0")
+		h.attempt = 2
+		if had > 0 {
+			parts := []*a2a.Part{a2a.TextPart("chunk 1\n"), a2a.TextPart("chunk 2\n"), a2a.TextPart("chunk 3\n")}[:had]
+			h.left = []*a2a.Artifact{{ArtifactID: "artifact-0", Parts: parts}}
+			h.open = map[string]bool{"artifact-0": had < 3}
+		}
+		if err := Demo().Run(t.Context(), NewTurn(h)); err != nil {
+			t.Errorf("%d chunks before: %v", had, err)
+		}
+		wantScript(t, h, want...)
+	}
+}

@@ -19,7 +19,8 @@ import (
 type fakeHost struct {
 	// set by the test, then constant
 	message  *a2a.Message
-	attempt  int // 0 means 1
+	attempt  int             // 0 means 1
+	left     []*a2a.Artifact // by earlier attempts
 	refs     []*a2a.Task
 	siblings []*a2a.Task
 	answers  chan *a2a.Message    // what Next returns
@@ -87,12 +88,14 @@ func (h *fakeHost) emit(ev event) error {
 }
 
 func (h *fakeHost) Message() *a2a.Message { return h.message }
-func (h *fakeHost) Task() *a2a.Task       { return &a2a.Task{ID: "task-1", ContextID: "context-1"} }
-func (h *fakeHost) Accepted() []string    { return nil }
-func (h *fakeHost) Metadata() a2a.JSON    { return nil }
-func (h *fakeHost) Caller() a2a.Caller    { return a2a.Caller{} }
-func (h *fakeHost) Version() string       { return cmp.Or(h.born, "1.0") }
-func (h *fakeHost) Attempt() int          { return max(h.attempt, 1) }
+func (h *fakeHost) Task() *a2a.Task {
+	return &a2a.Task{ID: "task-1", ContextID: "context-1", Artifacts: h.left}
+}
+func (h *fakeHost) Accepted() []string { return nil }
+func (h *fakeHost) Metadata() a2a.JSON { return nil }
+func (h *fakeHost) Caller() a2a.Caller { return a2a.Caller{} }
+func (h *fakeHost) Version() string    { return cmp.Or(h.born, "1.0") }
+func (h *fakeHost) Attempt() int       { return max(h.attempt, 1) }
 
 func (h *fakeHost) Status(state a2a.TaskState, message *a2a.Message) error {
 	return h.emit(event{state: state, message: message})
