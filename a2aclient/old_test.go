@@ -16,14 +16,14 @@ import (
 // oldAgent is an agent of one version, written by hand from what is known of
 // real ones: it knows what that version has, and nothing else.
 type oldAgent struct {
-	speaks  string // see the methods of ServeHTTP
 	card    string // document at the well-known paths; "" for none
 	streams bool   // in 0.1
 
-	mu    sync.Mutex // protects the fields below
-	calls []string   // methods, or verbs and paths
-	taken []string   // texts of the messages that were carried out
-	heads []http.Header
+	mu     sync.Mutex // protects the fields below
+	speaks string     // see the methods of ServeHTTP
+	calls  []string   // methods, or verbs and paths
+	taken  []string   // texts of the messages that were carried out
+	heads  []http.Header
 }
 
 func (a *oldAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -49,8 +49,9 @@ func (a *oldAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
 	a.calls = append(a.calls, name)
 	a.heads = append(a.heads, r.Header)
+	speaks := a.speaks
 	a.mu.Unlock()
-	status, answer := a.answer(name, r, string(env.Params), string(body))
+	status, answer := a.answer(speaks, name, r, string(env.Params), string(body))
 	switch {
 	case strings.HasPrefix(answer, "<"):
 		w.Header().Set("Content-Type", "text/html")
@@ -58,7 +59,7 @@ func (a *oldAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 	case env.Method != "":
 		id := string(env.ID)
-		if strings.HasPrefix(a.speaks, "0.1") {
+		if strings.HasPrefix(speaks, "0.1") {
 			id = "77" // as examples of 0.1 do
 		}
 		answer = fmt.Sprintf(`{"id":%s,%s}`, id, answer)
@@ -74,11 +75,11 @@ const aPage = "<!doctype html><title>Not found</title>"
 
 // answer returns the status and the body, or for JSON-RPC what is in the
 // envelope.
-func (a *oldAgent) answer(name string, r *http.Request, params, body string) (int, string) {
+func (a *oldAgent) answer(speaks, name string, r *http.Request, params, body string) (int, string) {
 	unknown := `"error":{"code":-32601,"message":"Method not found"}`
 	notFound := `"error":{"code":-32001,"message":"Task not found"}`
 	noPush := `"error":{"code":-32003,"message":"Push Notification is not supported"}`
-	switch a.speaks {
+	switch speaks {
 	case "0.1 sample": // the JavaScript server that came with it
 		wrap := func(err string) string {
 			return `"error":{"code":-32603,"message":"An unknown error occurred.","data":{"jsonrpc":"2.0","id":1,` + err + `}}`
@@ -104,15 +105,15 @@ func (a *oldAgent) answer(name string, r *http.Request, params, body string) (in
 				}
 				return 200, event("working", "false") + event("completed", "true")
 			}
-			if a.speaks == "0.1 python" {
+			if speaks == "0.1 python" {
 				return 200, `"error":{"code":-32004,"message":"This operation is not supported"}`
 			}
 		case "tasks/pushNotification/get":
-			if a.speaks != "0.1 bare" {
+			if speaks != "0.1 bare" {
 				return 200, noPush
 			}
 		}
-		if a.speaks == "0.1 python" {
+		if speaks == "0.1 python" {
 			return 400, `"error":{"code":-32600,"message":"Request payload validation error","data":[]}`
 		}
 		return 200, unknown
@@ -124,13 +125,13 @@ func (a *oldAgent) answer(name string, r *http.Request, params, body string) (in
 		case "tasks/get", "tasks/cancel":
 			return 200, notFound
 		case "tasks/pushNotificationConfig/get":
-			if a.speaks == "0.3" {
+			if speaks == "0.3" {
 				return 200, noPush
 			}
 		}
 		return 200, unknown
 	case "1.0", "1.0 strict":
-		if v := r.Header.Get("A2A-Version"); a.speaks == "1.0 strict" && v != "1.0" {
+		if v := r.Header.Get("A2A-Version"); speaks == "1.0 strict" && v != "1.0" {
 			return 200, `"error":{"code":-32009,"message":"Version not supported","data":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"VERSION_NOT_SUPPORTED","domain":"a2a-protocol.org","metadata":{"supportedVersions":"1.0"}}]}`
 		}
 		switch name {
@@ -143,10 +144,10 @@ func (a *oldAgent) answer(name string, r *http.Request, params, body string) (in
 		return 200, unknown
 	case "0.3 rest", "1.0 rest":
 		base := ""
-		if a.speaks == "1.0 rest" && !strings.HasPrefix(r.URL.Path, "/v1") && !strings.HasPrefix(r.Header.Get("A2A-Version"), "1.") {
+		if speaks == "1.0 rest" && !strings.HasPrefix(r.URL.Path, "/v1") && !strings.HasPrefix(r.Header.Get("A2A-Version"), "1.") {
 			return 400, `{"error":{"code":400,"status":"FAILED_PRECONDITION","message":"no","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"VERSION_NOT_SUPPORTED","domain":"a2a-protocol.org"}]}}`
 		}
-		if a.speaks == "0.3 rest" {
+		if speaks == "0.3 rest" {
 			base = "/v1"
 		}
 		switch {
@@ -166,6 +167,13 @@ func (a *oldAgent) answer(name string, r *http.Request, params, body string) (in
 		return 401, `"error":{"code":-32000,"message":"who are you?"}`
 	}
 	return 404, aPage // a site
+}
+
+// become lets the agent be another one.
+func (a *oldAgent) become(speaks string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.speaks = speaks
 }
 
 func (a *oldAgent) take(doc string) {
@@ -540,11 +548,11 @@ func TestNothingAtAnAddress(t *testing.T) {
 	if e == nil || e.Kind != CardNotFound || !strings.Contains(err.Error(), "1.0 over JSONRPC") || !strings.Contains(err.Error(), "0.3 over HTTP+JSON") {
 		t.Errorf("a site: %v", err)
 	}
-	agent.speaks = "broken"
+	agent.become("broken")
 	if _, err = Dial(t.Context(), srv.URL, nil); err == nil {
 		t.Error("an agent was found behind a site that is broken")
 	}
-	agent.speaks = "site"
+	agent.become("site")
 	_, err = Dial(t.Context(), srv.URL+"/card.json", nil)
 	if calls, _ := agent.seen(); err == nil || strings.Contains(err.Error(), "over") || len(calls) == 0 {
 		t.Errorf("the URL of a card: %v", err)
@@ -553,7 +561,7 @@ func TestNothingAtAnAddress(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "tried 0.3 over HTTP+JSON") {
 		t.Errorf("forced: %v", err)
 	}
-	agent.speaks = "locked"
+	agent.become("locked")
 	_, err = Dial(t.Context(), srv.URL, nil)
 	if e, _ := err.(*CardError); e == nil || e.Kind != CardForbidden {
 		t.Errorf("an agent that wants credentials: %v", err)
