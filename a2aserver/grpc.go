@@ -120,7 +120,7 @@ func (s *Server) grpcUnary(d dialect.Dialect, op dialect.Op) grpc.MethodHandler 
 		}
 		out, err := dialect.Call(callCtx, s.svc, op, req)
 		if err != nil {
-			return nil, cause(callCtx, err)
+			return nil, dialect.ErrorOf(x.dialect, op, cause(callCtx, err))
 		}
 		if card, ok := out.(*a2a.AgentCard); ok && len(card.SupportedInterfaces) == 0 {
 			out = s.withInterfaces(card, s.grpcBaseURL(ctx), true)

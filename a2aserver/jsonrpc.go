@@ -13,7 +13,7 @@ import (
 
 // serveRPC answers a JSON-RPC request (§9).
 func (s *Server) serveRPC(w http.ResponseWriter, r *http.Request) {
-	f := &rpcFraming{dialect: dialect.V10}
+	f := &rpcFraming{dialect: dialect.Says(requestedVersion(r))}
 	x := s.newExchange(w, r, f)
 	defer x.protect()
 	if err := x.rpc(f); err != nil {
@@ -33,8 +33,8 @@ func (x *exchange) rpc(f *rpcFraming) error {
 		return envelopeError(bad)
 	}
 	op, d, err := dialect.DetectRPC(req.Method, version, x.s.opts.strictVersions())
-	if errors.Is(err, &a2a.Error{Code: a2a.CodeMethodNotFound}) {
-		f.dialect = dialect.Says(version)
+	if errors.Is(err, &a2a.Error{Code: a2a.CodeVersionNotSupported}) {
+		f.dialect = dialect.V10 // which has a word for it
 	}
 	if err != nil {
 		return err
@@ -50,7 +50,7 @@ func (x *exchange) rpc(f *rpcFraming) error {
 		return err
 	}
 	x.params = req.Params
-	return x.perform(op, in)
+	return dialect.ErrorOf(d, op, x.perform(op, in))
 }
 
 // parse reads an envelope. It has to be complete, but for the methods of
@@ -72,7 +72,7 @@ func (s *Server) parse(body []byte, version string) (wire.Request, *wire.Error) 
 
 // acceptsEvents reports whether a client says that it takes server-sent events.
 func acceptsEvents(h http.Header) bool {
-	return slices.ContainsFunc(h.Values("Accept"), func(v string) bool { return strings.Contains(v, mediaEvents) })
+	return slices.ContainsFunc(h.Values("Accept"), func(v string) bool { return strings.Contains(strings.ToLower(v), mediaEvents) })
 }
 
 func envelopeError(e *wire.Error) error {

@@ -22,7 +22,11 @@ func (s *Server) serveREST(w http.ResponseWriter, r *http.Request, path string) 
 }
 
 func (x *exchange) rest(f *restFraming, path string) error {
-	m, allow, err := dialect.DetectREST(x.r.Method, path, requestedVersion(x.r), x.s.opts.strictVersions())
+	version := requestedVersion(x.r)
+	m, allow, err := dialect.DetectREST(x.r.Method, path, version, x.s.opts.strictVersions())
+	if err != nil && !errors.Is(err, &a2a.Error{Code: a2a.CodeVersionNotSupported}) {
+		f.dialect = dialect.SaysREST(path, version)
+	}
 	switch {
 	case len(allow) > 0:
 		list := strings.Join(allow, ", ")
@@ -48,7 +52,7 @@ func (x *exchange) rest(f *restFraming, path string) error {
 		return err
 	}
 	x.query, x.params = query, body
-	return x.perform(m.Op, in)
+	return dialect.ErrorOf(m.Dialect, m.Op, x.perform(m.Op, in))
 }
 
 // restBody returns the body that a route wants: JSON, or empty.

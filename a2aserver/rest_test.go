@@ -29,7 +29,7 @@ func TestRESTStrictness(t *testing.T) {
 		allow, want                       string
 	}{
 		{"no route", "GET", "/nothing", "", "", 404, "", restErrorBody("404", "NOT_FOUND", nothing, "METHOD_NOT_FOUND")},
-		{"no route, posted", "POST", "/v1/message:send:now", "{}", "", 404, "", restErrorBody("404", "NOT_FOUND", nothing, "METHOD_NOT_FOUND")},
+		{"no route, posted", "POST", "/message:send:now", "{}", "", 404, "", restErrorBody("404", "NOT_FOUND", nothing, "METHOD_NOT_FOUND")},
 		{"another verb", "GET", "/message:send", "", "", 405, "POST", restErrorBody("405", "UNIMPLEMENTED", "GET is not allowed here: use POST", "METHOD_NOT_ALLOWED")},
 		{"yet another verb", "PATCH", "/tasks/t1:subscribe", "", "", 405, "POST, GET", restErrorBody("405", "UNIMPLEMENTED", "PATCH is not allowed here: use POST, GET", "METHOD_NOT_ALLOWED")},
 		{"no body", "POST", "/message:send", "", "", 400, "", restErrorBody("400", "INVALID_ARGUMENT", "the body is empty: send a JSON object", "PARSE_ERROR")},

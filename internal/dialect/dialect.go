@@ -154,6 +154,15 @@ func Says(version string) Dialect {
 	return V10
 }
 
+// SaysREST is Says for a path of HTTP+JSON: without a version, one below /v1 is
+// of 0.3 and any other of 1.0.
+func SaysREST(path, version string) Dialect {
+	if strings.TrimSpace(version) == "" && !strings.HasPrefix(path, "/v1/") {
+		return V10
+	}
+	return Says(version)
+}
+
 func unknownMethod(method, version string) error {
 	d := Says(version)
 	if strings.TrimSpace(version) == "" {

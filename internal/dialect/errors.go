@@ -1,6 +1,10 @@
 package dialect
 
-import "github.com/parley-a2a/parley/a2a"
+import (
+	"errors"
+
+	"github.com/parley-a2a/parley/a2a"
+)
 
 // ErrorInfoDomain is the domain of the protocol's ErrorInfo details (§9.5).
 const ErrorInfoDomain = "a2a-protocol.org"
@@ -65,6 +69,18 @@ func errorRowIn(d Dialect, c a2a.Code) *ErrorRow {
 		return ErrorRowOf(a2a.CodeInternal)
 	}
 	return ErrorRowOf(a2a.CodeUnsupportedOperation)
+}
+
+// ErrorOf returns the error of an operation as a dialect has it: before 1.0 an
+// agent without an extended card has only one way to say so.
+func ErrorOf(d Dialect, op Op, err error) error {
+	var e *a2a.Error
+	if d < V10 && op == GetExtendedAgentCard && errors.As(err, &e) && e.Code == a2a.CodeUnsupportedOperation {
+		told := *e
+		told.Code = a2a.CodeExtendedAgentCardNotConfigured
+		return &told
+	}
+	return err
 }
 
 // HTTPStatus returns the status of an HTTP+JSON answer with this error. 0.3

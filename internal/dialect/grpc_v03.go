@@ -85,9 +85,6 @@ func (v03GRPC) DecodeRequest(op Op, m proto.Message) (any, error) {
 	if err != nil { // a number or a timestamp that JSON does not have, or a value of no kind
 		return nil, a2a.Invalid("request", "holds a value that JSON does not have, such as NaN or a timestamp before the year 1")
 	}
-	if depth(doc) > a2a.MaxDepth {
-		return nil, a2a.Invalid("request", "is nested more than %d levels deep", a2a.MaxDepth)
-	}
 	return v03Proto.DecodeRequest(op, doc)
 }
 

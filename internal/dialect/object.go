@@ -141,9 +141,17 @@ func (o *object) texts(names ...string) []string {
 	if raw == nil {
 		return nil
 	}
-	var list []string
-	if json.Unmarshal(raw, &list) != nil {
+	if raw[0] != '[' {
 		o.bad(path, "expected an array of strings")
+		return nil
+	}
+	list := []string{}
+	for i, raw := range scanElements(raw) {
+		s, ok := unquote(raw)
+		if !ok {
+			o.bad(path+"["+strconv.Itoa(i)+"]", "expected a string")
+		}
+		list = append(list, s)
 	}
 	return list
 }

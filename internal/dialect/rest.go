@@ -38,6 +38,9 @@ func DecodeREST(m Match, query url.Values, body []byte) (any, error) {
 	for _, f := range m.Fields {
 		*field(req, f.Name) = f.Value
 	}
+	if w, ok := req.(*a2a.TaskPushNotificationConfig); ok && m.Dialect == V03 && w.ID == "" {
+		w.ID = w.TaskID // as everywhere in 0.3; the codec did not know the task
+	}
 	if t := field(req, "tenant"); m.Tenant != "" {
 		if *t != "" && *t != m.Tenant {
 			return nil, a2a.Invalid("tenant", "the path says %q, the request %q: send one of them, or the same twice",

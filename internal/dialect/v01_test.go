@@ -112,7 +112,7 @@ func TestV01RequestsThatAreWrong(t *testing.T) {
 		{SubscribeToTask, `{"id":{}}`, "id: expected a string"},
 		{CreateTaskPushNotificationConfig, `{"id":"t"}`, "pushNotificationConfig: is required"},
 		{CreateTaskPushNotificationConfig, `{"id":"t","pushNotificationConfig":5}`, "pushNotificationConfig: expected an object"},
-		{CreateTaskPushNotificationConfig, `{"id":"t","pushNotificationConfig":{"url":"u","authentication":{"schemes":[1]}}}`, "pushNotificationConfig.authentication.schemes: expected an array of strings"},
+		{CreateTaskPushNotificationConfig, `{"id":"t","pushNotificationConfig":{"url":"u","authentication":{"schemes":[1]}}}`, "pushNotificationConfig.authentication.schemes[0]: expected a string"},
 	} {
 		req, err := v01Codec{}.DecodeRequest(tt.op, []byte(tt.params))
 		if tt.want == "" {

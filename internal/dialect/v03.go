@@ -51,7 +51,11 @@ func (c v03Codec) DecodeRequest(op Op, doc []byte) (any, error) {
 	if op == GetExtendedAgentCard {
 		return new(a2a.GetExtendedAgentCardRequest), nil
 	}
-	o, err := readParams(op, doc)
+	open := readParams
+	if c.proto { // there are no params
+		open = func(_ Op, doc []byte) (*object, error) { return readRequest(doc, "request") }
+	}
+	o, err := open(op, doc)
 	if err != nil {
 		return nil, err
 	}

@@ -355,12 +355,18 @@ func TestV03RefusesWhatIsWrong(t *testing.T) {
 		{SendMessage, `{"metadata":[]}`, "metadata"},
 		{SendMessage, `[]`, "params"},
 		{SendMessage, ``, "params"},
+		{SendMessage, `{"metadata":` + strings.Repeat(`{"a":`, a2a.MaxDepth) + `1` + strings.Repeat(`}`, a2a.MaxDepth+1), "params"},
+		{SendMessage, `{"message":{"extensions":"urn:x"}}`, "message.extensions"},
+		{SendMessage, `{"message":{"extensions":["urn:x",null]}}`, "message.extensions[1]"},
 		{GetTask, `{"id":1}`, "id"},
 		{GetTask, `{"id":"t","historyLength":1.5}`, "historyLength"},
 		{ListTasks, `{"status":"asleep"}`, "status"},
-		{CreateTaskPushNotificationConfig, `{"taskId":"t","pushNotificationConfig":{"authentication":{"schemes":[1]}}}`, "pushNotificationConfig.authentication.schemes"},
+		{CreateTaskPushNotificationConfig, `{"taskId":"t","pushNotificationConfig":{"authentication":{"schemes":[1]}}}`, "pushNotificationConfig.authentication.schemes[0]"},
 	} {
 		for form, c := range v03Forms {
+			if c.proto && tt.field == "params" {
+				tt.field = "request" // it has no params
+			}
 			_, err := c.DecodeRequest(tt.op, []byte(tt.doc))
 			var e *a2a.Error
 			if !errors.As(err, &e) || e.Code != a2a.CodeInvalidParams || len(e.Fields) == 0 || e.Fields[0].Field != tt.field {
