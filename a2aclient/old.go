@@ -17,33 +17,20 @@ type sending struct {
 
 // prepare makes a request one of the face's version.
 func (f *face) prepare(req any) any {
-	switch r := req.(type) {
-	case *sending:
-		if f.dialect >= dialect.V10 || r.Message == nil {
-			return r.SendMessageRequest
-		}
-		old := *r.SendMessageRequest
-		old.Legacy = &a2a.Legacy{Version: f.dialect.Version()}
-		if f.dialect == dialect.V01 {
-			old.Legacy.CreateByID, old.Legacy.Reopen, old.Legacy.TaskOnly = true, true, true
-			if old.Message.TaskID == "" {
-				m := *old.Message
-				m.TaskID = r.taskID
-				if m.ContextID == "" {
-					m.ContextID = r.contextID
-				}
-				old.Message = &m
-			}
-		}
-		return &old
-	case *a2a.SubscribeToTaskRequest:
-		if f.dialect < dialect.V10 {
-			old := *r
-			old.Legacy = &a2a.Legacy{Version: f.dialect.Version(), FinishedToo: true}
-			return &old
-		}
+	r, ok := req.(*sending)
+	switch {
+	case !ok:
+		return req
+	case f.dialect != dialect.V01 || r.Message == nil || r.Message.TaskID != "":
+		return r.SendMessageRequest
 	}
-	return req
+	old, m := *r.SendMessageRequest, *r.Message
+	m.TaskID = r.taskID
+	if m.ContextID == "" {
+		m.ContextID = r.contextID
+	}
+	old.Message = &m
+	return &old
 }
 
 // optional lists the operations that agents of versions before 1.0 may lack,
