@@ -142,9 +142,15 @@ func seal(task *a2a.Task) *store.Seal {
 	head := *task
 	head.Artifacts = nil
 	head.Status.Message = spillMessage(task.Status.Message, blobs)
-	head.History = nil
-	for _, m := range task.History {
-		head.History = append(head.History, spillMessage(m, blobs))
+	head.History = make([]*a2a.Message, len(task.History))
+	headSize := 384
+	for i, m := range task.History {
+		m = spillMessage(m, blobs)
+		head.History[i] = m
+		headSize += 192 + sizeOf(m.Parts)
+	}
+	if m := head.Status.Message; m != nil {
+		headSize += 192 + sizeOf(m.Parts)
 	}
 	body := a2a.Task{ID: task.ID, Status: a2a.TaskStatus{State: task.Status.State}}
 	size := 256
@@ -156,7 +162,7 @@ func seal(task *a2a.Task) *store.Seal {
 	if size > maxSeal {
 		return nil
 	}
-	s := &store.Seal{Head: head.AppendStored(nil), Body: body.AppendJSON(make([]byte, 0, size))}
+	s := &store.Seal{Head: head.AppendStored(make([]byte, 0, headSize)), Body: body.AppendJSON(make([]byte, 0, size))}
 	if len(s.Head)+len(s.Body) > maxSeal {
 		return nil
 	}

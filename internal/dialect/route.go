@@ -38,7 +38,7 @@ type PathField struct{ Name, Value string }
 // fits, or MethodNotAllowed where only the method does not: then allow lists
 // those that do.
 func DetectREST(method, path, version string, strict bool) (m Match, allow []string, err error) {
-	if d, ok := ParseVersion(version); !ok || d < V10 {
+	if d, ok := ParseVersion(version); (!ok || d < V10) && strings.HasPrefix(path, "/v1/") {
 		m, allow, ok = MatchRoute(V03, method, path)
 		if ok {
 			m.Dialect, err = settle(V03, version, strict)
