@@ -77,7 +77,8 @@ type SubscribeToTaskRequest struct {
 	// After resumes a stream behind the element with this Seq: the first
 	// element is the Task as it stood there, then follows every later one,
 	// also on a task that is finished by now. 0 subscribes afresh. It is not
-	// part of the JSON form; on SSE it travels as Last-Event-ID.
+	// part of the JSON form; it travels as Last-Event-ID, or by the extension of
+	// docs/extensions/resume-v1.md.
 	After int64
 
 	// Legacy is set for calls of versions before 1.0; not part of the JSON form.

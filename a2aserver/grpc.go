@@ -27,7 +27,8 @@ import (
 // a stream's elements nothing else is sent.
 //
 // A client that sends last-event-id with a streaming call gets positions with
-// its elements and can resume behind one; see dialect.SeqKey.
+// its elements and can resume behind one; see dialect.SeqKey. Who activates the
+// resume extension has them in the metadata of the elements.
 func (s *Server) newGRPC() (*grpc.Server, error) {
 	g := grpc.NewServer(
 		grpc.Creds(handshaken{insecure.NewCredentials()}),
