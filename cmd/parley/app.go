@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/a2aclient"
 )
 
 // app is one invocation of the program.
@@ -33,6 +34,9 @@ type app struct {
 	// set by dial
 	card *a2a.AgentCard
 	via  *a2a.AgentInterface
+	peer *a2aclient.Client
+
+	sending bool // a message: who does not hear of it may have lost it
 
 	warned struct{ insecure, plain bool } // warnings that were given
 

@@ -45,13 +45,21 @@ func (a *app) dial(ctx context.Context) (*a2aclient.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.card, a.via = c.Card(), c.Interface()
+	a.card, a.via, a.peer = c.Card(), c.Interface(), c
 	a.warnCredentials(a.via.URL)
 	a.log.Debug("chose an interface", "binding", a.via.ProtocolBinding, "version", c.Version(), "card", a.via.ProtocolVersion, "url", a.via.URL)
-	if v := c.Version(); v < "1.0" && a.flags.version == "" {
+	return c, nil
+}
+
+// noteVersion says that an agent speaks an older version. That is known when it
+// has answered: many older cards do not tell theirs, and some tell another.
+func (a *app) noteVersion() {
+	if a.peer == nil || a.flags.version != "" {
+		return
+	}
+	if v := a.peer.Version(); v < "1.0" {
 		a.note("Note", "this agent speaks A2A %s, an older version of the protocol; --a2a-version %s says so without this note", v, v)
 	}
-	return c, nil
 }
 
 func (a *app) clientOptions() *a2aclient.Options {

@@ -38,7 +38,7 @@ func (a *app) explain(ctx context.Context, err error) *failure {
 	var lost *a2aclient.TransportError
 	if errors.As(err, &lost) {
 		f := newFailure(codeUnreachable, lost.Error(), err)
-		if !lost.Unreachable && a.last == nil {
+		if !lost.Unreachable && a.last == nil && a.sending {
 			return f.withHint("the agent may have taken the message: look for its task before you send it again: %s", a.commands.line("task list"))
 		}
 		return a.hintUnreachable(f)
@@ -58,8 +58,11 @@ func (a *app) timedOut(cause error) *failure {
 
 func (a *app) interrupted(cause error) *failure {
 	if a.last == nil {
-		return newFailure(codeInterrupted, "interrupted before the agent answered", cause).
-			withHint("the agent may have taken the message: %s", a.commands.line("task list"))
+		f := newFailure(codeInterrupted, "interrupted before the agent answered", cause)
+		if a.sending {
+			f = f.withHint("the agent may have taken the message: %s", a.commands.line("task list"))
+		}
+		return f
 	}
 	return newFailure(codeInterrupted, fmt.Sprintf("interrupted; task %s (context %s) was %s and goes on",
 		a.last.ID, a.last.ContextID, a.last.Status.State), cause).withHint("%s", a.commands.follow(a.last.ID))

@@ -25,14 +25,15 @@ func TestExplain(t *testing.T) {
 	interrupted, stop := context.WithCancel(t.Context())
 	stop()
 	for _, c := range []struct {
-		name  string
-		ctx   context.Context
-		flags flags
-		err   error
-		code  string
-		exit  int
-		a2a   int
-		hint  string
+		name    string
+		ctx     context.Context
+		flags   flags
+		sending bool
+		err     error
+		code    string
+		exit    int
+		a2a     int
+		hint    string
 	}{
 		{name: "usage", err: usagef("x"), code: "A2ACLI_ERR_USAGE", exit: 2},
 		{name: "no card", err: card(a2aclient.CardNotFound, errors.New("404")), code: "A2ACLI_ERR_CARD_NOT_FOUND", exit: 3, hint: "./card.json"},
@@ -40,8 +41,12 @@ func TestExplain(t *testing.T) {
 		{name: "no host", err: card(a2aclient.CardUnreachable, down), code: "A2ACLI_ERR_UNREACHABLE", exit: 3},
 		{name: "no agent", err: down, code: "A2ACLI_ERR_UNREACHABLE", exit: 3},
 		{
-			name: "a connection that broke", err: &a2aclient.TransportError{Host: "h", Err: io.ErrUnexpectedEOF},
+			name: "a connection that broke", sending: true, err: &a2aclient.TransportError{Host: "h", Err: io.ErrUnexpectedEOF},
 			code: "A2ACLI_ERR_UNREACHABLE", exit: 3, hint: "before you send it again",
+		},
+		{
+			name: "a connection that broke over a question", err: &a2aclient.TransportError{Host: "h", Err: io.ErrUnexpectedEOF},
+			code: "A2ACLI_ERR_UNREACHABLE", exit: 3, hint: "is the address right",
 		},
 		{name: "a card behind a door", err: card(a2aclient.CardForbidden, peer(a2a.CodeUnauthenticated)), code: "A2ACLI_ERR_CREDENTIALS_MISSING", exit: 4},
 		{name: "no credentials", err: peer(a2a.CodeUnauthenticated), code: "A2ACLI_ERR_CREDENTIALS_MISSING", exit: 4, a2a: -32000, hint: "A2ACLI_BEARER"},
@@ -59,7 +64,7 @@ func TestExplain(t *testing.T) {
 		{name: "anything else", err: errors.New("boom"), code: "A2ACLI_ERR_INTERNAL", exit: 1, hint: "--debug"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			a := &app{flags: c.flags, log: slog.New(slog.DiscardHandler), via: &a2a.AgentInterface{ProtocolBinding: a2a.BindingJSONRPC}}
+			a := &app{flags: c.flags, sending: c.sending, log: slog.New(slog.DiscardHandler), via: &a2a.AgentInterface{ProtocolBinding: a2a.BindingJSONRPC}}
 			ctx := c.ctx
 			if ctx == nil {
 				ctx = t.Context()

@@ -92,9 +92,10 @@ func (a *app) client(cmd *cobra.Command, run func(ctx context.Context, args []st
 		}
 		err := run(ctx, args)
 		if err != nil {
-			err = a.explain(ctx, err)
+			return a.explain(ctx, err)
 		}
-		return err
+		a.noteVersion()
+		return nil
 	})
 }
 

@@ -52,6 +52,7 @@ func (a *app) send(ctx context.Context, parts []*a2a.Part) error {
 	if err := a.print.sending(req.Message); err != nil {
 		return err
 	}
+	a.sending = true
 	if a.flags.async {
 		resp, err := c.SendMessage(ctx, immediately(req))
 		if err != nil {
