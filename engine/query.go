@@ -94,11 +94,11 @@ func (e *Engine) ListTasks(ctx context.Context, req *a2a.ListTasksRequest) (*a2a
 		Limit:   int(size),
 		Body:    req.IncludeArtifacts,
 	}
-	key, err := e.tokenKey.get(ctx, e.store)
-	if err != nil {
-		return nil, failed(err, "list tasks")
-	}
 	if req.PageToken != "" {
+		key, err := e.tokenKey.get(ctx, e.store)
+		if err != nil {
+			return nil, failed(err, "list tasks")
+		}
 		if q.Before, err = parseToken(key, &q, req.PageToken); err != nil {
 			return nil, err
 		}
@@ -120,6 +120,12 @@ func (e *Engine) ListTasks(ctx context.Context, req *a2a.ListTasksRequest) (*a2a
 		resp.Tasks = append(resp.Tasks, task)
 	}
 	if n := len(page.Records); page.More && n > 0 {
+		// Only here, since the first use writes: a list of one page can be had
+		// from a store that cannot be written.
+		key, err := e.tokenKey.get(ctx, e.store)
+		if err != nil {
+			return nil, failed(err, "list tasks")
+		}
 		last := &page.Records[n-1]
 		resp.NextPageToken = formatToken(key, &q, store.Position{Updated: last.Updated, ID: last.ID})
 	}

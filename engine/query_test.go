@@ -7,6 +7,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/store"
+	"github.com/parley-a2a/parley/store/storetest"
 )
 
 // fillTasks makes n finished tasks a millisecond apart, oldest first.
@@ -68,6 +69,21 @@ func TestListPages(t *testing.T) {
 			t.Errorf("%d tasks, want 7", len(got))
 		}
 	})
+}
+
+// TestListOfOnePageWritesNothing: a full disk must not hide what is on it.
+func TestListOfOnePageWritesNothing(t *testing.T) {
+	mem := store.NewMemory()
+	defer mem.Close()
+	w := newWorld(t, mem, parrot)
+	tasks := fillTasks(w, 2, "")
+	w.stop()
+	// The first writes are the node's heartbeat and the claim.
+	w = newWorld(t, storetest.Faulty(mem, 2, storetest.FailBefore), parrot)
+	page, err := w.ListTasks(t.Context(), &a2a.ListTasksRequest{})
+	if err != nil || len(page.Tasks) != len(tasks) {
+		t.Errorf("got %+v, %v", page, err)
+	}
 }
 
 func TestListFilters(t *testing.T) {
