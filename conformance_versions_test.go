@@ -44,7 +44,7 @@ func TestConformanceVersions(t *testing.T) {
 			w.refused(t, "VERSION_NOT_SUPPORTED", "SendStreamingMessage", obj{"message": say("echo x")}, "A2A-Version", "99.0")
 		})
 	})
-	t.Run("R-118 no version means 0.3, which is not offered", func(t *testing.T) {
+	t.Run("R-118 no version means 0.3, which does not have the operation", func(t *testing.T) {
 		t.Parallel()
 		url := start(t, agent.DemoCard(), agent.Demo(), &parley.Options{StrictVersions: true})
 		for _, binding := range []string{jsonrpc, rest} {
