@@ -11,7 +11,6 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
@@ -32,6 +31,7 @@ import (
 func (s *Server) newGRPC() (*grpc.Server, error) {
 	g := grpc.NewServer(
 		grpc.Creds(handshaken{insecure.NewCredentials()}),
+		grpc.ForceServerCodecV2(newRequestCodec()),
 		grpc.MaxRecvMsgSize(int(s.opts.maxBody())),
 		grpc.MaxHeaderListSize(64<<10),
 		grpc.ConnectionTimeout(headerTimeout),
@@ -199,17 +199,6 @@ func (x *rpc) stream(to grpc.ServerStream, req any, positions bool) error {
 		return errNothing
 	}
 	return nil
-}
-
-func (x *rpc) request(decode func(any) error) (any, error) {
-	m := x.binding.NewRequest(x.op)
-	if err := decode(m); err != nil {
-		if c := status.Code(err); c == codes.ResourceExhausted || x.ctx.Err() != nil {
-			return nil, err // too large, or the client is gone
-		}
-		return nil, &a2a.Error{Code: a2a.CodeParse, Message: "the request is no message of " + x.binding.Service(), Cause: err}
-	}
-	return x.binding.DecodeRequest(x.op, m)
 }
 
 // serviceParameters reads a2a-version and a2a-extensions (§10.2), by either of

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,8 +19,12 @@ import (
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/emptypb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
 // onPortOf serves svc on a Port until the test ends.
@@ -182,6 +187,29 @@ func TestPanicOverGRPC(t *testing.T) {
 		err := conn.Invoke(t.Context(), "/"+dialect.GRPCService+"/GetTask", &pb.GetTaskRequest{Id: "x"}, new(pb.Task))
 		if err == nil || bytes.Contains([]byte(err.Error()), []byte("boom")) {
 			t.Errorf("got %v", err)
+		}
+	}
+}
+
+// What is no message is the client's mistake, and not told in the decoder's words.
+func TestNoMessageOverGRPC(t *testing.T) {
+	conn := dialGRPC(t, onPortOf(t, &fake{}))
+	for _, name := range []string{
+		dialect.GRPCService + "/GetTask", dialect.GRPCService + "/SendStreamingMessage",
+		dialect.GRPCServiceV03 + "/GetTask", dialect.GRPCServiceV03 + "/SendStreamingMessage",
+	} {
+		// The first field is a text, or a message.
+		err := conn.Invoke(t.Context(), "/"+name, wrapperspb.Bytes([]byte{0xff}), new(emptypb.Empty))
+		st := status.Convert(err)
+		if e := dialect.ErrorFromStatus(st.Proto()); e.Code != a2a.CodeParse || !strings.HasPrefix(e.Message, "the request is no message of ") {
+			t.Errorf("%s: %v %q", name, st.Code(), st.Message())
+		}
+		stream, err := conn.NewStream(t.Context(), &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, "/"+name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(stream.CloseSend(), stream.RecvMsg(new(emptypb.Empty))); status.Code(err) == codes.Unknown || err == nil {
+			t.Errorf("%s without a request: %v", name, err)
 		}
 	}
 }
