@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/url"
 	"strconv"
@@ -127,6 +128,11 @@ func TakeEventID(el *a2a.StreamResponse) string {
 	if metadata == nil {
 		return ""
 	}
+	if id, rest, ok := cutEventID(*metadata); ok {
+		*metadata = rest
+		*el = *out
+		return id
+	}
 	value, ok := member(*metadata, ResumeURI)
 	if !ok {
 		return ""
@@ -137,6 +143,29 @@ func TakeEventID(el *a2a.StreamResponse) string {
 	s, _ := unquote(id)
 	return s
 }
+
+// cutEventID is TakeEventID for metadata as WithEventID writes it, whose rest it
+// leaves byte for byte.
+func cutEventID(metadata a2a.JSON) (id string, rest a2a.JSON, ok bool) {
+	after, ok := bytes.CutPrefix(metadata, eventPrefix)
+	if !ok || bytes.Contains(after, eventPrefix[1:]) || bytes.IndexByte(after, '\\') >= 0 {
+		return "", nil, false
+	}
+	end := bytes.IndexByte(after, '"')
+	if end < 0 || len(after) < end+3 || after[end+1] != '}' {
+		return "", nil, false
+	}
+	id = string(after[:end])
+	switch rest = after[end+2:]; {
+	case string(rest) == "}":
+		return id, nil, true
+	case rest[0] == ',':
+		return id, append(a2a.JSON{'{'}, rest[1:]...), true
+	}
+	return "", nil, false
+}
+
+var eventPrefix = []byte(`{"` + ResumeURI + `":{"` + eventMember + `":"`)
 
 func idObject(name string, seq int64) []byte {
 	return []byte(`{"` + name + `":"` + FormatEventID(seq) + `"}`)
