@@ -61,6 +61,13 @@ func (o *Options) drainWait() time.Duration {
 	return o.DrainWait
 }
 
+func (o *Options) logger() *slog.Logger {
+	if o.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return o.Logger
+}
+
 // Server is an agent with everything around it: engine and network.
 type Server struct {
 	opts    *Options
@@ -138,7 +145,8 @@ func (s *Server) Run(ctx context.Context) error {
 }
 
 // Serve runs the agent on l, over all bindings, until ctx ends, then drains as
-// Run does and closes the connections. It returns nil after a clean end.
+// Run does and closes the connections, those that do not end by themselves after
+// DrainWait. It returns nil after a clean end.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -154,6 +162,12 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	bye, done := context.WithTimeout(context.WithoutCancel(ctx), s.opts.drainWait())
 	defer done()
 	if shut := port.Shutdown(bye); shut != nil {
+		if errors.Is(shut, context.DeadlineExceeded) {
+			// Some client holds on to half a request. That is no error of the
+			// operator's, and no task is lost by it.
+			s.opts.logger().Warn("connections did not end in time and were closed", "wait", s.opts.drainWait())
+			shut = nil
+		}
 		err = errors.Join(err, shut, port.Close())
 	}
 	if lost := <-served; !errors.Is(lost, http.ErrServerClosed) {
