@@ -48,7 +48,8 @@ func lacking(f *face, op dialect.Op, err error) error {
 	}
 	switch e := said(err); {
 	case e == nil:
-	case e.Code == a2a.CodeMethodNotFound, e.Code == a2a.CodeMethodNotAllowed:
+	case e.Code == a2a.CodeMethodNotFound, e.Code == a2a.CodeMethodNotAllowed,
+		e.Code == a2a.CodeInvalidRequest && e.Peer && isJSONRPC(f): // a server of 0.1, to methods of others
 		return &a2a.Error{
 			Code: a2a.CodeUnsupportedOperation, Peer: true, Cause: err,
 			Message: "the agent, which speaks A2A " + f.version + ", has no " + op.String(),

@@ -373,6 +373,21 @@ func TestRefusalsThatAreMeant(t *testing.T) {
 	}
 }
 
+// Servers of 0.1 in Python take what they do not know for no request.
+func TestNoListWhereItIsNoRequest(t *testing.T) {
+	srv := httptest.NewServer(&oldAgent{speaks: "0.1 python"})
+	defer srv.Close()
+	c, err := New(&a2a.AgentCard{Name: "x", SupportedInterfaces: []*a2a.AgentInterface{
+		{URL: srv.URL, ProtocolBinding: "JSONRPC", ProtocolVersion: "0.2"},
+	}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.ListTasks(t.Context(), &a2a.ListTasksRequest{}); said(err) == nil || said(err).Code != a2a.CodeUnsupportedOperation {
+		t.Errorf("ListTasks: %v", err)
+	}
+}
+
 // The same over HTTP+JSON, where agents have all kinds of words for it.
 func TestNoListOverREST(t *testing.T) {
 	for _, status := range []int{404, 405, 501} {

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,6 +49,11 @@ func (a *app) dial(ctx context.Context) (*a2aclient.Client, error) {
 	a.card, a.via, a.peer = c.Card(), c.Interface(), c
 	a.warnCredentials(a.via.URL)
 	a.log.Debug("chose an interface", "binding", a.via.ProtocolBinding, "version", c.Version(), "card", a.via.ProtocolVersion, "url", a.via.URL)
+	if wanted := a.flags.transports; len(wanted) > 0 && !slices.ContainsFunc(wanted, func(b string) bool {
+		return strings.EqualFold(b, a.via.ProtocolBinding)
+	}) {
+		a.note("Note", "there is no %s to this agent: %s is used", strings.Join(wanted, " or "), a.via.ProtocolBinding)
+	}
 	return c, nil
 }
 
