@@ -23,13 +23,13 @@ func (x *Expiry) Run(ctx context.Context, st Store) (int, error) {
 	q := IdleQuery{State: x.State, Before: x.Before, Limit: x.Batch}
 	deleted := 0
 	for {
+		began := time.Now()
 		rows, err := st.Idle(ctx, q)
 		if err != nil || len(rows) == 0 {
 			return deleted, err
 		}
 		q.After = &rows[len(rows)-1] // past those that stay, too
 		more := len(rows) == q.Limit
-		began := time.Now()
 		doomed := make([]Row, 0, len(rows))
 		for i := range rows {
 			if x.Keep == nil || !x.Keep(&rows[i]) {

@@ -27,6 +27,6 @@
 // The file is at the path given. While it is open there are three more beside
 // it: the write-ahead log (-wal), its index (-shm) and the lock (.lock). They
 // go when the store is closed; after a crash they stay, and -wal holds
-// committed data: copy it along, or use the backup command of SQLite's shell.
+// committed data: copy it along, or use [Reader.Backup], which works beside a Store.
 // The schema is in migrations/.
 package sqlite
