@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/dialect"
 )
 
 // Dial finds the card that ref refers to, as Resolve does, and returns a client
@@ -124,7 +125,7 @@ func (r *Resolver) guesses(base *url.URL) []offer {
 	} {
 		versions := strings.Fields(g.versions)
 		if r.opts.Version != "" {
-			versions = []string{minor(r.opts.Version)}
+			versions = []string{dialect.Minor(r.opts.Version)}
 		}
 		address := base.String()
 		if g.binding == a2a.BindingGRPC {

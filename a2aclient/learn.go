@@ -143,7 +143,7 @@ func (c *Client) alternatives(used *face, refused error) ([]*face, error) {
 	if e := said(refused); e.Code == a2a.CodeVersionNotSupported && e.Meta["supportedVersions"] != "" {
 		versions = nil
 		for v := range strings.SplitSeq(e.Meta["supportedVersions"], ",") {
-			if v = minor(v); rank(v) >= 0 {
+			if v = dialect.Minor(v); rank(v) >= 0 {
 				versions = append(versions, v)
 			}
 		}

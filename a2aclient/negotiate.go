@@ -79,7 +79,7 @@ func choose(card *a2a.AgentCard, o *Options) ([]offer, error) {
 		}
 		version := versionOf(in)
 		otherVersion = otherVersion || version == ""
-		want := minor(o.Version)
+		want := dialect.Minor(o.Version)
 		switch {
 		case version != "" && (want == "" || want == version):
 			usable = append(usable, offer{in, version})
@@ -125,7 +125,7 @@ func versionOf(in *a2a.AgentInterface) string {
 	if !speaks(offered, in.ProtocolBinding) {
 		return ""
 	}
-	return minor(offered)
+	return dialect.Minor(offered)
 }
 
 // speaks reports whether this client has what it takes for a version on a
@@ -139,12 +139,6 @@ func speaks(version, binding string) bool {
 		return dialect.GRPCOf(d) != nil
 	}
 	return dialect.CodecOf(d, strings.ToUpper(binding)) != nil
-}
-
-// minor cuts a patch number off: it is never sent (§3.6, §14.2.1).
-func minor(version string) string {
-	parts := strings.SplitN(strings.TrimSpace(version), ".", 3)
-	return strings.Join(parts[:min(len(parts), 2)], ".")
 }
 
 func callable(card *a2a.AgentCard, in *a2a.AgentInterface) bool {

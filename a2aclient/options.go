@@ -135,7 +135,7 @@ func (o *Options) setHeader(h http.Header, version string) {
 // one for each.
 func (o *Options) cardVersion() string {
 	if o.Version != "" {
-		return minor(o.Version)
+		return dialect.Minor(o.Version)
 	}
 	return dialect.Versions[0]
 }

@@ -142,7 +142,7 @@ func (w *cardWriter) interfaces(old []*a2a.AgentInterface) {
 	var listed []*a2a.AgentInterface // those of 0.2.4 and later
 	newest := ""
 	for _, i := range old {
-		switch v := minorOf(i.ProtocolVersion); {
+		switch v := Minor(i.ProtocolVersion); {
 		case v == "0.1":
 			continue
 		case newest == "" || v > newest:
@@ -175,12 +175,6 @@ func isJSONRPC(i *a2a.AgentInterface) bool {
 
 func sameAddress(a, b *a2a.AgentInterface) bool {
 	return a.URL == b.URL && strings.EqualFold(a.ProtocolBinding, b.ProtocolBinding)
-}
-
-// minorOf cuts off what follows Major.Minor.
-func minorOf(version string) string {
-	parts := strings.SplitN(strings.TrimSpace(version), ".", 3)
-	return strings.Join(parts[:min(len(parts), 2)], ".")
 }
 
 func (w *cardWriter) capabilities(c *a2a.AgentCapabilities) {

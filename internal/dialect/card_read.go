@@ -101,7 +101,7 @@ func (o *object) interfaces(listed []*a2a.AgentInterface) []*a2a.AgentInterface 
 func covered(all []*a2a.AgentInterface, i *a2a.AgentInterface) bool {
 	for _, l := range all {
 		d, ok := ParseVersion(l.ProtocolVersion)
-		if sameAddress(l, i) && (ok && d < V10 || minorOf(l.ProtocolVersion) == i.ProtocolVersion) {
+		if sameAddress(l, i) && (ok && d < V10 || Minor(l.ProtocolVersion) == i.ProtocolVersion) {
 			return true
 		}
 	}
@@ -123,7 +123,7 @@ func (o *object) oldInterfaces(drafts []string) []*a2a.AgentInterface {
 	versions := drafts
 	if len(versions) == 0 {
 		versions = []string{"0.2"} // said nowhere before 0.2.5
-		if v := minorOf(o.text("protocolVersion")); v != "" {
+		if v := Minor(o.text("protocolVersion")); v != "" {
 			versions[0] = v
 		}
 	}

@@ -66,6 +66,13 @@ func ParseVersion(version string) (Dialect, bool) {
 	return 0, false
 }
 
+// Minor cuts off what follows Major.Minor: a patch number is never sent (§3.6,
+// §14.2.1).
+func Minor(version string) string {
+	parts := strings.SplitN(strings.TrimSpace(version), ".", 3)
+	return strings.Join(parts[:min(len(parts), 2)], ".")
+}
+
 // settle decides between what a method name or route says and A2A-Version.
 // The name wins where they contradict each other, and where the version is
 // missing, which means 0.3 by rule (§3.6.2), because many clients send none
