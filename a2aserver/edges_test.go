@@ -1,10 +1,16 @@
 package a2aserver
 
 import (
+	"context"
+	"encoding/json"
+	"iter"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
 
 	"github.com/parley-a2a/parley/a2a"
 )
@@ -61,5 +67,49 @@ func TestMethodsThatAreNotAllowed(t *testing.T) {
 		if w.Code != 405 || w.Header().Get("Allow") == "" || !strings.Contains(w.Body.String(), said) {
 			t.Errorf("%s: %d %v %s", method, w.Code, w.Header(), w.Body)
 		}
+	}
+}
+
+// Over gRPC, TLS is the connection's.
+func TestAddressOverGRPCWithTLS(t *testing.T) {
+	s := New(&fake{}, testCard(), nil)
+	for want, auth := range map[string]credentials.AuthInfo{"http://a:1": nil, "https://a:1": credentials.TLSInfo{}} {
+		ctx := metadata.NewIncomingContext(t.Context(), metadata.Pairs(":authority", "a:1"))
+		ctx = peer.NewContext(ctx, &peer.Peer{AuthInfo: auth})
+		if got := s.grpcBaseURL(ctx); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// What a dialect cannot say is no event.
+func TestElementsThatDoNotShow(t *testing.T) {
+	h := New(&fake{stream: func(context.Context, *a2a.SendMessageRequest) iter.Seq2[*a2a.StreamResponse, error] {
+		return func(yield func(*a2a.StreamResponse, error) bool) {
+			task := &a2a.Task{ID: "t1", ContextID: "c1", Status: a2a.TaskStatus{State: a2a.TaskStateWorking}}
+			done := &a2a.TaskStatusUpdateEvent{TaskID: "t1", ContextID: "c1", Status: a2a.TaskStatus{State: a2a.TaskStateCompleted}}
+			_ = yield(&a2a.StreamResponse{Task: task}, nil) && yield(&a2a.StreamResponse{}, nil) && yield(&a2a.StreamResponse{StatusUpdate: done}, nil)
+		}
+	}}, testCard(), nil)
+	const params = `"params":{"id":"t1","message":{"messageId":"m1","role":"user","parts":[{"type":"text","text":"hi"}]}}`
+	for _, method := range []string{"tasks/sendSubscribe", "message/stream"} {
+		w := do(h, "POST", "/", `{"jsonrpc":"2.0","id":1,"method":"`+method+`",`+params+`}`)
+		events := strings.Split(strings.TrimSpace(w.Body.String()), "\n\n")
+		for _, ev := range events {
+			if _, data, ok := strings.Cut(ev, "data: "); !ok || !json.Valid([]byte(data)) {
+				t.Errorf("%s: %q", method, ev)
+			}
+		}
+		if len(events) != 2 {
+			t.Errorf("%s: %q", method, events)
+		}
+	}
+}
+
+// A method that is not allowed ends there.
+func TestExtendedCardIsOnlyRead(t *testing.T) {
+	w := do(New(failing{err: a2a.Errorf(a2a.CodeInternal, "was asked")}, testCard(), nil), "POST", extendedPath, "{}")
+	if w.Code != 405 || !json.Valid(w.Body.Bytes()) || strings.Contains(w.Body.String(), "was asked") {
+		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
