@@ -1,7 +1,7 @@
 # What people type. The checks themselves are in .ci/check, so that a
 # continuous integration run and a desk run are the same run.
 
-.PHONY: test lint build fuzz interop matrix bench cover clean
+.PHONY: test lint build fuzz interop matrix torture bench cover clean
 
 test: ## everything a change is judged by
 	@.ci/install
@@ -21,6 +21,10 @@ interop: ## programs nobody here wrote, on both sides of this tree's binary; pri
 
 matrix: ## every behaviour over every dialect and binding, printed as a table
 	@go test -count=1 -run '^TestMatrix$$' -matrix
+
+# ROUNDS, SEED and CLIENTS adjust it; LOGS names a directory that keeps the logs and databases.
+torture: ## 200 rounds of kill -9, of a failing store and of a bad network, printed as a table
+	@go test -count=1 -timeout 2h -v -run '^TestTorture$$' ./internal/torture -rounds $(or $(ROUNDS),200) -seed $(or $(SEED),0) -clients $(or $(CLIENTS),50) -logs "$(LOGS)"
 
 bench: ## every benchmark once, with allocations
 	go test -run '^$$' -bench . -benchmem ./...

@@ -26,6 +26,7 @@ var may = map[string][]string{
 	"internal/dialect":    {"a2a", "internal/pb", "internal/pb/v03"},
 	"internal/pb":         {},
 	"internal/pb/v03":     {},
+	"internal/torture":    {"a2a", "a2aclient"},        // for tests
 	"internal/transcript": {"a2a", "internal/dialect"}, // for tests
 	"internal/wire":       {},
 	"store":               {"a2a"},

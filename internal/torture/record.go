@@ -1,0 +1,257 @@
+package torture
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// record is all that a client saw of one piece of work: the message that
+// began it, and the task that came of it, if the client ever learned which.
+type record struct {
+	// set at start, then constant
+	w    *world
+	plan *plan
+	who  string // the client, with what it speaks
+	said string // id of the message that began it
+
+	mu            sync.Mutex // protects the fields below
+	id, contextID string     // of the task; "" as long as it is not known
+	direct        *a2a.Message
+	words         map[string]string // text of each message that was sent, by its id
+	taken         []string          // ids of messages that the server said it has
+	high          int64             // highest position seen
+	state         a2a.TaskState     // newest known
+	segments      []*segment
+	looks         map[look]bool
+	wantsCancel   bool // CancelTask was called
+	canceled      bool // it said so
+	notCancelable bool // it said it was too late
+}
+
+// segment is an unbroken part of a task's stream, across connections: a Task
+// as of from, and then every event up to last.
+type segment struct {
+	r     *record
+	from  int64 // 0: nothing came yet
+	last  int64
+	seen  []sight
+	holes bool // something came that had no position
+}
+
+// sight is an event as it was seen: where, and what.
+type sight struct {
+	pos int64
+	sum uint64
+}
+
+// look is a Task as it was seen: as of a position, or of one that is not
+// before it.
+type look struct {
+	pos   int64
+	exact bool
+	sum   uint64
+	brief string // for the report
+}
+
+func (r *record) segment() *segment {
+	s := &segment{r: r}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.segments = append(r.segments, s)
+	return s
+}
+
+func (r *record) String() string {
+	return fmt.Sprintf("task %s (%q by %s)", r.id, r.plan.text, r.who)
+}
+
+func (r *record) violate(format string, args ...any) {
+	r.w.violate("%s: %s", r, fmt.Sprintf(format, args...))
+}
+
+// begins notes which task it is.
+func (r *record) begins(t *a2a.Task) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.id == "" {
+		r.id, r.contextID = t.ID, t.ContextID
+	}
+	if r.id != t.ID || r.contextID != t.ContextID {
+		r.violate("turned into task %s of context %s", t.ID, t.ContextID)
+	}
+}
+
+// accepts notes that the server has a message.
+func (r *record) accepts(messageID string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !slices.Contains(r.taken, messageID) {
+		r.taken = append(r.taken, messageID)
+	}
+}
+
+// floor is what a look from now on must not be before.
+func (r *record) floor() (pos int64, taken []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.high, slices.Clone(r.taken)
+}
+
+// sees notes a Task: as of pos if that is exact, and otherwise of a position
+// that is not before it. Whole ones have the whole history.
+func (r *record) sees(t *a2a.Task, pos int64, exact, whole bool, taken []string) {
+	r.begins(t)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.looks == nil {
+		r.looks = map[look]bool{}
+	}
+	r.looks[look{pos, exact, sumTask(t), brief(t)}] = true
+	if whole {
+		for _, id := range taken {
+			if !slices.ContainsFunc(t.History, func(m *a2a.Message) bool { return m.MessageID == id }) {
+				r.violate("message %s was acknowledged and is not in the history", id)
+			}
+		}
+	}
+	if !exact || pos >= r.high {
+		r.becomesLocked(t.Status.State)
+	}
+	if exact {
+		r.high = max(r.high, pos)
+	}
+}
+
+func (r *record) becomesLocked(s a2a.TaskState) {
+	switch {
+	case !r.state.Terminal():
+		r.state = s
+	case s.Terminal() && s != r.state:
+		r.violate("was %v and is %v", r.state, s)
+	}
+	// Otherwise it is an older answer that took its time; audit judges those.
+}
+
+func (r *record) now() a2a.TaskState {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.state
+}
+
+// takes notes an element of a stream.
+func (s *segment) takes(el *a2a.StreamResponse) {
+	r := s.r
+	switch {
+	case el.Message != nil:
+		return
+	case el.Seq == 0:
+		s.holes = true
+	case el.Task != nil && s.from == 0:
+		s.from, s.last = el.Seq, el.Seq
+	case s.from == 0:
+		r.violate("a stream begins with an event, at %d", el.Seq)
+	case el.Task != nil && el.Seq != s.last:
+		r.violate("a stream that was at %d goes on with the Task as of %d", s.last, el.Seq)
+		s.last = el.Seq
+	case el.Task == nil && el.Seq <= s.last:
+		r.violate("a stream that was at %d goes on with an event at %d", s.last, el.Seq)
+	}
+	if el.Task != nil {
+		pos, exact := el.Seq, el.Seq > 0
+		if !exact {
+			pos, _ = r.floor()
+		}
+		r.sees(el.Task, pos, exact, false, nil)
+		return
+	}
+	r.w.count.events.Add(1)
+	if el.Seq == 0 {
+		return
+	}
+	s.last = max(s.last, el.Seq)
+	s.seen = append(s.seen, sight{el.Seq, sumEvent(el)})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if el.TaskID() != r.id {
+		r.violate("got an event of task %s", el.TaskID())
+	}
+	if st := el.State(); st.Valid() && el.Seq > r.high {
+		r.becomesLocked(st)
+	}
+	r.high = max(r.high, el.Seq)
+}
+
+// sumEvent and sumTask are digests of what all versions and bindings show.
+func sumEvent(el *a2a.StreamResponse) uint64 {
+	var b strings.Builder
+	switch {
+	case el.StatusUpdate != nil:
+		writeStatus(&b, &el.StatusUpdate.Status)
+	case el.ArtifactUpdate != nil:
+		u := el.ArtifactUpdate
+		fmt.Fprintf(&b, "artifact %v %v ", u.Append, u.LastChunk)
+		writeArtifact(&b, u.Artifact)
+	}
+	return digest(b.String())
+}
+
+func sumTask(t *a2a.Task) uint64 {
+	var b strings.Builder
+	writeStatus(&b, &t.Status)
+	for _, a := range t.Artifacts {
+		writeArtifact(&b, a)
+	}
+	return digest(b.String())
+}
+
+// brief is a task in a few words.
+func brief(t *a2a.Task) string {
+	var b strings.Builder
+	b.WriteString(strings.TrimPrefix(t.Status.State.String(), "TASK_STATE_"))
+	for _, a := range t.Artifacts {
+		fmt.Fprintf(&b, " %s[%d]", a.Name, len(a.Parts))
+	}
+	return b.String()
+}
+
+func digest(s string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(s))
+	return h.Sum64()
+}
+
+func writeStatus(b *strings.Builder, s *a2a.TaskStatus) {
+	fmt.Fprintf(b, "status %v ", s.State)
+	if s.Message != nil {
+		fmt.Fprintf(b, "%q ", s.Message.MessageID)
+		writeParts(b, s.Message.Parts)
+	}
+}
+
+func writeArtifact(b *strings.Builder, a *a2a.Artifact) {
+	fmt.Fprintf(b, "%q %q ", a.ArtifactID, a.Name)
+	writeParts(b, a.Parts)
+}
+
+func writeParts(b *strings.Builder, parts []*a2a.Part) {
+	for _, p := range parts {
+		fmt.Fprintf(b, "%d %q %q %q %s ", p.Kind, p.Text, p.Raw, p.URL, canonical(p.Data))
+	}
+}
+
+// canonical is a JSON value as it is on every wire: gRPC knows no white space,
+// and no order of fields.
+func canonical(doc a2a.JSON) string {
+	var v any
+	if json.Unmarshal(doc, &v) != nil {
+		return string(doc)
+	}
+	out, _ := json.Marshal(v) // it was just decoded
+	return string(out)
+}

@@ -1,0 +1,300 @@
+// Package torture is a driver that judges a server from the outside, by
+// violence. It starts the server as a process of its own, lets clients of
+// several versions and bindings work with it, kills it at random moments and
+// starts it again; then it compares what each client was shown with the log
+// that the server shows in the end.
+//
+//	report, err := torture.Run(ctx, &torture.Options{
+//		Server: func(int) *exec.Cmd { return exec.Command("parley", "serve", "--listen", addr, "--data", dir) },
+//		Addr:   addr, Log: log, Rounds: 10, Clients: 50, Seed: 1,
+//	})
+//
+// The server must run the demo agent. What is checked is in audit.go (a task's
+// log, and what was seen of it) and judge.go (all tasks together). A seed gives
+// the same plans and the same moments; what meets what is up to the scheduler.
+package torture
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os/exec"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Options says what to do. Server, Addr, Rounds and Clients are required.
+type Options struct {
+	// Server returns the command of the server's n-th life, from 0. All lives
+	// have the same data and listen on Addr.
+	Server func(life int) *exec.Cmd
+	Addr   string
+
+	Rounds  int // each ends one life of the server, or two
+	Clients int
+	Seed    uint64
+
+	// Network puts a proxy between the clients and the server that cuts,
+	// delays and swallows.
+	Network bool
+	// Effects is the file to which the agent's command "steps N" adds a line
+	// "TASK STEP RESULT" for each run of a step. Empty: there is no such command.
+	Effects string
+	// Dies says that the server may fail by itself; it is started again.
+	Dies bool
+
+	// Log gets what the server writes to its standard error, and the driver's
+	// own notes. Nil discards.
+	Log io.Writer
+}
+
+// limits of patience. Only a violation waits for them.
+const (
+	readyWithin = 30 * time.Second // from the start of a life
+	endWithin   = 90 * time.Second // for one task, from its first message
+	quietWithin = 60 * time.Second // from the last kill to the last task's end
+)
+
+// world is one run.
+type world struct {
+	// set at start, then constant
+	o      *Options
+	server *server
+	proxy  *proxy // nil without Network
+	start  time.Time
+
+	stopping chan struct{} // closed when no new tasks are to begin
+
+	count counts
+
+	mu         sync.Mutex // protects the fields below
+	records    []*record
+	byMessage  map[string]*record // of each message that was sent
+	violations []string
+	more       int // violations beyond those
+}
+
+// counts are what the report shows. They only grow.
+type counts struct {
+	kills, stops, deaths             atomic.Int64
+	events, resumes, cuts, stalls    atomic.Int64
+	unknown, unreachable, wornOut    atomic.Int64
+	direct, canceled, steps, effects atomic.Int64
+	subscribed, fresh                atomic.Int64
+}
+
+const maxViolations = 50
+
+// violate notes that a promise was broken.
+func (w *world) violate(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	w.note("VIOLATION: %s", text)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.violations) < maxViolations {
+		w.violations = append(w.violations, text)
+	} else {
+		w.more++
+	}
+}
+
+// note writes a line of the driver's own into the log.
+func (w *world) note(format string, args ...any) {
+	fmt.Fprintf(w.server.log, "torture %8.3f  %s\n", time.Since(w.start).Seconds(), fmt.Sprintf(format, args...))
+}
+
+// Run does it all. The error is about the driver or its surroundings;
+// what the server did wrong is in the report.
+func Run(ctx context.Context, o *Options) (*Report, error) {
+	w := &world{
+		o:         o,
+		server:    newServer(o),
+		start:     time.Now(),
+		stopping:  make(chan struct{}),
+		byMessage: map[string]*record{},
+	}
+	defer w.server.kill()
+	addr := o.Addr
+	if o.Network {
+		p, err := newProxy(o.Addr, o.Seed)
+		if err != nil {
+			return nil, err
+		}
+		defer p.close()
+		w.proxy, addr = p, p.addr()
+	}
+	if err := w.server.begin(); err != nil {
+		return nil, err
+	}
+	working, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+
+	var clients sync.WaitGroup
+	for n := range o.Clients {
+		c := newClient(w, n, "http://"+addr)
+		clients.Go(func() { c.run(working) })
+	}
+	err := w.rounds(ctx)
+	close(w.stopping)
+	if w.proxy != nil {
+		w.proxy.calm()
+	}
+	if err == nil {
+		w.note("the rounds are over")
+		err = w.quiet(ctx, &clients)
+	}
+	w.note("the clients have ended")
+	cancel(errors.New("the run is over"))
+	clients.Wait()
+	if err != nil {
+		return nil, err
+	}
+	// What counts is what is on disk.
+	w.server.kill()
+	if err := w.server.begin(); err != nil {
+		return nil, err
+	}
+	if err := w.up(ctx); err != nil {
+		return nil, err
+	}
+	tasks, err := w.judge(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return w.report(tasks), nil
+}
+
+// quiet waits until the clients have ended their tasks.
+func (w *world) quiet(ctx context.Context, clients *sync.WaitGroup) error {
+	done := make(chan struct{})
+	go func() {
+		clients.Wait()
+		close(done)
+	}()
+	limit := time.NewTimer(endWithin + quietWithin)
+	defer limit.Stop()
+	for {
+		select {
+		case <-done:
+			return nil
+		case <-limit.C:
+			w.violate("clients do not come to an end")
+			return nil
+		case <-w.server.exited():
+			if err := w.died(ctx); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// rounds ends lives of the server at random moments.
+func (w *world) rounds(ctx context.Context) error {
+	rng := rand.New(rand.NewPCG(w.o.Seed, 0))
+	brief := false // the last life was
+	for range w.o.Rounds {
+		// Most lives get to work, some do not even get to listen. Not several
+		// of those in a row: a task whose process is lost three times fails.
+		span := 30 + rng.IntN(800)
+		early := rng.IntN(6) == 0
+		if brief {
+			span, early = span+400, false
+		}
+		if early {
+			span = rng.IntN(80)
+		} else if err := w.up(ctx); err != nil {
+			return err
+		}
+		if err := w.live(ctx, time.Duration(span)*time.Millisecond); err != nil {
+			return err
+		}
+		gently := rng.IntN(8) == 0 && !early && runtime.GOOS != "windows" // where nobody can be asked to end
+		if gently {
+			w.note("stop after %d ms", span)
+			w.count.stops.Add(1)
+			if err := w.server.stop(); err != nil {
+				w.violate("SIGTERM: %v", err)
+			}
+		} else {
+			w.note("kill after %d ms", span)
+			w.count.kills.Add(1)
+			w.server.kill()
+		}
+		if err := w.server.begin(); err != nil {
+			return err
+		}
+		brief = span < 400
+		if rng.IntN(6) == 0 && !brief { // twice in a row
+			brief = true
+			span := rng.IntN(150)
+			if err := w.live(ctx, time.Duration(span)*time.Millisecond); err != nil {
+				return err
+			}
+			w.note("kill again after %d ms", span)
+			w.count.kills.Add(1)
+			w.server.kill()
+			if err := w.server.begin(); err != nil {
+				return err
+			}
+		}
+	}
+	return w.up(ctx)
+}
+
+// live lets the server live for a while.
+func (w *world) live(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	for {
+		select {
+		case <-t.C:
+			return nil
+		case <-w.server.exited():
+			if err := w.died(ctx); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// up waits until the server is ready.
+func (w *world) up(ctx context.Context) error {
+	limit := time.NewTimer(readyWithin)
+	defer limit.Stop()
+	for {
+		if !w.server.alive() {
+			if err := w.died(ctx); err != nil {
+				return err
+			}
+		}
+		if w.server.ready(ctx) {
+			return nil
+		}
+		pause := time.NewTimer(5 * time.Millisecond)
+		select {
+		case <-pause.C:
+		case <-limit.C:
+			return fmt.Errorf("the server is not ready after %v; %s", readyWithin, w.server.tail())
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// died starts a server again that ended by itself, if that is expected.
+func (w *world) died(context.Context) error {
+	w.count.deaths.Add(1)
+	if !w.o.Dies {
+		return fmt.Errorf("the server ended by itself: %w; %s", w.server.ended(), w.server.tail())
+	}
+	w.note("the server ended by itself: %v", w.server.ended())
+	return w.server.begin()
+}

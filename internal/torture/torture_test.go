@@ -1,0 +1,121 @@
+package torture
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+var (
+	rounds  = flag.Int("rounds", 0, "rounds of each kind; 0 means the short form")
+	seed    = flag.Uint64("seed", 0, "seed of plans and moments; 0 takes a new one")
+	clients = flag.Int("clients", 50, "concurrent clients")
+	binary  = flag.String("parley", "", "the binary to torture; empty builds it")
+	logs    = flag.String("logs", "", "directory for the servers' logs and databases; empty keeps nothing")
+)
+
+func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && strings.HasPrefix(os.Args[1], serveArg) {
+		if err := serveFaulty(strings.TrimPrefix(os.Args[1], serveArg)); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// TestTorture is the promise that nothing is lost, held against kill -9, a
+// store that fails, and a network that does. make torture is its long form.
+func TestTorture(t *testing.T) {
+	if *seed == 0 {
+		*seed = rand.Uint64N(1_000_000) + 1
+	}
+	var names []string
+	var reports []*Report
+	for _, kind := range []struct {
+		name  string
+		short int // rounds
+		setup func(t *testing.T, o *Options, dir string)
+	}{
+		{"kill -9", 10, serveBinary},
+		{"failing store", 4, serveFaults},
+		{"bad network", 4, func(t *testing.T, o *Options, dir string) {
+			serveBinary(t, o, dir)
+			o.Network = true
+		}},
+	} {
+		t.Run(kind.name, func(t *testing.T) {
+			dir := t.TempDir()
+			if *logs != "" {
+				var err error
+				if dir, err = os.MkdirTemp(*logs, strings.ReplaceAll(kind.name, " ", "-")+"-"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			log, err := os.Create(filepath.Join(dir, "log"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer log.Close()
+			addr, err := FreePort(*seed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o := &Options{Addr: addr, Rounds: kind.short, Clients: *clients, Seed: *seed, Log: log}
+			if *rounds > 0 {
+				o.Rounds = *rounds
+			}
+			kind.setup(t, o, dir)
+			report, err := Run(t.Context(), o)
+			if err != nil {
+				t.Fatalf("seed %d: %v", *seed, err)
+			}
+			names, reports = append(names, kind.name), append(reports, report)
+			for _, v := range report.Violations {
+				t.Errorf("seed %d: %s", *seed, v)
+			}
+			if report.Tasks == 0 || report.Events == 0 || report.Resumes == 0 {
+				t.Errorf("seed %d: nothing was put to the test", *seed)
+			}
+		})
+	}
+	t.Logf("what nothing was lost in:\n%s", Table(names, reports))
+}
+
+// serveBinary tortures the real binary.
+func serveBinary(t *testing.T, o *Options, dir string) {
+	program := *binary
+	if program == "" {
+		program = filepath.Join(t.TempDir(), "parley")
+		build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../cmd/parley")
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("build: %v\n%s", err, out)
+		}
+	}
+	o.Server = func(int) *exec.Cmd {
+		return exec.Command(program, "serve", "--listen", o.Addr, "--data", filepath.Join(dir, "data"))
+	}
+}
+
+// serveFaults tortures this test's own server, whose store fails now and then.
+func serveFaults(t *testing.T, o *Options, dir string) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Dies = true
+	o.Effects = filepath.Join(dir, "effects")
+	data := filepath.Join(dir, "parley.db")
+	o.Server = func(life int) *exec.Cmd {
+		cmd := exec.Command(self, serveArg+strings.Join([]string{o.Addr, data, o.Effects, strconv.FormatUint(o.Seed+uint64(life), 10)}, ","))
+		cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
+		return cmd
+	}
+}
