@@ -51,11 +51,13 @@ func (c v03Codec) DecodeRequest(op Op, doc []byte) (any, error) {
 	if op == GetExtendedAgentCard {
 		return new(a2a.GetExtendedAgentCardRequest), nil
 	}
-	open := readParams
-	if c.proto { // there are no params
-		open = func(_ Op, doc []byte) (*object, error) { return readRequest(doc, "request") }
+	var o *object
+	var err error
+	if c.proto {
+		o, err = readRequest(doc, "request") // it has no params
+	} else {
+		o, err = readParams(op, doc)
 	}
-	o, err := open(op, doc)
 	if err != nil {
 		return nil, err
 	}
