@@ -364,12 +364,13 @@ func TestV03RefusesWhatIsWrong(t *testing.T) {
 		{CreateTaskPushNotificationConfig, `{"taskId":"t","pushNotificationConfig":{"authentication":{"schemes":[1]}}}`, "pushNotificationConfig.authentication.schemes[0]"},
 	} {
 		for form, c := range v03Forms {
-			if c.proto && tt.field == "params" {
-				tt.field = "request" // it has no params
+			field := tt.field
+			if c.proto && field == "params" {
+				field = "request" // it has no params
 			}
 			_, err := c.DecodeRequest(tt.op, []byte(tt.doc))
 			var e *a2a.Error
-			if !errors.As(err, &e) || e.Code != a2a.CodeInvalidParams || len(e.Fields) == 0 || e.Fields[0].Field != tt.field {
+			if !errors.As(err, &e) || e.Code != a2a.CodeInvalidParams || len(e.Fields) == 0 || e.Fields[0].Field != field {
 				t.Errorf("%s, %s: %v", form, tt.doc, err)
 			}
 		}
