@@ -352,3 +352,76 @@ func TestListsAndCrashOfATaskBegunAnew(t *testing.T) {
 		checkState(t, st, map[string]a2a.TaskState{"mine": a2a.TaskStateCompleted, "other": a2a.TaskStateCompleted})
 	})
 }
+
+// A client that chose an id is never told that there is no such task: where it
+// is deleted under way, it begins.
+func TestClientsIDIsDeletedUnderWay(t *testing.T) {
+	mem := store.NewMemory()
+	t.Cleanup(func() { mem.Close() })
+	st := &looking{Store: mem}
+	w := newWorld(t, st, parrot)
+	w.mustSend(first01("mine", "one"))
+	remove := func() {
+		rec, err := mem.Get(t.Context(), store.Key{ID: "mine"}, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := mem.Delete(t.Context(), []store.Row{rec.Row}); n != 1 || err != nil {
+			t.Fatalf("deleted %d, %v", n, err)
+		}
+	}
+	st.then = remove // before it is loaded
+	wantUsers(t, w.mustSend(first01("mine", "two")), "two")
+	w.stop()
+	w = newWorld(t, st, parrot)
+	held, err := w.acquire(t.Context(), store.Key{ID: "mine"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	remove() // before it is written
+	done := w.posted(first01("mine", "three"))
+	defer held.release()
+	got := <-done
+	if got.err != nil {
+		t.Fatal(got.err)
+	}
+	wantUsers(t, got.task, "three")
+}
+
+// Two processes at one store, which is not how it is run: what one of them
+// takes from the other is done once more, and every message is there once.
+func TestFirstMessagesInTwoProcesses(t *testing.T) {
+	for round := range 20 {
+		t.Run(fmt.Sprint(round), func(t *testing.T) {
+			st := store.NewMemory()
+			t.Cleanup(func() { st.Close() })
+			ws := []*world{newWorld(t, st, interview), newWorld(t, st, interview)}
+			for _, w := range ws {
+				<-w.claimed
+			}
+			var all sync.WaitGroup
+			errs := make([]error, 2)
+			for i, w := range ws {
+				all.Go(func() { _, errs[i] = w.SendMessage(t.Context(), now01("mine", fmt.Sprint(i))) })
+			}
+			all.Wait()
+			// From the log: who lost the task does not know until it writes.
+			task, err := New(st, interview, testCard(), nil).GetTask(t.Context(), &a2a.GetTaskRequest{ID: "mine"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := users(task)
+			slices.Sort(got)
+			if !slices.Equal(got, slices.Compact(slices.Clone(got))) {
+				t.Errorf("the messages are %q", got)
+			}
+			for i, err := range errs {
+				if has := slices.Contains(got, fmt.Sprint(i)); err == nil && !has {
+					t.Errorf("message %d is not in %q", i, got)
+				} else if err != nil && !errors.Is(err, a2a.ErrUnavailable) {
+					t.Errorf("message %d: %v", i, err)
+				}
+			}
+		})
+	}
+}

@@ -68,8 +68,8 @@ type owner struct {
 // goes through the same records again.
 type turnState struct {
 	messages []*post // the first one began the turn
-	taken    int        // how many of messages the agent has got
-	canceled int        // how many of messages had come when somebody asked to cancel
+	taken    int     // how many of messages the agent has got
+	canceled int     // how many of messages had come when somebody asked to cancel
 	steps    []*a2a.Step
 	step     int // next step of this run
 	attempt  int32

@@ -121,8 +121,8 @@ func (e *Engine) deliver(ctx context.Context, req *a2a.SendMessageRequest) (*pos
 		if err == nil {
 			p, t, err = e.settled(ctx, p, t)
 		}
-		if legacy.CreateByID && errors.Is(err, store.ErrConflict) {
-			continue // another process was first to create the task; now it exists
+		if legacy.CreateByID && (errors.Is(err, store.ErrConflict) || errors.Is(err, a2a.ErrTaskNotFound)) {
+			continue // another process was first to create the task, or it was deleted under way
 		}
 		return p, t, err
 	}
