@@ -206,5 +206,5 @@ func http2Only(rt http.RoundTripper, base string) http.RoundTripper {
 	} else {
 		t.Protocols.SetHTTP2(true)
 	}
-	return t
+	return newFresh(t)
 }
