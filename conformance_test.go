@@ -32,11 +32,18 @@ type obj = map[string]any
 // start runs an agent on a loopback port until the test ends.
 func start(t *testing.T, card a2a.AgentCard, ag agent.Agent, o *parley.Options) (url string) {
 	t.Helper()
-	s, err := parley.New(card, ag, o)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	startOn(t, l, card, ag, o)
+	return "http://" + l.Addr().String()
+}
+
+// startOn is start on a listener.
+func startOn(t *testing.T, l net.Listener, card a2a.AgentCard, ag agent.Agent, o *parley.Options) {
+	t.Helper()
+	s, err := parley.New(card, ag, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +61,6 @@ func start(t *testing.T, card a2a.AgentCard, ag agent.Agent, o *parley.Options) 
 			t.Error("Serve does not end")
 		}
 	})
-	return "http://" + l.Addr().String()
 }
 
 // each runs f against an agent of its own for each binding, in parallel.
