@@ -98,13 +98,16 @@ func openReader(path string) (*conn, error) {
 
 // snapshot runs f's reads on one state of the database.
 func (c *conn) snapshot(f func() error) error {
+	// Also a BEGIN that says it was interrupted may have worked. And a context
+	// that ended must not keep the snapshot open: whoever reads on this
+	// connection next would see the past, and the write-ahead log could not be
+	// cleaned.
+	defer func() {
+		c.SetInterrupt(context.Background())
+		c.rollback()
+	}()
 	if err := c.stmt("BEGIN").exec(); err != nil {
 		return err
 	}
-	err := f()
-	// A context that ended must not keep the snapshot open: that would keep
-	// the write-ahead log from being cleaned.
-	c.SetInterrupt(context.Background())
-	c.rollback()
-	return err
+	return f()
 }
