@@ -213,18 +213,18 @@ func (a *auditor) sights(r *record) {
 		}
 		return max(n, 0)
 	}
-	for l := range r.looks {
+	for l, how := range r.looks {
 		n := floor(l.pos)
 		if l.exact {
 			if l.pos > a.h.last() {
 				a.fault("it was seen at %d, which its log does not have", l.pos)
 			} else if at[order[n]] != l.sum {
-				a.fault("it was seen at %d as it was not then: %s", l.pos, l.brief)
+				a.fault("it was seen at %d as it was not then: %s", l.pos, how)
 			}
 			continue
 		}
 		if !slices.ContainsFunc(order[n:], func(pos int64) bool { return at[pos] == l.sum }) {
-			a.fault("after %d it was seen as it never was from then on: %s", l.pos, l.brief)
+			a.fault("after %d it was seen as it never was from then on: %s", l.pos, how)
 		}
 	}
 	for _, s := range r.segments {

@@ -232,6 +232,9 @@ func (c *client) say(ctx context.Context, r *record, m *a2a.Message) bool {
 
 func (c *client) sayStreaming(ctx context.Context, r *record, m *a2a.Message) (known bool, err error) {
 	seg := r.segment()
+	if m.TaskID == "" {
+		r.first = seg
+	}
 	ctx, alive, stop := c.patient(ctx)
 	defer stop()
 	leave := -1
@@ -278,7 +281,7 @@ func (c *client) sayBlocking(ctx context.Context, r *record, m *a2a.Message, imm
 	}
 	r.begins(res.Task)
 	r.accepts(m.MessageID)
-	r.sees(res.Task, pos, false, true, append(taken, m.MessageID))
+	r.sees("SendMessage", res.Task, pos, false, true, append(taken, m.MessageID))
 	if s := res.Task.Status.State; !immediately && !s.Terminal() && !s.Interrupted() {
 		r.violate("a blocking send came back with %v", s)
 	}
@@ -299,12 +302,10 @@ func (r *record) answers(m *a2a.Message) {
 // finish goes on until the task has ended, or waits for a client that does not
 // come back. It returns false if ctx ended first.
 func (c *client) finish(ctx context.Context, r *record) bool {
-	var seg *segment
-	r.mu.Lock()
-	if n := len(r.segments); n > 0 && r.segments[0].from > 0 && !r.segments[0].holes {
-		seg = r.segments[0]
+	seg := r.first
+	if seg != nil && seg.holes {
+		seg = nil
 	}
-	r.mu.Unlock()
 	answered := false
 	for ctx.Err() == nil {
 		switch s := r.now(); {
@@ -376,7 +377,7 @@ func (c *client) look(ctx context.Context, r *record) *a2a.Task {
 		t, err := c.svc.GetTask(ctx, &a2a.GetTaskRequest{ID: r.id})
 		switch {
 		case err == nil:
-			r.sees(t, pos, false, true, taken)
+			r.sees("GetTask", t, pos, false, true, taken)
 			return t
 		case ctx.Err() != nil:
 		case !temporary(err):
@@ -398,6 +399,7 @@ func (c *client) follow(ctx context.Context, r *record, seg *segment, answered b
 		leave = c.rng.IntN(8)
 	}
 	req := &a2a.SubscribeToTaskRequest{ID: r.id, After: seg.last}
+	seg.floor, _ = r.floor()
 	some := false
 	for el, err := range c.svc.SubscribeToTask(ctx, req) {
 		if err != nil {
@@ -456,7 +458,7 @@ func (c *client) cancel(ctx context.Context, r *record, after time.Duration) {
 		t, err := c.svc.CancelTask(ctx, &a2a.CancelTaskRequest{ID: r.id})
 		switch {
 		case err == nil:
-			r.sees(t, pos, false, true, taken)
+			r.sees("CancelTask", t, pos, false, true, taken)
 			r.mu.Lock()
 			r.canceled = true
 			r.mu.Unlock()
@@ -537,6 +539,7 @@ func (s *segment) complete() bool {
 // list finds the task among those of its context.
 func (c *client) list(ctx context.Context, r *record) {
 	for ctx.Err() == nil {
+		pos, _ := r.floor()
 		res, err := c.svc.ListTasks(ctx, &a2a.ListTasksRequest{ContextID: r.contextID, IncludeArtifacts: true})
 		switch {
 		case err == nil:
@@ -544,8 +547,7 @@ func (c *client) list(ctx context.Context, r *record) {
 				r.violate("a list of its context has %d tasks", len(res.Tasks))
 				return
 			}
-			pos, _ := r.floor()
-			r.sees(res.Tasks[0], pos, false, false, nil)
+			r.sees("ListTasks", res.Tasks[0], pos, false, false, nil)
 			return
 		case ctx.Err() != nil:
 		case !temporary(err):

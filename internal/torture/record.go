@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/parley-a2a/parley/a2a"
 )
@@ -28,10 +29,12 @@ type record struct {
 	high          int64             // highest position seen
 	state         a2a.TaskState     // newest known
 	segments      []*segment
-	looks         map[look]bool
-	wantsCancel   bool // CancelTask was called
-	canceled      bool // it said so
-	notCancelable bool // it said it was too late
+	first         *segment        // of the stream with which the work began; nil if there was none
+	looks         map[look]string // what it was and when, for the report
+	highAt        time.Duration   // when high was reached
+	wantsCancel   bool            // CancelTask was called
+	canceled      bool            // it said so
+	notCancelable bool            // it said it was too late
 }
 
 // segment is an unbroken part of a task's stream, across connections: a Task
@@ -41,7 +44,8 @@ type segment struct {
 	from  int64 // 0: nothing came yet
 	last  int64
 	seen  []sight
-	holes bool // something came that had no position
+	floor int64 // highest position seen of the task when its stream was asked for
+	holes bool  // something came that had no position
 }
 
 // sight is an event as it was seen: where, and what.
@@ -56,7 +60,6 @@ type look struct {
 	pos   int64
 	exact bool
 	sum   uint64
-	brief string // for the report
 }
 
 func (r *record) segment() *segment {
@@ -105,14 +108,15 @@ func (r *record) floor() (pos int64, taken []string) {
 
 // sees notes a Task: as of pos if that is exact, and otherwise of a position
 // that is not before it. Whole ones have the whole history.
-func (r *record) sees(t *a2a.Task, pos int64, exact, whole bool, taken []string) {
+func (r *record) sees(how string, t *a2a.Task, pos int64, exact, whole bool, taken []string) {
 	r.begins(t)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.looks == nil {
-		r.looks = map[look]bool{}
+		r.looks = map[look]string{}
 	}
-	r.looks[look{pos, exact, sumTask(t), brief(t)}] = true
+	r.looks[look{pos, exact, sumTask(t)}] = fmt.Sprintf("%s, by %s at %.3f; %d was reached at %.3f",
+		brief(t), how, time.Since(r.w.start).Seconds(), r.high, r.highAt.Seconds())
 	if whole {
 		for _, id := range taken {
 			if !slices.ContainsFunc(t.History, func(m *a2a.Message) bool { return m.MessageID == id }) {
@@ -124,7 +128,13 @@ func (r *record) sees(t *a2a.Task, pos int64, exact, whole bool, taken []string)
 		r.becomesLocked(t.Status.State)
 	}
 	if exact {
-		r.high = max(r.high, pos)
+		r.reachesLocked(pos)
+	}
+}
+
+func (r *record) reachesLocked(pos int64) {
+	if pos > r.high {
+		r.high, r.highAt = pos, time.Since(r.w.start)
 	}
 }
 
@@ -165,9 +175,9 @@ func (s *segment) takes(el *a2a.StreamResponse) {
 	if el.Task != nil {
 		pos, exact := el.Seq, el.Seq > 0
 		if !exact {
-			pos, _ = r.floor()
+			pos = s.floor
 		}
-		r.sees(el.Task, pos, exact, false, nil)
+		r.sees("a stream", el.Task, pos, exact, false, nil)
 		return
 	}
 	r.w.count.events.Add(1)
@@ -184,7 +194,7 @@ func (s *segment) takes(el *a2a.StreamResponse) {
 	if st := el.State(); st.Valid() && el.Seq > r.high {
 		r.becomesLocked(st)
 	}
-	r.high = max(r.high, el.Seq)
+	r.reachesLocked(el.Seq)
 }
 
 // sumEvent and sumTask are digests of what all versions and bindings show.

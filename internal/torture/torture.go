@@ -218,8 +218,10 @@ func (w *world) rounds(ctx context.Context) error {
 		if gently {
 			w.note("stop after %d ms", span)
 			w.count.stops.Add(1)
-			if err := w.server.stop(); err != nil {
+			if err := w.server.stop(); err != nil && !w.o.Dies {
 				w.violate("SIGTERM: %v", err)
+			} else if err != nil {
+				w.note("SIGTERM: %v", err) // it may have been about to die anyway
 			}
 		} else {
 			w.note("kill after %d ms", span)
