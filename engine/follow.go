@@ -27,6 +27,7 @@ func (e *Engine) follow(ctx context.Context, t *topic, cursor, generation int64,
 				yield(nil, err)
 				return false
 			}
+			entries = t.published(entries)
 			if t.isDetached() {
 				return false // to subscribe again, if the task is still there
 			}
@@ -128,6 +129,9 @@ func (e *Engine) await(ctx context.Context, t *topic, after int64, end func(a2a.
 			rec, err := e.store.Get(ctx, t.key, false)
 			if err != nil {
 				return 0, e.unread(ctx, err, t.key)
+			}
+			if t.watch().known {
+				continue // the store may be ahead of what is published
 			}
 			g.state, g.last = a2a.TaskState(rec.State), rec.Last
 			if timer == nil {

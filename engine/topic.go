@@ -171,6 +171,19 @@ func (t *topic) after(cursor int64) (entries []sized, known bool, changed <-chan
 	return t.tail[int64(len(t.tail))-behind:], true, t.changed
 }
 
+// published leaves out what was read from the store and is not published yet:
+// between a commit and its publication the log is ahead of the topic, and a
+// reader of one must not know what a reader of the other does not.
+func (t *topic) published(entries []sized) []sized {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := len(entries)
+	for t.task != nil && n > 0 && entries[n-1].Seq > t.last {
+		n--
+	}
+	return entries[:n]
+}
+
 // join returns the key's topic and counts a user of it; leave ends that.
 func (e *Engine) join(k store.Key) *topic {
 	e.mu.Lock()
