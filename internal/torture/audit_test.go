@@ -1,0 +1,179 @@
+package torture
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// scene is a task of three chunks whose client saw all of it: nothing is wrong
+// until a test makes it so.
+type scene struct {
+	h *history
+	r *record
+}
+
+func status(seq int64, s a2a.TaskState) *a2a.StreamResponse {
+	return &a2a.StreamResponse{Seq: seq, StatusUpdate: &a2a.TaskStatusUpdateEvent{TaskID: "t", ContextID: "c", Status: a2a.TaskStatus{State: s}}}
+}
+
+func chunk(seq int64, n int, last bool) *a2a.StreamResponse {
+	return &a2a.StreamResponse{Seq: seq, ArtifactUpdate: &a2a.TaskArtifactUpdateEvent{
+		TaskID: "t", ContextID: "c", Append: n > 1, LastChunk: last,
+		Artifact: &a2a.Artifact{ArtifactID: "a", Name: "stream", Parts: []*a2a.Part{a2a.TextPart(fmt.Sprintf("chunk %d\n", n))}},
+	}}
+}
+
+func newScene() *scene {
+	h := &history{
+		first: &a2a.Task{ID: "t", ContextID: "c", Status: a2a.TaskStatus{State: a2a.TaskStateSubmitted}},
+		events: []*a2a.StreamResponse{
+			status(3, a2a.TaskStateWorking), chunk(4, 1, false), chunk(5, 2, false), chunk(6, 3, true), status(7, a2a.TaskStateCompleted),
+		},
+	}
+	w := &world{o: &Options{}, server: newServer(&Options{}), byMessage: map[string]*record{}}
+	r := &record{
+		w: w, id: "t", contextID: "c", said: "m", words: map[string]string{"m": "stream 3"}, taken: []string{"m"},
+		plan: &plan{kind: "stream", text: "stream 3", end: a2a.TaskStateCompleted, judge: allText("stream", "chunk 1\nchunk 2\nchunk 3\n")},
+	}
+	s := &scene{h, r}
+	s.settle()
+	seg := r.segment()
+	seg.takes(&a2a.StreamResponse{Seq: 2, Task: h.first})
+	for _, el := range h.events {
+		seg.takes(el)
+	}
+	return s
+}
+
+// settle makes the task what its log says.
+func (s *scene) settle() {
+	t := s.h.first.Snapshot()
+	for _, el := range s.h.events {
+		t.ApplyEvent(el)
+	}
+	t.History = []*a2a.Message{{MessageID: "m", Role: a2a.RoleUser, Parts: []*a2a.Part{a2a.TextPart("stream 3")}}}
+	t.Generation = int64(len(s.h.events)) + 1
+	s.h.task = t
+}
+
+// TestAuditFinds: each promise that is broken is noticed, and by name.
+func TestAuditFinds(t *testing.T) {
+	if found := audit(newScene().h, newScene().r); len(found) > 0 {
+		t.Fatalf("what is right is found wrong: %q", found)
+	}
+	for _, tt := range []struct {
+		name, want string
+		breaks     func(s *scene)
+	}{
+		{"an entry is lost", "positions 1 are unaccounted", func(s *scene) {
+			s.h.events = slices.Delete(s.h.events, 0, 1)
+			s.settle()
+			s.r.segments = nil
+		}},
+		{"a chunk is lost", `is "chunk 3\n" where "chunk 2\n" should be`, func(s *scene) {
+			s.h.events = slices.Delete(s.h.events, 2, 3)
+			s.settle()
+		}},
+		{"a chunk comes twice", "where", func(s *scene) { s.h.events[3] = chunk(6, 2, true); s.settle() }},
+		{"an entry comes twice", "event 4 follows 4", func(s *scene) {
+			s.h.events = slices.Insert(s.h.events, 2, s.h.events[1])
+			s.settle()
+		}},
+		{"an artifact goes on after its end", "behind its last chunk", func(s *scene) { s.h.events[2] = chunk(5, 2, true); s.settle() }},
+		{"an artifact goes on without a beginning", "not begun", func(s *scene) {
+			s.h.events[1] = chunk(4, 2, false)
+			s.settle()
+		}},
+		{"two ends", "behind the end", func(s *scene) {
+			s.h.events = append(s.h.events, status(8, a2a.TaskStateFailed))
+			s.settle()
+		}},
+		{"the task is not its log", "something else than the task", func(s *scene) { s.h.task.Artifacts = nil }},
+		{"the generation is not counted", "generation", func(s *scene) { s.h.task.Generation++ }},
+		{"left at work", "left TASK_STATE_WORKING", func(s *scene) { s.h.events = s.h.events[:4]; s.settle(); s.r.segments = nil }},
+		{"another end than the client saw", "was seen as TASK_STATE_COMPLETED", func(s *scene) {
+			s.h.events[4] = status(7, a2a.TaskStateFailed)
+			s.settle()
+		}},
+		{"a stream with a gap", "lacks event 5", func(s *scene) {
+			seg := s.r.segments[0]
+			seg.seen = slices.Delete(seg.seen, 2, 3)
+		}},
+		{"a stream with more than there is", "does not have", func(s *scene) {
+			seg := s.r.segments[0]
+			seg.seen, seg.last = append(seg.seen, sight{9, 1}), 9
+		}},
+		{"a stream with something else", "another event 5", func(s *scene) { s.r.segments[0].seen[2].sum++ }},
+		{"a look into the past", "never was from then on", func(s *scene) {
+			s.r.sees("GetTask", s.h.first, 5, false, false, nil)
+		}},
+		{"a look at what never was", "as it was not then", func(s *scene) {
+			s.r.sees("a stream", s.h.first, 5, true, false, nil)
+		}},
+		{"an acknowledged message is lost", "acknowledged and is lost", func(s *scene) { s.r.taken = append(s.r.taken, "n") }},
+		{"a message of somebody else's", "was not sent to it", func(s *scene) { delete(s.r.words, "m") }},
+		{"a message twice", "twice", func(s *scene) { s.h.task.History = append(s.h.task.History, s.h.task.History[0]) }},
+		{"a second task of one message", "began task other, too", func(s *scene) { s.r.id = "other" }},
+		{"a cancel that was acknowledged", "was canceled and is", func(s *scene) { s.r.canceled, s.r.wantsCancel = true, true }},
+		{"a task and a direct answer", "answered directly", func(s *scene) { s.r.direct = &a2a.Message{} }},
+		{"nobody's task", "nobody asked", func(s *scene) { s.r = nil }},
+		{"the wrong result", "its artifact is", func(s *scene) { s.r.plan.judge = allText("stream", "chunk 1\n") }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newScene()
+			tt.breaks(s)
+			if found := strings.Join(audit(s.h, s.r), "; "); !strings.Contains(found, tt.want) {
+				t.Errorf("found %q, want %q", found, tt.want)
+			}
+		})
+	}
+}
+
+// TestStreamsAreJudgedAsTheyCome: repeats and reorders are noticed at once.
+func TestStreamsAreJudgedAsTheyCome(t *testing.T) {
+	for name, el := range map[string]*a2a.StreamResponse{
+		"a repeat":               chunk(6, 3, true),
+		"the past":               chunk(4, 1, false),
+		"the Task of the past":   {Seq: 4, Task: &a2a.Task{ID: "t", ContextID: "c", Status: a2a.TaskStatus{State: a2a.TaskStateWorking}}},
+		"another task":           {Seq: 9, StatusUpdate: &a2a.TaskStatusUpdateEvent{TaskID: "u"}},
+		"another end":            status(9, a2a.TaskStateFailed),
+		"another task's context": {Seq: 7, Task: &a2a.Task{ID: "t", ContextID: "d", Status: a2a.TaskStatus{State: a2a.TaskStateCompleted}}},
+	} {
+		s := newScene()
+		s.r.segments[0].takes(el)
+		if len(s.r.w.violations) == 0 {
+			t.Errorf("%s goes unnoticed", name)
+		}
+	}
+}
+
+// TestEffectsAreJudged: a step whose result was recorded must not run again.
+func TestEffectsAreJudged(t *testing.T) {
+	shows := func(texts ...string) *history {
+		h := &history{}
+		for i, text := range texts {
+			el := chunk(int64(i+3), 1, false)
+			el.ArtifactUpdate.Artifact.Parts[0].Text = text
+			h.events = append(h.events, el)
+		}
+		return h
+	}
+	for _, tt := range []struct {
+		h       *history
+		effects []effect
+		bad     int
+	}{
+		{shows("1=x\n", "1=x\n", "2=y\n"), []effect{{"1", "lost"}, {"1", "x"}, {"2", "y"}}, 0},
+		{shows("1=x\n"), []effect{{"1", "x"}, {"1", "again"}}, 1},
+		{shows("1=x\n", "1=z\n"), []effect{{"1", "x"}}, 1},
+		{shows("1=x\n"), nil, 1},
+	} {
+		if found := auditEffects(tt.h, tt.effects); len(found) != tt.bad {
+			t.Errorf("%v: %q", tt.effects, found)
+		}
+	}
+}
