@@ -37,6 +37,8 @@ type Options struct {
 	Rounds  int // each ends one life of the server, or two
 	Clients int
 	Seed    uint64
+	// Life is how long the server lives at most, about. Zero means 800 ms.
+	Life time.Duration
 
 	// Network puts a proxy between the clients and the server that cuts,
 	// delays and swallows.
@@ -197,26 +199,30 @@ func (w *world) quiet(ctx context.Context, clients *sync.WaitGroup) error {
 // rounds ends lives of the server at random moments.
 func (w *world) rounds(ctx context.Context) error {
 	rng := rand.New(rand.NewPCG(w.o.Seed, 0))
+	life := 800 // in milliseconds
+	if w.o.Life > 0 {
+		life = int(w.o.Life.Milliseconds())
+	}
 	brief := false // the last life was
 	for range w.o.Rounds {
 		// Most lives get to work, some do not even get to listen. Not several
 		// of those in a row: a task whose process is lost three times fails.
-		span := 30 + rng.IntN(800)
+		span := ms(30 + rng.IntN(life))
 		early := rng.IntN(6) == 0
 		if brief {
-			span, early = span+400, false
+			span, early = span+ms(life/2), false
 		}
 		if early {
-			span = rng.IntN(80)
+			span = ms(rng.IntN(80))
 		} else if err := w.up(ctx); err != nil {
 			return err
 		}
-		if err := w.live(ctx, time.Duration(span)*time.Millisecond); err != nil {
+		if err := w.live(ctx, span); err != nil {
 			return err
 		}
 		gently := rng.IntN(8) == 0 && !early && runtime.GOOS != "windows" // where nobody can be asked to end
 		if gently {
-			w.note("stop after %d ms", span)
+			w.note("stop after %v", span)
 			w.count.stops.Add(1)
 			if err := w.server.stop(); err != nil && !w.o.Dies {
 				w.violate("SIGTERM: %v", err)
@@ -224,21 +230,21 @@ func (w *world) rounds(ctx context.Context) error {
 				w.note("SIGTERM: %v", err) // it may have been about to die anyway
 			}
 		} else {
-			w.note("kill after %d ms", span)
+			w.note("kill after %v", span)
 			w.count.kills.Add(1)
 			w.server.kill()
 		}
 		if err := w.server.begin(); err != nil {
 			return err
 		}
-		brief = span < 400
+		brief = span < ms(life/2)
 		if rng.IntN(6) == 0 && !brief { // twice in a row
 			brief = true
-			span := rng.IntN(150)
-			if err := w.live(ctx, time.Duration(span)*time.Millisecond); err != nil {
+			span := ms(rng.IntN(150))
+			if err := w.live(ctx, span); err != nil {
 				return err
 			}
-			w.note("kill again after %d ms", span)
+			w.note("kill again after %v", span)
 			w.count.kills.Add(1)
 			w.server.kill()
 			if err := w.server.begin(); err != nil {
@@ -248,6 +254,8 @@ func (w *world) rounds(ctx context.Context) error {
 	}
 	return w.up(ctx)
 }
+
+func ms(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 
 // live lets the server live for a while.
 func (w *world) live(ctx context.Context, d time.Duration) error {

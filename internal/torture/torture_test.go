@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 var (
@@ -45,8 +46,8 @@ func TestTorture(t *testing.T) {
 		setup func(t *testing.T, o *Options, dir string)
 	}{
 		{"kill -9", 10, serveBinary},
-		{"failing store", 4, serveFaults},
-		{"bad network", 4, func(t *testing.T, o *Options, dir string) {
+		{"failing store", 3, serveFaults},
+		{"bad network", 3, func(t *testing.T, o *Options, dir string) {
 			serveBinary(t, o, dir)
 			o.Network = true
 		}},
@@ -68,9 +69,9 @@ func TestTorture(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			o := &Options{Addr: addr, Rounds: kind.short, Clients: *clients, Seed: *seed, Log: log}
+			o := &Options{Addr: addr, Rounds: kind.short, Clients: *clients, Seed: *seed, Log: log, Life: 450 * time.Millisecond}
 			if *rounds > 0 {
-				o.Rounds = *rounds
+				o.Rounds, o.Life = *rounds, 0
 			}
 			kind.setup(t, o, dir)
 			report, err := Run(t.Context(), o)
