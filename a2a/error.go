@@ -34,6 +34,7 @@ const (
 	CodeMethodNotAllowed // a known route, called with another HTTP method
 	CodeRateLimited      // too many requests; try later
 	CodeUnavailable      // a temporary failure; try later
+	CodeConflict         // the id or the key of a message was used for another one
 )
 
 var codeNames = map[Code]string{
@@ -59,6 +60,7 @@ var codeNames = map[Code]string{
 	CodeMethodNotAllowed:               "MethodNotAllowedError",
 	CodeRateLimited:                    "RateLimitedError",
 	CodeUnavailable:                    "UnavailableError",
+	CodeConflict:                       "ConflictError",
 }
 
 // String returns the error's name as the specification spells it, such as
@@ -137,4 +139,5 @@ var (
 	ErrInvalidParams                  = &Error{Code: CodeInvalidParams, Message: "invalid parameters"}
 	ErrUnauthenticated                = &Error{Code: CodeUnauthenticated, Message: "authentication required"}
 	ErrUnavailable                    = &Error{Code: CodeUnavailable, Message: "temporarily unavailable"}
+	ErrConflict                       = &Error{Code: CodeConflict, Message: "the message id was used for another message"}
 )

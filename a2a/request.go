@@ -9,6 +9,18 @@ type SendMessageRequest struct {
 	Configuration *SendMessageConfiguration
 	Metadata      JSON
 
+	// IdempotencyKey, like the message's id, names what is asked for: when the
+	// same comes again from the same caller it is answered with what came of it,
+	// and nothing is done twice. Up to 255 printable ASCII characters; "" is none.
+	// It is not part of the JSON form; it travels as Idempotency-Key, and
+	// docs/extensions/retry-v1.md says when it counts.
+	IdempotencyKey string
+
+	// After, in a stream that repeats an earlier one, is where that one was left:
+	// see SubscribeToTaskRequest. Where the message is new it must be 0. Not part
+	// of the JSON form.
+	After int64
+
 	// Legacy is set for calls of versions before 1.0; not part of the JSON form.
 	Legacy *Legacy
 }

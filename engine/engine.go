@@ -33,8 +33,18 @@ type Options struct {
 	// left for the next start. Zero means 30 s.
 	StoreWait time.Duration
 	// MaxLost is how many processes may be lost before a task fails, counted
-	// since it began or since its client last answered a question. Zero means 3.
+	// since it began or since its client last answered a question, if its agent
+	// does not say (agent.OnLost). Zero means 3.
 	MaxLost int
+	// TakeUp is how many tasks of processes that are gone run again at a time.
+	// Zero means 256.
+	TakeUp int
+	// DeadAfter is how long another process may be silent before its tasks are
+	// taken over. Zero means that the store is this process's alone: then all
+	// others are gone.
+	DeadAfter time.Duration
+	// Retries says when a message that comes again is known.
+	Retries Retries
 	// LongPoll is how long GetTask with CurrentGeneration waits for news. Zero
 	// means 30 s.
 	LongPoll time.Duration
@@ -85,6 +95,27 @@ func (o *Options) maxLost() int32 {
 		return 3
 	}
 	return int32(o.MaxLost)
+}
+
+func (o *Options) takeUp() int {
+	if o == nil || o.TakeUp == 0 {
+		return 256
+	}
+	return o.TakeUp
+}
+
+func (o *Options) deadAfter() time.Duration {
+	if o == nil {
+		return 0
+	}
+	return o.DeadAfter
+}
+
+func (o *Options) retries() *Retries {
+	if o == nil {
+		return &Retries{}
+	}
+	return &o.Retries
 }
 
 func (o *Options) longPoll() time.Duration {

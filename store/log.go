@@ -8,6 +8,9 @@ import (
 	"time"
 )
 
+// Alone reports whether a has receipts and nothing else.
+func (a *Append) Alone() bool { return len(a.Entries) == 0 && len(a.Receipts) > 0 }
+
 // Validate reports what is wrong with a's form: entries must be there, and
 // their Seq must go on from After without a gap. Drivers call it before they
 // queue an append.
@@ -15,8 +18,17 @@ func (a *Append) Validate() error {
 	if a.After < 0 {
 		return fmt.Errorf("store: append after entry %d", a.After)
 	}
-	if len(a.Entries) == 0 {
+	if a.Alone() {
+		if a.After != 0 || a.Row.ID != "" || a.Seal != nil || len(a.Blobs) > 0 {
+			return errors.New("store: receipts without entries are not of a task")
+		}
+	} else if len(a.Entries) == 0 {
 		return errors.New("store: append has no entries")
+	}
+	for i := range a.Receipts {
+		if a.Receipts[i].Name == "" {
+			return errors.New("store: a receipt has no name")
+		}
 	}
 	for i := range a.Entries {
 		if want := a.After + 1 + int64(i); a.Entries[i].Seq != want {
@@ -43,6 +55,9 @@ func (d *memory) apply(a *Append) error {
 	if err := a.Validate(); err != nil {
 		return err
 	}
+	if a.Alone() {
+		return d.keep(a)
+	}
 	t := d.tasks[a.Row.Key]
 	switch {
 	case t == nil && a.After != 0:
@@ -53,6 +68,9 @@ func (d *memory) apply(a *Append) error {
 		return ErrLeaseLost
 	case t != nil && t.row.Last != a.After:
 		return ErrConflict
+	}
+	if err := d.keep(a); err != nil {
+		return err
 	}
 	if t == nil {
 		t = &memoryTask{blobs: map[string]bool{}}

@@ -21,8 +21,15 @@ type memory struct {
 	closed  bool
 	tasks   map[Key]*memoryTask
 	blobs   map[string][]byte
-	nodes   map[string]time.Time // last beats
+	nodes   map[string]memoryNode
 	secrets map[string][]byte
+	// by tenant and owner (a Key without ID), then by name
+	receipts map[Key]map[string]Receipt
+}
+
+type memoryNode struct {
+	beat time.Time // the last one
+	left bool      // in good order
 }
 
 type memoryTask struct {
@@ -35,10 +42,11 @@ type memoryTask struct {
 // NewMemory returns an empty store. Close it to end its writer.
 func NewMemory() *Memory {
 	return openMemory(&memory{
-		tasks:   map[Key]*memoryTask{},
-		blobs:   map[string][]byte{},
-		nodes:   map[string]time.Time{},
-		secrets: map[string][]byte{},
+		tasks:    map[Key]*memoryTask{},
+		blobs:    map[string][]byte{},
+		nodes:    map[string]memoryNode{},
+		secrets:  map[string][]byte{},
+		receipts: map[Key]map[string]Receipt{},
 	})
 }
 
@@ -55,10 +63,11 @@ func (m *Memory) Reopen() *Memory {
 	m.data.mu.Lock()
 	defer m.data.mu.Unlock()
 	return openMemory(&memory{
-		tasks:   m.data.tasks,
-		blobs:   m.data.blobs,
-		nodes:   m.data.nodes,
-		secrets: m.data.secrets,
+		tasks:    m.data.tasks,
+		blobs:    m.data.blobs,
+		nodes:    m.data.nodes,
+		secrets:  m.data.secrets,
+		receipts: m.data.receipts,
 	})
 }
 

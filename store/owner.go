@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"maps"
 	"time"
 )
 
@@ -12,7 +13,12 @@ const SecretSize = 32
 
 // Beat implements Store.
 func (m *Memory) Beat(ctx context.Context, node string, now time.Time) error {
-	return m.write(ctx, func(d *memory) { d.nodes[node] = Milli(now) })
+	return m.write(ctx, func(d *memory) { d.nodes[node] = memoryNode{beat: Milli(now)} })
+}
+
+// Leave implements Store.
+func (m *Memory) Leave(ctx context.Context, node string) error {
+	return m.write(ctx, func(d *memory) { d.nodes[node] = memoryNode{left: true} })
 }
 
 // Claim implements Store.
@@ -23,22 +29,50 @@ func (m *Memory) Claim(ctx context.Context, node string, deadBefore time.Time, l
 			if len(claimed) >= limit {
 				return
 			}
-			if !t.row.Active || t.row.Node == node || d.alive(t.row.Node, Milli(deadBefore)) {
-				continue
+			if d.claim(t, node, deadBefore) {
+				claimed = append(claimed, t.row)
 			}
-			t.row.Node = node
-			t.row.Epoch++
-			t.row.Lost++
-			claimed = append(claimed, t.row)
+		}
+		if len(claimed) < limit {
+			maps.DeleteFunc(d.nodes, func(name string, _ memoryNode) bool {
+				return name != node && !d.alive(name, Milli(deadBefore))
+			})
 		}
 	})
 	return claimed, err
 }
 
-// alive reports whether node has beaten at since or later.
+// Take implements Store.
+func (m *Memory) Take(ctx context.Context, node string, deadBefore time.Time, k Key) (*Row, error) {
+	var taken *Row
+	err := m.write(ctx, func(d *memory) {
+		if t := d.tasks[k]; t != nil && d.claim(t, node, deadBefore) {
+			taken = new(t.row)
+		}
+	})
+	if err == nil && taken == nil {
+		err = ErrNotFound
+	}
+	return taken, err
+}
+
+// claim gives t to node, if it may have it.
+func (d *memory) claim(t *memoryTask, node string, deadBefore time.Time) bool {
+	if !t.row.Active || t.row.Node == node || d.alive(t.row.Node, Milli(deadBefore)) {
+		return false
+	}
+	if !d.nodes[t.row.Node].left {
+		t.row.Lost++
+	}
+	t.row.Node = node
+	t.row.Epoch++
+	return true
+}
+
+// alive reports whether node has beaten at since or later, and is not gone.
 func (d *memory) alive(node string, since time.Time) bool {
-	beat, ok := d.nodes[node]
-	return ok && !beat.Before(since)
+	n, ok := d.nodes[node]
+	return ok && !n.left && !n.beat.Before(since)
 }
 
 // Secret implements Store.

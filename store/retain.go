@@ -49,6 +49,7 @@ func (m *Memory) Delete(ctx context.Context, rows []Row) (int, error) {
 				continue
 			}
 			delete(d.tasks, rows[i].Key)
+			d.forget(rows[i].Key)
 			n++
 		}
 		used := map[string]bool{}

@@ -6,12 +6,20 @@ import (
 	"time"
 )
 
-// The three errors that callers branch on. Anything else from a Store is a
-// failure whose effect is unknown: the write may or may not have happened.
+// The errors that callers branch on. Anything else from a Store is a failure
+// whose effect is unknown: the write may or may not have happened.
 var (
 	ErrNotFound  = errors.New("store: not found")
 	ErrConflict  = errors.New("store: the log does not end where the append said")
 	ErrLeaseLost = errors.New("store: the task has another owner")
+	ErrDuplicate = errors.New("store: a receipt of this name counts already")
+)
+
+// Why a write failed, for operators. Drivers wrap these where they can tell.
+var (
+	ErrFull     = errors.New("store: there is no space left")
+	ErrReadOnly = errors.New("store: it cannot be written")
+	ErrBusy     = errors.New("store: another program has it locked")
 )
 
 // Store keeps tasks: an append-only log each, an index row each, and blobs. It
@@ -31,6 +39,8 @@ type Store interface {
 	//     task exists), nothing happened;
 	//   - ErrLeaseLost: the stored epoch is not a.Epoch, nothing happened;
 	//   - ErrNotFound: a.After is not 0 and there is no such task;
+	//   - ErrDuplicate: a receipt of a counts already, see Receipt, nothing
+	//     happened; reported only where all else is as the append said;
 	//   - an error of a.Validate: nothing happened;
 	//   - anything else: the effect is unknown, Get tells.
 	//
@@ -62,9 +72,31 @@ type Store interface {
 
 	// Claim gives node up to limit tasks that are Active and whose Node is not
 	// registered or has not beaten since deadBefore; node's own are never
-	// taken. Each claimed row gets Node = node, Epoch + 1 and Lost + 1, durably,
-	// and is returned as it now is. Fewer than limit means that none is left.
+	// taken. Each claimed row gets Node = node, Epoch + 1 and, unless its node
+	// left in good order (see Leave), Lost + 1, durably, and is returned as it now
+	// is. Fewer than limit means that none is left; then all other nodes that left
+	// or are dead by deadBefore are forgotten.
 	Claim(ctx context.Context, node string, deadBefore time.Time, limit int) ([]Row, error)
+
+	// Take is Claim for one task. ErrNotFound means that there is nothing to
+	// take: no such task, or not Active, or its node lives or is node itself.
+	Take(ctx context.Context, node string, deadBefore time.Time, k Key) (*Row, error)
+
+	// Leave says that node ends in good order, after its last write: its tasks
+	// can be claimed at once, and no process was lost with it. A Beat takes it
+	// back.
+	Leave(ctx context.Context, node string) error
+
+	// Receipt returns the receipt of a name in the tenant and owner of k, whether
+	// it still counts or not; ErrNotFound if there is none.
+	Receipt(ctx context.Context, k Key, name string) (*Receipt, error)
+
+	// Receipts returns the receipts of a task, sorted by name. An unknown task
+	// has none.
+	Receipts(ctx context.Context, k Key) ([]Receipt, error)
+
+	// Forget removes up to q.Limit receipts and returns how many it removed.
+	Forget(ctx context.Context, q ForgetQuery) (int, error)
 
 	// Secret returns a random 32-byte secret that is made on first use and
 	// kept under name.
@@ -78,7 +110,8 @@ type Store interface {
 	// Delete removes tasks, each if it is still as its row says: with the same
 	// Last, Epoch and Updated. Others are left alone, so that a task that went
 	// on meanwhile, or one that is gone and began anew, is safe. With a task go
-	// its log, its seal, and the blobs that no other task refers to. For readers
+	// its log, its seal, its receipts, and the blobs that no other task refers
+	// to. For readers
 	// a task is there or not: none sees a part of it.
 	//
 	// It returns how many it removed. The driver divides the work so that
@@ -153,6 +186,20 @@ type Blob struct {
 	Data []byte
 }
 
+// Receipt says that something was taken, so that the same that comes again is
+// known. Its name is unique within a tenant and owner: an append with one that
+// counts already is refused, and one that does not count any more is replaced.
+type Receipt struct {
+	Name    string    // not empty
+	Time    time.Time // when it was taken
+	Until   time.Time // it counts for what is taken before this
+	Digest  []byte    // of what was taken; opaque
+	TaskID  string    // the append's Row.ID, ignored on input; "": there is no task
+	Context string    // the append's Row.Context, ignored on input
+	Seq     int64     // of the entry that took it
+	Answer  []byte    // what was answered where there is no task; opaque
+}
+
 // Append is one atomic change of one task.
 type Append struct {
 	Row     Row     // the index row as it shall be; Row.Key names the task
@@ -161,6 +208,11 @@ type Append struct {
 	Entries []Entry // at least one; Seq After+1, After+2, …
 	Seal    *Seal   // set when the task ends; nil takes an earlier one away, for the log went on
 	Blobs   []Blob  // stored once per hash
+
+	// Receipts come with the entries. Where no task comes of what was taken,
+	// they may come alone: with a Row that has no ID, but the tenant and owner,
+	// and with nothing else.
+	Receipts []Receipt
 }
 
 // Record is a task as the index knows it.
@@ -186,6 +238,14 @@ type IdleQuery struct {
 	Before time.Time // Updated before this
 	After  *Row      // the last one of the page before; nil: from the start
 	Limit  int       // at least 1
+}
+
+// ForgetQuery selects receipts: those that do not count any more at a time or,
+// if Context is set, all of a context of an owner.
+type ForgetQuery struct {
+	Before                 time.Time // Until not after this; ignored with Context
+	Tenant, Owner, Context string
+	Limit                  int // at least 1
 }
 
 // Position is a place in the order of List.

@@ -184,6 +184,7 @@ var codeOfGRPC = map[string]a2a.Code{
 	"RESOURCE_EXHAUSTED":  a2a.CodeRateLimited,
 	"UNAVAILABLE":         a2a.CodeUnavailable,
 	"ABORTED":             a2a.CodeTaskGenerationMismatch,
+	"ALREADY_EXISTS":      a2a.CodeConflict,
 	"INTERNAL":            a2a.CodeInternal,
 }
 

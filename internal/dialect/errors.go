@@ -39,6 +39,7 @@ var Errors = []ErrorRow{
 	{a2a.CodeInvalidRequest, -32600, 400, "INVALID_ARGUMENT", "INVALID_REQUEST", "0.1", "Request payload validation error"},
 	{a2a.CodeMethodNotFound, -32601, 404, "NOT_FOUND", "METHOD_NOT_FOUND", "0.1", "Method not found"},
 	{a2a.CodeInvalidParams, -32602, 400, "INVALID_ARGUMENT", "INVALID_PARAMS", "0.1", "Invalid parameters"},
+	{a2a.CodeConflict, -32602, 409, "ALREADY_EXISTS", "MESSAGE_CONFLICT", "0.1", "The message's id was used for another message"},
 	{a2a.CodeInternal, -32603, 500, "INTERNAL", "INTERNAL_ERROR", "0.1", "Internal error"},
 
 	{a2a.CodeUnauthenticated, -32000, 401, "UNAUTHENTICATED", "UNAUTHENTICATED", "0.1", "Authentication required"},

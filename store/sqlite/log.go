@@ -85,11 +85,17 @@ func (s *Store) apply(a *store.Append) (refused, err error) {
 	if n := a.Size(); n > maxAppend {
 		return fmt.Errorf("sqlite: an append of %d bytes, the most is %d", n, maxAppend), nil
 	}
+	c := s.writer
+	if a.Alone() {
+		if taken, err := c.counts(a); taken || err != nil {
+			return duplicate(taken), err
+		}
+		return nil, c.take(0, a)
+	}
 	task, refused, err := s.place(a)
 	if refused != nil || err != nil {
 		return refused, err
 	}
-	c := s.writer
 	first, last := a.After+1, a.After+int64(len(a.Entries))
 	s.packed = pack(s.packed[:0], a.Entries)
 	err = c.stmt("INSERT INTO entry (task, first, last, body) VALUES (?, ?, ?, ?)").
@@ -112,7 +118,14 @@ func (s *Store) apply(a *store.Append) (refused, err error) {
 			return nil, err
 		}
 	}
-	return nil, nil
+	return nil, c.take(task, a)
+}
+
+func duplicate(taken bool) error {
+	if taken {
+		return store.ErrDuplicate
+	}
+	return nil
 }
 
 // place checks an append against the task's row, writes the row as it shall be
@@ -141,15 +154,19 @@ func (s *Store) place(a *store.Append) (task int64, refused, err error) {
 		return 0, nil, err
 	case !found && a.After != 0:
 		return 0, store.ErrNotFound, nil
-	case !found:
+	case found && a.After == 0:
+		return 0, store.ErrConflict, nil
+	case found && was.Epoch != a.Epoch:
+		return 0, store.ErrLeaseLost, nil
+	case found && was.Last != a.After:
+		return 0, store.ErrConflict, nil
+	}
+	if taken, err := c.counts(a); taken || err != nil {
+		return 0, duplicate(taken), err
+	}
+	if !found {
 		s.lastKey++ // a transaction that fails leaves a gap, which is fine
 		return s.lastKey, nil, c.insert(s.lastKey, a)
-	case a.After == 0:
-		return 0, store.ErrConflict, nil
-	case was.Epoch != a.Epoch:
-		return 0, store.ErrLeaseLost, nil
-	case was.Last != a.After:
-		return 0, store.ErrConflict, nil
 	}
 	if sealed && a.Seal == nil {
 		if err := c.stmt("DELETE FROM seal WHERE task = ?").int(task).exec(); err != nil {

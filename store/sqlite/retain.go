@@ -116,6 +116,10 @@ func (c *conn) delete(r *store.Row) (gone bool, err error) {
 		return false, err
 	}
 	if r.Last > deleteEntries { // at most as many rows as entries
+		// Receipts are seen by their names: they go with the row.
+		if err := c.stmt("DELETE FROM receipt WHERE task = ? AND task > 0").int(task).exec(); err != nil {
+			return false, err
+		}
 		return true, c.stmt("INSERT INTO doomed (task) VALUES (?)").int(task).exec()
 	}
 	if err := c.stmt("DELETE FROM entry WHERE task = ?").int(task).exec(); err != nil {
@@ -124,10 +128,13 @@ func (c *conn) delete(r *store.Row) (gone bool, err error) {
 	return true, c.leave(task)
 }
 
-// leave removes what a task has besides its row and its log: the seal, and the
-// blobs that were its alone.
+// leave removes what a task has besides its row and its log: the seal, the
+// receipts, and the blobs that were its alone.
 func (c *conn) leave(task int64) error {
 	if err := c.stmt("DELETE FROM seal WHERE task = ?").int(task).exec(); err != nil {
+		return err
+	}
+	if err := c.stmt("DELETE FROM receipt WHERE task = ? AND task > 0").int(task).exec(); err != nil {
 		return err
 	}
 	var blobs []int64

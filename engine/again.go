@@ -1,0 +1,32 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// Retries says when a message that comes again is known: by its id, or by the
+// key of its request, and by what it says. Then the answer is that of the first
+// one, and nothing is done twice (specification §3.1.1 lets agents do that).
+type Retries struct {
+	// Window is how long a message is known after it was taken, at least. Zero
+	// means 24 h, below zero never.
+	Window time.Duration
+	// Anonymous extends it to callers who are not authenticated, who are one
+	// caller to the server: any of them may then attach to a task of which it
+	// knows the message's id and all that it says.
+	Anonymous bool
+}
+
+func (r *Retries) window() time.Duration {
+	if r.Window == 0 {
+		return 24 * time.Hour
+	}
+	return max(r.Window, 0)
+}
+
+// known reports whether messages of a caller are known when they come again.
+func (r *Retries) known(c a2a.Caller) bool {
+	return r.window() > 0 && (r.Anonymous || c.Subject != "")
+}

@@ -1,0 +1,111 @@
+package sqlite
+
+import (
+	"context"
+
+	"github.com/ncruces/go-sqlite3"
+	"github.com/parley-a2a/parley/store"
+)
+
+// counts reports whether a receipt of an append stands in its way.
+func (c *conn) counts(a *store.Append) (bool, error) {
+	for i := range a.Receipts {
+		r := &a.Receipts[i]
+		found := false
+		err := c.stmt("SELECT 1 FROM receipt WHERE tenant = ? AND owner = ? AND name = ? AND until > ?").
+			text(a.Row.Tenant).text(a.Row.Owner).text(r.Name).time(r.Time).
+			each(func(*sqlite3.Stmt) error { found = true; return nil })
+		if found || err != nil {
+			return found, err
+		}
+	}
+	return false, nil
+}
+
+// take writes the receipts of an append; task is 0 if there is none. Those that
+// count no more are replaced.
+func (c *conn) take(task int64, a *store.Append) error {
+	context := a.Row.Context
+	if task != 0 {
+		context = ""
+	}
+	for i := range a.Receipts {
+		r := &a.Receipts[i]
+		err := c.stmt("INSERT INTO receipt (tenant, owner, name, time, until, digest, task, context, seq, answer) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) " +
+			"ON CONFLICT (tenant, owner, name) DO UPDATE SET time = excluded.time, until = excluded.until, digest = excluded.digest, " +
+			"task = excluded.task, context = excluded.context, seq = excluded.seq, answer = excluded.answer").
+			text(a.Row.Tenant).text(a.Row.Owner).text(r.Name).time(r.Time).time(r.Until).blob(r.Digest).
+			int(task).text(context).int(r.Seq).blob(r.Answer).exec()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const receiptColumns = "r.name, r.time, r.until, r.digest, coalesce(t.id, ''), coalesce(t.context, r.context), r.seq, r.answer"
+
+func scanReceipt(r *sqlite3.Stmt) store.Receipt {
+	return store.Receipt{
+		Name:    r.ColumnText(0),
+		Time:    milli(r.ColumnInt64(1)),
+		Until:   milli(r.ColumnInt64(2)),
+		Digest:  r.ColumnBlob(3, nil),
+		TaskID:  r.ColumnText(4),
+		Context: r.ColumnText(5),
+		Seq:     r.ColumnInt64(6),
+		Answer:  r.ColumnBlob(7, nil),
+	}
+}
+
+// Receipt implements store.Store.
+func (r *Reader) Receipt(ctx context.Context, k store.Key, name string) (*store.Receipt, error) {
+	var found *store.Receipt
+	err := r.read(ctx, func(c *conn) error {
+		found = nil
+		err := c.stmt("SELECT " + receiptColumns + " FROM receipt AS r LEFT JOIN task AS t ON t.key = r.task WHERE r.tenant = ? AND r.owner = ? AND r.name = ?").
+			text(k.Tenant).text(k.Owner).text(name).
+			each(func(r *sqlite3.Stmt) error { found = new(scanReceipt(r)); return nil })
+		if err == nil && found == nil {
+			return store.ErrNotFound
+		}
+		return err
+	})
+	return found, err
+}
+
+// Receipts implements store.Store.
+func (r *Reader) Receipts(ctx context.Context, k store.Key) ([]store.Receipt, error) {
+	var found []store.Receipt
+	err := r.read(ctx, func(c *conn) error {
+		found = nil
+		return c.stmt("SELECT " + receiptColumns + " FROM task AS t JOIN receipt AS r ON r.task = t.key AND r.task > 0 WHERE t.tenant = ? AND t.owner = ? AND t.id = ? ORDER BY r.name").
+			text(k.Tenant).text(k.Owner).text(k.ID).
+			each(func(r *sqlite3.Stmt) error { found = append(found, scanReceipt(r)); return nil })
+	})
+	return found, err
+}
+
+// Forget implements store.Store.
+func (s *Store) Forget(ctx context.Context, q store.ForgetQuery) (n int, err error) {
+	if err := store.CheckLimit(q.Limit); err != nil {
+		return 0, err
+	}
+	err = s.write(ctx, func(c *conn) error {
+		if q.Context == "" {
+			err := c.stmt("DELETE FROM receipt WHERE key IN (SELECT key FROM receipt WHERE until <= ? LIMIT ?)").
+				time(q.Before).int(int64(q.Limit)).exec()
+			n = int(c.Changes())
+			return err
+		}
+		err := c.stmt("DELETE FROM receipt WHERE key IN (SELECT r.key FROM receipt AS r LEFT JOIN task AS t ON t.key = r.task " +
+			"WHERE r.tenant = ? AND r.owner = ? AND coalesce(t.context, r.context) = ? LIMIT ?)").
+			text(q.Tenant).text(q.Owner).text(q.Context).int(int64(q.Limit)).exec()
+		n = int(c.Changes())
+		return err
+	})
+	if err != nil {
+		return 0, wrap("forget", err)
+	}
+	return n, nil
+}
