@@ -22,6 +22,7 @@ func (l lossy) value(v any) {
 	switch v := v.(type) {
 	case *a2a.SendMessageRequest:
 		v.Tenant, v.Legacy = "", &a2a.Legacy{Version: "0.3"}
+		v.IdempotencyKey, v.After = "", 0 // travel as headers
 		l.message(v.Message)
 		if v.Configuration == nil && l.proto {
 			v.Configuration = new(a2a.SendMessageConfiguration)

@@ -160,6 +160,8 @@ func TestProtoCarriesEverything(t *testing.T) {
 			switch x := in.Interface().(type) {
 			case *a2a.SubscribeToTaskRequest:
 				x.After = 0 // travels as metadata
+			case *a2a.SendMessageRequest:
+				x.IdempotencyKey, x.After = "", 0 // so do these
 			case *a2a.StreamResponse:
 				x.Seq = 0 // is added for those who ask
 			}
