@@ -47,8 +47,12 @@ type Options struct {
 	// Retention deletes tasks that have not changed for long. The zero value
 	// keeps all.
 	Retention engine.Retention
-	// DrainWait is how long Serve waits for agents and connections when it
-	// ends. Zero means 10 s.
+	// Retries says when a message that comes again is known, and answered as it
+	// was the first time; the card says so, too. The zero value knows those of
+	// callers who are authenticated, for 24 h.
+	Retries engine.Retries
+	// DrainWait bounds how long Serve waits for agents and connections when it
+	// ends. Zero means 10 s; below zero it does not wait.
 	DrainWait time.Duration
 	// Logger gets the server's log. Nil discards.
 	Logger *slog.Logger
@@ -106,6 +110,7 @@ func New(card a2a.AgentCard, ag agent.Agent, o *Options) (*Server, error) {
 		Logger:       o.Logger,
 		DrainWait:    o.drainWait(),
 		Retention:    o.Retention,
+		Retries:      o.Retries,
 		ExtendedCard: extended,
 	})
 	s.handler = a2aserver.New(s.engine, full, &a2aserver.Options{
@@ -145,8 +150,8 @@ func (s *Server) Run(ctx context.Context) error {
 }
 
 // Serve runs the agent on l, over all bindings, until ctx ends, then drains as
-// Run does and closes the connections, those that do not end by themselves after
-// DrainWait. It returns nil after a clean end.
+// Run does and closes the connections, those that do not end by themselves when
+// DrainWait is over. It returns nil after a clean end.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -157,12 +162,15 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		cancel() // a listener that fails ends the agent, too
 		served <- err
 	}()
-	err := s.Run(ctx)
-
-	bye, done := context.WithTimeout(context.WithoutCancel(ctx), s.opts.drainWait())
+	// Agents and connections share DrainWait, which begins with the end of ctx.
+	bye, done := context.WithCancel(context.WithoutCancel(ctx))
 	defer done()
+	context.AfterFunc(ctx, func() { time.AfterFunc(s.opts.drainWait(), done) })
+	err := s.Run(ctx)
+	cancel() // if it ended by itself
+
 	if shut := port.Shutdown(bye); shut != nil {
-		if errors.Is(shut, context.DeadlineExceeded) {
+		if errors.Is(shut, context.Canceled) {
 			// Some client holds on to half a request. That is no error of the
 			// operator's, and no task is lost by it.
 			s.opts.logger().Warn("connections did not end in time and were closed", "wait", s.opts.drainWait())
@@ -177,9 +185,11 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 }
 
 // Serve runs an agent at addr, with its tasks in memory and its log on
-// standard error, until the process is told to stop (SIGINT or SIGTERM).
+// standard error, until the process is told to stop (SIGINT or SIGTERM). A second
+// signal ends it at once.
 func Serve(addr string, card a2a.AgentCard, ag agent.Agent) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	defer stop()
 	s, err := New(card, ag, &Options{Logger: slog.New(slog.NewTextHandler(os.Stderr, nil))})
 	if err != nil {

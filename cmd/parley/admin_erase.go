@@ -17,8 +17,9 @@ func newAdminErase(a *app) *cobra.Command {
 		Use:   "erase --context <context-id>",
 		Short: "Erase all tasks of a context, with the server stopped",
 		Long: `Delete all tasks of a context of one owner, in whatever state they are, with their
-messages, artifacts and files, and write zeros over where they were in the
-database. A context belongs to its owner: the same id of another owner is another
+messages, artifacts and files, and what is kept to know messages that come again,
+direct answers included; and write zeros over where all that was in the database.
+A context belongs to its owner: the same id of another owner is another
 context. Without --owner and --tenant it is that of callers who are not
 authenticated. Backups and exports made before still hold them.
 
@@ -66,8 +67,31 @@ func (a *app) erase(ctx context.Context, db string, f *eraseFlags) (err error) {
 			break
 		}
 	}
-	if total == 0 {
+	// Direct answers made no task, but the receipts of their messages hold them.
+	receipts, err := forget(ctx, st, store.ForgetQuery{Tenant: f.tenant, Owner: f.owner, Context: f.context, Limit: gcBatch})
+	if err != nil {
+		return err
+	}
+	if total == 0 && receipts == 0 {
 		a.note("Note", "there is no task of context %s of tenant %q, owner %q", quote(f.context), f.tenant, f.owner)
 	}
-	return a.say("Erased %s at %s", plural(total, "task"), time.Now().UTC().Format(time.RFC3339))
+	what := plural(total, "task")
+	if receipts > 0 {
+		what += ", " + plural(receipts, "direct answer")
+	}
+	return a.say("Erased %s at %s", what, time.Now().UTC().Format(time.RFC3339))
+}
+
+// forget removes all receipts that q selects and returns how many they were.
+func forget(ctx context.Context, st store.Store, q store.ForgetQuery) (total int, err error) {
+	for {
+		n, err := st.Forget(ctx, q)
+		total += n
+		if err != nil || n == 0 {
+			return total, err
+		}
+		if err := context.Cause(ctx); err != nil {
+			return total, err
+		}
+	}
 }

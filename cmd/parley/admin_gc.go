@@ -26,7 +26,8 @@ func newAdminGC(a *app) *cobra.Command {
 		Long: `Delete the tasks, whoever's they are, that have not changed their state for
 --older-than: finished ones, or those in the states named. With a task go its
 messages, its artifacts and the files that no other task has. Tasks at work are
-never deleted. With --dry-run it only counts, also beside a running server.
+never deleted. What was kept to know messages that come again is deleted where the
+--retry-window of the server is over. With --dry-run it only counts, also beside a running server.
 
 A running server does this by itself: parley serve --retain-completed 720h.`,
 		Example: `  parley admin gc --older-than 720h
@@ -88,6 +89,15 @@ func (a *app) gc(ctx context.Context, db string, f *gcFlags) (err error) {
 		if n > 0 {
 			each = append(each, fmt.Sprintf("%s %d", stateWord(state), n))
 		}
+	}
+	// Those of the deleted tasks are gone with them. Of the others, what does
+	// not count any more is of no use to anybody, whatever --older-than says.
+	receipts, err := forget(ctx, st, store.ForgetQuery{Before: time.Now(), Limit: gcBatch})
+	if err != nil {
+		return err
+	}
+	if receipts > 0 {
+		a.note("Forgot", "%s of messages that came longer ago than the --retry-window was", plural(receipts, "receipt"))
 	}
 	return a.say("Deleted %s%s", plural(total, "task"), inParens(each))
 }

@@ -17,91 +17,12 @@ import (
 	"syscall"
 
 	"github.com/ncruces/go-sqlite3"
-	"github.com/spf13/cobra"
-
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/engine"
 	"github.com/parley-a2a/parley/store"
 	"github.com/parley-a2a/parley/store/sqlite"
 )
-
-// serveFlags are the options of serve.
-type serveFlags struct {
-	listen    string
-	data      string
-	ephemeral bool
-	publicURL string
-	proxies   prefixes
-	tls       tlsFiles
-	agent     string
-	profile   string
-	logLevel  string
-	retention engine.Retention
-}
-
-func newServe(a *app) *cobra.Command {
-	var f serveFlags
-	cmd := &cobra.Command{
-		Use:   "serve [flags] [-- command arguments...]",
-		Short: "Run an agent: a built-in one, or a command",
-		Long: `Run an agent until interrupted. Without a command it is a built-in one: the demo
-agent, or with --agent conformance the one that conformance kits drive. With one,
-each message runs the command: the message's text is its standard input, what it
-prints is streamed as the answer, line by line, and exit status 0 completes the
-task. Tasks are kept in --data, and what was running goes on at the next start.
-
-The first interrupt drains the server, a second one ends it at once.`,
-		Example: `  parley serve
-  parley serve -- tr a-z A-Z
-  parley serve --listen 127.0.0.1:8080 --data /var/lib/parley -- ./answer.sh
-  parley serve --ephemeral --agent conformance --card-profile bare`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			dash := cmd.ArgsLenAtDash()
-			if len(args) > 0 && dash != 0 {
-				return usagef("unexpected argument %q", args[0]).withHint("put the agent's command behind --: parley serve -- %s", quoteAll(args))
-			}
-			if dash == 0 && (len(args) == 0 || args[0] == "") {
-				return usagef("there is no command behind --").withHint("name one, as in parley serve -- tr a-z A-Z, or leave -- out for the demo agent")
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if f.ephemeral && cmd.Flags().Changed("data") {
-				return usagef("--ephemeral keeps nothing, --data says where to keep it: leave one out")
-			}
-			if len(args) > 0 && cmd.Flags().Changed("agent") {
-				return usagef("--agent and a command exclude each other")
-			}
-			if r := &f.retention; r.Completed < 0 || r.Failed < 0 || r.Waiting < 0 {
-				return usagef("--retain-completed, --retain-failed and --retain-waiting cannot be negative").withHint("0 keeps tasks for ever")
-			}
-			return a.serve(cmd.Context(), &f, args)
-		},
-	}
-	fs := cmd.Flags()
-	fs.SortFlags = false
-	fs.SetInterspersed(false) // so that "serve sh -c x" is told about --, not about -c
-	fs.StringVar(&f.listen, "listen", "127.0.0.1:7275", "`address` to listen on; port 0 takes a free one")
-	fs.StringVar(&f.data, "data", ".parley", "`directory` of the database, made if it is not there")
-	fs.BoolVar(&f.ephemeral, "ephemeral", false, "keep tasks in memory only: they are gone when the server ends")
-	fs.StringVar(&f.publicURL, "public-url", "", "`URL` that cards advertise (default: the one a request came to)")
-	fs.Var(&f.proxies, "trusted-proxy", "`CIDR` of proxies whose Forwarded and X-Forwarded headers say what a request came to; may be repeated")
-	fs.StringVar(&f.tls.cert, "tls-cert", "", "PEM `file` of a certificate and its chain: the port then speaks TLS, gRPC included")
-	fs.StringVar(&f.tls.key, "tls-key", "", "PEM `file` of the certificate's private key")
-	f.agent = "demo"
-	fs.Var(&choice{&f.agent, []string{"demo", "conformance"}}, "agent", "built-in `agent` to run: demo or conformance")
-	f.profile = profiles[0]
-	fs.Var(&choice{&f.profile, profiles}, "card-profile", "what the card says and the server does: all (for clients of every version), v1 (advertises 1.0 only), bare (no streaming) or extended (with an extended card that needs no credentials)")
-	const ever = "; 0 keeps them for ever"
-	fs.DurationVar(&f.retention.Completed, "retain-completed", 0, "delete completed tasks after this `long`, such as 720h"+ever)
-	fs.DurationVar(&f.retention.Failed, "retain-failed", 0, "delete failed, rejected and canceled tasks after this `long`"+ever)
-	fs.DurationVar(&f.retention.Waiting, "retain-waiting", 0, "delete tasks whose question has gone unanswered for this `long`"+ever)
-	f.logLevel = "info"
-	fs.Var(&choice{&f.logLevel, []string{"debug", "info", "warn", "error"}}, "log-level", "what is logged to standard error: debug, info, warn or error")
-	return cmd
-}
 
 // damaged is the hint for a database with damage inside.
 const damaged = "%s is damaged inside: restore it from a backup, or name another directory with --data"
@@ -150,8 +71,9 @@ func (a *app) serve(ctx context.Context, f *serveFlags, argv []string) error {
 	}
 	card, ag, what := serveAgent(f.agent, argv, log)
 	card, extended := profile(f.profile, card)
-	s, err := parley.New(card, ag, &parley.Options{
-		Store: st, PublicURL: public, TrustedProxies: f.proxies, CardProfile: cardFor(f.profile), ExtendedCard: extended, Logger: log, Retention: f.retention,
+	s, err := parley.New(card, f.declare(ag), &parley.Options{
+		Store: st, PublicURL: public, TrustedProxies: f.proxies, CardProfile: cardFor(f.profile), ExtendedCard: extended, Logger: log,
+		DrainWait: f.drain, Retries: f.retries, Retention: f.retention,
 	})
 	if err != nil {
 		return newFailure(codeServe, err.Error(), err)

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/engine"
+)
+
+// serveFlags are the options of serve.
+type serveFlags struct {
+	listen    string
+	data      string
+	ephemeral bool
+	publicURL string
+	proxies   prefixes
+	tls       tlsFiles
+	agent     string
+	profile   string
+	logLevel  string
+	drain     time.Duration
+	retries   engine.Retries
+	onLost    string
+	maxRuns   int
+	retention engine.Retention
+}
+
+// Values of --on-lost.
+const (
+	lostRerun = "rerun"
+	lostFail  = "fail"
+)
+
+func newServe(a *app) *cobra.Command {
+	var f serveFlags
+	cmd := &cobra.Command{
+		Use:   "serve [flags] [-- command arguments...]",
+		Short: "Run an agent: a built-in one, or a command",
+		Long: `Run an agent until interrupted. Without a command it is a built-in one: the demo
+agent, or with --agent conformance the one that conformance kits drive. With one,
+each message runs the command: the message's text is its standard input, what it
+prints is streamed as the answer, line by line, and exit status 0 completes the
+task. Tasks are kept in --data, and what was running goes on at the next start.
+
+The first interrupt drains the server: what runs is told to stop and left for the
+next start, for which --drain-timeout gives it time. A second one ends the server at
+once; no task is lost by that, either.`,
+		Example: `  parley serve
+  parley serve -- tr a-z A-Z
+  parley serve --listen 127.0.0.1:8080 --data /var/lib/parley -- ./answer.sh
+  parley serve --on-lost fail -- ./pay.sh
+  parley serve --ephemeral --agent conformance --card-profile bare`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			dash := cmd.ArgsLenAtDash()
+			if len(args) > 0 && dash != 0 {
+				return usagef("unexpected argument %q", args[0]).withHint("put the agent's command behind --: parley serve -- %s", quoteAll(args))
+			}
+			if dash == 0 && (len(args) == 0 || args[0] == "") {
+				return usagef("there is no command behind --").withHint("name one, as in parley serve -- tr a-z A-Z, or leave -- out for the demo agent")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.check(cmd.Flags(), len(args) > 0); err != nil {
+				return err
+			}
+			return a.serve(cmd.Context(), &f, args)
+		},
+	}
+	f.register(cmd.Flags())
+	return cmd
+}
+
+func (f *serveFlags) register(fs *pflag.FlagSet) {
+	fs.SortFlags = false
+	fs.SetInterspersed(false) // so that "serve sh -c x" is told about --, not about -c
+	fs.StringVar(&f.listen, "listen", "127.0.0.1:7275", "`address` to listen on; port 0 takes a free one")
+	fs.StringVar(&f.data, "data", ".parley", "`directory` of the database, made if it is not there")
+	fs.BoolVar(&f.ephemeral, "ephemeral", false, "keep tasks in memory only: they are gone when the server ends")
+	fs.StringVar(&f.publicURL, "public-url", "", "`URL` that cards advertise (default: the one a request came to)")
+	fs.Var(&f.proxies, "trusted-proxy", "`CIDR` of proxies whose Forwarded and X-Forwarded headers say what a request came to; may be repeated")
+	fs.StringVar(&f.tls.cert, "tls-cert", "", "PEM `file` of a certificate and its chain: the port then speaks TLS, gRPC included")
+	fs.StringVar(&f.tls.key, "tls-key", "", "PEM `file` of the certificate's private key")
+	f.agent = "demo"
+	fs.Var(&choice{&f.agent, []string{"demo", "conformance"}}, "agent", "built-in `agent` to run: demo or conformance")
+	f.profile = profiles[0]
+	fs.Var(&choice{&f.profile, profiles}, "card-profile", "what the card says and the server does: all (for clients of every version), v1 (advertises 1.0 only), bare (no streaming) or extended (with an extended card that needs no credentials)")
+	f.onLost = lostRerun
+	fs.Var(&choice{&f.onLost, []string{lostRerun, lostFail}}, "on-lost", "what becomes of a task whose server was lost (a crash, kill -9) while the agent worked at it: rerun, or fail if nothing may be done twice")
+	fs.IntVar(&f.maxRuns, "max-runs", 3, "fail a task once `n` runs of the agent for one message were lost; restarts in good order do not count")
+	fs.DurationVar(&f.drain, "drain-timeout", 10*time.Second, "how `long` agents and connections may take to end when the server is stopped; 0 does not wait for them")
+	fs.DurationVar(&f.retries.Window, "retry-window", 24*time.Hour, "how `long` the message of an authenticated caller is known: if it comes again it gets the answer of the first, and nothing is done twice; 0 switches that off")
+	fs.BoolVar(&f.retries.Anonymous, "retry-anonymous", false, "know the messages of all other callers, too: who knows the id and every word of another's message can then attach to its task")
+	const ever = "; 0 keeps them for ever"
+	fs.DurationVar(&f.retention.Completed, "retain-completed", 0, "delete completed tasks after this `long`, such as 720h"+ever)
+	fs.DurationVar(&f.retention.Failed, "retain-failed", 0, "delete failed, rejected and canceled tasks after this `long`"+ever)
+	fs.DurationVar(&f.retention.Waiting, "retain-waiting", 0, "delete tasks whose question has gone unanswered for this `long`"+ever)
+	f.logLevel = "info"
+	fs.Var(&choice{&f.logLevel, []string{"debug", "info", "warn", "error"}}, "log-level", "what is logged to standard error: debug, info, warn or error")
+}
+
+// check refuses flags that contradict each other, and makes of the others what
+// they mean.
+func (f *serveFlags) check(fs *pflag.FlagSet, command bool) error {
+	switch r := &f.retention; {
+	case f.ephemeral && fs.Changed("data"):
+		return usagef("--ephemeral keeps nothing, --data says where to keep it: leave one out")
+	case command && fs.Changed("agent"):
+		return usagef("--agent and a command exclude each other")
+	case r.Completed < 0 || r.Failed < 0 || r.Waiting < 0:
+		return usagef("--retain-completed, --retain-failed and --retain-waiting cannot be negative").withHint("0 keeps tasks for ever")
+	case f.drain < 0:
+		return usagef("--drain-timeout cannot be negative").withHint("0 does not wait")
+	case f.retries.Window < 0:
+		return usagef("--retry-window cannot be negative").withHint("0 knows no message again")
+	case f.retries.Window == 0 && f.retries.Anonymous:
+		return usagef("--retry-anonymous needs a --retry-window, and 0 is none")
+	case f.maxRuns < 1:
+		return usagef("--max-runs must be at least 1").withHint("--on-lost fail runs nothing again")
+	case f.onLost == lostFail && fs.Changed("max-runs"):
+		return usagef("--on-lost fail runs nothing again, --max-runs says how often: leave one out")
+	}
+	// Where zero would mean the default.
+	if f.drain == 0 {
+		f.drain = -1
+	}
+	if f.retries.Window == 0 {
+		f.retries.Window = -1
+	}
+	return nil
+}
+
+// lostReason is what clients read of a task that --on-lost fail has ended.
+const lostReason = "the agent was interrupted in its work; what it had begun may have taken effect, and it was not run again"
+
+// declare makes ag say what the flags say about processes that are lost.
+func (f *serveFlags) declare(ag agent.Agent) agent.Agent {
+	if f.onLost == lostFail {
+		return agent.OnLost(ag, agent.Lost{Fail: lostReason})
+	}
+	return agent.OnLost(ag, agent.Lost{Runs: f.maxRuns})
+}
