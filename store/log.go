@@ -12,8 +12,9 @@ import (
 func (a *Append) Alone() bool { return len(a.Entries) == 0 && len(a.Receipts) > 0 }
 
 // Validate reports what is wrong with a's form: entries must be there, and
-// their Seq must go on from After without a gap. Drivers call it before they
-// queue an append.
+// their Seq must go on from After without a gap; receipts have names, each of
+// them another, and may be alone only where there is no task. Drivers call it
+// before they apply an append.
 func (a *Append) Validate() error {
 	if a.After < 0 {
 		return fmt.Errorf("store: append after entry %d", a.After)
@@ -26,8 +27,14 @@ func (a *Append) Validate() error {
 		return errors.New("store: append has no entries")
 	}
 	for i := range a.Receipts {
-		if a.Receipts[i].Name == "" {
+		name := a.Receipts[i].Name
+		if name == "" {
 			return errors.New("store: a receipt has no name")
+		}
+		for j := range i { // few: a message id and perhaps a key
+			if a.Receipts[j].Name == name {
+				return errors.New("store: two receipts of one append have the same name")
+			}
 		}
 	}
 	for i := range a.Entries {
@@ -56,7 +63,11 @@ func (d *memory) apply(a *Append) error {
 		return err
 	}
 	if a.Alone() {
-		return d.keep(a)
+		err := d.taken(a)
+		if err == nil {
+			d.issue(nil, a)
+		}
+		return err
 	}
 	t := d.tasks[a.Row.Key]
 	switch {
@@ -69,7 +80,7 @@ func (d *memory) apply(a *Append) error {
 	case t != nil && t.row.Last != a.After:
 		return ErrConflict
 	}
-	if err := d.keep(a); err != nil {
+	if err := d.taken(a); err != nil {
 		return err
 	}
 	if t == nil {
@@ -94,6 +105,7 @@ func (d *memory) apply(a *Append) error {
 			d.blobs[b.Hash] = b.Data
 		}
 	}
+	d.issue(t, a)
 	return nil
 }
 

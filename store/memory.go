@@ -24,7 +24,7 @@ type memory struct {
 	nodes   map[string]memoryNode
 	secrets map[string][]byte
 	// by tenant and owner (a Key without ID), then by name
-	receipts map[Key]map[string]Receipt
+	receipts map[Key]map[string]memoryReceipt
 }
 
 type memoryNode struct {
@@ -46,7 +46,7 @@ func NewMemory() *Memory {
 		blobs:    map[string][]byte{},
 		nodes:    map[string]memoryNode{},
 		secrets:  map[string][]byte{},
-		receipts: map[Key]map[string]Receipt{},
+		receipts: map[Key]map[string]memoryReceipt{},
 	})
 }
 

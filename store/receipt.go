@@ -9,37 +9,52 @@ import (
 	"time"
 )
 
-// keep stores the receipts of an append, all or none.
-func (d *memory) keep(a *Append) error {
-	scope := a.Row.Key.scope()
-	known := d.receipts[scope]
+// memoryReceipt is a receipt with its task, which need not have a name; nil:
+// there is none.
+type memoryReceipt struct {
+	Receipt
+	task *memoryTask
+}
+
+// taken reports ErrDuplicate if a receipt stands in the way of an append.
+func (d *memory) taken(a *Append) error {
+	known := d.receipts[a.Row.Key.Scope()]
 	for i := range a.Receipts {
 		r := &a.Receipts[i]
 		if old, ok := known[r.Name]; ok && old.Counts(r.Time) {
 			return ErrDuplicate
 		}
 	}
-	for _, r := range a.Receipts {
-		if d.receipts[scope] == nil {
-			d.receipts[scope] = map[string]Receipt{}
-		}
-		r.TaskID, r.Context = a.Row.ID, a.Row.Context
-		r.Time, r.Until = Milli(r.Time), Milli(r.Until)
-		d.receipts[scope][r.Name] = r
-	}
 	return nil
 }
 
-// scope is k without its task.
-func (k Key) scope() Key { return Key{Tenant: k.Tenant, Owner: k.Owner} }
+// issue stores the receipts of an append.
+func (d *memory) issue(t *memoryTask, a *Append) {
+	scope := a.Row.Key.Scope()
+	for _, r := range a.Receipts {
+		if d.receipts[scope] == nil {
+			d.receipts[scope] = map[string]memoryReceipt{}
+		}
+		r.TaskID, r.Context = a.Row.ID, a.Row.Context
+		r.Time, r.Until = Milli(r.Time), Milli(r.Until)
+		d.receipts[scope][r.Name] = memoryReceipt{r, t}
+	}
+}
+
+// Scope is k without its task: what names of receipts belong to.
+func (k Key) Scope() Key { return Key{Tenant: k.Tenant, Owner: k.Owner} }
 
 // Counts reports whether r stands in the way of another of its name that is
 // taken at a time.
 func (r *Receipt) Counts(at time.Time) bool { return Milli(at).Before(Milli(r.Until)) }
 
-// clone copies a receipt, because what a Store returns belongs to the caller.
-func (r Receipt) clone() Receipt {
+// receipt copies r, because what a Store returns belongs to the caller.
+func (m memoryReceipt) receipt() Receipt {
+	r := m.Receipt
 	r.Digest, r.Answer = bytes.Clone(r.Digest), bytes.Clone(r.Answer)
+	if m.task != nil {
+		r.Context = m.task.row.Context
+	}
 	return r
 }
 
@@ -47,11 +62,11 @@ func (r Receipt) clone() Receipt {
 func (m *Memory) Receipt(ctx context.Context, k Key, name string) (*Receipt, error) {
 	var found Receipt
 	err := m.read(ctx, func(d *memory) error {
-		r, ok := d.receipts[k.scope()][name]
+		r, ok := d.receipts[k.Scope()][name]
 		if !ok {
 			return ErrNotFound
 		}
-		found = r.clone()
+		found = r.receipt()
 		return nil
 	})
 	if err != nil {
@@ -64,12 +79,9 @@ func (m *Memory) Receipt(ctx context.Context, k Key, name string) (*Receipt, err
 func (m *Memory) Receipts(ctx context.Context, k Key) ([]Receipt, error) {
 	var found []Receipt
 	err := m.read(ctx, func(d *memory) error {
-		if d.tasks[k] == nil {
-			return nil
-		}
-		for _, r := range d.receipts[k.scope()] {
-			if r.TaskID == k.ID {
-				found = append(found, r.clone())
+		for _, r := range d.receipts[k.Scope()] {
+			if r.task != nil && r.task == d.tasks[k] {
+				found = append(found, r.receipt())
 			}
 		}
 		return nil
@@ -86,7 +98,8 @@ func (m *Memory) Forget(ctx context.Context, q ForgetQuery) (int, error) {
 	n := 0
 	err := m.write(ctx, func(d *memory) {
 		for scope, names := range d.receipts {
-			maps.DeleteFunc(names, func(_ string, r Receipt) bool {
+			maps.DeleteFunc(names, func(_ string, m memoryReceipt) bool {
+				r := m.receipt()
 				gone := n < q.Limit && q.forgets(scope, &r)
 				if gone {
 					n++
@@ -108,5 +121,6 @@ func (q *ForgetQuery) forgets(scope Key, r *Receipt) bool {
 
 // forget removes the receipts of a task.
 func (d *memory) forget(k Key) {
-	maps.DeleteFunc(d.receipts[k.scope()], func(_ string, r Receipt) bool { return r.TaskID == k.ID })
+	t := d.tasks[k]
+	maps.DeleteFunc(d.receipts[k.Scope()], func(_ string, r memoryReceipt) bool { return r.task == t })
 }

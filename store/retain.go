@@ -48,8 +48,8 @@ func (m *Memory) Delete(ctx context.Context, rows []Row) (int, error) {
 			if t == nil || !t.row.Same(&rows[i]) {
 				continue
 			}
-			delete(d.tasks, rows[i].Key)
 			d.forget(rows[i].Key)
+			delete(d.tasks, rows[i].Key)
 			n++
 		}
 		used := map[string]bool{}

@@ -71,11 +71,11 @@ type Store interface {
 	Beat(ctx context.Context, node string, now time.Time) error
 
 	// Claim gives node up to limit tasks that are Active and whose Node is not
-	// registered or has not beaten since deadBefore; node's own are never
-	// taken. Each claimed row gets Node = node, Epoch + 1 and, unless its node
-	// left in good order (see Leave), Lost + 1, durably, and is returned as it now
-	// is. Fewer than limit means that none is left; then all other nodes that left
-	// or are dead by deadBefore are forgotten.
+	// registered, left, or has not beaten since deadBefore; node's own are
+	// never taken. Each claimed row gets Node = node, Epoch + 1 and, unless its
+	// node left in good order (see Leave), Lost + 1, durably, and is returned as
+	// it now is. Fewer than limit means that none is left; then all other nodes
+	// that left or are dead by deadBefore are forgotten.
 	Claim(ctx context.Context, node string, deadBefore time.Time, limit int) ([]Row, error)
 
 	// Take is Claim for one task. ErrNotFound means that there is nothing to
@@ -95,7 +95,8 @@ type Store interface {
 	// has none.
 	Receipts(ctx context.Context, k Key) ([]Receipt, error)
 
-	// Forget removes up to q.Limit receipts and returns how many it removed.
+	// Forget removes up to q.Limit receipts and returns how many it removed;
+	// fewer than q.Limit means that none is left.
 	Forget(ctx context.Context, q ForgetQuery) (int, error)
 
 	// Secret returns a random 32-byte secret that is made on first use and
@@ -111,8 +112,7 @@ type Store interface {
 	// Last, Epoch and Updated. Others are left alone, so that a task that went
 	// on meanwhile, or one that is gone and began anew, is safe. With a task go
 	// its log, its seal, its receipts, and the blobs that no other task refers
-	// to. For readers
-	// a task is there or not: none sees a part of it.
+	// to. For readers a task is there or not: none sees a part of it.
 	//
 	// It returns how many it removed. The driver divides the work so that
 	// appends in between wait for no more than a small part of it. After an
@@ -195,8 +195,8 @@ type Receipt struct {
 	Until   time.Time // it counts for what is taken before this
 	Digest  []byte    // of what was taken; opaque
 	TaskID  string    // the append's Row.ID, ignored on input; "": there is no task
-	Context string    // the append's Row.Context, ignored on input
-	Seq     int64     // of the entry that took it
+	Context string    // the task's or, without one, the append's Row.Context; ignored on input
+	Seq     int64     // of the entry that took it; 0 where there is no task
 	Answer  []byte    // what was answered where there is no task; opaque
 }
 

@@ -13,7 +13,7 @@ import (
 //
 // For each task: the log begins at 1 and has no gaps, the row's Last is its
 // end, pages of the log add up to it, a sealed task is not active, epochs and
-// counts are not negative. For each owner: the lists hold every task of keys
+// counts are not negative, its receipts are of its entries and found by name. For each owner: the lists hold every task of keys
 // that exists, once, in order, as Get shows it, and the totals of all filters
 // are right. A task that does not exist has left nothing.
 func Check(t testing.TB, st store.Store, keys ...store.Key) {
@@ -94,6 +94,31 @@ func checkTask(t testing.TB, st store.Store, k store.Key) {
 		paged = append(paged, page...)
 	}
 	same(t, "check: the log in pages", paged, all)
+	checkReceipts(t, st, &r.Row)
+}
+
+// checkReceipts wants each receipt of a task to be of an entry that exists and
+// to be found by its name.
+func checkReceipts(t testing.TB, st store.Store, row *store.Row) {
+	t.Helper()
+	all := receipts(t, st, row.Key)
+	for i := range all {
+		r := &all[i]
+		if r.TaskID != row.ID || r.Context != row.Context {
+			t.Errorf("check: %q in context %q has a receipt of %q in %q", row.ID, row.Context, r.TaskID, r.Context)
+		}
+		if r.Seq < 1 || r.Seq > row.Last || r.Name == "" {
+			t.Errorf("check: %q has %d entries and a receipt %q of entry %d", row.ID, row.Last, r.Name, r.Seq)
+		}
+		if i > 0 && all[i-1].Name >= r.Name {
+			t.Errorf("check: receipt %q of %q comes before %q", all[i-1].Name, row.ID, r.Name)
+		}
+		if byName := lookUp(t, st, row.Key, r.Name); byName == nil {
+			t.Errorf("check: receipt %q of %q is not found by its name", r.Name, row.ID)
+		} else {
+			same(t, "check: the receipt by name and by task", *byName, *r)
+		}
+	}
 }
 
 // checkAbsent is for tasks that no list shows.
@@ -104,6 +129,9 @@ func checkAbsent(t testing.TB, st store.Store, k store.Key) {
 	}
 	if es := log(t, st, k, 0, 0); len(es) > 0 {
 		t.Errorf("check: %q does not exist and has %d entries", k.ID, len(es))
+	}
+	if rs := receipts(t, st, k); len(rs) > 0 {
+		t.Errorf("check: %q does not exist and has %d receipts", k.ID, len(rs))
 	}
 }
 

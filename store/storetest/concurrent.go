@@ -78,7 +78,8 @@ func testEndedContext(t *testing.T, open Opener) {
 	}
 }
 
-// calls calls every method that takes a context. A blob "h" is not there.
+// calls calls every method that takes a context. A blob "h" is not there, nor a
+// receipt or a task "unknown".
 func calls(ctx context.Context, st store.Store, k store.Key) map[string]error {
 	errs := map[string]error{}
 	_, errs["get"] = st.Get(ctx, k, true)
@@ -91,9 +92,20 @@ func calls(ctx context.Context, st store.Store, k store.Key) map[string]error {
 	_, errs["tasks"] = st.Tasks(ctx, nil, 1)
 	_, errs["blobs"] = st.Blobs(ctx, k)
 	_, errs["secret"] = st.Secret(ctx, "name")
-	if _, err := st.Blob(ctx, "h"); !errors.Is(err, store.ErrNotFound) {
-		errs["blob"] = err
+	_, errs["receipts"] = st.Receipts(ctx, k)
+	_, errs["forget"] = st.Forget(ctx, store.ForgetQuery{Before: began, Limit: 1})
+	errs["leave"] = st.Leave(ctx, "gone")
+	found := func(what string, err error) {
+		if !errors.Is(err, store.ErrNotFound) {
+			errs[what] = err
+		}
 	}
+	_, err := st.Blob(ctx, "h")
+	found("blob", err)
+	_, err = st.Receipt(ctx, k, "unknown")
+	found("receipt", err)
+	_, err = st.Take(ctx, "other", began, name("unknown"))
+	found("take", err)
 	return errs
 }
 

@@ -3,9 +3,7 @@ package storetest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync/atomic"
-	"testing"
 	"time"
 
 	"github.com/parley-a2a/parley/store"
@@ -32,7 +30,8 @@ func (f Fault) String() string {
 var ErrFault = errors.New("storetest: injected fault")
 
 // Faulty returns st with one write failing: the one that step others came
-// before. Writes are Append, Beat, Claim, Secret and Delete. All others pass.
+// before. Writes are Append, Beat, Claim, Take, Leave, Forget, Secret and Delete.
+// All others pass.
 func Faulty(st store.Store, step int, f Fault) store.Store {
 	return &faulty{Store: st, step: int64(step), fault: f}
 }
@@ -90,6 +89,36 @@ func (f *faulty) Claim(ctx context.Context, node string, deadBefore time.Time, l
 	return nil, ErrFault
 }
 
+func (f *faulty) Take(ctx context.Context, node string, deadBefore time.Time, k store.Key) (*store.Row, error) {
+	if !f.due() {
+		return f.Store.Take(ctx, node, deadBefore, k)
+	}
+	if f.fault == FailAfter {
+		_, _ = f.Store.Take(ctx, node, deadBefore, k)
+	}
+	return nil, ErrFault
+}
+
+func (f *faulty) Leave(ctx context.Context, node string) error {
+	if !f.due() {
+		return f.Store.Leave(ctx, node)
+	}
+	if f.fault == FailAfter {
+		_ = f.Store.Leave(ctx, node)
+	}
+	return ErrFault
+}
+
+func (f *faulty) Forget(ctx context.Context, q store.ForgetQuery) (int, error) {
+	if !f.due() {
+		return f.Store.Forget(ctx, q)
+	}
+	if f.fault == FailAfter {
+		_, _ = f.Store.Forget(ctx, q)
+	}
+	return 0, ErrFault
+}
+
 func (f *faulty) Secret(ctx context.Context, name string) ([]byte, error) {
 	if !f.due() {
 		return f.Store.Secret(ctx, name)
@@ -108,94 +137,4 @@ func (f *faulty) Delete(ctx context.Context, rows []store.Row) (int, error) {
 		_, _ = f.Store.Delete(ctx, rows)
 	}
 	return 0, ErrFault
-}
-
-// testFaults runs a scenario with every write failing once, both ways. Its
-// writer does what the contract tells it to after a failure: ask what is
-// there, and go on from that.
-func testFaults(t *testing.T, fresh func(t testing.TB) Opener) {
-	keys := []store.Key{name("a"), name("b")}
-	old := name("old")
-	blobs := []store.Blob{{Hash: "shared", Data: []byte("1")}, {Hash: "own", Data: []byte("2")}}
-	scenario := func(t testing.TB, st store.Store) {
-		retry(t, "beat", func() error { return st.Beat(t.Context(), "node", began) })
-		retry(t, "secret", func() error { _, err := st.Secret(t.Context(), "name"); return err })
-		for _, k := range keys {
-			a := create(k, 2)
-			ensure(t, st, a)
-			ensure(t, st, then(a, 3))
-		}
-		retry(t, "claim", func() error { _, err := st.Claim(t.Context(), "next", began.Add(time.Hour), 10); return err })
-		for _, k := range keys {
-			r := get(t, st, k, false)
-			end := &store.Append{Row: r.Row, After: r.Last, Epoch: r.Epoch, Entries: entries(r.Last, 1)}
-			end.Row.Active = false
-			end.Seal = &store.Seal{Head: []byte("head"), Body: []byte("body")}
-			end.Blobs = blobs[:1]
-			ensure(t, st, end)
-		}
-		past := finished("old", 3, began)
-		past.Blobs = blobs
-		ensure(t, st, past)
-		retry(t, "delete", func() error {
-			rows, err := st.Idle(t.Context(), store.IdleQuery{State: 3, Before: began.Add(time.Hour), Limit: 10})
-			if err == nil {
-				_, err = st.Delete(t.Context(), rows)
-			}
-			return err
-		})
-	}
-	steps := Steps(func(st store.Store) { scenario(t, st) })
-	for _, f := range []Fault{FailBefore, FailAfter} {
-		for step := range steps {
-			t.Run(fmt.Sprintf("%s step %d", f, step), func(t *testing.T) {
-				open := fresh(t)
-				st := start(t, open)
-				scenario(t, Faulty(st, step, f))
-				st = restart(t, st, open)
-				Check(t, st, append(keys, old)...)
-				checkAbsent(t, st, old)
-				if _, err := st.Blob(t.Context(), "own"); !errors.Is(err, store.ErrNotFound) {
-					t.Errorf("the blob of the deleted task: %v", err)
-				}
-				if _, err := st.Blob(t.Context(), "shared"); err != nil {
-					t.Errorf("the blob that others refer to: %v", err)
-				}
-				for _, k := range keys {
-					r := get(t, st, k, true)
-					if r.Last != 6 || r.Seal == nil || r.Active || r.Node != "next" || r.Epoch != 2 || r.Lost != 1 {
-						t.Errorf("%s is not what the writer left: %+v", k.ID, r)
-					}
-				}
-			})
-		}
-	}
-}
-
-// retry calls f until it succeeds, at most twice.
-func retry(t testing.TB, what string, f func() error) {
-	t.Helper()
-	err := f()
-	if errors.Is(err, ErrFault) {
-		err = f()
-	}
-	if err != nil {
-		t.Fatalf("%s: %v", what, err)
-	}
-}
-
-// ensure appends; if the outcome is unknown it looks whether it happened.
-func ensure(t testing.TB, st store.Store, a *store.Append) {
-	t.Helper()
-	err := store.Do(t.Context(), st, a)
-	if errors.Is(err, ErrFault) {
-		r, getErr := st.Get(t.Context(), a.Row.Key, false)
-		if getErr == nil && r.Last == a.After+int64(len(a.Entries)) {
-			return
-		}
-		err = store.Do(t.Context(), st, a)
-	}
-	if err != nil {
-		t.Fatalf("append to %q after %d: %v", a.Row.ID, a.After, err)
-	}
 }

@@ -69,8 +69,12 @@ func (o *oracle) step() {
 		o.list()
 	case n < 88:
 		o.read(o.key())
-	case n < 91:
+	case n < 90:
 		o.claim()
+	case n < 91:
+		o.take()
+	case n < 92:
+		o.forget()
 	case n < 93:
 		o.beat()
 	case n < 97:
@@ -108,6 +112,10 @@ func (o *oracle) appends(n int) {
 				row[k] = r.Row
 			}
 		}
+		if o.rand.IntN(10) == 0 {
+			batch = append(batch, o.alone(k))
+			continue
+		}
 		a := o.append(k, row[k])
 		row[k] = a.Row
 		batch = append(batch, a)
@@ -143,7 +151,7 @@ func (o *oracle) append(k store.Key, was store.Row) *store.Append {
 	}
 	a.Row = store.Row{
 		Key:     k,
-		Context: cmp.Or(was.Context, pick(r, "c1", "c2", "c3")),
+		Context: cmp.Or(pick(r, was.Context, was.Context, was.Context, "c1"), pick(r, "c1", "c2", "c3")),
 		State:   pick(r, was.State, int32(1+r.IntN(4))),
 		Updated: pick(r, was.Updated, o.now),
 		Created: o.now,
@@ -162,8 +170,35 @@ func (o *oracle) append(k store.Key, was store.Row) *store.Append {
 		n := r.IntN(10)
 		a.Blobs = []store.Blob{{Hash: fmt.Sprint("hash ", n), Data: fmt.Append(nil, "data ", n)}}
 	}
+	if r.IntN(3) == 0 {
+		a.Receipts = o.receipts(a.After + 1)
+	}
 	return a
 }
+
+// alone makes an append of receipts without a task. Now and then it is
+// malformed.
+func (o *oracle) alone(k store.Key) *store.Append {
+	a := &store.Append{Row: store.Row{Key: k.Scope(), Context: pick(o.rand, "c1", "c2", "c3")}, Receipts: o.receipts(0)}
+	if o.rand.IntN(10) == 0 {
+		a.Row.ID = k.ID
+	}
+	return a
+}
+
+// receipts makes one or two that count for a short time. Now and then they
+// have the same name.
+func (o *oracle) receipts(seq int64) (rs []store.Receipt) {
+	for range 1 + o.rand.IntN(2) {
+		rs = append(rs, store.Receipt{
+			Name: o.signature(), Time: o.now, Until: o.now.Add(time.Duration(o.rand.IntN(40)-2) * time.Millisecond),
+			Digest: make([]byte, o.rand.IntN(40)), Seq: seq, Answer: make([]byte, o.rand.IntN(40)),
+		})
+	}
+	return rs
+}
+
+func (o *oracle) signature() string { return fmt.Sprint("receipt ", o.rand.IntN(9)) }
 
 func (o *oracle) read(k store.Key) {
 	ctx := o.t.Context()
@@ -176,6 +211,14 @@ func (o *oracle) read(k store.Key) {
 	gotLog, gotErr := o.driver.Entries(ctx, k, after, limit)
 	wantLog, wantErr := o.memory.Entries(ctx, k, after, limit)
 	o.agree(fmt.Sprintf("entries of %q after %d, limit %d", k, after, limit), gotErr, wantErr, gotLog, wantLog)
+
+	gotAll, gotErr := o.driver.Receipts(ctx, k)
+	wantAll, wantErr := o.memory.Receipts(ctx, k)
+	o.agree(fmt.Sprintf("receipts of %q", k), gotErr, wantErr, gotAll, wantAll)
+	n := o.signature()
+	gotOne, gotErr := o.driver.Receipt(ctx, k, n)
+	wantOne, wantErr := o.memory.Receipt(ctx, k, n)
+	o.agree(fmt.Sprintf("%s of %q", n, k), gotErr, wantErr, gotOne, wantOne)
 }
 
 func (o *oracle) list() {
@@ -213,8 +256,32 @@ func (o *oracle) claim() {
 	o.agree(fmt.Sprintf("claim for %s from the dead before %v", node, since), gotErr, wantErr, got, want)
 }
 
+func (o *oracle) take() {
+	node, since, k := pick(o.rand, "n1", "n2", "n3"), o.now.Add(-time.Duration(o.rand.IntN(50))*time.Millisecond), o.key()
+	got, gotErr := o.driver.Take(o.t.Context(), node, since, k)
+	want, wantErr := o.memory.Take(o.t.Context(), node, since, k)
+	o.agree(fmt.Sprintf("take %q for %s from the dead before %v", k, node, since), gotErr, wantErr, got, want)
+}
+
+// forget removes all there is, for which receipts a smaller limit takes is not
+// specified.
+func (o *oracle) forget() {
+	k := o.key()
+	q := store.ForgetQuery{Before: o.now.Add(time.Duration(o.rand.IntN(40)-20) * time.Millisecond), Limit: 1000}
+	if o.rand.IntN(2) == 0 {
+		q.Tenant, q.Owner, q.Context = k.Tenant, k.Owner, pick(o.rand, "c1", "c2", "c3", "c4")
+	}
+	got, gotErr := o.driver.Forget(o.t.Context(), q)
+	want, wantErr := o.memory.Forget(o.t.Context(), q)
+	o.agree(fmt.Sprintf("forget %+v", q), gotErr, wantErr, got, want)
+}
+
 func (o *oracle) beat() {
 	node := pick(o.rand, "n1", "n2", "n3")
+	if o.rand.IntN(3) == 0 {
+		o.agree("leave of "+node, o.driver.Leave(o.t.Context(), node), o.memory.Leave(o.t.Context(), node), nil, nil)
+		return
+	}
 	o.agree("beat of "+node, o.driver.Beat(o.t.Context(), node, o.now), o.memory.Beat(o.t.Context(), node, o.now), nil, nil)
 }
 
@@ -276,7 +343,7 @@ func (o *oracle) agree(what string, gotErr, wantErr error, got, want any) {
 }
 
 func outcome(err error) string {
-	for _, known := range []error{store.ErrNotFound, store.ErrConflict, store.ErrLeaseLost, store.ErrClosed} {
+	for _, known := range []error{store.ErrNotFound, store.ErrConflict, store.ErrLeaseLost, store.ErrDuplicate, store.ErrClosed} {
 		if errors.Is(err, known) {
 			return known.Error()
 		}

@@ -24,6 +24,15 @@ type broken struct {
 	list    func(*store.Page)
 	entries func([]store.Entry) []store.Entry
 	get     func(*store.Record)
+	signs   func([]store.Receipt) []store.Receipt
+}
+
+func (b *broken) Receipts(ctx context.Context, k store.Key) ([]store.Receipt, error) {
+	rs, err := b.Memory.Receipts(ctx, k)
+	if b.signs != nil && len(rs) > 0 {
+		rs = b.signs(rs)
+	}
+	return rs, err
 }
 
 func (b *broken) List(ctx context.Context, q store.Query) (*store.Page, error) {
@@ -55,7 +64,7 @@ func TestCheckFinds(t *testing.T) {
 	defer m.Close()
 	var keys []store.Key
 	for i := range 3 {
-		a := create(name(fmt.Sprint(i)), 5)
+		a := signed(create(name(fmt.Sprint(i)), 5), fmt.Sprint("m", i), fmt.Sprint("n", i))
 		must(t, m, a)
 		keys = append(keys, a.Row.Key)
 	}
@@ -74,6 +83,11 @@ func TestCheckFinds(t *testing.T) {
 		"a row ahead of its log":       {broken{get: func(r *store.Record) { r.Last++ }}, false},
 		"a sealed task that is active": {broken{get: func(r *store.Record) { r.Seal = &store.Seal{} }}, false},
 		"another's record":             {broken{get: func(r *store.Record) { r.Owner = "stranger" }}, false},
+		"a receipt of no entry":        {broken{signs: func(rs []store.Receipt) []store.Receipt { rs[0].Seq = 6; return rs }}, false},
+		"another's receipt":            {broken{signs: func(rs []store.Receipt) []store.Receipt { rs[1].TaskID = "other"; return rs }}, false},
+		"a receipt nobody finds":       {broken{signs: func(rs []store.Receipt) []store.Receipt { rs[1].Name = "z"; return rs }}, false},
+		"receipts in another order":    {broken{signs: func(rs []store.Receipt) []store.Receipt { rs[0], rs[1] = rs[1], rs[0]; return rs }}, false},
+		"a receipt with other content": {broken{signs: func(rs []store.Receipt) []store.Receipt { rs[0].Digest = []byte("x"); return rs }}, false},
 	} {
 		t.Run(what, func(t *testing.T) {
 			c.st.Memory = m
@@ -99,6 +113,18 @@ func TestFaultyFailsOnce(t *testing.T) {
 		func(st store.Store) error {
 			must(t, m, create(name("old"), 1)) // by a way that does not fail
 			_, err := st.Delete(t.Context(), []store.Row{row(t, m, name("old"))})
+			return err
+		},
+		func(st store.Store) error {
+			must(t, m, owned("taken", "dead"))
+			_, err := st.Take(t.Context(), "me", began, name("taken"))
+			return err
+		},
+		func(st store.Store) error { return st.Leave(t.Context(), "leaver") },
+		func(st store.Store) error { return store.Do(t.Context(), st, alone("a")) },
+		func(st store.Store) error {
+			must(t, m, alone("old"))
+			_, err := st.Forget(t.Context(), store.ForgetQuery{Before: began.Add(2 * time.Hour), Limit: 1})
 			return err
 		},
 	}
@@ -142,6 +168,25 @@ func TestFaultyFailsOnce(t *testing.T) {
 			case 4:
 				if _, err := m.Get(t.Context(), name("old"), false); (err != nil) != happened {
 					t.Errorf("delete, fault %v: get says %v", f, err)
+				}
+			case 5:
+				if r := get(t, m, name("taken"), false); (r.Node == "me") != happened {
+					t.Errorf("take, fault %v: the task is with %s", f, r.Node)
+				}
+			case 6:
+				must(t, m, owned("left", "leaver"))
+				if r := take(t, m, "other", began.Add(2*time.Hour), name("left")); (r.Lost == 0) != happened {
+					t.Errorf("leave, fault %v: lost %d", f, r.Lost)
+				}
+			case 7, 8: // one of the two is forgotten
+				n := 0
+				for _, r := range []string{"a", "old"} {
+					if lookUp(t, m, name(""), r) != nil {
+						n++
+					}
+				}
+				if want := map[int]int{7: 0, 8: 2}[step]; happened && n != 1 || !happened && n != want {
+					t.Errorf("step %d, fault %v: %d receipts are left", step, f, n)
 				}
 			}
 		}

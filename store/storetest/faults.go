@@ -1,0 +1,128 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/parley-a2a/parley/store"
+)
+
+// testFaults runs a scenario with every write failing once, both ways. Its
+// writer does what the contract tells it to after a failure: ask what is
+// there, and go on from that.
+func testFaults(t *testing.T, fresh func(t testing.TB) Opener) {
+	keys := []store.Key{name("a"), name("b")}
+	old := name("old")
+	blobs := []store.Blob{{Hash: "shared", Data: []byte("1")}, {Hash: "own", Data: []byte("2")}}
+	scenario := func(t testing.TB, st store.Store) {
+		retry(t, "beat", func() error { return st.Beat(t.Context(), "node", began) })
+		retry(t, "secret", func() error { _, err := st.Secret(t.Context(), "name"); return err })
+		for _, k := range keys {
+			a := signed(create(k, 2), "first of "+k.ID)
+			ensure(t, st, a)
+			ensure(t, st, signed(then(a, 3), "second of "+k.ID))
+		}
+		for _, a := range []*store.Append{alone("answered"), alone("forgotten")} {
+			a.Row.Context = "context of " + a.Receipts[0].Name
+			ensure(t, st, a)
+		}
+		retry(t, "forget", func() error {
+			_, err := st.Forget(t.Context(), store.ForgetQuery{Tenant: "tenant", Owner: "owner", Context: "context of forgotten", Limit: 9})
+			return err
+		})
+		retry(t, "claim", func() error { _, err := st.Claim(t.Context(), "next", began.Add(time.Hour), 10); return err })
+		retry(t, "leave", func() error { return st.Leave(t.Context(), "next") })
+		for _, k := range keys {
+			retry(t, "take", func() error {
+				_, err := st.Take(t.Context(), "last", began, k)
+				if errors.Is(err, store.ErrNotFound) && row(t, st, k).Node == "last" {
+					return nil // it was taken at the first try
+				}
+				return err
+			})
+			r := get(t, st, k, false)
+			end := &store.Append{Row: r.Row, After: r.Last, Epoch: r.Epoch, Entries: entries(r.Last, 1)}
+			end.Row.Active = false
+			end.Seal = &store.Seal{Head: []byte("head"), Body: []byte("body")}
+			end.Blobs = blobs[:1]
+			ensure(t, st, end)
+		}
+		past := signed(finished("old", 3, began), "of the old one")
+		past.Blobs = blobs
+		ensure(t, st, past)
+		retry(t, "delete", func() error {
+			rows, err := st.Idle(t.Context(), store.IdleQuery{State: 3, Before: began.Add(time.Hour), Limit: 10})
+			if err == nil {
+				_, err = st.Delete(t.Context(), rows)
+			}
+			return err
+		})
+	}
+	steps := Steps(func(st store.Store) { scenario(t, st) })
+	for _, f := range []Fault{FailBefore, FailAfter} {
+		for step := range steps {
+			t.Run(fmt.Sprintf("%s step %d", f, step), func(t *testing.T) {
+				open := fresh(t)
+				st := start(t, open)
+				scenario(t, Faulty(st, step, f))
+				st = restart(t, st, open)
+				Check(t, st, append(keys, old)...)
+				checkAbsent(t, st, old)
+				if _, err := st.Blob(t.Context(), "own"); !errors.Is(err, store.ErrNotFound) {
+					t.Errorf("the blob of the deleted task: %v", err)
+				}
+				if _, err := st.Blob(t.Context(), "shared"); err != nil {
+					t.Errorf("the blob that others refer to: %v", err)
+				}
+				for n, want := range map[string]bool{"answered": true, "forgotten": false, "of the old one": false} {
+					if got := lookUp(t, st, old, n) != nil; got != want {
+						t.Errorf("receipt %q is there: %t, want %t", n, got, want)
+					}
+				}
+				for _, k := range keys {
+					same(t, "receipts", len(receipts(t, st, k)), 2)
+					r := get(t, st, k, true)
+					if r.Last != 6 || r.Seal == nil || r.Active || r.Node != "last" || r.Epoch != 3 || r.Lost != 1 {
+						t.Errorf("%s is not what the writer left: %+v", k.ID, r)
+					}
+				}
+			})
+		}
+	}
+}
+
+// retry calls f until it succeeds, at most twice.
+func retry(t testing.TB, what string, f func() error) {
+	t.Helper()
+	err := f()
+	if errors.Is(err, ErrFault) {
+		err = f()
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+}
+
+// ensure appends; if the outcome is unknown it looks whether it happened, and
+// is content with its own receipt.
+func ensure(t testing.TB, st store.Store, a *store.Append) {
+	t.Helper()
+	err := store.Do(t.Context(), st, a)
+	if errors.Is(err, ErrFault) && a.Alone() {
+		if err = store.Do(t.Context(), st, a); errors.Is(err, store.ErrDuplicate) {
+			return
+		}
+	}
+	if errors.Is(err, ErrFault) {
+		r, getErr := st.Get(t.Context(), a.Row.Key, false)
+		if getErr == nil && r.Last == a.After+int64(len(a.Entries)) {
+			return
+		}
+		err = store.Do(t.Context(), st, a)
+	}
+	if err != nil {
+		t.Fatalf("append to %q after %d: %v", a.Row.ID, a.After, err)
+	}
+}
