@@ -20,11 +20,11 @@ type history struct {
 // auditor compares one task's history with itself and with what was seen.
 type auditor struct {
 	h     *history
-	found []string
+	found []fault
 }
 
-func (a *auditor) fault(format string, args ...any) {
-	a.found = append(a.found, fmt.Sprintf(format, args...))
+func (a *auditor) fault(c Claim, format string, args ...any) {
+	a.found = append(a.found, faultf(c, format, args...))
 }
 
 // givenUp is how a task says that its process was lost too often.
@@ -36,11 +36,11 @@ func wornOut(t *a2a.Task) bool {
 
 // audit returns what is wrong with a task. r is nil where nobody knows what the
 // task is for, which is a fault of its own.
-func audit(h *history, r *record) []string {
+func audit(h *history, r *record) []fault {
 	a := &auditor{h: h}
 	a.log()
 	if r == nil {
-		a.fault("nobody asked for it")
+		a.fault(Logs, "nobody asked for it")
 		return a.found
 	}
 	a.messages(r)
@@ -62,40 +62,40 @@ func (h *history) last() int64 {
 func (a *auditor) log() {
 	h := a.h
 	if s := h.first.Status.State; s != a2a.TaskStateSubmitted || len(h.first.Artifacts) > 0 || len(h.first.History) > 0 {
-		a.fault("it began as %v with %d artifacts and %d messages", s, len(h.first.Artifacts), len(h.first.History))
+		a.fault(Logs, "it began as %v with %d artifacts and %d messages", s, len(h.first.Artifacts), len(h.first.History))
 	}
 	pos, ended := int64(1), false
 	chunks := map[string]*run{}
 	fold := h.first.Snapshot()
 	for _, el := range h.events {
 		if el.Seq <= pos {
-			a.fault("event %d follows %d", el.Seq, pos)
+			a.fault(Logs, "event %d follows %d", el.Seq, pos)
 		}
 		pos = el.Seq
 		if ended {
-			a.fault("event %d is behind the end", pos)
+			a.fault(Ends, "event %d is behind the end", pos)
 		}
 		switch {
 		case el.StatusUpdate != nil:
 			ended = ended || el.State().Terminal()
 			if el.State() == a2a.TaskStateSubmitted {
-				a.fault("it is submitted again at %d", pos)
+				a.fault(Logs, "it is submitted again at %d", pos)
 			}
 		case el.ArtifactUpdate != nil:
 			a.chunk(chunks, el)
 		default:
-			a.fault("event %d is neither a status nor an artifact", pos)
+			a.fault(Logs, "event %d is neither a status nor an artifact", pos)
 		}
 		fold.ApplyEvent(el)
 	}
 	if sumTask(fold) != sumTask(h.task) {
-		a.fault("its events amount to something else than the task: %v in place of %v", fold.Status.State, h.task.Status.State)
+		a.fault(Logs, "its events amount to something else than the task: %v in place of %v", fold.Status.State, h.task.Status.State)
 	}
 	if h.task.Status.State.Terminal() != ended {
-		a.fault("it is %v, and its log says otherwise", h.task.Status.State)
+		a.fault(Ends, "it is %v, and its log says otherwise", h.task.Status.State)
 	}
 	if g := h.task.Generation; g != int64(len(h.events))+1 {
-		a.fault("its generation is %d after %d events", g, len(h.events))
+		a.fault(Logs, "its generation is %d after %d events", g, len(h.events))
 	}
 }
 
@@ -116,10 +116,10 @@ func (a *auditor) chunk(runs map[string]*run, el *a2a.StreamResponse) {
 		r = &run{}
 		runs[id] = r
 	case r == nil:
-		a.fault("event %d appends to an artifact that was not begun", el.Seq)
+		a.fault(Logs, "event %d appends to an artifact that was not begun", el.Seq)
 		return
 	case r.over:
-		a.fault("event %d appends to an artifact behind its last chunk", el.Seq)
+		a.fault(Logs, "event %d appends to an artifact behind its last chunk", el.Seq)
 	}
 	r.over = u.LastChunk
 	for _, p := range u.Artifact.Parts {
@@ -130,11 +130,11 @@ func (a *auditor) chunk(runs map[string]*run, el *a2a.StreamResponse) {
 	switch got := r.texts[n-1]; {
 	case u.Artifact.Name == "stream" || strings.HasPrefix(got, "chunk "):
 		if want := fmt.Sprintf("chunk %d\n", n); got != want {
-			a.fault("event %d is %q where %q should be", el.Seq, got, want)
+			a.fault(Logs, "event %d is %q where %q should be", el.Seq, got, want)
 		}
 	case u.Artifact.Name == "steps":
 		if !strings.HasPrefix(got, fmt.Sprintf("%d=", n)) {
-			a.fault("event %d is %q where step %d should be", el.Seq, got, n)
+			a.fault(Logs, "event %d is %q where step %d should be", el.Seq, got, n)
 		}
 	}
 }
@@ -149,22 +149,29 @@ func (a *auditor) messages(r *record) {
 			continue
 		}
 		text, known := r.words[m.MessageID]
+		id := r.originLocked(m.MessageID)
 		switch {
 		case !known:
-			a.fault("message %s was not sent to it", m.MessageID)
+			a.fault(Logs, "message %s was not sent to it", m.MessageID)
 		case text != m.Text():
-			a.fault("message %s says %q where %q was sent", m.MessageID, m.Text(), text)
-		case slices.Contains(mine, m.MessageID):
-			a.fault("message %s is in it twice", m.MessageID)
+			a.fault(Logs, "message %s says %q where %q was sent", m.MessageID, m.Text(), text)
+		case slices.Contains(mine, id):
+			a.fault(Repeats, "message %s is in it twice", m.MessageID)
 		}
-		mine = append(mine, m.MessageID)
+		mine = append(mine, id)
 	}
 	if len(mine) == 0 || mine[0] != r.said {
-		a.fault("it does not begin with message %s", r.said)
+		a.fault(Logs, "it does not begin with message %s", r.said)
 	}
 	for _, id := range r.taken {
 		if !slices.Contains(mine, id) {
-			a.fault("message %s was acknowledged and is lost", id)
+			a.fault(Acknowledged, "message %s was acknowledged and is lost", id)
+		}
+	}
+	for _, id := range r.refused {
+		// It may be in the history, but the agent must not have had it.
+		if r.plan.kind == "ask" && len(a.h.task.Artifacts) > 0 && a.h.task.Artifacts[0].Parts[0].Text == r.words[id] {
+			a.fault(Acknowledged, "message %s was refused and is what the agent went on with", id)
 		}
 	}
 	if !a.h.task.Status.State.Terminal() {
@@ -187,7 +194,7 @@ func (a *auditor) messages(r *record) {
 		}
 	}
 	if silent < least || silent > most {
-		a.fault("of its %d positions %d are unaccounted for", a.h.last(), silent-most)
+		a.fault(Logs, "of its %d positions %d are unaccounted for", a.h.last(), silent-most)
 	}
 }
 
@@ -195,7 +202,7 @@ func (a *auditor) messages(r *record) {
 // and never the past after the present.
 func (a *auditor) sights(r *record) {
 	if r.id != "" && r.id != a.h.task.ID {
-		a.fault("its message began task %s, too", r.id)
+		a.fault(Repeats, "its message began task %s, too", r.id)
 	}
 	at := map[int64]uint64{} // digests of the task as of each event
 	fold := a.h.first.Snapshot()
@@ -217,14 +224,14 @@ func (a *auditor) sights(r *record) {
 		n := floor(l.pos)
 		if l.exact {
 			if l.pos > a.h.last() {
-				a.fault("it was seen at %d, which its log does not have", l.pos)
+				a.fault(Seen, "it was seen at %d, which its log does not have", l.pos)
 			} else if at[order[n]] != l.sum {
-				a.fault("it was seen at %d as it was not then: %s", l.pos, how)
+				a.fault(Seen, "it was seen at %d as it was not then: %s", l.pos, how)
 			}
 			continue
 		}
 		if !slices.ContainsFunc(order[n:], func(pos int64) bool { return at[pos] == l.sum }) {
-			a.fault("after %d it was seen as it never was from then on: %s", l.pos, how)
+			a.fault(Seen, "after %d it was seen as it never was from then on: %s", l.pos, how)
 		}
 	}
 	for _, s := range r.segments {
@@ -248,15 +255,15 @@ func (a *auditor) segment(s *segment) {
 	for i := range max(len(want), len(s.seen)) {
 		switch {
 		case i >= len(s.seen):
-			a.fault("a stream from %d to %d lacks event %d", s.from, s.last, want[i].pos)
+			a.fault(Streams, "a stream from %d to %d lacks event %d", s.from, s.last, want[i].pos)
 		case i >= len(want):
-			a.fault("a stream from %d had event %d, which the log does not have", s.from, s.seen[i].pos)
+			a.fault(Seen, "a stream from %d had event %d, which the log does not have", s.from, s.seen[i].pos)
 		case s.seen[i].pos > want[i].pos:
-			a.fault("a stream from %d lacks event %d", s.from, want[i].pos)
+			a.fault(Streams, "a stream from %d lacks event %d", s.from, want[i].pos)
 		case s.seen[i].pos < want[i].pos:
-			a.fault("a stream from %d had event %d, which the log does not have", s.from, s.seen[i].pos)
+			a.fault(Seen, "a stream from %d had event %d, which the log does not have", s.from, s.seen[i].pos)
 		case s.seen[i] != want[i]:
-			a.fault("a stream from %d had another event %d", s.from, s.seen[i].pos)
+			a.fault(Seen, "a stream from %d had another event %d", s.from, s.seen[i].pos)
 		default:
 			continue
 		}
@@ -269,33 +276,33 @@ func (a *auditor) result(r *record) {
 	t := a.h.task
 	s := t.Status.State
 	if r.state.Terminal() && s != r.state {
-		a.fault("it was seen as %v and is %v", r.state, s)
+		a.fault(Seen, "it was seen as %v and is %v", r.state, s)
 	}
 	if r.direct != nil {
-		a.fault("its message was answered directly")
+		a.fault(Repeats, "its message was answered directly")
 	}
 	if r.canceled && s != a2a.TaskStateCanceled {
-		a.fault("it was canceled and is %v", s)
+		a.fault(Acknowledged, "it was canceled and is %v", s)
 	}
 	switch {
 	case wornOut(t):
 		return
 	case s == a2a.TaskStateCanceled:
 		if !r.wantsCancel || r.notCancelable {
-			a.fault("it is canceled")
+			a.fault(Service, "it is canceled")
 		}
 	case s.Interrupted():
 		waits := r.plan.kind == "ask" || r.plan.kind == "auth"
 		if !waits || r.id != "" && r.plan.answer != "" {
-			a.fault("it waits: %v", s)
+			a.fault(Left, "it waits: %v", s)
 		}
 	case !s.Terminal():
-		a.fault("it is left %v", s)
+		a.fault(Left, "it is left %v", s)
 	case s != r.plan.end:
-		a.fault("it is %v (%q) in place of %v", s, t.Status.Message.Text(), r.plan.end)
+		a.fault(Service, "it is %v (%q) in place of %v", s, t.Status.Message.Text(), r.plan.end)
 	default:
 		if bad := r.plan.judge(t); bad != "" {
-			a.fault("%s", bad)
+			a.fault(Service, "%s", bad)
 		}
 	}
 }

@@ -36,7 +36,7 @@ func newScene() *scene {
 	}
 	w := &world{o: &Options{}, server: newServer(&Options{}), byMessage: map[string]*record{}}
 	r := &record{
-		w: w, id: "t", contextID: "c", said: "m", words: map[string]string{"m": "stream 3"}, taken: []string{"m"},
+		w: w, id: "t", contextID: "c", said: "m", words: map[string]string{"m": "stream 3"}, alias: map[string]string{}, taken: []string{"m"},
 		plan: &plan{kind: "stream", text: "stream 3", end: a2a.TaskStateCompleted, judge: allText("stream", "chunk 1\nchunk 2\nchunk 3\n")},
 	}
 	s := &scene{h, r}
@@ -60,94 +60,207 @@ func (s *scene) settle() {
 	s.h.task = t
 }
 
+// again notes that the message was sent by another id, too.
+func (s *scene) again(id string) {
+	s.r.words[id], s.r.alias[id] = s.r.words["m"], "m"
+}
+
 // TestAuditFinds: each promise that is broken is noticed, and by name.
 func TestAuditFinds(t *testing.T) {
 	if found := audit(newScene().h, newScene().r); len(found) > 0 {
 		t.Fatalf("what is right is found wrong: %q", found)
 	}
+	unproven := map[Claim]bool{}
+	for c := range claims {
+		unproven[c] = c != Steps // see TestEffectsAreJudged
+	}
 	for _, tt := range []struct {
-		name, want string
-		breaks     func(s *scene)
+		name   string
+		claim  Claim
+		want   string
+		breaks func(s *scene)
 	}{
-		{"an entry is lost", "positions 1 are unaccounted", func(s *scene) {
+		{"an entry is lost", Logs, "positions 1 are unaccounted", func(s *scene) {
 			s.h.events = slices.Delete(s.h.events, 0, 1)
 			s.settle()
 			s.r.segments = nil
 		}},
-		{"a chunk is lost", `is "chunk 3\n" where "chunk 2\n" should be`, func(s *scene) {
+		{"a chunk is lost", Logs, `is "chunk 3\n" where "chunk 2\n" should be`, func(s *scene) {
 			s.h.events = slices.Delete(s.h.events, 2, 3)
 			s.settle()
 		}},
-		{"a chunk comes twice", "where", func(s *scene) { s.h.events[3] = chunk(6, 2, true); s.settle() }},
-		{"an entry comes twice", "event 4 follows 4", func(s *scene) {
+		{"a chunk comes twice", Logs, "where", func(s *scene) { s.h.events[3] = chunk(6, 2, true); s.settle() }},
+		{"an entry comes twice", Logs, "event 4 follows 4", func(s *scene) {
 			s.h.events = slices.Insert(s.h.events, 2, s.h.events[1])
 			s.settle()
 		}},
-		{"an artifact goes on after its end", "behind its last chunk", func(s *scene) { s.h.events[2] = chunk(5, 2, true); s.settle() }},
-		{"an artifact goes on without a beginning", "not begun", func(s *scene) {
+		{"an artifact goes on after its end", Logs, "behind its last chunk", func(s *scene) { s.h.events[2] = chunk(5, 2, true); s.settle() }},
+		{"an artifact goes on without a beginning", Logs, "not begun", func(s *scene) {
 			s.h.events[1] = chunk(4, 2, false)
 			s.settle()
 		}},
-		{"two ends", "behind the end", func(s *scene) {
+		{"two ends", Ends, "behind the end", func(s *scene) {
 			s.h.events = append(s.h.events, status(8, a2a.TaskStateFailed))
 			s.settle()
 		}},
-		{"the task is not its log", "something else than the task", func(s *scene) { s.h.task.Artifacts = nil }},
-		{"the generation is not counted", "generation", func(s *scene) { s.h.task.Generation++ }},
-		{"left at work", "left TASK_STATE_WORKING", func(s *scene) { s.h.events = s.h.events[:4]; s.settle(); s.r.segments = nil }},
-		{"another end than the client saw", "was seen as TASK_STATE_COMPLETED", func(s *scene) {
+		{"the task is not its log", Logs, "something else than the task", func(s *scene) { s.h.task.Artifacts = nil }},
+		{"the generation is not counted", Logs, "generation", func(s *scene) { s.h.task.Generation++ }},
+		{"left at work", Left, "left TASK_STATE_WORKING", func(s *scene) { s.h.events = s.h.events[:4]; s.settle(); s.r.segments = nil }},
+		{"another end than the client saw", Seen, "was seen as TASK_STATE_COMPLETED", func(s *scene) {
 			s.h.events[4] = status(7, a2a.TaskStateFailed)
 			s.settle()
 		}},
-		{"a stream with a gap", "lacks event 5", func(s *scene) {
+		{"a stream with a gap", Streams, "lacks event 5", func(s *scene) {
 			seg := s.r.segments[0]
 			seg.seen = slices.Delete(seg.seen, 2, 3)
 		}},
-		{"a stream with more than there is", "does not have", func(s *scene) {
+		{"a stream with more than there is", Seen, "does not have", func(s *scene) {
 			seg := s.r.segments[0]
 			seg.seen, seg.last = append(seg.seen, sight{9, 1}), 9
 		}},
-		{"a stream with something else", "another event 5", func(s *scene) { s.r.segments[0].seen[2].sum++ }},
-		{"a look into the past", "never was from then on", func(s *scene) {
+		{"a stream with something else", Seen, "another event 5", func(s *scene) { s.r.segments[0].seen[2].sum++ }},
+		{"a look into the past", Seen, "never was from then on", func(s *scene) {
 			s.r.sees("GetTask", s.h.first, 5, false, false, nil)
 		}},
-		{"a look at what never was", "as it was not then", func(s *scene) {
+		{"a look at what never was", Seen, "as it was not then", func(s *scene) {
 			s.r.sees("a stream", s.h.first, 5, true, false, nil)
 		}},
-		{"an acknowledged message is lost", "acknowledged and is lost", func(s *scene) { s.r.taken = append(s.r.taken, "n") }},
-		{"a message of somebody else's", "was not sent to it", func(s *scene) { delete(s.r.words, "m") }},
-		{"a message twice", "twice", func(s *scene) { s.h.task.History = append(s.h.task.History, s.h.task.History[0]) }},
-		{"a second task of one message", "began task other, too", func(s *scene) { s.r.id = "other" }},
-		{"a cancel that was acknowledged", "was canceled and is", func(s *scene) { s.r.canceled, s.r.wantsCancel = true, true }},
-		{"a task and a direct answer", "answered directly", func(s *scene) { s.r.direct = &a2a.Message{} }},
-		{"nobody's task", "nobody asked", func(s *scene) { s.r = nil }},
-		{"the wrong result", "its artifact is", func(s *scene) { s.r.plan.judge = allText("stream", "chunk 1\n") }},
+		{"an acknowledged message is lost", Acknowledged, "acknowledged and is lost", func(s *scene) { s.r.taken = append(s.r.taken, "n") }},
+		{"a message of somebody else's", Logs, "was not sent to it", func(s *scene) { delete(s.r.words, "m") }},
+		{"a message twice", Repeats, "twice", func(s *scene) { s.h.task.History = append(s.h.task.History, s.h.task.History[0]) }},
+		{"a second task of one message", Repeats, "began task other, too", func(s *scene) { s.r.id = "other" }},
+		{"a cancel that was acknowledged", Acknowledged, "was canceled and is", func(s *scene) { s.r.canceled, s.r.wantsCancel = true, true }},
+		{"a task and a direct answer", Repeats, "answered directly", func(s *scene) { s.r.direct = &a2a.Message{} }},
+		{"nobody's task", Logs, "nobody asked", func(s *scene) { s.r = nil }},
+		{"no end, though the task says so", Ends, "its log says otherwise", func(s *scene) {
+			s.h.events = s.h.events[:4]
+			s.settle()
+			s.h.task.Status.State = a2a.TaskStateCompleted
+		}},
+		{"it waits and nobody was asked", Left, "it waits", func(s *scene) {
+			s.h.events[4] = status(7, a2a.TaskStateInputRequired)
+			s.settle()
+		}},
+		{"a stream that lacks its end", Streams, "lacks event 7", func(s *scene) {
+			seg := s.r.segments[0]
+			seg.seen = seg.seen[:4]
+		}},
+		{"an event is taken back", Seen, "which the log does not have", func(s *scene) {
+			s.h.events = slices.Delete(s.h.events, 4, 5)
+			s.settle()
+		}},
+		{"a message is taken twice, by two ids", Repeats, "twice", func(s *scene) {
+			s.again("n")
+			s.h.task.History = append(s.h.task.History, &a2a.Message{
+				MessageID: "n", Role: a2a.RoleUser, Parts: []*a2a.Part{a2a.TextPart("stream 3")},
+			})
+		}},
+		{"a lie is taken", Logs, `says "stream 4" where "stream 3" was sent`, func(s *scene) {
+			s.h.task.History[0].Parts = []*a2a.Part{a2a.TextPart("stream 4")}
+		}},
+		{"the agent goes on with what was refused", Acknowledged, "was refused", func(s *scene) {
+			s.r.plan.kind, s.r.words["n"] = "ask", "chunk 1\n"
+			s.r.refuses("n")
+		}},
+		{"the wrong result", Service, "its artifact is", func(s *scene) { s.r.plan.judge = allText("stream", "chunk 1\n") }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newScene()
 			tt.breaks(s)
-			if found := strings.Join(audit(s.h, s.r), "; "); !strings.Contains(found, tt.want) {
-				t.Errorf("found %q, want %q", found, tt.want)
+			found := audit(s.h, s.r)
+			if !slices.ContainsFunc(found, func(f fault) bool { return f.claim == tt.claim && strings.Contains(f.text, tt.want) }) {
+				t.Errorf("found %q, want %q of %v", found, tt.want, tt.claim)
 			}
 		})
+		unproven[tt.claim] = false
+	}
+	for c, un := range unproven {
+		if un {
+			t.Errorf("nothing shows that %q can be found", c)
+		}
+	}
+}
+
+// TestWhatWasSentAgainUnderAnotherNameIsKnown: the id under which a message
+// was taken may be any of those under which it was sent.
+func TestWhatWasSentAgainUnderAnotherNameIsKnown(t *testing.T) {
+	s := newScene()
+	s.again("n")
+	s.h.task.History[0].MessageID = "n"
+	if found := audit(s.h, s.r); len(found) > 0 {
+		t.Errorf("found %q", found)
+	}
+	if id := s.r.accepts("n"); id != "m" || len(s.r.taken) != 1 {
+		t.Errorf("taken are %q, the last as %s", s.r.taken, id)
+	}
+}
+
+// TestRepeatsAreJudged: what is sent again is done once, and not never.
+func TestRepeatsAreJudged(t *testing.T) {
+	count := func(found []fault, c Claim) (n int) {
+		for _, f := range found {
+			if f.claim == c {
+				n++
+			}
+		}
+		return n
+	}
+	l, s := ledger{}, newScene()
+	if found := l.enters(s.r, "t"); len(found) > 0 {
+		t.Errorf("its only task: %q", found)
+	}
+	if found := l.lacks(s.r); len(found) > 0 {
+		t.Errorf("its task is there: %q", found)
+	}
+	if found := l.enters(s.r, "u"); count(found, Repeats) != 1 {
+		t.Errorf("two tasks of one message: %q", found)
+	}
+	if found := (ledger{}).lacks(s.r); count(found, Acknowledged) != 1 {
+		t.Errorf("its task is gone: %q", found)
+	}
+	unknown := &record{w: s.r.w, plan: s.r.plan}
+	if found := (ledger{}).lacks(unknown); len(found) > 0 {
+		t.Errorf("nobody promised anything: %q", found)
+	}
+	unknown.isAnswered()
+	if found := (ledger{}).lacks(unknown); count(found, Repeats) != 1 {
+		t.Errorf("it was answered and there is nothing: %q", found)
+	}
+
+	s = newScene()
+	s.r.plan = &plan{kind: "message", text: "message x"}
+	for _, id := range []string{"a", "a", "b"} {
+		s.r.answers(&a2a.Message{MessageID: id, Parts: []*a2a.Part{a2a.TextPart("x")}})
+	}
+	if s.r.w.broken[Repeats] != 1 {
+		t.Errorf("two answers to one message: %q", s.r.w.violations)
 	}
 }
 
 // TestStreamsAreJudgedAsTheyCome: repeats and reorders are noticed at once.
 func TestStreamsAreJudgedAsTheyCome(t *testing.T) {
-	for name, el := range map[string]*a2a.StreamResponse{
-		"a repeat":               chunk(6, 3, true),
-		"the past":               chunk(4, 1, false),
-		"the Task of the past":   {Seq: 4, Task: &a2a.Task{ID: "t", ContextID: "c", Status: a2a.TaskStatus{State: a2a.TaskStateWorking}}},
-		"another task":           {Seq: 9, StatusUpdate: &a2a.TaskStatusUpdateEvent{TaskID: "u"}},
-		"another end":            status(9, a2a.TaskStateFailed),
-		"another task's context": {Seq: 7, Task: &a2a.Task{ID: "t", ContextID: "d", Status: a2a.TaskStatus{State: a2a.TaskStateCompleted}}},
+	for _, tt := range []struct {
+		name  string
+		claim Claim
+		el    *a2a.StreamResponse
+	}{
+		{"a repeat", Streams, chunk(6, 3, true)},
+		{"the past", Streams, chunk(4, 1, false)},
+		{"the Task of the past", Streams, &a2a.StreamResponse{Seq: 4, Task: &a2a.Task{ID: "t", ContextID: "c", Status: a2a.TaskStatus{State: a2a.TaskStateWorking}}}},
+		{"another task", Seen, &a2a.StreamResponse{Seq: 9, StatusUpdate: &a2a.TaskStatusUpdateEvent{TaskID: "u"}}},
+		{"another end", Seen, status(9, a2a.TaskStateFailed)},
+		{"another task's context", Repeats, &a2a.StreamResponse{Seq: 7, Task: &a2a.Task{ID: "t", ContextID: "d", Status: a2a.TaskStatus{State: a2a.TaskStateCompleted}}}},
 	} {
 		s := newScene()
-		s.r.segments[0].takes(el)
-		if len(s.r.w.violations) == 0 {
-			t.Errorf("%s goes unnoticed", name)
+		s.r.segments[0].takes(tt.el)
+		if s.r.w.broken[tt.claim] == 0 {
+			t.Errorf("%s goes unnoticed: %q", tt.name, s.r.w.violations)
 		}
+	}
+	s := newScene()
+	s.r.segment().takes(chunk(6, 3, true))
+	if s.r.w.broken[Streams] == 0 {
+		t.Error("a stream that begins without the Task goes unnoticed")
 	}
 }
 

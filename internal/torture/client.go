@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -22,8 +23,9 @@ type client struct {
 	rng  *rand.Rand
 	how  speech
 	svc  service // of how
-	sent int
+	sent *atomic.Int64
 
+	other    *other        // for what is said again elsewhere
 	patience time.Duration // without a word in a stream
 	echoed   *record       // an earlier result
 }
@@ -80,11 +82,21 @@ func (s speech) String() string {
 }
 
 func newClient(w *world, n int, url string) *client {
-	c := &client{w: w, n: n, url: url, rng: rand.New(rand.NewPCG(w.o.Seed, uint64(n)+1)), how: speechOf(n), patience: 20 * time.Second}
+	c := &client{
+		w: w, n: n, url: url, rng: rand.New(rand.NewPCG(w.o.Seed, uint64(n)+1)), how: speechOf(n),
+		sent: new(atomic.Int64), other: new(other), patience: 20 * time.Second,
+	}
 	if w.proxy != nil {
 		c.patience = 2 * time.Second
 	}
 	return c
+}
+
+// twin is the same client once more, for what it does beside its work.
+func (c *client) twin(dice rand.Source) *client {
+	t := *c
+	t.rng, t.echoed = rand.New(dice), nil
+	return &t
 }
 
 func (c *client) run(ctx context.Context) {
@@ -106,30 +118,58 @@ func (c *client) run(ctx context.Context) {
 
 // dial gets the card, however long it takes.
 func (c *client) dial(ctx context.Context) bool {
-	o := &a2aclient.Options{
-		Version: c.how.version, Bindings: []string{c.how.binding}, UnaryTimeout: c.patience,
-		Logger: slog.New(requests{&c.w.count}),
-	}
 	for {
-		cl, err := a2aclient.Dial(ctx, c.url, o)
+		svc, err := c.speak(ctx, c.how)
 		switch {
 		case err == nil:
-			if got := cl.Interface().ProtocolBinding; got != c.how.binding {
-				c.w.violate("a client that wants %s got %s", c.how, got)
-			}
-			c.svc = cl
-			if c.how.raw {
-				c.svc = newRaw(cl, c.url)
-			}
+			c.svc = svc
 			return true
 		case ctx.Err() != nil:
 			return false
 		case !temporary(err):
-			c.w.violate("the card cannot be had: %v", err)
+			c.w.violate(Service, "the card cannot be had: %v", err)
 			return false
 		}
 		c.pause(ctx, 50*time.Millisecond)
 	}
+}
+
+func (c *client) speak(ctx context.Context, how speech) (service, error) {
+	cl, err := a2aclient.Dial(ctx, c.url, &a2aclient.Options{
+		Version: how.version, Bindings: []string{how.binding}, UnaryTimeout: c.patience,
+		Logger: slog.New(requests{&c.w.count}),
+	})
+	if err != nil {
+		return nil, err
+	}
+	if got := cl.Interface().ProtocolBinding; got != how.binding {
+		c.w.violate(Service, "a client that wants %s got %s", how, got)
+	}
+	if how.raw {
+		return newRaw(cl, c.url), nil
+	}
+	return cl, nil
+}
+
+// other is a client's second language, for what it says again.
+type other struct {
+	mu  sync.Mutex // protects the field below
+	svc service
+}
+
+// elsewhere is the client in another version or by another binding, or as it
+// is if the card cannot be had just now.
+func (c *client) elsewhere(ctx context.Context) service {
+	c.other.mu.Lock()
+	defer c.other.mu.Unlock()
+	if c.other.svc == nil {
+		svc, err := c.speak(ctx, speechOf(c.n+3))
+		if err != nil {
+			return c.svc
+		}
+		c.other.svc = svc
+	}
+	return c.other.svc
 }
 
 func (c *client) pause(ctx context.Context, d time.Duration) {
@@ -143,11 +183,11 @@ func (c *client) pause(ctx context.Context, d time.Duration) {
 
 // work carries out one plan.
 func (c *client) work(ctx context.Context) {
-	r := &record{w: c.w, plan: c.plan(), who: fmt.Sprintf("client %d, %s", c.n, c.how), words: map[string]string{}}
+	r := &record{w: c.w, plan: c.plan(), who: fmt.Sprintf("client %d, %s", c.n, c.how), words: map[string]string{}, alias: map[string]string{}}
 	ctx, cancel := context.WithTimeoutCause(ctx, endWithin, errTooLong)
 	defer cancel()
 	m := c.message(r, r.plan.text)
-	r.said = m.MessageID
+	r.said, r.opening = m.MessageID, m
 	if e := r.plan.earlier; e != nil {
 		m.ReferenceTaskIDs = []string{e.id}
 	}
@@ -156,8 +196,11 @@ func (c *client) work(ctx context.Context) {
 	c.w.mu.Unlock()
 
 	c.say(ctx, r, m)
-	if r.id == "" {
-		return // a direct answer, or nobody knows
+	if r.id == "" { // a direct answer, or nobody knows
+		if r.direct == nil && context.Cause(ctx) == errTooLong {
+			r.violate(Service, "its message was not answered within %v", endWithin)
+		}
+		return
 	}
 	var others sync.WaitGroup
 	if r.plan.cancel {
@@ -172,7 +215,7 @@ func (c *client) work(ctx context.Context) {
 	others.Wait()
 	if !ok {
 		if context.Cause(ctx) == errTooLong {
-			r.violate("has no end after %v; it is %v", endWithin, r.now())
+			r.violate(Left, "has no end after %v; it is %v", endWithin, r.now())
 		}
 		return
 	}
@@ -180,124 +223,6 @@ func (c *client) work(ctx context.Context) {
 }
 
 var errTooLong = errors.New("it takes too long")
-
-// message makes the client's next message.
-func (c *client) message(r *record, text string) *a2a.Message {
-	c.sent++
-	m := &a2a.Message{
-		MessageID: fmt.Sprintf("m-%d-%d-%d", c.w.o.Seed, c.n, c.sent),
-		Role:      a2a.RoleUser, Parts: []*a2a.Part{a2a.TextPart(text)},
-	}
-	r.mu.Lock()
-	r.words[m.MessageID] = text
-	m.TaskID, m.ContextID = r.id, r.contextID
-	r.mu.Unlock()
-	c.w.mu.Lock()
-	c.w.byMessage[m.MessageID] = r
-	c.w.mu.Unlock()
-	return m
-}
-
-// say sends a message in one of three ways, again as long as it is certain
-// that it did not arrive. It reports whether it is known to have arrived.
-func (c *client) say(ctx context.Context, r *record, m *a2a.Message) bool {
-	way := c.rng.IntN(4)
-	for {
-		var known bool
-		var err error
-		if way < 2 {
-			known, err = c.sayStreaming(ctx, r, m)
-		} else {
-			known, err = c.sayBlocking(ctx, r, m, way == 3)
-		}
-		switch {
-		case known || err == nil:
-			return known
-		case ctx.Err() != nil:
-			return false
-		case m.TaskID != "" && errors.Is(err, a2a.ErrUnsupportedOperation):
-			return false // the task has ended; finish looks
-		case !temporary(err):
-			r.violate("sending %s (way %d): %v", m.MessageID, way, err)
-			return false
-		case !unreachable(err):
-			c.w.count.unknown.Add(1)
-			c.pause(ctx, 100*time.Millisecond)
-			return false
-		}
-		c.w.count.unreachable.Add(1)
-		c.pause(ctx, 30*time.Millisecond)
-	}
-}
-
-func (c *client) sayStreaming(ctx context.Context, r *record, m *a2a.Message) (known bool, err error) {
-	seg := r.segment()
-	if m.TaskID == "" {
-		r.first = seg
-	}
-	ctx, alive, stop := c.patient(ctx)
-	defer stop()
-	leave := -1
-	if c.rng.IntN(5) == 0 {
-		leave = c.rng.IntN(8)
-	}
-	for el, err := range c.svc.SendStreamingMessage(ctx, &a2a.SendMessageRequest{Message: m}) {
-		if err != nil {
-			return known, c.cut(ctx, r, "a streaming send", err)
-		}
-		alive()
-		if el.Message != nil {
-			r.answers(el.Message)
-			return false, nil
-		}
-		if el.Task != nil {
-			r.begins(el.Task)
-		}
-		if !known {
-			known = true
-			r.accepts(m.MessageID)
-		}
-		seg.takes(el)
-		// Where an authorization is wanted the stream stays open: it may come
-		// by another way.
-		if leave--; leave == -1 || el.State() == a2a.TaskStateAuthRequired {
-			break
-		}
-	}
-	return known, nil
-}
-
-func (c *client) sayBlocking(ctx context.Context, r *record, m *a2a.Message, immediately bool) (known bool, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, 4*c.patience, errStalled)
-	defer cancel()
-	pos, taken := r.floor()
-	res, err := c.svc.SendMessage(ctx, &a2a.SendMessageRequest{Message: m, Configuration: &a2a.SendMessageConfiguration{ReturnImmediately: immediately}})
-	if err != nil {
-		return false, c.cut(ctx, r, "a send", err)
-	}
-	if res.Message != nil {
-		r.answers(res.Message)
-		return false, nil
-	}
-	r.begins(res.Task)
-	r.accepts(m.MessageID)
-	r.sees("SendMessage", res.Task, pos, false, true, append(taken, m.MessageID))
-	if s := res.Task.Status.State; !immediately && !s.Terminal() && !s.Interrupted() {
-		r.violate("a blocking send came back with %v", s)
-	}
-	return true, nil
-}
-
-// answers notes a direct message.
-func (r *record) answers(m *a2a.Message) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.direct = m
-	r.w.count.direct.Add(1)
-	if want := r.plan.text[len(r.plan.kind)+1:]; r.plan.kind != "message" || m.Text() != want {
-		r.violate("was answered with the message %q", m.Text())
-	}
-}
 
 // finish goes on until the task has ended, or waits for a client that does not
 // come back. It returns false if ctx ended first.
@@ -334,37 +259,4 @@ func (c *client) finish(ctx context.Context, r *record) bool {
 		}
 	}
 	return false
-}
-
-// answer sends the answer to the agent's question, or two at once. It reports
-// whether one of them is known to have arrived.
-func (c *client) answer(ctx context.Context, r *record) bool {
-	if !r.plan.twice {
-		return c.say(ctx, r, c.message(r, r.plan.answer)) || c.answered(ctx, r)
-	}
-	second := &client{
-		w: c.w, n: c.n, url: c.url, rng: rand.New(rand.NewPCG(c.rng.Uint64(), 0)), how: c.how, svc: c.svc, patience: c.patience,
-	}
-	one, other := c.message(r, r.plan.answer), c.message(r, r.plan.answer+", again")
-	var wg sync.WaitGroup
-	var a, b bool
-	wg.Go(func() { a = c.say(ctx, r, one) })
-	wg.Go(func() { b = second.say(ctx, r, other) })
-	wg.Wait()
-	return a || b || c.answered(ctx, r)
-}
-
-// answered looks whether an answer has arrived though nobody said so.
-func (c *client) answered(ctx context.Context, r *record) bool {
-	t := c.look(ctx, r)
-	if t == nil {
-		return false
-	}
-	n := 0
-	for _, m := range t.History {
-		if m.Role == a2a.RoleUser {
-			n++
-		}
-	}
-	return n > 1
 }

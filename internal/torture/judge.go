@@ -27,11 +27,11 @@ func (w *world) judge(ctx context.Context) (int, error) {
 	known := map[string]*a2a.Task{}
 	for _, t := range tasks {
 		if known[t.ID] != nil {
-			w.violate("task %s is listed twice", t.ID)
+			w.violate(Logs, "task %s is listed twice", t.ID)
 		}
 		known[t.ID] = t
 	}
-	begun := map[string]string{} // tasks by the message they began with
+	begun := ledger{}
 	effects, err := w.readEffects()
 	if err != nil {
 		return 0, err
@@ -50,15 +50,10 @@ func (w *world) judge(ctx context.Context) (int, error) {
 					continue
 				}
 				r := w.recordOf(h.task)
-				if r != nil {
-					mu.Lock()
-					if other := begun[r.said]; other != "" {
-						w.violate("message %s began task %s and task %s", r.said, other, t.ID)
-					}
-					begun[r.said] = t.ID
-					mu.Unlock()
-				}
-				w.one(h, t, r, effects[t.ID])
+				mu.Lock()
+				twice := begun.enters(r, t.ID)
+				mu.Unlock()
+				w.one(h, t, r, effects[t.ID], twice)
 			}
 		})
 	}
@@ -68,24 +63,53 @@ func (w *world) judge(ctx context.Context) (int, error) {
 	close(work)
 	wg.Wait()
 	for _, r := range w.records {
-		if r.id != "" && known[r.id] == nil {
-			w.violate("%s: was acknowledged and is not there", r)
+		for _, f := range begun.lacks(r) {
+			w.violate(f.claim, "%s: %s", r, f.text)
 		}
 	}
 	w.server.log.mu.Lock()
 	bad := w.server.log.bad
 	w.server.log.mu.Unlock()
 	for _, text := range bad {
-		w.violate("the server's log has: %s", text)
+		w.violate(Service, "the server's log has: %s", text)
 	}
 	return len(known), err
 }
 
+// ledger is which task began with which record's message.
+type ledger map[*record]string
+
+// enters notes a task, and finds that it is the second one of its message.
+func (l ledger) enters(r *record, id string) (found []fault) {
+	if r == nil {
+		return nil
+	}
+	if other := l[r]; other != "" {
+		found = append(found, faultf(Repeats, "message %s began task %s, too", r.said, other))
+	}
+	l[r] = id
+	return found
+}
+
+// lacks finds that nothing is there of what was acknowledged, or of what was
+// sent again until it was answered.
+func (l ledger) lacks(r *record) []fault {
+	switch {
+	case l[r] != "" || r.direct != nil:
+		return nil
+	case r.id != "":
+		return []fault{faultf(Acknowledged, "was acknowledged and is not there")}
+	case r.answered:
+		return []fault{faultf(Repeats, "was sent until it was answered, and began nothing")}
+	}
+	return nil
+}
+
 // one judges a task.
-func (w *world) one(h *history, listed *a2a.Task, r *record, effects []effect) {
-	found := audit(h, r)
+func (w *world) one(h *history, listed *a2a.Task, r *record, effects []effect, found []fault) {
+	found = append(found, audit(h, r)...)
 	if sumTask(listed) != sumTask(h.task) {
-		found = append(found, "a list shows it otherwise than GetTask")
+		found = append(found, faultf(Logs, "a list shows it otherwise than GetTask"))
 	}
 	if r != nil && r.plan.kind == "steps" {
 		found = append(found, auditEffects(h, effects)...)
@@ -98,14 +122,13 @@ func (w *world) one(h *history, listed *a2a.Task, r *record, effects []effect) {
 	case h.task.Status.State == a2a.TaskStateCanceled:
 		w.count.canceled.Add(1)
 	}
-	if len(found) == 0 {
-		return
-	}
 	who := "task " + h.task.ID
 	if r != nil {
 		who = r.String() + " is " + h.task.ID
 	}
-	w.violate("%s: %s\n%s", who, strings.Join(found, "; "), h)
+	for _, f := range found {
+		w.violate(f.claim, "%s: %s\n%s", who, f.text, h)
+	}
 }
 
 // recordOf finds out who asked for a task.
@@ -261,12 +284,12 @@ func recorded(h *history) map[string][]string {
 
 // auditEffects judges that a step whose result was recorded did not run again:
 // all runs of the agent show the same result, and it is that of the last run
-// of the step.
-func auditEffects(h *history, effects []effect) (found []string) {
+// of the step. (A step that has two records shows as a position too many.)
+func auditEffects(h *history, effects []effect) (found []fault) {
 	for step, results := range recorded(h) {
 		for _, r := range results[1:] {
 			if r != results[0] {
-				found = append(found, fmt.Sprintf("step %s had the result %s and then %s", step, results[0], r))
+				found = append(found, faultf(Steps, "step %s had the result %s and then %s", step, results[0], r))
 			}
 		}
 		last := ""
@@ -276,7 +299,7 @@ func auditEffects(h *history, effects []effect) (found []string) {
 			}
 		}
 		if last != results[0] {
-			found = append(found, fmt.Sprintf("step %s ran again after its result %s was recorded", step, results[0]))
+			found = append(found, faultf(Steps, "step %s ran again after its result %s was recorded", step, results[0]))
 		}
 	}
 	return found

@@ -22,7 +22,7 @@ func (c *client) look(ctx context.Context, r *record) *a2a.Task {
 			return t
 		case ctx.Err() != nil:
 		case !temporary(err):
-			r.violate("GetTask: %v", err)
+			r.violate(Service, "GetTask: %v", err)
 			return nil
 		}
 		c.pause(ctx, 30*time.Millisecond)
@@ -39,20 +39,29 @@ func (c *client) follow(ctx context.Context, r *record, seg *segment, answered b
 	if c.rng.IntN(5) == 0 {
 		leave = c.rng.IntN(8)
 	}
-	req := &a2a.SubscribeToTaskRequest{ID: r.id, After: seg.last}
+	after := seg.last
 	seg.floor, _ = r.floor()
+	what, stream := "subscribing", c.svc.SubscribeToTask(ctx, &a2a.SubscribeToTaskRequest{ID: r.id, After: after})
+	attach := c.w.o.Retries && c.rng.IntN(4) == 0 && r.has(r.said)
+	if attach { // the message that began it, once more
+		what, stream = "attaching", c.svc.SendStreamingMessage(ctx, &a2a.SendMessageRequest{Message: r.opening, After: after})
+	}
 	some := false
-	for el, err := range c.svc.SubscribeToTask(ctx, req) {
+	for el, err := range stream {
 		if err != nil {
-			if err := c.cut(ctx, r, fmt.Sprintf("subscribing behind %d", req.After), err); !temporary(err) && !errors.Is(err, context.Canceled) && !(seg.last == 0 && errors.Is(err, a2a.ErrUnsupportedOperation)) {
-				r.violate("subscribing behind %d: %v", req.After, err)
+			if err := c.cut(ctx, r, fmt.Sprintf("%s behind %d", what, after), err); !temporary(err) && !errors.Is(err, context.Canceled) && !(seg.last == 0 && errors.Is(err, a2a.ErrUnsupportedOperation)) {
+				r.violate(Service, "%s behind %d: %v", what, after, err)
 			}
 			return some
 		}
 		alive()
 		if !some {
 			some = true
-			c.opened(req.After)
+			c.opened(after, attach)
+		}
+		if el.Message != nil {
+			r.violate(Repeats, "a stream that was attached to it answers with a message")
+			return true
 		}
 		seg.takes(el)
 		if s := el.State(); s.Interrupted() && !answered && (el.Task == nil || r.now() == s) {
@@ -66,8 +75,10 @@ func (c *client) follow(ctx context.Context, r *record, seg *segment, answered b
 }
 
 // opened counts a stream that came about.
-func (c *client) opened(after int64) {
+func (c *client) opened(after int64, attached bool) {
 	switch {
+	case attached:
+		c.w.count.attached.Add(1)
 	case c.how.raw && after > 0:
 		c.w.count.resumes.Add(1)
 	case !c.how.raw && after == 0:
@@ -77,7 +88,7 @@ func (c *client) opened(after int64) {
 
 // watch is a second reader of a task.
 func (c *client) watch(ctx context.Context, r *record, seg *segment) {
-	other := &client{w: c.w, n: c.n, url: c.url, rng: rand.New(rand.NewPCG(c.w.o.Seed, uint64(c.n)<<32)), how: c.how, svc: c.svc, patience: c.patience}
+	other := c.twin(rand.NewPCG(c.w.o.Seed, uint64(c.n)<<32))
 	for ctx.Err() == nil && !r.now().Terminal() && !seg.holes {
 		if !other.follow(ctx, r, seg, false) {
 			c.pause(ctx, 50*time.Millisecond)
@@ -104,7 +115,7 @@ func (c *client) cancel(ctx context.Context, r *record, after time.Duration) {
 			r.canceled = true
 			r.mu.Unlock()
 			if t.Status.State != a2a.TaskStateCanceled {
-				r.violate("CancelTask answered with %v", t.Status.State)
+				r.violate(Service, "CancelTask answered with %v", t.Status.State)
 			}
 			return
 		case errors.Is(err, a2a.ErrTaskNotCancelable):
@@ -115,7 +126,7 @@ func (c *client) cancel(ctx context.Context, r *record, after time.Duration) {
 		case ctx.Err() != nil:
 			return
 		case !temporary(err):
-			r.violate("CancelTask: %v", err)
+			r.violate(Service, "CancelTask: %v", err)
 			return
 		}
 		c.pause(ctx, 30*time.Millisecond)
@@ -185,14 +196,14 @@ func (c *client) list(ctx context.Context, r *record) {
 		switch {
 		case err == nil:
 			if len(res.Tasks) != 1 || res.Tasks[0].ID != r.id {
-				r.violate("a list of its context has %d tasks", len(res.Tasks))
+				r.violate(Service, "a list of its context has %d tasks", len(res.Tasks))
 				return
 			}
 			r.sees("ListTasks", res.Tasks[0], pos, false, false, nil)
 			return
 		case ctx.Err() != nil:
 		case !temporary(err):
-			r.violate("ListTasks: %v", err)
+			r.violate(Service, "ListTasks: %v", err)
 			return
 		}
 		c.pause(ctx, 30*time.Millisecond)

@@ -21,11 +21,16 @@ type record struct {
 	who  string // the client, with what it speaks
 	said string // id of the message that began it
 
+	opening *a2a.Message // that message
+
 	mu            sync.Mutex // protects the fields below
 	id, contextID string     // of the task; "" as long as it is not known
 	direct        *a2a.Message
+	answered      bool              // the message was sent until it was
 	words         map[string]string // text of each message that was sent, by its id
+	alias         map[string]string // ids under which messages were sent again, by a key: the first id of each
 	taken         []string          // ids of messages that the server said it has
+	refused       []string          // ids of messages that came too late for their task
 	high          int64             // highest position seen
 	state         a2a.TaskState     // newest known
 	segments      []*segment
@@ -74,8 +79,8 @@ func (r *record) String() string {
 	return fmt.Sprintf("task %s (%q by %s)", r.id, r.plan.text, r.who)
 }
 
-func (r *record) violate(format string, args ...any) {
-	r.w.violate("%s: %s", r, fmt.Sprintf(format, args...))
+func (r *record) violate(c Claim, format string, args ...any) {
+	r.w.violate(c, "%s: %s", r, fmt.Sprintf(format, args...))
 }
 
 // begins notes which task it is.
@@ -86,17 +91,63 @@ func (r *record) begins(t *a2a.Task) {
 		r.id, r.contextID = t.ID, t.ContextID
 	}
 	if r.id != t.ID || r.contextID != t.ContextID {
-		r.violate("turned into task %s of context %s", t.ID, t.ContextID)
+		r.violate(Repeats, "turned into task %s of context %s", t.ID, t.ContextID)
 	}
 }
 
-// accepts notes that the server has a message.
-func (r *record) accepts(messageID string) {
+// answers notes a direct message.
+func (r *record) answers(m *a2a.Message) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !slices.Contains(r.taken, messageID) {
-		r.taken = append(r.taken, messageID)
+	if d := r.direct; d != nil && d.MessageID != m.MessageID {
+		r.violate(Repeats, "was answered with message %s and then with %s", d.MessageID, m.MessageID)
 	}
+	r.direct = m
+	r.w.count.direct.Add(1)
+	if want := r.plan.text[len(r.plan.kind)+1:]; r.plan.kind != "message" || m.Text() != want {
+		r.violate(Service, "was answered with the message %q", m.Text())
+	}
+}
+
+// originLocked is the id under which a message was first sent.
+func (r *record) originLocked(messageID string) string {
+	if first, ok := r.alias[messageID]; ok {
+		return first
+	}
+	return messageID
+}
+
+// accepts notes that the server has a message, and returns its first id.
+func (r *record) accepts(messageID string) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	id := r.originLocked(messageID)
+	if !slices.Contains(r.taken, id) {
+		r.taken = append(r.taken, id)
+	}
+	return id
+}
+
+// has reports whether the server is known to have a message.
+func (r *record) has(messageID string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Contains(r.taken, messageID)
+}
+
+// refuses notes that a message came too late for its task.
+func (r *record) refuses(messageID string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.refused = append(r.refused, messageID)
+}
+
+// isAnswered notes that the message that began it was sent until there was an
+// answer.
+func (r *record) isAnswered() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.answered = true
 }
 
 // floor is what a look from now on must not be before.
@@ -119,8 +170,8 @@ func (r *record) sees(how string, t *a2a.Task, pos int64, exact, whole bool, tak
 		brief(t), how, time.Since(r.w.start).Seconds(), r.high, r.highAt.Seconds())
 	if whole {
 		for _, id := range taken {
-			if !slices.ContainsFunc(t.History, func(m *a2a.Message) bool { return m.MessageID == id }) {
-				r.violate("message %s was acknowledged and is not in the history", id)
+			if !slices.ContainsFunc(t.History, func(m *a2a.Message) bool { return r.originLocked(m.MessageID) == id }) {
+				r.violate(Acknowledged, "message %s was acknowledged and is not in the history", id)
 			}
 		}
 	}
@@ -143,7 +194,7 @@ func (r *record) becomesLocked(s a2a.TaskState) {
 	case !r.state.Terminal():
 		r.state = s
 	case s.Terminal() && s != r.state:
-		r.violate("was %v and is %v", r.state, s)
+		r.violate(Seen, "was %v and is %v", r.state, s)
 	}
 	// Otherwise it is an older answer that took its time; audit judges those.
 }
@@ -165,12 +216,12 @@ func (s *segment) takes(el *a2a.StreamResponse) {
 	case el.Task != nil && s.from == 0:
 		s.from, s.last = el.Seq, el.Seq
 	case s.from == 0:
-		r.violate("a stream begins with an event, at %d", el.Seq)
+		r.violate(Streams, "a stream begins with an event, at %d", el.Seq)
 	case el.Task != nil && el.Seq != s.last:
-		r.violate("a stream that was at %d goes on with the Task as of %d", s.last, el.Seq)
+		r.violate(Streams, "a stream that was at %d goes on with the Task as of %d", s.last, el.Seq)
 		s.last = el.Seq
 	case el.Task == nil && el.Seq <= s.last:
-		r.violate("a stream that was at %d goes on with an event at %d", s.last, el.Seq)
+		r.violate(Streams, "a stream that was at %d goes on with an event at %d", s.last, el.Seq)
 	}
 	if el.Task != nil {
 		pos, exact := el.Seq, el.Seq > 0
@@ -189,7 +240,7 @@ func (s *segment) takes(el *a2a.StreamResponse) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if el.TaskID() != r.id {
-		r.violate("got an event of task %s", el.TaskID())
+		r.violate(Seen, "got an event of task %s", el.TaskID())
 	}
 	if st := el.State(); st.Valid() && el.Seq > r.high {
 		r.becomesLocked(st)

@@ -15,6 +15,7 @@ type Report struct {
 	Took    time.Duration
 
 	Kills, Stops, Deaths int64         // ends of the server: kill -9, SIGTERM, by itself
+	Pauses               int64         // SIGSTOP for a moment
 	SlowestStart         time.Duration // until it was ready
 	Tasks                int           // in the store at the end
 	Events               int64         // that clients saw
@@ -22,14 +23,26 @@ type Report struct {
 	Cuts                 int64         // calls and streams that broke
 	Stalls               int64         // that clients gave up because nothing came
 	Unknown              int64         // messages whose senders never learned whether they arrived
+	Repeats              int64         // messages that were sent again though they may have arrived, or had
+	Attached             int64         // streams that were joined by sending their message again
+	Conflicts            int64         // refusals of other words by the name of a message
 	Canceled             int64         // tasks
 	WornOut              int64         // tasks that failed since their process was lost too often, as they should
 	Steps, Effects       int64         // recorded results of steps, and runs of steps
 
-	// Violations are the promises that were broken; the text says by which
-	// task. There are no more than some, and then a last line that counts the
-	// others.
+	// Broken counts the violations, by the claim.
+	Broken [claims]int
+	// Violations tell of the first ones; the text says by which task.
 	Violations []string
+}
+
+// Total is how many violations there were.
+func (r *Report) Total() int {
+	n := 0
+	for _, b := range r.Broken {
+		n += b
+	}
+	return n
 }
 
 func (w *world) report(tasks int) *Report {
@@ -40,37 +53,43 @@ func (w *world) report(tasks int) *Report {
 		Tasks: tasks, Events: c.events.Load(),
 		Resumes: c.resumes.Load() + max(0, c.subscribed.Load()-c.fresh.Load()),
 		Cuts:    c.cuts.Load(), Stalls: c.stalls.Load(), Unknown: c.unknown.Load(),
+		Repeats: c.repeats.Load(), Attached: c.attached.Load(), Conflicts: c.conflicts.Load(), Pauses: c.pauses.Load(),
 		Canceled: c.canceled.Load(), WornOut: c.wornOut.Load(), Steps: c.steps.Load(), Effects: c.effects.Load(),
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	r.Violations = slices.Clone(w.violations)
-	if w.more > 0 {
-		r.Violations = append(r.Violations, fmt.Sprintf("and %d more", w.more))
-	}
+	r.Violations, r.Broken = slices.Clone(w.violations), w.broken
 	return r
 }
 
 // Table shows reports by their names.
 func Table(names []string, reports []*Report) string {
 	head := []string{
-		"", "rounds", "kill -9", "SIGTERM", "own ends", "slowest start", "clients", "tasks", "canceled", "given up", "events",
-		"resumes", "cuts", "stalls", "unknown sends", "steps", "step runs", "violations", "time", "seed",
+		"", "rounds", "kill -9", "SIGTERM", "SIGSTOP", "own ends", "slowest start", "clients", "tasks", "canceled", "given up", "events",
+		"resumes", "attached", "cuts", "stalls", "unknown sends", "repeats", "conflicts", "steps", "step runs", "violations",
 	}
+	for _, name := range claimNames {
+		head = append(head, "  "+name)
+	}
+	head = append(head, "time", "seed")
 	columns := [][]string{head}
 	for i, r := range reports {
-		columns = append(columns, []string{
-			names[i], fmt.Sprint(r.Rounds), fmt.Sprint(r.Kills), fmt.Sprint(r.Stops), fmt.Sprint(r.Deaths),
+		column := []string{
+			names[i], fmt.Sprint(r.Rounds), fmt.Sprint(r.Kills), fmt.Sprint(r.Stops), fmt.Sprint(r.Pauses), fmt.Sprint(r.Deaths),
 			fmt.Sprintf("%d ms", r.SlowestStart.Milliseconds()), fmt.Sprint(r.Clients), fmt.Sprint(r.Tasks), fmt.Sprint(r.Canceled),
-			fmt.Sprint(r.WornOut), fmt.Sprint(r.Events), fmt.Sprint(r.Resumes), fmt.Sprint(r.Cuts), fmt.Sprint(r.Stalls), fmt.Sprint(r.Unknown),
-			fmt.Sprint(r.Steps), fmt.Sprint(r.Effects), fmt.Sprint(len(r.Violations)), r.Took.Round(time.Second).String(), fmt.Sprint(r.Seed),
-		})
+			fmt.Sprint(r.WornOut), fmt.Sprint(r.Events), fmt.Sprint(r.Resumes), fmt.Sprint(r.Attached), fmt.Sprint(r.Cuts), fmt.Sprint(r.Stalls),
+			fmt.Sprint(r.Unknown), fmt.Sprint(r.Repeats), fmt.Sprint(r.Conflicts), fmt.Sprint(r.Steps), fmt.Sprint(r.Effects), fmt.Sprint(r.Total()),
+		}
+		for _, n := range r.Broken {
+			column = append(column, fmt.Sprint(n))
+		}
+		columns = append(columns, append(column, r.Took.Round(time.Second).String(), fmt.Sprint(r.Seed)))
 	}
 	var b strings.Builder
 	for row := range head {
 		for i, c := range columns {
 			if i == 0 {
-				fmt.Fprintf(&b, "%-14s", c[row])
+				fmt.Fprintf(&b, "%-24s", c[row])
 			} else {
 				fmt.Fprintf(&b, "%16s", c[row])
 			}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/engine"
 	"github.com/parley-a2a/parley/store"
 	"github.com/parley-a2a/parley/store/sqlite"
 	"github.com/parley-a2a/parley/store/storetest"
@@ -62,7 +63,7 @@ func serveFaulty(arg string) error {
 		return err
 	}
 	defer effects.Close()
-	s, err := parley.New(agent.DemoCard(), withSteps(effects), &parley.Options{Store: st, Logger: log})
+	s, err := parley.New(agent.DemoCard(), withSteps(effects), &parley.Options{Store: st, Logger: log, Retries: engine.Retries{Anonymous: true}})
 	if err != nil {
 		return err
 	}

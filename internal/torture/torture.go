@@ -19,9 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os/exec"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -43,6 +41,9 @@ type Options struct {
 	// Network puts a proxy between the clients and the server that cuts,
 	// delays and swallows.
 	Network bool
+	// Retries says that the server knows messages that come again, also those of
+	// callers who are not authenticated.
+	Retries bool
 	// Effects is the file to which the agent's command "steps N" adds a line
 	// "TASK STEP RESULT" for each run of a step. Empty: there is no such command.
 	Effects string
@@ -77,7 +78,7 @@ type world struct {
 	records    []*record
 	byMessage  map[string]*record // of each message that was sent
 	violations []string
-	more       int // violations beyond those
+	broken     [claims]int
 }
 
 // counts are what the report shows. They only grow.
@@ -87,20 +88,21 @@ type counts struct {
 	unknown, unreachable, wornOut    atomic.Int64
 	direct, canceled, steps, effects atomic.Int64
 	subscribed, fresh                atomic.Int64
+	repeats, conflicts, attached     atomic.Int64
+	pauses                           atomic.Int64
 }
 
 const maxViolations = 50
 
 // violate notes that a promise was broken.
-func (w *world) violate(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
+func (w *world) violate(c Claim, format string, args ...any) {
+	text := faultf(c, format, args...).String()
 	w.note("VIOLATION: %s", text)
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.broken[c]++
 	if len(w.violations) < maxViolations {
 		w.violations = append(w.violations, text)
-	} else {
-		w.more++
 	}
 }
 
@@ -184,7 +186,7 @@ func (w *world) quiet(ctx context.Context, clients *sync.WaitGroup) error {
 		case <-done:
 			return nil
 		case <-limit.C:
-			w.violate("clients do not come to an end")
+			w.violate(Service, "clients do not come to an end")
 			return nil
 		case <-w.server.exited():
 			if err := w.died(ctx); err != nil {
@@ -194,117 +196,4 @@ func (w *world) quiet(ctx context.Context, clients *sync.WaitGroup) error {
 			return context.Cause(ctx)
 		}
 	}
-}
-
-// rounds ends lives of the server at random moments.
-func (w *world) rounds(ctx context.Context) error {
-	rng := rand.New(rand.NewPCG(w.o.Seed, 0))
-	life := 800 // in milliseconds
-	if w.o.Life > 0 {
-		life = int(w.o.Life.Milliseconds())
-	}
-	brief := false // the last life was
-	for range w.o.Rounds {
-		// Most lives get to work, some do not even get to listen. Not several
-		// of those in a row: a task whose process is lost three times fails.
-		span := ms(30 + rng.IntN(life))
-		early := rng.IntN(6) == 0
-		if brief {
-			span, early = span+ms(life/2), false
-		}
-		if early {
-			span = ms(rng.IntN(80))
-		} else if err := w.up(ctx); err != nil {
-			return err
-		}
-		if err := w.live(ctx, span); err != nil {
-			return err
-		}
-		gently := rng.IntN(8) == 0 && !early && runtime.GOOS != "windows" // where nobody can be asked to end
-		if gently {
-			w.note("stop after %v", span)
-			w.count.stops.Add(1)
-			if err := w.server.stop(); err != nil && !w.o.Dies {
-				w.violate("SIGTERM: %v", err)
-			} else if err != nil {
-				w.note("SIGTERM: %v", err) // it may have been about to die anyway
-			}
-		} else {
-			w.note("kill after %v", span)
-			w.count.kills.Add(1)
-			w.server.kill()
-		}
-		if err := w.server.begin(); err != nil {
-			return err
-		}
-		brief = span < ms(life/2)
-		if rng.IntN(6) == 0 && !brief { // twice in a row
-			brief = true
-			span := ms(rng.IntN(150))
-			if err := w.live(ctx, span); err != nil {
-				return err
-			}
-			w.note("kill again after %v", span)
-			w.count.kills.Add(1)
-			w.server.kill()
-			if err := w.server.begin(); err != nil {
-				return err
-			}
-		}
-	}
-	return w.up(ctx)
-}
-
-func ms(n int) time.Duration { return time.Duration(n) * time.Millisecond }
-
-// live lets the server live for a while.
-func (w *world) live(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	for {
-		select {
-		case <-t.C:
-			return nil
-		case <-w.server.exited():
-			if err := w.died(ctx); err != nil {
-				return err
-			}
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-}
-
-// up waits until the server is ready.
-func (w *world) up(ctx context.Context) error {
-	limit := time.NewTimer(readyWithin)
-	defer limit.Stop()
-	for {
-		if !w.server.alive() {
-			if err := w.died(ctx); err != nil {
-				return err
-			}
-		}
-		if w.server.ready(ctx) {
-			return nil
-		}
-		pause := time.NewTimer(5 * time.Millisecond)
-		select {
-		case <-pause.C:
-		case <-limit.C:
-			return fmt.Errorf("the server is not ready after %v; %s", readyWithin, w.server.tail())
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-}
-
-// died starts a server again that ended by itself, if that is expected.
-func (w *world) died(context.Context) error {
-	w.count.deaths.Add(1)
-	if !w.o.Dies {
-		return fmt.Errorf("the server ended by itself: %w; %s", w.server.ended(), w.server.tail())
-	}
-	w.note("the server ended by itself: %v", w.server.ended())
-	return w.server.begin()
 }

@@ -101,7 +101,7 @@ func serveBinary(t *testing.T, o *Options, dir string) {
 		}
 	}
 	o.Server = func(int) *exec.Cmd {
-		return exec.Command(program, "serve", "--listen", o.Addr, "--data", filepath.Join(dir, "data"))
+		return exec.Command(program, "serve", "--listen", o.Addr, "--data", filepath.Join(dir, "data"), "--retry-anonymous")
 	}
 }
 

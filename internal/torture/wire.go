@@ -35,16 +35,28 @@ func newRaw(c *a2aclient.Client, url string) *raw {
 }
 
 func (r *raw) SendStreamingMessage(ctx context.Context, req *a2a.SendMessageRequest) events {
-	return r.stream(ctx, "SendStreamingMessage", req.AppendJSON(nil), 0)
+	h := cursor(req.After)
+	if req.IdempotencyKey != "" {
+		h.Set("Idempotency-Key", req.IdempotencyKey)
+	}
+	return r.stream(ctx, "SendStreamingMessage", req.AppendJSON(nil), h)
 }
 
 func (r *raw) SubscribeToTask(ctx context.Context, req *a2a.SubscribeToTaskRequest) events {
-	return r.stream(ctx, "SubscribeToTask", req.AppendJSON(nil), req.After)
+	return r.stream(ctx, "SubscribeToTask", req.AppendJSON(nil), cursor(req.After))
 }
 
-func (r *raw) stream(ctx context.Context, method string, params []byte, after int64) events {
+func cursor(after int64) http.Header {
+	h := http.Header{}
+	if after > 0 {
+		h.Set("Last-Event-ID", strconv.FormatInt(after, 10))
+	}
+	return h
+}
+
+func (r *raw) stream(ctx context.Context, method string, params []byte, h http.Header) events {
 	return func(yield func(*a2a.StreamResponse, error) bool) {
-		err := r.read(ctx, method, params, after, yield)
+		err := r.read(ctx, method, params, h, yield)
 		if err != nil && !errors.Is(err, errLeft) {
 			yield(nil, err)
 		}
@@ -53,7 +65,7 @@ func (r *raw) stream(ctx context.Context, method string, params []byte, after in
 
 var errLeft = errors.New("the reader has left")
 
-func (r *raw) read(ctx context.Context, method string, params []byte, after int64, yield func(*a2a.StreamResponse, error) bool) error {
+func (r *raw) read(ctx context.Context, method string, params []byte, h http.Header, yield func(*a2a.StreamResponse, error) bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	body := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":7,"method":%q,"params":%s}`, method, params)
@@ -61,12 +73,10 @@ func (r *raw) read(ctx context.Context, method string, params []byte, after int6
 	if err != nil {
 		return err
 	}
+	req.Header = h
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "text/event-stream")
 	req.Header.Set("A2A-Version", "1.0")
-	if after > 0 {
-		req.Header.Set("Last-Event-ID", strconv.FormatInt(after, 10))
-	}
 	res, err := r.http.Do(req)
 	if err != nil {
 		return &a2aclient.TransportError{Host: r.url, Err: err}
@@ -142,6 +152,9 @@ func response(doc []byte) (*a2a.StreamResponse, error) {
 			code = a2a.CodeUnsupportedOperation
 		case -32602:
 			code = a2a.CodeInvalidParams
+			if bytes.Contains(doc, []byte("MESSAGE_CONFLICT")) {
+				code = a2a.CodeConflict
+			}
 		}
 		return nil, &a2a.Error{Code: code, Message: e.Message, Peer: true}
 	}
