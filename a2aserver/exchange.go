@@ -50,6 +50,9 @@ func (x *exchange) perform(op dialect.Op, req any) error {
 			return errClosing
 		}
 	}
+	if err := takeKey(x.dialect, x.r.Header, req); err != nil {
+		return err
+	}
 	switch op {
 	case dialect.SubscribeToTask, dialect.SendStreamingMessage:
 		if err := x.resume(req); err != nil {

@@ -109,6 +109,9 @@ func (s *Server) grpcUnary(d dialect.Dialect, op dialect.Op) grpc.MethodHandler 
 		if err != nil {
 			return nil, err
 		}
+		if err := takeKey(x.dialect, x.md, req); err != nil {
+			return nil, err
+		}
 		callCtx := x.ctx
 		if op == dialect.SendMessage {
 			if s.draining.Err() != nil {
@@ -153,6 +156,9 @@ func (s *Server) grpcStream(d dialect.Dialect, op dialect.Op) grpc.StreamHandler
 		if s.draining.Err() != nil {
 			return errClosing
 		}
+		if err := takeKey(x.dialect, x.md, req); err != nil {
+			return err
+		}
 		if x.resumption, err = s.resumption(x.dialect, x.md, a2a.CallerFrom(x.ctx).Extensions, req, nil, nil); err != nil {
 			return err
 		}
@@ -161,7 +167,7 @@ func (s *Server) grpcStream(d dialect.Dialect, op dialect.Op) grpc.StreamHandler
 				return err
 			}
 		}
-		return x.stream(stream, req, x.md.Get(cursorHeader) != "")
+		return x.named(x.stream(stream, req, x.md.Get(cursorHeader) != ""))
 	}
 }
 
@@ -201,13 +207,13 @@ func (x *rpc) stream(to grpc.ServerStream, req any, positions bool) error {
 	return nil
 }
 
-// serviceParameters reads a2a-version and a2a-extensions (§10.2), by either of
-// its names, puts the latter into the context's caller and says in the answer
-// which are active.
+// serviceParameters keeps the metadata that means something to us, reads
+// a2a-version and a2a-extensions (§10.2), by either of its names, puts the
+// latter into the context's caller and says in the answer which are active.
 func (x *rpc) serviceParameters(setHeader func(metadata.MD) error) error {
 	md, _ := metadata.FromIncomingContext(x.ctx)
 	x.md = http.Header{}
-	for _, name := range []string{"A2A-Version", "A2A-Extensions", "X-A2A-Extensions", cursorHeader} {
+	for _, name := range []string{"A2A-Version", "A2A-Extensions", "X-A2A-Extensions", cursorHeader, dialect.KeyHeader} {
 		if vs := md.Get(name); len(vs) > 0 {
 			x.md[http.CanonicalHeaderKey(name)] = vs
 		}

@@ -34,7 +34,7 @@ type resumption struct {
 	byBody bool   // it is, though no header asked for it
 }
 
-// resumption looks for a cursor, which it puts into a subscription: in the
+// resumption looks for a cursor, which it puts into the request: in the
 // header, which EventSource keeps up to date while it repeats an address, and
 // else where the extension has it. asked are the extensions of the header;
 // query and params are nil where the binding has none.
@@ -55,8 +55,14 @@ func (s *Server) resumption(d dialect.Dialect, h http.Header, asked []string, re
 	if after == 0 && cursor.After > 0 {
 		after, r.field = cursor.After, cursor.Field
 	}
-	if sub, ok := req.(*a2a.SubscribeToTaskRequest); ok {
-		sub.After = after
+	switch q := req.(type) {
+	case *a2a.SubscribeToTaskRequest:
+		q.After = after
+	case *a2a.SendMessageRequest:
+		q.After = after // of an earlier stream of the same message
+		if s.resumes {
+			dialect.WithoutResume(q)
+		}
 	}
 	return r, nil
 }
