@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"flag"
 	"os"
 	"os/exec"
@@ -63,6 +62,7 @@ type session struct {
 	env    []string
 	addr   string
 	server *exec.Cmd
+	jobs   []*exec.Cmd       // begun with &
 	ids    map[string]string // as in the README → as in this run
 	last   string            // the newest task id
 }
@@ -78,7 +78,13 @@ func newSession(t *testing.T) *session {
 		t.Fatal(err)
 	}
 	s.env = []string{"PATH=" + filepath.Dir(bin) + string(filepath.ListSeparator) + os.Getenv("PATH"), "HOME=" + s.dir}
-	t.Cleanup(s.kill)
+	t.Cleanup(func() {
+		s.kill()
+		for _, job := range s.jobs {
+			_ = job.Process.Kill()
+			_ = job.Wait()
+		}
+	})
 	return s
 }
 
@@ -107,8 +113,22 @@ func (s *session) enter(line string) string {
 	for readme, here := range s.ids {
 		line = strings.ReplaceAll(line, readme, here)
 	}
-	cmd := exec.Command("sh", "-c", line)
-	cmd.Dir, cmd.Env = s.dir, s.env
+	line = strings.NewReplacer("stream 60 500", "stream 60 50", "sleep 1;", "sleep 0.02;").Replace(line) // nobody watches
+	if begin, ok := strings.CutSuffix(line, " &"); ok {
+		job := s.shell("exec " + begin)
+		s.jobs = append(s.jobs, job)
+		if err := job.Start(); err != nil {
+			s.t.Fatal(err)
+		}
+		return ""
+	}
+	if rest, ok := strings.CutPrefix(line, "wait %2 && "); ok {
+		if err := s.jobs[0].Wait(); err != nil {
+			s.t.Errorf("%v: %v", s.jobs[0].Args, err)
+		}
+		s.jobs, line = s.jobs[1:], rest
+	}
+	cmd := s.shell(line)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		s.t.Errorf("%s: %v\n%s", line, err, out)
@@ -116,10 +136,16 @@ func (s *session) enter(line string) string {
 	if id := taskID.FindSubmatch(out); id != nil {
 		s.last = string(id[1])
 	}
-	if !bytes.HasSuffix(out, []byte("\n")) {
-		out = append(out, '\n')
+	if len(out) == 0 {
+		return ""
 	}
 	return strings.TrimRight(string(out), "\n") + "\n"
+}
+
+func (s *session) shell(line string) *exec.Cmd {
+	cmd := exec.Command("sh", "-c", line)
+	cmd.Dir, cmd.Env = s.dir, s.env
+	return cmd
 }
 
 // serve starts a server in the background, on the session's port from the
@@ -130,8 +156,7 @@ func (s *session) serve(line string) string {
 		listen = s.addr
 	}
 	line = strings.Replace(line, "parley serve", "exec parley serve --listen "+listen, 1)
-	s.server = exec.Command("sh", "-c", line)
-	s.server.Dir, s.server.Env = s.dir, s.env
+	s.server = s.shell(line)
 	pipe, err := s.server.StdoutPipe()
 	if err != nil {
 		s.t.Fatal(err)
