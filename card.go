@@ -4,15 +4,17 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aserver"
+	"github.com/parley-a2a/parley/engine"
 )
 
 // complete returns a copy of an author's card with what it leaves open filled
 // in. The copy is what is published and what is enforced, so the card cannot
 // promise what the server does not do.
-func complete(card a2a.AgentCard) (*a2a.AgentCard, error) {
+func complete(card a2a.AgentCard, retries engine.Retries) (*a2a.AgentCard, error) {
 	if strings.TrimSpace(card.Name) == "" {
 		return nil, errors.New("parley: the card needs a name")
 	}
@@ -44,17 +46,41 @@ func complete(card a2a.AgentCard) (*a2a.AgentCard, error) {
 	if caps.ExtendedAgentCard == nil {
 		caps.ExtendedAgentCard = new(false)
 	}
-	if resume := a2aserver.ResumeExtension(); *caps.Streaming && !slices.ContainsFunc(caps.Extensions, func(e *a2a.AgentExtension) bool {
-		return e != nil && e.URI == resume.URI
-	}) {
+	if resume := a2aserver.ResumeExtension(); *caps.Streaming && extension(caps, resume.URI) < 0 {
 		caps.Extensions = append(slices.Clip(caps.Extensions), resume)
+	}
+	if err := promise(caps, retries); err != nil {
+		return nil, err
 	}
 	return &card, nil
 }
 
+// promise makes the card say of messages that come again what the engine does
+// with them, whatever its author wrote.
+func promise(caps *a2a.AgentCapabilities, r engine.Retries) error {
+	retry := a2aserver.RetryExtension(r.Window, r.Anonymous)
+	at := extension(caps, retry.URI)
+	switch on := r.Window >= time.Second; { // the card has whole seconds
+	case on && at < 0:
+		caps.Extensions = append(slices.Clip(caps.Extensions), retry)
+	case on:
+		retry.Description, retry.Required = caps.Extensions[at].Description, caps.Extensions[at].Required
+		caps.Extensions = slices.Clone(caps.Extensions)
+		caps.Extensions[at] = retry
+	case at >= 0:
+		return errors.New("parley: the card promises to know messages that come again, which Options.Retries switches off")
+	}
+	return nil
+}
+
+// extension returns the index of an extension, or -1.
+func extension(caps *a2a.AgentCapabilities, uri string) int {
+	return slices.IndexFunc(caps.Extensions, func(e *a2a.AgentExtension) bool { return e != nil && e.URI == uri })
+}
+
 // extend is complete for an extended card, which takes what it leaves open from
 // the public one.
-func extend(card a2a.AgentCard, public *a2a.AgentCard) (*a2a.AgentCard, error) {
+func extend(card a2a.AgentCard, public *a2a.AgentCard, retries engine.Retries) (*a2a.AgentCard, error) {
 	caps := &card.Capabilities
 	if caps.Streaming == nil {
 		caps.Streaming = public.Capabilities.Streaming
@@ -77,5 +103,5 @@ func extend(card a2a.AgentCard, public *a2a.AgentCard) (*a2a.AgentCard, error) {
 	if len(card.Skills) == 0 {
 		card.Skills = public.Skills
 	}
-	return complete(card)
+	return complete(card, retries)
 }

@@ -2,18 +2,22 @@ package parley
 
 import (
 	"testing"
+	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/a2aserver"
+	"github.com/parley-a2a/parley/engine"
 )
 
 // The card cannot promise what the server does not do.
 func TestCardsThatPromiseTooMuchAreRefused(t *testing.T) {
 	tests := map[string]a2a.AgentCard{
 		"no name": {Description: "x"},
+		"retries": {Name: "x", Capabilities: a2a.AgentCapabilities{Extensions: []*a2a.AgentExtension{a2aserver.RetryExtension(time.Hour, true)}}},
 		"push":    {Name: "x", Capabilities: a2a.AgentCapabilities{PushNotifications: new(true)}},
 	}
 	for name, card := range tests {
-		if full, err := complete(card); err == nil {
+		if full, err := complete(card, engine.Retries{}); err == nil {
 			t.Errorf("%s: accepted as %+v", name, full)
 		}
 	}
@@ -21,7 +25,7 @@ func TestCardsThatPromiseTooMuchAreRefused(t *testing.T) {
 
 func TestCardsAreCompleted(t *testing.T) {
 	given := a2a.AgentCard{Name: "x", Capabilities: a2a.AgentCapabilities{Streaming: new(false)}}
-	full, err := complete(given)
+	full, err := complete(given, engine.Retries{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,12 +46,12 @@ func TestExtendedCardsAreCompletedFromThePublicOne(t *testing.T) {
 	public, err := complete(a2a.AgentCard{
 		Name: "x", Version: "7", DefaultInputModes: []string{"image/png"},
 		Capabilities: a2a.AgentCapabilities{Streaming: new(false), ExtendedAgentCard: new(true)},
-	})
+	}, engine.Retries{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	given := a2a.AgentCard{Name: "more", Description: "of it"}
-	full, err := extend(given, public)
+	full, err := extend(given, public, engine.Retries{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +63,44 @@ func TestExtendedCardsAreCompletedFromThePublicOne(t *testing.T) {
 	if given.Version != "" || given.Capabilities.Streaming != nil {
 		t.Error("the author's card was written to")
 	}
-	if _, err := extend(a2a.AgentCard{}, public); err == nil {
+	if _, err := extend(a2a.AgentCard{}, public, engine.Retries{}); err == nil {
 		t.Error("a card without a name was accepted")
+	}
+}
+
+// The retry extension says what is enforced, whatever the author wrote.
+func TestCardsPromiseTheRetriesThatAreKept(t *testing.T) {
+	theirs := a2aserver.RetryExtension(time.Hour, true)
+	theirs.Description = "as I like it"
+	tests := map[string]struct {
+		given   []*a2a.AgentExtension
+		options Options
+		want    string // params; "" if it is not declared
+	}{
+		"by default": {want: `{"window":86400,"anonymous":false}`},
+		"for all":    {options: Options{Retries: engine.Retries{Window: 90 * time.Second, Anonymous: true}}, want: `{"window":90,"anonymous":true}`},
+		"off":        {options: Options{Retries: engine.Retries{Window: -1}}},
+		"too short":  {options: Options{Retries: engine.Retries{Window: time.Millisecond}}},
+		"theirs":     {given: []*a2a.AgentExtension{nil, theirs}, want: `{"window":86400,"anonymous":false}`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			full, err := complete(a2a.AgentCard{Name: "x", Capabilities: a2a.AgentCapabilities{Extensions: test.given}}, test.options.retries())
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, n := "", 0
+			for _, e := range full.Capabilities.Extensions {
+				if e != nil && e.URI == theirs.URI {
+					got, n = string(e.Params), n+1
+				}
+			}
+			if got != test.want || n > 1 {
+				t.Errorf("%d declarations, with %s", n, got)
+			}
+		})
+	}
+	if string(theirs.Params) != `{"window":3600,"anonymous":true}` {
+		t.Error("the author's card was written to")
 	}
 }

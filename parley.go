@@ -65,6 +65,14 @@ func (o *Options) drainWait() time.Duration {
 	return o.DrainWait
 }
 
+func (o *Options) retries() engine.Retries {
+	r := o.Retries
+	if r.Window == 0 {
+		r.Window = 24 * time.Hour
+	}
+	return r
+}
+
 func (o *Options) logger() *slog.Logger {
 	if o.Logger == nil {
 		return slog.New(slog.DiscardHandler)
@@ -90,13 +98,13 @@ func New(card a2a.AgentCard, ag agent.Agent, o *Options) (*Server, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	full, err := complete(card)
+	full, err := complete(card, o.retries())
 	if err != nil {
 		return nil, err
 	}
 	extended := o.ExtendedCard
 	if extended != nil {
-		if extended, err = extend(*extended, full); err != nil {
+		if extended, err = extend(*extended, full, o.retries()); err != nil {
 			return nil, fmt.Errorf("extended card: %w", err)
 		}
 	}
@@ -110,7 +118,7 @@ func New(card a2a.AgentCard, ag agent.Agent, o *Options) (*Server, error) {
 		Logger:       o.Logger,
 		DrainWait:    o.drainWait(),
 		Retention:    o.Retention,
-		Retries:      o.Retries,
+		Retries:      o.retries(),
 		ExtendedCard: extended,
 	})
 	s.handler = a2aserver.New(s.engine, full, &a2aserver.Options{
