@@ -17,6 +17,11 @@ func (o *owner) flush() {
 		return
 	}
 	o.mu.Lock()
+	if p := o.reply; p != nil { // then there is nothing else, and there will not be
+		o.mu.Unlock()
+		o.keep(p)
+		return
+	}
 	n, size := 0, 0
 	for n < len(o.pending) && n < maxFlight && (n == 0 || size+o.pending[n].size() <= maxFlightBytes) {
 		size += o.pending[n].size()
@@ -66,6 +71,9 @@ func (o *owner) prepare(records []*record) *flight {
 		en := r.entry
 		a.Entries = append(a.Entries, store.Entry{Seq: en.Seq, Time: en.Time, Kind: uint8(en.Kind), Body: r.body})
 		a.Blobs = append(a.Blobs, r.blobs...)
+		if r.post != nil && r.post.identity != nil {
+			a.Receipts = append(a.Receipts, r.post.identity.receipts(en.Seq, nil)...)
+		}
 		switch en.Kind {
 		case a2a.EntryCreated:
 			o.row.Created, o.row.Updated = en.Time, en.Time
@@ -103,6 +111,10 @@ func (o *owner) settle(err error) bool {
 			o.fail(err)
 			return false
 		}
+	}
+	if f.append.Alone() {
+		o.kept()
+		return true
 	}
 	o.stored = f.records[len(f.records)-1].entry.Seq
 	o.epoch = f.append.Row.Epoch
@@ -144,8 +156,13 @@ func (o *owner) retry(f *flight, err error) error {
 			return err
 		}
 		o.log().Warn("append failed; looking at what the log holds", "error", err)
+		if errors.Is(err, store.ErrDuplicate) && f.append.After > 0 {
+			if rest, lookErr := o.without(ctx, f.append); lookErr == nil {
+				f.append = rest
+			}
+		}
 		switch landed, lookErr := o.landed(ctx, f); {
-		case errors.Is(lookErr, store.ErrConflict):
+		case errors.Is(lookErr, store.ErrConflict), errors.Is(lookErr, store.ErrDuplicate):
 			return lookErr // somebody else wrote
 		case lookErr != nil:
 			err = lookErr
@@ -153,6 +170,8 @@ func (o *owner) retry(f *flight, err error) error {
 			return nil
 		case errors.Is(err, store.ErrConflict):
 			return err // not ours, so somebody else wrote
+		case errors.Is(err, store.ErrDuplicate) && f.append.After == 0 && !f.append.Alone():
+			return err // somebody else has a task of the message already
 		default:
 			if err = store.Do(ctx, o.e.store, f.append); err == nil {
 				return nil
@@ -173,6 +192,9 @@ func (o *owner) retry(f *flight, err error) error {
 
 // landed reports whether the log holds a flight that was said to have failed.
 func (o *owner) landed(ctx context.Context, f *flight) (bool, error) {
+	if f.append.Alone() {
+		return o.remembered(ctx, f.append)
+	}
 	entries, err := o.e.store.Entries(ctx, o.key, f.append.After, len(f.records))
 	if err != nil {
 		return false, err
@@ -206,7 +228,12 @@ func (o *owner) landed(ctx context.Context, f *flight) (bool, error) {
 // fail ends the ownership without a word in the log: the store cannot be
 // written, or another process owns the task now.
 func (o *owner) fail(err error) {
-	o.log().Error("task given up by this process", "error", err)
+	beaten := errors.Is(err, store.ErrDuplicate)
+	if beaten {
+		o.log().Info("given up: another process took the message before")
+	} else {
+		o.log().Error("task given up by this process", "error", err)
+	}
 	public := &a2a.Error{
 		Code:    a2a.CodeUnavailable,
 		Message: "the task cannot be written at the moment; ask for it again shortly",
@@ -215,10 +242,13 @@ func (o *owner) fail(err error) {
 	if errors.Is(err, store.ErrNotFound) {
 		public = errNotFound(o.key.ID) // deleted
 	}
-	if !errors.Is(err, store.ErrLeaseLost) && !errors.Is(err, store.ErrConflict) {
+	if !beaten && !errors.Is(err, store.ErrLeaseLost) && !errors.Is(err, store.ErrConflict) {
 		o.broken = public // nobody else goes on with it either
 	}
 	o.mu.Lock()
+	if o.reply != nil {
+		public.Message = "the answer cannot be kept at the moment; send the message again shortly"
+	}
 	o.err = public
 	o.mu.Unlock()
 }

@@ -162,6 +162,7 @@ type Engine struct {
 	drained bool // no new work
 
 	tokenKey lazyKey
+	sends    sends
 }
 
 var _ a2a.Service = (*Engine)(nil)

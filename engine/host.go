@@ -136,6 +136,11 @@ func (h *host) Reply(parts []*a2a.Part) error {
 	o.draft.state = a2a.TaskStateCompleted
 	p := o.turn.messages[0]
 	p.reply = answer
+	if p.identity != nil {
+		o.reply = p
+		o.nudge()
+		return nil
+	}
 	delete(o.waiting, p)
 	close(p.settled)
 	return nil

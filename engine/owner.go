@@ -57,6 +57,7 @@ type owner struct {
 	used      bool           // the agent ran or something was emitted: the next turn needs an owner of its own
 	left      chan struct{}  // if set, o leaves once the task's end is committed, without its agent; then it is closed
 	next      *successor     // if set, the task begins anew with its end
+	reply     *post          // if set, its answer is to be kept, see keep
 	waiting   map[*post]bool // not settled yet
 	turn      turnState
 	wake      chan struct{} // closed and replaced when a message or the end comes
@@ -207,7 +208,7 @@ func (o *owner) quiet() bool {
 
 func (o *owner) busyLocked() bool {
 	running := o.running && !(o.left != nil && o.draft.state.Terminal())
-	return running || o.holds > 0 || len(o.pending) > 0
+	return running || o.holds > 0 || len(o.pending) > 0 || o.reply != nil
 }
 
 // leave ends the ownership; whoever still waits is told.

@@ -9,10 +9,10 @@ import (
 
 // post is a message on its way into the log, and what its sender waits for.
 type post struct {
-	message *a2a.Message
-	from    from
-	reopen  bool   // may begin a finished task anew
-	expect  *int64 // the task's generation, or the message is refused
+	message  *a2a.Message
+	from     from
+	expect   *int64    // the task's generation, or the message is refused
+	identity *identity // if set, receipts of the message are appended with it
 
 	entry *a2a.Entry // of the message, once the owner has taken it
 
@@ -22,6 +22,7 @@ type post struct {
 	reply   *a2a.Message  // a direct answer; there is no task
 	err     error
 
+	reopen bool         // set at start: may begin a finished task anew
 	unread atomic.Bool  // the task ended before the agent took the message
 	over   atomic.Int64 // seq of the newest end that was not this message's: see owner.next
 }

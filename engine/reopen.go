@@ -87,10 +87,14 @@ func (o *owner) succeedLocked() {
 	go n.run(0)
 }
 
-// awaitTurn waits until the turn that has p's message stops, as await does.
-func (e *Engine) awaitTurn(ctx context.Context, t *topic, p *post) (ended int64, _ error) {
+// awaitTurn waits until the turn that has a message stops, as await does.
+func (e *Engine) awaitTurn(ctx context.Context, d taken) (ended int64, _ error) {
+	if d.again {
+		return e.awaitStop(ctx, d)
+	}
+	p := d.post
 	for after := p.seq; ; after = p.over.Load() {
-		ended, err := e.await(ctx, t, after, stops)
+		ended, err := e.await(ctx, d.topic, after, stops)
 		if err != nil || ended == 0 || ended > p.over.Load() {
 			return ended, err
 		}
@@ -98,16 +102,20 @@ func (e *Engine) awaitTurn(ctx context.Context, t *topic, p *post) (ended int64,
 }
 
 // followTurn is follow for the sender of a message that may begin a turn after
-// the one at hand, whose end is not in the stream.
-func (e *Engine) followTurn(ctx context.Context, t *topic, p *post, end func(a2a.TaskState) bool, yield func(*a2a.StreamResponse, error) bool) bool {
-	if !p.reopen {
-		return e.follow(ctx, t, p.seq, p.start.Generation, end, yield)
+// the one at hand, whose end is not in the stream. What is behind the cursor and
+// before the message is, and ends nothing.
+func (e *Engine) followTurn(ctx context.Context, d taken, cursor, generation int64, end func(a2a.TaskState) bool, yield func(*a2a.StreamResponse, error) bool) bool {
+	p := d.post
+	if !p.reopen && cursor >= d.seq {
+		return e.follow(ctx, d.topic, cursor, generation, end, yield)
 	}
-	over := false
-	return e.follow(ctx, t, p.seq, p.start.Generation, func(s a2a.TaskState) bool {
-		return !over && end(s)
+	on := false
+	return e.follow(ctx, d.topic, cursor, generation, func(s a2a.TaskState) bool {
+		return !on && end(s)
 	}, func(ev *a2a.StreamResponse, err error) bool {
-		over = ev != nil && ev.State().Terminal() && ev.Seq <= p.over.Load()
+		before := ev != nil && ev.Seq <= d.seq
+		over := ev != nil && !before && ev.State().Terminal() && ev.Seq <= p.over.Load()
+		on = before || over
 		return over || yield(ev, err)
 	})
 }

@@ -46,28 +46,33 @@ func (r *Retention) ages() map[a2a.TaskState]time.Duration {
 // that writers have the rest.
 const (
 	sweepBatch    = 16
+	receiptBatch  = 128
 	sweepShare    = 4 // pauses are so many times as long as the batch before
 	minSweepPause = 5 * time.Millisecond
 	minSweep      = time.Second
 	maxSweep      = 10 * time.Minute
+
+	maxReceiptSweep = time.Hour
 )
 
-// sweepEvery is how long the sweeper waits in between, without jitter.
-func sweepEvery(ages map[a2a.TaskState]time.Duration) time.Duration {
-	every := maxSweep
+// sweepEvery is how long the sweeper waits in between, without jitter. window is
+// how long receipts count; they are small, and none stands in anybody's way.
+func sweepEvery(ages map[a2a.TaskState]time.Duration, window time.Duration) time.Duration {
+	every := min(maxReceiptSweep, max(window/10, time.Minute))
 	for _, age := range ages {
-		every = min(every, age/10)
+		every = min(every, maxSweep, age/10)
 	}
 	return max(every, minSweep)
 }
 
-// retain deletes what is older than Options.Retention, until ctx ends.
+// retain deletes what is older than Options.Retention, and receipts of messages
+// that are older than Options.Retries.Window, until ctx ends.
 func (e *Engine) retain(ctx context.Context) {
-	ages := e.opts.retention().ages()
-	if len(ages) == 0 {
+	ages, window := e.opts.retention().ages(), e.opts.retries().window()
+	if len(ages) == 0 && window == 0 {
 		return
 	}
-	every := sweepEvery(ages)
+	every := sweepEvery(ages, window)
 	// Processes that start together must not sweep together.
 	next := time.NewTimer(rand.N(every))
 	defer next.Stop()
@@ -78,6 +83,9 @@ func (e *Engine) retain(ctx context.Context) {
 			return
 		}
 		e.sweep(ctx, ages)
+		if window > 0 {
+			e.sweepReceipts(ctx)
+		}
 		next.Reset(every*3/4 + rand.N(every/2))
 	}
 }
@@ -91,16 +99,7 @@ func (e *Engine) sweep(ctx context.Context, ages map[a2a.TaskState]time.Duration
 			Before: at.Add(-age),
 			Batch:  sweepBatch,
 			Keep:   func(r *store.Row) bool { return !e.retire(r.Key) },
-			Pause: func(took time.Duration) error {
-				pause := time.NewTimer(max(took*sweepShare, minSweepPause))
-				defer pause.Stop()
-				select {
-				case <-pause.C:
-					return nil
-				case <-ctx.Done():
-					return context.Cause(ctx)
-				}
-			},
+			Pause:  func(took time.Duration) error { return sweepPause(ctx, took) },
 		}
 		n, err := x.Run(ctx, e.store)
 		deleted += n
@@ -113,6 +112,38 @@ func (e *Engine) sweep(ctx context.Context, ages map[a2a.TaskState]time.Duration
 	}
 	if deleted > 0 {
 		e.log.Info("old tasks deleted", "tasks", deleted)
+	}
+}
+
+// sweepReceipts forgets the messages that are not known any more.
+func (e *Engine) sweepReceipts(ctx context.Context) {
+	q := store.ForgetQuery{Before: now(), Limit: receiptBatch}
+	for forgotten := q.Limit; forgotten == q.Limit; {
+		began := time.Now()
+		var err error
+		forgotten, err = e.store.Forget(ctx, q)
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			e.log.Error("old messages could not be forgotten; they are tried again", "error", err)
+			return
+		}
+		if sweepPause(ctx, time.Since(began)) != nil {
+			return
+		}
+	}
+}
+
+// sweepPause leaves the store to others after a batch.
+func sweepPause(ctx context.Context, took time.Duration) error {
+	pause := time.NewTimer(max(took*sweepShare, minSweepPause))
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 

@@ -15,28 +15,28 @@ func (e *Engine) SendMessage(ctx context.Context, req *a2a.SendMessageRequest) (
 	if err := e.gate.send(ctx, req, false); err != nil {
 		return nil, err
 	}
-	p, t, err := e.deliver(ctx, req)
+	d, err := e.deliver(ctx, req, false)
 	if err != nil {
 		return nil, err
 	}
-	defer e.leave(t)
+	defer d.leave(e)
 	conf := req.Configuration
 	if conf == nil {
 		conf = &a2a.SendMessageConfiguration{}
 	}
-	if p.reply != nil {
-		return &a2a.SendMessageResponse{Message: p.reply}, nil
+	if reply := d.post.reply; reply != nil {
+		return &a2a.SendMessageResponse{Message: reply}, nil
 	}
 	ended := int64(0)
 	if !conf.ReturnImmediately {
-		if ended, err = e.awaitTurn(ctx, t, p); err != nil {
+		if ended, err = e.awaitTurn(ctx, d); err != nil {
 			return nil, err
 		}
-		if err := e.wasRead(t.key, p); err != nil {
+		if err := d.wasRead(); err != nil {
 			return nil, err
 		}
 	}
-	task, err := e.endedAt(ctx, t, ended)
+	task, err := e.endedAt(ctx, d.topic, ended)
 	if err != nil {
 		return nil, err
 	}
@@ -51,41 +51,62 @@ func (e *Engine) SendStreamingMessage(ctx context.Context, req *a2a.SendMessageR
 			yield(nil, err)
 			return
 		}
-		p, t, err := e.deliver(ctx, req)
+		d, err := e.deliver(ctx, req, true)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		defer e.leave(t)
-		if p.reply != nil {
-			yield(&a2a.StreamResponse{Message: p.reply}, nil)
+		defer d.leave(e)
+		if reply := d.post.reply; reply != nil {
+			yield(&a2a.StreamResponse{Message: reply}, nil)
 			return
 		}
-		task := p.start
+		task, cursor, err := e.start(ctx, d, req)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		first := task
 		if req.Configuration != nil {
-			task = task.LimitHistory(req.Configuration.HistoryLength)
+			first = task.LimitHistory(req.Configuration.HistoryLength)
 		}
-		if !yield(&a2a.StreamResponse{Task: task, Seq: p.seq}, nil) {
+		if !yield(&a2a.StreamResponse{Task: first, Seq: cursor}, nil) {
 			return
 		}
-		// A stream ends where the client is asked for input, and stays open
-		// where an authorization may come by another way (§7.6.1, §11.7).
-		if e.followTurn(ctx, t, p, func(s a2a.TaskState) bool {
-			return s.Terminal() || s == a2a.TaskStateInputRequired
-		}, yield) {
-			if err := e.wasRead(t.key, p); err != nil {
+		if d.ended(cursor, task) || e.followTurn(ctx, d, cursor, task.Generation, endsStream, yield) {
+			if err := d.wasRead(); err != nil {
 				yield(nil, err)
 			}
 		}
 	}
 }
 
+// endsStream is where a stream of a send ends: where the client is asked for
+// input. It stays open where an authorization may come by another way (§7.6.1,
+// §11.7).
+func endsStream(s a2a.TaskState) bool { return s.Terminal() || s == a2a.TaskStateInputRequired }
+
 // stops is where a blocking send answers (specification §3.2.2).
 func stops(s a2a.TaskState) bool { return s.Terminal() || s.Interrupted() }
 
 // deliver hands a message to its task, which may be a new one, and waits until
-// it is committed or answered. The caller leaves the topic.
-func (e *Engine) deliver(ctx context.Context, req *a2a.SendMessageRequest) (*post, *topic, error) {
+// it is committed or answered. One that is known, because it came before, is
+// not delivered again. The caller leaves what it gets.
+func (e *Engine) deliver(ctx context.Context, req *a2a.SendMessageRequest, stream bool) (taken, error) {
+	if e.opts.retries().known(a2a.CallerFrom(ctx)) {
+		return e.deliverOnce(ctx, req, stream)
+	}
+	for {
+		d, err := e.deliverNew(ctx, req, nil)
+		if !beaten(err, req) {
+			return d, err
+		}
+	}
+}
+
+// deliverNew is deliver for a message that is new. own, if not nil, is this
+// send's registration.
+func (e *Engine) deliverNew(ctx context.Context, req *a2a.SendMessageRequest, own *sending) (taken, error) {
 	legacy := req.Legacy
 	if legacy == nil {
 		legacy = &a2a.Legacy{}
@@ -113,19 +134,20 @@ func (e *Engine) deliver(ctx context.Context, req *a2a.SendMessageRequest) (*pos
 	if b.contextID == "" {
 		b.contextID = newID()
 	}
-	for {
-		p := newPost(req.Message, f)
-		p.expect, p.reopen = expect, legacy.Reopen
-		b.post = p
-		t, err := e.place(ctx, key, req.Message.TaskID, b, legacy.CreateByID)
-		if err == nil {
-			p, t, err = e.settled(ctx, p, t)
-		}
-		if legacy.CreateByID && (errors.Is(err, store.ErrConflict) || errors.Is(err, a2a.ErrTaskNotFound)) {
-			continue // another process was first to create the task, or it was deleted under way
-		}
-		return p, t, err
+	p := newPost(req.Message, f)
+	p.expect, p.reopen = expect, legacy.Reopen
+	if own != nil {
+		p.identity = own.identity
 	}
+	b.post = p
+	t, err := e.place(ctx, key, req.Message.TaskID, b, legacy.CreateByID)
+	if err != nil {
+		return taken{}, err
+	}
+	if own != nil {
+		own.post, own.key = p, t.key
+	}
+	return e.settled(ctx, p, t)
 }
 
 // place posts b's message: to the task that it names, or to one that begins
@@ -202,29 +224,17 @@ func (e *Engine) followUp(ctx context.Context, t *topic, p *post, b *birth) erro
 	}
 }
 
-func (e *Engine) settled(ctx context.Context, p *post, t *topic) (*post, *topic, error) {
+func (e *Engine) settled(ctx context.Context, p *post, t *topic) (taken, error) {
+	var err error
 	select {
 	case <-p.settled:
 		if p.err == nil {
-			return p, t, nil
+			return taken{post: p, topic: t, seq: p.seq}, nil
 		}
-		e.leave(t)
-		return nil, nil, p.err
+		err = p.err
 	case <-ctx.Done():
-		e.leave(t)
-		return nil, nil, context.Cause(ctx)
+		err = context.Cause(ctx)
 	}
-}
-
-// wasRead tells a sender whose message the agent never took that it was in
-// vain: the task ended first.
-func (e *Engine) wasRead(key store.Key, p *post) error {
-	if p.unread.Load() {
-		return &a2a.Error{
-			Code:    a2a.CodeUnsupportedOperation,
-			Message: "the task ended before the agent took this message; GetTask shows how, a new task may take the message",
-			Meta:    map[string]string{"taskId": key.ID},
-		}
-	}
-	return nil
+	e.leave(t)
+	return taken{}, err
 }

@@ -1,0 +1,162 @@
+package engine
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"hash"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+const digestSize = sha256.Size
+
+// digest sums up what a request asks for: the message but for its id, which may
+// be a new one where a key names the request, the metadata, and the accepted
+// output modes. How to wait for the answer is not part of it, nor is the tenant,
+// which every look-up has.
+//
+// The same message over another binding has the same digest. So JSON counts by
+// its value: white space and the order of members do not matter, nor how a
+// number is spelt, and numbers are what protocol buffers make of them, float64;
+// what is empty is the same as what is absent.
+func digest(req *a2a.SendMessageRequest) [digestSize]byte {
+	s := &summary{h: sha256.New()}
+	m := req.Message
+	s.text(digestForm)
+	s.text(m.TaskID)
+	s.text(m.ContextID)
+	s.number(uint64(m.Role))
+	s.object(m.Metadata)
+	s.texts(m.Extensions)
+	s.texts(m.ReferenceTaskIDs)
+	s.number(uint64(len(m.Parts)))
+	for _, p := range m.Parts {
+		s.part(p)
+	}
+	s.object(req.Metadata)
+	var modes []string
+	if c := req.Configuration; c != nil {
+		modes = c.AcceptedOutputModes
+	}
+	s.texts(modes)
+	return [digestSize]byte(s.h.Sum(nil))
+}
+
+// digestForm changes with what is summed up, and how.
+const digestForm = "1"
+
+// summary hashes values so that no two lists of them look alike: each text
+// comes behind its length, each list behind its count.
+type summary struct {
+	h   hash.Hash
+	buf [9]byte
+}
+
+func (s *summary) number(n uint64) {
+	binary.BigEndian.PutUint64(s.buf[:8], n)
+	s.h.Write(s.buf[:8])
+}
+
+func (s *summary) bytes(b []byte) {
+	s.number(uint64(len(b)))
+	s.h.Write(b)
+}
+
+func (s *summary) text(t string) { s.bytes([]byte(t)) }
+
+func (s *summary) texts(list []string) {
+	s.number(uint64(len(list)))
+	for _, t := range list {
+		s.text(t)
+	}
+}
+
+func (s *summary) part(p *a2a.Part) {
+	s.number(uint64(p.Kind))
+	switch p.Kind {
+	case a2a.PartText:
+		s.text(p.Text)
+	case a2a.PartRaw:
+		s.bytes(p.Raw)
+	case a2a.PartURL:
+		s.text(p.URL)
+	case a2a.PartData:
+		s.json(p.Data)
+	}
+	s.object(p.Metadata)
+	s.text(p.Filename)
+	s.text(p.MediaType)
+}
+
+// object is json for metadata, which may be absent.
+func (s *summary) object(j a2a.JSON) {
+	if len(j) == 0 {
+		j = a2a.JSON("{}")
+	}
+	s.json(j)
+}
+
+func (s *summary) json(j a2a.JSON) {
+	if len(j) == 0 {
+		j = a2a.JSON("null")
+	}
+	d := json.NewDecoder(bytes.NewReader(j))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil { // nothing that came over a wire
+		s.tag('?')
+		s.bytes(j)
+		return
+	}
+	s.value(v)
+}
+
+func (s *summary) tag(t byte) {
+	s.buf[8] = t
+	s.h.Write(s.buf[8:])
+}
+
+func (s *summary) value(v any) {
+	switch v := v.(type) {
+	case nil:
+		s.tag('0')
+	case bool:
+		if v {
+			s.tag('t')
+		} else {
+			s.tag('f')
+		}
+	case string:
+		s.tag('s')
+		s.text(v)
+	case json.Number:
+		// Beyond the range of float64 it is the largest there, as in a
+		// google.protobuf.Value; JSON made by browsers has no -0.
+		f, _ := strconv.ParseFloat(string(v), 64)
+		f = max(-math.MaxFloat64, min(math.MaxFloat64, f))
+		if f == 0 {
+			f = 0
+		}
+		s.tag('n')
+		s.number(math.Float64bits(f))
+	case []any:
+		s.tag('a')
+		s.number(uint64(len(v)))
+		for _, e := range v {
+			s.value(e)
+		}
+	case map[string]any:
+		s.tag('o')
+		s.number(uint64(len(v)))
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			s.text(k)
+			s.value(v[k])
+		}
+	}
+}

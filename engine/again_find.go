@@ -1,0 +1,113 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/store"
+)
+
+// find looks for what came of a message that was taken before; found is false
+// if it is new. The caller leaves the topic.
+func (e *Engine) find(ctx context.Context, req *a2a.SendMessageRequest, id *identity, stream bool) (d taken, found bool, _ error) {
+	r, err := e.receipt(ctx, id)
+	if r == nil || err != nil {
+		return taken{}, false, err
+	}
+	if r.TaskID == "" {
+		m := &a2a.Message{}
+		if err := m.UnmarshalJSON(r.Answer); err != nil {
+			return taken{}, false, fmt.Errorf("read the answer that was kept: %v", err)
+		}
+		d, err = e.answered(m, req, stream)
+		return d, true, err
+	}
+	key := id.scope
+	key.ID = r.TaskID
+	d = taken{topic: e.join(key), seq: r.Seq, again: true}
+	defer func() {
+		if !found {
+			e.leave(d.topic)
+		}
+	}()
+	if d.post = e.posted(key, r.Seq); d.post != nil {
+		return d, true, nil
+	}
+	d.post = newPost(req.Message, from{})
+	rec, err := e.store.Get(ctx, key, false)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return d, false, nil // deleted since, and the receipt with it
+	case err != nil:
+		return d, false, failed(err, "read task "+key.ID)
+	}
+	if req.Legacy != nil && req.Legacy.Reopen {
+		d.post.reopen = true
+		over, err := e.overBefore(ctx, rec, r.Seq)
+		if err != nil {
+			return d, false, err
+		}
+		d.post.over.Store(over)
+	}
+	return d, true, nil
+}
+
+// answered is what came of a message that was answered without a task. Such a
+// stream is one element, of which nothing can be left.
+func (e *Engine) answered(reply *a2a.Message, req *a2a.SendMessageRequest, stream bool) (taken, error) {
+	if stream && req.After != 0 {
+		return taken{}, a2a.Invalid("Last-Event-ID", "is not an event of what came of this message; leave it out")
+	}
+	return taken{post: &post{reply: reply}, again: true}, nil
+}
+
+// receipt returns the receipt of a message that counts, or nil. It is an error
+// if that is of another message.
+func (e *Engine) receipt(ctx context.Context, id *identity) (*store.Receipt, error) {
+	var found *store.Receipt
+	at := now()
+	for _, name := range id.names {
+		r, err := e.store.Receipt(ctx, id.scope, name)
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			continue
+		case err != nil:
+			return nil, failed(err, "look for an earlier message")
+		case !r.Counts(at):
+			continue
+		case !bytes.Equal(r.Digest, id.digest[:]):
+			return nil, id.errOther(name)
+		case found != nil && (r.TaskID != found.TaskID || r.Seq != found.Seq || !bytes.Equal(r.Answer, found.Answer)):
+			// Both say the same, but they were two: one was sent under this
+			// id, another under this key.
+			return nil, id.errOther(name)
+		}
+		found = r
+	}
+	return found, nil
+}
+
+// posted returns a message that is in the current turn of a task that is at
+// work here: it knows whether the agent takes it in this turn. seq is its
+// receipt's.
+func (e *Engine) posted(key store.Key, seq int64) *post {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	o := e.owners[key]
+	if o == nil {
+		return nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var found *post
+	for _, p := range o.turn.messages {
+		// The entry of the receipt may be the status that came with the message.
+		if s := p.entry.Seq; s > 0 && s <= seq && s >= seq-1 {
+			found = p
+		}
+	}
+	return found
+}

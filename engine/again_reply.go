@@ -1,0 +1,75 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/parley-a2a/parley/store"
+)
+
+// A direct answer to a message that is known when it comes again leaves no
+// task, but receipts with the answer. Its caller hears of it once they are
+// committed; the agent does not wait.
+
+// keep hands the answer to p to the store. Owned by the owner's goroutine, like
+// the rest of this file.
+func (o *owner) keep(p *post) {
+	key, answer := o.key, p.reply
+	key.ID = ""
+	o.inflight = &flight{append: &store.Append{
+		Row:      store.Row{Key: key, Context: o.contextID},
+		Receipts: p.identity.receipts(0, answer.AppendJSON(make([]byte, 0, 256+sizeOf(answer.Parts)))),
+	}}
+	o.e.store.Append(o.inflight.append, func(err error) { o.committed <- err })
+}
+
+// kept tells the caller the answer.
+func (o *owner) kept() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.waiting, o.reply)
+	close(o.reply.settled)
+	o.reply = nil
+}
+
+// remembered is landed for receipts that are alone: an answer has an id that no
+// other has. It is ErrDuplicate if others count.
+func (o *owner) remembered(ctx context.Context, a *store.Append) (bool, error) {
+	for i := range a.Receipts {
+		want := &a.Receipts[i]
+		got, err := o.e.store.Receipt(ctx, a.Row.Key, want.Name)
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			continue
+		case err != nil:
+			return false, err
+		case bytes.Equal(got.Answer, want.Answer):
+			return true, nil // all of them are there, or none
+		case got.Counts(want.Time):
+			return false, store.ErrDuplicate
+		}
+	}
+	return false, nil
+}
+
+// without returns an append without those of its receipts that others have
+// already: the task exists, and the message is for it, whoever took one of that
+// name meanwhile. So it is taken, at worst once more.
+func (o *owner) without(ctx context.Context, a *store.Append) (*store.Append, error) {
+	rest := *a
+	rest.Receipts = slices.Clone(a.Receipts)
+	for i := len(rest.Receipts) - 1; i >= 0; i-- {
+		r := &rest.Receipts[i]
+		got, err := o.e.store.Receipt(ctx, a.Row.Key, r.Name)
+		switch {
+		case err == nil && got.Counts(r.Time):
+			o.log().Info("a message was taken by another process, too", "message", r.Name)
+			rest.Receipts = slices.Delete(rest.Receipts, i, i+1)
+		case err != nil && !errors.Is(err, store.ErrNotFound):
+			return nil, err
+		}
+	}
+	return &rest, nil
+}

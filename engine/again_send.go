@@ -1,0 +1,157 @@
+package engine
+
+import (
+	"context"
+	"sync"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/store"
+)
+
+// sends are the sends under way whose messages would be known if they came
+// again: until a message is committed there is no receipt of it. The zero value
+// is ready.
+type sends struct {
+	mu sync.Mutex // protects the field below
+	m  map[sendName]*sending
+}
+
+type sendName struct {
+	scope store.Key // a Key without ID
+	name  string
+}
+
+// sending is one send under way, from before its look-up until it is certain
+// what came of it, even if its caller leaves before.
+type sending struct {
+	*identity
+	done chan struct{} // closed when all is certain; then the fields below are constant
+
+	post *post // what was posted last; nil if nothing was
+	key  store.Key
+}
+
+// enter registers a send. If one of the same name is under way it returns that
+// one, and false.
+func (s *sends) enter(id *identity) (*sending, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, name := range id.names {
+		if other := s.m[sendName{id.scope, name}]; other != nil {
+			return other, false
+		}
+	}
+	if s.m == nil {
+		s.m = map[sendName]*sending{}
+	}
+	own := &sending{identity: id, done: make(chan struct{})}
+	for _, name := range id.names {
+		s.m[sendName{id.scope, name}] = own
+	}
+	return own, true
+}
+
+// leave ends a registration.
+func (s *sends) leave(own *sending) {
+	s.mu.Lock()
+	for _, name := range own.names {
+		delete(s.m, sendName{own.scope, name})
+	}
+	s.mu.Unlock()
+	close(own.done)
+}
+
+// deliverOnce is deliver for a message that is known when it comes again.
+func (e *Engine) deliverOnce(ctx context.Context, req *a2a.SendMessageRequest, stream bool) (taken, error) {
+	id, err := e.identify(ctx, req)
+	if err != nil {
+		return taken{}, err
+	}
+	for {
+		own, first := e.sends.enter(id)
+		if first {
+			return e.deliverFirst(ctx, req, own, stream)
+		}
+		select {
+		case <-own.done:
+		case <-ctx.Done():
+			return taken{}, context.Cause(ctx)
+		}
+		// If it failed nothing came of it, or nobody knows: this one goes on by
+		// itself, and finds in the store what there is.
+		if p := own.post; p != nil && p.err == nil {
+			if err := id.sameAs(own.identity); err != nil {
+				return taken{}, err
+			}
+			if p.reply != nil {
+				return e.answered(p.reply, req, stream)
+			}
+			return taken{post: p, topic: e.join(own.key), seq: p.seq, again: true}, nil
+		}
+	}
+}
+
+// sameAs tells whether a message with one of id's names is the same, where
+// another with one of them was taken.
+func (id *identity) sameAs(other *identity) error {
+	if id.digest == other.digest {
+		return nil
+	}
+	for _, name := range id.names {
+		for _, used := range other.names {
+			if name == used {
+				return id.errOther(name)
+			}
+		}
+	}
+	return nil
+}
+
+// deliverFirst delivers a message of which no other send is under way.
+func (e *Engine) deliverFirst(ctx context.Context, req *a2a.SendMessageRequest, own *sending, stream bool) (taken, error) {
+	defer e.settle(own)
+	for {
+		d, found, err := e.find(ctx, req, own.identity, stream)
+		switch {
+		case found || err != nil:
+			return d, err
+		case stream && req.After != 0:
+			return taken{}, a2a.Invalid("Last-Event-ID",
+				"there is no earlier stream of this message to go on with; leave it out, or subscribe to the task")
+		}
+		if d, err = e.deliverNew(ctx, req, own); !beaten(err, req) {
+			return d, err
+		}
+	}
+}
+
+// settle ends a registration when it is certain what came of the message. If
+// the caller left before, that is later than now: whoever sends the same then
+// must not begin anew.
+func (e *Engine) settle(own *sending) {
+	p := own.post
+	if p == nil {
+		e.sends.leave(own)
+		return
+	}
+	select {
+	case <-p.settled:
+		e.sends.leave(own)
+		return
+	default:
+	}
+	e.mu.Lock()
+	if e.drained { // who waits is told so
+		e.mu.Unlock()
+		own.post = nil
+		e.sends.leave(own)
+		return
+	}
+	e.work.Add(1)
+	e.mu.Unlock()
+	go func() {
+		defer e.work.Done()
+		<-p.settled // at the latest when its owner leaves
+		e.sends.leave(own)
+	}()
+}

@@ -1,0 +1,147 @@
+package engine
+
+import (
+	"context"
+	"iter"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/store"
+)
+
+// taken is what came of a message: a task, or an answer without one.
+type taken struct {
+	post  *post
+	topic *topic // nil if there is no task
+	seq   int64  // where the sender's stream begins: see post.seq
+	again bool   // the message came before, and post may be of another sender
+}
+
+func (d taken) leave(e *Engine) {
+	if d.topic != nil {
+		e.leave(d.topic)
+	}
+}
+
+// ended reports whether a stream of d that begins with the task as of seq has
+// nothing more to come.
+func (d taken) ended(seq int64, task *a2a.Task) bool {
+	return seq >= d.seq && seq > d.post.over.Load() && endsStream(task.Status.State)
+}
+
+// wasRead tells a sender whose message the agent never took that it was in
+// vain: the task ended first.
+func (d taken) wasRead() error {
+	if !d.post.unread.Load() {
+		return nil
+	}
+	return &a2a.Error{
+		Code:    a2a.CodeUnsupportedOperation,
+		Message: "the task ended before the agent took this message; GetTask shows how, a new task may take the message",
+		Meta:    map[string]string{"taskId": d.topic.key.ID},
+	}
+}
+
+// awaitStop is awaitTurn for a message that came again: the turn may have
+// stopped, and gone on, long ago.
+func (e *Engine) awaitStop(ctx context.Context, d taken) (ended int64, err error) {
+	g := d.topic.watch()
+	if !g.known {
+		rec, err := e.store.Get(ctx, d.topic.key, false)
+		if err != nil {
+			return 0, e.unread(ctx, err, d.topic.key)
+		}
+		g.state = a2a.TaskState(rec.State)
+	}
+	if stops(g.state) {
+		return 0, nil
+	}
+	there := e.followTurn(ctx, d, d.seq, 0, stops, func(ev *a2a.StreamResponse, failed error) bool {
+		if err = failed; err == nil && ev.State().Terminal() {
+			ended = ev.Seq
+		}
+		return err == nil
+	})
+	if !there && err == nil && e.stopping() {
+		err = errStopping()
+	}
+	return ended, err
+}
+
+// start returns the task with which a stream begins, and the seq up to which it
+// is folded.
+func (e *Engine) start(ctx context.Context, d taken, req *a2a.SendMessageRequest) (*a2a.Task, int64, error) {
+	if !d.again {
+		return d.post.start, d.seq, nil
+	}
+	at := d.seq
+	if req.After != 0 {
+		at = req.After
+	}
+	return e.attach(ctx, d.topic, &a2a.SubscribeToTaskRequest{After: at})
+}
+
+// overBefore returns where the last turn ended that did not take the message at
+// seq, which may reopen the task, or 0: see post.over.
+//
+// The index row knows where the current turn began. Of earlier ones the log
+// shows where they ended, but not always which messages were left for the next
+// turn: one that came in the midst of a turn is taken to be left if the next
+// turn began together with its end. If it was not, its stream goes on for a turn
+// more than the first one did.
+func (e *Engine) overBefore(ctx context.Context, rec *store.Record, seq int64) (over int64, _ error) {
+	current := rec.Turn <= seq // the message is in the current turn
+	begins := false            // the entry before began a turn
+	for en, err := range e.rest(ctx, rec, max(seq-2, 0)) {
+		if err != nil {
+			return 0, err
+		}
+		anew := en.Kind == a2a.EntryStatus && en.Status.Status.State == a2a.TaskStateSubmitted
+		switch {
+		case en.Seq < seq:
+			begins = anew || en.Kind == a2a.EntryCreated
+			continue
+		case en.Seq == seq && !current && (begins || en.Kind == a2a.EntryStatus):
+			return 0, nil // a turn began with it, or it was an answer: it was taken
+		case en.Seq > seq && !current && begins && en.Kind == a2a.EntryMessage:
+			return 0, nil // the next turn has a message of its own
+		case en.Seq > seq && !current && begins:
+			return over, nil
+		}
+		if begins = anew; anew {
+			over = en.Seq - 1
+		}
+	}
+	return over, nil
+}
+
+// rest yields the entries of a log behind after, with bodies for changes of the
+// status alone.
+func (e *Engine) rest(ctx context.Context, rec *store.Record, after int64) iter.Seq2[*a2a.Entry, error] {
+	const page = 512
+	return func(yield func(*a2a.Entry, error) bool) {
+		for after < rec.Last {
+			raw, err := e.store.Entries(ctx, rec.Key, after, page)
+			if err != nil {
+				yield(nil, failed(err, "read task "+rec.ID))
+				return
+			}
+			if len(raw) == 0 {
+				return // deleted under way
+			}
+			for i := range raw {
+				r := &raw[i]
+				en := &a2a.Entry{Seq: r.Seq, Kind: a2a.EntryKind(r.Kind)}
+				if en.Kind == a2a.EntryStatus {
+					if en, err = a2a.DecodeEntry(r.Seq, r.Time, en.Kind, r.Body); err != nil {
+						yield(nil, failed(err, "read task "+rec.ID))
+						return
+					}
+				}
+				if !yield(en, nil) {
+					return
+				}
+				after = r.Seq
+			}
+		}
+	}
+}
