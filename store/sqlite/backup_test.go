@@ -198,6 +198,7 @@ func deleteUntilKilled(path string) error {
 		for j := range 4 {
 			a := task(fmt.Sprint("task ", j), 10)
 			a.Blobs = []store.Blob{{Hash: fmt.Sprint("blob ", j), Data: []byte("x")}}
+			a.Receipts = []store.Receipt{{Name: a.Row.ID, Time: began, Until: began.Add(1e9), Seq: 1}}
 			if err := store.Do(ctx, st, a); err != nil {
 				return err
 			}
@@ -248,6 +249,7 @@ func TestKilledWhileDeleting(t *testing.T) {
 			"SELECT count(*) FROM entry WHERE task NOT IN (SELECT key FROM task)",
 			"SELECT count(*) FROM seal WHERE task NOT IN (SELECT key FROM task)",
 			"SELECT count(*) FROM blob_task WHERE task NOT IN (SELECT key FROM task)",
+			"SELECT count(*) FROM receipt WHERE task > 0 AND task NOT IN (SELECT key FROM task)",
 			"SELECT count(*) FROM blob WHERE key NOT IN (SELECT blob FROM blob_task)",
 		} {
 			if n := count(t, st, q); n != 0 {

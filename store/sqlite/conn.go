@@ -60,6 +60,13 @@ func (c *conn) pragma(name string) (int64, error) {
 	return s.ColumnInt64(0), nil
 }
 
+// hasTable reports whether the database has a table: an older one has fewer.
+func (c *conn) hasTable(name string) (there bool, err error) {
+	err = c.stmt("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?").text(name).
+		each(func(*sqlite3.Stmt) error { there = true; return nil })
+	return there, err
+}
+
 // transaction runs f between BEGIN IMMEDIATE and COMMIT. After an error of any
 // of the three nothing is open any more; only if COMMIT itself failed may the
 // changes still be there after a crash.

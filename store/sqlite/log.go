@@ -90,7 +90,7 @@ func (s *Store) apply(a *store.Append) (refused, err error) {
 		if taken, err := c.counts(a); taken || err != nil {
 			return duplicate(taken), err
 		}
-		return nil, c.take(0, a)
+		return nil, c.issue(0, a)
 	}
 	task, refused, err := s.place(a)
 	if refused != nil || err != nil {
@@ -118,7 +118,7 @@ func (s *Store) apply(a *store.Append) (refused, err error) {
 			return nil, err
 		}
 	}
-	return nil, c.take(task, a)
+	return nil, c.issue(task, a)
 }
 
 func duplicate(taken bool) error {

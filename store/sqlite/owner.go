@@ -47,28 +47,31 @@ func (s *Store) Leave(ctx context.Context, node string) error {
 	return wrap("leave", err)
 }
 
-// claim is the part of a statement that gives tasks to a node, whose name it
+// give is the part of a statement that gives tasks to a node, whose name it
 // takes first.
-const claim = "UPDATE task SET node = ?, epoch = epoch + 1, " +
+const give = "UPDATE task SET node = ?, epoch = epoch + 1, " +
 	"lost = lost + NOT EXISTS (SELECT 1 FROM node WHERE node.name = task.node AND node.gone = 1) "
 
-// left is the part that says whose tasks may be taken: it takes the name of
-// the node that wants them, and the time before which others are dead.
-const left = "t.active = 1 AND t.node <> ? AND NOT EXISTS (SELECT 1 FROM node WHERE node.name = t.node AND node.gone = 0 AND node.beat >= ?) "
+// free is the part that says that the tasks of a node, whose name is n.name,
+// may be taken. It takes the name of the node that wants them, and the time
+// before which others are dead.
+const free = "n.name <> ? AND NOT EXISTS (SELECT 1 FROM node WHERE node.name = n.name AND node.gone = 0 AND node.beat >= ?) "
 
-// Claim implements store.Store. It looks at active tasks only, however many
-// have ended.
+// lost selects the nodes whose active tasks may be taken. It goes from name to
+// name in the index, one step each, however many tasks a node has: those that
+// the claimer or the living have are not looked at.
+const lost = "WITH RECURSIVE n (name) AS (" +
+	"SELECT min(node) FROM task INDEXED BY task_active WHERE active = 1 UNION ALL " +
+	"SELECT (SELECT min(node) FROM task INDEXED BY task_active WHERE active = 1 AND node > n.name) FROM n WHERE n.name IS NOT NULL) " +
+	"SELECT name FROM n WHERE name IS NOT NULL AND " + free
+
+// Claim implements store.Store. It costs what it claims, however many tasks
+// there are.
 func (s *Store) Claim(ctx context.Context, node string, deadBefore time.Time, limit int) ([]store.Row, error) {
 	var claimed []store.Row
 	err := s.write(ctx, func(c *conn) error {
-		return c.transaction(func() error {
-			claimed = nil
-			err := c.stmt(claim + "WHERE key IN (SELECT key FROM task AS t INDEXED BY task_active WHERE " + left + "LIMIT ?) RETURNING " + columns).
-				text(node).text(node).time(deadBefore).int(int64(max(limit, 0))).
-				each(func(r *sqlite3.Stmt) error {
-					claimed = append(claimed, scan(r))
-					return nil
-				})
+		return c.transaction(func() (err error) {
+			claimed, err = c.claim(node, deadBefore, limit)
 			if err != nil || len(claimed) >= limit {
 				return err
 			}
@@ -81,18 +84,36 @@ func (s *Store) Claim(ctx context.Context, node string, deadBefore time.Time, li
 	return claimed, nil
 }
 
+func (c *conn) claim(node string, deadBefore time.Time, limit int) (claimed []store.Row, err error) {
+	var from []string
+	err = c.stmt(lost).text(node).time(deadBefore).
+		each(func(r *sqlite3.Stmt) error { from = append(from, r.ColumnText(0)); return nil })
+	for _, name := range from {
+		if err != nil || len(claimed) >= limit {
+			break
+		}
+		err = c.stmt(give + "WHERE key IN (SELECT key FROM task INDEXED BY task_active WHERE active = 1 AND node = ? LIMIT ?) RETURNING " + columns).
+			text(node).text(name).int(int64(limit - len(claimed))).
+			each(func(r *sqlite3.Stmt) error { claimed = append(claimed, scan(r)); return nil })
+	}
+	return claimed, err
+}
+
 // Take implements store.Store.
 func (s *Store) Take(ctx context.Context, node string, deadBefore time.Time, k store.Key) (*store.Row, error) {
 	var taken *store.Row
 	err := s.write(ctx, func(c *conn) error {
-		return c.stmt(claim + "WHERE key = (SELECT key FROM task AS t WHERE t.tenant = ? AND t.owner = ? AND t.id = ? AND " + left + ") RETURNING " + columns).
+		return c.stmt(give + "WHERE key = (SELECT n.key FROM (SELECT key, node AS name FROM task WHERE tenant = ? AND owner = ? AND id = ? AND active = 1) AS n WHERE " + free + ") RETURNING " + columns).
 			text(node).text(k.Tenant).text(k.Owner).text(k.ID).text(node).time(deadBefore).
 			each(func(r *sqlite3.Stmt) error { taken = new(scan(r)); return nil })
 	})
-	if err == nil && taken == nil {
+	switch {
+	case err != nil:
+		return nil, wrap("take", err)
+	case taken == nil:
 		return nil, store.ErrNotFound
 	}
-	return taken, wrap("take", err)
+	return taken, nil
 }
 
 // Secret implements store.Store.

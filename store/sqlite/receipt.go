@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 
 	"github.com/ncruces/go-sqlite3"
 	"github.com/parley-a2a/parley/store"
@@ -22,9 +23,9 @@ func (c *conn) counts(a *store.Append) (bool, error) {
 	return false, nil
 }
 
-// take writes the receipts of an append; task is 0 if there is none. Those that
+// issue writes the receipts of an append; task is 0 if there is none. Those that
 // count no more are replaced.
-func (c *conn) take(task int64, a *store.Append) error {
+func (c *conn) issue(task int64, a *store.Append) error {
 	context := a.Row.Context
 	if task != 0 {
 		context = ""
@@ -43,6 +44,8 @@ func (c *conn) take(task int64, a *store.Append) error {
 	return nil
 }
 
+// receiptColumns are those of a receipt r and its task t, if there is one, in
+// the order in which scanReceipt reads them.
 const receiptColumns = "r.name, r.time, r.until, r.digest, coalesce(t.id, ''), coalesce(t.context, r.context), r.seq, r.answer"
 
 func scanReceipt(r *sqlite3.Stmt) store.Receipt {
@@ -61,30 +64,57 @@ func scanReceipt(r *sqlite3.Stmt) store.Receipt {
 // Receipt implements store.Store.
 func (r *Reader) Receipt(ctx context.Context, k store.Key, name string) (*store.Receipt, error) {
 	var found *store.Receipt
-	err := r.read(ctx, func(c *conn) error {
-		found = nil
-		err := c.stmt("SELECT " + receiptColumns + " FROM receipt AS r LEFT JOIN task AS t ON t.key = r.task WHERE r.tenant = ? AND r.owner = ? AND r.name = ?").
+	err := r.readReceipts(ctx, func(c *conn) error {
+		return c.stmt("SELECT " + receiptColumns + " FROM receipt AS r LEFT JOIN task AS t ON t.key = r.task WHERE r.tenant = ? AND r.owner = ? AND r.name = ?").
 			text(k.Tenant).text(k.Owner).text(name).
 			each(func(r *sqlite3.Stmt) error { found = new(scanReceipt(r)); return nil })
-		if err == nil && found == nil {
-			return store.ErrNotFound
-		}
-		return err
 	})
-	return found, err
+	switch {
+	case err != nil:
+		return nil, err
+	case found == nil:
+		return nil, store.ErrNotFound
+	}
+	return found, nil
 }
 
 // Receipts implements store.Store.
 func (r *Reader) Receipts(ctx context.Context, k store.Key) ([]store.Receipt, error) {
 	var found []store.Receipt
-	err := r.read(ctx, func(c *conn) error {
-		found = nil
+	err := r.readReceipts(ctx, func(c *conn) error {
 		return c.stmt("SELECT " + receiptColumns + " FROM task AS t JOIN receipt AS r ON r.task = t.key AND r.task > 0 WHERE t.tenant = ? AND t.owner = ? AND t.id = ? ORDER BY r.name").
 			text(k.Tenant).text(k.Owner).text(k.ID).
 			each(func(r *sqlite3.Stmt) error { found = append(found, scanReceipt(r)); return nil })
 	})
-	return found, err
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
 }
+
+// readReceipts is read for a Reader on its own, too: what it reads may be of a
+// version of the program that had no receipts, and then there are none.
+func (r *Reader) readReceipts(ctx context.Context, f func(*conn) error) error {
+	return r.read(ctx, func(c *conn) error {
+		err := f(c)
+		if errors.Is(err, sqlite3.ERROR) {
+			if there, look := c.hasTable("receipt"); look == nil && !there {
+				return nil
+			}
+		}
+		return err
+	})
+}
+
+// The receipts of a context are those of its tasks and those that came alone.
+// Both are found by an index: who erases a context does not wait for all that
+// its owner ever sent, and nobody else for him.
+const (
+	oldReceipts     = "SELECT key FROM receipt WHERE until <= ? LIMIT ?"
+	contextReceipts = "SELECT r.key FROM task AS t INDEXED BY task_context JOIN receipt AS r INDEXED BY receipt_task ON r.task = t.key AND r.task > 0 " +
+		"WHERE t.tenant = ? AND t.owner = ? AND t.context = ? UNION ALL " +
+		"SELECT key FROM receipt INDEXED BY receipt_context WHERE tenant = ? AND owner = ? AND context = ? AND task = 0 LIMIT ?"
+)
 
 // Forget implements store.Store.
 func (s *Store) Forget(ctx context.Context, q store.ForgetQuery) (n int, err error) {
@@ -92,15 +122,14 @@ func (s *Store) Forget(ctx context.Context, q store.ForgetQuery) (n int, err err
 		return 0, err
 	}
 	err = s.write(ctx, func(c *conn) error {
+		var st *stmt
 		if q.Context == "" {
-			err := c.stmt("DELETE FROM receipt WHERE key IN (SELECT key FROM receipt WHERE until <= ? LIMIT ?)").
-				time(q.Before).int(int64(q.Limit)).exec()
-			n = int(c.Changes())
-			return err
+			st = c.stmt("DELETE FROM receipt WHERE key IN (" + oldReceipts + ")").time(q.Before)
+		} else {
+			st = c.stmt("DELETE FROM receipt WHERE key IN (" + contextReceipts + ")").
+				text(q.Tenant).text(q.Owner).text(q.Context).text(q.Tenant).text(q.Owner).text(q.Context)
 		}
-		err := c.stmt("DELETE FROM receipt WHERE key IN (SELECT r.key FROM receipt AS r LEFT JOIN task AS t ON t.key = r.task " +
-			"WHERE r.tenant = ? AND r.owner = ? AND coalesce(t.context, r.context) = ? LIMIT ?)").
-			text(q.Tenant).text(q.Owner).text(q.Context).int(int64(q.Limit)).exec()
+		err := st.int(int64(q.Limit)).exec()
 		n = int(c.Changes())
 		return err
 	})

@@ -125,12 +125,12 @@ func (c *conn) delete(r *store.Row) (gone bool, err error) {
 	if err := c.stmt("DELETE FROM entry WHERE task = ?").int(task).exec(); err != nil {
 		return false, err
 	}
-	return true, c.leave(task)
+	return true, c.strip(task)
 }
 
-// leave removes what a task has besides its row and its log: the seal, the
+// strip removes what a task has besides its row and its log: the seal, the
 // receipts, and the blobs that were its alone.
-func (c *conn) leave(task int64) error {
+func (c *conn) strip(task int64) error {
 	if err := c.stmt("DELETE FROM seal WHERE task = ?").int(task).exec(); err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func (s *Store) purge(ctx context.Context) (done bool, err error) {
 			if err != nil || c.Changes() == deleteEntries {
 				return err
 			}
-			if err := c.leave(task); err != nil {
+			if err := c.strip(task); err != nil {
 				return err
 			}
 			return c.stmt("DELETE FROM doomed WHERE task = ?").int(task).exec()

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/parley-a2a/parley/store"
 	"github.com/parley-a2a/parley/store/storetest"
 )
@@ -16,7 +18,8 @@ import (
 var update = flag.Bool("update", false, "write the fixture of this version's schema anew; only before it is released")
 
 // fixture is what a database in testdata holds: a sealed task with a blob, one
-// with a log in several rows, a node and a secret.
+// with a log in several rows, a node and a secret; since version 3 receipts, one
+// of a task and one alone.
 func fixture() []*store.Append {
 	sealed := task("sealed", 300)
 	sealed.Row.Context, sealed.Row.Turn, sealed.Row.Attempt = "context", 1, 1
@@ -24,7 +27,10 @@ func fixture() []*store.Append {
 	sealed.Blobs = []store.Blob{{Hash: "hash", Data: []byte("data")}}
 	open := task("open", 100)
 	open.Row.Active, open.Row.Node = true, "node"
-	all := []*store.Append{sealed, open}
+	open.Receipts = []store.Receipt{{Name: "of a task", Time: began, Until: began.Add(1e9), Digest: []byte("digest"), Seq: 1}}
+	alone := &store.Append{Row: store.Row{Key: open.Row.Key.Scope(), Context: "context"}}
+	alone.Receipts = []store.Receipt{{Name: "alone", Time: began, Until: began.Add(2e9), Digest: []byte("digest"), Answer: []byte("answer")}}
+	all := []*store.Append{sealed, open, alone}
 	for range 4 {
 		open = goOn(open)
 		all = append(all, open)
@@ -48,7 +54,7 @@ func TestOldDatabases(t *testing.T) {
 				t.Fatal(err)
 			}
 			for range 2 {
-				checkFixture(t, path)
+				checkFixture(t, path, v+1)
 			}
 		})
 	}
@@ -78,7 +84,8 @@ func writeFixture(t *testing.T) {
 	}
 }
 
-func checkFixture(t *testing.T, path string) {
+func checkFixture(t *testing.T, path string, version int) {
+	checkReceipts(t, path, version)
 	st := mustOpen(t, path, nil)
 	defer st.Close()
 	if v, err := st.writer.pragma("user_version"); err != nil || v != current.version() {
@@ -108,6 +115,40 @@ func checkFixture(t *testing.T, path string) {
 	}
 	if rows, err := st.Claim(t.Context(), "other", began, 10); len(rows) != 0 || err != nil {
 		t.Errorf("the node was forgotten, its tasks claimed: %v, %v", rows, err)
+	}
+}
+
+// checkReceipts reads a database as it is, which may be before it is migrated.
+func checkReceipts(t *testing.T, path string, version int) {
+	r, err := OpenReader(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	k := task("open", 0).Row.Key
+	var want []store.Receipt
+	for _, a := range fixture() {
+		for _, r := range a.Receipts {
+			if r.TaskID, r.Context = a.Row.ID, a.Row.Context; version >= 3 {
+				want = append(want, r)
+			}
+		}
+	}
+	of, err := r.Receipts(t.Context(), k)
+	if d := cmp.Diff(want[:min(1, len(want))], of, cmpopts.EquateEmpty()); d != "" || err != nil {
+		t.Errorf("receipts: %v (-want +got)\n%s", err, d)
+	}
+	for i, name := range []string{"of a task", "alone"} {
+		got, err := r.Receipt(t.Context(), k, name)
+		if len(want) == 0 {
+			if !errors.Is(err, store.ErrNotFound) {
+				t.Errorf("receipt %q: %+v, %v", name, got, err)
+			}
+			continue
+		}
+		if d := cmp.Diff(&want[i], got, cmpopts.EquateEmpty()); d != "" || err != nil {
+			t.Errorf("receipt %q: %v (-want +got)\n%s", name, err, d)
+		}
 	}
 }
 

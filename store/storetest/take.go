@@ -212,6 +212,7 @@ func testLeaveBack(t *testing.T, open Opener) {
 func testLeaveForgotten(t *testing.T, open Opener) {
 	st := start(t, open)
 	must(t, st, owned("a", "left"), owned("b", "left"))
+	beat(t, st, "left", began.Add(time.Hour)) // it is forgotten nevertheless
 	leave(t, st, "left")
 	leave(t, st, "me")
 	for range 2 { // a claim that reached its limit forgets nobody

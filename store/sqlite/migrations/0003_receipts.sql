@@ -16,6 +16,7 @@ CREATE TABLE receipt (
 CREATE UNIQUE INDEX receipt_name ON receipt (tenant, owner, name);
 CREATE INDEX receipt_until ON receipt (until);
 CREATE INDEX receipt_task ON receipt (task) WHERE task > 0;
+CREATE INDEX receipt_context ON receipt (tenant, owner, context) WHERE task = 0;
 
 -- Whether a node ended in good order: then no process was lost with it.
 ALTER TABLE node ADD COLUMN gone INTEGER NOT NULL DEFAULT 0;

@@ -1,0 +1,193 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/parley-a2a/parley/store"
+)
+
+// plan says how SQLite runs a statement, a line for each step.
+func plan(t *testing.T, c *conn, sql string) string {
+	t.Helper()
+	var steps []string
+	raw, _, err := c.Prepare("EXPLAIN QUERY PLAN " + sql)
+	if err != nil {
+		t.Fatalf("explain %s: %v", sql, err)
+	}
+	defer raw.Close()
+	for raw.Step() {
+		steps = append(steps, raw.ColumnText(3))
+	}
+	if err := raw.Err(); err != nil {
+		t.Fatalf("explain %s: %v", sql, err)
+	}
+	return strings.Join(steps, "\n")
+}
+
+// used does everything that a store can do, so that its connections have all
+// their statements.
+func used(t *testing.T, st *Store) {
+	ctx := t.Context()
+	k := task("a", 10).Row.Key
+	a := task("a", 10)
+	a.Row.Active, a.Row.Node = true, "dead"
+	a.Receipts = []store.Receipt{{Name: "n", Time: began, Until: began, Seq: 1}}
+	a.Blobs = []store.Blob{{Hash: "h", Data: []byte("d")}}
+	b := goOn(a)
+	sealed := goOn(b)
+	sealed.Row.State, sealed.Row.Active, sealed.Seal = 3, false, &store.Seal{}
+	opened := goOn(sealed)
+	opened.Row.Active = true
+	mustAppend(t, st, a)
+	mustAppend(t, st, b)
+	mustAppend(t, st, sealed)
+	mustAppend(t, st, opened)
+	mustAppend(t, st, &store.Append{Row: store.Row{Key: k.Scope()}, Receipts: a.Receipts})
+	long := task("long", 1)
+	mustAppend(t, st, long)
+	for range deleteEntries + 1 {
+		long = goOn(long)
+		mustAppend(t, st, long)
+	}
+	var errs []error
+	fine := func(err error) {
+		if !errors.Is(err, store.ErrNotFound) {
+			errs = append(errs, err)
+		}
+	}
+	_, err := st.Take(ctx, "other", began, k)
+	fine(err)
+	fine(st.Beat(ctx, "me", began))
+	_, err = st.Claim(ctx, "me", began, 10)
+	fine(err)
+	fine(st.Leave(ctx, "me"))
+	_, err = st.Secret(ctx, "s")
+	fine(err)
+	_, err = st.Receipt(ctx, k, "n")
+	fine(err)
+	_, err = st.Receipts(ctx, k)
+	fine(err)
+	for _, q := range []store.ForgetQuery{{Limit: 1}, {Limit: 1, Context: "c"}} {
+		_, err = st.Forget(ctx, q)
+		fine(err)
+	}
+	for _, c := range []string{"", "c"} {
+		for _, state := range []int32{0, 3} {
+			for _, since := range []time.Time{{}, began} {
+				for _, before := range []*store.Position{nil, {Updated: began, ID: "a"}} {
+					_, err = st.List(ctx, store.Query{Owner: "owner", Context: c, State: state, Since: since, Before: before, Limit: 1})
+					fine(err)
+				}
+			}
+		}
+	}
+	r, err := st.Get(ctx, k, true)
+	fine(err)
+	l, err := st.Get(ctx, long.Row.Key, false)
+	fine(err)
+	for _, after := range []*store.Row{nil, &r.Row} {
+		_, err = st.Idle(ctx, store.IdleQuery{State: 3, Before: began, After: after, Limit: 1})
+		fine(err)
+	}
+	for _, after := range []*store.Key{nil, &k} {
+		_, err = st.Tasks(ctx, after, 1)
+		fine(err)
+	}
+	_, err = st.Entries(ctx, k, 0, 0)
+	fine(err)
+	_, err = st.Blobs(ctx, k)
+	fine(err)
+	_, err = st.Blob(ctx, "h")
+	fine(err)
+	n, err := st.Delete(ctx, []store.Row{r.Row, l.Row})
+	fine(err)
+	if n != 2 {
+		errs = append(errs, fmt.Errorf("%d tasks were deleted", n))
+	}
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// No statement reads a whole table that grows: not on the way of an append,
+// not on that of a claim, nor anywhere else.
+func TestNothingIsScanned(t *testing.T) {
+	st := mustOpen(t, filepath.Join(t.TempDir(), "parley.db"), nil)
+	used(t, st)
+	const page = "SCAN task USING INDEX task_name"                                       // by Tasks, from the first on
+	grows := []string{"task", "entry", "seal", "blob", "blob_task", "receipt", "t", "r"} // t and r are names for tables
+	statements := 0
+	c, err := st.readers.get(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.readers.put(c)
+	for _, c := range []*conn{st.writer, c} {
+		for sql := range c.stmts {
+			if !strings.Contains(sql, " FROM ") && !strings.HasPrefix(sql, "UPDATE") {
+				continue
+			}
+			statements++
+			for step := range strings.Lines(plan(t, c, sql)) {
+				step = strings.TrimSpace(step)
+				table, is := strings.CutPrefix(step, "SCAN ")
+				table, _, _ = strings.Cut(table, " ")
+				if is && slices.Contains(grows, table) && step != page {
+					t.Errorf("%s\n\t%s", step, sql)
+				}
+			}
+		}
+	}
+	if statements < 40 {
+		t.Errorf("only %d statements were looked at", statements)
+	}
+}
+
+// Receipts are found by the index that is made for the question, and claims go
+// from name to name.
+func TestPlans(t *testing.T) {
+	st := mustOpen(t, filepath.Join(t.TempDir(), "parley.db"), nil)
+	used(t, st)
+	want := map[string][]string{ // a part of a statement, and of its plan
+		"FROM receipt WHERE tenant = ? AND owner = ? AND name = ? AND until": {"receipt_name"},
+		"LEFT JOIN task AS t ON t.key = r.task WHERE":                        {"receipt_name", "INTEGER PRIMARY KEY"},
+		"JOIN receipt AS r ON r.task = t.key AND r.task > 0 WHERE":           {"task_name", "receipt_task (task=?)"},
+		oldReceipts:                          {"receipt_until (until<?)"},
+		contextReceipts:                      {"task_context (tenant=? AND owner=? AND context=?)", "receipt_task (task=?)", "receipt_context (tenant=? AND owner=? AND context=?)"},
+		"DELETE FROM receipt WHERE task = ?": {"receipt_task (task=?)"},
+		lost:                                 {"task_active (node>?)"},
+		"active = 1 AND node = ? LIMIT ?":    {"task_active (node=?)", "INTEGER PRIMARY KEY"},
+		give + "WHERE key = (":               {"task_name (tenant=? AND owner=? AND id=?)", "INTEGER PRIMARY KEY"},
+	}
+	c, err := st.readers.get(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.readers.put(c)
+	for part, indexes := range want {
+		found := false
+		for _, c := range []*conn{st.writer, c} {
+			for sql := range c.stmts {
+				if !strings.Contains(sql, part) {
+					continue
+				}
+				found = true
+				steps := plan(t, c, sql)
+				for _, index := range indexes {
+					if !strings.Contains(steps, index) {
+						t.Errorf("%s\n\tnot by %s:\n%s", sql, index, steps)
+					}
+				}
+			}
+		}
+		if !found {
+			t.Errorf("no statement has %q", part)
+		}
+	}
+}

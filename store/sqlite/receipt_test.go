@@ -1,0 +1,48 @@
+package sqlite
+
+import (
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"github.com/parley-a2a/parley/store"
+	"github.com/parley-a2a/parley/store/storetest"
+)
+
+// A long task is gone with the first step of its deletion. So are its
+// receipts: a process that dies before the others must not leave names that
+// nobody can use and no task has.
+func TestReceiptsOfDoomedTasks(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "parley.db")
+	st := mustOpen(t, path, nil)
+	a := task("long", 1)
+	a.Receipts = []store.Receipt{{Name: "n", Time: began, Until: began.Add(1e9), Seq: 1}}
+	last := a
+	mustAppend(t, st, a)
+	for range 2 * deleteEntries {
+		last = goOn(last)
+		mustAppend(t, st, last)
+	}
+	r, err := st.Get(t.Context(), a.Row.Key, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := st.deletePart(t.Context(), []store.Row{r.Row}); n != 1 || err != nil {
+		t.Fatalf("the first step: %d, %v", n, err)
+	}
+	st = mustOpen(t, crashed(t, st), nil)
+	if count(t, st, "SELECT count(*) FROM doomed") != 1 {
+		t.Fatal("there is no rest to be deleted")
+	}
+	if r, err := st.Receipt(t.Context(), a.Row.Key, "n"); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("the receipt: %+v, %v", r, err)
+	}
+	mustAppend(t, st, a)
+	if _, err := st.Delete(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := st.Receipt(t.Context(), a.Row.Key, "n"); err != nil || r.TaskID != "long" {
+		t.Errorf("the new task's receipt went with the rest of the old one: %+v, %v", r, err)
+	}
+	storetest.Check(t, st, a.Row.Key)
+}
