@@ -40,7 +40,11 @@
 // that number their events, as Parley does, every element comes exactly once
 // and in order, whatever happens to connections and servers meanwhile; with
 // others, a Task element makes up for what was missed. SubscribeToTask has the
-// exact promises. A message is never sent twice.
+// exact promises.
+//
+// A message that got no answer is sent again only where the agent says on its
+// card that it knows it when it comes again, and so does nothing twice:
+// SendMessage says when. Elsewhere a message is never repeated.
 //
 // # Errors
 //

@@ -73,6 +73,10 @@ func tryFaces[T any](ctx context.Context, c *Client, op dialect.Op, req any, do 
 // says which one that was.
 func reach[T any](ctx context.Context, c *Client, op dialect.Op, req any, do func(*call) (T, error)) (*face, T, error) {
 	used := c.face.Load()
+	message, _ := req.(*sending)
+	if message != nil && !message.fits(used) {
+		used = message.to
+	}
 	res, err := try(used, op, req, do)
 	if !elsewhere(ctx, err) {
 		return used, res, err
@@ -81,6 +85,9 @@ func reach[T any](ctx context.Context, c *Client, op dialect.Op, req any, do fun
 	tried := map[address]bool{{hostOf(used), used.iface.ProtocolBinding}: true}
 	for _, f := range c.faces {
 		at := address{hostOf(f), f.iface.ProtocolBinding}
+		if message != nil && !message.fits(f) {
+			continue
+		}
 		if tried[at] { // in another version, perhaps: nobody listens all the same
 			continue
 		}
@@ -104,6 +111,7 @@ func try[T any](f *face, op dialect.Op, req any, do func(*call) (T, error)) (T, 
 		var none T
 		return none, a2a.Errorf(a2a.CodeUnsupportedOperation, "A2A %s has no %s over %s", f.version, op, f.iface.ProtocolBinding)
 	}
+	of, _ := req.(*sending)
 	req = f.prepare(req)
 	for n := 0; ; n++ {
 		k, err := f.binding.build(op, n, req)
@@ -111,7 +119,7 @@ func try[T any](f *face, op dialect.Op, req any, do func(*call) (T, error)) (T, 
 			var none T
 			return none, err
 		}
-		k.face = f
+		k.face, k.message = f, of
 		res, err := do(k)
 		if err != nil && n+1 < f.binding.ways(op) && noSuchRoute(err) {
 			continue

@@ -34,6 +34,8 @@ type call struct {
 
 	grpc *http.Client // performs it if it is gRPC; else nil
 
+	message *sending // that is sent; else nil
+
 	lastEventID string // the cursor of a stream that is resumed
 	marked      bool   // the elements of the stream are to have their positions in them
 }
@@ -83,9 +85,7 @@ func (c *Client) send(ctx context.Context, k *call) (*http.Response, error) {
 	if k.lastEventID != "" {
 		h.Set("Last-Event-ID", k.lastEventID)
 	}
-	if idempotent[k.op] {
-		h["Idempotency-Key"] = []string{} // tells http.Transport, is not sent
-	}
+	k.setKey(h)
 	creds, client := c.creds, c.http
 	if k.grpc != nil {
 		creds, client = creds.asMetadata(), k.grpc
@@ -98,9 +98,34 @@ func (c *Client) send(ctx context.Context, k *call) (*http.Response, error) {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		return nil, watch.transportError(req.URL.Host, err)
+		res, err = nil, watch.transportError(req.URL.Host, err)
 	}
-	return res, nil
+	if k.message != nil {
+		k.message.heard(k, res, err)
+	}
+	return res, err
+}
+
+// setKey sends the key of a message. http.Transport takes the header, even one
+// without a value, which is not sent, to mean that it may send the request again
+// by itself. Where that is not so the header is spelt in a way that it does not
+// look for.
+func (k *call) setKey(h http.Header) {
+	const canonical, other = dialect.KeyHeader, "idempotency-key"
+	key := ""
+	if m, ok := k.req.(*a2a.SendMessageRequest); ok {
+		key = m.IdempotencyKey
+	}
+	again := idempotent[k.op] || k.message != nil && k.message.window > 0
+	switch {
+	case key != "" && again:
+		h[canonical] = []string{dialect.FormatKey(key)}
+	case key != "":
+		delete(h, canonical)
+		h[other] = []string{dialect.FormatKey(key)}
+	case idempotent[k.op] || again && len(h[canonical]) == 0:
+		h[canonical] = []string{}
+	}
 }
 
 // roundTrip performs a call that has one answer. A d above 0 bounds it.

@@ -1,6 +1,8 @@
 package a2aclient
 
 import (
+	"time"
+
 	"github.com/google/uuid"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -13,6 +15,12 @@ import (
 type sending struct {
 	*a2a.SendMessageRequest
 	taskID, contextID string
+
+	window time.Duration // how long it is known when it comes again; 0: it is not
+	since  time.Time     // the first attempt
+
+	to         *face         // of the last attempt that may have come through
+	retryAfter time.Duration // that the last answer asked for
 }
 
 // prepare makes a request one of the face's version.
@@ -21,13 +29,18 @@ func (f *face) prepare(req any) any {
 	switch {
 	case !ok:
 		return req
-	case f.dialect != dialect.V01 || r.Message == nil || r.Message.TaskID != "":
+	case f.dialect != dialect.V01 || r.Message == nil:
 		return r.SendMessageRequest
 	}
 	old, m := *r.SendMessageRequest, *r.Message
-	m.TaskID = r.taskID
-	if m.ContextID == "" {
-		m.ContextID = r.contextID
+	if m.TaskID == "" {
+		m.TaskID = r.taskID
+		if m.ContextID == "" {
+			m.ContextID = r.contextID
+		}
+	}
+	if r.window > 0 && old.IdempotencyKey == "" && dialect.CheckKey(m.MessageID) {
+		old.IdempotencyKey = m.MessageID // which 0.1 does not carry
 	}
 	old.Message = &m
 	return &old

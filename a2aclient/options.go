@@ -45,12 +45,13 @@ type Options struct {
 	// which waits for the agent, and each request for a card. Zero means 60 s;
 	// negative means none.
 	UnaryTimeout time.Duration
-	// Retries is how often in a row a stream that was cut is resumed before
-	// giving up. Zero means 10; negative means never.
+	// Retries is how often in a row a stream that was cut is resumed, or a
+	// message that got no answer sent again, before giving up. Zero means 10;
+	// negative means never.
 	Retries int
 	// Logger gets one debug record per request, and one at level info when
-	// another interface or version is used than the card says; neither has
-	// credentials or queries. Nil discards.
+	// another interface or version is used than the card says, or a message is
+	// sent again; none has credentials or queries. Nil discards.
 	Logger *slog.Logger
 }
 

@@ -1,10 +1,8 @@
 package a2aclient
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -12,13 +10,9 @@ import (
 	"github.com/parley-a2a/parley/internal/dialect"
 )
 
-const (
-	// The waits between attempts lie between these.
-	minWait, maxWait = 250 * time.Millisecond, 8 * time.Second
-	// steady is how long a connection must have lasted to count as progress
-	// though it brought nothing: the agent may be thinking.
-	steady = 5 * time.Second
-)
+// steady is how long a connection must have lasted to count as progress though
+// it brought nothing: the agent may be thinking.
+const steady = 5 * time.Second
 
 // resumable reports whether the stream can go on after a cut.
 func (s *stream) resumable(err error) bool {
@@ -43,15 +37,38 @@ func (s *stream) maybeTaken(err error) bool {
 		s.ctx.Err() == nil && errors.As(err, &e) && !e.Unreachable && temporary(err)
 }
 
+// repeatable reports whether the message of the stream is to be sent again:
+// before the first element, where the agent knows it when it comes again.
+func (s *stream) repeatable(err error) bool {
+	return s.sent != nil && !s.begun && s.c.repeatable(s.ctx, s.sent, err)
+}
+
+// repeat sends the message again after a cut, which attaches to the stream of
+// the first attempt if that was taken. The error is final.
+func (s *stream) repeat(cut error) (*conn, error) {
+	for err := cut; ; {
+		if err := s.c.again(s.ctx, s.sent, dialect.SendStreamingMessage, s.failures, err); err != nil {
+			return nil, err
+		}
+		s.failures++
+		s.cursor, s.noIDs, s.inside = s.sent.After, false, false // nobody has got anything yet
+		var cn *conn
+		if cn, err = s.first(); err == nil || !s.repeatable(err) {
+			s.chosen(cn)
+			return cn, err
+		}
+	}
+}
+
 // again resumes the stream after a cut. The error is final.
 func (s *stream) again(cut error) (*conn, error) {
 	s.resumed = true
 	for err := cut; ; {
-		if s.failures >= s.c.opts.retries() {
+		if int(s.failures) >= s.c.opts.retries() {
 			return nil, fmt.Errorf("the stream of task %s was cut and could not be resumed in %d attempts: %w", s.taskID, s.failures, err)
 		}
 		s.failures++
-		if err := s.wait(); err != nil {
+		if err := pause(s.ctx, s.failures.wait()); err != nil {
 			return nil, err
 		}
 		var cn *conn
@@ -60,23 +77,6 @@ func (s *stream) again(cut error) (*conn, error) {
 		if err == nil || final || !temporary(err) {
 			return cn, err
 		}
-	}
-}
-
-// wait lets some time pass, more after each failure and never twice the same,
-// so that the clients of a server that comes back do not come all at once.
-func (s *stream) wait() error {
-	d := maxWait
-	if s.failures < 6 {
-		d = min(d, minWait<<s.failures)
-	}
-	t := time.NewTimer(d/2 + rand.N(d/2))
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-s.ctx.Done():
-		return context.Cause(s.ctx)
 	}
 }
 

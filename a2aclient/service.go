@@ -10,19 +10,45 @@ import (
 	"github.com/parley-a2a/parley/internal/dialect"
 )
 
-// SendMessage implements a2a.Service. It has no time limit but ctx's, and is
-// never repeated: after a *TransportError that is not Unreachable the agent
-// may have taken the message.
+// SendMessage implements a2a.Service. It has no time limit but ctx's.
+//
+// After a *TransportError that is not Unreachable the agent may have taken the
+// message. Where the agent's card has the retry extension
+// (docs/extensions/retry-v1.md), and that is for this client, the message is sent
+// again, the same to the byte, in the ways and within the limits in which streams are
+// resumed (see SubscribeToTask): after a *TransportError, HTTP 502, 503 and 504,
+// Unavailable over any binding, and RateLimited if it says when (Retry-After, up to a minute).
+// It is for clients with credentials that the card asks for, and for all if the
+// card says so. A message without an id gets one. Elsewhere a message is never
+// repeated.
+//
+// The request's IdempotencyKey is sent to every agent. In a stream, so is After.
 func (c *Client) SendMessage(ctx context.Context, req *a2a.SendMessageRequest) (*a2a.SendMessageResponse, error) {
 	r, err := c.sendRequest(req)
 	if err != nil {
 		return nil, err
 	}
-	return c.sendMessage(ctx, r)
+	return c.sendMessage(ctx, r, nil)
 }
 
-func (c *Client) sendMessage(ctx context.Context, r *sending) (*a2a.SendMessageResponse, error) {
-	return answered(c.call(ctx, dialect.SendMessage, r, 0))
+// sendMessage sends a message until it gets an answer. If at is given, it goes
+// there and nowhere else: where the agent turns out to speak another version
+// the error is errOtherVersion, and nothing was sent there.
+func (c *Client) sendMessage(ctx context.Context, r *sending, at *face) (*a2a.SendMessageResponse, error) {
+	for n := failures(0); ; n++ {
+		res, err := answered(tryFaces(ctx, c, dialect.SendMessage, r, func(k *call) (any, error) {
+			if at != nil && k.face != at {
+				return nil, errOtherVersion
+			}
+			return c.roundTrip(ctx, k, 0)
+		}))
+		if err == nil || !c.repeatable(ctx, r, err) {
+			return res, err
+		}
+		if err := c.again(ctx, r, dialect.SendMessage, n, err); err != nil {
+			return nil, err
+		}
+	}
 }
 
 // answered is what a message was answered with.
@@ -123,8 +149,9 @@ func (c *Client) GetExtendedAgentCard(ctx context.Context, req *a2a.GetExtendedA
 //
 // A stream that is cut is resumed with SubscribeToTask, as said there, once
 // the task is known. A cut before the first element leaves open whether the
-// agent took the message, and is an error, unless the message names its task
-// and that has it in its history.
+// agent took the message. It is sent again where SendMessage would be;
+// elsewhere that is an error, unless the message names its task and that has it
+// in its history.
 //
 // The stream ends with a Message, a terminal state, an error, or where the
 // server closes it while the task waits for its client.
@@ -136,11 +163,11 @@ func (c *Client) SendStreamingMessage(ctx context.Context, req *a2a.SendMessageR
 			return
 		}
 		if !offered(c.Card().Capabilities.Streaming) {
-			res, err := c.sendMessage(ctx, r)
+			res, err := c.sendMessage(ctx, r, nil)
 			yieldAnswer(res, err, yield)
 			return
 		}
-		s := &stream{c: c, ctx: ctx, yield: yield, sent: r}
+		s := &stream{c: c, ctx: ctx, yield: yield, sent: r, cursor: r.After}
 		if r.Message != nil {
 			s.taskID = r.Message.TaskID
 		}
@@ -188,10 +215,20 @@ func (c *Client) SubscribeToTask(ctx context.Context, req *a2a.SubscribeToTaskRe
 	}
 }
 
-// sendRequest returns a copy of req with the tenant of the interface.
+// sendRequest returns a copy of req with the tenant of the interface, and with
+// what is to be the same in all attempts.
 func (c *Client) sendRequest(req *a2a.SendMessageRequest) (*sending, error) {
 	r := *req
 	r.Tenant = c.tenant
+	if r.IdempotencyKey != "" && !dialect.CheckKey(r.IdempotencyKey) {
+		return nil, a2a.Invalid(dialect.KeyHeader, "must be up to 255 printable ASCII characters")
+	}
+	window := c.knows()
+	if m := r.Message; window > 0 && m != nil && m.MessageID == "" {
+		named := *m
+		named.MessageID = newID()
+		r.Message = &named
+	}
 	if r.Configuration != nil && r.Configuration.TaskPushNotificationConfig != nil {
 		if err := c.wantPush(); err != nil {
 			return nil, err
@@ -202,7 +239,7 @@ func (c *Client) sendRequest(req *a2a.SendMessageRequest) (*sending, error) {
 		conf.TaskPushNotificationConfig = &push
 		r.Configuration = &conf
 	}
-	return &sending{&r, newID(), newID()}, nil
+	return &sending{SendMessageRequest: &r, taskID: newID(), contextID: newID(), window: window, since: time.Now()}, nil
 }
 
 func (c *Client) wantPush() error {

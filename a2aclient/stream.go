@@ -33,7 +33,7 @@ type stream struct {
 	ended bool          // a Message or a terminal state: nothing more is to come
 
 	resumed  bool
-	failures int       // attempts in a row without progress
+	failures failures  // attempts in a row without progress
 	fetched  *a2a.Task // by the last GetTask, not yet handed on
 	told     digest    // of the Task that was the last element; none if it was another
 }
@@ -74,7 +74,11 @@ func (s *stream) run() {
 		}
 	}
 	s.chosen(cn)
-	if err != nil && s.maybeTaken(err) {
+	switch {
+	case err == nil:
+	case s.repeatable(err):
+		cn, err = s.repeat(err)
+	case s.maybeTaken(err):
 		cn, err = s.again(err)
 	}
 	for err == nil {
@@ -87,7 +91,10 @@ func (s *stream) run() {
 		if s.begun && time.Since(opened) >= steady {
 			s.failures = 0
 		}
-		if s.resumable(err) {
+		switch {
+		case s.repeatable(err):
+			cn, err = s.repeat(err)
+		case s.resumable(err):
 			cn, err = s.again(err)
 		}
 	}
@@ -99,7 +106,11 @@ func (s *stream) run() {
 // first makes the first connection. That it fails is for the caller to know.
 func (s *stream) first() (*conn, error) {
 	if s.sent != nil {
-		return s.c.connect(s.ctx, dialect.SendStreamingMessage, s.sent, "", 0)
+		last := ""
+		if s.sent.After > 0 {
+			last = dialect.FormatEventID(s.sent.After)
+		}
+		return s.c.connect(s.ctx, dialect.SendStreamingMessage, s.sent, last, 0)
 	}
 	return s.subscribe()
 }
@@ -118,16 +129,10 @@ func (s *stream) unstreamable(err error) bool {
 // goes there and nowhere else: where the agent turns out to speak another version, it
 // reports true and has sent nothing.
 func (s *stream) unstreamed(at *face) (otherVersion bool) {
-	res, err := tryFaces(s.ctx, s.c, dialect.SendMessage, s.sent, func(k *call) (any, error) {
-		if at != nil && k.face != at {
-			return nil, errOtherVersion
-		}
-		return s.c.roundTrip(s.ctx, k, 0)
-	})
+	answer, err := s.c.sendMessage(s.ctx, s.sent, at)
 	if err == errOtherVersion {
 		return true
 	}
-	answer, err := answered(res, err)
 	yieldAnswer(answer, err, s.yield)
 	return false
 }

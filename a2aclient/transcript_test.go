@@ -168,7 +168,7 @@ func (a *tape) judge(r *http.Request, body string) {
 		a.t.Errorf("the query: %s", d)
 	}
 	for _, h := range want.Header {
-		if got := r.Header.Get(h[0]); got != a.vars.Fill(h[1]) && !strings.EqualFold(h[0], "Content-Type") {
+		if got := headerOf(r, h[0]); got != a.vars.Fill(h[1]) && !strings.EqualFold(h[0], "Content-Type") {
 			a.t.Errorf("%s: %q, want %q", h[0], got, h[1])
 		}
 	}
@@ -185,6 +185,16 @@ func (a *tape) judge(r *http.Request, body string) {
 	if err := a.vars.MatchBody(wantBody, body, false); err != nil {
 		a.t.Errorf("the request: %v\nin %s", err, body)
 	}
+}
+
+// headerOf is r.Header.Get, however the name is spelt.
+func headerOf(r *http.Request, name string) string {
+	for n, values := range r.Header {
+		if strings.EqualFold(n, name) && len(values) > 0 {
+			return values[0]
+		}
+	}
+	return ""
 }
 
 // id returns the JSON-RPC id of the transcript's request, and whether it is a

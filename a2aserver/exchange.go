@@ -50,7 +50,7 @@ func (x *exchange) perform(op dialect.Op, req any) error {
 			return errClosing
 		}
 	}
-	if err := takeKey(x.dialect, x.r.Header, req); err != nil {
+	if err := takeKey(x.r.Header, req); err != nil {
 		return err
 	}
 	switch op {

@@ -109,7 +109,7 @@ func (s *Server) grpcUnary(d dialect.Dialect, op dialect.Op) grpc.MethodHandler 
 		if err != nil {
 			return nil, err
 		}
-		if err := takeKey(x.dialect, x.md, req); err != nil {
+		if err := takeKey(x.md, req); err != nil {
 			return nil, err
 		}
 		callCtx := x.ctx
@@ -156,7 +156,7 @@ func (s *Server) grpcStream(d dialect.Dialect, op dialect.Op) grpc.StreamHandler
 		if s.draining.Err() != nil {
 			return errClosing
 		}
-		if err := takeKey(x.dialect, x.md, req); err != nil {
+		if err := takeKey(x.md, req); err != nil {
 			return err
 		}
 		if x.resumption, err = s.resumption(x.dialect, x.md, a2a.CallerFrom(x.ctx).Extensions, req, nil, nil); err != nil {

@@ -20,12 +20,12 @@ func RetryExtension(window time.Duration, anonymous bool) *a2a.AgentExtension {
 
 // takeKey puts the key of a message that is sent into its request. Other
 // requests need none, and are not asked whether theirs makes sense.
-func takeKey(d dialect.Dialect, h http.Header, req any) error {
+func takeKey(h http.Header, req any) error {
 	r, ok := req.(*a2a.SendMessageRequest)
 	if !ok {
 		return nil
 	}
-	key, err := dialect.ReadKey(h.Values(dialect.KeyHeader))
-	dialect.SetKey(d, r, key)
+	var err error
+	r.IdempotencyKey, err = dialect.ReadKey(h.Values(dialect.KeyHeader))
 	return err
 }

@@ -159,23 +159,6 @@ func TestIdempotencyKeyOverEveryBinding(t *testing.T) {
 	}
 }
 
-// Messages of 0.1 have no id of their own: those with the same key have the
-// same one, as they would in other versions.
-func TestIdempotencyKeyMakesTheIDIn01(t *testing.T) {
-	svc, last := heard(nil)
-	send := sends(t, svc)["0.1 SendMessage over JSON-RPC"]
-	id := func(headers ...string) string {
-		if err := send(headers...); err != nil {
-			t.Fatal(err)
-		}
-		return last().Message.MessageID
-	}
-	a, b, other := id("Idempotency-Key: a"), id(`Idempotency-Key: "a"`), id("Idempotency-Key: b")
-	if a == "" || a != b || a == other || id() == id() {
-		t.Errorf("ids %s, %s and %s", a, b, other)
-	}
-}
-
 func TestIdempotencyKeyIsForMessages(t *testing.T) {
 	h := New(&fake{}, testCard(), nil)
 	for _, key := range []string{`"`, "k"} {

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/parley-a2a/parley/a2a"
 )
 
@@ -80,16 +78,6 @@ func ReadKey(lines []string) (string, error) {
 		key = k
 	}
 	return key, nil
-}
-
-// SetKey gives a message its key. Messages of 0.1 have no id, and get another one
-// each time they are read; with a key it follows from that, so that a message
-// that comes again is the same.
-func SetKey(d Dialect, r *a2a.SendMessageRequest, key string) {
-	r.IdempotencyKey = key
-	if d == V01 && key != "" && r.Message != nil {
-		r.Message.MessageID = uuid.NewSHA1(uuid.NameSpaceURL, []byte(RetryURI+"#"+key)).String()
-	}
 }
 
 // WithoutResume takes what the resume extension says off the metadata of a

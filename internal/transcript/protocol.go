@@ -13,7 +13,8 @@ import (
 )
 
 // Request returns the operation of a call and its request. Placeholders must
-// have been filled.
+// have been filled. Of a message, two members of our own are read: key, which
+// goes into Idempotency-Key, and after.
 func (c *Call) Request(doc string) (dialect.Op, any, error) {
 	for i := range dialect.Operations {
 		op := dialect.Operations[i].Op
@@ -21,7 +22,20 @@ func (c *Call) Request(doc string) (dialect.Op, any, error) {
 			continue
 		}
 		req := dialect.NewRequest(op)
-		return op, req, json.Unmarshal([]byte(doc), req)
+		if err := json.Unmarshal([]byte(doc), req); err != nil {
+			return 0, nil, err
+		}
+		if r, ok := req.(*a2a.SendMessageRequest); ok {
+			var own struct {
+				Key   string
+				After int64
+			}
+			if err := json.Unmarshal([]byte(doc), &own); err != nil {
+				return 0, nil, err
+			}
+			r.IdempotencyKey, r.After = own.Key, own.After
+		}
+		return op, req, nil
 	}
 	return 0, nil, fmt.Errorf("there is no operation %s", c.Op)
 }
@@ -29,20 +43,29 @@ func (c *Call) Request(doc string) (dialect.Op, any, error) {
 type appender interface{ AppendJSON(dst []byte) []byte }
 
 // RequestDoc returns a request as 1.0 JSON. What that has no member for
-// follows in members of our own: legacy, for what an older version allows, and
-// after, for the event behind which a subscription goes on.
+// follows in members of our own: legacy, for what an older version allows, key,
+// for that of a message, and after, for the event behind which a stream goes on.
 func RequestDoc(req any) string {
 	doc := req.(appender).AppendJSON(nil)
 	switch r := req.(type) {
 	case *a2a.SendMessageRequest:
 		doc = withLegacy(doc, r.Legacy)
-	case *a2a.SubscribeToTaskRequest:
-		doc = withLegacy(doc, r.Legacy)
-		if r.After != 0 {
-			doc = with(doc, "after", strconv.FormatInt(r.After, 10))
+		if r.IdempotencyKey != "" {
+			key, _ := json.Marshal(r.IdempotencyKey) // a string cannot fail
+			doc = with(doc, "key", string(key))
 		}
+		doc = withAfter(doc, r.After)
+	case *a2a.SubscribeToTaskRequest:
+		doc = withAfter(withLegacy(doc, r.Legacy), r.After)
 	}
 	return string(doc)
+}
+
+func withAfter(doc []byte, after int64) []byte {
+	if after == 0 {
+		return doc
+	}
+	return with(doc, "after", strconv.FormatInt(after, 10))
 }
 
 func withLegacy(doc []byte, l *a2a.Legacy) []byte {

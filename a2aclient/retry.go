@@ -1,0 +1,155 @@
+package a2aclient
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/dialect"
+)
+
+// A message that gets no answer may have been taken. It is sent again only
+// where the agent says that it knows a message when it comes again: by the retry
+// extension on its card (docs/extensions/retry-v1.md).
+
+const (
+	// The waits between attempts lie between these.
+	minWait, maxWait = 250 * time.Millisecond, 8 * time.Second
+	// longestWait is how long an agent may ask to wait; longer, and the caller
+	// is told at once.
+	longestWait = time.Minute
+)
+
+// failures counts attempts in a row that failed.
+type failures int
+
+// wait returns how long to wait after the last of them: more after each
+// failure and never twice the same, so that the clients of a server that comes
+// back do not come all at once.
+func (n failures) wait() time.Duration {
+	d := maxWait
+	if n < 6 {
+		d = min(d, minWait<<n)
+	}
+	return d/2 + rand.N(d/2)
+}
+
+// pause returns after d, or with the cause of a context that has ended.
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// knows returns how long the agent knows a message when it comes again; 0 if it
+// does not, or nobody says so.
+func (c *Client) knows() time.Duration {
+	r, ok := dialect.ReadRetry(c.Card())
+	if !ok || !r.Anonymous && !c.authenticated() {
+		return 0
+	}
+	return r.Window
+}
+
+// authenticated reports whether the agent knows who calls: there are
+// credentials, and the card says what they are for. An agent whose card has no
+// place for them need not look at them.
+func (c *Client) authenticated() bool {
+	if len(c.Card().SecuritySchemes) == 0 {
+		return false
+	}
+	if c.creds.bearer != "" || c.creds.apiKey != "" {
+		return true
+	}
+	for name := range c.opts.Header {
+		if strings.EqualFold(name, "Authorization") {
+			return true
+		}
+	}
+	return false
+}
+
+// heard notes what an attempt to send a message came to: an answer's header, or
+// an error.
+func (r *sending) heard(k *call, res *http.Response, err error) {
+	r.retryAfter = 0
+	if !unreachable(err) {
+		r.to = k.face
+	}
+	if res != nil && res.StatusCode >= 400 || res != nil && k.grpc != nil {
+		r.retryAfter = retryAfter(res.Header.Get("Retry-After"))
+	}
+}
+
+// fits reports whether a message may go to a face, after an attempt that may
+// have come through. It must have the same names there, and 0.1 has no ids of
+// messages.
+func (r *sending) fits(f *face) bool {
+	return r.to == nil || (r.to.dialect == dialect.V01) == (f.dialect == dialect.V01)
+}
+
+// repeatable reports whether a message whose n-th attempt ended with err is to
+// be sent again.
+func (c *Client) repeatable(ctx context.Context, r *sending, err error) bool {
+	return r.window > 0 && c.opts.retries() > 0 && ctx.Err() == nil && r.unanswered(err)
+}
+
+// unanswered reports whether err leaves open what became of the message, or says
+// that it was not taken for now.
+func (r *sending) unanswered(err error) bool {
+	if e := said(err); e != nil {
+		busy := e.Code == a2a.CodeUnavailable || e.Code == a2a.CodeRateLimited && r.retryAfter > 0
+		return e.Peer && busy && r.retryAfter <= longestWait
+	}
+	return temporary(err) && !permanent(err)
+}
+
+// permanent reports whether a failure of the network will be the same next
+// time: a name that nobody has, or a certificate of somebody else.
+func permanent(err error) bool {
+	var dns *net.DNSError
+	var record tls.RecordHeaderError
+	var verify *tls.CertificateVerificationError
+	return errors.As(err, &dns) && dns.IsNotFound || errors.As(err, &record) || errors.As(err, &verify)
+}
+
+// again waits before a message is sent once more, after n repeats that failed
+// like the first attempt, the last of them with err. The error is final.
+func (c *Client) again(ctx context.Context, r *sending, op dialect.Op, n failures, err error) error {
+	d := max((n + 1).wait(), r.retryAfter)
+	switch {
+	case int(n) >= c.opts.retries():
+		return fmt.Errorf("the message was sent %d times and got no answer: %w", n+1, err)
+	case time.Since(r.since)+d >= r.window:
+		return fmt.Errorf("the message got no answer for as long as the agent knows it when it comes again: %w", err)
+	}
+	c.log.InfoContext(ctx, "a message got no answer and is sent again",
+		slog.String("op", op.String()), slog.Int("repeat", int(n)+1), slog.Duration("wait", d), slog.Any("error", err))
+	return pause(ctx, d)
+}
+
+// retryAfter reads Retry-After: seconds, or a time. It is 0 if that is past or
+// makes no sense.
+func retryAfter(v string) time.Duration {
+	if n, err := strconv.ParseUint(v, 10, 31); err == nil {
+		return time.Duration(n) * time.Second
+	}
+	if at, err := http.ParseTime(v); err == nil {
+		return max(0, time.Until(at))
+	}
+	return 0
+}
