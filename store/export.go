@@ -22,16 +22,21 @@ import (
 //	{"parley":"export","version":1}
 //	{"task":{"tenant":…,"owner":…,"id":…,…,"last":3},"seal":{"head":…,"body":…}}
 //	{"blob":{"hash":…,"data":"base64"}}
+//	{"receipt":{"name":…,"time":…,"until":…,"seq":1,"digest":…,"answer":…}}
 //	{"entry":{"seq":1,"time":…,"kind":1,"body":…}}
 //	…
 //	{"end":{"tasks":1,"entries":3,"sha256":"…"}}
 //
-// The tasks are in the order of their keys, each followed by its blobs and its
-// log. A blob has its data where it comes first. Bytes that are JSON stand as
+// The tasks are in the order of their keys, each followed by its blobs, its
+// receipts and its log. A blob has its data where it comes first. Receipts
+// without a task are left out: they count for a short time, and what they
+// answer is nowhere else in the export. Bytes that are JSON stand as
 // they are; others are base64, under the name with 64 behind it. The checksum
 // is of all lines before the last. docs/operations.md says what each field is.
 
-// exportVersion goes up when an older program could misread an export.
+// exportVersion goes up when an older program could misread an export. It need
+// not for a new kind of line, which an older program refuses, and all else with
+// it; only a new member of a line that it knows would be lost in silence.
 const exportVersion = 1
 
 // Source is what an export reads: a Store, or a reader beside one.
@@ -41,6 +46,7 @@ type Source interface {
 	Entries(ctx context.Context, k Key, after int64, limit int) ([]Entry, error)
 	Blobs(ctx context.Context, k Key) ([]string, error)
 	Blob(ctx context.Context, hash string) ([]byte, error)
+	Receipts(ctx context.Context, k Key) ([]Receipt, error)
 }
 
 // Count is what an export holds.
@@ -162,6 +168,15 @@ func (x *exporter) lines(ctx context.Context, k Key) (lines []byte, entries int,
 	if err != nil {
 		return nil, 0, nil, err
 	}
+	signed, err := x.src.Receipts(ctx, k)
+	if err != nil {
+		return nil, 0, nil, err
+	}
+	for i := range signed {
+		if signed[i].Seq <= rec.Last { // the task may have gone on since its record was read
+			lines = appendReceipt(lines, &signed[i])
+		}
+	}
 	for i := range log {
 		lines = appendEntry(lines, &log[i])
 	}
@@ -221,6 +236,21 @@ func appendEntry(dst []byte, e *Entry) []byte {
 	dst = strconv.AppendUint(dst, uint64(e.Kind), 10)
 	dst = append(dst, ',')
 	dst = appendBytes(dst, "body", e.Body)
+	return append(dst, "}}\n"...)
+}
+
+func appendReceipt(dst []byte, r *Receipt) []byte {
+	dst = append(dst, `{"receipt":{"name":`...)
+	dst = appendJSON(dst, text(r.Name))
+	dst = append(dst, `,"time":`...)
+	dst = appendJSON(dst, r.Time)
+	dst = append(dst, `,"until":`...)
+	dst = appendJSON(dst, r.Until)
+	dst = append(dst, `,"seq":`...)
+	dst = strconv.AppendInt(dst, r.Seq, 10)
+	dst = append(dst, ',')
+	dst = append(appendBytes(dst, "digest", r.Digest), ',')
+	dst = appendBytes(dst, "answer", r.Answer)
 	return append(dst, "}}\n"...)
 }
 

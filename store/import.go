@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 )
 
@@ -30,7 +31,7 @@ func Import(ctx context.Context, st Store, r io.ReadSeeker) (imported, there Cou
 	}
 	m := &importer{st: st, slots: make(chan struct{}, importAhead), lost: make(chan error, 1)}
 	err = m.run(ctx, r, m.put)
-	if settled := m.settle(); err == nil {
+	if settled := m.settle(ctx); err == nil {
 		err = settled
 	}
 	return m.imported, m.there, err
@@ -50,6 +51,7 @@ type archived struct {
 	row   Row
 	seal  *Seal
 	blobs []Blob // without data where it came before
+	signs []Receipt
 	log   []Entry
 }
 
@@ -59,6 +61,9 @@ type importer struct {
 
 	slots chan struct{}
 	lost  chan error // capacity one: the first append that failed
+
+	mu    sync.Mutex
+	again []*Append // refused for a receipt; protected by mu
 }
 
 // line is any line of an export.
@@ -76,6 +81,16 @@ type line struct {
 		Hash text    `json:"hash"`
 		Data *[]byte `json:"data"`
 	} `json:"blob"`
+	Receipt *struct {
+		Name     text            `json:"name"`
+		Time     time.Time       `json:"time"`
+		Until    time.Time       `json:"until"`
+		Seq      int64           `json:"seq"`
+		Digest   json.RawMessage `json:"digest"`
+		Digest64 []byte          `json:"digest64"`
+		Answer   json.RawMessage `json:"answer"`
+		Answer64 []byte          `json:"answer64"`
+	} `json:"receipt"`
 	Entry *struct {
 		Seq    int64           `json:"seq"`
 		Time   time.Time       `json:"time"`
@@ -101,6 +116,9 @@ func (m *importer) run(ctx context.Context, r io.Reader, each func(context.Conte
 		}
 		if int64(len(task.log)) != task.row.Last || task.row.Last < 1 {
 			return fmt.Errorf("import: task %s has %d entries, its row says %d", task.row.ID, len(task.log), task.row.Last)
+		}
+		if err := task.checkReceipts(); err != nil {
+			return fmt.Errorf("import: task %s: %w", task.row.ID, err)
 		}
 		count.Tasks++
 		count.Entries += task.row.Last
@@ -160,6 +178,12 @@ func (m *importer) run(ctx context.Context, r io.Reader, each func(context.Conte
 				b.Data = *l.Blob.Data // empty is not nil
 			}
 			task.blobs = append(task.blobs, b)
+		case l.Receipt != nil:
+			r := l.Receipt
+			task.signs = append(task.signs, Receipt{
+				Name: string(r.Name), Time: Milli(r.Time), Until: Milli(r.Until), Seq: r.Seq,
+				Digest: either(r.Digest, r.Digest64), Answer: either(r.Answer, r.Answer64),
+			})
 		case l.Entry != nil:
 			e := Entry{Seq: l.Entry.Seq, Time: Milli(l.Entry.Time), Kind: l.Entry.Kind, Body: either(l.Entry.Body, l.Entry.Body64)}
 			if e.Seq != int64(len(task.log))+1 {
@@ -215,7 +239,7 @@ func (m *importer) present(ctx context.Context, a *archived) (last int64, whole 
 	if whole && !sameSeal(rec.Seal, a.seal) {
 		return 0, false, errDiffers
 	}
-	return rec.Last, whole, nil
+	return rec.Last, whole, m.sameReceipts(ctx, a)
 }
 
 func sameSeal(a, b *Seal) bool {
@@ -257,14 +281,18 @@ func (m *importer) put(ctx context.Context, a *archived) error {
 		}
 		next := &Append{Row: a.row, After: first, Epoch: a.row.Epoch, Entries: a.log[first:at]}
 		if first == 0 {
-			next.Blobs = a.blobs
+			next.Blobs, next.Receipts = a.blobs, a.signs
 		}
 		if at == a.row.Last {
 			next.Seal = a.seal
 			return m.queue(ctx, next)
 		}
 		next.Row.Node, next.Row.Active = importing, false
-		if err := Do(ctx, m.st, next); err != nil {
+		err := Do(ctx, m.st, next)
+		if errors.Is(err, ErrDuplicate) {
+			err = m.without(ctx, next)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -276,7 +304,7 @@ func (m *importer) complete(ctx context.Context, blobs []Blob) error {
 		if blobs[i].Data != nil {
 			continue
 		}
-		if err := m.settle(); err != nil {
+		if err := m.settle(ctx); err != nil {
 			return err
 		}
 		var err error
@@ -298,7 +326,12 @@ func (m *importer) queue(ctx context.Context, a *Append) error {
 		return context.Cause(ctx)
 	}
 	m.st.Append(a, func(err error) {
-		if err != nil {
+		switch {
+		case errors.Is(err, ErrDuplicate):
+			m.mu.Lock()
+			m.again = append(m.again, a)
+			m.mu.Unlock()
+		case err != nil:
 			select {
 			case m.lost <- fmt.Errorf("task %s: %w", a.Row.ID, err):
 			default:
@@ -309,8 +342,9 @@ func (m *importer) queue(ctx context.Context, a *Append) error {
 	return nil
 }
 
-// settle waits for what is on its way.
-func (m *importer) settle() error {
+// settle waits for what is on its way, and does again what was refused for a
+// receipt.
+func (m *importer) settle(ctx context.Context) error {
 	for range cap(m.slots) {
 		m.slots <- struct{}{}
 	}
@@ -322,6 +356,15 @@ func (m *importer) settle() error {
 		m.lost <- err
 		return err
 	default:
-		return nil
 	}
+	m.mu.Lock()
+	again := m.again
+	m.again = nil
+	m.mu.Unlock()
+	for _, a := range again {
+		if err := m.without(ctx, a); err != nil {
+			return fmt.Errorf("task %s: %w", a.Row.ID, err)
+		}
+	}
+	return nil
 }

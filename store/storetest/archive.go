@@ -17,6 +17,8 @@ var archiveBehaviours = []behaviour{
 	{"an export imports as the same, and only where nothing else is", testArchive},
 	{"an import that fails is completed by another", testArchiveFaults},
 	{"exports beside writers are whole", testExportBeside},
+	{"receipts are imported beside others", testArchiveReceipts},
+	{"an export that does not fit changes nothing", testArchiveMisfits},
 }
 
 func testTasks(t *testing.T, open Opener) {
@@ -65,19 +67,20 @@ func odd(t testing.TB, st store.Store) (keys []store.Key) {
 	}
 	a := finished("a", 3, began)
 	a.Blobs = []store.Blob{shared, {Hash: "empty"}, {Hash: "own \xff", Data: []byte("x")}}
-	add(a)
+	add(signed(a, "z", "\xff\x00", " "))
 	b := create(store.Key{Tenant: "\xff\x00", Owner: "ä\n\"", ID: " "}, 6)
 	b.Row.Context, b.Row.Lost, b.Row.Attempt = "\u2028", 2, 3
 	for i, body := range []string{"", "{}", " {}", "{}\n", "{\"a\": \n1}", `{"a" :  1.0e3,"<":"\u003c&"}`} {
 		b.Entries[i].Body = []byte(body)
 	}
 	b.Entries[0].Time = time.Time{}
-	add(b)
+	add(signed(b, "z")) // of another owner
 	c := create(name("c"), 1)
 	c.Blobs = []store.Blob{shared}
-	as := []*store.Append{c}
-	for range 5 {
-		next := then(as[len(as)-1], 500)
+	as := []*store.Append{signed(c, "first of c")}
+	for i := range 5 {
+		next := signed(then(as[len(as)-1], 500), fmt.Sprint("of c ", i))
+		next.Receipts[0].Answer = []byte([]string{"", "{}", "{\n}", "\xff", `{"a": 1.0}`}[i])
 		as = append(as, next)
 	}
 	as[5].Row.Active = false
@@ -87,6 +90,7 @@ func odd(t testing.TB, st store.Store) (keys []store.Key) {
 	d.Entries[0].Body, d.Entries[1].Body = []byte("null"), []byte("\xff")
 	d.Seal.Head, d.Seal.Body = nil, []byte("{\"a\":\r1}")
 	add(d)
+	must(t, st, alone("not of a task")) // is left out
 	return keys
 }
 
@@ -127,6 +131,7 @@ func testArchive(t *testing.T, open Opener) {
 		for _, k := range keys {
 			same(t, "the record of "+k.ID, get(t, st, k, true), get(t, m, k, true))
 			same(t, "the log of "+k.ID, log(t, st, k, 0, 0), log(t, m, k, 0, 0))
+			same(t, "the receipts of "+k.ID, receipts(t, st, k), receipts(t, m, k))
 			blobs, _ := m.Blobs(t.Context(), k)
 			gotBlobs, err := st.Blobs(t.Context(), k)
 			if err != nil {
@@ -143,6 +148,9 @@ func testArchive(t *testing.T, open Opener) {
 		}
 		if !bytes.Equal(export(t, st), text) {
 			t.Error("the export of the import differs")
+		}
+		if r := lookUp(t, st, keys[0], "not of a task"); r != nil {
+			t.Errorf("a receipt without a task was exported: %+v", r)
 		}
 	}
 	// Once more: all is there.

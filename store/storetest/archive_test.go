@@ -15,6 +15,7 @@ func TestImportRefusesDamage(t *testing.T) {
 	defer m.Close()
 	a := finished("a", 3, began)
 	a.Blobs = []store.Blob{{Hash: "h", Data: []byte("data")}}
+	signed(a, "receipt")
 	must(t, m, a, finished("b", 3, began))
 	text := export(t, m)
 	refused := func(what string, i int, text []byte) {
@@ -52,7 +53,7 @@ func FuzzImport(f *testing.F) {
 	m := store.NewMemory()
 	a := finished("a", 3, began)
 	a.Blobs = []store.Blob{{Hash: "h", Data: []byte("data")}}
-	must(f, m, a)
+	must(f, m, signed(a, "receipt", "other"), signed(finished("b", 3, began), "third"))
 	var out bytes.Buffer
 	if _, err := store.Export(f.Context(), m, &out); err != nil {
 		f.Fatal(err)

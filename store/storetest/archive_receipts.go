@@ -1,0 +1,117 @@
+package storetest
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/parley-a2a/parley/store"
+)
+
+// testArchiveReceipts imports where receipts are: others of the same name, and
+// fewer or more of the same task.
+func testArchiveReceipts(t *testing.T, open Opener) {
+	st := start(t, open)
+	m := store.NewMemory()
+	defer m.Close()
+	a, b := signed(finished("a", 3, began), "taken", "free", "old"), signed(create(name("b"), 1), "only b")
+	as := []*store.Append{a, b}
+	for range 3 { // long enough for more than one append
+		as = append(as, then(as[len(as)-1], 600))
+	}
+	must(t, m, as...)
+	text := export(t, m)
+	imports := func(what string, tasks, there int64) {
+		t.Helper()
+		got, was, err := store.Import(t.Context(), st, bytes.NewReader(text))
+		if err != nil || got.Tasks != tasks || was.Tasks != there {
+			t.Fatalf("%s: %+v, %+v, %v", what, got, was, err)
+		}
+	}
+
+	other := signed(create(name("other"), 1), "taken", "only b")
+	old := alone("old")
+	old.Receipts[0].Until = began
+	must(t, st, other, old)
+	imports("beside another task's receipts", 2, 0)
+	for range 2 {
+		same(t, "of a", receipts(t, st, a.Row.Key), []store.Receipt{issued(a)[1], issued(a)[2]})
+		same(t, "of b", receipts(t, st, b.Row.Key), []store.Receipt(nil))
+		same(t, "of the other", receipts(t, st, other.Row.Key), []store.Receipt{issued(other)[1], issued(other)[0]})
+		for _, k := range []store.Key{a.Row.Key, b.Row.Key} {
+			same(t, "the log of "+k.ID, log(t, st, k, 0, 0), log(t, m, k, 0, 0))
+			same(t, "the record of "+k.ID, get(t, st, k, true), get(t, m, k, true))
+		}
+		Check(t, st, a.Row.Key, b.Row.Key, other.Row.Key)
+		imports("again", 0, 2)
+	}
+	forget(t, st, store.ForgetQuery{Before: began.Add(2 * time.Hour), Limit: 99})
+	imports("where all were forgotten", 0, 2)
+
+	// With other content it is not the same task.
+	remove(t, st, row(t, st, a.Row.Key))
+	c := signed(finished("a", 3, began), "free")
+	c.Receipts[0].Digest = []byte("another")
+	must(t, st, c)
+	if _, _, err := store.Import(t.Context(), st, bytes.NewReader(text)); err == nil {
+		t.Error("a task with another receipt of the name passes for the same")
+	}
+
+	// A receipt ran out and was replaced while the export was made: it has both,
+	// the newer one first. The older one is left out.
+	newer, older := signed(finished("a", 3, began), "n"), signed(finished("b", 3, began), "q")
+	newer.Receipts[0].Time, newer.Receipts[0].Until = began.Add(time.Hour), began.Add(2*time.Hour)
+	both := store.NewMemory()
+	defer both.Close()
+	must(t, both, newer, older)
+	twice := resealed(bytes.Replace(export(t, both), []byte(`"name":"q"`), []byte(`"name":"n"`), 1))
+	st = start(t, func(t testing.TB) store.Store { return store.NewMemory() })
+	for range 2 {
+		if _, _, err := store.Import(t.Context(), st, bytes.NewReader(twice)); err != nil {
+			t.Fatalf("an export with a receipt and its successor: %v", err)
+		}
+		same(t, "the newer one", lookUp(t, st, name(""), "n"), &issued(newer)[0])
+		Check(t, st, name("a"), name("b"))
+	}
+}
+
+// resealed is an export with the checksum of what it says now.
+func resealed(text []byte) []byte {
+	body := text[:bytes.LastIndexByte(text[:len(text)-1], '\n')+1]
+	end, _, _ := bytes.Cut(text[len(body):], []byte(`"sha256":"`))
+	return fmt.Appendf(bytes.Clone(body), `%s"sha256":"%x"}}`+"\n", end, sha256.Sum256(body))
+}
+
+// What an export says must fit, before anything is written. A line of a kind
+// that a program does not know refuses the whole, too: so nothing of a newer
+// one is lost in silence.
+func testArchiveMisfits(t *testing.T, open Opener) {
+	st := start(t, open)
+	m := store.NewMemory()
+	defer m.Close()
+	must(t, m, finished("0", 3, began), signed(finished("a", 3, began), "taken", "free"))
+	text := export(t, m)
+	for _, change := range [][2]string{
+		{`"name":"free","`, `"name":"","`},
+		{`"name":"free"`, `"name":"taken"`},
+		{`"seq":1,"digest`, `"seq":4,"digest`},
+		{`"seq":1,"digest`, `"seq":0,"digest`},
+		{`{"receipt":`, `{"something new":`},
+	} {
+		changed := resealed(bytes.Replace(text, []byte(change[0]), []byte(change[1]), 1))
+		if bytes.Equal(changed, text) {
+			t.Fatalf("the export has no %s", change[0])
+		}
+		if _, _, err := store.Import(t.Context(), st, bytes.NewReader(changed)); err == nil {
+			t.Errorf("an export with %s was imported", change[1])
+		}
+		if rows, _ := st.Tasks(t.Context(), nil, 9); len(rows) > 0 {
+			t.Fatalf("%d tasks of an export with %s were imported", len(rows), change[1])
+		}
+	}
+	if _, _, err := store.Import(t.Context(), st, bytes.NewReader(resealed(text))); err != nil {
+		t.Errorf("unchanged: %v", err)
+	}
+}
