@@ -188,6 +188,7 @@ type pipes struct {
 	closed chan struct{}
 	dials  int
 	down   bool // nobody listens
+	late   int  // nor at the first dials
 }
 
 func (p *pipes) Accept() (net.Conn, error) {
@@ -204,7 +205,7 @@ func (p *pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
 func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	p.dials++
-	if p.down {
+	if p.down || p.dials <= p.late {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: net.ErrClosed}
 	}
 	client, server := net.Pipe()

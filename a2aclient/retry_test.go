@@ -147,12 +147,11 @@ func TestMessagesAreSentAgainWhenTheServerIsBack(t *testing.T) {
 	retried(t, func(t *testing.T, binding string, op dialect.Op) {
 		f := &fake{handle: whole}
 		c, p := inMemory(t, f, binding, nil)
-		p.down = true
-		time.AfterFunc(20*time.Second, func() { p.down = false })
+		p.late = 7
 		if err := sendBoth[op](t.Context(), promise(c, toAll, false), hello()); err != nil {
 			t.Fatal(err)
 		}
-		if n := len(f.seen()); n != 1 || p.dials < 5 {
+		if n := len(f.seen()); n != 1 || p.dials != 8 {
 			t.Errorf("%d requests after %d dials", n, p.dials)
 		}
 	})
