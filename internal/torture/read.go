@@ -44,7 +44,7 @@ func (c *client) follow(ctx context.Context, r *record, seg *segment, answered b
 	what, stream := "subscribing", c.svc.SubscribeToTask(ctx, &a2a.SubscribeToTaskRequest{ID: r.id, After: after})
 	attach := c.w.o.Retries && c.rng.IntN(4) == 0 && r.has(r.said)
 	if attach { // the message that began it, once more
-		what, stream = "attaching", c.svc.SendStreamingMessage(ctx, &a2a.SendMessageRequest{Message: r.opening, After: after})
+		what, stream = "attaching", c.svc.SendStreamingMessage(ctx, &a2a.SendMessageRequest{Message: r.opening, IdempotencyKey: r.key, After: after})
 	}
 	some := false
 	for el, err := range stream {

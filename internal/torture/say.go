@@ -53,6 +53,9 @@ func (c *client) say(ctx context.Context, r *record, m *a2a.Message) bool {
 		if c.rng.IntN(3) == 0 {
 			s.key = "key of " + m.MessageID
 		}
+		if m == r.opening {
+			r.key = s.key
+		}
 	}
 	for {
 		known, err := c.try(ctx, r, s)
@@ -220,7 +223,10 @@ func (c *client) sayStreaming(ctx context.Context, r *record, s *sending) (known
 			break
 		}
 	}
-	return known, nil
+	if !known {
+		return false, errors.New("the stream had nothing in it")
+	}
+	return true, nil
 }
 
 func (c *client) sayBlocking(ctx context.Context, r *record, s *sending, immediately bool) (known bool, err error) {

@@ -100,6 +100,7 @@ func serveBinary(t *testing.T, o *Options, dir string) {
 			t.Fatalf("build: %v\n%s", err, out)
 		}
 	}
+	o.Retries = true
 	o.Server = func(int) *exec.Cmd {
 		return exec.Command(program, "serve", "--listen", o.Addr, "--data", filepath.Join(dir, "data"), "--retry-anonymous")
 	}
@@ -111,7 +112,7 @@ func serveFaults(t *testing.T, o *Options, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Dies = true
+	o.Dies, o.Retries = true, true
 	o.Effects = filepath.Join(dir, "effects")
 	data := filepath.Join(dir, "parley.db")
 	o.Server = func(life int) *exec.Cmd {
