@@ -18,16 +18,18 @@ const module = "github.com/parley-a2a/parley"
 var may = map[string][]string{
 	".":                   {"*"},
 	"a2a":                 {},
-	"a2aclient":           {"a2a", "internal/wire", "internal/dialect"},
+	"a2aclient":           {"a2a", "internal/wire", "internal/dialect", "internal/webhook"},
 	"a2aserver":           {"a2a", "internal/wire", "internal/dialect"},
 	"agent":               {"a2a"},
 	"cmd/parley":          {"*"},
 	"engine":              {"a2a", "store", "agent"},
 	"internal/dialect":    {"a2a", "internal/pb", "internal/pb/v03"},
+	"internal/egress":     {},
 	"internal/pb":         {},
 	"internal/pb/v03":     {},
 	"internal/torture":    {"a2a", "a2aclient"},        // for tests
 	"internal/transcript": {"a2a", "internal/dialect"}, // for tests
+	"internal/webhook":    {"a2a"},
 	"internal/wire":       {},
 	"store":               {"a2a"},
 	"store/sqlite":        {"a2a", "store"},
@@ -40,7 +42,7 @@ var never = map[string][]string{
 }
 
 // standardOnly packages import nothing but the standard library.
-var standardOnly = []string{"a2a", "internal/wire", "agent"}
+var standardOnly = []string{"a2a", "internal/egress", "internal/wire", "agent"}
 
 func TestImportsPointDown(t *testing.T) {
 	seen := map[string]bool{}

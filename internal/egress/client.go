@@ -1,0 +1,159 @@
+package egress
+
+import (
+	"crypto/tls"
+	"io"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"time"
+)
+
+// Limits bounds the exchanges of a client. A nil *Limits means all defaults.
+type Limits struct {
+	// Timeout bounds an exchange from the look-up to the last byte of the
+	// body, redirects included. Zero means 10 s; negative means none.
+	Timeout time.Duration
+	// Body bounds the body of an answer, in bytes; reading on is ErrTooLarge.
+	// Nothing is decompressed. Zero means 1 MiB; negative means no limit.
+	Body int64
+	// Header bounds the header of an answer, in bytes. Zero means 64 KiB.
+	Header int64
+	// PerHost bounds the connections to one host. Zero means 8.
+	PerHost int
+	// TLS is for other roots of trust. Nil means those of the system, from
+	// TLS 1.2 on.
+	TLS *tls.Config
+}
+
+func (l *Limits) orDefault() *Limits {
+	if l == nil {
+		return new(Limits)
+	}
+	return l
+}
+
+func (l *Limits) timeout() time.Duration {
+	if l.Timeout == 0 {
+		return 10 * time.Second
+	}
+	return max(l.Timeout, 0)
+}
+
+func (l *Limits) body() int64 {
+	if l.Body == 0 {
+		return 1 << 20
+	}
+	return l.Body
+}
+
+func (l *Limits) header() int64 {
+	if l.Header == 0 {
+		return 64 << 10
+	}
+	return l.Header
+}
+
+func (l *Limits) perHost() int {
+	if l.PerHost == 0 {
+		return 8
+	}
+	return l.PerHost
+}
+
+// Transport returns a transport that goes only where the policy lets it. It
+// keeps at most 128 idle connections, 2 for each host, for 30 s; share it, or
+// a Client, among all requests of a kind. It knows no timeout but that of a
+// dial, no limit of bodies, and no redirects: Client does.
+func (p *Policy) Transport(l *Limits) *http.Transport {
+	p, l = p.orStrict(), l.orDefault()
+	t := &tls.Config{MinVersion: tls.VersionTLS12}
+	if l.TLS != nil {
+		t = l.TLS.Clone()
+	}
+	return &http.Transport{
+		// Asked for each request that has no connection of HTTP/2 yet, this is
+		// where a transport can judge the scheme, too, and a copy of it still
+		// does. The proxy of the policy is DialContext's business.
+		Proxy: func(r *http.Request) (*url.URL, error) {
+			_, err := p.checkURL(r.URL)
+			return nil, err
+		},
+		DialContext:            p.DialContext,
+		TLSClientConfig:        t,
+		TLSHandshakeTimeout:    dialTimeout,
+		DisableCompression:     true, // a small body stays small
+		ForceAttemptHTTP2:      true,
+		MaxIdleConns:           128,
+		MaxIdleConnsPerHost:    2,
+		MaxConnsPerHost:        l.perHost(),
+		IdleConnTimeout:        30 * time.Second,
+		MaxResponseHeaderBytes: l.header(),
+	}
+}
+
+// Client returns a client that goes only where the policy lets it, with
+// everything bounded. It follows at most 3 redirects, each judged as the first
+// URL was; never from https to http, and never in a way that drops the body of
+// a request: such an answer is returned as it is. A redirect to another scheme,
+// host or port takes nothing along but headers that describe the content. It
+// has no cookies.
+//
+// The *url.Error it returns has the URL in it, with its query.
+func (p *Policy) Client(l *Limits) *http.Client {
+	p, l = p.orStrict(), l.orDefault()
+	return &http.Client{
+		Transport:     &bounded{p.Transport(l), p, l.body()},
+		CheckRedirect: checkRedirect,
+		Timeout:       l.timeout(),
+	}
+}
+
+// bounded is a transport that judges each URL and whose answers have bodies of
+// bounded length.
+type bounded struct {
+	*http.Transport
+	policy *Policy
+	max    int64
+}
+
+func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	if t, err := b.policy.checkURL(r.URL); err != nil {
+		if r.Body != nil {
+			r.Body.Close()
+		}
+		b.policy.logRefused(r.Context(), t, netip.Addr{}, err)
+		return nil, err
+	}
+	res, err := b.Transport.RoundTrip(r)
+	if err != nil || b.max < 0 {
+		return res, err
+	}
+	if res.ContentLength > b.max && r.Method != http.MethodHead {
+		res.Body.Close()
+		return nil, ErrTooLarge
+	}
+	res.Body = &boundedBody{res.Body, b.max}
+	return res, nil
+}
+
+type boundedBody struct {
+	io.ReadCloser
+	left int64
+}
+
+func (b *boundedBody) Read(to []byte) (int, error) {
+	if b.left < 0 {
+		return 0, ErrTooLarge
+	}
+	// One byte more than allowed tells a body that just fits from one that
+	// does not.
+	if int64(len(to)) > b.left+1 {
+		to = to[:b.left+1]
+	}
+	n, err := b.ReadCloser.Read(to)
+	if b.left -= int64(n); b.left < 0 {
+		return n - 1, ErrTooLarge
+	}
+	return n, err
+}

@@ -1,0 +1,198 @@
+package egress
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestRedirects(t *testing.T) {
+	w, _, client := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
+		if to := r.URL.Query().Get("to"); to != "" {
+			http.Redirect(w, r, to, http.StatusTemporaryRedirect)
+			return
+		}
+		fmt.Fprint(w, "arrived")
+	})
+	for _, name := range []string{"a.example.com", "b.example.com"} {
+		w.answers[name] = []string{"8.8.8.8"}
+	}
+	w.answers["private.example.com"] = []string{"10.0.0.1"}
+	via := func(urls ...string) string {
+		u := urls[len(urls)-1]
+		for i := len(urls) - 2; i >= 0; i-- {
+			u = urls[i] + "?to=" + url.QueryEscape(u)
+		}
+		return u
+	}
+	const a, b = "https://a.example.com/", "https://b.example.com/"
+	for _, good := range []string{via(a, a), via(a, b), via(a, b, a, b)} {
+		res, err := client.Get(good)
+		if err != nil {
+			t.Errorf("%s: %v", good, err)
+			continue
+		}
+		res.Body.Close()
+	}
+	for _, to := range []string{
+		"http://a.example.com/", "http://127.0.0.1/", "https://127.0.0.1/", "https://[::1]/", "https://localhost/", "https://0x7f.1/", "https://10.0.0.1/",
+		"https://169.254.169.254/", "http://169.254.169.254/", "https://private.example.com/", "https://metadata.google.internal/", "//10.0.0.1/",
+		"https://u:p@b.example.com/", "file:///etc/passwd", "https://b.example.com:25/", "https://b.example.com./", via(a, b, a, b), // the fourth
+	} {
+		res, err := client.Get(via(a, to))
+		var r *Refused
+		switch {
+		case err == nil:
+			res.Body.Close()
+			t.Errorf("to %s: got %s", to, res.Status)
+		case !errors.As(err, &r):
+			t.Errorf("to %s: %v, want it refused", to, err)
+		}
+	}
+}
+
+func TestRedirectsThatDropTheBodyAreNotFollowed(t *testing.T) {
+	var requests atomic.Int32
+	w, _, client := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
+		requests.Add(1)
+		w.Header().Set("Location", "/next")
+		w.WriteHeader(http.StatusFound)
+	})
+	w.answers["a.example.com"] = []string{"8.8.8.8"}
+	res, err := client.Post("https://a.example.com/", "application/json", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if res.StatusCode != http.StatusFound || requests.Load() != 1 {
+		t.Errorf("got %s after %d requests", res.Status, requests.Load())
+	}
+}
+
+func TestCredentialsStayOnTheHost(t *testing.T) {
+	var last http.Header
+	w, _, client := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
+		last = r.Header
+		if to := r.URL.Query().Get("to"); to != "" {
+			http.Redirect(w, r, to, http.StatusPermanentRedirect)
+		}
+	})
+	for _, name := range []string{"example.com", "b.example.com"} {
+		w.answers[name] = []string{"8.8.8.8"}
+	}
+	const a = "https://example.com/"
+	secrets := []string{"Authorization", "Cookie", "Webhook-Signature", "X-Api-Key", "X-A2a-Notification-Token", "X-Whatever"}
+	for to, kept := range map[string]bool{
+		a + "next":                                        true,
+		"https://example.com:443/":                        true,
+		"https://example.com:8443/":                       false,
+		"https://b.example.com/":                          false, // net/http would take it for the same
+		"https://b.example.com/?to=" + url.QueryEscape(a): false, // and back again
+	} {
+		req, _ := http.NewRequest("POST", a+"?secret=1&to="+url.QueryEscape(to), strings.NewReader("{}"))
+		for _, name := range secrets {
+			req.Header.Set(name, "secret")
+		}
+		req.Header.Set("Content-Type", "application/json")
+		res, err := client.Do(req)
+		if err != nil {
+			t.Errorf("%s: %v", to, err)
+			continue
+		}
+		res.Body.Close()
+		for _, name := range secrets {
+			if got := last.Get(name) != ""; got != kept {
+				t.Errorf("to %s: %s arrived: %v, want %v", to, name, got, kept)
+			}
+		}
+		if last.Get("Content-Type") != "application/json" || last.Get("Referer") != "" {
+			t.Errorf("to %s: headers %v", to, last)
+		}
+	}
+}
+
+func TestBodiesAreBounded(t *testing.T) {
+	var zipped bytes.Buffer
+	z := gzip.NewWriter(&zipped)
+	z.Write(make([]byte, 10<<20))
+	z.Close()
+	w, _, client := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/fits":
+			w.Write(make([]byte, 1<<10))
+		case "/streams": // without a length
+			for range 1<<10 + 1 {
+				w.Write([]byte{1})
+				w.(http.Flusher).Flush()
+			}
+		case "/long":
+			w.Header().Set("Content-Length", "1025")
+			w.Write(make([]byte, 1025))
+		case "/bomb":
+			if r.Header.Get("Accept-Encoding") != "" {
+				t.Errorf("asked for %s", r.Header.Get("Accept-Encoding"))
+			}
+			w.Header().Set("Content-Encoding", "gzip")
+			w.Write(zipped.Bytes())
+		case "/header":
+			for i := range 200 {
+				w.Header().Set(fmt.Sprint("X-", i), strings.Repeat("x", 1000))
+			}
+		}
+	})
+	w.answers["a.example.com"] = []string{"8.8.8.8"}
+	for path, want := range map[string]string{"/fits": "1024 <nil>", "/streams": "1024 " + ErrTooLarge.Error(), "/long": "too large", "/bomb": "1024 " + ErrTooLarge.Error(), "/header": "error"} {
+		res, err := client.Get("https://a.example.com" + path)
+		if err != nil {
+			if want != "error" && !errors.Is(err, ErrTooLarge) || want == "1024 <nil>" {
+				t.Errorf("%s: %v", path, err)
+			}
+			continue
+		}
+		body, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		if got := fmt.Sprint(len(body), " ", err); got != want {
+			t.Errorf("%s: got %s, want %s", path, got, want)
+		}
+	}
+}
+
+func TestBoundedBodyAtEverySize(t *testing.T) {
+	for size := range 10 {
+		for max := range 10 {
+			for step := 1; step < 12; step++ {
+				b := &boundedBody{io.NopCloser(bytes.NewReader(make([]byte, size))), int64(max)}
+				n, err := 0, error(nil)
+				for err == nil {
+					var k int
+					k, err = b.Read(make([]byte, step))
+					n += k
+				}
+				if n != min(size, max) || (err == ErrTooLarge) != (size > max) {
+					t.Fatalf("%d bytes, %d allowed, read by %d: got %d, %v", size, max, step, n, err)
+				}
+			}
+		}
+	}
+}
+
+func TestSlowReceiverIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &Policy{Dial: deaf}
+		start := time.Now()
+		_, err := p.Client(nil).Get("https://8.8.8.8/")
+		if took := time.Since(start); err == nil || took != 10*time.Second {
+			t.Errorf("got %v after %v", err, took)
+		}
+		synctest.Wait()
+	})
+}

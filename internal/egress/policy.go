@@ -1,0 +1,261 @@
+package egress
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// MaxURL bounds a URL, in bytes.
+const MaxURL = 2048
+
+// Policy says which addresses may be fetched. The zero Policy, and a nil one,
+// lets https to public hosts through and nothing else.
+type Policy struct {
+	// Loopback opens this machine, for http and https: the addresses
+	// 127.0.0.0/8 and ::1, written as such, and localhost. Names that lead
+	// there are not meant. It is for servers that themselves listen on
+	// loopback only.
+	Loopback bool
+	// Allow are exceptions. A rule by address opens what it covers. One by
+	// name opens that name, also where it leads to private addresses; not
+	// where it leads to loopback, link-local or other special ones, which takes
+	// a rule by address. A rule with a port opens that port, bad or not.
+	Allow []Rule
+	// Deny are exceptions from all that, Allow and Loopback included.
+	Deny []Rule
+
+	// Proxy is an HTTP proxy, http or https, with user and password if it wants
+	// some. All connections but those to loopback go through its CONNECT,
+	// with the address that was looked up and judged here. The proxy itself is
+	// not judged. Nil means none, whatever the environment says.
+	Proxy *url.URL
+	// ProxyNames hands names to the proxy as they are, for networks in which
+	// only it can look them up. Then names and ports are judged here, and where
+	// a name leads is for the proxy to judge.
+	ProxyNames bool
+
+	// Resolver looks names up. Nil means net.DefaultResolver.
+	Resolver Resolver
+	// Dial makes connections; address is that of the proxy, or one in digits
+	// that was judged. Nil means a net.Dialer.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Logger gets a record at level warn for each refusal, with the host and
+	// what it led to, without the rest of the URL. Nil discards.
+	Logger *slog.Logger
+}
+
+// Resolver is what a policy needs of a *net.Resolver. Names end with a dot,
+// unless a rule allows the name: nothing is to be appended to those of strangers.
+type Resolver interface {
+	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
+}
+
+var strict = new(Policy)
+
+func (p *Policy) orStrict() *Policy {
+	if p == nil {
+		return strict
+	}
+	return p
+}
+
+func (p *Policy) logger() *slog.Logger {
+	if p.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return p.Logger
+}
+
+// Check judges a URL as far as that is possible without asking anybody, and
+// returns it with scheme and host in one spelling, the default port left out.
+// The error is a *Refused.
+func (p *Policy) Check(raw string) (*url.URL, error) {
+	p = p.orStrict()
+	u, err := parseURL(raw)
+	if err == nil {
+		var t target
+		if t, err = p.checkURL(u); err == nil {
+			u.Host = t.authority(u.Scheme)
+			return u, nil
+		}
+	}
+	p.logger().Warn("address refused", "host", hostOf(u), "reason", err.(*Refused).Reason)
+	return nil, err
+}
+
+// hostOf is the host of a URL that may have none, as short as a record needs.
+func hostOf(u *url.URL) string {
+	if u == nil {
+		return ""
+	}
+	return u.Host[:min(len(u.Host), 253)]
+}
+
+// parseURL reads a URL and refuses what a URL that is meant to be posted to
+// has no use for.
+func parseURL(raw string) (*url.URL, error) {
+	if len(raw) > MaxURL {
+		return nil, refuse("is longer than " + strconv.Itoa(MaxURL) + " bytes")
+	}
+	// Space, control characters and backslashes are what parsers disagree on.
+	if strings.ContainsFunc(raw, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '\\' || r == 0xfffd }) {
+		return nil, refuse("has a character in it that no URL has")
+	}
+	u, err := url.Parse(raw)
+	if err != nil {
+		return nil, refuse("cannot be read as a URL")
+	}
+	if u.Fragment != "" || strings.Contains(raw, "#") {
+		return u, refuse("has a fragment, which is never sent")
+	}
+	return u, nil
+}
+
+// target is where a connection goes.
+type target struct {
+	host
+	port uint16
+}
+
+// authority is the target as a URL has it.
+func (t target) authority(scheme string) string {
+	if t.port == 443 && scheme == "https" || t.port == 80 && scheme == "http" {
+		if t.addr.Is6() {
+			return "[" + t.name + "]"
+		}
+		return t.name
+	}
+	return t.String()
+}
+
+// String is the target as a dialer has it.
+func (t target) String() string { return net.JoinHostPort(t.name, strconv.Itoa(int(t.port))) }
+
+// checkURL judges a URL without looking names up. It is asked again for each
+// request, as redirects lead to others.
+func (p *Policy) checkURL(u *url.URL) (target, error) {
+	if u.Scheme != "https" && u.Scheme != "http" {
+		return target{}, refuse("must begin with https://")
+	}
+	switch {
+	case u.Opaque != "" || u.Host == "":
+		return target{}, refuse("has no host")
+	case u.User != nil:
+		return target{}, refuse("must not have a user or a password in it")
+	}
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"https": "443", "http": "80"}[u.Scheme]
+	}
+	t, err := parseTarget(u.Hostname(), strings.HasPrefix(u.Host, "["), port)
+	if err != nil {
+		return target{}, err
+	}
+	if err := p.checkTarget(t); err != nil {
+		return t, err
+	}
+	if u.Scheme == "http" && !p.plainTo(t) {
+		return t, refuse("must begin with https://")
+	}
+	return t, nil
+}
+
+func parseTarget(name string, bracketed bool, port string) (target, error) {
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil || n == 0 {
+		return target{}, refuse("has a port outside 1 to 65535")
+	}
+	h, err := parseHost(name, bracketed)
+	if err != nil {
+		return target{}, err
+	}
+	return target{h, uint16(n)}, nil
+}
+
+// checkTarget judges a host and a port as they are written.
+func (p *Policy) checkTarget(t target) error {
+	for i := range p.Deny {
+		if p.Deny[i].ofName(t.host, t.port) {
+			return refuse("has a host that is denied here")
+		}
+	}
+	if isBadPort(t.port) && !p.opensPort(t) {
+		return refuse("has a port that is not for HTTP")
+	}
+	if t.addr.IsValid() {
+		return p.checkAddr(t, t.addr)
+	}
+	if p.named(t) || p.Loopback && t.isLocal() {
+		return nil
+	}
+	return t.judge()
+}
+
+// checkAddr judges an address that the target is or leads to. This is the
+// check that counts: what passes is dialled.
+func (p *Policy) checkAddr(t target, a netip.Addr) error {
+	a = a.Unmap()
+	inner, translated := throughNAT64(a)
+	for i := range p.Deny {
+		if r := &p.Deny[i]; r.ofAddr(a, t.port) || translated && r.ofAddr(inner, t.port) {
+			return refuse("leads to an address that is denied here")
+		}
+	}
+	for i := range p.Allow {
+		if a.Zone() == "" && p.Allow[i].ofAddr(a, t.port) {
+			return nil
+		}
+	}
+	switch c := classify(a); {
+	case c == public:
+		return nil
+	case c == private && p.named(t):
+		return nil
+	case c == loopback && p.Loopback && (t.addr.IsValid() || t.isLocal()):
+		return nil
+	case t.addr.IsValid():
+		return refuse("leads to " + string(c))
+	}
+	// Not which kind: names of the network's own are none of a caller's business.
+	return refuse("has a host that does not lead to a public address")
+}
+
+// named reports whether a rule allows the target by its name.
+func (p *Policy) named(t target) bool {
+	for i := range p.Allow {
+		if p.Allow[i].ofName(t.host, t.port) {
+			return true
+		}
+	}
+	return false
+}
+
+// opensPort reports whether a rule allows just this port.
+func (p *Policy) opensPort(t target) bool {
+	for i := range p.Allow {
+		r := &p.Allow[i]
+		if r.port == t.port && (r.ofName(t.host, t.port) || t.addr.IsValid() && r.ofAddr(t.addr, t.port)) {
+			return true
+		}
+	}
+	return false
+}
+
+// plainTo reports whether http is good enough for a target that has passed.
+func (p *Policy) plainTo(t target) bool {
+	if p.Loopback && (t.isLocal() || t.addr.IsValid() && classify(t.addr) == loopback) {
+		return true
+	}
+	for i := range p.Allow {
+		r := &p.Allow[i]
+		if r.plain && (r.ofName(t.host, t.port) || t.addr.IsValid() && r.ofAddr(t.addr, t.port)) {
+			return true
+		}
+	}
+	return false
+}

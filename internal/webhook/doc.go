@@ -1,0 +1,25 @@
+// Package webhook is what the two ends of a webhook agree on: headers that say
+// who posts, and that nobody changed what was posted.
+//
+//	webhook.Authorize(h, config.Authentication)     // what the client wants to see
+//	webhook.SetToken(h, config.Token)
+//	keys.Sign(h, id, now, body, config.Token)       // what we add
+//
+// Signatures are Standard Webhooks: Webhook-Id, Webhook-Timestamp and
+// Webhook-Signature over "id.timestamp.body", as HMAC-SHA256 (v1) with the
+// token of the configuration and as Ed25519 (v1a) with a key of ours that is
+// published. For receivers of versions before 1.0, Keys.Bearer makes the JWT of
+// their samples. The other end reads a delivery with ReadSigned and ReadToken
+// and judges it with a KeySet. See docs/design/0006.
+//
+// # Concurrency
+//
+// Keys and KeySets do not change, and may be used by many goroutines at once.
+//
+// # Errors
+//
+// What a client configured wrong is an *a2a.Error, InvalidParams with the field.
+// ReadSigned and ReadToken fail with ErrMissing or ErrMalformed; Token.Claims
+// with ErrUnknownKey where other keys may do better, and ErrForged. No error has
+// a credential in it.
+package webhook

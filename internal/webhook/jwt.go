@@ -1,0 +1,100 @@
+package webhook
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+)
+
+// tokenLife is how long a JWT is good for. Receivers of the samples allow as
+// much by themselves.
+const tokenLife = 5 * time.Minute
+
+const maxToken = 8 << 10 // bytes of a JWT that are read
+
+// Claims are what the JWT of a delivery says. There is no audience: a receiver
+// that does not expect one refuses it, and those of the samples do not.
+type Claims struct {
+	ID         string           `json:"jti,omitempty"` // of the delivery
+	IssuedAt   *jwt.NumericDate `json:"iat"`
+	Expires    *jwt.NumericDate `json:"exp,omitempty"`
+	TaskID     string           `json:"taskId,omitempty"`
+	URL        string           `json:"htu,omitempty"` // of the receiver, without query, as RFC 9449 names it
+	BodySHA256 string           `json:"request_body_sha256"`
+}
+
+// Bearer sets Authorization to a JWT that vouches for the body, which must be
+// compact JSON: receivers read it, write it again, and hash that.
+func (k *Keys) Bearer(h http.Header, id, taskID, url string, at time.Time, body []byte) error {
+	sum := sha256.Sum256(body)
+	url, _, _ = strings.Cut(url, "?")
+	s, err := jwt.Signed(k.sets[0].signer).Claims(Claims{
+		ID: id, TaskID: taskID, URL: url,
+		IssuedAt: jwt.NewNumericDate(at), Expires: jwt.NewNumericDate(at.Add(tokenLife)),
+		BodySHA256: hex.EncodeToString(sum[:]),
+	}).Serialize()
+	if err != nil {
+		return err
+	}
+	h["Authorization"] = []string{"Bearer " + s}
+	return nil
+}
+
+// Token is a JWT that was read and not yet judged.
+type Token struct{ jwt *jwt.JSONWebToken }
+
+var (
+	// ErrMissing means that a delivery does not have the headers in question.
+	ErrMissing = errors.New("the delivery is not signed")
+	// ErrMalformed means that it has, and that they make no sense.
+	ErrMalformed = errors.New("the signature of the delivery cannot be read")
+	// ErrUnknownKey means that the key is not in the set.
+	ErrUnknownKey = errors.New("the delivery is signed with a key that is not known")
+	// ErrForged means that the signature is not that of the delivery.
+	ErrForged = errors.New("the signature is not that of the delivery")
+)
+
+// ReadToken reads the JWT of a delivery.
+func ReadToken(h http.Header) (*Token, error) {
+	values := h["Authorization"]
+	if len(values) == 0 {
+		return nil, ErrMissing
+	}
+	scheme, raw, _ := strings.Cut(values[0], " ")
+	switch {
+	case !strings.EqualFold(scheme, "Bearer") || strings.Count(raw, ".") != 2:
+		return nil, ErrMissing // a credential that is none of ours
+	case len(values) > 1 || len(raw) > maxToken:
+		return nil, ErrMalformed
+	}
+	// The list is what keeps a token from choosing how it is judged.
+	t, err := jwt.ParseSigned(raw, []jose.SignatureAlgorithm{jose.RS256})
+	if err != nil || len(t.Headers) != 1 {
+		return nil, ErrMalformed
+	}
+	return &Token{t}, nil
+}
+
+// Claims judges a token, and returns what it says if it says that of this body.
+// When it was issued is for the caller to judge.
+func (t *Token) Claims(keys *KeySet, body []byte) (*Claims, error) {
+	key := keys.rsa[t.jwt.Headers[0].KeyID]
+	if key == nil {
+		return nil, ErrUnknownKey
+	}
+	var c Claims
+	if t.jwt.Claims(key, &c) != nil {
+		return nil, ErrForged
+	}
+	sum := sha256.Sum256(body)
+	if c.IssuedAt == nil || !strings.EqualFold(c.BodySHA256, hex.EncodeToString(sum[:])) {
+		return nil, ErrForged
+	}
+	return &c, nil
+}

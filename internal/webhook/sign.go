@@ -1,0 +1,81 @@
+package webhook
+
+import (
+	"crypto/ed25519"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The headers of Standard Webhooks, as net/http spells them.
+const (
+	HeaderID        = "Webhook-Id"
+	HeaderTimestamp = "Webhook-Timestamp"
+	HeaderSignature = "Webhook-Signature"
+)
+
+const secretPrefix = "whsec_"
+
+// Secret returns the HMAC key that a token of a configuration is: the decoded
+// rest of one that begins with whsec_, any other as it is. The key of an empty
+// token is nil.
+func Secret(token string) ([]byte, error) {
+	in, ok := strings.CutPrefix(token, secretPrefix)
+	if !ok {
+		return []byte(token), nil
+	}
+	key, err := base64.StdEncoding.Strict().DecodeString(in)
+	if err != nil || len(key) == 0 {
+		return nil, errors.New("a token that begins with whsec_ goes on in base64, with padding")
+	}
+	return key, nil
+}
+
+// Sign sets the headers of Standard Webhooks on a delivery: its id, which is
+// the same for each attempt and has no dot in it, the time of this attempt,
+// and signatures over both and over the body as it is sent. There is one with
+// the token, if there is one, and one with the keys, if k is not nil; for
+// Overlap after a rotation also one with the key before, for receivers that
+// have not heard of the new one.
+func (k *Keys) Sign(h http.Header, id string, at time.Time, body []byte, token string) {
+	stamp := strconv.FormatInt(at.Unix(), 10)
+	h[HeaderID] = []string{id}
+	h[HeaderTimestamp] = []string{stamp}
+	secret, _ := Secret(token) // CheckToken has refused others
+	if k == nil && len(secret) == 0 {
+		delete(h, HeaderSignature)
+		return
+	}
+	content := signedContent(id, stamp, body)
+	list := make([]byte, 0, 256)
+	if len(secret) > 0 {
+		mac := hmac.New(sha256.New, secret)
+		mac.Write(content)
+		var sum [sha256.Size]byte
+		list = base64.StdEncoding.AppendEncode(append(list, "v1,"...), mac.Sum(sum[:0]))
+	}
+	if k != nil {
+		for i, s := range k.sets {
+			if i > 0 && at.Sub(k.sets[i-1].made) > Overlap {
+				break
+			}
+			if len(list) > 0 {
+				list = append(list, ' ')
+			}
+			list = base64.StdEncoding.AppendEncode(append(list, "v1a,"...), ed25519.Sign(s.ed, content))
+		}
+	}
+	h[HeaderSignature] = []string{string(list)}
+}
+
+func signedContent(id, stamp string, body []byte) []byte {
+	b := make([]byte, 0, len(id)+len(stamp)+len(body)+2)
+	b = append(append(b, id...), '.')
+	b = append(append(b, stamp...), '.')
+	return append(b, body...)
+}
