@@ -135,10 +135,14 @@ func (c *client) dial(ctx context.Context) bool {
 }
 
 func (c *client) speak(ctx context.Context, how speech) (service, error) {
-	cl, err := a2aclient.Dial(ctx, c.url, &a2aclient.Options{
+	o := &a2aclient.Options{
 		Version: how.version, Bindings: []string{how.binding}, UnaryTimeout: c.patience,
 		Logger: slog.New(requests{&c.w.count}),
-	})
+	}
+	if how.raw || c.n%2 == 1 {
+		o.Retries = -1 // the driver resumes and repeats by itself
+	}
+	cl, err := a2aclient.Dial(ctx, c.url, o)
 	if err != nil {
 		return nil, err
 	}

@@ -76,13 +76,13 @@ func (c *client) follow(ctx context.Context, r *record, seg *segment, answered b
 
 // opened counts a stream that came about.
 func (c *client) opened(after int64, attached bool) {
-	switch {
-	case attached:
+	if attached {
 		c.w.count.attached.Add(1)
-	case c.how.raw && after > 0:
+	} else if !c.how.raw && c.how.binding != a2a.BindingGRPC {
+		c.w.count.opened.Add(1)
+	}
+	if after > 0 {
 		c.w.count.resumes.Add(1)
-	case !c.how.raw && after == 0:
-		c.w.count.fresh.Add(1)
 	}
 }
 

@@ -19,7 +19,7 @@ type Report struct {
 	SlowestStart         time.Duration // until it was ready
 	Tasks                int           // in the store at the end
 	Events               int64         // that clients saw
-	Resumes              int64         // streams that went on at a position
+	Resumes              int64         // streams that went on at a position; of those that the library resumes by itself, not over gRPC
 	Cuts                 int64         // calls and streams that broke
 	Stalls               int64         // that clients gave up because nothing came
 	Unknown              int64         // messages whose senders never learned whether they arrived
@@ -51,7 +51,7 @@ func (w *world) report(tasks int) *Report {
 		Seed: w.o.Seed, Rounds: w.o.Rounds, Clients: w.o.Clients, Took: time.Since(w.start),
 		Kills: c.kills.Load(), Stops: c.stops.Load(), Deaths: c.deaths.Load(), SlowestStart: w.server.slowest,
 		Tasks: tasks, Events: c.events.Load(),
-		Resumes: c.resumes.Load() + max(0, c.subscribed.Load()-c.fresh.Load()),
+		Resumes: c.resumes.Load() + max(0, c.subscribed.Load()-c.opened.Load()),
 		Cuts:    c.cuts.Load(), Stalls: c.stalls.Load(), Unknown: c.unknown.Load(),
 		Repeats: c.repeats.Load(), Attached: c.attached.Load(), Conflicts: c.conflicts.Load(), Pauses: c.pauses.Load(),
 		Canceled: c.canceled.Load(), WornOut: c.wornOut.Load(), Steps: c.steps.Load(), Effects: c.effects.Load(),

@@ -87,7 +87,7 @@ type counts struct {
 	events, resumes, cuts, stalls    atomic.Int64
 	unknown, unreachable, wornOut    atomic.Int64
 	direct, canceled, steps, effects atomic.Int64
-	subscribed, fresh                atomic.Int64
+	subscribed, opened               atomic.Int64 // over HTTP, by the library; of those by the driver
 	repeats, conflicts, attached     atomic.Int64
 	pauses                           atomic.Int64
 }

@@ -206,12 +206,16 @@ func (c *client) cut(ctx context.Context, r *record, what string, err error) err
 	return err
 }
 
-// requests counts the library's subscriptions that came about.
+// requests counts the library's subscriptions that came about, and what it
+// sends again by itself.
 type requests struct{ count *counts }
 
 func (requests) Enabled(context.Context, slog.Level) bool { return true }
 
 func (q requests) Handle(_ context.Context, rec slog.Record) error {
+	if rec.Message == "a message got no answer and is sent again" {
+		q.count.repeats.Add(1)
+	}
 	var op string
 	ok := false
 	rec.Attrs(func(a slog.Attr) bool {
