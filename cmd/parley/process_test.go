@@ -72,12 +72,13 @@ func (k tools) start(t *testing.T, before string, args ...string) *process {
 	return p
 }
 
-// serve starts a server on a free port and waits until it listens.
+// serve starts a server on a free port and waits until it is ready.
 func (k tools) serve(t *testing.T, before string, args ...string) *process {
 	t.Helper()
 	p := k.start(t, before, append([]string{"serve", "--listen", "127.0.0.1:0", "--data", "data"}, args...)...)
 	p.await(&p.out, `Stop  `)
 	p.addr = address.FindStringSubmatch(p.out.String())[1]
+	p.awaitReadiness(http.StatusOK, `^ok$`)
 	return p
 }
 
@@ -127,11 +128,43 @@ func (p *process) await(w *transcript, pattern string) string {
 	}
 }
 
+// awaits is closed when an output of p matches.
+func (p *process) awaits(w *transcript, pattern string) <-chan struct{} {
+	re, seen := regexp.MustCompile(`(?m)`+pattern), make(chan struct{})
+	go func() {
+		for {
+			text, grown := w.look()
+			if re.MatchString(text) {
+				close(seen)
+				return
+			}
+			select {
+			case <-grown:
+			case <-p.ended:
+				return
+			}
+		}
+	}()
+	return seen
+}
+
 func (p *process) tell(s syscall.Signal) {
 	p.t.Helper()
 	if err := p.Process.Signal(s); err != nil {
 		p.t.Fatal(err)
 	}
+}
+
+// awaitReadiness asks until the answer is as wanted.
+func (p *process) awaitReadiness(status int, reason string) {
+	p.t.Helper()
+	re := regexp.MustCompile(reason)
+	for over := time.Now().Add(patience); time.Now().Before(over); {
+		if got, why := p.readiness(); got == status && re.MatchString(why) {
+			return
+		}
+	}
+	p.t.Fatalf("%v: not %d %s", p.Args, status, reason)
 }
 
 // readiness is what /readyz of a server says.

@@ -3,29 +3,20 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
 	"log/slog"
 	"net"
 	"net/netip"
 	"net/url"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
-	"syscall"
 
-	"github.com/ncruces/go-sqlite3"
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/store"
 	"github.com/parley-a2a/parley/store/sqlite"
 )
-
-// damaged is the hint for a database with damage inside.
-const damaged = "%s is damaged inside: restore it from a backup, or name another directory with --data"
 
 func (a *app) serve(ctx context.Context, f *serveFlags, argv []string) error {
 	if runtime.GOMAXPROCS(0) < 2 {
@@ -60,11 +51,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags, argv []string) error {
 		path := filepath.Join(f.data, "parley.db")
 		db, err := sqlite.Open(path, &sqlite.Options{Logger: log})
 		if err != nil {
-			f := newFailure(codeServe, err.Error(), err)
-			if errors.Is(err, sqlite3.CORRUPT) {
-				return f.withHint(damaged, quote(path))
-			}
-			return f.withHint("--data names another directory, --ephemeral keeps tasks in memory")
+			return storeFailure(path, err)
 		}
 		defer db.Close() // for the ways out below; once closed it stays so
 		st, kept = db, path
@@ -90,36 +77,9 @@ func (a *app) serve(ctx context.Context, f *serveFlags, argv []string) error {
 		err = errors.Join(err, st.Close())
 	}
 	if err != nil {
-		f := newFailure(codeServe, err.Error(), err)
-		if errors.Is(err, sqlite3.CORRUPT) {
-			return f.withHint(damaged, quote(kept))
-		}
-		return f
+		return endFailure(kept, err)
 	}
 	return nil
-}
-
-// commandFailure says why a command cannot run, so that a misspelt one is known
-// at the start and not with the first message.
-func commandFailure(name string) error {
-	_, err := exec.LookPath(name)
-	if err == nil {
-		return nil
-	}
-	f := newFailure(codeServe, "the command "+quote(name)+" was not found", err)
-	switch {
-	case errors.Is(err, exec.ErrDot):
-		return f.withHint("it is in the working directory only: parley serve -- .%c%s", filepath.Separator, name)
-	case errors.Is(err, fs.ErrPermission):
-		f.Message = "the command " + quote(name) + " is not executable"
-		return f.withHint("chmod +x %s, or name its interpreter: parley serve -- sh %[1]s", quote(name))
-	case strings.ContainsAny(name, " \t"):
-		return f.withHint("give the command and its arguments as separate words, or a shell line as: parley serve -- sh -c %s", quote(name))
-	}
-	if st, statErr := os.Stat(name); statErr == nil && !st.IsDir() {
-		return f.withHint("a file in the working directory is named with ./ in front: parley serve -- ./%s", quote(name))
-	}
-	return f.withHint("check its name, and that its directory is in PATH")
 }
 
 // serveAgent returns the agent to run, and how the banner calls it.
@@ -178,21 +138,4 @@ func network(addr string) string {
 		return "tcp4"
 	}
 	return "tcp"
-}
-
-// listenFailure says plainly why there is no listening, and what to do.
-func listenFailure(addr string, err error) error {
-	var op *net.OpError
-	if errors.As(err, &op) {
-		err = op.Err
-	}
-	f := newFailure(codeServe, fmt.Sprintf("cannot listen on %s: %v", addr, err), err)
-	switch {
-	case errors.Is(err, syscall.EADDRINUSE):
-		f.Message = addr + " is taken: another program listens there, perhaps another parley serve"
-		return f.withHint("stop that program, or choose another port: parley serve --listen 127.0.0.1:0 takes a free one")
-	case errors.Is(err, syscall.EACCES):
-		return f.withHint("ports below 1024 need privileges: choose another with --listen")
-	}
-	return f.withHint("--listen takes an address of this machine and a port, such as 127.0.0.1:7275")
 }

@@ -1,0 +1,79 @@
+//go:build unix
+
+package main
+
+import (
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// stubborn is a command that does not end when it is told to, the first time it
+// runs; when nobody reads what it prints it does.
+const stubborn = `[ "$PARLEY_ATTEMPT" = 1 ] || exec echo done; trap "" TERM; while echo working; do sleep 0.05; done`
+
+// TestSecondSignalEndsAtOnce: whoever does not want to wait for the drain need
+// not, and loses nothing by it.
+func TestSecondSignalEndsAtOnce(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+		t.Run(sig.String(), func(t *testing.T) {
+			t.Parallel()
+			k := newTools(t)
+			s := k.serve(t, "", "--drain-timeout", "1h", "--", "sh", "-c", stubborn)
+			id := begin(t, s)
+			s.tell(syscall.SIGTERM)
+			s.awaitReadiness(http.StatusServiceUnavailable, "^shutting down$") // which it says first
+			s.tell(sig)
+			if code := s.exit(); code != -1 {
+				t.Errorf("it exited with %d, not by the signal", code)
+			}
+			wantDone(t, k, id)
+		})
+	}
+}
+
+// TestDrainTimeout: an agent that does not end holds the server for so long and
+// no longer.
+func TestDrainTimeout(t *testing.T) {
+	for _, wait := range []string{"0s", "300ms"} {
+		t.Run(wait, func(t *testing.T) {
+			t.Parallel()
+			k := newTools(t)
+			s := k.serve(t, "", "--drain-timeout", wait, "--", "sh", "-c", stubborn)
+			id := begin(t, s)
+			told := time.Now()
+			s.tell(syscall.SIGTERM)
+			s.exit()
+			if took := time.Since(told); took > 4*time.Second { // the command would have 5
+				t.Errorf("it took %v", took)
+			}
+			wantDone(t, k, id)
+		})
+	}
+}
+
+// begin starts a task and returns its id when its agent is at work.
+func begin(t *testing.T, s *process) string {
+	t.Helper()
+	call := s.start(t, "", "send", "-a", s.addr, "--stream", "go")
+	id := call.await(&call.out, `^Task ID: (\S+)$`)
+	call.await(&call.out, `^working$`)
+	_ = call.Process.Kill()
+	return id
+}
+
+// wantDone starts a server again and checks that the task comes to its end.
+func wantDone(t *testing.T, k tools, id string) {
+	t.Helper()
+	s := k.serve(t, "", "--", "sh", "-c", stubborn)
+	out, errs, code := k.run(t, "task", "get", "--wait", "-a", s.addr, id)
+	if code != 0 || !strings.Contains(out, "State: TASK_STATE_COMPLETED\n") || !strings.HasSuffix(strings.TrimSpace(out), "\ndone") {
+		t.Errorf("after the restart, %d:\n%s%s", code, out, errs)
+	}
+	s.tell(syscall.SIGTERM)
+	if code := s.exit(); code != 0 {
+		t.Errorf("it exited with %d", code)
+	}
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/parley-a2a/parley/store"
+)
+
+// Why a server cannot start or go on, each with what to do about it.
+
+// storeFailure is about a database that cannot be opened.
+func storeFailure(path string, err error) error {
+	f := newFailure(codeServe, err.Error(), err)
+	if hint := storeHint(path, err); hint != "" {
+		return f.withHint("%s", hint)
+	}
+	return f.withHint("--data names another directory, --ephemeral keeps tasks in memory")
+}
+
+// endFailure is about a server that has ended.
+func endFailure(path string, err error) error {
+	f := newFailure(codeServe, err.Error(), err)
+	if hint := storeHint(path, err); hint != "" {
+		return f.withHint("%s", hint)
+	}
+	return f
+}
+
+// storeHint returns what to do about an error of the database at path; "" if it
+// says that itself.
+func storeHint(path string, err error) string {
+	path = quote(path)
+	switch {
+	case errors.Is(err, sqlite3.CORRUPT):
+		return path + " is damaged inside: restore it from a backup, or name another directory with --data"
+	case errors.Is(err, store.ErrFull):
+		return "make room where " + path + " is: it takes space to start"
+	case errors.Is(err, store.ErrBusy):
+		return "another program, such as sqlite3, has " + path + " locked: end it, and start the server again"
+	case errors.Is(err, store.ErrReadOnly), errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return "the server must be able to write " + path + " and its directory: look at their mode and owner, and whether the file system is read-only; --data names another directory"
+	}
+	return ""
+}
+
+// commandFailure says why a command cannot run, so that a misspelt one is known
+// at the start and not with the first message.
+func commandFailure(name string) error {
+	_, err := exec.LookPath(name)
+	if err == nil {
+		return nil
+	}
+	f := newFailure(codeServe, "the command "+quote(name)+" was not found", err)
+	switch {
+	case errors.Is(err, exec.ErrDot):
+		return f.withHint("it is in the working directory only: parley serve -- .%c%s", filepath.Separator, name)
+	case errors.Is(err, fs.ErrPermission):
+		f.Message = "the command " + quote(name) + " is not executable"
+		return f.withHint("chmod +x %s, or name its interpreter: parley serve -- sh %[1]s", quote(name))
+	case strings.ContainsAny(name, " \t"):
+		return f.withHint("give the command and its arguments as separate words, or a shell line as: parley serve -- sh -c %s", quote(name))
+	}
+	if st, statErr := os.Stat(name); statErr == nil && !st.IsDir() {
+		return f.withHint("a file in the working directory is named with ./ in front: parley serve -- ./%s", quote(name))
+	}
+	return f.withHint("check its name, and that its directory is in PATH")
+}
+
+// listenFailure says plainly why there is no listening, and what to do.
+func listenFailure(addr string, err error) error {
+	var op *net.OpError
+	if errors.As(err, &op) {
+		err = op.Err
+	}
+	f := newFailure(codeServe, fmt.Sprintf("cannot listen on %s: %v", addr, err), err)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		f.Message = addr + " is taken: another program listens there, perhaps another parley serve"
+		return f.withHint("stop that program, or choose another port: parley serve --listen 127.0.0.1:0 takes a free one")
+	case errors.Is(err, syscall.EACCES):
+		return f.withHint("ports below 1024 need privileges: choose another with --listen")
+	}
+	return f.withHint("--listen takes an address of this machine and a port, such as 127.0.0.1:7275")
+}
