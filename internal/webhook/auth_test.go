@@ -100,6 +100,9 @@ func TestInjection(t *testing.T) {
 // wantOneLine writes headers as HTTP/1.1 does and counts the lines.
 func wantOneLine(t *testing.T, h http.Header) {
 	t.Helper()
+	if len(h) == 0 {
+		return
+	}
 	r := httptest.NewRequest("POST", "/", nil)
 	r.Header = h
 	var b strings.Builder
