@@ -157,7 +157,6 @@ func TestSameMessageInTwoProcesses(t *testing.T) {
 				})}
 				o := &Options{Retries: Retries{Anonymous: true}}
 				one, two := knowing(t, st, ag), &world{Engine: New(st, ag, testCard(), o), t: t, st: st}
-				close(two.claimed)
 				answers := make(chan *a2a.SendMessageResponse, 2)
 				for _, w := range []*world{one, two} {
 					go func() {

@@ -112,7 +112,6 @@ func TestManyTurnsAtOnce(t *testing.T) {
 				mem := store.NewMemory()
 				t.Cleanup(func() { mem.Close() })
 				w := newWorld(t, storetest.Faulty(mem, step+2, fault), parrot)
-				<-w.claimed
 				var all sync.WaitGroup
 				for i := range callers {
 					all.Go(func() {
@@ -396,9 +395,6 @@ func TestFirstMessagesInTwoProcesses(t *testing.T) {
 			st := store.NewMemory()
 			t.Cleanup(func() { st.Close() })
 			ws := []*world{newWorld(t, st, interview), newWorld(t, st, interview)}
-			for _, w := range ws {
-				<-w.claimed
-			}
 			var all sync.WaitGroup
 			errs := make([]error, 2)
 			for i, w := range ws {

@@ -92,6 +92,9 @@ func (o *owner) prepare(records []*record) *flight {
 	o.row.Node = o.e.node
 	if state.Terminal() {
 		task, _ := o.topic.snapshot()
+		if task == nil { // evicted, as the store is about to say
+			task = &a2a.Task{}
+		}
 		for _, r := range records {
 			task.Apply(r.entry)
 		}
@@ -112,6 +115,7 @@ func (o *owner) settle(err error) bool {
 			return false
 		}
 	}
+	o.e.wrote(nil)
 	if f.append.Alone() {
 		o.kept()
 		return true
@@ -130,13 +134,19 @@ func (o *owner) settle(err error) bool {
 			o.cancelled = true
 		}
 	}
-	o.topic.publish(entries, func(en *a2a.Entry, task *a2a.Task) {
+	if !o.topic.publish(o, entries, func(en *a2a.Entry, task *a2a.Task) {
 		if p := byEntry[en]; p != nil {
 			p.seq, p.start = en.Seq, task.Snapshot()
 		}
-	})
+	}) {
+		return false
+	}
+	o.tries = 0
 	o.mu.Lock()
 	o.ahead = nil
+	if !f.append.Row.Active {
+		o.vacateLocked()
+	}
 	for _, p := range byEntry {
 		delete(o.waiting, p)
 		close(p.settled)
@@ -155,7 +165,8 @@ func (o *owner) retry(f *flight, err error) error {
 		if errors.Is(err, store.ErrLeaseLost) || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrClosed) {
 			return err
 		}
-		o.log().Warn("append failed; looking at what the log holds", "error", err)
+		o.e.wrote(err)
+		o.log().Debug("append failed; looking at what the log holds", "error", err)
 		if errors.Is(err, store.ErrDuplicate) && f.append.After > 0 {
 			if rest, lookErr := o.without(ctx, f.append); lookErr == nil {
 				f.append = rest
@@ -251,4 +262,5 @@ func (o *owner) fail(err error) {
 	}
 	o.err = public
 	o.mu.Unlock()
+	o.orphan(err)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -28,9 +29,11 @@ type Options struct {
 	// before the task is canceled without it. Zero means 2 s.
 	CancelWait time.Duration
 	// DrainWait is how long Run waits for agents when it ends. Zero means 10 s.
+	// The tasks of those that take longer count as lost.
 	DrainWait time.Duration
-	// StoreWait is how long a failing store is tried again before a task is
-	// left for the next start. Zero means 30 s.
+	// StoreWait is how long a failing store is tried again before a task's
+	// agent is told to stop, to be run again when the store works. Zero means
+	// 30 s.
 	StoreWait time.Duration
 	// MaxLost is how many processes may be lost before a task fails, counted
 	// since it began or since its client last answered a question, if its agent
@@ -40,8 +43,9 @@ type Options struct {
 	// Zero means 256.
 	TakeUp int
 	// DeadAfter is how long another process may be silent before its tasks are
-	// taken over. Zero means that the store is this process's alone: then all
-	// others are gone.
+	// taken over; it must be the same in all of them, and their clocks must not
+	// differ by much of it. Zero means that the store is this process's alone:
+	// then all others are gone.
 	DeadAfter time.Duration
 	// Retries says when a message that comes again is known.
 	Retries Retries
@@ -149,12 +153,18 @@ type Engine struct {
 	log   *slog.Logger
 	node  string // names this process in the store
 
+	declared agent.Lost // by the agent
+	taker    *taker
+	trouble  *trouble
+
 	base     context.Context // of every turn
 	stop     context.CancelCauseFunc
-	claimed  chan struct{} // closed when Run has taken up what others left
 	draining chan struct{} // closed when Run ends
 
-	work sync.WaitGroup // owners and runs of the agent
+	work sync.WaitGroup // owners, runs of the agent, and what begins either
+
+	beating sync.Mutex                // held while beaten is renewed
+	beaten  atomic.Pointer[time.Time] // the last beat after which all that is held was known to be held
 
 	mu      sync.Mutex // protects the fields below
 	topics  map[store.Key]*topic
@@ -169,8 +179,7 @@ var _ a2a.Service = (*Engine)(nil)
 
 // New joins an agent and a store. card says what is enforced: capabilities,
 // input modes, required extensions. It starts nothing; Run has to be called
-// for tasks of earlier processes to be taken up and for a clean end. Messages
-// and cancel requests for stored tasks wait until it has taken them up.
+// for tasks of earlier processes to be taken up and for a clean end.
 func New(st store.Store, ag agent.Agent, card *a2a.AgentCard, o *Options) *Engine {
 	if st == nil || ag == nil || card == nil {
 		panic("engine: New needs a store, an agent and a card")
@@ -185,25 +194,59 @@ func New(st store.Store, ag agent.Agent, card *a2a.AgentCard, o *Options) *Engin
 		node:     newID(),
 		base:     base,
 		stop:     stop,
-		claimed:  make(chan struct{}),
+		declared: agent.LostBy(ag),
+		taker:    newTaker(o.takeUp()),
+		trouble:  newTrouble(o.logger()),
 		draining: make(chan struct{}),
 		topics:   map[store.Key]*topic{},
 		owners:   map[store.Key]*owner{},
 	}
 }
 
-// Run takes up what earlier processes left unfinished, serves until ctx ends,
-// and then drains: new work is refused, streams end, agents are told to stop
-// (agent.ErrDraining) and their tasks are left for the next Run. It returns
-// when all is quiet or DrainWait is over, and may be called once.
+// Run takes up what earlier processes left unfinished, Options.TakeUp at a
+// time, serves until ctx ends, and then drains: new work is refused, streams
+// end, agents are told to stop (agent.ErrDraining) and their tasks are left for
+// the next Run, which does not count them as lost. It returns when all is quiet
+// or shortly after DrainWait; then it returns an error, and the tasks of agents
+// that go on count as lost. It may be called once.
+//
+// It fails at once if the store cannot be written at the start. A store that
+// fails later does not end it: see Trouble.
 func (e *Engine) Run(ctx context.Context) error {
-	if err := e.recover(ctx); err != nil && ctx.Err() == nil {
+	at := time.Now()
+	if err := e.store.Beat(ctx, e.node, at); err != nil && ctx.Err() == nil {
 		e.drain()
-		return fmt.Errorf("take up unfinished tasks: %w", err)
+		return fmt.Errorf("register with the store: %w", err)
 	}
+	e.beaten.Store(&at)
+	// These go on until the last append.
+	var pulse sync.WaitGroup
+	live, die := context.WithCancel(context.WithoutCancel(ctx))
+	defer die()
+	pulse.Go(func() { e.heart(live) })
+	pulse.Go(func() { e.probe(live) })
+	e.work.Go(func() { e.takeUp(ctx) })
 	e.work.Go(func() { e.retain(ctx) })
 	<-ctx.Done()
-	return e.drain()
+	err := e.drain()
+
+	left := make(chan error, 1)
+	bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), byeWait)
+	defer cancel()
+	go func() {
+		die()
+		pulse.Wait() // a beat would take the farewell back
+		left <- e.bye(bye, err == nil)
+	}()
+	select {
+	case bad := <-left:
+		if bad != nil && !errors.Is(bad, store.ErrClosed) {
+			e.log.Warn("unfinished tasks could not be handed over; they count as lost", "error", bad)
+		}
+	case <-bye.Done():
+		e.log.Warn("unfinished tasks could not be handed over in time; they count as lost")
+	}
+	return err
 }
 
 func (e *Engine) drain() error {
@@ -224,7 +267,7 @@ func (e *Engine) drain() error {
 	case <-quiet:
 		return nil
 	case <-wait.C:
-		return errors.New("engine: agents did not stop in time; their tasks run again at the next start")
+		return errors.New("engine: agents did not stop in time; their tasks count as lost and run again at the next start")
 	}
 }
 

@@ -94,44 +94,46 @@ func (w *world) eventuallyAny() {
 // Losses behind an answered question do not count against what comes after
 // it.
 func TestAnswerForgivesLosses(t *testing.T) {
-	st := store.NewMemory()
-	defer st.Close()
-	var task *a2a.Task
-	for round := range 3 {
-		entered := make(chan struct{}, 8)
-		ag := agent.Func(func(ctx context.Context, t *agent.Turn) error {
-			for range round {
-				if _, err := t.Ask(ctx, "?"); err != nil {
-					return err
+	synctest.Test(t, func(t *testing.T) {
+		st := store.NewMemory()
+		defer st.Close()
+		var task *a2a.Task
+		for round := range 3 {
+			entered := make(chan struct{}, 8)
+			ag := agent.Func(func(ctx context.Context, t *agent.Turn) error {
+				for range round {
+					if _, err := t.Ask(ctx, "?"); err != nil {
+						return err
+					}
 				}
-			}
-			entered <- struct{}{}
-			<-ctx.Done()
-			return context.Cause(ctx)
-		})
-		asking := agent.Func(func(ctx context.Context, t *agent.Turn) error {
-			for range round + 1 {
-				if _, err := t.Ask(ctx, "?"); err != nil {
-					return err
+				entered <- struct{}{}
+				<-ctx.Done()
+				return context.Cause(ctx)
+			})
+			asking := agent.Func(func(ctx context.Context, t *agent.Turn) error {
+				for range round + 1 {
+					if _, err := t.Ask(ctx, "?"); err != nil {
+						return err
+					}
 				}
+				return nil
+			})
+			for range 2 {
+				w, kill := newMortal(t, st, ag, nil)
+				if task == nil {
+					task = w.mustSend(sendNow("x"))
+				}
+				<-entered
+				kill()
 			}
-			return nil
-		})
-		for range 1 { // with the next, two losses in each round
-			w := newWorld(t, st, ag)
-			if task == nil {
-				task = w.mustSend(sendNow("x"))
-			}
-			<-entered
+			w := newWorld(t, st, asking)
+			w.eventually(task.ID, a2a.TaskStateInputRequired)
+			w.stop()
+			w = newWorld(t, st, ag)
+			req := reply(task, "y")
+			req.Configuration = &a2a.SendMessageConfiguration{ReturnImmediately: true}
+			wantState(t, w.mustSend(req), a2a.TaskStateWorking)
 			w.stop()
 		}
-		w := newWorld(t, st, asking)
-		w.eventually(task.ID, a2a.TaskStateInputRequired)
-		w.stop()
-		w = newWorld(t, st, ag)
-		req := reply(task, "y")
-		req.Configuration = &a2a.SendMessageConfiguration{ReturnImmediately: true}
-		wantState(t, w.mustSend(req), a2a.TaskStateWorking)
-		w.stop()
-	}
+	})
 }

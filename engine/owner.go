@@ -26,6 +26,7 @@ type owner struct {
 	contextID string
 	taskOnly  bool // a direct answer makes a task
 	topic     *topic
+	lease     lease         // set before ready is closed
 	ready     chan struct{} // closed when loaded, or when loading failed (err)
 
 	hint      chan struct{} // capacity one: there is something to do
@@ -41,6 +42,7 @@ type owner struct {
 	row       store.Row // as of the newest flight
 	cancelled bool      // a cancel request was committed
 	broken    error     // the store could not be written; what waiting callers get
+	tries     int       // how often the task was loaded since something of it was committed
 
 	mu        sync.Mutex // protects the fields below
 	err       error      // why the owner is gone; callers pass it on
@@ -54,6 +56,9 @@ type owner struct {
 	bytes     int            // in pending
 	room      chan struct{}  // closed and replaced when pending gets shorter
 	running   bool           // the agent's Run is under way
+	resting   bool           // it will be, after rest
+	rest      time.Duration  // set with resting
+	slot      bool           // o has a slot of the taker
 	used      bool           // the agent ran or something was emitted: the next turn needs an owner of its own
 	left      chan struct{}  // if set, o leaves once the task's end is committed, without its agent; then it is closed
 	next      *successor     // if set, the task begins anew with its end
@@ -62,6 +67,7 @@ type owner struct {
 	turn      turnState
 	wake      chan struct{} // closed and replaced when a message or the end comes
 	canceling bool          // a cancel request is pending or stored
+	asked     *post         // the cancel request, if it came here
 	holds     int           // callers that are about to act
 }
 
@@ -126,7 +132,13 @@ func (o *owner) run(create time.Duration) {
 	defer o.leave()
 
 	var createTimer, cancelTimer *time.Timer
-	var createDue, cancelDue <-chan time.Time
+	var createDue, cancelDue, restDue <-chan time.Time
+	var drained <-chan struct{}
+	rest := o.restTimer()
+	if rest != nil {
+		defer rest.Stop()
+		restDue, drained = rest.C, o.ctx.Done()
+	}
 	if create > 0 {
 		createTimer = time.NewTimer(create)
 		createDue = createTimer.C
@@ -157,6 +169,13 @@ func (o *owner) run(create time.Duration) {
 			}
 		case <-cancelDue:
 			o.abandon()
+		case <-restDue:
+			restDue = nil
+		case <-drained:
+			drained = nil
+		}
+		if rest != nil {
+			o.endRest(restDue == nil)
 		}
 		o.flush()
 	}
@@ -208,7 +227,7 @@ func (o *owner) quiet() bool {
 
 func (o *owner) busyLocked() bool {
 	running := o.running && !(o.left != nil && o.draft.state.Terminal())
-	return running || o.holds > 0 || len(o.pending) > 0 || o.reply != nil
+	return running || o.resting || o.holds > 0 || len(o.pending) > 0 || o.reply != nil
 }
 
 // leave ends the ownership; whoever still waits is told.
@@ -227,6 +246,7 @@ func (o *owner) leave() {
 		close(p.settled)
 	}
 	o.waiting = nil
+	o.vacateLocked()
 	o.wakeLocked()
 	close(o.room)
 	o.room = make(chan struct{})

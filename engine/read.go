@@ -19,10 +19,15 @@ func (e *Engine) load(ctx context.Context, key store.Key) (*a2a.Task, int64, err
 
 func (e *Engine) loadAt(ctx context.Context, t *topic) (*a2a.Task, int64, error) {
 	if task, last := t.snapshot(); task != nil {
-		if last == 0 {
+		ok, err := e.trusted(ctx, t)
+		switch {
+		case err != nil:
+			return nil, 0, err
+		case ok && last == 0:
 			return nil, 0, errNotFound(t.key.ID) // nothing committed: it does not exist yet
+		case ok:
+			return task, last, nil
 		}
-		return task, last, nil
 	}
 	rec, err := e.store.Get(ctx, t.key, true)
 	if errors.Is(err, store.ErrNotFound) {

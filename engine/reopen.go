@@ -30,7 +30,7 @@ func (o *owner) reopenLocked() error {
 	r.tied = true
 	o.pendLocked(r)
 	o.turn = turnState{}
-	o.canceling = false
+	o.canceling, o.asked = false, nil
 	return nil
 }
 
@@ -74,6 +74,7 @@ func (o *owner) succeedLocked() {
 	e := o.e
 	n := e.newOwner(o.key, o.contextID)
 	n.stored, n.epoch, n.row = o.stored, o.epoch, o.row
+	n.lease = lease{o.e.node, o.epoch, o.epoch}
 	n.exists, n.last = true, o.last
 	n.draft, n.turn = o.next.draft, o.next.turn
 	n.draft.artifacts = maps.Clone(n.draft.artifacts)

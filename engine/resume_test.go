@@ -216,24 +216,26 @@ func TestDrainLeavesWorkResumable(t *testing.T) {
 }
 
 func TestTooManyLossesFailTheTask(t *testing.T) {
-	st := store.NewMemory()
-	defer st.Close()
-	g := newGated()
-	w := newWorld(t, st, g)
-	go func() { <-g.entered }()
-	task := w.mustSend(sendNow("x"))
-	for i := range 3 {
-		w.stop()
+	synctest.Test(t, func(t *testing.T) {
+		st := store.NewMemory()
+		defer st.Close()
 		g := newGated()
-		w = newWorld(t, st, g)
-		if i < 2 {
-			<-g.entered // taken up once more
+		w, kill := newMortal(t, st, g, nil)
+		go func() { <-g.entered }()
+		task := w.mustSend(sendNow("x"))
+		for i := range 3 {
+			kill()
+			w, kill = newMortal(t, st, g, nil)
+			if i < 2 {
+				<-g.entered // taken up once more
+			}
 		}
-	}
-	end := w.eventually(task.ID, a2a.TaskStateFailed)
-	if !strings.Contains(end.Status.Message.Text(), "interrupted 3 times") {
-		t.Errorf("the reason is %q", end.Status.Message.Text())
-	}
+		end := w.eventually(task.ID, a2a.TaskStateFailed)
+		if got, want := end.Status.Message.Text(), "the work was interrupted 3 times and was given up"; got != want {
+			t.Errorf("the reason is %q, want %q", got, want)
+		}
+		w.stop()
+	})
 }
 
 // A process whose task was taken over cannot write any more.

@@ -54,10 +54,23 @@ func (t *topic) pass(o *owner) {
 	t.mu.Unlock()
 }
 
-// publish adds committed entries and wakes the readers. at, if not nil, is
-// called for each entry with the task as of it.
-func (t *topic) publish(entries []sized, at func(*a2a.Entry, *a2a.Task)) {
+// holder returns the owner whose task t holds, and whether the task waits for
+// its client.
+func (t *topic) holder() (o *owner, waits bool) {
 	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.owner, t.task != nil && t.task.Status.State.Interrupted()
+}
+
+// publish adds entries that o committed and wakes the readers. at, if not nil,
+// is called for each entry with the task as of it. False means that the task is
+// not o's any more: see evict.
+func (t *topic) publish(o *owner, entries []sized, at func(*a2a.Entry, *a2a.Task)) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.owner != o {
+		return false
+	}
 	for _, en := range entries {
 		t.task.Apply(en.Entry)
 		t.last = en.Seq
@@ -72,7 +85,7 @@ func (t *topic) publish(entries []sized, at func(*a2a.Entry, *a2a.Task)) {
 	}
 	t.trimLocked()
 	t.wakeLocked()
-	t.mu.Unlock()
+	return true
 }
 
 // trimLocked copies what stays, because readers hold slices of the old tail.

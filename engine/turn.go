@@ -61,11 +61,12 @@ func (o *owner) post(p *post) error {
 	o.waiting[p] = true
 	p.entry = en
 	o.turn.messages = append(o.turn.messages, p)
-	if o.running {
+	switch {
+	case o.running:
 		o.wakeLocked()
-		return nil
+	case !o.resting:
+		o.startLocked()
 	}
-	o.startLocked()
 	return nil
 }
 
@@ -146,28 +147,34 @@ func (o *owner) conclude(err error) {
 }
 
 // requestCancel puts the wish to cancel into the log. The agent hears of it
-// once that is committed. It returns whether the end is still to come; the
-// caller waits in any case, for one that came may not be committed.
-func (o *owner) requestCancel(c *a2a.CancelRequested) (bool, error) {
+// once that is committed; between two runs there is none to hear of it. It
+// returns whether the end is still to come; the caller waits in any case, for
+// one that came may not be committed. asked, if not nil, is settled when the
+// wish is committed, or is not going to be.
+func (o *owner) requestCancel(c *a2a.CancelRequested) (asked *post, coming bool, _ error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
 	case o.gone:
-		return false, o.err
+		return nil, false, o.err
 	case o.draft.state.Terminal():
-		return false, nil
+		return nil, false, nil
 	case o.canceling:
-		return true, nil
+		return o.asked, true, nil
 	}
 	if err := o.emitLocked(&a2a.Entry{Kind: a2a.EntryCancel, Cancel: c}); err != nil {
-		return false, err
+		return nil, false, err
 	}
 	o.canceling = true
 	o.turn.canceled = len(o.turn.messages)
+	o.asked = &post{settled: make(chan struct{})}
+	o.pending[len(o.pending)-1].post = o.asked
+	o.waiting[o.asked] = true
 	if o.running {
-		return true, nil
+		return o.asked, true, nil
 	}
-	return true, o.emitLocked(o.status(a2a.TaskStateCanceled, nil))
+	o.resting = false
+	return o.asked, true, o.emitLocked(o.status(a2a.TaskStateCanceled, nil))
 }
 
 // abandon cancels the task without its agent, which did not stop in time. The

@@ -1,0 +1,223 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/store"
+)
+
+// A process is a node of the store. If the store is shared each node beats, and
+// one that does not for Options.DeadAfter loses its tasks to others. It may only
+// have been paused: its writes are refused from then on, and before it trusts
+// what it holds again it looks who has it.
+
+// everyone is a time before which all nodes were last heard of: a store that
+// is open here is open nowhere else, so every other node is gone, whatever the
+// clock says.
+var everyone = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func (e *Engine) deadBefore() time.Time {
+	if d := e.opts.deadAfter(); d > 0 {
+		return time.Now().Add(-d)
+	}
+	return everyone
+}
+
+// lapsed reports whether others may have taken this node for dead since it last
+// made sure of what it holds. Either clock tells: one stands still while the
+// machine sleeps, the other may be set back.
+func (e *Engine) lapsed() bool {
+	d := e.opts.deadAfter()
+	last := e.beaten.Load()
+	if d <= 0 || last == nil {
+		return false
+	}
+	now := time.Now()
+	return now.Sub(*last) > d || now.Round(0).Sub(last.Round(0)) > d
+}
+
+// heart beats until ctx ends, if the store is shared.
+func (e *Engine) heart(ctx context.Context) {
+	d := e.opts.deadAfter()
+	if d <= 0 {
+		return // nobody listens, and an idle process leaves the disk alone
+	}
+	tick := time.NewTicker(max(d/4, time.Millisecond))
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		late, err := e.beat(ctx)
+		for err == nil && e.lapsed() { // paused once more meanwhile
+			late, err = e.beat(ctx)
+		}
+		if err == nil && !late {
+			// Not after a pause: the whole machine may have slept, and others
+			// did not have the time to beat.
+			e.taker.others()
+		}
+	}
+}
+
+// beat tells the store that this node lives. If that comes late it looks what it
+// has lost; until it knows, readers look for themselves.
+func (e *Engine) beat(ctx context.Context) (late bool, _ error) {
+	e.beating.Lock()
+	defer e.beating.Unlock()
+	at := time.Now()
+	err := e.store.Beat(ctx, e.node, at)
+	if ctx.Err() == nil {
+		e.wrote(err)
+	}
+	if err != nil {
+		return false, err
+	}
+	if e.lapsed() {
+		late = true
+		e.log.Warn("this process was silent for too long; looking which tasks others have taken over")
+		if at, err = e.verifyAll(ctx, at); err != nil {
+			return late, err
+		}
+	}
+	e.beaten.Store(&at)
+	return late, nil
+}
+
+// verifyAll verifies all owners, and beats meanwhile. It returns the time of the
+// last beat.
+func (e *Engine) verifyAll(ctx context.Context, at time.Time) (time.Time, error) {
+	e.mu.Lock()
+	all := make([]*owner, 0, len(e.owners))
+	for _, o := range e.owners {
+		all = append(all, o)
+	}
+	e.mu.Unlock()
+	for _, o := range all {
+		select {
+		case <-o.ready:
+		default:
+			continue // it is being loaded from the store
+		}
+		if _, err := e.verify(ctx, o); err != nil {
+			return at, err
+		}
+		if now := time.Now(); now.Sub(at) > e.opts.deadAfter()/4 {
+			if err := e.store.Beat(ctx, e.node, now); err != nil {
+				return at, err
+			}
+			at = now
+		}
+	}
+	return at, nil
+}
+
+// lease is what gives an owner its task: the row as it was loaded, and the epoch
+// with which it is written.
+type lease struct {
+	node  string
+	epoch int64 // 0: the task is born here
+	next  int64
+}
+
+// verify reports whether the store has the task as o's. If it has not, o goes.
+func (e *Engine) verify(ctx context.Context, o *owner) (bool, error) {
+	rec, err := e.store.Get(ctx, o.key, false)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return true, nil // not written yet, or deleted, which readers find out
+	case err != nil:
+		return false, failed(err, "read task "+o.key.ID)
+	case rec.Node == e.node && rec.Epoch == o.lease.next:
+		return true, nil
+	case rec.Node == o.lease.node && rec.Epoch == o.lease.epoch:
+		return true, nil // nothing was written since it was loaded
+	}
+	e.evict(o)
+	return false, nil
+}
+
+// evict ends an ownership that is another process's by now: the agent is told,
+// callers are sent to the store, and whoever asks next loads the task anew.
+func (e *Engine) evict(o *owner) {
+	o.log().Warn("task was taken over by another process")
+	e.mu.Lock()
+	if e.owners[o.key] == o {
+		delete(e.owners, o.key)
+	}
+	o.mu.Lock()
+	if !o.gone {
+		o.gone, o.err = true, errElsewhere()
+		o.running, o.resting = false, false // nobody waits for the agent
+		o.pending, o.bytes, o.next = nil, 0, nil
+		o.wakeLocked()
+	}
+	o.mu.Unlock()
+	e.mu.Unlock()
+	o.cancel(agent.ErrEnded)
+	o.topic.release(o, nil)
+	o.nudge()
+}
+
+var errTaken = errors.New("engine: another process has the task")
+
+// errElsewhere is what callers get who need the task's owner.
+func errElsewhere() error {
+	return &a2a.Error{
+		Code:    a2a.CodeUnavailable,
+		Message: "another process of this server works at the task; try again shortly",
+		Cause:   errTaken,
+	}
+}
+
+// trusted reports whether what t holds may be shown: not if another process may
+// have gone on with the task, and has.
+func (e *Engine) trusted(ctx context.Context, t *topic) (bool, error) {
+	if e.opts.deadAfter() <= 0 {
+		return true, nil
+	}
+	o, waits := t.holder()
+	// A task that waits for its client anybody may go on with, at any time.
+	if o == nil || !waits && !e.lapsed() {
+		return true, nil
+	}
+	return e.verify(ctx, o)
+}
+
+// byeWait is how long the end of a process may take after its agents had their
+// time.
+const byeWait = 2 * time.Second
+
+// bye is the last this process does to the store: it leaves its tasks to others
+// in good order. Those whose agents did not stop are taken from them first, as a
+// process would that finds this one dead: nobody knows what they still do.
+func (e *Engine) bye(ctx context.Context, quiet bool) error {
+	if !quiet {
+		e.mu.Lock()
+		var stuck []store.Key
+		for k := range e.owners {
+			stuck = append(stuck, k)
+		}
+		e.mu.Unlock()
+		dead := newID()
+		if err := e.store.Leave(ctx, dead); err != nil { // so that they are lost once, not twice
+			return err
+		}
+		for _, k := range stuck {
+			rec, err := e.store.Get(ctx, k, false)
+			if err == nil && rec.Node == e.node {
+				_, err = e.store.Take(ctx, dead, everyone, k)
+			}
+			if err != nil && !errors.Is(err, store.ErrNotFound) {
+				return err
+			}
+		}
+	}
+	return e.store.Leave(ctx, e.node)
+}

@@ -1,0 +1,378 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/store"
+)
+
+// Tasks at work outlive their process. The next one takes them up as it has
+// room for: each that runs again has one of Options.TakeUp slots until it needs
+// no process any more, and only what gets a slot is claimed. What waits stays
+// with the process that is gone, costs nothing here, and is not lost once more
+// if this process dies, too.
+
+// taker knows what there is to take up.
+type taker struct {
+	slots chan struct{} // an element for each slot that is taken
+	hint  chan struct{} // capacity one: look again
+
+	mu      sync.Mutex // protects the fields below
+	claims  bool       // others may have left tasks
+	search  bool       // a claim failed, and its tasks may be this process's now
+	orphans map[store.Key]*orphan
+}
+
+// orphan is a task of this process that has no owner: it could not be loaded,
+// or not be written.
+type orphan struct {
+	lost  int32 // as store.Row.Lost, with what is not stored yet
+	ran   bool  // its agent was interrupted
+	tries int   // that were in vain
+	due   time.Time
+}
+
+// takeBatch is how many tasks are claimed at a time: few, for those that are
+// claimed and not begun when the process dies count as lost.
+const takeBatch = 64
+
+func newTaker(slots int) *taker {
+	return &taker{
+		slots:   make(chan struct{}, slots),
+		hint:    make(chan struct{}, 1),
+		claims:  true,
+		orphans: map[store.Key]*orphan{},
+	}
+}
+
+// backoff is 1 s, 2 s, 4 s and so on for n = 0, 1, 2, with jitter, and at most
+// limit: what failed together should not come back together.
+func backoff(n int, limit time.Duration) time.Duration {
+	d := min(time.Second<<min(max(n, 0), 20), limit)
+	return d*3/4 + rand.N(d/4+1)
+}
+
+func (t *taker) look() {
+	select {
+	case t.hint <- struct{}{}:
+	default:
+	}
+}
+
+// others says that processes may be gone by now.
+func (t *taker) others() {
+	t.mu.Lock()
+	t.claims = true
+	t.mu.Unlock()
+	t.look()
+}
+
+// orphaned notes a task of this process that has no owner, to be loaded after
+// a while.
+func (t *taker) orphaned(k store.Key, or orphan) {
+	or.due = time.Now().Add(backoff(or.tries, 5*time.Minute))
+	t.mu.Lock()
+	if old := t.orphans[k]; old != nil {
+		or.lost, or.ran = max(or.lost, old.lost), or.ran || old.ran
+	}
+	t.orphans[k] = &or
+	t.mu.Unlock()
+	t.look()
+}
+
+// adopt returns what is known of an orphan, which is none any more.
+func (t *taker) adopt(k store.Key) orphan {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	or := t.orphans[k]
+	if or == nil {
+		return orphan{}
+	}
+	delete(t.orphans, k)
+	return *or
+}
+
+// orphan notes that o's task has no owner any more because a write failed.
+func (o *owner) orphan(err error) {
+	if !errors.Is(err, store.ErrConflict) && slices.ContainsFunc(refused, func(r error) bool { return errors.Is(err, r) }) {
+		return // nor has this process the task
+	}
+	o.mu.Lock()
+	or := orphan{lost: o.turn.lost, ran: true, tries: o.tries + 1}
+	o.mu.Unlock()
+	if !errors.Is(err, store.ErrFull) && !errors.Is(err, store.ErrReadOnly) && !errors.Is(err, store.ErrBusy) {
+		or.lost++ // perhaps it is the task that cannot be written
+	}
+	o.e.taker.orphaned(o.key, or)
+}
+
+// again notes that a task without an owner could not be given one.
+func (t *taker) again(k store.Key) {
+	t.mu.Lock()
+	or := t.orphans[k]
+	t.mu.Unlock()
+	switch {
+	case or == nil:
+		t.orphaned(k, orphan{})
+	case time.Until(or.due) <= 0:
+		next := *or
+		next.tries++
+		t.orphaned(k, next)
+	}
+}
+
+// due reports whether there is something to do now, and otherwise how long it
+// is to the next orphan; below zero: there is none.
+func (t *taker) due() (now bool, wait time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.claims || t.search {
+		return true, 0
+	}
+	wait = -1
+	for _, or := range t.orphans {
+		if d := max(time.Until(or.due), 0); wait < 0 || d < wait {
+			wait = d
+		}
+	}
+	return wait == 0, wait
+}
+
+// ripe returns up to n orphans whose time has come. They stay in t until they
+// are loaded.
+func (t *taker) ripe(n int) (keys []store.Key) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for k, or := range t.orphans {
+		if len(keys) == n {
+			break
+		}
+		if time.Until(or.due) <= 0 {
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}
+
+// reserve takes up to n slots: it waits for the first one.
+func (t *taker) reserve(ctx context.Context, n int) int {
+	select {
+	case t.slots <- struct{}{}:
+	case <-ctx.Done():
+		return 0
+	}
+	for got := 1; got < n; got++ {
+		select {
+		case t.slots <- struct{}{}:
+		default:
+			return got
+		}
+	}
+	return n
+}
+
+func (t *taker) free(n int) {
+	for range n {
+		<-t.slots
+	}
+}
+
+// takeUp runs tasks again whose process or owner is gone, until ctx ends.
+func (e *Engine) takeUp(ctx context.Context) {
+	t, failures := e.taker, 0
+	for ctx.Err() == nil {
+		if now, wait := t.due(); !now {
+			e.idle(ctx, wait)
+			continue
+		}
+		if !e.trouble.wait(ctx) {
+			return
+		}
+		if err := e.takeSome(ctx, t.reserve(ctx, takeBatch)); err == nil {
+			failures = 0
+		} else if ctx.Err() == nil && !errors.Is(err, store.ErrClosed) {
+			e.log.Warn("tasks could not be claimed; trying again", "error", err)
+			pause(ctx, backoff(failures, 30*time.Second))
+			failures++
+		} else {
+			return
+		}
+	}
+}
+
+// idle waits until there may be something to take up.
+func (e *Engine) idle(ctx context.Context, wait time.Duration) {
+	var again <-chan time.Time
+	if wait >= 0 {
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		again = timer.C
+	}
+	select {
+	case <-e.taker.hint:
+	case <-again:
+	case <-ctx.Done():
+	}
+}
+
+// pause waits, unless ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// takeSome uses n slots: for orphans first, then for tasks of others. Those
+// that it does not need it gives back.
+func (e *Engine) takeSome(ctx context.Context, n int) error {
+	t := e.taker
+	defer func() { t.free(n) }()
+	if n == 0 {
+		return nil
+	}
+	t.mu.Lock()
+	search := t.search
+	t.mu.Unlock()
+	if search {
+		if err := e.search(ctx); err != nil {
+			return err
+		}
+	}
+	for _, k := range t.ripe(n) {
+		if e.retake(ctx, k) {
+			n--
+		}
+	}
+	t.mu.Lock()
+	claims := t.claims && n > 0
+	if claims {
+		t.claims = false
+	}
+	t.mu.Unlock()
+	if !claims {
+		return nil
+	}
+	rows, err := e.store.Claim(ctx, e.node, e.deadBefore(), n)
+	if ctx.Err() == nil {
+		e.wrote(err)
+	}
+	if err != nil {
+		// It may have happened, and no claim gives this process what it has.
+		t.mu.Lock()
+		t.search = true
+		t.mu.Unlock()
+	}
+	if err != nil || len(rows) == n {
+		t.others()
+	}
+	for i := range rows {
+		if e.revive(ctx, &rows[i]) {
+			n--
+		}
+	}
+	return err
+}
+
+// retake takes up an orphan, if it still is one.
+func (e *Engine) retake(ctx context.Context, k store.Key) bool {
+	rec, err := e.store.Get(ctx, k, false)
+	switch {
+	case errors.Is(err, store.ErrNotFound) || err == nil && (!rec.Active || rec.Node != e.node):
+		e.taker.adopt(k) // it ended, or is another's
+		return false
+	case err != nil:
+		e.taker.again(k)
+		return false
+	}
+	return e.revive(ctx, &rec.Row)
+}
+
+// revive gives a task of this process an owner, which gets the slot if it has a
+// use for it. One task that cannot be loaded does not keep others from running:
+// it is an orphan until it can.
+func (e *Engine) revive(ctx context.Context, row *store.Row) bool {
+	o, _, err := e.own(ctx, row.Key, nil)
+	if err == nil && o.lease.next < row.Epoch {
+		// It was here before, and with others since.
+		e.evict(o)
+		o.release()
+		o, _, err = e.own(ctx, row.Key, nil)
+	}
+	switch {
+	case err == nil:
+		defer o.release()
+		e.taker.adopt(row.Key)
+		return o.occupy()
+	case !orphaning(err):
+		e.taker.adopt(row.Key)
+	case !e.stopping():
+		e.log.Error("task cannot be taken up; trying again later", "task", row.ID, "error", err)
+		e.taker.again(row.Key)
+	}
+	return false
+}
+
+// orphaning reports whether a task that could not be given an owner for this
+// reason may be this process's nevertheless.
+func orphaning(err error) bool {
+	return !errors.Is(err, a2a.ErrTaskNotFound) && !errors.Is(err, errTaken)
+}
+
+// occupy gives o a slot until its task wants no process any more, or o leaves.
+func (o *owner) occupy() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.slot || o.gone || o.draft.state.Terminal() || !active(o.draft.state) && !o.canceling {
+		return false
+	}
+	o.slot = true
+	return true
+}
+
+func (o *owner) vacateLocked() {
+	if o.slot {
+		o.slot = false
+		o.e.taker.free(1)
+	}
+}
+
+// search finds the tasks that a claim gave to this process before it failed. It
+// reads the whole index, which is only done after such a failure.
+func (e *Engine) search(ctx context.Context) error {
+	var after *store.Key
+	for {
+		const page = 1000
+		rows, err := e.store.Tasks(ctx, after, page)
+		if err != nil {
+			return err
+		}
+		for i := range rows {
+			if r := &rows[i]; r.Active && r.Node == e.node && !e.owned(r.Key) {
+				e.taker.orphaned(r.Key, orphan{})
+			}
+		}
+		if len(rows) < page {
+			break
+		}
+		after = &rows[len(rows)-1].Key
+	}
+	e.taker.mu.Lock()
+	e.taker.search = false
+	e.taker.mu.Unlock()
+	return nil
+}
+
+func (e *Engine) owned(k store.Key) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.owners[k] != nil
+}

@@ -1,0 +1,178 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/store"
+)
+
+// load folds the log of a stored task and makes o its owner. A task at work
+// whose process is gone is this one's from then on, in the store, so that
+// nobody claims it a second time; any other gets a higher epoch with the first
+// append. If the task wants a process, the agent runs again from the top of its
+// turn.
+func (o *owner) load(ctx context.Context) error {
+	rec, err := o.e.inherit(ctx, o.key)
+	if err != nil {
+		return err
+	}
+	entries, err := o.e.entries(ctx, o.key, 0, rec.Last)
+	if err == nil && int64(len(entries)) < rec.Last {
+		err = errIncomplete
+	}
+	if err != nil {
+		return o.e.unread(ctx, err, o.key)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.contextID = rec.Context
+	o.stored, o.epoch, o.row = rec.Last, rec.Epoch, rec.Row
+	o.exists = true
+	if rec.Node != o.e.node {
+		o.row.Epoch = rec.Epoch + 1
+	}
+	o.lease = lease{rec.Node, rec.Epoch, o.row.Epoch}
+	task := &a2a.Task{}
+	for _, en := range entries {
+		task.Apply(en)
+		o.draft.replay(en)
+		o.last = en.Time
+		if rec.Turn == 0 || en.Seq < rec.Turn {
+			continue
+		}
+		switch en.Kind {
+		case a2a.EntryMessage:
+			p := newPost(en.Message, recall(o.key, en.Received))
+			p.entry, p.reopen = en, true // which matters for tasks of version 0.1 alone
+			close(p.settled)
+			o.turn.messages = append(o.turn.messages, p)
+		case a2a.EntryStep:
+			o.turn.steps = append(o.turn.steps, en.Step)
+		case a2a.EntryCancel:
+			o.canceling = true
+		case a2a.EntryStatus:
+			if en.Status.Status.State == a2a.TaskStateSubmitted {
+				// The message that began the turn had come in the one before.
+				o.turn.steps, o.canceling = nil, false
+			}
+		}
+	}
+	or := o.e.taker.adopt(o.key)
+	o.tries = or.tries
+	o.turn.lost = max(rec.Lost, or.lost)
+	o.turn.attempt = runs(&rec.Row, o.row.Epoch)
+	o.turn.taken = len(o.turn.messages)
+	o.topic.adopt(o, task, rec.Last)
+	if o.draft.state.Terminal() || !active(o.draft.state) && !o.canceling {
+		return nil
+	}
+	return o.resumeLocked(rec.Attempt > 0 && (o.turn.lost > 0 || or.ran))
+}
+
+// inherit returns the record of a task that this process may write.
+func (e *Engine) inherit(ctx context.Context, k store.Key) (*store.Record, error) {
+	rec, err := e.store.Get(ctx, k, false)
+	if err == nil && rec.Active && rec.Node != e.node {
+		var row *store.Row
+		switch row, err = e.store.Take(ctx, e.node, e.deadBefore(), k); {
+		case err == nil:
+			rec.Row = *row
+		case errors.Is(err, store.ErrNotFound):
+			// It was claimed in between, or has another process that lives.
+			if rec, err = e.store.Get(ctx, k, false); err == nil && rec.Active && rec.Node != e.node {
+				return nil, errElsewhere()
+			}
+		default:
+			e.wrote(err)
+		}
+	}
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, errNotFound(k.ID)
+	}
+	if err != nil {
+		return nil, failed(err, "load task "+k.ID)
+	}
+	return rec, nil
+}
+
+// runs is how often the agent was run in a task's current turn, if epoch is that
+// of the next owner. The row has it as of the last append, and a run may end
+// before its first: it is known by the claim that followed, which counted a lost
+// process or, in the first turn, an owner.
+func runs(r *store.Row, epoch int64) int32 {
+	n := max(r.Attempt, r.Lost)
+	const firstTurn = 2 // behind the created entry
+	if r.Turn == firstTurn {
+		n = max(n, int32(epoch-1))
+	}
+	return n
+}
+
+// resumeLocked goes on with a task whose owner is gone. interrupted means that
+// the agent was at work and did not end in good order.
+func (o *owner) resumeLocked(interrupted bool) error {
+	lost, limit := o.turn.lost, o.e.opts.maxLost()
+	declared := o.e.declared
+	if declared.Runs > 0 {
+		limit = int32(declared.Runs)
+	}
+	switch {
+	case o.canceling:
+		return o.emitLocked(o.status(a2a.TaskStateCanceled, nil))
+	case len(o.turn.messages) == 0:
+		return o.emitLocked(o.status(a2a.TaskStateFailed, words("the task was interrupted before its work began")))
+	case interrupted && declared.Fail != "":
+		o.log().Info("task failed as its agent declared", "lost", lost)
+		return o.emitLocked(o.status(a2a.TaskStateFailed, words(declared.Fail)))
+	case lost >= limit:
+		o.log().Error("task given up", "lost", lost)
+		return o.emitLocked(o.status(a2a.TaskStateFailed, words(interruptions(lost))))
+	}
+	o.resting = true
+	if lost > 1 { // once is an accident
+		o.rest = backoff(int(lost)-2, maxRest)
+	}
+	o.log().Info("task taken up again", "attempt", o.turn.attempt+1, "lost", lost, "in", o.rest.Round(time.Millisecond))
+	return nil
+}
+
+func interruptions(lost int32) string {
+	if lost == 1 {
+		return "the work was interrupted and was given up"
+	}
+	return fmt.Sprintf("the work was interrupted %d times and was given up", lost)
+}
+
+// maxRest is the longest time between two runs.
+const maxRest = 30 * time.Second
+
+// restTimer returns a timer for the time until the next run of the agent, or nil
+// if none is to come.
+func (o *owner) restTimer() *time.Timer {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.resting {
+		return nil
+	}
+	return time.NewTimer(o.rest)
+}
+
+// endRest ends the time between two runs: at a drain, or when it is over and
+// nobody is about to act, who may cancel the task. Messages that came meanwhile
+// are in the log, and the agent gets them when it asks.
+func (o *owner) endRest(over bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case !o.resting:
+	case o.ctx.Err() != nil:
+		o.resting = false
+	case over && o.holds == 0:
+		o.resting = false
+		o.startLocked()
+	}
+}
