@@ -131,7 +131,7 @@ func New(card a2a.AgentCard, ag agent.Agent, o *Options) (*Server, error) {
 			if !s.serving.Load() {
 				return errors.New("the server is starting")
 			}
-			return nil
+			return s.engine.Trouble()
 		},
 	})
 	return s, nil

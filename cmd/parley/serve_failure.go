@@ -45,7 +45,7 @@ func storeHint(path string, err error) string {
 		return path + " is damaged inside: restore it from a backup, or name another directory with --data"
 	case errors.Is(err, store.ErrFull):
 		return "make room where " + path + " is: it takes space to start"
-	case errors.Is(err, store.ErrBusy):
+	case errors.Is(err, store.ErrBusy) && !strings.Contains(err.Error(), "in use by"): // a server, which it names
 		return "another program, such as sqlite3, has " + path + " locked: end it, and start the server again"
 	case errors.Is(err, store.ErrReadOnly), errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return "the server must be able to write " + path + " and its directory: look at their mode and owner, and whether the file system is read-only; --data names another directory"
