@@ -1,7 +1,7 @@
 # What people type. The checks themselves are in .ci/check, so that a
 # continuous integration run and a desk run are the same run.
 
-.PHONY: test lint build fuzz interop matrix torture bench cover clean
+.PHONY: test lint build fuzz interop matrix torture restart bench cover clean
 
 test: ## everything a change is judged by
 	@.ci/install
@@ -25,6 +25,10 @@ matrix: ## every behaviour over every dialect and binding, printed as a table
 # ROUNDS, SEED and CLIENTS adjust it; LOGS names a directory that keeps the logs and databases.
 torture: ## 200 rounds of kill -9, of a failing store and of a bad network, printed as a table
 	@go test -count=1 -timeout 2h -v -run '^TestTorture$$' ./internal/torture -rounds $(or $(ROUNDS),200) -seed $(or $(SEED),0) -clients $(or $(CLIENTS),50) -logs "$(LOGS)"
+
+# FINISHED, UNFINISHED and STARTS adjust it; STOCK names a directory that keeps the databases, which take minutes to make.
+restart: ## starts on a database of 1,000,000 finished tasks and 10,000 unfinished ones, measured and printed as a table
+	@go test -count=1 -timeout 2h -v -run '^TestRestart$$' ./internal/torture -finished $(or $(FINISHED),1000000) -unfinished $(or $(UNFINISHED),10000) -starts $(or $(STARTS),3) -stock "$(STOCK)"
 
 bench: ## every benchmark once, with allocations
 	go test -run '^$$' -bench . -benchmem ./...
