@@ -23,16 +23,19 @@
 //
 // # Errors
 //
-// Callers branch on [ErrNotFound], [ErrConflict] and [ErrLeaseLost], and on
-// [ErrClosed] while shutting down. Any other error of a write leaves open
-// whether it happened: read before trying again.
+// Callers branch on [ErrNotFound], [ErrConflict], [ErrLeaseLost] and
+// [ErrDuplicate], and on [ErrClosed] while shutting down. Any other error of a
+// write leaves open whether it happened: read before trying again. [ErrFull],
+// [ErrReadOnly] and [ErrBusy] are such errors, too: they tell an operator what to
+// do, and nobody that nothing happened.
 //
 // # Files
 //
 // store.go is the contract, group.go the group commit that drivers share.
 // log.go (appends, entries, blobs), owner.go (beats, claims, secrets) and
-// query.go (lists), retain.go (what is old, and its end) and archive.go (all
-// that there is, in order) are the memory store's part of each; drivers use the
-// same names. export.go and import.go move whole stores as text. Drivers are in the packages below, and storetest is the suite that
-// each of them passes.
+// query.go (lists), receipt.go (what is known when it comes again), retain.go
+// (what is old, and its end) and archive.go (all that there is, in order) are the
+// memory store's part of each; drivers use the same names. export.go and
+// import.go move whole stores as text. Drivers are in the packages below, and
+// storetest is the suite that each of them passes.
 package store

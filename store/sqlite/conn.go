@@ -20,18 +20,21 @@ type conn struct {
 	stmts map[string]*stmt
 }
 
+// patience is how long a connection waits for another program to end its
+// transaction. Our own connections do not collide, the lock file keeps other
+// copies of the program away; what is left is somebody with the sqlite3 tool.
+var patience = 5 * time.Second // not constant, for tests
+
 // openConn opens an existing database; mode is ro or rw.
 func openConn(path, mode string) (*conn, error) {
-	name := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: "mode=" + mode}
+	name := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: "vfs=" + system + "&mode=" + mode}
 	ctx := sqlite3.WithMaxMemory(context.Background(), maxMemory)
 	raw, err := sqlite3.OpenContext(ctx, name.String())
 	if err != nil {
 		return nil, err
 	}
 	c := &conn{Conn: raw, stmts: map[string]*stmt{}}
-	// Our own connections do not collide, the lock file keeps other copies of
-	// the program away; what is left is somebody with the sqlite3 tool.
-	if err := c.BusyTimeout(5 * time.Second); err != nil {
+	if err := c.BusyTimeout(patience); err != nil {
 		c.close()
 		return nil, err
 	}

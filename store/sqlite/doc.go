@@ -19,8 +19,11 @@
 //
 // # Errors
 //
-// Those of [store.Store]. After an I/O error or a full disk the transaction is
-// rolled back and its appends get the error; the next one starts afresh.
+// Those of [store.Store]. After an I/O error, with a full disk, without the right
+// to write, or while another program has the database locked for more than 5
+// seconds, the transaction is rolled back and its appends get the error; the
+// next one starts afresh. Writes and [Open] tell which by [store.ErrFull],
+// [store.ErrReadOnly] and [store.ErrBusy]; reads go on in all these cases.
 //
 // # On disk
 //

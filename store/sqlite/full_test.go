@@ -34,7 +34,7 @@ func TestFullDisk(t *testing.T) {
 			written[k] = err == nil
 			if err != nil {
 				full++
-				if !errors.Is(err, sqlite3.FULL) {
+				if !errors.Is(err, sqlite3.FULL) || !errors.Is(err, store.ErrFull) {
 					t.Errorf("append %s: %v, want a full disk", k.ID, err)
 				}
 			}
@@ -59,6 +59,20 @@ func TestFullDisk(t *testing.T) {
 		}
 	}
 	check(st)
+	// What is deleted makes room, also while the disk is full.
+	first := task("0-0", 0).Row.Key
+	r, err := st.Get(t.Context(), first, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := st.Delete(t.Context(), []store.Row{r.Row}); n != 1 || err != nil {
+		t.Fatalf("a deletion on a full disk: %d, %v", n, err)
+	}
+	written[first] = false
+	mustAppend(t, st, task("in its place", 40_000))
+	if err := store.Do(t.Context(), st, task("no more", 40_000)); !errors.Is(err, store.ErrFull) {
+		t.Errorf("one more: %v, want a full disk", err)
+	}
 	if err := st.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"github.com/parley-a2a/parley/store"
 )
 
 // lock keeps other processes from a database: a file beside it, locked as long
@@ -71,5 +73,5 @@ func inUse(path string, f *os.File) error {
 			who = "this process"
 		}
 	}
-	return fmt.Errorf("sqlite: %s is in use by %s; stop that first, or choose another file", path, who)
+	return &trouble{fmt.Errorf("sqlite: %s is in use by %s; stop that first, or choose another file", path, who), store.ErrBusy}
 }

@@ -65,7 +65,7 @@ func (s *Store) transact(batch []*store.Append, errs []error) (settled bool) {
 	case errors.Is(err, errNothing): // every append was refused, each for its reason
 		return true
 	}
-	err = fmt.Errorf("sqlite: append: %w", err)
+	err = wrap("append", err)
 	for i := range errs {
 		errs[i] = err
 	}

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ncruces/go-sqlite3"
 	"github.com/parley-a2a/parley/store"
 	"github.com/parley-a2a/parley/store/storetest"
 	"golang.org/x/sys/unix"
@@ -50,11 +49,11 @@ func TestReadOnlyDirectoryIsExplained(t *testing.T) {
 	asNobody(t, func() {
 		for _, path := range []string{old, filepath.Join(dir, "new.db")} {
 			_, err := Open(path, nil)
-			if err == nil || !strings.Contains(err.Error(), "directory of the database must be writable") {
+			if !errors.Is(err, store.ErrReadOnly) || !strings.Contains(err.Error(), "directory of the database must be writable") {
 				t.Errorf("open %s: %v", filepath.Base(path), err)
 			}
 		}
-		if _, err := Open(filepath.Join(dir, "sub", "new.db"), nil); err == nil || !strings.Contains(err.Error(), "make a directory") {
+		if _, err := Open(filepath.Join(dir, "sub", "new.db"), nil); !errors.Is(err, store.ErrReadOnly) || !strings.Contains(err.Error(), "make a directory") {
 			t.Errorf("open in a directory that cannot be made: %v", err)
 		}
 	})
@@ -70,8 +69,8 @@ func TestCommitThatCannotBeWritten(t *testing.T) {
 
 	lift := limitFiles(t, 256<<10) // the log is shorter by now
 	errs := queued(st, []*store.Append{big})
-	if !errors.Is(errs[0], sqlite3.IOERR) {
-		t.Errorf("a commit beyond the limit: %v, want an I/O error", errs[0])
+	if !errors.Is(errs[0], store.ErrFull) {
+		t.Errorf("a commit beyond the limit: %v, want that the disk is full", errs[0])
 	}
 	if _, err := st.Get(t.Context(), big.Row.Key, false); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("what could not be written is there: %v", err)

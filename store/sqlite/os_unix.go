@@ -11,6 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// What the system says where a write fails. A quota and the longest file that
+// the file system or the process may have are an end of the space, too.
+var (
+	fullErrors     = []error{unix.ENOSPC, unix.EDQUOT, unix.EFBIG}
+	readOnlyErrors = []error{unix.EROFS}
+	busyErrors     []error
+)
+
 // lockFile takes the lock without waiting. It is flock, not fcntl: SQLite's
 // own locks are of the other kind, and this one also holds against a second
 // Open in the same process.

@@ -7,6 +7,13 @@ import (
 	"golang.org/x/sys/windows"
 )
 
+// What the system says where a write fails.
+var (
+	fullErrors     = []error{windows.ERROR_DISK_FULL, windows.ERROR_HANDLE_DISK_FULL, windows.ERROR_DISK_QUOTA_EXCEEDED}
+	readOnlyErrors = []error{windows.ERROR_WRITE_PROTECT}
+	busyErrors     = []error{windows.ERROR_SHARING_VIOLATION, windows.ERROR_LOCK_VIOLATION}
+)
+
 // lockFile takes the lock without waiting. It locks a byte far behind the
 // content, so that others can still read whose it is.
 func lockFile(f *os.File) error {

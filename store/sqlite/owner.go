@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"crypto/rand"
-	"fmt"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -133,12 +132,4 @@ func (s *Store) Secret(ctx context.Context, name string) ([]byte, error) {
 		return nil, wrap("secret", err)
 	}
 	return secret, nil
-}
-
-// wrap adds what was tried to errors that no caller tests for.
-func wrap(what string, err error) error {
-	if err == nil || err == store.ErrClosed {
-		return err
-	}
-	return fmt.Errorf("sqlite: %s: %w", what, err)
 }

@@ -80,7 +80,13 @@ func (s *Store) Stats() store.Stats {
 //
 // A file that is damaged, not ours or of a newer version is refused and left
 // exactly as it is.
-func Open(path string, o *Options) (*Store, error) { return open(path, o, &current) }
+func Open(path string, o *Options) (*Store, error) {
+	s, err := open(path, o, &current)
+	if err != nil {
+		return nil, troubled(err)
+	}
+	return s, nil
+}
 
 func open(path string, o *Options, sc *schema) (*Store, error) {
 	path, err := locate(path)

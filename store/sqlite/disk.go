@@ -1,0 +1,85 @@
+package sqlite
+
+import (
+	"errors"
+	"io/fs"
+
+	"github.com/ncruces/go-sqlite3"
+	"github.com/ncruces/go-sqlite3/vfs"
+)
+
+// disk is the driver's file system, but an error that says that there is no
+// space or no right to write reaches the caller as such. The driver keeps what
+// the system said until the next call to the file system, which comes before
+// SQLite has returned, and its own look for a full disk misses the error that
+// Go wraps (vfs/os_unix.go in v0.35.6).
+type disk struct{ vfs.VFSFilename }
+
+// system is the name of the disk that connections are opened on.
+var system = mount("parley", vfs.Find("os").(vfs.VFSFilename)) // not constant, for tests
+
+// mount makes a file system known to SQLite and returns its name.
+func mount(name string, under vfs.VFSFilename) string {
+	vfs.Register(name, disk{under})
+	return name
+}
+
+// refused is what a write without the right to it becomes: a kind of I/O error,
+// so that SQLite ends the transaction as after any, of a code that it leaves to
+// the file system and never uses itself.
+const refused = sqlite3.IOERR_AUTH
+
+// explained gives errors of writes a code of SQLite's that says why.
+func explained(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case isOneOf(err, fullErrors):
+		return vfs.SystemError(err, sqlite3.FULL)
+	case isOneOf(err, readOnlyErrors), errors.Is(err, fs.ErrPermission):
+		return vfs.SystemError(err, refused)
+	}
+	return err
+}
+
+func (d disk) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, error) {
+	f, flags, err := d.VFSFilename.OpenFilename(name, flags)
+	if err != nil {
+		return nil, flags, err
+	}
+	return diskFile{f}, flags, nil
+}
+
+// diskFile has the methods that SQLite looks for in a file in write-ahead mode.
+type diskFile struct{ vfs.File }
+
+func (f diskFile) WriteAt(b []byte, at int64) (int, error) {
+	n, err := f.File.WriteAt(b, at)
+	return n, explained(err)
+}
+
+func (f diskFile) Truncate(size int64) error { return explained(f.File.Truncate(size)) }
+
+func (f diskFile) Sync(flags vfs.SyncFlag) error { return explained(f.File.Sync(flags)) }
+
+// SizeHint tells how long the file is going to be.
+func (f diskFile) SizeHint(size int64) error {
+	if h, ok := f.File.(vfs.FileSizeHint); ok {
+		return explained(h.SizeHint(size))
+	}
+	return nil
+}
+
+// SharedMemory is the index of the write-ahead log.
+func (f diskFile) SharedMemory() vfs.SharedMemory {
+	if m, ok := f.File.(vfs.FileSharedMemory); ok {
+		return m.SharedMemory()
+	}
+	return nil
+}
+
+// DeviceCharacteristics leaves out writes of several pages at once, which only
+// a rollback journal would use, with methods that are not here.
+func (f diskFile) DeviceCharacteristics() vfs.DeviceCharacteristic {
+	return f.File.DeviceCharacteristics() &^ vfs.IOCAP_BATCH_ATOMIC
+}

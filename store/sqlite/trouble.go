@@ -1,0 +1,59 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/ncruces/go-sqlite3"
+	"github.com/parley-a2a/parley/store"
+)
+
+// wrap adds what was tried to errors that no caller tests for, and why it
+// failed where that can be told.
+func wrap(what string, err error) error {
+	if err == nil || err == store.ErrClosed {
+		return err
+	}
+	return troubled(fmt.Errorf("sqlite: %s: %w", what, err))
+}
+
+// troubled lets errors.Is find why a write failed, and leaves the text as it is.
+func troubled(err error) error {
+	if class := classOf(err); class != nil && !errors.Is(err, class) {
+		return &trouble{err, class}
+	}
+	return err
+}
+
+type trouble struct {
+	error
+	class error // store.ErrFull, store.ErrReadOnly or store.ErrBusy
+}
+
+func (t *trouble) Unwrap() []error { return []error{t.error, t.class} }
+
+// classOf returns which of the errors for operators an error is, or nil.
+func classOf(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, sqlite3.FULL), isOneOf(err, fullErrors):
+		return store.ErrFull
+	case errors.Is(err, sqlite3.READONLY), errors.Is(err, refused), errors.Is(err, sqlite3.PERM),
+		errors.Is(err, fs.ErrPermission), isOneOf(err, readOnlyErrors):
+		return store.ErrReadOnly
+	case errors.Is(err, sqlite3.BUSY), errors.Is(err, sqlite3.LOCKED), isOneOf(err, busyErrors):
+		return store.ErrBusy
+	}
+	return nil
+}
+
+func isOneOf(err error, of []error) bool {
+	for _, e := range of {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
