@@ -2,6 +2,7 @@ package a2aclient_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -83,27 +84,34 @@ func TestMessagesAreTakenOnce(t *testing.T) {
 	}
 }
 
-func takenOnce(t *testing.T, version, binding string) {
+// knowing runs the demo agent until the test ends; it knows messages that come
+// again.
+func knowing(t *testing.T) (addr string) {
+	t.Helper()
 	s, err := parley.New(agent.DemoCard(), agent.Demo(), &parley.Options{
 		DrainWait: time.Second, Retries: engine.Retries{Window: time.Hour, Anonymous: true},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- s.Serve(ctx, server) }()
-	defer func() {
+	go func() { ended <- s.Serve(ctx, l) }()
+	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {
 			t.Errorf("Serve: %v", err)
 		}
-	}()
-	p := &forgetful{to: server.Addr().String(), rng: rand.New(rand.NewPCG(7, 9))}
+	})
+	return l.Addr().String()
+}
+
+func takenOnce(t *testing.T, version, binding string) {
+	p := &forgetful{to: knowing(t), rng: rand.New(rand.NewPCG(7, 9))}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -197,4 +205,58 @@ func textOf(t *a2a.Task) string {
 		}
 	}
 	return strings.Join(out, "|")
+}
+
+// A message is the same over every binding and in every version, by its id and,
+// where there is none, by its key; another one is a conflict in each.
+func TestMessagesAreTheSameEverywhere(t *testing.T) {
+	addr := knowing(t)
+	card, err := a2aclient.Resolve(t.Context(), addr, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	message := func(text string) *a2a.SendMessageRequest {
+		return &a2a.SendMessageRequest{
+			Message: &a2a.Message{
+				MessageID: "m1", Role: a2a.RoleUser, Metadata: a2a.JSON(`{"k":{"n":1.50,"x":[]}}`), Extensions: []string{"urn:x"},
+				Parts: []*a2a.Part{
+					a2a.TextPart(text), a2a.RawPart([]byte{0, 255}, "application/pdf", "f.bin"),
+					a2a.URLPart("http://h/x", "text/plain", ""), a2a.DataPart(a2a.JSON(`{"b":[1,null], "a":1e3}`)),
+				},
+			},
+			Configuration:  &a2a.SendMessageConfiguration{AcceptedOutputModes: []string{"text/plain", "application/json"}},
+			Metadata:       a2a.JSON(`{"why":"twice"}`),
+			IdempotencyKey: "k1",
+		}
+	}
+	id := ""
+	for _, version := range []string{"1.0", "0.3", "0.2", "1.1"} {
+		for _, binding := range []string{a2a.BindingJSONRPC, a2a.BindingHTTPJSON, a2a.BindingGRPC} {
+			c, err := a2aclient.New(card, &a2aclient.Options{Bindings: []string{binding}, Version: version})
+			if err != nil || c.Interface().ProtocolBinding != binding {
+				t.Fatalf("%s %s: %v", version, binding, err)
+			}
+			for range 2 {
+				res, err := c.SendMessage(t.Context(), message("echo x"))
+				if err != nil {
+					t.Fatalf("%s %s: %v", version, binding, err)
+				}
+				if id == "" {
+					id = res.Task.ID
+				}
+				if res.Task.ID != id {
+					t.Errorf("%s %s: task %s, want %s", version, binding, res.Task.ID, id)
+				}
+				for el, err := range c.SendStreamingMessage(t.Context(), message("echo x")) {
+					if err != nil || el.TaskID() != id {
+						t.Errorf("%s %s: a stream of task %s, want %s: %v", version, binding, el.TaskID(), id, err)
+						break
+					}
+				}
+			}
+			if _, err := c.SendMessage(t.Context(), message("echo y")); !errors.Is(err, a2a.ErrConflict) {
+				t.Errorf("%s %s: %v", version, binding, err)
+			}
+		}
+	}
 }

@@ -133,7 +133,7 @@ func (c *Client) again(ctx context.Context, r *sending, op dialect.Op, n failure
 	d := max((n + 1).wait(), r.retryAfter)
 	switch {
 	case int(n) >= c.opts.retries():
-		return fmt.Errorf("the message was sent %d times and got no answer: %w", n+1, err)
+		return fmt.Errorf("the message got no answer in %d attempts: %w", n+1, err)
 	case time.Since(r.since)+d >= r.window:
 		return fmt.Errorf("the message got no answer for as long as the agent knows it when it comes again: %w", err)
 	}
