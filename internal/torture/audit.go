@@ -15,6 +15,7 @@ type history struct {
 	first  *a2a.Task // as of the first entry
 	events []*a2a.StreamResponse
 	task   *a2a.Task
+	goesOn bool // there is something behind its end
 }
 
 // auditor compares one task's history with itself and with what was seen.
@@ -90,6 +91,9 @@ func (a *auditor) log() {
 	}
 	if sumTask(fold) != sumTask(h.task) {
 		a.fault(Logs, "its events amount to something else than the task: %v in place of %v", fold.Status.State, h.task.Status.State)
+	}
+	if h.goesOn {
+		a.fault(Ends, "its log goes on behind its end, at %d", pos)
 	}
 	if h.task.Status.State.Terminal() != ended {
 		a.fault(Ends, "it is %v, and its log says otherwise", h.task.Status.State)

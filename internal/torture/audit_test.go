@@ -132,6 +132,7 @@ func TestAuditFinds(t *testing.T) {
 		{"a cancel that was acknowledged", Acknowledged, "was canceled and is", func(s *scene) { s.r.canceled, s.r.wantsCancel = true, true }},
 		{"a task and a direct answer", Repeats, "answered directly", func(s *scene) { s.r.direct = &a2a.Message{} }},
 		{"nobody's task", Logs, "nobody asked", func(s *scene) { s.r = nil }},
+		{"something behind the end that no stream shows", Ends, "goes on behind its end", func(s *scene) { s.h.goesOn = true }},
 		{"no end, though the task says so", Ends, "its log says otherwise", func(s *scene) {
 			s.h.events = s.h.events[:4]
 			s.settle()

@@ -35,9 +35,13 @@ func (w *world) rounds(ctx context.Context) error {
 		}
 		gently := rng.IntN(6) == 0 && !early && !stopped && runtime.GOOS != "windows" // where nobody can be asked to end
 		if gently {
-			w.note("stop after %v", span)
+			hurry := time.Duration(0)
+			if rng.IntN(3) == 0 {
+				hurry = ms(1 + rng.IntN(40))
+			}
+			w.note("stop after %v, again after %v", span, hurry)
 			w.count.stops.Add(1)
-			if err := w.server.stop(); err != nil && !w.o.Dies {
+			if err := w.server.stop(hurry); err != nil && !w.o.Dies {
 				w.violate(Service, "SIGTERM: %v", err)
 			} else if err != nil {
 				w.note("SIGTERM: %v", err) // it may have been about to die anyway

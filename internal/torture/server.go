@@ -91,17 +91,23 @@ func (s *server) kill() {
 	<-s.gone
 }
 
-// stop ends the process as an operator does.
-func (s *server) stop() error {
+// stop ends the process as an operator does; one in a hurry asks again after
+// a moment, if that is not 0, and does not mind how it ends.
+func (s *server) stop(hurry time.Duration) error {
 	defer s.kill()
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		return err
+	}
+	if hurry > 0 {
+		process := s.cmd.Process
+		again := time.AfterFunc(hurry, func() { _ = process.Signal(syscall.SIGTERM) }) // it may have ended
+		defer again.Stop()
 	}
 	t := time.NewTimer(readyWithin)
 	defer t.Stop()
 	select {
 	case <-s.gone:
-		if s.err != nil {
+		if s.err != nil && hurry == 0 {
 			return fmt.Errorf("the server ended with %w; %s", s.err, s.tail())
 		}
 		return nil
