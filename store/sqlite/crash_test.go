@@ -29,6 +29,9 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, deleteUntilKilled(path))
 		os.Exit(1)
 	}
+	if dir := os.Getenv(mountEnv); dir != "" {
+		onSmallFileSystem(dir)
+	}
 	os.Exit(m.Run())
 }
 

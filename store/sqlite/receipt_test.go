@@ -46,3 +46,32 @@ func TestReceiptsOfDoomedTasks(t *testing.T) {
 	}
 	storetest.Check(t, st, a.Row.Key)
 }
+
+// A command that reads beside a server sees the receipts, as of each call.
+func TestReceiptsBeside(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "parley.db")
+	st := mustOpen(t, path, nil)
+	r, err := OpenReader(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	a := task("a", 1)
+	if _, err := r.Receipt(t.Context(), a.Row.Key, "n"); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("before it came: %v", err)
+	}
+	a.Receipts = []store.Receipt{{Name: "n", Time: began, Until: began.Add(1e9), Seq: 1}}
+	mustAppend(t, st, a)
+	if got, err := r.Receipt(t.Context(), a.Row.Key, "n"); err != nil || got.TaskID != "a" {
+		t.Errorf("by name: %+v, %v", got, err)
+	}
+	if got, err := r.Receipts(t.Context(), a.Row.Key); err != nil || len(got) != 1 {
+		t.Errorf("of the task: %+v, %v", got, err)
+	}
+	if n, err := st.Forget(t.Context(), store.ForgetQuery{Before: began.Add(1e9), Limit: 1}); n != 1 || err != nil {
+		t.Errorf("forget: %d, %v", n, err)
+	}
+	if got, err := r.Receipts(t.Context(), a.Row.Key); err != nil || len(got) != 0 {
+		t.Errorf("forgotten: %+v, %v", got, err)
+	}
+}

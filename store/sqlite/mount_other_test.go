@@ -1,0 +1,7 @@
+//go:build !linux
+
+package sqlite
+
+const mountEnv = ""
+
+func onSmallFileSystem(string) {}
