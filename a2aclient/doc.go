@@ -54,6 +54,12 @@
 // and references that lead to no card *CardError. No error and no log record
 // holds a credential or the query of a URL.
 //
+// # Webhooks
+//
+// WebhookVerifier is for programs that are told of a task's progress: it judges
+// what is posted to them, by the agent's published keys or by the token, and
+// hands out each delivery once.
+//
 // # Concurrency
 //
 // Clients and resolvers may be used by many goroutines at once. Each stream is

@@ -1,0 +1,200 @@
+package a2aclient
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/webhook"
+)
+
+// WebhookOptions says what a receiver of webhooks knows. What is set in Keys
+// or PublicKeys, and in Token, is required of each delivery.
+type WebhookOptions struct {
+	// Keys is the URL of the agent's key set, such as
+	// https://agent.example/.well-known/jwks.json. It is fetched with the first
+	// delivery, then once an hour, and when a delivery is signed with a key that
+	// is not in it, at most every 30 s. If that fails the keys at hand are good
+	// for a day. It is https, or http to this machine.
+	Keys string
+	// PublicKeys are the agent's Ed25519 keys, whpk_ and base64, where they are
+	// known without asking. They are not joined with Keys: set one of the two.
+	PublicKeys []string
+	// Token is the token of the push notification configuration: deliveries
+	// are signed with it, or, if they come with a JWT alone, carry it.
+	Token string
+	// Unsigned takes deliveries without any signature, too, as other
+	// implementations send them; with Token, those that carry it. Such
+	// deliveries can be made up by whoever knows the token, and repeated.
+	Unsigned bool
+
+	// Task says whether the receiver has to do with a task; the deliveries of
+	// others are refused (specification §4.3.3 wants that checked). Nil takes
+	// any task's.
+	Task func(ctx context.Context, taskID string) bool
+	// Window is how far the time of a delivery may be from ours. Zero means 5
+	// minutes.
+	Window time.Duration
+	// Remember is how many deliveries are known again. Zero means 10,000.
+	Remember int
+	// MaxBody bounds a delivery, in bytes, for Handler. Zero means 16 MiB:
+	// before 1.0 a delivery is the whole task.
+	MaxBody int64
+	// HTTPClient fetches the keys. Nil means a client of our own, as
+	// Options.HTTPClient says.
+	HTTPClient *http.Client
+	// Now is the clock. Nil means time.Now.
+	Now func() time.Time
+}
+
+func (o *WebhookOptions) window() time.Duration {
+	if o.Window == 0 {
+		return 5 * time.Minute
+	}
+	return o.Window
+}
+
+func (o *WebhookOptions) remember() int {
+	if o.Remember == 0 {
+		return 10_000
+	}
+	return o.Remember
+}
+
+func (o *WebhookOptions) maxBody() int64 {
+	if o.MaxBody == 0 {
+		return 16 << 20
+	}
+	return o.MaxBody
+}
+
+func (o *WebhookOptions) now() time.Time {
+	if o.Now == nil {
+		return time.Now()
+	}
+	return o.Now()
+}
+
+// WebhookDelivery is what an agent posted.
+type WebhookDelivery struct {
+	// ID is the delivery's own, the same for each attempt. Empty if the
+	// delivery is not signed.
+	ID string
+	// Time is when it was sent. Zero if the delivery is not signed.
+	Time time.Time
+	// TaskID is the task it is about. Empty for a message without a task.
+	TaskID string
+	// Duplicate says that this id was there before: an attempt of which the
+	// agent did not hear that it had arrived, or a repetition by somebody else.
+	Duplicate bool
+	// ByKey and ByToken say what vouches for it.
+	ByKey, ByToken bool
+
+	// Event is what happened, if that is what was posted, as 1.0 does.
+	Event *a2a.StreamResponse
+	// Task is the task as it stands, if that is what was posted, as versions
+	// before 1.0 do.
+	Task *a2a.Task
+}
+
+// WebhookError says why a delivery is refused. Those that carry Status 425 or
+// 503 are worth another attempt, which Parley makes.
+type WebhookError struct {
+	// Status is what to answer:
+	//
+	//	400  it cannot be read
+	//	401  it is not signed as it has to be
+	//	404  its task is none of ours
+	//	425  its time is too far from ours, or so old that it may have been here
+	//	503  the keys cannot be had, or the delivery is being processed
+	Status int
+	// Reason is for people. It has nothing secret in it.
+	Reason string
+	// Err is the cause, if there is another.
+	Err error
+}
+
+func (e *WebhookError) Error() string { return "webhook: " + e.Reason }
+func (e *WebhookError) Unwrap() error { return e.Err }
+
+// WebhookVerifier judges deliveries. It may be used by many goroutines at once,
+// and has nothing to close. What it remembers ends with it.
+type WebhookVerifier struct {
+	opts   WebhookOptions
+	pinned *webhook.KeySet // nil if there are none
+	keys   *keyFetcher     // nil if there are none to be fetched
+	seen   deliveries
+}
+
+// NewWebhookVerifier makes a verifier. The error says which option is wrong.
+func NewWebhookVerifier(o WebhookOptions) (*WebhookVerifier, error) {
+	v := &WebhookVerifier{opts: o}
+	v.seen.max = o.remember()
+	switch {
+	case o.Keys != "" && len(o.PublicKeys) > 0:
+		return nil, errors.New("webhook verifier: set Keys or PublicKeys, not both")
+	case o.Keys == "" && len(o.PublicKeys) == 0 && o.Token == "" && !o.Unsigned:
+		return nil, errors.New("webhook verifier: set Keys, PublicKeys or Token, or nothing can be verified")
+	}
+	if err := webhook.CheckToken(o.Token); err != nil {
+		return nil, errors.New("webhook verifier: Token cannot be one")
+	}
+	var err error
+	if len(o.PublicKeys) > 0 {
+		if v.pinned, err = webhook.ParsePublicKeys(o.PublicKeys); err != nil {
+			return nil, errors.New("webhook verifier: " + err.Error())
+		}
+	}
+	if o.Keys != "" {
+		v.keys, err = newKeyFetcher(&o)
+	}
+	return v, err
+}
+
+// Verify judges a delivery by its headers and its body, byte for byte as they
+// came, and remembers its id: the next one with it is a Duplicate, which is no
+// error. The error is a *WebhookError, or the cause of ctx.
+//
+// If the delivery cannot be processed after all, Forget lets the next attempt
+// pass. Handler does both.
+func (v *WebhookVerifier) Verify(ctx context.Context, h http.Header, body []byte) (*WebhookDelivery, error) {
+	d, err := v.judge(ctx, h, body)
+	if err != nil || d.ID == "" {
+		return d, err
+	}
+	known, err := v.seen.add(d.ID, d.Time, v.opts.now().Add(-v.opts.window()), false)
+	if err != nil {
+		return nil, err
+	}
+	d.Duplicate = known != nil
+	return d, nil
+}
+
+// Forget takes back that a delivery was there.
+func (v *WebhookVerifier) Forget(d *WebhookDelivery) { v.seen.forget(d.ID) }
+
+// judge does all of Verify but the memory.
+func (v *WebhookVerifier) judge(ctx context.Context, h http.Header, body []byte) (*WebhookDelivery, error) {
+	p, err := v.prove(ctx, h, body)
+	if err != nil {
+		return nil, err
+	}
+	d := &WebhookDelivery{ID: p.id, Time: p.at, ByKey: p.byKey, ByToken: p.byToken}
+	if p.id != "" {
+		if now, w := v.opts.now(), v.opts.window(); d.Time.Before(now.Add(-w)) || d.Time.After(now.Add(w)) || !p.expires.IsZero() && now.After(p.expires) {
+			return nil, &WebhookError{Status: http.StatusTooEarly, Reason: "the time of the delivery is too far from ours"}
+		}
+	}
+	if err := d.read(body); err != nil {
+		return nil, &WebhookError{Status: http.StatusBadRequest, Reason: "the body is neither an event nor a task", Err: err}
+	}
+	if p.taskID != "" && p.taskID != d.TaskID {
+		return nil, &WebhookError{Status: http.StatusUnauthorized, Reason: "the signature is for another task"}
+	}
+	if v.opts.Task != nil && !v.opts.Task(ctx, d.TaskID) {
+		return nil, &WebhookError{Status: http.StatusNotFound, Reason: "the task is none of ours"}
+	}
+	return d, nil
+}

@@ -1,0 +1,78 @@
+package a2aclient
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/dialect"
+)
+
+// read takes the body of a delivery for what its version makes of it: an event
+// of a stream (1.0, and before that a few), or a task (all the others).
+func (d *WebhookDelivery) read(body []byte) error {
+	var members struct {
+		Kind, ID, TaskID                            string
+		Task, Message, StatusUpdate, ArtifactUpdate json.RawMessage
+		Status                                      *struct{ State string }
+	}
+	if err := json.Unmarshal(body, &members); err != nil {
+		return err
+	}
+	wrapped := members.Task != nil || members.StatusUpdate != nil || members.ArtifactUpdate != nil || members.Message != nil
+	bare := members.ID != "" && members.Status != nil && members.TaskID == ""
+	switch {
+	case members.Kind == "" && wrapped:
+		return d.readEvent(dialect.V10, body)
+	case members.Kind != "" || !bare:
+		return d.readEvent(dialect.V03, body)
+	case strings.HasPrefix(members.Status.State, "TASK_STATE_"):
+		return d.readTask(dialect.V10, members.ID, body)
+	}
+	return d.readTask(dialect.V01, members.ID, body)
+}
+
+func (d *WebhookDelivery) readEvent(version dialect.Dialect, body []byte) error {
+	els, err := dialect.CodecOf(version, a2a.BindingJSONRPC).DecodeEvent(dialect.SubscribeToTask, &a2a.SubscribeToTaskRequest{}, body)
+	if err != nil {
+		return err
+	}
+	if len(els) != 1 {
+		return errors.New("no event")
+	}
+	el := els[0]
+	switch {
+	case el.Task != nil && version == dialect.V03: // a whole task is what is posted there
+		d.Task, d.TaskID = el.Task, el.Task.ID
+		return d.named()
+	case el.Task != nil:
+		d.TaskID = el.Task.ID
+	case el.StatusUpdate != nil:
+		d.TaskID = el.StatusUpdate.TaskID
+	case el.ArtifactUpdate != nil:
+		d.TaskID = el.ArtifactUpdate.TaskID
+	case el.Message != nil:
+		d.Event, d.TaskID = el, el.Message.TaskID
+		return nil // a message may have no task
+	}
+	d.Event = el
+	return d.named()
+}
+
+func (d *WebhookDelivery) readTask(version dialect.Dialect, id string, body []byte) error {
+	res, err := dialect.CodecOf(version, a2a.BindingJSONRPC).DecodeResult(dialect.GetTask, &a2a.GetTaskRequest{ID: id}, body)
+	if err != nil {
+		return err
+	}
+	d.Task = res.(*a2a.Task)
+	d.TaskID = d.Task.ID
+	return d.named()
+}
+
+func (d *WebhookDelivery) named() error {
+	if d.TaskID == "" {
+		return errors.New("no task id")
+	}
+	return nil
+}

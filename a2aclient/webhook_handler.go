@@ -1,0 +1,111 @@
+package a2aclient
+
+import (
+	"context"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// Handler returns a receiver: it verifies what is posted, hands it to process
+// once, and answers.
+//
+//	200  process returned nil, or had done so for this delivery before
+//	405  not a POST; 413 too large; 415 not JSON
+//	500  process failed: the next attempt is handed to it again
+//
+// and the statuses of WebhookError, also of one that process returns: with 410
+// Parley stops sending, with another 4xx but 408, 425 and 429 it gives this
+// delivery up. A delivery that is being processed when its next attempt
+// arrives is answered 503. Those that are not signed have no id, and process
+// sees each attempt.
+//
+// A GET with a validationToken is answered with it, as servers of 0.1 ask
+// receivers to show that they are there.
+func (v *WebhookVerifier) Handler(process func(context.Context, *WebhookDelivery) error) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Method == http.MethodGet && isChallenge(r.URL.Query().Get("validationToken")):
+			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+			w.Header().Set("X-Content-Type-Options", "nosniff")
+			io.WriteString(w, r.URL.Query().Get("validationToken"))
+			return
+		case r.Method != http.MethodPost:
+			w.Header().Set("Allow", "POST")
+			http.Error(w, "webhooks are posted", http.StatusMethodNotAllowed)
+			return
+		case !isJSON(r.Header):
+			http.Error(w, "webhooks are JSON", http.StatusUnsupportedMediaType)
+			return
+		}
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, v.opts.maxBody()))
+		var large *http.MaxBytesError
+		switch {
+		case errors.As(err, &large):
+			http.Error(w, "the delivery is larger than "+strconv.FormatInt(large.Limit, 10)+" bytes", http.StatusRequestEntityTooLarge)
+			return
+		case err != nil:
+			http.Error(w, "the delivery did not arrive whole", http.StatusRequestTimeout)
+			return
+		}
+		answer(w, v.take(r.Context(), r.Header, body, process))
+	})
+}
+
+// take has a delivery processed, once.
+func (v *WebhookVerifier) take(ctx context.Context, h http.Header, body []byte, process func(context.Context, *WebhookDelivery) error) error {
+	d, err := v.judge(ctx, h, body)
+	if err != nil {
+		return err
+	}
+	if d.ID == "" {
+		return process(ctx, d)
+	}
+	known, err := v.seen.add(d.ID, d.Time, v.opts.now().Add(-v.opts.window()), true)
+	switch {
+	case err != nil:
+		return err
+	case known != nil && known.busy:
+		return &WebhookError{Status: http.StatusServiceUnavailable, Reason: "the delivery is being processed"}
+	case known != nil:
+		return nil
+	}
+	ok := false
+	defer func() { v.seen.end(d.ID, ok) }() // also if process panics
+	err = process(ctx, d)
+	ok = err == nil
+	return err
+}
+
+func answer(w http.ResponseWriter, err error) {
+	var e *WebhookError
+	switch {
+	case err == nil:
+		w.WriteHeader(http.StatusOK)
+	case errors.As(err, &e) && e.Status >= 400 && e.Status < 600:
+		if e.Status == http.StatusServiceUnavailable {
+			w.Header().Set("Retry-After", "5")
+		}
+		http.Error(w, e.Reason, e.Status)
+	default: // the receiver's own, whose words are not for the agent
+		http.Error(w, "the delivery could not be processed", http.StatusInternalServerError)
+	}
+}
+
+// isChallenge bounds what is sent back to whoever asks.
+func isChallenge(s string) bool {
+	return s != "" && len(s) <= 256 && !strings.ContainsFunc(s, func(r rune) bool {
+		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-._~+/=", r))
+	})
+}
+
+func isJSON(h http.Header) bool {
+	if h.Get("Content-Encoding") != "" {
+		return false
+	}
+	media, _, err := mime.ParseMediaType(h.Get("Content-Type"))
+	return err == nil && (media == "application/json" || strings.HasSuffix(media, "+json"))
+}

@@ -1,0 +1,154 @@
+package a2aclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/parley-a2a/parley/internal/webhook"
+)
+
+const (
+	keysFresh  = time.Hour        // keys are used without asking again
+	keysStale  = 24 * time.Hour   // keys are used if nobody answers
+	keysPause  = 30 * time.Second // between two requests for keys
+	keysWait   = 10 * time.Second // for an answer
+	maxKeysDoc = 64 << 10         // bytes
+)
+
+// keyFetcher has the keys that an agent publishes.
+type keyFetcher struct {
+	// set at start, then constant
+	url    string
+	client *http.Client
+	now    func() time.Time
+
+	mu      sync.Mutex // protects the fields below
+	keys    *webhook.KeySet
+	edition int       // of keys, from 1 on
+	fetched time.Time // when they were asked for
+	asked   time.Time // when somebody asked last, answer or not
+	running *keysRequest
+}
+
+// keysRequest is a request under way.
+type keysRequest struct {
+	done chan struct{} // closed at the end
+	err  error         // set before that
+}
+
+func newKeyFetcher(o *WebhookOptions) (*keyFetcher, error) {
+	u, err := url.Parse(o.Keys)
+	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && !(u.Scheme == "http" && loopback(u.Host)) {
+		return nil, errors.New("webhook verifier: Keys must be an https URL, or http to this machine")
+	}
+	f := &keyFetcher{url: o.Keys, now: o.now}
+	f.client = (&Options{HTTPClient: o.HTTPClient}).httpClient()
+	return f, nil
+}
+
+// current returns the keys as far as they are known, and their edition. The
+// error is a *WebhookError, or the cause of ctx.
+func (f *keyFetcher) current(ctx context.Context) (*webhook.KeySet, int, error) {
+	keys, edition, age := f.have()
+	if keys != nil && age <= keysFresh {
+		return keys, edition, nil
+	}
+	err := f.refresh(ctx)
+	if keys, edition, age = f.have(); keys != nil && age <= keysStale {
+		return keys, edition, nil
+	}
+	return nil, 0, f.unavailable(ctx, err)
+}
+
+// newer returns keys of a later edition.
+func (f *keyFetcher) newer(ctx context.Context, edition int) (*webhook.KeySet, error) {
+	keys, now, _ := f.have()
+	if now > edition {
+		return keys, nil
+	}
+	err := f.refresh(ctx)
+	if keys, now, _ = f.have(); now > edition {
+		return keys, nil
+	}
+	return nil, f.unavailable(ctx, err)
+}
+
+func (f *keyFetcher) have() (keys *webhook.KeySet, edition int, age time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.keys, f.edition, f.now().Sub(f.fetched)
+}
+
+func (f *keyFetcher) unavailable(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return &WebhookError{Status: http.StatusServiceUnavailable, Reason: "the agent's keys cannot be had now", Err: err}
+}
+
+var errPause = errors.New("the keys were asked for a moment ago")
+
+// refresh asks for the keys, unless somebody did so a moment ago: who sends
+// rubbish must not make us send requests. It joins a request under way.
+func (f *keyFetcher) refresh(ctx context.Context) error {
+	f.mu.Lock()
+	if r := f.running; r != nil {
+		f.mu.Unlock()
+		select {
+		case <-r.done:
+			return r.err
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	now := f.now()
+	if !f.asked.IsZero() && now.Sub(f.asked) < keysPause {
+		f.mu.Unlock()
+		return errPause
+	}
+	r := &keysRequest{done: make(chan struct{})}
+	f.asked, f.running = now, r
+	f.mu.Unlock()
+
+	// Others wait for it, so it does not end with the request that began it;
+	// keysWait stops it.
+	keys, err := f.fetch(context.WithoutCancel(ctx))
+
+	f.mu.Lock()
+	if f.running = nil; err == nil {
+		f.keys, f.fetched = keys, now
+		f.edition++
+	}
+	f.mu.Unlock()
+	r.err = err
+	close(r.done)
+	return err
+}
+
+func (f *keyFetcher) fetch(ctx context.Context) (*webhook.KeySet, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, keysWait, errTimeout(keysWait))
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, f.url, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", "application/jwk-set+json, application/json")
+	res, err := f.client.Do(req)
+	if err != nil {
+		return nil, new(dialing).transportError(req.URL.Host, err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s answered %d", req.URL.Host, res.StatusCode)
+	}
+	body, err := readAll(res.Body, maxKeysDoc)
+	if err != nil {
+		return nil, err
+	}
+	return webhook.ParseKeySet(body)
+}

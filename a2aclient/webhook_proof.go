@@ -1,0 +1,127 @@
+package a2aclient
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/parley-a2a/parley/internal/webhook"
+)
+
+// proof is what the headers of a delivery prove: only what is covered by a
+// signature that was verified is in it.
+type proof struct {
+	id             string
+	at             time.Time
+	expires        time.Time // zero if it does not say
+	taskID         string    // empty if it does not say
+	byKey, byToken bool
+}
+
+func unproven(reason string) error {
+	return &WebhookError{Status: http.StatusUnauthorized, Reason: reason}
+}
+
+// prove verifies what is required of a delivery.
+func (v *WebhookVerifier) prove(ctx context.Context, h http.Header, body []byte) (proof, error) {
+	signed, err := webhook.ReadSigned(h)
+	token, err2 := webhook.ReadToken(h)
+	if errors.Is(err, webhook.ErrMalformed) || errors.Is(err2, webhook.ErrMalformed) {
+		return proof{}, unproven("the headers of the signature cannot be read")
+	}
+	if signed == nil && token == nil {
+		if v.opts.Unsigned && (v.opts.Token == "" || v.carriesToken(h)) {
+			return proof{}, nil
+		}
+		return proof{}, unproven("the delivery is not signed")
+	}
+	var p proof
+	if v.pinned != nil || v.keys != nil {
+		if p, err = v.byKey(ctx, signed, token, h, body); err != nil {
+			return proof{}, err
+		}
+	}
+	switch {
+	case v.opts.Token == "":
+	case signed != nil:
+		// Also if a key has vouched for it: that says which agent it is, the
+		// token for which configuration.
+		if !signed.ByToken(v.opts.Token, body) || p.byKey && p.id != signed.ID {
+			return proof{}, unproven("the delivery is not signed with the token")
+		}
+		p.id, p.at, p.byToken = signed.ID, signed.At, true
+	case !p.byKey || !v.carriesToken(h):
+		return proof{}, unproven("the delivery does not have the token")
+	default:
+		p.byToken = true
+	}
+	if !p.byKey && !p.byToken && v.opts.Unsigned {
+		return proof{}, nil // signed, by whomever
+	}
+	return p, nil
+}
+
+// carriesToken reports whether the token came along as it is.
+func (v *WebhookVerifier) carriesToken(h http.Header) bool {
+	for _, name := range []string{webhook.HeaderToken, webhook.HeaderToken2} {
+		if got := h.Get(name); got != "" {
+			return subtle.ConstantTimeCompare([]byte(got), []byte(v.opts.Token)) == 1
+		}
+	}
+	return false
+}
+
+// byKey verifies an Ed25519 signature, or the JWT of versions before 1.0.
+func (v *WebhookVerifier) byKey(ctx context.Context, signed *webhook.Signed, token *webhook.Token, h http.Header, body []byte) (proof, error) {
+	if token == nil && !signed.HasKeySignature() {
+		return proof{}, unproven("the delivery is not signed with a key")
+	}
+	try := func(keys *webhook.KeySet) (proof, bool) {
+		if signed != nil && signed.ByKey(keys, body) {
+			return proof{id: signed.ID, at: signed.At, byKey: true}, true
+		}
+		if token == nil {
+			return proof{}, false
+		}
+		claims, err := token.Claims(keys, body)
+		if err != nil {
+			return proof{}, false
+		}
+		p := proof{id: claims.ID, at: claims.IssuedAt.Time(), taskID: claims.TaskID, byKey: true}
+		if claims.Expires != nil {
+			p.expires = claims.Expires.Time()
+		}
+		if p.id == "" { // then at least the same token is known again
+			sum := sha256.Sum256([]byte(h.Get("Authorization")))
+			p.id = hex.EncodeToString(sum[:])
+		}
+		return p, true
+	}
+	if v.pinned != nil {
+		if p, ok := try(v.pinned); ok {
+			return p, nil
+		}
+		return proof{}, unproven("the delivery is not signed with a known key")
+	}
+	_, before, _ := v.keys.have()
+	keys, edition, err := v.keys.current(ctx)
+	if err != nil {
+		return proof{}, err
+	}
+	if p, ok := try(keys); ok {
+		return p, nil
+	}
+	if edition == before { // there may be other keys by now
+		if keys, err = v.keys.newer(ctx, edition); err != nil {
+			return proof{}, err
+		}
+		if p, ok := try(keys); ok {
+			return p, nil
+		}
+	}
+	return proof{}, unproven("the delivery is not signed with a key of the agent")
+}

@@ -1,0 +1,79 @@
+package a2aclient
+
+import (
+	"net/http"
+	"sync"
+	"time"
+)
+
+// deliveries remembers the last ids, in bounded memory. Of what it had to
+// forget it knows how new it was: what is older than that, and not known, may
+// have been here, and is refused, until its sender tries again with a new time.
+type deliveries struct {
+	max int
+
+	mu    sync.Mutex // protects the fields below
+	known map[string]*remembered
+	order []*remembered // the oldest first; those forgotten, too
+	floor time.Time     // of what was pushed out
+}
+
+type remembered struct {
+	id   string
+	at   time.Time // of the newest attempt
+	busy bool      // being processed
+}
+
+// add remembers an id, as one that is being processed or not, or returns what
+// is known of it. Nothing older than oldest gets here.
+func (d *deliveries) add(id string, at, oldest time.Time, busy bool) (*remembered, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if r := d.known[id]; r != nil {
+		if r.at.Before(at) {
+			r.at = at
+		}
+		known := *r
+		return &known, nil
+	}
+	if !d.floor.IsZero() && !at.After(d.floor) {
+		return nil, &WebhookError{Status: http.StatusTooEarly, Reason: "the delivery is older than what is remembered"}
+	}
+	if d.known == nil {
+		d.known = map[string]*remembered{}
+	}
+	for len(d.order) >= d.max {
+		r := d.order[0]
+		d.order = d.order[1:]
+		if d.known[r.id] != r {
+			continue // was forgotten
+		}
+		delete(d.known, r.id)
+		if r.at.After(oldest) && r.at.After(d.floor) {
+			d.floor = r.at
+		}
+	}
+	r := &remembered{id: id, at: at, busy: busy}
+	d.known[id] = r
+	d.order = append(d.order, r)
+	return nil, nil
+}
+
+// end says how processing ended.
+func (d *deliveries) end(id string, ok bool) {
+	if !ok {
+		d.forget(id)
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if r := d.known[id]; r != nil {
+		r.busy = false
+	}
+}
+
+func (d *deliveries) forget(id string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.known, id)
+}
