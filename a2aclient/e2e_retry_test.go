@@ -192,6 +192,8 @@ func takenOnce(t *testing.T, version, binding string) {
 	if err != nil || int(list.TotalSize) != want {
 		t.Errorf("%d tasks, want %d: %v", list.TotalSize, want, err)
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.lost < 3*each/2 {
 		t.Errorf("only %d connections were lost", p.lost)
 	}
