@@ -254,6 +254,29 @@ func TestWebhookProofsAreNotMixed(t *testing.T) {
 	}
 }
 
+// TestWebhookWithTheClientsOwnJWT: what a client gave as its credentials is not
+// taken for a signature of the agent.
+func TestWebhookWithTheClientsOwnJWT(t *testing.T) {
+	own, err := webhook.GenerateKeys(time.Unix(1_700_000_000, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rs256 := http.Header{}
+	own.Bearer(rs256, "x", "t-9", "https://idp.example", time.Unix(1, 0), nil)
+	for _, credential := range []string{
+		rs256.Get("Authorization"),
+		"Bearer eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJtZSJ9.c2lnbmF0dXJl",
+		"Bearer opaque", "Basic dTpw", "Bearer " + strings.Repeat("a.", 5000),
+	} {
+		r := newReceiver(t, WebhookOptions{Keys: keysURL, Token: "secret"})
+		h := r.signed("d-1", statusEvent, "secret")
+		h.Set("Authorization", credential)
+		if d := r.want(credential, h, statusEvent, 200); d != nil && d.ID != "d-1" {
+			t.Errorf("%s: %+v", credential, d)
+		}
+	}
+}
+
 func TestWebhookWindow(t *testing.T) {
 	const w = 5 * time.Minute
 	for _, c := range []struct {

@@ -54,6 +54,7 @@ var special = []struct {
 	{netip.MustParsePrefix("3fff::/20"), reserved},        // documentation
 	{netip.MustParsePrefix("fd00:ec2::/32"), metadata},    // Amazon
 	{netip.MustParsePrefix("fd20:ce::/32"), metadata},     // Google
+	{netip.MustParsePrefix("fd00:42::42/128"), metadata},  // Scaleway
 	{netip.MustParsePrefix("fc00::/7"), private},
 	{netip.MustParsePrefix("fe80::/10"), linkLocal},
 	{netip.MustParsePrefix("fec0::/10"), private}, // site-local

@@ -60,7 +60,8 @@ var (
 	ErrForged = errors.New("the signature is not that of the delivery")
 )
 
-// ReadToken reads the JWT of a delivery.
+// ReadToken reads the JWT of a delivery. It is ErrMissing if there is another
+// credential in its place, such as the client's own, which may be a JWT, too.
 func ReadToken(h http.Header) (*Token, error) {
 	values := h["Authorization"]
 	if len(values) == 0 {
@@ -68,15 +69,15 @@ func ReadToken(h http.Header) (*Token, error) {
 	}
 	scheme, raw, _ := strings.Cut(values[0], " ")
 	switch {
-	case !strings.EqualFold(scheme, "Bearer") || strings.Count(raw, ".") != 2:
-		return nil, ErrMissing // a credential that is none of ours
-	case len(values) > 1 || len(raw) > maxToken:
+	case len(values) > 1:
 		return nil, ErrMalformed
+	case !strings.EqualFold(scheme, "Bearer") || len(raw) > maxToken:
+		return nil, ErrMissing
 	}
 	// The list is what keeps a token from choosing how it is judged.
 	t, err := jwt.ParseSigned(raw, []jose.SignatureAlgorithm{jose.RS256})
 	if err != nil || len(t.Headers) != 1 {
-		return nil, ErrMalformed
+		return nil, ErrMissing
 	}
 	return &Token{t}, nil
 }
