@@ -212,7 +212,8 @@ func testExportBeside(t *testing.T, open Opener) {
 			for i := 0; !stop.Load(); i++ {
 				a := create(name(fmt.Sprint(w, "-", i%5)), 2)
 				a.Blobs = []store.Blob{{Hash: fmt.Sprint("blob ", i%3), Data: fmt.Append(nil, "data ", i%3)}}
-				b := then(a, 3)
+				signed(a, fmt.Sprint(w, " began ", i))
+				b := signed(then(a, 3), fmt.Sprint(w, " ended ", i))
 				b.Row.Active, b.Seal = false, &store.Seal{Head: []byte("{}"), Body: []byte("{}")}
 				err := store.Do(t.Context(), st, a)
 				if err == nil {

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"bytes"
+	"context"
 	"strings"
 	"testing"
 
@@ -45,6 +46,36 @@ func TestImportRefusesDamage(t *testing.T) {
 	refused("a version to come", 0, bytes.Replace(text, []byte(`"version":1`), []byte(`"version":2`), 1))
 	refused("nothing", 0, nil)
 	refused("something behind the end", 0, append(bytes.Clone(text), '\n'))
+}
+
+// goingOn is a source in which a task goes on while it is exported, once.
+type goingOn struct {
+	store.Source
+	next func()
+}
+
+func (g *goingOn) Receipts(ctx context.Context, k store.Key) ([]store.Receipt, error) {
+	if g.next != nil {
+		g.next()
+		g.next = nil
+	}
+	return g.Source.Receipts(ctx, k)
+}
+
+// A task is exported as of one moment, with the receipts that it had then.
+func TestExportedReceiptsAreOfTheirMoment(t *testing.T) {
+	m := store.NewMemory()
+	defer m.Close()
+	a := signed(create(name("a"), 2), "first")
+	must(t, m, a)
+	text := export(t, &goingOn{m, func() { must(t, m, signed(then(a, 1), "second")) }})
+	n := store.NewMemory()
+	defer n.Close()
+	if _, _, err := store.Import(t.Context(), n, bytes.NewReader(text)); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "receipts", receipts(t, n, a.Row.Key), issued(a))
+	same(t, "those of the task by now", len(receipts(t, m, a.Row.Key)), 2)
 }
 
 // FuzzImport wants no panic, nothing of what is refused, and what is imported
