@@ -52,10 +52,15 @@ func (r *Receipt) Counts(at time.Time) bool { return Milli(at).Before(Milli(r.Un
 func (m memoryReceipt) receipt() Receipt {
 	r := m.Receipt
 	r.Digest, r.Answer = bytes.Clone(r.Digest), bytes.Clone(r.Answer)
-	if m.task != nil {
-		r.Context = m.task.row.Context
-	}
+	r.Context = m.context()
 	return r
+}
+
+func (m *memoryReceipt) context() string {
+	if m.task != nil {
+		return m.task.row.Context
+	}
+	return m.Context
 }
 
 // Receipt implements Store.
@@ -98,8 +103,7 @@ func (m *Memory) Forget(ctx context.Context, q ForgetQuery) (int, error) {
 	n := 0
 	err := m.write(ctx, func(d *memory) {
 		for scope, names := range d.receipts {
-			maps.DeleteFunc(names, func(_ string, m memoryReceipt) bool {
-				r := m.receipt()
+			maps.DeleteFunc(names, func(_ string, r memoryReceipt) bool {
 				gone := n < q.Limit && q.forgets(scope, &r)
 				if gone {
 					n++
@@ -112,9 +116,9 @@ func (m *Memory) Forget(ctx context.Context, q ForgetQuery) (int, error) {
 }
 
 // forgets reports whether q selects a receipt.
-func (q *ForgetQuery) forgets(scope Key, r *Receipt) bool {
+func (q *ForgetQuery) forgets(scope Key, r *memoryReceipt) bool {
 	if q.Context != "" {
-		return scope == Key{Tenant: q.Tenant, Owner: q.Owner} && r.Context == q.Context
+		return scope == Key{Tenant: q.Tenant, Owner: q.Owner} && r.context() == q.Context
 	}
 	return !r.Counts(q.Before)
 }

@@ -56,9 +56,12 @@ func same(f *os.File, name string) bool {
 	return err == nil && os.SameFile(opened, there)
 }
 
-// release removes the lock file and unlocks it, in this order.
+// release removes the lock file and unlocks it, in this order. Somebody may have
+// removed it by hand: then there may be another's in its place, which stays.
 func (l *lock) release() {
-	removeLocked(l.file.Name())
+	if same(l.file, l.file.Name()) {
+		removeLocked(l.file.Name())
+	}
 	l.file.Close()
 }
 
