@@ -29,8 +29,8 @@ type Claims struct {
 	BodySHA256 string           `json:"request_body_sha256"`
 }
 
-// Bearer sets Authorization to a JWT that vouches for the body, which must be
-// compact JSON: receivers read it, write it again, and hash that.
+// Bearer sets Authorization to a JWT that vouches for the body as it is sent,
+// which should have gone through Compact.
 func (k *Keys) Bearer(h http.Header, id, taskID, url string, at time.Time, body []byte) error {
 	sum := sha256.Sum256(body)
 	url, _, _ = strings.Cut(url, "?")

@@ -256,3 +256,14 @@ func FuzzParseKeySet(f *testing.F) {
 		s.ByKey(set, doc)
 	})
 }
+
+func BenchmarkBearer(b *testing.B) {
+	k, body := testKeys(), make([]byte, 1000)
+	h := http.Header{}
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := k.Bearer(h, "d-1", "t-1", "https://example.com", now, body); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
