@@ -27,7 +27,8 @@ func (a *app) admin(cmd *cobra.Command, run func(ctx context.Context, db string,
 		return nil
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		err := run(cmd.Context(), filepath.Join(data, "parley.db"), args)
+		db := filepath.Join(data, "parley.db")
+		err := run(cmd.Context(), db, args)
 		var f *failure
 		switch {
 		case err == nil || errors.As(err, &f):
@@ -35,7 +36,9 @@ func (a *app) admin(cmd *cobra.Command, run func(ctx context.Context, db string,
 		case cmd.Context().Err() != nil:
 			return newFailure(codeInterrupted, "interrupted; what was done so far stays done, the same command goes on with the rest", err)
 		}
-		return newFailure(codeAdmin, err.Error(), err)
+		f = newFailure(codeAdmin, err.Error(), err)
+		f.Hint = storeHint(db, err)
+		return f
 	}
 	return cmd
 }
@@ -62,7 +65,10 @@ func openOrMake(db string, overwrite bool) (*sqlite.Store, error) {
 	if strings.Contains(err.Error(), "in use by") {
 		return nil, f.withHint("stop the server for it; a server deletes by itself with --retain-completed, --retain-failed and --retain-waiting, and backup and export work beside it")
 	}
-	return nil, f.withHint("--data names the directory")
+	if f.Hint = storeHint(db, err); f.Hint == "" {
+		f.Hint = "--data names the directory"
+	}
+	return nil, f
 }
 
 // openBeside opens a database for commands that only read it.

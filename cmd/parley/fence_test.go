@@ -58,7 +58,10 @@ func TestPausedProcessCannotWrite(t *testing.T) {
 	if code := a.exit(); code != 0 {
 		t.Errorf("A ended with %d", code)
 	}
-	// A has closed the database, and B goes on with it.
+	// A has closed the database. B goes on with it, and still has its lock.
+	if _, errs, code := k.run(t, "serve", "--listen", "127.0.0.1:0", "--data", "data"); code != 1 || !strings.Contains(errs, "in use by another process") {
+		t.Errorf("a third server: %d %s", code, errs)
+	}
 	if out, errs, code := k.run(t, "send", "-a", b.addr, "echo still here"); code != 0 {
 		t.Errorf("B: %d\n%s%s", code, out, errs)
 	}

@@ -91,7 +91,7 @@ func (k tools) run(t *testing.T, args ...string) (out, errs string, code int) {
 }
 
 // patience is how long a test waits for another process.
-const patience = time.Minute
+const patience = 2 * time.Minute
 
 // exit waits for the end and returns the exit code; -1: by a signal.
 func (p *process) exit() int {

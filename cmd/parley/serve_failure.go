@@ -16,23 +16,19 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// Why a server cannot start or go on, each with what to do about it.
-
 // storeFailure is about a database that cannot be opened.
 func storeFailure(path string, err error) error {
 	f := newFailure(codeServe, err.Error(), err)
-	if hint := storeHint(path, err); hint != "" {
-		return f.withHint("%s", hint)
+	if f.Hint = storeHint(path, err); f.Hint == "" {
+		f.Hint = "--data names another directory, --ephemeral keeps tasks in memory"
 	}
-	return f.withHint("--data names another directory, --ephemeral keeps tasks in memory")
+	return f
 }
 
 // endFailure is about a server that has ended.
 func endFailure(path string, err error) error {
 	f := newFailure(codeServe, err.Error(), err)
-	if hint := storeHint(path, err); hint != "" {
-		return f.withHint("%s", hint)
-	}
+	f.Hint = storeHint(path, err)
 	return f
 }
 
@@ -44,11 +40,11 @@ func storeHint(path string, err error) string {
 	case errors.Is(err, sqlite3.CORRUPT):
 		return path + " is damaged inside: restore it from a backup, or name another directory with --data"
 	case errors.Is(err, store.ErrFull):
-		return "make room where " + path + " is: it takes space to start"
+		return "make room where " + path + " is: even to delete takes a little"
 	case errors.Is(err, store.ErrBusy) && !strings.Contains(err.Error(), "in use by"): // a server, which it names
-		return "another program, such as sqlite3, has " + path + " locked: end it, and start the server again"
-	case errors.Is(err, store.ErrReadOnly), errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
-		return "the server must be able to write " + path + " and its directory: look at their mode and owner, and whether the file system is read-only; --data names another directory"
+		return "another program, such as sqlite3, has " + path + " locked: end it, and try again"
+	case errors.Is(err, store.ErrReadOnly):
+		return path + " and its directory must be writable: look at their mode and owner, and whether the file system is read-only; --data names another directory"
 	}
 	return ""
 }
