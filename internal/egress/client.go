@@ -94,8 +94,9 @@ func (p *Policy) Transport(l *Limits) *http.Transport {
 
 // Client returns a client that goes only where the policy lets it, with
 // everything bounded. It follows at most 3 redirects, each judged as the first
-// URL was; never from https to http, and never in a way that drops the body of
-// a request: such an answer is returned as it is. A redirect to another scheme,
+// URL was; never from https to http, never from a public host to one that only
+// Loopback or a rule by its name or address opens, and never in a way that
+// drops the body of a request: such an answer is returned as it is. A redirect to another scheme,
 // host or port takes nothing along but headers that describe the content. It
 // has no cookies.
 //
@@ -104,7 +105,7 @@ func (p *Policy) Client(l *Limits) *http.Client {
 	p, l = p.orStrict(), l.orDefault()
 	return &http.Client{
 		Transport:     &bounded{p.Transport(l), p, l.body()},
-		CheckRedirect: checkRedirect,
+		CheckRedirect: p.checkRedirect,
 		Timeout:       l.timeout(),
 	}
 }

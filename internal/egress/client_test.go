@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 	"sync/atomic"
@@ -56,6 +57,41 @@ func TestRedirects(t *testing.T) {
 			t.Errorf("to %s: got %s", to, res.Status)
 		case !errors.As(err, &r):
 			t.Errorf("to %s: %v, want it refused", to, err)
+		}
+	}
+}
+
+// TestRedirectsDoNotProfitFromRules: what an operator opens is not open to
+// every receiver.
+func TestRedirectsDoNotProfitFromRules(t *testing.T) {
+	w, p, client := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
+		if to := r.URL.Query().Get("to"); to != "" {
+			http.Redirect(w, r, to, http.StatusTemporaryRedirect)
+		}
+	})
+	p.Loopback, p.Allow = true, rules(t, "in.example.com", "*.in.example.com", "10.0.0.0/8")
+	w.open = netip.MustParsePrefix("10.0.0.0/8").Contains
+	for name, a := range map[string]string{"out.example.com": "8.8.8.8", "in.example.com": "10.0.0.1"} {
+		w.answers[name] = []string{a}
+	}
+	for _, c := range []struct {
+		from, to string
+		ok       bool
+	}{
+		{"out.example.com", "https://in.example.com/", false},
+		{"out.example.com", "https://10.0.0.1/", false},
+		{"out.example.com", "https://127.0.0.1/", false},
+		{"out.example.com", "https://localhost/", false},
+		{"in.example.com", "https://in.example.com:8443/", true},
+		{"in.example.com", "https://out.example.com/", true},
+	} {
+		res, err := client.Get("https://" + c.from + "/?to=" + url.QueryEscape(c.to))
+		var r *Refused
+		if err == nil {
+			res.Body.Close()
+		}
+		if c.ok != (err == nil) || !c.ok && !errors.As(err, &r) {
+			t.Errorf("from %s to %s: %v", c.from, c.to, err)
 		}
 	}
 }

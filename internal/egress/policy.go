@@ -104,11 +104,7 @@ func (p *Policy) checkURL(u *url.URL) (target, error) {
 	case u.User != nil:
 		return target{}, refuse("must not have a user or a password in it")
 	}
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"https": "443", "http": "80"}[u.Scheme]
-	}
-	t, err := parseTarget(u.Hostname(), strings.HasPrefix(u.Host, "["), port)
+	t, err := parseTarget(u.Hostname(), strings.HasPrefix(u.Host, "["), portOf(u))
 	if err != nil {
 		return target{}, err
 	}

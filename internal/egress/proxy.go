@@ -18,7 +18,7 @@ const maxConnect = 64 << 10
 // connect asks the proxy for a connection to address. The transport could do
 // that, but only with the name, which the proxy would look up a second time.
 func (p *Policy) connect(ctx context.Context, address string) (_ net.Conn, err error) {
-	c, err := p.dial(ctx, "tcp", proxyAddress(p.Proxy))
+	c, err := p.dial(ctx, "tcp", net.JoinHostPort(p.Proxy.Hostname(), portOf(p.Proxy)))
 	if err != nil {
 		return nil, fmt.Errorf("proxy: %w", err)
 	}
@@ -60,14 +60,6 @@ func (p *Policy) connect(ctx context.Context, address string) (_ net.Conn, err e
 		return nil, fmt.Errorf("CONNECT answered more than a header")
 	}
 	return c, nil
-}
-
-func proxyAddress(u *url.URL) string {
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
-	return net.JoinHostPort(u.Hostname(), port)
 }
 
 // CheckProxy reads the URL of a proxy for Policy.Proxy.

@@ -16,7 +16,7 @@ var harmless = []string{"Accept", "Accept-Encoding", "Accept-Language", "Content
 
 // checkRedirect is asked before a redirect is followed; the transport judges
 // the URL then.
-func checkRedirect(r *http.Request, via []*http.Request) error {
+func (p *Policy) checkRedirect(r *http.Request, via []*http.Request) error {
 	if len(via) > maxRedirects {
 		return refuse("redirects more than 3 times")
 	}
@@ -26,6 +26,10 @@ func checkRedirect(r *http.Request, via []*http.Request) error {
 	}
 	if last.URL.Scheme == "https" && r.URL.Scheme != "https" {
 		return refuse("redirects from https to http")
+	}
+	if p.opened(r.URL) && !p.opened(last.URL) {
+		// What is opened is opened to those who name it, not to every receiver.
+		return refuse("redirects to a host that is not public")
 	}
 	r.Header.Del("Referer") // the last URL, query and all
 	// What was left behind once is not picked up on the way back.
@@ -40,10 +44,16 @@ func checkRedirect(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-func origin(u *url.URL) string {
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+// opened reports whether a URL passes, if it does, because of Loopback or of a
+// rule that names its host or its address.
+func (p *Policy) opened(u *url.URL) bool {
+	t, err := parseTarget(u.Hostname(), strings.HasPrefix(u.Host, "["), portOf(u))
+	if err != nil {
+		return false
 	}
-	return u.Scheme + "://" + strings.ToLower(u.Hostname()) + ":" + port
+	return t.isLocal() || p.named(t) || t.addr.IsValid() && classify(t.addr) != public
+}
+
+func origin(u *url.URL) string {
+	return u.Scheme + "://" + strings.ToLower(u.Hostname()) + ":" + portOf(u)
 }
