@@ -110,6 +110,10 @@ type TaskPushNotificationConfig struct {
 	URL            string
 	Token          string
 	Authentication *AuthenticationInfo
+
+	// Legacy is set for calls of versions before 1.0, whose receivers are sent
+	// what their version has; not part of the JSON form.
+	Legacy *Legacy
 }
 
 // AuthenticationInfo is what a webhook's receiver wants to see (§4.3.2).
@@ -122,7 +126,10 @@ type AuthenticationInfo struct {
 type GetTaskPushNotificationConfigRequest struct {
 	Tenant string
 	TaskID string
-	ID     string
+	ID     string // before 1.0 it may be empty: the first one
+
+	// Legacy is set for calls of versions before 1.0; not part of the JSON form.
+	Legacy *Legacy
 }
 
 // DeleteTaskPushNotificationConfigRequest names one webhook (§3.1.10).

@@ -248,6 +248,11 @@ func (v *validation) webhook(c *TaskPushNotificationConfig) {
 
 // Validate reports every field that is missing or wrong.
 func (r *GetTaskPushNotificationConfigRequest) Validate() error {
+	if r.Legacy != nil && r.ID == "" { // the first one
+		var v validation
+		v.requiredID("taskId", r.TaskID)
+		return v.err()
+	}
 	return validateWebhookKey(r.Tenant, r.TaskID, r.ID)
 }
 

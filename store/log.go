@@ -20,7 +20,7 @@ func (a *Append) Validate() error {
 		return fmt.Errorf("store: append after entry %d", a.After)
 	}
 	if a.Alone() {
-		if a.After != 0 || a.Row.ID != "" || a.Seal != nil || len(a.Blobs) > 0 {
+		if a.After != 0 || a.Row.ID != "" || a.Seal != nil || len(a.Blobs) > 0 || len(a.Pushes) > 0 {
 			return errors.New("store: receipts without entries are not of a task")
 		}
 	} else if len(a.Entries) == 0 {
@@ -35,6 +35,11 @@ func (a *Append) Validate() error {
 			if a.Receipts[j].Name == name {
 				return errors.New("store: two receipts of one append have the same name")
 			}
+		}
+	}
+	for i := range a.Pushes {
+		if err := a.Pushes[i].Validate(); err != nil {
+			return err
 		}
 	}
 	for i := range a.Entries {
@@ -86,6 +91,9 @@ func (d *memory) apply(a *Append) error {
 	if t == nil {
 		t = &memoryTask{blobs: map[string]bool{}}
 		d.tasks[a.Row.Key] = t
+	}
+	for i := range a.Pushes {
+		d.setPush(a.Row.Key, a.Pushes[i])
 	}
 	t.row = a.Row
 	t.row.Last = a.Entries[len(a.Entries)-1].Seq

@@ -23,8 +23,10 @@ type memory struct {
 	blobs   map[string][]byte
 	nodes   map[string]memoryNode
 	secrets map[string][]byte
+	kept    map[string][]byte
 	// by tenant and owner (a Key without ID), then by name
 	receipts map[Key]map[string]memoryReceipt
+	place    int64 // of the newest push config
 }
 
 type memoryNode struct {
@@ -37,6 +39,10 @@ type memoryTask struct {
 	seal  *Seal
 	log   []Entry
 	blobs map[string]bool // hashes that it refers to
+
+	pushes map[string]PushConfig // by ID
+	places map[string]int64      // of the same, in the order of LivePushes
+	dead   map[letterID]DeadLetter
 }
 
 // NewMemory returns an empty store. Close it to end its writer.
@@ -46,6 +52,7 @@ func NewMemory() *Memory {
 		blobs:    map[string][]byte{},
 		nodes:    map[string]memoryNode{},
 		secrets:  map[string][]byte{},
+		kept:     map[string][]byte{},
 		receipts: map[Key]map[string]memoryReceipt{},
 	})
 }
@@ -67,7 +74,9 @@ func (m *Memory) Reopen() *Memory {
 		blobs:    m.data.blobs,
 		nodes:    m.data.nodes,
 		secrets:  m.data.secrets,
+		kept:     m.data.kept,
 		receipts: m.data.receipts,
+		place:    m.data.place,
 	})
 }
 

@@ -88,3 +88,16 @@ func (m *Memory) Secret(ctx context.Context, name string) ([]byte, error) {
 	})
 	return secret, err
 }
+
+// Keep implements Store.
+func (m *Memory) Keep(ctx context.Context, name string, was, is []byte) ([]byte, error) {
+	var now []byte
+	err := m.write(ctx, func(d *memory) {
+		old, ok := d.kept[name]
+		if ok == (was != nil) && bytes.Equal(old, was) {
+			d.kept[name] = bytes.Clone(is)
+		}
+		now = bytes.Clone(d.kept[name])
+	})
+	return now, err
+}

@@ -103,6 +103,11 @@ type Store interface {
 	// kept under name.
 	Secret(ctx context.Context, name string) ([]byte, error)
 
+	// Keep replaces what is kept under name if it is was, which is nil where
+	// nothing is, and returns what is there afterwards. Its names are apart from
+	// those of Secret.
+	Keep(ctx context.Context, name string, was, is []byte) ([]byte, error)
+
 	// Idle returns up to q.Limit rows of tasks, of all tenants and owners, that
 	// are not Active, in q.State, and were last updated before q.Before: those
 	// updated longest ago first, then by tenant, owner and ID.
@@ -111,8 +116,9 @@ type Store interface {
 	// Delete removes tasks, each if it is still as its row says: with the same
 	// Last, Epoch and Updated. Others are left alone, so that a task that went
 	// on meanwhile, or one that is gone and began anew, is safe. With a task go
-	// its log, its seal, its receipts, and the blobs that no other task refers
-	// to. For readers a task is there or not: none sees a part of it.
+	// its log, its seal, its receipts, its push configs and dead letters, and the
+	// blobs that no other task refers to. For readers a task is there or not:
+	// none sees a part of it.
 	//
 	// It returns how many it removed. The driver divides the work so that
 	// appends in between wait for no more than a small part of it. After an
@@ -124,6 +130,44 @@ type Store interface {
 	// (tenant, owner, ID, each by its bytes), from behind after; nil: from the
 	// first. limit must be at least 1.
 	Tasks(ctx context.Context, after *Key, limit int) ([]Row, error)
+
+	// SetPush creates or replaces a push config of a task, with its progress.
+	// ErrNotFound means that there is no such task.
+	SetPush(ctx context.Context, p *PushConfig) error
+
+	// Push returns a push config, or ErrNotFound.
+	Push(ctx context.Context, id PushID) (*PushConfig, error)
+
+	// Pushes returns up to limit push configs of a task whose ID comes behind
+	// after, in that order, by bytes. limit must be at least 1. An unknown task
+	// has none.
+	Pushes(ctx context.Context, k Key, after string, limit int) ([]PushConfig, error)
+
+	// DropPush removes a push config with its dead letters. Removing one that is
+	// not there does nothing.
+	DropPush(ctx context.Context, id PushID) error
+
+	// Advance changes the progress of push configs and adds dead letters, of all
+	// that are named durably at once. Those that are gone, or were created anew,
+	// are left alone.
+	Advance(ctx context.Context, all []Advance) error
+
+	// ClaimPushes gives node up to limit push configs that are Live and whose
+	// Node is gone, as Claim says it, and returns how many.
+	ClaimPushes(ctx context.Context, node string, deadBefore time.Time, limit int) (int, error)
+
+	// LivePushes returns up to limit push configs that are Live and of a node, in
+	// an order that stays, from behind the one whose At is after; 0: from the
+	// first. It looks at no others, however many there are.
+	LivePushes(ctx context.Context, node string, after int64, limit int) ([]PushState, error)
+
+	// DeadLetters returns dead letters of all tasks, in the order of their
+	// configs' names and seqs.
+	DeadLetters(ctx context.Context, q LetterQuery) ([]DeadLetter, error)
+
+	// SetLetters replaces dead letters, each if it is there, or removes them if
+	// gone is set.
+	SetLetters(ctx context.Context, letters []DeadLetter, gone bool) error
 
 	// Blobs returns the hashes of the blobs that a task refers to: those that
 	// its appends came with, sorted. An unknown task has none.
@@ -213,6 +257,10 @@ type Append struct {
 	// they may come alone: with a Row that has no ID, but the tenant and owner,
 	// and with nothing else.
 	Receipts []Receipt
+
+	// Pushes are created or replaced with the entries, so that no entry is
+	// missed.
+	Pushes []PushConfig
 }
 
 // Record is a task as the index knows it.
@@ -246,6 +294,13 @@ type ForgetQuery struct {
 	Before                 time.Time // Until not after this; ignored with Context
 	Tenant, Owner, Context string
 	Limit                  int // at least 1
+}
+
+// LetterQuery selects dead letters.
+type LetterQuery struct {
+	Again bool        // only those that are to be sent again
+	After *DeadLetter // the last one of the page before; nil: from the start
+	Limit int         // at least 1
 }
 
 // Position is a place in the order of List.

@@ -118,6 +118,11 @@ func (s *Store) apply(a *store.Append) (refused, err error) {
 			return nil, err
 		}
 	}
+	for i := range a.Pushes {
+		if err := c.setPush(task, &a.Pushes[i]); err != nil {
+			return nil, err
+		}
+	}
 	return nil, c.issue(task, a)
 }
 

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"time"
@@ -132,4 +133,24 @@ func (s *Store) Secret(ctx context.Context, name string) ([]byte, error) {
 		return nil, wrap("secret", err)
 	}
 	return secret, nil
+}
+
+// Keep implements store.Store.
+func (s *Store) Keep(ctx context.Context, name string, was, is []byte) ([]byte, error) {
+	name = "kept: " + name
+	var now []byte
+	err := s.write(ctx, func(c *conn) error {
+		now = nil
+		err := c.stmt("SELECT value FROM secret WHERE name = ?").text(name).
+			each(func(r *sqlite3.Stmt) error { now = append([]byte{}, r.ColumnRawBlob(0)...); return nil })
+		if err != nil || (now == nil) != (was == nil) || !bytes.Equal(now, was) {
+			return err
+		}
+		now = is
+		return c.stmt("INSERT INTO secret (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value").text(name).blob(is).exec()
+	})
+	if err != nil {
+		return nil, wrap("keep", err)
+	}
+	return bytes.Clone(now), nil
 }

@@ -115,6 +115,9 @@ func (c *conn) delete(r *store.Row) (gone bool, err error) {
 	if task < 0 || err != nil {
 		return false, err
 	}
+	if err := c.dropPushes(task); err != nil {
+		return false, err
+	}
 	if r.Last > deleteEntries { // at most as many rows as entries
 		// Receipts are seen by their names: they go with the row.
 		if err := c.stmt("DELETE FROM receipt WHERE task = ? AND task > 0").int(task).exec(); err != nil {

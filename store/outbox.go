@@ -1,0 +1,286 @@
+package store
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+)
+
+// PushConfig is a webhook of a task as the store keeps it: where to deliver
+// what its log says, and how far that has come. The log is its queue, so a
+// backlog of any length costs nothing here.
+type PushConfig struct {
+	Key         // of the task; on input of an Append ignored, there it is the task's own
+	ID   string // unique within the task
+	Host string // whose receivers are; deliveries to one host are bounded together
+	Body []byte // what is delivered how; opaque
+
+	Created time.Time
+	Node    string // that delivers
+	Live    bool   // something may still have to be delivered; then the node that delivers must live
+	Progress
+}
+
+// Progress is how far the deliveries of a PushConfig have come.
+type Progress struct {
+	Cursor int64     // seq up to which entries are delivered, or given up
+	Tries  int32     // attempts at the next one that failed
+	Since  time.Time // when the first of them did; zero without
+	Due    time.Time // no attempt before this; zero: at once
+	Reason string    // why the last attempt failed, or why there will be no other
+}
+
+// PushID names a PushConfig.
+type PushID struct {
+	Key
+	ID string
+}
+
+// PushID returns p's name.
+func (p *PushConfig) PushID() PushID { return PushID{p.Key, p.ID} }
+
+// Compare orders names by their tasks' keys, then by ID, by its bytes.
+func (p PushID) Compare(o PushID) int { return cmp.Or(p.Key.Compare(o.Key), cmp.Compare(p.ID, o.ID)) }
+
+// PushState is a PushConfig with the end of its task's log.
+type PushState struct {
+	PushConfig
+	Last int64 // seq of the log's last entry
+	At   int64 // its place in the order of LivePushes
+}
+
+// Advance changes what has become of the deliveries of one PushConfig.
+type Advance struct {
+	PushID
+	Created time.Time // as the PushConfig has it: one that replaced it is left alone
+	Progress
+	Live bool
+	Dead []DeadLetter // given up with this change
+}
+
+// DeadLetter is a delivery that was given up.
+type DeadLetter struct {
+	PushID       // on input of an Advance ignored, there it is the config's own
+	Seq    int64 // of the entry
+	Time   time.Time
+	Tries  int32
+	Reason string
+	Again  bool // it is to be sent again
+}
+
+// Validate reports what is wrong with a PushConfig.
+func (p *PushConfig) Validate() error {
+	if p.ID == "" {
+		return errors.New("store: a push config has no id")
+	}
+	return nil
+}
+
+func (p PushConfig) clone() PushConfig {
+	p.Body = bytes.Clone(p.Body)
+	p.Created, p.Since, p.Due = Milli(p.Created), milliOrZero(p.Since), milliOrZero(p.Due)
+	return p
+}
+
+// milliOrZero is Milli for times that may be missing.
+func milliOrZero(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.Time{}
+	}
+	return Milli(t)
+}
+
+// SetPush implements Store.
+func (m *Memory) SetPush(ctx context.Context, p *PushConfig) error {
+	if err := p.Validate(); err != nil {
+		return err
+	}
+	found := false
+	err := m.write(ctx, func(d *memory) {
+		if _, found = d.tasks[p.Key]; found {
+			d.setPush(p.Key, *p)
+		}
+	})
+	if err == nil && !found {
+		return ErrNotFound
+	}
+	return err
+}
+
+// setPush puts a config to a task that is there.
+func (d *memory) setPush(k Key, p PushConfig) {
+	t := d.tasks[k]
+	p.Key = k
+	if t.pushes == nil {
+		t.pushes, t.places = map[string]PushConfig{}, map[string]int64{}
+	}
+	if _, ok := t.pushes[p.ID]; !ok {
+		d.place++
+		t.places[p.ID] = d.place
+	}
+	t.pushes[p.ID] = p.clone()
+}
+
+// Push implements Store.
+func (m *Memory) Push(ctx context.Context, id PushID) (*PushConfig, error) {
+	var found *PushConfig
+	err := m.read(ctx, func(d *memory) error {
+		if t := d.tasks[id.Key]; t != nil {
+			if p, ok := t.pushes[id.ID]; ok {
+				found = new(p.clone())
+				return nil
+			}
+		}
+		return ErrNotFound
+	})
+	return found, err
+}
+
+// Pushes implements Store.
+func (m *Memory) Pushes(ctx context.Context, k Key, after string, limit int) ([]PushConfig, error) {
+	if err := CheckLimit(limit); err != nil {
+		return nil, err
+	}
+	var found []PushConfig
+	err := m.read(ctx, func(d *memory) error {
+		if t := d.tasks[k]; t != nil {
+			for id, p := range t.pushes {
+				if id > after {
+					found = append(found, p.clone())
+				}
+			}
+		}
+		return nil
+	})
+	slices.SortFunc(found, func(a, b PushConfig) int { return cmp.Compare(a.ID, b.ID) })
+	return found[:min(len(found), limit)], err
+}
+
+// DropPush implements Store.
+func (m *Memory) DropPush(ctx context.Context, id PushID) error {
+	return m.write(ctx, func(d *memory) {
+		if t := d.tasks[id.Key]; t != nil {
+			delete(t.pushes, id.ID)
+			maps.DeleteFunc(t.dead, func(l letterID, _ DeadLetter) bool { return l.push == id.ID })
+		}
+	})
+}
+
+// letterID names a dead letter within a task.
+type letterID struct {
+	push string
+	seq  int64
+}
+
+// Advance implements Store.
+func (m *Memory) Advance(ctx context.Context, all []Advance) error {
+	return m.write(ctx, func(d *memory) {
+		for i := range all {
+			a := &all[i]
+			t := d.tasks[a.Key]
+			if t == nil {
+				continue
+			}
+			p, ok := t.pushes[a.ID]
+			if !ok || !p.Created.Equal(Milli(a.Created)) {
+				continue
+			}
+			p.Progress, p.Live = a.Progress, a.Live
+			t.pushes[a.ID] = p.clone()
+			for _, l := range a.Dead {
+				l.PushID, l.Time = a.PushID, Milli(l.Time)
+				if t.dead == nil {
+					t.dead = map[letterID]DeadLetter{}
+				}
+				t.dead[letterID{a.ID, l.Seq}] = l
+			}
+		}
+	})
+}
+
+// ClaimPushes implements Store.
+func (m *Memory) ClaimPushes(ctx context.Context, node string, deadBefore time.Time, limit int) (int, error) {
+	n := 0
+	err := m.write(ctx, func(d *memory) {
+		for _, t := range d.tasks {
+			for id, p := range t.pushes {
+				if n < limit && p.Live && p.Node != node && !d.alive(p.Node, Milli(deadBefore)) {
+					p.Node = node
+					t.pushes[id] = p
+					n++
+				}
+			}
+		}
+	})
+	return n, err
+}
+
+// LivePushes implements Store.
+func (m *Memory) LivePushes(ctx context.Context, node string, after int64, limit int) ([]PushState, error) {
+	if err := CheckLimit(limit); err != nil {
+		return nil, err
+	}
+	var found []PushState
+	err := m.read(ctx, func(d *memory) error {
+		for _, t := range d.tasks {
+			for id, p := range t.pushes {
+				if p.Live && p.Node == node && t.places[id] > after {
+					found = append(found, PushState{p.clone(), t.row.Last, t.places[id]})
+				}
+			}
+		}
+		return nil
+	})
+	slices.SortFunc(found, func(a, b PushState) int { return cmp.Compare(a.At, b.At) })
+	return found[:min(len(found), limit)], err
+}
+
+// DeadLetters implements Store.
+func (m *Memory) DeadLetters(ctx context.Context, q LetterQuery) ([]DeadLetter, error) {
+	if err := CheckLimit(q.Limit); err != nil {
+		return nil, err
+	}
+	var found []DeadLetter
+	err := m.read(ctx, func(d *memory) error {
+		for _, t := range d.tasks {
+			for _, l := range t.dead {
+				if (!q.Again || l.Again) && (q.After == nil || l.compare(q.After) > 0) {
+					found = append(found, l)
+				}
+			}
+		}
+		return nil
+	})
+	slices.SortFunc(found, func(a, b DeadLetter) int { return a.compare(&b) })
+	return found[:min(len(found), q.Limit)], err
+}
+
+func (l *DeadLetter) compare(o *DeadLetter) int {
+	return cmp.Or(l.PushID.Compare(o.PushID), cmp.Compare(l.Seq, o.Seq))
+}
+
+// SetLetters implements Store.
+func (m *Memory) SetLetters(ctx context.Context, letters []DeadLetter, gone bool) error {
+	return m.write(ctx, func(d *memory) {
+		for _, l := range letters {
+			t := d.tasks[l.Key]
+			if t == nil {
+				continue
+			}
+			id := letterID{l.ID, l.Seq}
+			if _, ok := t.dead[id]; !ok {
+				continue
+			}
+			if gone {
+				delete(t.dead, id)
+			} else {
+				l.Time = Milli(l.Time)
+				t.dead[id] = l
+			}
+		}
+	})
+}
