@@ -19,7 +19,7 @@ var may = map[string][]string{
 	".":                   {"*"},
 	"a2a":                 {},
 	"a2aclient":           {"a2a", "internal/wire", "internal/dialect", "internal/webhook"},
-	"a2aserver":           {"a2a", "internal/wire", "internal/dialect"},
+	"a2aserver":           {"a2a", "internal/wire", "internal/dialect", "internal/egress", "internal/webhook"},
 	"agent":               {"a2a"},
 	"cmd/parley":          {"*"},
 	"engine":              {"a2a", "store", "agent"},

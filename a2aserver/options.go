@@ -34,6 +34,10 @@ type Options struct {
 	// Ready says why the service cannot take requests; its text is sent to
 	// whoever asks for /readyz. Nil means ready until Drain is called.
 	Ready func() error
+	// Keys returns the public keys of the server's webhooks as a JSON Web Key
+	// Set, for /.well-known/jwks.json; see Webhooks.JWKS. Nil, or one that
+	// returns nil, means that there are none.
+	Keys func() []byte
 	// Logger gets a record per failed request: internal errors with their
 	// cause as errors, others for debugging. Nil discards.
 	Logger *slog.Logger
@@ -70,6 +74,13 @@ func (o *Options) publicURL() string {
 		return ""
 	}
 	return strings.TrimRight(o.PublicURL, "/")
+}
+
+func (o *Options) keys() []byte {
+	if o == nil || o.Keys == nil {
+		return nil
+	}
+	return o.Keys()
 }
 
 func (o *Options) cardProfile() CardProfile {

@@ -69,6 +69,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.serveCard(w, r, path)
 	case extendedPath:
 		s.serveExtended(w, r)
+	case keysPath:
+		s.serveKeys(w, r)
 	case "/livez":
 		s.serveProbe(w, r, nil)
 	case "/readyz":

@@ -74,6 +74,9 @@ func (o *owner) prepare(records []*record) *flight {
 		if r.post != nil && r.post.identity != nil {
 			a.Receipts = append(a.Receipts, r.post.identity.receipts(en.Seq, nil)...)
 		}
+		if r.post != nil && r.post.push != nil {
+			a.Pushes = append(a.Pushes, o.pushOf(r.post))
+		}
 		switch en.Kind {
 		case a2a.EntryCreated:
 			o.row.Created, o.row.Updated = en.Time, en.Time
@@ -142,6 +145,10 @@ func (o *owner) settle(err error) bool {
 		return false
 	}
 	o.tries = 0
+	for i := range f.append.Pushes {
+		o.e.outbox.watch(&f.append.Pushes[i], o.stored)
+	}
+	o.e.outbox.news(o.key, o.stored)
 	o.mu.Lock()
 	o.ahead = nil
 	if !f.append.Row.Active {

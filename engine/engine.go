@@ -55,6 +55,10 @@ type Options struct {
 	// Retention deletes tasks that have not changed for long. The zero value
 	// keeps all.
 	Retention Retention
+	// Push delivers notifications. Nil: there are none, and the operations on
+	// their configurations answer PushNotificationNotSupported, as they do when
+	// the card does not have the capability.
+	Push a2a.Notifier
 	// ExtendedCard is what GetExtendedAgentCard answers. Nil: none configured.
 	ExtendedCard *a2a.AgentCard
 }
@@ -172,6 +176,7 @@ type Engine struct {
 	drained bool // no new work
 
 	tokenKey lazyKey
+	outbox   *outbox // nil without push notifications
 	sends    sends
 }
 
@@ -185,7 +190,7 @@ func New(st store.Store, ag agent.Agent, card *a2a.AgentCard, o *Options) *Engin
 		panic("engine: New needs a store, an agent and a card")
 	}
 	base, stop := context.WithCancelCause(context.Background())
-	return &Engine{
+	e := &Engine{
 		store:    st,
 		agent:    ag,
 		gate:     newGate(card),
@@ -201,6 +206,11 @@ func New(st store.Store, ag agent.Agent, card *a2a.AgentCard, o *Options) *Engin
 		topics:   map[store.Key]*topic{},
 		owners:   map[store.Key]*owner{},
 	}
+	if o != nil && o.Push != nil && e.gate.push {
+		e.outbox = newOutbox(e)
+	}
+	e.gate.push = e.outbox != nil
+	return e
 }
 
 // Run takes up what earlier processes left unfinished, Options.TakeUp at a
@@ -227,6 +237,9 @@ func (e *Engine) Run(ctx context.Context) error {
 	pulse.Go(func() { e.probe(live) })
 	e.work.Go(func() { e.takeUp(ctx) })
 	e.work.Go(func() { e.retain(ctx) })
+	if e.outbox != nil {
+		e.work.Go(func() { e.outbox.run(ctx) })
+	}
 	<-ctx.Done()
 	err := e.drain()
 

@@ -13,6 +13,7 @@ import (
 type gate struct {
 	streaming bool
 	extended  bool
+	push      bool
 	inputs    []string // media types, lower case; empty: any
 	required  []string // extension URIs
 }
@@ -21,6 +22,7 @@ func newGate(card *a2a.AgentCard) gate {
 	g := gate{
 		streaming: is(card.Capabilities.Streaming),
 		extended:  is(card.Capabilities.ExtendedAgentCard),
+		push:      is(card.Capabilities.PushNotifications),
 	}
 	for _, m := range card.DefaultInputModes {
 		g.inputs = append(g.inputs, mediaType(m))
@@ -61,7 +63,7 @@ func (g *gate) send(ctx context.Context, req *a2a.SendMessageRequest, stream boo
 	if err := req.Validate(); err != nil {
 		return err
 	}
-	if req.Configuration != nil && req.Configuration.TaskPushNotificationConfig != nil {
+	if req.Configuration != nil && req.Configuration.TaskPushNotificationConfig != nil && !g.push {
 		return a2a.ErrPushNotificationNotSupported
 	}
 	if err := checkScheme(req.Message.Parts, "message.parts"); err != nil {

@@ -11,8 +11,9 @@ import (
 type post struct {
 	message  *a2a.Message
 	from     from
-	expect   *int64    // the task's generation, or the message is refused
-	identity *identity // if set, receipts of the message are appended with it
+	expect   *int64            // the task's generation, or the message is refused
+	identity *identity         // if set, receipts of the message are appended with it
+	push     *store.PushConfig // if set, it comes into being with the message
 
 	entry *a2a.Entry // of the message, once the owner has taken it
 

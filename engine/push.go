@@ -2,41 +2,287 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/store"
 )
 
-// Push notifications are not offered, and the card says so: each of the four
-// operations answers as specification §3.3.4 demands.
+// maxPushes is how many push configurations a task may have.
+const maxPushes = 100
 
-// CreateTaskPushNotificationConfig implements a2a.Service.
-func (e *Engine) CreateTaskPushNotificationConfig(context.Context, *a2a.TaskPushNotificationConfig) (*a2a.TaskPushNotificationConfig, error) {
-	return nil, a2a.ErrPushNotificationNotSupported
-}
+// maxPushToken is the most that the token of one may have, in bytes: it goes
+// into a header.
+const maxPushToken = 4096
 
-// GetTaskPushNotificationConfig implements a2a.Service.
-func (e *Engine) GetTaskPushNotificationConfig(context.Context, *a2a.GetTaskPushNotificationConfigRequest) (*a2a.TaskPushNotificationConfig, error) {
-	return nil, a2a.ErrPushNotificationNotSupported
-}
-
-// ListTaskPushNotificationConfigs implements a2a.Service.
-func (e *Engine) ListTaskPushNotificationConfigs(context.Context, *a2a.ListTaskPushNotificationConfigsRequest) (*a2a.ListTaskPushNotificationConfigsResponse, error) {
-	return nil, a2a.ErrPushNotificationNotSupported
-}
-
-// DeleteTaskPushNotificationConfig implements a2a.Service.
-func (e *Engine) DeleteTaskPushNotificationConfig(context.Context, *a2a.DeleteTaskPushNotificationConfigRequest) error {
-	return a2a.ErrPushNotificationNotSupported
-}
-
-// GetExtendedAgentCard implements a2a.Service (specification §3.1.11).
-func (e *Engine) GetExtendedAgentCard(context.Context, *a2a.GetExtendedAgentCardRequest) (*a2a.AgentCard, error) {
-	if !e.gate.extended {
-		return nil, a2a.Errorf(a2a.CodeUnsupportedOperation, "this agent has no extended agent card")
+// CreateTaskPushNotificationConfig implements a2a.Service (specification
+// §3.1.7). What happens from now on is delivered; one with the id of another is
+// put in its place.
+func (e *Engine) CreateTaskPushNotificationConfig(ctx context.Context, c *a2a.TaskPushNotificationConfig) (*a2a.TaskPushNotificationConfig, error) {
+	if !e.gate.push {
+		return nil, a2a.ErrPushNotificationNotSupported
 	}
-	card := e.opts.extendedCard()
-	if card == nil {
-		return nil, a2a.ErrExtendedAgentCardNotConfigured
+	if err := c.Validate(); err != nil {
+		return nil, err
 	}
-	return card, nil
+	key := keyOf(ctx, c.Tenant, c.TaskID)
+	last, err := e.lastOf(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	p, err := e.newPush(ctx, "", c)
+	if err != nil {
+		return nil, err
+	}
+	p.Key, p.Cursor = key, last
+	if err := e.roomFor(ctx, p); err != nil {
+		return nil, err
+	}
+	switch err := e.store.SetPush(ctx, p); {
+	case errors.Is(err, store.ErrNotFound):
+		return nil, errNotFound(key.ID)
+	case err != nil:
+		return nil, failed(err, "store push config of task "+key.ID)
+	}
+	e.outbox.watch(p, last)
+	return e.shown(p)
+}
+
+// lastOf returns the seq of the last entry of a task that anybody may know of.
+func (e *Engine) lastOf(ctx context.Context, key store.Key) (int64, error) {
+	t := e.join(key)
+	defer e.leave(t)
+	if g := t.watch(); g.known {
+		if g.last == 0 {
+			return 0, errNotFound(key.ID)
+		}
+		return g.last, nil
+	}
+	rec, err := e.store.Get(ctx, key, false)
+	if errors.Is(err, store.ErrNotFound) {
+		return 0, errNotFound(key.ID)
+	}
+	if err != nil {
+		return 0, failed(err, "read task "+key.ID)
+	}
+	return rec.Last, nil
+}
+
+// roomFor refuses more configurations than a task may have.
+func (e *Engine) roomFor(ctx context.Context, p *store.PushConfig) error {
+	all, err := e.store.Pushes(ctx, p.Key, "", maxPushes)
+	if err != nil {
+		return failed(err, "read push configs of task "+p.Key.ID)
+	}
+	if len(all) < maxPushes {
+		return nil
+	}
+	for i := range all {
+		if all[i].ID == p.ID {
+			return nil
+		}
+	}
+	return a2a.Errorf(a2a.CodeUnsupportedOperation, "a task may have %d push configurations; delete one first", maxPushes)
+}
+
+// newPush makes what is stored of a configuration. Its task and cursor are the
+// caller's to set. field is where it stands in the request.
+func (e *Engine) newPush(ctx context.Context, field string, c *a2a.TaskPushNotificationConfig) (*store.PushConfig, error) {
+	if len(c.Token) > maxPushToken {
+		return nil, a2a.Invalid(field+"token", "has %d bytes, the most is %d", len(c.Token), maxPushToken)
+	}
+	host, err := e.opts.Push.Check(ctx, c)
+	if err != nil {
+		return nil, within(field, err)
+	}
+	kept := keptPush{Version: "1.0", URL: c.URL, Token: c.Token}
+	if a := c.Authentication; a != nil {
+		kept.Scheme, kept.Credentials = a.Scheme, a.Credentials
+	}
+	id := c.ID
+	if c.Legacy != nil {
+		kept.Version = c.Legacy.Version
+		if id == "" {
+			// Before there were ids there was one configuration for a task, and
+			// clients that know no more ask for it without.
+			id = c.TaskID
+		}
+	}
+	if id == "" && c.Legacy == nil {
+		id = newID()
+	}
+	body, err := json.Marshal(&kept)
+	if err != nil {
+		return nil, fmt.Errorf("encode push config: %w", err)
+	}
+	return &store.PushConfig{ID: id, Host: host, Body: body, Created: now(), Node: e.node, Live: true}, nil
+}
+
+// pushWith returns the configuration that a message brings along. Of a new task
+// it hears everything, of another what comes behind the message.
+func (e *Engine) pushWith(ctx context.Context, req *a2a.SendMessageRequest) (*store.PushConfig, error) {
+	c := *req.Configuration.TaskPushNotificationConfig
+	c.TaskID, c.Legacy = "", req.Legacy
+	p, err := e.newPush(ctx, "configuration.taskPushNotificationConfig.", &c)
+	if err != nil || req.Message.TaskID == "" {
+		return p, err
+	}
+	p.Key = keyOf(ctx, req.Tenant, req.Message.TaskID)
+	return p, e.roomFor(ctx, p)
+}
+
+// pushOf returns the configuration that came with a message, for the append that
+// has it. Clients of versions without ids find it by the task's.
+func (o *owner) pushOf(with *post) store.PushConfig {
+	p := *with.push
+	p.Key, p.Cursor = o.key, with.entry.Seq
+	if p.ID == "" {
+		p.ID = o.key.ID
+	}
+	return p
+}
+
+// within names the field of a configuration by its path in the request.
+func within(field string, err error) error {
+	var known *a2a.Error
+	if field == "" || !errors.As(err, &known) || len(known.Fields) != 1 {
+		return err
+	}
+	return a2a.Invalid(field+known.Fields[0].Field, "%s", known.Fields[0].Description)
+}
+
+// keptPush is the stored form of a configuration.
+type keptPush struct {
+	Version     string `json:"version"` // see a2a.Notification
+	URL         string `json:"url"`
+	Token       string `json:"token,omitempty"`
+	Scheme      string `json:"scheme,omitempty"`
+	Credentials string `json:"credentials,omitempty"`
+}
+
+// pushOf decodes what is stored of a configuration.
+func pushOf(p *store.PushConfig) (*a2a.TaskPushNotificationConfig, string, error) {
+	var kept keptPush
+	if err := json.Unmarshal(p.Body, &kept); err != nil {
+		return nil, "", fmt.Errorf("push config %s of task %s: %w", p.ID, p.Key.ID, err)
+	}
+	c := &a2a.TaskPushNotificationConfig{Tenant: p.Tenant, ID: p.ID, TaskID: p.Key.ID, URL: kept.URL, Token: kept.Token}
+	if kept.Scheme != "" {
+		c.Authentication = &a2a.AuthenticationInfo{Scheme: kept.Scheme, Credentials: kept.Credentials}
+	}
+	return c, kept.Version, nil
+}
+
+// shown is a configuration as answers have it: what only the receiver needs to
+// know stays here.
+func (e *Engine) shown(p *store.PushConfig) (*a2a.TaskPushNotificationConfig, error) {
+	c, _, err := pushOf(p)
+	if err != nil {
+		return nil, err
+	}
+	if c.Authentication != nil {
+		c.Authentication.Credentials = ""
+	}
+	return c, nil
+}
+
+// GetTaskPushNotificationConfig implements a2a.Service (specification §3.1.8).
+func (e *Engine) GetTaskPushNotificationConfig(ctx context.Context, req *a2a.GetTaskPushNotificationConfigRequest) (*a2a.TaskPushNotificationConfig, error) {
+	if !e.gate.push {
+		return nil, a2a.ErrPushNotificationNotSupported
+	}
+	if err := req.Validate(); err != nil {
+		return nil, err
+	}
+	key := keyOf(ctx, req.Tenant, req.TaskID)
+	p, err := e.push(ctx, key, req.ID)
+	switch {
+	case err == nil:
+		return e.shown(p)
+	case !errors.Is(err, store.ErrNotFound):
+		return nil, failed(err, "read push config of task "+key.ID)
+	}
+	if _, err := e.lastOf(ctx, key); err != nil {
+		return nil, err
+	}
+	return nil, &a2a.Error{
+		Code:    a2a.CodeTaskNotFound,
+		Message: "the task has no such push notification configuration",
+		Meta:    map[string]string{"taskId": key.ID},
+	}
+}
+
+// push returns a stored configuration; the first one where no id is given.
+func (e *Engine) push(ctx context.Context, key store.Key, id string) (*store.PushConfig, error) {
+	if id != "" {
+		return e.store.Push(ctx, store.PushID{Key: key, ID: id})
+	}
+	first, err := e.store.Pushes(ctx, key, "", 1)
+	if err == nil && len(first) == 0 {
+		err = store.ErrNotFound
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &first[0], nil
+}
+
+// ListTaskPushNotificationConfigs implements a2a.Service (specification
+// §3.1.9).
+func (e *Engine) ListTaskPushNotificationConfigs(ctx context.Context, req *a2a.ListTaskPushNotificationConfigsRequest) (*a2a.ListTaskPushNotificationConfigsResponse, error) {
+	if !e.gate.push {
+		return nil, a2a.ErrPushNotificationNotSupported
+	}
+	if err := req.Validate(); err != nil {
+		return nil, err
+	}
+	key := keyOf(ctx, req.Tenant, req.TaskID)
+	if _, err := e.lastOf(ctx, key); err != nil {
+		return nil, err
+	}
+	limit := int(req.PageSize)
+	if limit <= 0 || limit > maxPushes {
+		limit = maxPushes
+	}
+	page, err := e.store.Pushes(ctx, key, req.PageToken, limit+1)
+	if err != nil {
+		return nil, failed(err, "read push configs of task "+key.ID)
+	}
+	resp := &a2a.ListTaskPushNotificationConfigsResponse{Configs: []*a2a.TaskPushNotificationConfig{}}
+	if len(page) > limit {
+		page = page[:limit]
+		resp.NextPageToken = page[limit-1].ID // the next page is what comes behind it
+	}
+	for i := range page {
+		c, err := e.shown(&page[i])
+		if err != nil {
+			return nil, err
+		}
+		resp.Configs = append(resp.Configs, c)
+	}
+	return resp, nil
+}
+
+// DeleteTaskPushNotificationConfig implements a2a.Service (specification
+// §3.1.10). An attempt that is under way is broken off; nothing is sent after
+// it returns.
+func (e *Engine) DeleteTaskPushNotificationConfig(ctx context.Context, req *a2a.DeleteTaskPushNotificationConfigRequest) error {
+	if !e.gate.push {
+		return a2a.ErrPushNotificationNotSupported
+	}
+	if err := req.Validate(); err != nil {
+		return err
+	}
+	key := keyOf(ctx, req.Tenant, req.TaskID)
+	if _, err := e.lastOf(ctx, key); err != nil {
+		return err
+	}
+	id := store.PushID{Key: key, ID: req.ID}
+	if err := e.store.DropPush(ctx, id); err != nil {
+		return failed(err, "delete push config of task "+key.ID)
+	}
+	e.outbox.drop(id)
+	return nil
 }

@@ -136,6 +136,12 @@ func (e *Engine) deliverNew(ctx context.Context, req *a2a.SendMessageRequest, ow
 	}
 	p := newPost(req.Message, f)
 	p.expect, p.reopen = expect, legacy.Reopen
+	if c := req.Configuration; c != nil && c.TaskPushNotificationConfig != nil {
+		var err error
+		if p.push, err = e.pushWith(ctx, req); err != nil {
+			return taken{}, err
+		}
+	}
 	if own != nil {
 		p.identity = own.identity
 	}

@@ -1,0 +1,161 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/store"
+)
+
+// receivers is a Notifier that keeps what it is given, and answers as told.
+type receivers struct {
+	answer func(*a2a.Notification) a2a.Outcome // nil: delivered
+
+	mu  sync.Mutex
+	got []*a2a.Notification
+}
+
+func (r *receivers) Check(_ context.Context, c *a2a.TaskPushNotificationConfig) (string, error) {
+	if c.URL == "bad" {
+		return "", a2a.Invalid("url", "is bad")
+	}
+	return c.URL, nil
+}
+
+func (r *receivers) Notify(_ context.Context, n *a2a.Notification) a2a.Outcome {
+	r.mu.Lock()
+	r.got = append(r.got, n)
+	r.mu.Unlock()
+	if r.answer != nil {
+		return r.answer(n)
+	}
+	return a2a.Outcome{}
+}
+
+// seqs returns what came for a configuration, in the order in which it came.
+func (r *receivers) seqs(config string) (seqs []int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, n := range r.got {
+		if n.Config.ID == config {
+			seqs = append(seqs, n.Seq)
+		}
+	}
+	return seqs
+}
+
+func pushCard() *a2a.AgentCard {
+	card := testCard()
+	card.Capabilities.PushNotifications = new(true)
+	return card
+}
+
+func pushWorld(t testing.TB, st store.Store, ag agent.Agent, r *receivers) *world {
+	return newWorldWith(t, st, ag, pushCard(), &Options{Push: r})
+}
+
+// counted writes n chunks when it is told to, and ends.
+func countedTo(n int, begin <-chan struct{}) agent.Agent {
+	return agent.Func(func(ctx context.Context, t *agent.Turn) error {
+		if err := t.Status("begun"); err != nil {
+			return err
+		}
+		<-begin
+		w := t.Artifact("out")
+		for i := range n {
+			fmt.Fprintf(w, "chunk %d\n", i)
+		}
+		return w.Close()
+	})
+}
+
+func TestPushDeliversInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &receivers{}
+		begin := make(chan struct{})
+		w := pushWorld(t, nil, countedTo(5, begin), r)
+		task := w.mustSend(sendNow("go"))
+		for _, id := range []string{"a", "b"} {
+			_, err := w.CreateTaskPushNotificationConfig(t.Context(), &a2a.TaskPushNotificationConfig{TaskID: task.ID, ID: id, URL: "h"})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		close(begin)
+		synctest.Wait()
+		time.Sleep(time.Minute)
+		entries, err := w.st.Entries(t.Context(), store.Key{ID: task.ID}, 0, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []int64
+		for _, en := range entries {
+			if k := a2a.EntryKind(en.Kind); k == a2a.EntryArtifact || k == a2a.EntryStatus && en.Seq > 3 {
+				want = append(want, en.Seq)
+			}
+		}
+		for _, id := range []string{"a", "b"} {
+			if got := r.seqs(id); !slices.Equal(got, want) {
+				t.Errorf("%s got %v, want %v", id, got, want)
+			}
+			p, err := w.st.Push(t.Context(), store.PushID{Key: store.Key{ID: task.ID}, ID: id})
+			if err != nil || p.Live || p.Cursor != want[len(want)-1] {
+				t.Errorf("%+v, %v", p, err)
+			}
+		}
+	})
+}
+
+func TestPushIsTriedAgainAcrossARestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := store.NewMemory()
+		fails := true
+		r := &receivers{}
+		r.answer = func(*a2a.Notification) a2a.Outcome {
+			if fails {
+				return a2a.Outcome{Verdict: a2a.DeliverAgain, Reason: "500", Down: true}
+			}
+			return a2a.Outcome{}
+		}
+		begin := make(chan struct{})
+		w := pushWorld(t, m, countedTo(3, begin), r)
+		task := w.mustSend(sendNow("go"))
+		_, err := w.CreateTaskPushNotificationConfig(t.Context(), &a2a.TaskPushNotificationConfig{TaskID: task.ID, ID: "a", URL: "h"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		close(begin)
+		time.Sleep(time.Hour)
+		first := len(r.seqs("a"))
+		if first < 3 || first > 40 {
+			t.Errorf("%d attempts in an hour", first)
+		}
+		if n := slices.Compact(r.seqs("a")); len(n) != 1 {
+			t.Errorf("went on behind what failed: %v", n)
+		}
+		w.stop()
+		m = m.Reopen()
+		defer m.Close()
+		fails = false
+		w = pushWorld(t, m, countedTo(3, begin), r)
+		time.Sleep(3 * time.Hour)
+		if got := slices.Compact(r.seqs("a")); len(got) != 5 || !slices.IsSorted(got) {
+			t.Errorf("got %v", got)
+		}
+		ids := map[int64]string{}
+		for _, n := range r.got {
+			if was, ok := ids[n.Seq]; ok && was != n.ID {
+				t.Errorf("seq %d was %s and %s", n.Seq, was, n.ID)
+			}
+			ids[n.Seq] = n.ID
+		}
+		w.stop()
+	})
+}
