@@ -173,8 +173,9 @@ func (a *auditor) messages(r *record) {
 		}
 	}
 	for _, id := range r.refused {
-		// It may be in the history, but the agent must not have had it.
-		if r.plan.kind == "ask" && len(a.h.task.Artifacts) > 0 && a.h.task.Artifacts[0].Parts[0].Text == r.words[id] {
+		// It may be in the history, but the agent, which asks once, must not
+		// have had it.
+		if r.plan.kind == "ask" && len(a.h.task.Artifacts) > 0 && len(mine) > 1 && mine[1] == r.originLocked(id) {
 			a.fault(Acknowledged, "message %s was refused and is what the agent went on with", id)
 		}
 	}

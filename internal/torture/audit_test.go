@@ -160,7 +160,10 @@ func TestAuditFinds(t *testing.T) {
 			s.h.task.History[0].Parts = []*a2a.Part{a2a.TextPart("stream 4")}
 		}},
 		{"the agent goes on with what was refused", Acknowledged, "was refused", func(s *scene) {
-			s.r.plan.kind, s.r.words["n"] = "ask", "chunk 1\n"
+			s.r.plan.kind, s.r.words["n"] = "ask", "me"
+			s.h.task.History = append(s.h.task.History, &a2a.Message{
+				MessageID: "n", Role: a2a.RoleUser, Parts: []*a2a.Part{a2a.TextPart("me")},
+			})
 			s.r.refuses("n")
 		}},
 		{"the wrong result", Service, "its artifact is", func(s *scene) { s.r.plan.judge = allText("stream", "chunk 1\n") }},
