@@ -56,11 +56,14 @@ func complete(card a2a.AgentCard, retries engine.Retries) (*a2a.AgentCard, error
 }
 
 // promise makes the card say of messages that come again what the engine does
-// with them, whatever its author wrote.
+// with them. Unless the author's card has the extension, it is there only if
+// messages of everybody are known: who is authenticated this server does not
+// know by itself, and a client that relies on being known must not be mistaken.
 func promise(caps *a2a.AgentCapabilities, r engine.Retries) error {
 	retry := a2aserver.RetryExtension(r.Window, r.Anonymous)
 	at := extension(caps, retry.URI)
 	switch on := r.Window >= time.Second; { // the card has whole seconds
+	case on && at < 0 && !r.Anonymous:
 	case on && at < 0:
 		caps.Extensions = append(slices.Clip(caps.Extensions), retry)
 	case on:

@@ -48,8 +48,9 @@ type Options struct {
 	// keeps all.
 	Retention engine.Retention
 	// Retries says when a message that comes again is known, and answered as it
-	// was the first time; the card says so, too. The zero value knows those of
-	// callers who are authenticated, for 24 h.
+	// was the first time. The zero value knows those of callers who are
+	// authenticated, for 24 h. The card says so where it holds for everybody, or
+	// where it has a2aserver.RetryExtension: then with what holds.
 	Retries engine.Retries
 	// DrainWait bounds how long Serve waits for agents and connections when it
 	// ends. Zero means 10 s; below zero it does not wait.
