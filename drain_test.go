@@ -5,11 +5,13 @@ import (
 	"context"
 	"io"
 	"net"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/parley-a2a/parley"
+	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
 )
 
@@ -42,5 +44,38 @@ func TestServeEndsWithAClientThatHoldsOn(t *testing.T) {
 	stop()
 	if err := receive(t, ended, "the end of Serve"); err != nil {
 		t.Errorf("Serve: %v", err)
+	}
+}
+
+// TestServeDoesNotWait: with a DrainWait below zero nobody is waited for, not
+// even an agent that does not end.
+func TestServeDoesNotWait(t *testing.T) {
+	working, release := make(chan struct{}), make(chan struct{})
+	defer close(release)
+	s, err := parley.New(a2a.AgentCard{Name: "stubborn"}, agent.Func(func(context.Context, *agent.Turn) error {
+		close(working)
+		<-release
+		return nil
+	}), &parley.Options{DrainWait: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(ctx, l) }()
+	body := strings.NewReader(`{"message":{"messageId":"1","role":"ROLE_USER","parts":[{"text":"go"}]},"configuration":{"returnImmediately":true}}`)
+	resp, err := http.Post("http://"+l.Addr().String()+"/message:send", "application/json", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	receive(t, working, "the start of the agent")
+	stop()
+	if err := receive(t, ended, "the end of Serve"); err == nil {
+		t.Error("Serve does not say that an agent was left behind")
 	}
 }
