@@ -87,7 +87,14 @@ func (e *Engine) inherit(ctx context.Context, k store.Key) (*store.Record, error
 				return nil, errElsewhere()
 			}
 		default:
+			// Nothing was done, and to ask again is right: what the store could
+			// not do now it may do then.
 			e.wrote(err)
+			return nil, &a2a.Error{
+				Code:    a2a.CodeUnavailable,
+				Message: "the task cannot be written at the moment; ask for it again shortly",
+				Cause:   failed(err, "take over task "+k.ID),
+			}
 		}
 	}
 	if errors.Is(err, store.ErrNotFound) {
