@@ -295,6 +295,15 @@ func TestWebhookWindow(t *testing.T) {
 	}
 }
 
+func TestWebhookTokenExpires(t *testing.T) {
+	r := newReceiver(t, WebhookOptions{Keys: keysURL, Window: time.Hour})
+	h := r.withJWT("d-1", "t-1", statusEvent)
+	r.pass(5 * time.Minute)
+	r.want("in its last second", h, statusEvent, 200)
+	r.pass(time.Second)
+	r.want("expired", h, statusEvent, 425)
+}
+
 func TestWebhookDuplicates(t *testing.T) {
 	r := newReceiver(t, WebhookOptions{Keys: keysURL})
 	first := r.signed("d-1", statusEvent, "")

@@ -133,6 +133,23 @@ func TestTampering(t *testing.T) {
 	}
 }
 
+// TestOneContentOneReading: id, time and body cannot be split in another way
+// over a signature that is good.
+func TestOneContentOneReading(t *testing.T) {
+	h := http.Header{}
+	(*Keys)(nil).Sign(h, "d", time.Unix(1, 0), []byte("2.{}"), "token")
+	h[HeaderID], h[HeaderTimestamp] = []string{"d.1"}, []string{"2"} // and the body {}
+	if s, err := ReadSigned(h); err == nil && s.ByToken("token", []byte("{}")) {
+		t.Error("the split moved")
+	}
+	for _, stamp := range []string{"01", "+1", "-1", "1e3", " 1", "1 ", "0x1", "1_0", "99999999999999999999"} {
+		h[HeaderID], h[HeaderTimestamp] = []string{"d"}, []string{stamp}
+		if _, err := ReadSigned(h); err != ErrMalformed {
+			t.Errorf("time %q: %v", stamp, err)
+		}
+	}
+}
+
 // TestNoKeysIsNoKey: an empty secret verifies nothing.
 func TestNoKeysIsNoKey(t *testing.T) {
 	h := http.Header{HeaderID: {"d-1"}, HeaderTimestamp: {"1"}}
