@@ -155,10 +155,13 @@ func TestSameMessageInTwoProcesses(t *testing.T) {
 						return context.Cause(ctx)
 					}
 				})}
-				o := &Options{Retries: Retries{Anonymous: true}}
-				one, two := knowing(t, st, ag), &world{Engine: New(st, ag, testCard(), o), t: t, st: st}
+				var processes [2]*world
+				for i := range processes {
+					processes[i] = newWorldWith(t, st, ag, testCard(), &Options{Retries: Retries{Anonymous: true}, DeadAfter: time.Hour})
+				}
+				synctest.Wait()
 				answers := make(chan *a2a.SendMessageResponse, 2)
-				for _, w := range []*world{one, two} {
+				for _, w := range processes {
 					go func() {
 						resp, err := w.SendMessage(context.Background(), repeated(req))
 						if err != nil {
@@ -182,13 +185,13 @@ func TestSameMessageInTwoProcesses(t *testing.T) {
 					}
 					wantError(t, <-stopped, agent.ErrEnded)
 				}
-				list, err := one.ListTasks(t.Context(), &a2a.ListTasksRequest{})
+				list, err := processes[0].ListTasks(t.Context(), &a2a.ListTasksRequest{})
 				if want := 1; name != "a direct answer" && (err != nil || len(list.Tasks) != want) {
 					t.Errorf("listed %+v, %v", list, err)
 				}
-				one.stop()
-				synctest.Wait()
-				two.drain()
+				for _, w := range processes {
+					w.stop()
+				}
 			})
 		})
 	}

@@ -198,8 +198,12 @@ func TestStreamsOfATaskThatBeginsAnew(t *testing.T) {
 		for range 2 {
 			for text, want := range want {
 				sameStream(t, w.mustStream(keyed(text)), want.evs)
-				for i, ev := range want.evs {
-					sameStream(t, w.mustStream(after(keyed(text), ev.Seq))[1:], want.evs[i+1:])
+				i, first, last := 0, want.evs[0].Seq, want.evs[len(want.evs)-1].Seq
+				for seq := first; seq <= last; seq++ { // also from behind what is not in the stream
+					for i < len(want.evs) && want.evs[i].Seq <= seq {
+						i++
+					}
+					sameStream(t, w.mustStream(after(keyed(text), seq))[1:], want.evs[i:])
 				}
 			}
 			w.stop()
@@ -211,6 +215,47 @@ func TestStreamsOfATaskThatBeginsAnew(t *testing.T) {
 			w.mustSend(first01("mine", "one"))
 		}
 		wantUsers(t, w.mustGet("mine"), "one", "two", "three", "one", "one")
+		w.stop()
+	})
+}
+
+// The same where the agent took the message in the turn in which it came, and a
+// later one began the next.
+func TestStreamOfAMessageThatWasTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := store.NewMemory()
+		defer st.Close()
+		g := newGated()
+		w := knowing(t, st, g)
+		keyed := func(text string) *a2a.SendMessageRequest {
+			req := first01("mine", text)
+			req.IdempotencyKey = text
+			return req
+		}
+		one := w.streamed(keyed("one"))
+		turn := <-g.entered
+		synctest.Wait()
+		two := w.streamed(keyed("two"))
+		synctest.Wait()
+		if m, err := turn.Ask(t.Context(), "?"); err != nil || m.Text() != "two" {
+			t.Fatal(m, err)
+		}
+		g.leave <- nil
+		want := map[string]sent{"one": <-one, "two": <-two}
+		three := w.streamed(keyed("three"))
+		<-g.entered
+		g.leave <- nil
+		want["three"] = <-three
+		for range 2 {
+			for text, want := range want {
+				if got := brief(want.evs); got != "task:submitted completed" || want.err != nil {
+					t.Fatalf("%s: %s, %v", text, got, want.err)
+				}
+				sameStream(t, w.mustStream(keyed(text)), want.evs)
+			}
+			w.stop()
+			w = knowing(t, st, g)
+		}
 		w.stop()
 	})
 }

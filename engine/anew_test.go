@@ -360,6 +360,8 @@ func TestClientsIDIsDeletedUnderWay(t *testing.T) {
 	st := &looking{Store: mem}
 	w := newWorld(t, st, parrot)
 	w.mustSend(first01("mine", "one"))
+	w.stop() // until its owner has left the next message would not be looked up
+	w = newWorld(t, st, parrot)
 	remove := func() {
 		rec, err := mem.Get(t.Context(), store.Key{ID: "mine"}, false)
 		if err != nil {

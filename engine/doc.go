@@ -12,6 +12,10 @@
 // cursor of their own and are woken by hints, so that a stalled reader costs
 // nobody anything.
 //
+// A message that comes again, because its sender does not know what became of
+// it, is not taken twice: [Retries]. Its receipts are in the store with the
+// entries that took it, in one append, or with the answer.
+//
 // Nothing depends on a caller's connection: work goes on when callers leave,
 // and what is unfinished when the process stops is taken up by the next
 // [Engine.Run].
