@@ -1,6 +1,7 @@
 package a2aserver
 
 import (
+	"context"
 	"log/slog"
 	"net/netip"
 	"strings"
@@ -37,7 +38,7 @@ type Options struct {
 	// Keys returns the public keys of the server's webhooks as a JSON Web Key
 	// Set, for /.well-known/jwks.json; see Webhooks.JWKS. Nil, or one that
 	// returns nil, means that there are none.
-	Keys func() []byte
+	Keys func(context.Context) ([]byte, error)
 	// Logger gets a record per failed request: internal errors with their
 	// cause as errors, others for debugging. Nil discards.
 	Logger *slog.Logger
@@ -76,11 +77,11 @@ func (o *Options) publicURL() string {
 	return strings.TrimRight(o.PublicURL, "/")
 }
 
-func (o *Options) keys() []byte {
+func (o *Options) keys(ctx context.Context) ([]byte, error) {
 	if o == nil || o.Keys == nil {
-		return nil
+		return nil, nil
 	}
-	return o.Keys()
+	return o.Keys(ctx)
 }
 
 func (o *Options) cardProfile() CardProfile {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -33,7 +34,10 @@ type Webhooks struct {
 	policy *Egress
 	client *http.Client
 	agent  string
+	load   func(context.Context) (*WebhookKeys, error) // see LoadKeys
 	keys   atomic.Pointer[WebhookKeys]
+
+	loading sync.Mutex // held while keys is set by load
 }
 
 var _ a2a.Notifier = (*Webhooks)(nil)
@@ -66,13 +70,39 @@ const maxWebhookAnswer = 16 << 10
 // is, but with the tokens of configurations.
 func (w *Webhooks) SetKeys(k *WebhookKeys) { w.keys.Store(k) }
 
-// JWKS returns the public keys as a JSON Web Key Set, for
-// /.well-known/jwks.json; nil if there are none.
-func (w *Webhooks) JWKS() []byte {
-	if k := w.keys.Load(); k != nil {
-		return k.JWKS()
+// LoadKeys makes load find the keys when they are needed first. Call it before
+// anything is sent. If it fails nothing is sent, and it is called again.
+func (w *Webhooks) LoadKeys(load func(context.Context) (*WebhookKeys, error)) { w.load = load }
+
+// current returns the keys, or nil if there are none.
+func (w *Webhooks) current(ctx context.Context) (*WebhookKeys, error) {
+	if k := w.keys.Load(); k != nil || w.load == nil {
+		return k, nil
 	}
-	return nil
+	w.loading.Lock()
+	defer w.loading.Unlock()
+	if k := w.keys.Load(); k != nil {
+		return k, nil
+	}
+	k, err := w.load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	w.keys.Store(k)
+	return k, nil
+}
+
+// JWKS returns the public keys as a JSON Web Key Set, for
+// /.well-known/jwks.json; nil if there are none. w may be nil.
+func (w *Webhooks) JWKS(ctx context.Context) ([]byte, error) {
+	if w == nil {
+		return nil, nil
+	}
+	k, err := w.current(ctx)
+	if k == nil || err != nil {
+		return nil, err
+	}
+	return k.JWKS(), nil
 }
 
 // Check implements a2a.Notifier.
@@ -96,7 +126,11 @@ func (w *Webhooks) Check(_ context.Context, c *a2a.TaskPushNotificationConfig) (
 
 // Notify implements a2a.Notifier.
 func (w *Webhooks) Notify(ctx context.Context, n *a2a.Notification) a2a.Outcome {
-	req, err := w.request(ctx, n)
+	keys, err := w.current(ctx)
+	if err != nil {
+		return a2a.Outcome{Verdict: a2a.DeliverAgain, Reason: "the keys to sign with could not be read"}
+	}
+	req, err := w.request(ctx, n, keys)
 	if err != nil {
 		return a2a.Outcome{Verdict: a2a.GiveUp, Reason: err.Error()}
 	}
@@ -110,8 +144,13 @@ func (w *Webhooks) Notify(ctx context.Context, n *a2a.Notification) a2a.Outcome 
 }
 
 // request makes the request of one attempt.
-func (w *Webhooks) request(ctx context.Context, n *a2a.Notification) (*http.Request, error) {
+func (w *Webhooks) request(ctx context.Context, n *a2a.Notification, keys *WebhookKeys) (*http.Request, error) {
 	body, media := notice(n)
+	jwt := n.Task != nil && keys != nil && webhook.WantsJWT(n.Config.Authentication)
+	if jwt {
+		// Receivers hash what they read and write again.
+		body = webhook.Compact(nil, body)
+	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, n.Config.URL, bytes.NewReader(body))
 	if err != nil {
 		return nil, errors.New("the URL cannot be used") // its own words have the URL in them
@@ -123,11 +162,11 @@ func (w *Webhooks) request(ctx context.Context, n *a2a.Notification) (*http.Requ
 		return nil, err
 	}
 	webhook.SetToken(h, n.Config.Token)
-	keys := w.keys.Load()
 	keys.Sign(h, n.ID, at, body, n.Config.Token)
 	if n.Task == nil {
 		h.Set("A2A-Version", n.Version)
-	} else if keys != nil && webhook.WantsJWT(n.Config.Authentication) {
+	}
+	if jwt {
 		if err := keys.Bearer(h, n.ID, n.Config.TaskID, n.Config.URL, at, body); err != nil {
 			return nil, err
 		}
@@ -220,8 +259,13 @@ func (s *Server) serveKeys(w http.ResponseWriter, r *http.Request) {
 	if !s.onlyGet(w, r, "GET, HEAD") {
 		return
 	}
-	doc := s.opts.keys()
-	if doc == nil {
+	doc, err := s.opts.keys(r.Context())
+	switch {
+	case err != nil:
+		s.log.Error("the keys of webhooks could not be read", "error", err)
+		writeText(w, http.StatusServiceUnavailable, "the keys cannot be read at the moment; try again shortly\n")
+		return
+	case doc == nil:
 		http.NotFound(w, r)
 		return
 	}
