@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/dialect"
 )
 
 // whole has everything that a digest is of.
@@ -150,6 +151,21 @@ func TestDigestOfJSON(t *testing.T) {
 	}
 }
 
+// The same message over gRPC is the same.
+func TestDigestOverAnotherBinding(t *testing.T) {
+	reqs := []*a2a.SendMessageRequest{whole(), send("x"), send("")}
+	reqs[2].Message.Parts = allKinds()
+	for i, req := range reqs {
+		over, err := dialect.FromProto(dialect.ToProto(req))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if digest(over.(*a2a.SendMessageRequest)) != digest(req) {
+			t.Errorf("request %d has another digest", i)
+		}
+	}
+}
+
 // FuzzDigest re-encodes values as another binding would: keys in another order,
 // numbers as float64.
 func FuzzDigest(f *testing.F) {
@@ -161,6 +177,9 @@ func FuzzDigest(f *testing.F) {
 		doc := fmt.Sprintf(`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"data":%s}]}}`, j)
 		if req.UnmarshalJSON([]byte(doc)) != nil || req.Validate() != nil || len(req.Message.Parts) != 1 {
 			return
+		}
+		if over, err := dialect.FromProto(dialect.ToProto(&req)); err == nil && digest(over.(*a2a.SendMessageRequest)) != digest(&req) {
+			t.Errorf("%s has another digest over gRPC", j)
 		}
 		var v any
 		if err := json.Unmarshal(req.Message.Parts[0].Data, &v); err != nil {
