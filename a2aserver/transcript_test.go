@@ -90,6 +90,10 @@ func (s *scripted) answers(op dialect.Op, req any) []any {
 			r.Legacy = nil
 		case *a2a.SubscribeToTaskRequest:
 			r.Legacy = nil
+		case *a2a.TaskPushNotificationConfig:
+			r.Legacy = nil
+		case *a2a.GetTaskPushNotificationConfigRequest:
+			r.Legacy = nil
 		}
 	}
 	if want != nil {

@@ -62,9 +62,12 @@ func (v01Codec) DecodeRequest(op Op, doc []byte) (any, error) {
 		if !o.has("pushNotificationConfig") {
 			o.bad("pushNotificationConfig", "is required")
 		}
+		if c != nil {
+			c.Legacy = &a2a.Legacy{Version: "0.1"}
+		}
 		req = c
 	case GetTaskPushNotificationConfig:
-		req = &a2a.GetTaskPushNotificationConfigRequest{TaskID: id, ID: id}
+		req = &a2a.GetTaskPushNotificationConfigRequest{TaskID: id, ID: id, Legacy: &a2a.Legacy{Version: "0.1"}}
 	default:
 		panic("dialect: version 0.1 has no " + op.String())
 	}
@@ -127,13 +130,22 @@ func (o *object) v01Webhook(task string) *a2a.TaskPushNotificationConfig {
 		return nil
 	}
 	c := &a2a.TaskPushNotificationConfig{ID: task, TaskID: task, URL: o.text("url"), Token: o.text("token")}
-	if a := o.object("authentication"); a != nil {
-		scheme, credentials := a.firstScheme(), a.text("credentials")
-		if scheme != "" || credentials != "" {
-			c.Authentication = &a2a.AuthenticationInfo{Scheme: scheme, Credentials: credentials}
-		}
-	}
+	c.Authentication = o.v0xAuthentication()
 	return c
+}
+
+// v0xAuthentication reads how a webhook wants to be posted to; nil where that
+// says nothing, as objects of protocol buffers may.
+func (o *object) v0xAuthentication() *a2a.AuthenticationInfo {
+	a := o.object("authentication")
+	if a == nil {
+		return nil
+	}
+	scheme, credentials := a.firstScheme(), a.text("credentials")
+	if scheme == "" && credentials == "" {
+		return nil
+	}
+	return &a2a.AuthenticationInfo{Scheme: scheme, Credentials: credentials}
 }
 
 // firstScheme reads schemes, a list, of which 1.0 has only one; a sample has it

@@ -272,7 +272,9 @@ func TestV01LosesWhatItSays(t *testing.T) {
 
 		hook := r.webhook("t1")
 		doc = c.AppendRequest(nil, CreateTaskPushNotificationConfig, hook)
-		check("webhook", readV01[*a2a.TaskPushNotificationConfig](t, CreateTaskPushNotificationConfig, string(doc)), k.webhook(hook, "t1"), doc)
+		asked := k.webhook(hook, "t1")
+		asked.Legacy = &a2a.Legacy{Version: "0.1"}
+		check("webhook", readV01[*a2a.TaskPushNotificationConfig](t, CreateTaskPushNotificationConfig, string(doc)), asked, doc)
 		doc = c.AppendResult(nil, CreateTaskPushNotificationConfig, hook, hook)
 		res, err := c.DecodeResult(CreateTaskPushNotificationConfig, hook, doc)
 		if err != nil {

@@ -143,11 +143,9 @@ func (o *object) v03Webhook() *a2a.TaskPushNotificationConfig {
 
 // v03Config reads a PushNotificationConfig.
 func (o *object) v03Config() *a2a.TaskPushNotificationConfig {
-	c := &a2a.TaskPushNotificationConfig{ID: o.text("id"), URL: o.text("url"), Token: o.text("token")}
-	if a := o.object("authentication"); a != nil {
-		c.Authentication = &a2a.AuthenticationInfo{Scheme: a.firstScheme(), Credentials: a.text("credentials")}
+	return &a2a.TaskPushNotificationConfig{
+		ID: o.text("id"), URL: o.text("url"), Token: o.text("token"), Authentication: o.v0xAuthentication(),
 	}
-	return c
 }
 
 // data reads the value of a part with data. In the proto form it is a DataPart,

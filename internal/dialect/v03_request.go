@@ -19,13 +19,11 @@ func (c v03Codec) request(op Op, o *object) any {
 		if w.ID == "" {
 			w.ID = w.TaskID
 		}
+		w.Legacy = &a2a.Legacy{Version: "0.3"}
 		return w
 	case GetTaskPushNotificationConfig:
-		task, id := o.v03WebhookKey()
-		if id == "" {
-			id = task
-		}
-		return &a2a.GetTaskPushNotificationConfigRequest{TaskID: task, ID: id}
+		task, id := o.v03WebhookKey() // before 0.2.5 there was no id
+		return &a2a.GetTaskPushNotificationConfigRequest{TaskID: task, ID: id, Legacy: &a2a.Legacy{Version: "0.3"}}
 	case ListTaskPushNotificationConfigs:
 		r := &a2a.ListTaskPushNotificationConfigsRequest{TaskID: o.v03ID("parent"), PageToken: o.text("pageToken")}
 		if n := o.int32("pageSize"); n != nil {
@@ -34,6 +32,9 @@ func (c v03Codec) request(op Op, o *object) any {
 		return r
 	case DeleteTaskPushNotificationConfig:
 		task, id := o.v03WebhookKey()
+		if id == "" && task != "" {
+			o.bad("pushNotificationConfigId", "is required: it says which one of the task's")
+		}
 		return &a2a.DeleteTaskPushNotificationConfigRequest{TaskID: task, ID: id}
 	}
 	panic("dialect: DecodeRequest of " + op.String())
@@ -117,7 +118,7 @@ func (w *v03Writer) webhookKey(task, id string) {
 		return
 	}
 	w.text("id", task)
-	w.text("pushNotificationConfigId", id)
+	w.optText("pushNotificationConfigId", id)
 }
 
 func (w *v03Writer) createWebhook(c *a2a.TaskPushNotificationConfig) {

@@ -63,6 +63,10 @@ func TestV03RoutesThereAndBack(t *testing.T) {
 				r.Legacy = nil
 			case *a2a.SubscribeToTaskRequest:
 				r.Legacy = nil
+			case *a2a.TaskPushNotificationConfig:
+				r.Legacy = nil
+			case *a2a.GetTaskPushNotificationConfigRequest:
+				r.Legacy = nil
 			}
 			if d := v03Diff(tt.req, got); d != "" {
 				t.Errorf("%s: %s", tt.op, d)

@@ -282,7 +282,7 @@ func TestV03ReadsOtherRequests(t *testing.T) {
 			`{"contextId":"c","status":"TASK_STATE_INPUT_REQUIRED","statusTimestampAfter":"2026-01-02T02:04:05.000Z"}`},
 		{ListTasks, `{"status":"","statusTimestampAfter":"2026-01-02T03:04:05Z","includeArtifacts":true}`, `{"statusTimestampAfter":"2026-01-02T03:04:05.000Z","includeArtifacts":true}`},
 		{GetTaskPushNotificationConfig, `{"id":"t1","pushNotificationConfigId":"p"}`, `{"taskId":"t1","id":"p"}`},
-		{GetTaskPushNotificationConfig, `{"id":"t1"}`, `{"taskId":"t1","id":"t1"}`}, // 0.2: a task has one
+		{GetTaskPushNotificationConfig, `{"id":"t1"}`, `{"taskId":"t1","id":""}`}, // before 0.2.5: the first one
 		{GetTaskPushNotificationConfig, `{"name":"tasks/t1/pushNotificationConfigs/p"}`, `{"taskId":"t1","id":"p"}`},
 		{DeleteTaskPushNotificationConfig, `{"id":"t1","pushNotificationConfigId":"p"}`, `{"taskId":"t1","id":"p"}`},
 		{DeleteTaskPushNotificationConfig, `{"pushNotificationConfigId":"p"}`, `{"taskId":"","id":"p"}`},
@@ -298,6 +298,9 @@ func TestV03ReadsOtherRequests(t *testing.T) {
 			}
 			if got := string(v.(appender).AppendJSON(nil)); got != tt.want {
 				t.Errorf("%s, %s: %s becomes %s", tt.op, form, tt.doc, got)
+			}
+			if r, ok := v.(*a2a.GetTaskPushNotificationConfigRequest); ok && (r.Legacy == nil || *r.Legacy != a2a.Legacy{Version: "0.3"}) {
+				t.Errorf("%+v", r.Legacy)
 			}
 			if r, ok := v.(*a2a.SubscribeToTaskRequest); ok && (r.Legacy == nil || *r.Legacy != a2a.Legacy{Version: "0.3", FinishedToo: true}) {
 				t.Errorf("%+v", r.Legacy)
@@ -327,6 +330,8 @@ func TestV03Webhooks(t *testing.T) {
 				t.Errorf("%s: %v", doc, err)
 			} else if got := string(v.(appender).AppendJSON(nil)); got != want {
 				t.Errorf("%s: %s becomes %s", form, doc, got)
+			} else if l := v.(*a2a.TaskPushNotificationConfig).Legacy; l == nil || *l != (a2a.Legacy{Version: "0.3"}) {
+				t.Errorf("%s: %s is of %+v", form, doc, l)
 			}
 		}
 	}
@@ -362,6 +367,7 @@ func TestV03RefusesWhatIsWrong(t *testing.T) {
 		{GetTask, `{"id":"t","historyLength":1.5}`, "historyLength"},
 		{ListTasks, `{"status":"asleep"}`, "status"},
 		{CreateTaskPushNotificationConfig, `{"taskId":"t","pushNotificationConfig":{"authentication":{"schemes":[1]}}}`, "pushNotificationConfig.authentication.schemes[0]"},
+		{DeleteTaskPushNotificationConfig, `{"id":"t"}`, "pushNotificationConfigId"},
 	} {
 		for form, c := range v03Forms {
 			field := tt.field

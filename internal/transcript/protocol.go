@@ -57,6 +57,10 @@ func RequestDoc(req any) string {
 		doc = withAfter(doc, r.After)
 	case *a2a.SubscribeToTaskRequest:
 		doc = withAfter(withLegacy(doc, r.Legacy), r.After)
+	case *a2a.TaskPushNotificationConfig:
+		doc = withLegacy(doc, r.Legacy)
+	case *a2a.GetTaskPushNotificationConfigRequest:
+		doc = withLegacy(doc, r.Legacy)
 	}
 	return string(doc)
 }
