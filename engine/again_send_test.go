@@ -333,8 +333,8 @@ func TestMessageComesAgainAfterACrash(t *testing.T) {
 					if err := turn.Status("at it"); err != nil {
 						t.Fatal(err)
 					}
-					synctest.Wait()
 				}
+				synctest.Wait()
 				st = st.Reopen() // the old process cannot write any more
 				defer st.Close()
 				g.leave <- errors.New("lost")

@@ -257,3 +257,30 @@ func TestAgentsThatDoNotStopAreLost(t *testing.T) {
 		kill()
 	})
 }
+
+// While a caller is about to act the agent is not begun: it may be a
+// cancellation.
+func TestNoRunBeforeTheCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := store.NewMemory()
+		defer st.Close()
+		task := crashed(t, st, 1)[0]
+		e := New(st, agent.Func(func(ctx context.Context, _ *agent.Turn) error {
+			t.Error("the agent ran")
+			return nil
+		}), testCard(), nil)
+		o, err := e.acquire(t.Context(), store.Key{ID: task.ID})
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if _, coming, err := o.requestCancel(&a2a.CancelRequested{}); err != nil || !coming {
+			t.Errorf("the cancellation: %v, %v", coming, err)
+		}
+		o.release()
+		synctest.Wait()
+		if got := a2a.TaskState(row(t, st, task.ID).State); got != a2a.TaskStateCanceled {
+			t.Errorf("the task is %s", got)
+		}
+	})
+}
