@@ -13,7 +13,7 @@ import "context"
 // ctx is cancelled when somebody cancels the task or the server drains;
 // context.Cause is then ErrCanceled or ErrDraining. After a drain or a crash,
 // Run is called again from the top with the same message and Turn.Attempt one
-// higher.
+// higher; OnLost says otherwise for crashes.
 type Agent interface {
 	Run(ctx context.Context, t *Turn) error
 }
