@@ -252,11 +252,15 @@ func TestTakeOverWhileRunning(t *testing.T) {
 		st := store.NewMemory()
 		defer st.Close()
 		var runs atomic.Int32
-		other := newWorldWith(t, st, agent.Func(func(ctx context.Context, t *agent.Turn) error {
+		ag := agent.Func(func(ctx context.Context, t *agent.Turn) error {
+			if t.Attempt() == 1 {
+				return waiting(ctx, t)
+			}
 			runs.Add(1)
 			return t.Complete("taken over")
-		}), testCard(), shared(t))
-		living := newWorldWith(t, st, waiting, testCard(), shared(t))
+		})
+		other := newWorldWith(t, st, ag, testCard(), shared(t))
+		living := newWorldWith(t, st, ag, testCard(), shared(t)) // either may take over
 		mine := living.mustSend(sendNow("mine"))
 		o := shared(t)
 		o.DrainWait = time.Hour
