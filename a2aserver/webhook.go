@@ -3,16 +3,12 @@ package a2aserver
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"errors"
 	"io"
-	"net"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -31,12 +27,14 @@ type WebhookKeys = webhook.Keys
 // an a2a.Notifier. What a receiver gets is what the version has in which its
 // configuration was made; docs/webhooks.md describes it.
 type Webhooks struct {
+	// set by NewWebhooks, then constant
 	policy *Egress
 	client *http.Client
 	agent  string
-	load   func(context.Context) (*WebhookKeys, error) // see LoadKeys
-	keys   atomic.Pointer[WebhookKeys]
+	linger time.Duration // for the rest of an answer
 
+	load    func(context.Context) (*WebhookKeys, error) // see LoadKeys
+	keys    atomic.Pointer[WebhookKeys]
 	loading sync.Mutex // held while keys is set by load
 }
 
@@ -47,8 +45,9 @@ var _ a2a.Notifier = (*Webhooks)(nil)
 func NewWebhooks(policy *Egress, name, version string) *Webhooks {
 	return &Webhooks{
 		policy: policy,
-		client: policy.Client(&egress.Limits{Body: maxWebhookAnswer}),
-		agent:  strings.TrimSuffix(token(name)+"/"+token(version), "/"),
+		client: policy.Client(&egress.Limits{Body: -1}), // Notify bounds it: the status counts, whatever follows
+		agent:  strings.Trim(token(name)+"/"+token(version), "/"),
+		linger: time.Second,
 	}
 }
 
@@ -60,49 +59,6 @@ func token(s string) string {
 		}
 		return -1
 	}, s)
-}
-
-// maxWebhookAnswer is what is read of a receiver's answer, which says nothing
-// but its status, so that the connection can be used again.
-const maxWebhookAnswer = 16 << 10
-
-// SetKeys says what is signed with from now on. Before the first call nothing
-// is, but with the tokens of configurations.
-func (w *Webhooks) SetKeys(k *WebhookKeys) { w.keys.Store(k) }
-
-// LoadKeys makes load find the keys when they are needed first. Call it before
-// anything is sent. If it fails nothing is sent, and it is called again.
-func (w *Webhooks) LoadKeys(load func(context.Context) (*WebhookKeys, error)) { w.load = load }
-
-// current returns the keys, or nil if there are none.
-func (w *Webhooks) current(ctx context.Context) (*WebhookKeys, error) {
-	if k := w.keys.Load(); k != nil || w.load == nil {
-		return k, nil
-	}
-	w.loading.Lock()
-	defer w.loading.Unlock()
-	if k := w.keys.Load(); k != nil {
-		return k, nil
-	}
-	k, err := w.load(ctx)
-	if err != nil {
-		return nil, err
-	}
-	w.keys.Store(k)
-	return k, nil
-}
-
-// JWKS returns the public keys as a JSON Web Key Set, for
-// /.well-known/jwks.json; nil if there are none. w may be nil.
-func (w *Webhooks) JWKS(ctx context.Context) ([]byte, error) {
-	if w == nil {
-		return nil, nil
-	}
-	k, err := w.current(ctx)
-	if k == nil || err != nil {
-		return nil, err
-	}
-	return k.JWKS(), nil
 }
 
 // Check implements a2a.Notifier.
@@ -130,6 +86,8 @@ func (w *Webhooks) Notify(ctx context.Context, n *a2a.Notification) a2a.Outcome 
 	if err != nil {
 		return a2a.Outcome{Verdict: a2a.DeliverAgain, Reason: "the keys to sign with could not be read"}
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	req, err := w.request(ctx, n, keys)
 	if err != nil {
 		return a2a.Outcome{Verdict: a2a.GiveUp, Reason: err.Error()}
@@ -138,10 +96,20 @@ func (w *Webhooks) Notify(ctx context.Context, n *a2a.Notification) a2a.Outcome 
 	if err != nil {
 		return failedPost(err)
 	}
-	_, _ = io.Copy(io.Discard, res.Body)
-	res.Body.Close()
-	return judge(res, time.Now())
+	defer res.Body.Close()
+	out := judge(res, time.Now())
+	if res.StatusCode >= 200 {
+		// What a receiver says beyond its status is of no interest, but a
+		// connection can be used again only when all of it was read. Neither
+		// length nor slowness of an answer is worth more than a new connection.
+		defer time.AfterFunc(w.linger, cancel).Stop()
+		_, _ = io.CopyN(io.Discard, res.Body, maxWebhookAnswer)
+	}
+	return out
 }
+
+// maxWebhookAnswer is what is read of an answer's body, in bytes.
+const maxWebhookAnswer = 16 << 10
 
 // request makes the request of one attempt.
 func (w *Webhooks) request(ctx context.Context, n *a2a.Notification, keys *WebhookKeys) (*http.Request, error) {
@@ -187,90 +155,4 @@ func notice(n *a2a.Notification) (body []byte, media string) {
 	}
 	codec := dialect.CodecOf(d, a2a.BindingJSONRPC)
 	return codec.AppendResult(nil, dialect.GetTask, &a2a.GetTaskRequest{ID: n.Task.ID}, n.Task), "application/json"
-}
-
-// judge says what follows from an answer.
-func judge(res *http.Response, at time.Time) a2a.Outcome {
-	out := a2a.Outcome{Reason: "the receiver answered " + strconv.Itoa(res.StatusCode)}
-	switch code := res.StatusCode; {
-	case code >= 200 && code < 300:
-		return a2a.Outcome{}
-	case code == http.StatusGone:
-		out.Verdict = a2a.DisableConfig
-	case code == http.StatusRequestTimeout, code == http.StatusTooEarly, code == http.StatusTooManyRequests:
-		out.Verdict, out.After = a2a.DeliverAgain, retryAfter(res.Header.Get("Retry-After"), at)
-	case code >= 500:
-		out.Verdict, out.After = a2a.DeliverAgain, retryAfter(res.Header.Get("Retry-After"), at)
-		out.Down = true
-	default:
-		out.Verdict = a2a.GiveUp
-		if code >= 300 && code < 400 {
-			out.Reason += ", a redirect that is not followed"
-		}
-	}
-	return out
-}
-
-// retryAfter reads seconds or a date; 0 if it says nothing.
-func retryAfter(v string, at time.Time) time.Duration {
-	if n, err := strconv.ParseUint(v, 10, 31); err == nil {
-		return time.Duration(n) * time.Second
-	}
-	if when, err := http.ParseTime(v); err == nil {
-		return max(when.Sub(at), 0)
-	}
-	return 0
-}
-
-// failedPost says what follows from no answer. The words of net/http have the
-// URL in them, which may be a secret, so they stay here.
-func failedPost(err error) a2a.Outcome {
-	var refused *egress.Refused
-	if errors.As(err, &refused) {
-		return a2a.Outcome{Verdict: a2a.GiveUp, Reason: "the URL " + refused.Reason}
-	}
-	out := a2a.Outcome{Verdict: a2a.DeliverAgain, Down: true, Reason: "the connection failed"}
-	var (
-		dns     *net.DNSError
-		timeout interface{ Timeout() bool }
-		cert    *tls.CertificateVerificationError
-	)
-	switch {
-	case errors.Is(err, egress.ErrTooLarge):
-		out.Reason = "the receiver's answer is too large"
-	case errors.As(err, &dns):
-		out.Reason = "the host was not found"
-	case errors.As(err, &cert):
-		out.Reason = "the host's certificate is not trusted"
-	case errors.Is(err, syscall.ECONNREFUSED):
-		out.Reason = "the connection was refused"
-	case errors.As(err, &timeout) && timeout.Timeout():
-		out.Reason = "the receiver did not answer in time"
-	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		out.Reason = "the receiver closed the connection"
-	}
-	return out
-}
-
-const keysPath = "/.well-known/jwks.json"
-
-// serveKeys answers with the keys that receivers verify webhooks with.
-func (s *Server) serveKeys(w http.ResponseWriter, r *http.Request) {
-	if !s.onlyGet(w, r, "GET, HEAD") {
-		return
-	}
-	doc, err := s.opts.keys(r.Context())
-	switch {
-	case err != nil:
-		s.log.Error("the keys of webhooks could not be read", "error", err)
-		writeText(w, http.StatusServiceUnavailable, "the keys cannot be read at the moment; try again shortly\n")
-		return
-	case doc == nil:
-		http.NotFound(w, r)
-		return
-	}
-	h := w.Header()
-	h.Set("Content-Type", "application/jwk-set+json")
-	h.Set("Cache-Control", "public, max-age=300") // a receiver asks anew for a key it does not know
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(doc))
 }
