@@ -143,6 +143,9 @@ func (l *life) stop() {
 	if l.err != nil {
 		l.t.Fatalf("the server ended with %v; it said:\n%s", l.err, l.log)
 	}
+	for _, line := range l.log.bad {
+		l.t.Errorf("the server said: %s", line)
+	}
 }
 
 // memory is what a process takes of it, in MiB. Pages of files are not in it:
