@@ -18,9 +18,6 @@ func complete(card a2a.AgentCard, retries engine.Retries) (*a2a.AgentCard, error
 	if strings.TrimSpace(card.Name) == "" {
 		return nil, errors.New("parley: the card needs a name")
 	}
-	if card.Capabilities.PushNotifications != nil && *card.Capabilities.PushNotifications {
-		return nil, errors.New("parley: the card promises push notifications, which this server does not deliver")
-	}
 	if card.Description == "" {
 		card.Description = card.Name
 	}
@@ -42,7 +39,9 @@ func complete(card a2a.AgentCard, retries engine.Retries) (*a2a.AgentCard, error
 	if caps.Streaming == nil {
 		caps.Streaming = new(true)
 	}
-	caps.PushNotifications = new(false)
+	if caps.PushNotifications == nil {
+		caps.PushNotifications = new(true)
+	}
 	if caps.ExtendedAgentCard == nil {
 		caps.ExtendedAgentCard = new(false)
 	}
@@ -90,6 +89,9 @@ func extend(card a2a.AgentCard, public *a2a.AgentCard, retries engine.Retries) (
 	}
 	if caps.ExtendedAgentCard == nil {
 		caps.ExtendedAgentCard = public.Capabilities.ExtendedAgentCard
+	}
+	if caps.PushNotifications == nil {
+		caps.PushNotifications = public.Capabilities.PushNotifications
 	}
 	if card.Description == "" {
 		card.Description = public.Description

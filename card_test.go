@@ -14,7 +14,6 @@ func TestCardsThatPromiseTooMuchAreRefused(t *testing.T) {
 	tests := map[string]a2a.AgentCard{
 		"no name": {Description: "x"},
 		"retries": {Name: "x", Capabilities: a2a.AgentCapabilities{Extensions: []*a2a.AgentExtension{a2aserver.RetryExtension(time.Hour, true)}}},
-		"push":    {Name: "x", Capabilities: a2a.AgentCapabilities{PushNotifications: new(true)}},
 	}
 	for name, card := range tests {
 		if full, err := complete(card, engine.Retries{}); err == nil {
@@ -29,7 +28,7 @@ func TestCardsAreCompleted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if *full.Capabilities.Streaming || *full.Capabilities.PushNotifications {
+	if *full.Capabilities.Streaming || !*full.Capabilities.PushNotifications {
 		t.Errorf("capabilities are %+v", full.Capabilities)
 	}
 	full.SupportedInterfaces = []*a2a.AgentInterface{{URL: "http://x", ProtocolBinding: a2a.BindingJSONRPC, ProtocolVersion: "1.0"}}
@@ -39,13 +38,17 @@ func TestCardsAreCompleted(t *testing.T) {
 	if given.Description != "" || given.Capabilities.PushNotifications != nil {
 		t.Error("the author's card was written to")
 	}
+	given.Capabilities.PushNotifications = new(false)
+	if full, err = complete(given, engine.Retries{}); err != nil || *full.Capabilities.PushNotifications {
+		t.Errorf("capabilities are %+v, %v", full.Capabilities, err)
+	}
 }
 
 // An extended card takes what it leaves open from the card that is enforced.
 func TestExtendedCardsAreCompletedFromThePublicOne(t *testing.T) {
 	public, err := complete(a2a.AgentCard{
 		Name: "x", Version: "7", DefaultInputModes: []string{"image/png"},
-		Capabilities: a2a.AgentCapabilities{Streaming: new(false), ExtendedAgentCard: new(true)},
+		Capabilities: a2a.AgentCapabilities{Streaming: new(false), PushNotifications: new(false), ExtendedAgentCard: new(true)},
 	}, engine.Retries{})
 	if err != nil {
 		t.Fatal(err)

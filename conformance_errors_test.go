@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/parley-a2a/parley/agent"
 )
 
 // codes are the errors of the protocol as the specification maps them (§5.4).
@@ -66,7 +68,7 @@ func (w *wire) wantFault(t *testing.T, a answer, reason, what string) {
 
 // TestConformanceErrors provokes every error once and looks at its form.
 func TestConformanceErrors(t *testing.T) {
-	eachDemo(t, func(t *testing.T, w *wire) {
+	each(t, withoutPush(), agent.Demo, func(t *testing.T, w *wire) {
 		done := text(w.send(t, say("echo x")), "id")
 		provoked := []struct {
 			reason, op string

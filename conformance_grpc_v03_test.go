@@ -194,6 +194,7 @@ func TestGRPCServices(t *testing.T) {
 	})
 	t.Run("errors have a word, a status and an ErrorInfo", func(t *testing.T) {
 		push := obj{"url": "https://example.org/hook"}
+		off := explore(t, dialGRPC(t, hostOf(start(t, withoutPush(), agent.Demo(), nil))).conn)
 		for _, tt := range []struct {
 			method         string
 			params         obj
@@ -214,7 +215,11 @@ func TestGRPCServices(t *testing.T) {
 				"UNIMPLEMENTED", "PUSH_NOTIFICATION_NOT_SUPPORTED", "PUSH_NOTIFICATIONS_NOT_SUPPORTED",
 			},
 		} {
-			f := x.refused(oldService, tt.method, tt.params)
+			y := x
+			if tt.reason == "PUSH_NOTIFICATION_NOT_SUPPORTED" {
+				y = off
+			}
+			f := y.refused(oldService, tt.method, tt.params)
 			if f.status != tt.status || f.reason() != tt.reason || !strings.HasPrefix(f.message, tt.word+": ") {
 				t.Errorf("%s %s: %s %s %q", tt.method, compact(tt.params), f.status, f.reason(), f.message)
 			}

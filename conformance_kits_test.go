@@ -148,7 +148,8 @@ func TestConformanceKits(t *testing.T) {
 			equal(t, "pageSize", in(page, "pageSize"), 1)
 			equal(t, "history by list", len(list(page, "tasks.0.history")), 1)
 			equal(t, "artifacts by list", len(list(page, "tasks.0.artifacts")), 1)
-			w.refused(t, "PUSH_NOTIFICATION_NOT_SUPPORTED", "CreateTaskPushNotificationConfig", obj{"task_id": id, "url": "https://example.com"})
+			config := w.ok(t, "CreateTaskPushNotificationConfig", obj{"task_id": id, "url": "https://example.com"})
+			equal(t, "taskId of the config", in(config, "taskId"), id)
 		})
 	})
 }

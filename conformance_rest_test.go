@@ -59,10 +59,10 @@ func TestConformanceREST(t *testing.T) {
 					"POST /tasks/nobody-knows:subscribe":                 404,
 					"POST /tasks/nobody-knows:cancel":                    404,
 					"POST /message:stream":                               400, // no message in it
-					"POST /tasks/" + id + "/pushNotificationConfigs":     400, // not supported
-					"GET /tasks/" + id + "/pushNotificationConfigs":      400,
-					"GET /tasks/" + id + "/pushNotificationConfigs/c":    400,
-					"DELETE /tasks/" + id + "/pushNotificationConfigs/c": 400,
+					"POST /tasks/" + id + "/pushNotificationConfigs":     400, // no url in it
+					"GET /tasks/" + id + "/pushNotificationConfigs":      200,
+					"GET /tasks/" + id + "/pushNotificationConfigs/c":    404,
+					"DELETE /tasks/" + id + "/pushNotificationConfigs/c": 200,
 					"GET /extendedAgentCard":                             400,
 				} {
 					verb, path, _ := strings.Cut(route, " ")

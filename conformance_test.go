@@ -81,6 +81,13 @@ func eachDemo(t *testing.T, f func(t *testing.T, w *wire)) {
 	each(t, agent.DemoCard(), agent.Demo, f)
 }
 
+// withoutPush is the demo agent's card, with push notifications switched off.
+func withoutPush() a2a.AgentCard {
+	card := agent.DemoCard()
+	card.Capabilities.PushNotifications = new(false)
+	return card
+}
+
 // dial makes a wire to a running agent.
 func dial(t *testing.T, binding, url string) *wire {
 	transport := &http.Transport{MaxIdleConnsPerHost: 16}

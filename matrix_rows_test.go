@@ -420,12 +420,6 @@ func matrixLarge(t *testing.T, p *caller) {
 	}
 }
 
-func matrixPush(t *testing.T, p *caller) {
-	task := p.task(t, "echo x")
-	_, err := p.CreateTaskPushNotificationConfig(t.Context(), &a2a.TaskPushNotificationConfig{TaskID: task.ID, URL: "https://example.com/hook"})
-	wantCode(t, err, a2a.CodePushNotificationNotSupported)
-}
-
 func matrixExtendedCard(t *testing.T, p *caller) {
 	card, err := p.GetExtendedAgentCard(t.Context(), &a2a.GetExtendedAgentCardRequest{})
 	switch {

@@ -18,6 +18,7 @@ import (
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aclient"
+	"github.com/parley-a2a/parley/a2aserver"
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/dialect"
 )
@@ -32,6 +33,8 @@ type caller struct {
 	*a2aclient.Client
 	version string
 	dialect dialect.Dialect
+	url     string         // of the agent
+	quiet   func() *caller // the same to an agent without push notifications
 }
 
 func (p *caller) old() bool { return p.dialect == dialect.V01 }
@@ -73,7 +76,9 @@ var matrixRows = []struct {
 	{"part kinds in", matrixPartsIn},
 	{"unicode", matrixUnicode},
 	{"1 MiB parts", matrixLarge},
-	{"push, not offered", matrixPush},
+	{"push", matrixPush},
+	{"push with a message", matrixPushAlong},
+	{"push, not offered", matrixNoPush},
 	{"extended card", matrixExtendedCard},
 	{"generations", matrixGenerations},
 }
@@ -86,7 +91,10 @@ func TestMatrix(t *testing.T) {
 	*card.Capabilities.ExtendedAgentCard = true
 	extended := card
 	extended.Description = "for those who are known"
-	url := start(t, card, matrixAgent{agent.Demo()}, &parley.Options{ExtendedCard: &extended})
+	url := start(t, card, matrixAgent{agent.Demo()}, &parley.Options{
+		ExtendedCard: &extended, Egress: &a2aserver.Egress{Loopback: true},
+	})
+	quiet := start(t, withoutPush(), agent.Demo(), nil)
 
 	var mu sync.Mutex
 	green := map[string]bool{}
@@ -105,15 +113,20 @@ func TestMatrix(t *testing.T) {
 				pairs = append(pairs, pair{version, binding})
 				t.Run(version+" "+binding, func(t *testing.T) {
 					t.Parallel()
-					c, err := a2aclient.Dial(t.Context(), url, &a2aclient.Options{Version: version, Bindings: []string{binding}})
-					if err != nil {
-						t.Fatal(err)
+					dial := func(url string) *caller {
+						c, err := a2aclient.Dial(t.Context(), url, &a2aclient.Options{Version: version, Bindings: []string{binding}})
+						if err != nil {
+							t.Fatal(err)
+						}
+						if got := c.Interface().ProtocolBinding; got != binding {
+							t.Fatalf("the client uses %s", got)
+						}
+						return &caller{Client: c, version: version, dialect: d, url: url}
 					}
-					if got := c.Interface().ProtocolBinding; got != binding {
-						t.Fatalf("the client uses %s", got)
-					}
+					c := dial(url)
+					c.quiet = func() *caller { return dial(quiet) }
 					for _, row := range matrixRows {
-						ok := t.Run(row.name, func(t *testing.T) { row.run(t, &caller{c, version, d}) })
+						ok := t.Run(row.name, func(t *testing.T) { row.run(t, c) })
 						mu.Lock()
 						green[row.name+version+binding] = ok
 						mu.Unlock()

@@ -18,6 +18,7 @@ import (
 	"github.com/parley-a2a/parley/a2aserver"
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/engine"
+	"github.com/parley-a2a/parley/internal/webhook"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -52,6 +53,9 @@ type Options struct {
 	// authenticated, for 24 h. The card says so where it holds for everybody, or
 	// where it has a2aserver.RetryExtension: then with what holds.
 	Retries engine.Retries
+	// Egress says where callers may have webhooks sent. Nil: to https URLs of
+	// public hosts only, so not to this machine or its network.
+	Egress *a2aserver.Egress
 	// DrainWait bounds how long Serve waits for agents and connections when it
 	// ends. Zero means 10 s; below zero it does not wait.
 	DrainWait time.Duration
@@ -84,15 +88,17 @@ func (o *Options) logger() *slog.Logger {
 // Server is an agent with everything around it: engine and network.
 type Server struct {
 	opts    *Options
+	store   store.Store
 	engine  *engine.Engine
+	hooks   *a2aserver.Webhooks // nil if the card says that there are none
 	handler *a2aserver.Server
 	owned   store.Store // closed by Serve; nil if the caller's
 	serving atomic.Bool
 }
 
 // New joins an agent, its card and a store. Of the card only Name is needed;
-// what it leaves open is filled in (streaming on, text in and out, no push
-// notifications), and what it says is enforced, with one exception: security
+// what it leaves open is filled in (streaming and push notifications on, text in
+// and out), and what it says is enforced, with one exception: security
 // schemes describe what stands in front of the handler and checks callers; the
 // server itself treats everybody as anonymous.
 func New(card a2a.AgentCard, ag agent.Agent, o *Options) (*Server, error) {
@@ -115,18 +121,26 @@ func New(card a2a.AgentCard, ag agent.Agent, o *Options) (*Server, error) {
 		st = store.NewMemory()
 		s.owned = st
 	}
-	s.engine = engine.New(st, ag, full, &engine.Options{
+	s.store = st
+	eo := &engine.Options{
 		Logger:       o.Logger,
 		DrainWait:    o.drainWait(),
 		Retention:    o.Retention,
 		Retries:      o.retries(),
 		ExtendedCard: extended,
-	})
+	}
+	if *full.Capabilities.PushNotifications {
+		s.hooks = a2aserver.NewWebhooks(o.Egress, "Parley", "")
+		s.hooks.LoadKeys(s.webhookKeys)
+		eo.Push = s.hooks
+	}
+	s.engine = engine.New(st, ag, full, eo)
 	s.handler = a2aserver.New(s.engine, full, &a2aserver.Options{
 		PublicURL:      o.PublicURL,
 		TrustedProxies: o.TrustedProxies,
 		CardProfile:    o.CardProfile,
 		StrictVersions: o.StrictVersions,
+		Keys:           s.hooks.JWKS,
 		Logger:         o.Logger,
 		Ready: func() error {
 			if !s.serving.Load() {
@@ -136,6 +150,22 @@ func New(card a2a.AgentCard, ag agent.Agent, o *Options) (*Server, error) {
 		},
 	})
 	return s, nil
+}
+
+// webhookKeys returns the keys that the store has, which it gets if it has none.
+func (s *Server) webhookKeys(ctx context.Context) (*a2aserver.WebhookKeys, error) {
+	const name = "webhook-keys"
+	kept, err := s.store.Keep(ctx, name, []byte{}, nil) // which only reads
+	if err == nil && kept == nil {
+		var fresh *webhook.Keys
+		if fresh, err = webhook.GenerateKeys(time.Now()); err == nil {
+			kept, err = s.store.Keep(ctx, name, nil, fresh.Marshal())
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("keys of webhooks: %w", err)
+	}
+	return webhook.ParseKeys(kept)
 }
 
 // Handler returns the agent's one http.Handler. Use it to mount the agent in a
