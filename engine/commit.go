@@ -197,6 +197,9 @@ func (o *owner) retry(f *flight, err error) error {
 			if errors.Is(err, store.ErrConflict) {
 				continue // perhaps it is the first try that landed
 			}
+			if f.append.After == 0 && lasting(err) {
+				return err // nothing is lost yet: better an answer than a long wait
+			}
 		}
 		pause := time.NewTimer(wait)
 		select {

@@ -93,6 +93,9 @@ func stops(s a2a.TaskState) bool { return s.Terminal() || s.Interrupted() }
 // it is committed or answered. One that is known, because it came before, is
 // not delivered again. The caller leaves what it gets.
 func (e *Engine) deliver(ctx context.Context, req *a2a.SendMessageRequest, stream bool) (taken, error) {
+	if err := e.takesNothing(); err != nil {
+		return taken{}, err
+	}
 	if e.opts.retries().known(a2a.CallerFrom(ctx)) {
 		return e.deliverOnce(ctx, req, stream)
 	}

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -117,6 +118,24 @@ func troubleWords(err error) string {
 		return "the database is locked by another program"
 	}
 	return "tasks cannot be stored at the moment"
+}
+
+// lasting reports whether a failed write is of the kind that does not pass by
+// itself.
+func lasting(err error) bool {
+	return errors.Is(err, store.ErrFull) || errors.Is(err, store.ErrReadOnly)
+}
+
+// takesNothing returns what those are told who bring something new while it is
+// known that it could not be stored.
+func (e *Engine) takesNothing() error {
+	if !e.trouble.any.Load() {
+		return nil
+	}
+	if err := e.Trouble(); err != nil && lasting(err) {
+		return a2a.Errorf(a2a.CodeUnavailable, "%s; try again later", err.Error())
+	}
+	return nil
 }
 
 // wait returns when there is no trouble, or false when ctx ends.

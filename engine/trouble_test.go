@@ -225,3 +225,53 @@ func (i *illClaim) Claim(ctx context.Context, node string, dead time.Time, limit
 	i.once.Do(func() { i.st.set(store.ErrFull) })
 	return i.Store.Claim(ctx, node, dead, limit)
 }
+
+// Where a store has no room it is better to hear it at once than to wait, for
+// who brings something new; what is under way has time until there is room.
+func TestWhatIsNewIsRefusedAtOnce(t *testing.T) {
+	for _, cause := range []error{store.ErrFull, store.ErrReadOnly} {
+		synctest.Test(t, func(t *testing.T) {
+			m := store.NewMemory()
+			defer m.Close()
+			st := &ill{Store: m}
+			g := newGated()
+			w := newWorld(t, st, g)
+			old := w.posted(send("old"))
+			turn := <-g.entered
+			if err := turn.Status("at it"); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			st.set(fmt.Errorf("write: %w", cause))
+			if err := turn.Status("more"); err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			for range 2 {
+				_, err := w.SendMessage(t.Context(), send("new"))
+				wantError(t, err, a2a.ErrUnavailable)
+				if strings.Contains(err.Error(), "write: ") && !errors.Is(err, cause) {
+					t.Errorf("%v", err)
+				}
+			}
+			if took := time.Since(began); took > 2*time.Second {
+				t.Errorf("refused after %v", took)
+			}
+			time.Sleep(5 * time.Second)
+			st.set(nil)
+			g.leave <- nil
+			got := <-old
+			if got.err != nil {
+				t.Fatal(got.err)
+			}
+			wantState(t, got.task, a2a.TaskStateCompleted)
+			time.Sleep(5 * time.Second)
+			if again := w.posted(send("again")); again != nil {
+				(<-g.entered).Status("at it")
+				g.leave <- nil
+				wantState(t, (<-again).task, a2a.TaskStateCompleted)
+			}
+			w.stop()
+		})
+	}
+}
