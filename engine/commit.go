@@ -67,6 +67,9 @@ func (o *owner) flush() {
 func (o *owner) prepare(records []*record) *flight {
 	a := &store.Append{After: o.stored, Epoch: o.epoch}
 	canceling := o.cancelled
+	if o.e.outbox != nil && a.After > 0 && a2a.TaskState(o.row.State).Terminal() {
+		a.Pushes = o.revived()
+	}
 	for _, r := range records {
 		en := r.entry
 		a.Entries = append(a.Entries, store.Entry{Seq: en.Seq, Time: en.Time, Kind: uint8(en.Kind), Body: r.body})
@@ -137,17 +140,18 @@ func (o *owner) settle(err error) bool {
 			o.cancelled = true
 		}
 	}
+	for i := range f.append.Pushes {
+		o.e.outbox.watch(&f.append.Pushes[i], o.stored)
+	}
 	if !o.topic.publish(o, entries, func(en *a2a.Entry, task *a2a.Task) {
 		if p := byEntry[en]; p != nil {
 			p.seq, p.start = en.Seq, task.Snapshot()
 		}
 	}) {
+		o.e.outbox.news(o.key, o.stored)
 		return false
 	}
 	o.tries = 0
-	for i := range f.append.Pushes {
-		o.e.outbox.watch(&f.append.Pushes[i], o.stored)
-	}
 	o.e.outbox.news(o.key, o.stored)
 	o.mu.Lock()
 	o.ahead = nil
@@ -250,6 +254,7 @@ func (o *owner) landed(ctx context.Context, f *flight) (bool, error) {
 // written, or another process owns the task now.
 func (o *owner) fail(err error) {
 	beaten := errors.Is(err, store.ErrDuplicate)
+	o.e.outbox.lookSoon() // what is in the log may be more than was heard of
 	if beaten {
 		o.log().Info("given up: another process took the message before")
 	} else {

@@ -1,8 +1,8 @@
 package engine
 
 import (
-	"container/heap"
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,34 +17,39 @@ import (
 // to deliver, and when; if that is too much, some are left out and found again
 // in the store later.
 type outbox struct {
-	e     *Engine
-	limit outboxLimits
-	hint  chan struct{} // capacity one: there is something to do
-
-	watched atomic.Int64 // len of all tasks' deliveries, for those who only ask whether it is 0
-
+	e        *Engine
+	limit    outboxLimits
+	hint     chan struct{} // capacity one: there is something to start
+	looks    chan struct{} // capacity one: the store may know more
 	advances chan *advance
 
-	mu      sync.Mutex // protects the fields below
-	tasks   map[store.Key]map[string]*delivery
-	hosts   map[string]*receiver
-	waiting deliveries // those with a time, soonest first
-	running int
-	skipped bool // some live configurations are not in memory
-	soon    bool // and there is room for some of them
-	closed  bool
+	watched atomic.Int64 // deliveries in tasks, for those who only ask whether there are any
+	clock   atomic.Int64 // see stamp
+
+	mu       sync.Mutex // protects the fields below
+	tasks    map[store.Key]*delivery
+	letters  map[store.PushID]*delivery // those of dead letters
+	hosts    map[string]*receiver
+	waiting  deliveries  // those with a time, soonest first
+	ring     []*receiver // those with something to begin, in turn
+	running  int
+	probing  int // of running, to hosts that may be down
+	closed   bool
+	troubled murmur
 }
 
 // outboxLimits are what operators may come to change.
 type outboxLimits struct {
-	running int           // attempts at a time
+	running int           // attempts at a time; half as many to hosts that may be down
 	perHost int           // of them to one host
 	memory  int           // configurations of one host that are held in memory while they wait
 	attempt time.Duration // how long one may take
 	giveUp  time.Duration // how long an event is tried
 	first   time.Duration // the pause after a failure doubles from here
 	longest time.Duration
-	look    time.Duration // how often the store is asked for what is not in memory
+	look    time.Duration // how often the store is asked, in case a hint was lost
+	poll    time.Duration // the same, if other processes write to it, too
+	letters time.Duration // how often it is asked for dead letters that are to be sent again
 }
 
 var defaultOutbox = outboxLimits{
@@ -55,112 +60,154 @@ var defaultOutbox = outboxLimits{
 	giveUp:  24 * time.Hour,
 	first:   time.Second,
 	longest: time.Hour,
-	look:    30 * time.Second,
+	look:    time.Minute,
+	poll:    2 * time.Second,
+	letters: time.Minute,
 }
 
 // delivery is a configuration that may have something to deliver.
 type delivery struct {
 	id      store.PushID
-	created time.Time
 	host    *receiver
+	letters bool // it is its dead letters that are delivered
+
+	// owned by who runs it
+	troubles int       // of our own, in a row
+	begun    time.Time // of letters: when the one at hand failed first
+	tries    int32     // of letters: how often it failed
 
 	// protected by outbox.mu
-	last   int64 // seq up to which the task's log is known to go
-	cursor int64
-	due    time.Time
-	place  int // in waiting; -1: not there
-	state  deliveryState
-	stop   context.CancelFunc // while running
+	created        time.Time // as the store has it
+	last           int64     // seq up to which the task's log is known to go
+	cursor         int64     // 0: the store knows
+	due            time.Time
+	since          time.Time // when it began to fail; zero if it does not
+	place          int       // in waiting; -1: not there
+	state          deliveryState
+	stale          bool // another one may have its place in the store
+	lane           *lane
+	before, behind *delivery               // in lane
+	sibling        *delivery               // the next one of the same task
+	stop           context.CancelCauseFunc // while running
+	done           chan struct{}           // while running: closed when it is over
 }
 
-type deliveryState int
+type deliveryState int8
 
 const (
 	deliveryIdle    deliveryState = iota // all is delivered
 	deliveryWaiting                      // for its time
-	deliveryReady                        // in its host's queue
+	deliveryReady                        // in one of its host's lanes
 	deliveryRunning
 	deliveryDropped
+	deliveryAlarm // none, but the time at which a host may be tried again
 )
+
+// errDropped ends attempts for configurations that were deleted or replaced.
+var errDropped = errors.New("engine: the push config is gone")
 
 func newOutbox(e *Engine) *outbox {
 	return &outbox{
 		e:        e,
 		limit:    defaultOutbox,
 		hint:     make(chan struct{}, 1),
+		looks:    make(chan struct{}, 1),
 		advances: make(chan *advance),
-		tasks:    map[store.Key]map[string]*delivery{},
+		tasks:    map[store.Key]*delivery{},
+		letters:  map[store.PushID]*delivery{},
 		hosts:    map[string]*receiver{},
 	}
 }
 
-func (o *outbox) nudge() {
+func nudge(c chan struct{}) {
 	select {
-	case o.hint <- struct{}{}:
+	case c <- struct{}{}:
 	default:
+	}
+}
+
+// lookSoon makes the outbox ask the store what there is, after a write whose
+// effect is unknown.
+func (o *outbox) lookSoon() {
+	if o != nil {
+		nudge(o.looks)
+	}
+}
+
+// stamp returns when a configuration is created. No two of this process have
+// the same time: it tells those apart that have the same name.
+func (o *outbox) stamp() time.Time {
+	for {
+		was := o.clock.Load()
+		is := max(now().UnixMilli(), was+1)
+		if o.clock.CompareAndSwap(was, is) {
+			return time.UnixMilli(is).UTC()
+		}
 	}
 }
 
 // watch makes the outbox know a configuration that was stored, or stored anew,
-// for a task whose log ends at last.
-func (o *outbox) watch(p *store.PushConfig, last int64) {
+// for a task whose log ends at last. If there was another in its place it returns
+// what is closed when no attempt for that is under way; nil: none is.
+func (o *outbox) watch(p *store.PushConfig, last int64) (done <-chan struct{}) {
 	if o == nil || p.Node != o.e.node {
-		return
+		return nil
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.closed {
-		return
+		return nil
 	}
-	o.watchLocked(p, last)
-	o.nudge()
-}
-
-func (o *outbox) watchLocked(p *store.PushConfig, last int64) {
-	id := p.PushID()
-	if old := o.tasks[id.Key][id.ID]; old != nil {
+	id, cursor := p.PushID(), p.Cursor
+	if old := o.findLocked(id); old != nil {
 		if old.created.Equal(p.Created) {
 			o.newsLocked(old, last)
-			return
+			return nil
 		}
-		o.forgetLocked(old)
+		done = o.forgetLocked(old)
+		cursor = 0 // of two that were stored at about the same time this may be the one that is gone
 	}
-	h := o.hosts[p.Host]
-	if h == nil {
-		h = &receiver{name: p.Host}
-		o.hosts[p.Host] = h
+	if p.Live {
+		o.addLocked(p, cursor, last)
 	}
-	if last > p.Cursor && h.pending >= o.limit.memory {
-		o.skipped = true
+	return done
+}
+
+// found is watch for what the store was found to hold a moment ago.
+func (o *outbox) foundLocked(p *store.PushConfig, last int64) {
+	old := o.findLocked(p.PushID())
+	if old == nil {
+		o.addLocked(p, p.Cursor, last)
 		return
 	}
-	d := &delivery{id: id, created: p.Created, host: h, cursor: p.Cursor, last: last, due: p.Due, place: -1}
-	if o.tasks[id.Key] == nil {
-		o.tasks[id.Key] = map[string]*delivery{}
+	if !old.created.Equal(p.Created) {
+		old.stale = true
 	}
-	o.tasks[id.Key][id.ID] = d
+	o.newsLocked(old, last)
+}
+
+func (o *outbox) findLocked(id store.PushID) *delivery {
+	for d := o.tasks[id.Key]; d != nil; d = d.sibling {
+		if d.id.ID == id.ID {
+			return d
+		}
+	}
+	return nil
+}
+
+func (o *outbox) addLocked(p *store.PushConfig, cursor, last int64) {
+	h := o.hostLocked(p.Host)
+	if last > cursor && h.pending >= o.limit.memory {
+		h.skipped = true
+		return
+	}
+	d := &delivery{id: p.PushID(), created: p.Created, host: h, cursor: cursor, last: last, due: p.Due, since: p.Since, place: -1}
+	d.sibling = o.tasks[d.id.Key]
+	o.tasks[d.id.Key] = d
 	o.watched.Add(1)
 	h.refs++
 	o.settleLocked(d)
-}
-
-// settleLocked puts a delivery that is not running where it belongs.
-func (o *outbox) settleLocked(d *delivery) {
-	if d.state != deliveryIdle {
-		d.host.pending--
-	}
-	switch {
-	case d.last <= d.cursor:
-		d.state = deliveryIdle
-		return
-	case d.due.After(time.Now()):
-		d.state = deliveryWaiting
-		heap.Push(&o.waiting, d)
-	default:
-		d.state = deliveryReady
-		d.host.ready = append(d.host.ready, d)
-	}
-	d.host.pending++
+	nudge(o.hint)
 }
 
 // news says that the log of a task goes up to last now.
@@ -170,227 +217,81 @@ func (o *outbox) news(key store.Key, last int64) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, d := range o.tasks[key] {
+	for d := o.tasks[key]; d != nil; {
+		next := d.sibling // d may be forgotten
 		o.newsLocked(d, last)
+		d = next
 	}
 }
 
 func (o *outbox) newsLocked(d *delivery, last int64) {
-	if last <= d.last {
-		return
-	}
-	d.last = last
-	if d.state == deliveryIdle {
+	d.last = max(d.last, last)
+	if d.state == deliveryIdle && (d.last > d.cursor || d.stale) {
 		o.settleLocked(d)
-		o.nudge()
+		nudge(o.hint)
 	}
 }
 
-// drop makes the outbox forget a configuration that was deleted. An attempt
-// that is under way is broken off.
-func (o *outbox) drop(id store.PushID) {
-	if o == nil {
-		return
-	}
+// drop makes the outbox forget a configuration that was deleted. It returns what
+// is closed when attempts that are under way are broken off; nil: none was.
+func (o *outbox) drop(id store.PushID) (done []<-chan struct{}) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if d := o.tasks[id.Key][id.ID]; d != nil {
-		o.forgetLocked(d)
+	for _, d := range []*delivery{o.findLocked(id), o.letters[id]} {
+		if d == nil {
+			continue
+		}
+		if c := o.forgetLocked(d); c != nil {
+			done = append(done, c)
+		}
 	}
+	return done
 }
 
-// forgetLocked removes a delivery from memory.
-func (o *outbox) forgetLocked(d *delivery) {
-	if of := o.tasks[d.id.Key]; of[d.id.ID] == d {
-		delete(of, d.id.ID)
+// forgetLocked removes a delivery from memory. It returns what is closed when its
+// attempt is over; nil: there is none.
+func (o *outbox) forgetLocked(d *delivery) (done <-chan struct{}) {
+	if d.letters {
+		delete(o.letters, d.id)
+	} else {
+		o.unlinkLocked(d)
 		o.watched.Add(-1)
-		if d.host.refs--; d.host.refs == 0 && d.host.failures == 0 {
-			delete(o.hosts, d.host.name)
+	}
+	switch d.state {
+	case deliveryWaiting:
+		o.waiting.remove(d)
+	case deliveryReady:
+		d.lane.remove(d)
+	case deliveryRunning:
+		if d.stop != nil { // otherwise it is about to end by itself
+			d.stop(errDropped)
+			done = d.done
 		}
-		if len(of) == 0 {
+	}
+	if d.state != deliveryIdle {
+		o.lessLocked(d.host)
+	}
+	d.state = deliveryDropped
+	d.host.refs--
+	o.tidyLocked(d.host)
+	return done
+}
+
+// unlinkLocked takes a delivery out of its task's.
+func (o *outbox) unlinkLocked(d *delivery) {
+	first := o.tasks[d.id.Key]
+	if first == d {
+		if d.sibling == nil {
 			delete(o.tasks, d.id.Key)
+		} else {
+			o.tasks[d.id.Key] = d.sibling
 		}
+		return
 	}
-	if d.place >= 0 {
-		heap.Remove(&o.waiting, d.place)
-	}
-	if d.state != deliveryIdle && d.state != deliveryDropped {
-		d.host.pending--
-	}
-	if d.stop != nil {
-		d.stop()
-	}
-	d.state = deliveryDropped // its host's queue passes over it
-}
-
-// run delivers until ctx ends, and returns when no attempt is under way.
-func (o *outbox) run(ctx context.Context) {
-	var work sync.WaitGroup
-	defer work.Wait()
-	work.Go(func() { o.write(ctx) })
-	defer func() {
-		o.mu.Lock()
-		o.closed = true
-		o.mu.Unlock()
-	}()
-	look := time.NewTimer(0)
-	defer look.Stop()
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
-	first := true
-	for {
-		select {
-		case <-ctx.Done():
+	for ; first != nil; first = first.sibling {
+		if first.sibling == d {
+			first.sibling = d.sibling
 			return
-		case <-o.hint:
-		case <-timer.C:
-		case <-look.C:
-			o.mu.Lock()
-			again := first || o.skipped
-			o.mu.Unlock()
-			if again {
-				err := o.look(ctx)
-				if err != nil && ctx.Err() == nil {
-					o.e.log.Error("webhooks could not be looked up; it is tried again", "error", err)
-				}
-				first = first && err != nil
-			}
-			look.Reset(o.limit.look)
-		}
-		timer.Reset(o.start(ctx, &work))
-		o.mu.Lock()
-		if o.soon {
-			o.soon = false
-			look.Reset(min(time.Second, o.limit.look))
-		}
-		o.mu.Unlock()
-	}
-}
-
-// look finds the configurations that this process has to deliver and does not
-// know: those of processes that are gone, and those that were too many.
-func (o *outbox) look(ctx context.Context) error {
-	const batch = 500
-	for {
-		n, err := o.e.store.ClaimPushes(ctx, o.e.node, o.e.deadBefore(), batch)
-		if err != nil {
-			return err
-		}
-		if n < batch {
-			break
 		}
 	}
-	o.mu.Lock()
-	o.skipped = false
-	o.mu.Unlock()
-	for after := int64(0); ; {
-		page, err := o.e.store.LivePushes(ctx, o.e.node, after, batch)
-		if err != nil {
-			o.mu.Lock()
-			o.skipped = true
-			o.mu.Unlock()
-			return err
-		}
-		o.mu.Lock()
-		for i := range page {
-			p := &page[i]
-			o.watchLocked(&p.PushConfig, p.Last)
-			after = p.At
-		}
-		o.mu.Unlock()
-		if len(page) < batch {
-			return nil
-		}
-	}
-}
-
-// start begins what can begin, and returns how long nothing else can.
-func (o *outbox) start(ctx context.Context, work *sync.WaitGroup) time.Duration {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	at := time.Now()
-	for len(o.waiting) > 0 && !o.waiting[0].due.After(at) {
-		d := heap.Pop(&o.waiting).(*delivery)
-		o.settleLocked(d)
-	}
-	pause := time.Hour
-	if len(o.waiting) > 0 {
-		pause = time.Until(o.waiting[0].due)
-	}
-	// One of each host at a time, so that a long queue does not take all.
-	for again := true; again; {
-		again = false
-		for _, h := range o.hosts {
-			if o.running >= o.limit.running {
-				return pause
-			}
-			closed := h.closedFor(at)
-			if closed > 0 && h.queued() {
-				pause = min(pause, closed)
-			}
-			if closed > 0 || !h.room(o.limit.perHost) {
-				continue
-			}
-			d := h.next()
-			if d == nil {
-				continue
-			}
-			again = true
-			o.beginLocked(ctx, work, d)
-		}
-	}
-	return pause
-}
-
-func (o *outbox) beginLocked(ctx context.Context, work *sync.WaitGroup, d *delivery) {
-	ctx, d.stop = context.WithCancel(ctx)
-	d.state = deliveryRunning
-	d.host.running++
-	o.running++
-	last := d.last
-	work.Go(func() {
-		defer d.stop()
-		r := o.deliver(ctx, d, last)
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		d.stop = nil
-		d.host.running--
-		o.running--
-		switch {
-		case d.state == deliveryDropped:
-		case r.gone:
-			o.forgetLocked(d)
-		default:
-			d.cursor, d.due = r.cursor, r.due
-			d.last = max(d.last, r.cursor)
-			o.settleLocked(d)
-		}
-		if o.skipped && d.host.pending < o.limit.memory/2 {
-			o.soon = true
-		}
-		o.nudge()
-	})
-}
-
-// deliveries is a heap by time.
-type deliveries []*delivery
-
-func (q deliveries) Len() int           { return len(q) }
-func (q deliveries) Less(i, j int) bool { return q[i].due.Before(q[j].due) }
-func (q deliveries) Swap(i, j int) {
-	q[i], q[j] = q[j], q[i]
-	q[i].place, q[j].place = i, j
-}
-func (q *deliveries) Push(x any) {
-	d := x.(*delivery)
-	d.place = len(*q)
-	*q = append(*q, d)
-}
-func (q *deliveries) Pop() any {
-	old := *q
-	d := old[len(old)-1]
-	old[len(old)-1] = nil
-	d.place = -1
-	*q = old[:len(old)-1]
-	return d
 }

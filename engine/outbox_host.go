@@ -6,17 +6,37 @@ import (
 )
 
 // receiver is a host that webhooks are on. Its circuit keeps a dead one from
-// costing much: after some failures in a row nothing is tried for a while, then
-// one delivery finds out whether it is back. Protected by outbox.mu.
+// costing much: after some failures in a row, of several configurations, nothing
+// is tried for a while, then one delivery finds out whether it is back.
+// Protected by outbox.mu.
 type receiver struct {
 	name    string
-	refs    int         // deliveries in memory that are to it
-	pending int         // of them, those that are not idle
-	ready   []*delivery // oldest first; those that were dropped are passed over
+	refs    int       // deliveries in memory that are to it
+	pending int       // of them, those that are not idle
+	lanes   [2]lane   // ready: those that did not fail when last tried, and those that did
+	turn    failing   // which lane is next
+	offered bool      // it is in the ring
+	skipped bool      // some of its configurations are not in memory
+	alarm   *delivery // in outbox.waiting, if anybody waits for the circuit
 	running int
 
 	failures int       // in a row, of the kind that says that the host is down
+	blamed   *delivery // whose the last one was
+	since    time.Time // when they began
 	closed   time.Time // nothing is tried before this
+
+	givenUp  murmur
+	disabled murmur
+}
+
+// failing says in which lane a delivery waits.
+type failing int8
+
+func (d *delivery) failing() failing {
+	if d.since.IsZero() {
+		return 0
+	}
+	return 1
 }
 
 // The circuit opens after maxFailures in a row, for minClosed at first, twice as
@@ -27,54 +47,159 @@ const (
 	maxClosed   = time.Minute
 )
 
+func (o *outbox) hostLocked(name string) *receiver {
+	h := o.hosts[name]
+	if h == nil {
+		h = &receiver{name: name}
+		o.hosts[name] = h
+	}
+	return h
+}
+
+// tidyLocked forgets a host that nobody needs. What is known of one that is down
+// is kept as long as that says something.
+func (o *outbox) tidyLocked(h *receiver) {
+	if h.refs == 0 && h.running == 0 && !h.skipped && h.closedFor(time.Now()) <= 0 && o.hosts[h.name] == h {
+		delete(o.hosts, h.name)
+	}
+}
+
+func (h *receiver) empty() bool { return h.lanes[0].first == nil && h.lanes[1].first == nil }
+
+// down reports whether the host is taken to be down.
+func (h *receiver) down() bool { return h.failures >= maxFailures }
+
+// hopeless reports whether it has been for so long that what waits for it since
+// then is given up after one attempt. That needs not wait for the circuit, or
+// there would be no end to it.
+func (h *receiver) hopeless(l *outboxLimits, at time.Time) bool {
+	return h.down() && at.Sub(h.since) >= l.giveUp
+}
+
 // closedFor returns for how long nothing is tried.
 func (h *receiver) closedFor(at time.Time) time.Duration {
-	if h.failures < maxFailures {
+	if !h.down() {
 		return 0
 	}
 	return h.closed.Sub(at)
 }
 
-// room reports whether one more may run: while the host may be down, one finds
-// out for all.
-func (h *receiver) room(most int) bool {
-	if h.failures >= maxFailures {
-		most = 1
+// most returns how many may run at a time: while the host may be down, one
+// finds out for all.
+func (h *receiver) most(l *outboxLimits, at time.Time) int {
+	if h.down() && !h.hopeless(l, at) {
+		return 1
 	}
-	return h.running < most
+	return l.perHost
 }
 
-// queued reports whether somebody waits for the host.
-func (h *receiver) queued() bool {
-	for len(h.ready) > 0 && h.ready[0].state != deliveryReady {
-		h.ready = h.ready[1:]
-	}
-	return len(h.ready) > 0
-}
-
-// next takes the delivery that has waited longest.
-func (h *receiver) next() *delivery {
-	if !h.queued() {
+// next takes the delivery whose turn it is, or returns nil. Those that failed
+// do not keep others waiting: both lanes have their turns, and the one that
+// finds out whether the host is back may be of either.
+func (h *receiver) next(l *outboxLimits, at time.Time) *delivery {
+	if h.empty() || h.running >= h.most(l, at) {
 		return nil
 	}
-	d := h.ready[0]
-	h.ready[0] = nil
-	h.ready = h.ready[1:]
-	return d
+	if h.closedFor(at) <= 0 {
+		h.turn = 1 - h.turn
+		if h.lanes[h.turn].first == nil {
+			h.turn = 1 - h.turn
+		}
+		return h.lanes[h.turn].pop()
+	}
+	if !h.hopeless(l, at) {
+		return nil
+	}
+	if h.lanes[0].first != nil {
+		return h.lanes[0].pop()
+	}
+	if at.Sub(h.lanes[1].first.since) >= l.giveUp {
+		return h.lanes[1].pop()
+	}
+	return nil
 }
 
-// report says what an attempt told of the host.
-func (h *receiver) report(down bool, at time.Time) {
+// report says what an attempt for d told of the host. It returns whether the
+// host is down now, or up, as it was not before.
+func (h *receiver) report(d *delivery, down bool, begun, at time.Time) (turned bool) {
 	if !down {
-		h.failures = 0
-		return
+		turned = h.down()
+		h.failures, h.blamed, h.since, h.closed = 0, nil, time.Time{}, time.Time{}
+		return turned
 	}
-	if h.failures++; h.failures < maxFailures {
-		return
+	switch {
+	case h.down() && begun.Before(h.closed):
+		return false // no news: it began before
+	case !h.down() && h.blamed == d:
+		return false // one that fails by itself says nothing of others
+	}
+	if h.failures == 0 {
+		h.since = begun
+	}
+	h.blamed = d
+	if h.failures++; !h.down() {
+		return false
 	}
 	pause := maxClosed
 	if n := h.failures - maxFailures; n < 6 {
 		pause = min(minClosed<<n, maxClosed)
 	}
 	h.closed = at.Add(pause/2 + rand.N(pause/2+1))
+	return h.failures == maxFailures
+}
+
+// lane is a queue of deliveries that can be left from anywhere.
+type lane struct {
+	first, end *delivery
+}
+
+func (l *lane) push(d *delivery) {
+	d.lane, d.before = l, l.end
+	if l.end == nil {
+		l.first = d
+	} else {
+		l.end.behind = d
+	}
+	l.end = d
+}
+
+func (l *lane) pop() *delivery {
+	d := l.first
+	if d != nil {
+		l.remove(d)
+	}
+	return d
+}
+
+func (l *lane) remove(d *delivery) {
+	if d.before == nil {
+		l.first = d.behind
+	} else {
+		d.before.behind = d.behind
+	}
+	if d.behind == nil {
+		l.end = d.before
+	} else {
+		d.behind.before = d.before
+	}
+	d.lane, d.before, d.behind = nil, nil, nil
+}
+
+// murmur keeps a trouble of many from being as many lines in the log.
+type murmur struct {
+	last time.Time
+	more int // that were not logged
+}
+
+const murmurEvery = time.Minute
+
+// say reports whether to log, and how many were not logged before.
+func (m *murmur) say(at time.Time) (more int, ok bool) {
+	if !m.last.IsZero() && at.Sub(m.last) < murmurEvery {
+		m.more++
+		return 0, false
+	}
+	more = m.more
+	m.last, m.more = at, 0
+	return more, true
 }

@@ -19,30 +19,19 @@ type result struct {
 	gone   bool // there is nothing more to do for it
 	cursor int64
 	due    time.Time
+	since  time.Time
 }
 
-// turns is how many entries a delivery may go through before others have
-// theirs.
-const turns = 64
+// A delivery goes through turns entries before others have theirs, of which it
+// holds held in memory.
+const (
+	turns = 64
+	held  = 16
+)
 
-// deliver takes the log of a task up to last to one receiver, in order, until
-// it fails, or others should have their turn.
-func (o *outbox) deliver(ctx context.Context, d *delivery, last int64) result {
-	w := &courier{outbox: o, d: d}
-	if err := w.load(ctx); err != nil {
-		if errors.Is(err, store.ErrNotFound) || errors.Is(err, errReplaced) {
-			return result{gone: true}
-		}
-		return w.later(ctx, err)
-	}
-	r, err := w.travel(ctx, last)
-	if err != nil {
-		return w.later(ctx, err)
-	}
-	return r
-}
-
-var errReplaced = errors.New("another configuration has its place")
+// errGone ends the work at a configuration that is not this process's to
+// deliver.
+var errGone = errors.New("engine: the push config is not delivered here")
 
 // courier works at one delivery.
 type courier struct {
@@ -54,39 +43,53 @@ type courier struct {
 	task    *a2a.Task // as of push.Cursor, for versions that send it
 }
 
-// later leaves a delivery alone for a while because of trouble of our own.
-func (w *courier) later(ctx context.Context, err error) result {
-	if ctx.Err() == nil {
-		w.e.log.Error("webhook could not be served; it is tried again", "task", w.d.id.Key.ID, "config", w.d.id.ID, "error", err)
+// deliver takes the log of a task to one receiver, in order, until it fails, or
+// others should have their turn.
+func (o *outbox) deliver(ctx context.Context, d *delivery) result {
+	w := &courier{outbox: o, d: d}
+	work := w.travel
+	if d.letters {
+		work = w.resend
 	}
-	r := result{due: time.Now().Add(time.Second + rand.N(4*time.Second))}
+	r, err := work(ctx)
+	switch {
+	case err == nil:
+		d.troubles = 0
+		return r
+	case errors.Is(err, errGone), errors.Is(err, store.ErrNotFound), errors.Is(err, a2a.ErrTaskNotFound):
+		return result{gone: true}
+	}
+	// It is trouble of our own, so the delivery is left alone for a while.
+	o.complain(ctx, "a webhook could not be served; it is tried again", fmt.Errorf("task %s, config %s: %w", d.id.Key.ID, d.id.ID, err))
+	most := min(time.Second<<min(d.troubles, 6), time.Minute)
+	d.troubles++
+	r = result{due: time.Now().Add(most/2 + rand.N(most/2+1))}
 	if w.push != nil {
-		r.cursor = w.push.Cursor
-	} else {
-		w.mu.Lock()
-		r.cursor = w.d.cursor
-		w.mu.Unlock()
+		r.since = w.push.Since
 	}
-	return r
+	return r // with cursor 0, so that the store is asked
 }
 
+// load reads what the store has of the configuration.
 func (w *courier) load(ctx context.Context) (err error) {
-	if w.push, err = w.e.store.Push(ctx, w.d.id); err != nil {
+	p, err := w.e.store.Push(ctx, w.d.id)
+	if err != nil {
 		return err
 	}
-	if !w.push.Created.Equal(w.d.created) || !w.push.Live || w.push.Node != w.e.node {
-		return errReplaced
+	if p.Node != w.e.node || !p.Live {
+		return errGone
 	}
-	if w.config, w.version, err = pushOf(w.push); err != nil {
+	w.mu.Lock()
+	w.d.created = p.Created // another may have taken its place before we began
+	w.mu.Unlock()
+	w.push = p
+	if w.config, w.version, err = pushOf(p); err != nil {
 		return err
 	}
 	if wholeTask(w.version) {
 		w.task = &a2a.Task{}
-		if w.push.Cursor > 0 {
-			w.task, err = w.e.foldTo(ctx, w.d.id.Key, w.push.Cursor)
-			if errors.Is(err, a2a.ErrTaskNotFound) {
-				err = store.ErrNotFound
-			}
+		if p.Cursor > 0 {
+			w.task, err = w.e.foldTo(ctx, w.d.id.Key, p.Cursor)
 		}
 	}
 	return err
@@ -97,14 +100,17 @@ func (w *courier) load(ctx context.Context) (err error) {
 func wholeTask(version string) bool { return version != "1.0" }
 
 // travel goes through the log from the cursor.
-func (w *courier) travel(ctx context.Context, last int64) (result, error) {
+func (w *courier) travel(ctx context.Context) (result, error) {
+	if err := w.load(ctx); err != nil {
+		return result{}, err
+	}
 	for n := 0; n < turns; {
-		entries, err := w.e.entries(ctx, w.d.id.Key, w.push.Cursor, w.push.Cursor+turns)
+		entries, err := w.e.entries(ctx, w.d.id.Key, w.push.Cursor, w.push.Cursor+held)
 		if err != nil {
 			return result{}, err
 		}
 		if len(entries) == 0 {
-			return w.end(ctx)
+			return w.rest(ctx, n > 0)
 		}
 		for _, en := range entries {
 			n++
@@ -119,100 +125,228 @@ func (w *courier) travel(ctx context.Context, last int64) (result, error) {
 			}
 		}
 	}
-	return result{cursor: w.push.Cursor}, nil
+	return w.stand(), nil
+}
+
+// rest is where the log has no more. If it had nothing at all, which is rare, the
+// task may have ended before anybody was to hear of it.
+func (w *courier) rest(ctx context.Context, any bool) (result, error) {
+	if any {
+		return w.stand(), nil
+	}
+	p := w.push
+	rec, err := w.e.store.Get(ctx, p.Key, false)
+	if err != nil {
+		return result{}, err
+	}
+	r := w.stand()
+	if !a2a.TaskState(rec.State).Terminal() || rec.Last != p.Cursor {
+		return r, nil
+	}
+	adv := &advance{Advance: store.Advance{PushID: p.PushID(), Created: p.Created, Progress: p.Progress}}
+	if err := w.record(ctx, adv); err != nil {
+		return result{}, err
+	}
+	r.gone, err = w.stays(ctx, adv)
+	return r, err
+}
+
+func (w *courier) stand() result {
+	return result{cursor: w.push.Cursor, due: w.push.Due, since: w.push.Since}
 }
 
 // event returns what an entry is for the receiver; nil: nothing.
 func (w *courier) event(en *a2a.Entry) *a2a.StreamResponse {
-	ev := en.Event()
-	if w.task != nil {
-		w.task.Apply(en)
-		if en.Kind != a2a.EntryStatus {
-			return nil
-		}
+	if w.task == nil {
+		return en.Event()
 	}
-	return ev
+	was := w.task.Status.State
+	w.task.Apply(en)
+	// A question that follows another one changes the state, too.
+	if is := w.task.Status.State; en.Kind != a2a.EntryStatus || is == was && !is.Interrupted() {
+		return nil
+	}
+	return en.Event()
 }
 
 // attempt makes one. stop means that it is the last one for now.
 func (w *courier) attempt(ctx context.Context, en *a2a.Entry, ev *a2a.StreamResponse) (r result, stop bool, err error) {
-	n := &a2a.Notification{ID: deliveryID(w.push, en.Seq), Config: w.config, Version: w.version, Event: ev, Seq: en.Seq}
-	if w.task != nil {
-		n.Task = w.task.Snapshot()
+	p := w.push
+	over, err := w.ends(ctx, en)
+	if err != nil {
+		return result{}, true, err
 	}
-	within, cancel := context.WithTimeout(ctx, w.limit.attempt)
-	out := w.e.opts.Push.Notify(within, n)
-	cancel()
-	if ctx.Err() != nil {
-		return result{}, true, context.Cause(ctx) // drained, or deleted: it was not the receiver's fault
+	if w.e.opts.deadAfter() > 0 {
+		// Another process may have it by now, or may have deleted it.
+		is, err := w.e.store.Push(ctx, w.d.id)
+		if err == nil && (is.Node != p.Node || !is.Live || !is.Created.Equal(p.Created)) {
+			err = errGone
+		}
+		if err != nil {
+			return result{}, true, err
+		}
+	}
+	out, hostSince, err := w.try(ctx, en.Seq, ev, w.task)
+	if err != nil {
+		return result{}, true, err
 	}
 	at := time.Now()
-	w.mu.Lock()
-	w.d.host.report(out.Down, at)
-	w.mu.Unlock()
-
-	p := w.push
-	log := w.e.log.With("task", p.Key.ID, "config", p.ID, "host", p.Host, "seq", en.Seq)
-	adv := &advance{Advance: store.Advance{PushID: p.PushID(), Created: p.Created, Live: true}}
+	adv := &advance{Advance: store.Advance{PushID: p.PushID(), Created: p.Created, Live: !over}}
 	if out.Verdict == a2a.DeliverAgain {
-		if p.Tries++; p.Since.IsZero() {
-			p.Since = at
-		}
-		if at.Sub(p.Since) > w.limit.giveUp {
-			out.Verdict = a2a.GiveUp
-		}
+		w.again(en, &out, hostSince, at)
 	}
 	switch out.Verdict {
 	case a2a.Delivered:
 		p.Progress = store.Progress{Cursor: en.Seq}
 	case a2a.DeliverAgain:
-		p.Due, p.Reason = at.Add(max(min(out.After, w.limit.giveUp), w.pause(p.Tries))), out.Reason
-		log.Info("webhook failed; it is tried again", "reason", out.Reason, "tries", p.Tries, "due", p.Due)
-		stop = true
+		adv.Live, stop = true, true
 	case a2a.GiveUp:
-		adv.Dead = []store.DeadLetter{{Seq: en.Seq, Time: at, Tries: max(p.Tries, 1), Reason: out.Reason}}
-		p.Progress = store.Progress{Cursor: en.Seq, Reason: out.Reason}
-		log.Warn("webhook delivery given up", "reason", out.Reason)
+		adv.Dead = []store.DeadLetter{{Seq: en.Seq, Time: at, Tries: p.Tries + 1, Reason: out.Reason}}
+		// What it failed with goes on: the next event is not tried as long as
+		// this one, if it waited as long.
+		p.Progress = store.Progress{Cursor: en.Seq, Since: p.Since, Reason: out.Reason}
+		w.sayGivenUp(en, &out, at)
+		stop = out.Down // others have their turns before it fails once more
 	case a2a.DisableConfig:
 		p.Progress = store.Progress{Cursor: en.Seq - 1, Reason: out.Reason}
 		adv.Live, stop = false, true
-		log.Warn("webhook disabled", "reason", out.Reason)
+		w.sayDisabled(&out, at)
 	}
 	adv.Progress = p.Progress
-	err = w.record(ctx, adv)
-	return result{gone: !adv.Live, cursor: p.Cursor, due: p.Due}, stop, err
+	if err := w.record(ctx, adv); err != nil {
+		return result{}, true, err
+	}
+	r = w.stand()
+	if r.gone = !adv.Live; r.gone && over {
+		stop = true
+		r.gone, err = w.stays(ctx, adv)
+	}
+	return r, stop, err
 }
 
-// pause is how long to wait after a number of failures: anything up to twice as
+// try makes one attempt. An error means that there was none that counts.
+// hostSince is when the host began to fail.
+func (w *courier) try(ctx context.Context, seq int64, ev *a2a.StreamResponse, task *a2a.Task) (out a2a.Outcome, hostSince time.Time, err error) {
+	if ctx.Err() != nil {
+		return out, hostSince, context.Cause(ctx)
+	}
+	n := &a2a.Notification{ID: deliveryID(w.push, seq), Config: w.config, Version: w.version, Event: ev, Seq: seq}
+	if task != nil {
+		n.Task = task.Snapshot()
+	}
+	begun := time.Now()
+	within, cancel := context.WithTimeout(ctx, w.limit.attempt)
+	out = w.e.opts.Push.Notify(within, n)
+	cancel()
+	switch {
+	case ctx.Err() == nil:
+	case context.Cause(ctx) == errDropped:
+		return out, hostSince, errDropped
+	case out.Verdict == a2a.DeliverAgain || out.Verdict == a2a.GiveUp:
+		return out, hostSince, context.Cause(ctx) // drained: it was not the receiver's fault
+	}
+	at := time.Now()
+	w.mu.Lock()
+	h := w.d.host
+	turned := h.report(w.d, out.Down, begun, at)
+	hostSince = h.since
+	waiting := h.pending
+	w.mu.Unlock()
+	switch {
+	case turned && out.Down:
+		w.e.log.Warn("a host of webhooks fails; it is tried now and then", "host", w.push.Host, "reason", out.Reason, "waiting", waiting)
+	case turned:
+		w.e.log.Info("a host of webhooks answers again", "host", w.push.Host, "waiting", waiting)
+	}
+	return out, hostSince, nil
+}
+
+// again says when an event that failed is tried again, or that it is not.
+func (w *courier) again(en *a2a.Entry, out *a2a.Outcome, hostSince, at time.Time) {
+	p := w.push
+	if p.Since.IsZero() {
+		p.Since = at
+		if out.Down && hostSince.Before(at) {
+			p.Since = hostSince // it would have failed then, too
+		}
+	}
+	// The day begins when the event was there and something failed.
+	end := p.Since
+	if en.Time.After(end) {
+		end = en.Time
+	}
+	end = end.Add(w.limit.giveUp)
+	if !at.Before(end) {
+		out.Verdict = a2a.GiveUp
+		return
+	}
+	p.Tries++
+	p.Reason = out.Reason
+	p.Due = at.Add(max(out.After, w.backoff(p.Tries)))
+	if p.Due.After(end) {
+		p.Due = end
+	}
+	w.e.log.Debug("a webhook failed; it is tried again", "task", p.Key.ID, "config", p.ID, "host", p.Host, "seq", en.Seq,
+		"reason", out.Reason, "tries", p.Tries, "due", p.Due)
+}
+
+// backoff is how long to wait after a number of failures: anything up to twice as
 // long as after the one before, so that receivers that come back are not met
 // by all at once.
-func (o *outbox) pause(tries int32) time.Duration {
+func (o *outbox) backoff(tries int32) time.Duration {
 	most := o.limit.longest
 	if tries < 20 {
-		most = min(o.limit.first<<(tries-1), o.limit.longest)
+		most = min(o.limit.first<<(max(tries, 1)-1), o.limit.longest)
 	}
 	return rand.N(most) + time.Millisecond
 }
 
-// end is where nothing is left. A task that has ended says no more.
-func (w *courier) end(ctx context.Context) (result, error) {
-	p := w.push
-	rec, err := w.e.store.Get(ctx, p.Key, false)
-	if errors.Is(err, store.ErrNotFound) {
-		return result{gone: true}, nil
+// ends reports whether an entry is the last one that a task will have, as far
+// as is known.
+func (w *courier) ends(ctx context.Context, en *a2a.Entry) (bool, error) {
+	if en.Kind != a2a.EntryStatus || !en.Status.Status.State.Terminal() {
+		return false, nil
 	}
+	rec, err := w.e.store.Get(ctx, w.d.id.Key, false)
 	if err != nil {
-		return result{}, err
+		return false, err
 	}
-	over := a2a.TaskState(rec.State).Terminal() && rec.Last == p.Cursor && !w.mayReopen()
-	if over {
-		err = w.record(ctx, &advance{Advance: store.Advance{PushID: p.PushID(), Created: p.Created, Progress: p.Progress}})
-	}
-	return result{gone: over, cursor: p.Cursor}, err
+	return rec.Last == en.Seq, nil
 }
 
-// mayReopen reports whether the task may go on after its end.
-func (w *courier) mayReopen() bool { return w.task != nil && w.task.Version == reopens }
+// stays reports whether a configuration that was recorded to have no more to
+// deliver has none. A task of version 0.1 may have gone on meanwhile.
+func (w *courier) stays(ctx context.Context, adv *advance) (bool, error) {
+	rec, err := w.e.store.Get(ctx, w.d.id.Key, false)
+	if err != nil {
+		return errors.Is(err, store.ErrNotFound), err
+	}
+	if rec.Last == adv.Cursor {
+		return true, nil
+	}
+	adv.Live, adv.Dead = true, nil
+	return false, w.record(ctx, adv)
+}
+
+func (w *courier) sayGivenUp(en *a2a.Entry, out *a2a.Outcome, at time.Time) {
+	w.mu.Lock()
+	more, ok := w.d.host.givenUp.say(at)
+	w.mu.Unlock()
+	if ok {
+		w.e.log.Warn("the delivery of a webhook is given up; it is a dead letter", "task", w.push.Key.ID, "config", w.push.ID,
+			"host", w.push.Host, "seq", en.Seq, "reason", out.Reason, "more", more)
+	}
+}
+
+func (w *courier) sayDisabled(out *a2a.Outcome, at time.Time) {
+	w.mu.Lock()
+	more, ok := w.d.host.disabled.say(at)
+	w.mu.Unlock()
+	if ok {
+		w.e.log.Warn("a webhook is disabled", "task", w.push.Key.ID, "config", w.push.ID, "host", w.push.Host,
+			"reason", out.Reason, "more", more)
+	}
+}
 
 // deliveryID names a delivery, the same way in every attempt and for nothing
 // else.

@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"errors"
+	"time"
 
 	"github.com/parley-a2a/parley/store"
 )
@@ -12,26 +14,52 @@ type advance struct {
 	done chan error
 }
 
-// record stores the progress of a delivery. Those of many that come together
-// share a commit. If it fails the delivery happens again, under the same id.
+// record stores the progress of a delivery, and waits for it even if ctx ends:
+// what was delivered should be known. A configuration that is gone needs no
+// progress.
 func (o *outbox) record(ctx context.Context, a *advance) error {
 	a.done = make(chan error, 1)
-	select {
-	case o.advances <- a:
-		return <-a.done
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	ended := ctx.Done()
+	for {
+		select {
+		case o.advances <- a: // there is a writer for as long as anybody delivers
+			return a.wait(ctx)
+		case <-ended:
+			if context.Cause(ctx) == errDropped {
+				return errDropped
+			}
+			ended = nil
+		}
 	}
 }
 
-// write stores what record is given, until ctx ends.
-func (o *outbox) write(ctx context.Context) {
+func (a *advance) wait(ctx context.Context) error {
+	ended := ctx.Done()
+	for {
+		select {
+		case err := <-a.done:
+			return err
+		case <-ended:
+			if context.Cause(ctx) == errDropped {
+				return errDropped
+			}
+			ended = nil
+		}
+	}
+}
+
+// write stores what record is given, until over ends. Changes of many that come
+// together share a commit. While the store fails nothing else is delivered: it
+// could not be remembered, and would come again and again. Once ctx ends each
+// is tried only once more; what is not known then is delivered again later,
+// under the same id.
+func (o *outbox) write(ctx, over context.Context) {
 	for {
 		var batch []*advance
 		select {
 		case a := <-o.advances:
 			batch = append(batch, a)
-		case <-ctx.Done():
+		case <-over.Done():
 			return
 		}
 		for more := true; more && len(batch) < o.limit.running; {
@@ -46,10 +74,21 @@ func (o *outbox) write(ctx context.Context) {
 		for i, a := range batch {
 			all[i] = a.Advance
 		}
-		// Begun, it is finished: what was delivered should be known.
-		err := o.e.store.Advance(context.WithoutCancel(ctx), all)
+		err := o.persist(ctx, over, all)
 		for _, a := range batch {
 			a.done <- err
 		}
+	}
+}
+
+// persist tries until it works. To say the same twice does no harm.
+func (o *outbox) persist(ctx, over context.Context, all []store.Advance) error {
+	for wait := 10 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
+		err := o.e.store.Advance(over, all)
+		o.e.wrote(err)
+		if err == nil || errors.Is(err, store.ErrClosed) || ctx.Err() != nil {
+			return err
+		}
+		pause(ctx, wait)
 	}
 }

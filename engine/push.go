@@ -19,7 +19,7 @@ const maxPushToken = 4096
 
 // CreateTaskPushNotificationConfig implements a2a.Service (specification
 // §3.1.7). What happens from now on is delivered; one with the id of another is
-// put in its place.
+// put in its place, and nothing is sent to that one's receiver after it returns.
 func (e *Engine) CreateTaskPushNotificationConfig(ctx context.Context, c *a2a.TaskPushNotificationConfig) (*a2a.TaskPushNotificationConfig, error) {
 	if !e.gate.push {
 		return nil, a2a.ErrPushNotificationNotSupported
@@ -28,7 +28,7 @@ func (e *Engine) CreateTaskPushNotificationConfig(ctx context.Context, c *a2a.Ta
 		return nil, err
 	}
 	key := keyOf(ctx, c.Tenant, c.TaskID)
-	last, err := e.lastOf(ctx, key)
+	last, state, err := e.lastOf(ctx, key)
 	if err != nil {
 		return nil, err
 	}
@@ -37,37 +37,70 @@ func (e *Engine) CreateTaskPushNotificationConfig(ctx context.Context, c *a2a.Ta
 		return nil, err
 	}
 	p.Key, p.Cursor = key, last
+	p.Live = !state.Terminal() // then there is nothing to come, unless it begins anew
 	if err := e.roomFor(ctx, p); err != nil {
 		return nil, err
 	}
-	switch err := e.store.SetPush(ctx, p); {
-	case errors.Is(err, store.ErrNotFound):
-		return nil, errNotFound(key.ID)
-	case err != nil:
-		return nil, failed(err, "store push config of task "+key.ID)
+	if err := e.setPush(ctx, p); err != nil {
+		return nil, err
 	}
-	e.outbox.watch(p, last)
+	broken := e.outbox.watch(p, last)
+	// Nobody told the outbox what was committed before it knew of p.
+	if end, _, err := e.lastOf(ctx, key); err == nil && end > last {
+		if !p.Live {
+			p.Live = true
+			if err := e.setPush(ctx, p); err != nil {
+				return nil, err
+			}
+		}
+		e.outbox.watch(p, end)
+	}
+	await(ctx, broken)
 	return e.shown(p)
 }
 
-// lastOf returns the seq of the last entry of a task that anybody may know of.
-func (e *Engine) lastOf(ctx context.Context, key store.Key) (int64, error) {
+func (e *Engine) setPush(ctx context.Context, p *store.PushConfig) error {
+	err := e.store.SetPush(ctx, p)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, store.ErrNotFound):
+		return errNotFound(p.Key.ID)
+	}
+	e.outbox.lookSoon() // it may be stored for all that
+	return failed(err, "store push config of task "+p.Key.ID)
+}
+
+// await returns when done is closed or ctx ends; at once if done is nil.
+func await(ctx context.Context, done <-chan struct{}) {
+	if done == nil {
+		return
+	}
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+}
+
+// lastOf returns the seq of the last entry of a task that anybody may know of,
+// and its state there.
+func (e *Engine) lastOf(ctx context.Context, key store.Key) (int64, a2a.TaskState, error) {
 	t := e.join(key)
 	defer e.leave(t)
 	if g := t.watch(); g.known {
 		if g.last == 0 {
-			return 0, errNotFound(key.ID)
+			return 0, 0, errNotFound(key.ID)
 		}
-		return g.last, nil
+		return g.last, g.state, nil
 	}
 	rec, err := e.store.Get(ctx, key, false)
 	if errors.Is(err, store.ErrNotFound) {
-		return 0, errNotFound(key.ID)
+		return 0, 0, errNotFound(key.ID)
 	}
 	if err != nil {
-		return 0, failed(err, "read task "+key.ID)
+		return 0, 0, failed(err, "read task "+key.ID)
 	}
-	return rec.Last, nil
+	return rec.Last, a2a.TaskState(rec.State), nil
 }
 
 // roomFor refuses more configurations than a task may have.
@@ -117,7 +150,7 @@ func (e *Engine) newPush(ctx context.Context, field string, c *a2a.TaskPushNotif
 	if err != nil {
 		return nil, fmt.Errorf("encode push config: %w", err)
 	}
-	return &store.PushConfig{ID: id, Host: host, Body: body, Created: now(), Node: e.node, Live: true}, nil
+	return &store.PushConfig{ID: id, Host: host, Body: body, Created: e.outbox.stamp(), Node: e.node, Live: true}, nil
 }
 
 // pushWith returns the configuration that a message brings along. Of a new task
@@ -130,6 +163,9 @@ func (e *Engine) pushWith(ctx context.Context, req *a2a.SendMessageRequest) (*st
 		return p, err
 	}
 	p.Key = keyOf(ctx, req.Tenant, req.Message.TaskID)
+	if p.ID == "" {
+		p.ID = p.Key.ID
+	}
 	return p, e.roomFor(ctx, p)
 }
 
@@ -142,6 +178,26 @@ func (o *owner) pushOf(with *post) store.PushConfig {
 		p.ID = o.key.ID
 	}
 	return p
+}
+
+// revived returns the configurations of a task that begins anew, after o.stored,
+// which had nothing left to deliver. Those that were disabled stay so.
+func (o *owner) revived() []store.PushConfig {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(o.e.base), o.e.opts.storeWait())
+	defer cancel()
+	all, err := o.e.store.Pushes(ctx, o.key, "", maxPushes)
+	if err != nil {
+		o.log().Error("webhooks of a task that begins anew could not be read; they hear no more of it", "error", err)
+		return nil
+	}
+	var ended []store.PushConfig
+	for _, p := range all {
+		if !p.Live && p.Cursor == o.stored {
+			p.Live, p.Node = true, o.e.node
+			ended = append(ended, p)
+		}
+	}
+	return ended
 }
 
 // within names the field of a configuration by its path in the request.
@@ -204,7 +260,7 @@ func (e *Engine) GetTaskPushNotificationConfig(ctx context.Context, req *a2a.Get
 	case !errors.Is(err, store.ErrNotFound):
 		return nil, failed(err, "read push config of task "+key.ID)
 	}
-	if _, err := e.lastOf(ctx, key); err != nil {
+	if _, _, err := e.lastOf(ctx, key); err != nil {
 		return nil, err
 	}
 	return nil, &a2a.Error{
@@ -239,7 +295,7 @@ func (e *Engine) ListTaskPushNotificationConfigs(ctx context.Context, req *a2a.L
 		return nil, err
 	}
 	key := keyOf(ctx, req.Tenant, req.TaskID)
-	if _, err := e.lastOf(ctx, key); err != nil {
+	if _, _, err := e.lastOf(ctx, key); err != nil {
 		return nil, err
 	}
 	limit := int(req.PageSize)
@@ -276,13 +332,15 @@ func (e *Engine) DeleteTaskPushNotificationConfig(ctx context.Context, req *a2a.
 		return err
 	}
 	key := keyOf(ctx, req.Tenant, req.TaskID)
-	if _, err := e.lastOf(ctx, key); err != nil {
+	if _, _, err := e.lastOf(ctx, key); err != nil {
 		return err
 	}
 	id := store.PushID{Key: key, ID: req.ID}
 	if err := e.store.DropPush(ctx, id); err != nil {
 		return failed(err, "delete push config of task "+key.ID)
 	}
-	e.outbox.drop(id)
+	for _, broken := range e.outbox.drop(id) {
+		await(ctx, broken)
+	}
 	return nil
 }

@@ -1,0 +1,214 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/store"
+)
+
+// Dead letters that an operator wants to be sent again are deliveries like
+// others, with the same ids as before; those of one configuration go in order.
+// The configuration may have ended or may be disabled, and its own deliveries
+// do not wait for them.
+
+// readLetters looks for them at the start and then every limit.letters, until
+// ctx ends.
+func (o *outbox) readLetters(ctx context.Context) {
+	for ctx.Err() == nil {
+		begun := time.Now()
+		if err := o.findLetters(ctx); err != nil {
+			o.complain(ctx, "dead letters could not be looked up; it is tried again", err)
+		}
+		pause(ctx, max(o.limit.letters, 100*time.Since(begun)))
+	}
+}
+
+func (o *outbox) findLetters(ctx context.Context) error {
+	const batch = 500
+	if mine, err := o.sendsLetters(ctx); !mine || err != nil {
+		return err
+	}
+	q := store.LetterQuery{Again: true, Limit: batch}
+	var id store.PushID
+	for {
+		page, err := o.e.store.DeadLetters(ctx, q)
+		if err != nil {
+			return err
+		}
+		for i := range page {
+			if page[i].PushID == id {
+				continue
+			}
+			id = page[i].PushID
+			if err := o.openLetters(ctx, id); err != nil {
+				return err
+			}
+		}
+		if len(page) < batch {
+			return nil
+		}
+		q.After = &page[len(page)-1]
+	}
+}
+
+// openLetters makes a delivery of the letters of a configuration, if there is
+// room; if not, the next look finds them.
+func (o *outbox) openLetters(ctx context.Context, id store.PushID) error {
+	o.mu.Lock()
+	known := o.letters[id] != nil
+	o.mu.Unlock()
+	if known {
+		return nil
+	}
+	p, err := o.e.store.Push(ctx, id)
+	if err == store.ErrNotFound {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	h := o.hostLocked(p.Host)
+	if o.closed || h.pending >= o.limit.memory {
+		return nil
+	}
+	d := &delivery{id: id, created: p.Created, host: h, letters: true, place: -1}
+	o.letters[id] = d
+	h.refs++
+	o.settleLocked(d)
+	nudge(o.hint)
+	return nil
+}
+
+// sendsLetters reports whether this process sends dead letters again. If others
+// share the store one of all does: the configurations may be of processes that
+// are gone.
+func (o *outbox) sendsLetters(ctx context.Context) (bool, error) {
+	if o.e.opts.deadAfter() <= 0 {
+		return true, nil
+	}
+	const name = "webhook letters"
+	at := time.Now()
+	own := fmt.Appendf(nil, "%s %s", o.e.node, at.Add(3*o.limit.letters).UTC().Format(time.RFC3339))
+	is, err := o.e.store.Keep(ctx, name, nil, own)
+	if err != nil || bytes.Equal(is, own) {
+		return err == nil, err
+	}
+	who, until, _ := strings.Cut(string(is), " ")
+	if end, err := time.Parse(time.RFC3339, until); err == nil && who != o.e.node && at.Before(end) {
+		return false, nil
+	}
+	is, err = o.e.store.Keep(ctx, name, is, own)
+	return err == nil && bytes.Equal(is, own), err
+}
+
+// resend sends the dead letters of a configuration, in order, until one fails,
+// or others should have their turn.
+func (w *courier) resend(ctx context.Context) (result, error) {
+	p, err := w.e.store.Push(ctx, w.d.id)
+	if err != nil {
+		return result{}, err
+	}
+	w.push = p
+	if w.config, w.version, err = pushOf(p); err != nil {
+		return result{}, err
+	}
+	for range turns {
+		page, err := w.e.store.DeadLetters(ctx, store.LetterQuery{Again: true, After: &store.DeadLetter{PushID: w.d.id}, Limit: 1})
+		if err != nil {
+			return result{}, err
+		}
+		if len(page) == 0 || page[0].PushID != w.d.id {
+			return result{gone: true}, nil
+		}
+		if due, err := w.letter(ctx, &page[0]); err != nil || !due.IsZero() {
+			return result{due: due, since: w.d.begun}, err
+		}
+	}
+	return result{since: w.d.begun}, nil
+}
+
+// letter makes one attempt. due is when the next one is to be made, zero if
+// that is settled.
+func (w *courier) letter(ctx context.Context, l *store.DeadLetter) (due time.Time, err error) {
+	entries, err := w.e.entries(ctx, w.d.id.Key, l.Seq-1, l.Seq)
+	if err != nil {
+		return due, err
+	}
+	if len(entries) == 0 || entries[0].Event() == nil {
+		return due, w.close(ctx, l, true) // there is nothing to send
+	}
+	var task *a2a.Task
+	if wholeTask(w.version) {
+		if task, err = w.e.foldTo(ctx, w.d.id.Key, l.Seq); err != nil {
+			return due, err
+		}
+	}
+	out, _, err := w.try(ctx, l.Seq, entries[0].Event(), task)
+	if err != nil {
+		return due, err
+	}
+	if out.Verdict == a2a.Delivered {
+		return due, w.close(ctx, l, true)
+	}
+	at := time.Now()
+	l.Tries++
+	l.Time, l.Reason = at, out.Reason
+	if w.d.begun.IsZero() {
+		w.d.begun = at
+	}
+	end := w.d.begun.Add(w.limit.giveUp)
+	switch {
+	case out.Verdict == a2a.DeliverAgain && at.Before(end):
+		w.d.tries++
+		due = at.Add(max(out.After, w.backoff(w.d.tries)))
+		if due.After(end) {
+			due = end
+		}
+		return due, w.e.store.SetLetters(ctx, []store.DeadLetter{*l}, false)
+	case out.Verdict == a2a.DisableConfig:
+		return due, w.closeAll(ctx, l)
+	}
+	l.Again = false
+	return due, w.close(ctx, l, false)
+}
+
+// close puts a letter back, or away.
+func (w *courier) close(ctx context.Context, l *store.DeadLetter, gone bool) error {
+	w.d.begun, w.d.tries = time.Time{}, 0
+	return w.e.store.SetLetters(ctx, []store.DeadLetter{*l}, gone)
+}
+
+// closeAll puts back l and those behind it: their receiver wants no more.
+func (w *courier) closeAll(ctx context.Context, l *store.DeadLetter) error {
+	last := l
+	for {
+		page, err := w.e.store.DeadLetters(ctx, store.LetterQuery{Again: true, After: last, Limit: turns})
+		if err != nil {
+			return err
+		}
+		all := []store.DeadLetter{}
+		if last == l {
+			all = append(all, *l)
+		}
+		for i := range page {
+			if page[i].PushID == l.PushID {
+				page[i].Reason = l.Reason
+				all = append(all, page[i])
+			}
+		}
+		for i := range all {
+			all[i].Again = false
+		}
+		if err := w.e.store.SetLetters(ctx, all, false); err != nil || len(all) < turns {
+			return err
+		}
+		last = &all[len(all)-1]
+	}
+}
