@@ -217,7 +217,7 @@ func (w *courier) attempt(ctx context.Context, en *a2a.Entry, ev *a2a.StreamResp
 		return result{}, true, err
 	}
 	r = w.stand()
-	if r.gone = !adv.Live; r.gone && over {
+	if r.gone = !adv.Live; r.gone && over && out.Verdict != a2a.DisableConfig {
 		stop = true
 		r.gone, err = w.stays(ctx, adv)
 	}
