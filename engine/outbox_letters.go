@@ -120,11 +120,11 @@ func (w *courier) resend(ctx context.Context) (result, error) {
 		return result{}, err
 	}
 	for range turns {
-		page, err := w.e.store.DeadLetters(ctx, store.LetterQuery{Again: true, After: &store.DeadLetter{PushID: w.d.id}, Limit: 1})
+		page, err := w.e.store.DeadLetters(ctx, store.LetterQuery{Of: &w.d.id, Again: true, Limit: 1})
 		if err != nil {
 			return result{}, err
 		}
-		if len(page) == 0 || page[0].PushID != w.d.id {
+		if len(page) == 0 {
 			return result{gone: true}, nil
 		}
 		if due, err := w.letter(ctx, &page[0]); err != nil || !due.IsZero() {
@@ -189,7 +189,7 @@ func (w *courier) close(ctx context.Context, l *store.DeadLetter, gone bool) err
 func (w *courier) closeAll(ctx context.Context, l *store.DeadLetter) error {
 	last := l
 	for {
-		page, err := w.e.store.DeadLetters(ctx, store.LetterQuery{Again: true, After: last, Limit: turns})
+		page, err := w.e.store.DeadLetters(ctx, store.LetterQuery{Of: &l.PushID, Again: true, After: last, Limit: turns})
 		if err != nil {
 			return err
 		}
@@ -198,10 +198,8 @@ func (w *courier) closeAll(ctx context.Context, l *store.DeadLetter) error {
 			all = append(all, *l)
 		}
 		for i := range page {
-			if page[i].PushID == l.PushID {
-				page[i].Reason = l.Reason
-				all = append(all, page[i])
-			}
+			page[i].Reason = l.Reason
+			all = append(all, page[i])
 		}
 		for i := range all {
 			all[i].Again = false

@@ -34,8 +34,9 @@
 // store.go is the contract, group.go the group commit that drivers share.
 // log.go (appends, entries, blobs), owner.go (beats, claims, secrets) and
 // query.go (lists), receipt.go (what is known when it comes again), retain.go
-// (what is old, and its end) and archive.go (all that there is, in order) are the
-// memory store's part of each; drivers use the same names. export.go and
-// import.go move whole stores as text. Drivers are in the packages below, and
-// storetest is the suite that each of them passes.
+// (what is old, and its end), outbox.go (webhooks), letter.go (what of them was
+// given up) and archive.go (all that there is, in order) are the memory store's
+// part of each; drivers use the same names. export.go and import.go move whole
+// stores as text. Drivers are in the packages below, and storetest is the suite
+// that each of them passes.
 package store

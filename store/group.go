@@ -133,6 +133,9 @@ func (a *Append) Size() int {
 	for i := range a.Pushes {
 		n += 256 + len(a.Pushes[i].Body)
 	}
+	for i := range a.Letters {
+		n += 128 + len(a.Letters[i].Reason)
+	}
 	for i := range a.Receipts {
 		r := &a.Receipts[i]
 		n += 128 + len(r.Name) + len(r.Digest) + len(r.Answer)

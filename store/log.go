@@ -13,14 +13,15 @@ func (a *Append) Alone() bool { return len(a.Entries) == 0 && len(a.Receipts) > 
 
 // Validate reports what is wrong with a's form: entries must be there, and
 // their Seq must go on from After without a gap; receipts have names, each of
-// them another, and may be alone only where there is no task. Drivers call it
+// them another, and may be alone only where there is no task; dead letters are of
+// push configs that come with them. Drivers call it
 // before they apply an append.
 func (a *Append) Validate() error {
 	if a.After < 0 {
 		return fmt.Errorf("store: append after entry %d", a.After)
 	}
 	if a.Alone() {
-		if a.After != 0 || a.Row.ID != "" || a.Seal != nil || len(a.Blobs) > 0 || len(a.Pushes) > 0 {
+		if a.After != 0 || a.Row.ID != "" || a.Seal != nil || len(a.Blobs) > 0 || len(a.Pushes) > 0 || len(a.Letters) > 0 {
 			return errors.New("store: receipts without entries are not of a task")
 		}
 	} else if len(a.Entries) == 0 {
@@ -37,10 +38,8 @@ func (a *Append) Validate() error {
 			}
 		}
 	}
-	for i := range a.Pushes {
-		if err := a.Pushes[i].Validate(); err != nil {
-			return err
-		}
+	if err := a.validatePushes(); err != nil {
+		return err
 	}
 	for i := range a.Entries {
 		if want := a.After + 1 + int64(i); a.Entries[i].Seq != want {
@@ -95,6 +94,7 @@ func (d *memory) apply(a *Append) error {
 	for i := range a.Pushes {
 		d.setPush(a.Row.Key, a.Pushes[i])
 	}
+	t.bury(a.Row.Key, a.Letters)
 	t.row = a.Row
 	t.row.Last = a.Entries[len(a.Entries)-1].Seq
 	t.row.Updated = Milli(a.Row.Updated)

@@ -62,20 +62,30 @@ type Advance struct {
 	Dead []DeadLetter // given up with this change
 }
 
-// DeadLetter is a delivery that was given up.
-type DeadLetter struct {
-	PushID       // on input of an Advance ignored, there it is the config's own
-	Seq    int64 // of the entry
-	Time   time.Time
-	Tries  int32
-	Reason string
-	Again  bool // it is to be sent again
-}
-
 // Validate reports what is wrong with a PushConfig.
 func (p *PushConfig) Validate() error {
 	if p.ID == "" {
 		return errors.New("store: a push config has no id")
+	}
+	return nil
+}
+
+// validatePushes is the part of Validate about push configs and their letters.
+func (a *Append) validatePushes() error {
+	if len(a.Pushes) == 0 && len(a.Letters) == 0 {
+		return nil
+	}
+	known := map[string]bool{}
+	for i := range a.Pushes {
+		if err := a.Pushes[i].Validate(); err != nil {
+			return err
+		}
+		known[a.Pushes[i].ID] = true
+	}
+	for i := range a.Letters {
+		if !known[a.Letters[i].ID] {
+			return errors.New("store: a dead letter is of no push config that comes with it")
+		}
 	}
 	return nil
 }
@@ -170,12 +180,6 @@ func (m *Memory) DropPush(ctx context.Context, id PushID) error {
 	})
 }
 
-// letterID names a dead letter within a task.
-type letterID struct {
-	push string
-	seq  int64
-}
-
 // Advance implements Store.
 func (m *Memory) Advance(ctx context.Context, all []Advance) error {
 	return m.write(ctx, func(d *memory) {
@@ -192,11 +196,8 @@ func (m *Memory) Advance(ctx context.Context, all []Advance) error {
 			p.Progress, p.Live = a.Progress, a.Live
 			t.pushes[a.ID] = p.clone()
 			for _, l := range a.Dead {
-				l.PushID, l.Time = a.PushID, Milli(l.Time)
-				if t.dead == nil {
-					t.dead = map[letterID]DeadLetter{}
-				}
-				t.dead[letterID{a.ID, l.Seq}] = l
+				l.ID = a.ID
+				t.bury(a.Key, []DeadLetter{l})
 			}
 		}
 	})
@@ -237,50 +238,4 @@ func (m *Memory) LivePushes(ctx context.Context, node string, after int64, limit
 	})
 	slices.SortFunc(found, func(a, b PushState) int { return cmp.Compare(a.At, b.At) })
 	return found[:min(len(found), limit)], err
-}
-
-// DeadLetters implements Store.
-func (m *Memory) DeadLetters(ctx context.Context, q LetterQuery) ([]DeadLetter, error) {
-	if err := CheckLimit(q.Limit); err != nil {
-		return nil, err
-	}
-	var found []DeadLetter
-	err := m.read(ctx, func(d *memory) error {
-		for _, t := range d.tasks {
-			for _, l := range t.dead {
-				if (!q.Again || l.Again) && (q.After == nil || l.compare(q.After) > 0) {
-					found = append(found, l)
-				}
-			}
-		}
-		return nil
-	})
-	slices.SortFunc(found, func(a, b DeadLetter) int { return a.compare(&b) })
-	return found[:min(len(found), q.Limit)], err
-}
-
-func (l *DeadLetter) compare(o *DeadLetter) int {
-	return cmp.Or(l.PushID.Compare(o.PushID), cmp.Compare(l.Seq, o.Seq))
-}
-
-// SetLetters implements Store.
-func (m *Memory) SetLetters(ctx context.Context, letters []DeadLetter, gone bool) error {
-	return m.write(ctx, func(d *memory) {
-		for _, l := range letters {
-			t := d.tasks[l.Key]
-			if t == nil {
-				continue
-			}
-			id := letterID{l.ID, l.Seq}
-			if _, ok := t.dead[id]; !ok {
-				continue
-			}
-			if gone {
-				delete(t.dead, id)
-			} else {
-				l.Time = Milli(l.Time)
-				t.dead[id] = l
-			}
-		}
-	})
 }

@@ -93,11 +93,31 @@ func (m *Memory) Secret(ctx context.Context, name string) ([]byte, error) {
 func (m *Memory) Keep(ctx context.Context, name string, was, is []byte) ([]byte, error) {
 	var now []byte
 	err := m.write(ctx, func(d *memory) {
-		old, ok := d.kept[name]
-		if ok == (was != nil) && bytes.Equal(old, was) {
-			d.kept[name] = bytes.Clone(is)
+		now = d.kept[name] // nil where nothing is
+		if (now == nil) == (was == nil) && bytes.Equal(now, was) {
+			now = bytes.Clone(is)
+			if is == nil {
+				delete(d.kept, name)
+			} else {
+				d.kept[name] = now
+			}
 		}
-		now = bytes.Clone(d.kept[name])
+		now = bytes.Clone(now)
 	})
 	return now, err
+}
+
+// Kept implements Store.
+func (m *Memory) Kept(ctx context.Context) (map[string][]byte, error) {
+	all := map[string][]byte{}
+	err := m.read(ctx, func(d *memory) error {
+		for name, b := range d.kept {
+			all[name] = bytes.Clone(b)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
 }

@@ -103,10 +103,14 @@ type Store interface {
 	// kept under name.
 	Secret(ctx context.Context, name string) ([]byte, error)
 
-	// Keep replaces what is kept under name if it is was, which is nil where
-	// nothing is, and returns what is there afterwards. Its names are apart from
+	// Keep replaces what is kept under name if it is was, and returns what is
+	// there afterwards: is, or what another caller kept meanwhile. In all three
+	// nil stands for nothing, which empty bytes are not. Its names are apart from
 	// those of Secret.
 	Keep(ctx context.Context, name string, was, is []byte) ([]byte, error)
+
+	// Kept returns all that is kept, by name.
+	Kept(ctx context.Context) (map[string][]byte, error)
 
 	// Idle returns up to q.Limit rows of tasks, of all tenants and owners, that
 	// are not Active, in q.State, and were last updated before q.Before: those
@@ -131,8 +135,9 @@ type Store interface {
 	// first. limit must be at least 1.
 	Tasks(ctx context.Context, after *Key, limit int) ([]Row, error)
 
-	// SetPush creates or replaces a push config of a task, with its progress.
-	// ErrNotFound means that there is no such task.
+	// SetPush creates or replaces a push config of a task, with its progress. The
+	// dead letters of one that is replaced stay: where it goes now they can be
+	// sent again. ErrNotFound means that there is no such task.
 	SetPush(ctx context.Context, p *PushConfig) error
 
 	// Push returns a push config, or ErrNotFound.
@@ -144,7 +149,8 @@ type Store interface {
 	Pushes(ctx context.Context, k Key, after string, limit int) ([]PushConfig, error)
 
 	// DropPush removes a push config with its dead letters. Removing one that is
-	// not there does nothing.
+	// not there does nothing. Many letters go in steps, the config with the last;
+	// after an error some may be gone already.
 	DropPush(ctx context.Context, id PushID) error
 
 	// Advance changes the progress of push configs and adds dead letters, of all
@@ -153,16 +159,18 @@ type Store interface {
 	Advance(ctx context.Context, all []Advance) error
 
 	// ClaimPushes gives node up to limit push configs that are Live and whose
-	// Node is gone, as Claim says it, and returns how many.
+	// Node is gone, as Claim says it, and returns how many; fewer than limit
+	// means that none is left.
 	ClaimPushes(ctx context.Context, node string, deadBefore time.Time, limit int) (int, error)
 
 	// LivePushes returns up to limit push configs that are Live and of a node, in
 	// an order that stays, from behind the one whose At is after; 0: from the
-	// first. It looks at no others, however many there are.
+	// first. One that is replaced keeps its place. It looks at no others, however
+	// many there are.
 	LivePushes(ctx context.Context, node string, after int64, limit int) ([]PushState, error)
 
-	// DeadLetters returns dead letters of all tasks, in the order of their
-	// configs' names and seqs.
+	// DeadLetters returns a page of dead letters of all tasks, in the order of
+	// their configs, as LivePushes has it, then of their seqs.
 	DeadLetters(ctx context.Context, q LetterQuery) ([]DeadLetter, error)
 
 	// SetLetters replaces dead letters, each if it is there, or removes them if
@@ -261,6 +269,10 @@ type Append struct {
 	// Pushes are created or replaced with the entries, so that no entry is
 	// missed.
 	Pushes []PushConfig
+
+	// Letters come with those of Pushes that they name by ID, from where these
+	// were before: an import brings both at once.
+	Letters []DeadLetter
 }
 
 // Record is a task as the index knows it.
@@ -298,6 +310,7 @@ type ForgetQuery struct {
 
 // LetterQuery selects dead letters.
 type LetterQuery struct {
+	Of    *PushID     // only of this config; nil: of all
 	Again bool        // only those that are to be sent again
 	After *DeadLetter // the last one of the page before; nil: from the start
 	Limit int         // at least 1

@@ -27,10 +27,10 @@ func task(id string, body int) *store.Append {
 	}
 }
 
-// goOn is the append that follows a, without its receipts.
+// goOn is the append that follows a, without its receipts and push configs.
 func goOn(a *store.Append) *store.Append {
 	next := *a
-	next.Receipts = nil
+	next.Receipts, next.Pushes, next.Letters = nil, nil, nil
 	next.After, next.Epoch = a.After+1, a.Row.Epoch
 	next.Entries = []store.Entry{{Seq: next.After + 1, Time: began, Kind: 2, Body: a.Entries[0].Body}}
 	return &next

@@ -118,8 +118,8 @@ func (s *Store) apply(a *store.Append) (refused, err error) {
 			return nil, err
 		}
 	}
-	for i := range a.Pushes {
-		if err := c.setPush(task, &a.Pushes[i]); err != nil {
+	if len(a.Pushes) > 0 {
+		if err := c.setPushes(task, a); err != nil {
 			return nil, err
 		}
 	}

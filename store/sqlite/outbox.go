@@ -8,12 +8,39 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
+// dropLetters is how many dead letters one step of a removal takes.
+const dropLetters = 1000
+
 // setPush writes a push config of a task.
 func (c *conn) setPush(task int64, p *store.PushConfig) error {
 	return c.stmt("INSERT INTO push (task, id, host, body, created, node, live, cursor, tries, since, due, reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) " +
 		"ON CONFLICT (task, id) DO UPDATE SET host = excluded.host, body = excluded.body, created = excluded.created, node = excluded.node, live = excluded.live, " +
 		"cursor = excluded.cursor, tries = excluded.tries, since = excluded.since, due = excluded.due, reason = excluded.reason").
 		int(task).text(p.ID).text(p.Host).blob(p.Body).time(p.Created).text(p.Node).bool(p.Live).progress(&p.Progress).exec()
+}
+
+// setPushes writes the push configs of an append, and their letters.
+func (c *conn) setPushes(task int64, a *store.Append) error {
+	for i := range a.Pushes {
+		if err := c.setPush(task, &a.Pushes[i]); err != nil {
+			return err
+		}
+	}
+	keys := map[string]int64{}
+	for i := range a.Letters {
+		id := a.Letters[i].ID
+		if keys[id] == 0 {
+			err := c.stmt("SELECT key FROM push WHERE task = ? AND id = ?").int(task).text(id).
+				each(func(r *sqlite3.Stmt) error { keys[id] = r.ColumnInt64(0); return nil })
+			if err != nil {
+				return err
+			}
+		}
+		if err := c.bury(keys[id], a.Letters[i:i+1]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // progress binds cursor, tries, since, due and reason.
@@ -91,16 +118,14 @@ func (s *Store) SetPush(ctx context.Context, p *store.PushConfig) error {
 // Push implements store.Store.
 func (r *Reader) Push(ctx context.Context, id store.PushID) (*store.PushConfig, error) {
 	var found *store.PushConfig
-	err := r.read(ctx, func(c *conn) error {
-		found = nil
-		err := c.stmt("SELECT " + pushColumns + " FROM task AS t JOIN push AS p ON p.task = t.key WHERE t.tenant = ? AND t.owner = ? AND t.id = ? AND p.id = ?").
+	err := r.readTable(ctx, "push", func(c *conn) error {
+		return c.stmt("SELECT " + pushColumns + " FROM task AS t JOIN push AS p ON p.task = t.key WHERE t.tenant = ? AND t.owner = ? AND t.id = ? AND p.id = ?").
 			text(id.Tenant).text(id.Owner).text(id.Key.ID).text(id.ID).
 			each(func(r *sqlite3.Stmt) error { found = new(scanPush(r)); return nil })
-		if err == nil && found == nil {
-			return store.ErrNotFound
-		}
-		return err
 	})
+	if err == nil && found == nil {
+		err = store.ErrNotFound
+	}
 	return found, err
 }
 
@@ -110,8 +135,7 @@ func (r *Reader) Pushes(ctx context.Context, k store.Key, after string, limit in
 		return nil, err
 	}
 	var found []store.PushConfig
-	err := r.read(ctx, func(c *conn) error {
-		found = nil
+	err := r.readTable(ctx, "push", func(c *conn) error {
 		return c.stmt("SELECT " + pushColumns + " FROM task AS t JOIN push AS p ON p.task = t.key WHERE t.tenant = ? AND t.owner = ? AND t.id = ? AND p.id > ? ORDER BY p.id LIMIT ?").
 			text(k.Tenant).text(k.Owner).text(k.ID).text(after).int(int64(limit)).
 			each(func(r *sqlite3.Stmt) error { found = append(found, scanPush(r)); return nil })
@@ -121,31 +145,54 @@ func (r *Reader) Pushes(ctx context.Context, k store.Key, after string, limit in
 
 // DropPush implements store.Store.
 func (s *Store) DropPush(ctx context.Context, id store.PushID) error {
-	err := s.write(ctx, func(c *conn) error {
-		return some(c.transaction(func() error {
-			gone := int64(0)
-			err := c.stmt("DELETE FROM push WHERE task = " + taskKey + " AND id = ? RETURNING key").
-				text(id.Tenant).text(id.Owner).text(id.Key.ID).text(id.ID).
-				each(func(r *sqlite3.Stmt) error { gone = r.ColumnInt64(0); return nil })
-			if err != nil {
+	for done := false; !done; {
+		err := s.write(ctx, func(c *conn) error {
+			return some(c.transaction(func() (err error) {
+				done, err = c.dropPush(id)
 				return err
-			}
-			if gone == 0 {
-				return errNothing
-			}
-			return c.stmt("DELETE FROM letter WHERE push = ?").int(gone).exec()
-		}))
-	})
-	return wrap("drop push config", err)
+			}))
+		})
+		if err != nil {
+			return wrap("drop push config", err)
+		}
+	}
+	return nil
 }
 
-// dropPushes removes the push configs of a task.
-func (c *conn) dropPushes(task int64) error {
-	err := c.stmt("DELETE FROM letter WHERE push IN (SELECT key FROM push WHERE task = ?)").int(task).exec()
-	if err != nil {
-		return err
+// dropPush removes a part of a push config's letters, or with the last part
+// the config. done means that nothing is left.
+func (c *conn) dropPush(id store.PushID) (done bool, err error) {
+	key := int64(0)
+	err = c.stmt("SELECT key FROM push WHERE task = " + taskKey + " AND id = ?").
+		text(id.Tenant).text(id.Owner).text(id.Key.ID).text(id.ID).
+		each(func(r *sqlite3.Stmt) error { key = r.ColumnInt64(0); return nil })
+	if err == nil && key == 0 {
+		return true, errNothing
 	}
-	return c.stmt("DELETE FROM push WHERE task = ?").int(task).exec()
+	if err != nil {
+		return false, err
+	}
+	err = c.stmt("DELETE FROM letter WHERE push = ? AND seq IN (SELECT seq FROM letter WHERE push = ? LIMIT ?)").
+		int(key).int(key).int(dropLetters).exec()
+	if err != nil || c.Changes() == dropLetters {
+		return false, err
+	}
+	return true, c.stmt("DELETE FROM push WHERE key = ?").int(key).exec()
+}
+
+// dropPushes removes push configs of a task that is gone, and their letters, no
+// more than a step of its deletion may. rest means that some may be left.
+func (c *conn) dropPushes(task int64) (rest bool, err error) {
+	// Letters go before their configs: no other config, which may get the key of
+	// one that is gone, inherits them.
+	err = c.stmt("DELETE FROM letter WHERE (push, seq) IN (SELECT l.push, l.seq FROM push AS p JOIN letter AS l ON l.push = p.key WHERE p.task = ? LIMIT ?)").
+		int(task).int(deleteEntries).exec()
+	if err != nil || c.Changes() == deleteEntries {
+		return true, err
+	}
+	err = c.stmt("DELETE FROM push WHERE key IN (SELECT key FROM push WHERE task = ? LIMIT ?)").
+		int(task).int(deleteEntries).exec()
+	return c.Changes() == deleteEntries, err
 }
 
 // Advance implements store.Store.
@@ -171,37 +218,61 @@ func (s *Store) Advance(ctx context.Context, all []store.Advance) error {
 
 func (c *conn) advance(a *store.Advance) (changed bool, err error) {
 	push := int64(0)
-	err = c.stmt("UPDATE push SET cursor = ?, tries = ?, since = ?, due = ?, reason = ?, live = ? WHERE task = " + taskKey + " AND id = ? AND created = ? RETURNING key").
-		progress(&a.Progress).bool(a.Live).text(a.Tenant).text(a.Owner).text(a.Key.ID).text(a.ID).time(a.Created).
-		each(func(r *sqlite3.Stmt) error { push = r.ColumnInt64(0); return nil })
+	const which = " WHERE task = " + taskKey + " AND id = ? AND created = ?"
+	run := func(sql string, alive bool) error {
+		st := c.stmt(sql).progress(&a.Progress)
+		if !alive {
+			st.bool(a.Live)
+		}
+		return st.text(a.Tenant).text(a.Owner).text(a.Key.ID).text(a.ID).time(a.Created).
+			each(func(r *sqlite3.Stmt) error { push = r.ColumnInt64(0); return nil })
+	}
+	// Most go on being live. Then the index, which SQLite touches where a
+	// statement sets one of its columns, is left alone.
+	if a.Live {
+		err = run("UPDATE push SET cursor = ?, tries = ?, since = ?, due = ?, reason = ?"+which+" AND live = 1 RETURNING key", true)
+	}
+	if push == 0 && err == nil {
+		err = run("UPDATE push SET cursor = ?, tries = ?, since = ?, due = ?, reason = ?, live = ?"+which+" RETURNING key", false)
+	}
 	if push == 0 || err != nil {
 		return false, err
 	}
-	for i := range a.Dead {
-		l := &a.Dead[i]
-		err := c.stmt("INSERT INTO letter (push, seq, time, tries, reason, again) VALUES (?, ?, ?, ?, ?, ?) " +
-			"ON CONFLICT (push, seq) DO UPDATE SET time = excluded.time, tries = excluded.tries, reason = excluded.reason, again = excluded.again").
-			int(push).int(l.Seq).time(l.Time).int(int64(l.Tries)).text(l.Reason).bool(l.Again).exec()
-		if err != nil {
-			return false, err
-		}
-	}
-	return true, nil
+	return true, c.bury(push, a.Dead)
 }
 
-// ClaimPushes implements store.Store.
+var lostPushes = lostOf("push", "push_live", "live = 1")
+
+// ClaimPushes implements store.Store. Like Claim it costs what it claims.
 func (s *Store) ClaimPushes(ctx context.Context, node string, deadBefore time.Time, limit int) (n int, err error) {
 	err = s.write(ctx, func(c *conn) error {
-		err := c.stmt("UPDATE push SET node = ? WHERE key IN (SELECT key FROM push AS p INDEXED BY push_live WHERE p.live = 1 AND p.node <> ? AND NOT EXISTS (" +
-			"SELECT 1 FROM node WHERE node.name = p.node AND node.gone = 0 AND node.beat >= ?) LIMIT ?)").
-			text(node).text(node).time(deadBefore).int(int64(max(limit, 0))).exec()
-		n = int(c.Changes())
-		return err
+		return some(c.transaction(func() error {
+			n, err = c.claimPushes(node, deadBefore, limit)
+			if n == 0 && err == nil {
+				return errNothing
+			}
+			return err
+		}))
 	})
 	if err != nil {
 		return 0, wrap("claim push configs", err)
 	}
 	return n, nil
+}
+
+func (c *conn) claimPushes(node string, deadBefore time.Time, limit int) (n int, err error) {
+	from, err := c.lostNodes(lostPushes, node, deadBefore)
+	for _, name := range from {
+		if err != nil || n >= limit {
+			break
+		}
+		// What is left of a task that is gone is nobody's any more.
+		err = c.stmt("UPDATE push SET node = ? WHERE key IN (SELECT p.key FROM push AS p INDEXED BY push_live WHERE p.live = 1 AND p.node = ? " +
+			"AND EXISTS (SELECT 1 FROM task AS t WHERE t.key = p.task) LIMIT ?)").
+			text(node).text(name).int(int64(limit - n)).exec()
+		n += int(c.Changes())
+	}
+	return n, err
 }
 
 // LivePushes implements store.Store.
@@ -211,7 +282,6 @@ func (r *Reader) LivePushes(ctx context.Context, node string, after int64, limit
 	}
 	var found []store.PushState
 	err := r.read(ctx, func(c *conn) error {
-		found = nil
 		return c.stmt("SELECT " + pushColumns + ", t.last, p.key FROM push AS p INDEXED BY push_live JOIN task AS t ON t.key = p.task " +
 			"WHERE p.live = 1 AND p.node = ? AND p.key > ? ORDER BY p.key LIMIT ?").
 			text(node).int(after).int(int64(limit)).
@@ -221,61 +291,4 @@ func (r *Reader) LivePushes(ctx context.Context, node string, after int64, limit
 			})
 	})
 	return found, err
-}
-
-// DeadLetters implements store.Store.
-func (r *Reader) DeadLetters(ctx context.Context, q store.LetterQuery) ([]store.DeadLetter, error) {
-	if err := store.CheckLimit(q.Limit); err != nil {
-		return nil, err
-	}
-	sql := "SELECT t.tenant, t.owner, t.id, p.id, l.seq, l.time, l.tries, l.reason, l.again FROM letter AS l JOIN push AS p ON p.key = l.push JOIN task AS t ON t.key = p.task WHERE "
-	if q.Again {
-		sql += "l.again = 1"
-	} else {
-		sql += "true"
-	}
-	if q.After != nil {
-		sql += " AND (t.tenant, t.owner, t.id, p.id, l.seq) > (?, ?, ?, ?, ?)"
-	}
-	var found []store.DeadLetter
-	err := r.read(ctx, func(c *conn) error {
-		found = nil
-		st := c.stmt(sql + " ORDER BY t.tenant, t.owner, t.id, p.id, l.seq LIMIT ?")
-		if a := q.After; a != nil {
-			st.text(a.Tenant).text(a.Owner).text(a.Key.ID).text(a.ID).int(a.Seq)
-		}
-		return st.int(int64(q.Limit)).each(func(r *sqlite3.Stmt) error {
-			found = append(found, store.DeadLetter{
-				PushID: store.PushID{Key: store.Key{Tenant: r.ColumnText(0), Owner: r.ColumnText(1), ID: r.ColumnText(2)}, ID: r.ColumnText(3)},
-				Seq:    r.ColumnInt64(4), Time: milli(r.ColumnInt64(5)), Tries: int32(r.ColumnInt64(6)), Reason: r.ColumnText(7), Again: r.ColumnBool(8),
-			})
-			return nil
-		})
-	})
-	return found, err
-}
-
-// SetLetters implements store.Store.
-func (s *Store) SetLetters(ctx context.Context, letters []store.DeadLetter, gone bool) error {
-	const which = "WHERE push = (SELECT key FROM push WHERE task = " + taskKey + " AND id = ?) AND seq = ?"
-	err := s.write(ctx, func(c *conn) error {
-		return c.transaction(func() error {
-			for i := range letters {
-				l := &letters[i]
-				var st *stmt
-				if gone {
-					st = c.stmt("DELETE FROM letter " + which)
-				} else {
-					st = c.stmt("UPDATE letter SET time = ?, tries = ?, reason = ?, again = ? " + which).
-						time(l.Time).int(int64(l.Tries)).text(l.Reason).bool(l.Again)
-				}
-				err := st.text(l.Tenant).text(l.Owner).text(l.Key.ID).text(l.ID).int(l.Seq).exec()
-				if err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	})
-	return wrap("set dead letters", err)
 }

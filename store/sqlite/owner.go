@@ -57,13 +57,24 @@ const give = "UPDATE task SET node = ?, epoch = epoch + 1, " +
 // before which others are dead.
 const free = "n.name <> ? AND NOT EXISTS (SELECT 1 FROM node WHERE node.name = n.name AND node.gone = 0 AND node.beat >= ?) "
 
-// lost selects the nodes whose active tasks may be taken. It goes from name to
-// name in the index, one step each, however many tasks a node has: those that
-// the claimer or the living have are not looked at.
-const lost = "WITH RECURSIVE n (name) AS (" +
-	"SELECT min(node) FROM task INDEXED BY task_active WHERE active = 1 UNION ALL " +
-	"SELECT (SELECT min(node) FROM task INDEXED BY task_active WHERE active = 1 AND node > n.name) FROM n WHERE n.name IS NOT NULL) " +
-	"SELECT name FROM n WHERE name IS NOT NULL AND " + free
+// lostOf selects the nodes whose rows of a table may be taken, by an index on
+// node that has only the rows to which that applies. It goes from name to name
+// in the index, one step each, however many rows a node has: those that the
+// claimer or the living have are not looked at.
+func lostOf(table, index, which string) string {
+	first := "SELECT min(node) FROM " + table + " INDEXED BY " + index + " WHERE " + which
+	return "WITH RECURSIVE n (name) AS (" + first + " UNION ALL SELECT (" + first + " AND node > n.name) FROM n WHERE n.name IS NOT NULL) " +
+		"SELECT name FROM n WHERE name IS NOT NULL AND " + free
+}
+
+var lost = lostOf("task", "task_active", "active = 1")
+
+// lostNodes runs what lostOf made.
+func (c *conn) lostNodes(sql, node string, deadBefore time.Time) (from []string, err error) {
+	err = c.stmt(sql).text(node).time(deadBefore).
+		each(func(r *sqlite3.Stmt) error { from = append(from, r.ColumnText(0)); return nil })
+	return from, err
+}
 
 // Claim implements store.Store. It costs what it claims, however many tasks
 // there are.
@@ -85,9 +96,7 @@ func (s *Store) Claim(ctx context.Context, node string, deadBefore time.Time, li
 }
 
 func (c *conn) claim(node string, deadBefore time.Time, limit int) (claimed []store.Row, err error) {
-	var from []string
-	err = c.stmt(lost).text(node).time(deadBefore).
-		each(func(r *sqlite3.Stmt) error { from = append(from, r.ColumnText(0)); return nil })
+	from, err := c.lostNodes(lost, node, deadBefore)
 	for _, name := range from {
 		if err != nil || len(claimed) >= limit {
 			break
@@ -137,20 +146,38 @@ func (s *Store) Secret(ctx context.Context, name string) ([]byte, error) {
 
 // Keep implements store.Store.
 func (s *Store) Keep(ctx context.Context, name string, was, is []byte) ([]byte, error) {
-	name = "kept: " + name
 	var now []byte
 	err := s.write(ctx, func(c *conn) error {
-		now = nil
-		err := c.stmt("SELECT value FROM secret WHERE name = ?").text(name).
+		err := c.stmt("SELECT value FROM kept WHERE name = ?").text(name).
 			each(func(r *sqlite3.Stmt) error { now = append([]byte{}, r.ColumnRawBlob(0)...); return nil })
 		if err != nil || (now == nil) != (was == nil) || !bytes.Equal(now, was) {
 			return err
 		}
-		now = is
-		return c.stmt("INSERT INTO secret (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value").text(name).blob(is).exec()
+		now = bytes.Clone(is)
+		if is == nil {
+			return c.stmt("DELETE FROM kept WHERE name = ?").text(name).exec()
+		}
+		return c.stmt("INSERT INTO kept (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value").
+			text(name).blob(is).exec()
 	})
 	if err != nil {
 		return nil, wrap("keep", err)
 	}
-	return bytes.Clone(now), nil
+	return now, nil
+}
+
+// Kept implements store.Store.
+func (r *Reader) Kept(ctx context.Context) (map[string][]byte, error) {
+	all := map[string][]byte{}
+	err := r.readTable(ctx, "kept", func(c *conn) error {
+		return c.stmt("SELECT name, value FROM kept").
+			each(func(r *sqlite3.Stmt) error {
+				all[r.ColumnText(0)] = append([]byte{}, r.ColumnRawBlob(1)...)
+				return nil
+			})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
 }

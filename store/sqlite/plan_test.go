@@ -39,6 +39,9 @@ func used(t *testing.T, st *Store) {
 	a.Row.Active, a.Row.Node = true, "dead"
 	a.Receipts = []store.Receipt{{Name: "n", Time: began, Until: began, Seq: 1}}
 	a.Blobs = []store.Blob{{Hash: "h", Data: []byte("d")}}
+	p := store.PushConfig{Key: k, ID: "p", Created: began, Node: "dead", Live: true}
+	letter := store.DeadLetter{PushID: p.PushID(), Seq: 1, Time: began}
+	a.Pushes, a.Letters = []store.PushConfig{p}, []store.DeadLetter{letter}
 	b := goOn(a)
 	sealed := goOn(b)
 	sealed.Row.State, sealed.Row.Active, sealed.Seal = 3, false, &store.Seal{}
@@ -87,6 +90,39 @@ func used(t *testing.T, st *Store) {
 			}
 		}
 	}
+	_, err = st.Push(ctx, p.PushID())
+	fine(err)
+	_, err = st.Pushes(ctx, k, "", 1)
+	fine(err)
+	_, err = st.LivePushes(ctx, "dead", 0, 1)
+	fine(err)
+	for _, again := range []bool{false, true} {
+		for _, of := range []*store.PushID{nil, &letter.PushID} {
+			_, err = st.DeadLetters(ctx, store.LetterQuery{Of: of, Again: again, Limit: 1})
+			fine(err)
+		}
+	}
+	n, err := st.ClaimPushes(ctx, "me", began, 9)
+	fine(err)
+	if n != 1 {
+		errs = append(errs, fmt.Errorf("%d push configs were claimed", n))
+	}
+	dead := []store.DeadLetter{letter}
+	for _, live := range []bool{true, false} {
+		fine(st.Advance(ctx, []store.Advance{{PushID: p.PushID(), Created: began, Live: live, Dead: dead}}))
+	}
+	fine(st.SetLetters(ctx, dead, false))
+	fine(st.SetLetters(ctx, dead, true))
+	fine(st.SetPush(ctx, &p))
+	fine(st.DropPush(ctx, p.PushID()))
+	for _, is := range [][]byte{{1}, nil} {
+		_, err = st.Keep(ctx, "kept", nil, is)
+		fine(err)
+	}
+	_, err = st.Keep(ctx, "kept", []byte{1}, nil)
+	fine(err)
+	_, err = st.Kept(ctx)
+	fine(err)
 	r, err := st.Get(ctx, k, true)
 	fine(err)
 	l, err := st.Get(ctx, long.Row.Key, false)
@@ -105,7 +141,7 @@ func used(t *testing.T, st *Store) {
 	fine(err)
 	_, err = st.Blob(ctx, "h")
 	fine(err)
-	n, err := st.Delete(ctx, []store.Row{r.Row, l.Row})
+	n, err = st.Delete(ctx, []store.Row{r.Row, l.Row})
 	fine(err)
 	if n != 2 {
 		errs = append(errs, fmt.Errorf("%d tasks were deleted", n))
@@ -120,8 +156,8 @@ func used(t *testing.T, st *Store) {
 func TestNothingIsScanned(t *testing.T) {
 	st := mustOpen(t, filepath.Join(t.TempDir(), "parley.db"), nil)
 	used(t, st)
-	const page = "SCAN task USING INDEX task_name"                                       // by Tasks, from the first on
-	grows := []string{"task", "entry", "seal", "blob", "blob_task", "receipt", "t", "r"} // t and r are names for tables
+	const page = "SCAN task USING INDEX task_name"                                                                   // by Tasks, from the first on
+	grows := []string{"task", "entry", "seal", "blob", "blob_task", "receipt", "push", "letter", "t", "r", "p", "l"} // the last are names for tables
 	statements := 0
 	c, err := st.readers.get(t.Context())
 	if err != nil {
@@ -158,18 +194,35 @@ func TestPlans(t *testing.T) {
 		"FROM receipt WHERE tenant = ? AND owner = ? AND name = ? AND until": {"receipt_name"},
 		"LEFT JOIN task AS t ON t.key = r.task WHERE":                        {"receipt_name", "INTEGER PRIMARY KEY"},
 		"JOIN receipt AS r ON r.task = t.key AND r.task > 0 WHERE":           {"task_name", "receipt_task (task=?)"},
-		oldReceipts:                          {"receipt_until (until<?)"},
-		contextReceipts:                      {"task_context (tenant=? AND owner=? AND context=?)", "receipt_task (task=?)", "receipt_context (tenant=? AND owner=? AND context=?)"},
-		"DELETE FROM receipt WHERE task = ?": {"receipt_task (task=?)"},
-		lost:                                 {"task_active (node>?)"},
-		"active = 1 AND node = ? LIMIT ?":    {"task_active (node=?)", "INTEGER PRIMARY KEY"},
-		give + "WHERE key = (":               {"task_name (tenant=? AND owner=? AND id=?)", "INTEGER PRIMARY KEY"},
+		oldReceipts:                                {"receipt_until (until<?)"},
+		contextReceipts:                            {"task_context (tenant=? AND owner=? AND context=?)", "receipt_task (task=?)", "receipt_context (tenant=? AND owner=? AND context=?)"},
+		"DELETE FROM receipt WHERE task = ?":       {"receipt_task (task=?)"},
+		lost:                                       {"task_active (node>?)"},
+		"active = 1 AND node = ? LIMIT ?":          {"task_active (node=?)", "INTEGER PRIMARY KEY"},
+		give + "WHERE key = (":                     {"task_name (tenant=? AND owner=? AND id=?)", "INTEGER PRIMARY KEY"},
+		lostPushes:                                 {"push_live (node>?)"},
+		"p.live = 1 AND p.node = ? AND EXISTS":     {"push_live (node=?)", "INTEGER PRIMARY KEY"},
+		"p.live = 1 AND p.node = ? AND p.key > ?":  {"push_live (node=? AND rowid>?)", "INTEGER PRIMARY KEY"},
+		"p.id > ? ORDER BY":                        {"task_name", "push_name (task=? AND id>?)"},
+		"FROM letter AS l CROSS":                   {"PRIMARY KEY", "INTEGER PRIMARY KEY"},
+		"FROM letter AS l INDEXED BY letter_again": {"letter_again"},
+		"UPDATE push SET cursor":                   {"push_name (task=? AND id=?)"},
+		"FROM push AS p JOIN letter AS l":          {"push_name (task=?)", "PRIMARY KEY (push=?)"},
 	}
 	c, err := st.readers.get(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer st.readers.put(c)
+	for _, c := range []*conn{st.writer, c} {
+		for sql := range c.stmts {
+			if strings.Contains(sql, "push") || strings.Contains(sql, "letter") { // pages are read in order
+				if steps := plan(t, c, sql); strings.Contains(steps, "TEMP B-TREE") {
+					t.Errorf("%s\n\tis sorted:\n%s", sql, steps)
+				}
+			}
+		}
+	}
 	for part, indexes := range want {
 		found := false
 		for _, c := range []*conn{st.writer, c} {

@@ -81,3 +81,17 @@ func (r *Reader) read(ctx context.Context, f func(*conn) error) error {
 	}
 	return fmt.Errorf("sqlite: read: %w", err)
 }
+
+// readTable is read for a Reader on its own, too: what it reads may be of a
+// version of the program that had no such table, and then nothing is there.
+func (r *Reader) readTable(ctx context.Context, table string, f func(*conn) error) error {
+	return r.read(ctx, func(c *conn) error {
+		err := f(c)
+		if errors.Is(err, sqlite3.ERROR) {
+			if there, look := c.hasTable(table); look == nil && !there {
+				return nil
+			}
+		}
+		return err
+	})
+}

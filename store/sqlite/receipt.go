@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"errors"
 
 	"github.com/ncruces/go-sqlite3"
 	"github.com/parley-a2a/parley/store"
@@ -64,7 +63,7 @@ func scanReceipt(r *sqlite3.Stmt) store.Receipt {
 // Receipt implements store.Store.
 func (r *Reader) Receipt(ctx context.Context, k store.Key, name string) (*store.Receipt, error) {
 	var found *store.Receipt
-	err := r.readReceipts(ctx, func(c *conn) error {
+	err := r.readTable(ctx, "receipt", func(c *conn) error {
 		return c.stmt("SELECT " + receiptColumns + " FROM receipt AS r LEFT JOIN task AS t ON t.key = r.task WHERE r.tenant = ? AND r.owner = ? AND r.name = ?").
 			text(k.Tenant).text(k.Owner).text(name).
 			each(func(r *sqlite3.Stmt) error { found = new(scanReceipt(r)); return nil })
@@ -81,7 +80,7 @@ func (r *Reader) Receipt(ctx context.Context, k store.Key, name string) (*store.
 // Receipts implements store.Store.
 func (r *Reader) Receipts(ctx context.Context, k store.Key) ([]store.Receipt, error) {
 	var found []store.Receipt
-	err := r.readReceipts(ctx, func(c *conn) error {
+	err := r.readTable(ctx, "receipt", func(c *conn) error {
 		return c.stmt("SELECT " + receiptColumns + " FROM task AS t JOIN receipt AS r ON r.task = t.key AND r.task > 0 WHERE t.tenant = ? AND t.owner = ? AND t.id = ? ORDER BY r.name").
 			text(k.Tenant).text(k.Owner).text(k.ID).
 			each(func(r *sqlite3.Stmt) error { found = append(found, scanReceipt(r)); return nil })
@@ -90,20 +89,6 @@ func (r *Reader) Receipts(ctx context.Context, k store.Key) ([]store.Receipt, er
 		return nil, err
 	}
 	return found, nil
-}
-
-// readReceipts is read for a Reader on its own, too: what it reads may be of a
-// version of the program that had no receipts, and then there are none.
-func (r *Reader) readReceipts(ctx context.Context, f func(*conn) error) error {
-	return r.read(ctx, func(c *conn) error {
-		err := f(c)
-		if errors.Is(err, sqlite3.ERROR) {
-			if there, look := c.hasTable("receipt"); look == nil && !there {
-				return nil
-			}
-		}
-		return err
-	})
 }
 
 // The receipts of a context are those of its tasks and those that came alone.

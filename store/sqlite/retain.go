@@ -11,8 +11,8 @@ import (
 // Appends wait while a step of a deletion is under way, so steps are small:
 // some tasks that go as a whole, or a part of a long one.
 const (
-	deleteTasks   = 16 // per transaction
-	deleteEntries = 128
+	deleteTasks   = 16  // per transaction
+	deleteEntries = 128 // and as many push configs, and as many of their letters
 )
 
 // Idle implements store.Store.
@@ -40,7 +40,7 @@ func (r *Reader) Idle(ctx context.Context, q store.IdleQuery) ([]store.Row, erro
 }
 
 // Delete implements store.Store. Short tasks go in one transaction for some of
-// them. Of a long one first the row goes, which is when it is gone for
+// them. Of a long one, or one of many push configs or dead letters, first the row goes, which is when it is gone for
 // everybody, and its key is noted as doomed; then its log, in steps. If the
 // process dies in between, the next Delete goes on.
 func (s *Store) Delete(ctx context.Context, rows []store.Row) (int, error) {
@@ -115,10 +115,11 @@ func (c *conn) delete(r *store.Row) (gone bool, err error) {
 	if task < 0 || err != nil {
 		return false, err
 	}
-	if err := c.dropPushes(task); err != nil {
+	rest, err := c.dropPushes(task)
+	if err != nil {
 		return false, err
 	}
-	if r.Last > deleteEntries { // at most as many rows as entries
+	if rest || r.Last > deleteEntries { // at most as many rows as entries
 		// Receipts are seen by their names: they go with the row.
 		if err := c.stmt("DELETE FROM receipt WHERE task = ? AND task > 0").int(task).exec(); err != nil {
 			return false, err
@@ -164,6 +165,9 @@ func (s *Store) purge(ctx context.Context) (done bool, err error) {
 			if task < 0 {
 				done = true
 				return errNothing
+			}
+			if rest, err := c.dropPushes(task); rest || err != nil {
+				return err
 			}
 			err = c.stmt("DELETE FROM entry WHERE key IN (SELECT key FROM entry WHERE task = ? ORDER BY last LIMIT ?)").
 				int(task).int(deleteEntries).exec()

@@ -19,7 +19,8 @@ var update = flag.Bool("update", false, "write the fixture of this version's sch
 
 // fixture is what a database in testdata holds: a sealed task with a blob, one
 // with a log in several rows, a node and a secret; since version 3 receipts, one
-// of a task and one alone.
+// of a task and one alone; since version 4 push configs, a dead letter and what
+// is kept.
 func fixture() []*store.Append {
 	sealed := task("sealed", 300)
 	sealed.Row.Context, sealed.Row.Turn, sealed.Row.Attempt = "context", 1, 1
@@ -27,6 +28,11 @@ func fixture() []*store.Append {
 	sealed.Blobs = []store.Blob{{Hash: "hash", Data: []byte("data")}}
 	open := task("open", 100)
 	open.Row.Active, open.Row.Node = true, "node"
+	open.Pushes = []store.PushConfig{
+		{ID: "a", Host: "host", Body: []byte("body"), Created: began, Node: "node", Live: true, Progress: store.Progress{Cursor: 1}},
+		{ID: "b", Created: began, Progress: store.Progress{Tries: 2, Since: began.Add(1e9), Due: began.Add(2e9), Reason: "reason"}},
+	}
+	open.Letters = []store.DeadLetter{{PushID: store.PushID{ID: "b"}, Seq: 1, Time: began, Tries: 3, Reason: "400", Again: true}}
 	open.Receipts = []store.Receipt{{Name: "of a task", Time: began, Until: began.Add(1e9), Digest: []byte("digest"), Seq: 1}}
 	alone := &store.Append{Row: store.Row{Key: open.Row.Key.Scope(), Context: "context"}}
 	alone.Receipts = []store.Receipt{{Name: "alone", Time: began, Until: began.Add(2e9), Digest: []byte("digest"), Answer: []byte("answer")}}
@@ -72,6 +78,9 @@ func writeFixture(t *testing.T) {
 	if _, err := st.Secret(t.Context(), "secret"); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := st.Keep(t.Context(), "kept", nil, []byte("value")); err != nil {
+		t.Fatal(err)
+	}
 	if err := st.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -86,6 +95,7 @@ func writeFixture(t *testing.T) {
 
 func checkFixture(t *testing.T, path string, version int) {
 	checkReceipts(t, path, version)
+	checkOutbox(t, path, version)
 	st := mustOpen(t, path, nil)
 	defer st.Close()
 	if v, err := st.writer.pragma("user_version"); err != nil || v != current.version() {
@@ -112,6 +122,16 @@ func checkFixture(t *testing.T, path string, version int) {
 	}
 	if data, err := st.Blob(t.Context(), "hash"); string(data) != "data" {
 		t.Errorf("blob: %q, %v", data, err)
+	}
+	p := store.PushConfig{Key: task("sealed", 0).Row.Key, ID: "late", Live: true, Node: "gone", Created: began}
+	if err := st.SetPush(t.Context(), &p); err != nil {
+		t.Errorf("a push config for a task of before: %v", err)
+	}
+	if n, err := st.ClaimPushes(t.Context(), "other", began, 10); n != 1 || err != nil {
+		t.Errorf("%d push configs were claimed, %v", n, err)
+	}
+	if err := st.DropPush(t.Context(), p.PushID()); err != nil {
+		t.Error(err)
 	}
 	if rows, err := st.Claim(t.Context(), "other", began, 10); len(rows) != 0 || err != nil {
 		t.Errorf("the node was forgotten, its tasks claimed: %v, %v", rows, err)
@@ -149,6 +169,46 @@ func checkReceipts(t *testing.T, path string, version int) {
 		if d := cmp.Diff(&want[i], got, cmpopts.EquateEmpty()); d != "" || err != nil {
 			t.Errorf("receipt %q: %v (-want +got)\n%s", name, err, d)
 		}
+	}
+}
+
+// checkOutbox reads a database as it is, which may be before it is migrated.
+func checkOutbox(t *testing.T, path string, version int) {
+	r, err := OpenReader(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	open := fixture()[1]
+	var want []store.PushConfig
+	var wantLetters []store.DeadLetter
+	wantKept := map[string][]byte{}
+	if version >= 4 {
+		for _, p := range open.Pushes {
+			p.Key = open.Row.Key
+			want = append(want, p)
+		}
+		wantLetters = open.Letters
+		wantLetters[0].Key = open.Row.Key
+		wantKept["kept"] = []byte("value")
+	}
+	got, err := r.Pushes(t.Context(), open.Row.Key, "", 9)
+	if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" || err != nil {
+		t.Errorf("push configs: %v (-want +got)\n%s", err, d)
+	}
+	for _, id := range []string{"a", "b"} {
+		_, err := r.Push(t.Context(), store.PushID{Key: open.Row.Key, ID: id})
+		if found := err == nil; found != (version >= 4) || !found && !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("push config %s: %v", id, err)
+		}
+	}
+	letters, err := r.DeadLetters(t.Context(), store.LetterQuery{Limit: 9})
+	if d := cmp.Diff(wantLetters, letters, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(store.DeadLetter{}, "At")); d != "" || err != nil {
+		t.Errorf("dead letters: %v (-want +got)\n%s", err, d)
+	}
+	kept, err := r.Kept(t.Context())
+	if d := cmp.Diff(wantKept, kept); d != "" || err != nil {
+		t.Errorf("what is kept: %v (-want +got)\n%s", err, d)
 	}
 }
 

@@ -155,6 +155,9 @@ func testTrouble(t *testing.T, st *Store, fails func(bool), want error, late boo
 	a := task("a", 100)
 	a.Row.Active, a.Row.Node = true, "dead"
 	a.Receipts = []store.Receipt{{Name: "a", Time: began, Until: began, Seq: 1}}
+	p := store.PushConfig{Key: a.Row.Key, ID: "p", Created: began, Node: "dead", Live: true}
+	letter := store.DeadLetter{PushID: p.PushID(), Seq: 1, Time: began}
+	a.Pushes, a.Letters = []store.PushConfig{p}, []store.DeadLetter{letter}
 	idle := task("idle", 10)
 	mustAppend(t, st, a)
 	mustAppend(t, st, idle)
@@ -178,6 +181,15 @@ func testTrouble(t *testing.T, st *Store, fails func(bool), want error, late boo
 	_, errs["secret"] = st.Secret(ctx, "s")
 	_, errs["forget"] = st.Forget(ctx, store.ForgetQuery{Before: began, Limit: 9})
 	_, errs["delete"] = st.Delete(ctx, []store.Row{r.Row})
+	changed := p
+	changed.Created = began.Add(1e9)
+	letter.Again = true
+	errs["set push config"] = st.SetPush(ctx, &changed)
+	errs["drop push config"] = st.DropPush(ctx, p.PushID())
+	errs["advance"] = st.Advance(ctx, []store.Advance{{PushID: p.PushID(), Created: began, Progress: store.Progress{Cursor: 1}}})
+	_, errs["claim push configs"] = st.ClaimPushes(ctx, "me", began, 9)
+	errs["set letters"] = st.SetLetters(ctx, []store.DeadLetter{letter}, false)
+	_, errs["keep"] = st.Keep(ctx, "kept", nil, []byte("value"))
 	for what, err := range errs {
 		if err == nil {
 			t.Errorf("%s: it is acknowledged", what)
@@ -196,6 +208,15 @@ func testTrouble(t *testing.T, st *Store, fails func(bool), want error, late boo
 		}
 		if rs, err := st.Receipts(ctx, a.Row.Key); err != nil || len(rs) != 1 || rs[0].Name != "a" {
 			t.Errorf("its receipts: %+v, %v", rs, err)
+		}
+		if got, err := st.Push(ctx, p.PushID()); err != nil || got.Node != "dead" || !got.Live || got.Cursor != 0 || !got.Created.Equal(began) {
+			t.Errorf("its push config: %+v, %v", got, err)
+		}
+		if ls, err := st.DeadLetters(ctx, store.LetterQuery{Limit: 9}); err != nil || len(ls) != 1 || ls[0].Again {
+			t.Errorf("its dead letters: %+v, %v", ls, err)
+		}
+		if kept, err := st.Kept(ctx); err != nil || len(kept) != 0 {
+			t.Errorf("what is kept: %q, %v", kept, err)
 		}
 		if _, err := st.Get(ctx, fresh.Row.Key, true); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("what was refused is there: %v", err)
@@ -217,6 +238,9 @@ func testTrouble(t *testing.T, st *Store, fails func(bool), want error, late boo
 	}
 	if rows, err := st.Claim(ctx, "me", began, 9); err != nil || len(rows) != 1 || rows[0].Epoch != 2 {
 		t.Errorf("a claim afterwards: %+v, %v", rows, err)
+	}
+	if n, err := st.ClaimPushes(ctx, "me", began, 9); n != 1 || err != nil {
+		t.Errorf("push configs claimed afterwards: %d, %v", n, err)
 	}
 	if n, err := st.Delete(ctx, []store.Row{r.Row}); n != 1 || err != nil {
 		t.Errorf("a deletion afterwards: %d, %v", n, err)

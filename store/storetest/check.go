@@ -13,9 +13,11 @@ import (
 //
 // For each task: the log begins at 1 and has no gaps, the row's Last is its
 // end, pages of the log add up to it, a sealed task is not active, epochs and
-// counts are not negative, its receipts are of its entries and found by name. For each owner: the lists hold every task of keys
-// that exists, once, in order, as Get shows it, and the totals of all filters
-// are right. A task that does not exist has left nothing.
+// counts are not negative, its receipts are of its entries and found by name, its
+// push configs are not ahead of its log and their dead letters are of its
+// entries. For each owner: the lists hold every task of keys that exists, once,
+// in order, as Get shows it, and the totals of all filters are right. A task that
+// does not exist has left nothing.
 func Check(t testing.TB, st store.Store, keys ...store.Key) {
 	t.Helper()
 	type owner struct{ tenant, owner string }
@@ -95,6 +97,7 @@ func checkTask(t testing.TB, st store.Store, k store.Key) {
 	}
 	same(t, "check: the log in pages", paged, all)
 	checkReceipts(t, st, &r.Row)
+	checkPushes(t, st, &r.Row)
 }
 
 // checkReceipts wants each receipt of a task to be of an entry that exists and
@@ -121,6 +124,41 @@ func checkReceipts(t testing.TB, st store.Store, row *store.Row) {
 	}
 }
 
+// checkPushes wants each push config of a task to be found by its name and to
+// have come no further than the log, and its dead letters to be of entries that
+// exist.
+func checkPushes(t testing.TB, st store.Store, row *store.Row) {
+	t.Helper()
+	all := pushes(t, st, row.Key, 3)
+	for i := range all {
+		p := &all[i]
+		if p.Key != row.Key || p.ID == "" {
+			t.Errorf("check: %q has a push config %q of %q", row.ID, p.ID, p.Key.ID)
+		}
+		if p.Cursor < 0 || p.Cursor > row.Last || p.Tries < 0 {
+			t.Errorf("check: %q has %d entries and a push config %q at %d after %d attempts", row.ID, row.Last, p.ID, p.Cursor, p.Tries)
+		}
+		if i > 0 && all[i-1].ID >= p.ID {
+			t.Errorf("check: push config %q of %q comes before %q", all[i-1].ID, row.ID, p.ID)
+		}
+		if byName := pushOf(t, st, row.Key, p.ID); byName == nil {
+			t.Errorf("check: push config %q of %q is not found by its name", p.ID, row.ID)
+		} else {
+			same(t, "check: the push config by name and by task", *byName, *p)
+		}
+		dead := letters(t, st, store.LetterQuery{Of: new(p.PushID())}, 1000)
+		for j := range dead {
+			l := &dead[j]
+			if l.PushID != p.PushID() || l.Seq < 1 || l.Seq > row.Last || l.Tries < 0 {
+				t.Errorf("check: push config %q of %q, with %d entries, has the dead letter %+v", p.ID, row.ID, row.Last, *l)
+			}
+			if j > 0 && dead[j-1].Seq >= l.Seq {
+				t.Errorf("check: of push config %q of %q the dead letter %d comes before %d", p.ID, row.ID, dead[j-1].Seq, l.Seq)
+			}
+		}
+	}
+}
+
 // checkAbsent is for tasks that no list shows.
 func checkAbsent(t testing.TB, st store.Store, k store.Key) {
 	t.Helper()
@@ -132,6 +170,9 @@ func checkAbsent(t testing.TB, st store.Store, k store.Key) {
 	}
 	if rs := receipts(t, st, k); len(rs) > 0 {
 		t.Errorf("check: %q does not exist and has %d receipts", k.ID, len(rs))
+	}
+	if ps := pushes(t, st, k, 99); len(ps) > 0 {
+		t.Errorf("check: %q does not exist and has %d push configs", k.ID, len(ps))
 	}
 }
 

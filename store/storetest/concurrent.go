@@ -79,7 +79,7 @@ func testEndedContext(t *testing.T, open Opener) {
 }
 
 // calls calls every method that takes a context. A blob "h" is not there, nor a
-// receipt or a task "unknown".
+// receipt, a task or a push config "unknown".
 func calls(ctx context.Context, st store.Store, k store.Key) map[string]error {
 	errs := map[string]error{}
 	_, errs["get"] = st.Get(ctx, k, true)
@@ -95,6 +95,15 @@ func calls(ctx context.Context, st store.Store, k store.Key) map[string]error {
 	_, errs["receipts"] = st.Receipts(ctx, k)
 	_, errs["forget"] = st.Forget(ctx, store.ForgetQuery{Before: began, Limit: 1})
 	errs["leave"] = st.Leave(ctx, "gone")
+	_, errs["push configs"] = st.Pushes(ctx, k, "", 1)
+	errs["drop push config"] = st.DropPush(ctx, store.PushID{Key: k, ID: "unknown"})
+	errs["advance"] = st.Advance(ctx, []store.Advance{{PushID: store.PushID{Key: k, ID: "unknown"}}})
+	_, errs["claim push configs"] = st.ClaimPushes(ctx, "other", began, 1)
+	_, errs["live push configs"] = st.LivePushes(ctx, "node", 0, 1)
+	_, errs["dead letters"] = st.DeadLetters(ctx, store.LetterQuery{Limit: 1})
+	errs["set letters"] = st.SetLetters(ctx, nil, true)
+	_, errs["keep"] = st.Keep(ctx, "name", nil, nil)
+	_, errs["kept"] = st.Kept(ctx)
 	found := func(what string, err error) {
 		if !errors.Is(err, store.ErrNotFound) {
 			errs[what] = err
@@ -106,6 +115,9 @@ func calls(ctx context.Context, st store.Store, k store.Key) map[string]error {
 	found("receipt", err)
 	_, err = st.Take(ctx, "other", began, name("unknown"))
 	found("take", err)
+	_, err = st.Push(ctx, store.PushID{Key: k, ID: "unknown"})
+	found("push config", err)
+	found("set push config", st.SetPush(ctx, new(push(name("unknown"), "p", "node"))))
 	return errs
 }
 

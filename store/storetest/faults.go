@@ -18,11 +18,31 @@ func testFaults(t *testing.T, fresh func(t testing.TB) Opener) {
 	blobs := []store.Blob{{Hash: "shared", Data: []byte("1")}, {Hash: "own", Data: []byte("2")}}
 	scenario := func(t testing.TB, st store.Store) {
 		retry(t, "beat", func() error { return st.Beat(t.Context(), "node", began) })
+		retry(t, "keep", func() error {
+			b, err := st.Keep(t.Context(), "kept", nil, []byte("value"))
+			if err == nil && string(b) != "value" {
+				t.Errorf("kept: %q", b)
+			}
+			return err
+		})
 		retry(t, "secret", func() error { _, err := st.Secret(t.Context(), "name"); return err })
 		for _, k := range keys {
-			a := signed(create(k, 2), "first of "+k.ID)
+			a := with(signed(create(k, 2), "first of "+k.ID), "gone", "came along", "dropped")
 			ensure(t, st, a)
 			ensure(t, st, signed(then(a, 3), "second of "+k.ID))
+			p := push(k, "set", "gone")
+			retry(t, "set push config", func() error { return st.SetPush(t.Context(), &p) })
+			retry(t, "claim push configs", func() error { _, err := st.ClaimPushes(t.Context(), "node", began, 10); return err })
+			ahead := advanced(p, 4)
+			ahead.Dead = []store.DeadLetter{letter(p, 2), letter(p, 3)}
+			other := advanced(a.Pushes[0], 5)
+			other.Live = false
+			retry(t, "advance", func() error { return st.Advance(t.Context(), []store.Advance{ahead, other}) })
+			again := letter(p, 2)
+			again.Again = true
+			retry(t, "set letters", func() error { return st.SetLetters(t.Context(), []store.DeadLetter{again}, false) })
+			retry(t, "remove letters", func() error { return st.SetLetters(t.Context(), []store.DeadLetter{letter(p, 3)}, true) })
+			retry(t, "drop push config", func() error { return st.DropPush(t.Context(), a.Pushes[1].PushID()) })
 		}
 		for _, a := range []*store.Append{alone("answered"), alone("forgotten")} {
 			a.Row.Context = "context of " + a.Receipts[0].Name
@@ -49,7 +69,8 @@ func testFaults(t *testing.T, fresh func(t testing.TB) Opener) {
 			end.Blobs = blobs[:1]
 			ensure(t, st, end)
 		}
-		past := signed(finished("old", 3, began), "of the old one")
+		past := with(signed(finished("old", 3, began), "of the old one"), "node", "p")
+		past.Letters = []store.DeadLetter{letter(past.Pushes[0], 1)}
 		past.Blobs = blobs
 		ensure(t, st, past)
 		retry(t, "delete", func() error {
@@ -81,8 +102,18 @@ func testFaults(t *testing.T, fresh func(t testing.TB) Opener) {
 						t.Errorf("receipt %q is there: %t, want %t", n, got, want)
 					}
 				}
+				same(t, "kept", kept(t, st), map[string]string{"kept": `"value"`})
+				same(t, "live push configs", liveIDs(t, st, "node"), []string{"set", "set"})
 				for _, k := range keys {
 					same(t, "receipts", len(receipts(t, st, k)), 2)
+					ps := pushes(t, st, k, 9)
+					if len(ps) != 2 || ps[0].Live || ps[0].Cursor != 5 || !ps[1].Live || ps[1].Cursor != 4 {
+						t.Errorf("push configs of %s: %+v", k.ID, ps)
+					}
+					dead := withoutPlace(letters(t, st, store.LetterQuery{Of: &store.PushID{Key: k, ID: "set"}}, 9))
+					want := letter(push(k, "set", ""), 2)
+					want.Again = true
+					same(t, "dead letters", dead, []store.DeadLetter{want})
 					r := get(t, st, k, true)
 					if r.Last != 6 || r.Seal == nil || r.Active || r.Node != "last" || r.Epoch != 3 || r.Lost != 1 {
 						t.Errorf("%s is not what the writer left: %+v", k.ID, r)

@@ -30,8 +30,9 @@ func (f Fault) String() string {
 var ErrFault = errors.New("storetest: injected fault")
 
 // Faulty returns st with one write failing: the one that step others came
-// before. Writes are Append, Beat, Claim, Take, Leave, Forget, Secret and Delete.
-// All others pass.
+// before. Writes are Append, Beat, Claim, Take, Leave, Forget, Secret, Keep,
+// Delete, SetPush, DropPush, Advance, ClaimPushes and SetLetters. All others
+// pass.
 func Faulty(st store.Store, step int, f Fault) store.Store {
 	return &faulty{Store: st, step: int64(step), fault: f}
 }
@@ -137,4 +138,64 @@ func (f *faulty) Delete(ctx context.Context, rows []store.Row) (int, error) {
 		_, _ = f.Store.Delete(ctx, rows)
 	}
 	return 0, ErrFault
+}
+
+func (f *faulty) Keep(ctx context.Context, name string, was, is []byte) ([]byte, error) {
+	if !f.due() {
+		return f.Store.Keep(ctx, name, was, is)
+	}
+	if f.fault == FailAfter {
+		_, _ = f.Store.Keep(ctx, name, was, is)
+	}
+	return nil, ErrFault
+}
+
+func (f *faulty) SetPush(ctx context.Context, p *store.PushConfig) error {
+	if !f.due() {
+		return f.Store.SetPush(ctx, p)
+	}
+	if f.fault == FailAfter {
+		_ = f.Store.SetPush(ctx, p)
+	}
+	return ErrFault
+}
+
+func (f *faulty) DropPush(ctx context.Context, id store.PushID) error {
+	if !f.due() {
+		return f.Store.DropPush(ctx, id)
+	}
+	if f.fault == FailAfter {
+		_ = f.Store.DropPush(ctx, id)
+	}
+	return ErrFault
+}
+
+func (f *faulty) Advance(ctx context.Context, all []store.Advance) error {
+	if !f.due() {
+		return f.Store.Advance(ctx, all)
+	}
+	if f.fault == FailAfter {
+		_ = f.Store.Advance(ctx, all)
+	}
+	return ErrFault
+}
+
+func (f *faulty) ClaimPushes(ctx context.Context, node string, deadBefore time.Time, limit int) (int, error) {
+	if !f.due() {
+		return f.Store.ClaimPushes(ctx, node, deadBefore, limit)
+	}
+	if f.fault == FailAfter {
+		_, _ = f.Store.ClaimPushes(ctx, node, deadBefore, limit)
+	}
+	return 0, ErrFault
+}
+
+func (f *faulty) SetLetters(ctx context.Context, letters []store.DeadLetter, gone bool) error {
+	if !f.due() {
+		return f.Store.SetLetters(ctx, letters, gone)
+	}
+	if f.fault == FailAfter {
+		_ = f.Store.SetLetters(ctx, letters, gone)
+	}
+	return ErrFault
 }

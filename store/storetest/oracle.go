@@ -67,8 +67,10 @@ func (o *oracle) step() {
 		o.appends(2 + o.rand.IntN(20))
 	case n < 75:
 		o.list()
-	case n < 88:
+	case n < 80:
 		o.read(o.key())
+	case n < 88:
+		o.outbox()
 	case n < 90:
 		o.claim()
 	case n < 91:
@@ -172,6 +174,9 @@ func (o *oracle) append(k store.Key, was store.Row) *store.Append {
 	}
 	if r.IntN(3) == 0 {
 		a.Receipts = o.receipts(a.After + 1)
+	}
+	if r.IntN(4) == 0 {
+		o.pushes(a)
 	}
 	return a
 }

@@ -155,7 +155,7 @@ func state(t testing.TB, st store.Store, k store.Key, names ...string) []any {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all = append(all, blobs)
+	all = append(all, blobs, pushes(t, st, k, 99))
 	for _, n := range names {
 		if r := lookUp(t, st, k, n); r != nil {
 			all = append(all, *r)

@@ -25,6 +25,24 @@ type broken struct {
 	entries func([]store.Entry) []store.Entry
 	get     func(*store.Record)
 	signs   func([]store.Receipt) []store.Receipt
+	pushes  func([]store.PushConfig) []store.PushConfig
+	letters func([]store.DeadLetter) []store.DeadLetter
+}
+
+func (b *broken) Pushes(ctx context.Context, k store.Key, after string, limit int) ([]store.PushConfig, error) {
+	ps, err := b.Memory.Pushes(ctx, k, after, limit)
+	if b.pushes != nil && len(ps) > 0 {
+		ps = b.pushes(ps)
+	}
+	return ps, err
+}
+
+func (b *broken) DeadLetters(ctx context.Context, q store.LetterQuery) ([]store.DeadLetter, error) {
+	ls, err := b.Memory.DeadLetters(ctx, q)
+	if b.letters != nil && len(ls) > 0 {
+		ls = b.letters(ls)
+	}
+	return ls, err
 }
 
 func (b *broken) Receipts(ctx context.Context, k store.Key) ([]store.Receipt, error) {
@@ -65,6 +83,8 @@ func TestCheckFinds(t *testing.T) {
 	var keys []store.Key
 	for i := range 3 {
 		a := signed(create(name(fmt.Sprint(i)), 5), fmt.Sprint("m", i), fmt.Sprint("n", i))
+		with(a, "node", "p", "q")
+		a.Letters = []store.DeadLetter{letter(a.Pushes[0], 2), letter(a.Pushes[0], 4)}
 		must(t, m, a)
 		keys = append(keys, a.Row.Key)
 	}
@@ -88,6 +108,14 @@ func TestCheckFinds(t *testing.T) {
 		"a receipt nobody finds":       {broken{signs: func(rs []store.Receipt) []store.Receipt { rs[1].Name = "z"; return rs }}, false},
 		"receipts in another order":    {broken{signs: func(rs []store.Receipt) []store.Receipt { rs[0], rs[1] = rs[1], rs[0]; return rs }}, false},
 		"a receipt with other content": {broken{signs: func(rs []store.Receipt) []store.Receipt { rs[0].Digest = []byte("x"); return rs }}, false},
+		"a config ahead of the log":    {broken{pushes: func(ps []store.PushConfig) []store.PushConfig { ps[0].Cursor = 6; return ps }}, false},
+		"another's config":             {broken{pushes: func(ps []store.PushConfig) []store.PushConfig { ps[0].Owner = "stranger"; return ps }}, false},
+		"a config nobody finds":        {broken{pushes: func(ps []store.PushConfig) []store.PushConfig { ps[1].ID = "x"; return ps }}, false},
+		"configs in another order":     {broken{pushes: func(ps []store.PushConfig) []store.PushConfig { ps[0], ps[1] = ps[1], ps[0]; return ps }}, false},
+		"a config with other content":  {broken{pushes: func(ps []store.PushConfig) []store.PushConfig { ps[1].Node = "x"; return ps }}, false},
+		"a dead letter of no entry":    {broken{letters: func(ls []store.DeadLetter) []store.DeadLetter { ls[0].Seq = 6; return ls }}, false},
+		"another's dead letter":        {broken{letters: func(ls []store.DeadLetter) []store.DeadLetter { ls[0].ID = "q"; return ls }}, false},
+		"letters in another order":     {broken{letters: func(ls []store.DeadLetter) []store.DeadLetter { ls[0], ls[1] = ls[1], ls[0]; return ls }}, false},
 	} {
 		t.Run(what, func(t *testing.T) {
 			c.st.Memory = m
@@ -126,6 +154,29 @@ func TestFaultyFailsOnce(t *testing.T) {
 			must(t, m, alone("old"))
 			_, err := st.Forget(t.Context(), store.ForgetQuery{Before: began.Add(2 * time.Hour), Limit: 1})
 			return err
+		},
+		func(st store.Store) error {
+			_, err := st.Keep(t.Context(), "k", nil, []byte("v"))
+			return err
+		},
+		func(st store.Store) error {
+			must(t, m, with(create(name("hooked"), 3), "dead", "dropped", "ahead", "claimed", "letters"))
+			return st.SetPush(t.Context(), new(push(name("hooked"), "set", "node")))
+		},
+		func(st store.Store) error {
+			return st.DropPush(t.Context(), store.PushID{Key: name("hooked"), ID: "dropped"})
+		},
+		func(st store.Store) error {
+			return st.Advance(t.Context(), []store.Advance{advanced(push(name("hooked"), "ahead", "dead"), 3)})
+		},
+		func(st store.Store) error {
+			_, err := st.ClaimPushes(t.Context(), "me", began, 99)
+			return err
+		},
+		func(st store.Store) error {
+			p := push(name("hooked"), "letters", "dead")
+			bury(t, m, p, letter(p, 1))
+			return st.SetLetters(t.Context(), []store.DeadLetter{letter(p, 1)}, true)
 		},
 	}
 	scenario := func(st store.Store) (failed []int) {
@@ -177,6 +228,30 @@ func TestFaultyFailsOnce(t *testing.T) {
 				must(t, m, owned("left", "leaver"))
 				if r := take(t, m, "other", began.Add(2*time.Hour), name("left")); (r.Lost == 0) != happened {
 					t.Errorf("leave, fault %v: lost %d", f, r.Lost)
+				}
+			case 9:
+				if now := keep(t, m, "k", nil, nil); (now == `"v"`) != happened {
+					t.Errorf("keep, fault %v: %s is kept", f, now)
+				}
+			case 10:
+				if p := pushOf(t, m, name("hooked"), "set"); (p != nil) != happened {
+					t.Errorf("set push config, fault %v: %+v", f, p)
+				}
+			case 11:
+				if p := pushOf(t, m, name("hooked"), "dropped"); (p == nil) != happened {
+					t.Errorf("drop push config, fault %v: %+v", f, p)
+				}
+			case 12:
+				if p := pushOf(t, m, name("hooked"), "ahead"); (p.Cursor == 3) != happened {
+					t.Errorf("advance, fault %v: %+v", f, p)
+				}
+			case 13:
+				if p := pushOf(t, m, name("hooked"), "claimed"); (p.Node == "me") != happened {
+					t.Errorf("claim push configs, fault %v: %+v", f, p)
+				}
+			case 14:
+				if n := len(letters(t, m, store.LetterQuery{}, 9)); (n == 0) != happened {
+					t.Errorf("set letters, fault %v: %d are left", f, n)
 				}
 			case 7, 8: // one of the two is forgotten
 				n := 0

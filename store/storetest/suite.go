@@ -31,7 +31,7 @@ func Memory() Opener {
 func Run(t *testing.T, fresh func(t testing.TB) Opener) {
 	for _, group := range [][]behaviour{
 		logBehaviours, valueBehaviours, concurrencyBehaviours, ownerBehaviours, queryBehaviours,
-		receiptBehaviours, takeBehaviours, retainBehaviours, archiveBehaviours,
+		receiptBehaviours, takeBehaviours, retainBehaviours, outboxBehaviours, letterBehaviours, keepBehaviours, archiveBehaviours,
 	} {
 		for _, b := range group {
 			t.Run(b.name, func(t *testing.T) { b.test(t, fresh(t)) })

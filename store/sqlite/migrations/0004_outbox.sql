@@ -32,3 +32,9 @@ CREATE TABLE letter (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX letter_again ON letter (push, seq) WHERE again = 1;
+
+-- What is kept under a name, until it is replaced.
+CREATE TABLE kept (
+    name  TEXT PRIMARY KEY,
+    value BLOB NOT NULL
+) STRICT, WITHOUT ROWID;

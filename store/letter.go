@@ -1,0 +1,86 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+)
+
+// DeadLetter is a delivery that was given up.
+type DeadLetter struct {
+	PushID       // on input of an Advance ignored, there it is the config's own
+	Seq    int64 // of the entry
+	Time   time.Time
+	Tries  int32
+	Reason string
+	Again  bool  // it is to be sent again
+	At     int64 // the place of its config in the order of DeadLetters; ignored on input but in a LetterQuery
+}
+
+// letterID names a dead letter within a task.
+type letterID struct {
+	push string
+	seq  int64
+}
+
+// bury adds dead letters to a task.
+func (t *memoryTask) bury(k Key, letters []DeadLetter) {
+	for _, l := range letters {
+		if t.dead == nil {
+			t.dead = map[letterID]DeadLetter{}
+		}
+		l.Key, l.Time, l.At = k, Milli(l.Time), 0
+		t.dead[letterID{l.ID, l.Seq}] = l
+	}
+}
+
+// DeadLetters implements Store.
+func (m *Memory) DeadLetters(ctx context.Context, q LetterQuery) ([]DeadLetter, error) {
+	if err := CheckLimit(q.Limit); err != nil {
+		return nil, err
+	}
+	var found []DeadLetter
+	err := m.read(ctx, func(d *memory) error {
+		for _, t := range d.tasks {
+			for id, l := range t.dead {
+				if l.At = t.places[id.push]; q.selects(&l) {
+					found = append(found, l)
+				}
+			}
+		}
+		return nil
+	})
+	slices.SortFunc(found, func(a, b DeadLetter) int { return a.compare(&b) })
+	return found[:min(len(found), q.Limit)], err
+}
+
+func (q *LetterQuery) selects(l *DeadLetter) bool {
+	return (q.Of == nil || *q.Of == l.PushID) && (!q.Again || l.Again) && (q.After == nil || l.compare(q.After) > 0)
+}
+
+// compare orders letters as DeadLetters does.
+func (l *DeadLetter) compare(o *DeadLetter) int {
+	return cmp.Or(cmp.Compare(l.At, o.At), cmp.Compare(l.Seq, o.Seq))
+}
+
+// SetLetters implements Store.
+func (m *Memory) SetLetters(ctx context.Context, letters []DeadLetter, gone bool) error {
+	return m.write(ctx, func(d *memory) {
+		for i := range letters {
+			t := d.tasks[letters[i].Key]
+			if t == nil {
+				continue
+			}
+			id := letterID{letters[i].ID, letters[i].Seq}
+			if _, ok := t.dead[id]; !ok {
+				continue
+			}
+			if gone {
+				delete(t.dead, id)
+			} else {
+				t.bury(letters[i].Key, letters[i:i+1])
+			}
+		}
+	})
+}
