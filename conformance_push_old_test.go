@@ -90,19 +90,20 @@ func TestWebhooksOfOlderVersions(t *testing.T) {
 		id := ag.hold(t, w)
 		for _, config := range []obj{
 			{"url": m.url, "token": "tok", "authentication": obj{"schemes": []any{"Bearer", "Basic"}, "credentials": "s3cret"}},
-			{"id": "p2", "url": "https://client.example.com/hook"},
+			{"id": "#2", "url": "https://client.example.com/hook"}, // sorts before any task
 		} {
 			call(t, "tasks/pushNotificationConfig/set", obj{"taskId": id, "pushNotificationConfig": config})
 		}
 		first := call(t, "tasks/pushNotificationConfig/get", obj{"id": id, "pushNotificationConfigId": id})
 		equal(t, "the one without an id", in(first, "pushNotificationConfig.url"), m.url)
+		equal(t, "the one without an id, of two", call(t, "tasks/pushNotificationConfig/get", obj{"id": id}), first)
 		all, _ := call(t, "tasks/pushNotificationConfig/list", obj{"id": id}).([]any)
 		equal(t, "how many there are", len(all), 2)
 		if strings.Contains(compact(all), "s3cret") {
 			t.Errorf("the credentials are shown: %s", compact(all))
 		}
 		for range 2 {
-			equal(t, "a delete", call(t, "tasks/pushNotificationConfig/delete", obj{"id": id, "pushNotificationConfigId": "p2"}), nil)
+			equal(t, "a delete", call(t, "tasks/pushNotificationConfig/delete", obj{"id": id, "pushNotificationConfigId": "#2"}), nil)
 		}
 		equal(t, "the only one", text(call(t, "tasks/pushNotificationConfig/get", obj{"id": id}), "taskId"), id)
 		ag.release <- struct{}{}

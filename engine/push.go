@@ -275,6 +275,11 @@ func (e *Engine) push(ctx context.Context, key store.Key, id string) (*store.Pus
 	if id != "" {
 		return e.store.Push(ctx, store.PushID{Key: key, ID: id})
 	}
+	// The one that was made without an id, or else one that there is.
+	own, err := e.store.Push(ctx, store.PushID{Key: key, ID: key.ID})
+	if !errors.Is(err, store.ErrNotFound) {
+		return own, err
+	}
 	first, err := e.store.Pushes(ctx, key, "", 1)
 	if err == nil && len(first) == 0 {
 		err = store.ErrNotFound
