@@ -60,7 +60,7 @@ var defaultOutbox = outboxLimits{
 	giveUp:  24 * time.Hour,
 	first:   time.Second,
 	longest: time.Hour,
-	look:    time.Minute,
+	look:    5 * time.Minute,
 	poll:    2 * time.Second,
 	letters: time.Minute,
 }

@@ -14,7 +14,7 @@ type receiver struct {
 	refs    int       // deliveries in memory that are to it
 	pending int       // of them, those that are not idle
 	lanes   [2]lane   // ready: those that did not fail when last tried, and those that did
-	turn    failing   // which lane is next
+	turn    int8      // see next
 	offered bool      // it is in the ring
 	skipped bool      // some of its configurations are not in memory
 	alarm   *delivery // in outbox.waiting, if anybody waits for the circuit
@@ -25,6 +25,8 @@ type receiver struct {
 	since    time.Time // when they began
 	closed   time.Time // nothing is tried before this
 
+	told     bool // that it is down is in the log
+	downs    murmur
 	givenUp  murmur
 	disabled murmur
 }
@@ -40,11 +42,13 @@ func (d *delivery) failing() failing {
 }
 
 // The circuit opens after maxFailures in a row, for minClosed at first, twice as
-// long after each attempt that fails then, up to maxClosed.
+// long after each attempt that fails then, up to maxClosed. A host that fails
+// quickly costs less, and may serve others well: for that it is maxQuick.
 const (
 	maxFailures = 5
 	minClosed   = time.Second
 	maxClosed   = time.Minute
+	maxQuick    = 5 * time.Second
 )
 
 func (o *outbox) hostLocked(name string) *receiver {
@@ -94,18 +98,24 @@ func (h *receiver) most(l *outboxLimits, at time.Time) int {
 }
 
 // next takes the delivery whose turn it is, or returns nil. Those that failed
-// do not keep others waiting: both lanes have their turns, and the one that
-// finds out whether the host is back may be of either.
+// do not keep others waiting: both lanes have their turns. Nor do many that
+// would fail and were not tried yet: of them it is in turn the one that waited
+// longest and, while the host may be down, the one that waited least. The first
+// one that succeeds opens it for all.
 func (h *receiver) next(l *outboxLimits, at time.Time) *delivery {
 	if h.empty() || h.running >= h.most(l, at) {
 		return nil
 	}
 	if h.closedFor(at) <= 0 {
-		h.turn = 1 - h.turn
-		if h.lanes[h.turn].first == nil {
-			h.turn = 1 - h.turn
+		h.turn = (h.turn + 1) % 4
+		l := &h.lanes[h.turn%2]
+		if l.first == nil {
+			l = &h.lanes[1-h.turn%2]
 		}
-		return h.lanes[h.turn].pop()
+		if h.turn >= 2 && h.down() {
+			return l.last()
+		}
+		return l.pop()
 	}
 	if !h.hopeless(l, at) {
 		return nil
@@ -119,11 +129,11 @@ func (h *receiver) next(l *outboxLimits, at time.Time) *delivery {
 	return nil
 }
 
-// report says what an attempt for d told of the host. It returns whether the
-// host is down now, or up, as it was not before.
+// report says what an attempt for d told of the host. It returns whether an
+// operator should hear that the host is down now, or up, as it was not before.
 func (h *receiver) report(d *delivery, down bool, begun, at time.Time) (turned bool) {
 	if !down {
-		turned = h.down()
+		turned, h.told = h.told, false
 		h.failures, h.blamed, h.since, h.closed = 0, nil, time.Time{}, time.Time{}
 		return turned
 	}
@@ -141,11 +151,18 @@ func (h *receiver) report(d *delivery, down bool, begun, at time.Time) (turned b
 		return false
 	}
 	pause := maxClosed
+	if at.Sub(begun) < time.Second {
+		pause = maxQuick
+	}
 	if n := h.failures - maxFailures; n < 6 {
-		pause = min(minClosed<<n, maxClosed)
+		pause = min(minClosed<<n, pause)
 	}
 	h.closed = at.Add(pause/2 + rand.N(pause/2+1))
-	return h.failures == maxFailures
+	if h.failures == maxFailures {
+		_, h.told = h.downs.say(at)
+		return h.told
+	}
+	return false
 }
 
 // lane is a queue of deliveries that can be left from anywhere.
@@ -165,6 +182,15 @@ func (l *lane) push(d *delivery) {
 
 func (l *lane) pop() *delivery {
 	d := l.first
+	if d != nil {
+		l.remove(d)
+	}
+	return d
+}
+
+// last takes the one that came last.
+func (l *lane) last() *delivery {
+	d := l.end
 	if d != nil {
 		l.remove(d)
 	}

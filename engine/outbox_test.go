@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"sync"
@@ -16,10 +17,12 @@ import (
 
 // receivers is a Notifier that keeps what it is given, and answers as told.
 type receivers struct {
-	answer func(*a2a.Notification) a2a.Outcome // nil: delivered
+	answer func(*a2a.Notification) a2a.Outcome                  // nil: delivered
+	serve  func(context.Context, *a2a.Notification) a2a.Outcome // the same, if it takes time
 
 	mu  sync.Mutex
 	got []*a2a.Notification
+	at  []time.Time // of got
 }
 
 func (r *receivers) Check(_ context.Context, c *a2a.TaskPushNotificationConfig) (string, error) {
@@ -29,10 +32,13 @@ func (r *receivers) Check(_ context.Context, c *a2a.TaskPushNotificationConfig) 
 	return c.URL, nil
 }
 
-func (r *receivers) Notify(_ context.Context, n *a2a.Notification) a2a.Outcome {
+func (r *receivers) Notify(ctx context.Context, n *a2a.Notification) a2a.Outcome {
 	r.mu.Lock()
-	r.got = append(r.got, n)
+	r.got, r.at = append(r.got, n), append(r.at, time.Now())
 	r.mu.Unlock()
+	if r.serve != nil {
+		return r.serve(ctx, n)
+	}
 	if r.answer != nil {
 		return r.answer(n)
 	}
@@ -49,6 +55,78 @@ func (r *receivers) seqs(config string) (seqs []int64) {
 		}
 	}
 	return seqs
+}
+
+// count returns how often it was called for a host.
+func (r *receivers) count(host string) (n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, g := range r.got {
+		if g.Config.URL == host {
+			n++
+		}
+	}
+	return n
+}
+
+var (
+	failing5xx = a2a.Outcome{Verdict: a2a.DeliverAgain, Reason: "the receiver answered 503", Down: true}
+	failing429 = a2a.Outcome{Verdict: a2a.DeliverAgain, Reason: "the receiver answered 429"}
+	refused404 = a2a.Outcome{Verdict: a2a.GiveUp, Reason: "the receiver answered 404"}
+	gone410    = a2a.Outcome{Verdict: a2a.DisableConfig, Reason: "the receiver answered 410"}
+)
+
+// fill stores a finished task with n events behind its message, and a
+// configuration "c" of a process that is gone. It returns the configuration.
+func fill(t testing.TB, st store.Store, id, host, version string, n int) store.PushID {
+	t.Helper()
+	at := now()
+	entries := []*a2a.Entry{
+		{Kind: a2a.EntryCreated, Created: &a2a.Created{TaskID: id, ContextID: "ctx"}},
+		{Kind: a2a.EntryMessage, Message: &a2a.Message{MessageID: "m", Role: a2a.RoleUser, TaskID: id, ContextID: "ctx", Parts: []*a2a.Part{a2a.TextPart("go")}}},
+	}
+	for i := range n {
+		state := a2a.TaskStateWorking
+		if i == n-1 {
+			state = a2a.TaskStateCompleted
+		}
+		entries = append(entries, &a2a.Entry{Kind: a2a.EntryStatus, Status: &a2a.TaskStatusUpdateEvent{
+			TaskID: id, ContextID: "ctx", Status: a2a.TaskStatus{State: state, Timestamp: at},
+		}})
+	}
+	a := &store.Append{Row: store.Row{
+		Key: store.Key{ID: id}, Context: "ctx", State: int32(a2a.TaskStateCompleted), Created: at, Updated: at, Epoch: 1,
+	}}
+	for i, en := range entries {
+		a.Entries = append(a.Entries, store.Entry{Seq: int64(i + 1), Time: at, Kind: uint8(en.Kind), Body: en.AppendBody(nil)})
+	}
+	body, err := json.Marshal(&keptPush{Version: version, URL: host})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Pushes = []store.PushConfig{{ID: "c", Host: host, Body: body, Created: at, Live: true, Progress: store.Progress{Cursor: 2}}}
+	if err := store.Do(context.Background(), st, a); err != nil {
+		t.Fatal(err)
+	}
+	return store.PushID{Key: store.Key{ID: id}, ID: "c"}
+}
+
+func (w *world) push(id store.PushID) *store.PushConfig {
+	w.t.Helper()
+	p, err := w.st.Push(w.t.Context(), id)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return p
+}
+
+func (w *world) letters() []store.DeadLetter {
+	w.t.Helper()
+	all, err := w.st.DeadLetters(w.t.Context(), store.LetterQuery{Limit: 1 << 20})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return all
 }
 
 func pushCard() *a2a.AgentCard {
