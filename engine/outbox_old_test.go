@@ -1,0 +1,132 @@
+package engine
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/store"
+)
+
+// A task of version 0.1 may begin anew: then its webhooks go on, whatever version
+// they are of, unless they were disabled.
+func TestPushOfATaskThatBeginsAnew(t *testing.T) {
+	for _, restart := range []bool{false, true} {
+		t.Run(fmt.Sprint(restart), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				st := store.NewMemory()
+				defer st.Close()
+				r := &receivers{answer: func(n *a2a.Notification) a2a.Outcome {
+					if n.Config.ID == "off" {
+						return gone410
+					}
+					return a2a.Outcome{}
+				}}
+				w := pushWorld(t, st, parrot, r)
+				req := first01("mine", "one")
+				req.Configuration = &a2a.SendMessageConfiguration{TaskPushNotificationConfig: &a2a.TaskPushNotificationConfig{URL: "old"}}
+				w.mustSend(req)
+				time.Sleep(time.Minute)
+				for _, id := range []string{"new", "off"} {
+					c := &a2a.TaskPushNotificationConfig{TaskID: "mine", ID: id, URL: id}
+					if _, err := w.CreateTaskPushNotificationConfig(t.Context(), c); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if n := len(r.seqs("mine")); n == 0 {
+					t.Fatal("nothing came of the first turn")
+				}
+				for turn := range 3 {
+					if restart {
+						w.stop()
+						w = pushWorld(t, st, parrot, r)
+					}
+					time.Sleep(time.Minute)
+					if n := w.outbox.watched.Load(); n != 0 {
+						t.Errorf("%d are held for a task that has ended", n)
+					}
+					old, is := len(r.seqs("mine")), len(r.seqs("new"))
+					w.mustSend(first01("mine", fmt.Sprint("again ", turn)))
+					time.Sleep(time.Minute)
+					// submitted and completed; with the artifact for the new one
+					if n := len(r.seqs("mine")) - old; n != 2 {
+						t.Errorf("turn %d: %d more to the old one", turn, n)
+					}
+					if n := len(r.seqs("new")) - is; n != 3 {
+						t.Errorf("turn %d: %d more to the new one", turn, n)
+					}
+				}
+				if n := len(r.seqs("off")); n != 1 {
+					t.Errorf("%d to the disabled one", n)
+				}
+				w.stop()
+			})
+		})
+	}
+}
+
+// Before 1.0 receivers get the Task as it was whenever its state changed.
+func TestPushBefore10(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &receivers{}
+		st := store.NewMemory()
+		defer st.Close()
+		begin := make(chan struct{})
+		close(begin)
+		w := pushWorld(t, st, countedTo(5, begin), r)
+		req := send("go")
+		req.Legacy = &a2a.Legacy{Version: "0.3"}
+		req.Configuration = &a2a.SendMessageConfiguration{TaskPushNotificationConfig: &a2a.TaskPushNotificationConfig{URL: "h"}}
+		task := w.mustSend(req)
+		time.Sleep(time.Minute)
+		var states []string
+		for _, n := range r.got {
+			if n.Version != "0.3" || n.Task == nil || n.Task.ID != task.ID || n.Config.ID != task.ID {
+				t.Errorf("%+v", n)
+			}
+			states = append(states, short(n.Task.Status.State))
+			if n.Task.Status.State.Terminal() != (len(n.Task.Artifacts) > 0) {
+				t.Errorf("%d artifacts in the task that is %s", len(n.Task.Artifacts), n.Task.Status.State)
+			}
+		}
+		if got := fmt.Sprint(states); got != "[working completed]" {
+			t.Errorf("got %s", got)
+		}
+		w.stop()
+	})
+}
+
+// A message that comes again does not bring its webhook again, and a direct
+// answer brings none.
+func TestPushOfMessages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &receivers{}
+		st := store.NewMemory()
+		defer st.Close()
+		w := newWorldWith(t, st, everything, pushCard(), &Options{Push: r, Retries: Retries{Anonymous: true}})
+		req := send("a b c")
+		req.Configuration = &a2a.SendMessageConfiguration{TaskPushNotificationConfig: &a2a.TaskPushNotificationConfig{URL: "h"}}
+		task := w.mustSend(req)
+		if again := w.mustSend(req); again.ID != task.ID {
+			t.Error("the message began another task")
+		}
+		all, err := w.ListTaskPushNotificationConfigs(t.Context(), &a2a.ListTaskPushNotificationConfigsRequest{TaskID: task.ID})
+		if err != nil || len(all.Configs) != 1 {
+			t.Errorf("%+v, %v", all, err)
+		}
+		time.Sleep(time.Minute)
+		seen := map[int64]int{}
+		for _, n := range r.got {
+			seen[n.Seq]++
+		}
+		if len(seen) != 4 || len(r.got) != 4 {
+			t.Errorf("got %v", seen)
+		}
+		if n := w.outbox.watched.Load(); n != 0 {
+			t.Errorf("%d are watched", n)
+		}
+		w.stop()
+	})
+}
