@@ -1,0 +1,268 @@
+package torture
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// WebhookOptions says what RunWebhooks does. Server, Addr, Tasks and Clients are
+// required.
+type WebhookOptions struct {
+	// Server returns the command of the server's n-th life, from 0. All lives
+	// have the same data and listen on Addr. Webhooks may go to this machine.
+	Server func(life int) *exec.Cmd
+	Addr   string
+
+	Tasks   int // each with 10 events
+	Clients int
+	Seed    uint64
+	// Mercy makes receivers fail each delivery once at most, and that more often:
+	// each failure makes the pause before the next attempt longer.
+	Mercy bool
+	// Hangs is how many requests are left without an answer until their sender
+	// gives up. Zero means 3 of 1,000. Negative: none.
+	Hangs int
+
+	// Log gets what the server writes to its standard error, and the driver's
+	// own notes. Nil discards.
+	Log io.Writer
+}
+
+// hookWorld is one run of RunWebhooks.
+type hookWorld struct {
+	// set at start, then constant
+	o      *WebhookOptions
+	server *server
+	keys   *keyring
+	hosts  []*receiver
+	start  time.Time
+
+	count   hookCounts
+	news    chan struct{} // capacity one: a post came
+	deletes chan *hook    // of the hooks that are to be deleted
+
+	mu         sync.Mutex // protects the fields below
+	hooks      []*hook
+	violations []string
+	broken     [hookClaims]int
+}
+
+// hookCounts are what the report shows. They only grow.
+type hookCounts struct {
+	kills, stops, unknown atomic.Int64
+	posts, accepted       atomic.Int64
+	repeats               atomic.Int64 // of a delivery that had been accepted
+	hangs                 atomic.Int64
+	failures              [faults2]atomic.Int64
+}
+
+// RunWebhooks lets clients have webhooks sent to receivers that fail at random,
+// kills the server twice and stops it once while they are, and then compares
+// what came with the logs of the tasks. The error is about the driver or its
+// surroundings; what the server did wrong is in the report.
+func RunWebhooks(ctx context.Context, o *WebhookOptions) (*WebhookReport, error) {
+	w := &hookWorld{
+		o:       o,
+		server:  newServer(&Options{Server: o.Server, Addr: o.Addr, Log: o.Log}),
+		start:   time.Now(),
+		news:    make(chan struct{}, 1),
+		deletes: make(chan *hook, 4*o.Tasks),
+	}
+	defer w.server.kill()
+	for n := range 4 {
+		r, err := newReceiver(w, n)
+		if err != nil {
+			return nil, err
+		}
+		defer r.close()
+		w.hosts = append(w.hosts, r)
+	}
+	if err := w.begin(ctx); err != nil {
+		return nil, err
+	}
+	var err error
+	if w.keys, err = fetchKeys(ctx, "http://"+o.Addr); err != nil {
+		return nil, err
+	}
+
+	working, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	numbers := make(chan int)
+	var sending, deleting sync.WaitGroup
+	for n := range o.Clients {
+		sending.Go(func() { newHookClient(w, n).run(working, numbers) })
+	}
+	deleting.Go(func() { w.deleteAll(working) })
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		defer sending.Wait()
+		defer close(numbers)
+		for n := range o.Tasks {
+			select {
+			case numbers <- n:
+			case <-working.Done():
+				return
+			}
+		}
+	}()
+	err = w.violence(ctx, sent)
+	if err == nil {
+		err = w.quiet(ctx, sent)
+	}
+	cancel(errors.New("the run is over"))
+	<-sent
+	deleting.Wait()
+	if err != nil {
+		return nil, err
+	}
+	// What counts is what is on disk.
+	w.server.kill()
+	if err := w.begin(ctx); err != nil {
+		return nil, err
+	}
+	tasks, events, err := w.judge(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return w.report(tasks, events), nil
+}
+
+// begin starts the server's next life and waits until it is ready.
+func (w *hookWorld) begin(ctx context.Context) error {
+	if err := w.server.begin(); err != nil {
+		return err
+	}
+	for !w.server.ready(ctx) {
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case !w.server.alive():
+			return fmt.Errorf("the server ended %w; %s", w.server.ended(), w.server.tail())
+		case time.Since(w.server.began) > readyWithin:
+			return fmt.Errorf("the server is not ready after %v; %s", readyWithin, w.server.tail())
+		}
+		pause(ctx, 10*time.Millisecond)
+	}
+	return nil
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+// violence ends lives of the server, each when a part of the posts has come
+// that the tasks bring about.
+func (w *hookWorld) violence(ctx context.Context, sent <-chan struct{}) error {
+	const perTask = 14 // about, accepted ones
+	for _, step := range []struct {
+		part float64
+		kill bool
+	}{{0.15, true}, {0.4, true}, {0.6, false}} {
+		if err := w.await(ctx, func() bool {
+			return float64(w.count.accepted.Load()) >= step.part*perTask*float64(w.o.Tasks) || isClosed(sent) && w.pending() == 0
+		}); err != nil {
+			return err
+		}
+		if step.kill {
+			w.note("kill -9 after %d posts", w.count.posts.Load())
+			w.count.kills.Add(1)
+			w.server.kill()
+		} else {
+			w.note("stop after %d posts", w.count.posts.Load())
+			w.count.stops.Add(1)
+			if err := w.server.stop(0); err != nil {
+				w.violate(hookService, "SIGTERM: %v", err)
+			}
+		}
+		if err := w.begin(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// quiet waits until nothing is expected any more.
+func (w *hookWorld) quiet(ctx context.Context, sent <-chan struct{}) error {
+	err := w.await(ctx, func() bool { return isClosed(sent) && w.pending() == 0 })
+	if errors.Is(err, errSilent) {
+		return nil // what is missing shows
+	}
+	return err
+}
+
+var errSilent = errors.New("no post came for long")
+
+// await waits until enough says so. It is asked after each post, and often.
+func (w *hookWorld) await(ctx context.Context, enough func() bool) error {
+	const patience = 90 * time.Second // more than a circuit stays open
+	silence := time.NewTimer(patience)
+	defer silence.Stop()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for !enough() {
+		select {
+		case <-w.news:
+			silence.Reset(patience)
+		case <-tick.C:
+		case <-silence.C:
+			return errSilent
+		case <-w.server.exited():
+			return fmt.Errorf("the server ended %w; %s", w.server.ended(), w.server.tail())
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// pending counts the hooks that something is still to come for.
+func (w *hookWorld) pending() int {
+	w.mu.Lock()
+	hooks := w.hooks
+	w.mu.Unlock()
+	n := 0
+	for _, h := range hooks {
+		if h.waits() {
+			n++
+		}
+	}
+	return n
+}
+
+// violate notes that a promise was broken.
+func (w *hookWorld) violate(c hookClaim, format string, args ...any) {
+	text := hookClaimNames[c] + ": " + fmt.Sprintf(format, args...)
+	w.note("VIOLATION: %s", text)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.broken[c]++
+	if len(w.violations) < maxViolations {
+		w.violations = append(w.violations, text)
+	}
+}
+
+// note writes a line of the driver's own into the log.
+func (w *hookWorld) note(format string, args ...any) {
+	fmt.Fprintf(w.server.log, "torture %8.3f  %s\n", time.Since(w.start).Seconds(), fmt.Sprintf(format, args...))
+}

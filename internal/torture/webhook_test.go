@@ -1,0 +1,69 @@
+package torture
+
+import (
+	"flag"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+var hookTasks = flag.Int("hook-tasks", 0, "tasks of TestWebhooks; 0 means the short form")
+
+// TestWebhooks is the promise that every event arrives, in order, at receivers
+// that fail, of a server that is killed. make torture is its long form.
+func TestWebhooks(t *testing.T) {
+	o := &WebhookOptions{Tasks: 60, Clients: 16, Seed: *seed, Mercy: true, Hangs: 2}
+	if o.Seed == 0 {
+		o.Seed = rand.Uint64N(1_000_000) + 1
+	}
+	if *hookTasks > 0 {
+		o.Tasks, o.Mercy, o.Hangs = *hookTasks, false, 0
+	}
+	dir := t.TempDir()
+	if *logs != "" {
+		var err error
+		if dir, err = os.MkdirTemp(*logs, "webhooks-"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	log, err := os.Create(filepath.Join(dir, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	o.Log = log
+	if o.Addr, err = FreePort(o.Seed + 13); err != nil {
+		t.Fatal(err)
+	}
+	program := built(t)
+	o.Server = func(int) *exec.Cmd {
+		return exec.Command(program, "serve", "--listen", o.Addr, "--data", filepath.Join(dir, "data"), "--retry-anonymous")
+	}
+	report, err := RunWebhooks(t.Context(), o)
+	if err != nil {
+		t.Fatalf("seed %d: %v", o.Seed, err)
+	}
+	for _, v := range report.Violations {
+		t.Errorf("seed %d: %s", o.Seed, v)
+	}
+	if report.Tasks < o.Tasks/2 || report.Kills != 2 || report.Stops != 1 || report.Repeats == 0 {
+		t.Errorf("seed %d: too little was put to the test", o.Seed)
+	}
+	t.Logf("webhooks to receivers that fail:\n%s", report)
+}
+
+// built returns the binary.
+func built(t testing.TB) string {
+	t.Helper()
+	if *binary != "" {
+		return *binary
+	}
+	program := filepath.Join(t.TempDir(), "parley")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../cmd/parley")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	return program
+}
