@@ -13,6 +13,7 @@
 //	/.well-known/agent-card.json  the card, for clients of every version
 //	/.well-known/agent.json       the same, where 0.1 and 0.2 look
 //	/agent/authenticated…Card     the extended card of 0.2
+//	/.well-known/jwks.json        the keys that webhooks are signed with
 //	/livez, /readyz               probes
 //
 // and with 404 to the rest. Under a prefix, mount it with [http.StripPrefix]
@@ -21,6 +22,9 @@
 //
 // gRPC is not of an [http.Handler]: a [Port] serves it, beside all the above, on
 // one listener.
+//
+// [Webhooks] is the way out: it posts push notifications to where an [Egress]
+// lets it.
 //
 // The package holds framing and limits, no rules: whatever is about tasks is
 // the service's to decide. It passes a [a2a.Caller] in the context, with the

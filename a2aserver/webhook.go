@@ -17,15 +17,10 @@ import (
 	"github.com/parley-a2a/parley/internal/webhook"
 )
 
-// Egress says which addresses a server may be sent to by those who call it.
-type Egress = egress.Policy
-
-// WebhookKeys are what a server signs its webhooks with.
-type WebhookKeys = webhook.Keys
-
 // Webhooks posts push notifications to their receivers (specification §4.3.3):
 // an a2a.Notifier. What a receiver gets is what the version has in which its
-// configuration was made; docs/webhooks.md describes it.
+// configuration was made; docs/webhooks.md describes it. It may be used
+// concurrently.
 type Webhooks struct {
 	// set by NewWebhooks, then constant
 	policy *Egress

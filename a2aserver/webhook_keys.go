@@ -7,7 +7,20 @@ import (
 	"encoding/hex"
 	"net/http"
 	"time"
+
+	"github.com/parley-a2a/parley/internal/webhook"
 )
+
+// WebhookKeys are what a server signs its webhooks with. They do not change: a
+// rotation makes new ones.
+type WebhookKeys = webhook.Keys
+
+// NewWebhookKeys makes keys for a server that has none.
+func NewWebhookKeys() (*WebhookKeys, error) { return webhook.GenerateKeys(time.Now()) }
+
+// ParseWebhookKeys reads what their Marshal wrote. The error has nothing of the
+// keys in it.
+func ParseWebhookKeys(doc []byte) (*WebhookKeys, error) { return webhook.ParseKeys(doc) }
 
 // SetKeys says what is signed with from now on. Before the first call nothing
 // is, but with the tokens of configurations.

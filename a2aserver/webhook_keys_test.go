@@ -64,6 +64,20 @@ func TestKeysThatCannotBeRead(t *testing.T) {
 	}
 }
 
+func TestKeysAreKept(t *testing.T) {
+	k, err := NewWebhookKeys()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := ParseWebhookKeys(k.Marshal())
+	if err != nil || again.PublicKey() != k.PublicKey() || string(again.JWKS()) != string(k.JWKS()) {
+		t.Errorf("%v, %v", again, err)
+	}
+	if _, err := ParseWebhookKeys([]byte("s3cret")); err == nil || strings.Contains(err.Error(), "s3cret") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestKeysRotate(t *testing.T) {
 	w := NewWebhooks(nil, "Parley", "")
 	w.SetKeys(hookKeys())

@@ -294,6 +294,68 @@ func TestWebhookConnectionsAreUsedAgain(t *testing.T) {
 	}
 }
 
+// Also while the keys are rotated.
+func TestWebhooksAreSentTogether(t *testing.T) {
+	in := newInbox(t, nil)
+	w := localHooks(hookKeys())
+	next, err := hookKeys().Rotate(time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := noticeOf(t, "0.3", in.URL)
+	n.Config.Authentication = &a2a.AuthenticationInfo{Scheme: "Bearer"}
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 8 {
+				if out := w.Notify(t.Context(), n); out != (a2a.Outcome{}) {
+					t.Errorf("%+v", out)
+				}
+			}
+		})
+	}
+	w.SetKeys(next)
+	all.Wait()
+	for _, p := range in.got() {
+		if got := strings.Count(p.header.Get("Webhook-Signature"), "v1a,"); got != 1 && got != 2 {
+			t.Errorf("%d signatures", got)
+		}
+	}
+	if len(in.got()) != 64 {
+		t.Errorf("%d posts", len(in.got()))
+	}
+}
+
+func TestWebhookOfAnAllowedHost(t *testing.T) {
+	rule, err := ParseEgressRule("http://10.1.0.0/16:8080")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := NewWebhooks(&Egress{Allow: []EgressRule{rule}}, "Parley", "")
+	for url, ok := range map[string]bool{"http://10.1.2.3:8080/": true, "https://10.1.2.3:8080/": true, "http://10.1.2.3/": false, "http://10.2.2.3:8080/": false} {
+		if _, err := w.Check(t.Context(), &a2a.TaskPushNotificationConfig{URL: url}); (err == nil) != ok {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+	if _, err := ParseEgressRule("not a host"); err == nil {
+		t.Error("no host is a rule")
+	}
+}
+
+func BenchmarkWebhook(b *testing.B) {
+	for name, keys := range map[string]*WebhookKeys{"unsigned": nil, "signed": hookKeys()} {
+		b.Run(name, func(b *testing.B) {
+			s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+			b.Cleanup(s.Close)
+			w, n := localHooks(keys), noticeOf(b, "1.0", s.URL)
+			b.ReportAllocs()
+			for b.Loop() {
+				mustDeliver(b, w, n)
+			}
+		})
+	}
+}
+
 func TestWebhookCheckNamesTheField(t *testing.T) {
 	strict := NewWebhooks(nil, "Parley", "")
 	for field, list := range map[string][]a2a.TaskPushNotificationConfig{
