@@ -81,9 +81,10 @@ func (o *outbox) write(ctx, over context.Context) {
 	}
 }
 
-// persist tries until it works. To say the same twice does no harm.
+// persist tries until it works, and often enough that trouble does not look as
+// if it were over. To say the same twice does no harm.
 func (o *outbox) persist(ctx, over context.Context, all []store.Advance) error {
-	for wait := 10 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
+	for wait := 10 * time.Millisecond; ; wait = min(2*wait, probeEvery/2) {
 		err := o.e.store.Advance(over, all)
 		o.e.wrote(err)
 		if err == nil || errors.Is(err, store.ErrClosed) || ctx.Err() != nil {
