@@ -139,7 +139,7 @@ func TestDeclaredLosses(t *testing.T) {
 		w := newWorld(t, st, once)
 		task := w.mustSend(sendNow("x"))
 		w.stop()
-		w, kill := newMortal(t, st, once, nil)
+		_, kill := newMortal(t, st, once, nil)
 		synctest.Wait()
 		if !slices.Equal(runs, []int{1, 2}) {
 			t.Fatalf("after a clean restart the runs are %v", runs)
