@@ -18,7 +18,6 @@ import (
 	"github.com/parley-a2a/parley/a2aserver"
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/engine"
-	"github.com/parley-a2a/parley/internal/webhook"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -150,22 +149,6 @@ func New(card a2a.AgentCard, ag agent.Agent, o *Options) (*Server, error) {
 		},
 	})
 	return s, nil
-}
-
-// webhookKeys returns the keys that the store has, which it gets if it has none.
-func (s *Server) webhookKeys(ctx context.Context) (*a2aserver.WebhookKeys, error) {
-	const name = "webhook-keys"
-	kept, err := s.store.Keep(ctx, name, []byte{}, nil) // which only reads
-	if err == nil && kept == nil {
-		var fresh *webhook.Keys
-		if fresh, err = webhook.GenerateKeys(time.Now()); err == nil {
-			kept, err = s.store.Keep(ctx, name, nil, fresh.Marshal())
-		}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("keys of webhooks: %w", err)
-	}
-	return webhook.ParseKeys(kept)
 }
 
 // Handler returns the agent's one http.Handler. Use it to mount the agent in a

@@ -1,0 +1,63 @@
+package parley
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/parley-a2a/parley/a2aserver"
+	"github.com/parley-a2a/parley/internal/webhook"
+	"github.com/parley-a2a/parley/store"
+)
+
+// keysName is under which name a store keeps the keys of webhooks.
+const keysName = "webhook-keys"
+
+// webhookKeys returns the keys that the store has, which it gets if it has none.
+func (s *Server) webhookKeys(ctx context.Context) (*a2aserver.WebhookKeys, error) {
+	k, _, err := keysOf(ctx, s.store, time.Now())
+	return k, err
+}
+
+// keysOf returns the keys of a store, which are made if it has none, as they
+// are and as they are kept.
+func keysOf(ctx context.Context, st store.Store, now time.Time) (k *webhook.Keys, kept []byte, err error) {
+	kept, err = st.Keep(ctx, keysName, []byte{}, nil) // which only reads
+	if err == nil && kept == nil {
+		var fresh *webhook.Keys
+		if fresh, err = webhook.GenerateKeys(now); err == nil {
+			kept, err = st.Keep(ctx, keysName, nil, fresh.Marshal())
+		}
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("keys of webhooks: %w", err)
+	}
+	k, err = webhook.ParseKeys(kept)
+	return k, kept, err
+}
+
+// RotateWebhookKeys makes new keys to sign webhooks with, and returns the new
+// Ed25519 key for receivers that are told it (a2aclient.WebhookOptions.PublicKeys).
+// Servers that run go on with those they have until they are started again. For
+// a week deliveries are signed with the keys before as well; those before them
+// are gone.
+func RotateWebhookKeys(ctx context.Context, st store.Store, now time.Time) (public string, err error) {
+	k, kept, err := keysOf(ctx, st, now)
+	if err != nil {
+		return "", err
+	}
+	next, err := k.Rotate(now)
+	if err != nil {
+		return "", err
+	}
+	doc := next.Marshal()
+	is, err := st.Keep(ctx, keysName, kept, doc)
+	if err != nil {
+		return "", fmt.Errorf("keys of webhooks: %w", err)
+	}
+	if string(is) != string(doc) {
+		return "", errors.New("keys of webhooks: somebody else rotated them at the same time")
+	}
+	return next.PublicKey(), nil
+}
