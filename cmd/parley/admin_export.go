@@ -17,7 +17,9 @@ func newAdminExport(a *app) *cobra.Command {
 		Short: "Write all tasks as text, also while the server runs",
 		Long: `Write all tasks with their logs and files, one JSON object a line, with a checksum
 at the end: to a file that does not exist yet, or to standard output (-). A
-server may work with the tasks meanwhile; each task is then as of one moment.`,
+server may work with the tasks meanwhile; each task is then as of one moment.
+It holds the credentials of webhooks and the keys that sign them: guard it like
+the database.`,
 		Example: `  parley admin export tasks.jsonl
   parley admin export | gzip > tasks.jsonl.gz`,
 		Args: oneFile(true),
@@ -89,6 +91,9 @@ that was cut off is run again.`,
 		}
 		if there.Tasks > 0 {
 			a.note("Note", "%s had been there already", plural(there.Tasks, "task"))
+		}
+		if there.Other > 0 {
+			a.note("Note", "the database has keys of its own to sign webhooks with, and keeps them; receivers that know those of the export refuse what it delivers until they are told")
 		}
 		return a.say("Imported %s, %s", plural(n.Tasks, "task"), plural(n.Entries, "entry"))
 	})

@@ -158,6 +158,8 @@ func (a *app) wanted() string {
 func (a *app) protocolHint(e *a2a.Error) string {
 	c := a.commands
 	switch e.Code {
+	case a2a.CodePushNotificationNotSupported:
+		return "wait for the task instead: " + c.line("task subscribe", "<task-id>")
 	case a2a.CodeTaskNotFound:
 		return "the tasks you can see: " + c.line("task list")
 	case a2a.CodeTaskNotCancelable:

@@ -12,6 +12,9 @@ type printer interface {
 	sent(*a2a.SendMessageResponse) error
 	task(*a2a.Task) error
 	tasks(*a2a.ListTasksResponse) error
+	push(*a2a.TaskPushNotificationConfig) error
+	pushes(*a2a.ListTaskPushNotificationConfigsResponse) error
+	pushDeleted(taskID, id string) error
 	// event shows an element of a stream as it arrives.
 	event(*a2a.StreamResponse) error
 	// card shows a card; chosen is the interface that calls go to, nil if the

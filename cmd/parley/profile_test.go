@@ -17,11 +17,11 @@ import (
 // The server does what each profile's card says, and answers "not supported"
 // to the rest.
 func TestCardProfilesAreEnforced(t *testing.T) {
-	for name, want := range map[string]struct{ streaming, extended bool }{
-		"all":      {streaming: true},
-		"v1":       {streaming: true},
+	for name, want := range map[string]struct{ streaming, push, extended bool }{
+		"all":      {streaming: true, push: true},
+		"v1":       {streaming: true, push: true},
 		"bare":     {},
-		"extended": {streaming: true, extended: true},
+		"extended": {streaming: true, push: true, extended: true},
 	} {
 		for _, binding := range []string{a2a.BindingJSONRPC, a2a.BindingHTTPJSON} {
 			t.Run(name+"/"+binding, func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestCardProfilesAreEnforced(t *testing.T) {
 					t.Fatal(err)
 				}
 				caps := public.Capabilities
-				if *caps.Streaming != want.streaming || *caps.ExtendedAgentCard != want.extended || *caps.PushNotifications {
+				if *caps.Streaming != want.streaming || *caps.ExtendedAgentCard != want.extended || *caps.PushNotifications != want.push {
 					t.Errorf("the card says %s", caps.AppendJSON(nil))
 				}
 				// A client that believes in everything, so that the server has to say no.
@@ -77,7 +77,7 @@ func TestCardProfilesAreEnforced(t *testing.T) {
 				outcome("stream", firstError(c.SendStreamingMessage(t.Context(), message("tck-stream-001"))), want.streaming, a2a.ErrUnsupportedOperation)
 				outcome("subscribe", firstError(c.SubscribeToTask(t.Context(), &a2a.SubscribeToTaskRequest{ID: asked.Task.ID})), want.streaming, a2a.ErrUnsupportedOperation)
 				_, err = c.ListTaskPushNotificationConfigs(t.Context(), &a2a.ListTaskPushNotificationConfigsRequest{TaskID: asked.Task.ID})
-				outcome("push", err, false, a2a.ErrPushNotificationNotSupported)
+				outcome("push", err, want.push, a2a.ErrPushNotificationNotSupported)
 				more, err := c.GetExtendedAgentCard(t.Context(), &a2a.GetExtendedAgentCardRequest{})
 				outcome("extended card", err, want.extended, a2a.ErrUnsupportedOperation)
 				if want.extended {

@@ -46,7 +46,7 @@ func TestMain(m *testing.M) {
 //	                    sets a variable to the first group of a match
 //	lines file n        checks how many lines a file has
 //
-// and what admin_test.go has.
+// and what admin_test.go and push_script_test.go have.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
@@ -55,6 +55,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv(noLinger, "atexit_sleep_ms=0")
 			env.Values[serversKey{}] = new(servers)
 			env.Values[loadKey{}] = new(load)
+			env.Values[listenerKey{}] = new(listener)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -72,6 +73,11 @@ func TestScripts(t *testing.T) {
 			"unload":      cmdUnload,
 			"atleast":     cmdAtLeast,
 			"gone":        cmdGone,
+			"listen":      cmdListen,
+			"heard":       cmdHeard,
+			"deaf":        cmdDeaf,
+			"chunks":      cmdChunks,
+			"awaits":      cmdAwaits,
 		},
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,

@@ -11,7 +11,10 @@ import (
 )
 
 func newSend(a *app) *cobra.Command {
-	var parts partFlags
+	var (
+		parts partFlags
+		push  pushFlags
+	)
 	cmd := a.client(&cobra.Command{
 		Use:   "send [message]",
 		Short: "Send a message, and wait for what becomes of it",
@@ -21,20 +24,26 @@ input), followed by the parts that --text, --file and --data add in their order.
 		Example: `  parley send -a localhost:7275 "echo hello"
   parley send -a localhost:7275 --stream "stream 20 200"
   parley send -a localhost:7275 "summarize" --file report.pdf --data options.json
-  parley send -a localhost:7275 --task-id <id> "Berlin"`,
+  parley send -a localhost:7275 --task-id <id> "Berlin"
+  parley send -a localhost:7275 --async --push-url http://127.0.0.1:8081/ "stream 20 200"`,
 		Args: oneMessage,
 	}, func(ctx context.Context, args []string) error {
 		list, err := messageParts(ctx, args, parts, a.stdin)
 		if err != nil {
 			return err
 		}
-		return a.send(ctx, list)
+		conf, err := push.config(a.stdin)
+		if err != nil {
+			return err
+		}
+		return a.send(ctx, list, conf)
 	})
 	parts.register(cmd.Flags())
+	push.register(cmd.Flags(), "push-")
 	return cmd
 }
 
-func (a *app) send(ctx context.Context, parts []*a2a.Part) error {
+func (a *app) send(ctx context.Context, parts []*a2a.Part, push *a2a.TaskPushNotificationConfig) error {
 	c, err := a.dial(ctx)
 	if err != nil {
 		return err
@@ -48,6 +57,10 @@ func (a *app) send(ctx context.Context, parts []*a2a.Part) error {
 			Parts:     parts,
 		},
 		Metadata: a2a.JSON(a.flags.metadata),
+	}
+	if push != nil {
+		a.hidePush(push)
+		req.Configuration = &a2a.SendMessageConfiguration{TaskPushNotificationConfig: push}
 	}
 	if err := a.print.sending(req.Message); err != nil {
 		return err

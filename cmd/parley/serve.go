@@ -31,6 +31,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags, argv []string) error {
 		return usagef("--log-level: %v", err)
 	}
 	log := slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: level}))
+	a.stderr.hide(f.egress.proxy.password())
 	if len(argv) > 0 {
 		if err := commandFailure(argv[0]); err != nil {
 			return err
@@ -57,15 +58,17 @@ func (a *app) serve(ctx context.Context, f *serveFlags, argv []string) error {
 		st, kept = db, path
 	}
 	card, ag, what := serveAgent(f.agent, argv, log)
+	f.egress.declare(&card)
 	card, extended := profile(f.profile, card)
+	b := banner{addr: l.Addr(), tls: f.tls.given(), public: public, agent: what, tasks: kept, keeps: st != nil, demo: len(argv) == 0 && f.agent == "demo"}
 	s, err := parley.New(card, f.declare(ag), &parley.Options{
 		Store: st, PublicURL: public, TrustedProxies: f.proxies, CardProfile: cardFor(f.profile), ExtendedCard: extended, Logger: log,
 		DrainWait: f.drain, Retries: f.retries, Retention: f.retention,
+		Egress: f.egress.policy(b.loopback() && public == "" && len(f.proxies) == 0, log),
 	})
 	if err != nil {
 		return newFailure(codeServe, err.Error(), err)
 	}
-	b := banner{addr: l.Addr(), tls: f.tls.given(), public: public, agent: what, tasks: kept, keeps: st != nil, demo: len(argv) == 0 && f.agent == "demo"}
 	if err := b.print(a.stdout); err != nil {
 		return newFailure(codeServe, "print: "+err.Error(), err)
 	}

@@ -26,6 +26,7 @@ type serveFlags struct {
 	onLost    string
 	maxRuns   int
 	retention engine.Retention
+	egress    egressFlags
 }
 
 // Values of --on-lost.
@@ -87,7 +88,7 @@ func (f *serveFlags) register(fs *pflag.FlagSet) {
 	f.agent = "demo"
 	fs.Var(&choice{&f.agent, []string{"demo", "conformance"}}, "agent", "built-in `agent` to run: demo or conformance")
 	f.profile = profiles[0]
-	fs.Var(&choice{&f.profile, profiles}, "card-profile", "what the card says and the server does: all (for clients of every version), v1 (advertises 1.0 only), bare (no streaming) or extended (with an extended card that needs no credentials)")
+	fs.Var(&choice{&f.profile, profiles}, "card-profile", "what the card says and the server does: all (for clients of every version), v1 (advertises 1.0 only), bare (no streaming, no push notifications) or extended (with an extended card that needs no credentials)")
 	f.onLost = lostRerun
 	fs.Var(&choice{&f.onLost, []string{lostRerun, lostFail}}, "on-lost", "what becomes of a task whose server was lost (a crash, kill -9) while the agent worked at it: rerun, or fail if nothing may be done twice")
 	fs.IntVar(&f.maxRuns, "max-runs", 3, "fail a task once `n` runs of the agent for one message were lost; restarts in good order do not count")
@@ -98,6 +99,7 @@ func (f *serveFlags) register(fs *pflag.FlagSet) {
 	fs.DurationVar(&f.retention.Completed, "retain-completed", 0, "delete completed tasks after this `long`, such as 720h"+ever)
 	fs.DurationVar(&f.retention.Failed, "retain-failed", 0, "delete failed, rejected and canceled tasks after this `long`"+ever)
 	fs.DurationVar(&f.retention.Waiting, "retain-waiting", 0, "delete tasks whose question has gone unanswered for this `long`"+ever)
+	f.egress.register(fs)
 	f.logLevel = "info"
 	fs.Var(&choice{&f.logLevel, []string{"debug", "info", "warn", "error"}}, "log-level", "what is logged to standard error: debug, info, warn or error")
 }
@@ -122,6 +124,9 @@ func (f *serveFlags) check(fs *pflag.FlagSet, command bool) error {
 		return usagef("--max-runs must be at least 1").withHint("--on-lost fail runs nothing again")
 	case f.onLost == lostFail && fs.Changed("max-runs"):
 		return usagef("--on-lost fail runs nothing again, --max-runs says how often: leave one out")
+	}
+	if err := f.egress.check(); err != nil {
+		return err
 	}
 	// Where zero would mean the default.
 	if f.drain == 0 {

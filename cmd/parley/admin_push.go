@@ -1,0 +1,264 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/parley-a2a/parley/store"
+	"github.com/parley-a2a/parley/store/sqlite"
+)
+
+func newAdminPush(a *app) *cobra.Command {
+	return group(&cobra.Command{Use: "push", Short: "The webhooks that parley serve delivers to"},
+		newAdminPushList(a), newAdminPushDead(a), newAdminPushRedeliver(a), newAdminPushRotate(a))
+}
+
+// pushBatch is how many webhooks or dead letters are read at once.
+const pushBatch = 500
+
+// eachPush calls f with every webhook, in the order in which they were made.
+func eachPush(ctx context.Context, r *sqlite.Reader, f func(*store.PushState) error) error {
+	for after := int64(0); ; {
+		page, err := r.AllPushes(ctx, after, pushBatch)
+		if err != nil {
+			return err
+		}
+		for i := range page {
+			if err := f(&page[i]); err != nil {
+				return err
+			}
+			after = page[i].At
+		}
+		if len(page) < pushBatch {
+			return nil
+		}
+	}
+}
+
+// eachLetters calls f with all dead letters, page by page.
+func eachLetters(ctx context.Context, r *sqlite.Reader, f func([]store.DeadLetter) error) error {
+	q := store.LetterQuery{Limit: pushBatch}
+	for {
+		page, err := r.DeadLetters(ctx, q)
+		if err != nil {
+			return err
+		}
+		if len(page) > 0 {
+			q.After = new(page[len(page)-1])
+			if err := f(page); err != nil {
+				return err
+			}
+		}
+		if len(page) < pushBatch {
+			return nil
+		}
+	}
+}
+
+// pushPick selects webhooks by the ids that clients know.
+type pushPick struct{ task, config string }
+
+func (p *pushPick) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&p.task, "task", "", "only of the task with this `id`")
+	cmd.Flags().StringVar(&p.config, "config", "", "only of the configuration with this `id`")
+}
+
+func (p *pushPick) has(id store.PushID) bool {
+	return (p.task == "" || p.task == id.Key.ID) && (p.config == "" || p.config == id.ID)
+}
+
+// What a webhook does.
+const (
+	pushIdle      = "idle"      // everything is delivered, more may come
+	pushPending   = "pending"   // something is to be delivered
+	pushRetrying  = "retrying"  // an attempt has failed, the next one is due
+	pushDisabled  = "disabled"  // the receiver wants no more
+	pushCompleted = "completed" // everything is delivered, and no more comes
+)
+
+func pushDoes(p *store.PushState) string {
+	switch {
+	case !p.Live && p.Cursor < p.Last:
+		return pushDisabled
+	case !p.Live:
+		return pushCompleted
+	case p.Tries > 0:
+		return pushRetrying
+	case p.Cursor < p.Last:
+		return pushPending
+	}
+	return pushIdle
+}
+
+// pushDoc is a webhook as list prints it. Where it is beyond its host only its
+// receiver knows.
+type pushDoc struct {
+	Tenant  string     `json:"tenant,omitempty"`
+	Owner   string     `json:"owner,omitempty"`
+	Task    string     `json:"taskId"`
+	ID      string     `json:"id"`
+	Host    string     `json:"host"`
+	Created time.Time  `json:"created"`
+	State   string     `json:"state"`
+	Live    bool       `json:"live"`
+	Cursor  int64      `json:"cursor"`
+	Last    int64      `json:"last"`
+	Tries   int32      `json:"tries"`
+	Since   *time.Time `json:"since,omitempty"`
+	Due     *time.Time `json:"due,omitempty"`
+	Reason  string     `json:"reason,omitempty"`
+}
+
+func newAdminPushList(a *app) *cobra.Command {
+	var (
+		pick    pushPick
+		failing bool
+		asJSON  bool
+	)
+	cmd := a.admin(&cobra.Command{
+		Use:   "list",
+		Short: "List webhooks with their progress, also beside a running server",
+		Long: `List the webhooks of all tasks: how much of the task's log is delivered, and what
+comes next. Their state is idle, pending, retrying, disabled (the receiver
+answered 410) or completed. Tokens, credentials and paths are not shown.`,
+		Args: cobra.NoArgs,
+	}, func(ctx context.Context, db string, _ []string) (err error) {
+		r, err := openBeside(db)
+		if err != nil {
+			return err
+		}
+		defer done(r, &err)
+		out, n := newTextWriter(a.stdout), 0
+		err = eachPush(ctx, r, func(p *store.PushState) error {
+			state := pushDoes(p)
+			if !pick.has(p.PushID()) || failing && state != pushRetrying && state != pushDisabled {
+				return nil
+			}
+			n++
+			doc := &pushDoc{
+				Tenant: p.Tenant, Owner: p.Owner, Task: p.Key.ID, ID: p.ID, Host: p.Host, Created: p.Created, State: state, Live: p.Live,
+				Cursor: p.Cursor, Last: p.Last, Tries: p.Tries, Since: timeOrNil(p.Since), Due: timeOrNil(p.Due), Reason: p.Reason,
+			}
+			if asJSON {
+				return a.sayJSON(doc)
+			}
+			doc.print(out)
+			return out.flush()
+		})
+		if err != nil || asJSON {
+			return err
+		}
+		return a.say("Webhooks: %d", n)
+	})
+	pick.register(cmd)
+	cmd.Flags().BoolVar(&failing, "failing", false, "only those that are retrying or disabled")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
+	return cmd
+}
+
+func (p *pushDoc) print(out *textWriter) {
+	out.field("Task ID", p.Task)
+	out.field("Config ID", p.ID)
+	out.field("Tenant", p.Tenant)
+	out.field("Owner", p.Owner)
+	out.field("Host", p.Host)
+	out.field("State", p.State)
+	out.field("Delivered", fmt.Sprintf("%d of %d", p.Cursor, p.Last))
+	if p.Tries > 0 {
+		out.field("Tries", fmt.Sprint(p.Tries))
+		out.field("Since", p.Since.UTC().Format(time.RFC3339))
+		out.field("Due", p.Due.UTC().Format(time.RFC3339))
+	}
+	out.field("Reason", p.Reason)
+	_ = out.w.WriteByte('\n')
+}
+
+// letterDoc is a dead letter as dead prints it.
+type letterDoc struct {
+	Tenant string    `json:"tenant,omitempty"`
+	Owner  string    `json:"owner,omitempty"`
+	Task   string    `json:"taskId"`
+	ID     string    `json:"id"`
+	Seq    int64     `json:"seq"`
+	Time   time.Time `json:"time"`
+	Tries  int32     `json:"tries"`
+	Reason string    `json:"reason"`
+	Again  bool      `json:"again"`
+}
+
+func newAdminPushDead(a *app) *cobra.Command {
+	var (
+		pick   pushPick
+		asJSON bool
+	)
+	cmd := a.admin(&cobra.Command{
+		Use:   "dead",
+		Short: "List deliveries that were given up, also beside a running server",
+		Long: `List deliveries that were given up: those that a receiver refused (4xx but 408,
+410, 425 and 429), and those that failed for a day. parley admin push redeliver
+has them sent again.`,
+		Args: cobra.NoArgs,
+	}, func(ctx context.Context, db string, _ []string) (err error) {
+		r, err := openBeside(db)
+		if err != nil {
+			return err
+		}
+		defer done(r, &err)
+		out, n := newTextWriter(a.stdout), 0
+		err = eachLetters(ctx, r, func(page []store.DeadLetter) error {
+			for i := range page {
+				l := &page[i]
+				if !pick.has(l.PushID) {
+					continue
+				}
+				n++
+				if asJSON {
+					err := a.sayJSON(&letterDoc{l.Tenant, l.Owner, l.Key.ID, l.ID, l.Seq, l.Time, l.Tries, l.Reason, l.Again})
+					if err != nil {
+						return err
+					}
+					continue
+				}
+				out.field("Task ID", l.Key.ID)
+				out.field("Config ID", l.ID)
+				out.field("Tenant", l.Tenant)
+				out.field("Owner", l.Owner)
+				out.field("Event", fmt.Sprint(l.Seq))
+				out.field("Given up", l.Time.UTC().Format(time.RFC3339))
+				out.field("Tries", fmt.Sprint(l.Tries))
+				out.field("Reason", l.Reason)
+				if l.Again {
+					out.field("Again", "at the next start")
+				}
+				_ = out.w.WriteByte('\n')
+			}
+			return out.flush()
+		})
+		if err != nil || asJSON {
+			return err
+		}
+		return a.say("Dead letters: %d", n)
+	})
+	pick.register(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
+	return cmd
+}
+
+func timeOrNil(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+func (a *app) sayJSON(doc any) error {
+	b, err := json.Marshal(doc)
+	if err != nil {
+		return err
+	}
+	return a.say("%s", b)
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// pushFlags describe a push notification configuration: of task push-config
+// create, and with a prefix of send.
+type pushFlags struct {
+	prefix      string
+	url         string
+	id          string
+	token       string
+	scheme      string
+	credentials string
+}
+
+func (f *pushFlags) register(fs *pflag.FlagSet, prefix string) {
+	f.prefix = prefix
+	fs.StringVar(&f.url, prefix+"url", "", "`URL` that the agent is to post what happens to")
+	fs.StringVar(&f.id, prefix+"id", "", "`id` of the configuration; one with the id of another takes its place (default: the agent's choice)")
+	fs.StringVar(&f.token, prefix+"token", "", "`token` that the receiver checks: Parley signs with it; - reads a line of standard input")
+	fs.StringVar(&f.scheme, prefix+"auth-scheme", "", "`scheme` of the Authorization that the receiver wants, such as Bearer")
+	fs.StringVar(&f.credentials, prefix+"auth-credentials", "", "`credentials` of that scheme; other users can see flags, - reads a line of standard input")
+}
+
+// config returns what the flags say; nil if they say nothing.
+func (f *pushFlags) config(in io.Reader) (*a2a.TaskPushNotificationConfig, error) {
+	if f.url == "" {
+		if f.id+f.token+f.scheme+f.credentials != "" {
+			return nil, usagef("where to? --%surl is missing", f.prefix)
+		}
+		return nil, nil
+	}
+	if f.credentials != "" && f.scheme == "" {
+		return nil, usagef("--%sauth-credentials needs an --%sauth-scheme, such as Bearer", f.prefix, f.prefix)
+	}
+	if f.token == "-" && f.credentials == "-" {
+		return nil, usagef("there is one standard input: only one of --%stoken and --%sauth-credentials can be -", f.prefix, f.prefix)
+	}
+	for _, secret := range []*string{&f.token, &f.credentials} {
+		if *secret != "-" {
+			continue
+		}
+		line, _ := bufio.NewReader(in).ReadString('\n')
+		if line = strings.TrimRight(line, "\r\n"); line == "" {
+			return nil, usagef("standard input has no line to read a secret from")
+		}
+		*secret = line
+	}
+	c := &a2a.TaskPushNotificationConfig{ID: f.id, URL: f.url, Token: f.token}
+	if f.scheme != "" {
+		c.Authentication = &a2a.AuthenticationInfo{Scheme: f.scheme, Credentials: f.credentials}
+	}
+	return c, nil
+}
+
+// httpStatus is a status to answer with.
+type httpStatus int
+
+func (s *httpStatus) String() string { return fmt.Sprint(int(*s)) }
+func (s *httpStatus) Type() string   { return "status" }
+func (s *httpStatus) Set(word string) error {
+	var n int
+	if _, err := fmt.Sscanf(word, "%d", &n); err != nil || n < 200 || n > 599 || fmt.Sprint(n) != word {
+		return errors.New("must be an HTTP status from 200 to 599")
+	}
+	*s = httpStatus(n)
+	return nil
+}

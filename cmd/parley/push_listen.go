@@ -1,0 +1,225 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/parley-a2a/parley/a2aclient"
+)
+
+// listenFlags are the options of push listen.
+type listenFlags struct {
+	listen string
+	keys   string
+	token  string
+	tasks  []string
+	status httpStatus
+	fail   int
+	count  int
+}
+
+func newPushListen(a *app) *cobra.Command {
+	f := listenFlags{status: http.StatusOK}
+	cmd := a.client(&cobra.Command{
+		Use:   "listen",
+		Short: "Receive webhooks on this machine: print, verify and answer them",
+		Long: `Receive webhooks, print each on a line as it arrives, and answer it. The first
+line is the URL to give to parley send --push-url or parley task push-config create --url.
+
+With --agent-card each must be signed with a key that the agent publishes at
+/.well-known/jwks.json, with --token also with the token; what is not is refused
+with 401 and printed as refused. With neither, everything is taken. Deliveries
+that were there before are marked. -o json prints one JSON object a line.
+
+An interrupt, or --count, ends it.`,
+		Example: `  parley push listen -a http://127.0.0.1:7275 --listen 127.0.0.1:8081
+  parley push listen --status 503 --fail 3`,
+		Args: cobra.NoArgs,
+	}, func(ctx context.Context, _ []string) error {
+		return a.listen(ctx, &f)
+	})
+	fs := cmd.Flags()
+	fs.StringVar(&f.listen, "listen", "127.0.0.1:0", "`address` to listen on; port 0 takes a free one")
+	fs.StringVar(&f.keys, "keys", "", "`URL` of the agent's keys, if they are not where its --agent-card is")
+	fs.StringVar(&f.token, "token", "", "`token` of the configuration, which deliveries must be signed with")
+	fs.StringArrayVar(&f.tasks, "task", nil, "take what is about this `task` only; may be repeated")
+	fs.Var(&f.status, "status", "what to answer to deliveries that are in order, to see what the agent does then")
+	fs.IntVar(&f.fail, "fail", 0, "give the answer of --status (503 if it is not given) to the first `n` only, 200 to the others")
+	fs.IntVar(&f.count, "count", 0, "end after `n` deliveries were taken, duplicates not counted")
+	return cmd
+}
+
+func (a *app) listen(ctx context.Context, f *listenFlags) error {
+	if f.fail < 0 || f.count < 0 {
+		return usagef("--fail and --count cannot be negative")
+	}
+	if f.fail > 0 && f.status == http.StatusOK {
+		f.status = http.StatusServiceUnavailable
+	}
+	a.stderr.hide(f.token)
+	keys, err := f.keysURL(a.flags.agentCard)
+	if err != nil {
+		return err
+	}
+	o := a2aclient.WebhookOptions{Keys: keys, Token: f.token, Unsigned: keys == "" && f.token == "", HTTPClient: a.httpClient()}
+	if len(f.tasks) > 0 {
+		o.Task = func(_ context.Context, id string) bool { return slices.Contains(f.tasks, id) }
+	}
+	v, err := a2aclient.NewWebhookVerifier(o)
+	if err != nil {
+		return usagef("%v", err).withHint("--keys or --agent-card must lead to an https URL, or http on this machine; --token must be one that Parley takes")
+	}
+	l, err := net.Listen(network(f.listen), f.listen)
+	if err != nil {
+		return listenFailure(f.listen, err)
+	}
+	defer l.Close() // Serve closes it, too
+
+	r := &receiver{flags: f, verifier: v, out: a.stdout, json: a.flags.output == "json", done: make(chan error, 1)}
+	if err := r.hello((&banner{addr: l.Addr()}).local() + "/"); err != nil {
+		return err
+	}
+	if o.Unsigned {
+		a.note("Note", "nothing is verified: --agent-card and --token say what deliveries must be signed with")
+	}
+	srv := &http.Server{Handler: r, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, ErrorLog: noLog()}
+	served := make(chan error, 1)
+	go func() { served <- srv.Serve(l) }()
+	select {
+	case err = <-r.done:
+	case err = <-served:
+	case <-ctx.Done():
+		if errors.Is(context.Cause(ctx), errTimeout) {
+			err = newFailure(codeTimeout, "--timeout is over", errTimeout).withHint("leave it out to listen until it is interrupted")
+		}
+	}
+	// What is being answered is answered.
+	bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer cancel()
+	_ = srv.Shutdown(bye)
+	return err
+}
+
+// keysURL is where the keys of the agent are; "" if it is not said.
+func (f *listenFlags) keysURL(agent string) (string, error) {
+	switch {
+	case f.keys != "":
+		return f.keys, nil
+	case agent == "":
+		return "", nil
+	}
+	hint := "give its URL, or --keys"
+	if !strings.Contains(agent, "://") {
+		if strings.ContainsAny(agent[:1], `./\~`) || strings.HasSuffix(agent, ".json") { // a card's file
+			return "", usagef("--agent-card does not say where the agent's keys are").withHint("%s", hint)
+		}
+		scheme := "https://"
+		if host, _, _ := strings.Cut(agent, "/"); loopback(hostOnly(host)) {
+			scheme = "http://"
+		}
+		agent = scheme + agent
+	}
+	u, err := url.Parse(agent)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return "", usagef("--agent-card does not say where the agent's keys are").withHint("%s", hint)
+	}
+	u.User = nil
+	if i := strings.Index(u.Path, "/.well-known/"); i >= 0 {
+		u.Path = u.Path[:i]
+	}
+	u.RawPath, u.RawQuery, u.Fragment = "", "", ""
+	return u.JoinPath("/.well-known/jwks.json").String(), nil
+}
+
+func hostOnly(hostport string) string {
+	if host, _, err := net.SplitHostPort(hostport); err == nil {
+		return host
+	}
+	return hostport
+}
+
+// receiver takes webhooks.
+type receiver struct {
+	flags    *listenFlags
+	verifier *a2aclient.WebhookVerifier
+	out      io.Writer
+	json     bool
+	done     chan error // capacity one: the end
+
+	mu     sync.Mutex // protects the fields below, and out
+	failed int        // answers of --fail that were given
+	taken  int
+	names  map[string]string // of artifacts by id
+	ended  bool
+}
+
+// maxDelivery is the most that is read of one, in bytes.
+const maxDelivery = 16 << 20
+
+func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	if req.Method != http.MethodPost {
+		r.verifier.Handler(nil).ServeHTTP(w, req) // which answers the challenge of 0.1
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxDelivery))
+	if err != nil {
+		var large *http.MaxBytesError
+		status := http.StatusBadRequest
+		if errors.As(err, &large) {
+			status = http.StatusRequestEntityTooLarge
+		}
+		w.WriteHeader(status)
+		return
+	}
+	d, err := r.verifier.Verify(req.Context(), req.Header, body)
+	if req.Context().Err() != nil {
+		return // who sent it has gone, or we are ending
+	}
+	// Printed before it is answered: so what one configuration sends is printed
+	// in order.
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at := arrival{at: time.Now(), delivery: d, status: http.StatusOK}
+	var refused *a2aclient.WebhookError
+	switch {
+	case errors.As(err, &refused):
+		at.status, at.reason = refused.Status, refused.Reason
+	case err != nil:
+		at.status, at.reason = http.StatusInternalServerError, err.Error()
+	case r.fails():
+		at.status = int(r.flags.status)
+		r.verifier.Forget(d)
+	case !d.Duplicate:
+		r.taken++
+	}
+	if r.ended {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
+	err = r.print(&at)
+	w.WriteHeader(at.status)
+	if err != nil || r.flags.count > 0 && r.taken >= r.flags.count {
+		r.ended = true
+		r.done <- err
+	}
+}
+
+// fails reports whether a delivery that is in order is to be answered with
+// --status. r.mu is held.
+func (r *receiver) fails() bool {
+	if r.flags.status == http.StatusOK || r.flags.fail > 0 && r.failed >= r.flags.fail {
+		return false
+	}
+	r.failed++
+	return true
+}

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"strings"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/a2aclient"
+)
+
+// arrival is a webhook that came, and what became of it.
+type arrival struct {
+	at       time.Time
+	delivery *a2aclient.WebhookDelivery // nil if it was refused
+	status   int                        // of the answer
+	reason   string                     // why it was refused
+}
+
+// hello prints where the receiver is.
+func (r *receiver) hello(url string) error {
+	if r.json {
+		return r.line(map[string]string{"url": url})
+	}
+	_, err := fmt.Fprintf(r.out, "URL: %s\n", url)
+	return err
+}
+
+// print prints one line about a webhook.
+func (r *receiver) print(a *arrival) error {
+	if r.json {
+		return r.line(a.doc())
+	}
+	_, err := io.WriteString(r.out, cleanLine(a.text(r.name))+"\n")
+	return err
+}
+
+func (r *receiver) line(doc any) error {
+	b, err := json.Marshal(doc)
+	if err != nil {
+		return err
+	}
+	_, err = r.out.Write(append(b, '\n'))
+	return err
+}
+
+// maxNames bounds the names of artifacts that are remembered.
+const maxNames = 1000
+
+// name is what an artifact is called: only its first chunk says. r.mu is held.
+func (r *receiver) name(a *a2a.Artifact) string {
+	switch {
+	case a.Name != "":
+		if r.names == nil || len(r.names) >= maxNames {
+			r.names = map[string]string{}
+		}
+		r.names[a.ArtifactID] = a.Name
+		return a.Name
+	case r.names[a.ArtifactID] != "":
+		return r.names[a.ArtifactID]
+	}
+	return a.ArtifactID
+}
+
+// text is the line for people.
+func (a *arrival) text(name func(*a2a.Artifact) string) string {
+	at := a.at.UTC().Format(time.RFC3339)
+	if a.delivery == nil {
+		return fmt.Sprintf("%s refused %d: %s", at, a.status, a.reason)
+	}
+	d := a.delivery
+	marks := []string{"unverified"}
+	if by := a.by(); len(by) > 0 {
+		marks[0] = "verified by " + strings.Join(by, " and ")
+	}
+	if d.Duplicate {
+		marks = append(marks, "duplicate")
+	}
+	if a.status != 200 {
+		marks = append(marks, fmt.Sprint("answered ", a.status))
+	}
+	task := d.TaskID
+	if task == "" {
+		task = "-"
+	}
+	return fmt.Sprintf("%s %s %s [%s]", at, task, a.what(name), strings.Join(marks, ", "))
+}
+
+// by lists what vouches for a delivery.
+func (a *arrival) by() (by []string) {
+	if a.delivery.ByKey {
+		by = append(by, "key")
+	}
+	if a.delivery.ByToken {
+		by = append(by, "token")
+	}
+	return by
+}
+
+// what is what happened, in short.
+func (a *arrival) what(name func(*a2a.Artifact) string) string {
+	d := a.delivery
+	if d.Task != nil {
+		return "task " + statusLine(&d.Task.Status)
+	}
+	switch e := d.Event; {
+	case e.Task != nil:
+		return "task " + statusLine(&e.Task.Status)
+	case e.StatusUpdate != nil:
+		return "status " + statusLine(&e.StatusUpdate.Status)
+	case e.ArtifactUpdate != nil && e.ArtifactUpdate.Artifact != nil:
+		art := e.ArtifactUpdate.Artifact
+		return "artifact " + name(art) + textOf(art.Parts)
+	case e.Message != nil:
+		return "message" + textOf(e.Message.Parts)
+	}
+	return "nothing"
+}
+
+func statusLine(s *a2a.TaskStatus) string {
+	if s.Message == nil {
+		return s.State.String()
+	}
+	return s.State.String() + textOf(s.Message.Parts)
+}
+
+// textOf is the text of parts, cut to what a line has room for.
+func textOf(parts []*a2a.Part) string {
+	const most = 60
+	var b strings.Builder
+	for _, p := range parts {
+		b.WriteString(p.Text)
+	}
+	text := []rune(strings.Join(strings.Fields(b.String()), " "))
+	switch {
+	case len(text) == 0:
+		return ""
+	case len(text) > most:
+		text = append(text[:most], '…')
+	}
+	return ": " + string(text)
+}
+
+// arrivalDoc is the line for programs. Event and Task are as the protocol has
+// them.
+type arrivalDoc struct {
+	Received  time.Time           `json:"received"`
+	Answered  int                 `json:"answered"`
+	Refused   string              `json:"refused,omitempty"`
+	ID        string              `json:"id,omitempty"`
+	Sent      *time.Time          `json:"sent,omitempty"`
+	TaskID    string              `json:"taskId,omitempty"`
+	Verified  []string            `json:"verifiedBy,omitempty"`
+	Duplicate bool                `json:"duplicate,omitempty"`
+	Event     *a2a.StreamResponse `json:"event,omitempty"`
+	Task      *a2a.Task           `json:"task,omitempty"`
+}
+
+func (a *arrival) doc() *arrivalDoc {
+	doc := &arrivalDoc{Received: a.at.UTC(), Answered: a.status, Refused: a.reason}
+	if d := a.delivery; d != nil {
+		doc.ID, doc.TaskID, doc.Verified, doc.Duplicate, doc.Event, doc.Task = d.ID, d.TaskID, a.by(), d.Duplicate, d.Event, d.Task
+		if !d.Time.IsZero() {
+			doc.Sent = &d.Time
+		}
+	}
+	return doc
+}
+
+// noLog is for servers whose clients are none of the operator's business.
+func noLog() *log.Logger { return log.New(io.Discard, "", 0) }

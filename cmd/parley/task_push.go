@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/a2aclient"
+)
+
+func newTaskPush(a *app) *cobra.Command {
+	return group(&cobra.Command{Use: "push-config", Short: "Webhooks of a task: where the agent posts what happens"},
+		newPushCreate(a), newPushGet(a), newPushList(a), newPushDelete(a))
+}
+
+func newPushCreate(a *app) *cobra.Command {
+	var f pushFlags
+	cmd := a.client(&cobra.Command{
+		Use:   "create <task-id> --url <url>",
+		Short: "Have the agent post what happens to a task from now on",
+		Long: `Have the agent post what happens to a task from now on to a URL. A task may have
+several configurations. parley push listen is a receiver for this machine.`,
+		Example: `  parley task push-config create -a localhost:7275 <task-id> --url http://127.0.0.1:8081/
+  parley task push-config create <task-id> --url https://hooks.example.org/a2a --token "$TOKEN" --id mine`,
+		Args: oneTask,
+	}, func(ctx context.Context, args []string) error {
+		a.subject = args[0]
+		conf, err := f.config(a.stdin)
+		if err != nil {
+			return err
+		}
+		if conf == nil {
+			return usagef("where to? --url is missing")
+		}
+		a.hidePush(conf)
+		conf.TaskID = args[0]
+		c, err := a.dial(ctx)
+		if err != nil {
+			return err
+		}
+		made, err := c.CreateTaskPushNotificationConfig(ctx, conf)
+		if err != nil {
+			return err
+		}
+		return a.print.push(made)
+	})
+	f.register(cmd.Flags(), "")
+	return cmd
+}
+
+// hidePush keeps the secrets of a configuration out of diagnostics.
+func (a *app) hidePush(c *a2a.TaskPushNotificationConfig) {
+	a.stderr.hide(c.Token)
+	if c.Authentication != nil {
+		a.stderr.hide(c.Authentication.Credentials)
+	}
+}
+
+func newPushGet(a *app) *cobra.Command {
+	return a.client(&cobra.Command{
+		Use:   "get <task-id> [config-id]",
+		Short: "Show a webhook of a task",
+		Long: `Show a webhook of a task, as far as the agent tells: credentials are for the
+receiver only. Agents of versions before 1.0 may have one without an id; leave it out.`,
+		Args: oneConfig,
+	}, func(ctx context.Context, args []string) error {
+		c, id, err := a.dialConfig(ctx, args)
+		if err != nil {
+			return err
+		}
+		conf, err := c.GetTaskPushNotificationConfig(ctx, &a2a.GetTaskPushNotificationConfigRequest{TaskID: args[0], ID: id})
+		if err != nil {
+			return err
+		}
+		return a.print.push(conf)
+	})
+}
+
+func newPushDelete(a *app) *cobra.Command {
+	return a.client(&cobra.Command{
+		Use:   "delete <task-id> [config-id]",
+		Short: "Have the agent post no more to a webhook",
+		Long: `Have the agent post no more to a webhook. To delete one that is not there is no
+failure. Agents of versions before 1.0 may have one without an id; leave it out.`,
+		Args: oneConfig,
+	}, func(ctx context.Context, args []string) error {
+		c, id, err := a.dialConfig(ctx, args)
+		if err != nil {
+			return err
+		}
+		if err := c.DeleteTaskPushNotificationConfig(ctx, &a2a.DeleteTaskPushNotificationConfigRequest{TaskID: args[0], ID: id}); err != nil {
+			return err
+		}
+		return a.print.pushDeleted(args[0], id)
+	})
+}
+
+// oneConfig wants a task's id and, perhaps, that of a configuration.
+func oneConfig(cmd *cobra.Command, args []string) error {
+	if len(args) > 2 {
+		return usagef("one configuration at a time: unexpected argument %q", args[2])
+	}
+	return oneTask(cmd, args[:min(len(args), 1)])
+}
+
+// dialConfig dials, and finds out which configuration is meant: before there
+// were ids, that of a task had the task's.
+func (a *app) dialConfig(ctx context.Context, args []string) (c *a2aclient.Client, id string, err error) {
+	a.subject = args[0]
+	if c, err = a.dial(ctx); err != nil {
+		return nil, "", err
+	}
+	switch {
+	case len(args) == 2 && args[1] != "":
+		return c, args[1], nil
+	case c.Version() < "1.0":
+		return c, args[0], nil
+	}
+	return nil, "", usagef("which configuration? its id is missing").withHint("the task's: %s", a.commands.line("task push-config list", argument(args[0])))
+}
+
+func newPushList(a *app) *cobra.Command {
+	var (
+		size  int32
+		token string
+		all   bool
+	)
+	cmd := a.client(&cobra.Command{
+		Use:   "list <task-id>",
+		Short: "List the webhooks of a task",
+		Args:  oneTask,
+	}, func(ctx context.Context, args []string) error {
+		a.subject = args[0]
+		if size < 0 {
+			return usagef("--page-size cannot be negative")
+		}
+		c, err := a.dial(ctx)
+		if err != nil {
+			return err
+		}
+		req := &a2a.ListTaskPushNotificationConfigsRequest{TaskID: args[0], PageSize: size, PageToken: token}
+		page, err := c.ListTaskPushNotificationConfigs(ctx, req)
+		if err != nil {
+			return err
+		}
+		for seen := map[string]bool{}; all && page.NextPageToken != ""; {
+			if seen[page.NextPageToken] {
+				return a2a.Errorf(a2a.CodeInvalidAgentResponse, "the agent repeats a page token: the list would never end")
+			}
+			seen[page.NextPageToken] = true
+			next := *req
+			next.PageToken = page.NextPageToken
+			more, err := c.ListTaskPushNotificationConfigs(ctx, &next)
+			if err != nil {
+				return err
+			}
+			more.Configs = append(page.Configs, more.Configs...)
+			page = more
+		}
+		return a.print.pushes(page)
+	})
+	fs := cmd.Flags()
+	fs.Int32Var(&size, "page-size", 0, "how many `configurations` to fetch at once (default: the agent's choice)")
+	fs.StringVar(&token, "page-token", "", "`token` of the page to fetch, from an earlier list")
+	fs.BoolVar(&all, "all", false, "fetch all pages")
+	return cmd
+}
