@@ -20,15 +20,18 @@ import (
 // An export is text, one JSON object a line:
 //
 //	{"parley":"export","version":1}
+//	{"kept":{"name":…,"value":…}}
 //	{"task":{"tenant":…,"owner":…,"id":…,…,"last":3},"seal":{"head":…,"body":…}}
 //	{"blob":{"hash":…,"data":"base64"}}
 //	{"receipt":{"name":…,"time":…,"until":…,"seq":1,"digest":…,"answer":…}}
+//	{"push":{"id":…,"host":…,"created":…,"live":true,"cursor":2,…,"body":…}}
+//	{"letter":{"push":…,"seq":1,"time":…,"tries":1,"again":false,"reason":…}}
 //	{"entry":{"seq":1,"time":…,"kind":1,"body":…}}
 //	…
 //	{"end":{"tasks":1,"entries":3,"sha256":"…"}}
 //
 // The tasks are in the order of their keys, each followed by its blobs, its
-// receipts and its log. A blob has its data where it comes first. Receipts
+// receipts, its push configs, each with its dead letters, and its log. A blob has its data where it comes first. Receipts
 // without a task are left out: they count for a short time, and what they
 // answer is nowhere else in the export. Bytes that are JSON stand as
 // they are; others are base64, under the name with 64 behind it. The checksum
@@ -47,12 +50,20 @@ type Source interface {
 	Blobs(ctx context.Context, k Key) ([]string, error)
 	Blob(ctx context.Context, hash string) ([]byte, error)
 	Receipts(ctx context.Context, k Key) ([]Receipt, error)
+	Pushes(ctx context.Context, k Key, after string, limit int) ([]PushConfig, error)
+	DeadLetters(ctx context.Context, q LetterQuery) ([]DeadLetter, error)
+	Kept(ctx context.Context) (map[string][]byte, error)
 }
 
 // Count is what an export holds.
-type Count struct{ Tasks, Entries int64 }
+type Count struct {
+	Tasks, Entries int64
+	Kept           int64 // what is kept under a name: the keys of webhooks
+	Other          int64 // of that, what Import leaves out, for another is there
+}
 
-// Export writes all tasks of src. Each task is whole and from one moment;
+// Export writes all tasks of src. It holds secrets: what webhooks are delivered
+// with, and the keys that sign them. Each task is whole and from one moment;
 // different tasks may be from different ones, if src is written meanwhile, and
 // tasks that are deleted before their turn are left out.
 func Export(ctx context.Context, src Source, w io.Writer) (Count, error) {
@@ -60,6 +71,9 @@ func Export(ctx context.Context, src Source, w io.Writer) (Count, error) {
 	x.out = bufio.NewWriterSize(w, 64<<10)
 	if err := x.write(fmt.Appendf(nil, `{"parley":"export","version":%d}`+"\n", exportVersion)); err != nil {
 		return x.count, err
+	}
+	if err := x.kept(ctx); err != nil {
+		return x.count, fmt.Errorf("export what is kept: %w", err)
 	}
 	var after *Key
 	for {
@@ -130,9 +144,16 @@ func (x *exporter) task(ctx context.Context, k Key) error {
 // lines returns a task as it stands in the export, and the blobs whose data is
 // in it.
 func (x *exporter) lines(ctx context.Context, k Key) (lines []byte, entries int, fresh []string, err error) {
+	hooks, cursor, err := x.outbox(ctx, k)
+	if err != nil {
+		return nil, 0, nil, err
+	}
 	rec, err := x.src.Get(ctx, k, true)
 	if err != nil {
 		return nil, 0, nil, err
+	}
+	if cursor > rec.Last { // of a task that is gone, and began anew
+		return nil, 0, nil, errTorn
 	}
 	log, err := x.src.Entries(ctx, k, 0, int(rec.Last))
 	if err != nil {
@@ -177,6 +198,7 @@ func (x *exporter) lines(ctx context.Context, k Key) (lines []byte, entries int,
 			lines = appendReceipt(lines, &signed[i])
 		}
 	}
+	lines = append(lines, hooks...)
 	for i := range log {
 		lines = appendEntry(lines, &log[i])
 	}

@@ -20,17 +20,18 @@ import (
 // or does not fit changes nothing. An import that was cut off is simply run
 // again.
 //
-// Tasks that were at work go on where st is served next.
+// Tasks that were at work go on where st is served next, and so do deliveries to
+// webhooks. They are signed with the keys of the export, unless st has others.
 func Import(ctx context.Context, st Store, r io.ReadSeeker) (imported, there Count, err error) {
 	check := &importer{st: st}
-	if err := check.run(ctx, r, check.fits); err != nil {
+	if err := check.run(ctx, r, check.fits, nil); err != nil {
 		return Count{}, Count{}, err
 	}
 	if _, err := r.Seek(0, io.SeekStart); err != nil {
 		return Count{}, Count{}, err
 	}
 	m := &importer{st: st, slots: make(chan struct{}, importAhead), lost: make(chan error, 1)}
-	err = m.run(ctx, r, m.put)
+	err = m.run(ctx, r, m.put, m.keep)
 	if settled := m.settle(ctx); err == nil {
 		err = settled
 	}
@@ -52,7 +53,10 @@ type archived struct {
 	seal  *Seal
 	blobs []Blob // without data where it came before
 	signs []Receipt
-	log   []Entry
+
+	pushes  []PushConfig
+	letters []DeadLetter
+	log     []Entry
 }
 
 type importer struct {
@@ -91,7 +95,10 @@ type line struct {
 		Answer   json.RawMessage `json:"answer"`
 		Answer64 []byte          `json:"answer64"`
 	} `json:"receipt"`
-	Entry *struct {
+	Kept   *keptLine   `json:"kept"`
+	Push   *pushLine   `json:"push"`
+	Letter *letterLine `json:"letter"`
+	Entry  *struct {
 		Seq    int64           `json:"seq"`
 		Time   time.Time       `json:"time"`
 		Kind   uint8           `json:"kind"`
@@ -105,11 +112,13 @@ type line struct {
 	} `json:"end"`
 }
 
-// run reads an export and calls each for every task.
-func (m *importer) run(ctx context.Context, r io.Reader, each func(context.Context, *archived) error) error {
+// run reads an export and calls each for every task, and keep, unless it is nil,
+// for what is kept.
+func (m *importer) run(ctx context.Context, r io.Reader, each func(context.Context, *archived) error, keep func(context.Context, *keptLine) error) error {
 	in, sum := bufio.NewReaderSize(r, 64<<10), sha256.New()
 	var count Count
 	var task *archived
+	names := map[text]bool{}
 	finish := func() error {
 		if task == nil {
 			return nil
@@ -118,6 +127,9 @@ func (m *importer) run(ctx context.Context, r io.Reader, each func(context.Conte
 			return fmt.Errorf("import: task %s has %d entries, its row says %d", task.row.ID, len(task.log), task.row.Last)
 		}
 		if err := task.checkReceipts(); err != nil {
+			return fmt.Errorf("import: task %s: %w", task.row.ID, err)
+		}
+		if err := task.checkPushes(); err != nil {
 			return fmt.Errorf("import: task %s: %w", task.row.ID, err)
 		}
 		count.Tasks++
@@ -170,6 +182,16 @@ func (m *importer) run(ctx context.Context, r io.Reader, each func(context.Conte
 				return fmt.Errorf("import: line %d has a task out of order, or twice", n)
 			}
 			task = next
+		case l.Kept != nil:
+			if task != nil || !l.Kept.known() || names[l.Kept.Name] {
+				return fmt.Errorf("import: line %d keeps %q, which is not known, or comes twice, or behind a task", n, l.Kept.Name)
+			}
+			names[l.Kept.Name] = true
+			if keep != nil {
+				if err := keep(ctx, l.Kept); err != nil {
+					return fmt.Errorf("import: what is kept: %w", err)
+				}
+			}
 		case task == nil:
 			return fmt.Errorf("import: line %d belongs to no task", n)
 		case l.Blob != nil:
@@ -184,6 +206,10 @@ func (m *importer) run(ctx context.Context, r io.Reader, each func(context.Conte
 				Name: string(r.Name), Time: Milli(r.Time), Until: Milli(r.Until), Seq: r.Seq,
 				Digest: either(r.Digest, r.Digest64), Answer: either(r.Answer, r.Answer64),
 			})
+		case l.Push != nil:
+			task.pushes = append(task.pushes, l.Push.push(task.row.Key))
+		case l.Letter != nil:
+			task.letters = append(task.letters, l.Letter.letter(task.row.Key))
 		case l.Entry != nil:
 			e := Entry{Seq: l.Entry.Seq, Time: Milli(l.Entry.Time), Kind: l.Entry.Kind, Body: either(l.Entry.Body, l.Entry.Body64)}
 			if e.Seq != int64(len(task.log))+1 {
@@ -239,7 +265,10 @@ func (m *importer) present(ctx context.Context, a *archived) (last int64, whole 
 	if whole && !sameSeal(rec.Seal, a.seal) {
 		return 0, false, errDiffers
 	}
-	return rec.Last, whole, m.sameReceipts(ctx, a)
+	if err := m.sameReceipts(ctx, a); err != nil {
+		return 0, false, err
+	}
+	return rec.Last, whole, m.samePushes(ctx, a)
 }
 
 func sameSeal(a, b *Seal) bool {
@@ -285,6 +314,8 @@ func (m *importer) put(ctx context.Context, a *archived) error {
 		}
 		if at == a.row.Last {
 			next.Seal = a.seal
+			// With the last of it: nobody delivers what may be a part of the log.
+			next.Pushes, next.Letters = a.pushes, a.letters
 			return m.queue(ctx, next)
 		}
 		next.Row.Node, next.Row.Active = importing, false

@@ -18,6 +18,7 @@ var archiveBehaviours = []behaviour{
 	{"an import that fails is completed by another", testArchiveFaults},
 	{"exports beside writers are whole", testExportBeside},
 	{"receipts are imported beside others", testArchiveReceipts},
+	{"push configs are imported where others have gone on", testArchivePushes},
 	{"an export that does not fit changes nothing", testArchiveMisfits},
 }
 
@@ -67,6 +68,14 @@ func odd(t testing.TB, st store.Store) (keys []store.Key) {
 	}
 	a := finished("a", 3, began)
 	a.Blobs = []store.Blob{shared, {Hash: "empty"}, {Hash: "own \xff", Data: []byte("x")}}
+	with(a, "node", " ", "\xff\x00", "z")
+	a.Pushes[0].Body, a.Pushes[0].Host, a.Pushes[0].Reason = nil, "", "\n\xff"
+	a.Pushes[1].Body, a.Pushes[1].Live = []byte(`{"credentials":"secret"}`), false
+	a.Pushes[2].Created = time.Time{}
+	a.Pushes[2].Progress = store.Progress{Cursor: 3, Tries: 4, Since: began, Due: began.Add(time.Hour)}
+	again := letter(a.Pushes[2], 3)
+	again.Again, again.Reason = true, "\u2028\xff"
+	a.Letters = []store.DeadLetter{letter(a.Pushes[2], 1), again, letter(a.Pushes[0], 2)}
 	add(signed(a, "z", "\xff\x00", " "))
 	b := create(store.Key{Tenant: "\xff\x00", Owner: "ä\n\"", ID: " "}, 6)
 	b.Row.Context, b.Row.Lost, b.Row.Attempt = "\u2028", 2, 3
@@ -85,12 +94,16 @@ func odd(t testing.TB, st store.Store) (keys []store.Key) {
 	}
 	as[5].Row.Active = false
 	as[5].Seal = &store.Seal{Head: []byte("null"), Body: nil}
+	with(as[2], "node", "hook") // in the middle, as clients do
 	add(as...)
+	bury(t, st, as[2].Pushes[0], letter(as[2].Pushes[0], 700), letter(as[2].Pushes[0], 2500))
 	d := finished("d", 4, began)
 	d.Entries[0].Body, d.Entries[1].Body = []byte("null"), []byte("\xff")
 	d.Seal.Head, d.Seal.Body = nil, []byte("{\"a\":\r1}")
 	add(d)
 	must(t, st, alone("not of a task")) // is left out
+	keep(t, st, store.WebhookKeys, nil, []byte(`{"keys": []}`))
+	keep(t, st, "not for others", nil, []byte("x")) // too
 	return keys
 }
 
@@ -117,7 +130,7 @@ func testArchive(t *testing.T, open Opener) {
 		}
 	}
 	got, there, err := store.Import(t.Context(), st, bytes.NewReader(text))
-	if err != nil || got != (store.Count{Tasks: 4, Entries: 3 + 6 + 2501 + 3}) || there != (store.Count{}) {
+	if err != nil || got != (store.Count{Tasks: 4, Entries: 3 + 6 + 2501 + 3, Kept: 1}) || there != (store.Count{}) {
 		t.Fatalf("import: %+v, %+v, %v", got, there, err)
 	}
 	again := start(t, func(t testing.TB) store.Store { return store.NewMemory() })
@@ -132,6 +145,15 @@ func testArchive(t *testing.T, open Opener) {
 			same(t, "the record of "+k.ID, get(t, st, k, true), get(t, m, k, true))
 			same(t, "the log of "+k.ID, log(t, st, k, 0, 0), log(t, m, k, 0, 0))
 			same(t, "the receipts of "+k.ID, receipts(t, st, k), receipts(t, m, k))
+			want := pushes(t, m, k, 9)
+			for i := range want {
+				want[i].Node = "" // of whoever is next
+			}
+			same(t, "the push configs of "+k.ID, pushes(t, st, k, 9), want)
+			for _, p := range want {
+				q := store.LetterQuery{Of: new(p.PushID())}
+				same(t, "the dead letters of "+k.ID, withoutPlace(letters(t, st, q, 9)), withoutPlace(letters(t, m, q, 9)))
+			}
 			blobs, _ := m.Blobs(t.Context(), k)
 			gotBlobs, err := st.Blobs(t.Context(), k)
 			if err != nil {
@@ -149,13 +171,14 @@ func testArchive(t *testing.T, open Opener) {
 		if !bytes.Equal(export(t, st), text) {
 			t.Error("the export of the import differs")
 		}
+		same(t, "what is kept", kept(t, st), map[string]string{store.WebhookKeys: shown([]byte(`{"keys": []}`))})
 		if r := lookUp(t, st, keys[0], "not of a task"); r != nil {
 			t.Errorf("a receipt without a task was exported: %+v", r)
 		}
 	}
 	// Once more: all is there.
 	got, there, err = store.Import(t.Context(), st, bytes.NewReader(text))
-	if err != nil || got.Tasks != 0 || there.Tasks != 4 {
+	if err != nil || got.Tasks != 0 || there.Tasks != 4 || got.Kept != 0 || there.Kept != 1 || there.Other != 0 {
 		t.Errorf("import again: %+v, %+v, %v", got, there, err)
 	}
 	// What went on is not overwritten, and nothing else is written either.
@@ -181,6 +204,9 @@ func testArchiveFaults(t *testing.T, open Opener) {
 			t.Fatal(err)
 		}
 		remove(t, st, rows...)
+		for name, b := range allKept(t, st) {
+			keep(t, st, name, b, nil)
+		}
 	}
 	steps := Steps(func(st store.Store) { _, _, _ = store.Import(t.Context(), st, bytes.NewReader(text)) })
 	if steps < 6 {
@@ -213,11 +239,17 @@ func testExportBeside(t *testing.T, open Opener) {
 				a := create(name(fmt.Sprint(w, "-", i%5)), 2)
 				a.Blobs = []store.Blob{{Hash: fmt.Sprint("blob ", i%3), Data: fmt.Append(nil, "data ", i%3)}}
 				signed(a, fmt.Sprint(w, " began ", i))
+				with(a, "node", "p", "q")
 				b := signed(then(a, 3), fmt.Sprint(w, " ended ", i))
 				b.Row.Active, b.Seal = false, &store.Seal{Head: []byte("{}"), Body: []byte("{}")}
 				err := store.Do(t.Context(), st, a)
 				if err == nil {
 					err = store.Do(t.Context(), st, b)
+				}
+				if err == nil {
+					ahead := advanced(a.Pushes[0], 5)
+					ahead.Dead = []store.DeadLetter{letter(a.Pushes[0], 4)}
+					err = st.Advance(t.Context(), []store.Advance{ahead})
 				}
 				if err == nil && i >= 2 {
 					old := name(fmt.Sprint(w, "-", (i-2)%5))

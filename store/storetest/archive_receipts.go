@@ -91,7 +91,10 @@ func testArchiveMisfits(t *testing.T, open Opener) {
 	st := start(t, open)
 	m := store.NewMemory()
 	defer m.Close()
-	must(t, m, finished("0", 3, began), signed(finished("a", 3, began), "taken", "free"))
+	a := with(signed(finished("a", 3, began), "taken", "free"), "node", "p", "q")
+	a.Letters = []store.DeadLetter{letter(a.Pushes[0], 2)}
+	must(t, m, finished("0", 3, began), a)
+	keep(t, m, store.WebhookKeys, nil, []byte("1"))
 	text := export(t, m)
 	for _, change := range [][2]string{
 		{`"name":"free","`, `"name":"","`},
@@ -99,6 +102,14 @@ func testArchiveMisfits(t *testing.T, open Opener) {
 		{`"seq":1,"digest`, `"seq":4,"digest`},
 		{`"seq":1,"digest`, `"seq":0,"digest`},
 		{`{"receipt":`, `{"something new":`},
+		{`{"push":{"id":"p"`, `{"push":{"id":""`},
+		{`{"push":{"id":"p"`, `{"push":{"id":"q"`},
+		{`"cursor":1`, `"cursor":4`},
+		{`"cursor":1`, `"cursor":-1`},
+		{`{"letter":{"push":"p"`, `{"letter":{"push":"x"`},
+		{`"seq":2,"time"`, `"seq":4,"time"`},
+		{`"kept":{"name":"webhook-keys"`, `"kept":{"name":"other"`},
+		{`{"kept":{"name":"webhook-keys","value":1}}`, `{"kept":{"name":"webhook-keys","value":1}}` + "\n" + `{"kept":{"name":"webhook-keys","value":1}}`},
 	} {
 		changed := resealed(bytes.Replace(text, []byte(change[0]), []byte(change[1]), 1))
 		if bytes.Equal(changed, text) {
@@ -110,6 +121,7 @@ func testArchiveMisfits(t *testing.T, open Opener) {
 		if rows, _ := st.Tasks(t.Context(), nil, 9); len(rows) > 0 {
 			t.Fatalf("%d tasks of an export with %s were imported", len(rows), change[1])
 		}
+		same(t, "what is kept", kept(t, st), map[string]string{})
 	}
 	if _, _, err := store.Import(t.Context(), st, bytes.NewReader(resealed(text))); err != nil {
 		t.Errorf("unchanged: %v", err)

@@ -16,8 +16,10 @@ func TestImportRefusesDamage(t *testing.T) {
 	defer m.Close()
 	a := finished("a", 3, began)
 	a.Blobs = []store.Blob{{Hash: "h", Data: []byte("data")}}
-	signed(a, "receipt")
+	with(signed(a, "receipt"), "node", "p")
+	a.Letters = []store.DeadLetter{letter(a.Pushes[0], 2)}
 	must(t, m, a, finished("b", 3, began))
+	keep(t, m, store.WebhookKeys, nil, []byte("keys"))
 	text := export(t, m)
 	refused := func(what string, i int, text []byte) {
 		t.Helper()
@@ -84,7 +86,10 @@ func FuzzImport(f *testing.F) {
 	m := store.NewMemory()
 	a := finished("a", 3, began)
 	a.Blobs = []store.Blob{{Hash: "h", Data: []byte("data")}}
+	with(a, "node", "p")
+	a.Letters = []store.DeadLetter{letter(a.Pushes[0], 2)}
 	must(f, m, signed(a, "receipt", "other"), signed(finished("b", 3, began), "third"))
+	keep(f, m, store.WebhookKeys, nil, []byte("keys"))
 	var out bytes.Buffer
 	if _, err := store.Export(f.Context(), m, &out); err != nil {
 		f.Fatal(err)

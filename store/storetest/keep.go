@@ -35,15 +35,20 @@ func shown(b []byte) string {
 // kept returns all that is kept.
 func kept(t testing.TB, st store.Store) map[string]string {
 	t.Helper()
+	m := map[string]string{}
+	for name, b := range allKept(t, st) {
+		m[name] = shown(b)
+	}
+	return m
+}
+
+func allKept(t testing.TB, st store.Store) map[string][]byte {
+	t.Helper()
 	all, err := st.Kept(t.Context())
 	if err != nil {
 		t.Fatalf("what is kept: %v", err)
 	}
-	m := map[string]string{}
-	for name, b := range all {
-		m[name] = shown(b)
-	}
-	return m
+	return all
 }
 
 func testKeep(t *testing.T, open Opener) {
