@@ -155,7 +155,7 @@ func (o *owner) settle(err error) bool {
 	o.e.outbox.news(o.key, o.stored)
 	o.mu.Lock()
 	o.ahead = nil
-	if !f.append.Row.Active {
+	if !o.resting { // it is at work again, or over
 		o.vacateLocked()
 	}
 	for _, p := range byEntry {

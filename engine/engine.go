@@ -39,7 +39,8 @@ type Options struct {
 	// since it began or since its client last answered a question, if its agent
 	// does not say (agent.OnLost). Zero means 3.
 	MaxLost int
-	// TakeUp is how many tasks of processes that are gone run again at a time.
+	// TakeUp is how many tasks of processes that are gone are begun again at a
+	// time: one counts until its agent has said something, for 2 s at most.
 	// Zero means 256.
 	TakeUp int
 	// DeadAfter is how long another process may be silent before its tasks are
@@ -213,12 +214,12 @@ func New(st store.Store, ag agent.Agent, card *a2a.AgentCard, o *Options) *Engin
 	return e
 }
 
-// Run takes up what earlier processes left unfinished, Options.TakeUp at a
-// time, serves until ctx ends, and then drains: new work is refused, streams
-// end, agents are told to stop (agent.ErrDraining) and their tasks are left for
-// the next Run, which does not count them as lost. It returns when all is quiet
-// or shortly after DrainWait; then it returns an error, and the tasks of agents
-// that go on count as lost. It may be called once.
+// Run takes up what earlier processes left unfinished, bit by bit
+// (Options.TakeUp), serves until ctx ends, and then drains: new work is refused,
+// streams end, agents are told to stop (agent.ErrDraining) and their tasks are
+// left for the next Run, which does not count them as lost. It returns when all
+// is quiet or shortly after DrainWait; then it returns an error, and the tasks of
+// agents that go on count as lost. It may be called once.
 //
 // It fails at once if the store cannot be written at the start. A store that
 // fails later does not end it: see Trouble.

@@ -12,11 +12,12 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// Tasks at work outlive their process. The next one takes them up as it has
-// room for: each that runs again has one of Options.TakeUp slots until it needs
-// no process any more, and only what gets a slot is claimed. What waits stays
-// with the process that is gone, costs nothing here, and is not lost once more
-// if this process dies, too.
+// Tasks at work outlive their process. The next one takes them up bit by bit:
+// each has one of Options.TakeUp slots until it is at work again, and only what
+// gets a slot is claimed. What waits stays with the process that is gone, costs
+// nothing here, and is not lost once more if this process dies, too. Slots are
+// not for as long as a task runs: some that run for hours would keep all others
+// from going on, which ran beside them before.
 
 // taker knows what there is to take up.
 type taker struct {
@@ -327,7 +328,11 @@ func orphaning(err error) bool {
 	return !errors.Is(err, a2a.ErrTaskNotFound) && !errors.Is(err, errTaken)
 }
 
-// occupy gives o a slot until its task wants no process any more, or o leaves.
+// slotTime is how long a task that says nothing has its slot, from when it runs.
+const slotTime = 2 * time.Second
+
+// occupy gives o a slot until its agent has said something that is committed, or
+// has run for a while, or o leaves.
 func (o *owner) occupy() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -335,6 +340,11 @@ func (o *owner) occupy() bool {
 		return false
 	}
 	o.slot = true
+	time.AfterFunc(o.rest+slotTime, func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.vacateLocked()
+	})
 	return true
 }
 

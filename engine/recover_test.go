@@ -322,3 +322,36 @@ func TestTasksComeBackWithTheStore(t *testing.T) {
 		w.stop()
 	})
 }
+
+// Tasks that run for long, talking or silent, do not keep others from going on.
+func TestLongRunsFreeSlots(t *testing.T) {
+	for name, ag := range map[string]agent.Func{
+		"silent": func(ctx context.Context, t *agent.Turn) error { return waiting(ctx, t) },
+		"talking": func(ctx context.Context, t *agent.Turn) error {
+			if err := t.Status("at it"); err != nil {
+				return err
+			}
+			return waiting(ctx, t)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				st := store.NewMemory()
+				defer st.Close()
+				left := crashed(t, st, 20)
+				w := newWorldWith(t, st, ag, testCard(), &Options{TakeUp: 2})
+				wait := time.Millisecond
+				if name == "silent" {
+					wait = 10*slotTime + time.Second
+				}
+				time.Sleep(wait)
+				for _, task := range left {
+					if r := row(t, st, task.ID); r.Node != w.node {
+						t.Errorf("a task was not taken up after %v", wait)
+					}
+				}
+				w.stop()
+			})
+		})
+	}
+}
