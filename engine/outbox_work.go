@@ -143,7 +143,7 @@ func (w *courier) rest(ctx context.Context, any bool) (result, error) {
 	if !a2a.TaskState(rec.State).Terminal() || rec.Last != p.Cursor {
 		return r, nil
 	}
-	adv := &advance{Advance: store.Advance{PushID: p.PushID(), Created: p.Created, Progress: p.Progress}}
+	adv := &advance{Advance: store.Advance{PushID: p.PushID(), Created: p.Created, Node: p.Node, Progress: p.Progress}}
 	if err := w.record(ctx, adv); err != nil {
 		return result{}, err
 	}
@@ -191,7 +191,7 @@ func (w *courier) attempt(ctx context.Context, en *a2a.Entry, ev *a2a.StreamResp
 		return result{}, true, err
 	}
 	at := time.Now()
-	adv := &advance{Advance: store.Advance{PushID: p.PushID(), Created: p.Created, Live: !over}}
+	adv := &advance{Advance: store.Advance{PushID: p.PushID(), Created: p.Created, Node: p.Node, Live: !over}}
 	if out.Verdict == a2a.DeliverAgain {
 		w.again(en, &out, hostSince, at)
 	}

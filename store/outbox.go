@@ -57,6 +57,7 @@ type PushState struct {
 type Advance struct {
 	PushID
 	Created time.Time // as the PushConfig has it: one that replaced it is left alone
+	Node    string    // if set, one that another node delivers is left alone
 	Progress
 	Live bool
 	Dead []DeadLetter // given up with this change
@@ -190,7 +191,7 @@ func (m *Memory) Advance(ctx context.Context, all []Advance) error {
 				continue
 			}
 			p, ok := t.pushes[a.ID]
-			if !ok || !p.Created.Equal(Milli(a.Created)) {
+			if !ok || !p.Created.Equal(Milli(a.Created)) || a.Node != "" && a.Node != p.Node {
 				continue
 			}
 			p.Progress, p.Live = a.Progress, a.Live

@@ -154,8 +154,8 @@ type Store interface {
 	DropPush(ctx context.Context, id PushID) error
 
 	// Advance changes the progress of push configs and adds dead letters, of all
-	// that are named durably at once. Those that are gone, or were created anew,
-	// are left alone.
+	// that are named durably at once. Those that are gone, were created anew, or
+	// are not of the node that an Advance names, are left alone.
 	Advance(ctx context.Context, all []Advance) error
 
 	// ClaimPushes gives node up to limit push configs that are Live and whose

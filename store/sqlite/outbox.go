@@ -218,13 +218,13 @@ func (s *Store) Advance(ctx context.Context, all []store.Advance) error {
 
 func (c *conn) advance(a *store.Advance) (changed bool, err error) {
 	push := int64(0)
-	const which = " WHERE task = " + taskKey + " AND id = ? AND created = ?"
+	const which = " WHERE task = " + taskKey + " AND id = ? AND created = ? AND (? = '' OR node = ?)"
 	run := func(sql string, alive bool) error {
 		st := c.stmt(sql).progress(&a.Progress)
 		if !alive {
 			st.bool(a.Live)
 		}
-		return st.text(a.Tenant).text(a.Owner).text(a.Key.ID).text(a.ID).time(a.Created).
+		return st.text(a.Tenant).text(a.Owner).text(a.Key.ID).text(a.ID).time(a.Created).text(a.Node).text(a.Node).
 			each(func(r *sqlite3.Stmt) error { push = r.ColumnInt64(0); return nil })
 	}
 	// Most go on being live. Then the index, which SQLite touches where a

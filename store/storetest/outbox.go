@@ -327,7 +327,10 @@ func testAdvance(t *testing.T, open Opener) {
 	revived := ended
 	revived.Live, revived.Cursor = true, 2
 	twice := []store.Advance{advanced(q, 2), advanced(q, 4)}
-	advance(t, st, append(twice, finer, revived)...)
+	twice[1].Node = "node"
+	foreign := advanced(p, 9) // another node has it meanwhile
+	foreign.Node = "somebody"
+	advance(t, st, append(twice, finer, revived, foreign)...)
 	p.Progress = store.Progress{Cursor: 4}
 	other.Cursor, other.Live, q.Cursor = 2, true, 4
 	same(t, "one that went on", pushOf(t, st, p.Key, "p"), &p)
