@@ -152,9 +152,12 @@ func (w *hookWorld) compare(h *hook, log *history) {
 	for _, s := range all {
 		seqOf[s.key] = s.seq
 	}
+	if h.unknown && !h.along && len(h.posts) > 0 { // when it was made, nobody knows
+		bound = max(seqOf[h.posts[0].key]-1, bound)
+	}
 	idOf, of := map[int64]string{}, map[string]int64{}
 	accepted := map[int64]bool{}
-	last := before
+	first, last := int64(0), before
 	for _, p := range h.posts {
 		if p.key == "" {
 			continue
@@ -174,42 +177,25 @@ func (w *hookWorld) compare(h *hook, log *history) {
 			said(hookOrder, "position %d came after %d had", seq, last)
 			return
 		}
-		idOf[seq], of[p.id] = p.id, seq
+		idOf[seq], of[p.id], last = p.id, seq, seq
+		if first == 0 {
+			first = min(seq, bound+1) // it begins somewhere between before and bound
+		}
 		for _, s := range all {
-			if s.seq < seq && !accepted[s.seq] && (s.seq > bound || len(accepted) > 0) {
+			if s.seq >= first && s.seq < seq && !accepted[s.seq] {
 				said(hookOrder, "position %d came before %d was accepted", seq, s.seq)
 				return
 			}
-			if s.seq <= seq && p.accepted && s.seq == seq {
-				accepted[s.seq] = true
-			}
 		}
-		if last = seq; p.accepted && len(accepted) == 1 {
-			for _, s := range all { // what was before the first is not asked for
-				if s.seq < seq && s.seq <= bound {
-					accepted[s.seq] = true
-				}
-			}
-		}
+		accepted[seq] = accepted[seq] || p.accepted
 	}
 	if h.unknown && len(h.posts) == 0 || h.refused != "" || !h.deleted.IsZero() {
 		return
 	}
 	for _, s := range all {
-		if s.seq > bound && !accepted[s.seq] && !(h.unknown && !h.along && s.seq < firstOf(of)) {
+		if s.seq > bound && !accepted[s.seq] {
 			said(hookMissing, "position %d did not come", s.seq)
 			return
 		}
 	}
-}
-
-// firstOf returns the first position that came.
-func firstOf(of map[string]int64) int64 {
-	first := int64(0)
-	for _, seq := range of {
-		if first == 0 || seq < first {
-			first = seq
-		}
-	}
-	return first
 }
