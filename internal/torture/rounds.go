@@ -19,9 +19,10 @@ func (w *world) rounds(ctx context.Context) error {
 	for range w.o.Rounds {
 		// Most lives get to work, some do not even get to listen. Not several
 		// of those in a row: a task whose process is lost three times fails.
-		// Some are long enough for what rests after it was lost twice.
+		// Where there is time some are long enough for what rests after it was
+		// lost twice.
 		span := ms(30 + rng.IntN(life))
-		if rng.IntN(4) == 0 {
+		if rng.IntN(4) == 0 && w.o.Life == 0 {
 			span += ms(2 * life)
 		}
 		early := rng.IntN(6) == 0

@@ -35,8 +35,8 @@ type Options struct {
 	Rounds  int // each ends one life of the server, or two
 	Clients int
 	Seed    uint64
-	// Life is how long the server lives at most, about, most of the time. Zero
-	// means 800 ms.
+	// Life is how long the server lives at most, about. Zero means 800 ms, and
+	// three times that now and then.
 	Life time.Duration
 
 	// Network puts a proxy between the clients and the server that cuts,
