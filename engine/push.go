@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/store"
@@ -12,10 +13,6 @@ import (
 
 // maxPushes is how many push configurations a task may have.
 const maxPushes = 100
-
-// maxPushToken is the most that the token of one may have, in bytes: it goes
-// into a header.
-const maxPushToken = 4096
 
 // CreateTaskPushNotificationConfig implements a2a.Service (specification
 // §3.1.7). What happens from now on is delivered; one with the id of another is
@@ -123,9 +120,6 @@ func (e *Engine) roomFor(ctx context.Context, p *store.PushConfig) error {
 // newPush makes what is stored of a configuration. Its task and cursor are the
 // caller's to set. field is where it stands in the request.
 func (e *Engine) newPush(ctx context.Context, field string, c *a2a.TaskPushNotificationConfig) (*store.PushConfig, error) {
-	if len(c.Token) > maxPushToken {
-		return nil, a2a.Invalid(field+"token", "has %d bytes, the most is %d", len(c.Token), maxPushToken)
-	}
 	host, err := e.opts.Push.Check(ctx, c)
 	if err != nil {
 		return nil, within(field, err)
@@ -231,6 +225,9 @@ func pushOf(p *store.PushConfig) (*a2a.TaskPushNotificationConfig, string, error
 	return c, kept.Version, nil
 }
 
+// signingSecret begins a token that is a key: Standard Webhooks.
+const signingSecret = "whsec_"
+
 // shown is a configuration as answers have it: what only the receiver needs to
 // know stays here.
 func (e *Engine) shown(p *store.PushConfig) (*a2a.TaskPushNotificationConfig, error) {
@@ -240,6 +237,9 @@ func (e *Engine) shown(p *store.PushConfig) (*a2a.TaskPushNotificationConfig, er
 	}
 	if c.Authentication != nil {
 		c.Authentication.Credentials = ""
+	}
+	if strings.HasPrefix(c.Token, signingSecret) {
+		c.Token = "" // never sent either, but signed with
 	}
 	return c, nil
 }
