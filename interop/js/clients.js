@@ -40,6 +40,11 @@ export async function v02(url) {
       cancel: (params) => result(params, client.cancelTask(params)),
       subscribe: (params) => client.resubscribeTask(params),
     }),
+    push: {
+      agent: url,
+      set: async (taskId, config) => v0.config(await result(config, client.setTaskPushNotificationConfig(v0.toConfig(taskId, config)))).id ?? taskId,
+      get: async (taskId) => v0.config(await result(taskId, client.getTaskPushNotificationConfig({ id: taskId }))),
+    },
   };
 }
 
@@ -73,13 +78,24 @@ export async function v03(url, binding) {
       cancel: (params) => result(params, client.cancelTask(params)),
       subscribe: (params) => client.resubscribeTask(params),
     }),
+    push: {
+      agent: url,
+      set: async (taskId, config) => v0.config(await result(config, client.setTaskPushNotificationConfig(v0.toConfig(taskId, config)))).id,
+      get: async (taskId, id) => v0.config(await result(id, client.getTaskPushNotificationConfig({ id: taskId, pushNotificationConfigId: id }))),
+      list: async (taskId) => (await result(taskId, client.listTaskPushNotificationConfig({ id: taskId }))).map((c) => v0.config(c).id),
+      remove: (taskId, id) => client.deleteTaskPushNotificationConfig({ id: taskId, pushNotificationConfigId: id }),
+    },
   };
 }
 
 function v0calls(client) {
   const request = (content, where = {}, options = {}) => ({
     message: { kind: 'message', messageId: randomUUID(), role: 'user', parts: parts(content).map(v0.toPart), ...where },
-    configuration: { blocking: !options.immediately, acceptedOutputModes: [] },
+    configuration: {
+      blocking: !options.immediately,
+      acceptedOutputModes: [],
+      ...(options.push && { pushNotificationConfig: v0.toConfig('', options.push).pushNotificationConfig }),
+    },
   });
   return {
     send: async (content, where, options) => v0.event(await withKind(client.send(request(content, where, options)))),
@@ -126,7 +142,10 @@ async function newest(url, binding, version) {
   const request = (content, where = {}, options = {}) => {
     const json = {
       message: { messageId: randomUUID(), role: 'ROLE_USER', parts: parts(content), ...where },
-      configuration: { returnImmediately: !!options.immediately },
+      configuration: {
+        returnImmediately: !!options.immediately,
+        ...(options.push && { taskPushNotificationConfig: v1.toConfig('', options.push) }),
+      },
     };
     say('>', json);
     return sdk1.SendMessageRequest.fromJSON(json);
@@ -154,6 +173,20 @@ async function newest(url, binding, version) {
       return page.tasks.map((t) => t.id);
     }),
     cancel: (id) => task(client.cancelTask(sdk1.CancelTaskRequest.fromJSON({ id }))),
+    push: {
+      agent: url,
+      set: async (taskId, config) => {
+        const json = v1.toConfig(taskId, config);
+        say('>', json);
+        return (await withKind(client.createTaskPushNotificationConfig(sdk1.TaskPushNotificationConfig.fromJSON(json)))).id;
+      },
+      get: async (taskId, id) => v1.config(await withKind(client.getTaskPushNotificationConfig(
+        sdk1.GetTaskPushNotificationConfigRequest.fromJSON({ taskId, id })))),
+      list: async (taskId) => (await withKind(client.listTaskPushNotificationConfig(
+        sdk1.ListTaskPushNotificationConfigsRequest.fromJSON({ taskId })))).configs.map((c) => c.id),
+      remove: (taskId, id) => withKind(client.deleteTaskPushNotificationConfig(
+        sdk1.DeleteTaskPushNotificationConfigRequest.fromJSON({ taskId, id }))),
+    },
     subscribe: (id) => events(client.resubscribeTask(sdk1.SubscribeToTaskRequest.fromJSON({ id })), event),
   };
 }

@@ -68,6 +68,10 @@ export const v1 = {
     const { artifact, append = false, lastChunk = false } = e.artifactUpdate;
     return { artifact: v1.artifact(artifact), append, lastChunk };
   },
+  config: (c) => ({ id: c.id, url: c.url, token: c.token, scheme: c.authentication?.scheme, credentials: c.authentication?.credentials }),
+  toConfig: (taskId, c) => ({
+    taskId, id: c.id, url: c.url, token: c.token, authentication: { scheme: c.scheme, credentials: c.credentials },
+  }),
 };
 
 // v0 is the JSON of 0.2 and 0.3, told apart by `kind`.
@@ -108,4 +112,13 @@ export const v0 = {
     }
     throw new Error(`an event of no known kind: ${JSON.stringify(e)}`);
   },
+  config: ({ pushNotificationConfig: c }) => ({
+    id: c.id, url: c.url, token: c.token, scheme: c.authentication?.schemes[0], credentials: c.authentication?.credentials,
+  }),
+  toConfig: (taskId, c) => ({
+    taskId,
+    pushNotificationConfig: {
+      id: c.id, url: c.url, token: c.token, authentication: { schemes: [c.scheme], credentials: c.credentials },
+    },
+  }),
 };

@@ -9,6 +9,11 @@
 //   list(contextId)                 → ids; absent where the version has no list
 //   cancel(id)                      → task
 //   subscribe(id)                   → events
+//   push                            of webhooks: set(taskId, config) → id, get(taskId, id) → config, and, where the
+//                                   version has them, list(taskId) → ids and remove(taskId, id); absent: not tested
+//
+// A config is { id, url, token, scheme, credentials }; it goes along with a
+// message as options.push.
 //
 // A task is { id, contextId, state, text, artifacts, history }; a part one of
 // { text }, { raw, mediaType, filename }, { url, … }, { data }, raw in base64.
@@ -28,6 +33,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { appendFileSync } from 'node:fs';
 import { randomBytes, randomUUID } from 'node:crypto';
+import { v0, v1 } from './models.js';
+import { receive } from './receiver.js';
 import * as transcript from './transcript.js';
 
 const timeout = 20_000;
@@ -253,6 +260,35 @@ const checks = [
     assert.equal((await d.get(task.id)).state, 'canceled');
   }],
 
+  ['a webhook that is set, and removed', async (d) => {
+    const { task } = await d.send('ask Which city?');
+    const hook = await newHook(d);
+    try {
+      const id = await d.push.set(task.id, hook.config);
+      const shown = await d.push.get(task.id, id);
+      assert.equal(shown.url, hook.config.url);
+      assert.ok(!shown.credentials, 'credentials are shown');
+      await d.send('Bremen', { taskId: task.id, contextId: task.contextId });
+      await hook.completes(task.id, 'Bremen');
+      if (!d.push.list) return;
+      assert.deepEqual(await d.push.list(task.id), [id]);
+      await d.push.remove(task.id, id);
+      assert.deepEqual(await d.push.list(task.id), []);
+    } finally {
+      hook.close();
+    }
+  }, (d) => d.push],
+
+  ['a webhook that comes with a message', async (d) => {
+    const hook = await newHook(d);
+    try {
+      const { task } = await d.send('stream 3 10', {}, { push: hook.config });
+      await hook.completes(task.id, 'chunk 1\nchunk 2\nchunk 3\n');
+    } finally {
+      hook.close();
+    }
+  }, (d) => d.push],
+
   ['errors', async (d) => {
     const { task } = await d.send('echo done');
     await fails('TaskNotFound', d.get(randomUUID()));
@@ -272,6 +308,43 @@ async function all(stream) {
   }
   assert.ok(events.length > 0, 'the stream is empty');
   return events;
+}
+
+// newHook is a receiver with a configuration for it. In 0.x it leaves the
+// credentials to the agent: a JWT.
+async function newHook(d) {
+  const old = d.version < '1';
+  const token = randomUUID();
+  const credentials = old ? undefined : randomUUID();
+  const receiver = await receive(d.push.agent, { token, credentials, jwt: old });
+  return {
+    config: { id: 'mine', url: receiver.url, token, scheme: 'Bearer', credentials },
+    close: receiver.close,
+    // Of 1.0 it hears events, of versions before the task as it stands.
+    completes: async (taskId, text) => {
+      const ids = new Set();
+      let heard = '';
+      for (let state; state !== 'completed';) {
+        const { id, type, json } = await receiver.next();
+        assert.ok(!ids.has(id), `${id} came again`);
+        ids.add(id);
+        if (old) {
+          assert.equal(type, 'application/json');
+          const task = v0.task(json);
+          assert.equal(task.id, taskId);
+          [state, heard] = [task.state, artifactTexts(task).join('')];
+        } else {
+          assert.equal(type, 'application/a2a+json');
+          const { statusUpdate, artifactUpdate } = json;
+          assert.equal((statusUpdate ?? artifactUpdate).taskId, taskId);
+          const event = v1.event(json);
+          state = event.status?.state;
+          heard += event.artifact?.parts.map((p) => p.text).join('') ?? '';
+        }
+      }
+      assert.equal(heard, text);
+    },
+  };
 }
 
 // fails wants an error of a kind, of any that the protocol knows, or, with
