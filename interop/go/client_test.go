@@ -25,7 +25,7 @@ func TestClients(t *testing.T) {
 
 	for _, binding := range bindings {
 		pair{
-			role: "client", binding: binding, version: "1.0",
+			role: "client", binding: binding, version: "1.0", agent: parley.url,
 			objectsOnly: binding == a2a.TransportProtocolGRPC, ended: a2a.ErrUnsupportedOperation,
 			deafToAnswers: binding == a2a.TransportProtocolJSONRPC,
 			connect: func(t *testing.T, said *transcript) client {
@@ -44,7 +44,7 @@ func TestClients(t *testing.T) {
 
 	for _, binding := range bindings {
 		pair{
-			role: "client", binding: binding, version: "0.3", noList: true,
+			role: "client", binding: binding, version: "0.3", agent: parley.url, noList: true,
 			// Over HTTP+JSON it changes the case of all names, and no longer
 			// knows the metadata by which it unwraps such data.
 			objectsOnly: binding == a2a.TransportProtocolHTTPJSON,

@@ -33,12 +33,13 @@ type pair struct {
 	version a2a.ProtocolVersion
 	connect func(*testing.T, *transcript) client
 
-	noList        bool  // the version or the SDK has no list
-	noFilename    bool  // the SDK drops the names of files
-	objectsOnly   bool  // the SDK sends no data but objects
-	authIsOutside bool  // the SDK's turn goes on after auth-required and takes no message meanwhile
-	deafToAnswers bool  // the SDK takes an answer that is no stream for an empty one, errors too
-	ended         error // what who subscribes to a finished task gets, where it is an error
+	agent         string // where the webhooks come from; empty if the client asks for none
+	noList        bool   // the version or the SDK has no list
+	noFilename    bool   // the SDK drops the names of files
+	objectsOnly   bool   // the SDK sends no data but objects
+	authIsOutside bool   // the SDK's turn goes on after auth-required and takes no message meanwhile
+	deafToAnswers bool   // the SDK takes an answer that is no stream for an empty one, errors too
+	ended         error  // what who subscribes to a finished task gets, where it is an error
 }
 
 // run runs all checks, each with a client and a transcript of its own, and
@@ -295,6 +296,8 @@ var checks = []struct {
 		}
 		w.wantState(w.get(task.ID, 0), a2a.TaskStateCanceled)
 	}},
+	{"webhook", checkWebhook},
+	{"webhook that comes with a message", checkWebhookAlong},
 	{"errors", func(w *world) {
 		task := w.send("echo done")
 		_, err := w.client.GetTask(w.ctx, &a2a.GetTaskRequest{ID: a2a.NewTaskID()})
