@@ -96,6 +96,8 @@ func used(t *testing.T, st *Store) {
 	fine(err)
 	_, err = st.LivePushes(ctx, "dead", 0, 1)
 	fine(err)
+	_, err = st.AllPushes(ctx, 0, 1)
+	fine(err)
 	for _, again := range []bool{false, true} {
 		for _, of := range []*store.PushID{nil, &letter.PushID} {
 			_, err = st.DeadLetters(ctx, store.LetterQuery{Of: of, Again: again, Limit: 1})

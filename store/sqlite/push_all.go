@@ -17,8 +17,7 @@ func (r *Reader) AllPushes(ctx context.Context, after int64, limit int) ([]store
 		return nil, err
 	}
 	var found []store.PushState
-	err := r.read(ctx, func(c *conn) error {
-		found = nil
+	err := r.readTable(ctx, "push", func(c *conn) error {
 		return c.stmt("SELECT " + pushColumns + ", t.last, p.key FROM push AS p JOIN task AS t ON t.key = p.task WHERE p.key > ? ORDER BY p.key LIMIT ?").
 			int(after).int(int64(limit)).
 			each(func(r *sqlite3.Stmt) error {

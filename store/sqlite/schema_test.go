@@ -196,6 +196,9 @@ func checkOutbox(t *testing.T, path string, version int) {
 	if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" || err != nil {
 		t.Errorf("push configs: %v (-want +got)\n%s", err, d)
 	}
+	if all, err := r.AllPushes(t.Context(), 0, 9); len(all) != len(want) || err != nil {
+		t.Errorf("all push configs: %+v, %v", all, err)
+	}
 	for _, id := range []string{"a", "b"} {
 		_, err := r.Push(t.Context(), store.PushID{Key: open.Row.Key, ID: id})
 		if found := err == nil; found != (version >= 4) || !found && !errors.Is(err, store.ErrNotFound) {

@@ -170,9 +170,9 @@ const many = 2500
 
 func testDropPush(t *testing.T, open Opener) {
 	st := start(t, open)
-	a := with(create(name("a"), many), "node", "p", "q")
+	a := with(create(name("a"), many), "node", "q", "p")
 	must(t, st, a)
-	p, q := a.Pushes[0], a.Pushes[1]
+	q, p := a.Pushes[0], a.Pushes[1] // the newer one goes: what comes next may get what identified it
 	var all []store.DeadLetter
 	for seq := range int64(many) {
 		all = append(all, letter(p, seq+1))

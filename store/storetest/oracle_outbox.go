@@ -93,7 +93,7 @@ func (o *oracle) advances() (all []store.Advance) {
 			last = r.Last
 		}
 		if p, err := o.memory.Push(o.t.Context(), a.PushID); err == nil && o.rand.IntN(5) > 0 {
-			a.Created = p.Created
+			a.Created, a.Node = p.Created, pick(o.rand, "", "", p.Node, "n1")
 		}
 		a.Progress = o.progress(last)
 		if last > 0 && o.rand.IntN(2) == 0 {
