@@ -22,7 +22,7 @@ func (h *heldAttempts) serve(ctx context.Context, n *a2a.Notification) a2a.Outco
 	h.under++
 	defer func() { h.under-- }()
 	<-ctx.Done()
-	time.Sleep(100 * time.Millisecond)
+	passes(100 * time.Millisecond)
 	if context.Cause(ctx) != context.DeadlineExceeded {
 		h.broken++
 	}
@@ -48,7 +48,7 @@ func TestPushEndsWithItsConfig(t *testing.T) {
 				var h heldAttempts
 				r.serve = h.serve
 				w := pushWorld(t, st, parrot, r)
-				time.Sleep(time.Second)
+				passes(time.Second)
 				if h.under != 1 {
 					t.Fatalf("%d attempts are under way", h.under)
 				}
@@ -59,7 +59,7 @@ func TestPushEndsWithItsConfig(t *testing.T) {
 					t.Errorf("%d are under way, %d were broken off", h.under, h.broken)
 				}
 				for range 2 {
-					time.Sleep(time.Hour)
+					passes(time.Hour)
 					w.outbox.lookSoon()
 				}
 				if n := r.count("h"); n != 1 {
@@ -83,7 +83,7 @@ func TestPushEndsWithItsTask(t *testing.T) {
 			return a2a.Outcome{}
 		}
 		w := pushWorld(t, st, parrot, r)
-		time.Sleep(time.Second)
+		passes(time.Second)
 		rec, err := st.Get(t.Context(), id.Key, false)
 		if err != nil {
 			t.Fatal(err)
@@ -91,7 +91,7 @@ func TestPushEndsWithItsTask(t *testing.T) {
 		if n, err := st.Delete(t.Context(), []store.Row{rec.Row}); n != 1 || err != nil {
 			t.Fatal(n, err)
 		}
-		time.Sleep(time.Hour)
+		passes(time.Hour)
 		if n := r.count("h"); n > 2 || w.outbox.watched.Load() != 0 {
 			t.Errorf("%d attempts, %d watched", n, w.outbox.watched.Load())
 		}
@@ -114,7 +114,7 @@ func TestPushDrains(t *testing.T) {
 			return h.serve(ctx, n)
 		}
 		w := pushWorld(t, st, parrot, r)
-		time.Sleep(time.Second)
+		passes(time.Second)
 		begun := time.Now()
 		w.stop()
 		if took := time.Since(begun); took > 200*time.Millisecond {
@@ -126,14 +126,14 @@ func TestPushDrains(t *testing.T) {
 		if p := w.push(id); p.Tries != 0 || !p.Live || p.Cursor != 2 {
 			t.Errorf("the end counts as a failure: %+v", p)
 		}
-		first := r.got[0].ID
+		first := r.all()[0].ID
 		r.serve = nil
 		w = pushWorld(t, st, parrot, r)
-		time.Sleep(time.Minute)
+		passes(time.Minute)
 		if got := r.count("h2"); got != 1 {
 			t.Errorf("what was delivered at the end came %d times", got)
 		}
-		if got := r.count("h"); got != 4 || !slices.ContainsFunc(r.got[1:], func(n *a2a.Notification) bool { return n.ID == first }) && r.got[0].Config.URL == "h" {
+		if got := r.count("h"); got != 4 || !slices.ContainsFunc(r.all()[1:], func(n *a2a.Notification) bool { return n.ID == first }) && r.all()[0].Config.URL == "h" {
 			t.Errorf("%d attempts", got)
 		}
 		w.stop()
@@ -160,7 +160,7 @@ func TestPushCreatedAtOnce(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		time.Sleep(time.Hour)
+		passes(time.Hour)
 		p := w.push(store.PushID{Key: store.Key{ID: task.ID}, ID: "a"})
 		rec, _ := st.Get(t.Context(), p.Key, false)
 		if p.Live || p.Cursor != rec.Last {

@@ -30,7 +30,7 @@ func TestPushGivesUpAtOnceAndGoesOn(t *testing.T) {
 			return a2a.Outcome{}
 		}
 		w := pushWorld(t, st, parrot, r)
-		time.Sleep(time.Minute)
+		passes(time.Minute)
 		if got := r.seqs("c"); !slices.Equal(got, []int64{3, 4, 5, 6, 7}) {
 			t.Errorf("got %v", got)
 		}
@@ -55,10 +55,10 @@ func TestPushIsDisabled(t *testing.T) {
 			return a2a.Outcome{}
 		}
 		w := pushWorld(t, st, parrot, r)
-		time.Sleep(time.Hour)
+		passes(time.Hour)
 		w.stop()
 		w = pushWorld(t, st, parrot, r) // it stays so
-		time.Sleep(time.Hour)
+		passes(time.Hour)
 		if got := r.seqs("c"); !slices.Equal(got, []int64{3, 4}) {
 			t.Errorf("got %v", got)
 		}
@@ -81,7 +81,7 @@ func TestPushWaitsAsLongAsTheReceiverAsks(t *testing.T) {
 		}
 		begun := time.Now()
 		w := pushWorld(t, st, parrot, r)
-		time.Sleep(72 * time.Hour)
+		passes(72 * time.Hour)
 		var at []time.Duration
 		for _, a := range r.at {
 			at = append(at, a.Sub(begun))
@@ -102,11 +102,11 @@ func TestPushGivesUpAfterADay(t *testing.T) {
 		fill(t, st, "x", "h", "1.0", 4)
 		r.answer = func(*a2a.Notification) a2a.Outcome { return failing5xx }
 		w := pushWorld(t, st, parrot, r)
-		time.Sleep(23 * time.Hour)
+		passes(23 * time.Hour)
 		if dead := w.letters(); len(dead) != 0 {
 			t.Errorf("given up after %v", dead)
 		}
-		time.Sleep(2 * time.Hour)
+		passes(2 * time.Hour)
 		dead := w.letters()
 		if len(dead) != 4 {
 			t.Fatalf("%+v", dead)
@@ -116,10 +116,10 @@ func TestPushGivesUpAfterADay(t *testing.T) {
 				t.Errorf("%+v", l)
 			}
 		}
-		n := len(r.got)
-		time.Sleep(24 * time.Hour)
-		if len(r.got) != n {
-			t.Errorf("%d more attempts", len(r.got)-n)
+		n := len(r.all())
+		passes(24 * time.Hour)
+		if len(r.all()) != n {
+			t.Errorf("%d more attempts", len(r.all())-n)
 		}
 		w.stop()
 	})
@@ -135,7 +135,7 @@ func TestPushToADeadHost(t *testing.T) {
 		}
 		r.serve = timesOut
 		w := pushWorld(t, st, parrot, r)
-		time.Sleep(time.Hour)
+		passes(time.Hour)
 		if got := r.count("dead"); got < 50 || got > 90 {
 			t.Errorf("%d attempts in an hour", got)
 		}
@@ -146,25 +146,25 @@ func TestPushToADeadHost(t *testing.T) {
 		}
 		// As a process before would have left them.
 		for r.count("live") < 40 && time.Since(before) < time.Hour {
-			time.Sleep(time.Second)
+			passes(time.Second)
 		}
 		if took := time.Since(before); took > 5*time.Second {
 			t.Errorf("others took %v", took)
 		}
-		time.Sleep(22 * time.Hour)
+		passes(22 * time.Hour)
 		if got := r.count("dead"); got > 24*90 {
 			t.Errorf("%d attempts in a day", got)
 		}
 		if dead := w.letters(); len(dead) != 0 {
 			t.Errorf("%d given up too early", len(dead))
 		}
-		for began := time.Now(); len(w.letters()) < 2*n; time.Sleep(time.Minute) {
+		for began := time.Now(); len(w.letters()) < 2*n; passes(time.Minute) {
 			if time.Since(began) > 24*time.Hour {
 				t.Fatalf("%d of %d given up", len(w.letters()), 2*n)
 			}
 		}
 		tried := map[string]bool{}
-		for _, g := range r.got {
+		for _, g := range r.all() {
 			tried[fmt.Sprint(g.Config.TaskID, g.Seq)] = true
 		}
 		if len(tried) != 2*n+40 {

@@ -30,18 +30,18 @@ func TestPushToManyDeadHosts(t *testing.T) {
 		}
 		r.serve = timesOut
 		w := pushWorld(t, st, parrot, r)
-		time.Sleep(time.Hour)
+		passes(time.Hour)
 		for range 20 {
 			before, had := time.Now(), r.count("live")
 			fill(t, st, fmt.Sprint("live", had), "live", "1.0", 1)
 			w.outbox.lookSoon()
 			for r.count("live") == had && time.Since(before) < time.Hour {
-				time.Sleep(100 * time.Millisecond)
+				passes(100 * time.Millisecond)
 			}
 			if took := time.Since(before); took > 3*time.Second {
 				t.Errorf("took %v", took)
 			}
-			time.Sleep(time.Minute)
+			passes(time.Minute)
 		}
 		w.stop()
 	})
@@ -71,7 +71,7 @@ func TestPushIsFair(t *testing.T) {
 			return a2a.Outcome{}
 		}
 		w := pushWorld(t, st, parrot, r)
-		time.Sleep(4 * time.Second)
+		passes(4 * time.Second)
 		for h := range 20 {
 			if n := r.count(fmt.Sprint("small", h)); n != 3 {
 				t.Errorf("host %d got %d", h, n)
@@ -80,7 +80,7 @@ func TestPushIsFair(t *testing.T) {
 		if most[0].Load() != 8 || most[1].Load() != 20 {
 			t.Errorf("at most %d and %d at a time", most[0].Load(), most[1].Load())
 		}
-		time.Sleep(10 * time.Minute)
+		passes(10 * time.Minute)
 		if n := r.count("big"); n != 2700 {
 			t.Errorf("got %d", n)
 		}
@@ -104,14 +104,14 @@ func TestPushToAHostThatFailsForSome(t *testing.T) {
 					return a2a.Outcome{}
 				}
 				w := pushWorld(t, st, parrot, r)
-				time.Sleep(time.Hour)
+				passes(time.Hour)
 				var longest, all time.Duration
 				for i := range 100 {
 					id := fill(t, st, fmt.Sprint("good", i), "h", "1.0", 5)
 					begun := time.Now()
 					w.outbox.lookSoon()
 					for w.push(id).Live && time.Since(begun) < time.Hour {
-						time.Sleep(50 * time.Millisecond)
+						passes(50 * time.Millisecond)
 					}
 					longest, all = max(longest, time.Since(begun)), all+time.Since(begun)
 				}

@@ -18,10 +18,10 @@ func deadWorld(t *testing.T, st store.Store, r *receivers, version string) (id s
 	id = fill(t, st, "x", "h", version, 5)
 	r.answer = func(*a2a.Notification) a2a.Outcome { return refused404 }
 	w := pushWorld(t, st, parrot, r)
-	time.Sleep(time.Minute)
+	passes(time.Minute)
 	w.stop()
 	ids = map[int64]string{}
-	for _, n := range r.got {
+	for _, n := range r.all() {
 		ids[n.Seq] = n.ID
 	}
 	r.got, r.at = nil, nil
@@ -64,17 +64,17 @@ func TestDeadLettersAreSentAgain(t *testing.T) {
 				}
 				w := pushWorld(t, st, parrot, r)
 				if online {
-					time.Sleep(time.Hour)
-					if len(r.got) != 0 {
-						t.Errorf("%d came unasked", len(r.got))
+					passes(time.Hour)
+					if len(r.all()) != 0 {
+						t.Errorf("%d came unasked", len(r.all()))
 					}
 					again(t, st)
 				}
-				time.Sleep(5 * time.Minute)
+				passes(5 * time.Minute)
 				if got := r.seqs("c"); !slices.Equal(got, []int64{3, 4, 4, 4, 5, 6, 7}) {
 					t.Errorf("got %v", got)
 				}
-				for _, n := range r.got {
+				for _, n := range r.all() {
 					if n.ID != ids[n.Seq] {
 						t.Errorf("%d had id %s, now %s", n.Seq, ids[n.Seq], n.ID)
 					}
@@ -98,9 +98,9 @@ func TestDeadLettersOfWhomWantsNoMore(t *testing.T) {
 		r.answer = func(*a2a.Notification) a2a.Outcome { return gone410 }
 		again(t, st)
 		w := pushWorld(t, st, parrot, r)
-		time.Sleep(time.Hour)
-		if len(r.got) != 1 {
-			t.Errorf("%d attempts", len(r.got))
+		passes(time.Hour)
+		if len(r.all()) != 1 {
+			t.Errorf("%d attempts", len(r.all()))
 		}
 		for _, l := range w.letters() {
 			if l.Again || l.Reason != gone410.Reason {
@@ -118,23 +118,23 @@ func TestDeadLettersToADeadHost(t *testing.T) {
 		r.answer = func(*a2a.Notification) a2a.Outcome { return failing5xx }
 		again(t, st)
 		w := pushWorld(t, st, parrot, r)
-		time.Sleep(23 * time.Hour)
-		if n := len(r.got); n < 10 || n > 100 {
+		passes(23 * time.Hour)
+		if n := len(r.all()); n < 10 || n > 100 {
 			t.Errorf("%d attempts", n)
 		}
-		if l := w.letters()[0]; !l.Again || int(l.Tries) != len(r.got)+1 {
+		if l := w.letters()[0]; !l.Again || int(l.Tries) != len(r.all())+1 {
 			t.Errorf("%+v", l)
 		}
-		time.Sleep(5 * 24 * time.Hour)
+		passes(5 * 24 * time.Hour)
 		for _, l := range w.letters() {
 			if l.Again {
 				t.Errorf("%+v", l)
 			}
 		}
-		n := len(r.got)
-		time.Sleep(24 * time.Hour)
-		if len(r.got) != n {
-			t.Errorf("%d more", len(r.got)-n)
+		n := len(r.all())
+		passes(24 * time.Hour)
+		if len(r.all()) != n {
+			t.Errorf("%d more", len(r.all())-n)
 		}
 		w.stop()
 	})
@@ -157,24 +157,26 @@ func TestDeadLettersOfManyProcesses(t *testing.T) {
 			o := shared(t)
 			o.Push = r
 			all = append(all, newWorldWith(t, st, parrot, pushCard(), o))
-			time.Sleep(time.Second)
+			passes(time.Second)
 		}
 		again(t, st)
-		time.Sleep(2 * time.Minute)
+		passes(2 * time.Minute)
 		if got := r.seqs("c"); !slices.Equal(got, []int64{3, 4, 5, 6, 7}) {
 			t.Errorf("got %v", got)
 		}
 		all[0].stop()
 		fill(t, st, "y", "h", "1.0", 2)
+		r.mu.Lock()
 		r.serve, r.got = func(context.Context, *a2a.Notification) a2a.Outcome { return refused404 }, nil
-		time.Sleep(time.Minute)
-		if len(r.got) != 2 {
-			t.Errorf("%d attempts", len(r.got))
+		r.mu.Unlock()
+		passes(time.Minute)
+		if len(r.all()) != 2 {
+			t.Errorf("%d attempts", len(r.all()))
 		}
 		again(t, st)
-		time.Sleep(10 * time.Minute)
-		if len(r.got) != 4 {
-			t.Errorf("%d attempts", len(r.got))
+		passes(10 * time.Minute)
+		if len(r.all()) != 4 {
+			t.Errorf("%d attempts", len(r.all()))
 		}
 		for _, w := range all {
 			w.stop()

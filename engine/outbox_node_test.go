@@ -54,9 +54,9 @@ func TestPushOfATaskOfAnotherProcess(t *testing.T) {
 			t.Fatal(err)
 		}
 		close(begin)
-		time.Sleep(5 * time.Second)
-		if len(a.got) != 0 || len(b.got) < 4 || b.got[len(b.got)-1].Event.State() != a2a.TaskStateCompleted {
-			t.Errorf("%d from one, %d from the other", len(a.got), len(b.got))
+		passes(5 * time.Second)
+		if len(a.all()) != 0 || len(b.all()) < 4 || b.all()[len(b.all())-1].Event.State() != a2a.TaskStateCompleted {
+			t.Errorf("%d from one, %d from the other", len(a.all()), len(b.all()))
 		}
 		works.stop()
 		tells.stop()
@@ -80,20 +80,20 @@ func TestPushIsTakenOver(t *testing.T) {
 				a.serve, b.serve = slow, slow
 				f := &frozen{Store: st}
 				one := sharedPush(t, f, parrot, &a)
-				time.Sleep(3*time.Second + 500*time.Millisecond)
+				passes(3*time.Second + 500*time.Millisecond)
 				two := sharedPush(t, st, parrot, &b)
 				if lost {
 					f.freeze() // between two attempts, or in one
 				} else {
 					one.stop()
 				}
-				time.Sleep(time.Minute)
+				passes(time.Minute)
 				if lost {
 					f.thaw()
 				}
-				time.Sleep(time.Minute)
+				passes(time.Minute)
 				all := append(a.seqs("c"), b.seqs("c")...)
-				if got := slices.Compact(all); len(got) != 20 || !slices.IsSorted(got) || len(a.got) == 0 || len(b.got) == 0 {
+				if got := slices.Compact(all); len(got) != 20 || !slices.IsSorted(got) || len(a.all()) == 0 || len(b.all()) == 0 {
 					t.Errorf("got %v and %v", a.seqs("c"), b.seqs("c"))
 				}
 				if p := two.push(id); p.Live || p.Cursor != 22 {

@@ -28,7 +28,7 @@ func TestPushOfATaskThatBeginsAnew(t *testing.T) {
 				req := first01("mine", "one")
 				req.Configuration = &a2a.SendMessageConfiguration{TaskPushNotificationConfig: &a2a.TaskPushNotificationConfig{URL: "old"}}
 				w.mustSend(req)
-				time.Sleep(time.Minute)
+				passes(time.Minute)
 				for _, id := range []string{"new", "off"} {
 					c := &a2a.TaskPushNotificationConfig{TaskID: "mine", ID: id, URL: id}
 					if _, err := w.CreateTaskPushNotificationConfig(t.Context(), c); err != nil {
@@ -43,13 +43,13 @@ func TestPushOfATaskThatBeginsAnew(t *testing.T) {
 						w.stop()
 						w = pushWorld(t, st, parrot, r)
 					}
-					time.Sleep(time.Minute)
+					passes(time.Minute)
 					if n := w.outbox.watched.Load(); n != 0 {
 						t.Errorf("%d are held for a task that has ended", n)
 					}
 					old, is := len(r.seqs("mine")), len(r.seqs("new"))
 					w.mustSend(first01("mine", fmt.Sprint("again ", turn)))
-					time.Sleep(time.Minute)
+					passes(time.Minute)
 					// submitted and completed; with the artifact for the new one
 					if n := len(r.seqs("mine")) - old; n != 2 {
 						t.Errorf("turn %d: %d more to the old one", turn, n)
@@ -80,9 +80,9 @@ func TestPushBefore10(t *testing.T) {
 		req.Legacy = &a2a.Legacy{Version: "0.3"}
 		req.Configuration = &a2a.SendMessageConfiguration{TaskPushNotificationConfig: &a2a.TaskPushNotificationConfig{URL: "h"}}
 		task := w.mustSend(req)
-		time.Sleep(time.Minute)
+		passes(time.Minute)
 		var states []string
-		for _, n := range r.got {
+		for _, n := range r.all() {
 			if n.Version != "0.3" || n.Task == nil || n.Task.ID != task.ID || n.Config.ID != task.ID {
 				t.Errorf("%+v", n)
 			}
@@ -116,12 +116,12 @@ func TestPushOfMessages(t *testing.T) {
 		if err != nil || len(all.Configs) != 1 {
 			t.Errorf("%+v, %v", all, err)
 		}
-		time.Sleep(time.Minute)
+		passes(time.Minute)
 		seen := map[int64]int{}
-		for _, n := range r.got {
+		for _, n := range r.all() {
 			seen[n.Seq]++
 		}
-		if len(seen) != 4 || len(r.got) != 4 {
+		if len(seen) != 4 || len(r.all()) != 4 {
 			t.Errorf("got %v", seen)
 		}
 		if n := w.outbox.watched.Load(); n != 0 {

@@ -86,19 +86,21 @@ func TestPushWhileTheStoreFails(t *testing.T) {
 			return a2a.Outcome{}
 		}
 		w := pushWorld(t, f, parrot, r)
-		time.Sleep(10 * time.Minute)
-		if n := len(r.got); n > defaultOutbox.running {
+		passes(10 * time.Minute)
+		if n := len(r.all()); n > defaultOutbox.running {
 			t.Errorf("%d attempts", n)
 		}
 		if w.Trouble() == nil {
 			t.Error("nobody is told of the trouble")
 		}
+		r.mu.Lock()
 		r.answer = nil
+		r.mu.Unlock()
 		f.mu.Lock()
 		broken = false
 		f.mu.Unlock()
-		time.Sleep(10 * time.Minute)
-		if n := len(r.got); n != 300 {
+		passes(10 * time.Minute)
+		if n := len(r.all()); n != 300 {
 			t.Errorf("%d attempts, want 300", n)
 		}
 		w.stop()
@@ -184,7 +186,7 @@ func TestPushProperty(t *testing.T) {
 
 func pushProperty(t *testing.T, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 5))
-	h := newHistory(rng)
+	h := newHistory(rand.New(rand.NewPCG(seed, 6)))
 	r := &receivers{serve: h.serve}
 	mem := store.NewMemory()
 	defer func() { mem.Close() }()
@@ -210,21 +212,22 @@ func pushProperty(t *testing.T, seed uint64) {
 	quiet := &Options{Push: r, Logger: slog.New(slog.DiscardHandler)}
 	for life := range 6 {
 		f := &flaky{Store: mem}
+		dice := rand.New(rand.NewPCG(seed, uint64(life)))
 		f.fails = func() (bool, bool) {
 			if life == 5 {
 				return false, false
 			}
-			d := rng.IntN(40)
+			d := dice.IntN(40)
 			return d == 0, d == 1
 		}
 		h.life = life
 		w := newWorldWith(t, f, parrot, pushCard(), quiet)
 		if life == 5 {
-			time.Sleep(23 * time.Hour)
+			passes(23 * time.Hour)
 			w.stop()
 			break
 		}
-		time.Sleep(time.Duration(rng.IntN(60)) * time.Second)
+		passes(time.Duration(rng.IntN(60)) * time.Second)
 		if rng.IntN(2) == 0 {
 			w.stop()
 			continue
