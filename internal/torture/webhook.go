@@ -114,7 +114,10 @@ func RunWebhooks(ctx context.Context, o *WebhookOptions) (*WebhookReport, error)
 	}()
 	err = w.violence(ctx, sent)
 	if err == nil {
-		err = w.quiet(ctx, sent)
+		err = w.await(ctx, func() bool { return isClosed(sent) && w.pending() == 0 })
+	}
+	if errors.Is(err, errSilent) {
+		err = nil // what is missing shows
 	}
 	cancel(errors.New("the run is over"))
 	<-sent
@@ -193,18 +196,10 @@ func (w *hookWorld) violence(ctx context.Context, sent <-chan struct{}) error {
 	return nil
 }
 
-// quiet waits until nothing is expected any more.
-func (w *hookWorld) quiet(ctx context.Context, sent <-chan struct{}) error {
-	err := w.await(ctx, func() bool { return isClosed(sent) && w.pending() == 0 })
-	if errors.Is(err, errSilent) {
-		return nil // what is missing shows
-	}
-	return err
-}
-
 var errSilent = errors.New("no post came for long")
 
-// await waits until enough says so. It is asked after each post, and often.
+// await waits until enough says so, which is asked after each post, and often. It
+// is errSilent if no post comes any more.
 func (w *hookWorld) await(ctx context.Context, enough func() bool) error {
 	const patience = 90 * time.Second // more than a circuit stays open
 	silence := time.NewTimer(patience)
