@@ -25,6 +25,7 @@ var may = map[string][]string{
 	"engine":              {"a2a", "store", "agent"},
 	"internal/dialect":    {"a2a", "internal/pb", "internal/pb/v03"},
 	"internal/egress":     {},
+	"internal/interrupt":  {},
 	"internal/pb":         {},
 	"internal/pb/v03":     {},
 	"internal/torture":    {"a2a", "a2aclient"},        // for tests

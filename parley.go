@@ -9,15 +9,14 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
-	"os/signal"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aserver"
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/engine"
+	"github.com/parley-a2a/parley/internal/interrupt"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -210,8 +209,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 // standard error, until the process is told to stop (SIGINT or SIGTERM). A second
 // signal ends it at once.
 func Serve(addr string, card a2a.AgentCard, ag agent.Agent) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	ctx, stop := interrupt.Context()
 	defer stop()
 	s, err := New(card, ag, &Options{Logger: slog.New(slog.NewTextHandler(os.Stderr, nil))})
 	if err != nil {
