@@ -11,9 +11,6 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// keysName is under which name a store keeps the keys of webhooks.
-const keysName = "webhook-keys"
-
 // webhookKeys returns the keys that the store has, which it gets if it has none.
 func (s *Server) webhookKeys(ctx context.Context) (*a2aserver.WebhookKeys, error) {
 	k, _, err := keysOf(ctx, s.store, time.Now())
@@ -23,11 +20,11 @@ func (s *Server) webhookKeys(ctx context.Context) (*a2aserver.WebhookKeys, error
 // keysOf returns the keys of a store, which are made if it has none, as they
 // are and as they are kept.
 func keysOf(ctx context.Context, st store.Store, now time.Time) (k *webhook.Keys, kept []byte, err error) {
-	kept, err = st.Keep(ctx, keysName, []byte{}, nil) // which only reads
+	kept, err = st.Keep(ctx, store.WebhookKeys, nil, nil) // which only reads
 	if err == nil && kept == nil {
 		var fresh *webhook.Keys
 		if fresh, err = webhook.GenerateKeys(now); err == nil {
-			kept, err = st.Keep(ctx, keysName, nil, fresh.Marshal())
+			kept, err = st.Keep(ctx, store.WebhookKeys, nil, fresh.Marshal())
 		}
 	}
 	if err != nil {
@@ -52,7 +49,7 @@ func RotateWebhookKeys(ctx context.Context, st store.Store, now time.Time) (publ
 		return "", err
 	}
 	doc := next.Marshal()
-	is, err := st.Keep(ctx, keysName, kept, doc)
+	is, err := st.Keep(ctx, store.WebhookKeys, kept, doc)
 	if err != nil {
 		return "", fmt.Errorf("keys of webhooks: %w", err)
 	}
