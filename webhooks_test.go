@@ -72,7 +72,7 @@ func TestRotationsDoNotUndoEachOther(t *testing.T) {
 
 func TestWebhookKeysThatCannotBeRead(t *testing.T) {
 	st := store.NewMemory()
-	if _, err := st.Keep(t.Context(), keysName, nil, []byte("{}")); err != nil {
+	if _, err := st.Keep(t.Context(), store.WebhookKeys, nil, []byte("{}")); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := RotateWebhookKeys(t.Context(), st, time.Now()); err == nil {
