@@ -122,7 +122,7 @@ func pushScenario(t *testing.T, st store.Store) {
 		t.Errorf("%+v, %v", left, err)
 	}
 	byID := map[string]string{}
-	for _, n := range r.got {
+	for _, n := range r.all() {
 		is := fmt.Sprint(n.Config.ID, n.Seq)
 		if was, ok := byID[is]; ok && was != n.ID && n.Config.ID != "called" { // stored twice, it is another
 			t.Errorf("%s has two ids", is)

@@ -164,6 +164,7 @@ func TestTroubleOfOneWrite(t *testing.T) {
 			st.set(nil)
 			return nil
 		}))
+		synctest.Wait() // the first write is the engine's own
 		wantState(t, w.mustSend(send("x")), a2a.TaskStateCompleted)
 		time.Sleep(2 * time.Second)
 		if err := w.Trouble(); err != nil {
