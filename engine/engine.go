@@ -40,7 +40,7 @@ type Options struct {
 	// does not say (agent.OnLost). Zero means 3.
 	MaxLost int
 	// TakeUp is how many tasks of processes that are gone are begun again at a
-	// time: one counts until its agent has said something, for 2 s at most.
+	// time: one counts until its agent has said something, for 250 ms at most.
 	// Zero means 256.
 	TakeUp int
 	// DeadAfter is how long another process may be silent before its tasks are

@@ -328,8 +328,9 @@ func orphaning(err error) bool {
 	return !errors.Is(err, a2a.ErrTaskNotFound) && !errors.Is(err, errTaken)
 }
 
-// slotTime is how long a task that says nothing has its slot, from when it runs.
-const slotTime = 2 * time.Second
+// slotTime is how long a task that says nothing has its slot, from when it runs:
+// long enough for most that are about to fail, or to say something.
+const slotTime = 250 * time.Millisecond
 
 // occupy gives o a slot until its agent has said something that is committed, or
 // has run for a while, or o leaves.

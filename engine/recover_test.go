@@ -80,12 +80,12 @@ func TestTakeUpIsBounded(t *testing.T) {
 		var now, most atomic.Int32
 		ag := agent.Func(func(ctx context.Context, t *agent.Turn) error {
 			most.Store(max(most.Load(), now.Add(1)))
-			time.Sleep(time.Second)
+			time.Sleep(slotTime / 2)
 			now.Add(-1)
 			return nil
 		})
 		w = newWorldWith(t, st, ag, testCard(), o)
-		time.Sleep(2 * time.Minute) // as long as it takes: 51 batches of one second, and some rest before
+		time.Sleep(2 * time.Minute) // more than it takes: 50 batches, and some rest before
 		for _, task := range left {
 			wantState(t, w.mustGet(task.ID), a2a.TaskStateCompleted)
 		}
