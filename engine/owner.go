@@ -241,6 +241,7 @@ func (o *owner) leave() {
 	if o.err == nil {
 		o.err = errStopping()
 	}
+	o.topic.release(o, o.broken) // first, so that who is told and looks again does not see what was here
 	for p := range o.waiting {
 		p.err = o.err
 		close(p.settled)
@@ -254,7 +255,6 @@ func (o *owner) leave() {
 	o.e.mu.Unlock()
 
 	o.cancel(agent.ErrEnded)
-	o.topic.release(o, o.broken)
 	o.e.leave(o.topic)
 	o.mu.Lock()
 	left := o.left
