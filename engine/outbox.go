@@ -36,6 +36,10 @@ type outbox struct {
 	probing  int // of running, to hosts that may be down
 	closed   bool
 	troubled murmur
+
+	// While a look at the store is under way: news of tasks, which may be of
+	// deliveries that the look is about to find, as they were before.
+	missed map[store.Key]int64
 }
 
 // outboxLimits are what operators may come to change.
@@ -221,6 +225,9 @@ func (o *outbox) news(key store.Key, last int64) {
 		next := d.sibling // d may be forgotten
 		o.newsLocked(d, last)
 		d = next
+	}
+	if o.missed != nil {
+		o.missed[key] = last
 	}
 }
 

@@ -60,7 +60,15 @@ func (o *outbox) look(ctx context.Context) error {
 		}
 		o.tidyLocked(h)
 	}
+	o.missed = map[store.Key]int64{}
+	o.watched.Add(1) // so that there is nobody whose news are not asked for
 	o.mu.Unlock()
+	defer func() {
+		o.mu.Lock()
+		o.missed = nil
+		o.watched.Add(-1)
+		o.mu.Unlock()
+	}()
 	for after := int64(0); ; {
 		page, err := o.e.store.LivePushes(ctx, o.e.node, after, batch)
 		o.mu.Lock()
@@ -73,7 +81,7 @@ func (o *outbox) look(ctx context.Context) error {
 		}
 		for i := range page {
 			p := &page[i]
-			o.foundLocked(&p.PushConfig, p.Last)
+			o.foundLocked(&p.PushConfig, max(p.Last, o.missed[p.Key]))
 			after = p.At
 		}
 		o.mu.Unlock()

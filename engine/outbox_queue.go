@@ -165,7 +165,7 @@ func (o *outbox) beginLocked(ctx context.Context, work *sync.WaitGroup, d *deliv
 			o.forgetLocked(d)
 		default:
 			d.cursor, d.due, d.since = r.cursor, r.due, r.since
-			d.last = max(d.last, r.cursor)
+			d.last = max(d.last, r.cursor, r.seen)
 			o.settleLocked(d)
 		}
 		o.offerLocked(h)

@@ -18,6 +18,7 @@ import (
 type result struct {
 	gone   bool // there is nothing more to do for it
 	cursor int64
+	seen   int64 // seq of what the log was seen to have, beyond what was known to have come
 	due    time.Time
 	since  time.Time
 }
@@ -41,6 +42,7 @@ type courier struct {
 	config  *a2a.TaskPushNotificationConfig
 	version string
 	task    *a2a.Task // as of push.Cursor, for versions that send it
+	seen    int64     // see result
 }
 
 // deliver takes the log of a task to one receiver, in order, until it fails, or
@@ -112,6 +114,8 @@ func (w *courier) travel(ctx context.Context) (result, error) {
 		if len(entries) == 0 {
 			return w.rest(ctx, n > 0)
 		}
+		// Who says that there is news may have said it before anybody listened.
+		w.seen = entries[len(entries)-1].Seq
 		for _, en := range entries {
 			n++
 			ev := w.event(en)
@@ -125,6 +129,7 @@ func (w *courier) travel(ctx context.Context) (result, error) {
 			}
 		}
 	}
+	w.seen = w.push.Cursor + 1 // if there is more is to be seen
 	return w.stand(), nil
 }
 
@@ -152,7 +157,7 @@ func (w *courier) rest(ctx context.Context, any bool) (result, error) {
 }
 
 func (w *courier) stand() result {
-	return result{cursor: w.push.Cursor, due: w.push.Due, since: w.push.Since}
+	return result{cursor: w.push.Cursor, seen: w.seen, due: w.push.Due, since: w.push.Since}
 }
 
 // event returns what an entry is for the receiver; nil: nothing.
