@@ -21,6 +21,7 @@ var may = map[string][]string{
 	"a2aclient":           {"a2a", "internal/wire", "internal/dialect", "internal/webhook"},
 	"a2aserver":           {"a2a", "internal/wire", "internal/dialect", "internal/egress", "internal/webhook"},
 	"agent":               {"a2a"},
+	"auth":                {"a2a"},
 	"cmd/parley":          {"*"},
 	"engine":              {"a2a", "store", "agent"},
 	"internal/dialect":    {"a2a", "internal/pb", "internal/pb/v03"},

@@ -1,0 +1,104 @@
+package auth
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// SignOptions adjusts a signature. A nil *SignOptions means all defaults.
+type SignOptions struct {
+	// JKU is the address of a JSON Web Key Set that has the public key, for
+	// the signature to name. Empty names none.
+	JKU string
+	// Now is the clock that says whether the key has ended. Nil means time.Now.
+	Now func() time.Time
+}
+
+// SignCard adds a signature to card.Signatures; those that are there stay. The
+// card must not change any more, and what is served must be this card: the
+// signature covers what card.AppendJSON writes.
+func SignCard(card *a2a.AgentCard, key *Key, o *SignOptions) error {
+	p, err := Reduce(card.AppendJSON(nil), FormProtocol)
+	if err != nil {
+		return err
+	}
+	if len(p.Uncovered) > 0 { // an OAuthFlow can hold what its flow does not have
+		return fmt.Errorf("the protocol knows no %s: no signature would cover it", p.Uncovered[0])
+	}
+	s, err := sign(p.JSON, key, o)
+	if err == nil {
+		card.Signatures = append(card.Signatures, s)
+	}
+	return err
+}
+
+// SignJSON returns the document of a card with a signature more, in canonical
+// form, and what the signature covers. That is FormProtocol, as
+// implementations everywhere verify it, unless the card has no
+// supportedInterfaces, as before version 1.0: then it is FormWhole.
+func SignJSON(doc []byte, key *Key, o *SignOptions) ([]byte, *Payload, error) {
+	card, err := parseCard(doc)
+	if err != nil {
+		return nil, nil, err
+	}
+	form := FormProtocol
+	if card["supportedInterfaces"] == nil && card["supported_interfaces"] == nil {
+		form = FormWhole
+	}
+	p, err := reduce(card, form)
+	if err != nil {
+		return nil, nil, err
+	}
+	before, ok := card["signatures"].([]any)
+	if !ok && card["signatures"] != nil {
+		return nil, nil, errors.New("the card's signatures are not a list")
+	}
+	s, err := sign(p.JSON, key, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	card["signatures"] = append(before, map[string]any{"protected": s.Protected, "signature": s.Signature})
+	return appendCanonical(nil, card), p, nil
+}
+
+func sign(payload []byte, key *Key, o *SignOptions) (*a2a.AgentCardSignature, error) {
+	if o == nil {
+		o = &SignOptions{}
+	}
+	now := time.Now
+	if o.Now != nil {
+		now = o.Now
+	}
+	switch {
+	case key.private == nil:
+		return nil, fmt.Errorf("the %s is public: the private one signs", key)
+	case key.ended(now()):
+		return nil, fmt.Errorf("%w: %s", ErrKeyExpired, key)
+	}
+	with := new(jose.SignerOptions).WithType("JOSE")
+	if o.JKU != "" {
+		with = with.WithHeader("jku", o.JKU)
+	}
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: key.alg, Key: jose.JSONWebKey{Key: key.private, KeyID: key.id}}, with)
+	if err != nil {
+		return nil, fmt.Errorf("sign with the %s: %w", key, err)
+	}
+	jws, err := signer.Sign(payload)
+	if err != nil {
+		return nil, fmt.Errorf("sign with the %s: %w", key, err)
+	}
+	compact, err := jws.DetachedCompactSerialize()
+	if err != nil {
+		return nil, fmt.Errorf("sign with the %s: %w", key, err)
+	}
+	protected, signature, _ := strings.Cut(compact, "..")
+	return &a2a.AgentCardSignature{Protected: protected, Signature: signature}, nil
+}
+
+func (k *Key) ended(now time.Time) bool { return !k.expires.IsZero() && !now.Before(k.expires) }

@@ -1,0 +1,19 @@
+// Package auth signs agent cards and verifies their signatures
+// (specification §8.4): detached JSON Web Signatures over the canonical form
+// (RFC 8785) of the card without its default values.
+//
+//	key, err := auth.GenerateKey("ES256")
+//	err = auth.SignCard(card, key, nil)
+//
+//	v, err := auth.VerifyJSON(ctx, doc, auth.KeySet{key.Public()}, nil)
+//	if err == nil && v.Err() == nil {
+//		doc = v.Good().Payload.JSON // what was signed, and nothing else
+//	}
+//
+// A signature says which key signed, and that is all: whose key it is, the
+// caller knows, by a KeySet or by the addresses that a Remote may fetch.
+//
+// Everything here may be used by many goroutines at once; SignCard changes the
+// card it is given. Errors to test for are ErrNotSigned, ErrMalformed,
+// ErrAlgorithm, ErrUnknownKey, ErrKeyExpired and ErrTampered.
+package auth

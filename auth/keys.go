@@ -1,0 +1,253 @@
+package auth
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+)
+
+// Algorithms are those that cards are signed with (RFC 7518 §3.1, RFC 8037).
+var Algorithms = []string{"ES256", "EdDSA", "RS256"}
+
+const minRSA = 2048 // bits; RS256 allows no less (RFC 7518 §3.3)
+
+// Key is a key that signs cards, or verifies them. It prints without what is
+// secret, and does not change once it is made.
+type Key struct {
+	id      string
+	alg     jose.SignatureAlgorithm
+	expires time.Time
+	private crypto.Signer // nil: public only
+	public  crypto.PublicKey
+}
+
+// GenerateKey makes a key for one of Algorithms: P-256, Ed25519, or RSA of
+// 2048 bits.
+func GenerateKey(alg string) (*Key, error) {
+	var private crypto.Signer
+	var err error
+	switch alg {
+	case "ES256":
+		private, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	case "EdDSA":
+		_, private, err = ed25519.GenerateKey(rand.Reader)
+	case "RS256":
+		private, err = rsa.GenerateKey(rand.Reader, minRSA)
+	default:
+		return nil, fmt.Errorf("there is no algorithm %q: use %s", alg, strings.Join(Algorithms, ", "))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("make a key: %w", err)
+	}
+	return newKey(private)
+}
+
+// newKey describes a private or public key.
+func newKey(from any) (*Key, error) {
+	k := new(Key)
+	switch from := from.(type) {
+	case crypto.Signer:
+		k.private, k.public = from, from.Public()
+	default:
+		k.public = from
+	}
+	switch public := k.public.(type) {
+	case *ecdsa.PublicKey:
+		if public.Curve != elliptic.P256() {
+			return nil, errors.New("elliptic keys must be on the curve P-256")
+		}
+		k.alg = jose.ES256
+	case ed25519.PublicKey:
+		k.alg = jose.EdDSA
+	case *rsa.PublicKey:
+		if public.N.BitLen() < minRSA {
+			return nil, fmt.Errorf("RSA keys must have %d bits at least", minRSA)
+		}
+		k.alg = jose.RS256
+	default:
+		return nil, errors.New("the key is not of a kind that signs cards: P-256, Ed25519 or RSA")
+	}
+	print, err := (&jose.JSONWebKey{Key: k.public}).Thumbprint(crypto.SHA256)
+	if err != nil {
+		return nil, fmt.Errorf("describe the key: %w", err)
+	}
+	k.id = base64.RawURLEncoding.EncodeToString(print)
+	return k, nil
+}
+
+// ID returns the key's id: what its document says, or its thumbprint
+// (RFC 7638), which says nothing and is never given twice.
+func (k *Key) ID() string { return k.id }
+
+// Algorithm returns the one algorithm that the key is used with.
+func (k *Key) Algorithm() string { return string(k.alg) }
+
+// Expires returns when the key ends; zero means never.
+func (k *Key) Expires() time.Time { return k.expires }
+
+// Private reports whether the key can sign.
+func (k *Key) Private() bool { return k.private != nil }
+
+// Public returns the key without what is secret.
+func (k *Key) Public() *Key {
+	public := *k
+	public.private = nil
+	return &public
+}
+
+// Until returns the key with an end. It is written into documents as member
+// exp, as OpenID Federation has it, in whole seconds.
+func (k *Key) Until(t time.Time) *Key {
+	with := *k
+	with.expires = t.Truncate(time.Second)
+	return &with
+}
+
+func (k *Key) String() string   { return k.Algorithm() + " key " + k.id }
+func (k *Key) GoString() string { return k.String() }
+
+// MarshalJSON returns the key as a JSON Web Key (RFC 7517), with what is
+// secret if it is private.
+func (k *Key) MarshalJSON() ([]byte, error) {
+	jwk := jose.JSONWebKey{Key: k.public, KeyID: k.id, Algorithm: string(k.alg), Use: "sig"}
+	if k.private != nil {
+		jwk.Key = k.private
+	}
+	doc, err := jwk.MarshalJSON()
+	if err != nil || k.expires.IsZero() {
+		return doc, err
+	}
+	return fmt.Appendf(bytes.TrimSuffix(doc, []byte("}")), `,"exp":%d}`, k.expires.Unix()), nil
+}
+
+// PEM returns the key as PKCS #8, or as SubjectPublicKeyInfo if it is public.
+// It has no place for the id and the end.
+func (k *Key) PEM() ([]byte, error) {
+	block := &pem.Block{Type: "PUBLIC KEY"}
+	var err error
+	if k.private != nil {
+		block.Type = "PRIVATE KEY"
+		block.Bytes, err = x509.MarshalPKCS8PrivateKey(k.private)
+	} else {
+		block.Bytes, err = x509.MarshalPKIXPublicKey(k.public)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("write the key: %w", err)
+	}
+	return pem.EncodeToMemory(block), nil
+}
+
+// ParseKey reads a key from PEM (PKCS #8, PKCS #1, SEC 1 or a public key) or
+// from a JSON Web Key. No error has anything of the key in it.
+func ParseKey(doc []byte) (*Key, error) {
+	if block, _ := pem.Decode(doc); block != nil {
+		return parseDER(block)
+	}
+	var also struct {
+		Exp *json.Number `json:"exp"`
+	}
+	var jwk jose.JSONWebKey
+	if jwk.UnmarshalJSON(doc) != nil || json.Unmarshal(doc, &also) != nil || !jwk.Valid() {
+		return nil, errors.New("this is neither a PEM file with a key nor a JSON Web Key")
+	}
+	k, err := newKey(jwk.Key)
+	switch {
+	case err != nil:
+		return nil, err
+	case jwk.Use != "" && jwk.Use != "sig":
+		return nil, errors.New("the key is not for signatures: its use is another")
+	case jwk.Algorithm != "" && jwk.Algorithm != string(k.alg):
+		return nil, fmt.Errorf("the key is for the algorithm %.20q; cards take %s", jwk.Algorithm, strings.Join(Algorithms, ", "))
+	}
+	if jwk.KeyID != "" {
+		k.id = jwk.KeyID
+	}
+	if also.Exp != nil {
+		s, err := also.Exp.Int64()
+		if err != nil {
+			return nil, errors.New("the key's exp is no whole number of seconds")
+		}
+		k.expires = time.Unix(s, 0)
+	}
+	return k, nil
+}
+
+func parseDER(block *pem.Block) (*Key, error) {
+	var key any
+	var err error
+	switch block.Type {
+	case "PRIVATE KEY":
+		key, err = x509.ParsePKCS8PrivateKey(block.Bytes)
+	case "EC PRIVATE KEY":
+		key, err = x509.ParseECPrivateKey(block.Bytes)
+	case "RSA PRIVATE KEY":
+		key, err = x509.ParsePKCS1PrivateKey(block.Bytes)
+	case "PUBLIC KEY":
+		key, err = x509.ParsePKIXPublicKey(block.Bytes)
+	default:
+		return nil, fmt.Errorf("the PEM file holds a %.40q: a PRIVATE KEY or PUBLIC KEY without password is needed", block.Type)
+	}
+	if err != nil {
+		return nil, errors.New("the key in the PEM file cannot be read")
+	}
+	return newKey(key)
+}
+
+// KeySet is keys to verify with.
+type KeySet []*Key
+
+const maxSet = 100 // keys
+
+// ParseKeySet reads a JSON Web Key Set, or one key as ParseKey does. Keys in a
+// set that are for something else are left out.
+func ParseKeySet(doc []byte) (KeySet, error) {
+	var set struct {
+		Keys []json.RawMessage `json:"keys"`
+	}
+	if json.Unmarshal(doc, &set) != nil || set.Keys == nil {
+		k, err := ParseKey(doc)
+		if err != nil {
+			return nil, err
+		}
+		return KeySet{k.Public()}, nil
+	}
+	if len(set.Keys) > maxSet {
+		return nil, fmt.Errorf("the set holds more than %d keys", maxSet)
+	}
+	out := KeySet{}
+	for _, one := range set.Keys {
+		if k, err := ParseKey(one); err == nil {
+			out = append(out, k.Public())
+		}
+	}
+	return out, nil
+}
+
+// JWKS returns the public parts of the keys as a JSON Web Key Set.
+func (s KeySet) JWKS() ([]byte, error) {
+	public := make([]*Key, len(s))
+	for i, k := range s {
+		public[i] = k.Public()
+	}
+	return json.Marshal(map[string][]*Key{"keys": public})
+}
+
+// byID returns the keys with an id.
+func (s KeySet) byID(id string) []*Key {
+	return slices.DeleteFunc(slices.Clone(s), func(k *Key) bool { return k.id != id })
+}
