@@ -29,7 +29,7 @@ func (r *Resolver) Dial(ctx context.Context, ref string) (*Client, error) {
 	card, err := r.Resolve(ctx, ref)
 	guessed := false
 	var none *CardError
-	if errors.As(err, &none) && (none.Kind == CardNotFound || errors.Is(none, errNotJSON)) {
+	if r.opts.CheckCard == nil && errors.As(err, &none) && (none.Kind == CardNotFound || errors.Is(none, errNotJSON)) {
 		card, err = r.discover(ctx, ref, none)
 		guessed = true
 	}

@@ -55,6 +55,9 @@ const (
 	// CardForbidden means that the host wants credentials, or other ones. Err
 	// is then an *a2a.Error with CodeUnauthenticated or CodePermissionDenied.
 	CardForbidden
+	// CardRefused means that Options.CheckCard refused the card. Err is what it
+	// said.
+	CardRefused
 )
 
 // CardError says why a reference did not lead to a usable agent card.

@@ -1,6 +1,7 @@
 package a2aclient
 
 import (
+	"context"
 	"crypto/tls"
 	"log/slog"
 	"net"
@@ -41,6 +42,13 @@ type Options struct {
 	Header http.Header
 	// Extensions are the URIs of extensions the caller supports.
 	Extensions []string
+	// CheckCard judges the document of each card that a reference leads to, as
+	// it was fetched or read, and returns the one to use in its place: of a
+	// signed card, what the signature covers. Its error refuses the card, and
+	// then nothing is asked of the agent. With it, an agent without a card is
+	// not called either. It may be called by many goroutines at once, again for a
+	// card that is kept; extended cards are not shown to it. Nil takes any card.
+	CheckCard func(ctx context.Context, doc []byte) ([]byte, error)
 	// UnaryTimeout bounds a whole non-streaming call apart from SendMessage,
 	// which waits for the agent, and each request for a card. Zero means 60 s;
 	// negative means none.

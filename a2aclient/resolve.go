@@ -88,7 +88,11 @@ func (r *Resolver) resolve(ctx context.Context, ref string) (*a2a.AgentCard, err
 		return nil, &CardError{Kind: CardNotFound, Err: err}
 	}
 	if where.file != "" {
-		return readCard(where.file)
+		body, err := readCard(where.file)
+		if err != nil {
+			return nil, err
+		}
+		return r.opts.checkedCard(ctx, body)
 	}
 	if err := r.opts.checkCredentials(); err != nil {
 		return nil, err
@@ -114,7 +118,7 @@ func (r *Resolver) resolve(ctx context.Context, ref string) (*a2a.AgentCard, err
 		if err != nil {
 			return nil, err
 		}
-		return parseCard(body)
+		return r.opts.checkedCard(ctx, body)
 	}
 	return nil, best
 }
@@ -205,7 +209,7 @@ func (r *Resolver) unreachable(ctx context.Context, watch *dialing, host string,
 
 var errNotJSON = errors.New("not JSON")
 
-func readCard(file string) (*a2a.AgentCard, error) {
+func readCard(file string) ([]byte, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		var path *fs.PathError
@@ -222,7 +226,7 @@ func readCard(file string) (*a2a.AgentCard, error) {
 	case err != nil:
 		return nil, &CardError{Kind: CardNotFound, Err: fmt.Errorf("cannot read the file: %w", err)}
 	}
-	return parseCard(body)
+	return body, nil
 }
 
 // parseCard reads a card of any version.
