@@ -45,7 +45,7 @@ Exit codes: 0 the command did its job, whatever the agent decided; 1 failed;
 		help(cmd, args)
 	})
 	group(root, newSend(a), newServe(a), newVersion(a),
-		group(&cobra.Command{Use: "card", Short: "Agent cards"}, newCardGet(a)),
+		group(&cobra.Command{Use: "card", Short: "Agent cards"}, newCardGet(a), newCardSign(a), newCardVerify(a), newCardKeygen(a)),
 		group(&cobra.Command{Use: "task", Short: "Tasks of an agent"},
 			newTaskGet(a), newTaskList(a), newTaskCancel(a), newTaskSubscribe(a), newTaskPush(a)),
 		group(&cobra.Command{Use: "push", Short: "Webhooks"}, newPushListen(a)),
