@@ -63,16 +63,23 @@ func newReceiver(w *hookWorld, n int) (*receiver, error) {
 
 func (r *receiver) close() { r.http.Close() }
 
-// dice decides about one attempt: 30 % of all fail. again says that the delivery
-// failed before.
-func (r *receiver) dice(again bool) failure {
+// maxInARow is how often a delivery fails: each time the server waits up to twice
+// as long, and the judge would take it for lost.
+const maxInARow = 6
+
+// dice decides about one attempt: 30 % of all fail. failed is how often this
+// delivery failed before.
+func (r *receiver) dice(failed int) failure {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	bad := 300
 	if r.w.o.Mercy {
-		if bad = 430; again { // 430 of 1,430
+		if bad = 430; failed > 0 { // 430 of 1,430
 			bad = 0
 		}
+	}
+	if failed >= maxInARow {
+		bad = 0
 	}
 	x := r.rng.IntN(1000)
 	if x >= bad {
@@ -142,7 +149,7 @@ func (r *receiver) ServeHTTP(rw http.ResponseWriter, req *http.Request) {
 		rw.WriteHeader(http.StatusGone)
 		return
 	}
-	f := r.dice(failed > 0)
+	f := r.dice(failed)
 	r.ends(h, p, f, f < fail500 || f == failLost)
 	r.answer(rw, req, f)
 }
