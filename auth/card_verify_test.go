@@ -3,6 +3,7 @@ package auth
 import (
 	"bytes"
 	"context"
+	"crypto/ed25519"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -301,7 +302,8 @@ func TestJKUIsFollowedOnlyWhereAllowed(t *testing.T) {
 }
 
 func FuzzVerify(f *testing.F) {
-	k, err := GenerateKey("EdDSA")
+	// The same in every process that fuzzes, or no card of the corpus would hold.
+	k, err := newKey(ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)))
 	if err != nil {
 		f.Fatal(err)
 	}
