@@ -319,6 +319,15 @@ func scope(ctx context.Context, tenant string) store.Key {
 	return store.Key{Tenant: tenant, Owner: c.Subject}
 }
 
+// nudge gives a hint: that there is something to do, in a channel of capacity
+// one.
+func nudge(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
 func newID() string { return uuid.NewString() }
 
 // now is the time as entries carry it.

@@ -123,13 +123,6 @@ func newOutbox(e *Engine) *outbox {
 	}
 }
 
-func nudge(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
-
 // lookSoon makes the outbox ask the store what there is, after a write whose
 // effect is unknown.
 func (o *outbox) lookSoon() {

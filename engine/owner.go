@@ -118,12 +118,7 @@ func (e *Engine) newOwner(key store.Key, contextID string) *owner {
 func (o *owner) log() *slog.Logger { return o.e.log.With("task", o.key.ID) }
 
 // nudge tells the goroutine that there is something to do.
-func (o *owner) nudge() {
-	select {
-	case o.hint <- struct{}{}:
-	default:
-	}
-}
+func (o *owner) nudge() { nudge(o.hint) }
 
 // run is the owner's goroutine. create, if positive, is when the task comes
 // into being at the latest.

@@ -59,12 +59,7 @@ func backoff(n int, limit time.Duration) time.Duration {
 	return d*3/4 + rand.N(d/4+1)
 }
 
-func (t *taker) look() {
-	select {
-	case t.hint <- struct{}{}:
-	default:
-	}
-}
+func (t *taker) look() { nudge(t.hint) }
 
 // others says that processes may be gone by now.
 func (t *taker) others() {

@@ -93,9 +93,6 @@ func stops(s a2a.TaskState) bool { return s.Terminal() || s.Interrupted() }
 // it is committed or answered. One that is known, because it came before, is
 // not delivered again. The caller leaves what it gets.
 func (e *Engine) deliver(ctx context.Context, req *a2a.SendMessageRequest, stream bool) (taken, error) {
-	if err := e.takesNothing(); err != nil {
-		return taken{}, err
-	}
 	if e.opts.retries().known(a2a.CallerFrom(ctx)) {
 		return e.deliverOnce(ctx, req, stream)
 	}
@@ -110,6 +107,9 @@ func (e *Engine) deliver(ctx context.Context, req *a2a.SendMessageRequest, strea
 // deliverNew is deliver for a message that is new. own, if not nil, is this
 // send's registration.
 func (e *Engine) deliverNew(ctx context.Context, req *a2a.SendMessageRequest, own *sending) (taken, error) {
+	if err := e.takesNothing(); err != nil {
+		return taken{}, err
+	}
 	legacy := req.Legacy
 	if legacy == nil {
 		legacy = &a2a.Legacy{}

@@ -90,10 +90,7 @@ func (t *trouble) begin(err error) {
 	}
 	t.err = &troubleError{words, err}
 	t.any.Store(true)
-	select {
-	case t.began <- struct{}{}:
-	default:
-	}
+	nudge(t.began)
 }
 
 func (t *trouble) end() {

@@ -276,3 +276,26 @@ func TestWhatIsNewIsRefusedAtOnce(t *testing.T) {
 		})
 	}
 }
+
+// What was taken before can be asked for again, by the same message, too.
+func TestWhatIsKnownIsAnsweredInTrouble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := store.NewMemory()
+		defer m.Close()
+		st := &ill{Store: m}
+		w := knowing(t, st, parrot)
+		req := send("x")
+		task := w.mustSend(req)
+		synctest.Wait()
+		st.set(fmt.Errorf("write: %w", store.ErrFull))
+		if _, err := w.SendMessage(t.Context(), send("new")); !errors.Is(err, a2a.ErrUnavailable) {
+			t.Errorf("what is new: %v", err)
+		}
+		if w.Trouble() == nil {
+			t.Error("no trouble")
+		}
+		sameTask(t, w.mustSend(repeated(req)), task)
+		st.set(nil)
+		w.stop()
+	})
+}
