@@ -45,6 +45,7 @@ type hookWorld struct {
 	start  time.Time
 
 	count   hookCounts
+	ready   atomic.Int64  // how many lives have been ready
 	news    chan struct{} // capacity one: a post came
 	deletes chan *hook    // of the hooks that are to be deleted
 
@@ -159,6 +160,7 @@ func (w *hookWorld) begin(ctx context.Context) error {
 		}
 		pause(ctx, 10*time.Millisecond)
 	}
+	w.ready.Add(1)
 	return nil
 }
 

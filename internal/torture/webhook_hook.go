@@ -49,7 +49,8 @@ const (
 // post is one attempt, in the order in which they came.
 type post struct {
 	id       string // the webhook-id
-	life     int
+	life     int    // how many lives of the server were to end by then
+	steady   bool   // no life was about to end or to begin
 	at       time.Time
 	key      string // what was posted; empty: it did not come whole
 	over     bool   // the task has ended with it

@@ -169,7 +169,9 @@ func (r *receiver) hookOf(req *http.Request) *hook {
 func (r *receiver) arrived(h *hook, id string) (p *post, failed int, known bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	ready := r.w.ready.Load() // first: what happens in between makes it unsteady
 	p = &post{id: id, at: time.Now(), life: int(r.w.count.kills.Load() + r.w.count.stops.Load())}
+	p.steady = int(ready) == p.life+1
 	accepted := false
 	for _, q := range h.posts {
 		if q.id != id {
@@ -246,7 +248,8 @@ func (r *receiver) examine(h *hook, p *post, known bool, header http.Header, bod
 const a2aToken = "X-A2A-Notification-Token"
 
 // refuses reports whether the hook is answered with 410. The first delivery that
-// is may come again if its sender did not live to note it.
+// is may come again if its sender did not live to note it; whether it did is
+// certain only of a time in which no life was about to end.
 func (r *receiver) refuses(h *hook, p *post) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -262,7 +265,7 @@ func (r *receiver) refuses(h *hook, p *post) bool {
 		return h.refused != ""
 	}
 	for _, q := range h.posts {
-		if q != p && q.id == p.id && q.life == p.life || p.id != h.refused {
+		if q != p && q.id == p.id && q.life == p.life && q.steady || p.id != h.refused {
 			r.w.violate(hookAfter, "%s got %s after its receiver had answered 410\n%s", h, p.id, h.history())
 			break
 		}
