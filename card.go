@@ -8,13 +8,12 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aserver"
-	"github.com/parley-a2a/parley/engine"
 )
 
 // complete returns a copy of an author's card with what it leaves open filled
 // in. The copy is what is published and what is enforced, so the card cannot
 // promise what the server does not do.
-func complete(card a2a.AgentCard, retries engine.Retries) (*a2a.AgentCard, error) {
+func complete(card a2a.AgentCard, o *Options) (*a2a.AgentCard, error) {
 	if strings.TrimSpace(card.Name) == "" {
 		return nil, errors.New("parley: the card needs a name")
 	}
@@ -48,7 +47,7 @@ func complete(card a2a.AgentCard, retries engine.Retries) (*a2a.AgentCard, error
 	if resume := a2aserver.ResumeExtension(); *caps.Streaming && extension(caps, resume.URI) < 0 {
 		caps.Extensions = append(slices.Clip(caps.Extensions), resume)
 	}
-	if err := promise(caps, retries); err != nil {
+	if err := promise(caps, o); err != nil {
 		return nil, err
 	}
 	return &card, nil
@@ -56,13 +55,15 @@ func complete(card a2a.AgentCard, retries engine.Retries) (*a2a.AgentCard, error
 
 // promise makes the card say of messages that come again what the engine does
 // with them. Unless the author's card has the extension, it is there only if
-// messages of everybody are known: who is authenticated this server does not
-// know by itself, and a client that relies on being known must not be mistaken.
-func promise(caps *a2a.AgentCapabilities, r engine.Retries) error {
+// messages of everybody are known: a client that relies on being known must not
+// be mistaken.
+func promise(caps *a2a.AgentCapabilities, o *Options) error {
+	r := o.retries()
+	everybody := r.Anonymous || o.Auth != nil && !o.Auth.Anonymous()
 	retry := a2aserver.RetryExtension(r.Window, r.Anonymous)
 	at := extension(caps, retry.URI)
 	switch on := r.Window >= time.Second; { // the card has whole seconds
-	case on && at < 0 && !r.Anonymous:
+	case on && at < 0 && !everybody:
 	case on && at < 0:
 		caps.Extensions = append(slices.Clip(caps.Extensions), retry)
 	case on:
@@ -82,7 +83,7 @@ func extension(caps *a2a.AgentCapabilities, uri string) int {
 
 // extend is complete for an extended card, which takes what it leaves open from
 // the public one.
-func extend(card a2a.AgentCard, public *a2a.AgentCard, retries engine.Retries) (*a2a.AgentCard, error) {
+func extend(card a2a.AgentCard, public *a2a.AgentCard, o *Options) (*a2a.AgentCard, error) {
 	caps := &card.Capabilities
 	if caps.Streaming == nil {
 		caps.Streaming = public.Capabilities.Streaming
@@ -108,5 +109,8 @@ func extend(card a2a.AgentCard, public *a2a.AgentCard, retries engine.Retries) (
 	if len(card.Skills) == 0 {
 		card.Skills = public.Skills
 	}
-	return complete(card, retries)
+	if o.Auth != nil {
+		card.SecuritySchemes, card.SecurityRequirements = public.SecuritySchemes, public.SecurityRequirements
+	}
+	return complete(card, o)
 }

@@ -16,7 +16,7 @@ func TestCardsThatPromiseTooMuchAreRefused(t *testing.T) {
 		"retries": {Name: "x", Capabilities: a2a.AgentCapabilities{Extensions: []*a2a.AgentExtension{a2aserver.RetryExtension(time.Hour, true)}}},
 	}
 	for name, card := range tests {
-		if full, err := complete(card, engine.Retries{}); err == nil {
+		if full, err := complete(card, &Options{Retries: engine.Retries{Window: -1}}); err == nil {
 			t.Errorf("%s: accepted as %+v", name, full)
 		}
 	}
@@ -24,7 +24,7 @@ func TestCardsThatPromiseTooMuchAreRefused(t *testing.T) {
 
 func TestCardsAreCompleted(t *testing.T) {
 	given := a2a.AgentCard{Name: "x", Capabilities: a2a.AgentCapabilities{Streaming: new(false)}}
-	full, err := complete(given, engine.Retries{})
+	full, err := complete(given, &Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func TestCardsAreCompleted(t *testing.T) {
 		t.Error("the author's card was written to")
 	}
 	given.Capabilities.PushNotifications = new(false)
-	if full, err = complete(given, engine.Retries{}); err != nil || *full.Capabilities.PushNotifications {
+	if full, err = complete(given, &Options{}); err != nil || *full.Capabilities.PushNotifications {
 		t.Errorf("capabilities are %+v, %v", full.Capabilities, err)
 	}
 }
@@ -49,12 +49,12 @@ func TestExtendedCardsAreCompletedFromThePublicOne(t *testing.T) {
 	public, err := complete(a2a.AgentCard{
 		Name: "x", Version: "7", DefaultInputModes: []string{"image/png"},
 		Capabilities: a2a.AgentCapabilities{Streaming: new(false), PushNotifications: new(false), ExtendedAgentCard: new(true)},
-	}, engine.Retries{})
+	}, &Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	given := a2a.AgentCard{Name: "more", Description: "of it"}
-	full, err := extend(given, public, engine.Retries{})
+	full, err := extend(given, public, &Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestExtendedCardsAreCompletedFromThePublicOne(t *testing.T) {
 	if given.Version != "" || given.Capabilities.Streaming != nil {
 		t.Error("the author's card was written to")
 	}
-	if _, err := extend(a2a.AgentCard{}, public, engine.Retries{}); err == nil {
+	if _, err := extend(a2a.AgentCard{}, public, &Options{}); err == nil {
 		t.Error("a card without a name was accepted")
 	}
 }
@@ -89,7 +89,7 @@ func TestCardsPromiseTheRetriesThatAreKept(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			full, err := complete(a2a.AgentCard{Name: "x", Capabilities: a2a.AgentCapabilities{Extensions: test.given}}, test.options.retries())
+			full, err := complete(a2a.AgentCard{Name: "x", Capabilities: a2a.AgentCapabilities{Extensions: test.given}}, &test.options)
 			if err != nil {
 				t.Fatal(err)
 			}

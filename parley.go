@@ -3,7 +3,6 @@ package parley
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -15,6 +14,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aserver"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/engine"
 	"github.com/parley-a2a/parley/internal/interrupt"
 	"github.com/parley-a2a/parley/store"
@@ -35,14 +35,35 @@ type Options struct {
 	// CardProfile says for which versions of the protocol the card is. Zero
 	// means for all; every version is served either way.
 	CardProfile a2aserver.CardProfile
-	// ExtendedCard is what GetExtendedAgentCard answers, to everybody; New's
-	// card has to say that there is one. Of it, too, only Name is needed: the
-	// rest is taken from New's card, which is the one that is enforced. Nil:
-	// none configured.
+	// ExtendedCard is what GetExtendedAgentCard answers; New's card has to say
+	// that there is one. Of it, too, only Name is needed: the rest is taken from
+	// New's card, which is the one that is enforced. With Auth it is only for who
+	// is authenticated, and skills that require a scope (SecurityRequirements)
+	// only for who has it. Nil: none configured.
 	ExtendedCard *a2a.AgentCard
+	// ExtendedCardFor is ExtendedCard for one caller, in its place; nil where
+	// there is none for it.
+	ExtendedCardFor func(context.Context, a2a.Caller) (*a2a.AgentCard, error)
 	// StrictVersions refuses v1.0 requests that do not say A2A-Version: 1.0,
 	// as the text of the specification has it (§3.6.2). Many clients omit it.
 	StrictVersions bool
+	// Auth says who calls: by it requests are let in, and what it checks is on
+	// the card. Nil: everybody is anonymous, and shares all tasks, unless a
+	// handler in front says who it is (a2a.WithCaller).
+	Auth *auth.Guard
+	// Limits bound what one request and one caller may take, TaskLimits what
+	// tasks may.
+	Limits     a2aserver.Limits
+	TaskLimits engine.Limits
+	// Audit gets a record per call: who did what, or was not let. Nil discards.
+	Audit *slog.Logger
+	// Origins and Hosts are for browsers; see [a2aserver.Options].
+	Origins, Hosts []string
+	// CardKeys sign the cards, extended ones too. They need PublicURL, or a card
+	// that lists interfaces. CardKeysURL is where their public parts are, for the
+	// signatures to name; "" names none.
+	CardKeys    []*auth.Key
+	CardKeysURL string
 	// Retention deletes tasks that have not changed for long. The zero value
 	// keeps all.
 	Retention engine.Retention
@@ -96,22 +117,26 @@ type Server struct {
 
 // New joins an agent, its card and a store. Of the card only Name is needed;
 // what it leaves open is filled in (streaming and push notifications on, text in
-// and out), and what it says is enforced, with one exception: security
-// schemes describe what stands in front of the handler and checks callers; the
-// server itself treats everybody as anonymous.
+// and out), and what it says is enforced, with one exception: without
+// Options.Auth its security schemes describe what stands in front of the
+// handler and checks callers; the server itself then treats everybody as
+// anonymous.
 func New(card a2a.AgentCard, ag agent.Agent, o *Options) (*Server, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	full, err := complete(card, o.retries())
+	if o.Auth != nil {
+		if err := o.Auth.Declare(&card); err != nil {
+			return nil, err
+		}
+	}
+	full, err := complete(card, o)
 	if err != nil {
 		return nil, err
 	}
-	extended := o.ExtendedCard
-	if extended != nil {
-		if extended, err = extend(*extended, full, o.retries()); err != nil {
-			return nil, fmt.Errorf("extended card: %w", err)
-		}
+	extended, err := o.extended(full)
+	if err != nil {
+		return nil, err
 	}
 	s := &Server{opts: o}
 	st := o.Store
@@ -125,6 +150,7 @@ func New(card a2a.AgentCard, ag agent.Agent, o *Options) (*Server, error) {
 		DrainWait:    o.drainWait(),
 		Retention:    o.Retention,
 		Retries:      o.retries(),
+		Limits:       o.TaskLimits,
 		ExtendedCard: extended,
 	}
 	if *full.Capabilities.PushNotifications {
@@ -133,7 +159,7 @@ func New(card a2a.AgentCard, ag agent.Agent, o *Options) (*Server, error) {
 		eo.Push = s.hooks
 	}
 	s.engine = engine.New(st, ag, full, eo)
-	s.handler = a2aserver.New(s.engine, full, &a2aserver.Options{
+	so := &a2aserver.Options{
 		PublicURL:      o.PublicURL,
 		TrustedProxies: o.TrustedProxies,
 		CardProfile:    o.CardProfile,
@@ -146,7 +172,18 @@ func New(card a2a.AgentCard, ag agent.Agent, o *Options) (*Server, error) {
 			}
 			return s.engine.Trouble()
 		},
-	})
+		Limits:  o.Limits,
+		Audit:   o.Audit,
+		Origins: o.Origins,
+		Hosts:   o.Hosts,
+	}
+	if o.Auth != nil {
+		so.Identity = o.Auth
+	}
+	if len(o.CardKeys) > 0 {
+		so.Sign = o.sign
+	}
+	s.handler = a2aserver.New(s.engine, full, so)
 	return s, nil
 }
 
@@ -158,12 +195,24 @@ func (s *Server) Handler() http.Handler { return s.handler }
 // until ctx ends, and drains: readiness goes false, streams end, running work
 // is left for the next start. It may be called once. Serve calls it.
 func (s *Server) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	s.serving.Store(true)
 	// The network drains first: who waits gets a clear answer, and readiness
 	// goes false before the agents are told to stop.
 	defer context.AfterFunc(ctx, s.handler.Drain)()
+	guarded := make(chan error, 1)
+	go func() {
+		if s.opts.Auth == nil {
+			guarded <- nil
+			return
+		}
+		guarded <- s.opts.Auth.Run(ctx)
+	}()
 	err := s.engine.Run(ctx)
 	s.handler.Drain()
+	cancel() // if the engine ended by itself
+	err = errors.Join(err, <-guarded)
 	if s.owned != nil {
 		err = errors.Join(err, s.owned.Close())
 	}

@@ -1,14 +1,58 @@
 package a2a
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // Caller is who makes a call and what the call declares about itself. It is
-// the one value that Parley carries in contexts.
+// the one value that Parley carries in contexts: of a request, and of the run of
+// an agent that the request began, so that what the agent calls knows, too.
 type Caller struct {
-	Subject    string   // "" for anonymous
-	Tenant     string   // from the caller's credentials; "" if they name none
-	Scopes     []string // what the caller may do
+	Subject string // whose tasks are meant: unique over all ways to authenticate; "" for anonymous
+	Tenant  string // from the caller's credentials; "" if they name none
+	// Scopes are what the caller may do; see ScopeTasksRead and the others. Nil
+	// means everything with what is the caller's own, and nothing else.
+	Scopes []string
+	// Via says how the caller was authenticated, for operators: "key 3fb0c2",
+	// "oidc". Nothing is decided by it.
+	Via string
+
 	Extensions []string // extension URIs the caller supports (A2A-Extensions, §3.2.6)
+	Hops       int      // agents that the call came through already; 0 from the first one
+}
+
+// What a caller may do. A scope with :tenant is for what belongs to anybody of
+// the caller's tenant, one with :all for everybody's; both include the caller's
+// own.
+const (
+	ScopeTasksRead  = "tasks:read"  // GetTask, ListTasks, SubscribeToTask
+	ScopeTasksWrite = "tasks:write" // SendMessage, SendStreamingMessage, CancelTask
+	ScopePushRead   = "push:read"   // GetTaskPushNotificationConfig, ListTaskPushNotificationConfigs
+	ScopePushWrite  = "push:write"  // CreateTaskPushNotificationConfig, DeleteTaskPushNotificationConfig; and with a message
+	ScopeCardRead   = "card:read"   // GetExtendedAgentCard
+
+	ScopeTasksReadTenant   = "tasks:read:tenant"   // as ScopeTasksRead
+	ScopeTasksReadAll      = "tasks:read:all"      // as ScopeTasksRead
+	ScopeTasksCancelTenant = "tasks:cancel:tenant" // CancelTask
+	ScopeTasksCancelAll    = "tasks:cancel:all"    // CancelTask
+)
+
+// OwnScopes are all that a caller can do with what is its own.
+var OwnScopes = []string{ScopeTasksRead, ScopeTasksWrite, ScopePushRead, ScopePushWrite, ScopeCardRead}
+
+// Scopes are all scopes there are.
+var Scopes = append(slices.Clone(OwnScopes),
+	ScopeTasksReadTenant, ScopeTasksReadAll, ScopeTasksCancelTenant, ScopeTasksCancelAll)
+
+// May reports whether the caller has one of the scopes. Callers whose scopes are
+// nil have OwnScopes.
+func (c *Caller) May(any ...string) bool {
+	has := c.Scopes
+	if has == nil {
+		has = OwnScopes
+	}
+	return slices.ContainsFunc(any, func(s string) bool { return slices.Contains(has, s) })
 }
 
 type callerKey struct{}

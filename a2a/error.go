@@ -1,6 +1,9 @@
 package a2a
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // Code classifies an Error. The codes of the protocol come first, then those
 // of its framing and of HTTP. How each looks on a binding is one table in
@@ -35,6 +38,7 @@ const (
 	CodeRateLimited      // too many requests; try later
 	CodeUnavailable      // a temporary failure; try later
 	CodeConflict         // the id or the key of a message was used for another one
+	CodeLoop             // the message came through too many agents
 )
 
 var codeNames = map[Code]string{
@@ -61,6 +65,7 @@ var codeNames = map[Code]string{
 	CodeRateLimited:                    "RateLimitedError",
 	CodeUnavailable:                    "UnavailableError",
 	CodeConflict:                       "ConflictError",
+	CodeLoop:                           "DelegationLoopError",
 }
 
 // String returns the error's name as the specification spells it, such as
@@ -80,6 +85,10 @@ type Error struct {
 	Fields  []FieldViolation  // what is wrong with which field; safe to send
 	Meta    map[string]string // ErrorInfo metadata, such as the task's id; safe to send
 	Cause   error             // stays in this process: logged, never encoded
+
+	// RetryAfter is when it makes sense to try again; zero says nothing. It is
+	// sent to the second, rounded up.
+	RetryAfter time.Duration
 
 	// Peer is true if the other side reported the error, false if it was
 	// concluded here.
@@ -138,6 +147,8 @@ var (
 	ErrTaskGenerationMismatch         = &Error{Code: CodeTaskGenerationMismatch, Message: "the task has changed meanwhile"}
 	ErrInvalidParams                  = &Error{Code: CodeInvalidParams, Message: "invalid parameters"}
 	ErrUnauthenticated                = &Error{Code: CodeUnauthenticated, Message: "authentication required"}
+	ErrPermissionDenied               = &Error{Code: CodePermissionDenied, Message: "permission denied"}
+	ErrRateLimited                    = &Error{Code: CodeRateLimited, Message: "too many requests"}
 	ErrUnavailable                    = &Error{Code: CodeUnavailable, Message: "temporarily unavailable"}
 	ErrConflict                       = &Error{Code: CodeConflict, Message: "the message id was used for another message"}
 )

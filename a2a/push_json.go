@@ -7,7 +7,7 @@ func (c *TaskPushNotificationConfig) AppendJSON(b []byte) []byte {
 	b = optText(b, "id", c.ID)
 	b = optText(b, "taskId", c.TaskID)
 	b = text(b, "url", c.URL)
-	b = optText(b, "token", c.Token)
+	b = optText(b, "token", string(c.Token))
 	b = optObject(b, "authentication", c.Authentication)
 	return append(b, '}')
 }
@@ -32,7 +32,7 @@ func (c *TaskPushNotificationConfig) decode(d *decoder) *fault {
 		case "url":
 			return d.string(&c.URL)
 		case "token":
-			return d.string(&c.Token)
+			return d.string((*string)(&c.Token))
 		case "authentication":
 			return pointer(d, &c.Authentication)
 		// The drafts of 1.0 had all but the task's id in an object of its own.
@@ -54,7 +54,7 @@ func (c *TaskPushNotificationConfig) decode(d *decoder) *fault {
 func (a *AuthenticationInfo) AppendJSON(b []byte) []byte {
 	b = append(b, '{')
 	b = text(b, "scheme", a.Scheme)
-	b = optText(b, "credentials", a.Credentials)
+	b = optText(b, "credentials", string(a.Credentials))
 	return append(b, '}')
 }
 
@@ -74,7 +74,7 @@ func (a *AuthenticationInfo) decode(d *decoder) *fault {
 		case "schemes": // a list, in the drafts of 1.0
 			return d.strings(&schemes)
 		case "credentials":
-			return d.string(&a.Credentials)
+			return d.string((*string)(&a.Credentials))
 		}
 		return d.ignore()
 	})

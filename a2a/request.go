@@ -108,7 +108,7 @@ type TaskPushNotificationConfig struct {
 	ID             string
 	TaskID         string
 	URL            string
-	Token          string
+	Token          Secret
 	Authentication *AuthenticationInfo
 
 	// Legacy is set for calls of versions before 1.0, whose receivers are sent
@@ -119,7 +119,7 @@ type TaskPushNotificationConfig struct {
 // AuthenticationInfo is what a webhook's receiver wants to see (§4.3.2).
 type AuthenticationInfo struct {
 	Scheme      string // compared without regard to case
-	Credentials string
+	Credentials Secret
 }
 
 // GetTaskPushNotificationConfigRequest names one webhook (§3.1.8).

@@ -75,9 +75,11 @@ func (s *Server) serveExtended(w http.ResponseWriter, r *http.Request) {
 	f.codec = dialect.CodecOf(dialect.V03, a2a.BindingJSONRPC) // of its card, 0.2 reads what it knows
 	x := s.newExchange(w, r, f)
 	defer x.protect()
-	x.serviceParameters(f.dialect)
-	req := new(a2a.GetExtendedAgentCardRequest)
-	err := x.unary(x.ctx, dialect.GetExtendedAgentCard, req)
+	err := x.enter()
+	if err == nil {
+		x.serviceParameters(f.dialect)
+		err = x.unary(x.ctx, dialect.GetExtendedAgentCard, new(a2a.GetExtendedAgentCardRequest))
+	}
 	if errors.Is(err, a2a.ErrUnsupportedOperation) || errors.Is(err, a2a.ErrExtendedAgentCardNotConfigured) {
 		err = a2a.Errorf(a2a.CodeMethodNotFound, "this agent has no extended card")
 	}

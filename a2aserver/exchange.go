@@ -41,6 +41,12 @@ func (s *Server) newExchange(w http.ResponseWriter, r *http.Request, f framing) 
 	return &exchange{framing: f, s: s, w: w, rc: http.NewResponseController(w), r: r, ctx: r.Context()}
 }
 
+// enter finds out who calls.
+func (x *exchange) enter() (err error) {
+	x.ctx, err = x.s.enter(x.ctx, x.r)
+	return err
+}
+
 // perform calls the service and answers. An error is returned as long as
 // nothing was answered.
 func (x *exchange) perform(op dialect.Op, req any) error {
@@ -116,6 +122,7 @@ func (x *exchange) answer(op dialect.Op, req, res any) {
 // to the log, and the client learns nothing but that.
 func (x *exchange) fail(err error) {
 	e := x.report(err)
+	x.s.challenge(x.w.Header(), e)
 	if x.eventful && x.status(e) == http.StatusOK {
 		// The clients of versions before 1.0 stop at anything else, and the
 		// error is lost on them (DIALECTS 4.5, 8.4).

@@ -5,15 +5,18 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 )
 
@@ -75,12 +78,13 @@ func unknownMethod(_ any, stream grpc.ServerStream) error {
 
 // rpc is one call with its answer. It belongs to the handler's goroutine.
 type rpc struct {
-	s       *Server
-	op      dialect.Op
-	dialect dialect.Dialect
-	binding dialect.GRPC    // of the dialect
-	ctx     context.Context // the call's, with the caller
-	md      http.Header     // the metadata that means something to us
+	s         *Server
+	op        dialect.Op
+	dialect   dialect.Dialect
+	binding   dialect.GRPC            // of the dialect
+	ctx       context.Context         // the call's, with the caller
+	md        http.Header             // the metadata that means something to us
+	setHeader func(metadata.MD) error // sets the answer's header
 	resumption
 }
 
@@ -102,7 +106,11 @@ func (s *Server) grpcUnary(d dialect.Dialect, op dialect.Op) grpc.MethodHandler 
 				res, err = nil, x.fail(err)
 			}
 		}()
-		if err := x.serviceParameters(func(md metadata.MD) error { return grpc.SetHeader(ctx, md) }); err != nil {
+		setHeader := func(md metadata.MD) error { return grpc.SetHeader(ctx, md) }
+		if err := x.enter(setHeader); err != nil {
+			return nil, err
+		}
+		if err := x.serviceParameters(setHeader); err != nil {
 			return nil, err
 		}
 		req, err := x.request(decode)
@@ -146,6 +154,9 @@ func (s *Server) grpcStream(d dialect.Dialect, op dialect.Op) grpc.StreamHandler
 				err = x.fail(err)
 			}
 		}()
+		if err := x.enter(stream.SetHeader); err != nil {
+			return err
+		}
 		if err := x.serviceParameters(stream.SetHeader); err != nil {
 			return err
 		}
@@ -207,6 +218,34 @@ func (x *rpc) stream(to grpc.ServerStream, req any, positions bool) error {
 	return nil
 }
 
+// enter finds out who calls. setHeader is for the challenge to who may not.
+func (x *rpc) enter(setHeader func(metadata.MD) error) (err error) {
+	x.setHeader = setHeader
+	x.ctx, err = x.s.enter(x.ctx, requestOf(x.ctx))
+	return err
+}
+
+// requestOf returns what is known of a call as a request over HTTP: metadata,
+// TLS state and address.
+func requestOf(ctx context.Context) *http.Request {
+	md, _ := metadata.FromIncomingContext(ctx)
+	method, _ := grpc.Method(ctx)
+	r := &http.Request{Method: http.MethodPost, URL: &url.URL{Path: method}, Proto: "HTTP/2.0", ProtoMajor: 2, Header: make(http.Header, len(md)), Body: http.NoBody}
+	for name, values := range md {
+		r.Header[http.CanonicalHeaderKey(name)] = values
+	}
+	r.Host = r.Header.Get(":authority")
+	if p, ok := peer.FromContext(ctx); ok {
+		if p.Addr != nil {
+			r.RemoteAddr = p.Addr.String()
+		}
+		if info, ok := p.AuthInfo.(credentials.TLSInfo); ok {
+			r.TLS = &info.State
+		}
+	}
+	return r.WithContext(ctx)
+}
+
 // serviceParameters keeps the metadata that means something to us, reads
 // a2a-version and a2a-extensions (§10.2), by either of its names, puts the
 // latter into the context's caller and says in the answer which are active.
@@ -245,5 +284,10 @@ func (x *rpc) fail(err error) error {
 		return st.Err() // of grpc-go
 	}
 	e = x.s.report(x.ctx, err, slog.String("method", x.op.String()), slog.String("path", "/"+x.binding.Service()+"/"+x.binding.Method(x.op)))
+	h := http.Header{}
+	if x.s.challenge(h, e); len(h) > 0 {
+		// A stream that has begun is past its header, and has a caller.
+		_ = x.setHeader(metadata.MD{"www-authenticate": h["Www-Authenticate"]})
+	}
 	return status.FromProto(dialect.ErrorToStatus(x.dialect, e)).Err()
 }

@@ -22,6 +22,9 @@ func (s *Server) serveRPC(w http.ResponseWriter, r *http.Request) {
 }
 
 func (x *exchange) rpc(f *rpcFraming) error {
+	if err := x.enter(); err != nil {
+		return err
+	}
 	body, err := x.body()
 	if err != nil {
 		return err

@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"strings"
 	"time"
+
+	"github.com/parley-a2a/parley/a2a"
 )
 
 // Options adjusts a Server. A nil *Options means all defaults.
@@ -39,12 +41,40 @@ type Options struct {
 	// Set, for /.well-known/jwks.json; see Webhooks.JWKS. Nil, or one that
 	// returns nil, means that there are none.
 	Keys func(context.Context) ([]byte, error)
+	// Identity says who makes a request. Nil: whoever is in front does, by
+	// a2a.WithCaller, or everybody is anonymous.
+	Identity Identity
+	// Limits bound what one request and one caller may take.
+	Limits Limits
+	// Audit gets a record per call: who did what, or was not let. It never has
+	// contents or secrets. Nil discards.
+	Audit *slog.Logger
+	// Origins are those whose pages may call from a browser, such as
+	// https://console.example.org. None means that no page may, but for one that
+	// comes from the same origin.
+	Origins []string
+	// Hosts are the names, without port, that a request may be for; others are
+	// refused, so that no web page can reach a server on its visitor's machine
+	// by a name that it had resolved to it. None means any.
+	Hosts []string
+	// Sign signs a card that is about to be published, with its interfaces. Cards
+	// are signed once, but for extended ones. It needs PublicURL, or a card that
+	// lists interfaces: what is signed must not come from a request. Nil: cards
+	// are not signed.
+	Sign func(*a2a.AgentCard) error
 	// Logger gets a record per failed request: internal errors with their
 	// cause as errors, others for debugging. Nil discards.
 	Logger *slog.Logger
 	// CardMaxAge is how long clients may keep the card, to the second. Zero
 	// means 5 minutes; negative, that they must ask each time.
 	CardMaxAge time.Duration
+}
+
+func (o *Options) identity() Identity {
+	if o == nil {
+		return nil
+	}
+	return o.Identity
 }
 
 func (o *Options) maxBody() int64 {

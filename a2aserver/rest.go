@@ -38,6 +38,9 @@ func (x *exchange) rest(f *restFraming, path string) error {
 		return err
 	}
 	f.dialect, f.codec = m.Dialect, m.Codec()
+	if err := x.enter(); err != nil {
+		return err
+	}
 	x.serviceParameters(m.Dialect)
 	body, err := x.restBody(m.Route)
 	if err != nil {

@@ -69,7 +69,7 @@ func (w *Webhooks) Check(_ context.Context, c *a2a.TaskPushNotificationConfig) (
 	if err := webhook.Authorize(http.Header{}, c.Authentication); err != nil {
 		return "", err
 	}
-	if err := webhook.CheckToken(c.Token); err != nil {
+	if err := webhook.CheckToken(string(c.Token)); err != nil {
 		return "", err
 	}
 	return u.Host, nil
@@ -124,8 +124,8 @@ func (w *Webhooks) request(ctx context.Context, n *a2a.Notification, keys *Webho
 	if err := webhook.Authorize(h, n.Config.Authentication); err != nil {
 		return nil, err
 	}
-	webhook.SetToken(h, n.Config.Token)
-	keys.Sign(h, n.ID, at, body, n.Config.Token)
+	webhook.SetToken(h, string(n.Config.Token))
+	keys.Sign(h, n.ID, at, body, string(n.Config.Token))
 	if n.Task == nil {
 		h.Set("A2A-Version", n.Version)
 	}

@@ -192,9 +192,9 @@ func TestWebhookHeaders(t *testing.T) {
 		for _, version := range []string{"1.0", "0.3", "0.1"} {
 			in := newInbox(t, nil)
 			n := noticeOf(t, version, in.URL)
-			n.Config.Token = c.token
+			n.Config.Token = a2a.Secret(c.token)
 			if c.scheme != "" {
-				n.Config.Authentication = &a2a.AuthenticationInfo{Scheme: c.scheme, Credentials: c.creds}
+				n.Config.Authentication = &a2a.AuthenticationInfo{Scheme: c.scheme, Credentials: a2a.Secret(c.creds)}
 			}
 			mustDeliver(t, localHooks(hookKeys()), n)
 			h := in.got()[0].header
@@ -374,7 +374,7 @@ func TestWebhookCheckNamesTheField(t *testing.T) {
 			{URL: "https://example.com/", Authentication: &a2a.AuthenticationInfo{Scheme: "Digest"}},
 		},
 		"token": {
-			{URL: "https://example.com/", Token: "a\nb"}, {URL: "https://example.com/", Token: "whsec_?"}, {URL: "https://example.com/", Token: strings.Repeat("a", 2000)},
+			{URL: "https://example.com/", Token: "a\nb"}, {URL: "https://example.com/", Token: "whsec_?"}, {URL: "https://example.com/", Token: a2a.Secret(strings.Repeat("a", 2000))},
 		},
 	} {
 		for _, c := range list {

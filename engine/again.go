@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"errors"
 	"time"
 
@@ -56,8 +55,8 @@ const maxKey = 255
 
 // identify returns the identity of a message. It has no names if nothing could
 // name it when it comes again.
-func (e *Engine) identify(ctx context.Context, req *a2a.SendMessageRequest) (*identity, error) {
-	id := &identity{scope: scope(ctx, req.Tenant), window: e.opts.retries().window()}
+func (e *Engine) identify(a *access, req *a2a.SendMessageRequest) (*identity, error) {
+	id := &identity{scope: a.scope, window: e.opts.retries().window()}
 	if req.Legacy == nil || !req.Legacy.CreateByID {
 		// Where the client chooses the task's id, in version 0.1, its messages
 		// have none, or one that it uses again.

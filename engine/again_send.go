@@ -62,15 +62,15 @@ func (s *sends) leave(own *sending) {
 }
 
 // deliverOnce is deliver for a message that is known when it comes again.
-func (e *Engine) deliverOnce(ctx context.Context, req *a2a.SendMessageRequest, stream bool) (taken, error) {
-	id, err := e.identify(ctx, req)
+func (e *Engine) deliverOnce(ctx context.Context, a *access, req *a2a.SendMessageRequest, stream bool) (taken, error) {
+	id, err := e.identify(a, req)
 	if err != nil {
 		return taken{}, err
 	}
 	for {
 		own, first := e.sends.enter(id)
 		if first {
-			return e.deliverFirst(ctx, req, own, stream)
+			return e.deliverFirst(ctx, a, req, own, stream)
 		}
 		select {
 		case <-own.done:
@@ -108,7 +108,7 @@ func (id *identity) sameAs(other *identity) error {
 }
 
 // deliverFirst delivers a message of which no other send is under way.
-func (e *Engine) deliverFirst(ctx context.Context, req *a2a.SendMessageRequest, own *sending, stream bool) (taken, error) {
+func (e *Engine) deliverFirst(ctx context.Context, a *access, req *a2a.SendMessageRequest, own *sending, stream bool) (taken, error) {
 	defer e.settle(own)
 	for {
 		d, found, err := e.find(ctx, req, own.identity, stream)
@@ -119,7 +119,7 @@ func (e *Engine) deliverFirst(ctx context.Context, req *a2a.SendMessageRequest, 
 			return taken{}, a2a.Invalid("Last-Event-ID",
 				"there is no earlier stream of this message to go on with; leave it out, or subscribe to the task")
 		}
-		if d, err = e.deliverNew(ctx, req, own); !beaten(err, req) {
+		if d, err = e.deliverNew(ctx, a, req, own); !beaten(err, req) {
 			return d, err
 		}
 	}

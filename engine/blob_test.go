@@ -9,6 +9,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/store"
 	"github.com/parley-a2a/parley/store/sqlite"
 )
 
@@ -44,7 +45,7 @@ func TestLargePartsAreStoredOnce(t *testing.T) {
 	w := newWorld(t, st, copier)
 	done, waiting := w.mustSend(request("now")), w.mustSend(request("wait"))
 	var stored int
-	entries, err := st.Entries(t.Context(), keyOf(t.Context(), "", done.ID), 0, 0)
+	entries, err := st.Entries(t.Context(), store.Key{ID: done.ID}, 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,10 +11,17 @@ import (
 // agent has stopped, or without it after CancelWait. If the agent finishes
 // first, its end stands and the cancel fails.
 func (e *Engine) CancelTask(ctx context.Context, req *a2a.CancelTaskRequest) (*a2a.Task, error) {
+	a, err := enter(ctx, req.Tenant, a2a.ScopeTasksWrite, a2a.ScopeTasksCancelTenant, a2a.ScopeTasksCancelAll)
+	if err != nil {
+		return nil, err
+	}
 	if err := req.Validate(); err != nil {
 		return nil, err
 	}
-	key := keyOf(ctx, req.Tenant, req.ID)
+	key, err := e.visible(ctx, a, req.ID)
+	if err != nil {
+		return nil, err
+	}
 	t := e.join(key)
 	defer e.leave(t)
 	task, last, err := e.loadAt(ctx, t)
@@ -27,7 +34,7 @@ func (e *Engine) CancelTask(ctx context.Context, req *a2a.CancelTaskRequest) (*a
 			return nil, err
 		}
 		before := t.watch().ended
-		asked, coming, err := o.requestCancel(&a2a.CancelRequested{Subject: a2a.CallerFrom(ctx).Subject, Metadata: req.Metadata})
+		asked, coming, err := o.requestCancel(&a2a.CancelRequested{Subject: a.caller.Subject, Metadata: req.Metadata})
 		o.release()
 		if err != nil {
 			return nil, err

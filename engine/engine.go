@@ -56,12 +56,16 @@ type Options struct {
 	// Retention deletes tasks that have not changed for long. The zero value
 	// keeps all.
 	Retention Retention
+	// Limits bound what tasks may take.
+	Limits Limits
 	// Push delivers notifications. Nil: there are none, and the operations on
 	// their configurations answer PushNotificationNotSupported, as they do when
 	// the card does not have the capability.
 	Push a2a.Notifier
-	// ExtendedCard is what GetExtendedAgentCard answers. Nil: none configured.
-	ExtendedCard *a2a.AgentCard
+	// ExtendedCard returns what GetExtendedAgentCard answers to a caller, which
+	// must not be changed afterwards; nil where there is none for it. Nil: none
+	// configured.
+	ExtendedCard func(context.Context, a2a.Caller) (*a2a.AgentCard, error)
 }
 
 func (o *Options) logger() *slog.Logger {
@@ -141,11 +145,11 @@ func (o *Options) retention() *Retention {
 	return &o.Retention
 }
 
-func (o *Options) extendedCard() *a2a.AgentCard {
-	if o == nil {
-		return nil
+func (o *Options) extendedCard(ctx context.Context, c a2a.Caller) (*a2a.AgentCard, error) {
+	if o == nil || o.ExtendedCard == nil {
+		return nil, nil
 	}
-	return o.ExtendedCard
+	return o.ExtendedCard(ctx, c)
 }
 
 // Engine is an a2a.Service over an agent and a store.
@@ -306,17 +310,6 @@ func failed(err error, what string) error {
 		return errStopping()
 	}
 	return fmt.Errorf("%s: %w", what, err)
-}
-
-// scope returns the part of the store that a call may see: everything it
-// touches is looked up under this tenant and owner.
-func scope(ctx context.Context, tenant string) store.Key {
-	c := a2a.CallerFrom(ctx)
-	if c.Tenant != "" {
-		// The credentials' tenant stands, whatever the request says.
-		tenant = c.Tenant
-	}
-	return store.Key{Tenant: tenant, Owner: c.Subject}
 }
 
 // nudge gives a hint: that there is something to do, in a channel of capacity

@@ -7,13 +7,17 @@ import (
 )
 
 // GetExtendedAgentCard implements a2a.Service (specification §3.1.11).
-func (e *Engine) GetExtendedAgentCard(context.Context, *a2a.GetExtendedAgentCardRequest) (*a2a.AgentCard, error) {
+func (e *Engine) GetExtendedAgentCard(ctx context.Context, req *a2a.GetExtendedAgentCardRequest) (*a2a.AgentCard, error) {
+	a, err := enter(ctx, req.Tenant, a2a.ScopeCardRead)
+	if err != nil {
+		return nil, err
+	}
 	if !e.gate.extended {
 		return nil, a2a.Errorf(a2a.CodeUnsupportedOperation, "this agent has no extended agent card")
 	}
-	card := e.opts.extendedCard()
-	if card == nil {
-		return nil, a2a.ErrExtendedAgentCardNotConfigured
+	card, err := e.opts.extendedCard(ctx, a.caller)
+	if err == nil && card == nil {
+		err = a2a.ErrExtendedAgentCardNotConfigured
 	}
-	return card, nil
+	return card, err
 }

@@ -176,15 +176,22 @@ func (e *Engine) endedAt(ctx context.Context, t *topic, ended int64) (*a2a.Task,
 // a cursor is served on a finished task, too: it has a rest to deliver.
 func (e *Engine) SubscribeToTask(ctx context.Context, req *a2a.SubscribeToTaskRequest) iter.Seq2[*a2a.StreamResponse, error] {
 	return func(yield func(*a2a.StreamResponse, error) bool) {
-		if err := e.gate.stream(); err != nil {
+		a, err := enter(ctx, req.Tenant, a2a.ScopeTasksRead, a2a.ScopeTasksReadTenant, a2a.ScopeTasksReadAll)
+		if err == nil {
+			err = e.gate.stream()
+		}
+		if err == nil {
+			err = req.Validate()
+		}
+		var key store.Key
+		if err == nil {
+			key, err = e.visible(ctx, a, req.ID)
+		}
+		if err != nil {
 			yield(nil, err)
 			return
 		}
-		if err := req.Validate(); err != nil {
-			yield(nil, err)
-			return
-		}
-		t := e.join(keyOf(ctx, req.Tenant, req.ID))
+		t := e.join(key)
 		defer e.leave(t)
 		task, cursor, err := e.attach(ctx, t, req)
 		if err != nil {
@@ -221,11 +228,4 @@ func (e *Engine) attach(ctx context.Context, t *topic, req *a2a.SubscribeToTaskR
 	}
 	task, err = e.foldTo(ctx, t.key, after)
 	return task, after, err
-}
-
-// keyOf returns the key of a task id in the caller's scope.
-func keyOf(ctx context.Context, tenant, id string) store.Key {
-	k := scope(ctx, tenant)
-	k.ID = id
-	return k
 }

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"slices"
 	"strings"
 
@@ -44,8 +43,8 @@ func is(b *bool) bool { return b != nil && *b }
 
 // send admits a message. The order of the checks is the protocol's: extension,
 // capability, validation.
-func (g *gate) send(ctx context.Context, req *a2a.SendMessageRequest, stream bool) error {
-	declared := a2a.CallerFrom(ctx).Extensions
+func (g *gate) send(a *access, req *a2a.SendMessageRequest, stream bool) error {
+	declared := a.caller.Extensions
 	for _, uri := range g.required {
 		if !slices.Contains(declared, uri) {
 			return &a2a.Error{

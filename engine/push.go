@@ -18,13 +18,14 @@ const maxPushes = 100
 // §3.1.7). What happens from now on is delivered; one with the id of another is
 // put in its place, and nothing is sent to that one's receiver after it returns.
 func (e *Engine) CreateTaskPushNotificationConfig(ctx context.Context, c *a2a.TaskPushNotificationConfig) (*a2a.TaskPushNotificationConfig, error) {
-	if !e.gate.push {
-		return nil, a2a.ErrPushNotificationNotSupported
+	a, err := e.enterPush(ctx, c.Tenant, a2a.ScopePushWrite)
+	if err != nil {
+		return nil, err
 	}
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	key := keyOf(ctx, c.Tenant, c.TaskID)
+	key := a.own(c.TaskID)
 	last, state, err := e.lastOf(ctx, key)
 	if err != nil {
 		return nil, err
@@ -54,6 +55,15 @@ func (e *Engine) CreateTaskPushNotificationConfig(ctx context.Context, c *a2a.Ta
 	}
 	await(ctx, broken)
 	return e.shown(p)
+}
+
+// enterPush is enter for the operations on configurations.
+func (e *Engine) enterPush(ctx context.Context, tenant, need string) (*access, error) {
+	a, err := enter(ctx, tenant, need)
+	if err == nil && !e.gate.push {
+		err = a2a.ErrPushNotificationNotSupported
+	}
+	return a, err
 }
 
 func (e *Engine) setPush(ctx context.Context, p *store.PushConfig) error {
@@ -124,9 +134,9 @@ func (e *Engine) newPush(ctx context.Context, field string, c *a2a.TaskPushNotif
 	if err != nil {
 		return nil, within(field, err)
 	}
-	kept := keptPush{Version: "1.0", URL: c.URL, Token: c.Token}
+	kept := keptPush{Version: "1.0", URL: c.URL, Token: string(c.Token)}
 	if a := c.Authentication; a != nil {
-		kept.Scheme, kept.Credentials = a.Scheme, a.Credentials
+		kept.Scheme, kept.Credentials = a.Scheme, string(a.Credentials)
 	}
 	id := c.ID
 	if c.Legacy != nil {
@@ -149,14 +159,17 @@ func (e *Engine) newPush(ctx context.Context, field string, c *a2a.TaskPushNotif
 
 // pushWith returns the configuration that a message brings along. Of a new task
 // it hears everything, of another what comes behind the message.
-func (e *Engine) pushWith(ctx context.Context, req *a2a.SendMessageRequest) (*store.PushConfig, error) {
+func (e *Engine) pushWith(ctx context.Context, a *access, req *a2a.SendMessageRequest) (*store.PushConfig, error) {
+	if err := a.also(a2a.ScopePushWrite); err != nil {
+		return nil, err
+	}
 	c := *req.Configuration.TaskPushNotificationConfig
 	c.TaskID, c.Legacy = "", req.Legacy
 	p, err := e.newPush(ctx, "configuration.taskPushNotificationConfig.", &c)
 	if err != nil || req.Message.TaskID == "" {
 		return p, err
 	}
-	p.Key = keyOf(ctx, req.Tenant, req.Message.TaskID)
+	p.Key = a.own(req.Message.TaskID)
 	if p.ID == "" {
 		p.ID = p.Key.ID
 	}
@@ -218,9 +231,9 @@ func pushOf(p *store.PushConfig) (*a2a.TaskPushNotificationConfig, string, error
 	if err := json.Unmarshal(p.Body, &kept); err != nil {
 		return nil, "", fmt.Errorf("push config %s of task %s: %w", p.ID, p.Key.ID, err)
 	}
-	c := &a2a.TaskPushNotificationConfig{Tenant: p.Tenant, ID: p.ID, TaskID: p.Key.ID, URL: kept.URL, Token: kept.Token}
+	c := &a2a.TaskPushNotificationConfig{Tenant: p.Tenant, ID: p.ID, TaskID: p.Key.ID, URL: kept.URL, Token: a2a.Secret(kept.Token)}
 	if kept.Scheme != "" {
-		c.Authentication = &a2a.AuthenticationInfo{Scheme: kept.Scheme, Credentials: kept.Credentials}
+		c.Authentication = &a2a.AuthenticationInfo{Scheme: kept.Scheme, Credentials: a2a.Secret(kept.Credentials)}
 	}
 	return c, kept.Version, nil
 }
@@ -238,7 +251,7 @@ func (e *Engine) shown(p *store.PushConfig) (*a2a.TaskPushNotificationConfig, er
 	if c.Authentication != nil {
 		c.Authentication.Credentials = ""
 	}
-	if strings.HasPrefix(c.Token, signingSecret) {
+	if strings.HasPrefix(string(c.Token), signingSecret) {
 		c.Token = "" // never sent either, but signed with
 	}
 	return c, nil
@@ -246,13 +259,14 @@ func (e *Engine) shown(p *store.PushConfig) (*a2a.TaskPushNotificationConfig, er
 
 // GetTaskPushNotificationConfig implements a2a.Service (specification §3.1.8).
 func (e *Engine) GetTaskPushNotificationConfig(ctx context.Context, req *a2a.GetTaskPushNotificationConfigRequest) (*a2a.TaskPushNotificationConfig, error) {
-	if !e.gate.push {
-		return nil, a2a.ErrPushNotificationNotSupported
+	a, err := e.enterPush(ctx, req.Tenant, a2a.ScopePushRead)
+	if err != nil {
+		return nil, err
 	}
 	if err := req.Validate(); err != nil {
 		return nil, err
 	}
-	key := keyOf(ctx, req.Tenant, req.TaskID)
+	key := a.own(req.TaskID)
 	p, err := e.push(ctx, key, req.ID)
 	switch {
 	case err == nil:
@@ -293,13 +307,14 @@ func (e *Engine) push(ctx context.Context, key store.Key, id string) (*store.Pus
 // ListTaskPushNotificationConfigs implements a2a.Service (specification
 // §3.1.9).
 func (e *Engine) ListTaskPushNotificationConfigs(ctx context.Context, req *a2a.ListTaskPushNotificationConfigsRequest) (*a2a.ListTaskPushNotificationConfigsResponse, error) {
-	if !e.gate.push {
-		return nil, a2a.ErrPushNotificationNotSupported
+	a, err := e.enterPush(ctx, req.Tenant, a2a.ScopePushRead)
+	if err != nil {
+		return nil, err
 	}
 	if err := req.Validate(); err != nil {
 		return nil, err
 	}
-	key := keyOf(ctx, req.Tenant, req.TaskID)
+	key := a.own(req.TaskID)
 	if _, _, err := e.lastOf(ctx, key); err != nil {
 		return nil, err
 	}
@@ -330,13 +345,14 @@ func (e *Engine) ListTaskPushNotificationConfigs(ctx context.Context, req *a2a.L
 // §3.1.10). An attempt that is under way is broken off; nothing is sent after
 // it returns.
 func (e *Engine) DeleteTaskPushNotificationConfig(ctx context.Context, req *a2a.DeleteTaskPushNotificationConfigRequest) error {
-	if !e.gate.push {
-		return a2a.ErrPushNotificationNotSupported
+	a, err := e.enterPush(ctx, req.Tenant, a2a.ScopePushWrite)
+	if err != nil {
+		return err
 	}
 	if err := req.Validate(); err != nil {
 		return err
 	}
-	key := keyOf(ctx, req.Tenant, req.TaskID)
+	key := a.own(req.TaskID)
 	if _, _, err := e.lastOf(ctx, key); err != nil {
 		return err
 	}

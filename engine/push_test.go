@@ -18,7 +18,7 @@ func TestPushSecretsAreNotShown(t *testing.T) {
 			w := pushWorld(t, nil, countedTo(1, begin), r)
 			task := w.mustSend(sendNow("go"))
 			given := &a2a.TaskPushNotificationConfig{
-				TaskID: task.ID, ID: "a", URL: "h", Token: token,
+				TaskID: task.ID, ID: "a", URL: "h", Token: a2a.Secret(token),
 				Authentication: &a2a.AuthenticationInfo{Scheme: "Bearer", Credentials: "secret"},
 			}
 			created, err := w.CreateTaskPushNotificationConfig(t.Context(), given)
@@ -38,7 +38,7 @@ func TestPushSecretsAreNotShown(t *testing.T) {
 				want = ""
 			}
 			for _, c := range []*a2a.TaskPushNotificationConfig{created, got, list.Configs[0]} {
-				if c.Token != want || c.Authentication == nil || c.Authentication.Scheme != "Bearer" || c.Authentication.Credentials != "" || c.URL != "h" {
+				if string(c.Token) != want || c.Authentication == nil || c.Authentication.Scheme != "Bearer" || c.Authentication.Credentials != "" || c.URL != "h" {
 					t.Errorf("%+v with %+v", c, c.Authentication)
 				}
 			}
@@ -46,7 +46,7 @@ func TestPushSecretsAreNotShown(t *testing.T) {
 			time.Sleep(time.Minute)
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			if len(r.got) == 0 || r.got[0].Config.Token != token || r.got[0].Config.Authentication.Credentials != "secret" {
+			if len(r.got) == 0 || r.got[0].Config.Token != a2a.Secret(token) || r.got[0].Config.Authentication.Credentials != "secret" {
 				t.Errorf("%d deliveries", len(r.got))
 			}
 		})

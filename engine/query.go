@@ -11,10 +11,18 @@ import (
 
 // GetTask implements a2a.Service (specification §3.1.3).
 func (e *Engine) GetTask(ctx context.Context, req *a2a.GetTaskRequest) (*a2a.Task, error) {
+	a, err := enter(ctx, req.Tenant, a2a.ScopeTasksRead, a2a.ScopeTasksReadTenant, a2a.ScopeTasksReadAll)
+	if err != nil {
+		return nil, err
+	}
 	if err := req.Validate(); err != nil {
 		return nil, err
 	}
-	t := e.join(keyOf(ctx, req.Tenant, req.ID))
+	key, err := e.visible(ctx, a, req.ID)
+	if err != nil {
+		return nil, err
+	}
+	t := e.join(key)
 	defer e.leave(t)
 	task, last, err := e.loadAt(ctx, t)
 	if err == nil && req.CurrentGeneration != nil {
@@ -77,6 +85,10 @@ const defaultPageSize = 50
 
 // ListTasks implements a2a.Service (specification §3.1.4).
 func (e *Engine) ListTasks(ctx context.Context, req *a2a.ListTasksRequest) (*a2a.ListTasksResponse, error) {
+	a, err := enter(ctx, req.Tenant, a2a.ScopeTasksRead, a2a.ScopeTasksReadTenant, a2a.ScopeTasksReadAll)
+	if err != nil {
+		return nil, err
+	}
 	if err := req.Validate(); err != nil {
 		return nil, err
 	}
@@ -84,15 +96,15 @@ func (e *Engine) ListTasks(ctx context.Context, req *a2a.ListTasksRequest) (*a2a
 	if req.PageSize != nil {
 		size = *req.PageSize
 	}
-	own := scope(ctx, req.Tenant)
 	q := store.Query{
-		Tenant:  own.Tenant,
-		Owner:   own.Owner,
-		Context: req.ContextID,
-		State:   int32(req.Status),
-		Since:   req.StatusTimestampAfter,
-		Limit:   int(size),
-		Body:    req.IncludeArtifacts,
+		Tenant:   a.scope.Tenant,
+		Owner:    a.scope.Owner,
+		AnyOwner: a.shared,
+		Context:  req.ContextID,
+		State:    int32(req.Status),
+		Since:    req.StatusTimestampAfter,
+		Limit:    int(size),
+		Body:     req.IncludeArtifacts,
 	}
 	if req.PageToken != "" {
 		key, err := e.tokenKey.get(ctx, e.store)
@@ -127,7 +139,7 @@ func (e *Engine) ListTasks(ctx context.Context, req *a2a.ListTasksRequest) (*a2a
 			return nil, failed(err, "list tasks")
 		}
 		last := &page.Records[n-1]
-		resp.NextPageToken = formatToken(key, &q, store.Position{Updated: last.Updated, ID: last.ID})
+		resp.NextPageToken = formatToken(key, &q, store.Position{Updated: last.Updated, ID: last.ID, Owner: last.Owner})
 	}
 	return resp, nil
 }

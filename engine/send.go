@@ -12,10 +12,14 @@ import (
 
 // SendMessage implements a2a.Service (specification §3.1.1, §3.2.2).
 func (e *Engine) SendMessage(ctx context.Context, req *a2a.SendMessageRequest) (*a2a.SendMessageResponse, error) {
-	if err := e.gate.send(ctx, req, false); err != nil {
+	a, err := enter(ctx, req.Tenant, a2a.ScopeTasksWrite)
+	if err != nil {
 		return nil, err
 	}
-	d, err := e.deliver(ctx, req, false)
+	if err := e.gate.send(a, req, false); err != nil {
+		return nil, err
+	}
+	d, err := e.deliver(ctx, a, req, false)
 	if err != nil {
 		return nil, err
 	}
@@ -47,11 +51,15 @@ func (e *Engine) SendMessage(ctx context.Context, req *a2a.SendMessageRequest) (
 // SendStreamingMessage implements a2a.Service (specification §3.1.2).
 func (e *Engine) SendStreamingMessage(ctx context.Context, req *a2a.SendMessageRequest) iter.Seq2[*a2a.StreamResponse, error] {
 	return func(yield func(*a2a.StreamResponse, error) bool) {
-		if err := e.gate.send(ctx, req, true); err != nil {
+		a, err := enter(ctx, req.Tenant, a2a.ScopeTasksWrite)
+		if err == nil {
+			err = e.gate.send(a, req, true)
+		}
+		if err != nil {
 			yield(nil, err)
 			return
 		}
-		d, err := e.deliver(ctx, req, true)
+		d, err := e.deliver(ctx, a, req, true)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -92,12 +100,12 @@ func stops(s a2a.TaskState) bool { return s.Terminal() || s.Interrupted() }
 // deliver hands a message to its task, which may be a new one, and waits until
 // it is committed or answered. One that is known, because it came before, is
 // not delivered again. The caller leaves what it gets.
-func (e *Engine) deliver(ctx context.Context, req *a2a.SendMessageRequest, stream bool) (taken, error) {
-	if e.opts.retries().known(a2a.CallerFrom(ctx)) {
-		return e.deliverOnce(ctx, req, stream)
+func (e *Engine) deliver(ctx context.Context, a *access, req *a2a.SendMessageRequest, stream bool) (taken, error) {
+	if e.opts.retries().known(a.caller) {
+		return e.deliverOnce(ctx, a, req, stream)
 	}
 	for {
-		d, err := e.deliverNew(ctx, req, nil)
+		d, err := e.deliverNew(ctx, a, req, nil)
 		if !beaten(err, req) {
 			return d, err
 		}
@@ -106,7 +114,7 @@ func (e *Engine) deliver(ctx context.Context, req *a2a.SendMessageRequest, strea
 
 // deliverNew is deliver for a message that is new. own, if not nil, is this
 // send's registration.
-func (e *Engine) deliverNew(ctx context.Context, req *a2a.SendMessageRequest, own *sending) (taken, error) {
+func (e *Engine) deliverNew(ctx context.Context, a *access, req *a2a.SendMessageRequest, own *sending) (taken, error) {
 	if err := e.takesNothing(); err != nil {
 		return taken{}, err
 	}
@@ -114,14 +122,13 @@ func (e *Engine) deliverNew(ctx context.Context, req *a2a.SendMessageRequest, ow
 	if legacy == nil {
 		legacy = &a2a.Legacy{}
 	}
-	key := scope(ctx, req.Tenant)
 	b := &birth{
 		contextID: req.Message.ContextID,
 		version:   legacy.Version,
 		taskOnly:  legacy.TaskOnly || legacy.CreateByID, // an id that the client chose names a task
 		create:    e.opts.createAfter(),
 	}
-	f := from{caller: a2a.CallerFrom(ctx), metadata: req.Metadata}
+	f := from{caller: a.caller, metadata: req.Metadata}
 	var expect *int64
 	if c := req.Configuration; c != nil {
 		f.accepted, expect = c.AcceptedOutputModes, c.IfGenerationMatch
@@ -141,7 +148,7 @@ func (e *Engine) deliverNew(ctx context.Context, req *a2a.SendMessageRequest, ow
 	p.expect, p.reopen = expect, legacy.Reopen
 	if c := req.Configuration; c != nil && c.TaskPushNotificationConfig != nil {
 		var err error
-		if p.push, err = e.pushWith(ctx, req); err != nil {
+		if p.push, err = e.pushWith(ctx, a, req); err != nil {
 			return taken{}, err
 		}
 	}
@@ -149,7 +156,7 @@ func (e *Engine) deliverNew(ctx context.Context, req *a2a.SendMessageRequest, ow
 		p.identity = own.identity
 	}
 	b.post = p
-	t, err := e.place(ctx, key, req.Message.TaskID, b, legacy.CreateByID)
+	t, err := e.place(ctx, a.scope, req.Message.TaskID, b, legacy.CreateByID)
 	if err != nil {
 		return taken{}, err
 	}

@@ -20,7 +20,9 @@ const tagSize = 16
 
 func formatToken(key []byte, q *store.Query, p store.Position) string {
 	raw := binary.BigEndian.AppendUint64(nil, uint64(p.Updated.UnixMilli()))
+	raw = binary.AppendUvarint(raw, uint64(len(p.ID)))
 	raw = append(raw, p.ID...)
+	raw = append(raw, p.Owner...)
 	raw = append(raw, tag(key, q, raw)...)
 	return base64.RawURLEncoding.EncodeToString(raw)
 }
@@ -35,9 +37,15 @@ func parseToken(key []byte, q *store.Query, token string) (*store.Position, erro
 	if !hmac.Equal(raw[len(body):], tag(key, q, body)) {
 		return nil, bad
 	}
+	n, k := binary.Uvarint(body[8:])
+	names := body[8+max(k, 0):]
+	if k <= 0 || n > uint64(len(names)) {
+		return nil, bad // of an earlier version
+	}
 	return &store.Position{
 		Updated: time.UnixMilli(int64(binary.BigEndian.Uint64(body))).UTC(),
-		ID:      string(body[8:]),
+		ID:      string(names[:n]),
+		Owner:   string(names[n:]),
 	}, nil
 }
 
@@ -53,6 +61,9 @@ func tag(key []byte, q *store.Query, body []byte) []byte {
 	}
 	binary.BigEndian.PutUint64(n[:], uint64(q.State))
 	h.Write(n[:])
+	if q.AnyOwner {
+		h.Write([]byte{1})
+	}
 	since := int64(0)
 	if !q.Since.IsZero() {
 		since = q.Since.UnixMilli()

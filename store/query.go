@@ -52,9 +52,16 @@ func (m *Memory) List(ctx context.Context, q Query) (*Page, error) {
 			return a.position().compare(b.position())
 		})
 		if q.Before != nil {
-			from := Position{Milli(q.Before.Updated), q.Before.ID}
+			from := Position{Updated: Milli(q.Before.Updated), ID: q.Before.ID}
+			if q.AnyOwner {
+				from.Owner = q.Before.Owner
+			}
 			found = slices.DeleteFunc(found, func(t *memoryTask) bool {
-				return t.position().compare(from) <= 0
+				p := t.position()
+				if !q.AnyOwner {
+					p.Owner = ""
+				}
+				return p.compare(from) <= 0
 			})
 		}
 		if len(found) > q.Limit {
@@ -73,15 +80,33 @@ func (m *Memory) List(ctx context.Context, q Query) (*Page, error) {
 
 // matches applies everything but Before and Limit.
 func (q *Query) matches(r *Row) bool {
-	return r.Tenant == q.Tenant && r.Owner == q.Owner &&
+	return r.Tenant == q.Tenant && (q.AnyOwner || r.Owner == q.Owner) &&
 		(q.Context == "" || r.Context == q.Context) &&
 		(q.State == 0 || r.State == q.State) &&
 		(q.Since.IsZero() || !r.Updated.Before(Milli(q.Since)))
 }
 
-func (t *memoryTask) position() Position { return Position{t.row.Updated, t.row.ID} }
+func (t *memoryTask) position() Position { return Position{t.row.Updated, t.row.ID, t.row.Owner} }
 
 // compare orders positions as lists do: newest first, then by ID descending.
 func (p Position) compare(o Position) int {
-	return cmp.Or(o.Updated.Compare(p.Updated), cmp.Compare(o.ID, p.ID))
+	return cmp.Or(o.Updated.Compare(p.Updated), cmp.Compare(o.ID, p.ID), cmp.Compare(o.Owner, p.Owner))
+}
+
+// Owners implements Store.
+func (m *Memory) Owners(ctx context.Context, tenant, id string, limit int) ([]string, error) {
+	if err := CheckLimit(limit); err != nil {
+		return nil, err
+	}
+	var found []string
+	err := m.read(ctx, func(d *memory) error {
+		for k := range d.tasks {
+			if k.Tenant == tenant && k.ID == id {
+				found = append(found, k.Owner)
+			}
+		}
+		return nil
+	})
+	slices.Sort(found)
+	return found[:min(limit, len(found))], err
 }

@@ -60,8 +60,13 @@ type Store interface {
 	// unknown task has none. limit <= 0 means all.
 	Entries(ctx context.Context, k Key, after int64, limit int) ([]Entry, error)
 
+	// Owners returns up to limit owners who have a task of an ID in a tenant,
+	// sorted by bytes. It costs a look at each owner of the tenant. limit must be
+	// at least 1.
+	Owners(ctx context.Context, tenant, id string, limit int) ([]string, error)
+
 	// List returns a page of an owner's tasks, newest Updated first, then by
-	// ID descending.
+	// ID descending, then, with AnyOwner, by owner descending.
 	List(ctx context.Context, q Query) (*Page, error)
 
 	// Blob returns the bytes stored under a hash, or ErrNotFound.
@@ -281,9 +286,11 @@ type Record struct {
 	Seal *Seal // nil unless sealed
 }
 
-// Query selects a page. Tenant and Owner always apply.
+// Query selects a page. Tenant always applies, and Owner unless AnyOwner is
+// set.
 type Query struct {
 	Tenant, Owner string
+	AnyOwner      bool      // of all owners of the tenant; costs a look at each of them
 	Context       string    // "": any
 	State         int32     // 0: any
 	Since         time.Time // Updated not before this; zero: any
@@ -316,10 +323,12 @@ type LetterQuery struct {
 	Limit int         // at least 1
 }
 
-// Position is a place in the order of List.
+// Position is a place in the order of List. Owner matters only in lists of any
+// owner.
 type Position struct {
 	Updated time.Time
 	ID      string
+	Owner   string
 }
 
 // Page is a part of a list.

@@ -20,7 +20,7 @@ func (p *textPrinter) config(c *a2a.TaskPushNotificationConfig) {
 	f("URL", c.URL)
 	switch {
 	case p.verbose:
-		f("Token", c.Token)
+		f("Token", c.Token.Reveal())
 	case c.Token != "":
 		f("Token", "set")
 	}

@@ -56,9 +56,9 @@ func (f *pushFlags) config(in io.Reader) (*a2a.TaskPushNotificationConfig, error
 		}
 		*secret = line
 	}
-	c := &a2a.TaskPushNotificationConfig{ID: f.id, URL: f.url, Token: f.token}
+	c := &a2a.TaskPushNotificationConfig{ID: f.id, URL: f.url, Token: a2a.Secret(f.token)}
 	if f.scheme != "" {
-		c.Authentication = &a2a.AuthenticationInfo{Scheme: f.scheme, Credentials: f.credentials}
+		c.Authentication = &a2a.AuthenticationInfo{Scheme: f.scheme, Credentials: a2a.Secret(f.credentials)}
 	}
 	return c, nil
 }

@@ -51,9 +51,9 @@ several configurations. parley push listen is a receiver for this machine.`,
 
 // hidePush keeps the secrets of a configuration out of diagnostics.
 func (a *app) hidePush(c *a2a.TaskPushNotificationConfig) {
-	a.stderr.hide(c.Token)
+	a.stderr.hide(c.Token.Reveal())
 	if c.Authentication != nil {
-		a.stderr.hide(c.Authentication.Credentials)
+		a.stderr.hide(c.Authentication.Credentials.Reveal())
 	}
 }
 

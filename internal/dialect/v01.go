@@ -129,7 +129,7 @@ func (o *object) v01Webhook(task string) *a2a.TaskPushNotificationConfig {
 	if o == nil {
 		return nil
 	}
-	c := &a2a.TaskPushNotificationConfig{ID: task, TaskID: task, URL: o.text("url"), Token: o.text("token")}
+	c := &a2a.TaskPushNotificationConfig{ID: task, TaskID: task, URL: o.text("url"), Token: a2a.Secret(o.text("token"))}
 	c.Authentication = o.v0xAuthentication()
 	return c
 }
@@ -145,7 +145,7 @@ func (o *object) v0xAuthentication() *a2a.AuthenticationInfo {
 	if scheme == "" && credentials == "" {
 		return nil
 	}
-	return &a2a.AuthenticationInfo{Scheme: scheme, Credentials: credentials}
+	return &a2a.AuthenticationInfo{Scheme: scheme, Credentials: a2a.Secret(credentials)}
 }
 
 // firstScheme reads schemes, a list, of which 1.0 has only one; a sample has it

@@ -86,9 +86,9 @@ func (r dice) task() *a2a.Task {
 }
 
 func (r dice) webhook(taskID string) *a2a.TaskPushNotificationConfig {
-	c := &a2a.TaskPushNotificationConfig{Tenant: oneOf(r, "", "acme"), ID: r.text(), TaskID: taskID, URL: "https://x.org", Token: r.text()}
+	c := &a2a.TaskPushNotificationConfig{Tenant: oneOf(r, "", "acme"), ID: r.text(), TaskID: taskID, URL: "https://x.org", Token: a2a.Secret(r.text())}
 	if r.IntN(2) == 0 {
-		c.Authentication = &a2a.AuthenticationInfo{Scheme: "Bearer", Credentials: r.text()}
+		c.Authentication = &a2a.AuthenticationInfo{Scheme: "Bearer", Credentials: a2a.Secret(r.text())}
 	}
 	return c
 }

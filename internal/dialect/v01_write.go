@@ -48,7 +48,7 @@ func (w *v01Writer) taskWebhook(c *a2a.TaskPushNotificationConfig) {
 func (w *v01Writer) webhook(name string, c *a2a.TaskPushNotificationConfig) {
 	w.object(name)
 	w.text("url", c.URL)
-	w.optText("token", c.Token)
+	w.optText("token", string(c.Token))
 	if a := c.Authentication; a != nil {
 		var schemes []string
 		if a.Scheme != "" {
@@ -56,7 +56,7 @@ func (w *v01Writer) webhook(name string, c *a2a.TaskPushNotificationConfig) {
 		}
 		w.object("authentication")
 		w.texts("schemes", schemes)
-		w.optText("credentials", a.Credentials)
+		w.optText("credentials", string(a.Credentials))
 		w.close('}')
 	}
 	w.close('}')

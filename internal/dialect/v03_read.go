@@ -144,7 +144,7 @@ func (o *object) v03Webhook() *a2a.TaskPushNotificationConfig {
 // v03Config reads a PushNotificationConfig.
 func (o *object) v03Config() *a2a.TaskPushNotificationConfig {
 	return &a2a.TaskPushNotificationConfig{
-		ID: o.text("id"), URL: o.text("url"), Token: o.text("token"), Authentication: o.v0xAuthentication(),
+		ID: o.text("id"), URL: o.text("url"), Token: a2a.Secret(o.text("token")), Authentication: o.v0xAuthentication(),
 	}
 }
 

@@ -194,7 +194,7 @@ func (w *v03Writer) webhook(name string, c *a2a.TaskPushNotificationConfig) {
 	w.object(name)
 	w.optText("id", c.ID)
 	w.text("url", c.URL)
-	w.optText("token", c.Token)
+	w.optText("token", string(c.Token))
 	if a := c.Authentication; a != nil {
 		w.object("authentication")
 		var schemes []string
@@ -202,7 +202,7 @@ func (w *v03Writer) webhook(name string, c *a2a.TaskPushNotificationConfig) {
 			schemes = []string{a.Scheme}
 		}
 		w.texts("schemes", schemes)
-		w.optText("credentials", a.Credentials)
+		w.optText("credentials", string(a.Credentials))
 		w.close('}')
 	}
 	w.close('}')

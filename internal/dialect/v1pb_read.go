@@ -245,9 +245,9 @@ func (r *reader) push(c *pb.TaskPushNotificationConfig) *a2a.TaskPushNotificatio
 	if c == nil {
 		return nil
 	}
-	out := &a2a.TaskPushNotificationConfig{Tenant: c.GetTenant(), ID: c.GetId(), TaskID: c.GetTaskId(), URL: c.GetUrl(), Token: c.GetToken()}
+	out := &a2a.TaskPushNotificationConfig{Tenant: c.GetTenant(), ID: c.GetId(), TaskID: c.GetTaskId(), URL: c.GetUrl(), Token: a2a.Secret(c.GetToken())}
 	if a := c.GetAuthentication(); a != nil {
-		out.Authentication = &a2a.AuthenticationInfo{Scheme: a.GetScheme(), Credentials: a.GetCredentials()}
+		out.Authentication = &a2a.AuthenticationInfo{Scheme: a.GetScheme(), Credentials: a2a.Secret(a.GetCredentials())}
 	}
 	return out
 }

@@ -158,9 +158,9 @@ func pushPB(c *a2a.TaskPushNotificationConfig) *pb.TaskPushNotificationConfig {
 	if c == nil {
 		return nil
 	}
-	out := &pb.TaskPushNotificationConfig{Tenant: utf(c.Tenant), Id: utf(c.ID), TaskId: utf(c.TaskID), Url: utf(c.URL), Token: utf(c.Token)}
+	out := &pb.TaskPushNotificationConfig{Tenant: utf(c.Tenant), Id: utf(c.ID), TaskId: utf(c.TaskID), Url: utf(c.URL), Token: utf(string(c.Token))}
 	if a := c.Authentication; a != nil {
-		out.Authentication = &pb.AuthenticationInfo{Scheme: utf(a.Scheme), Credentials: utf(a.Credentials)}
+		out.Authentication = &pb.AuthenticationInfo{Scheme: utf(a.Scheme), Credentials: utf(string(a.Credentials))}
 	}
 	return out
 }

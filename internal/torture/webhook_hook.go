@@ -60,9 +60,9 @@ type post struct {
 
 // config is the configuration as a client sends it.
 func (h *hook) config(taskID string) *a2a.TaskPushNotificationConfig {
-	c := &a2a.TaskPushNotificationConfig{TaskID: taskID, URL: h.url, Token: h.token}
+	c := &a2a.TaskPushNotificationConfig{TaskID: taskID, URL: h.url, Token: a2a.Secret(h.token)}
 	if h.bearer {
-		c.Authentication = &a2a.AuthenticationInfo{Scheme: "Bearer", Credentials: h.secret}
+		c.Authentication = &a2a.AuthenticationInfo{Scheme: "Bearer", Credentials: a2a.Secret(h.secret)}
 	}
 	if !h.single() {
 		c.ID = fmt.Sprintf("hook-%d", h.n)

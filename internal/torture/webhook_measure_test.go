@@ -120,7 +120,7 @@ func configure(t *testing.T, l *life, url string, n int) (tasks []*a2a.Task) {
 			work.Go(func() {
 				defer func() { <-limit }()
 				_, err := c.CreateTaskPushNotificationConfig(t.Context(), &a2a.TaskPushNotificationConfig{
-					TaskID: res.Task.ID, ID: fmt.Sprint(k), URL: fmt.Sprintf("%s%d", url, i+k), Token: fmt.Sprintf("token-%d", i+k),
+					TaskID: res.Task.ID, ID: fmt.Sprint(k), URL: fmt.Sprintf("%s%d", url, i+k), Token: a2a.Secret(fmt.Sprintf("token-%d", i+k)),
 				})
 				if err != nil {
 					t.Error(err)

@@ -68,7 +68,7 @@ func Authorize(h http.Header, a *a2a.AuthenticationInfo) error {
 	if scheme == "" {
 		scheme = a.Scheme
 	}
-	creds := a.Credentials
+	creds := string(a.Credentials)
 	switch scheme {
 	case "Basic":
 		var ok bool

@@ -34,7 +34,7 @@ func TestAuthorize(t *testing.T) {
 		{"", "", "", ""},
 	} {
 		h := http.Header{}
-		if err := Authorize(h, &a2a.AuthenticationInfo{Scheme: c.scheme, Credentials: c.creds}); err != nil {
+		if err := Authorize(h, &a2a.AuthenticationInfo{Scheme: c.scheme, Credentials: a2a.Secret(c.creds)}); err != nil {
 			t.Errorf("%s %s: %v", c.scheme, c.creds, err)
 		}
 		if h.Get("Authorization") != c.want || h.Get("X-API-Key") != c.key {
@@ -56,12 +56,12 @@ func TestInjection(t *testing.T) {
 		for _, e := range evil {
 			for _, creds := range []string{e, "user:" + e, base64.StdEncoding.EncodeToString([]byte("user:" + e))} {
 				h := http.Header{}
-				if Authorize(h, &a2a.AuthenticationInfo{Scheme: scheme, Credentials: creds}) == nil {
+				if Authorize(h, &a2a.AuthenticationInfo{Scheme: scheme, Credentials: a2a.Secret(creds)}) == nil {
 					wantOneLine(t, h)
 				}
 			}
 			h := http.Header{}
-			if err := Authorize(h, &a2a.AuthenticationInfo{Scheme: scheme, Credentials: e}); scheme == "Bearer" || scheme == "ApiKey" {
+			if err := Authorize(h, &a2a.AuthenticationInfo{Scheme: scheme, Credentials: a2a.Secret(e)}); scheme == "Bearer" || scheme == "ApiKey" {
 				var ae *a2a.Error
 				if !errors.As(err, &ae) || ae.Code != a2a.CodeInvalidParams || len(h) > 0 || strings.Contains(err.Error(), "Evil") {
 					t.Errorf("%s %.20q: %v, %v", scheme, e, h, err)
@@ -91,7 +91,7 @@ func TestInjection(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ scheme, creds string }{{"Basic", ""}, {"ApiKey", ""}, {"Basic", "nocolon"}, {"Basic", "bm9jb2xvbg=="}, {"", "x"}, {"Bearer", "a b"}} {
-		if Authorize(http.Header{}, &a2a.AuthenticationInfo{Scheme: c.scheme, Credentials: c.creds}) == nil {
+		if Authorize(http.Header{}, &a2a.AuthenticationInfo{Scheme: c.scheme, Credentials: a2a.Secret(c.creds)}) == nil {
 			t.Errorf("%q %q passes", c.scheme, c.creds)
 		}
 	}
@@ -137,7 +137,7 @@ func FuzzAuthorize(f *testing.F) {
 	f.Add("x\r\n", "y")
 	f.Fuzz(func(t *testing.T, scheme, creds string) {
 		h := http.Header{}
-		if err := Authorize(h, &a2a.AuthenticationInfo{Scheme: scheme, Credentials: creds}); err != nil {
+		if err := Authorize(h, &a2a.AuthenticationInfo{Scheme: scheme, Credentials: a2a.Secret(creds)}); err != nil {
 			if len(h) > 0 {
 				t.Errorf("%v with %v", h, err)
 			}

@@ -87,10 +87,11 @@ func (r *Reader) List(ctx context.Context, q store.Query) (*store.Page, error) {
 	p := &store.Page{}
 	err := r.read(ctx, func(c *conn) error {
 		return c.snapshot(func() error {
-			w := where(&q)
-			err := w.bind(c.stmt("SELECT count(*) FROM task "+w.sql()), &q).
-				each(func(r *sqlite3.Stmt) error { p.Total = r.ColumnInt(0); return nil })
-			if err != nil || p.Total == 0 {
+			if q.AnyOwner {
+				return c.pageOfAll(&q, p)
+			}
+			total, err := c.total(&q)
+			if p.Total = total; err != nil || total == 0 {
 				return err
 			}
 			return c.page(&q, p)
@@ -102,12 +103,20 @@ func (r *Reader) List(ctx context.Context, q store.Query) (*store.Page, error) {
 	return p, nil
 }
 
+// total counts the matches of an owner.
+func (c *conn) total(q *store.Query) (n int, err error) {
+	w := where(q)
+	err = w.bind(c.stmt("SELECT count(*) FROM task "+w.sql()), q).
+		each(func(r *sqlite3.Stmt) error { n = r.ColumnInt(0); return nil })
+	return n, err
+}
+
 // page reads one record more than the limit, which tells whether there is a
 // next page.
 func (c *conn) page(q *store.Query, p *store.Page) error {
 	w := where(q)
 	if q.Before != nil {
-		w.and("(updated, id) < (?, ?)")
+		w.and("(updated, id) " + before(q) + " (?, ?)")
 	}
 	st := w.bind(c.stmt(record(q.Body)+w.sql()+" ORDER BY updated DESC, id DESC LIMIT ?"), q)
 	if q.Before != nil {
@@ -121,6 +130,15 @@ func (c *conn) page(q *store.Query, p *store.Page) error {
 		p.Records = append(p.Records, scanRecord(r, q.Body))
 		return nil
 	})
+}
+
+// before is the operator for what lies behind Query.Before: the same place in
+// the list of another owner may still be behind it.
+func before(q *store.Query) string {
+	if q.AnyOwner && q.Owner < q.Before.Owner {
+		return "<="
+	}
+	return "<"
 }
 
 // filter is the part of a query that its total and its page share.

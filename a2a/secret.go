@@ -1,0 +1,53 @@
+package a2a
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+)
+
+// Secret is a credential that came in or goes out: a token, a password. It
+// prints as *** with every verb, in logs and in JSON; Reveal and a conversion
+// to string give it away, and should stand only where it goes to whom it is
+// for; so does encoding/json where it is the key of a map. The protocol's own codecs write it where the protocol has it.
+type Secret string
+
+// hidden is what a secret that is set prints as.
+const hidden = "***"
+
+// Reveal returns the secret itself.
+func (s Secret) Reveal() string { return string(s) }
+
+// String returns ***, or nothing where there is no secret.
+func (s Secret) String() string {
+	if s == "" {
+		return ""
+	}
+	return hidden
+}
+
+// Format prints what String returns, whatever the verb.
+func (s Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.String()) }
+
+// MarshalText returns what String returns.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// MarshalJSON returns what String returns.
+func (s Secret) MarshalJSON() ([]byte, error) { return json.Marshal(s.String()) }
+
+// LogValue returns what String returns.
+func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
+
+// LogValue keeps c's secrets out of logs, which would take its JSON form.
+func (c *TaskPushNotificationConfig) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("taskId", c.TaskID), slog.String("id", c.ID), slog.Any("authentication", c.Authentication))
+}
+
+// LogValue keeps a's secrets out of logs.
+func (a *AuthenticationInfo) LogValue() slog.Value {
+	if a == nil {
+		return slog.Value{}
+	}
+	return slog.GroupValue(slog.String("scheme", a.Scheme))
+}

@@ -1,0 +1,51 @@
+package a2aserver
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// Identity says who makes a request; [auth.Guard] is one. Its methods are called
+// by many goroutines at once.
+//
+// [auth.Guard]: https://pkg.go.dev/github.com/parley-a2a/parley/auth#Guard
+type Identity interface {
+	// Authenticate returns who makes r, from its header, its TLS state and the
+	// address it came from. Of a call over gRPC r has the metadata as its header
+	// and no body. Errors are of the codes Unauthenticated, RateLimited, with the
+	// time to wait, for who failed too often, and Unavailable, where it cannot be
+	// found out at the moment; other errors are internal.
+	Authenticate(r *http.Request) (a2a.Caller, error)
+	// Challenges returns the values of WWW-Authenticate for an answer with e, of
+	// the code Unauthenticated, or PermissionDenied with the scope that is
+	// missing in Meta (specification §7.4).
+	Challenges(e *a2a.Error) []string
+}
+
+// enter finds out who makes a request and counts it. Every door to the service
+// begins with it, before anything of the request's body is read. Where there is
+// no Identity, somebody in front may have said who it is; otherwise everybody is
+// anonymous. The context carries the caller.
+func (s *Server) enter(ctx context.Context, r *http.Request) (context.Context, error) {
+	caller := a2a.CallerFrom(ctx)
+	if id := s.opts.identity(); id != nil {
+		var err error
+		if caller, err = id.Authenticate(r); err != nil {
+			return ctx, err
+		}
+	}
+	return a2a.WithCaller(ctx, caller), nil
+}
+
+// challenge says with an answer how to authenticate, or with what.
+func (s *Server) challenge(h http.Header, e *a2a.Error) {
+	id := s.opts.identity()
+	if id == nil || e.Code != a2a.CodeUnauthenticated && e.Code != a2a.CodePermissionDenied {
+		return
+	}
+	for _, c := range id.Challenges(e) {
+		h.Add("WWW-Authenticate", c)
+	}
+}

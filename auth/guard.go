@@ -1,0 +1,169 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// Method is one way to authenticate. Its methods are called by many goroutines
+// at once.
+type Method interface {
+	// Scheme is how the card describes the method, under a name that no other
+	// method of a Guard has.
+	Scheme() (name string, s *a2a.SecurityScheme)
+	// Authenticate looks for credentials of this kind in a request. Without any
+	// it returns nil and nil. Credentials that are there and wrong are an error
+	// for which errors.Is with ErrCredentials holds; its text is for operators,
+	// who hear of it, and has no secret in it. Any other error means that it
+	// cannot be found out at the moment.
+	//
+	// Subjects must be different from those of all other methods, also by
+	// accident: each method puts its own word in front.
+	Authenticate(r *http.Request) (*a2a.Caller, error)
+	// Challenge is the value of WWW-Authenticate that asks for such credentials,
+	// or "" where the header has no word for them.
+	Challenge() string
+}
+
+// Runner is a Method that has work to do beside requests. Run returns when ctx
+// ends and all is quiet.
+type Runner interface {
+	Run(ctx context.Context) error
+}
+
+// ErrCredentials says that there were credentials, and they were not good.
+var ErrCredentials = errors.New("auth: wrong credentials")
+
+// GuardOptions adjusts a Guard. A nil *GuardOptions means all defaults.
+type GuardOptions struct {
+	// Anonymous lets in who has no credentials at all. All of them share what
+	// they make. Who has wrong ones is refused all the same.
+	Anonymous bool
+	// Realm is what challenges name. Empty means "a2a".
+	Realm string
+	// Failures is how often wrong credentials may come from one address, or for
+	// one user, in a minute; then who goes on has to wait, longer each time. Zero
+	// means 10; negative, without end.
+	Failures int
+	// Address says where a request comes from. Nil takes the connection's
+	// address, which is that of a proxy where there is one in front.
+	Address func(*http.Request) string
+	// Now is the clock. Nil means time.Now.
+	Now func() time.Time
+}
+
+// Guard says who makes a request, by the first of its methods that finds
+// credentials in it: they are alternatives. It is the Identity of a server
+// (package a2aserver), and what it checks is what it writes on the card.
+type Guard struct {
+	methods []Method
+	opts    GuardOptions
+}
+
+// NewGuard returns a Guard of some methods, at least one.
+func NewGuard(methods []Method, o *GuardOptions) (*Guard, error) {
+	if len(methods) == 0 {
+		return nil, errors.New("auth: a guard needs a method")
+	}
+	g := &Guard{methods: methods}
+	if o != nil {
+		g.opts = *o
+	}
+	names := map[string]bool{}
+	for _, m := range methods {
+		name, _ := m.Scheme()
+		if names[name] {
+			return nil, fmt.Errorf("auth: there are two methods called %s: give one of them another name", name)
+		}
+		names[name] = true
+	}
+	return g, nil
+}
+
+// Anonymous reports whether callers without credentials are let in.
+func (g *Guard) Anonymous() bool { return g.opts.Anonymous }
+
+// Declare writes on a card what the guard checks (specification §4.5, §7.3). A
+// card that has security schemes already is an error: they would be promises
+// that nobody keeps.
+func (g *Guard) Declare(card *a2a.AgentCard) error {
+	if len(card.SecuritySchemes) > 0 || len(card.SecurityRequirements) > 0 {
+		return errors.New("auth: the card has security schemes of its own; those of the guard are added by itself")
+	}
+	card.SecuritySchemes = map[string]*a2a.SecurityScheme{}
+	for _, m := range g.methods {
+		name, s := m.Scheme()
+		card.SecuritySchemes[name] = s
+		card.SecurityRequirements = append(card.SecurityRequirements, a2a.SecurityRequirement{name: {}})
+	}
+	if g.opts.Anonymous {
+		card.SecurityRequirements = append(card.SecurityRequirements, a2a.SecurityRequirement{})
+	}
+	return nil
+}
+
+// Run does what the methods have to do beside requests, until ctx ends.
+func (g *Guard) Run(ctx context.Context) error {
+	var all sync.WaitGroup
+	errs := make([]error, len(g.methods))
+	for i, m := range g.methods {
+		if r, ok := m.(Runner); ok {
+			all.Go(func() { errs[i] = r.Run(ctx) })
+		}
+	}
+	<-ctx.Done()
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// Authenticate returns who makes a request. The first method that finds its
+// kind of credentials decides.
+func (g *Guard) Authenticate(r *http.Request) (a2a.Caller, error) {
+	for _, m := range g.methods {
+		c, err := m.Authenticate(r)
+		switch {
+		case err == nil && c == nil:
+			continue
+		case err == nil:
+			return *c, nil
+		case errors.Is(err, ErrCredentials):
+			return a2a.Caller{}, &a2a.Error{Code: a2a.CodeUnauthenticated, Message: "your credentials are not valid, or not any more: get new ones", Cause: err}
+		case r.Context().Err() != nil:
+			return a2a.Caller{}, context.Cause(r.Context())
+		}
+		return a2a.Caller{}, &a2a.Error{Code: a2a.CodeUnavailable, Message: "your credentials cannot be checked at the moment: try again shortly", Cause: err}
+	}
+	if g.opts.Anonymous {
+		return a2a.Caller{}, nil
+	}
+	return a2a.Caller{}, a2a.Errorf(a2a.CodeUnauthenticated, "credentials are needed; the agent's card says of which kinds")
+}
+
+// Challenges returns the values of WWW-Authenticate for an answer with e.
+func (g *Guard) Challenges(e *a2a.Error) []string {
+	var list []string
+	for _, m := range g.methods {
+		c := m.Challenge()
+		if c == "" {
+			continue
+		}
+		bearer := strings.HasPrefix(c, "Bearer")
+		switch {
+		case e.Code == a2a.CodePermissionDenied && (!bearer || e.Meta["scope"] == ""):
+			continue // other schemes have no word for it
+		case e.Code == a2a.CodePermissionDenied:
+			c += fmt.Sprintf(`, error="insufficient_scope", scope=%q`, e.Meta["scope"])
+		case bearer && errors.Is(e.Cause, ErrCredentials):
+			c += `, error="invalid_token"`
+		}
+		list = append(list, c)
+	}
+	return list
+}

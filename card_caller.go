@@ -1,0 +1,85 @@
+package parley
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/auth"
+)
+
+// extended returns what answers GetExtendedAgentCard, nil where nothing is
+// configured. Who is not authenticated where others are gets none
+// (specification §3.1.11).
+func (o *Options) extended(public *a2a.AgentCard) (func(context.Context, a2a.Caller) (*a2a.AgentCard, error), error) {
+	if o.ExtendedCard != nil && o.ExtendedCardFor != nil {
+		return nil, errors.New("parley: ExtendedCard and ExtendedCardFor exclude each other")
+	}
+	cardFor := o.ExtendedCardFor
+	if o.ExtendedCard != nil {
+		card, err := extend(*o.ExtendedCard, public, o)
+		if err != nil {
+			return nil, fmt.Errorf("extended card: %w", err)
+		}
+		cardFor = func(_ context.Context, c a2a.Caller) (*a2a.AgentCard, error) { return cut(card, &c), nil }
+	} else if cardFor != nil {
+		cardFor = func(ctx context.Context, c a2a.Caller) (*a2a.AgentCard, error) {
+			card, err := o.ExtendedCardFor(ctx, c)
+			if err != nil || card == nil {
+				return nil, err
+			}
+			return extend(*card, public, o)
+		}
+	}
+	if cardFor == nil || o.Auth == nil {
+		return cardFor, nil
+	}
+	return func(ctx context.Context, c a2a.Caller) (*a2a.AgentCard, error) {
+		if c.Subject == "" {
+			return nil, a2a.Errorf(a2a.CodeUnauthenticated, "the extended card is for who is authenticated; the public one says how")
+		}
+		return cardFor(ctx, c)
+	}, nil
+}
+
+// cut returns the card without the skills that a caller lacks the scopes for.
+func cut(card *a2a.AgentCard, c *a2a.Caller) *a2a.AgentCard {
+	for _, s := range card.Skills {
+		if !useful(s, c) {
+			out := *card
+			out.Skills = slices.DeleteFunc(slices.Clone(card.Skills), func(s *a2a.AgentSkill) bool { return !useful(s, c) })
+			return &out
+		}
+	}
+	return card
+}
+
+// useful reports whether a caller has the scopes of one of a skill's
+// requirements, which are alternatives.
+func useful(s *a2a.AgentSkill, c *a2a.Caller) bool {
+	if len(s.SecurityRequirements) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(s.SecurityRequirements, func(r a2a.SecurityRequirement) bool {
+		for _, scopes := range r {
+			for _, scope := range scopes {
+				if !slices.Contains(c.Scopes, scope) {
+					return false
+				}
+			}
+		}
+		return true
+	})
+}
+
+// sign signs a card with each of the keys.
+func (o *Options) sign(card *a2a.AgentCard) error {
+	for _, k := range o.CardKeys {
+		if err := auth.SignCard(card, k, &auth.SignOptions{JKU: o.CardKeysURL}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
