@@ -2,6 +2,7 @@ package a2aclient
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"maps"
 	"net/http"
@@ -17,6 +18,7 @@ import (
 type credentials struct {
 	bearer string
 	scheme string // of Authorization, such as Bearer
+	basic  string // user and password, encoded; "" for none
 
 	apiKey   string
 	location string // header, query or cookie
@@ -29,6 +31,9 @@ func credentialsFor(card *a2a.AgentCard, o *Options) *credentials {
 	c := &credentials{
 		bearer: o.Bearer, scheme: "Bearer",
 		apiKey: o.APIKey, location: "header", name: "X-API-Key",
+	}
+	if o.hasUser() {
+		c.basic = base64.StdEncoding.EncodeToString([]byte(o.User + ":" + o.Password))
 	}
 	if card == nil {
 		return c
@@ -76,6 +81,9 @@ func inOrder(card *a2a.AgentCard) []*a2a.SecurityScheme {
 
 type credentialed struct{}
 
+// any reports whether there are credentials.
+func (c *credentials) any() bool { return c.bearer != "" || c.basic != "" || c.apiKey != "" }
+
 // asMetadata returns the credentials for gRPC, which has no queries.
 func (c *credentials) asMetadata() *credentials {
 	if c.location != "query" {
@@ -89,8 +97,11 @@ func (c *credentials) asMetadata() *credentials {
 // addTo puts the credentials into a request and marks it, so that redirects
 // know. It returns the request to be used.
 func (c *credentials) addTo(req *http.Request) *http.Request {
-	if c.bearer == "" && c.apiKey == "" {
+	if !c.any() {
 		return req
+	}
+	if c.basic != "" {
+		req.Header.Set("Authorization", "Basic "+c.basic)
 	}
 	if c.bearer != "" {
 		req.Header.Set("Authorization", c.scheme+" "+c.bearer)

@@ -74,6 +74,29 @@ func TestWhereCredentialsGo(t *testing.T) {
 	}
 }
 
+func TestUserAndPassword(t *testing.T) {
+	var got *http.Request
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { got = r }))
+	defer srv.Close()
+	card := cardAt(srv.URL, a2a.BindingJSONRPC)
+	card.SecuritySchemes = map[string]*a2a.SecurityScheme{"a": scheme("http", "Basic"), "b": scheme("header", "X-Key")}
+	for _, o := range []*Options{{User: "jürgen", Password: "a:b c"}, {User: "u", APIKey: "k"}, {Password: "p"}} {
+		c, err := New(card, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = c.GetTask(t.Context(), &a2a.GetTaskRequest{ID: "t1"})
+		if user, password, ok := got.BasicAuth(); !ok || user != o.User || password != o.Password || got.Header.Get("X-Key") != o.APIKey {
+			t.Errorf("%+v arrived as %v", o, got.Header)
+		}
+	}
+	for _, o := range []*Options{{User: "u", Bearer: "b"}, {User: "a:b"}, {User: "u", Password: "a\nb"}} {
+		if _, err := New(card, o); !errors.Is(err, a2a.ErrInvalidParams) {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+}
+
 func TestCredentialsThatNoHeaderCarries(t *testing.T) {
 	for _, o := range []*Options{{Bearer: "sec\nret"}, {APIKey: "secret\r\n"}, {Bearer: "\x00secret"}} {
 		_, err := New(cardAt("http://h", a2a.BindingJSONRPC), o)

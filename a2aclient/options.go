@@ -36,6 +36,9 @@ type Options struct {
 	// Authorization and an API key into X-API-Key.
 	Bearer string
 	APIKey string
+	// User and Password are credentials of HTTP basic authentication, in place of
+	// Bearer: there is one Authorization header. User has no colon.
+	User, Password string
 	// Header is sent with every request: service parameters (§3.2.6). What it
 	// names replaces what the client would send, but for A2A-Extensions,
 	// which is joined with Extensions.
@@ -157,10 +160,23 @@ func (o *Options) checkVersion() error {
 		o.Version, strings.Join(dialect.Versions, ", "))
 }
 
+func (o *Options) hasUser() bool { return o.User != "" || o.Password != "" }
+
+// hasCredentials reports whether there are any that the client itself places.
+func (o *Options) hasCredentials() bool { return o.Bearer != "" || o.APIKey != "" || o.hasUser() }
+
 // checkCredentials refuses what no header can carry, before it is in an error
 // of some other package.
 func (o *Options) checkCredentials() error {
-	for _, f := range []struct{ name, value string }{{"Bearer", o.Bearer}, {"APIKey", o.APIKey}} {
+	switch {
+	case o.Bearer != "" && o.hasUser():
+		return a2a.Invalid("Options.Bearer", "excludes User and Password: a request has one of them")
+	case strings.Contains(o.User, ":"):
+		return a2a.Invalid("Options.User", "holds a colon, which ends the name in a request")
+	}
+	for _, f := range []struct{ name, value string }{
+		{"Bearer", o.Bearer}, {"APIKey", o.APIKey}, {"User", o.User}, {"Password", o.Password},
+	} {
 		if strings.ContainsFunc(f.value, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 			return a2a.Invalid("Options."+f.name, "holds a control character, such as a line break at its end")
 		}

@@ -136,7 +136,7 @@ func (r *Resolver) fetch(ctx context.Context, u *url.URL) ([]byte, error) {
 		defer cancel()
 	}
 	res, body, err := r.get(ctx, u, old, false)
-	if err == nil && res.StatusCode == http.StatusUnauthorized && (r.opts.Bearer != "" || r.opts.APIKey != "") {
+	if err == nil && res.StatusCode == http.StatusUnauthorized && r.opts.hasCredentials() {
 		res, body, err = r.get(ctx, u, old, true)
 	}
 	switch {

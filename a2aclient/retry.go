@@ -72,7 +72,7 @@ func (c *Client) authenticated() bool {
 	if len(c.Card().SecuritySchemes) == 0 {
 		return false
 	}
-	if c.creds.bearer != "" || c.creds.apiKey != "" {
+	if c.creds.any() {
 		return true
 	}
 	for name := range c.opts.Header {
