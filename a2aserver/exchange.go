@@ -26,6 +26,7 @@ type exchange struct {
 	r   *http.Request
 	ctx context.Context // the request's, with the caller
 
+	audit   call
 	dialect dialect.Dialect
 	query   url.Values // nil where the binding has none
 	params  []byte     // of JSON-RPC, or a body; checked
@@ -43,6 +44,7 @@ func (s *Server) newExchange(w http.ResponseWriter, r *http.Request, f framing) 
 
 // enter finds out who calls.
 func (x *exchange) enter() (err error) {
+	x.audit.begin(x.s.audit, x.binding(), x.r.RemoteAddr)
 	x.ctx, err = x.s.enter(x.ctx, x.r)
 	return err
 }
@@ -50,6 +52,7 @@ func (x *exchange) enter() (err error) {
 // perform calls the service and answers. An error is returned as long as
 // nothing was answered.
 func (x *exchange) perform(op dialect.Op, req any) error {
+	x.audit.asks(req)
 	switch op {
 	case dialect.SendMessage, dialect.SendStreamingMessage, dialect.SubscribeToTask:
 		if x.s.draining.Err() != nil {
@@ -112,6 +115,8 @@ const maxPooled = 256 << 10
 func (x *exchange) answer(op dialect.Op, req, res any) {
 	p := buffers.Get().(*[]byte)
 	*p = x.appendResult((*p)[:0], op, req, res)
+	x.audit.gives(res)
+	x.audit.succeeds(x.ctx)
 	x.write(http.StatusOK, *p)
 	if cap(*p) <= maxPooled {
 		buffers.Put(p)
@@ -122,6 +127,7 @@ func (x *exchange) answer(op dialect.Op, req, res any) {
 // to the log, and the client learns nothing but that.
 func (x *exchange) fail(err error) {
 	e := x.report(err)
+	x.audit.fails(x.ctx, e)
 	x.s.challenge(x.w.Header(), e)
 	if x.eventful && x.status(e) == http.StatusOK {
 		// The clients of versions before 1.0 stop at anything else, and the
@@ -206,6 +212,7 @@ func (x *exchange) extendDeadline() {
 // protect is deferred: a panic becomes an internal error, or, if the answer
 // has begun, cuts the connection, so that nobody takes it for complete.
 func (x *exchange) protect() {
+	defer x.audit.ends(x.ctx)
 	v := recover()
 	if v == nil {
 		return
@@ -215,7 +222,7 @@ func (x *exchange) protect() {
 	}
 	err := panicError(v)
 	if x.begun {
-		x.report(err)
+		x.audit.fails(x.ctx, x.report(err))
 		panic(http.ErrAbortHandler)
 	}
 	x.fail(err)

@@ -20,6 +20,7 @@ const (
 
 // framing is how a binding wraps results and errors.
 type framing interface {
+	binding() string
 	media() string // of an answer that is no stream
 	status(e *a2a.Error) int
 	appendResult(dst []byte, op dialect.Op, req, result any) []byte
@@ -37,6 +38,7 @@ type rpcFraming struct {
 	codec   dialect.Codec
 }
 
+func (f *rpcFraming) binding() string         { return a2a.BindingJSONRPC }
 func (f *rpcFraming) media() string           { return mediaJSON }
 func (f *rpcFraming) status(e *a2a.Error) int { return dialect.RPCStatus(e.Code) }
 
@@ -62,6 +64,7 @@ type restFraming struct {
 	codec     dialect.Codec
 }
 
+func (f *restFraming) binding() string         { return a2a.BindingHTTPJSON }
 func (f *restFraming) media() string           { return f.mediaType }
 func (f *restFraming) status(e *a2a.Error) int { return dialect.HTTPStatus(f.dialect, e.Code) }
 

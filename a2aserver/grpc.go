@@ -85,12 +85,15 @@ type rpc struct {
 	ctx       context.Context         // the call's, with the caller
 	md        http.Header             // the metadata that means something to us
 	setHeader func(metadata.MD) error // sets the answer's header
+	audit     call
 	resumption
 }
 
 // newRPC returns a call of a method of d's service.
 func (s *Server) newRPC(ctx context.Context, d dialect.Dialect, op dialect.Op) *rpc {
-	return &rpc{s: s, op: op, dialect: d, binding: dialect.GRPCOf(d), ctx: ctx}
+	x := &rpc{s: s, op: op, dialect: d, binding: dialect.GRPCOf(d), ctx: ctx}
+	x.audit.is(d, op)
+	return x
 }
 
 func (s *Server) grpcUnary(d dialect.Dialect, op dialect.Op) grpc.MethodHandler {
@@ -117,6 +120,7 @@ func (s *Server) grpcUnary(d dialect.Dialect, op dialect.Op) grpc.MethodHandler 
 		if err != nil {
 			return nil, err
 		}
+		x.audit.asks(req)
 		if err := takeKey(x.md, req); err != nil {
 			return nil, err
 		}
@@ -137,7 +141,11 @@ func (s *Server) grpcUnary(d dialect.Dialect, op dialect.Op) grpc.MethodHandler 
 		if card, ok := out.(*a2a.AgentCard); ok && len(card.SupportedInterfaces) == 0 {
 			out = s.withInterfaces(card, s.grpcBaseURL(ctx), true)
 		}
-		return x.binding.Result(op, req, out)
+		if res, err = x.binding.Result(op, req, out); err == nil {
+			x.audit.gives(out)
+			x.audit.succeeds(x.ctx)
+		}
+		return res, err
 	}
 }
 
@@ -153,6 +161,7 @@ func (s *Server) grpcStream(d dialect.Dialect, op dialect.Op) grpc.StreamHandler
 			if err != nil {
 				err = x.fail(err)
 			}
+			x.audit.ends(x.ctx)
 		}()
 		if err := x.enter(stream.SetHeader); err != nil {
 			return err
@@ -164,6 +173,7 @@ func (s *Server) grpcStream(d dialect.Dialect, op dialect.Op) grpc.StreamHandler
 		if err != nil {
 			return err
 		}
+		x.audit.asks(req)
 		if s.draining.Err() != nil {
 			return errClosing
 		}
@@ -193,6 +203,8 @@ func (x *rpc) stream(to grpc.ServerStream, req any, positions bool) error {
 			return cause(ctx, err)
 		}
 		some = true
+		x.audit.gives(res)
+		x.audit.succeeds(x.ctx)
 		list, err := events.Messages(x.element(res))
 		if err != nil {
 			return err
@@ -206,6 +218,7 @@ func (x *rpc) stream(to grpc.ServerStream, req any, positions bool) error {
 			}
 		}
 		if events.Ended() {
+			x.audit.outcome = auditOK
 			return nil
 		}
 	}
@@ -215,13 +228,16 @@ func (x *rpc) stream(to grpc.ServerStream, req any, positions bool) error {
 	if !some {
 		return errNothing
 	}
+	x.audit.outcome = auditOK
 	return nil
 }
 
 // enter finds out who calls. setHeader is for the challenge to who may not.
 func (x *rpc) enter(setHeader func(metadata.MD) error) (err error) {
 	x.setHeader = setHeader
-	x.ctx, err = x.s.enter(x.ctx, requestOf(x.ctx))
+	r := requestOf(x.ctx)
+	x.audit.begin(x.s.audit, a2a.BindingGRPC, r.RemoteAddr)
+	x.ctx, err = x.s.enter(x.ctx, r)
 	return err
 }
 
@@ -264,6 +280,7 @@ func (x *rpc) serviceParameters(setHeader func(metadata.MD) error) error {
 	}
 	if d != x.dialect {
 		x.dialect, x.binding = d, dialect.GRPCOf(d)
+		x.audit.is(d, x.op)
 	}
 	asked := requestedExtensions(x.md)
 	if active := x.s.activeExtensions(asked); len(active) > 0 {
@@ -281,9 +298,11 @@ func (x *rpc) serviceParameters(setHeader func(metadata.MD) error) error {
 func (x *rpc) fail(err error) error {
 	var e *a2a.Error
 	if st, ok := status.FromError(err); ok && !errors.As(err, &e) {
+		x.audit.fails(x.ctx, ofStatus(st))
 		return st.Err() // of grpc-go
 	}
 	e = x.s.report(x.ctx, err, slog.String("method", x.op.String()), slog.String("path", "/"+x.binding.Service()+"/"+x.binding.Method(x.op)))
+	x.audit.fails(x.ctx, e)
 	h := http.Header{}
 	if x.s.challenge(h, e); len(h) > 0 {
 		// A stream that has begun is past its header, and has a caller.

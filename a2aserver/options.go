@@ -77,6 +77,13 @@ func (o *Options) identity() Identity {
 	return o.Identity
 }
 
+func (o *Options) auditLog() *slog.Logger {
+	if o == nil {
+		return nil
+	}
+	return o.Audit
+}
+
 func (o *Options) maxBody() int64 {
 	if o == nil || o.MaxBody == 0 {
 		return 8 << 20

@@ -38,6 +38,7 @@ func (x *exchange) rest(f *restFraming, path string) error {
 		return err
 	}
 	f.dialect, f.codec = m.Dialect, m.Codec()
+	x.audit.is(m.Dialect, m.Op)
 	if err := x.enter(); err != nil {
 		return err
 	}

@@ -22,6 +22,7 @@ type Server struct {
 	log       *slog.Logger
 	started   time.Time
 	resumes   bool            // as the card says: see ResumeExtension
+	audit     *auditor        // nil without Options.Audit
 	draining  context.Context // ends when Drain is called
 	stopDrain context.CancelCauseFunc
 
@@ -35,7 +36,7 @@ func New(svc a2a.Service, card *a2a.AgentCard, o *Options) *Server {
 	if svc == nil || card == nil {
 		panic("a2aserver: New needs a service and a card")
 	}
-	s := &Server{svc: svc, card: card, opts: o, log: o.logger(), started: time.Now(), resumes: canResume(card)}
+	s := &Server{svc: svc, card: card, opts: o, log: o.logger(), started: time.Now(), resumes: canResume(card), audit: newAuditor(o.auditLog())}
 	s.draining, s.stopDrain = context.WithCancelCause(context.Background())
 	return s
 }

@@ -122,15 +122,21 @@ func (s *sse) gather(ctx context.Context, el element, ok bool, waiting <-chan el
 		case !ok && first:
 			return false, errNothing
 		case !ok:
+			s.audit.outcome = auditOK
 			return false, nil
 		case el.err != nil && first:
 			return false, el.err
 		case el.err != nil:
-			s.appendFailure(s.report(el.err))
+			e := s.report(el.err)
+			s.audit.fails(s.ctx, e)
+			s.appendFailure(e)
 			return false, nil
 		}
 		s.append(el.res)
+		s.audit.gives(el.res)
+		s.audit.succeeds(s.ctx)
 		if s.events.Ended() {
+			s.audit.outcome = auditOK
 			return false, nil
 		}
 		if len(s.out) >= streamChunk {
@@ -207,6 +213,9 @@ func (s *sse) flush() bool {
 		s.w.WriteHeader(http.StatusOK)
 	}
 	err := s.send(s.out)
+	if err != nil {
+		s.audit.outcome = auditLeft
+	}
 	s.out = s.out[:0]
 	if cap(s.out) > maxPooled {
 		s.out = nil // one large element must not occupy memory for hours
