@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/parley-a2a/parley/a2a"
 )
@@ -210,6 +211,8 @@ func codeOfStatus(status int) a2a.Code {
 		return a2a.CodeInvalidParams
 	case 501:
 		return a2a.CodeUnsupportedOperation
+	case 508:
+		return a2a.CodeLoop
 	case 408, 502, 503, 504:
 		return a2a.CodeUnavailable
 	}
@@ -225,10 +228,11 @@ type detail struct {
 	Domain          string
 	Metadata        map[string]string
 	FieldViolations []a2a.FieldViolation
+	RetryDelay      string // of JSON: "1.5s"
 }
 
-// readDetails takes metadata and field violations over into e and returns the
-// row of the reason, nil where there is none we know.
+// readDetails takes metadata, field violations and the time to wait over into e
+// and returns the row of the reason, nil where there is none we know.
 func readDetails(e *a2a.Error, data []byte) *ErrorRow {
 	var list []detail
 	if len(data) == 0 || data[0] == '{' {
@@ -269,7 +273,23 @@ func takeDetail(e *a2a.Error, d detail) *ErrorRow {
 			Field: clip(f.Field, maxErrorDetail), Description: clip(f.Description, maxErrorDetail),
 		})
 	}
+	if e.RetryAfter == 0 {
+		e.RetryAfter = retryDelay(d.RetryDelay)
+	}
 	return row
+}
+
+// longestRetryDelay bounds what is believed of a time to wait.
+const longestRetryDelay = 365 * 24 * time.Hour
+
+// retryDelay reads a duration of ProtoJSON; 0 if it makes no sense.
+func retryDelay(text string) time.Duration {
+	seconds, ok := strings.CutSuffix(text, "s")
+	n, err := strconv.ParseFloat(seconds, 64)
+	if !ok || err != nil || !(n > 0) {
+		return 0
+	}
+	return time.Duration(min(n, longestRetryDelay.Seconds()) * float64(time.Second))
 }
 
 func complete(e *a2a.Error, row *ErrorRow) *a2a.Error {

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/parley-a2a/parley/a2a"
 )
@@ -12,11 +13,12 @@ import (
 const (
 	typeErrorInfo  = "type.googleapis.com/google.rpc.ErrorInfo"
 	typeBadRequest = "type.googleapis.com/google.rpc.BadRequest"
+	typeRetryInfo  = "type.googleapis.com/google.rpc.RetryInfo"
 )
 
 // AppendRPCError appends the error member of a JSON-RPC response: code,
-// message, and data. From 1.0 on that is a list: an ErrorInfo, and a BadRequest
-// where fields are wrong. Before, it is an object with the members of both,
+// message, and data. From 1.0 on that is a list: an ErrorInfo, a BadRequest
+// where fields are wrong, and a RetryInfo with the time to wait. Before, it is an object with the members of both,
 // left out where it says no more than the code. 0.3 has it only if the code
 // leaves open what is meant: of the clients that are out there for it, one
 // cannot read an answer whose data is not an object, another one whose data is.
@@ -39,6 +41,10 @@ func AppendRPCError(dst []byte, d Dialect, e *a2a.Error) []byte {
 		if len(e.Fields) > 0 {
 			dst = append(dst[:len(dst)-1], ',')
 			dst = append(appendViolations(dst, e.Fields), '}')
+		}
+		if e.RetryAfter > 0 {
+			dst = append(dst[:len(dst)-1], ',')
+			dst = append(appendRetryDelay(dst, e), '}')
 		}
 	}
 	return append(dst, '}')
@@ -97,7 +103,26 @@ func appendDetails(dst []byte, row *ErrorRow, e *a2a.Error) []byte {
 		dst = append(dst, `,{"@type":"`+typeBadRequest+`",`...)
 		dst = append(appendViolations(dst, e.Fields), '}')
 	}
+	if e.RetryAfter > 0 {
+		dst = append(dst, `,{"@type":"`+typeRetryInfo+`",`...)
+		dst = append(appendRetryDelay(dst, e), '}')
+	}
 	return append(dst, ']')
+}
+
+// RetryAfter returns when an error says that it makes sense to try again, in
+// whole seconds, rounded up; 0 if it does not say.
+func RetryAfter(e *a2a.Error) int64 {
+	if e.RetryAfter <= 0 {
+		return 0
+	}
+	return int64((e.RetryAfter-1)/time.Second) + 1
+}
+
+// appendRetryDelay appends the only member of a RetryInfo.
+func appendRetryDelay(dst []byte, e *a2a.Error) []byte {
+	dst = append(dst, `"retryDelay":"`...)
+	return append(strconv.AppendInt(dst, RetryAfter(e), 10), `s"`...)
 }
 
 // appendInfo appends an ErrorInfo.

@@ -10,6 +10,7 @@ import (
 	statuspb "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/durationpb"
 )
 
 // v03Statuses are the errors of 0.3 over gRPC, which has no table of its own:
@@ -34,8 +35,8 @@ var v03Statuses = []struct {
 	{a2a.CodeMethodNotAllowed, codepb.Code_UNIMPLEMENTED, []string{"METHOD_NOT_FOUND"}}, // over gRPC, both are the same
 }
 
-// ErrorToStatus makes a status of an error, with an ErrorInfo, and a BadRequest
-// where fields are wrong (§10.6). Nothing of e.Cause is in it. In 0.3 the
+// ErrorToStatus makes a status of an error, with an ErrorInfo, a BadRequest
+// where fields are wrong (§10.6), and a RetryInfo with the time to wait. Nothing of e.Cause is in it. In 0.3 the
 // message begins with the word that says what is meant.
 func ErrorToStatus(d Dialect, e *a2a.Error) *statuspb.Status {
 	row := errorRowIn(d, e.Code)
@@ -62,6 +63,9 @@ func ErrorToStatus(d Dialect, e *a2a.Error) *statuspb.Status {
 		}
 		details = append(details, bad)
 	}
+	if s := RetryAfter(e); s > 0 {
+		details = append(details, &errdetails.RetryInfo{RetryDelay: &durationpb.Duration{Seconds: s}})
+	}
 	out := &statuspb.Status{Code: int32(code), Message: utf(message)}
 	for _, d := range details {
 		if a, err := anypb.New(d); err == nil { // texts are UTF-8: it cannot fail
@@ -86,6 +90,10 @@ func ErrorFromStatus(s *statuspb.Status) *a2a.Error {
 		switch m := m.(type) {
 		case *errdetails.ErrorInfo:
 			d = detail{Reason: m.GetReason(), Domain: m.GetDomain(), Metadata: m.GetMetadata()}
+		case *errdetails.RetryInfo:
+			if wait := m.GetRetryDelay(); wait.CheckValid() == nil && e.RetryAfter == 0 {
+				e.RetryAfter = max(0, min(wait.AsDuration(), longestRetryDelay))
+			}
 		case *errdetails.BadRequest:
 			for _, f := range m.GetFieldViolations() {
 				d.FieldViolations = append(d.FieldViolations, a2a.FieldViolation{Field: f.GetField(), Description: f.GetDescription()})

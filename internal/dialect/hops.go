@@ -1,0 +1,49 @@
+package dialect
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// The extension that keeps agents from passing a message on in circles:
+// docs/extensions/hops-v1.md.
+const (
+	// HopsURI identifies the extension; it is the address of its page.
+	HopsURI = "https://github.com/parley-a2a/parley/blob/main/docs/extensions/hops-v1.md"
+	// HopsHeader says over HTTP, and over gRPC as metadata, how many agents a
+	// request came through. Without it, none.
+	HopsHeader = "Agent-Hops"
+
+	maxHops = 1000
+)
+
+// HopsExtension is how a card declares that the agent counts, and refuses what
+// came through more than max agents.
+func HopsExtension(max int) *a2a.AgentExtension {
+	return &a2a.AgentExtension{
+		URI:         HopsURI,
+		Description: "Requests that came through too many agents (" + HopsHeader + ") are refused, so that agents do not call each other in circles without end.",
+		Params:      a2a.JSON(`{"max":` + strconv.Itoa(max) + `}`),
+	}
+}
+
+// ReadHops reads the lines of HopsHeader. Of several the largest counts: what is
+// on the way may have added one. More than 1000 are as many. The error is
+// InvalidParams and names the header.
+func ReadHops(lines []string) (int, error) {
+	hops := 0
+	for _, line := range lines {
+		line = strings.Trim(line, " \t")
+		n, err := strconv.ParseUint(line, 10, 64)
+		if err != nil && len(strings.TrimLeft(line, "0123456789")) > 0 || line == "" {
+			return 0, a2a.Invalid(HopsHeader, "must be a number: how many agents the request came through")
+		}
+		hops = max(hops, int(min(n, maxHops))) // of what is out of range, n is the largest there is
+	}
+	return hops, nil
+}
+
+// FormatHops writes a number of agents as HopsHeader has it.
+func FormatHops(n int) string { return strconv.Itoa(max(0, min(n, maxHops))) }
