@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -37,6 +38,8 @@ type app struct {
 	peer *a2aclient.Client
 
 	sending bool // a message: who does not hear of it may have lost it
+
+	certificate []tls.Certificate // of --client-cert; none if there is no such flag
 
 	warned struct{ insecure, plain bool } // warnings that were given
 
@@ -102,6 +105,7 @@ func (a *app) configure(fs *pflag.FlagSet) error {
 	}
 	a.settings = s
 	a.stderr.hide(a.flags.bearer, a.flags.apiKey)
+	a.stderr.hide(a.flags.basic.hidden()...)
 	a.stderr.hideParams(a.flags.svcParams)
 	if u, err := url.Parse(a.flags.agentCard); err == nil && u.User != nil {
 		password, _ := u.User.Password()
@@ -111,6 +115,9 @@ func (a *app) configure(fs *pflag.FlagSet) error {
 		a.note("Warning", "%s", w)
 	}
 	if err := a.settleWait(); err != nil {
+		return err
+	}
+	if err := a.settleCredentials(); err != nil {
 		return err
 	}
 	if a.flags.debug {

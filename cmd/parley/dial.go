@@ -76,6 +76,8 @@ func (a *app) clientOptions() *a2aclient.Options {
 		Version:    string(f.version),
 		Bearer:     f.bearer,
 		APIKey:     f.apiKey,
+		User:       f.basic.user,
+		Password:   f.basic.password,
 		Header:     http.Header(f.svcParams),
 		Logger:     a.log,
 	}
@@ -108,7 +110,7 @@ func (a *app) httpClient() *http.Client {
 		DialContext:         (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
 		TLSHandshakeTimeout: 30 * time.Second,
 		ForceAttemptHTTP2:   true,
-		TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: a.flags.insecure},
+		TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: a.flags.insecure, Certificates: a.certificate},
 	}
 	if a.flags.debug {
 		rt = &wireLog{next: http2Too(rt.(*http.Transport)), log: a.log, redact: a.stderr.redact}
@@ -119,7 +121,7 @@ func (a *app) httpClient() *http.Client {
 // warnCredentials warns of what weakens the connection to where a request goes
 // (a2a-cli §6.5, §12.1), once for each kind.
 func (a *app) warnCredentials(where string) {
-	credentials := a.flags.bearer != "" || a.flags.apiKey != ""
+	credentials := a.flags.bearer != "" || a.flags.apiKey != "" || a.flags.basic.given()
 	if a.flags.insecure && !a.warned.insecure {
 		a.warned.insecure = true
 		a.note("Warning", "--insecure: TLS certificates are not verified; anybody on the way can read and change what is exchanged")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aclient"
@@ -93,6 +94,10 @@ func (a *app) hintUnreachable(f *failure) *failure {
 func (a *app) explainProtocol(e *a2a.Error) *failure {
 	if e.Code == a2a.CodeUnauthenticated || e.Code == a2a.CodePermissionDenied {
 		f := a.credentials(e.Message, e)
+		if scope := e.Meta["scope"]; e.Code == a2a.CodePermissionDenied && scope != "" {
+			f = newFailure(codeAuthFailed, "the agent does not let you do that: "+e.Message, e).
+				withHint("your credentials lack the scope %s: ask the operator of the agent for some that have it", quote(scope))
+		}
 		f.A2ACode = a.bindingCode(e)
 		return f
 	}
@@ -123,13 +128,13 @@ func (a *app) bindingCode(e *a2a.Error) int {
 
 func (a *app) credentials(message string, cause error) *failure {
 	f := &a.flags
-	given := f.bearer != "" || f.apiKey != ""
+	given := f.bearer != "" || f.apiKey != "" || f.basic.given() || len(a.certificate) > 0
 	for name := range f.svcParams {
 		given = given || slices.Contains([]string{"Authorization", "Cookie", "X-Api-Key"}, name)
 	}
 	if given {
 		return newFailure(codeAuthFailed, "the agent refused the credentials: "+message, cause).
-			withHint("check that they are for this agent and have not expired")
+			withHint("check that they are for this agent and have not expired; %s", a.wanted())
 	}
 	return newFailure(codeCredentialsMissing, "the agent wants credentials: "+message, cause).withHint("%s", a.wanted())
 }
@@ -142,6 +147,10 @@ func (a *app) wanted() string {
 			switch {
 			case s.APIKey != nil:
 				ways = append(ways, "an API key: set A2ACLI_API_KEY, or --api-key")
+			case s.MutualTLS != nil:
+				ways = append(ways, "a client certificate: --client-cert and --client-key, or A2ACLI_CLIENT_CERT and A2ACLI_CLIENT_KEY")
+			case s.HTTPAuth != nil && strings.EqualFold(s.HTTPAuth.Scheme, "Basic"):
+				ways = append(ways, "a user and password: set A2ACLI_BASIC to user:password, or --basic")
 			case s.HTTPAuth != nil, s.OAuth2 != nil, s.OpenIDConnect != nil:
 				ways = append(ways, "a bearer token: set A2ACLI_BEARER, or --bearer")
 			}
@@ -193,7 +202,12 @@ func (a *app) protocolHint(e *a2a.Error) string {
 	case a2a.CodeExtendedAgentCardNotConfigured:
 		return "the public card: " + c.line("card get")
 	case a2a.CodeUnavailable, a2a.CodeRateLimited:
+		if e.RetryAfter > 0 {
+			return "try again in " + (e.RetryAfter + time.Second - 1).Truncate(time.Second).String()
+		}
 		return "try again later"
+	case a2a.CodeLoop:
+		return "agents call each other in a circle: look at which agents this one calls"
 	case a2a.CodeInternal, a2a.CodeInvalidAgentResponse, a2a.CodeParse, a2a.CodeMethodNotFound:
 		return "--debug shows what was exchanged"
 	}

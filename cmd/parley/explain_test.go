@@ -56,6 +56,15 @@ func TestExplain(t *testing.T) {
 			name: "wrong credentials by hand", flags: flags{svcParams: serviceParams{"Authorization": {"x"}}},
 			err: peer(a2a.CodeUnauthenticated), code: "A2ACLI_ERR_AUTH_FAILED", exit: 4, a2a: -32000,
 		},
+		{
+			name: "a scope that is missing", flags: flags{apiKey: "x"}, err: &a2a.Error{Code: a2a.CodePermissionDenied, Message: "no", Peer: true, Meta: map[string]string{"scope": "tasks:write"}},
+			code: "A2ACLI_ERR_AUTH_FAILED", exit: 4, a2a: -32000, hint: "lack the scope tasks:write",
+		},
+		{
+			name: "too many requests", err: &a2a.Error{Code: a2a.CodeRateLimited, Message: "slow", Peer: true, RetryAfter: 2400 * time.Millisecond},
+			code: "RateLimitedError", exit: 1, a2a: -32000, hint: "try again in 3s",
+		},
+		{name: "a circle", err: peer(a2a.CodeLoop), code: "DelegationLoopError", exit: 1, a2a: -32000, hint: "circle"},
 		{name: "no such task", err: peer(a2a.CodeTaskNotFound), code: "TaskNotFoundError", exit: 1, a2a: -32001, hint: "parley task list"},
 		{name: "no such task to go on with", flags: flags{taskID: "t"}, err: peer(a2a.CodeTaskNotFound), code: "TaskNotFoundError", exit: 1, a2a: -32001, hint: "--debug"},
 		{name: "concluded here", err: a2a.Errorf(a2a.CodeUnsupportedOperation, "x"), code: "UnsupportedOperationError", exit: 1},

@@ -37,6 +37,7 @@ func (f *fakeAgent) close() {
 //	hostile   answers with terminal escape sequences and forged fields
 //	bearer    wants the bearer token s3cret-token
 //	key       wants the API key s3cret-key, in the query
+//	basic     wants the user jürgen with the password s3cret:word
 //	tenant    its second interface, HTTP+JSON, has the tenant acme
 //	tls       the demo agent over TLS with a certificate nobody trusts
 //	watched   works until somebody subscribes to a task, then completes it
@@ -63,6 +64,13 @@ func startFake(ctx context.Context, kind, requests string) (*fakeAgent, error) {
 	case "key":
 		card.SecuritySchemes = map[string]*a2a.SecurityScheme{"key": {APIKey: &a2a.APIKeySecurityScheme{Location: "query", Name: "key"}}}
 		wrap = locked(func(r *http.Request) bool { return r.URL.Query().Get("key") == "s3cret-key" })
+	case "basic":
+		card.SecuritySchemes = map[string]*a2a.SecurityScheme{"basic": {HTTPAuth: &a2a.HTTPAuthSecurityScheme{Scheme: "Basic"}}}
+		card.SecurityRequirements = []a2a.SecurityRequirement{{"basic": nil}}
+		wrap = locked(func(r *http.Request) bool {
+			user, password, _ := r.BasicAuth()
+			return user == "jürgen" && password == "s3cret:word"
+		})
 	case "tenant":
 		wrap = withTenant
 	case "tls":

@@ -24,6 +24,9 @@ type flags struct {
 	contextID    string
 	bearer       string
 	apiKey       string
+	basic        userPassword
+	clientCert   string
+	clientKey    string
 	svcParams    serviceParams
 	metadata     jsonObject
 	timeout      duration
@@ -51,6 +54,9 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.contextID, "context-id", "", "start the task in this context")
 	fs.StringVar(&f.bearer, "bearer", "", "bearer `token`; other users can see flags, prefer A2ACLI_BEARER or a file")
 	fs.StringVar(&f.apiKey, "api-key", "", "API `key`; other users can see flags, prefer A2ACLI_API_KEY or a file")
+	fs.Var(&f.basic, "basic", "`user:password` for HTTP basic authentication; other users can see flags, prefer A2ACLI_BASIC or a file")
+	fs.StringVar(&f.clientCert, "client-cert", "", "PEM `file` of a certificate, with its chain, that says who you are")
+	fs.StringVar(&f.clientKey, "client-key", "", "PEM `file` of its private key (default: the file of --client-cert)")
 	fs.Var(&f.svcParams, "svc-param", "service parameter `name:value`, sent along as a header; may be repeated")
 	fs.Var(&f.metadata, "metadata", "metadata of the request, a JSON `object`")
 	fs.Var(&f.timeout, "timeout", "give up after this long, such as 90s or 5m; the task goes on (default: never)")

@@ -16,7 +16,7 @@ import (
 var notSettings = map[string]bool{"stream": true, "help": true, "version": true}
 
 // secrets are flags whose values are never shown.
-var secrets = map[string]bool{"bearer": true, "api-key": true, "svc-param": true, "egress-proxy": true}
+var secrets = map[string]bool{"bearer": true, "api-key": true, "basic": true, "svc-param": true, "egress-proxy": true}
 
 // lists are flags that may be repeated; a variable separates by commas.
 var lists = map[string]bool{"svc-param": true, "transport": true}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"crypto/tls"
+	"encoding/base64"
+	"errors"
+	"strings"
+)
+
+// userPassword is the value of --basic.
+type userPassword struct{ user, password string }
+
+func (p *userPassword) given() bool { return *p != userPassword{} }
+
+func (p *userPassword) String() string {
+	if !p.given() {
+		return ""
+	}
+	return p.user + ":" + redacted
+}
+func (p *userPassword) Type() string { return "user:password" }
+func (p *userPassword) Set(s string) error {
+	user, password, ok := strings.Cut(s, ":")
+	if !ok || user == "" || password == "" {
+		return errors.New("must be user:password")
+	}
+	p.user, p.password = user, password
+	return nil
+}
+
+// hidden is what diagnostics must not show of it: the password, and both as they
+// are sent.
+func (p *userPassword) hidden() []string {
+	if !p.given() {
+		return nil
+	}
+	return []string{p.password, base64.StdEncoding.EncodeToString([]byte(p.user + ":" + p.password))}
+}
+
+// settleCredentials decides between --bearer and --basic, which are for the same
+// header: the stronger source wins, and of two that are as strong neither. It
+// also reads the certificate, so that a wrong one is known before anything is
+// asked of an agent.
+func (a *app) settleCredentials() error {
+	f, from := &a.flags, a.settings.from
+	if f.bearer != "" && f.basic.given() {
+		bearer, basic := from["bearer"], from["basic"]
+		switch {
+		case bearer.level < basic.level:
+			f.basic = userPassword{}
+		case basic.level < bearer.level:
+			f.bearer = ""
+		default:
+			return usagef("--bearer (%s) and --basic (%s) exclude each other", bearer.where, basic.where)
+		}
+	}
+	if f.clientCert == "" {
+		if f.clientKey != "" {
+			return usagef("--client-key is the key of a certificate, and there is no --client-cert")
+		}
+		return nil
+	}
+	key := f.clientKey
+	if key == "" {
+		key = f.clientCert
+	}
+	pair, err := tls.LoadX509KeyPair(f.clientCert, key)
+	if err != nil {
+		return usagef("the certificate of --client-cert cannot be used: %v", err).
+			withHint("--client-cert wants the certificate with its chain, --client-key its private key, both in PEM")
+	}
+	a.certificate = []tls.Certificate{pair}
+	return nil
+}
