@@ -1,0 +1,174 @@
+package auth
+
+import (
+	"context"
+	"crypto/subtle"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// Vault is where API keys are kept; every store.Store is one. Keep replaces
+// what is kept under a name if it is was, and returns what is there afterwards;
+// nil stands for nothing. Kept returns all that is kept, by name.
+type Vault interface {
+	Keep(ctx context.Context, name string, was, is []byte) ([]byte, error)
+	Kept(ctx context.Context) (map[string][]byte, error)
+}
+
+// KeysOptions adjusts Keys. A nil *KeysOptions means all defaults.
+type KeysOptions struct {
+	// Name is what the card calls the method. Empty means "apiKey".
+	Name string
+	// Cache is how long what the vault says of a key is believed: after this
+	// time at the latest a key that somebody revoked is refused. Zero means a
+	// second; negative asks the vault for each request.
+	Cache time.Duration
+	// Logger receives a record when the last use of keys cannot be written. Nil
+	// discards.
+	Logger *slog.Logger
+	// Now is the clock. Nil means time.Now.
+	Now func() time.Time
+}
+
+func (o *KeysOptions) name() string {
+	if o == nil || o.Name == "" {
+		return "apiKey"
+	}
+	return o.Name
+}
+
+func (o *KeysOptions) cache() time.Duration {
+	if o == nil || o.Cache == 0 {
+		return time.Second
+	}
+	return o.Cache
+}
+
+func (o *KeysOptions) logger() *slog.Logger {
+	if o == nil || o.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return o.Logger
+}
+
+func (o *KeysOptions) now() func() time.Time {
+	if o == nil || o.Now == nil {
+		return time.Now
+	}
+	return o.Now
+}
+
+// Keys are the API keys in a vault: they are managed by it, and as a Method it
+// takes them, from the header X-API-Key or as bearer tokens.
+type Keys struct {
+	vault Vault
+	name  string
+	log   *slog.Logger
+	now   func() time.Time
+	cache keyCache
+	used  uses
+}
+
+// NewKeys returns the API keys in a vault.
+func NewKeys(v Vault, o *KeysOptions) *Keys {
+	k := &Keys{vault: v, name: o.name(), log: o.logger(), now: o.now()}
+	k.cache.init(o.cache(), k.now, k.read)
+	return k
+}
+
+// KeyHeader is the header that an API key comes in, unless it is a bearer
+// token.
+const KeyHeader = "X-API-Key"
+
+const keyHeader = "X-Api-Key" // as net/http has it
+
+// Scheme implements Method.
+func (k *Keys) Scheme() (string, *a2a.SecurityScheme) {
+	return k.name, &a2a.SecurityScheme{APIKey: &a2a.APIKeySecurityScheme{
+		Description: "An API key of this agent. It is taken as a bearer token, too.", Location: "header", Name: KeyHeader,
+	}}
+}
+
+// Challenge implements Method. There is no registered word for keys in a header
+// of their own, but a key is a good bearer token.
+func (k *Keys) Challenge() string { return "Bearer" }
+
+// Authenticate implements Method.
+func (k *Keys) Authenticate(r *http.Request) (*a2a.Caller, error) {
+	token, err := keyOf(r)
+	if token == "" || err != nil {
+		return nil, err
+	}
+	id, ok := tokenID(token)
+	if !ok {
+		return nil, refuse("what is given as an API key is none: it is parley_, 10 characters, _ and 49 more")
+	}
+	e, err := k.cache.get(r.Context(), id)
+	if err != nil {
+		return nil, fmt.Errorf("auth: look for an API key: %w", err)
+	}
+	return k.judge(e, token)
+}
+
+// nobody is judged in place of a key that does not exist, so that it takes as
+// long. It has no token: nobody knows what has this hash.
+var nobody = &keyRecord{Hash: hashToken(newToken("aaaaaaaaaa"))}
+
+func (k *Keys) judge(e *keyEntry, token string) (*a2a.Caller, error) {
+	rec := e.rec
+	if rec == nil {
+		rec = nobody
+	}
+	hash := hashToken(token)
+	now := k.now()
+	good := subtle.ConstantTimeCompare(hash, rec.Hash)
+	before := subtle.ConstantTimeCompare(hash, rec.Previous)
+	switch {
+	case good|before == 0 || e.rec == nil:
+		return nil, refuse("there is no such API key")
+	case !rec.Revoked.IsZero():
+		return nil, outdated("the API key was revoked")
+	case rec.State(now) != "active":
+		return nil, outdated("the API key has expired")
+	case good == 0 && !now.Before(rec.GraceEnds):
+		return nil, outdated("the API key got another secret, and this one is not good any more")
+	}
+	if !e.used.Swap(true) {
+		k.used.note(rec.ID, now)
+	}
+	return &a2a.Caller{Subject: "key:" + rec.Subject, Tenant: rec.Tenant, Scopes: rec.Scopes, Via: "key " + rec.ID}, nil
+}
+
+// read asks the vault for a key; nil means that there is none.
+func (k *Keys) read(ctx context.Context, id string) (*keyRecord, error) {
+	doc, err := k.vault.Keep(ctx, keyName+id, nil, nil) // which only reads
+	if doc == nil || err != nil {
+		return nil, err
+	}
+	return parseRecord(id, doc)
+}
+
+// keyOf returns the API key in a request, "" if there is none.
+func keyOf(r *http.Request) (string, error) {
+	bearer, err := bearerToken(r)
+	if err != nil || !isKeyToken(bearer) {
+		// A broken Authorization is reported by whose it is, or by the guard.
+		bearer = ""
+	}
+	values := r.Header[keyHeader]
+	switch {
+	case len(values) == 0:
+		return bearer, nil
+	case len(values) > 1:
+		return "", refuse("%s is there %d times: send one", KeyHeader, len(values))
+	case values[0] == "":
+		return "", refuse("%s is empty", KeyHeader)
+	case bearer != "" && bearer != values[0]:
+		return "", refuse("%s and Authorization have different API keys: send one", KeyHeader)
+	}
+	return values[0], nil
+}
