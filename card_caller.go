@@ -7,13 +7,12 @@ import (
 	"slices"
 
 	"github.com/parley-a2a/parley/a2a"
-	"github.com/parley-a2a/parley/auth"
 )
 
 // extended returns what answers GetExtendedAgentCard, nil where nothing is
 // configured. Who is not authenticated where others are gets none
 // (specification §3.1.11).
-func (o *Options) extended(public *a2a.AgentCard) (func(context.Context, a2a.Caller) (*a2a.AgentCard, error), error) {
+func (o *Options) extended(public *a2a.AgentCard, sign signCard) (func(context.Context, a2a.Caller) (*a2a.AgentCard, error), error) {
 	if o.ExtendedCard != nil && o.ExtendedCardFor != nil {
 		return nil, errors.New("parley: ExtendedCard and ExtendedCardFor exclude each other")
 	}
@@ -23,7 +22,20 @@ func (o *Options) extended(public *a2a.AgentCard) (func(context.Context, a2a.Cal
 		if err != nil {
 			return nil, fmt.Errorf("extended card: %w", err)
 		}
-		cardFor = func(_ context.Context, c a2a.Caller) (*a2a.AgentCard, error) { return cut(card, &c), nil }
+		if err := signedBefore(o.ExtendedCard, card); err != nil {
+			return nil, fmt.Errorf("extended card: %w", err)
+		}
+		if sign != nil {
+			if err := trySign(card, sign); err != nil {
+				return nil, fmt.Errorf("extended card: %w", err)
+			}
+		}
+		cardFor = func(_ context.Context, c a2a.Caller) (*a2a.AgentCard, error) {
+			if o.Auth == nil && c.Subject == "" {
+				return card, nil // whoever is in front has let the caller in, and does not say who it is
+			}
+			return cut(card, &c), nil
+		}
 	} else if cardFor != nil {
 		cardFor = func(ctx context.Context, c a2a.Caller) (*a2a.AgentCard, error) {
 			card, err := o.ExtendedCardFor(ctx, c)
@@ -57,7 +69,9 @@ func cut(card *a2a.AgentCard, c *a2a.Caller) *a2a.AgentCard {
 }
 
 // useful reports whether a caller has the scopes of one of a skill's
-// requirements, which are alternatives.
+// requirements, which are alternatives. Nobody has those of the author's making
+// by default: not even callers without any scopes said, who may do everything
+// with what is their own.
 func useful(s *a2a.AgentSkill, c *a2a.Caller) bool {
 	if len(s.SecurityRequirements) == 0 {
 		return true
@@ -72,14 +86,4 @@ func useful(s *a2a.AgentSkill, c *a2a.Caller) bool {
 		}
 		return true
 	})
-}
-
-// sign signs a card with each of the keys.
-func (o *Options) sign(card *a2a.AgentCard) error {
-	for _, k := range o.CardKeys {
-		if err := auth.SignCard(card, k, &auth.SignOptions{JKU: o.CardKeysURL}); err != nil {
-			return err
-		}
-	}
-	return nil
 }

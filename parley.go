@@ -3,6 +3,7 @@ package parley
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -55,15 +56,24 @@ type Options struct {
 	// tasks may.
 	Limits     a2aserver.Limits
 	TaskLimits engine.Limits
+	// MaxBody caps the body of a request, in bytes. Zero means 8 MiB.
+	MaxBody int64
 	// Audit gets a record per call: who did what, or was not let. Nil discards.
 	Audit *slog.Logger
 	// Origins and Hosts are for browsers; see [a2aserver.Options].
 	Origins, Hosts []string
-	// CardKeys sign the cards, extended ones too. They need PublicURL, or a card
-	// that lists interfaces. CardKeysURL is where their public parts are, for the
-	// signatures to name; "" names none.
-	CardKeys    []*auth.Key
+	// CardKeys sign the cards, extended ones too, each by itself, so that one can
+	// take the place of another while both are there; at most 8. They need
+	// PublicURL, or a card that lists interfaces. A key that has ended is an error;
+	// once the last one ends while the server runs, new cards are not signed.
+	CardKeys []*auth.Key
+	// CardKeysURL is where their public parts are, for signatures to name. Empty
+	// means a2aserver.CardKeysPath below PublicURL, where they are served.
 	CardKeysURL string
+	// CardStrict signs cards as §8.4.1 has it and in no other way besides: see
+	// auth.Signatures. The SDKs for JavaScript and Python then do not verify cards
+	// that have empty members, as each card has that asks for credentials.
+	CardStrict bool
 	// Retention deletes tasks that have not changed for long. The zero value
 	// keeps all.
 	Retention engine.Retention
@@ -125,6 +135,7 @@ func New(card a2a.AgentCard, ag agent.Agent, o *Options) (*Server, error) {
 	if o == nil {
 		o = &Options{}
 	}
+	author := card
 	if o.Auth != nil {
 		if err := o.Auth.Declare(&card); err != nil {
 			return nil, err
@@ -134,7 +145,14 @@ func New(card a2a.AgentCard, ag agent.Agent, o *Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	extended, err := o.extended(full)
+	if err := signedBefore(&author, full); err != nil {
+		return nil, err
+	}
+	sign, err := o.signer(full)
+	if err != nil {
+		return nil, err
+	}
+	extended, err := o.extended(full, sign)
 	if err != nil {
 		return nil, err
 	}
@@ -160,6 +178,7 @@ func New(card a2a.AgentCard, ag agent.Agent, o *Options) (*Server, error) {
 	}
 	s.engine = engine.New(st, ag, full, eo)
 	so := &a2aserver.Options{
+		MaxBody:        o.MaxBody,
 		PublicURL:      o.PublicURL,
 		TrustedProxies: o.TrustedProxies,
 		CardProfile:    o.CardProfile,
@@ -180,8 +199,11 @@ func New(card a2a.AgentCard, ag agent.Agent, o *Options) (*Server, error) {
 	if o.Auth != nil {
 		so.Identity = o.Auth
 	}
-	if len(o.CardKeys) > 0 {
-		so.Sign = o.sign
+	if sign != nil {
+		so.Sign = sign
+		if so.CardKeys, err = auth.KeySet(o.CardKeys).JWKS(); err != nil {
+			return nil, fmt.Errorf("card keys: %w", err)
+		}
 	}
 	s.handler = a2aserver.New(s.engine, full, so)
 	return s, nil

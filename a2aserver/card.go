@@ -40,7 +40,10 @@ func (s *Server) serveCard(w http.ResponseWriter, r *http.Request, path string) 
 	if !s.onlyGet(w, r, "GET, HEAD") {
 		return
 	}
-	card, err := s.reachable(s.card, r, path)
+	card, err := s.reachable(s.card, func() (string, error) { return s.baseURL(r, path) }, onAPort(r))
+	if err == nil {
+		card, err = s.signed(&s.public, card, func(c *a2a.AgentCard) []byte { return dialect.AppendCard(nil, c, dialect.CardV10) })
+	}
 	if err != nil {
 		s.newExchange(w, r, &restFraming{mediaType: mediaJSON, dialect: dialect.V10}).fail(err)
 		return
@@ -89,17 +92,46 @@ func (s *Server) serveExtended(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// reachable returns the card with its interfaces: if it lists none, those of
-// this handler, to which r was sent at the path suffix.
-func (s *Server) reachable(card *a2a.AgentCard, r *http.Request, suffix string) (*a2a.AgentCard, error) {
-	if len(card.SupportedInterfaces) > 0 {
-		return card, nil
-	}
-	base, err := s.baseURL(r, suffix)
+// extendedCard makes of the service's extended card the one to answer with.
+func (x *exchange) extendedCard(op dialect.Op, req any, card *a2a.AgentCard) (*a2a.AgentCard, error) {
+	s := x.s
+	card, err := s.reachable(card, func() (string, error) { return s.baseURL(x.r, x.r.URL.EscapedPath()) }, onAPort(x.r))
 	if err != nil {
 		return nil, err
 	}
-	return s.withInterfaces(card, base, r.Context().Value(onPort{}) != nil), nil
+	// What is signed is the document as it goes out: before 1.0 it has another
+	// form, in which no signature of that of 1.0 could hold.
+	return s.signed(&s.extended, card, func(c *a2a.AgentCard) []byte { return x.appendBare(nil, op, req, c) })
+}
+
+// extendedCard makes of the service's extended card the one to answer with.
+func (x *rpc) extendedCard(card *a2a.AgentCard) (*a2a.AgentCard, error) {
+	s := x.s
+	card, err := s.reachable(card, func() (string, error) { return s.grpcBaseURL(x.ctx), nil }, true)
+	if err != nil {
+		return nil, err
+	}
+	return s.signed(&s.extended, card, func(c *a2a.AgentCard) []byte { return c.AppendJSON(nil) })
+}
+
+func onAPort(r *http.Request) bool { return r.Context().Value(onPort{}) != nil }
+
+// reachable returns the card with its interfaces: its own, or those that the
+// public card lists, or those of this handler at its base.
+func (s *Server) reachable(card *a2a.AgentCard, base func() (string, error), grpc bool) (*a2a.AgentCard, error) {
+	if len(card.SupportedInterfaces) > 0 {
+		return card, nil
+	}
+	if own := s.card.SupportedInterfaces; len(own) > 0 {
+		c := *card
+		c.SupportedInterfaces = own
+		return &c, nil
+	}
+	at, err := base()
+	if err != nil {
+		return nil, err
+	}
+	return s.withInterfaces(card, at, grpc), nil
 }
 
 func (s *Server) withInterfaces(card *a2a.AgentCard, base string, grpc bool) *a2a.AgentCard {

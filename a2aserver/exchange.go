@@ -83,7 +83,7 @@ func (x *exchange) unary(ctx context.Context, op dialect.Op, req any) error {
 		return cause(ctx, err)
 	}
 	if card, ok := res.(*a2a.AgentCard); ok {
-		if res, err = x.s.reachable(card, x.r, x.r.URL.EscapedPath()); err != nil {
+		if res, err = x.extendedCard(op, req, card); err != nil {
 			return err
 		}
 	}

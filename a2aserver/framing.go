@@ -24,6 +24,7 @@ type framing interface {
 	media() string // of an answer that is no stream
 	status(e *a2a.Error) int
 	appendResult(dst []byte, op dialect.Op, req, result any) []byte
+	appendBare(dst []byte, op dialect.Op, req, result any) []byte // without what the binding has around it
 	events(op dialect.Op, req any) dialect.Events
 	beginEvent(dst []byte) []byte // before a document of events
 	endEvent(dst []byte) []byte
@@ -44,7 +45,11 @@ func (f *rpcFraming) status(e *a2a.Error) int { return dialect.RPCStatus(e.Code)
 
 func (f *rpcFraming) appendResult(dst []byte, op dialect.Op, req, result any) []byte {
 	dst = wire.AppendResultPrefix(dst, f.id)
-	return append(f.codec.AppendResult(dst, op, req, result), '}')
+	return append(f.appendBare(dst, op, req, result), '}')
+}
+
+func (f *rpcFraming) appendBare(dst []byte, op dialect.Op, req, result any) []byte {
+	return f.codec.AppendResult(dst, op, req, result)
 }
 
 func (f *rpcFraming) events(op dialect.Op, req any) dialect.Events { return f.codec.Events(op, req) }
@@ -72,6 +77,10 @@ func (f *restFraming) appendResult(dst []byte, op dialect.Op, req, result any) [
 	if result == nil {
 		return append(dst, "{}"...) // a delete: clients parse the body
 	}
+	return f.appendBare(dst, op, req, result)
+}
+
+func (f *restFraming) appendBare(dst []byte, op dialect.Op, req, result any) []byte {
 	return f.codec.AppendResult(dst, op, req, result)
 }
 

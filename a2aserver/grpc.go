@@ -138,8 +138,10 @@ func (s *Server) grpcUnary(d dialect.Dialect, op dialect.Op) grpc.MethodHandler 
 		if err != nil {
 			return nil, dialect.ErrorOf(x.dialect, op, cause(callCtx, err))
 		}
-		if card, ok := out.(*a2a.AgentCard); ok && len(card.SupportedInterfaces) == 0 {
-			out = s.withInterfaces(card, s.grpcBaseURL(ctx), true)
+		if card, ok := out.(*a2a.AgentCard); ok {
+			if out, err = x.extendedCard(card); err != nil {
+				return nil, err
+			}
 		}
 		if res, err = x.binding.Result(op, req, out); err == nil {
 			x.audit.gives(out)

@@ -57,11 +57,15 @@ type Options struct {
 	// refused, so that no web page can reach a server on its visitor's machine
 	// by a name that it had resolved to it. None means any.
 	Hosts []string
-	// Sign signs a card that is about to be published, with its interfaces. Cards
-	// are signed once, but for extended ones. It needs PublicURL, or a card that
-	// lists interfaces: what is signed must not come from a request. Nil: cards
-	// are not signed.
-	Sign func(*a2a.AgentCard) error
+	// Sign returns the signatures of a card's document that is about to be
+	// published, with its interfaces; each document is signed once, for as long as
+	// there is room to remember it. Errors are internal. It needs PublicURL, or a
+	// card that lists interfaces: what is signed never comes from a request. Nil:
+	// cards are not signed. See docs/design/0007.
+	Sign func(card []byte) ([]*a2a.AgentCardSignature, error)
+	// CardKeys is the JSON Web Key Set that the cards' signatures are verified
+	// with, for CardKeysPath. Nil: there is none.
+	CardKeys []byte
 	// Logger gets a record per failed request: internal errors with their
 	// cause as errors, others for debugging. Nil discards.
 	Logger *slog.Logger

@@ -25,6 +25,8 @@ type Server struct {
 	audit     *auditor        // nil without Options.Audit
 	draining  context.Context // ends when Drain is called
 	stopDrain context.CancelCauseFunc
+	public    signer // of the public card
+	extended  signer // of extended cards
 
 	calls atomic.Int64 // over gRPC, under way
 }
@@ -35,6 +37,9 @@ type Server struct {
 func New(svc a2a.Service, card *a2a.AgentCard, o *Options) *Server {
 	if svc == nil || card == nil {
 		panic("a2aserver: New needs a service and a card")
+	}
+	if o != nil && o.Sign != nil && o.publicURL() == "" && len(card.SupportedInterfaces) == 0 {
+		panic("a2aserver: a signed card needs Options.PublicURL, or interfaces of its own")
 	}
 	s := &Server{svc: svc, card: card, opts: o, log: o.logger(), started: time.Now(), resumes: canResume(card), audit: newAuditor(o.auditLog())}
 	s.draining, s.stopDrain = context.WithCancelCause(context.Background())
@@ -72,6 +77,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.serveExtended(w, r)
 	case keysPath:
 		s.serveKeys(w, r)
+	case CardKeysPath:
+		s.serveCardKeys(w, r)
 	case "/livez":
 		s.serveProbe(w, r, nil)
 	case "/readyz":

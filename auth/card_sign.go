@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -16,6 +17,9 @@ type SignOptions struct {
 	// JKU is the address of a JSON Web Key Set that has the public key, for
 	// the signature to name. Empty names none.
 	JKU string
+	// Strict leaves out what Signatures adds for the SDKs for JavaScript and
+	// Python.
+	Strict bool
 	// Now is the clock that says whether the key has ended. Nil means time.Now.
 	Now func() time.Time
 }
@@ -47,11 +51,7 @@ func SignJSON(doc []byte, key *Key, o *SignOptions) ([]byte, *Payload, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	form := FormProtocol
-	if card["supportedInterfaces"] == nil && card["supported_interfaces"] == nil {
-		form = FormWhole
-	}
-	p, err := reduce(card, form)
+	p, err := reduce(card, formOf(card))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -65,6 +65,53 @@ func SignJSON(doc []byte, key *Key, o *SignOptions) ([]byte, *Payload, error) {
 	}
 	card["signatures"] = append(before, map[string]any{"protected": s.Protected, "signature": s.Signature})
 	return appendCanonical(nil, card), p, nil
+}
+
+// Signatures returns the signatures of a card's document by each of the keys,
+// in the form that SignJSON has.
+//
+// Where the card has empty members, such as a requirement without scopes, each
+// key signs once more, over FormStripped, unless o says Strict: the SDKs for
+// JavaScript and Python take no other. Whoever passes the card on can then serve
+// it without these members, and every verifier takes it for signed.
+func Signatures(doc []byte, keys []*Key, o *SignOptions) ([]*a2a.AgentCardSignature, error) {
+	card, err := parseCard(doc)
+	if err != nil {
+		return nil, err
+	}
+	p, err := reduce(card, formOf(card))
+	if err != nil {
+		return nil, err
+	}
+	payloads := []*Payload{p}
+	if p.Form == FormProtocol && (o == nil || !o.Strict) {
+		bare, err := reduce(card, FormStripped)
+		if err != nil {
+			return nil, err
+		}
+		if !bytes.Equal(bare.JSON, p.JSON) {
+			payloads = append(payloads, bare)
+		}
+	}
+	var all []*a2a.AgentCardSignature
+	for _, p := range payloads { // whoever looks at few looks at the best
+		for _, k := range keys {
+			s, err := sign(p.JSON, k, o)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, s)
+		}
+	}
+	return all, nil
+}
+
+// formOf returns the form in which a card is signed.
+func formOf(card map[string]any) Form {
+	if card["supportedInterfaces"] == nil && card["supported_interfaces"] == nil {
+		return FormWhole
+	}
+	return FormProtocol
 }
 
 func sign(payload []byte, key *Key, o *SignOptions) (*a2a.AgentCardSignature, error) {

@@ -1,0 +1,88 @@
+package a2aserver
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// CardKeysPath is where Options.CardKeys is served, below the agent's URL. It is
+// not the set that webhooks are verified with: those keys are in the database,
+// and who steals that must not be able to sign cards.
+const CardKeysPath = "/.well-known/agent-card-keys.json"
+
+// maxSigned is how many documents a signer remembers.
+const maxSigned = 256
+
+// signer remembers the signatures of documents: to sign costs more than all the
+// rest of an answer, and ECDSA makes another signature each time, which would be
+// another document to every cache.
+type signer struct {
+	mu   sync.Mutex // protects the field below
+	made map[[sha256.Size]byte][]*a2a.AgentCardSignature
+}
+
+// signatures returns those of doc, by sign if they are not known.
+func (s *signer) signatures(doc []byte, sign func([]byte) ([]*a2a.AgentCardSignature, error)) ([]*a2a.AgentCardSignature, error) {
+	sum := sha256.Sum256(doc)
+	s.mu.Lock()
+	made, ok := s.made[sum]
+	s.mu.Unlock()
+	if ok {
+		return made, nil
+	}
+	made, err := sign(doc)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if first, ok := s.made[sum]; ok {
+		return first, nil // everybody gets the same
+	}
+	if s.made == nil || len(s.made) >= maxSigned {
+		s.made = map[[sha256.Size]byte][]*a2a.AgentCardSignature{}
+	}
+	s.made[sum] = made
+	return made, nil
+}
+
+// signed returns a card with the signatures of its document behind those it
+// has. The card must list its interfaces.
+func (s *Server) signed(by *signer, card *a2a.AgentCard, document func(*a2a.AgentCard) []byte) (*a2a.AgentCard, error) {
+	if s.opts == nil || s.opts.Sign == nil {
+		return card, nil
+	}
+	c := *card
+	c.Signatures = nil
+	made, err := by.signatures(document(&c), s.opts.Sign)
+	if err != nil {
+		return nil, err
+	}
+	c.Signatures = append(slices.Clip(card.Signatures), made...)
+	return &c, nil
+}
+
+// serveCardKeys answers with the keys that the cards' signatures are verified
+// with.
+func (s *Server) serveCardKeys(w http.ResponseWriter, r *http.Request) {
+	if !s.onlyGet(w, r, "GET, HEAD") {
+		return
+	}
+	if s.opts == nil || s.opts.CardKeys == nil {
+		http.NotFound(w, r)
+		return
+	}
+	h := w.Header()
+	sum := sha256.Sum256(s.opts.CardKeys)
+	h.Set("Content-Type", "application/jwk-set+json")
+	h.Set("ETag", `"`+hex.EncodeToString(sum[:16])+`"`)
+	h.Set("Cache-Control", "no-cache") // a key that is taken back must not live on in between
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(s.opts.CardKeys))
+}

@@ -1,0 +1,103 @@
+package parley
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/a2aserver"
+	"github.com/parley-a2a/parley/auth"
+)
+
+// signCard makes the signatures of a card's document.
+type signCard func(doc []byte) ([]*a2a.AgentCardSignature, error)
+
+const (
+	maxCardKeys = 8                   // of which each may sign twice: verifiers take 16
+	soon        = 30 * 24 * time.Hour // time enough to get a new key to those who verify
+)
+
+// signer returns what signs the cards of a server, nil where nothing does. What
+// cannot be signed is found out here and not with the first request.
+func (o *Options) signer(public *a2a.AgentCard) (signCard, error) {
+	if len(o.CardKeys) == 0 {
+		return nil, nil
+	}
+	if o.PublicURL == "" && len(public.SupportedInterfaces) == 0 {
+		return nil, errors.New("parley: signed cards need PublicURL, or a card that lists interfaces: what is signed must not come from a request")
+	}
+	if len(o.CardKeys) > maxCardKeys {
+		return nil, fmt.Errorf("parley: there are more than %d card keys", maxCardKeys)
+	}
+	for _, k := range o.CardKeys {
+		end := k.Expires()
+		at := end.UTC().Format(time.RFC3339)
+		switch {
+		case !k.Private():
+			return nil, fmt.Errorf("parley: card keys: the %s is public: the private one signs", k)
+		case end.IsZero():
+		case !time.Now().Before(end):
+			return nil, fmt.Errorf("parley: card keys: the %s ended at %s: sign with another", k, at)
+		case time.Until(end) < soon:
+			o.logger().Warn("a key that signs cards ends soon: add another one now, and take it away when it has ended", slog.String("key", k.String()), slog.String("ends", at))
+		}
+	}
+	so := &auth.SignOptions{JKU: o.CardKeysURL, Strict: o.CardStrict}
+	if so.JKU == "" && o.PublicURL != "" {
+		so.JKU = strings.TrimRight(o.PublicURL, "/") + a2aserver.CardKeysPath
+	}
+	var over sync.Once
+	sign := func(doc []byte) ([]*a2a.AgentCardSignature, error) {
+		keys := slices.DeleteFunc(slices.Clone(o.CardKeys), func(k *auth.Key) bool {
+			return !k.Expires().IsZero() && !time.Now().Before(k.Expires())
+		})
+		if len(keys) == 0 {
+			// Who insists on signatures refuses this card as it would refuse the old one.
+			over.Do(func() { o.logger().Error("all keys that sign cards have ended: new cards are not signed") })
+		}
+		return auth.Signatures(doc, keys, so)
+	}
+	return sign, trySign(public, sign)
+}
+
+// trySign reports whether a card can be signed.
+func trySign(card *a2a.AgentCard, sign signCard) error {
+	doc := card.AppendJSON(nil)
+	p, err := auth.Reduce(doc, auth.FormProtocol)
+	if err != nil {
+		return fmt.Errorf("parley: the card cannot be signed: %w", err)
+	}
+	if len(p.Uncovered) > 0 { // an OAuthFlow can hold what its flow does not have
+		return fmt.Errorf("parley: the card cannot be signed: the protocol knows no %s", p.Uncovered[0])
+	}
+	if _, err := sign(doc); err != nil {
+		return fmt.Errorf("parley: the card cannot be signed: %w", err)
+	}
+	return nil
+}
+
+// signedBefore refuses a card that its author has signed and that is published
+// as another: its signatures would hold for nothing.
+func signedBefore(author, published *a2a.AgentCard) error {
+	if len(author.Signatures) == 0 {
+		return nil
+	}
+	was, err := auth.Reduce(author.AppendJSON(nil), auth.FormProtocol)
+	if err != nil {
+		return fmt.Errorf("parley: the card's signatures: %w", err)
+	}
+	is, err := auth.Reduce(published.AppendJSON(nil), auth.FormProtocol)
+	if err != nil {
+		return fmt.Errorf("parley: the card's signatures: %w", err)
+	}
+	if len(author.SupportedInterfaces) == 0 || !bytes.Equal(was.JSON, is.JSON) {
+		return errors.New("parley: the card is signed, and would be published with more than was signed, such as extensions: leave its signatures out, and have it signed here with CardKeys")
+	}
+	return nil
+}
