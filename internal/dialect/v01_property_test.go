@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"unicode/utf8"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -292,6 +293,9 @@ func FuzzV01(f *testing.F) {
 	f.Add([]byte(`{"id":1,"artifact":[{"parts":[{"text":"a"}],"append":true}],"pushNotificationConfig":{}}`))
 	f.Add([]byte(`{"state":"completed","final":true}`))
 	f.Fuzz(func(t *testing.T, doc []byte) {
+		if !utf8.Valid(doc) {
+			return // is found before
+		}
 		var c v01Codec
 		for _, op := range []Op{SendMessage, GetTask, CancelTask, SubscribeToTask, CreateTaskPushNotificationConfig, GetTaskPushNotificationConfig} {
 			req, err := c.DecodeRequest(op, doc)
