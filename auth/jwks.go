@@ -1,0 +1,213 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// keyring has the keys of an issuer and gets new ones. A request waits for that
+// only if it cannot be answered without; of those that wait one does the work.
+type keyring struct {
+	// set before use, then constant
+	load       func(context.Context) ([]*issuerKey, error)
+	algorithms []string
+	retry      time.Duration // the shortest time between two loads
+	refresh    time.Duration // after which they are loaded again
+	stale      time.Duration // after which they are not used any more; 0: never
+	now        func() time.Time
+	log        *slog.Logger
+
+	mu      sync.Mutex // protects the fields below
+	keys    []*issuerKey
+	loaded  time.Time     // when keys were; zero: never
+	ended   time.Time     // when the last load ended, well or not
+	err     error         // of the last load
+	loading chan struct{} // closed when the load under way ends; nil: there is none
+	running bool          // run does what is due
+}
+
+// find returns the keys that a token may be signed with, at least one. Errors are
+// of two kinds: there is no such key, which is the token's fault, and it cannot
+// be known at the moment.
+func (k *keyring) find(ctx context.Context, id, alg string) ([]*issuerKey, error) {
+	found, err, ask := k.look(id, alg)
+	if !ask {
+		return found, err
+	}
+	// Others wait for what this request does: it does it to the end, also when
+	// its caller hangs up.
+	if err := k.reload(ctx, context.WithoutCancel(ctx)); err != nil {
+		return nil, err
+	}
+	found, err, _ = k.look(id, alg)
+	return found, err
+}
+
+// look answers from the keys there are, and says whether to ask for others
+// first.
+func (k *keyring) look(id, alg string) (found []*issuerKey, err error, ask bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := k.now()
+	age := now.Sub(k.loaded)
+	usable := !k.loaded.IsZero() && (k.stale == 0 || age <= k.stale)
+	may := k.loading != nil || now.Sub(k.ended) >= k.retry
+	if usable {
+		if found, err = matching(k.keys, id, alg, now); err != nil {
+			return nil, err, false // no other keys would change it
+		}
+	}
+	switch {
+	case len(found) > 0 && (k.running || age <= k.refresh || k.loading != nil):
+		return found, nil, false
+	case may:
+		return nil, nil, true
+	case len(found) > 0:
+		return found, nil, false
+	case !usable || k.err != nil:
+		return nil, fmt.Errorf("auth: the issuer's keys are not to be had: %w", k.err), false
+	}
+	return nil, refuse("the token is signed with a key that the issuer does not have"), false
+}
+
+// matching returns the keys with an id that are for an algorithm. Without an id
+// there must be just one (OpenID Connect Core §10.1).
+func matching(keys []*issuerKey, id, alg string, now time.Time) ([]*issuerKey, error) {
+	var found []*issuerKey
+	for _, k := range keys {
+		if (id == "" || k.id == id) && k.takes(alg) && !k.ended(now) {
+			found = append(found, k)
+		}
+	}
+	if id == "" && len(found) > 1 {
+		return nil, refuse("the token does not say which of the issuer's keys it is signed with (kid)")
+	}
+	return found, nil
+}
+
+// loadTime is how long looking for keys may take.
+const loadTime = 10 * time.Second
+
+// reload loads the keys, or waits until somebody has who is at it already. An
+// error means that ctx ended; what came of loading is in the keyring.
+func (k *keyring) reload(ctx, work context.Context) error {
+	k.mu.Lock()
+	if under := k.loading; under != nil {
+		k.mu.Unlock()
+		select {
+		case <-under:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	done := make(chan struct{})
+	k.loading = done
+	k.mu.Unlock()
+
+	work, cancel := context.WithTimeout(work, loadTime)
+	defer cancel()
+	keys, err := []*issuerKey(nil), errors.New("it was given up")
+	defer func() { // also when load panics: nobody must wait for ever
+		report := k.done(keys, err)
+		close(done)
+		report()
+	}()
+	keys, err = k.load(work)
+	return nil
+}
+
+// done takes what came of a load. It returns what is to be logged, which is not
+// done with the lock held.
+func (k *keyring) done(keys []*issuerKey, err error) (report func()) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	before, failed, first := k.keys, k.err, k.loaded.IsZero()
+	k.loading, k.ended, k.err = nil, k.now(), err
+	if err != nil {
+		if failed != nil && failed.Error() == err.Error() {
+			return func() {} // said already
+		}
+		return func() {
+			k.log.Warn("the keys of the issuer of tokens cannot be read; those from before stay in use", "error", err, "first", first)
+		}
+	}
+	k.keys, k.loaded = keys, k.ended
+	added, gone := ids(keys, before), ids(before, keys)
+	return func() {
+		switch {
+		case len(keys) == 0:
+			k.log.Warn("the issuer of tokens has no keys for the algorithms that are allowed", "algorithms", k.algorithms, "gone", gone)
+		case len(added)+len(gone) > 0 || failed != nil:
+			k.log.Info("keys of the issuer of tokens", "new", added, "gone", gone)
+		}
+	}
+}
+
+// ids returns the names of keys that are not among others.
+func ids(keys, others []*issuerKey) []string {
+	out := []string{}
+	for _, k := range keys {
+		if !slices.ContainsFunc(others, func(o *issuerKey) bool { return k.id == o.id && k.equal(o) }) {
+			out = append(out, strings.ToValidUTF8(k.id, "?"))
+		}
+	}
+	return out
+}
+
+// first loads the keys and says what came of it.
+func (k *keyring) first(ctx context.Context) error {
+	_ = k.reload(ctx, ctx)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.err == nil && len(k.keys) == 0 {
+		return fmt.Errorf("there is none for %s", strings.Join(k.algorithms, ", "))
+	}
+	return k.err
+}
+
+// run loads the keys whenever it is time, until ctx ends.
+func (k *keyring) run(ctx context.Context) error {
+	k.setRunning(true)
+	defer k.setRunning(false)
+	for {
+		wait := k.due()
+		if wait <= 0 {
+			_ = k.reload(ctx, ctx)
+			wait = k.due()
+		}
+		timer := time.NewTimer(max(wait, k.retry))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		case <-timer.C:
+		}
+	}
+}
+
+func (k *keyring) setRunning(is bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.running = is
+}
+
+// due returns how long until keys should be loaded: sooner after a failure.
+func (k *keyring) due() time.Duration {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch now := k.now(); {
+	case k.ended.IsZero():
+		return 0
+	case k.err != nil:
+		return min(3*k.retry, k.refresh) - now.Sub(k.ended)
+	default:
+		return k.refresh - now.Sub(k.loaded)
+	}
+}

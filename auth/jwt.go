@@ -1,0 +1,262 @@
+package auth
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// TokenAlgorithms are those that tokens can be signed with: none that has a
+// secret shared with the server, and not none at all.
+var TokenAlgorithms = []string{
+	"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA",
+}
+
+// TokenOptions adjusts how bearer tokens are checked. A nil *TokenOptions means
+// all defaults.
+type TokenOptions struct {
+	// Name is what the card calls the method. Empty means "oidc", or "jwt" for
+	// keys of a file; two issuers need two names.
+	Name string
+	// Algorithms are the ones to take, of TokenAlgorithms. Empty means RS256,
+	// ES256 and EdDSA. A token signed in another way is refused before a key is
+	// looked for.
+	Algorithms []string
+	// Skew is how far the issuer's clock may be from ours, either way. Zero means
+	// 60 s, negative not at all.
+	Skew time.Duration
+	// Claims says what tokens say about who has them.
+	Claims Claims
+	// Grants are the scopes of all callers where Claims has neither Scopes nor
+	// Roles. Nil means a2a.OwnScopes; empty, that they may do nothing.
+	Grants []string
+	// Realm is what challenges name. Empty means "a2a".
+	Realm string
+	// Refresh is after which time keys are looked up again, so that those which
+	// the issuer has taken back are not used any longer. Zero means 10 minutes,
+	// and 10 s for a file.
+	Refresh time.Duration
+	// Retry is the shortest time between two looks for keys, however many tokens
+	// name one that is not known. Zero means 10 s, and 1 s for a file.
+	Retry time.Duration
+	// HTTPClient asks the issuer. Its Transport is used, with bounds of our own;
+	// nil means one that takes proxies from the environment.
+	HTTPClient *http.Client
+	// Logger hears of keys that come and go, and when they cannot be had. Nil
+	// discards.
+	Logger *slog.Logger
+	// Now is the clock. Nil means time.Now.
+	Now func() time.Time
+}
+
+// tokens checks bearer tokens of one issuer: it is what OIDC and JWT have in
+// common. It does not change once it is made, but for its keys.
+type tokens struct {
+	name, via, issuer string
+	audiences         []string
+	algorithms        []jose.SignatureAlgorithm
+	skew              time.Duration
+	claims            Claims
+	grants            []string
+	realm             string
+	now               func() time.Time
+	keys              *keyring
+}
+
+func newTokens(via, issuer string, audiences []string, o *TokenOptions) (*tokens, error) {
+	if o == nil {
+		o = new(TokenOptions)
+	}
+	t := &tokens{
+		name: o.Name, via: via, issuer: issuer, audiences: slices.Clone(audiences), skew: o.Skew,
+		claims: o.Claims.withDefaults(), grants: slices.Clone(o.Grants), realm: o.Realm, now: o.Now,
+	}
+	if t.name == "" {
+		t.name = via
+	}
+	if t.realm == "" {
+		t.realm = "a2a"
+	}
+	if t.now == nil {
+		t.now = time.Now
+	}
+	switch {
+	case t.skew == 0:
+		t.skew = time.Minute
+	case t.skew < 0:
+		t.skew = 0
+	case t.skew > maxSkew:
+		return nil, fmt.Errorf("auth: a skew of more than %v is a clock to set, not to allow for", maxSkew)
+	}
+	if t.grants == nil {
+		t.grants = a2a.OwnScopes
+	}
+	if len(audiences) == 0 || slices.Contains(audiences, "") {
+		return nil, errors.New("auth: say which audience the tokens for this agent have: without one, those for any other service of the issuer would do")
+	}
+	if err := checkIssuer(issuer); err != nil {
+		return nil, err
+	}
+	wanted := o.Algorithms
+	if len(wanted) == 0 {
+		wanted = []string{"RS256", "ES256", "EdDSA"}
+	}
+	for _, a := range wanted {
+		if !slices.Contains(TokenAlgorithms, a) {
+			return nil, fmt.Errorf("auth: tokens cannot be signed with %.20q: use some of %s", a, strings.Join(TokenAlgorithms, ", "))
+		}
+		t.algorithms = append(t.algorithms, jose.SignatureAlgorithm(a))
+	}
+	log := o.Logger
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	t.keys = &keyring{
+		retry: o.Retry, refresh: o.Refresh, now: t.now,
+		log: log.With("issuer", issuer), algorithms: wanted,
+	}
+	return t, nil
+}
+
+// maxSkew is the most that makes sense: with more, tokens that have ended are
+// good for longer than many are meant to be.
+const maxSkew = 10 * time.Minute
+
+// checkIssuer refuses names with which a subject could be somebody else's:
+// those of the other methods begin with a word and a colon, and where there is
+// a number sign in the issuer it does not tell where the subject begins.
+func checkIssuer(issuer string) error {
+	if word, _, found := strings.Cut(issuer, ":"); found && slices.Contains([]string{"key", "user", "cert"}, strings.ToLower(word)) {
+		return fmt.Errorf("auth: an issuer must not begin with %s: that is how other callers are named", word)
+	}
+	if strings.Contains(issuer, "#") || !goodName(issuer) {
+		return errors.New("auth: the issuer must have between 1 and 255 bytes and no number sign or control characters")
+	}
+	return nil
+}
+
+// Challenge asks for a bearer token (RFC 6750 §3).
+func (t *tokens) Challenge() string { return fmt.Sprintf("Bearer realm=%q", t.realm) }
+
+// Run looks for keys that are new or gone until ctx ends, and for the first ones.
+func (t *tokens) Run(ctx context.Context) error { return t.keys.run(ctx) }
+
+// Authenticate returns whose token a request has.
+func (t *tokens) Authenticate(r *http.Request) (*a2a.Caller, error) {
+	raw, err := jwtOf(r)
+	if raw == "" || err != nil {
+		return nil, err
+	}
+	return t.verify(r.Context(), raw)
+}
+
+// verify checks what costs nothing first, and asks for a key only for a token
+// with which it would be good.
+func (t *tokens) verify(ctx context.Context, raw string) (*a2a.Caller, error) {
+	tok, err := parseToken(raw)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains(t.algorithms, jose.SignatureAlgorithm(tok.alg)) {
+		return nil, refuse("the token is signed with an algorithm that is not allowed")
+	}
+	if err := t.check(tok); err != nil {
+		return nil, err
+	}
+	keys, err := t.keys.find(ctx, tok.kid, tok.alg)
+	if err != nil {
+		return nil, err
+	}
+	jws, err := jose.ParseSignedCompact(raw, t.algorithms)
+	if err != nil {
+		return nil, refuse("the token cannot be read") // the cause may quote it
+	}
+	if !slices.ContainsFunc(keys, func(k *issuerKey) bool {
+		payload, err := jws.Verify(k.public)
+		return err == nil && bytes.Equal(payload, tok.payload)
+	}) {
+		return nil, refuse("the token's signature is not by the key that it names")
+	}
+	if err := t.inTime(tok); err != nil {
+		return nil, err
+	}
+	return t.caller(tok.claims)
+}
+
+// check holds what an unverified token says against what it has to say.
+func (t *tokens) check(tok *token) error {
+	if iss, _ := tok.claims["iss"].(string); iss != t.issuer {
+		return errElsewhere
+	}
+	if !tok.meant(t.audiences) {
+		return refuse("the token is for another audience")
+	}
+	if _, bound := tok.claims["cnf"]; bound {
+		return refuse("the token is bound to a key of its holder (claim cnf), which is not checked here: it must not be used as a bearer token")
+	}
+	return nil
+}
+
+// inTime checks a token that the issuer has signed against the clock: who has
+// one that has ended is not guessing.
+func (t *tokens) inTime(tok *token) error {
+	now := t.now()
+	exp, err := tok.time("exp")
+	switch {
+	case err != nil:
+		return err
+	case exp.IsZero():
+		return refuse("the token never ends: it has no exp")
+	case !now.Before(exp.Add(t.skew)):
+		return outdated("the token has expired: get a new one")
+	}
+	for _, name := range []string{"nbf", "iat"} {
+		from, err := tok.time(name)
+		if err != nil {
+			return err
+		}
+		if now.Add(t.skew).Before(from) {
+			return refuse("the token is not valid yet: its %s is ahead of our clock", name)
+		}
+	}
+	return nil
+}
+
+// JWT takes bearer tokens that are signed with a key of a file. Make one with
+// NewJWT.
+type JWT struct{ *tokens }
+
+// NewJWT returns a method that takes the tokens of an issuer which have one of
+// some audiences, and are signed with a key of a JSON Web Key Set (RFC 7517) in
+// a file. The file is read again when it changes; a broken one is logged and
+// leaves the keys as they were. It must hold no private keys.
+func NewJWT(issuer string, audiences []string, file string, o *TokenOptions) (*JWT, error) {
+	t, err := newTokens("jwt", issuer, audiences, o)
+	if err != nil {
+		return nil, err
+	}
+	t.keys.fromFile(file)
+	if err := t.keys.first(context.Background()); err != nil {
+		return nil, fmt.Errorf("auth: read the keys of %s: %w", issuer, err)
+	}
+	return &JWT{t}, nil
+}
+
+// Scheme describes the method as HTTP authentication with bearer tokens.
+func (j *JWT) Scheme() (string, *a2a.SecurityScheme) {
+	return j.name, &a2a.SecurityScheme{HTTPAuth: &a2a.HTTPAuthSecurityScheme{
+		Description:  "A JSON Web Token issued by " + j.issuer + ".",
+		Scheme:       "Bearer",
+		BearerFormat: "JWT",
+	}}
+}

@@ -1,0 +1,206 @@
+package auth
+
+import (
+	"crypto/x509"
+	"encoding/asn1"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// CertificateName says which name of a certificate is whose it is.
+type CertificateName string
+
+// The names that a certificate can have.
+const (
+	NameCN    CertificateName = "cn"    // the common name of the subject
+	NameURI   CertificateName = "uri"   // the alternative name that is a URI, such as a SPIFFE id
+	NameDNS   CertificateName = "dns"   // the alternative name that is a host's
+	NameEmail CertificateName = "email" // the alternative name that is an address for mail
+	NameDN    CertificateName = "dn"    // the whole subject, as RFC 2253 writes it
+)
+
+// CertificateTenant says what in a certificate's subject is the caller's tenant.
+type CertificateTenant string
+
+// What can be a tenant.
+const (
+	TenantNone CertificateTenant = ""
+	TenantO    CertificateTenant = "o"  // the organization
+	TenantOU   CertificateTenant = "ou" // the unit of the organization
+)
+
+// MutualTLSOptions adjusts how client certificates become callers. A nil
+// *MutualTLSOptions means all defaults.
+type MutualTLSOptions struct {
+	// Subject is the name that the caller is known by; a certificate without it,
+	// or with two of them, is refused. Empty means NameCN.
+	Subject CertificateName
+	// Tenant is what says the caller's tenant; a certificate without it, or with
+	// two of them, is refused. Empty means that callers have none.
+	Tenant CertificateTenant
+	// Grants are the scopes of all callers. Nil means a2a.OwnScopes; empty, that
+	// they may do nothing.
+	Grants []string
+	// Now is the clock. Nil means time.Now.
+	Now func() time.Time
+}
+
+// MutualTLS takes client certificates that the connection was made with. Make one
+// with NewMutualTLS.
+//
+// It believes what crypto/tls has verified, so the server's tls.Config needs
+// ClientCAs and the ClientAuth VerifyClientCertIfGiven, or
+// RequireAndVerifyClientCert; see ClientCAs. Every authority there may say every
+// name. Behind a proxy that ends TLS there are no certificates, and headers in
+// which one passes them on are not read: anybody could send them.
+type MutualTLS struct{ opts MutualTLSOptions }
+
+// NewMutualTLS returns a method that takes client certificates.
+func NewMutualTLS(o *MutualTLSOptions) (*MutualTLS, error) {
+	m := new(MutualTLS)
+	if o != nil {
+		m.opts = *o
+	}
+	if m.opts.Subject == "" {
+		m.opts.Subject = NameCN
+	}
+	if !slices.Contains([]CertificateName{NameCN, NameURI, NameDNS, NameEmail, NameDN}, m.opts.Subject) {
+		return nil, fmt.Errorf("auth: certificates have no name called %.20q: use cn, uri, dns, email or dn", string(m.opts.Subject))
+	}
+	if !slices.Contains([]CertificateTenant{TenantNone, TenantO, TenantOU}, m.opts.Tenant) {
+		return nil, fmt.Errorf("auth: certificates have no tenant called %.20q: use o or ou, or nothing", string(m.opts.Tenant))
+	}
+	if m.opts.Grants == nil {
+		m.opts.Grants = a2a.OwnScopes
+	}
+	m.opts.Grants = append([]string{}, m.opts.Grants...)
+	if m.opts.Now == nil {
+		m.opts.Now = time.Now
+	}
+	return m, nil
+}
+
+// Scheme describes the method as mutual TLS.
+func (m *MutualTLS) Scheme() (string, *a2a.SecurityScheme) {
+	return "mtls", &a2a.SecurityScheme{MutualTLS: &a2a.MutualTLSSecurityScheme{Description: "A client certificate."}}
+}
+
+// Challenge returns "": TLS asks for certificates, HTTP has no word for them.
+func (m *MutualTLS) Challenge() string { return "" }
+
+// Authenticate returns whose certificate the connection of a request has.
+func (m *MutualTLS) Authenticate(r *http.Request) (*a2a.Caller, error) {
+	if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 && len(r.TLS.VerifiedChains) == 0 {
+		return nil, nil
+	}
+	if len(r.TLS.VerifiedChains) == 0 || len(r.TLS.VerifiedChains[0]) == 0 {
+		return nil, refuse("the client's certificate was not verified: the server's TLS asks for certificates without an authority to check them by")
+	}
+	leaf := r.TLS.VerifiedChains[0][0]
+	if !slices.Contains(leaf.ExtKeyUsage, x509.ExtKeyUsageClientAuth) {
+		return nil, refuse("the client's certificate is not for clients: it lacks the extended key usage clientAuth")
+	}
+	// TLS has checked that when the connection began, which can be days ago.
+	if now := m.opts.Now(); now.After(leaf.NotAfter) || now.Before(leaf.NotBefore) {
+		return nil, refuse("the client's certificate has expired since the connection was made, or is not valid yet")
+	}
+	subject, err := only(string(m.opts.Subject), m.opts.Subject.of(leaf))
+	if err != nil {
+		return nil, err
+	}
+	c := &a2a.Caller{Subject: "cert:" + subject, Via: "mtls", Scopes: append([]string{}, m.opts.Grants...)}
+	if m.opts.Tenant != TenantNone {
+		if c.Tenant, err = only(string(m.opts.Tenant), m.opts.Tenant.of(leaf)); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// only returns the one name that there must be.
+func only(kind string, names []string) (string, error) {
+	if len(names) != 1 {
+		return "", refuse("the client's certificate has %d names of the kind %s; it must have one", len(names), kind)
+	}
+	if !goodName(names[0]) {
+		return "", refuse("the client's certificate has a %s that is no name: 1 to %d bytes without control characters", kind, maxName)
+	}
+	return names[0], nil
+}
+
+func (n CertificateName) of(c *x509.Certificate) []string {
+	switch n {
+	case NameURI:
+		out := make([]string, len(c.URIs))
+		for i, u := range c.URIs {
+			out[i] = u.String()
+		}
+		return out
+	case NameDNS:
+		out := make([]string, len(c.DNSNames))
+		for i, name := range c.DNSNames {
+			out[i] = strings.ToLower(name)
+		}
+		return out
+	case NameEmail:
+		return c.EmailAddresses
+	case NameDN:
+		return []string{c.Subject.String()}
+	}
+	return inSubject(c, asn1.ObjectIdentifier{2, 5, 4, 3})
+}
+
+func (t CertificateTenant) of(c *x509.Certificate) []string {
+	if t == TenantOU {
+		return inSubject(c, asn1.ObjectIdentifier{2, 5, 4, 11})
+	}
+	return inSubject(c, asn1.ObjectIdentifier{2, 5, 4, 10})
+}
+
+// inSubject returns all attributes of a kind; pkix.Name has only the last of
+// some.
+func inSubject(c *x509.Certificate, kind asn1.ObjectIdentifier) []string {
+	var out []string
+	for _, a := range c.Subject.Names {
+		if s, ok := a.Value.(string); ok && a.Type.Equal(kind) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// ClientCAs reads the authorities whose client certificates a server takes, of
+// PEM, for tls.Config.ClientCAs. Anything there that is not the certificate of an
+// authority is an error: whoever put it there meant something else.
+func ClientCAs(doc []byte) (*x509.CertPool, error) {
+	pool, n := x509.NewCertPool(), 0
+	for {
+		var block *pem.Block
+		if block, doc = pem.Decode(doc); block == nil {
+			break
+		}
+		if block.Type != "CERTIFICATE" {
+			return nil, fmt.Errorf("auth: among the authorities' certificates is a %.40q", block.Type)
+		}
+		c, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, fmt.Errorf("auth: the certificate %d cannot be read: %w", n+1, err)
+		}
+		if !c.IsCA {
+			return nil, fmt.Errorf("auth: the certificate %d is not an authority's: take the one that signs the clients' certificates", n+1)
+		}
+		pool.AddCert(c)
+		n++
+	}
+	if n == 0 {
+		return nil, errors.New("auth: there is no certificate of an authority: a PEM file with some is needed")
+	}
+	return pool, nil
+}

@@ -1,0 +1,99 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// OIDC takes bearer tokens of an issuer that says by OpenID Connect Discovery
+// where its keys are. Make one with NewOIDC.
+type OIDC struct{ *tokens }
+
+// maxStale is for how long keys are used when they should have been looked up
+// again and the issuer does not answer: an outage does not end what runs on
+// good tokens, and a key that was stolen is not good for ever because somebody
+// keeps us from asking.
+const maxStale = time.Hour
+
+// NewOIDC returns a method that takes the tokens of an issuer which have one of
+// some audiences. The issuer is a URL by https, or on this machine, exactly as
+// in the tokens. It is not asked before Run, or the first token: a server starts
+// also when its issuer is down.
+//
+// Tokens may be access tokens (RFC 9068) or ID tokens; the audience decides. ID
+// tokens have the id of the client as theirs: whoever makes that an audience here
+// lets in all who signed in there.
+func NewOIDC(issuer string, audiences []string, o *TokenOptions) (*OIDC, error) {
+	t, err := newTokens("oidc", issuer, audiences, o)
+	if err != nil {
+		return nil, err
+	}
+	u, err := url.Parse(issuer)
+	if err != nil || u.User != nil || u.RawQuery != "" || u.ForceQuery || checkSecure(u) != nil {
+		return nil, errors.New("auth: the issuer must be a URL like https://issuer.example.com, without user or query; http is for this machine only")
+	}
+	if t.keys.retry <= 0 {
+		t.keys.retry = 10 * time.Second
+	}
+	if t.keys.refresh <= 0 {
+		t.keys.refresh = 10 * time.Minute
+	}
+	t.keys.stale = t.keys.refresh + maxStale
+	client := issuerClient(o)
+	t.keys.load = func(ctx context.Context) ([]*issuerKey, error) {
+		doc, err := discover(ctx, client, issuer)
+		if err != nil {
+			return nil, err
+		}
+		return parseIssuerKeys(doc, t.keys.algorithms)
+	}
+	return &OIDC{t}, nil
+}
+
+// Scheme describes the method by the address of the issuer's discovery document.
+func (i *OIDC) Scheme() (string, *a2a.SecurityScheme) {
+	return i.name, &a2a.SecurityScheme{OpenIDConnect: &a2a.OpenIDConnectSecurityScheme{
+		Description:      "A token issued by " + i.issuer + ".",
+		OpenIDConnectURL: strings.TrimSuffix(i.issuer, "/") + "/.well-known/openid-configuration",
+	}}
+}
+
+// discover returns the issuer's set of keys. Where that is is asked each time:
+// it is seldom, and issuers move.
+func discover(ctx context.Context, client *http.Client, issuer string) ([]byte, error) {
+	provider, err := oidc.NewProvider(oidc.ClientContext(ctx, client), issuer)
+	if err != nil {
+		return nil, fmt.Errorf("discovery: %w", err)
+	}
+	var says struct {
+		Keys string `json:"jwks_uri"`
+	}
+	if err := provider.Claims(&says); err != nil || says.Keys == "" {
+		return nil, errors.New("discovery: the issuer does not say where its keys are (jwks_uri)")
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, says.Keys, nil)
+	if err != nil {
+		return nil, errors.New("discovery: where the issuer says that its keys are is no URL")
+	}
+	req.Header.Set("Accept", "application/jwk-set+json, application/json")
+	res, err := client.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("keys: %w", err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	doc, err := io.ReadAll(res.Body)
+	if err != nil {
+		return nil, fmt.Errorf("keys: %w", err)
+	}
+	return doc, nil
+}

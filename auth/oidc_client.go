@@ -1,0 +1,89 @@
+package auth
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+)
+
+// issuerClient returns a client that asks an issuer and nobody else by accident:
+// by https or on this machine, following only what stays on a host, and reading
+// no more than a set of keys may have. Time is bounded by the context.
+func issuerClient(o *TokenOptions) *http.Client {
+	c := &http.Client{CheckRedirect: checkRedirect}
+	t := &issuerTransport{}
+	if o != nil && o.HTTPClient != nil {
+		t.base = o.HTTPClient.Transport
+	}
+	if t.base == nil {
+		t.base = http.DefaultTransport
+	}
+	c.Transport = t
+	return c
+}
+
+func checkRedirect(req *http.Request, via []*http.Request) error {
+	switch first := via[0].URL; {
+	case req.URL.Host != first.Host || req.URL.Scheme != first.Scheme:
+		return errors.New("the issuer leads to another host, which is not followed")
+	case len(via) > 3:
+		return errors.New("the issuer leads from one address to the next")
+	}
+	return nil
+}
+
+// checkSecure says whether an address is reached without anybody between.
+func checkSecure(u *url.URL) error {
+	ip := net.ParseIP(u.Hostname())
+	local := u.Hostname() == "localhost" || ip.IsLoopback()
+	if u.Hostname() != "" && (u.Scheme == "https" || u.Scheme == "http" && local) {
+		return nil
+	}
+	return errors.New("issuers and keys are reached by https, or on this machine")
+}
+
+// issuerTransport answers with documents that are not too large, and with
+// nothing else: what else a server says would be in an error that a library
+// makes of it.
+type issuerTransport struct{ base http.RoundTripper }
+
+func (t *issuerTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if err := checkSecure(req.URL); err != nil {
+		return nil, err
+	}
+	res, err := t.base.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	switch res.StatusCode {
+	case http.StatusOK:
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		if res.Header.Get("Location") != "" {
+			return res, nil
+		}
+		fallthrough
+	default:
+		_ = res.Body.Close()
+		return nil, fmt.Errorf("HTTP %d", res.StatusCode)
+	}
+	res.Body = &boundedBody{ReadCloser: res.Body, left: maxKeys}
+	return res, nil
+}
+
+// boundedBody is an error behind so many bytes, not an end: half of a document
+// must not be taken for the whole.
+type boundedBody struct {
+	io.ReadCloser
+	left int
+}
+
+func (b *boundedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p[:min(len(p), b.left+1)])
+	if b.left -= n; b.left < 0 {
+		return 0, fmt.Errorf("the document is larger than %d bytes", maxKeys)
+	}
+	return n, err
+}
