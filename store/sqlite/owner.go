@@ -1,9 +1,7 @@
 package sqlite
 
 import (
-	"bytes"
 	"context"
-	"crypto/rand"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -123,61 +121,4 @@ func (s *Store) Take(ctx context.Context, node string, deadBefore time.Time, k s
 		return nil, store.ErrNotFound
 	}
 	return taken, nil
-}
-
-// Secret implements store.Store.
-func (s *Store) Secret(ctx context.Context, name string) ([]byte, error) {
-	var secret []byte
-	err := s.write(ctx, func(c *conn) error {
-		err := c.stmt("SELECT value FROM secret WHERE name = ?").text(name).
-			each(func(r *sqlite3.Stmt) error { secret = r.ColumnBlob(0, nil); return nil })
-		if err != nil || secret != nil {
-			return err
-		}
-		secret = make([]byte, store.SecretSize)
-		rand.Read(secret)
-		return c.stmt("INSERT INTO secret (name, value) VALUES (?, ?)").text(name).blob(secret).exec()
-	})
-	if err != nil {
-		return nil, wrap("secret", err)
-	}
-	return secret, nil
-}
-
-// Keep implements store.Store.
-func (s *Store) Keep(ctx context.Context, name string, was, is []byte) ([]byte, error) {
-	var now []byte
-	err := s.write(ctx, func(c *conn) error {
-		err := c.stmt("SELECT value FROM kept WHERE name = ?").text(name).
-			each(func(r *sqlite3.Stmt) error { now = append([]byte{}, r.ColumnRawBlob(0)...); return nil })
-		if err != nil || (now == nil) != (was == nil) || !bytes.Equal(now, was) {
-			return err
-		}
-		now = bytes.Clone(is)
-		if is == nil {
-			return c.stmt("DELETE FROM kept WHERE name = ?").text(name).exec()
-		}
-		return c.stmt("INSERT INTO kept (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value").
-			text(name).blob(is).exec()
-	})
-	if err != nil {
-		return nil, wrap("keep", err)
-	}
-	return now, nil
-}
-
-// Kept implements store.Store.
-func (r *Reader) Kept(ctx context.Context) (map[string][]byte, error) {
-	all := map[string][]byte{}
-	err := r.readTable(ctx, "kept", func(c *conn) error {
-		return c.stmt("SELECT name, value FROM kept").
-			each(func(r *sqlite3.Stmt) error {
-				all[r.ColumnText(0)] = append([]byte{}, r.ColumnRawBlob(1)...)
-				return nil
-			})
-	})
-	if err != nil {
-		return nil, err
-	}
-	return all, nil
 }

@@ -1,0 +1,112 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+
+	"github.com/ncruces/go-sqlite3"
+	"github.com/parley-a2a/parley/store"
+)
+
+// What is kept under a name may be changed by a Vault beside the Store, so that
+// who looks at it and changes it does both in one transaction.
+
+// Secret implements store.Store.
+func (s *Store) Secret(ctx context.Context, name string) ([]byte, error) {
+	var secret []byte
+	err := s.write(ctx, func(c *conn) (err error) {
+		secret, err = c.secret(name)
+		return err
+	})
+	if err != nil {
+		return nil, wrap("secret", err)
+	}
+	return secret, nil
+}
+
+func (c *conn) secret(name string) (secret []byte, err error) {
+	look := func() error {
+		return c.stmt("SELECT value FROM secret WHERE name = ?").text(name).
+			each(func(r *sqlite3.Stmt) error { secret = r.ColumnBlob(0, nil); return nil })
+	}
+	if err := look(); err != nil || secret != nil {
+		return secret, err
+	}
+	err = c.transaction(func() error {
+		if err := look(); err != nil || secret != nil {
+			return err
+		}
+		secret = make([]byte, store.SecretSize)
+		rand.Read(secret)
+		return c.stmt("INSERT INTO secret (name, value) VALUES (?, ?)").text(name).blob(secret).exec()
+	})
+	return secret, err
+}
+
+// Keep implements store.Store. With nothing for nothing it reads, as others
+// read: it does not wait for the writer.
+func (s *Store) Keep(ctx context.Context, name string, was, is []byte) (now []byte, err error) {
+	if was == nil && is == nil {
+		err = s.read(ctx, func(c *conn) (err error) {
+			now, err = c.kept(name)
+			return err
+		})
+		return now, err
+	}
+	err = s.write(ctx, func(c *conn) (err error) {
+		now, err = c.swap(name, was, is)
+		return err
+	})
+	if err != nil {
+		return nil, wrap("keep", err)
+	}
+	return now, nil
+}
+
+// kept returns what is kept under a name, nil if it is nothing.
+func (c *conn) kept(name string) (now []byte, err error) {
+	err = c.stmt("SELECT value FROM kept WHERE name = ?").text(name).
+		each(func(r *sqlite3.Stmt) error { now = append([]byte{}, r.ColumnRawBlob(0)...); return nil })
+	return now, err
+}
+
+func (c *conn) swap(name string, was, is []byte) (now []byte, err error) {
+	err = c.transaction(func() error {
+		if now, err = c.kept(name); err != nil || (now == nil) != (was == nil) || !bytes.Equal(now, was) {
+			return err
+		}
+		now = bytes.Clone(is)
+		if is == nil {
+			return c.stmt("DELETE FROM kept WHERE name = ?").text(name).exec()
+		}
+		return c.stmt("INSERT INTO kept (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value").
+			text(name).blob(is).exec()
+	})
+	return now, err
+}
+
+// Kept implements store.Store.
+func (r *Reader) Kept(ctx context.Context) (all map[string][]byte, err error) {
+	err = r.readTable(ctx, "kept", func(c *conn) (err error) {
+		all, err = c.allKept()
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if all == nil { // a database without that table
+		all = map[string][]byte{}
+	}
+	return all, nil
+}
+
+func (c *conn) allKept() (map[string][]byte, error) {
+	all := map[string][]byte{}
+	err := c.stmt("SELECT name, value FROM kept").
+		each(func(r *sqlite3.Stmt) error {
+			all[r.ColumnText(0)] = append([]byte{}, r.ColumnRawBlob(1)...)
+			return nil
+		})
+	return all, err
+}
