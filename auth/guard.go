@@ -126,10 +126,14 @@ func (g *Guard) Run(ctx context.Context) error {
 // Authenticate returns who makes a request. The first method that finds its
 // kind of credentials decides.
 func (g *Guard) Authenticate(r *http.Request) (a2a.Caller, error) {
+	var elsewhere error
 	for _, m := range g.methods {
 		c, err := m.Authenticate(r)
 		switch {
 		case err == nil && c == nil:
+			continue
+		case errors.Is(err, errElsewhere): // another issuer's: perhaps of the next method
+			elsewhere = err
 			continue
 		case err == nil:
 			return *c, nil
@@ -139,6 +143,9 @@ func (g *Guard) Authenticate(r *http.Request) (a2a.Caller, error) {
 			return a2a.Caller{}, context.Cause(r.Context())
 		}
 		return a2a.Caller{}, &a2a.Error{Code: a2a.CodeUnavailable, Message: "your credentials cannot be checked at the moment: try again shortly", Cause: err}
+	}
+	if elsewhere != nil {
+		return a2a.Caller{}, &a2a.Error{Code: a2a.CodeUnauthenticated, Message: "your credentials are not valid, or not any more: get new ones", Cause: elsewhere}
 	}
 	if g.opts.Anonymous {
 		return a2a.Caller{}, nil

@@ -2,7 +2,6 @@ package auth
 
 import (
 	"encoding/base64"
-	"fmt"
 	"math"
 	"net/http"
 	"slices"
@@ -15,13 +14,13 @@ const maxToken = 8 << 10
 
 // errElsewhere says that a bearer token is not for the method that was asked.
 // Where no other takes it, it is wrong.
-var errElsewhere = fmt.Errorf("%w: the token is of another issuer or kind", ErrCredentials)
+var errElsewhere = refuse("the token is of another issuer, or of a kind that is not taken here")
 
 // jwtOf returns the bearer token of a request, or "" where it has none.
 func jwtOf(r *http.Request) (string, error) {
 	token, err := bearerToken(r)
 	if isKeyToken(token) {
-		return "", nil // a bearer token, too, of another method
+		return "", errElsewhere
 	}
 	return token, err
 }
