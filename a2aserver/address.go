@@ -177,16 +177,7 @@ func (o *Options) trusts(remote string) bool {
 		return false
 	}
 	at, err := netip.ParseAddrPort(remote)
-	if err != nil {
-		return false
-	}
-	ip := at.Addr().Unmap().WithZone("")
-	for _, p := range o.TrustedProxies {
-		if p.Contains(ip) {
-			return true
-		}
-	}
-	return false
+	return err == nil && o.trustsAddr(plainAddr(at.Addr()))
 }
 
 // validHost accepts names, IP addresses and a port: what may stand in a URL

@@ -53,6 +53,9 @@ func (x *exchange) enter() (err error) {
 // nothing was answered.
 func (x *exchange) perform(op dialect.Op, req any) error {
 	x.audit.asks(req)
+	if err := x.s.opts.limits().check(req); err != nil {
+		return err
+	}
 	switch op {
 	case dialect.SendMessage, dialect.SendStreamingMessage, dialect.SubscribeToTask:
 		if x.s.draining.Err() != nil {
@@ -66,6 +69,13 @@ func (x *exchange) perform(op dialect.Op, req any) error {
 	case dialect.SubscribeToTask, dialect.SendStreamingMessage:
 		if err := x.resume(req); err != nil {
 			return err
+		}
+		if x.s.streams != nil {
+			key := x.s.keyOf(x.ctx, x.r)
+			if err := x.s.streams.begin(key); err != nil {
+				return err
+			}
+			defer x.s.streams.end(key)
 		}
 		return x.named(x.stream(op, req))
 	case dialect.SendMessage:
@@ -129,6 +139,9 @@ func (x *exchange) fail(err error) {
 	e := x.report(err)
 	x.audit.fails(x.ctx, e)
 	x.s.challenge(x.w.Header(), e)
+	if n := dialect.RetryAfter(e); n > 0 {
+		x.w.Header().Set("Retry-After", strconv.FormatInt(n, 10))
+	}
 	if x.eventful && x.status(e) == http.StatusOK {
 		// The clients of versions before 1.0 stop at anything else, and the
 		// error is lost on them (DIALECTS 4.5, 8.4).
@@ -170,8 +183,8 @@ func (x *exchange) write(status int, body []byte) {
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	h.Set("Cache-Control", "no-store") // tasks change, and are somebody's
 	h.Set("X-Content-Type-Options", "nosniff")
-	if hasBody(x.r) && !x.bodyRead {
-		h.Set("Connection", "close") // or the HTTP server reads the body first
+	if !x.bodyRead {
+		closeUnread(h, x.r)
 	}
 	x.begun = true
 	x.w.WriteHeader(status)

@@ -24,10 +24,11 @@ type Identity interface {
 	Challenges(e *a2a.Error) []string
 }
 
-// enter finds out who makes a request and counts it. Every door to the service
-// begins with it, before anything of the request's body is read. Where there is
-// no Identity, somebody in front may have said who it is; otherwise everybody is
-// anonymous. The context carries the caller.
+// enter finds out who makes a request, and through how many agents, and counts
+// it. Every door to the service begins with it, before anything of the request's
+// body is read. Where there is no Identity, somebody in front may have said who it
+// is; otherwise everybody is anonymous. The context carries the caller, also of a
+// request that is refused because there were too many.
 func (s *Server) enter(ctx context.Context, r *http.Request) (context.Context, error) {
 	caller := a2a.CallerFrom(ctx)
 	if id := s.opts.identity(); id != nil {
@@ -36,7 +37,14 @@ func (s *Server) enter(ctx context.Context, r *http.Request) (context.Context, e
 			return ctx, err
 		}
 	}
-	return a2a.WithCaller(ctx, caller), nil
+	hops := s.opts.limits().countHops(&caller, r.Header)
+	ctx = a2a.WithCaller(ctx, caller)
+	if s.rates != nil {
+		if err := s.rates.count(s.keyOf(ctx, r)); err != nil {
+			return ctx, err
+		}
+	}
+	return ctx, hops
 }
 
 // challenge says with an answer how to authenticate, or with what.

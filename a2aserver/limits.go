@@ -1,23 +1,31 @@
 package a2aserver
 
+import (
+	"strconv"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
 // Limits bound what one request and one caller may take. Zero fields mean their
 // default, negative ones no limit. Anonymous callers are told apart by their
-// address, of IPv6 by its first 64 bits.
+// address, of IPv6 by its first 64 bits; behind one of Options.TrustedProxies it
+// is the address that the proxy names.
 type Limits struct {
 	// Rate is how many requests a caller may make per second, over a long time,
 	// and Burst how many at once. Rate zero means no limit; Burst zero, as many as
-	// in two seconds.
+	// in two seconds. Cards, keys and probes do not count.
 	Rate  float64
 	Burst int
 	// Streams is how many streams a caller may have open. Zero means no limit.
 	Streams int
-	// Parts is how many parts a message may have. Zero means 1000.
+	// Parts is how many parts a message may have. Zero means a2a.MaxParts, 1000;
+	// there are never more.
 	Parts int
 	// PartBytes is how large the content of a part may be, in bytes. Zero means
 	// no limit but that of the body.
 	PartBytes int
 	// Depth is how deep the metadata and the data of a request may be nested.
-	// Zero means 64.
+	// Zero means 64. A request as a whole never nests more than a2a.MaxDepth, 100.
 	Depth int
 	// Hops is how many agents a message may have come through: see HopsHeader.
 	// Zero means 16.
@@ -26,6 +34,118 @@ type Limits struct {
 	// wait. Zero means no limit.
 	Connections int
 	// AddrConnections is how many of them may come from one address; more are
-	// closed. Zero means no limit.
+	// closed. Those of Options.TrustedProxies are not counted. Zero means no
+	// limit.
 	AddrConnections int
+}
+
+func (l *Limits) parts() int {
+	if l.Parts <= 0 || l.Parts > a2a.MaxParts {
+		return a2a.MaxParts
+	}
+	return l.Parts
+}
+
+func (l *Limits) depth() int {
+	switch {
+	case l.Depth == 0:
+		return 64
+	case l.Depth < 0:
+		return a2a.MaxDepth
+	}
+	return l.Depth
+}
+
+func (l *Limits) hops() int {
+	if l.Hops == 0 {
+		return 16
+	}
+	return l.Hops
+}
+
+// check looks at a request that has been read. The fields in its errors are
+// called as in every version.
+func (l *Limits) check(req any) error {
+	switch q := req.(type) {
+	case *a2a.SendMessageRequest:
+		if err := l.nests("metadata", q.Metadata); err != nil || q.Message == nil {
+			return err
+		}
+		return l.message(q.Message)
+	case *a2a.CancelTaskRequest:
+		return l.nests("metadata", q.Metadata)
+	}
+	return nil
+}
+
+func (l *Limits) message(m *a2a.Message) error {
+	if err := l.nests("message.metadata", m.Metadata); err != nil {
+		return err
+	}
+	if most := l.parts(); len(m.Parts) > most {
+		return a2a.Invalid("message.parts", "has %d elements, more than %d: send fewer, or several messages", len(m.Parts), most)
+	}
+	for i, p := range m.Parts {
+		if p == nil {
+			continue // Validate says so
+		}
+		if most := l.PartBytes; most > 0 {
+			if n := max(len(p.Text), len(p.Raw), len(p.Data), len(p.URL)); n > most {
+				return tooLarge(partPath(i), "the content has %d bytes, more than %d; send large files by URL", n, most)
+			}
+		}
+		if err := l.nestsIn(i, "data", p.Data); err != nil {
+			return err
+		}
+		if err := l.nestsIn(i, "metadata", p.Metadata); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func tooLarge(field, format string, args ...any) error {
+	e := a2a.Invalid(field, format, args...)
+	e.Code = a2a.CodeTooLarge
+	return e
+}
+
+func partPath(i int) string { return "message.parts[" + strconv.Itoa(i) + "]" }
+
+func (l *Limits) nestsIn(part int, field string, v a2a.JSON) error {
+	if len(v) <= l.depth() || !deeper(v, l.depth()) {
+		return nil
+	}
+	return l.nests(partPath(part)+"."+field, v)
+}
+
+func (l *Limits) nests(field string, v a2a.JSON) error {
+	if most := l.depth(); deeper(v, most) {
+		return a2a.Invalid(field, "is nested more than %d levels deep", most)
+	}
+	return nil
+}
+
+// deeper reports whether a JSON value nests more than most levels.
+func deeper(v a2a.JSON, most int) bool {
+	if len(v) <= most {
+		return false // each level takes a byte
+	}
+	depth, quoted := 0, false
+	for i := 0; i < len(v); i++ {
+		switch c := v[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			if depth++; depth > most {
+				return true
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return false
 }

@@ -29,7 +29,8 @@ type Options struct {
 	PublicURL string
 	// TrustedProxies are the addresses of those in front whose Forwarded or
 	// X-Forwarded-Proto, -Host, -Port and -Prefix say what the request was for,
-	// where PublicURL does not. They must set or remove these headers, for
+	// where PublicURL does not, and whose Forwarded or X-Forwarded-For say whom it
+	// came from; see ClientAddr. They must set or remove these headers, for
 	// clients can send them, too. None means that nobody is believed.
 	TrustedProxies []netip.Prefix
 	// CardProfile says for which versions the card is. Zero means for all.
@@ -50,12 +51,13 @@ type Options struct {
 	// contents or secrets. Nil discards.
 	Audit *slog.Logger
 	// Origins are those whose pages may call from a browser, such as
-	// https://console.example.org. None means that no page may, but for one that
-	// comes from the same origin.
+	// https://console.example.org, also with the credentials that the browser has.
+	// None means that no page may, but for one that comes from the same origin.
 	Origins []string
 	// Hosts are the names, without port, that a request may be for; others are
 	// refused, so that no web page can reach a server on its visitor's machine
-	// by a name that it had resolved to it. None means any.
+	// by a name that it had resolved to it. /livez and /readyz are for any. None
+	// means any for all.
 	Hosts []string
 	// Sign returns the signatures of a card's document that is about to be
 	// published, with its interfaces; each document is signed once, for as long as
@@ -86,6 +88,13 @@ func (o *Options) auditLog() *slog.Logger {
 		return nil
 	}
 	return o.Audit
+}
+
+func (o *Options) limits() *Limits {
+	if o == nil {
+		return new(Limits)
+	}
+	return &o.Limits
 }
 
 func (o *Options) maxBody() int64 {

@@ -33,6 +33,7 @@ type Port struct {
 	native *grpc.Server  // connections of its own
 	inside *grpc.Server  // requests on connections of net/http
 	handed chan net.Conn // from the HTTP server's connections to native
+	conns  *conns
 
 	closing sync.Once
 	closed  chan struct{} // no more connections for native
@@ -40,7 +41,7 @@ type Port struct {
 
 // NewPort returns a Port of s.
 func NewPort(s *Server) *Port {
-	p := &Port{s: s, handed: make(chan net.Conn), closed: make(chan struct{})}
+	p := &Port{s: s, handed: make(chan net.Conn), closed: make(chan struct{}), conns: newConns(s.opts.limits(), s.opts.trustsAddr, s.log)}
 	var err error
 	if p.native, err = s.newGRPC(); err == nil {
 		p.inside, err = s.newGRPC()
@@ -140,11 +141,16 @@ type portListener struct {
 }
 
 func (l *portListener) Accept() (net.Conn, error) {
-	c, err := l.Listener.Accept()
+	c, place, err := l.p.conns.accept(l.Listener)
 	if err != nil {
 		return nil, err
 	}
-	return &sniffed{Conn: c, p: l.p}, nil
+	return &sniffed{Conn: c, p: l.p, place: place}, nil
+}
+
+func (l *portListener) Close() error {
+	l.p.conns.close()
+	return l.Listener.Close()
 }
 
 // handedListener gives grpc-go what Accept of portListener should not have.

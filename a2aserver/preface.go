@@ -25,7 +25,8 @@ var clientPreface = []byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
 // hung up.
 type sniffed struct {
 	net.Conn
-	p *Port
+	p     *Port
+	place *place // given back when the connection is closed, here or by grpc-go
 
 	from io.Reader            // set by the first Read
 	tls  *tls.ConnectionState // likewise; nil in clear
@@ -86,10 +87,11 @@ func (c *sniffed) leave(h *http2Start) {
 	c.left.Store(true)
 	c.from = failed{io.EOF}
 	_ = c.Conn.SetDeadline(time.Time{}) // a broken connection shows when it is read
+	on := &handed{Conn: c.Conn, place: c.place, from: h, tls: c.tls}
 	select {
-	case c.p.handed <- &handed{c.Conn, h, c.tls}:
+	case c.p.handed <- on:
 	case <-c.p.closed:
-		c.Conn.Close()
+		on.Close()
 	}
 }
 
@@ -106,6 +108,7 @@ func (c *sniffed) Close() error {
 	if c.left.Load() {
 		return nil
 	}
+	defer c.place.leave()
 	return c.Conn.Close()
 }
 
@@ -130,8 +133,14 @@ func (c *sniffed) set(deadline func(time.Time) error, t time.Time) error {
 // handed is a connection that begins with what was read of it already.
 type handed struct {
 	net.Conn
-	from *http2Start
-	tls  *tls.ConnectionState // nil in clear
+	place *place
+	from  *http2Start
+	tls   *tls.ConnectionState // nil in clear
+}
+
+func (c *handed) Close() error {
+	defer c.place.leave()
+	return c.Conn.Close()
 }
 
 func (c *handed) Read(p []byte) (int, error) { return c.from.Read(p) }

@@ -28,6 +28,9 @@ type Server struct {
 	public    signer // of the public card
 	extended  signer // of extended cards
 
+	rates   *rates       // nil without a limit
+	streams *openStreams // nil without a limit
+
 	calls atomic.Int64 // over gRPC, under way
 }
 
@@ -42,6 +45,8 @@ func New(svc a2a.Service, card *a2a.AgentCard, o *Options) *Server {
 		panic("a2aserver: a signed card needs Options.PublicURL, or interfaces of its own")
 	}
 	s := &Server{svc: svc, card: card, opts: o, log: o.logger(), started: time.Now(), resumes: canResume(card), audit: newAuditor(o.auditLog())}
+	limits := o.limits()
+	s.rates, s.streams = newRates(limits), newOpenStreams(limits)
 	s.draining, s.stopDrain = context.WithCancelCause(context.Background())
 	return s
 }
@@ -60,6 +65,9 @@ func (s *Server) Drain() { s.stopDrain(errDraining) }
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	limitBody(w, r)
+	if !s.fromBrowser(w, r) {
+		return
+	}
 	path := r.URL.EscapedPath()
 	if strings.HasPrefix(path, "//") {
 		path = path[1:] // whoever knows the agent's URL with a slash at its end

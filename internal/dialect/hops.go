@@ -20,13 +20,16 @@ const (
 )
 
 // HopsExtension is how a card declares that the agent counts, and refuses what
-// came through more than max agents.
+// came through more than max agents; below 0, nothing.
 func HopsExtension(max int) *a2a.AgentExtension {
-	return &a2a.AgentExtension{
+	e := &a2a.AgentExtension{
 		URI:         HopsURI,
 		Description: "Requests that came through too many agents (" + HopsHeader + ") are refused, so that agents do not call each other in circles without end.",
-		Params:      a2a.JSON(`{"max":` + strconv.Itoa(max) + `}`),
 	}
+	if max >= 0 {
+		e.Params = a2a.JSON(`{"max":` + strconv.Itoa(max) + `}`)
+	}
+	return e
 }
 
 // ReadHops reads the lines of HopsHeader. Of several the largest counts: what is

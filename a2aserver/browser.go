@@ -1,0 +1,166 @@
+package a2aserver
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/dialect"
+)
+
+// What pages of Options.Origins may send and see beyond what any may.
+var (
+	corsMethods = strings.Join([]string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodDelete}, ", ")
+	corsHeaders = strings.Join([]string{
+		"Accept", "Authorization", "Content-Type", "X-API-Key", versionName, "A2A-Extensions", "X-A2A-Extensions",
+		cursorHeader, dialect.KeyHeader, "Cache-Control",
+	}, ", ")
+	corsExposed = strings.Join([]string{"WWW-Authenticate", "Retry-After", "A2A-Extensions", "X-A2A-Extensions", "ETag"}, ", ")
+
+	// hsts is what browsers keep: only https, for a year.
+	hsts = []string{"max-age=31536000"}
+)
+
+// fromBrowser sees to what matters where web pages call, and answers what pages
+// must not do. It reports whether the request goes on.
+//
+// A page can make its visitor's browser call any address, also on the visitor's
+// machine. What it sends by itself has no JSON content type, but we take bodies
+// without one, so the browser's word for where the page is from decides:
+// Sec-Fetch-Site, or Origin. A page of another origin may do nothing that
+// changes something, unless it is listed. What it reads by GET the browser keeps
+// from it.
+func (s *Server) fromBrowser(w http.ResponseWriter, r *http.Request) bool {
+	h := w.Header()
+	if r.TLS != nil && hasName(r.Host) {
+		h["Strict-Transport-Security"] = hsts
+	}
+	if !s.servesHost(r.Host) && !isProbe(r.URL.Path) {
+		closeUnread(h, r)
+		// 421 lets a client that got here by a connection for another host, as
+		// HTTP/2 has it, ask again.
+		writeText(w, http.StatusMisdirectedRequest, "This server does not answer for the host that the request names. Call it by its own name, or let its operator add this one to those it answers for.\n")
+		return false
+	}
+	if s.opts.hasOrigins() {
+		h.Add("Vary", "Origin")
+	}
+	origin := r.Header.Get("Origin")
+	if origin == "" && r.Header.Get("Sec-Fetch-Site") == "" {
+		return true // no browser
+	}
+	if s.opts.allowsOrigin(origin) {
+		h.Set("Access-Control-Allow-Origin", origin)
+		h.Set("Access-Control-Allow-Credentials", "true")
+		h.Set("Access-Control-Expose-Headers", corsExposed)
+		if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
+			h.Set("Access-Control-Allow-Methods", corsMethods)
+			h.Set("Access-Control-Allow-Headers", corsHeaders)
+			h.Set("Access-Control-Max-Age", "600")
+			if r.Header.Get("Access-Control-Request-Private-Network") == "true" {
+				h.Set("Access-Control-Allow-Private-Network", "true")
+			}
+			w.WriteHeader(http.StatusNoContent)
+			return false
+		}
+		return true
+	}
+	if r.Method == http.MethodGet || r.Method == http.MethodHead || s.sameOrigin(r, origin) {
+		return true
+	}
+	s.refuseOrigin(w, r)
+	return false
+}
+
+// refuseOrigin answers as the binding has it.
+func (s *Server) refuseOrigin(w http.ResponseWriter, r *http.Request) {
+	var f framing = &restFraming{mediaType: restMedia(r.Header), dialect: dialect.SaysREST(r.URL.EscapedPath(), requestedVersion(r))}
+	if r.URL.Path == "" || r.URL.Path == "/" {
+		f = &rpcFraming{dialect: dialect.Says(requestedVersion(r))}
+	}
+	x := s.newExchange(w, r, f)
+	x.audit.begin(s.audit, x.binding(), r.RemoteAddr)
+	x.fail(a2a.Errorf(a2a.CodePermissionDenied, "web pages of other origins may not call this agent; its operator can allow them, one by one"))
+}
+
+// sameOrigin reports whether the page that a request comes from has come from
+// here. Behind a proxy that names us otherwise, older browsers need PublicURL.
+func (s *Server) sameOrigin(r *http.Request, origin string) bool {
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "same-origin", "none": // pages cannot set it
+		return true
+	case "":
+		u, err := url.Parse(origin)
+		if err != nil || u.Host == "" {
+			return false // such as null
+		}
+		if strings.EqualFold(u.Host, r.Host) {
+			return true
+		}
+		public, err := url.Parse(s.opts.publicURL())
+		return err == nil && strings.EqualFold(u.Host, public.Host) && strings.EqualFold(u.Scheme, public.Scheme)
+	}
+	return false
+}
+
+func (o *Options) hasOrigins() bool { return o != nil && len(o.Origins) > 0 }
+
+func (o *Options) allowsOrigin(origin string) bool {
+	if o == nil || origin == "" || origin == "null" {
+		return false // anybody can be null
+	}
+	for _, allowed := range o.Origins {
+		if strings.EqualFold(strings.TrimSuffix(allowed, "/"), origin) {
+			return true
+		}
+	}
+	return false
+}
+
+// servesHost reports whether a request may be for a host, given with or without
+// a port.
+func (s *Server) servesHost(host string) bool {
+	if s.opts == nil || len(s.opts.Hosts) == 0 {
+		return true
+	}
+	name := hostName(host)
+	for _, h := range s.opts.Hosts {
+		if strings.EqualFold(strings.Trim(h, "[]"), name) {
+			return true
+		}
+	}
+	return false
+}
+
+// hostName takes the port off a host, and brackets and a dot at its end.
+func hostName(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	return strings.TrimSuffix(strings.Trim(host, "[]"), ".")
+}
+
+// hasName reports whether a host has a name that is its own. Browsers keep HSTS
+// by name and for all ports: for localhost it would be in the way of all else
+// that runs on a machine. For addresses they do not take it.
+func hasName(host string) bool {
+	name := strings.ToLower(hostName(host))
+	_, err := netip.ParseAddr(name)
+	return err != nil && name != "" && name != "localhost" && !strings.HasSuffix(name, ".localhost")
+}
+
+// isProbe says which paths whatever watches over the server asks for, by its
+// address.
+func isProbe(path string) bool { return path == "/livez" || path == "/readyz" }
+
+// closeUnread ends the connection after an answer to a request whose body has
+// not been read: the HTTP server would read it first. On HTTP/2 only the stream
+// ends, by itself.
+func closeUnread(h http.Header, r *http.Request) {
+	if hasBody(r) && r.ProtoMajor < 2 {
+		h.Set("Connection", "close")
+	}
+}

@@ -1,0 +1,36 @@
+package a2aserver
+
+import (
+	"net/http"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/dialect"
+)
+
+// HopsHeader says how many agents a request came through: none, if it is not
+// there. Agents that call on send one more than came to them; a2aclient does, if
+// it has the context of the agent's run. See docs/extensions/hops-v1.md.
+const HopsHeader = dialect.HopsHeader
+
+// HopsExtension is what a card says in Capabilities.Extensions for a server that
+// counts hops, which is any with such limits.
+func HopsExtension(l Limits) *a2a.AgentExtension { return dialect.HopsExtension(l.hops()) }
+
+// countHops notes with a caller how many agents its request came through, and
+// refuses it where there are too many: with delegation in a circle there is no
+// end to them.
+func (l *Limits) countHops(c *a2a.Caller, h http.Header) error {
+	lines := h[HopsHeader]
+	if len(lines) == 0 {
+		return nil
+	}
+	n, err := dialect.ReadHops(lines)
+	if err != nil {
+		return err
+	}
+	c.Hops = max(c.Hops, n)
+	if most := l.hops(); most >= 0 && c.Hops > most {
+		return a2a.Errorf(a2a.CodeLoop, "the request came through %d agents, and this one takes it from %d at most: do they call each other in a circle?", c.Hops, most)
+	}
+	return nil
+}
