@@ -2,6 +2,7 @@ package a2aclient
 
 import (
 	"context"
+	"errors"
 
 	"github.com/parley-a2a/parley/a2a"
 )
@@ -15,4 +16,14 @@ func (o *Options) checkedCard(ctx context.Context, doc []byte) (*a2a.AgentCard, 
 		}
 	}
 	return parseCard(doc)
+}
+
+// checkedExtendedCard is checkedCard for what an agent answers.
+func (o *Options) checkedExtendedCard(ctx context.Context, doc []byte) (*a2a.AgentCard, error) {
+	card, err := o.checkedCard(ctx, doc)
+	var e *CardError
+	if errors.As(err, &e) && e.Kind == CardInvalid {
+		return nil, &a2a.Error{Code: a2a.CodeInvalidAgentResponse, Message: "the agent's extended card cannot be read", Cause: err}
+	}
+	return card, err
 }

@@ -77,8 +77,20 @@ func (b *grpc) answer(k *call, res *http.Response, body []byte) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return b.form.DecodeResult(k.op, k.req, m)
+	out, err := b.form.DecodeResult(k.op, k.req, m)
+	if card, ok := out.(*a2a.AgentCard); ok && err == nil && k.card != nil {
+		if k.face.dialect < dialect.V10 {
+			return nil, &CardError{Kind: CardRefused, Err: errNoDocument}
+		}
+		// In 1.0 nothing is lost on the way to JSON, which is what is signed.
+		return k.card(card.AppendJSON(nil))
+	}
+	return out, err
 }
+
+// errNoDocument is why an extended card of 0.3 over gRPC cannot be judged: in
+// its JSON it would be another card.
+var errNoDocument = errors.New("over gRPC, version 0.3 has no document of the extended card to judge: use another binding, or version 1.0")
 
 // element reads a message of a stream.
 func (b *grpc) element(k *call, _ string, data []byte) ([]*a2a.StreamResponse, error) {

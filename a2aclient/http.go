@@ -36,6 +36,10 @@ type call struct {
 
 	message *sending // that is sent; else nil
 
+	// card judges and parses the document of an extended card, where
+	// Options.CheckCard is to see it; else nil
+	card func(doc []byte) (*a2a.AgentCard, error)
+
 	lastEventID string // the cursor of a stream that is resumed
 	marked      bool   // the elements of the stream are to have their positions in them
 }

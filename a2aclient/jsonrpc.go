@@ -66,6 +66,9 @@ func (b *jsonrpc) answer(k *call, res *http.Response, body []byte) (any, error) 
 		if res.StatusCode < 200 || res.StatusCode > 299 {
 			return nil, dialect.ErrorFromHTTP(res.StatusCode, res.Header.Get("Content-Type"), body)
 		}
+		if k.card != nil && wire.CheckJSON(body) == nil {
+			return k.card(body)
+		}
 		card, err := parseCard(body)
 		if err != nil {
 			return nil, &a2a.Error{Code: a2a.CodeInvalidAgentResponse, Message: "the agent's extended card cannot be read", Cause: err}
@@ -112,6 +115,9 @@ func (b *jsonrpc) element(k *call, _ string, data []byte) ([]*a2a.StreamResponse
 // decodeAnswer reads an answer that is no stream: the result of an operation,
 // or all that one that streams has to say.
 func decodeAnswer(c dialect.Codec, k *call, doc []byte) (any, error) {
+	if k.card != nil {
+		return k.card(doc)
+	}
 	if !dialect.Get(k.op).Streams {
 		return c.DecodeResult(k.op, k.req, doc)
 	}

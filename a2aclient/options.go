@@ -49,8 +49,10 @@ type Options struct {
 	// it was fetched or read, and returns the one to use in its place: of a
 	// signed card, what the signature covers. Its error refuses the card, and
 	// then nothing is asked of the agent. With it, an agent without a card is
-	// not called either. It may be called by many goroutines at once, again for a
-	// card that is kept; extended cards are not shown to it. Nil takes any card.
+	// not called either. Extended cards are judged, too: as they were answered or,
+	// over gRPC, in their JSON form of 1.0; of 0.3 over gRPC they have none and are
+	// refused. It may be called by many goroutines at once, again for a card that
+	// is kept. Cards that New gets are the caller's. Nil takes any card.
 	CheckCard func(ctx context.Context, doc []byte) ([]byte, error)
 	// UnaryTimeout bounds a whole non-streaming call apart from SendMessage,
 	// which waits for the agent, and each request for a card. Zero means 60 s;

@@ -130,16 +130,23 @@ func (c *Client) DeleteTaskPushNotificationConfig(ctx context.Context, req *a2a.
 // GetExtendedAgentCard implements a2a.Service. The card replaces the one the
 // client has, so that Card and the checks of capabilities go by it. Where the
 // card does not offer one, the error is UnsupportedOperation without a request.
+// One that Options.CheckCard refuses is a *CardError, and changes nothing.
 func (c *Client) GetExtendedAgentCard(ctx context.Context, req *a2a.GetExtendedAgentCardRequest) (*a2a.AgentCard, error) {
 	if !offered(c.Card().Capabilities.ExtendedAgentCard) {
 		return nil, a2a.Errorf(a2a.CodeUnsupportedOperation, "the agent's card does not offer an extended card")
 	}
 	r := *req
 	r.Tenant = c.tenant
-	card, err := unary[a2a.AgentCard](ctx, c, dialect.GetExtendedAgentCard, &r, c.opts.unaryTimeout())
+	res, err := tryFaces(ctx, c, dialect.GetExtendedAgentCard, &r, func(k *call) (any, error) {
+		if c.opts.CheckCard != nil {
+			k.card = func(doc []byte) (*a2a.AgentCard, error) { return c.opts.checkedExtendedCard(ctx, doc) }
+		}
+		return c.roundTrip(ctx, k, c.opts.unaryTimeout())
+	})
 	if err != nil {
 		return nil, err
 	}
+	card := res.(*a2a.AgentCard)
 	c.card.Store(card)
 	return card, nil
 }
