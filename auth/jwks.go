@@ -32,11 +32,22 @@ type keyring struct {
 	running bool          // run does what is due
 }
 
+// every sets how often keys are loaded, where the operator has not.
+func (k *keyring) every(refresh, retry time.Duration) {
+	if k.refresh <= 0 {
+		k.refresh = refresh
+	}
+	if k.retry <= 0 {
+		k.retry = retry
+	}
+	k.retry = min(k.retry, k.refresh)
+}
+
 // find returns the keys that a token may be signed with, at least one. Errors are
 // of two kinds: there is no such key, which is the token's fault, and it cannot
 // be known at the moment.
 func (k *keyring) find(ctx context.Context, id, alg string) ([]*issuerKey, error) {
-	found, err, ask := k.look(id, alg)
+	found, ask, err := k.look(id, alg, true)
 	if !ask {
 		return found, err
 	}
@@ -45,35 +56,35 @@ func (k *keyring) find(ctx context.Context, id, alg string) ([]*issuerKey, error
 	if err := k.reload(ctx, context.WithoutCancel(ctx)); err != nil {
 		return nil, err
 	}
-	found, err, _ = k.look(id, alg)
+	found, _, err = k.look(id, alg, false)
 	return found, err
 }
 
-// look answers from the keys there are, and says whether to ask for others
-// first.
-func (k *keyring) look(id, alg string) (found []*issuerKey, err error, ask bool) {
+// look answers from the keys there are, or says that others have to be asked for
+// first, if it may.
+func (k *keyring) look(id, alg string, may bool) (found []*issuerKey, ask bool, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := k.now()
 	age := now.Sub(k.loaded)
 	usable := !k.loaded.IsZero() && (k.stale == 0 || age <= k.stale)
-	may := k.loading != nil || now.Sub(k.ended) >= k.retry
+	may = may && (k.loading != nil || now.Sub(k.ended) >= k.retry)
 	if usable {
 		if found, err = matching(k.keys, id, alg, now); err != nil {
-			return nil, err, false // no other keys would change it
+			return nil, false, err
 		}
 	}
 	switch {
 	case len(found) > 0 && (k.running || age <= k.refresh || k.loading != nil):
-		return found, nil, false
+		return found, false, nil
 	case may:
-		return nil, nil, true
+		return nil, true, nil
 	case len(found) > 0:
-		return found, nil, false
+		return found, false, nil
 	case !usable || k.err != nil:
-		return nil, fmt.Errorf("auth: the issuer's keys are not to be had: %w", k.err), false
+		return nil, false, fmt.Errorf("auth: the issuer's keys are not to be had: %w", k.err)
 	}
-	return nil, refuse("the token is signed with a key that the issuer does not have"), false
+	return nil, false, refuse("the token is signed with a key that the issuer does not have")
 }
 
 // matching returns the keys with an id that are for an algorithm. Without an id
@@ -130,12 +141,16 @@ func (k *keyring) done(keys []*issuerKey, err error) (report func()) {
 	defer k.mu.Unlock()
 	before, failed, first := k.keys, k.err, k.loaded.IsZero()
 	k.loading, k.ended, k.err = nil, k.now(), err
-	if err != nil {
-		if failed != nil && failed.Error() == err.Error() {
-			return func() {} // said already
-		}
+	switch {
+	case err != nil && (errors.Is(err, context.Canceled) || failed != nil && failed.Error() == err.Error()):
+		return func() {} // the server ends, or it was said already
+	case err != nil && first:
 		return func() {
-			k.log.Warn("the keys of the issuer of tokens cannot be read; those from before stay in use", "error", err, "first", first)
+			k.log.Warn("the keys of an issuer of tokens cannot be had; until then its tokens cannot be checked", "error", err)
+		}
+	case err != nil:
+		return func() {
+			k.log.Warn("the keys of an issuer of tokens cannot be had; those from before stay in use", "error", err)
 		}
 	}
 	k.keys, k.loaded = keys, k.ended
@@ -143,9 +158,9 @@ func (k *keyring) done(keys []*issuerKey, err error) (report func()) {
 	return func() {
 		switch {
 		case len(keys) == 0:
-			k.log.Warn("the issuer of tokens has no keys for the algorithms that are allowed", "algorithms", k.algorithms, "gone", gone)
+			k.log.Warn("an issuer of tokens has no keys for the algorithms that are allowed", "algorithms", k.algorithms, "gone", gone)
 		case len(added)+len(gone) > 0 || failed != nil:
-			k.log.Info("keys of the issuer of tokens", "new", added, "gone", gone)
+			k.log.Info("the keys of an issuer of tokens were read", "new", added, "gone", gone)
 		}
 	}
 }

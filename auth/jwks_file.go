@@ -15,12 +15,7 @@ import (
 // of another, on whatever file system, is seen for sure. The keys never get too
 // old; it is the operator who has them.
 func (k *keyring) fromFile(name string) {
-	if k.retry <= 0 {
-		k.retry = time.Second
-	}
-	if k.refresh <= 0 {
-		k.refresh = 10 * time.Second
-	}
+	k.every(10*time.Second, time.Second)
 	k.load = func(context.Context) ([]*issuerKey, error) {
 		doc, err := readBounded(name)
 		if err != nil {
@@ -34,7 +29,7 @@ func (k *keyring) fromFile(name string) {
 }
 
 // readBounded reads a file that is not larger than a set of keys may be. Its
-// errors do not say where it is: they are for logs, with the issuer's name.
+// errors do not say where it is: the operator knows by the issuer's name.
 func readBounded(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -101,6 +102,11 @@ func newTokens(via, issuer string, audiences []string, o *TokenOptions) (*tokens
 	if t.grants == nil {
 		t.grants = a2a.OwnScopes
 	}
+	for _, scopes := range append([][]string{o.Grants}, slices.Collect(maps.Values(o.Claims.Grants))...) {
+		if err := checkScopes(scopes); err != nil {
+			return nil, err
+		}
+	}
 	if len(audiences) == 0 || slices.Contains(audiences, "") {
 		return nil, errors.New("auth: say which audience the tokens for this agent have: without one, those for any other service of the issuer would do")
 	}
@@ -126,6 +132,16 @@ func newTokens(via, issuer string, audiences []string, o *TokenOptions) (*tokens
 		log: log.With("issuer", issuer), algorithms: wanted,
 	}
 	return t, nil
+}
+
+// checkScopes refuses to grant what there is not.
+func checkScopes(scopes []string) error {
+	for _, s := range scopes {
+		if err := CheckScope(s); err != nil {
+			return fmt.Errorf("auth: %w", err)
+		}
+	}
+	return nil
 }
 
 // maxSkew is the most that makes sense: with more, tokens that have ended are

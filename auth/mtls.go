@@ -77,6 +77,9 @@ func NewMutualTLS(o *MutualTLSOptions) (*MutualTLS, error) {
 	if !slices.Contains([]CertificateTenant{TenantNone, TenantO, TenantOU}, m.opts.Tenant) {
 		return nil, fmt.Errorf("auth: certificates have no tenant called %.20q: use o or ou, or nothing", string(m.opts.Tenant))
 	}
+	if err := checkScopes(m.opts.Grants); err != nil {
+		return nil, err
+	}
 	if m.opts.Grants == nil {
 		m.opts.Grants = a2a.OwnScopes
 	}

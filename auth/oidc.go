@@ -42,12 +42,7 @@ func NewOIDC(issuer string, audiences []string, o *TokenOptions) (*OIDC, error) 
 	if err != nil || u.User != nil || u.RawQuery != "" || u.ForceQuery || checkSecure(u) != nil {
 		return nil, errors.New("auth: the issuer must be a URL like https://issuer.example.com, without user or query; http is for this machine only")
 	}
-	if t.keys.retry <= 0 {
-		t.keys.retry = 10 * time.Second
-	}
-	if t.keys.refresh <= 0 {
-		t.keys.refresh = 10 * time.Minute
-	}
+	t.keys.every(10*time.Minute, 10*time.Second)
 	t.keys.stale = t.keys.refresh + maxStale
 	client := issuerClient(o)
 	t.keys.load = func(ctx context.Context) ([]*issuerKey, error) {
