@@ -3,6 +3,7 @@ package a2aserver
 import (
 	"context"
 	"log/slog"
+	"net/http"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -64,11 +65,14 @@ type call struct {
 
 // begin is for when a call has come to the door; whatever becomes of it is
 // recorded.
-func (c *call) begin(to *auditor, binding, remote string) {
-	if to == nil {
+func (c *call) begin(s *Server, binding string, r *http.Request) {
+	if s.audit == nil {
 		return
 	}
-	c.to, c.began, c.binding, c.remote = to, time.Now(), binding, remote
+	c.to, c.began, c.binding, c.remote = s.audit, time.Now(), binding, r.RemoteAddr
+	if a := s.opts.clientAddr(r.RemoteAddr, r.Header.Values); a.IsValid() {
+		c.remote = a.String()
+	}
 }
 
 // is notes what the call is for.
@@ -175,7 +179,7 @@ func (c *call) ends(ctx context.Context) {
 }
 
 func (c *call) record(ctx context.Context, event, outcome string, e *a2a.Error) {
-	cheap := e != nil && (e.Code == a2a.CodeRateLimited || e.Code == a2a.CodeUnauthenticated)
+	cheap := e != nil && (e.Code == a2a.CodeRateLimited || e.Code == a2a.CodeUnauthenticated || c.op == 0)
 	if cheap && !c.to.flood.Allow() {
 		c.to.skipped.Add(1)
 		return

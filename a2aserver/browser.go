@@ -82,7 +82,7 @@ func (s *Server) refuseOrigin(w http.ResponseWriter, r *http.Request) {
 		f = &rpcFraming{dialect: dialect.Says(requestedVersion(r))}
 	}
 	x := s.newExchange(w, r, f)
-	x.audit.begin(s.audit, x.binding(), r.RemoteAddr)
+	x.audit.begin(s, x.binding(), r)
 	x.fail(a2a.Errorf(a2a.CodePermissionDenied, "web pages of other origins may not call this agent; its operator can allow them, one by one"))
 }
 

@@ -44,7 +44,7 @@ func (s *Server) newExchange(w http.ResponseWriter, r *http.Request, f framing) 
 
 // enter finds out who calls.
 func (x *exchange) enter() (err error) {
-	x.audit.begin(x.s.audit, x.binding(), x.r.RemoteAddr)
+	x.audit.begin(x.s, x.binding(), x.r)
 	x.ctx, err = x.s.enter(x.ctx, x.r)
 	return err
 }

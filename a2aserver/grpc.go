@@ -238,7 +238,7 @@ func (x *rpc) stream(to grpc.ServerStream, req any, positions bool) error {
 func (x *rpc) enter(setHeader func(metadata.MD) error) (err error) {
 	x.setHeader = setHeader
 	r := requestOf(x.ctx)
-	x.audit.begin(x.s.audit, a2a.BindingGRPC, r.RemoteAddr)
+	x.audit.begin(x.s, a2a.BindingGRPC, r)
 	x.ctx, err = x.s.enter(x.ctx, r)
 	return err
 }
