@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
-	"unicode/utf8"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
