@@ -57,13 +57,27 @@ func (c *Caller) May(any ...string) bool {
 
 type callerKey struct{}
 
-// WithCaller returns a context that carries c.
-func WithCaller(ctx context.Context, c Caller) context.Context {
-	return context.WithValue(ctx, callerKey{}, c)
+// callerContext is one allocation, where a value of its own would be two: there
+// is one for each request and each run.
+type callerContext struct {
+	context.Context
+	caller Caller
 }
+
+func (c *callerContext) Value(key any) any {
+	if _, ok := key.(callerKey); ok {
+		return &c.caller
+	}
+	return c.Context.Value(key)
+}
+
+// WithCaller returns a context that carries c.
+func WithCaller(ctx context.Context, c Caller) context.Context { return &callerContext{ctx, c} }
 
 // CallerFrom returns the context's caller, or the anonymous one.
 func CallerFrom(ctx context.Context) Caller {
-	c, _ := ctx.Value(callerKey{}).(Caller)
-	return c
+	if c, ok := ctx.Value(callerKey{}).(*Caller); ok {
+		return *c
+	}
+	return Caller{}
 }

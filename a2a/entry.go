@@ -63,4 +63,8 @@ type Received struct {
 	AcceptedOutputModes []string
 	Extensions          []string // URIs that the client declared
 	Metadata            JSON     // of the SendMessageRequest
+	Hops                int      // see Caller.Hops
+	// Credentials says that the message answered a task that needed
+	// authorization: what it said went to the agent and was not kept.
+	Credentials bool
 }

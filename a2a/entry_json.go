@@ -132,6 +132,8 @@ func (r *Received) append(b []byte) []byte {
 	b = optTexts(b, "acceptedOutputModes", r.AcceptedOutputModes)
 	b = optTexts(b, "extensions", r.Extensions)
 	b = optRaw(b, "metadata", r.Metadata)
+	b = optInteger(b, "hops", int32(r.Hops))
+	b = optBool(b, "credentials", r.Credentials)
 	return append(b, '}')
 }
 
@@ -144,6 +146,13 @@ func (r *Received) decode(d *decoder) *fault {
 			return d.strings(&r.Extensions)
 		case "metadata":
 			return d.free(&r.Metadata)
+		case "hops":
+			var n int32
+			f := d.int32(&n)
+			r.Hops = int(n)
+			return f
+		case "credentials":
+			return d.bool(&r.Credentials)
 		}
 		return d.ignore()
 	})

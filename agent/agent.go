@@ -10,10 +10,12 @@ import "context"
 // Public for what the caller is told). A turn that emitted nothing and
 // returned Reply's result leaves no task behind.
 //
-// ctx is cancelled when somebody cancels the task or the server drains;
-// context.Cause is then ErrCanceled or ErrDraining. After a drain or a crash,
-// Run is called again from the top with the same message and Turn.Attempt one
-// higher; OnLost says otherwise for crashes.
+// ctx is cancelled when somebody cancels the task, the server drains, or the task
+// goes beyond a limit of the server; context.Cause is then ErrCanceled,
+// ErrDraining, ErrTimeout or ErrTooLarge. After a drain or a crash, Run is called
+// again from the top with the same message and Turn.Attempt one higher; OnLost
+// says otherwise for crashes. ctx carries Turn.Caller (a2a.CallerFrom), so that
+// calls of other agents say which way they came; it has no credentials.
 type Agent interface {
 	Run(ctx context.Context, t *Turn) error
 }

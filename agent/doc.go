@@ -24,7 +24,8 @@
 // until Run has returned.
 //
 // Errors to test for: [ErrEnded] from what emits, when the task has ended
-// meanwhile; [ErrCanceled] and [ErrDraining] as the context's cause. An error
+// meanwhile, and [ErrTooLarge]; [ErrCanceled], [ErrDraining], [ErrTimeout] and
+// [ErrTooLarge] as the context's cause. An error
 // made by [Public] tells the caller a reason; the text of any other stays
 // inside.
 package agent

@@ -7,6 +7,12 @@ var (
 	ErrCanceled = errors.New("agent: task canceled")
 	// ErrDraining is the cause when the server stops; the turn runs again later.
 	ErrDraining = errors.New("agent: server draining")
+	// ErrTimeout is the cause when the task was at work for longer than the server
+	// allows. It fails.
+	ErrTimeout = errors.New("agent: the task was at work for too long")
+	// ErrTooLarge is what emitting returns, and then the cause, when the task grew
+	// beyond a limit of the server. It has failed.
+	ErrTooLarge = errors.New("agent: the task grew too large")
 	// ErrEnded is what a Turn's methods return once its task has ended.
 	ErrEnded = errors.New("agent: task has ended")
 )

@@ -43,6 +43,28 @@ func ExampleTurn_Ask() {
 	})
 }
 
+// An authorization in the middle of the work: by a login in a browser, or by a
+// token in the client's next message, of which nothing is kept.
+func ExampleTurn_AuthenticateBy() {
+	login := func(context.Context) (token string, err error) { return "t0ken", nil }
+
+	_ = agent.Func(func(ctx context.Context, t *agent.Turn) error {
+		var token string
+		m, err := t.AuthenticateBy(ctx, "Log in at https://login.example/device, or send a token.", func(ctx context.Context) (err error) {
+			token, err = login(ctx)
+			return err
+		})
+		if err != nil {
+			return agent.Public("there was no authorization", err)
+		}
+		if m != nil {
+			token = m.Text()
+		}
+		_ = token // for the calls that need it
+		return t.Reply("done")
+	})
+}
+
 // What must not happen twice goes into a step: a run after a crash gets the
 // recorded result.
 func ExampleStep() {

@@ -41,9 +41,14 @@ type Host interface {
 	// others yet, else by completing the task.
 	Reply(parts []*a2a.Part) error
 	// Next returns the next message of the task that this turn has not
-	// consumed. If there is none yet it puts the task into state, with the
-	// prompt as status message, and waits.
-	Next(ctx context.Context, state a2a.TaskState, prompt []*a2a.Part) (*a2a.Message, error)
+	// consumed, but for answers to Authenticate. If there is none yet the task
+	// becomes input-required, with the prompt as status message, and Next waits.
+	Next(ctx context.Context, prompt []*a2a.Part) (*a2a.Message, error)
+	// Authenticate makes the task auth-required, with the prompt as status
+	// message, and returns the client's next message, whose content is not kept.
+	// If wait is not nil it runs meanwhile; if it returns first the task is at
+	// work again and there is no message. It has returned when Authenticate does.
+	Authenticate(ctx context.Context, prompt []*a2a.Part, wait func(context.Context) error) (*a2a.Message, error)
 	// Step returns the recorded result of the turn's next step, or runs fn and
 	// records what it returns. An error is not recorded.
 	Step(ctx context.Context, name string, fn func(context.Context) (a2a.JSON, error)) (a2a.JSON, error)

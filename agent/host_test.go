@@ -109,7 +109,18 @@ func (h *fakeHost) Reply(parts []*a2a.Part) error {
 	return h.emit(event{reply: true, message: &a2a.Message{Role: a2a.RoleAgent, Parts: parts}})
 }
 
-func (h *fakeHost) Next(ctx context.Context, state a2a.TaskState, prompt []*a2a.Part) (*a2a.Message, error) {
+func (h *fakeHost) Next(ctx context.Context, prompt []*a2a.Part) (*a2a.Message, error) {
+	return h.ask(ctx, a2a.TaskStateInputRequired, prompt)
+}
+
+func (h *fakeHost) Authenticate(ctx context.Context, prompt []*a2a.Part, wait func(context.Context) error) (*a2a.Message, error) {
+	if wait != nil {
+		return nil, wait(ctx)
+	}
+	return h.ask(ctx, a2a.TaskStateAuthRequired, prompt)
+}
+
+func (h *fakeHost) ask(ctx context.Context, state a2a.TaskState, prompt []*a2a.Part) (*a2a.Message, error) {
 	if err := h.Status(state, &a2a.Message{Role: a2a.RoleAgent, Parts: prompt}); err != nil {
 		return nil, err
 	}

@@ -103,13 +103,7 @@ func (t *Turn) Ask(ctx context.Context, question string) (*a2a.Message, error) {
 
 // AskParts is Ask with any parts, at least one.
 func (t *Turn) AskParts(ctx context.Context, parts ...*a2a.Part) (*a2a.Message, error) {
-	return t.host.Next(ctx, a2a.TaskStateInputRequired, parts)
-}
-
-// Authenticate tells the client which authorization is needed and returns its
-// next message. The task is auth-required meanwhile (specification §7.6).
-func (t *Turn) Authenticate(ctx context.Context, need string) (*a2a.Message, error) {
-	return t.host.Next(ctx, a2a.TaskStateAuthRequired, []*a2a.Part{a2a.TextPart(need)})
+	return t.host.Next(ctx, parts)
 }
 
 // Artifact begins an artifact with this name, which may be "". Nothing is

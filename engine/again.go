@@ -41,6 +41,7 @@ type identity struct {
 	names  []string
 	digest [digestSize]byte
 	window time.Duration
+	to     address
 }
 
 // What names begin with: whether it is the message's id, or the key of its
@@ -70,6 +71,7 @@ func (e *Engine) identify(a *access, req *a2a.SendMessageRequest) (*identity, er
 	}
 	if len(id.names) > 0 {
 		id.digest = digest(req)
+		id.to = address{req.Message.TaskID, req.Message.ContextID}
 	}
 	return id, nil
 }

@@ -48,6 +48,19 @@ func digest(req *a2a.SendMessageRequest) [digestSize]byte {
 	return [digestSize]byte(s.h.Sum(nil))
 }
 
+// digestWithheld is digest for a message whose content is not kept, and nothing
+// that would tell whether a guess is right: it sums up what it is for.
+func digestWithheld(to address) [digestSize]byte {
+	s := &summary{h: sha256.New()}
+	s.text(digestForm + " withheld")
+	s.text(to.task)
+	s.text(to.context)
+	return [digestSize]byte(s.h.Sum(nil))
+}
+
+// address is what a message names besides itself.
+type address struct{ task, context string }
+
 // digestForm changes with what is summed up, and how.
 const digestForm = "1"
 

@@ -87,14 +87,16 @@ func (o *owner) prepare(records []*record) *flight {
 		case a2a.EntryStatus:
 			o.row.Updated = en.Time
 			o.row.State = int32(en.Status.Status.State)
+			o.wanted = r.wanted
 		case a2a.EntryCancel:
 			canceling = true
 		}
 	}
 	state := a2a.TaskState(o.row.State)
 	// A task that waits for its client and is to be canceled wants a process,
-	// too: one that is lost now leaves it to the next.
-	o.row.Active = active(state) || canceling && !state.Terminal()
+	// too: one that is lost now leaves it to the next. So does one whose agent
+	// watches for an authorization.
+	o.row.Active = active(state) || (canceling || o.wanted) && !state.Terminal()
 	o.row.Node = o.e.node
 	if state.Terminal() {
 		task, _ := o.topic.snapshot()

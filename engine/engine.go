@@ -164,6 +164,7 @@ type Engine struct {
 
 	declared agent.Lost // by the agent
 	taker    *taker
+	tally    *tally
 	trouble  *trouble
 
 	base     context.Context // of every turn
@@ -206,6 +207,7 @@ func New(st store.Store, ag agent.Agent, card *a2a.AgentCard, o *Options) *Engin
 		stop:     stop,
 		declared: agent.LostBy(ag),
 		taker:    newTaker(o.takeUp()),
+		tally:    newTally(o.limits()),
 		trouble:  newTrouble(o.logger()),
 		draining: make(chan struct{}),
 		topics:   map[store.Key]*topic{},

@@ -134,6 +134,7 @@ func (h *host) Reply(parts []*a2a.Part) error {
 	// No task exists and none will: whatever else the agent says is too late.
 	o.opening = nil
 	o.draft.state = a2a.TaskStateCompleted
+	o.countLocked()
 	p := o.turn.messages[0]
 	p.reply = answer
 	if p.identity != nil {
@@ -146,9 +147,9 @@ func (h *host) Reply(parts []*a2a.Part) error {
 	return nil
 }
 
-func (h *host) Next(ctx context.Context, state a2a.TaskState, prompt []*a2a.Part) (*a2a.Message, error) {
+func (h *host) Next(ctx context.Context, prompt []*a2a.Part) (*a2a.Message, error) {
 	o := h.o
-	question := o.status(state, &a2a.Message{Parts: prompt})
+	question := o.status(a2a.TaskStateInputRequired, &a2a.Message{Parts: prompt})
 	if err := checkWords(question.Status.Status.Message); err != nil {
 		return nil, err
 	}
@@ -166,7 +167,7 @@ func (h *host) Next(ctx context.Context, state a2a.TaskState, prompt []*a2a.Part
 		}
 		if !asked {
 			asked = true
-			if err := o.emitLocked(question); err != nil {
+			if err := o.sayLocked(question); err != nil {
 				o.mu.Unlock()
 				return nil, err
 			}
@@ -208,7 +209,7 @@ func (h *host) Step(ctx context.Context, name string, fn func(context.Context) (
 	s := &a2a.Step{Name: name, Result: result}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if err := o.emitLocked(&a2a.Entry{Kind: a2a.EntryStep, Step: s}); err != nil {
+	if err := o.sayLocked(&a2a.Entry{Kind: a2a.EntryStep, Step: s}); err != nil {
 		return nil, err
 	}
 	o.turn.steps = append(o.turn.steps, s)

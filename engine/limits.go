@@ -1,23 +1,150 @@
 package engine
 
-import "time"
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/store"
+)
 
 // Limits bound what tasks may take. Zero fields mean their default, negative
 // ones no limit.
 type Limits struct {
 	// Running is how many tasks may be at work at a time, and RunningPerOwner
 	// how many of one owner in one tenant. A message for one more is refused with
-	// RateLimited; one that waits for its client does not count. Zero means no
-	// limit.
+	// RateLimited; one that waits for its client does not count. Tasks that are
+	// taken up after a restart count, and are never refused. Zero means no limit.
 	Running, RunningPerOwner int
-	// Messages is how many messages of its client a task takes. Zero means no
-	// limit.
+	// Messages is how many messages of its client a task takes; one more is
+	// refused with UnsupportedOperation. Zero means no limit.
 	Messages int
-	// TaskBytes is how large the log of a task may grow, and ArtifactBytes the
-	// content of one of its artifacts, in bytes. An agent that goes beyond fails
-	// its task. Zero means no limit.
+	// TaskBytes is how large the log of a task may grow, and ArtifactBytes one of
+	// its artifacts, in bytes: what its parts, metadata and steps hold, and in the
+	// log 64 for each entry. An agent that goes beyond fails its task; a message
+	// that does is refused with TooLarge, unless it is the task's first. What a
+	// run before a crash wrote is in the log, too. Zero means no limit.
 	TaskBytes, ArtifactBytes int64
 	// Wall is how long a task may be at work, over all its turns, without the
-	// time for which it waits for its client; then it fails. Zero means no limit.
+	// time for which it waits for its client. Then its agent is told to stop
+	// (agent.ErrTimeout) and has CancelWait to do so, and the task fails. After a
+	// restart the log tells how long it was, from its first entry to its last.
+	// Zero means no limit.
 	Wall time.Duration
+}
+
+func (o *Options) limits() *Limits {
+	if o == nil {
+		return &Limits{}
+	}
+	return &o.Limits
+}
+
+// retryRunning is when it makes sense to ask for room again: nobody knows when a
+// task will be over.
+const retryRunning = time.Second
+
+// tally counts the tasks at work, where that is limited.
+type tally struct {
+	limits *Limits // constant
+
+	mu  sync.Mutex // protects the fields below
+	all int
+	of  map[store.Key]int // a Key without ID → how many
+}
+
+func newTally(l *Limits) *tally { return &tally{limits: l, of: map[store.Key]int{}} }
+
+// reserve counts one more task, if there is room.
+func (t *tally) reserve(k store.Key) error {
+	l := t.limits
+	if l.Running <= 0 && l.RunningPerOwner <= 0 {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case l.RunningPerOwner > 0 && t.of[k.Scope()] >= l.RunningPerOwner:
+		return errBusy("you have %d tasks at work, the most that one caller may have; wait until one is over, or cancel it", l.RunningPerOwner)
+	case l.Running > 0 && t.all >= l.Running:
+		return errBusy("this agent has %d tasks at work, the most that it takes; try again later", l.Running)
+	}
+	t.addLocked(k, 1)
+	return nil
+}
+
+// add counts one more task or, with -1, one less.
+func (t *tally) add(k store.Key, n int) {
+	if t.limits.Running <= 0 && t.limits.RunningPerOwner <= 0 {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.addLocked(k, n)
+}
+
+func (t *tally) addLocked(k store.Key, n int) {
+	t.all += n
+	if t.limits.RunningPerOwner <= 0 {
+		return
+	}
+	k = k.Scope()
+	if t.of[k] += n; t.of[k] == 0 {
+		delete(t.of, k)
+	}
+}
+
+func errBusy(format string, most int) error {
+	return &a2a.Error{Code: a2a.CodeRateLimited, Message: fmt.Sprintf(format, most), RetryAfter: retryRunning}
+}
+
+// reserveLocked makes room for the task to be at work, or says why not. Until
+// settleLocked the room stays.
+func (o *owner) reserveLocked() error {
+	if !o.counted {
+		if err := o.e.tally.reserve(o.key); err != nil {
+			return err
+		}
+		o.counted = true
+	}
+	o.reserved = true
+	return nil
+}
+
+// settleLocked gives back what was reserved, if nothing came of it.
+func (o *owner) settleLocked() {
+	o.reserved = false
+	o.countLocked()
+}
+
+// countLocked counts the task, or does not any more, as it is now, and with it
+// the time for which it is at work. Whatever changes what it looks at calls it.
+func (o *owner) countLocked() {
+	works := (o.running || o.resting) && !o.gone && active(o.draft.state)
+	if works != o.works {
+		o.works = works
+		if works {
+			o.since = time.Now()
+		} else {
+			o.worked += time.Since(o.since)
+		}
+	}
+	if works != o.counted && !o.reserved {
+		o.counted = works
+		if works {
+			o.e.tally.add(o.key, 1)
+		} else {
+			o.e.tally.add(o.key, -1)
+		}
+	}
+}
+
+// errMessages refuses a message because of Limits.Messages.
+func errMessages(id string, most int) error {
+	return &a2a.Error{
+		Code:    a2a.CodeUnsupportedOperation,
+		Message: fmt.Sprintf("the task has taken %d messages, the most that one takes; start a new one in the same context", most),
+		Meta:    map[string]string{"taskId": id},
+	}
 }

@@ -26,9 +26,13 @@ func (e *Engine) begin(key store.Key, b *birth) (*owner, error) {
 	close(o.ready)
 	o.openLocked(b)
 
+	if err := o.reserveLocked(); err != nil { // nobody else knows o yet
+		return nil, err
+	}
 	e.mu.Lock()
 	if e.drained {
 		e.mu.Unlock()
+		o.settleLocked()
 		return nil, errStopping()
 	}
 	e.owners[key] = o
@@ -65,6 +69,7 @@ func (o *owner) openLocked(b *birth) {
 	o.waiting[p] = true
 	p.entry = said.entry
 	o.turn = turnState{messages: []*post{p}}
+	o.draft.messages = 1
 }
 
 // acquire returns the task's owner, which is loaded if there is none in this
@@ -107,11 +112,13 @@ func (e *Engine) own(ctx context.Context, key store.Key, b *birth) (_ *owner, bo
 		err := o.load(context.WithoutCancel(ctx))
 		var create time.Duration
 		if b != nil && errors.Is(err, a2a.ErrTaskNotFound) {
-			err, born, create = nil, true, b.create
-			o.topic.adopt(o, &a2a.Task{}, 0)
 			o.mu.Lock()
-			o.openLocked(b)
-			o.startLocked()
+			if err = o.reserveLocked(); err == nil {
+				born, create = true, b.create
+				o.topic.adopt(o, &a2a.Task{}, 0)
+				o.openLocked(b)
+				o.startLocked()
+			}
 			o.mu.Unlock()
 		}
 		if err != nil {

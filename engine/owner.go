@@ -41,6 +41,7 @@ type owner struct {
 	epoch     int64     // as stored
 	row       store.Row // as of the newest flight
 	cancelled bool      // a cancel request was committed
+	wanted    bool      // the task waits, and wants a process nevertheless
 	broken    error     // the store could not be written; what waiting callers get
 	tries     int       // how often the task was loaded since something of it was committed
 
@@ -69,6 +70,15 @@ type owner struct {
 	canceling bool          // a cancel request is pending or stored
 	asked     *post         // the cancel request, if it came here
 	holds     int           // callers that are about to act
+	auth      authorization
+	weight    int64 // of the log with all that is emitted, see weight
+
+	works    bool          // the task is at work: see countLocked
+	counted  bool          // in the tally
+	reserved bool          // and to stay there
+	since    time.Time     // when works became what it is
+	worked   time.Duration // before since
+	timedOut bool          // it was at work for too long
 }
 
 // turnState is what a turn consumes, in the log's order. A run after a crash
@@ -129,6 +139,8 @@ func (o *owner) run(create time.Duration) {
 	var createTimer, cancelTimer *time.Timer
 	var createDue, cancelDue, restDue <-chan time.Time
 	var drained <-chan struct{}
+	wall := wallClock{o: o}
+	defer wall.stop()
 	rest := o.restTimer()
 	if rest != nil {
 		defer rest.Stop()
@@ -140,6 +152,7 @@ func (o *owner) run(create time.Duration) {
 		defer createTimer.Stop()
 	}
 	for !o.quiet() {
+		wall.set()
 		select {
 		case <-o.hint:
 			o.gather()
@@ -164,6 +177,10 @@ func (o *owner) run(create time.Duration) {
 			}
 		case <-cancelDue:
 			o.abandon()
+		case <-wall.due:
+			wall.strike()
+		case <-wall.over:
+			o.overrun()
 		case <-restDue:
 			restDue = nil
 		case <-drained:
@@ -243,6 +260,8 @@ func (o *owner) leave() {
 	}
 	o.waiting = nil
 	o.vacateLocked()
+	o.settleLocked()
+	o.auth = authorization{}
 	o.wakeLocked()
 	close(o.room)
 	o.room = make(chan struct{})
@@ -301,16 +320,17 @@ func (o *owner) emitLocked(en *a2a.Entry) error {
 		o.endLocked(r)
 		o.wakeLocked()
 	}
+	o.countLocked()
 	o.nudge()
 	return nil
 }
 
-// emit is emitLocked for agents: it waits while too much is ahead of the disk.
+// emit is sayLocked for events of any size: it waits while too much is ahead of the disk.
 func (o *owner) emit(en *a2a.Entry) error {
 	for {
 		o.mu.Lock()
 		if o.gone || o.draft.state.Terminal() || (len(o.pending) < maxPending && o.bytes < maxPendingBytes) {
-			err := o.emitLocked(en)
+			err := o.sayLocked(en)
 			o.mu.Unlock()
 			return err
 		}

@@ -30,17 +30,21 @@ type post struct {
 
 // from is what a message brings along besides itself.
 type from struct {
-	caller   a2a.Caller
-	accepted []string
-	metadata a2a.JSON
+	caller      a2a.Caller
+	accepted    []string
+	metadata    a2a.JSON
+	credentials bool // the message was, and is not kept
 }
 
 // received is the part of from that is kept in the log.
 func (f *from) received() *a2a.Received {
-	if len(f.accepted) == 0 && len(f.caller.Extensions) == 0 && len(f.metadata) == 0 {
+	if len(f.accepted) == 0 && len(f.caller.Extensions) == 0 && len(f.metadata) == 0 && f.caller.Hops == 0 && !f.credentials {
 		return nil
 	}
-	return &a2a.Received{AcceptedOutputModes: f.accepted, Extensions: f.caller.Extensions, Metadata: f.metadata}
+	return &a2a.Received{
+		AcceptedOutputModes: f.accepted, Extensions: f.caller.Extensions, Metadata: f.metadata,
+		Hops: f.caller.Hops, Credentials: f.credentials,
+	}
 }
 
 // recall makes a from of what the log kept. Scopes are not kept: they may
@@ -49,6 +53,7 @@ func recall(key store.Key, r *a2a.Received) from {
 	f := from{caller: a2a.Caller{Subject: key.Owner, Tenant: key.Tenant}}
 	if r != nil {
 		f.caller.Extensions, f.accepted, f.metadata = r.Extensions, r.AcceptedOutputModes, r.Metadata
+		f.caller.Hops, f.credentials = r.Hops, r.Credentials
 	}
 	return f
 }

@@ -12,6 +12,8 @@ type record struct {
 	blobs []store.Blob // what body refers to
 	post  *post        // settled once this record is committed; may be nil
 	tied  bool         // the next record is in the same append, or neither is
+
+	wanted bool // a process has to go on with the task, though it waits
 }
 
 // size is what the record weighs in an append, in bytes.
@@ -38,6 +40,7 @@ func (o *owner) newRecordLocked(en *a2a.Entry) *record {
 	case a2a.EntryArtifact:
 		en.Artifact.Generation = o.draft.generation
 	}
+	o.weight += weight(en)
 	r := &record{entry: en}
 	stored := spillEntry(en, &r.blobs)
 	r.body = stored.AppendBody(make([]byte, 0, 320+content(stored)))

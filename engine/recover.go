@@ -320,7 +320,7 @@ func (e *Engine) revive(ctx context.Context, row *store.Row) bool {
 // orphaning reports whether a task that could not be given an owner for this
 // reason may be this process's nevertheless.
 func orphaning(err error) bool {
-	return !errors.Is(err, a2a.ErrTaskNotFound) && !errors.Is(err, errTaken)
+	return !errors.Is(err, a2a.ErrTaskNotFound) && !errors.Is(err, errTaken) && !errors.Is(err, a2a.ErrRateLimited)
 }
 
 // slotTime is how long a task that says nothing has its slot, from when it runs:
@@ -332,7 +332,7 @@ const slotTime = 250 * time.Millisecond
 func (o *owner) occupy() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.slot || o.gone || o.draft.state.Terminal() || !active(o.draft.state) && !o.canceling {
+	if o.slot || o.gone || o.draft.state.Terminal() || !active(o.draft.state) && !o.canceling && !o.resting {
 		return false
 	}
 	o.slot = true

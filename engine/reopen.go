@@ -31,6 +31,7 @@ func (o *owner) reopenLocked() error {
 	o.pendLocked(r)
 	o.turn = turnState{}
 	o.canceling, o.asked = false, nil
+	o.auth = authorization{}
 	return nil
 }
 
@@ -58,6 +59,7 @@ func (o *owner) endLocked(end *record) {
 	for _, p := range unread {
 		p.unread.Store(true)
 	}
+	o.auth.over()
 }
 
 // began says where the turn begins: at seq, behind the end of another. It is
@@ -79,6 +81,7 @@ func (o *owner) succeedLocked() {
 	n.draft, n.turn = o.next.draft, o.next.turn
 	n.draft.artifacts = maps.Clone(n.draft.artifacts)
 	n.turn.attempt = 0 // startLocked counts
+	n.weight, n.worked = o.weight, o.worked
 	n.topic = e.joinLocked(o.key)
 	n.topic.pass(n)
 	e.owners[o.key] = n

@@ -36,11 +36,18 @@ func (o *owner) load(ctx context.Context) error {
 		o.row.Epoch = rec.Epoch + 1
 	}
 	o.lease = lease{rec.Node, rec.Epoch, o.row.Epoch}
+	o.wanted = rec.Active
 	task := &a2a.Task{}
+	var work workClock
+	var behind a2a.EntryKind
 	for _, en := range entries {
+		answers := en.Kind == a2a.EntryMessage && o.draft.state == a2a.TaskStateAuthRequired
 		task.Apply(en)
 		o.draft.replay(en)
-		o.last = en.Time
+		o.auth.replay(en, behind)
+		work.add(en)
+		o.weight += weight(en)
+		o.last, behind = en.Time, en.Kind
 		if rec.Turn == 0 || en.Seq < rec.Turn {
 			continue
 		}
@@ -49,7 +56,13 @@ func (o *owner) load(ctx context.Context) error {
 			p := newPost(en.Message, recall(o.key, en.Received))
 			p.entry, p.reopen = en, true // which matters for tasks of version 0.1 alone
 			close(p.settled)
-			o.turn.messages = append(o.turn.messages, p)
+			switch {
+			case p.from.credentials: // which were not kept: the agent asks again
+			case answers: // in a log of a release that kept them
+				o.auth.came = append(o.auth.came, credentials{p, p.message, o.auth.prompt})
+			default:
+				o.turn.messages = append(o.turn.messages, p)
+			}
 		case a2a.EntryStep:
 			o.turn.steps = append(o.turn.steps, en.Step)
 		case a2a.EntryCancel:
@@ -61,13 +74,14 @@ func (o *owner) load(ctx context.Context) error {
 			}
 		}
 	}
+	o.worked = work.total
 	or := o.e.taker.adopt(o.key)
 	o.tries = or.tries
 	o.turn.lost = max(rec.Lost, or.lost)
 	o.turn.attempt = runs(&rec.Row, o.row.Epoch)
 	o.turn.taken = len(o.turn.messages)
 	o.topic.adopt(o, task, rec.Last)
-	if o.draft.state.Terminal() || !active(o.draft.state) && !o.canceling {
+	if o.draft.state.Terminal() || !active(o.draft.state) && !o.canceling && !rec.Active {
 		return nil
 	}
 	return o.resumeLocked(rec.Attempt > 0 && (o.turn.lost > 0 || or.ran))
@@ -135,6 +149,8 @@ func (o *owner) resumeLocked(interrupted bool) error {
 	case interrupted && declared.Fail != "":
 		o.log().Info("task failed as its agent declared", "lost", lost)
 		return o.emitLocked(o.status(a2a.TaskStateFailed, words(declared.Fail)))
+	case o.e.opts.limits().Wall > 0 && o.worked >= o.e.opts.limits().Wall:
+		return o.emitLocked(o.tooLong())
 	case lost >= limit:
 		o.log().Error("task given up", "lost", lost)
 		return o.emitLocked(o.status(a2a.TaskStateFailed, words(interruptions(lost))))
@@ -143,6 +159,7 @@ func (o *owner) resumeLocked(interrupted bool) error {
 	if lost > 1 { // once is an accident
 		o.rest = backoff(int(lost)-2, maxRest)
 	}
+	o.countLocked()
 	o.log().Info("task taken up again", "attempt", o.turn.attempt+1, "lost", lost, "in", o.rest.Round(time.Millisecond))
 	return nil
 }

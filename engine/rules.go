@@ -36,16 +36,23 @@ var (
 // committed.
 type draft struct {
 	state     a2a.TaskState
-	artifacts map[string]bool // id → whether chunks may be appended
+	artifacts map[string]artifact
 
 	generation int64        // see a2a.Task.Generation
 	words      *a2a.Message // of the newest status
 	version    string       // see a2a.Task.Version
 	reopened   int          // how often the task began anew
+	messages   int          // of the client
+}
+
+// artifact is what the rules know of one.
+type artifact struct {
+	open bool  // chunks may be appended
+	size int64 // see artifactWeight
 }
 
 func newDraft() draft {
-	return draft{state: a2a.TaskStateSubmitted, artifacts: map[string]bool{}, generation: 1}
+	return draft{state: a2a.TaskStateSubmitted, artifacts: map[string]artifact{}, generation: 1}
 }
 
 // follow applies an entry if the rules allow it; otherwise nothing changes.
@@ -66,17 +73,27 @@ func (d *draft) follow(en *a2a.Entry) error {
 		if len(ev.Artifact.Parts) == 0 {
 			return errNoParts
 		}
-		open, known := d.artifacts[ev.Artifact.ArtifactID]
+		was, known := d.artifacts[ev.Artifact.ArtifactID]
 		switch {
 		case ev.Append && !known:
 			return errNotBegun
-		case ev.Append && !open:
+		case ev.Append && !was.open:
 			return errClosed
 		}
-		d.artifacts[ev.Artifact.ArtifactID] = !ev.LastChunk
-		d.generation++
+		d.write(ev)
+	case a2a.EntryMessage:
+		d.messages++
 	}
 	return nil
+}
+
+func (d *draft) write(ev *a2a.TaskArtifactUpdateEvent) {
+	is := artifact{open: !ev.LastChunk, size: int64(artifactWeight(ev.Artifact))}
+	if ev.Append {
+		is.size += d.artifacts[ev.Artifact.ArtifactID].size
+	}
+	d.artifacts[ev.Artifact.ArtifactID] = is
+	d.generation++
 }
 
 // reopen applies the entry with which a finished task begins anew. It is apart
@@ -105,8 +122,9 @@ func (d *draft) replay(en *a2a.Entry) {
 	case a2a.EntryStatus:
 		d.become(en.Status)
 	case a2a.EntryArtifact:
-		d.artifacts[en.Artifact.Artifact.ArtifactID] = !en.Artifact.LastChunk
-		d.generation++
+		d.write(en.Artifact)
+	case a2a.EntryMessage:
+		d.messages++
 	}
 }
 

@@ -25,9 +25,14 @@ func (o *owner) post(p *post) error {
 	if err := o.admitLocked(p); err != nil {
 		return err
 	}
+	defer o.settleLocked()
 	m := *p.message
 	m.TaskID, m.ContextID = o.key.ID, o.contextID
 	p.message = &m
+	var secret *a2a.Message
+	if o.guardsLocked() {
+		secret = hide(p)
+	}
 	reopens, waits := o.draft.state.Terminal(), o.draft.state.Interrupted()
 	if reopens {
 		if err := o.reopenLocked(); err != nil {
@@ -60,7 +65,11 @@ func (o *owner) post(p *post) error {
 	o.pending[len(o.pending)-1].post = p
 	o.waiting[p] = true
 	p.entry = en
-	o.turn.messages = append(o.turn.messages, p)
+	if secret != nil {
+		o.auth.came = append(o.auth.came, credentials{p, secret, o.auth.prompt})
+	} else {
+		o.turn.messages = append(o.turn.messages, p)
+	}
 	switch {
 	case o.running:
 		o.wakeLocked()
@@ -90,7 +99,15 @@ func (o *owner) admitLocked(p *post) error {
 	if p.expect != nil && *p.expect != o.draft.generation {
 		return errGeneration(o.key.ID, *p.expect, o.draft.generation)
 	}
-	return nil
+	l := o.e.opts.limits()
+	if l.Messages > 0 && o.draft.messages >= l.Messages {
+		return errMessages(o.key.ID, l.Messages)
+	}
+	en := a2a.Entry{Kind: a2a.EntryMessage, Message: p.message, Received: p.from.received()}
+	if l.TaskBytes > 0 && o.weight+weight(&en) > l.TaskBytes {
+		return errRoom(o.key.ID, l.TaskBytes)
+	}
+	return o.reserveLocked()
 }
 
 // startLocked runs the agent from the top of the turn.
@@ -100,6 +117,8 @@ func (o *owner) startLocked() {
 	o.turn.step = 0
 	o.turn.attempt++
 	o.running = true
+	o.auth.heard = false
+	o.settleLocked()
 	o.e.work.Add(1)
 	go o.runAgent()
 }
@@ -113,7 +132,8 @@ func (o *owner) runAgent() {
 		}
 		o.finished <- err
 	}()
-	err = o.e.agent.Run(o.ctx, agent.NewTurn(&host{o}))
+	h := &host{o}
+	err = o.e.agent.Run(a2a.WithCaller(o.ctx, h.Caller()), agent.NewTurn(h))
 }
 
 // conclude ends the task as the agent's Run returned.
@@ -121,6 +141,7 @@ func (o *owner) conclude(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.running = false
+	defer o.countLocked()
 	if o.gone || o.draft.state.Terminal() {
 		return
 	}
@@ -129,6 +150,9 @@ func (o *owner) conclude(err error) {
 	switch {
 	case o.canceling:
 		end = o.status(a2a.TaskStateCanceled, nil)
+	case o.timedOut:
+		o.log().Info("task failed: its time is up", "error", err)
+		end = o.tooLong()
 	case err == nil:
 		end = o.status(a2a.TaskStateCompleted, nil)
 	case context.Cause(o.ctx) == agent.ErrDraining:
@@ -182,16 +206,22 @@ func (o *owner) requestCancel(c *a2a.CancelRequested) (asked *post, coming bool,
 func (o *owner) abandon() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.desertLocked(o.status(a2a.TaskStateCanceled, nil), "agent ignores cancellation; task canceled without it")
+}
+
+// desertLocked ends the task with end if its agent still runs.
+func (o *owner) desertLocked(end *a2a.Entry, why string) {
 	if !o.running {
 		return
 	}
 	o.running = false
+	defer o.countLocked()
 	if o.draft.state.Terminal() {
 		return
 	}
-	o.log().Warn("agent ignores cancellation; task canceled without it")
-	if err := o.emitLocked(o.status(a2a.TaskStateCanceled, nil)); err != nil {
-		o.log().Error("task cannot be canceled", "error", err)
+	o.log().Warn(why)
+	if err := o.emitLocked(end); err != nil {
+		o.log().Error("task cannot be ended", "error", err)
 	}
 }
 

@@ -1,0 +1,93 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/agent"
+)
+
+func (h *host) Authenticate(ctx context.Context, prompt []*a2a.Part, wait func(context.Context) error) (*a2a.Message, error) {
+	o := h.o
+	question := o.status(a2a.TaskStateAuthRequired, &a2a.Message{Parts: prompt})
+	if err := checkWords(question.Status.Status.Message); err != nil {
+		return nil, err
+	}
+	name := promptOf(prompt)
+	waited := make(chan error, 1)
+	inner, stop := context.WithCancel(ctx)
+	running := false
+	defer func() {
+		stop()
+		if running {
+			<-waited // it must not go on when the agent does
+		}
+		o.mu.Lock()
+		o.auth.heard = true
+		o.mu.Unlock()
+	}()
+	for asked := false; ; {
+		o.mu.Lock()
+		if o.gone || o.draft.state.Terminal() {
+			o.mu.Unlock()
+			return nil, agent.ErrEnded
+		}
+		if m := o.auth.take(name); m != nil {
+			o.mu.Unlock()
+			return m, nil
+		}
+		if !asked {
+			asked = true
+			if err := o.sayLocked(question); err != nil {
+				o.mu.Unlock()
+				return nil, err
+			}
+			o.auth.asked(name)
+			if wait != nil {
+				o.pending[len(o.pending)-1].wanted = true
+				running = true
+				go waitFor(inner, wait, waited)
+			}
+		}
+		wake := o.wake
+		o.mu.Unlock()
+		select {
+		case <-wake:
+		case err := <-waited:
+			running = false
+			return o.authorized(name, err)
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// authorized ends a wait for another way, as it returned. A message that came at
+// the same time is not lost.
+func (o *owner) authorized(prompt string, err error) (*a2a.Message, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if m := o.auth.take(prompt); m != nil {
+		return m, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	o.auth.heard = true
+	return nil, o.sayLocked(o.status(a2a.TaskStateWorking, nil))
+}
+
+// waitFor calls wait, whose panic is the agent's and not the server's.
+func waitFor(ctx context.Context, wait func(context.Context) error, waited chan<- error) {
+	err := errors.New("the goroutine that waits for an authorization ended without returning")
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+		}
+		waited <- err
+	}()
+	err = wait(ctx)
+}

@@ -1,0 +1,121 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/agent"
+)
+
+// wallClock tells the owner's goroutine when its task has been at work for as
+// long as it may. Without a limit it does nothing.
+type wallClock struct {
+	o     *owner
+	timer *time.Timer
+	due   <-chan time.Time // the time is up
+	over  <-chan time.Time // the agent did not stop in time
+	grace *time.Timer
+}
+
+// set looks at what the task does now, and sets the timer for it.
+func (w *wallClock) set() {
+	limit := w.o.e.opts.limits().Wall
+	if limit <= 0 || w.over != nil {
+		return
+	}
+	left, works := w.o.workLeft(limit)
+	switch {
+	case !works:
+		w.due = nil
+	case w.timer == nil:
+		w.timer = time.NewTimer(left)
+		w.due = w.timer.C
+	default:
+		w.timer.Reset(left)
+		w.due = w.timer.C
+	}
+}
+
+// strike tells the agent that the time is up, if it is.
+func (w *wallClock) strike() {
+	w.due = nil
+	if w.o.timeout() {
+		w.grace = time.NewTimer(w.o.e.opts.cancelWait())
+		w.over = w.grace.C
+	}
+}
+
+func (w *wallClock) stop() {
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+	if w.grace != nil {
+		w.grace.Stop()
+	}
+}
+
+// workLeft is for how long the task may still be at work, if it is.
+func (o *owner) workLeft(limit time.Duration) (left time.Duration, works bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.works {
+		return 0, false
+	}
+	return limit - o.worked - time.Since(o.since), true
+}
+
+// timeout ends the work of a task that took too long. If its agent runs it is
+// told, and true returned.
+func (o *owner) timeout() bool {
+	limit := o.e.opts.limits().Wall
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.works || o.worked+time.Since(o.since) < limit {
+		return false // it waits for its client by now
+	}
+	o.timedOut = true
+	if o.running {
+		o.cancel(agent.ErrTimeout)
+		return true
+	}
+	o.resting = false
+	if err := o.emitLocked(o.tooLong()); err != nil {
+		o.log().Error("task cannot be ended", "error", err)
+	}
+	return false
+}
+
+func (o *owner) tooLong() *a2a.Entry {
+	return o.status(a2a.TaskStateFailed, words("the task was at work for "+o.e.opts.limits().Wall.String()+", the longest that it may be"))
+}
+
+// overrun fails the task without its agent, which did not stop when its time was
+// up.
+func (o *owner) overrun() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.canceling {
+		return // which ends it, too
+	}
+	o.desertLocked(o.tooLong(), "agent ignores that its time is up; task failed without it")
+}
+
+// workClock adds up how long a task was at work from the entries of its log.
+type workClock struct {
+	last  time.Time // of the newest entry
+	works bool      // behind it
+	total time.Duration
+}
+
+func (c *workClock) add(en *a2a.Entry) {
+	if c.works {
+		c.total += en.Time.Sub(c.last)
+	}
+	c.last = en.Time
+	switch en.Kind {
+	case a2a.EntryCreated:
+		c.works = true
+	case a2a.EntryStatus:
+		c.works = active(en.Status.Status.State)
+	}
+}

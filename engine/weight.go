@@ -1,0 +1,100 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/agent"
+)
+
+// entryWeight is what an entry weighs besides its content, in bytes.
+const entryWeight = 64
+
+// weight is what an entry counts for Limits.TaskBytes. It does not depend on how
+// the entry is stored, so that a log weighs the same when it is read again.
+func weight(en *a2a.Entry) int64 {
+	n := entryWeight
+	switch {
+	case en.Message != nil:
+		n += weightOf(en.Message.Parts) + len(en.Message.Metadata)
+		if en.Received != nil {
+			n += len(en.Received.Metadata)
+		}
+	case en.Status != nil:
+		if m := en.Status.Status.Message; m != nil {
+			n += weightOf(m.Parts) + len(m.Metadata)
+		}
+	case en.Artifact != nil:
+		n += artifactWeight(en.Artifact.Artifact)
+	case en.Step != nil:
+		n += len(en.Step.Result)
+	case en.Cancel != nil:
+		n += len(en.Cancel.Metadata)
+	}
+	return int64(n)
+}
+
+func artifactWeight(a *a2a.Artifact) int {
+	return weightOf(a.Parts) + len(a.Name) + len(a.Description) + len(a.Metadata)
+}
+
+func weightOf(parts []*a2a.Part) (n int) {
+	for _, p := range parts {
+		n += len(p.Text) + len(p.Raw) + len(p.URL) + len(p.Data) + len(p.Metadata) + len(p.Filename) + len(p.MediaType)
+	}
+	return n
+}
+
+// sayLocked is emitLocked for what agents say: it fails the task when it goes
+// beyond a limit, and notes that the agent has spoken.
+func (o *owner) sayLocked(en *a2a.Entry) error {
+	if err := o.exceedsLocked(en); err != nil {
+		if err := o.emitLocked(o.status(a2a.TaskStateFailed, words(err.Reason))); err != nil {
+			return err
+		}
+		o.log().Info("task failed", "reason", err.Reason)
+		o.cancel(err)
+		return err
+	}
+	if err := o.emitLocked(en); err != nil {
+		return err
+	}
+	o.auth.spoke(en)
+	return nil
+}
+
+// exceedsLocked reports whether the task would be too large with another entry
+// of its agent's.
+func (o *owner) exceedsLocked(en *a2a.Entry) *agent.PublicError {
+	l := o.e.opts.limits()
+	if o.gone || o.draft.state.Terminal() {
+		return nil
+	}
+	if most := l.TaskBytes; most > 0 && o.weight+weight(en) > most {
+		return tooLarge("the task", most)
+	}
+	if most := l.ArtifactBytes; most > 0 && en.Kind == a2a.EntryArtifact {
+		a := en.Artifact.Artifact
+		size := int64(artifactWeight(a))
+		if en.Artifact.Append {
+			size += o.draft.artifacts[a.ArtifactID].size
+		}
+		if size > most {
+			return tooLarge("an artifact of the task", most)
+		}
+	}
+	return nil
+}
+
+func tooLarge(what string, most int64) *agent.PublicError {
+	return &agent.PublicError{Reason: fmt.Sprintf("%s grew beyond %d bytes, the most that it may have", what, most), Cause: agent.ErrTooLarge}
+}
+
+// errRoom refuses a message because of Limits.TaskBytes.
+func errRoom(id string, most int64) error {
+	return &a2a.Error{
+		Code:    a2a.CodeTooLarge,
+		Message: fmt.Sprintf("the task would grow beyond %d bytes with this message; start a new one in the same context", most),
+		Meta:    map[string]string{"taskId": id},
+	}
+}
