@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"sync/atomic"
 	"time"
@@ -75,6 +76,11 @@ func (c *sniffed) handshake() error {
 		if errors.As(err, &no) && no.Conn != nil && bytes.IndexFunc(no.RecordHeader[:], func(r rune) bool { return r < ' ' || r > '~' }) < 0 {
 			_, _ = io.WriteString(no.Conn, "HTTP/1.0 400 Bad Request\r\n\r\nThis port takes https only.\n")
 		}
+		level := slog.LevelInfo
+		if errors.Is(err, io.EOF) {
+			level = slog.LevelDebug // somebody looked whether the port is open
+		}
+		c.p.s.log.LogAttrs(ctx, level, "TLS handshake failed", slog.String("remote", c.RemoteAddr().String()), slog.Any("error", err))
 		return err
 	}
 	state := t.ConnectionState()
