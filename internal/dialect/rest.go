@@ -168,6 +168,9 @@ func plusOffset(timestamp string) string {
 
 // queryString is the inverse of queryObject.
 func queryString(op Op, doc []byte) (string, error) {
+	if len(doc) == 0 {
+		return "", nil // requests without params
+	}
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(doc, &members); err != nil {
 		return "", &a2a.Error{Code: a2a.CodeInternal, Message: "the request cannot be encoded", Cause: err}
