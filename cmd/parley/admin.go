@@ -18,7 +18,7 @@ import (
 func (a *app) admin(cmd *cobra.Command, run func(ctx context.Context, db string, args []string) error) *cobra.Command {
 	var data string
 	cmd.Flags().SortFlags = false
-	cmd.Flags().StringVar(&data, "data", ".parley", "`directory` of the database, as parley serve has it")
+	cmd.Flags().StringVar(&data, "data", defaultData, "`directory` of the database, as parley serve has it")
 	check := cmd.Args
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {

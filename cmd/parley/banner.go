@@ -18,6 +18,9 @@ type banner struct {
 	tasks  string // where they are kept
 	keeps  bool   // whether tasks outlive the server
 	demo   bool
+
+	callers string // who may call
+	first   string // the command that gets credentials; "" where none are needed
 }
 
 // loopback reports whether only this machine can connect.
@@ -80,7 +83,11 @@ func (b *banner) print(w io.Writer) error {
 	case b.everywhere():
 		lines = append(lines, [2]string{"Network", "every address of this machine; the card names the one that was asked"})
 	}
-	lines = append(lines, [2]string{"Tasks", b.tasks},
+	lines = append(lines, [2]string{"Callers", b.callers}, [2]string{"Tasks", b.tasks})
+	if b.first != "" {
+		lines = append(lines, [2]string{"First", b.first})
+	}
+	lines = append(lines,
 		[2]string{"Try", `parley send -a ` + url + ` "` + hello + `"`},
 		[2]string{"and", second},
 		[2]string{"Stop", stop})

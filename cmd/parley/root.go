@@ -49,6 +49,7 @@ Exit codes: 0 the command did its job, whatever the agent decided; 1 failed;
 		group(&cobra.Command{Use: "task", Short: "Tasks of an agent"},
 			newTaskGet(a), newTaskList(a), newTaskCancel(a), newTaskSubscribe(a), newTaskPush(a)),
 		group(&cobra.Command{Use: "push", Short: "Webhooks"}, newPushListen(a)),
+		newKey(a),
 		group(&cobra.Command{Use: "admin", Short: "The tasks that parley serve keeps: delete, back up, move"},
 			newAdminGC(a), newAdminErase(a), newAdminBackup(a), newAdminExport(a), newAdminImport(a), newAdminPush(a)),
 		group(&cobra.Command{Use: "config", Short: "Configuration"}, newConfigShow(a)),

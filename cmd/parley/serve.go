@@ -11,14 +11,17 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/a2aserver"
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/store"
 	"github.com/parley-a2a/parley/store/sqlite"
 )
 
-func (a *app) serve(ctx context.Context, f *serveFlags, argv []string) error {
+func (a *app) serve(ctx context.Context, f *serveFlags, fs *pflag.FlagSet, argv []string) error {
 	if runtime.GOMAXPROCS(0) < 2 {
 		runtime.GOMAXPROCS(2) // on one, every fsync would stop the network, too
 	}
@@ -43,11 +46,16 @@ func (a *app) serve(ctx context.Context, f *serveFlags, argv []string) error {
 		return listenFailure(f.listen, err)
 	}
 	defer l.Close() // Serve closes it, too
+	b := banner{addr: l.Addr(), tls: f.tls.given(), public: public, keeps: !f.ephemeral, demo: len(argv) == 0 && f.agent == "demo"}
+	local := b.loopback() && public == "" && len(f.proxies) == 0
+	if err := f.auth.admit(local, l.Addr()); err != nil {
+		return err
+	}
 	if l, err = f.tls.listen(l); err != nil {
 		return err
 	}
 	var st store.Store
-	kept := "in memory, gone when the server ends"
+	b.tasks = "in memory, gone when the server ends"
 	if !f.ephemeral {
 		path := filepath.Join(f.data, "parley.db")
 		db, err := sqlite.Open(path, &sqlite.Options{Logger: log})
@@ -55,16 +63,31 @@ func (a *app) serve(ctx context.Context, f *serveFlags, argv []string) error {
 			return storeFailure(path, err)
 		}
 		defer db.Close() // for the ways out below; once closed it stays so
-		st, kept = db, path
+		st, b.tasks = db, path
+	}
+	guard, err := f.auth.guard(st, f.proxies, log)
+	if err != nil {
+		return err
+	}
+	audit, err := f.audit.open(f.data, f.auth.any() && !f.ephemeral, a.stderr, log)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = audit.close() }() // what it could not write is logged
+	defer audit.reopenOnHangup(log)()
+	if !local || f.auth.any() {
+		f.limits.settle(fs)
 	}
 	card, ag, what := serveAgent(f.agent, argv, log)
 	f.egress.declare(&card)
 	card, extended := profile(f.profile, card)
-	b := banner{addr: l.Addr(), tls: f.tls.given(), public: public, agent: what, tasks: kept, keeps: st != nil, demo: len(argv) == 0 && f.agent == "demo"}
+	b.agent, b.callers, b.first = what, f.auth.who(local), f.auth.first(f.data)
 	s, err := parley.New(card, f.declare(ag), &parley.Options{
 		Store: st, PublicURL: public, TrustedProxies: f.proxies, CardProfile: cardFor(f.profile), ExtendedCard: extended, Logger: log,
 		DrainWait: f.drain, Retries: f.retries, Retention: f.retention,
-		Egress: f.egress.policy(b.loopback() && public == "" && len(f.proxies) == 0, log),
+		Egress: f.egress.policy(local, log),
+		Auth:   guard, Limits: f.limits.requests(), TaskLimits: f.limits.tasks(), MaxBody: int64(f.limits.body),
+		Audit: audit.log, Origins: f.browser.origins, Hosts: f.browser.allowed(local && guard == nil, l.Addr()),
 	})
 	if err != nil {
 		return newFailure(codeServe, err.Error(), err)
@@ -72,15 +95,15 @@ func (a *app) serve(ctx context.Context, f *serveFlags, argv []string) error {
 	if err := b.print(a.stdout); err != nil {
 		return newFailure(codeServe, "print: "+err.Error(), err)
 	}
-	if !b.loopback() {
-		a.note("Warning", "everybody who can reach %s may call this agent: callers are not authenticated", l.Addr())
-	}
+	f.warn(a, &b, local)
+	audit.event(a2aserver.AuditServerStarted, f.summary(&b)...)
 	err = s.Serve(ctx, l)
+	audit.event(a2aserver.AuditServerStopped)
 	if st != nil {
 		err = errors.Join(err, st.Close())
 	}
 	if err != nil {
-		return endFailure(kept, err)
+		return endFailure(b.tasks, err)
 	}
 	return nil
 }

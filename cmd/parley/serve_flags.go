@@ -27,7 +27,14 @@ type serveFlags struct {
 	maxRuns   int
 	retention engine.Retention
 	egress    egressFlags
+	auth      authFlags
+	limits    limitFlags
+	audit     auditFlags
+	browser   browserFlags
 }
+
+// defaultData is where serve keeps what it keeps.
+const defaultData = ".parley"
 
 // Values of --on-lost.
 const (
@@ -48,11 +55,16 @@ task. Tasks are kept in --data, and what was running goes on at the next start.
 
 The first interrupt drains the server: what runs is told to stop and left for the
 next start, for which --drain-timeout gives it time. A second one ends the server at
-once; no task is lost by that, either.`,
+once; no task is lost by that, either.
+
+Without credentials only this machine's users are served: elsewhere, and behind a
+proxy, say who may call (--auth-keys and the other options below), or that
+everybody may (--allow-anonymous).`,
 		Example: `  parley serve
   parley serve -- tr a-z A-Z
   parley serve --listen 127.0.0.1:8080 --data /var/lib/parley -- ./answer.sh
   parley serve --on-lost fail -- ./pay.sh
+  parley serve --listen :7275 --tls-cert cert.pem --tls-key key.pem --auth-keys
   parley serve --ephemeral --agent conformance --card-profile bare`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			dash := cmd.ArgsLenAtDash()
@@ -68,18 +80,26 @@ once; no task is lost by that, either.`,
 			if err := f.check(cmd.Flags(), len(args) > 0); err != nil {
 				return err
 			}
-			return a.serve(cmd.Context(), &f, args)
+			return a.serve(cmd.Context(), &f, cmd.Flags(), args)
 		},
 	}
-	f.register(cmd.Flags())
+	cmd.Flags().SortFlags = false
+	cmd.Flags().SetInterspersed(false) // so that "serve sh -c x" is told about --, not about -c
+	inSections(cmd, []section{
+		newSection("Options", f.register),
+		newSection("Who may call", f.auth.register),
+		newSection("Limits; 0 means none, a star that it is so where others than this machine's users can call", f.limits.register),
+		newSection("Web pages", f.browser.register),
+		newSection("Webhooks", f.egress.register),
+		newSection("Messages that come again, servers that are lost, tasks that are old", f.registerLife),
+		newSection("Logs", f.registerLogs),
+	})
 	return cmd
 }
 
 func (f *serveFlags) register(fs *pflag.FlagSet) {
-	fs.SortFlags = false
-	fs.SetInterspersed(false) // so that "serve sh -c x" is told about --, not about -c
 	fs.StringVar(&f.listen, "listen", "127.0.0.1:7275", "`address` to listen on; port 0 takes a free one")
-	fs.StringVar(&f.data, "data", ".parley", "`directory` of the database, made if it is not there")
+	fs.StringVar(&f.data, "data", defaultData, "`directory` of the database, made if it is not there")
 	fs.BoolVar(&f.ephemeral, "ephemeral", false, "keep tasks in memory only: they are gone when the server ends")
 	fs.StringVar(&f.publicURL, "public-url", "", "`URL` that cards advertise (default: the one a request came to)")
 	fs.Var(&f.proxies, "trusted-proxy", "`CIDR` of proxies whose Forwarded and X-Forwarded headers say what a request came to; may be repeated")
@@ -88,18 +108,24 @@ func (f *serveFlags) register(fs *pflag.FlagSet) {
 	f.agent = "demo"
 	fs.Var(&choice{&f.agent, []string{"demo", "conformance"}}, "agent", "built-in `agent` to run: demo or conformance")
 	f.profile = profiles[0]
-	fs.Var(&choice{&f.profile, profiles}, "card-profile", "what the card says and the server does: all (for clients of every version), v1 (advertises 1.0 only), bare (no streaming, no push notifications) or extended (with an extended card that needs no credentials)")
+	fs.Var(&choice{&f.profile, profiles}, "card-profile", "what the card says and the server does: all (for clients of every version), v1 (advertises 1.0 only), bare (no streaming, no push notifications) or extended (with an extended card)")
+	fs.DurationVar(&f.drain, "drain-timeout", 10*time.Second, "how `long` agents and connections may take to end when the server is stopped; 0 does not wait for them")
+}
+
+func (f *serveFlags) registerLife(fs *pflag.FlagSet) {
 	f.onLost = lostRerun
 	fs.Var(&choice{&f.onLost, []string{lostRerun, lostFail}}, "on-lost", "what becomes of a task whose server was lost (a crash, kill -9) while the agent worked at it: rerun, or fail if nothing may be done twice")
 	fs.IntVar(&f.maxRuns, "max-runs", 3, "fail a task once `n` runs of the agent for one message were lost; restarts in good order do not count")
-	fs.DurationVar(&f.drain, "drain-timeout", 10*time.Second, "how `long` agents and connections may take to end when the server is stopped; 0 does not wait for them")
 	fs.DurationVar(&f.retries.Window, "retry-window", 24*time.Hour, "how `long` the message of an authenticated caller is known: if it comes again it gets the answer of the first, and nothing is done twice; 0 switches that off")
 	fs.BoolVar(&f.retries.Anonymous, "retry-anonymous", false, "know the messages of all other callers, too: who knows the id and every word of another's message can then attach to its task")
 	const ever = "; 0 keeps them for ever"
 	fs.DurationVar(&f.retention.Completed, "retain-completed", 0, "delete completed tasks after this `long`, such as 720h"+ever)
 	fs.DurationVar(&f.retention.Failed, "retain-failed", 0, "delete failed, rejected and canceled tasks after this `long`"+ever)
 	fs.DurationVar(&f.retention.Waiting, "retain-waiting", 0, "delete tasks whose question has gone unanswered for this `long`"+ever)
-	f.egress.register(fs)
+}
+
+func (f *serveFlags) registerLogs(fs *pflag.FlagSet) {
+	f.audit.register(fs)
 	f.logLevel = "info"
 	fs.Var(&choice{&f.logLevel, []string{"debug", "info", "warn", "error"}}, "log-level", "what is logged to standard error: debug, info, warn or error")
 }
@@ -110,6 +136,8 @@ func (f *serveFlags) check(fs *pflag.FlagSet, command bool) error {
 	switch r := &f.retention; {
 	case f.ephemeral && fs.Changed("data"):
 		return usagef("--ephemeral keeps nothing, --data says where to keep it: leave one out")
+	case f.ephemeral && f.auth.keys:
+		return usagef("API keys are kept in --data, and --ephemeral keeps nothing: leave --ephemeral or --auth-keys out")
 	case command && fs.Changed("agent"):
 		return usagef("--agent and a command exclude each other")
 	case r.Completed < 0 || r.Failed < 0 || r.Waiting < 0:
@@ -125,8 +153,10 @@ func (f *serveFlags) check(fs *pflag.FlagSet, command bool) error {
 	case f.onLost == lostFail && fs.Changed("max-runs"):
 		return usagef("--on-lost fail runs nothing again, --max-runs says how often: leave one out")
 	}
-	if err := f.egress.check(); err != nil {
-		return err
+	for _, check := range []func() error{f.egress.check, f.auth.check, f.limits.check} {
+		if err := check(); err != nil {
+			return err
+		}
 	}
 	// Where zero would mean the default.
 	if f.drain == 0 {

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os/user"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/store"
+	"github.com/parley-a2a/parley/store/sqlite"
+)
+
+func newKey(a *app) *cobra.Command {
+	return group(&cobra.Command{Use: "key", Short: "Who may call parley serve: API keys and passwords"},
+		newKeyCreate(a), newKeyList(a), newKeyRotate(a), newKeyRevoke(a), newKeyPassword(a))
+}
+
+// keyring is the API keys in a directory of --data, beside a server that may
+// have it, and the log of what is done to them.
+type keyring struct {
+	*auth.Keys
+	audit auditLog
+	by    string // the user of this machine who does it
+}
+
+// keyCommand makes cmd a command on the API keys of a directory. Who may write
+// its files may do all of it. changes says that it is recorded; makes, that it
+// begins a database where there is none.
+func (a *app) keyCommand(cmd *cobra.Command, changes, makes bool, run func(context.Context, *keyring, []string) error) *cobra.Command {
+	var audit auditFlags
+	cmd = a.admin(cmd, func(ctx context.Context, db string, args []string) (err error) {
+		v, err := sqlite.OpenVault(db)
+		if makes && errors.Is(err, fs.ErrNotExist) {
+			if err := beginDatabase(db); err != nil {
+				return err
+			}
+			v, err = sqlite.OpenVault(db)
+		}
+		if err != nil {
+			return absent(err)
+		}
+		defer done(v, &err)
+		r := &keyring{Keys: auth.NewKeys(v, nil), by: operator()}
+		if changes {
+			l, err := audit.open(filepath.Dir(db), true, a.stderr, slog.New(slog.NewTextHandler(a.stderr, nil)))
+			if err != nil {
+				return err
+			}
+			r.audit = *l
+			defer func() { _ = l.close() }()
+		}
+		return run(ctx, r, args)
+	})
+	if changes {
+		audit.registerAs(cmd.Flags(), "append what is done to a `file` of JSON lines; - is standard error, none is no log (default "+auditName+" in --data, where parley serve has its own)")
+	}
+	return cmd
+}
+
+// beginDatabase makes a database, so that the first key can be made before the
+// first start of the server.
+func beginDatabase(db string) error {
+	st, err := sqlite.Open(db, nil)
+	if errors.Is(err, store.ErrBusy) {
+		return nil // a server makes it at this moment
+	} else if err != nil {
+		return err
+	}
+	return st.Close()
+}
+
+// operator names who runs this program.
+func operator() string {
+	u, err := user.Current()
+	if err != nil {
+		return ""
+	}
+	return u.Username
+}
+
+// record writes to the audit log what was done to a key.
+func (r *keyring) record(event string, k *auth.APIKey) {
+	attrs := []slog.Attr{slog.String("key", k.ID)}
+	for _, at := range []slog.Attr{
+		slog.String("name", k.Name), slog.String("subject", k.Subject), slog.String("tenant", k.Tenant),
+		slog.String("scopes", strings.Join(k.Scopes, " ")), slog.String("expires", dateOf(k.Expires)), slog.String("by", r.by),
+	} {
+		if at.Value.String() != "" {
+			attrs = append(attrs, at)
+		}
+	}
+	r.audit.event(event, attrs...)
+}
+
+// find returns the one key that an argument means: an id, a token, or the
+// beginning of one.
+func (r *keyring) find(ctx context.Context, arg string) (*auth.APIKey, error) {
+	k, err := r.Find(ctx, arg)
+	if errors.Is(err, auth.ErrNoKey) {
+		return nil, newFailure(codeAdmin, "there is no API key "+quote(shownKey(arg)), err).withHint("parley key list shows those there are; --data names the directory")
+	}
+	return k, err
+}
+
+// shownKey is an argument that may be a token, without its secret.
+func shownKey(arg string) string {
+	if at := strings.LastIndexByte(arg, '_'); at >= 0 && at > len("parley_") {
+		return arg[:at]
+	}
+	return arg
+}
+
+// sayKey tells who made a key what it is, beside its token.
+func (a *app) sayKey(k *auth.APIKey) {
+	for _, f := range [][2]string{
+		{"Key", k.ID}, {"Name", k.Name}, {"Subject", k.Subject}, {"Tenant", k.Tenant},
+		{"Scopes", strings.Join(k.Scopes, " ")}, {"Expires", dateOf(k.Expires)},
+	} {
+		if f[1] != "" {
+			a.note(f[0], "%s", f[1])
+		}
+	}
+}
+
+// keyDoc is a key as it is printed in JSON.
+type keyDoc struct {
+	*auth.APIKey
+	State string `json:"state"`
+	Token string `json:"token,omitempty"` // only when it is new
+}
+
+// dateOf is a time for people and logs; "" if there is none.
+func dateOf(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+// expiry is a flag that takes how long from now, or a date.
+type expiry struct {
+	after time.Duration
+	at    time.Time
+}
+
+// time returns when that is; zero means never.
+func (e *expiry) time(now time.Time) time.Time {
+	if e.after > 0 {
+		return now.Add(e.after)
+	}
+	return e.at
+}
+
+func (e *expiry) String() string { return "" }
+func (e *expiry) Type() string   { return "when" }
+func (e *expiry) Set(s string) error {
+	*e = expiry{}
+	var days int
+	if n, err := fmt.Sscanf(s, "%dd", &days); n == 1 && err == nil && s == fmt.Sprintf("%dd", days) && days > 0 && days < 100_000 {
+		e.after = time.Duration(days) * 24 * time.Hour
+		return nil
+	}
+	if d, err := time.ParseDuration(s); err == nil && d > 0 {
+		e.after = d
+		return nil
+	}
+	for _, form := range []string{time.RFC3339, time.DateOnly} {
+		if at, err := time.Parse(form, s); err == nil {
+			e.at = at
+			return nil
+		}
+	}
+	return errors.New("must be a time from now such as 90d or 12h, or a date such as 2027-01-01, which begins at 00:00 UTC")
+}
+
+// outputFlag gives a command that reads no settings its -o.
+func outputFlag(fs *pflag.FlagSet) *string {
+	output := "text"
+	fs.VarP(&choice{&output, []string{"text", "json"}}, "output", "o", "`format` of what is printed: text or json")
+	return &output
+}

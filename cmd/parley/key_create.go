@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/a2aserver"
+	"github.com/parley-a2a/parley/auth"
+)
+
+func newKeyCreate(a *app) *cobra.Command {
+	var (
+		spec    auth.KeySpec
+		scopes  keyScopes
+		expires expiry
+		output  *string
+	)
+	cmd := a.keyCommand(&cobra.Command{
+		Use:   "create",
+		Short: "Make an API key, also beside a running server",
+		Long: `Make an API key for callers of parley serve --auth-keys, which takes it at once.
+Its token is printed this once and cannot be had again; it is all that is on
+standard output. It goes into A2ACLI_API_KEY, the header X-API-Key, or, as a bearer
+token, into Authorization.
+
+What is made with a key belongs to its subject in its tenant; another key of both
+sees the same tasks. Without --subject each key has one of its own. Scopes are
+what the key is good for, by default everything with what is its own:
+` + wordList(a2a.OwnScopes, 2) + `
+Others are good for what belongs to anybody of the tenant, or of all tenants:
+` + wordList(a2a.Scopes[len(a2a.OwnScopes):], 2) + `
+A role adds some of these: operator, to see and cancel everybody's tasks, and
+auditor, to see them.`,
+		Example: `  export A2ACLI_API_KEY=$(parley key create --name laptop)
+  parley key create --name ci --subject build --tenant acme --expires 90d
+  parley key create --name support --scope own --scope tasks:read:tenant --tenant acme
+  parley key create --name on-call --role operator --expires 2027-01-01`,
+		Args: cobra.NoArgs,
+	}, true, true, func(ctx context.Context, keys *keyring, _ []string) error {
+		spec.Scopes = scopes
+		now := time.Now()
+		if spec.Expires = expires.time(now); !spec.Expires.IsZero() && !spec.Expires.After(now) {
+			return usagef("--expires %s has passed", dateOf(spec.Expires))
+		}
+		token, k, err := keys.Create(ctx, spec)
+		if err != nil {
+			return err
+		}
+		keys.record(a2aserver.AuditKeyCreated, k)
+		return a.sayToken(k, token, *output)
+	})
+	fs := cmd.Flags()
+	fs.StringVar(&spec.Name, "name", "", "what it is called, for people")
+	fs.StringVar(&spec.Subject, "subject", "", "whose tasks they are; more than one key may have the same (default: the key's own id)")
+	fs.StringVar(&spec.Tenant, "tenant", "", "tenant of the subject; calls that name another one are refused")
+	fs.Var(&scopes, "scope", "what it is good for; own stands for everything with what is its own; may be repeated")
+	fs.Var((*roleNames)(&spec.Roles), "role", "`role`: operator or auditor; may be repeated")
+	fs.Var(&expires, "expires", "when it ends: 90d, 12h, 2027-01-01 (default: never)")
+	output = outputFlag(fs)
+	return cmd
+}
+
+// sayToken prints a new token, alone, so that a shell can take it.
+func (a *app) sayToken(k *auth.APIKey, token a2a.Secret, output string) error {
+	if output == "json" {
+		return a.sayJSON(&keyDoc{k, k.State(time.Now()), token.Reveal()})
+	}
+	a.sayKey(k)
+	return a.say("%s", token.Reveal())
+}
+
+// keyScopes is a repeatable flag of scopes.
+type keyScopes []string
+
+func (l *keyScopes) String() string { return "" }
+func (l *keyScopes) Type() string   { return "scope" }
+func (l *keyScopes) Set(s string) error {
+	for scope := range strings.SplitSeq(s, ",") {
+		if scope == ownScopes {
+			*l = append(*l, a2a.OwnScopes...)
+			continue
+		}
+		if err := auth.CheckScope(scope); err != nil {
+			return err
+		}
+		*l = append(*l, scope)
+	}
+	return nil
+}
+
+// ownScopes stands for a2a.OwnScopes.
+const ownScopes = "own"
+
+// shortScopes are scopes as a table shows them.
+func shortScopes(scopes []string) string {
+	for _, own := range a2a.OwnScopes {
+		if !slices.Contains(scopes, own) {
+			return strings.Join(scopes, ",")
+		}
+	}
+	rest := slices.DeleteFunc(slices.Clone(scopes), func(s string) bool { return slices.Contains(a2a.OwnScopes, s) })
+	return strings.Join(append([]string{ownScopes}, rest...), ",")
+}
+
+// roleNames is a repeatable flag of roles.
+type roleNames []string
+
+func (l *roleNames) String() string { return "" }
+func (l *roleNames) Type() string   { return "role" }
+func (l *roleNames) Set(s string) error {
+	if _, ok := auth.KeyRoles[s]; !ok {
+		return fmt.Errorf("must be %s", strings.Join(slices.Sorted(maps.Keys(auth.KeyRoles)), " or "))
+	}
+	*l = append(*l, s)
+	return nil
+}
+
+// wordList is words for a help, indented.
+func wordList(words []string, indent int) string {
+	return strings.Repeat(" ", indent) + strings.Join(words, ", ")
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/parley-a2a/parley/auth"
+)
+
+func newKeyList(a *app) *cobra.Command {
+	var (
+		filter auth.KeyFilter
+		output *string
+	)
+	cmd := a.keyCommand(&cobra.Command{
+		Use:   "list [beginning of an id or token]",
+		Short: "List API keys, also beside a running server",
+		Long: `List API keys, the oldest first: all of them, or those whose id or token begins
+with what is given, as far as it is known: tokens are parley_<id>_<secret>. When a
+key was used is known to about a minute.`,
+		Example: `  parley key list
+  parley key list parley_3fb0c2
+  parley key list --tenant acme -o json`,
+		Args: cobra.MaximumNArgs(1),
+	}, false, false, func(ctx context.Context, keys *keyring, args []string) error {
+		filter.Prefix = strings.Join(args, "")
+		list, err := keys.List(ctx, filter)
+		if err != nil {
+			return err
+		}
+		if *output == "json" {
+			docs := make([]keyDoc, len(list))
+			for i := range list {
+				docs[i] = keyDoc{APIKey: &list[i], State: list[i].State(time.Now())}
+			}
+			return a.sayJSON(map[string]any{"keys": docs})
+		}
+		return a.printKeys(list)
+	})
+	cmd.Flags().StringVar(&filter.Subject, "subject", "", "only of this subject")
+	cmd.Flags().StringVar(&filter.Tenant, "tenant", "", "only of this tenant")
+	output = outputFlag(cmd.Flags())
+	return cmd
+}
+
+func (a *app) printKeys(list []auth.APIKey) error {
+	if len(list) > 0 {
+		table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+		row := func(cells ...string) {
+			for i, c := range cells {
+				if cells[i] = cleanLine(c); c == "" {
+					cells[i] = "-"
+				}
+			}
+			fmt.Fprintln(table, strings.Join(cells, "\t"))
+		}
+		row("ID", "NAME", "SUBJECT", "TENANT", "SCOPES", "CREATED", "EXPIRES", "LAST USED", "STATE")
+		for i := range list {
+			k := &list[i]
+			row(k.ID, k.Name, k.Subject, k.Tenant, shortScopes(k.Scopes), dateOf(k.Created), dateOf(k.Expires), dateOf(k.LastUsed), k.State(time.Now()))
+		}
+		if err := table.Flush(); err != nil {
+			return newFailure(codeInternal, "print: "+err.Error(), err)
+		}
+	}
+	return a.say("Keys: %d", len(list))
+}

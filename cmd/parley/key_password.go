@@ -1,0 +1,85 @@
+package main
+
+import (
+	"bufio"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/auth"
+)
+
+func newKeyPassword(a *app) *cobra.Command {
+	var (
+		tenant string
+		scopes scopeWords
+	)
+	cmd := &cobra.Command{
+		Use:   "password <user>",
+		Short: "Make a line for the file of users and passwords",
+		Long: `Make a line for the file of parley serve --auth-basic: the user, and a bcrypt hash
+of the password, which is read from standard input, one line. The server reads the
+file again when it changes. Lines of htpasswd -B are good for it, too.`,
+		Example: `  parley key password anna >> users
+  parley key password ben --tenant acme --scope tasks:read < password >> users`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 || args[0] == "" {
+				return usagef("whose password? give the name of one user").withHint("parley key password anna >> users")
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error { return a.hashPassword(args[0], tenant, scopes) },
+	}
+	cmd.Flags().StringVar(&tenant, "tenant", "", "tenant of the user")
+	cmd.Flags().Var(&scopes, "scope", "what the user may do: scopes, or the roles operator and auditor; may be repeated (default: everything with what is its own)")
+	return cmd
+}
+
+func (a *app) hashPassword(user, tenant string, scopes []string) error {
+	if f, ok := a.stdin.(*os.File); ok {
+		if st, err := f.Stat(); err == nil && st.Mode()&os.ModeCharDevice != 0 {
+			a.note("Password", "type it and press Enter; it is shown as you type")
+		}
+	}
+	password, _ := bufio.NewReader(a.stdin).ReadString('\n')
+	if password = strings.TrimRight(password, "\r\n"); password == "" {
+		return usagef("standard input has no line to read a password from")
+	}
+	a.stderr.hide(password)
+	if strings.ContainsAny(tenant, ":\n") {
+		return usagef("--tenant cannot have a colon in the file of users")
+	}
+	line, err := auth.HashPassword(user, a2a.Secret(password))
+	if err != nil {
+		return usagef("%s", strings.TrimPrefix(err.Error(), "auth: "))
+	}
+	if len(scopes) > 0 || tenant != "" {
+		line += ":" + tenant
+	}
+	if len(scopes) > 0 {
+		line += ":" + strings.Join(scopes, " ")
+	}
+	return a.say("%s", line)
+}
+
+// scopeWords is a repeatable flag of scopes and names of roles.
+type scopeWords []string
+
+func (l *scopeWords) String() string { return "" }
+func (l *scopeWords) Type() string   { return "scope" }
+func (l *scopeWords) Set(s string) error {
+	for word := range strings.SplitSeq(s, ",") {
+		if _, role := auth.KeyRoles[word]; role {
+			*l = append(*l, word)
+			continue
+		}
+		var scopes keyScopes
+		if err := scopes.Set(word); err != nil {
+			return err
+		}
+		*l = append(*l, scopes...)
+	}
+	return nil
+}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/parley-a2a/parley/a2aserver"
+)
+
+func newKeyRevoke(a *app) *cobra.Command {
+	return a.keyCommand(&cobra.Command{
+		Use:   "revoke <id>...",
+		Short: "End API keys for good, also beside a running server",
+		Long: `End API keys for good. A running server refuses them within a second; streams that
+are open go on until they end. What the keys own stays, and another key of the
+same subject and tenant has it. Give ids, or what you have of a token found in a
+log: as much of the beginning as tells it from others. A key that is revoked
+already stays so.`,
+		Example: `  parley key revoke 3fb0c2x7ka
+  parley key revoke parley_3fb0c2`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("which keys? no id is given").withHint("parley key list shows the keys there are")
+			}
+			return nil
+		},
+	}, true, false, func(ctx context.Context, keys *keyring, args []string) error {
+		// One that is not there must not keep the others alive.
+		var failed []*failure
+		fail := func(arg string, err error) {
+			var f *failure
+			if !errors.As(err, &f) {
+				f = newFailure(codeAdmin, quote(shownKey(arg))+": "+err.Error(), err)
+			}
+			failed = append(failed, f)
+		}
+		for _, arg := range args {
+			k, err := keys.find(ctx, arg)
+			if err != nil {
+				fail(arg, err)
+				continue
+			}
+			if !k.Revoked.IsZero() {
+				if err := a.say("Revoked before: %s (%s)", k.ID, dateOf(k.Revoked)); err != nil {
+					return err
+				}
+				continue
+			}
+			if k, err = keys.Revoke(ctx, k.ID); err != nil {
+				fail(k.ID, err)
+				continue
+			}
+			keys.record(a2aserver.AuditKeyRevoked, k)
+			if err := a.say("Revoked: %s", k.ID); err != nil {
+				return err
+			}
+			if !k.LastUsed.IsZero() {
+				a.note("Note", "%s was used at about %s", k.ID, k.LastUsed.UTC().Format(time.RFC3339))
+			}
+		}
+		switch len(failed) {
+		case 0:
+			return nil
+		case 1:
+			return failed[0]
+		}
+		all := make([]string, len(failed))
+		for i, f := range failed {
+			all[i] = f.Message
+		}
+		return newFailure(codeAdmin, strings.Join(all, "; "), nil).withHint("%s", failed[0].Hint)
+	})
+}

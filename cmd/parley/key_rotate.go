@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/parley-a2a/parley/a2aserver"
+)
+
+func newKeyRotate(a *app) *cobra.Command {
+	var (
+		grace  time.Duration
+		output *string
+	)
+	cmd := a.keyCommand(&cobra.Command{
+		Use:   "rotate <id>",
+		Short: "Give an API key a new secret, also beside a running server",
+		Long: `Give an API key a new secret, and print the new token, alone and this once. The old
+one is good for --grace longer, so that it can be replaced where it is in use; what
+the key owns and may do stays. A key that leaked is not to be rotated but revoked,
+or rotated with --grace 0.`,
+		Example: `  parley key rotate 3fb0c2x7ka > new-token`,
+		Args:    oneKey,
+	}, true, false, func(ctx context.Context, keys *keyring, args []string) error {
+		if grace < 0 {
+			return usagef("--grace cannot be negative").withHint("0 ends the old secret at once")
+		}
+		k, err := keys.find(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		token, k, err := keys.Rotate(ctx, k.ID, grace)
+		if err != nil {
+			return err
+		}
+		keys.record(a2aserver.AuditKeyRotated, k)
+		if !k.GraceEnds.IsZero() && *output != "json" {
+			a.note("Note", "the old token is good until %s", dateOf(k.GraceEnds))
+		}
+		return a.sayToken(k, token, *output)
+	})
+	cmd.Flags().DurationVar(&grace, "grace", 24*time.Hour, "how `long` the old token is good; 0 ends it at once")
+	output = outputFlag(cmd.Flags())
+	return cmd
+}
+
+// oneKey wants an id as the only argument.
+func oneKey(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 || args[0] == "" {
+		return usagef("one key at a time: give its id, or as much of it as tells it from others").withHint("parley key list shows the keys there are")
+	}
+	return nil
+}
