@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -59,23 +60,45 @@ type GuardOptions struct {
 	Now func() time.Time
 }
 
-// Guard says who makes a request, by the first of its methods that finds
-// credentials in it: they are alternatives. It is the Identity of a server
-// (package a2aserver), and what it checks is what it writes on the card.
+// Guard says who makes a request. Its methods are alternatives, but whatever
+// credentials there are have to be good: of several good ones those of the
+// first method count, and wrong ones are refused beside good ones, for whoever
+// sends them does not mean to be somebody else. Credentials that no method knows
+// matter only where there are no others: then the caller is refused, also by a
+// guard that lets in who has none.
+//
+// It is the Identity of a server (package a2aserver), and what it checks is what
+// it writes on the card.
 type Guard struct {
-	methods []Method
-	opts    GuardOptions
+	methods  []Method
+	opts     GuardOptions
+	failures failures
 }
 
-// NewGuard returns a Guard of some methods, at least one.
+// NewGuard returns a Guard of some methods, at least one. Client certificates
+// belong at the end: a key or a token says more about who calls than the
+// connection that it comes by.
 func NewGuard(methods []Method, o *GuardOptions) (*Guard, error) {
 	if len(methods) == 0 {
 		return nil, errors.New("auth: a guard needs a method")
 	}
-	g := &Guard{methods: methods}
+	g := &Guard{methods: slices.Clone(methods)}
 	if o != nil {
 		g.opts = *o
 	}
+	if g.opts.Realm == "" {
+		g.opts.Realm = "a2a"
+	}
+	if err := checkRealm(g.opts.Realm); err != nil {
+		return nil, err
+	}
+	if g.opts.Address == nil {
+		g.opts.Address = remoteAddress
+	}
+	if g.opts.Now == nil {
+		g.opts.Now = time.Now
+	}
+	g.failures.init(g.opts.Failures, g.opts.Now)
 	names := map[string]bool{}
 	for _, m := range methods {
 		name, _ := m.Scheme()
@@ -123,54 +146,144 @@ func (g *Guard) Run(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Authenticate returns who makes a request. The first method that finds its
-// kind of credentials decides.
+// Authenticate returns who makes a request.
 func (g *Guard) Authenticate(r *http.Request) (a2a.Caller, error) {
-	var elsewhere error
+	var caller *a2a.Caller
+	var foreign error // why credentials are for somebody else
 	for _, m := range g.methods {
-		c, err := m.Authenticate(r)
+		c, from, err := g.ask(m, r)
 		switch {
-		case err == nil && c == nil:
-			continue
-		case errors.Is(err, errElsewhere): // another issuer's: perhaps of the next method
-			elsewhere = err
-			continue
-		case err == nil:
-			return *c, nil
-		case errors.Is(err, ErrCredentials):
-			return a2a.Caller{}, &a2a.Error{Code: a2a.CodeUnauthenticated, Message: "your credentials are not valid, or not any more: get new ones", Cause: err}
-		case r.Context().Err() != nil:
-			return a2a.Caller{}, context.Cause(r.Context())
+		case errors.Is(err, errElsewhere):
+			foreign = err
+		case err != nil:
+			return a2a.Caller{}, g.refusal(r, from, err)
+		case caller == nil:
+			caller = c
 		}
-		return a2a.Caller{}, &a2a.Error{Code: a2a.CodeUnavailable, Message: "your credentials cannot be checked at the moment: try again shortly", Cause: err}
 	}
-	if elsewhere != nil {
-		return a2a.Caller{}, &a2a.Error{Code: a2a.CodeUnauthenticated, Message: "your credentials are not valid, or not any more: get new ones", Cause: elsewhere}
+	if caller != nil {
+		return *caller, nil
 	}
-	if g.opts.Anonymous {
+	if foreign == nil {
+		foreign = unread(r)
+	}
+	switch {
+	case foreign != nil:
+		return a2a.Caller{}, g.refusal(r, origin{address: g.address(r)}, foreign)
+	case g.opts.Anonymous:
 		return a2a.Caller{}, nil
 	}
 	return a2a.Caller{}, a2a.Errorf(a2a.CodeUnauthenticated, "credentials are needed; the agent's card says of which kinds")
 }
 
-// Challenges returns the values of WWW-Authenticate for an answer with e.
+// ask lets a method look for credentials. Before it looks at a password it is
+// made sure that there was no guessing.
+func (g *Guard) ask(m Method, r *http.Request) (*a2a.Caller, origin, error) {
+	p, ok := m.(guessable)
+	if !ok {
+		c, err := m.Authenticate(r)
+		return c, origin{}, err
+	}
+	var from origin
+	c, err := p.authenticate(r, func(user string) error {
+		from = origin{g.address(r), user}
+		if wait := g.failures.wait(from); wait > 0 {
+			return &slowDown{wait}
+		}
+		return nil
+	})
+	if c != nil && err == nil {
+		g.failures.succeed(from)
+	}
+	return c, from, err
+}
+
+// unread returns what is wrong with an Authorization header that no method took
+// for its own.
+func unread(r *http.Request) error {
+	scheme, _, err := authorization(r)
+	if err == nil && scheme != "" {
+		err = refuse("the Authorization header has another scheme than this agent's card")
+	}
+	return err
+}
+
+func (g *Guard) address(r *http.Request) string { return addressOf(g.opts.Address(r)) }
+
+// slowDown is why a password is not even looked at.
+type slowDown struct{ wait time.Duration }
+
+func (*slowDown) Error() string { return "auth: too many wrong credentials before these" }
+
+// refusal returns the error that a caller gets, and counts wrong credentials.
+func (g *Guard) refusal(r *http.Request, from origin, err error) error {
+	var slow *slowDown
+	switch {
+	case errors.As(err, &slow):
+		return rateLimited(slow.wait, err)
+	case !errors.Is(err, ErrCredentials):
+		if r.Context().Err() != nil {
+			return context.Cause(r.Context())
+		}
+		return &a2a.Error{Code: a2a.CodeUnavailable, Message: "your credentials cannot be checked at the moment: try again shortly", Cause: err}
+	}
+	e := &a2a.Error{Code: a2a.CodeUnauthenticated, Message: "your credentials are not valid, or not any more: get new ones", Cause: err}
+	var why *refusal
+	if errors.As(err, &why) {
+		e.Message = "your credentials are not good: " + why.text
+		if why.once {
+			return e // who waits would not hear that there are new ones to get
+		}
+	}
+	if from.address == "" {
+		from.address = g.address(r)
+	}
+	if wait := g.failures.wait(from); wait > 0 {
+		return rateLimited(wait, err)
+	}
+	g.failures.fail(from)
+	return e
+}
+
+func rateLimited(wait time.Duration, cause error) *a2a.Error {
+	return &a2a.Error{
+		Code: a2a.CodeRateLimited, RetryAfter: wait, Cause: cause,
+		Message: "too many wrong credentials came from your address or for this user: wait, then try again with good ones",
+	}
+}
+
+// Challenges returns the values of WWW-Authenticate for an answer with e, one
+// for each scheme, in the order of the methods.
 func (g *Guard) Challenges(e *a2a.Error) []string {
 	var list []string
+	seen := map[string]bool{}
 	for _, m := range g.methods {
-		c := m.Challenge()
-		if c == "" {
+		scheme, params, _ := strings.Cut(m.Challenge(), " ")
+		if scheme == "" || seen[scheme] {
 			continue
 		}
-		bearer := strings.HasPrefix(c, "Bearer")
+		seen[scheme] = true
+		if !strings.HasPrefix(params, "realm=") {
+			params = strings.TrimSuffix(fmt.Sprintf("realm=%q, %s", g.opts.Realm, params), ", ")
+		}
+		bearer := scheme == "Bearer"
 		switch {
 		case e.Code == a2a.CodePermissionDenied && (!bearer || e.Meta["scope"] == ""):
 			continue // other schemes have no word for it
 		case e.Code == a2a.CodePermissionDenied:
-			c += fmt.Sprintf(`, error="insufficient_scope", scope=%q`, e.Meta["scope"])
+			params += fmt.Sprintf(`, error="insufficient_scope", scope=%q`, e.Meta["scope"])
 		case bearer && errors.Is(e.Cause, ErrCredentials):
-			c += `, error="invalid_token"`
+			params += `, error="invalid_token"`
 		}
-		list = append(list, c)
+		list = append(list, scheme+" "+params)
 	}
 	return list
+}
+
+// checkRealm refuses what could not stand between two quotes in a header.
+func checkRealm(realm string) error {
+	if strings.ContainsFunc(realm, func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }) {
+		return errors.New("auth: a realm is made of printable characters of ASCII other than \" and \\")
+	}
+	return nil
 }

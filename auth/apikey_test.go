@@ -1,0 +1,559 @@
+package auth
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// vault is a Vault in memory that counts, and fails on demand.
+type vault struct {
+	mu     sync.Mutex // protects the fields below
+	kept   map[string][]byte
+	reads  int
+	writes int
+	err    error
+	meet   func() // called by the next write before it looks, without the lock
+	hold   chan struct{}
+}
+
+func (v *vault) Keep(ctx context.Context, name string, was, is []byte) ([]byte, error) {
+	v.mu.Lock()
+	hold, meet := v.hold, v.meet
+	if is != nil {
+		v.meet = nil
+	}
+	v.mu.Unlock()
+	if hold != nil {
+		<-hold
+	}
+	if meet != nil && is != nil {
+		meet()
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.err != nil {
+		return nil, v.err
+	}
+	if was == nil && is == nil {
+		v.reads++
+		return bytes.Clone(v.kept[name]), nil
+	}
+	if now, ok := v.kept[name]; ok != (was != nil) || !bytes.Equal(now, was) {
+		return bytes.Clone(now), nil
+	}
+	if v.kept == nil {
+		v.kept = map[string][]byte{}
+	}
+	v.writes++
+	v.kept[name] = bytes.Clone(is)
+	return is, nil
+}
+
+func (v *vault) Kept(context.Context) (map[string][]byte, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return maps.Clone(v.kept), v.err
+}
+
+func (v *vault) count() (reads, writes int) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.reads, v.writes
+}
+
+func (v *vault) fail(err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.err = err
+}
+
+func mustCreate(t testing.TB, k *Keys, spec KeySpec) (string, *APIKey) {
+	t.Helper()
+	token, key, err := k.Create(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token.Reveal(), key
+}
+
+// letIn returns who a key is, "" if it is refused as wrong.
+func letIn(t testing.TB, k *Keys, token string) string {
+	t.Helper()
+	c, err := k.Authenticate(request(KeyHeader, token))
+	if err != nil {
+		if !errors.Is(err, ErrCredentials) {
+			t.Errorf("a key: %v", err)
+		}
+		return ""
+	}
+	return c.Subject
+}
+
+func TestKeysOfAllKinds(t *testing.T) {
+	v := &vault{}
+	k := NewKeys(v, nil)
+	own := slices.Sorted(slices.Values(a2a.OwnScopes))
+	for _, c := range []struct {
+		name string
+		spec KeySpec
+		want a2a.Caller
+	}{
+		{"a plain one", KeySpec{}, a2a.Caller{Scopes: own}},
+		{"a subject's", KeySpec{Name: "of the night", Subject: "build", Tenant: "t"}, a2a.Caller{Subject: "key:build", Tenant: "t", Scopes: own}},
+		{"for reading", KeySpec{Scopes: []string{"tasks:read", "x.y/z", "tasks:read"}}, a2a.Caller{Scopes: []string{"tasks:read", "x.y/z"}}},
+		{"an auditor's", KeySpec{Roles: []string{"auditor"}}, a2a.Caller{Scopes: []string{"tasks:read:all"}}},
+		{"an operator's and more", KeySpec{Roles: []string{"operator"}, Scopes: []string{"card:read"}},
+			a2a.Caller{Scopes: []string{"card:read", "tasks:cancel:all", "tasks:read:all"}}},
+	} {
+		token, key := mustCreate(t, k, c.spec)
+		if c.want.Subject == "" {
+			c.want.Subject = "key:" + key.ID
+		}
+		for _, r := range []*http.Request{
+			request(KeyHeader, token), request("x-api-key", token), request("Authorization", "Bearer "+token),
+			request("Authorization", "bearer  "+token), request("Authorization", "Bearer "+token, KeyHeader, token),
+		} {
+			got, err := k.Authenticate(r)
+			if err != nil || got == nil || got.Subject != c.want.Subject || got.Tenant != c.want.Tenant ||
+				!slices.Equal(got.Scopes, c.want.Scopes) || got.Via != "key "+key.ID {
+				t.Errorf("%s: %+v, %v", c.name, got, err)
+			}
+		}
+		for name, doc := range v.kept {
+			if strings.Contains(string(doc), token[len(token)-secretSize:]) || strings.Contains(string(doc), token) {
+				t.Errorf("%s: %s has the secret: %s", c.name, name, doc)
+			}
+		}
+	}
+}
+
+func TestKeysThatCannotBeMade(t *testing.T) {
+	k := NewKeys(&vault{}, nil)
+	for _, c := range []struct {
+		spec KeySpec
+		want string
+	}{
+		{KeySpec{Scopes: []string{"tasks:raed"}}, "tasks:read:tenant"},
+		{KeySpec{Scopes: []string{"Tasks:read"}}, "tasks:read,"},
+		{KeySpec{Scopes: []string{"push:all"}}, "push:write"},
+		{KeySpec{Scopes: []string{"card:"}}, "card:read"},
+		{KeySpec{Scopes: []string{""}}, "between 1"},
+		{KeySpec{Scopes: []string{"two words"}}, "cannot be a scope"},
+		{KeySpec{Scopes: []string{"ü"}}, "cannot be a scope"},
+		{KeySpec{Scopes: []string{`"`}}, "cannot be a scope"},
+		{KeySpec{Roles: []string{"root"}}, "auditor, operator"},
+		{KeySpec{Expires: time.Now().Add(-time.Second)}, "expired"},
+		{KeySpec{Subject: "a\nb"}, "subject"},
+		{KeySpec{Tenant: " a"}, "tenant"},
+		{KeySpec{Name: strings.Repeat("a", 257)}, "name"},
+		{KeySpec{Name: "\xff"}, "name"},
+	} {
+		if token, _, err := k.Create(t.Context(), c.spec); err == nil || token != "" || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v", c.spec, err)
+		}
+	}
+	if list, err := k.List(t.Context(), KeyFilter{}); len(list) > 0 || err != nil {
+		t.Errorf("there are %v, %v", list, err)
+	}
+}
+
+func TestKeysAreRefusedAsTheyShould(t *testing.T) {
+	k := NewKeys(&vault{}, nil)
+	good, _ := mustCreate(t, k, KeySpec{})
+	other, _ := mustCreate(t, k, KeySpec{})
+	wrongSecret := good[:18] + newToken("aaaaaaaaaa")[18:]
+	sum := checksum(wrongSecret[:tokenSize-checksumSize])
+	wrongSecret = wrongSecret[:tokenSize-checksumSize] + string(sum[:])
+	if _, ok := tokenID(wrongSecret); !ok {
+		t.Fatal("the wrong secret has no checksum")
+	}
+	for name, r := range map[string]*http.Request{
+		"another secret":       request(KeyHeader, wrongSecret),
+		"an unknown key":       request(KeyHeader, newToken("abcdefghij")),
+		"a typing error":       request(KeyHeader, good[:30]+"!"+good[31:]),
+		"a wrong checksum":     request(KeyHeader, good[:tokenSize-1]+"~"),
+		"cut off":              request(KeyHeader, good[:tokenSize-1]),
+		"too long":             request(KeyHeader, good+"x"),
+		"much too long":        request(KeyHeader, strings.Repeat("x", 1<<16)),
+		"blanks around":        request(KeyHeader, " "+good),
+		"not ASCII":            request(KeyHeader, strings.Repeat("é", tokenSize/2)+"x"),
+		"NUL":                  request(KeyHeader, "\x00"),
+		"empty":                request(KeyHeader, ""),
+		"twice":                request(KeyHeader, good, KeyHeader, good),
+		"two different":        request(KeyHeader, good, "Authorization", "Bearer "+other),
+		"a bearer token of it": request("Authorization", "Bearer "+good[:tokenSize-1]),
+		"a JWT as a key":       request(KeyHeader, "a.b.c"),
+	} {
+		if c, err := k.Authenticate(r); c != nil || !errors.Is(err, ErrCredentials) {
+			t.Errorf("%s: %v, %v", name, c, err)
+		}
+	}
+	for name, r := range map[string]*http.Request{
+		"nothing":                request(),
+		"a token of others":      request("Authorization", "Bearer a.b.c"),
+		"basic":                  request("Authorization", "Basic YTpi"),
+		"a broken header":        request("Authorization", "Bearer \xff"),
+		"two of that header":     request("Authorization", "Bearer a", "Authorization", "Bearer b"),
+		"a key of somebody else": request("Authorization", "Bearer other_"+good),
+	} {
+		if c, err := k.Authenticate(r); c != nil || err != nil {
+			t.Errorf("%s is not for us: %v, %v", name, c, err)
+		}
+	}
+}
+
+// A key is refused by all servers within a second of its end, and asks the vault
+// only that often.
+func TestRevokedKeyIsRefusedWithinASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &vault{}
+		admin, server := NewKeys(v, nil), NewKeys(v, nil)
+		token, key := mustCreate(t, admin, KeySpec{})
+		before, _ := v.count()
+		for range 50 {
+			if letIn(t, server, token) == "" {
+				t.Fatal("refused")
+			}
+		}
+		if after, _ := v.count(); after != before+1 {
+			t.Errorf("50 requests asked %d times", after-before)
+		}
+		revoked, err := admin.Revoke(t.Context(), key.ID)
+		if err != nil || revoked.State(time.Now()) != "revoked" {
+			t.Fatal(revoked, err)
+		}
+		if letIn(t, admin, token) != "" {
+			t.Error("who revoked it takes it")
+		}
+		time.Sleep(time.Second)
+		if letIn(t, server, token) != "" {
+			t.Error("after a second it is taken")
+		}
+		again, err := admin.Revoke(t.Context(), key.ID)
+		if err != nil || !again.Revoked.Equal(revoked.Revoked) {
+			t.Errorf("revoked again: %v, %v", again, err)
+		}
+		if _, err := admin.Revoke(t.Context(), "nosuchkey2"); !errors.Is(err, ErrNoKey) {
+			t.Errorf("revoke nothing: %v", err)
+		}
+		_, err = server.Authenticate(request(KeyHeader, token))
+		if err == nil || !strings.Contains(err.Error(), "revoked") {
+			t.Errorf("whoever has the secret hears %v", err)
+		}
+	})
+}
+
+func TestKeyExpires(t *testing.T) {
+	now := time.Now().Truncate(time.Second)
+	k := NewKeys(&vault{}, &KeysOptions{Now: func() time.Time { return now }})
+	token, key := mustCreate(t, k, KeySpec{Expires: now.Add(time.Hour)})
+	for _, c := range []struct {
+		after time.Duration
+		state string
+	}{{time.Hour - 1, "active"}, {time.Nanosecond, "expired"}, {time.Hour, "expired"}} {
+		now = now.Add(c.after)
+		if in := letIn(t, k, token) != ""; in != (c.state == "active") || key.State(now) != c.state {
+			t.Errorf("%v later it is %s, in: %v", c.after, key.State(now), in)
+		}
+	}
+	if _, _, err := k.Rotate(t.Context(), key.ID, time.Hour); err == nil {
+		t.Error("an expired key was rotated")
+	}
+}
+
+func TestRotatedKeyHasAGrace(t *testing.T) {
+	now := time.Now().Truncate(time.Second)
+	k := NewKeys(&vault{}, &KeysOptions{Now: func() time.Time { return now }})
+	first, key := mustCreate(t, k, KeySpec{Subject: "s"})
+	rotate := func(grace time.Duration) string {
+		t.Helper()
+		token, now, err := k.Rotate(t.Context(), key.ID, grace)
+		if err != nil || now.ID != key.ID || now.Subject != "s" || now.Rotated.IsZero() {
+			t.Fatal(now, err)
+		}
+		return token.Reveal()
+	}
+	good := func(want ...string) {
+		t.Helper()
+		for i, token := range want {
+			if in := letIn(t, k, token); in != "key:s" {
+				t.Errorf("token %d is refused", i)
+			}
+		}
+	}
+	bad := func(tokens ...string) {
+		t.Helper()
+		for i, token := range tokens {
+			if in := letIn(t, k, token); in != "" {
+				t.Errorf("token %d is taken", i)
+			}
+		}
+	}
+	second := rotate(time.Hour)
+	good(first, second)
+	now = now.Add(time.Hour - 1)
+	good(first, second)
+	now = now.Add(1)
+	good(second)
+	bad(first)
+	third := rotate(time.Hour)
+	fourth := rotate(time.Hour)
+	good(third, fourth)
+	bad(first, second)
+	fifth := rotate(0)
+	good(fifth)
+	bad(first, second, third, fourth)
+	if _, err := k.Revoke(t.Context(), key.ID); err != nil {
+		t.Fatal(err)
+	}
+	bad(fourth, fifth)
+	if _, _, err := k.Rotate(t.Context(), key.ID, 0); err == nil {
+		t.Error("a revoked key was rotated")
+	}
+	if _, _, err := k.Rotate(t.Context(), "nosuchkey2", 0); !errors.Is(err, ErrNoKey) {
+		t.Errorf("rotate nothing: %v", err)
+	}
+}
+
+// Two who change a key at the same time both get what they want.
+func TestRevokeWinsOverRotate(t *testing.T) {
+	v := &vault{}
+	k := NewKeys(v, nil)
+	token, key := mustCreate(t, k, KeySpec{})
+	v.meet = func() {
+		if _, err := NewKeys(v, nil).Revoke(t.Context(), key.ID); err != nil {
+			t.Error(err)
+		}
+	}
+	if fresh, _, err := k.Rotate(t.Context(), key.ID, time.Hour); err == nil || fresh != "" {
+		t.Errorf("rotated what was revoked meanwhile: %v", err)
+	}
+	if letIn(t, NewKeys(v, nil), token) != "" {
+		t.Error("it is taken")
+	}
+}
+
+func TestListAndFind(t *testing.T) {
+	now := time.Now()
+	v := &vault{kept: map[string][]byte{"webhook-keys": []byte("not ours"), "apikeys": nil}}
+	k := NewKeys(v, &KeysOptions{Now: func() time.Time { return now }})
+	var tokens, ids []string
+	for i, spec := range []KeySpec{{Subject: "a"}, {Subject: "b", Tenant: "t"}, {Subject: "a", Tenant: "t"}} {
+		now = now.Add(time.Duration(i) * time.Minute)
+		token, key := mustCreate(t, k, spec)
+		tokens, ids = append(tokens, token), append(ids, key.ID)
+	}
+	for _, c := range []struct {
+		f    KeyFilter
+		want []string
+	}{
+		{KeyFilter{}, ids},
+		{KeyFilter{Prefix: "parley_"}, ids},
+		{KeyFilter{Prefix: ids[1]}, ids[1:2]},
+		{KeyFilter{Prefix: ids[1][:6]}, ids[1:2]},
+		{KeyFilter{Prefix: tokens[1]}, ids[1:2]},
+		{KeyFilter{Prefix: tokens[1][:20]}, ids[1:2]},
+		{KeyFilter{Prefix: "parley_" + ids[1] + "_"}, ids[1:2]},
+		{KeyFilter{Prefix: "parley_" + ids[1][:9] + "_"}, nil},
+		{KeyFilter{Subject: "a"}, []string{ids[0], ids[2]}},
+		{KeyFilter{Subject: "a", Tenant: "t"}, ids[2:]},
+		{KeyFilter{Prefix: "0"}, nil},
+	} {
+		list, err := k.List(t.Context(), c.f)
+		var got []string
+		for _, key := range list {
+			got = append(got, key.ID)
+		}
+		if err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%+v: %v, %v", c.f, got, err)
+		}
+	}
+	if key, err := k.Find(t.Context(), tokens[2][:17]); err != nil || key.ID != ids[2] {
+		t.Errorf("found %v, %v", key, err)
+	}
+	for _, prefix := range []string{"", "parley_", "0"} {
+		if key, err := k.Find(t.Context(), prefix); !errors.Is(err, ErrNoKey) {
+			t.Errorf("%q: %v, %v", prefix, key, err)
+		}
+	}
+	v.kept[keyName+"broken"] = []byte("{}")
+	if _, err := k.List(t.Context(), KeyFilter{}); err == nil || !strings.Contains(err.Error(), "broken") {
+		t.Errorf("with a broken record: %v", err)
+	}
+	if _, err := k.Authenticate(request(KeyHeader, newToken("broken2222"))); !errors.Is(err, ErrCredentials) {
+		t.Errorf("%v", err)
+	}
+}
+
+// What cannot be found out is not a wrong key, and is not remembered.
+func TestVaultFails(t *testing.T) {
+	v := &vault{}
+	k := NewKeys(v, nil)
+	token, _ := mustCreate(t, k, KeySpec{})
+	trouble := errors.New("the disk is gone")
+	v.fail(trouble)
+	if c, err := k.Authenticate(request(KeyHeader, token)); c != nil || errors.Is(err, ErrCredentials) || !errors.Is(err, trouble) {
+		t.Errorf("%v, %v", c, err)
+	}
+	v.fail(nil)
+	if letIn(t, k, token) == "" {
+		t.Error("refused afterwards")
+	}
+}
+
+// Made-up keys take a bounded place, and none from keys that are good.
+func TestMadeUpKeysPushNobodyOut(t *testing.T) {
+	now := time.Now()
+	v := &vault{}
+	k := NewKeys(v, &KeysOptions{Now: func() time.Time { return now }})
+	token, _ := mustCreate(t, k, KeySpec{})
+	letIn(t, k, token)
+	for i := range 3 * maxCachedMisses {
+		if letIn(t, k, newToken(fmt.Sprintf("%s%010d", "", i)[:0]+base32Of(i))) != "" {
+			t.Fatal("a made-up key is good")
+		}
+	}
+	if n := len(k.cache.missing); n > maxCachedMisses {
+		t.Errorf("%d made-up keys are remembered", n)
+	}
+	before, _ := v.count()
+	letIn(t, k, token)
+	if after, _ := v.count(); after != before {
+		t.Error("a good key was forgotten")
+	}
+}
+
+// base32Of returns an ID for a number.
+func base32Of(n int) string {
+	b := []byte("aaaaaaaaaa")
+	for i := range b {
+		b[i] = "abcdefghijklmnopqrstuvwxyz234567"[n&31]
+		n >>= 5
+	}
+	return string(b)
+}
+
+func TestManyAskForOneKeyOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &vault{}
+		token, key := mustCreate(t, NewKeys(v, nil), KeySpec{})
+		k := NewKeys(v, nil)
+		hold := make(chan struct{})
+		v.hold = hold
+		ctx, leave := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		for range 20 {
+			all.Go(func() {
+				if letIn(t, k, token) == "" {
+					t.Error("refused")
+				}
+			})
+		}
+		synctest.Wait()
+		all.Go(func() {
+			if _, err := k.Authenticate(request(KeyHeader, token).WithContext(ctx)); !errors.Is(err, context.Canceled) {
+				t.Errorf("who left: %v", err)
+			}
+		})
+		synctest.Wait()
+		leave()
+		synctest.Wait()
+		k.cache.drop(key.ID) // as if it were changed now: the answer on its way is the last use of what was
+		close(hold)
+		all.Wait()
+		if reads, _ := v.count(); reads != 1 {
+			t.Errorf("asked %d times", reads)
+		}
+		v.hold = nil
+		letIn(t, k, token)
+		if reads, _ := v.count(); reads != 2 {
+			t.Errorf("asked %d times, with a change", reads)
+		}
+	})
+}
+
+func TestLastUseIsWrittenOnceAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &vault{}
+		var logged bytes.Buffer
+		k := NewKeys(v, &KeysOptions{Logger: slog.New(slog.NewTextHandler(&logged, nil))})
+		one, first := mustCreate(t, k, KeySpec{Name: "one"})
+		two, _ := mustCreate(t, k, KeySpec{Name: "two"})
+		mustCreate(t, k, KeySpec{Name: "three"})
+		lastUsed := func() (used []time.Time) {
+			t.Helper()
+			for _, name := range []string{"one", "two", "three"} {
+				list, err := NewKeys(v, nil).List(t.Context(), KeyFilter{})
+				i := slices.IndexFunc(list, func(key APIKey) bool { return key.Name == name })
+				if err != nil || i < 0 {
+					t.Fatal(list, err)
+				}
+				used = append(used, list[i].LastUsed)
+			}
+			return used
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); k.Run(ctx) }()
+		_, began := v.count()
+		start := time.Now()
+		for range 590 { // nearly ten minutes
+			letIn(t, k, one)
+			time.Sleep(time.Second)
+		}
+		_, wrote := v.count()
+		if wrote -= began; wrote != 9 {
+			t.Errorf("%d writes in ten minutes", wrote)
+		}
+		if used := lastUsed(); used[0].Before(start.Add(8*time.Minute)) || !used[1].IsZero() || !used[2].IsZero() {
+			t.Errorf("after %v: %v", start, used)
+		}
+		letIn(t, k, two)
+		v.fail(errors.New("the disk is gone"))
+		time.Sleep(time.Minute)
+		if !strings.Contains(logged.String(), "the disk is gone") {
+			t.Errorf("logged: %s", logged.String())
+		}
+		v.fail(nil)
+		time.Sleep(time.Minute)
+		if used := lastUsed(); used[1].IsZero() {
+			t.Error("a use was lost with the failure")
+		}
+		letIn(t, k, one)
+		ends := time.Now()
+		if _, err := k.Revoke(t.Context(), first.ID); err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+		<-done
+		if used := lastUsed(); !used[0].Equal(ends.Truncate(time.Second).UTC()) {
+			t.Errorf("the last use before the end is %v, not %v", used[0], ends)
+		}
+	})
+}
+
+func BenchmarkGuardAPIKey(b *testing.B) {
+	keys := NewKeys(&vault{}, nil)
+	g := mustGuard(b, nil, keys, &Basic{name: "basic"})
+	token, _ := mustCreate(b, keys, KeySpec{})
+	r := request(KeyHeader, token)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := g.Authenticate(r); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,212 @@
+package auth
+
+import (
+	"hash/maphash"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// failures counts wrong credentials, by where they come from and by whom they
+// are for. Who has too many of them has to wait, longer with each one more, and
+// less so after each quiet minute.
+//
+// What is counted is a hash under a key of this process, of an address, of a
+// user, or of both where that user came in from that address before: who guesses
+// elsewhere does not lock them out, and who guesses from there does not guess
+// for others.
+type failures struct {
+	limit int // in a minute; negative: no limit
+	now   func() time.Time
+	seed  maphash.Seed
+
+	mu    sync.Mutex // protects the fields below
+	all   map[uint64]failed
+	known map[uint64]time.Time // pairs of user and address, and when they were good last
+}
+
+// failed is what is known of one that failed.
+type failed struct {
+	count float64   // failures; it falls by limit a minute
+	level int       // of the time to wait: 2^(level-1) seconds; it falls by one a quiet minute
+	last  time.Time // when the two above were as they are
+	until time.Time // nobody may guess before this
+}
+
+// Bounds, and how time counts.
+const (
+	maxFailed   = 16384 // about 1.5 MiB
+	maxKnown    = 16384
+	failWindow  = time.Minute
+	firstWait   = time.Second
+	longestWait = 5 * time.Minute
+	knownFor    = 24 * time.Hour
+
+	highestLevel = 10 // whose time to wait is the longest
+	sampled      = 8  // of a full map; see room
+)
+
+func (f *failures) init(limit int, now func() time.Time) {
+	if limit == 0 {
+		limit = 10
+	}
+	f.limit, f.now, f.seed = limit, now, maphash.MakeSeed()
+	f.all, f.known = map[uint64]failed{}, map[uint64]time.Time{}
+}
+
+// origin is an address or, for a password, an address and a user.
+type origin struct {
+	address string
+	user    string // "": none
+}
+
+// counts returns what the failures of an origin are counted by. The lock is
+// held.
+func (f *failures) counts(o origin) (of [2]uint64, n int) {
+	if o.user == "" {
+		return [2]uint64{f.hash("address", o.address)}, 1
+	}
+	pair := f.hash("pair", o.address, o.user)
+	if at, ok := f.known[pair]; ok && f.now().Sub(at) < knownFor {
+		return [2]uint64{pair}, 1
+	}
+	return [2]uint64{f.hash("address", o.address), f.hash("user", o.user)}, 2
+}
+
+func (f *failures) hash(parts ...string) uint64 {
+	var h maphash.Hash
+	h.SetSeed(f.seed)
+	for _, p := range parts {
+		maphash.WriteComparable(&h, len(p))
+		h.WriteString(p)
+	}
+	return h.Sum64()
+}
+
+// wait returns how long an origin has to wait before it may guess; 0: not at
+// all.
+func (f *failures) wait(o origin) time.Duration {
+	if f.limit < 0 {
+		return 0
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var longest time.Duration
+	now := f.now()
+	of, n := f.counts(o)
+	for _, h := range of[:n] {
+		longest = max(longest, f.all[h].until.Sub(now))
+	}
+	return longest
+}
+
+// fail counts wrong credentials of an origin that does not have to wait.
+func (f *failures) fail(o origin) {
+	if f.limit < 0 {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := f.now()
+	of, n := f.counts(o)
+	for _, h := range of[:n] {
+		was, there := f.all[h]
+		e := was.at(now, f.limit)
+		if now.Before(e.until) {
+			continue // several that were judged at the same time count as one
+		}
+		e.count = min(e.count+1, float64(f.limit))
+		if e.level > 0 || e.count >= float64(f.limit) {
+			e.level = min(e.level+1, highestLevel)
+			e.until = now.Add(min(firstWait<<(e.level-1), longestWait))
+		}
+		if !there {
+			f.room(now)
+		}
+		f.all[h] = e
+	}
+}
+
+// succeed remembers that the user of an origin is at home there.
+func (f *failures) succeed(o origin) {
+	if f.limit < 0 || o.user == "" {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	pair := f.hash("pair", o.address, o.user)
+	if _, ok := f.known[pair]; !ok {
+		makeRoom(f.known, maxKnown)
+	}
+	f.known[pair] = f.now()
+	delete(f.all, pair)
+}
+
+// room makes room for one more: of a few that chance picks it removes the one
+// that has least to answer for. Who wants to be forgotten has to fill the map
+// with others that have more, which takes longer than to wait.
+func (f *failures) room(now time.Time) {
+	if len(f.all) < maxFailed {
+		return
+	}
+	var least uint64
+	var leastOf failed
+	n := 0
+	for h, e := range f.all { // begins anywhere
+		if e = e.at(now, f.limit); n == 0 || e.less(leastOf) {
+			least, leastOf = h, e
+		}
+		if n++; n == sampled {
+			break
+		}
+	}
+	delete(f.all, least)
+}
+
+func (e failed) less(other failed) bool {
+	if e.level != other.level {
+		return e.level < other.level
+	}
+	return e.count < other.count
+}
+
+// at returns e as it is at a time.
+func (e failed) at(now time.Time, limit int) failed {
+	passed := now.Sub(e.last)
+	if e.last.IsZero() || passed < 0 {
+		e.last = now
+		return e
+	}
+	e.count = max(0, e.count-float64(limit)*passed.Seconds()/failWindow.Seconds())
+	if quiet := now.Sub(e.until); e.level > 0 && quiet > 0 {
+		// It is counted once: whoever stores e has set until anew.
+		e.level = max(0, e.level-int(quiet/failWindow))
+	}
+	e.last = now
+	return e
+}
+
+// addressOf returns what stands for where a request comes from: an address, of
+// IPv6 its first 64 bits, for that is what one subscriber has. What is not an
+// address, such as a socket's, is taken as it is.
+func addressOf(from string) string {
+	if host, _, err := net.SplitHostPort(from); err == nil {
+		from = host
+	}
+	ip, err := netip.ParseAddr(from)
+	if err != nil {
+		return from
+	}
+	ip = ip.Unmap().WithZone("")
+	if ip.Is6() {
+		if p, err := ip.Prefix(64); err == nil {
+			return p.String()
+		}
+	}
+	return ip.String()
+}
+
+// remoteAddress is GuardOptions.Address where there is none.
+func remoteAddress(r *http.Request) string { return r.RemoteAddr }
