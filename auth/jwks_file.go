@@ -31,14 +31,18 @@ func (k *keyring) fromFile(name string) {
 // readBounded reads a file that is not larger than a set of keys may be. Its
 // errors do not say where it is: the operator knows by the issuer's name.
 func readBounded(name string) ([]byte, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, bare(err)
+	}
+	if !info.Mode().IsRegular() { // a pipe would keep us
+		return nil, errors.New("it is not a file")
+	}
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, bare(err)
 	}
 	defer func() { _ = f.Close() }()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.New("it is not a file")
-	}
 	doc, err := io.ReadAll(io.LimitReader(f, maxKeys+1))
 	if err != nil {
 		return nil, fmt.Errorf("read it: %w", bare(err))

@@ -96,7 +96,8 @@ func (t *tokens) scopes(claims map[string]any) ([]string, error) {
 	return slices.Compact(out), nil
 }
 
-// claim finds a claim by its name, or by the way to it.
+// claim finds a claim by its name, or by the way to it. There is one way to each
+// value, so it takes no longer than to look at all of them.
 func claim(claims map[string]any, path string) (any, bool) {
 	if v, there := claims[path]; there {
 		return v, true
