@@ -1,0 +1,244 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/store"
+)
+
+// browser waits for a login elsewhere. It says how it got in.
+func browser(login <-chan error, ended chan<- error) agent.Agent {
+	return agent.Func(func(ctx context.Context, t *agent.Turn) error {
+		m, err := t.AuthenticateBy(ctx, "log in", func(ctx context.Context) error {
+			select {
+			case err := <-login:
+				ended <- err
+				return err
+			case <-ctx.Done():
+				time.Sleep(time.Second) // it takes its time
+				ended <- ctx.Err()
+				return ctx.Err()
+			}
+		})
+		switch {
+		case err != nil:
+			return agent.Public("no login", err)
+		case m != nil:
+			return t.Complete("by message " + m.Text())
+		}
+		return t.Complete("by browser")
+	})
+}
+
+func TestAuthorizationByAnotherWay(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		do   func(w *world, task *a2a.Task, login chan error)
+		want string
+		wait error // what the wait ended with
+	}{
+		{"the login comes", func(_ *world, _ *a2a.Task, login chan error) { login <- nil }, "completed by browser", nil},
+		{"the login fails", func(_ *world, _ *a2a.Task, login chan error) { login <- context.DeadlineExceeded }, "failed no login", context.DeadlineExceeded},
+		{"a message comes", func(w *world, task *a2a.Task, _ chan error) {
+			w.mustSend(replyNow(task, "secret"))
+		}, "completed by message secret", context.Canceled},
+		{"it is cancelled", func(w *world, task *a2a.Task, _ chan error) {
+			if _, err := w.CancelTask(w.t.Context(), &a2a.CancelTaskRequest{ID: task.ID}); err != nil {
+				w.t.Error(err)
+			}
+		}, "canceled ", context.Canceled},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				login, ended := make(chan error), make(chan error, 1)
+				w := newWorld(t, nil, browser(login, ended))
+				task := w.mustSend(send("go"))
+				wantState(t, task, a2a.TaskStateAuthRequired)
+				stream := make(chan string)
+				go func() {
+					evs, err := collect(w.SubscribeToTask(t.Context(), &a2a.SubscribeToTaskRequest{ID: task.ID}))
+					if err != nil {
+						t.Error(err)
+					}
+					stream <- brief(evs)
+				}()
+				synctest.Wait()
+				c.do(w, task, login)
+				got := <-stream
+				task = w.mustGet(task.ID)
+				if s := short(task.Status.State) + " " + task.Status.Message.Text(); s != c.want {
+					t.Errorf("the task is %q, want %q", s, c.want)
+				}
+				if want := "task:auth_required working completed"; strings.HasPrefix(c.want, "completed") && got != want {
+					t.Errorf("the stream is %q, want %q", got, want)
+				}
+				select {
+				case err := <-ended: // before the agent went on
+					if !errors.Is(err, c.wait) {
+						t.Errorf("the wait ended with %v, want %v", err, c.wait)
+					}
+				default:
+					t.Error("the wait goes on")
+				}
+			})
+		})
+	}
+}
+
+// What waits for a login goes on after a restart, in good order or not; the
+// client need not say anything.
+func TestAuthorizationSurvivesRestarts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := store.NewMemory()
+		defer st.Close()
+		login, ended := make(chan error), make(chan error, 9)
+		w := newWorld(t, st, browser(login, ended))
+		task := w.mustSend(send("go"))
+		w.stop()
+		w, kill := newMortal(t, st, browser(login, ended), nil)
+		synctest.Wait()
+		kill()
+		w = newWorld(t, st, browser(login, ended))
+		synctest.Wait()
+		wantState(t, w.mustGet(task.ID), a2a.TaskStateAuthRequired)
+		login <- nil
+		task = w.eventually(task.ID, a2a.TaskStateCompleted)
+		wantTexts(t, []*a2a.Message{task.Status.Message}, "by browser")
+		w.stop()
+	})
+}
+
+// A wait that panics or ends its goroutine is the agent's failure.
+func TestAuthorizationPanics(t *testing.T) {
+	w := newWorld(t, nil, agent.Func(func(ctx context.Context, t *agent.Turn) error {
+		_, err := t.AuthenticateBy(ctx, "log in", func(context.Context) error { panic("at the disco") })
+		return err
+	}))
+	task := w.mustSend(sendNow("go"))
+	task = w.eventually(task.ID, a2a.TaskStateFailed)
+	wantTexts(t, []*a2a.Message{task.Status.Message}, "the agent failed")
+}
+
+// What comes while the task needs authorization is credentials, also when it
+// crosses another answer; what came before, or comes when the agent has said
+// more, is not; and none of it is taken for the other.
+func TestWhichMessagesAreCredentials(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		next := make(chan bool)
+		heard := make(chan string, 9)
+		hear := func(m *a2a.Message, err error) error {
+			if err == nil {
+				heard <- m.Text()
+			}
+			return err
+		}
+		w := newWorld(t, nil, agent.Func(func(ctx context.Context, t *agent.Turn) error {
+			if err := t.Status("begun"); err != nil {
+				return err
+			}
+			<-next
+			if err := hear(t.Authenticate(ctx, "token")); err != nil {
+				return err
+			}
+			<-next
+			if err := t.Status("thank you"); err != nil {
+				return err
+			}
+			<-next
+			for range 2 {
+				if err := hear(t.Ask(ctx, "more?")); err != nil {
+					return err
+				}
+			}
+			if err := hear(t.Authenticate(ctx, "token")); err != nil {
+				return err
+			}
+			return t.Complete("done")
+		}))
+		task := w.mustSend(sendNow("go"))
+		w.mustSend(replyNow(task, "before"))
+		next <- true
+		wantState(t, w.eventually(task.ID, a2a.TaskStateAuthRequired), a2a.TaskStateAuthRequired)
+		w.mustSend(replyNow(task, "secret 1"))
+		synctest.Wait()
+		w.mustSend(replyNow(task, "secret 2"))
+		next <- true
+		synctest.Wait()
+		w.mustSend(replyNow(task, "after"))
+		next <- true
+		task = w.eventually(task.ID, a2a.TaskStateCompleted)
+		close(heard)
+		var got []string
+		for s := range heard {
+			got = append(got, s)
+		}
+		if s := strings.Join(got, ", "); s != "secret 1, before, after, secret 2" {
+			t.Errorf("the agent heard %s", s)
+		}
+		wantTexts(t, task.History, "go", "before", "begun", "token", withheld, withheld, "after", "thank you")
+	})
+}
+
+// Credentials that nobody takes are gone with the task, and their sender knows.
+func TestCredentialsInVain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		next := make(chan bool)
+		w := newWorld(t, nil, agent.Func(func(ctx context.Context, t *agent.Turn) error {
+			if _, err := t.Authenticate(ctx, "token"); err != nil {
+				return err
+			}
+			<-next
+			return t.Complete("done")
+		}))
+		task := w.mustSend(send("go"))
+		w.mustSend(replyNow(task, "secret 1"))
+		synctest.Wait()
+		failed := make(chan error)
+		go func() {
+			_, err := w.SendMessage(t.Context(), reply(task, "secret 2"))
+			failed <- err
+		}()
+		synctest.Wait()
+		next <- true
+		wantError(t, <-failed, a2a.ErrUnsupportedOperation)
+	})
+}
+
+// What an agent calls knows how far the call has come, and nothing that would
+// let it act as the caller; a run after a crash knows it, too.
+func TestRunsCarryTheirCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := store.NewMemory()
+		defer st.Close()
+		callers := make(chan a2a.Caller, 2)
+		ag := agent.Func(func(ctx context.Context, t *agent.Turn) error {
+			if a, b := a2a.CallerFrom(ctx), t.Caller(); a.Subject != b.Subject || a.Hops != b.Hops {
+				return agent.Public("the context and the turn differ", nil)
+			}
+			callers <- a2a.CallerFrom(ctx)
+			<-ctx.Done()
+			return context.Cause(ctx)
+		})
+		w, kill := newMortal(t, st, ag, nil)
+		ctx := a2a.WithCaller(t.Context(), a2a.Caller{Subject: "ann", Tenant: "t", Hops: 3, Extensions: []string{"urn:x"}, Scopes: a2a.OwnScopes})
+		if _, err := w.SendMessage(ctx, sendNow("go")); err != nil {
+			t.Fatal(err)
+		}
+		kill()
+		w = newWorld(t, st, ag)
+		for range 2 {
+			c := <-callers
+			if c.Subject != "ann" || c.Tenant != "t" || c.Hops != 3 || len(c.Extensions) != 1 {
+				t.Errorf("the run has the caller %+v", c)
+			}
+		}
+		w.stop()
+	})
+}
