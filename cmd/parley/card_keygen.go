@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,32 +15,77 @@ import (
 
 func newCardKeygen(a *app) *cobra.Command {
 	var alg, out string
+	var end keyEnd
 	cmd := a.configured(&cobra.Command{
 		Use:   "keygen",
 		Short: "Make a key that signs cards",
 		Long: `Make a key that signs cards, in a new file that only you can read: a JSON Web
 Key, or PEM if its name ends in .pem. Its public part is printed as a JSON Web
-Key Set, for parley card verify --jwks and for others to fetch.`,
-		Example: `  parley card keygen --out card-key.json > jwks.json`,
-		Args:    cobra.NoArgs,
+Key Set, for parley card verify --jwks and for others to fetch. A key with an end
+signs nothing after it, and its signatures do not hold then, for those who look
+at the exp of its JSON Web Key; PEM has no place for it.`,
+		Example: `  parley card keygen --out card-key.json > jwks.json
+  parley card keygen --out card-key.json --expires 2027-12-31`,
+		Args: cobra.NoArgs,
 	}, func(*cobra.Command, []string) error {
-		return a.makeCardKey(alg, out)
+		return a.makeCardKey(alg, out, &end)
 	})
 	cmd.Flags().StringVar(&alg, "alg", auth.Algorithms[0], "`algorithm`: "+strings.Join(auth.Algorithms, ", "))
 	cmd.Flags().StringVar(&out, "out", "", "`file` to write, which must not exist")
+	cmd.Flags().StringVar(&end.expires, "expires", "", "`time` at which the key ends, such as 2027-12-31 (its first moment, in UTC) or 2027-12-31T18:00:00Z (default: never)")
+	cmd.Flags().DurationVar(&end.validFor, "valid-for", 0, "how `long` the key is good, such as 8760h for a year")
 	return cmd
 }
 
-func (a *app) makeCardKey(alg, out string) error {
+// keyEnd is when a key ends.
+type keyEnd struct {
+	expires  string
+	validFor time.Duration
+}
+
+// at returns the moment; zero means never.
+func (e *keyEnd) at(now time.Time) (time.Time, error) {
+	end := now.Add(e.validFor)
+	switch {
+	case e.expires != "" && e.validFor != 0:
+		return end, usagef("--expires and --valid-for exclude each other")
+	case e.expires != "":
+		var err error
+		if end, err = time.Parse(time.DateOnly, e.expires); err != nil {
+			if end, err = time.Parse(time.RFC3339, e.expires); err != nil {
+				return end, usagef("--expires must be a date such as 2027-12-31, or a time such as 2027-12-31T18:00:00Z")
+			}
+		}
+	case e.validFor == 0:
+		return time.Time{}, nil
+	}
+	if end.Before(now.Add(time.Second)) { // it is kept in whole ones
+		return end, usagef("the key would end before it is made")
+	}
+	return end, nil
+}
+
+func (a *app) makeCardKey(alg, out string, end *keyEnd) error {
 	if out == "" {
 		return usagef("where to? --out is not set")
+	}
+	isPEM := strings.HasSuffix(strings.ToLower(out), ".pem")
+	until, err := end.at(time.Now())
+	switch {
+	case err != nil:
+		return err
+	case isPEM && !until.IsZero():
+		return usagef("PEM has no place for the end of a key").withHint("leave out .pem: a JSON Web Key has one")
 	}
 	key, err := auth.GenerateKey(alg)
 	if err != nil {
 		return usagef("--alg: %v", err)
 	}
+	if !until.IsZero() {
+		key = key.Until(until)
+	}
 	doc, err := json.MarshalIndent(key, "", "  ")
-	if strings.HasSuffix(strings.ToLower(out), ".pem") {
+	if isPEM {
 		doc, err = key.PEM()
 	}
 	if err != nil {

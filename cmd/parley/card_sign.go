@@ -47,13 +47,9 @@ func (a *app) signCard(keyFile, jku string, args []string) error {
 			return usagef("--jku must be an https URL without credentials")
 		}
 	}
-	secret, err := readBounded(keyFile, maxKeyFile)
+	key, err := readCardKey("--key", keyFile)
 	if err != nil {
-		return usagef("--key: %v", err)
-	}
-	key, err := auth.ParseKey(secret)
-	if err != nil {
-		return usagef("--key %s: %v", quote(keyFile), err)
+		return err
 	}
 	card, err := a.readCardArg(args)
 	if err != nil {

@@ -96,11 +96,11 @@ func (a *app) verifyCard(ctx context.Context, f *cardVerifyFlags, args []string)
 // source is where keys come from.
 func (f *cardVerifyFlags) source(a *app) (auth.KeySource, error) {
 	files := slices.Concat(f.sets, f.keys)
-	if len(files)+len(f.allow) == 0 {
+	if len(files)+len(f.allow)+len(a.flags.cardTrust.keys) == 0 {
 		return nil, usagef("with which keys? neither --jwks nor --key nor --allow-jku is set").
 			withHint("ask whoever runs the agent for its keys: those beside a card are only as good as the card")
 	}
-	var set auth.KeySet
+	set := slices.Clone(a.flags.cardTrust.keys)
 	for _, name := range files {
 		doc, err := readBounded(name, maxKeyFile)
 		if err != nil {

@@ -70,7 +70,7 @@ func (a *app) noteVersion() {
 
 func (a *app) clientOptions() *a2aclient.Options {
 	f := &a.flags
-	return &a2aclient.Options{
+	o := &a2aclient.Options{
 		HTTPClient: a.httpClient(),
 		Bindings:   f.transports,
 		Version:    string(f.version),
@@ -81,6 +81,16 @@ func (a *app) clientOptions() *a2aclient.Options {
 		Header:     http.Header(f.svcParams),
 		Logger:     a.log,
 	}
+	if len(f.cardTrust.keys) > 0 {
+		o.CheckCard = func(ctx context.Context, doc []byte) ([]byte, error) {
+			signed, key, err := f.cardTrust.trusted(ctx, doc)
+			if p, ok := a.print.(*textPrinter); ok && err == nil {
+				p.signedBy = key
+			}
+			return signed, err
+		}
+	}
+	return o
 }
 
 // http2Too returns a transport that speaks HTTP/2 in clear where gRPC needs it.

@@ -77,6 +77,9 @@ func (a *app) explainCard(e *a2aclient.CardError) *failure {
 		return a.hintUnreachable(newFailure(codeUnreachable, e.Error(), e))
 	case a2aclient.CardForbidden:
 		return a.credentials(e.Error(), e)
+	case a2aclient.CardRefused:
+		f := newFailure(codeSignature, strings.ReplaceAll(e.Error(), "\n", "; "), e)
+		return f.withHint("--card-trust names the keys that cards must be signed with: ask whoever runs the agent whether it has new ones, and do not take them from where the card is")
 	}
 	return newFailure(codeCardNotFound, e.Error(), e).
 		withHint("give a host, the base URL of an agent, the full URL of its card, or a card's file as ./card.json")

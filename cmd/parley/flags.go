@@ -34,6 +34,7 @@ type flags struct {
 	transports   bindings
 	version      protocolVersion
 	insecure     bool
+	cardTrust    cardTrust
 	debug        bool
 	verbose      bool
 	history      historyLength
@@ -64,6 +65,7 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	fs.Var(&f.pollInterval, "poll-interval", "how often to look at a task while waiting without a stream")
 	fs.Var(&f.transports, "transport", "preferred `binding`: jsonrpc, rest (HTTP+JSON) or grpc; repeat it in order of preference (default: the card's order)")
 	fs.Var(&f.version, "a2a-version", "protocol `version` to speak: 0.1, 0.2, 0.3, 1.0 or 1.1, whatever the card says (default: the best that both sides know)")
+	fs.Var(&f.cardTrust, "card-trust", "call agents only whose card is signed with a key in this `file`: a JSON Web Key Set, a JSON Web Key or PEM; may be repeated")
 	fs.BoolVar(&f.insecure, "insecure", false, "do not verify TLS certificates; for development only")
 	fs.BoolVar(&f.debug, "debug", false, "log what is sent and received, without credentials, and how versions are chosen, to standard error")
 	fs.BoolVar(&f.verbose, "verbose", false, "print every part, id and piece of metadata")

@@ -42,9 +42,12 @@ func (p *textPrinter) card(c *a2a.AgentCard, chosen *a2a.AgentInterface, validat
 	for _, r := range c.SecurityRequirements {
 		f("Security requirement", requirementLine(r))
 	}
-	if len(c.Signatures) > 0 {
+	switch {
+	case p.signedBy != "": // what is shown is what was signed, which has no signatures
+		f("Signatures", "verified with key "+p.signedBy)
+	case len(c.Signatures) > 0:
 		f("Signatures", "present, not verified")
-	} else {
+	default:
 		f("Signatures", "absent")
 	}
 	f("Input modes", strings.Join(c.DefaultInputModes, ", "))

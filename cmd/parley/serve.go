@@ -51,7 +51,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags, fs *pflag.FlagSet, argv 
 	if err := f.auth.admit(local, l.Addr()); err != nil {
 		return err
 	}
-	if l, err = f.tls.listen(l); err != nil {
+	if l, err = f.tls.listen(l, log); err != nil {
 		return err
 	}
 	var st store.Store
@@ -81,9 +81,17 @@ func (a *app) serve(ctx context.Context, f *serveFlags, fs *pflag.FlagSet, argv 
 	card, ag, what := serveAgent(f.agent, argv, log)
 	f.egress.declare(&card)
 	card, extended := profile(f.profile, card)
+	if extended, err = f.card.more(&card, extended); err != nil {
+		return err
+	}
+	cardKeys, err := f.card.signing()
+	if err != nil {
+		return err
+	}
 	b.agent, b.callers, b.first = what, f.auth.who(local), f.auth.first(f.data)
 	s, err := parley.New(card, f.declare(ag), &parley.Options{
-		Store: st, PublicURL: public, TrustedProxies: f.proxies, CardProfile: cardFor(f.profile), ExtendedCard: extended, Logger: log,
+		Store: st, PublicURL: public, TrustedProxies: f.proxies, CardProfile: cardFor(f.profile), Logger: log,
+		ExtendedCard: extended, CardKeys: cardKeys, CardKeysURL: f.card.keysURL, CardStrict: f.card.strict,
 		DrainWait: f.drain, Retries: f.retries, Retention: f.retention,
 		Egress: f.egress.policy(local, log),
 		Auth:   guard, Limits: f.limits.requests(), TaskLimits: f.limits.tasks(), MaxBody: int64(f.limits.body),

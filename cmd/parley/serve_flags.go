@@ -31,6 +31,7 @@ type serveFlags struct {
 	limits    limitFlags
 	audit     auditFlags
 	browser   browserFlags
+	card      cardFlags
 }
 
 // defaultData is where serve keeps what it keeps.
@@ -89,6 +90,7 @@ everybody may (--allow-anonymous).`,
 		newSection("Options", f.register),
 		newSection("Who may call", f.auth.register),
 		newSection("Limits; 0 means none, a star that it is so where others than this machine's users can call", f.limits.register),
+		newSection("Cards", f.card.register),
 		newSection("Web pages", f.browser.register),
 		newSection("Webhooks", f.egress.register),
 		newSection("Messages that come again, servers that are lost, tasks that are old", f.registerLife),
@@ -103,8 +105,7 @@ func (f *serveFlags) register(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.ephemeral, "ephemeral", false, "keep tasks in memory only: they are gone when the server ends")
 	fs.StringVar(&f.publicURL, "public-url", "", "`URL` that cards advertise (default: the one a request came to)")
 	fs.Var(&f.proxies, "trusted-proxy", "`CIDR` of proxies whose Forwarded and X-Forwarded headers say what a request came to; may be repeated")
-	fs.StringVar(&f.tls.cert, "tls-cert", "", "PEM `file` of a certificate and its chain: the port then speaks TLS, gRPC included")
-	fs.StringVar(&f.tls.key, "tls-key", "", "PEM `file` of the certificate's private key")
+	f.tls.register(fs)
 	f.agent = "demo"
 	fs.Var(&choice{&f.agent, []string{"demo", "conformance"}}, "agent", "built-in `agent` to run: demo or conformance")
 	f.profile = profiles[0]
@@ -153,7 +154,9 @@ func (f *serveFlags) check(fs *pflag.FlagSet, command bool) error {
 	case f.onLost == lostFail && fs.Changed("max-runs"):
 		return usagef("--on-lost fail runs nothing again, --max-runs says how often: leave one out")
 	}
-	for _, check := range []func() error{f.egress.check, f.auth.check, f.limits.check} {
+	f.auth.clientCA = f.tls.clientCA != ""
+	card := func() error { return f.card.check(f.publicURL, f.profile) }
+	for _, check := range []func() error{f.tls.check, card, f.egress.check, f.auth.check, f.limits.check} {
 		if err := check(); err != nil {
 			return err
 		}

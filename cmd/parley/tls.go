@@ -2,31 +2,53 @@ package main
 
 import (
 	"crypto/tls"
+	"log/slog"
 	"net"
+
+	"github.com/spf13/pflag"
+
+	"github.com/parley-a2a/parley/a2aserver"
 )
 
-// tlsFiles are the options of serve that name a certificate.
-type tlsFiles struct{ cert, key string }
+// tlsFiles are the options of serve that name certificates.
+type tlsFiles struct {
+	cert, key string
+	clientCA  string
+	required  bool // a client certificate is
+}
 
-func (f tlsFiles) given() bool { return f.cert != "" || f.key != "" }
+func (f *tlsFiles) register(fs *pflag.FlagSet) {
+	fs.StringVar(&f.cert, "tls-cert", "", "PEM `file` of a certificate and its chain: the port then speaks TLS, gRPC included. This and the next two are read again when they change")
+	fs.StringVar(&f.key, "tls-key", "", "PEM `file` of the certificate's private key")
+	fs.StringVar(&f.clientCA, "client-ca", "", "callers with a certificate of one of the authorities in this PEM `file`")
+	fs.BoolVar(&f.required, "client-cert-required", false, "refuse connections without such a certificate, whatever other credentials there are")
+}
 
-// listen returns l, with TLS if files were given. The certificate is read once
-// here, so that a wrong one is known at the start; a new one takes a restart.
-func (f tlsFiles) listen(l net.Listener) (net.Listener, error) {
+func (f *tlsFiles) check() error {
+	switch {
+	case (f.cert == "") != (f.key == ""):
+		return usagef("--tls-cert and --tls-key go together: give both, or neither")
+	case f.clientCA != "" && f.cert == "":
+		return usagef("--client-ca is about TLS, and there is no --tls-cert").
+			withHint("where something in front has TLS, it is also what sees the certificates of callers")
+	case f.required && f.clientCA == "":
+		return usagef("--client-cert-required says nothing about whose: give --client-ca, too")
+	}
+	return nil
+}
+
+func (f *tlsFiles) given() bool { return f.cert != "" }
+
+// listen returns l, with TLS if files were given, so that wrong ones are known at
+// the start.
+func (f *tlsFiles) listen(l net.Listener, log *slog.Logger) (net.Listener, error) {
 	if !f.given() {
 		return l, nil
 	}
-	if f.cert == "" || f.key == "" {
-		return nil, usagef("--tls-cert and --tls-key go together: give both, or neither")
-	}
-	pair, err := tls.LoadX509KeyPair(f.cert, f.key)
+	t, err := a2aserver.LoadTLS(a2aserver.TLSFiles{Cert: f.cert, Key: f.key, ClientCA: f.clientCA, RequireClient: f.required, Logger: log})
 	if err != nil {
 		return nil, newFailure(codeServe, "the certificate cannot be used: "+err.Error(), err).
-			withHint("--tls-cert wants the certificate with its chain, --tls-key its private key, both in PEM")
+			withHint("--tls-cert wants the certificate with its chain, --tls-key its private key, --client-ca the certificates of authorities, all in PEM")
 	}
-	return tls.NewListener(l, &tls.Config{
-		Certificates: []tls.Certificate{pair},
-		MinVersion:   tls.VersionTLS12,
-		NextProtos:   []string{"h2", "http/1.1"},
-	}), nil
+	return tls.NewListener(l, t.Config()), nil
 }
