@@ -23,8 +23,8 @@ matrix: ## every behaviour over every dialect and binding, printed as a table
 	@go test -count=1 -run '^TestMatrix$$' -matrix
 
 # ROUNDS, HOOKS, SEED and CLIENTS adjust it; LOGS names a directory that keeps the logs and databases.
-torture: ## 200 rounds of kill -9, of a failing store and of a bad network, and 1,000 tasks with webhooks, printed as tables
-	@go test -count=1 -timeout 2h -v -run '^(TestTorture|TestWebhooks)$$' ./internal/torture -rounds $(or $(ROUNDS),200) -hook-tasks $(or $(HOOKS),1000) -seed $(or $(SEED),0) -clients $(or $(CLIENTS),50) -logs "$(LOGS)"
+torture: ## 200 rounds of kill -9, of a failing store, of a bad network and of clients that tell secrets, and 1,000 tasks with webhooks, printed as tables
+	@go test -count=1 -timeout 2h -v -run '^(TestTorture|TestWebhooks|TestSecrets)$$' ./internal/torture -rounds $(or $(ROUNDS),200) -hook-tasks $(or $(HOOKS),1000) -seed $(or $(SEED),0) -clients $(or $(CLIENTS),50) -logs "$(LOGS)"
 
 # FINISHED, UNFINISHED and STARTS adjust it; STOCK names a directory that keeps the databases, which take minutes to make.
 restart: ## starts on a database of 1,000,000 finished tasks and 10,000 unfinished ones, measured and printed as a table

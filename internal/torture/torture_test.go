@@ -22,8 +22,11 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && strings.HasPrefix(os.Args[1], serveArg) {
-		if err := serveFaulty(strings.TrimPrefix(os.Args[1], serveArg)); err != nil {
+	for prefix, serve := range map[string]func(string) error{serveArg: serveFaulty, leakArg: serveLeaky} {
+		if len(os.Args) != 2 || !strings.HasPrefix(os.Args[1], prefix) {
+			continue
+		}
+		if err := serve(strings.TrimPrefix(os.Args[1], prefix)); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

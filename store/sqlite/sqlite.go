@@ -19,8 +19,9 @@ type Options struct {
 	// 4096; the write-ahead log comes on top). Appends beyond it fail, as on a
 	// full disk. Zero means no cap.
 	MaxSize int64
-	// Overwrite makes deletions write zeros over what they remove, rather than
-	// leave it in free space until that is used again. It costs writes.
+	// Overwrite makes deletions write zeros over all that they remove, also over
+	// pages that become free, rather than leave those until they are used again.
+	// It costs writes.
 	Overwrite bool
 	// Logger receives a record when the write-ahead log cannot be cleaned up.
 	// Nil discards.
@@ -153,10 +154,15 @@ func openWriter(path string, o *Options, sc *schema) (_ *conn, err error) {
 	if err != nil {
 		return nil, err
 	}
+	// Credentials of a webhook should not stay behind when it is deleted. What
+	// fills pages of its own does, unless all is to be overwritten: that would
+	// write more.
+	overwrite := "FAST"
 	if o.overwrite() {
-		if err := c.Exec("PRAGMA secure_delete = ON"); err != nil {
-			return nil, err
-		}
+		overwrite = "ON"
+	}
+	if err := c.Exec("PRAGMA secure_delete = " + overwrite); err != nil {
+		return nil, err
 	}
 	if n := o.maxSize(); n > 0 {
 		if err := c.Exec(fmt.Sprintf("PRAGMA max_page_count = %d", max(n/pageSize, 1))); err != nil {

@@ -1,0 +1,100 @@
+package torture
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/ncruces/go-sqlite3"
+)
+
+// scan looks for secrets in all that a server has left behind: each file below
+// the directories, and the database row by row. What the database's file has
+// beside its rows, such as pages that are free, must have no secret that is in no
+// row.
+func scan(m *marks, dirs []string, database string, note func(format string, args ...any)) (files, rows int, err error) {
+	inRows, rows, err := scanRows(m, database, note)
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, dir := range dirs {
+		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			files++
+			b, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			var allowed []place
+			if strings.HasPrefix(path, database) { // and its logs
+				allowed = inRows
+			}
+			if bad := except(m.in(b), allowed); len(bad) > 0 {
+				note("%s has secrets of %v", filepath.Base(path), bad)
+			}
+			if bad := m.in([]byte(path)); len(bad) > 0 {
+				note("a file is called %s", path)
+			}
+			return nil
+		})
+		if err != nil {
+			return 0, 0, err
+		}
+	}
+	return files, rows, nil
+}
+
+// scanRows looks at every value of every table, and returns the places whose
+// secrets are where they may be.
+func scanRows(m *marks, database string, note func(format string, args ...any)) (found []place, rows int, err error) {
+	db, err := sqlite3.Open("file:" + filepath.ToSlash(database) + "?mode=ro")
+	if err != nil {
+		return nil, 0, err
+	}
+	defer db.Close()
+	var tables []string
+	if err := query1(db, "SELECT name FROM sqlite_schema WHERE type = 'table'", func(s *sqlite3.Stmt) {
+		tables = append(tables, s.ColumnText(0))
+	}); err != nil {
+		return nil, 0, err
+	}
+	for _, table := range tables {
+		err := query1(db, fmt.Sprintf("SELECT * FROM %q", table), func(s *sqlite3.Stmt) {
+			rows++
+			for i := range s.ColumnCount() {
+				column := table + "." + s.ColumnName(i)
+				for _, p := range m.in([]byte(s.ColumnText(i))) {
+					// A secret that is coded may be in the columns that are for one.
+					if slices.Contains(kept[p], column) || p == "coded" && (column == "push.body" || slices.Contains(kept[inContent], column)) {
+						if !slices.Contains(found, p) {
+							found = append(found, p)
+						}
+						continue
+					}
+					note("%s has a secret of %s: %.200q", column, p, s.ColumnText(i))
+				}
+			}
+		})
+		if err != nil {
+			return nil, 0, err
+		}
+	}
+	return found, rows, nil
+}
+
+func query1(db *sqlite3.Conn, sql string, row func(*sqlite3.Stmt)) error {
+	s, _, err := db.Prepare(sql)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	for s.Step() {
+		row(s)
+	}
+	return s.Err()
+}
