@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"strings"
@@ -84,6 +85,36 @@ func FuzzJWKS(f *testing.F) {
 					t.Errorf("key %+v has signed what it has not", k)
 				}
 			}
+		}
+	})
+}
+
+// FuzzClaims has whatever an issuer may have signed checked, which no change to
+// a token gets to: who is let in is named, by the claims that there have to be.
+func FuzzClaims(f *testing.F) {
+	s := newSigner(f, "k", "EdDSA")
+	is := newIssuer(s)
+	m := is.method(f, TokenOptions{Claims: Claims{Tenant: "org.id", Scopes: "scope", Roles: "roles"}, Logger: slog.New(slog.DiscardHandler)})
+	good := is.tokenClaims(map[string]any{"org": map[string]any{"id": "acme"}, "scope": "tasks:read", "roles": []string{"a"}})
+	f.Add(s.header(), good)
+	f.Add(`{"alg":"EdDSA"}`, strings.Replace(good, `"org":{"id":"acme"}`, `"org.id":"acme","exp":1e10`, 1))
+	f.Add(`{"alg":"EdDSA","typ":"JWT","kid":"k","crit":[]}`, `{"iss":"`+testIssuer+`","aud":["parley",1],"exp":1800000100.5,"sub":"\u0061"}`)
+	f.Fuzz(func(t *testing.T, header, claims string) {
+		c, err := try(m, s.sign(header, claims))
+		if err != nil {
+			if !errors.Is(err, ErrCredentials) {
+				t.Errorf("%s %s: %v", header, claims, err)
+			}
+			return
+		}
+		var says struct {
+			Iss, Sub string
+			Aud      any
+			Exp      float64
+		}
+		if err := json.Unmarshal([]byte(claims), &says); err != nil || c.Subject != testIssuer+"#"+says.Sub || says.Iss != testIssuer ||
+			says.Exp <= float64(is.clock().Unix()-60) || says.Aud == nil || !goodName(says.Sub) || !goodName(c.Tenant) || c.Scopes == nil {
+			t.Errorf("%s %s let in %+v, %v", header, claims, c, err)
 		}
 	})
 }
