@@ -53,6 +53,11 @@ auditor, to see them.`,
 		if err != nil {
 			return err
 		}
+		for _, s := range k.Scopes {
+			if !slices.Contains(a2a.Scopes, s) {
+				a.note("Note", "%s is no scope of Parley's own: only a skill on the card can ask for it", s)
+			}
+		}
 		keys.record(a2aserver.AuditKeyCreated, k)
 		return a.sayToken(k, token, *output)
 	})

@@ -46,7 +46,7 @@ func TestMain(m *testing.M) {
 //	                    sets a variable to the first group of a match
 //	lines file n        checks how many lines a file has
 //
-// and what admin_test.go and push_script_test.go have.
+// and what admin_test.go, push_script_test.go and auth_script_test.go have.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
@@ -56,6 +56,7 @@ func TestScripts(t *testing.T) {
 			env.Values[serversKey{}] = new(servers)
 			env.Values[loadKey{}] = new(load)
 			env.Values[listenerKey{}] = new(listener)
+			env.Values[issuerKey{}] = newIssuer()
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -78,6 +79,12 @@ func TestScripts(t *testing.T) {
 			"deaf":        cmdDeaf,
 			"chunks":      cmdChunks,
 			"awaits":      cmdAwaits,
+			"refused":     cmdRefused,
+			"token":       cmdToken,
+			"authority":   cmdAuthority,
+			"http":        cmdHTTP,
+			"hangup":      cmdHangup,
+			"throttled":   cmdThrottled,
 		},
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
