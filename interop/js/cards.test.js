@@ -6,7 +6,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { generateAgentCardSignature, verifyAgentCardSignature } from 'sdk-1';
-import { command, scratch } from './parley.js';
+import { AgentCardResolver } from 'sdk-1/client';
+import { command, scratch, serve } from './parley.js';
 
 // No member is empty: those the SDK leaves out of what it signs, REQUIRED or
 // not, so that §8.4.1 and it agree on the others only.
@@ -65,3 +66,46 @@ for (const alg of ['ES256', 'EdDSA', 'RS256']) {
     assert.match(await parley(['card', 'verify', '--stripped', '--jwks', keys, '-'], empty), /k: holds/);
   });
 }
+
+// Each card of a server that wants credentials has empty members: requirements
+// without scopes. So there is a signature for the SDK beside that of §8.4.1.
+test('the card of parley serve verifies with the SDK, as it is served', { timeout: 300_000 }, async (t) => {
+  const files = ['ES256', 'EdDSA'].map((alg) => file(`serve-${alg}.json`));
+  for (const [i, alg] of ['ES256', 'EdDSA'].entries()) await parley(['card', 'keygen', '--alg', alg, '--out', files[i]]);
+  const jwks = file('tokens.json');
+  writeFileSync(jwks, await parley(['card', 'keygen', '--out', file('tokens-key.json')]));
+  const args = [
+    '--public-url', 'https://agent.example', '--card-key', files[0], '--card-key', files[1],
+    '--jwks', jwks, '--jwt-issuer', 'https://issuer.example', '--jwt-audience', 'agent', '--allow-anonymous',
+  ];
+  const at = '/.well-known/agent-card-keys.json';
+  const judge = (url) => verifyAgentCardSignature(async (kid, jku) => {
+    assert.equal(jku, `https://agent.example${at}`);
+    const { keys } = await (await fetch(url + at)).json();
+    return keys.find((k) => k.kid === kid);
+  });
+
+  const { url, stop } = await serve(args);
+  t.after(stop);
+  for (const [what, headers] of [['1.0', { 'A2A-Version': '1.0' }], ['0.3', { 'A2A-Version': '0.3' }], ['all', {}]]) {
+    for (const path of ['agent-card.json', 'agent.json']) {
+      const card = await (await fetch(`${url}/.well-known/${path}`, { headers })).json();
+      assert.equal(card.signatures.length, 4, what);
+      await judge(url)(card);
+      await assert.rejects(judge(url)({ ...card, name: 'Another' }));
+      // What older versions have besides is not covered, and not what 1.0 reads.
+      await judge(url)({ ...card, url: 'https://another.example' });
+    }
+  }
+  // The SDK's own way to cards gives security schemes a form that its own
+  // verification reads as none: who verifies has to fetch the document.
+  const resolved = await AgentCardResolver.default.resolve(url);
+  assert.equal(resolved.signatures.length, 4);
+  await assert.rejects(judge(url)(resolved));
+
+  const strict = await serve([...args, '--card-strict']);
+  t.after(strict.stop);
+  const card = await (await fetch(`${strict.url}/.well-known/agent-card.json`)).json();
+  assert.equal(card.signatures.length, 2);
+  await assert.rejects(judge(strict.url)(card));
+});

@@ -26,9 +26,9 @@ function binary() {
 }
 
 // serve runs the demo agent on a free port with nothing on disk, and resolves
-// to { url, stop } once the server has said where it is.
-export async function serve() {
-  const child = spawn(binary(), ['serve', '--listen', '127.0.0.1:0', '--ephemeral', '--log-level', 'debug'], {
+// to { url, stop } once the server has said where it is. args are more of serve's.
+export async function serve(args = []) {
+  const child = spawn(binary(), ['serve', '--listen', '127.0.0.1:0', '--ephemeral', '--log-level', 'debug', ...args], {
     cwd: scratch,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
