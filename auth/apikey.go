@@ -116,7 +116,11 @@ func (k *Keys) Authenticate(r *http.Request) (*a2a.Caller, error) {
 
 // nobody is judged in place of a key that does not exist, so that it takes as
 // long. It has no token: nobody knows what has this hash.
-var nobody = &keyRecord{Hash: hashToken(newToken("aaaaaaaaaa"))}
+var nobody = func() *keyRecord {
+	rec := &keyRecord{}
+	rec.setToken(newToken("aaaaaaaaaa"))
+	return rec
+}()
 
 func (k *Keys) judge(e *keyEntry, token string) (*a2a.Caller, error) {
 	rec := e.rec
@@ -125,8 +129,8 @@ func (k *Keys) judge(e *keyEntry, token string) (*a2a.Caller, error) {
 	}
 	hash := hashToken(token)
 	now := k.now()
-	good := subtle.ConstantTimeCompare(hash, rec.Hash)
-	before := subtle.ConstantTimeCompare(hash, rec.Previous)
+	good := subtle.ConstantTimeCompare(hash[:], rec.Hash)
+	before := subtle.ConstantTimeCompare(hash[:], rec.Previous)
 	switch {
 	case good|before == 0 || e.rec == nil:
 		return nil, refuse("there is no such API key")

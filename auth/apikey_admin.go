@@ -99,7 +99,7 @@ func (k *Keys) Create(ctx context.Context, spec KeySpec) (a2a.Secret, *APIKey, e
 			rec.Subject = rec.ID
 		}
 		token := newToken(rec.ID)
-		rec.Hash = hashToken(token)
+		rec.setToken(token)
 		doc := rec.marshal()
 		now, err := k.vault.Keep(ctx, keyName+rec.ID, nil, doc)
 		if err != nil {
@@ -190,7 +190,8 @@ func (k *Keys) Rotate(ctx context.Context, id string, grace time.Duration) (a2a.
 		if grace > 0 {
 			rec.Previous, rec.GraceEnds = rec.Hash, seconds(now.Add(grace))
 		}
-		rec.Hash, rec.Rotated = hashToken(token), seconds(now)
+		rec.Rotated = seconds(now)
+		rec.setToken(token)
 		return nil
 	})
 	if err != nil {
@@ -250,6 +251,11 @@ const (
 	keyName  = "apikey/" // and the ID
 	usedName = "apikey-used"
 )
+
+func (rec *keyRecord) setToken(token string) {
+	h := hashToken(token)
+	rec.Hash = h[:]
+}
 
 func (rec *keyRecord) marshal() []byte {
 	doc, err := json.Marshal(rec)

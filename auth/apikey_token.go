@@ -44,7 +44,8 @@ func newToken(id string) string {
 
 // checksum returns the CRC-32 of s in base 62.
 func checksum(s string) (sum [checksumSize]byte) {
-	n := crc32.ChecksumIEEE([]byte(s))
+	var b [tokenSize]byte
+	n := crc32.ChecksumIEEE(b[:copy(b[:], s)])
 	for i := checksumSize - 1; i >= 0; i-- {
 		sum[i] = base62[n%62]
 		n /= 62
@@ -84,9 +85,9 @@ func isKeyToken(token string) bool { return strings.HasPrefix(token, tokenPrefix
 
 // hashToken returns what is kept of a token. A fast hash is enough: slow ones
 // are for what people choose, and nobody goes through 2^256 secrets.
-func hashToken(token string) []byte {
-	h := sha256.Sum256([]byte(token))
-	return h[:]
+func hashToken(token string) (h [sha256.Size]byte) {
+	var b [tokenSize]byte // not on the heap, for this is done for each request
+	return sha256.Sum256(b[:copy(b[:], token)])
 }
 
 func isAlphanumeric(c byte) bool {
