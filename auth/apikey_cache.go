@@ -47,15 +47,15 @@ func (c *keyCache) init(keep time.Duration, now func() time.Time, read func(cont
 	c.there, c.missing, c.asking = map[string]*keyEntry{}, map[string]*keyEntry{}, map[string]*keyAsked{}
 }
 
-// get returns what is known of a key, from the vault if need be.
-func (c *keyCache) get(ctx context.Context, id string) (*keyEntry, error) {
+// get returns what is known of a key, from the vault if it is as old as keep.
+func (c *keyCache) get(ctx context.Context, id string, keep time.Duration) (*keyEntry, error) {
 	now := c.now()
 	c.mu.Lock()
 	e := c.there[id]
 	if e == nil {
 		e = c.missing[id]
 	}
-	if age := now.Sub(e.asked()); e != nil && age >= 0 && age < c.keep {
+	if age := now.Sub(e.asked()); e != nil && age >= 0 && age < keep {
 		c.mu.Unlock()
 		return e, nil
 	}

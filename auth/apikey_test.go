@@ -327,6 +327,38 @@ func TestRotatedKeyHasAGrace(t *testing.T) {
 	}
 }
 
+// The new token of a key is good everywhere as soon as it is there, although
+// the old one was known; guessing at one key does not make the vault busy.
+func TestRotatedKeyIsTakenAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &vault{}
+		admin, server := NewKeys(v, nil), NewKeys(v, nil)
+		old, key := mustCreate(t, admin, KeySpec{})
+		letIn(t, server, old)
+		time.Sleep(recheck)
+		fresh, _, err := admin.Rotate(t.Context(), key.ID, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if letIn(t, server, fresh.Reveal()) == "" {
+			t.Error("the new one is refused")
+		}
+		if letIn(t, server, old) != "" {
+			t.Error("the old one is taken where the new one was seen")
+		}
+		before, _ := v.count()
+		for range 2000 {
+			if letIn(t, server, old) != "" {
+				t.Error("a wrong one is taken")
+			}
+			time.Sleep(time.Millisecond)
+		}
+		if after, _ := v.count(); after-before > 41 {
+			t.Errorf("the vault was asked %d times in two seconds", after-before)
+		}
+	})
+}
+
 // Two who change a key at the same time both get what they want.
 func TestRevokeWinsOverRotate(t *testing.T) {
 	v := &vault{}
