@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/parley-a2a/parley/a2a"
-	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 )
@@ -52,7 +51,7 @@ func (s *Server) grpcBaseURL(ctx context.Context) string {
 	}
 	remote := ""
 	if p, ok := peer.FromContext(ctx); ok {
-		if _, ok := p.AuthInfo.(credentials.TLSInfo); ok {
+		if _, ok := tlsOf(p); ok {
 			at.scheme = "https"
 		}
 		if p.Addr != nil {

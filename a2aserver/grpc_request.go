@@ -1,7 +1,11 @@
 package a2aserver
 
 import (
+	"errors"
+	"time"
+
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/dialect"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/encoding"
 	protocodec "google.golang.org/grpc/encoding/proto"
@@ -11,18 +15,52 @@ import (
 )
 
 // request reads the call's request.
-func (x *rpc) request(decode func(any) error) (any, error) {
-	in := received{message: x.binding.NewRequest(x.op)}
-	if err := decode(&in); err != nil {
+func (x *rpc) request() (any, error) {
+	in := &received{message: x.binding.NewRequest(x.op)}
+	if err := x.receive(in); err != nil {
 		if status.Code(err) == codes.ResourceExhausted || x.ctx.Err() != nil {
 			return nil, err // too large, or the client is gone
 		}
+		if err == errSlow {
+			return nil, err
+		}
 		in.err = err // there is none
+	}
+	if e := (*a2a.Error)(nil); errors.As(in.err, &e) {
+		return nil, e
 	}
 	if in.err != nil {
 		return nil, &a2a.Error{Code: a2a.CodeParse, Message: "the request is no message of " + x.binding.Service(), Cause: in.err}
 	}
 	return x.binding.DecodeRequest(x.op, in.message)
+}
+
+var errSlow = a2a.Errorf(a2a.CodeInvalidRequest, "the request did not arrive in full within %v", bodyTimeout)
+
+// receive waits for the request, and not for longer than over HTTP. grpc-go has
+// no time limits, so who waits for it is another goroutine, which the end of the
+// handler ends. Inside of net/http the body has its limit.
+func (x *rpc) receive(in *received) error {
+	if x.box.line == nil {
+		return x.to.RecvMsg(in)
+	}
+	done := make(chan error, 1)
+	go func() {
+		defer func() {
+			if v := recover(); v != nil {
+				done <- panicError(v)
+			}
+		}()
+		done <- x.to.RecvMsg(in)
+	}()
+	t := time.NewTimer(bodyTimeout)
+	defer t.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-t.C:
+		return errSlow
+	}
 }
 
 // received is a request, or why it is none. What its codec returned as an error
@@ -32,7 +70,7 @@ type received struct {
 	err     error
 }
 
-// requestCodec is the codec of protocol buffers, and of received.
+// requestCodec is the codec of protocol buffers, of received and of outgoing.
 type requestCodec struct{ encoding.CodecV2 }
 
 func newRequestCodec() encoding.CodecV2 { return requestCodec{encoding.GetCodecV2(protocodec.Name)} }
@@ -42,6 +80,28 @@ func (c requestCodec) Unmarshal(data mem.BufferSlice, v any) error {
 	if !ok {
 		return c.CodecV2.Unmarshal(data, v)
 	}
+	if data.Len() > unchecked {
+		b := data.MaterializeToBuffer(mem.DefaultBufferPool())
+		defer b.Free()
+		if in.err = dialect.CheckProto(in.message, b.ReadOnlyData()); in.err != nil {
+			return nil
+		}
+	}
 	in.err = c.CodecV2.Unmarshal(data, in.message)
 	return nil
+}
+
+// unchecked is how large a request may be, in bytes, that cannot fill memory
+// with many small things.
+const unchecked = 64 << 10
+
+func (c requestCodec) Marshal(v any) (mem.BufferSlice, error) {
+	out, ok := v.(*outgoing)
+	switch {
+	case !ok:
+		return c.CodecV2.Marshal(v)
+	case out.box.line == nil:
+		return c.CodecV2.Marshal(out.message)
+	}
+	return out.box.encode(out.message)
 }

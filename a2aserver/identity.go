@@ -38,7 +38,9 @@ func (s *Server) enter(ctx context.Context, r *http.Request) (context.Context, e
 		}
 	}
 	hops := s.opts.limits().countHops(&caller, r.Header)
-	ctx = a2a.WithCaller(ctx, caller)
+	if s.opts.identity() != nil || caller.Hops > 0 {
+		ctx = a2a.WithCaller(ctx, caller)
+	}
 	if s.rates != nil {
 		if err := s.rates.count(s.keyOf(ctx, r)); err != nil {
 			return ctx, err

@@ -54,7 +54,8 @@ func NewPort(s *Server) *Port {
 			r.TLS = c.tls // net/http has not seen it
 		}
 		if r.ProtoMajor == 2 && isGRPC(r.Header.Get("Content-Type")) {
-			p.inside.ServeHTTP(w, r)
+			limitBody(w, r)
+			p.inside.ServeHTTP(newPaced(w, s.opts.writeTimeout()), r)
 			return
 		}
 		s.ServeHTTP(w, r)

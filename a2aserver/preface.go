@@ -94,6 +94,7 @@ func (c *sniffed) leave(h *http2Start) {
 	c.from = failed{io.EOF}
 	_ = c.Conn.SetDeadline(time.Time{}) // a broken connection shows when it is read
 	on := &handed{Conn: c.Conn, place: c.place, from: h, tls: c.tls}
+	on.line.conn = on
 	select {
 	case c.p.handed <- on:
 	case <-c.p.closed:
@@ -142,6 +143,13 @@ type handed struct {
 	place *place
 	from  *http2Start
 	tls   *tls.ConnectionState // nil in clear
+	line  line
+}
+
+func (c *handed) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	c.line.written.Add(int64(n))
+	return n, err
 }
 
 func (c *handed) Close() error {
@@ -158,10 +166,16 @@ type handshaken struct {
 }
 
 func (h handshaken) ServerHandshake(c net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	if on, ok := c.(*handed); ok && on.tls != nil {
-		return c, credentials.TLSInfo{State: *on.tls, CommonAuthInfo: credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity}}, nil
+	on, ok := c.(*handed)
+	if !ok {
+		return h.TransportCredentials.ServerHandshake(c)
 	}
-	return h.TransportCredentials.ServerHandshake(c)
+	if on.tls != nil {
+		info := credentials.TLSInfo{State: *on.tls, CommonAuthInfo: credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity}}
+		return c, onLine{info, &on.line}, nil
+	}
+	_, info, err := h.TransportCredentials.ServerHandshake(c)
+	return c, onLine{info, &on.line}, err
 }
 
 // failed is a reader that has failed.

@@ -31,6 +31,8 @@ type Server struct {
 	rates   *rates       // nil without a limit
 	streams *openStreams // nil without a limit
 
+	openDoor bool // nobody wants to know who calls
+
 	calls atomic.Int64 // over gRPC, under way
 }
 
@@ -47,6 +49,7 @@ func New(svc a2a.Service, card *a2a.AgentCard, o *Options) *Server {
 	s := &Server{svc: svc, card: card, opts: o, log: o.logger(), started: time.Now(), resumes: canResume(card), audit: newAuditor(o.auditLog())}
 	limits := o.limits()
 	s.rates, s.streams = newRates(limits), newOpenStreams(limits)
+	s.openDoor = o.identity() == nil && s.rates == nil && s.audit == nil && (o == nil || len(o.Hosts) == 0)
 	s.draining, s.stopDrain = context.WithCancelCause(context.Background())
 	return s
 }

@@ -1,0 +1,60 @@
+package dialect
+
+import (
+	"github.com/parley-a2a/parley/a2a"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+const (
+	// maxProtoValues is how many messages and elements of lists a request may
+	// have. Each takes two bytes of it, and a hundred in memory.
+	maxProtoValues = 1 << 18
+	// maxProtoDepth is far beyond what is taken: a level of JSON is three of
+	// protocol buffers.
+	maxProtoDepth = 10 * a2a.MaxDepth
+)
+
+// CheckProto looks for what would make a request many times larger in memory
+// than it is, before it is read into m. The error is TooLarge, or InvalidParams
+// where it nests too deeply; what is no message at all is left to whoever reads
+// it.
+func CheckProto(m proto.Message, doc []byte) error {
+	left := maxProtoValues
+	return checkProto(m.ProtoReflect().Descriptor(), doc, &left, maxProtoDepth)
+}
+
+func checkProto(d protoreflect.MessageDescriptor, doc []byte, left *int, depth int) error {
+	if depth == 0 {
+		return a2a.Invalid("request", "is nested too deeply")
+	}
+	fields := d.Fields()
+	for len(doc) > 0 {
+		number, kind, n := protowire.ConsumeTag(doc)
+		if n < 0 {
+			return nil
+		}
+		doc = doc[n:]
+		if n = protowire.ConsumeFieldValue(number, kind, doc); n < 0 {
+			return nil
+		}
+		value := doc[:n]
+		doc = doc[n:]
+		f := fields.ByNumber(number)
+		if f == nil || f.Message() == nil && !f.IsList() {
+			continue
+		}
+		if *left--; *left < 0 {
+			return a2a.Errorf(a2a.CodeTooLarge, "the request has more than %d values; send large data as bytes, or by URL", maxProtoValues)
+		}
+		if f.Message() == nil || kind != protowire.BytesType {
+			continue
+		}
+		inner, _ := protowire.ConsumeBytes(value)
+		if err := checkProto(f.Message(), inner, left, depth-1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
