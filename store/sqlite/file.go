@@ -94,12 +94,17 @@ func prepare(path string, sc *schema) error {
 }
 
 // sidecars makes the files beside the database. SQLite would make them with the
-// mode of the umask, and they hold content too.
+// mode of the umask, and they hold content too. Where they are there already, a
+// crash left them, or another process has them open: what others could read of
+// them was written by a version that let SQLite make them.
 func sidecars(path string) error {
 	for _, end := range []string{"-wal", "-shm"} {
 		f, err := os.OpenFile(path+end, os.O_CREATE|os.O_RDWR, 0o600)
 		if err != nil {
 			return unwritable(path, err)
+		}
+		if info, err := f.Stat(); err == nil && info.Mode().Perm()&0o007 != 0 {
+			_ = f.Chmod(info.Mode().Perm() &^ 0o007) // the owner's to do; others can use the files as they are
 		}
 		f.Close()
 	}
@@ -156,13 +161,16 @@ func fill(path string, sc *schema) error {
 // inspect opens the database and looks whether it can be used. If not, all
 // files are as they were.
 func inspect(path string, sc *schema) error {
-	var made []string // files that SQLite makes for looking
+	var made []string // files that are needed for looking
 	for _, end := range []string{"-wal", "-shm"} {
 		if _, err := os.Stat(path + end); errors.Is(err, fs.ErrNotExist) {
 			made = append(made, path+end)
 		}
 	}
-	err := look(path, sc)
+	err := sidecars(path)
+	if err == nil {
+		err = look(path, sc)
+	}
 	if err != nil {
 		for _, name := range made {
 			os.Remove(name)

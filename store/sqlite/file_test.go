@@ -104,6 +104,56 @@ func TestOpenMakesFileAndDirectory(t *testing.T) {
 	}
 }
 
+// Whatever a database was like when it was opened, what stands beside it is for
+// nobody else's eyes.
+func TestFilesBesideAreNotForOthers(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there are no file modes")
+	}
+	beside := func(t *testing.T, path string) {
+		t.Helper()
+		for _, end := range []string{"-wal", "-shm"} {
+			wantMode(t, path+end, 0o600)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "parley.db")
+	mustOpen(t, path, nil).Close()
+	t.Run("a second start", func(t *testing.T) {
+		st := mustOpen(t, path, nil)
+		defer st.Close()
+		beside(t, path)
+	})
+	t.Run("a vault", func(t *testing.T) {
+		v, err := OpenVault(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer v.Close()
+		beside(t, path)
+	})
+	t.Run("a reader", func(t *testing.T) {
+		r, err := OpenReader(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		beside(t, path)
+	})
+	t.Run("left by a version that did not see to it", func(t *testing.T) {
+		for _, end := range []string{"-wal", "-shm"} {
+			if err := os.WriteFile(path+end, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chmod(path+end, 0o604); err != nil {
+				t.Fatal(err)
+			}
+		}
+		st := mustOpen(t, path, nil)
+		defer st.Close()
+		beside(t, path)
+	})
+}
+
 func wantMode(t *testing.T, path string, want os.FileMode) {
 	t.Helper()
 	info, err := os.Stat(path)
