@@ -6,7 +6,9 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -129,13 +131,25 @@ type identityServer struct {
 	tls    *tls.Config // of clients without certificate; nil without TLS
 }
 
-// open starts one over a store.
-func openIdentity(t *testing.T, st store.Store, guard *auth.Guard) *identityServer {
+// openIdentity starts one over a store. Where certificates is set it speaks TLS
+// and takes those of clients.
+func openIdentity(t *testing.T, st store.Store, guard *auth.Guard, certificates *authority) *identityServer {
 	t.Helper()
 	s := &identityServer{spy: newSpy(st), butler: newButler()}
 	card := a2a.AgentCard{Name: "butler", Capabilities: a2a.AgentCapabilities{ExtendedAgentCard: new(true)}}
-	s.url = start(t, card, s.butler, &parley.Options{
-		Store: s.spy, Auth: guard, Egress: &a2aserver.Egress{Loopback: true},
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.url = "http://" + l.Addr().String()
+	if certificates != nil {
+		s.url = "https://" + l.Addr().String()
+		var config *tls.Config
+		config, s.tls = certificates.server(t)
+		l = tls.NewListener(l, config)
+	}
+	startOn(t, l, card, s.butler, &parley.Options{
+		Store: s.spy, Auth: guard, Egress: &a2aserver.Egress{Loopback: true}, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		ExtendedCardFor: func(_ context.Context, c a2a.Caller) (*a2a.AgentCard, error) {
 			return &a2a.AgentCard{Name: "butler", Description: "in service " + s.butler.word(c)}, nil
 		},
@@ -143,46 +157,54 @@ func openIdentity(t *testing.T, st store.Store, guard *auth.Guard) *identityServ
 	return s
 }
 
-// visitor returns somebody who sends these headers.
-func (s *identityServer) visitor(t *testing.T, header map[string]string) *visitor {
-	transport := func(h2 bool) *http.Client {
-		p := new(http.Protocols)
-		switch {
-		case h2 && s.tls == nil:
-			p.SetUnencryptedHTTP2(true)
-		case h2:
-			p.SetHTTP2(true)
-		default:
-			p.SetHTTP1(true)
+// transport returns the connections of somebody.
+func (s *identityServer) transport(t *testing.T, c proof, h2 bool) *http.Client {
+	p := new(http.Protocols)
+	tr := &http.Transport{Protocols: p, DisableCompression: true}
+	if s.tls != nil {
+		tr.TLSClientConfig = s.tls.Clone()
+		if c.cert != nil {
+			tr.TLSClientConfig.Certificates = []tls.Certificate{*c.cert}
 		}
-		tr := &http.Transport{Protocols: p, TLSClientConfig: s.tls, DisableCompression: true}
-		t.Cleanup(tr.CloseIdleConnections)
-		return &http.Client{Transport: tr}
 	}
-	return &visitor{url: s.url, header: header, plain: transport(false), h2: transport(true)}
+	switch {
+	case h2 && s.tls == nil:
+		p.SetUnencryptedHTTP2(true)
+	case h2:
+		p.SetHTTP2(true)
+	default:
+		p.SetHTTP1(true)
+	}
+	t.Cleanup(tr.CloseIdleConnections)
+	return &http.Client{Transport: tr}
 }
 
-// client returns a client that sends these headers, in a tenant.
-func (s *identityServer) client(t *testing.T, header map[string]string, version string) *a2aclient.Client {
+// visitor returns somebody who shows proof.
+func (s *identityServer) visitor(t *testing.T, c proof) *visitor {
+	return &visitor{url: s.url, header: c.header, plain: s.transport(t, c, false), h2: s.transport(t, c, true)}
+}
+
+// client returns a client that shows proof.
+func (s *identityServer) client(t *testing.T, c proof, version string) *a2aclient.Client {
 	t.Helper()
 	h := http.Header{}
-	for name, value := range header {
+	for name, value := range c.header {
 		h.Set(name, value)
 	}
-	tr := &http.Transport{TLSClientConfig: s.tls}
-	t.Cleanup(tr.CloseIdleConnections)
-	c, err := a2aclient.Dial(t.Context(), s.url, &a2aclient.Options{Version: version, Bindings: []string{a2a.BindingJSONRPC}, Header: h, HTTPClient: &http.Client{Transport: tr}})
+	client, err := a2aclient.Dial(t.Context(), s.url, &a2aclient.Options{
+		Version: version, Bindings: []string{a2a.BindingJSONRPC}, Header: h, HTTPClient: s.transport(t, c, false),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c
+	return client
 }
 
 // victim is somebody with things of all kinds.
 type victim struct {
 	name   string
 	caller a2a.Caller
-	header map[string]string // that its clients send
+	shows  proof
 
 	word   string
 	mine   *belongings
@@ -199,7 +221,7 @@ func (v *victim) settle(t *testing.T, s *identityServer) {
 	t.Helper()
 	v.word = "marked" + strings.ReplaceAll(uuid.NewString(), "-", "")
 	s.butler.serve(v.caller, v.word)
-	c := s.client(t, v.header, "1.0")
+	c := s.client(t, v.shows, "1.0")
 	b := &belongings{tenant: v.caller.Tenant, context: uuid.NewString(), config: "config" + uuid.NewString(), after: 1, text: "finish " + uuid.NewString(),
 		message: "message" + uuid.NewString(), key: "key" + uuid.NewString()}
 	if b.tenant == "" {
@@ -227,7 +249,7 @@ func (v *victim) settle(t *testing.T, s *identityServer) {
 	b.done = send(&a2a.Message{MessageID: b.message, Parts: []*a2a.Part{a2a.TextPart(b.text)}}, b.key, true)
 	b.asking = send(text("ask"), "", true)
 	b.authing = send(text("authenticate"), "", true)
-	old := s.client(t, v.header, "0.1")
+	old := s.client(t, v.shows, "0.1")
 	b.old = "old-task-" + uuid.NewString()
 	res, err := old.SendMessage(t.Context(), &a2a.SendMessageRequest{Message: &a2a.Message{TaskID: b.old, ContextID: b.context, MessageID: uuid.NewString(), Role: a2a.RoleUser, Parts: []*a2a.Part{a2a.TextPart("ask")}}})
 	if err != nil || res.Task == nil || res.Task.ID != b.old {
@@ -265,10 +287,10 @@ func (v *victim) subscribe(t *testing.T, s *identityServer) *openStream {
 		t.Fatal(err)
 	}
 	req.Header.Set("Content-Type", "application/json")
-	for name, value := range v.header {
+	for name, value := range v.shows.header {
 		req.Header.Set(name, value)
 	}
-	res, err := s.visitor(t, nil).plain.Do(req)
+	res, err := s.visitor(t, v.shows).plain.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
