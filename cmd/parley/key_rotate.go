@@ -36,12 +36,6 @@ or rotated with --grace 0.`,
 			return err
 		}
 		keys.record(a2aserver.AuditKeyRotated, k)
-		// A server that runs believes for so long what it has read of a key: whoever
-		// has the new token shall not be refused with it.
-		select {
-		case <-time.After(keyCache):
-		case <-ctx.Done(): // the token is all there is: it has to be told
-		}
 		if !k.GraceEnds.IsZero() && *output != "json" {
 			a.note("Note", "the old token is good until %s", dateOf(k.GraceEnds))
 		}
@@ -51,10 +45,6 @@ or rotated with --grace 0.`,
 	output = outputFlag(cmd.Flags())
 	return cmd
 }
-
-// keyCache is how long servers believe what they have read of a key, by the
-// default of auth.KeysOptions.
-const keyCache = time.Second
 
 // oneKey wants an id as the only argument.
 func oneKey(cmd *cobra.Command, args []string) error {

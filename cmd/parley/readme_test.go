@@ -11,13 +11,19 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "rewrite the README's transcript with what the commands print")
+var update = flag.Bool("update", false, "rewrite the transcripts of the documentation with what the commands print")
 
-// TestReadmeTranscript types the README's console blocks and compares what is
-// printed, apart from ids, times and the port.
+// TestReadmeTranscript types the console blocks of the README and of the
+// documentation, and compares what is printed, apart from ids, times and the
+// port.
 func TestReadmeTranscript(t *testing.T) {
-	const readme = "../../README.md"
-	raw, err := os.ReadFile(readme)
+	for _, name := range []string{"README.md", "docs/operations.md"} {
+		t.Run(name, func(t *testing.T) { playTranscript(t, filepath.Join("..", "..", name)) })
+	}
+}
+
+func playTranscript(t *testing.T, file string) {
+	raw, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,6 +36,12 @@ func TestReadmeTranscript(t *testing.T) {
 		if *update && inside && strings.HasPrefix(line, "$ ") {
 			line = uuids.ReplaceAllString(line, s.last) // a command names the newest task
 		}
+		typed := strings.TrimSpace(strings.TrimPrefix(line, "$ "))
+		if *update && inside {
+			for before, here := range s.keys {
+				line = strings.ReplaceAll(line, before, here)
+			}
+		}
 		out.WriteString(line)
 		switch {
 		case strings.HasPrefix(line, "```"):
@@ -40,16 +52,16 @@ func TestReadmeTranscript(t *testing.T) {
 				i++
 				want.WriteString(lines[i])
 			}
-			got := s.enter(strings.TrimSpace(line[2:]))
+			got := s.enter(typed)
 			s.learn(want.String(), got)
 			if w, g := s.plain(want.String()), s.plain(got); w != g && !*update {
-				t.Errorf("%sprints\n%sthe README says\n%s", line, g, w)
+				t.Errorf("%sprints\n%sthe document says\n%s", line, g, w)
 			}
 			out.WriteString(strings.ReplaceAll(got, s.addr, defaultAddress))
 		}
 	}
 	if *update {
-		if err := os.WriteFile(readme, []byte(out.String()), 0o644); err != nil {
+		if err := os.WriteFile(file, []byte(out.String()), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -63,12 +75,13 @@ type session struct {
 	addr   string
 	server *exec.Cmd
 	jobs   []*exec.Cmd       // begun with &
-	ids    map[string]string // as in the README → as in this run
+	ids    map[string]string // as in the document → as in this run
+	keys   map[string]string // the same of API keys
 	last   string            // the newest task id
 }
 
 func newSession(t *testing.T) *session {
-	s := &session{t: t, dir: t.TempDir(), addr: defaultAddress, ids: map[string]string{}}
+	s := &session{t: t, dir: t.TempDir(), addr: defaultAddress, ids: map[string]string{}, keys: map[string]string{}}
 	bin := filepath.Join(t.TempDir(), "parley")
 	self, err := os.Executable()
 	if err != nil {
@@ -105,14 +118,11 @@ func (s *session) enter(line string) string {
 		s.kill()
 		return ""
 	case strings.HasPrefix(line, "export "):
-		s.env = append(s.env, strings.TrimPrefix(strings.ReplaceAll(line, defaultAddress, s.addr), "export "))
-		return ""
+		return s.export(strings.TrimPrefix(strings.ReplaceAll(line, defaultAddress, s.addr), "export "))
 	case strings.HasPrefix(line, "parley serve"):
 		return s.serve(line)
 	}
-	for readme, here := range s.ids {
-		line = strings.ReplaceAll(line, readme, here)
-	}
+	line = s.translate(line)
 	line = strings.NewReplacer("stream 60 500", "stream 60 50", "sleep 1;", "sleep 0.02;").Replace(line) // nobody watches
 	if begin, ok := strings.CutSuffix(line, " &"); ok {
 		job := s.shell("exec " + begin)
@@ -140,6 +150,30 @@ func (s *session) enter(line string) string {
 		return ""
 	}
 	return strings.TrimRight(string(out), "\n") + "\n"
+}
+
+// export sets a variable to a word of the shell, which may run a command.
+func (s *session) export(assignment string) string {
+	name, _, _ := strings.Cut(assignment, "=")
+	cmd := s.shell(s.translate(assignment) + ` && printf %s "$` + name + `"`)
+	var said strings.Builder
+	cmd.Stderr = &said
+	value, err := cmd.Output()
+	if err != nil {
+		s.t.Errorf("export %s: %v\n%s", assignment, err, said.String())
+	}
+	s.env = append(s.env, name+"="+string(value))
+	return said.String()
+}
+
+// translate is a line with the ids of this run.
+func (s *session) translate(line string) string {
+	for _, ids := range []map[string]string{s.ids, s.keys} {
+		for document, here := range ids {
+			line = strings.ReplaceAll(line, document, here)
+		}
+	}
+	return line
 }
 
 func (s *session) shell(line string) *exec.Cmd {
@@ -180,27 +214,32 @@ func (s *session) serve(line string) string {
 }
 
 var (
-	uuids  = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+	uuids  = regexp.MustCompile(`[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 	taskID = regexp.MustCompile(`Task ID: (\S+)`)
 	times  = regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z`)
+	keyIDs = regexp.MustCompile(`(?m)^Key: ([a-z2-7]{10})$`)
 	ports  = regexp.MustCompile(`127\.0\.0\.1:\d+`)
 )
 
-// learn matches the ids of both outputs, in their order.
-func (s *session) learn(readme, here string) {
-	mine := uuids.FindAllString(here, -1)
-	for i, id := range uuids.FindAllString(readme, -1) {
-		if i < len(mine) && s.ids[id] == "" {
-			s.ids[id] = mine[i]
+// learn matches what names the same in both outputs.
+func (s *session) learn(document, here string) {
+	s.match(document, here, uuids, s.ids)
+	s.match(document, here, keyIDs, s.keys)
+}
+
+// match takes the ids that a pattern finds as the same, in their order.
+func (s *session) match(document, here string, pattern *regexp.Regexp, ids map[string]string) {
+	mine := pattern.FindAllStringSubmatch(here, -1)
+	for i, found := range pattern.FindAllStringSubmatch(document, -1) {
+		if id := found[len(found)-1]; i < len(mine) && ids[id] == "" {
+			ids[id] = mine[i][len(found)-1]
 		}
 	}
 }
 
 // plain is an output without what differs from run to run.
 func (s *session) plain(out string) string {
-	for readme, here := range s.ids {
-		out = strings.ReplaceAll(out, readme, here)
-	}
+	out = s.translate(out)
 	return ports.ReplaceAllString(times.ReplaceAllString(out, "TIME"), "ADDRESS")
 }
 
