@@ -224,10 +224,17 @@ func TestRoomIsGivenBack(t *testing.T) {
 // for an answer.
 func TestRoomIsNotOverbooked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := limited(t, nil, lingering, Limits{Running: 5})
+		st := store.NewMemory()
+		defer st.Close()
+		w := newWorld(t, st, lingering)
 		var asking []*a2a.Task
-		for range 20 {
+		for range 10 {
 			asking = append(asking, w.mustSend(send("ask work")))
+		}
+		w.stop()
+		w = limited(t, st, lingering, Limits{Running: 5})
+		for range 10 {
+			asking = append(asking, w.mustSend(send("ask work"))) // these have an agent that waits
 		}
 		var wg sync.WaitGroup
 		var mu sync.Mutex
@@ -253,6 +260,7 @@ func TestRoomIsNotOverbooked(t *testing.T) {
 		if n := w.counted(); n != 0 {
 			t.Errorf("%d are counted when all is over", n)
 		}
+		w.stop()
 	})
 }
 

@@ -64,10 +64,10 @@ func TestWallTime(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var cause error
+				told := make(chan error, 9)
 				w := limited(t, nil, agent.Func(func(ctx context.Context, t *agent.Turn) error {
 					err := c.run(ctx, t)
-					cause = context.Cause(ctx)
+					told <- context.Cause(ctx)
 					return err
 				}), Limits{Wall: time.Minute, Running: 1})
 				began := time.Now()
@@ -82,14 +82,13 @@ func TestWallTime(t *testing.T) {
 				if took := time.Since(began); took != c.took {
 					t.Errorf("it took %v, want %v", took, c.took)
 				}
-				synctest.Wait()
-				if strings.HasPrefix(c.end, "failed") && cause != nil && !errors.Is(cause, agent.ErrTimeout) {
-					t.Errorf("the agent was told %v", cause)
-				}
 				if n := w.counted(); n != 0 {
 					t.Errorf("%d are counted", n)
 				}
 				w.mustSend(sendNow("next")) // there is room
+				if cause := <-told; strings.HasPrefix(c.end, "failed") && !errors.Is(cause, agent.ErrTimeout) {
+					t.Errorf("the agent was told %v", cause)
+				}
 				time.Sleep(2 * time.Hour)
 			})
 		})
