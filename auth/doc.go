@@ -1,6 +1,24 @@
-// Package auth signs agent cards and verifies their signatures
-// (specification §8.4): detached JSON Web Signatures over the canonical form
-// (RFC 8785) of the card without its default values.
+// Package auth says who calls, and signs agent cards and verifies their signatures.
+//
+// # Who calls
+//
+// A Guard has one or more Methods: API keys (Keys), tokens of an issuer (OIDC,
+// JWT), user names and passwords (Basic), client certificates (MutualTLS).
+//
+//	keys := auth.NewKeys(st, nil) // in a store.Store
+//	token, _, err := keys.Create(ctx, auth.KeySpec{Name: "build", Expires: end})
+//
+//	guard, err := auth.NewGuard([]auth.Method{keys}, nil)
+//	srv, err := parley.New(card, agent, &parley.Options{Store: st, Auth: guard})
+//
+// Errors of a Guard are for callers. Those of a Method are for operators; test
+// them for ErrCredentials, and those of Keys for ErrNoKey.
+//
+// # Signed cards
+//
+// Signatures are those of the specification's §8.4: detached JSON Web
+// Signatures over the canonical form (RFC 8785) of the card without its default
+// values.
 //
 //	key, err := auth.GenerateKey("ES256")
 //	err = auth.SignCard(card, key, nil)
