@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -209,81 +208,3 @@ func unread(r *http.Request) error {
 }
 
 func (g *Guard) address(r *http.Request) string { return addressOf(g.opts.Address(r)) }
-
-// slowDown is why a password is not even looked at.
-type slowDown struct{ wait time.Duration }
-
-func (*slowDown) Error() string { return "auth: too many wrong credentials before these" }
-
-// refusal returns the error that a caller gets, and counts wrong credentials.
-func (g *Guard) refusal(r *http.Request, from origin, err error) error {
-	var slow *slowDown
-	switch {
-	case errors.As(err, &slow):
-		return rateLimited(slow.wait, err)
-	case !errors.Is(err, ErrCredentials):
-		if r.Context().Err() != nil {
-			return context.Cause(r.Context())
-		}
-		return &a2a.Error{Code: a2a.CodeUnavailable, Message: "your credentials cannot be checked at the moment: try again shortly", Cause: err}
-	}
-	e := &a2a.Error{Code: a2a.CodeUnauthenticated, Message: "your credentials are not valid, or not any more: get new ones", Cause: err}
-	var why *refusal
-	if errors.As(err, &why) {
-		e.Message = "your credentials are not good: " + why.text
-		if why.once {
-			return e // who waits would not hear that there are new ones to get
-		}
-	}
-	if from.address == "" {
-		from.address = g.address(r)
-	}
-	if wait := g.failures.wait(from); wait > 0 {
-		return rateLimited(wait, err)
-	}
-	g.failures.fail(from)
-	return e
-}
-
-func rateLimited(wait time.Duration, cause error) *a2a.Error {
-	return &a2a.Error{
-		Code: a2a.CodeRateLimited, RetryAfter: wait, Cause: cause,
-		Message: "too many wrong credentials came from your address or for this user: wait, then try again with good ones",
-	}
-}
-
-// Challenges returns the values of WWW-Authenticate for an answer with e, one
-// for each scheme, in the order of the methods.
-func (g *Guard) Challenges(e *a2a.Error) []string {
-	var list []string
-	seen := map[string]bool{}
-	for _, m := range g.methods {
-		scheme, params, _ := strings.Cut(m.Challenge(), " ")
-		if scheme == "" || seen[scheme] {
-			continue
-		}
-		seen[scheme] = true
-		if !strings.HasPrefix(params, "realm=") {
-			params = strings.TrimSuffix(fmt.Sprintf("realm=%q, %s", g.opts.Realm, params), ", ")
-		}
-		bearer := scheme == "Bearer"
-		switch {
-		case e.Code == a2a.CodePermissionDenied && (!bearer || e.Meta["scope"] == ""):
-			continue // other schemes have no word for it
-		case e.Code == a2a.CodePermissionDenied:
-			params += fmt.Sprintf(`, error="insufficient_scope", scope=%q`, e.Meta["scope"])
-		case bearer && errors.Is(e.Cause, ErrCredentials):
-			params += `, error="invalid_token"`
-		}
-		list = append(list, scheme+" "+params)
-	}
-	return list
-}
-
-// checkRealm refuses what could not stand between two quotes in a header.
-func checkRealm(realm string) error {
-	if strings.ContainsFunc(realm, func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }) {
-		return errors.New("auth: a realm is made of printable characters of ASCII other than \" and \\")
-	}
-	return nil
-}

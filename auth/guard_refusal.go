@@ -1,6 +1,14 @@
 package auth
 
-import "fmt"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+)
 
 // refusal is why credentials are not good. Its text is written here, has nothing
 // of the credentials in it, and is the same for whoever may not know the
@@ -21,3 +29,45 @@ func refuse(format string, args ...any) error {
 
 // outdated returns an error about credentials that were good once.
 func outdated(text string) error { return &refusal{text: text, once: true} }
+
+// slowDown is why a password is not even looked at.
+type slowDown struct{ wait time.Duration }
+
+func (*slowDown) Error() string { return "auth: too many wrong credentials before these" }
+
+// refusal returns the error that a caller gets, and counts wrong credentials.
+func (g *Guard) refusal(r *http.Request, from origin, err error) error {
+	var slow *slowDown
+	switch {
+	case errors.As(err, &slow):
+		return rateLimited(slow.wait, err)
+	case !errors.Is(err, ErrCredentials):
+		if r.Context().Err() != nil {
+			return context.Cause(r.Context())
+		}
+		return &a2a.Error{Code: a2a.CodeUnavailable, Message: "your credentials cannot be checked at the moment: try again shortly", Cause: err}
+	}
+	e := &a2a.Error{Code: a2a.CodeUnauthenticated, Message: "your credentials are not valid, or not any more: get new ones", Cause: err}
+	var why *refusal
+	if errors.As(err, &why) {
+		e.Message = "your credentials are not good: " + why.text
+		if why.once {
+			return e // who waits would not hear that there are new ones to get
+		}
+	}
+	if from.address == "" {
+		from.address = g.address(r)
+	}
+	if wait := g.failures.wait(from); wait > 0 {
+		return rateLimited(wait, err)
+	}
+	g.failures.fail(from)
+	return e
+}
+
+func rateLimited(wait time.Duration, cause error) *a2a.Error {
+	return &a2a.Error{
+		Code: a2a.CodeRateLimited, RetryAfter: wait, Cause: cause,
+		Message: "too many wrong credentials came from your address or for this user: wait, then try again with good ones",
+	}
+}
