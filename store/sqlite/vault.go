@@ -67,7 +67,7 @@ func openVault(path string, sc *schema) (_ *Vault, err error) {
 	// The cleaner of the Store moves the log into the database, or who closes it
 	// last: SQLite knows if that is us.
 	if err == nil {
-		err = c.Exec(durable + "PRAGMA wal_autocheckpoint = 0; PRAGMA temp_store = MEMORY")
+		err = c.Exec(durable + "PRAGMA wal_autocheckpoint = 0; PRAGMA temp_store = MEMORY; PRAGMA secure_delete = FAST")
 	}
 	if err == nil {
 		err = c.BusyTimeout(vaultPatience)
