@@ -87,6 +87,7 @@ func TestVaultBesideAStoreUnderLoad(t *testing.T) {
 	warm := make(chan struct{})
 	for w := range 4 {
 		load.Go(func() {
+			defer busy.Do(func() { close(warm) }) // also when nothing works
 			for i := 0; ctx.Err() == nil; i++ {
 				if err := store.Do(t.Context(), st, task(fmt.Sprint("task ", w, " ", i), 100)); err != nil {
 					t.Errorf("append under load: %v", err)
