@@ -22,7 +22,7 @@ const (
 
 	// AuditCardSigned comes with kids; AuditTLSReloaded with the certificate's
 	// subject and expires, and with error where it failed; AuditWebhookKeysRotated
-	// with kid and by.
+	// with key, the new public one, and by.
 	AuditCardSigned         = "card.signed"
 	AuditTLSReloaded        = "tls.reloaded"
 	AuditWebhookKeysRotated = "webhook-keys.rotated"

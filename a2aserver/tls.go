@@ -29,6 +29,10 @@ type TLSFiles struct {
 	RequireClient bool
 	// Logger hears when files were read anew, or could not be. Nil discards.
 	Logger *slog.Logger
+	// Reloaded, if not nil, is told when files have changed, with the certificate
+	// that is used from then on, or with why it stays the one before. It is called
+	// during a handshake, by one goroutine at a time.
+	Reloaded func(leaf *x509.Certificate, err error)
 }
 
 // TLS is a server's side of TLS, from files that are read again when they
@@ -115,6 +119,7 @@ func (t *TLS) look() {
 		if c, err = t.parse(docs); err == nil {
 			t.current.Store(c)
 			t.log.Info("the certificate was read anew", slog.Time("ends", c.Certificates[0].Leaf.NotAfter))
+			t.tell(c.Certificates[0].Leaf, nil)
 		}
 	} else if sum = sha256.Sum256([]byte(err.Error())); sum == t.seen {
 		return
@@ -122,6 +127,13 @@ func (t *TLS) look() {
 	t.seen = sum
 	if err != nil {
 		t.log.Error("the certificate has changed and cannot be used; the one before goes on", slog.Any("error", err))
+		t.tell(nil, err)
+	}
+}
+
+func (t *TLS) tell(leaf *x509.Certificate, err error) {
+	if t.files.Reloaded != nil {
+		t.files.Reloaded(leaf, err)
 	}
 }
 

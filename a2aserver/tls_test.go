@@ -142,6 +142,14 @@ func tlsFiles(t *testing.T, clientCA []byte) (*TLS, TLSFiles, *bytes.Buffer, fun
 
 func TestCertificatesAreReadAgain(t *testing.T) {
 	x, f, log, pass, a := tlsFiles(t, nil)
+	var told []string
+	x.files.Reloaded = func(leaf *x509.Certificate, err error) {
+		if err != nil {
+			told = append(told, "trouble")
+			return
+		}
+		told = append(told, leaf.Subject.CommonName)
+	}
 	server, client := x.Config(), &tls.Config{RootCAs: a.pool(), ServerName: "agent.test", NextProtos: []string{"h2"}}
 	serves := func(want string) {
 		t.Helper()
@@ -191,6 +199,9 @@ func TestCertificatesAreReadAgain(t *testing.T) {
 	write(t, f.Cert, cert)
 	write(t, f.Key, key)
 	serves("three")
+	if got := strings.Join(told, " "); !strings.HasPrefix(got, "trouble two trouble ") || !strings.HasSuffix(got, " three") {
+		t.Errorf("told of %s", got)
+	}
 }
 
 func TestOldVersionsOfTLSAreRefused(t *testing.T) {

@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/parley-a2a/parley"
+	"github.com/parley-a2a/parley/a2aserver"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -97,7 +99,8 @@ func (a *app) redeliver(ctx context.Context, db string, pick *pushPick) (err err
 }
 
 func newAdminPushRotate(a *app) *cobra.Command {
-	return a.admin(&cobra.Command{
+	var audit auditFlags
+	cmd := a.admin(&cobra.Command{
 		Use:   "rotate-keys",
 		Short: "Make new keys to sign webhooks with, with the server stopped",
 		Long: `Make new keys to sign webhooks with. For a week deliveries are signed with the key
@@ -111,10 +114,18 @@ After a leak rotate twice: then the old key is gone, and published no more.`,
 			return err
 		}
 		defer done(st, &err)
+		log, err := a.auditBeside(&audit, db)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = log.close() }() // what it could not write is logged
 		public, err := parley.RotateWebhookKeys(ctx, st, time.Now())
 		if err != nil {
 			return err
 		}
+		log.event(a2aserver.AuditWebhookKeysRotated, slog.String("key", public), slog.String("by", operator()))
 		return a.say("Public key: %s", public)
 	})
+	audit.registerAs(cmd.Flags(), auditUsage)
+	return cmd
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/json"
@@ -33,6 +34,8 @@ import (
 //	http status path [header:value]...
 //	                    asks the server with GET and checks the status
 //	throttled header    sends wrong credentials until the server has enough of it
+//	reloads file        connects until the audit log says that the certificate was
+//	                    read anew
 //	hangup file         sends SIGHUP to the server and waits for a file
 
 func cmdRefused(ts *testscript.TestScript, neg bool, args []string) {
@@ -153,6 +156,22 @@ func cmdAuthority(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		ts.Check(os.WriteFile(ts.MkAbs(name), text, 0o600))
 	}
+}
+
+func cmdReloads(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: reloads file")
+	}
+	for range 200 {
+		conn, err := tls.Dial("tcp", ts.Getenv("ADDR"), &tls.Config{InsecureSkipVerify: true})
+		ts.Check(err)
+		ts.Check(conn.Close())
+		if strings.Contains(ts.ReadFile(args[0]), `"event":"tls.reloaded","subject":`) {
+			return
+		}
+		time.Sleep(50 * time.Millisecond) // for another process
+	}
+	ts.Fatalf("the certificate was not read anew")
 }
 
 func cmdHangup(ts *testscript.TestScript, neg bool, args []string) {

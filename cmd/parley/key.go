@@ -28,7 +28,7 @@ func newKey(a *app) *cobra.Command {
 // have it, and the log of what is done to them.
 type keyring struct {
 	*auth.Keys
-	audit auditLog
+	audit *auditLog
 	by    string // the user of this machine who does it
 }
 
@@ -51,19 +51,24 @@ func (a *app) keyCommand(cmd *cobra.Command, changes, makes bool, run func(conte
 		defer done(v, &err)
 		r := &keyring{Keys: auth.NewKeys(v, nil), by: operator()}
 		if changes {
-			l, err := audit.open(filepath.Dir(db), true, a.stderr, slog.New(slog.NewTextHandler(a.stderr, nil)))
-			if err != nil {
+			if r.audit, err = a.auditBeside(&audit, db); err != nil {
 				return err
 			}
-			r.audit = *l
-			defer func() { _ = l.close() }()
+			defer func() { _ = r.audit.close() }() // what it could not write is logged
 		}
 		return run(ctx, r, args)
 	})
 	if changes {
-		audit.registerAs(cmd.Flags(), "append what is done to a `file` of JSON lines; - is standard error, none is no log (default "+auditName+" in --data, where parley serve has its own)")
+		audit.registerAs(cmd.Flags(), auditUsage)
 	}
 	return cmd
+}
+
+const auditUsage = "append what is done to a `file` of JSON lines; - is standard error, none is no log (default " + auditName + " in --data, where parley serve has its own)"
+
+// auditBeside opens the audit log that goes with a database.
+func (a *app) auditBeside(f *auditFlags, db string) (*auditLog, error) {
+	return f.open(filepath.Dir(db), true, a.stderr, slog.New(slog.NewTextHandler(a.stderr, nil)))
 }
 
 // beginDatabase makes a database, so that the first key can be made before the

@@ -85,6 +85,7 @@ func TestScripts(t *testing.T) {
 			"http":        cmdHTTP,
 			"hangup":      cmdHangup,
 			"throttled":   cmdThrottled,
+			"reloads":     cmdReloads,
 		},
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,

@@ -51,9 +51,6 @@ func (a *app) serve(ctx context.Context, f *serveFlags, fs *pflag.FlagSet, argv 
 	if err := f.auth.admit(local, l.Addr()); err != nil {
 		return err
 	}
-	if l, err = f.tls.listen(l, log); err != nil {
-		return err
-	}
 	var st store.Store
 	b.tasks = "in memory, gone when the server ends"
 	if !f.ephemeral {
@@ -75,6 +72,9 @@ func (a *app) serve(ctx context.Context, f *serveFlags, fs *pflag.FlagSet, argv 
 	}
 	defer func() { _ = audit.close() }() // what it could not write is logged
 	defer audit.reopenOnHangup(log)()
+	if l, err = f.tls.listen(l, audit, log); err != nil {
+		return err
+	}
 	if !local || f.auth.any() {
 		f.limits.settle(fs)
 	}
@@ -105,6 +105,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags, fs *pflag.FlagSet, argv 
 	}
 	f.warn(a, &b, local)
 	audit.event(a2aserver.AuditServerStarted, f.summary(&b)...)
+	audit.signed(cardKeys)
 	err = s.Serve(ctx, l)
 	audit.event(a2aserver.AuditServerStopped)
 	if st != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/x509"
 	"log/slog"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/parley-a2a/parley/a2aserver"
+	"github.com/parley-a2a/parley/auth"
 )
 
 // Values of --audit-log that are no files.
@@ -66,8 +68,8 @@ func (l *auditLog) event(name string, attrs ...slog.Attr) {
 	}
 }
 
-// reopenOn opens a file anew whenever the process is told to, until stop is
-// called.
+// reopenOnHangup opens a file anew whenever the process is told to, until stop
+// is called.
 func (l *auditLog) reopenOnHangup(log *slog.Logger) (stop func()) {
 	if l.file == nil {
 		return func() {}
@@ -77,6 +79,27 @@ func (l *auditLog) reopenOnHangup(log *slog.Logger) (stop func()) {
 			log.Error("the audit log cannot be opened anew: the old file stays in use", "err", err)
 		}
 	})
+}
+
+// reloaded records that a certificate was read anew, or could not be used.
+func (l *auditLog) reloaded(leaf *x509.Certificate, err error) {
+	if err != nil {
+		l.event(a2aserver.AuditTLSReloaded, slog.String("error", err.Error()))
+		return
+	}
+	l.event(a2aserver.AuditTLSReloaded, slog.String("subject", cleanLine(leaf.Subject.String())), slog.String("expires", dateOf(leaf.NotAfter)))
+}
+
+// signed records which keys sign the cards of a server that starts.
+func (l *auditLog) signed(keys []*auth.Key) {
+	if len(keys) == 0 {
+		return
+	}
+	ids := make([]string, len(keys))
+	for i, k := range keys {
+		ids[i] = k.ID()
+	}
+	l.event(a2aserver.AuditCardSigned, slog.String("kids", strings.Join(ids, " ")))
 }
 
 func (l *auditLog) close() error {

@@ -41,11 +41,11 @@ func (f *tlsFiles) given() bool { return f.cert != "" }
 
 // listen returns l, with TLS if files were given, so that wrong ones are known at
 // the start.
-func (f *tlsFiles) listen(l net.Listener, log *slog.Logger) (net.Listener, error) {
+func (f *tlsFiles) listen(l net.Listener, audit *auditLog, log *slog.Logger) (net.Listener, error) {
 	if !f.given() {
 		return l, nil
 	}
-	t, err := a2aserver.LoadTLS(a2aserver.TLSFiles{Cert: f.cert, Key: f.key, ClientCA: f.clientCA, RequireClient: f.required, Logger: log})
+	t, err := a2aserver.LoadTLS(a2aserver.TLSFiles{Cert: f.cert, Key: f.key, ClientCA: f.clientCA, RequireClient: f.required, Logger: log, Reloaded: audit.reloaded})
 	if err != nil {
 		return nil, newFailure(codeServe, "the certificate cannot be used: "+err.Error(), err).
 			withHint("--tls-cert wants the certificate with its chain, --tls-key its private key, --client-ca the certificates of authorities, all in PEM")
