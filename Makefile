@@ -1,7 +1,7 @@
 # What people type. The checks themselves are in .ci/check, so that a
 # continuous integration run and a desk run are the same run.
 
-.PHONY: test lint build fuzz interop matrix torture restart bench cover clean
+.PHONY: test lint build fuzz interop matrix torture abuse restart bench cover clean
 
 test: ## everything a change is judged by
 	@.ci/install
@@ -25,6 +25,10 @@ matrix: ## every behaviour over every dialect and binding, printed as a table
 # ROUNDS, HOOKS, SEED and CLIENTS adjust it; LOGS names a directory that keeps the logs and databases.
 torture: ## 200 rounds of kill -9, of a failing store, of a bad network and of clients that tell secrets, and 1,000 tasks with webhooks, printed as tables
 	@go test -count=1 -timeout 2h -v -run '^(TestTorture|TestWebhooks|TestSecrets)$$' ./internal/torture -rounds $(or $(ROUNDS),200) -hook-tasks $(or $(HOOKS),1000) -seed $(or $(SEED),0) -clients $(or $(CLIENTS),50) -logs "$(LOGS)"
+
+# TIME and CALLERS adjust it; LOGS names a directory that keeps the log and the database.
+abuse: ## 50 callers who behave, a minute in quiet and a minute beside 200 connections that do not, measured and printed as a table
+	@go test -count=1 -timeout 30m -v ./internal/abuse -abuse $(or $(TIME),60s) -callers $(or $(CALLERS),50) -logs "$(LOGS)"
 
 # FINISHED, UNFINISHED and STARTS adjust it; STOCK names a directory that keeps the databases, which take minutes to make.
 restart: ## starts on a database of 1,000,000 finished tasks and 10,000 unfinished ones, measured and printed as a table

@@ -24,6 +24,7 @@ var may = map[string][]string{
 	"auth":                {"a2a"},
 	"cmd/parley":          {"*"},
 	"engine":              {"a2a", "store", "agent"},
+	"internal/abuse":      {"a2a", "a2aclient"}, // for tests
 	"internal/dialect":    {"a2a", "internal/pb", "internal/pb/v03"},
 	"internal/egress":     {},
 	"internal/interrupt":  {},

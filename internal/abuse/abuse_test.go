@@ -1,0 +1,327 @@
+package abuse
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+var (
+	length  = flag.Duration("abuse", 0, "how long the quiet run and the attack are; 0 is the short form, which does not judge times")
+	callers = flag.Int("callers", 50, "callers who behave")
+	binary  = flag.String("parley", "", "the binary to abuse; empty builds it")
+	keep    = flag.String("logs", "", "directory for the server's logs and database; empty keeps nothing")
+	only    = flag.String("attack", "", "the only attack, by a part of its name; empty means all")
+	clear   = flag.Bool("clear", false, "without TLS")
+)
+
+// attackArg makes the test binary an attacker, so that the callers who behave
+// have a process of their own: what to do follows as JSON.
+const attackArg = "-abuse-attack="
+
+type order struct {
+	Addr, CA, Only string
+	Keys           []string
+	Length         time.Duration
+	Part           float64
+}
+
+func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && strings.HasPrefix(os.Args[1], attackArg) {
+		if err := attack(strings.TrimPrefix(os.Args[1], attackArg)); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func attack(arg string) error {
+	var o order
+	if err := json.Unmarshal([]byte(arg), &o); err != nil {
+		return err
+	}
+	t := &Target{Addr: o.Addr, Keys: o.Keys}
+	if o.CA != "" {
+		var err error
+		if t.TLS, err = trusting(o.CA); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), o.Length)
+	defer cancel()
+	if o.Only != "" {
+		var some []Attack
+		for _, a := range Attacks {
+			if strings.Contains(a.Name, o.Only) {
+				some = append(some, a)
+			}
+		}
+		Attacks = some
+	}
+	return json.NewEncoder(os.Stdout).Encode(Run(ctx, t, o.Part))
+}
+
+func trusting(ca string) (*tls.Config, error) {
+	pem, err := os.ReadFile(ca)
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(pem)
+	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12, ServerName: "127.0.0.1"}, nil
+}
+
+// most is what the server may take while it is attacked, in bytes: 64 bodies of 8
+// MiB, and what it takes in quiet.
+const most = 768 << 20
+
+// TestAbuse: callers who behave notice little of those who do not, and nothing of
+// those is left when they are gone. make abuse is its long form.
+func TestAbuse(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("it reads /proc, and takes an address of the loopback network for itself")
+	}
+	quietly, n, part, judged := *length, *callers, 1.0, true
+	if *length == 0 {
+		quietly, n, part, judged = 2*time.Second, 8, 0.1, false
+	}
+	w := start(t, n)
+	hc := &http.Client{Transport: &http.Transport{TLSClientConfig: w.tls, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 64}}
+	good, err := NewCallers(t.Context(), w.url, w.keys[len(Attacks):], hc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	good.Run(t.Context(), time.Second) // all connections are there
+	before := w.usage(t)
+	stop := Watch(w.pid)
+	quiet := good.Run(t.Context(), quietly)
+	calm := stop()
+
+	arg, err := json.Marshal(order{w.addr, w.ca, *only, w.keys[:len(Attacks)], quietly + 3*time.Second, part})
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self, attackArg+string(arg))
+	cmd.Stderr = os.Stderr
+	stop = Watch(w.pid)
+	var tallies []Tally
+	attacked := make(chan error, 1)
+	go func() {
+		out, err := cmd.Output()
+		if err == nil {
+			err = json.Unmarshal(out, &tallies)
+		}
+		attacked <- err
+	}()
+	pause(t.Context(), time.Second) // until it is under way
+	busy := good.Run(t.Context(), quietly)
+	if err := <-attacked; err != nil {
+		t.Fatal(err)
+	}
+	high := stop()
+	hc.CloseIdleConnections()
+
+	t.Logf("%d callers who behave, %v in quiet and %v beside %d connections that do not:\n%s", n, quietly, quietly, conns(part), table(quiet, busy))
+	t.Logf("the server took %v in quiet, %v at most then, %v under attack; %v of processor time, then %v", before, calm, high, calm.CPU-before.CPU, high.CPU-calm.CPU)
+	for _, a := range tallies {
+		t.Logf("%-36s %6d attempts", a.Name, a.Attempts)
+		if a.Fails > 0 {
+			t.Errorf("%s: %d were borne: %s", a.Name, a.Fails, a.Last)
+		}
+	}
+	for i, err := range append(quiet.Errors, busy.Errors...) {
+		if i < 10 {
+			t.Errorf("a caller who behaves: %v", err)
+		}
+	}
+	if high.RSS > most {
+		t.Errorf("the server took %d MiB", high.RSS>>20)
+	}
+	if judged {
+		for _, what := range []struct {
+			name        string
+			quiet, busy []time.Duration
+		}{{"events", quiet.Events, busy.Events}, {"first events", quiet.First, busy.First}} {
+			if q, b := Quantile(what.quiet, 0.99), Quantile(what.busy, 0.99); b > 2*q {
+				t.Errorf("p99 of %s: %v beside %v in quiet", what.name, b, q)
+			}
+		}
+	}
+	for i, bad := range good.Check(t.Context()) {
+		if i < 10 {
+			t.Error(bad)
+		}
+	}
+	hc.CloseIdleConnections()
+	// Attackers that were cut off may be noticed when a time-out ends.
+	limit := time.Now().Add(3 * time.Minute)
+	for u := w.usage(t); u.Files > before.Files+5; u = w.usage(t) {
+		if time.Now().After(limit) {
+			t.Errorf("the server had %v before and has %v after the attack", before, u)
+			break
+		}
+		pause(t.Context(), 200*time.Millisecond)
+	}
+	t.Logf("afterwards it takes %v", w.usage(t))
+	w.end(t)
+}
+
+func conns(part float64) (n int) {
+	for _, a := range Attacks {
+		if strings.Contains(a.Name, *only) {
+			n += max(1, int(float64(a.Conns)*part))
+		}
+	}
+	return n
+}
+
+func table(quiet, busy *Times) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-28s %10s %10s %10s %10s %8s\n", "", "p50", "p99", "p99.9", "most", "count")
+	row := func(name string, list []time.Duration) {
+		fmt.Fprintf(&b, "%-28s", name)
+		for _, q := range []float64{0.5, 0.99, 0.999, 1} {
+			fmt.Fprintf(&b, " %10v", Quantile(list, q).Round(100*time.Microsecond))
+		}
+		fmt.Fprintf(&b, " %8d\n", len(list))
+	}
+	row("an event after another, quiet", quiet.Events)
+	row("  and under attack", busy.Events)
+	row("a first event, quiet", quiet.First)
+	row("  and under attack", busy.First)
+	fmt.Fprintf(&b, "%d and %d tasks, %d and %d errors", quiet.Tasks, busy.Tasks, len(quiet.Errors), len(busy.Errors))
+	return b.String()
+}
+
+// served is a server with the binary's own limits.
+type served struct {
+	url, addr, ca string
+	keys          []string // the attackers' first, one for each kind
+	tls           *tls.Config
+	pid           int
+	cmd           *exec.Cmd
+	log           string
+}
+
+func start(t *testing.T, n int) *served {
+	t.Helper()
+	dir := t.TempDir()
+	if *keep != "" {
+		var err error
+		if dir, err = os.MkdirTemp(*keep, "abuse-"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	program := *binary
+	if program == "" {
+		program = filepath.Join(t.TempDir(), "parley")
+		if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../cmd/parley").CombinedOutput(); err != nil {
+			t.Fatalf("build: %v\n%s", err, out)
+		}
+	}
+	w := &served{log: filepath.Join(dir, "stderr")}
+	data := filepath.Join(dir, "data")
+	if err := os.MkdirAll(data, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for i := range n + len(Attacks) {
+		name := fmt.Sprintf("caller-%d", i)
+		out, err := exec.CommandContext(t.Context(), program, "key", "create", "--name", name, "--subject", name, "--data", data).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.keys = append(w.keys, strings.TrimSpace(string(out)))
+	}
+	args := []string{"serve", "--listen", "127.0.0.1:0", "--data", data, "--auth-keys"}
+	scheme := "http://"
+	if !*clear {
+		cert, key := certificate(t, dir)
+		args = append(args, "--tls-cert", cert, "--tls-key", key)
+		var err error
+		if w.tls, err = trusting(cert); err != nil {
+			t.Fatal(err)
+		}
+		w.ca, scheme = cert, "https://"
+	}
+	log, err := os.Create(w.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	w.cmd = exec.Command(program, args...)
+	w.cmd.Stderr = log
+	out, err := w.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.cmd.Process.Kill() })
+	lines := bufio.NewScanner(out)
+	for lines.Scan() && w.addr == "" {
+		if i := strings.Index(lines.Text(), "127.0.0.1:"); i >= 0 {
+			w.addr = strings.TrimRight(strings.Fields(lines.Text()[i:])[0], "/,.")
+		}
+	}
+	if _, _, err := net.SplitHostPort(w.addr); err != nil {
+		text, _ := os.ReadFile(w.log)
+		t.Fatalf("the server does not say where it is: %v\n%s", err, text)
+	}
+	go func() { // ends with the server
+		for lines.Scan() {
+		}
+	}()
+	w.url, w.pid = scheme+w.addr, w.cmd.Process.Pid
+	return w
+}
+
+func (w *served) usage(t *testing.T) Usage {
+	t.Helper()
+	u, err := UsageOf(w.pid)
+	if err != nil {
+		text, _ := os.ReadFile(w.log)
+		t.Fatalf("the server is gone: %v\n%.5000s", err, text)
+	}
+	return u
+}
+
+// end stops the server, which must have nothing to complain about itself.
+func (w *served) end(t *testing.T) {
+	t.Helper()
+	if err := w.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.cmd.Wait(); err != nil {
+		t.Errorf("the server ended with %v", err)
+	}
+	text, err := os.ReadFile(w.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if strings.Contains(line, "level=ERROR") || strings.Contains(line, "panic") || strings.Contains(line, "DATA RACE") {
+			t.Errorf("the server says: %.300s", line)
+			break
+		}
+	}
+}
