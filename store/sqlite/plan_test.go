@@ -84,12 +84,16 @@ func used(t *testing.T, st *Store) {
 		for _, state := range []int32{0, 3} {
 			for _, since := range []time.Time{{}, began} {
 				for _, before := range []*store.Position{nil, {Updated: began, ID: "a"}} {
-					_, err = st.List(ctx, store.Query{Owner: "owner", Context: c, State: state, Since: since, Before: before, Limit: 1})
-					fine(err)
+					for _, any := range []bool{false, true} {
+						_, err = st.List(ctx, store.Query{Owner: "owner", AnyOwner: any, Context: c, State: state, Since: since, Before: before, Limit: 1})
+						fine(err)
+					}
 				}
 			}
 		}
 	}
+	_, err = st.Owners(ctx, k.Tenant, k.ID, 1)
+	fine(err)
 	_, err = st.Push(ctx, p.PushID())
 	fine(err)
 	_, err = st.Pushes(ctx, k, "", 1)
@@ -209,6 +213,10 @@ func TestPlans(t *testing.T) {
 		"FROM letter AS l CROSS":                   {"PRIMARY KEY", "INTEGER PRIMARY KEY"},
 		"FROM letter AS l INDEXED BY letter_again": {"letter_again"},
 		"UPDATE push SET cursor":                   {"push_name (task=? AND id=?)"},
+		"SELECT 1 FROM task WHERE tenant = ?1":     {"(tenant=? AND owner>?)", "task_name (tenant=? AND owner=? AND id=?)"},
+		"owner = o.name ORDER BY updated":          {"(tenant=? AND owner>?)", "task_updated (tenant=? AND owner=?)"},
+		"owner = o.name AND state = ? ORDER":       {"task_state (tenant=? AND owner=? AND state=?)"},
+		"(updated, id) <= (?, ?) ORDER BY":         {"AND owner=? AND"},
 		"FROM push AS p JOIN letter AS l":          {"push_name (task=?)", "PRIMARY KEY (push=?)"},
 	}
 	c, err := st.readers.get(t.Context())

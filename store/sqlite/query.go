@@ -174,7 +174,11 @@ func (f *filter) sql() string {
 
 // bind gives the filter's arguments in the order in which where made its terms.
 func (f *filter) bind(st *stmt, q *store.Query) *stmt {
-	st.text(q.Tenant).text(q.Owner)
+	return f.bindRest(st.text(q.Tenant).text(q.Owner), q)
+}
+
+// bindRest is bind without the owner's names.
+func (f *filter) bindRest(st *stmt, q *store.Query) *stmt {
 	if q.State != 0 {
 		st.int(int64(q.State))
 	}

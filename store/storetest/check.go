@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/parley-a2a/parley/store"
@@ -15,7 +16,7 @@ import (
 // end, pages of the log add up to it, a sealed task is not active, epochs and
 // counts are not negative, its receipts are of its entries and found by name, its
 // push configs are not ahead of its log and their dead letters are of its
-// entries. For each owner: the lists hold every task of keys that exists, once,
+// entries, and its owner is among those of its ID. For each owner: the lists hold every task of keys that exists, once,
 // in order, as Get shows it, and the totals of all filters are right. A task that
 // does not exist has left nothing.
 func Check(t testing.TB, st store.Store, keys ...store.Key) {
@@ -69,6 +70,9 @@ func checkTask(t testing.TB, st store.Store, k store.Key) {
 	r := get(t, st, k, true)
 	if r.Key != k {
 		t.Errorf("check: asked for %q, got %q", k, r.Key)
+	}
+	if all, err := st.Owners(t.Context(), k.Tenant, k.ID, 1<<20); err != nil || !slices.Contains(all, k.Owner) {
+		t.Errorf("check: %q is not among the owners of %q: %q, %v", k.Owner, k.ID, all, err)
 	}
 	if r.Seal != nil && r.Active {
 		t.Errorf("check: %q is sealed and active", k.ID)

@@ -240,11 +240,17 @@ func (o *oracle) list() {
 	}
 	if r.IntN(2) == 0 {
 		at := began.Add(time.Duration(r.Int64N(int64(o.now.Sub(began)) + 1)))
-		q.Before = &store.Position{Updated: at, ID: k.ID}
+		q.Before = &store.Position{Updated: at, ID: k.ID, Owner: o.key().Owner}
 	}
+	q.AnyOwner = r.IntN(3) == 0
 	got, gotErr := o.driver.List(o.t.Context(), q)
 	want, wantErr := o.memory.List(o.t.Context(), q)
 	o.agree(fmt.Sprintf("list %+v before %+v", q, q.Before), gotErr, wantErr, got, want)
+
+	limit := 1 + r.IntN(3)
+	gotOwners, gotErr := o.driver.Owners(o.t.Context(), k.Tenant, k.ID, limit)
+	wantOwners, wantErr := o.memory.Owners(o.t.Context(), k.Tenant, k.ID, limit)
+	o.agree(fmt.Sprintf("%d owners of %q in %q", limit, k.ID, k.Tenant), gotErr, wantErr, gotOwners, wantOwners)
 }
 
 // claim takes all there is, for which tasks a smaller limit takes is not

@@ -39,7 +39,7 @@ func listed(t testing.TB, st store.Store, q store.Query) []store.Record {
 			break
 		}
 		last := &p.Records[len(p.Records)-1]
-		q.Before = &store.Position{Updated: last.Updated, ID: last.ID}
+		q.Before = &store.Position{Updated: last.Updated, ID: last.ID, Owner: last.Owner}
 	}
 	if len(all) != total {
 		t.Errorf("list %+v: %d records, total %d", q, len(all), total)

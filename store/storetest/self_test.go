@@ -27,6 +27,15 @@ type broken struct {
 	signs   func([]store.Receipt) []store.Receipt
 	pushes  func([]store.PushConfig) []store.PushConfig
 	letters func([]store.DeadLetter) []store.DeadLetter
+	owners  func([]string) []string
+}
+
+func (b *broken) Owners(ctx context.Context, tenant, id string, limit int) ([]string, error) {
+	all, err := b.Memory.Owners(ctx, tenant, id, limit)
+	if b.owners != nil && len(all) > 0 {
+		all = b.owners(all)
+	}
+	return all, err
 }
 
 func (b *broken) Pushes(ctx context.Context, k store.Key, after string, limit int) ([]store.PushConfig, error) {
@@ -115,6 +124,7 @@ func TestCheckFinds(t *testing.T) {
 		"a config with other content":  {broken{pushes: func(ps []store.PushConfig) []store.PushConfig { ps[1].Node = "x"; return ps }}, false},
 		"a dead letter of no entry":    {broken{letters: func(ls []store.DeadLetter) []store.DeadLetter { ls[0].Seq = 6; return ls }}, false},
 		"another's dead letter":        {broken{letters: func(ls []store.DeadLetter) []store.DeadLetter { ls[0].ID = "q"; return ls }}, false},
+		"an owner nobody finds":        {broken{owners: func(all []string) []string { return all[1:] }}, false},
 		"letters in another order":     {broken{letters: func(ls []store.DeadLetter) []store.DeadLetter { ls[0], ls[1] = ls[1], ls[0]; return ls }}, false},
 	} {
 		t.Run(what, func(t *testing.T) {

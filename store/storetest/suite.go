@@ -30,7 +30,7 @@ func Memory() Opener {
 // else uses; it is called for each test.
 func Run(t *testing.T, fresh func(t testing.TB) Opener) {
 	for _, group := range [][]behaviour{
-		logBehaviours, valueBehaviours, concurrencyBehaviours, ownerBehaviours, queryBehaviours,
+		logBehaviours, valueBehaviours, concurrencyBehaviours, ownerBehaviours, queryBehaviours, queryAllBehaviours,
 		receiptBehaviours, takeBehaviours, retainBehaviours, outboxBehaviours, letterBehaviours, keepBehaviours, archiveBehaviours,
 	} {
 		for _, b := range group {
