@@ -2,8 +2,8 @@ package parley_test
 
 import "testing"
 
-// TestConformanceTenants shows what is there of scoping before callers have
-// identities: tenants do not see each other.
+// TestConformanceTenants is about callers without a name, whom nothing but the
+// tenant that they say keeps apart; TestConformanceIdentity has those with one.
 func TestConformanceTenants(t *testing.T) {
 	eachDemo(t, func(t *testing.T, w *wire) {
 		mine := obj{"tenant": "mine"}

@@ -68,8 +68,15 @@ func doors(op dialect.Op) (all []door) {
 			}
 		}
 	}
+	if op == dialect.GetExtendedAgentCard {
+		all = append(all, door{"0.2", dialect.V03, document, 0})
+	}
 	return all
 }
+
+// document is what version 0.2 has in place of an operation: the extended card
+// at an address of its own.
+const document = "document"
 
 // allVersions fails where the tables have a version that doors does not know.
 func allVersions() []string {
@@ -121,6 +128,8 @@ func (v *visitor) call(ctx context.Context, d door, op dialect.Op, p probe, tag 
 		if call.Query != "" {
 			path += "?" + call.Query
 		}
+	case document:
+		method, path = http.MethodGet, "/agent/authenticatedExtendedCard"
 	case a2a.BindingGRPC:
 		form := dialect.GRPCOf(d.dialect)
 		m, err := form.Request(op, p.req)
