@@ -74,6 +74,9 @@ func (c *callerContext) Value(key any) any {
 // WithCaller returns a context that carries c.
 func WithCaller(ctx context.Context, c Caller) context.Context { return &callerContext{ctx, c} }
 
+// HasCaller reports whether the context is that of a call, or of an agent's run.
+func HasCaller(ctx context.Context) bool { return ctx.Value(callerKey{}) != nil }
+
 // CallerFrom returns the context's caller, or the anonymous one.
 func CallerFrom(ctx context.Context) Caller {
 	if c, ok := ctx.Value(callerKey{}).(*Caller); ok {

@@ -93,7 +93,7 @@ func (c *Client) connectBy(parent context.Context, k *call, limit time.Duration)
 	}
 	answer, err := k.face.binding.answer(k, res, body)
 	if err != nil {
-		return nil, err
+		return nil, withRetryAfter(err, res)
 	}
 	cn.ready = answer.([]*a2a.StreamResponse)
 	return cn, nil

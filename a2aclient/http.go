@@ -90,6 +90,7 @@ func (c *Client) send(ctx context.Context, k *call) (*http.Response, error) {
 		h.Set("Last-Event-ID", k.lastEventID)
 	}
 	k.setKey(h)
+	k.setHops(ctx, h)
 	creds, client := c.creds, c.http
 	if k.grpc != nil {
 		creds, client = creds.asMetadata(), k.grpc
@@ -149,7 +150,8 @@ func (c *Client) roundTrip(ctx context.Context, k *call, d time.Duration) (any, 
 	if err != nil {
 		return nil, orCause(ctx, err)
 	}
-	return k.face.binding.answer(k, res, body)
+	answer, err := k.face.binding.answer(k, res, body)
+	return answer, withRetryAfter(err, res)
 }
 
 func (c *Client) readBody(ctx context.Context, k *call, res *http.Response) ([]byte, error) {

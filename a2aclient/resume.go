@@ -68,7 +68,11 @@ func (s *stream) again(cut error) (*conn, error) {
 			return nil, fmt.Errorf("the stream of task %s was cut and could not be resumed in %d attempts: %w", s.taskID, s.failures, err)
 		}
 		s.failures++
-		if err := pause(s.ctx, s.failures.wait()); err != nil {
+		asked := askedToWait(err)
+		if asked > longestWait {
+			return nil, err
+		}
+		if err := pause(s.ctx, max(s.failures.wait(), asked)); err != nil {
 			return nil, err
 		}
 		var cn *conn

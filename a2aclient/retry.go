@@ -112,10 +112,32 @@ func (c *Client) repeatable(ctx context.Context, r *sending, err error) bool {
 // that it was not taken for now.
 func (r *sending) unanswered(err error) bool {
 	if e := said(err); e != nil {
-		busy := e.Code == a2a.CodeUnavailable || e.Code == a2a.CodeRateLimited && r.retryAfter > 0
-		return e.Peer && busy && r.retryAfter <= longestWait
+		wait := r.wait(err)
+		busy := e.Code == a2a.CodeUnavailable || e.Code == a2a.CodeRateLimited && wait > 0
+		return e.Peer && busy && wait <= longestWait
 	}
 	return temporary(err) && !permanent(err)
+}
+
+// wait returns how long the agent asked to wait, in the header of its answer or
+// in the error.
+func (r *sending) wait(err error) time.Duration { return max(r.retryAfter, askedToWait(err)) }
+
+// askedToWait returns how long the agent asked to wait with an error.
+func askedToWait(err error) time.Duration {
+	if e := said(err); e != nil {
+		return e.RetryAfter
+	}
+	return 0
+}
+
+// withRetryAfter completes an error of the agent's that does not say when to try
+// again by what the header of its answer says.
+func withRetryAfter(err error, res *http.Response) error {
+	if e := said(err); e != nil && e.Peer && e.RetryAfter == 0 {
+		e.RetryAfter = retryAfter(res.Header.Get("Retry-After"))
+	}
+	return err
 }
 
 // permanent reports whether a failure of the network will be the same next
@@ -130,7 +152,7 @@ func permanent(err error) bool {
 // again waits before a message is sent once more, after n repeats that failed
 // like the first attempt, the last of them with err. The error is final.
 func (c *Client) again(ctx context.Context, r *sending, op dialect.Op, n failures, err error) error {
-	d := max((n + 1).wait(), r.retryAfter)
+	d := max((n + 1).wait(), r.wait(err))
 	switch {
 	case int(n) >= c.opts.retries():
 		return fmt.Errorf("the message got no answer in %d attempts: %w", n+1, err)

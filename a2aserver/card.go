@@ -53,7 +53,7 @@ func (s *Server) serveCard(w http.ResponseWriter, r *http.Request, path string) 
 	if s.opts.cardProfile() == CardV1 {
 		profile = dialect.CardV10
 	} else {
-		h.Set("Vary", versionName)
+		h.Add("Vary", versionName)
 		// An unknown version gets the card that says which ones there are.
 		if d, ok := dialect.ParseVersion(requestedVersion(r)); ok && d >= dialect.V10 {
 			profile = dialect.CardV10
