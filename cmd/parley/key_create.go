@@ -36,8 +36,8 @@ what the key is good for, by default everything with what is its own:
 ` + wordList(a2a.OwnScopes, 2) + `
 Others are good for what belongs to anybody of the tenant, or of all tenants:
 ` + wordList(a2a.Scopes[len(a2a.OwnScopes):], 2) + `
-A role adds some of these: operator, to see and cancel everybody's tasks, and
-auditor, to see them.`,
+A role stands for some of these: operator, to see and cancel everybody's tasks,
+and auditor, to see them. A key with a role has nothing else, unless --scope says so.`,
 		Example: `  export A2ACLI_API_KEY=$(parley key create --name laptop)
   parley key create --name ci --subject build --tenant acme --expires 90d
   parley key create --name support --scope own --scope tasks:read:tenant --tenant acme
