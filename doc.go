@@ -2,7 +2,7 @@
 // loses a task.
 //
 //	card := a2a.Card{Name: "greeter", Description: "Greets."}
-//	err := parley.Serve(":7275", card, agent.Func(func(ctx context.Context, t *agent.Turn) error {
+//	err := parley.Serve("127.0.0.1:7275", card, agent.Func(func(ctx context.Context, t *agent.Turn) error {
 //		return t.Reply("hello " + t.Text())
 //	}))
 //

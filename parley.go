@@ -278,7 +278,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 
 // Serve runs an agent at addr, with its tasks in memory and its log on
 // standard error, until the process is told to stop (SIGINT or SIGTERM). A second
-// signal ends it at once.
+// signal ends it at once. Whoever can reach addr may call: for others than the
+// users of this machine use New with Options.Auth.
 func Serve(addr string, card a2a.AgentCard, ag agent.Agent) error {
 	ctx, stop := interrupt.Context()
 	defer stop()
