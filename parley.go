@@ -279,17 +279,28 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 // Serve runs an agent at addr, with its tasks in memory and its log on
 // standard error, until the process is told to stop (SIGINT or SIGTERM). A second
 // signal ends it at once. Whoever can reach addr may call: for others than the
-// users of this machine use New with Options.Auth.
+// users of this machine use New with Options.Auth. At a loopback address it
+// answers requests for localhost and its addresses only.
 func Serve(addr string, card a2a.AgentCard, ag agent.Agent) error {
 	ctx, stop := interrupt.Context()
 	defer stop()
-	s, err := New(card, ag, &Options{Logger: slog.New(slog.NewTextHandler(os.Stderr, nil))})
-	if err != nil {
-		return err
-	}
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		return err
 	}
+	s, err := New(card, ag, &Options{Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)), Hosts: ownHosts(l.Addr())})
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
 	return s.Serve(ctx, l)
+}
+
+// ownHosts returns the names of a server that only its own machine can reach,
+// none for others. A web page must not reach it by another one, which its site
+// had lead to its visitor's machine.
+func ownHosts(at net.Addr) []string {
+	if tcp, ok := at.(*net.TCPAddr); ok && tcp.IP.IsLoopback() {
+		return []string{"localhost", "127.0.0.1", "::1", tcp.IP.String()}
+	}
+	return nil
 }
