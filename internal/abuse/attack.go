@@ -34,7 +34,7 @@ var Attacks = []Attack{
 	{"bodies, a byte a second", 20, time.Second, slowBody},
 	{"bodies without end", 10, 500 * time.Millisecond, hugeBody},
 	{"JSON of 100,000 levels", 10, 500 * time.Millisecond, deepJSON},
-	{"messages of 500,000 parts", 5, 2 * time.Second, manyParts},
+	{"messages of 500,000 parts", 5, 5 * time.Second, manyParts},
 	{"streams that are not read, JSON-RPC", 10, time.Second, unreadRPC},
 	{"streams that are not read, HTTP+JSON", 10, time.Second, unreadREST},
 	{"streams that are not read, gRPC", 10, time.Second, unreadGRPC},

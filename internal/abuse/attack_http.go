@@ -43,7 +43,7 @@ func slowBody(ctx context.Context, t *Target) error {
 	return drip(ctx, c, " ")
 }
 
-// hugeBody sends at 4 MB/s, with a length and without one.
+// hugeBody sends at 1 MB/s, with a length and without one.
 func hugeBody(ctx context.Context, t *Target) error {
 	c, stop, err := t.dial(ctx, "http/1.1")
 	if err != nil {
@@ -64,7 +64,7 @@ func hugeBody(ctx context.Context, t *Target) error {
 		select {
 		case <-answered:
 			return nil
-		case <-time.After(16 * time.Millisecond):
+		case <-time.After(64 * time.Millisecond):
 			_, err = io.WriteString(c, chunk)
 		}
 	}

@@ -2,6 +2,7 @@ package abuse
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net/http"
 	"slices"
@@ -23,6 +24,7 @@ const (
 // Callers are clients that behave: each streams one task after the other.
 type Callers struct {
 	list []*caller
+	http []*http.Client
 }
 
 type caller struct {
@@ -32,11 +34,13 @@ type caller struct {
 }
 
 // NewCallers dials the server once for each key, over one binding after the
-// other.
-func NewCallers(ctx context.Context, url string, keys []string, hc *http.Client) (*Callers, error) {
+// other. Each caller has connections of its own.
+func NewCallers(ctx context.Context, url string, keys []string, secure *tls.Config) (*Callers, error) {
 	c := new(Callers)
 	bindings := []string{a2a.BindingJSONRPC, a2a.BindingHTTPJSON, a2a.BindingGRPC}
 	for n, key := range keys {
+		hc := &http.Client{Transport: &http.Transport{TLSClientConfig: secure.Clone(), ForceAttemptHTTP2: true}}
+		c.http = append(c.http, hc)
 		cl, err := a2aclient.Dial(ctx, url, &a2aclient.Options{APIKey: key, Bindings: bindings[n%3 : n%3+1], Retries: -1, HTTPClient: hc})
 		if err != nil {
 			return nil, fmt.Errorf("caller %d: %w", n, err)
@@ -44,6 +48,13 @@ func NewCallers(ctx context.Context, url string, keys []string, hc *http.Client)
 		c.list = append(c.list, &caller{Client: cl, n: n})
 	}
 	return c, nil
+}
+
+// Leave closes the connections that nothing goes over.
+func (c *Callers) Leave() {
+	for _, hc := range c.http {
+		hc.CloseIdleConnections()
+	}
 }
 
 // Times are what the callers have seen in one run.

@@ -16,6 +16,7 @@ type Usage struct {
 	Files   int   // descriptors
 	Threads int
 	CPU     time.Duration
+	Waited  time.Duration // for a processor, all threads together
 }
 
 func (u Usage) String() string {
@@ -59,6 +60,14 @@ func UsageOf(pid int) (Usage, error) {
 		system, _ := strconv.ParseInt(f[12], 10, 64)
 		u.CPU = time.Duration(user+system) * 10 * time.Millisecond // 100 a second, everywhere that matters
 	}
+	threads, _ := filepath.Glob(filepath.Join(dir, "task", "*", "schedstat")) // the pattern is none that is wrong
+	for _, path := range threads {
+		b, _ := os.ReadFile(path) // a thread may have ended
+		if f := strings.Fields(string(b)); len(f) > 1 {
+			n, _ := strconv.ParseInt(f[1], 10, 64)
+			u.Waited += time.Duration(n)
+		}
+	}
 	return u, nil
 }
 
@@ -73,7 +82,7 @@ func Watch(pid int) (stop func() Usage) {
 		defer tick.Stop()
 		for {
 			if u, err := UsageOf(pid); err == nil {
-				most = Usage{max(most.RSS, u.RSS), max(most.Files, u.Files), max(most.Threads, u.Threads), max(most.CPU, u.CPU)}
+				most = Usage{max(most.RSS, u.RSS), max(most.Files, u.Files), max(most.Threads, u.Threads), max(most.CPU, u.CPU), max(most.Waited, u.Waited)}
 			}
 			select {
 			case <-tick.C:
