@@ -13,7 +13,8 @@ import (
 // ones no limit.
 type Limits struct {
 	// Running is how many tasks may be at work at a time, and RunningPerOwner
-	// how many of one owner in one tenant. A message for one more is refused with
+	// how many of one owner: in the tenant that its credentials name, or in all of
+	// them where they name none, for then it names any it likes. A message for one more is refused with
 	// RateLimited; one that waits for its client does not count. Tasks that are
 	// taken up after a restart count, and are never refused. Zero means no limit.
 	Running, RunningPerOwner int
@@ -52,20 +53,27 @@ type tally struct {
 	mu  sync.Mutex // protects the fields below
 	all int
 	of  map[store.Key]int // a Key without ID → how many
+	by  map[string]int    // an owner → how many in all tenants
 }
 
-func newTally(l *Limits) *tally { return &tally{limits: l, of: map[store.Key]int{}} }
+func newTally(l *Limits) *tally {
+	return &tally{limits: l, of: map[store.Key]int{}, by: map[string]int{}}
+}
 
-// reserve counts one more task, if there is room.
-func (t *tally) reserve(k store.Key) error {
+// reserve counts one more task of a caller, if there is room.
+func (t *tally) reserve(k store.Key, c *a2a.Caller) error {
 	l := t.limits
 	if l.Running <= 0 && l.RunningPerOwner <= 0 {
 		return nil
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	has := t.of[k.Scope()]
+	if c.Tenant == "" {
+		has = t.by[k.Owner]
+	}
 	switch {
-	case l.RunningPerOwner > 0 && t.of[k.Scope()] >= l.RunningPerOwner:
+	case l.RunningPerOwner > 0 && has >= l.RunningPerOwner:
 		return errBusy("you have %d tasks at work, the most that one caller may have; wait until one is over, or cancel it", l.RunningPerOwner)
 	case l.Running > 0 && t.all >= l.Running:
 		return errBusy("this agent has %d tasks at work, the most that it takes; try again later", l.Running)
@@ -93,17 +101,20 @@ func (t *tally) addLocked(k store.Key, n int) {
 	if t.of[k] += n; t.of[k] == 0 {
 		delete(t.of, k)
 	}
+	if t.by[k.Owner] += n; t.by[k.Owner] == 0 {
+		delete(t.by, k.Owner)
+	}
 }
 
 func errBusy(format string, most int) error {
 	return &a2a.Error{Code: a2a.CodeRateLimited, Message: fmt.Sprintf(format, most), RetryAfter: retryRunning}
 }
 
-// reserveLocked makes room for the task to be at work, or says why not. Until
-// settleLocked the room stays.
-func (o *owner) reserveLocked() error {
+// reserveLocked makes room for the task to be at work because of a message, or
+// says why not. Until settleLocked the room stays.
+func (o *owner) reserveLocked(p *post) error {
 	if !o.counted {
-		if err := o.e.tally.reserve(o.key); err != nil {
+		if err := o.e.tally.reserve(o.key, &p.from.caller); err != nil {
 			return err
 		}
 		o.counted = true

@@ -187,6 +187,39 @@ func TestRunningIsLimited(t *testing.T) {
 	})
 }
 
+// A caller whose credentials name no tenant names one itself, and another one
+// with each request: that is no way around the limit. Who has the same name in a
+// tenant of its own is not held up.
+func TestRunningIsLimitedOverTenants(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := limited(t, nil, lingering, Limits{RunningPerOwner: 2})
+		work := func(ctx context.Context, tenant string) error {
+			req := sendNow("work")
+			req.Tenant = tenant
+			_, err := w.SendMessage(ctx, req)
+			return err
+		}
+		for _, name := range []string{"ann", ""} {
+			if err := errors.Join(work(as(name, ""), "one"), work(as(name, ""), "two")); err != nil {
+				t.Fatal(err)
+			}
+			wantLimited(t, work(as(name, ""), "three"), "you have 2 tasks")
+			wantLimited(t, work(as(name, ""), ""), "you have 2 tasks")
+		}
+		if err := work(as("ann", "three"), ""); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(2 * time.Minute)
+		if n := w.counted(); n != 0 || len(w.tally.by) != 0 {
+			t.Errorf("%d are counted when all is over, of %d owners", n, len(w.tally.by))
+		}
+		if err := work(as("ann", ""), "three"); err != nil {
+			t.Error(err)
+		}
+		w.stop()
+	})
+}
+
 // However a task ends or pauses it makes room again.
 func TestRoomIsGivenBack(t *testing.T) {
 	for _, text := range []string{"", "reply", "fail", "panic", "ask", "auth", "status reply", "deaf", "work", "ask panic", "by ask", "by"} {

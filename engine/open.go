@@ -26,7 +26,7 @@ func (e *Engine) begin(key store.Key, b *birth) (*owner, error) {
 	close(o.ready)
 	o.openLocked(b)
 
-	if err := o.reserveLocked(); err != nil { // nobody else knows o yet
+	if err := o.reserveLocked(b.post); err != nil { // nobody else knows o yet
 		return nil, err
 	}
 	e.mu.Lock()
@@ -113,7 +113,7 @@ func (e *Engine) own(ctx context.Context, key store.Key, b *birth) (_ *owner, bo
 		var create time.Duration
 		if b != nil && errors.Is(err, a2a.ErrTaskNotFound) {
 			o.mu.Lock()
-			if err = o.reserveLocked(); err == nil {
+			if err = o.reserveLocked(b.post); err == nil {
 				born, create = true, b.create
 				o.topic.adopt(o, &a2a.Task{}, 0)
 				o.openLocked(b)

@@ -107,7 +107,7 @@ func (o *owner) admitLocked(p *post) error {
 	if l.TaskBytes > 0 && o.weight+weight(&en) > l.TaskBytes {
 		return errRoom(o.key.ID, l.TaskBytes)
 	}
-	return o.reserveLocked()
+	return o.reserveLocked(p)
 }
 
 // startLocked runs the agent from the top of the turn.
