@@ -47,6 +47,9 @@ func complete(card a2a.AgentCard, o *Options) (*a2a.AgentCard, error) {
 	if resume := a2aserver.ResumeExtension(); *caps.Streaming && extension(caps, resume.URI) < 0 {
 		caps.Extensions = append(slices.Clip(caps.Extensions), resume)
 	}
+	if hops := a2aserver.HopsExtension(o.Limits); extension(caps, hops.URI) < 0 {
+		caps.Extensions = append(slices.Clip(caps.Extensions), hops)
+	}
 	if err := promise(caps, o); err != nil {
 		return nil, err
 	}
