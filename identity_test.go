@@ -170,6 +170,8 @@ func (a attacker) attack(t *testing.T, s *identityServer) {
 				wrong = "is not refused at the door"
 			case a.refused && one.calls != "":
 				wrong = "is refused, and asks the store for " + one.calls
+			case !a.refused && !a.alone && strings.Contains(one.String(), "UNAUTHENTICATED"):
+				wrong = "is refused, and the credentials are good"
 			case a.alone && st.op == dialect.GetExtendedAgentCard && one.ok:
 				wrong = "is not for who has no name"
 			case strings.Contains(one.String(), v.word):
