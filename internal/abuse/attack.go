@@ -3,6 +3,7 @@ package abuse
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -51,7 +52,8 @@ var Attacks = []Attack{
 // Tally is what became of an attack.
 type Tally struct {
 	Name            string
-	Attempts, Fails int64  // of those that came to an end
+	Attempts, Fails int64  // of those that came to an end; those that were borne
+	Unheard         int64  // those that did not get a connection in time
 	Last            string // error
 }
 
@@ -73,7 +75,9 @@ func Run(ctx context.Context, t *Target, part float64) []Tally {
 					err := a.Do(ctx, &own)
 					mu.Lock()
 					tallies[i].Attempts++
-					if err != nil && ctx.Err() == nil {
+					if errors.Is(err, errUnheard) {
+						tallies[i].Unheard++
+					} else if err != nil && ctx.Err() == nil {
 						tallies[i].Fails++
 						tallies[i].Last = fmt.Sprintf("%.150v", err)
 					}
@@ -86,6 +90,9 @@ func Run(ctx context.Context, t *Target, part float64) []Tally {
 	conns.Wait()
 	return tallies
 }
+
+// errUnheard says that there was no connection to attack by.
+var errUnheard = errors.New("no connection")
 
 // from is the address that attackers come from: another one of this machine than
 // that of the callers who behave.
@@ -105,7 +112,7 @@ func (t *Target) dial(ctx context.Context, protocol string) (net.Conn, func(), e
 	secure := tls.Client(c, config)
 	if err := secure.HandshakeContext(ctx); err != nil {
 		stop()
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("%w: %w", errUnheard, err)
 	}
 	return secure, stop, nil
 }
@@ -114,7 +121,7 @@ func (t *Target) plain(ctx context.Context) (net.Conn, func(), error) {
 	d := net.Dialer{Timeout: 10 * time.Second, LocalAddr: from}
 	c, err := d.DialContext(ctx, "tcp", t.Addr)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("%w: %w", errUnheard, err)
 	}
 	undo := context.AfterFunc(ctx, func() { c.Close() })
 	return c, func() { undo(); c.Close() }, nil
