@@ -340,7 +340,15 @@ func TestStreamEndsAreAudited(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		go func() { <-halt; tt.end() }()
+		select {
+		case <-log.wrote: // of the last one
+		default:
+		}
+		go func() {
+			<-halt
+			<-log.wrote // the stream has begun
+			tt.end()
+		}()
 		s.ServeHTTP(new(discarded), r)
 		records := log.take(t)
 		if len(records) != 2 || records[0]["outcome"] != "ok" || records[1]["event"] != AuditStreamEnded || records[1]["outcome"] != tt.outcome {
