@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 	"sync"
@@ -31,12 +30,12 @@ func (t *Target) h2(ctx context.Context) (*h2, func(), error) {
 	}
 	if _, err := io.WriteString(c, http2.ClientPreface); err != nil {
 		stop()
-		return nil, nil, fmt.Errorf("%w: %w", errUnheard, err)
+		return nil, nil, err
 	}
 	h := &h2{framer: http2.NewFramer(c, c), next: 1, gone: make(chan struct{})}
 	if err := h.framer.WriteSettings(); err != nil {
 		stop()
-		return nil, nil, fmt.Errorf("%w: %w", errUnheard, err)
+		return nil, nil, err
 	}
 	go h.read() // ends with the connection
 	return h, stop, nil
