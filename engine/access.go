@@ -77,11 +77,19 @@ func (e *Engine) visible(ctx context.Context, a *access, id string) (store.Key, 
 	if !errors.Is(err, store.ErrNotFound) {
 		return own, nil // the look-up meets the same error
 	}
-	owners, err := e.store.Owners(ctx, own.Tenant, id, 1)
-	if err != nil {
+	owners, err := e.store.Owners(ctx, own.Tenant, id, 2)
+	switch {
+	case err != nil:
 		return own, failed(err, "look up task "+id)
-	}
-	if len(owners) > 0 {
+	case len(owners) > 1:
+		// In version 0.1 clients choose ids. Whoever knows another's must not be
+		// able to put a task of his own in its place.
+		return own, &a2a.Error{
+			Code:    a2a.CodeUnsupportedOperation,
+			Message: "several callers have a task of this id, so that it does not tell which one is meant; list the tasks to see them all",
+			Meta:    map[string]string{"taskId": id},
+		}
+	case len(owners) == 1:
 		own.Owner = owners[0]
 	}
 	return own, nil
