@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"sync"
@@ -30,12 +31,12 @@ func (t *Target) h2(ctx context.Context) (*h2, func(), error) {
 	}
 	if _, err := io.WriteString(c, http2.ClientPreface); err != nil {
 		stop()
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("%w: %w", errUnheard, err)
 	}
 	h := &h2{framer: http2.NewFramer(c, c), next: 1, gone: make(chan struct{})}
 	if err := h.framer.WriteSettings(); err != nil {
 		stop()
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("%w: %w", errUnheard, err)
 	}
 	go h.read() // ends with the connection
 	return h, stop, nil
