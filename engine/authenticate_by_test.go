@@ -242,3 +242,36 @@ func TestRunsCarryTheirCaller(t *testing.T) {
 		w.stop()
 	})
 }
+
+// What webhooks get of credentials is that they came, in the Task, too, that
+// versions before 1.0 are sent.
+func TestWebhooksGetNoCredentials(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &receivers{}
+		w := pushWorld(t, nil, keeper, r)
+		task := w.mustSend(send("go"))
+		for _, legacy := range []*a2a.Legacy{nil, {Version: "0.3"}} {
+			if _, err := w.CreateTaskPushNotificationConfig(t.Context(), &a2a.TaskPushNotificationConfig{TaskID: task.ID, URL: "h", Legacy: legacy}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, answer := range []string{"Ada", "s3cret 1", "s3cret 2"} {
+			w.mustSend(marked(task, answer))
+		}
+		passes(time.Minute)
+		old := 0
+		for _, n := range r.all() {
+			said := string(must(n.Event.MarshalJSON()))
+			if n.Task != nil {
+				old++
+				said += string(n.Task.AppendJSON(nil))
+			}
+			if strings.Contains(said, "s3cret") {
+				t.Errorf("a webhook got %s", said)
+			}
+		}
+		if len(r.all()) < 10 || old == 0 {
+			t.Errorf("%d deliveries, %d of them with a task", len(r.all()), old)
+		}
+	})
+}
