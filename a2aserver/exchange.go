@@ -80,7 +80,7 @@ func (x *exchange) perform(op dialect.Op, req any) error {
 		return x.named(x.stream(op, req))
 	case dialect.SendMessage:
 		// It waits for the agent, which may take longer than we live.
-		ctx, cancel := x.s.untilDrain(x.ctx)
+		ctx, cancel := x.s.untilLeft(x.ctx, x.r)
 		defer cancel()
 		return x.unary(ctx, op, req)
 	}
@@ -99,14 +99,6 @@ func (x *exchange) unary(ctx context.Context, op dialect.Op, req any) error {
 	}
 	x.answer(op, req, res)
 	return nil
-}
-
-// untilDrain returns a context that also ends when the server drains, with
-// errDraining as its cause.
-func (s *Server) untilDrain(parent context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(parent)
-	stop := context.AfterFunc(s.draining, func() { cancel(errDraining) })
-	return ctx, func() { stop(); cancel(nil) }
 }
 
 // cause replaces the error of a context that we ended by the reason.

@@ -42,7 +42,7 @@ func (h *healthService) Check(_ context.Context, req *healthpb.HealthCheckReques
 
 // Watch ends when the server drains, so that nobody has to wait for it.
 func (h *healthService) Watch(req *healthpb.HealthCheckRequest, stream healthpb.Health_WatchServer) error {
-	ctx, cancel := h.s.untilDrain(stream.Context())
+	ctx, cancel := h.s.untilLeft(stream.Context(), nil)
 	defer cancel()
 	err := h.Server.Watch(req, &watch{stream, ctx})
 	if h.s.draining.Err() != nil {

@@ -113,7 +113,7 @@ func (x *rpc) unary(req any) error {
 	if x.op == dialect.SendMessage {
 		// It waits for the agent, which may take longer than we live.
 		var cancel context.CancelFunc
-		ctx, cancel = x.s.untilDrain(x.ctx)
+		ctx, cancel = x.s.untilLeft(x.ctx, requestOf(x.ctx))
 		defer cancel()
 	}
 	out, err := dialect.Call(ctx, x.s.svc, x.op, req)
@@ -145,7 +145,7 @@ func (x *rpc) send(m proto.Message) error {
 
 // stream sends the elements.
 func (x *rpc) stream(req any, positions bool) error {
-	ctx, cancel := x.s.untilDrain(x.ctx)
+	ctx, cancel := x.s.untilLeft(x.ctx, requestOf(x.ctx))
 	defer cancel()
 	some, events := false, x.binding.Events(x.op, req)
 	for res, err := range dialect.Stream(ctx, x.s.svc, x.op, req) {

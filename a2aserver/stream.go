@@ -32,7 +32,7 @@ type element struct {
 // stream answers with server-sent events. An error is returned if there was
 // one before the first event: then it is an ordinary answer (DIALECTS 4.5).
 func (x *exchange) stream(op dialect.Op, req any) error {
-	ctx, cancel := x.s.untilDrain(x.ctx)
+	ctx, cancel := x.s.untilLeft(x.ctx, x.r)
 	elements := make(chan element, streamAhead)
 	go pump(ctx, dialect.Stream(ctx, x.s.svc, op, req), elements)
 	defer func() {
@@ -65,10 +65,12 @@ func (x *exchange) stream(op dialect.Op, req any) error {
 				return nil
 			}
 		case <-ctx.Done():
-			if x.begun {
-				return nil // clients subscribe again, with the last id
+			if !x.begun {
+				return context.Cause(ctx)
 			}
-			return context.Cause(ctx)
+			s.leave(ctx)
+			s.flush()
+			return nil
 		}
 		silent.Reset(x.s.opts.keepAlive())
 	}
@@ -118,6 +120,7 @@ func (s *sse) gather(ctx context.Context, el element, ok bool, waiting <-chan el
 			if first {
 				return false, context.Cause(ctx)
 			}
+			s.leave(ctx)
 			return false, nil
 		case !ok && first:
 			return false, errNothing

@@ -104,6 +104,17 @@ func (b *Basic) authenticate(r *http.Request, may func(user string) error) (*a2a
 	return &a2a.Caller{Subject: "user:" + name, Tenant: u.tenant, Scopes: u.scopes, Via: "basic"}, nil
 }
 
+func (b *Basic) lasts(r *http.Request) error {
+	name, _, err := basicOf(r)
+	if name == "" || err != nil {
+		return err
+	}
+	if _, known := b.users.find(name); !known {
+		return outdated("there is no such user any more")
+	}
+	return nil
+}
+
 // maxPassword is as much of a password as bcrypt looks at, in bytes: with a
 // longer one, any other end would do as well.
 const maxPassword = 72

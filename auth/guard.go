@@ -175,6 +175,31 @@ func (g *Guard) Authenticate(r *http.Request) (a2a.Caller, error) {
 	return a2a.Caller{}, a2a.Errorf(a2a.CodeUnauthenticated, "credentials are needed; the agent's card says of which kinds")
 }
 
+// lasting is a Method that says at little cost whether credentials with which a
+// request was let in still are good.
+type lasting interface {
+	// lasts returns an error, of ErrCredentials, if they are not.
+	lasts(r *http.Request) error
+}
+
+// Refused returns why a request that was let in would not be any more, or nil: for
+// answers that take long. It asks for API keys, certificates and whether a user is
+// still there. Tokens are good for what began with them, and passwords are not
+// compared again.
+func (g *Guard) Refused(r *http.Request) error {
+	for _, m := range g.methods {
+		l, ok := m.(lasting)
+		if !ok {
+			continue
+		}
+		var why *refusal
+		if err := l.lasts(r); errors.As(err, &why) {
+			return &a2a.Error{Code: a2a.CodeUnauthenticated, Message: "your credentials are not good any more: " + why.text, Cause: err}
+		}
+	}
+	return nil
+}
+
 // ask lets a method look for credentials. Before it looks at a password it is
 // made sure that there was no guessing.
 func (g *Guard) ask(m Method, r *http.Request) (*a2a.Caller, origin, error) {

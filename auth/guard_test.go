@@ -369,3 +369,42 @@ func TestGuardErrorsHaveNoSecrets(t *testing.T) {
 		}
 	}
 }
+
+// What takes long is asked after again: it ends with its key or its user, and not
+// with its token, and asking counts nobody as guessing.
+func TestGuardRefusesLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &vault{}
+		keys := NewKeys(v, nil)
+		token, key := mustCreate(t, keys, KeySpec{})
+		path := usersFile(t, line(t, "ann", "secret"))
+		basic, err := NewBasic(path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := mustGuard(t, &GuardOptions{Failures: 1, Anonymous: true}, keys, basic, &headerMethod{name: "X-Other"})
+		byKey, byPassword := request(KeyHeader, token), login("ann", "secret")
+		byOther, nobody := request("X-Other", "once"), request()
+		all := []*http.Request{byKey, byPassword, byOther, nobody}
+		for _, r := range all {
+			if err := g.Refused(r); err != nil {
+				t.Errorf("refused: %v", err)
+			}
+		}
+		if _, err := keys.Revoke(t.Context(), key.ID); err != nil {
+			t.Fatal(err)
+		}
+		writeUsers(t, path, line(t, "ben", "secret"))
+		time.Sleep(2 * time.Second)
+		for range 3 {
+			for i, r := range all {
+				if err := g.Refused(r); (err != nil) != (i < 2) || err != nil && codeOf(t, err).Code != a2a.CodeUnauthenticated {
+					t.Errorf("request %d: %v", i, err)
+				}
+			}
+		}
+		if _, err := g.Authenticate(login("ben", "secret")); err != nil {
+			t.Errorf("another user at the same address: %v", err)
+		}
+	})
+}

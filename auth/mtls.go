@@ -112,7 +112,7 @@ func (m *MutualTLS) Authenticate(r *http.Request) (*a2a.Caller, error) {
 	}
 	// TLS has checked that when the connection began, which can be days ago.
 	if now := m.opts.Now(); now.After(leaf.NotAfter) || now.Before(leaf.NotBefore) {
-		return nil, refuse("the client's certificate has expired since the connection was made, or is not valid yet")
+		return nil, outdated("the client's certificate has expired since the connection was made, or is not valid yet")
 	}
 	subject, err := only(string(m.opts.Subject), m.opts.Subject.of(leaf))
 	if err != nil {
@@ -125,6 +125,11 @@ func (m *MutualTLS) Authenticate(r *http.Request) (*a2a.Caller, error) {
 		}
 	}
 	return c, nil
+}
+
+func (m *MutualTLS) lasts(r *http.Request) error {
+	_, err := m.Authenticate(r)
+	return err
 }
 
 // only returns the one name that there must be.
