@@ -59,7 +59,11 @@ func (o *ExecOptions) logger() *slog.Logger {
 // data as JSON, joined by line feeds) is the command's standard input; other
 // parts are ignored, and a message without any
 // text is rejected. A command need not read its input. The environment is that
-// of this process, with PARLEY_TASK_ID, PARLEY_CONTEXT_ID and PARLEY_ATTEMPT.
+// of this process, with PARLEY_TASK_ID, PARLEY_CONTEXT_ID, PARLEY_ATTEMPT,
+// PARLEY_CALLER and PARLEY_TENANT. Clients choose the ids of contexts, and two
+// callers may choose the same, with any characters but control ones: what a
+// command keeps for a context belongs under all three of tenant, caller and
+// context, and none of them is a file name as it is.
 //
 // Out: standard output becomes one artifact, "output", a chunk a line. The
 // newest line waits until the next one, the end, or 50 ms have come, so that
@@ -117,10 +121,13 @@ func (c *command) Run(ctx context.Context, t *Turn) error {
 	}
 	task := t.Task()
 	log := c.opts.logger().With("task", task.ID, "command", c.name())
+	caller := t.Caller()
 	p, err := start(c.argv, []string{
 		"PARLEY_TASK_ID=" + task.ID,
 		"PARLEY_CONTEXT_ID=" + task.ContextID,
 		fmt.Sprintf("PARLEY_ATTEMPT=%d", t.Attempt()),
+		"PARLEY_CALLER=" + caller.Subject,
+		"PARLEY_TENANT=" + caller.Tenant,
 	}, input, log)
 	if err != nil {
 		return Public(c.startReason(err), err)

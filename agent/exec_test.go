@@ -63,7 +63,8 @@ func TestExecRunsACommandOnTheText(t *testing.T) {
 		{"no output", "x", "cat >/dev/null", nil},
 		{"no line feed", "", "printf 'a\\nb'", []string{`>output "a\n"`, `+. "b"`}},
 		{"not UTF-8", "", `printf 'a\377\342\202b\n\303'`, []string{`>output "a���b\n"`, `+. "�"`}},
-		{"identity", "", `echo $PARLEY_TASK_ID $PARLEY_CONTEXT_ID $PARLEY_ATTEMPT`, []string{`>output. "task-1 context-1 2\n"`}},
+		{"identity", "", `echo $PARLEY_TASK_ID $PARLEY_CONTEXT_ID $PARLEY_ATTEMPT $PARLEY_CALLER $PARLEY_TENANT`,
+			[]string{`>output. "task-1 context-1 2 key:ann acme\n"`}},
 		{"environment", "", `echo $PARLEY_TEST`, []string{`>output. "inherited\n"`}},
 		{"standard error", "", `echo out; echo err >&2`, []string{`>output. "out\n"`}},
 	} {

@@ -93,7 +93,7 @@ func (h *fakeHost) Task() *a2a.Task {
 }
 func (h *fakeHost) Accepted() []string { return nil }
 func (h *fakeHost) Metadata() a2a.JSON { return nil }
-func (h *fakeHost) Caller() a2a.Caller { return a2a.Caller{} }
+func (h *fakeHost) Caller() a2a.Caller { return a2a.Caller{Subject: "key:ann", Tenant: "acme"} }
 func (h *fakeHost) Version() string    { return cmp.Or(h.born, "1.0") }
 func (h *fakeHost) Attempt() int       { return max(h.attempt, 1) }
 

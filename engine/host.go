@@ -29,7 +29,14 @@ func (h *host) first() *post {
 func (h *host) Message() *a2a.Message { return h.first().message }
 func (h *host) Accepted() []string    { return slices.Clone(h.first().from.accepted) }
 func (h *host) Metadata() a2a.JSON    { return h.first().from.metadata }
-func (h *host) Caller() a2a.Caller    { return h.first().from.caller }
+
+// Caller has the tenant of the task, also where the request named it and not the
+// credentials: after a restart nothing else is known.
+func (h *host) Caller() a2a.Caller {
+	c := h.first().from.caller
+	c.Tenant = h.o.key.Tenant
+	return c
+}
 
 func (h *host) Attempt() int {
 	h.o.mu.Lock()
