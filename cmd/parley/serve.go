@@ -95,7 +95,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags, fs *pflag.FlagSet, argv 
 		DrainWait: f.drain, Retries: f.retries, Retention: f.retention,
 		Egress: f.egress.policy(local, log),
 		Auth:   guard, Limits: f.limits.requests(), TaskLimits: f.limits.tasks(), MaxBody: int64(f.limits.body),
-		Audit: audit.log, Origins: f.browser.origins, Hosts: f.browser.allowed(local && guard == nil, l.Addr()),
+		Audit: audit.log, Origins: f.browser.origins, Hosts: f.browser.allowed(local && (guard == nil || guard.Anonymous()), l.Addr()),
 	})
 	if err != nil {
 		return newFailure(codeServe, err.Error(), err)

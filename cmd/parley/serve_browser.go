@@ -17,7 +17,7 @@ type browserFlags struct {
 
 func (f *browserFlags) register(fs *pflag.FlagSet) {
 	fs.Var(&f.origins, "cors-origin", "let web pages of an `origin` call, such as https://console.example.org; others cannot; may be repeated")
-	fs.Var(&f.hosts, "allowed-host", "answer requests for this host `name` only, such as agents.example.org; may be repeated. A server that only this machine's users can call, without credentials, answers for localhost and its addresses")
+	fs.Var(&f.hosts, "allowed-host", "answer requests for this host `name` only, such as agents.example.org; may be repeated. A server that only this machine's users can call, without credentials or with --allow-anonymous, answers for localhost and its addresses")
 }
 
 // allowed returns the names that requests may be for; none means any. A server
