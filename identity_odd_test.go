@@ -44,7 +44,7 @@ func TestOddRequestsReachNothing(t *testing.T) {
 		}
 	}
 	// Ids in other spellings, verbs, methods and versions of HTTP.
-	for _, line := range []string{
+	requests = append(requests,
 		"GET /tasks/{id}/ HTTP/1.1", "GET /tasks//{id} HTTP/1.1", "GET /tasks/./{id} HTTP/1.1", "GET /tasks/x/../{id} HTTP/1.1", "GET /tasks/{id}%00 HTTP/1.1", "GET /tasks/{id}%20 HTTP/1.1",
 		"GET /TASKS/{id} HTTP/1.1", "GET /tasks/{id}:cancel HTTP/1.1", "GET /tasks/{id}%3Asubscribe HTTP/1.1", "GET /tasks/{id}:subscribe:subscribe HTTP/1.1",
 		"PUT /tasks/{id} HTTP/1.1", "PATCH /tasks/{id} HTTP/1.1", "DELETE /tasks/{id} HTTP/1.1", "OPTIONS /tasks/{id} HTTP/1.1", "TRACE /tasks/{id} HTTP/1.1", "QUERY /tasks HTTP/1.1",
@@ -55,9 +55,7 @@ func TestOddRequestsReachNothing(t *testing.T) {
 		"GET /tasks/{id} HTTP/1.1\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA", "GET /tasks/{id}/pushNotificationConfigs/{config} HTTP/1.1", "GET /tasks/{id}/pushNotificationConfigs?pageToken={config} HTTP/1.1",
 		"GET /.well-known/agent-card.json?tenant={tenant} HTTP/1.1", "GET /{tenant}/.well-known/agent-card.json HTTP/1.1", "GET /agent/authenticatedExtendedCard?tenant={tenant} HTTP/1.1",
 		"HEAD /agent/authenticatedExtendedCard HTTP/1.1", "GET /{tenant}/extendedAgentCard HTTP/1.1", "GET /readyz?{id} HTTP/1.1", "GET /livez/{id} HTTP/1.1",
-	} {
-		requests = append(requests, line)
-	}
+	)
 	// Bodies that say things twice, or in other ways.
 	for _, body := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"x","id":"{id}"}}`,

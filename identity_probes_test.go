@@ -21,7 +21,6 @@ type belongings struct {
 	config                         string // of a webhook; each of the tasks has one
 	message, key                   string // of the send that began the task done
 	token                          string // of the second page of a list
-	names                          []string
 	after                          int64  // a position in the streams of all tasks
 	text                           string // of the message
 	own                            string // a task of who asks

@@ -102,7 +102,7 @@ func TestAuthorizationSurvivesRestarts(t *testing.T) {
 		w := newWorld(t, st, browser(login, ended))
 		task := w.mustSend(send("go"))
 		w.stop()
-		w, kill := newMortal(t, st, browser(login, ended), nil)
+		_, kill := newMortal(t, st, browser(login, ended), nil)
 		synctest.Wait()
 		kill()
 		w = newWorld(t, st, browser(login, ended))

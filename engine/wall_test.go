@@ -155,7 +155,7 @@ func TestWallTimeSurvivesRestarts(t *testing.T) {
 		w.stop()
 		w = limited(t, st, ag, limits)
 		began := time.Now()
-		task = w.eventually(task.ID, a2a.TaskStateFailed)
+		w.eventually(task.ID, a2a.TaskStateFailed)
 		if took := time.Since(began); took > 10*time.Second+100*time.Millisecond || took < 9*time.Second {
 			t.Errorf("it failed after another %v, want 10s", took)
 		}
