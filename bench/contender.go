@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// contender is a server that is measured.
+type contender struct {
+	name    string
+	note    string // what it is, for the report
+	version string
+	dialect *dialect
+	program string   // a folder of servers, or "" for one at addr
+	args    []string // of the program, besides where to listen
+	data    bool     // it keeps tasks on disk and has to be told where
+	dir     string   // where it runs
+	addr    string   // of one that runs already
+	lacks   map[string]string
+	argv    []string // how it is started, once it is built
+	banner  string   // how its line with the address begins; "" means ready
+}
+
+const (
+	parleyDisk   = "parley"
+	parleyMemory = "parley-memory"
+)
+
+// known are the contenders that this program can start.
+func known() []*contender {
+	return []*contender{
+		{name: parleyDisk, note: "tasks in SQLite, synchronous=FULL", dialect: rpc10, program: "parley", data: true},
+		{name: parleyMemory, note: "the same with its tasks in memory, as parley serve --ephemeral", dialect: rpc10, program: "parley"},
+		{
+			name: "bare", note: "net/http and encoding/json, no tasks: the limit", dialect: rpc10, program: "bare",
+			lacks: map[string]string{"g": "it has no tasks to list", "h": "it has nothing to read at a start", "j": "it speaks 1.0 JSON-RPC only"},
+		},
+		{
+			name: "a2a-go", note: "the SDK for Go, in memory", dialect: rpc10, program: "a2ago",
+			lacks: map[string]string{"h": "it keeps nothing over a restart", "j": "the scenario compares one server's dialects"},
+		},
+		{
+			name: "trpc-a2a-go", note: "in memory, speaks 0.3", dialect: rpc03, program: "trpc",
+			lacks: map[string]string{"g": "its version of the protocol has no list", "h": "it keeps nothing over a restart", "j": "it speaks one dialect only"},
+		},
+		{
+			name: "a2a-js", note: "the SDK for JavaScript on express, in memory", dialect: rpc10, program: "js",
+			lacks: map[string]string{"h": "it keeps nothing over a restart", "j": "the scenario compares one server's dialects"},
+		},
+	}
+}
+
+// outsider is a contender that runs already: name=host:port, name=host:port/0.3.
+func outsider(flag string) (*contender, error) {
+	name, addr, ok := strings.Cut(flag, "=")
+	if !ok || name == "" {
+		return nil, fmt.Errorf("-peer %s: say name=host:port, or name=host:port/0.3 for one that speaks 0.3", flag)
+	}
+	c := &contender{name: name, note: "by its address", version: "unknown", dialect: rpc10}
+	c.addr = strings.TrimSuffix(strings.TrimPrefix(addr, "http://"), "/")
+	if a, is := strings.CutSuffix(c.addr, "/0.3"); is {
+		c.addr, c.dialect = a, rpc03
+	}
+	const ours = "it has to be started and stopped for this"
+	c.lacks = map[string]string{"e": "its memory is not ours to read", "f": "its processor time is not ours to read", "h": ours, "j": ours}
+	return c, nil
+}
+
+func (c *contender) says() string {
+	if c.banner != "" {
+		return c.banner
+	}
+	return ready
+}
+
+// build makes the contender's program and finds its version. It fails with lacks
+// where what it takes is missing.
+func (c *contender) build(ctx context.Context, b *bench) error {
+	switch {
+	case c.program == "":
+		return nil
+	case c.program == "js":
+		return c.buildJS(ctx, b)
+	}
+	exe := filepath.Join(b.dir, c.program)
+	if err := command(ctx, ".", "go", "build", "-o", exe, "./servers/"+c.program); err != nil {
+		return err
+	}
+	c.argv = append([]string{exe}, c.args...)
+	modules := map[string]string{"a2ago": "github.com/a2aproject/a2a-go/v2", "trpc": "trpc.group/trpc-go/trpc-a2a-go"}
+	if m := modules[c.program]; m != "" {
+		out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Version}}", m).Output()
+		if err != nil {
+			return err
+		}
+		c.version = strings.TrimSpace(string(out))
+		return nil
+	}
+	c.version = b.revision
+	return nil
+}
+
+func (c *contender) buildJS(ctx context.Context, b *bench) error {
+	for _, need := range []string{"node", "npm"} {
+		if _, err := exec.LookPath(need); err != nil {
+			return lacks(need + " is not here")
+		}
+	}
+	c.dir = filepath.Join("servers", "js")
+	if err := command(ctx, c.dir, "npm", "ci", "--no-audit", "--no-fund"); err != nil {
+		return lacks("npm could not fetch it: " + err.Error())
+	}
+	c.argv = []string{"node", "server.js"}
+	out, err := exec.CommandContext(ctx, "node", "-p",
+		"require('./"+filepath.ToSlash(c.dir)+"/node_modules/@a2a-js/sdk/package.json').version + ', Node ' + process.versions.node").Output()
+	c.version = strings.TrimSpace(string(out))
+	return err
+}
+
+// start runs the contender with no tasks.
+func (c *contender) start(ctx context.Context, b *bench) (*server, error) {
+	if c.addr != "" {
+		return &server{of: c, addr: c.addr}, nil
+	}
+	argv := c.argv
+	if c.data {
+		dir, err := os.MkdirTemp(b.dir, "data")
+		if err != nil {
+			return nil, err
+		}
+		argv = append(argv[:len(argv):len(argv)], "-data", dir)
+	}
+	return start(ctx, c, argv...)
+}
+
+// startOn runs the contender on a database that is there.
+func (c *contender) startOn(ctx context.Context, dir string) (*server, error) {
+	if !c.data {
+		return nil, lacks("it keeps nothing on disk")
+	}
+	return start(ctx, c, append(c.argv[:len(c.argv):len(c.argv)], "-data", dir)...)
+}
+
+func command(ctx context.Context, dir string, argv ...string) error {
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return errors.Join(fmt.Errorf("%s: %w", strings.Join(argv, " "), err), errors.New(strings.TrimSpace(string(out))))
+	}
+	return nil
+}

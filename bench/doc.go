@@ -1,0 +1,16 @@
+// Command bench measures A2A servers beside each other: Parley with its tasks
+// on disk and in memory, a bare net/http handler that does nothing but answer,
+// and servers made with other SDKs.
+//
+//	cd bench && go run . -short
+//
+// It is one closed-loop load generator, in a process of its own, over
+// connections that are kept. Servers are its children on loopback addresses, each
+// with the same agent (see package script). Every scenario is a file that
+// implements scenario; run.go measures all contenders in turn, round by round,
+// so that what disturbs the machine disturbs all of them, and report.go prints
+// medians and ratios.
+//
+// Every answer is checked. One that is wrong ends the bench: there are no figures
+// of a server that answers wrongly.
+package main

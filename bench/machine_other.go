@@ -1,0 +1,18 @@
+//go:build !linux
+
+package main
+
+// Only Linux says what another process has used, and lets processes be kept
+// apart, in ways that this program knows.
+
+func usageOf(int) usage { return usage{} }
+
+func apart() (bool, error) { return false, nil }
+
+func onServers(start func() error) error { return start() }
+
+func machineMemory() int64 { return 0 }
+
+func machineModel() string { return "" }
+
+func onDisk(string) error { return nil }

@@ -1,0 +1,226 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// report is what a run came to, as JSON.
+type report struct {
+	Date       string       `json:"date"`
+	Machine    machine      `json:"machine"`
+	Short      bool         `json:"short"`
+	Rounds     int          `json:"rounds"`
+	Seconds    float64      `json:"seconds"` // of one measurement
+	Pinned     bool         `json:"pinned"`
+	Contenders []who        `json:"contenders"`
+	Scenarios  []*scenarioR `json:"scenarios"`
+}
+
+type machine struct {
+	Processors int     `json:"processors"`
+	Model      string  `json:"model,omitempty"`
+	MemoryGB   float64 `json:"memoryGB,omitempty"`
+	System     string  `json:"system"`
+	Go         string  `json:"go"`
+	Load       string  `json:"load,omitempty"` // before the first measurement
+}
+
+type who struct {
+	Name    string `json:"name"`
+	Version string `json:"version,omitempty"`
+	Note    string `json:"note,omitempty"`
+	Dialect string `json:"dialect"`
+	Missing string `json:"missing,omitempty"` // why it did not take part at all
+}
+
+type scenarioR struct {
+	Key        string    `json:"key"`
+	Title      string    `json:"title"`
+	Unit       string    `json:"unit"`
+	LessBetter bool      `json:"lessBetter,omitempty"`
+	Series     []*series `json:"series"`
+	Bars       []barR    `json:"bars,omitempty"`
+}
+
+type barR struct {
+	Text    string  `json:"text"`
+	Value   float64 `json:"value"`
+	AtLeast float64 `json:"atLeast,omitempty"`
+	AtMost  float64 `json:"atMost,omitempty"`
+	Met     bool    `json:"met"`
+}
+
+func thisMachine() machine {
+	load, _ := os.ReadFile("/proc/loadavg") // only Linux has it
+	short := strings.Join(strings.Fields(string(load))[:min(3, len(strings.Fields(string(load))))], " ")
+	return machine{
+		Processors: processors, Model: machineModel(), MemoryGB: round(megabytes(machineMemory())/1024, 1),
+		System: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), Load: short,
+	}
+}
+
+// processors before any of them were set apart.
+var processors = runtime.NumCPU()
+
+func round(f float64, digits int) float64 {
+	var r float64
+	_, _ = fmt.Sscanf(fmt.Sprintf("%.*f", digits, f), "%g", &r)
+	return r
+}
+
+// result makes a scenario's part of the report.
+func result(a about, all []*series) *scenarioR {
+	m := medians{figures: map[[2]string]*figures{}, lessBetter: a.lessBetter}
+	for _, s := range all {
+		if f := s.median(); f != nil {
+			m.figures[[2]string{s.Contender, s.Case}] = f
+		}
+	}
+	r := &scenarioR{Key: a.key, Title: a.title, Unit: a.unit, LessBetter: a.lessBetter, Series: all}
+	for _, b := range a.bars {
+		if v, ok := b.value(m); ok {
+			met := v >= b.atLeast
+			if b.atMost != 0 {
+				met = v <= b.atMost
+			}
+			r.Bars = append(r.Bars, barR{b.text, v, b.atLeast, b.atMost, met})
+		}
+	}
+	return r
+}
+
+// print writes a scenario as a table.
+func (r *scenarioR) print(w io.Writer, a about) {
+	fmt.Fprintf(w, "\n(%s) %s\n\n", r.Key, r.Title)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	cpu := "CPU µs/" + a.done
+	if a.done == "" {
+		cpu = ""
+	}
+	fmt.Fprintf(t, "\t%s\tleast to most\t× bare\tp50 ms\tp99 ms\t%s\tMB\t\n", r.Unit, cpu)
+	last := ""
+	limits := map[string]*figures{}
+	for _, s := range r.Series {
+		if s.Contender == "bare" {
+			limits[s.Case] = s.median()
+		}
+	}
+	for _, s := range r.Series {
+		if s.Case != last {
+			fmt.Fprintf(t, "%s\t\t\t\t\t\t\t\t\n", s.Case)
+			last = s.Case
+		}
+		m := s.median()
+		if m == nil {
+			continue // the notes say why
+		}
+		least, most := s.spread()
+		times := ""
+		if v, ok := ratio(m, limits[s.Case], r.LessBetter); ok {
+			times = figure(v)
+		}
+		bound := ""
+		if m.Over != "" {
+			bound = ">"
+		}
+		fmt.Fprintf(t, "%s\t%s%s\t%s to %s\t%s\t%s\t%s\t%s\t%s\t\n", s.Contender, bound, figure(m.Main), figure(least), figure(most), times,
+			known0(m.P50), known0(m.P99), known0(m.CPU), known0(m.Memory))
+	}
+	_ = t.Flush() // as for every other line here, w's errors are not ours to mend
+	r.notes(w)
+	for _, b := range r.Bars {
+		verdict, sign, want := "missed", "≥", b.AtLeast
+		if b.AtMost != 0 {
+			sign, want = "≤", b.AtMost
+		}
+		if b.Met {
+			verdict = "met"
+		}
+		fmt.Fprintf(w, "bar: %s %s; wanted %s %s: %s\n", figure(b.Value), b.Text, sign, figure(want), verdict)
+	}
+}
+
+// notes say who is not in the table, and who did not come to an end.
+func (r *scenarioR) notes(w io.Writer) {
+	type note struct{ who, why string }
+	seen := map[note]bool{}
+	for _, s := range r.Series {
+		n := note{s.Contender, "left out: " + s.Skipped}
+		if s.Skipped == "" {
+			m := s.median()
+			if m == nil || m.Over == "" {
+				continue
+			}
+			n.why = s.Case + ": stopped at " + m.Over
+		}
+		if !seen[n] {
+			seen[n] = true
+			fmt.Fprintf(w, "%s: %s\n", n.who, n.why)
+		}
+	}
+}
+
+// figure writes three significant digits.
+func figure(f float64) string {
+	switch abs := max(f, -f); {
+	case abs >= 100:
+		return thousands(int(f + 0.5))
+	case abs >= 10:
+		return fmt.Sprintf("%.1f", f)
+	default:
+		return fmt.Sprintf("%.2f", f)
+	}
+}
+
+func known0(f float64) string {
+	if f == 0 {
+		return "–"
+	}
+	return figure(f)
+}
+
+// heading says what was measured, and where.
+func (r *report) heading(w io.Writer) {
+	m := r.Machine
+	fmt.Fprintf(w, "%s; %d processors", r.Date, m.Processors)
+	if m.Model != "" {
+		fmt.Fprintf(w, " (%s), %.0f GB", m.Model, m.MemoryGB)
+	}
+	fmt.Fprintf(w, "; %s, %s\n", m.System, m.Go)
+	pinned := "servers and generator share the processors"
+	if r.Pinned {
+		pinned = "servers on the first processor, the generator on the others"
+	}
+	fmt.Fprintf(w, "medians of %d interleaved rounds of %.3g s; %s", r.Rounds, r.Seconds, pinned)
+	if m.Load != "" {
+		fmt.Fprintf(w, "; load before: %s", m.Load)
+	}
+	fmt.Fprintln(w)
+	for _, c := range r.Contenders {
+		line := fmt.Sprintf("  %-14s %s; %s; %s", c.Name, c.Version, c.Dialect, c.Note)
+		if c.Missing != "" {
+			line = fmt.Sprintf("  %-14s left out: %s", c.Name, c.Missing)
+		}
+		fmt.Fprintln(w, line)
+	}
+	if r.Short {
+		fmt.Fprintln(w, "This is the short form: it shows that everything works. Its figures are too rough to quote.")
+	}
+}
+
+func (r *report) write(path string) error {
+	b, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(b, '\n'), 0o644)
+}
+
+func today() string { return time.Now().UTC().Format("2006-01-02 15:04 UTC") }

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// restart is scenario (h): from the start of the process until it says that it is
+// ready, on a database full of tasks and on an empty one. It is the program
+// itself, parley serve, that is started.
+type restart struct{}
+
+func (restart) about() about {
+	const full, empty = "1,000,000 tasks", "0 tasks"
+	return about{
+		key: "h", title: "Start of parley serve until it is ready", unit: "s", lessBetter: true,
+		bars: []bar{
+			{text: "s with " + full, atMost: 2, value: func(m medians) (float64, bool) {
+				f := m.of(parleyDisk, full)
+				if f == nil {
+					return 0, false
+				}
+				return f.Main, true
+			}},
+			{text: "× the memory of an empty start", atMost: 1.5, value: func(m medians) (float64, bool) {
+				f, e := m.of(parleyDisk, full), m.of(parleyDisk, empty)
+				if f == nil || e == nil || e.Memory == 0 {
+					return 0, false
+				}
+				return f.Memory / e.Memory, true
+			}},
+		},
+	}
+}
+
+func (restart) cases(p *plan) []kase {
+	sizes := []int{0, 1_000_000}
+	if p.short {
+		sizes[1] = 10_000
+	}
+	var list []kase
+	for _, n := range sizes {
+		list = append(list, kase{label: thousands(n) + " tasks", conns: 1, n: n})
+	}
+	return list
+}
+
+func (restart) open(ctx context.Context, b *bench, of *contender, k kase) (bout, error) {
+	if !of.data {
+		return nil, lacks("it keeps nothing over a restart")
+	}
+	dir, err := b.stocked(ctx, k.n)
+	if err != nil {
+		return nil, err
+	}
+	return &restartBout{b: b, dir: dir, tasks: k.n}, nil
+}
+
+type restartBout struct {
+	b     *bench
+	dir   string
+	tasks int
+}
+
+func (r *restartBout) close() {}
+
+func (r *restartBout) measure(ctx context.Context) (figures, error) {
+	program, err := r.b.binary(ctx)
+	if err != nil {
+		return figures{}, err
+	}
+	of := &contender{name: "parley serve", dialect: rpc10, banner: "  JSON-RPC   http://"}
+	srv, err := start(ctx, of, program, "serve", "--listen", "127.0.0.1:0", "--data", r.dir, "--log-level", "warn")
+	if err != nil {
+		return figures{}, err
+	}
+	defer srv.stop()
+	limit := time.Now().Add(r.b.plan.limit)
+	for {
+		res, err := http.Get("http://" + srv.addr + "/readyz")
+		if err == nil {
+			res.Body.Close()
+			if res.StatusCode == http.StatusOK {
+				break
+			}
+		}
+		if time.Now().After(limit) {
+			return figures{}, srv.blame(fmt.Errorf("it is not ready after %v", r.b.plan.limit))
+		}
+		if err := pause(ctx, time.Millisecond); err != nil {
+			return figures{}, err
+		}
+	}
+	took := time.Since(srv.began)
+	// It is what it says only if it works.
+	w, err := newSender(ctx, srv.addr, rpc10, 0, limit)
+	if err != nil {
+		return figures{}, srv.blame(err)
+	}
+	defer w.close()
+	began := time.Now()
+	if _, err := w.do(ctx, 0); err != nil {
+		return figures{}, srv.blame(err)
+	}
+	first := time.Since(began)
+	if err := r.check(ctx, srv); err != nil {
+		return figures{}, srv.blame(err)
+	}
+	if err := pause(ctx, r.b.plan.time); err != nil {
+		return figures{}, err
+	}
+	return figures{Main: took.Seconds(), P50: first.Seconds() * 1000, Memory: megabytes(srv.usage().peak), Calls: 1}, nil
+}
+
+// check asks whether the tasks are there.
+func (r *restartBout) check(ctx context.Context, srv *server) error {
+	c, err := dial(ctx, srv.addr, wide, time.Now().Add(r.b.plan.limit))
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	l := &lister{c: c, d: rpc10, ids: newIDs(0), params: `{"pageSize":1}`}
+	p, err := l.page()
+	if err == nil && p.TotalSize < r.tasks {
+		err = fmt.Errorf("it has %d tasks and should have %d", p.TotalSize, r.tasks)
+	}
+	return err
+}

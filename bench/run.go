@@ -1,0 +1,230 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// bench is one run of this program.
+type bench struct {
+	plan       *plan
+	dir        string // for programs and databases; on a disk
+	revision   string // of the checkout
+	contenders []*contender
+	say        io.Writer // what goes on
+
+	full map[string]*full // servers that were filled, by contender and size
+}
+
+// full is a server with tasks, which cases share.
+type full struct {
+	srv   *server
+	tasks []stored
+}
+
+// load over the connections of a case.
+func (b *bench) load(k kase, open func(ctx context.Context, i int, until time.Time) (worker, error)) *load {
+	return &load{workers: k.conns, warm: b.plan.warm, last: b.plan.time, open: open}
+}
+
+// filled returns a server with n tasks, which other cases may have made.
+func (b *bench) filled(ctx context.Context, of *contender, n int) (*server, []stored, error) {
+	key := fmt.Sprint(of.name, " ", n)
+	if f := b.full[key]; f != nil {
+		return f.srv, f.tasks, nil
+	}
+	srv, err := of.start(ctx, b)
+	if err != nil {
+		return nil, nil, err
+	}
+	fmt.Fprintf(b.say, "    %s is filled with %s tasks\n", of.name, thousands(n))
+	// The slowest one that is known does some 700 a second on a core of its own.
+	limit := b.plan.limit + time.Duration(n)*20*time.Millisecond
+	tasks, err := fill(ctx, srv, n, time.Now().Add(limit))
+	if err != nil {
+		srv.stop()
+		return nil, nil, err
+	}
+	b.full[key] = &full{srv, tasks}
+	return srv, tasks, nil
+}
+
+// empty ends the servers that were filled.
+func (b *bench) empty() {
+	for key, f := range b.full {
+		f.srv.stop()
+		delete(b.full, key)
+	}
+}
+
+// stocked returns the directory of a Parley database of n tasks, which is made
+// if it is not there.
+func (b *bench) stocked(ctx context.Context, n int) (string, error) {
+	dir := filepath.Join(b.plan.stock, fmt.Sprintf("tasks-%d", n))
+	if _, err := os.Stat(dir); err == nil {
+		return dir, nil
+	}
+	fresh := filepath.Join(b.plan.stock, "unfinished")
+	if err := os.RemoveAll(fresh); err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(fresh, 0o700); err != nil {
+		return "", err
+	}
+	if n > 0 {
+		fmt.Fprintf(b.say, "    a database of %s tasks is made\n", thousands(n))
+		if err := makeStock(ctx, filepath.Join(fresh, "parley.db"), n); err != nil {
+			return "", fmt.Errorf("make a database of %d tasks: %w", n, err)
+		}
+	}
+	return dir, os.Rename(fresh, dir)
+}
+
+// binary builds parley itself.
+func (b *bench) binary(ctx context.Context) (string, error) {
+	exe := filepath.Join(b.dir, "parley-cli")
+	if _, err := os.Stat(exe); err == nil {
+		return exe, nil
+	}
+	return exe, command(ctx, "..", "go", "build", "-o", exe, "./cmd/parley")
+}
+
+// series are the measurements of one contender in one case.
+type series struct {
+	Contender string    `json:"contender"`
+	Case      string    `json:"case"`
+	Skipped   string    `json:"skipped,omitempty"` // why there are none
+	Rounds    []figures `json:"rounds,omitempty"`
+}
+
+// together is a scenario whose cases are measured in turn, like contenders.
+type together interface{ together() }
+
+// scenario measures all contenders in all cases.
+func (b *bench) scenario(ctx context.Context, s scenario) ([]*series, error) {
+	defer b.empty()
+	groups := [][]kase{}
+	cases := s.cases(b.plan)
+	if _, is := s.(together); is {
+		groups = append(groups, cases)
+	} else {
+		for _, k := range cases {
+			groups = append(groups, []kase{k})
+		}
+	}
+	var all []*series
+	for _, g := range groups {
+		part, err := b.group(ctx, s, g)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, part...)
+	}
+	return all, nil
+}
+
+// group measures contenders and cases in turn: A B C, A B C, and so on.
+func (b *bench) group(ctx context.Context, s scenario, cases []kase) (all []*series, err error) {
+	key := s.about().key
+	var bouts []bout // one of each series, nil if it is skipped
+	defer func() {
+		for _, x := range bouts {
+			if x != nil {
+				x.close()
+			}
+		}
+	}()
+	for _, k := range cases {
+		fmt.Fprintf(b.say, "(%s) %s\n", key, k.label)
+		for _, of := range b.contenders {
+			one := &series{Contender: of.name, Case: k.label, Skipped: of.lacks[key]}
+			var x bout
+			if one.Skipped == "" {
+				if x, err = s.open(ctx, b, of, k); skipped(err, one) {
+					x, err = nil, nil
+				}
+			}
+			if err != nil {
+				return nil, fmt.Errorf("(%s) %s, %s: %w", key, k.label, of.name, err)
+			}
+			all, bouts = append(all, one), append(bouts, x)
+		}
+	}
+	for round := range b.plan.rounds {
+		for i, x := range bouts {
+			if x == nil {
+				continue
+			}
+			f, err := x.measure(ctx)
+			if skipped(err, all[i]) {
+				x.close()
+				bouts[i] = nil
+				continue
+			}
+			if err != nil {
+				return nil, fmt.Errorf("(%s) %s, %s, round %d: %w", key, all[i].Case, all[i].Contender, round+1, err)
+			}
+			all[i].Rounds = append(all[i].Rounds, f)
+			if f.Over != "" { // it would not end in the next round, either
+				x.close()
+				bouts[i] = nil
+			}
+		}
+	}
+	return all, nil
+}
+
+// skipped notes why a contender does not take part.
+func skipped(err error, s *series) bool {
+	var why lacks
+	if !errors.As(err, &why) {
+		return false
+	}
+	s.Skipped = string(why)
+	return true
+}
+
+// median of the rounds: of each figure by itself. nil if there are none.
+func (s *series) median() *figures {
+	if len(s.Rounds) == 0 {
+		return nil
+	}
+	mid := func(of func(f figures) float64) float64 {
+		var list []float64
+		for _, f := range s.Rounds {
+			list = append(list, of(f))
+		}
+		slices.Sort(list)
+		n := len(list)
+		return (list[(n-1)/2] + list[n/2]) / 2
+	}
+	m := figures{
+		Main:   mid(func(f figures) float64 { return f.Main }),
+		P50:    mid(func(f figures) float64 { return f.P50 }),
+		P99:    mid(func(f figures) float64 { return f.P99 }),
+		CPU:    mid(func(f figures) float64 { return f.CPU }),
+		Memory: mid(func(f figures) float64 { return f.Memory }),
+	}
+	for _, f := range s.Rounds {
+		m.Calls += f.Calls
+		if f.Over != "" {
+			m.Over = f.Over
+		}
+	}
+	return &m
+}
+
+// spread is the least and the most of the rounds.
+func (s *series) spread() (least, most float64) {
+	least, most = s.Rounds[0].Main, s.Rounds[0].Main
+	for _, f := range s.Rounds {
+		least, most = min(least, f.Main), max(most, f.Main)
+	}
+	return least, most
+}

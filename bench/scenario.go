@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// scenario is one thing that is measured, of all contenders.
+type scenario interface {
+	about() about
+	// cases are measured one after the other.
+	cases(p *plan) []kase
+	// open readies a contender for a case. It fails with lacks where the
+	// contender has no such thing.
+	open(ctx context.Context, b *bench, of *contender, k kase) (bout, error)
+}
+
+// bout is one contender in one case. It is measured once in each round, while the
+// others of its case are there but idle.
+type bout interface {
+	measure(ctx context.Context) (figures, error)
+	close()
+}
+
+// about says what a scenario is.
+type about struct {
+	key, title string
+	unit       string // of figures.main
+	lessBetter bool
+	done       string // what figures.cpu is per
+	bars       []bar
+}
+
+// bar is what is asked of Parley with its tasks on disk. What has no figures in
+// a run has no bar there.
+type bar struct {
+	text            string
+	atLeast, atMost float64 // one of them
+	value           func(m medians) (float64, bool)
+}
+
+// medians are the figures of a scenario, by contender and case.
+type medians struct {
+	figures    map[[2]string]*figures
+	lessBetter bool
+}
+
+// of returns nil where there are none, or only how far something came.
+func (m medians) of(contender, kase string) *figures {
+	f := m.figures[[2]string{contender, kase}]
+	if f == nil || f.Over != "" && contender == parleyDisk {
+		return nil
+	}
+	return f
+}
+
+// ratio is how many times better one is than the other.
+func ratio(one, other *figures, lessBetter bool) (float64, bool) {
+	if one == nil || other == nil || one.Main == 0 || other.Main == 0 {
+		return 0, false
+	}
+	if lessBetter {
+		return other.Main / one.Main, true
+	}
+	return one.Main / other.Main, true
+}
+
+// against is a bar in one case, as a ratio to another contender.
+func against(kase, contender string, atLeast float64) bar {
+	return bar{text: "× " + contender + ", " + kase, atLeast: atLeast, value: func(m medians) (float64, bool) {
+		return ratio(m.of(parleyDisk, kase), m.of(contender, kase), m.lessBetter)
+	}}
+}
+
+// compared is a bar between two cases of Parley's.
+func compared(kase, other string, atLeast float64) bar {
+	return bar{text: kase + " × " + other, atLeast: atLeast, value: func(m medians) (float64, bool) {
+		return ratio(m.of(parleyDisk, kase), m.of(parleyDisk, other), m.lessBetter)
+	}}
+}
+
+// kase is one setting of a scenario.
+type kase struct {
+	label string
+	conns int
+	n     int    // how many of what the scenario counts
+	what  string // which of its variants
+}
+
+// figures are what one measurement came to. Zero is unknown, but for main.
+type figures struct {
+	Main   float64 `json:"main"`             // in the scenario's unit
+	P50    float64 `json:"p50,omitempty"`    // of a call, in milliseconds
+	P99    float64 `json:"p99,omitempty"`    // of a call, in milliseconds
+	CPU    float64 `json:"cpu,omitempty"`    // of the server, in microseconds per thing done
+	Memory float64 `json:"memory,omitempty"` // resident, of the server, in MB
+	Calls  int     `json:"calls,omitempty"`
+	Over   string  `json:"over,omitempty"` // it did not end in time: how far it came. Main is then a bound
+}
+
+// lacks is why a contender does not take part in a case.
+type lacks string
+
+func (l lacks) Error() string { return string(l) }
+
+// plan says how long and how much.
+type plan struct {
+	short  bool
+	rounds int
+	time   time.Duration // of one measurement
+	warm   time.Duration // before it
+	conns  []int
+	limit  time.Duration // that one measurement may take where it is work that is fixed
+	stock  string        // directory for databases that take long to make
+}
+
+// byConns are cases that differ in connections.
+func byConns(conns []int) []kase {
+	var list []kase
+	for _, n := range conns {
+		label := fmt.Sprintf("%d connections", n)
+		if n == 1 {
+			label = "1 connection"
+		}
+		list = append(list, kase{label: label, conns: n})
+	}
+	return list
+}
+
+// scenarios in the order in which they are measured.
+var scenarios = []scenario{
+	send{}, get{}, stream{}, long{}, idle{}, fanOut{}, list{}, restart{}, file{}, dialects{},
+}
+
+// loadBout measures by a load, on a server that may be fresh each time.
+type loadBout struct {
+	start  func(ctx context.Context) (*server, error)
+	load   func(srv *server) *load
+	kept   *server // nil: a fresh one each time
+	shared bool    // kept is used by other cases, too
+}
+
+func (b *loadBout) measure(ctx context.Context) (figures, error) {
+	srv := b.kept
+	if srv == nil {
+		var err error
+		if srv, err = b.start(ctx); err != nil {
+			return figures{}, err
+		}
+		defer srv.stop()
+	}
+	t, err := b.load(srv).run(ctx, srv)
+	if err != nil {
+		return figures{}, err
+	}
+	return figures{
+		Main: t.perSecond(), P50: t.quantile(0.5), P99: t.quantile(0.99),
+		CPU: t.used.per(t.done), Memory: megabytes(t.used.memory), Calls: t.calls,
+	}, nil
+}
+
+func (b *loadBout) close() {
+	if b.kept != nil && !b.shared {
+		b.kept.stop()
+	}
+}

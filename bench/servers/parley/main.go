@@ -1,0 +1,110 @@
+// Command parley is Parley with the agent of the bench: the options are those
+// that parley serve has for its own machine.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"time"
+
+	"github.com/parley-a2a/parley"
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/bench/script"
+	"github.com/parley-a2a/parley/store/sqlite"
+)
+
+func main() {
+	data := flag.String("data", "", "directory of the database; empty keeps tasks in memory")
+	flag.Parse()
+	if err := serve(*data); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func serve(data string) error {
+	if runtime.GOMAXPROCS(0) < 2 {
+		runtime.GOMAXPROCS(2) // as parley serve does
+	}
+	logger := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	o := &parley.Options{Logger: logger, DrainWait: -1, Hosts: []string{"localhost", "127.0.0.1", "::1"}}
+	if data != "" {
+		db, err := sqlite.Open(filepath.Join(data, "parley.db"), &sqlite.Options{Logger: logger})
+		if err != nil {
+			return err
+		}
+		defer db.Close()
+		o.Store = db
+	}
+	card := agent.DemoCard()
+	s, err := parley.New(card, agent.OnLost(agent.Func(run), agent.Lost{Runs: 3}), o)
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	fmt.Println("READY", l.Addr())
+	return s.Serve(ctx, l)
+}
+
+func run(ctx context.Context, t *agent.Turn) error {
+	c := script.Parse(t.Text())
+	switch c.Word {
+	case "stream":
+		if err := t.Status(""); err != nil {
+			return err
+		}
+		w := t.Artifact("stream")
+		for i := 1; i < c.N; i++ {
+			if _, err := w.WriteString(script.Chunk(i, c.Size)); err != nil {
+				return err
+			}
+		}
+		return w.Last(a2a.TextPart(script.Chunk(c.N, c.Size)))
+	case "pulse":
+		if err := t.Status(""); err != nil {
+			return err
+		}
+		w := t.Artifact("stream")
+		tick := time.NewTicker(c.Every)
+		defer tick.Stop()
+		for i := 1; ; i++ {
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+			if _, err := w.WriteString(script.Chunk(i, c.Size)); err != nil {
+				return err
+			}
+		}
+	case "hold":
+		if err := t.Status(""); err != nil {
+			return err
+		}
+		<-ctx.Done()
+		return context.Cause(ctx)
+	case "file":
+		for _, p := range t.Message().Parts {
+			if p.Kind == a2a.PartRaw {
+				return t.Artifact("file").Last(p)
+			}
+		}
+		return t.Fail("there is no file")
+	default:
+		return t.Artifact("echo").Last(a2a.TextPart(c.Text))
+	}
+}
