@@ -10,6 +10,9 @@ import (
 const (
 	// MaxParts is how many parts the message of a request may have.
 	MaxParts = 1000
+	// MaxReferences is how many tasks it may refer to, each of which an agent may
+	// look up, and how many extensions it may name.
+	MaxReferences = 100
 	// MaxID is how long an id may be, in bytes.
 	MaxID = 512
 	// MaxPageSize is the largest page of tasks that may be asked for.
@@ -140,6 +143,13 @@ func (v *validation) message(m *Message) {
 		v.parts(m.Parts)
 	}
 	v.free("metadata", m.Metadata)
+	if len(m.Extensions) > MaxReferences {
+		v.add("extensions", "has %d elements, more than %d", len(m.Extensions), MaxReferences)
+	}
+	if len(m.ReferenceTaskIDs) > MaxReferences {
+		v.add("referenceTaskIds", "has %d elements, more than %d: name those that matter", len(m.ReferenceTaskIDs), MaxReferences)
+		return
+	}
 	for i, id := range m.ReferenceTaskIDs {
 		v.requiredID(fmt.Sprintf("referenceTaskIds[%d]", i), id)
 	}

@@ -52,6 +52,12 @@ func TestValidateNamesEveryMistake(t *testing.T) {
 			m.Parts = []*Part{DataPart(nil), DataPart(JSON("{")), URLPart("", "", ""), {Kind: PartText, Metadata: JSON("[]")}, RawPart(nil, "", "")}
 		}), []string{"message.parts[1].data", "message.parts[2].url", "message.parts[3].metadata"}},
 		{"too many parts", message(func(m *Message) { m.Parts = slices.Repeat(m.Parts, MaxParts+1) }), []string{"message.parts"}},
+		{"too many references", message(func(m *Message) {
+			m.ReferenceTaskIDs, m.Extensions = make([]string, MaxReferences+1), make([]string, MaxReferences+1)
+		}), []string{"message.extensions", "message.referenceTaskIds"}},
+		{"most references", message(func(m *Message) {
+			m.ReferenceTaskIDs, m.Extensions = slices.Repeat([]string{"t"}, MaxReferences), make([]string, MaxReferences)
+		}), nil},
 		{"most parts", message(func(m *Message) { m.Parts = slices.Repeat(m.Parts, MaxParts) }), nil},
 		{"ids", message(func(m *Message) {
 			m.MessageID, m.ContextID, m.TaskID, m.ReferenceTaskIDs = long, "a\nb", "a\x7f", []string{"ok", "", "\xff"}

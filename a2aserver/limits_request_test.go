@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -135,5 +137,18 @@ func TestHopsOnEveryWire(t *testing.T) {
 	unlimited := New(svc, testCard(), &Options{Limits: Limits{Hops: -1}})
 	if w := do(unlimited, "GET", "/tasks/t1", "", "Agent-Hops: 999"); w.Code != 200 {
 		t.Errorf("without a limit: HTTP %d: %s", w.Code, w.Body)
+	}
+}
+
+// Thousands of extensions fit into a header; they are not all compared with each
+// other.
+func TestExtensionsOfARequestAreBounded(t *testing.T) {
+	var all []string
+	for i := range 2 * maxExtensions {
+		all = append(all, "urn:"+strconv.Itoa(i), "urn:0")
+	}
+	h := http.Header{"A2a-Extensions": {strings.Join(all, ", ")}}
+	if got := requestedExtensions(h); len(got) != maxExtensions || got[maxExtensions-1] != "urn:99" {
+		t.Errorf("%d are taken: %q", len(got), got)
 	}
 }

@@ -141,6 +141,11 @@ func headerVersion(h http.Header) string {
 	return ""
 }
 
+// maxExtensions is how many extensions of a request are looked at: there are
+// thousands in a header that is as long as it may be, and each is compared with
+// all before it.
+const maxExtensions = 100
+
 // requestedExtensions collects the URIs of both header names, in order,
 // without repeats.
 func requestedExtensions(h http.Header) []string {
@@ -149,6 +154,9 @@ func requestedExtensions(h http.Header) []string {
 		for _, line := range h.Values(name) {
 			for uri := range strings.SplitSeq(line, ",") {
 				if uri = strings.TrimSpace(uri); uri != "" && !slices.Contains(uris, uri) {
+					if len(uris) == maxExtensions {
+						return uris
+					}
 					uris = append(uris, uri)
 				}
 			}

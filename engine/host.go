@@ -244,7 +244,11 @@ func (h *host) NewArtifactID(n int) string {
 
 func (h *host) References(ctx context.Context) ([]*a2a.Task, error) {
 	var out []*a2a.Task
-	for _, id := range h.Message().ReferenceTaskIDs {
+	ids := h.Message().ReferenceTaskIDs
+	for i, id := range ids {
+		if slices.Contains(ids[:i], id) {
+			continue // each is as large as its task
+		}
 		key := h.o.key
 		key.ID = id
 		task, _, err := h.o.e.load(ctx, key)

@@ -339,7 +339,7 @@ func TestReferencesAndSiblings(t *testing.T) {
 	w.mustSend(send("elsewhere"))
 	req = send("look")
 	req.Message.ContextID = one.ContextID
-	req.Message.ReferenceTaskIDs = []string{"unknown", one.ID}
+	req.Message.ReferenceTaskIDs = []string{"unknown", one.ID, "unknown", one.ID}
 	w.mustSend(req)
 	if len(refs) != 1 || refs[0] != "one" {
 		t.Errorf("references are %q", refs)
