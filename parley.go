@@ -52,6 +52,9 @@ type Options struct {
 	// the card. Nil: everybody is anonymous, and shares all tasks, unless a
 	// handler in front says who it is (a2a.WithCaller).
 	Auth *auth.Guard
+	// Recheck is how often it is asked again about calls that take long, such as
+	// streams, which end with their credentials. Zero means 30 s; negative, never.
+	Recheck time.Duration
 	// Limits bound what one request and one caller may take, TaskLimits what
 	// tasks may.
 	Limits     a2aserver.Limits
@@ -197,7 +200,7 @@ func New(card a2a.AgentCard, ag agent.Agent, o *Options) (*Server, error) {
 		Hosts:   o.Hosts,
 	}
 	if o.Auth != nil {
-		so.Identity = o.Auth
+		so.Identity, so.Recheck = o.Auth, o.Recheck
 	}
 	if sign != nil {
 		so.Sign = sign

@@ -113,7 +113,7 @@ func (x *rpc) unary(req any) error {
 	if x.op == dialect.SendMessage {
 		// It waits for the agent, which may take longer than we live.
 		var cancel context.CancelFunc
-		ctx, cancel = x.s.untilLeft(x.ctx, requestOf(x.ctx))
+		ctx, cancel = x.untilLeft()
 		defer cancel()
 	}
 	out, err := dialect.Call(ctx, x.s.svc, x.op, req)
@@ -134,6 +134,13 @@ func (x *rpc) unary(req any) error {
 	return x.send(res)
 }
 
+func (x *rpc) untilLeft() (context.Context, context.CancelFunc) {
+	if x.s.opts.identity() == nil {
+		return x.s.untilLeft(x.ctx, nil)
+	}
+	return x.s.untilLeft(x.ctx, requestOf(x.ctx))
+}
+
 // send sends a message, as fast as the client takes them: its flow control holds
 // up this goroutine and nobody else, and not for long if it does not read.
 func (x *rpc) send(m proto.Message) error {
@@ -145,12 +152,15 @@ func (x *rpc) send(m proto.Message) error {
 
 // stream sends the elements.
 func (x *rpc) stream(req any, positions bool) error {
-	ctx, cancel := x.s.untilLeft(x.ctx, requestOf(x.ctx))
+	ctx, cancel := x.untilLeft()
 	defer cancel()
 	some, events := false, x.binding.Events(x.op, req)
 	for res, err := range dialect.Stream(ctx, x.s.svc, x.op, req) {
 		if err != nil {
 			return cause(ctx, err)
+		}
+		if ctx.Err() != nil {
+			break // more than is there already, nobody is to get
 		}
 		some = true
 		x.audit.gives(res)

@@ -29,6 +29,7 @@ type h2client struct {
 
 	ended chan struct{} // closed with the connection
 	data  chan int      // sizes of DATA
+	last  chan string   // the trailers, a line each
 }
 
 // queue is what a client is about to write: a pipe holds nothing, and both ends
@@ -51,11 +52,12 @@ func dialH2(t *testing.T, conn net.Conn) *h2client {
 		}
 	}()
 	t.Cleanup(func() { close(to) })
-	c := &h2client{t: t, conn: conn, f: http2.NewFramer(to, conn), next: 1, data: make(chan int, 1<<16), ended: make(chan struct{})}
+	c := &h2client{t: t, conn: conn, f: http2.NewFramer(to, conn), next: 1, data: make(chan int, 1<<16), last: make(chan string, 1000), ended: make(chan struct{})}
 	c.enc = hpack.NewEncoder(&c.block)
 	go func() {
 		defer close(c.ended)
 		acks := http2.NewFramer(to, nil)
+		dec := hpack.NewDecoder(4096, nil)
 		for {
 			fr, err := c.f.ReadFrame()
 			if err != nil {
@@ -64,6 +66,15 @@ func dialH2(t *testing.T, conn net.Conn) *h2client {
 			switch fr := fr.(type) {
 			case *http2.DataFrame:
 				c.data <- len(fr.Data())
+			case *http2.HeadersFrame:
+				fields, _ := dec.DecodeFull(fr.HeaderBlockFragment())
+				if fr.StreamEnded() {
+					var trailer strings.Builder
+					for _, f := range fields {
+						trailer.WriteString(f.Name + ": " + f.Value + "\n")
+					}
+					c.last <- trailer.String()
+				}
 			case *http2.PingFrame:
 				if !fr.IsAck() {
 					_ = acks.WritePing(true, fr.Data)
@@ -81,12 +92,15 @@ func dialH2(t *testing.T, conn net.Conn) *h2client {
 }
 
 // ask begins a request and returns its stream.
-func (c *h2client) ask(method, path, contentType string, end bool) uint32 {
+func (c *h2client) ask(method, path, contentType string, end bool, metadata ...string) uint32 {
 	c.block.Reset()
 	for _, h := range [][2]string{{":method", method}, {":scheme", "http"}, {":authority", "x"}, {":path", path}, {"content-type", contentType}, {"te", "trailers"}} {
 		if h[1] != "" {
 			_ = c.enc.WriteField(hpack.HeaderField{Name: h[0], Value: h[1]})
 		}
+	}
+	for i := 0; i < len(metadata); i += 2 {
+		_ = c.enc.WriteField(hpack.HeaderField{Name: metadata[i], Value: metadata[i+1]})
 	}
 	id := c.next
 	c.next += 2
@@ -94,9 +108,10 @@ func (c *h2client) ask(method, path, contentType string, end bool) uint32 {
 	return id
 }
 
-// call begins a call over gRPC; without a request if m is nil.
-func (c *h2client) call(method string, m proto.Message) uint32 {
-	id := c.ask("POST", "/"+dialect.GRPCService+"/"+method, "application/grpc", false)
+// call begins a call over gRPC, with names and values of metadata; without a request
+// if m is nil.
+func (c *h2client) call(method string, m proto.Message, metadata ...string) uint32 {
+	id := c.ask("POST", "/"+dialect.GRPCService+"/"+method, "application/grpc", false, metadata...)
 	if m != nil {
 		b, err := proto.Marshal(m)
 		if err != nil {

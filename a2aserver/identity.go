@@ -17,6 +17,10 @@ type Identity interface {
 	// and no body. Errors are of the codes Unauthenticated, RateLimited, with the
 	// time to wait, for who failed too often, and Unavailable, where it cannot be
 	// found out at the moment; other errors are internal.
+	//
+	// While r is being answered it is asked again, see Options.Recheck; an Identity
+	// for which that should be something else, as where wrong credentials are
+	// counted, has a method Again of the same form.
 	Authenticate(r *http.Request) (a2a.Caller, error)
 	// Challenges returns the values of WWW-Authenticate for an answer with e, of
 	// the code Unauthenticated, or PermissionDenied with the scope that is

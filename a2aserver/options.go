@@ -45,6 +45,11 @@ type Options struct {
 	// Identity says who makes a request. Nil: whoever is in front does, by
 	// a2a.WithCaller, or everybody is anonymous.
 	Identity Identity
+	// Recheck is how often the Identity is asked again about a call that takes
+	// long, a stream or one that waits for the agent: it ends when its credentials
+	// are not good any more, or for somebody else, or for other scopes; not while
+	// that cannot be found out. Zero means 30 s; negative, never.
+	Recheck time.Duration
 	// Limits bound what one request and one caller may take.
 	Limits Limits
 	// Audit gets a record per call: who did what, or was not let. It never has
@@ -81,6 +86,13 @@ func (o *Options) identity() Identity {
 		return nil
 	}
 	return o.Identity
+}
+
+func (o *Options) recheck() time.Duration {
+	if o == nil || o.Recheck == 0 {
+		return 30 * time.Second
+	}
+	return o.Recheck
 }
 
 func (o *Options) auditLog() *slog.Logger {

@@ -121,11 +121,6 @@ func (k *Keys) Authenticate(r *http.Request) (*a2a.Caller, error) {
 	return nil, err
 }
 
-func (k *Keys) lasts(r *http.Request) error {
-	_, err := k.Authenticate(r)
-	return err
-}
-
 // recheck is how old what is believed of a key may be where it is refused.
 const recheck = 50 * time.Millisecond
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"log/slog"
+	"math"
 	"net/http"
 	"strings"
 	"time"
@@ -83,9 +84,19 @@ func (b *Basic) Authenticate(r *http.Request) (*a2a.Caller, error) {
 	return b.authenticate(r, func(string) error { return nil })
 }
 
+// again is Authenticate of a request that was let in before.
+func (b *Basic) again(r *http.Request) (*a2a.Caller, error) {
+	return b.login(r, math.MaxInt64, func(string) error { return nil })
+}
+
 // authenticate is Authenticate that asks first whether there may be a guess for
 // a user, and once more when its turn has come, for many may have been waiting.
 func (b *Basic) authenticate(r *http.Request, may func(user string) error) (*a2a.Caller, error) {
+	return b.login(r, goodFor, may)
+}
+
+// login is authenticate that believes for so long that a password is right.
+func (b *Basic) login(r *http.Request, believe time.Duration, may func(user string) error) (*a2a.Caller, error) {
 	name, password, err := basicOf(r)
 	if name == "" || err != nil {
 		return nil, err
@@ -94,7 +105,7 @@ func (b *Basic) authenticate(r *http.Request, may func(user string) error) (*a2a
 		return nil, err
 	}
 	u, known := b.users.find(name)
-	good, err := b.verify.check(r.Context(), name, password, u.hash, func() error { return may(name) })
+	good, err := b.verify.check(r.Context(), name, password, u.hash, believe, func() error { return may(name) })
 	switch {
 	case err != nil:
 		return nil, err
@@ -102,17 +113,6 @@ func (b *Basic) authenticate(r *http.Request, may func(user string) error) (*a2a
 		return nil, refuse("the user name or the password is wrong")
 	}
 	return &a2a.Caller{Subject: "user:" + name, Tenant: u.tenant, Scopes: u.scopes, Via: "basic"}, nil
-}
-
-func (b *Basic) lasts(r *http.Request) error {
-	name, _, err := basicOf(r)
-	if name == "" || err != nil {
-		return err
-	}
-	if _, known := b.users.find(name); !known {
-		return outdated("there is no such user any more")
-	}
-	return nil
 }
 
 // maxPassword is as much of a password as bcrypt looks at, in bytes: with a
@@ -152,6 +152,10 @@ type guessable interface {
 	// authenticate is Authenticate that calls may with the user's name before it
 	// finds out anything about a password, and returns its error.
 	authenticate(r *http.Request, may func(user string) error) (*a2a.Caller, error)
+	// again is Authenticate of a request that was let in before: there is nothing
+	// to guess, and a password that was right is compared again only when it, or
+	// what it is compared with, has changed.
+	again(r *http.Request) (*a2a.Caller, error)
 }
 
 var (

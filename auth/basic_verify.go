@@ -56,15 +56,15 @@ func newVerifier(now func() time.Time) *verifier {
 	return v
 }
 
-// check reports whether a password has a hash. may is asked just before they
-// are compared, and an error of it is returned. Who comes with the same
+// check reports whether a password has a hash; that it was so is believed for some
+// time. may is asked just before they are compared, and an error of it is returned. Who comes with the same
 // while it is being compared waits for the answer.
-func (v *verifier) check(ctx context.Context, name, password string, hash []byte, may func() error) (bool, error) {
+func (v *verifier) check(ctx context.Context, name, password string, hash []byte, believe time.Duration, may func() error) (bool, error) {
 	d := v.digest(name, password, hash)
 	for {
 		v.mu.Lock()
 		if at, ok := v.good[d]; ok {
-			if age := v.now().Sub(at); 0 <= age && age < goodFor {
+			if age := v.now().Sub(at); 0 <= age && age < believe {
 				v.mu.Unlock()
 				return true, nil
 			}

@@ -147,15 +147,29 @@ func (g *Guard) Run(ctx context.Context) error {
 
 // Authenticate returns who makes a request.
 func (g *Guard) Authenticate(r *http.Request) (a2a.Caller, error) {
+	return g.caller(r, g.ask, g.refusal)
+}
+
+// Again returns who makes a request that was let in before and is still being
+// answered: the same or, since a key was revoked, a token expired or a password
+// changed, an error. It counts nobody as guessing, and seldom compares a password.
+func (g *Guard) Again(r *http.Request) (a2a.Caller, error) {
+	return g.caller(r, askAgain, expired)
+}
+
+// caller asks all methods, and tell for what the caller hears of an error.
+func (g *Guard) caller(r *http.Request, ask func(Method, *http.Request) (*a2a.Caller, origin, error), tell func(*http.Request, origin, error) error) (a2a.Caller, error) {
 	var caller *a2a.Caller
 	var foreign error // why credentials are for somebody else
 	for _, m := range g.methods {
-		c, from, err := g.ask(m, r)
+		c, from, err := ask(m, r)
 		switch {
 		case errors.Is(err, errElsewhere):
 			foreign = err
 		case err != nil:
-			return a2a.Caller{}, g.refusal(r, from, err)
+			return a2a.Caller{}, tell(r, from, err)
+		case c != nil && c.Subject == "":
+			return a2a.Caller{}, nameless(m)
 		case caller == nil:
 			caller = c
 		}
@@ -168,36 +182,11 @@ func (g *Guard) Authenticate(r *http.Request) (a2a.Caller, error) {
 	}
 	switch {
 	case foreign != nil:
-		return a2a.Caller{}, g.refusal(r, origin{address: g.address(r)}, foreign)
+		return a2a.Caller{}, tell(r, origin{address: g.address(r)}, foreign)
 	case g.opts.Anonymous:
 		return a2a.Caller{}, nil
 	}
 	return a2a.Caller{}, a2a.Errorf(a2a.CodeUnauthenticated, "credentials are needed; the agent's card says of which kinds")
-}
-
-// lasting is a Method that says at little cost whether credentials with which a
-// request was let in still are good.
-type lasting interface {
-	// lasts returns an error, of ErrCredentials, if they are not.
-	lasts(r *http.Request) error
-}
-
-// Refused returns why a request that was let in would not be any more, or nil: for
-// answers that take long. It asks for API keys, certificates and whether a user is
-// still there. Tokens are good for what began with them, and passwords are not
-// compared again.
-func (g *Guard) Refused(r *http.Request) error {
-	for _, m := range g.methods {
-		l, ok := m.(lasting)
-		if !ok {
-			continue
-		}
-		var why *refusal
-		if err := l.lasts(r); errors.As(err, &why) {
-			return &a2a.Error{Code: a2a.CodeUnauthenticated, Message: "your credentials are not good any more: " + why.text, Cause: err}
-		}
-	}
-	return nil
 }
 
 // ask lets a method look for credentials. Before it looks at a password it is
@@ -222,12 +211,29 @@ func (g *Guard) ask(m Method, r *http.Request) (*a2a.Caller, origin, error) {
 	return c, from, err
 }
 
+// askAgain is ask for who was let in before.
+func askAgain(m Method, r *http.Request) (c *a2a.Caller, _ origin, err error) {
+	if p, ok := m.(guessable); ok {
+		c, err = p.again(r)
+	} else {
+		c, err = m.Authenticate(r)
+	}
+	return c, origin{}, err
+}
+
+// nameless is the error about a method that lets somebody in without saying who:
+// what such callers make would belong to all who have no credentials.
+func nameless(m Method) error {
+	name, _ := m.Scheme()
+	return &a2a.Error{Code: a2a.CodeInternal, Cause: fmt.Errorf("auth: the method %q lets in a caller without a subject", name)}
+}
+
 // unread returns what is wrong with an Authorization header that no method took
 // for its own.
 func unread(r *http.Request) error {
 	scheme, _, err := authorization(r)
 	if err == nil && scheme != "" {
-		err = refuse("the Authorization header has another scheme than this agent's card")
+		err = refuse("no way in here takes these credentials; the agent's card says which there are")
 	}
 	return err
 }

@@ -65,6 +65,20 @@ func (g *Guard) refusal(r *http.Request, from origin, err error) error {
 	return e
 }
 
+// expired returns the error that a caller gets who was let in before.
+func expired(r *http.Request, _ origin, err error) error {
+	var why *refusal
+	switch {
+	case !errors.Is(err, ErrCredentials) && r.Context().Err() != nil:
+		return context.Cause(r.Context())
+	case !errors.Is(err, ErrCredentials):
+		return &a2a.Error{Code: a2a.CodeUnavailable, Message: "your credentials cannot be checked at the moment", Cause: err}
+	case errors.As(err, &why):
+		return &a2a.Error{Code: a2a.CodeUnauthenticated, Message: "your credentials are not good any more: " + why.text, Cause: err}
+	}
+	return &a2a.Error{Code: a2a.CodeUnauthenticated, Message: "your credentials are not valid any more: get new ones", Cause: err}
+}
+
 func rateLimited(wait time.Duration, cause error) *a2a.Error {
 	return &a2a.Error{
 		Code: a2a.CodeRateLimited, RetryAfter: wait, Cause: cause,

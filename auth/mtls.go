@@ -127,11 +127,6 @@ func (m *MutualTLS) Authenticate(r *http.Request) (*a2a.Caller, error) {
 	return c, nil
 }
 
-func (m *MutualTLS) lasts(r *http.Request) error {
-	_, err := m.Authenticate(r)
-	return err
-}
-
 // only returns the one name that there must be.
 func only(kind string, names []string) (string, error) {
 	if len(names) != 1 {
