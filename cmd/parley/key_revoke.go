@@ -16,8 +16,8 @@ func newKeyRevoke(a *app) *cobra.Command {
 		Use:   "revoke <id>...",
 		Short: "End API keys for good, also beside a running server",
 		Long: `End API keys for good. A running server refuses them within a second; streams that
-are open go on until they end. What the keys own stays, and another key of the
-same subject and tenant has it. Give ids, or what you have of a token found in a
+are open with them end within half a minute. What the keys own stays, and another
+key of the same subject and tenant has it. Give ids, or what you have of a token found in a
 log: as much of the beginning as tells it from others. A key that is revoked
 already stays so.`,
 		Example: `  parley key revoke 3fb0c2x7ka
