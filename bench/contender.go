@@ -112,14 +112,26 @@ func (c *contender) buildJS(ctx context.Context, b *bench) error {
 		}
 	}
 	c.dir = filepath.Join("servers", "js")
-	if err := command(ctx, c.dir, "npm", "ci", "--no-audit", "--no-fund"); err != nil {
-		return lacks("npm could not fetch it: " + err.Error())
+	if !installed(c.dir) {
+		if err := command(ctx, c.dir, "npm", "ci", "--no-audit", "--no-fund"); err != nil {
+			return lacks("npm could not fetch it: " + err.Error())
+		}
 	}
 	c.argv = []string{"node", "server.js"}
 	out, err := exec.CommandContext(ctx, "node", "-p",
 		"require('./"+filepath.ToSlash(c.dir)+"/node_modules/@a2a-js/sdk/package.json').version + ', Node ' + process.versions.node").Output()
 	c.version = strings.TrimSpace(string(out))
 	return err
+}
+
+// installed says whether npm has been there since its list was changed.
+func installed(dir string) bool {
+	want, err := os.Stat(filepath.Join(dir, "package-lock.json"))
+	if err != nil {
+		return false
+	}
+	have, err := os.Stat(filepath.Join(dir, "node_modules", ".package-lock.json"))
+	return err == nil && have.ModTime().After(want.ModTime())
 }
 
 // start runs the contender with no tasks.

@@ -93,6 +93,7 @@ func fill(ctx context.Context, srv *server, n int, until time.Time) ([]stored, e
 				return
 			}
 			defer c.close()
+			defer context.AfterFunc(ctx, c.close)()
 			d, ids := srv.of.dialect, newIDs(0)
 			var q call
 			const each = 4

@@ -33,7 +33,7 @@ func (list) about() about {
 func (list) cases(p *plan) []kase {
 	sizes, conns := []int{10_000, 100_000, 1_000_000}, 64
 	if p.short {
-		sizes, conns = []int{1000, 10_000}, 4
+		sizes, conns = []int{500, 5000}, 4
 	}
 	var all []kase
 	for _, what := range listWays {

@@ -44,6 +44,15 @@ func usageOf(pid int) usage {
 	return u
 }
 
+// ownUsage is the processor time of this process.
+func ownUsage() usage {
+	var r unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &r); err != nil {
+		return usage{}
+	}
+	return usage{cpu: time.Duration(r.Utime.Nano() + r.Stime.Nano()), known: true}
+}
+
 func kilobytes(status []byte, name string) int64 {
 	_, rest, _ := bytes.Cut(status, []byte(name))
 	var kb int64

@@ -7,6 +7,8 @@ package main
 
 func usageOf(int) usage { return usage{} }
 
+func ownUsage() usage { return usage{} }
+
 func apart() (bool, error) { return false, nil }
 
 func onServers(start func() error) error { return start() }

@@ -7,8 +7,8 @@ import (
 	"os"
 	"runtime"
 	"strings"
-	"text/tabwriter"
 	"time"
+	"unicode/utf8"
 )
 
 // report is what a run came to, as JSON.
@@ -99,22 +99,21 @@ func result(a about, all []*series) *scenarioR {
 // print writes a scenario as a table.
 func (r *scenarioR) print(w io.Writer, a about) {
 	fmt.Fprintf(w, "\n(%s) %s\n\n", r.Key, r.Title)
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	cpu := "CPU µs/" + a.done
 	if a.done == "" {
-		cpu = ""
+		cpu = "CPU"
 	}
-	fmt.Fprintf(t, "\t%s\tleast to most\t× bare\tp50 ms\tp99 ms\t%s\tMB\t\n", r.Unit, cpu)
-	last := ""
 	limits := map[string]*figures{}
 	for _, s := range r.Series {
 		if s.Contender == "bare" {
 			limits[s.Case] = s.median()
 		}
 	}
+	rows := [][]string{{"", r.Unit, "least to most", "× bare", "p50 ms", "p99 ms", cpu, "generator's", "MB"}}
+	last := ""
 	for _, s := range r.Series {
 		if s.Case != last {
-			fmt.Fprintf(t, "%s\t\t\t\t\t\t\t\t\n", s.Case)
+			rows = append(rows, []string{s.Case})
 			last = s.Case
 		}
 		m := s.median()
@@ -122,18 +121,17 @@ func (r *scenarioR) print(w io.Writer, a about) {
 			continue // the notes say why
 		}
 		least, most := s.spread()
-		times := ""
-		if v, ok := ratio(m, limits[s.Case], r.LessBetter); ok {
-			times = figure(v)
-		}
 		bound := ""
 		if m.Over != "" {
 			bound = ">"
 		}
-		fmt.Fprintf(t, "%s\t%s%s\t%s to %s\t%s\t%s\t%s\t%s\t%s\t\n", s.Contender, bound, figure(m.Main), figure(least), figure(most), times,
-			known0(m.P50), known0(m.P99), known0(m.CPU), known0(m.Memory))
+		times, _ := ratio(m, limits[s.Case], r.LessBetter)
+		rows = append(rows, []string{
+			"  " + s.Contender, bound + figure(m.Main), figure(least) + " to " + figure(most),
+			known0(times), known0(m.P50), known0(m.P99), known0(m.CPU), known0(m.Own), known0(m.Memory),
+		})
 	}
-	_ = t.Flush() // as for every other line here, w's errors are not ours to mend
+	table(w, rows)
 	r.notes(w)
 	for _, b := range r.Bars {
 		verdict, sign, want := "missed", "≥", b.AtLeast
@@ -147,18 +145,49 @@ func (r *scenarioR) print(w io.Writer, a about) {
 	}
 }
 
-// notes say who is not in the table, and who did not come to an end.
+// table writes rows in columns, the first one to the left. A row of one column is
+// a heading and may be wider.
+func table(w io.Writer, rows [][]string) {
+	wide := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			if len(row) > 1 {
+				wide[i] = max(wide[i], utf8.RuneCountInString(cell))
+			}
+		}
+	}
+	for _, row := range rows {
+		line := ""
+		for i, cell := range row {
+			space := strings.Repeat(" ", max(0, wide[i]-utf8.RuneCountInString(cell)))
+			if i == 0 {
+				line += cell + space
+			} else {
+				line += "  " + space + cell
+			}
+		}
+		fmt.Fprintln(w, strings.TrimRight(line, " "))
+	}
+}
+
+// notes say who is not in the table, who did not come to an end, and where the
+// generator had little left.
 func (r *scenarioR) notes(w io.Writer) {
 	type note struct{ who, why string }
 	seen := map[note]bool{}
 	for _, s := range r.Series {
 		n := note{s.Contender, "left out: " + s.Skipped}
 		if s.Skipped == "" {
-			m := s.median()
-			if m == nil || m.Over == "" {
+			switch m := s.median(); {
+			case m == nil:
+				continue
+			case m.Over != "":
+				n.why = s.Case + ": stopped at " + m.Over
+			case m.Busy > 0.9:
+				n.why = fmt.Sprintf("%s: the generator used %.0f %% of its processors, so it may be what limits", s.Case, 100*m.Busy)
+			default:
 				continue
 			}
-			n.why = s.Case + ": stopped at " + m.Over
 		}
 		if !seen[n] {
 			seen[n] = true

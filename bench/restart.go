@@ -72,14 +72,16 @@ func (r *restartBout) measure(ctx context.Context) (figures, error) {
 		return figures{}, err
 	}
 	of := &contender{name: "parley serve", dialect: rpc10, banner: "  JSON-RPC   http://"}
-	srv, err := start(ctx, of, program, "serve", "--listen", "127.0.0.1:0", "--data", r.dir, "--log-level", "warn")
+	srv, err := start(ctx, of, program, "serve", "--listen", "127.0.0.1:0", "--data", r.dir, "--drain-timeout", "0", "--log-level", "warn")
 	if err != nil {
 		return figures{}, err
 	}
 	defer srv.stop()
 	limit := time.Now().Add(r.b.plan.limit)
+	asking := http.Client{Timeout: r.b.plan.limit}
+	defer asking.CloseIdleConnections()
 	for {
-		res, err := http.Get("http://" + srv.addr + "/readyz")
+		res, err := asking.Get("http://" + srv.addr + "/readyz")
 		if err == nil {
 			res.Body.Close()
 			if res.StatusCode == http.StatusOK {

@@ -210,6 +210,8 @@ func (s *series) median() *figures {
 		P99:    mid(func(f figures) float64 { return f.P99 }),
 		CPU:    mid(func(f figures) float64 { return f.CPU }),
 		Memory: mid(func(f figures) float64 { return f.Memory }),
+		Own:    mid(func(f figures) float64 { return f.Own }),
+		Busy:   mid(func(f figures) float64 { return f.Busy }),
 	}
 	for _, f := range s.Rounds {
 		m.Calls += f.Calls

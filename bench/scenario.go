@@ -96,7 +96,9 @@ type figures struct {
 	CPU    float64 `json:"cpu,omitempty"`    // of the server, in microseconds per thing done
 	Memory float64 `json:"memory,omitempty"` // resident, of the server, in MB
 	Calls  int     `json:"calls,omitempty"`
-	Over   string  `json:"over,omitempty"` // it did not end in time: how far it came. Main is then a bound
+	Own    float64 `json:"generator,omitempty"`     // processor time of the generator, as CPU
+	Busy   float64 `json:"generatorBusy,omitempty"` // the share of its processors that it used
+	Over   string  `json:"over,omitempty"`          // it did not end in time: how far it came. Main is then a bound
 }
 
 // lacks is why a contender does not take part in a case.
@@ -156,7 +158,7 @@ func (b *loadBout) measure(ctx context.Context) (figures, error) {
 	}
 	return figures{
 		Main: t.perSecond(), P50: t.quantile(0.5), P99: t.quantile(0.99),
-		CPU: t.used.per(t.done), Memory: megabytes(t.used.memory), Calls: t.calls,
+		CPU: t.used.per(t.done), Memory: megabytes(t.used.memory), Calls: t.calls, Own: t.own.per(t.done), Busy: t.busy(),
 	}, nil
 }
 
