@@ -1,15 +1,9 @@
 package engine
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/json"
 	"hash"
-	"maps"
-	"math"
-	"slices"
-	"strconv"
 
 	"github.com/parley-a2a/parley/a2a"
 )
@@ -62,10 +56,11 @@ func digestWithheld(to address) [digestSize]byte {
 type address struct{ task, context string }
 
 // digestForm changes with what is summed up, and how.
-const digestForm = "1"
+const digestForm = "2"
 
 // summary hashes values so that no two lists of them look alike: each text
-// comes behind its length, each list behind its count.
+// comes behind its length, each list behind its count, and in JSON, where that is
+// not known, before its end. See again_json.go.
 type summary struct {
 	h   hash.Hash
 	buf [9]byte
@@ -113,63 +108,4 @@ func (s *summary) object(j a2a.JSON) {
 		j = a2a.JSON("{}")
 	}
 	s.json(j)
-}
-
-func (s *summary) json(j a2a.JSON) {
-	if len(j) == 0 {
-		j = a2a.JSON("null")
-	}
-	d := json.NewDecoder(bytes.NewReader(j))
-	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil { // nothing that came over a wire
-		s.tag('?')
-		s.bytes(j)
-		return
-	}
-	s.value(v)
-}
-
-func (s *summary) tag(t byte) {
-	s.buf[8] = t
-	s.h.Write(s.buf[8:])
-}
-
-func (s *summary) value(v any) {
-	switch v := v.(type) {
-	case nil:
-		s.tag('0')
-	case bool:
-		if v {
-			s.tag('t')
-		} else {
-			s.tag('f')
-		}
-	case string:
-		s.tag('s')
-		s.text(v)
-	case json.Number:
-		// Beyond the range of float64 it is the largest there, as in a
-		// google.protobuf.Value; JSON made by browsers has no -0.
-		f, _ := strconv.ParseFloat(string(v), 64)
-		f = max(-math.MaxFloat64, min(math.MaxFloat64, f))
-		if f == 0 {
-			f = 0
-		}
-		s.tag('n')
-		s.number(math.Float64bits(f))
-	case []any:
-		s.tag('a')
-		s.number(uint64(len(v)))
-		for _, e := range v {
-			s.value(e)
-		}
-	case map[string]any:
-		s.tag('o')
-		s.number(uint64(len(v)))
-		for _, k := range slices.Sorted(maps.Keys(v)) {
-			s.text(k)
-			s.value(v[k])
-		}
-	}
 }

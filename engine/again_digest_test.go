@@ -3,6 +3,8 @@ package engine
 import (
 	"encoding/json"
 	"fmt"
+	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -197,4 +199,21 @@ func FuzzDigest(f *testing.F) {
 			t.Errorf("%s and %s differ", j, again)
 		}
 	})
+}
+
+// A document is summed up without becoming a tree of fifty times its size: many
+// may come at once.
+func TestDigestTakesLittleMemory(t *testing.T) {
+	const size = 1 << 20
+	for _, element := range []string{`{}`, `[]`, `0`, `""`, `{"a":[]}`, `[[[[{}]]]]`} {
+		req := send("")
+		req.Message.Parts = []*a2a.Part{a2a.DataPart(a2a.JSON("[" + strings.Repeat(element+",", size/(len(element)+1)) + "0]"))}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		digest(req)
+		runtime.ReadMemStats(&after)
+		if n := after.TotalAlloc - before.TotalAlloc; n > 16*size {
+			t.Errorf("%s: %d bytes were allocated", element, n)
+		}
+	}
 }
