@@ -27,6 +27,17 @@ const (
 	AuditTLSReloaded        = "tls.reloaded"
 	AuditWebhookKeysRotated = "webhook-keys.rotated"
 
+	// Of the commands parley admin: what was selected, how much there was of it, by,
+	// and error where it failed or was interrupted. AuditAdminGC comes with older_than,
+	// states, tasks and receipts; AuditAdminErase with context, tenant, subject, tasks
+	// and receipts; AuditAdminExport and AuditAdminImport with file, tasks and entries;
+	// AuditAdminRedeliver with task, config, letters, enabled and hastened.
+	AuditAdminGC        = "admin.gc"
+	AuditAdminErase     = "admin.erase"
+	AuditAdminExport    = "admin.export"
+	AuditAdminImport    = "admin.import"
+	AuditAdminRedeliver = "admin.push.redeliver"
+
 	// AuditLost comes from an AuditFile that could not be written for a while:
 	// lost records are missing in front of it.
 	AuditLost = "audit.lost"

@@ -2,14 +2,19 @@ package main
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/parley-a2a/parley/a2aserver"
 	"github.com/parley-a2a/parley/store"
 )
 
-type eraseFlags struct{ context, tenant, owner string }
+type eraseFlags struct {
+	context, tenant, owner string
+	audit                  auditFlags
+}
 
 func newAdminErase(a *app) *cobra.Command {
 	var f eraseFlags
@@ -35,6 +40,7 @@ It may be run again: a second time there is nothing to erase.`,
 	fs.StringVar(&f.context, "context", "", "`id` of the context")
 	fs.StringVar(&f.tenant, "tenant", "", "`tenant` of the owner")
 	fs.StringVar(&f.owner, "owner", "", "`subject` that the tasks belong to")
+	f.audit.registerAs(fs, auditUsage)
 	return cmd
 }
 
@@ -44,11 +50,17 @@ func (a *app) erase(ctx context.Context, db string, f *eraseFlags) (err error) {
 		return err
 	}
 	defer done(st, &err)
+	total, receipts := 0, 0
+	d, err := a.begin(&f.audit, db, a2aserver.AuditAdminErase,
+		slog.String("context", f.context), slog.String("tenant", f.tenant), slog.String("subject", f.owner))
+	if err != nil {
+		return err
+	}
+	defer func() { d.end(err, slog.Int("tasks", total), slog.Int("receipts", receipts)) }()
 	if _, err := st.Delete(ctx, nil); err != nil { // what a killed erase left
 		return err
 	}
 	q := store.Query{Tenant: f.tenant, Owner: f.owner, Context: f.context, Limit: gcBatch}
-	total := 0
 	for {
 		page, err := st.List(ctx, q)
 		if err != nil {
@@ -68,7 +80,7 @@ func (a *app) erase(ctx context.Context, db string, f *eraseFlags) (err error) {
 		}
 	}
 	// Direct answers made no task, but the receipts of their messages hold them.
-	receipts, err := forget(ctx, st, store.ForgetQuery{Tenant: f.tenant, Owner: f.owner, Context: f.context, Limit: gcBatch})
+	receipts, err = forget(ctx, st, store.ForgetQuery{Tenant: f.tenant, Owner: f.owner, Context: f.context, Limit: gcBatch})
 	if err != nil {
 		return err
 	}

@@ -3,16 +3,19 @@ package main
 import (
 	"context"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"github.com/parley-a2a/parley/a2aserver"
 	"github.com/parley-a2a/parley/store"
 )
 
 func newAdminExport(a *app) *cobra.Command {
-	return a.admin(&cobra.Command{
+	var audit auditFlags
+	cmd := a.admin(&cobra.Command{
 		Use:   "export [file]",
 		Short: "Write all tasks as text, also while the server runs",
 		Long: `Write all tasks with their logs and files, one JSON object a line, with a checksum
@@ -29,19 +32,31 @@ the database.`,
 			return err
 		}
 		defer done(r, &err)
+		var n store.Count
+		d, err := a.begin(&audit, db, a2aserver.AuditAdminExport, fileOf(args))
+		if err != nil {
+			return err
+		}
+		defer func() { d.end(err, counts(n)...) }()
 		if len(args) == 0 || args[0] == "-" {
-			n, err := store.Export(ctx, r, a.stdout)
+			n, err = store.Export(ctx, r, a.stdout)
 			if err == nil {
 				a.note("Exported", "%s, %s", plural(n.Tasks, "task"), plural(n.Entries, "entry"))
 			}
 			return err
 		}
-		n, err := exportTo(ctx, r, args[0])
+		n, err = exportTo(ctx, r, args[0])
 		if err != nil {
 			return err
 		}
 		return a.say("Exported %s, %s to %s", plural(n.Tasks, "task"), plural(n.Entries, "entry"), quote(args[0]))
 	})
+	audit.registerAs(cmd.Flags(), auditUsage)
+	return cmd
+}
+
+func counts(n store.Count) []slog.Attr {
+	return []slog.Attr{slog.Any("tasks", n.Tasks), slog.Any("entries", n.Entries)}
 }
 
 // exportTo writes a new file, durably. One that was cut off has no checksum.
@@ -63,7 +78,8 @@ func exportTo(ctx context.Context, src store.Source, name string) (n store.Count
 }
 
 func newAdminImport(a *app) *cobra.Command {
-	return a.admin(&cobra.Command{
+	var audit auditFlags
+	cmd := a.admin(&cobra.Command{
 		Use:   "import [file]",
 		Short: "Add the tasks of an export, with the server stopped",
 		Long: `Add the tasks of an export, from a file or standard input (-), to the database,
@@ -85,7 +101,13 @@ that was cut off is run again.`,
 			return err
 		}
 		defer done(st, &err)
-		n, there, err := store.Import(ctx, st, in)
+		var n, there store.Count
+		d, err := a.begin(&audit, db, a2aserver.AuditAdminImport, fileOf(args))
+		if err != nil {
+			return err
+		}
+		defer func() { d.end(err, counts(n)...) }()
+		n, there, err = store.Import(ctx, st, in)
 		if err != nil {
 			return err
 		}
@@ -97,6 +119,8 @@ that was cut off is run again.`,
 		}
 		return a.say("Imported %s, %s", plural(n.Tasks, "task"), plural(n.Entries, "entry"))
 	})
+	audit.registerAs(cmd.Flags(), auditUsage)
+	return cmd
 }
 
 // importFrom opens the export. It is read twice, so standard input goes to a

@@ -3,12 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/a2aserver"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -16,6 +18,7 @@ type gcFlags struct {
 	olderThan time.Duration
 	states    taskStates
 	dryRun    bool
+	audit     auditFlags
 }
 
 func newAdminGC(a *app) *cobra.Command {
@@ -54,6 +57,7 @@ A running server does this by itself: parley serve --retain-completed 720h.`,
 	fs.DurationVar(&f.olderThan, "older-than", 720*time.Hour, "`age` from which tasks are deleted")
 	fs.Var(&f.states, "state", "only tasks in this `state`, such as failed or input-required; may be repeated (default: all finished ones)")
 	fs.BoolVar(&f.dryRun, "dry-run", false, "count and delete nothing")
+	f.audit.registerAs(fs, auditUsage)
 	return cmd
 }
 
@@ -67,10 +71,15 @@ func (a *app) gc(ctx context.Context, db string, f *gcFlags) (err error) {
 		return err
 	}
 	defer done(st, &err)
+	before, total, receipts, seen := time.Now().Add(-f.olderThan), 0, 0, 0
+	d, err := a.begin(&f.audit, db, a2aserver.AuditAdminGC, slog.String("older_than", f.olderThan.String()), slog.String("states", f.words()))
+	if err != nil {
+		return err
+	}
+	defer func() { d.end(err, slog.Int("tasks", total), slog.Int("receipts", receipts)) }()
 	if _, err := st.Delete(ctx, nil); err != nil { // what a killed gc left
 		return err
 	}
-	before, total, seen := time.Now().Add(-f.olderThan), 0, 0
 	var each []string
 	for _, state := range f.states {
 		x := store.Expiry{
@@ -92,7 +101,7 @@ func (a *app) gc(ctx context.Context, db string, f *gcFlags) (err error) {
 	}
 	// Those of the deleted tasks are gone with them. Of the others, what does
 	// not count any more is of no use to anybody, whatever --older-than says.
-	receipts, err := forget(ctx, st, store.ForgetQuery{Before: time.Now(), Limit: gcBatch})
+	receipts, err = forget(ctx, st, store.ForgetQuery{Before: time.Now(), Limit: gcBatch})
 	if err != nil {
 		return err
 	}
@@ -100,6 +109,15 @@ func (a *app) gc(ctx context.Context, db string, f *gcFlags) (err error) {
 		a.note("Forgot", "%s of messages that came longer ago than the --retry-window was", plural(receipts, "receipt"))
 	}
 	return a.say("Deleted %s%s", plural(total, "task"), inParens(each))
+}
+
+// words are the states that it is about.
+func (f *gcFlags) words() string {
+	words := make([]string, len(f.states))
+	for i, s := range f.states {
+		words[i] = stateWord(s)
+	}
+	return strings.Join(words, " ")
 }
 
 func (a *app) gcDry(ctx context.Context, db string, f *gcFlags) (err error) {

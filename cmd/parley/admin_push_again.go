@@ -14,8 +14,9 @@ import (
 
 func newAdminPushRedeliver(a *app) *cobra.Command {
 	var (
-		pick pushPick
-		all  bool
+		pick  pushPick
+		all   bool
+		audit auditFlags
 	)
 	cmd := a.admin(&cobra.Command{
 		Use:   "redeliver (--task <id> | --config <id> | --all)",
@@ -30,20 +31,28 @@ once what waits for another try. Deliveries have the ids they had.`,
 		if named := pick != (pushPick{}); named == all {
 			return usagef("say what to send again: --task, --config or both, or --all")
 		}
-		return a.redeliver(ctx, db, &pick)
+		return a.redeliver(ctx, db, &pick, &audit)
 	})
 	pick.register(cmd)
 	cmd.Flags().BoolVar(&all, "all", false, "everything that was given up")
+	audit.registerAs(cmd.Flags(), auditUsage)
 	return cmd
 }
 
-func (a *app) redeliver(ctx context.Context, db string, pick *pushPick) (err error) {
+func (a *app) redeliver(ctx context.Context, db string, pick *pushPick, audit *auditFlags) (err error) {
 	st, err := openAlone(db, false)
 	if err != nil {
 		return err
 	}
 	defer done(st, &err)
 	letters, enabled, hastened := 0, 0, 0
+	d, err := a.begin(audit, db, a2aserver.AuditAdminRedeliver, slog.String("task", pick.task), slog.String("config", pick.config))
+	if err != nil {
+		return err
+	}
+	defer func() {
+		d.end(err, slog.Int("letters", letters), slog.Int("enabled", enabled), slog.Int("hastened", hastened))
+	}()
 	err = eachLetters(ctx, &st.Reader, func(page []store.DeadLetter) error {
 		var again []store.DeadLetter
 		for _, l := range page {

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"log/slog"
+)
+
+// deed is what a command does to the tasks of a server, for the audit log. It is
+// recorded when it is over, also where it failed or was interrupted: what was done so
+// far stays done.
+type deed struct {
+	log   *auditLog
+	event string
+	what  []slog.Attr
+}
+
+// begin opens the audit log that goes with a database for a command that is about to
+// do what the attributes say: where there can be no record, nothing is done.
+func (a *app) begin(f *auditFlags, db, event string, what ...slog.Attr) (*deed, error) {
+	log, err := a.auditBeside(f, db)
+	if err != nil {
+		return nil, err
+	}
+	return &deed{log, event, what}, nil
+}
+
+// end records the deed with what came of it.
+func (d *deed) end(err error, counts ...slog.Attr) {
+	var attrs []slog.Attr
+	for _, at := range d.what {
+		if at.Value.Kind() != slog.KindString || at.Value.String() != "" {
+			attrs = append(attrs, at)
+		}
+	}
+	attrs = append(attrs, counts...)
+	if by := operator(); by != "" {
+		attrs = append(attrs, slog.String("by", by))
+	}
+	if err != nil {
+		attrs = append(attrs, slog.String("error", cleanLine(err.Error())))
+	}
+	d.log.event(d.event, attrs...)
+	_ = d.log.close() // what it could not write is logged
+}
+
+// fileOf is a file that is named, or standard input or output, as the log has it.
+func fileOf(args []string) slog.Attr {
+	if len(args) == 0 {
+		return slog.String("file", "-")
+	}
+	return slog.String("file", args[0])
+}
