@@ -1,7 +1,7 @@
 # What people type. The checks themselves are in .ci/check, so that a
 # continuous integration run and a desk run are the same run.
 
-.PHONY: test lint build fuzz interop matrix torture abuse restart bench cover clean
+.PHONY: test lint build fuzz interop matrix torture abuse restart bench gobench cover clean
 
 test: ## everything a change is judged by
 	@.ci/install
@@ -34,7 +34,11 @@ abuse: ## 50 callers who behave, a minute in quiet and a minute beside 200 conne
 restart: ## starts on a database of 1,000,000 finished tasks and 10,000 unfinished ones, measured and printed as a table
 	@go test -count=1 -timeout 2h -v -run '^TestRestart$$' ./internal/torture -finished $(or $(FINISHED),1000000) -unfinished $(or $(UNFINISHED),10000) -starts $(or $(STARTS),3) -stock "$(STOCK)"
 
-bench: ## every benchmark once, with allocations
+# BENCH replaces its options: BENCH= is the long form, which takes hours (docs/performance.md).
+bench: ## the short form of bench/: this tree's server beside a bare one and other SDKs', each scenario for a moment, printed as tables
+	@cd bench && go vet ./... && go test ./... && go run . $(if $(filter undefined,$(origin BENCH)),-short,$(BENCH))
+
+gobench: ## every Go benchmark once, with allocations
 	go test -run '^$$' -bench . -benchmem ./...
 
 cover: ## statement coverage over all packages; the profile is bin/cover.out
