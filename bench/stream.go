@@ -69,7 +69,7 @@ func (s *streamer) do(context.Context, int) (int, error) {
 	s.seen = 0
 	completed := false
 	err := s.c.events(&s.q, func(data []byte) error {
-		if !has(data, `"id":"`, id, `"`) {
+		if s.d.rpc && !has(data, `"id":"`, id, `"`) {
 			return fmt.Errorf("an event that does not answer %s: %.400q", id, data)
 		}
 		if completed {
