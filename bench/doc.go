@@ -11,6 +11,6 @@
 // so that what disturbs the machine disturbs all of them, and report.go prints
 // medians and ratios.
 //
-// Every answer is checked. One that is wrong ends the bench: there are no figures
-// of a server that answers wrongly.
+// Every answer is checked. One that is wrong, or an error, leaves its server without
+// figures in that case, and makes the bench exit with 1.
 package main

@@ -102,19 +102,16 @@ func (f *fanBout) measure(ctx context.Context) (figures, error) {
 		return figures{}, lacks("its processor time is not ours to read")
 	}
 	p := f.b.plan
-	until := time.Now().Add(p.limit + p.warm + p.time)
+	until := time.Now().Add(p.limit)
 	id, err := begin(ctx, srv, fmt.Sprintf("pulse %d %d", chunkSize, paces[f.n]), until)
 	if err != nil {
 		return figures{}, srv.blame(err)
 	}
 	readers := make([]reader, f.n)
-	crowd := &audience{srv: srv, task: id, until: until, each: func(i int, data []byte) error { return readers[i].event(data) }}
+	crowd := &audience{srv: srv, task: id, until: until.Add(p.warm + p.time + patience), each: func(i int, data []byte) error { return readers[i].event(data) }}
 	defer crowd.leave()
 	if err := crowd.join(ctx, f.n); err != nil {
 		return figures{}, srv.blame(err)
-	}
-	if err := pause(ctx, p.warm); err != nil {
-		return figures{}, err
 	}
 	count := func() (all, least int64) {
 		least = 1 << 62
@@ -125,6 +122,20 @@ func (f *fanBout) measure(ctx context.Context) (figures, error) {
 		}
 		return all, least
 	}
+	if err := pause(ctx, p.warm); err != nil {
+		return figures{}, err
+	}
+	for _, least := count(); least == 0; _, least = count() {
+		if err := crowd.whole(); err != nil {
+			return figures{}, srv.blame(err)
+		}
+		if time.Now().After(until) {
+			return figures{}, srv.blame(fmt.Errorf("a subscriber got no event in %v", p.limit))
+		}
+		if err := pause(ctx, 10*time.Millisecond); err != nil {
+			return figures{}, err
+		}
+	}
 	used := srv.usage()
 	before, _ := count()
 	began := time.Now()
@@ -132,15 +143,18 @@ func (f *fanBout) measure(ctx context.Context) (figures, error) {
 		return figures{}, err
 	}
 	now := srv.usage().since(used)
-	after, least := count()
+	after, _ := count()
 	seconds := time.Since(began).Seconds()
 	if err := crowd.whole(); err != nil {
 		return figures{}, srv.blame(err)
 	}
-	if least == 0 {
-		return figures{}, srv.blame(fmt.Errorf("a subscriber got no event in %.1f s", seconds))
-	}
 	events := int(after - before)
-	cost := now.per(events)
-	return figures{Main: cost, CPU: cost, Memory: megabytes(now.memory), Calls: events}, nil
+	if events == 0 {
+		return figures{}, srv.blame(fmt.Errorf("no subscriber got an event in %.1f s", seconds))
+	}
+	out := figures{Main: now.per(events), CPU: now.per(events), Memory: megabytes(now.memory), Calls: events}
+	if kept := float64(events) / (float64(f.n) * seconds * 1000 / float64(paces[f.n])); kept < 0.9 {
+		out.Note = fmt.Sprintf("kept only %.0f %% of the pace", 100*kept)
+	}
+	return out, nil
 }

@@ -152,7 +152,12 @@ func run(ctx context.Context, argv []string, stdout, stderr io.Writer) error {
 		r.Scenarios = append(r.Scenarios, part)
 	}
 	if o.asJSON != "" {
-		return r.write(o.asJSON)
+		if err := r.write(o.asJSON); err != nil {
+			return err
+		}
+	}
+	if n := r.failed(); n > 0 {
+		return fmt.Errorf("%d of the measurements failed: see above", n)
 	}
 	return nil
 }

@@ -32,6 +32,18 @@ type machine struct {
 	Load       string  `json:"load,omitempty"` // before the first measurement
 }
 
+// failed counts the series that have no figures because something was wrong.
+func (r *report) failed() (n int) {
+	for _, s := range r.Scenarios {
+		for _, one := range s.Series {
+			if one.Failed != "" {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 type who struct {
 	Name    string `json:"name"`
 	Version string `json:"version,omitempty"`
@@ -170,17 +182,22 @@ func table(w io.Writer, rows [][]string) {
 	}
 }
 
-// notes say who is not in the table, who did not come to an end, and where the
+// notes say who is not in the table and why, who did not come to an end, and where the
 // generator had little left.
 func (r *scenarioR) notes(w io.Writer) {
 	type note struct{ who, why string }
 	seen := map[note]bool{}
 	for _, s := range r.Series {
 		n := note{s.Contender, "left out: " + s.Skipped}
-		if s.Skipped == "" {
+		if s.Failed != "" {
+			first, _, _ := strings.Cut(s.Failed, "\n")
+			n.why = s.Case + ": FAILED, so there are no figures: " + first
+		} else if s.Skipped == "" {
 			switch m := s.median(); {
 			case m == nil:
 				continue
+			case m.Note != "":
+				n.why = s.Case + ": " + m.Note
 			case m.Over != "":
 				n.why = s.Case + ": stopped at " + m.Over
 			case m.Busy > 0.9:

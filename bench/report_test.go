@@ -28,6 +28,9 @@ func (m made) open(_ context.Context, _ *bench, of *contender, _ kase) (bout, er
 	return &madeBout{m, of.name, 0}, nil
 }
 
+// wrong stands for a measurement that fails.
+const wrong = -1
+
 type madeBout struct {
 	made
 	name string
@@ -36,10 +39,10 @@ type madeBout struct {
 
 func (b *madeBout) measure(context.Context) (figures, error) {
 	*b.order = append(*b.order, b.name)
-	if b.main[b.name] == nil {
+	b.n++
+	if b.main[b.name][b.n-1] == wrong {
 		return figures{}, errors.New("a wrong answer")
 	}
-	b.n++
 	return figures{Main: b.main[b.name][b.n-1]}, nil
 }
 
@@ -71,9 +74,28 @@ func TestRoundsAreInterleaved(t *testing.T) {
 
 func TestNoFiguresOfWrongAnswers(t *testing.T) {
 	var order []string
-	s := made{map[string][]float64{"bare": {1}}, &order}
-	b := &bench{plan: &plan{rounds: 1}, say: io.Discard, contenders: []*contender{{name: "bare"}, {name: parleyDisk}}}
-	if all, err := b.scenario(t.Context(), s); err == nil || !strings.Contains(err.Error(), "a wrong answer") {
+	s := made{map[string][]float64{"bare": {1, 1}, parleyDisk: {1, wrong}}, &order}
+	b := &bench{plan: &plan{rounds: 2}, say: io.Discard, contenders: []*contender{{name: parleyDisk}, {name: "bare"}}}
+	all, err := b.scenario(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all[0].Rounds) != 0 || all[0].Failed != "a wrong answer" || len(all[1].Rounds) != 2 {
+		t.Errorf("%+v and %+v", all[0], all[1])
+	}
+	r := &report{Scenarios: []*scenarioR{result(s.about(), all)}}
+	if r.failed() != 1 || len(r.Scenarios[0].Bars) != 0 {
+		t.Errorf("%d failed, bars %+v", r.failed(), r.Scenarios[0].Bars)
+	}
+}
+
+func TestInterruptEndsAll(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var order []string
+	s := made{map[string][]float64{"bare": {wrong}}, &order}
+	b := &bench{plan: &plan{rounds: 2}, say: io.Discard, contenders: []*contender{{name: "bare"}}}
+	if all, err := b.scenario(ctx, s); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, %v", all, err)
 	}
 }

@@ -100,6 +100,7 @@ type series struct {
 	Contender string    `json:"contender"`
 	Case      string    `json:"case"`
 	Skipped   string    `json:"skipped,omitempty"` // why there are none
+	Failed    string    `json:"failed,omitempty"`  // what was wrong; there are no figures then, of no round
 	Rounds    []figures `json:"rounds,omitempty"`
 }
 
@@ -130,7 +131,7 @@ func (b *bench) scenario(ctx context.Context, s scenario) ([]*series, error) {
 }
 
 // group measures contenders and cases in turn: A B C, A B C, and so on.
-func (b *bench) group(ctx context.Context, s scenario, cases []kase) (all []*series, err error) {
+func (b *bench) group(ctx context.Context, s scenario, cases []kase) (all []*series, _ error) {
 	key := s.about().key
 	var bouts []bout // one of each series, nil if it is skipped
 	defer func() {
@@ -145,30 +146,31 @@ func (b *bench) group(ctx context.Context, s scenario, cases []kase) (all []*ser
 		for _, of := range b.contenders {
 			one := &series{Contender: of.name, Case: k.label, Skipped: of.lacks[key]}
 			var x bout
+			var err error
 			if one.Skipped == "" {
-				if x, err = s.open(ctx, b, of, k); skipped(err, one) {
-					x, err = nil, nil
+				if x, err = s.open(ctx, b, of, k); err != nil {
+					x = nil
+					if err := b.out(ctx, key, one, err); err != nil {
+						return nil, err
+					}
 				}
-			}
-			if err != nil {
-				return nil, fmt.Errorf("(%s) %s, %s: %w", key, k.label, of.name, err)
 			}
 			all, bouts = append(all, one), append(bouts, x)
 		}
 	}
-	for round := range b.plan.rounds {
+	for range b.plan.rounds {
 		for i, x := range bouts {
 			if x == nil {
 				continue
 			}
 			f, err := x.measure(ctx)
-			if skipped(err, all[i]) {
+			if err != nil {
 				x.close()
 				bouts[i] = nil
+				if err := b.out(ctx, key, all[i], err); err != nil {
+					return nil, err
+				}
 				continue
-			}
-			if err != nil {
-				return nil, fmt.Errorf("(%s) %s, %s, round %d: %w", key, all[i].Case, all[i].Contender, round+1, err)
 			}
 			all[i].Rounds = append(all[i].Rounds, f)
 			if f.Over != "" { // it would not end in the next round, either
@@ -180,14 +182,20 @@ func (b *bench) group(ctx context.Context, s scenario, cases []kase) (all []*ser
 	return all, nil
 }
 
-// skipped notes why a contender does not take part.
-func skipped(err error, s *series) bool {
+// out ends a series because of err. What is wrong with one contender does not
+// keep the others from being measured; the end of ctx does, and is returned.
+func (b *bench) out(ctx context.Context, key string, s *series, err error) error {
 	var why lacks
-	if !errors.As(err, &why) {
-		return false
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.As(err, &why):
+		s.Skipped = string(why)
+	default:
+		s.Failed, s.Rounds = err.Error(), nil
+		fmt.Fprintf(b.say, "(%s) %s, %s: FAILED: %v\n", key, s.Case, s.Contender, err)
 	}
-	s.Skipped = string(why)
-	return true
+	return nil
 }
 
 // median of the rounds: of each figure by itself. nil if there are none.
@@ -217,6 +225,9 @@ func (s *series) median() *figures {
 		m.Calls += f.Calls
 		if f.Over != "" {
 			m.Over = f.Over
+		}
+		if f.Note != "" {
+			m.Note = f.Note
 		}
 	}
 	return &m

@@ -98,6 +98,7 @@ type figures struct {
 	Calls  int     `json:"calls,omitempty"`
 	Own    float64 `json:"generator,omitempty"`     // processor time of the generator, as CPU
 	Busy   float64 `json:"generatorBusy,omitempty"` // the share of its processors that it used
+	Note   string  `json:"note,omitempty"`          // what to know beside it
 	Over   string  `json:"over,omitempty"`          // it did not end in time: how far it came. Main is then a bound
 }
 

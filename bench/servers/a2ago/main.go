@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"iter"
 	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"time"
@@ -21,6 +22,7 @@ import (
 )
 
 func main() {
+	slog.SetLogLoggerLevel(slog.LevelWarn) // as Parley's server: what is logged costs time
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		log.Fatal(err)
