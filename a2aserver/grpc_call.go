@@ -125,6 +125,9 @@ func (x *rpc) unary(req any) error {
 			return err
 		}
 	}
+	if err := dialect.CheckProtoResult(out); err != nil {
+		return err
+	}
 	res, err := x.binding.Result(x.op, req, out)
 	if err != nil {
 		return err
@@ -165,6 +168,9 @@ func (x *rpc) stream(req any, positions bool) error {
 		some = true
 		x.audit.gives(res)
 		x.audit.succeeds(x.ctx)
+		if err := dialect.CheckProtoResult(res); err != nil {
+			return err
+		}
 		list, err := events.Messages(x.element(res))
 		if err != nil {
 			return err

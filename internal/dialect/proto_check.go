@@ -58,3 +58,94 @@ func checkProto(d protoreflect.MessageDescriptor, doc []byte, left *int, depth i
 	}
 	return nil
 }
+
+// CheckProtoResult looks for what would make an answer many times larger in memory
+// as protocol buffers than it is: data and metadata of many small values. Who asks
+// for such a thing again and again must not fill the server's memory. The error is
+// TooLarge.
+func CheckProtoResult(result any) error {
+	c := valueCount{left: maxProtoValues}
+	switch r := result.(type) {
+	case *a2a.Task:
+		c.task(r)
+	case *a2a.SendMessageResponse:
+		c.task(r.Task)
+		c.message(r.Message)
+	case *a2a.ListTasksResponse:
+		for _, t := range r.Tasks {
+			c.task(t)
+		}
+	case *a2a.StreamResponse:
+		c.task(r.Task)
+		c.message(r.Message)
+		if u := r.StatusUpdate; u != nil {
+			c.json(u.Metadata)
+			c.message(u.Status.Message)
+		}
+		if u := r.ArtifactUpdate; u != nil {
+			c.json(u.Metadata)
+			c.artifact(u.Artifact)
+		}
+	}
+	if c.left < 0 {
+		return a2a.Errorf(a2a.CodeTooLarge, "the answer has more than %d values, which is too much for gRPC: ask over JSON-RPC or HTTP+JSON, or for less", maxProtoValues)
+	}
+	return nil
+}
+
+// valueCount counts the values of JSON down.
+type valueCount struct{ left int }
+
+func (c *valueCount) task(t *a2a.Task) {
+	if t == nil {
+		return
+	}
+	c.json(t.Metadata)
+	c.message(t.Status.Message)
+	for _, m := range t.History {
+		c.message(m)
+	}
+	for _, a := range t.Artifacts {
+		c.artifact(a)
+	}
+}
+
+func (c *valueCount) message(m *a2a.Message) {
+	if m != nil {
+		c.json(m.Metadata)
+		c.parts(m.Parts)
+	}
+}
+
+func (c *valueCount) artifact(a *a2a.Artifact) {
+	if a != nil {
+		c.json(a.Metadata)
+		c.parts(a.Parts)
+	}
+}
+
+func (c *valueCount) parts(parts []*a2a.Part) {
+	for _, p := range parts {
+		c.json(p.Data)
+		c.json(p.Metadata)
+	}
+}
+
+// json counts what stands before values: each but the first is behind a comma, or
+// is the first of its list or object.
+func (c *valueCount) json(j a2a.JSON) {
+	if c.left < 0 || len(j) == 0 {
+		return
+	}
+	quoted := false
+	for i := 0; i < len(j); i++ {
+		switch b := j[i]; {
+		case b == '"':
+			quoted = !quoted
+		case quoted && b == '\\':
+			i++
+		case !quoted && (b == ',' || b == '[' || b == '{'):
+			c.left--
+		}
+	}
+}

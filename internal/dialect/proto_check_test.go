@@ -3,6 +3,7 @@ package dialect
 import (
 	"bytes"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -74,4 +75,41 @@ func FuzzCheckProto(f *testing.F) {
 			t.Fatalf("a small message is refused: %v", err)
 		}
 	})
+}
+
+func TestCheckProtoResult(t *testing.T) {
+	data := func(n int) []*a2a.Part { // n lists, and the one around them
+		return []*a2a.Part{a2a.DataPart(a2a.JSON("[" + strings.Repeat("[],", n-1) + "0]"))}
+	}
+	half := maxProtoValues / 4 // each list counts as itself and its comma
+	task := func(n int) *a2a.Task {
+		return &a2a.Task{
+			History:   []*a2a.Message{{Parts: data(n)}},
+			Artifacts: []*a2a.Artifact{{Parts: data(n)}},
+		}
+	}
+	quoted := a2a.JSON(`["\"` + strings.Repeat("[,{", maxProtoValues) + `\\"]`)
+	for name, tt := range map[string]struct {
+		result any
+		ok     bool
+	}{
+		"nothing":           {nil, true},
+		"a direct answer":   {&a2a.SendMessageResponse{Message: &a2a.Message{Parts: data(half)}}, true},
+		"a task":            {task(half), true},
+		"too large":         {task(2 * half), false},
+		"sent":              {&a2a.SendMessageResponse{Task: task(2 * half)}, false},
+		"together":          {&a2a.ListTasksResponse{Tasks: []*a2a.Task{task(half), task(half)}}, false},
+		"a first element":   {&a2a.StreamResponse{Task: task(2 * half)}, false},
+		"a status":          {&a2a.StreamResponse{StatusUpdate: &a2a.TaskStatusUpdateEvent{Status: a2a.TaskStatus{Message: &a2a.Message{Parts: data(3 * half)}}}}, false},
+		"an artifact":       {&a2a.StreamResponse{ArtifactUpdate: &a2a.TaskArtifactUpdateEvent{Artifact: &a2a.Artifact{Parts: data(3 * half)}}}, false},
+		"metadata":          {&a2a.Task{Metadata: a2a.JSON(`{"a":` + strings.Repeat("[", 3*half) + strings.Repeat("]", 3*half) + `}`), Status: a2a.TaskStatus{}}, true},
+		"what text says":    {&a2a.Task{Metadata: quoted}, true},
+		"a list of configs": {&a2a.ListTaskPushNotificationConfigsResponse{}, true},
+	} {
+		err := CheckProtoResult(tt.result)
+		var e *a2a.Error
+		if (err == nil) != tt.ok || err != nil && (!errors.As(err, &e) || e.Code != a2a.CodeTooLarge) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }
