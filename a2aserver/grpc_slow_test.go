@@ -51,9 +51,13 @@ func dialH2(t *testing.T, conn net.Conn) *h2client {
 			}
 		}
 	}()
-	t.Cleanup(func() { close(to) })
 	c := &h2client{t: t, conn: conn, f: http2.NewFramer(to, conn), next: 1, data: make(chan int, 1<<16), last: make(chan string, 1000), ended: make(chan struct{})}
 	c.enc = hpack.NewEncoder(&c.block)
+	t.Cleanup(func() {
+		conn.Close()
+		<-c.ended // which answers, too
+		close(to)
+	})
 	go func() {
 		defer close(c.ended)
 		acks := http2.NewFramer(to, nil)
