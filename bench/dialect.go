@@ -22,11 +22,11 @@ type dialect struct {
 
 // message is what is sent, and how.
 type message struct {
-	text    string
-	file    string // base64; "" for none
-	context string // "" for a new one
-	return_ bool   // do not wait for the end of the task
-	bare    bool   // leave the history out of the answer
+	text      string
+	file      string // base64; "" for none
+	context   string // "" for a new one
+	detached  bool   // do not wait for the end of the task
+	noHistory bool   // leave the history out of the answer
 }
 
 var (
@@ -73,9 +73,9 @@ func params10(b []byte, id string, m *message) []byte {
 	}
 	b = append(b, `"}]}`...)
 	switch {
-	case m.return_:
+	case m.detached:
 		b = append(b, `,"configuration":{"returnImmediately":true}`...)
-	case m.bare:
+	case m.noHistory:
 		b = append(b, `,"configuration":{"historyLength":0}`...)
 	}
 	return append(b, '}')
@@ -98,9 +98,9 @@ func params03(b []byte, id string, m *message) []byte {
 		b = append(b, `"}]}`...)
 	}
 	switch {
-	case m.return_:
+	case m.detached:
 		b = append(b, `,"configuration":{"blocking":false}`...)
-	case m.bare:
+	case m.noHistory:
 		b = append(b, `,"configuration":{"blocking":true,"historyLength":0}`...)
 	default:
 		b = append(b, `,"configuration":{"blocking":true}`...)

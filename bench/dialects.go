@@ -38,15 +38,15 @@ func (dialects) about() about {
 	return a
 }
 
-func (dialects) cases(p *plan) []kase {
+func (dialects) cases(p *plan) []setting {
 	conns := dialectsConns
 	if p.short {
 		conns = 4
 	}
-	var list []kase
+	var list []setting
 	for _, asked := range []string{echoed, streamed} {
 		for _, what := range spoken {
-			k := kase{label: dialectLabel(what, asked, conns), conns: conns, what: what}
+			k := setting{label: dialectLabel(what, asked, conns), conns: conns, what: what}
 			if asked == streamed {
 				k.n = 10
 			}
@@ -64,7 +64,7 @@ func dialectLabel(what, asked string, conns int) string {
 // are compared.
 func (dialects) together() {}
 
-func (dialects) open(ctx context.Context, b *bench, of *contender, k kase) (bout, error) {
+func (dialects) open(ctx context.Context, b *bench, of *contender, k setting) (bout, error) {
 	return &loadBout{
 		start: func(ctx context.Context) (*server, error) { return of.start(ctx, b) },
 		load: func(srv *server) *load {
@@ -76,7 +76,7 @@ func (dialects) open(ctx context.Context, b *bench, of *contender, k kase) (bout
 }
 
 // speak opens a connection in the dialect of a case.
-func speak(ctx context.Context, addr string, k kase, i int, until time.Time) (worker, error) {
+func speak(ctx context.Context, addr string, k setting, i int, until time.Time) (worker, error) {
 	switch k.what {
 	case grpc10, grpc03:
 		return newGRPC(addr, k, i)

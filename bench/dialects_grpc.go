@@ -36,7 +36,7 @@ type grpcAnswer struct {
 // grpcEvent is an element of a stream: a chunk has text.
 type grpcEvent = grpcAnswer
 
-func newGRPC(addr string, k kase, i int) (worker, error) {
+func newGRPC(addr string, k setting, i int) (worker, error) {
 	c, err := grpc.NewClient("passthrough:///"+addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		return nil, err

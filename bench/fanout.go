@@ -36,14 +36,14 @@ func (fanOut) about() about {
 // second, but for one subscriber.
 var paces = map[int]int{1: 1, 100: 10, 1000: 50}
 
-func (fanOut) cases(p *plan) []kase {
+func (fanOut) cases(p *plan) []setting {
 	counts := []int{1, 100, 1000}
 	if p.short {
 		counts = counts[:2]
 	}
-	var list []kase
+	var list []setting
 	for _, n := range counts {
-		list = append(list, kase{label: fanLabel(n), conns: n, n: n})
+		list = append(list, setting{label: fanLabel(n), conns: n, n: n})
 	}
 	return list
 }
@@ -56,7 +56,7 @@ func fanLabel(n int) string {
 	return fmt.Sprintf("%s, an event every %d ms", label, paces[n])
 }
 
-func (fanOut) open(ctx context.Context, b *bench, of *contender, k kase) (bout, error) {
+func (fanOut) open(ctx context.Context, b *bench, of *contender, k setting) (bout, error) {
 	return &fanBout{b: b, of: of, n: k.n}, nil
 }
 

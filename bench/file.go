@@ -21,9 +21,9 @@ func (file) about() about {
 	}
 }
 
-func (file) cases(p *plan) []kase { return byConns(p.conns) }
+func (file) cases(p *plan) []setting { return byConns(p.conns) }
 
-func (file) open(ctx context.Context, b *bench, of *contender, k kase) (bout, error) {
+func (file) open(ctx context.Context, b *bench, of *contender, k setting) (bout, error) {
 	return &loadBout{
 		start: func(ctx context.Context) (*server, error) { return of.start(ctx, b) },
 		load: func(srv *server) *load {
@@ -53,7 +53,7 @@ type filer struct {
 
 func (f *filer) do(context.Context, int) (int, error) {
 	id := f.ids.next()
-	f.d.sending(&f.q, id, &message{text: "file", file: f.file, bare: true})
+	f.d.sending(&f.q, id, &message{text: "file", file: f.file, noHistory: true})
 	answer, err := f.c.do(&f.q)
 	if err != nil {
 		return 0, err

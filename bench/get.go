@@ -20,7 +20,7 @@ func (get) about() about {
 	}
 }
 
-func (get) cases(p *plan) []kase {
+func (get) cases(p *plan) []setting {
 	n, conns := 100_000, p.conns
 	if p.short {
 		n = 1000
@@ -33,7 +33,7 @@ func (get) cases(p *plan) []kase {
 	return list
 }
 
-func (get) open(ctx context.Context, b *bench, of *contender, k kase) (bout, error) {
+func (get) open(ctx context.Context, b *bench, of *contender, k setting) (bout, error) {
 	srv, tasks, err := b.filled(ctx, of, k.n)
 	if err != nil {
 		return nil, err

@@ -17,15 +17,15 @@ func (idle) about() about {
 	}
 }
 
-func (idle) cases(p *plan) []kase {
+func (idle) cases(p *plan) []setting {
 	n := 5000
 	if p.short {
 		n = 200
 	}
-	return []kase{{label: thousands(n) + " subscribers", conns: n, n: n}}
+	return []setting{{label: thousands(n) + " subscribers", conns: n, n: n}}
 }
 
-func (idle) open(ctx context.Context, b *bench, of *contender, k kase) (bout, error) {
+func (idle) open(ctx context.Context, b *bench, of *contender, k setting) (bout, error) {
 	return &idleBout{b: b, of: of, n: k.n}, nil
 }
 
@@ -97,7 +97,7 @@ func begin(ctx context.Context, srv *server, text string, until time.Time) (stri
 	defer c.close()
 	var q call
 	ids := newIDs(0)
-	srv.of.dialect.sending(&q, ids.next(), &message{text: text, return_: true})
+	srv.of.dialect.sending(&q, ids.next(), &message{text: text, detached: true})
 	answer, err := c.do(&q)
 	if err != nil {
 		return "", err

@@ -30,15 +30,15 @@ func (list) about() about {
 	return a
 }
 
-func (list) cases(p *plan) []kase {
+func (list) cases(p *plan) []setting {
 	sizes, conns := []int{10_000, 100_000, 1_000_000}, 64
 	if p.short {
 		sizes, conns = []int{500, 5000}, 4
 	}
-	var all []kase
+	var all []setting
 	for _, what := range listWays {
 		for _, n := range sizes {
-			all = append(all, kase{label: listLabel(what, n), conns: conns, n: n, what: what})
+			all = append(all, setting{label: listLabel(what, n), conns: conns, n: n, what: what})
 		}
 	}
 	return all
@@ -50,7 +50,7 @@ func listLabel(what string, n int) string { return what + ", " + thousands(n) + 
 // over the network, at some hundreds a second with some.
 const mostForPeers = 10_000
 
-func (list) open(ctx context.Context, b *bench, of *contender, k kase) (bout, error) {
+func (list) open(ctx context.Context, b *bench, of *contender, k setting) (bout, error) {
 	var srv *server
 	var err error
 	switch {
@@ -108,7 +108,7 @@ type page struct {
 const pageSize = 50
 
 // newLister finds the page to ask for.
-func newLister(ctx context.Context, b *bench, srv *server, k kase) (*lister, error) {
+func newLister(ctx context.Context, b *bench, srv *server, k setting) (*lister, error) {
 	c, err := dial(ctx, srv.addr, wide, time.Now().Add(b.plan.limit))
 	if err != nil {
 		return nil, err

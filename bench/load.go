@@ -20,6 +20,7 @@ type worker interface {
 	// do makes the n-th call and checks its answer. It returns how much was done
 	// by it, in the scenario's units.
 	do(ctx context.Context, n int) (done int, err error)
+	// close ends the connection, also under a call. It may be called more than once.
 	close()
 }
 

@@ -19,19 +19,19 @@ func (long) about() about {
 	}
 }
 
-func (long) cases(p *plan) []kase {
-	var list []kase
+func (long) cases(p *plan) []setting {
+	var list []setting
 	sizes := []int{100, 1000, 10_000, 100_000}
 	if p.short {
 		sizes = sizes[:2]
 	}
 	for _, n := range sizes {
-		list = append(list, kase{label: thousands(n) + " chunks", conns: 1, n: n})
+		list = append(list, setting{label: thousands(n) + " chunks", conns: 1, n: n})
 	}
 	return list
 }
 
-func (long) open(ctx context.Context, b *bench, of *contender, k kase) (bout, error) {
+func (long) open(ctx context.Context, b *bench, of *contender, k setting) (bout, error) {
 	return &longBout{b: b, of: of, n: k.n}, nil
 }
 

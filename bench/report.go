@@ -13,14 +13,14 @@ import (
 
 // report is what a run came to, as JSON.
 type report struct {
-	Date       string       `json:"date"`
-	Machine    machine      `json:"machine"`
-	Short      bool         `json:"short"`
-	Rounds     int          `json:"rounds"`
-	Seconds    float64      `json:"seconds"` // of one measurement
-	Pinned     bool         `json:"pinned"`
-	Contenders []who        `json:"contenders"`
-	Scenarios  []*scenarioR `json:"scenarios"`
+	Date       string            `json:"date"`
+	Machine    machine           `json:"machine"`
+	Short      bool              `json:"short"`
+	Rounds     int               `json:"rounds"`
+	Seconds    float64           `json:"seconds"` // of one measurement
+	Pinned     bool              `json:"pinned"`
+	Contenders []who             `json:"contenders"`
+	Scenarios  []*scenarioReport `json:"scenarios"`
 }
 
 type machine struct {
@@ -52,16 +52,16 @@ type who struct {
 	Missing string `json:"missing,omitempty"` // why it did not take part at all
 }
 
-type scenarioR struct {
-	Key        string    `json:"key"`
-	Title      string    `json:"title"`
-	Unit       string    `json:"unit"`
-	LessBetter bool      `json:"lessBetter,omitempty"`
-	Series     []*series `json:"series"`
-	Bars       []barR    `json:"bars,omitempty"`
+type scenarioReport struct {
+	Key        string      `json:"key"`
+	Title      string      `json:"title"`
+	Unit       string      `json:"unit"`
+	LessBetter bool        `json:"lessBetter,omitempty"`
+	Series     []*series   `json:"series"`
+	Bars       []barReport `json:"bars,omitempty"`
 }
 
-type barR struct {
+type barReport struct {
 	Text    string  `json:"text"`
 	Value   float64 `json:"value"`
 	AtLeast float64 `json:"atLeast,omitempty"`
@@ -88,28 +88,28 @@ func round(f float64, digits int) float64 {
 }
 
 // result makes a scenario's part of the report.
-func result(a about, all []*series) *scenarioR {
+func result(a about, all []*series) *scenarioReport {
 	m := medians{figures: map[[2]string]*figures{}, lessBetter: a.lessBetter}
 	for _, s := range all {
 		if f := s.median(); f != nil {
 			m.figures[[2]string{s.Contender, s.Case}] = f
 		}
 	}
-	r := &scenarioR{Key: a.key, Title: a.title, Unit: a.unit, LessBetter: a.lessBetter, Series: all}
+	r := &scenarioReport{Key: a.key, Title: a.title, Unit: a.unit, LessBetter: a.lessBetter, Series: all}
 	for _, b := range a.bars {
 		if v, ok := b.value(m); ok {
 			met := v >= b.atLeast
 			if b.atMost != 0 {
 				met = v <= b.atMost
 			}
-			r.Bars = append(r.Bars, barR{b.text, v, b.atLeast, b.atMost, met})
+			r.Bars = append(r.Bars, barReport{b.text, v, b.atLeast, b.atMost, met})
 		}
 	}
 	return r
 }
 
 // print writes a scenario as a table.
-func (r *scenarioR) print(w io.Writer, a about) {
+func (r *scenarioReport) print(w io.Writer, a about) {
 	fmt.Fprintf(w, "\n(%s) %s\n\n", r.Key, r.Title)
 	cpu := "CPU µs/" + a.done
 	if a.done == "" {
@@ -140,7 +140,7 @@ func (r *scenarioR) print(w io.Writer, a about) {
 		times, _ := ratio(m, limits[s.Case], r.LessBetter)
 		rows = append(rows, []string{
 			"  " + s.Contender, bound + figure(m.Main), figure(least) + " to " + figure(most),
-			known0(times), known0(m.P50), known0(m.P99), known0(m.CPU), known0(m.Own), known0(m.Memory),
+			figureOrDash(times), figureOrDash(m.P50), figureOrDash(m.P99), figureOrDash(m.CPU), figureOrDash(m.Own), figureOrDash(m.Memory),
 		})
 	}
 	table(w, rows)
@@ -184,7 +184,7 @@ func table(w io.Writer, rows [][]string) {
 
 // notes say who is not in the table and why, who did not come to an end, and where the
 // generator had little left.
-func (r *scenarioR) notes(w io.Writer) {
+func (r *scenarioReport) notes(w io.Writer) {
 	type note struct{ who, why string }
 	seen := map[note]bool{}
 	for _, s := range r.Series {
@@ -225,7 +225,7 @@ func figure(f float64) string {
 	}
 }
 
-func known0(f float64) string {
+func figureOrDash(f float64) string {
 	if f == 0 {
 		return "–"
 	}

@@ -19,9 +19,9 @@ func (m made) about() about {
 	return about{key: "x", title: "made up", unit: "calls/s", done: "call", bars: []bar{against("one", "bare", 0.5), against("one", "gone", 1)}}
 }
 
-func (made) cases(*plan) []kase { return []kase{{label: "one"}} }
+func (made) cases(*plan) []setting { return []setting{{label: "one"}} }
 
-func (m made) open(_ context.Context, _ *bench, of *contender, _ kase) (bout, error) {
+func (m made) open(_ context.Context, _ *bench, of *contender, _ setting) (bout, error) {
 	if of.name == "gone" {
 		return nil, lacks("it is not here")
 	}
@@ -83,7 +83,7 @@ func TestNoFiguresOfWrongAnswers(t *testing.T) {
 	if len(all[0].Rounds) != 0 || all[0].Failed != "a wrong answer" || len(all[1].Rounds) != 2 {
 		t.Errorf("%+v and %+v", all[0], all[1])
 	}
-	r := &report{Scenarios: []*scenarioR{result(s.about(), all)}}
+	r := &report{Scenarios: []*scenarioReport{result(s.about(), all)}}
 	if r.failed() != 1 || len(r.Scenarios[0].Bars) != 0 {
 		t.Errorf("%d failed, bars %+v", r.failed(), r.Scenarios[0].Bars)
 	}

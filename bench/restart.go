@@ -35,19 +35,19 @@ func (restart) about() about {
 	}
 }
 
-func (restart) cases(p *plan) []kase {
+func (restart) cases(p *plan) []setting {
 	sizes := []int{0, 1_000_000}
 	if p.short {
 		sizes[1] = 10_000
 	}
-	var list []kase
+	var list []setting
 	for _, n := range sizes {
-		list = append(list, kase{label: thousands(n) + " tasks", conns: 1, n: n})
+		list = append(list, setting{label: thousands(n) + " tasks", conns: 1, n: n})
 	}
 	return list
 }
 
-func (restart) open(ctx context.Context, b *bench, of *contender, k kase) (bout, error) {
+func (restart) open(ctx context.Context, b *bench, of *contender, k setting) (bout, error) {
 	if !of.data {
 		return nil, lacks("it keeps nothing over a restart")
 	}

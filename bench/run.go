@@ -29,7 +29,7 @@ type full struct {
 }
 
 // load over the connections of a case.
-func (b *bench) load(k kase, open func(ctx context.Context, i int, until time.Time) (worker, error)) *load {
+func (b *bench) load(k setting, open func(ctx context.Context, i int, until time.Time) (worker, error)) *load {
 	return &load{workers: k.conns, warm: b.plan.warm, last: b.plan.time, open: open}
 }
 
@@ -110,13 +110,13 @@ type together interface{ together() }
 // scenario measures all contenders in all cases.
 func (b *bench) scenario(ctx context.Context, s scenario) ([]*series, error) {
 	defer b.empty()
-	groups := [][]kase{}
+	groups := [][]setting{}
 	cases := s.cases(b.plan)
 	if _, is := s.(together); is {
 		groups = append(groups, cases)
 	} else {
 		for _, k := range cases {
-			groups = append(groups, []kase{k})
+			groups = append(groups, []setting{k})
 		}
 	}
 	var all []*series
@@ -131,7 +131,7 @@ func (b *bench) scenario(ctx context.Context, s scenario) ([]*series, error) {
 }
 
 // group measures contenders and cases in turn: A B C, A B C, and so on.
-func (b *bench) group(ctx context.Context, s scenario, cases []kase) (all []*series, _ error) {
+func (b *bench) group(ctx context.Context, s scenario, cases []setting) (all []*series, _ error) {
 	key := s.about().key
 	var bouts []bout // one of each series, nil if it is skipped
 	defer func() {

@@ -10,10 +10,10 @@ import (
 type scenario interface {
 	about() about
 	// cases are measured one after the other.
-	cases(p *plan) []kase
+	cases(p *plan) []setting
 	// open readies a contender for a case. It fails with lacks where the
 	// contender has no such thing.
-	open(ctx context.Context, b *bench, of *contender, k kase) (bout, error)
+	open(ctx context.Context, b *bench, of *contender, k setting) (bout, error)
 }
 
 // bout is one contender in one case. It is measured once in each round, while the
@@ -47,8 +47,8 @@ type medians struct {
 }
 
 // of returns nil where there are none, or only how far something came.
-func (m medians) of(contender, kase string) *figures {
-	f := m.figures[[2]string{contender, kase}]
+func (m medians) of(contender, label string) *figures {
+	f := m.figures[[2]string{contender, label}]
 	if f == nil || f.Over != "" && contender == parleyDisk {
 		return nil
 	}
@@ -67,21 +67,21 @@ func ratio(one, other *figures, lessBetter bool) (float64, bool) {
 }
 
 // against is a bar in one case, as a ratio to another contender.
-func against(kase, contender string, atLeast float64) bar {
-	return bar{text: "× " + contender + ", " + kase, atLeast: atLeast, value: func(m medians) (float64, bool) {
-		return ratio(m.of(parleyDisk, kase), m.of(contender, kase), m.lessBetter)
+func against(label, contender string, atLeast float64) bar {
+	return bar{text: "× " + contender + ", " + label, atLeast: atLeast, value: func(m medians) (float64, bool) {
+		return ratio(m.of(parleyDisk, label), m.of(contender, label), m.lessBetter)
 	}}
 }
 
 // compared is a bar between two cases of Parley's.
-func compared(kase, other string, atLeast float64) bar {
-	return bar{text: kase + " × " + other, atLeast: atLeast, value: func(m medians) (float64, bool) {
-		return ratio(m.of(parleyDisk, kase), m.of(parleyDisk, other), m.lessBetter)
+func compared(label, other string, atLeast float64) bar {
+	return bar{text: label + " × " + other, atLeast: atLeast, value: func(m medians) (float64, bool) {
+		return ratio(m.of(parleyDisk, label), m.of(parleyDisk, other), m.lessBetter)
 	}}
 }
 
-// kase is one setting of a scenario.
-type kase struct {
+// setting is one case of a scenario.
+type setting struct {
 	label string
 	conns int
 	n     int    // how many of what the scenario counts
@@ -119,14 +119,14 @@ type plan struct {
 }
 
 // byConns are cases that differ in connections.
-func byConns(conns []int) []kase {
-	var list []kase
+func byConns(conns []int) []setting {
+	var list []setting
 	for _, n := range conns {
 		label := fmt.Sprintf("%d connections", n)
 		if n == 1 {
 			label = "1 connection"
 		}
-		list = append(list, kase{label: label, conns: n})
+		list = append(list, setting{label: label, conns: n})
 	}
 	return list
 }

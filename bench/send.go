@@ -20,9 +20,9 @@ func (send) about() about {
 	}
 }
 
-func (send) cases(p *plan) []kase { return byConns(p.conns) }
+func (send) cases(p *plan) []setting { return byConns(p.conns) }
 
-func (send) open(ctx context.Context, b *bench, of *contender, k kase) (bout, error) {
+func (send) open(ctx context.Context, b *bench, of *contender, k setting) (bout, error) {
 	return &loadBout{
 		start: func(ctx context.Context) (*server, error) { return of.start(ctx, b) },
 		load: func(srv *server) *load {

@@ -24,7 +24,7 @@ func (stream) about() about {
 	}
 }
 
-func (stream) cases(p *plan) []kase {
+func (stream) cases(p *plan) []setting {
 	list := byConns(p.conns)
 	for i := range list {
 		list[i].n = 10
@@ -32,7 +32,7 @@ func (stream) cases(p *plan) []kase {
 	return list
 }
 
-func (stream) open(ctx context.Context, b *bench, of *contender, k kase) (bout, error) {
+func (stream) open(ctx context.Context, b *bench, of *contender, k setting) (bout, error) {
 	return &loadBout{
 		start: func(ctx context.Context) (*server, error) { return of.start(ctx, b) },
 		load: func(srv *server) *load {
