@@ -139,15 +139,19 @@ func (c *contender) start(ctx context.Context, b *bench) (*server, error) {
 	if c.addr != "" {
 		return &server{of: c, addr: c.addr}, nil
 	}
-	argv := c.argv
-	if c.data {
-		dir, err := os.MkdirTemp(b.dir, "data")
-		if err != nil {
-			return nil, err
-		}
-		argv = append(argv[:len(argv):len(argv)], "-data", dir)
+	if !c.data {
+		return start(ctx, c, c.argv...)
 	}
-	return start(ctx, c, argv...)
+	dir, err := os.MkdirTemp(b.dir, "data")
+	if err != nil {
+		return nil, err
+	}
+	srv, err := c.startOn(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	srv.data = dir
+	return srv, nil
 }
 
 // startOn runs the contender on a database that is there.

@@ -25,6 +25,7 @@ type server struct {
 	err  error         // set then
 
 	began time.Time // before the process was started
+	data  string    // a directory that goes with it; "" for none
 }
 
 // ready is the line that a server prints once it listens: this, and its address.
@@ -118,6 +119,7 @@ func (s *server) stop() {
 	if s.cmd == nil {
 		return
 	}
+	defer s.clean()
 	_ = s.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
 	limit := time.NewTimer(5 * time.Second)
 	defer limit.Stop()
@@ -132,8 +134,17 @@ func (s *server) kill() {
 	if s.cmd == nil {
 		return
 	}
+	defer s.clean()
 	_ = s.cmd.Process.Signal(os.Kill) // it may have ended
 	<-s.gone
+}
+
+// clean removes the tasks of a server that nobody asks for any more. What it
+// cannot remove goes with the directory of the bench.
+func (s *server) clean() {
+	if s.data != "" {
+		_ = os.RemoveAll(s.data)
+	}
 }
 
 // tail keeps the end of what is written to it.

@@ -42,6 +42,7 @@ func makeStock(ctx context.Context, path string, n int) error {
 	defer st.Close() // for the ways out below; once closed it stays so
 	var failed atomic.Pointer[error]
 	var queued sync.WaitGroup
+	room := make(chan struct{}, 10_000) // or memory fills with what is not written yet
 	begin := time.Now().Add(-time.Duration(n) * time.Second)
 	in := ""
 	for i := range n {
@@ -51,10 +52,12 @@ func makeStock(ctx context.Context, path string, n int) error {
 		}
 		for _, a := range models[i%len(models)].copy(in, begin.Add(time.Duration(i)*time.Second)) {
 			queued.Add(1)
+			room <- struct{}{}
 			st.Append(a, func(err error) {
 				if err != nil {
 					failed.Store(&err)
 				}
+				<-room
 				queued.Done()
 			})
 		}
