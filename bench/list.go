@@ -69,10 +69,11 @@ func (list) open(ctx context.Context, b *bench, of *contender, k setting) (bout,
 	}
 	l, err := newLister(ctx, b, srv, k)
 	if err != nil {
+		err = srv.blame(err)
 		if of.data {
 			srv.stop()
 		}
-		return nil, srv.blame(err)
+		return nil, err
 	}
 	return &loadBout{kept: srv, shared: !of.data, load: func(srv *server) *load {
 		return b.load(k, func(ctx context.Context, i int, until time.Time) (worker, error) {
@@ -105,15 +106,22 @@ type page struct {
 	TotalSize     int
 }
 
-const pageSize = 50
+const (
+	pageSize = 50
+	walked   = 100 // tasks a page on the way to one in the middle: the most there can be
+)
 
 // newLister finds the page to ask for.
 func newLister(ctx context.Context, b *bench, srv *server, k setting) (*lister, error) {
-	c, err := dial(ctx, srv.addr, wide, time.Now().Add(b.plan.limit))
+	// A page in the middle is found by asking for all before it, even if each
+	// takes what a list of 1,000,000 tasks takes that are counted for it.
+	limit := b.plan.limit + time.Duration(k.n/2/walked)*250*time.Millisecond
+	c, err := dial(ctx, srv.addr, wide, time.Now().Add(limit))
 	if err != nil {
 		return nil, err
 	}
 	defer c.close()
+	defer context.AfterFunc(ctx, c.close)()
 	l := &lister{c: c, d: srv.of.dialect, ids: newIDs(0), params: fmt.Sprintf(`{"pageSize":%d}`, pageSize), least: pageSize}
 	first, err := l.page()
 	if err != nil {
@@ -126,8 +134,7 @@ func newLister(ctx context.Context, b *bench, srv *server, k setting) (*lister, 
 	case listDeep:
 		token := first.NextPageToken
 		for seen := pageSize; seen < k.n/2; {
-			const large = 100
-			l.params = fmt.Sprintf(`{"pageSize":%d,"pageToken":%q}`, large, token)
+			l.params = fmt.Sprintf(`{"pageSize":%d,"pageToken":%q}`, walked, token)
 			p, err := l.page()
 			if err != nil {
 				return nil, err
