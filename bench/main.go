@@ -46,7 +46,7 @@ func parse(argv []string, stderr io.Writer) (*options, error) {
 	fs.SetOutput(stderr)
 	fs.BoolVar(&o.short, "short", false, "the short form: minutes rather than hours, smaller sizes, figures not to be quoted")
 	fs.IntVar(&o.rounds, "rounds", 0, "interleaved `rounds` (default 5; short form 1)")
-	fs.DurationVar(&o.time, "time", 0, "how `long` one measurement is, after a fifth of it to warm up (default 5s; short form 300ms)")
+	fs.DurationVar(&o.time, "time", 0, "how `long` one measurement is, after two fifths of it to warm up (default 5s; short form 300ms)")
 	fs.StringVar(&o.conns, "conns", "", "`connections` (default 1,16,64,256; short form 1,16)")
 	fs.StringVar(&o.only, "scenarios", "abcdefghij", "`letters` of the scenarios to measure")
 	fs.StringVar(&o.with, "contenders", "", "`names` of the contenders, with commas (default all)")
@@ -79,7 +79,7 @@ func (o *options) plan() (*plan, error) {
 	if o.time > 0 {
 		p.time = o.time
 	}
-	p.warm = p.time / 5
+	p.warm = p.time * 2 / 5 // compilers at run time need that
 	if o.conns != "" {
 		p.conns = nil
 		for _, s := range strings.Split(o.conns, ",") {
