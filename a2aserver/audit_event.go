@@ -30,10 +30,12 @@ const (
 	// Of the commands parley admin: what was selected, how much there was of it, by,
 	// and error where it failed or was interrupted. AuditAdminGC comes with older_than,
 	// states, tasks and receipts; AuditAdminErase with context, tenant, subject, tasks
-	// and receipts; AuditAdminExport and AuditAdminImport with file, tasks and entries;
+	// and receipts; AuditAdminExport and AuditAdminImport with file, tasks and entries,
+	// AuditAdminBackup with file and bytes;
 	// AuditAdminRedeliver with task, config, letters, enabled and hastened.
 	AuditAdminGC        = "admin.gc"
 	AuditAdminErase     = "admin.erase"
+	AuditAdminBackup    = "admin.backup"
 	AuditAdminExport    = "admin.export"
 	AuditAdminImport    = "admin.import"
 	AuditAdminRedeliver = "admin.push.redeliver"

@@ -2,13 +2,17 @@ package main
 
 import (
 	"context"
+	"log/slog"
 	"os"
 
 	"github.com/spf13/cobra"
+
+	"github.com/parley-a2a/parley/a2aserver"
 )
 
 func newAdminBackup(a *app) *cobra.Command {
-	return a.admin(&cobra.Command{
+	var audit auditFlags
+	cmd := a.admin(&cobra.Command{
 		Use:   "backup <file>",
 		Short: "Copy the database to a new file, also while the server runs",
 		Long: `Copy the database, as of one moment, to a file that does not exist yet. A server
@@ -22,6 +26,12 @@ it, put it into an empty directory as parley.db and serve that with --data.`,
 			return err
 		}
 		defer done(r, &err)
+		size := int64(0)
+		d, err := a.begin(&audit, db, a2aserver.AuditAdminBackup, fileOf(args))
+		if err != nil {
+			return err
+		}
+		defer func() { d.end(err, slog.Int64("bytes", size)) }()
 		if err := r.Backup(ctx, args[0]); err != nil {
 			return err
 		}
@@ -29,6 +39,9 @@ it, put it into an empty directory as parley.db and serve that with --data.`,
 		if err != nil {
 			return err
 		}
-		return a.say("Backed up to %s, %s, checked", quote(args[0]), plural(info.Size(), "byte"))
+		size = info.Size()
+		return a.say("Backed up to %s, %s, checked", quote(args[0]), plural(size, "byte"))
 	})
+	audit.registerAs(cmd.Flags(), auditUsage)
+	return cmd
 }
