@@ -144,7 +144,7 @@ func (c *client) insist(ctx context.Context, r *record, s *sending) {
 			c.pause(ctx, 30*time.Millisecond)
 		}
 	}
-	if c.rng.IntN(8) == 0 {
+	if c.rng.IntN(8) == 0 && !(r.plan.kind == "auth" && s.m.TaskID != "") { // nobody knows what credentials said
 		c.contradict(ctx, r, s)
 	}
 }
