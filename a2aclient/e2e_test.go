@@ -53,7 +53,8 @@ func startAt(t *testing.T, at string, st store.Store) (addr string, stop func())
 // chaos is a proxy that kills each connection after a random number of bytes
 // of the answers.
 type chaos struct {
-	to string
+	to   string
+	more int64 // bytes that a connection lives longer, for all the streams on it
 
 	cuts  atomic.Int64
 	first atomic.Bool // connection is made
@@ -66,7 +67,7 @@ func (p *chaos) limit() (bytes int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	// Enough for the Task that begins a connection, or there is no progress.
-	return 3800 + p.rng.Int64N(4000)
+	return p.more + 3800 + p.rng.Int64N(4000)
 }
 
 func (p *chaos) serve(l net.Listener) {
@@ -103,7 +104,10 @@ func TestStreamsThroughAProxyThatCuts(t *testing.T) {
 	for _, binding := range []string{a2a.BindingJSONRPC, a2a.BindingHTTPJSON, a2a.BindingGRPC} {
 		t.Run(binding, func(t *testing.T) {
 			t.Parallel()
-			p := &chaos{to: start(t), rng: rand.New(rand.NewPCG(1, 2))}
+			p, cuts := &chaos{to: start(t), rng: rand.New(rand.NewPCG(1, 2))}, int64(8)
+			if binding == a2a.BindingGRPC {
+				p.more, cuts = 4<<10, 2
+			}
 			l, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {
 				t.Fatal(err)
@@ -133,7 +137,7 @@ func TestStreamsThroughAProxyThatCuts(t *testing.T) {
 				}()
 			}
 			wg.Wait()
-			if n := p.cuts.Load(); n < 8 {
+			if n := p.cuts.Load(); n < cuts {
 				t.Errorf("only %d cuts: the proxy let everything through", n)
 			}
 		})

@@ -30,6 +30,9 @@ func TestStreamsOfEveryVersionThroughAProxyThatCuts(t *testing.T) {
 		t.Run(p.version+" "+p.binding, func(t *testing.T) {
 			t.Parallel()
 			wild := &chaos{to: start(t), rng: rand.New(rand.NewPCG(3, 4))}
+			if p.binding == a2a.BindingGRPC {
+				wild.more = 8 << 10
+			}
 			l, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {
 				t.Fatal(err)
