@@ -68,11 +68,14 @@ func TestBackup(t *testing.T) {
 	path := filepath.Join(dir, "parley.db")
 	st := mustOpen(t, path, nil)
 	var stop atomic.Bool
-	var acked atomic.Int64
+	var acked, allowed atomic.Int64
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		for i := 0; !stop.Load(); i++ {
+			for int64(i) >= allowed.Load() && !stop.Load() { // each backup is checked, task by task
+				runtime.Gosched()
+			}
 			a := task(fmt.Sprint(i), 500)
 			a.Blobs = []store.Blob{{Hash: fmt.Sprint(i), Data: make([]byte, 100)}}
 			if err := store.Do(context.Background(), st, a); err != nil {
@@ -83,6 +86,7 @@ func TestBackup(t *testing.T) {
 		}
 	}()
 	for round := range 5 {
+		allowed.Store(int64(300 * (round + 1)))
 		for acked.Load() < int64(100*(round+1)) {
 			runtime.Gosched()
 		}
