@@ -3,8 +3,6 @@ package auth
 import (
 	"crypto/x509"
 	"encoding/asn1"
-	"encoding/pem"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -177,33 +175,4 @@ func inSubject(c *x509.Certificate, kind asn1.ObjectIdentifier) []string {
 		}
 	}
 	return out
-}
-
-// ClientCAs reads the authorities whose client certificates a server takes, of
-// PEM, for tls.Config.ClientCAs. Anything there that is not the certificate of an
-// authority is an error: whoever put it there meant something else.
-func ClientCAs(doc []byte) (*x509.CertPool, error) {
-	pool, n := x509.NewCertPool(), 0
-	for {
-		var block *pem.Block
-		if block, doc = pem.Decode(doc); block == nil {
-			break
-		}
-		if block.Type != "CERTIFICATE" {
-			return nil, fmt.Errorf("auth: among the authorities' certificates is a %.40q", block.Type)
-		}
-		c, err := x509.ParseCertificate(block.Bytes)
-		if err != nil {
-			return nil, fmt.Errorf("auth: the certificate %d cannot be read: %w", n+1, err)
-		}
-		if !c.IsCA {
-			return nil, fmt.Errorf("auth: the certificate %d is not an authority's: take the one that signs the clients' certificates", n+1)
-		}
-		pool.AddCert(c)
-		n++
-	}
-	if n == 0 {
-		return nil, errors.New("auth: there is no certificate of an authority: a PEM file with some is needed")
-	}
-	return pool, nil
 }
