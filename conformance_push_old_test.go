@@ -70,6 +70,9 @@ func TestWebhooksOfOlderVersions(t *testing.T) {
 			})
 		}()
 		receive(t, ag.started, "the agent")
+		// The agent begins before its task is there for others.
+		for tries := 0; tries < 1000 && strings.Contains(rawly(t, w, "tasks/get", "", obj{"id": "mine"}), `"code":-32001`); tries++ {
+		}
 		equal(t, "what is got", in(call(t, "tasks/pushNotification/get", obj{"id": "mine"}), "pushNotificationConfig.url"), m.url)
 		ag.release <- struct{}{}
 		last(t, m, "mine")
