@@ -3,6 +3,7 @@ package sqlite
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"runtime"
@@ -59,9 +60,23 @@ func TestReadOnlyDirectoryIsExplained(t *testing.T) {
 	})
 }
 
+// limitEnv tells a copy of the test binary that it may limit its files.
+const limitEnv = "PARLEY_TEST_LIMIT"
+
 // A commit that cannot be written is reported and leaves
 // nothing; the writer goes on as soon as the disk does.
 func TestCommitThatCannotBeWritten(t *testing.T) {
+	if os.Getenv(limitEnv) == "" {
+		// In a process of its own: the limit is for all files of a process,
+		// the log that go test keeps of what a test opens among them.
+		cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+		cmd.Env = append(os.Environ(), limitEnv+"=1")
+		out, err := cmd.CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
+			t.Errorf("%v: %s", err, out)
+		}
+		return
+	}
 	path := filepath.Join(t.TempDir(), "parley.db")
 	st := mustOpen(t, path, nil)
 	mustAppend(t, st, task("before", 10))
