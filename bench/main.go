@@ -36,6 +36,7 @@ type options struct {
 	conns, only, with  string
 	peers              []string
 	dir, stock, asJSON string
+	profile            string
 	limit              time.Duration
 	pin                bool
 }
@@ -57,6 +58,7 @@ func parse(argv []string, stderr io.Writer) (*options, error) {
 	fs.StringVar(&o.dir, "dir", "", "`directory` for programs and databases, on the disk that is to be measured (default: the system's for temporary files)")
 	fs.StringVar(&o.stock, "stock", "", "`directory` that keeps the databases of scenarios g and h, which take minutes to make (default: none is kept)")
 	fs.StringVar(&o.asJSON, "json", "", "`file` to write all figures to, as JSON")
+	fs.StringVar(&o.profile, "profile", "", "`directory` for a processor profile of each run of Parley's server, which costs a little")
 	fs.DurationVar(&o.limit, "limit", time.Minute, "how `long` one piece of fixed work, such as a task of 100,000 chunks, may take; beyond it is reported how far it came")
 	fs.BoolVar(&o.pin, "pin", true, "servers on the first processor, the generator on the others, where the system can do that")
 	if err := fs.Parse(argv); err != nil {
@@ -173,6 +175,17 @@ func (b *bench) enter(ctx context.Context, o *options, r *report) error {
 			}
 		}
 		candidates = slices.DeleteFunc(candidates, func(c *contender) bool { return !slices.Contains(names, c.name) })
+	}
+	if o.profile != "" {
+		dir, err := filepath.Abs(o.profile)
+		if err != nil {
+			return err
+		}
+		for _, c := range candidates {
+			if c.program == "parley" {
+				c.args = append(c.args, "-profile", dir)
+			}
+		}
 	}
 	for _, p := range o.peers {
 		c, err := outsider(p)

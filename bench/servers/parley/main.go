@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"log"
@@ -13,6 +14,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"runtime/pprof"
 	"syscall"
 	"time"
 
@@ -25,10 +27,30 @@ import (
 
 func main() {
 	data := flag.String("data", "", "directory of the database; empty keeps tasks in memory")
+	profiles := flag.String("profile", "", "directory for a profile of the processor's time, from start to end")
 	flag.Parse()
-	if err := serve(*data); err != nil {
+	stop, err := profile(*profiles)
+	if err == nil {
+		err = errors.Join(serve(*data), stop())
+	}
+	if err != nil {
 		log.Fatal(err)
 	}
+}
+
+// profile writes to a file of its own in dir, if it is not empty, until stop.
+func profile(dir string) (stop func() error, err error) {
+	if dir == "" {
+		return func() error { return nil }, nil
+	}
+	f, err := os.Create(filepath.Join(dir, fmt.Sprintf("parley-%d.pprof", os.Getpid())))
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() error { pprof.StopCPUProfile(); return f.Close() }, nil
 }
 
 func serve(data string) error {
