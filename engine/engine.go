@@ -323,7 +323,13 @@ func nudge(c chan struct{}) {
 	}
 }
 
-func newID() string { return uuid.NewString() }
+// newID returns an id for a task, a context or a message. It begins with the
+// time, to the microsecond (UUIDv7), and ids of one process only ever grow: keys
+// that are made together are then beside each other in each index of a store, and
+// a commit writes a few pages rather than one per index and task. Where there
+// are no identities an id is all that protects a task, so the rest of it is 62
+// bits that nobody can guess.
+func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // now is the time as entries carry it.
 func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
