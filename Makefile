@@ -1,11 +1,11 @@
 # What people type. The checks themselves are in .ci/check, so that a
 # continuous integration run and a desk run are the same run.
 
-.PHONY: test lint build fuzz interop matrix torture abuse restart bench gobench cover clean
+.PHONY: test lint build fuzz interop matrix torture abuse restart bench gobench allocs cover clean
 
 test: ## everything a change is judged by
 	@.ci/install
-	@.ci/check format vet staticcheck vuln test fuzz interop
+	@.ci/check format vet staticcheck vuln test allocs fuzz interop bench
 
 lint: ## formatting, vet, staticcheck
 	@.ci/check format vet staticcheck
@@ -40,6 +40,10 @@ bench: ## the short form of bench/: this tree's server beside a bare one and oth
 
 gobench: ## every Go benchmark once, with allocations
 	go test -run '^$$' -bench . -benchmem ./...
+
+# ALLOCS=-update writes the figures as they are.
+allocs: ## what Go benchmarks allocate per operation, beside internal/allocs/allocs.txt; fails on growth beyond 10 %
+	@go run ./internal/allocs $(ALLOCS)
 
 cover: ## statement coverage over all packages; the profile is bin/cover.out
 	@mkdir -p bin

@@ -25,6 +25,7 @@ var may = map[string][]string{
 	"cmd/parley":          {"*"},
 	"engine":              {"a2a", "store", "agent"},
 	"internal/abuse":      {"a2a", "a2aclient"}, // for tests
+	"internal/allocs":     {},
 	"internal/dialect":    {"a2a", "internal/pb", "internal/pb/v03"},
 	"internal/egress":     {},
 	"internal/interrupt":  {},

@@ -55,21 +55,7 @@ func BenchmarkCodec(b *testing.B) {
 }
 
 func benchCodec(b *testing.B, c Codec) {
-	for name, req := range map[string]*a2a.SendMessageRequest{
-		"decode":      benchSend(a2a.TextPart("a few words of a question")),
-		"decode-file": benchSend(a2a.RawPart(make([]byte, 1<<20), "image/png", "f")),
-	} {
-		b.Run(name, func(b *testing.B) {
-			doc := c.AppendRequest(nil, SendMessage, req)
-			b.SetBytes(int64(len(doc)))
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := c.DecodeRequest(SendMessage, doc); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
+	b.Run("decode", func(b *testing.B) { benchDecode(b, c, a2a.TextPart("a few words of a question")) })
 	task := benchTask()
 	b.Run("result", func(b *testing.B) {
 		req := &a2a.GetTaskRequest{ID: task.ID}
@@ -87,6 +73,25 @@ func benchCodec(b *testing.B, c Codec) {
 			buf, _ = e.Append(buf[:0], el, 0)
 		}
 	})
+}
+
+func benchDecode(b *testing.B, c Codec, part *a2a.Part) {
+	doc := c.AppendRequest(nil, SendMessage, benchSend(part))
+	b.SetBytes(int64(len(doc)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := c.DecodeRequest(SendMessage, doc); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkCodecFile reads a message with a file of 1 MiB.
+func BenchmarkCodecFile(b *testing.B) {
+	file := a2a.RawPart(make([]byte, 1<<20), "image/png", "f")
+	for _, d := range []Dialect{V01, V03, V10} {
+		b.Run(d.Version(), func(b *testing.B) { benchDecode(b, CodecOf(d, a2a.BindingJSONRPC), file) })
+	}
 }
 
 // benchGRPC counts the bytes of messages in, for that is half of what they cost.
