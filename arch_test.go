@@ -17,7 +17,7 @@ const module = "github.com/parley-a2a/parley"
 // house. Tests may import more (they join parts to judge them).
 var may = map[string][]string{
 	".":                   {"*"},
-	"a2a":                 {},
+	"a2a":                 {"internal/jsonscan"},
 	"a2aclient":           {"a2a", "internal/wire", "internal/dialect", "internal/webhook"},
 	"a2aserver":           {"a2a", "internal/wire", "internal/dialect", "internal/egress", "internal/webhook"},
 	"agent":               {"a2a"},
@@ -26,15 +26,16 @@ var may = map[string][]string{
 	"engine":              {"a2a", "store", "agent"},
 	"internal/abuse":      {"a2a", "a2aclient"}, // for tests
 	"internal/allocs":     {},
-	"internal/dialect":    {"a2a", "internal/pb", "internal/pb/v03"},
+	"internal/dialect":    {"a2a", "internal/jsonscan", "internal/pb", "internal/pb/v03"},
 	"internal/egress":     {},
 	"internal/interrupt":  {},
+	"internal/jsonscan":   {},
 	"internal/pb":         {},
 	"internal/pb/v03":     {},
 	"internal/torture":    {"a2a", "a2aclient"},        // for tests
 	"internal/transcript": {"a2a", "internal/dialect"}, // for tests
 	"internal/webhook":    {"a2a"},
-	"internal/wire":       {},
+	"internal/wire":       {"internal/jsonscan"},
 	"store":               {"a2a"},
 	"store/sqlite":        {"a2a", "store"},
 	"store/storetest":     {"a2a", "store"},
@@ -46,7 +47,7 @@ var never = map[string][]string{
 }
 
 // standardOnly packages import nothing but the standard library.
-var standardOnly = []string{"a2a", "internal/egress", "internal/wire", "agent"}
+var standardOnly = []string{"a2a", "internal/egress", "internal/jsonscan", "internal/wire", "agent"}
 
 func TestImportsPointDown(t *testing.T) {
 	seen := map[string]bool{}

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"time"
 	"unicode/utf8"
+
+	"github.com/parley-a2a/parley/internal/jsonscan"
 )
 
 // The functions below append members of an object that has been opened with a
@@ -169,29 +171,35 @@ func optObjects[T any, P appender[T]](b []byte, name string, list []P) []byte {
 // that are not UTF-8 become U+FFFD.
 func appendString(b []byte, s string) []byte {
 	b = append(b, '"')
-	from := 0
-	for i := 0; i < len(s); {
+	i := jsonscan.Plain(s)
+	b = append(b, s[:i]...)
+	for i < len(s) {
 		c := s[i]
 		if c < utf8.RuneSelf {
 			if c >= ' ' && c != '"' && c != '\\' {
-				i++
+				n := jsonscan.Plain(s[i:])
+				b = append(b, s[i:i+n]...)
+				i += n
 				continue
 			}
-			b = append(b, s[from:i]...)
 			b = appendEscape(b, c)
 			i++
-			from = i
 			continue
 		}
-		r, n := utf8.DecodeRuneInString(s[i:])
-		if r == utf8.RuneError && n == 1 {
-			b = append(b, s[from:i]...)
-			b = utf8.AppendRune(b, r)
-			from = i + 1
+		from := i
+		r, n := rune(0), 0
+		for i < len(s) && s[i] >= utf8.RuneSelf {
+			if r, n = utf8.DecodeRuneInString(s[i:]); r == utf8.RuneError && n == 1 {
+				break
+			}
+			i += n
 		}
-		i += n
+		b = append(b, s[from:i]...)
+		if r == utf8.RuneError && n == 1 {
+			b = utf8.AppendRune(b, r)
+			i++
+		}
 	}
-	b = append(b, s[from:]...)
 	return append(b, '"')
 }
 

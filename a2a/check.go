@@ -1,6 +1,10 @@
 package a2a
 
-import "unicode/utf8"
+import (
+	"unicode/utf8"
+
+	"github.com/parley-a2a/parley/internal/jsonscan"
+)
 
 // MaxDepth is how deep arrays and objects may nest in a request, the request
 // itself being the first level.
@@ -15,6 +19,14 @@ const storedDepth = 10000
 // levels, in UTF-8. Everything after it relies on a valid document, so it runs
 // once, before a decoder.
 func check(doc []byte, maxDepth int) *Error {
+	if jsonscan.Valid(doc, maxDepth) {
+		return nil
+	}
+	return explain(doc, maxDepth)
+}
+
+// explain is check for a document that something is wrong with, or may be.
+func explain(doc []byte, maxDepth int) *Error {
 	c := checker{s: doc, max: maxDepth}
 	ok := c.value(1)
 	if ok {

@@ -82,3 +82,19 @@ func BenchmarkDecodeDeep(b *testing.B) {
 		})
 	}
 }
+
+// The fast look says yes only where the slow one finds nothing, so that no error
+// is missed and none is said otherwise.
+func FuzzCheckExplains(f *testing.F) {
+	for _, doc := range []string{`{"a":[1,true,null,"x\u00e4"]}`, `[[[]]]`, `{"a":1}x`, "[\"\xff\"]", `[1`, `"\ud800"`, ` `, strings.Repeat("[", 200) + strings.Repeat("]", 200)} {
+		f.Add([]byte(doc), uint16(MaxDepth))
+		f.Add([]byte(doc), uint16(2))
+		f.Add([]byte(doc), uint16(storedDepth))
+	}
+	f.Fuzz(func(t *testing.T, doc []byte, most uint16) {
+		fast, slow := check(doc, int(most)), explain(doc, int(most))
+		if (fast == nil) != (slow == nil) || fast != nil && (fast.Code != slow.Code || fast.Message != slow.Message) {
+			t.Fatalf("%q in %d levels: %v, slowly %v", doc, most, fast, slow)
+		}
+	})
+}

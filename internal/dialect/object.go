@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/jsonscan"
 )
 
 // object reads a JSON object of an older version, whose senders spell members
@@ -34,6 +35,9 @@ type faults struct {
 // readRequest opens a client's document, within the limits for requests. where
 // names the document in errors. The caller returns faults.err at the end.
 func readRequest(doc []byte, where string) (*object, error) {
+	if jsonscan.Valid(doc, a2a.MaxDepth) {
+		return openObject(doc, where, &faults{max: a2a.MaxParts})
+	}
 	if depth(doc) > a2a.MaxDepth {
 		return nil, a2a.Invalid(where, "is nested more than %d levels deep", a2a.MaxDepth)
 	}
@@ -44,10 +48,15 @@ func readRequest(doc []byte, where string) (*object, error) {
 func readAnswer(doc []byte) (*object, error) { return readObject(doc, "result", new(faults)) }
 
 func readObject(doc []byte, where string, f *faults) (*object, error) {
-	o := &object{faults: f}
-	if !json.Valid(doc) {
+	if !jsonscan.Valid(doc, jsonscan.Levels) && !json.Valid(doc) {
 		return nil, a2a.Invalid(where, "cannot be read as JSON")
 	}
+	return openObject(doc, where, f)
+}
+
+// openObject is readObject for valid JSON.
+func openObject(doc []byte, where string, f *faults) (*object, error) {
+	o := &object{faults: f}
 	if doc[scanSpace(doc, 0)] != '{' {
 		return nil, a2a.Invalid(where, "must be an object")
 	}

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/jsonscan"
 )
 
 // jsonWriter appends JSON to a buffer. What is raw stays as it is.
@@ -129,6 +130,9 @@ func list[T any](w *jsonWriter, name string, items []T, do func(T)) {
 // not UTF-8 becomes U+FFFD.
 func appendText(dst []byte, s string) []byte {
 	const hex = "0123456789abcdef"
+	if jsonscan.Plain(s) == len(s) {
+		return append(append(append(dst, '"'), s...), '"')
+	}
 	if !utf8.ValidString(s) {
 		s = strings.ToValidUTF8(s, "\uFFFD")
 	}

@@ -1,23 +1,26 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/json"
 	"iter"
 	"math"
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/parley-a2a/parley/internal/jsonscan"
 )
 
 // members yields the members of a JSON object in their order. obj must be
 // valid JSON and an object; values are slices of it, without blanks around.
 // The names are compared as they are, so the walk is done here:
 // encoding/json would match them without regard to case.
-func members(obj []byte) iter.Seq2[string, []byte] {
-	return func(yield func(string, []byte) bool) {
+func members(obj []byte) iter.Seq2[[]byte, []byte] {
+	return func(yield func(name, value []byte) bool) {
 		b := skipBlank(skipBlank(obj)[1:])
 		for len(b) > 0 && b[0] == '"' {
 			n := valueLen(b)
-			name := unquote(b[:n])
+			name := textOf(b[:n])
 			b = skipBlank(skipBlank(b[n:])[1:]) // the colon
 			n = valueLen(b)
 			if !yield(name, b[:n:n]) {
@@ -37,11 +40,7 @@ func valueLen(b []byte) int {
 	for i := 0; i < len(b); i++ {
 		switch b[i] {
 		case '"':
-			for i++; b[i] != '"'; i++ {
-				if b[i] == '\\' {
-					i++
-				}
-			}
+			i += stringLen(b[i:]) - 1
 			if depth == 0 {
 				return i + 1
 			}
@@ -63,6 +62,21 @@ func valueLen(b []byte) int {
 	return len(b)
 }
 
+// stringLen is valueLen for a string. It goes from quote to quote, for most of a
+// large document is in few strings.
+func stringLen(b []byte) int {
+	for i := 1; ; i++ {
+		i += bytes.IndexByte(b[i:], '"')
+		slashes := 0
+		for b[i-1-slashes] == '\\' {
+			slashes++
+		}
+		if slashes%2 == 0 {
+			return i + 1
+		}
+	}
+}
+
 func skipBlank(b []byte) []byte {
 	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t' || b[0] == '\n' || b[0] == '\r') {
 		b = b[1:]
@@ -71,19 +85,20 @@ func skipBlank(b []byte) []byte {
 }
 
 // unquote returns the text of a JSON string, or "" for another value.
-func unquote(value []byte) string {
+func unquote(value []byte) string { return string(textOf(value)) }
+
+// textOf is unquote for a look: the text is a part of value if it can be.
+func textOf(value []byte) []byte {
 	if value[0] != '"' {
-		return ""
+		return nil
 	}
 	plain := value[1 : len(value)-1]
-	for _, c := range plain {
-		if c == '\\' {
-			var s string
-			_ = json.Unmarshal(value, &s) // value is known to be valid
-			return s
-		}
+	if bytes.IndexByte(plain, '\\') < 0 {
+		return plain
 	}
-	return string(plain)
+	var s string
+	_ = json.Unmarshal(value, &s) // value is known to be valid
+	return []byte(s)
 }
 
 // number returns an integer value, also where a peer sends it as 1.0 or "1".
@@ -123,7 +138,8 @@ func kindOf(value []byte) string {
 func appendString(dst []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')
-	for i := 0; i < len(s); {
+	i := jsonscan.Plain(s)
+	for dst = append(dst, s[:i]...); i < len(s); {
 		c := s[i]
 		if c >= utf8.RuneSelf {
 			r, n := utf8.DecodeRuneInString(s[i:])

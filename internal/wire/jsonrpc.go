@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/parley-a2a/parley/internal/jsonscan"
 )
 
 // Codes of JSON-RPC 2.0 that the framing itself uses.
@@ -64,7 +66,7 @@ func parseRequest(body []byte, strict bool) (Request, *Error) {
 	)
 	for name, value := range members(body) {
 		var field *[]byte
-		switch name {
+		switch string(name) {
 		case "jsonrpc":
 			field = &version
 		case "id":
@@ -77,7 +79,7 @@ func parseRequest(body []byte, strict bool) (Request, *Error) {
 			continue
 		}
 		if *field != nil {
-			bad = invalid("member %q is given twice", name)
+			bad = invalid("member %q is given twice", string(name))
 		}
 		*field = value
 	}
@@ -96,7 +98,7 @@ func parseRequest(body []byte, strict bool) (Request, *Error) {
 	case bad != nil:
 	case version == nil && strict:
 		bad = invalid(`jsonrpc is missing: it must be "2.0"`)
-	case version != nil && unquote(version) != "2.0":
+	case version != nil && string(textOf(version)) != "2.0":
 		bad = invalid(`jsonrpc must be "2.0"`)
 	case method == nil:
 		bad = invalid("method is missing")
@@ -124,6 +126,15 @@ func checkID(id []byte) *Error {
 // CheckJSON reports what keeps body from being one JSON value in UTF-8, as an
 // *Error with CodeParse.
 func CheckJSON(body []byte) *Error {
+	if jsonscan.Valid(body, jsonscan.Levels) {
+		return nil
+	}
+	return checkJSON(body)
+}
+
+// checkJSON is CheckJSON for a body that is not valid, or of which that is not
+// clear.
+func checkJSON(body []byte) *Error {
 	if !utf8.Valid(body) {
 		return &Error{Code: CodeParse, Message: "the body is not valid UTF-8"}
 	}
@@ -203,7 +214,7 @@ func ParseResponse(body []byte) (Response, error) {
 	var object []byte
 	envelope := false
 	for name, value := range members(body) {
-		switch name {
+		switch string(name) {
 		case "jsonrpc":
 			envelope = true
 		case "id":
@@ -234,7 +245,7 @@ func parseError(object []byte) *Error {
 		return e
 	}
 	for name, value := range members(object) {
-		switch name {
+		switch string(name) {
 		case "code":
 			e.Code = number(value)
 		case "message":

@@ -173,6 +173,9 @@ func FuzzRPC(f *testing.F) {
 		} else if req.ID != nil && !json.Valid(req.ID) {
 			t.Errorf("id %q is not JSON", req.ID)
 		}
+		if fast, slow := CheckJSON(in), checkJSON(in); (fast == nil) != (slow == nil) || fast != nil && fast.Message != slow.Message {
+			t.Errorf("%v, but with a slower look %v", fast, slow)
+		}
 		lax, laxErr := ParseLaxRequest(in)
 		if laxErr != nil && err == nil || err == nil && !bytes.Equal(lax.ID, req.ID) {
 			t.Errorf("read strictly as %+v, but otherwise as %+v, %v", req, lax, laxErr)
