@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/parley-a2a/parley/a2a"
 )
@@ -17,7 +18,11 @@ type discard struct{ h http.Header }
 func (d discard) Header() http.Header         { return d.h }
 func (d discard) Write(b []byte) (int, error) { return len(b), nil }
 func (d discard) WriteHeader(int)             {}
-func (d discard) Flush()                      {}
+func (d discard) FlushError() error           { return nil }
+
+// What has no deadlines says so with errors, which cost more than deadlines.
+func (d discard) SetReadDeadline(time.Time) error  { return nil }
+func (d discard) SetWriteDeadline(time.Time) error { return nil }
 
 // BenchmarkUnary is what the server itself costs per call.
 func BenchmarkUnary(b *testing.B) {

@@ -48,8 +48,8 @@ func (s *Server) fromBrowser(w http.ResponseWriter, r *http.Request) bool {
 	if s.opts.hasOrigins() {
 		h.Add("Vary", "Origin")
 	}
-	origin := r.Header.Get("Origin")
-	if origin == "" && r.Header.Get("Sec-Fetch-Site") == "" {
+	origin := first(r.Header, "Origin")
+	if origin == "" && first(r.Header, "Sec-Fetch-Site") == "" {
 		return true // no browser
 	}
 	if s.opts.allowsOrigin(origin) {

@@ -45,7 +45,7 @@ func (s *Server) serveCard(w http.ResponseWriter, r *http.Request, path string) 
 		card, err = s.signed(&s.public, card, func(c *a2a.AgentCard) []byte { return dialect.AppendCard(nil, c, dialect.CardV10) })
 	}
 	if err != nil {
-		s.newExchange(w, r, &restFraming{mediaType: mediaJSON, dialect: dialect.V10}).fail(err)
+		s.newExchange(w, r, &restFraming{mediaType: jsonMedia, dialect: dialect.V10}).fail(err)
 		return
 	}
 	h := w.Header()
@@ -74,7 +74,7 @@ func (s *Server) serveExtended(w http.ResponseWriter, r *http.Request) {
 	if !s.onlyGet(w, r, "GET, HEAD") {
 		return
 	}
-	f := &restFraming{mediaType: mediaJSON, dialect: dialect.V03}
+	f := &restFraming{mediaType: jsonMedia, dialect: dialect.V03}
 	f.codec = dialect.CodecOf(dialect.V03, a2a.BindingJSONRPC) // of its card, 0.2 reads what it knows
 	x := s.newExchange(w, r, f)
 	defer x.protect()

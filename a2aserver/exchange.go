@@ -22,7 +22,7 @@ type exchange struct {
 	framing
 	s   *Server
 	w   http.ResponseWriter
-	rc  *http.ResponseController
+	rc  http.ResponseController
 	r   *http.Request
 	ctx context.Context // the request's, with the caller
 
@@ -36,10 +36,18 @@ type exchange struct {
 	plain    bool // events are their data and nothing else
 	bodyRead bool // in full
 	begun    bool // the status line is out: errors can no longer change it
+
+	length [1]string // of the answer, as its header
 }
 
 func (s *Server) newExchange(w http.ResponseWriter, r *http.Request, f framing) *exchange {
-	return &exchange{framing: f, s: s, w: w, rc: http.NewResponseController(w), r: r, ctx: r.Context()}
+	x := new(exchange)
+	x.init(s, w, r, f)
+	return x
+}
+
+func (x *exchange) init(s *Server, w http.ResponseWriter, r *http.Request, f framing) {
+	x.framing, x.s, x.w, x.rc, x.r, x.ctx = f, s, w, *http.NewResponseController(w), r, r.Context()
 }
 
 // enter finds out who calls.
@@ -168,13 +176,23 @@ func (s *Server) report(ctx context.Context, err error, what ...slog.Attr) *a2a.
 	return e
 }
 
+// Values of headers that nobody writes to. Lists of their own would be made with
+// each answer.
+var (
+	jsonMedia = []string{mediaJSON}
+	a2aMedia  = []string{mediaA2A}
+	noStore   = []string{"no-store"} // tasks change, and are somebody's
+	noSniff   = []string{"nosniff"}
+)
+
 // write sends a whole answer.
 func (x *exchange) write(status int, body []byte) {
 	h := x.w.Header()
-	h.Set("Content-Type", x.media())
-	h.Set("Content-Length", strconv.Itoa(len(body)))
-	h.Set("Cache-Control", "no-store") // tasks change, and are somebody's
-	h.Set("X-Content-Type-Options", "nosniff")
+	x.length[0] = strconv.Itoa(len(body))
+	h["Content-Type"] = x.media()
+	h["Content-Length"] = x.length[:]
+	h["Cache-Control"] = noStore
+	h["X-Content-Type-Options"] = noSniff
 	if !x.bodyRead {
 		closeUnread(h, x.r)
 	}
@@ -203,6 +221,7 @@ func (x *exchange) send(b []byte) error {
 			break
 		}
 	}
+	// Not later, with the handler's end, which has no time limit.
 	if err := x.rc.Flush(); !errors.Is(err, http.ErrNotSupported) {
 		return err
 	}

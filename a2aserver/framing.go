@@ -21,7 +21,7 @@ const (
 // framing is how a binding wraps results and errors.
 type framing interface {
 	binding() string
-	media() string // of an answer that is no stream
+	media() []string // of an answer that is no stream, for its header
 	status(e *a2a.Error) int
 	appendResult(dst []byte, op dialect.Op, req, result any) []byte
 	appendBare(dst []byte, op dialect.Op, req, result any) []byte // without what the binding has around it
@@ -40,7 +40,7 @@ type rpcFraming struct {
 }
 
 func (f *rpcFraming) binding() string         { return a2a.BindingJSONRPC }
-func (f *rpcFraming) media() string           { return mediaJSON }
+func (f *rpcFraming) media() []string         { return jsonMedia }
 func (f *rpcFraming) status(e *a2a.Error) int { return dialect.RPCStatus(e.Code) }
 
 func (f *rpcFraming) appendResult(dst []byte, op dialect.Op, req, result any) []byte {
@@ -64,13 +64,13 @@ func (f *rpcFraming) appendError(dst []byte, e *a2a.Error) []byte {
 // restFraming is HTTP+JSON. codec is nil until it is known; dialect is that of
 // errors.
 type restFraming struct {
-	mediaType string
+	mediaType []string
 	dialect   dialect.Dialect
 	codec     dialect.Codec
 }
 
 func (f *restFraming) binding() string         { return a2a.BindingHTTPJSON }
-func (f *restFraming) media() string           { return f.mediaType }
+func (f *restFraming) media() []string         { return f.mediaType }
 func (f *restFraming) status(e *a2a.Error) int { return dialect.HTTPStatus(f.dialect, e.Code) }
 
 func (f *restFraming) appendResult(dst []byte, op dialect.Op, req, result any) []byte {
@@ -96,12 +96,14 @@ func (f *restFraming) appendError(dst []byte, e *a2a.Error) []byte {
 // restMedia picks the media type of an HTTP+JSON answer: the protocol's own if
 // the request carries it, or accepts it at least as gladly as plain JSON,
 // which older clients insist on (DIALECTS 1.6, 8.4).
-func restMedia(h http.Header) string {
-	if t, _, _ := mime.ParseMediaType(h.Get("Content-Type")); t == mediaA2A {
-		return mediaA2A
+func restMedia(h http.Header) []string {
+	if field := first(h, "Content-Type"); field != mediaJSON {
+		if t, _, _ := mime.ParseMediaType(field); t == mediaA2A {
+			return a2aMedia
+		}
 	}
 	best, bestQ := mediaJSON, 0.0
-	for _, field := range h.Values("Accept") {
+	for _, field := range h["Accept"] {
 		for part := range strings.SplitSeq(field, ",") {
 			t, params, err := mime.ParseMediaType(strings.TrimSpace(part))
 			if err != nil || t != mediaA2A && t != mediaJSON {
@@ -116,5 +118,8 @@ func restMedia(h http.Header) string {
 			}
 		}
 	}
-	return best
+	if best == mediaA2A {
+		return a2aMedia
+	}
+	return jsonMedia
 }

@@ -13,15 +13,20 @@ import (
 
 // serveRPC answers a JSON-RPC request (§9).
 func (s *Server) serveRPC(w http.ResponseWriter, r *http.Request) {
-	f := &rpcFraming{dialect: dialect.Says(requestedVersion(r))}
-	x := s.newExchange(w, r, f)
+	c := new(struct { // at once
+		exchange
+		f rpcFraming
+	})
+	x, f, version := &c.exchange, &c.f, requestedVersion(r)
+	f.dialect = dialect.Says(version)
+	x.init(s, w, r, f)
 	defer x.protect()
-	if err := x.rpc(f); err != nil {
+	if err := x.rpc(f, version); err != nil {
 		x.fail(err)
 	}
 }
 
-func (x *exchange) rpc(f *rpcFraming) error {
+func (x *exchange) rpc(f *rpcFraming, version string) error {
 	if err := x.enter(); err != nil {
 		return err
 	}
@@ -29,7 +34,6 @@ func (x *exchange) rpc(f *rpcFraming) error {
 	if err != nil {
 		return err
 	}
-	version := requestedVersion(x.r)
 	req, bad := x.s.parse(body, version)
 	f.id = req.ID
 	if bad != nil {
@@ -47,7 +51,7 @@ func (x *exchange) rpc(f *rpcFraming) error {
 	x.eventful = (d < dialect.V10 || d == dialect.V0x) && dialect.Get(op).Streams && acceptsEvents(x.r.Header)
 	// The first clients of 0.1 pass over events that do not begin with their data.
 	// Whoever asks by an id knows ids.
-	x.plain = d.Lax() && x.r.Header.Get("Last-Event-ID") == ""
+	x.plain = d.Lax() && first(x.r.Header, cursorKey) == ""
 	x.serviceParameters(d)
 	in, err := f.codec.DecodeRequest(op, req.Params)
 	if err != nil {
@@ -76,7 +80,7 @@ func (s *Server) parse(body []byte, version string) (wire.Request, *wire.Error) 
 
 // acceptsEvents reports whether a client says that it takes server-sent events.
 func acceptsEvents(h http.Header) bool {
-	return slices.ContainsFunc(h.Values("Accept"), func(v string) bool { return strings.Contains(strings.ToLower(v), mediaEvents) })
+	return slices.ContainsFunc(h["Accept"], func(v string) bool { return strings.Contains(strings.ToLower(v), mediaEvents) })
 }
 
 func envelopeError(e *wire.Error) error {

@@ -42,7 +42,7 @@ func (s *Server) onlyGet(w http.ResponseWriter, r *http.Request, allow string) b
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return true
 	}
-	x := s.newExchange(w, r, &restFraming{mediaType: mediaJSON, dialect: dialect.V10})
+	x := s.newExchange(w, r, &restFraming{mediaType: jsonMedia, dialect: dialect.V10})
 	w.Header().Set("Allow", allow)
 	x.fail(a2a.Errorf(a2a.CodeMethodNotAllowed, "%s is not allowed here: use %s", method(r), allow))
 	return false

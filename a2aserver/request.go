@@ -1,8 +1,8 @@
 package a2aserver
 
 import (
-	"bytes"
 	"errors"
+	"io"
 	"mime"
 	"net/http"
 	"slices"
@@ -52,35 +52,54 @@ func (x *exchange) skipBody() error {
 }
 
 func (x *exchange) readBody(limit int64) ([]byte, error) {
-	tooLarge := a2a.Errorf(a2a.CodeTooLarge, "the body is larger than %d bytes; send large files by URL", limit)
-	if x.r.ContentLength > limit {
-		return nil, tooLarge
+	size, from := x.r.ContentLength, x.r.Body
+	if size < 0 {
+		size, from = minBody, http.MaxBytesReader(x.w, from, limit)
 	}
-	var buf bytes.Buffer
-	if n := x.r.ContentLength; n > 0 {
-		buf.Grow(int(min(n, 1<<20)) + bytes.MinRead)
+	if size > limit {
+		return nil, errBody(limit)
 	}
-	_, err := buf.ReadFrom(http.MaxBytesReader(x.w, x.r.Body, limit))
-	var max *http.MaxBytesError
-	switch {
-	case errors.As(err, &max):
-		return nil, tooLarge
-	case err != nil:
-		return nil, &a2a.Error{Code: a2a.CodeInvalidRequest, Message: "the body did not arrive in full", Cause: err}
+	// One byte more than there are, so that the last read finds the end, too. What
+	// a header announces takes no memory before it comes.
+	buf := make([]byte, 0, min(size, maxBody)+1)
+	for {
+		n, err := from.Read(buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+n]
+		switch {
+		case int64(len(buf)) > limit:
+			return nil, errBody(limit)
+		case err == io.EOF:
+			x.bodyRead = true
+			_ = x.rc.SetReadDeadline(time.Time{}) // from here on a read waits for the client to leave
+			return buf, nil
+		case err != nil:
+			if max := (*http.MaxBytesError)(nil); errors.As(err, &max) {
+				return nil, errBody(limit)
+			}
+			return nil, &a2a.Error{Code: a2a.CodeInvalidRequest, Message: "the body did not arrive in full", Cause: err}
+		case len(buf) == cap(buf):
+			buf = slices.Grow(buf, int(min(max(size+1-int64(len(buf)), int64(len(buf))), 4*int64(len(buf)))))
+		}
 	}
-	x.bodyRead = true
-	_ = x.rc.SetReadDeadline(time.Time{}) // from here on a read waits for the client to leave
-	return buf.Bytes(), nil
+}
+
+const (
+	minBody = 512     // room for a body of unknown size
+	maxBody = 1 << 20 // room for any before something has come
+)
+
+func errBody(limit int64) error {
+	return a2a.Errorf(a2a.CodeTooLarge, "the body is larger than %d bytes; send large files by URL", limit)
 }
 
 // checkMedia accepts JSON by either name, with any charset, and no type at
 // all. Whether the text is UTF-8 is seen when it is read.
 func checkMedia(h http.Header) error {
-	if enc := h.Get("Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") {
+	if enc := first(h, "Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") {
 		return a2a.Errorf(a2a.CodeUnsupportedMedia, "compressed bodies are not accepted")
 	}
-	field := h.Get("Content-Type")
-	if field == "" {
+	field := first(h, "Content-Type")
+	if field == "" || field == mediaJSON {
 		return nil
 	}
 	if t, _, _ := mime.ParseMediaType(field); t != mediaJSON && t != mediaA2A {
@@ -130,10 +149,25 @@ func requestedVersion(r *http.Request) string {
 	return ""
 }
 
-const versionName = "A2A-Version"
+// first returns a header's first value. The name is as net/http has it in its
+// map, which saves the look whether it is: many are asked for with each request.
+func first(h http.Header, key string) string {
+	if v := h[key]; len(v) > 0 {
+		return v[0]
+	}
+	return ""
+}
+
+const (
+	versionName = "A2A-Version"
+	versionKey  = "A2a-Version" // as net/http has it in its map
+)
+
+// extensionsKeys are the headers that name extensions, likewise.
+var extensionsKeys = [...]string{"A2a-Extensions", "X-A2a-Extensions"}
 
 func headerVersion(h http.Header) string {
-	for _, v := range h.Values(versionName) {
+	for _, v := range h[versionKey] {
 		if v = strings.TrimSpace(v); v != "" {
 			return v
 		}
@@ -150,8 +184,8 @@ const maxExtensions = 100
 // without repeats.
 func requestedExtensions(h http.Header) []string {
 	var uris []string
-	for _, name := range []string{"A2A-Extensions", "X-A2A-Extensions"} {
-		for _, line := range h.Values(name) {
+	for _, key := range extensionsKeys {
+		for _, line := range h[key] {
 			for uri := range strings.SplitSeq(line, ",") {
 				if uri = strings.TrimSpace(uri); uri != "" && !slices.Contains(uris, uri) {
 					if len(uris) == maxExtensions {

@@ -13,8 +13,13 @@ import (
 
 // serveREST answers a request of HTTP+JSON (§11), and all that leads nowhere.
 func (s *Server) serveREST(w http.ResponseWriter, r *http.Request, path string) {
-	f := &restFraming{mediaType: restMedia(r.Header), dialect: dialect.V10}
-	x := s.newExchange(w, r, f)
+	c := new(struct { // at once
+		exchange
+		f restFraming
+	})
+	x, f := &c.exchange, &c.f
+	f.mediaType, f.dialect = restMedia(r.Header), dialect.V10
+	x.init(s, w, r, f)
 	defer x.protect()
 	if err := x.rest(f, path); err != nil {
 		x.fail(err)

@@ -25,7 +25,10 @@ func canResume(card *a2a.AgentCard) bool {
 }
 
 // cursorHeader carries the cursor over HTTP, and over gRPC as metadata.
-const cursorHeader = "Last-Event-ID"
+const (
+	cursorHeader = "Last-Event-ID"
+	cursorKey    = "Last-Event-Id" // as net/http has it in its map
+)
 
 // resumption is how the stream of a call goes on where another one was.
 type resumption struct {
@@ -105,7 +108,7 @@ func (r *resumption) named(err error) error {
 
 // lastEventID returns the cursor of a stream that is to be resumed, or 0.
 func lastEventID(h http.Header) (int64, error) {
-	v := strings.TrimSpace(h.Get(cursorHeader))
+	v := strings.TrimSpace(first(h, cursorKey))
 	if v == "" {
 		return 0, nil
 	}

@@ -26,6 +26,6 @@ func takeKey(h http.Header, req any) error {
 		return nil
 	}
 	var err error
-	r.IdempotencyKey, err = dialect.ReadKey(h.Values(dialect.KeyHeader))
+	r.IdempotencyKey, err = dialect.ReadKey(h[dialect.KeyHeader])
 	return err
 }

@@ -76,8 +76,10 @@ func errorRowIn(d Dialect, c a2a.Code) *ErrorRow {
 // ErrorOf returns the error of an operation as a dialect has it: before 1.0 an
 // agent without an extended card has only one way to say so.
 func ErrorOf(d Dialect, op Op, err error) error {
-	var e *a2a.Error
-	if d < V10 && op == GetExtendedAgentCard && errors.As(err, &e) && e.Code == a2a.CodeUnsupportedOperation {
+	if err == nil || d >= V10 || op != GetExtendedAgentCard {
+		return err
+	}
+	if e := (*a2a.Error)(nil); errors.As(err, &e) && e.Code == a2a.CodeUnsupportedOperation {
 		told := *e
 		told.Code = a2a.CodeExtendedAgentCardNotConfigured
 		return &told
