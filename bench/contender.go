@@ -23,6 +23,7 @@ type contender struct {
 	addr    string   // of one that runs already
 	lacks   map[string]string
 	argv    []string // how it is started, once it is built
+	env     []string // besides that of the bench
 	banner  string   // how its line with the address begins; "" means ready
 }
 
@@ -117,7 +118,7 @@ func (c *contender) buildJS(ctx context.Context, b *bench) error {
 			return lacks("npm could not fetch it: " + err.Error())
 		}
 	}
-	c.argv = []string{"node", "server.js"}
+	c.argv, c.env = []string{"node", "server.js"}, []string{"NODE_ENV=production"}
 	out, err := exec.CommandContext(ctx, "node", "-p",
 		"require('./"+filepath.ToSlash(c.dir)+"/node_modules/@a2a-js/sdk/package.json').version + ', Node ' + process.versions.node").Output()
 	c.version = strings.TrimSpace(string(out))

@@ -210,7 +210,7 @@ func has(b []byte, pieces ...string) bool {
 type task struct {
 	ID        string
 	ContextID string
-	Status    struct{ State string }
+	Status    struct{ State, Timestamp string }
 	Artifacts []struct{ Parts []struct{ Text string } }
 }
 

@@ -46,7 +46,7 @@ func (dialects) cases(p *plan) []setting {
 	var list []setting
 	for _, asked := range []string{echoed, streamed} {
 		for _, what := range spoken {
-			k := setting{label: dialectLabel(what, asked, conns), conns: conns, what: what}
+			k := setting{label: dialectLabel(what, asked, conns), conns: conns, what: what, turn: asked}
 			if asked == streamed {
 				k.n = 10
 			}
@@ -59,10 +59,6 @@ func (dialects) cases(p *plan) []setting {
 func dialectLabel(what, asked string, conns int) string {
 	return fmt.Sprintf("%s, %s, %d connections", what, asked, conns)
 }
-
-// together says that the cases are measured in turn, too, since it is they that
-// are compared.
-func (dialects) together() {}
 
 func (dialects) open(ctx context.Context, b *bench, of *contender, k setting) (bout, error) {
 	return &loadBout{

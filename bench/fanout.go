@@ -21,6 +21,7 @@ func (fanOut) about() about {
 		key: "f", title: "One task's events to many subscribers: processor time of the server", unit: "µs/event and reader", lessBetter: true, done: "event and reader",
 		bars: []bar{{
 			text: "µs beyond bare at 1,000 subscribers", atMost: 3,
+			needs: []need{{parleyDisk, fanLabel(1000)}, {"bare", fanLabel(1000)}},
 			value: func(m medians) (float64, bool) {
 				own, limit := m.of(parleyDisk, fanLabel(1000)), m.of("bare", fanLabel(1000))
 				if own == nil || limit == nil {

@@ -14,13 +14,17 @@ type list struct{}
 
 // ways to list.
 const (
-	listFirst   = "first page"
-	listDeep    = "page in the middle"
-	listContext = "of a context"
-	listState   = "of a state"
+	listFirst      = "first page"
+	listDeep       = "page in the middle"
+	listContext    = "of a context"
+	listLarge      = "of a large context"
+	listState      = "of a state"
+	listLargeState = "of a large context and a state"
+	listSince      = "since half of them"
+	listSinceState = "since half of them and of a state"
 )
 
-var listWays = []string{listFirst, listDeep, listContext, listState}
+var listWays = []string{listFirst, listDeep, listContext, listLarge, listState, listLargeState, listSince, listSinceState}
 
 func (list) about() about {
 	a := about{key: "g", title: "ListTasks, 50 a page", unit: "calls/s", done: "call"}
@@ -33,12 +37,12 @@ func (list) about() about {
 func (list) cases(p *plan) []setting {
 	sizes, conns := []int{10_000, 100_000, 1_000_000}, 64
 	if p.short {
-		sizes, conns = []int{500, 5000}, 4
+		sizes, conns = []int{2000, 5000}, 4
 	}
 	var all []setting
 	for _, what := range listWays {
 		for _, n := range sizes {
-			all = append(all, setting{label: listLabel(what, n), conns: conns, n: n, what: what})
+			all = append(all, setting{label: listLabel(what, n), conns: conns, n: n, what: what, turn: what})
 		}
 	}
 	return all
@@ -55,27 +59,22 @@ func (list) open(ctx context.Context, b *bench, of *contender, k setting) (bout,
 	var err error
 	switch {
 	case of.data:
-		var dir string
-		if dir, err = b.stocked(ctx, k.n); err == nil {
-			srv, err = of.startOn(ctx, dir)
-		}
+		srv, err = b.stockServer(ctx, of, k.n)
 	case k.n > mostForPeers:
 		return nil, lacks(fmt.Sprintf("servers in memory are filled with up to %s tasks", thousands(mostForPeers)))
+	case k.what == listLarge, k.what == listLargeState:
+		return nil, lacks("servers in memory are filled with small contexts only")
 	default:
 		srv, _, err = b.filled(ctx, of, k.n)
 	}
 	if err != nil {
 		return nil, err
 	}
-	l, err := newLister(ctx, b, srv, k)
+	l, err := b.newLister(ctx, srv, k)
 	if err != nil {
-		err = srv.blame(err)
-		if of.data {
-			srv.stop()
-		}
-		return nil, err
+		return nil, srv.blame(err)
 	}
-	return &loadBout{kept: srv, shared: !of.data, load: func(srv *server) *load {
+	return &loadBout{kept: srv, shared: true, load: func(srv *server) *load {
 		return b.load(k, func(ctx context.Context, i int, until time.Time) (worker, error) {
 			c, err := dial(ctx, srv.addr, wide, until)
 			if err != nil {
@@ -95,8 +94,10 @@ type lister struct {
 	ids    ids
 	q      call
 	params string
-	least  int    // tasks that the page has
-	each   string // what the JSON of each of them has
+	least  int       // tasks that the page has
+	each   []string  // what the JSON of each of them has
+	since  time.Time // none of them is older
+	total  int       // tasks there are, that the answer names
 }
 
 // page is what is read of an answer.
@@ -106,68 +107,12 @@ type page struct {
 	TotalSize     int
 }
 
-const (
-	pageSize = 50
-	walked   = 100 // tasks a page on the way to one in the middle: the most there can be
-)
+const pageSize = 50
 
-// newLister finds the page to ask for.
-func newLister(ctx context.Context, b *bench, srv *server, k setting) (*lister, error) {
-	// A page in the middle is found by asking for all before it, even if each
-	// takes what a list of 1,000,000 tasks takes that are counted for it.
-	limit := b.plan.limit + time.Duration(k.n/2/walked)*250*time.Millisecond
-	c, err := dial(ctx, srv.addr, wide, time.Now().Add(limit))
-	if err != nil {
-		return nil, err
-	}
-	defer c.close()
-	defer context.AfterFunc(ctx, c.close)()
-	l := &lister{c: c, d: srv.of.dialect, ids: newIDs(0), params: fmt.Sprintf(`{"pageSize":%d}`, pageSize), least: pageSize}
-	first, err := l.page()
-	if err != nil {
-		return nil, err
-	}
-	if len(first.Tasks) != pageSize {
-		return nil, fmt.Errorf("the first page has %d tasks", len(first.Tasks))
-	}
-	switch k.what {
-	case listDeep:
-		token := first.NextPageToken
-		for seen := pageSize; seen < k.n/2; {
-			l.params = fmt.Sprintf(`{"pageSize":%d,"pageToken":%q}`, walked, token)
-			p, err := l.page()
-			if err != nil {
-				return nil, err
-			}
-			if len(p.Tasks) == 0 || p.NextPageToken == "" || ctx.Err() != nil {
-				return nil, fmt.Errorf("the pages end after %d of %d tasks", seen, k.n)
-			}
-			seen, token = seen+len(p.Tasks), p.NextPageToken
-		}
-		l.params = fmt.Sprintf(`{"pageSize":%d,"pageToken":%q}`, pageSize, token)
-	case listContext:
-		in := first.Tasks[pageSize/2].ContextID
-		l.params = fmt.Sprintf(`{"pageSize":%d,"contextId":%q}`, pageSize, in)
-		l.least, l.each = 1, `"contextId":"`+in+`"`
-	case listState:
-		// Servers in memory are filled with completed tasks only.
-		state := "TASK_STATE_FAILED"
-		if !srv.of.data {
-			state = "TASK_STATE_COMPLETED"
-		}
-		l.params = fmt.Sprintf(`{"pageSize":%d,"status":%q}`, pageSize, state)
-		l.each = `"state":"` + state + `"`
-	}
-	p, err := l.page()
-	if err == nil && len(p.Tasks) < l.least {
-		err = fmt.Errorf("a page of %d tasks", len(p.Tasks))
-	}
-	return l, err
-}
-
-func (l *lister) page() (*page, error) {
+// page asks for one and reads all of it.
+func (l *lister) page(params string) (*page, error) {
 	id := l.ids.next()
-	l.d.listing(&l.q, id, l.params)
+	l.d.listing(&l.q, id, params)
 	answer, err := l.c.do(&l.q)
 	if err != nil {
 		return nil, err
@@ -185,11 +130,27 @@ func (l *lister) page() (*page, error) {
 	return a.Result, nil
 }
 
+// check looks at a page that was read.
+func (l *lister) check(p *page) error {
+	if len(p.Tasks) < l.least {
+		return fmt.Errorf("a page of %d tasks", len(p.Tasks))
+	}
+	if p.TotalSize != l.total {
+		return fmt.Errorf("a page that says %d tasks where there are %d", p.TotalSize, l.total)
+	}
+	for _, t := range p.Tasks {
+		if at, err := time.Parse(time.RFC3339, t.Status.Timestamp); err != nil || at.Before(l.since) {
+			return fmt.Errorf("task %s is of %s, and asked for were those since %s", t.ID, t.Status.Timestamp, l.since)
+		}
+	}
+	return nil
+}
+
 func (l *lister) do(_ context.Context, n int) (int, error) {
 	if n%thorough == 0 {
-		p, err := l.page()
-		if err == nil && len(p.Tasks) < l.least {
-			err = fmt.Errorf("a page of %d tasks", len(p.Tasks))
+		p, err := l.page(l.params)
+		if err == nil {
+			err = l.check(p)
 		}
 		return 1, err
 	}
@@ -201,7 +162,11 @@ func (l *lister) do(_ context.Context, n int) (int, error) {
 	}
 	text := string(answer)
 	// Every task has one status, and its context at least once.
-	if !has(answer, `"id":"`, id, `"`) || strings.Count(text, `"status":{`) < l.least || l.each != "" && strings.Count(text, l.each) < l.least {
+	right := has(answer, `"id":"`, id, `"`) && strings.Count(text, `"status":{`) >= l.least
+	for _, each := range l.each {
+		right = right && strings.Count(text, each) >= l.least
+	}
+	if !right {
 		return 0, fmt.Errorf("the answer to %s is not the page that was asked for: %.400q", id, answer)
 	}
 	return 1, nil

@@ -26,7 +26,7 @@ func (long) cases(p *plan) []setting {
 		sizes = sizes[:2]
 	}
 	for _, n := range sizes {
-		list = append(list, setting{label: thousands(n) + " chunks", conns: 1, n: n})
+		list = append(list, setting{label: thousands(n) + " chunks", conns: 1, n: n, turn: "sizes"})
 	}
 	return list
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -126,6 +127,24 @@ func machineModel() string {
 	}
 	line, _, _ := bytes.Cut(rest, []byte("\n"))
 	return string(bytes.TrimSpace(bytes.TrimLeft(line, "\t :")))
+}
+
+// forget makes the system drop from its memory what it has of the files in dir.
+func forget(dir string) error {
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		if err := f.Sync(); err != nil { // what is not written yet cannot be dropped
+			return err
+		}
+		return unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)
+	})
 }
 
 // onDisk says whether a directory is on something that keeps what is synced:

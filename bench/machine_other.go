@@ -17,4 +17,6 @@ func machineMemory() int64 { return 0 }
 
 func machineModel() string { return "" }
 
+func forget(string) error { return lacks("this system cannot be told to drop files from its memory") }
+
 func onDisk(string) error { return nil }

@@ -30,12 +30,13 @@ func main() {
 
 // options are the flags.
 type options struct {
-	short              bool
+	short, bar         bool
 	rounds             int
 	time               time.Duration
 	conns, only, with  string
 	peers              []string
 	dir, stock, asJSON string
+	markdown           string
 	profile            string
 	limit              time.Duration
 	pin                bool
@@ -46,8 +47,9 @@ func parse(argv []string, stderr io.Writer) (*options, error) {
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
 	fs.SetOutput(stderr)
 	fs.BoolVar(&o.short, "short", false, "the short form: minutes rather than hours, smaller sizes, figures not to be quoted")
+	fs.BoolVar(&o.bar, "bar", false, "only what the bar asks for: its sizes, its connections and whom it compares with; some half an hour")
 	fs.IntVar(&o.rounds, "rounds", 0, "interleaved `rounds` (default 5; short form 1)")
-	fs.DurationVar(&o.time, "time", 0, "how `long` one measurement is, after two fifths of it to warm up (default 5s; short form 300ms)")
+	fs.DurationVar(&o.time, "time", 0, "how `long` one measurement is, after two fifths of it to warm up (default 5s; -bar 3s, after 2s; short form 300ms)")
 	fs.StringVar(&o.conns, "conns", "", "`connections` (default 1,16,64,256; short form 1,16)")
 	fs.StringVar(&o.only, "scenarios", "abcdefghij", "`letters` of the scenarios to measure")
 	fs.StringVar(&o.with, "contenders", "", "`names` of the contenders, with commas (default all)")
@@ -58,6 +60,7 @@ func parse(argv []string, stderr io.Writer) (*options, error) {
 	fs.StringVar(&o.dir, "dir", "", "`directory` for programs and databases, on the disk that is to be measured (default: the system's for temporary files)")
 	fs.StringVar(&o.stock, "stock", "", "`directory` that keeps the databases of scenarios g and h, which take minutes to make (default: none is kept)")
 	fs.StringVar(&o.asJSON, "json", "", "`file` to write all figures to, as JSON")
+	fs.StringVar(&o.markdown, "markdown", "", "measure nothing, but print the figures of a `file` that -json wrote as tables in Markdown")
 	fs.StringVar(&o.profile, "profile", "", "`directory` for a processor profile of each run of Parley's server, which costs a little")
 	fs.DurationVar(&o.limit, "limit", time.Minute, "how `long` one piece of fixed work, such as a task of 100,000 chunks, may take; beyond it is reported how far it came")
 	fs.BoolVar(&o.pin, "pin", true, "servers on the first processor, the generator on the others, where the system can do that")
@@ -71,9 +74,15 @@ func parse(argv []string, stderr io.Writer) (*options, error) {
 }
 
 func (o *options) plan() (*plan, error) {
-	p := &plan{short: o.short, rounds: 5, time: 5 * time.Second, conns: []int{1, 16, 64, 256}, limit: o.limit, stock: o.stock}
+	p := &plan{short: o.short, bar: o.bar, rounds: 5, time: 5 * time.Second, conns: []int{1, 16, 64, 256}, limit: o.limit, stock: o.stock}
 	if o.short {
 		p.rounds, p.time, p.conns = 1, 300*time.Millisecond, []int{1, 16}
+	}
+	if o.bar {
+		if o.short || o.conns != "" {
+			return nil, errors.New("-bar is a form of its own, with the connections of the bar: no -short and no -conns beside it")
+		}
+		p.time = 3 * time.Second
 	}
 	if o.rounds > 0 {
 		p.rounds = o.rounds
@@ -82,6 +91,9 @@ func (o *options) plan() (*plan, error) {
 		p.time = o.time
 	}
 	p.warm = p.time * 2 / 5 // compilers at run time need that
+	if o.bar {
+		p.warm = max(p.warm, 2*time.Second)
+	}
 	if o.conns != "" {
 		p.conns = nil
 		for _, s := range strings.Split(o.conns, ",") {
@@ -104,6 +116,9 @@ func run(ctx context.Context, argv []string, stdout, stderr io.Writer) error {
 	o, err := parse(argv, stderr)
 	if err != nil {
 		return err
+	}
+	if o.markdown != "" {
+		return markdown(stdout, o.markdown)
 	}
 	b := &bench{say: stderr, full: map[string]*full{}}
 	if b.plan, err = o.plan(); err != nil {
@@ -140,19 +155,21 @@ func run(ctx context.Context, argv []string, stdout, stderr io.Writer) error {
 		}
 	}
 	r.heading(stdout)
-	for _, s := range scenarios {
-		a := s.about()
-		if !strings.Contains(o.only, a.key) {
-			continue
-		}
+	chosen := slices.DeleteFunc(slices.Clone(scenarios), func(s scenario) bool { return !strings.Contains(o.only, s.about().key) })
+	began := time.Now()
+	fmt.Fprintf(stderr, "this takes some %.0f minutes\n", max(1, b.estimate(chosen).Minutes()))
+	for _, s := range chosen {
 		all, err := b.scenario(ctx, s)
 		if err != nil {
 			return err
 		}
-		part := result(a, all)
-		part.print(stdout, a)
+		fmt.Fprintf(stderr, "%.0f minutes have passed\n", time.Since(began).Minutes())
+		part := result(s.about(), all)
+		part.print(stdout)
 		r.Scenarios = append(r.Scenarios, part)
+		r.Bar = append(r.Bar, part.bars...)
 	}
+	r.verdict(stdout)
 	if o.asJSON != "" {
 		if err := r.write(o.asJSON); err != nil {
 			return err

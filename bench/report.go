@@ -21,6 +21,7 @@ type report struct {
 	Pinned     bool              `json:"pinned"`
 	Contenders []who             `json:"contenders"`
 	Scenarios  []*scenarioReport `json:"scenarios"`
+	Bar        []barReport       `json:"bar,omitempty"`
 }
 
 type machine struct {
@@ -53,20 +54,13 @@ type who struct {
 }
 
 type scenarioReport struct {
-	Key        string      `json:"key"`
-	Title      string      `json:"title"`
-	Unit       string      `json:"unit"`
-	LessBetter bool        `json:"lessBetter,omitempty"`
-	Series     []*series   `json:"series"`
-	Bars       []barReport `json:"bars,omitempty"`
-}
-
-type barReport struct {
-	Text    string  `json:"text"`
-	Value   float64 `json:"value"`
-	AtLeast float64 `json:"atLeast,omitempty"`
-	AtMost  float64 `json:"atMost,omitempty"`
-	Met     bool    `json:"met"`
+	Key        string    `json:"key"`
+	Title      string    `json:"title"`
+	Unit       string    `json:"unit"`
+	LessBetter bool      `json:"lessBetter,omitempty"`
+	Done       string    `json:"done,omitempty"` // what processor time is per
+	Series     []*series `json:"series"`
+	bars       []barReport
 }
 
 func thisMachine() machine {
@@ -89,30 +83,37 @@ func round(f float64, digits int) float64 {
 
 // result makes a scenario's part of the report.
 func result(a about, all []*series) *scenarioReport {
-	m := medians{figures: map[[2]string]*figures{}, lessBetter: a.lessBetter}
+	m := medians{figures: map[need]*figures{}, lessBetter: a.lessBetter}
 	for _, s := range all {
 		if f := s.median(); f != nil {
-			m.figures[[2]string{s.Contender, s.Case}] = f
+			m.figures[need{s.Contender, s.Case}] = f
 		}
 	}
-	r := &scenarioReport{Key: a.key, Title: a.title, Unit: a.unit, LessBetter: a.lessBetter, Series: all}
+	r := &scenarioReport{Key: a.key, Title: a.title, Unit: a.unit, LessBetter: a.lessBetter, Done: a.done, Series: all}
 	for _, b := range a.bars {
-		if v, ok := b.value(m); ok {
-			met := v >= b.atLeast
-			if b.atMost != 0 {
-				met = v <= b.atMost
-			}
-			r.Bars = append(r.Bars, barReport{b.text, v, b.atLeast, b.atMost, met})
-		}
+		r.bars = append(r.bars, b.report(a.key, m))
 	}
 	return r
 }
 
 // print writes a scenario as a table.
-func (r *scenarioReport) print(w io.Writer, a about) {
+func (r *scenarioReport) print(w io.Writer) {
 	fmt.Fprintf(w, "\n(%s) %s\n\n", r.Key, r.Title)
-	cpu := "CPU µs/" + a.done
-	if a.done == "" {
+	table(w, r.rows())
+	for _, note := range r.notes() {
+		fmt.Fprintln(w, note)
+	}
+	for _, b := range r.bars {
+		if b.Verdict != notMeasured {
+			fmt.Fprintf(w, "bar: %s %s; wanted %s: %s\n", b.measured(), b.Text, b.wanted(), b.Verdict)
+		}
+	}
+}
+
+// rows are a scenario's figures as a table.
+func (r *scenarioReport) rows() [][]string {
+	cpu := "CPU µs/" + r.Done
+	if r.Done == "" {
 		cpu = "CPU"
 	}
 	limits := map[string]*figures{}
@@ -143,18 +144,7 @@ func (r *scenarioReport) print(w io.Writer, a about) {
 			figureOrDash(times), figureOrDash(m.P50), figureOrDash(m.P99), figureOrDash(m.CPU), figureOrDash(m.Own), figureOrDash(m.Memory),
 		})
 	}
-	table(w, rows)
-	r.notes(w)
-	for _, b := range r.Bars {
-		verdict, sign, want := "missed", "≥", b.AtLeast
-		if b.AtMost != 0 {
-			sign, want = "≤", b.AtMost
-		}
-		if b.Met {
-			verdict = "met"
-		}
-		fmt.Fprintf(w, "bar: %s %s; wanted %s %s: %s\n", figure(b.Value), b.Text, sign, figure(want), verdict)
-	}
+	return rows
 }
 
 // table writes rows in columns, the first one to the left. A row of one column is
@@ -184,7 +174,7 @@ func table(w io.Writer, rows [][]string) {
 
 // notes say who is not in the table and why, who did not come to an end, and where the
 // generator had little left.
-func (r *scenarioReport) notes(w io.Writer) {
+func (r *scenarioReport) notes() (lines []string) {
 	type note struct{ who, why string }
 	seen := map[note]bool{}
 	for _, s := range r.Series {
@@ -208,9 +198,10 @@ func (r *scenarioReport) notes(w io.Writer) {
 		}
 		if !seen[n] {
 			seen[n] = true
-			fmt.Fprintf(w, "%s: %s\n", n.who, n.why)
+			lines = append(lines, n.who+": "+n.why)
 		}
 	}
+	return lines
 }
 
 // figure writes three significant digits.

@@ -61,14 +61,14 @@ func TestRoundsAreInterleaved(t *testing.T) {
 	}
 	r := result(s.about(), all)
 	var out strings.Builder
-	r.print(&out, s.about())
+	r.print(&out)
 	for _, want := range []string{"10.0 to 90.0", "1.00 × bare, one; wanted ≥ 0.50: met", "gone: left out: it is not here"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("there is no %q in\n%s", want, out.String())
 		}
 	}
-	if len(r.Bars) != 1 {
-		t.Errorf("bars: %+v", r.Bars)
+	if len(r.bars) != 2 || r.bars[0].Verdict != met || r.bars[1].Verdict != notMeasured {
+		t.Errorf("bars: %+v", r.bars)
 	}
 }
 
@@ -84,8 +84,8 @@ func TestNoFiguresOfWrongAnswers(t *testing.T) {
 		t.Errorf("%+v and %+v", all[0], all[1])
 	}
 	r := &report{Scenarios: []*scenarioReport{result(s.about(), all)}}
-	if r.failed() != 1 || len(r.Scenarios[0].Bars) != 0 {
-		t.Errorf("%d failed, bars %+v", r.failed(), r.Scenarios[0].Bars)
+	if r.failed() != 1 || r.Scenarios[0].bars[0].Verdict != notMeasured {
+		t.Errorf("%d failed, bars %+v", r.failed(), r.Scenarios[0].bars)
 	}
 }
 

@@ -63,29 +63,6 @@ func (b *bench) empty() {
 	}
 }
 
-// stocked returns the directory of a Parley database of n tasks, which is made
-// if it is not there.
-func (b *bench) stocked(ctx context.Context, n int) (string, error) {
-	dir := filepath.Join(b.plan.stock, fmt.Sprintf("tasks-%d", n))
-	if _, err := os.Stat(dir); err == nil {
-		return dir, nil
-	}
-	fresh := filepath.Join(b.plan.stock, "unfinished")
-	if err := os.RemoveAll(fresh); err != nil {
-		return "", err
-	}
-	if err := os.MkdirAll(fresh, 0o700); err != nil {
-		return "", err
-	}
-	if n > 0 {
-		fmt.Fprintf(b.say, "    a database of %s tasks is made\n", thousands(n))
-		if err := makeStock(ctx, filepath.Join(fresh, "parley.db"), n); err != nil {
-			return "", fmt.Errorf("make a database of %d tasks: %w", n, err)
-		}
-	}
-	return dir, os.Rename(fresh, dir)
-}
-
 // binary builds parley itself.
 func (b *bench) binary(ctx context.Context) (string, error) {
 	exe := filepath.Join(b.dir, "parley-cli")
@@ -104,23 +81,11 @@ type series struct {
 	Rounds    []figures `json:"rounds,omitempty"`
 }
 
-// together is a scenario whose cases are measured in turn, like contenders.
-type together interface{ together() }
-
 // scenario measures all contenders in all cases.
 func (b *bench) scenario(ctx context.Context, s scenario) ([]*series, error) {
 	defer b.empty()
-	groups := [][]setting{}
-	cases := s.cases(b.plan)
-	if _, is := s.(together); is {
-		groups = append(groups, cases)
-	} else {
-		for _, k := range cases {
-			groups = append(groups, []setting{k})
-		}
-	}
 	var all []*series
-	for _, g := range groups {
+	for _, g := range groups(b.cases(s)) {
 		part, err := b.group(ctx, s, g)
 		if err != nil {
 			return nil, err
@@ -128,6 +93,34 @@ func (b *bench) scenario(ctx context.Context, s scenario) ([]*series, error) {
 		all = append(all, part...)
 	}
 	return all, nil
+}
+
+// cases are those of a scenario that this run measures.
+func (b *bench) cases(s scenario) []setting {
+	all := s.cases(b.plan)
+	if !b.plan.bar {
+		return all
+	}
+	return slices.DeleteFunc(all, func(k setting) bool {
+		return !slices.ContainsFunc(b.contenders, func(of *contender) bool { return s.about().needed(of.name, k.label) })
+	})
+}
+
+// takesPart says whether a contender is measured in a case.
+func (b *bench) takesPart(s scenario, of *contender, k setting) bool {
+	return !b.plan.bar || of.program == "" || s.about().needed(of.name, k.label)
+}
+
+// groups puts cases that are measured in turn together.
+func groups(cases []setting) (all [][]setting) {
+	for _, k := range cases {
+		i := slices.IndexFunc(all, func(g []setting) bool { return k.turn != "" && g[0].turn == k.turn })
+		if i < 0 {
+			i, all = len(all), append(all, nil)
+		}
+		all[i] = append(all[i], k)
+	}
+	return all
 }
 
 // group measures contenders and cases in turn: A B C, A B C, and so on.
@@ -144,6 +137,9 @@ func (b *bench) group(ctx context.Context, s scenario, cases []setting) (all []*
 	for _, k := range cases {
 		fmt.Fprintf(b.say, "(%s) %s\n", key, k.label)
 		for _, of := range b.contenders {
+			if !b.takesPart(s, of, k) {
+				continue
+			}
 			one := &series{Contender: of.name, Case: k.label, Skipped: of.lacks[key]}
 			var x bout
 			var err error

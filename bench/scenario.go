@@ -32,60 +32,13 @@ type about struct {
 	bars       []bar
 }
 
-// bar is what is asked of Parley with its tasks on disk. What has no figures in
-// a run has no bar there.
-type bar struct {
-	text            string
-	atLeast, atMost float64 // one of them
-	value           func(m medians) (float64, bool)
-}
-
-// medians are the figures of a scenario, by contender and case.
-type medians struct {
-	figures    map[[2]string]*figures
-	lessBetter bool
-}
-
-// of returns nil where there are none, or only how far something came.
-func (m medians) of(contender, label string) *figures {
-	f := m.figures[[2]string{contender, label}]
-	if f == nil || f.Over != "" && contender == parleyDisk {
-		return nil
-	}
-	return f
-}
-
-// ratio is how many times better one is than the other.
-func ratio(one, other *figures, lessBetter bool) (float64, bool) {
-	if one == nil || other == nil || one.Main == 0 || other.Main == 0 {
-		return 0, false
-	}
-	if lessBetter {
-		return other.Main / one.Main, true
-	}
-	return one.Main / other.Main, true
-}
-
-// against is a bar in one case, as a ratio to another contender.
-func against(label, contender string, atLeast float64) bar {
-	return bar{text: "× " + contender + ", " + label, atLeast: atLeast, value: func(m medians) (float64, bool) {
-		return ratio(m.of(parleyDisk, label), m.of(contender, label), m.lessBetter)
-	}}
-}
-
-// compared is a bar between two cases of Parley's.
-func compared(label, other string, atLeast float64) bar {
-	return bar{text: label + " × " + other, atLeast: atLeast, value: func(m medians) (float64, bool) {
-		return ratio(m.of(parleyDisk, label), m.of(parleyDisk, other), m.lessBetter)
-	}}
-}
-
 // setting is one case of a scenario.
 type setting struct {
 	label string
 	conns int
 	n     int    // how many of what the scenario counts
 	what  string // which of its variants
+	turn  string // cases that share one are measured in turn, as contenders are: they are compared
 }
 
 // figures are what one measurement came to. Zero is unknown, but for main.
@@ -110,6 +63,7 @@ func (l lacks) Error() string { return string(l) }
 // plan says how long and how much.
 type plan struct {
 	short  bool
+	bar    bool // nothing but what the bars compare
 	rounds int
 	time   time.Duration // of one measurement
 	warm   time.Duration // before it

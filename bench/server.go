@@ -37,6 +37,7 @@ func start(ctx context.Context, of *contender, argv ...string) (*server, error) 
 	s := &server{of: of, log: &tail{}, gone: make(chan struct{})}
 	s.cmd = exec.Command(argv[0], argv[1:]...)
 	s.cmd.Dir = of.dir
+	s.cmd.Env = append(os.Environ(), of.env...)
 	s.cmd.Stderr = s.log
 	stdout, err := s.cmd.StdoutPipe()
 	if err != nil {

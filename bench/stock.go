@@ -19,11 +19,18 @@ import (
 	"github.com/parley-a2a/parley/store/sqlite"
 )
 
+// facts are what lists of a stock are asked for, kept beside it.
+type facts struct {
+	Large  string    // a context with a tenth of all tasks
+	Since  time.Time // the younger half of them begins there
+	Middle string    // token of the page in the middle of all; "" if it was not looked for
+}
+
 // makeStock makes a Parley database of n tasks that have ended, as a server that
 // has run for n seconds leaves it: copies of what an engine wrote for a few, with
-// ids and times of their own, one a second until now, four in each context. A
-// quarter of them failed.
-func makeStock(ctx context.Context, path string, n int) error {
+// ids and times of their own, one a second until now. A quarter of them failed. A
+// tenth is in one context, the others are in contexts of four.
+func makeStock(ctx context.Context, path string, n int) (*facts, error) {
 	var models []model
 	for _, text := range []string{
 		"echo the quick brown fox jumps over the lazy dog", "stream 5 0",
@@ -31,24 +38,28 @@ func makeStock(ctx context.Context, path string, n int) error {
 	} {
 		m, err := modelOf(ctx, text)
 		if err != nil {
-			return fmt.Errorf("%s: %w", text, err)
+			return nil, fmt.Errorf("%s: %w", text, err)
 		}
 		models = append(models, m)
 	}
 	st, err := sqlite.Open(path, nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer st.Close() // for the ways out below; once closed it stays so
 	var failed atomic.Pointer[error]
 	var queued sync.WaitGroup
 	room := make(chan struct{}, 10_000) // or memory fills with what is not written yet
 	begin := time.Now().Add(-time.Duration(n) * time.Second)
+	made := &facts{Large: uuid.NewString(), Since: begin.Add(time.Duration(n/2) * time.Second).UTC().Truncate(time.Millisecond)}
 	in := ""
 	for i := range n {
 		const each = 4
 		if i%each == 0 {
 			in = uuid.NewString()
+			if i/each%10 == 0 {
+				in = made.Large
+			}
 		}
 		for _, a := range models[i%len(models)].copy(in, begin.Add(time.Duration(i)*time.Second)) {
 			queued.Add(1)
@@ -67,9 +78,9 @@ func makeStock(ctx context.Context, path string, n int) error {
 	}
 	queued.Wait()
 	if err := failed.Load(); err != nil {
-		return *err
+		return nil, *err
 	}
-	return errors.Join(context.Cause(ctx), st.Close())
+	return made, errors.Join(context.Cause(ctx), st.Close())
 }
 
 // model is what an engine appended for one task.
