@@ -22,15 +22,15 @@ func (o *owner) keep(p *post) {
 		Row:      store.Row{Key: key, Context: o.contextID},
 		Receipts: p.identity.receipts(0, answer.AppendJSON(make([]byte, 0, 256+sizeOf(answer.Parts)))),
 	}}
-	o.e.store.Append(o.inflight.append, func(err error) { o.committed <- err })
+	o.e.store.Append(o.inflight.append, o.inbox.commit)
 }
 
 // kept tells the caller the answer.
 func (o *owner) kept() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	delete(o.waiting, o.reply)
-	close(o.reply.settled)
+	o.waiting = slices.DeleteFunc(o.waiting, func(w *post) bool { return w == o.reply })
+	o.reply.settled.give()
 	o.reply = nil
 }
 

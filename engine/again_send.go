@@ -134,11 +134,9 @@ func (e *Engine) settle(own *sending) {
 		e.sends.leave(own)
 		return
 	}
-	select {
-	case <-p.settled:
+	if p.settled.was() {
 		e.sends.leave(own)
 		return
-	default:
 	}
 	e.mu.Lock()
 	if e.drained { // who waits is told so
@@ -151,7 +149,7 @@ func (e *Engine) settle(own *sending) {
 	e.mu.Unlock()
 	go func() {
 		defer e.work.Done()
-		<-p.settled // at the latest when its owner leaves
+		<-p.settled.wait() // at the latest when its owner leaves
 		e.sends.leave(own)
 	}()
 }

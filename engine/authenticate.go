@@ -11,7 +11,7 @@ import (
 )
 
 func (h *host) Authenticate(ctx context.Context, prompt []*a2a.Part, wait func(context.Context) error) (*a2a.Message, error) {
-	o := h.o
+	o := (*owner)(h)
 	question := o.status(a2a.TaskStateAuthRequired, &a2a.Message{Parts: prompt})
 	if err := checkWords(question.Status.Status.Message); err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func (h *host) Authenticate(ctx context.Context, prompt []*a2a.Part, wait func(c
 				go waitFor(inner, wait, waited)
 			}
 		}
-		wake := o.wake
+		wake := o.wake.wait()
 		o.mu.Unlock()
 		select {
 		case <-wake:

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -29,7 +30,7 @@ const (
 func spill(parts []*a2a.Part, blobs *[]store.Blob) []*a2a.Part {
 	out := parts
 	for i, p := range parts {
-		if p.Kind != a2a.PartRaw || len(p.Raw) < minBlob {
+		if !large(p) {
 			continue
 		}
 		if &out[0] == &parts[0] {
@@ -47,6 +48,9 @@ func spill(parts []*a2a.Part, blobs *[]store.Blob) []*a2a.Part {
 
 // spillEntry returns the entry as it is stored.
 func spillEntry(en *a2a.Entry, blobs *[]store.Blob) *a2a.Entry {
+	if !spills(en) {
+		return en
+	}
 	stored := *en
 	switch {
 	case en.Message != nil:
@@ -63,9 +67,26 @@ func spillEntry(en *a2a.Entry, blobs *[]store.Blob) *a2a.Entry {
 	return &stored
 }
 
+// spills reports whether a part of the entry is large, which is rare.
+func spills(en *a2a.Entry) bool {
+	switch {
+	case en.Message != nil:
+		return anyLarge(en.Message.Parts)
+	case en.Status != nil:
+		return en.Status.Status.Message != nil && anyLarge(en.Status.Status.Message.Parts)
+	case en.Artifact != nil:
+		return anyLarge(en.Artifact.Artifact.Parts)
+	}
+	return false
+}
+
+func anyLarge(parts []*a2a.Part) bool { return slices.ContainsFunc(parts, large) }
+
+func large(p *a2a.Part) bool { return p.Kind == a2a.PartRaw && len(p.Raw) >= minBlob }
+
 func spillMessage(m *a2a.Message, blobs *[]store.Blob) *a2a.Message {
-	if m == nil {
-		return nil
+	if m == nil || !anyLarge(m.Parts) {
+		return m
 	}
 	c := *m
 	c.Parts = spill(m.Parts, blobs)
@@ -73,6 +94,9 @@ func spillMessage(m *a2a.Message, blobs *[]store.Blob) *a2a.Message {
 }
 
 func spillArtifact(a *a2a.Artifact, blobs *[]store.Blob) *a2a.Artifact {
+	if !anyLarge(a.Parts) {
+		return a
+	}
 	c := *a
 	c.Parts = spill(a.Parts, blobs)
 	return &c

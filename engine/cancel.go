@@ -44,7 +44,7 @@ func (e *Engine) CancelTask(ctx context.Context, req *a2a.CancelTaskRequest) (*a
 		}
 		if asked != nil {
 			select {
-			case <-asked.settled:
+			case <-asked.settled.wait():
 				if asked.err != nil {
 					return nil, asked.err // somebody else has the task, or nobody can write it
 				}

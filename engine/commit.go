@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -40,16 +41,16 @@ func (o *owner) flush() {
 		turn = &o.next.turn // which these records begin
 		o.next.began(o.stored + int64(n))
 	}
-	records := o.pending[:n:n]
+	pended := o.pending
+	records := pended[:n:n]
 	full := len(o.pending) >= maxPending || o.bytes >= maxPendingBytes
-	o.pending = append([]*record(nil), o.pending[n:]...)
+	o.pending, o.spare = append(o.spare, pended[n:]...), nil
 	o.bytes -= size
 	if full {
-		close(o.room)
-		o.room = make(chan struct{})
+		o.room.ring()
 	}
-	for i, r := range records {
-		r.entry.Seq = o.stored + 1 + int64(i)
+	for i := range records {
+		records[i].entry.Seq = o.stored + 1 + int64(i)
 	}
 	if len(turn.messages) > 0 && turn.messages[0].entry.Seq > 0 {
 		o.row.Turn = turn.messages[0].entry.Seq
@@ -59,18 +60,33 @@ func (o *owner) flush() {
 	o.mu.Unlock()
 
 	o.inflight = o.prepare(records)
-	o.e.store.Append(o.inflight.append, func(err error) { o.committed <- err })
+	o.inflight.pended = pended
+	if o.told == nil {
+		o.told = o.inbox.commit
+	}
+	o.e.store.Append(o.inflight.append, o.told)
 }
 
 // prepare makes the append for some records: the entries, the index row as
 // they leave it, and the sealed task if they end it.
-func (o *owner) prepare(records []*record) *flight {
-	a := &store.Append{After: o.stored, Epoch: o.epoch}
+func (o *owner) prepare(records []record) *flight {
+	var f *flight
+	var entries []store.Entry
+	if l := o.launch; l != nil {
+		f, entries, o.launch = &l.flight, l.entries[:0], nil
+	} else {
+		f = &flight{}
+	}
+	f.append, f.records = &f.own, records
+	a := f.append
+	a.After, a.Epoch = o.stored, o.epoch
+	a.Entries = slices.Grow(entries, len(records))
 	canceling := o.cancelled
 	if o.e.outbox != nil && a.After > 0 && a2a.TaskState(o.row.State).Terminal() {
 		a.Pushes = o.revived()
 	}
-	for _, r := range records {
+	for i := range records {
+		r := &records[i]
 		en := r.entry
 		a.Entries = append(a.Entries, store.Entry{Seq: en.Seq, Time: en.Time, Kind: uint8(en.Kind), Body: r.body})
 		a.Blobs = append(a.Blobs, r.blobs...)
@@ -103,13 +119,13 @@ func (o *owner) prepare(records []*record) *flight {
 		if task == nil { // evicted, as the store is about to say
 			task = &a2a.Task{}
 		}
-		for _, r := range records {
-			task.Apply(r.entry)
+		for i := range records {
+			task.Apply(records[i].entry)
 		}
 		a.Seal = seal(task)
 	}
 	a.Row = o.row
-	return &flight{a, records}
+	return f
 }
 
 // settle takes the outcome of the append under way. It returns false if the
@@ -131,13 +147,11 @@ func (o *owner) settle(err error) bool {
 	o.stored = f.records[len(f.records)-1].entry.Seq
 	o.epoch = f.append.Row.Epoch
 
-	entries := make([]sized, len(f.records))
-	byEntry := map[*a2a.Entry]*post{}
-	for i, r := range f.records {
-		entries[i] = sized{r.entry, len(r.body)}
-		if r.post != nil {
-			byEntry[r.entry] = r.post
-		}
+	var few [4]sized
+	entries := few[:0]
+	for i := range f.records {
+		r := &f.records[i]
+		entries = append(entries, sized{r.entry, len(r.body)})
 		if r.entry.Kind == a2a.EntryCancel {
 			o.cancelled = true
 		}
@@ -145,10 +159,12 @@ func (o *owner) settle(err error) bool {
 	for i := range f.append.Pushes {
 		o.e.outbox.watch(&f.append.Pushes[i], o.stored)
 	}
+	next := 0 // of f.records
 	if !o.topic.publish(o, entries, func(en *a2a.Entry, task *a2a.Task) {
-		if p := byEntry[en]; p != nil {
+		if p := f.records[next].post; p != nil {
 			p.seq, p.start = en.Seq, task.Snapshot()
 		}
+		next++
 	}) {
 		o.e.outbox.news(o.key, o.stored)
 		return false
@@ -157,12 +173,18 @@ func (o *owner) settle(err error) bool {
 	o.e.outbox.news(o.key, o.stored)
 	o.mu.Lock()
 	o.ahead = nil
+	for i := range f.records {
+		if p := f.records[i].post; p != nil {
+			p.settled.give()
+		}
+	}
+	o.waiting = slices.DeleteFunc(o.waiting, func(p *post) bool { return p.settled.was() })
+	if n := cap(f.pended); n > len(launch{}.records) && n <= maxSpare {
+		clear(f.pended)
+		o.spare = f.pended[:0]
+	}
 	if !o.resting { // it is at work again, or over
 		o.vacateLocked()
-	}
-	for _, p := range byEntry {
-		delete(o.waiting, p)
-		close(p.settled)
 	}
 	o.mu.Unlock()
 	return true

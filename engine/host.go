@@ -16,14 +16,14 @@ import (
 )
 
 // host is an owner as its agent sees it.
-type host struct{ o *owner }
+type host owner
 
 var _ agent.Host = (*host)(nil)
 
 func (h *host) first() *post {
-	h.o.mu.Lock()
-	defer h.o.mu.Unlock()
-	return h.o.turn.messages[0]
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.turn.messages[0]
 }
 
 func (h *host) Message() *a2a.Message { return h.first().message }
@@ -34,19 +34,19 @@ func (h *host) Metadata() a2a.JSON    { return h.first().from.metadata }
 // credentials: after a restart nothing else is known.
 func (h *host) Caller() a2a.Caller {
 	c := h.first().from.caller
-	c.Tenant = h.o.key.Tenant
+	c.Tenant = h.key.Tenant
 	return c
 }
 
 func (h *host) Attempt() int {
-	h.o.mu.Lock()
-	defer h.o.mu.Unlock()
-	return int(h.o.turn.attempt)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return int(h.turn.attempt)
 }
 
 // Task is the committed task with what the agent said since on top.
 func (h *host) Task() *a2a.Task {
-	o := h.o
+	o := (*owner)(h)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	task, last := o.topic.snapshot()
@@ -70,17 +70,17 @@ func (h *host) Task() *a2a.Task {
 
 // Version is set before the agent runs, and constant.
 func (h *host) Version() string {
-	h.o.mu.Lock()
-	defer h.o.mu.Unlock()
-	return cmp.Or(h.o.draft.version, "1.0")
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return cmp.Or(h.draft.version, "1.0")
 }
 
 func (h *host) Status(state a2a.TaskState, message *a2a.Message) error {
-	en := h.o.status(state, message)
+	en := (*owner)(h).status(state, message)
 	if err := checkWords(en.Status.Status.Message); err != nil {
 		return err
 	}
-	return h.o.emit(en)
+	return (*owner)(h).emit(en)
 }
 
 // checkWords keeps out of the log what no client could read.
@@ -117,9 +117,9 @@ func (h *host) Artifact(a *a2a.Artifact, add, last bool) error {
 	if err != nil {
 		return fmt.Errorf("engine: the agent's artifact is invalid: %w", err)
 	}
-	return h.o.emit(&a2a.Entry{Kind: a2a.EntryArtifact, Artifact: &a2a.TaskArtifactUpdateEvent{
-		TaskID:    h.o.key.ID,
-		ContextID: h.o.contextID,
+	return (*owner)(h).emit(&a2a.Entry{Kind: a2a.EntryArtifact, Artifact: &a2a.TaskArtifactUpdateEvent{
+		TaskID:    h.key.ID,
+		ContextID: h.contextID,
 		Artifact:  a,
 		Append:    add,
 		LastChunk: last,
@@ -127,7 +127,7 @@ func (h *host) Artifact(a *a2a.Artifact, add, last bool) error {
 }
 
 func (h *host) Reply(parts []*a2a.Part) error {
-	o := h.o
+	o := (*owner)(h)
 	answer := &a2a.Message{MessageID: newID(), ContextID: o.contextID, Role: a2a.RoleAgent, Parts: parts}
 	if err := checkWords(answer); err != nil {
 		return err
@@ -149,13 +149,13 @@ func (h *host) Reply(parts []*a2a.Part) error {
 		o.nudge()
 		return nil
 	}
-	delete(o.waiting, p)
-	close(p.settled)
+	o.waiting = slices.DeleteFunc(o.waiting, func(w *post) bool { return w == p })
+	p.settled.give()
 	return nil
 }
 
 func (h *host) Next(ctx context.Context, prompt []*a2a.Part) (*a2a.Message, error) {
-	o := h.o
+	o := (*owner)(h)
 	question := o.status(a2a.TaskStateInputRequired, &a2a.Message{Parts: prompt})
 	if err := checkWords(question.Status.Status.Message); err != nil {
 		return nil, err
@@ -179,7 +179,7 @@ func (h *host) Next(ctx context.Context, prompt []*a2a.Part) (*a2a.Message, erro
 				return nil, err
 			}
 		}
-		wake := o.wake
+		wake := o.wake.wait()
 		o.mu.Unlock()
 		select {
 		case <-wake:
@@ -190,7 +190,7 @@ func (h *host) Next(ctx context.Context, prompt []*a2a.Part) (*a2a.Message, erro
 }
 
 func (h *host) Step(ctx context.Context, name string, fn func(context.Context) (a2a.JSON, error)) (a2a.JSON, error) {
-	o := h.o
+	o := (*owner)(h)
 	o.mu.Lock()
 	if o.turn.step < len(o.turn.steps) {
 		s := o.turn.steps[o.turn.step]
@@ -228,10 +228,10 @@ func (h *host) Step(ctx context.Context, name string, fn func(context.Context) (
 // task, the message that began the turn, the artifact's place in the turn, and
 // how often the task had been reopened, since clients use message ids again.
 func (h *host) NewArtifactID(n int) string {
-	from := fmt.Appendf(nil, "%s\x00%s\x00%d", h.o.key.ID, h.Message().MessageID, n)
-	h.o.mu.Lock()
-	again := h.o.draft.reopened
-	h.o.mu.Unlock()
+	from := fmt.Appendf(nil, "%s\x00%s\x00%d", h.key.ID, h.Message().MessageID, n)
+	h.mu.Lock()
+	again := h.draft.reopened
+	h.mu.Unlock()
 	if again > 0 {
 		from = fmt.Appendf(from, "\x00%d", again)
 	}
@@ -249,9 +249,9 @@ func (h *host) References(ctx context.Context) ([]*a2a.Task, error) {
 		if slices.Contains(ids[:i], id) {
 			continue // each is as large as its task
 		}
-		key := h.o.key
+		key := h.key
 		key.ID = id
-		task, _, err := h.o.e.load(ctx, key)
+		task, _, err := h.e.load(ctx, key)
 		switch {
 		case errors.Is(err, a2a.ErrTaskNotFound):
 			continue // not specified; others warn and go on, and so do we
@@ -264,5 +264,5 @@ func (h *host) References(ctx context.Context) ([]*a2a.Task, error) {
 }
 
 func (h *host) Siblings(ctx context.Context) iter.Seq2[*a2a.Task, error] {
-	return h.o.e.siblings(ctx, h.o.key, h.o.contextID)
+	return h.e.siblings(ctx, h.key, h.contextID)
 }

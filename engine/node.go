@@ -100,9 +100,7 @@ func (e *Engine) verifyAll(ctx context.Context, at time.Time) (time.Time, error)
 	}
 	e.mu.Unlock()
 	for _, o := range all {
-		select {
-		case <-o.ready:
-		default:
+		if !o.ready.was() {
 			continue // it is being loaded from the store
 		}
 		if _, err := e.verify(ctx, o); err != nil {
@@ -156,11 +154,11 @@ func (e *Engine) evict(o *owner) {
 		o.gone, o.err = true, errElsewhere()
 		o.running, o.resting = false, false // nobody waits for the agent
 		o.pending, o.bytes, o.next = nil, 0, nil
-		o.wakeLocked()
+		o.wake.ring()
 	}
 	o.mu.Unlock()
 	e.mu.Unlock()
-	o.cancel(agent.ErrEnded)
+	o.ctx.end(agent.ErrEnded)
 	o.topic.release(o, nil)
 	o.nudge()
 }

@@ -20,10 +20,10 @@ type birth struct {
 
 // begin starts a turn on a task that does not exist yet. The task comes into
 // being with the first thing the agent emits, or after b.create; if the agent
-// replies first, it never does.
+// replies first, it never does. The caller goes on with attend.
 func (e *Engine) begin(key store.Key, b *birth) (*owner, error) {
 	o := e.newOwner(key, b.contextID)
-	close(o.ready)
+	o.ready.give()
 	o.openLocked(b)
 
 	if err := o.reserveLocked(b.post); err != nil { // nobody else knows o yet
@@ -44,7 +44,6 @@ func (e *Engine) begin(key store.Key, b *birth) (*owner, error) {
 	o.mu.Lock()
 	o.startLocked()
 	o.mu.Unlock()
-	go o.run(b.create)
 	return o, nil
 }
 
@@ -56,20 +55,30 @@ func (o *owner) openLocked(b *birth) {
 	o.lease = lease{next: 1}
 	o.draft.version = b.version
 
-	m := *p.message
-	m.TaskID, m.ContextID = o.key.ID, b.contextID
-	p.message = &m
-	opened := o.newRecordLocked(&a2a.Entry{Kind: a2a.EntryCreated, Created: &a2a.Created{
-		TaskID: o.key.ID, ContextID: b.contextID, Version: b.version,
-	}})
-	said := o.newRecordLocked(&a2a.Entry{Kind: a2a.EntryMessage, Message: p.message, Received: p.from.received()})
-	said.post = p
-	opened.tied = true // no task without its message
-	o.opening = []*record{opened, said}
-	o.waiting[p] = true
-	p.entry = said.entry
-	o.turn = turnState{messages: []*post{p}}
+	// The log holds on to the one, and nobody to the other after the first append.
+	said := &struct {
+		created, message a2a.Entry
+		body             a2a.Created
+		words            a2a.Message
+	}{}
+	o.launch = &launch{}
+	said.body = a2a.Created{TaskID: o.key.ID, ContextID: b.contextID, Version: b.version}
+	said.created = a2a.Entry{Kind: a2a.EntryCreated, Created: &said.body}
+	said.words = *p.message
+	said.words.TaskID, said.words.ContextID = o.key.ID, b.contextID
+	p.message = &said.words
+	said.message = a2a.Entry{Kind: a2a.EntryMessage, Message: p.message, Received: p.from.received()}
+	o.opening = o.launch.opening[:2]
+	o.opening[0] = o.newRecordLocked(&said.created)
+	o.opening[0].tied = true // no task without its message
+	o.opening[1] = o.newRecordLocked(&said.message)
+	o.opening[1].post = p
+	o.pending = o.launch.records[:0]
+	o.waiting = append(o.posts[:0], p)
+	p.entry = &said.message
+	o.turn = turnState{messages: append(o.begun[:0], p)}
 	o.draft.messages = 1
+	o.loop.create = time.Now().Add(b.create)
 }
 
 // acquire returns the task's owner, which is loaded if there is none in this
@@ -96,7 +105,7 @@ func (e *Engine) own(ctx context.Context, key store.Key, b *birth) (_ *owner, bo
 		o.mu.Unlock()
 		e.mu.Unlock()
 		select {
-		case <-o.ready:
+		case <-o.ready.wait():
 		case <-ctx.Done():
 			o.release()
 			return nil, false, context.Cause(ctx)
@@ -110,11 +119,10 @@ func (e *Engine) own(ctx context.Context, key store.Key, b *birth) (_ *owner, bo
 		e.mu.Unlock()
 		// Others may wait for the same load: it must not end with this call.
 		err := o.load(context.WithoutCancel(ctx))
-		var create time.Duration
 		if b != nil && errors.Is(err, a2a.ErrTaskNotFound) {
 			o.mu.Lock()
 			if err = o.reserveLocked(b.post); err == nil {
-				born, create = true, b.create
+				born = true
 				o.topic.adopt(o, &a2a.Task{}, 0)
 				o.openLocked(b)
 				o.startLocked()
@@ -126,15 +134,15 @@ func (e *Engine) own(ctx context.Context, key store.Key, b *birth) (_ *owner, bo
 			o.err = err
 			o.mu.Unlock()
 			o.leave()
-			close(o.ready)
+			o.ready.give()
 			if orphaning(err) {
 				e.taker.again(key) // if it is this process's: a claim may have failed after it took effect
 			}
 			e.work.Done()
 			return nil, false, err
 		}
-		close(o.ready)
-		go o.run(create)
+		o.ready.give()
+		go o.run()
 	}
 	o.mu.Lock()
 	err := o.err

@@ -3,9 +3,7 @@ package engine
 import (
 	"context"
 	"log/slog"
-	"runtime"
 	"sync"
-
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -26,50 +24,54 @@ type owner struct {
 	contextID string
 	taskOnly  bool // a direct answer makes a task
 	topic     *topic
-	lease     lease         // set before ready is closed
-	ready     chan struct{} // closed when loaded, or when loading failed (err)
+	lease     lease  // set before ready is closed
+	ready     signal // given when loaded, or when loading failed (err)
 
-	hint      chan struct{} // capacity one: there is something to do
-	committed chan error    // capacity one: the outcome of the append under way
-	finished  chan error    // capacity one: what the agent's Run returned
-	cancel    context.CancelCauseFunc
-	ctx       context.Context // of the turn
+	inbox inbox
+	ctx   turnContext
 
-	// owned by the goroutine
+	// owned by the goroutine that is in the loop
+	loop      loop
 	inflight  *flight
-	stored    int64     // seq of the last committed entry
-	epoch     int64     // as stored
-	row       store.Row // as of the newest flight
-	cancelled bool      // a cancel request was committed
-	wanted    bool      // the task waits, and wants a process nevertheless
-	broken    error     // the store could not be written; what waiting callers get
-	tries     int       // how often the task was loaded since something of it was committed
+	launch    *launch     // for the first append of a task that begins here; then nil
+	told      func(error) // puts the outcome of an append into the inbox
+	stored    int64       // seq of the last committed entry
+	epoch     int64       // as stored
+	row       store.Row   // as of the newest flight
+	cancelled bool        // a cancel request was committed
+	wanted    bool        // the task waits, and wants a process nevertheless
+	broken    error       // the store could not be written; what waiting callers get
+	tries     int         // how often the task was loaded since something of it was committed
 
 	mu        sync.Mutex // protects the fields below
 	err       error      // why the owner is gone; callers pass it on
 	gone      bool       // takes nothing any more
 	exists    bool       // the task has come into being (its first entries are pending or stored)
-	opening   []*record  // what brings the task into being, while it does not exist
+	opening   []record   // what brings the task into being, while it does not exist
 	draft     draft
-	last      time.Time      // of the newest entry, so that times never go back
-	ahead     []*record      // in the append under way
-	pending   []*record      // emitted, not handed to the store
-	bytes     int            // in pending
-	room      chan struct{}  // closed and replaced when pending gets shorter
-	running   bool           // the agent's Run is under way
-	resting   bool           // it will be, after rest
-	rest      time.Duration  // set with resting
-	slot      bool           // o has a slot of the taker
-	used      bool           // the agent ran or something was emitted: the next turn needs an owner of its own
-	left      chan struct{}  // if set, o leaves once the task's end is committed, without its agent; then it is closed
-	next      *successor     // if set, the task begins anew with its end
-	reply     *post          // if set, its answer is to be kept, see keep
-	waiting   map[*post]bool // not settled yet
+	last      time.Time     // of the newest entry, so that times never go back
+	ahead     []record      // in the append under way
+	pending   []record      // emitted, not handed to the store
+	spare     []record      // empty, with room for what is pending next
+	bytes     int           // in pending
+	bodies    []byte        // where the next body has its place, see encodeLocked
+	room      bell          // rings when pending gets shorter
+	running   bool          // the agent's Run is under way
+	resting   bool          // it will be, after rest
+	rest      time.Duration // set with resting
+	slot      bool          // o has a slot of the taker
+	used      bool          // the agent ran or something was emitted: the next turn needs an owner of its own
+	left      chan struct{} // if set, o leaves once the task's end is committed, without its agent; then it is closed
+	next      *successor    // if set, the task begins anew with its end
+	reply     *post         // if set, its answer is to be kept, see keep
+	waiting   []*post       // not settled yet
+	posts     [1]*post      // room for waiting, which seldom needs more
+	begun     [1]*post      // and for turn.messages
 	turn      turnState
-	wake      chan struct{} // closed and replaced when a message or the end comes
-	canceling bool          // a cancel request is pending or stored
-	asked     *post         // the cancel request, if it came here
-	holds     int           // callers that are about to act
+	wake      bell  // rings when a message or the end comes
+	canceling bool  // a cancel request is pending or stored
+	asked     *post // the cancel request, if it came here
+	holds     int   // callers that are about to act
 	auth      authorization
 	weight    int64 // of the log with all that is emitted, see weight
 
@@ -96,11 +98,24 @@ type turnState struct {
 // flight is an append under way.
 type flight struct {
 	append  *store.Append
-	records []*record
+	records []record
+	pended  []record     // records and what was behind them: the array can be used again
+	sealed  *a2a.Task    // the task behind records, if they end it
+	own     store.Append // where append points to at first
 }
 
-// Limits of what an agent may emit ahead of the disk, and of one append.
+// launch is what the first append of a task needs besides, in one piece.
+type launch struct {
+	opening [2]record
+	records [4]record
+	flight  flight
+	entries [4]store.Entry
+}
+
+// Limits of what an agent may emit ahead of the disk, and of one append, and of
+// the room for records that is kept for the next one.
 const (
+	maxSpare        = 256
 	maxPending      = 4096
 	maxPendingBytes = 4 << 20
 	maxFlight       = 1024
@@ -108,105 +123,16 @@ const (
 )
 
 func (e *Engine) newOwner(key store.Key, contextID string) *owner {
-	o := &owner{
-		e:         e,
-		key:       key,
-		contextID: contextID,
-		ready:     make(chan struct{}),
-		hint:      make(chan struct{}, 1),
-		committed: make(chan error, 1),
-		finished:  make(chan error, 1),
-		draft:     newDraft(),
-		room:      make(chan struct{}),
-		wake:      make(chan struct{}),
-		waiting:   map[*post]bool{},
-	}
-	o.ctx, o.cancel = context.WithCancelCause(e.base)
+	o := &owner{e: e, key: key, contextID: contextID, draft: newDraft()}
+	o.inbox.hint = make(chan struct{}, 1)
+	o.ctx.base = e.base
 	return o
 }
 
 func (o *owner) log() *slog.Logger { return o.e.log.With("task", o.key.ID) }
 
 // nudge tells the goroutine that there is something to do.
-func (o *owner) nudge() { nudge(o.hint) }
-
-// run is the owner's goroutine. create, if positive, is when the task comes
-// into being at the latest.
-func (o *owner) run(create time.Duration) {
-	defer o.e.work.Done()
-	defer o.leave()
-
-	var createTimer, cancelTimer *time.Timer
-	var createDue, cancelDue, restDue <-chan time.Time
-	var drained <-chan struct{}
-	wall := wallClock{o: o}
-	defer wall.stop()
-	rest := o.restTimer()
-	if rest != nil {
-		defer rest.Stop()
-		restDue, drained = rest.C, o.ctx.Done()
-	}
-	if create > 0 {
-		createTimer = time.NewTimer(create)
-		createDue = createTimer.C
-		defer createTimer.Stop()
-	}
-	for !o.quiet() {
-		wall.set()
-		select {
-		case <-o.hint:
-			o.gather()
-		case <-createDue:
-			o.mu.Lock()
-			if o.running { // otherwise it has answered already
-				o.createLocked()
-			}
-			o.mu.Unlock()
-		case err := <-o.finished:
-			o.conclude(err)
-		case err := <-o.committed:
-			if !o.settle(err) {
-				return
-			}
-			if cancelTimer == nil && o.cancelled {
-				// Committed first, then the agent hears of it.
-				o.cancel(agent.ErrCanceled)
-				cancelTimer = time.NewTimer(o.e.opts.cancelWait())
-				cancelDue = cancelTimer.C
-				defer cancelTimer.Stop()
-			}
-		case <-cancelDue:
-			o.abandon()
-		case <-wall.due:
-			wall.strike()
-		case <-wall.over:
-			o.overrun()
-		case <-restDue:
-			restDue = nil
-		case <-drained:
-			drained = nil
-		}
-		if rest != nil {
-			o.endRest(restDue == nil)
-		}
-		o.flush()
-	}
-}
-
-// gather lets an agent that is about to finish do so, before its first words
-// go to the disk: then the whole of a quick task is one commit. It yields a
-// few times, a microsecond or so, and never waits.
-func (o *owner) gather() {
-	for range 8 {
-		runtime.Gosched()
-		select {
-		case err := <-o.finished:
-			o.conclude(err)
-			return
-		default:
-		}
-	}
-}
+func (o *owner) nudge() { nudge(o.inbox.hint) }
 
 // quiet reports whether nothing is left to do, and if so takes the owner out
 // of the engine, so that the next caller loads the task anew.
@@ -242,6 +168,9 @@ func (o *owner) busyLocked() bool {
 	return running || o.resting || o.holds > 0 || len(o.pending) > 0 || o.reply != nil
 }
 
+// errOver is what those get who come to an owner that has left.
+var errOver = errStopping()
+
 // leave ends the ownership; whoever still waits is told.
 func (o *owner) leave() {
 	o.e.mu.Lock()
@@ -251,36 +180,28 @@ func (o *owner) leave() {
 	o.mu.Lock()
 	o.gone = true
 	if o.err == nil {
-		o.err = errStopping()
+		o.err = errOver
 	}
 	o.topic.release(o, o.broken) // first, so that who is told and looks again does not see what was here
-	for p := range o.waiting {
+	for _, p := range o.waiting {
 		p.err = o.err
-		close(p.settled)
+		p.settled.give()
 	}
 	o.waiting = nil
 	o.vacateLocked()
 	o.settleLocked()
 	o.auth = authorization{}
-	o.wakeLocked()
-	close(o.room)
-	o.room = make(chan struct{})
-	o.mu.Unlock()
-	o.e.mu.Unlock()
-
-	o.cancel(agent.ErrEnded)
-	o.e.leave(o.topic)
-	o.mu.Lock()
+	o.wake.ring()
+	o.room.ring()
 	left := o.left
 	o.mu.Unlock()
+	o.e.leaveLocked(o.topic)
+	o.e.mu.Unlock()
+
+	o.ctx.end(agent.ErrEnded)
 	if left != nil {
 		close(left)
 	}
-}
-
-func (o *owner) wakeLocked() {
-	close(o.wake)
-	o.wake = make(chan struct{})
 }
 
 // createLocked brings the task into being: its opening entries are pending.
@@ -296,10 +217,10 @@ func (o *owner) createLocked() {
 	o.nudge()
 }
 
-func (o *owner) pendLocked(r *record) {
+func (o *owner) pendLocked(r record) {
 	o.used = true
-	o.pending = append(o.pending, r)
 	o.bytes += r.size()
+	o.pending = append(o.pending, r)
 }
 
 // emitLocked puts an entry behind what is pending, if the rules allow it.
@@ -314,14 +235,15 @@ func (o *owner) emitLocked(en *a2a.Entry) error {
 		return err
 	}
 	o.createLocked()
-	r := o.newRecordLocked(en)
-	o.pendLocked(r)
+	o.pendLocked(o.newRecordLocked(en))
 	if o.draft.state.Terminal() {
-		o.endLocked(r)
-		o.wakeLocked()
+		o.endLocked(&o.pending[len(o.pending)-1])
+		o.wake.ring()
 	}
 	o.countLocked()
-	o.nudge()
+	if len(o.ahead) == 0 { // otherwise the goroutine looks again when that is committed
+		o.nudge()
+	}
 	return nil
 }
 
@@ -334,12 +256,12 @@ func (o *owner) emit(en *a2a.Entry) error {
 			o.mu.Unlock()
 			return err
 		}
-		room := o.room
+		room := o.room.wait()
 		o.mu.Unlock()
 		select {
 		case <-room:
 		case <-o.ctx.Done():
-			return context.Cause(o.ctx)
+			return context.Cause(&o.ctx)
 		}
 	}
 }

@@ -17,10 +17,10 @@ type post struct {
 
 	entry *a2a.Entry // of the message, once the owner has taken it
 
-	settled chan struct{} // closed when the fields below are set
-	seq     int64         // of the last entry that was appended with the message, once committed
-	start   *a2a.Task     // the task as of seq
-	reply   *a2a.Message  // a direct answer; there is no task
+	settled signal       // given when the fields below are set
+	seq     int64        // of the last entry that was appended with the message, once committed
+	start   *a2a.Task    // the task as of seq
+	reply   *a2a.Message // a direct answer; there is no task
 	err     error
 
 	reopen bool         // set at start: may begin a finished task anew
@@ -59,5 +59,5 @@ func recall(key store.Key, r *a2a.Received) from {
 }
 
 func newPost(m *a2a.Message, f from) *post {
-	return &post{message: m, from: f, settled: make(chan struct{})}
+	return &post{message: m, from: f}
 }

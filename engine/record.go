@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/store"
 )
@@ -27,7 +29,7 @@ func (r *record) size() int {
 
 // newRecord stamps and encodes an entry. Times never go back within a task,
 // even if the clock does.
-func (o *owner) newRecordLocked(en *a2a.Entry) *record {
+func (o *owner) newRecordLocked(en *a2a.Entry) record {
 	en.Time = now()
 	if en.Time.Before(o.last) {
 		en.Time = o.last
@@ -41,10 +43,29 @@ func (o *owner) newRecordLocked(en *a2a.Entry) *record {
 		en.Artifact.Generation = o.draft.generation
 	}
 	o.weight += weight(en)
-	r := &record{entry: en}
-	stored := spillEntry(en, &r.blobs)
-	r.body = stored.AppendBody(make([]byte, 0, 320+content(stored)))
+	r := record{entry: en}
+	var blobs []store.Blob
+	stored := spillEntry(en, &blobs)
+	r.body, r.blobs = o.encodeLocked(stored), blobs
 	return r
+}
+
+// bodyRoom is how much room for bodies is made at a time, in bytes: enough for all
+// of a quick task.
+const bodyRoom = 1280
+
+// encodeLocked returns the body of an entry. Small ones share an array.
+func (o *owner) encodeLocked(en *a2a.Entry) []byte {
+	need := 256 + content(en)
+	if need > bodyRoom/2 {
+		return slices.Clip(en.AppendBody(make([]byte, 0, need)))
+	}
+	if cap(o.bodies)-len(o.bodies) < need {
+		o.bodies = make([]byte, 0, bodyRoom)
+	}
+	from := len(o.bodies)
+	o.bodies = en.AppendBody(o.bodies)
+	return slices.Clip(o.bodies[from:])
 }
 
 // content estimates the bytes that an entry's parts take, so that it is encoded
@@ -77,11 +98,17 @@ func (o *owner) status(state a2a.TaskState, message *a2a.Message) *a2a.Entry {
 		}
 		message = &m
 	}
-	return &a2a.Entry{Kind: a2a.EntryStatus, Status: &a2a.TaskStatusUpdateEvent{
+	both := &struct { // in one piece
+		entry  a2a.Entry
+		status a2a.TaskStatusUpdateEvent
+	}{}
+	both.status = a2a.TaskStatusUpdateEvent{
 		TaskID:    o.key.ID,
 		ContextID: o.contextID,
 		Status:    a2a.TaskStatus{State: state, Message: message},
-	}}
+	}
+	both.entry = a2a.Entry{Kind: a2a.EntryStatus, Status: &both.status}
+	return &both.entry
 }
 
 func words(text string) *a2a.Message {

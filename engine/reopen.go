@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"maps"
 	"slices"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -79,16 +78,16 @@ func (o *owner) succeedLocked() {
 	n.lease = lease{o.e.node, o.epoch, o.epoch}
 	n.exists, n.last = true, o.last
 	n.draft, n.turn = o.next.draft, o.next.turn
-	n.draft.artifacts = maps.Clone(n.draft.artifacts)
+	n.draft.artifacts = n.draft.artifacts.clone()
 	n.turn.attempt = 0 // startLocked counts
 	n.weight, n.worked = o.weight, o.worked
 	n.topic = e.joinLocked(o.key)
 	n.topic.pass(n)
 	e.owners[o.key] = n
 	e.work.Add(1)
-	close(n.ready)
+	n.ready.give()
 	n.startLocked()
-	go n.run(0)
+	go n.run()
 }
 
 // awaitTurn waits until the turn that has a message stops, as await does.

@@ -55,7 +55,7 @@ func (o *owner) load(ctx context.Context) error {
 		case a2a.EntryMessage:
 			p := newPost(en.Message, recall(o.key, en.Received))
 			p.entry, p.reopen = en, true // which matters for tasks of version 0.1 alone
-			close(p.settled)
+			p.settled.give()
 			switch {
 			case p.from.credentials: // which were not kept: the agent asks again
 			case answers: // in a log of a release that kept them

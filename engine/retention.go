@@ -170,7 +170,7 @@ func (e *Engine) retire(k store.Key) bool {
 	}
 	e.mu.Unlock()
 	if o != nil {
-		o.cancel(agent.ErrEnded)
+		o.ctx.end(agent.ErrEnded)
 		o.nudge()
 	}
 	return true
@@ -179,9 +179,7 @@ func (e *Engine) retire(k store.Key) bool {
 // retire ends an ownership that has nothing to do but to wait for its client.
 // Engine.mu is held, so that no caller gets hold of o in between.
 func (o *owner) retire() bool {
-	select {
-	case <-o.ready:
-	default:
+	if !o.ready.was() {
 		return false // being loaded for somebody
 	}
 	o.mu.Lock()
@@ -192,7 +190,7 @@ func (o *owner) retire() bool {
 	o.gone = true
 	o.err = errNotFound(o.key.ID)
 	o.running = false // nobody waits for the function to return
-	o.wakeLocked()
+	o.wake.ring()
 	return true
 }
 

@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/parley-a2a/parley/a2a"
 )
@@ -36,7 +37,7 @@ var (
 // committed.
 type draft struct {
 	state     a2a.TaskState
-	artifacts map[string]artifact
+	artifacts artifacts
 
 	generation int64        // see a2a.Task.Generation
 	words      *a2a.Message // of the newest status
@@ -51,8 +52,41 @@ type artifact struct {
 	size int64 // see artifactWeight
 }
 
+// artifacts are those of a task by their ids. Most have one, which needs no map.
+type artifacts struct {
+	only  artifact
+	id    string // of only
+	known bool   // only is set
+	rest  map[string]artifact
+}
+
+func (a *artifacts) get(id string) (is artifact, known bool) {
+	if a.known && a.id == id {
+		return a.only, true
+	}
+	is, known = a.rest[id]
+	return is, known
+}
+
+func (a *artifacts) set(id string, is artifact) {
+	switch {
+	case !a.known, a.id == id:
+		a.only, a.id, a.known = is, id, true
+	case a.rest == nil:
+		a.rest = map[string]artifact{id: is}
+	default:
+		a.rest[id] = is
+	}
+}
+
+func (a *artifacts) clone() artifacts {
+	c := *a
+	c.rest = maps.Clone(a.rest)
+	return c
+}
+
 func newDraft() draft {
-	return draft{state: a2a.TaskStateSubmitted, artifacts: map[string]artifact{}, generation: 1}
+	return draft{state: a2a.TaskStateSubmitted, generation: 1}
 }
 
 // follow applies an entry if the rules allow it; otherwise nothing changes.
@@ -73,7 +107,7 @@ func (d *draft) follow(en *a2a.Entry) error {
 		if len(ev.Artifact.Parts) == 0 {
 			return errNoParts
 		}
-		was, known := d.artifacts[ev.Artifact.ArtifactID]
+		was, known := d.artifacts.get(ev.Artifact.ArtifactID)
 		switch {
 		case ev.Append && !known:
 			return errNotBegun
@@ -90,9 +124,10 @@ func (d *draft) follow(en *a2a.Entry) error {
 func (d *draft) write(ev *a2a.TaskArtifactUpdateEvent) {
 	is := artifact{open: !ev.LastChunk, size: int64(artifactWeight(ev.Artifact))}
 	if ev.Append {
-		is.size += d.artifacts[ev.Artifact.ArtifactID].size
+		was, _ := d.artifacts.get(ev.Artifact.ArtifactID)
+		is.size += was.size
 	}
-	d.artifacts[ev.Artifact.ArtifactID] = is
+	d.artifacts.set(ev.Artifact.ArtifactID, is)
 	d.generation++
 }
 

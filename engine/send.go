@@ -122,7 +122,12 @@ func (e *Engine) deliverNew(ctx context.Context, a *access, req *a2a.SendMessage
 	if legacy == nil {
 		legacy = &a2a.Legacy{}
 	}
-	b := &birth{
+	both := &struct { // in one piece
+		birth birth
+		post  post
+	}{}
+	b, p := &both.birth, &both.post
+	*b = birth{
 		contextID: req.Message.ContextID,
 		version:   legacy.Version,
 		taskOnly:  legacy.TaskOnly || legacy.CreateByID, // an id that the client chose names a task
@@ -144,7 +149,7 @@ func (e *Engine) deliverNew(ctx context.Context, a *access, req *a2a.SendMessage
 	if b.contextID == "" {
 		b.contextID = newID()
 	}
-	p := newPost(req.Message, f)
+	p.message, p.from = req.Message, f
 	p.expect, p.reopen = expect, legacy.Reopen
 	if c := req.Configuration; c != nil && c.TaskPushNotificationConfig != nil {
 		var err error
@@ -156,28 +161,32 @@ func (e *Engine) deliverNew(ctx context.Context, a *access, req *a2a.SendMessage
 		p.identity = own.identity
 	}
 	b.post = p
-	t, err := e.place(ctx, a.scope, req.Message.TaskID, b, legacy.CreateByID)
+	t, o, err := e.place(ctx, a.scope, req.Message.TaskID, b, legacy.CreateByID)
 	if err != nil {
 		return taken{}, err
 	}
 	if own != nil {
 		own.post, own.key = p, t.key
 	}
+	if o != nil {
+		o.attend(ctx, p)
+	}
 	return e.settled(ctx, p, t)
 }
 
 // place posts b's message: to the task that it names, or to one that begins
-// with it.
-func (e *Engine) place(ctx context.Context, key store.Key, id string, b *birth, createByID bool) (*topic, error) {
+// with it. That has an owner, then, which the caller has to attend to.
+func (e *Engine) place(ctx context.Context, key store.Key, id string, b *birth, createByID bool) (*topic, *owner, error) {
 	key.ID = id
 	if id == "" {
 		key.ID = newID()
 	}
 	t := e.join(key)
+	var o *owner
 	var err error
 	switch {
 	case id == "":
-		_, err = e.begin(key, b)
+		o, err = e.begin(key, b)
 	case createByID:
 		err = e.followUp(ctx, t, b.post, b)
 	default:
@@ -185,9 +194,9 @@ func (e *Engine) place(ctx context.Context, key store.Key, id string, b *birth, 
 	}
 	if err != nil {
 		e.leave(t)
-		return nil, err
+		return nil, nil, err
 	}
-	return t, nil
+	return t, o, nil
 }
 
 // followUp posts a message to an existing task. The look-up comes first, then
@@ -241,9 +250,12 @@ func (e *Engine) followUp(ctx context.Context, t *topic, p *post, b *birth) erro
 }
 
 func (e *Engine) settled(ctx context.Context, p *post, t *topic) (taken, error) {
+	if p.settled.was() && p.err == nil {
+		return taken{post: p, topic: t, seq: p.seq}, nil
+	}
 	var err error
 	select {
-	case <-p.settled:
+	case <-p.settled.wait():
 		if p.err == nil {
 			return taken{post: p, topic: t, seq: p.seq}, nil
 		}

@@ -63,7 +63,7 @@ func (o *owner) post(p *post) error {
 		}
 	}
 	o.pending[len(o.pending)-1].post = p
-	o.waiting[p] = true
+	o.waiting = append(o.waiting, p)
 	p.entry = en
 	if secret != nil {
 		o.auth.came = append(o.auth.came, credentials{p, secret, o.auth.prompt})
@@ -72,7 +72,7 @@ func (o *owner) post(p *post) error {
 	}
 	switch {
 	case o.running:
-		o.wakeLocked()
+		o.wake.ring()
 	case !o.resting:
 		o.startLocked()
 	}
@@ -125,16 +125,18 @@ func (o *owner) startLocked() {
 
 func (o *owner) runAgent() {
 	defer o.e.work.Done()
-	err := errors.New("the agent's goroutine ended without returning")
+	err := errNoReturn
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
 		}
-		o.finished <- err
+		o.inbox.finish(err)
 	}()
-	h := &host{o}
-	err = o.e.agent.Run(a2a.WithCaller(o.ctx, h.Caller()), agent.NewTurn(h))
+	h := (*host)(o)
+	err = o.e.agent.Run(a2a.WithCaller(&o.ctx, h.Caller()), agent.NewTurn(h))
 }
+
+var errNoReturn = errors.New("the agent's goroutine ended without returning")
 
 // conclude ends the task as the agent's Run returned.
 func (o *owner) conclude(err error) {
@@ -155,7 +157,7 @@ func (o *owner) conclude(err error) {
 		end = o.tooLong()
 	case err == nil:
 		end = o.status(a2a.TaskStateCompleted, nil)
-	case context.Cause(o.ctx) == agent.ErrDraining:
+	case context.Cause(&o.ctx) == agent.ErrDraining:
 		o.log().Info("left for the next start", "error", err)
 		return
 	case errors.As(err, &public):
@@ -191,9 +193,9 @@ func (o *owner) requestCancel(c *a2a.CancelRequested) (asked *post, coming bool,
 	}
 	o.canceling = true
 	o.turn.canceled = len(o.turn.messages)
-	o.asked = &post{settled: make(chan struct{})}
+	o.asked = &post{}
 	o.pending[len(o.pending)-1].post = o.asked
-	o.waiting[o.asked] = true
+	o.waiting = append(o.waiting, o.asked)
 	if o.running {
 		return o.asked, true, nil
 	}

@@ -75,7 +75,7 @@ func (o *owner) timeout() bool {
 	}
 	o.timedOut = true
 	if o.running {
-		o.cancel(agent.ErrTimeout)
+		o.ctx.end(agent.ErrTimeout)
 		return true
 	}
 	o.resting = false

@@ -53,7 +53,7 @@ func (o *owner) sayLocked(en *a2a.Entry) error {
 			return err
 		}
 		o.log().Info("task failed", "reason", err.Reason)
-		o.cancel(err)
+		o.ctx.end(err)
 		return err
 	}
 	if err := o.emitLocked(en); err != nil {
@@ -77,7 +77,8 @@ func (o *owner) exceedsLocked(en *a2a.Entry) *agent.PublicError {
 		a := en.Artifact.Artifact
 		size := int64(artifactWeight(a))
 		if en.Artifact.Append {
-			size += o.draft.artifacts[a.ArtifactID].size
+			was, _ := o.draft.artifacts.get(a.ArtifactID)
+			size += was.size
 		}
 		if size > most {
 			return tooLarge("an artifact of the task", most)

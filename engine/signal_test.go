@@ -1,0 +1,187 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/store"
+)
+
+func TestSignalReachesWhoWaitsBeforeAndAfter(t *testing.T) {
+	var s signal
+	if s.was() {
+		t.Fatal("given at first")
+	}
+	before := s.wait()
+	select {
+	case <-before:
+		t.Fatal("the channel is closed before the signal is given")
+	default:
+	}
+	s.give()
+	s.give() // of two who give it none has to know of the other
+	<-before
+	<-s.wait()
+	var other signal
+	other.give()
+	<-other.wait()
+	if !s.was() || !other.was() {
+		t.Error("not given")
+	}
+}
+
+func TestSignalIsNotMissed(t *testing.T) {
+	for range 200 {
+		var s signal
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() { <-s.wait() })
+		}
+		wg.Go(s.give)
+		wg.Wait()
+	}
+}
+
+func TestBellRingsForThoseWhoWaited(t *testing.T) {
+	var b bell
+	b.ring()
+	first := b.wait()
+	if b.wait() != first {
+		t.Error("two who wait for the same have two channels")
+	}
+	b.ring()
+	<-first
+	select {
+	case <-b.wait():
+		t.Error("who waits after it rang must wait until it rings again")
+	default:
+	}
+}
+
+// Whatever an agent does with its context, it cannot tell it from one of the
+// standard library's: also when it asks late.
+func TestTurnContextIsAContext(t *testing.T) {
+	errTurn, errBase := errors.New("turn"), errors.New("base")
+	type key struct{}
+	look := map[string]func(ctx context.Context){
+		"never":  func(context.Context) {},
+		"before": func(ctx context.Context) { ctx.Done() },
+	}
+	ends := map[string]struct {
+		do   func(turn, base func(error))
+		want error
+	}{
+		"nobody":           {func(_, _ func(error)) {}, nil},
+		"the turn":         {func(turn, _ func(error)) { turn(errTurn) }, errTurn},
+		"the turn, twice":  {func(turn, _ func(error)) { turn(errTurn); turn(errBase) }, errTurn},
+		"the base":         {func(_, base func(error)) { base(errBase) }, errBase},
+		"the base, before": {func(turn, base func(error)) { base(errBase); turn(errTurn) }, errBase},
+		"the turn, before": {func(turn, base func(error)) { turn(errTurn); base(errBase) }, errTurn},
+	}
+	for when, look := range look {
+		for who, end := range ends {
+			t.Run(when+" "+who, func(t *testing.T) {
+				base, stop := context.WithCancelCause(context.WithValue(context.Background(), key{}, "value"))
+				defer stop(nil)
+				ctx := &turnContext{base: base}
+				look(ctx)
+				end.do(ctx.end, stop)
+				derived, cancel := context.WithTimeout(ctx, time.Hour)
+				defer cancel()
+				for name, c := range map[string]context.Context{"itself": ctx, "derived": derived} {
+					if got := context.Cause(c); got != end.want {
+						t.Errorf("%s: the cause is %v, want %v", name, got, end.want)
+					}
+					if got := c.Err(); (got != nil) != (end.want != nil) {
+						t.Errorf("%s: the error is %v", name, got)
+					}
+					if end.want != nil {
+						<-c.Done()
+					}
+				}
+				if _, ok := ctx.Deadline(); ok {
+					t.Error("it has a deadline")
+				}
+			})
+		}
+	}
+	ctx := &turnContext{base: context.WithValue(context.Background(), key{}, "value")}
+	derived, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if got := derived.Value(key{}); got != "value" {
+		t.Errorf("the value is %v", got)
+	}
+	ctx.end(errTurn)
+	<-derived.Done()
+}
+
+// Bodies share arrays; none may be written over by the next one, whatever their
+// sizes are.
+func TestBodiesDoNotOverlap(t *testing.T) {
+	o := &owner{key: store.Key{ID: "t"}, contextID: "c", draft: newDraft()}
+	r := rand.New(rand.NewPCG(1, 2))
+	var records []record
+	for i := range 2000 {
+		var en *a2a.Entry
+		text := strings.Repeat(fmt.Sprint(i%10)+`"<é`, r.IntN(40)*r.IntN(20))
+		switch r.IntN(3) {
+		case 0:
+			en = o.status(a2a.TaskStateWorking, words(text))
+		case 1:
+			en = &a2a.Entry{Kind: a2a.EntryStep, Step: &a2a.Step{Name: text, Result: a2a.JSON("1")}}
+		case 2:
+			en = &a2a.Entry{Kind: a2a.EntryMessage, Message: message(text)}
+		}
+		records = append(records, o.newRecordLocked(en))
+	}
+	for i, rec := range records {
+		if want := rec.entry.AppendBody(nil); !bytes.Equal(rec.body, want) {
+			t.Fatalf("the body of record %d is\n%s, want\n%s", i, rec.body, want)
+		}
+		if cap(rec.body) != len(rec.body) {
+			t.Fatalf("who appends to the body of record %d writes over the next one", i)
+		}
+	}
+}
+
+// The artifacts of a draft are a map that has its first element apart.
+func TestArtifactsAreAMap(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 50 {
+		var a artifacts
+		want := map[string]artifact{}
+		for range 40 {
+			id := fmt.Sprint(r.IntN(6))
+			if r.IntN(2) == 0 {
+				id = "" // which agents may use, too
+			}
+			is := artifact{open: r.IntN(2) == 0, size: r.Int64N(100)}
+			if r.IntN(3) > 0 {
+				before := a.clone()
+				a.set(id, is)
+				if got, _ := before.get(id); got != want[id] {
+					t.Fatal("a clone changed")
+				}
+				want[id] = is
+			}
+			for k := range 7 {
+				id := fmt.Sprint(k)
+				if k == 6 {
+					id = ""
+				}
+				got, known := a.get(id)
+				if has, ok := want[id]; got != has || known != ok {
+					t.Fatalf("%q is %v, %v, want %v, %v", id, got, known, has, ok)
+				}
+			}
+		}
+	}
+}
