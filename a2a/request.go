@@ -52,6 +52,12 @@ type GetTaskRequest struct {
 	// CurrentGeneration waits until the task's Generation is higher, or for as
 	// long as the server is willing to (1.1 draft).
 	CurrentGeneration *int64
+
+	// Encoded says that the result may be: see Task.Encoded. It is for who writes
+	// the result's JSON and looks at nothing else in it, and set by the codecs of
+	// 1.0 and later. A Service that wraps another and looks into its results
+	// clears it, or calls Task.Decode. Not part of the JSON form.
+	Encoded bool
 }
 
 // ListTasksRequest asks for a page of the caller's tasks (§3.1.4).
@@ -64,6 +70,10 @@ type ListTasksRequest struct {
 	HistoryLength        *int32
 	StatusTimestampAfter time.Time // inclusive; zero: any
 	IncludeArtifacts     bool
+
+	// Encoded says that the tasks may be: see GetTaskRequest.Encoded. Not part of
+	// the JSON form.
+	Encoded bool
 }
 
 // ListTasksResponse is a page. All four members are always on the wire.

@@ -199,8 +199,25 @@ func (r *ListTasksRequest) decode(d *decoder) *fault {
 
 // AppendJSON appends the ProtoJSON form.
 func (r *ListTasksResponse) AppendJSON(b []byte) []byte {
-	b = append(b, '{')
-	b = objects(b, "tasks", r.Tasks)
+	return r.appendRest(objects(append(b, '{'), "tasks", r.Tasks))
+}
+
+// AppendPlain appends the ProtoJSON form of version 1.0: see Task.AppendPlain.
+func (r *ListTasksResponse) AppendPlain(b []byte) []byte {
+	b = append(b, `{"tasks":[`...)
+	for i, t := range r.Tasks {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		if t == nil {
+			t = new(Task) // as objects has it
+		}
+		b = t.AppendPlain(b)
+	}
+	return r.appendRest(append(b, ']'))
+}
+
+func (r *ListTasksResponse) appendRest(b []byte) []byte {
 	b = text(b, "nextPageToken", r.NextPageToken)
 	b = integer(b, "pageSize", r.PageSize)
 	b = integer(b, "totalSize", r.TotalSize)

@@ -85,6 +85,13 @@ type Task struct {
 	// Version is that of the protocol in which the task was created, if that
 	// was before 1.0: see Legacy. It is not part of the JSON form.
 	Version string
+
+	// Encoded, in what a Service answers to a request that says that it may be
+	// (GetTaskRequest.Encoded), is the JSON form as it is stored: AppendJSON
+	// writes it, and of the fields only ID, ContextID, Generation, Version, and
+	// the status without its message are set. Decode sets all. Everywhere else it
+	// is nil.
+	Encoded *EncodedTask
 }
 
 // TaskStatus is a task's state with the agent's words about it (§4.1.2).

@@ -52,16 +52,30 @@ func (s *TaskState) decode(d *decoder) *fault {
 }
 
 // AppendJSON appends the ProtoJSON form.
-func (t *Task) AppendJSON(b []byte) []byte {
-	b = append(b, '{')
-	b = text(b, "id", t.ID)
-	b = optText(b, "contextId", t.ContextID)
-	b = t.Status.AppendJSON(key(b, "status"))
+func (t *Task) AppendJSON(b []byte) []byte { return t.appendWith(b, t.Generation) }
+
+// AppendPlain appends the ProtoJSON form of version 1.0, which has no
+// generation.
+func (t *Task) AppendPlain(b []byte) []byte { return t.appendWith(b, 0) }
+
+func (t *Task) appendWith(b []byte, generation int64) []byte {
+	if t.Encoded != nil {
+		return t.Encoded.append(b, generation)
+	}
+	b = t.appendStart(b)
 	b = optObjects(b, "artifacts", t.Artifacts)
 	b = optObjects(b, "history", t.History)
 	b = optRaw(b, "metadata", t.Metadata)
-	b = optInt64(b, "generation", t.Generation)
+	b = optInt64(b, "generation", generation)
 	return append(b, '}')
+}
+
+// appendStart appends what is in front of the artifacts.
+func (t *Task) appendStart(b []byte) []byte {
+	b = append(b, '{')
+	b = text(b, "id", t.ID)
+	b = optText(b, "contextId", t.ContextID)
+	return t.Status.AppendJSON(key(b, "status"))
 }
 
 // MarshalJSON returns the ProtoJSON form.

@@ -58,6 +58,12 @@ type Options struct {
 	Retention Retention
 	// Limits bound what tasks may take.
 	Limits Limits
+	// Cache is how many bytes finished tasks may take that are kept in memory
+	// once they were read; until the garbage collector comes round the process may
+	// have as much again. Zero means 128 MiB, less than zero none. It is for a store
+	// that is this process's alone: with DeadAfter there is none, for others may
+	// delete what is in it.
+	Cache int64
 	// Push delivers notifications. Nil: there are none, and the operations on
 	// their configurations answer PushNotificationNotSupported, as they do when
 	// the card does not have the capability.
@@ -124,6 +130,16 @@ func (o *Options) deadAfter() time.Duration {
 	return o.DeadAfter
 }
 
+func (o *Options) cache() *cache {
+	if o == nil {
+		return newCache(0)
+	}
+	if o.DeadAfter != 0 {
+		return nil
+	}
+	return newCache(o.Cache)
+}
+
 func (o *Options) retries() *Retries {
 	if o == nil {
 		return &Retries{}
@@ -156,6 +172,7 @@ func (o *Options) extendedCard(ctx context.Context, c a2a.Caller) (*a2a.AgentCar
 type Engine struct {
 	// set by New, then constant
 	store store.Store
+	cache *cache // of finished tasks; nil without
 	agent agent.Agent
 	gate  gate
 	opts  *Options
@@ -196,8 +213,10 @@ func New(st store.Store, ag agent.Agent, card *a2a.AgentCard, o *Options) *Engin
 		panic("engine: New needs a store, an agent and a card")
 	}
 	base, stop := context.WithCancelCause(context.Background())
+	kept := o.cache()
 	e := &Engine{
-		store:    st,
+		store:    kept.over(st),
+		cache:    kept,
 		agent:    ag,
 		gate:     newGate(card),
 		opts:     o,

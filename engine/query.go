@@ -22,6 +22,11 @@ func (e *Engine) GetTask(ctx context.Context, req *a2a.GetTaskRequest) (*a2a.Tas
 	if err != nil {
 		return nil, err
 	}
+	if req.CurrentGeneration == nil {
+		if task, err := e.peek(ctx, key, req); task != nil || err != nil {
+			return task, err
+		}
+	}
 	t := e.join(key)
 	defer e.leave(t)
 	task, last, err := e.loadAt(ctx, t)
@@ -119,16 +124,15 @@ func (e *Engine) ListTasks(ctx context.Context, req *a2a.ListTasksRequest) (*a2a
 	if err != nil {
 		return nil, failed(err, "list tasks")
 	}
-	resp := &a2a.ListTasksResponse{Tasks: []*a2a.Task{}, PageSize: size, TotalSize: int32(page.Total)}
+	resp := &a2a.ListTasksResponse{Tasks: make([]*a2a.Task, 0, len(page.Records)), PageSize: size, TotalSize: int32(page.Total)}
 	for i := range page.Records {
-		task, err := e.task(ctx, &page.Records[i], req.IncludeArtifacts)
+		task, err := e.listed(ctx, &page.Records[i], req)
 		if errors.Is(err, a2a.ErrTaskNotFound) {
 			continue // deleted since
 		}
 		if err != nil {
 			return nil, err
 		}
-		task = task.LimitHistory(req.HistoryLength)
 		resp.Tasks = append(resp.Tasks, task)
 	}
 	if n := len(page.Records); page.More && n > 0 {

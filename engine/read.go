@@ -153,7 +153,7 @@ func seal(task *a2a.Task) *store.Seal {
 	head.Artifacts = nil
 	head.Status.Message = spillMessage(task.Status.Message, blobs)
 	head.History = make([]*a2a.Message, len(task.History))
-	headSize := 384
+	headSize := 512
 	for i, m := range task.History {
 		m = spillMessage(m, blobs)
 		head.History[i] = m
@@ -162,7 +162,12 @@ func seal(task *a2a.Task) *store.Seal {
 	if m := head.Status.Message; m != nil {
 		headSize += 192 + sizeOf(m.Parts)
 	}
-	body := a2a.Task{ID: task.ID, Status: a2a.TaskStatus{State: task.Status.State}}
+	var spilled a2a.Spilled
+	if len(stored) > 0 {
+		spilled = a2a.SpilledHead
+	}
+	inHead := len(stored)
+	var body a2a.Task
 	size := 256
 	for _, a := range task.Artifacts {
 		a = spillArtifact(a, blobs)
@@ -172,7 +177,10 @@ func seal(task *a2a.Task) *store.Seal {
 	if size > maxSeal {
 		return nil
 	}
-	s := &store.Seal{Head: head.AppendStored(make([]byte, 0, headSize)), Body: body.AppendJSON(make([]byte, 0, size))}
+	if len(stored) > inHead {
+		spilled |= a2a.SpilledBody
+	}
+	s := &store.Seal{Head: head.AppendStored(make([]byte, 0, headSize), spilled), Body: body.AppendStoredBody(make([]byte, 0, size))}
 	if len(s.Head)+len(s.Body) > maxSeal {
 		return nil
 	}
@@ -184,12 +192,10 @@ func unseal(s *store.Seal, artifacts bool) (*a2a.Task, error) {
 	if err := task.DecodeStored(s.Head); err != nil {
 		return nil, err
 	}
-	if artifacts && len(s.Body) > 0 {
-		body := &a2a.Task{}
-		if err := body.UnmarshalJSON(s.Body); err != nil {
+	if artifacts {
+		if err := task.DecodeStoredBody(s.Body); err != nil {
 			return nil, err
 		}
-		task.Artifacts = body.Artifacts
 	}
 	return task, nil
 }

@@ -129,7 +129,7 @@ func checkRoundTrip(t *testing.T, op Op, n int, req any) {
 	if c, ok := req.(*a2a.CancelTaskRequest); ok && len(c.Metadata) == 0 {
 		c.Metadata = nil
 	}
-	if d := cmp.Diff(req, got); d != "" {
+	if d := cmp.Diff(req, unencoded(got)); d != "" {
 		t.Errorf("%v: %s %s?%s: %s", op, call.Method, call.Path, call.Query, d)
 	}
 }

@@ -30,6 +30,7 @@ func (c v1Codec) DecodeRequest(op Op, doc []byte) (any, error) {
 	if err := req.(json.Unmarshaler).UnmarshalJSON(doc); err != nil {
 		return nil, asInvalid(err, "params")
 	}
+	encoded(req)
 	return c.readable(req), nil
 }
 
@@ -47,6 +48,17 @@ func (c v1Codec) readable(req any) any {
 		}
 	}
 	return req
+}
+
+// encoded lets tasks come as they are stored, which AppendResult writes as they
+// are. It is not for gRPC, which shares readable.
+func encoded(req any) {
+	switch r := req.(type) {
+	case *a2a.GetTaskRequest:
+		r.Encoded = true
+	case *a2a.ListTasksRequest:
+		r.Encoded = true
+	}
 }
 
 // isObject looks at the beginning of a document.
@@ -72,7 +84,19 @@ func (c v1Codec) AppendResult(dst []byte, _ Op, _, result any) []byte {
 	if result == nil {
 		return append(dst, "null"...)
 	}
-	return c.visible(result).(appender).AppendJSON(dst)
+	if !c.generations {
+		switch r := result.(type) {
+		case *a2a.Task:
+			return r.AppendPlain(dst)
+		case *a2a.ListTasksResponse:
+			return r.AppendPlain(dst)
+		case *a2a.SendMessageResponse:
+			if r.Task != nil {
+				return append(r.Task.AppendPlain(append(dst, `{"task":`...)), '}')
+			}
+		}
+	}
+	return result.(appender).AppendJSON(dst)
 }
 
 // visible returns a result, or an element of a stream, as version 1.0 or the

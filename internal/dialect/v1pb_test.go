@@ -61,8 +61,11 @@ func random(r *rand.Rand, v reflect.Value, depth int) {
 		}
 		return
 	}
-	if v.Type() == reflect.TypeFor[*a2a.Legacy]() {
+	switch v.Type() {
+	case reflect.TypeFor[*a2a.Legacy](), reflect.TypeFor[*a2a.EncodedTask]():
 		return // not on any wire
+	case reflect.TypeFor[a2a.GetTaskRequest](), reflect.TypeFor[a2a.ListTasksRequest]():
+		defer func() { v.FieldByName("Encoded").SetBool(false) }() // neither
 	}
 	if v.Type() == reflect.TypeFor[a2a.Task]() {
 		defer func() { v.FieldByName("Version").SetString("") }() // neither
