@@ -102,6 +102,7 @@ func TestTrouble(t *testing.T) {
 			st := &ill{Store: mem}
 			log := &lineLog{Handler: slog.NewTextHandler(testLog{t}, &slog.HandlerOptions{Level: slog.LevelInfo})}
 			w := newWorldWith(t, st, parrot, testCard(), &Options{Logger: slog.New(log)})
+			synctest.Wait() // Run has registered with the store: it fails otherwise
 			old := w.mustSend(send("old"))
 			if err := w.Trouble(); err != nil {
 				t.Fatal(err)
