@@ -21,6 +21,7 @@ import (
 const crashEnv = "PARLEY_TEST_CRASH"
 
 func TestMain(m *testing.M) {
+	smallScopes()
 	if path := os.Getenv(crashEnv); path != "" {
 		fmt.Fprintln(os.Stderr, writeUntilKilled(path))
 		os.Exit(1)

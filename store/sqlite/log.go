@@ -41,6 +41,9 @@ func (s *Store) transact(batch []*store.Append, errs []error) (settled bool) {
 	applied, entries := 0, 0
 	err := s.writer.transaction(func() error {
 		writing = true
+		if err := s.tally.begin(s.writer); err != nil {
+			return err
+		}
 		for i, a := range batch {
 			refused, err := s.apply(a)
 			if err != nil {
@@ -54,6 +57,9 @@ func (s *Store) transact(batch []*store.Append, errs []error) (settled bool) {
 		if applied == 0 {
 			return errNothing
 		}
+		if err := s.tally.write(s.writer); err != nil {
+			return err
+		}
 		writing = false
 		return nil
 	})
@@ -65,6 +71,7 @@ func (s *Store) transact(batch []*store.Append, errs []error) (settled bool) {
 	case errors.Is(err, errNothing): // every append was refused, each for its reason
 		return true
 	}
+	s.tally.forget()
 	err = wrap("append", err)
 	for i := range errs {
 		errs[i] = err
@@ -171,14 +178,21 @@ func (s *Store) place(a *store.Append) (task int64, refused, err error) {
 	}
 	if !found {
 		s.lastKey++ // a transaction that fails leaves a gap, which is fine
-		return s.lastKey, nil, c.insert(s.lastKey, a)
+		if err := c.insert(s.lastKey, a); err != nil {
+			return 0, nil, err
+		}
+		return s.lastKey, nil, s.tally.moved(c, s.lastKey, nil, &a.Row)
 	}
 	if sealed && a.Seal == nil {
 		if err := c.stmt("DELETE FROM seal WHERE task = ?").int(task).exec(); err != nil {
 			return 0, nil, err
 		}
 	}
-	return task, nil, c.update(task, &was, a)
+	if err := c.update(task, &was, a); err != nil {
+		return 0, nil, err
+	}
+	was.Key = a.Row.Key
+	return task, nil, s.tally.moved(c, task, &was, &a.Row)
 }
 
 // insert makes the row of a new task.

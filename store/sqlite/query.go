@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -33,10 +34,14 @@ func scan(r *sqlite3.Stmt) store.Row {
 // record selects a task's record: columns, the seal's head, and its body if
 // wanted.
 func record(body bool) string {
+	return "SELECT " + fields(body) + " FROM task "
+}
+
+func fields(body bool) string {
 	if body {
-		return "SELECT " + columns + ", head, (SELECT body FROM seal WHERE seal.task = task.key) FROM task "
+		return columns + ", head, (SELECT body FROM seal WHERE seal.task = task.key)"
 	}
-	return "SELECT " + columns + ", head FROM task "
+	return columns + ", head"
 }
 
 // scanRecord reads what record selects.
@@ -76,10 +81,11 @@ func (r *Reader) Get(ctx context.Context, k store.Key, body bool) (*store.Record
 	return rec, nil
 }
 
-// List implements store.Store. A page reads its own records only, wherever it
-// starts: about 0.1 ms. Total is a count within an index: its cost grows with the
-// matches, not with the table, by about 0.13 µs each, which is 1.3 ms for 10,000
-// tasks and 130 ms for a million (docs/design/0001-sqlite-driver.md).
+// List implements store.Store. It costs what its page has, wherever that starts
+// and however many tasks match: about 0.1 ms for 50 records. Total is counted
+// where an owner or a context has some 1,000 tasks or fewer, and kept in a tally
+// where they are more (docs/design/0011-tally.md). Lists of any owner cost more,
+// see query_all.go.
 func (r *Reader) List(ctx context.Context, q store.Query) (*store.Page, error) {
 	if err := q.Validate(); err != nil {
 		return nil, err
@@ -90,11 +96,15 @@ func (r *Reader) List(ctx context.Context, q store.Query) (*store.Page, error) {
 			if q.AnyOwner {
 				return c.pageOfAll(&q, p)
 			}
-			total, err := c.total(&q)
-			if p.Total = total; err != nil || total == 0 {
+			sc, err := c.scopeFor(&q)
+			if err != nil {
 				return err
 			}
-			return c.page(&q, p)
+			total, err := c.total(sc, &q)
+			if p.Total = int(total); err != nil || total == 0 {
+				return err
+			}
+			return c.page(sc, &q, p)
 		})
 	})
 	if err != nil {
@@ -103,22 +113,42 @@ func (r *Reader) List(ctx context.Context, q store.Query) (*store.Page, error) {
 	return p, nil
 }
 
-// total counts the matches of an owner.
-func (c *conn) total(q *store.Query) (n int, err error) {
+// scopeFor returns the scope that a query is about, or nil if it has no tally.
+func (c *conn) scopeFor(q *store.Query) (*scope, error) {
+	sc, err := c.scopeOf("tenant = ? AND owner = ? AND context = ?", func(st *stmt) {
+		st.text(q.Tenant).text(q.Owner).text(q.Context)
+	})
+	if errors.Is(err, sqlite3.ERROR) { // a Reader on its own may read what has none
+		if there, look := c.hasTable("scope"); look == nil && !there {
+			return nil, nil
+		}
+	}
+	return sc, err
+}
+
+// total counts the matches of an owner; sc is the query's, or nil.
+func (c *conn) total(sc *scope, q *store.Query) (n int64, err error) {
+	if sc != nil {
+		return c.totalOf(sc, q)
+	}
 	w := where(q)
-	err = w.bind(c.stmt("SELECT count(*) FROM task "+w.sql()), q).
-		each(func(r *sqlite3.Stmt) error { n = r.ColumnInt(0); return nil })
+	n, _, err = w.bind(c.stmt("SELECT count(*) FROM task "+w.sql()), q).one()
 	return n, err
 }
 
 // page reads one record more than the limit, which tells whether there is a
-// next page.
-func (c *conn) page(q *store.Query, p *store.Page) error {
-	w := where(q)
-	if q.Before != nil {
-		w.and("(updated, id) " + before(q) + " (?, ?)")
+// next page. sc is the query's, or nil.
+func (c *conn) page(sc *scope, q *store.Query, p *store.Page) error {
+	var st *stmt
+	if sc != nil && q.Context != "" && q.State != 0 {
+		st = c.pageOfState(sc, q)
+	} else {
+		w := where(q)
+		if q.Before != nil {
+			w.and("(updated, id) " + before(q) + " (?, ?)")
+		}
+		st = w.bind(c.stmt(record(q.Body)+w.sql()+" ORDER BY updated DESC, id DESC LIMIT ?"), q)
 	}
-	st := w.bind(c.stmt(record(q.Body)+w.sql()+" ORDER BY updated DESC, id DESC LIMIT ?"), q)
 	if q.Before != nil {
 		st.time(q.Before.Updated).text(q.Before.ID)
 	}
@@ -130,6 +160,25 @@ func (c *conn) page(q *store.Query, p *store.Page) error {
 		p.Records = append(p.Records, scanRecord(r, q.Body))
 		return nil
 	})
+}
+
+// pageOfState selects what page does, for a state within a context that has a
+// scope: by the scope's members, since the index of contexts would have to be
+// searched for the tasks of the state, of which there may be few among many. The
+// position and the limit are bound later.
+func (c *conn) pageOfState(sc *scope, q *store.Query) *stmt {
+	sql := "SELECT " + fields(q.Body) + " FROM member CROSS JOIN task ON task.key = member.task WHERE scope = ? AND kind = ?"
+	if !q.Since.IsZero() {
+		sql += " AND at >= ?"
+	}
+	if q.Before != nil {
+		sql += " AND (at, name) " + before(q) + " (?, ?)"
+	}
+	st := c.stmt(sql + " ORDER BY at DESC, name DESC LIMIT ?").int(sc.key).int(int64(q.State))
+	if !q.Since.IsZero() {
+		st.time(q.Since)
+	}
+	return st
 }
 
 // before is the operator for what lies behind Query.Before: the same place in

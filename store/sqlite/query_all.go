@@ -55,7 +55,7 @@ func (c *conn) pageOfAll(q *store.Query, p *store.Page) error {
 		}
 		one.Owner = h.owner
 		var page store.Page
-		if err := c.page(&one, &page); err != nil {
+		if err := c.pageOfOne(&one, &page); err != nil {
 			return err
 		}
 		p.More = p.More || page.More
@@ -79,6 +79,15 @@ func (c *conn) pageOfAll(q *store.Query, p *store.Page) error {
 		}
 	}
 	return nil
+}
+
+// pageOfOne is page for the owner that is now in q.
+func (c *conn) pageOfOne(q *store.Query, p *store.Page) error {
+	sc, err := c.scopeFor(q)
+	if err != nil {
+		return err
+	}
+	return c.page(sc, q, p)
 }
 
 // head is what an owner has that a query matches.

@@ -75,10 +75,13 @@ func parts(rows []store.Row) func(func([]store.Row) bool) {
 
 func (s *Store) deletePart(ctx context.Context, rows []store.Row) (n int, err error) {
 	err = s.write(ctx, func(c *conn) error {
-		return some(c.transaction(func() error {
+		err := some(c.transaction(func() error {
 			n = 0
+			if err := s.tally.begin(c); err != nil {
+				return err
+			}
 			for i := range rows {
-				gone, err := c.delete(&rows[i])
+				gone, err := s.delete(c, &rows[i])
 				if err != nil {
 					return err
 				}
@@ -89,8 +92,12 @@ func (s *Store) deletePart(ctx context.Context, rows []store.Row) (n int, err er
 			if n == 0 {
 				return errNothing
 			}
-			return nil
+			return s.tally.write(c)
 		}))
+		if err != nil {
+			s.tally.forget()
+		}
+		return err
 	})
 	if err != nil {
 		return 0, err
@@ -107,12 +114,19 @@ func some(err error) error {
 }
 
 // delete removes one task if it is as its row says.
-func (c *conn) delete(r *store.Row) (gone bool, err error) {
+func (s *Store) delete(c *conn, r *store.Row) (gone bool, err error) {
 	task := int64(-1)
-	err = c.stmt("DELETE FROM task WHERE tenant = ? AND owner = ? AND id = ? AND last = ? AND epoch = ? AND updated = ? RETURNING key").
+	was := store.Row{Key: r.Key}
+	err = c.stmt("DELETE FROM task WHERE tenant = ? AND owner = ? AND id = ? AND last = ? AND epoch = ? AND updated = ? RETURNING key, context, state, updated").
 		text(r.Tenant).text(r.Owner).text(r.ID).int(r.Last).int(r.Epoch).time(r.Updated).
-		each(func(r *sqlite3.Stmt) error { task = r.ColumnInt64(0); return nil })
+		each(func(r *sqlite3.Stmt) error {
+			task, was.Context, was.State, was.Updated = r.ColumnInt64(0), r.ColumnText(1), int32(r.ColumnInt64(2)), milli(r.ColumnInt64(3))
+			return nil
+		})
 	if task < 0 || err != nil {
+		return false, err
+	}
+	if err := s.tally.moved(c, task, &was, nil); err != nil {
 		return false, err
 	}
 	rest, err := c.dropPushes(task)

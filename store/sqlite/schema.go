@@ -27,7 +27,7 @@ type schema struct {
 // current is this program's schema.
 var current = schema{
 	steps:  embedded(),
-	tables: []string{"blob", "blob_task", "doomed", "entry", "kept", "letter", "node", "push", "receipt", "seal", "secret", "task"},
+	tables: []string{"blob", "blob_task", "doomed", "entry", "kept", "letter", "member", "node", "push", "receipt", "scope", "seal", "secret", "span", "tally", "task"},
 }
 
 // embedded returns the migrations in the order of their file names.

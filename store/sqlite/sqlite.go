@@ -63,6 +63,7 @@ type Store struct {
 	writer  *conn      // nil after Close
 	packed  []byte     // scratch of apply
 	lastKey int64      // the highest key that a task ever had
+	tally   tally
 
 	commits, entries atomic.Int64
 

@@ -20,7 +20,10 @@ func mustOpen(t testing.TB, path string, o *Options) *Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { st.Close() })
+	t.Cleanup(func() {
+		st.Close()
+		checkTally(t, path)
+	})
 	return st
 }
 

@@ -1,0 +1,184 @@
+package sqlite
+
+import (
+	"math"
+
+	"github.com/ncruces/go-sqlite3"
+	"github.com/parley-a2a/parley/store"
+)
+
+// bigSpan is how many tasks a span counts at most, unless they were all updated
+// at the same time. A list since a time within a span counts a part of it, and
+// adds those that are newer. Not constant, for tests.
+var bigSpan int64 = 1024
+
+// always is where the first span of a state begins that is made by an append.
+const always = math.MinInt64
+
+// span is how many tasks of a state a scope has that were updated at its place
+// or later, and before the next span begins.
+type span struct {
+	place
+	n int64
+}
+
+// one runs a statement that returns one integer, or none.
+func (s *stmt) one() (v int64, there bool, err error) {
+	err = s.each(func(r *sqlite3.Stmt) error {
+		v, there = r.ColumnInt64(0), r.ColumnType(0) != sqlite3.NULL
+		return nil
+	})
+	return v, there, err
+}
+
+// spanOf returns where the span begins that counts a place.
+func (c *conn) spanOf(p place) (int64, error) {
+	begin, there, err := c.stmt("SELECT begin FROM span WHERE scope = ? AND state = ? AND begin <= ? ORDER BY begin DESC LIMIT 1").
+		int(p.scope).int(int64(p.state)).int(p.updated).one()
+	if !there {
+		begin = always
+	}
+	return begin, err
+}
+
+// addToSpan counts n more in the span that begins at p, which is made if there is
+// none, and returns how many that makes.
+func (c *conn) addToSpan(p place, n int64) (int64, error) {
+	n, _, err := c.stmt("INSERT INTO span (scope, state, begin, n) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET n = n + excluded.n RETURNING n").
+		int(p.scope).int(int64(p.state)).int(p.updated).int(n).one()
+	return n, err
+}
+
+// trim removes a span that counts nothing, so that the one before goes on in its
+// place, and splits one that counts too much.
+func (c *conn) trim(s span) error {
+	if s.n == 0 {
+		return c.stmt("DELETE FROM span WHERE scope = ? AND state = ? AND begin = ?").
+			int(s.scope).int(int64(s.state)).int(s.updated).exec()
+	}
+	if s.n <= bigSpan {
+		return nil
+	}
+	sc, err := c.scopeOf("key = ?", func(st *stmt) { st.int(s.scope) })
+	if err != nil {
+		return err
+	}
+	end, there, err := c.stmt("SELECT min(begin) FROM span WHERE scope = ? AND state = ? AND begin > ?").
+		int(s.scope).int(int64(s.state)).int(s.updated).one()
+	if !there {
+		end = math.MaxInt64
+	}
+	for err == nil && s.n > bigSpan {
+		var next span
+		if next, err = c.split(sc, s, end); next.n == 0 {
+			break // they are all of one time
+		}
+		s = next
+	}
+	return err
+}
+
+// split divides a span that ends before end and returns its newer part. The older
+// one gets three quarters of what is allowed, for most tasks are newer than all
+// before.
+func (c *conn) split(sc *scope, s span, end int64) (newer span, err error) {
+	tasks := func(what, rest string) *stmt { return sc.tasks(c, s.state, what, rest) }
+	first, _, err := tasks("at", "at >= ? AND at < ? ORDER BY at LIMIT 1").int(s.updated).int(end).one()
+	if err != nil {
+		return newer, err
+	}
+	last, _, err := tasks("at", "at >= ? AND at < ? ORDER BY at DESC LIMIT 1").int(s.updated).int(end).one()
+	if first == last || err != nil {
+		return newer, err
+	}
+	newer.place = s.place
+	newer.updated, _, err = tasks("at", "at >= ? AND at < ? ORDER BY at LIMIT 1 OFFSET ?").
+		int(first).int(end).int(bigSpan * 3 / 4).one()
+	if newer.updated == first && err == nil {
+		newer.updated, _, err = tasks("at", "at > ? AND at < ? ORDER BY at LIMIT 1").int(first).int(end).one()
+	}
+	if err != nil {
+		return newer, err
+	}
+	newer.n, _, err = tasks("count(*)", "at >= ? AND at < ?").int(newer.updated).int(end).one()
+	if err == nil {
+		_, err = c.addToSpan(newer.place, newer.n)
+	}
+	if err == nil {
+		_, err = c.addToSpan(s.place, -newer.n)
+	}
+	return newer, err
+}
+
+// scope is an owner or a context with a tally.
+type scope struct {
+	scopeName
+	key int64
+}
+
+// scopeOf returns the scope that has what a condition says, or nil.
+func (c *conn) scopeOf(condition string, bind func(*stmt)) (sc *scope, err error) {
+	st := c.stmt("SELECT tenant, owner, context, key FROM scope WHERE " + condition)
+	bind(st)
+	err = st.each(func(r *sqlite3.Stmt) error {
+		sc = &scope{scopeName{r.ColumnText(0), r.ColumnText(1), r.ColumnText(2)}, r.ColumnInt64(3)}
+		return nil
+	})
+	return sc, err
+}
+
+// tasks selects of the tasks of a state, whose times of update are called at.
+func (sc *scope) tasks(c *conn, state int32, what, rest string) *stmt {
+	if sc.context != "" {
+		return c.stmt("SELECT " + what + " FROM member WHERE scope = ? AND kind = ? AND " + rest).int(sc.key).int(int64(state))
+	}
+	return c.stmt("SELECT " + what + " FROM (SELECT updated AS at FROM task INDEXED BY task_state WHERE tenant = ? AND owner = ? AND state = ?) WHERE " + rest).
+		text(sc.tenant).text(sc.owner).int(int64(state))
+}
+
+// total is how many tasks of a scope a query matches.
+func (c *conn) totalOf(sc *scope, q *store.Query) (n int64, err error) {
+	if q.Since.IsZero() {
+		sql := "SELECT sum(n) FROM tally WHERE scope = ?"
+		if q.State == 0 {
+			n, _, err = c.stmt(sql).int(sc.key).one()
+		} else {
+			n, _, err = c.stmt(sql + " AND state = ?").int(sc.key).int(int64(q.State)).one()
+		}
+		return n, err
+	}
+	states := []int32{q.State}
+	if q.State == 0 {
+		states = nil
+		err = c.stmt("SELECT state FROM tally WHERE scope = ?").int(sc.key).
+			each(func(r *sqlite3.Stmt) error { states = append(states, int32(r.ColumnInt64(0))); return nil })
+	}
+	for _, state := range states {
+		if err != nil {
+			break
+		}
+		var since int64
+		since, err = c.since(sc, state, q.Since.UnixMilli())
+		n += since
+	}
+	return n, err
+}
+
+// since is how many tasks of a state were updated at a time or later: what the
+// spans count that begin then or later, and what is newer of the one before.
+func (c *conn) since(sc *scope, state int32, at int64) (n int64, err error) {
+	end, whole := int64(math.MaxInt64), int64(0)
+	err = c.stmt("SELECT min(begin), sum(n) FROM span WHERE scope = ? AND state = ? AND begin >= ?").
+		int(sc.key).int(int64(state)).int(at).
+		each(func(r *sqlite3.Stmt) error {
+			if r.ColumnType(0) != sqlite3.NULL {
+				end, whole = r.ColumnInt64(0), r.ColumnInt64(1)
+			}
+			return nil
+		})
+	if err != nil || end == at {
+		return whole, err
+	}
+	n, _, err = sc.tasks(c, state, "count(*)", "at >= ? AND at < ?").int(at).int(end).one()
+	return n + whole, err
+}

@@ -1,0 +1,249 @@
+package sqlite
+
+import (
+	"cmp"
+	"maps"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/ncruces/go-sqlite3"
+	"github.com/parley-a2a/parley/store"
+)
+
+// Not constant, for tests.
+var (
+	// bigScope is how many tasks an owner or a context has at most of which no
+	// tally is kept: so many are counted in a tenth of a millisecond, and most
+	// contexts have one.
+	bigScope int64 = 1024
+	// lookEvery says at how many of the tasks that come or move it is looked how
+	// many their owner has, or their context: at one of so many. Lists are right
+	// in the meantime, too, they count.
+	lookEvery = 64
+)
+
+// tally is the writer's half of the tallies, which are what lists would have to
+// count, kept in the same transactions as the tasks: those of owners and of
+// contexts that have many (docs/design/0011-tally.md). What a transaction
+// changes gathers in memory, and is written before its end, once for each span.
+type tally struct {
+	scopes map[scopeName]int64 // all that there are, by key; nil: they must be read
+	moves  map[place]int64     // how many tasks came to a place, less those that left it
+	look   map[scopeName]bool  // what may have outgrown counting
+}
+
+// scopeName names a scope: an owner or, with a context, that.
+type scopeName struct{ tenant, owner, context string }
+
+// place is where a task is counted.
+type place struct {
+	scope   int64
+	state   int32
+	updated int64
+}
+
+// begin makes ready for a transaction, within it.
+func (t *tally) begin(c *conn) error {
+	clear(t.moves)
+	clear(t.look)
+	if t.scopes != nil {
+		return nil
+	}
+	scopes := map[scopeName]int64{}
+	err := c.stmt("SELECT tenant, owner, context, key FROM scope").
+		each(func(r *sqlite3.Stmt) error {
+			scopes[scopeName{r.ColumnText(0), r.ColumnText(1), r.ColumnText(2)}] = r.ColumnInt64(3)
+			return nil
+		})
+	if err == nil {
+		t.scopes, t.moves, t.look = scopes, map[place]int64{}, map[scopeName]bool{}
+	}
+	return err
+}
+
+// forget is for a transaction that failed: which scopes there are now is as
+// open as its outcome.
+func (t *tally) forget() { t.scopes = nil }
+
+// moved notes how a task's row changed, which it has already. was is nil if the
+// task is new, is if it is gone.
+func (t *tally) moved(c *conn, task int64, was, is *store.Row) error {
+	if was != nil && is != nil && was.State == is.State && was.Context == is.Context && was.Updated.UnixMilli() == is.Updated.UnixMilli() {
+		return nil
+	}
+	if was != nil {
+		if scope := t.note(was, -1); scope > 0 {
+			err := c.stmt("DELETE FROM member WHERE scope = ? AND kind = ? AND at = ? AND name = ?").
+				int(scope).int(int64(was.State)).time(was.Updated).text(was.ID).exec()
+			if err != nil {
+				return err
+			}
+		}
+	}
+	if is != nil {
+		if scope := t.note(is, 1); scope > 0 {
+			return c.stmt("INSERT INTO member (scope, kind, at, name, task) VALUES (?, ?, ?, ?, ?)").
+				int(scope).int(int64(is.State)).time(is.Updated).text(is.ID).int(task).exec()
+		}
+	}
+	return nil
+}
+
+// note counts n tasks more where r is, and returns the scope of its context; 0:
+// it has none. A context has one only if its owner has.
+func (t *tally) note(r *store.Row, n int64) int64 {
+	name := scopeName{r.Tenant, r.Owner, ""}
+	scope, big := t.scopes[name]
+	if big {
+		t.moves[place{scope, r.State, r.Updated.UnixMilli()}] += n
+		if r.Context == "" { // no list can ask for it
+			return 0
+		}
+		name.context = r.Context
+		if scope, big = t.scopes[name]; big {
+			t.moves[place{scope, r.State, r.Updated.UnixMilli()}] += n
+			return scope
+		}
+	}
+	if n > 0 && rand.IntN(lookEvery) == 0 {
+		t.look[name] = true
+	}
+	return 0
+}
+
+// write ends a transaction: it writes what was noted.
+func (t *tally) write(c *conn) error {
+	// Of a state the newest come first, for a span is known by where it begins.
+	all := slices.SortedFunc(maps.Keys(t.moves), func(a, b place) int {
+		return cmp.Or(cmp.Compare(a.scope, b.scope), cmp.Compare(a.state, b.state), cmp.Compare(b.updated, a.updated))
+	})
+	var emptied []int64 // scopes, of a state at least
+	for len(all) > 0 {
+		n := 1
+		for n < len(all) && all[n].scope == all[0].scope && all[n].state == all[0].state {
+			n++
+		}
+		left, err := t.writeState(c, all[:n])
+		if err != nil {
+			return err
+		}
+		if left == 0 {
+			emptied = append(emptied, all[0].scope)
+		}
+		all = all[n:]
+	}
+	for _, scope := range emptied {
+		if err := t.drop(c, scope); err != nil {
+			return err
+		}
+	}
+	for name := range t.look {
+		if err := t.grow(c, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeState writes what was noted of one state of a scope, and returns how
+// many tasks of it are left; less than 0: that did not change.
+func (t *tally) writeState(c *conn, at []place) (left int64, err error) {
+	scope, state, total := at[0].scope, at[0].state, int64(0)
+	var touched []span
+	for len(at) > 0 {
+		s := span{place: at[0]}
+		if t.moves[s.place] == 0 {
+			at = at[1:]
+			continue
+		}
+		if s.updated, err = c.spanOf(at[0]); err != nil {
+			return 0, err
+		}
+		n := int64(0)
+		for len(at) > 0 && at[0].updated >= s.updated {
+			n += t.moves[at[0]]
+			at = at[1:]
+		}
+		if n == 0 {
+			continue
+		}
+		total += n
+		if s.n, err = c.addToSpan(s.place, n); err != nil {
+			return 0, err
+		}
+		touched = append(touched, s)
+	}
+	for _, s := range touched { // when all are counted, for what is split is counted again
+		if err := c.trim(s); err != nil {
+			return 0, err
+		}
+	}
+	if total == 0 {
+		return -1, nil
+	}
+	left, _, err = c.stmt("INSERT INTO tally (scope, state, n) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET n = n + excluded.n RETURNING n").
+		int(scope).int(int64(state)).int(total).one()
+	if left > 0 || err != nil {
+		return left, err
+	}
+	return 0, c.stmt("DELETE FROM tally WHERE scope = ? AND state = ?").int(scope).int(int64(state)).exec()
+}
+
+// drop removes a scope that has no task any more: nothing remains of an owner
+// who is erased.
+func (t *tally) drop(c *conn, scope int64) error {
+	_, gone, err := c.stmt("DELETE FROM scope WHERE key = ?1 AND NOT EXISTS (SELECT 1 FROM tally WHERE scope = ?1) RETURNING key").int(scope).one()
+	if gone {
+		maps.DeleteFunc(t.scopes, func(_ scopeName, key int64) bool { return key == scope })
+	}
+	return err
+}
+
+// grow makes a scope of an owner or a context if it has too many tasks to be
+// counted.
+func (t *tally) grow(c *conn, name scopeName) error {
+	index, of := "task_state", "tenant = ?1 AND owner = ?2"
+	if name.context != "" {
+		index, of = "task_context", "tenant = ?1 AND owner = ?2 AND context = ?3"
+	}
+	tasks := " FROM task INDEXED BY " + index + " WHERE " + of
+	bind := func(sql string) *stmt {
+		st := c.stmt(sql).text(name.tenant).text(name.owner)
+		if name.context != "" {
+			st.text(name.context)
+		}
+		return st
+	}
+	n, _, err := bind("SELECT count(*) FROM (SELECT 1" + tasks + " LIMIT ?)").int(bigScope + 1).one()
+	if n <= bigScope || err != nil {
+		return err
+	}
+	key, _, err := c.stmt("INSERT INTO scope (tenant, owner, context) VALUES (?, ?, ?) RETURNING key").
+		text(name.tenant).text(name.owner).text(name.context).one()
+	if err != nil {
+		return err
+	}
+	t.scopes[name] = key
+	if name.context != "" {
+		if err := bind("INSERT INTO member (scope, kind, at, name, task) SELECT ?4, state, updated, id, key" + tasks).int(key).exec(); err != nil {
+			return err
+		}
+	}
+	var spans []span
+	err = bind("SELECT state, count(*)" + tasks + " GROUP BY state").each(func(r *sqlite3.Stmt) error {
+		spans = append(spans, span{place{key, int32(r.ColumnInt64(0)), always}, r.ColumnInt64(1)})
+		return nil
+	})
+	for _, s := range spans {
+		if err == nil {
+			err = c.stmt("INSERT INTO tally (scope, state, n) VALUES (?, ?, ?)").int(key).int(int64(s.state)).int(s.n).exec()
+		}
+		if err == nil {
+			_, err = c.addToSpan(s.place, s.n)
+		}
+		if err == nil {
+			err = c.trim(s)
+		}
+	}
+	return err
+}
