@@ -146,7 +146,7 @@ func (l *portListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &sniffed{Conn: c, p: l.p, place: place}, nil
+	return newSniffed(c, l.p, place), nil
 }
 
 func (l *portListener) Close() error {

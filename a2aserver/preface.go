@@ -32,9 +32,33 @@ type sniffed struct {
 	from io.Reader            // set by the first Read
 	tls  *tls.ConnectionState // likewise; nil in clear
 	left atomic.Bool          // the connection is grpc-go's now
+
+	secure bool // the connection is one of TLS
+
+	reads, writes lateDeadline
+}
+
+func newSniffed(c net.Conn, p *Port, place *place) *sniffed {
+	s := &sniffed{Conn: c, p: p, place: place}
+	_, s.secure = c.(*tls.Conn)
+	s.reads.set, s.writes.set = c.SetReadDeadline, c.SetWriteDeadline
+	return s
 }
 
 func (c *sniffed) Read(p []byte) (int, error) {
+	if c.left.Load() {
+		return 0, io.EOF
+	}
+	if err := c.reads.begin(); err != nil {
+		return 0, err
+	}
+	defer c.reads.end()
+	if c.secure { // a read may have to answer
+		if err := c.writes.begin(); err != nil {
+			return 0, err
+		}
+		defer c.writes.end()
+	}
 	if c.from != nil {
 		return c.from.Read(p)
 	}
@@ -92,6 +116,8 @@ func (c *sniffed) handshake() error {
 func (c *sniffed) leave(h *http2Start) {
 	c.left.Store(true)
 	c.from = failed{io.EOF}
+	c.reads.forget()
+	c.writes.forget()
 	_ = c.Conn.SetDeadline(time.Time{}) // a broken connection shows when it is read
 	on := &handed{Conn: c.Conn, place: c.place, from: h, tls: c.tls}
 	on.line.conn = on
@@ -108,6 +134,10 @@ func (c *sniffed) Write(p []byte) (int, error) {
 	if c.left.Load() {
 		return 0, net.ErrClosed
 	}
+	if err := c.writes.begin(); err != nil {
+		return 0, err
+	}
+	defer c.writes.end()
 	return c.Conn.Write(p)
 }
 
@@ -126,15 +156,22 @@ func (c *sniffed) CloseWrite() error {
 	return nil
 }
 
-func (c *sniffed) SetDeadline(t time.Time) error      { return c.set(c.Conn.SetDeadline, t) }
-func (c *sniffed) SetReadDeadline(t time.Time) error  { return c.set(c.Conn.SetReadDeadline, t) }
-func (c *sniffed) SetWriteDeadline(t time.Time) error { return c.set(c.Conn.SetWriteDeadline, t) }
+func (c *sniffed) SetDeadline(t time.Time) error {
+	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
+}
 
-func (c *sniffed) set(deadline func(time.Time) error, t time.Time) error {
+func (c *sniffed) SetReadDeadline(t time.Time) error {
 	if c.left.Load() {
 		return nil
 	}
-	return deadline(t)
+	return c.reads.to(t)
+}
+
+func (c *sniffed) SetWriteDeadline(t time.Time) error {
+	if c.left.Load() {
+		return nil
+	}
+	return c.writes.to(t)
 }
 
 // handed is a connection that begins with what was read of it already.

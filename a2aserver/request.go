@@ -70,6 +70,7 @@ func (x *exchange) readBody(limit int64) ([]byte, error) {
 			return nil, errBody(limit)
 		case err == io.EOF:
 			x.bodyRead = true
+			_ = x.r.Body.Close()                  // or the HTTP server looks, before it answers, whether there is more
 			_ = x.rc.SetReadDeadline(time.Time{}) // from here on a read waits for the client to leave
 			return buf, nil
 		case err != nil:
