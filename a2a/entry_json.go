@@ -82,6 +82,9 @@ func DecodeEntry(seq int64, t time.Time, kind EntryKind, body []byte) (*Entry, e
 	return e, nil
 }
 
+// Shows reports whether streams show entries of this kind.
+func (e *Entry) Shows() bool { return e.Kind == EntryStatus || e.Kind == EntryArtifact }
+
 // Event returns the entry as an element of a stream, or nil if streams do not
 // show entries of its kind.
 func (e *Entry) Event() *StreamResponse {

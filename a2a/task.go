@@ -146,6 +146,15 @@ type StreamResponse struct {
 	// this element, 0 where the server keeps no log. It is not part of the
 	// JSON form; on SSE it is the event's id.
 	Seq int64
+
+	// More says that another element follows at once, so that a writer may gather
+	// before it sends. It is a hint, and not part of the JSON form.
+	More bool
+
+	// Shared is where all readers of the element share its encodings; nil where
+	// there may be others of the same but nobody keeps them. A copy that differs
+	// in its JSON form must not have it.
+	Shared *Shared
 }
 
 // TaskID returns the id of the task the element speaks of, or "".

@@ -175,6 +175,7 @@ func idObject(name string, seq int64) []byte {
 // and returns where that is; nil if there is none.
 func copyForMetadata(el *a2a.StreamResponse) (*a2a.StreamResponse, *a2a.JSON) {
 	c := *el
+	c.Shared = nil // the copy says something else
 	switch {
 	case el.Task != nil:
 		t := *el.Task

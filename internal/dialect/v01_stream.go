@@ -41,6 +41,18 @@ func (e *v01Events) Append(dst []byte, el *a2a.StreamResponse, i int) ([]byte, b
 	return dst, false
 }
 
+// form has the number of an artifact in it.
+func (e *v01Events) form(el *a2a.StreamResponse) (uint64, bool) {
+	switch {
+	case el.StatusUpdate != nil:
+		e.ended = e.ended || v03Final(el.StatusUpdate.Status.State)
+		return formV01, true
+	case el.ArtifactUpdate.Artifact != nil:
+		return formV01 | uint64(e.number(el.ArtifactUpdate.Artifact))<<32, true
+	}
+	return 0, false
+}
+
 // task appends the i-th event that a Task becomes: its status, and its
 // artifacts. Whoever subscribes to a finished task is told the end alone.
 func (e *v01Events) task(dst []byte, t *a2a.Task, i int) ([]byte, bool) {

@@ -31,6 +31,16 @@ func (e *v03Events) Append(dst []byte, el *a2a.StreamResponse, i int) (doc []byt
 	return w.b, finished && !e.codec.proto
 }
 
+func (e *v03Events) form(el *a2a.StreamResponse) (uint64, bool) {
+	if el.StatusUpdate != nil {
+		e.ended = v03Final(el.StatusUpdate.Status.State)
+	}
+	if e.codec.proto {
+		return formV03Proto, true
+	}
+	return formV03, true
+}
+
 func (e *v03Events) Ended() bool { return e.ended }
 
 // v03Final reports whether a stream ends with a status: with the task, or

@@ -56,10 +56,21 @@ type v0xEvents struct {
 }
 
 func (e *v0xEvents) Append(dst []byte, el *a2a.StreamResponse, i int) ([]byte, bool) {
+	return e.of(el).Append(dst, el, i)
+}
+
+func (e *v0xEvents) of(el *a2a.StreamResponse) Events {
 	if e.Events == nil {
 		e.Events = e.codec.of(el.Task).Events(e.op, e.req)
 	}
-	return e.Events.Append(dst, el, i)
+	return e.Events
+}
+
+func (e *v0xEvents) form(el *a2a.StreamResponse) (uint64, bool) {
+	if inner, ok := e.of(el).(sharing); ok {
+		return inner.form(el)
+	}
+	return 0, false
 }
 
 func (e *v0xEvents) Ended() bool { return e.Events != nil && e.Events.Ended() }

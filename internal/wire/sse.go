@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -232,6 +234,20 @@ func AppendEvent(dst []byte, id, name string, data []byte) []byte {
 	dst = append(dst, "data: "...)
 	dst = append(dst, data...)
 	return append(dst, "\n\n"...)
+}
+
+// BeginEvent begins an event whose data is appended in place, in one line.
+func BeginEvent(dst []byte) []byte { return append(dst, "data: "...) }
+
+// EndEvent ends an event that began at start. An id of 0 is none.
+func EndEvent(dst []byte, start int, id int64) []byte {
+	dst = append(dst, "\n\n"...)
+	if id == 0 {
+		return dst
+	}
+	var room [32]byte
+	field := append(strconv.AppendInt(append(room[:0], "id: "...), id, 10), '\n')
+	return slices.Insert(dst, start, field...)
 }
 
 func appendField(dst []byte, name, value string) []byte {

@@ -1,0 +1,49 @@
+package dialect
+
+import "github.com/parley-a2a/parley/a2a"
+
+// Keys of the forms that an event is shared in. The 32 bits above them are what
+// else its bytes depend on.
+const (
+	formV10 = 1 + iota
+	formV11
+	formV03
+	formV03Proto
+	formV01
+)
+
+// sharing are Events whose updates are the same for all readers.
+type sharing interface {
+	// form returns the key of what an update of a status or an artifact becomes,
+	// and notes about the stream what Append would. It is false if the update
+	// cannot be shared.
+	form(el *a2a.StreamResponse) (uint64, bool)
+}
+
+// AppendLine is ev.Append for server-sent events: in one line, which is all that
+// simple readers understand, and made once for all readers who share el.
+func AppendLine(dst []byte, ev Events, el *a2a.StreamResponse, i int) (doc []byte, more bool) {
+	at := len(dst)
+	key, shared := uint64(0), false
+	if el.Shared != nil && i == 0 && (el.StatusUpdate != nil || el.ArtifactUpdate != nil) {
+		if e, ok := ev.(sharing); ok {
+			key, shared = e.form(el)
+		}
+	}
+	if shared {
+		if e, ok := ev.(v1Events); ok {
+			if dst, ok = e.appendStored(dst, el); ok {
+				return dst, false
+			}
+		}
+		if doc := el.Shared.Load(key); doc != nil {
+			return append(dst, doc...), false
+		}
+	}
+	dst, more = ev.Append(dst, el, i)
+	a2a.OneLine(dst[at:])
+	if shared && !more && len(dst) > at {
+		el.Shared.Store(key, append([]byte(nil), dst[at:]...))
+	}
+	return dst, more
+}

@@ -1,0 +1,41 @@
+package dialect
+
+import (
+	"bytes"
+	"strconv"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+func (e v1Events) form(*a2a.StreamResponse) (uint64, bool) {
+	if e.generations {
+		return formV11, true
+	}
+	return formV10, true
+}
+
+// appendStored appends an event as its log has it: that is the form of the 1.1
+// draft, and that of 1.0 but for the generation, which is its last member.
+func (e v1Events) appendStored(dst []byte, el *a2a.StreamResponse) ([]byte, bool) {
+	doc := el.Shared.Stored()
+	if doc == nil || e.generations {
+		return append(dst, doc...), doc != nil
+	}
+	generation := int64(0)
+	switch {
+	case el.StatusUpdate != nil:
+		generation = el.StatusUpdate.Generation
+	case el.ArtifactUpdate != nil:
+		generation = el.ArtifactUpdate.Generation
+	}
+	if generation == 0 {
+		return dst, false
+	}
+	var room [48]byte
+	end := strconv.AppendInt(append(room[:0], `,"generation":"`...), generation, 10)
+	rest, ok := bytes.CutSuffix(doc, append(end, `"}}`...))
+	if !ok {
+		return dst, false
+	}
+	return append(append(dst, rest...), "}}"...), true
+}
