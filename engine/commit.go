@@ -151,7 +151,7 @@ func (o *owner) settle(err error) bool {
 	entries := few[:0]
 	for i := range f.records {
 		r := &f.records[i]
-		entries = append(entries, sized{r.entry, len(r.body)})
+		entries = append(entries, r.sized())
 		if r.entry.Kind == a2a.EntryCancel {
 			o.cancelled = true
 		}

@@ -293,6 +293,7 @@ func (e *Engine) drain() error {
 	e.drained = true
 	e.mu.Unlock()
 	close(e.draining)
+	e.wakeAll()
 	e.stop(agent.ErrDraining)
 
 	quiet := make(chan struct{})

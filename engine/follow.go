@@ -32,20 +32,30 @@ func (e *Engine) follow(ctx context.Context, t *topic, cursor, generation int64,
 				return false // to subscribe again, if the task is still there
 			}
 		}
-		for _, en := range entries {
+		for i, en := range entries {
 			cursor = en.Seq
-			ev := en.Event()
-			if ev == nil {
+			if !en.Shows() {
 				continue
 			}
 			generation++
-			ev = stamped(ev, generation)
+			ev := en.event
+			if ev == nil {
+				ev = stamped(en.Event(), generation)
+			}
+			if !ev.More && showsOne(entries[i+1:]) {
+				c := *ev
+				c.More = true
+				ev = &c
+			}
 			if !yield(ev, nil) {
 				return false
 			}
 			if s := ev.State(); s.Valid() && end(s) {
 				return true
 			}
+		}
+		if e.stopping() {
+			return false
 		}
 		if len(entries) > 0 {
 			continue
@@ -69,15 +79,23 @@ func (e *Engine) follow(ctx context.Context, t *topic, cursor, generation int64,
 			again = timer.C
 		}
 		select {
-		case <-changed:
+		case <-changed: // also when the engine drains: see wakeAll
 		case <-again:
-		case <-e.draining:
-			return false
 		case <-ctx.Done():
 			yield(nil, context.Cause(ctx))
 			return false
 		}
 	}
+}
+
+// showsOne reports whether there is an event among entries.
+func showsOne(entries []sized) bool {
+	for _, en := range entries {
+		if en.Shows() {
+			return true
+		}
+	}
+	return false
 }
 
 // stamped returns an event with its generation, which logs of earlier releases
@@ -117,10 +135,10 @@ func (e *Engine) behind(ctx context.Context, key store.Key, cursor int64) ([]siz
 func (e *Engine) await(ctx context.Context, t *topic, after int64, end func(a2a.TaskState) bool) (ended int64, _ error) {
 	var timer *time.Timer
 	for {
+		g := t.watch() // before stopping: see wakeAll
 		if e.stopping() {
 			return 0, errStopping()
 		}
-		g := t.watch()
 		if g.ended > after {
 			return g.ended, nil
 		}
@@ -154,8 +172,6 @@ func (e *Engine) await(ctx context.Context, t *topic, after int64, end func(a2a.
 		select {
 		case <-g.changed:
 		case <-again:
-		case <-e.draining:
-			return 0, errStopping()
 		case <-ctx.Done():
 			return 0, context.Cause(ctx)
 		}
@@ -198,7 +214,8 @@ func (e *Engine) SubscribeToTask(ctx context.Context, req *a2a.SubscribeToTaskRe
 			yield(nil, err)
 			return
 		}
-		if !yield(&a2a.StreamResponse{Task: task, Seq: cursor}, nil) || task.Status.State.Terminal() {
+		more := !task.Status.State.Terminal() && t.beyond(cursor)
+		if !yield(&a2a.StreamResponse{Task: task, Seq: cursor, More: more}, nil) || task.Status.State.Terminal() {
 			return
 		}
 		e.follow(ctx, t, cursor, task.Generation, a2a.TaskState.Terminal, yield)

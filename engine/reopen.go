@@ -109,7 +109,7 @@ func (e *Engine) awaitTurn(ctx context.Context, d taken) (ended int64, _ error) 
 // before the message is, and ends nothing.
 func (e *Engine) followTurn(ctx context.Context, d taken, cursor, generation int64, end func(a2a.TaskState) bool, yield func(*a2a.StreamResponse, error) bool) bool {
 	p := d.post
-	if !p.reopen && cursor >= d.seq {
+	if !d.turns(cursor) {
 		return e.follow(ctx, d.topic, cursor, generation, end, yield)
 	}
 	on := false
@@ -119,6 +119,15 @@ func (e *Engine) followTurn(ctx context.Context, d taken, cursor, generation int
 		before := ev != nil && ev.Seq <= d.seq
 		over := ev != nil && !before && ev.State().Terminal() && ev.Seq <= p.over.Load()
 		on = before || over
+		if ev != nil && ev.More { // what follows may not be shown
+			c := *ev
+			c.More = false
+			ev = &c
+		}
 		return over || yield(ev, err)
 	})
 }
+
+// turns reports whether a stream of d goes through ends of turns of others: the
+// end is in the log, and the stream goes on.
+func (d taken) turns(cursor int64) bool { return d.post.reopen || cursor < d.seq }

@@ -78,7 +78,8 @@ func (e *Engine) SendStreamingMessage(ctx context.Context, req *a2a.SendMessageR
 		if req.Configuration != nil {
 			first = task.LimitHistory(req.Configuration.HistoryLength)
 		}
-		if !yield(&a2a.StreamResponse{Task: first, Seq: cursor}, nil) {
+		more := !d.turns(cursor) && !d.ended(cursor, task) && d.topic.beyond(cursor)
+		if !yield(&a2a.StreamResponse{Task: first, Seq: cursor, More: more}, nil) {
 			return
 		}
 		if d.ended(cursor, task) || e.followTurn(ctx, d, cursor, task.Generation, endsStream, yield) {

@@ -29,7 +29,18 @@ type topic struct {
 // sized is an entry with the size of its stored body, in bytes.
 type sized struct {
 	*a2a.Entry
-	size int
+	size  int
+	body  []byte              // as it is stored, where that is what streams show, too
+	ready bool                // event is set, where streams show the entry: see eventsLocked
+	event *a2a.StreamResponse // what all readers get of it
+}
+
+func (r *record) sized() sized {
+	s := sized{Entry: r.entry, size: len(r.body)}
+	if len(r.blobs) == 0 {
+		s.body = r.body
+	}
+	return s
 }
 
 // The tail serves readers that keep up; those further behind read from the
@@ -165,6 +176,12 @@ func (t *topic) failure() error {
 	return t.lost
 }
 
+// beyond reports whether readers of t have events to come at once behind seq.
+func (t *topic) beyond(seq int64) bool {
+	entries, _, _ := t.after(seq)
+	return showsOne(entries)
+}
+
 // after returns the committed entries behind a cursor, as far as the tail
 // reaches back. known is false if the store has to be asked. changed is closed
 // when there may be more.
@@ -181,7 +198,41 @@ func (t *topic) after(cursor int64) (entries []sized, known bool, changed <-chan
 	case behind > int64(len(t.tail)):
 		return nil, false, t.changed
 	}
-	return t.tail[int64(len(t.tail))-behind:], true, t.changed
+	entries = t.tail[int64(len(t.tail))-behind:]
+	t.eventsLocked()
+	return entries, true, t.changed
+}
+
+// eventsLocked makes the events of the newest entries, at the end of the tail, for
+// all who read from here on. Entries that a reader has got have theirs.
+func (t *topic) eventsLocked() {
+	from, shown := len(t.tail), 0
+	for from > 0 && !t.tail[from-1].ready {
+		from--
+		if t.tail[from].Shows() {
+			shown++
+		}
+	}
+	events := make([]struct {
+		a2a.StreamResponse
+		shared a2a.Shared
+	}, shown)
+	last := shown - 1
+	for i := from; i < len(t.tail); i++ {
+		en := &t.tail[i]
+		en.ready = true
+		if !en.Shows() {
+			continue
+		}
+		ev := &events[0]
+		events = events[1:]
+		ev.shared.Init(en.body)
+		ev.StreamResponse = a2a.StreamResponse{
+			StatusUpdate: en.Status, ArtifactUpdate: en.Artifact, Seq: en.Seq, More: last > 0, Shared: &ev.shared,
+		}
+		last--
+		en.event = &ev.StreamResponse
+	}
 }
 
 // published leaves out what was read from the store and is not published yet:
@@ -195,6 +246,18 @@ func (t *topic) published(entries []sized) []sized {
 		n--
 	}
 	return entries[:n]
+}
+
+// wakeAll lets all readers see that the engine drains: they look after they have
+// taken the channel that is closed here, and it costs them nothing until then.
+func (e *Engine) wakeAll() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, t := range e.topics {
+		t.mu.Lock()
+		t.wakeLocked()
+		t.mu.Unlock()
+	}
 }
 
 // join returns the key's topic and counts a user of it; leave ends that.
