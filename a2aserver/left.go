@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -17,31 +18,101 @@ type recognizing interface {
 	Again(r *http.Request) (a2a.Caller, error)
 }
 
+// stays are the calls that we may leave.
+type stays struct {
+	mu   sync.Mutex // protects the fields below and stay.place
+	why  error      // set when all are to be left
+	list []*stay
+}
+
+// stay is a call that waits, for its agent or for events.
+type stay struct {
+	s      *Server
+	place  int // in the list, from 1; 0 is none
+	cancel context.CancelCauseFunc
+	check  *recheck // nil if nobody asks again
+}
+
+// recheck is what it takes to ask again who calls.
+type recheck struct {
+	item
+	every time.Duration
+	r     *http.Request
+	was   a2a.Caller
+}
+
 // untilLeft returns a context that also ends where we leave a call that waits: when
 // the server drains, with errDraining as its cause, or when the credentials of r
 // are not good any more, with what the Identity says. r is nil where nobody was
-// asked for any.
+// asked for any. A call has no goroutine and no timer for it.
 func (s *Server) untilLeft(parent context.Context, r *http.Request) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(parent)
-	stop := context.AfterFunc(s.draining, func() { cancel(errDraining) })
-	every := s.opts.recheck()
-	if s.opts.identity() == nil || r == nil || every < 0 {
-		return ctx, func() { stop(); cancel(nil) }
+	w := &stay{s: s, cancel: cancel}
+	if why := s.stays.add(w); why != nil {
+		cancel(why)
 	}
-	caller := a2a.CallerFrom(parent)
-	var again *time.Timer // and not a goroutine for each stream
-	again = time.AfterFunc(time.Hour, func() {
-		if ctx.Err() != nil {
+	if every := s.opts.recheck(); s.opts.identity() != nil && r != nil && every >= 0 {
+		w.check = &recheck{item: item{who: w}, every: every, r: r, was: a2a.CallerFrom(parent)}
+		s.agenda.set(&w.check.item, s.agenda.now()+every)
+	}
+	return ctx, w.end
+}
+
+// due asks for the credentials, and makes the next appointment.
+func (w *stay) due(time.Duration) time.Duration {
+	go func() { // an Identity may have to ask somebody
+		if err := w.s.recheck(w.check.r, &w.check.was); err != nil {
+			w.cancel(err)
 			return
 		}
-		if err := s.recheck(r, &caller); err != nil {
-			cancel(err)
-			return
-		}
-		again.Reset(every)
-	})
-	again.Reset(every)
-	return ctx, func() { again.Stop(); stop(); cancel(nil) }
+		w.s.agenda.set(&w.check.item, w.s.agenda.now()+w.check.every)
+	}()
+	return 0
+}
+
+// end may be called more than once.
+
+func (w *stay) end() {
+	if w.check != nil {
+		w.s.agenda.end(&w.check.item)
+	}
+	w.s.stays.remove(w)
+	w.cancel(nil)
+}
+
+// add returns why a call has to be left at once, or nil.
+func (a *stays) add(w *stay) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.list = append(a.list, w)
+	w.place = len(a.list)
+	return a.why
+}
+
+func (a *stays) remove(w *stay) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if w.place == 0 {
+		return
+	}
+	last := len(a.list) - 1
+	a.list[w.place-1], a.list[last].place = a.list[last], w.place
+	a.list[last] = nil
+	a.list = a.list[:last]
+	w.place = 0
+}
+
+// leave leaves all there are and all that come.
+func (a *stays) leave(why error) {
+	a.mu.Lock()
+	if a.why == nil {
+		a.why = why
+	}
+	list := slices.Clone(a.list)
+	a.mu.Unlock()
+	for _, w := range list {
+		w.cancel(why)
+	}
 }
 
 // recheck returns why a caller who was let in with r would not be now, or not as

@@ -30,6 +30,8 @@ type Server struct {
 
 	rates   *rates       // nil without a limit
 	streams *openStreams // nil without a limit
+	agenda  agenda
+	stays   stays
 
 	openDoor bool // nobody wants to know who calls
 
@@ -50,6 +52,7 @@ func New(svc a2a.Service, card *a2a.AgentCard, o *Options) *Server {
 	limits := o.limits()
 	s.rates, s.streams = newRates(limits), newOpenStreams(limits)
 	s.openDoor = o.identity() == nil && s.rates == nil && s.audit == nil && (o == nil || len(o.Hosts) == 0)
+	s.agenda.started = s.started
 	s.draining, s.stopDrain = context.WithCancelCause(context.Background())
 	return s
 }
@@ -63,7 +66,10 @@ var (
 // agent are answered with Unavailable, and new ones of both kinds are refused.
 // Tasks are not touched. Call it before [http.Server.Shutdown], which would
 // wait for all of them.
-func (s *Server) Drain() { s.stopDrain(errDraining) }
+func (s *Server) Drain() {
+	s.stopDrain(errDraining)
+	s.stays.leave(errDraining)
+}
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/parley-a2a/parley/a2a"
 )
@@ -176,34 +175,68 @@ func TestLastEventID(t *testing.T) {
 	}
 }
 
-// What is ready goes out in one write.
+// What the service says is followed at once goes out in one write with it, and
+// what it does not goes out before the next one is asked for.
 func TestReadyEventsAreGathered(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const n = 40
+	const n = 40
+	for _, more := range []bool{true, false} {
 		list := []any{taskAt(1)}
 		for i := range n {
 			list = append(list, statusAt(int64(i)+2, a2a.TaskStateWorking))
 		}
-		w := &waitingWriter{ResponseRecorder: httptest.NewRecorder()}
-		New(streaming(func(context.Context) elements { return yields(list...) }), testCard(), nil).
+		w := &countingWriter{ResponseRecorder: httptest.NewRecorder()}
+		seq := func(yield func(*a2a.StreamResponse, error) bool) {
+			for i, el := range list {
+				el := el.(*a2a.StreamResponse)
+				el.More = more && i < n
+				if !yield(el, nil) {
+					return
+				}
+				if got := strings.Count(w.Body.String(), "\n\n"); !el.More && got != i+1 {
+					t.Errorf("more %t: %d of %d events are out", more, got, i+1)
+				}
+			}
+		}
+		New(streaming(func(context.Context) elements { return seq }), testCard(), nil).
 			ServeHTTP(w, httptest.NewRequest("GET", "/tasks/t1:subscribe", nil))
 		if got := strings.Count(w.Body.String(), "\n\n"); got != n+1 {
-			t.Errorf("%d events", got)
+			t.Errorf("more %t: %d events", more, got)
 		}
-		if w.writes > 2 {
+		if more && w.writes != 1 {
 			t.Errorf("%d writes for %d events", w.writes, n+1)
 		}
-	})
+	}
 }
 
-// waitingWriter lets the service run as far as it can before each write.
-type waitingWriter struct {
+// Gathering has an end, and what a service promised and did not keep is not lost.
+func TestGatheringIsBounded(t *testing.T) {
+	large := statusAt(1, a2a.TaskStateWorking)
+	large.StatusUpdate.Metadata = a2a.JSON(`{"x":"` + strings.Repeat("x", 20<<10) + `"}`)
+	large.More = true
+	w := &countingWriter{ResponseRecorder: httptest.NewRecorder()}
+	New(streaming(func(context.Context) elements {
+		return func(yield func(*a2a.StreamResponse, error) bool) {
+			for i := range 10 {
+				if !yield(large, nil) {
+					return
+				}
+				if held := (i+1)*(20<<10) - w.Body.Len(); held > streamChunk {
+					t.Errorf("%d bytes are held back", held)
+				}
+			}
+		}
+	}), testCard(), nil).ServeHTTP(w, httptest.NewRequest("GET", "/tasks/t1:subscribe", nil))
+	if got := strings.Count(w.Body.String(), "\n\n"); got != 10 {
+		t.Errorf("%d events", got)
+	}
+}
+
+type countingWriter struct {
 	*httptest.ResponseRecorder
 	writes int
 }
 
-func (w *waitingWriter) Write(b []byte) (int, error) {
+func (w *countingWriter) Write(b []byte) (int, error) {
 	w.writes++
-	synctest.Wait()
 	return w.ResponseRecorder.Write(b)
 }

@@ -1,0 +1,104 @@
+package a2aserver
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/parley-a2a/parley/internal/wire"
+)
+
+// A stream looks at the clock when it writes, and the server's agenda looks at the
+// stream's clock from time to time: a client to which nothing was written for long
+// gets a comment, and one to which a write takes too long is given up. So a write
+// sets no timer and no deadline, and a stream that waits has neither a goroutine
+// nor a timer of its own.
+//
+// The clock is the time of the last write's end, or, with writing set, of the
+// beginning of the one under way: times two, to have room for writing.
+const writing = 1
+
+func (s *sse) begins() { s.clock.Store(int64(s.s.agenda.now())<<1 | writing) }
+func (s *sse) ended()  { s.clock.Store(int64(s.s.agenda.now()) << 1) }
+
+// watch begins to look after a stream.
+func (s *sse) watch() {
+	s.who = s
+	s.ended()
+	now := s.s.agenda.now()
+	s.s.agenda.set(&s.item, now+min(s.s.opts.keepAlive(), s.s.opts.writeTimeout()))
+}
+
+// unwatch returns when nobody but the caller uses the answer any more.
+func (s *sse) unwatch() {
+	s.mu.Lock() // behind a comment that is being written, as long as it is looked after
+	gone := s.gone
+	s.gone = true
+	s.drop()
+	s.mu.Unlock()
+	s.s.agenda.end(&s.item)
+	s.helpers.Wait()
+	if s.begun && !gone {
+		s.extendDeadline() // net/http writes the end
+	}
+}
+
+// due implements appointed.
+func (s *sse) due(now time.Duration) time.Duration {
+	clock := s.clock.Load()
+	since, limit, silence := time.Duration(clock>>1), s.s.opts.writeTimeout(), s.s.opts.keepAlive()
+	switch {
+	case clock&writing != 0 && since+limit > now:
+		return since + limit
+	case clock&writing != 0:
+		s.stalled.Store(true)
+		s.helpers.Go(func() { _ = s.rc.SetWriteDeadline(time.Unix(1, 0)) }) // not every writer has deadlines
+		return 0
+	case since+silence > now:
+		return min(since+silence, now+limit)
+	}
+	s.helpers.Go(func() { s.keepAlive(clock) })
+	return now + min(silence, limit)
+}
+
+// keepAlive writes a comment to a stream that was silent since clock, also before
+// its first element: what is on the way would hang up. Errors after it go into
+// the stream.
+func (s *sse) keepAlive(clock int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer func() {
+		if v := recover(); v != nil { // which would end the process here
+			s.log(panicError(v))
+			s.gone = true
+			s.hangUp()
+		}
+	}()
+	if s.gone || s.clock.Load() != clock {
+		return
+	}
+	s.add(func(b []byte) []byte {
+		b = append(b, wire.KeepAlive...)
+		if s.plain {
+			b = append(b, '\n') // or it would be a part of the next event
+		}
+		return b
+	})
+	if !s.flush() {
+		s.hangUp()
+	}
+}
+
+func (s *sse) log(err error) {
+	s.s.log.LogAttrs(s.ctx, slog.LevelError, "a stream cannot be kept alive", slog.Any("error", err))
+}
+
+// flushed takes the error of a flush: that a writer does not hold anything back is
+// none.
+func flushed(err error) error {
+	if errors.Is(err, http.ErrNotSupported) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,134 @@
+package a2aserver
+
+import (
+	"net/http"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/wire"
+)
+
+// sse writes events. What it holds while a stream is silent is this.
+type sse struct {
+	*exchange
+	events dialect.Events
+	hangUp func() // ends the service's stream
+
+	item                   // what happens if nothing does: see silence.go
+	clock   atomic.Int64   // likewise
+	stalled atomic.Bool    // a write took too long
+	helpers sync.WaitGroup // goroutines beside the handler's
+
+	mu   sync.Mutex // held by who writes; protects the fields below, and those of the answer
+	out  *[]byte    // events to be written, of buffers; nil if there are none
+	gone bool       // nobody reads any more
+}
+
+// append adds the events that an element becomes. The last of them has its id:
+// whoever got that one has got all of it.
+func (s *sse) append(res *a2a.StreamResponse) {
+	res = s.element(res)
+	s.add(func(b []byte) []byte {
+		for i, more := 0, true; more; i++ {
+			start := len(b)
+			b = s.beginEvent(wire.BeginEvent(b))
+			empty := len(b)
+			if b, more = dialect.AppendLine(b, s.events, res, i); len(b) == empty {
+				b = b[:start]
+				continue
+			}
+			id := int64(0)
+			if !more && !s.plain {
+				id = max(res.Seq, 0)
+			}
+			b = wire.EndEvent(s.endEvent(b), start, id)
+		}
+		return b
+	})
+}
+
+// appendFailure adds the event that tells an error.
+func (s *sse) appendFailure(e *a2a.Error) {
+	name := "error"
+	if s.plain {
+		name = ""
+	}
+	s.add(func(b []byte) []byte { return wire.AppendEvent(b, "", name, a2a.OneLine(s.appendError(nil, e))) })
+}
+
+// add lets f append to what is to be written.
+func (s *sse) add(f func([]byte) []byte) {
+	out := s.out
+	if out == nil {
+		out = buffers.Get().(*[]byte)
+		*out = (*out)[:0]
+	}
+	*out = f(*out)
+	if s.out = out; len(*out) == 0 {
+		s.drop()
+	}
+}
+
+// drop gives the buffer back: a silent stream needs none, and a large element
+// must not occupy memory for hours.
+func (s *sse) drop() {
+	if s.out != nil && cap(*s.out) <= maxPooled {
+		buffers.Put(s.out)
+	}
+	s.out = nil
+}
+
+// flush writes what was gathered, with the header before the first event. It
+// returns false if the client is gone or does not read.
+func (s *sse) flush() bool {
+	if s.out == nil {
+		return true
+	}
+	if !s.begun {
+		s.begun = true
+		h := s.w.Header()
+		h["Content-Type"], h["Cache-Control"], h["X-Accel-Buffering"] = ofEvents, notKept, notHeldBack
+		s.w.WriteHeader(http.StatusOK)
+	}
+	err := s.put(*s.out)
+	s.drop()
+	if err != nil {
+		s.gone = true
+		s.audit.outcome = auditLeft
+	}
+	return err == nil
+}
+
+// Values of headers, which nobody writes to: who adds to one gets a copy.
+var (
+	ofEvents    = []string{mediaEvents}
+	notKept     = []string{"no-cache"}
+	notHeldBack = []string{"no"}
+)
+
+// put writes and flushes.
+func (s *sse) put(b []byte) error {
+	if s.who == nil {
+		return s.send(b) // nobody watches the clock
+	}
+	for len(b) > writeSize {
+		s.begins()
+		if _, err := s.w.Write(b[:writeSize]); err != nil {
+			return err
+		}
+		b = b[writeSize:]
+	}
+	s.begins()
+	_, err := s.w.Write(b)
+	if err == nil {
+		err = flushed(s.rc.Flush())
+	}
+	s.ended()
+	if err == nil && s.stalled.Load() {
+		err = os.ErrDeadlineExceeded // it came too late
+	}
+	return err
+}
