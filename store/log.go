@@ -91,6 +91,10 @@ func (d *memory) apply(a *Append) error {
 		t = &memoryTask{blobs: map[string]bool{}}
 		d.tasks[a.Row.Key] = t
 	}
+	moves := !t.listedAs(&a.Row)
+	if moves {
+		d.unlist(t)
+	}
 	for i := range a.Pushes {
 		d.setPush(a.Row.Key, a.Pushes[i])
 	}
@@ -99,6 +103,9 @@ func (d *memory) apply(a *Append) error {
 	t.row.Last = a.Entries[len(a.Entries)-1].Seq
 	t.row.Updated = Milli(a.Row.Updated)
 	t.row.Created = Milli(a.Row.Created)
+	if moves {
+		d.enlist(t)
+	}
 	t.seal = nil
 	if a.Seal != nil {
 		t.seal = &Seal{Head: a.Seal.Head, Body: a.Seal.Body}

@@ -8,8 +8,9 @@ import (
 )
 
 // Memory is a Store that forgets everything with its process. It is the
-// executable form of the contract: plain maps under one lock, written to be
-// obviously right rather than fast. The suite compares every driver with it.
+// executable form of the contract: plain maps and sorted lists under one lock,
+// written to be obviously right rather than fast. The suite compares every driver
+// with it.
 type Memory struct {
 	group *Group
 	data  *memory
@@ -20,6 +21,7 @@ type memory struct {
 	mu      sync.RWMutex // protects the fields below
 	closed  bool
 	tasks   map[Key]*memoryTask
+	lists   map[listName]*sorted // the same tasks, by filter; none is empty
 	blobs   map[string][]byte
 	nodes   map[string]memoryNode
 	secrets map[string][]byte
@@ -49,6 +51,7 @@ type memoryTask struct {
 func NewMemory() *Memory {
 	return openMemory(&memory{
 		tasks:    map[Key]*memoryTask{},
+		lists:    map[listName]*sorted{},
 		blobs:    map[string][]byte{},
 		nodes:    map[string]memoryNode{},
 		secrets:  map[string][]byte{},
@@ -71,6 +74,7 @@ func (m *Memory) Reopen() *Memory {
 	defer m.data.mu.Unlock()
 	return openMemory(&memory{
 		tasks:    m.data.tasks,
+		lists:    m.data.lists,
 		blobs:    m.data.blobs,
 		nodes:    m.data.nodes,
 		secrets:  m.data.secrets,

@@ -34,41 +34,17 @@ func CheckLimit(limit int) error {
 	return nil
 }
 
-// List implements Store.
+// List implements Store. One of any owner's tasks looks at all tasks.
 func (m *Memory) List(ctx context.Context, q Query) (*Page, error) {
 	if err := q.Validate(); err != nil {
 		return nil, err
 	}
 	p := &Page{}
 	err := m.read(ctx, func(d *memory) error {
-		var found []*memoryTask
-		for _, t := range d.tasks {
-			if q.matches(&t.row) {
-				found = append(found, t)
-			}
-		}
-		p.Total = len(found)
-		slices.SortFunc(found, func(a, b *memoryTask) int {
-			return a.position().compare(b.position())
-		})
-		if q.Before != nil {
-			from := Position{Updated: Milli(q.Before.Updated), ID: q.Before.ID}
-			if q.AnyOwner {
-				from.Owner = q.Before.Owner
-			}
-			found = slices.DeleteFunc(found, func(t *memoryTask) bool {
-				p := t.position()
-				if !q.AnyOwner {
-					p.Owner = ""
-				}
-				return p.compare(from) <= 0
-			})
-		}
-		if len(found) > q.Limit {
-			found, p.More = found[:q.Limit], true
-		}
-		for _, t := range found {
-			p.Records = append(p.Records, t.record(q.Body))
+		if q.AnyOwner {
+			d.search(&q, p)
+		} else {
+			d.list(&q, p)
 		}
 		return nil
 	})
@@ -76,6 +52,56 @@ func (m *Memory) List(ctx context.Context, q Query) (*Page, error) {
 		return nil, err
 	}
 	return p, nil
+}
+
+// list reads a page of the list that has the query's filters.
+func (d *memory) list(q *Query, p *Page) {
+	s := d.lists[listName{q.Tenant, q.Owner, q.Context, q.State}]
+	if s == nil {
+		return
+	}
+	p.Total = s.n
+	if !q.Since.IsZero() {
+		p.Total = s.since(Position{Updated: Milli(q.Since)})
+	}
+	var from *Position
+	if q.Before != nil {
+		from = &Position{Updated: Milli(q.Before.Updated), ID: q.Before.ID}
+	}
+	s.before(from, func(t *memoryTask) bool {
+		if !q.matches(&t.row) { // it is too old, and so are all that follow
+			return false
+		}
+		if p.More = len(p.Records) == q.Limit; p.More {
+			return false
+		}
+		p.Records = append(p.Records, t.record(q.Body))
+		return true
+	})
+}
+
+// search looks for a page of any owner's among all tasks.
+func (d *memory) search(q *Query, p *Page) {
+	var found []*memoryTask
+	for _, t := range d.tasks {
+		if q.matches(&t.row) {
+			found = append(found, t)
+		}
+	}
+	p.Total = len(found)
+	slices.SortFunc(found, func(a, b *memoryTask) int {
+		return a.position().compare(b.position())
+	})
+	if q.Before != nil {
+		from := Position{Milli(q.Before.Updated), q.Before.ID, q.Before.Owner}
+		found = slices.DeleteFunc(found, func(t *memoryTask) bool { return t.position().compare(from) <= 0 })
+	}
+	if len(found) > q.Limit {
+		found, p.More = found[:q.Limit], true
+	}
+	for _, t := range found {
+		p.Records = append(p.Records, t.record(q.Body))
+	}
 }
 
 // matches applies everything but Before and Limit.

@@ -49,6 +49,7 @@ func (m *Memory) Delete(ctx context.Context, rows []Row) (int, error) {
 				continue
 			}
 			d.forget(rows[i].Key)
+			d.unlist(t)
 			delete(d.tasks, rows[i].Key)
 			n++
 		}

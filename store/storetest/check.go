@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/parley-a2a/parley/store"
 )
@@ -180,30 +181,38 @@ func checkAbsent(t testing.TB, st store.Store, k store.Key) {
 	}
 }
 
-// checkTotals lists by each context and state that occurs.
+// checkTotals lists by each context and state that occurs, and by some times.
 func checkTotals(t testing.TB, st store.Store, tenant, owner string, records []store.Record) {
 	t.Helper()
 	type filter struct {
 		context string
 		state   int32
+		since   time.Time
+	}
+	times := []time.Time{{}}
+	for i := 0; i < len(records); i += 1 + len(records)/3 {
+		times = append(times, records[i].Updated, records[i].Updated.Add(time.Millisecond))
 	}
 	want := map[filter]int{}
 	for i := range records {
 		r := &records[i]
-		if r.Context != "" { // an empty context in a query means any, likewise state 0
-			want[filter{r.Context, 0}]++
+		filters := map[filter]bool{} // a set, for an empty context in a query means any, likewise state 0
+		for _, since := range times {
+			if !r.Updated.Before(since) {
+				filters[filter{"", 0, since}] = true
+				filters[filter{r.Context, 0, since}] = true
+				filters[filter{"", r.State, since}] = true
+				filters[filter{r.Context, r.State, since}] = true
+			}
 		}
-		if r.State != 0 {
-			want[filter{"", r.State}]++
-		}
-		if r.Context != "" && r.State != 0 {
-			want[filter{r.Context, r.State}]++
+		for f := range filters {
+			want[f]++
 		}
 	}
 	for f, n := range want {
-		q := store.Query{Tenant: tenant, Owner: owner, Context: f.context, State: f.state, Limit: 1}
+		q := store.Query{Tenant: tenant, Owner: owner, Context: f.context, State: f.state, Since: f.since, Limit: 1}
 		if p := list(t, st, q); p.Total != n {
-			t.Errorf("check: context %q, state %d: total %d, %d are listed", f.context, f.state, p.Total, n)
+			t.Errorf("check: context %q, state %d, since %v: total %d, %d are listed", f.context, f.state, f.since, p.Total, n)
 		}
 	}
 }

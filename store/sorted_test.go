@@ -1,0 +1,98 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// What is listed is what a search of all tasks finds, whatever came, moved and
+// went before, in blocks that are full, split and empty.
+func TestListsAreWhatSearchFinds(t *testing.T) {
+	const tasks = 4 * bigBlock
+	r := rand.New(rand.NewPCG(7, 0))
+	m := NewMemory()
+	defer m.Close()
+	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	when := func() time.Time { return began.Add(time.Duration(r.IntN(2000)) * time.Millisecond) }
+	name := func() Key { return Key{Owner: "owner", ID: fmt.Sprint(r.IntN(tasks))} }
+	change := func(n int) {
+		var batch []*Append
+		ends := map[Key]int64{}
+		for range n {
+			a := &Append{Row: Row{Key: name(), State: int32(r.IntN(3)), Updated: when()}}
+			a.Row.Context = []string{"", "a", "a", fmt.Sprint("c", r.IntN(9))}[r.IntN(4)]
+			if _, known := ends[a.Row.Key]; !known {
+				if rec, err := m.Get(t.Context(), a.Row.Key, false); err == nil {
+					ends[a.Row.Key] = rec.Last
+				}
+			}
+			a.After = ends[a.Row.Key]
+			ends[a.Row.Key]++
+			a.Entries = []Entry{{Seq: a.After + 1}}
+			batch = append(batch, a)
+		}
+		for _, err := range m.commit(batch) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	forget := func(n int) {
+		var rows []Row
+		for range n {
+			if rec, err := m.Get(t.Context(), name(), false); err == nil {
+				rows = append(rows, rec.Row)
+			}
+		}
+		if _, err := m.Delete(t.Context(), rows); err != nil {
+			t.Fatal(err)
+		}
+	}
+	compare := func() {
+		for range 100 {
+			q := Query{Owner: "owner", State: int32(r.IntN(4)), Limit: 1 + r.IntN(2*bigBlock)}
+			q.Context = []string{"", "a", "c1", "none"}[r.IntN(4)]
+			if r.IntN(2) == 0 {
+				q.Since = when()
+			}
+			if r.IntN(2) == 0 {
+				k := name()
+				q.Before = &Position{when(), k.ID, k.Owner}
+			}
+			got, err := m.List(context.Background(), q)
+			q.AnyOwner = true // there is one
+			want, _ := m.List(context.Background(), q)
+			if d := cmp.Diff(want, got); d != "" || err != nil {
+				t.Fatalf("%+v: %v (-searched +listed)\n%s", q, err, d)
+			}
+		}
+		n, here := 0, m.data.lists[listName{owner: "owner"}]
+		for _, b := range here.blocks {
+			if n += len(b); len(b) == 0 || len(b) > bigBlock {
+				t.Errorf("a block of %d", len(b))
+			}
+		}
+		if n != here.n || n != len(m.data.tasks) {
+			t.Errorf("%d tasks in blocks, %d counted, %d there are", n, here.n, len(m.data.tasks))
+		}
+	}
+	for range 6 {
+		change(tasks)
+		compare()
+		forget(tasks)
+		compare()
+	}
+	for id := range tasks {
+		if rec, err := m.Get(t.Context(), Key{Owner: "owner", ID: fmt.Sprint(id)}, false); err == nil {
+			m.Delete(t.Context(), []Row{rec.Row})
+		}
+	}
+	if len(m.data.lists) > 0 {
+		t.Errorf("%d lists of nothing", len(m.data.lists))
+	}
+}
