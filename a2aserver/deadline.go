@@ -1,6 +1,7 @@
 package a2aserver
 
 import (
+	"os"
 	"sync"
 	"time"
 )
@@ -33,16 +34,27 @@ func (d *lateDeadline) tellLocked() error {
 	return d.set(d.at)
 }
 
-// begin is for what is about to read or write, and end for when it has.
+// begin is for what is about to read or write, and end for when it has. An error
+// is what it comes to; then there is no end.
 func (d *lateDeadline) begin() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.waiting++
 	if d.untold {
-		return d.tellLocked()
+		// This is how net/http takes back a read that it has let begin, usually
+		// before it has.
+		if !d.at.IsZero() && d.at.Unix() < past {
+			return os.ErrDeadlineExceeded
+		}
+		if err := d.tellLocked(); err != nil {
+			return err
+		}
 	}
+	d.waiting++
 	return nil
 }
+
+// past is long ago wherever clocks are right, and also in tests.
+const past = 1 << 20
 
 func (d *lateDeadline) end() {
 	d.mu.Lock()

@@ -14,10 +14,10 @@ import (
 // and while it waits of each.
 func TestLateDeadline(t *testing.T) {
 	var told []int
-	d := &lateDeadline{set: func(at time.Time) error { told = append(told, int(at.Unix())); return nil }}
+	d := &lateDeadline{set: func(at time.Time) error { told = append(told, int(at.Unix()-1e9)); return nil }}
 	to := func(list ...int64) {
 		for _, at := range list {
-			if err := d.to(time.Unix(at, 0)); err != nil {
+			if err := d.to(time.Unix(1e9+at, 0)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -48,8 +48,17 @@ func TestLateDeadline(t *testing.T) {
 	d.begin()
 	want("of what is forgotten")
 	d.end()
+	_ = d.to(time.Unix(1, 0))
+	if err := d.begin(); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Error("what is over before it begins waits:", err)
+	}
+	want("of what is over")
+	to(8)
+	d.begin()
+	want("with what comes after that", 8)
+	d.end()
 	d.set = func(time.Time) error { return net.ErrClosed }
-	if to(8); !errors.Is(d.begin(), net.ErrClosed) {
+	if to(9); !errors.Is(d.begin(), net.ErrClosed) {
 		t.Error("a connection that is closed begins to wait")
 	}
 }

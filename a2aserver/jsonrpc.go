@@ -40,10 +40,10 @@ func (x *exchange) rpc(f *rpcFraming, version string) error {
 		return envelopeError(bad)
 	}
 	op, d, err := dialect.DetectRPC(req.Method, version, x.s.opts.strictVersions())
-	if errors.Is(err, &a2a.Error{Code: a2a.CodeVersionNotSupported}) {
-		f.dialect = dialect.V10 // which has a word for it
-	}
 	if err != nil {
+		if errors.Is(err, &a2a.Error{Code: a2a.CodeVersionNotSupported}) {
+			f.dialect = dialect.V10 // which has a word for it
+		}
 		return err
 	}
 	f.dialect, f.codec = d, dialect.CodecOf(d, a2a.BindingJSONRPC)

@@ -29,17 +29,18 @@ func (s *Server) serveREST(w http.ResponseWriter, r *http.Request, path string) 
 func (x *exchange) rest(f *restFraming, path string) error {
 	version := requestedVersion(x.r)
 	m, allow, err := dialect.DetectREST(x.r.Method, path, version, x.s.opts.strictVersions())
-	if err != nil && !errors.Is(err, &a2a.Error{Code: a2a.CodeVersionNotSupported}) {
-		f.dialect = dialect.SaysREST(path, version)
-	}
-	switch {
-	case len(allow) > 0:
-		list := strings.Join(allow, ", ")
-		x.w.Header().Set("Allow", list)
-		return a2a.Errorf(a2a.CodeMethodNotAllowed, "%s is not allowed here: use %s", method(x.r), list)
-	case errors.Is(err, &a2a.Error{Code: a2a.CodeMethodNotFound}):
-		return a2a.Errorf(a2a.CodeMethodNotFound, "there is nothing at this path; the card at %s names the agent's addresses", cardPath)
-	case err != nil:
+	if err != nil {
+		if !errors.Is(err, &a2a.Error{Code: a2a.CodeVersionNotSupported}) {
+			f.dialect = dialect.SaysREST(path, version)
+		}
+		switch {
+		case len(allow) > 0:
+			list := strings.Join(allow, ", ")
+			x.w.Header().Set("Allow", list)
+			return a2a.Errorf(a2a.CodeMethodNotAllowed, "%s is not allowed here: use %s", method(x.r), list)
+		case errors.Is(err, &a2a.Error{Code: a2a.CodeMethodNotFound}):
+			return a2a.Errorf(a2a.CodeMethodNotFound, "there is nothing at this path; the card at %s names the agent's addresses", cardPath)
+		}
 		return err
 	}
 	f.dialect, f.codec = m.Dialect, m.Codec()
