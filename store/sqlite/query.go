@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"time"
 
@@ -115,15 +114,13 @@ func (r *Reader) List(ctx context.Context, q store.Query) (*store.Page, error) {
 
 // scopeFor returns the scope that a query is about, or nil if it has no tally.
 func (c *conn) scopeFor(q *store.Query) (*scope, error) {
-	sc, err := c.scopeOf("tenant = ? AND owner = ? AND context = ?", func(st *stmt) {
+	all, err := c.scopesOf("tenant = ? AND owner = ? AND context = ?", func(st *stmt) {
 		st.text(q.Tenant).text(q.Owner).text(q.Context)
 	})
-	if errors.Is(err, sqlite3.ERROR) { // a Reader on its own may read what has none
-		if there, look := c.hasTable("scope"); look == nil && !there {
-			return nil, nil
-		}
+	if len(all) == 0 {
+		return nil, err
 	}
-	return sc, err
+	return all[0], err
 }
 
 // total counts the matches of an owner; sc is the query's, or nil.

@@ -14,7 +14,8 @@ import (
 // have to be written with each change of each task, so they go from owner to
 // owner instead, a step in an index each. Across 10,000 owners of 10 tasks a page
 // costs 70 to 200 ms on a machine with much else to do, and so does a look-up
-// (BenchmarkAllOwners); it grows with the owners, not with what they have.
+// (BenchmarkAllOwners); it grows with the owners, not with what they have: where
+// that is much, they have a tally.
 
 // owners is a table of all owners of a tenant.
 const owners = "WITH RECURSIVE o(name) AS (SELECT min(owner) FROM task WHERE tenant = ?1 " +
@@ -99,6 +100,33 @@ type head struct {
 // heads returns the owners who have something for a page, the newest first, and
 // counts all matches.
 func (c *conn) heads(q *store.Query, p *store.Page) (heads []head, err error) {
+	scopes, err := c.scopesOf("tenant = ? AND context = ?", func(st *stmt) { st.text(q.Tenant).text(q.Context) })
+	for _, sc := range scopes {
+		if err != nil {
+			return nil, err
+		}
+		one := *q
+		one.Owner, one.Limit, one.Body = sc.owner, 1, false
+		var first store.Page
+		var n int64
+		if n, err = c.totalOf(sc, &one); err == nil {
+			err = c.page(sc, &one, &first)
+		}
+		p.Total += int(n)
+		for i := range first.Records {
+			heads = append(heads, head{sc.owner, first.Records[i].Updated})
+		}
+	}
+	if err == nil {
+		heads, err = c.smallHeads(q, p, heads, len(scopes) > 0)
+	}
+	slices.SortFunc(heads, func(a, b head) int { return b.newest.Compare(a.newest) })
+	return heads, err
+}
+
+// smallHeads adds the heads and the matches of owners who have none of the scopes
+// of a query, if there are any.
+func (c *conn) smallHeads(q *store.Query, p *store.Page, heads []head, scopes bool) ([]head, error) {
 	all := where(q)
 	all.terms[0], all.terms[1] = "tenant = ?1", "owner = o.name"
 	page := *all
@@ -107,13 +135,17 @@ func (c *conn) heads(q *store.Query, p *store.Page) (heads []head, err error) {
 		page.and("(updated, id) <= (?, ?)")
 	}
 	// Without a filter one count of the tenant's tasks does for that of each owner.
-	simple := len(all.terms) == 2
+	simple := len(all.terms) == 2 && !scopes
 	count := "0"
 	if !simple {
 		count = "(SELECT count(*) FROM task " + all.sql() + ")"
 	}
+	small := ""
+	if scopes {
+		small = " AND NOT EXISTS (SELECT 1 FROM scope WHERE tenant = ?1 AND owner = o.name AND context = ?)"
+	}
 	st := c.stmt(owners + "SELECT name, " + count + ", (SELECT updated FROM task " + page.sql() +
-		" ORDER BY updated DESC, id DESC LIMIT 1) FROM o WHERE name IS NOT NULL").text(q.Tenant)
+		" ORDER BY updated DESC, id DESC LIMIT 1) FROM o WHERE name IS NOT NULL" + small).text(q.Tenant)
 	if !simple {
 		all.bindRest(st, q)
 	}
@@ -121,7 +153,10 @@ func (c *conn) heads(q *store.Query, p *store.Page) (heads []head, err error) {
 	if q.Before != nil {
 		st.time(q.Before.Updated).text(q.Before.ID)
 	}
-	err = st.each(func(r *sqlite3.Stmt) error {
+	if scopes {
+		st.text(q.Context)
+	}
+	err := st.each(func(r *sqlite3.Stmt) error {
 		p.Total += r.ColumnInt(1)
 		if r.ColumnType(2) != sqlite3.NULL {
 			heads = append(heads, head{r.ColumnText(0), milli(r.ColumnInt64(2))})
@@ -132,6 +167,5 @@ func (c *conn) heads(q *store.Query, p *store.Page) (heads []head, err error) {
 		err = c.stmt("SELECT count(*) FROM task WHERE tenant = ?").text(q.Tenant).
 			each(func(r *sqlite3.Stmt) error { p.Total = r.ColumnInt(0); return nil })
 	}
-	slices.SortFunc(heads, func(a, b head) int { return b.newest.Compare(a.newest) })
 	return heads, err
 }

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"errors"
 	"math"
 
 	"github.com/ncruces/go-sqlite3"
@@ -59,8 +60,8 @@ func (c *conn) trim(s span) error {
 	if s.n <= bigSpan {
 		return nil
 	}
-	sc, err := c.scopeOf("key = ?", func(st *stmt) { st.int(s.scope) })
-	if err != nil {
+	of, err := c.scopesOf("key = ?", func(st *stmt) { st.int(s.scope) })
+	if len(of) == 0 || err != nil {
 		return err
 	}
 	end, there, err := c.stmt("SELECT min(begin) FROM span WHERE scope = ? AND state = ? AND begin > ?").
@@ -70,7 +71,7 @@ func (c *conn) trim(s span) error {
 	}
 	for err == nil && s.n > bigSpan {
 		var next span
-		if next, err = c.split(sc, s, end); next.n == 0 {
+		if next, err = c.split(of[0], s, end); next.n == 0 {
 			break // they are all of one time
 		}
 		s = next
@@ -116,15 +117,20 @@ type scope struct {
 	key int64
 }
 
-// scopeOf returns the scope that has what a condition says, or nil.
-func (c *conn) scopeOf(condition string, bind func(*stmt)) (sc *scope, err error) {
+// scopesOf returns the scopes that have what a condition says.
+func (c *conn) scopesOf(condition string, bind func(*stmt)) (all []*scope, err error) {
 	st := c.stmt("SELECT tenant, owner, context, key FROM scope WHERE " + condition)
 	bind(st)
 	err = st.each(func(r *sqlite3.Stmt) error {
-		sc = &scope{scopeName{r.ColumnText(0), r.ColumnText(1), r.ColumnText(2)}, r.ColumnInt64(3)}
+		all = append(all, &scope{scopeName{r.ColumnText(0), r.ColumnText(1), r.ColumnText(2)}, r.ColumnInt64(3)})
 		return nil
 	})
-	return sc, err
+	if errors.Is(err, sqlite3.ERROR) { // a Reader on its own may read what has none
+		if there, look := c.hasTable("scope"); look == nil && !there {
+			return nil, nil
+		}
+	}
+	return all, err
 }
 
 // tasks selects of the tasks of a state, whose times of update are called at.
