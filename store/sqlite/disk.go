@@ -31,21 +31,34 @@ const refused = sqlite3.IOERR_AUTH
 
 // explained gives errors of writes a code of SQLite's that says why.
 func explained(err error) error {
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
+	}
+	if told := reason(err); told != nil {
+		return told
+	}
+	return err
+}
+
+// reason returns the error of a write with such a code, nil if there is none
+// for it.
+func reason(err error) error {
+	switch {
 	case isOneOf(err, fullErrors):
 		return vfs.SystemError(err, sqlite3.FULL)
 	case isOneOf(err, readOnlyErrors), errors.Is(err, fs.ErrPermission):
 		return vfs.SystemError(err, refused)
 	}
-	return err
+	return nil
 }
 
 func (d disk) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, error) {
 	f, flags, err := d.VFSFilename.OpenFilename(name, flags)
 	if err != nil {
 		return nil, flags, err
+	}
+	if flags&vfs.OPEN_WAL != 0 {
+		return &logFile{diskFile: diskFile{f}}, flags, nil
 	}
 	return diskFile{f}, flags, nil
 }

@@ -151,7 +151,10 @@ func openWriter(path string, o *Options, sc *schema) (_ *conn, err error) {
 	}()
 	// WAL and FULL together mean one fsync per commit, before it is reported.
 	// No automatic checkpoints: the cleaner does them, beside the commits.
-	err = c.Exec(durable + "PRAGMA wal_autocheckpoint = 0; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -65536")
+	// The cache has what is written now, and what a large append needs; more
+	// would cost more: a commit that moved pages within a tree looks at all of
+	// it when it ends (docs/design/0010-sqlite-writes.md).
+	err = c.Exec(durable + "PRAGMA wal_autocheckpoint = 0; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -8192")
 	if err != nil {
 		return nil, err
 	}
@@ -171,6 +174,9 @@ func openWriter(path string, o *Options, sc *schema) (_ *conn, err error) {
 		}
 	}
 	if err := sc.migrate(c); err != nil {
+		return nil, err
+	}
+	if err := c.gather(); err != nil {
 		return nil, err
 	}
 	return c, syncDir(path)

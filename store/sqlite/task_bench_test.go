@@ -1,0 +1,136 @@
+//go:build unix
+
+package sqlite
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/parley-a2a/parley/store"
+	"golang.org/x/sys/unix"
+)
+
+// BenchmarkTask measures what a task costs the store when so many are under
+// way at all times, in processor time, which tells more than a rate on a machine that
+// does other things: a quick one is one append, with the seal; a stream has its
+// ten chunks in five. Their ids are random, or grow with time as the engine's.
+func BenchmarkTask(b *testing.B) {
+	for _, kind := range []string{"quick", "stream"} {
+		for _, ids := range []string{"random", "ordered"} {
+			for _, busy := range []int{8, 64} {
+				b.Run(fmt.Sprintf("%s/%s/busy=%d", kind, ids, busy), func(b *testing.B) { benchTask(b, busy, kind == "stream", ids == "ordered") })
+			}
+		}
+	}
+}
+
+func benchTask(b *testing.B, busy int, stream, ordered bool) {
+	st := mustOpen(b, filepath.Join(b.TempDir(), "parley.db"), nil)
+	appends := func(n int) []*store.Append {
+		if stream {
+			return streamOf(n, ordered)
+		}
+		return []*store.Append{quickTask(n, ordered)}
+	}
+	const before = 20_000 // a store is not empty for long
+	run := func(from, n int) {
+		done := make(chan struct{})
+		var next, left atomic.Int64
+		left.Store(int64(n))
+		var begin func()
+		begin = func() {
+			i := int(next.Add(1)) - 1
+			if i >= n {
+				return
+			}
+			as := appends(from + i)
+			var step func()
+			step = func() {
+				a := as[0]
+				as = as[1:]
+				st.Append(a, func(err error) {
+					switch {
+					case err != nil:
+						b.Error(err)
+						close(done)
+					case len(as) > 0:
+						step()
+					case left.Add(-1) == 0:
+						close(done)
+					default:
+						begin()
+					}
+				})
+			}
+			step()
+		}
+		for range busy {
+			begin()
+		}
+		<-done
+	}
+	run(0, before)
+	commits := st.commits.Load()
+	b.ReportAllocs()
+	b.ResetTimer()
+	used := processorTime(b)
+	run(before, b.N)
+	b.ReportMetric(float64(processorTime(b)-used)/float64(time.Microsecond)/float64(b.N), "cpu-µs/op")
+	b.ReportMetric(float64(st.commits.Load()-commits)/float64(b.N), "commits/op")
+}
+
+func processorTime(b *testing.B) time.Duration {
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// benchID is shaped as the engine's ids are.
+func benchID(n int, ordered bool) string {
+	high := rand.Uint64()
+	if ordered {
+		high = uint64(1_790_000_000_000+n/10)<<16 | uint64(0x7000+n%10)
+	}
+	s := fmt.Sprintf("%016x%016x", high, rand.Uint64())
+	return s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:]
+}
+
+var benchBody = fmt.Appendf(nil, "%0512d", 0)
+
+func quickTask(n int, ordered bool) *store.Append {
+	at := began.Add(time.Duration(n) * 100 * time.Microsecond)
+	a := &store.Append{Row: store.Row{
+		Key:     store.Key{Owner: "anonymous", ID: benchID(n, ordered)},
+		Context: benchID(n, ordered), State: 3, Updated: at, Created: at, Last: 4, Node: "node-1", Epoch: 1, Turn: 2,
+	}}
+	for i, size := range []int{120, 180, 200, 110} {
+		a.Entries = append(a.Entries, store.Entry{Seq: int64(i) + 1, Time: at, Kind: uint8(i) + 1, Body: benchBody[:size]})
+	}
+	a.Seal = &store.Seal{Head: benchBody[:400], Body: benchBody[:230]}
+	return a
+}
+
+// streamOf is a task of ten chunks in five appends, the last of which ends it.
+func streamOf(n int, ordered bool) []*store.Append {
+	first := quickTask(n, ordered)
+	seal := first.Seal
+	first.Seal, first.Row.Active, first.Row.State = nil, true, 2
+	as := []*store.Append{first}
+	for range 4 {
+		a := &store.Append{Row: first.Row, Epoch: 1, After: as[len(as)-1].Row.Last}
+		for i := range 3 {
+			a.Entries = append(a.Entries, store.Entry{Seq: a.After + int64(i) + 1, Time: first.Row.Updated, Kind: 3, Body: benchBody[:250]})
+		}
+		a.Row.Last = a.After + 3
+		as = append(as, a)
+	}
+	last := as[len(as)-1]
+	last.Row.Active, last.Row.State, last.Seal = false, 3, &store.Seal{Head: seal.Head, Body: benchBody}
+	return as
+}
