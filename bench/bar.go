@@ -86,6 +86,18 @@ func (a about) needed(contender, label string) bool {
 	return false
 }
 
+// compares says whether a bar of the scenario is made of anything of a contender's.
+func (a about) compares(contender string) bool {
+	for _, b := range a.bars {
+		for _, n := range b.needs {
+			if n.contender == contender {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // barReport is what came of a bar.
 type barReport struct {
 	Scenario string  `json:"scenario"`

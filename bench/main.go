@@ -34,6 +34,7 @@ type options struct {
 	rounds             int
 	time               time.Duration
 	conns, only, with  string
+	cases              string
 	peers              []string
 	dir, stock, asJSON string
 	markdown           string
@@ -52,6 +53,7 @@ func parse(argv []string, stderr io.Writer) (*options, error) {
 	fs.DurationVar(&o.time, "time", 0, "how `long` one measurement is, after two fifths of it to warm up (default 5s; -bar 3s, after 2s; short form 300ms)")
 	fs.StringVar(&o.conns, "conns", "", "`connections` (default 1,16,64,256; short form 1,16)")
 	fs.StringVar(&o.only, "scenarios", "abcdefghij", "`letters` of the scenarios to measure")
+	fs.StringVar(&o.cases, "cases", "", "a `part` of the names of the cases to measure (default all)")
 	fs.StringVar(&o.with, "contenders", "", "`names` of the contenders, with commas (default all)")
 	fs.Func("peer", "one more contender, that runs already: `name=host:port`, or name=host:port/0.3 if it speaks 0.3; may be repeated", func(s string) error {
 		o.peers = append(o.peers, s)
@@ -74,7 +76,7 @@ func parse(argv []string, stderr io.Writer) (*options, error) {
 }
 
 func (o *options) plan() (*plan, error) {
-	p := &plan{short: o.short, bar: o.bar, rounds: 5, time: 5 * time.Second, conns: []int{1, 16, 64, 256}, limit: o.limit, stock: o.stock}
+	p := &plan{short: o.short, bar: o.bar, rounds: 5, time: 5 * time.Second, conns: []int{1, 16, 64, 256}, limit: o.limit, stock: o.stock, cases: o.cases}
 	if o.short {
 		p.rounds, p.time, p.conns = 1, 300*time.Millisecond, []int{1, 16}
 	}
@@ -110,6 +112,11 @@ func (o *options) plan() (*plan, error) {
 		}
 	}
 	return p, nil
+}
+
+// chosen are the scenarios to measure.
+func (o *options) chosen() []scenario {
+	return slices.DeleteFunc(slices.Clone(scenarios), func(s scenario) bool { return !strings.Contains(o.only, s.about().key) })
 }
 
 func run(ctx context.Context, argv []string, stdout, stderr io.Writer) error {
@@ -155,7 +162,7 @@ func run(ctx context.Context, argv []string, stdout, stderr io.Writer) error {
 		}
 	}
 	r.heading(stdout)
-	chosen := slices.DeleteFunc(slices.Clone(scenarios), func(s scenario) bool { return !strings.Contains(o.only, s.about().key) })
+	chosen := o.chosen()
 	began := time.Now()
 	fmt.Fprintf(stderr, "this takes some %.0f minutes\n", max(1, b.estimate(chosen).Minutes()))
 	for _, s := range chosen {
@@ -210,6 +217,11 @@ func (b *bench) enter(ctx context.Context, o *options, r *report) error {
 			return err
 		}
 		candidates = append(candidates, c)
+	}
+	if b.plan.bar {
+		candidates = slices.DeleteFunc(candidates, func(c *contender) bool {
+			return c.program != "" && !slices.ContainsFunc(o.chosen(), func(s scenario) bool { return s.about().compares(c.name) })
+		})
 	}
 	for _, c := range candidates {
 		fmt.Fprintf(b.say, "%s is built\n", c.name)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -97,7 +98,7 @@ func (b *bench) scenario(ctx context.Context, s scenario) ([]*series, error) {
 
 // cases are those of a scenario that this run measures.
 func (b *bench) cases(s scenario) []setting {
-	all := s.cases(b.plan)
+	all := slices.DeleteFunc(s.cases(b.plan), func(k setting) bool { return !strings.Contains(k.label, b.plan.cases) })
 	if !b.plan.bar {
 		return all
 	}
@@ -211,6 +212,7 @@ func (s *series) median() *figures {
 	m := figures{
 		Main:   mid(func(f figures) float64 { return f.Main }),
 		P50:    mid(func(f figures) float64 { return f.P50 }),
+		Worst:  mid(func(f figures) float64 { return f.Worst }),
 		P99:    mid(func(f figures) float64 { return f.P99 }),
 		CPU:    mid(func(f figures) float64 { return f.CPU }),
 		Memory: mid(func(f figures) float64 { return f.Memory }),

@@ -46,6 +46,7 @@ type figures struct {
 	Main   float64 `json:"main"`             // in the scenario's unit
 	P50    float64 `json:"p50,omitempty"`    // of a call, in milliseconds
 	P99    float64 `json:"p99,omitempty"`    // of a call, in milliseconds
+	Worst  float64 `json:"worst,omitempty"`  // of all calls, in milliseconds
 	CPU    float64 `json:"cpu,omitempty"`    // of the server, in microseconds per thing done
 	Memory float64 `json:"memory,omitempty"` // resident, of the server, in MB
 	Calls  int     `json:"calls,omitempty"`
@@ -63,7 +64,8 @@ func (l lacks) Error() string { return string(l) }
 // plan says how long and how much.
 type plan struct {
 	short  bool
-	bar    bool // nothing but what the bars compare
+	bar    bool   // nothing but what the bars compare
+	cases  string // a part of the labels of the cases that are measured
 	rounds int
 	time   time.Duration // of one measurement
 	warm   time.Duration // before it
@@ -111,10 +113,14 @@ func (b *loadBout) measure(ctx context.Context) (figures, error) {
 	if err != nil {
 		return figures{}, err
 	}
-	return figures{
-		Main: t.perSecond(), P50: t.quantile(0.5), P99: t.quantile(0.99),
+	f := figures{
+		Main: t.perSecond(), P50: t.quantile(0.5), P99: t.quantile(0.99), Worst: t.quantile(1),
 		CPU: t.used.per(t.done), Memory: megabytes(t.used.memory), Calls: t.calls, Own: t.own.per(t.done), Busy: t.busy(),
-	}, nil
+	}
+	if f.Worst > 1000 && f.Worst > 10*f.P99 {
+		f.Note = fmt.Sprintf("one call took %.1f s", f.Worst/1000)
+	}
+	return f, nil
 }
 
 func (b *loadBout) close() {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"regexp"
@@ -136,7 +137,11 @@ func (m model) copy(contextID string, begun time.Time) model {
 	ids := map[string]string{m[0].Row.Context: contextID}
 	id := func(old []byte) []byte {
 		if ids[string(old)] == "" {
-			ids[string(old)] = uuid.NewString()
+			fresh := uuid.New()
+			if uuid.MustParse(string(old)).Version() == 7 { // it tells the time, so that ids are in its order
+				binary.BigEndian.PutUint64(fresh[:8], uint64(begun.UnixMilli())<<16|uint64(fresh[6]&0x0f|0x70)<<8|uint64(fresh[7]))
+			}
+			ids[string(old)] = fresh.String()
 		}
 		return []byte(ids[string(old)])
 	}
