@@ -80,6 +80,9 @@ type Options struct {
 	// Retention deletes tasks that have not changed for long. The zero value
 	// keeps all.
 	Retention engine.Retention
+	// Cache is how many bytes finished tasks of Store may take that are kept in
+	// memory: see engine.Options. Zero means 128 MiB, less than zero none.
+	Cache int64
 	// Retries says when a message that comes again is known, and answered as it
 	// was the first time. The zero value knows those of callers who are
 	// authenticated, for 24 h. The card says so where it holds for everybody, or
@@ -100,6 +103,13 @@ func (o *Options) drainWait() time.Duration {
 		return 10 * time.Second
 	}
 	return o.DrainWait
+}
+
+func (o *Options) cache() int64 {
+	if o.Store == nil && o.Cache == 0 {
+		return -1 // they are in memory as it is
+	}
+	return o.Cache
 }
 
 func (o *Options) retries() engine.Retries {
@@ -173,6 +183,7 @@ func New(card a2a.AgentCard, ag agent.Agent, o *Options) (*Server, error) {
 		Retries:      o.retries(),
 		Limits:       o.TaskLimits,
 		ExtendedCard: extended,
+		Cache:        o.cache(),
 	}
 	if *full.Capabilities.PushNotifications {
 		s.hooks = a2aserver.NewWebhooks(o.Egress, "Parley", "")

@@ -11,8 +11,8 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// cache keeps finished tasks that were read as the bytes that the store has of
-// them. Such tasks change no more (those of version 0.1 may: see mayFollow, and
+// cache keeps finished tasks, those that end here and others once they were read,
+// as the bytes that the store has of them. Such tasks change no more (those of version 0.1 may: see mayFollow, and
 // are not kept) but for their deletion, which goes through the store that over
 // returns. So what is found is what the store would say.
 //
@@ -119,6 +119,18 @@ func (c *cache) filling(k store.Key) (epoch uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.epoch
+}
+
+// keep keeps a task that an append has finished: somebody is likely to ask for it.
+// Its owner is still here, so that nobody deletes it.
+func (c *cache) keep(a *store.Append) {
+	if c == nil || a.Seal == nil {
+		return
+	}
+	f := finishedOf(&store.Record{Row: a.Row, Seal: a.Seal})
+	if task := f.encoded(f.body, nil); task != nil && final(task) {
+		c.put(&f, c.filling(f.key))
+	}
 }
 
 // put keeps a task that was read since filling said epoch.

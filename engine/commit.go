@@ -159,6 +159,7 @@ func (o *owner) settle(err error) bool {
 	for i := range f.append.Pushes {
 		o.e.outbox.watch(&f.append.Pushes[i], o.stored)
 	}
+	o.e.cache.keep(f.append)
 	next := 0 // of f.records
 	if !o.topic.publish(o, entries, func(en *a2a.Entry, task *a2a.Task) {
 		if p := f.records[next].post; p != nil {

@@ -58,11 +58,11 @@ type Options struct {
 	Retention Retention
 	// Limits bound what tasks may take.
 	Limits Limits
-	// Cache is how many bytes finished tasks may take that are kept in memory
-	// once they were read; until the garbage collector comes round the process may
-	// have as much again. Zero means 128 MiB, less than zero none. It is for a store
-	// that is this process's alone: with DeadAfter there is none, for others may
-	// delete what is in it.
+	// Cache is how many bytes finished tasks may take that are kept in memory, to
+	// be read without the store; until the garbage collector comes round the process
+	// may have as much again. Zero means 128 MiB, less than zero none. It is for a
+	// store that is this process's alone: with DeadAfter there is none, for others
+	// may delete what is in it.
 	Cache int64
 	// Push delivers notifications. Nil: there are none, and the operations on
 	// their configurations answer PushNotificationNotSupported, as they do when

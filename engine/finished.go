@@ -35,7 +35,7 @@ func (e *Engine) peek(ctx context.Context, key store.Key, req *a2a.GetTaskReques
 	if rec.Seal != nil && len(rec.Seal.Body) > 0 {
 		f := finishedOf(rec)
 		task, err := f.task(req)
-		if task != nil && !mayFollow(f.state, a2a.TaskStateSubmitted, task.Version) {
+		if task != nil && final(task) {
 			e.cache.put(&f, epoch)
 		}
 		if task != nil || err != nil {
@@ -70,6 +70,9 @@ func (e *Engine) listed(ctx context.Context, rec *store.Record, req *a2a.ListTas
 	}
 	return task.LimitHistory(req.HistoryLength), nil
 }
+
+// final reports whether a finished task can never change.
+func final(t *a2a.Task) bool { return !mayFollow(t.Status.State, a2a.TaskStateSubmitted, t.Version) }
 
 func finishedOf(rec *store.Record) finished {
 	return finished{

@@ -185,7 +185,9 @@ func TestGenerationsOfOldLogs(t *testing.T) {
 	for i := range entries {
 		entries[i].Body = strip(entries[i].Body)
 	}
-	for name, seal := range map[string]*store.Seal{"sealed": {Head: strip(rec.Seal.Head), Body: rec.Seal.Body}, "folded": nil} {
+	sealed := oldSeal(t, rec.Seal)
+	sealed.Head = strip(sealed.Head)
+	for name, seal := range map[string]*store.Seal{"sealed": sealed, "folded": nil} {
 		t.Run(name, func(t *testing.T) {
 			old := store.NewMemory()
 			t.Cleanup(func() { old.Close() })

@@ -92,7 +92,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags, fs *pflag.FlagSet, argv 
 	s, err := parley.New(card, f.declare(ag), &parley.Options{
 		Store: st, PublicURL: public, TrustedProxies: f.proxies, CardProfile: cardFor(f.profile), Logger: log,
 		ExtendedCard: extended, CardKeys: cardKeys, CardKeysURL: f.card.keysURL, CardStrict: f.card.strict,
-		DrainWait: f.drain, Retries: f.retries, Retention: f.retention,
+		DrainWait: f.drain, Retries: f.retries, Retention: f.retention, Cache: int64(f.cache),
 		Egress: f.egress.policy(local, log),
 		Auth:   guard, Limits: f.limits.requests(), TaskLimits: f.limits.tasks(), MaxBody: int64(f.limits.body),
 		Audit: audit.log, Origins: f.browser.origins, Hosts: f.browser.allowed(local && (guard == nil || guard.Anonymous()), l.Addr()),

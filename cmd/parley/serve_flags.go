@@ -22,6 +22,7 @@ type serveFlags struct {
 	profile   string
 	logLevel  string
 	drain     time.Duration
+	cache     size
 	retries   engine.Retries
 	onLost    string
 	maxRuns   int
@@ -103,6 +104,8 @@ func (f *serveFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.listen, "listen", "127.0.0.1:7275", "`address` to listen on; port 0 takes a free one")
 	fs.StringVar(&f.data, "data", defaultData, "`directory` of the database, made if it is not there")
 	fs.BoolVar(&f.ephemeral, "ephemeral", false, "keep tasks in memory only: they are gone when the server ends")
+	f.cache = 128 << 20
+	fs.Var(&f.cache, "cache", "`size` that finished tasks of the database may take in memory, to be read from there; the process may have as much again for a moment. 0 keeps none")
 	fs.StringVar(&f.publicURL, "public-url", "", "`URL` that cards advertise (default: the one a request came to)")
 	fs.Var(&f.proxies, "trusted-proxy", "`CIDR` of proxies whose Forwarded and X-Forwarded headers say what a request came to; may be repeated")
 	f.tls.register(fs)
@@ -167,6 +170,9 @@ func (f *serveFlags) check(fs *pflag.FlagSet, command bool) error {
 	}
 	if f.retries.Window == 0 {
 		f.retries.Window = -1
+	}
+	if f.cache == 0 || f.ephemeral {
+		f.cache = -1
 	}
 	return nil
 }
