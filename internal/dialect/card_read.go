@@ -35,7 +35,7 @@ func ParseCard(doc []byte) (*a2a.AgentCard, error) {
 	card.SupportedInterfaces = o.interfaces(card.SupportedInterfaces)
 	o.oldCapabilities(card)
 	if schemes := o.object("securitySchemes"); schemes != nil {
-		for name := range schemes.members {
+		for name := range schemes.members.unique() {
 			if s := card.SecuritySchemes[name]; s == nil || *s == (a2a.SecurityScheme{}) {
 				card.SecuritySchemes[name] = schemes.oldScheme(name)
 			}

@@ -131,18 +131,18 @@ func (o *object) oldSecurity() []a2a.SecurityRequirement {
 	var all []a2a.SecurityRequirement
 	o.each(func(in *object) {
 		r := a2a.SecurityRequirement{}
-		if wrapped, _ := in.find([]string{"schemes"}); isObject(wrapped) && len(wrapped) > 0 && len(in.members) == 1 {
+		if wrapped, _ := in.find([]string{"schemes"}); isObject(wrapped) && len(wrapped) > 0 && len(in.members.unique()) == 1 {
 			in = in.object("schemes")
 			if in == nil {
 				return
 			}
 		}
-		for name, raw := range in.members {
+		for name, raw := range in.members.unique() {
 			var scopes []string
 			var wrapped struct{ List []string }
 			if json.Unmarshal(raw, &scopes) != nil {
 				if json.Unmarshal(raw, &wrapped) != nil {
-					in.bad(under(in.path, name), "expected an array of strings")
+					in.bad(in.at(name), "expected an array of strings")
 				}
 				scopes = wrapped.List
 			}
@@ -160,11 +160,11 @@ func (o *object) oldSecurity() []a2a.SecurityRequirement {
 // does not have is empty.
 func (o *object) oldScheme(name string) *a2a.SecurityScheme {
 	s := new(a2a.SecurityScheme)
-	raw := o.members[name]
+	raw := o.members.get(name)
 	if string(raw) == "null" {
 		return s
 	}
-	in := o.open(raw, under(o.path, name))
+	in := o.open(raw, name, -1)
 	if in == nil {
 		return s
 	}
@@ -194,13 +194,13 @@ func (o *object) oldFlows() (f a2a.OAuthFlows) {
 		{"authorizationCode", &f.AuthorizationCode}, {"deviceCode", &f.DeviceCode},
 		{"clientCredentials", &f.ClientCredentials}, {"implicit", &f.Implicit}, {"password", &f.Password},
 	} {
-		raw, path := flows.find([]string{kind.name})
+		raw, _ := flows.find([]string{kind.name})
 		if raw == nil {
 			continue
 		}
 		*kind.to = new(a2a.OAuthFlow)
 		if (*kind.to).UnmarshalJSON(raw) != nil {
-			flows.bad(path, "is not a flow of OAuth 2")
+			flows.bad(flows.at(kind.name), "is not a flow of OAuth 2")
 		}
 		break
 	}
@@ -212,7 +212,7 @@ func (o *object) oldFlows() (f a2a.OAuthFlows) {
 // is known of a scheme of HTTP is its name, and of an API key, that it is one.
 func (o *object) oldAuthentication(card *a2a.AgentCard) {
 	auth := o.object("authentication")
-	raw, path := auth.find([]string{"schemes"})
+	raw, _ := auth.find([]string{"schemes"})
 	if raw == nil {
 		return
 	}
@@ -220,7 +220,7 @@ func (o *object) oldAuthentication(card *a2a.AgentCard) {
 	if raw[0] == '"' {
 		names = []string{unquoteText(raw)}
 	} else if json.Unmarshal(raw, &names) != nil {
-		auth.bad(path, "expected an array of strings")
+		auth.bad(auth.at("schemes"), "expected an array of strings")
 	}
 	for _, name := range names {
 		s := schemeNamed(name)

@@ -19,9 +19,13 @@ import (
 // reads the first that is there, in camelCase or snake_case. null is as good as
 // absent. What is wrong is collected, with the path to it.
 type object struct {
-	path    string
-	members map[string]json.RawMessage
+	in    *object // nil for the document
+	name  string  // in it
+	index int     // of the element, where the member is an array; or -1
+
+	members members
 	faults  *faults
+	few     [8]objectMember // what members begins in
 }
 
 // faults is what is wrong with a document.
@@ -56,11 +60,11 @@ func readObject(doc []byte, where string, f *faults) (*object, error) {
 
 // openObject is readObject for valid JSON.
 func openObject(doc []byte, where string, f *faults) (*object, error) {
-	o := &object{faults: f}
+	o := &object{index: -1, faults: f}
 	if doc[scanSpace(doc, 0)] != '{' {
 		return nil, a2a.Invalid(where, "must be an object")
 	}
-	o.members = scanMembers(doc)
+	o.members = scanMembers(o.few[:0], doc)
 	return o, nil
 }
 
@@ -102,18 +106,33 @@ func (f *faults) err() error {
 	return &a2a.Error{Code: a2a.CodeInvalidParams, Message: clip(strings.Join(texts, "; "), maxErrorText), Fields: f.list}
 }
 
-// find returns a member by the first of its names that is there and not null.
-func (o *object) find(names []string) (raw json.RawMessage, path string) {
+// path says where the object stands, for errors.
+func (o *object) path() string {
+	if o.in == nil {
+		return ""
+	}
+	if o.index < 0 {
+		return o.in.at(o.name)
+	}
+	return o.in.at(o.name) + "[" + strconv.Itoa(o.index) + "]"
+}
+
+// at says where a member stands.
+func (o *object) at(name string) string { return under(o.path(), name) }
+
+// find returns a member by the first of its names that is there and not null, and
+// that name.
+func (o *object) find(names []string) (raw json.RawMessage, name string) {
 	if o == nil {
 		return nil, ""
 	}
 	for _, name := range names {
-		raw := o.members[name]
-		if absent(raw) && strings.ContainsAny(name, capitals) {
-			raw = o.members[snakeCase(name)]
+		raw := o.members.get(name)
+		if absent(raw) && hasCapital(name) {
+			raw = o.members.getSnake(name)
 		}
 		if !absent(raw) {
-			return raw, under(o.path, name)
+			return raw, name
 		}
 	}
 	return nil, ""
@@ -121,7 +140,14 @@ func (o *object) find(names []string) (raw json.RawMessage, path string) {
 
 func absent(raw []byte) bool { return len(raw) == 0 || string(raw) == "null" }
 
-const capitals = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+func hasCapital(name string) bool {
+	for i := range len(name) {
+		if name[i] >= 'A' && name[i] <= 'Z' {
+			return true
+		}
+	}
+	return false
+}
 
 func (o *object) bad(path, what string) { o.faults.add(path, what) }
 
@@ -133,32 +159,32 @@ func (o *object) has(names ...string) bool {
 
 // text reads a string; "" if it is absent.
 func (o *object) text(names ...string) string {
-	raw, path := o.find(names)
+	raw, name := o.find(names)
 	if raw == nil {
 		return ""
 	}
 	s, ok := unquote(raw)
 	if !ok {
-		o.bad(path, "expected a string")
+		o.bad(o.at(name), "expected a string")
 	}
 	return s
 }
 
 // texts reads an array of strings.
 func (o *object) texts(names ...string) []string {
-	raw, path := o.find(names)
+	raw, name := o.find(names)
 	if raw == nil {
 		return nil
 	}
 	if raw[0] != '[' {
-		o.bad(path, "expected an array of strings")
+		o.bad(o.at(name), "expected an array of strings")
 		return nil
 	}
 	list := []string{}
 	for i, raw := range scanElements(raw) {
 		s, ok := unquote(raw)
 		if !ok {
-			o.bad(path+"["+strconv.Itoa(i)+"]", "expected a string")
+			o.bad(o.at(name)+"["+strconv.Itoa(i)+"]", "expected a string")
 		}
 		list = append(list, s)
 	}
@@ -167,26 +193,26 @@ func (o *object) texts(names ...string) []string {
 
 // bool reads true or false; nil if it is absent.
 func (o *object) bool(names ...string) *bool {
-	raw, path := o.find(names)
+	raw, name := o.find(names)
 	if raw == nil {
 		return nil
 	}
 	v := new(bool)
 	if json.Unmarshal(raw, v) != nil {
-		o.bad(path, "expected true or false")
+		o.bad(o.at(name), "expected true or false")
 	}
 	return v
 }
 
 // int32 reads a whole number, or one written as a string; nil if it is absent.
 func (o *object) int32(names ...string) *int32 {
-	raw, path := o.find(names)
+	raw, name := o.find(names)
 	if raw == nil {
 		return nil
 	}
 	n, err := strconv.ParseFloat(strings.Trim(string(raw), `"`), 64)
 	if err != nil || n != math.Trunc(n) || n < math.MinInt32 || n > math.MaxInt32 {
-		o.bad(path, "expected a whole number")
+		o.bad(o.at(name), "expected a whole number")
 		n = 0
 	}
 	v := int32(n)
@@ -195,13 +221,13 @@ func (o *object) int32(names ...string) *int32 {
 
 // time reads a timestamp: ISO 8601, where one without an offset is UTC.
 func (o *object) time(names ...string) time.Time {
-	raw, path := o.find(names)
+	raw, name := o.find(names)
 	if raw == nil {
 		return time.Time{}
 	}
 	var st a2a.TaskStatus
 	if st.UnmarshalJSON(wrap("timestamp", raw)) != nil {
-		o.bad(path, "expected a timestamp such as 2026-01-02T03:04:05Z")
+		o.bad(o.at(name), "expected a timestamp such as 2026-01-02T03:04:05Z")
 	}
 	return st.Timestamp
 }
@@ -213,12 +239,12 @@ func wrap(name string, raw []byte) []byte {
 
 // json reads an object as it is; nil if it is absent.
 func (o *object) json(names ...string) a2a.JSON {
-	raw, path := o.find(names)
+	raw, name := o.find(names)
 	if raw == nil {
 		return nil
 	}
 	if raw[0] != '{' {
-		o.bad(path, "expected an object")
+		o.bad(o.at(name), "expected an object")
 		return nil
 	}
 	return a2a.JSON(bytes.Clone(raw))
@@ -226,7 +252,7 @@ func (o *object) json(names ...string) a2a.JSON {
 
 // bytes reads base64, standard or URL-safe, padded or not.
 func (o *object) bytes(names ...string) []byte {
-	raw, path := o.find(names)
+	raw, name := o.find(names)
 	if raw == nil {
 		return nil
 	}
@@ -239,41 +265,42 @@ func (o *object) bytes(names ...string) []byte {
 			return b
 		}
 	}
-	o.bad(path, "expected a string in base64")
+	o.bad(o.at(name), "expected a string in base64")
 	return nil
 }
 
 // object opens a member; nil if it is absent.
 func (o *object) object(names ...string) *object {
-	raw, path := o.find(names)
+	raw, name := o.find(names)
 	if raw == nil {
 		return nil
 	}
-	return o.open(raw, path)
+	return o.open(raw, name, -1)
 }
 
-func (o *object) open(raw json.RawMessage, path string) *object {
-	in := &object{path: path, faults: o.faults}
+// open opens a member, or, if index is not negative, an element of one.
+func (o *object) open(raw json.RawMessage, name string, index int) *object {
 	if raw[0] != '{' {
-		o.bad(path, "expected an object")
+		o.bad((&object{in: o, name: name, index: index}).path(), "expected an object")
 		return nil
 	}
-	in.members = scanMembers(raw)
+	in := &object{in: o, name: name, index: index, faults: o.faults}
+	in.members = scanMembers(in.few[:0], raw)
 	return in
 }
 
 // each opens the elements of an array of objects, in order.
 func (o *object) each(do func(*object), names ...string) {
-	raw, path := o.find(names)
+	raw, name := o.find(names)
 	if raw == nil {
 		return
 	}
 	if raw[0] != '[' {
-		o.bad(path, "expected an array")
+		o.bad(o.at(name), "expected an array")
 		return
 	}
 	for i, raw := range scanElements(raw) {
-		if in := o.open(raw, path+"["+strconv.Itoa(i)+"]"); in != nil {
+		if in := o.open(raw, name, i); in != nil {
 			do(in)
 		}
 	}
@@ -285,7 +312,7 @@ func (o *object) part() bool {
 		return true
 	}
 	if o.faults.parts == o.faults.max+1 {
-		o.bad(o.path, "is one part too many: at most "+strconv.Itoa(o.faults.max)+" are taken")
+		o.bad(o.path(), "is one part too many: at most "+strconv.Itoa(o.faults.max)+" are taken")
 	}
 	return false
 }
@@ -293,26 +320,31 @@ func (o *object) part() bool {
 // state reads a task state in any spelling, or its number; unspecified if it is
 // absent or "unknown".
 func (o *object) state(names ...string) a2a.TaskState {
-	raw, path := o.find(names)
+	raw, name := o.find(names)
 	if raw == nil || string(raw) == `"unknown"` {
 		return a2a.TaskStateUnspecified
 	}
 	var st a2a.TaskStatus
 	if st.UnmarshalJSON(wrap("state", raw)) != nil {
-		o.bad(path, "is not a task state")
+		o.bad(o.at(name), "is not a task state")
 	}
 	return st.State
 }
 
 // role reads a role in any spelling, or its number; unspecified if it is absent.
 func (o *object) role(names ...string) a2a.Role {
-	raw, path := o.find(names)
-	if raw == nil {
+	raw, name := o.find(names)
+	switch string(raw) {
+	case "":
 		return a2a.RoleUnspecified
+	case `"user"`:
+		return a2a.RoleUser
+	case `"agent"`:
+		return a2a.RoleAgent
 	}
 	var m a2a.Message
 	if m.UnmarshalJSON(wrap("role", raw)) != nil {
-		o.bad(path, "is not a role: use user or agent")
+		o.bad(o.at(name), "is not a role: use user or agent")
 	}
 	return m.Role
 }

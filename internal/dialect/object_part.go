@@ -57,7 +57,7 @@ func (o *object) content() *a2a.Part {
 		kinds = []string{hint}
 	}
 	if len(kinds) != 1 {
-		o.bad(o.path, "needs exactly one of text, file and data")
+		o.bad(o.path(), "needs exactly one of text, file and data")
 		return p
 	}
 	switch kinds[0] {
@@ -93,7 +93,7 @@ func (o *object) file(p *a2a.Part) {
 	case o.has(link...):
 		p.Kind, p.URL = a2a.PartURL, o.text(link...)
 	default:
-		o.bad(o.path, "needs bytes or uri")
+		o.bad(o.path(), "needs bytes or uri")
 	}
 }
 

@@ -11,18 +11,80 @@ import (
 // looking at it again, which with a large file inside would cost more than
 // anything else. What is taken is part of the document, not a copy.
 
-// scanMembers returns the members of an object. Of equal names the last counts.
-func scanMembers(doc []byte) map[string]json.RawMessage {
-	m := make(map[string]json.RawMessage, 8)
+// objectMember is one of an object. A name without escapes is a part of the document.
+type objectMember struct {
+	name []byte
+	raw  json.RawMessage
+}
+
+// members are those of an object as they stand there. There are few, so looking
+// through them costs less than a map.
+type members []objectMember
+
+// get returns a member; of equal names the last counts.
+func (m members) get(name string) json.RawMessage {
+	for i := len(m) - 1; i >= 0; i-- {
+		if string(m[i].name) == name {
+			return m[i].raw
+		}
+	}
+	return nil
+}
+
+// getSnake is get for a name that is given in camelCase, as it is in snake_case.
+func (m members) getSnake(camel string) json.RawMessage {
+	for i := len(m) - 1; i >= 0; i-- {
+		if isSnake(m[i].name, camel) {
+			return m[i].raw
+		}
+	}
+	return nil
+}
+
+// isSnake reports whether a name is snakeCase(camel).
+func isSnake(name []byte, camel string) bool {
+	at := 0
+	for i := range len(camel) {
+		c := camel[i]
+		if c >= 'A' && c <= 'Z' {
+			if at == len(name) || name[at] != '_' {
+				return false
+			}
+			at++
+			c += 'a' - 'A'
+		}
+		if at == len(name) || name[at] != c {
+			return false
+		}
+		at++
+	}
+	return at == len(name)
+}
+
+// unique returns the members by their names.
+func (m members) unique() map[string]json.RawMessage {
+	all := make(map[string]json.RawMessage, len(m))
+	for _, in := range m {
+		all[string(in.name)] = in.raw
+	}
+	return all
+}
+
+// scanMembers appends the members of an object.
+func scanMembers(m members, doc []byte) members {
 	for i := scanSpace(doc, scanSpace(doc, 0)+1); doc[i] != '}'; {
 		if doc[i] == ',' {
 			i = scanSpace(doc, i+1)
 		}
 		end := scanString(doc, i)
-		name, _ := unquote(doc[i:end])
+		name := doc[i+1 : end-1]
+		if bytes.IndexByte(name, '\\') >= 0 || !utf8.Valid(name) {
+			s, _ := unquote(doc[i:end])
+			name = []byte(s)
+		}
 		i = scanSpace(doc, scanSpace(doc, end)+1) // behind the colon
 		end = scanValue(doc, i)
-		m[name] = doc[i:end:end]
+		m = append(m, objectMember{name, doc[i:end:end]})
 		i = scanSpace(doc, end)
 	}
 	return m

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"reflect"
 	"testing"
+	"unicode/utf8"
 )
 
 // Members and elements are what encoding/json finds.
@@ -24,7 +25,7 @@ func FuzzScan(f *testing.F) {
 			if err := json.Unmarshal(doc, &want); err != nil {
 				t.Fatal(err)
 			}
-			if got := scanMembers(doc); !reflect.DeepEqual(got, want) {
+			if got := scanMembers(nil, doc).unique(); !reflect.DeepEqual(got, want) {
 				t.Fatalf("%q: %q, want %q", doc, got, want)
 			}
 		case '[':
@@ -43,6 +44,21 @@ func FuzzScan(f *testing.F) {
 			if got, ok := unquote(doc[scanSpace(doc, 0):][:scanString(doc, scanSpace(doc, 0))-scanSpace(doc, 0)]); !ok || got != want {
 				t.Fatalf("%q: %q, want %q", doc, got, want)
 			}
+		}
+	})
+}
+
+func FuzzSnake(f *testing.F) {
+	for _, name := range []string{"taskId", "task_id", "", "_", "T", "aB_c", "_id", "fileWithBytes", "file_with_bytes"} {
+		f.Add(name, "taskId")
+		f.Add(snakeCase(name), name)
+	}
+	f.Fuzz(func(t *testing.T, name, camel string) {
+		if !utf8.ValidString(camel) {
+			return // names are ours
+		}
+		if got, want := isSnake([]byte(name), camel), snakeCase(camel) == name; got != want {
+			t.Errorf("%q is %q in snake case: %v", name, camel, got)
 		}
 	})
 }

@@ -151,7 +151,7 @@ func (o *object) v03Config() *a2a.TaskPushNotificationConfig {
 // data reads the value of a part with data. In the proto form it is a DataPart,
 // unless a kind says that the sender speaks the TS form.
 func (o *object) data() a2a.JSON {
-	raw := a2a.JSON(bytes.Clone(o.members["data"]))
+	raw := a2a.JSON(bytes.Clone(o.members.get("data")))
 	if !o.faults.proto || o.has("kind", "type") {
 		return raw
 	}
