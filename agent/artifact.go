@@ -3,6 +3,7 @@ package agent
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -152,11 +153,10 @@ func (a *Artifact) add(parts []*a2a.Part, last bool) error {
 	if len(parts) == 0 {
 		return nil
 	}
-	all := make([]*a2a.Part, 0, len(parts)+1) // a slice of its own: parts may be the caller's
 	if a.rest != "" {
-		all = append(all, a2a.TextPart(validText(a.rest)))
+		parts = append([]*a2a.Part{a2a.TextPart(validText(a.rest))}, parts...)
 	}
-	if err := a.emit(append(all, parts...), last); err != nil {
+	if err := a.emit(parts, last); err != nil {
 		return err
 	}
 	a.rest = ""
@@ -164,9 +164,21 @@ func (a *Artifact) add(parts []*a2a.Part, last bool) error {
 	return nil
 }
 
-// emit hands a chunk to the host. It needs a.mu held.
+// emit hands a chunk to the host. It needs a.mu held. The slice stays the
+// caller's; a chunk of one part, as most are, is one allocation.
 func (a *Artifact) emit(parts []*a2a.Part, last bool) error {
-	chunk := &a2a.Artifact{ArtifactID: a.id, Parts: parts}
+	both := &struct {
+		chunk a2a.Artifact
+		part  [1]*a2a.Part
+	}{}
+	chunk := &both.chunk
+	chunk.ArtifactID = a.id
+	if len(parts) == 1 {
+		both.part[0] = parts[0]
+		chunk.Parts = both.part[:]
+	} else {
+		chunk.Parts = slices.Clone(parts)
+	}
 	if !a.begun {
 		chunk.Name = a.name
 		chunk.Description = a.Description

@@ -119,7 +119,7 @@ func (e *Engine) deliverFirst(ctx context.Context, a *access, req *a2a.SendMessa
 			return taken{}, a2a.Invalid("Last-Event-ID",
 				"there is no earlier stream of this message to go on with; leave it out, or subscribe to the task")
 		}
-		if d, err = e.deliverNew(ctx, a, req, own); !beaten(err, req) {
+		if d, err = e.deliverNew(ctx, a, req, own, stream); !beaten(err, req) {
 			return d, err
 		}
 	}

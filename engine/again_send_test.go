@@ -145,6 +145,7 @@ func TestSameMessageInTwoProcesses(t *testing.T) {
 						return t.Reply("hi")
 					}
 					if err := t.Status("at it"); err != nil {
+						stopped <- err // the other one was quicker
 						return err
 					}
 					select {

@@ -93,6 +93,21 @@ func spillMessage(m *a2a.Message, blobs *[]store.Blob) *a2a.Message {
 	return &c
 }
 
+// spillAll spills each element of a list. The list that was handed in stays as it
+// is, and is what comes back if nothing in it is large.
+func spillAll[T any](list []*T, blobs *[]store.Blob, spill func(*T, *[]store.Blob) *T) []*T {
+	out := list
+	for i, el := range list {
+		if stored := spill(el, blobs); stored != el {
+			if &out[0] == &list[0] {
+				out = slices.Clone(list)
+			}
+			out[i] = stored
+		}
+	}
+	return out
+}
+
 func spillArtifact(a *a2a.Artifact, blobs *[]store.Blob) *a2a.Artifact {
 	if !anyLarge(a.Parts) {
 		return a

@@ -123,6 +123,7 @@ func (o *owner) prepare(records []record) *flight {
 			task.Apply(records[i].entry)
 		}
 		a.Seal = seal(task)
+		f.sealed = task
 	}
 	a.Row = o.row
 	return f
@@ -160,10 +161,21 @@ func (o *owner) settle(err error) bool {
 		o.e.outbox.watch(&f.append.Pushes[i], o.stored)
 	}
 	o.e.cache.keep(f.append)
+	// The task is known already if it has ended, unless a stream begins with it as
+	// it was in between.
+	behind := f.sealed
+	for i := range f.records {
+		if p := f.records[i].post; p != nil {
+			p.seq = f.records[i].entry.Seq
+			if p.stream {
+				behind = nil
+			}
+		}
+	}
 	next := 0 // of f.records
-	if !o.topic.publish(o, entries, func(en *a2a.Entry, task *a2a.Task) {
-		if p := f.records[next].post; p != nil {
-			p.seq, p.start = en.Seq, task.Snapshot()
+	if !o.topic.publish(o, entries, behind, func(_ *a2a.Entry, task *a2a.Task) {
+		if p := f.records[next].post; p != nil && p.stream {
+			p.start = task.Snapshot()
 		}
 		next++
 	}) {

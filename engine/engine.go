@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -349,7 +351,26 @@ func nudge(c chan struct{}) {
 // a commit writes a few pages rather than one per index and task. Where there
 // are no identities an id is all that protects a task, so the rest of it is 62
 // bits that nobody can guess.
-func newID() string { return uuid.Must(uuid.NewV7()).String() }
+func newID() string {
+	at := uint64(time.Now().UnixNano())
+	at = at/1e6<<12 | at%1e6>>8 // milliseconds, and the rest of the time in 12 bits
+	for {
+		last := lastID.Load()
+		next := max(at, last+1) // also if the clock goes back
+		if lastID.CompareAndSwap(last, next) {
+			at = next
+			break
+		}
+	}
+	var id uuid.UUID
+	binary.BigEndian.PutUint64(id[:], at>>12<<16|7<<12|at&0xfff)
+	rand.Read(id[8:]) // which does not fail
+	id[8] = id[8]&0x3f | 0x80
+	return id.String()
+}
+
+// lastID is the time in the newest id.
+var lastID atomic.Uint64
 
 // now is the time as entries carry it.
 func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }

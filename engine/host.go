@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strconv"
 
 	"github.com/google/uuid"
 
@@ -117,13 +118,19 @@ func (h *host) Artifact(a *a2a.Artifact, add, last bool) error {
 	if err != nil {
 		return fmt.Errorf("engine: the agent's artifact is invalid: %w", err)
 	}
-	return (*owner)(h).emit(&a2a.Entry{Kind: a2a.EntryArtifact, Artifact: &a2a.TaskArtifactUpdateEvent{
+	both := &struct { // in one piece
+		entry    a2a.Entry
+		artifact a2a.TaskArtifactUpdateEvent
+	}{}
+	both.artifact = a2a.TaskArtifactUpdateEvent{
 		TaskID:    h.key.ID,
 		ContextID: h.contextID,
 		Artifact:  a,
 		Append:    add,
 		LastChunk: last,
-	}})
+	}
+	both.entry = a2a.Entry{Kind: a2a.EntryArtifact, Artifact: &both.artifact}
+	return (*owner)(h).emit(&both.entry)
 }
 
 func (h *host) Reply(parts []*a2a.Part) error {
@@ -228,12 +235,14 @@ func (h *host) Step(ctx context.Context, name string, fn func(context.Context) (
 // task, the message that began the turn, the artifact's place in the turn, and
 // how often the task had been reopened, since clients use message ids again.
 func (h *host) NewArtifactID(n int) string {
-	from := fmt.Appendf(nil, "%s\x00%s\x00%d", h.key.ID, h.Message().MessageID, n)
+	from := append(make([]byte, 0, 128), h.key.ID...) // which stays on the stack
+	from = append(append(append(from, 0), h.Message().MessageID...), 0)
+	from = strconv.AppendInt(from, int64(n), 10)
 	h.mu.Lock()
 	again := h.draft.reopened
 	h.mu.Unlock()
 	if again > 0 {
-		from = fmt.Appendf(from, "\x00%d", again)
+		from = strconv.AppendInt(append(from, 0), int64(again), 10)
 	}
 	sum := sha256.Sum256(from)
 	id := uuid.UUID(sum[:16])

@@ -19,10 +19,11 @@ type post struct {
 
 	settled signal       // given when the fields below are set
 	seq     int64        // of the last entry that was appended with the message, once committed
-	start   *a2a.Task    // the task as of seq
+	start   *a2a.Task    // the task as of seq, if a stream begins with it
 	reply   *a2a.Message // a direct answer; there is no task
 	err     error
 
+	stream bool         // set at start: the sender reads a stream
 	reopen bool         // set at start: may begin a finished task anew
 	unread atomic.Bool  // the task ended before the agent took the message
 	over   atomic.Int64 // seq of the newest end that was not this message's: see owner.next

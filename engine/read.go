@@ -152,11 +152,9 @@ func seal(task *a2a.Task) *store.Seal {
 	head := *task
 	head.Artifacts = nil
 	head.Status.Message = spillMessage(task.Status.Message, blobs)
-	head.History = make([]*a2a.Message, len(task.History))
+	head.History = spillAll(task.History, blobs, spillMessage)
 	headSize := 512
-	for i, m := range task.History {
-		m = spillMessage(m, blobs)
-		head.History[i] = m
+	for _, m := range head.History {
 		headSize += 192 + sizeOf(m.Parts)
 	}
 	if m := head.Status.Message; m != nil {
@@ -167,11 +165,9 @@ func seal(task *a2a.Task) *store.Seal {
 		spilled = a2a.SpilledHead
 	}
 	inHead := len(stored)
-	var body a2a.Task
+	body := a2a.Task{Artifacts: spillAll(task.Artifacts, blobs, spillArtifact)}
 	size := 256
-	for _, a := range task.Artifacts {
-		a = spillArtifact(a, blobs)
-		body.Artifacts = append(body.Artifacts, a)
+	for _, a := range body.Artifacts {
 		size += 256 + sizeOf(a.Parts)
 	}
 	if size > maxSeal {

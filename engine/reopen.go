@@ -96,6 +96,9 @@ func (e *Engine) awaitTurn(ctx context.Context, d taken) (ended int64, _ error) 
 		return e.awaitStop(ctx, d)
 	}
 	p := d.post
+	if g := d.topic.look(); g.ended > p.seq && g.ended > p.over.Load() && !e.stopping() {
+		return g.ended, nil // which most have by now
+	}
 	for after := p.seq; ; after = p.over.Load() {
 		ended, err := e.await(ctx, d.topic, after, stops)
 		if err != nil || ended == 0 || ended > p.over.Load() {

@@ -106,7 +106,7 @@ func (e *Engine) deliver(ctx context.Context, a *access, req *a2a.SendMessageReq
 		return e.deliverOnce(ctx, a, req, stream)
 	}
 	for {
-		d, err := e.deliverNew(ctx, a, req, nil)
+		d, err := e.deliverNew(ctx, a, req, nil, stream)
 		if !beaten(err, req) {
 			return d, err
 		}
@@ -115,7 +115,7 @@ func (e *Engine) deliver(ctx context.Context, a *access, req *a2a.SendMessageReq
 
 // deliverNew is deliver for a message that is new. own, if not nil, is this
 // send's registration.
-func (e *Engine) deliverNew(ctx context.Context, a *access, req *a2a.SendMessageRequest, own *sending) (taken, error) {
+func (e *Engine) deliverNew(ctx context.Context, a *access, req *a2a.SendMessageRequest, own *sending, stream bool) (taken, error) {
 	if err := e.takesNothing(); err != nil {
 		return taken{}, err
 	}
@@ -150,7 +150,7 @@ func (e *Engine) deliverNew(ctx context.Context, a *access, req *a2a.SendMessage
 	if b.contextID == "" {
 		b.contextID = newID()
 	}
-	p.message, p.from = req.Message, f
+	p.message, p.from, p.stream = req.Message, f, stream
 	p.expect, p.reopen = expect, legacy.Reopen
 	if c := req.Configuration; c != nil && c.TaskPushNotificationConfig != nil {
 		var err error

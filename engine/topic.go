@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -15,7 +16,7 @@ type topic struct {
 	refs int // protected by Engine.mu
 
 	mu       sync.Mutex // protects the fields below
-	changed  chan struct{}
+	changed  bell
 	owner    *owner    // whose task is held; nil if nobody's
 	lost     error     // why the last owner gave the task up, if no other process has it
 	task     *a2a.Task // fold of the log up to last; nil while nobody here owns the task
@@ -73,24 +74,31 @@ func (t *topic) holder() (o *owner, waits bool) {
 	return t.owner, t.task != nil && t.task.Status.State.Interrupted()
 }
 
-// publish adds entries that o committed and wakes the readers. at, if not nil,
-// is called for each entry with the task as of it. False means that the task is
-// not o's any more: see evict.
-func (t *topic) publish(o *owner, entries []sized, at func(*a2a.Entry, *a2a.Task)) bool {
+// publish adds entries that o committed and wakes the readers. behind, if not
+// nil, is the task behind them, which is t's from now on; otherwise at, if not
+// nil, is called for each entry with the task as of it. False means that the task
+// is not o's any more: see evict.
+func (t *topic) publish(o *owner, entries []sized, behind *a2a.Task, at func(*a2a.Entry, *a2a.Task)) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.owner != o {
 		return false
 	}
+	if behind != nil {
+		t.task = behind
+	}
+	t.tail = slices.Grow(t.tail, len(entries))
 	for _, en := range entries {
-		t.task.Apply(en.Entry)
+		if behind == nil {
+			t.task.Apply(en.Entry)
+		}
 		t.last = en.Seq
 		if en.Kind == a2a.EntryStatus && en.Status.Status.State.Terminal() {
 			t.ended = en.Seq
 		}
 		t.tail = append(t.tail, en)
 		t.bytes += en.size
-		if at != nil {
+		if at != nil && behind == nil {
 			at(en.Entry, t.task)
 		}
 	}
@@ -131,8 +139,7 @@ func (t *topic) release(o *owner, lost error) {
 }
 
 func (t *topic) wakeLocked() {
-	close(t.changed)
-	t.changed = make(chan struct{})
+	t.changed.ring()
 }
 
 // snapshot returns the task as committed and its watermark, or nil if nobody
@@ -161,7 +168,20 @@ type glance struct {
 func (t *topic) watch() glance {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	g := glance{ended: t.ended, changed: t.changed}
+	g := t.lookLocked()
+	g.changed = t.changed.wait()
+	return g
+}
+
+// look is watch for who does not wait.
+func (t *topic) look() glance {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.lookLocked()
+}
+
+func (t *topic) lookLocked() glance {
+	g := glance{ended: t.ended}
 	if t.task != nil {
 		g.state, g.generation, g.last, g.known = t.task.Status.State, t.task.Generation, t.last, true
 	}
@@ -189,18 +209,18 @@ func (t *topic) after(cursor int64) (entries []sized, known bool, changed <-chan
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.task == nil {
-		return nil, false, t.changed
+		return nil, false, t.changed.wait()
 	}
 	behind := t.last - cursor
 	switch {
 	case behind <= 0:
-		return nil, true, t.changed
+		return nil, true, t.changed.wait()
 	case behind > int64(len(t.tail)):
-		return nil, false, t.changed
+		return nil, false, t.changed.wait()
 	}
 	entries = t.tail[int64(len(t.tail))-behind:]
 	t.eventsLocked()
-	return entries, true, t.changed
+	return entries, true, nil // who reads these looks again before it waits
 }
 
 // eventsLocked makes the events of the newest entries, at the end of the tail, for
@@ -270,7 +290,7 @@ func (e *Engine) join(k store.Key) *topic {
 func (e *Engine) joinLocked(k store.Key) *topic {
 	t := e.topics[k]
 	if t == nil {
-		t = &topic{key: k, changed: make(chan struct{})}
+		t = &topic{key: k}
 		e.topics[k] = t
 	}
 	t.refs++

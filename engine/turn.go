@@ -147,7 +147,6 @@ func (o *owner) conclude(err error) {
 	if o.gone || o.draft.state.Terminal() {
 		return
 	}
-	var public *agent.PublicError
 	var end *a2a.Entry
 	switch {
 	case o.canceling:
@@ -160,12 +159,15 @@ func (o *owner) conclude(err error) {
 	case context.Cause(&o.ctx) == agent.ErrDraining:
 		o.log().Info("left for the next start", "error", err)
 		return
-	case errors.As(err, &public):
-		o.log().Info("agent failed the task", "error", err)
-		end = o.status(a2a.TaskStateFailed, words(public.Reason))
 	default:
-		o.log().Error("agent failed", "error", err)
-		end = o.status(a2a.TaskStateFailed, words("the agent failed"))
+		var public *agent.PublicError
+		if errors.As(err, &public) {
+			o.log().Info("agent failed the task", "error", err)
+			end = o.status(a2a.TaskStateFailed, words(public.Reason))
+		} else {
+			o.log().Error("agent failed", "error", err)
+			end = o.status(a2a.TaskStateFailed, words("the agent failed"))
+		}
 	}
 	if err := o.emitLocked(end); err != nil {
 		o.log().Error("task cannot be ended", "error", err)
