@@ -245,3 +245,55 @@ func TestTalliesOfAnOldDatabase(t *testing.T) {
 	mustAppend(t, h.st, task("one more", 1))
 	checkTally(t, path)
 }
+
+// A transaction that fails when it has made or removed a scope leaves none behind
+// in memory, nor what it counted.
+func TestTalliesAfterAFailure(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "parley.db")
+	st := mustOpen(t, path, nil)
+	exec := func(sql string) {
+		t.Helper()
+		if err := st.writer.Exec(sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in := func(id int) *store.Append {
+		a := task(fmt.Sprint(id), 1)
+		a.Row.Context = "c"
+		return a
+	}
+	for i := range 4 { // of the owner
+		mustAppend(t, st, in(i))
+	}
+	exec("CREATE TEMP TRIGGER failing AFTER INSERT ON span WHEN new.scope = 2 BEGIN SELECT RAISE(ABORT, 'failing'); END")
+	for i, err := range queued(st, []*store.Append{in(4), in(5)}) {
+		if err == nil {
+			t.Errorf("append %d made a tally of the context, which fails", i)
+		}
+	}
+	exec("DROP TRIGGER failing")
+	checkTally(t, path)
+	for i := range 4 {
+		mustAppend(t, st, in(6+i))
+		checkTally(t, path)
+	}
+	if got := rows(t, st.writer, "SELECT context FROM scope ORDER BY key"); len(got) != 2 {
+		t.Errorf("tallies of %q", got)
+	}
+	all, err := st.Tasks(t.Context(), nil, 20)
+	if err != nil || len(all) != 8 {
+		t.Fatalf("%d tasks, %v", len(all), err)
+	}
+	exec("CREATE TEMP TRIGGER failing BEFORE DELETE ON scope WHEN old.context = 'c' BEGIN SELECT RAISE(ABORT, 'failing'); END")
+	if n, err := st.Delete(t.Context(), all); err == nil {
+		t.Errorf("%d were deleted, with the tally that cannot be", n)
+	}
+	exec("DROP TRIGGER failing")
+	checkTally(t, path)
+	mustAppend(t, st, in(20))
+	checkTally(t, path)
+	if n, err := st.Delete(t.Context(), all); n != 8 || err != nil {
+		t.Errorf("%d were deleted, %v", n, err)
+	}
+	checkTally(t, path)
+}
