@@ -96,6 +96,9 @@ func (r *resumption) element(el *a2a.StreamResponse) *a2a.StreamResponse {
 // named lets an error of the service about the cursor name the field that it
 // came in.
 func (r *resumption) named(err error) error {
+	if err == nil {
+		return nil
+	}
 	var e *a2a.Error
 	if r.field == cursorHeader || !errors.As(err, &e) || len(e.Fields) != 1 || e.Fields[0].Field != cursorHeader {
 		return err

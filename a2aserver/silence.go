@@ -22,22 +22,22 @@ const writing = 1
 func (s *sse) begins() { s.clock.Store(int64(s.s.agenda.now())<<1 | writing) }
 func (s *sse) ended()  { s.clock.Store(int64(s.s.agenda.now()) << 1) }
 
-// watch begins to look after a stream.
-func (s *sse) watch() {
-	s.who = s
+// attend begins to look after a stream.
+func (s *sse) attend() {
+	s.watch.who = s
 	s.ended()
 	now := s.s.agenda.now()
-	s.s.agenda.set(&s.item, now+min(s.s.opts.keepAlive(), s.s.opts.writeTimeout()))
+	s.s.agenda.set(&s.watch, now+min(s.s.opts.keepAlive(), s.s.opts.writeTimeout()))
 }
 
-// unwatch returns when nobody but the caller uses the answer any more.
-func (s *sse) unwatch() {
+// release returns when nobody but the caller uses the answer any more.
+func (s *sse) release() {
 	s.mu.Lock() // behind a comment that is being written, as long as it is looked after
 	gone := s.gone
 	s.gone = true
 	s.drop()
 	s.mu.Unlock()
-	s.s.agenda.end(&s.item)
+	s.s.agenda.end(&s.watch)
 	s.helpers.Wait()
 	if s.begun && !gone {
 		s.extendDeadline() // net/http writes the end

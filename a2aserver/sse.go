@@ -16,8 +16,9 @@ type sse struct {
 	*exchange
 	events dialect.Events
 	hangUp func() // ends the service's stream
+	reading
 
-	item                   // what happens if nothing does: see silence.go
+	watch   item           // what happens if nothing does: see silence.go
 	clock   atomic.Int64   // likewise
 	stalled atomic.Bool    // a write took too long
 	helpers sync.WaitGroup // goroutines beside the handler's
@@ -111,7 +112,7 @@ var (
 
 // put writes and flushes.
 func (s *sse) put(b []byte) error {
-	if s.who == nil {
+	if s.watch.who == nil {
 		return s.send(b) // nobody watches the clock
 	}
 	for len(b) > writeSize {

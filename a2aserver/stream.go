@@ -21,42 +21,52 @@ func (x *exchange) stream(op dialect.Op, req any) error {
 	ctx, cancel := x.s.untilLeft(x.ctx, x.r)
 	defer cancel()
 	s := &sse{exchange: x, events: x.events(op, req), hangUp: cancel}
-	s.watch()
-	defer s.unwatch()
-	return s.read(ctx, dialect.Stream(ctx, x.s.svc, op, req))
+	s.attend()
+	defer s.release()
+	s.until = ctx
+	s.read(dialect.Stream(ctx, x.s.svc, op, req))
+	return s.early
 }
 
 // read writes what seq yields. A panic of the service is an error of its stream,
 // as it would be in a goroutine of its own; one of ours is not.
-func (s *sse) read(ctx context.Context, seq iter.Seq2[*a2a.StreamResponse, error]) (early error) {
-	ours, over := false, false
-	defer func() {
-		if ours {
-			return
-		}
-		v := recover()
-		if v == nil {
-			return
-		}
-		if err := panicError(v); over {
-			s.report(err) // there is nobody to tell
-		} else {
-			_, early = s.take(ctx, nil, err)
-		}
-	}()
-	for res, err := range seq {
-		ours = true
-		var more bool
-		more, early = s.take(ctx, res, err)
-		if over = !more; over {
-			ours = false
-			return early
-		}
-		ours = false
+func (s *sse) read(seq iter.Seq2[*a2a.StreamResponse, error]) {
+	defer s.failed()
+	seq(s.next) // a range would allocate what its body shares with us
+	if !s.over {
+		s.next(nil, nil)
 	}
-	over, ours = true, true
-	_, early = s.take(ctx, nil, nil)
-	return early
+}
+
+// reading is how far read came.
+type reading struct {
+	until context.Context // ends where we leave
+	ours  bool            // the goroutine is in our code
+	over  bool            // the stream is
+	early error           // see take
+}
+
+// next takes what the service yields.
+func (s *sse) next(res *a2a.StreamResponse, err error) bool {
+	if s.over {
+		panic("the service's stream goes on behind its end")
+	}
+	s.ours = true
+	more, early := s.take(s.until, res, err)
+	s.over, s.early, s.ours = !more, early, false
+	return more
+}
+
+// failed is deferred by read.
+func (s *sse) failed() {
+	if s.ours {
+		return
+	}
+	if v := recover(); v != nil && s.over {
+		s.report(panicError(v)) // there is nobody to tell
+	} else if v != nil {
+		s.next(nil, panicError(v))
+	}
 }
 
 var errNothing = errors.New("the service's stream ended without an element")

@@ -240,3 +240,33 @@ func (w *countingWriter) Write(b []byte) (int, error) {
 	w.writes++
 	return w.ResponseRecorder.Write(b)
 }
+
+// An iterator that does not stop, or panics on its way out, harms nobody.
+func TestIteratorsThatMisbehave(t *testing.T) {
+	failure := statusAt(2, a2a.TaskStateWorking)
+	for name, seq := range map[string]elements{
+		"goes on": func(yield func(*a2a.StreamResponse, error) bool) {
+			yield(taskAt(1), nil)
+			yield(nil, a2a.ErrTaskNotFound)
+			yield(failure, nil)
+		},
+		"panics late": func(yield func(*a2a.StreamResponse, error) bool) {
+			yield(taskAt(1), nil)
+			yield(nil, a2a.ErrTaskNotFound)
+			panic("too late")
+		},
+	} {
+		w := do(New(streaming(func(context.Context) elements { return seq }), testCard(), nil), "POST", "/", rpcSubscribe)
+		if got := w.Body.String(); w.Code != 200 || strings.Count(got, "data: ") != 2 || !strings.Contains(got, "TASK_NOT_FOUND") {
+			t.Errorf("%s: %d %s", name, w.Code, got)
+		}
+	}
+	early := func(yield func(*a2a.StreamResponse, error) bool) {
+		yield(nil, a2a.ErrTaskNotFound)
+		panic("too late")
+	}
+	w := do(New(streaming(func(context.Context) elements { return early }), testCard(), nil), "GET", "/tasks/t1:subscribe", "")
+	if w.Code != 404 {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
