@@ -27,7 +27,8 @@ var rules = map[string]rule{
 	"a2a.BenchmarkDecodeDeep": {times: 20, why: "a megabyte each"},
 	"a2a.BenchmarkCheck":      {times: often, skip: "BenchmarkCheck/encoding", why: "of the standard library, to compare with"},
 
-	"a2aserver.BenchmarkPort": {why: "what the network allocates depends on how its packets come"},
+	"a2aserver.BenchmarkFanOut": {why: "a thousand readers who come when they come; BenchmarkSharedEvent is one"},
+	"a2aserver.BenchmarkPort":   {why: "what the network allocates depends on how its packets come"},
 
 	"engine.BenchmarkEcho":                {why: "what many callers share depends on who comes when; BenchmarkOps is one caller"},
 	"engine.BenchmarkChunks":              {times: 20, skip: "BenchmarkChunks/chunks=(10000|100000)$", why: "long"},
