@@ -34,7 +34,13 @@ func openConn(path, mode string) (*conn, error) {
 		return nil, err
 	}
 	c := &conn{Conn: raw, stmts: map[string]*stmt{}}
-	if err := c.BusyTimeout(patience); err != nil {
+	err = c.BusyTimeout(patience)
+	if err == nil {
+		// The plan of a statement must not depend on what its arguments were: it is
+		// prepared anew, otherwise, each time that its LIMIT is bound.
+		_, err = c.Config(sqlite3.DBCONFIG_ENABLE_QPSG, true)
+	}
+	if err != nil {
 		c.close()
 		return nil, err
 	}
