@@ -47,19 +47,35 @@ INSERT INTO scope (tenant, owner, context)
 INSERT INTO member (scope, kind, at, name, task)
     SELECT s.key, t.state, t.updated, t.id, t.key
     FROM scope AS s CROSS JOIN task AS t INDEXED BY task_context USING (tenant, owner, context)
-    WHERE s.context <> '' ORDER BY 1, 2, 3, 4;
+    WHERE s.context <> '';
 
--- Those of one time are in one span: they have the same rank.
+INSERT INTO tally (scope, state, n)
+    SELECT s.key, t.state, t.n
+    FROM (SELECT tenant, owner, state, count(*) AS n FROM task INDEXED BY task_state GROUP BY tenant, owner, state) AS t
+    CROSS JOIN scope AS s USING (tenant, owner)
+    WHERE s.context = '';
+
+INSERT INTO tally (scope, state, n) SELECT scope, kind, count(*) FROM member GROUP BY scope, kind;
+
+-- A span begins at the time of each 768th task. Nothing here sorts or holds more
+-- than these: r is how many are older, which tasks of one time have in common.
 INSERT INTO span (scope, state, begin, n)
-    SELECT scope, state, min(updated), count(*) FROM (
-        SELECT s.key AS scope, t.state, t.updated, (rank() OVER (PARTITION BY s.key, t.state ORDER BY t.updated) - 1) / 768 AS part
-        FROM scope AS s CROSS JOIN task AS t INDEXED BY task_state USING (tenant, owner)
-        WHERE s.context = '')
-    GROUP BY scope, state, part;
+    SELECT scope, state, at, coalesce(lead(r) OVER (PARTITION BY scope, state ORDER BY at), n) - r
+    FROM (
+        SELECT DISTINCT scope, state, at, r FROM (
+            SELECT s.key AS scope, t.state, t.updated AS at, rank() OVER w - 1 AS r, row_number() OVER w - 1 AS i
+            FROM scope AS s CROSS JOIN task AS t INDEXED BY task_state USING (tenant, owner)
+            WHERE s.context = ''
+            WINDOW w AS (PARTITION BY s.key, t.state ORDER BY t.updated))
+        WHERE i % 768 = 0)
+    JOIN tally USING (scope, state);
 
 INSERT INTO span (scope, state, begin, n)
-    SELECT scope, kind, min(at), count(*) FROM (
-        SELECT scope, kind, at, (rank() OVER (PARTITION BY scope, kind ORDER BY at) - 1) / 768 AS part FROM member)
-    GROUP BY scope, kind, part;
-
-INSERT INTO tally (scope, state, n) SELECT scope, state, sum(n) FROM span GROUP BY scope, state;
+    SELECT scope, state, at, coalesce(lead(r) OVER (PARTITION BY scope, state ORDER BY at), n) - r
+    FROM (
+        SELECT DISTINCT scope, state, at, r FROM (
+            SELECT scope, kind AS state, at, rank() OVER w - 1 AS r, row_number() OVER w - 1 AS i
+            FROM member
+            WINDOW w AS (PARTITION BY scope, kind ORDER BY at))
+        WHERE i % 768 = 0)
+    JOIN tally USING (scope, state);
