@@ -81,6 +81,11 @@ func (v03GRPC) NewResult(op Op) proto.Message {
 }
 
 func (v03GRPC) DecodeRequest(op Op, m proto.Message) (any, error) {
+	if send, ok := m.(*v03.SendMessageRequest); ok {
+		if req := sendOfV03PB(send); req != nil {
+			return req, nil
+		}
+	}
 	doc, err := toJSON(m)
 	if err != nil { // a number or a timestamp that JSON does not have, or a value of no kind
 		return nil, a2a.Invalid("request", "holds a value that JSON does not have, such as NaN or a timestamp before the year 1")
@@ -96,6 +101,9 @@ func (g v03GRPC) Request(op Op, req any) (proto.Message, error) {
 func (g v03GRPC) Result(op Op, req, result any) (proto.Message, error) {
 	if card, ok := result.(*a2a.AgentCard); ok {
 		return cardV03PB(card), nil
+	}
+	if m := v03ResultPB(result); m != nil {
+		return m, nil
 	}
 	m := g.NewResult(op)
 	return m, fromJSON(v03Proto.AppendResult(nil, op, req, result), m)
@@ -113,7 +121,7 @@ func (v03GRPC) DecodeResult(op Op, req any, m proto.Message) (any, error) {
 }
 
 func (g v03GRPC) Events(op Op, req any) GRPCEvents {
-	return &v03GRPCEvents{g, v03Proto.Events(op, req), op}
+	return &v03GRPCEvents{g, v03Events{codec: v03Proto}, op}
 }
 
 func (v03GRPC) DecodeEvent(op Op, req any, m proto.Message) ([]*a2a.StreamResponse, error) {
@@ -130,11 +138,15 @@ func (v03GRPC) DecodeEvent(op Op, req any, m proto.Message) ([]*a2a.StreamRespon
 
 type v03GRPCEvents struct {
 	v03GRPC
-	Events
+	v03Events
 	op Op
 }
 
 func (e *v03GRPCEvents) Messages(el *a2a.StreamResponse) (list []proto.Message, err error) {
+	e.note(el)
+	if m := v03ElementPB(el, e.ended); m != nil {
+		return []proto.Message{m}, nil
+	}
 	for i, more := 0, true; more; i++ {
 		var doc []byte
 		if doc, more = e.Append(nil, el, i); len(doc) == 0 {

@@ -16,19 +16,25 @@ type v03Events struct {
 func (e *v03Events) Append(dst []byte, el *a2a.StreamResponse, i int) (doc []byte, more bool) {
 	w := v03Writer{jsonWriter{dst}, e.codec.proto}
 	finished := el.Task != nil && el.Task.Status.State.Terminal()
-	switch {
-	case i > 0:
+	if i > 0 {
 		t := el.Task
 		w.statusUpdate(&a2a.TaskStatusUpdateEvent{TaskID: t.ID, ContextID: t.ContextID, Status: t.Status}, true)
 		e.ended = true
 		return w.b, false
-	case finished && e.codec.proto:
+	}
+	e.note(el)
+	w.element(el, e.ended)
+	return w.b, finished && !e.codec.proto
+}
+
+// note notes whether the stream ends with an element.
+func (e *v03Events) note(el *a2a.StreamResponse) {
+	switch {
+	case el.Task != nil && el.Task.Status.State.Terminal() && e.codec.proto:
 		e.ended = true
 	case el.StatusUpdate != nil:
 		e.ended = v03Final(el.StatusUpdate.Status.State)
 	}
-	w.element(el, e.ended)
-	return w.b, finished && !e.codec.proto
 }
 
 func (e *v03Events) form(el *a2a.StreamResponse) (uint64, bool) {
