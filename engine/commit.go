@@ -44,7 +44,11 @@ func (o *owner) flush() {
 	pended := o.pending
 	records := pended[:n:n]
 	full := len(o.pending) >= maxPending || o.bytes >= maxPendingBytes
-	o.pending, o.spare = append(o.spare, pended[n:]...), nil
+	if n == len(pended) {
+		o.pending, o.spare = o.spare, nil
+	} else { // the agent is ahead of the disk: what is left stays where it is
+		o.pending, pended = pended[n:], nil
+	}
 	o.bytes -= size
 	if full {
 		o.room.ring()
@@ -150,6 +154,9 @@ func (o *owner) settle(err error) bool {
 
 	var few [4]sized
 	entries := few[:0]
+	if len(f.records) > len(few) {
+		entries = slices.Grow(o.entries[:0], len(f.records))
+	}
 	for i := range f.records {
 		r := &f.records[i]
 		entries = append(entries, r.sized())
@@ -182,6 +189,12 @@ func (o *owner) settle(err error) bool {
 		o.e.outbox.news(o.key, o.stored)
 		return false
 	}
+	if len(entries) > len(few) {
+		clear(entries)
+		if o.entries = nil; cap(entries) <= maxSpare {
+			o.entries = entries[:0]
+		}
+	}
 	o.tries = 0
 	o.e.outbox.news(o.key, o.stored)
 	o.mu.Lock()
@@ -192,8 +205,8 @@ func (o *owner) settle(err error) bool {
 		}
 	}
 	o.waiting = slices.DeleteFunc(o.waiting, func(p *post) bool { return p.settled.was() })
+	clear(f.records) // what is pending may be in the same array
 	if n := cap(f.pended); n > len(launch{}.records) && n <= maxSpare {
-		clear(f.pended)
 		o.spare = f.pended[:0]
 	}
 	if !o.resting { // it is at work again, or over

@@ -35,6 +35,7 @@ type owner struct {
 	inflight  *flight
 	launch    *launch     // for the first append of a task that begins here; then nil
 	told      func(error) // puts the outcome of an append into the inbox
+	entries   []sized     // empty, with room for what is published next
 	stored    int64       // seq of the last committed entry
 	epoch     int64       // as stored
 	row       store.Row   // as of the newest flight
@@ -99,7 +100,7 @@ type turnState struct {
 type flight struct {
 	append  *store.Append
 	records []record
-	pended  []record     // records and what was behind them: the array can be used again
+	pended  []record     // records, if nothing is behind them: the array can be used again
 	sealed  *a2a.Task    // the task behind records, if they end it
 	own     store.Append // where append points to at first
 }
