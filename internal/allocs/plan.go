@@ -42,6 +42,8 @@ var rules = map[string]rule{
 	"store/sqlite.BenchmarkLivePushes":    {why: "measures times, on large stores"},
 	"store/sqlite.BenchmarkAllOwners":     {why: "measures times, on large stores"},
 	"store/sqlite.BenchmarkStore":         {times: 200, skip: manyWriters, why: "who shares a commit depends on who comes when"},
+	"store/sqlite.BenchmarkList":          {times: 50, skip: "BenchmarkList/100000", why: "a large store takes long to make; what a page allocates is the same"},
+	"store/sqlite.BenchmarkTask":          {times: 200, skip: "BenchmarkTask/.*/random|BenchmarkTask/.*/.*/busy=64", why: "each store takes long to fill"},
 	"store/storetest.BenchmarkMemory":     {times: 200, skip: manyWriters, why: "as BenchmarkStore"},
 	"internal/webhook.BenchmarkBearer":    {times: 20, why: "signatures take long"},
 	"internal/dialect.BenchmarkCodecFile": {times: 20, why: "a megabyte each"},
