@@ -233,6 +233,7 @@ func TestKilledWhileDeleting(t *testing.T) {
 		killAfterEnv(t, deleteEnv, path, []int{1, 3, 6, 9}[round%4])
 		st := mustOpen(t, path, nil)
 		storetest.Check(t, st, keys...)
+		checkTally(t, path)
 		rest, err := st.writer.pragma("user_version") // any read: the writer works
 		if err != nil || rest != current.version() {
 			t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/parley-a2a/parley/store"
 	"github.com/parley-a2a/parley/store/storetest"
@@ -74,6 +75,8 @@ func crashWriter(st *Store, w int) error {
 			a.Entries = append(a.Entries, store.Entry{Seq: seq, Time: began, Kind: 1, Body: make([]byte, rand.IntN(40_000))})
 		}
 		next := *a
+		next.Row.Context, next.Row.State = "context", int32(1+rand.IntN(3))
+		next.Row.Updated = began.Add(time.Duration(rand.IntN(20)) * time.Millisecond)
 		st.Append(&next, func(err error) { done <- err })
 		if err := <-done; err != nil {
 			return err
@@ -119,6 +122,7 @@ func TestKilledProcessLosesNothing(t *testing.T) {
 			}
 		}
 		storetest.Check(t, st, keys...)
+		checkTally(t, path)
 		if err := st.Close(); err != nil {
 			t.Fatal(err)
 		}
