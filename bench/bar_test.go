@@ -41,7 +41,7 @@ func TestBarMeasuresWhatBarsNeed(t *testing.T) {
 			}
 		}
 		for n := range measured {
-			if !a.needed(n.contender, n.label) {
+			if !a.needed(n.contender, n.label) && n.contender != "parley-uncached" {
 				t.Errorf("(%s) %v is measured for nothing", a.key, n)
 			}
 		}

@@ -22,6 +22,7 @@ type contender struct {
 	dir     string   // where it runs
 	addr    string   // of one that runs already
 	lacks   map[string]string
+	only    string   // letters of the scenarios that it is there for; "" is all
 	argv    []string // how it is started, once it is built
 	env     []string // besides that of the bench
 	banner  string   // how its line with the address begins; "" means ready
@@ -36,6 +37,10 @@ const (
 func known() []*contender {
 	return []*contender{
 		{name: parleyDisk, note: "tasks in SQLite, synchronous=FULL", dialect: rpc10, program: "parley", data: true},
+		{
+			name: "parley-uncached", note: "the same without the cache of finished tasks, as parley serve --cache 0", dialect: rpc10,
+			program: "parley", args: []string{"-cache", "-1"}, data: true, only: "b",
+		},
 		{name: parleyMemory, note: "the same with its tasks in memory, as parley serve --ephemeral", dialect: rpc10, program: "parley"},
 		{
 			name: "bare", note: "net/http and encoding/json, no tasks: the limit", dialect: rpc10, program: "bare",

@@ -220,9 +220,10 @@ func (b *bench) enter(ctx context.Context, o *options, r *report) error {
 	}
 	if b.plan.bar {
 		candidates = slices.DeleteFunc(candidates, func(c *contender) bool {
-			return c.program != "" && !slices.ContainsFunc(o.chosen(), func(s scenario) bool { return s.about().compares(c.name) })
+			return c.program != "" && c.only == "" && !slices.ContainsFunc(o.chosen(), func(s scenario) bool { return s.about().compares(c.name) })
 		})
 	}
+	candidates = slices.DeleteFunc(candidates, func(c *contender) bool { return c.only != "" && !strings.ContainsAny(o.only, c.only) })
 	for _, c := range candidates {
 		fmt.Fprintf(b.say, "%s is built\n", c.name)
 		w := who{Name: c.name, Note: c.note, Dialect: c.dialect.name}

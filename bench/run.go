@@ -109,6 +109,9 @@ func (b *bench) cases(s scenario) []setting {
 
 // takesPart says whether a contender is measured in a case.
 func (b *bench) takesPart(s scenario, of *contender, k setting) bool {
+	if of.only != "" {
+		return strings.Contains(of.only, s.about().key)
+	}
 	return !b.plan.bar || of.program == "" || s.about().needed(of.name, k.label)
 }
 

@@ -27,11 +27,12 @@ import (
 
 func main() {
 	data := flag.String("data", "", "directory of the database; empty keeps tasks in memory")
+	cache := flag.Int64("cache", 0, "bytes of finished tasks that are kept in memory: 0 is the default of parley serve, -1 keeps none")
 	profiles := flag.String("profile", "", "directory for a profile of the processor's time, from start to end")
 	flag.Parse()
 	stop, err := profile(*profiles)
 	if err == nil {
-		err = errors.Join(serve(*data), stop())
+		err = errors.Join(serve(*data, *cache), stop())
 	}
 	if err != nil {
 		log.Fatal(err)
@@ -53,7 +54,7 @@ func profile(dir string) (stop func() error, err error) {
 	return func() error { pprof.StopCPUProfile(); return f.Close() }, nil
 }
 
-func serve(data string) error {
+func serve(data string, cache int64) error {
 	if runtime.GOMAXPROCS(0) < 2 {
 		runtime.GOMAXPROCS(2) // as parley serve does
 	}
@@ -65,7 +66,7 @@ func serve(data string) error {
 			return err
 		}
 		defer db.Close()
-		o.Store = db
+		o.Store, o.Cache = db, cache
 	}
 	card := agent.DemoCard()
 	s, err := parley.New(card, agent.OnLost(agent.Func(run), agent.Lost{Runs: 3}), o)
