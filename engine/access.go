@@ -73,6 +73,9 @@ func (e *Engine) visible(ctx context.Context, a *access, id string) (store.Key, 
 	if !a.shared {
 		return own, nil
 	}
+	if _, ok := e.cache.get(own); ok {
+		return own, nil
+	}
 	_, err := e.store.Get(ctx, own, false)
 	if !errors.Is(err, store.ErrNotFound) {
 		return own, nil // the look-up meets the same error
