@@ -84,8 +84,9 @@ func (o *owner) run() {
 func (o *owner) attend(ctx context.Context, p *post) {
 	l := &o.loop
 	l.begin(o)
-	l.gather()
-	o.flush()
+	if l.gather() {
+		o.flush()
+	}
 	if !l.stay(p, ctx.Done()) {
 		go o.run()
 		return
@@ -191,15 +192,26 @@ func (i *inbox) again(n news) {
 
 // gather lets an agent that is about to finish do so, before its first words
 // go to the disk: then the whole of a quick task is one commit. It yields a
-// few times, a microsecond or so, and never waits.
-func (l *loop) gather() {
-	for range 8 {
+// few times, and never waits. Where others have something to do meanwhile, so has
+// the agent had its turn then, if it had any use for it; where a processor is idle,
+// the agent runs on another one, and needs some microseconds.
+func (l *loop) gather() (finished bool) {
+	const few, many, most = 8, 48, 5 * time.Microsecond
+	var begun time.Time
+	for i := range many {
+		switch {
+		case i == 0:
+			begun = time.Now()
+		case i >= few && time.Since(begun) > most:
+			return false
+		}
 		runtime.Gosched()
 		if err, finished := l.o.inbox.takeRun(); finished {
 			l.o.conclude(err)
-			return
+			return true
 		}
 	}
+	return false
 }
 
 // arm sets the timers that may be needed from now on: none for a task that is
