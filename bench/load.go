@@ -37,6 +37,7 @@ type took struct {
 	calls, done int
 	elapsed     time.Duration
 	delays      []time.Duration // of all calls, sorted
+	worst       time.Duration   // of the calls that began in elapsed, those that ended later among them
 	used        usage           // by the server
 	own         usage           // by this process
 }
@@ -103,11 +104,14 @@ func (l *load) run(ctx context.Context, srv *server) (*took, error) {
 				if phase.Load() == ending {
 					return
 				}
-				began := time.Now()
+				at, began := phase.Load(), time.Now()
 				done, err := w.do(ctx, n)
 				if err != nil {
 					cancel(fmt.Errorf("connection %d, call %d: %w", i, n, err))
 					return
+				}
+				if at == measuring {
+					parts[i].worst = max(parts[i].worst, time.Since(began))
 				}
 				if phase.Load() == measuring {
 					if ended.Add(1) == int64(l.workers) {
@@ -146,6 +150,7 @@ func (l *load) run(ctx context.Context, srv *server) (*took, error) {
 	for _, p := range parts {
 		t.calls += p.calls
 		t.done += p.done
+		t.worst = max(t.worst, p.worst)
 		t.delays = append(t.delays, p.delays...)
 	}
 	slices.Sort(t.delays)

@@ -65,6 +65,31 @@ func TestLoadWaitsForACallOfEach(t *testing.T) {
 	})
 }
 
+// stalling is a worker whose server hangs for a while at some time.
+type stalling struct{ from, until time.Time }
+
+func (s *stalling) do(ctx context.Context, _ int) (int, error) {
+	if now := time.Now(); now.After(s.from) && now.Before(s.until) {
+		return 1, pause(ctx, s.until.Sub(now))
+	}
+	return 1, pause(ctx, 10*time.Millisecond)
+}
+
+func (*stalling) close() {}
+
+func TestAStallAtTheEndIsSeen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		l := &load{workers: 2, warm: 100 * time.Millisecond, last: time.Second, open: func(context.Context, int, time.Time) (worker, error) {
+			return &stalling{begin.Add(995 * time.Millisecond), begin.Add(3 * time.Second)}, nil
+		}}
+		got, err := l.run(t.Context(), nobody)
+		if err != nil || got.worst < 1900*time.Millisecond || got.quantile(1) > 20 {
+			t.Errorf("worst %v, of those that ended in time %v ms, %v", got.worst, got.quantile(1), err)
+		}
+	})
+}
+
 func TestLoadEndsWithTheFirstError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var closed atomic.Int32

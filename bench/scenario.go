@@ -114,7 +114,7 @@ func (b *loadBout) measure(ctx context.Context) (figures, error) {
 		return figures{}, err
 	}
 	f := figures{
-		Main: t.perSecond(), P50: t.quantile(0.5), P99: t.quantile(0.99), Worst: t.quantile(1),
+		Main: t.perSecond(), P50: t.quantile(0.5), P99: t.quantile(0.99), Worst: t.worst.Seconds() * 1000,
 		CPU: t.used.per(t.done), Memory: megabytes(t.used.memory), Calls: t.calls, Own: t.own.per(t.done), Busy: t.busy(),
 	}
 	if f.Worst > 1000 && f.Worst > 10*f.P99 {
