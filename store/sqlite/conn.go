@@ -17,7 +17,8 @@ const maxMemory = 1 << 30
 // conn is a connection with its prepared statements. One goroutine at a time.
 type conn struct {
 	*sqlite3.Conn
-	stmts map[string]*stmt
+	stmts  map[string]*stmt
+	bodies bool // see hasBodies; false: look
 }
 
 // patience is how long a connection waits for another program to end its

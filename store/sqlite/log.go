@@ -113,7 +113,7 @@ func (s *Store) apply(a *store.Append) (refused, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if a.Seal != nil {
+	if a.Seal != nil && !inRow(a.Seal) {
 		err := c.stmt("INSERT INTO seal (task, body) VALUES (?, ?) ON CONFLICT (task) DO UPDATE SET body = excluded.body").
 			int(task).blob(a.Seal.Body).exec()
 		if err != nil {
@@ -138,96 +138,6 @@ func duplicate(taken bool) error {
 		return store.ErrDuplicate
 	}
 	return nil
-}
-
-// place checks an append against the task's row, writes the row as it shall be
-// and returns the task's key.
-func (s *Store) place(a *store.Append) (task int64, refused, err error) {
-	c := s.writer
-	var was store.Row
-	var sealed, found bool
-	err = c.stmt("SELECT key, context, state, updated, active, node, epoch, last, head IS NOT NULL FROM task WHERE tenant = ? AND owner = ? AND id = ?").
-		text(a.Row.Tenant).text(a.Row.Owner).text(a.Row.ID).
-		each(func(r *sqlite3.Stmt) error {
-			found = true
-			task = r.ColumnInt64(0)
-			was.Context = r.ColumnText(1)
-			was.State = int32(r.ColumnInt64(2))
-			was.Updated = milli(r.ColumnInt64(3))
-			was.Active = r.ColumnBool(4)
-			was.Node = r.ColumnText(5)
-			was.Epoch = r.ColumnInt64(6)
-			was.Last = r.ColumnInt64(7)
-			sealed = r.ColumnBool(8)
-			return nil
-		})
-	switch {
-	case err != nil:
-		return 0, nil, err
-	case !found && a.After != 0:
-		return 0, store.ErrNotFound, nil
-	case found && a.After == 0:
-		return 0, store.ErrConflict, nil
-	case found && was.Epoch != a.Epoch:
-		return 0, store.ErrLeaseLost, nil
-	case found && was.Last != a.After:
-		return 0, store.ErrConflict, nil
-	}
-	if taken, err := c.counts(a); taken || err != nil {
-		return 0, duplicate(taken), err
-	}
-	if !found {
-		s.lastKey++ // a transaction that fails leaves a gap, which is fine
-		if err := c.insert(s.lastKey, a); err != nil {
-			return 0, nil, err
-		}
-		return s.lastKey, nil, s.tally.moved(c, s.lastKey, nil, &a.Row)
-	}
-	if sealed && a.Seal == nil {
-		if err := c.stmt("DELETE FROM seal WHERE task = ?").int(task).exec(); err != nil {
-			return 0, nil, err
-		}
-	}
-	if err := c.update(task, &was, a); err != nil {
-		return 0, nil, err
-	}
-	was.Key = a.Row.Key
-	return task, nil, s.tally.moved(c, task, &was, &a.Row)
-}
-
-// insert makes the row of a new task.
-func (c *conn) insert(task int64, a *store.Append) error {
-	r := &a.Row
-	return c.stmt("INSERT INTO task (key, tenant, owner, id, context, state, updated, active, node, created, last, epoch, lost, turn, attempt, head) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)").
-		int(task).text(r.Tenant).text(r.Owner).text(r.ID).
-		text(r.Context).int(int64(r.State)).time(r.Updated).bool(r.Active).text(r.Node).
-		rest(a).exec()
-}
-
-// update replaces the row of a task. Most appends change nothing that is
-// indexed, so the indexes are then left alone: SQLite touches those whose
-// columns a statement sets, whether the values differ or not.
-func (c *conn) update(task int64, was *store.Row, a *store.Append) error {
-	const rest = "created = ?, last = ?, epoch = ?, lost = ?, turn = ?, attempt = ?, head = ? WHERE key = ?"
-	r := &a.Row
-	if r.Context == was.Context && r.State == was.State && r.Updated.UnixMilli() == was.Updated.UnixMilli() &&
-		r.Active == was.Active && r.Node == was.Node {
-		return c.stmt("UPDATE task SET " + rest).rest(a).int(task).exec()
-	}
-	return c.stmt("UPDATE task SET context = ?, state = ?, updated = ?, active = ?, node = ?, " + rest).
-		text(r.Context).int(int64(r.State)).time(r.Updated).bool(r.Active).text(r.Node).
-		rest(a).int(task).exec()
-}
-
-// rest binds the columns of a row that no index has.
-func (s *stmt) rest(a *store.Append) *stmt {
-	r := &a.Row
-	s.time(r.Created).int(a.After + int64(len(a.Entries))).int(r.Epoch).
-		int(int64(r.Lost)).int(r.Turn).int(int64(r.Attempt))
-	if a.Seal == nil {
-		return s.null()
-	}
-	return s.blob(a.Seal.Head)
 }
 
 // keep stores a blob unless it is there, and that the task refers to it.

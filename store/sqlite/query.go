@@ -32,15 +32,29 @@ func scan(r *sqlite3.Stmt) store.Row {
 
 // record selects a task's record: columns, the seal's head, and its body if
 // wanted.
-func record(body bool) string {
-	return "SELECT " + fields(body) + " FROM task "
+func (c *conn) record(body bool) string {
+	return "SELECT " + c.fields(body) + " FROM task "
 }
 
-func fields(body bool) string {
-	if body {
-		return columns + ", head, (SELECT body FROM seal WHERE seal.task = task.key)"
+func (c *conn) fields(body bool) string {
+	switch {
+	case !body:
+		return columns + ", head"
+	case c.hasBodies():
+		return columns + ", head, coalesce(task.body, (SELECT body FROM seal WHERE seal.task = task.key))"
 	}
-	return columns + ", head"
+	return columns + ", head, (SELECT body FROM seal WHERE seal.task = task.key)"
+}
+
+// hasBodies reports whether rows may have the bodies of their seals. A Reader
+// on its own may read what has none yet, and has some from one call to the next.
+func (c *conn) hasBodies() bool {
+	if !c.bodies {
+		err := c.stmt("SELECT 1 FROM pragma_table_info('task') WHERE name = 'body'").
+			each(func(*sqlite3.Stmt) error { c.bodies = true; return nil })
+		return c.bodies || err != nil // of which the caller's statement says more
+	}
+	return true
 }
 
 // scanRecord reads what record selects.
@@ -62,7 +76,7 @@ func milli(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
 func (r *Reader) Get(ctx context.Context, k store.Key, body bool) (*store.Record, error) {
 	var rec *store.Record
 	err := r.read(ctx, func(c *conn) error {
-		err := c.stmt(record(body) + "WHERE tenant = ? AND owner = ? AND id = ?").
+		err := c.stmt(c.record(body) + "WHERE tenant = ? AND owner = ? AND id = ?").
 			text(k.Tenant).text(k.Owner).text(k.ID).
 			each(func(r *sqlite3.Stmt) error {
 				found := scanRecord(r, body)
@@ -144,7 +158,7 @@ func (c *conn) page(sc *scope, q *store.Query, p *store.Page) error {
 		if q.Before != nil {
 			w.and("(updated, id) " + before(q) + " (?, ?)")
 		}
-		st = w.bind(c.stmt(record(q.Body)+w.sql()+" ORDER BY updated DESC, id DESC LIMIT ?"), q)
+		st = w.bind(c.stmt(c.record(q.Body)+w.sql()+" ORDER BY updated DESC, id DESC LIMIT ?"), q)
 	}
 	if q.Before != nil {
 		st.time(q.Before.Updated).text(q.Before.ID)
@@ -164,7 +178,7 @@ func (c *conn) page(sc *scope, q *store.Query, p *store.Page) error {
 // searched for the tasks of the state, of which there may be few among many. The
 // position and the limit are bound later.
 func (c *conn) pageOfState(sc *scope, q *store.Query) *stmt {
-	sql := "SELECT " + fields(q.Body) + " FROM member CROSS JOIN task ON task.key = member.task WHERE scope = ? AND kind = ?"
+	sql := "SELECT " + c.fields(q.Body) + " FROM member CROSS JOIN task ON task.key = member.task WHERE scope = ? AND kind = ?"
 	if !q.Since.IsZero() {
 		sql += " AND at >= ?"
 	}

@@ -73,7 +73,7 @@ func (c *conn) pageOfAll(q *store.Query, p *store.Page) error {
 	}
 	for i := range p.Records {
 		k := p.Records[i].Key
-		err := c.stmt(record(true) + "WHERE tenant = ? AND owner = ? AND id = ?").text(k.Tenant).text(k.Owner).text(k.ID).
+		err := c.stmt(c.record(true) + "WHERE tenant = ? AND owner = ? AND id = ?").text(k.Tenant).text(k.Owner).text(k.ID).
 			each(func(r *sqlite3.Stmt) error { p.Records[i] = scanRecord(r, true); return nil })
 		if err != nil {
 			return err

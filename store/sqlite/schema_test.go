@@ -96,6 +96,7 @@ func writeFixture(t *testing.T) {
 func checkFixture(t *testing.T, path string, version int) {
 	checkReceipts(t, path, version)
 	checkOutbox(t, path, version)
+	checkBody(t, path)
 	st := mustOpen(t, path, nil)
 	defer st.Close()
 	if v, err := st.writer.pragma("user_version"); err != nil || v != current.version() {
@@ -169,6 +170,24 @@ func checkReceipts(t *testing.T, path string, version int) {
 		if d := cmp.Diff(&want[i], got, cmpopts.EquateEmpty()); d != "" || err != nil {
 			t.Errorf("receipt %q: %v (-want +got)\n%s", name, err, d)
 		}
+	}
+}
+
+// checkBody reads a sealed task of a database as it is, which may be before
+// bodies were in rows.
+func checkBody(t *testing.T, path string) {
+	r, err := OpenReader(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	sealed := fixture()[0]
+	if rec, err := r.Get(t.Context(), sealed.Row.Key, true); err != nil || string(rec.Seal.Body) != "body" {
+		t.Errorf("the body: %+v, %v", rec, err)
+	}
+	q := store.Query{Owner: sealed.Row.Owner, Context: "context", Limit: 9, Body: true}
+	if p, err := r.List(t.Context(), q); err != nil || len(p.Records) != 1 || string(p.Records[0].Seal.Body) != "body" {
+		t.Errorf("the body in a list: %+v, %v", p, err)
 	}
 }
 

@@ -64,6 +64,7 @@ type Store struct {
 	packed  []byte     // scratch of apply
 	lastKey int64      // the highest key that a task ever had
 	tally   tally
+	working working
 
 	commits, entries atomic.Int64
 
@@ -99,7 +100,7 @@ func open(path string, o *Options, sc *schema) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{lock: l}
+	s := &Store{lock: l, working: working{}}
 	if err := s.start(path, o, sc); err != nil {
 		l.release()
 		return nil, err

@@ -1,0 +1,223 @@
+package sqlite
+
+import (
+	"github.com/ncruces/go-sqlite3"
+	"github.com/parley-a2a/parley/store"
+)
+
+// place checks an append against the task's row, writes the row as it shall be
+// and returns the task's key.
+func (s *Store) place(a *store.Append) (task int64, refused, err error) {
+	if a.After == 0 {
+		return s.begin(a)
+	}
+	c := s.writer
+	if task, err := s.goOn(a); task > 0 || err != nil {
+		return task, nil, err
+	}
+	was, err := c.look(a.Row.Key)
+	switch {
+	case err != nil:
+		return 0, nil, err
+	case was == nil:
+		return 0, store.ErrNotFound, nil
+	case was.row.Epoch != a.Epoch:
+		return 0, store.ErrLeaseLost, nil
+	case was.row.Last != a.After:
+		return 0, store.ErrConflict, nil
+	}
+	if taken, err := c.counts(a); taken || err != nil {
+		return 0, duplicate(taken), err
+	}
+	if was.sealed && (a.Seal == nil || inRow(a.Seal)) {
+		if err := c.stmt("DELETE FROM seal WHERE task = ?").int(was.key).exec(); err != nil {
+			return 0, nil, err
+		}
+	}
+	if err := c.update(was, a); err != nil {
+		return 0, nil, err
+	}
+	s.working.note(was.key, a)
+	return was.key, nil, s.tally.moved(c, was.key, &was.row, &a.Row)
+}
+
+// begin writes the row of a new task. That there is none yet need not be asked
+// before.
+func (s *Store) begin(a *store.Append) (task int64, refused, err error) {
+	c := s.writer
+	if taken, err := c.counts(a); err != nil {
+		return 0, nil, err
+	} else if taken {
+		was, err := c.look(a.Row.Key)
+		if was != nil || err != nil {
+			return 0, store.ErrConflict, err
+		}
+		return 0, store.ErrDuplicate, nil
+	}
+	s.lastKey++ // what fails or is refused leaves a gap, which is fine
+	if err := c.insert(s.lastKey, a); err != nil {
+		return 0, nil, err
+	}
+	if c.Changes() == 0 {
+		return 0, store.ErrConflict, nil
+	}
+	s.working.note(s.lastKey, a)
+	return s.lastKey, nil, s.tally.moved(c, s.lastKey, nil, &a.Row)
+}
+
+// goOn writes the row of a task that the writer wrote before and whose log goes
+// on, with the one statement that finds it as it was. 0: it does not, which may
+// have any reason.
+func (s *Store) goOn(a *store.Append) (task int64, err error) {
+	was := s.working[a.Row.Key]
+	if was == nil || len(a.Receipts) > 0 || a.Epoch != was.row.Epoch || a.After != was.row.Last {
+		return 0, nil
+	}
+	c := s.writer
+	if err := c.updateIf(was, a); err != nil {
+		return 0, err
+	}
+	if c.Changes() == 0 {
+		delete(s.working, a.Row.Key)
+		return 0, nil
+	}
+	key, row := was.key, was.row // note replaces it
+	s.working.note(key, a)
+	return key, s.tally.moved(c, key, &row, &a.Row)
+}
+
+// stored is what a task's row was.
+type stored struct {
+	key    int64
+	row    store.Row // without what no append is checked against
+	sealed bool
+}
+
+// working are tasks at work as the writer left them. It is not said that they
+// still are: others write rows, too, and transactions come to nothing. Whoever
+// relies on it has the database compare.
+type working map[store.Key]*stored
+
+// maxWorking is how many are known at most.
+const maxWorking = 4096
+
+// note takes a row as an append leaves it.
+func (o working) note(task int64, a *store.Append) {
+	if !a.Row.Active || a.Seal != nil {
+		delete(o, a.Row.Key)
+		return
+	}
+	was := o[a.Row.Key]
+	if was == nil {
+		if len(o) >= maxWorking {
+			clear(o) // rather than to know which are the oldest
+		}
+		was = &stored{}
+		o[a.Row.Key] = was
+	}
+	was.key, was.row = task, a.Row
+	was.row.Last = a.After + int64(len(a.Entries))
+}
+
+// look reads a task's row; nil: there is none.
+func (c *conn) look(k store.Key) (was *stored, err error) {
+	err = c.stmt("SELECT key, context, state, updated, active, node, epoch, last, head IS NOT NULL FROM task WHERE tenant = ? AND owner = ? AND id = ?").
+		text(k.Tenant).text(k.Owner).text(k.ID).
+		each(func(r *sqlite3.Stmt) error {
+			was = &stored{key: r.ColumnInt64(0), sealed: r.ColumnBool(8), row: store.Row{
+				Key:     k,
+				Context: r.ColumnText(1),
+				State:   int32(r.ColumnInt64(2)),
+				Updated: milli(r.ColumnInt64(3)),
+				Active:  r.ColumnBool(4),
+				Node:    r.ColumnText(5),
+				Epoch:   r.ColumnInt64(6),
+				Last:    r.ColumnInt64(7),
+			}}
+			return nil
+		})
+	return was, err
+}
+
+// insert makes the row of a new task, unless there is one.
+func (c *conn) insert(task int64, a *store.Append) error {
+	r := &a.Row
+	return c.stmt("INSERT INTO task (key, tenant, owner, id, context, state, updated, active, node, created, last, epoch, lost, turn, attempt, head, body) " +
+		"VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (tenant, owner, id) DO NOTHING").
+		int(task).text(r.Tenant).text(r.Owner).text(r.ID).
+		listed(r).unlisted(a).seal(a).exec()
+}
+
+// The columns that updates set: those of indexes, and the others.
+const (
+	listed   = "context = ?, state = ?, updated = ?, active = ?, node = ?"
+	unlisted = "created = ?, last = ?, epoch = ?, lost = ?, turn = ?, attempt = ?"
+)
+
+// update replaces the row of a task. Most appends change nothing that is
+// indexed, so the indexes are then left alone: SQLite touches those whose
+// columns a statement sets, whether the values differ or not.
+func (c *conn) update(was *stored, a *store.Append) error {
+	const rest = unlisted + ", head = ?, body = ? WHERE key = ?"
+	if was.sameIn(&a.Row) {
+		return c.stmt("UPDATE task SET " + rest).unlisted(a).seal(a).int(was.key).exec()
+	}
+	return c.stmt("UPDATE task SET " + listed + ", " + rest).listed(&a.Row).unlisted(a).seal(a).int(was.key).exec()
+}
+
+// updateIf is update if the row is as it was, and not sealed.
+func (c *conn) updateIf(was *stored, a *store.Append) error {
+	const as = " WHERE key = ? AND tenant = ? AND owner = ? AND id = ? AND epoch = ? AND last = ? AND head IS NULL AND " +
+		"context = ? AND state = ? AND updated = ? AND active = ? AND node = ?"
+	var st *stmt
+	switch same := was.sameIn(&a.Row); {
+	case same && a.Seal == nil:
+		st = c.stmt("UPDATE task NOT INDEXED SET " + unlisted + as).unlisted(a)
+	case same:
+		st = c.stmt("UPDATE task NOT INDEXED SET " + unlisted + ", head = ?, body = ?" + as).unlisted(a).seal(a)
+	case a.Seal == nil:
+		st = c.stmt("UPDATE task NOT INDEXED SET " + listed + ", " + unlisted + as).listed(&a.Row).unlisted(a)
+	default:
+		st = c.stmt("UPDATE task NOT INDEXED SET " + listed + ", " + unlisted + ", head = ?, body = ?" + as).listed(&a.Row).unlisted(a).seal(a)
+	}
+	r := &was.row
+	return st.int(was.key).text(r.Tenant).text(r.Owner).text(r.ID).int(r.Epoch).int(r.Last).listed(r).exec()
+}
+
+// sameIn reports whether a row has the same values in all indexes.
+func (was *stored) sameIn(r *store.Row) bool {
+	w := &was.row
+	return r.Context == w.Context && r.State == w.State && r.Updated.UnixMilli() == w.Updated.UnixMilli() &&
+		r.Active == w.Active && r.Node == w.Node
+}
+
+// listed binds the columns of a row that indexes have.
+func (s *stmt) listed(r *store.Row) *stmt {
+	return s.text(r.Context).int(int64(r.State)).time(r.Updated).bool(r.Active).text(r.Node)
+}
+
+// unlisted binds the columns of a row that no index has.
+func (s *stmt) unlisted(a *store.Append) *stmt {
+	r := &a.Row
+	return s.time(r.Created).int(a.After + int64(len(a.Entries))).int(r.Epoch).
+		int(int64(r.Lost)).int(r.Turn).int(int64(r.Attempt))
+}
+
+// smallBody is the size of a sealed task's body, in bytes, up to which it is in
+// the task's row: what is larger is apart, for the sake of lists that read rows
+// without it.
+const smallBody = 1 << 10
+
+// inRow reports whether the body of a seal is in the task's row.
+func inRow(s *store.Seal) bool { return len(s.Body) <= smallBody }
+
+// seal binds the head, and the body as far as it is in the row.
+func (s *stmt) seal(a *store.Append) *stmt {
+	switch {
+	case a.Seal == nil:
+		return s.null().null()
+	case inRow(a.Seal):
+		return s.blob(a.Seal.Head).blob(a.Seal.Body)
+	}
+	return s.blob(a.Seal.Head).null()
+}
