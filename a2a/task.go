@@ -147,8 +147,9 @@ type StreamResponse struct {
 	// JSON form; on SSE it is the event's id.
 	Seq int64
 
-	// More says that another element follows at once, so that a writer may gather
-	// before it sends. It is a hint, and not part of the JSON form.
+	// More says that another element, or the end of the stream, follows at once, so
+	// that a writer may gather before it sends. It is a hint, and not part of the
+	// JSON form.
 	More bool
 
 	// Shared is where all readers of the element share its encodings; nil where

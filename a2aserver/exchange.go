@@ -147,7 +147,7 @@ func (x *exchange) fail(err error) {
 		// error is lost on them (DIALECTS 4.5, 8.4).
 		s := &sse{exchange: x}
 		s.appendFailure(e)
-		s.flush()
+		s.flush(true)
 		return
 	}
 	x.write(x.status(e), x.appendError(nil, e))

@@ -85,7 +85,7 @@ func (s *sse) keepAlive(clock int64) {
 		}
 		return b
 	})
-	if !s.flush() {
+	if !s.flush(false) {
 		s.hangUp()
 	}
 }

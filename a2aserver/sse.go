@@ -83,8 +83,9 @@ func (s *sse) drop() {
 }
 
 // flush writes what was gathered, with the header before the first event. It
-// returns false if the client is gone or does not read.
-func (s *sse) flush() bool {
+// returns false if the client is gone or does not read. What is the last goes out
+// with the end that net/http writes once the handler returns, in one packet.
+func (s *sse) flush(last bool) bool {
 	if s.out == nil {
 		return true
 	}
@@ -94,7 +95,7 @@ func (s *sse) flush() bool {
 		h["Content-Type"], h["Cache-Control"], h["X-Accel-Buffering"] = ofEvents, notKept, notHeldBack
 		s.w.WriteHeader(http.StatusOK)
 	}
-	err := s.put(*s.out)
+	err := s.put(*s.out, last)
 	s.drop()
 	if err != nil {
 		s.gone = true
@@ -110,8 +111,8 @@ var (
 	notHeldBack = []string{"no"}
 )
 
-// put writes and flushes.
-func (s *sse) put(b []byte) error {
+// put writes, and flushes what is not the last.
+func (s *sse) put(b []byte, last bool) error {
 	if s.watch.who == nil {
 		return s.send(b) // nobody watches the clock
 	}
@@ -124,7 +125,7 @@ func (s *sse) put(b []byte) error {
 	}
 	s.begins()
 	_, err := s.w.Write(b)
-	if err == nil {
+	if err == nil && !last {
 		err = flushed(s.rc.Flush())
 	}
 	s.ended()

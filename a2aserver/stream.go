@@ -89,7 +89,7 @@ func (s *sse) take(ctx context.Context, res *a2a.StreamResponse, failure error) 
 			return false, context.Cause(ctx)
 		}
 		s.leave(ctx)
-		s.flush()
+		s.flush(true)
 		return false, nil
 	case failure != nil && first:
 		return false, failure
@@ -97,13 +97,13 @@ func (s *sse) take(ctx context.Context, res *a2a.StreamResponse, failure error) 
 		e := s.report(failure)
 		s.audit.fails(s.ctx, e)
 		s.appendFailure(e)
-		s.flush()
+		s.flush(true)
 		return false, nil
 	case res == nil && first:
 		return false, errNothing
 	case res == nil:
 		s.audit.outcome = auditOK
-		s.flush()
+		s.flush(true)
 		return false, nil
 	}
 	s.append(res)
@@ -111,11 +111,11 @@ func (s *sse) take(ctx context.Context, res *a2a.StreamResponse, failure error) 
 	s.audit.succeeds(s.ctx)
 	if s.events.Ended() {
 		s.audit.outcome = auditOK
-		s.flush()
+		s.flush(true)
 		return false, nil
 	}
 	if res.More && s.out != nil && len(*s.out) < streamChunk {
 		return true, nil
 	}
-	return s.flush(), nil
+	return s.flush(false), nil
 }

@@ -42,7 +42,8 @@ func (e *Engine) follow(ctx context.Context, t *topic, cursor, generation int64,
 			if ev == nil {
 				ev = stamped(en.Event(), generation)
 			}
-			if !ev.More && showsOne(entries[i+1:]) {
+			s := ev.State()
+			if !ev.More && (s.Valid() && end(s) || showsOne(entries[i+1:])) {
 				c := *ev
 				c.More = true
 				ev = &c
@@ -50,7 +51,7 @@ func (e *Engine) follow(ctx context.Context, t *topic, cursor, generation int64,
 			if !yield(ev, nil) {
 				return false
 			}
-			if s := ev.State(); s.Valid() && end(s) {
+			if s.Valid() && end(s) { // yield may have a say in it
 				return true
 			}
 		}
@@ -214,8 +215,8 @@ func (e *Engine) SubscribeToTask(ctx context.Context, req *a2a.SubscribeToTaskRe
 			yield(nil, err)
 			return
 		}
-		more := !task.Status.State.Terminal() && t.beyond(cursor)
-		if !yield(&a2a.StreamResponse{Task: task, Seq: cursor, More: more}, nil) || task.Status.State.Terminal() {
+		over := task.Status.State.Terminal()
+		if !yield(&a2a.StreamResponse{Task: task, Seq: cursor, More: over || t.beyond(cursor)}, nil) || over {
 			return
 		}
 		e.follow(ctx, t, cursor, task.Generation, a2a.TaskState.Terminal, yield)

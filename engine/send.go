@@ -66,7 +66,7 @@ func (e *Engine) SendStreamingMessage(ctx context.Context, req *a2a.SendMessageR
 		}
 		defer d.leave(e)
 		if reply := d.post.reply; reply != nil {
-			yield(&a2a.StreamResponse{Message: reply}, nil)
+			yield(&a2a.StreamResponse{Message: reply, More: true}, nil)
 			return
 		}
 		task, cursor, err := e.start(ctx, d, req)
@@ -78,7 +78,7 @@ func (e *Engine) SendStreamingMessage(ctx context.Context, req *a2a.SendMessageR
 		if req.Configuration != nil {
 			first = task.LimitHistory(req.Configuration.HistoryLength)
 		}
-		more := !d.turns(cursor) && !d.ended(cursor, task) && d.topic.beyond(cursor)
+		more := d.ended(cursor, task) || !d.turns(cursor) && d.topic.beyond(cursor)
 		if !yield(&a2a.StreamResponse{Task: first, Seq: cursor, More: more}, nil) {
 			return
 		}
