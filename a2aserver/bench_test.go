@@ -31,9 +31,16 @@ func (d discard) SetWriteDeadline(time.Time) error { return nil }
 func BenchmarkUnary(b *testing.B) {
 	answer := &a2a.SendMessageResponse{Task: doneTask()}
 	h := New(&fake{send: func(context.Context, *a2a.SendMessageRequest) (*a2a.SendMessageResponse, error) { return answer, nil }}, testCard(), nil)
-	const send = `{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"hello"}]}}`
+	const (
+		send = `{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"hello"}]}}`
+		old  = `{"message":{"kind":"message","messageId":"m1","role":"user","parts":[{"kind":"text","text":"hello"}]}}`
+	)
+	file := strings.Replace(send, `"text":"hello"`, `"raw":"`+strings.Repeat("QUJD", 1<<20/3)+`"`, 1)
 	for name, call := range map[string][2]string{
 		"jsonrpc": {"/", `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":` + send + `}`},
+		"get":     {"/", `{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"4f9c2ab0-1df7-4c83-9dd2-1a4a0c1ad9a1"}}`},
+		"file":    {"/", `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":` + file + `}`},
+		"0.3":     {"/", `{"jsonrpc":"2.0","id":1,"method":"message/send","params":` + old + `}`},
 		"rest":    {"/message:send", send},
 	} {
 		b.Run(name, func(b *testing.B) {

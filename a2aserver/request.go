@@ -79,7 +79,11 @@ func (x *exchange) readBody(limit int64) ([]byte, error) {
 			}
 			return nil, &a2a.Error{Code: a2a.CodeInvalidRequest, Message: "the body did not arrive in full", Cause: err}
 		case len(buf) == cap(buf):
-			buf = slices.Grow(buf, int(min(max(size+1-int64(len(buf)), int64(len(buf))), 4*int64(len(buf)))))
+			more := int64(len(buf))
+			if rest := size + 1 - more; rest > 0 {
+				more = min(rest, 4*more)
+			}
+			buf = slices.Grow(buf, int(more))
 		}
 	}
 }

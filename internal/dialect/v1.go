@@ -1,9 +1,9 @@
 package dialect
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
-	"strings"
 
 	"github.com/parley-a2a/parley/a2a"
 )
@@ -63,8 +63,8 @@ func encoded(req any) {
 
 // isObject looks at the beginning of a document.
 func isObject(doc []byte) bool {
-	b := strings.TrimLeft(string(doc[:min(len(doc), 64)]), " \t\r\n")
-	return b == "" || b[0] == '{'
+	b := bytes.TrimLeft(doc[:min(len(doc), 64)], " \t\r\n")
+	return len(b) == 0 || b[0] == '{'
 }
 
 func asInvalid(err error, where string) error {
