@@ -2,7 +2,9 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -82,6 +84,7 @@ func (o *owner) run() {
 
 // attend is run in the goroutine of p's sender, until p is settled or ctx ends.
 func (o *owner) attend(ctx context.Context, p *post) {
+	defer crash()
 	l := &o.loop
 	l.begin(o)
 	if l.gather() {
@@ -92,6 +95,17 @@ func (o *owner) attend(ctx context.Context, p *post) {
 		return
 	}
 	o.over()
+}
+
+// crash is deferred: a panic ends the process, as it does in a goroutine of our
+// own. Whoever called us may recover from it, and then nobody would be in the loop
+// any more and the task would be stuck.
+func crash() {
+	if v := recover(); v != nil {
+		stack := debug.Stack()
+		go func() { panic(fmt.Sprintf("engine: %v\n%s", v, stack)) }()
+		select {}
+	}
 }
 
 func (o *owner) over() {
