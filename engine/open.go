@@ -90,8 +90,8 @@ func (e *Engine) acquire(ctx context.Context, key store.Key) (*owner, error) {
 }
 
 // own is acquire for what may not exist: then, if b is not nil, the task is
-// born, which the second result tells. Of several that try, the first becomes
-// its owner, and the others get that one.
+// born, which the second result tells, and the caller goes on with attend. Of
+// several that try, the first becomes its owner, and the others get that one.
 func (e *Engine) own(ctx context.Context, key store.Key, b *birth) (_ *owner, born bool, _ error) {
 	e.mu.Lock()
 	if e.drained {
@@ -142,6 +142,9 @@ func (e *Engine) own(ctx context.Context, key store.Key, b *birth) (_ *owner, bo
 			return nil, false, err
 		}
 		o.ready.give()
+		if born {
+			return o, true, nil
+		}
 		go o.run()
 	}
 	o.mu.Lock()
@@ -151,7 +154,7 @@ func (e *Engine) own(ctx context.Context, key store.Key, b *birth) (_ *owner, bo
 		o.release()
 		return nil, false, err
 	}
-	return o, born, nil
+	return o, false, nil
 }
 
 func (o *owner) release() {

@@ -189,9 +189,9 @@ func (e *Engine) place(ctx context.Context, key store.Key, id string, b *birth, 
 	case id == "":
 		o, err = e.begin(key, b)
 	case createByID:
-		err = e.followUp(ctx, t, b.post, b)
+		o, err = e.followUp(ctx, t, b.post, b)
 	default:
-		err = e.followUp(ctx, t, b.post, nil)
+		o, err = e.followUp(ctx, t, b.post, nil)
 	}
 	if err != nil {
 		e.leave(t)
@@ -201,30 +201,49 @@ func (e *Engine) place(ctx context.Context, key store.Key, id string, b *birth, 
 }
 
 // followUp posts a message to an existing task. The look-up comes first, then
-// the context, then the state. With a birth the task may begin with it.
-func (e *Engine) followUp(ctx context.Context, t *topic, p *post, b *birth) error {
-	task, last, err := e.loadAt(ctx, t)
-	own := func() (*owner, bool, error) {
-		o, err := e.acquire(ctx, t.key)
-		return o, false, err
+// the context, then the state. With a birth the task may begin with it: then it
+// has an owner, which the caller has to attend to.
+func (e *Engine) followUp(ctx context.Context, t *topic, p *post, b *birth) (*owner, error) {
+	var held *owner // released below
+	if b != nil {
+		// Mostly there is no such task, which one look tells.
+		o, born, err := e.own(ctx, t.key, b)
+		if err != nil {
+			return nil, err
+		}
+		if born {
+			o.release()
+			return o, nil
+		}
+		held = o
 	}
+	own := func() (*owner, bool, error) {
+		if o := held; o != nil {
+			held = nil
+			return o, false, nil
+		}
+		return e.own(ctx, t.key, b)
+	}
+	task, last, err := e.loadAt(ctx, t)
 	switch {
 	case b != nil && errors.Is(err, a2a.ErrTaskNotFound):
-		own = func() (*owner, bool, error) { return e.own(ctx, t.key, b) }
-	case err != nil:
-		return err
-	default:
-		if err := checkContext(p.message, task.ContextID); err != nil {
-			return err
+		err = nil // nothing of it is committed, or it is deleted
+	case err == nil:
+		err = checkContext(p.message, task.ContextID)
+		if s := task.Status.State; err == nil && s.Terminal() && !(p.reopen && mayFollow(s, a2a.TaskStateSubmitted, task.Version)) {
+			err = errFinished(t.key.ID)
 		}
-		if s := task.Status.State; s.Terminal() && !(p.reopen && mayFollow(s, a2a.TaskStateSubmitted, task.Version)) {
-			return errFinished(t.key.ID)
+	}
+	if err != nil {
+		if held != nil {
+			held.release()
 		}
+		return nil, err
 	}
 	for {
 		o, born, err := own()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if !born {
 			if err = checkContext(p.message, o.contextID); err == nil {
@@ -238,15 +257,18 @@ func (e *Engine) followUp(ctx context.Context, t *topic, p *post, b *birth) erro
 			case <-o.left: // set by now, and constant
 				continue
 			case <-ctx.Done():
-				return context.Cause(ctx)
+				return nil, context.Cause(ctx)
 			}
 		case errTerminal: // which is true for others once it is committed
 			if _, err := e.await(ctx, t, last, a2a.TaskState.Terminal); err != nil {
-				return err
+				return nil, err
 			}
-			return errFinished(t.key.ID)
+			return nil, errFinished(t.key.ID)
 		}
-		return err
+		if !born {
+			o = nil
+		}
+		return o, err
 	}
 }
 

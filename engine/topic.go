@@ -15,6 +15,8 @@ type topic struct {
 	key  store.Key
 	refs int // protected by Engine.mu
 
+	shared bool // other processes may go on with the task; set at start, then constant
+
 	mu       sync.Mutex // protects the fields below
 	changed  bell
 	owner    *owner    // whose task is held; nil if nobody's
@@ -47,7 +49,7 @@ func (r *record) sized() sized {
 // The tail serves readers that keep up; those further behind read from the
 // store. It is cut to half when it outgrows either limit.
 const (
-	maxTail      = 2048
+	maxTail      = 4 * maxFlight
 	maxTailBytes = 1 << 20
 )
 
@@ -124,13 +126,13 @@ func (t *topic) trimLocked() {
 
 // release ends an ownership: from now on the store knows best, unless the
 // task is finished, when nothing can change any more, but where versions of the
-// protocol let it be reopened. An owner that leaves may
-// have a successor already, whose task stays.
+// protocol let it be reopened and another process may do so. An owner that leaves
+// may have a successor already, whose task stays.
 func (t *topic) release(o *owner, lost error) {
 	t.mu.Lock()
 	if t.owner == o {
 		t.owner, t.lost = nil, lost
-		if t.task != nil && (!t.task.Status.State.Terminal() || t.task.Version == reopens) {
+		if t.task != nil && (!t.task.Status.State.Terminal() || t.task.Version == reopens && t.shared) {
 			t.task, t.last, t.tail, t.bytes = nil, 0, nil, 0
 		}
 	}
@@ -290,7 +292,7 @@ func (e *Engine) join(k store.Key) *topic {
 func (e *Engine) joinLocked(k store.Key) *topic {
 	t := e.topics[k]
 	if t == nil {
-		t = &topic{key: k}
+		t = &topic{key: k, shared: e.opts.deadAfter() > 0}
 		e.topics[k] = t
 	}
 	t.refs++
