@@ -116,19 +116,44 @@ func (e *Engine) followTurn(ctx context.Context, d taken, cursor, generation int
 		return e.follow(ctx, d.topic, cursor, generation, end, yield)
 	}
 	on := false
-	return e.follow(ctx, d.topic, cursor, generation, func(s a2a.TaskState) bool {
+	var held *a2a.StreamResponse // says that another one follows: that may not be shown
+	there := e.follow(ctx, d.topic, cursor, generation, func(s a2a.TaskState) bool {
 		return !on && end(s)
 	}, func(ev *a2a.StreamResponse, err error) bool {
 		before := ev != nil && ev.Seq <= d.seq
 		over := ev != nil && !before && ev.State().Terminal() && ev.Seq <= p.over.Load()
 		on = before || over
-		if ev != nil && ev.More { // what follows may not be shown
-			c := *ev
-			c.More = false
-			ev = &c
+		if last := held; last != nil {
+			held = nil
+			if over {
+				last = alone(last)
+			}
+			if !yield(last, nil) {
+				return false
+			}
 		}
-		return over || yield(ev, err)
+		switch {
+		case over:
+			return true
+		case ev == nil || !ev.More:
+			return yield(ev, err)
+		case on: // an end after which the stream goes on, perhaps
+			return yield(alone(ev), nil)
+		}
+		held = ev
+		return true
 	})
+	if held != nil && !yield(held, nil) {
+		return false
+	}
+	return there
+}
+
+// alone returns an event that nothing follows at once.
+func alone(ev *a2a.StreamResponse) *a2a.StreamResponse {
+	c := *ev
+	c.More = false
+	return &c
 }
 
 // turns reports whether a stream of d goes through ends of turns of others: the
