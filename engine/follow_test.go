@@ -80,3 +80,31 @@ func TestWhatFollowsAtOnce(t *testing.T) {
 		t.Errorf("%d chunks, %d of them in blobs", chunks, spilled)
 	}
 }
+
+// Also in a stream that may go through the ends of others' turns: what belongs
+// together is one write.
+func TestWhatFollowsAtOnceInATurn(t *testing.T) {
+	mem := store.NewMemory()
+	defer mem.Close()
+	w := newWorld(t, mem, agent.Func(func(_ context.Context, turn *agent.Turn) error {
+		out := turn.Artifact("a")
+		for range 3 {
+			if _, err := out.WriteString("x"); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	for _, text := range []string{"one", "two"} { // which opens the task again
+		evs, err := collect(w.SendStreamingMessage(t.Context(), first01("mine", text)))
+		if err != nil || len(evs) < 3 {
+			t.Fatal(brief(evs), err)
+		}
+		for i, ev := range evs[1:] {
+			// All that the agent says is one commit, or two.
+			if last := i == len(evs)-2; ev.State().Terminal() != last || last && !ev.More {
+				t.Errorf("%s: event %d of %s has More %v", text, i+1, brief(evs), ev.More)
+			}
+		}
+	}
+}
