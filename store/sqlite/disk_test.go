@@ -57,12 +57,7 @@ func (f *faultyFile) Sync(flags vfs.SyncFlag) error {
 // onFaultyDisk lets SQLite work on such a disk for the rest of a test.
 func onFaultyDisk(t *testing.T) *faultyDisk {
 	d := &faultyDisk{VFSFilename: vfs.Find("os").(vfs.VFSFilename)}
-	was := system
-	system = mount("faulty", d)
-	t.Cleanup(func() {
-		system = was
-		vfs.Unregister("faulty")
-	})
+	onDisk(t, "faulty", d)
 	return d
 }
 

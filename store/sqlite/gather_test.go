@@ -175,12 +175,7 @@ func (f *watchedLog) Sync(flags vfs.SyncFlag) error {
 
 func watch(t *testing.T) *watched {
 	d := &watched{VFSFilename: vfs.Find("os").(vfs.VFSFilename)}
-	was := system
-	system = mount("watched", d)
-	t.Cleanup(func() {
-		system = was
-		vfs.Unregister("watched")
-	})
+	onDisk(t, "watched", d)
 	return d
 }
 

@@ -4,9 +4,20 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/ncruces/go-sqlite3/vfs"
 	"github.com/parley-a2a/parley/store"
 	"github.com/parley-a2a/parley/store/storetest"
 )
+
+// onDisk lets SQLite work on another disk for the rest of a test.
+func onDisk(t *testing.T, name string, d vfs.VFSFilename) {
+	was := system
+	system = mount(name, d)
+	t.Cleanup(func() {
+		system = was
+		vfs.Unregister(name)
+	})
+}
 
 // file returns the Opener of a database in a directory of its own.
 func file(t testing.TB) storetest.Opener {
