@@ -12,9 +12,10 @@ import (
 )
 
 // cache keeps finished tasks, those that end here and others once they were read,
-// as the bytes that the store has of them. Such tasks change no more (those of version 0.1 may: see mayFollow, and
-// are not kept) but for their deletion, which goes through the store that over
-// returns. So what is found is what the store would say.
+// as the bytes that the store has of them. Such tasks change no more, but for
+// their deletion, which goes through the store that over returns; those of version
+// 0.1, which may (see mayFollow), are not kept. So what is found is what the store
+// would say.
 //
 // It is a ring of segments in each of some shards: what is new is written at its
 // end, and when it outgrows its share the oldest segment is given up, but for
