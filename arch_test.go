@@ -32,11 +32,13 @@ var may = map[string][]string{
 	"internal/jsonscan":   {},
 	"internal/pb":         {},
 	"internal/pb/v03":     {},
+	"internal/pgtest":     {},
 	"internal/torture":    {"a2a", "a2aclient"},        // for tests
 	"internal/transcript": {"a2a", "internal/dialect"}, // for tests
 	"internal/webhook":    {"a2a"},
 	"internal/wire":       {"internal/jsonscan"},
 	"store":               {"a2a"},
+	"store/postgres":      {"a2a", "store"},
 	"store/sqlite":        {"a2a", "store"},
 	"store/storetest":     {"a2a", "store"},
 }

@@ -128,6 +128,28 @@ func (s *spy) Take(ctx context.Context, node string, deadBefore time.Time, k sto
 	return s.note(ctx, "Take", k).Take(ctx, node, deadBefore, k)
 }
 
+func (s *spy) Draw(ctx context.Context, node, after string, limit int) ([]store.Row, error) {
+	return s.note(ctx, "Draw").Draw(ctx, node, after, limit)
+}
+
+func (s *spy) Now(ctx context.Context) (time.Time, error) { return s.note(ctx, "Now").Now(ctx) }
+
+func (s *spy) Rows(ctx context.Context, keys []store.Key) ([]store.Row, error) {
+	return s.note(ctx, "Rows", keys...).Rows(ctx, keys)
+}
+
+func (s *spy) Post(ctx context.Context, all []store.Mail) error {
+	return s.note(ctx, "Post").Post(ctx, all)
+}
+
+func (s *spy) Mail(ctx context.Context, node string, limit int) ([]store.Mail, error) {
+	return s.note(ctx, "Mail").Mail(ctx, node, limit)
+}
+
+func (s *spy) Watch(ctx context.Context, f func(store.Hint)) error {
+	return s.note(ctx, "Watch").Watch(ctx, f)
+}
+
 func (s *spy) Leave(ctx context.Context, node string) error {
 	return s.note(ctx, "Leave").Leave(ctx, node)
 }

@@ -59,6 +59,7 @@ func (m *Memory) commit(batch []*Append) []error {
 	for i, a := range batch {
 		errs[i] = m.data.apply(a)
 	}
+	m.data.tell(batch, errs)
 	return errs
 }
 

@@ -29,6 +29,10 @@ type memory struct {
 	// by tenant and owner (a Key without ID), then by name
 	receipts map[Key]map[string]memoryReceipt
 	place    int64 // of the newest push config
+
+	mail *Mailbox
+	hub  *Hub
+	over chan struct{} // closed with the store
 }
 
 type memoryNode struct {
@@ -57,6 +61,9 @@ func NewMemory() *Memory {
 		secrets:  map[string][]byte{},
 		kept:     map[string][]byte{},
 		receipts: map[Key]map[string]memoryReceipt{},
+		mail:     &Mailbox{},
+		hub:      &Hub{},
+		over:     make(chan struct{}),
 	})
 }
 
@@ -81,6 +88,9 @@ func (m *Memory) Reopen() *Memory {
 		kept:     m.data.kept,
 		receipts: m.data.receipts,
 		place:    m.data.place,
+		mail:     m.data.mail,
+		hub:      &Hub{},
+		over:     make(chan struct{}),
 	})
 }
 
@@ -89,7 +99,10 @@ func (m *Memory) Close() error {
 	m.group.Close()
 	m.data.mu.Lock()
 	defer m.data.mu.Unlock()
-	m.data.closed = true
+	if !m.data.closed {
+		m.data.closed = true
+		close(m.data.over)
+	}
 	return nil
 }
 

@@ -18,7 +18,10 @@ func (m *Memory) Beat(ctx context.Context, node string, now time.Time) error {
 
 // Leave implements Store.
 func (m *Memory) Leave(ctx context.Context, node string) error {
-	return m.write(ctx, func(d *memory) { d.nodes[node] = memoryNode{left: true} })
+	return m.write(ctx, func(d *memory) {
+		d.nodes[node] = memoryNode{left: true}
+		d.hub.Tell(Hint{Work: true})
+	})
 }
 
 // Claim implements Store.
@@ -46,7 +49,14 @@ func (m *Memory) Claim(ctx context.Context, node string, deadBefore time.Time, l
 func (m *Memory) Take(ctx context.Context, node string, deadBefore time.Time, k Key) (*Row, error) {
 	var taken *Row
 	err := m.write(ctx, func(d *memory) {
-		if t := d.tasks[k]; t != nil && d.claim(t, node, deadBefore) {
+		t := d.tasks[k]
+		switch {
+		case t == nil:
+		case t.waits():
+			t.row.Node = node
+			t.row.Epoch++
+			taken = new(t.row)
+		case d.claim(t, node, deadBefore):
 			taken = new(t.row)
 		}
 	})
@@ -58,7 +68,7 @@ func (m *Memory) Take(ctx context.Context, node string, deadBefore time.Time, k 
 
 // claim gives t to node, if it may have it.
 func (d *memory) claim(t *memoryTask, node string, deadBefore time.Time) bool {
-	if !t.row.Active || t.row.Node == node || d.alive(t.row.Node, Milli(deadBefore)) {
+	if !t.row.Active || t.waits() || t.row.Node == node || d.alive(t.row.Node, Milli(deadBefore)) {
 		return false
 	}
 	if !d.nodes[t.row.Node].left {

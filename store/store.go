@@ -20,6 +20,8 @@ var (
 	ErrFull     = errors.New("store: there is no space left")
 	ErrReadOnly = errors.New("store: it cannot be written")
 	ErrBusy     = errors.New("store: another program has it locked")
+
+	ErrUnreachable = errors.New("store: the database cannot be reached")
 )
 
 // Store keeps tasks: an append-only log each, an index row each, and blobs. It
@@ -72,25 +74,59 @@ type Store interface {
 	// Blob returns the bytes stored under a hash, or ErrNotFound.
 	Blob(ctx context.Context, hash string) ([]byte, error)
 
+	// Now returns the time by a clock that all processes that share the store
+	// agree on, with its finer digits. For a store that is one machine's it is that
+	// machine's.
+	Now(ctx context.Context) (time.Time, error)
+
 	// Beat says that node lives now. The first one registers it.
 	Beat(ctx context.Context, node string, now time.Time) error
 
 	// Claim gives node up to limit tasks that are Active and whose Node is not
 	// registered, left, or has not beaten since deadBefore; node's own are
-	// never taken. Each claimed row gets Node = node, Epoch + 1 and, unless its
+	// never taken, nor are those that wait, see Draw. Each claimed row gets Node =
+	// node, Epoch + 1 and, unless its
 	// node left in good order (see Leave), Lost + 1, durably, and is returned as
 	// it now is. Fewer than limit means that none is left; then all other nodes
 	// that left or are dead by deadBefore are forgotten.
 	Claim(ctx context.Context, node string, deadBefore time.Time, limit int) ([]Row, error)
 
-	// Take is Claim for one task. ErrNotFound means that there is nothing to
-	// take: no such task, or not Active, or its node lives or is node itself.
+	// Draw gives node up to limit of the tasks that wait for a process: Active,
+	// with an empty Node. Tenants take turns, in the order of their names by bytes:
+	// one task of each, from the first behind after and around, and again. Of a
+	// tenant's, those last updated longest ago come first, then by owner and ID; in
+	// that order of turns they are returned, as they now are: with Node = node and
+	// Epoch + 1. Tasks that another Draw is about to get may be passed over. Fewer
+	// than limit means that none is left but such. limit must be at least 1.
+	Draw(ctx context.Context, node, after string, limit int) ([]Row, error)
+
+	// Take is Claim or Draw for one task. ErrNotFound means that there is nothing
+	// to take: no such task, or not Active, or its node lives or is node itself.
 	Take(ctx context.Context, node string, deadBefore time.Time, k Key) (*Row, error)
 
 	// Leave says that node ends in good order, after its last write: its tasks
 	// can be claimed at once, and no process was lost with it. A Beat takes it
 	// back.
 	Leave(ctx context.Context, node string) error
+
+	// Rows returns the rows of those of keys that there are, in any order.
+	Rows(ctx context.Context, keys []Key) ([]Row, error)
+
+	// Post puts mail into the boxes of nodes. It need not outlive a crash: who waits
+	// for an answer has to look at what became of the other node.
+	Post(ctx context.Context, all []Mail) error
+
+	// Mail takes up to limit pieces of mail out of a node's box, in the order in
+	// which each sender posted them. A piece is returned once at most. Those that
+	// nobody takes are dropped after MailKept, about.
+	Mail(ctx context.Context, node string, limit int) ([]Mail, error)
+
+	// Watch calls f, never twice at a time, when other processes changed something,
+	// until ctx ends or the store is closed, and returns why. It may also be called
+	// for what this process changed. f must not block. Hints may be late, doubled
+	// or lost: beneath them callers look from time to time. A store that no other
+	// process can change has none.
+	Watch(ctx context.Context, f func(Hint)) error
 
 	// Receipt returns the receipt of a name in the tenant and owner of k, whether
 	// it still counts or not; ErrNotFound if there is none.
@@ -220,7 +256,7 @@ type Row struct {
 	Last    int64 // seq of the log's last entry; kept by the store, ignored on input
 
 	// Active means that the task wants a process: it is taken over when the
-	// node that has it is gone.
+	// node that has it is gone, or drawn if Node is empty.
 	Active bool
 	Node   string
 	Epoch  int64 // counts owners; a write with an old one is refused

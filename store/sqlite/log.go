@@ -104,7 +104,7 @@ func (s *Store) apply(a *store.Append) (refused, err error) {
 		return refused, err
 	}
 	first, last := a.After+1, a.After+int64(len(a.Entries))
-	s.packed = pack(s.packed[:0], a.Entries)
+	s.packed = store.Pack(s.packed[:0], a.Entries)
 	err = c.stmt("INSERT INTO entry (task, first, last, body) VALUES (?, ?, ?, ?)").
 		int(task).int(first).int(last).blob(s.packed).exec()
 	if cap(s.packed) > bigArg {
@@ -169,7 +169,7 @@ func (r *Reader) Entries(ctx context.Context, k store.Key, after int64, limit in
 		err := c.stmt("SELECT first, last, body FROM entry WHERE task = (SELECT key FROM task WHERE tenant = ? AND owner = ? AND id = ?) AND last > ? ORDER BY last").
 			text(k.Tenant).text(k.Owner).text(k.ID).int(after).
 			each(func(r *sqlite3.Stmt) (err error) {
-				found, err = unpack(found, r.ColumnRawBlob(2), r.ColumnInt64(0), r.ColumnInt64(1), after)
+				found, err = store.Unpack(found, r.ColumnRawBlob(2), r.ColumnInt64(0), r.ColumnInt64(1), after)
 				if err == nil && limit > 0 && len(found) >= limit {
 					return errEnough
 				}

@@ -65,7 +65,7 @@ func lostOf(table, index, which string) string {
 		"SELECT name FROM n WHERE name IS NOT NULL AND " + free
 }
 
-var lost = lostOf("task", "task_active", "active = 1")
+var lost = lostOf("task", "task_active", "active = 1 AND node <> ''")
 
 // lostNodes runs what lostOf made.
 func (c *conn) lostNodes(sql, node string, deadBefore time.Time) (from []string, err error) {
@@ -110,6 +110,12 @@ func (c *conn) claim(node string, deadBefore time.Time, limit int) (claimed []st
 func (s *Store) Take(ctx context.Context, node string, deadBefore time.Time, k store.Key) (*store.Row, error) {
 	var taken *store.Row
 	err := s.write(ctx, func(c *conn) error {
+		err := c.stmt(draw + "WHERE tenant = ? AND owner = ? AND id = ? AND active = 1 AND node = '' RETURNING " + columns).
+			text(node).text(k.Tenant).text(k.Owner).text(k.ID).
+			each(func(r *sqlite3.Stmt) error { taken = new(scan(r)); return nil })
+		if err != nil || taken != nil {
+			return err
+		}
 		return c.stmt(give + "WHERE key = (SELECT n.key FROM (SELECT key, node AS name FROM task WHERE tenant = ? AND owner = ? AND id = ? AND active = 1) AS n WHERE " + free + ") RETURNING " + columns).
 			text(node).text(k.Tenant).text(k.Owner).text(k.ID).text(node).time(deadBefore).
 			each(func(r *sqlite3.Stmt) error { taken = new(scan(r)); return nil })

@@ -68,7 +68,10 @@ type Store struct {
 
 	commits, entries atomic.Int64
 
+	mail store.Mailbox
+
 	closing  sync.Once
+	over     chan struct{} // closed with it
 	closeErr error
 }
 
@@ -100,7 +103,7 @@ func open(path string, o *Options, sc *schema) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{lock: l, working: working{}}
+	s := &Store{lock: l, working: working{}, over: make(chan struct{})}
 	if err := s.start(path, o, sc); err != nil {
 		l.release()
 		return nil, err
@@ -187,6 +190,7 @@ func openWriter(path string, o *Options, sc *schema) (_ *conn, err error) {
 // is moved into it.
 func (s *Store) Close() error {
 	s.closing.Do(func() {
+		close(s.over)
 		s.group.Close()
 		s.cleaner.close()
 		s.readers.close()

@@ -62,7 +62,7 @@ func testTake(t *testing.T, open Opener) {
 	lostTwice := owned("lost twice", "unregistered")
 	lostTwice.Row.Lost = 2
 	must(t, st, owned("alive", "alive"), owned("just", "just"), owned("dead", "dead"), owned("also dead", "dead"),
-		owned("nobody's", ""), owned("own", "me"), ended, elsewhere, lostTwice)
+		owned("waiting", ""), owned("own", "me"), ended, elsewhere, lostTwice)
 	beat(t, st, "alive", began.Add(time.Second))
 	beat(t, st, "just", began)
 	beat(t, st, "dead", began.Add(-time.Millisecond))
@@ -71,7 +71,7 @@ func testTake(t *testing.T, open Opener) {
 	for _, id := range []string{"alive", "just", "own", "ended", "unknown"} {
 		untaken(t, st, "me", began, name(id))
 	}
-	for id, lost := range map[string]int32{"dead": 1, "nobody's": 1, "lost twice": 3} {
+	for id, lost := range map[string]int32{"dead": 1, "waiting": 0, "lost twice": 3} {
 		if r := take(t, st, "me", began, name(id)); r.Epoch != 2 || r.Lost != lost {
 			t.Errorf("%s: epoch %d, lost %d; want 2, %d", id, r.Epoch, r.Lost, lost)
 		}

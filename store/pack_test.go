@@ -1,4 +1,4 @@
-package sqlite
+package store_test
 
 import (
 	"bytes"
@@ -10,15 +10,17 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
+var packedAt = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
 func TestPack(t *testing.T) {
 	all := []store.Entry{
-		{Seq: 41, Time: began, Kind: 1, Body: []byte("a")},
+		{Seq: 41, Time: packedAt, Kind: 1, Body: []byte("a")},
 		{Seq: 42, Time: time.UnixMilli(-1).UTC(), Kind: 255, Body: nil},
 		{Seq: 43, Time: time.Time{}, Kind: 0, Body: bytes.Repeat([]byte("x"), 1000)},
 	}
-	row := pack(nil, all)
+	row := store.Pack(nil, all)
 	for after := int64(40); after <= 43; after++ {
-		got, err := unpack(nil, row, 41, 43, after)
+		got, err := store.Unpack(nil, row, 41, 43, after)
 		if d := cmp.Diff(all[after-40:], got, cmpopts.EquateEmpty()); d != "" || err != nil {
 			t.Errorf("after %d: %v (-want +got)\n%s", after, err, d)
 		}
@@ -29,7 +31,7 @@ func TestPack(t *testing.T) {
 	}{
 		"fewer": {row, 41, 44}, "more": {row, 41, 42}, "none": {nil, 41, 41}, "cut": {row[:len(row)-1], 41, 43},
 	} {
-		if _, err := unpack(nil, wrong.row, wrong.first, wrong.last, 0); err == nil {
+		if _, err := store.Unpack(nil, wrong.row, wrong.first, wrong.last, 0); err == nil {
 			t.Errorf("a row with %s entries was taken", what)
 		}
 	}
@@ -37,14 +39,14 @@ func TestPack(t *testing.T) {
 
 // A damaged row is an error or other entries, never a crash.
 func FuzzUnpack(f *testing.F) {
-	f.Add(pack(nil, []store.Entry{{Time: began, Kind: 3, Body: []byte("body")}, {Kind: 4}}), uint8(2))
+	f.Add(store.Pack(nil, []store.Entry{{Time: packedAt, Kind: 3, Body: []byte("body")}, {Kind: 4}}), uint8(2))
 	f.Add([]byte{1, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1}, uint8(1))
 	f.Fuzz(func(t *testing.T, row []byte, n uint8) {
-		entries, err := unpack(nil, row, 1, int64(n), 0)
+		entries, err := store.Unpack(nil, row, 1, int64(n), 0)
 		if err != nil {
 			return
 		}
-		again, err := unpack(nil, pack(nil, entries), 1, int64(n), 0)
+		again, err := store.Unpack(nil, store.Pack(nil, entries), 1, int64(n), 0)
 		if d := cmp.Diff(entries, again, cmpopts.EquateEmpty()); d != "" || err != nil {
 			t.Errorf("packed again: %v\n%s", err, d)
 		}

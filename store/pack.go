@@ -1,4 +1,4 @@
-package sqlite
+package store
 
 import (
 	"bytes"
@@ -6,23 +6,21 @@ import (
 	"errors"
 	"slices"
 	"time"
-
-	"github.com/parley-a2a/parley/store"
 )
 
-// The body of a row of the entry table is its entries one after the other, each
+// Drivers keep the entries of an append in one piece, one after the other, each
 //
 //	kind    1 byte
 //	time    zigzag varint, milliseconds since 1970
 //	length  varint
 //	body    length bytes
 //
-// The row has the first and last seq; there are no gaps in between.
+// The first and last seq are beside it; there are no gaps in between.
 
-var errPacked = errors.New("sqlite: an entry row is damaged")
+var errPacked = errors.New("store: a piece of a log is damaged")
 
-// pack appends the framed entries to dst.
-func pack(dst []byte, entries []store.Entry) []byte {
+// Pack appends the framed entries to dst.
+func Pack(dst []byte, entries []Entry) []byte {
 	size := 0
 	for i := range entries {
 		size += 1 + 2*binary.MaxVarintLen64 + len(entries[i].Body)
@@ -38,15 +36,15 @@ func pack(dst []byte, entries []store.Entry) []byte {
 	return dst
 }
 
-// unpack appends to dst the entries of a row with Seq > after. It copies their
+// Unpack appends to dst the entries of what Pack wrote with Seq > after. It copies their
 // bodies out of row. A row that does not hold exactly first to last is an
 // error.
-func unpack(dst []store.Entry, row []byte, first, last, after int64) ([]store.Entry, error) {
+func Unpack(dst []Entry, row []byte, first, last, after int64) ([]Entry, error) {
 	for seq := first; seq <= last; seq++ {
 		if len(row) == 0 {
 			return dst, errPacked
 		}
-		e := store.Entry{Seq: seq, Kind: row[0]}
+		e := Entry{Seq: seq, Kind: row[0]}
 		row = row[1:]
 		ms, n := binary.Varint(row)
 		if n <= 0 {

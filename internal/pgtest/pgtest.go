@@ -1,0 +1,283 @@
+// Package pgtest starts throw-away PostgreSQL servers for tests: a cluster in a
+// folder of its own, reached over a socket in it, that goes with the test.
+package pgtest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// ErrMissing says that there is no PostgreSQL server on this machine.
+var ErrMissing = errors.New("no PostgreSQL server here: neither PATH nor /usr/lib/postgresql has initdb and postgres")
+
+// Options says what a cluster is like. A nil *Options means all defaults.
+type Options struct {
+	// Durable makes commits wait for the disk, as in life. Without, tests that
+	// do not end the server by force are faster.
+	Durable bool
+	// Settings are added to the server's configuration, by name.
+	Settings map[string]string
+}
+
+// Cluster is a PostgreSQL server with nothing in it. Start and Stop are for one
+// goroutine.
+type Cluster struct {
+	bin  string // folder of the programs
+	dir  string
+	user *owner // who runs the server, if that must not be who runs the test
+	made atomic.Int64
+	on   bool
+}
+
+// Available returns nil if there is a PostgreSQL server on this machine, or
+// ErrMissing.
+func Available() error {
+	_, err := programs()
+	return err
+}
+
+// Require skips a test on a machine without a PostgreSQL server. With CI=true it
+// fails there.
+func Require(t testing.TB) {
+	t.Helper()
+	err := Available()
+	switch {
+	case err == nil:
+	case os.Getenv("CI") == "true":
+		t.Fatal(err)
+	default:
+		t.Skip(err)
+	}
+}
+
+// New starts a cluster that ends with the test, which is skipped without a
+// PostgreSQL server, see Require.
+func New(t testing.TB, o *Options) *Cluster {
+	t.Helper()
+	Require(t)
+	c, err := Make(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// Make is New without a test, for TestMain. Close ends it.
+func Make(o *Options) (*Cluster, error) {
+	bin, err := programs()
+	if err != nil {
+		return nil, err
+	}
+	if o == nil {
+		o = &Options{}
+	}
+	user, err := serverUser()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "pg") // short: the socket's path has to fit in 107 bytes
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{bin: bin, dir: dir, user: user}
+	if err := c.prepare(o); err != nil {
+		os.RemoveAll(dir)
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *Cluster) prepare(o *Options) error {
+	if err := c.user.give(c.dir); err != nil {
+		return err
+	}
+	if err := c.run("initdb", "-D", c.data(), "-U", "parley", "-A", "trust", "-E", "UTF8", "--locale=C", "-N"); err != nil {
+		return err
+	}
+	settings := map[string]string{
+		"listen_addresses":        "''",
+		"unix_socket_directories": "'" + c.dir + "'",
+		"max_connections":         "200",
+		"shared_buffers":          "64MB",
+	}
+	if !o.Durable {
+		settings["fsync"], settings["synchronous_commit"], settings["full_page_writes"] = "off", "off", "off"
+	}
+	for name, value := range o.Settings {
+		settings[name] = value
+	}
+	var text bytes.Buffer
+	for _, name := range slices.Sorted(func(yield func(string) bool) {
+		for name := range settings {
+			if !yield(name) {
+				return
+			}
+		}
+	}) {
+		fmt.Fprintf(&text, "%s = %s\n", name, settings[name])
+	}
+	f, err := os.OpenFile(filepath.Join(c.data(), "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	if _, err := f.Write(text.Bytes()); err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return c.Start()
+}
+
+func (c *Cluster) data() string { return filepath.Join(c.dir, "data") }
+
+// Log returns the server's log.
+func (c *Cluster) Log() string {
+	text, _ := os.ReadFile(filepath.Join(c.dir, "log")) // empty before the first start
+	return string(text)
+}
+
+// Start starts the server and waits until it takes connections.
+func (c *Cluster) Start() error {
+	if err := c.run("pg_ctl", "-D", c.data(), "-l", filepath.Join(c.dir, "log"), "-w", "-t", "60", "start"); err != nil {
+		return fmt.Errorf("%w\n%s", err, c.Log())
+	}
+	c.on = true
+	return nil
+}
+
+// How a server is stopped. Immediate is what a crash is like.
+const (
+	Fast      = "fast"
+	Immediate = "immediate"
+)
+
+// Stop stops the server and waits until it is gone.
+func (c *Cluster) Stop(mode string) error {
+	c.on = false
+	return c.run("pg_ctl", "-D", c.data(), "-m", mode, "-w", "-t", "60", "stop")
+}
+
+// PID is the process id of the server's first process.
+func (c *Cluster) PID() (int, error) {
+	text, err := os.ReadFile(filepath.Join(c.data(), "postmaster.pid"))
+	if err != nil {
+		return 0, err
+	}
+	first, _, _ := strings.Cut(string(text), "\n")
+	return strconv.Atoi(first)
+}
+
+// Close ends the server, if it runs, and removes all of it.
+func (c *Cluster) Close() error {
+	var err error
+	if c.on {
+		err = c.Stop(Immediate)
+	}
+	return errors.Join(err, os.RemoveAll(c.dir))
+}
+
+// Socket is the path of the server's socket.
+func (c *Cluster) Socket() string { return filepath.Join(c.dir, ".s.PGSQL.5432") }
+
+// URL is the address of a database of the cluster.
+func (c *Cluster) URL(database string) string {
+	return "postgres://parley@/" + database + "?host=" + url.QueryEscape(c.dir)
+}
+
+// Database makes an empty database and returns its address.
+func (c *Cluster) Database(t testing.TB) string {
+	t.Helper()
+	address, err := c.Create("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return address
+}
+
+// Create makes a database, as a copy of another one of the cluster if template
+// is not empty, and returns its address.
+func (c *Cluster) Create(template string) (string, error) {
+	name := "d" + strconv.FormatInt(c.made.Add(1), 10)
+	sql := "CREATE DATABASE " + name
+	if template != "" {
+		sql += " TEMPLATE " + template
+	}
+	return c.URL(name), c.Exec(sql)
+}
+
+// Exec runs a statement as the cluster's superuser, in its database postgres.
+func (c *Cluster) Exec(sql string) error {
+	return c.run("psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-h", c.dir, "-U", "parley", "-d", "postgres", "-c", sql)
+}
+
+// run runs one of PostgreSQL's programs.
+func (c *Cluster) run(program string, args ...string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, filepath.Join(c.bin, program), args...)
+	cmd.Dir = c.dir
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "TZ=UTC", "HOME=" + c.dir}
+	c.user.become(cmd)
+	// Not a pipe: the server inherits it, and Wait would wait for the server.
+	out, err := os.CreateTemp("", "pgout")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(out.Name())
+	defer out.Close()
+	cmd.Stdout, cmd.Stderr = out, out
+	if err := cmd.Run(); err != nil {
+		text, _ := os.ReadFile(out.Name())
+		return fmt.Errorf("%s: %w: %s", program, err, bytes.TrimSpace(text))
+	}
+	return nil
+}
+
+// programs returns the folder of a PostgreSQL server's programs, the newest one.
+func programs() (string, error) {
+	all := []string{"initdb", "pg_ctl", "postgres", "psql"}
+	has := func(dir string) bool {
+		return !slices.ContainsFunc(all, func(name string) bool {
+			_, err := os.Stat(filepath.Join(dir, name))
+			return err != nil
+		})
+	}
+	if found, _ := filepath.Glob("/usr/lib/postgresql/*/bin"); found != nil {
+		slices.SortFunc(found, func(a, b string) int { return version(b) - version(a) })
+		for _, dir := range found {
+			if has(dir) {
+				return dir, nil
+			}
+		}
+	}
+	if path, err := exec.LookPath("initdb"); err == nil {
+		if path, err = filepath.EvalSymlinks(path); err == nil && has(filepath.Dir(path)) {
+			return filepath.Dir(path), nil
+		}
+	}
+	return "", ErrMissing
+}
+
+// version is the number in the path of a folder of programs.
+func version(dir string) int {
+	n, _ := strconv.Atoi(filepath.Base(filepath.Dir(dir))) // 0 for what has none
+	return n
+}

@@ -1,0 +1,13 @@
+//go:build !linux
+
+package pgtest
+
+import "os/exec"
+
+type owner struct{}
+
+func serverUser() (*owner, error) { return nil, nil }
+
+func (*owner) give(string) error { return nil }
+
+func (*owner) become(*exec.Cmd) {}

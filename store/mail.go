@@ -1,0 +1,75 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"sync"
+	"time"
+)
+
+// MailKept is how long mail waits for a node that does not take it.
+const MailKept = 5 * time.Minute
+
+// Mail is what one process tells another one of those that share a store.
+type Mail struct {
+	Node string // whose box it is for
+	Body []byte
+}
+
+// Mailbox is the mail of a store that lives in one process.
+type Mailbox struct {
+	mu    sync.Mutex // protects the field below
+	boxes map[string][]letterbox
+}
+
+type letterbox struct {
+	body []byte
+	due  time.Time // dropped then
+}
+
+// Post is Store.Post.
+func (m *Mailbox) Post(ctx context.Context, all []Mail) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := time.Now()
+	for node, box := range m.boxes {
+		for len(box) > 0 && box[0].due.Before(now) {
+			box = box[1:]
+		}
+		if m.boxes[node] = box; len(box) == 0 {
+			delete(m.boxes, node)
+		}
+	}
+	if m.boxes == nil {
+		m.boxes = map[string][]letterbox{}
+	}
+	for _, l := range all {
+		m.boxes[l.Node] = append(m.boxes[l.Node], letterbox{bytes.Clone(l.Body), now.Add(MailKept)})
+	}
+	return nil
+}
+
+// Take is Store.Mail.
+func (m *Mailbox) Take(ctx context.Context, node string, limit int) ([]Mail, error) {
+	if err := CheckLimit(limit); err != nil {
+		return nil, err
+	}
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	box := m.boxes[node]
+	n := min(limit, len(box))
+	var taken []Mail
+	for _, l := range box[:n] {
+		taken = append(taken, Mail{node, l.body})
+	}
+	if m.boxes[node] = box[n:]; n == len(box) {
+		delete(m.boxes, node)
+	}
+	return taken, nil
+}

@@ -1,0 +1,193 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/parley-a2a/parley/store"
+)
+
+// db is the database as the rest of the package uses it: a pool of connections
+// on which nothing is set that outlives a transaction.
+type db struct {
+	pool *pgxpool.Pool
+	o    Options // with all defaults
+	over context.Context
+}
+
+// querier is what a pool and a transaction have in common.
+type querier interface {
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// SQLSTATEs that make a difference.
+const (
+	undefinedTable    = "42P01"
+	invalidSchemaName = "3F000"
+)
+
+// callWait is how long one transaction may take, waiting for a connection
+// included: a database that does not answer must not hold its callers for ever.
+const callWait = 15 * time.Second
+
+// idleWait is how long the server lets a transaction wait for its program. One
+// that is paused in the middle of it loses it then, and the locks with it, that
+// others may need to take over its tasks.
+const idleWait = 2 * time.Second
+
+// tries is how often a transaction is begun that did not take effect.
+const tries = 5
+
+// read calls f until it succeeds, fails for good, or was tried often enough. f
+// must not change anything.
+func (d *db) read(ctx context.Context, f func(ctx context.Context, q querier) error) error {
+	if d.over.Err() != nil {
+		return store.ErrClosed
+	}
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	return d.again(ctx, func(ctx context.Context) error { return f(ctx, d.pool) })
+}
+
+// snapshot is read for several queries that must see the same.
+func (d *db) snapshot(ctx context.Context, f func(ctx context.Context, q querier) error) error {
+	if d.over.Err() != nil {
+		return store.ErrClosed
+	}
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	return d.again(ctx, func(ctx context.Context) error {
+		return pgx.BeginTxFunc(ctx, d.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+			return f(ctx, tx)
+		})
+	})
+}
+
+// write calls f in a transaction until that is committed, fails for good, or was
+// tried often enough. It is repeated only if it certainly had no effect; if a
+// COMMIT got no answer the error says that the effect is unknown. Once begun it
+// goes on without ctx: a caller who left would not know whether it happened.
+func (d *db) write(ctx context.Context, f func(tx pgx.Tx) error) error {
+	if d.over.Err() != nil {
+		return store.ErrClosed
+	}
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	return d.again(context.WithoutCancel(ctx), func(ctx context.Context) error { return d.transact(ctx, f) })
+}
+
+// transact is one try of write.
+func (d *db) transact(ctx context.Context, f func(tx pgx.Tx) error) error {
+	tx, err := d.pool.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback(ctx) }() // after a commit it does nothing; otherwise the connection is given up
+	if _, err := tx.Exec(ctx, setIdle); err != nil {
+		return err
+	}
+	if err := f(tx); err != nil {
+		return err
+	}
+	if err := tx.Commit(ctx); err != nil {
+		return &uncertain{err}
+	}
+	return nil
+}
+
+// setIdle sets idleWait for a transaction.
+var setIdle = "SELECT set_config('idle_in_transaction_session_timeout', '" + strconv.Itoa(int(idleWait.Milliseconds())) + "', true)"
+
+// again calls f until it succeeds, fails for good, or was tried often enough.
+func (d *db) again(ctx context.Context, f func(ctx context.Context) error) error {
+	for n := 1; ; n++ {
+		err := d.once(ctx, f)
+		if err == nil || n == tries || !passing(err) || ctx.Err() != nil {
+			return err
+		}
+		if !d.pause(ctx, time.Duration(n*n)*5*time.Millisecond) {
+			return err
+		}
+	}
+}
+
+func (d *db) once(ctx context.Context, f func(ctx context.Context) error) error {
+	limited, cancel := context.WithTimeoutCause(ctx, callWait, errSlow)
+	defer cancel()
+	err := f(limited)
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+var errSlow = errors.New("the database did not answer in time")
+
+// pause waits, unless ctx ends or the store is closed.
+func (d *db) pause(ctx context.Context, t time.Duration) bool {
+	timer := time.NewTimer(t)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+	case <-d.over.Done():
+	}
+	return false
+}
+
+// uncertain is the failure of a COMMIT that may have taken effect.
+type uncertain struct{ err error }
+
+func (u *uncertain) Error() string { return "commit: " + u.err.Error() }
+func (u *uncertain) Unwrap() error { return u.err }
+
+// passing reports whether what failed can be tried again at once: it had no
+// effect, and the next time it may go well.
+func passing(err error) bool {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		// The server says what happened. It rolled back.
+		switch pg.Code {
+		case "40001", "40P01": // serialization failure, deadlock
+			return true
+		case "57P01", "57P02", "57P03": // it is shutting down, or not up yet
+			return true
+		case "25P03": // the transaction was idle for too long
+			return true
+		}
+		return pg.Code[:min(2, len(pg.Code))] == "08"
+	}
+	var u *uncertain
+	if errors.As(err, &u) {
+		return false
+	}
+	return !errors.Is(err, context.Canceled) && !errors.Is(err, errSlow) && !errors.Is(err, store.ErrNotFound) && isConnection(err)
+}
+
+// isConnection reports whether an error is about the way to the server.
+func isConnection(err error) bool {
+	var connect *pgconn.ConnectError
+	return errors.As(err, &connect) || pgconn.SafeToRetry(err) || isNetwork(err)
+}
+
+// wrap adds what was tried to errors that no caller tests for, and why it failed
+// where that can be told.
+func wrap(what string, err error) error {
+	if err == nil || errors.Is(err, store.ErrClosed) || errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	return troubled(fmt.Errorf("postgres: %s: %w", what, err))
+}

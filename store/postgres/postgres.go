@@ -1,0 +1,168 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/parley-a2a/parley/store"
+)
+
+// Options adjusts a Store. A nil *Options means all defaults.
+type Options struct {
+	// Logger gets what operators should know. Nil discards.
+	Logger *slog.Logger
+	// Conns is how many connections there are at most, beside the one that
+	// listens. Zero means 10.
+	Conns int
+	// Listen is the address for the connection that listens for hints, where that
+	// of the others is a pooler's, through which they do not come. Empty means the
+	// same.
+	Listen string
+	// NoListen turns hints off, sending included: for servers that have no LISTEN.
+	// Other processes then notice changes when they look, see store.Store's Watch.
+	NoListen bool
+	// NoAdvisory does without advisory locks, for servers that have none. Then
+	// programs of a new version must not be started for the first time side by side,
+	// and totals of lists are counted each time.
+	NoAdvisory bool
+}
+
+// fromAddress takes the options out of an address that are there as parameters:
+// listen (an address, or off) and advisory (off).
+func (o *Options) fromAddress(address string) (string, error) {
+	if !strings.HasPrefix(address, "postgres://") && !strings.HasPrefix(address, "postgresql://") {
+		return "", errors.New("postgres: the address must begin with postgres:// or postgresql://")
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return "", errors.New("postgres: the address is not a URL") // whose text may have a password
+	}
+	q := u.Query()
+	switch listen := q.Get("listen"); listen {
+	case "":
+	case "off":
+		o.NoListen = true
+	default:
+		o.Listen = listen
+	}
+	switch q.Get("advisory") {
+	case "":
+	case "off":
+		o.NoAdvisory = true
+	default:
+		return "", errors.New("postgres: advisory in the address must be off, or not there")
+	}
+	q.Del("listen")
+	q.Del("advisory")
+	u.RawQuery = q.Encode()
+	return u.String(), nil
+}
+
+// Store is a store.Store in a PostgreSQL database, which any number of processes
+// may have open.
+type Store struct {
+	*db
+	group *store.Group
+	hub   store.Hub
+	slot  int16 // of this program's tallies, see migrations
+	end   context.CancelFunc
+	work  sync.WaitGroup // goroutines of this store
+
+	commits, entries atomic.Int64
+
+	closing sync.Once
+}
+
+// slots is in how many slots tallies are counted. Programs that share one wait
+// for each other's transactions now and then, that is all.
+const slots = 16
+
+// Open connects to a database and makes its schema, or brings it to this
+// program's version. address is a URL as libpq has them, with pgx's parameters of
+// the pool (pool_max_conns), and those of Options: listen and advisory.
+func Open(ctx context.Context, address string, o *Options) (*Store, error) {
+	d, err := connect(ctx, address, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := current.migrate(ctx, d); err != nil {
+		d.pool.Close()
+		return nil, wrap("open", err)
+	}
+	over, end := context.WithCancel(context.Background())
+	d.over = over
+	s := &Store{db: d, end: end, slot: int16(rand.IntN(slots))}
+	s.group = store.NewGroup(s.commit)
+	s.begin()
+	return s, nil
+}
+
+// connect makes the pool of connections, and one connection to see whether that
+// works.
+func connect(ctx context.Context, address string, o *Options) (*db, error) {
+	all := Options{}
+	if o != nil {
+		all = *o
+	}
+	if all.Logger == nil {
+		all.Logger = slog.New(slog.DiscardHandler)
+	}
+	address, err := all.fromAddress(address)
+	if err != nil {
+		return nil, err
+	}
+	c, err := pgxpool.ParseConfig(address)
+	if err != nil {
+		return nil, fmt.Errorf("postgres: the address cannot be used: %w", err) // pgx leaves the password out
+	}
+	switch {
+	case all.Conns > 0:
+		c.MaxConns = int32(all.Conns)
+	case !strings.Contains(address, "pool_max_conns"):
+		c.MaxConns = 10
+	}
+	if !strings.Contains(address, "default_query_exec_mode") {
+		// Statements have no names: behind a pooler the next one of a session may be
+		// somebody else's.
+		c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, c)
+	if err != nil {
+		return nil, wrap("open", err)
+	}
+	d := &db{pool: pool, o: all, over: context.Background()}
+	if err := d.read(ctx, func(ctx context.Context, q querier) error {
+		_, err := q.Exec(ctx, "SELECT 1")
+		return err
+	}); err != nil {
+		pool.Close()
+		return nil, wrap("open", err)
+	}
+	return d, nil
+}
+
+// Stats returns what has been written since Open.
+func (s *Store) Stats() store.Stats {
+	return store.Stats{Commits: s.commits.Load(), Entries: s.entries.Load()}
+}
+
+// Close implements store.Store.
+func (s *Store) Close() error {
+	s.closing.Do(func() {
+		s.group.Close() // which waits for what is queued
+		s.end()
+		s.work.Wait()
+		s.pool.Close()
+	})
+	return nil
+}

@@ -1,0 +1,139 @@
+package postgres
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// schema is what a version of the program makes of a database. The version of a
+// database is the number of steps it has behind it.
+type schema struct {
+	steps []string // SQL, in order; steps[0] makes version 1
+	// works is the oldest version of the program that can work with a database
+	// of the newest version: replicas of two releases run side by side while one
+	// replaces the other, so a step only adds (expand), and what it makes needless
+	// goes with a step of a later release (contract).
+	works int
+}
+
+// current is this program's schema.
+var current = schema{steps: embedded(), works: 1}
+
+// embedded returns the migrations in the order of their file names.
+func embedded() []string {
+	names, err := fs.Glob(migrations, "migrations/*.sql")
+	if err != nil || len(names) == 0 {
+		panic("postgres: no migrations in the program")
+	}
+	slices.Sort(names)
+	steps := make([]string, len(names))
+	for i, name := range names {
+		text, err := migrations.ReadFile(name)
+		if err != nil {
+			panic(err)
+		}
+		steps[i] = string(text)
+	}
+	return steps
+}
+
+func (s *schema) version() int { return len(s.steps) }
+
+// migrationLock is the advisory lock of those who change the schema ("Prly").
+const migrationLock = 0x50726c79
+
+// state is what a database says of its schema.
+type state struct {
+	version int // 0: there is nothing of ours
+	works   int // the oldest version of the program that can work with it
+}
+
+// look reads what a database says of its schema.
+func look(ctx context.Context, q querier) (state, error) {
+	var s state
+	err := q.QueryRow(ctx, "SELECT version, works FROM parley.schema").Scan(&s.version, &s.works)
+	var pg *pgconn.PgError
+	switch {
+	case errors.As(err, &pg) && (pg.Code == undefinedTable || pg.Code == invalidSchemaName):
+		return state{}, nil
+	case errors.Is(err, pgx.ErrNoRows):
+		return state{}, errors.New("postgres: the schema parley of this database was not made by this program; choose another database")
+	case err != nil:
+		return state{}, fmt.Errorf("read the schema's version: %w", err)
+	}
+	return s, nil
+}
+
+// check says whether this program can work with a database as it is.
+func (s *schema) check(at state) error {
+	if at.works > s.version() {
+		return fmt.Errorf("postgres: the database was made by a newer version of this program (schema %d, which programs from schema %d on can work with; this one has %d); use that version, or another database",
+			at.version, at.works, s.version())
+	}
+	return nil
+}
+
+// migrate takes the database from its version to the schema's, one step per
+// transaction. Of several programs that start at once one does it, and the
+// others wait. A database of a newer version is left as it is.
+func (s *schema) migrate(ctx context.Context, d *db) error {
+	for {
+		at, err := look(ctx, d.pool)
+		if err != nil {
+			return err
+		}
+		if err := s.check(at); err != nil || at.version >= s.version() {
+			return err
+		}
+		if err := s.step(ctx, d); err != nil {
+			return fmt.Errorf("migrate to version %d: %w", at.version+1, err)
+		}
+	}
+}
+
+// step does the next one, unless another program has done it meanwhile.
+func (s *schema) step(ctx context.Context, d *db) error {
+	return d.write(ctx, func(tx pgx.Tx) error {
+		if !d.o.NoAdvisory {
+			if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", int64(migrationLock)); err != nil {
+				return err
+			}
+		}
+		var there bool
+		if err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = 'parley')").Scan(&there); err != nil {
+			return err
+		}
+		if !there { // whoever may not make schemas has been given one
+			if _, err := tx.Exec(ctx, "CREATE SCHEMA parley"); err != nil {
+				return err
+			}
+		}
+		if _, err := tx.Exec(ctx, "CREATE TABLE IF NOT EXISTS parley.schema (one boolean PRIMARY KEY CHECK (one), version integer NOT NULL, works integer NOT NULL)"); err != nil {
+			return err
+		}
+		var version int
+		err := tx.QueryRow(ctx, "SELECT version FROM parley.schema FOR UPDATE").Scan(&version)
+		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+			return err
+		}
+		if version >= s.version() {
+			return nil
+		}
+		if _, err := tx.Exec(ctx, s.steps[version]); err != nil { // without arguments: many statements at once
+			return err
+		}
+		_, err = tx.Exec(ctx, "INSERT INTO parley.schema (one, version, works) VALUES (true, $1, $2) ON CONFLICT (one) DO UPDATE SET version = excluded.version, works = excluded.works",
+			version+1, min(s.works, version+1))
+		return err
+	})
+}

@@ -1,0 +1,57 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"syscall"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/parley-a2a/parley/store"
+)
+
+// troubled lets errors.Is find why a call failed, and leaves the text as it is.
+func troubled(err error) error {
+	if class := classOf(err); class != nil && !errors.Is(err, class) {
+		return &trouble{err, class}
+	}
+	return err
+}
+
+type trouble struct {
+	error
+	class error // one of the store's errors for operators
+}
+
+func (t *trouble) Unwrap() []error { return []error{t.error, t.class} }
+
+// classOf returns which of the errors for operators an error is, or nil.
+func classOf(err error) error {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		switch pg.Code {
+		case "53100": // disk full
+			return store.ErrFull
+		case "25006", "42501": // read-only transaction, insufficient privilege
+			return store.ErrReadOnly
+		case "53300": // too many connections
+			return store.ErrBusy
+		case "57P01", "57P02", "57P03":
+			return store.ErrUnreachable
+		}
+		return nil
+	}
+	if isConnection(err) || errors.Is(err, errSlow) {
+		return store.ErrUnreachable
+	}
+	return nil
+}
+
+// isNetwork reports whether an error is of a connection that is gone.
+func isNetwork(err error) bool {
+	var op net.Error
+	return errors.As(err, &op) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
+		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, context.DeadlineExceeded)
+}

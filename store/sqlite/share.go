@@ -1,0 +1,133 @@
+package sqlite
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+	"github.com/parley-a2a/parley/store"
+)
+
+// One process has the database, so its clock is everybody's, mail stays in
+// memory, and there is nothing to watch.
+
+// Now implements store.Store.
+func (s *Store) Now(ctx context.Context) (time.Time, error) { return time.Now(), context.Cause(ctx) }
+
+// Rows implements store.Store.
+func (r *Reader) Rows(ctx context.Context, keys []store.Key) ([]store.Row, error) {
+	var rows []store.Row
+	seen := map[store.Key]bool{}
+	err := r.read(ctx, func(c *conn) error {
+		for _, k := range keys {
+			if seen[k] {
+				continue
+			}
+			seen[k] = true
+			err := c.stmt("SELECT " + columns + " FROM task WHERE tenant = ? AND owner = ? AND id = ?").
+				text(k.Tenant).text(k.Owner).text(k.ID).
+				each(func(r *sqlite3.Stmt) error { rows = append(rows, scan(r)); return nil })
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return rows, err
+}
+
+// draw is the part of a statement that gives waiting tasks to a node.
+const draw = "UPDATE task SET node = ?, epoch = epoch + 1 "
+
+// Those that wait, by tenant. The first goes from name to name in the index.
+const (
+	waiting = "FROM task INDEXED BY task_waiting WHERE active = 1 AND node = ''"
+	tenants = "WITH RECURSIVE t (name) AS (SELECT min(tenant) " + waiting + " UNION ALL SELECT (SELECT min(tenant) " + waiting +
+		" AND tenant > t.name) FROM t WHERE t.name IS NOT NULL) SELECT name FROM t WHERE name IS NOT NULL"
+)
+
+// Draw implements store.Store.
+func (s *Store) Draw(ctx context.Context, node, after string, limit int) ([]store.Row, error) {
+	if err := store.CheckLimit(limit); err != nil {
+		return nil, err
+	}
+	var drawn []store.Row
+	err := s.write(ctx, func(c *conn) error {
+		return c.transaction(func() error {
+			keys, err := c.turns(after, limit)
+			for _, key := range keys {
+				if err != nil {
+					break
+				}
+				err = c.stmt(draw + "WHERE key = ? RETURNING " + columns).text(node).int(key).
+					each(func(r *sqlite3.Stmt) error { drawn = append(drawn, scan(r)); return nil })
+			}
+			return err
+		})
+	})
+	if err != nil {
+		return nil, wrap("draw", err)
+	}
+	return drawn, nil
+}
+
+// turns returns the keys of up to limit tasks that wait, in the order of Draw.
+func (c *conn) turns(after string, limit int) (keys []int64, err error) {
+	var names []string
+	if err := c.stmt(tenants).each(func(r *sqlite3.Stmt) error {
+		names = append(names, r.ColumnText(0))
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	first, found := slices.BinarySearch(names, after) // they come in order
+	if found {
+		first++
+	}
+	names = slices.Concat(names[first:], names[:first])
+	queues := make([][]int64, min(len(names), limit))
+	for i := range queues {
+		err := c.stmt("SELECT key " + waiting + " AND tenant = ? ORDER BY updated, owner, id LIMIT ?").text(names[i]).int(int64(limit)).
+			each(func(r *sqlite3.Stmt) error { queues[i] = append(queues[i], r.ColumnInt64(0)); return nil })
+		if err != nil {
+			return nil, err
+		}
+	}
+	for turn := 0; len(keys) < limit; turn++ {
+		was := len(keys)
+		for _, q := range queues {
+			if turn < len(q) && len(keys) < limit {
+				keys = append(keys, q[turn])
+			}
+		}
+		if len(keys) == was {
+			break
+		}
+	}
+	return keys, nil
+}
+
+// Post implements store.Store.
+func (s *Store) Post(ctx context.Context, all []store.Mail) error {
+	return s.write(ctx, func(*conn) error { return s.mail.Post(ctx, all) })
+}
+
+// Mail implements store.Store.
+func (s *Store) Mail(ctx context.Context, node string, limit int) (taken []store.Mail, err error) {
+	err = s.write(ctx, func(*conn) error {
+		taken, err = s.mail.Take(ctx, node, limit)
+		return err
+	})
+	return taken, err
+}
+
+// Watch implements store.Store.
+func (s *Store) Watch(ctx context.Context, _ func(store.Hint)) error {
+	select {
+	case <-s.over:
+		return store.ErrClosed
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
