@@ -83,6 +83,10 @@ type Options struct {
 	// Cache is how many bytes finished tasks of Store may take that are kept in
 	// memory: see engine.Options. Zero means 128 MiB, less than zero none.
 	Cache int64
+	// DeadAfter says that other processes share Store, and for how long one may be
+	// silent before its tasks are taken over: see engine.Options. Zero means that
+	// Store is this process's alone.
+	DeadAfter time.Duration
 	// Retries says when a message that comes again is known, and answered as it
 	// was the first time. The zero value knows those of callers who are
 	// authenticated, for 24 h. The card says so where it holds for everybody, or
@@ -183,6 +187,7 @@ func New(card a2a.AgentCard, ag agent.Agent, o *Options) (*Server, error) {
 		Retries:      o.retries(),
 		Limits:       o.TaskLimits,
 		ExtendedCard: extended,
+		DeadAfter:    o.DeadAfter,
 		Cache:        o.cache(),
 	}
 	if *full.Capabilities.PushNotifications {
