@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/parley-a2a/parley/internal/pgtest"
 )
 
 // contender is a server that is measured.
@@ -19,6 +21,7 @@ type contender struct {
 	program string   // a folder of servers, or "" for one at addr
 	args    []string // of the program, besides where to listen
 	data    bool     // it keeps tasks on disk and has to be told where
+	nodes   int      // as many processes of it share a PostgreSQL database; 0: none
 	dir     string   // where it runs
 	addr    string   // of one that runs already
 	lacks   map[string]string
@@ -31,6 +34,8 @@ type contender struct {
 const (
 	parleyDisk   = "parley"
 	parleyMemory = "parley-memory"
+	parleyShared = "parley-postgres"
+	parleyTwo    = "parley-postgres-2"
 )
 
 // known are the contenders that this program can start.
@@ -42,6 +47,14 @@ func known() []*contender {
 			program: "parley", args: []string{"-cache", "-1"}, data: true, only: "b",
 		},
 		{name: parleyMemory, note: "the same with its tasks in memory, as parley serve --ephemeral", dialect: rpc10, program: "parley"},
+		{
+			name: parleyShared, note: "tasks in PostgreSQL, fsync on, which has all processors", dialect: rpc10,
+			program: "parley", data: true, nodes: 1, only: "ag",
+		},
+		{
+			name: parleyTwo, note: "two of them on one database, each with half of the connections", dialect: rpc10,
+			program: "parley", data: true, nodes: 2, only: "a",
+		},
 		{
 			name: "bare", note: "net/http and encoding/json, no tasks: the limit", dialect: rpc10, program: "bare",
 			lacks: map[string]string{"g": "it has no tasks to list", "h": "it has nothing to read at a start", "j": "it speaks 1.0 JSON-RPC only"},
@@ -92,6 +105,10 @@ func (c *contender) build(ctx context.Context, b *bench) error {
 		return nil
 	case c.program == "js":
 		return c.buildJS(ctx, b)
+	case c.nodes > 0:
+		if err := pgtest.Available(); err != nil {
+			return lacks(err.Error())
+		}
 	}
 	exe := filepath.Join(b.dir, c.program)
 	if err := command(ctx, ".", "go", "build", "-o", exe, "./servers/"+c.program); err != nil {
@@ -145,8 +162,15 @@ func (c *contender) start(ctx context.Context, b *bench) (*server, error) {
 	if c.addr != "" {
 		return &server{of: c, addr: c.addr}, nil
 	}
-	if !c.data {
+	switch {
+	case !c.data:
 		return start(ctx, c, c.argv...)
+	case c.nodes > 0:
+		url, err := b.database()
+		if err != nil {
+			return nil, err
+		}
+		return c.startNodes(ctx, b, url)
 	}
 	dir, err := os.MkdirTemp(b.dir, "data")
 	if err != nil {

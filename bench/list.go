@@ -31,6 +31,10 @@ func (list) about() about {
 	for _, what := range listWays {
 		a.bars = append(a.bars, compared(listLabel(what, 1_000_000), listLabel(what, 10_000), 0.5))
 	}
+	for _, what := range listWays {
+		large, small := listLabel(what, 1_000_000), listLabel(what, 10_000)
+		a.bars = append(a.bars, between("on PostgreSQL, "+large+" × "+small, need{parleyShared, large}, need{parleyShared, small}, 0.5))
+	}
 	return a
 }
 

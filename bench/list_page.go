@@ -27,7 +27,7 @@ func (b *bench) newLister(ctx context.Context, srv *server, k setting) (*lister,
 	f, state := &facts{Since: time.Now().Add(-24 * time.Hour).UTC().Truncate(time.Millisecond)}, "TASK_STATE_COMPLETED"
 	if srv.of.data {
 		state = "TASK_STATE_FAILED"
-		if f, err = b.factsOf(k.n); err != nil {
+		if f, err = b.factsOf(srv.of, k.n); err != nil {
 			return nil, err
 		}
 	}
@@ -137,7 +137,7 @@ func (b *bench) middle(ctx context.Context, l *lister, srv *server, n int, f *fa
 	}
 	f.Middle = token
 	if srv.of.data {
-		return b.note(n, f) // the key of tokens is in the database
+		return b.note(srv.of, n, f) // the key of tokens is in the database
 	}
 	return nil
 }

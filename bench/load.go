@@ -40,6 +40,7 @@ type took struct {
 	worst       time.Duration   // of the calls that began in elapsed, those that ended later among them
 	used        usage           // by the server
 	own         usage           // by this process
+	db          usage           // by the server's database
 }
 
 func (t *took) perSecond() float64 { return float64(t.done) / t.elapsed.Seconds() }
@@ -127,7 +128,7 @@ func (l *load) run(ctx context.Context, srv *server) (*took, error) {
 	err := pause(ctx, l.warm)
 	var t took
 	if err == nil {
-		used, own := srv.usage(), ownUsage()
+		used, own, db := srv.usage(), ownUsage(), srv.database()
 		began := time.Now()
 		phase.Store(measuring)
 		err = pause(ctx, l.last)
@@ -137,7 +138,7 @@ func (l *load) run(ctx context.Context, srv *server) (*took, error) {
 		case <-ctx.Done():
 		}
 		phase.Store(ending)
-		t.elapsed, t.used, t.own = time.Since(began), srv.usage().since(used), ownUsage().since(own)
+		t.elapsed, t.used, t.own, t.db = time.Since(began), srv.usage().since(used), ownUsage().since(own), srv.database().since(db)
 	}
 	phase.Store(ending)
 	running.Wait()

@@ -20,3 +20,7 @@ func machineModel() string { return "" }
 func forget(string) error { return lacks("this system cannot be told to drop files from its memory") }
 
 func onDisk(string) error { return nil }
+
+func everywhere(int) error { return nil }
+
+func familyUsage(int) usage { return usage{} }

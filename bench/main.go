@@ -138,6 +138,7 @@ func run(ctx context.Context, argv []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer os.RemoveAll(b.dir)
+	defer b.endPostgres()
 	if b.dir, err = filepath.Abs(b.dir); err != nil {
 		return err
 	}

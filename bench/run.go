@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/parley-a2a/parley/internal/pgtest"
 )
 
 // bench is one run of this program.
@@ -21,6 +23,7 @@ type bench struct {
 	say        io.Writer // what goes on
 
 	full map[string]*full // servers that were filled, by contender and size
+	pg   *pgtest.Cluster  // nil until it is needed
 }
 
 // full is a server with tasks, which cases share.

@@ -117,6 +117,9 @@ func (b *loadBout) measure(ctx context.Context) (figures, error) {
 		Main: t.perSecond(), P50: t.quantile(0.5), P99: t.quantile(0.99), Worst: t.worst.Seconds() * 1000,
 		CPU: t.used.per(t.done), Memory: megabytes(t.used.memory), Calls: t.calls, Own: t.own.per(t.done), Busy: t.busy(),
 	}
+	if t.db.known {
+		f.Note = fmt.Sprintf("PostgreSQL beside it: %.0f µs", t.db.per(t.done))
+	}
 	if f.Worst > 1000 && f.Worst > 10*f.P99 {
 		f.Note = fmt.Sprintf("one call took %.1f s", f.Worst/1000)
 	}

@@ -16,6 +16,8 @@ func (send) about() about {
 		bars: []bar{
 			against("64 connections", "a2a-go", 12), against("64 connections", "a2a-js", 3.5),
 			against("64 connections", "trpc-a2a-go", 0.8), against("64 connections", "bare", 0.25),
+			between("on PostgreSQL × on SQLite, 64 connections", need{parleyShared, "64 connections"}, need{parleyDisk, "64 connections"}, 0.4),
+			between("two on PostgreSQL × one, 64 connections", need{parleyTwo, "64 connections"}, need{parleyShared, "64 connections"}, 1),
 		},
 	}
 }
@@ -27,7 +29,7 @@ func (send) open(ctx context.Context, b *bench, of *contender, k setting) (bout,
 		start: func(ctx context.Context) (*server, error) { return of.start(ctx, b) },
 		load: func(srv *server) *load {
 			return b.load(k, func(ctx context.Context, i int, until time.Time) (worker, error) {
-				return newSender(ctx, srv.addr, of.dialect, i, until)
+				return newSender(ctx, srv.at(i), of.dialect, i, until)
 			})
 		},
 	}, nil

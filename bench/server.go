@@ -26,6 +26,9 @@ type server struct {
 
 	began time.Time // before the process was started
 	data  string    // a directory that goes with it; "" for none
+
+	others []*server    // that share its database
+	db     func() usage // of the database's server; nil if it has none
 }
 
 // ready is the line that a server prints once it listens: this, and its address.
@@ -96,7 +99,27 @@ func (s *server) usage() usage {
 	if s.cmd == nil {
 		return usage{}
 	}
-	return usageOf(s.cmd.Process.Pid)
+	u := usageOf(s.cmd.Process.Pid)
+	for _, o := range s.others {
+		u = u.and(o.usage())
+	}
+	return u
+}
+
+// at is the address for the i-th connection.
+func (s *server) at(i int) string {
+	if n := i % (len(s.others) + 1); n > 0 {
+		return s.others[n-1].addr
+	}
+	return s.addr
+}
+
+// database is what the database's server has used until now.
+func (s *server) database() usage {
+	if s.db == nil {
+		return usage{}
+	}
+	return s.db()
 }
 
 // blame adds to err what the server said, if it is its fault.
@@ -121,6 +144,9 @@ func (s *server) stop() {
 		return
 	}
 	defer s.clean()
+	for _, o := range s.others {
+		defer o.stop()
+	}
 	_ = s.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
 	limit := time.NewTimer(5 * time.Second)
 	defer limit.Stop()
@@ -136,6 +162,9 @@ func (s *server) kill() {
 		return
 	}
 	defer s.clean()
+	for _, o := range s.others {
+		defer o.kill()
+	}
 	_ = s.cmd.Process.Signal(os.Kill) // it may have ended
 	<-s.gone
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/engine"
 	"github.com/parley-a2a/parley/store"
-	"github.com/parley-a2a/parley/store/sqlite"
 )
 
 // facts are what lists of a stock are asked for, kept beside it.
@@ -27,11 +26,11 @@ type facts struct {
 	Middle string    // token of the page in the middle of all; "" if it was not looked for
 }
 
-// makeStock makes a Parley database of n tasks that have ended, as a server that
+// makeStock fills a Parley database with n tasks that have ended, as a server that
 // has run for n seconds leaves it: copies of what an engine wrote for a few, with
 // ids and times of their own, one a second until now. A quarter of them failed. A
 // tenth is in one context, the others are in contexts of four.
-func makeStock(ctx context.Context, path string, n int) (*facts, error) {
+func makeStock(ctx context.Context, st store.Store, n int) (*facts, error) {
 	var models []model
 	for _, text := range []string{
 		"echo the quick brown fox jumps over the lazy dog", "stream 5 0",
@@ -43,11 +42,6 @@ func makeStock(ctx context.Context, path string, n int) (*facts, error) {
 		}
 		models = append(models, m)
 	}
-	st, err := sqlite.Open(path, nil)
-	if err != nil {
-		return nil, err
-	}
-	defer st.Close() // for the ways out below; once closed it stays so
 	var failed atomic.Pointer[error]
 	var queued sync.WaitGroup
 	room := make(chan struct{}, 10_000) // or memory fills with what is not written yet
@@ -81,7 +75,7 @@ func makeStock(ctx context.Context, path string, n int) (*facts, error) {
 	if err := failed.Load(); err != nil {
 		return nil, *err
 	}
-	return made, errors.Join(context.Cause(ctx), st.Close())
+	return made, context.Cause(ctx)
 }
 
 // model is what an engine appended for one task.

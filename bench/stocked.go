@@ -3,9 +3,12 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/parley-a2a/parley/store/sqlite"
 )
 
 // stockDir is where a stock of n tasks is. Stocks that were made otherwise have had
@@ -30,11 +33,15 @@ func (b *bench) stocked(ctx context.Context, n int) (string, error) {
 	}
 	if n > 0 {
 		fmt.Fprintf(b.say, "    a database of %s tasks is made\n", thousands(n))
-		made, err := makeStock(ctx, filepath.Join(fresh, "parley.db"), n)
+		st, err := sqlite.Open(filepath.Join(fresh, "parley.db"), nil)
 		if err != nil {
+			return "", err
+		}
+		made, err := makeStock(ctx, st, n)
+		if err := errors.Join(err, st.Close()); err != nil {
 			return "", fmt.Errorf("make a database of %d tasks: %w", n, err)
 		}
-		if err := b.note(n, made); err != nil {
+		if err := b.note(nil, n, made); err != nil {
 			return "", err
 		}
 	}
@@ -42,17 +49,17 @@ func (b *bench) stocked(ctx context.Context, n int) (string, error) {
 }
 
 // note keeps what is known of a stock.
-func (b *bench) note(n int, f *facts) error {
+func (b *bench) note(of *contender, n int, f *facts) error {
 	text, err := json.Marshal(f)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(b.stockDir(n)+".json", text, 0o600)
+	return os.WriteFile(b.factsFile(of, n), text, 0o600)
 }
 
 // factsOf is the inverse.
-func (b *bench) factsOf(n int) (*facts, error) {
-	text, err := os.ReadFile(b.stockDir(n) + ".json")
+func (b *bench) factsOf(of *contender, n int) (*facts, error) {
+	text, err := os.ReadFile(b.factsFile(of, n))
 	if err != nil {
 		return nil, err
 	}
@@ -60,11 +67,22 @@ func (b *bench) factsOf(n int) (*facts, error) {
 	return f, json.Unmarshal(text, f)
 }
 
+// factsFile is where facts are: beside the stock, or with what goes at the end.
+func (b *bench) factsFile(of *contender, n int) string {
+	if of != nil && of.nodes > 0 {
+		return filepath.Join(b.dir, fmt.Sprintf("postgres-%d.json", n))
+	}
+	return b.stockDir(n) + ".json"
+}
+
 // stockServer returns a server with a stock of n tasks, which cases share.
 func (b *bench) stockServer(ctx context.Context, of *contender, n int) (*server, error) {
 	key := fmt.Sprint(of.name, " stock ", n)
 	if f := b.full[key]; f != nil {
 		return f.srv, nil
+	}
+	if of.nodes > 0 {
+		return b.stockNodes(ctx, of, n, key)
 	}
 	dir, err := b.stocked(ctx, n)
 	if err != nil {

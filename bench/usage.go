@@ -16,6 +16,11 @@ func (u usage) since(before usage) usage {
 	return u
 }
 
+// and is what both have used.
+func (u usage) and(o usage) usage {
+	return usage{cpu: u.cpu + o.cpu, memory: u.memory + o.memory, peak: u.peak + o.peak, known: u.known && o.known}
+}
+
 // per is the processor time per thing done, in microseconds.
 func (u usage) per(done int) float64 {
 	if !u.known || done == 0 {

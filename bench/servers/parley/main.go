@@ -22,17 +22,19 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/bench/script"
+	"github.com/parley-a2a/parley/store/postgres"
 	"github.com/parley-a2a/parley/store/sqlite"
 )
 
 func main() {
+	url := flag.String("store", "", "address of a PostgreSQL database")
 	data := flag.String("data", "", "directory of the database; empty keeps tasks in memory")
 	cache := flag.Int64("cache", 0, "bytes of finished tasks that are kept in memory: 0 is the default of parley serve, -1 keeps none")
 	profiles := flag.String("profile", "", "directory for a profile of the processor's time, from start to end")
 	flag.Parse()
 	stop, err := profile(*profiles)
 	if err == nil {
-		err = errors.Join(serve(*data, *cache), stop())
+		err = errors.Join(serve(*data, *url, *cache), stop())
 	}
 	if err != nil {
 		log.Fatal(err)
@@ -54,13 +56,21 @@ func profile(dir string) (stop func() error, err error) {
 	return func() error { pprof.StopCPUProfile(); return f.Close() }, nil
 }
 
-func serve(data string, cache int64) error {
+func serve(data, url string, cache int64) error {
 	if runtime.GOMAXPROCS(0) < 2 {
 		runtime.GOMAXPROCS(2) // as parley serve does
 	}
 	logger := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	o := &parley.Options{Logger: logger, DrainWait: -1, Hosts: []string{"localhost", "127.0.0.1", "::1"}}
-	if data != "" {
+	switch {
+	case url != "":
+		db, err := postgres.Open(context.Background(), url, &postgres.Options{Logger: logger})
+		if err != nil {
+			return err
+		}
+		defer db.Close()
+		o.Store, o.DeadAfter = db, 10*time.Second
+	case data != "":
 		db, err := sqlite.Open(filepath.Join(data, "parley.db"), &sqlite.Options{Logger: logger})
 		if err != nil {
 			return err
