@@ -34,7 +34,7 @@ abuse: ## 50 callers who behave, a minute in quiet and a minute beside 200 conne
 restart: ## starts on a database of 1,000,000 finished tasks and 10,000 unfinished ones, measured and printed as a table
 	@go test -count=1 -timeout 2h -v -run '^TestRestart$$' ./internal/torture -finished $(or $(FINISHED),1000000) -unfinished $(or $(UNFINISHED),10000) -starts $(or $(STARTS),3) -stock "$(STOCK)"
 
-# BENCH replaces its options: BENCH=-bar is what the bar asks for, half an hour; BENCH= the long form, hours (docs/performance.md).
+# BENCH replaces its options: BENCH=-bar is what the bar asks for, three quarters of an hour; BENCH= the long form, hours (docs/performance.md).
 bench: ## the short form of bench/: this tree's server beside a bare one and other SDKs', each scenario for a moment, printed as tables
 	@cd bench && go vet ./... && go test ./... && go run . $(if $(filter undefined,$(origin BENCH)),-short,$(BENCH))
 

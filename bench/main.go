@@ -48,7 +48,7 @@ func parse(argv []string, stderr io.Writer) (*options, error) {
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
 	fs.SetOutput(stderr)
 	fs.BoolVar(&o.short, "short", false, "the short form: minutes rather than hours, smaller sizes, figures not to be quoted")
-	fs.BoolVar(&o.bar, "bar", false, "only what the bar asks for: its sizes, its connections and whom it compares with; some half an hour")
+	fs.BoolVar(&o.bar, "bar", false, "only what the bar asks for: its sizes, its connections and whom it compares with; some three quarters of an hour")
 	fs.IntVar(&o.rounds, "rounds", 0, "interleaved `rounds` (default 5; short form 1)")
 	fs.DurationVar(&o.time, "time", 0, "how `long` one measurement is, after two fifths of it to warm up (default 5s; -bar 3s, after 2s; short form 300ms)")
 	fs.StringVar(&o.conns, "conns", "", "`connections` (default 1,16,64,256; short form 1,16)")
