@@ -203,6 +203,7 @@ type Engine struct {
 	tokenKey lazyKey
 	outbox   *outbox // nil without push notifications
 	sends    sends
+	mailHint chan struct{} // capacity one: there may be mail for this process
 }
 
 var _ a2a.Service = (*Engine)(nil)
@@ -233,6 +234,7 @@ func New(st store.Store, ag agent.Agent, card *a2a.AgentCard, o *Options) *Engin
 		draining: make(chan struct{}),
 		topics:   map[store.Key]*topic{},
 		owners:   map[store.Key]*owner{},
+		mailHint: make(chan struct{}, 1),
 	}
 	if o != nil && o.Push != nil && e.gate.push {
 		e.outbox = newOutbox(e)
@@ -263,6 +265,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	defer die()
 	pulse.Go(func() { e.heart(live) })
 	pulse.Go(func() { e.probe(live) })
+	pulse.Go(func() { e.watch(live) })
 	e.work.Go(func() { e.takeUp(ctx) })
 	e.work.Go(func() { e.retain(ctx) })
 	if e.outbox != nil {
