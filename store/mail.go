@@ -68,8 +68,12 @@ func (m *Mailbox) Take(ctx context.Context, node string, limit int) ([]Mail, err
 	for _, l := range box[:n] {
 		taken = append(taken, Mail{node, l.body})
 	}
-	if m.boxes[node] = box[n:]; n == len(box) {
+	switch {
+	case n == 0:
+	case n == len(box):
 		delete(m.boxes, node)
+	default:
+		m.boxes[node] = box[n:]
 	}
 	return taken, nil
 }

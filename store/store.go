@@ -109,7 +109,7 @@ type Store interface {
 	// back.
 	Leave(ctx context.Context, node string) error
 
-	// Rows returns the rows of those of keys that there are, in any order.
+	// Rows returns the rows of those of keys that there are, each once, in any order.
 	Rows(ctx context.Context, keys []Key) ([]Row, error)
 
 	// Post puts mail into the boxes of nodes. It need not outlive a crash: who waits

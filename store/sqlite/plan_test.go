@@ -79,6 +79,18 @@ func used(t *testing.T, st *Store) {
 	_, err = st.Claim(ctx, "me", began, 10)
 	fine(err)
 	fine(st.Leave(ctx, "me"))
+	for _, tenant := range []string{"t", "u"} {
+		w := task("waits", 1)
+		w.Row.Key.Tenant, w.Row.Active, w.Row.Node = tenant, true, ""
+		mustAppend(t, st, w)
+	}
+	drawn, err := st.Draw(ctx, "me", "t", 10)
+	fine(err)
+	if len(drawn) != 2 {
+		errs = append(errs, fmt.Errorf("%d tasks were drawn", len(drawn)))
+	}
+	_, err = st.Rows(ctx, []store.Key{k})
+	fine(err)
 	_, err = st.Secret(ctx, "s")
 	fine(err)
 	_, err = st.Receipt(ctx, k, "n")
@@ -226,6 +238,10 @@ func TestPlans(t *testing.T) {
 		"FROM letter AS l INDEXED BY letter_again": {"letter_again"},
 		"UPDATE push SET cursor":                   {"push_name (task=? AND id=?)"},
 		"SELECT 1 FROM task WHERE tenant = ?1":     {"(tenant=? AND owner>?)", "task_name (tenant=? AND owner=? AND id=?)"},
+		tenants:                                    {"task_waiting (tenant>?)"},
+		"SELECT key " + waiting:                    {"task_waiting (tenant=?)"},
+		draw + "WHERE key = ?":                     {"INTEGER PRIMARY KEY"},
+		draw + "WHERE tenant = ?":                  {"task_name (tenant=? AND owner=? AND id=?)"},
 		"owner = o.name ORDER BY updated":          {"(tenant=? AND owner>?)", "task_updated (tenant=? AND owner=?)"},
 		"owner = o.name AND state = ? ORDER":       {"task_state (tenant=? AND owner=? AND state=?)"},
 		"(updated, id) <= (?, ?) ORDER BY":         {"AND owner=? AND"},
@@ -238,7 +254,7 @@ func TestPlans(t *testing.T) {
 	defer st.readers.put(c)
 	for _, c := range []*conn{st.writer, c} {
 		for sql := range c.stmts {
-			if strings.Contains(sql, "push") || strings.Contains(sql, "letter") { // pages are read in order
+			if strings.Contains(sql, "push") || strings.Contains(sql, "letter") || strings.Contains(sql, "waiting") { // pages are read in order
 				if steps := plan(t, c, sql); strings.Contains(steps, "TEMP B-TREE") {
 					t.Errorf("%s\n\tis sorted:\n%s", sql, steps)
 				}

@@ -13,7 +13,14 @@ import (
 // memory, and there is nothing to watch.
 
 // Now implements store.Store.
-func (s *Store) Now(ctx context.Context) (time.Time, error) { return time.Now(), context.Cause(ctx) }
+func (s *Store) Now(ctx context.Context) (time.Time, error) {
+	select {
+	case <-s.over:
+		return time.Time{}, store.ErrClosed
+	default:
+		return time.Now(), context.Cause(ctx)
+	}
+}
 
 // Rows implements store.Store.
 func (r *Reader) Rows(ctx context.Context, keys []store.Key) ([]store.Row, error) {
@@ -43,8 +50,8 @@ const draw = "UPDATE task SET node = ?, epoch = epoch + 1 "
 // Those that wait, by tenant. The first goes from name to name in the index.
 const (
 	waiting = "FROM task INDEXED BY task_waiting WHERE active = 1 AND node = ''"
-	tenants = "WITH RECURSIVE t (name) AS (SELECT min(tenant) " + waiting + " UNION ALL SELECT (SELECT min(tenant) " + waiting +
-		" AND tenant > t.name) FROM t WHERE t.name IS NOT NULL) SELECT name FROM t WHERE name IS NOT NULL"
+	tenants = "WITH RECURSIVE n (name) AS (SELECT min(tenant) " + waiting + " UNION ALL SELECT (SELECT min(tenant) " + waiting +
+		" AND tenant > n.name) FROM n WHERE n.name IS NOT NULL) SELECT name FROM n WHERE name IS NOT NULL"
 )
 
 // Draw implements store.Store.

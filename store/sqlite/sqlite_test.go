@@ -38,6 +38,6 @@ func mustOpen(t testing.TB, path string, o *Options) *Store {
 	return st
 }
 
-func TestStore(t *testing.T) { storetest.Run(t, file) }
+func TestStore(t *testing.T) { storetest.RunAlone(t, file) }
 
 func BenchmarkStore(b *testing.B) { storetest.Benchmark(b, file) }

@@ -104,6 +104,11 @@ func calls(ctx context.Context, st store.Store, k store.Key) map[string]error {
 	errs["set letters"] = st.SetLetters(ctx, nil, true)
 	_, errs["keep"] = st.Keep(ctx, "name", nil, nil)
 	_, errs["kept"] = st.Kept(ctx)
+	_, errs["now"] = st.Now(ctx)
+	_, errs["rows"] = st.Rows(ctx, []store.Key{k})
+	_, errs["draw"] = st.Draw(ctx, "other", "", 1)
+	errs["post"] = st.Post(ctx, []store.Mail{{Node: "node"}})
+	_, errs["mail"] = st.Mail(ctx, "node", 1)
 	found := func(what string, err error) {
 		if !errors.Is(err, store.ErrNotFound) {
 			errs[what] = err

@@ -14,7 +14,7 @@ import (
 // there, and go on from that.
 func testFaults(t *testing.T, fresh func(t testing.TB) Opener) {
 	keys := []store.Key{name("a"), name("b")}
-	old := name("old")
+	old, waits := name("old"), name("waits")
 	blobs := []store.Blob{{Hash: "shared", Data: []byte("1")}, {Hash: "own", Data: []byte("2")}}
 	scenario := func(t testing.TB, st store.Store) {
 		retry(t, "beat", func() error { return st.Beat(t.Context(), "node", began) })
@@ -69,6 +69,10 @@ func testFaults(t *testing.T, fresh func(t testing.TB) Opener) {
 			end.Blobs = blobs[:1]
 			ensure(t, st, end)
 		}
+		ensure(t, st, waiting(waits))
+		retry(t, "draw", func() error { _, err := st.Draw(t.Context(), "last", "", 10); return err })
+		retry(t, "post", func() error { return st.Post(t.Context(), []store.Mail{{Node: "node", Body: []byte("mail")}}) })
+		retry(t, "mail", func() error { _, err := st.Mail(t.Context(), "node", 10); return err }) // maybe again, maybe lost
 		past := with(signed(finished("old", 3, began), "of the old one"), "node", "p")
 		past.Letters = []store.DeadLetter{letter(past.Pushes[0], 1)}
 		past.Blobs = blobs
@@ -89,8 +93,11 @@ func testFaults(t *testing.T, fresh func(t testing.TB) Opener) {
 				st := start(t, open)
 				scenario(t, Faulty(st, step, f))
 				st = restart(t, st, open)
-				Check(t, st, append(keys, old)...)
+				Check(t, st, append(keys, old, waits)...)
 				checkAbsent(t, st, old)
+				if r := row(t, st, waits); r.Node != "last" || r.Epoch != 1 || r.Lost != 0 {
+					t.Errorf("the task that waited: %+v", r)
+				}
 				if _, err := st.Blob(t.Context(), "own"); !errors.Is(err, store.ErrNotFound) {
 					t.Errorf("the blob of the deleted task: %v", err)
 				}

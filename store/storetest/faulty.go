@@ -30,9 +30,9 @@ func (f Fault) String() string {
 var ErrFault = errors.New("storetest: injected fault")
 
 // Faulty returns st with one write failing: the one that step others came
-// before. Writes are Append, Beat, Claim, Take, Leave, Forget, Secret, Keep,
-// Delete, SetPush, DropPush, Advance, ClaimPushes and SetLetters. All others
-// pass.
+// before. Writes are Append, Beat, Claim, Draw, Take, Leave, Post, Mail, Forget,
+// Secret, Keep, Delete, SetPush, DropPush, Advance, ClaimPushes and SetLetters.
+// All others pass. Mail that fails after it took effect is lost.
 func Faulty(st store.Store, step int, f Fault) store.Store {
 	return &faulty{Store: st, step: int64(step), fault: f}
 }
@@ -86,6 +86,36 @@ func (f *faulty) Claim(ctx context.Context, node string, deadBefore time.Time, l
 	}
 	if f.fault == FailAfter {
 		_, _ = f.Store.Claim(ctx, node, deadBefore, limit)
+	}
+	return nil, ErrFault
+}
+
+func (f *faulty) Draw(ctx context.Context, node, after string, limit int) ([]store.Row, error) {
+	if !f.due() {
+		return f.Store.Draw(ctx, node, after, limit)
+	}
+	if f.fault == FailAfter {
+		_, _ = f.Store.Draw(ctx, node, after, limit)
+	}
+	return nil, ErrFault
+}
+
+func (f *faulty) Post(ctx context.Context, all []store.Mail) error {
+	if !f.due() {
+		return f.Store.Post(ctx, all)
+	}
+	if f.fault == FailAfter {
+		_ = f.Store.Post(ctx, all)
+	}
+	return ErrFault
+}
+
+func (f *faulty) Mail(ctx context.Context, node string, limit int) ([]store.Mail, error) {
+	if !f.due() {
+		return f.Store.Mail(ctx, node, limit)
+	}
+	if f.fault == FailAfter {
+		_, _ = f.Store.Mail(ctx, node, limit)
 	}
 	return nil, ErrFault
 }

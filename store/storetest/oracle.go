@@ -71,8 +71,10 @@ func (o *oracle) step() {
 		o.read(o.key())
 	case n < 88:
 		o.outbox()
-	case n < 90:
+	case n < 89:
 		o.claim()
+	case n < 90:
+		o.draw()
 	case n < 91:
 		o.take()
 	case n < 92:
@@ -265,6 +267,25 @@ func (o *oracle) claim() {
 		})
 	}
 	o.agree(fmt.Sprintf("claim for %s from the dead before %v", node, since), gotErr, wantErr, got, want)
+}
+
+// draw takes some of what waits, and looks at what is there.
+func (o *oracle) draw() {
+	node, after, limit := pick(o.rand, "n1", "n2", "n3"), pick(o.rand, "", "a", "t", "z"), 1+o.rand.IntN(6)
+	got, gotErr := o.driver.Draw(o.t.Context(), node, after, limit)
+	want, wantErr := o.memory.Draw(o.t.Context(), node, after, limit)
+	o.agree(fmt.Sprintf("draw %d for %s behind %q", limit, node, after), gotErr, wantErr, got, want)
+
+	keys := make([]store.Key, o.rand.IntN(12))
+	for i := range keys {
+		keys[i] = o.key()
+	}
+	got, gotErr = o.driver.Rows(o.t.Context(), keys)
+	want, wantErr = o.memory.Rows(o.t.Context(), keys)
+	for _, rows := range [][]store.Row{got, want} {
+		slices.SortFunc(rows, func(a, b store.Row) int { return a.Key.Compare(b.Key) })
+	}
+	o.agree(fmt.Sprintf("rows of %q", keys), gotErr, wantErr, got, want)
 }
 
 func (o *oracle) take() {

@@ -188,6 +188,17 @@ func TestFaultyFailsOnce(t *testing.T) {
 			bury(t, m, p, letter(p, 1))
 			return st.SetLetters(t.Context(), []store.DeadLetter{letter(p, 1)}, true)
 		},
+		func(st store.Store) error {
+			must(t, m, waiting(name("waits")))
+			_, err := st.Draw(t.Context(), "me", "", 1)
+			return err
+		},
+		func(st store.Store) error { return st.Post(t.Context(), []store.Mail{{Node: "posted"}}) },
+		func(st store.Store) error {
+			send(t, m, store.Mail{Node: "taken"})
+			_, err := st.Mail(t.Context(), "taken", 1)
+			return err
+		},
 	}
 	scenario := func(st store.Store) (failed []int) {
 		for i, w := range writes {
@@ -262,6 +273,18 @@ func TestFaultyFailsOnce(t *testing.T) {
 			case 14:
 				if n := len(letters(t, m, store.LetterQuery{}, 9)); (n == 0) != happened {
 					t.Errorf("set letters, fault %v: %d are left", f, n)
+				}
+			case 15:
+				if r := get(t, m, name("waits"), false); (r.Node == "me") != happened {
+					t.Errorf("draw, fault %v: the task is with %q", f, r.Node)
+				}
+			case 16:
+				if n := len(receive(t, m, "posted", 9)); (n == 1) != happened {
+					t.Errorf("post, fault %v: %d pieces are there", f, n)
+				}
+			case 17:
+				if n := len(receive(t, m, "taken", 9)); (n == 0) != happened {
+					t.Errorf("mail, fault %v: %d pieces are left", f, n)
 				}
 			case 7, 8: // one of the two is forgotten
 				n := 0

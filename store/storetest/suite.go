@@ -17,21 +17,33 @@ import (
 // is there after the next call. It ends the test if it cannot.
 type Opener func(t testing.TB) store.Store
 
-// Memory returns the Opener of a new memory store.
+// Memory returns the Opener of a new memory store. While that is open it returns
+// the same again, as if to another process.
 func Memory() Opener {
 	m := store.NewMemory()
-	return func(testing.TB) store.Store {
-		m = m.Reopen()
+	return func(t testing.TB) store.Store {
+		if _, err := m.Now(t.Context()); errors.Is(err, store.ErrClosed) {
+			m = m.Reopen()
+		}
 		return m
 	}
 }
 
-// Run runs the suite. fresh returns the Opener of an empty store that nobody
-// else uses; it is called for each test.
-func Run(t *testing.T, fresh func(t testing.TB) Opener) {
+// Run runs the suite for a store that several processes may have open at once.
+// fresh returns the Opener of an empty store that nobody else uses; it is called
+// for each test.
+func Run(t *testing.T, fresh func(t testing.TB) Opener) { run(t, fresh, hintBehaviours) }
+
+// RunAlone is Run for a store that one process has to itself, so that there is
+// nobody to hint anything to: Watch waits for its end, and its Opener is not called
+// while it is open.
+func RunAlone(t *testing.T, fresh func(t testing.TB) Opener) { run(t, fresh, aloneBehaviours) }
+
+func run(t *testing.T, fresh func(t testing.TB) Opener, more []behaviour) {
 	for _, group := range [][]behaviour{
 		logBehaviours, valueBehaviours, concurrencyBehaviours, ownerBehaviours, queryBehaviours, queryAllBehaviours,
 		receiptBehaviours, takeBehaviours, retainBehaviours, outboxBehaviours, letterBehaviours, keepBehaviours, archiveBehaviours,
+		shareBehaviours, mailBehaviours, watchBehaviours, more,
 	} {
 		for _, b := range group {
 			t.Run(b.name, func(t *testing.T) { b.test(t, fresh(t)) })
