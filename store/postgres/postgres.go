@@ -72,11 +72,12 @@ func (o *Options) fromAddress(address string) (string, error) {
 // may have open.
 type Store struct {
 	*db
-	group *store.Group
-	hub   store.Hub
-	slot  int16 // of this program's tallies, see migrations
-	end   context.CancelFunc
-	work  sync.WaitGroup // goroutines of this store
+	group  *store.Group
+	hub    store.Hub
+	slot   int16 // of this program's tallies, see migrations
+	scopes scopes
+	end    context.CancelFunc
+	work   sync.WaitGroup // goroutines of this store
 
 	commits, entries atomic.Int64
 

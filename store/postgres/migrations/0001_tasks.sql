@@ -161,6 +161,10 @@ CREATE TABLE parley.scope (
 
 CREATE UNIQUE INDEX scope_name ON parley.scope (tenant, owner, context);
 
+-- Moves on whenever there are other scopes than before.
+CREATE SEQUENCE parley.scope_change;
+SELECT nextval('parley.scope_change');
+
 -- How many tasks of a state a scope has that were last updated within a piece of
 -- time. Pieces are of several widths (a width of 0 is all time). Each program
 -- counts in a slot of its own, so that none waits for another's transaction; a slot
