@@ -41,6 +41,7 @@ type identity struct {
 	names  []string
 	digest [digestSize]byte
 	window time.Duration
+	clock  *clock
 	to     address
 }
 
@@ -57,7 +58,7 @@ const maxKey = 255
 // identify returns the identity of a message. It has no names if nothing could
 // name it when it comes again.
 func (e *Engine) identify(a *access, req *a2a.SendMessageRequest) (*identity, error) {
-	id := &identity{scope: a.scope, window: e.opts.retries().window()}
+	id := &identity{scope: a.scope, window: e.opts.retries().window(), clock: &e.clock}
 	if req.Legacy == nil || !req.Legacy.CreateByID {
 		// Where the client chooses the task's id, in version 0.1, its messages
 		// have none, or one that it uses again.
@@ -91,7 +92,7 @@ func checkKey(key string) error {
 // receipts returns what an append says of a message that it takes, with the
 // entry at seq: 0 if there is no task, but an answer.
 func (id *identity) receipts(seq int64, answer []byte) []store.Receipt {
-	at := now()
+	at := id.clock.now().UTC().Truncate(time.Millisecond)
 	out := make([]store.Receipt, len(id.names))
 	for i, name := range id.names {
 		out[i] = store.Receipt{Name: name, Time: at, Until: at.Add(id.window), Digest: id.digest[:], Seq: seq, Answer: answer}

@@ -68,7 +68,7 @@ func (e *Engine) answered(reply *a2a.Message, req *a2a.SendMessageRequest, strea
 // if that is of another message.
 func (e *Engine) receipt(ctx context.Context, id *identity) (*store.Receipt, error) {
 	var found *store.Receipt
-	at := now()
+	at := e.now()
 	for _, name := range id.names {
 		r, err := e.store.Receipt(ctx, id.scope, name)
 		switch {

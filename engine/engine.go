@@ -46,10 +46,13 @@ type Options struct {
 	// Zero means 256.
 	TakeUp int
 	// DeadAfter is how long another process may be silent before its tasks are
-	// taken over; it must be the same in all of them, and their clocks must not
-	// differ by much of it. Zero means that the store is this process's alone:
-	// then all others are gone.
+	// taken over; it must be the same in all of them. Zero means that the store is
+	// this process's alone: then all others are gone.
 	DeadAfter time.Duration
+	// Poll is how often the store is asked, with DeadAfter, for all tasks together
+	// that are read here and at work in other processes, in case a hint was lost.
+	// Zero means 1 s.
+	Poll time.Duration
 	// Retries says when a message that comes again is known.
 	Retries Retries
 	// LongPoll is how long GetTask with CurrentGeneration waits for news. Zero
@@ -132,6 +135,13 @@ func (o *Options) deadAfter() time.Duration {
 	return o.DeadAfter
 }
 
+func (o *Options) poll() time.Duration {
+	if o == nil || o.Poll == 0 {
+		return time.Second
+	}
+	return o.Poll
+}
+
 func (o *Options) cache() *cache {
 	if o == nil {
 		return newCache(0)
@@ -192,8 +202,12 @@ type Engine struct {
 
 	work sync.WaitGroup // owners, runs of the agent, and what begins either
 
-	beating sync.Mutex                // held while beaten is renewed
+	clock clock
+
+	beating sync.Mutex                // held while what follows is renewed
 	beaten  atomic.Pointer[time.Time] // the last beat after which all that is held was known to be held
+	heard   time.Time                 // the last beat; protected by beating
+	steady  atomic.Pointer[time.Time] // since when the store has taken all beats; nil: it does not
 
 	mu      sync.Mutex // protects the fields below
 	topics  map[store.Key]*topic
@@ -253,12 +267,10 @@ func New(st store.Store, ag agent.Agent, card *a2a.AgentCard, o *Options) *Engin
 // It fails at once if the store cannot be written at the start. A store that
 // fails later does not end it: see Trouble.
 func (e *Engine) Run(ctx context.Context) error {
-	at := time.Now()
-	if err := e.store.Beat(ctx, e.node, at); err != nil && ctx.Err() == nil {
+	if err := e.register(ctx); err != nil && ctx.Err() == nil {
 		e.drain()
 		return fmt.Errorf("register with the store: %w", err)
 	}
-	e.beaten.Store(&at)
 	// These go on until the last append.
 	var pulse sync.WaitGroup
 	live, die := context.WithCancel(context.WithoutCancel(ctx))
@@ -374,9 +386,6 @@ func newID() string {
 
 // lastID is the time in the newest id.
 var lastID atomic.Uint64
-
-// now is the time as entries carry it.
-func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
 
 // lazyKey is the key of page tokens, read from the store on first use.
 type lazyKey struct {

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -17,14 +18,25 @@ import (
 
 // everyone is a time before which all nodes were last heard of: a store that
 // is open here is open nowhere else, so every other node is gone, whatever the
-// clock says.
-var everyone = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+// clock says. nobody is one before all that there are: those that left are gone,
+// and no others.
+var (
+	everyone = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+	nobody   = time.UnixMilli(0)
+)
 
+// deadBefore is when a node must have beaten to be alive. If the store was out of
+// reach, for all of them perhaps, the others must have had the time to beat again:
+// nobody is dead until it has answered for half of DeadAfter on end.
 func (e *Engine) deadBefore() time.Time {
-	if d := e.opts.deadAfter(); d > 0 {
-		return time.Now().Add(-d)
+	d := e.opts.deadAfter()
+	if d <= 0 {
+		return everyone
 	}
-	return everyone
+	if since := e.steady.Load(); since == nil || time.Since(*since) < d/2 {
+		return nobody
+	}
+	return e.clock.now().Add(-d)
 }
 
 // lapsed reports whether others may have taken this node for dead since it last
@@ -36,8 +48,25 @@ func (e *Engine) lapsed() bool {
 	if d <= 0 || last == nil {
 		return false
 	}
+	return since(*last) > d
+}
+
+// since is how long ago a moment was, by the clock that says more.
+func since(t time.Time) time.Duration {
 	now := time.Now()
-	return now.Sub(*last) > d || now.Round(0).Sub(last.Round(0)) > d
+	return max(now.Sub(t), now.Round(0).Sub(t.Round(0)))
+}
+
+// register is the first beat.
+func (e *Engine) register(ctx context.Context) error {
+	e.beating.Lock()
+	defer e.beating.Unlock()
+	at := time.Now()
+	if err := e.pulse(ctx); err != nil {
+		return err
+	}
+	e.beaten.Store(&at)
+	return nil
 }
 
 // heart beats until ctx ends, if the store is shared.
@@ -46,7 +75,7 @@ func (e *Engine) heart(ctx context.Context) {
 	if d <= 0 {
 		return // nobody listens, and an idle process leaves the disk alone
 	}
-	tick := time.NewTicker(max(d/4, time.Millisecond))
+	tick := time.NewTimer(max(d/4, time.Millisecond))
 	defer tick.Stop()
 	for {
 		select {
@@ -54,41 +83,70 @@ func (e *Engine) heart(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		late, err := e.beat(ctx)
-		for err == nil && e.lapsed() { // paused once more meanwhile
-			late, err = e.beat(ctx)
+		err := e.beat(ctx)
+		for err == nil && e.lapsed() { // paused meanwhile
+			err = e.beat(ctx)
 		}
-		if err == nil && !late {
-			// Not after a pause: the whole machine may have slept, and others
-			// did not have the time to beat.
+		if err == nil {
 			e.taker.others()
+			tick.Reset(max(d/4, time.Millisecond))
+		} else {
+			tick.Reset(max(d/16, time.Millisecond)) // others wait for this before they take it for dead
 		}
 	}
 }
 
 // beat tells the store that this node lives. If that comes late it looks what it
 // has lost; until it knows, readers look for themselves.
-func (e *Engine) beat(ctx context.Context) (late bool, _ error) {
+func (e *Engine) beat(ctx context.Context) error {
 	e.beating.Lock()
 	defer e.beating.Unlock()
 	at := time.Now()
-	err := e.store.Beat(ctx, e.node, at)
+	err := e.pulse(ctx)
 	if ctx.Err() == nil {
 		e.wrote(err)
 	}
 	if err != nil {
-		return false, err
+		return err
 	}
 	if e.lapsed() {
-		late = true
 		e.log.Warn("this process was silent for too long; looking which tasks others have taken over")
 		if at, err = e.verifyAll(ctx, at); err != nil {
-			return late, err
+			return err
 		}
 	}
 	e.beaten.Store(&at)
-	return late, nil
+	return nil
 }
+
+// pulse is one beat, by the store's clock. It notes since when the store has
+// answered without a gap: neither one of its own nor one of this process, and
+// without a leap of its clock, after which the beats of others would look old.
+func (e *Engine) pulse(ctx context.Context) error {
+	d := e.opts.deadAfter()
+	if d <= 0 {
+		return e.store.Beat(ctx, e.node, time.Now())
+	}
+	within, cancel := context.WithTimeout(ctx, max(d/4, minBeat))
+	defer cancel()
+	at := time.Now()
+	jumped, err := e.ask(within)
+	if err == nil {
+		err = e.store.Beat(within, e.node, e.clock.now())
+	}
+	if err != nil {
+		e.steady.Store(nil)
+		return err
+	}
+	if e.steady.Load() == nil || since(e.heard) > d/2 || jumped > d/8 {
+		e.steady.Store(&at)
+	}
+	e.heard = at
+	return nil
+}
+
+// minBeat is how long a beat may take, at least.
+const minBeat = time.Second
 
 // verifyAll verifies all owners, and beats meanwhile. It returns the time of the
 // last beat.
@@ -96,24 +154,50 @@ func (e *Engine) verifyAll(ctx context.Context, at time.Time) (time.Time, error)
 	e.mu.Lock()
 	all := make([]*owner, 0, len(e.owners))
 	for _, o := range e.owners {
-		all = append(all, o)
+		if o.ready.was() { // otherwise it is being loaded from the store
+			all = append(all, o)
+		}
 	}
 	e.mu.Unlock()
-	for _, o := range all {
-		if !o.ready.was() {
-			continue // it is being loaded from the store
+	for some := range slices.Chunk(all, rowsAtOnce) {
+		keys := make([]store.Key, len(some))
+		for i, o := range some {
+			keys[i] = o.key
 		}
-		if _, err := e.verify(ctx, o); err != nil {
-			return at, err
+		rows, err := e.rows(ctx, keys)
+		if err != nil {
+			return at, failed(err, "read tasks")
+		}
+		for _, o := range some {
+			// One that is not there is not written yet, or deleted, which readers find out.
+			if row, ok := rows[o.key]; ok && !o.has(&row) {
+				e.evict(o)
+			}
 		}
 		if now := time.Now(); now.Sub(at) > e.opts.deadAfter()/4 {
-			if err := e.store.Beat(ctx, e.node, now); err != nil {
+			if err := e.pulse(ctx); err != nil {
 				return at, err
 			}
 			at = now
 		}
 	}
 	return at, nil
+}
+
+// rowsAtOnce is how many rows are asked for at a time.
+const rowsAtOnce = 500
+
+// rows returns the rows of those of some tasks that there are.
+func (e *Engine) rows(ctx context.Context, keys []store.Key) (map[store.Key]store.Row, error) {
+	found, err := e.store.Rows(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	rows := make(map[store.Key]store.Row, len(found))
+	for _, r := range found {
+		rows[r.Key] = r
+	}
+	return rows, nil
 }
 
 // lease is what gives an owner its task: the row as it was loaded, and the epoch
@@ -132,13 +216,17 @@ func (e *Engine) verify(ctx context.Context, o *owner) (bool, error) {
 		return true, nil // not written yet, or deleted, which readers find out
 	case err != nil:
 		return false, failed(err, "read task "+o.key.ID)
-	case rec.Node == e.node && rec.Epoch == o.lease.next:
+	case o.has(&rec.Row):
 		return true, nil
-	case rec.Node == o.lease.node && rec.Epoch == o.lease.epoch:
-		return true, nil // nothing was written since it was loaded
 	}
 	e.evict(o)
 	return false, nil
+}
+
+// has reports whether a row, as it is stored now, says that the task is o's.
+func (o *owner) has(r *store.Row) bool {
+	return r.Node == o.e.node && r.Epoch == o.lease.next ||
+		r.Node == o.lease.node && r.Epoch == o.lease.epoch // nothing was written since it was loaded
 }
 
 // evict ends an ownership that is another process's by now: the agent is told,

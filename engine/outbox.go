@@ -131,12 +131,16 @@ func (o *outbox) lookSoon() {
 	}
 }
 
+// now is the time by which deliveries are due: the store's, as others have to go
+// by it, too.
+func (o *outbox) now() time.Time { return o.e.clock.now() }
+
 // stamp returns when a configuration is created. No two of this process have
 // the same time: it tells those apart that have the same name.
 func (o *outbox) stamp() time.Time {
 	for {
 		was := o.clock.Load()
-		is := max(now().UnixMilli(), was+1)
+		is := max(o.e.now().UnixMilli(), was+1)
 		if o.clock.CompareAndSwap(was, is) {
 			return time.UnixMilli(is).UTC()
 		}

@@ -63,7 +63,7 @@ func (o *outbox) hostLocked(name string) *receiver {
 // tidyLocked forgets a host that nobody needs. What is known of one that is down
 // is kept as long as that says something.
 func (o *outbox) tidyLocked(h *receiver) {
-	if h.refs == 0 && h.running == 0 && !h.skipped && h.closedFor(time.Now()) <= 0 && o.hosts[h.name] == h {
+	if h.refs == 0 && h.running == 0 && !h.skipped && h.closedFor(o.now()) <= 0 && o.hosts[h.name] == h {
 		delete(o.hosts, h.name)
 	}
 }

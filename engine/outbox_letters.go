@@ -94,7 +94,7 @@ func (o *outbox) sendsLetters(ctx context.Context) (bool, error) {
 		return true, nil
 	}
 	const name = "webhook letters"
-	at := time.Now()
+	at := o.now()
 	own := fmt.Appendf(nil, "%s %s", o.e.node, at.Add(3*o.limit.letters).UTC().Format(time.RFC3339))
 	is, err := o.e.store.Keep(ctx, name, nil, own)
 	if err != nil || bytes.Equal(is, own) {
@@ -157,7 +157,7 @@ func (w *courier) letter(ctx context.Context, l *store.DeadLetter) (due time.Tim
 	if out.Verdict == a2a.Delivered {
 		return due, w.close(ctx, l, true)
 	}
-	at := time.Now()
+	at := w.now()
 	l.Tries++
 	l.Time, l.Reason = at, out.Reason
 	if w.d.begun.IsZero() {

@@ -55,7 +55,7 @@ func (o *outbox) settleLocked(d *delivery) {
 		return
 	}
 	h.pending++
-	if d.due.After(time.Now()) {
+	if d.due.After(o.now()) {
 		d.state = deliveryWaiting
 		heap.Push(&o.waiting, d)
 		return
@@ -75,7 +75,7 @@ func (o *outbox) lessLocked(h *receiver) {
 
 // offerLocked puts a host in the ring if something might begin there.
 func (o *outbox) offerLocked(h *receiver) {
-	if h.offered || h.empty() || h.running >= h.most(&o.limit, time.Now()) {
+	if h.offered || h.empty() || h.running >= h.most(&o.limit, o.now()) {
 		return
 	}
 	h.offered = true
@@ -86,7 +86,7 @@ func (o *outbox) offerLocked(h *receiver) {
 func (o *outbox) start(ctx context.Context, work *sync.WaitGroup) time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	at := time.Now()
+	at := o.now()
 	for len(o.waiting) > 0 && !o.waiting[0].due.After(at) {
 		d := heap.Pop(&o.waiting).(*delivery)
 		if d.state == deliveryAlarm {
@@ -117,7 +117,7 @@ func (o *outbox) start(ctx context.Context, work *sync.WaitGroup) time.Duration 
 		}
 	}
 	if len(o.waiting) > 0 {
-		return time.Until(o.waiting[0].due)
+		return o.waiting[0].due.Sub(at)
 	}
 	return time.Hour
 }

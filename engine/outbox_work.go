@@ -65,7 +65,7 @@ func (o *outbox) deliver(ctx context.Context, d *delivery) result {
 	o.complain(ctx, "a webhook could not be served; it is tried again", fmt.Errorf("task %s, config %s: %w", d.id.Key.ID, d.id.ID, err))
 	most := min(time.Second<<min(d.troubles, 6), time.Minute)
 	d.troubles++
-	r = result{due: time.Now().Add(most/2 + rand.N(most/2+1))}
+	r = result{due: o.now().Add(most/2 + rand.N(most/2+1))}
 	if w.push != nil {
 		r.since = w.push.Since
 	}
@@ -195,7 +195,7 @@ func (w *courier) attempt(ctx context.Context, en *a2a.Entry, ev *a2a.StreamResp
 	if err != nil {
 		return result{}, true, err
 	}
-	at := time.Now()
+	at := w.now()
 	adv := &advance{Advance: store.Advance{PushID: p.PushID(), Created: p.Created, Node: p.Node, Live: !over}}
 	if out.Verdict == a2a.DeliverAgain {
 		w.again(en, &out, hostSince, at)
@@ -239,7 +239,7 @@ func (w *courier) try(ctx context.Context, seq int64, ev *a2a.StreamResponse, ta
 	if task != nil {
 		n.Task = task.Snapshot()
 	}
-	begun := time.Now()
+	begun := w.now()
 	within, cancel := context.WithTimeout(ctx, w.limit.attempt)
 	out = w.e.opts.Push.Notify(within, n)
 	cancel()
@@ -250,7 +250,7 @@ func (w *courier) try(ctx context.Context, seq int64, ev *a2a.StreamResponse, ta
 	case out.Verdict == a2a.DeliverAgain || out.Verdict == a2a.GiveUp:
 		return out, hostSince, context.Cause(ctx) // drained: it was not the receiver's fault
 	}
-	at := time.Now()
+	at := w.now()
 	w.mu.Lock()
 	h := w.d.host
 	turned := h.report(w.d, out.Down, begun, at)

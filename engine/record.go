@@ -30,7 +30,7 @@ func (r *record) size() int {
 // newRecord stamps and encodes an entry. Times never go back within a task,
 // even if the clock does.
 func (o *owner) newRecordLocked(en *a2a.Entry) record {
-	en.Time = now()
+	en.Time = o.e.now()
 	if en.Time.Before(o.last) {
 		en.Time = o.last
 	}

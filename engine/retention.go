@@ -92,7 +92,7 @@ func (e *Engine) retain(ctx context.Context) {
 
 // sweep deletes what is old now. What fails is tried again by the next one.
 func (e *Engine) sweep(ctx context.Context, ages map[a2a.TaskState]time.Duration) {
-	at, deleted := now(), 0
+	at, deleted := e.now(), 0
 	for state, age := range ages {
 		x := store.Expiry{
 			State:  int32(state),
@@ -117,7 +117,7 @@ func (e *Engine) sweep(ctx context.Context, ages map[a2a.TaskState]time.Duration
 
 // sweepReceipts forgets the messages that are not known any more.
 func (e *Engine) sweepReceipts(ctx context.Context) {
-	q := store.ForgetQuery{Before: now(), Limit: receiptBatch}
+	q := store.ForgetQuery{Before: e.now(), Limit: receiptBatch}
 	for forgotten := q.Limit; forgotten == q.Limit; {
 		began := time.Now()
 		var err error

@@ -126,7 +126,7 @@ func TestTurnContextIsAContext(t *testing.T) {
 // Bodies share arrays; none may be written over by the next one, whatever their
 // sizes are.
 func TestBodiesDoNotOverlap(t *testing.T) {
-	o := &owner{key: store.Key{ID: "t"}, contextID: "c", draft: newDraft()}
+	o := &owner{e: &Engine{}, key: store.Key{ID: "t"}, contextID: "c", draft: newDraft()}
 	r := rand.New(rand.NewPCG(1, 2))
 	var records []record
 	for i := range 2000 {

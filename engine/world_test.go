@@ -267,6 +267,9 @@ func (w *world) eventually(id string, want a2a.TaskState) *a2a.Task {
 	return w.mustGet(id)
 }
 
+// now is the time as entries carry it, for a store that is not shared.
+func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
+
 func wordsOf(n int) string {
 	var b strings.Builder
 	for i := range n {
