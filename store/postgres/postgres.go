@@ -76,6 +76,8 @@ type Store struct {
 	hub    store.Hub
 	slot   int16 // of this program's tallies, see migrations
 	scopes scopes
+	tasks  keys // of new ones
+	pushes keys
 	end    context.CancelFunc
 	work   sync.WaitGroup // goroutines of this store
 

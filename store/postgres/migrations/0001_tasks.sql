@@ -4,7 +4,8 @@
 -- milliseconds since 1970-01-01 UTC.
 --
 -- Keys are made by the programs, from blocks of these sequences: what refers to a
--- new row can be written in the same statement.
+-- new row can be written in the same statement. A value v of a sequence stands for
+-- the 1024 keys from (v-1)*1024+1 on.
 
 CREATE SEQUENCE parley.task_key;
 
