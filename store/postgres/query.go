@@ -2,29 +2,286 @@ package postgres
 
 import (
 	"context"
+	"errors"
+	"strconv"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/parley-a2a/parley/store"
 )
 
 // Get implements store.Store.
 func (s *Store) Get(ctx context.Context, k store.Key, body bool) (*store.Record, error) {
-	panic("not written")
+	sql := getTask
+	if body {
+		sql = getTaskBody
+	}
+	var rec store.Record
+	err := s.read(ctx, func(ctx context.Context, q querier) error {
+		return scanRecord(q.QueryRow(ctx, sql, arg(k.Tenant), arg(k.Owner), arg(k.ID)), &rec)
+	})
+	if err != nil {
+		return nil, wrap("get", missing(err))
+	}
+	return &rec, nil
 }
 
-// List implements store.Store.
-func (s *Store) List(ctx context.Context, q store.Query) (*store.Page, error) { panic("not written") }
+const named = " FROM parley.task AS t WHERE t.tenant = $1 AND t.owner = $2 AND t.id = $3"
+
+var getTask, getTaskBody = "SELECT " + recordColumns(false) + named, "SELECT " + recordColumns(true) + named
+
+// missing is store.ErrNotFound for a row that is not there.
+func missing(err error) error {
+	if err == pgx.ErrNoRows {
+		return store.ErrNotFound
+	}
+	return err
+}
+
+// List implements store.Store. It is one statement, and so of one snapshot. It
+// costs what its page has, wherever that starts and however many tasks match: of
+// each state as many records are read as the page has, see listing. Total is
+// counted where an owner or a context has few tasks, and read from a tally where
+// they are many. Lists of any owner cost more, see query_all.go.
+func (s *Store) List(ctx context.Context, q store.Query) (*store.Page, error) {
+	if err := q.Validate(); err != nil {
+		return nil, err
+	}
+	p, err := s.list(ctx, newListing(&q, s.o.NoAdvisory))
+	if err == errManyTasks { // which have no tally yet
+		p, err = s.list(ctx, newListing(&q, true))
+	}
+	if err != nil {
+		return nil, wrap("list", err)
+	}
+	return p, nil
+}
+
+var errManyTasks = errors.New("there are too many tasks to be counted")
+
+func (s *Store) list(ctx context.Context, l *listing) (*store.Page, error) {
+	sql := l.sql()
+	var p store.Page
+	var total *int
+	read := s.read
+	if l.q.AnyOwner || l.countAll {
+		read = s.interpreted
+	}
+	err := read(ctx, func(ctx context.Context, q querier) error {
+		p = store.Page{}
+		rows, err := q.Query(ctx, sql, l.args...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			if rows.RawValues()[0] == nil { // there is only the total
+				err = rows.Scan(append(make([]any, recordFields), &total)...)
+			} else if len(p.Records) == l.q.Limit {
+				p.More = true
+			} else {
+				p.Records = append(p.Records, store.Record{})
+				err = scanRecord(rows, &p.Records[len(p.Records)-1], &total)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return rows.Err()
+	})
+	if err != nil {
+		return nil, err
+	}
+	if total == nil {
+		return nil, errManyTasks
+	}
+	p.Total = *total
+	return &p, nil
+}
+
+// interpreted is read for a statement that looks long to the planner, and is not
+// worth to be compiled all the same.
+func (s *Store) interpreted(ctx context.Context, f func(ctx context.Context, q querier) error) error {
+	return s.snapshot(ctx, func(ctx context.Context, q querier) error {
+		if _, err := q.Exec(ctx, noCompiler); err != nil {
+			return err
+		}
+		return f(ctx, q)
+	})
+}
+
+// noCompiler sets nothing where there is no such setting.
+const noCompiler = "SELECT set_config(name, 'off', true) FROM pg_catalog.pg_settings WHERE name = 'jit'"
+
+// listing makes the statement of a query. No index has the order of all tasks of
+// an owner, or of one of its contexts, since each index more would cost each
+// task: there is one for each state. Where the query has no state, the first
+// records of each are read and put in order. Which states there are is found in
+// the index, a step for each.
+type listing struct {
+	q        *store.Query
+	countAll bool // for there is no tally
+	args     []any
+	// the parameters of the filter and of the place where the page starts
+	tenant, owner, context, state, since, updated, id, behind string
+}
+
+func newListing(q *store.Query, countAll bool) *listing {
+	l := &listing{q: q, countAll: countAll}
+	l.tenant = l.arg(arg(q.Tenant))
+	if !q.AnyOwner {
+		l.owner = l.arg(arg(q.Owner))
+	}
+	if q.Context != "" {
+		l.context = l.arg(arg(q.Context))
+	}
+	if q.State != 0 {
+		l.state = l.arg(q.State)
+	}
+	if !q.Since.IsZero() {
+		l.since = l.arg(q.Since.UnixMilli())
+	}
+	if b := q.Before; b != nil {
+		l.updated, l.id = l.arg(b.Updated.UnixMilli()), l.arg(arg(b.ID))
+		if q.AnyOwner {
+			l.behind = l.arg(arg(b.Owner))
+		}
+	}
+	return l
+}
+
+// arg adds an argument and returns its parameter.
+func (l *listing) arg(v any) string {
+	l.args = append(l.args, v)
+	return "$" + strconv.Itoa(len(l.args))
+}
+
+// sql is the whole statement: records, the total behind each of them. Without a
+// record there is one row that has nothing but the total.
+func (l *listing) sql() string {
+	if l.q.AnyOwner {
+		return l.sqlOfAll()
+	}
+	n := l.q.Limit + 1 // one more tells whether there is a next page
+	return "SELECT p.*, n.total FROM (SELECT " + l.total(l.owner) + " AS total) AS n LEFT JOIN (" +
+		l.first(recordColumns(l.q.Body), l.owner, n) + " ORDER BY updated DESC, id DESC LIMIT " + l.arg(n) + ") AS p ON true ORDER BY p.updated DESC, p.id DESC"
+}
+
+// in is the condition for the tasks that the query is about, of an owner.
+func (l *listing) in(owner string) string {
+	sql := "t.tenant = " + l.tenant + " AND t.owner = " + owner
+	if l.context != "" {
+		sql += " AND t.context = " + l.context
+	}
+	return sql
+}
+
+// first selects columns of the first n tasks of each state, of those behind where
+// the page starts.
+func (l *listing) first(columns, owner string, n int) string {
+	state := l.state
+	if state == "" {
+		state = "s.state"
+	}
+	sql := "SELECT " + columns + " FROM parley.task AS t WHERE " + l.in(owner) + " AND t.state = " + state
+	if l.since != "" {
+		sql += " AND t.updated >= " + l.since
+	}
+	switch {
+	case l.behind != "":
+		sql += " AND (t.updated, t.id, t.owner) < (" + l.updated + ", " + l.id + ", " + l.behind + ")"
+	case l.updated != "":
+		sql += " AND (t.updated, t.id) < (" + l.updated + ", " + l.id + ")"
+	}
+	sql += " ORDER BY t.updated DESC, t.id DESC LIMIT " + round(n)
+	if l.state == "" {
+		return "SELECT f.* FROM (" + l.states(owner) + ") AS s CROSS JOIN LATERAL (" + sql + ") AS f"
+	}
+	return "SELECT f.* FROM (" + sql + ") AS f"
+}
+
+// states selects the states that there are.
+func (l *listing) states(owner string) string {
+	of := "SELECT t.state FROM parley.task AS t WHERE " + l.in(owner)
+	return "WITH RECURSIVE s(state) AS ((" + of + " ORDER BY t.state LIMIT 1) UNION ALL " +
+		"SELECT n.state FROM s CROSS JOIN LATERAL (" + of + " AND t.state > s.state ORDER BY t.state LIMIT 1) AS n) SELECT state FROM s"
+}
+
+// round is a limit as a constant that is not lower. The planner chooses better by
+// a constant than by a parameter, and with a few constants there are few
+// statements.
+func round(n int) string {
+	for _, limit := range []int{1, 2, 16, 64, 128, 1024} {
+		if n <= limit {
+			return strconv.Itoa(limit)
+		}
+	}
+	return strconv.Itoa((n + 1023) / 1024 * 1024)
+}
 
 // Owners implements store.Store.
 func (s *Store) Owners(ctx context.Context, tenant, id string, limit int) ([]string, error) {
-	panic("not written")
+	if err := store.CheckLimit(limit); err != nil {
+		return nil, err
+	}
+	var found []string
+	err := s.read(ctx, func(ctx context.Context, q querier) error {
+		found = nil
+		rows, err := q.Query(ctx, ownersOf, arg(tenant), arg(id), limit)
+		if err != nil {
+			return err
+		}
+		var owner string
+		_, err = pgx.ForEachRow(rows, []any{(*name)(&owner)}, func() error {
+			found = append(found, owner)
+			return nil
+		})
+		return err
+	})
+	return found, wrap("look for a task's owners", err)
 }
 
 // Rows implements store.Store.
 func (s *Store) Rows(ctx context.Context, keys []store.Key) ([]store.Row, error) {
-	panic("not written")
+	tenants, owners, ids := split(keys)
+	return s.rows(ctx, "read rows", rowsOf, tenants, owners, ids)
+}
+
+// Each row is looked up by itself: however many keys the planner expects, it shall
+// not read the table for them.
+const rowsOf = "SELECT t.* FROM unnest($1::bytea[], $2::bytea[], $3::bytea[]) AS k(tenant, owner, id) CROSS JOIN LATERAL (SELECT " + columns +
+	" FROM parley.task AS t WHERE t.tenant = k.tenant AND t.owner = k.owner AND t.id = k.id LIMIT 1) AS t"
+
+// split returns the parts of keys, as arguments.
+func split(keys []store.Key) (tenants, owners, ids [][]byte) {
+	for i := range keys {
+		tenants, owners, ids = append(tenants, arg(keys[i].Tenant)), append(owners, arg(keys[i].Owner)), append(ids, arg(keys[i].ID))
+	}
+	return tenants, owners, ids
 }
 
 // Tasks implements store.Store.
 func (s *Store) Tasks(ctx context.Context, after *store.Key, limit int) ([]store.Row, error) {
-	panic("not written")
+	if err := store.CheckLimit(limit); err != nil {
+		return nil, err
+	}
+	sql, args := "SELECT "+columns+" FROM parley.task AS t", []any(nil)
+	if after != nil {
+		sql += " WHERE (t.tenant, t.owner, t.id) > ($1, $2, $3)"
+		args = append(args, arg(after.Tenant), arg(after.Owner), arg(after.ID))
+	}
+	found, err := s.rows(ctx, "read tasks", sql+" ORDER BY t.tenant, t.owner, t.id LIMIT "+round(limit), args...)
+	return found[:min(len(found), limit)], err
+}
+
+// rows runs a statement that selects columns.
+func (s *Store) rows(ctx context.Context, what, sql string, args ...any) (found []store.Row, err error) {
+	err = s.read(ctx, func(ctx context.Context, q querier) error {
+		found, err = scanRows(q.Query(ctx, sql, args...))
+		return err
+	})
+	if err != nil {
+		return nil, wrap(what, err)
+	}
+	return found, nil
 }

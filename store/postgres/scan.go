@@ -13,6 +13,9 @@ import (
 // reads them.
 const columns = "t.tenant, t.owner, t.id, t.context, t.state, t.updated, t.created, t.last, t.active, t.node, t.epoch, t.lost, t.turn, t.attempt"
 
+// recordFields is how many recordColumns has.
+const recordFields = 16
+
 // recordColumns are those that scanRecord reads, with the body of a seal or without.
 func recordColumns(body bool) string {
 	if body {

@@ -1,0 +1,35 @@
+package postgres
+
+// Lists and look-ups across owners are for operators. An index for them would
+// have to be written with each change of each task, so they go from owner to
+// owner instead, a step in an index each; it grows with the owners, not with what
+// they have: where that is much, they have a tally.
+
+// owners selects all owners of a tenant, in order. An aggregate would do, had
+// bytea one.
+func owners(tenant string) string {
+	of := "SELECT t.owner FROM parley.task AS t WHERE t.tenant = " + tenant
+	return "WITH RECURSIVE o(owner) AS ((" + of + " ORDER BY t.owner LIMIT 1) UNION ALL " +
+		"SELECT n.owner FROM o CROSS JOIN LATERAL (" + of + " AND t.owner > o.owner ORDER BY t.owner LIMIT 1) AS n) SELECT owner FROM o"
+}
+
+var ownersOf = "SELECT o.owner FROM (" + owners("$1") + ") AS o CROSS JOIN LATERAL (SELECT 1 FROM parley.task AS t " +
+	"WHERE t.tenant = $1 AND t.owner = o.owner AND t.id = $2 LIMIT 1) AS f ORDER BY o.owner LIMIT $3"
+
+// sqlOfAll is sql for any owner. It looks at what each one's newest task is, of
+// those behind where the page starts, and reads of those only whose newest may be
+// on the page: each of them has one at least that is newer than all of the others'.
+func (l *listing) sqlOfAll() string {
+	n := l.q.Limit + 1
+	limit := l.arg(n)
+	const order = " ORDER BY f.updated DESC, f.id DESC, f.owner DESC LIMIT "
+	const keys = "t.updated, t.id, t.owner"
+	heads := "SELECT h.owner FROM o CROSS JOIN LATERAL (" + l.first(keys, "o.owner", 1) + " ORDER BY f.updated DESC, f.id DESC LIMIT 1) AS h " +
+		"ORDER BY h.updated DESC, h.id DESC, h.owner DESC LIMIT " + limit
+	page := "SELECT f.* FROM (" + heads + ") AS h CROSS JOIN LATERAL (" + l.first(keys, "h.owner", n) + ") AS f" + order + limit
+	records := "SELECT r.* FROM (" + page + ") AS f CROSS JOIN LATERAL (SELECT " + recordColumns(l.q.Body) +
+		" FROM parley.task AS t WHERE t.tenant = " + l.tenant + " AND t.owner = f.owner AND t.id = f.id LIMIT 1) AS r"
+	return "WITH o AS MATERIALIZED (" + owners(l.tenant) + ") " +
+		"SELECT p.*, n.total FROM (SELECT CASE WHEN count(c.n) = count(*) THEN coalesce(sum(c.n), 0)::bigint END AS total FROM (SELECT " + l.total("o.owner") + " AS n FROM o) AS c) AS n " +
+		"LEFT JOIN (" + records + ") AS p ON true ORDER BY p.updated DESC, p.id DESC, p.owner DESC"
+}
