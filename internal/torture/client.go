@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -86,7 +87,7 @@ func newClient(w *world, n int, url string) *client {
 		w: w, n: n, url: url, rng: rand.New(rand.NewPCG(w.o.Seed, uint64(n)+1)), how: speechOf(n),
 		sent: new(atomic.Int64), other: new(other), patience: 20 * time.Second,
 	}
-	if w.proxy != nil {
+	if w.hasty {
 		c.patience = 2 * time.Second
 	}
 	return c
@@ -142,6 +143,10 @@ func (c *client) speak(ctx context.Context, how speech) (service, error) {
 	if how.raw || c.n%2 == 1 {
 		o.Retries = -1 // the driver resumes and repeats by itself
 	}
+	rt := c.w.newTransport()
+	if c.w.many && how.binding != a2a.BindingGRPC {
+		o.HTTPClient = &http.Client{Transport: rt}
+	}
 	cl, err := a2aclient.Dial(ctx, c.url, o)
 	if err != nil {
 		return nil, err
@@ -150,7 +155,7 @@ func (c *client) speak(ctx context.Context, how speech) (service, error) {
 		c.w.violate(Service, "a client that wants %s got %s", how, got)
 	}
 	if how.raw {
-		return newRaw(cl, c.url), nil
+		return newRaw(cl, c.url, rt), nil
 	}
 	return cl, nil
 }

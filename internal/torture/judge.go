@@ -10,9 +10,9 @@ import (
 )
 
 // judge compares all that is stored with all that was seen. It returns how
-// many tasks there are.
-func (w *world) judge(ctx context.Context) (int, error) {
-	cl, err := a2aclient.Dial(ctx, "http://"+w.o.Addr, &a2aclient.Options{Version: "1.1", Bindings: []string{a2a.BindingJSONRPC}})
+// many tasks there are. addr is the server to ask.
+func (w *world) judge(ctx context.Context, addr string) (int, error) {
+	cl, err := a2aclient.Dial(ctx, "http://"+addr, &a2aclient.Options{Version: "1.1", Bindings: []string{a2a.BindingJSONRPC}})
 	if err != nil {
 		return 0, fmt.Errorf("look at the result: %w", err)
 	}
@@ -63,10 +63,7 @@ func (w *world) judge(ctx context.Context) (int, error) {
 			w.violate(f.claim, "%s: %s", r, f.text)
 		}
 	}
-	w.server.log.mu.Lock()
-	bad := w.server.log.bad
-	w.server.log.mu.Unlock()
-	for _, text := range bad {
+	for _, text := range w.log.signs() {
 		w.violate(Service, "the server's log has: %s", text)
 	}
 	return len(known), err
@@ -108,7 +105,7 @@ func (w *world) one(h *history, listed *a2a.Task, r *record, effects []effect, f
 		found = append(found, faultf(Logs, "a list shows it otherwise than GetTask"))
 	}
 	if r != nil && r.plan.kind == "steps" {
-		found = append(found, auditEffects(h, effects)...)
+		found = append(found, auditEffects(h, effects, w.many)...)
 		w.count.effects.Add(int64(len(effects)))
 		w.count.steps.Add(int64(len(recorded(h))))
 	}

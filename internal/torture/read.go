@@ -41,6 +41,7 @@ func (c *client) follow(ctx context.Context, r *record, seg *segment, answered b
 	}
 	after := seg.last
 	seg.floor, _ = r.floor()
+	ctx = following(ctx, seg)
 	what, stream := "subscribing", c.svc.SubscribeToTask(ctx, &a2a.SubscribeToTaskRequest{ID: r.id, After: after})
 	attach := c.w.o.Retries && c.rng.IntN(4) == 0 && r.has(r.said)
 	if attach { // the message that began it, once more

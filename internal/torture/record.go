@@ -52,6 +52,8 @@ type segment struct {
 	seen  []sight
 	floor int64 // highest position seen of the task when its stream was asked for
 	holes bool  // something came that had no position
+
+	replica string // that its stream is from, if that is traced
 }
 
 // sight is an event as it was seen: where, and what.

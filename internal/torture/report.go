@@ -14,21 +14,23 @@ type Report struct {
 	Clients int
 	Took    time.Duration
 
-	Kills, Stops, Deaths int64         // ends of the server: kill -9, SIGTERM, by itself
-	Pauses               int64         // SIGSTOP for a moment
-	SlowestStart         time.Duration // until it was ready
-	Tasks                int           // in the store at the end
-	Events               int64         // that clients saw
-	Resumes              int64         // streams that went on at a position; of those that the library resumes by itself, not over gRPC
-	Cuts                 int64         // calls and streams that broke
-	Stalls               int64         // that clients gave up because nothing came
-	Unknown              int64         // messages whose senders never learned whether they arrived
-	Repeats              int64         // messages that were sent again though they may have arrived, or had
-	Attached             int64         // streams that were joined by sending their message again
-	Conflicts            int64         // refusals of other words by the name of a message
-	Canceled             int64         // tasks
-	WornOut              int64         // tasks that failed since their process was lost too often, as they should
-	Steps, Effects       int64         // recorded results of steps, and runs of steps
+	Kills, Stops, Deaths int64            // ends of the server: kill -9, SIGTERM, by itself
+	Pauses               int64            // SIGSTOP for a moment
+	Strokes              [strokeKinds]int // what happened to replicas, by kind
+	SlowestStart         time.Duration    // until it was ready
+	Tasks                int              // in the store at the end
+	Events               int64            // that clients saw
+	Resumes              int64            // streams that went on at a position; of those that the library resumes by itself, not over gRPC
+	Elsewhere            int64            // resumes at another replica than before, so far as it is known: not over gRPC
+	Cuts                 int64            // calls and streams that broke
+	Stalls               int64            // that clients gave up because nothing came
+	Unknown              int64            // messages whose senders never learned whether they arrived
+	Repeats              int64            // messages that were sent again though they may have arrived, or had
+	Attached             int64            // streams that were joined by sending their message again
+	Conflicts            int64            // refusals of other words by the name of a message
+	Canceled             int64            // tasks
+	WornOut              int64            // tasks that failed since their process was lost too often, as they should
+	Steps, Effects       int64            // recorded results of steps, and runs of steps
 
 	// Broken counts the violations, by the claim.
 	Broken [claims]int
@@ -49,10 +51,11 @@ func (w *world) report(tasks int) *Report {
 	c := &w.count
 	r := &Report{
 		Seed: w.o.Seed, Rounds: w.o.Rounds, Clients: w.o.Clients, Took: time.Since(w.start),
-		Kills: c.kills.Load(), Stops: c.stops.Load(), Deaths: c.deaths.Load(), SlowestStart: w.server.slowest,
+		Kills: c.kills.Load(), Stops: c.stops.Load(), Deaths: c.deaths.Load(),
 		Tasks: tasks, Events: c.events.Load(),
-		Resumes: c.resumes.Load() + max(0, c.subscribed.Load()-c.opened.Load()),
-		Cuts:    c.cuts.Load(), Stalls: c.stalls.Load(), Unknown: c.unknown.Load(),
+		Resumes:   c.resumes.Load() + max(0, c.subscribed.Load()-c.opened.Load()),
+		Elsewhere: c.elsewhere.Load(),
+		Cuts:      c.cuts.Load(), Stalls: c.stalls.Load(), Unknown: c.unknown.Load(),
 		Repeats: c.repeats.Load(), Attached: c.attached.Load(), Conflicts: c.conflicts.Load(), Pauses: c.pauses.Load(),
 		Canceled: c.canceled.Load(), WornOut: c.wornOut.Load(), Steps: c.steps.Load(), Effects: c.effects.Load(),
 	}
@@ -72,6 +75,10 @@ func Table(names []string, reports []*Report) string {
 		head = append(head, "  "+name)
 	}
 	head = append(head, "time", "seed")
+	several := slices.ContainsFunc(reports, func(r *Report) bool { return r.Elsewhere > 0 })
+	if several {
+		head = append(append(head, "resumes at another"), strokeNames[:]...)
+	}
 	columns := [][]string{head}
 	for i, r := range reports {
 		column := []string{
@@ -83,7 +90,14 @@ func Table(names []string, reports []*Report) string {
 		for _, n := range r.Broken {
 			column = append(column, fmt.Sprint(n))
 		}
-		columns = append(columns, append(column, r.Took.Round(time.Second).String(), fmt.Sprint(r.Seed)))
+		column = append(column, r.Took.Round(time.Second).String(), fmt.Sprint(r.Seed))
+		if several {
+			column = append(column, fmt.Sprint(r.Elsewhere))
+			for _, n := range r.Strokes {
+				column = append(column, fmt.Sprint(n))
+			}
+		}
+		columns = append(columns, column)
 	}
 	var b strings.Builder
 	for row := range head {

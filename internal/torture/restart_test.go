@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -30,14 +29,7 @@ var (
 // has behind it, and that what was unfinished then goes on. make restart is its
 // long form, which measures.
 func TestRestart(t *testing.T) {
-	program := *binary
-	if program == "" {
-		program = filepath.Join(t.TempDir(), "parley")
-		build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../cmd/parley")
-		if out, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("build: %v\n%s", err, out)
-		}
-	}
+	program := built(t)
 	addr, err := FreePort(*seed + 7)
 	if err != nil {
 		t.Fatal(err)

@@ -200,7 +200,7 @@ func (c *client) sayStreaming(ctx context.Context, r *record, s *sending) (known
 	if c.rng.IntN(5) == 0 {
 		leave = c.rng.IntN(8)
 	}
-	for el, err := range s.svc.SendStreamingMessage(ctx, s.request()) {
+	for el, err := range s.svc.SendStreamingMessage(following(ctx, seg), s.request()) {
 		if err != nil {
 			return known, c.cut(ctx, r, "a streaming send", err)
 		}

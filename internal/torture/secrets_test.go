@@ -14,7 +14,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 )
 
 // secretRun is a server that is killed while spies tell it secrets.
@@ -89,14 +88,15 @@ func (o *secretRun) run(t *testing.T) *secretReport {
 
 	m := newMarks(o.seed)
 	m.key = []byte(o.key)
-	srv := newServer(&Options{Addr: addr, Log: log, Server: func(int) *exec.Cmd {
+	srv := newServer(&Options{Addr: addr, Server: func(int) *exec.Cmd {
 		cmd := o.server(filepath.Join(o.dir, "data"), addr)
 		tmp := filepath.Join(o.dir, "tmp")
 		cmd.Env = append(slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, "TMPDIR=") }), "TMPDIR="+tmp, "TMP="+tmp, "SQLITE_TMPDIR="+tmp)
 		return cmd
-	}})
+	}}, newLastLines(log))
 	defer srv.kill()
-	w := &world{o: srv.o, server: srv, start: time.Now()}
+	w := newWorld(srv.o)
+	w.log, w.server = srv.log, srv
 	if err := srv.begin(); err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -32,15 +33,11 @@ type server struct {
 	slowest time.Duration
 }
 
-func newServer(o *Options) *server {
+func newServer(o *Options, log *lastLines) *server {
 	gone := make(chan struct{})
 	close(gone)
-	out := o.Log
-	if out == nil {
-		out = io.Discard
-	}
 	return &server{
-		o: o, log: &lastLines{to: out}, gone: gone,
+		o: o, log: log, gone: gone,
 		http: http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}},
 	}
 }
@@ -146,6 +143,14 @@ type lastLines struct {
 	bad  []string // lines that no server should write
 }
 
+// newLastLines returns one that writes to a writer, or to none.
+func newLastLines(to io.Writer) *lastLines {
+	if to == nil {
+		to = io.Discard
+	}
+	return &lastLines{to: to}
+}
+
 func (l *lastLines) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -159,6 +164,13 @@ func (l *lastLines) Write(p []byte) (int, error) {
 		l.kept = append([]byte(nil), l.kept[len(l.kept)-4<<10:]...)
 	}
 	return l.to.Write(p)
+}
+
+// signs are the lines that no server should write.
+func (l *lastLines) signs() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.bad)
 }
 
 func (l *lastLines) String() string {

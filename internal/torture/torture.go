@@ -67,8 +67,11 @@ const (
 type world struct {
 	// set at start, then constant
 	o      *Options
-	server *server
-	proxy  *proxy // nil without Network
+	log    *lastLines
+	server *server // nil where there are several
+	proxy  *proxy  // nil without Network
+	hasty  bool    // clients do not wait long
+	many   bool    // there are several servers
 	start  time.Time
 
 	stopping chan struct{} // closed when no new tasks are to begin
@@ -91,6 +94,7 @@ type counts struct {
 	subscribed, opened               atomic.Int64 // over HTTP, by the library; of those by the driver
 	repeats, conflicts, attached     atomic.Int64
 	pauses                           atomic.Int64
+	elsewhere                        atomic.Int64 // streams that went on at another replica
 }
 
 const maxViolations = 50
@@ -109,19 +113,14 @@ func (w *world) violate(c Claim, format string, args ...any) {
 
 // note writes a line of the driver's own into the log.
 func (w *world) note(format string, args ...any) {
-	fmt.Fprintf(w.server.log, "torture %8.3f  %s\n", time.Since(w.start).Seconds(), fmt.Sprintf(format, args...))
+	fmt.Fprintf(w.log, "torture %8.3f  %s\n", time.Since(w.start).Seconds(), fmt.Sprintf(format, args...))
 }
 
 // Run does it all. The error is about the driver or its surroundings;
 // what the server did wrong is in the report.
 func Run(ctx context.Context, o *Options) (*Report, error) {
-	w := &world{
-		o:         o,
-		server:    newServer(o),
-		start:     time.Now(),
-		stopping:  make(chan struct{}),
-		byMessage: map[string]*record{},
-	}
+	w := newWorld(o)
+	w.server, w.hasty = newServer(o, w.log), o.Network
 	defer w.server.kill()
 	addr := o.Addr
 	if o.Network {
@@ -166,11 +165,23 @@ func Run(ctx context.Context, o *Options) (*Report, error) {
 	if err := w.up(ctx); err != nil {
 		return nil, err
 	}
-	tasks, err := w.judge(ctx)
+	tasks, err := w.judge(ctx, o.Addr)
 	if err != nil {
 		return nil, err
 	}
-	return w.report(tasks), nil
+	r := w.report(tasks)
+	r.SlowestStart = w.server.slowest
+	return r, nil
+}
+
+func newWorld(o *Options) *world {
+	return &world{
+		o:         o,
+		log:       newLastLines(o.Log),
+		start:     time.Now(),
+		stopping:  make(chan struct{}),
+		byMessage: map[string]*record{},
+	}
 }
 
 // quiet waits until the clients have ended their tasks.

@@ -22,7 +22,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	for prefix, serve := range map[string]func(string) error{serveArg: serveFaulty, leakArg: serveLeaky} {
+	for prefix, serve := range map[string]func(string) error{serveArg: serveFaulty, leakArg: serveLeaky, replicaArg: serveReplica} {
 		if len(os.Args) != 2 || !strings.HasPrefix(os.Args[1], prefix) {
 			continue
 		}
@@ -95,14 +95,7 @@ func TestTorture(t *testing.T) {
 
 // serveBinary tortures the real binary.
 func serveBinary(t *testing.T, o *Options, dir string) {
-	program := *binary
-	if program == "" {
-		program = filepath.Join(t.TempDir(), "parley")
-		build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../cmd/parley")
-		if out, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("build: %v\n%s", err, out)
-		}
-	}
+	program := built(t)
 	o.Retries = true
 	o.Server = func(int) *exec.Cmd {
 		return exec.Command(program, "serve", "--listen", o.Addr, "--data", filepath.Join(dir, "data"), "--retry-anonymous")

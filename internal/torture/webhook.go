@@ -71,7 +71,7 @@ type hookCounts struct {
 func RunWebhooks(ctx context.Context, o *WebhookOptions) (*WebhookReport, error) {
 	w := &hookWorld{
 		o:       o,
-		server:  newServer(&Options{Server: o.Server, Addr: o.Addr, Log: o.Log}),
+		server:  newServer(&Options{Server: o.Server, Addr: o.Addr}, newLastLines(o.Log)),
 		start:   time.Now(),
 		news:    make(chan struct{}, 1),
 		deletes: make(chan *hook, 4*o.Tasks),

@@ -86,10 +86,7 @@ func (w *hookWorld) judge(ctx context.Context) (tasks int, events int64, err err
 			w.violate(hookContent, "there is no task %s", id)
 		}
 	}
-	w.server.log.mu.Lock()
-	bad := w.server.log.bad
-	w.server.log.mu.Unlock()
-	for _, text := range bad {
+	for _, text := range w.server.log.signs() {
 		w.violate(hookService, "the server's log has: %s", text)
 	}
 	return len(all), events, err

@@ -59,7 +59,7 @@ func TestHooksAreJudged(t *testing.T) {
 		{"two ids", "3! 3=9 4 5 6 7", &hook{}, hookIDs},
 		{"no such event", "3 4 8", &hook{}, hookContent},
 	} {
-		w := &hookWorld{o: &WebhookOptions{}, server: newServer(&Options{})}
+		w := &hookWorld{o: &WebhookOptions{}, server: newServer(&Options{}, newLastLines(nil))}
 		h := c.hook
 		h.version = "1.0"
 		for _, word := range strings.Fields(c.posts) {

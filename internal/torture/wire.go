@@ -3,6 +3,7 @@ package torture
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -30,8 +31,8 @@ type raw struct {
 	http *http.Client
 }
 
-func newRaw(c *a2aclient.Client, url string) *raw {
-	return &raw{c, url, &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 4}}}
+func newRaw(c *a2aclient.Client, url string, rt http.RoundTripper) *raw {
+	return &raw{c, url, &http.Client{Transport: rt}}
 }
 
 func (r *raw) SendStreamingMessage(ctx context.Context, req *a2a.SendMessageRequest) events {
@@ -84,8 +85,8 @@ func (r *raw) read(ctx context.Context, method string, params []byte, h http.Hea
 	defer res.Body.Close()
 	if !strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") {
 		doc, err := io.ReadAll(res.Body)
-		if err != nil {
-			return &a2aclient.TransportError{Host: r.url, Err: err}
+		if err != nil || res.StatusCode == http.StatusServiceUnavailable && len(doc) == 0 {
+			return &a2aclient.TransportError{Host: r.url, Err: cmp.Or(err, errNobody)}
 		}
 		_, err = response(doc)
 		if err == nil {

@@ -1,0 +1,145 @@
+package torture
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/parley-a2a/parley/internal/pgtest"
+)
+
+// database is a PostgreSQL server for replicas, whose commits wait for the disk.
+type database struct {
+	*pgtest.Cluster
+	name string // of the one database in it
+}
+
+func newDatabase(t *testing.T) *database {
+	t.Helper()
+	d := &database{Cluster: pgtest.New(t, &pgtest.Options{Durable: true})}
+	url := d.Cluster.Database(t)
+	d.name = strings.TrimPrefix(url[:strings.IndexByte(url, '?')], "postgres://parley@/")
+	return d
+}
+
+// by is the address of the database for who reaches it at a TCP address.
+func (d *database) by(addr string) string {
+	return "postgres://parley@" + addr + "/" + d.name + "?sslmode=disable"
+}
+
+func (d *database) Dial() (net.Conn, error) { return net.Dial("unix", d.Socket()) }
+
+func (d *database) Stop(hard bool) error {
+	if hard {
+		return d.Cluster.Stop(pgtest.Immediate)
+	}
+	return d.Cluster.Stop(pgtest.Fast)
+}
+
+// Kill ends the first process before its children, of which it would otherwise
+// start new ones, and waits until all of them are gone.
+func (d *database) Kill() error {
+	first, err := d.PID()
+	if err != nil {
+		return err
+	}
+	all := append([]int{first}, childrenOf(first)...)
+	for _, pid := range all {
+		p, err := os.FindProcess(pid)
+		if err == nil {
+			err = p.Kill()
+		}
+		if err != nil && !errors.Is(err, os.ErrProcessDone) {
+			return err
+		}
+	}
+	for limit := time.Now().Add(readyWithin); ; time.Sleep(time.Millisecond) {
+		left := 0
+		for _, pid := range append(all, childrenOf(first)...) {
+			if state, _ := statusOf(pid); state != "" && state != "Z" {
+				left++
+			}
+		}
+		if left == 0 {
+			// In a container there may be nobody who asks how the first one ended. As
+			// long as it has an entry among the processes a new one will not start.
+			for _, lock := range []string{filepath.Join(filepath.Dir(d.Socket()), "data", "postmaster.pid"), d.Socket() + ".lock"} {
+				if err := os.Remove(lock); err != nil && !errors.Is(err, os.ErrNotExist) {
+					return err
+				}
+			}
+			return nil
+		}
+		if time.Now().After(limit) {
+			return fmt.Errorf("%d processes of PostgreSQL survived kill -9", left)
+		}
+	}
+}
+
+// childrenOf returns the processes that a process has started.
+func childrenOf(parent int) (all []int) {
+	found, _ := filepath.Glob("/proc/[0-9]*")
+	for _, path := range found {
+		pid, err := strconv.Atoi(filepath.Base(path))
+		if err != nil {
+			continue
+		}
+		if _, of := statusOf(pid); of == parent {
+			all = append(all, pid)
+		}
+	}
+	return all
+}
+
+// statusOf returns what a process is doing, by its letter, and its parent; "" if
+// there is none.
+func statusOf(pid int) (state string, parent int) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return "", 0
+	}
+	// Behind the name, which may have anything in it.
+	words := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+	if len(words) < 2 {
+		return "", 0
+	}
+	parent, _ = strconv.Atoi(words[1])
+	return words[0], parent
+}
+
+// TestDatabaseEndsInEachWay: the driver can end PostgreSQL in each of its ways and
+// start it again, and what was committed is there.
+func TestDatabaseEndsInEachWay(t *testing.T) {
+	d := newDatabase(t)
+	if err := d.Exec("CREATE TABLE ends (way text)"); err != nil {
+		t.Fatal(err)
+	}
+	for way, end := range map[string]func() error{
+		"fast":      func() error { return d.Stop(false) },
+		"immediate": func() error { return d.Stop(true) },
+		"kill -9":   d.Kill,
+	} {
+		if err := d.Exec("INSERT INTO ends VALUES ('" + way + "')"); err != nil {
+			t.Fatal(err)
+		}
+		if err := end(); err != nil {
+			t.Fatalf("%s: %v", way, err)
+		}
+		if c, err := d.Dial(); err == nil {
+			c.Close()
+			t.Errorf("%s: somebody listens", way)
+		}
+		if err := d.Start(); err != nil {
+			t.Fatalf("%s: %v", way, err)
+		}
+	}
+	if err := d.Exec("SELECT 1/(count(*) - 2) + 1/(count(*) / 3) FROM ends"); err != nil {
+		t.Errorf("what was committed is not there: %v", err)
+	}
+}

@@ -1,0 +1,106 @@
+package torture
+
+import (
+	"flag"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+var replicaRounds = flag.Int("replica-rounds", 0, "rounds of each kind with several servers at one PostgreSQL; 0 means the short form")
+
+// deadAfter is what replicas are told that are tortured: short, so that there
+// are many take-overs.
+const deadAfter = time.Second
+
+// TestReplicas is the promise that nothing is lost, held against several servers
+// at one PostgreSQL, of which any may be killed, stopped in its tracks or cut
+// off, and against what happens to PostgreSQL. make torture STORE=postgres is its
+// long form.
+func TestReplicas(t *testing.T) {
+	if *seed == 0 {
+		*seed = rand.Uint64N(1_000_000) + 1
+	}
+	var names []string
+	var reports []*Report
+	for _, kind := range []struct {
+		name  string
+		short int // rounds
+		setup func(t *testing.T, o *FleetOptions, d *database, dir string)
+	}{
+		{"three replicas", 6, replicaBinary},
+		{"whose agent has steps", 0, replicaSteps},
+	} {
+		rounds := kind.short
+		if *replicaRounds > 0 {
+			rounds = *replicaRounds
+		}
+		if rounds == 0 {
+			continue
+		}
+		t.Run(kind.name, func(t *testing.T) {
+			d := newDatabase(t)
+			dir := t.TempDir()
+			if *logs != "" {
+				var err error
+				if dir, err = os.MkdirTemp(*logs, strings.ReplaceAll(kind.name, " ", "-")+"-"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			log, err := os.Create(filepath.Join(dir, "log"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer log.Close()
+			o := &FleetOptions{Database: d, DeadAfter: deadAfter, Rounds: rounds, Clients: *clients, Seed: *seed, Log: log}
+			kind.setup(t, o, d, dir)
+			report, err := RunFleet(t.Context(), o)
+			if err != nil {
+				t.Fatalf("seed %d: %v", *seed, err)
+			}
+			names, reports = append(names, kind.name), append(reports, report)
+			for _, v := range report.Violations {
+				t.Errorf("seed %d: %s", *seed, v)
+			}
+			if report.Tasks == 0 || report.Events == 0 || report.Elsewhere == 0 {
+				t.Errorf("seed %d: nothing was put to the test", *seed)
+			}
+			d.whole(t)
+		})
+	}
+	t.Logf("what nothing was lost in:\n%s", Table(names, reports))
+}
+
+// replicaBinary tortures the real binary.
+func replicaBinary(t *testing.T, o *FleetOptions, d *database, dir string) {
+	program := built(t)
+	if out, _ := exec.Command(program, "serve", "--help").CombinedOutput(); !strings.Contains(string(out), "--store") {
+		t.Skip("the binary knows no --store")
+	}
+	o.Replica = func(listen, at string) *exec.Cmd {
+		return exec.Command(program, "serve", "--listen", listen, "--store", d.by(at), "--dead-after", o.DeadAfter.String(), "--retry-anonymous")
+	}
+}
+
+// replicaSteps tortures this test's own server, whose agent has steps.
+func replicaSteps(t *testing.T, o *FleetOptions, d *database, dir string) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Effects = filepath.Join(dir, "effects")
+	o.Replica = func(listen, at string) *exec.Cmd {
+		return replicaCommand(self, listen, d.by(at), o.DeadAfter, o.Effects)
+	}
+}
+
+func replicaCommand(self, listen, url string, dead time.Duration, effects string) *exec.Cmd {
+	cmd := exec.Command(self, replicaArg+strings.Join([]string{listen, url, strconv.FormatInt(dead.Milliseconds(), 10), effects}, ","))
+	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
+	return cmd
+}

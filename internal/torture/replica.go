@@ -1,0 +1,110 @@
+package torture
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os/exec"
+	"sync"
+	"time"
+)
+
+// replica is one of several servers at one database, through all its lives. It
+// belongs to the driver's one goroutine.
+type replica struct {
+	*server
+	w    *world
+	n    int
+	line *line
+
+	away  bool          // it is meant to be down
+	up    chan struct{} // closed once this life was ready
+	ended func()        // ends looking whether it is
+	tasks sync.WaitGroup
+}
+
+func (w *world) newReplica(o *FleetOptions, n int) (*replica, error) {
+	addr, err := FreePort(o.Seed + uint64(n)*37)
+	if err != nil {
+		return nil, err
+	}
+	l, err := newLine(o.Database.Dial)
+	if err != nil {
+		return nil, err
+	}
+	life := &Options{Addr: addr, Server: func(int) *exec.Cmd { return o.Replica(addr, l.addr()) }}
+	log := newLastLines(&marked{to: w.log, mark: []byte{'r', '0' + byte(n), ' '}})
+	return &replica{server: newServer(life, log), w: w, n: n, line: l, ended: func() {}}, nil
+}
+
+// start begins the next life.
+func (r *replica) start() error {
+	if err := r.begin(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	up, gone := make(chan struct{}), r.gone
+	r.up, r.away, r.ended = up, false, cancel
+	r.tasks.Go(func() {
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		for !r.ready(ctx) {
+			select {
+			case <-tick.C:
+			case <-gone:
+				return
+			case <-ctx.Done():
+				return
+			}
+		}
+		close(up)
+	})
+	return nil
+}
+
+// end ends a life as kill -9 does.
+func (r *replica) end() {
+	r.away = true
+	r.ended()
+	r.kill()
+	r.tasks.Wait()
+}
+
+// wasUp reports whether this life was ready.
+func (r *replica) wasUp() bool {
+	select {
+	case <-r.up:
+		return true
+	default:
+		return false
+	}
+}
+
+func (r *replica) close() {
+	r.end()
+	r.line.close()
+}
+
+// marked is a writer that begins each line with a mark.
+type marked struct {
+	to   io.Writer
+	mark []byte
+	rest []byte // a line that has not ended
+}
+
+func (m *marked) Write(p []byte) (int, error) {
+	m.rest = append(m.rest, p...)
+	end := bytes.LastIndexByte(m.rest, '\n') + 1
+	if end == 0 {
+		return len(p), nil
+	}
+	var out []byte
+	for line := range bytes.Lines(m.rest[:end]) {
+		out = append(append(out, m.mark...), line...)
+	}
+	m.rest = append([]byte(nil), m.rest[end:]...)
+	if _, err := m.to.Write(out); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
