@@ -2,14 +2,173 @@ package postgres
 
 import (
 	"context"
+	"slices"
+	"strconv"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/parley-a2a/parley/store"
 )
 
+// Deletions go in steps, so that none holds locks for long and a step that failed
+// is soon done again.
+const (
+	deleteTasks = 64  // per transaction
+	deleteParts = 512 // entries, or whatever else is left of them
+)
+
 // Idle implements store.Store.
 func (s *Store) Idle(ctx context.Context, q store.IdleQuery) ([]store.Row, error) {
-	panic("not written")
+	if err := q.Validate(); err != nil {
+		return nil, err
+	}
+	sql := "SELECT " + columns + " FROM parley.task AS t WHERE NOT t.active AND t.state = $1 AND t.updated < $2"
+	args := []any{q.State, q.Before.UnixMilli()}
+	if a := q.After; a != nil {
+		// The first term is for the index, which has no more than the time.
+		sql += " AND t.updated >= $3 AND (t.updated, t.tenant, t.owner, t.id) > ($3, $4, $5, $6)"
+		args = append(args, a.Updated.UnixMilli(), arg(a.Tenant), arg(a.Owner), arg(a.ID))
+	}
+	found, err := s.rows(ctx, "look for idle tasks", sql+" ORDER BY t.updated, t.tenant, t.owner, t.id LIMIT "+round(q.Limit), args...)
+	return found[:min(len(found), q.Limit)], err
 }
 
-// Delete implements store.Store.
-func (s *Store) Delete(ctx context.Context, rows []store.Row) (int, error) { panic("not written") }
+// Delete implements store.Store. First rows go, and the receipts with them, which
+// is when a task is gone for everybody; its key is noted as doomed. What is left of
+// it goes in steps of a size that does not depend on it. If the process dies in
+// between, the next Delete of any process goes on. Processes that delete at the
+// same time share the steps.
+func (s *Store) Delete(ctx context.Context, rows []store.Row) (int, error) {
+	deleted := 0
+	for part := range slices.Chunk(rows, deleteTasks) {
+		n, err := s.doom(ctx, part)
+		deleted += n
+		if err != nil {
+			return deleted, wrap("delete", err)
+		}
+	}
+	for {
+		done, err := s.purge(ctx)
+		if done || err != nil {
+			return deleted, wrap("delete", err)
+		}
+	}
+}
+
+// doom removes those of rows that are as they say, and notes their keys.
+func (s *Store) doom(ctx context.Context, rows []store.Row) (n int, err error) {
+	rows = slices.SortedFunc(slices.Values(rows), func(a, b store.Row) int { return a.Key.Compare(b.Key) }) // as others lock them
+	var names []store.Key
+	var last, epoch, updated []int64
+	for i := range rows {
+		r := &rows[i]
+		names, last, epoch, updated = append(names, r.Key), append(last, r.Last), append(epoch, r.Epoch), append(updated, r.Updated.UnixMilli())
+	}
+	tenants, owners, ids := split(names)
+	err = s.write(ctx, func(tx pgx.Tx) error {
+		n = 0
+		if err := s.shareTally(ctx, tx); err != nil {
+			return err
+		}
+		gone, err := scanRows(tx.Query(ctx, doomTasks, tenants, owners, ids, last, epoch, updated))
+		if n = len(gone); n == 0 || err != nil {
+			return err
+		}
+		return s.uncount(ctx, tx, gone)
+	})
+	if err != nil {
+		return 0, err
+	}
+	return n, nil
+}
+
+// doomTasks waits for appends to a task, and then looks whether it is still the
+// same. Receipts are seen by their names: they go with the row.
+const doomTasks = "WITH d AS (DELETE FROM parley.task AS t WHERE t.key = ANY (ARRAY(" +
+	"SELECT f.key FROM unnest($1::bytea[], $2::bytea[], $3::bytea[], $4::bigint[], $5::bigint[], $6::bigint[]) AS w (tenant, owner, id, last, epoch, updated) " +
+	"CROSS JOIN LATERAL (SELECT t.key FROM parley.task AS t WHERE t.tenant = w.tenant AND t.owner = w.owner AND t.id = w.id " +
+	"AND t.last = w.last AND t.epoch = w.epoch AND t.updated = w.updated FOR UPDATE) AS f)) RETURNING t.key, " + columns + "), " +
+	"n AS (INSERT INTO parley.doomed (task) SELECT key FROM d), " +
+	"r AS (DELETE FROM parley.receipt AS r USING d WHERE r.task = d.key AND r.task > 0) " +
+	"SELECT " + columns + " FROM d AS t"
+
+// purge removes a part of what is doomed. done means that nothing is left, but
+// what others are about to remove.
+func (s *Store) purge(ctx context.Context) (done bool, err error) {
+	err = s.write(ctx, func(tx pgx.Tx) error {
+		tasks, err := numbers(tx.Query(ctx, "SELECT task FROM parley.doomed ORDER BY task LIMIT "+strconv.Itoa(deleteTasks)+" FOR UPDATE SKIP LOCKED"))
+		if done = len(tasks) == 0; done || err != nil {
+			return err
+		}
+		for _, part := range []func(context.Context, pgx.Tx, []int64) (more bool, err error){purgePushes, purgeEntries, purgeBlobs} {
+			if more, err := part(ctx, tx, tasks); more || err != nil {
+				return err
+			}
+		}
+		_, err = tx.Exec(ctx, "DELETE FROM parley.doomed WHERE task = ANY ($1)", tasks)
+		return err
+	})
+	return done && err == nil, err
+}
+
+// numbers reads rows of one number each to their end.
+func numbers(rows pgx.Rows, err error) ([]int64, error) {
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[int64])
+}
+
+// purgePushes removes push configs with their dead letters. A config is locked
+// before its letters are looked for: so whoever adds one has done so, or will find
+// no config.
+func purgePushes(ctx context.Context, tx pgx.Tx, tasks []int64) (more bool, err error) {
+	pushes, err := numbers(tx.Query(ctx, "SELECT key FROM parley.push WHERE task = ANY ($1) LIMIT "+some+" FOR UPDATE", tasks))
+	if len(pushes) == 0 || err != nil {
+		return false, err
+	}
+	n, err := tx.Exec(ctx, purgeLetters, pushes)
+	if n.RowsAffected() == deleteParts || err != nil {
+		return true, err
+	}
+	_, err = tx.Exec(ctx, "DELETE FROM parley.push WHERE key = ANY ($1)", pushes)
+	return len(pushes) == deleteParts, err
+}
+
+// some is deleteParts as it stands in statements: by a constant the planner sees
+// that few rows go.
+var some = strconv.Itoa(deleteParts)
+
+var purgeLetters = "DELETE FROM parley.letter AS l USING (SELECT push, seq FROM parley.letter WHERE push = ANY ($1) LIMIT " + some + ") AS d " +
+	"WHERE l.push = d.push AND l.seq = d.seq"
+
+func purgeEntries(ctx context.Context, tx pgx.Tx, tasks []int64) (more bool, err error) {
+	n, err := tx.Exec(ctx, purgeLogs, tasks)
+	return n.RowsAffected() == deleteParts, err
+}
+
+var purgeLogs = "DELETE FROM parley.entry AS e USING (SELECT task, last FROM parley.entry WHERE task = ANY ($1) LIMIT " + some + ") AS d " +
+	"WHERE e.task = d.task AND e.last = d.last"
+
+// purgeBlobs removes what tasks refer to, if no other task does. Appends lock the
+// blobs that they refer to, see parts. They are locked here before it is looked
+// whether somebody refers to them, by another statement, which sees what was
+// committed until then.
+func purgeBlobs(ctx context.Context, tx pgx.Tx, tasks []int64) (more bool, err error) {
+	rows, err := tx.Query(ctx, purgeUses, tasks)
+	if err != nil {
+		return false, err
+	}
+	hashes, err := pgx.CollectRows(rows, pgx.RowTo[[]byte])
+	if len(hashes) == 0 || err != nil {
+		return false, err
+	}
+	if _, err := tx.Exec(ctx, "SELECT 1 FROM parley.blob WHERE hash = ANY ($1) ORDER BY hash FOR UPDATE", hashes); err != nil {
+		return false, err
+	}
+	_, err = tx.Exec(ctx, "DELETE FROM parley.blob AS b WHERE b.hash = ANY ($1) AND NOT EXISTS (SELECT 1 FROM parley.blob_task AS c WHERE c.hash = b.hash)", hashes)
+	return len(hashes) == deleteParts, err
+}
+
+var purgeUses = "DELETE FROM parley.blob_task AS c USING (SELECT task, hash FROM parley.blob_task WHERE task = ANY ($1) LIMIT " + some + ") AS d " +
+	"WHERE c.task = d.task AND c.hash = d.hash RETURNING c.hash"
