@@ -98,13 +98,32 @@ func (d *db) transact(ctx context.Context, f func(tx pgx.Tx) error) error {
 	if _, err := tx.Exec(ctx, setIdle); err != nil {
 		return err
 	}
-	if err := f(tx); err != nil {
+	if err := f(&bound{tx, ctx}); err != nil {
 		return err
 	}
 	if err := tx.Commit(ctx); err != nil {
 		return &uncertain{err}
 	}
 	return nil
+}
+
+// bound is a transaction whose calls end with ctx, not with that of who called
+// write.
+type bound struct {
+	pgx.Tx
+	ctx context.Context
+}
+
+func (b *bound) Exec(_ context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	return b.Tx.Exec(b.ctx, sql, args...)
+}
+
+func (b *bound) Query(_ context.Context, sql string, args ...any) (pgx.Rows, error) {
+	return b.Tx.Query(b.ctx, sql, args...)
+}
+
+func (b *bound) QueryRow(_ context.Context, sql string, args ...any) pgx.Row {
+	return b.Tx.QueryRow(b.ctx, sql, args...)
 }
 
 // setIdle sets idleWait for a transaction.
@@ -154,9 +173,28 @@ type uncertain struct{ err error }
 func (u *uncertain) Error() string { return "commit: " + u.err.Error() }
 func (u *uncertain) Unwrap() error { return u.err }
 
+// without reports whether the COMMIT certainly had no effect, so that the
+// transaction can be tried again: it was not even sent, or the server refused it.
+// That a server shuts down, or that a pooler lost it, does not say so.
+func (u *uncertain) without() bool {
+	var pg *pgconn.PgError
+	if !errors.As(u.err, &pg) {
+		return pgconn.SafeToRetry(u.err)
+	}
+	switch pg.Code {
+	case "40001", "40P01", "25P03":
+		return true
+	}
+	return false
+}
+
 // passing reports whether what failed can be tried again at once: it had no
 // effect, and the next time it may go well.
 func passing(err error) bool {
+	var u *uncertain
+	if errors.As(err, &u) {
+		return u.without()
+	}
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
 		// The server says what happened. It rolled back.
@@ -169,10 +207,6 @@ func passing(err error) bool {
 			return true
 		}
 		return pg.Code[:min(2, len(pg.Code))] == "08"
-	}
-	var u *uncertain
-	if errors.As(err, &u) {
-		return false
 	}
 	return !errors.Is(err, context.Canceled) && !errors.Is(err, errSlow) && !errors.Is(err, store.ErrNotFound) && isConnection(err)
 }

@@ -2,22 +2,220 @@ package postgres
 
 import (
 	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/parley-a2a/parley/store"
 )
 
-// Append implements store.Store.
-func (s *Store) Append(a *store.Append, done func(error)) { s.group.Append(a, done) }
+// maxAppend caps one append, in bytes: a value has at most 1 GB in PostgreSQL, and
+// both sides hold what is written several times.
+const maxAppend = 256 << 20
 
-func (s *Store) commit(batch []*store.Append) []error { panic("not written") }
+// check returns why an append must be refused whatever there is.
+func check(a *store.Append) error {
+	if err := a.Validate(); err != nil {
+		return err
+	}
+	if n := a.Size(); n > maxAppend {
+		return fmt.Errorf("postgres: an append of %d bytes, the most is %d", n, maxAppend)
+	}
+	return nil
+}
+
+// lanes is how many transactions of appends are under way at once: the server
+// works on one while this process makes the next. A task's are all in one lane.
+const lanes = 2
+
+// lane writes the appends of some of the tasks, one batch after the other.
+type lane struct {
+	s     *Store
+	group *store.Group
+
+	// owned by the group's goroutine
+	known   working
+	changes []change
+	at      map[store.Key]int        // of the changes of tasks
+	names   map[receiptName]struct{} // of the receipts of the changes
+	batch   *batch
+	moves   moves
+	packed  []byte
+}
+
+func newLane(s *Store) *lane {
+	l := &lane{s: s, known: working{}, at: map[store.Key]int{}, names: map[receiptName]struct{}{}, batch: newBatch()}
+	l.group = store.NewGroup(l.commit)
+	return l
+}
+
+// Append implements store.Store.
+func (s *Store) Append(a *store.Append, done func(error)) {
+	s.lanes[a.Row.Key.Hash()%lanes].group.Append(a, done)
+}
+
+// commit is the group's writer: one transaction and one fsync for as much of the
+// batch as goes into one statement.
+func (l *lane) commit(all []*store.Append) []error {
+	ctx := context.Background() // try limits it
+	errs := make([]error, len(all))
+	for begin := 0; begin < len(all); {
+		begin = l.gather(all, errs, begin, true)
+		if len(l.changes) == 0 {
+			continue
+		}
+		err := l.try(ctx, all, l.changes)
+		switch {
+		case errors.Is(err, errOdd), len(l.changes) > 1 && itsOwn(err):
+			l.carefully(ctx, all, errs)
+		case err != nil:
+			settle(l.changes, errs, err)
+		}
+	}
+	return errs
+}
+
+// settle sets the outcome of all appends of changes.
+func settle(changes []change, errs []error, err error) {
+	for i := range changes {
+		for _, at := range changes[i].appends {
+			errs[at] = err
+		}
+	}
+}
+
+// errOdd says that a change was not as the database is. Nothing was written.
+var errOdd = errors.New("a row is not as an append says")
+
+// try writes changes in one transaction.
+func (l *lane) try(ctx context.Context, all []*store.Append, changes []change) error {
+	if err := l.know(ctx, all, changes); err != nil {
+		return err
+	}
+	for {
+		if err := l.fill(ctx, all, changes); err != nil {
+			return wrap("append", err)
+		}
+		stale, err := l.transact(ctx)
+		if err == nil && stale {
+			if err = l.s.readScopes(ctx); err == nil {
+				continue
+			}
+		}
+		if err != nil {
+			for i := range changes {
+				delete(l.known, changes[i].first(all).Row.Key)
+			}
+			if errors.Is(err, errOdd) {
+				return err
+			}
+			return wrap("append", err)
+		}
+		l.wrote(all, changes)
+		return nil
+	}
+}
+
+// wrote is called when changes are committed.
+func (l *lane) wrote(all []*store.Append, changes []change) {
+	hints := make([]store.Hint, 0, len(changes))
+	entries := 0
+	for i := range changes {
+		c := &changes[i]
+		if c.key == 0 {
+			continue
+		}
+		a := c.final(all)
+		l.known.note(c.key, a)
+		entries += int(a.After) + len(a.Entries) - int(c.first(all).After)
+		hints = append(hints, store.Hint{Task: a.Row.Key.Hash(), Work: a.Row.Active && a.Row.Node == ""})
+	}
+	l.s.commits.Add(1)
+	l.s.entries.Add(int64(entries))
+	if len(hints) > 0 {
+		l.s.tell(hints...)
+	}
+}
+
+const entriesOf = "SELECT first, last, body FROM parley.entry WHERE task = (SELECT key FROM parley.task WHERE tenant = $1 AND owner = $2 AND id = $3) " +
+	"AND last > $4 AND ($5 = 0 OR first <= $5) ORDER BY last"
 
 // Entries implements store.Store.
 func (s *Store) Entries(ctx context.Context, k store.Key, after int64, limit int) ([]store.Entry, error) {
-	panic("not written")
+	var found []store.Entry
+	var end int64
+	if after = max(after, 0); limit > 0 {
+		end = after + int64(limit) // there are no gaps
+	}
+	err := s.read(ctx, func(ctx context.Context, q querier) error {
+		found = nil
+		rows, err := q.Query(ctx, entriesOf, arg(k.Tenant), arg(k.Owner), arg(k.ID), after, end)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var first, last int64
+			var body pgtype.DriverBytes // which Unpack copies
+			if err := rows.Scan(&first, &last, &body); err != nil {
+				return err
+			}
+			if found, err = store.Unpack(found, body, first, last, after); err != nil {
+				return err
+			}
+		}
+		return rows.Err()
+	})
+	if err != nil {
+		return nil, wrap("entries", err)
+	}
+	if limit > 0 && len(found) > limit {
+		clear(found[limit:])
+		found = found[:limit]
+	}
+	return found, nil
 }
 
 // Blob implements store.Store.
-func (s *Store) Blob(ctx context.Context, hash string) ([]byte, error) { panic("not written") }
+func (s *Store) Blob(ctx context.Context, hash string) ([]byte, error) {
+	var data []byte
+	err := s.read(ctx, func(ctx context.Context, q querier) error {
+		err := q.QueryRow(ctx, "SELECT data FROM parley.blob WHERE hash = $1", arg(hash)).Scan(&data)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return store.ErrNotFound
+		}
+		return err
+	})
+	if err != nil {
+		return nil, wrap("blob", err)
+	}
+	return data, nil
+}
 
 // Blobs implements store.Store.
-func (s *Store) Blobs(ctx context.Context, k store.Key) ([]string, error) { panic("not written") }
+func (s *Store) Blobs(ctx context.Context, k store.Key) ([]string, error) {
+	var found []string
+	err := s.read(ctx, func(ctx context.Context, q querier) error {
+		found = nil
+		rows, err := q.Query(ctx, "SELECT b.hash FROM parley.task AS t JOIN parley.blob_task AS b ON b.task = t.key WHERE t.tenant = $1 AND t.owner = $2 AND t.id = $3 ORDER BY b.hash",
+			arg(k.Tenant), arg(k.Owner), arg(k.ID))
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var hash string
+			if err := rows.Scan((*name)(&hash)); err != nil {
+				return err
+			}
+			found = append(found, hash)
+		}
+		return rows.Err()
+	})
+	if err != nil {
+		return nil, wrap("blobs", err)
+	}
+	return found, nil
+}

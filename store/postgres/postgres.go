@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -72,16 +73,20 @@ func (o *Options) fromAddress(address string) (string, error) {
 // may have open.
 type Store struct {
 	*db
-	group  *store.Group
-	hub    store.Hub
-	slot   int16 // of this program's tallies, see migrations
-	scopes scopes
-	tasks  keys // of new ones
-	pushes keys
-	end    context.CancelFunc
-	work   sync.WaitGroup // goroutines of this store
+	lanes   [lanes]*lane // of appends
+	hub     store.Hub
+	slot    int16 // of this program's tallies, see migrations
+	scopes  scopes
+	growing chan scopeName // what may have become a scope
+	tasks   keys           // of new ones
+	pushes  keys
+	end     context.CancelFunc
+	work    sync.WaitGroup // goroutines of this store
 
 	commits, entries atomic.Int64
+
+	prelude      string // the first statement of a transaction of appends
+	beforeCommit func() // for tests, if not nil
 
 	closing sync.Once
 }
@@ -104,8 +109,15 @@ func Open(ctx context.Context, address string, o *Options) (*Store, error) {
 	}
 	over, end := context.WithCancel(context.Background())
 	d.over = over
-	s := &Store{db: d, end: end, slot: int16(rand.IntN(slots))}
-	s.group = store.NewGroup(s.commit)
+	s := &Store{db: d, end: end, slot: int16(rand.IntN(slots)), growing: make(chan scopeName, 64)}
+	s.prelude = setIdle
+	if !d.o.NoAdvisory {
+		s.prelude += ", pg_advisory_xact_lock_shared(" + strconv.Itoa(tallyLock) + ")"
+	}
+	for i := range s.lanes {
+		s.lanes[i] = newLane(s)
+	}
+	s.work.Go(s.promote)
 	s.begin()
 	return s, nil
 }
@@ -162,7 +174,9 @@ func (s *Store) Stats() store.Stats {
 // Close implements store.Store.
 func (s *Store) Close() error {
 	s.closing.Do(func() {
-		s.group.Close() // which waits for what is queued
+		for _, l := range s.lanes {
+			l.group.Close() // which waits for what is queued
+		}
 		s.end()
 		s.work.Wait()
 		s.pool.Close()

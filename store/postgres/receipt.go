@@ -1,20 +1,132 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/parley-a2a/parley/store"
 )
 
+// fillReceipts adds the receipts of changes to a batch.
+func (l *lane) fillReceipts(all []*store.Append, changes []change) {
+	type issue struct {
+		task int64
+		row  *store.Row
+		r    *store.Receipt
+	}
+	var issues []issue
+	for i := range changes {
+		c := &changes[i]
+		for _, at := range c.appends {
+			a := all[at]
+			for j := range a.Receipts {
+				issues = append(issues, issue{c.key, &a.Row, &a.Receipts[j]})
+			}
+		}
+	}
+	slices.SortFunc(issues, func(a, b issue) int {
+		return cmp.Or(strings.Compare(a.r.Name, b.r.Name), strings.Compare(a.row.Owner, b.row.Owner), strings.Compare(a.row.Tenant, b.row.Tenant))
+	})
+	t := l.batch.tables[newReceipts]
+	for _, i := range issues {
+		context := "" // a task's receipts have its context
+		if i.task == 0 {
+			context = i.row.Context
+		}
+		t.text(i.row.Tenant).text(i.row.Owner).text(i.r.Name).time(i.r.Time).time(i.r.Until).bytes(i.r.Digest).
+			int8(i.task).text(context).int8(i.r.Seq).bytes(i.r.Answer)
+	}
+}
+
+// receiptFields are those of a receipt r and its task t, if there is one, in the
+// order in which scanReceipt reads them.
+const receiptFields = "r.name, r.time, r.until, r.digest, coalesce(t.id, ''), coalesce(t.context, r.context), r.seq, r.answer"
+
+func scanReceipt(row pgx.Row, r *store.Receipt) error {
+	return row.Scan((*name)(&r.Name), (*millis)(&r.Time), (*millis)(&r.Until), &r.Digest, (*name)(&r.TaskID), (*name)(&r.Context), &r.Seq, &r.Answer)
+}
+
+const (
+	oneReceipt   = "SELECT " + receiptFields + " FROM parley.receipt AS r LEFT JOIN parley.task AS t ON t.key = r.task WHERE r.tenant = $1 AND r.owner = $2 AND r.name = $3"
+	taskReceipts = "SELECT " + receiptFields + " FROM parley.task AS t JOIN parley.receipt AS r ON r.task = t.key AND r.task > 0 " +
+		"WHERE t.tenant = $1 AND t.owner = $2 AND t.id = $3 ORDER BY r.name"
+)
+
 // Receipt implements store.Store.
 func (s *Store) Receipt(ctx context.Context, k store.Key, name string) (*store.Receipt, error) {
-	panic("not written")
+	var found store.Receipt
+	err := s.read(ctx, func(ctx context.Context, q querier) error {
+		err := scanReceipt(q.QueryRow(ctx, oneReceipt, arg(k.Tenant), arg(k.Owner), arg(name)), &found)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return store.ErrNotFound
+		}
+		return err
+	})
+	if err != nil {
+		return nil, wrap("receipt", err)
+	}
+	return &found, nil
 }
 
 // Receipts implements store.Store.
 func (s *Store) Receipts(ctx context.Context, k store.Key) ([]store.Receipt, error) {
-	panic("not written")
+	var found []store.Receipt
+	err := s.read(ctx, func(ctx context.Context, q querier) error {
+		found = nil
+		rows, err := q.Query(ctx, taskReceipts, arg(k.Tenant), arg(k.Owner), arg(k.ID))
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var r store.Receipt
+			if err := scanReceipt(rows, &r); err != nil {
+				return err
+			}
+			found = append(found, r)
+		}
+		return rows.Err()
+	})
+	if err != nil {
+		return nil, wrap("receipts", err)
+	}
+	return found, nil
 }
 
+// The receipts of a context are those of its tasks and those that came alone.
+// Both are found by an index: who erases a context does not wait for all that
+// its owner ever sent. What another writes anew meanwhile is compared again and
+// stays.
+const (
+	forgetOld = "DELETE FROM parley.receipt AS r USING (SELECT tenant, owner, name FROM parley.receipt WHERE until <= $1 ORDER BY until LIMIT $2) AS g " +
+		"WHERE r.tenant = g.tenant AND r.owner = g.owner AND r.name = g.name AND r.until <= $1"
+	forgetContext = "DELETE FROM parley.receipt AS r USING (" +
+		"SELECT i.name, i.task FROM parley.task AS t JOIN parley.receipt AS i ON i.task = t.key AND i.task > 0 WHERE t.tenant = $1 AND t.owner = $2 AND t.context = $3 UNION ALL " +
+		"SELECT i.name, i.task FROM parley.receipt AS i WHERE i.tenant = $1 AND i.owner = $2 AND i.context = $3 AND i.task = 0 LIMIT $4) AS g " +
+		"WHERE r.tenant = $1 AND r.owner = $2 AND r.name = g.name AND r.task = g.task"
+)
+
 // Forget implements store.Store.
-func (s *Store) Forget(ctx context.Context, q store.ForgetQuery) (int, error) { panic("not written") }
+func (s *Store) Forget(ctx context.Context, q store.ForgetQuery) (n int, err error) {
+	if err := store.CheckLimit(q.Limit); err != nil {
+		return 0, err
+	}
+	err = s.write(ctx, func(tx pgx.Tx) error {
+		sql, args := forgetOld, []any{q.Before.UnixMilli(), q.Limit}
+		if q.Context != "" {
+			sql, args = forgetContext, []any{arg(q.Tenant), arg(q.Owner), arg(q.Context), q.Limit}
+		}
+		tag, err := tx.Exec(ctx, sql, args...)
+		n = int(tag.RowsAffected())
+		return err
+	})
+	if err != nil {
+		return 0, wrap("forget", err)
+	}
+	return n, nil
+}

@@ -150,11 +150,6 @@ func (a *arguments) add(t *table) {
 	}
 }
 
-// int2 adds a smallint.
-func (a *arguments) int2(v int16) {
-	a.one(smallints.element, binary.BigEndian.AppendUint16(nil, uint16(v)))
-}
-
 func (a *arguments) one(kind uint32, value []byte) {
 	a.types = append(a.types, kind)
 	a.values = append(a.values, value)

@@ -107,6 +107,15 @@ func (m *moves) note(tenant, owner, context string, state int32, updated, n int6
 	return name, !big
 }
 
+// reset forgets all moves; these are the scopes now.
+func (m *moves) reset(scopes map[scopeName]int64) {
+	m.scopes = scopes
+	if m.n == nil {
+		m.n = map[place]int64{}
+	}
+	clear(m.n)
+}
+
 func (m *moves) add(scope int64, state int32, updated, n int64) {
 	for _, width := range widths {
 		p := place{scope, state, width, pieceOf(updated, width)}
@@ -116,9 +125,9 @@ func (m *moves) add(scope int64, state int32, updated, n int64) {
 	}
 }
 
-// columns are the moves as arguments of addTallies, in an order that is the same
-// for all who write, so that none waits for one who waits for it.
-func (m *moves) columns() *table {
+// into adds the moves to a table of newTallies, in an order that is the same for
+// all who write, so that none waits for one who waits for it.
+func (m *moves) into(t *table, slot int16) {
 	all := make([]place, 0, len(m.n))
 	for p := range m.n {
 		all = append(all, p)
@@ -126,12 +135,12 @@ func (m *moves) columns() *table {
 	slices.SortFunc(all, func(a, b place) int {
 		return cmp.Or(cmp.Compare(a.scope, b.scope), cmp.Compare(a.state, b.state), cmp.Compare(a.width, b.width), cmp.Compare(a.piece, b.piece))
 	})
-	t := newTable(bigints, integers, smallints, bigints, bigints)
 	for _, p := range all {
-		t.int8(p.scope).int4(p.state).int2(p.width).int8(p.piece).int8(m.n[p])
+		t.int8(p.scope).int4(p.state).int2(p.width).int8(p.piece).int8(m.n[p]).int2(slot)
 	}
-	return t
 }
+
+func param(n int) string { return "$" + strconv.Itoa(n) }
 
 // shareTally is the first statement of a transaction that changes tasks.
 func (s *Store) shareTally(ctx context.Context, tx pgx.Tx) error {
@@ -192,7 +201,8 @@ func (s *Store) uncount(ctx context.Context, tx pgx.Tx, gone []store.Row) error 
 	if err != nil {
 		return err
 	}
-	m := moves{scopes: keys, n: map[place]int64{}}
+	var m moves
+	m.reset(keys)
 	for i := range gone {
 		r := &gone[i]
 		m.note(r.Tenant, r.Owner, r.Context, r.State, r.Updated.UnixMilli(), -1)
@@ -200,20 +210,9 @@ func (s *Store) uncount(ctx context.Context, tx pgx.Tx, gone []store.Row) error 
 	if len(m.n) == 0 {
 		return nil
 	}
-	var a arguments
-	a.int2(s.slot)
-	a.add(m.columns())
-	return tx.Conn().PgConn().ExecParams(ctx, "WITH "+addTallies(1)+" SELECT 1", a.values, a.types, allBinary, allBinary).Read().Err
+	b := batch{}
+	b.tables[newTallies] = parts[newTallies].table()
+	m.into(b.tables[newTallies], s.slot)
+	b.args.add(b.tables[newTallies])
+	return tx.Conn().PgConn().ExecParams(ctx, shape(1<<newTallies).statement(), b.args.values, b.args.types, allBinary, allBinary).Read().Err
 }
-
-// addTallies is the part of a statement that adds moves: the argument first is the
-// slot, and those behind it are the columns.
-func addTallies(first int) string {
-	return "y AS (INSERT INTO parley.tally AS y (scope, state, width, piece, slot, n) " +
-		"SELECT m.scope, m.state, m.width, m.piece, " + param(first) + "::smallint, m.n FROM unnest(" +
-		param(first+1) + "::bigint[], " + param(first+2) + "::integer[], " + param(first+3) + "::smallint[], " + param(first+4) + "::bigint[], " +
-		param(first+5) + "::bigint[]) AS m (scope, state, width, piece, n) " +
-		"ON CONFLICT (scope, state, width, piece, slot) DO UPDATE SET n = y.n + excluded.n)"
-}
-
-func param(n int) string { return "$" + strconv.Itoa(n) }

@@ -1,0 +1,181 @@
+package postgres
+
+import (
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// part is a table's share of the statement that writes a batch: what it does with
+// the rows of a table of arguments.
+type part struct {
+	name    string // of the common table expression
+	columns string // of the rows, as "name type" each
+	sql     string // of it, where FROM rows stands for them
+	counted bool   // how many rows it wrote is looked at
+}
+
+// The parts, as numbers of batch.tables. In the order in which they are written:
+// the tallies are last, for others wait for them the longest.
+const (
+	newTasks = iota
+	oldTasks
+	newReceipts
+	newEntries
+	newBlobs
+	newUses
+	newPushes
+	newLetters
+	newTallies
+	numParts
+)
+
+const (
+	taskColumns = "context bytea, state integer, updated bigint, created bigint, last bigint, active boolean, node bytea, " +
+		"epoch bigint, lost integer, turn bigint, attempt integer, head bytea, body bytea"
+	receiptColumns = "tenant bytea, owner bytea, name bytea, time bigint, until bigint, digest bytea, task bigint, context bytea, seq bigint, answer bytea"
+	pushColumns    = "key bigint, task bigint, id bytea, host bytea, body bytea, created bigint, node bytea, live boolean, cursor bigint, tries integer, " +
+		"since bigint, due bigint, reason bytea"
+)
+
+// parts are all parts. Where a row is not as the append says, less rows are
+// written than there are, and the batch is rolled back. Blobs that are there
+// already are locked, not left alone: whoever deletes the last task that refers to
+// one locks it first, and looks whether that is so in another statement then.
+var parts = [numParts]part{
+	newTasks: {name: "t", columns: "key bigint, tenant bytea, owner bytea, id bytea, " + taskColumns, counted: true,
+		sql: "INSERT INTO parley.task ($names) SELECT * FROM rows ON CONFLICT (tenant, owner, id) DO NOTHING RETURNING 1"},
+	oldTasks: {name: "u", columns: "key bigint, after bigint, was bigint, " + taskColumns, counted: true,
+		sql: "UPDATE parley.task AS t SET context = n.context, state = n.state, updated = n.updated, created = n.created, last = n.last, active = n.active, node = n.node, " +
+			"epoch = n.epoch, lost = n.lost, turn = n.turn, attempt = n.attempt, head = n.head, body = n.body " +
+			"FROM rows WHERE t.key = n.key AND t.last = n.after AND t.epoch = n.was RETURNING 1"},
+	newReceipts: {name: "r", columns: receiptColumns, counted: true,
+		sql: "INSERT INTO parley.receipt AS r ($names) SELECT * FROM rows ON CONFLICT (tenant, owner, name) DO UPDATE SET time = excluded.time, until = excluded.until, " +
+			"digest = excluded.digest, task = excluded.task, context = excluded.context, seq = excluded.seq, answer = excluded.answer WHERE r.until <= excluded.time RETURNING 1"},
+	newEntries: {name: "e", columns: "task bigint, last bigint, first bigint, body bytea",
+		sql: "INSERT INTO parley.entry ($names) SELECT * FROM rows"},
+	newBlobs: {name: "b", columns: "hash bytea, data bytea",
+		sql: "INSERT INTO parley.blob ($names) SELECT * FROM rows ON CONFLICT (hash) DO UPDATE SET hash = excluded.hash"},
+	newUses: {name: "c", columns: "task bigint, hash bytea",
+		sql: "INSERT INTO parley.blob_task ($names) SELECT * FROM rows ON CONFLICT (task, hash) DO NOTHING"},
+	newPushes: {name: "p", columns: pushColumns,
+		sql: "INSERT INTO parley.push ($names) SELECT * FROM rows ON CONFLICT (task, id) DO UPDATE SET host = excluded.host, body = excluded.body, created = excluded.created, " +
+			"node = excluded.node, live = excluded.live, cursor = excluded.cursor, tries = excluded.tries, since = excluded.since, due = excluded.due, reason = excluded.reason " +
+			"RETURNING key, task, id"},
+	newLetters: {name: "l", columns: "task bigint, id bytea, seq bigint, time bigint, tries integer, reason bytea, again boolean",
+		sql: "INSERT INTO parley.letter (push, seq, time, tries, reason, again) SELECT p.key, n.seq, n.time, n.tries, n.reason, n.again FROM rows " +
+			"JOIN p ON p.task = n.task AND p.id = n.id " +
+			"ON CONFLICT (push, seq) DO UPDATE SET time = excluded.time, tries = excluded.tries, reason = excluded.reason, again = excluded.again"},
+	newTallies: {name: "y", columns: "scope bigint, state integer, width smallint, piece bigint, n bigint, slot smallint",
+		sql: "INSERT INTO parley.tally AS y (scope, state, width, piece, n, slot) SELECT * FROM rows " +
+			"ON CONFLICT (scope, state, width, piece, slot) DO UPDATE SET n = y.n + excluded.n"},
+}
+
+// kindOf are the types that columns have.
+var kindOf = map[string]kind{"boolean": booleans, "bytea": byteas, "smallint": smallints, "integer": integers, "bigint": bigints}
+
+// table makes an empty table for a part.
+func (p *part) table() *table {
+	var kinds []kind
+	for c := range strings.SplitSeq(p.columns, ", ") {
+		_, kind, _ := strings.Cut(c, " ")
+		kinds = append(kinds, kindOf[kind])
+	}
+	return newTable(kinds...)
+}
+
+// text is the part as SQL, with its arguments from a number on.
+func (p *part) text(first int) (sql string, next int) {
+	var names, arrays []string
+	next = first
+	for c := range strings.SplitSeq(p.columns, ", ") {
+		name, kind, _ := strings.Cut(c, " ")
+		names = append(names, name)
+		arrays = append(arrays, "$"+strconv.Itoa(next)+"::"+kind+"[]")
+		next++
+	}
+	columns := strings.Join(names, ", ")
+	return strings.NewReplacer(
+		"($names)", "("+columns+")",
+		"FROM rows", "FROM unnest("+strings.Join(arrays, ", ")+") AS n ("+columns+")",
+	).Replace(p.sql), next
+}
+
+// shape says which parts a batch has, a bit for each.
+type shape uint32
+
+func (s shape) has(part int) bool { return s&(1<<part) != 0 }
+
+var statements sync.Map // of shapes, as text
+
+// statement returns the statement that writes a batch of a shape. It returns a
+// row: how many rows each part that is counted has written, 0 for one that is
+// not there, and at which version the scopes are.
+func (s shape) statement() string {
+	if text, ok := statements.Load(s); ok {
+		return text.(string)
+	}
+	var with, counts []string
+	first := 1
+	for i := range parts {
+		p := &parts[i]
+		if s.has(i) {
+			var sql string
+			sql, first = p.text(first)
+			with = append(with, p.name+" AS ("+sql+")")
+		}
+		switch {
+		case p.counted && s.has(i):
+			counts = append(counts, "(SELECT count(*) FROM "+p.name+")")
+		case p.counted:
+			counts = append(counts, "0::bigint")
+		}
+	}
+	version := "0::bigint"
+	if !s.has(noTallies) {
+		version = "(SELECT last_value FROM parley.scope_change)"
+	}
+	text := "WITH " + strings.Join(with, ", ") + " SELECT " + strings.Join(counts, ", ") + ", " + version
+	statements.Store(s, text)
+	return text
+}
+
+// noTallies is the bit of a shape that does without scopes.
+const noTallies = numParts
+
+// batch is what one transaction writes, and nothing that two of its rows are
+// about.
+type batch struct {
+	tables [numParts]*table
+	args   arguments
+	scopes int64 // their version; 0: there are none
+}
+
+func newBatch() *batch {
+	b := &batch{}
+	for i := range parts {
+		b.tables[i] = parts[i].table()
+	}
+	return b
+}
+
+func (b *batch) reset() {
+	for _, t := range b.tables {
+		t.reset()
+	}
+	b.args.reset()
+}
+
+// ready makes the arguments and returns the statement's shape.
+func (b *batch) ready() (s shape) {
+	for i, t := range b.tables {
+		if t.rows > 0 {
+			s |= 1 << i
+			b.args.add(t)
+		}
+	}
+	if b.scopes == 0 {
+		s |= 1 << noTallies
+	}
+	return s
+}

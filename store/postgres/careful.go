@@ -1,0 +1,238 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/parley-a2a/parley/store"
+)
+
+// carefully writes changes of which one at least cannot be written, and nobody
+// knows which: those that the database says why are refused, the others are tried
+// again together, and when that fails one by one.
+func (l *lane) carefully(ctx context.Context, all []*store.Append, errs []error) {
+	changes := l.changes
+	why, err := l.examine(ctx, all, changes)
+	if err != nil {
+		settle(changes, errs, err)
+		return
+	}
+	var good, alone []change
+	for i, c := range changes {
+		switch {
+		case why[i] == nil:
+			good = append(good, c)
+		case len(c.appends) == 1:
+			errs[c.appends[0]] = why[i]
+		default: // what becomes of the second is to be seen without the first
+			alone = append(alone, c)
+		}
+	}
+	if len(good) > 0 {
+		err := errOdd
+		if len(good) < len(changes) {
+			err = l.try(ctx, all, good)
+		}
+		switch {
+		case err == nil:
+		case errors.Is(err, errOdd), len(changes) > 1 && itsOwn(err):
+			alone = append(alone, good...)
+		default:
+			settle(good, errs, err)
+		}
+	}
+	for i := range alone {
+		for _, at := range alone[i].appends {
+			errs[at] = l.single(ctx, all[at])
+		}
+	}
+}
+
+// single writes one append, or says why not.
+func (l *lane) single(ctx context.Context, a *store.Append) error {
+	all := []*store.Append{a}
+	for range tries {
+		changes := []change{{appends: []int{0}, old: a.After > 0}}
+		why, err := l.examine(ctx, all, changes)
+		if err != nil {
+			return err
+		}
+		if why[0] != nil {
+			return why[0]
+		}
+		if err := l.try(ctx, all, changes); !errors.Is(err, errOdd) {
+			return err
+		}
+	}
+	return wrap("append", errOdd) // somebody changes it again and again
+}
+
+// itsOwn reports whether an error of the server is about what was to be written,
+// and not about the server.
+func itsOwn(err error) bool {
+	var pg *pgconn.PgError
+	var u *uncertain
+	if !errors.As(err, &pg) || errors.As(err, &u) || len(pg.Code) < 2 {
+		return false
+	}
+	switch pg.Code[:2] {
+	case "22", "23", "54": // data exception, constraint violation, program limit exceeded
+		return true
+	}
+	return pg.Code == "53200" // out of memory
+}
+
+// know sets what the tasks of changes were, as the lane left them or, of tasks
+// that it does not know, as they are.
+func (l *lane) know(ctx context.Context, all []*store.Append, changes []change) error {
+	unknown := 0
+	for i := range changes {
+		c := &changes[i]
+		if !c.old {
+			continue
+		}
+		a := c.first(all)
+		was, ok := l.known[a.Row.Key]
+		if c.was = was; !ok || was.last != a.After || was.epoch != a.Epoch {
+			c.was = stored{}
+			unknown++
+		}
+	}
+	if unknown == 0 {
+		return nil
+	}
+	var keys []*store.Row
+	var at []int
+	for i := range changes {
+		if c := &changes[i]; c.old && c.was.key == 0 {
+			keys = append(keys, &c.first(all).Row)
+			at = append(at, i)
+		}
+	}
+	rows, err := l.look(ctx, keys)
+	if err != nil {
+		return err
+	}
+	for i, was := range rows {
+		c := &changes[at[i]]
+		if a := c.first(all); was == nil || was.last != a.After || was.epoch != a.Epoch {
+			return errOdd
+		}
+		c.was = *was
+	}
+	return nil
+}
+
+// look reads the rows of tasks. Those that are not there are nil.
+func (l *lane) look(ctx context.Context, tasks []*store.Row) ([]*stored, error) {
+	if len(tasks) == 0 {
+		return nil, nil
+	}
+	var tenants, owners, ids [][]byte
+	for _, r := range tasks {
+		tenants, owners, ids = append(tenants, arg(r.Tenant)), append(owners, arg(r.Owner)), append(ids, arg(r.ID))
+	}
+	found := make([]*stored, len(tasks))
+	err := l.patiently(ctx, func(ctx context.Context) error {
+		rows, err := l.s.pool.Query(ctx, lookUp, tenants, owners, ids)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var i int64
+			var was stored
+			if err := rows.Scan(&i, &was.key, (*name)(&was.context), &was.state, &was.updated, &was.last, &was.epoch); err != nil {
+				return err
+			}
+			found[i-1] = &was
+		}
+		return rows.Err()
+	})
+	return found, wrap("append", err)
+}
+
+const (
+	lookUp = "SELECT n.i, t.key, t.context, t.state, t.updated, t.last, t.epoch " +
+		"FROM unnest($1::bytea[], $2::bytea[], $3::bytea[]) WITH ORDINALITY AS n (tenant, owner, id, i) " +
+		"JOIN parley.task AS t ON t.tenant = n.tenant AND t.owner = n.owner AND t.id = n.id"
+	lookUpReceipts = "SELECT n.i FROM unnest($1::bytea[], $2::bytea[], $3::bytea[], $4::bigint[]) WITH ORDINALITY AS n (tenant, owner, name, time, i) " +
+		"JOIN parley.receipt AS r ON r.tenant = n.tenant AND r.owner = n.owner AND r.name = n.name AND r.until > n.time"
+)
+
+// examine says for each change why it cannot be written now; nil: nothing is in
+// its way, as far as the database shows.
+func (l *lane) examine(ctx context.Context, all []*store.Append, changes []change) ([]error, error) {
+	why := make([]error, len(changes))
+	taken, err := l.taken(ctx, all, changes)
+	if err != nil {
+		return nil, err
+	}
+	tasks := make([]*store.Row, len(changes))
+	for i := range changes {
+		tasks[i] = &changes[i].first(all).Row
+	}
+	rows, err := l.look(ctx, tasks)
+	if err != nil {
+		return nil, err
+	}
+	for i := range changes {
+		a := changes[i].first(all)
+		was := rows[i]
+		if a.Alone() {
+			was = nil
+		}
+		switch {
+		case was == nil && a.After != 0:
+			why[i] = store.ErrNotFound
+		case was != nil && a.After == 0:
+			why[i] = store.ErrConflict
+		case was != nil && was.epoch != a.Epoch:
+			why[i] = store.ErrLeaseLost
+		case was != nil && was.last != a.After:
+			why[i] = store.ErrConflict
+		case taken[i]:
+			why[i] = store.ErrDuplicate
+		}
+	}
+	return why, nil
+}
+
+// taken reports of which changes a receipt counts already.
+func (l *lane) taken(ctx context.Context, all []*store.Append, changes []change) ([]bool, error) {
+	var tenants, owners, names [][]byte
+	var times []int64
+	var of []int
+	for i := range changes {
+		for _, at := range changes[i].appends {
+			a := all[at]
+			for j := range a.Receipts {
+				r := &a.Receipts[j]
+				tenants, owners, names = append(tenants, arg(a.Row.Tenant)), append(owners, arg(a.Row.Owner)), append(names, arg(r.Name))
+				times = append(times, r.Time.UnixMilli())
+				of = append(of, i)
+			}
+		}
+	}
+	found := make([]bool, len(changes))
+	if len(of) == 0 {
+		return found, nil
+	}
+	err := l.patiently(ctx, func(ctx context.Context) error {
+		rows, err := l.s.pool.Query(ctx, lookUpReceipts, tenants, owners, names, times)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		var i int64
+		_, err = pgx.ForEachRow(rows, []any{&i}, func() error {
+			found[of[i-1]] = true
+			return nil
+		})
+		return err
+	})
+	return found, wrap("append", err)
+}

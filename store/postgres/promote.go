@@ -1,0 +1,103 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Not constant, for tests.
+var (
+	// bigScope is how many tasks an owner or a context has at most of which no
+	// tally is kept: so many are counted in less than a millisecond, and most
+	// contexts have one.
+	bigScope int64 = 1024
+	// lookEvery says at how many of the tasks that come or move it is looked how
+	// many their owner has, or their context: at one of so many. Lists are right in
+	// the meantime, too, they count.
+	lookEvery = 64
+)
+
+// grows notes that what is no scope may have become big. It is looked at by promote,
+// or at another of its tasks if there is enough to do.
+func (s *Store) grows(name scopeName) {
+	if s.o.NoAdvisory || rand.IntN(lookEvery) > 0 {
+		return
+	}
+	select {
+	case s.growing <- name:
+	default:
+	}
+}
+
+// promote makes scopes of what has grown, until the store is closed.
+func (s *Store) promote() {
+	for {
+		select {
+		case name := <-s.growing:
+			if err := s.promoteOne(s.over, name); err != nil && s.over.Err() == nil {
+				s.o.Logger.Warn("no tally was made; lists are counted, and it is tried again", "error", err)
+			}
+		case <-s.over.Done():
+			return
+		}
+	}
+}
+
+// promoteOne makes a scope of an owner or a context if it is big. Nobody writes
+// while it is counted.
+func (s *Store) promoteOne(ctx context.Context, name scopeName) error {
+	if keys, _ := s.scopes.known(); keys[name] > 0 {
+		return nil
+	}
+	of := "tenant = $1 AND owner = $2"
+	args := []any{arg(name.tenant), arg(name.owner)}
+	if name.context != "" {
+		of += " AND context = $3"
+		args = append(args, arg(name.context))
+	}
+	var n int64
+	err := s.read(ctx, func(ctx context.Context, q querier) error {
+		return q.QueryRow(ctx, "SELECT count(*) FROM (SELECT 1 FROM parley.task WHERE "+of+" LIMIT "+param(len(args)+1)+") AS t", append(args, bigScope+1)...).Scan(&n)
+	})
+	if n <= bigScope || err != nil {
+		return wrap("count", err)
+	}
+	err = s.write(ctx, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", int64(tallyLock)); err != nil {
+			return err
+		}
+		var key int64
+		err := tx.QueryRow(ctx, "INSERT INTO parley.scope (tenant, owner, context) VALUES ($1, $2, $3) ON CONFLICT (tenant, owner, context) DO NOTHING RETURNING key",
+			arg(name.tenant), arg(name.owner), arg(name.context)).Scan(&key)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil // another process was faster
+		}
+		if err != nil {
+			return err
+		}
+		args := append(args[:len(args):len(args)], key, s.slot)
+		_, err = tx.Exec(ctx, "INSERT INTO parley.tally (scope, state, width, piece, slot, n) "+
+			"SELECT "+param(len(args)-1)+"::bigint, t.state, w.width, CASE w.width WHEN 0 THEN 0 ELSE t.updated >> w.width END, "+param(len(args))+"::smallint, count(*) "+
+			"FROM (SELECT state, updated FROM parley.task WHERE "+of+") AS t CROSS JOIN (VALUES (0::smallint), (16::smallint), (26::smallint)) AS w (width) GROUP BY 2, 3, 4", args...)
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, "SELECT nextval('parley.scope_change')")
+		return err
+	})
+	return wrap("tally", err)
+}
+
+// readScopes learns which scopes there are.
+func (s *Store) readScopes(ctx context.Context) error {
+	return s.write(ctx, func(tx pgx.Tx) error {
+		if err := s.shareTally(ctx, tx); err != nil {
+			return err
+		}
+		_, err := s.scopesNow(ctx, tx)
+		return err
+	})
+}

@@ -1,0 +1,268 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/parley-a2a/parley/store"
+)
+
+// stored is what a task's row was, as far as an append is checked against it and
+// tallies are about it.
+type stored struct {
+	key         int64
+	last, epoch int64
+	context     string
+	state       int32
+	updated     int64
+}
+
+// working are tasks at work as a lane left them. It is not said that they still
+// are: others write rows, too. The statement that relies on it compares; whoever
+// changes what is here changes the last entry or the epoch with it.
+type working map[store.Key]stored
+
+// maxWorking is how many are known at most.
+const maxWorking = 8192
+
+// note takes a row as an append leaves it.
+func (w working) note(key int64, a *store.Append) {
+	r := &a.Row
+	if !r.Active || a.Seal != nil {
+		delete(w, r.Key)
+		return
+	}
+	if len(w) >= maxWorking {
+		clear(w) // rather than to know which are the oldest
+	}
+	w[r.Key] = stored{key, a.After + int64(len(a.Entries)), r.Epoch, r.Context, r.State, r.Updated.UnixMilli()}
+}
+
+// change is what a batch does with one task: an append or several that go on from
+// each other. Receipts that come alone are one, too.
+type change struct {
+	appends []int // their places in the batch
+	old     bool  // the task should be there
+	key     int64 // of the task; 0: there is none
+	was     stored
+}
+
+// maxMerged is how much of a log is put into one row, in bytes, when appends are
+// merged: who reads one entry reads its row.
+const maxMerged = 64 << 10
+
+// gather divides what is queued: it takes appends from a place on until one that
+// cannot be in the same statement, and returns its place. A statement sees no row
+// of its own, so there is one change of each task, and one receipt of each name.
+func (l *lane) gather(all []*store.Append, errs []error, begin int, merge bool) (end int) {
+	l.changes = l.changes[:0]
+	clear(l.at)
+	clear(l.names)
+	for i := begin; i < len(all); i++ {
+		a := all[i]
+		if errs[i] = check(a); errs[i] != nil {
+			continue
+		}
+		at, there := l.at[a.Row.Key]
+		there = there && !a.Alone()
+		if there && !(merge && l.changes[at].goesOn(all, a)) || l.repeats(a) {
+			return i
+		}
+		for j := range a.Receipts {
+			l.names[receiptName{a.Row.Tenant, a.Row.Owner, a.Receipts[j].Name}] = struct{}{}
+		}
+		if there {
+			l.changes[at].appends = append(l.changes[at].appends, i)
+			continue
+		}
+		if !a.Alone() {
+			l.at[a.Row.Key] = len(l.changes)
+		}
+		l.changes = append(l.changes, change{appends: []int{i}, old: a.After > 0})
+	}
+	return len(all)
+}
+
+// repeats reports whether a receipt of an append is of a name that is there.
+func (l *lane) repeats(a *store.Append) bool {
+	for i := range a.Receipts {
+		if _, there := l.names[receiptName{a.Row.Tenant, a.Row.Owner, a.Receipts[i].Name}]; there {
+			return true
+		}
+	}
+	return false
+}
+
+type receiptName struct{ tenant, owner, name string }
+
+// goesOn reports whether an append begins where a change ends.
+func (c *change) goesOn(all []*store.Append, a *store.Append) bool {
+	last := all[c.appends[len(c.appends)-1]]
+	return a.After == last.After+int64(len(last.Entries)) && a.Epoch == last.Row.Epoch
+}
+
+// first is the append that begins a change.
+func (c *change) first(all []*store.Append) *store.Append { return all[c.appends[0]] }
+
+// final is the append that ends it: the row shall be as it says.
+func (c *change) final(all []*store.Append) *store.Append { return all[c.appends[len(c.appends)-1]] }
+
+// fill makes the rows of a batch, those of each table in an order that is the same
+// for all who write: then none waits for one who waits for it.
+func (l *lane) fill(ctx context.Context, all []*store.Append, changes []change) error {
+	b := l.batch
+	b.reset()
+	made, pushes := 0, 0
+	for i := range changes {
+		c := &changes[i]
+		if c.key = c.was.key; !c.old && !c.first(all).Alone() {
+			made++
+		}
+		for _, at := range c.appends {
+			pushes += len(all[at].Pushes)
+		}
+	}
+	if made > 0 {
+		key, err := l.s.taskKeys(ctx, made)
+		if err != nil {
+			return err
+		}
+		for i := range changes {
+			if c := &changes[i]; !c.old && !c.first(all).Alone() {
+				c.key = key
+				key++
+			}
+		}
+	}
+	slices.SortFunc(changes, func(a, b change) int { return compareNames(&a.first(all).Row, &b.first(all).Row) })
+	keys, version := l.s.scopes.known()
+	b.scopes = version
+	l.moves.reset(keys)
+	for i := range changes {
+		c := &changes[i]
+		if c.key > 0 {
+			l.fillTask(all, c)
+		}
+	}
+	l.fillReceipts(all, changes)
+	l.fillBlobs(all, changes)
+	if version > 0 {
+		l.moves.into(b.tables[newTallies], l.s.slot)
+	}
+	if pushes > 0 {
+		return l.fillPushes(ctx, all, changes)
+	}
+	return nil
+}
+
+// compareNames orders by the names of tasks.
+func compareNames(a, b *store.Row) int {
+	return cmp.Or(strings.Compare(a.ID, b.ID), strings.Compare(a.Owner, b.Owner), strings.Compare(a.Tenant, b.Tenant))
+}
+
+// fillTask adds a task's row and entries, and what tallies are told of it.
+func (l *lane) fillTask(all []*store.Append, c *change) {
+	a := c.final(all)
+	r := &a.Row
+	if c.old {
+		row(l.batch.tables[oldTasks].int8(c.key).int8(c.was.last).int8(c.was.epoch), a)
+	} else {
+		row(l.batch.tables[newTasks].int8(c.key).text(r.Tenant).text(r.Owner).text(r.ID), a)
+	}
+	entries := l.batch.tables[newEntries]
+	first := c.first(all).After + 1
+	l.packed = l.packed[:0]
+	for i, at := range c.appends {
+		a := all[at]
+		l.packed = store.Pack(l.packed, a.Entries)
+		if i == len(c.appends)-1 || len(l.packed) >= maxMerged {
+			last := a.After + int64(len(a.Entries))
+			entries.int8(c.key).int8(last).int8(first).bytes(l.packed)
+			first, l.packed = last+1, l.packed[:0]
+		}
+	}
+	if cap(l.packed) > bigColumn {
+		l.packed = nil
+	}
+	updated, was := r.Updated.UnixMilli(), &c.was
+	if c.old && was.context == r.Context && was.state == r.State && was.updated == updated {
+		return
+	}
+	if c.old {
+		l.moves.note(r.Tenant, r.Owner, was.context, was.state, was.updated, -1)
+	}
+	if name, small := l.moves.note(r.Tenant, r.Owner, r.Context, r.State, updated, 1); small {
+		l.s.grows(name)
+	}
+}
+
+// row adds taskColumns.
+func row(t *table, a *store.Append) {
+	r := &a.Row
+	t.text(r.Context).int4(r.State).time(r.Updated).time(r.Created).int8(a.After + int64(len(a.Entries))).bool(r.Active).text(r.Node).
+		int8(r.Epoch).int4(r.Lost).int8(r.Turn).int4(r.Attempt)
+	if a.Seal == nil {
+		t.null().null()
+	} else {
+		t.bytes(a.Seal.Head).bytes(a.Seal.Body)
+	}
+}
+
+// fillBlobs adds the blobs, each once, and which task refers to which.
+func (l *lane) fillBlobs(all []*store.Append, changes []change) {
+	type use struct {
+		task int64
+		blob *store.Blob
+	}
+	var uses []use
+	for i := range changes {
+		for _, at := range changes[i].appends {
+			for j := range all[at].Blobs {
+				uses = append(uses, use{changes[i].key, &all[at].Blobs[j]})
+			}
+		}
+	}
+	slices.SortStableFunc(uses, func(a, b use) int { return strings.Compare(a.blob.Hash, b.blob.Hash) })
+	for i, u := range uses {
+		if i == 0 || u.blob.Hash != uses[i-1].blob.Hash {
+			l.batch.tables[newBlobs].text(u.blob.Hash).bytes(u.blob.Data)
+		}
+		l.batch.tables[newUses].int8(u.task).text(u.blob.Hash)
+	}
+}
+
+// fillPushes adds push configs and their letters, the last of each name.
+func (l *lane) fillPushes(ctx context.Context, all []*store.Append, changes []change) error {
+	for i := range changes {
+		c := &changes[i]
+		pushes := map[string]*store.PushConfig{}
+		type letter struct {
+			push string
+			seq  int64
+		}
+		letters := map[letter]*store.DeadLetter{}
+		for _, at := range c.appends {
+			a := all[at]
+			for j := range a.Pushes {
+				pushes[a.Pushes[j].ID] = &a.Pushes[j]
+			}
+			for j := range a.Letters {
+				letters[letter{a.Letters[j].ID, a.Letters[j].Seq}] = &a.Letters[j]
+			}
+		}
+		for _, p := range pushes {
+			key, err := l.s.pushKeys(ctx, 1)
+			if err != nil {
+				return err
+			}
+			l.batch.tables[newPushes].int8(key).int8(c.key).text(p.ID).text(p.Host).bytes(p.Body).time(p.Created).text(p.Node).bool(p.Live).
+				int8(p.Cursor).int4(p.Tries).maybe(p.Since).maybe(p.Due).text(p.Reason)
+		}
+		for _, d := range letters {
+			l.batch.tables[newLetters].int8(c.key).text(d.ID).int8(d.Seq).time(d.Time).int4(d.Tries).text(d.Reason).bool(d.Again)
+		}
+	}
+	return nil
+}

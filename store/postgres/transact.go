@@ -1,0 +1,157 @@
+package postgres
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// patience is for how long appends are tried again while the server cannot be
+// reached or shuts down, about: a restart is not worth the failure of a task.
+const patience = 10 * time.Second
+
+// patiently calls f until it succeeds, fails for good, or patience is at an end.
+func (l *lane) patiently(ctx context.Context, f func(context.Context) error) error {
+	end := time.Now().Add(patience)
+	for n := 1; ; n++ {
+		err := l.s.once(ctx, f)
+		if err == nil || !passing(err) || time.Now().After(end) {
+			return err
+		}
+		if !l.s.pause(ctx, min(time.Duration(n*n)*5*time.Millisecond, 250*time.Millisecond)) {
+			return err
+		}
+	}
+}
+
+// transact writes the lane's batch in one transaction. errOdd means that some row
+// was not as it should be, and stale that there are other scopes than known; in
+// both cases nothing was written.
+func (l *lane) transact(ctx context.Context) (stale bool, err error) {
+	shape := l.batch.ready()
+	err = l.patiently(ctx, func(ctx context.Context) error {
+		stale, err = l.attempt(ctx, shape)
+		return err
+	})
+	return stale, err
+}
+
+// attempt is one try of transact. It is two round trips: rows are locked only
+// when all that is to be written has arrived, and COMMIT is sent when it is known
+// that it was as it should be. A process that is paused in between loses its
+// transaction soon.
+func (l *lane) attempt(ctx context.Context, shape shape) (stale bool, err error) {
+	c, err := l.s.pool.Acquire(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer c.Release()
+	sql, prepared := shape.statement(), ""
+	if c.Conn().Config().DefaultQueryExecMode == pgx.QueryExecModeCacheStatement {
+		prepared = "parley_append_" + strconv.Itoa(int(shape))
+		if _, err := c.Conn().Prepare(ctx, prepared, sql); err != nil {
+			return false, err
+		}
+	}
+	p := c.Conn().PgConn().StartPipeline(ctx)
+	defer p.Close()
+	p.SendQueryParams("BEGIN ISOLATION LEVEL READ COMMITTED", nil, nil, nil, nil)
+	p.SendQueryParams(l.s.prelude, nil, nil, nil, nil)
+	if args := &l.batch.args; prepared != "" {
+		p.SendQueryPrepared(prepared, args.values, allBinary, allBinary)
+	} else {
+		p.SendQueryParams(sql, args.values, args.types, allBinary, allBinary)
+	}
+	last, err := roundTrip(p)
+	if err != nil {
+		_ = end(p, "ROLLBACK") // if that fails the connection is given up, and the server rolls back
+		return false, err
+	}
+	wrote, version, err := counts(last)
+	switch {
+	case err != nil:
+	case version != l.batch.scopes:
+		return true, end(p, "ROLLBACK")
+	case wrote != [3]int64{l.rows(newTasks), l.rows(oldTasks), l.rows(newReceipts)}:
+		err = errOdd
+	}
+	if err != nil {
+		_ = end(p, "ROLLBACK")
+		return false, err
+	}
+	if l.s.beforeCommit != nil {
+		l.s.beforeCommit()
+	}
+	if err := end(p, "COMMIT"); err != nil {
+		return false, &uncertain{err}
+	}
+	return false, nil
+}
+
+func (l *lane) rows(part int) int64 { return int64(l.batch.tables[part].rows) }
+
+// counts reads the row that a statement of a shape returns.
+func counts(r *pgconn.Result) (wrote [3]int64, version int64, err error) {
+	if r == nil || len(r.Rows) != 1 || len(r.Rows[0]) != len(wrote)+1 {
+		return wrote, 0, errors.New("the statement did not return its row")
+	}
+	for i, v := range r.Rows[0] {
+		if len(v) != 8 {
+			return wrote, 0, errors.New("the statement did not return numbers")
+		}
+		n := int64(binary.BigEndian.Uint64(v))
+		if i < len(wrote) {
+			wrote[i] = n
+		} else {
+			version = n
+		}
+	}
+	return wrote, version, nil
+}
+
+// end ends the transaction of a pipeline.
+func end(p *pgconn.Pipeline, how string) error {
+	p.SendQueryParams(how, nil, nil, nil, nil)
+	r, err := roundTrip(p)
+	if err == nil && (r == nil || r.CommandTag.String() != how) {
+		err = errors.New("the transaction was over")
+	}
+	return err
+}
+
+// roundTrip sends what a pipeline holds and returns the last result, or the first
+// error.
+func roundTrip(p *pgconn.Pipeline) (last *pgconn.Result, err error) {
+	if err := p.Sync(); err != nil {
+		return nil, err
+	}
+	for {
+		results, failed := p.GetResults()
+		var pg *pgconn.PgError
+		switch {
+		case failed != nil:
+			if err == nil {
+				err = failed
+			}
+			if !errors.As(failed, &pg) {
+				return nil, err
+			}
+			continue
+		case results == nil:
+			return last, err
+		}
+		switch r := results.(type) {
+		case *pgconn.ResultReader:
+			if last = r.Read(); last.Err != nil && err == nil {
+				err = last.Err
+			}
+		case *pgconn.PipelineSync:
+			return last, err
+		}
+	}
+}
