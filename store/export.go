@@ -12,7 +12,9 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"slices"
 	"strconv"
+	"sync"
 	"time"
 	"unicode/utf8"
 )
@@ -67,31 +69,66 @@ type Count struct {
 // different tasks may be from different ones, if src is written meanwhile, and
 // tasks that are deleted before their turn are left out.
 func Export(ctx context.Context, src Source, w io.Writer) (Count, error) {
+	n, _, err := ExportSum(ctx, src, w)
+	return n, err
+}
+
+// ExportSum is Export, and returns the checksum that the export ends with. Two
+// stores whose exports have the same one hold the same; to compare them, w is
+// io.Discard.
+func ExportSum(ctx context.Context, src Source, w io.Writer) (Count, string, error) {
 	x := &exporter{src: src, sum: sha256.New(), blobs: map[string]bool{}}
 	x.out = bufio.NewWriterSize(w, 64<<10)
 	if err := x.write(fmt.Appendf(nil, `{"parley":"export","version":%d}`+"\n", exportVersion)); err != nil {
-		return x.count, err
+		return x.count, "", err
 	}
 	if err := x.kept(ctx); err != nil {
-		return x.count, fmt.Errorf("export what is kept: %w", err)
+		return x.count, "", fmt.Errorf("export what is kept: %w", err)
 	}
 	var after *Key
 	for {
 		const page = 100
 		rows, err := src.Tasks(ctx, after, page)
 		if err != nil {
-			return x.count, err
+			return x.count, "", err
 		}
-		for i := range rows {
-			if err := x.task(ctx, rows[i].Key); err != nil {
-				return x.count, fmt.Errorf("export task %s: %w", rows[i].ID, err)
+		for some := range slices.Chunk(rows, exportAhead) {
+			early := x.ahead(ctx, some)
+			for i := range some {
+				if err := x.task(ctx, some[i].Key, &early[i]); err != nil {
+					return x.count, "", fmt.Errorf("export task %s: %w", some[i].ID, err)
+				}
+				after = &some[i].Key
 			}
-			after = &rows[i].Key
 		}
 		if len(rows) < page {
-			return x.count, x.end()
+			sum := hex.EncodeToString(x.sum.Sum(nil))
+			return x.count, sum, x.end(sum)
 		}
 	}
+}
+
+// exportAhead is how many tasks are read at a time: what a store over a network
+// takes for each is mostly the way.
+const exportAhead = 8
+
+// readTask is a task as it stands in the export.
+type readTask struct {
+	lines   []byte
+	entries int
+	fresh   []string // blobs whose data is in it
+	err     error
+}
+
+// ahead reads tasks before their turn.
+func (x *exporter) ahead(ctx context.Context, rows []Row) []readTask {
+	all := make([]readTask, len(rows))
+	var wg sync.WaitGroup
+	for i := range rows {
+		wg.Go(func() { all[i] = x.read(ctx, rows[i].Key, true) })
+	}
+	wg.Wait()
+	return all
 }
 
 type exporter struct {
@@ -108,9 +145,8 @@ func (x *exporter) write(lines []byte) error {
 	return err
 }
 
-func (x *exporter) end() error {
-	end := fmt.Appendf(nil, `{"end":{"tasks":%d,"entries":%d,"sha256":"%s"}}`+"\n",
-		x.count.Tasks, x.count.Entries, hex.EncodeToString(x.sum.Sum(nil)))
+func (x *exporter) end(sum string) error {
+	end := fmt.Appendf(nil, `{"end":{"tasks":%d,"entries":%d,"sha256":"%s"}}`+"\n", x.count.Tasks, x.count.Entries, sum)
 	if _, err := x.out.Write(end); err != nil {
 		return err
 	}
@@ -120,30 +156,40 @@ func (x *exporter) end() error {
 // errTorn says that the task was deleted or went on between two reads.
 var errTorn = errors.New("the task changes faster than it can be read")
 
-func (x *exporter) task(ctx context.Context, k Key) error {
+// errEarly says that a task has blobs: before its turn it is not known whether
+// they come with their data.
+var errEarly = errors.New("the task has blobs")
+
+// task writes a task, as it was read before or as it is now.
+func (x *exporter) task(ctx context.Context, k Key, r *readTask) error {
 	for range 100 {
-		switch lines, entries, fresh, err := x.lines(ctx, k); {
-		case errors.Is(err, errTorn):
-			continue // once more, from its record on
-		case errors.Is(err, ErrNotFound):
+		switch {
+		case errors.Is(r.err, errTorn) || errors.Is(r.err, errEarly):
+			r = new(x.read(ctx, k, false)) // once more, from its record on
+		case errors.Is(r.err, ErrNotFound):
 			return nil // deleted
-		case err != nil:
-			return err
+		case r.err != nil:
+			return r.err
 		default:
-			for _, h := range fresh {
+			for _, h := range r.fresh {
 				x.blobs[h] = true
 			}
 			x.count.Tasks++
-			x.count.Entries += int64(entries)
-			return x.write(lines)
+			x.count.Entries += int64(r.entries)
+			return x.write(r.lines)
 		}
 	}
 	return errTorn
 }
 
+func (x *exporter) read(ctx context.Context, k Key, early bool) (r readTask) {
+	r.lines, r.entries, r.fresh, r.err = x.lines(ctx, k, early)
+	return r
+}
+
 // lines returns a task as it stands in the export, and the blobs whose data is
-// in it.
-func (x *exporter) lines(ctx context.Context, k Key) (lines []byte, entries int, fresh []string, err error) {
+// in it. One with blobs cannot be early.
+func (x *exporter) lines(ctx context.Context, k Key, early bool) (lines []byte, entries int, fresh []string, err error) {
 	hooks, cursor, err := x.outbox(ctx, k)
 	if err != nil {
 		return nil, 0, nil, err
@@ -166,6 +212,9 @@ func (x *exporter) lines(ctx context.Context, k Key) (lines []byte, entries int,
 		return nil, 0, nil, err
 	}
 	hashes, err := x.src.Blobs(ctx, k)
+	if early && len(hashes) > 0 {
+		return nil, 0, nil, errEarly
+	}
 	for _, h := range hashes {
 		var data []byte
 		if err == nil && !x.blobs[h] {

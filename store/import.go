@@ -18,24 +18,88 @@ import (
 // the whole, its checksum, and that no task is in st already, unless it is the
 // same in all it is. Only then does it write, so that an export that is damaged
 // or does not fit changes nothing. An import that was cut off is simply run
-// again.
+// again; until then st says so, see ImportMark.
 //
 // Tasks that were at work go on where st is served next, and so do deliveries to
 // webhooks. They are signed with the keys of the export, unless st has others.
 func Import(ctx context.Context, st Store, r io.ReadSeeker) (imported, there Count, err error) {
-	check := &importer{st: st}
+	in, err := ImportInto(ctx, st, r, false)
+	return in.New, in.There, err
+}
+
+// Imported is what came of an import.
+type Imported struct {
+	New, There Count  // of the export, what was imported and what had been there
+	Sum        string // its checksum
+}
+
+// ImportMark is the name under which a store keeps, while an import is not
+// finished, the checksum of its export.
+const ImportMark = "import"
+
+// ErrImporting says that a store has a part of an import.
+var ErrImporting = errors.New("an import of another export was not finished: run that one again first")
+
+// ErrNotEmpty says that a store has tasks that it ought not to have.
+var ErrNotEmpty = errors.New("there are tasks already; nothing is changed: import into a database that has none")
+
+// ImportInto is Import. If fresh is set it refuses a store that has tasks, but
+// those that the same import brought before it was cut off.
+func ImportInto(ctx context.Context, st Store, r io.ReadSeeker, fresh bool) (Imported, error) {
+	first, err := st.Tasks(ctx, nil, 1)
+	if err != nil {
+		return Imported{}, err
+	}
+	empty := len(first) == 0
+	check := &importer{st: st, empty: empty}
 	if err := check.run(ctx, r, check.fits, nil); err != nil {
-		return Count{}, Count{}, err
+		return Imported{}, err
+	}
+	kept, err := st.Kept(ctx)
+	if err != nil {
+		return Imported{}, err
+	}
+	mark := kept[ImportMark]
+	switch {
+	case mark != nil && string(mark) != check.sum:
+		return Imported{}, ErrImporting
+	case fresh && mark == nil && !empty:
+		return Imported{}, ErrNotEmpty
 	}
 	if _, err := r.Seek(0, io.SeekStart); err != nil {
-		return Count{}, Count{}, err
+		return Imported{}, err
 	}
-	m := &importer{st: st, slots: make(chan struct{}, importAhead), lost: make(chan error, 1)}
+	sum := []byte(check.sum)
+	if now, err := st.Keep(ctx, ImportMark, nil, sum); err != nil {
+		return Imported{}, err
+	} else if !bytes.Equal(now, sum) { // at this moment
+		return Imported{}, ErrImporting
+	}
+	m := &importer{st: st, empty: empty, slots: make(chan struct{}, importAhead), lost: make(chan error, 1)}
 	err = m.run(ctx, r, m.put, m.keep)
 	if settled := m.settle(ctx); err == nil {
 		err = settled
 	}
-	return m.imported, m.there, err
+	if err == nil {
+		_, err = st.Keep(ctx, ImportMark, sum, nil)
+	}
+	return Imported{m.imported, m.there, check.sum}, err
+}
+
+// Compare reads an export and says whether all its tasks are in st as they are
+// in it. What becomes of deliveries and receipts meanwhile does not count.
+func Compare(ctx context.Context, st Store, r io.ReadSeeker) error {
+	if _, err := r.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	m := &importer{st: st}
+	return m.run(ctx, r, func(ctx context.Context, a *archived) error {
+		_, whole, err := m.present(ctx, a)
+		if err == nil && !whole {
+			err = errors.New("it is not there, or not whole")
+		}
+		return err
+	}, nil)
 }
 
 const (
@@ -61,6 +125,8 @@ type archived struct {
 
 type importer struct {
 	st              Store
+	empty           bool   // it has no tasks but those that are put into it
+	sum             string // of the export, when all of it was read
 	imported, there Count
 
 	slots chan struct{}
@@ -163,7 +229,8 @@ func (m *importer) run(ctx context.Context, r io.Reader, each func(context.Conte
 			if err := finish(); err != nil {
 				return err
 			}
-			if l.End.SHA256 != hex.EncodeToString(sum.Sum(nil)) {
+			m.sum = hex.EncodeToString(sum.Sum(nil))
+			if l.End.SHA256 != m.sum {
 				return errors.New("import: the checksum is wrong: the export was changed or damaged")
 			}
 			if l.End.Tasks != count.Tasks || l.End.Entries != count.Entries {
@@ -242,6 +309,9 @@ func either(plain json.RawMessage, encoded []byte) []byte {
 // present says how much of a task st has: the seq of its last entry, and
 // whether it is all that it is. A task that differs is an error.
 func (m *importer) present(ctx context.Context, a *archived) (last int64, whole bool, err error) {
+	if m.empty { // and each task comes once
+		return 0, false, nil
+	}
 	rec, err := m.st.Get(ctx, a.row.Key, true)
 	if errors.Is(err, ErrNotFound) {
 		return 0, false, nil

@@ -4,21 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"github.com/parley-a2a/parley/store/sqlite"
 )
 
 // admin makes cmd a command on the tasks that a server keeps in a directory.
 // They are for who may read and write its files; callers and credentials do not
 // come in.
-func (a *app) admin(cmd *cobra.Command, run func(ctx context.Context, db string, args []string) error) *cobra.Command {
-	var data string
+func (a *app) admin(cmd *cobra.Command, run func(ctx context.Context, db *location, args []string) error) *cobra.Command {
+	var f storeFlags
 	cmd.Flags().SortFlags = false
-	cmd.Flags().StringVar(&data, "data", defaultData, "`directory` of the database, as parley serve has it")
+	f.register(cmd.Flags(), false)
 	check := cmd.Args
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {
@@ -27,8 +24,13 @@ func (a *app) admin(cmd *cobra.Command, run func(ctx context.Context, db string,
 		return nil
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		db := filepath.Join(data, "parley.db")
-		err := run(cmd.Context(), db, args)
+		db, err := f.resolve(a, cmd.Flags(), false)
+		if err == nil && db.memory() {
+			err = usagef("tasks in memory are gone with their server: %s has to say where they are kept", storeEnv)
+		}
+		if err == nil {
+			err = run(cmd.Context(), db, args)
+		}
 		var f *failure
 		switch {
 		case err == nil || errors.As(err, &f):
@@ -37,51 +39,10 @@ func (a *app) admin(cmd *cobra.Command, run func(ctx context.Context, db string,
 			return newFailure(codeInterrupted, "interrupted; what was done so far stays done, the same command goes on with the rest", err)
 		}
 		f = newFailure(codeAdmin, err.Error(), err)
-		f.Hint = storeHint(db, err)
+		f.Hint = db.hint(err)
 		return f
 	}
 	return cmd
-}
-
-// openAlone opens a database for commands that change it. A server must not
-// have it: it would not see that its tasks are gone.
-func openAlone(db string, overwrite bool) (*sqlite.Store, error) {
-	r, err := sqlite.OpenReader(db) // which makes nothing where nothing is
-	if err != nil {
-		return nil, absent(err)
-	}
-	if err := r.Close(); err != nil {
-		return nil, err
-	}
-	return openOrMake(db, overwrite)
-}
-
-func openOrMake(db string, overwrite bool) (*sqlite.Store, error) {
-	st, err := sqlite.Open(db, &sqlite.Options{Overwrite: overwrite})
-	if err == nil {
-		return st, nil
-	}
-	f := newFailure(codeAdmin, err.Error(), err)
-	if strings.Contains(err.Error(), "in use by") {
-		return nil, f.withHint("stop the server for it; a server deletes by itself with --retain-completed, --retain-failed and --retain-waiting, and backup and export work beside it")
-	}
-	if f.Hint = storeHint(db, err); f.Hint == "" {
-		f.Hint = "--data names the directory"
-	}
-	return nil, f
-}
-
-// openBeside opens a database for commands that only read it.
-func openBeside(db string) (*sqlite.Reader, error) {
-	r, err := sqlite.OpenReader(db)
-	if err != nil {
-		return nil, absent(err)
-	}
-	return r, nil
-}
-
-func absent(err error) error {
-	return newFailure(codeAdmin, err.Error(), err).withHint("--data names the directory that parley serve keeps its tasks in")
 }
 
 // done closes what was written to: only then is it all in one file.

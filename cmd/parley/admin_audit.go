@@ -15,7 +15,7 @@ type deed struct {
 
 // begin opens the audit log that goes with a database for a command that is about to
 // do what the attributes say: where there can be no record, nothing is done.
-func (a *app) begin(f *auditFlags, db, event string, what ...slog.Attr) (*deed, error) {
+func (a *app) begin(f *auditFlags, db *location, event string, what ...slog.Attr) (*deed, error) {
 	log, err := a.auditBeside(f, db)
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/parley-a2a/parley/a2aserver"
+	"github.com/parley-a2a/parley/store/sqlite"
 )
 
 func newAdminBackup(a *app) *cobra.Command {
@@ -17,13 +18,18 @@ func newAdminBackup(a *app) *cobra.Command {
 		Short: "Copy the database to a new file, also while the server runs",
 		Long: `Copy the database, as of one moment, to a file that does not exist yet. A server
 may work with it meanwhile. The copy is checked before it gets its name; to use
-it, put it into an empty directory as parley.db and serve that with --data.`,
+it, put it into an empty directory as parley.db and serve that with --data. A
+PostgreSQL database is for pg_dump.`,
 		Example: `  parley admin backup --data /var/lib/parley /backup/parley-$(date +%F).db`,
 		Args:    oneFile(false),
-	}, func(ctx context.Context, db string, args []string) (err error) {
-		r, err := openBeside(db)
+	}, func(ctx context.Context, db *location, args []string) (err error) {
+		if db.shared() {
+			return newFailure(codeAdmin, "a backup of "+db.String()+" is PostgreSQL's business", nil).
+				withHint("pg_dump --format=custom --schema=parley copies it as of one moment, beside running servers; for the hours since, archive its WAL. parley admin export writes tasks as text")
+		}
+		r, err := sqlite.OpenReader(db.file)
 		if err != nil {
-			return err
+			return db.absent(err)
 		}
 		defer done(r, &err)
 		size := int64(0)

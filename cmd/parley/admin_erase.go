@@ -30,7 +30,7 @@ authenticated. Backups and exports made before still hold them.
 
 It may be run again: a second time there is nothing to erase.`,
 		Args: cobra.NoArgs,
-	}, func(ctx context.Context, db string, _ []string) error {
+	}, func(ctx context.Context, db *location, _ []string) error {
 		if f.context == "" {
 			return usagef("--context is missing").withHint("parley task list shows the context ids of tasks")
 		}
@@ -44,8 +44,8 @@ It may be run again: a second time there is nothing to erase.`,
 	return cmd
 }
 
-func (a *app) erase(ctx context.Context, db string, f *eraseFlags) (err error) {
-	st, err := openAlone(db, true)
+func (a *app) erase(ctx context.Context, db *location, f *eraseFlags) (err error) {
+	st, err := db.openAlone(ctx, true)
 	if err != nil {
 		return err
 	}

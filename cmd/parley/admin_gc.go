@@ -37,7 +37,7 @@ A running server does this by itself: parley serve --retain-completed 720h.`,
   parley admin gc --older-than 24h --state failed --state canceled
   parley admin gc --state input-required --dry-run`,
 		Args: cobra.NoArgs,
-	}, func(ctx context.Context, db string, _ []string) error {
+	}, func(ctx context.Context, db *location, _ []string) error {
 		if f.olderThan < 0 {
 			return usagef("--older-than cannot be negative")
 		}
@@ -65,8 +65,8 @@ A running server does this by itself: parley serve --retain-completed 720h.`,
 // interrupts should not wait long either.
 const gcBatch = 256
 
-func (a *app) gc(ctx context.Context, db string, f *gcFlags) (err error) {
-	st, err := openAlone(db, false)
+func (a *app) gc(ctx context.Context, db *location, f *gcFlags) (err error) {
+	st, err := db.openAlone(ctx, false)
 	if err != nil {
 		return err
 	}
@@ -120,8 +120,8 @@ func (f *gcFlags) words() string {
 	return strings.Join(words, " ")
 }
 
-func (a *app) gcDry(ctx context.Context, db string, f *gcFlags) (err error) {
-	r, err := openBeside(db)
+func (a *app) gcDry(ctx context.Context, db *location, f *gcFlags) (err error) {
+	r, err := db.openBeside(ctx)
 	if err != nil {
 		return err
 	}

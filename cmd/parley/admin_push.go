@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/parley-a2a/parley/store"
-	"github.com/parley-a2a/parley/store/sqlite"
 )
 
 func newAdminPush(a *app) *cobra.Command {
@@ -21,7 +20,7 @@ func newAdminPush(a *app) *cobra.Command {
 const pushBatch = 500
 
 // eachPush calls f with every webhook, in the order in which they were made.
-func eachPush(ctx context.Context, r *sqlite.Reader, f func(*store.PushState) error) error {
+func eachPush(ctx context.Context, r reader, f func(*store.PushState) error) error {
 	for after := int64(0); ; {
 		page, err := r.AllPushes(ctx, after, pushBatch)
 		if err != nil {
@@ -40,7 +39,7 @@ func eachPush(ctx context.Context, r *sqlite.Reader, f func(*store.PushState) er
 }
 
 // eachLetters calls f with all dead letters, page by page.
-func eachLetters(ctx context.Context, r *sqlite.Reader, f func([]store.DeadLetter) error) error {
+func eachLetters(ctx context.Context, r reader, f func([]store.DeadLetter) error) error {
 	q := store.LetterQuery{Limit: pushBatch}
 	for {
 		page, err := r.DeadLetters(ctx, q)
@@ -126,8 +125,8 @@ func newAdminPushList(a *app) *cobra.Command {
 comes next. Their state is idle, pending, retrying, disabled (the receiver
 answered 410) or completed. Tokens, credentials and paths are not shown.`,
 		Args: cobra.NoArgs,
-	}, func(ctx context.Context, db string, _ []string) (err error) {
-		r, err := openBeside(db)
+	}, func(ctx context.Context, db *location, _ []string) (err error) {
+		r, err := db.openBeside(ctx)
 		if err != nil {
 			return err
 		}
@@ -202,8 +201,8 @@ func newAdminPushDead(a *app) *cobra.Command {
 410, 425 and 429), and those that failed for a day. parley admin push redeliver
 has them sent again.`,
 		Args: cobra.NoArgs,
-	}, func(ctx context.Context, db string, _ []string) (err error) {
-		r, err := openBeside(db)
+	}, func(ctx context.Context, db *location, _ []string) (err error) {
+		r, err := db.openBeside(ctx)
 		if err != nil {
 			return err
 		}

@@ -27,7 +27,7 @@ once what waits for another try. Deliveries have the ids they had.`,
 		Example: `  parley admin push dead
   parley admin push redeliver --task <task-id>`,
 		Args: cobra.NoArgs,
-	}, func(ctx context.Context, db string, _ []string) error {
+	}, func(ctx context.Context, db *location, _ []string) error {
 		if named := pick != (pushPick{}); named == all {
 			return usagef("say what to send again: --task, --config or both, or --all")
 		}
@@ -39,8 +39,8 @@ once what waits for another try. Deliveries have the ids they had.`,
 	return cmd
 }
 
-func (a *app) redeliver(ctx context.Context, db string, pick *pushPick, audit *auditFlags) (err error) {
-	st, err := openAlone(db, false)
+func (a *app) redeliver(ctx context.Context, db *location, pick *pushPick, audit *auditFlags) (err error) {
+	st, err := db.openAlone(ctx, false)
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (a *app) redeliver(ctx context.Context, db string, pick *pushPick, audit *a
 	defer func() {
 		d.end(err, slog.Int("letters", letters), slog.Int("enabled", enabled), slog.Int("hastened", hastened))
 	}()
-	err = eachLetters(ctx, &st.Reader, func(page []store.DeadLetter) error {
+	err = eachLetters(ctx, st, func(page []store.DeadLetter) error {
 		var again []store.DeadLetter
 		for _, l := range page {
 			if pick.has(l.PushID) {
@@ -78,7 +78,7 @@ func (a *app) redeliver(ctx context.Context, db string, pick *pushPick, audit *a
 		}
 		return st.Advance(ctx, changed)
 	}
-	err = eachPush(ctx, &st.Reader, func(p *store.PushState) error {
+	err = eachPush(ctx, st, func(p *store.PushState) error {
 		if !pick.has(p.PushID()) {
 			return nil
 		}
@@ -117,8 +117,8 @@ before as well, so that receivers have time to fetch the new one from
 /.well-known/jwks.json; receivers that were told the key need the one printed.
 After a leak rotate twice: then the old key is gone, and published no more.`,
 		Args: cobra.NoArgs,
-	}, func(ctx context.Context, db string, _ []string) (err error) {
-		st, err := openAlone(db, false)
+	}, func(ctx context.Context, db *location, _ []string) (err error) {
+		st, err := db.openAlone(ctx, false)
 		if err != nil {
 			return err
 		}

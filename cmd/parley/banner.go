@@ -17,6 +17,7 @@ type banner struct {
 	agent  string
 	tasks  string // where they are kept
 	keeps  bool   // whether tasks outlive the server
+	shared bool   // whether other servers have them, too
 	demo   bool
 
 	callers string // who may call
@@ -66,7 +67,10 @@ func (b *banner) print(w io.Writer) error {
 		second = `parley send -a ` + url + ` --stream "stream 20 200"`
 	}
 	stop := "Ctrl-C"
-	if b.keeps {
+	switch {
+	case b.shared:
+		stop += "; what is running goes on elsewhere, or at the next start"
+	case b.keeps:
 		stop += "; what is running goes on at the next start"
 	}
 	lines := [][2]string{

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os/user"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -15,8 +13,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/store"
-	"github.com/parley-a2a/parley/store/sqlite"
 )
 
 func newKey(a *app) *cobra.Command {
@@ -37,16 +33,10 @@ type keyring struct {
 // begins a database where there is none.
 func (a *app) keyCommand(cmd *cobra.Command, changes, makes bool, run func(context.Context, *keyring, []string) error) *cobra.Command {
 	var audit auditFlags
-	cmd = a.admin(cmd, func(ctx context.Context, db string, args []string) (err error) {
-		v, err := sqlite.OpenVault(db)
-		if makes && errors.Is(err, fs.ErrNotExist) {
-			if err := beginDatabase(db); err != nil {
-				return err
-			}
-			v, err = sqlite.OpenVault(db)
-		}
+	cmd = a.admin(cmd, func(ctx context.Context, db *location, args []string) (err error) {
+		v, err := db.vault(ctx, makes)
 		if err != nil {
-			return absent(err)
+			return err
 		}
 		defer done(v, &err)
 		r := &keyring{Keys: auth.NewKeys(v, nil), by: operator()}
@@ -67,20 +57,8 @@ func (a *app) keyCommand(cmd *cobra.Command, changes, makes bool, run func(conte
 const auditUsage = "append what is done to a `file` of JSON lines; - is standard error, none is no log (default " + auditName + " in --data, where parley serve has its own)"
 
 // auditBeside opens the audit log that goes with a database.
-func (a *app) auditBeside(f *auditFlags, db string) (*auditLog, error) {
-	return f.open(filepath.Dir(db), true, a.stderr, slog.New(slog.NewTextHandler(a.stderr, nil)))
-}
-
-// beginDatabase makes a database, so that the first key can be made before the
-// first start of the server.
-func beginDatabase(db string) error {
-	st, err := sqlite.Open(db, nil)
-	if errors.Is(err, store.ErrBusy) {
-		return nil // a server makes it at this moment
-	} else if err != nil {
-		return err
-	}
-	return st.Close()
+func (a *app) auditBeside(f *auditFlags, db *location) (*auditLog, error) {
+	return f.open(db.data, true, a.stderr, slog.New(slog.NewTextHandler(a.stderr, nil)))
 }
 
 // operator names who runs this program.

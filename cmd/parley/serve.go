@@ -7,7 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
-	"path/filepath"
+	"os"
 	"runtime"
 	"strings"
 
@@ -18,7 +18,6 @@ import (
 	"github.com/parley-a2a/parley/a2aserver"
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/store"
-	"github.com/parley-a2a/parley/store/sqlite"
 )
 
 func (a *app) serve(ctx context.Context, f *serveFlags, fs *pflag.FlagSet, argv []string) error {
@@ -46,27 +45,30 @@ func (a *app) serve(ctx context.Context, f *serveFlags, fs *pflag.FlagSet, argv 
 		return listenFailure(f.listen, err)
 	}
 	defer l.Close() // Serve closes it, too
-	b := banner{addr: l.Addr(), tls: f.tls.given(), public: public, keeps: !f.ephemeral, demo: len(argv) == 0 && f.agent == "demo"}
+	b := banner{addr: l.Addr(), tls: f.tls.given(), public: public, keeps: !f.place.memory(), shared: f.place.shared(), demo: len(argv) == 0 && f.agent == "demo"}
 	local := b.loopback() && public == "" && len(f.proxies) == 0
 	if err := f.auth.admit(local, l.Addr()); err != nil {
 		return err
 	}
 	var st store.Store
-	b.tasks = "in memory, gone when the server ends"
-	if !f.ephemeral {
-		path := filepath.Join(f.data, "parley.db")
-		db, err := sqlite.Open(path, &sqlite.Options{Logger: log})
+	b.tasks = f.place.String()
+	if !f.place.memory() {
+		db, err := f.place.open(ctx, log, false)
 		if err != nil {
-			return storeFailure(path, err)
+			return storeFailure(f.place, err)
 		}
 		defer db.Close() // for the ways out below; once closed it stays so
-		st, b.tasks = db, path
+		if err := imported(ctx, db); err != nil {
+			return err
+		}
+		st = db
 	}
+	os.Unsetenv(storeEnv) // the agent's command is not to have the password
 	guard, err := f.auth.guard(st, f.proxies, log)
 	if err != nil {
 		return err
 	}
-	audit, err := f.audit.open(f.data, f.auth.any() && !f.ephemeral, a.stderr, log)
+	audit, err := f.audit.open(f.place.data, f.auth.any() && !f.place.memory(), a.stderr, log)
 	if err != nil {
 		return err
 	}
@@ -88,11 +90,11 @@ func (a *app) serve(ctx context.Context, f *serveFlags, fs *pflag.FlagSet, argv 
 	if err != nil {
 		return err
 	}
-	b.agent, b.callers, b.first = what, f.auth.who(local), f.auth.first(f.data)
+	b.agent, b.callers, b.first = what, f.auth.who(local), f.auth.first(f.place)
 	s, err := parley.New(card, f.declare(ag), &parley.Options{
 		Store: st, PublicURL: public, TrustedProxies: f.proxies, CardProfile: cardFor(f.profile), Logger: log,
 		ExtendedCard: extended, CardKeys: cardKeys, CardKeysURL: f.card.keysURL, CardStrict: f.card.strict,
-		DrainWait: f.drain, Retries: f.retries, Retention: f.retention, Cache: int64(f.cache),
+		DeadAfter: f.deadAfter(), DrainWait: f.drain, Retries: f.retries, Retention: f.retention, Cache: int64(f.cache),
 		Egress: f.egress.policy(local, log),
 		Auth:   guard, Limits: f.limits.requests(), TaskLimits: f.limits.tasks(), MaxBody: int64(f.limits.body),
 		Audit: audit.log, Origins: f.browser.origins, Hosts: f.browser.allowed(local && (guard == nil || guard.Anonymous()), l.Addr()),
@@ -112,7 +114,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags, fs *pflag.FlagSet, argv 
 		err = errors.Join(err, st.Close())
 	}
 	if err != nil {
-		return endFailure(b.tasks, err)
+		return endFailure(f.place, err)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -121,14 +122,18 @@ func (f *authFlags) who(local bool) string {
 
 // first is how to get credentials into the environment of a client, in the words
 // of a shell; "" where none are needed.
-func (f *authFlags) first(data string) string {
+func (f *authFlags) first(p *location) string {
 	switch {
 	case !f.any() || f.anonymous:
 		return ""
-	case f.keys && data == defaultData:
+	case f.keys && p.shared():
+		return "export A2ACLI_API_KEY=$(parley key create --name me)  # with " + storeEnv + " as here"
+	case f.keys && p.file != filepath.Join(p.data, "parley.db"):
+		return "export A2ACLI_API_KEY=$(parley key create --name me --store " + quote(p.file) + ")"
+	case f.keys && p.data == defaultData:
 		return "export A2ACLI_API_KEY=$(parley key create --name me)"
 	case f.keys:
-		return "export A2ACLI_API_KEY=$(parley key create --name me --data " + quote(data) + ")"
+		return "export A2ACLI_API_KEY=$(parley key create --name me --data " + quote(p.data) + ")"
 	case f.oidcIssuer != "" || f.jwks != "":
 		return "export A2ACLI_BEARER=<token>"
 	case f.basic != "":

@@ -10,43 +10,23 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-
-	"github.com/ncruces/go-sqlite3"
-
-	"github.com/parley-a2a/parley/store"
 )
 
 // storeFailure is about a database that cannot be opened.
-func storeFailure(path string, err error) error {
+func storeFailure(p *location, err error) error {
 	f := newFailure(codeServe, err.Error(), err)
-	if f.Hint = storeHint(path, err); f.Hint == "" {
+	f.Hint = p.hint(err)
+	if f.Hint == "" && p.file != "" {
 		f.Hint = "--data names another directory, --ephemeral keeps tasks in memory"
 	}
 	return f
 }
 
 // endFailure is about a server that has ended.
-func endFailure(path string, err error) error {
+func endFailure(p *location, err error) error {
 	f := newFailure(codeServe, err.Error(), err)
-	f.Hint = storeHint(path, err)
+	f.Hint = p.hint(err)
 	return f
-}
-
-// storeHint returns what to do about an error of the database at path; "" if it
-// says that itself.
-func storeHint(path string, err error) string {
-	path = quote(path)
-	switch {
-	case errors.Is(err, sqlite3.CORRUPT):
-		return path + " is damaged inside: restore it from a backup, or name another directory with --data"
-	case errors.Is(err, store.ErrFull):
-		return "make room where " + path + " is: even to delete takes a little"
-	case errors.Is(err, store.ErrBusy) && !strings.Contains(err.Error(), "in use by"): // a server, which it names
-		return "another program, such as sqlite3, has " + path + " locked: end it, and try again"
-	case errors.Is(err, store.ErrReadOnly):
-		return path + " and its directory must be writable: look at their mode and owner, and whether the file system is read-only; --data names another directory"
-	}
-	return ""
 }
 
 // commandFailure says why a command cannot run, so that a misspelt one is known

@@ -12,8 +12,10 @@ import (
 
 // serveFlags are the options of serve.
 type serveFlags struct {
-	listen    string
-	data      string
+	listen string
+	storeFlags
+	place     *location // what these come to, with ephemeral; set by RunE
+	dead      time.Duration
 	ephemeral bool
 	publicURL string
 	proxies   prefixes
@@ -53,7 +55,8 @@ func newServe(a *app) *cobra.Command {
 agent, or with --agent conformance the one that conformance kits drive. With one,
 each message runs the command: the message's text is its standard input, what it
 prints is streamed as the answer, line by line, and exit status 0 completes the
-task. Tasks are kept in --data, and what was running goes on at the next start.
+task. Tasks are kept in --data, and what was running goes on at the next start; with
+--store in a PostgreSQL database, which any number of servers share.
 
 The first interrupt drains the server: what runs is told to stop and left for the
 next start, for which --drain-timeout gives it time. A second one ends the server at
@@ -67,7 +70,8 @@ everybody may (--allow-anonymous).`,
   parley serve --listen 127.0.0.1:8080 --data /var/lib/parley -- ./answer.sh
   parley serve --on-lost fail -- ./pay.sh
   parley serve --listen :7275 --tls-cert cert.pem --tls-key key.pem --auth-keys
-  parley serve --ephemeral --agent conformance --card-profile bare`,
+  parley serve --ephemeral --agent conformance --card-profile bare
+  PARLEY_STORE=postgres://parley:secret@db.example.org/parley parley serve --listen :7275 --auth-keys`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			dash := cmd.ArgsLenAtDash()
 			if len(args) > 0 && dash != 0 {
@@ -79,6 +83,10 @@ everybody may (--allow-anonymous).`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			var err error
+			if f.place, err = f.storeFlags.resolve(a, cmd.Flags(), f.ephemeral); err != nil {
+				return err
+			}
 			if err := f.check(cmd.Flags(), len(args) > 0); err != nil {
 				return err
 			}
@@ -102,8 +110,9 @@ everybody may (--allow-anonymous).`,
 
 func (f *serveFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.listen, "listen", "127.0.0.1:7275", "`address` to listen on; port 0 takes a free one")
-	fs.StringVar(&f.data, "data", defaultData, "`directory` of the database, made if it is not there")
-	fs.BoolVar(&f.ephemeral, "ephemeral", false, "keep tasks in memory only: they are gone when the server ends")
+	f.storeFlags.register(fs, true)
+	fs.BoolVar(&f.ephemeral, "ephemeral", false, "keep tasks in memory only: they are gone when the server ends; the same as --store "+inMemory)
+	fs.DurationVar(&f.dead, "dead-after", 10*time.Second, "with PostgreSQL, how `long` another server may be silent before its tasks are taken over; must be the same for all that share the database")
 	f.cache = 128 << 20
 	fs.Var(&f.cache, "cache", "`size` that finished tasks of the database may take in memory, to be read from there; the process may have as much again for a moment. 0 keeps none")
 	fs.StringVar(&f.publicURL, "public-url", "", "`URL` that cards advertise (default: the one a request came to)")
@@ -138,10 +147,12 @@ func (f *serveFlags) registerLogs(fs *pflag.FlagSet) {
 // they mean.
 func (f *serveFlags) check(fs *pflag.FlagSet, command bool) error {
 	switch r := &f.retention; {
-	case f.ephemeral && fs.Changed("data"):
-		return usagef("--ephemeral keeps nothing, --data says where to keep it: leave one out")
-	case f.ephemeral && f.auth.keys:
-		return usagef("API keys are kept in --data, and --ephemeral keeps nothing: leave --ephemeral or --auth-keys out")
+	case f.place.memory() && f.auth.keys:
+		return usagef("API keys are kept where tasks are, and memory keeps nothing: leave --ephemeral or --auth-keys out")
+	case f.dead < time.Second:
+		return usagef("--dead-after must be at least 1s").withHint("a server that is busy may well be silent for as long; 10s is usual")
+	case fs.Changed("dead-after") && !f.place.shared():
+		return usagef("--dead-after is of servers that share a database, and %s is this one's alone: leave it out", f.place)
 	case command && fs.Changed("agent"):
 		return usagef("--agent and a command exclude each other")
 	case r.Completed < 0 || r.Failed < 0 || r.Waiting < 0:
@@ -171,10 +182,18 @@ func (f *serveFlags) check(fs *pflag.FlagSet, command bool) error {
 	if f.retries.Window == 0 {
 		f.retries.Window = -1
 	}
-	if f.cache == 0 || f.ephemeral {
+	if f.cache == 0 || f.place.memory() {
 		f.cache = -1
 	}
 	return nil
+}
+
+// deadAfter is engine.Options.DeadAfter.
+func (f *serveFlags) deadAfter() time.Duration {
+	if !f.place.shared() {
+		return 0
+	}
+	return f.dead
 }
 
 // lostReason is what clients read of a task that --on-lost fail has ended.

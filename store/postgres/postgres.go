@@ -29,6 +29,9 @@ type Options struct {
 	// of the others is a pooler's, through which they do not come. Empty means the
 	// same.
 	Listen string
+	// Existing refuses a database in which the schema is not there yet, with
+	// fs.ErrNotExist, rather than make it: for commands that only look.
+	Existing bool
 	// NoListen turns hints off, sending included: for servers that have no LISTEN.
 	// Other processes then notice changes when they look, see store.Store's Watch.
 	NoListen bool
@@ -102,6 +105,12 @@ func Open(ctx context.Context, address string, o *Options) (*Store, error) {
 	d, err := connect(ctx, address, o)
 	if err != nil {
 		return nil, err
+	}
+	if d.o.Existing {
+		if err := d.exists(ctx); err != nil {
+			d.pool.Close()
+			return nil, wrap("open", err)
+		}
 	}
 	if err := current.migrate(ctx, d); err != nil {
 		d.pool.Close()

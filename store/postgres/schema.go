@@ -74,6 +74,15 @@ func look(ctx context.Context, q querier) (state, error) {
 	return s, nil
 }
 
+// exists wants a schema of ours in the database.
+func (d *db) exists(ctx context.Context) error {
+	at, err := look(ctx, d.pool)
+	if err == nil && at.version == 0 {
+		err = fmt.Errorf("there is nothing of parley's in this database: %w", fs.ErrNotExist)
+	}
+	return err
+}
+
 // check says whether this program can work with a database as it is.
 func (s *schema) check(at state) error {
 	if at.works > s.version() {
