@@ -27,13 +27,19 @@ func (e *Engine) find(ctx context.Context, req *a2a.SendMessageRequest, id *iden
 	}
 	key := id.scope
 	key.ID = r.TaskID
-	d = taken{topic: e.join(key), seq: r.Seq, again: true}
+	return e.takenAt(ctx, key, req, r.Seq)
+}
+
+// takenAt is find for a message that is in the log of a task, at seq or together
+// with what is there.
+func (e *Engine) takenAt(ctx context.Context, key store.Key, req *a2a.SendMessageRequest, seq int64) (d taken, found bool, _ error) {
+	d = taken{topic: e.join(key), seq: seq, again: true}
 	defer func() {
 		if !found {
 			e.leave(d.topic)
 		}
 	}()
-	if d.post = e.posted(key, r.Seq); d.post != nil {
+	if d.post = e.posted(key, seq); d.post != nil {
 		return d, true, nil
 	}
 	d.post = newPost(req.Message, from{})
@@ -46,7 +52,7 @@ func (e *Engine) find(ctx context.Context, req *a2a.SendMessageRequest, id *iden
 	}
 	if req.Legacy != nil && req.Legacy.Reopen {
 		d.post.reopen = true
-		over, err := e.overBefore(ctx, rec, r.Seq)
+		over, err := e.overBefore(ctx, rec, seq)
 		if err != nil {
 			return d, false, err
 		}

@@ -62,15 +62,20 @@ func (s *sends) leave(own *sending) {
 }
 
 // deliverOnce is deliver for a message that is known when it comes again.
-func (e *Engine) deliverOnce(ctx context.Context, a *access, req *a2a.SendMessageRequest, stream bool) (taken, error) {
+func (e *Engine) deliverOnce(ctx context.Context, a *access, req *a2a.SendMessageRequest, s sender) (taken, error) {
 	id, err := e.identify(a, req)
 	if err != nil {
 		return taken{}, err
 	}
+	return e.deliverAs(ctx, a, req, id, s)
+}
+
+// deliverAs is deliverOnce for a message whose identity is known.
+func (e *Engine) deliverAs(ctx context.Context, a *access, req *a2a.SendMessageRequest, id *identity, s sender) (taken, error) {
 	for {
 		own, first := e.sends.enter(id)
 		if first {
-			return e.deliverFirst(ctx, a, req, own, stream)
+			return e.deliverFirst(ctx, a, req, own, s)
 		}
 		select {
 		case <-own.done:
@@ -84,7 +89,7 @@ func (e *Engine) deliverOnce(ctx context.Context, a *access, req *a2a.SendMessag
 				return taken{}, err
 			}
 			if p.reply != nil {
-				return e.answered(p.reply, req, stream)
+				return e.answered(p.reply, req, s.stream)
 			}
 			return taken{post: p, topic: e.join(own.key), seq: p.seq, again: true}, nil
 		}
@@ -108,19 +113,33 @@ func (id *identity) sameAs(other *identity) error {
 }
 
 // deliverFirst delivers a message of which no other send is under way.
-func (e *Engine) deliverFirst(ctx context.Context, a *access, req *a2a.SendMessageRequest, own *sending, stream bool) (taken, error) {
+func (e *Engine) deliverFirst(ctx context.Context, a *access, req *a2a.SendMessageRequest, own *sending, s sender) (taken, error) {
 	defer e.settle(own)
-	for {
-		d, found, err := e.find(ctx, req, own.identity, stream)
+	for n := 0; ; n++ {
+		d, found, err := e.find(ctx, req, own.identity, s.stream)
 		switch {
 		case found || err != nil:
 			return d, err
-		case stream && req.After != 0:
+		case s.stream && req.After != 0 && e.opts.retries().known(a.caller):
 			return taken{}, a2a.Invalid("Last-Event-ID",
 				"there is no earlier stream of this message to go on with; leave it out, or subscribe to the task")
 		}
-		if d, err = e.deliverNew(ctx, a, req, own, stream); !beaten(err, req) {
+		d, err = e.deliverNew(ctx, a, req, own, s)
+		switch {
+		case beaten(err, req):
+			continue
+		case !e.moved(err) || s.here:
 			return d, err
+		}
+		own.post = nil // nothing came of it here
+		if len(own.names) == 0 {
+			own.identity = e.passName(a, req)
+		}
+		if d, err = e.passSend(ctx, a, req, own.identity, s.stream, err); err != errMoved {
+			return d, err
+		}
+		if err := e.again(ctx, n); err != nil {
+			return taken{}, err
 		}
 	}
 }

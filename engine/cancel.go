@@ -29,30 +29,11 @@ func (e *Engine) CancelTask(ctx context.Context, req *a2a.CancelTaskRequest) (*a
 		return nil, err
 	}
 	if !task.Status.State.Terminal() {
-		o, err := e.acquire(ctx, key)
+		after, err := e.cancel(ctx, t, last, &a2a.CancelRequested{Subject: a.caller.Subject, Metadata: req.Metadata})
 		if err != nil {
 			return nil, err
 		}
-		before := t.watch().ended
-		asked, coming, err := o.requestCancel(&a2a.CancelRequested{Subject: a.caller.Subject, Metadata: req.Metadata})
-		o.release()
-		if err != nil {
-			return nil, err
-		}
-		if coming { // it may have ended and begun anew since it was looked at
-			last = max(last, before)
-		}
-		if asked != nil {
-			select {
-			case <-asked.settled.wait():
-				if asked.err != nil {
-					return nil, asked.err // somebody else has the task, or nobody can write it
-				}
-			case <-ctx.Done():
-				return nil, context.Cause(ctx)
-			}
-		}
-		ended, err := e.await(ctx, t, last, a2a.TaskState.Terminal)
+		ended, err := e.await(ctx, t, after, a2a.TaskState.Terminal)
 		if err != nil {
 			return nil, err
 		}

@@ -187,6 +187,9 @@ func (o *owner) settle(err error) bool {
 		next++
 	}) {
 		o.e.outbox.news(o.key, o.stored)
+		o.mu.Lock()
+		o.settleFlightLocked(f) // it is in the log, whoever has the task by now
+		o.mu.Unlock()
 		return false
 	}
 	if len(entries) > len(few) {
@@ -199,12 +202,8 @@ func (o *owner) settle(err error) bool {
 	o.e.outbox.news(o.key, o.stored)
 	o.mu.Lock()
 	o.ahead = nil
-	for i := range f.records {
-		if p := f.records[i].post; p != nil {
-			p.settled.give()
-		}
-	}
-	o.waiting = slices.DeleteFunc(o.waiting, func(p *post) bool { return p.settled.was() })
+	o.settleFlightLocked(f)
+	o.heldLocked(f)
 	clear(f.records) // what is pending may be in the same array
 	if n := cap(f.pended); n > len(launch{}.records) && n <= maxSpare {
 		o.spare = f.pended[:0]
@@ -216,13 +215,36 @@ func (o *owner) settle(err error) bool {
 	return true
 }
 
+// settleFlightLocked tells the senders of a flight that it is committed.
+func (o *owner) settleFlightLocked(f *flight) {
+	for i := range f.records {
+		if p := f.records[i].post; p != nil {
+			p.settled.give()
+		}
+	}
+	o.waiting = slices.DeleteFunc(o.waiting, func(p *post) bool { return p.settled.was() })
+}
+
 // retry deals with an append that failed or may have failed: it looks at what
 // the log holds and appends again until that is certain. A lost lease, or a
 // log that somebody else wrote, is final.
 func (o *owner) retry(f *flight, err error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(o.e.base), o.e.opts.storeWait())
 	defer cancel()
+	uncertain := false // an earlier try may have landed
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, time.Second) {
+		if errors.Is(err, store.ErrLeaseLost) && uncertain {
+			// Before somebody else took the task over, or it never will.
+			landed, lookErr := o.landed(ctx, f)
+			if landed && lookErr == nil {
+				return nil
+			}
+			if lookErr != nil && !errors.Is(lookErr, store.ErrConflict) && !errors.Is(lookErr, store.ErrDuplicate) {
+				return lookErr // nobody knows
+			}
+			return err
+		}
+		uncertain = uncertain || !certain(err)
 		if errors.Is(err, store.ErrLeaseLost) || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrClosed) {
 			return err
 		}
@@ -263,6 +285,11 @@ func (o *owner) retry(f *flight, err error) error {
 			return err
 		}
 	}
+}
+
+// certain reports whether an append that failed with err had no effect.
+func certain(err error) bool {
+	return slices.ContainsFunc(refused, func(r error) bool { return errors.Is(err, r) })
 }
 
 // landed reports whether the log holds a flight that was said to have failed.

@@ -63,10 +63,11 @@ func (a *authorization) spoke(en *a2a.Entry) {
 // not kept.
 func (a *authorization) take(prompt string) *a2a.Message {
 	for i, c := range a.came {
-		if c.prompt == prompt {
+		if c.prompt == prompt && !c.post.held {
 			rest := make([]credentials, 0, len(a.came)-1)
 			a.came = append(append(rest, a.came[:i]...), a.came[i+1:]...)
 			a.heard = true
+			c.post.decided()
 			return c.message
 		}
 	}
@@ -77,6 +78,7 @@ func (a *authorization) take(prompt string) *a2a.Message {
 func (a *authorization) over() {
 	for _, c := range a.came {
 		c.post.unread.Store(true)
+		c.post.decided()
 	}
 	*a = authorization{}
 }

@@ -218,6 +218,7 @@ type Engine struct {
 	outbox   *outbox // nil without push notifications
 	sends    sends
 	mailHint chan struct{} // capacity one: there may be mail for this process
+	passes   passings
 }
 
 var _ a2a.Service = (*Engine)(nil)
@@ -250,6 +251,10 @@ func New(st store.Store, ag agent.Agent, card *a2a.AgentCard, o *Options) *Engin
 		owners:   map[store.Key]*owner{},
 		mailHint: make(chan struct{}, 1),
 	}
+	if e.shares() {
+		e.passes.key = newNodeKey()
+		e.node = e.passes.key.name
+	}
 	if o != nil && o.Push != nil && e.gate.push {
 		e.outbox = newOutbox(e)
 	}
@@ -278,6 +283,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	pulse.Go(func() { e.heart(live) })
 	pulse.Go(func() { e.probe(live) })
 	pulse.Go(func() { e.watch(live) })
+	pulse.Go(func() { e.mail(live) })
 	e.work.Go(func() { e.takeUp(ctx) })
 	e.work.Go(func() { e.retain(ctx) })
 	if e.outbox != nil {

@@ -173,9 +173,10 @@ func (h *host) Next(ctx context.Context, prompt []*a2a.Part) (*a2a.Message, erro
 			o.mu.Unlock()
 			return nil, agent.ErrEnded // also with messages that came: their senders know
 		}
-		if o.turn.taken < len(o.turn.messages) {
+		if o.turn.taken < len(o.turn.messages) && !o.turn.messages[o.turn.taken].held {
 			p := o.turn.messages[o.turn.taken]
 			o.turn.taken++
+			p.decided()
 			o.mu.Unlock()
 			return p.message, nil
 		}

@@ -132,7 +132,7 @@ func (o *owner) settleLocked() {
 // countLocked counts the task, or does not any more, as it is now, and with it
 // the time for which it is at work. Whatever changes what it looks at calls it.
 func (o *owner) countLocked() {
-	works := (o.running || o.resting) && !o.gone && active(o.draft.state)
+	works := (o.running || o.resting || o.starts) && !o.gone && active(o.draft.state)
 	if works != o.works {
 		o.works = works
 		if works {

@@ -239,8 +239,8 @@ func (e *Engine) evict(o *owner) {
 	}
 	o.mu.Lock()
 	if !o.gone {
-		o.gone, o.err = true, errElsewhere()
-		o.running, o.resting = false, false // nobody waits for the agent
+		o.gone, o.err = true, errElsewhere(nil)
+		o.running, o.resting, o.starts = false, false, false // nobody waits for the agent
 		o.pending, o.bytes, o.next = nil, 0, nil
 		o.wake.ring()
 	}
@@ -253,12 +253,17 @@ func (e *Engine) evict(o *owner) {
 
 var errTaken = errors.New("engine: another process has the task")
 
-// errElsewhere is what callers get who need the task's owner.
-func errElsewhere() error {
+// errElsewhere is what they get who need the task's owner: r, if not nil, says
+// which it is.
+func errElsewhere(r *store.Row) error {
+	by := errTaken
+	if r != nil {
+		by = &elsewhere{r.Node, r.Epoch}
+	}
 	return &a2a.Error{
 		Code:    a2a.CodeUnavailable,
 		Message: "another process of this server works at the task; try again shortly",
-		Cause:   errTaken,
+		Cause:   by,
 	}
 }
 

@@ -196,7 +196,11 @@ func testPaused(t *testing.T, name string, write func(*world, *agent.Turn, *a2a.
 		t.Errorf("its stream is %q, want %q", got, want)
 	}
 	sameTask(t, paused.mustGet(task.ID), end)
-	if end.Status.Message.Text() != "done" || len(end.Artifacts) != 0 || len(users(end)) != 1 {
+	said := 1
+	if name == "follow-up" && !ends {
+		said++ // it was passed on to the process that has the task, whose agent never took it
+	}
+	if end.Status.Message.Text() != "done" || len(end.Artifacts) != 0 || len(users(end)) != said {
 		t.Errorf("the task has become %s", end.AppendJSON(nil))
 	}
 	synctest.Wait()
@@ -294,9 +298,9 @@ func TestTakeOverWhileRunning(t *testing.T) {
 			t.Errorf("the task of the process that drained says %q", got)
 		}
 		wantState(t, other.mustGet(mine.ID), a2a.TaskStateSubmitted)
-		if _, err := other.SendMessage(t.Context(), reply(mine, "hello")); !errors.Is(err, a2a.ErrUnavailable) {
-			t.Errorf("a message for a task at work elsewhere: %v", err)
-		}
+		more := reply(mine, "hello")
+		more.Configuration = &a2a.SendMessageConfiguration{ReturnImmediately: true}
+		wantUsers(t, other.mustSend(more), "mine", "hello")
 		living.stop() // in good order: nothing is waited for, and nothing lost
 		time.Sleep(5 * time.Second)
 		wantState(t, other.mustGet(mine.ID), a2a.TaskStateCompleted)

@@ -59,6 +59,7 @@ type owner struct {
 	room      bell          // rings when pending gets shorter
 	running   bool          // the agent's Run is under way
 	resting   bool          // it will be, after rest
+	starts    bool          // it will be, once the message that it is for is committed
 	rest      time.Duration // set with resting
 	slot      bool          // o has a slot of the taker
 	used      bool          // the agent ran or something was emitted: the next turn needs an owner of its own
@@ -189,6 +190,9 @@ func (o *owner) leave() {
 		p.settled.give()
 	}
 	o.waiting = nil
+	for _, p := range o.turn.messages {
+		p.decided()
+	}
 	o.vacateLocked()
 	o.settleLocked()
 	o.auth = authorization{}

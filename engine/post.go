@@ -26,6 +26,8 @@ type post struct {
 	stream bool         // set at start: the sender reads a stream
 	reopen bool         // set at start: may begin a finished task anew
 	unread atomic.Bool  // the task ended before the agent took the message
+	fate   *signal      // set at start: given when the agent takes the message, or never will; nil: nobody wants to know
+	held   bool         // the agent gets it once it is committed; protected by the owner
 	over   atomic.Int64 // seq of the newest end that was not this message's: see owner.next
 }
 

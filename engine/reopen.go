@@ -57,6 +57,7 @@ func (o *owner) endLocked(end *record) {
 	}
 	for _, p := range unread {
 		p.unread.Store(true)
+		p.decided()
 	}
 	o.auth.over()
 }

@@ -98,7 +98,7 @@ func (e *Engine) inherit(ctx context.Context, k store.Key) (*store.Record, error
 		case errors.Is(err, store.ErrNotFound):
 			// It was claimed in between, or has another process that lives.
 			if rec, err = e.store.Get(ctx, k, false); err == nil && rec.Active && rec.Node != e.node {
-				return nil, errElsewhere()
+				return nil, errElsewhere(&rec.Row)
 			}
 		default:
 			// Nothing was done, and to ask again is right: what the store could

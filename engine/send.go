@@ -36,7 +36,7 @@ func (e *Engine) SendMessage(ctx context.Context, req *a2a.SendMessageRequest) (
 		if ended, err = e.awaitTurn(ctx, d); err != nil {
 			return nil, err
 		}
-		if err := d.wasRead(); err != nil {
+		if err := d.wasRead(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -83,7 +83,7 @@ func (e *Engine) SendStreamingMessage(ctx context.Context, req *a2a.SendMessageR
 			return
 		}
 		if d.ended(cursor, task) || e.followTurn(ctx, d, cursor, task.Generation, endsStream, yield) {
-			if err := d.wasRead(); err != nil {
+			if err := d.wasRead(ctx); err != nil {
 				yield(nil, err)
 			}
 		}
@@ -102,20 +102,32 @@ func stops(s a2a.TaskState) bool { return s.Terminal() || s.Interrupted() }
 // it is committed or answered. One that is known, because it came before, is
 // not delivered again. The caller leaves what it gets.
 func (e *Engine) deliver(ctx context.Context, a *access, req *a2a.SendMessageRequest, stream bool) (taken, error) {
+	s := sender{stream: stream}
 	if e.opts.retries().known(a.caller) {
-		return e.deliverOnce(ctx, a, req, stream)
+		return e.deliverOnce(ctx, a, req, s)
 	}
 	for {
-		d, err := e.deliverNew(ctx, a, req, nil, stream)
-		if !beaten(err, req) {
+		d, err := e.deliverNew(ctx, a, req, nil, s)
+		switch {
+		case beaten(err, req):
+		case e.moved(err):
+			return e.deliverAs(ctx, a, req, e.passName(a, req), s)
+		default:
 			return d, err
 		}
 	}
 }
 
+// sender is how a message is sent.
+type sender struct {
+	stream bool
+	here   bool // it was passed on to this process, and goes no further
+	fate   bool // that wants to know whether the agent takes it
+}
+
 // deliverNew is deliver for a message that is new. own, if not nil, is this
 // send's registration.
-func (e *Engine) deliverNew(ctx context.Context, a *access, req *a2a.SendMessageRequest, own *sending, stream bool) (taken, error) {
+func (e *Engine) deliverNew(ctx context.Context, a *access, req *a2a.SendMessageRequest, own *sending, s sender) (taken, error) {
 	if err := e.takesNothing(); err != nil {
 		return taken{}, err
 	}
@@ -150,7 +162,10 @@ func (e *Engine) deliverNew(ctx context.Context, a *access, req *a2a.SendMessage
 	if b.contextID == "" {
 		b.contextID = newID()
 	}
-	p.message, p.from, p.stream = req.Message, f, stream
+	p.message, p.from, p.stream = req.Message, f, s.stream
+	if s.fate {
+		p.fate = &signal{}
+	}
 	p.expect, p.reopen = expect, legacy.Reopen
 	if c := req.Configuration; c != nil && c.TaskPushNotificationConfig != nil {
 		var err error
@@ -247,6 +262,9 @@ func (e *Engine) followUp(ctx context.Context, t *topic, p *post, b *birth) (*ow
 		}
 		if !born {
 			if err = checkContext(p.message, o.contextID); err == nil {
+				err = e.takenBefore(ctx, p)
+			}
+			if err == nil {
 				err = o.post(p)
 			}
 		}

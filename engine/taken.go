@@ -14,12 +14,16 @@ type taken struct {
 	topic *topic // nil if there is no task
 	seq   int64  // where the sender's stream begins: see post.seq
 	again bool   // the message came before, and post may be of another sender
+
+	passed  bool     // on to another process, which took it
+	verdict *verdict // whether its agent did, if that is not known
 }
 
 func (d taken) leave(e *Engine) {
 	if d.topic != nil {
 		e.leave(d.topic)
 	}
+	d.verdict.forget(e)
 }
 
 // ended reports whether a stream of d that begins with the task as of seq has
@@ -30,8 +34,8 @@ func (d taken) ended(seq int64, task *a2a.Task) bool {
 
 // wasRead tells a sender whose message the agent never took that it was in
 // vain: the task ended first.
-func (d taken) wasRead() error {
-	if !d.post.unread.Load() {
+func (d taken) wasRead(ctx context.Context) error {
+	if !d.post.unread.Load() && (d.verdict == nil || !d.verdict.unread(ctx)) {
 		return nil
 	}
 	return &a2a.Error{
@@ -70,8 +74,12 @@ func (e *Engine) awaitStop(ctx context.Context, d taken) (ended int64, err error
 // start returns the task with which a stream begins, and the seq up to which it
 // is folded.
 func (e *Engine) start(ctx context.Context, d taken, req *a2a.SendMessageRequest) (*a2a.Task, int64, error) {
-	if !d.again {
+	if !d.again && d.post.start != nil {
 		return d.post.start, d.seq, nil
+	}
+	if !d.again || d.passed {
+		task, err := e.foldTo(ctx, d.topic.key, d.seq)
+		return task, d.seq, err
 	}
 	at := d.seq
 	if req.After != 0 {

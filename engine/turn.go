@@ -71,12 +71,39 @@ func (o *owner) post(p *post) error {
 		o.turn.messages = append(o.turn.messages, p)
 	}
 	switch {
+	case o.holdsLocked(waits || reopens):
+		p.held = true
+		o.starts = !o.running && !o.resting
 	case o.running:
 		o.wake.ring()
-	case !o.resting:
+	case !o.resting && !o.starts:
 		o.startLocked()
 	}
 	return nil
+}
+
+// holdsLocked reports whether a message is for the agent once it is committed, and
+// not before: where processes share a store any of them may go on with a task that
+// waited, and only the one whose append is the first has it.
+func (o *owner) holdsLocked(waited bool) bool { return waited && o.e.shares() }
+
+// heldLocked lets the agent have what was committed of a flight.
+func (o *owner) heldLocked(f *flight) {
+	any := false
+	for i := range f.records {
+		if p := f.records[i].post; p != nil && p.held {
+			p.held, any = false, true
+		}
+	}
+	switch {
+	case !any:
+	case o.starts && o.ctx.Err() == nil && !o.draft.state.Terminal():
+		o.starts = false
+		o.startLocked()
+	default:
+		o.starts = false
+		o.wake.ring()
+	}
 }
 
 // admitLocked judges a message by what the task is now.
@@ -114,6 +141,7 @@ func (o *owner) admitLocked(p *post) error {
 func (o *owner) startLocked() {
 	o.used = true
 	o.turn.taken = 1 // the message that began the turn
+	o.turn.messages[0].decided()
 	o.turn.step = 0
 	o.turn.attempt++
 	o.running = true
@@ -214,7 +242,7 @@ func (o *owner) requestCancel(c *a2a.CancelRequested) (asked *post, coming bool,
 	if o.running {
 		return o.asked, true, nil
 	}
-	o.resting = false
+	o.resting, o.starts = false, false
 	return o.asked, true, o.emitLocked(o.status(a2a.TaskStateCanceled, nil))
 }
 

@@ -1,0 +1,217 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/store"
+)
+
+// A task has one writer. What comes to a process for a task at work in another one
+// is passed on: a memo in the other's box, and one back that says what came of it.
+// From there on the caller waits as he does for a task of this process. Mail may
+// be lost, and who works at a task may change meanwhile: so the one who asks looks
+// at the task's row again and again, and each try has the same identity, by which
+// the log knows what was taken already.
+
+// passings are the requests under way from this process to others, and those of
+// others to this one.
+type passings struct {
+	key nodeKey
+
+	mu    sync.Mutex // protects the fields below
+	asked map[string]chan *memoAnswer
+	begun map[string]bool // requests of others that are under way
+	size  int64           // of those, in bytes
+	heard map[string]heard
+	order []string // of heard, oldest first
+}
+
+// Until somebody answers.
+const (
+	lookAgain = time.Second     // at the row
+	askAgain  = 2 * lookAgain   // the same process
+	mailPoll  = time.Second     // for mail that no hint came of
+	mailBatch = 32              // pieces that are taken out of the box at a time
+	maxMoves  = 5 * time.Second // between two looks for who has a task, at the most
+)
+
+// errMoved says that the process that was asked has the task no more.
+var errMoved = errors.New("engine: another process has the task by now")
+
+// elsewhere says which process has a task. It is an errTaken.
+type elsewhere struct {
+	node  string
+	epoch int64
+}
+
+func (*elsewhere) Error() string        { return errTaken.Error() }
+func (*elsewhere) Is(target error) bool { return target == errTaken }
+
+// shares reports whether other processes may have tasks of this store.
+func (e *Engine) shares() bool { return e.opts.deadAfter() > 0 }
+
+// moved reports whether a call came to nothing because another process has the
+// task, so that it is for that one.
+func (e *Engine) moved(err error) bool {
+	return e.shares() && (errors.Is(err, errTaken) || errors.Is(err, store.ErrLeaseLost) || errors.Is(err, store.ErrConflict))
+}
+
+// holder returns who has the task according to an error, or nil.
+func holderIn(err error) *elsewhere {
+	var by *elsewhere
+	if errors.As(err, &by) && by.node != "" {
+		return by
+	}
+	return nil
+}
+
+// pass asks the process that has a task, until it answers or ctx ends. errMoved
+// means that the caller has to look who has the task, and what came of the
+// request, and to go on from there. If there is an answer to come later the caller
+// forgets it.
+func (e *Engine) pass(ctx context.Context, key store.Key, by *elsewhere, m *memo) (_ *memoAnswer, later *verdict, _ error) {
+	m.ID, m.From = newID(), e.node
+	body, err := m.seal(by.node)
+	switch {
+	case errors.Is(err, errTooMuch):
+		return nil, nil, a2a.Errorf(a2a.CodeTooLarge, "this is too large for a task that another process of this server works at")
+	case errors.Is(err, errNoMailbox):
+		return nil, nil, errElsewhere(nil)
+	case err != nil:
+		return nil, nil, failed(err, "pass on a request for task "+key.ID)
+	}
+	answers := e.passes.ask(m.ID)
+	defer func() {
+		if later == nil {
+			e.passes.forget(m.ID)
+		}
+	}()
+	look := time.NewTicker(lookAgain)
+	defer look.Stop()
+	asked, since := time.Time{}, time.Now() // since: the store works
+	for {
+		if at := time.Now(); asked.IsZero() || at.Sub(asked) >= askAgain {
+			if err = e.store.Post(ctx, []store.Mail{{Node: by.node, Body: body}}); err == nil {
+				asked = at
+			}
+		}
+		if err == nil {
+			select {
+			case a := <-answers:
+				switch {
+				case a.Moved:
+					return nil, nil, errMoved
+				case a.Later:
+					return a, &verdict{m.ID, answers}, nil
+				}
+				return a, nil, nil
+			case <-look.C:
+			case <-e.draining:
+				return nil, nil, errStopping()
+			case <-ctx.Done():
+				return nil, nil, context.Cause(ctx)
+			}
+			if err = e.stays(ctx, key, by); err == nil {
+				since = time.Now()
+				continue
+			}
+		}
+		switch {
+		case err == errMoved:
+			return nil, nil, err
+		case ctx.Err() != nil:
+			return nil, nil, context.Cause(ctx)
+		case errors.Is(err, store.ErrClosed):
+			return nil, nil, errStopping()
+		case time.Since(since) > e.opts.storeWait():
+			return nil, nil, errUnwritten(failed(err, "pass on a request for task "+key.ID))
+		}
+		select { // and try again
+		case <-look.C:
+		case <-e.draining:
+			return nil, nil, errStopping()
+		case <-ctx.Done():
+			return nil, nil, context.Cause(ctx)
+		}
+		err = nil
+	}
+}
+
+// stays returns errMoved if the process that was asked does not have the task any
+// more, or is dead: then this one may have it.
+func (e *Engine) stays(ctx context.Context, key store.Key, by *elsewhere) error {
+	o, err := e.acquire(ctx, key)
+	if err == nil {
+		o.release()
+		return errMoved
+	}
+	if now := holderIn(err); now != nil && *now == *by {
+		return nil
+	}
+	if e.moved(err) || errors.Is(err, a2a.ErrTaskNotFound) || errors.Is(err, a2a.ErrRateLimited) {
+		return errMoved // who looks next meets the same
+	}
+	return err
+}
+
+// errUnwritten says that the store does not work at the moment.
+func errUnwritten(cause error) error {
+	return &a2a.Error{
+		Code:    a2a.CodeUnavailable,
+		Message: "the task cannot be written at the moment; ask for it again shortly",
+		Cause:   cause,
+	}
+}
+
+// again waits before the n-th look for who has a task, but for the first ones: it
+// may change hands some times in a row, and a process that ends may have it for a
+// while yet.
+func (e *Engine) again(ctx context.Context, n int) error {
+	if n < 2 {
+		return context.Cause(ctx)
+	}
+	timer := time.NewTimer(min(10*time.Millisecond<<min(n-2, 16), maxMoves))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-e.draining:
+		return errStopping()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// ask notes a request whose answer is waited for.
+func (p *passings) ask(id string) <-chan *memoAnswer {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.asked == nil {
+		p.asked = map[string]chan *memoAnswer{}
+	}
+	c := make(chan *memoAnswer, 2)
+	p.asked[id] = c
+	return c
+}
+
+func (p *passings) forget(id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.asked, id)
+}
+
+// answered hands an answer to who waits for it, if anybody does.
+func (p *passings) answered(id string, a *memoAnswer) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if c := p.asked[id]; c != nil {
+		select {
+		case c <- a:
+		default: // it came more often than it matters
+		}
+	}
+}

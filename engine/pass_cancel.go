@@ -1,0 +1,95 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/store"
+)
+
+// cancel puts the wish to cancel into the log of t's task, which is not finished as
+// of last, whichever process has it. It returns behind which entry an end of the
+// task is the one to wait for.
+func (e *Engine) cancel(ctx context.Context, t *topic, last int64, c *a2a.CancelRequested) (int64, error) {
+	for n := 0; ; n++ {
+		after, err := e.cancelHere(ctx, t, c)
+		if !e.moved(err) {
+			return max(last, after), err
+		}
+		if by := holderIn(err); by != nil {
+			m := &memo{Cancel: &memoCancel{keyMemo(t.key), []byte(c.Subject), c.Metadata}}
+			answer, _, err := e.pass(ctx, t.key, by, m)
+			switch {
+			case err == nil && answer.Error != nil:
+				return 0, answer.Error.err()
+			case err == nil:
+				return max(last, answer.Seq), nil
+			case err != errMoved:
+				return 0, err
+			}
+		}
+		// What was asked may have been done. A task that ended and began anew must
+		// not be canceled a second time.
+		if done, err := e.canceledBehind(ctx, t.key, last); done || err != nil {
+			return last, err
+		}
+		if err := e.again(ctx, n); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// cancelHere is cancel for a task of this process. It returns where the task ended
+// before, if the end that the wish is for is still to come.
+func (e *Engine) cancelHere(ctx context.Context, t *topic, c *a2a.CancelRequested) (after int64, _ error) {
+	o, err := e.acquire(ctx, t.key)
+	if err != nil {
+		return 0, err
+	}
+	before := t.watch().ended
+	asked, coming, err := o.requestCancel(c)
+	o.release()
+	if err != nil {
+		return 0, err
+	}
+	if coming { // it may have ended and begun anew since it was looked at
+		after = before
+	}
+	if asked == nil {
+		return after, nil
+	}
+	select {
+	case <-asked.settled.wait():
+		return after, asked.err // somebody else has the task, or nobody can write it
+	case <-ctx.Done():
+		return 0, context.Cause(ctx)
+	}
+}
+
+// canceledBehind reports whether somebody asked to cancel a task behind an entry of
+// its log, or the task ended there.
+func (e *Engine) canceledBehind(ctx context.Context, key store.Key, last int64) (bool, error) {
+	rec, err := e.store.Get(ctx, key, false)
+	if err != nil {
+		return false, e.unread(ctx, err, key)
+	}
+	for en, err := range e.rest(ctx, rec, last) {
+		switch {
+		case err != nil:
+			return false, err
+		case en.Kind == a2a.EntryCancel, en.Kind == a2a.EntryStatus && en.Status.Status.State.Terminal():
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+func (e *Engine) serveCancel(ctx context.Context, m *memoCancel) (*memoAnswer, error) {
+	t := e.join(m.Key.key())
+	defer e.leave(t)
+	after, err := e.cancelHere(ctx, t, &a2a.CancelRequested{Subject: string(m.Subject), Metadata: m.Metadata})
+	if err != nil {
+		return nil, err
+	}
+	return &memoAnswer{Seq: after}, nil
+}

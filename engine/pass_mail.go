@@ -1,0 +1,137 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/parley-a2a/parley/store"
+)
+
+// heard is a request of another process that was answered. It may come again.
+type heard struct {
+	answer *memoAnswer
+	at     time.Time
+}
+
+// Bounds of what others ask. What is beyond is dropped, and they ask again.
+const (
+	maxBegun     = 1024     // requests at a time
+	maxBegunSize = 64 << 20 // of them, in bytes, if they are several
+	maxHeard     = 4096     // answers that are remembered, for heardFor
+	heardFor     = time.Minute
+)
+
+// mail takes the mail of this process until ctx ends, if the store is shared, and
+// waits for what it began.
+func (e *Engine) mail(ctx context.Context) {
+	if !e.shares() {
+		return
+	}
+	var all sync.WaitGroup
+	defer all.Wait()
+	timer := time.NewTimer(mailPoll)
+	defer timer.Stop()
+	for failing := false; ; {
+		got, err := e.store.Mail(ctx, e.node, mailBatch)
+		if err != nil {
+			if ctx.Err() != nil || errors.Is(err, store.ErrClosed) {
+				return
+			}
+			if !failing { // others tell of a store that fails, too
+				e.log.Warn("mail of other processes cannot be taken; trying again", "error", err)
+			}
+		}
+		failing = err != nil
+		for i := range got {
+			e.sort(ctx, got[i].Body, &all)
+		}
+		if len(got) == mailBatch {
+			continue
+		}
+		timer.Reset(mailPoll)
+		select {
+		case <-e.mailHint:
+		case <-timer.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// sort acts on a piece of mail, without waiting for anything.
+func (e *Engine) sort(ctx context.Context, body []byte, all *sync.WaitGroup) {
+	m, err := e.passes.key.open(body)
+	if err != nil {
+		e.log.Warn("mail of another process cannot be read", "error", err)
+		return
+	}
+	if m.Answer != nil {
+		e.passes.answered(m.ID, m.Answer)
+		return
+	}
+	size := int64(len(body))
+	known, begun := e.passes.hear(m.ID, size)
+	switch {
+	case begun:
+		all.Go(func() {
+			a, fate := e.serve(ctx, m)
+			e.passes.done(m.ID, size, a)
+			e.answer(ctx, m, a)
+			if fate != nil {
+				e.tell(ctx, m, fate)
+			}
+		})
+	case known != nil:
+		all.Go(func() { e.answer(ctx, m, known) })
+	}
+}
+
+// answer tells who asked. If that fails he asks again.
+func (e *Engine) answer(ctx context.Context, m *memo, a *memoAnswer) {
+	body, err := (&memo{ID: m.ID, Answer: a}).seal(m.From)
+	if err == nil {
+		err = e.store.Post(ctx, []store.Mail{{Node: m.From, Body: body}})
+	}
+	if err != nil && ctx.Err() == nil {
+		e.log.Info("another process could not be answered; it asks again", "error", err)
+	}
+}
+
+// hear notes a request. If it came before it returns the answer, or nil if there
+// is none yet, or if this one cannot be taken now; otherwise it begins.
+func (p *passings) hear(id string, size int64) (known *memoAnswer, begun bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if h, again := p.heard[id]; again {
+		return h.answer, false
+	}
+	if p.begun[id] || len(p.begun) >= maxBegun || p.size > 0 && p.size+size > maxBegunSize {
+		return nil, false
+	}
+	if p.begun == nil {
+		p.begun = map[string]bool{}
+	}
+	p.begun[id] = true
+	p.size += size
+	return nil, true
+}
+
+// done notes the answer to a request that begun, and forgets old ones.
+func (p *passings) done(id string, size int64, a *memoAnswer) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.begun, id)
+	p.size -= size
+	if p.heard == nil {
+		p.heard = map[string]heard{}
+	}
+	at := time.Now()
+	p.heard[id] = heard{a, at}
+	p.order = append(p.order, id)
+	for len(p.order) > maxHeard || at.Sub(p.heard[p.order[0]].at) > heardFor {
+		delete(p.heard, p.order[0])
+		p.order = p.order[1:]
+	}
+}

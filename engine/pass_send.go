@@ -1,0 +1,153 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/store"
+)
+
+// passSend hands a message to the process that has its task, as err says. The
+// caller leaves what it gets. errMoved means: look again what came of it.
+func (e *Engine) passSend(ctx context.Context, a *access, req *a2a.SendMessageRequest, id *identity, stream bool, err error) (taken, error) {
+	by := holderIn(err)
+	if by == nil {
+		return taken{}, errMoved // lost a moment ago; by now the store knows whose it is
+	}
+	m := &memo{Send: sendMemo(a, req, id)}
+	m.Send.Waits = stream || req.Configuration == nil || !req.Configuration.ReturnImmediately
+	key := a.own(req.Message.TaskID)
+	answer, later, err := e.pass(ctx, key, by, m)
+	if err != nil {
+		return taken{}, err
+	}
+	if answer.Error != nil {
+		return taken{}, answer.Error.err()
+	}
+	d, found, err := e.takenAt(ctx, key, req, answer.Seq)
+	if !found || err != nil {
+		later.forget(e)
+		if err == nil {
+			err = errNotFound(key.ID) // deleted since
+		}
+		return taken{}, err
+	}
+	d.passed, d.verdict = true, later
+	return d, nil
+}
+
+// verdict is an answer to come: whether the agent took a message.
+type verdict struct {
+	id      string
+	answers <-chan *memoAnswer
+}
+
+func (v *verdict) forget(e *Engine) {
+	if v != nil {
+		e.passes.forget(v.id)
+	}
+}
+
+// verdictWait is how long a sender waits to hear whether its message was taken,
+// once the task has ended: that is known before, but mail may be late or lost.
+const verdictWait = 2 * time.Second
+
+// unread waits for the verdict. Without one the message counts as taken, as it
+// does when the process that had the task is gone.
+func (v *verdict) unread(ctx context.Context) bool {
+	timer := time.NewTimer(verdictWait)
+	defer timer.Stop()
+	for {
+		select {
+		case a := <-v.answers:
+			if !a.Later { // the first answer once more
+				return a.Unread
+			}
+		case <-timer.C:
+			return false
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// serve does what another process asked. fate, if not nil, tells whether the agent
+// takes the message, which the other wants to know.
+func (e *Engine) serve(ctx context.Context, m *memo) (_ *memoAnswer, fate *post) {
+	var a *memoAnswer
+	var err error
+	switch {
+	case m.Send != nil:
+		a, fate, err = e.serveSend(ctx, m.Send)
+	case m.Cancel != nil:
+		a, err = e.serveCancel(ctx, m.Cancel)
+	default:
+		err = a2a.Errorf(a2a.CodeUnavailable, "the process that works at the task is of an earlier release; try again shortly")
+	}
+	switch {
+	case err == nil:
+		return a, fate
+	case e.moved(err), errors.Is(err, errMoved), e.stopping(), ctx.Err() != nil:
+		return &memoAnswer{Moved: true}, nil
+	}
+	var known *a2a.Error
+	if !errors.As(err, &known) || known.Cause != nil {
+		e.log.Error("a request that another process passed on failed", "error", err)
+	}
+	return &memoAnswer{Error: errorMemo(err)}, nil
+}
+
+func (e *Engine) serveSend(ctx context.Context, s *memoSend) (*memoAnswer, *post, error) {
+	a, req, id, err := s.request(e)
+	if err != nil {
+		return nil, nil, err
+	}
+	d, err := e.deliverAs(ctx, a, req, id, sender{here: true, fate: s.Waits})
+	if err != nil {
+		return nil, nil, err
+	}
+	defer d.leave(e)
+	if d.topic == nil { // it was answered without a task, elsewhere: the receipt tells
+		return nil, nil, errMoved
+	}
+	answer := &memoAnswer{Seq: d.seq}
+	if f := d.post.fate; s.Waits && f != nil {
+		if answer.Later = !f.was(); answer.Later {
+			return answer, d.post, nil
+		}
+		answer.Unread = d.post.unread.Load()
+	}
+	return answer, nil, nil
+}
+
+// tell says whether the agent took a message, once that is certain.
+func (e *Engine) tell(ctx context.Context, m *memo, p *post) {
+	select {
+	case <-p.fate.wait(): // at the latest when its owner leaves
+		e.answer(ctx, m, &memoAnswer{Unread: p.unread.Load()})
+	case <-ctx.Done():
+	}
+}
+
+// decided notes that the agent took a message, or never will.
+func (p *post) decided() {
+	if p.fate != nil {
+		p.fate.give()
+	}
+}
+
+// takenBefore reports whether another process has taken a message, since it was
+// looked for last and before this process loaded its task. Whoever does so later
+// is met by the append, for the log has grown then.
+func (e *Engine) takenBefore(ctx context.Context, p *post) error {
+	if !e.shares() || p.identity == nil {
+		return nil
+	}
+	r, err := e.receipt(ctx, p.identity)
+	if err == nil && r != nil {
+		err = store.ErrDuplicate
+	}
+	return err
+}

@@ -1,0 +1,72 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/store"
+)
+
+// pair are two processes that share a store: tasks are at work in the first.
+func pair(t testing.TB, ag agent.Agent) (here, there *world) {
+	st := store.NewMemory()
+	t.Cleanup(func() { st.Close() })
+	return newWorldWith(t, st, ag, testCard(), shared(t)), newWorldWith(t, st, ag, testCard(), shared(t))
+}
+
+// busy works for a second and asks what to do next, until it is told to stop.
+var busy = agent.Func(func(ctx context.Context, t *agent.Turn) error {
+	for n := 1; ; n++ {
+		if err := t.Status(fmt.Sprint("at work ", n)); err != nil {
+			return err
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		m, err := t.Ask(ctx, "and now?")
+		if err != nil {
+			return err
+		}
+		if err := t.Artifact("heard").Last(m.Parts...); err != nil {
+			return err
+		}
+		if m.Text() == "stop" {
+			return t.Complete("stopped")
+		}
+	}
+})
+
+// A message for a task that is at work in another process reaches its agent at
+// once, and so does a cancel.
+func TestPassedOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		here, there := pair(t, waiting)
+		task := here.mustSend(sendNow("x"))
+		begun := time.Now()
+		req := reply(task, "more")
+		req.Configuration = &a2a.SendMessageConfiguration{ReturnImmediately: true}
+		wantUsers(t, there.mustSend(req), "x", "more")
+		canceled, err := there.CancelTask(t.Context(), &a2a.CancelTaskRequest{ID: task.ID})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantState(t, canceled, a2a.TaskStateCanceled)
+		sameTask(t, here.mustGet(task.ID), canceled)
+		if took := time.Since(begun); took > 0 {
+			t.Errorf("it took %v", took)
+		}
+		_, err = there.CancelTask(t.Context(), &a2a.CancelTaskRequest{ID: task.ID})
+		if err != nil {
+			t.Errorf("once more: %v", err)
+		}
+		here.stop()
+		there.stop()
+	})
+}
