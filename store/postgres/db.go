@@ -88,6 +88,26 @@ func (d *db) write(ctx context.Context, f func(tx pgx.Tx) error) error {
 	return d.again(context.WithoutCancel(ctx), func(ctx context.Context) error { return d.transact(ctx, f) })
 }
 
+// statement is write for one statement that is a transaction of its own: it costs
+// one way to the server and back.
+func (d *db) statement(ctx context.Context, f func(ctx context.Context, q querier) error) error {
+	if d.over.Err() != nil {
+		return store.ErrClosed
+	}
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	return d.again(context.WithoutCancel(ctx), func(ctx context.Context) error {
+		err := f(ctx, d.pool)
+		var pg *pgconn.PgError
+		var connect *pgconn.ConnectError
+		if err == nil || errors.As(err, &pg) || errors.As(err, &connect) || pgconn.SafeToRetry(err) {
+			return err
+		}
+		return &uncertain{err}
+	})
+}
+
 // transact is one try of write.
 func (d *db) transact(ctx context.Context, f func(tx pgx.Tx) error) error {
 	tx, err := d.pool.Begin(ctx)
@@ -124,6 +144,29 @@ func (b *bound) Query(_ context.Context, sql string, args ...any) (pgx.Rows, err
 
 func (b *bound) QueryRow(_ context.Context, sql string, args ...any) pgx.Row {
 	return b.Tx.QueryRow(b.ctx, sql, args...)
+}
+
+// timed is a transaction whose statements end with a context of its own, for
+// that of the caller may end in the middle, or never.
+type timed struct {
+	pgx.Tx
+	ctx context.Context
+}
+
+func (t timed) Exec(_ context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	return t.Tx.Exec(t.ctx, sql, args...)
+}
+
+func (t timed) Query(_ context.Context, sql string, args ...any) (pgx.Rows, error) {
+	return t.Tx.Query(t.ctx, sql, args...)
+}
+
+func (t timed) QueryRow(_ context.Context, sql string, args ...any) pgx.Row {
+	return t.Tx.QueryRow(t.ctx, sql, args...)
+}
+
+func (t timed) SendBatch(_ context.Context, b *pgx.Batch) pgx.BatchResults {
+	return t.Tx.SendBatch(t.ctx, b)
 }
 
 // setIdle sets idleWait for a transaction.

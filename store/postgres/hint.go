@@ -2,17 +2,260 @@ package postgres
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
 
 	"github.com/parley-a2a/parley/store"
 )
 
-// begin starts the goroutines that listen for hints and send them.
-func (s *Store) begin() {}
+// Hints go through NOTIFY: what is queued while one is under way goes with the
+// next. They are sent after the commit that they are about, in a transaction of
+// their own that does not wait for the disk: that of a NOTIFY holds a lock of the
+// whole server while it commits.
 
-// Watch implements store.Store.
-func (s *Store) Watch(ctx context.Context, f func(store.Hint)) error {
-	return s.hub.Watch(ctx, s.over.Done(), f)
+// hints are those that are to be sent, and who would hear them.
+type hints struct {
+	sender string        // this store, in what it sends
+	ring   chan struct{} // capacity one: there is something to send
+
+	mu    sync.Mutex // protects the fields below
+	next  message
+	peers map[string]time.Time // other stores, and when they were heard last
+	hears bool                 // so that peers are all there are
 }
 
+// message is what one NOTIFY says.
+type message struct {
+	tasks map[uint64]struct{}
+	nodes map[string]struct{}
+	work  bool
+	lost  bool
+	here  bool // the sender is there
+}
+
+// channel is where all stores of a database listen.
+const channel = "parley"
+
+// Limits of a message. What has no room becomes Lost.
+const (
+	maxPayload = 7900 // bytes; the server takes 7999
+	maxPending = 4096 // tasks and nodes that wait
+)
+
+// hereEvery is how often a store says that it is there, and so sees that it
+// hears; hereKept is how long one that is silent counts as there.
+const (
+	hereEvery = 10 * time.Second
+	hereKept  = 2 * time.Minute
+)
+
 // tell queues hints to be sent, once what they are about is committed.
-func (s *Store) tell(hints ...store.Hint) {}
+func (s *Store) tell(hints ...store.Hint) {
+	if s.o.NoListen || len(hints) == 0 {
+		return
+	}
+	h := &s.hints
+	h.mu.Lock()
+	alone := h.hears && len(h.peers) == 0
+	if !alone {
+		h.next.add(hints)
+	}
+	h.mu.Unlock()
+	if !alone {
+		h.nudge()
+	}
+}
+
+func (h *hints) nudge() {
+	select {
+	case h.ring <- struct{}{}:
+	default:
+	}
+}
+
+func (m *message) add(hints []store.Hint) {
+	for _, h := range hints {
+		m.work = m.work || h.Work
+		m.lost = m.lost || h.Lost
+		if h.Task != 0 {
+			if m.tasks == nil {
+				m.tasks = map[uint64]struct{}{}
+			}
+			m.tasks[h.Task] = struct{}{}
+		}
+		if h.Node != "" {
+			if m.nodes == nil {
+				m.nodes = map[string]struct{}{}
+			}
+			m.nodes[h.Node] = struct{}{}
+		}
+	}
+	if len(m.tasks)+len(m.nodes) > maxPending {
+		m.tasks, m.nodes, m.lost = nil, nil, true
+	}
+}
+
+func (m *message) empty() bool {
+	return len(m.tasks)+len(m.nodes) == 0 && !m.work && !m.lost && !m.here
+}
+
+// take returns what is to be sent.
+func (h *hints) take() message {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	m := h.next
+	h.next = message{}
+	return m
+}
+
+// send sends hints until the store is closed.
+func (s *Store) send() {
+	tick := time.NewTicker(hereEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.hints.ring:
+		case now := <-tick.C:
+			s.hints.age(now)
+		case <-s.over.Done():
+			return
+		}
+		m := s.hints.take()
+		if m.empty() {
+			continue
+		}
+		if err := s.notify(m.encode(s.hints.sender)); err != nil && s.over.Err() == nil {
+			// What the message said is lost, and the next one that arrives says so.
+			s.o.Logger.Debug("hints could not be sent; trying again", "error", err)
+			s.hints.mu.Lock()
+			s.hints.next.lost, s.hints.next.here = true, s.hints.next.here || m.here
+			s.hints.mu.Unlock()
+			s.pause(s.over, time.Second)
+			s.hints.nudge()
+		}
+	}
+}
+
+// notify sends a message.
+func (s *Store) notify(payload string) error {
+	ctx, cancel := context.WithTimeout(s.over, callWait)
+	defer cancel()
+	_, err := s.pool.Exec(ctx, "SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, $2)", channel, payload)
+	return err
+}
+
+// age forgets stores that were silent for long, and says that this one is there.
+func (h *hints) age(now time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	maps.DeleteFunc(h.peers, func(_ string, at time.Time) bool { return now.Sub(at) > hereKept })
+	h.next.here = true
+}
+
+// heard notes that another store is there. To one that is new this one says that
+// it is there, too, and that something may have been missed: hints are not sent
+// while nobody is known who would hear them.
+func (h *hints) heard(peer string, now time.Time) {
+	h.mu.Lock()
+	_, known := h.peers[peer]
+	if known || len(h.peers) < maxPending { // anybody may notify; with so many it does not matter who
+		if h.peers == nil {
+			h.peers = map[string]time.Time{}
+		}
+		h.peers[peer] = now
+	} else {
+		known = true
+	}
+	if !known {
+		h.next.lost, h.next.here = true, true
+	}
+	h.mu.Unlock()
+	if !known {
+		h.nudge()
+	}
+}
+
+// A payload is words: the sender, then what it says. A word of a kind that is not
+// known is passed over, so that later versions may say more.
+const (
+	wordHere  = "h"
+	wordLost  = "l"
+	wordWork  = "w"
+	wordTasks = "t" // with the hashes of tasks, eight bytes each, in base64
+	wordNode  = "n" // with a node's name in base64
+)
+
+var coding = base64.RawURLEncoding
+
+// encode makes the payload, which is ASCII: the server wants text of its encoding.
+func (m *message) encode(sender string) string {
+	words := []string{sender}
+	if m.here {
+		words = append(words, wordHere)
+	}
+	if m.work {
+		words = append(words, wordWork)
+	}
+	lost := m.lost
+	size := len(sender) + len(" h w l t")
+	for node := range m.nodes {
+		word := wordNode + coding.EncodeToString([]byte(node))
+		if size += 1 + len(word); size > maxPayload {
+			lost = true
+			break
+		}
+		words = append(words, word)
+	}
+	if size+coding.EncodedLen(8*len(m.tasks)) > maxPayload {
+		lost = true
+	}
+	switch {
+	case lost: // whoever hears that looks at everything
+		words = slices.DeleteFunc(words[1:], func(w string) bool { return w[:1] == wordNode })
+		words = append([]string{sender, wordLost}, words...)
+	case len(m.tasks) > 0:
+		b := make([]byte, 0, 8*len(m.tasks))
+		for task := range m.tasks {
+			b = binary.BigEndian.AppendUint64(b, task)
+		}
+		words = append(words, wordTasks+coding.EncodeToString(b))
+	}
+	return strings.Join(words, " ")
+}
+
+// decode reads a payload. What is no message of a store says nothing.
+func decode(payload string) (sender string, said []store.Hint) {
+	sender, rest, _ := strings.Cut(payload, " ")
+	if len(sender) != senderSize {
+		return "", nil
+	}
+	for word := range strings.SplitSeq(rest, " ") {
+		if word == "" {
+			continue
+		}
+		kind, value := word[:1], word[1:]
+		switch {
+		case word == wordLost:
+			said = append(said, store.Hint{Lost: true})
+		case word == wordWork:
+			said = append(said, store.Hint{Work: true})
+		case kind == wordNode:
+			if node, err := coding.DecodeString(value); err == nil && len(node) > 0 {
+				said = append(said, store.Hint{Node: string(node)})
+			}
+		case kind == wordTasks:
+			b, err := coding.DecodeString(value)
+			for ; err == nil && len(b) >= 8; b = b[8:] {
+				if task := binary.BigEndian.Uint64(b); task != 0 {
+					said = append(said, store.Hint{Task: task})
+				}
+			}
+		}
+	}
+	return sender, said
+}

@@ -2,15 +2,127 @@ package postgres
 
 import (
 	"context"
+	"crypto/rand"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/parley-a2a/parley/store"
 )
 
 // Secret implements store.Store.
-func (s *Store) Secret(ctx context.Context, name string) ([]byte, error) { panic("not written") }
+func (s *Store) Secret(ctx context.Context, name string) ([]byte, error) { return s.secret(ctx, name) }
 
-// Keep implements store.Store.
+// Keep implements store.Store. With nothing for nothing it only reads.
 func (s *Store) Keep(ctx context.Context, name string, was, is []byte) ([]byte, error) {
-	panic("not written")
+	return s.keep(ctx, name, was, is)
 }
 
 // Kept implements store.Store.
-func (s *Store) Kept(ctx context.Context) (map[string][]byte, error) { panic("not written") }
+func (s *Store) Kept(ctx context.Context) (map[string][]byte, error) { return s.allKept(ctx) }
+
+const (
+	secretOf  = "SELECT s.value FROM parley.secret AS s WHERE s.name = $1"
+	newSecret = "INSERT INTO parley.secret (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING"
+
+	keptOf      = "SELECT k.value FROM parley.kept AS k WHERE k.name = $1"
+	keptAll     = "SELECT k.name, k.value FROM parley.kept AS k"
+	keepNew     = "INSERT INTO parley.kept (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING"
+	keepInstead = "UPDATE parley.kept AS k SET value = $3 WHERE k.name = $1 AND k.value = $2"
+	keepNothing = "DELETE FROM parley.kept AS k WHERE k.name = $1 AND k.value = $2"
+)
+
+// value reads what there is under a name, nil if it is nothing.
+func value(ctx context.Context, q querier, sql, name string) (b []byte, err error) {
+	if err = q.QueryRow(ctx, sql, arg(name)).Scan(&b); errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil
+	}
+	return b, err
+}
+
+func (d *db) secret(ctx context.Context, name string) (secret []byte, err error) {
+	err = d.read(ctx, func(ctx context.Context, q querier) (err error) {
+		secret, err = value(ctx, q, secretOf, name)
+		return err
+	})
+	if err == nil && secret == nil {
+		fresh := make([]byte, store.SecretSize)
+		rand.Read(fresh)
+		err = d.write(ctx, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(ctx, newSecret, arg(name), fresh); err != nil {
+				return err
+			}
+			secret, err = value(ctx, tx, secretOf, name) // another one's, if that was first
+			return err
+		})
+	}
+	if err != nil {
+		return nil, wrap("secret", err)
+	}
+	return secret, nil
+}
+
+func (d *db) keep(ctx context.Context, name string, was, is []byte) (now []byte, err error) {
+	if was == nil && is == nil {
+		err = d.read(ctx, func(ctx context.Context, q querier) (err error) {
+			now, err = value(ctx, q, keptOf, name)
+			return err
+		})
+	} else {
+		err = d.write(ctx, func(tx pgx.Tx) (err error) {
+			now, err = swap(ctx, tx, name, was, is)
+			return err
+		})
+	}
+	if err != nil {
+		return nil, wrap("keep", err)
+	}
+	return now, nil
+}
+
+// swap is one try of Keep. Who comes second waits for the first one's transaction
+// and then sees what it kept.
+func swap(ctx context.Context, tx pgx.Tx, name string, was, is []byte) ([]byte, error) {
+	sql, args := keepInstead, []any{arg(name), was, is}
+	switch {
+	case was == nil:
+		sql, args = keepNew, []any{arg(name), is}
+	case is == nil:
+		sql, args = keepNothing, []any{arg(name), was}
+	}
+	tag, err := tx.Exec(ctx, sql, args...)
+	switch {
+	case err != nil:
+		return nil, err
+	case tag.RowsAffected() == 0:
+		return value(ctx, tx, keptOf, name)
+	case is == nil:
+		return nil, nil
+	}
+	return append([]byte{}, is...), nil
+}
+
+func (d *db) allKept(ctx context.Context) (map[string][]byte, error) {
+	var all map[string][]byte
+	err := d.read(ctx, func(ctx context.Context, q querier) error {
+		all = map[string][]byte{}
+		rows, err := q.Query(ctx, keptAll)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var n name
+			var b []byte
+			if err := rows.Scan(&n, &b); err != nil {
+				return err
+			}
+			all[string(n)] = b
+		}
+		return rows.Err()
+	})
+	if err != nil {
+		return nil, wrap("kept", err)
+	}
+	return all, nil
+}

@@ -3,15 +3,97 @@ package postgres
 import (
 	"context"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/parley-a2a/parley/store"
 )
 
-// DeadLetters implements store.Store.
-func (s *Store) DeadLetters(ctx context.Context, q store.LetterQuery) ([]store.DeadLetter, error) {
-	panic("not written")
+// letterPage makes the statement for a page of dead letters. The order is that of
+// the keys of the table, so it costs what is on it.
+func letterPage(q *store.LetterQuery) (sql string, args []any) {
+	sql = "SELECT t.tenant, t.owner, t.id, p.id, l.seq, l.time, l.tries, l.reason, l.again, p.key FROM parley.letter AS l " +
+		"JOIN parley.push AS p ON p.key = l.push JOIN parley.task AS t ON t.key = p.task WHERE (l.push, l.seq) > ($1::bigint, $2::bigint)"
+	var at, seq int64
+	if q.After != nil {
+		at, seq = q.After.At, q.After.Seq
+	}
+	args = []any{at, seq, q.Limit}
+	if q.Again {
+		sql += " AND l.again"
+	}
+	if id := q.Of; id != nil {
+		sql += " AND l.push = (SELECT o.key FROM parley.push AS o WHERE o.task = (" +
+			"SELECT x.key FROM parley.task AS x WHERE x.tenant = $4 AND x.owner = $5 AND x.id = $6) AND o.id = $7)"
+		args = append(args, arg(id.Tenant), arg(id.Owner), arg(id.Key.ID), arg(id.ID))
+	}
+	return sql + " ORDER BY l.push, l.seq LIMIT $3", args
 }
 
+// DeadLetters implements store.Store.
+func (s *Store) DeadLetters(ctx context.Context, q store.LetterQuery) (found []store.DeadLetter, err error) {
+	if err := store.CheckLimit(q.Limit); err != nil {
+		return nil, err
+	}
+	sql, args := letterPage(&q)
+	err = s.read(ctx, func(ctx context.Context, q querier) error {
+		found = nil
+		rows, err := q.Query(ctx, sql, args...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var l store.DeadLetter
+			err := rows.Scan((*name)(&l.Tenant), (*name)(&l.Owner), (*name)(&l.Key.ID), (*name)(&l.ID), &l.Seq, (*millis)(&l.Time), &l.Tries, (*name)(&l.Reason), &l.Again, &l.At)
+			if err != nil {
+				return err
+			}
+			found = append(found, l)
+		}
+		return rows.Err()
+	})
+	if err != nil {
+		return nil, wrap("dead letters", err)
+	}
+	return found, nil
+}
+
+// letterNames are letters by the names of their configs, which pushes turns into
+// keys.
+const (
+	letterNames = "unnest($1::bytea[], $2::bytea[], $3::bytea[], $4::bytea[], $5::bigint[], $6::bigint[], $7::integer[], $8::bytea[], $9::boolean[]) " +
+		"AS d (tenant, owner, task, id, seq, time, tries, reason, again) " +
+		"JOIN parley.task AS t ON t.tenant = d.tenant AND t.owner = d.owner AND t.id = d.task JOIN parley.push AS p ON p.task = t.key AND p.id = d.id"
+	changeLetters = "UPDATE parley.letter AS l SET time = d.time, tries = d.tries, reason = d.reason, again = d.again FROM " + letterNames + " WHERE l.push = p.key AND l.seq = d.seq"
+	removeLetters = "DELETE FROM parley.letter AS l USING " + letterNames + " WHERE l.push = p.key AND l.seq = d.seq"
+)
+
 // SetLetters implements store.Store.
-func (s *Store) SetLetters(ctx context.Context, letters []store.DeadLetter, gone bool) error {
-	panic("not written")
+func (s *Store) SetLetters(ctx context.Context, all []store.DeadLetter, gone bool) error {
+	if len(all) == 0 {
+		return s.read(ctx, func(context.Context, querier) error { return nil })
+	}
+	sql := changeLetters
+	if gone {
+		sql = removeLetters
+	}
+	// The last one of those that are the same counts.
+	places, n := map[store.PushID]int64{}, 0
+	l := noLetters()
+	var tenants, owners, tasks, ids [][]byte
+	for i := range all {
+		id := all[i].PushID
+		if places[id] == 0 {
+			places[id] = int64(len(places) + 1)
+		}
+		if l.add(places[id], &all[i]); len(l.places) > n {
+			n++
+			tenants, owners, tasks, ids = append(tenants, arg(id.Tenant)), append(owners, arg(id.Owner)), append(tasks, arg(id.Key.ID)), append(ids, arg(id.ID))
+		}
+	}
+	err := s.write(ctx, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, sql, append([]any{tenants, owners, tasks, ids}, l.args()[1:]...)...)
+		return err
+	})
+	return wrap("set dead letters", err)
 }

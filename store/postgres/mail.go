@@ -2,14 +2,106 @@ package postgres
 
 import (
 	"context"
+	"sync/atomic"
+	"time"
 
 	"github.com/parley-a2a/parley/store"
 )
 
+// loosely is the part of a statement that lets its transaction end before it is on
+// the disk. The setting goes with the transaction.
+const loosely = "WITH loosely AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)) "
+
+// post writes mail in its order. Each piece has the server's time.
+const post = loosely + "INSERT INTO parley.mail (node, at, body) SELECT l.node, (extract(epoch FROM clock_timestamp()) * 1000)::bigint, l.body " +
+	"FROM loosely, unnest($1::bytea[], $2::bytea[]) WITH ORDINALITY AS l (node, body, place) ORDER BY l.place"
+
+// dropMail drops what nobody took. It looks at the oldest only.
+const dropMail = loosely + "DELETE FROM parley.mail AS m USING loosely WHERE m.key = ANY (ARRAY(SELECT o.key FROM (" +
+	"SELECT x.key, x.at FROM parley.mail AS x ORDER BY x.key LIMIT 1000) AS o WHERE o.at < (extract(epoch FROM clock_timestamp()) * 1000)::bigint - $1))"
+
 // Post implements store.Store.
-func (s *Store) Post(ctx context.Context, all []store.Mail) error { panic("not written") }
+func (s *Store) Post(ctx context.Context, all []store.Mail) error {
+	if len(all) == 0 {
+		return s.read(ctx, func(context.Context, querier) error { return nil })
+	}
+	nodes, bodies := make([][]byte, len(all)), make([][]byte, len(all))
+	for i, l := range all {
+		nodes[i], bodies[i] = arg(l.Node), l.Body
+		if l.Body == nil {
+			bodies[i] = []byte{}
+		}
+	}
+	err := s.statement(ctx, func(ctx context.Context, q querier) error {
+		_, err := q.Exec(ctx, post, nodes, bodies)
+		return err
+	})
+	if err != nil {
+		return wrap("post", err)
+	}
+	told := map[string]bool{}
+	var hints []store.Hint
+	for _, l := range all {
+		if !told[l.Node] {
+			told[l.Node] = true
+			hints = append(hints, store.Hint{Node: l.Node})
+		}
+	}
+	s.tell(hints...)
+	if s.sweeps.due(time.Now()) {
+		s.sweep(ctx, store.MailKept)
+	}
+	return nil
+}
+
+// sweep drops old mail. What fails is left to the next time.
+func (s *Store) sweep(ctx context.Context, kept time.Duration) {
+	err := s.statement(ctx, func(ctx context.Context, q querier) error {
+		_, err := q.Exec(ctx, dropMail, kept.Milliseconds())
+		return err
+	})
+	if err != nil {
+		s.o.Logger.Debug("old mail could not be dropped", "error", err)
+	}
+}
+
+// sweeps says when it is time to sweep: now and then.
+type sweeps struct{ last atomic.Int64 }
+
+func (s *sweeps) due(now time.Time) bool {
+	was := s.last.Load()
+	return now.UnixMilli()-was > store.MailKept.Milliseconds()/5 && s.last.CompareAndSwap(was, now.UnixMilli())
+}
+
+// takeMail takes mail out of a box. What another one is taking is passed over.
+const takeMail = loosely + ", taken AS (DELETE FROM parley.mail AS m USING loosely WHERE m.key = ANY (ARRAY(" +
+	"SELECT x.key FROM parley.mail AS x WHERE x.node = $1 ORDER BY x.key LIMIT $2 FOR UPDATE SKIP LOCKED)) RETURNING m.key, m.body) " +
+	"SELECT body FROM taken ORDER BY key"
 
 // Mail implements store.Store.
 func (s *Store) Mail(ctx context.Context, node string, limit int) ([]store.Mail, error) {
-	panic("not written")
+	if err := store.CheckLimit(limit); err != nil {
+		return nil, err
+	}
+	var taken []store.Mail
+	err := s.statement(ctx, func(ctx context.Context, q querier) error {
+		taken = nil
+		rows, err := q.Query(ctx, takeMail, arg(node), limit)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			l := store.Mail{Node: node}
+			if err := rows.Scan(&l.Body); err != nil {
+				return err
+			}
+			taken = append(taken, l)
+		}
+		return rows.Err()
+	})
+	if err != nil {
+		return nil, wrap("mail", err)
+	}
+	return taken, nil
 }

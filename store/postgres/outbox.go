@@ -4,34 +4,203 @@ import (
 	"context"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/parley-a2a/parley/store"
 )
 
+// dropLetters is how many dead letters one step of a removal takes.
+const dropLetters = 1000
+
+const pushResult = "t.tenant, t.owner, t.id, p.id, p.host, p.body, p.created, p.node, p.live, p.cursor, p.tries, p.since, p.due, p.reason"
+
+// pushOf is where pushResult come from.
+const pushOf = " FROM parley.push AS p JOIN parley.task AS t ON t.key = p.task "
+
+// pushNamed selects a push config by the name of its task and its own.
+const pushNamed = "WHERE t.tenant = $1 AND t.owner = $2 AND t.id = $3 AND p.id = $4"
+
+// scanPush reads pushResult, and more behind them.
+func scanPush(r pgx.Row, p *store.PushConfig, more ...any) error {
+	return r.Scan(append([]any{
+		(*name)(&p.Tenant), (*name)(&p.Owner), (*name)(&p.Key.ID), (*name)(&p.ID), (*name)(&p.Host), &p.Body, (*millis)(&p.Created), (*name)(&p.Node), &p.Live,
+		&p.Cursor, &p.Tries, (*millis)(&p.Since), (*millis)(&p.Due), (*name)(&p.Reason),
+	}, more...)...)
+}
+
+// maybe is a time as an argument, NULL where it is zero.
+func maybe(t time.Time) *int64 {
+	if t.IsZero() {
+		return nil
+	}
+	return new(t.UnixMilli())
+}
+
+// full is bytes as an argument: none are empty, not NULL.
+func full(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}
+
+// setPush writes a push config with the key $1, or over the one of that name. The
+// lock keeps its task from being deleted meanwhile, and no append from it.
+const setPush = "WITH t AS (SELECT key FROM parley.task WHERE tenant = $2 AND owner = $3 AND id = $4 FOR KEY SHARE) " +
+	"INSERT INTO parley.push AS p (key, task, id, host, body, created, node, live, cursor, tries, since, due, reason) " +
+	"SELECT $1::bigint, t.key, $5::bytea, $6::bytea, $7::bytea, $8::bigint, $9::bytea, $10::boolean, $11::bigint, $12::integer, $13::bigint, $14::bigint, $15::bytea FROM t " +
+	"ON CONFLICT (task, id) DO UPDATE SET host = excluded.host, body = excluded.body, created = excluded.created, node = excluded.node, live = excluded.live, " +
+	"cursor = excluded.cursor, tries = excluded.tries, since = excluded.since, due = excluded.due, reason = excluded.reason"
+
 // SetPush implements store.Store.
-func (s *Store) SetPush(ctx context.Context, p *store.PushConfig) error { panic("not written") }
+func (s *Store) SetPush(ctx context.Context, p *store.PushConfig) error {
+	if err := p.Validate(); err != nil {
+		return err
+	}
+	key, err := s.pushKeys(ctx, 1)
+	if err != nil {
+		return wrap("set push config", err)
+	}
+	err = s.write(ctx, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, setPush, key, arg(p.Tenant), arg(p.Owner), arg(p.Key.ID), arg(p.ID), arg(p.Host), full(p.Body), p.Created.UnixMilli(), arg(p.Node), p.Live,
+			p.Cursor, p.Tries, maybe(p.Since), maybe(p.Due), arg(p.Reason))
+		if err == nil && tag.RowsAffected() == 0 {
+			err = store.ErrNotFound
+		}
+		return err
+	})
+	return wrap("set push config", err)
+}
 
 // Push implements store.Store.
 func (s *Store) Push(ctx context.Context, id store.PushID) (*store.PushConfig, error) {
-	panic("not written")
+	var p store.PushConfig
+	err := s.read(ctx, func(ctx context.Context, q querier) error {
+		return scanPush(q.QueryRow(ctx, "SELECT "+pushResult+pushOf+pushNamed, arg(id.Tenant), arg(id.Owner), arg(id.Key.ID), arg(id.ID)), &p)
+	})
+	if err != nil {
+		return nil, wrap("push config", missing(err))
+	}
+	return &p, nil
 }
+
+// pushesOf selects those of a task.
+const pushesOf = "SELECT " + pushResult + pushOf + "WHERE t.tenant = $1 AND t.owner = $2 AND t.id = $3 AND p.id > $4 ORDER BY p.id LIMIT $5"
 
 // Pushes implements store.Store.
-func (s *Store) Pushes(ctx context.Context, k store.Key, after string, limit int) ([]store.PushConfig, error) {
-	panic("not written")
+func (s *Store) Pushes(ctx context.Context, k store.Key, after string, limit int) (found []store.PushConfig, err error) {
+	if err := store.CheckLimit(limit); err != nil {
+		return nil, err
+	}
+	err = s.read(ctx, func(ctx context.Context, q querier) error {
+		found = nil
+		rows, err := q.Query(ctx, pushesOf, arg(k.Tenant), arg(k.Owner), arg(k.ID), arg(after), limit)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var p store.PushConfig
+			if err := scanPush(rows, &p); err != nil {
+				return err
+			}
+			found = append(found, p)
+		}
+		return rows.Err()
+	})
+	if err != nil {
+		return nil, wrap("push configs", err)
+	}
+	return found, nil
 }
+
+// A push config goes with the last of its letters; a part of many goes at a time.
+const (
+	dropSome = "DELETE FROM parley.letter AS l WHERE (l.push, l.seq) IN (SELECT x.push, x.seq FROM parley.letter AS x WHERE x.push = $1 ORDER BY x.push, x.seq LIMIT $2)"
+	dropPush = "DELETE FROM parley.push AS p WHERE p.key = $1"
+	lockPush = "SELECT p.key" + pushOf + pushNamed + " FOR UPDATE OF p"
+)
 
 // DropPush implements store.Store.
-func (s *Store) DropPush(ctx context.Context, id store.PushID) error { panic("not written") }
-
-// Advance implements store.Store.
-func (s *Store) Advance(ctx context.Context, all []store.Advance) error { panic("not written") }
-
-// ClaimPushes implements store.Store.
-func (s *Store) ClaimPushes(ctx context.Context, node string, deadBefore time.Time, limit int) (int, error) {
-	panic("not written")
+func (s *Store) DropPush(ctx context.Context, id store.PushID) error {
+	for done := false; !done; {
+		err := s.write(ctx, func(tx pgx.Tx) error {
+			done = true
+			var key int64
+			// Who adds letters locks the config, too, see Advance.
+			err := tx.QueryRow(ctx, lockPush, arg(id.Tenant), arg(id.Owner), arg(id.Key.ID), arg(id.ID)).Scan(&key)
+			if err != nil {
+				return missing(err)
+			}
+			tag, err := tx.Exec(ctx, dropSome, key, dropLetters)
+			if err == nil && tag.RowsAffected() == dropLetters {
+				done = false
+				return nil
+			}
+			if err == nil {
+				_, err = tx.Exec(ctx, dropPush, key)
+			}
+			return err
+		})
+		if err == store.ErrNotFound {
+			return nil
+		}
+		if err != nil {
+			return wrap("drop push config", err)
+		}
+	}
+	return nil
 }
+
+// claimPushes is giveLost for push configs. What is left of a task that is gone is
+// nobody's any more.
+var claimPushes = lostOf("parley.push", "x.live", "") +
+	"UPDATE parley.push AS p SET node = $1 WHERE p.key = ANY (ARRAY(SELECT l.key FROM lost CROSS JOIN LATERAL (" +
+	"SELECT x.key FROM parley.push AS x WHERE x.live AND x.node = lost.name AND EXISTS (SELECT 1 FROM parley.task AS t WHERE t.key = x.task) " +
+	"LIMIT $3 FOR UPDATE OF x SKIP LOCKED) AS l LIMIT $3))"
+
+// ClaimPushes implements store.Store. Like Claim it costs what it claims.
+func (s *Store) ClaimPushes(ctx context.Context, node string, deadBefore time.Time, limit int) (n int, err error) {
+	err = s.write(ctx, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, claimPushes, arg(node), deadBefore.UnixMilli(), max(limit, 0))
+		n = int(tag.RowsAffected())
+		return err
+	})
+	if err != nil {
+		return 0, wrap("claim push configs", err)
+	}
+	return n, nil
+}
+
+const livePushes = "SELECT " + pushResult + ", t.last, p.key" + pushOf + "WHERE p.live AND p.node = $3 AND p.key > $1 ORDER BY p.key LIMIT $2"
 
 // LivePushes implements store.Store.
 func (s *Store) LivePushes(ctx context.Context, node string, after int64, limit int) ([]store.PushState, error) {
-	panic("not written")
+	return s.pushStates(ctx, livePushes, limit, after, limit, arg(node))
+}
+
+func (s *Store) pushStates(ctx context.Context, sql string, limit int, args ...any) (found []store.PushState, err error) {
+	if err := store.CheckLimit(limit); err != nil {
+		return nil, err
+	}
+	err = s.read(ctx, func(ctx context.Context, q querier) error {
+		found = nil
+		rows, err := q.Query(ctx, sql, args...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var p store.PushState
+			if err := scanPush(rows, &p.PushConfig, &p.Last, &p.At); err != nil {
+				return err
+			}
+			found = append(found, p)
+		}
+		return rows.Err()
+	})
+	if err != nil {
+		return nil, wrap("push configs of a node", err)
+	}
+	return found, nil
 }

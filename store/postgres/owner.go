@@ -4,29 +4,121 @@ import (
 	"context"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/parley-a2a/parley/store"
 )
 
-// Now implements store.Store.
-func (s *Store) Now(ctx context.Context) (time.Time, error) { panic("not written") }
+// Now implements store.Store. It is the clock of the server, not that of the
+// transaction, which stands still.
+func (s *Store) Now(ctx context.Context) (time.Time, error) {
+	var micros int64
+	err := s.read(ctx, func(ctx context.Context, q querier) error {
+		return q.QueryRow(ctx, "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint").Scan(&micros)
+	})
+	if err != nil {
+		return time.Time{}, wrap("now", err)
+	}
+	return time.UnixMicro(micros).UTC(), nil
+}
 
 // Beat implements store.Store.
-func (s *Store) Beat(ctx context.Context, node string, now time.Time) error { panic("not written") }
+func (s *Store) Beat(ctx context.Context, node string, now time.Time) error {
+	err := s.write(ctx, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, "INSERT INTO parley.node AS n (name, beat, gone) VALUES ($1, $2, false) ON CONFLICT (name) DO UPDATE SET beat = excluded.beat, gone = false",
+			arg(node), now.UnixMilli())
+		return err
+	})
+	return wrap("beat", err)
+}
 
 // Leave implements store.Store.
-func (s *Store) Leave(ctx context.Context, node string) error { panic("not written") }
+func (s *Store) Leave(ctx context.Context, node string) error {
+	err := s.write(ctx, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, "INSERT INTO parley.node AS n (name, beat, gone) VALUES ($1, 0, true) ON CONFLICT (name) DO UPDATE SET gone = true", arg(node))
+		return err
+	})
+	if err != nil {
+		return wrap("leave", err)
+	}
+	s.tell(store.Hint{Work: true})
+	return nil
+}
 
-// Claim implements store.Store.
+// free is the part of a statement that says that what the node of that name has
+// may be taken, by the node $1 that wants it; others are dead before $2.
+func free(name string) string {
+	return name + " <> $1 AND NOT EXISTS (SELECT 1 FROM parley.node AS d WHERE d.name = " + name + " AND NOT d.gone AND d.beat >= $2)"
+}
+
+// lostOf is the beginning of a statement that makes lost, the names of the nodes
+// whose rows of a table may be taken, by an index on node that has only the rows
+// to which that applies. It goes from name to name in the index, one step each,
+// however many rows a node has: those that the claimer or the living have are not
+// looked at.
+func lostOf(table, which, behind string) string {
+	next := "(SELECT x.node FROM " + table + " AS x WHERE " + which + " AND x.node > "
+	order := " ORDER BY x.node LIMIT 1)"
+	first := next + behind + order
+	if behind == "" {
+		first = "(SELECT x.node FROM " + table + " AS x WHERE " + which + order
+	}
+	return "WITH RECURSIVE n (name) AS (" + first + " UNION ALL SELECT " + next + "n.name" + order + " FROM n WHERE n.name IS NOT NULL), " +
+		"lost AS MATERIALIZED (SELECT n.name FROM n WHERE n.name IS NOT NULL AND " + free("n.name") + ") "
+}
+
+// giveLost gives rows of lost nodes to another one. Those that another
+// transaction holds are passed over, which waits for nobody: they are another
+// claimer's, or of an owner that is not that dead and shall be looked at again.
+// The keys are an array so that no plan reads the table.
+var giveLost = lostOf("parley.task", "x.active", "''::bytea") + give +
+	"WHERE t.key = ANY (ARRAY(SELECT p.key FROM lost CROSS JOIN LATERAL (" +
+	"SELECT x.key FROM parley.task AS x WHERE x.active AND x.node = lost.name LIMIT $3 FOR UPDATE SKIP LOCKED) AS p LIMIT $3)) RETURNING " + columns
+
+// give is the part of a statement that gives tasks to the node $1.
+const give = "UPDATE parley.task AS t SET node = $1, epoch = t.epoch + 1, " +
+	"lost = t.lost + CASE WHEN t.node = '' OR EXISTS (SELECT 1 FROM parley.node AS g WHERE g.name = t.node AND g.gone) THEN 0 ELSE 1 END "
+
+// forget removes nodes that are gone and have left nothing. What is passed over
+// above is still theirs here, for this is a statement, and a view, of its own:
+// whoever left in good order must not become a stranger, or what it left would
+// count as lost.
+const forget = "DELETE FROM parley.node AS n WHERE n.name = ANY (ARRAY(SELECT o.name FROM parley.node AS o WHERE o.name <> $1 AND (o.gone OR o.beat < $2) " +
+	"AND NOT EXISTS (SELECT 1 FROM parley.task AS t WHERE t.active AND t.node = o.name) FOR UPDATE SKIP LOCKED))"
+
+// Claim implements store.Store. It costs what it claims, however many tasks
+// there are.
 func (s *Store) Claim(ctx context.Context, node string, deadBefore time.Time, limit int) ([]store.Row, error) {
-	panic("not written")
+	limit = max(limit, 0)
+	var claimed []store.Row
+	err := s.write(ctx, func(tx pgx.Tx) (err error) {
+		claimed, err = scanRows(tx.Query(ctx, giveLost, arg(node), deadBefore.UnixMilli(), limit))
+		if err == nil && len(claimed) < limit {
+			_, err = tx.Exec(ctx, forget, arg(node), deadBefore.UnixMilli())
+		}
+		return err
+	})
+	if err != nil {
+		return nil, wrap("claim", err)
+	}
+	return claimed, nil
 }
 
-// Draw implements store.Store.
-func (s *Store) Draw(ctx context.Context, node, after string, limit int) ([]store.Row, error) {
-	panic("not written")
-}
+// giveOne is giveLost and a draw for one task, whose row it waits for.
+var giveOne = give + "WHERE t.tenant = $3 AND t.owner = $4 AND t.id = $5 AND t.active AND (t.node = '' OR " + free("t.node") + ") RETURNING " + columns
 
 // Take implements store.Store.
 func (s *Store) Take(ctx context.Context, node string, deadBefore time.Time, k store.Key) (*store.Row, error) {
-	panic("not written")
+	var taken []store.Row
+	err := s.write(ctx, func(tx pgx.Tx) (err error) {
+		taken, err = scanRows(tx.Query(ctx, giveOne, arg(node), deadBefore.UnixMilli(), arg(k.Tenant), arg(k.Owner), arg(k.ID)))
+		return err
+	})
+	switch {
+	case err != nil:
+		return nil, wrap("take", err)
+	case len(taken) == 0:
+		return nil, store.ErrNotFound
+	}
+	return &taken[0], nil
 }

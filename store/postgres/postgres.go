@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/url"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -78,7 +77,9 @@ type Store struct {
 	*db
 	lanes   [lanes]*lane // of appends
 	hub     store.Hub
-	slot    int16 // of this program's tallies, see migrations
+	hints   hints  // that are to be sent
+	sweeps  sweeps // of mail
+	slot    int16  // of this program's tallies, see migrations
 	scopes  scopes
 	growing chan scopeName // what may have become a scope
 	tasks   keys           // of new ones
@@ -119,9 +120,10 @@ func Open(ctx context.Context, address string, o *Options) (*Store, error) {
 	over, end := context.WithCancel(context.Background())
 	d.over = over
 	s := &Store{db: d, end: end, slot: int16(rand.IntN(slots)), growing: make(chan scopeName, 64)}
-	s.prelude = setIdle
-	if !d.o.NoAdvisory {
-		s.prelude += ", pg_advisory_xact_lock_shared(" + strconv.Itoa(tallyLock) + ")"
+	if err := s.prepare(ctx); err != nil {
+		end()
+		d.pool.Close()
+		return nil, wrap("open", err)
 	}
 	for i := range s.lanes {
 		s.lanes[i] = newLane(s)
@@ -148,6 +150,11 @@ func connect(ctx context.Context, address string, o *Options) (*db, error) {
 	c, err := pgxpool.ParseConfig(address)
 	if err != nil {
 		return nil, fmt.Errorf("postgres: the address cannot be used: %w", err) // pgx leaves the password out
+	}
+	if all.Listen != "" {
+		if _, err := pgxpool.ParseConfig(all.Listen); err != nil {
+			return nil, fmt.Errorf("postgres: listen in the address cannot be used: %w", err)
+		}
 	}
 	switch {
 	case all.Conns > 0:

@@ -1,0 +1,156 @@
+package postgres
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/parley-a2a/parley/store"
+)
+
+// senderSize is the length of what names a store in its messages.
+const senderSize = 11 // eight bytes in base64
+
+// begin starts the goroutines that listen for hints and send them.
+func (s *Store) begin() {
+	b := make([]byte, 8)
+	rand.Read(b)
+	s.hints.sender, s.hints.ring = coding.EncodeToString(b), make(chan struct{}, 1)
+	if s.o.NoListen {
+		return
+	}
+	s.work.Go(s.send)
+	s.work.Go(s.listen)
+}
+
+// Watch implements store.Store.
+func (s *Store) Watch(ctx context.Context, f func(store.Hint)) error {
+	if s.over.Err() != nil {
+		return store.ErrClosed
+	}
+	return s.hub.Watch(ctx, s.over.Done(), f)
+}
+
+// Times of the connection that listens. This store's own messages come through
+// it, too: a connection that is silent for longer than they take is dead, or
+// there is a pooler between that keeps them back.
+const (
+	firstHint = 5 * time.Second
+	noHint    = 3 * hereEvery
+	listenMax = 30 * time.Second // between two tries
+)
+
+var errSilent = errors.New("no hints come through the connection that listens")
+
+// listen hears what other stores say, until this one is closed. Where the
+// connection breaks, or cannot be made, it makes another one.
+func (s *Store) listen() {
+	warned := false
+	for tries := 0; s.over.Err() == nil; tries++ {
+		heard, err := s.listenOnce()
+		s.hints.mu.Lock()
+		s.hints.hears = false // who comes meanwhile is not noticed
+		s.hints.mu.Unlock()
+		if s.over.Err() != nil {
+			return
+		}
+		if heard {
+			tries, warned = 0, false
+		}
+		switch {
+		case !errors.Is(err, errSilent):
+			s.o.Logger.Debug("the connection that listens for hints is gone; trying again", "error", err)
+		case !warned:
+			warned = true
+			s.o.Logger.Warn("hints of other processes do not arrive, so changes are noticed only when this one looks; " +
+				"behind a pooler, add listen= with an address of the database itself to that of the store, or listen=off if it has no LISTEN")
+		}
+		s.pause(s.over, min(50*time.Millisecond<<min(tries, 20), listenMax))
+	}
+}
+
+// listenOnce makes a connection and hears until it is gone. heard means that it
+// worked: this store heard itself.
+func (s *Store) listenOnce() (heard bool, err error) {
+	c, err := s.listener()
+	if err != nil {
+		return false, err
+	}
+	ctx, cancel := context.WithTimeout(s.over, callWait)
+	defer cancel()
+	conn, err := pgx.ConnectConfig(ctx, c)
+	if err != nil {
+		return false, err
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = conn.Close(ctx)
+	}()
+	if _, err := conn.Exec(ctx, "LISTEN "+channel); err != nil {
+		return false, err
+	}
+	// From here on nothing is missed. What was before may have been.
+	s.hub.Tell(store.Hint{Lost: true})
+	s.hints.mu.Lock()
+	s.hints.next.here = true
+	s.hints.mu.Unlock()
+	s.hints.nudge()
+	for last, limit := time.Now(), firstHint; ; {
+		n, err := s.hear(conn, last.Add(limit))
+		switch {
+		case err == nil:
+			if s.take(n) {
+				heard, last, limit = true, time.Now(), noHint
+			}
+		case s.over.Err() != nil || conn.IsClosed():
+			return heard, err
+		default:
+			return heard, errSilent
+		}
+	}
+}
+
+// hear waits for a notification.
+func (s *Store) hear(conn *pgx.Conn, until time.Time) (*pgconn.Notification, error) {
+	ctx, cancel := context.WithDeadline(s.over, until)
+	defer cancel()
+	return conn.WaitForNotification(ctx)
+}
+
+// take hands on what a notification says. own means that it is this store's.
+func (s *Store) take(n *pgconn.Notification) (own bool) {
+	if n.Channel != channel {
+		return false
+	}
+	sender, said := decode(n.Payload)
+	switch sender {
+	case "":
+		return false
+	case s.hints.sender:
+		s.hints.mu.Lock()
+		s.hints.hears = true
+		s.hints.mu.Unlock()
+		return true
+	}
+	s.hints.heard(sender, time.Now())
+	s.hub.Tell(said...)
+	return false
+}
+
+// listener is how the connection that listens is made.
+func (s *Store) listener() (*pgx.ConnConfig, error) {
+	if s.o.Listen != "" {
+		c, err := pgxpool.ParseConfig(s.o.Listen)
+		if err != nil {
+			return nil, err
+		}
+		return c.ConnConfig, nil
+	}
+	return s.pool.Config().ConnConfig.Copy(), nil
+}

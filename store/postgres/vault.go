@@ -1,0 +1,77 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+)
+
+// Vault is what a database keeps beside tasks: the part of a Store that programs
+// may change while servers have the database open. It may be used by any number
+// of goroutines.
+type Vault struct {
+	d     *db
+	close func()
+}
+
+// OpenVault opens a database for Keep, Kept and Secret only. It does not make the
+// schema, nor change that of an older version; both are errors that say what to
+// do. Without a schema it is fs.ErrNotExist.
+func OpenVault(ctx context.Context, address string) (*Vault, error) {
+	return openVault(ctx, address, &current)
+}
+
+func openVault(ctx context.Context, address string, sc *schema) (*Vault, error) {
+	d, err := connect(ctx, address, &Options{Conns: 2, NoListen: true})
+	if err != nil {
+		return nil, err
+	}
+	at, err := look(ctx, d.pool)
+	switch {
+	case err != nil:
+	case at.version == 0:
+		err = errNoSchema
+	case at.version < sc.version():
+		err = fmt.Errorf("the database was made by an older version of this program (schema %d, this one has %d); start a server of this version with it once", at.version, sc.version())
+	default:
+		err = sc.check(at)
+	}
+	if err != nil {
+		d.pool.Close()
+		return nil, wrap("open", err)
+	}
+	over, end := context.WithCancel(context.Background())
+	d.over = over
+	return &Vault{d: d, close: sync.OnceFunc(func() {
+		end()
+		d.pool.Close()
+	})}, nil
+}
+
+// errNoSchema is fs.ErrNotExist, which says less.
+var errNoSchema = noSchema{errors.New("there is nothing of this program in the database; it is made when a server starts with it")}
+
+type noSchema struct{ error }
+
+func (noSchema) Is(target error) bool { return target == fs.ErrNotExist }
+
+// Keep is that of store.Store.
+func (v *Vault) Keep(ctx context.Context, name string, was, is []byte) ([]byte, error) {
+	return v.d.keep(ctx, name, was, is)
+}
+
+// Kept is that of store.Store.
+func (v *Vault) Kept(ctx context.Context) (map[string][]byte, error) { return v.d.allKept(ctx) }
+
+// Secret is that of store.Store.
+func (v *Vault) Secret(ctx context.Context, name string) ([]byte, error) {
+	return v.d.secret(ctx, name)
+}
+
+// Close ends the vault. Calling it again does nothing.
+func (v *Vault) Close() error {
+	v.close()
+	return nil
+}
