@@ -78,10 +78,10 @@ func (s *Store) promoteOne(ctx context.Context, name scopeName) error {
 		if err != nil {
 			return err
 		}
-		args := append(args[:len(args):len(args)], key, s.slot)
+		args := append(args[:len(args):len(args)], key, s.slot, widths[:])
 		_, err = tx.Exec(ctx, "INSERT INTO parley.tally (scope, state, width, piece, slot, n) "+
-			"SELECT "+param(len(args)-1)+"::bigint, t.state, w.width, CASE w.width WHEN 0 THEN 0 ELSE t.updated >> w.width END, "+param(len(args))+"::smallint, count(*) "+
-			"FROM (SELECT state, updated FROM parley.task WHERE "+of+") AS t CROSS JOIN (VALUES (0::smallint), (16::smallint), (26::smallint)) AS w (width) GROUP BY 2, 3, 4", args...)
+			"SELECT "+param(len(args)-2)+"::bigint, t.state, w.width, CASE w.width WHEN 0 THEN 0 ELSE t.updated >> w.width END, "+param(len(args)-1)+"::smallint, count(*) "+
+			"FROM (SELECT state, updated FROM parley.task WHERE "+of+") AS t CROSS JOIN unnest("+param(len(args))+"::smallint[]) AS w (width) GROUP BY 2, 3, 4", args...)
 		if err != nil {
 			return err
 		}

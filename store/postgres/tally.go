@@ -16,12 +16,14 @@ import (
 // (parley.scope with an empty context), and so is a context of many tasks of
 // such an owner. Of each scope and state parley.tally has how many tasks there
 // are: all of them (width 0, piece 0), and those that were last updated in each
-// piece of time of 2^26 and of 2^16 milliseconds (piece = updated >> width). So
+// piece of time of 2^26, of 2^20 and of 2^14 milliseconds (piece = updated >> width).
+// So
 //
 //   - the total of a list is the sum of n over the slots, of width 0;
 //   - the total since a time is the sum of the pieces of width 26 behind the time's
-//     own, of those of width 16 behind the time's own within that, and what is
-//     counted from the time on within that one, by the index;
+//     own, of those of width 20 behind the time's own within that, of those of width
+//     14 in the same way, and what is counted from the time on within the last one,
+//     by the index: 64 pieces of a width at most, but of the widest;
 //   - what is no scope has no tallies: it has few tasks, and is counted.
 //
 // A reader must look for the scope and sum in one statement (or snapshot), for
@@ -43,10 +45,11 @@ const tallyLock = 0x50726c74
 // The widths of pieces of time, as powers of two of milliseconds.
 const (
 	widePiece   = 26 // 18.6 hours
-	narrowPiece = 16 // 65.5 seconds
+	middlePiece = 20 // 17.5 minutes
+	narrowPiece = 14 // 16.4 seconds
 )
 
-var widths = [...]int16{0, narrowPiece, widePiece}
+var widths = [...]int16{0, narrowPiece, middlePiece, widePiece}
 
 // pieceOf is the piece of a width that a time, in milliseconds, is in.
 func pieceOf(updated int64, width int16) int64 {
