@@ -115,10 +115,11 @@ func (id *identity) errOther(name string) error {
 }
 
 // beaten reports whether a send has to look again what there is, because
-// somebody else was quicker: another process took the message, or it created
+// somebody else was quicker: another process took the message, or it drew the task
+// that had waited for one, or it created
 // the task whose id the client chose, or that was deleted under way.
 func beaten(err error, req *a2a.SendMessageRequest) bool {
-	if errors.Is(err, store.ErrDuplicate) {
+	if errors.Is(err, store.ErrDuplicate) || errors.Is(err, errDrawn) {
 		return true
 	}
 	return req.Legacy != nil && req.Legacy.CreateByID && (errors.Is(err, store.ErrConflict) || errors.Is(err, a2a.ErrTaskNotFound))

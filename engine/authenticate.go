@@ -31,7 +31,7 @@ func (h *host) Authenticate(ctx context.Context, prompt []*a2a.Part, wait func(c
 	}()
 	for asked := false; ; {
 		o.mu.Lock()
-		if o.gone || o.draft.state.Terminal() {
+		if o.gone || o.yields || o.draft.state.Terminal() {
 			o.mu.Unlock()
 			return nil, agent.ErrEnded
 		}

@@ -36,6 +36,7 @@ func (o *owner) flush() {
 		o.mu.Unlock()
 		return
 	}
+	yields := o.yields && n == len(o.pending)
 	turn := &o.turn
 	if o.next != nil && n == len(o.pending) {
 		turn = &o.next.turn // which these records begin
@@ -63,7 +64,7 @@ func (o *owner) flush() {
 	o.ahead = records
 	o.mu.Unlock()
 
-	o.inflight = o.prepare(records)
+	o.inflight = o.prepare(records, yields)
 	o.inflight.pended = pended
 	if o.told == nil {
 		o.told = o.inbox.commit
@@ -72,8 +73,9 @@ func (o *owner) flush() {
 }
 
 // prepare makes the append for some records: the entries, the index row as
-// they leave it, and the sealed task if they end it.
-func (o *owner) prepare(records []record) *flight {
+// they leave it, and the sealed task if they end it. With yields the task waits for
+// a process behind them, if it wants one.
+func (o *owner) prepare(records []record, yields bool) *flight {
 	var f *flight
 	var entries []store.Entry
 	if l := o.launch; l != nil {
@@ -118,6 +120,9 @@ func (o *owner) prepare(records []record) *flight {
 	// watches for an authorization.
 	o.row.Active = active(state) || (canceling || o.wanted) && !state.Terminal()
 	o.row.Node = o.e.node
+	if yields && o.row.Active {
+		o.row.Node = ""
+	}
 	if state.Terminal() {
 		task, _ := o.topic.snapshot()
 		if task == nil { // evicted, as the store is about to say
@@ -151,6 +156,9 @@ func (o *owner) settle(err error) bool {
 	}
 	o.stored = f.records[len(f.records)-1].entry.Seq
 	o.epoch = f.append.Row.Epoch
+	if r := &f.append.Row; r.Active && r.Node == "" {
+		o.e.taker.waits()
+	}
 
 	var few [4]sized
 	entries := few[:0]
@@ -320,7 +328,7 @@ func (o *owner) landed(ctx context.Context, f *flight) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if rec.Node != f.append.Row.Node {
+		if rec.Node != f.append.Row.Node && f.append.Row.Node != "" { // which may be drawn by now
 			return false, store.ErrConflict
 		}
 	}
@@ -331,7 +339,19 @@ func (o *owner) landed(ctx context.Context, f *flight) (bool, error) {
 // written, or another process owns the task now.
 func (o *owner) fail(err error) {
 	beaten := errors.Is(err, store.ErrDuplicate)
+	o.mu.Lock()
+	yields := o.yields
+	o.mu.Unlock()
+	if yields {
+		o.e.taker.waits() // perhaps it does
+	}
 	o.e.outbox.lookSoon() // what is in the log may be more than was heard of
+	if yields && (errors.Is(err, store.ErrLeaseLost) || errors.Is(err, store.ErrConflict) && o.stored > 0) {
+		o.mu.Lock()
+		o.err = errPassed()
+		o.mu.Unlock()
+		return // somebody has drawn it, or had something for it, too
+	}
 	if beaten {
 		o.log().Info("given up: another process took the message before")
 	} else {

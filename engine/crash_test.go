@@ -40,6 +40,13 @@ func (m *mortal) Claim(ctx context.Context, node string, dead time.Time, limit i
 	return m.Store.Claim(ctx, node, dead, limit)
 }
 
+func (m *mortal) Draw(ctx context.Context, node, after string, limit int) ([]store.Row, error) {
+	if m.dead.Load() {
+		return nil, store.ErrClosed
+	}
+	return m.Store.Draw(ctx, node, after, limit)
+}
+
 func (m *mortal) Take(ctx context.Context, node string, dead time.Time, k store.Key) (*store.Row, error) {
 	if m.dead.Load() {
 		return nil, store.ErrClosed

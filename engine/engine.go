@@ -45,6 +45,18 @@ type Options struct {
 	// time: one counts until its agent has said something, for 250 ms at most.
 	// Zero means 256.
 	TakeUp int
+	// Capacity is how many tasks may be at work here at a time, without those that
+	// wait for their client. What comes beyond it waits in the store until this
+	// process or another one has room: a new task is submitted meanwhile, and a
+	// direct answer then is a completed task. Only an agent that gets an
+	// authorization, which no other process may have, goes on in any case.
+	// Zero means that all begin at once.
+	//
+	// An agent that waits for another task keeps its place. If the agent of that one
+	// needs a place of the same server, and all are kept by such as wait, none of
+	// them ever goes on: then give those that are waited for a server of their own, or
+	// both a limit in time (Limits.Wall).
+	Capacity int
 	// DeadAfter is how long another process may be silent before its tasks are
 	// taken over; it must be the same in all of them. Zero means that the store is
 	// this process's alone: then all others are gone.
@@ -128,6 +140,13 @@ func (o *Options) takeUp() int {
 	return o.TakeUp
 }
 
+func (o *Options) capacity() int {
+	if o == nil {
+		return 0
+	}
+	return o.Capacity
+}
+
 func (o *Options) deadAfter() time.Duration {
 	if o == nil {
 		return 0
@@ -194,6 +213,7 @@ type Engine struct {
 	declared agent.Lost // by the agent
 	taker    *taker
 	tally    *tally
+	room     *room
 	trouble  *trouble
 
 	base     context.Context // of every turn
@@ -245,6 +265,7 @@ func New(st store.Store, ag agent.Agent, card *a2a.AgentCard, o *Options) *Engin
 		declared: agent.LostBy(ag),
 		taker:    newTaker(o.takeUp()),
 		tally:    newTally(o.limits()),
+		room:     newRoom(o),
 		trouble:  newTrouble(o.logger()),
 		draining: make(chan struct{}),
 		topics:   map[store.Key]*topic{},

@@ -33,8 +33,13 @@ var everything = agent.Func(func(ctx context.Context, t *agent.Turn) error {
 // startAgain runs an engine as an operator would: if a fault of the store
 // keeps it from starting, it is started again.
 func startAgain(t *testing.T, st store.Store) (e *Engine, stop func()) {
+	return startWith(t, st, everything, Options{})
+}
+
+func startWith(t *testing.T, st store.Store, ag agent.Agent, o Options) (e *Engine, stop func()) {
+	o.Logger = slog.New(slog.NewTextHandler(testLog{t}, nil))
 	for {
-		e := New(st, everything, testCard(), &Options{Logger: slog.New(slog.NewTextHandler(testLog{t}, nil))})
+		e := New(st, ag, testCard(), &o)
 		ctx, cancel := context.WithCancel(context.Background())
 		ran := make(chan error, 1)
 		go func() { ran <- e.Run(ctx) }()

@@ -169,7 +169,7 @@ func (h *host) Next(ctx context.Context, prompt []*a2a.Part) (*a2a.Message, erro
 	}
 	for asked := false; ; {
 		o.mu.Lock()
-		if o.gone || o.draft.state.Terminal() {
+		if o.gone || o.yields || o.draft.state.Terminal() {
 			o.mu.Unlock()
 			return nil, agent.ErrEnded // also with messages that came: their senders know
 		}

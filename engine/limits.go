@@ -30,7 +30,9 @@ type Limits struct {
 	// Wall is how long a task may be at work, over all its turns, without the
 	// time for which it waits for its client. Then its agent is told to stop
 	// (agent.ErrTimeout) and has CancelWait to do so, and the task fails. After a
-	// restart the log tells how long it was, from its first entry to its last.
+	// restart the log tells how long it was, from its first entry to its last; where
+	// it may have waited for a process (Capacity), without the time from a message
+	// of its client to what the agent says next.
 	// Zero means no limit.
 	Wall time.Duration
 }
@@ -113,6 +115,9 @@ func errBusy(format string, most int) error {
 // reserveLocked makes room for the task to be at work because of a message, or
 // says why not. Until settleLocked the room stays.
 func (o *owner) reserveLocked(p *post) error {
+	if o.yields {
+		return nil // it will not be at work here
+	}
 	if !o.counted {
 		if err := o.e.tally.reserve(o.key, &p.from.caller); err != nil {
 			return err
@@ -133,6 +138,9 @@ func (o *owner) settleLocked() {
 // the time for which it is at work. Whatever changes what it looks at calls it.
 func (o *owner) countLocked() {
 	works := (o.running || o.resting || o.starts) && !o.gone && active(o.draft.state)
+	if rests := o.gone || o.draft.state.Interrupted(); !o.reserved || o.running && !rests {
+		o.e.room.follow(o, o.running && !rests, (o.resting || o.starts) && !rests)
+	}
 	if works != o.works {
 		o.works = works
 		if works {

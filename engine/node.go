@@ -232,14 +232,17 @@ func (o *owner) has(r *store.Row) bool {
 // evict ends an ownership that is another process's by now: the agent is told,
 // callers are sent to the store, and whoever asks next loads the task anew.
 func (e *Engine) evict(o *owner) {
-	o.log().Warn("task was taken over by another process")
 	e.mu.Lock()
 	if e.owners[o.key] == o {
 		delete(e.owners, o.key)
 	}
 	o.mu.Lock()
 	if !o.gone {
-		o.gone, o.err = true, errElsewhere(nil)
+		if o.gone, o.err = true, errElsewhere(nil); o.yields {
+			o.err = errPassed()
+		} else {
+			o.log().Warn("task was taken over by another process")
+		}
 		o.running, o.resting, o.starts = false, false, false // nobody waits for the agent
 		o.pending, o.bytes, o.next = nil, 0, nil
 		o.wake.ring()
@@ -310,5 +313,8 @@ func (e *Engine) bye(ctx context.Context, quiet bool) error {
 			}
 		}
 	}
-	return e.store.Leave(ctx, e.node)
+	if err := e.store.Leave(ctx, e.node); err != nil {
+		return err
+	}
+	return e.giveBack(ctx)
 }

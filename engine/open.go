@@ -42,7 +42,7 @@ func (e *Engine) begin(key store.Key, b *birth) (*owner, error) {
 
 	o.topic.adopt(o, &a2a.Task{}, 0)
 	o.mu.Lock()
-	o.startLocked()
+	o.beginLocked()
 	o.mu.Unlock()
 	return o, nil
 }
@@ -93,6 +93,11 @@ func (e *Engine) acquire(ctx context.Context, key store.Key) (*owner, error) {
 // born, which the second result tells, and the caller goes on with attend. Of
 // several that try, the first becomes its owner, and the others get that one.
 func (e *Engine) own(ctx context.Context, key store.Key, b *birth) (_ *owner, born bool, _ error) {
+	return e.ownAs(ctx, key, b, false)
+}
+
+// ownAs is own, also for a task that this process has drawn.
+func (e *Engine) ownAs(ctx context.Context, key store.Key, b *birth, drawn bool) (_ *owner, born bool, _ error) {
 	e.mu.Lock()
 	if e.drained {
 		e.mu.Unlock()
@@ -118,14 +123,14 @@ func (e *Engine) own(ctx context.Context, key store.Key, b *birth) (_ *owner, bo
 		e.work.Add(1)
 		e.mu.Unlock()
 		// Others may wait for the same load: it must not end with this call.
-		err := o.load(context.WithoutCancel(ctx))
+		err := o.load(context.WithoutCancel(ctx), drawn)
 		if b != nil && errors.Is(err, a2a.ErrTaskNotFound) {
 			o.mu.Lock()
 			if err = o.reserveLocked(b.post); err == nil {
 				born = true
 				o.topic.adopt(o, &a2a.Task{}, 0)
 				o.openLocked(b)
-				o.startLocked()
+				o.beginLocked()
 			}
 			o.mu.Unlock()
 		}

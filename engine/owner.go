@@ -58,10 +58,12 @@ type owner struct {
 	bodies    []byte        // where the next body has its place, see encodeLocked
 	room      bell          // rings when pending gets shorter
 	running   bool          // the agent's Run is under way
-	resting   bool          // it will be, after rest
+	resting   bool          // it will be, after rest, when there is room
 	starts    bool          // it will be, once the message that it is for is committed
 	rest      time.Duration // set with resting
 	slot      bool          // o has a slot of the taker
+	yields    bool          // with its next append the task waits for a process that has room
+	drawn     bool          // it waited for this one
 	used      bool          // the agent ran or something was emitted: the next turn needs an owner of its own
 	left      chan struct{} // if set, o leaves once the task's end is committed, without its agent; then it is closed
 	next      *successor    // if set, the task begins anew with its end
@@ -77,6 +79,7 @@ type owner struct {
 	auth      authorization
 	weight    int64 // of the log with all that is emitted, see weight
 
+	seat     seat          // protected by Engine.room
 	works    bool          // the task is at work: see countLocked
 	counted  bool          // in the tally
 	reserved bool          // and to stay there

@@ -57,7 +57,7 @@ func (e *Engine) shares() bool { return e.opts.deadAfter() > 0 }
 // moved reports whether a call came to nothing because another process has the
 // task, so that it is for that one.
 func (e *Engine) moved(err error) bool {
-	return e.shares() && (errors.Is(err, errTaken) || errors.Is(err, store.ErrLeaseLost) || errors.Is(err, store.ErrConflict))
+	return errors.Is(err, errDrawn) || e.shares() && (errors.Is(err, errTaken) || errors.Is(err, store.ErrLeaseLost) || errors.Is(err, store.ErrConflict))
 }
 
 // holder returns who has the task according to an error, or nil.

@@ -26,8 +26,12 @@ type taker struct {
 
 	mu      sync.Mutex // protects the fields below
 	claims  bool       // others may have left tasks
+	draws   bool       // tasks may wait in the store
 	search  bool       // a claim failed, and its tasks may be this process's now
 	orphans map[store.Key]*orphan
+	back    []store.Key // drawn, and not begun before the end
+
+	tenant string // whose task was drawn last; of the goroutine that takes up
 }
 
 // orphan is a task of this process that has no owner: it could not be loaded,
@@ -48,6 +52,7 @@ func newTaker(slots int) *taker {
 		slots:   make(chan struct{}, slots),
 		hint:    make(chan struct{}, 1),
 		claims:  true,
+		draws:   true,
 		orphans: map[store.Key]*orphan{},
 	}
 }
@@ -61,10 +66,10 @@ func backoff(n int, limit time.Duration) time.Duration {
 
 func (t *taker) look() { nudge(t.hint) }
 
-// others says that processes may be gone by now.
+// others says that processes may be gone by now, or have left tasks to be drawn.
 func (t *taker) others() {
 	t.mu.Lock()
-	t.claims = true
+	t.claims, t.draws = true, true
 	t.mu.Unlock()
 	t.look()
 }
@@ -128,7 +133,7 @@ func (t *taker) again(k store.Key) {
 func (t *taker) due() (now bool, wait time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.claims || t.search {
+	if t.claims || t.draws || t.search {
 		return true, 0
 	}
 	wait = -1
@@ -227,12 +232,12 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// takeSome uses n slots: for orphans first, then for tasks of others. Those
-// that it does not need it gives back.
+// takeSome uses n slots, as there is room: for orphans first, then for tasks of
+// others, then for those that wait. Those that it does not need it gives back.
 func (e *Engine) takeSome(ctx context.Context, n int) error {
 	t := e.taker
 	defer func() { t.free(n) }()
-	if n == 0 {
+	if n == 0 || !e.room.wait(ctx) {
 		return nil
 	}
 	t.mu.Lock()
@@ -243,19 +248,33 @@ func (e *Engine) takeSome(ctx context.Context, n int) error {
 			return err
 		}
 	}
-	for _, k := range t.ripe(n) {
+	for _, k := range t.ripe(min(n, e.room.left())) {
 		if e.retake(ctx, k) {
 			n--
 		}
 	}
-	t.mu.Lock()
-	claims := t.claims && n > 0
-	if claims {
-		t.claims = false
+	for _, more := range []func(context.Context, int) (int, error){e.claim, e.draw} {
+		if most := min(n, e.room.left()); most > 0 {
+			used, err := more(ctx, most)
+			n -= used
+			if err != nil {
+				return err
+			}
+		}
 	}
+	return nil
+}
+
+// claim takes up to n tasks of processes that are gone, and returns how many slots
+// they have use for.
+func (e *Engine) claim(ctx context.Context, n int) (slots int, _ error) {
+	t := e.taker
+	t.mu.Lock()
+	claims := t.claims
+	t.claims = false
 	t.mu.Unlock()
 	if !claims {
-		return nil
+		return 0, nil
 	}
 	rows, err := e.store.Claim(ctx, e.node, e.deadBefore(), n)
 	if ctx.Err() == nil {
@@ -268,14 +287,16 @@ func (e *Engine) takeSome(ctx context.Context, n int) error {
 		t.mu.Unlock()
 	}
 	if err != nil || len(rows) == n {
-		t.others()
+		t.mu.Lock()
+		t.claims = true
+		t.mu.Unlock()
 	}
 	for i := range rows {
-		if e.revive(ctx, &rows[i]) {
-			n--
+		if e.revive(ctx, &rows[i], false) {
+			slots++
 		}
 	}
-	return err
+	return slots, err
 }
 
 // retake takes up an orphan, if it still is one.
@@ -289,19 +310,19 @@ func (e *Engine) retake(ctx context.Context, k store.Key) bool {
 		e.taker.again(k)
 		return false
 	}
-	return e.revive(ctx, &rec.Row)
+	return e.revive(ctx, &rec.Row, false)
 }
 
 // revive gives a task of this process an owner, which gets the slot if it has a
 // use for it. One task that cannot be loaded does not keep others from running:
 // it is an orphan until it can.
-func (e *Engine) revive(ctx context.Context, row *store.Row) bool {
-	o, _, err := e.own(ctx, row.Key, nil)
+func (e *Engine) revive(ctx context.Context, row *store.Row, drawn bool) bool {
+	o, _, err := e.ownAs(ctx, row.Key, nil, drawn)
 	if err == nil && o.lease.next < row.Epoch {
 		// It was here before, and with others since.
 		e.evict(o)
 		o.release()
-		o, _, err = e.own(ctx, row.Key, nil)
+		o, _, err = e.ownAs(ctx, row.Key, nil, drawn)
 	}
 	switch {
 	case err == nil:
@@ -310,7 +331,11 @@ func (e *Engine) revive(ctx context.Context, row *store.Row) bool {
 		return o.occupy()
 	case !orphaning(err):
 		e.taker.adopt(row.Key)
-	case !e.stopping():
+	case e.stopping():
+		if drawn {
+			e.taker.unbegun(row.Key)
+		}
+	default:
 		e.log.Error("task cannot be taken up; trying again later", "task", row.ID, "error", err)
 		e.taker.again(row.Key)
 	}

@@ -14,8 +14,8 @@ import (
 // whose process is gone is this one's from then on, in the store, so that
 // nobody claims it a second time; any other gets a higher epoch with the first
 // append. If the task wants a process, the agent runs again from the top of its
-// turn.
-func (o *owner) load(ctx context.Context) error {
+// turn; if it waits for one, that is left to whoever draws it.
+func (o *owner) load(ctx context.Context, drawn bool) error {
 	rec, err := o.e.inherit(ctx, o.key)
 	if err != nil {
 		return err
@@ -32,13 +32,14 @@ func (o *owner) load(ctx context.Context) error {
 	o.contextID = rec.Context
 	o.stored, o.epoch, o.row = rec.Last, rec.Epoch, rec.Row
 	o.exists = true
-	if rec.Node != o.e.node {
+	waits := rec.Active && rec.Node == ""
+	if rec.Node != o.e.node && !waits {
 		o.row.Epoch = rec.Epoch + 1
 	}
 	o.lease = lease{rec.Node, rec.Epoch, o.row.Epoch}
 	o.wanted = rec.Active
 	task := &a2a.Task{}
-	var work workClock
+	work := workClock{waits: o.e.opts.capacity() > 0 || o.e.opts.deadAfter() > 0}
 	var behind a2a.EntryKind
 	for _, en := range entries {
 		answers := en.Kind == a2a.EntryMessage && o.draft.state == a2a.TaskStateAuthRequired
@@ -80,7 +81,14 @@ func (o *owner) load(ctx context.Context) error {
 	o.turn.lost = max(rec.Lost, or.lost)
 	o.turn.attempt = runs(&rec.Row, o.row.Epoch)
 	o.turn.taken = len(o.turn.messages)
+	if waits || drawn {
+		o.turn.attempt = max(rec.Attempt, rec.Lost) // nobody has run since that was written
+	}
+	o.yields, o.drawn = waits, drawn
 	o.topic.adopt(o, task, rec.Last)
+	if waits {
+		return nil
+	}
 	if o.draft.state.Terminal() || !active(o.draft.state) && !o.canceling && !rec.Active {
 		return nil
 	}
@@ -90,14 +98,14 @@ func (o *owner) load(ctx context.Context) error {
 // inherit returns the record of a task that this process may write.
 func (e *Engine) inherit(ctx context.Context, k store.Key) (*store.Record, error) {
 	rec, err := e.store.Get(ctx, k, false)
-	if err == nil && rec.Active && rec.Node != e.node {
+	if err == nil && rec.Active && rec.Node != e.node && rec.Node != "" {
 		var row *store.Row
 		switch row, err = e.store.Take(ctx, e.node, e.deadBefore(), k); {
 		case err == nil:
 			rec.Row = *row
 		case errors.Is(err, store.ErrNotFound):
 			// It was claimed in between, or has another process that lives.
-			if rec, err = e.store.Get(ctx, k, false); err == nil && rec.Active && rec.Node != e.node {
+			if rec, err = e.store.Get(ctx, k, false); err == nil && rec.Active && rec.Node != e.node && rec.Node != "" {
 				return nil, errElsewhere(&rec.Row)
 			}
 		default:
@@ -160,6 +168,9 @@ func (o *owner) resumeLocked(interrupted bool) error {
 		o.rest = backoff(int(lost)-2, maxRest)
 	}
 	o.countLocked()
+	if o.drawn && o.turn.attempt == 0 {
+		return nil // as any other that begins
+	}
 	o.log().Info("task taken up again", "attempt", o.turn.attempt+1, "lost", lost, "in", o.rest.Round(time.Millisecond))
 	return nil
 }
@@ -186,7 +197,7 @@ func (o *owner) restTimer() *time.Timer {
 }
 
 // endRest ends the time between two runs: at a drain, or when it is over and
-// nobody is about to act, who may cancel the task. Messages that came meanwhile
+// nobody is about to act, who may cancel the task, and there is room. Messages that came meanwhile
 // are in the log, and the agent gets them when it asks.
 func (o *owner) endRest(over bool) {
 	o.mu.Lock()
@@ -195,7 +206,10 @@ func (o *owner) endRest(over bool) {
 	case !o.resting:
 	case o.ctx.Err() != nil:
 		o.resting = false
-	case over && o.holds == 0:
+		if o.drawn && !o.used {
+			o.e.taker.unbegun(o.key)
+		}
+	case over && o.holds == 0 && o.e.room.has(o):
 		o.resting = false
 		o.startLocked()
 	}

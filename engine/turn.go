@@ -34,6 +34,7 @@ func (o *owner) post(p *post) error {
 		secret = hide(p)
 	}
 	reopens, waits := o.draft.state.Terminal(), o.draft.state.Interrupted()
+	here := o.roomLocked(secret != nil || o.canceling)
 	if reopens {
 		if err := o.reopenLocked(); err != nil {
 			return err
@@ -71,6 +72,7 @@ func (o *owner) post(p *post) error {
 		o.turn.messages = append(o.turn.messages, p)
 	}
 	switch {
+	case !here: // whoever draws the task goes on with it
 	case o.holdsLocked(waits || reopens):
 		p.held = true
 		o.starts = !o.running && !o.resting
@@ -185,7 +187,7 @@ func (o *owner) conclude(err error) {
 	defer o.mu.Unlock()
 	o.running = false
 	defer o.countLocked()
-	if o.gone || o.draft.state.Terminal() {
+	if o.gone || o.yields || o.draft.state.Terminal() {
 		return
 	}
 	var end *a2a.Entry

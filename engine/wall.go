@@ -102,16 +102,20 @@ func (o *owner) overrun() {
 
 // workClock adds up how long a task was at work from the entries of its log.
 type workClock struct {
+	waits bool      // before an agent's first word on a message it may have waited for a process
+	said  bool      // the newest entry is the client's, or came with it
 	last  time.Time // of the newest entry
 	works bool      // behind it
 	total time.Duration
 }
 
 func (c *workClock) add(en *a2a.Entry) {
-	if c.works {
+	byClient := en.Kind == a2a.EntryCreated || en.Kind == a2a.EntryMessage ||
+		c.said && en.Kind == a2a.EntryStatus && en.Time.Equal(c.last) && active(en.Status.Status.State)
+	if c.works && !(c.waits && c.said) {
 		c.total += en.Time.Sub(c.last)
 	}
-	c.last = en.Time
+	c.last, c.said = en.Time, byClient
 	switch en.Kind {
 	case a2a.EntryCreated:
 		c.works = true

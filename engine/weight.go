@@ -48,6 +48,9 @@ func weightOf(parts []*a2a.Part) (n int) {
 // sayLocked is emitLocked for what agents say: it fails the task when it goes
 // beyond a limit, and notes that the agent has spoken.
 func (o *owner) sayLocked(en *a2a.Entry) error {
+	if o.yields {
+		return agent.ErrEnded // it runs again elsewhere
+	}
 	if err := o.exceedsLocked(en); err != nil {
 		if err := o.emitLocked(o.status(a2a.TaskStateFailed, words(err.Reason))); err != nil {
 			return err
