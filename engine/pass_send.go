@@ -151,3 +151,19 @@ func (e *Engine) takenBefore(ctx context.Context, p *post) error {
 	}
 	return err
 }
+
+// overAfar looks whether a turn that ended in another process did not take d's
+// message: then the next one began together with its end. See post.over.
+func (e *Engine) overAfar(ctx context.Context, d taken) {
+	p := d.post
+	if !p.reopen || p.entry != nil { // its owner is here, and knows
+		return
+	}
+	rec, err := e.store.Get(ctx, d.topic.key, false)
+	if err != nil {
+		return // the stream ends a turn too early, and can be resumed
+	}
+	if over, err := e.overBefore(ctx, rec, d.seq); err == nil && over > p.over.Load() {
+		p.over.Store(over)
+	}
+}

@@ -122,6 +122,9 @@ func (e *Engine) followTurn(ctx context.Context, d taken, cursor, generation int
 		return !on && end(s)
 	}, func(ev *a2a.StreamResponse, err error) bool {
 		before := ev != nil && ev.Seq <= d.seq
+		if d.passed && ev != nil && !before && ev.State().Terminal() {
+			e.overAfar(ctx, d)
+		}
 		over := ev != nil && !before && ev.State().Terminal() && ev.Seq <= p.over.Load()
 		on = before || over
 		if last := held; last != nil {
