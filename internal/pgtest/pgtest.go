@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"net"
 	"net/url"
 	"os"
 	"os/exec"
@@ -27,6 +29,8 @@ type Options struct {
 	// Durable makes commits wait for the disk, as in life. Without, tests that
 	// do not end the server by force are faster.
 	Durable bool
+	// TCP lets the server listen on 127.0.0.1, too, see Address.
+	TCP bool
 	// Settings are added to the server's configuration, by name.
 	Settings map[string]string
 }
@@ -37,8 +41,9 @@ type Cluster struct {
 	bin  string // folder of the programs
 	dir  string
 	user *owner // who runs the server, if that must not be who runs the test
+	port int
 	made atomic.Int64
-	on   bool
+	on   *process // nil while it is stopped
 }
 
 // Available returns nil if there is a PostgreSQL server on this machine, or
@@ -96,7 +101,7 @@ func Make(o *Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{bin: bin, dir: dir, user: user}
+	c := &Cluster{bin: bin, dir: dir, user: user, port: 5432}
 	if err := c.prepare(o); err != nil {
 		os.RemoveAll(dir)
 		return nil, err
@@ -116,6 +121,13 @@ func (c *Cluster) prepare(o *Options) error {
 		"unix_socket_directories": "'" + c.dir + "'",
 		"max_connections":         "200",
 		"shared_buffers":          "64MB",
+	}
+	if o.TCP {
+		var err error
+		if c.port, err = freePort(); err != nil {
+			return err
+		}
+		settings["listen_addresses"], settings["port"] = "'127.0.0.1'", strconv.Itoa(c.port)
 	}
 	if !o.Durable {
 		settings["fsync"], settings["synchronous_commit"], settings["full_page_writes"] = "off", "off", "off"
@@ -154,27 +166,6 @@ func (c *Cluster) Log() string {
 	return string(text)
 }
 
-// Start starts the server and waits until it takes connections.
-func (c *Cluster) Start() error {
-	if err := c.run("pg_ctl", "-D", c.data(), "-l", filepath.Join(c.dir, "log"), "-w", "-t", "60", "start"); err != nil {
-		return fmt.Errorf("%w\n%s", err, c.Log())
-	}
-	c.on = true
-	return nil
-}
-
-// How a server is stopped. Immediate is what a crash is like.
-const (
-	Fast      = "fast"
-	Immediate = "immediate"
-)
-
-// Stop stops the server and waits until it is gone.
-func (c *Cluster) Stop(mode string) error {
-	c.on = false
-	return c.run("pg_ctl", "-D", c.data(), "-m", mode, "-w", "-t", "60", "stop")
-}
-
 // PID is the process id of the server's first process.
 func (c *Cluster) PID() (int, error) {
 	text, err := os.ReadFile(filepath.Join(c.data(), "postmaster.pid"))
@@ -188,18 +179,45 @@ func (c *Cluster) PID() (int, error) {
 // Close ends the server, if it runs, and removes all of it.
 func (c *Cluster) Close() error {
 	var err error
-	if c.on {
+	if c.on != nil {
 		err = c.Stop(Immediate)
 	}
 	return errors.Join(err, os.RemoveAll(c.dir))
 }
 
 // Socket is the path of the server's socket.
-func (c *Cluster) Socket() string { return filepath.Join(c.dir, ".s.PGSQL.5432") }
+func (c *Cluster) Socket() string { return filepath.Join(c.dir, ".s.PGSQL."+strconv.Itoa(c.port)) }
 
 // URL is the address of a database of the cluster.
 func (c *Cluster) URL(database string) string {
-	return "postgres://parley@/" + database + "?host=" + url.QueryEscape(c.dir)
+	q := url.Values{"host": {c.dir}}
+	if c.port != 5432 {
+		q.Set("port", strconv.Itoa(c.port))
+	}
+	return "postgres://parley@/" + database + "?" + q.Encode()
+}
+
+// Address is where the server listens with Options.TCP.
+func (c *Cluster) Address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(c.port)) }
+
+// Via is URL by way of another address: Address, or that of a proxy to it.
+func (c *Cluster) Via(address, database string) string {
+	return "postgres://parley@" + address + "/" + database + "?sslmode=disable"
+}
+
+// freePort returns a port that nobody has. It is below those that the system gives
+// to whoever wants any, so that it is still free after a restart of the server.
+func freePort() (int, error) {
+	var last error
+	for range 100 {
+		port := 20000 + rand.IntN(12000)
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err == nil {
+			return port, l.Close()
+		}
+		last = err
+	}
+	return 0, last
 }
 
 // Database makes an empty database and returns its address.
@@ -225,35 +243,31 @@ func (c *Cluster) Create(template string) (string, error) {
 
 // Exec runs a statement as the cluster's superuser, in its database postgres.
 func (c *Cluster) Exec(sql string) error {
-	return c.run("psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-h", c.dir, "-U", "parley", "-d", "postgres", "-c", sql)
+	return c.run("psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-h", c.dir, "-p", strconv.Itoa(c.port), "-U", "parley", "-d", "postgres", "-c", sql)
 }
 
 // run runs one of PostgreSQL's programs.
 func (c *Cluster) run(program string, args ...string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, filepath.Join(c.bin, program), args...)
-	cmd.Dir = c.dir
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "TZ=UTC", "HOME=" + c.dir}
-	c.user.become(cmd)
-	// Not a pipe: the server inherits it, and Wait would wait for the server.
-	out, err := os.CreateTemp("", "pgout")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(out.Name())
-	defer out.Close()
-	cmd.Stdout, cmd.Stderr = out, out
-	if err := cmd.Run(); err != nil {
-		text, _ := os.ReadFile(out.Name())
+	cmd := c.command(ctx, program, args...)
+	if text, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w: %s", program, err, bytes.TrimSpace(text))
 	}
 	return nil
 }
 
+func (c *Cluster) command(ctx context.Context, program string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, filepath.Join(c.bin, program), args...)
+	cmd.Dir = c.dir
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "TZ=UTC", "HOME=" + c.dir}
+	c.user.become(cmd)
+	return cmd
+}
+
 // programs returns the folder of a PostgreSQL server's programs, the newest one.
 func programs() (string, error) {
-	all := []string{"initdb", "pg_ctl", "postgres", "psql"}
+	all := []string{"initdb", "postgres", "psql"}
 	has := func(dir string) bool {
 		return !slices.ContainsFunc(all, func(name string) bool {
 			_, err := os.Stat(filepath.Join(dir, name))

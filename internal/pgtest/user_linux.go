@@ -42,9 +42,12 @@ func (o *owner) give(dir string) error {
 
 func (o *owner) become(cmd *exec.Cmd) {
 	// The server is not in the terminal's group: an interrupt ends the test, which
-	// then ends the server.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	// then ends the server. However the test ends, the server hears of it.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGQUIT}
 	if o != nil {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: o.uid, Gid: o.gid}
 	}
 }
+
+// wake lets a server go on that was stopped by a signal.
+func wake(cmd *exec.Cmd) error { return cmd.Process.Signal(syscall.SIGCONT) }
