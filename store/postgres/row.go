@@ -238,6 +238,7 @@ func (l *lane) fillPushes(ctx context.Context, all []*store.Append, changes []ch
 	for i := range changes {
 		c := &changes[i]
 		pushes := map[string]*store.PushConfig{}
+		var order []string // in which they came: that of their keys
 		type letter struct {
 			push string
 			seq  int64
@@ -246,13 +247,17 @@ func (l *lane) fillPushes(ctx context.Context, all []*store.Append, changes []ch
 		for _, at := range c.appends {
 			a := all[at]
 			for j := range a.Pushes {
+				if pushes[a.Pushes[j].ID] == nil {
+					order = append(order, a.Pushes[j].ID)
+				}
 				pushes[a.Pushes[j].ID] = &a.Pushes[j]
 			}
 			for j := range a.Letters {
 				letters[letter{a.Letters[j].ID, a.Letters[j].Seq}] = &a.Letters[j]
 			}
 		}
-		for _, p := range pushes {
+		for _, id := range order {
+			p := pushes[id]
 			key, err := l.s.pushKeys(ctx, 1)
 			if err != nil {
 				return err
