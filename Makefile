@@ -22,9 +22,15 @@ interop: ## programs nobody here wrote, on both sides of this tree's binary; pri
 matrix: ## every behaviour over every dialect and binding, printed as a table
 	@go test -count=1 -run '^TestMatrix$$' -matrix
 
-# ROUNDS, HOOKS, SEED and CLIENTS adjust it; LOGS names a directory that keeps the logs and databases.
+# ROUNDS, HOOKS, SEED and CLIENTS adjust it; LOGS names a directory that keeps the logs and databases. STORE=postgres tortures three
+# servers at one PostgreSQL instead, of which TAKEOVERS are killed to see how long their tasks stand still, and EVENTS go from one to another;
+# OLD is an older binary that a rolling upgrade begins with.
 torture: ## 200 rounds of kill -9, of a failing store, of a bad network and of clients that tell secrets, and 1,000 tasks with webhooks, printed as tables
+ifeq ($(STORE),postgres)
+	@go test -count=1 -timeout 3h -v -run '^(TestReplicas|TestRolling|TestTakeOver|TestEventLatency)$$' ./internal/torture -replica-rounds $(or $(ROUNDS),200) -takeovers $(or $(TAKEOVERS),100) -events $(or $(EVENTS),1000) -old "$(OLD)" -seed $(or $(SEED),0) -clients $(or $(CLIENTS),50) -logs "$(LOGS)"
+else
 	@go test -count=1 -timeout 2h -v -run '^(TestTorture|TestWebhooks|TestSecrets)$$' ./internal/torture -rounds $(or $(ROUNDS),200) -hook-tasks $(or $(HOOKS),1000) -seed $(or $(SEED),0) -clients $(or $(CLIENTS),50) -logs "$(LOGS)"
+endif
 
 # TIME and CALLERS adjust it; LOGS names a directory that keeps the log and the database.
 abuse: ## 50 callers who behave, a minute in quiet and a minute beside 200 connections that do not, measured and printed as a table

@@ -109,6 +109,29 @@ func (b *balancer) calm() {
 	b.whole = true
 }
 
+// attend leaves out who does not say that it is ready, looking often.
+func (b *balancer) attend() {
+	client := &http.Client{Timeout: connectWithin, Transport: &http.Transport{DisableKeepAlives: true}}
+	for n, target := range b.targets {
+		b.tasks.Go(func() {
+			tick := time.NewTicker(25 * time.Millisecond)
+			defer tick.Stop()
+			for {
+				res, err := client.Get("http://" + target + "/readyz")
+				if err == nil {
+					res.Body.Close()
+				}
+				b.out[n].Store(err != nil || res.StatusCode != http.StatusOK)
+				select {
+				case <-tick.C:
+				case <-b.over:
+					return
+				}
+			}
+		})
+	}
+}
+
 func (b *balancer) close() {
 	close(b.over)
 	b.listener.Close()

@@ -143,8 +143,8 @@ func (c *client) speak(ctx context.Context, how speech) (service, error) {
 	if how.raw || c.n%2 == 1 {
 		o.Retries = -1 // the driver resumes and repeats by itself
 	}
-	rt := c.w.newTransport()
-	if c.w.many && how.binding != a2a.BindingGRPC {
+	rt := c.w.newTransport(how.binding)
+	if rt != nil {
 		o.HTTPClient = &http.Client{Transport: rt}
 	}
 	cl, err := a2aclient.Dial(ctx, c.url, o)
@@ -248,7 +248,15 @@ func (c *client) finish(ctx context.Context, r *record) bool {
 		case s.Interrupted() && !answered && r.plan.answer == "" && !r.plan.cancel:
 			return true
 		case s.Interrupted() && !answered && r.plan.answer != "":
+			r.settles(true)
 			answered = c.answer(ctx, r)
+			continue
+		case answered && r.asksAgain():
+			r.settles(true)
+			if !c.say(ctx, r, c.message(r, r.plan.answer)) {
+				r.settles(false)
+				c.look(ctx, r)
+			}
 			continue
 		}
 		if c.rng.IntN(5) == 0 {

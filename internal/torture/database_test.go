@@ -8,29 +8,48 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/parley-a2a/parley/internal/pgtest"
 )
 
-// database is a PostgreSQL server for replicas, whose commits wait for the disk.
+// cluster is the PostgreSQL server of these tests, whose commits wait for the disk.
+// It is made for the first test that asks for it, and TestMain ends it.
+var cluster = sync.OnceValues(func() (*pgtest.Cluster, error) {
+	c, err := pgtest.Make(&pgtest.Options{Durable: true})
+	if err == nil {
+		endCluster = c.Close
+	}
+	return c, err
+})
+
+var endCluster = func() error { return nil }
+
+// database is a database of the cluster, for replicas.
 type database struct {
 	*pgtest.Cluster
-	name string // of the one database in it
+	name string
+	more string // parameters of its address
 }
 
 func newDatabase(t *testing.T) *database {
 	t.Helper()
-	d := &database{Cluster: pgtest.New(t, &pgtest.Options{Durable: true})}
-	url := d.Cluster.Database(t)
+	pgtest.Require(t)
+	c, err := cluster()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &database{Cluster: c}
+	url := c.Database(t)
 	d.name = strings.TrimPrefix(url[:strings.IndexByte(url, '?')], "postgres://parley@/")
 	return d
 }
 
 // by is the address of the database for who reaches it at a TCP address.
 func (d *database) by(addr string) string {
-	return "postgres://parley@" + addr + "/" + d.name + "?sslmode=disable"
+	return "postgres://parley@" + addr + "/" + d.name + "?sslmode=disable" + d.more
 }
 
 func (d *database) Dial() (net.Conn, error) { return net.Dial("unix", d.Socket()) }

@@ -17,6 +17,8 @@ type FleetOptions struct {
 	// Replica returns the command of a replica's next life, which listens at one
 	// address, and finds the database at the other.
 	Replica func(listen, database string) *exec.Cmd
+	// Old is what the replicas' first lives are, in place of Replica. Nil: the same.
+	Old func(listen, database string) *exec.Cmd
 	// Replicas is how many there are. Zero means 3.
 	Replicas int
 	Database Database
@@ -63,21 +65,32 @@ type fleet struct {
 // RunFleet does it all. The error is about the driver or its surroundings;
 // what the servers did wrong is in the report.
 func RunFleet(ctx context.Context, o *FleetOptions) (*Report, error) {
+	f := newFleet(o)
+	f.w.hasty = true
+	return f.run(ctx, o.Seed, f.rounds)
+}
+
+func newFleet(o *FleetOptions) *fleet {
 	w := newWorld(&Options{Rounds: o.Rounds, Clients: o.Clients, Seed: o.Seed, Effects: o.Effects, Log: o.Log, Retries: true})
-	w.hasty, w.many = true, true
-	f := &fleet{o: o, w: w}
+	w.many = true
+	return &fleet{o: o, w: w}
+}
+
+// run lets clients work while rounds goes on, and judges.
+func (f *fleet) run(ctx context.Context, cuts uint64, rounds func(context.Context) error) (*Report, error) {
 	defer f.close()
-	if err := f.begin(ctx, o.Seed); err != nil {
+	if err := f.begin(ctx, cuts); err != nil {
 		return nil, err
 	}
+	w := f.w
 	working, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var clients sync.WaitGroup
-	for n := range o.Clients {
+	for n := range f.o.Clients {
 		c := newClient(w, n, "http://"+f.balancer.addr())
 		clients.Go(func() { c.run(working) })
 	}
-	err := f.rounds(ctx)
+	err := rounds(ctx)
 	close(w.stopping)
 	f.balancer.calm()
 	if err == nil {

@@ -45,13 +45,7 @@ func TestReplicas(t *testing.T) {
 		}
 		t.Run(kind.name, func(t *testing.T) {
 			d := newDatabase(t)
-			dir := t.TempDir()
-			if *logs != "" {
-				var err error
-				if dir, err = os.MkdirTemp(*logs, strings.ReplaceAll(kind.name, " ", "-")+"-"); err != nil {
-					t.Fatal(err)
-				}
-			}
+			dir := logDir(t, kind.name)
 			log, err := os.Create(filepath.Join(dir, "log"))
 			if err != nil {
 				t.Fatal(err)
@@ -79,12 +73,26 @@ func TestReplicas(t *testing.T) {
 // replicaBinary tortures the real binary.
 func replicaBinary(t *testing.T, o *FleetOptions, d *database, dir string) {
 	program := built(t)
-	if out, _ := exec.Command(program, "serve", "--help").CombinedOutput(); !strings.Contains(string(out), "--store") {
-		t.Skip("the binary knows no --store")
-	}
 	o.Replica = func(listen, at string) *exec.Cmd {
-		return exec.Command(program, "serve", "--listen", listen, "--store", d.by(at), "--dead-after", o.DeadAfter.String(), "--retry-anonymous")
+		return replicaOf(program, o, listen, d.by(at))
 	}
+}
+
+func replicaOf(program string, o *FleetOptions, listen, url string) *exec.Cmd {
+	return exec.Command(program, "serve", "--listen", listen, "--store", url, "--dead-after", o.DeadAfter.String(), "--retry-anonymous")
+}
+
+// logDir is a directory for what a test writes, which -logs keeps.
+func logDir(t *testing.T, name string) string {
+	t.Helper()
+	if *logs == "" {
+		return t.TempDir()
+	}
+	dir, err := os.MkdirTemp(*logs, strings.ReplaceAll(name, " ", "-")+"-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 // replicaSteps tortures this test's own server, whose agent has steps.

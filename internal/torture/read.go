@@ -65,7 +65,7 @@ func (c *client) follow(ctx context.Context, r *record, seg *segment, answered b
 			return true
 		}
 		seg.takes(el)
-		if s := el.State(); s.Interrupted() && !answered && (el.Task == nil || r.now() == s) {
+		if s := el.State(); s.Interrupted() && (!answered || r.asksAgain()) && (el.Task == nil || r.now() == s) {
 			return true
 		}
 		if leave--; leave == -1 || seg.holes {

@@ -34,6 +34,8 @@ type record struct {
 	refused       []string          // ids of messages that came too late for their task
 	high          int64             // highest position seen
 	state         a2a.TaskState     // newest known
+	question      string            // the message with which it was auth-required, as far as is known
+	settled       string            // the question that was answered
 	segments      []*segment
 	first         *segment        // of the stream with which the work began; nil if there was none
 	looks         map[look]string // what it was and when, for the report
@@ -180,6 +182,7 @@ func (r *record) sees(how string, t *a2a.Task, pos int64, exact, whole bool, tak
 	}
 	if !exact || pos >= r.high {
 		r.becomesLocked(t.Status.State)
+		r.asksLocked(&t.Status)
 	}
 	if exact {
 		r.reachesLocked(pos)
@@ -200,6 +203,31 @@ func (r *record) becomesLocked(s a2a.TaskState) {
 		r.violate(Seen, "was %v and is %v", r.state, s)
 	}
 	// Otherwise it is an older answer that took its time; audit judges those.
+}
+
+// asksLocked notes what the task waits for, if that is an authorization. What
+// answered it is not kept: who has lost it asks again.
+func (r *record) asksLocked(s *a2a.TaskStatus) {
+	if s.State == a2a.TaskStateAuthRequired && s.Message != nil {
+		r.question = s.Message.MessageID
+	}
+}
+
+// settles notes that the question as it is known is answered, or is not.
+func (r *record) settles(yes bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.settled = ""
+	if yes {
+		r.settled = r.question
+	}
+}
+
+// asksAgain reports whether the task asks for an authorization that it had.
+func (r *record) asksAgain() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.state == a2a.TaskStateAuthRequired && r.question != r.settled
 }
 
 func (r *record) now() a2a.TaskState {
@@ -247,6 +275,9 @@ func (s *segment) takes(el *a2a.StreamResponse) {
 	}
 	if st := el.State(); st.Valid() && el.Seq > r.high {
 		r.becomesLocked(st)
+		if el.StatusUpdate != nil {
+			r.asksLocked(&el.StatusUpdate.Status)
+		}
 	}
 	r.reachesLocked(el.Seq)
 }

@@ -32,7 +32,12 @@ func (w *world) newReplica(o *FleetOptions, n int) (*replica, error) {
 	if err != nil {
 		return nil, err
 	}
-	life := &Options{Addr: addr, Server: func(int) *exec.Cmd { return o.Replica(addr, l.addr()) }}
+	life := &Options{Addr: addr, Server: func(life int) *exec.Cmd {
+		if life == 0 && o.Old != nil && n < o.replicas() { // not one that judges
+			return o.Old(addr, l.addr())
+		}
+		return o.Replica(addr, l.addr())
+	}}
 	log := newLastLines(&marked{to: w.log, mark: []byte{'r', '0' + byte(n), ' '}})
 	return &replica{server: newServer(life, log), w: w, n: n, line: l, ended: func() {}}, nil
 }

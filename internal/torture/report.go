@@ -22,6 +22,7 @@ type Report struct {
 	Events               int64            // that clients saw
 	Resumes              int64            // streams that went on at a position; of those that the library resumes by itself, not over gRPC
 	Elsewhere            int64            // resumes at another replica than before, so far as it is known: not over gRPC
+	Refused              int64            // requests, with 503; counted where replicas are replaced
 	Cuts                 int64            // calls and streams that broke
 	Stalls               int64            // that clients gave up because nothing came
 	Unknown              int64            // messages whose senders never learned whether they arrived
@@ -54,8 +55,8 @@ func (w *world) report(tasks int) *Report {
 		Kills: c.kills.Load(), Stops: c.stops.Load(), Deaths: c.deaths.Load(),
 		Tasks: tasks, Events: c.events.Load(),
 		Resumes:   c.resumes.Load() + max(0, c.subscribed.Load()-c.opened.Load()),
-		Elsewhere: c.elsewhere.Load(),
-		Cuts:      c.cuts.Load(), Stalls: c.stalls.Load(), Unknown: c.unknown.Load(),
+		Elsewhere: c.elsewhere.Load(), Refused: c.refused.Load(),
+		Cuts: c.cuts.Load(), Stalls: c.stalls.Load(), Unknown: c.unknown.Load(),
 		Repeats: c.repeats.Load(), Attached: c.attached.Load(), Conflicts: c.conflicts.Load(), Pauses: c.pauses.Load(),
 		Canceled: c.canceled.Load(), WornOut: c.wornOut.Load(), Steps: c.steps.Load(), Effects: c.effects.Load(),
 	}

@@ -72,6 +72,7 @@ type world struct {
 	proxy  *proxy  // nil without Network
 	hasty  bool    // clients do not wait long
 	many   bool    // there are several servers
+	strict bool    // requests may be refused with 503, and fail in no other way
 	start  time.Time
 
 	stopping chan struct{} // closed when no new tasks are to begin
@@ -95,6 +96,7 @@ type counts struct {
 	repeats, conflicts, attached     atomic.Int64
 	pauses                           atomic.Int64
 	elsewhere                        atomic.Int64 // streams that went on at another replica
+	refused                          atomic.Int64 // requests, with 503, where that is counted
 }
 
 const maxViolations = 50

@@ -32,7 +32,12 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if err := endCluster(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
 }
 
 // TestTorture is the promise that nothing is lost, held against kill -9, a
@@ -56,13 +61,7 @@ func TestTorture(t *testing.T) {
 		}},
 	} {
 		t.Run(kind.name, func(t *testing.T) {
-			dir := t.TempDir()
-			if *logs != "" {
-				var err error
-				if dir, err = os.MkdirTemp(*logs, strings.ReplaceAll(kind.name, " ", "-")+"-"); err != nil {
-					t.Fatal(err)
-				}
-			}
+			dir := logDir(t, kind.name)
 			log, err := os.Create(filepath.Join(dir, "log"))
 			if err != nil {
 				t.Fatal(err)

@@ -32,6 +32,9 @@ type raw struct {
 }
 
 func newRaw(c *a2aclient.Client, url string, rt http.RoundTripper) *raw {
+	if rt == nil {
+		rt = &http.Transport{MaxIdleConnsPerHost: 4}
+	}
 	return &raw{c, url, &http.Client{Transport: rt}}
 }
 
