@@ -232,7 +232,11 @@ type Engine struct {
 	mu      sync.Mutex // protects the fields below
 	topics  map[store.Key]*topic
 	owners  map[store.Key]*owner
-	drained bool // no new work
+	drained bool              // no new work
+	hashes  map[uint64]*topic // topics by hash, if the store is shared
+	doubts  []*topic          // whose owner may have lost its task
+
+	doubted chan struct{} // capacity one: there are doubts
 
 	tokenKey lazyKey
 	outbox   *outbox // nil without push notifications
@@ -271,6 +275,8 @@ func New(st store.Store, ag agent.Agent, card *a2a.AgentCard, o *Options) *Engin
 		topics:   map[store.Key]*topic{},
 		owners:   map[store.Key]*owner{},
 		mailHint: make(chan struct{}, 1),
+		hashes:   map[uint64]*topic{},
+		doubted:  make(chan struct{}, 1),
 	}
 	if e.shares() {
 		e.passes.key = newNodeKey()
@@ -304,6 +310,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	pulse.Go(func() { e.heart(live) })
 	pulse.Go(func() { e.probe(live) })
 	pulse.Go(func() { e.watch(live) })
+	pulse.Go(func() { e.pollFar(live) })
 	pulse.Go(func() { e.mail(live) })
 	e.work.Go(func() { e.takeUp(ctx) })
 	e.work.Go(func() { e.retain(ctx) })
@@ -370,12 +377,21 @@ func (e *Engine) stopping() bool {
 }
 
 // failed wraps a store's error with what was tried; a store that was closed
-// under a call means that the server stops.
+// under a call means that the server stops. One that is out of reach may be back
+// soon.
 func failed(err error, what string) error {
 	if errors.Is(err, store.ErrClosed) {
 		return errStopping()
 	}
-	return fmt.Errorf("%s: %w", what, err)
+	err = fmt.Errorf("%s: %w", what, err)
+	if errors.Is(err, store.ErrUnreachable) && !errors.Is(err, a2a.ErrUnavailable) {
+		return &a2a.Error{
+			Code:    a2a.CodeUnavailable,
+			Message: "the database cannot be reached at the moment; try again shortly",
+			Cause:   err,
+		}
+	}
+	return err
 }
 
 // nudge gives a hint: that there is something to do, in a channel of capacity

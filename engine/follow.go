@@ -21,7 +21,19 @@ func (e *Engine) follow(ctx context.Context, t *topic, cursor, generation int64,
 	var timer *time.Timer
 	for {
 		entries, known, changed := t.after(cursor)
-		if !known {
+		switch {
+		case known:
+		case t.shared:
+			var err error
+			if entries, changed, err = e.afar(ctx, t, cursor); err != nil {
+				yield(nil, err)
+				return false
+			}
+			if t.isDetached() {
+				return false
+			}
+			known = true
+		default:
 			var err error
 			if entries, err = e.behind(ctx, t.key, cursor); err != nil {
 				yield(nil, err)
@@ -145,14 +157,14 @@ func (e *Engine) await(ctx context.Context, t *topic, after int64, end func(a2a.
 		}
 		var again <-chan time.Time
 		if !g.known {
-			rec, err := e.store.Get(ctx, t.key, false)
+			row, err := e.rowOf(ctx, t)
 			if err != nil {
-				return 0, e.unread(ctx, err, t.key)
+				return 0, err
 			}
-			if t.watch().known {
+			if t.look().known {
 				continue // the store may be ahead of what is published
 			}
-			g.state, g.last = a2a.TaskState(rec.State), rec.Last
+			g.state, g.last = a2a.TaskState(row.State), row.Last
 			if timer == nil {
 				timer = time.NewTimer(poll)
 				defer timer.Stop()
@@ -177,6 +189,19 @@ func (e *Engine) await(ctx context.Context, t *topic, after int64, end func(a2a.
 			return 0, context.Cause(ctx)
 		}
 	}
+}
+
+// rowOf returns the row of a task that nobody here owns. What others do to it
+// rings the topic's bell, if the store is shared.
+func (e *Engine) rowOf(ctx context.Context, t *topic) (*store.Row, error) {
+	if t.shared {
+		return e.rowAfar(ctx, t)
+	}
+	rec, err := e.store.Get(ctx, t.key, false)
+	if err != nil {
+		return nil, e.unread(ctx, err, t.key)
+	}
+	return &rec.Row, nil
 }
 
 // endedAt returns the task that await waited for: as it ended, even if it has

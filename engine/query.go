@@ -57,11 +57,11 @@ func (e *Engine) longPoll(ctx context.Context, t *topic, task *a2a.Task, last, c
 		}
 		var again <-chan time.Time
 		if !g.known {
-			rec, err := e.store.Get(ctx, t.key, false)
+			row, err := e.rowOf(ctx, t)
 			if err != nil {
-				return nil, e.unread(ctx, err, t.key)
+				return nil, err
 			}
-			if rec.Last != last {
+			if row.Last != last {
 				if task, last, err = e.loadAt(ctx, t); err != nil {
 					return nil, err
 				}

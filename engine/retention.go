@@ -165,7 +165,7 @@ func (e *Engine) retire(k store.Key) bool {
 		delete(e.owners, k)
 	}
 	if t := e.topics[k]; t != nil {
-		delete(e.topics, k)
+		e.dropLocked(t)
 		t.detach()
 	}
 	e.mu.Unlock()

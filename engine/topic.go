@@ -3,6 +3,7 @@ package engine
 import (
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/store"
@@ -15,18 +16,23 @@ type topic struct {
 	key  store.Key
 	refs int // protected by Engine.mu
 
-	shared bool // other processes may go on with the task; set at start, then constant
+	shared bool   // other processes may go on with the task; set at start, then constant
+	hash   uint64 // by which hints name it, if shared; set at start, then constant
+	twin   *topic // the next one of this hash; protected by Engine.mu
 
 	mu       sync.Mutex // protects the fields below
 	changed  bell
 	owner    *owner    // whose task is held; nil if nobody's
 	lost     error     // why the last owner gave the task up, if no other process has it
 	task     *a2a.Task // fold of the log up to last; nil while nobody here owns the task
-	last     int64     // the durable watermark, while task is set
+	last     int64     // the durable watermark, while task is set; otherwise see far
 	tail     []sized   // the newest entries, the last of them at last
 	bytes    int       // in tail
 	detached bool      // the task is about to be deleted: readers leave, see retire
 	ended    int64     // seq of the newest end that was seen; the task may have gone on since
+	far      far
+	heard    int64     // counts what was heard of the task from others
+	born     time.Time // Row.Created of a task that nobody here owns; zero: not known
 }
 
 // sized is an entry with the size of its stored body, in bytes.
@@ -58,6 +64,9 @@ func (t *topic) adopt(o *owner, task *a2a.Task, last int64) {
 	t.mu.Lock()
 	t.owner, t.lost = o, nil
 	t.task, t.last, t.tail, t.bytes = task, last, nil, 0
+	t.far.row, t.far.gone = nil, false
+	t.heard++
+	t.wakeLocked() // who waits for news of others
 	t.mu.Unlock()
 }
 
@@ -134,6 +143,7 @@ func (t *topic) release(o *owner, lost error) {
 		t.owner, t.lost = nil, lost
 		if t.task != nil && (!t.task.Status.State.Terminal() || t.task.Version == reopens && t.shared) {
 			t.task, t.last, t.tail, t.bytes = nil, 0, nil, 0
+			t.staleLocked()
 		}
 	}
 	t.wakeLocked()
@@ -294,6 +304,10 @@ func (e *Engine) joinLocked(k store.Key) *topic {
 	if t == nil {
 		t = &topic{key: k, shared: e.opts.deadAfter() > 0}
 		e.topics[k] = t
+		if t.shared {
+			t.hash = k.Hash()
+			t.twin, e.hashes[t.hash] = e.hashes[t.hash], t
+		}
 	}
 	t.refs++
 	return t
@@ -307,6 +321,26 @@ func (e *Engine) leave(t *topic) {
 
 func (e *Engine) leaveLocked(t *topic) {
 	if t.refs--; t.refs == 0 && e.topics[t.key] == t {
-		delete(e.topics, t.key)
+		e.dropLocked(t)
+	}
+}
+
+// dropLocked forgets a topic that is in e.topics.
+func (e *Engine) dropLocked(t *topic) {
+	delete(e.topics, t.key)
+	if !t.shared {
+		return
+	}
+	first := e.hashes[t.hash]
+	switch {
+	case first != t:
+		for first.twin != t {
+			first = first.twin
+		}
+		first.twin = t.twin
+	case t.twin == nil:
+		delete(e.hashes, t.hash)
+	default:
+		e.hashes[t.hash] = t.twin
 	}
 }

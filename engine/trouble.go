@@ -50,8 +50,9 @@ func newTrouble(log *slog.Logger) *trouble {
 
 // Trouble returns nil while the store takes writes, and otherwise why it does
 // not, in words for a readiness probe: nothing new can be stored then, but what
-// is stored can be read. It wraps [store.ErrFull], [store.ErrReadOnly] or
-// [store.ErrBusy], if it is one of these. The engine tries the store every
+// is stored can be read. It wraps [store.ErrFull], [store.ErrReadOnly],
+// [store.ErrBusy] or [store.ErrUnreachable], when it cannot be read either, if it
+// is one of these. The engine tries the store every
 // second until it works again.
 func (e *Engine) Trouble() error {
 	t := e.trouble
@@ -113,6 +114,8 @@ func troubleWords(err error) string {
 		return "the database cannot be written (read-only)"
 	case errors.Is(err, store.ErrBusy):
 		return "the database is locked by another program"
+	case errors.Is(err, store.ErrUnreachable):
+		return "the database cannot be reached"
 	}
 	return "tasks cannot be stored at the moment"
 }
@@ -135,13 +138,17 @@ func (e *Engine) takesNothing() error {
 	return nil
 }
 
+// ends returns a channel that is closed while there is no trouble.
+func (t *trouble) ends() <-chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.over
+}
+
 // wait returns when there is no trouble, or false when ctx ends.
 func (t *trouble) wait(ctx context.Context) bool {
-	t.mu.Lock()
-	over := t.over
-	t.mu.Unlock()
 	select {
-	case <-over:
+	case <-t.ends():
 		return ctx.Err() == nil
 	case <-ctx.Done():
 		return false

@@ -50,11 +50,28 @@ func (e *Engine) hear(h store.Hint) {
 func (e *Engine) hearOf(hash uint64, all bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for k, t := range e.topics {
-		if all || k.Hash() == hash {
-			t.mu.Lock()
-			t.wakeLocked()
-			t.mu.Unlock()
+	if all {
+		for _, t := range e.topics {
+			e.hearOfLocked(t)
 		}
+		return
+	}
+	for t := e.hashes[hash]; t != nil; t = t.twin {
+		e.hearOfLocked(t)
+	}
+}
+
+// hearOfLocked is told of the owners here, too, unless the store leaves that out.
+func (e *Engine) hearOfLocked(t *topic) {
+	far := t.farLocked()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case !far:
+	case t.task == nil:
+		t.staleLocked()
+	case len(e.doubts) < rowsAtOnce: // otherwise the next poll finds it
+		e.doubts = append(e.doubts, t)
+		nudge(e.doubted)
 	}
 }

@@ -1,0 +1,356 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/store"
+)
+
+// Where the store is shared a task may be at work in another process. Its readers
+// here share what one of them reads: the topic's tail then has the newest entries
+// that were read, rather than those that an owner published. A hint, or the one
+// poll for all such tasks, says that there may be more; then one reader asks, and
+// the others wait for what it finds.
+
+// far is what a topic knows of a task that nobody here owns. Protected by topic.mu.
+type far struct {
+	stale   bool          // the log may go beyond the tail
+	row     *store.Row    // nil: it may have changed since it was read
+	gone    bool          // there is no such task, as far as is known
+	reading chan struct{} // closed when the read under way is over; nil: none is
+}
+
+// soon is a channel that is closed: what is waited for may be there.
+var soon = func() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
+// farPage is how many entries are read at a time.
+const farPage = 512
+
+// afar returns the entries behind a cursor of a task that nobody here owns, or
+// else a channel that is closed when there may be some, or somebody owns it.
+func (e *Engine) afar(ctx context.Context, t *topic, cursor int64) ([]sized, <-chan struct{}, error) {
+	for {
+		t.mu.Lock()
+		if t.task != nil || t.detached {
+			t.mu.Unlock()
+			return nil, soon, nil
+		}
+		if cursor > t.last {
+			// The reader began with more than was read for others.
+			if len(t.tail) == 0 {
+				t.last = cursor
+			}
+			t.far.stale = true
+		}
+		switch behind := t.last - cursor; {
+		case behind > int64(len(t.tail)):
+			t.mu.Unlock()
+			entries, err := e.behind(ctx, t.key, cursor)
+			if err = e.outlast(ctx, err); err != nil {
+				return nil, nil, err
+			}
+			return t.published(entries), soon, nil
+		case behind > 0:
+			entries := t.tail[int64(len(t.tail))-behind:]
+			t.eventsLocked()
+			t.mu.Unlock()
+			return entries, nil, nil
+		case !t.far.stale:
+			gone, lost, changed := t.far.gone, t.lost, t.changed.wait()
+			t.mu.Unlock()
+			if gone && e.deleted(ctx, t.key) {
+				lost = errNotFound(t.key.ID)
+			}
+			return nil, changed, lost
+		}
+		if !t.turnLocked(ctx, e) {
+			if err := context.Cause(ctx); err != nil {
+				return nil, nil, err
+			}
+			if e.stopping() {
+				return nil, soon, nil
+			}
+			continue
+		}
+		t.far.stale = false
+		from := t.last
+		t.mu.Unlock()
+		entries, bad := e.readFar(ctx, t.key, from)
+		err := e.outlast(ctx, bad)
+		t.mu.Lock()
+		switch {
+		case bad != nil:
+			t.far.stale = true
+			t.wakeLocked()
+		case t.task == nil && !t.detached && t.last == from:
+			if t.addLocked(entries); len(entries) == 0 && cursor > from {
+				t.tail, t.bytes, t.last = nil, 0, cursor // the task was deleted
+			}
+		}
+		t.overLocked()
+		t.mu.Unlock()
+		if bad != nil {
+			return nil, soon, err
+		}
+	}
+}
+
+// turnLocked waits for the read under way, and returns false then, without the
+// lock. If there is none it is the caller's turn, until overLocked.
+func (t *topic) turnLocked(ctx context.Context, e *Engine) bool {
+	reading := t.far.reading
+	if reading == nil {
+		t.far.reading = make(chan struct{})
+		return true
+	}
+	t.mu.Unlock()
+	select {
+	case <-reading:
+	case <-ctx.Done():
+	case <-e.draining:
+	}
+	return false
+}
+
+func (t *topic) overLocked() {
+	close(t.far.reading)
+	t.far.reading = nil
+}
+
+// readFar reads the next entries of a log with their stored bodies.
+func (e *Engine) readFar(ctx context.Context, k store.Key, after int64) ([]sized, error) {
+	raw, err := e.store.Entries(ctx, k, after, farPage)
+	if err != nil {
+		return nil, failed(err, "read task "+k.ID)
+	}
+	out := make([]sized, len(raw))
+	for i := range raw {
+		r := &raw[i]
+		en, err := a2a.DecodeEntry(r.Seq, r.Time, a2a.EntryKind(r.Kind), r.Body)
+		if err != nil {
+			return nil, failed(err, "read task "+k.ID)
+		}
+		out[i] = sized{Entry: en, size: len(r.Body)}
+		if !bytes.Contains(r.Body, []byte(blobScheme)) { // it is what streams show
+			out[i].body = r.Body
+		} else if err := e.restoreEntry(ctx, en); err != nil {
+			return nil, e.unread(ctx, err, k)
+		}
+	}
+	return out, nil
+}
+
+// addLocked adds what was read behind the tail.
+func (t *topic) addLocked(entries []sized) {
+	t.far.stale = len(entries) == farPage // then there may be more
+	if len(entries) == 0 {
+		return
+	}
+	t.tail = slices.Grow(t.tail, len(entries))
+	for _, en := range entries {
+		// What earlier releases wrote has no generation: each reader stamps it.
+		en.ready = en.Kind == a2a.EntryStatus && en.Status.Generation == 0 || en.Kind == a2a.EntryArtifact && en.Artifact.Generation == 0
+		if en.Kind == a2a.EntryStatus && en.Status.Status.State.Terminal() {
+			t.ended = en.Seq
+		}
+		t.tail = append(t.tail, en)
+		t.bytes += en.size
+	}
+	t.last = entries[len(entries)-1].Seq
+	t.trimLocked()
+	t.wakeLocked() // those who came meanwhile, and found nothing
+}
+
+// rowAfar returns the row of a task that nobody here owns, as it was when it was
+// last heard of.
+func (e *Engine) rowAfar(ctx context.Context, t *topic) (*store.Row, error) {
+	for {
+		t.mu.Lock()
+		if r := t.far.row; r != nil {
+			t.mu.Unlock()
+			return r, nil
+		}
+		if !t.turnLocked(ctx, e) {
+			if err := context.Cause(ctx); err != nil {
+				return nil, err
+			}
+			if e.stopping() {
+				return nil, errStopping()
+			}
+			continue
+		}
+		heard := t.heard
+		t.mu.Unlock()
+		rec, bad := e.store.Get(ctx, t.key, false)
+		if bad != nil {
+			bad = e.unread(ctx, bad, t.key)
+		}
+		err := e.outlast(ctx, bad)
+		t.mu.Lock()
+		if bad == nil && heard == t.heard && t.task == nil {
+			t.far.row = &rec.Row
+		}
+		t.overLocked()
+		t.mu.Unlock()
+		switch {
+		case bad == nil:
+			return &rec.Row, nil
+		case err != nil:
+			return nil, err
+		case e.stopping():
+			return nil, errStopping()
+		}
+	}
+}
+
+// outlast waits where a read failed because a shared store is out of reach, until
+// it is back, and returns nil: those who wait for news of a task wait on.
+func (e *Engine) outlast(ctx context.Context, err error) error {
+	if !errors.Is(err, store.ErrUnreachable) || e.opts.deadAfter() <= 0 {
+		return err
+	}
+	e.wrote(err) // so that it is tried until it works
+	select {
+	case <-e.trouble.ends():
+	case <-e.draining:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	pause(ctx, rand.N(100*time.Millisecond)) // not all at once
+	return nil
+}
+
+// staleLocked says that the task may have changed, to readers of what another
+// process does to it.
+func (t *topic) staleLocked() {
+	t.heard++
+	t.far.stale, t.far.row = true, nil
+	t.wakeLocked()
+}
+
+// pollFar asks the store for all tasks that are read here and at work elsewhere,
+// every Options.Poll until ctx ends, if the store is shared; and sooner for those
+// that are in doubt.
+func (e *Engine) pollFar(ctx context.Context) {
+	if e.opts.deadAfter() <= 0 {
+		return
+	}
+	tick := time.NewTimer(e.opts.poll())
+	defer tick.Stop()
+	for {
+		var some []*topic
+		select {
+		case <-tick.C:
+			some = e.farTopics()
+			tick.Reset(e.opts.poll())
+		case <-e.doubted:
+			e.mu.Lock()
+			some, e.doubts = e.doubts, nil
+			e.mu.Unlock()
+		case <-ctx.Done():
+			return
+		}
+		for chunk := range slices.Chunk(some, rowsAtOnce) {
+			if err := e.compare(ctx, chunk); err != nil {
+				break // who reads finds out, and the next one is due soon
+			}
+		}
+	}
+}
+
+// farTopics returns the topics with readers whose tasks others may go on with.
+func (e *Engine) farTopics() (some []*topic) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, t := range e.topics {
+		if t.farLocked() {
+			some = append(some, t)
+		}
+	}
+	return some
+}
+
+// farLocked reports whether readers of t have to hear what others do. Engine.mu is
+// held.
+func (t *topic) farLocked() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.task == nil || t.refs > 1 && t.owner != nil && t.task.Status.State.Interrupted()
+}
+
+// compare wakes the readers of those tasks that changed.
+func (e *Engine) compare(ctx context.Context, some []*topic) error {
+	keys := make([]store.Key, len(some))
+	heard := make([]int64, len(some))
+	for i, t := range some {
+		keys[i] = t.key
+		t.mu.Lock()
+		heard[i] = t.heard
+		t.mu.Unlock()
+	}
+	rows, err := e.rows(ctx, keys)
+	if err != nil {
+		return err
+	}
+	for i, t := range some {
+		row, ok := rows[t.key]
+		t.mu.Lock()
+		o, again := t.owner, false
+		switch {
+		case t.detached || heard[i] != t.heard: // somebody looks anyway
+			o = nil
+		case t.task != nil:
+		case !ok:
+			if o = nil; !t.far.gone {
+				t.far.gone = true
+				t.staleLocked()
+			}
+		default:
+			o = nil
+			again = !t.born.IsZero() && !t.born.Equal(row.Created)
+			t.born = row.Created
+			t.seenLocked(&row)
+		}
+		t.mu.Unlock()
+		if again {
+			e.detach(t) // another one of the same id
+		}
+		if o != nil && ok && o.ready.was() && !o.has(&row) {
+			e.evict(o)
+		}
+	}
+	return nil
+}
+
+// detach sends the readers of a task away that is gone, see topic.detach.
+func (e *Engine) detach(t *topic) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.topics[t.key] == t && e.owners[t.key] == nil {
+		e.dropLocked(t)
+		t.detach()
+	}
+}
+
+// seenLocked compares a row with what readers have seen.
+func (t *topic) seenLocked(row *store.Row) {
+	was := t.far.row
+	t.far.gone = false
+	switch {
+	case t.last > 0 && row.Last > t.last && !t.far.stale,
+		was != nil && (was.Last != row.Last || was.Epoch != row.Epoch || was.Node != row.Node || was.State != row.State):
+		t.staleLocked()
+	}
+	t.far.row = row
+}
