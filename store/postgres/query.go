@@ -47,9 +47,15 @@ func (s *Store) List(ctx context.Context, q store.Query) (*store.Page, error) {
 	if err := q.Validate(); err != nil {
 		return nil, err
 	}
-	p, err := s.list(ctx, newListing(&q, s.o.NoAdvisory))
-	if err == errManyTasks { // which have no tally yet
-		p, err = s.list(ctx, newListing(&q, true))
+	p, err := s.list(ctx, &q, s.totalOf(&q))
+	if err == errNoTotal { // what is known of tallies is out of date
+		if err = s.relearn(ctx); err == nil {
+			p, err = s.list(ctx, &q, s.totalOf(&q))
+		}
+	}
+	if err == errNoTotal { // there are many tasks that have no tally yet
+		s.outgrown(&q)
+		p, err = s.list(ctx, &q, countAll)
 	}
 	if err != nil {
 		return nil, wrap("list", err)
@@ -57,19 +63,22 @@ func (s *Store) List(ctx context.Context, q store.Query) (*store.Page, error) {
 	return p, nil
 }
 
-var errManyTasks = errors.New("there are too many tasks to be counted")
+// errNoTotal says that the total cannot be found in the way that was chosen.
+var errNoTotal = errors.New("a total was looked for in the wrong way")
 
-func (s *Store) list(ctx context.Context, l *listing) (*store.Page, error) {
+// list is List with the total found in a way of totalOf.
+func (s *Store) list(ctx context.Context, q *store.Query, way int64) (*store.Page, error) {
+	l := newListing(q, way)
 	sql := l.sql()
 	var p store.Page
 	var total *int
 	read := s.read
-	if l.q.AnyOwner || l.countAll {
+	if q.AnyOwner || way == countAll {
 		read = s.interpreted
 	}
-	err := read(ctx, func(ctx context.Context, q querier) error {
+	err := read(ctx, func(ctx context.Context, on querier) error {
 		p = store.Page{}
-		rows, err := q.Query(ctx, sql, l.args...)
+		rows, err := on.Query(ctx, sql, l.args...)
 		if err != nil {
 			return err
 		}
@@ -77,7 +86,7 @@ func (s *Store) list(ctx context.Context, l *listing) (*store.Page, error) {
 		for rows.Next() {
 			if rows.RawValues()[0] == nil { // there is only the total
 				err = rows.Scan(append(make([]any, recordFields), &total)...)
-			} else if len(p.Records) == l.q.Limit {
+			} else if len(p.Records) == q.Limit {
 				p.More = true
 			} else {
 				p.Records = append(p.Records, store.Record{})
@@ -93,7 +102,7 @@ func (s *Store) list(ctx context.Context, l *listing) (*store.Page, error) {
 		return nil, err
 	}
 	if total == nil {
-		return nil, errManyTasks
+		return nil, errNoTotal
 	}
 	p.Total = *total
 	return &p, nil
@@ -119,15 +128,15 @@ const noCompiler = "SELECT set_config(name, 'off', true) FROM pg_catalog.pg_sett
 // records of each are read and put in order. Which states there are is found in
 // the index, a step for each.
 type listing struct {
-	q        *store.Query
-	countAll bool // for there is no tally
-	args     []any
+	q    *store.Query
+	way  int64 // to the total
+	args []any
 	// the parameters of the filter and of the place where the page starts
 	tenant, owner, context, state, since, updated, id, behind string
 }
 
-func newListing(q *store.Query, countAll bool) *listing {
-	l := &listing{q: q, countAll: countAll}
+func newListing(q *store.Query, way int64) *listing {
+	l := &listing{q: q, way: way}
 	l.tenant = l.arg(arg(q.Tenant))
 	if !q.AnyOwner {
 		l.owner = l.arg(arg(q.Owner))
@@ -163,7 +172,11 @@ func (l *listing) sql() string {
 		return l.sqlOfAll()
 	}
 	n := l.q.Limit + 1 // one more tells whether there is a next page
-	return "SELECT p.*, n.total FROM (SELECT " + l.total(l.owner) + " AS total) AS n LEFT JOIN (" +
+	with := ""
+	if l.state == "" {
+		with = "WITH RECURSIVE " + l.states(l.owner) + " "
+	}
+	return with + "SELECT p.*, n.total FROM (SELECT " + l.total() + " AS total) AS n LEFT JOIN (" +
 		l.first(recordColumns(l.q.Body), l.owner, n) + " ORDER BY updated DESC, id DESC LIMIT " + l.arg(n) + ") AS p ON true ORDER BY p.updated DESC, p.id DESC"
 }
 
@@ -177,7 +190,7 @@ func (l *listing) in(owner string) string {
 }
 
 // first selects columns of the first n tasks of each state, of those behind where
-// the page starts.
+// the page starts. Without a state in the query, s has the states.
 func (l *listing) first(columns, owner string, n int) string {
 	state := l.state
 	if state == "" {
@@ -195,16 +208,16 @@ func (l *listing) first(columns, owner string, n int) string {
 	}
 	sql += " ORDER BY t.updated DESC, t.id DESC LIMIT " + round(n)
 	if l.state == "" {
-		return "SELECT f.* FROM (" + l.states(owner) + ") AS s CROSS JOIN LATERAL (" + sql + ") AS f"
+		return "SELECT f.* FROM s CROSS JOIN LATERAL (" + sql + ") AS f"
 	}
 	return "SELECT f.* FROM (" + sql + ") AS f"
 }
 
-// states selects the states that there are.
+// states are a table s of the states that there are.
 func (l *listing) states(owner string) string {
 	of := "SELECT t.state FROM parley.task AS t WHERE " + l.in(owner)
-	return "WITH RECURSIVE s(state) AS ((" + of + " ORDER BY t.state LIMIT 1) UNION ALL " +
-		"SELECT n.state FROM s CROSS JOIN LATERAL (" + of + " AND t.state > s.state ORDER BY t.state LIMIT 1) AS n) SELECT state FROM s"
+	return "s(state) AS ((" + of + " ORDER BY t.state LIMIT 1) UNION ALL " +
+		"SELECT n.state FROM s CROSS JOIN LATERAL (" + of + " AND t.state > s.state ORDER BY t.state LIMIT 1) AS n)"
 }
 
 // round is a limit as a constant that is not lower. The planner chooses better by

@@ -24,12 +24,38 @@ func (l *listing) sqlOfAll() string {
 	limit := l.arg(n)
 	const order = " ORDER BY f.updated DESC, f.id DESC, f.owner DESC LIMIT "
 	const keys = "t.updated, t.id, t.owner"
-	heads := "SELECT h.owner FROM o CROSS JOIN LATERAL (" + l.first(keys, "o.owner", 1) + " ORDER BY f.updated DESC, f.id DESC LIMIT 1) AS h " +
+	heads := "SELECT h.owner FROM o CROSS JOIN LATERAL (" + l.each(keys, "o.owner", 1) + " ORDER BY f.updated DESC, f.id DESC LIMIT 1) AS h " +
 		"ORDER BY h.updated DESC, h.id DESC, h.owner DESC LIMIT " + limit
-	page := "SELECT f.* FROM (" + heads + ") AS h CROSS JOIN LATERAL (" + l.first(keys, "h.owner", n) + ") AS f" + order + limit
+	page := "SELECT f.* FROM (" + heads + ") AS h CROSS JOIN LATERAL (" + l.each(keys, "h.owner", n) + ") AS f" + order + limit
 	records := "SELECT r.* FROM (" + page + ") AS f CROSS JOIN LATERAL (SELECT " + recordColumns(l.q.Body) +
 		" FROM parley.task AS t WHERE t.tenant = " + l.tenant + " AND t.owner = f.owner AND t.id = f.id LIMIT 1) AS r"
 	return "WITH o AS MATERIALIZED (" + owners(l.tenant) + ") " +
-		"SELECT p.*, n.total FROM (SELECT CASE WHEN count(c.n) = count(*) THEN coalesce(sum(c.n), 0)::bigint END AS total FROM (SELECT " + l.total("o.owner") + " AS n FROM o) AS c) AS n " +
+		"SELECT p.*, n.total FROM (SELECT CASE WHEN count(c.n) = count(*) THEN coalesce(sum(c.n), 0)::bigint END AS total FROM (SELECT " + l.totalOfEach("o.owner") + " AS n FROM o) AS c) AS n " +
 		"LEFT JOIN (" + records + ") AS p ON true ORDER BY p.updated DESC, p.id DESC, p.owner DESC"
+}
+
+// each is first for an owner that stands in another table.
+func (l *listing) each(columns, owner string, n int) string {
+	if l.state == "" {
+		return "WITH RECURSIVE " + l.states(owner) + " " + l.first(columns, owner, n)
+	}
+	return l.first(columns, owner, n)
+}
+
+// totalOfEach is total for an owner that stands in another table.
+func (l *listing) totalOfEach(owner string) string {
+	if l.way == countAll {
+		return l.count(owner, l.state, "")
+	}
+	context := "''::bytea"
+	if l.context != "" {
+		context = l.context
+	}
+	scope := "SELECT c.key FROM parley.scope AS c WHERE c.tenant = " + l.tenant + " AND c.owner = " + owner + " AND c.context = " + context
+	sum := l.tallied(owner, "k.scope")
+	if l.state == "" {
+		sum = "(WITH RECURSIVE " + l.states(owner) + " SELECT " + sum + " FROM s)"
+	}
+	// Without OFFSET the scope would be looked for wherever its key stands.
+	return "(SELECT CASE WHEN k.scope IS NULL THEN " + l.countFew(owner) + " ELSE " + sum + " END FROM (SELECT (" + scope + ") AS scope OFFSET 0) AS k)"
 }

@@ -1,30 +1,65 @@
 package postgres
 
 import (
+	"context"
 	"fmt"
 	"strconv"
+
+	"github.com/parley-a2a/parley/store"
 )
 
-// bigCount is how many tasks are counted by the statement that lists them. Without
-// a limit the planner would think that the count might be large where there is a
-// tally instead, and get ready for it: it would compile the statement, which takes
-// longer than to run it.
+// bigCount is how many tasks are counted by the statement that lists them. Where
+// they may be more the planner gets ready for a long time of counting: it has the
+// statement compiled, which takes longer than to run it.
 const bigCount = 4096
 
-// total is an expression for how many tasks of an owner the query matches: by the
-// tally if there is one, or else they are counted. It is NULL if they are too many
-// for that.
-func (l *listing) total(owner string) string {
-	if l.countAll {
-		return l.count(owner, l.state, "")
+// The ways to a total beside the key of a scope, which has a tally.
+const (
+	countFew = 0  // of less than bigCount
+	countAll = -1 // however many they are
+)
+
+// totalOf returns the way to the total of a query, by what is known of scopes. If
+// that is out of date, no total is found in this way.
+func (s *Store) totalOf(q *store.Query) int64 {
+	keys, _ := s.scopes.known()
+	return keys[scopeName{q.Tenant, q.Owner, q.Context}]
+}
+
+// relearn is readScopes where there are any.
+func (s *Store) relearn(ctx context.Context) error {
+	if s.o.NoAdvisory {
+		return nil
 	}
-	context := "''::bytea"
-	if l.context != "" {
-		context = l.context
+	return s.readScopes(ctx)
+}
+
+// outgrown says that what a query is about has many tasks and no tally.
+func (s *Store) outgrown(q *store.Query) {
+	if s.o.NoAdvisory || q.AnyOwner {
+		return
 	}
-	scope := "SELECT c.key FROM parley.scope AS c WHERE c.tenant = " + l.tenant + " AND c.owner = " + owner + " AND c.context = " + context
-	// Without OFFSET the scope would be looked for wherever its key stands.
-	return "(SELECT CASE WHEN k.scope IS NULL THEN " + l.countFew(owner) + " ELSE " + l.tallied(owner) + " END FROM (SELECT (" + scope + ") AS scope OFFSET 0) AS k)"
+	select {
+	case s.growing <- scopeName{q.Tenant, q.Owner, q.Context}:
+	default:
+	}
+}
+
+// total is an expression for how many tasks the query matches. It is NULL if that
+// is not to be found in this way.
+func (l *listing) total() string {
+	switch l.way {
+	case countAll:
+		return l.count(l.owner, l.state, "")
+	case countFew:
+		return l.countFew(l.owner)
+	}
+	scope := l.arg(l.way)
+	sum := l.tallied(l.owner, scope)
+	if l.state == "" {
+		sum = "(SELECT " + sum + " FROM s)"
+	}
+	return "CASE WHEN EXISTS (SELECT 1 FROM parley.scope AS c WHERE c.key = " + scope + ") THEN " + sum + " END"
 }
 
 // countFew is count for less than bigCount.
@@ -51,22 +86,19 @@ func (l *listing) matches(owner, state string) string {
 	return sql
 }
 
-// tallied is an expression for the matches in the scope k.scope, see tally.go.
-// Without a state in the query it goes from state to state.
-func (l *listing) tallied(owner string) string {
+// tallied is an expression for the matches in a scope, see tally.go. Without a
+// state in the query it is an aggregate of the states in s.
+func (l *listing) tallied(owner, scope string) string {
 	if l.state != "" {
-		return l.talliedOf(owner, l.state)
+		return l.talliedOf(owner, scope, l.state)
 	}
-	const of = "SELECT y.state FROM parley.tally AS y WHERE y.scope = k.scope"
-	return "(WITH RECURSIVE s(state) AS ((" + of + " ORDER BY y.state LIMIT 1) UNION ALL " +
-		"SELECT n.state FROM s CROSS JOIN LATERAL (" + of + " AND y.state > s.state ORDER BY y.state LIMIT 1) AS n) " +
-		"SELECT coalesce(sum(" + l.talliedOf(owner, "s.state") + "), 0)::bigint FROM s)"
+	return "coalesce(sum(" + l.talliedOf(owner, scope, "s.state") + "), 0)::bigint"
 }
 
 // talliedOf is tallied for one state.
-func (l *listing) talliedOf(owner, state string) string {
+func (l *listing) talliedOf(owner, scope, state string) string {
 	sum := func(width int16, pieces string) string {
-		return fmt.Sprintf("coalesce((SELECT sum(y.n) FROM parley.tally AS y WHERE y.scope = k.scope AND y.state = %s AND y.width = %d%s), 0)::bigint", state, width, pieces)
+		return fmt.Sprintf("coalesce((SELECT sum(y.n) FROM parley.tally AS y WHERE y.scope = %s AND y.state = %s AND y.width = %d%s), 0)::bigint", scope, state, width, pieces)
 	}
 	if l.since == "" {
 		return sum(widths[0], "")
