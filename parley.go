@@ -87,6 +87,10 @@ type Options struct {
 	// silent before its tasks are taken over: see engine.Options. Zero means that
 	// Store is this process's alone.
 	DeadAfter time.Duration
+	// Capacity is how many tasks may be at work in this process at a time; more wait
+	// in Store until this one or another has room: see engine.Options. Zero means
+	// that all begin at once.
+	Capacity int
 	// Retries says when a message that comes again is known, and answered as it
 	// was the first time. The zero value knows those of callers who are
 	// authenticated, for 24 h. The card says so where it holds for everybody, or
@@ -188,6 +192,7 @@ func New(card a2a.AgentCard, ag agent.Agent, o *Options) (*Server, error) {
 		Limits:       o.TaskLimits,
 		ExtendedCard: extended,
 		DeadAfter:    o.DeadAfter,
+		Capacity:     o.Capacity,
 		Cache:        o.cache(),
 	}
 	if *full.Capabilities.PushNotifications {

@@ -96,7 +96,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags, fs *pflag.FlagSet, argv 
 		ExtendedCard: extended, CardKeys: cardKeys, CardKeysURL: f.card.keysURL, CardStrict: f.card.strict,
 		DeadAfter: f.deadAfter(), DrainWait: f.drain, Retries: f.retries, Retention: f.retention, Cache: int64(f.cache),
 		Egress: f.egress.policy(local, log),
-		Auth:   guard, Limits: f.limits.requests(), TaskLimits: f.limits.tasks(), MaxBody: int64(f.limits.body),
+		Auth:   guard, Limits: f.limits.requests(), TaskLimits: f.limits.tasks(), Capacity: f.limits.capacity, MaxBody: int64(f.limits.body),
 		Audit: audit.log, Origins: f.browser.origins, Hosts: f.browser.allowed(local && (guard == nil || guard.Anonymous()), l.Addr()),
 	})
 	if err != nil {

@@ -20,6 +20,7 @@ type limitFlags struct {
 	rate                              float64
 	burst, streams                    int
 	running, runningEach, messages    int
+	capacity                          int
 	parts, depth, hops                int
 	connections, connectionsOfAddress int
 	body, part, task, artifact        size
@@ -43,6 +44,7 @@ func (f *limitFlags) register(fs *pflag.FlagSet) {
 	fs.IntVar(&f.streams, "max-streams", 0, "`streams` that a caller may have open"+open(openStreams))
 	fs.IntVar(&f.running, "max-running", 0, "`tasks` that may be at work at a time"+open(openRunning))
 	fs.IntVar(&f.runningEach, "max-running-per-caller", 0, "`tasks` of one caller among them"+open(openRunningEach))
+	fs.IntVar(&f.capacity, "capacity", 0, "`tasks` that may be at work in this process at a time; more are taken and wait until it, or another one of the same store, has room")
 	fs.DurationVar(&f.wall, "max-task-time", 0, "how `long` a task may be at work, without the time it waits for its client; then it fails")
 	fs.Var(&f.task, "max-task-size", "`size` of a task's log, artifacts included, such as 64MiB; beyond it fails")
 	fs.Var(&f.artifact, "max-artifact-size", "`size` of an artifact; beyond its task fails")
@@ -67,7 +69,7 @@ func (f *limitFlags) check() error {
 		return usagef("--max-task-time cannot be negative").withHint("0 means no limit")
 	}
 	for name, n := range map[string]int{
-		"burst": f.burst, "max-streams": f.streams, "max-running": f.running, "max-running-per-caller": f.runningEach,
+		"burst": f.burst, "max-streams": f.streams, "max-running": f.running, "max-running-per-caller": f.runningEach, "capacity": f.capacity,
 		"max-messages": f.messages, "max-parts": f.parts, "max-depth": f.depth, "max-hops": f.hops,
 		"max-connections": f.connections, "max-connections-per-address": f.connectionsOfAddress,
 	} {
