@@ -12,8 +12,8 @@ import (
 // the disk. The setting goes with the transaction.
 const loosely = "WITH loosely AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)) "
 
-// post writes mail in its order. Each piece has the server's time.
-const post = loosely + "INSERT INTO parley.mail (node, at, body) SELECT l.node, (extract(epoch FROM clock_timestamp()) * 1000)::bigint, l.body " +
+// postMail writes mail in its order. Each piece has the server's time.
+const postMail = loosely + "INSERT INTO parley.mail (node, at, body) SELECT l.node, (extract(epoch FROM clock_timestamp()) * 1000)::bigint, l.body " +
 	"FROM loosely, unnest($1::bytea[], $2::bytea[]) WITH ORDINALITY AS l (node, body, place) ORDER BY l.place"
 
 // dropMail drops what nobody took. It looks at the oldest only.
@@ -33,7 +33,7 @@ func (s *Store) Post(ctx context.Context, all []store.Mail) error {
 		}
 	}
 	err := s.statement(ctx, func(ctx context.Context, q querier) error {
-		_, err := q.Exec(ctx, post, nodes, bodies)
+		_, err := q.Exec(ctx, postMail, nodes, bodies)
 		return err
 	})
 	if err != nil {
