@@ -33,6 +33,7 @@ type querier interface {
 const (
 	undefinedTable    = "42P01"
 	invalidSchemaName = "3F000"
+	undefinedColumn   = "42703"
 )
 
 // callWait is how long one transaction may take, waiting for a connection

@@ -60,14 +60,36 @@ type state struct {
 
 // look reads what a database says of its schema.
 func look(ctx context.Context, q querier) (state, error) {
-	var s state
-	err := q.QueryRow(ctx, "SELECT version, works FROM parley.schema").Scan(&s.version, &s.works)
+	s, err := version(ctx, q)
+	if err != errNoTable {
+		return s, err
+	}
+	var others bool
+	err = q.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname = 'parley')").Scan(&others)
+	if err != nil || !others {
+		return state{}, err
+	}
+	// Something is there, and not ours, unless another program made it just now.
+	if s, err = version(ctx, q); err == errNoTable {
+		err = errForeign
+	}
+	return s, err
+}
+
+var (
+	errNoTable = errors.New("there is no table that tells the version")
+	errForeign = errors.New("the schema parley of this database was not made by this program; choose another database")
+)
+
+// version reads the table that tells it.
+func version(ctx context.Context, q querier) (s state, err error) {
+	err = q.QueryRow(ctx, "SELECT version, works FROM parley.schema").Scan(&s.version, &s.works)
 	var pg *pgconn.PgError
 	switch {
 	case errors.As(err, &pg) && (pg.Code == undefinedTable || pg.Code == invalidSchemaName):
-		return state{}, nil
-	case errors.Is(err, pgx.ErrNoRows):
-		return state{}, errors.New("postgres: the schema parley of this database was not made by this program; choose another database")
+		return state{}, errNoTable
+	case errors.Is(err, pgx.ErrNoRows), errors.As(err, &pg) && pg.Code == undefinedColumn:
+		return state{}, errForeign
 	case err != nil:
 		return state{}, fmt.Errorf("read the schema's version: %w", err)
 	}
