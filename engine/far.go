@@ -231,6 +231,21 @@ func (e *Engine) outlast(ctx context.Context, err error) error {
 	return nil
 }
 
+// lasting repeats an agent's read that failed because a shared store is out of
+// reach, when that is back: an outage that its writes outlast must not fail its
+// task. If the outage is a long one the task is another process's, which ends ctx.
+func (e *Engine) lasting(ctx context.Context, read func() error) error {
+	for {
+		bad := read()
+		if err := e.outlast(ctx, bad); bad == nil || err != nil {
+			return err
+		}
+		if e.stopping() {
+			return errStopping()
+		}
+	}
+}
+
 // staleLocked says that the task may have changed, to readers of what another
 // process does to it.
 func (t *topic) staleLocked() {

@@ -261,7 +261,11 @@ func (h *host) References(ctx context.Context) ([]*a2a.Task, error) {
 		}
 		key := h.key
 		key.ID = id
-		task, _, err := h.e.load(ctx, key)
+		var task *a2a.Task
+		err := h.e.lasting(ctx, func() (err error) {
+			task, _, err = h.e.load(ctx, key)
+			return err
+		})
 		switch {
 		case errors.Is(err, a2a.ErrTaskNotFound):
 			continue // not specified; others warn and go on, and so do we

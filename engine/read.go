@@ -201,7 +201,11 @@ func (e *Engine) siblings(ctx context.Context, self store.Key, contextID string)
 	return func(yield func(*a2a.Task, error) bool) {
 		q := store.Query{Tenant: self.Tenant, Owner: self.Owner, Context: contextID, Limit: 20, Body: true}
 		for {
-			page, err := e.store.List(ctx, q)
+			var page *store.Page
+			err := e.lasting(ctx, func() (err error) {
+				page, err = e.store.List(ctx, q)
+				return err
+			})
 			if err != nil {
 				yield(nil, failed(err, "list context"))
 				return
@@ -212,7 +216,11 @@ func (e *Engine) siblings(ctx context.Context, self store.Key, contextID string)
 				if rec.ID == self.ID {
 					continue
 				}
-				task, err := e.task(ctx, rec, true)
+				var task *a2a.Task
+				err := e.lasting(ctx, func() (err error) {
+					task, err = e.task(ctx, rec, true)
+					return err
+				})
 				if errors.Is(err, a2a.ErrTaskNotFound) {
 					continue // deleted since
 				}

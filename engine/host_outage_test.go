@@ -1,0 +1,58 @@
+package engine
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/store"
+)
+
+// What an agent looks up while the database restarts comes late and does not fail
+// its task; callers are told that it is out of reach, to try again.
+func TestAgentOutlastsTheStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := store.NewMemory()
+		defer st.Close()
+		var down atomic.Bool
+		w := newWorldWith(t, &unreachable{st, &down}, agent.Func(func(ctx context.Context, t *agent.Turn) error {
+			if t.Text() != "look" {
+				return t.Artifact("said").Last(a2a.TextPart("first"))
+			}
+			if err := t.Status("looking"); err != nil {
+				return err
+			}
+			down.Store(true)
+			time.AfterFunc(3*time.Second, func() { down.Store(false) })
+			found, err := t.References(ctx)
+			if err != nil {
+				return err
+			}
+			n := 0
+			for _, err := range t.Siblings(ctx) {
+				if err != nil {
+					return err
+				}
+				n++
+			}
+			if len(found) != 1 || n != 1 {
+				return t.Reject("not found")
+			}
+			return nil
+		}), testCard(), shared(t))
+		first := w.mustSend(send("x"))
+		req := send("look")
+		req.Message.ReferenceTaskIDs, req.Message.ContextID = []string{first.ID}, first.ContextID
+		var outage error
+		time.AfterFunc(time.Second, func() {
+			_, outage = w.GetTask(t.Context(), &a2a.GetTaskRequest{ID: first.ID})
+		})
+		wantState(t, w.mustSend(req), a2a.TaskStateCompleted)
+		wantUnavailable(t, outage)
+		w.stop()
+	})
+}
