@@ -1,0 +1,280 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/store"
+	"github.com/parley-a2a/parley/store/storetest"
+)
+
+// times counts how often a message is in a task's history.
+func times(task *a2a.Task, text string) (n int) {
+	for _, u := range users(task) {
+		if u == text {
+			n++
+		}
+	}
+	return n
+}
+
+// Whatever fails on the way, in either process, with or without effect: a message
+// that was taken is there once, and one that was not is not there, or its sender
+// was told to try again.
+func TestPassedOnOverFaults(t *testing.T) {
+	for _, at := range []string{"the owner", "who asks"} {
+		for _, fault := range []storetest.Fault{storetest.FailBefore, storetest.FailAfter} {
+			for step := range 24 {
+				t.Run(fmt.Sprint(at, "/", fault, "/", step), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) { testPassFault(t, at == "the owner", fault, step) })
+				})
+			}
+		}
+	}
+}
+
+func testPassFault(t *testing.T, owner bool, fault storetest.Fault, step int) {
+	mem := store.NewMemory()
+	defer mem.Close()
+	var sts [2]store.Store
+	sts[0], sts[1] = mem, mem
+	if owner {
+		sts[0] = storetest.Faulty(mem, step+2, fault) // not the first ones, which begin
+	} else {
+		sts[1] = storetest.Faulty(mem, step+1, fault)
+	}
+	here := newWorldWith(t, sts[0], busy, testCard(), shared(t))
+	there := newWorldWith(t, sts[1], busy, testCard(), shared(t))
+	resp, err := here.SendMessage(t.Context(), sendNow("x"))
+	if err != nil {
+		return // it is not about that
+	}
+	task := resp.Task
+	var told []string
+	for i := range 3 {
+		text := fmt.Sprint("message ", i)
+		req := reply(task, text)
+		req.Configuration = &a2a.SendMessageConfiguration{ReturnImmediately: i != 1}
+		switch _, err := there.SendMessage(t.Context(), req); {
+		case err == nil:
+			told = append(told, text)
+		case !errors.Is(err, a2a.ErrUnavailable) && !errors.Is(err, a2a.ErrUnsupportedOperation):
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	canceled, err := there.CancelTask(t.Context(), &a2a.CancelTaskRequest{ID: task.ID})
+	if err != nil {
+		t.Errorf("cancel: %v", err)
+	} else {
+		wantState(t, canceled, a2a.TaskStateCanceled)
+	}
+	end := there.mustGet(task.ID)
+	for i := range 3 {
+		text := fmt.Sprint("message ", i)
+		n := times(end, text)
+		if n > 1 || n == 0 && slices.Contains(told, text) {
+			t.Errorf("%q is there %d times: %q", text, n, users(end))
+		}
+	}
+	if len(told) < 2 {
+		t.Errorf("only %q were taken", told)
+	}
+	here.stop()
+	there.stop()
+	checkState(t, mem, map[string]a2a.TaskState{task.ID: a2a.TaskStateCanceled})
+}
+
+// mute is a store that does not let this process answer, and perhaps kills it when
+// it would.
+type mute struct {
+	store.Store
+	then func()
+	on   atomic.Bool
+}
+
+func (m *mute) Post(ctx context.Context, all []store.Mail) error {
+	if !m.on.Load() {
+		return m.Store.Post(ctx, all)
+	}
+	if then := m.then; then != nil {
+		then()
+	}
+	return nil // it is lost
+}
+
+// The process that has the task dies before it takes the message, or after that and
+// before it says so: then the message is taken by who asked, who has the task
+// next, or was taken, but never twice.
+func TestOwnerDiesOverAMessage(t *testing.T) {
+	for _, name := range []string{"before", "after"} {
+		for _, known := range []bool{true, false} {
+			t.Run(fmt.Sprint(name, "/known ", known), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					mem := store.NewMemory()
+					defer mem.Close()
+					o := shared(t)
+					o.Retries.Anonymous = known
+					st := &mute{Store: mem}
+					here, kill := newMortal(t, st, busy, o)
+					there := newWorldWith(t, mem, busy, testCard(), o)
+					task := here.mustSend(sendNow("x"))
+					synctest.Wait()
+					var dead sync.WaitGroup
+					if name == "before" {
+						kill()
+					} else {
+						var once sync.Once
+						st.then = func() { once.Do(func() { dead.Go(kill) }) }
+						st.on.Store(true)
+					}
+					begun := time.Now()
+					end := there.mustSend(reply(task, "stop"))
+					if end.Status.Message.Text() != "stopped" || times(end, "stop") != 1 {
+						t.Errorf("the task has become %s", end.AppendJSON(nil))
+					}
+					if took := time.Since(begun); took > 2*o.DeadAfter {
+						t.Errorf("it took %v", took)
+					}
+					dead.Wait()
+					there.stop()
+					checkState(t, mem, map[string]a2a.TaskState{task.ID: a2a.TaskStateCompleted})
+				})
+			})
+		}
+	}
+}
+
+// Mail that is lost is sent again, and asked for twice a message is taken once.
+func TestAnswersAreLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := store.NewMemory()
+		defer mem.Close()
+		st := &mute{Store: mem}
+		here := newWorldWith(t, st, waiting, testCard(), shared(t))
+		there := newWorldWith(t, mem, waiting, testCard(), shared(t))
+		task := here.mustSend(sendNow("x"))
+		lost := 0
+		st.then = func() {
+			if lost++; lost == 3 {
+				st.on.Store(false)
+			}
+		}
+		st.on.Store(true)
+		req := reply(task, "more")
+		req.Configuration = &a2a.SendMessageConfiguration{ReturnImmediately: true}
+		wantUsers(t, there.mustSend(req), "x", "more")
+		if lost != 3 {
+			t.Errorf("%d answers were lost", lost)
+		}
+		here.stop()
+		there.stop()
+	})
+}
+
+// A process that ends keeps nobody from its tasks: what comes for them meanwhile
+// waits for who has them next.
+func TestMessageForAProcessThatEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := store.NewMemory()
+		defer st.Close()
+		slow := agent.Func(func(ctx context.Context, t *agent.Turn) error {
+			if t.Attempt() > 1 {
+				m, err := t.Ask(ctx, "?")
+				if err != nil {
+					return err
+				}
+				return t.Complete(m.Text())
+			}
+			<-ctx.Done()
+			time.Sleep(5 * time.Second)
+			return context.Cause(ctx)
+		})
+		here := newWorldWith(t, st, slow, testCard(), shared(t))
+		there := newWorldWith(t, st, slow, testCard(), shared(t))
+		task := here.mustSend(sendNow("x"))
+		go here.stop()
+		synctest.Wait()
+		end := there.mustSend(reply(task, "late"))
+		wantState(t, end, a2a.TaskStateCompleted)
+		if end.Status.Message.Text() != "late" {
+			t.Errorf("the task says %q", end.Status.Message.Text())
+		}
+		there.stop()
+	})
+}
+
+// Two processes get an answer to the same question at the same time: one agent goes
+// on with one of them, and the other answer is not lost.
+func TestAnsweredInBoth(t *testing.T) {
+	for i := range 100 {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { testAnsweredInBoth(t, i%2 == 0) })
+		})
+	}
+}
+
+func testAnsweredInBoth(t *testing.T, short bool) {
+	st := store.NewMemory()
+	defer st.Close()
+	var answers atomic.Int32
+	ag := agent.Func(func(ctx context.Context, t *agent.Turn) error {
+		if _, err := t.Ask(ctx, "?"); err != nil {
+			return err
+		}
+		if answers.Add(1); t.Task().History[0].Parts[0].Text == "long" {
+			<-ctx.Done()
+			return context.Cause(ctx)
+		}
+		return t.Complete("done")
+	})
+	here := newWorldWith(t, st, ag, testCard(), shared(t))
+	there := newWorldWith(t, st, ag, testCard(), shared(t))
+	synctest.Wait() // until both are known to the store
+	text := "long"
+	if short {
+		text = "short"
+	}
+	task := here.mustSend(send(text))
+	wantState(t, task, a2a.TaskStateInputRequired)
+	var all sync.WaitGroup
+	var taken atomic.Int32
+	for i, w := range []*world{here, there} {
+		all.Go(func() {
+			req := reply(task, fmt.Sprint(i))
+			req.Configuration = &a2a.SendMessageConfiguration{ReturnImmediately: true}
+			switch _, err := w.SendMessage(t.Context(), req); {
+			case err == nil:
+				taken.Add(1)
+			case text == "long" || !errors.Is(err, a2a.ErrUnsupportedOperation):
+				t.Errorf("message %d: %v", i, err)
+			}
+		})
+	}
+	all.Wait()
+	want := a2a.TaskStateCompleted
+	if text == "long" {
+		want = a2a.TaskStateCanceled
+		if _, err := there.CancelTask(t.Context(), &a2a.CancelTaskRequest{ID: task.ID}); err != nil {
+			t.Error(err)
+		}
+	}
+	end := there.eventually(task.ID, want)
+	if n := times(end, "0") + times(end, "1"); n != int(taken.Load()) || n != len(users(end))-1 {
+		t.Errorf("%d messages were taken: %q", taken.Load(), users(end))
+	}
+	if n := answers.Load(); n != 1 {
+		t.Errorf("agents got %d answers", n)
+	}
+	here.stop()
+	there.stop()
+	checkState(t, st, map[string]a2a.TaskState{task.ID: want})
+}
