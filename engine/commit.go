@@ -69,6 +69,7 @@ func (o *owner) flush() {
 	if o.told == nil {
 		o.told = o.inbox.commit
 	}
+	o.topic.fly()
 	o.e.store.Append(o.inflight.append, o.told)
 }
 
@@ -157,7 +158,7 @@ func (o *owner) settle(err error) bool {
 	o.stored = f.records[len(f.records)-1].entry.Seq
 	o.epoch = f.append.Row.Epoch
 	if r := &f.append.Row; r.Active && r.Node == "" {
-		o.e.taker.waits()
+		o.e.waits()
 	}
 
 	var few [4]sized
@@ -343,7 +344,7 @@ func (o *owner) fail(err error) {
 	yields := o.yields
 	o.mu.Unlock()
 	if yields {
-		o.e.taker.waits() // perhaps it does
+		o.e.waits() // perhaps it does
 	}
 	o.e.outbox.lookSoon() // what is in the log may be more than was heard of
 	if yields && (errors.Is(err, store.ErrLeaseLost) || errors.Is(err, store.ErrConflict) && o.stored > 0) {

@@ -262,6 +262,12 @@ func (e *Engine) takeSome(ctx context.Context, n int) error {
 			}
 		}
 	}
+	t.mu.Lock()
+	more := t.claims || t.draws
+	t.mu.Unlock()
+	if !more {
+		e.room.ahead()
+	}
 	return nil
 }
 

@@ -162,9 +162,7 @@ func (r *room) left() int {
 // behind it from then on, so it returns false if ctx ends.
 func (r *room) wait(ctx context.Context) bool {
 	for r.left() == 0 {
-		r.mu.Lock()
-		r.behind = true
-		r.mu.Unlock()
+		r.full()
 		select {
 		case <-r.freed:
 		case <-ctx.Done():
@@ -174,11 +172,14 @@ func (r *room) wait(ctx context.Context) bool {
 	return true
 }
 
-// ahead says that what is new need not wait any more for the sake of others.
-func (r *room) ahead() {
+// full says that others wait, and ahead that none do any more, as far as is known.
+func (r *room) full()  { r.setBehind(true) }
+func (r *room) ahead() { r.setBehind(false) }
+
+func (r *room) setBehind(is bool) {
 	if r.capacity > 0 {
 		r.mu.Lock()
-		r.behind = false
+		r.behind = is
 		r.mu.Unlock()
 	}
 }
@@ -232,11 +233,12 @@ func (o *owner) beginLocked() {
 }
 
 // waits says that a task may have been left in the store to be drawn.
-func (t *taker) waits() {
-	t.mu.Lock()
-	t.draws = true
-	t.mu.Unlock()
-	t.look()
+func (e *Engine) waits() {
+	e.room.full()
+	e.taker.mu.Lock()
+	e.taker.draws = true
+	e.taker.mu.Unlock()
+	e.taker.look()
 }
 
 // draw takes up to n tasks that wait, those of each tenant in turn, and returns
@@ -261,11 +263,7 @@ func (e *Engine) draw(ctx context.Context, n int) (slots int, _ error) {
 	if err != nil || len(rows) == n {
 		t.draws = true
 	}
-	none := !t.draws
 	t.mu.Unlock()
-	if none {
-		e.room.ahead()
-	}
 	for i := range rows {
 		if e.revive(ctx, &rows[i], true) {
 			slots++

@@ -158,16 +158,17 @@ func (s *ship) Run(ctx context.Context, t *agent.Turn) error {
 }
 
 // Whatever happens to processes, each task ends, no two of them work at one at a
-// time, and none has more at work than it has room for.
+// time, and none has more at work than it has room for; also where one write of
+// each fails, or is said to.
 func TestNothingIsLostOfWhatWaits(t *testing.T) {
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { testFleet(t, rand.New(rand.NewPCG(seed, 1))) })
+			synctest.Test(t, func(t *testing.T) { testFleet(t, rand.New(rand.NewPCG(seed, 1)), seed%2 == 1) })
 		})
 	}
 }
 
-func testFleet(t *testing.T, rng *rand.Rand) {
+func testFleet(t *testing.T, rng *rand.Rand, faults bool) {
 	st := store.NewMemory()
 	defer st.Close()
 	f := &fleet{runs: map[string]*run{}}
@@ -175,7 +176,11 @@ func testFleet(t *testing.T, rng *rand.Rand) {
 		s := &ship{fleet: f, room: 1 + rng.IntN(3)}
 		o := sharedRoom(t, s.room)
 		o.MaxLost = 1000
-		s.world, s.kill = newMortal(t, st, s, o)
+		over := store.Store(st)
+		if faults {
+			over = storetest.Faulty(st, 5+rng.IntN(200), storetest.Fault(rng.IntN(2)))
+		}
+		s.world, s.kill = newMortal(t, over, s, o)
 		return s
 	}
 	ships := []*ship{launch(), launch(), launch()}

@@ -577,3 +577,36 @@ func TestWaitingIsNotWork(t *testing.T) {
 		w.stop()
 	})
 }
+
+// A finished task of version 0.1 that begins anew waits like any other turn.
+func TestReopenedTasksWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := store.NewMemory()
+		defer st.Close()
+		ag := newWorker(1)
+		w := newWorldWith(t, st, ag, testCard(), roomFor(1))
+		w.mustSend(first01("mine", "work 1"))
+		w.mustSend(sendNow("gate"))
+		again, born := make(chan *a2a.Task, 1), make(chan *a2a.Task, 1)
+		go func() { again <- w.mustSend(first01("mine", "work 2")) }()
+		go func() { born <- w.mustSend(first01("other", "work 3")) }()
+		time.Sleep(time.Second)
+		for _, id := range []string{"mine", "other"} {
+			if r := row(t, st, id); !r.Active || r.Node != "" || r.State != int32(a2a.TaskStateSubmitted) || r.Attempt != 0 {
+				t.Errorf("the row is %+v", r)
+			}
+		}
+		ag.leave <- true
+		task := <-again
+		wantState(t, task, a2a.TaskStateCompleted)
+		if len(task.Artifacts) != 2 || !slices.Equal(users(task), []string{"work 1", "work 2"}) {
+			t.Errorf("the task is %s", task.AppendJSON(nil))
+		}
+		wantState(t, <-born, a2a.TaskStateCompleted)
+		if runs := ag.runs["mine"]; !slices.Equal(runs, []int{1, 1}) {
+			t.Errorf("it ran as attempts %v", runs)
+		}
+		ag.check(t)
+		w.stop()
+	})
+}
