@@ -109,6 +109,8 @@ const (
 	importAhead   = 256     // tasks on their way to the disk
 	importEntries = 1024    // per append
 	importBytes   = 8 << 20 // per append, about
+
+	importBlobs = 32 << 20 // bytes of blobs that are held for tasks to come
 )
 
 // archived is a task in an export.
@@ -128,6 +130,9 @@ type importer struct {
 	empty           bool   // it has no tasks but those that are put into it
 	sum             string // of the export, when all of it was read
 	imported, there Count
+
+	blobs map[string][]byte // some that came, by hash
+	held  int               // bytes of them
 
 	slots chan struct{}
 	lost  chan error // capacity one: the first append that failed
@@ -403,6 +408,10 @@ func (m *importer) put(ctx context.Context, a *archived) error {
 func (m *importer) complete(ctx context.Context, blobs []Blob) error {
 	for i := range blobs {
 		if blobs[i].Data != nil {
+			m.hold(blobs[i])
+			continue
+		}
+		if blobs[i].Data = m.blobs[blobs[i].Hash]; blobs[i].Data != nil {
 			continue
 		}
 		if err := m.settle(ctx); err != nil {
@@ -414,6 +423,19 @@ func (m *importer) complete(ctx context.Context, blobs []Blob) error {
 		}
 	}
 	return nil
+}
+
+// hold keeps a blob, as long as there is room, so that who needs it next need not
+// wait until it is stored.
+func (m *importer) hold(b Blob) {
+	if m.held+len(b.Data) > importBlobs {
+		return
+	}
+	if m.blobs == nil {
+		m.blobs = map[string][]byte{}
+	}
+	m.blobs[b.Hash] = b.Data
+	m.held += len(b.Data)
 }
 
 // queue appends without waiting, so that many tasks share a commit.

@@ -3,6 +3,7 @@ package storetest
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -16,6 +17,7 @@ var archiveBehaviours = []behaviour{
 	{"all tasks in the order of their keys", testTasks},
 	{"an export imports as the same, and only where nothing else is", testArchive},
 	{"an import that fails is completed by another", testArchiveFaults},
+	{"an import that is not finished is known by its mark", testArchiveMark},
 	{"exports beside writers are whole", testExportBeside},
 	{"receipts are imported beside others", testArchiveReceipts},
 	{"push configs are imported where others have gone on", testArchivePushes},
@@ -189,6 +191,57 @@ func testArchive(t *testing.T, open Opener) {
 		t.Error("a task that went on was imported")
 	}
 	checkAbsent(t, st, keys[0])
+}
+
+// testArchiveMark: until an import is finished the store says so, nothing else is
+// imported, and who wants a fresh store gets one.
+func testArchiveMark(t *testing.T, open Opener) {
+	st := start(t, open)
+	m, n := store.NewMemory(), store.NewMemory()
+	defer m.Close()
+	defer n.Close()
+	keys := odd(t, m)
+	text := export(t, m)
+	must(t, n, finished("elsewhere", 3, began))
+	other := export(t, n)
+	into := func(st store.Store, text []byte, fresh bool) (store.Imported, error) {
+		return store.ImportInto(t.Context(), st, bytes.NewReader(text), fresh)
+	}
+	first, err := into(Faulty(st, 2, FailBefore), text, true) // the mark and some of the tasks are there
+	wantError(t, "an import with a fault", err, ErrFault)
+	st = restart(t, st, open)
+	sum := allKept(t, st)[store.ImportMark]
+	if len(sum) == 0 || string(sum) != first.Sum {
+		t.Errorf("the mark is %q, the checksum %q", sum, first.Sum)
+	}
+	for _, fresh := range []bool{false, true} {
+		_, err = into(st, other, fresh)
+		wantError(t, "another import meanwhile", err, store.ErrImporting)
+	}
+	got, err := into(st, text, true)
+	if err != nil || got.New.Tasks+got.There.Tasks != int64(len(keys)) {
+		t.Fatalf("the same again: %+v, %v", got, err)
+	}
+	if mark := allKept(t, st)[store.ImportMark]; mark != nil {
+		t.Errorf("the mark stays: %q", mark)
+	}
+	if _, sum, err := store.ExportSum(t.Context(), st, io.Discard); err != nil || sum != got.Sum {
+		t.Errorf("the store holds %s, %v; the export %s", sum, err, got.Sum)
+	}
+	_, err = into(st, text, true)
+	wantError(t, "into a store that has tasks", err, store.ErrNotEmpty)
+	if got, err = into(st, other, false); err != nil || got.New.Tasks != 1 {
+		t.Errorf("beside others: %+v, %v", got, err)
+	}
+	for _, text := range [][]byte{text, other} {
+		if err := store.Compare(t.Context(), st, bytes.NewReader(text)); err != nil {
+			t.Errorf("compared: %v", err)
+		}
+	}
+	remove(t, st, row(t, st, name("d")))
+	if err := store.Compare(t.Context(), st, bytes.NewReader(text)); err == nil {
+		t.Error("a task that is gone was not missed")
+	}
 }
 
 // testArchiveFaults fails each write of an import, and imports again.
