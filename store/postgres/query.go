@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 
 	"github.com/jackc/pgx/v5"
@@ -256,6 +257,7 @@ func (s *Store) Owners(ctx context.Context, tenant, id string, limit int) ([]str
 
 // Rows implements store.Store.
 func (s *Store) Rows(ctx context.Context, keys []store.Key) ([]store.Row, error) {
+	keys = slices.Compact(slices.SortedFunc(slices.Values(keys), store.Key.Compare)) // each row once
 	tenants, owners, ids := split(keys)
 	return s.rows(ctx, "read rows", rowsOf, tenants, owners, ids)
 }
