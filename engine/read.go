@@ -18,7 +18,9 @@ func (e *Engine) load(ctx context.Context, key store.Key) (*a2a.Task, int64, err
 }
 
 func (e *Engine) loadAt(ctx context.Context, t *topic) (*a2a.Task, int64, error) {
-	if task, last := t.snapshot(); task != nil {
+	// Where others may go on with the task, who asks may have heard from one of them
+	// what is committed and not published here yet.
+	if task, last := t.newest(); task != nil {
 		ok, err := e.trusted(ctx, t)
 		switch {
 		case err != nil:
@@ -37,7 +39,7 @@ func (e *Engine) loadAt(ctx context.Context, t *topic) (*a2a.Task, int64, error)
 		return nil, 0, failed(err, "read task "+t.key.ID)
 	}
 	task, err := e.task(ctx, rec, true)
-	if known, last := t.snapshot(); known != nil && last > 0 && last < rec.Last {
+	if known, last := t.snapshot(); known != nil && last > 0 && last < rec.Last && !t.shared {
 		// The task got an owner here meanwhile, and its newest commit is not
 		// published yet: who looks next must not see less than who looks now.
 		return known, last, nil

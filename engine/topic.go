@@ -31,6 +31,7 @@ type topic struct {
 	detached bool      // the task is about to be deleted: readers leave, see retire
 	ended    int64     // seq of the newest end that was seen; the task may have gone on since
 	far      far
+	aloft    bool      // the owner has an append under way that others may see before it is published; if shared
 	heard    int64     // counts what was heard of the task from others
 	born     time.Time // Row.Created of a task that nobody here owns; zero: not known
 }
@@ -62,7 +63,7 @@ const (
 // adopt makes t hold the task as committed up to last, for its new owner.
 func (t *topic) adopt(o *owner, task *a2a.Task, last int64) {
 	t.mu.Lock()
-	t.owner, t.lost = o, nil
+	t.owner, t.lost, t.aloft = o, nil, false
 	t.task, t.last, t.tail, t.bytes = task, last, nil, 0
 	t.far.row, t.far.gone = nil, false
 	t.heard++
@@ -95,6 +96,7 @@ func (t *topic) publish(o *owner, entries []sized, behind *a2a.Task, at func(*a2
 	if t.owner != o {
 		return false
 	}
+	t.aloft = false
 	if behind != nil {
 		t.task = behind
 	}
@@ -140,7 +142,7 @@ func (t *topic) trimLocked() {
 func (t *topic) release(o *owner, lost error) {
 	t.mu.Lock()
 	if t.owner == o {
-		t.owner, t.lost = nil, lost
+		t.owner, t.lost, t.aloft = nil, lost, false
 		if t.task != nil && (!t.task.Status.State.Terminal() || t.task.Version == reopens && t.shared) {
 			t.task, t.last, t.tail, t.bytes = nil, 0, nil, 0
 			t.staleLocked()
@@ -152,6 +154,28 @@ func (t *topic) release(o *owner, lost error) {
 
 func (t *topic) wakeLocked() {
 	t.changed.ring()
+}
+
+// fly notes that an append is under way.
+func (t *topic) fly() {
+	if !t.shared {
+		return
+	}
+	t.mu.Lock()
+	t.aloft = true
+	t.mu.Unlock()
+}
+
+// newest is snapshot for who may have seen more in another process: nil as well
+// while that is possible.
+func (t *topic) newest() (*a2a.Task, int64) {
+	t.mu.Lock()
+	aloft := t.aloft
+	t.mu.Unlock()
+	if aloft {
+		return nil, 0
+	}
+	return t.snapshot()
 }
 
 // snapshot returns the task as committed and its watermark, or nil if nobody
