@@ -13,9 +13,9 @@ import (
 // carefully writes changes of which one at least cannot be written, and nobody
 // knows which: those that the database says why are refused, the others are tried
 // again together, and when that fails one by one.
-func (l *lane) carefully(ctx context.Context, all []*store.Append, errs []error) {
-	changes := l.changes
-	why, err := l.examine(ctx, all, changes)
+func (w *writer) carefully(ctx context.Context, all []*store.Append, errs []error) {
+	changes := w.changes
+	why, err := w.examine(ctx, all, changes)
 	if err != nil {
 		settle(changes, errs, err)
 		return
@@ -34,7 +34,7 @@ func (l *lane) carefully(ctx context.Context, all []*store.Append, errs []error)
 	if len(good) > 0 {
 		err := errOdd
 		if len(good) < len(changes) {
-			err = l.try(ctx, all, good)
+			err = w.try(ctx, all, good)
 		}
 		switch {
 		case err == nil:
@@ -46,24 +46,24 @@ func (l *lane) carefully(ctx context.Context, all []*store.Append, errs []error)
 	}
 	for i := range alone {
 		for _, at := range alone[i].appends {
-			errs[at] = l.single(ctx, all[at])
+			errs[at] = w.single(ctx, all[at])
 		}
 	}
 }
 
 // single writes one append, or says why not.
-func (l *lane) single(ctx context.Context, a *store.Append) error {
+func (w *writer) single(ctx context.Context, a *store.Append) error {
 	all := []*store.Append{a}
 	for range tries {
 		changes := []change{{appends: []int{0}, old: a.After > 0}}
-		why, err := l.examine(ctx, all, changes)
+		why, err := w.examine(ctx, all, changes)
 		if err != nil {
 			return err
 		}
 		if why[0] != nil {
 			return why[0]
 		}
-		if err := l.try(ctx, all, changes); !errors.Is(err, errOdd) {
+		if err := w.try(ctx, all, changes); !errors.Is(err, errOdd) {
 			return err
 		}
 	}
@@ -85,9 +85,9 @@ func itsOwn(err error) bool {
 	return pg.Code == "53200" // out of memory
 }
 
-// know sets what the tasks of changes were, as the lane left them or, of tasks
+// know sets what the tasks of changes were, as the writer left them or, of tasks
 // that it does not know, as they are.
-func (l *lane) know(ctx context.Context, all []*store.Append, changes []change) error {
+func (w *writer) know(ctx context.Context, all []*store.Append, changes []change) error {
 	unknown := 0
 	for i := range changes {
 		c := &changes[i]
@@ -95,7 +95,7 @@ func (l *lane) know(ctx context.Context, all []*store.Append, changes []change) 
 			continue
 		}
 		a := c.first(all)
-		was, ok := l.known[a.Row.Key]
+		was, ok := w.known[a.Row.Key]
 		if c.was = was; !ok || was.last != a.After || was.epoch != a.Epoch {
 			c.was = stored{}
 			unknown++
@@ -112,7 +112,7 @@ func (l *lane) know(ctx context.Context, all []*store.Append, changes []change) 
 			at = append(at, i)
 		}
 	}
-	rows, err := l.look(ctx, keys)
+	rows, err := w.look(ctx, keys)
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (l *lane) know(ctx context.Context, all []*store.Append, changes []change) 
 }
 
 // look reads the rows of tasks. Those that are not there are nil.
-func (l *lane) look(ctx context.Context, tasks []*store.Row) ([]*stored, error) {
+func (w *writer) look(ctx context.Context, tasks []*store.Row) ([]*stored, error) {
 	if len(tasks) == 0 {
 		return nil, nil
 	}
@@ -136,8 +136,8 @@ func (l *lane) look(ctx context.Context, tasks []*store.Row) ([]*stored, error) 
 		tenants, owners, ids = append(tenants, arg(r.Tenant)), append(owners, arg(r.Owner)), append(ids, arg(r.ID))
 	}
 	found := make([]*stored, len(tasks))
-	err := l.patiently(ctx, func(ctx context.Context) error {
-		rows, err := l.s.pool.Query(ctx, lookUp, tenants, owners, ids)
+	err := w.patiently(ctx, func(ctx context.Context) error {
+		rows, err := w.s.pool.Query(ctx, lookUp, tenants, owners, ids)
 		if err != nil {
 			return err
 		}
@@ -165,9 +165,9 @@ const (
 
 // examine says for each change why it cannot be written now; nil: nothing is in
 // its way, as far as the database shows.
-func (l *lane) examine(ctx context.Context, all []*store.Append, changes []change) ([]error, error) {
+func (w *writer) examine(ctx context.Context, all []*store.Append, changes []change) ([]error, error) {
 	why := make([]error, len(changes))
-	taken, err := l.taken(ctx, all, changes)
+	taken, err := w.taken(ctx, all, changes)
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +175,7 @@ func (l *lane) examine(ctx context.Context, all []*store.Append, changes []chang
 	for i := range changes {
 		tasks[i] = &changes[i].first(all).Row
 	}
-	rows, err := l.look(ctx, tasks)
+	rows, err := w.look(ctx, tasks)
 	if err != nil {
 		return nil, err
 	}
@@ -202,7 +202,7 @@ func (l *lane) examine(ctx context.Context, all []*store.Append, changes []chang
 }
 
 // taken reports of which changes a receipt counts already.
-func (l *lane) taken(ctx context.Context, all []*store.Append, changes []change) ([]bool, error) {
+func (w *writer) taken(ctx context.Context, all []*store.Append, changes []change) ([]bool, error) {
 	var tenants, owners, names [][]byte
 	var times []int64
 	var of []int
@@ -221,8 +221,8 @@ func (l *lane) taken(ctx context.Context, all []*store.Append, changes []change)
 	if len(of) == 0 {
 		return found, nil
 	}
-	err := l.patiently(ctx, func(ctx context.Context) error {
-		rows, err := l.s.pool.Query(ctx, lookUpReceipts, tenants, owners, names, times)
+	err := w.patiently(ctx, func(ctx context.Context) error {
+		rows, err := w.s.pool.Query(ctx, lookUpReceipts, tenants, owners, names, times)
 		if err != nil {
 			return err
 		}

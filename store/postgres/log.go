@@ -26,12 +26,10 @@ func check(a *store.Append) error {
 	return nil
 }
 
-// lanes is how many transactions of appends are under way at once: the server
-// works on one while this process makes the next. A task's are all in one lane.
-const lanes = 2
-
-// lane writes the appends of some of the tasks, one batch after the other.
-type lane struct {
+// writer writes appends, one batch after the other, in the order in which they
+// were queued. Two that take turns would make batches of half the size, each of
+// which costs the server a third more.
+type writer struct {
 	s     *Store
 	group *store.Group
 
@@ -45,33 +43,31 @@ type lane struct {
 	packed  []byte
 }
 
-func newLane(s *Store) *lane {
-	l := &lane{s: s, known: working{}, at: map[store.Key]int{}, names: map[receiptName]struct{}{}, batch: newBatch()}
-	l.group = store.NewGroup(l.commit)
-	return l
+func newWriter(s *Store) *writer {
+	w := &writer{s: s, known: working{}, at: map[store.Key]int{}, names: map[receiptName]struct{}{}, batch: newBatch()}
+	w.group = store.NewGroup(w.commit)
+	return w
 }
 
 // Append implements store.Store.
-func (s *Store) Append(a *store.Append, done func(error)) {
-	s.lanes[a.Row.Key.Hash()%lanes].group.Append(a, done)
-}
+func (s *Store) Append(a *store.Append, done func(error)) { s.writer.group.Append(a, done) }
 
 // commit is the group's writer: one transaction and one fsync for as much of the
 // batch as goes into one statement.
-func (l *lane) commit(all []*store.Append) []error {
+func (w *writer) commit(all []*store.Append) []error {
 	ctx := context.Background() // try limits it
 	errs := make([]error, len(all))
 	for begin := 0; begin < len(all); {
-		begin = l.gather(all, errs, begin, true)
-		if len(l.changes) == 0 {
+		begin = w.gather(all, errs, begin, true)
+		if len(w.changes) == 0 {
 			continue
 		}
-		err := l.try(ctx, all, l.changes)
+		err := w.try(ctx, all, w.changes)
 		switch {
-		case errors.Is(err, errOdd), len(l.changes) > 1 && itsOwn(err):
-			l.carefully(ctx, all, errs)
+		case errors.Is(err, errOdd), len(w.changes) > 1 && itsOwn(err):
+			w.carefully(ctx, all, errs)
 		case err != nil:
-			settle(l.changes, errs, err)
+			settle(w.changes, errs, err)
 		}
 	}
 	return errs
@@ -90,36 +86,36 @@ func settle(changes []change, errs []error, err error) {
 var errOdd = errors.New("a row is not as an append says")
 
 // try writes changes in one transaction.
-func (l *lane) try(ctx context.Context, all []*store.Append, changes []change) error {
-	if err := l.know(ctx, all, changes); err != nil {
+func (w *writer) try(ctx context.Context, all []*store.Append, changes []change) error {
+	if err := w.know(ctx, all, changes); err != nil {
 		return err
 	}
 	for {
-		if err := l.fill(ctx, all, changes); err != nil {
+		if err := w.fill(ctx, all, changes); err != nil {
 			return wrap("append", err)
 		}
-		stale, err := l.transact(ctx)
+		stale, err := w.transact(ctx)
 		if err == nil && stale {
-			if err = l.s.readScopes(ctx); err == nil {
+			if err = w.s.readScopes(ctx); err == nil {
 				continue
 			}
 		}
 		if err != nil {
 			for i := range changes {
-				delete(l.known, changes[i].first(all).Row.Key)
+				delete(w.known, changes[i].first(all).Row.Key)
 			}
 			if errors.Is(err, errOdd) {
 				return err
 			}
 			return wrap("append", err)
 		}
-		l.wrote(all, changes)
+		w.wrote(all, changes)
 		return nil
 	}
 }
 
 // wrote is called when changes are committed.
-func (l *lane) wrote(all []*store.Append, changes []change) {
+func (w *writer) wrote(all []*store.Append, changes []change) {
 	hints := make([]store.Hint, 0, len(changes))
 	entries := 0
 	for i := range changes {
@@ -128,14 +124,14 @@ func (l *lane) wrote(all []*store.Append, changes []change) {
 			continue
 		}
 		a := c.final(all)
-		l.known.note(c.key, a)
+		w.known.note(c.key, a)
 		entries += int(a.After) + len(a.Entries) - int(c.first(all).After)
 		hints = append(hints, store.Hint{Task: a.Row.Key.Hash(), Work: a.Row.Active && a.Row.Node == ""})
 	}
-	l.s.commits.Add(1)
-	l.s.entries.Add(int64(entries))
+	w.s.commits.Add(1)
+	w.s.entries.Add(int64(entries))
 	if len(hints) > 0 {
-		l.s.tell(hints...)
+		w.s.tell(hints...)
 	}
 }
 

@@ -75,7 +75,7 @@ func (o *Options) fromAddress(address string) (string, error) {
 // may have open.
 type Store struct {
 	*db
-	lanes   [lanes]*lane // of appends
+	writer  *writer // of appends
 	hub     store.Hub
 	hints   hints  // that are to be sent
 	sweeps  sweeps // of mail
@@ -125,9 +125,7 @@ func Open(ctx context.Context, address string, o *Options) (*Store, error) {
 		d.pool.Close()
 		return nil, wrap("open", err)
 	}
-	for i := range s.lanes {
-		s.lanes[i] = newLane(s)
-	}
+	s.writer = newWriter(s)
 	s.work.Go(s.promote)
 	s.begin()
 	return s, nil
@@ -190,9 +188,7 @@ func (s *Store) Stats() store.Stats {
 // Close implements store.Store.
 func (s *Store) Close() error {
 	s.closing.Do(func() {
-		for _, l := range s.lanes {
-			l.group.Close() // which waits for what is queued
-		}
+		s.writer.group.Close() // which waits for what is queued
 		s.end()
 		s.work.Wait()
 		s.pool.Close()

@@ -13,7 +13,7 @@ import (
 )
 
 // fillReceipts adds the receipts of changes to a batch.
-func (l *lane) fillReceipts(all []*store.Append, changes []change) {
+func (w *writer) fillReceipts(all []*store.Append, changes []change) {
 	type issue struct {
 		task int64
 		row  *store.Row
@@ -32,7 +32,7 @@ func (l *lane) fillReceipts(all []*store.Append, changes []change) {
 	slices.SortFunc(issues, func(a, b issue) int {
 		return cmp.Or(strings.Compare(a.r.Name, b.r.Name), strings.Compare(a.row.Owner, b.row.Owner), strings.Compare(a.row.Tenant, b.row.Tenant))
 	})
-	t := l.batch.tables[newReceipts]
+	t := w.batch.tables[newReceipts]
 	for _, i := range issues {
 		context := "" // a task's receipts have its context
 		if i.task == 0 {

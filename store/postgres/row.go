@@ -3,6 +3,7 @@ package postgres
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -19,7 +20,7 @@ type stored struct {
 	updated     int64
 }
 
-// working are tasks at work as a lane left them. It is not said that they still
+// working are tasks at work as the writer left them. It is not said that they still
 // are: others write rows, too. The statement that relies on it compares; whoever
 // changes what is here changes the last entry or the epoch with it.
 type working map[store.Key]stored
@@ -56,39 +57,39 @@ const maxMerged = 64 << 10
 // gather divides what is queued: it takes appends from a place on until one that
 // cannot be in the same statement, and returns its place. A statement sees no row
 // of its own, so there is one change of each task, and one receipt of each name.
-func (l *lane) gather(all []*store.Append, errs []error, begin int, merge bool) (end int) {
-	l.changes = l.changes[:0]
-	clear(l.at)
-	clear(l.names)
+func (w *writer) gather(all []*store.Append, errs []error, begin int, merge bool) (end int) {
+	w.changes = w.changes[:0]
+	clear(w.at)
+	clear(w.names)
 	for i := begin; i < len(all); i++ {
 		a := all[i]
 		if errs[i] = check(a); errs[i] != nil {
 			continue
 		}
-		at, there := l.at[a.Row.Key]
+		at, there := w.at[a.Row.Key]
 		there = there && !a.Alone()
-		if there && !(merge && l.changes[at].goesOn(all, a)) || l.repeats(a) {
+		if there && !(merge && w.changes[at].goesOn(all, a)) || w.repeats(a) {
 			return i
 		}
 		for j := range a.Receipts {
-			l.names[receiptName{a.Row.Tenant, a.Row.Owner, a.Receipts[j].Name}] = struct{}{}
+			w.names[receiptName{a.Row.Tenant, a.Row.Owner, a.Receipts[j].Name}] = struct{}{}
 		}
 		if there {
-			l.changes[at].appends = append(l.changes[at].appends, i)
+			w.changes[at].appends = append(w.changes[at].appends, i)
 			continue
 		}
 		if !a.Alone() {
-			l.at[a.Row.Key] = len(l.changes)
+			w.at[a.Row.Key] = len(w.changes)
 		}
-		l.changes = append(l.changes, change{appends: []int{i}, old: a.After > 0})
+		w.changes = append(w.changes, change{appends: []int{i}, old: a.After > 0})
 	}
 	return len(all)
 }
 
 // repeats reports whether a receipt of an append is of a name that is there.
-func (l *lane) repeats(a *store.Append) bool {
+func (w *writer) repeats(a *store.Append) bool {
 	for i := range a.Receipts {
-		if _, there := l.names[receiptName{a.Row.Tenant, a.Row.Owner, a.Receipts[i].Name}]; there {
+		if _, there := w.names[receiptName{a.Row.Tenant, a.Row.Owner, a.Receipts[i].Name}]; there {
 			return true
 		}
 	}
@@ -111,8 +112,8 @@ func (c *change) final(all []*store.Append) *store.Append { return all[c.appends
 
 // fill makes the rows of a batch, those of each table in an order that is the same
 // for all who write: then none waits for one who waits for it.
-func (l *lane) fill(ctx context.Context, all []*store.Append, changes []change) error {
-	b := l.batch
+func (w *writer) fill(ctx context.Context, all []*store.Append, changes []change) error {
+	b := w.batch
 	b.reset()
 	made, pushes := 0, 0
 	for i := range changes {
@@ -125,7 +126,7 @@ func (l *lane) fill(ctx context.Context, all []*store.Append, changes []change) 
 		}
 	}
 	if made > 0 {
-		key, err := l.s.taskKeys(ctx, made)
+		key, err := w.s.taskKeys(ctx, made)
 		if err != nil {
 			return err
 		}
@@ -137,22 +138,22 @@ func (l *lane) fill(ctx context.Context, all []*store.Append, changes []change) 
 		}
 	}
 	slices.SortFunc(changes, func(a, b change) int { return compareNames(&a.first(all).Row, &b.first(all).Row) })
-	keys, version := l.s.scopes.known()
+	keys, version := w.s.scopes.known()
 	b.scopes = version
-	l.moves.reset(keys)
+	w.moves.reset(keys)
 	for i := range changes {
 		c := &changes[i]
 		if c.key > 0 {
-			l.fillTask(all, c)
+			w.fillTask(all, c)
 		}
 	}
-	l.fillReceipts(all, changes)
-	l.fillBlobs(all, changes)
+	w.fillReceipts(all, changes)
+	w.fillBlobs(all, changes)
 	if version > 0 {
-		l.moves.into(b.tables[newTallies], l.s.slot)
+		w.moves.into(b.tables[newTallies], w.s.slot)
 	}
 	if pushes > 0 {
-		return l.fillPushes(ctx, all, changes)
+		return w.fillPushes(ctx, all, changes)
 	}
 	return nil
 }
@@ -163,38 +164,38 @@ func compareNames(a, b *store.Row) int {
 }
 
 // fillTask adds a task's row and entries, and what tallies are told of it.
-func (l *lane) fillTask(all []*store.Append, c *change) {
+func (w *writer) fillTask(all []*store.Append, c *change) {
 	a := c.final(all)
 	r := &a.Row
 	if c.old {
-		row(l.batch.tables[oldTasks].int8(c.key).int8(c.was.last).int8(c.was.epoch), a)
+		row(w.batch.tables[oldTasks].int8(c.key).int8(c.was.last).int8(c.was.epoch), a)
 	} else {
-		row(l.batch.tables[newTasks].int8(c.key).text(r.Tenant).text(r.Owner).text(r.ID), a)
+		row(w.batch.tables[newTasks].int8(c.key).text(r.Tenant).text(r.Owner).text(r.ID), a)
 	}
-	entries := l.batch.tables[newEntries]
+	entries := w.batch.tables[newEntries]
 	first := c.first(all).After + 1
-	l.packed = l.packed[:0]
+	w.packed = w.packed[:0]
 	for i, at := range c.appends {
 		a := all[at]
-		l.packed = store.Pack(l.packed, a.Entries)
-		if i == len(c.appends)-1 || len(l.packed) >= maxMerged {
+		w.packed = store.Pack(w.packed, a.Entries)
+		if i == len(c.appends)-1 || len(w.packed) >= maxMerged {
 			last := a.After + int64(len(a.Entries))
-			entries.int8(c.key).int8(last).int8(first).bytes(l.packed)
-			first, l.packed = last+1, l.packed[:0]
+			entries.int8(c.key).int8(last).int8(first).bytes(w.packed)
+			first, w.packed = last+1, w.packed[:0]
 		}
 	}
-	if cap(l.packed) > bigColumn {
-		l.packed = nil
+	if cap(w.packed) > bigColumn {
+		w.packed = nil
 	}
 	updated, was := r.Updated.UnixMilli(), &c.was
 	if c.old && was.context == r.Context && was.state == r.State && was.updated == updated {
 		return
 	}
 	if c.old {
-		l.moves.note(r.Tenant, r.Owner, was.context, was.state, was.updated, -1)
+		w.moves.note(r.Tenant, r.Owner, was.context, was.state, was.updated, -1)
 	}
-	if name, small := l.moves.note(r.Tenant, r.Owner, r.Context, r.State, updated, 1); small {
-		l.s.grows(name)
+	if name, small := w.moves.note(r.Tenant, r.Owner, r.Context, r.State, updated, 1); small {
+		w.s.grows(name)
 	}
 }
 
@@ -211,7 +212,7 @@ func row(t *table, a *store.Append) {
 }
 
 // fillBlobs adds the blobs, each once, and which task refers to which.
-func (l *lane) fillBlobs(all []*store.Append, changes []change) {
+func (w *writer) fillBlobs(all []*store.Append, changes []change) {
 	type use struct {
 		task int64
 		blob *store.Blob
@@ -227,47 +228,58 @@ func (l *lane) fillBlobs(all []*store.Append, changes []change) {
 	slices.SortStableFunc(uses, func(a, b use) int { return strings.Compare(a.blob.Hash, b.blob.Hash) })
 	for i, u := range uses {
 		if i == 0 || u.blob.Hash != uses[i-1].blob.Hash {
-			l.batch.tables[newBlobs].text(u.blob.Hash).bytes(u.blob.Data)
+			w.batch.tables[newBlobs].text(u.blob.Hash).bytes(u.blob.Data)
 		}
-		l.batch.tables[newUses].int8(u.task).text(u.blob.Hash)
+		w.batch.tables[newUses].int8(u.task).text(u.blob.Hash)
 	}
 }
 
-// fillPushes adds push configs and their letters, the last of each name.
-func (l *lane) fillPushes(ctx context.Context, all []*store.Append, changes []change) error {
+// fillPushes adds push configs and their letters, the last of each name. New ones
+// get their keys in the order of the appends, for that is the order in which they
+// are listed.
+func (w *writer) fillPushes(ctx context.Context, all []*store.Append, changes []change) error {
+	type name struct {
+		task int64
+		id   string
+		seq  int64 // of a letter
+	}
+	tasks := map[int]int64{} // of appends
 	for i := range changes {
-		c := &changes[i]
-		pushes := map[string]*store.PushConfig{}
-		var order []string // in which they came: that of their keys
-		type letter struct {
-			push string
-			seq  int64
+		for _, at := range changes[i].appends {
+			tasks[at] = changes[i].key
 		}
-		letters := map[letter]*store.DeadLetter{}
-		for _, at := range c.appends {
-			a := all[at]
-			for j := range a.Pushes {
-				if pushes[a.Pushes[j].ID] == nil {
-					order = append(order, a.Pushes[j].ID)
-				}
-				pushes[a.Pushes[j].ID] = &a.Pushes[j]
+	}
+	var order, letters []name
+	pushes, dead := map[name]*store.PushConfig{}, map[name]*store.DeadLetter{}
+	for _, at := range slices.Sorted(maps.Keys(tasks)) {
+		a := all[at]
+		for j := range a.Pushes {
+			n := name{tasks[at], a.Pushes[j].ID, 0}
+			if pushes[n] == nil {
+				order = append(order, n)
 			}
-			for j := range a.Letters {
-				letters[letter{a.Letters[j].ID, a.Letters[j].Seq}] = &a.Letters[j]
+			pushes[n] = &a.Pushes[j]
+		}
+		for j := range a.Letters {
+			n := name{tasks[at], a.Letters[j].ID, a.Letters[j].Seq}
+			if dead[n] == nil {
+				letters = append(letters, n)
 			}
+			dead[n] = &a.Letters[j]
 		}
-		for _, id := range order {
-			p := pushes[id]
-			key, err := l.s.pushKeys(ctx, 1)
-			if err != nil {
-				return err
-			}
-			l.batch.tables[newPushes].int8(key).int8(c.key).text(p.ID).text(p.Host).bytes(p.Body).time(p.Created).text(p.Node).bool(p.Live).
-				int8(p.Cursor).int4(p.Tries).maybe(p.Since).maybe(p.Due).text(p.Reason)
+	}
+	for _, n := range order {
+		key, err := w.s.pushKeys(ctx, 1)
+		if err != nil {
+			return err
 		}
-		for _, d := range letters {
-			l.batch.tables[newLetters].int8(c.key).text(d.ID).int8(d.Seq).time(d.Time).int4(d.Tries).text(d.Reason).bool(d.Again)
-		}
+		p := pushes[n]
+		w.batch.tables[newPushes].int8(key).int8(n.task).text(p.ID).text(p.Host).bytes(p.Body).time(p.Created).text(p.Node).bool(p.Live).
+			int8(p.Cursor).int4(p.Tries).maybe(p.Since).maybe(p.Due).text(p.Reason)
+	}
+	for _, n := range letters {
+		d := dead[n]
+		w.batch.tables[newLetters].int8(n.task).text(n.id).int8(n.seq).time(d.Time).int4(d.Tries).text(d.Reason).bool(d.Again)
 	}
 	return nil
 }

@@ -11,31 +11,54 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
+// prepare makes the first statement of transactions of appends. Rows are to be
+// found by their keys: a planner that knows little of a table, or that it was
+// small, would rather read all of it. What a server does not know it is not told.
+func (s *Store) prepare(ctx context.Context) error {
+	s.prelude = setIdle
+	if !s.o.NoAdvisory {
+		s.prelude += ", pg_advisory_xact_lock_shared(" + strconv.Itoa(tallyLock) + ")"
+	}
+	return s.read(ctx, func(ctx context.Context, q querier) error {
+		rows, err := q.Query(ctx, "SELECT name FROM pg_catalog.pg_settings WHERE name IN ('enable_seqscan', 'enable_hashjoin', 'enable_mergejoin')")
+		if err != nil {
+			return err
+		}
+		all, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		for _, name := range all {
+			s.prelude += ", set_config('" + name + "', 'off', true)"
+		}
+		return err
+	})
+}
+
+const uniqueViolation = "23505"
+
 // patience is for how long appends are tried again while the server cannot be
 // reached or shuts down, about: a restart is not worth the failure of a task.
 const patience = 10 * time.Second
 
 // patiently calls f until it succeeds, fails for good, or patience is at an end.
-func (l *lane) patiently(ctx context.Context, f func(context.Context) error) error {
+func (w *writer) patiently(ctx context.Context, f func(context.Context) error) error {
 	end := time.Now().Add(patience)
 	for n := 1; ; n++ {
-		err := l.s.once(ctx, f)
+		err := w.s.once(ctx, f)
 		if err == nil || !passing(err) || time.Now().After(end) {
 			return err
 		}
-		if !l.s.pause(ctx, min(time.Duration(n*n)*5*time.Millisecond, 250*time.Millisecond)) {
+		if !w.s.pause(ctx, min(time.Duration(n*n)*5*time.Millisecond, 250*time.Millisecond)) {
 			return err
 		}
 	}
 }
 
-// transact writes the lane's batch in one transaction. errOdd means that some row
+// transact writes the writer's batch in one transaction. errOdd means that some row
 // was not as it should be, and stale that there are other scopes than known; in
 // both cases nothing was written.
-func (l *lane) transact(ctx context.Context) (stale bool, err error) {
-	shape := l.batch.ready()
-	err = l.patiently(ctx, func(ctx context.Context) error {
-		stale, err = l.attempt(ctx, shape)
+func (w *writer) transact(ctx context.Context) (stale bool, err error) {
+	shape := w.batch.ready()
+	err = w.patiently(ctx, func(ctx context.Context) error {
+		stale, err = w.attempt(ctx, shape)
 		return err
 	})
 	return stale, err
@@ -45,8 +68,8 @@ func (l *lane) transact(ctx context.Context) (stale bool, err error) {
 // when all that is to be written has arrived, and COMMIT is sent when it is known
 // that it was as it should be. A process that is paused in between loses its
 // transaction soon.
-func (l *lane) attempt(ctx context.Context, shape shape) (stale bool, err error) {
-	c, err := l.s.pool.Acquire(ctx)
+func (w *writer) attempt(ctx context.Context, shape shape) (stale bool, err error) {
+	c, err := w.s.pool.Acquire(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -61,8 +84,8 @@ func (l *lane) attempt(ctx context.Context, shape shape) (stale bool, err error)
 	p := c.Conn().PgConn().StartPipeline(ctx)
 	defer p.Close()
 	p.SendQueryParams("BEGIN ISOLATION LEVEL READ COMMITTED", nil, nil, nil, nil)
-	p.SendQueryParams(l.s.prelude, nil, nil, nil, nil)
-	if args := &l.batch.args; prepared != "" {
+	p.SendQueryParams(w.s.prelude, nil, nil, nil, nil)
+	if args := &w.batch.args; prepared != "" {
 		p.SendQueryPrepared(prepared, args.values, allBinary, allBinary)
 	} else {
 		p.SendQueryParams(sql, args.values, args.types, allBinary, allBinary)
@@ -70,22 +93,26 @@ func (l *lane) attempt(ctx context.Context, shape shape) (stale bool, err error)
 	last, err := roundTrip(p)
 	if err != nil {
 		_ = end(p, "ROLLBACK") // if that fails the connection is given up, and the server rolls back
+		var pg *pgconn.PgError
+		if errors.As(err, &pg) && pg.Code == uniqueViolation { // the log has gone on by another's hand
+			return false, errOdd
+		}
 		return false, err
 	}
 	wrote, version, err := counts(last)
 	switch {
 	case err != nil:
-	case version != l.batch.scopes:
+	case version != w.batch.scopes:
 		return true, end(p, "ROLLBACK")
-	case wrote != [3]int64{l.rows(newTasks), l.rows(oldTasks), l.rows(newReceipts)}:
+	case wrote != [3]int64{w.rows(newTasks), w.rows(oldTasks), w.rows(newReceipts)}:
 		err = errOdd
 	}
 	if err != nil {
 		_ = end(p, "ROLLBACK")
 		return false, err
 	}
-	if l.s.beforeCommit != nil {
-		l.s.beforeCommit()
+	if w.s.beforeCommit != nil {
+		w.s.beforeCommit()
 	}
 	if err := end(p, "COMMIT"); err != nil {
 		return false, &uncertain{err}
@@ -93,7 +120,7 @@ func (l *lane) attempt(ctx context.Context, shape shape) (stale bool, err error)
 	return false, nil
 }
 
-func (l *lane) rows(part int) int64 { return int64(l.batch.tables[part].rows) }
+func (w *writer) rows(part int) int64 { return int64(w.batch.tables[part].rows) }
 
 // counts reads the row that a statement of a shape returns.
 func counts(r *pgconn.Result) (wrote [3]int64, version int64, err error) {

@@ -1,0 +1,371 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/parley-a2a/parley/internal/pgtest"
+	"github.com/parley-a2a/parley/store"
+)
+
+// world is a store in an empty database, and a connection to it by another way.
+type world struct {
+	*Store
+	t       testing.TB
+	address string
+	sql     *pgx.Conn
+}
+
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	pgtest.Require(t)
+	address := cluster.Database(t)
+	w := &world{Store: opened(t, address), t: t, address: address}
+	var err error
+	if w.sql, err = pgx.Connect(context.Background(), address); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.sql.Close(context.Background()) })
+	return w
+}
+
+// opened opens a store that is closed with the test.
+func opened(t testing.TB, address string) *Store {
+	t.Helper()
+	s, err := Open(context.Background(), address, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func (w *world) exec(sql string, args ...any) {
+	w.t.Helper()
+	if _, err := w.sql.Exec(context.Background(), sql, args...); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) count(sql string, args ...any) (n int64) {
+	w.t.Helper()
+	if err := w.sql.QueryRow(context.Background(), sql, args...).Scan(&n); err != nil {
+		w.t.Fatal(err)
+	}
+	return n
+}
+
+// until waits until a statement returns a number.
+func (w *world) until(want int64, sql string, args ...any) {
+	w.t.Helper()
+	for end := time.Now().Add(20 * time.Second); w.count(sql, args...) != want; {
+		if time.Now().After(end) {
+			w.t.Fatalf("%s: %d, want %d", sql, w.count(sql, args...), want)
+		}
+	}
+}
+
+// appendAll queues appends and waits for the outcome of each.
+func appendAll(s store.Store, appends []*store.Append) []error {
+	errs := make([]error, len(appends))
+	var wg sync.WaitGroup
+	for i, a := range appends {
+		wg.Add(1)
+		s.Append(a, func(err error) { errs[i] = err; wg.Done() })
+	}
+	wg.Wait()
+	return errs
+}
+
+// goesOn is the append that goes on after a with n entries.
+func goesOn(a *store.Append, n int) *store.Append {
+	after := a.After + int64(len(a.Entries))
+	next := &store.Append{Row: a.Row, After: after, Epoch: a.Row.Epoch}
+	for i := range n {
+		next.Entries = append(next.Entries, store.Entry{Seq: after + int64(i) + 1, Time: time.Now(), Kind: 2, Body: []byte("more")})
+	}
+	return next
+}
+
+// whole checks that a task's log ends at last, and is without gap or double.
+func (w *world) whole(k store.Key, last int64) {
+	w.t.Helper()
+	es, err := w.Entries(context.Background(), k, 0, 0)
+	if err != nil || int64(len(es)) != last {
+		w.t.Errorf("%s: %d entries, want %d: %v", k.ID, len(es), last, err)
+	}
+	for i, e := range es {
+		if e.Seq != int64(i)+1 {
+			w.t.Errorf("%s: entry %d is in place %d", k.ID, e.Seq, i+1)
+		}
+	}
+	r, err := w.Get(context.Background(), k, true)
+	if last == 0 && errors.Is(err, store.ErrNotFound) {
+		return
+	}
+	if err != nil || r.Last != last {
+		w.t.Errorf("%s: the row says %+v, want last %d: %v", k.ID, r, last, err)
+	}
+}
+
+// mixed is a batch of tasks that begin and tasks that go on.
+func (w *world) mixed(n int) []*store.Append {
+	w.t.Helper()
+	var batch []*store.Append
+	for i := range n {
+		a := newTask(fmt.Sprint("task ", i), 2)
+		if i%2 == 0 {
+			if err := store.Do(context.Background(), w, a); err != nil {
+				w.t.Fatal(err)
+			}
+			a = goesOn(a, 3)
+		}
+		a.Receipts = []store.Receipt{{Name: fmt.Sprint("receipt ", i), Time: time.Now(), Until: time.Now().Add(time.Hour), Seq: a.After + 1}}
+		a.Blobs = []store.Blob{{Hash: "the same", Data: []byte("blob")}}
+		a.Pushes = []store.PushConfig{{ID: "hook", Host: "h", Created: time.Now(), Live: true, Node: "node"}}
+		batch = append(batch, a)
+	}
+	return batch
+}
+
+// TestTransactionIsRepeated: what certainly did not happen is done again, whole.
+func TestTransactionIsRepeated(t *testing.T) {
+	const idle = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state = 'idle in transaction'"
+	for name, fault := range map[string]func(w *world){
+		"serialization failure": func(w *world) { w.fail("40001", "nextval('faults') <= 3") },
+		"deadlock":              func(w *world) { w.fail("40P01", "nextval('faults') <= 2") },
+		"the server ends connections before the statement": func(w *world) {
+			w.exec("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
+		},
+		"the server ends the connection in the statement": func(w *world) {
+			w.exec("CREATE SEQUENCE faults")
+			w.exec(`CREATE FUNCTION fault() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+				IF nextval('faults') = 2 THEN PERFORM pg_terminate_backend(pg_backend_pid()); END IF; RETURN NEW; END $$`)
+			w.exec("CREATE TRIGGER fault BEFORE INSERT ON parley.entry FOR EACH ROW EXECUTE FUNCTION fault()")
+		},
+		"the process is paused": func(w *world) { // until the server has had enough of its transaction
+			var once sync.Once
+			w.beforeCommit = func() {
+				once.Do(func() {
+					w.until(1, idle)
+					w.until(0, idle)
+				})
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			batch := w.mixed(40)
+			fault(w)
+			for i, err := range appendAll(w, batch) {
+				if err != nil {
+					t.Errorf("append %d: %v", i, err)
+				}
+			}
+			for _, a := range batch {
+				w.whole(a.Row.Key, a.After+int64(len(a.Entries)))
+			}
+			if n := w.count("SELECT count(*) FROM parley.receipt"); n != 40 {
+				t.Errorf("%d receipts", n)
+			}
+			if n := w.count("SELECT count(*) FROM parley.push"); n != 40 {
+				t.Errorf("%d push configs", n)
+			}
+		})
+	}
+}
+
+// fail lets inserts of entries fail with a code under a condition.
+func (w *world) fail(code, condition string) {
+	w.exec("CREATE SEQUENCE faults")
+	w.exec("CREATE FUNCTION fault() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF " + condition +
+		" THEN RAISE EXCEPTION 'a fault' USING ERRCODE = '" + code + "'; END IF; RETURN NEW; END $$")
+	w.exec("CREATE TRIGGER fault BEFORE INSERT ON parley.entry FOR EACH ROW EXECUTE FUNCTION fault()")
+}
+
+// TestLostCommit: a connection that is lost with a COMMIT leaves it open whether
+// it happened. It is said so, and nothing is written twice or in part.
+func TestLostCommit(t *testing.T) {
+	w := newWorld(t)
+	batch := w.mixed(40)
+	var once sync.Once
+	w.beforeCommit = func() {
+		once.Do(func() {
+			w.exec("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND state = 'idle in transaction'")
+		})
+	}
+	errs := appendAll(w, batch)
+	for i, a := range batch {
+		last := a.After
+		if errs[i] == nil {
+			last += int64(len(a.Entries))
+		}
+		w.whole(a.Row.Key, last)
+	}
+	for i, err := range appendAll(w, batch) { // what failed can be done again, the rest not
+		if refused := errors.Is(err, store.ErrConflict); (errs[i] == nil) != refused || !refused && err != nil {
+			t.Errorf("append %d: %v, after %v", i, err, errs[i])
+		}
+	}
+	for _, a := range batch {
+		w.whole(a.Row.Key, a.After+int64(len(a.Entries)))
+	}
+}
+
+// TestOneOfABatchFails: what the server refuses for its content, or what is not as
+// the database is, does not touch the others.
+func TestOneOfABatchFails(t *testing.T) {
+	w := newWorld(t)
+	w.fail("23514", "NEW.body = '\\x'::bytea || NEW.body AND position('poison'::bytea in NEW.body) > 0")
+	batch := w.mixed(60)
+	batch[7].Entries[0].Body = []byte("poison")
+	batch[11].After += 5 // 11 begins
+	for i := range batch[11].Entries {
+		batch[11].Entries[i].Seq += 5
+	}
+	batch[12].Epoch = 9
+	batch[13].Receipts = batch[14].Receipts // of the same name, and 14 is behind it
+	batch[16].After--
+	batch[16].Entries[0].Seq, batch[16].Entries[1].Seq, batch[16].Entries[2].Seq = 2, 3, 4
+	batch[20].Entries = nil
+	batch[22] = newTask("task 22", 1)                       // which is there
+	batch = append(batch, goesOn(batch[7], 1))            // there is no such task then
+	batch = append(batch, goesOn(batch[9], 1))            // merged with it
+	batch = append(batch, goesOn(batch[len(batch)-1], 1)) // and with that
+	want := map[int]error{11: store.ErrNotFound, 12: store.ErrLeaseLost, 16: store.ErrConflict, 22: store.ErrConflict, 60: store.ErrNotFound}
+	errs := appendAll(w, batch)
+	duplicates := 0
+	for i, err := range errs {
+		switch {
+		case i == 13 || i == 14: // which is first depends on who gets there
+			if errors.Is(err, store.ErrDuplicate) {
+				duplicates++
+			}
+		case i == 7, i == 20:
+			if err == nil {
+				t.Errorf("append %d was written", i)
+			}
+		case !errors.Is(err, want[i]):
+			t.Errorf("append %d: %v, want %v", i, err, want[i])
+		}
+	}
+	if duplicates != 1 {
+		t.Errorf("%d of two receipts of one name were refused", duplicates)
+	}
+	w.whole(batch[9].Row.Key, 4)
+	w.whole(batch[7].Row.Key, 0)
+}
+
+// TestManyOfOneTask: a task's appends that wait together are few transactions.
+func TestManyOfOneTask(t *testing.T) {
+	w := newWorld(t)
+	batch := []*store.Append{newTask("long", 1)}
+	for i := range 1023 {
+		batch = append(batch, goesOn(batch[i], 2))
+	}
+	for i, err := range appendAll(w, batch) {
+		if err != nil {
+			t.Fatalf("append %d: %v", i, err)
+		}
+	}
+	w.whole(batch[0].Row.Key, 1+2*1023)
+	if s := w.Stats(); s.Commits > 20 || s.Entries != 1+2*1023 {
+		t.Errorf("%d transactions of %d entries", s.Commits, s.Entries)
+	}
+	es, err := w.Entries(t.Context(), batch[0].Row.Key, 1000, 7)
+	if err != nil || len(es) != 7 || es[0].Seq != 1001 {
+		t.Errorf("entries from the middle: %d, %v", len(es), err)
+	}
+}
+
+// TestBigBatch: as many as the group hands over at once, of as many tasks.
+func TestBigBatch(t *testing.T) {
+	w := newWorld(t)
+	var first, second []*store.Append
+	for i := range 2048 {
+		first = append(first, newTask(fmt.Sprint(i), 1))
+		second = append(second, goesOn(first[i], 1))
+	}
+	for _, batch := range [][]*store.Append{first, second} {
+		for i, err := range appendAll(w, batch) {
+			if err != nil {
+				t.Fatalf("append %d: %v", i, err)
+			}
+		}
+	}
+	if n := w.count("SELECT count(*) FROM parley.task WHERE last = 2"); n != 2048 {
+		t.Errorf("%d tasks", n)
+	}
+}
+
+// TestSameReceiptAtOnce: of appends with receipts of one name, by two processes
+// whatever the order, one is taken.
+func TestSameReceiptAtOnce(t *testing.T) {
+	w := newWorld(t)
+	other := opened(t, w.address)
+	now := time.Now()
+	for round := range 20 {
+		var mu sync.Mutex
+		var wg sync.WaitGroup
+		taken := 0
+		for i := range 16 {
+			a := newTask(fmt.Sprint(round, " ", i), 1)
+			for _, n := range []int{i % 2, 1 - i%2} { // in either order
+				a.Receipts = append(a.Receipts, store.Receipt{Name: fmt.Sprint(round, n), Time: now, Until: now.Add(time.Hour), Seq: 1})
+			}
+			s := []*Store{w.Store, other}[i/2%2]
+			wg.Add(1)
+			s.Append(a, func(err error) {
+				mu.Lock()
+				defer mu.Unlock()
+				defer wg.Done()
+				if err == nil {
+					taken++
+				} else if !errors.Is(err, store.ErrDuplicate) {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if taken != 1 {
+			t.Fatalf("%d were taken", taken)
+		}
+	}
+}
+
+// TestTwoOwners: of two processes that append to the same place one is refused.
+func TestTwoOwners(t *testing.T) {
+	w := newWorld(t)
+	other := opened(t, w.address)
+	a := newTask("a", 1)
+	if err := store.Do(t.Context(), w, a); err != nil {
+		t.Fatal(err)
+	}
+	for range 50 {
+		next := goesOn(a, 1)
+		errs := make([]error, 2)
+		var wg sync.WaitGroup
+		for i, s := range []*Store{w.Store, other} {
+			wg.Go(func() { errs[i] = store.Do(context.Background(), s, next) })
+		}
+		wg.Wait()
+		slices.SortFunc(errs, func(a, b error) int {
+			if a == nil {
+				return -1
+			}
+			return 1
+		})
+		if errs[0] != nil || !errors.Is(errs[1], store.ErrConflict) {
+			t.Fatalf("%v", errs)
+		}
+		a = next
+	}
+	w.whole(a.Row.Key, 51)
+}
