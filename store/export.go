@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -57,6 +56,12 @@ type Source interface {
 	Kept(ctx context.Context) (map[string][]byte, error)
 }
 
+// aheadSource is a source to which each question is a long way: it reads all that
+// an export has of some tasks at once, and returns a source that knows them.
+type aheadSource interface {
+	Ahead(ctx context.Context, keys []Key) (Source, error)
+}
+
 // Count is what an export holds.
 type Count struct {
 	Tasks, Entries int64
@@ -78,6 +83,7 @@ func Export(ctx context.Context, src Source, w io.Writer) (Count, error) {
 // io.Discard.
 func ExportSum(ctx context.Context, src Source, w io.Writer) (Count, string, error) {
 	x := &exporter{src: src, sum: sha256.New(), blobs: map[string]bool{}}
+	x.bulk, _ = src.(aheadSource)
 	x.out = bufio.NewWriterSize(w, 64<<10)
 	if err := x.write(fmt.Appendf(nil, `{"parley":"export","version":%d}`+"\n", exportVersion)); err != nil {
 		return x.count, "", err
@@ -92,10 +98,15 @@ func ExportSum(ctx context.Context, src Source, w io.Writer) (Count, string, err
 		if err != nil {
 			return x.count, "", err
 		}
-		for some := range slices.Chunk(rows, exportAhead) {
-			early := x.ahead(ctx, some)
+		for rest := rows; len(rest) > 0; {
+			some := rest[:x.chunk(rest)]
+			rest = rest[len(some):]
+			early, err := x.ahead(ctx, some)
+			if err != nil {
+				return x.count, "", err
+			}
 			for i := range some {
-				if err := x.task(ctx, some[i].Key, &early[i]); err != nil {
+				if err := x.task(ctx, some[i].Key, early(i)); err != nil {
 					return x.count, "", fmt.Errorf("export task %s: %w", some[i].ID, err)
 				}
 				after = &some[i].Key
@@ -108,9 +119,24 @@ func ExportSum(ctx context.Context, src Source, w io.Writer) (Count, string, err
 	}
 }
 
-// exportAhead is how many tasks are read at a time: what a store over a network
-// takes for each is mostly the way.
-const exportAhead = 8
+// How much is read at a time: some tasks beside each other, or, by a source that
+// can, many at once, as long as their logs are short.
+const (
+	exportAhead   = 8
+	exportTasks   = 50
+	exportEntries = 2000
+)
+
+// chunk is how many of rows are read next.
+func (x *exporter) chunk(rows []Row) (n int) {
+	if x.bulk == nil {
+		return min(exportAhead, len(rows))
+	}
+	for entries := int64(0); n < min(exportTasks, len(rows)) && (n == 0 || entries+rows[n].Last <= exportEntries); n++ {
+		entries += rows[n].Last
+	}
+	return n
+}
 
 // readTask is a task as it stands in the export.
 type readTask struct {
@@ -120,19 +146,28 @@ type readTask struct {
 	err     error
 }
 
-// ahead reads tasks before their turn.
-func (x *exporter) ahead(ctx context.Context, rows []Row) []readTask {
+// ahead reads tasks before their turn, and returns what gives each out in its turn.
+func (x *exporter) ahead(ctx context.Context, rows []Row) (func(i int) readTask, error) {
+	if x.bulk != nil {
+		keys := make([]Key, len(rows))
+		for i := range rows {
+			keys[i] = rows[i].Key
+		}
+		src, err := x.bulk.Ahead(ctx, keys)
+		return func(i int) readTask { return x.read(ctx, src, keys[i], false) }, err
+	}
 	all := make([]readTask, len(rows))
 	var wg sync.WaitGroup
 	for i := range rows {
-		wg.Go(func() { all[i] = x.read(ctx, rows[i].Key, true) })
+		wg.Go(func() { all[i] = x.read(ctx, x.src, rows[i].Key, true) })
 	}
 	wg.Wait()
-	return all
+	return func(i int) readTask { return all[i] }, nil
 }
 
 type exporter struct {
 	src   Source
+	bulk  aheadSource // the same, if it can
 	out   *bufio.Writer
 	sum   hash.Hash
 	count Count
@@ -161,11 +196,11 @@ var errTorn = errors.New("the task changes faster than it can be read")
 var errEarly = errors.New("the task has blobs")
 
 // task writes a task, as it was read before or as it is now.
-func (x *exporter) task(ctx context.Context, k Key, r *readTask) error {
+func (x *exporter) task(ctx context.Context, k Key, r readTask) error {
 	for range 100 {
 		switch {
 		case errors.Is(r.err, errTorn) || errors.Is(r.err, errEarly):
-			r = new(x.read(ctx, k, false)) // once more, from its record on
+			r = x.read(ctx, x.src, k, false) // once more, from its record on
 		case errors.Is(r.err, ErrNotFound):
 			return nil // deleted
 		case r.err != nil:
@@ -182,26 +217,26 @@ func (x *exporter) task(ctx context.Context, k Key, r *readTask) error {
 	return errTorn
 }
 
-func (x *exporter) read(ctx context.Context, k Key, early bool) (r readTask) {
-	r.lines, r.entries, r.fresh, r.err = x.lines(ctx, k, early)
+func (x *exporter) read(ctx context.Context, src Source, k Key, early bool) (r readTask) {
+	r.lines, r.entries, r.fresh, r.err = x.lines(ctx, src, k, early)
 	return r
 }
 
 // lines returns a task as it stands in the export, and the blobs whose data is
 // in it. One with blobs cannot be early.
-func (x *exporter) lines(ctx context.Context, k Key, early bool) (lines []byte, entries int, fresh []string, err error) {
-	hooks, cursor, err := x.outbox(ctx, k)
+func (x *exporter) lines(ctx context.Context, src Source, k Key, early bool) (lines []byte, entries int, fresh []string, err error) {
+	hooks, cursor, err := x.outbox(ctx, src, k)
 	if err != nil {
 		return nil, 0, nil, err
 	}
-	rec, err := x.src.Get(ctx, k, true)
+	rec, err := src.Get(ctx, k, true)
 	if err != nil {
 		return nil, 0, nil, err
 	}
 	if cursor > rec.Last { // of a task that is gone, and began anew
 		return nil, 0, nil, errTorn
 	}
-	log, err := x.src.Entries(ctx, k, 0, int(rec.Last))
+	log, err := src.Entries(ctx, k, 0, int(rec.Last))
 	if err != nil {
 		return nil, 0, nil, err
 	}
@@ -211,14 +246,14 @@ func (x *exporter) lines(ctx context.Context, k Key, early bool) (lines []byte, 
 	if lines, err = appendTask(nil, rec); err != nil {
 		return nil, 0, nil, err
 	}
-	hashes, err := x.src.Blobs(ctx, k)
+	hashes, err := src.Blobs(ctx, k)
 	if early && len(hashes) > 0 {
 		return nil, 0, nil, errEarly
 	}
 	for _, h := range hashes {
 		var data []byte
 		if err == nil && !x.blobs[h] {
-			if data, err = x.src.Blob(ctx, h); errors.Is(err, ErrNotFound) {
+			if data, err = src.Blob(ctx, h); errors.Is(err, ErrNotFound) {
 				err = errTorn
 			}
 			fresh = append(fresh, h)
@@ -238,7 +273,7 @@ func (x *exporter) lines(ctx context.Context, k Key, early bool) (lines []byte, 
 	if err != nil {
 		return nil, 0, nil, err
 	}
-	signed, err := x.src.Receipts(ctx, k)
+	signed, err := src.Receipts(ctx, k)
 	if err != nil {
 		return nil, 0, nil, err
 	}

@@ -38,10 +38,10 @@ func (x *exporter) kept(ctx context.Context) error {
 // none is ahead of that, however fast the task goes on, and what is delivered
 // meanwhile is delivered again where the export is imported. Configs are read
 // before letters: what is given up meanwhile is in at least one of them.
-func (x *exporter) outbox(ctx context.Context, k Key) (lines []byte, cursor int64, err error) {
+func (x *exporter) outbox(ctx context.Context, src Source, k Key) (lines []byte, cursor int64, err error) {
 	const page = 100
 	for after := ""; ; {
-		configs, err := x.src.Pushes(ctx, k, after, page)
+		configs, err := src.Pushes(ctx, k, after, page)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -49,7 +49,7 @@ func (x *exporter) outbox(ctx context.Context, k Key) (lines []byte, cursor int6
 			p := &configs[i]
 			lines = appendPush(lines, p)
 			cursor = max(cursor, p.Cursor)
-			if lines, err = x.letters(ctx, lines, p.PushID()); err != nil {
+			if lines, err = x.letters(ctx, src, lines, p.PushID()); err != nil {
 				return nil, 0, err
 			}
 			after = p.ID
@@ -60,10 +60,10 @@ func (x *exporter) outbox(ctx context.Context, k Key) (lines []byte, cursor int6
 	}
 }
 
-func (x *exporter) letters(ctx context.Context, dst []byte, id PushID) ([]byte, error) {
+func (x *exporter) letters(ctx context.Context, src Source, dst []byte, id PushID) ([]byte, error) {
 	q := LetterQuery{Of: &id, Limit: 1000}
 	for {
-		dead, err := x.src.DeadLetters(ctx, q)
+		dead, err := src.DeadLetters(ctx, q)
 		if err != nil {
 			return nil, err
 		}
