@@ -41,9 +41,9 @@ const farPage = 512
 func (e *Engine) afar(ctx context.Context, t *topic, cursor int64) ([]sized, <-chan struct{}, error) {
 	for {
 		t.mu.Lock()
-		if t.task != nil || t.detached {
+		if t.detached || t.task != nil && t.last-cursor <= int64(len(t.tail)) {
 			t.mu.Unlock()
-			return nil, soon, nil
+			return nil, soon, nil // the tail has it; otherwise what is older is read below
 		}
 		if cursor > t.last {
 			// The reader began with more than was read for others.

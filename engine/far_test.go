@@ -513,3 +513,40 @@ func TestCutOffAlone(t *testing.T) {
 		cut.stop()
 	})
 }
+
+// Who reads on from far behind what the process that took a task over has in
+// memory gets all of it, also while nothing new comes.
+func TestTakenOverIsReadFromItsBeginning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := store.NewMemory()
+		defer st.Close()
+		words := make(chan string)
+		dies, kill := newMortal(t, st, said(words), shared(t))
+		task := dies.mustSend(sendNow("go"))
+		words <- "one"
+		words <- "two"
+		synctest.Wait()
+		kill()
+		next := newWorldWith(t, st, said(words), testCard(), shared(t))
+		words <- "three" // taken by who has the task
+		synctest.Wait()
+		ctx, leave := context.WithTimeout(t.Context(), 30*time.Second)
+		defer leave()
+		var seen []string
+		for ev, err := range next.SubscribeToTask(ctx, &a2a.SubscribeToTaskRequest{ID: task.ID, After: 1}) {
+			if err != nil {
+				t.Fatalf("after %v: %v", seen, err)
+			}
+			if ev.StatusUpdate != nil {
+				if seen = append(seen, ev.StatusUpdate.Status.Message.Text()); len(seen) == 3 {
+					break
+				}
+			}
+		}
+		if got := fmt.Sprint(seen); got != "[one two three]" {
+			t.Errorf("seen: %s", got)
+		}
+		words <- "end"
+		next.stop()
+	})
+}
