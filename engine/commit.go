@@ -366,7 +366,7 @@ func (o *owner) fail(err error) {
 	if errors.Is(err, store.ErrNotFound) {
 		public = errNotFound(o.key.ID) // deleted
 	}
-	if !beaten && !errors.Is(err, store.ErrLeaseLost) && !errors.Is(err, store.ErrConflict) {
+	if !beaten && !errors.Is(err, store.ErrLeaseLost) && !errors.Is(err, store.ErrConflict) && !o.e.passing(err) {
 		o.broken = public // nobody else goes on with it either
 	}
 	o.mu.Lock()

@@ -466,6 +466,47 @@ func TestDatabaseOutOfReach(t *testing.T) {
 	}
 }
 
+// What an agent says while the database is out of reach is seen when it is back,
+// if that is soon; if not, the agent is run again. Streams stay open, here and
+// elsewhere.
+func TestAgentsOutlastAnOutage(t *testing.T) {
+	for _, long := range []time.Duration{5 * time.Second, 2 * time.Minute} {
+		t.Run(long.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				mem := store.NewMemory()
+				defer mem.Close()
+				var down atomic.Bool
+				words := make(chan string)
+				works := newWorldWith(t, &unreachable{mem, &down}, said(words), testCard(), shared(t))
+				reads := newWorldWith(t, &unreachable{mem, &down}, parrot, testCard(), shared(t))
+				task := works.mustSend(sendNow("go"))
+				here, there := subscribe(works, task.ID, 2), subscribe(reads, task.ID, 2)
+				time.Sleep(30 * time.Second)
+				down.Store(true)
+				words <- "meanwhile"
+				time.Sleep(long)
+				down.Store(false)
+				time.Sleep(20 * time.Second)
+				words <- "end"
+				here.work.Wait()
+				there.work.Wait()
+				want, attempt := "[meanwhile end]", int32(1)
+				if long > 30*time.Second {
+					want, attempt = "[end]", 2
+				}
+				if here.seen[want] != 2 || there.seen[want] != 2 || len(here.errs)+len(there.errs) > 0 {
+					t.Errorf("seen: %v %v, %v %v", here.seen, here.errs, there.seen, there.errs)
+				}
+				if r := row(t, mem, task.ID); r.Attempt != attempt || r.Lost != 0 || r.Node != works.node {
+					t.Errorf("the row is %+v", r)
+				}
+				works.stop()
+				reads.stop()
+			})
+		})
+	}
+}
+
 func wantUnavailable(t *testing.T, err error) {
 	t.Helper()
 	if !errors.Is(err, a2a.ErrUnavailable) {

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,6 +22,7 @@ type outbox struct {
 	limit    outboxLimits
 	hint     chan struct{} // capacity one: there is something to start
 	looks    chan struct{} // capacity one: the store may know more
+	leavings chan struct{} // capacity one: a process may have left some
 	advances chan *advance
 
 	watched atomic.Int64 // deliveries in tasks, for those who only ask whether there are any
@@ -28,6 +30,7 @@ type outbox struct {
 
 	mu       sync.Mutex // protects the fields below
 	tasks    map[store.Key]*delivery
+	hashes   map[uint64][]store.Key     // of tasks, by which hints name them
 	letters  map[store.PushID]*delivery // those of dead letters
 	hosts    map[string]*receiver
 	waiting  deliveries  // those with a time, soonest first
@@ -116,8 +119,10 @@ func newOutbox(e *Engine) *outbox {
 		limit:    defaultOutbox,
 		hint:     make(chan struct{}, 1),
 		looks:    make(chan struct{}, 1),
+		leavings: make(chan struct{}, 1),
 		advances: make(chan *advance),
 		tasks:    map[store.Key]*delivery{},
+		hashes:   map[uint64][]store.Key{},
 		letters:  map[store.PushID]*delivery{},
 		hosts:    map[string]*receiver{},
 	}
@@ -134,6 +139,13 @@ func (o *outbox) lookSoon() {
 // now is the time by which deliveries are due: the store's, as others have to go
 // by it, too.
 func (o *outbox) now() time.Time { return o.e.clock.now() }
+
+// claimSoon makes the outbox look whether a process has left something.
+func (o *outbox) claimSoon() {
+	if o != nil {
+		nudge(o.leavings)
+	}
+}
 
 // stamp returns when a configuration is created. No two of this process have
 // the same time: it tells those apart that have the same name.
@@ -203,7 +215,9 @@ func (o *outbox) addLocked(p *store.PushConfig, cursor, last int64) {
 		return
 	}
 	d := &delivery{id: p.PushID(), created: p.Created, host: h, cursor: cursor, last: last, due: p.Due, since: p.Since, place: -1}
-	d.sibling = o.tasks[d.id.Key]
+	if d.sibling = o.tasks[d.id.Key]; d.sibling == nil {
+		o.hashes[d.id.Hash()] = append(o.hashes[d.id.Hash()], d.id.Key)
+	}
 	o.tasks[d.id.Key] = d
 	o.watched.Add(1)
 	h.refs++
@@ -233,6 +247,28 @@ func (o *outbox) newsLocked(d *delivery, last int64) {
 	if d.state == deliveryIdle && (d.last > d.cursor || d.stale) {
 		o.settleLocked(d)
 		nudge(o.hint)
+	}
+}
+
+// hear says that another process may have written to a task, or changed what is
+// to be delivered of it: what there is the store knows.
+func (o *outbox) hear(hash uint64) {
+	if o == nil || o.watched.Load() == 0 {
+		return
+	}
+	o.mu.Lock()
+	keys := slices.Clone(o.hashes[hash])
+	o.mu.Unlock()
+	keys = slices.DeleteFunc(keys, o.e.owned) // their owners say it
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, k := range keys {
+		for d := o.tasks[k]; d != nil; {
+			next := d.sibling
+			d.stale = true
+			o.newsLocked(d, d.last)
+			d = next
+		}
 	}
 }
 
@@ -287,6 +323,11 @@ func (o *outbox) unlinkLocked(d *delivery) {
 	if first == d {
 		if d.sibling == nil {
 			delete(o.tasks, d.id.Key)
+			h := d.id.Hash()
+			o.hashes[h] = slices.DeleteFunc(o.hashes[h], func(k store.Key) bool { return k == d.id.Key })
+			if len(o.hashes[h]) == 0 {
+				delete(o.hashes, h)
+			}
 		} else {
 			o.tasks[d.id.Key] = d.sibling
 		}

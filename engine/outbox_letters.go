@@ -1,10 +1,7 @@
 package engine
 
 import (
-	"bytes"
 	"context"
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -19,18 +16,22 @@ import (
 // readLetters looks for them at the start and then every limit.letters, until
 // ctx ends.
 func (o *outbox) readLetters(ctx context.Context) {
+	d := &duty{name: "webhook letters", term: max(3*o.limit.letters, minTerm)}
+	defer o.e.resign(d)
 	for ctx.Err() == nil {
 		begun := time.Now()
-		if err := o.findLetters(ctx); err != nil {
+		if err := o.findLetters(ctx, d); err != nil {
 			o.complain(ctx, "dead letters could not be looked up; it is tried again", err)
 		}
 		pause(ctx, max(o.limit.letters, 100*time.Since(begun)))
 	}
 }
 
-func (o *outbox) findLetters(ctx context.Context) error {
+func (o *outbox) findLetters(ctx context.Context, d *duty) error {
 	const batch = 500
-	if mine, err := o.sendsLetters(ctx); !mine || err != nil {
+	// If others share the store one of all sends them: the configurations may be of
+	// processes that are gone.
+	if mine, err := o.e.serves(ctx, d); !mine || err != nil {
 		return err
 	}
 	q := store.LetterQuery{Again: true, Limit: batch}
@@ -84,28 +85,6 @@ func (o *outbox) openLetters(ctx context.Context, id store.PushID) error {
 	o.settleLocked(d)
 	nudge(o.hint)
 	return nil
-}
-
-// sendsLetters reports whether this process sends dead letters again. If others
-// share the store one of all does: the configurations may be of processes that
-// are gone.
-func (o *outbox) sendsLetters(ctx context.Context) (bool, error) {
-	if o.e.opts.deadAfter() <= 0 {
-		return true, nil
-	}
-	const name = "webhook letters"
-	at := o.now()
-	own := fmt.Appendf(nil, "%s %s", o.e.node, at.Add(3*o.limit.letters).UTC().Format(time.RFC3339))
-	is, err := o.e.store.Keep(ctx, name, nil, own)
-	if err != nil || bytes.Equal(is, own) {
-		return err == nil, err
-	}
-	who, until, _ := strings.Cut(string(is), " ")
-	if end, err := time.Parse(time.RFC3339, until); err == nil && who != o.e.node && at.Before(end) {
-		return false, nil
-	}
-	is, err = o.e.store.Keep(ctx, name, is, own)
-	return err == nil && bytes.Equal(is, own), err
 }
 
 // resend sends the dead letters of a configuration, in order, until one fails,

@@ -17,40 +17,73 @@ const lookEvery = time.Second
 func (o *outbox) lookOut(ctx context.Context) {
 	every, share := o.limit.look, time.Duration(100)
 	if o.e.opts.deadAfter() > 0 {
-		every, share = o.limit.poll, 10 // others write to logs and die, and tell nobody
+		// Others write to logs and die, and what they tell may be lost.
+		every, share = min(o.limit.poll, o.e.opts.deadAfter()/4), 10
 	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	<-timer.C
 	for ctx.Err() == nil {
 		begun := time.Now()
-		err := o.look(ctx)
+		_, err := o.claim(ctx)
+		if err == nil {
+			err = o.look(ctx)
+		}
 		took := time.Since(begun)
 		if err != nil {
 			o.complain(ctx, "webhooks could not be looked up; it is tried again", err)
 			nudge(o.looks)
 		}
-		pause(ctx, max(lookEvery, 10*took))
+		o.linger(ctx, max(lookEvery, 10*took), nil, nil)
 		timer.Reset(max(every, share*took))
-		select {
-		case <-ctx.Done():
-		case <-timer.C:
-		case <-o.looks:
-		}
+		o.linger(ctx, 0, timer.C, o.looks)
 	}
 }
 
-// look finds the configurations that this process has to deliver and does not
-// know: those of processes that are gone, and those that were too many.
-func (o *outbox) look(ctx context.Context) error {
-	const batch = 500
+// linger waits for a while, or for one of two channels. What processes leave
+// meanwhile it claims at once, and if there is something returns.
+func (o *outbox) linger(ctx context.Context, d time.Duration, a <-chan time.Time, b <-chan struct{}) {
+	if d > 0 {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		a = timer.C
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-a:
+			return
+		case <-b:
+			return
+		case <-o.leavings:
+		}
+		if n, err := o.claim(ctx); n > 0 || err != nil {
+			nudge(o.looks)
+			return
+		}
+		pause(ctx, lookEvery/10)
+	}
+}
+
+// pushBatch is how many configurations are claimed or read at a time.
+const pushBatch = 500
+
+// claim makes the configurations of processes that are gone this one's.
+func (o *outbox) claim(ctx context.Context) (claimed int, _ error) {
 	// After a pause of this process others may only seem to be dead.
-	for n := batch; n == batch && !o.e.lapsed(); {
-		var err error
-		if n, err = o.e.store.ClaimPushes(ctx, o.e.node, o.e.deadBefore(), batch); err != nil {
-			return err
+	for !o.e.lapsed() {
+		n, err := o.e.store.ClaimPushes(ctx, o.e.node, o.e.deadBefore(), pushBatch)
+		if claimed += n; err != nil || n < pushBatch {
+			return claimed, err
 		}
 	}
+	return claimed, nil
+}
+
+// look finds the configurations that this process has to deliver and does not
+// know: those that it claimed, and those that were too many.
+func (o *outbox) look(ctx context.Context) error {
 	o.mu.Lock()
 	var skipped []*receiver
 	for _, h := range o.hosts {
@@ -70,7 +103,7 @@ func (o *outbox) look(ctx context.Context) error {
 		o.mu.Unlock()
 	}()
 	for after := int64(0); ; {
-		page, err := o.e.store.LivePushes(ctx, o.e.node, after, batch)
+		page, err := o.e.store.LivePushes(ctx, o.e.node, after, pushBatch)
 		o.mu.Lock()
 		if err != nil {
 			for _, h := range skipped {
@@ -85,7 +118,7 @@ func (o *outbox) look(ctx context.Context) error {
 			after = p.At
 		}
 		o.mu.Unlock()
-		if len(page) < batch {
+		if len(page) < pushBatch {
 			return nil
 		}
 	}

@@ -107,7 +107,8 @@ func (o *owner) orphan(err error) {
 	o.mu.Lock()
 	or := orphan{lost: o.turn.lost, ran: true, tries: o.tries + 1}
 	o.mu.Unlock()
-	if !errors.Is(err, store.ErrFull) && !errors.Is(err, store.ErrReadOnly) && !errors.Is(err, store.ErrBusy) {
+	if !errors.Is(err, store.ErrFull) && !errors.Is(err, store.ErrReadOnly) && !errors.Is(err, store.ErrBusy) &&
+		!errors.Is(err, store.ErrUnreachable) {
 		or.lost++ // perhaps it is the task that cannot be written
 	}
 	o.e.taker.orphaned(o.key, or)

@@ -66,13 +66,16 @@ func sweepEvery(ages map[a2a.TaskState]time.Duration, window time.Duration) time
 }
 
 // retain deletes what is older than Options.Retention, and receipts of messages
-// that are older than Options.Retries.Window, until ctx ends.
+// that are older than Options.Retries.Window, until ctx ends. Of processes that
+// share a store one does.
 func (e *Engine) retain(ctx context.Context) {
 	ages, window := e.opts.retention().ages(), e.opts.retries().window()
 	if len(ages) == 0 && window == 0 {
 		return
 	}
 	every := sweepEvery(ages, window)
+	d := &duty{name: "retention", term: max(2*every, minTerm)}
+	defer e.resign(d)
 	// Processes that start together must not sweep together.
 	next := time.NewTimer(rand.N(every))
 	defer next.Stop()
@@ -82,16 +85,21 @@ func (e *Engine) retain(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		e.sweep(ctx, ages)
-		if window > 0 {
-			e.sweepReceipts(ctx)
+		switch mine, err := e.serves(ctx, d); {
+		case err != nil && ctx.Err() == nil:
+			e.log.Error("old tasks could not be looked for; it is tried again", "error", err)
+		case mine:
+			e.sweep(ctx, ages, d)
+			if window > 0 {
+				e.sweepReceipts(ctx, d)
+			}
 		}
 		next.Reset(every*3/4 + rand.N(every/2))
 	}
 }
 
 // sweep deletes what is old now. What fails is tried again by the next one.
-func (e *Engine) sweep(ctx context.Context, ages map[a2a.TaskState]time.Duration) {
+func (e *Engine) sweep(ctx context.Context, ages map[a2a.TaskState]time.Duration, d *duty) {
 	at, deleted := e.now(), 0
 	for state, age := range ages {
 		x := store.Expiry{
@@ -99,7 +107,10 @@ func (e *Engine) sweep(ctx context.Context, ages map[a2a.TaskState]time.Duration
 			Before: at.Add(-age),
 			Batch:  sweepBatch,
 			Keep:   func(r *store.Row) bool { return !e.retire(r.Key) },
-			Pause:  func(took time.Duration) error { return sweepPause(ctx, took) },
+			Pause: func(took time.Duration) error {
+				e.renew(ctx, d)
+				return sweepPause(ctx, took)
+			},
 		}
 		n, err := x.Run(ctx, e.store)
 		deleted += n
@@ -116,7 +127,7 @@ func (e *Engine) sweep(ctx context.Context, ages map[a2a.TaskState]time.Duration
 }
 
 // sweepReceipts forgets the messages that are not known any more.
-func (e *Engine) sweepReceipts(ctx context.Context) {
+func (e *Engine) sweepReceipts(ctx context.Context, d *duty) {
 	q := store.ForgetQuery{Before: e.now(), Limit: receiptBatch}
 	for forgotten := q.Limit; forgotten == q.Limit; {
 		began := time.Now()
@@ -129,6 +140,7 @@ func (e *Engine) sweepReceipts(ctx context.Context) {
 			e.log.Error("old messages could not be forgotten; they are tried again", "error", err)
 			return
 		}
+		e.renew(ctx, d)
 		if sweepPause(ctx, time.Since(began)) != nil {
 			return
 		}

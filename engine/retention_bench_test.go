@@ -51,7 +51,7 @@ func BenchmarkRetention(b *testing.B) {
 			ctx, cancel := context.WithTimeout(ctx, window)
 			begin := time.Now()
 			if on == 1 {
-				e.sweep(ctx, map[a2a.TaskState]time.Duration{a2a.TaskStateCompleted: time.Hour})
+				e.sweep(ctx, map[a2a.TaskState]time.Duration{a2a.TaskStateCompleted: time.Hour}, &duty{})
 				swept.Add(int64(time.Since(begin)))
 			}
 			select {

@@ -349,7 +349,7 @@ func TestRetentionRacesAnAnswer(t *testing.T) {
 		swept := make(chan struct{})
 		go func() {
 			defer close(swept)
-			w.sweep(t.Context(), map[a2a.TaskState]time.Duration{a2a.TaskStateInputRequired: -time.Hour})
+			w.sweep(t.Context(), map[a2a.TaskState]time.Duration{a2a.TaskStateInputRequired: -time.Hour}, &duty{})
 		}()
 		for range i % 5 {
 			runtime.Gosched()

@@ -36,12 +36,16 @@ func (e *Engine) watch(ctx context.Context) {
 func (e *Engine) hear(h store.Hint) {
 	if h.Task != 0 || h.Lost {
 		e.hearOf(h.Task, h.Lost)
+		e.outbox.hear(h.Task)
 	}
 	if h.Node == e.node || h.Lost {
 		nudge(e.mailHint)
 	}
 	if h.Work || h.Lost {
 		e.taker.others()
+		e.outbox.claimSoon()
+	}
+	if h.Lost {
 		e.outbox.lookSoon()
 	}
 }

@@ -40,6 +40,12 @@ func newWorld(t testing.TB, st store.Store, ag agent.Agent) *world {
 
 func newWorldWith(t testing.TB, st store.Store, ag agent.Agent, card *a2a.AgentCard, o *Options) *world {
 	t.Helper()
+	return newWorldSet(t, st, ag, card, o, func(*Engine) {})
+}
+
+// newWorldSet is newWorldWith with what is set before the engine runs.
+func newWorldSet(t testing.TB, st store.Store, ag agent.Agent, card *a2a.AgentCard, o *Options, set func(*Engine)) *world {
+	t.Helper()
 	if st == nil {
 		st = store.NewMemory()
 		t.Cleanup(func() { st.Close() })
@@ -51,6 +57,7 @@ func newWorldWith(t testing.TB, st store.Store, ag agent.Agent, card *a2a.AgentC
 		o.Logger = slog.New(slog.NewTextHandler(testLog{t}, nil))
 	}
 	w := &world{Engine: New(st, ag, card, o), t: t, st: st}
+	set(w.Engine)
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan error, 1)
 	go func() { ran <- w.Run(ctx) }()
