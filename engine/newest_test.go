@@ -48,3 +48,32 @@ func TestNobodySeesLessElsewhere(t *testing.T) {
 		two.stop()
 	})
 }
+
+// A reader from the very beginning is the only one whose cursor is where a topic
+// begins that knows nothing: it reads all the same.
+func TestFollowElsewhereFromTheStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := store.NewMemory()
+		defer st.Close()
+		one := newWorldWith(t, st, agent.Func(func(_ context.Context, t *agent.Turn) error { return t.Complete("done") }), testCard(), shared(t))
+		two := newWorldWith(t, st, interview, testCard(), shared(t))
+		task := one.mustSend(send("x"))
+		synctest.Wait() // until its hints are gone
+		topic := two.join(store.Key{ID: task.ID})
+		var last a2a.TaskState
+		begun := time.Now()
+		two.follow(t.Context(), topic, 0, 0, a2a.TaskState.Terminal, func(ev *a2a.StreamResponse, err error) bool {
+			if err != nil {
+				t.Fatal(err)
+			}
+			last = ev.State()
+			return true
+		})
+		two.leave(topic)
+		if last != a2a.TaskStateCompleted || time.Since(begun) > 0 {
+			t.Errorf("the last state is %v, after %v", last, time.Since(begun))
+		}
+		one.stop()
+		two.stop()
+	})
+}

@@ -330,6 +330,7 @@ func (e *Engine) joinLocked(k store.Key) *topic {
 		e.topics[k] = t
 		if t.shared {
 			t.hash = k.Hash()
+			t.far.stale = true // nothing of it was read
 			t.twin, e.hashes[t.hash] = e.hashes[t.hash], t
 		}
 	}
