@@ -56,7 +56,7 @@ const verdictWait = 2 * time.Second
 
 // unread waits for the verdict. Without one the message counts as taken, as it
 // does when the process that had the task is gone.
-func (v *verdict) unread(ctx context.Context) bool {
+func (v *verdict) unread(ctx context.Context, e *Engine) bool {
 	timer := time.NewTimer(verdictWait)
 	defer timer.Stop()
 	for {
@@ -66,6 +66,8 @@ func (v *verdict) unread(ctx context.Context) bool {
 				return a.Unread
 			}
 		case <-timer.C:
+			return false
+		case <-e.draining:
 			return false
 		case <-ctx.Done():
 			return false

@@ -36,7 +36,7 @@ func (e *Engine) SendMessage(ctx context.Context, req *a2a.SendMessageRequest) (
 		if ended, err = e.awaitTurn(ctx, d); err != nil {
 			return nil, err
 		}
-		if err := d.wasRead(ctx); err != nil {
+		if err := d.wasRead(ctx, e); err != nil {
 			return nil, err
 		}
 	}
@@ -83,7 +83,7 @@ func (e *Engine) SendStreamingMessage(ctx context.Context, req *a2a.SendMessageR
 			return
 		}
 		if d.ended(cursor, task) || e.followTurn(ctx, d, cursor, task.Generation, endsStream, yield) {
-			if err := d.wasRead(ctx); err != nil {
+			if err := d.wasRead(ctx, e); err != nil {
 				yield(nil, err)
 			}
 		}

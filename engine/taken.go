@@ -34,8 +34,8 @@ func (d taken) ended(seq int64, task *a2a.Task) bool {
 
 // wasRead tells a sender whose message the agent never took that it was in
 // vain: the task ended first.
-func (d taken) wasRead(ctx context.Context) error {
-	if !d.post.unread.Load() && (d.verdict == nil || !d.verdict.unread(ctx)) {
+func (d taken) wasRead(ctx context.Context, e *Engine) error {
+	if !d.post.unread.Load() && (d.verdict == nil || !d.verdict.unread(ctx, e)) {
 		return nil
 	}
 	return &a2a.Error{
