@@ -30,11 +30,17 @@ func TestMain(m *testing.M) {
 	}())
 }
 
+// seen has what all tests with a store of fresh run.
+var seen recorder
+
 // fresh returns the Opener of an empty database.
 func fresh(t testing.TB) storetest.Opener {
 	t.Helper()
 	pgtest.Require(t)
 	address := cluster.Database(t)
+	if _, ok := t.(*testing.T); ok {
+		address = seen.to(t, address)
+	}
 	return func(t testing.TB) store.Store {
 		s, err := Open(t.Context(), address, nil)
 		if err != nil {

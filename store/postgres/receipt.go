@@ -100,14 +100,16 @@ func (s *Store) Receipts(ctx context.Context, k store.Key) ([]store.Receipt, err
 
 // The receipts of a context are those of its tasks and those that came alone.
 // Both are found by an index: who erases a context does not wait for all that
-// its owner ever sent. What another writes anew meanwhile is compared again and
-// stays.
+// its owner ever sent, and the order is that of the index: the planner shall not
+// read all that they are before it takes a few. What another writes anew meanwhile
+// is compared again and stays.
 const (
 	forgetOld = "DELETE FROM parley.receipt AS r USING (SELECT tenant, owner, name FROM parley.receipt WHERE until <= $1 ORDER BY until LIMIT $2) AS g " +
 		"WHERE r.tenant = g.tenant AND r.owner = g.owner AND r.name = g.name AND r.until <= $1"
 	forgetContext = "DELETE FROM parley.receipt AS r USING (" +
-		"SELECT i.name, i.task FROM parley.task AS t JOIN parley.receipt AS i ON i.task = t.key AND i.task > 0 WHERE t.tenant = $1 AND t.owner = $2 AND t.context = $3 UNION ALL " +
-		"SELECT i.name, i.task FROM parley.receipt AS i WHERE i.tenant = $1 AND i.owner = $2 AND i.context = $3 AND i.task = 0 LIMIT $4) AS g " +
+		"(SELECT i.name, i.task FROM parley.task AS t CROSS JOIN LATERAL (SELECT i.name, i.task FROM parley.receipt AS i WHERE i.task = t.key AND i.task > 0 LIMIT $4) AS i " +
+		"WHERE t.tenant = $1 AND t.owner = $2 AND t.context = $3 ORDER BY t.state, t.updated LIMIT $4) UNION ALL " +
+		"(SELECT i.name, i.task FROM parley.receipt AS i WHERE i.tenant = $1 AND i.owner = $2 AND i.context = $3 AND i.task = 0 LIMIT $4) LIMIT $4) AS g " +
 		"WHERE r.tenant = $1 AND r.owner = $2 AND r.name = g.name AND r.task = g.task"
 )
 

@@ -1,0 +1,125 @@
+package postgres
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+// recorder stands between programs and a server, and notes the texts of all
+// statements. So whatever a test runs is known, by whichever way it is sent.
+type recorder struct {
+	mu   sync.Mutex // protects seen
+	seen map[string]bool
+}
+
+// to returns the address by which a database is reached through r.
+func (r *recorder) to(t testing.TB, address string) string {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := filepath.Join(u.Query().Get("host"), ".s.PGSQL.5432")
+	dir, err := os.MkdirTemp("", "pg") // short: a socket's path has to fit in 107 bytes
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("unix", filepath.Join(dir, ".s.PGSQL.5432"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var work sync.WaitGroup
+	t.Cleanup(func() {
+		l.Close()
+		work.Wait()
+		os.RemoveAll(dir)
+	})
+	work.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			work.Go(func() { r.pass(c, server) })
+		}
+	})
+	u.RawQuery = url.Values{"host": {dir}}.Encode()
+	return u.String()
+}
+
+// pass connects a program with the server until one of them ends.
+func (r *recorder) pass(c net.Conn, server string) {
+	defer c.Close()
+	s, err := net.Dial("unix", server)
+	if err != nil {
+		return
+	}
+	defer s.Close()
+	var back sync.WaitGroup
+	back.Go(func() {
+		_, _ = io.Copy(c, s)
+		c.Close()
+	})
+	defer back.Wait()
+	defer s.Close()
+	m := messages{statement: r.note}
+	_, _ = io.Copy(io.MultiWriter(s, &m), c)
+}
+
+func (r *recorder) note(sql string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.seen == nil {
+		r.seen = map[string]bool{}
+	}
+	r.seen[sql] = true
+}
+
+// all returns the statements.
+func (r *recorder) all() (all []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for sql := range r.seen {
+		all = append(all, sql)
+	}
+	return all
+}
+
+// messages takes what a program sends apart. The first message has no type.
+type messages struct {
+	statement func(sql string)
+	begun     bool
+	buf       []byte
+}
+
+func (m *messages) Write(p []byte) (int, error) {
+	m.buf = append(m.buf, p...)
+	for {
+		head := 1
+		if !m.begun {
+			head = 0
+		}
+		if len(m.buf) < head+4 {
+			return len(p), nil
+		}
+		end := head + int(binary.BigEndian.Uint32(m.buf[head:]))
+		if len(m.buf) < end {
+			return len(p), nil
+		}
+		body := m.buf[head+4 : end]
+		if m.begun && m.buf[0] == 'P' { // Parse: a name, then the text
+			_, body, _ = bytes.Cut(body, []byte{0})
+			sql, _, _ := bytes.Cut(body, []byte{0})
+			m.statement(string(sql))
+		}
+		m.begun = true
+		m.buf = m.buf[end:]
+	}
+}
