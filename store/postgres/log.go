@@ -11,9 +11,9 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// maxAppend caps one append, in bytes: a value has at most 1 GB in PostgreSQL, and
-// both sides hold what is written several times.
-const maxAppend = 256 << 20
+// maxAppend caps one append, in bytes: both sides hold what is written several
+// times, all others wait for it, and it must be done within callWait.
+const maxAppend = 64 << 20
 
 // check returns why an append must be refused whatever there is.
 func check(a *store.Append) error {
@@ -91,12 +91,15 @@ func (w *writer) try(ctx context.Context, all []*store.Append, changes []change)
 		return err
 	}
 	for {
+		if err := w.knowScopes(ctx); err != nil {
+			return wrap("append", err)
+		}
 		if err := w.fill(ctx, all, changes); err != nil {
 			return wrap("append", err)
 		}
 		stale, err := w.transact(ctx)
 		if err == nil && stale {
-			if err = w.s.readScopes(ctx); err == nil {
+			if err = w.patiently(ctx, w.s.readScopes); err == nil {
 				continue
 			}
 		}

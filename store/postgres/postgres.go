@@ -81,6 +81,7 @@ type Store struct {
 	sweeps  sweeps // of mail
 	slot    int16  // of this program's tallies, see migrations
 	scopes  scopes
+	shrunk  chan struct{}  // capacity one: tasks of scopes are gone
 	growing chan scopeName // what may have become a scope
 	tasks   keys           // of new ones
 	pushes  keys
@@ -119,7 +120,7 @@ func Open(ctx context.Context, address string, o *Options) (*Store, error) {
 	}
 	over, end := context.WithCancel(context.Background())
 	d.over = over
-	s := &Store{db: d, end: end, slot: int16(rand.IntN(slots)), growing: make(chan scopeName, 64)}
+	s := &Store{db: d, end: end, slot: int16(rand.IntN(slots)), growing: make(chan scopeName, 64), shrunk: make(chan struct{}, 1)}
 	if err := s.prepare(ctx); err != nil {
 		end()
 		d.pool.Close()

@@ -32,10 +32,15 @@ func (s *Store) grows(name scopeName) {
 	}
 }
 
-// promote makes scopes of what has grown, until the store is closed.
+// promote makes scopes of what has grown and drops those that have no task any
+// more, until the store is closed.
 func (s *Store) promote() {
 	for {
 		select {
+		case <-s.shrunk:
+			if err := s.dropScopes(s.over); err != nil && s.over.Err() == nil {
+				s.o.Logger.Warn("what is left of tallies is dropped later", "error", err)
+			}
 		case name := <-s.growing:
 			if err := s.promoteOne(s.over, name); err != nil && s.over.Err() == nil {
 				s.o.Logger.Warn("no tally was made; lists are counted, and it is tried again", "error", err)
@@ -60,7 +65,7 @@ func (s *Store) promoteOne(ctx context.Context, name scopeName) error {
 	}
 	var n int64
 	err := s.read(ctx, func(ctx context.Context, q querier) error {
-		return q.QueryRow(ctx, "SELECT count(*) FROM (SELECT 1 FROM parley.task WHERE "+of+" LIMIT "+param(len(args)+1)+") AS t", append(args, bigScope+1)...).Scan(&n)
+		return q.QueryRow(ctx, "SELECT count(*) FROM (SELECT 1 FROM parley.task WHERE "+of+" ORDER BY state, updated LIMIT "+param(len(args)+1)+") AS t", append(args, bigScope+1)...).Scan(&n)
 	})
 	if n <= bigScope || err != nil {
 		return wrap("count", err)
@@ -89,6 +94,47 @@ func (s *Store) promoteOne(ctx context.Context, name scopeName) error {
 		return err
 	})
 	return wrap("tally", err)
+}
+
+// shrank notes that tasks are gone. What became empty by it is looked for by
+// promote.
+func (s *Store) shrank() {
+	select {
+	case s.shrunk <- struct{}{}:
+	default:
+	}
+}
+
+// emptyScopes are those without a task, of owners and of contexts: nothing shall
+// remain of an owner who is erased.
+const emptyScopes = "SELECT c.key FROM parley.scope AS c WHERE c.context = '' AND NOT EXISTS (" +
+	"SELECT 1 FROM parley.task AS t WHERE t.tenant = c.tenant AND t.owner = c.owner) UNION ALL " +
+	"SELECT c.key FROM parley.scope AS c WHERE c.context <> '' AND NOT EXISTS (" +
+	"SELECT 1 FROM parley.task AS t WHERE t.tenant = c.tenant AND t.owner = c.owner AND t.context = c.context)"
+
+// dropScopes removes scopes without a task, with their tallies.
+func (s *Store) dropScopes(ctx context.Context) error {
+	any := false
+	err := s.read(ctx, func(ctx context.Context, q querier) error { // others are not to wait for nothing
+		return q.QueryRow(ctx, "SELECT EXISTS ("+emptyScopes+")").Scan(&any)
+	})
+	if !any || err != nil {
+		return wrap("tally", err)
+	}
+	return wrap("tally", s.write(ctx, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", int64(tallyLock)); err != nil {
+			return err
+		}
+		gone, err := numbers(tx.Query(ctx, "DELETE FROM parley.scope WHERE key IN ("+emptyScopes+") RETURNING key"))
+		if len(gone) == 0 || err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, "DELETE FROM parley.tally WHERE scope = ANY ($1)", gone); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, "SELECT nextval('parley.scope_change')")
+		return err
+	}))
 }
 
 // readScopes learns which scopes there are.

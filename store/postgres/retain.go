@@ -14,7 +14,7 @@ import (
 // is soon done again.
 const (
 	deleteTasks = 64  // per transaction
-	deleteParts = 512 // entries, or whatever else is left of them
+	deleteParts = 256 // entries, or whatever else is left of them
 )
 
 // Idle implements store.Store.
@@ -79,6 +79,7 @@ func (s *Store) doom(ctx context.Context, rows []store.Row) (n int, err error) {
 	if err != nil {
 		return 0, err
 	}
+	s.shrank()
 	return n, nil
 }
 
@@ -89,7 +90,7 @@ const doomTasks = "WITH d AS (DELETE FROM parley.task AS t WHERE t.key = ANY (AR
 	"CROSS JOIN LATERAL (SELECT t.key FROM parley.task AS t WHERE t.tenant = w.tenant AND t.owner = w.owner AND t.id = w.id " +
 	"AND t.last = w.last AND t.epoch = w.epoch AND t.updated = w.updated FOR UPDATE) AS f)) RETURNING t.key, " + columns + "), " +
 	"n AS (INSERT INTO parley.doomed (task) SELECT key FROM d), " +
-	"r AS (DELETE FROM parley.receipt AS r USING d WHERE r.task = d.key AND r.task > 0) " +
+	"r AS (DELETE FROM parley.receipt AS r WHERE r.task = ANY (ARRAY(SELECT key FROM d)) AND r.task > 0) " +
 	"SELECT " + columns + " FROM d AS t"
 
 // purge removes a part of what is doomed. done means that nothing is left, but
@@ -123,7 +124,7 @@ func numbers(rows pgx.Rows, err error) ([]int64, error) {
 // before its letters are looked for: so whoever adds one has done so, or will find
 // no config.
 func purgePushes(ctx context.Context, tx pgx.Tx, tasks []int64) (more bool, err error) {
-	pushes, err := numbers(tx.Query(ctx, "SELECT key FROM parley.push WHERE task = ANY ($1) LIMIT "+some+" FOR UPDATE", tasks))
+	pushes, err := numbers(tx.Query(ctx, lockPushes, tasks))
 	if len(pushes) == 0 || err != nil {
 		return false, err
 	}
@@ -139,7 +140,13 @@ func purgePushes(ctx context.Context, tx pgx.Tx, tasks []int64) (more bool, err 
 // that few rows go.
 var some = strconv.Itoa(deleteParts)
 
-var purgeLetters = "DELETE FROM parley.letter AS l USING (SELECT push, seq FROM parley.letter WHERE push = ANY ($1) LIMIT " + some + ") AS d " +
+// Tasks and configs are looked at one by one: the planner shall not think that they
+// have much in all, and read a table for it.
+var lockPushes = "SELECT p.key FROM unnest($1::bigint[]) AS w (task) CROSS JOIN LATERAL (" +
+	"SELECT p.key FROM parley.push AS p WHERE p.task = w.task ORDER BY p.id LIMIT " + some + " FOR UPDATE) AS p LIMIT " + some
+
+var purgeLetters = "DELETE FROM parley.letter AS l USING (SELECT i.push, i.seq FROM unnest($1::bigint[]) AS w (push) CROSS JOIN LATERAL (" +
+	"SELECT i.push, i.seq FROM parley.letter AS i WHERE i.push = w.push ORDER BY i.seq LIMIT " + some + ") AS i LIMIT " + some + ") AS d " +
 	"WHERE l.push = d.push AND l.seq = d.seq"
 
 func purgeEntries(ctx context.Context, tx pgx.Tx, tasks []int64) (more bool, err error) {
@@ -147,7 +154,8 @@ func purgeEntries(ctx context.Context, tx pgx.Tx, tasks []int64) (more bool, err
 	return n.RowsAffected() == deleteParts, err
 }
 
-var purgeLogs = "DELETE FROM parley.entry AS e USING (SELECT task, last FROM parley.entry WHERE task = ANY ($1) LIMIT " + some + ") AS d " +
+var purgeLogs = "DELETE FROM parley.entry AS e USING (SELECT i.task, i.last FROM unnest($1::bigint[]) AS w (task) CROSS JOIN LATERAL (" +
+	"SELECT i.task, i.last FROM parley.entry AS i WHERE i.task = w.task ORDER BY i.last LIMIT " + some + ") AS i LIMIT " + some + ") AS d " +
 	"WHERE e.task = d.task AND e.last = d.last"
 
 // purgeBlobs removes what tasks refer to, if no other task does. Appends lock the
@@ -170,5 +178,6 @@ func purgeBlobs(ctx context.Context, tx pgx.Tx, tasks []int64) (more bool, err e
 	return len(hashes) == deleteParts, err
 }
 
-var purgeUses = "DELETE FROM parley.blob_task AS c USING (SELECT task, hash FROM parley.blob_task WHERE task = ANY ($1) LIMIT " + some + ") AS d " +
+var purgeUses = "DELETE FROM parley.blob_task AS c USING (SELECT i.task, i.hash FROM unnest($1::bigint[]) AS w (task) CROSS JOIN LATERAL (" +
+	"SELECT i.task, i.hash FROM parley.blob_task AS i WHERE i.task = w.task ORDER BY i.hash LIMIT " + some + ") AS i LIMIT " + some + ") AS d " +
 	"WHERE c.task = d.task AND c.hash = d.hash RETURNING c.hash"

@@ -158,6 +158,14 @@ func (w *writer) fill(ctx context.Context, all []*store.Append, changes []change
 	return nil
 }
 
+// knowScopes reads which scopes there are, the first time.
+func (w *writer) knowScopes(ctx context.Context) error {
+	if _, version := w.s.scopes.known(); version > 0 || w.s.o.NoAdvisory {
+		return nil
+	}
+	return w.patiently(ctx, w.s.readScopes)
+}
+
 // compareNames orders by the names of tasks.
 func compareNames(a, b *store.Row) int {
 	return cmp.Or(strings.Compare(a.ID, b.ID), strings.Compare(a.Owner, b.Owner), strings.Compare(a.Tenant, b.Tenant))

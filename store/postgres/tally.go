@@ -37,7 +37,7 @@ import (
 // read them again. Without advisory locks there are no scopes.
 //
 // Whoever removes tasks calls shareTally first and then, in the same transaction,
-// uncount.
+// uncount; and when that is committed shrank.
 
 // tallyLock is the advisory lock of tallies ("Prlt").
 const tallyLock = 0x50726c74

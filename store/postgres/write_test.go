@@ -235,7 +235,7 @@ func TestOneOfABatchFails(t *testing.T) {
 	batch[16].After--
 	batch[16].Entries[0].Seq, batch[16].Entries[1].Seq, batch[16].Entries[2].Seq = 2, 3, 4
 	batch[20].Entries = nil
-	batch[22] = newTask("task 22", 1)                       // which is there
+	batch[22] = newTask("task 22", 1)                     // which is there
 	batch = append(batch, goesOn(batch[7], 1))            // there is no such task then
 	batch = append(batch, goesOn(batch[9], 1))            // merged with it
 	batch = append(batch, goesOn(batch[len(batch)-1], 1)) // and with that

@@ -1,0 +1,176 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/parley-a2a/parley/store"
+)
+
+// smallScopes makes scopes of few tasks, for a test.
+func smallScopes(t testing.TB) {
+	big, every := bigScope, lookEvery
+	bigScope, lookEvery = 8, 1
+	t.Cleanup(func() { bigScope, lookEvery = big, every })
+}
+
+// wrongTallies counts what tallies say otherwise than the tasks.
+var wrongTallies = `
+	SELECT count(*) FROM
+		(SELECT scope, state, width, piece, sum(n) AS n FROM parley.tally WHERE scope IN (SELECT key FROM parley.scope) GROUP BY 1, 2, 3, 4 HAVING sum(n) <> 0) AS a
+	FULL JOIN
+		(SELECT c.key AS scope, t.state, w.width, CASE w.width WHEN 0 THEN 0 ELSE t.updated >> w.width END AS piece, count(*) AS n
+		FROM parley.scope AS c JOIN parley.task AS t ON t.tenant = c.tenant AND t.owner = c.owner AND c.context IN ('', t.context)
+		CROSS JOIN unnest(ARRAY[` + widthList() + `]) AS w (width) GROUP BY 1, 2, 3, 4) AS b
+	USING (scope, state, width, piece) WHERE a.n IS DISTINCT FROM b.n`
+
+func widthList() string {
+	var all []string
+	for _, width := range widths {
+		all = append(all, fmt.Sprint(width))
+	}
+	return strings.Join(all, ", ")
+}
+
+// TestTalliesAreExact: whatever several processes write, move and delete while
+// scopes come and go, tallies say what a count would.
+func TestTalliesAreExact(t *testing.T) {
+	smallScopes(t)
+	w := newWorld(t)
+	processes := []*Store{w.Store, opened(t, w.address), opened(t, w.address)}
+	began := time.Now()
+	var wg sync.WaitGroup
+	for i := range 12 {
+		wg.Go(func() {
+			r := rand.New(rand.NewPCG(uint64(i), 1))
+			s := processes[i%len(processes)]
+			for n := range 10 {
+				a := newTask(fmt.Sprint(i, "-", n), 1)
+				a.Row.Owner = fmt.Sprint("owner ", r.IntN(3))
+				a.Row.Context = fmt.Sprint("context ", r.IntN(3))
+				for range 1 + r.IntN(4) {
+					a.Row.State = int32(1 + r.IntN(3))
+					a.Row.Updated = began.Add(time.Duration(r.IntN(60*24)) * time.Minute)
+					if err := store.Do(t.Context(), s, a); err != nil {
+						t.Error(err)
+						return
+					}
+					s = processes[r.IntN(len(processes))]
+					a = goesOn(a, 1)
+				}
+				if r.IntN(3) == 0 {
+					row := a.Row
+					row.Last = a.After
+					row.Updated = rowOf(t, s, row.Key).Updated
+					if n, err := s.Delete(t.Context(), []store.Row{row}); n != 1 || err != nil {
+						t.Errorf("%d deleted: %v", n, err)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if n := w.count("SELECT count(*) FROM parley.scope"); n < 3 {
+		t.Errorf("%d scopes", n)
+	}
+	if n := w.count(wrongTallies); n != 0 {
+		t.Errorf("%d tallies are wrong", n)
+	}
+	for owner := range 3 {
+		q := store.Query{Tenant: "tenant", Owner: fmt.Sprint("owner ", owner), Limit: 1, Since: began.Add(7*time.Hour + 13*time.Millisecond)}
+		for _, s := range processes {
+			p, err := s.List(t.Context(), q)
+			want := w.count("SELECT count(*) FROM parley.task WHERE owner = $1 AND updated >= $2", arg(q.Owner), q.Since.UnixMilli())
+			if err != nil || int64(p.Total) != want {
+				t.Errorf("a total is %d, want %d: %v", p.Total, want, err)
+			}
+		}
+	}
+
+	// Of who is erased nothing remains, and who comes again is counted anew.
+	for {
+		rows, err := w.Tasks(t.Context(), nil, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(rows) == 0 {
+			break
+		}
+		if _, err := w.Delete(t.Context(), rows); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.until(0, "SELECT (SELECT count(*) FROM parley.scope) + (SELECT count(*) FROM parley.tally)")
+	for i := range 20 {
+		a := newTask(fmt.Sprint("again ", i), 1)
+		a.Row.Owner = "owner 0"
+		if err := store.Do(t.Context(), processes[i%3], a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.until(2, "SELECT count(*) FROM parley.scope") // the owner, and the context
+	if n := w.count(wrongTallies); n != 0 {
+		t.Errorf("%d tallies are wrong", n)
+	}
+}
+
+func rowOf(t testing.TB, s *Store, k store.Key) *store.Row {
+	t.Helper()
+	r, err := s.Get(context.Background(), k, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &r.Row
+}
+
+// TestNoTallies: without advisory locks nothing is counted ahead, and lists are
+// right.
+func TestNoTallies(t *testing.T) {
+	smallScopes(t)
+	w := newWorld(t)
+	s := opened(t, w.address+"&advisory=off")
+	for i := range 30 {
+		if err := store.Do(t.Context(), s, newTask(fmt.Sprint(i), 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p, err := s.List(t.Context(), store.Query{Tenant: "tenant", Owner: "owner", Limit: 1})
+	if err != nil || p.Total != 30 {
+		t.Errorf("total %d: %v", p.Total, err)
+	}
+	if n := w.count("SELECT count(*) FROM parley.scope"); n != 0 {
+		t.Errorf("%d scopes", n)
+	}
+}
+
+// TestHugeAppend: one that is too large is refused, and says so; others can be
+// read as they were written.
+func TestHugeAppend(t *testing.T) {
+	if testing.Short() {
+		t.Skip("many megabytes")
+	}
+	w := newWorld(t)
+	a := newTask("huge", 1)
+	a.Entries[0].Body = make([]byte, maxAppend)
+	if err := store.Do(t.Context(), w, a); err == nil {
+		t.Error("it was written")
+	}
+	a.Entries[0].Body = make([]byte, maxAppend-1024)
+	rand.NewChaCha8([32]byte{}).Read(a.Entries[0].Body)
+	if err := store.Do(t.Context(), w, a); err != nil {
+		t.Fatal(err)
+	}
+	es, err := w.Entries(t.Context(), a.Row.Key, 0, 0)
+	if err != nil || len(es) != 1 || string(es[0].Body) != string(a.Entries[0].Body) {
+		t.Errorf("%d entries: %v", len(es), err)
+	}
+	if err := store.Do(t.Context(), w, a); !errors.Is(err, store.ErrConflict) {
+		t.Error(err)
+	}
+}
