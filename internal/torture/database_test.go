@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -68,8 +69,8 @@ func (d *database) Kill() error {
 	if err != nil {
 		return err
 	}
-	all := append([]int{first}, childrenOf(first)...)
-	for _, pid := range all {
+	children := childrenOf(first)
+	for _, pid := range append([]int{first}, children...) {
 		p, err := os.FindProcess(pid)
 		if err == nil {
 			err = p.Kill()
@@ -78,27 +79,17 @@ func (d *database) Kill() error {
 			return err
 		}
 	}
-	for limit := time.Now().Add(readyWithin); ; time.Sleep(time.Millisecond) {
-		left := 0
-		for _, pid := range append(all, childrenOf(first)...) {
-			if state, _ := statusOf(pid); state != "" && state != "Z" {
-				left++
-			}
-		}
-		if left == 0 {
-			// In a container there may be nobody who asks how the first one ended. As
-			// long as it has an entry among the processes a new one will not start.
-			for _, lock := range []string{filepath.Join(filepath.Dir(d.Socket()), "data", "postmaster.pid"), d.Socket() + ".lock"} {
-				if err := os.Remove(lock); err != nil && !errors.Is(err, os.ErrNotExist) {
-					return err
-				}
-			}
-			return nil
-		}
+	for limit := time.Now().Add(readyWithin); slices.ContainsFunc(children, lives); time.Sleep(time.Millisecond) {
 		if time.Now().After(limit) {
-			return fmt.Errorf("%d processes of PostgreSQL survived kill -9", left)
+			return errors.New("processes of PostgreSQL survived kill -9")
 		}
 	}
+	return d.Cluster.Stop(pgtest.Immediate) // which finds it gone
+}
+
+func lives(pid int) bool {
+	state, _ := statusOf(pid)
+	return state != "" && state != "Z"
 }
 
 // childrenOf returns the processes that a process has started.
