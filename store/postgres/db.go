@@ -38,7 +38,7 @@ const (
 
 // callWait is how long one transaction may take, waiting for a connection
 // included: a database that does not answer must not hold its callers for ever.
-const callWait = 15 * time.Second
+var callWait = 15 * time.Second // not constant, for tests
 
 // idleWait is how long the server lets a transaction wait for its program. One
 // that is paused in the middle of it loses it then, and the locks with it, that

@@ -38,7 +38,7 @@ func classOf(err error) error {
 			return store.ErrReadOnly
 		case "53300": // too many connections
 			return store.ErrBusy
-		case "57P01", "57P02", "57P03":
+		case "57P01", "57P02", "57P03", "3D000": // it ends, or is not up; there is no such database
 			return store.ErrUnreachable
 		}
 		return nil

@@ -1,0 +1,407 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/parley-a2a/parley/internal/pgtest"
+	"github.com/parley-a2a/parley/store"
+)
+
+var firstDay = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
+
+// taskOf is the append that begins a task, with two entries.
+func taskOf(id, node string) *store.Append {
+	return &store.Append{
+		Row: store.Row{
+			Key: store.Key{Tenant: "t", Owner: "o", ID: id}, Context: "c", State: 1, Updated: firstDay, Created: firstDay,
+			Active: true, Node: node, Epoch: 1, Turn: 1, Attempt: 1,
+		},
+		Entries: twoEntries(0),
+	}
+}
+
+func twoEntries(after int64) []store.Entry {
+	var es []store.Entry
+	for seq := after + 1; seq <= after+2; seq++ {
+		es = append(es, store.Entry{Seq: seq, Time: firstDay, Kind: 1, Body: fmt.Append(nil, "entry ", seq)})
+	}
+	return es
+}
+
+// goOn is the append behind after.
+func goOn(id, node string, after int64) *store.Append {
+	a := taskOf(id, node)
+	if after > 0 {
+		a.After, a.Epoch, a.Entries = after, 1, twoEntries(after)
+	}
+	return a
+}
+
+// last returns the end of a task's log, once the server answers; 0: there is none.
+// The log must be whole.
+func last(t testing.TB, st store.Store, id string) int64 {
+	t.Helper()
+	k := taskOf(id, "").Row.Key
+	var at int64
+	eventually(t, "the server answers", func() bool {
+		r, err := st.Get(context.Background(), k, false)
+		if err == nil {
+			at = r.Last
+		}
+		return err == nil || errors.Is(err, store.ErrNotFound)
+	})
+	var es []store.Entry
+	eventually(t, "the server answers", func() bool {
+		var err error
+		es, err = st.Entries(context.Background(), k, 0, 0)
+		return err == nil
+	})
+	if int64(len(es)) < at || at%2 != 0 {
+		t.Errorf("%s ends at %d and has %d entries", id, at, len(es))
+	}
+	for i, e := range es {
+		if e.Seq != int64(i+1) || string(e.Body) != fmt.Sprint("entry ", e.Seq) {
+			t.Errorf("%s: entry %d is %d, %q", id, i+1, e.Seq, e.Body)
+		}
+	}
+	return at
+}
+
+// TestRestarts: what was acknowledged is there after any end of the server, and of
+// what was not each append is there as a whole, or not at all.
+func TestRestarts(t *testing.T) {
+	c := pgtest.New(t, &pgtest.Options{Durable: true})
+	address := c.Database(t)
+	st := mustOpen(t, address, nil)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var all sync.WaitGroup
+	var acked, unknown, refused atomic.Int64
+	const workers = 6
+	ends := make([]map[string]int64, workers) // as they were acknowledged, or looked up
+	for w := range workers {
+		ends[w] = map[string]int64{}
+		all.Go(func() {
+			for i := 0; ctx.Err() == nil; i++ {
+				id := fmt.Sprint("task ", w, " ", i/20)
+				at := ends[w][id]
+				err := store.Do(t.Context(), st, goOn(id, "node", at))
+				switch {
+				case err == nil:
+					ends[w][id] = at + 2
+					acked.Add(1)
+				default:
+					if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrLeaseLost) {
+						refused.Add(1)
+						t.Errorf("%s after %d: %v", id, at, err)
+					}
+					unknown.Add(1)
+					now := last(t, st, id)
+					if now != at && now != at+2 {
+						t.Errorf("%s was at %d, and is at %d after %v", id, at, now, err)
+					}
+					ends[w][id] = now
+				}
+			}
+		})
+	}
+	all.Go(func() { // as an engine does
+		for n := 0; ctx.Err() == nil; n++ {
+			_ = st.Beat(t.Context(), "node", firstDay.Add(time.Hour))
+			_, _ = st.Claim(t.Context(), "claimer", firstDay, 10)
+			_, _ = st.Keep(t.Context(), "n", nil, nil)
+			st.pause(ctx, 5*time.Millisecond)
+		}
+	})
+	modes := []string{pgtest.Fast, pgtest.Immediate, pgtest.Fast, pgtest.Immediate}
+	if testing.Short() {
+		modes = modes[:2]
+	}
+	for _, mode := range modes {
+		was := acked.Load()
+		eventually(t, "appends go on", func() bool { return acked.Load() > was+100 })
+		if err := c.Stop(mode); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	was := acked.Load()
+	eventually(t, "appends go on", func() bool { return acked.Load() > was+100 })
+	stop()
+	all.Wait()
+	other := mustOpen(t, address, nil)
+	for _, tasks := range ends {
+		for id, want := range tasks {
+			if got := last(t, other, id); got != want {
+				t.Errorf("%s ends at %d, and %d was acknowledged", id, got, want)
+			}
+		}
+	}
+	t.Logf("%d acknowledged, %d not, %d restarts", acked.Load(), unknown.Load(), len(modes))
+}
+
+// TestCuts cuts the network in each phase of a transaction.
+func TestCuts(t *testing.T) {
+	c := pgtest.New(t, &pgtest.Options{TCP: true})
+	address := c.Database(t)
+	direct := mustOpen(t, address, nil)
+	p := newProxy(t, c.Address())
+	st := mustOpen(t, c.Via(p.address(), "d1"), &Options{NoListen: true, Conns: 1})
+	var kept []byte
+	n := 0
+	for _, reach := range []bool{false, true} {
+		for phase := range 8 {
+			n++
+			what := fmt.Sprintf("cut with piece %d, that reaches the server: %v", phase, reach)
+			id := fmt.Sprint("task ", n)
+			if err := store.Do(t.Context(), st, goOn(id, "dead", 0)); err != nil {
+				t.Fatal(err)
+			}
+			p.cutAfter(phase, reach)
+			err := store.Do(t.Context(), st, goOn(id, "dead", 2))
+			p.cutAfter(-1, false)
+			at := last(t, direct, id)
+			if at != 2 && at != 4 || err == nil && at != 4 {
+				t.Errorf("%s: an append gave %v, and the log ends at %d", what, err, at)
+			}
+			known(t, what, err)
+
+			is := fmt.Append(nil, n)
+			p.cutAfter(phase, reach)
+			now, err := st.Keep(t.Context(), "name", kept, is)
+			p.cutAfter(-1, false)
+			is2, err2 := direct.Keep(t.Context(), "name", nil, nil)
+			if err2 != nil {
+				t.Fatal(err2)
+			}
+			if err == nil && (string(now) != string(is2) || string(now) != string(is)) || err != nil && string(is2) != string(kept) && string(is2) != string(is) {
+				t.Errorf("%s: keep %q instead of %q gave %q, %v, and it is %q", what, is, kept, now, err, is2)
+			}
+			known(t, what, err)
+			kept = is2
+
+			p.cutAfter(phase, reach)
+			rows, err := st.Claim(t.Context(), "me", firstDay, 5)
+			p.cutAfter(-1, false)
+			r, err2 := direct.Get(t.Context(), taskOf(id, "").Row.Key, false)
+			if err2 != nil {
+				t.Fatal(err2)
+			}
+			if err == nil && (len(rows) != 1 || r.Node != "me" || r.Epoch != 2) || r.Epoch > 2 {
+				t.Errorf("%s: a claim gave %v, %v, and the task is %+v", what, rows, err, r.Row)
+			}
+			known(t, what, err)
+			if r.Node == "dead" {
+				if _, err := direct.Claim(t.Context(), "me", firstDay, 5); err != nil {
+					t.Fatal(err)
+				}
+			}
+
+			p.cutAfter(phase, reach)
+			err = st.Post(t.Context(), []store.Mail{{Node: id, Body: []byte("1")}})
+			p.cutAfter(-1, false)
+			got, err2 := direct.Mail(t.Context(), id, 9)
+			if err2 != nil || len(got) > 1 || err == nil && len(got) != 1 {
+				t.Errorf("%s: a post gave %v, and there is %v, %v", what, err, got, err2)
+			}
+			known(t, what, err)
+
+			if _, err := direct.Keep(t.Context(), "read", nil, []byte("read")); err != nil {
+				t.Fatal(err)
+			}
+			p.cutAfter(phase, reach)
+			b, err := st.Keep(t.Context(), "read", nil, nil)
+			p.cutAfter(-1, false)
+			if err != nil || string(b) != "read" {
+				t.Errorf("%s: a read gave %q, %v", what, b, err)
+			}
+		}
+	}
+	if p.cuts < 30 {
+		t.Errorf("only %d cuts", p.cuts)
+	}
+	t.Logf("%d cuts", p.cuts)
+}
+
+// known wants an error that operators can tell from others.
+func known(t testing.TB, what string, err error) {
+	t.Helper()
+	if err != nil && !errors.Is(err, store.ErrUnreachable) {
+		t.Errorf("%s: %v is not said to be of the way to the database", what, err)
+	}
+}
+
+// TestServerDoesNotAnswer: callers do not wait for ever, and all goes on once it
+// answers again.
+func TestServerDoesNotAnswer(t *testing.T) {
+	c := pgtest.New(t, &pgtest.Options{TCP: true})
+	address := c.Database(t)
+	direct := mustOpen(t, address, nil)
+	was := callWait
+	callWait = time.Second
+	p := newProxy(t, c.Address())
+	st, err := Open(t.Context(), c.Via(p.address(), "d1"), &Options{Conns: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { st.Close(); callWait = was }()
+	if err := store.Do(t.Context(), st, goOn("task", "node", 0)); err != nil {
+		t.Fatal(err)
+	}
+	p.set(func() { p.hold = true })
+	var calls sync.WaitGroup
+	for what, f := range map[string]func() error{
+		"get":    func() error { _, err := st.Get(t.Context(), taskOf("task", "").Row.Key, true); return err },
+		"append": func() error { return store.Do(t.Context(), st, goOn("task", "node", 2)) },
+		"claim":  func() error { _, err := st.Claim(t.Context(), "me", firstDay, 1); return err },
+		"beat":   func() error { return st.Beat(t.Context(), "me", firstDay) },
+		"mail":   func() error { _, err := st.Mail(t.Context(), "me", 1); return err },
+		"keep":   func() error { _, err := st.Keep(t.Context(), "a", nil, []byte("b")); return err },
+		"now":    func() error { _, err := st.Now(t.Context()); return err },
+	} {
+		calls.Go(func() {
+			began := time.Now()
+			if err := f(); !errors.Is(err, store.ErrUnreachable) {
+				t.Errorf("%s: %v", what, err)
+			}
+			if took := time.Since(began); took > 20*time.Second {
+				t.Errorf("%s took %v", what, took)
+			}
+		})
+	}
+	calls.Wait()
+	p.set(func() { p.hold = false })
+	at := last(t, direct, "task")
+	eventually(t, "it works again", func() bool {
+		return store.Do(t.Context(), st, goOn("task", "node", at)) == nil || last(t, direct, "task") != at
+	})
+}
+
+// TestPausedProcess: one that stands still in the middle of a transaction loses
+// its locks, so that others get its tasks.
+func TestPausedProcess(t *testing.T) {
+	c := pgtest.New(t, &pgtest.Options{TCP: true})
+	address := c.Database(t)
+	direct := mustOpen(t, address, nil)
+	p := newProxy(t, c.Address())
+	st := mustOpen(t, c.Via(p.address(), "d1"), &Options{NoListen: true, Conns: 1})
+	k := taskOf("task", "dead").Row.Key
+	if err := store.Do(t.Context(), direct, taskOf("task", "dead")); err != nil {
+		t.Fatal(err)
+	}
+	locked, done := make(chan struct{}), make(chan error, 1)
+	go func() {
+		once := sync.OnceFunc(func() {
+			p.set(func() { p.hold = true })
+			close(locked)
+		})
+		done <- st.write(t.Context(), func(tx pgx.Tx) error {
+			_, err := tx.Exec(t.Context(), "SELECT 1 FROM parley.task FOR UPDATE")
+			once()
+			if err == nil {
+				_, err = tx.Exec(t.Context(), "SELECT 1")
+			}
+			return err
+		})
+	}()
+	<-locked
+	began := time.Now()
+	if rows, err := direct.Claim(t.Context(), "me", firstDay, 1); err != nil || len(rows) != 0 {
+		t.Errorf("a claim of what is locked: %v, %v", rows, err)
+	}
+	if took := time.Since(began); took > idleWait {
+		t.Errorf("it waited %v", took)
+	}
+	if r, err := direct.Take(t.Context(), "me", firstDay, k); err != nil || r.Node != "me" {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if took := time.Since(began); took > idleWait+10*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	p.set(func() { p.hold = false })
+	if err := <-done; err != nil {
+		t.Errorf("it does not go on: %v", err)
+	}
+}
+
+// TestOutages: why nothing works can be told.
+func TestOutages(t *testing.T) {
+	c := pgtest.New(t, &pgtest.Options{Settings: map[string]string{"max_connections": "12", "superuser_reserved_connections": "3"}})
+	if err := c.Exec("CREATE ROLE server LOGIN"); err != nil {
+		t.Fatal(err)
+	}
+	write := func(st *Store) error { return st.Beat(t.Context(), "node", firstDay) }
+
+	address := c.Database(t)
+	st := mustOpen(t, address, nil)
+	if err := c.Exec("ALTER DATABASE d1 SET default_transaction_read_only = on"); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Exec("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'd1'"); err != nil {
+		t.Fatal(err)
+	}
+	if err := write(st); !errors.Is(err, store.ErrReadOnly) {
+		t.Errorf("read-only: %v", err)
+	}
+	if err := store.Do(t.Context(), st, taskOf("task", "node")); !errors.Is(err, store.ErrReadOnly) {
+		t.Errorf("an append, read-only: %v", err)
+	}
+	if _, err := st.Now(t.Context()); err != nil {
+		t.Errorf("a read, read-only: %v", err)
+	}
+	if err := c.Exec("ALTER DATABASE d1 RESET default_transaction_read_only"); err != nil {
+		t.Fatal(err)
+	}
+
+	// Others have all connections.
+	if err := c.Exec("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'd1'"); err != nil {
+		t.Fatal(err)
+	}
+	var others []*pgx.Conn
+	for {
+		conn, err := pgx.Connect(t.Context(), as(t, c.URL("postgres"), "server"))
+		if err != nil {
+			break
+		}
+		others = append(others, conn)
+	}
+	sql(t, address, "GRANT ALL ON SCHEMA parley TO server; GRANT ALL ON ALL TABLES IN SCHEMA parley TO server")
+	if _, err := Open(t.Context(), as(t, address, "server"), nil); !errors.Is(err, store.ErrBusy) {
+		t.Errorf("out of connections: %v", err)
+	}
+	for _, conn := range others {
+		conn.Close(t.Context())
+	}
+
+	if err := c.Exec("DROP DATABASE d1 WITH (FORCE)"); err != nil {
+		t.Fatal(err)
+	}
+	if err := write(st); !errors.Is(err, store.ErrUnreachable) {
+		t.Errorf("dropped: %v", err)
+	}
+	if _, err := Open(t.Context(), address, nil); !errors.Is(err, store.ErrUnreachable) {
+		t.Errorf("open what is not there: %v", err)
+	}
+	if err := c.Stop(pgtest.Immediate); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	_, err := Open(t.Context(), strings.Replace(address, "parley@", "parley:swordfish@", 1), nil)
+	if !errors.Is(err, store.ErrUnreachable) || strings.Contains(err.Error(), "swordfish") {
+		t.Errorf("stopped: %v", err)
+	}
+	if took := time.Since(began); took > callWait {
+		t.Errorf("it took %v", took)
+	}
+}
