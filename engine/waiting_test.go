@@ -92,6 +92,19 @@ func (a *worker) Run(ctx context.Context, t *agent.Turn) error {
 	return t.Artifact("work").Last(a2a.TextPart(t.Text()))
 }
 
+// ran returns the attempts of the runs of a task, and begun all that began.
+func (a *worker) ran(id string) []int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.runs[id])
+}
+
+func (a *worker) begun() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.order)
+}
+
 func (a *worker) check(t *testing.T) {
 	t.Helper()
 	a.mu.Lock()
@@ -141,15 +154,15 @@ func TestWorkBeyondCapacityWaits(t *testing.T) {
 		}
 		for _, task := range tasks {
 			w.eventually(task.ID, a2a.TaskStateCompleted)
-			if runs := ag.runs[task.ID]; !slices.Equal(runs, []int{1}) {
+			if runs := ag.ran(task.ID); !slices.Equal(runs, []int{1}) {
 				t.Errorf("task %s ran as attempts %v", task.ID, runs)
 			}
 			if r := row(t, st, task.ID); r.Epoch != 1 || r.Attempt != 1 || r.Lost != 0 {
 				t.Errorf("the row is %+v", r)
 			}
 		}
-		if !slices.IsSorted(ag.order) {
-			t.Errorf("they began in the order %q", ag.order)
+		if order := ag.begun(); !slices.IsSorted(order) {
+			t.Errorf("they began in the order %q", order)
 		}
 		ag.check(t)
 		w.stop()
@@ -205,15 +218,14 @@ func TestTenantsTakeTurns(t *testing.T) {
 		}
 		ag.leave <- true
 		time.Sleep(30 * time.Second)
-		ag.mu.Lock()
-		defer ag.mu.Unlock()
-		for i, word := range ag.order[1:21] {
+		order := ag.begun()
+		for i, word := range order[1:21] {
 			want := fmt.Sprint("y ", i/2)
 			if i%2 == 0 {
 				want = fmt.Sprintf("x %04d", i/2)
 			}
 			if word != want {
-				t.Fatalf("they began in the order %q", ag.order[:21])
+				t.Fatalf("they began in the order %q", order[:21])
 			}
 		}
 	})
@@ -240,9 +252,7 @@ func TestNothingOvertakes(t *testing.T) {
 		w.eventually(w.mustSend(sendNow("last")).ID, a2a.TaskStateSubmitted)
 		time.Sleep(3 * time.Minute)
 		wantState(t, w.mustGet(tasks[49].ID), a2a.TaskStateCompleted)
-		ag.mu.Lock()
-		order := slices.DeleteFunc(slices.Clone(ag.order), func(s string) bool { return s == "last" || s == "gate" })
-		ag.mu.Unlock()
+		order := slices.DeleteFunc(ag.begun(), func(s string) bool { return s == "last" || s == "gate" })
 		if len(order) != 100 || !slices.IsSorted(order) {
 			t.Errorf("they began in the order %q", order)
 		}
@@ -270,7 +280,7 @@ func TestMessagesAndCancellationsOfWhatWaits(t *testing.T) {
 				t.Fatal(err)
 			}
 			wantState(t, end, a2a.TaskStateCanceled)
-			if r := row(t, st, task.ID); r.Active || len(ag.runs[task.ID])+len(other.runs[task.ID]) > 0 {
+			if r := row(t, st, task.ID); r.Active || len(ag.ran(task.ID))+len(other.ran(task.ID)) > 0 {
 				t.Errorf("the canceled task is %+v", r)
 			}
 			_, err = w.CancelTask(t.Context(), &a2a.CancelTaskRequest{ID: task.ID})
@@ -343,7 +353,7 @@ func TestAFreeProcessDraws(t *testing.T) {
 		}
 		full.check(t)
 		free.check(t)
-		if n := len(full.order) + len(free.order) + len(wide.order); n != 23 {
+		if n := len(full.begun()) + len(free.begun()) + len(wide.begun()); n != 23 {
 			t.Errorf("%d runs of 23 tasks", n)
 		}
 		for _, w := range []*world{one, two, three} {
@@ -389,7 +399,7 @@ func TestAnswersWaitForRoom(t *testing.T) {
 			if got, want := <-stream, "task:working artifact:late. completed <nil>"; got != want {
 				t.Errorf("the stream is %q, want %q", got, want)
 			}
-			if runs := other.runs[task.ID]; len(runs) != 1 || runs[0] != 2 {
+			if runs := other.ran(task.ID); len(runs) != 1 || runs[0] != 2 {
 				t.Errorf("it went on as attempts %v", runs)
 			}
 			ag.leave <- true
@@ -420,7 +430,7 @@ func TestTakeOverNeedsRoom(t *testing.T) {
 			w.mustSend(sendNow("gate"))
 		}
 		time.Sleep(time.Minute)
-		if n := len(ag.order); n != 3 {
+		if n := len(ag.begun()); n != 3 {
 			t.Fatalf("%d runs begun in a process with room for 3", n)
 		}
 		got := make(chan *a2a.Task, 1)
@@ -442,7 +452,7 @@ func TestTakeOverNeedsRoom(t *testing.T) {
 				continue
 			}
 			w.eventually(task.ID, a2a.TaskStateCompleted)
-			if runs := ag.runs[task.ID]; len(runs) != 1 || runs[0] < 2 {
+			if runs := ag.ran(task.ID); len(runs) != 1 || runs[0] < 2 {
 				t.Errorf("task %d ran as attempts %v", i, runs)
 			}
 		}
@@ -508,11 +518,11 @@ func TestDrainGivesBackWhatWasDrawn(t *testing.T) {
 			}
 		}
 
-		ag.most = 2
+		ag = newWorker(2)
 		w = newWorldWith(t, mem, ag, testCard(), roomFor(2))
 		for _, task := range tasks {
 			w.eventually(task.ID, a2a.TaskStateCompleted)
-			if runs := ag.runs[task.ID]; !slices.Equal(runs, []int{1}) {
+			if runs := ag.ran(task.ID); !slices.Equal(runs, []int{1}) {
 				t.Errorf("it ran as attempts %v", runs)
 			}
 		}
@@ -603,7 +613,7 @@ func TestReopenedTasksWait(t *testing.T) {
 			t.Errorf("the task is %s", task.AppendJSON(nil))
 		}
 		wantState(t, <-born, a2a.TaskStateCompleted)
-		if runs := ag.runs["mine"]; !slices.Equal(runs, []int{1, 1}) {
+		if runs := ag.ran("mine"); !slices.Equal(runs, []int{1, 1}) {
 			t.Errorf("it ran as attempts %v", runs)
 		}
 		ag.check(t)
