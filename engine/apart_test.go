@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -103,9 +104,9 @@ func TestNobodyIsDeadAtOnce(t *testing.T) {
 		two := newWorldWith(t, st, waiting, testCard(), shared(t))
 		a, b := one.mustSend(sendNow("x")), two.mustSend(sendNow("x"))
 		time.Sleep(61 * time.Second)
-		st.by = time.Hour
+		st.by.Store(int64(time.Hour))
 		time.Sleep(time.Minute)
-		st.by = 3 * time.Hour
+		st.by.Store(int64(3 * time.Hour))
 		third := newWorldWith(t, st, waiting, testCard(), shared(t))
 		time.Sleep(time.Minute)
 		for id, w := range map[string]*world{a.ID: one, b.ID: two} {
@@ -123,10 +124,10 @@ func TestNobodyIsDeadAtOnce(t *testing.T) {
 // leaping is a store whose clock leaps.
 type leaping struct {
 	store.Store
-	by time.Duration
+	by atomic.Int64 // in ns
 }
 
 func (l *leaping) Now(ctx context.Context) (time.Time, error) {
 	at, err := l.Store.Now(ctx)
-	return at.Add(l.by), err
+	return at.Add(time.Duration(l.by.Load())), err
 }

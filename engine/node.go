@@ -103,7 +103,7 @@ func (e *Engine) beat(ctx context.Context) error {
 	defer e.beating.Unlock()
 	at := time.Now()
 	err := e.pulse(ctx)
-	if ctx.Err() == nil {
+	if ctx.Err() == nil && !e.slow(err) {
 		e.wrote(err)
 	}
 	if err != nil {
@@ -143,6 +143,12 @@ func (e *Engine) pulse(ctx context.Context) error {
 	}
 	e.heard = at
 	return nil
+}
+
+// slow reports whether a beat only took too long, for the first time: who is busy
+// is not in trouble yet.
+func (e *Engine) slow(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) && since(e.heard) < e.opts.deadAfter()*3/4
 }
 
 // minBeat is how long a beat may take, at least.
