@@ -127,7 +127,7 @@ func statusOf(pid int) (state string, parent int) {
 // start it again, and what was committed is there.
 func TestDatabaseEndsInEachWay(t *testing.T) {
 	d := newDatabase(t)
-	if err := d.Exec("CREATE TABLE ends (way text)"); err != nil {
+	if err := d.Exec("DROP TABLE IF EXISTS ends; CREATE TABLE ends (way text)"); err != nil {
 		t.Fatal(err)
 	}
 	for way, end := range map[string]func() error{
