@@ -69,6 +69,18 @@ func (e *Engine) register(ctx context.Context) error {
 	return nil
 }
 
+// present makes sure that others know of this process before it has a task: they
+// would take it. It may be asked before Run has got as far as that.
+func (e *Engine) present(ctx context.Context) error {
+	if !e.shares() || e.beaten.Load() != nil {
+		return nil
+	}
+	if err := e.register(ctx); err != nil {
+		return errUnwritten(failed(err, "register with the store"))
+	}
+	return nil
+}
+
 // heart beats until ctx ends, if the store is shared.
 func (e *Engine) heart(ctx context.Context) {
 	d := e.opts.deadAfter()

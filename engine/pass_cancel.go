@@ -42,6 +42,9 @@ func (e *Engine) cancel(ctx context.Context, t *topic, last int64, c *a2a.Cancel
 // cancelHere is cancel for a task of this process. It returns where the task ended
 // before, if the end that the wish is for is still to come.
 func (e *Engine) cancelHere(ctx context.Context, t *topic, c *a2a.CancelRequested) (after int64, _ error) {
+	if err := e.present(ctx); err != nil {
+		return 0, err
+	}
 	o, err := e.acquire(ctx, t.key)
 	if err != nil {
 		return 0, err

@@ -70,3 +70,28 @@ func TestPassedOn(t *testing.T) {
 		there.stop()
 	})
 }
+
+// A process that is asked before it has said that it is there keeps what it takes.
+func TestAskedBeforeItRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := store.NewMemory()
+		defer st.Close()
+		other := newWorldWith(t, st, waiting, testCard(), shared(t))
+		synctest.Wait()
+		early := New(st, waiting, testCard(), shared(t))
+		resp, err := early.SendMessage(t.Context(), sendNow("x"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Second) // others have looked for tasks of processes that are gone
+		if r := row(t, st, resp.Task.ID); r.Node != early.node || r.Lost != 0 {
+			t.Errorf("the row is %+v", r)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := early.Run(ctx); err != nil {
+			t.Error(err)
+		}
+		other.stop()
+	})
+}

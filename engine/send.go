@@ -131,6 +131,9 @@ func (e *Engine) deliverNew(ctx context.Context, a *access, req *a2a.SendMessage
 	if err := e.takesNothing(); err != nil {
 		return taken{}, err
 	}
+	if err := e.present(ctx); err != nil {
+		return taken{}, err
+	}
 	legacy := req.Legacy
 	if legacy == nil {
 		legacy = &a2a.Legacy{}
