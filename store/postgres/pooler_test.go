@@ -1,0 +1,94 @@
+package postgres
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/parley-a2a/parley/store"
+	"github.com/parley-a2a/parley/store/storetest"
+)
+
+// pooler starts pgbouncer in transaction mode before the cluster of all tests and
+// returns where it listens. Without that program the test is skipped, with CI, too:
+// it is not a part of PostgreSQL.
+func pooler(t *testing.T) string {
+	t.Helper()
+	if cluster == nil {
+		t.Skip("no PostgreSQL server here")
+	}
+	program, err := exec.LookPath("pgbouncer")
+	if err != nil {
+		if program = "/usr/sbin/pgbouncer"; exec.Command(program, "--version").Run() != nil {
+			t.Skip("no pgbouncer here")
+		}
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	_, port, _ := net.SplitHostPort(address)
+	l.Close()
+	config := filepath.Join(t.TempDir(), "pgbouncer.ini")
+	text := fmt.Sprintf("[databases]\n* = host=%s user=parley\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = %s\nunix_socket_dir =\nauth_type = any\n"+
+		"pool_mode = transaction\nmax_client_conn = 500\ndefault_pool_size = 4\nignore_startup_parameters = extra_float_digits\n", filepath.Dir(cluster.Socket()), port)
+	if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{config}
+	if os.Getuid() == 0 { // it does not run as root
+		who := "nobody" // who runs the server, too: its socket is in a folder of theirs
+		if _, err := user.Lookup("postgres"); err == nil {
+			who = "postgres"
+		}
+		args = append([]string{"-u", who}, args...)
+		for dir := filepath.Dir(config); dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
+			if err := os.Chmod(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	var log strings.Builder
+	cmd := exec.Command(program, args...)
+	cmd.Stderr = &log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // it was killed
+		if t.Failed() {
+			t.Log(log.String())
+		}
+	})
+	eventually(t, "the pooler listens", func() bool {
+		conn, err := net.Dial("tcp", address)
+		if err == nil {
+			conn.Close()
+		}
+		return err == nil
+	})
+	return address
+}
+
+// TestThroughAPooler: four connections to the server for all, of which none is
+// anybody's for longer than a transaction. Hints come directly.
+func TestThroughAPooler(t *testing.T) {
+	address := pooler(t)
+	storetest.Main(t, func(t testing.TB) storetest.Opener {
+		direct := cluster.Database(t)
+		u, err := url.Parse(direct)
+		if err != nil {
+			t.Fatal(err)
+		}
+		through := cluster.Via(address, strings.TrimPrefix(u.Path, "/")) + "&listen=" + url.QueryEscape(direct)
+		return func(t testing.TB) store.Store { return mustOpen(t, through, nil) }
+	})
+}
