@@ -95,7 +95,7 @@ func TestTalliesAreExact(t *testing.T) {
 
 	// Of who is erased nothing remains, and who comes again is counted anew.
 	for {
-		rows, err := w.Tasks(t.Context(), nil, 64)
+		rows, err := w.Tasks(t.Context(), nil, 1000)
 		if err != nil {
 			t.Fatal(err)
 		}

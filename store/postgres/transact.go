@@ -13,14 +13,17 @@ import (
 
 // prepare makes the first statement of transactions of appends. Rows are to be
 // found by their keys: a planner that knows little of a table, or that it was
-// small, would rather read all of it. What a server does not know it is not told.
+// small, would rather read all of it to join it. enable_seqscan stays on: where
+// there is no other way, as with sequences, a plan without it counts as so dear
+// that the server compiles it, for hundreds of milliseconds. What a server does not
+// know it is not told.
 func (s *Store) prepare(ctx context.Context) error {
 	s.prelude = setIdle
 	if !s.o.NoAdvisory {
 		s.prelude += ", pg_advisory_xact_lock_shared(" + strconv.Itoa(tallyLock) + ")"
 	}
 	return s.read(ctx, func(ctx context.Context, q querier) error {
-		rows, err := q.Query(ctx, "SELECT name FROM pg_catalog.pg_settings WHERE name IN ('enable_seqscan', 'enable_hashjoin', 'enable_mergejoin')")
+		rows, err := q.Query(ctx, "SELECT name FROM pg_catalog.pg_settings WHERE name IN ('jit', 'enable_hashjoin', 'enable_mergejoin')")
 		if err != nil {
 			return err
 		}
@@ -92,7 +95,9 @@ func (w *writer) attempt(ctx context.Context, shape shape) (stale bool, err erro
 	}
 	last, err := roundTrip(p)
 	if err != nil {
-		_ = end(p, "ROLLBACK") // if that fails the connection is given up, and the server rolls back
+		if !c.Conn().IsClosed() { // else pgx is about to say goodbye, and who sends meanwhile is in its way
+			_ = end(p, "ROLLBACK") // if that fails the connection is given up, and the server rolls back
+		}
 		var pg *pgconn.PgError
 		if errors.As(err, &pg) && pg.Code == uniqueViolation { // the log has gone on by another's hand
 			return false, errOdd

@@ -69,6 +69,7 @@ func (w *world) until(want int64, sql string, args ...any) {
 		if time.Now().After(end) {
 			w.t.Fatalf("%s: %d, want %d", sql, w.count(sql, args...), want)
 		}
+		w.exec("SELECT pg_sleep(0.01)")
 	}
 }
 
