@@ -278,3 +278,61 @@ func testAnsweredInBoth(t *testing.T, short bool) {
 	there.stop()
 	checkState(t, st, map[string]a2a.TaskState{task.ID: want})
 }
+
+// lateWord is a store that reports what became of appends when it is told to.
+type lateWord struct {
+	store.Store
+	on   atomic.Bool
+	told chan func()
+}
+
+func (l *lateWord) Append(a *store.Append, done func(error)) {
+	if !l.on.Load() {
+		l.Store.Append(a, done)
+		return
+	}
+	l.Store.Append(a, func(err error) { l.told <- func() { done(err) } })
+}
+
+// A message that was committed by a process that lost the task before it heard so
+// is taken: its sender is told so, and it is not sent to the next one again.
+func TestCommittedBeforeTheTaskWasLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := store.NewMemory()
+		defer mem.Close()
+		st := &lateWord{Store: mem, told: make(chan func(), 10)}
+		here := newWorldWith(t, st, waiting, testCard(), shared(t))
+		task := here.mustSend(sendNow("x"))
+		synctest.Wait()
+		st.on.Store(true)
+		req := reply(task, "more")
+		req.Configuration = &a2a.SendMessageConfiguration{ReturnImmediately: true}
+		sent := here.posted(req)
+		tell := <-st.told
+		key := store.Key{ID: task.ID}
+		other := newWorldWith(t, mem, waiting, testCard(), shared(t))
+		synctest.Wait()
+		if _, err := mem.Take(t.Context(), other.node, everyone, key); err != nil {
+			t.Fatal(err)
+		}
+		o, err := here.acquire(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ours, err := here.verify(t.Context(), o); ours || err != nil {
+			t.Errorf("the task is ours: %v, %v", ours, err)
+		}
+		o.release()
+		st.on.Store(false)
+		tell()
+		got := <-sent
+		if got.err != nil {
+			t.Fatal(got.err)
+		}
+		wantUsers(t, got.task, "x", "more")
+		synctest.Wait()
+		wantUsers(t, other.mustGet(task.ID), "x", "more")
+		here.stop()
+		other.stop()
+	})
+}
