@@ -29,6 +29,10 @@ const bigSort = 16_384
 // a context: once each.
 var allowed = []string{"INSERT INTO parley.tally (scope, state, width, piece, slot, n) SELECT"}
 
+// seldom are parts of statements of deletions and exports, which may take their
+// time until there are statistics.
+var seldom = []string{"DELETE FROM", emptyScopes, "= ANY($1::bigint[])"}
+
 // However a statement is planned, for its arguments or for any, with statistics or
 // without, as in a database that was filled a moment ago, no table that grows is
 // read as a whole, nor sorted. The statements are all those that the tests before
@@ -53,8 +57,8 @@ func TestNothingIsScanned(t *testing.T) {
 			if slices.ContainsFunc(allowed, func(part string) bool { return strings.HasPrefix(sql, part) }) {
 				continue
 			}
-			if !analyzed && strings.Contains(sql, "DELETE FROM") {
-				continue // what is done now and then may take its time until there are statistics
+			if !analyzed && slices.ContainsFunc(seldom, func(part string) bool { return strings.Contains(sql, part) }) {
+				continue
 			}
 			for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
 				mustRun(t, c, "SET plan_cache_mode = "+mode)
@@ -72,7 +76,7 @@ func TestNothingIsScanned(t *testing.T) {
 
 // exercise runs statements of all kinds.
 func exercise(t *testing.T) {
-	storetest.Random(t, fresh(t), 1, 500)
+	storetest.Random(t, fresh(t), 1, 200)
 	s := fresh(t)(t).(*Store)
 	defer s.Close()
 	at := time.UnixMilli(1_700_000_000_000)
@@ -124,6 +128,9 @@ func exercise(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, err := s.Ahead(t.Context(), []store.Key{row.Key}); err != nil {
+		t.Fatal(err)
+	}
 	for _, after := range []*store.Row{nil, &row.Row} {
 		if _, err := s.Idle(t.Context(), store.IdleQuery{State: 3, Before: at, After: after, Limit: 50}); err != nil {
 			t.Fatal(err)
@@ -162,9 +169,9 @@ func crowded(t *testing.T) *pgx.Conn {
 		"scope (tenant, owner, context) SELECT 'x', 'x', CASE WHEN i = 1 THEN '' ELSE " + id + " END",
 		"node SELECT " + id + ", " + beganAt + ", false",
 	} {
-		n := 100_000
-		if strings.HasPrefix(rows, "task") {
-			n = 30_000
+		n := 30_000
+		if table, _, _ := strings.Cut(rows, " "); table == "entry" || table == "letter" || table == "blob_task" || table == "receipt" {
+			n = 100_000 // whose rows are small
 		}
 		if strings.HasPrefix(rows, "scope") || strings.HasPrefix(rows, "node") {
 			n = 20
@@ -214,7 +221,7 @@ func explain(t *testing.T, c *pgx.Conn, sql string) (*node, string) {
 		case strings.HasSuffix(kind, "[]"):
 			var all []string
 			for i := range 64 {
-				all = append(all, map[bool]string{true: "true", false: strconv.Itoa(i)}[kind == "boolean[]"])
+				all = append(all, map[bool]string{true: "true", false: strconv.Itoa(i + 1)}[kind == "boolean[]"])
 			}
 			value = "ARRAY[" + strings.Join(all, ", ") + "]::" + kind
 		}
