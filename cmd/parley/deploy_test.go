@@ -73,7 +73,7 @@ func TestDeployCompose(t *testing.T) {
 	}
 	fs := served(t, "compose.yaml", args)
 	drains(t, "compose.yaml", fs, seconds(t, at(t, replica, "stop_grace_period")))
-	if n := at(t, replica, "deploy", "replicas"); n != "2" {
+	if n := at(t, replica, "deploy", "replicas"); n != 2 {
 		t.Errorf("%v replicas", n)
 	}
 	at(t, replica, "environment", storeEnv)
