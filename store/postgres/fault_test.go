@@ -158,6 +158,14 @@ func TestCuts(t *testing.T) {
 	direct := mustOpen(t, address, nil)
 	p := newProxy(t, c.Address())
 	st := mustOpen(t, c.Via(p.address(), "d1"), &Options{NoListen: true, Conns: 1})
+	// What reached the server may take effect after the store gave up.
+	over := func() {
+		p.cutAfter(-1, false)
+		st.pool.Reset()
+		eventually(t, "the server is done with it", func() bool {
+			return sql(t, address, "SELECT count(*) FROM pg_stat_activity WHERE datname = 'd1' AND client_addr IS NOT NULL") == "0"
+		})
+	}
 	var kept []byte
 	n := 0
 	for _, reach := range []bool{false, true} {
@@ -170,7 +178,7 @@ func TestCuts(t *testing.T) {
 			}
 			p.cutAfter(phase, reach)
 			err := store.Do(t.Context(), st, goOn(id, "dead", 2))
-			p.cutAfter(-1, false)
+			over()
 			at := last(t, direct, id)
 			if at != 2 && at != 4 || err == nil && at != 4 {
 				t.Errorf("%s: an append gave %v, and the log ends at %d", what, err, at)
@@ -180,7 +188,7 @@ func TestCuts(t *testing.T) {
 			is := fmt.Append(nil, n)
 			p.cutAfter(phase, reach)
 			now, err := st.Keep(t.Context(), "name", kept, is)
-			p.cutAfter(-1, false)
+			over()
 			is2, err2 := direct.Keep(t.Context(), "name", nil, nil)
 			if err2 != nil {
 				t.Fatal(err2)
@@ -193,12 +201,13 @@ func TestCuts(t *testing.T) {
 
 			p.cutAfter(phase, reach)
 			rows, err := st.Claim(t.Context(), "me", firstDay, 5)
-			p.cutAfter(-1, false)
+			over()
 			r, err2 := direct.Get(t.Context(), taskOf(id, "").Row.Key, false)
 			if err2 != nil {
 				t.Fatal(err2)
 			}
-			if err == nil && (len(rows) != 1 || r.Node != "me" || r.Epoch != 2) || r.Epoch > 2 {
+			// The second try passes over what the first one still holds.
+			if err == nil && (len(rows) == 1) != (r.Node == "me" && r.Epoch == 2) || r.Epoch > 2 {
 				t.Errorf("%s: a claim gave %v, %v, and the task is %+v", what, rows, err, r.Row)
 			}
 			known(t, what, err)
@@ -210,7 +219,7 @@ func TestCuts(t *testing.T) {
 
 			p.cutAfter(phase, reach)
 			err = st.Post(t.Context(), []store.Mail{{Node: id, Body: []byte("1")}})
-			p.cutAfter(-1, false)
+			over()
 			got, err2 := direct.Mail(t.Context(), id, 9)
 			if err2 != nil || len(got) > 1 || err == nil && len(got) != 1 {
 				t.Errorf("%s: a post gave %v, and there is %v, %v", what, err, got, err2)
@@ -222,7 +231,7 @@ func TestCuts(t *testing.T) {
 			}
 			p.cutAfter(phase, reach)
 			b, err := st.Keep(t.Context(), "read", nil, nil)
-			p.cutAfter(-1, false)
+			over()
 			if err != nil || string(b) != "read" {
 				t.Errorf("%s: a read gave %q, %v", what, b, err)
 			}
