@@ -147,29 +147,6 @@ func (b *bound) QueryRow(_ context.Context, sql string, args ...any) pgx.Row {
 	return b.Tx.QueryRow(b.ctx, sql, args...)
 }
 
-// timed is a transaction whose statements end with a context of its own, for
-// that of the caller may end in the middle, or never.
-type timed struct {
-	pgx.Tx
-	ctx context.Context
-}
-
-func (t timed) Exec(_ context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
-	return t.Tx.Exec(t.ctx, sql, args...)
-}
-
-func (t timed) Query(_ context.Context, sql string, args ...any) (pgx.Rows, error) {
-	return t.Tx.Query(t.ctx, sql, args...)
-}
-
-func (t timed) QueryRow(_ context.Context, sql string, args ...any) pgx.Row {
-	return t.Tx.QueryRow(t.ctx, sql, args...)
-}
-
-func (t timed) SendBatch(_ context.Context, b *pgx.Batch) pgx.BatchResults {
-	return t.Tx.SendBatch(t.ctx, b)
-}
-
 // setIdle sets idleWait for a transaction.
 var setIdle = "SELECT set_config('idle_in_transaction_session_timeout', '" + strconv.Itoa(int(idleWait.Milliseconds())) + "', true)"
 
