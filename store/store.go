@@ -124,8 +124,9 @@ type Store interface {
 	// Watch calls f, never twice at a time, when other processes changed something,
 	// until ctx ends or the store is closed, and returns why. It may also be called
 	// for what this process changed. f must not block. Hints may be late, doubled
-	// or lost: beneath them callers look from time to time. A store that no other
-	// process can change has none.
+	// or lost: beneath them callers look from time to time. That a task begins need
+	// not be told, unless it waits for a process: nobody waits for what was not
+	// there. A store that no other process can change has none.
 	Watch(ctx context.Context, f func(Hint)) error
 
 	// Receipt returns the receipt of a name in the tenant and owner of k, whether

@@ -129,7 +129,13 @@ func (w *writer) wrote(all []*store.Append, changes []change) {
 		a := c.final(all)
 		w.known.note(c.key, a)
 		entries += int(a.After) + len(a.Entries) - int(c.first(all).After)
-		hints = append(hints, store.Hint{Task: a.Row.Key.Hash(), Work: a.Row.Active && a.Row.Node == ""})
+		hint := store.Hint{Work: a.Row.Active && a.Row.Node == ""}
+		if c.first(all).After > 0 { // nobody waits for a task that was not there
+			hint.Task = a.Row.Key.Hash()
+		}
+		if hint != (store.Hint{}) {
+			hints = append(hints, hint)
+		}
 	}
 	w.s.commits.Add(1)
 	w.s.entries.Add(int64(entries))
