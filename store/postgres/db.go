@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strconv"
 	"time"
 
@@ -38,7 +39,7 @@ const (
 
 // callWait is how long one transaction may take, waiting for a connection
 // included: a database that does not answer must not hold its callers for ever.
-var callWait = 15 * time.Second // not constant, for tests
+const callWait = 15 * time.Second
 
 // idleWait is how long the server lets a transaction wait for its program. One
 // that is paused in the middle of it loses it then, and the locks with it, that
@@ -99,10 +100,17 @@ func (d *db) statement(ctx context.Context, f func(ctx context.Context, q querie
 		return err
 	}
 	return d.again(context.WithoutCancel(ctx), func(ctx context.Context) error {
-		err := f(ctx, d.pool)
+		c, err := d.pool.Acquire(ctx)
+		if err != nil {
+			return err
+		}
+		defer c.Release()
+		if c.Conn().IsClosed() {
+			return errClosed
+		}
+		err = f(ctx, c.Conn())
 		var pg *pgconn.PgError
-		var connect *pgconn.ConnectError
-		if err == nil || errors.As(err, &pg) || errors.As(err, &connect) || pgconn.SafeToRetry(err) {
+		if err == nil || errors.As(err, &pg) {
 			return err
 		}
 		return &uncertain{err}
@@ -121,6 +129,9 @@ func (d *db) transact(ctx context.Context, f func(tx pgx.Tx) error) error {
 	}
 	if err := f(&bound{tx, ctx}); err != nil {
 		return err
+	}
+	if tx.Conn().IsClosed() {
+		return errClosed
 	}
 	if err := tx.Commit(ctx); err != nil {
 		return &uncertain{err}
@@ -164,7 +175,7 @@ func (d *db) again(ctx context.Context, f func(ctx context.Context) error) error
 }
 
 func (d *db) once(ctx context.Context, f func(ctx context.Context) error) error {
-	limited, cancel := context.WithTimeoutCause(ctx, callWait, errSlow)
+	limited, cancel := context.WithTimeoutCause(ctx, d.o.wait, errSlow)
 	defer cancel()
 	err := f(limited)
 	if err != nil && ctx.Err() != nil {
@@ -195,12 +206,13 @@ func (u *uncertain) Error() string { return "commit: " + u.err.Error() }
 func (u *uncertain) Unwrap() error { return u.err }
 
 // without reports whether the COMMIT certainly had no effect, so that the
-// transaction can be tried again: it was not even sent, or the server refused it.
-// That a server shuts down, or that a pooler lost it, does not say so.
+// transaction can be tried again: the server refused it. That a server shuts down,
+// or that a pooler lost it, does not say so. Nor does pgx: it calls an answer that
+// does not come because the connection was cut safe to retry.
 func (u *uncertain) without() bool {
 	var pg *pgconn.PgError
 	if !errors.As(u.err, &pg) {
-		return pgconn.SafeToRetry(u.err)
+		return false
 	}
 	switch pg.Code {
 	case "40001", "40P01", "25P03":
@@ -208,6 +220,10 @@ func (u *uncertain) without() bool {
 	}
 	return false
 }
+
+// errClosed is what a transaction ends with whose connection was cut before
+// anything was sent that could take effect.
+var errClosed = fmt.Errorf("the connection is closed: %w", net.ErrClosed)
 
 // passing reports whether what failed can be tried again at once: it had no
 // effect, and the next time it may go well.

@@ -143,7 +143,7 @@ func (s *Store) send() {
 
 // notify sends a message.
 func (s *Store) notify(payload string) error {
-	ctx, cancel := context.WithTimeout(s.over, callWait)
+	ctx, cancel := context.WithTimeout(s.over, s.o.wait)
 	defer cancel()
 	_, err := s.pool.Exec(ctx, "SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, $2)", channel, payload)
 	return err

@@ -81,7 +81,7 @@ func (s *Store) listenOnce() (heard bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	ctx, cancel := context.WithTimeout(s.over, callWait)
+	ctx, cancel := context.WithTimeout(s.over, s.o.wait)
 	defer cancel()
 	conn, err := pgx.ConnectConfig(ctx, c)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -38,6 +39,8 @@ type Options struct {
 	// programs of a new version must not be started for the first time side by side,
 	// and totals of lists are counted each time.
 	NoAdvisory bool
+
+	wait time.Duration // callWait, but for tests
 }
 
 // fromAddress takes the options out of an address that are there as parameters:
@@ -138,6 +141,9 @@ func connect(ctx context.Context, address string, o *Options) (*db, error) {
 	all := Options{}
 	if o != nil {
 		all = *o
+	}
+	if all.wait == 0 {
+		all.wait = callWait
 	}
 	if all.Logger == nil {
 		all.Logger = slog.New(slog.DiscardHandler)

@@ -119,6 +119,9 @@ func (w *writer) attempt(ctx context.Context, shape shape) (stale bool, err erro
 	if w.s.beforeCommit != nil {
 		w.s.beforeCommit()
 	}
+	if c.Conn().IsClosed() {
+		return false, errClosed
+	}
 	if err := end(p, "COMMIT"); err != nil {
 		return false, &uncertain{err}
 	}
