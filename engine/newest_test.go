@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -75,5 +76,37 @@ func TestFollowElsewhereFromTheStart(t *testing.T) {
 		}
 		one.stop()
 		two.stop()
+	})
+}
+
+// An answer that comes again while the store has taken it, and the process does
+// not know yet, waits for the turn that it began, not for the question before.
+func TestAnswerAgainBeforeItIsKnown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := store.NewMemory()
+		defer st.Close()
+		o := shared(t)
+		o.Retries.Anonymous = true
+		w := newWorldWith(t, late{st}, interview, testCard(), o)
+		task := w.mustSend(send("x"))
+		wantState(t, task, a2a.TaskStateInputRequired)
+		req := reply(task, "Ada")
+		var first sync.WaitGroup
+		first.Go(func() { w.mustSend(req) })
+		time.Sleep(500 * time.Millisecond)
+		rec, err := st.Get(t.Context(), store.Key{ID: task.ID}, false)
+		if err != nil || a2a.TaskState(rec.State) != a2a.TaskStateWorking {
+			t.Fatal(rec, err)
+		}
+		topic := w.join(rec.Key)
+		if _, err := w.awaitStop(t.Context(), taken{topic: topic, seq: rec.Last, again: true, post: newPost(req.Message, from{})}); err != nil {
+			t.Fatal(err)
+		}
+		if got := topic.look(); got.last <= rec.Last {
+			t.Errorf("it waited for entry %d of %d", got.last, rec.Last)
+		}
+		w.leave(topic)
+		first.Wait()
+		w.stop()
 	})
 }

@@ -54,9 +54,10 @@ func (e *Engine) awaitStop(ctx context.Context, d taken) (ended int64, err error
 		if err != nil {
 			return 0, e.unread(ctx, err, d.topic.key)
 		}
-		g.state = a2a.TaskState(rec.State)
+		g.state, g.last = a2a.TaskState(rec.State), rec.Last
 	}
-	if stops(g.state) {
+	// The message is in the log, but here that may not be known yet.
+	if g.last >= d.seq && stops(g.state) {
 		return 0, nil
 	}
 	there := e.followTurn(ctx, d, d.seq, 0, stops, func(ev *a2a.StreamResponse, failed error) bool {
