@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/parley-a2a/parley/internal/pgtest"
 	"github.com/parley-a2a/parley/store"
 	"github.com/parley-a2a/parley/store/storetest"
 )
@@ -90,5 +91,43 @@ func TestThroughAPooler(t *testing.T) {
 		}
 		through := cluster.Via(address, strings.TrimPrefix(u.Path, "/")) + "&listen=" + url.QueryEscape(direct)
 		return func(t testing.TB) store.Store { return mustOpen(t, through, nil) }
+	})
+}
+
+// TestDirect: statements have names only where no pooler is in between.
+func TestDirect(t *testing.T) {
+	ask := func(t *testing.T, st *Store) bool {
+		t.Helper()
+		c, err := st.pool.Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Release()
+		is, err := direct(t.Context(), c.Conn())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := direct(t.Context(), c.Conn()); again != is || err != nil {
+			t.Errorf("asked again: %v %v", again, err)
+		}
+		return is
+	}
+	t.Run("server", func(t *testing.T) {
+		pgtest.Require(t)
+		st := mustOpen(t, cluster.Database(t), nil)
+		if !ask(t, st) {
+			t.Error("a connection to the server is taken for one to a pooler")
+		}
+	})
+	t.Run("pooler", func(t *testing.T) {
+		address := pooler(t)
+		u, err := url.Parse(cluster.Database(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		st := mustOpen(t, cluster.Via(address, strings.TrimPrefix(u.Path, "/")), &Options{NoListen: true})
+		if ask(t, st) {
+			t.Error("a connection to a pooler is taken for one to the server")
+		}
 	})
 }

@@ -78,7 +78,9 @@ func (w *writer) attempt(ctx context.Context, shape shape) (stale bool, err erro
 	}
 	defer c.Release()
 	sql, prepared := shape.statement(), ""
-	if c.Conn().Config().DefaultQueryExecMode == pgx.QueryExecModeCacheStatement {
+	if named, err := direct(ctx, c.Conn()); err != nil {
+		return false, err
+	} else if named {
 		prepared = "parley_append_" + strconv.Itoa(int(shape))
 		if _, err := c.Conn().Prepare(ctx, prepared, sql); err != nil {
 			return false, err
@@ -126,6 +128,30 @@ func (w *writer) attempt(ctx context.Context, shape shape) (stale bool, err erro
 		return false, &uncertain{err}
 	}
 	return false, nil
+}
+
+// direct reports whether a connection leads to the server without a pooler in
+// between: then its session is this program's, and a statement may have a name, to
+// be planned once rather than for each batch, which is a third of the server's
+// work. A pooler that lends sessions cannot tell its clients the process of one.
+func direct(ctx context.Context, c *pgx.Conn) (bool, error) {
+	const key = "parley.direct"
+	is, known := c.PgConn().CustomData()[key].(bool)
+	if known {
+		return is, nil
+	}
+	switch c.Config().DefaultQueryExecMode {
+	case pgx.QueryExecModeCacheStatement:
+		is = true
+	case pgx.QueryExecModeCacheDescribe:
+		var pid uint32
+		if err := c.QueryRow(ctx, "SELECT pg_backend_pid()").Scan(&pid); err != nil {
+			return false, err
+		}
+		is = pid == c.PgConn().PID()
+	}
+	c.PgConn().CustomData()[key] = is
+	return is, nil
 }
 
 func (w *writer) rows(part int) int64 { return int64(w.batch.tables[part].rows) }
