@@ -85,7 +85,7 @@ func (list) open(ctx context.Context, b *bench, of *contender, k setting) (bout,
 				return nil, err
 			}
 			own := *l
-			own.c, own.ids = c, newIDs(i)
+			own.c, own.ids, own.q = c, newIDs(i), call{} // the buffer of q would be shared
 			return &own, nil
 		})
 	}}, nil
