@@ -61,6 +61,9 @@ func since(t time.Time) time.Duration {
 func (e *Engine) register(ctx context.Context) error {
 	e.beating.Lock()
 	defer e.beating.Unlock()
+	if e.beaten.Load() != nil {
+		return nil // of many who came first
+	}
 	at := time.Now()
 	if err := e.pulse(ctx); err != nil {
 		return err
