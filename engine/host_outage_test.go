@@ -47,12 +47,13 @@ func TestAgentOutlastsTheStore(t *testing.T) {
 		first := w.mustSend(send("x"))
 		req := send("look")
 		req.Message.ReferenceTaskIDs, req.Message.ContextID = []string{first.ID}, first.ContextID
-		var outage error
+		outage := make(chan error, 1)
 		time.AfterFunc(time.Second, func() {
-			_, outage = w.GetTask(t.Context(), &a2a.GetTaskRequest{ID: first.ID})
+			_, err := w.GetTask(t.Context(), &a2a.GetTaskRequest{ID: first.ID})
+			outage <- err
 		})
 		wantState(t, w.mustSend(req), a2a.TaskStateCompleted)
-		wantUnavailable(t, outage)
+		wantUnavailable(t, <-outage)
 		w.stop()
 	})
 }

@@ -162,9 +162,9 @@ func TestAnswersAreLost(t *testing.T) {
 		here := newWorldWith(t, st, waiting, testCard(), shared(t))
 		there := newWorldWith(t, mem, waiting, testCard(), shared(t))
 		task := here.mustSend(sendNow("x"))
-		lost := 0
+		var lost atomic.Int32
 		st.then = func() {
-			if lost++; lost == 3 {
+			if lost.Add(1) == 3 {
 				st.on.Store(false)
 			}
 		}
@@ -172,8 +172,8 @@ func TestAnswersAreLost(t *testing.T) {
 		req := reply(task, "more")
 		req.Configuration = &a2a.SendMessageConfiguration{ReturnImmediately: true}
 		wantUsers(t, there.mustSend(req), "x", "more")
-		if lost != 3 {
-			t.Errorf("%d answers were lost", lost)
+		if n := lost.Load(); n != 3 {
+			t.Errorf("%d answers were lost", n)
 		}
 		here.stop()
 		there.stop()

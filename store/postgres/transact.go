@@ -125,6 +125,10 @@ func (w *writer) attempt(ctx context.Context, shape shape) (stale bool, err erro
 		return false, errClosed
 	}
 	if err := end(p, "COMMIT"); err != nil {
+		var not *unsent
+		if errors.As(err, &not) { // the server has given up what stood still for too long
+			return false, err
+		}
 		return false, &uncertain{err}
 	}
 	return false, nil
@@ -175,6 +179,12 @@ func counts(r *pgconn.Result) (wrote [3]int64, version int64, err error) {
 	return wrote, version, nil
 }
 
+// unsent is the failure to send anything.
+type unsent struct{ err error }
+
+func (u *unsent) Error() string { return u.err.Error() }
+func (u *unsent) Unwrap() error { return u.err }
+
 // end ends the transaction of a pipeline.
 func end(p *pgconn.Pipeline, how string) error {
 	p.SendQueryParams(how, nil, nil, nil, nil)
@@ -189,6 +199,9 @@ func end(p *pgconn.Pipeline, how string) error {
 // error.
 func roundTrip(p *pgconn.Pipeline) (last *pgconn.Result, err error) {
 	if err := p.Sync(); err != nil {
+		if pgconn.SafeToRetry(err) { // which is reliable of what is sent, and of nothing else
+			err = &unsent{err}
+		}
 		return nil, err
 	}
 	for {
