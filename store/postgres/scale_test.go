@@ -154,10 +154,40 @@ func median(all []float64) float64 {
 	return all[len(all)/2]
 }
 
+// speaking lets 64 tasks grow by an entry at a time, and returns how many entries a
+// second there were in all. What begins and ends at once is no news to anybody.
+func speaking(t *testing.T, st *Store, d time.Duration) float64 {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	defer cancel()
+	var n atomic.Int64
+	var writers sync.WaitGroup
+	began := time.Now()
+	for range 64 {
+		writers.Go(func() {
+			a := quick("owner")
+			a.Seal, a.Receipts, a.Row.Active = nil, nil, true
+			for ctx.Err() == nil {
+				if err := store.Do(t.Context(), st, a); err != nil {
+					t.Error(err)
+					return
+				}
+				n.Add(1)
+				after := a.After + int64(len(a.Entries))
+				a = &store.Append{Row: a.Row, After: after, Epoch: 1, Entries: []store.Entry{
+					{Seq: after + 1, Time: time.Now(), Kind: 4, Body: []byte(strings.Repeat("x", 200))},
+				}}
+			}
+		})
+	}
+	writers.Wait()
+	return float64(n.Load()) / time.Since(began).Seconds()
+}
+
 func scaleHints(t *testing.T, c *pgtest.Cluster) {
 	for _, n := range []int{0, 1, 4, 16} {
 		address := c.Database(t)
-		writer := several(t, address, 1, nil)
+		writer := several(t, address, 1, nil)[0]
 		listeners := several(t, address, n, &Options{Conns: 1})
 		var heard atomic.Int64
 		ctx, cancel := context.WithCancel(t.Context())
@@ -165,10 +195,10 @@ func scaleHints(t *testing.T, c *pgtest.Cluster) {
 		for _, l := range listeners {
 			watching.Go(func() { _ = l.Watch(ctx, func(store.Hint) { heard.Add(1) }) })
 		}
-		appending(t, writer, func(int) string { return "owner" }, time.Second)
+		speaking(t, writer, time.Second)
 		heard.Store(0)
-		rate := appending(t, writer, func(int) string { return "owner" }, *scale)
-		t.Logf("%d listeners: %.0f tasks/s, %.0f hints heard a second", n, rate, float64(heard.Load())/scale.Seconds())
+		rate := speaking(t, writer, *scale)
+		t.Logf("%d listeners: %.0f entries/s, %.0f hints heard a second", n, rate, float64(heard.Load())/scale.Seconds())
 		cancel()
 		watching.Wait()
 	}
