@@ -210,7 +210,7 @@ func New(card a2a.AgentCard, ag agent.Agent, o *Options) (*Server, error) {
 		Keys:           s.hooks.JWKS,
 		Logger:         o.Logger,
 		Ready: func() error {
-			if !s.serving.Load() {
+			if !s.serving.Load() || !s.engine.Registered() {
 				return errors.New("the server is starting")
 			}
 			return s.engine.Trouble()

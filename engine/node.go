@@ -72,6 +72,10 @@ func (e *Engine) register(ctx context.Context) error {
 	return nil
 }
 
+// Registered reports whether the store knows of this process: from shortly after
+// the start of Run.
+func (e *Engine) Registered() bool { return e.beaten.Load() != nil }
+
 // present makes sure that others know of this process before it has a task: they
 // would take it. It may be asked before Run has got as far as that.
 func (e *Engine) present(ctx context.Context) error {

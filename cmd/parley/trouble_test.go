@@ -68,6 +68,7 @@ func TestLockedDatabase(t *testing.T) {
 	t.Parallel()
 	k := newTools(t)
 	s := k.serve(t, "")
+	s.awaitReadiness(http.StatusOK, "^ok$") // or it does not start
 	unlock := lockDatabase(t, k)
 	call := k.start(t, "", "send", "-a", s.addr, "echo patience")
 	s.await(&s.err, `level=ERROR msg="the store does not take writes"`)
