@@ -52,7 +52,7 @@ func (s *scene) send(what string, req *a2a.SendMessageRequest) *a2a.Task {
 func (s *scene) stream(what string, req *a2a.SendMessageRequest) {
 	evs, err := collect(s.via.SendStreamingMessage(s.Context(), req))
 	for _, ev := range evs {
-		s.note("%s: %d %v %s", what, ev.Seq, ev.More, ev.AppendJSON(nil))
+		s.note("%s: %d %s", what, ev.Seq, ev.AppendJSON(nil)) // More is a matter of what came together
 	}
 	s.result(what, nil, err)
 }
