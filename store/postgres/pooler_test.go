@@ -20,10 +20,7 @@ import (
 // returns where it listens. Without that program the test is skipped, with CI, too:
 // it is not a part of PostgreSQL.
 func pooler(t *testing.T) string {
-	t.Helper()
-	if cluster == nil {
-		t.Skip("no PostgreSQL server here")
-	}
+	pgtest.Require(t)
 	program, err := exec.LookPath("pgbouncer")
 	if err != nil {
 		if program = "/usr/sbin/pgbouncer"; exec.Command(program, "--version").Run() != nil {
