@@ -72,6 +72,15 @@ func (a *Artifact) Resume() []*a2a.Part {
 	return nil
 }
 
+// Again has the next chunk take the place of what was written so far, rather than
+// be appended to it. It may follow the last chunk: an artifact that was finished
+// is then begun anew.
+func (a *Artifact) Again() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.begun, a.closed, a.rest = false, false, ""
+}
+
 // Write emits p as a chunk of one text part. Parts are text, so each byte
 // that is not UTF-8 becomes U+FFFD; a rune that p only begins waits for the
 // next call. An empty p emits nothing.

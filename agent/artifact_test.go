@@ -52,6 +52,16 @@ func TestArtifactMarksItsChunks(t *testing.T) {
 			w.WriteString("\xa9")
 			w.Close()
 		}, []string{`>x "�" "p"`, `+ "�"`, `+. ""`}},
+		{"again", func(w *Artifact) {
+			w.WriteString("a\xc3")
+			w.Again()
+			w.WriteString("b")
+			w.WriteString("c")
+			w.Close()
+			w.Again()
+			w.Last(a2a.TextPart("d"))
+		}, []string{`>x "a"`, `>x "b"`, `+ "c"`, `+. ""`, `>x. "d"`}},
+		{"again without more", func(w *Artifact) { w.Last(a2a.TextPart("d")); w.Again(); w.Close() }, []string{`>x. "d"`}},
 		{"an unfinished rune before the last part", func(w *Artifact) { w.WriteString("\xc3"); w.Last(a2a.TextPart("p")) },
 			[]string{`>x. "�" "p"`}},
 	} {

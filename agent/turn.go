@@ -67,6 +67,12 @@ func (t *Turn) Status(text string) error {
 	return t.host.Status(a2a.TaskStateWorking, textMessage(text))
 }
 
+// StatusMessage is Status with a message of any parts, and with metadata where it
+// has some; its role and ids are the turn's business. It may be nil.
+func (t *Turn) StatusMessage(m *a2a.Message) error {
+	return t.host.Status(a2a.TaskStateWorking, fromAgent(m))
+}
+
 // Reply answers with a direct message of one text part; no task comes into
 // being. Where one exists already it completes with that message as its status
 // message. Return its result from Run.
@@ -92,6 +98,17 @@ func (t *Turn) Reject(reason string) error {
 // from Run.
 func (t *Turn) Fail(reason string) error {
 	return t.host.Status(a2a.TaskStateFailed, textMessage(reason))
+}
+
+// End ends the task in a terminal state, with a message about it as that of
+// StatusMessage, or nil: what Complete, Reject and Fail do with a text. It is
+// also for agents whose work is done, and may be cancelled, elsewhere. A state
+// that is not terminal is an error. Return its result from Run.
+func (t *Turn) End(state a2a.TaskState, m *a2a.Message) error {
+	if !state.Terminal() {
+		return fmt.Errorf("agent: %s does not end a task", state)
+	}
+	return t.host.Status(state, fromAgent(m))
 }
 
 // Ask puts a question to the client and returns its next message. The task is
@@ -143,6 +160,15 @@ func Step[T any](ctx context.Context, t *Turn, name string, fn func(context.Cont
 		return zero, fmt.Errorf("step %q: its recorded result does not fit a %T, which must not change while tasks are under way: %w", name, out, err)
 	}
 	return out, nil
+}
+
+func fromAgent(m *a2a.Message) *a2a.Message {
+	if m == nil {
+		return nil
+	}
+	own := *m
+	own.Role = a2a.RoleAgent
+	return &own
 }
 
 func textMessage(text string) *a2a.Message {

@@ -24,6 +24,13 @@ func TestTurnEmits(t *testing.T) {
 		{"complete without words", func(t *Turn) error { return t.Complete("") }, `completed`},
 		{"reject", func(t *Turn) error { return t.Reject("no") }, `rejected "no"`},
 		{"fail", func(t *Turn) error { return t.Fail("broken") }, `failed "broken"`},
+		{"status of parts", func(t *Turn) error {
+			return t.StatusMessage(&a2a.Message{Parts: []*a2a.Part{a2a.TextPart("a"), a2a.DataPart(a2a.JSON("1"))}})
+		}, `working "a" data(1)`},
+		{"end", func(t *Turn) error {
+			return t.End(a2a.TaskStateCanceled, &a2a.Message{Parts: []*a2a.Part{a2a.TextPart("elsewhere")}})
+		}, `canceled "elsewhere"`},
+		{"end without words", func(t *Turn) error { return t.End(a2a.TaskStateCompleted, nil) }, `completed`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := newHost("")
@@ -35,6 +42,13 @@ func TestTurnEmits(t *testing.T) {
 				t.Errorf("role %v", m.Role)
 			}
 		})
+	}
+}
+
+func TestTurnEndsInTerminalStatesOnly(t *testing.T) {
+	h := newHost("")
+	if err := NewTurn(h).End(a2a.TaskStateInputRequired, nil); err == nil || len(h.events) != 0 {
+		t.Errorf("End in a state that goes on = %v, %d events", err, len(h.events))
 	}
 }
 
