@@ -1,0 +1,136 @@
+// Package config reads parley.yaml: what a server is and which agents it has.
+//
+// It knows the file and not what is made of it: names, types, limits of values
+// and where each of them is written. cmd/parley joins the parts.
+package config
+
+import (
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// Agent is one entry of agents. Exactly one of Exec, HTTP, OpenAI, Proxy, MCP
+// and Builtin says what it is made of.
+type Agent struct {
+	Name    string // its key in the file; a word of a-z, 0-9 and -, as in /agents/{name}
+	Default bool   // it is at / as well; an only agent is, unless it says false
+
+	Exec    *Exec
+	HTTP    *HTTP
+	OpenAI  *OpenAI
+	Proxy   *Proxy
+	MCP     *MCP
+	Builtin string // "demo" or "conformance"
+
+	Card    Card
+	OnLost  string // "rerun" (the default) or "fail"
+	MaxRuns int
+}
+
+// Card is what an agent's card says in place of what its kind has it say.
+type Card struct {
+	Name, Description, Version    string
+	DocumentationURL, IconURL     string
+	Organization, OrganizationURL string // its provider
+	InputModes, OutputModes       []string
+	Skills                        []Skill
+	Streaming, PushNotifications  *bool
+	Extended                      string // a file with the extended card
+}
+
+// Skill is one skill of a Card.
+type Skill struct {
+	ID, Name, Description   string
+	Tags, Examples          []string
+	InputModes, OutputModes []string
+	Scopes                  []string // what a caller needs to see and use it, on the extended card
+}
+
+// Exec is an agent that is a command.
+type Exec struct {
+	Command     []string
+	Dir         string            // to run it in; empty: the file's
+	Env         map[string]string // in addition to the server's; values may be secrets
+	CleanEnv    bool              // nothing of the server's environment but PATH, HOME, LANG, TZ
+	Mode        string            // "plain" (the default) or "lines": the protocol of JSON lines
+	Processes   int               // with lines: how many stay and serve one message after another; 0: one for each message
+	Concurrency int               // runs at a time, more wait; 0: as many as processors times 4
+	Files       bool              // files come and go through folders
+	Timeout     time.Duration     // of a run; 0: none
+	Grace       time.Duration     // between TERM and KILL; 0: 5 s
+	Memory      int64             // bytes of a process's address space; 0: no limit
+	MaxOutput   int64             // bytes printed in a run; 0: 64 MiB
+}
+
+// HTTP is an agent that is an HTTP service.
+type HTTP struct {
+	URL         string
+	Headers     map[string]a2a.Secret
+	Timeout     time.Duration // until the answer has come in full, but for streams and callbacks; 0: 5 m
+	Retries     int           // after answers that say so; 0: 5
+	Callbacks   bool          // the service may answer 202 and call back
+	CallbackURL string        // where it reaches this process; empty: public_url
+	Concurrency int
+	Egress      *Egress // nil: any address but link-local and cloud metadata
+}
+
+// OpenAI is an agent that is a model.
+type OpenAI struct {
+	URL          string // up to and without /chat/completions
+	Model        string
+	APIKey       a2a.Secret
+	Headers      map[string]a2a.Secret
+	System       string // the system prompt
+	SystemFile   string // or a file with it, read for each message
+	Temperature  *float64
+	MaxTokens    int
+	Extra        map[string]any // more members of the request
+	History      int            // messages of the context that are sent along at most; 0: 20; negative: none
+	Images       bool           // the model takes images
+	Files        bool           // the model takes files
+	FlushEvery   time.Duration  // tokens of this time make a chunk; 0: 100 ms
+	Timeout      time.Duration  // of the model's silence; 0: 2 m
+	Retries      int
+	Concurrency  int
+	Tools        []MCP // servers whose tools the model may call
+	MaxToolCalls int   // in one turn; 0: 20
+	Egress       *Egress
+}
+
+// Proxy is an agent that is another A2A agent.
+type Proxy struct {
+	Agent    string // its card's URL, or a host, as parley send -a takes it
+	Version  string // forces a version
+	Bindings []string
+	Bearer   a2a.Secret
+	APIKey   a2a.Secret
+	Basic    a2a.Secret // user:password
+	Headers  map[string]a2a.Secret
+	Forward  []string // headers of the caller's request that are passed on; never credentials
+	Verify   []string // files of keys of which one has to have signed its card
+	Push     bool     // ask the agent to call back, for tasks that take long
+	PushURL  string   // where it reaches this process; empty: public_url
+	Poll     time.Duration
+	Egress   *Egress
+}
+
+// MCP is a server of the Model Context Protocol, as an agent or as a model's
+// tools.
+type MCP struct {
+	Name    string
+	Command []string // over standard input and output
+	Env     map[string]string
+	Dir     string
+	URL     string // or over streamable HTTP
+	Headers map[string]a2a.Secret
+	Tools   []string // of its tools these only; empty: all
+	Timeout time.Duration
+	Egress  *Egress
+}
+
+// Egress says which addresses an agent's requests may go to.
+type Egress struct {
+	Allow, Deny []string
+	Proxy       string
+}
