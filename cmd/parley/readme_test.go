@@ -3,11 +3,13 @@ package main
 import (
 	"bufio"
 	"flag"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -15,7 +17,7 @@ var update = flag.Bool("update", false, "rewrite the transcripts of the document
 
 // TestReadmeTranscript types the console blocks of the README and of the
 // documentation, and compares what is printed, apart from ids, times and the
-// port.
+// ports. A block that has the name of a file behind its language is that file.
 func TestReadmeTranscript(t *testing.T) {
 	for _, name := range []string{"README.md", "docs/operations.md"} {
 		t.Run(name, func(t *testing.T) { playTranscript(t, filepath.Join("..", "..", name)) })
@@ -30,6 +32,8 @@ func playTranscript(t *testing.T, file string) {
 	s := newSession(t)
 	var out strings.Builder
 	inside := false
+	name := "" // of the file that a block is
+	var content strings.Builder
 	lines := strings.SplitAfter(string(raw), "\n")
 	for i := 0; i < len(lines); i++ {
 		line := lines[i]
@@ -44,8 +48,17 @@ func playTranscript(t *testing.T, file string) {
 		}
 		out.WriteString(line)
 		switch {
+		case name != "" && strings.HasPrefix(line, "```"):
+			s.write(name, content.String())
+			name = ""
+		case name != "":
+			content.WriteString(line)
 		case strings.HasPrefix(line, "```"):
 			inside = strings.HasPrefix(line, "```console")
+			if m := fileBlock.FindStringSubmatch(line); m != nil {
+				name = m[1]
+				content.Reset()
+			}
 		case inside && strings.HasPrefix(line, "$ "):
 			var want strings.Builder
 			for i+1 < len(lines) && !strings.HasPrefix(lines[i+1], "$ ") && !strings.HasPrefix(lines[i+1], "```") {
@@ -57,7 +70,7 @@ func playTranscript(t *testing.T, file string) {
 			if w, g := s.plain(want.String()), s.plain(got); w != g && !*update {
 				t.Errorf("%sprints\n%sthe document says\n%s", line, g, w)
 			}
-			out.WriteString(strings.ReplaceAll(got, s.addr, defaultAddress))
+			out.WriteString(s.documented(got))
 		}
 	}
 	if *update {
@@ -74,14 +87,16 @@ type session struct {
 	env    []string
 	addr   string
 	server *exec.Cmd
+	others []*exec.Cmd       // more servers, each on an address of its own
 	jobs   []*exec.Cmd       // begun with &
+	addrs  map[string]string // addresses that are typed, but for the server's → as in this run
 	ids    map[string]string // as in the document → as in this run
 	keys   map[string]string // the same of API keys
 	last   string            // the newest task id
 }
 
 func newSession(t *testing.T) *session {
-	s := &session{t: t, dir: t.TempDir(), addr: defaultAddress, ids: map[string]string{}, keys: map[string]string{}}
+	s := &session{t: t, dir: t.TempDir(), addr: defaultAddress, addrs: map[string]string{}, ids: map[string]string{}, keys: map[string]string{}}
 	bin := filepath.Join(t.TempDir(), "parley")
 	self, err := os.Executable()
 	if err != nil {
@@ -93,7 +108,7 @@ func newSession(t *testing.T) *session {
 	s.env = []string{"PATH=" + filepath.Dir(bin) + string(filepath.ListSeparator) + os.Getenv("PATH"), "HOME=" + s.dir}
 	t.Cleanup(func() {
 		s.kill()
-		for _, job := range s.jobs {
+		for _, job := range append(s.jobs, s.others...) {
 			_ = job.Process.Kill()
 			_ = job.Wait()
 		}
@@ -114,6 +129,11 @@ func (s *session) enter(line string) string {
 	switch {
 	case strings.HasPrefix(line, "go build"):
 		return ""
+	case strings.HasPrefix(line, "kill -HUP"):
+		if err := s.server.Process.Signal(syscall.SIGHUP); err != nil {
+			s.t.Fatal(err)
+		}
+		return ""
 	case strings.HasPrefix(line, "kill"):
 		s.kill()
 		return ""
@@ -122,7 +142,8 @@ func (s *session) enter(line string) string {
 	case strings.HasPrefix(line, "parley serve"):
 		return s.serve(line)
 	}
-	line = s.translate(line)
+	s.meet(line)
+	line = s.translate(strings.ReplaceAll(line, defaultAddress, s.addr))
 	line = strings.NewReplacer("stream 60 500", "stream 60 50", "sleep 1;", "sleep 0.02;").Replace(line) // nobody watches
 	if begin, ok := strings.CutSuffix(line, " &"); ok {
 		job := s.shell("exec " + begin)
@@ -166,8 +187,11 @@ func (s *session) export(assignment string) string {
 	return said.String()
 }
 
-// translate is a line with the ids of this run.
+// translate is a line with the ids and addresses of this run.
 func (s *session) translate(line string) string {
+	for document, here := range s.addrs {
+		line = strings.ReplaceAll(line, document, here)
+	}
 	for _, ids := range []map[string]string{s.ids, s.keys} {
 		for document, here := range ids {
 			line = strings.ReplaceAll(line, document, here)
@@ -185,18 +209,28 @@ func (s *session) shell(line string) *exec.Cmd {
 // serve starts a server in the background, on the session's port from the
 // second time on, and returns its banner.
 func (s *session) serve(line string) string {
-	listen := "127.0.0.1:0"
-	if s.addr != defaultAddress {
-		listen = s.addr
+	another := strings.Contains(line, "--listen")
+	listen := " --listen 127.0.0.1:0"
+	switch {
+	case another:
+		listen = ""
+	case s.addr != defaultAddress:
+		listen = " --listen " + s.addr
 	}
-	line = strings.Replace(line, "parley serve", "exec parley serve --listen "+listen, 1)
-	s.server = s.shell(line)
-	pipe, err := s.server.StdoutPipe()
+	s.meet(line)
+	line = strings.Replace(strings.ReplaceAll(line, defaultAddress, s.addr), "parley serve", "exec parley serve"+listen, 1)
+	cmd := s.shell(s.translate(line))
+	pipe, err := cmd.StdoutPipe()
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if err := s.server.Start(); err != nil {
+	if err := cmd.Start(); err != nil {
 		s.t.Fatal(err)
+	}
+	if another {
+		s.others = append(s.others, cmd)
+	} else {
+		s.server = cmd
 	}
 	var banner strings.Builder
 	for sc := bufio.NewScanner(pipe); sc.Scan(); {
@@ -209,8 +243,47 @@ func (s *session) serve(line string) string {
 	if found == nil {
 		s.t.Fatalf("%s printed no address:\n%s", line, banner.String())
 	}
-	s.addr = found[1]
+	if !another {
+		s.addr = found[1]
+	}
 	return banner.String()
+}
+
+// meet gives each address of a line one that is free here. The server's own is
+// what it says it is.
+func (s *session) meet(line string) {
+	for _, at := range ports.FindAllString(line, -1) {
+		if at == defaultAddress || s.addrs[at] != "" {
+			continue
+		}
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.addrs[at] = l.Addr().String()
+		l.Close()
+	}
+}
+
+// write makes a file of the document.
+func (s *session) write(name, content string) {
+	s.meet(content)
+	content = s.translate(strings.ReplaceAll(content, defaultAddress, s.addr))
+	path := filepath.Join(s.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o755); err != nil { // a script can be run
+		s.t.Fatal(err)
+	}
+}
+
+// documented is an output as the document has it.
+func (s *session) documented(out string) string {
+	for document, here := range s.addrs {
+		out = strings.ReplaceAll(out, here, document)
+	}
+	return strings.ReplaceAll(out, s.addr, defaultAddress)
 }
 
 var (
@@ -219,6 +292,8 @@ var (
 	times  = regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z`)
 	keyIDs = regexp.MustCompile(`(?m)^Key: ([a-z2-7]{10})$`)
 	ports  = regexp.MustCompile(`127\.0\.0\.1:\d+`)
+
+	fileBlock = regexp.MustCompile("^```\\w+ (\\S+)\n$")
 )
 
 // learn matches what names the same in both outputs.
