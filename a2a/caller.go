@@ -20,6 +20,9 @@ type Caller struct {
 
 	Extensions []string // extension URIs the caller supports (A2A-Extensions, §3.2.6)
 	Hops       int      // agents that the call came through already; 0 from the first one
+	// Trace says which trace the call belongs to: the traceparent that came with it
+	// (W3C Trace Context), "" if none did or it was of no valid form.
+	Trace string
 }
 
 // What a caller may do. A scope with :tenant is for what belongs to anybody of

@@ -64,6 +64,7 @@ type Received struct {
 	Extensions          []string // URIs that the client declared
 	Metadata            JSON     // of the SendMessageRequest
 	Hops                int      // see Caller.Hops
+	Trace               string   // see Caller.Trace
 	// Credentials says that the message answered a task that needed
 	// authorization: what it said went to the agent and was not kept.
 	Credentials bool

@@ -136,6 +136,7 @@ func (r *Received) append(b []byte) []byte {
 	b = optTexts(b, "extensions", r.Extensions)
 	b = optRaw(b, "metadata", r.Metadata)
 	b = optInteger(b, "hops", int32(r.Hops))
+	b = optText(b, "trace", r.Trace)
 	b = optBool(b, "credentials", r.Credentials)
 	return append(b, '}')
 }
@@ -154,6 +155,8 @@ func (r *Received) decode(d *decoder) *fault {
 			f := d.int32(&n)
 			r.Hops = int(n)
 			return f
+		case "trace":
+			return d.string(&r.Trace)
 		case "credentials":
 			return d.bool(&r.Credentials)
 		}

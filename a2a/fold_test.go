@@ -243,7 +243,7 @@ func TestEntryBodies(t *testing.T) {
 		&Entry{Kind: EntryCancel, Cancel: &CancelRequested{Subject: "ann", Metadata: JSON(`{"why":null}`)}},
 		&Entry{Kind: EntryCancel, Cancel: &CancelRequested{}},
 		&Entry{Kind: EntryMessage, Message: said("u2", RoleUser), Received: &Received{
-			AcceptedOutputModes: []string{"text/html"}, Extensions: []string{"urn:x"}, Metadata: JSON(`{"n":12345678901234567890}`), Hops: 3,
+			AcceptedOutputModes: []string{"text/html"}, Extensions: []string{"urn:x"}, Metadata: JSON(`{"n":12345678901234567890}`), Hops: 3, Trace: "00-a-b-01",
 		}},
 		&Entry{Kind: EntryMessage, Message: said("u3", RoleUser), Received: &Received{Credentials: true}},
 	)
@@ -254,7 +254,7 @@ func TestEntryBodies(t *testing.T) {
 		`{"artifactUpdate":{"taskId":"t","contextId":"c","artifact":{"artifactId":"x","parts":[{"text":"1"}]},"append":true}}`,
 		`{"name":"charge","result":12345678901234567890}`, `{"name":"void","result":null}`, `{"name":"nothing"}`,
 		`{"subject":"ann","metadata":{"why":null}}`, `{}`,
-		`{"message":{"messageId":"u2","role":"ROLE_USER","parts":[{"text":"u2"}]},"received":{"acceptedOutputModes":["text/html"],"extensions":["urn:x"],"metadata":{"n":12345678901234567890},"hops":3}}`,
+		`{"message":{"messageId":"u2","role":"ROLE_USER","parts":[{"text":"u2"}]},"received":{"acceptedOutputModes":["text/html"],"extensions":["urn:x"],"metadata":{"n":12345678901234567890},"hops":3,"trace":"00-a-b-01"}}`,
 		`{"message":{"messageId":"u3","role":"ROLE_USER","parts":[{"text":"u3"}]},"received":{"credentials":true}}`,
 	}
 	for i, e := range log {

@@ -200,7 +200,7 @@ func (x *rpc) stream(req any, positions bool) error {
 
 // enter finds out who calls.
 func (x *rpc) enter() (err error) {
-	if x.s.openDoor && len(metadata.ValueFromIncomingContext(x.ctx, hopsKey)) == 0 {
+	if x.s.openDoor && len(metadata.ValueFromIncomingContext(x.ctx, hopsKey)) == 0 && len(metadata.ValueFromIncomingContext(x.ctx, traceKey)) == 0 {
 		return nil // the request would tell nobody anything
 	}
 	r := requestOf(x.ctx)

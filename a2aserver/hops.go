@@ -16,6 +16,9 @@ const HopsHeader = dialect.HopsHeader
 // hopsKey is HopsHeader as metadata.
 var hopsKey = strings.ToLower(HopsHeader)
 
+// traceKey likewise.
+var traceKey = strings.ToLower(dialect.TraceHeader)
+
 // HopsExtension is what a card says in Capabilities.Extensions for a server that
 // counts hops, which is any with such limits.
 func HopsExtension(l Limits) *a2a.AgentExtension { return dialect.HopsExtension(l.hops()) }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/dialect"
 )
 
 // Identity says who makes a request; [auth.Guard] is one. Its methods are called
@@ -42,7 +43,10 @@ func (s *Server) enter(ctx context.Context, r *http.Request) (context.Context, e
 		}
 	}
 	hops := s.opts.limits().countHops(&caller, r.Header)
-	if s.opts.identity() != nil || caller.Hops > 0 {
+	if trace := r.Header[dialect.TraceHeader]; len(trace) > 0 {
+		caller.Trace = dialect.ReadTrace(trace)
+	}
+	if s.opts.identity() != nil || caller.Hops > 0 || caller.Trace != "" {
 		ctx = a2a.WithCaller(ctx, caller)
 	}
 	if s.rates != nil {

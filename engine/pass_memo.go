@@ -52,6 +52,7 @@ type memoCaller struct {
 	Via        string   `json:"via,omitempty"`
 	Extensions []string `json:"extensions,omitempty"`
 	Hops       int      `json:"hops,omitempty"`
+	Trace      string   `json:"trace,omitempty"`
 }
 
 // memoCancel is the wish to cancel a task.
@@ -114,7 +115,7 @@ func sendMemo(a *access, req *a2a.SendMessageRequest, id *identity) *memoSend {
 	c := a.caller
 	s := &memoSend{
 		Scope:   keyMemo(a.scope),
-		Caller:  memoCaller{[]byte(c.Subject), []byte(c.Tenant), c.Scopes, c.Via, c.Extensions, c.Hops},
+		Caller:  memoCaller{[]byte(c.Subject), []byte(c.Tenant), c.Scopes, c.Via, c.Extensions, c.Hops, c.Trace},
 		Request: req.AppendJSON(nil),
 		Legacy:  req.Legacy,
 		Digest:  id.digest[:],
@@ -139,7 +140,7 @@ func (s *memoSend) request(e *Engine) (*access, *a2a.SendMessageRequest, *identi
 	c := s.Caller
 	a := &access{scope: s.Scope.key(), caller: a2a.Caller{
 		Subject: string(c.Subject), Tenant: string(c.Tenant), Scopes: c.Scopes,
-		Via: c.Via, Extensions: c.Extensions, Hops: c.Hops,
+		Via: c.Via, Extensions: c.Extensions, Hops: c.Hops, Trace: c.Trace,
 	}}
 	id := &identity{
 		clock: &e.clock, scope: a.scope, digest: [digestSize]byte(s.Digest), window: s.Window,

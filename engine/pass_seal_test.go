@@ -171,7 +171,7 @@ func TestCallersArePassedOn(t *testing.T) {
 		o.Push = &receivers{}
 		here := newWorldWith(t, st, waiting, pushCard(), o)
 		there := newWorldWith(t, st, waiting, pushCard(), o)
-		ada := a2a.Caller{Subject: "ada", Tenant: "t", Extensions: []string{"ext:a"}, Hops: 3}
+		ada := a2a.Caller{Subject: "ada", Tenant: "t", Extensions: []string{"ext:a"}, Hops: 3, Trace: "00-a-b-01"}
 		ctx := a2a.WithCaller(t.Context(), ada)
 		resp, err := here.SendMessage(ctx, sendNow("x"))
 		if err != nil {
@@ -199,7 +199,7 @@ func TestCallersArePassedOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := entries[len(entries)-1].Received
-		if got == nil || got.Hops != 3 || len(got.Extensions) != 1 || len(got.AcceptedOutputModes) != 1 {
+		if got == nil || got.Hops != 3 || got.Trace != ada.Trace || len(got.Extensions) != 1 || len(got.AcceptedOutputModes) != 1 {
 			t.Errorf("received with %+v", got)
 		}
 		push, err := there.GetTaskPushNotificationConfig(ctx, &a2a.GetTaskPushNotificationConfigRequest{TaskID: key.ID, ID: "p"})

@@ -41,12 +41,12 @@ type from struct {
 
 // received is the part of from that is kept in the log.
 func (f *from) received() *a2a.Received {
-	if len(f.accepted) == 0 && len(f.caller.Extensions) == 0 && len(f.metadata) == 0 && f.caller.Hops == 0 && !f.credentials {
+	if len(f.accepted) == 0 && len(f.caller.Extensions) == 0 && len(f.metadata) == 0 && f.caller.Hops == 0 && f.caller.Trace == "" && !f.credentials {
 		return nil
 	}
 	return &a2a.Received{
 		AcceptedOutputModes: f.accepted, Extensions: f.caller.Extensions, Metadata: f.metadata,
-		Hops: f.caller.Hops, Credentials: f.credentials,
+		Hops: f.caller.Hops, Trace: f.caller.Trace, Credentials: f.credentials,
 	}
 }
 
@@ -56,7 +56,7 @@ func recall(key store.Key, r *a2a.Received) from {
 	f := from{caller: a2a.Caller{Subject: key.Owner, Tenant: key.Tenant}}
 	if r != nil {
 		f.caller.Extensions, f.accepted, f.metadata = r.Extensions, r.AcceptedOutputModes, r.Metadata
-		f.caller.Hops, f.credentials = r.Hops, r.Credentials
+		f.caller.Hops, f.caller.Trace, f.credentials = r.Hops, r.Trace, r.Credentials
 	}
 	return f
 }
