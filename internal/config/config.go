@@ -2,6 +2,16 @@
 //
 // It knows the file and not what is made of it: names, types, limits of values
 // and where each of them is written. cmd/parley joins the parts.
+//
+//	f, err := config.Load("parley.yaml", &config.Options{Lookup: os.LookupEnv})
+//	for _, a := range f.Agents {
+//		fmt.Println(a.Name, a.Default)
+//	}
+//
+// A file that has mistakes is an *Error with all of them, each at its line and
+// column. Everything comes from one table (table_server.go, table_agents.go): what
+// is read, what is said of mistakes, the JSON Schema, the reference in
+// docs/config.md. Functions may be called by many at a time; a File is not changed.
 package config
 
 import (
@@ -24,8 +34,8 @@ type Agent struct {
 	Builtin string // "demo" or "conformance"
 
 	Card    Card
-	OnLost  string // "rerun" (the default) or "fail"
-	MaxRuns int
+	OnLost  string // "rerun" or "fail"; empty: what the server's flags say
+	MaxRuns int    // 0: what the server's flags say
 }
 
 // Card is what an agent's card says in place of what its kind has it say.
@@ -101,8 +111,8 @@ type OpenAI struct {
 // Proxy is an agent that is another A2A agent.
 type Proxy struct {
 	Agent    string // its card's URL, or a host, as parley send -a takes it
-	Version  string // forces a version
-	Bindings []string
+	Version  string // forces a version: "0.1" to "1.1"
+	Bindings []string // "jsonrpc", "rest", "grpc", in order of preference
 	Bearer   a2a.Secret
 	APIKey   a2a.Secret
 	Basic    a2a.Secret // user:password
@@ -111,7 +121,7 @@ type Proxy struct {
 	Verify   []string // files of keys of which one has to have signed its card
 	Push     bool     // ask the agent to call back, for tasks that take long
 	PushURL  string   // where it reaches this process; empty: public_url
-	Poll     time.Duration
+	Poll     time.Duration // how often to look where it cannot stream; 0: 2 s
 	Egress   *Egress
 }
 

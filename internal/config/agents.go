@@ -1,0 +1,77 @@
+package config
+
+import (
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// agents makes of a file without mistakes what it says of agents.
+func agents(tree *value) (list []Agent) {
+	said := false
+	for _, m := range tree.member("agents").members {
+		a := Agent{Name: m.name}
+		fill(reflect.ValueOf(&a).Elem(), m.value)
+		said = said || m.value.member("default") != nil
+		list = append(list, a)
+	}
+	if len(list) == 1 && !said {
+		list[0].Default = true
+	}
+	return list
+}
+
+// fieldOf is where a name of the file goes in a struct: api_key is APIKey.
+func fieldOf(s reflect.Value, name string) reflect.Value {
+	return s.FieldByNameFunc(func(field string) bool { return strings.EqualFold(field, plain(name)) })
+}
+
+// fill puts a value where it goes. Both are made after one table, which a test
+// compares with the types.
+func fill(to reflect.Value, v *value) {
+	switch to.Interface().(type) {
+	case time.Duration:
+		to.SetInt(int64(v.duration))
+		return
+	case a2a.Secret:
+		to.SetString(v.text)
+		return
+	}
+	switch to.Kind() {
+	case reflect.Pointer:
+		to.Set(reflect.New(to.Type().Elem()))
+		fill(to.Elem(), v)
+	case reflect.Struct:
+		for _, m := range v.members {
+			fill(fieldOf(to, m.name), m.value)
+		}
+	case reflect.Slice:
+		to.Set(reflect.MakeSlice(to.Type(), len(v.items), len(v.items)))
+		for i, item := range v.items {
+			fill(to.Index(i), item)
+		}
+	case reflect.Map:
+		to.Set(reflect.MakeMap(to.Type()))
+		for _, m := range v.members {
+			elem := reflect.New(to.Type().Elem()).Elem()
+			fill(elem, m.value)
+			to.SetMapIndex(reflect.ValueOf(m.name), elem)
+		}
+	case reflect.Interface:
+		if v.any != nil {
+			to.Set(reflect.ValueOf(v.any))
+		}
+	case reflect.Bool:
+		to.SetBool(v.yes)
+	case reflect.Int, reflect.Int64:
+		to.SetInt(v.integer)
+	case reflect.Float64:
+		to.SetFloat(v.float)
+	case reflect.String:
+		to.SetString(v.text)
+	default:
+		panic("config: no " + to.Kind().String() + " is read") // a test goes through all types
+	}
+}

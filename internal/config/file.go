@@ -1,0 +1,250 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// MaxBytes caps a file.
+const MaxBytes = 1 << 20
+
+// Options adjust how a file is read. A nil *Options means all defaults.
+type Options struct {
+	// Lookup finds environment variables. Nil finds none.
+	Lookup func(string) (string, bool)
+	// Check is asked whether a flag of parley serve takes a value; its error says
+	// what it must be. Nil takes all that the table does.
+	Check func(flag, value string) error
+	// Given reports whether a flag is on the command line, where what the file
+	// leaves out may be. Nil: none is.
+	Given func(flag string) bool
+	// Elsewhere checks a file for another machine: variables and files that it
+	// names are not looked for. What comes of it is not to be used.
+	Elsewhere bool
+}
+
+func (o *Options) elsewhere() bool { return o != nil && o.Elsewhere }
+
+func (o *Options) lookup(name string) (string, bool) {
+	if o == nil || o.Lookup == nil {
+		return "", false
+	}
+	return o.Lookup(name)
+}
+
+func (o *Options) given(flag string) bool { return o != nil && o.Given != nil && o.Given(flag) }
+
+// File is what a parley.yaml says.
+type File struct {
+	Name     string // as it was opened
+	Settings []Setting
+	Agents   []Agent // in the order of the file; one of them at most is the Default
+
+	tree *value
+}
+
+// Setting is what a file says of one flag of parley serve.
+type Setting struct {
+	Path   string // such as limits.rate
+	Flag   string
+	Yields []string // flags that, given on the command line, take its place, too
+	Line   int      // of the value
+	Column int
+	Values []string // what to set the flag to, one after another
+	Source string   // "${env:X}" or a file, if it came from there; it may then be secret
+}
+
+// Load reads a file. Its error is an *Error if the file is there to be read.
+func Load(name string, o *Options) (*File, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err == nil && st.IsDir() {
+		return nil, &os.PathError{Op: "read", Path: name, Err: errors.New("is a directory")}
+	}
+	doc, err := io.ReadAll(io.LimitReader(f, MaxBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	return Parse(name, doc, o)
+}
+
+// Parse reads a file's text; name is for its errors, and its directory what paths
+// in it are relative to. Its error is an *Error with all that is wrong.
+func Parse(name string, doc []byte, o *Options) (*File, error) {
+	r := &reader{options: o, dir: filepath.Dir(name)}
+	tree := r.document(doc)
+	if tree == nil {
+		return nil, r.err(name)
+	}
+	f := &File{Name: name, tree: tree}
+	r.rules(tree)
+	f.Settings = r.settings(tree)
+	if err := r.err(name); err != nil {
+		return nil, err
+	}
+	f.Agents = agents(tree)
+	return f, nil
+}
+
+// document reads the whole, nil if there is nothing to go on with.
+func (r *reader) document(doc []byte) *value {
+	doc = bytes.TrimPrefix(doc, []byte("\uFEFF"))
+	if len(doc) > MaxBytes {
+		r.add(0, 0, "", "is larger than %d MiB", MaxBytes>>20)
+		return nil
+	}
+	for line, text := range lines(doc) {
+		if i := invalid(text); i >= 0 {
+			r.add(line, i+1, "", "is not text in UTF-8 from here on")
+			return nil
+		}
+	}
+	var n yaml.Node
+	if err := yaml.Load(doc, &n); err != nil {
+		r.syntax(err)
+		return nil
+	}
+	if len(n.Content) != 1 {
+		r.add(0, 0, "", "is empty: it begins with version: 1")
+		return nil
+	}
+	top := r.read(root, n.Content[0], "", 0)
+	if top.bad && top.members == nil {
+		return nil
+	}
+	return top
+}
+
+// syntax reports what is no YAML.
+func (r *reader) syntax(err error) {
+	var load *yaml.LoadError
+	if !errors.As(err, &load) {
+		r.add(0, 0, "", "is not YAML: %v", err)
+		return
+	}
+	message := strings.TrimPrefix(load.Message, "yaml: ")
+	switch {
+	case strings.Contains(message, "no documents"):
+		r.add(0, 0, "", "is empty: it begins with version: 1")
+	case strings.Contains(message, "found multiple"):
+		r.add(0, 0, "", "has more than one document: leave out what begins with ---")
+	case strings.Contains(message, "cannot start any token"):
+		r.add(load.Mark.Line, load.Mark.Column, "", "is not YAML: %s (a tab? YAML is indented with spaces)", message)
+	default:
+		r.add(load.Mark.Line, load.Mark.Column, "", "is not YAML: %s", message)
+	}
+}
+
+// lines are the lines of a document with their numbers.
+func lines(doc []byte) func(func(int, []byte) bool) {
+	return func(yield func(int, []byte) bool) {
+		n := 0
+		for line := range bytes.Lines(doc) {
+			if n++; !yield(n, line) {
+				return
+			}
+		}
+	}
+}
+
+// invalid returns how many characters a line has before what is no UTF-8, -1 if
+// all of it is.
+func invalid(line []byte) int {
+	if utf8.Valid(line) {
+		return -1
+	}
+	n := 0
+	for len(line) > 0 {
+		c, size := utf8.DecodeRune(line)
+		if c == utf8.RuneError && size < 2 {
+			break
+		}
+		line = line[size:]
+		n++
+	}
+	return n
+}
+
+// settings are what the file says of the flags, in the order of the table.
+func (r *reader) settings(tree *value) (list []Setting) {
+	var visit func(f *field, v *value)
+	visit = func(f *field, v *value) {
+		if v == nil || v.bad && f.flag != "" {
+			return
+		}
+		if f.flag == "" {
+			for _, c := range f.fields {
+				visit(c, v.member(c.name))
+			}
+			return
+		}
+		s := Setting{Path: v.path, Flag: f.flag, Yields: f.yields, Line: v.line, Column: v.column, Source: v.source}
+		for _, part := range v.flagValues() {
+			if part.at.bad {
+				continue
+			}
+			if part.at.source != "" {
+				s.Source = part.at.source
+			}
+			s.Values = append(s.Values, part.text)
+			r.check(f, part)
+		}
+		if len(s.Values) > 0 {
+			list = append(list, s)
+		}
+	}
+	for _, f := range serverFields {
+		visit(f, tree.member(f.name))
+	}
+	return list
+}
+
+// flagValue is one value of a flag, and where it comes from.
+type flagValue struct {
+	text string
+	at   *value
+}
+
+// flagValues are what to set a flag to.
+func (v *value) flagValues() (values []flagValue) {
+	switch f := v.field; {
+	case f.role:
+		for _, m := range v.members {
+			for _, scope := range m.value.items {
+				values = append(values, flagValue{m.name + "=" + scope.text, scope})
+			}
+		}
+	case f.kind == list:
+		for _, item := range v.items {
+			values = append(values, flagValue{item.text, item})
+		}
+		if len(v.items) == 0 && f.empty != "" {
+			values = append(values, flagValue{f.empty, v})
+		}
+	case f.negate:
+		values = append(values, flagValue{map[bool]string{true: "false", false: "true"}[v.yes], v})
+	default:
+		values = append(values, flagValue{v.text, v})
+	}
+	return values
+}
+
+// check asks the flag.
+func (r *reader) check(f *field, part flagValue) {
+	if r.options == nil || r.options.Check == nil || r.options.Elsewhere && part.at.source != "" {
+		return
+	}
+	if err := r.options.Check(f.flag, part.text); err != nil {
+		r.bad(part.at, "%v%s", err, part.at.butSays())
+	}
+}

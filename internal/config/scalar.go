@@ -1,0 +1,365 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// maxBeside caps a file with a secret, in bytes.
+const maxBeside = 64 << 10
+
+// expected is what a value of the field must be, in words.
+func (f *field) expected() string {
+	switch f.kind {
+	case path, file:
+		return "the name of a file"
+	case link:
+		return "an http or https URL such as https://agents.example.org"
+	case address:
+		return "text"
+	case word:
+		if len(f.words) == 1 {
+			return f.words[0]
+		}
+		return strings.Join(f.words[:len(f.words)-1], ", ") + " or " + f.words[len(f.words)-1]
+	case boolean:
+		return "true or false"
+	case integer, number:
+		what := map[kind]string{integer: "a whole number", number: "a number"}[f.kind]
+		switch {
+		case f.atMost > 0 && f.atMost == f.least:
+			return fmt.Sprint(f.least)
+		case f.atMost > 0:
+			return fmt.Sprintf("%s from %v to %v", what, f.least, f.atMost)
+		}
+		return fmt.Sprintf("%s from %v up", what, f.least)
+	case duration:
+		if f.least > 0 {
+			return fmt.Sprintf("a duration of %v at least", time.Duration(f.least))
+		}
+		return "a duration with a unit, such as 500ms, 30s, 5m or 24h"
+	case size:
+		return "a number of bytes such as 65536, 64KiB, 8MiB or 1GiB"
+	case secret:
+		return "text such as ${env:NAME}"
+	case list:
+		return "a list: " + f.elem.listed()
+	case dict:
+		return "a mapping of names"
+	case object:
+		return "a mapping with " + strings.Join(f.names(), ", ")
+	}
+	return "text"
+}
+
+// listed is how elements of a list are written.
+func (f *field) listed() string {
+	if f.kind == object {
+		return "- " + f.fields[0].name + ": ..."
+	}
+	return "[..., ...]"
+}
+
+// scalar reads what is neither a list nor a mapping.
+func (r *reader) scalar(v *value, n *yaml.Node) {
+	tag := n.ShortTag()
+	switch {
+	case tag == "!!null":
+		r.bad(v, "has no value: it must be %s", v.field.expected())
+		return
+	case n.Style&yaml.TaggedStyle != 0 && tag != "!!str":
+		r.bad(v, "the tag %s means nothing here", cut(n.Tag))
+		return
+	}
+	text, ok := r.expand(v, n)
+	if !ok {
+		return
+	}
+	if v.source != "" && tag == "!!str" {
+		tag = "" // what a variable says is text of any kind
+	}
+	v.text = text
+	r.meaning(v, tag)
+}
+
+// meaning makes of a value's text what the field wants. tag is YAML's idea of its
+// type, "" if it has none.
+func (r *reader) meaning(v *value, tag string) {
+	f, s := v.field, v.text
+	fail := func() { r.bad(v, "must be %s%s", f.expected(), v.butSays()) }
+	switch f.kind {
+	case boolean:
+		v.yes = s == "true"
+		if s != "true" && s != "false" || tag == "!!str" {
+			fail()
+		}
+	case integer:
+		n, err := strconv.ParseInt(s, 10, 64)
+		if v.integer = n; err != nil || tag == "!!str" || n < int64(f.least) || f.atMost > 0 && n > int64(f.atMost) || n > math.MaxInt32 {
+			fail()
+		}
+	case number:
+		x, err := strconv.ParseFloat(s, 64)
+		if v.float = x; err != nil || tag == "!!str" || math.IsNaN(x) || math.IsInf(x, 0) || x < f.least || f.atMost > 0 && x > f.atMost {
+			fail()
+		}
+	case duration:
+		d, err := time.ParseDuration(s)
+		if v.duration = d; err != nil || d < 0 || d < time.Duration(f.least) {
+			fail()
+		}
+	case size:
+		n, ok := parseSize(s)
+		if v.integer = n; !ok || n < int64(f.least) {
+			fail()
+		}
+	case word:
+		if !slices.Contains(f.words, s) {
+			near := ""
+			if w := similar(s, f.words); w != "" && v.source == "" {
+				near = ": did you mean " + w + "?"
+			}
+			r.bad(v, "must be %s%s%s", f.expected(), v.butSays(), near)
+		}
+	default:
+		switch tag {
+		case "!!bool", "!!int", "!!float", "!!timestamp", "!!merge", "!!binary":
+			if !f.loose && f.kind != secret {
+				r.bad(v, "must be text: write it in quotes, %s", cut(s))
+				return
+			}
+		}
+		r.textual(v)
+	}
+}
+
+// butSays says what a value is instead, unless it may be secret.
+func (v *value) butSays() string {
+	if v.source != "" {
+		return ", and " + v.source + " is something else"
+	}
+	return ", not " + cut(v.text)
+}
+
+// textual checks the kinds that are text.
+func (r *reader) textual(v *value) {
+	switch s := v.text; {
+	case s == "" && !v.field.loose:
+		r.bad(v, "must not be empty")
+	case strings.ContainsRune(s, 0):
+		r.bad(v, "has a NUL character in it")
+	default:
+		r.special(v)
+	}
+}
+
+func (r *reader) special(v *value) {
+	switch v.field.kind {
+	case link:
+		u, err := url.Parse(v.text)
+		switch {
+		case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.Fragment != "":
+			r.bad(v, "must be %s%s", v.field.expected(), v.butSays())
+		case u.User != nil:
+			r.bad(v, "must not have a user or a password in it")
+		}
+	case address:
+		u, err := url.Parse(v.text)
+		if v.source == "" && strings.Contains(v.text, "://") {
+			if err != nil {
+				r.bad(v, "is not a URL")
+				return
+			}
+			if _, has := u.User.Password(); has || u.Query().Has("password") || u.Query().Has("sslpassword") {
+				r.bad(v, "a password must not be in this file: give ${env:NAME}, or %s%s with the name of a file", lastName(v.path), fileSuffix)
+			}
+			return
+		}
+		if !strings.Contains(v.text, "://") && v.text != "memory" {
+			v.text = r.resolve(v.text)
+		}
+	case secret:
+		// A header may be harmless; what is called a key is not.
+		if v.source == "" && v.field.name != "" {
+			r.bad(v, "a secret must not be in this file: give ${env:NAME}, or %s%s with the name of a file", lastName(v.path), fileSuffix)
+		}
+	case path:
+		if v.text != "-" && v.text != "none" || v.field.flag != "audit-log" {
+			v.text = r.resolve(v.text)
+		}
+	case file:
+		v.text = r.resolve(v.text)
+		r.readable(v)
+	}
+}
+
+func lastName(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
+
+// readable reports a file that is not there, or not to be read.
+func (r *reader) readable(v *value) {
+	if r.options.elsewhere() {
+		return
+	}
+	st, err := os.Stat(v.text)
+	if err == nil && !st.Mode().IsRegular() {
+		err = fmt.Errorf("is not a regular file")
+	}
+	if err == nil {
+		var f *os.File
+		if f, err = os.Open(v.text); err == nil {
+			_ = f.Close() // only read
+		}
+	}
+	if err != nil {
+		r.bad(v, "the file %s cannot be read: %v", cutAt(v.text, 200), cause(err))
+	}
+}
+
+// cause is an error of the system without the file's name, which its reader has.
+func cause(err error) error {
+	if p, ok := err.(*os.PathError); ok {
+		return p.Err
+	}
+	return err
+}
+
+// readBeside reads a value from the file that n names.
+func (r *reader) readBeside(f *field, n *yaml.Node, path string, depth int) *value {
+	name := r.read(&field{name: f.name + fileSuffix, kind: file}, n, path, depth)
+	v := &value{field: f, path: path, line: name.line, column: name.column, bad: name.bad, hidden: true, source: name.text}
+	if v.bad || r.options.elsewhere() {
+		v.text = "elsewhere"
+		return v
+	}
+	if st, err := os.Stat(name.text); err == nil && st.Size() > maxBeside {
+		r.bad(v, "the file %s is larger than %d KiB", cutAt(name.text, 200), maxBeside>>10)
+		return v
+	}
+	doc, err := os.ReadFile(name.text)
+	if err != nil {
+		r.bad(v, "the file %s cannot be read: %v", cutAt(name.text, 200), cause(err))
+		return v
+	}
+	v.text = strings.TrimRight(string(doc), "\r\n")
+	switch {
+	case v.text == "":
+		r.bad(v, "the file %s is empty", cutAt(name.text, 200))
+	case strings.ContainsAny(v.text, "\r\n\x00") || !utf8.ValidString(v.text):
+		r.bad(v, "the file %s must have one line of text", cutAt(name.text, 200))
+	}
+	return v
+}
+
+// expand puts variables of the environment into a value: ${env:NAME}. $${ is ${.
+func (r *reader) expand(v *value, n *yaml.Node) (string, bool) {
+	rest, ok := n.Value, true
+	var out strings.Builder
+	for {
+		before, after, found := strings.Cut(rest, "${")
+		if !found {
+			out.WriteString(rest)
+			return out.String(), ok
+		}
+		if strings.HasSuffix(before, "$") {
+			out.WriteString(before + "{")
+			rest = after
+			continue
+		}
+		out.WriteString(before)
+		inside, behind, closed := strings.Cut(after, "}")
+		name, isEnv := strings.CutPrefix(inside, "env:")
+		switch {
+		case !closed || !isEnv || !variable(name):
+			r.bad(v, "%s is not a variable: write ${env:NAME}, or $${ for ${ itself", cut("${"+inside+"}"))
+			return "", false
+		case r.options.elsewhere():
+			r.stand(v, "${env:"+name+"}", &out)
+		default:
+			s, set := r.options.lookup(name)
+			switch {
+			case !set:
+				r.bad(v, "the environment variable %s is not set", name)
+				ok = false
+			case !utf8.ValidString(s):
+				r.bad(v, "the environment variable %s is not text", name)
+				ok = false
+			}
+			out.WriteString(s)
+			v.hidden, v.source = true, "${env:"+name+"}"
+		}
+		rest = behind
+	}
+}
+
+// stand puts something in the place of a variable that nobody looks at.
+func (r *reader) stand(v *value, source string, out *strings.Builder) {
+	v.hidden, v.source = true, source
+	switch f := v.field; f.kind {
+	case boolean:
+		out.WriteString("true")
+	case integer, number, size:
+		fmt.Fprint(out, max(f.least, 1))
+	case duration:
+		out.WriteString(time.Duration(max(f.least, 1e9)).String())
+	case word:
+		out.WriteString(f.words[0])
+	case link:
+		if out.Len() == 0 {
+			out.WriteString("https://elsewhere.example")
+			return
+		}
+		out.WriteString("elsewhere")
+	default:
+		out.WriteString("elsewhere")
+	}
+}
+
+// variable reports whether a name can be that of an environment variable.
+func variable(name string) bool {
+	for i, c := range name {
+		if c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return name != "" && len(name) <= 256
+}
+
+// plainValue is a scalar of a value that nobody here knows.
+func (r *reader) plainValue(v *value, n *yaml.Node) any {
+	var x any
+	switch tag := n.ShortTag(); tag {
+	case "!!null":
+		return nil
+	case "!!bool", "!!int", "!!float":
+		if err := n.Decode(&x); err == nil {
+			if f, ok := x.(float64); !ok || !math.IsNaN(f) && !math.IsInf(f, 0) {
+				return x
+			}
+		}
+		r.bad(v, "must be a value that JSON has, not %s", cut(n.Value))
+		return nil
+	}
+	s, _ := r.expand(v, n)
+	return s
+}
+
+// parseSize is a number of bytes, with a unit or without.
+func parseSize(s string) (int64, bool) {
+	unit := int64(1)
+	for name, bytes := range map[string]int64{"gib": 1 << 30, "mib": 1 << 20, "kib": 1 << 10} {
+		if rest, ok := strings.CutSuffix(strings.ToLower(s), name); ok {
+			s, unit = rest, bytes
+		}
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	return n * unit, err == nil && n >= 0 && n <= math.MaxInt64/unit
+}

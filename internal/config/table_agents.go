@@ -1,0 +1,142 @@
+package config
+
+// kinds are what an agent can be made of; each names a field of Agent.
+var kinds = []string{"exec", "http", "openai", "proxy", "mcp", "builtin"}
+
+// agentFields are one entry of agents. The fields of its objects are those of the
+// types in config.go, by their names without underscores.
+var agentFields = []*field{
+	row("default", boolean, "it is at `/` as well").or("true if it is the only one"),
+	group("exec", "a command", execFields...),
+	group("http", "an HTTP service that messages are posted to", httpFields...),
+	group("openai", "a model, at an endpoint that speaks as OpenAI's chat completions do", openaiFields...),
+	group("proxy", "another A2A agent, of any version", proxyFields...),
+	group("mcp", "a server of the Model Context Protocol, whose tools become skills", mcpFields...),
+	row("builtin", word, "one of Parley's own").of("demo", "conformance"),
+	group("card", "what its card says in place of what its kind has it say", cardFields...),
+	row("on_lost", word, "what becomes of its tasks when a server is lost").of("rerun", "fail").or("`on_lost` of the server"),
+	row("max_runs", integer, "how many runs for one message may be lost").from(1).or("`max_runs` of the server"),
+}
+
+var execFields = []*field{
+	listOf("command", text, "the program and its arguments, each a word: `[python3, agent.py]`").asWritten().required(),
+	row("dir", path, "directory to run it in").or("the file's"),
+	dictOf("env", text, "NAME", "variables in addition to the server's").asWritten(),
+	row("clean_env", boolean, "nothing of the server's environment but PATH, HOME, LANG and TZ").or("false"),
+	row("mode", word, "text in and out, or the protocol of JSON lines").of("plain", "lines").or("plain"),
+	row("processes", integer, "with `lines`: processes that stay and serve one message after another; 0 is one for each message").to(1024).or("0"),
+	row("concurrency", integer, "runs at a time, more wait").or("processors times 4"),
+	row("files", boolean, "files come and go through folders").or("false"),
+	row("timeout", duration, "of a run; 0 is none").or("0s"),
+	row("grace", duration, "between TERM and KILL").or("5s"),
+	row("memory", size, "address space of a process; 0 is no limit").or("0"),
+	row("max_output", size, "what is printed in a run").or("64MiB"),
+}
+
+var httpFields = []*field{
+	row("url", link, "where messages are posted").required(),
+	dictOf("headers", secret, "Name", "headers of each request, such as `Authorization: ${env:TOKEN}`"),
+	row("timeout", duration, "until the answer has come in full, but for streams and callbacks").or("5m"),
+	row("retries", integer, "after answers that say so").to(100).or("5"),
+	row("callbacks", boolean, "the service may answer 202 and call back").or("false"),
+	row("callback_url", link, "where the service reaches this server").or("`public_url`"),
+	row("concurrency", integer, "requests at a time, more wait; 0 is any number").or("0"),
+	egress,
+}
+
+var openaiFields = []*field{
+	row("url", link, "the endpoint, up to and without `/chat/completions`").required(),
+	row("model", text, "the model's name").required(),
+	row("api_key", secret, "the bearer token of each request"),
+	dictOf("headers", secret, "Name", "more headers of each request"),
+	row("system", text, "the system prompt"),
+	row("system_file", file, "a file with it, read for each message"),
+	row("temperature", number, "as the model has it").to(10),
+	row("max_tokens", integer, "tokens of an answer; 0 is the endpoint's own limit").or("0"),
+	&field{name: "extra", kind: dict, elem: &field{kind: anything}, keys: "name", doc: "more members of the request, as the endpoint knows them"},
+	row("history", integer, "messages of the context that are sent along at most; negative: none").from(-1).or("20"),
+	row("images", boolean, "the model takes images").or("false"),
+	row("files", boolean, "the model takes files").or("false"),
+	row("flush_every", duration, "tokens of this time make a chunk").or("100ms"),
+	row("timeout", duration, "of the model's silence").or("2m"),
+	row("retries", integer, "after answers that say so, before the first token").to(100).or("5"),
+	row("concurrency", integer, "requests at a time, more wait; 0 is any number").or("0"),
+	&field{name: "tools", kind: list, elem: &field{kind: object, fields: toolFields}, doc: "MCP servers whose tools the model may call"},
+	row("max_tool_calls", integer, "calls of tools in one turn").or("20"),
+	egress,
+}
+
+var proxyFields = []*field{
+	row("agent", text, "its card's URL, or a host, as `parley send -a` takes it").required(),
+	row("version", word, "speak this version of the protocol, whatever the card says").of("0.1", "0.2", "0.3", "1.0", "1.1"),
+	&field{
+		name: "bindings", kind: list, elem: &field{kind: word, words: []string{"jsonrpc", "rest", "grpc"}}, def: "the card's order",
+		doc: "in order of preference",
+	},
+	row("bearer", secret, "bearer token of each request"),
+	row("api_key", secret, "API key of each request"),
+	row("basic", secret, "`user:password` of each request"),
+	dictOf("headers", secret, "Name", "more headers of each request"),
+	listOf("forward", text, "headers of the caller's request that are passed on; never credentials"),
+	listOf("verify", file, "files of keys of which one has to have signed its card"),
+	row("push", boolean, "ask it to call back, for tasks that take long").or("false"),
+	row("push_url", link, "where it reaches this server").or("`public_url`"),
+	row("poll", duration, "how often to look at a task where it cannot stream").or("2s"),
+	egress,
+}
+
+var mcpFields = []*field{
+	listOf("command", text, "the server as a program, over standard input and output").asWritten(),
+	dictOf("env", text, "NAME", "variables of the program").asWritten(),
+	row("dir", path, "directory to run it in").or("the file's"),
+	row("url", link, "or the server at a URL, over streamable HTTP"),
+	dictOf("headers", secret, "Name", "headers of each request"),
+	listOf("tools", text, "of its tools these only").or("all"),
+	row("timeout", duration, "of a call").or("5m"),
+	egress,
+}
+
+var toolFields = append([]*field{row("name", text, "what the model knows it by").required()}, mcpFields...)
+
+var egress = group("egress", "which addresses its requests may go to; without it any but link-local ones and cloud metadata",
+	listOf("allow", text, "hosts, as in `push.allow`"),
+	listOf("deny", text, "hosts that nothing goes to"),
+	row("proxy", address, "URL of an HTTP proxy"),
+)
+
+var cardFields = []*field{
+	row("name", text, "for people").or("the agent's name"),
+	row("description", text, "what it does, for those who choose an agent"),
+	row("version", text, "the agent's, such as `\"1.2\"`"),
+	row("documentation_url", link, "where people read about it"),
+	row("icon_url", link, "a picture"),
+	row("organization", text, "who provides it"),
+	row("organization_url", link, "their website"),
+	listOf("input_modes", text, "media types it takes, such as `text/plain`"),
+	listOf("output_modes", text, "media types it gives"),
+	&field{name: "skills", kind: list, elem: &field{kind: object, fields: skillFields}, doc: "what it can do"},
+	row("streaming", boolean, "offer streams").or("true"),
+	row("push_notifications", boolean, "offer webhooks").or("`push.enabled`"),
+	row("extended", file, "JSON file of the extended card, for callers with credentials"),
+}
+
+var skillFields = []*field{
+	row("id", text, "unique in the card").required(),
+	row("name", text, "for people").required(),
+	row("description", text, "what it does").required(),
+	listOf("tags", text, "keywords"),
+	listOf("examples", text, "things to say to it"),
+	listOf("input_modes", text, "media types it takes").or("the card's"),
+	listOf("output_modes", text, "media types it gives").or("the card's"),
+	listOf("scopes", text, "what a caller needs to see and use it"),
+}
+
+// root is the whole file.
+var root = &field{kind: object, fields: append(append([]*field{
+	row("version", integer, "of this format: 1").from(1).to(1).required(),
+}, serverFields...),
+	&field{
+		name: "agents", kind: dict, need: true, keys: "name", elem: &field{kind: object, fields: agentFields},
+		doc: "the agents, by names of a-z, 0-9 and -, as in `/agents/{name}`",
+	},
+)}

@@ -1,0 +1,59 @@
+package config
+
+import (
+	"time"
+)
+
+// value is what the file says at a place, checked against the table's row for it.
+type value struct {
+	field        *field
+	path         string
+	line, column int  // of the value
+	bad          bool // there is a problem with it: rules leave it alone
+
+	text   string // of scalars: as the flag or the agent gets it
+	hidden bool   // it came from elsewhere, and may be secret
+	source string // where from: "${env:X}" or the file's name; "" if it stands here
+
+	// what text means
+	yes      bool
+	integer  int64
+	float    float64
+	duration time.Duration
+	any      any
+
+	items   []*value  // of lists
+	members []*member // of objects and dicts, in the order of the file
+}
+
+// member is a name and its value.
+type member struct {
+	name         string // api_key for api_key_file, too
+	line, column int    // of the name
+	value        *value
+}
+
+// get returns the value at a path below v, nil if there is none.
+func (v *value) get(names ...string) *value {
+	for _, name := range names {
+		if v = v.member(name); v == nil {
+			return nil
+		}
+	}
+	return v
+}
+
+func (v *value) member(name string) *value {
+	if v == nil {
+		return nil
+	}
+	for _, m := range v.members {
+		if m.name == name {
+			return m.value
+		}
+	}
+	return nil
+}
+
+// is reports whether there is a value that is good and has this text.
+func (v *value) is(text string) bool { return v != nil && !v.bad && v.text == text }
