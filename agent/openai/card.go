@@ -1,0 +1,38 @@
+package openai
+
+import "github.com/parley-a2a/parley/a2a"
+
+// Card returns the card of an agent that New makes with the same arguments. What a
+// model is good at nobody knows but who chose it: the skill is to be replaced by
+// what the agent is for.
+func Card(model string, o *Options) a2a.AgentCard {
+	if o == nil {
+		o = &Options{}
+	}
+	in := []string{"text/plain", "text/*", "application/json"}
+	takes := "text"
+	if o.Images {
+		in = append(in, "image/png", "image/jpeg", "image/gif", "image/webp")
+		takes = "text and images"
+	}
+	if o.Files {
+		in = append(in, "application/pdf")
+		takes += " and files"
+	}
+	streaming := true
+	return a2a.AgentCard{
+		Name:               model,
+		Description:        "Answers by the model " + model + ". It takes " + takes + ", and knows what was said before in the same context.",
+		Version:            "1.0.0",
+		Capabilities:       a2a.AgentCapabilities{Streaming: &streaming},
+		DefaultInputModes:  in,
+		DefaultOutputModes: []string{"text/plain", "application/json"},
+		Skills: []*a2a.AgentSkill{{
+			ID:          "chat",
+			Name:        "Chat",
+			Description: "Answers a message, in text or, where the client accepts JSON first, as a JSON value of the schema in the message's metadata.",
+			Tags:        []string{"chat", "model"},
+			Examples:    []string{"Explain the offside rule to a child, in three sentences."},
+		}},
+	}
+}

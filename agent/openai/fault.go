@@ -1,0 +1,123 @@
+package openai
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/parley-a2a/parley/agent"
+)
+
+// fault is why a request came to nothing.
+type fault struct {
+	public string // for the caller
+	cause  error  // for the log
+	again  bool   // it may go better next time
+	after  time.Duration
+	api    *apiError // what the endpoint said, or nil
+	status int       // of HTTP, or 0
+}
+
+func (f fault) Error() string { return f.public + ": " + f.cause.Error() }
+func (f fault) Unwrap() error { return f.cause }
+
+var (
+	errSilent = errors.New("the endpoint sent nothing for too long")
+	errLate   = errors.New("the answer took too long")
+)
+
+// refused makes a fault of an answer that is none.
+func refused(status int, h http.Header, api *apiError) fault {
+	f := fault{
+		api: api, status: status, after: retryAfter(h, time.Now()),
+		cause: fmt.Errorf("status %d: %w", status, api),
+	}
+	switch {
+	case api.has("insufficient_quota", "billing", "credits"), status == http.StatusPaymentRequired:
+		f.public = "the agent's account with the model's provider is used up"
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		f.public = "the model's endpoint did not accept the agent's credentials"
+		if api.has("moderation", "flagged", "policy") {
+			f.public = "the model's provider refused the message for its content"
+		}
+	case api.has("context_length", "context length", "maximum context", "too many tokens", "prompt is too long"),
+		status == http.StatusRequestEntityTooLarge:
+		f.public = "the conversation is too long for the model"
+	case api.has("content_filter", "content management policy", "content_policy"):
+		f.public = "the model's provider refused the message for its content"
+	case status == http.StatusTooManyRequests:
+		f.public, f.again = "the model's endpoint is busy; try again later", true
+	case status == http.StatusRequestTimeout, status == http.StatusConflict, status >= 500:
+		f.public, f.again = "the model's endpoint has a problem; try again later", true
+	case status == http.StatusNotFound:
+		f.public = "the model's endpoint does not know the model"
+	case status >= 300 && status < 400:
+		f.public = "the model's endpoint is elsewhere: the agent's configuration has to be mended"
+	default:
+		f.public = "the model's endpoint did not accept the request"
+	}
+	return f
+}
+
+// broken makes a fault of a connection's end.
+func broken(err error) fault {
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err // its URL may have a key in the query
+	}
+	f := fault{cause: err, again: true, public: "the model's endpoint cannot be reached; try again later"}
+	switch {
+	case errors.Is(err, errSilent):
+		f.public = "the model did not answer in time"
+	case errors.Is(err, errLate):
+		f.public, f.again = "the model did not come to an end in time", false
+	}
+	return f
+}
+
+// retryAfter is how long an endpoint asks to wait, 0 if it does not say.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	// OpenAI and Azure have the first; it is the more precise one.
+	if d, err := time.ParseDuration(h.Get("Retry-After-Ms") + "ms"); err == nil && d > 0 {
+		return d
+	}
+	v := strings.TrimSpace(h.Get("Retry-After"))
+	if d, err := time.ParseDuration(v + "s"); err == nil && d > 0 {
+		return d
+	}
+	if at, err := http.ParseTime(v); err == nil && at.After(now) {
+		return at.Sub(now)
+	}
+	return 0
+}
+
+// told makes of an error what Run returns: the end of the turn's context where
+// that is why, else a reason for the caller. Secrets that an endpoint quotes, or
+// that are part of an error, do not get into the log either.
+func (a *Agent) told(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	var f fault
+	if !errors.As(err, &f) {
+		return err
+	}
+	return agent.Public(f.public, errors.New(a.without(f.cause.Error())))
+}
+
+// without has no secret of the agent in it.
+func (a *Agent) without(s string) string {
+	if k := a.opts.APIKey.Reveal(); k != "" {
+		s = strings.ReplaceAll(s, k, "***")
+	}
+	for _, v := range a.opts.Headers {
+		if len(v.Reveal()) > 3 { // shorter ones are words
+			s = strings.ReplaceAll(s, v.Reveal(), "***")
+		}
+	}
+	return s
+}

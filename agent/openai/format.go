@@ -1,0 +1,90 @@
+package openai
+
+import (
+	"encoding/json"
+	"mime"
+	"strings"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/agent"
+)
+
+// format is whether, and in which shape, a caller wants JSON.
+type format struct {
+	wanted bool
+	schema a2a.JSON // or nil
+	name   string   // of schema
+}
+
+// formatFor looks at what the client accepts: JSON is wanted if it comes before any
+// text. The schema is the member of that name in the metadata of the message, or
+// of the request.
+func formatFor(t *agent.Turn) (format, error) {
+	var f format
+	for _, mode := range t.AcceptedOutputModes() {
+		media, _, _ := mime.ParseMediaType(mode)
+		if media == "application/json" || strings.HasSuffix(media, "+json") {
+			f.wanted = true
+			break
+		}
+		if strings.HasPrefix(media, "text/") || media == "*/*" {
+			break
+		}
+	}
+	if !f.wanted {
+		return f, nil
+	}
+	for _, doc := range []a2a.JSON{t.Message().Metadata, t.Metadata()} {
+		var m struct {
+			Schema json.RawMessage `json:"schema"`
+		}
+		if len(doc) == 0 || json.Unmarshal(doc, &m) != nil || len(m.Schema) == 0 || string(m.Schema) == "null" {
+			continue
+		}
+		var s struct {
+			Title string `json:"title"`
+		}
+		switch {
+		case len(m.Schema) > maxSchema:
+			return f, unfit("the metadata's schema is too large")
+		case m.Schema[0] != '{', json.Unmarshal(m.Schema, &s) != nil:
+			return f, unfit("the metadata's schema has to be a JSON Schema: an object, whose title is a string")
+		}
+		f.schema, f.name = a2a.JSON(m.Schema), "answer"
+		if s.Title != "" {
+			f.name = known(s.Title)
+		}
+		break
+	}
+	return f, nil
+}
+
+// instruction is for the system prompt: the API refuses json_object where nobody
+// speaks of JSON, and endpoints that know no schemas are to hear of it.
+func (f *format) instruction() string {
+	switch {
+	case !f.wanted:
+		return ""
+	case f.schema == nil:
+		return "Answer with one JSON object and nothing else."
+	}
+	return "Answer with one JSON value and nothing else. It has to be valid against this JSON Schema: " + string(f.schema)
+}
+
+// asked is the request's response_format.
+func (f *format) asked(noSchema bool) any {
+	if f.schema == nil || noSchema {
+		return map[string]any{"type": "json_object"}
+	}
+	return map[string]any{"type": "json_schema", "json_schema": map[string]any{"name": f.name, "schema": f.schema}}
+}
+
+// value finds the JSON in an answer; some models wrap it as Markdown, even so.
+func (f *format) value(text string) (a2a.JSON, bool) {
+	text = strings.TrimSpace(text)
+	if rest, fenced := strings.CutPrefix(text, "```"); fenced {
+		text = strings.TrimPrefix(strings.TrimSuffix(strings.TrimSpace(rest), "```"), "json")
+		text = strings.TrimSpace(text)
+	}
+	return a2a.JSON(text), json.Valid([]byte(text))
+}

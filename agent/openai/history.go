@@ -1,0 +1,104 @@
+package openai
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// exchange is what was said once, and what the answer was.
+type exchange struct {
+	asked    any
+	answered string
+}
+
+// history is what was said before in this context: the newest that the bounds
+// leave room for, oldest first. It holds exchanges only that have both sides, for
+// some models insist on turns. art is the artifact that this turn writes.
+func (r *run) history(ctx context.Context, art string) ([]message, error) {
+	opts := &r.a.opts
+	pairs, bytes := opts.history()/2, opts.historyBytes()
+	var newest []exchange
+	// take reports whether there is room for more.
+	take := func(task *a2a.Task, before string) bool {
+		all := r.a.exchanges(task, before, art)
+		for _, x := range slices.Backward(all) {
+			bytes -= sizeOf(x.asked) + len(x.answered)
+			if bytes < 0 || len(newest) == pairs {
+				return false
+			}
+			newest = append(newest, x)
+		}
+		return true
+	}
+	if pairs == 0 {
+		return nil, nil
+	}
+	if take(r.t.Task(), r.t.Message().MessageID) {
+		for task, err := range r.t.Siblings(ctx) {
+			if err != nil {
+				return nil, err
+			}
+			if task.Status.State == a2a.TaskStateCompleted && !take(task, "") {
+				break
+			}
+		}
+	}
+	var out []message
+	for _, x := range slices.Backward(newest) {
+		out = append(out, message{Role: "user", Content: x.asked}, message{Role: "assistant", Content: x.answered})
+	}
+	return out, nil
+}
+
+// exchanges are those of a task, oldest first; with before, those that came
+// before that message. In most tasks there is one; a finished task of version 0.1
+// of the protocol goes on with another message and another artifact.
+func (a *Agent) exchanges(task *a2a.Task, before, art string) []exchange {
+	var asked []*a2a.Message
+	for _, m := range task.History {
+		if m.Role == a2a.RoleUser {
+			asked = append(asked, m)
+		}
+	}
+	if before != "" {
+		at := len(asked)
+		for i, m := range slices.Backward(asked) { // ids come again: the newest is meant
+			if m.MessageID == before {
+				at = i
+				break
+			}
+		}
+		asked = asked[:at]
+	}
+	var answers []string
+	for _, x := range task.Artifacts {
+		if text := saidIn(x); text != "" && x.ArtifactID != art {
+			answers = append(answers, text)
+		}
+	}
+	// From the end, so that a turn without an answer shifts the oldest only.
+	n := min(len(asked), len(answers))
+	asked, answers = asked[len(asked)-n:], answers[len(answers)-n:]
+	out := make([]exchange, n)
+	for i := range out {
+		out[i] = exchange{a.pastOf(asked[i].Parts), answers[i]}
+	}
+	return out
+}
+
+// saidIn is an answer's text: each chunk of it is a part.
+func saidIn(x *a2a.Artifact) string {
+	var b strings.Builder
+	for _, p := range x.Parts {
+		switch p.Kind {
+		case a2a.PartText:
+			b.WriteString(p.Text)
+		case a2a.PartData:
+			b.Write(p.Data)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,133 @@
+package openai
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/parley-a2a/parley/agent"
+)
+
+// Agent is a model as an agent. It is safe for many turns at once.
+type Agent struct {
+	// set by New, then constant
+	endpoint string // with /chat/completions
+	model    string
+	opts     Options
+	client   *http.Client
+	own      *http.Client  // client, if it is to be closed
+	slots    chan struct{} // one for each turn at the endpoint; nil: no bound
+
+	// What the endpoint has refused so far, and is not told again.
+	noStreamOptions, newMaxTokens, noSchema atomic.Bool
+}
+
+var _ agent.Agent = (*Agent)(nil)
+
+// New returns an agent of a model behind an endpoint, whose base is what comes
+// before /chat/completions: https://api.openai.com/v1, http://localhost:11434/v1.
+// It makes no requests. Errors are mistakes in its arguments, such as a file that
+// cannot be read.
+func New(base, model string, o *Options) (*Agent, error) {
+	if o == nil {
+		o = &Options{}
+	}
+	endpoint, err := join(base)
+	if err != nil {
+		return nil, err
+	}
+	if model == "" {
+		return nil, errors.New("openai: no model is named")
+	}
+	for _, name := range []string{"model", "messages", "stream", "tools"} {
+		if _, has := o.Extra[name]; has {
+			return nil, fmt.Errorf("openai: Extra must not have %s, which is the agent's business", name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Headers)) {
+		if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(o.Headers[name].Reveal()) {
+			return nil, fmt.Errorf("openai: %q cannot be a header, or its value cannot", name)
+		}
+	}
+	if !httpguts.ValidHeaderFieldValue(o.APIKey.Reveal()) {
+		return nil, errors.New("openai: the API key holds what no header can, such as a line break")
+	}
+	a := &Agent{endpoint: endpoint, model: model, opts: *o}
+	if _, err := a.system(); err != nil {
+		return nil, fmt.Errorf("openai: %w", err)
+	}
+	client := o.Client
+	if client == nil {
+		a.own = newClient()
+		client = a.own
+	}
+	still := *client
+	still.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	a.client = &still
+	if n := a.opts.concurrency(); n > 0 {
+		a.slots = make(chan struct{}, n)
+	}
+	return a, nil
+}
+
+// join puts the path of the API behind base; a query, such as Azure's
+// api-version, stays.
+func join(base string) (string, error) {
+	u, err := url.Parse(base)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return "", errors.New("openai: the base has to be a URL such as https://api.openai.com/v1")
+	}
+	if u.User != nil {
+		return "", errors.New("openai: the base must not hold credentials: use Options.APIKey or Headers")
+	}
+	u.Fragment = ""
+	if !strings.HasSuffix(u.Path, "/chat/completions") {
+		u = u.JoinPath("chat", "completions")
+	}
+	return u.String(), nil
+}
+
+// Run implements agent.Agent.
+func (a *Agent) Run(ctx context.Context, t *agent.Turn) error {
+	if err := a.enter(ctx); err != nil {
+		return err
+	}
+	defer a.leave()
+	r := &run{a: a, t: t}
+	return r.run(ctx)
+}
+
+// enter waits for a place. Senders on a channel are served in their order.
+func (a *Agent) enter(ctx context.Context) error {
+	if a.slots == nil {
+		return nil
+	}
+	select {
+	case a.slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (a *Agent) leave() {
+	if a.slots != nil {
+		<-a.slots
+	}
+}
+
+// Close lets go of idle connections, where they are the agent's own.
+func (a *Agent) Close() error {
+	if a.own != nil {
+		a.own.CloseIdleConnections()
+	}
+	return nil
+}

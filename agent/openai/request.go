@@ -1,0 +1,92 @@
+package openai
+
+import (
+	"encoding/json"
+	"maps"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// message is one of a request.
+type message struct {
+	Role       string     `json:"role"`
+	Content    any        `json:"content"` // a string, []content, or nil beside calls
+	Reasoning  string     `json:"reasoning_content,omitempty"`
+	ToolCalls  []toolCall `json:"tool_calls,omitempty"`
+	ToolCallID string     `json:"tool_call_id,omitempty"`
+}
+
+// content is a piece of a message.
+type content struct {
+	Type     string    `json:"type"`
+	Text     string    `json:"text,omitempty"`
+	ImageURL *imageURL `json:"image_url,omitempty"`
+	File     *file     `json:"file,omitempty"`
+}
+
+type imageURL struct {
+	URL string `json:"url"`
+}
+
+type file struct {
+	Filename string `json:"filename"`
+	FileData string `json:"file_data"`
+}
+
+// toolCall is a call as the model made it, and as it is told of it.
+type toolCall struct {
+	ID       string   `json:"id"`
+	Type     string   `json:"type"` // function
+	Function function `json:"function"`
+	// Extra is what Gemini wants back as it came.
+	Extra json.RawMessage `json:"extra_content,omitempty"`
+}
+
+type function struct {
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+type tool struct {
+	Type     string `json:"type"` // function
+	Function struct {
+		Name        string   `json:"name"`
+		Description string   `json:"description,omitempty"`
+		Parameters  a2a.JSON `json:"parameters"`
+	} `json:"function"`
+}
+
+// body is a request as it is sent. lastly says that the model is to come to an
+// end, and not to call anything more.
+func (r *run) body(lastly bool) ([]byte, error) {
+	a := r.a
+	m := map[string]any{
+		"model":    a.model,
+		"messages": r.messages,
+		"stream":   true,
+	}
+	if !a.noStreamOptions.Load() {
+		m["stream_options"] = map[string]any{"include_usage": true}
+	}
+	if t := a.opts.Temperature; t != nil {
+		m["temperature"] = *t
+	}
+	if n := a.opts.MaxTokens; n > 0 {
+		if a.newMaxTokens.Load() {
+			m["max_completion_tokens"] = n
+		} else {
+			m["max_tokens"] = n
+		}
+	}
+	if len(r.tools.list) > 0 {
+		m["tools"] = r.tools.list
+		if lastly {
+			m["tool_choice"] = "none"
+		}
+	}
+	if r.format.wanted {
+		m["response_format"] = r.format.asked(a.noSchema.Load())
+	}
+	maps.Copy(m, a.opts.Extra)
+	return json.Marshal(m)
+}

@@ -1,0 +1,164 @@
+package openai
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"mime"
+	"net/http"
+	"time"
+)
+
+// ask has the model answer, and asks again as long as nothing of the answer is
+// out and it may help.
+func (r *run) ask(ctx context.Context, lastly bool) (*answer, error) {
+	a := r.a
+	for try := 0; ; {
+		r.out.begin()
+		ans, err := r.attempt(ctx, lastly)
+		if err == nil {
+			return ans, nil
+		}
+		var f fault
+		if ctx.Err() != nil || !errors.As(err, &f) {
+			return nil, a.told(ctx, err)
+		}
+		if r.out.said() {
+			return nil, errors.Join(a.told(ctx, err), r.out.flush())
+		}
+		if a.adapt(&f) {
+			continue // at most once for each habit
+		}
+		if !f.again || try >= a.opts.retries() {
+			return nil, a.told(ctx, err)
+		}
+		wait := pause(try, f.after)
+		if f.after > maxWait {
+			a.opts.logger().Warn("the model's endpoint asks for patience that nobody has", "after", f.after)
+			return nil, a.told(ctx, err)
+		}
+		try++
+		a.opts.logger().Info("asking the model again", "task", r.t.Task().ID, "try", try+1, "in", wait, "err", a.without(f.cause.Error()))
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// pause grows from half a second, with some chance so that many do not come back
+// at once. What the endpoint asks for is the least.
+func pause(try int, after time.Duration) time.Duration {
+	d := min(500*time.Millisecond<<min(try, 10), 20*time.Second)
+	d = d/2 + rand.N(d/2)
+	return max(d, after)
+}
+
+// adapt notes what the endpoint does not know, if that is why it refused, so that
+// the request may be made again without it.
+func (a *Agent) adapt(f *fault) bool {
+	if f.api == nil || f.status != http.StatusBadRequest && f.status != http.StatusUnprocessableEntity {
+		return false
+	}
+	switch {
+	case f.api.has("max_completion_tokens"):
+		return a.newMaxTokens.CompareAndSwap(false, true)
+	case f.api.has("stream_options"):
+		return a.noStreamOptions.CompareAndSwap(false, true)
+	case f.api.has("response_format", "json_schema"):
+		return a.noSchema.CompareAndSwap(false, true)
+	}
+	return false
+}
+
+// attempt makes one request and reads the answer.
+func (r *run) attempt(parent context.Context, lastly bool) (*answer, error) {
+	a := r.a
+	body, err := r.body(lastly)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancelCause(parent)
+	defer cancel(nil)
+	late := time.AfterFunc(a.opts.maxTime(), func() { cancel(errLate) })
+	defer late.Stop()
+
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.endpoint, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "text/event-stream, application/json")
+	req.Header.Set("User-Agent", "Parley")
+	if k := a.opts.APIKey.Reveal(); k != "" {
+		req.Header.Set("Authorization", "Bearer "+k)
+	}
+	for name, v := range a.opts.Headers {
+		req.Header.Set(name, v.Reveal())
+	}
+	silent := time.AfterFunc(a.opts.timeout(), func() { cancel(errSilent) })
+	res, err := a.client.Do(req)
+	silent.Stop()
+	if err != nil {
+		return nil, broken(why(ctx, err))
+	}
+	defer res.Body.Close()
+	media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	switch {
+	case res.StatusCode != http.StatusOK, media == "application/json":
+		return r.whole(ctx, cancel, res)
+	case media == "text/html":
+		return nil, garbled(errors.New("a web page: is the URL that of the API?"))
+	}
+	return r.stream(ctx, cancel, res.Body)
+}
+
+// why is the reason for which a request was given up, where it was, instead of
+// what net/http makes of it.
+func why(ctx context.Context, err error) error {
+	if c := context.Cause(ctx); c != nil {
+		return c
+	}
+	return err
+}
+
+// whole reads an answer that is no stream: an error, or from an endpoint that does
+// not stream.
+func (r *run) whole(ctx context.Context, cancel context.CancelCauseFunc, res *http.Response) (*answer, error) {
+	max := 2*r.a.opts.maxAnswer() + maxError
+	if res.StatusCode != http.StatusOK {
+		max = maxError
+	}
+	silent := time.AfterFunc(r.a.opts.timeout(), func() { cancel(errSilent) })
+	defer silent.Stop()
+	doc, err := io.ReadAll(io.LimitReader(res.Body, int64(max)+1))
+	if res.StatusCode != http.StatusOK {
+		return nil, refused(res.StatusCode, res.Header, readError(doc)) // as far as it came
+	}
+	if err != nil {
+		return nil, broken(why(ctx, err))
+	}
+	if len(doc) > max {
+		return nil, fault{public: "the model's answer is too long", cause: fmt.Errorf("more than %d bytes", max)}
+	}
+	if b := bytes.TrimSpace(doc); bytes.HasPrefix(b, []byte("data:")) || bytes.HasPrefix(b, []byte(":")) {
+		return r.stream(ctx, cancel, io.NopCloser(bytes.NewReader(doc))) // it is one, under a wrong name
+	}
+	s := &assembly{max: r.a.opts.maxAnswer()}
+	if err := r.take(s, doc); err != nil {
+		return nil, err
+	}
+	if s.finish == "" && s.size == 0 {
+		return nil, garbled(fmt.Errorf("an answer without choices: %q", short(string(doc), 200)))
+	}
+	return r.finish(s)
+}
+
+// garbled is a fault of what cannot be understood.
+func garbled(err error) fault {
+	return fault{public: "the model's endpoint sent what cannot be understood", cause: err}
+}

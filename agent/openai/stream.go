@@ -1,0 +1,169 @@
+package openai
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/parley-a2a/parley/internal/wire"
+)
+
+// event is what the goroutine that reads hands over.
+type event struct {
+	data []byte
+	err  error
+}
+
+// pulse notes when bytes came: a comment is a sign of life, and no event.
+type pulse struct {
+	r    io.Reader
+	last atomic.Int64 // nanoseconds since begin
+	t0   time.Time
+}
+
+func (p *pulse) Read(b []byte) (int, error) {
+	n, err := p.r.Read(b)
+	if n > 0 {
+		p.last.Store(int64(time.Since(p.t0)))
+	}
+	return n, err
+}
+
+// quiet is for how long nothing has come.
+func (p *pulse) quiet() time.Duration { return time.Since(p.t0) - time.Duration(p.last.Load()) }
+
+// stream reads an answer as it comes, and puts its text out. Another goroutine
+// reads, for nobody can wait for bytes and a clock at once; it has ended when
+// stream returns.
+func (r *run) stream(ctx context.Context, cancel context.CancelCauseFunc, body io.ReadCloser) (*answer, error) {
+	events := make(chan event)
+	alive := &pulse{r: body, t0: time.Now()}
+	go func() {
+		defer close(events)
+		// Some end without the empty line that ends an event.
+		in := wire.NewReader(io.MultiReader(alive, strings.NewReader("\n\n")), 2*r.a.opts.maxAnswer()+maxError)
+		for {
+			ev, err := in.Next()
+			select {
+			case events <- event{bytes.Clone(ev.Data), err}:
+			case <-ctx.Done():
+				return
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	defer func() {
+		cancel(nil)
+		body.Close()
+		for range events { // until it has ended
+		}
+	}()
+
+	s := &assembly{max: r.a.opts.maxAnswer()}
+	idle := time.NewTimer(r.a.opts.timeout())
+	defer idle.Stop()
+	for {
+		select {
+		case ev := <-events:
+			if ev.err != nil || ev.data == nil {
+				return r.cut(s, why(ctx, ev.err))
+			}
+			done, err := r.event(s, ev.data)
+			if err != nil {
+				return nil, err
+			}
+			if done {
+				return r.finish(s)
+			}
+		case <-r.out.due():
+			if err := r.out.flush(); err != nil {
+				return nil, err
+			}
+		case <-idle.C:
+			left := r.a.opts.timeout() - alive.quiet()
+			if left <= 0 {
+				return nil, broken(errSilent)
+			}
+			idle.Reset(left)
+		case <-ctx.Done():
+			return nil, broken(context.Cause(ctx))
+		}
+	}
+}
+
+// event takes in what an event holds.
+func (r *run) event(s *assembly, data []byte) (done bool, err error) {
+	chunks, done, err := readChunks(data)
+	for i := range chunks {
+		if err := r.chunk(s, &chunks[i]); err != nil {
+			return false, err
+		}
+	}
+	if err != nil {
+		return false, garbled(err)
+	}
+	return done, nil
+}
+
+func (r *run) take(s *assembly, doc []byte) error {
+	_, err := r.event(s, doc)
+	return err
+}
+
+func (r *run) chunk(s *assembly, c *chunk) error {
+	if api := c.found(); api != nil && (len(c.Choices) == 0 || len(c.Error) > 0) {
+		status := api.status()
+		if status == 0 {
+			status = http.StatusInternalServerError // with a 200 it began well
+			if api.has("rate_limit", "rate limit", "overloaded") {
+				status = http.StatusTooManyRequests
+			}
+		}
+		return refused(status, nil, api)
+	}
+	text, err := s.add(c)
+	if err != nil {
+		return err
+	}
+	return r.out.add(text)
+}
+
+// cut is the end of a stream without [DONE]: fine where the answer says that it is
+// over, as some do.
+func (r *run) cut(s *assembly, err error) (*answer, error) {
+	if (err == nil || err == io.EOF) && s.finish != "" {
+		return r.finish(s)
+	}
+	if err == nil || err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	if errors.Is(err, wire.ErrEventTooLarge) {
+		return nil, fault{public: "the model's answer is too long", cause: err}
+	}
+	f := broken(err)
+	if r.out.said() && !errors.Is(err, errLate) {
+		f.public = "the model's answer broke off"
+	}
+	return nil, f
+}
+
+// finish is the end of an answer that came in full. What is gathered of it goes out
+// with what follows.
+func (r *run) finish(s *assembly) (*answer, error) {
+	ans := s.end()
+	if ans.finish == "error" || ans.finish == "insufficient_system_resource" { // OpenRouter, DeepSeek
+		return nil, fault{
+			public: "the model's endpoint has a problem; try again later", again: true,
+			cause: fmt.Errorf("finish_reason %s after %d bytes", ans.finish, s.size),
+		}
+	}
+	return ans, nil
+}

@@ -1,0 +1,184 @@
+package openai
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/agent"
+)
+
+// tools are what the model may call in a turn, by the names that it knows.
+type tools struct {
+	list []tool
+	by   map[string]source
+}
+
+// source is where a tool comes from.
+type source struct {
+	box Toolbox
+	agent.Tool
+}
+
+// toolbox asks all toolboxes what they have.
+func (a *Agent) toolbox(ctx context.Context) (tools, error) {
+	ts := tools{by: map[string]source{}}
+	for _, box := range a.opts.Tools {
+		list, err := box.Tools(ctx)
+		if err != nil {
+			if ctx.Err() != nil {
+				return ts, context.Cause(ctx)
+			}
+			return ts, agent.Public("the tools of this agent cannot be reached; try again later", err)
+		}
+		for _, t := range list {
+			if len(ts.list) == maxTools {
+				a.opts.logger().Warn("the model is told of some tools only: there are too many", "most", maxTools)
+				return ts, nil
+			}
+			if err := ts.add(box, t); err != nil {
+				a.opts.logger().Warn("a tool is left out", "tool", short(t.Name, 100), "err", err)
+			}
+		}
+	}
+	return ts, nil
+}
+
+func (ts *tools) add(box Toolbox, t agent.Tool) error {
+	params := t.Parameters
+	if len(params) == 0 {
+		params = a2a.JSON(`{"type":"object","properties":{}}`)
+	}
+	if !json.Valid(params) {
+		return errors.New("its parameters are not JSON")
+	}
+	one := tool{Type: "function"}
+	one.Function.Name = ts.free(known(t.Name))
+	one.Function.Description = t.Description
+	one.Function.Parameters = params
+	ts.by[one.Function.Name] = source{box, t}
+	ts.list = append(ts.list, one)
+	return nil
+}
+
+// maxName is how long a function's name may be, as the API has it.
+const maxName = 64
+
+// known makes of a tool's name one that the API takes: letters, digits, _ and -.
+func known(name string) string {
+	name = strings.Map(func(c rune) rune {
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '_', c == '-':
+			return c
+		}
+		return '_'
+	}, name)
+	if name == "" {
+		name = "tool"
+	}
+	return name[:min(len(name), maxName)]
+}
+
+// free is a name that no tool has yet.
+func (ts *tools) free(name string) string {
+	free := name
+	for n := 2; ; n++ {
+		if _, taken := ts.by[free]; !taken {
+			return free
+		}
+		number := fmt.Sprintf("_%d", n)
+		free = name[:min(len(name), maxName-len(number))] + number
+	}
+}
+
+// mark notes which calls must not be made twice, before they are recorded.
+func (ts *tools) mark(ans *answer) {
+	for i := range ans.Calls {
+		c := &ans.Calls[i]
+		c.Once = ts.by[c.Function.Name].Once
+	}
+}
+
+// calls makes what an answer wants, one after another, and tells the model what
+// came of it. made counts the calls of the turn.
+func (r *run) calls(ctx context.Context, ans *answer, made *int) error {
+	said := message{Role: "assistant", Reasoning: ans.Reasoning}
+	if ans.Text != "" {
+		said.Content = ans.Text
+	}
+	for _, c := range ans.Calls {
+		said.ToolCalls = append(said.ToolCalls, c.toolCall)
+	}
+	r.messages = append(r.messages, said)
+	for _, c := range ans.Calls {
+		res := agent.ToolResult{Failed: true, Text: "not called: there have been too many calls; answer with what you have"}
+		if *made < r.a.opts.maxToolCalls() {
+			*made++
+			var err error
+			if res, err = r.call(ctx, c); err != nil {
+				return err
+			}
+		}
+		text := res.Text
+		if res.Failed {
+			text = "Error: " + text
+		}
+		r.messages = append(r.messages, message{Role: "tool", ToolCallID: c.ID, Content: text})
+	}
+	return nil
+}
+
+// call makes one call, or takes its result from the record.
+func (r *run) call(ctx context.Context, c call) (agent.ToolResult, error) {
+	begun := r.t.Attempt()
+	if c.Once {
+		var err error
+		begun, err = agent.Step(ctx, r.t, "begin", func(context.Context) (int, error) { return r.t.Attempt(), nil })
+		if err != nil {
+			return agent.ToolResult{}, err
+		}
+	}
+	return agent.Step(ctx, r.t, "call", func(ctx context.Context) (agent.ToolResult, error) {
+		if begun != r.t.Attempt() {
+			return failed("the call was interrupted, and nobody knows whether it took effect; it was not made again"), nil
+		}
+		return r.make(ctx, c)
+	})
+}
+
+func failed(text string) agent.ToolResult { return agent.ToolResult{Failed: true, Text: text} }
+
+func (r *run) make(ctx context.Context, c call) (agent.ToolResult, error) {
+	name := c.Function.Name
+	tool, known := r.tools.by[name]
+	if !known {
+		return failed("there is no tool of this name"), nil
+	}
+	args := a2a.JSON(strings.TrimSpace(c.Function.Arguments))
+	if !json.Valid(args) || args[0] != '{' {
+		return failed("the arguments are not a JSON object"), nil
+	}
+	if err := r.t.Status("calling " + name); err != nil {
+		return agent.ToolResult{}, err
+	}
+	res, err := tool.box.Call(ctx, tool.Name, args)
+	if ctx.Err() != nil {
+		return res, context.Cause(ctx) // not recorded: nobody knows what it means
+	}
+	if err != nil {
+		r.a.opts.logger().Warn("a tool's call failed", "task", r.t.Task().ID, "tool", tool.Name, "err", r.a.without(err.Error()))
+		var public *agent.PublicError
+		if errors.As(err, &public) {
+			return failed(public.Reason), nil
+		}
+		return failed("the call failed"), nil
+	}
+	res.Text = strings.ToValidUTF8(res.Text, "\ufffd")
+	if len(res.Text) > maxResult {
+		res.Text = strings.ToValidUTF8(res.Text[:maxResult], "") + "\n[cut off: the result is too long]"
+	}
+	return res, nil
+}
