@@ -65,6 +65,10 @@ func newBalancer(targets []string, seed uint64) (*balancer, error) {
 	b.http = &http.Server{
 		ErrorLog: quiet,
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			// Without it net/http closes the request's body with the first byte of the
+			// answer; the proxy's transport may still be looking for its end, and then
+			// cuts the answer.
+			_ = http.NewResponseController(w).EnableFullDuplex()
 			if limit, cut := b.lasts(); cut {
 				ctx, cancel := context.WithTimeout(r.Context(), limit)
 				defer cancel()
