@@ -2,65 +2,27 @@ package agent
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io/fs"
 	"log/slog"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
+	"sync"
 	"time"
-
-	"github.com/parley-a2a/parley/a2a"
 )
-
-// ExecOptions adjusts Exec. A nil *ExecOptions means all defaults.
-type ExecOptions struct {
-	// Grace is how long a command may take to end after it was told to
-	// (SIGTERM), before it is killed. Zero means 5 s.
-	Grace time.Duration
-	// MaxOutput caps what one run may print on standard output, in bytes.
-	// Zero means 64 MiB.
-	MaxOutput int64
-	// Logger gets what commands print on standard error, a record a line. Nil
-	// discards.
-	Logger *slog.Logger
-}
-
-func (o *ExecOptions) grace() time.Duration {
-	if o == nil || o.Grace == 0 {
-		return 5 * time.Second
-	}
-	return o.Grace
-}
-
-func (o *ExecOptions) maxOutput() int64 {
-	if o == nil || o.MaxOutput == 0 {
-		return 64 << 20
-	}
-	return o.MaxOutput
-}
-
-func (o *ExecOptions) logger() *slog.Logger {
-	if o == nil || o.Logger == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return o.Logger
-}
 
 // Exec returns an agent that runs a command for each message. argv is the
 // program and its arguments; no shell is involved unless argv names one. It
-// panics if argv is empty.
+// panics if argv is empty. The agent is an io.Closer: Close, after the last run,
+// ends processes that wait for messages and removes folders.
+//
+// What follows is about ExecPlain; docs/exec.md has both modes, for authors.
 //
 // In: the text of the message (its text parts, its files of a text type and its
 // data as JSON, joined by line feeds) is the command's standard input; other
-// parts are ignored, and a message without any
-// text is rejected. A command need not read its input. The environment is that
+// parts are ignored, and a message without any text is rejected. With
+// ExecOptions.Files a file is enough. A command need not read its input. The environment is that
 // of this process, with PARLEY_TASK_ID, PARLEY_CONTEXT_ID, PARLEY_ATTEMPT,
-// PARLEY_CALLER and PARLEY_TENANT. Clients choose the ids of contexts, and two
+// PARLEY_CALLER, PARLEY_TENANT and TRACEPARENT. Clients choose the ids of contexts, and two
 // callers may choose the same, with any characters but control ones: what a
 // command keeps for a context belongs under all three of tenant, caller and
 // context, and none of them is a file name as it is.
@@ -72,7 +34,8 @@ func (o *ExecOptions) logger() *slog.Logger {
 // lines that come together share one. Standard error goes to the log.
 //
 // Exit status 0 completes the task. Any other, death by a signal, a program
-// that cannot be started and too much output fail it with a reason that names
+// that cannot be started, too much output, and one that closes its output and then
+// goes on for longer than the grace fail it with a reason that names
 // neither arguments nor directories.
 //
 // A command runs in a process group of its own. When its task is cancelled or
@@ -81,13 +44,17 @@ func (o *ExecOptions) logger() *slog.Logger {
 // in its group is killed, once it has had a moment to finish printing: nothing
 // outlives its task (a program that must, starts a session of its own). Where
 // there are no process groups, only the command itself is killed. If the
-// server is itself killed, nobody is there to do this; the command then finds
-// its pipes closed, and its message is run again when the server is back.
+// server is itself killed, Linux kills the command with it; what that started,
+// and on other systems the command too, finds its pipes closed. Its message is
+// run again when the server is back.
 func Exec(argv []string, o *ExecOptions) Agent {
 	if len(argv) == 0 || argv[0] == "" {
 		panic("agent: Exec needs a command")
 	}
-	return &command{argv: slices.Clone(argv), opts: o, hold: holdTime, linger: lingerTime}
+	return &command{
+		argv: slices.Clone(argv), opts: o, hold: holdTime, linger: lingerTime, stall: stallTime,
+		places: newQueue(o.concurrency()), room: fileRoom{dir: o.filesDir()},
+	}
 }
 
 const (
@@ -97,13 +64,22 @@ const (
 	// has ended, and how long a pipe may stay silent after everything was
 	// killed before it is given up.
 	lingerTime = 250 * time.Millisecond
+	// stallTime is how long a command may leave its input unread while more waits.
+	stallTime = 10 * time.Second
 )
 
 // command is the agent that Exec returns.
 type command struct {
-	argv         []string
-	opts         *ExecOptions
-	hold, linger time.Duration // holdTime and lingerTime, but in tests
+	argv                []string
+	opts                *ExecOptions
+	hold, linger, stall time.Duration // holdTime, lingerTime and stallTime, but in tests
+	places              *queue        // who may be at work
+	room                fileRoom      // where files come and go
+
+	mu      sync.Mutex // protects the fields below
+	idle    []*process // processes that wait for their next message
+	waiting []*session // those that wait for an answer with their process, oldest first
+	closed  bool
 }
 
 // name is what the public may know the command by.
@@ -112,27 +88,41 @@ func (c *command) name() string {
 }
 
 func (c *command) Run(ctx context.Context, t *Turn) error {
-	input, ok := messageText(t.Message())
-	if !ok {
+	log := c.opts.logger().With("task", t.Task().ID, "command", c.name())
+	if c.opts.mode() == ExecLines {
+		return c.fault((&session{c: c, t: t, log: log}).run(ctx))
+	}
+	return c.fault(c.runPlain(ctx, t, log))
+}
+
+// runPlain runs the command on the text of the message.
+func (c *command) runPlain(ctx context.Context, t *Turn, log *slog.Logger) error {
+	input, ok := messageText(t.Message(), c.opts.files())
+	switch {
+	case ok, c.opts.files() && hasFile(t.Message()):
+	case c.opts.files():
+		return t.Reject("this agent works on text and files; send a message with a text part or a file")
+	default:
 		return t.Reject("this agent works on text; send a message with a text part")
 	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+	if err := c.places.enter(ctx); err != nil {
+		return err
 	}
-	task := t.Task()
-	log := c.opts.logger().With("task", task.ID, "command", c.name())
-	caller := t.Caller()
-	p, err := start(c.argv, []string{
-		"PARLEY_TASK_ID=" + task.ID,
-		"PARLEY_CONTEXT_ID=" + task.ContextID,
-		fmt.Sprintf("PARLEY_ATTEMPT=%d", t.Attempt()),
-		"PARLEY_CALLER=" + caller.Subject,
-		"PARLEY_TENANT=" + caller.Tenant,
-	}, input, log)
+	defer c.places.leave()
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
+
+	f, err := c.folders(t)
 	if err != nil {
-		return Public(c.startReason(err), err)
+		return err
 	}
-	defer p.close()
+	defer c.discard(f, log)
+	p, err := c.start(append(c.environ(), about(t, t.Attempt(), f)...), log)
+	if err != nil {
+		return err
+	}
+	p.input <- []byte(input)
+	close(p.input)
 	r := &run{
 		p:      p,
 		out:    &lines{w: t.Artifact("output")},
@@ -141,89 +131,57 @@ func (c *command) Run(ctx context.Context, t *Turn) error {
 		hold:   c.hold,
 		linger: c.linger,
 	}
-	if err := r.follow(ctx); err != nil {
-		if errors.Is(err, errTooMuch) {
-			return Public(fmt.Sprintf("the command printed more than the %d bytes it may", c.opts.maxOutput()), nil)
-		}
+	err = r.follow(ctx)
+	p.close()
+	switch {
+	case err != nil:
 		return err
-	}
-	if p.err != nil {
+	case p.err != nil:
 		return Public(exitReason(p.err), p.err)
+	case f != nil:
+		return f.collect(t, r.room)
 	}
 	return nil
 }
 
-// messageText returns the message's text, joined by line feeds, and whether
-// there is any: its text parts, its files of a text type, and its data as JSON.
-func messageText(m *a2a.Message) (string, bool) {
-	var texts []string
-	for _, p := range m.Parts {
-		switch {
-		case p.Kind == a2a.PartText:
-			texts = append(texts, p.Text)
-		case p.Kind == a2a.PartRaw && isText(p.MediaType):
-			texts = append(texts, string(p.Raw))
-		case p.Kind == a2a.PartData:
-			texts = append(texts, string(p.Data))
+// bounded returns ctx with the command's time-out.
+func (c *command) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if d := c.opts.timeout(); d > 0 {
+		return context.WithTimeoutCause(ctx, d, errSlow)
+	}
+	return ctx, func() {}
+}
+
+// start begins a process of the command.
+func (c *command) start(env []string, log *slog.Logger) (*process, error) {
+	p, err := start(launch{argv: c.argv, dir: c.opts.dir(), env: env, memory: c.opts.memory(), log: log})
+	if err != nil {
+		return nil, Public(c.startReason(err), err)
+	}
+	return p, nil
+}
+
+// folders makes the folders of a run, or returns nil where there are none.
+func (c *command) folders(t *Turn) (*folders, error) {
+	if !c.opts.files() {
+		return nil, nil
+	}
+	base, err := c.room.open()
+	if err == nil {
+		var f *folders
+		if f, err = newFolders(base, t.Message()); err == nil {
+			return f, nil
 		}
 	}
-	return strings.Join(texts, "\n"), len(texts) > 0
+	return nil, Public("the files of the message could not be handed to the command", err)
 }
 
-// isText reports whether files of this media type are text.
-func isText(media string) bool {
-	media, _, _ = strings.Cut(strings.ToLower(media), ";")
-	media = strings.TrimSpace(media)
-	return strings.HasPrefix(media, "text/") || media == "application/json"
-}
-
-// startReason says why the command did not start, without directories.
-func (c *command) startReason(err error) string {
-	switch {
-	case errors.Is(err, exec.ErrDot):
-		return fmt.Sprintf("the command %s is in the working directory only; it has to be configured as ./%s", c.name(), c.name())
-	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
-		if _, err := os.Stat(c.argv[0]); err == nil { // it is there; what it needs is not
-			return fmt.Sprintf("the command %s needs an interpreter that was not found", c.name())
-		}
-		return fmt.Sprintf("the command %s was not found", c.name())
-	case errors.Is(err, syscall.ENOEXEC):
-		return fmt.Sprintf("the command %s is no program; a script needs a first line such as #!/bin/sh", c.name())
-	case errors.Is(err, fs.ErrPermission):
-		return fmt.Sprintf("the command %s is not executable", c.name())
+// discard takes the folders of a run away.
+func (c *command) discard(f *folders, log *slog.Logger) {
+	if f == nil {
+		return
 	}
-	return fmt.Sprintf("the command %s could not be started", c.name())
-}
-
-// exitReason says how a command that did not succeed ended.
-func exitReason(err error) string {
-	var exit *exec.ExitError
-	switch {
-	case !errors.As(err, &exit):
-		return "the command's end was not observed"
-	case exit.ExitCode() >= 0:
-		return fmt.Sprintf("the command exited with status %d", exit.ExitCode())
-	}
-	return "the command was ended by a signal (" + signalName(exit.ProcessState) + ")"
-}
-
-// ExecCard returns a card for Exec, named after the command. Arguments stay
-// out of it: they may hold what is not for the public.
-func ExecCard(argv []string) a2a.AgentCard {
-	name := (&command{argv: argv}).name()
-	streaming := true
-	return a2a.AgentCard{
-		Name:               name,
-		Description:        "Runs " + name + ": the text of a message is its input, what it prints is the answer.",
-		Version:            "1.0.0",
-		Capabilities:       a2a.AgentCapabilities{Streaming: &streaming},
-		DefaultInputModes:  []string{"text/plain", "text/*", "application/json"},
-		DefaultOutputModes: []string{"text/plain"},
-		Skills: []*a2a.AgentSkill{{
-			ID:          "run",
-			Name:        "Run " + name,
-			Description: "Runs the command on the text of the message and streams its output, line by line.",
-			Tags:        []string{"command"},
-		}},
+	if err := f.remove(); err != nil {
+		log.Warn("the folders of a run could not be removed", "error", err)
 	}
 }

@@ -12,6 +12,8 @@ import (
 
 func ownGroup(*exec.Cmd) {}
 
+const openWithoutWait = 0
+
 func (p *process) terminate() { p.kill() }
 
 func (p *process) kill() { p.cmd.Process.Kill() } // an error means that it has ended

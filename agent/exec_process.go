@@ -2,12 +2,15 @@ package agent
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"log/slog"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // process is a running command and the goroutines that serve its pipes. The
@@ -16,6 +19,9 @@ import (
 // hold its output open for ever.
 type process struct {
 	cmd *exec.Cmd
+	// input is what is written to its standard input, a piece at a time; nil once
+	// there is no more. Its owner sends and closes.
+	input chan []byte
 	// pieces yields what comes on standard output, as it comes, and is closed
 	// at its end. A piece is valid until the next has been received.
 	pieces chan []byte
@@ -23,22 +29,44 @@ type process struct {
 	exited chan struct{} // closed when the command's own process has ended
 	err    error         // why it did not succeed; set before exited is closed
 
+	log     atomic.Pointer[slog.Logger] // of the task that it serves
+	logRoom atomic.Int64                // how many bytes of standard error the log still takes
+
+	// rest is what it printed and nobody has taken as lines yet, seen how much of it
+	// has no end of a line. They belong to the session that the process serves.
+	rest []byte
+	seen int
+
 	stop  chan struct{} // closed by close: nobody receives pieces any more
 	pipes []*os.File    // our ends
 	work  sync.WaitGroup
 }
 
-// start runs argv with env added to this process's environment and input on
-// its standard input. The caller has to call close in the end.
-func start(argv, env []string, input string, log *slog.Logger) (*process, error) {
+// launch is how a process begins.
+type launch struct {
+	argv   []string
+	dir    string
+	env    []string
+	memory int64 // of the address space, in bytes; 0: no limit
+	log    *slog.Logger
+}
+
+// errNoMemory says that a limit of memory is asked for where none can be kept.
+var errNoMemory = errors.New("agent: this system has no limit of memory for one process")
+
+// start runs a command. The caller sends its input, or closes it, and has to call
+// close in the end.
+func start(l launch) (*process, error) {
 	p := &process{
-		cmd:    exec.Command(argv[0], argv[1:]...),
+		cmd:    exec.Command(l.argv[0], l.argv[1:]...),
+		input:  make(chan []byte, 1),
 		pieces: make(chan []byte),
 		quiet:  make(chan struct{}),
 		exited: make(chan struct{}),
 		stop:   make(chan struct{}),
 	}
-	p.cmd.Env = append(os.Environ(), env...)
+	p.cmd.Dir, p.cmd.Env = l.dir, l.env
+	p.serves(l.log)
 	ownGroup(p.cmd)
 
 	var pipes, theirs [3]*os.File // ends by file descriptor: ours, the command's
@@ -60,29 +88,75 @@ func start(argv, env []string, input string, log *slog.Logger) (*process, error)
 		p.pipes = append(p.pipes, pipes[fd])
 	}
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = theirs[0], theirs[1], theirs[2]
-	if err := p.cmd.Start(); err != nil {
+
+	started := make(chan error, 1)
+	p.work.Go(func() {
+		// The system ends the command with the thread that started it, where it can
+		// (see ownGroup): so that thread lives as long as the command. Nothing is lost,
+		// for waiting takes one as it is.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		if err := p.begin(l.memory); err != nil {
+			started <- err
+			return
+		}
+		started <- nil
+		defer close(p.exited)
+		p.err = p.cmd.Wait()
+	})
+	if err := <-started; err != nil {
 		p.closePipes()
+		p.work.Wait()
 		return nil, err
 	}
-
-	p.work.Go(func() {
-		// A command that does not read its input to the end is no error.
-		io.WriteString(pipes[0], input)
-		pipes[0].Close()
-	})
+	p.work.Go(func() { p.feed(pipes[0]) })
 	p.work.Go(func() {
 		defer close(p.pieces)
 		p.read(pipes[1])
 	})
 	p.work.Go(func() {
 		defer close(p.quiet)
-		logLines(pipes[2], log)
-	})
-	p.work.Go(func() {
-		defer close(p.exited)
-		p.err = p.cmd.Wait()
+		p.logLines(pipes[2])
 	})
 	return p, nil
+}
+
+// begin starts the command. Its memory is limited before it gets any input, though
+// not before its first instruction: what foreign bytes make it do is limited.
+func (p *process) begin(memory int64) error {
+	if memory > 0 && !limitsMemory {
+		return errNoMemory
+	}
+	err := p.cmd.Start()
+	if err != nil || memory == 0 {
+		return err
+	}
+	if err := limitMemory(p.cmd.Process.Pid, memory); err != nil {
+		p.kill()
+		p.cmd.Wait()
+		return err
+	}
+	return nil
+}
+
+// feed writes what is sent to input. A command that does not read its input to the
+// end is no error; what it does not read is dropped.
+func (p *process) feed(f *os.File) {
+	defer f.Close()
+	var err error
+	for {
+		select {
+		case b, ok := <-p.input:
+			if !ok {
+				return
+			}
+			if err == nil {
+				_, err = f.Write(b)
+			}
+		case <-p.stop:
+			return
+		}
+	}
 }
 
 // read sends what comes from f, until its end or close.
@@ -121,12 +195,22 @@ func (p *process) closePipes() {
 	}
 }
 
-// maxLogLine caps what one log record holds of a line, in bytes.
-const maxLogLine = 4 << 10
+const (
+	// maxLogLine caps what one log record holds of a line, in bytes.
+	maxLogLine = 4 << 10
+	// maxLog caps what the log takes of a run, in bytes.
+	maxLog = 1 << 20
+)
+
+// serves says for whom the process works from now on.
+func (p *process) serves(log *slog.Logger) {
+	p.log.Store(log)
+	p.logRoom.Store(maxLog)
+}
 
 // logLines writes what comes from r to the log, one record a line, until its
 // end. Of a line that is too long only the beginning is kept.
-func logLines(r io.Reader, log *slog.Logger) {
+func (p *process) logLines(r io.Reader) {
 	in := bufio.NewReaderSize(r, maxLogLine)
 	for {
 		line, more, err := in.ReadLine()
@@ -137,8 +221,21 @@ func logLines(r io.Reader, log *slog.Logger) {
 		for more && err == nil {
 			_, more, err = in.ReadLine()
 		}
-		if text != "" {
-			log.Info("command printed on standard error", "line", text)
+		if text == "" {
+			continue
+		}
+		if p.mayLog(len(text)) {
+			p.log.Load().Info("command printed on standard error", "line", text)
 		}
 	}
+}
+
+// mayLog reports whether the log takes so many bytes more of this run, and says so
+// once when it does not.
+func (p *process) mayLog(n int) bool {
+	left := p.logRoom.Add(-int64(n) - 1)
+	if left < 0 && left >= -int64(n)-1 {
+		p.log.Load().Warn("command has too much for the log; the rest of this run is left out", "bytes", maxLog)
+	}
+	return left >= 0
 }

@@ -6,8 +6,14 @@ import (
 	"time"
 )
 
-// errTooMuch says that a command printed more than it may.
-var errTooMuch = errors.New("agent: the command printed too much")
+var (
+	// errTooMuch says that a command printed more than it may.
+	errTooMuch = errors.New("agent: the command printed too much")
+	// errShut says that a command can say nothing more and goes on all the same.
+	errShut = errors.New("agent: the command closed its output and did not end")
+	// errSlow says that a command was at work for longer than it may.
+	errSlow = errors.New("agent: the command took too long")
+)
 
 // maxLate caps how many pieces are read after the kill. A full pipe holds
 // fewer; more can only come from a process that has left the group.
@@ -31,17 +37,19 @@ type run struct {
 	exited  <-chan struct{} // nil once the command's own process has ended
 	flush   *time.Timer     // when the held line goes out
 	overdue *time.Timer     // when patience with what is left ends
+	shut    *time.Timer     // when patience with a command that closed its output ends
 }
 
 // follow emits what the command prints until the command and its output have
-// ended, or have been ended. The error is ctx's cause, errTooMuch, or what
-// emitting returned; how the command fared is in p.err. On nil and errTooMuch
-// the artifact is closed.
+// ended, or have been ended. The error is ctx's cause, errTooMuch, errShut, or what
+// emitting returned; how the command fared is in p.err. On nil and what is the
+// command's own fault the artifact is closed.
 func (r *run) follow(ctx context.Context) error {
 	r.pieces, r.quiet, r.exited = r.p.pieces, r.p.quiet, r.p.exited
-	r.flush, r.overdue = stoppedTimer(), stoppedTimer()
+	r.flush, r.overdue, r.shut = stoppedTimer(), stoppedTimer(), stoppedTimer()
 	defer r.flush.Stop()
 	defer r.overdue.Stop()
+	defer r.shut.Stop()
 
 	done := ctx.Done()
 	for r.pieces != nil || r.quiet != nil || r.exited != nil {
@@ -51,11 +59,13 @@ func (r *run) follow(ctx context.Context) error {
 				r.take(piece)
 			} else {
 				r.pieces = nil
+				r.shut.Reset(r.grace)
 			}
 		case <-r.quiet:
 			r.quiet = nil
 		case <-r.exited:
 			r.exited = nil
+			r.shut.Stop()
 			if r.ended == nil || r.killed {
 				r.overdue.Reset(r.linger)
 			} // otherwise the rest of the group has what is left of the grace
@@ -63,6 +73,8 @@ func (r *run) follow(ctx context.Context) error {
 			if err := r.out.flush(); err != nil {
 				r.end(err)
 			}
+		case <-r.shut.C:
+			r.end(errShut)
 		case <-done:
 			done = nil
 			r.end(context.Cause(ctx))
@@ -70,7 +82,7 @@ func (r *run) follow(ctx context.Context) error {
 			r.lose()
 		}
 	}
-	if r.ended == nil || r.ended == errTooMuch {
+	if r.ended == nil || r.ended == errTooMuch || r.ended == errShut || r.ended == errSlow {
 		if err := r.out.close(); err != nil {
 			return err
 		}

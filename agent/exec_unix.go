@@ -8,8 +8,15 @@ import (
 	"syscall"
 )
 
-// ownGroup makes the command the leader of a process group of its own.
-func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+// ownGroup makes the command the leader of a process group of its own, which ends
+// with us where the system can see to it.
+func ownGroup(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	dieWithUs(cmd.SysProcAttr)
+}
+
+// openWithoutWait opens what may be a pipe that nobody writes to.
+const openWithoutWait = syscall.O_NONBLOCK
 
 // terminate asks the command's process group to end.
 func (p *process) terminate() { p.signal(syscall.SIGTERM) }

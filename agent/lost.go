@@ -1,5 +1,7 @@
 package agent
 
+import "io"
+
 // Lost is what an agent declares for the case that a process is lost while its
 // Run is under way: by a crash or kill -9, or because Run went on when the server
 // stopped; not by a restart in good order, after which it always runs again. The
@@ -30,4 +32,12 @@ func LostBy(a Agent) Lost {
 type declared struct {
 	Agent
 	lost Lost
+}
+
+// Close closes an agent that holds something between its runs.
+func (d *declared) Close() error {
+	if c, ok := d.Agent.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
 }

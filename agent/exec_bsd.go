@@ -1,0 +1,9 @@
+//go:build unix && !linux
+
+package agent
+
+import "syscall"
+
+// dieWithUs: nobody ends the command here when we are killed. It finds its pipes
+// closed.
+func dieWithUs(*syscall.SysProcAttr) {}

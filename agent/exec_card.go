@@ -1,0 +1,37 @@
+package agent
+
+import "github.com/parley-a2a/parley/a2a"
+
+// ExecCard returns a card for Exec, named after the command. Arguments stay
+// out of it: they may hold what is not for the public.
+func ExecCard(argv []string) a2a.AgentCard { return (*ExecOptions)(nil).Card(argv) }
+
+// Card is ExecCard for a command with these options: in mode ExecLines, and with
+// Files, it takes and gives more than text.
+func (o *ExecOptions) Card(argv []string) a2a.AgentCard {
+	name := (&command{argv: argv}).name()
+	streaming := true
+	card := a2a.AgentCard{
+		Name:               name,
+		Description:        "Runs " + name + ": the text of a message is its input, what it prints is the answer.",
+		Version:            "1.0.0",
+		Capabilities:       a2a.AgentCapabilities{Streaming: &streaming},
+		DefaultInputModes:  []string{"text/plain", "text/*", "application/json"},
+		DefaultOutputModes: []string{"text/plain"},
+		Skills: []*a2a.AgentSkill{{
+			ID:          "run",
+			Name:        "Run " + name,
+			Description: "Runs the command on the text of the message and streams its output, line by line.",
+			Tags:        []string{"command"},
+		}},
+	}
+	if o.mode() == ExecLines {
+		card.Description = "Hands each message to " + name + ", which answers as it goes."
+		card.Skills[0].Description = "Hands the message to the command and streams what it answers."
+	}
+	if o.mode() == ExecLines || o.files() {
+		card.DefaultInputModes = []string{"text/plain", "application/json", "*/*"}
+		card.DefaultOutputModes = []string{"text/plain", "application/json", "*/*"}
+	}
+	return card
+}

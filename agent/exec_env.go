@@ -1,0 +1,54 @@
+package agent
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+)
+
+// kept are the variables that ExecOptions.CleanEnv leaves.
+var kept = []string{"PATH", "HOME", "LANG", "TZ"}
+
+// ours are variables that a command gets from us or from nobody: those of an
+// outer server would be wrong.
+var ours = []string{
+	"PARLEY_TASK_ID", "PARLEY_CONTEXT_ID", "PARLEY_ATTEMPT", "PARLEY_CALLER", "PARLEY_TENANT",
+	"PARLEY_IN", "PARLEY_OUT", "PARLEY_MODE", "TRACEPARENT",
+}
+
+// environ is what every process of the command gets.
+func (c *command) environ() []string {
+	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return slices.Contains(ours, name) || c.opts.cleanEnv() && !slices.Contains(kept, name)
+	})
+	env = append(env, c.opts.env()...)
+	if c.opts.mode() == ExecLines {
+		return append(env, "PARLEY_MODE=lines")
+	}
+	return append(env, "PARLEY_MODE=plain")
+}
+
+// about is what a process gets that is run for one message. attempt counts the
+// runs from the top.
+func about(t *Turn, attempt int, f *folders) []string {
+	task, caller := t.Task(), t.Caller()
+	env := []string{
+		"PARLEY_TASK_ID=" + task.ID,
+		"PARLEY_CONTEXT_ID=" + task.ContextID,
+		fmt.Sprintf("PARLEY_ATTEMPT=%d", attempt),
+		"PARLEY_CALLER=" + caller.Subject,
+		"PARLEY_TENANT=" + caller.Tenant,
+	}
+	if trace := caller.Trace; trace != "" {
+		env = append(env, "TRACEPARENT="+trace)
+	}
+	if f != nil {
+		env = append(env, "PARLEY_IN="+f.in, "PARLEY_OUT="+f.out)
+	}
+	for i, v := range env {
+		env[i] = strings.ReplaceAll(v, "\x00", "") // which no variable can hold
+	}
+	return env
+}

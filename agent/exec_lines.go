@@ -1,0 +1,267 @@
+package agent
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// linesVersion is the version of the protocol of lines: docs/exec.md.
+const linesVersion = 1
+
+const (
+	// maxLine caps a line of a command, in bytes, and maxLines how many it may write
+	// in a run.
+	maxLine  = 8 << 20
+	maxLines = 100_000
+)
+
+// told is a line to a command. Type and Text come first, so that a shell finds
+// them.
+type told struct {
+	Type string  `json:"type"`
+	Text *string `json:"text,omitempty"`
+
+	// of a message
+	Parley      int          `json:"parley,omitempty"`
+	Task        string       `json:"task,omitempty"`
+	Context     string       `json:"context,omitempty"`
+	Attempt     int          `json:"attempt,omitempty"`
+	Caller      *toldCaller  `json:"caller,omitempty"`
+	Message     *a2a.Message `json:"message,omitempty"` // and of an answer
+	Metadata    a2a.JSON     `json:"metadata,omitempty"`
+	Accepted    []string     `json:"accepted,omitempty"`
+	Traceparent string       `json:"traceparent,omitempty"`
+	In          string       `json:"in,omitempty"`
+	Out         string       `json:"out,omitempty"`
+
+	// of a step
+	Name   string   `json:"name,omitempty"`
+	Done   *bool    `json:"done,omitempty"`
+	Result a2a.JSON `json:"result,omitempty"`
+
+	Reason string `json:"reason,omitempty"` // of a cancel
+}
+
+type toldCaller struct {
+	Subject string `json:"subject"`
+	Tenant  string `json:"tenant"`
+}
+
+// encode returns the line with its end.
+func (l *told) encode() ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(l); err != nil {
+		return nil, err
+	}
+	// Both end a line for some readers, Node's among them. In JSON they can only be
+	// within strings.
+	line := bytes.ReplaceAll(b.Bytes(), []byte("\u2028"), []byte(`\u2028`))
+	return bytes.ReplaceAll(line, []byte("\u2029"), []byte(`\u2029`)), nil
+}
+
+// said is a line of a command.
+type said struct {
+	kind        string
+	task        string
+	parts       []*a2a.Part // what it says, text included
+	name        string
+	description string
+	append      bool // true unless the line says otherwise
+	last        bool
+	metadata    a2a.JSON
+	result      a2a.JSON
+	level       slog.Level
+}
+
+// saidMembers are what a line may have besides its type and task, by its type.
+var saidMembers = map[string][]string{
+	"status":       {"text", "parts", "metadata"},
+	"artifact":     {"text", "parts", "name", "append", "last", "description", "metadata"},
+	"ask":          {"text", "parts"},
+	"authenticate": {"text", "parts"},
+	"step":         {"name"},
+	"result":       {"result"},
+	"log":          {"text", "level"},
+	"complete":     {"text", "parts", "metadata"},
+	"reply":        {"text", "parts"},
+	"reject":       {"text", "parts", "metadata"},
+	"fail":         {"text", "parts", "metadata"},
+}
+
+// ends reports whether the line ends the task.
+func (l *said) ends() bool {
+	return l.kind == "complete" || l.kind == "reply" || l.kind == "reject" || l.kind == "fail"
+}
+
+// decodeSaid reads a line. Its errors say what is wrong with it in words that the
+// caller may see.
+func decodeSaid(line []byte) (*said, error) {
+	if !utf8.Valid(line) {
+		return nil, errors.New("it is not UTF-8")
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(line, &members); err != nil {
+		var syntax *json.SyntaxError
+		if errors.As(err, &syntax) {
+			return nil, fmt.Errorf("it is not JSON (byte %d)", syntax.Offset)
+		}
+		return nil, errors.New("it is not a JSON object")
+	}
+	l := &said{append: true}
+	if err := stringMember(members, "type", &l.kind); err != nil {
+		return nil, err
+	}
+	allowed, known := saidMembers[l.kind]
+	switch {
+	case l.kind == "":
+		return nil, errors.New(`it has no "type"`)
+	case !known:
+		return nil, fmt.Errorf("its type %s is none of %s", shortened(l.kind), strings.Join(slices.Sorted(maps.Keys(saidMembers)), ", "))
+	}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if name != "type" && name != "task" && !slices.Contains(allowed, name) {
+			return nil, fmt.Errorf("%s is no member of a line of type %s, which may have %s", shortened(name), l.kind, strings.Join(allowed, ", "))
+		}
+	}
+	if _, any := members["text"]; l.kind == "artifact" && !any && len(members["parts"]) == 0 && len(members["last"]) == 0 {
+		return nil, errors.New(`a line of type artifact needs "text", "parts" or "last"`)
+	}
+	var level string
+	err := errors.Join(stringMember(members, "task", &l.task), stringMember(members, "name", &l.name), stringMember(members, "description", &l.description),
+		stringMember(members, "level", &level), boolMember(members, "append", &l.append), boolMember(members, "last", &l.last), l.content(members), l.objects(members))
+	if err != nil {
+		return nil, first(err)
+	}
+	return l, l.check(level)
+}
+
+// content reads what the line says.
+func (l *said) content(members map[string]json.RawMessage) error {
+	raw, hasText := members["text"]
+	list, hasParts := members["parts"]
+	switch {
+	case hasText && hasParts:
+		return errors.New(`it has both "text" and "parts"`)
+	case hasText:
+		var s string
+		if err := stringMember(members, "text", &s); err != nil || string(raw) == "null" {
+			return err
+		}
+		if s != "" || l.kind != "artifact" {
+			l.parts = []*a2a.Part{a2a.TextPart(s)}
+		}
+	case hasParts:
+		var elements []json.RawMessage
+		if err := json.Unmarshal(list, &elements); err != nil {
+			return errors.New(`"parts" must be an array`)
+		}
+		if len(elements) > a2a.MaxParts {
+			return fmt.Errorf(`"parts" has more than %d elements`, a2a.MaxParts)
+		}
+		for i, e := range elements {
+			p := new(a2a.Part)
+			if err := p.UnmarshalJSON(e); err != nil {
+				return fmt.Errorf("parts[%d]: %s", i, publicText(err))
+			}
+			l.parts = append(l.parts, p)
+		}
+	}
+	return nil
+}
+
+// objects reads what is kept as it is.
+func (l *said) objects(members map[string]json.RawMessage) error {
+	if raw, ok := members["metadata"]; ok && string(raw) != "null" {
+		if raw[0] != '{' {
+			return errors.New(`"metadata" must be an object`)
+		}
+		l.metadata = a2a.JSON(raw)
+	}
+	if raw, ok := members["result"]; ok {
+		l.result = a2a.JSON(raw)
+	}
+	return nil
+}
+
+// maxName caps the name of an artifact or a step, in bytes.
+const maxName = 512
+
+// check finds what is missing.
+func (l *said) check(level string) error {
+	empty := len(l.parts) == 0 || len(l.parts) == 1 && l.parts[0].Kind == a2a.PartText && l.parts[0].Text == ""
+	switch {
+	case len(l.name) > maxName:
+		return fmt.Errorf(`its "name" is longer than %d bytes`, maxName)
+	case (l.kind == "ask" || l.kind == "authenticate" || l.kind == "reply" || l.kind == "log") && empty:
+		return fmt.Errorf("a line of type %s needs a text", l.kind)
+	case l.kind == "step" && l.name == "":
+		return errors.New(`a line of type step needs a "name"`)
+	case l.kind == "result" && len(l.result) == 0:
+		return errors.New(`a line of type result needs a "result"`)
+	case l.kind != "log":
+	case level != "" && l.level.UnmarshalText([]byte(level)) != nil:
+		return errors.New(`its "level" is none of debug, info, warn, error`)
+	}
+	if empty && l.kind != "artifact" {
+		l.parts = nil
+	}
+	return nil
+}
+
+// message is what the line says as a message, or nil.
+func (l *said) message() *a2a.Message {
+	if len(l.parts) == 0 {
+		return nil
+	}
+	return &a2a.Message{Parts: l.parts, Metadata: l.metadata}
+}
+
+func stringMember(members map[string]json.RawMessage, name string, v *string) error {
+	if raw, ok := members[name]; ok && json.Unmarshal(raw, v) != nil {
+		return fmt.Errorf("%q must be a string", name)
+	}
+	return nil
+}
+
+func boolMember(members map[string]json.RawMessage, name string, v *bool) error {
+	if raw, ok := members[name]; ok && json.Unmarshal(raw, v) != nil {
+		return fmt.Errorf("%q must be true or false", name)
+	}
+	return nil
+}
+
+// first returns the first of joined errors.
+func first(err error) error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return joined.Unwrap()[0]
+	}
+	return err
+}
+
+// publicText is what callers may see of an error.
+func publicText(err error) string {
+	var coded *a2a.Error
+	if errors.As(err, &coded) {
+		return coded.Message
+	}
+	return "it cannot be read"
+}
+
+// shortened quotes a word of the command's.
+func shortened(s string) string {
+	if r := []rune(s); len(r) > 40 {
+		s = string(r[:40]) + "…"
+	}
+	return fmt.Sprintf("%q", s)
+}

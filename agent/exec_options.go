@@ -1,0 +1,158 @@
+package agent
+
+import (
+	"log/slog"
+	"runtime"
+	"time"
+)
+
+// ExecMode says how Exec speaks with its command.
+type ExecMode int
+
+const (
+	// ExecPlain: text goes in, text comes out.
+	ExecPlain ExecMode = iota
+	// ExecLines: both sides write JSON objects, one a line. docs/exec.md has them.
+	ExecLines
+)
+
+// ExecOptions adjusts Exec. A nil *ExecOptions means all defaults.
+type ExecOptions struct {
+	// Mode is ExecPlain or ExecLines.
+	Mode ExecMode
+	// Processes keeps as many processes for many messages, one after another, with
+	// ExecLines. They are started when they are needed, each serves one task at a
+	// time, and one that breaks is replaced. Zero runs the command for each message.
+	// There are never more than that at work, whatever Concurrency is.
+	Processes int
+	// Concurrency is how many commands are at work at a time; further runs wait, and
+	// begin in the order in which they came. Commands that wait for an answer do not
+	// count; of these there are as many again at most, and what has waited longest
+	// is ended and run again from the top when its answer comes. Zero means four
+	// for each processor.
+	Concurrency int
+	// Dir is the directory to run it in. Empty means this process's. A relative
+	// path of a command is relative to it.
+	Dir string
+	// Env are variables in addition to this process's, as "NAME=value"; of several
+	// with a name the last one counts. Values may be secrets: none is ever logged.
+	Env []string
+	// CleanEnv leaves of this process's variables PATH, HOME, LANG and TZ only.
+	CleanEnv bool
+	// Files has files come and go through two folders, PARLEY_IN and PARLEY_OUT. What
+	// the message carries as bytes is in the first, under a name that is safe for
+	// shells; each file that the command leaves in the second becomes an artifact of
+	// its name, when the command has succeeded: at most 100 of them, each of at most
+	// 16 MiB, which count as output. Both folders are removed after the run, and
+	// those of a server that was killed when the next one begins.
+	Files bool
+	// FilesDir is where the folders are made. Empty means os.TempDir().
+	FilesDir string
+	// Timeout bounds how long a command may be at work on one message, without the
+	// time that it waits for an answer. Zero means no bound.
+	Timeout time.Duration
+	// Grace is how long a command may take to end after it was told to, before it
+	// is killed. Zero means 5 s.
+	Grace time.Duration
+	// Memory caps the address space of each of the command's processes, in bytes
+	// (RLIMIT_AS). Runtimes that reserve much more than they use, as those of Go,
+	// Node and Java do, need gigabytes. Linux only: elsewhere runs fail. Zero means
+	// no limit.
+	Memory int64
+	// MaxOutput caps what one run may print on standard output, files included, in
+	// bytes. Zero means 64 MiB.
+	MaxOutput int64
+	// Logger gets what commands print on standard error, a record a line and at most
+	// 1 MiB a run. Nil discards.
+	Logger *slog.Logger
+}
+
+// mode is ExecPlain or ExecLines.
+func (o *ExecOptions) mode() ExecMode {
+	if o == nil {
+		return ExecPlain
+	}
+	return o.Mode
+}
+
+// keeps is how many processes stay for the next message.
+func (o *ExecOptions) keeps() int {
+	if o.mode() != ExecLines {
+		return 0
+	}
+	return max(o.Processes, 0)
+}
+
+func (o *ExecOptions) concurrency() int {
+	n := 4 * runtime.GOMAXPROCS(0)
+	if o != nil && o.Concurrency > 0 {
+		n = o.Concurrency
+	}
+	if k := o.keeps(); k > 0 {
+		n = k
+		if o.Concurrency > 0 {
+			n = min(n, o.Concurrency)
+		}
+	}
+	return n
+}
+
+func (o *ExecOptions) dir() string {
+	if o == nil {
+		return ""
+	}
+	return o.Dir
+}
+
+func (o *ExecOptions) env() []string {
+	if o == nil {
+		return nil
+	}
+	return o.Env
+}
+
+func (o *ExecOptions) cleanEnv() bool { return o != nil && o.CleanEnv }
+
+func (o *ExecOptions) files() bool { return o != nil && o.Files }
+
+func (o *ExecOptions) filesDir() string {
+	if o == nil {
+		return ""
+	}
+	return o.FilesDir
+}
+
+func (o *ExecOptions) timeout() time.Duration {
+	if o == nil {
+		return 0
+	}
+	return max(o.Timeout, 0)
+}
+
+func (o *ExecOptions) grace() time.Duration {
+	if o == nil || o.Grace == 0 {
+		return 5 * time.Second
+	}
+	return o.Grace
+}
+
+func (o *ExecOptions) memory() int64 {
+	if o == nil {
+		return 0
+	}
+	return max(o.Memory, 0)
+}
+
+func (o *ExecOptions) maxOutput() int64 {
+	if o == nil || o.MaxOutput == 0 {
+		return 64 << 20
+	}
+	return o.MaxOutput
+}
+
+func (o *ExecOptions) logger() *slog.Logger {
+	if o == nil || o.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return o.Logger
+}

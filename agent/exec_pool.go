@@ -1,0 +1,170 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// take returns a process for a session: one that is kept and whole, or a new one.
+func (c *command) take(s *session, f *folders) (p *process, reused bool, err error) {
+	if c.opts.keeps() == 0 {
+		p, err = c.start(append(c.environ(), about(s.t, s.attempt(), f)...), s.log)
+		return p, false, err
+	}
+	for {
+		c.mu.Lock()
+		if len(c.idle) == 0 {
+			c.mu.Unlock()
+			p, err = c.start(c.environ(), s.log)
+			return p, false, err
+		}
+		p = c.idle[len(c.idle)-1]
+		c.idle = c.idle[:len(c.idle)-1]
+		c.mu.Unlock()
+		select {
+		case <-p.exited: // while nobody needed it
+			s.log.Warn("a process that was kept has ended; another takes its place", "error", p.err)
+			close(p.input)
+			p.close()
+		default:
+			p.serves(s.log)
+			return p, true, nil
+		}
+	}
+}
+
+// put keeps a process that is whole for the next message, if there is room.
+func (c *command) put(p *process, whole bool) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !whole || c.closed || len(c.idle) >= c.opts.keeps() {
+		return false
+	}
+	p.serves(c.opts.logger().With("command", c.name()))
+	c.idle = append(c.idle, p)
+	return true
+}
+
+// Close ends the processes that wait for messages and removes folders. It is called
+// after the last Run has ended.
+func (c *command) Close() error {
+	c.mu.Lock()
+	c.closed = true
+	idle := c.idle
+	c.idle = nil
+	c.mu.Unlock()
+	var all sync.WaitGroup
+	for _, p := range idle {
+		all.Go(func() {
+			close(p.input) // by which it knows that there is nothing more to do
+			p.wind(c.opts.grace()/2, c.opts.grace()/2, c.linger)
+		})
+	}
+	all.Wait()
+	return c.room.close()
+}
+
+// hangUp says that the process gets no more lines.
+func (s *session) hangUp() {
+	if !s.hungUp {
+		s.hungUp = true
+		close(s.p.input)
+	}
+}
+
+// cancel tells the process to stop, with a line where there is a reason that it may
+// know, and leaves it or ends it.
+func (s *session) cancel(reason string) {
+	grace := s.c.opts.grace()
+	polite := min(time.Second, grace/2)
+	if reason == "" {
+		polite = 0
+	} else if line, err := (&told{Type: "cancel", Task: s.t.Task().ID, Reason: reason}).encode(); err == nil {
+		select {
+		case s.p.input <- line:
+		default: // it has not read what came before
+		}
+	}
+	if polite > 0 && s.c.opts.keeps() > 0 && s.settles(polite) && s.c.put(s.p, true) {
+		return
+	}
+	s.hangUp()
+	s.p.wind(polite, grace-polite, s.c.linger)
+}
+
+// settles reports whether a process that is kept ends the task by itself within so
+// long. What it says is dropped.
+func (s *session) settles(within time.Duration) bool {
+	ctx, stop := context.WithTimeout(context.Background(), within)
+	defer stop()
+	s.evict = nil
+	s.slow.Stop()
+	for {
+		line, err := s.next(ctx, nil)
+		if err != nil {
+			return false
+		}
+		l, err := decodeSaid(line)
+		switch {
+		case err != nil:
+			return false
+		case l.ends() && l.task == s.t.Task().ID:
+			return s.exited != nil && s.pieces != nil
+		}
+	}
+}
+
+// stepDone is what ends the doing of a step.
+type stepDone struct{ result a2a.JSON }
+
+func (*stepDone) Error() string { return "agent: the step is done" }
+
+// step asks whether a step was done and has it done if not.
+func (s *session) step(ctx context.Context, line []byte, l *said) error {
+	i := s.stepped
+	s.stepped++
+	done, not := true, false
+	if i < len(s.steps) {
+		if s.steps[i].name != l.name {
+			return s.bad(line, "another step was recorded here: steps have to come in the same order on every run", nil)
+		}
+		return s.send(ctx, &told{Type: "step", Name: l.name, Done: &done, Result: s.steps[i].result})
+	}
+	ran := false
+	result, err := s.t.host.Step(ctx, l.name, func(ctx context.Context) (a2a.JSON, error) {
+		ran, s.stepping = true, true
+		defer func() { s.stepping = false }()
+		if err := s.send(ctx, &told{Type: "step", Name: l.name, Done: &not}); err != nil {
+			return nil, err
+		}
+		for {
+			line, err := s.next(ctx, nil)
+			if err != nil {
+				return nil, err
+			}
+			err = s.handle(ctx, line)
+			var end *stepDone
+			if errors.As(err, &end) {
+				return end.result, nil
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+	})
+	switch {
+	case err != nil && !ran:
+		return s.bad(line, "another step was recorded here: steps have to come in the same order on every run", err)
+	case err != nil:
+		return err
+	}
+	s.steps = append(s.steps, outcome{l.name, result})
+	if ran {
+		return nil
+	}
+	return s.send(ctx, &told{Type: "step", Name: l.name, Done: &done, Result: result})
+}

@@ -1,0 +1,354 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// session is one run with a command that speaks in lines. All its fields belong to
+// the goroutine in run.
+type session struct {
+	c   *command
+	t   *Turn
+	log *slog.Logger
+
+	// of the run, which more than one process may serve in turn
+	artifacts map[string]*Artifact // by name
+	answers   []*a2a.Message       // to the questions of the run, in their order
+	steps     []outcome            // that came of its steps, in their order
+	runs      int                  // processes that were told the message
+
+	// of the present process
+	placed   bool     // it counts among those at work
+	p        *process // nil once it is somebody else's, or nobody's
+	f        *folders
+	reused   bool            // it served others before
+	hungUp   bool            // its input was closed
+	pieces   <-chan []byte   // nil once standard output has ended
+	exited   <-chan struct{} // nil once the process has ended
+	killed   bool            // what it left running was killed
+	late     int             // pieces read after that
+	room     int64           // how many bytes may still be printed
+	n        int             // of the newest line
+	spoke    bool            // it wrote a line about this task
+	asked    int             // questions so far
+	asking   bool            // one is open
+	stepped  int             // steps so far
+	stepping bool            // a step is being done
+	patience *time.Timer     // with a process that closed its output, or an output whose process ended
+	slow     *time.Timer     // when the time of the run is up
+	began    time.Time       // when the time began to run
+	left     time.Duration   // what was left of it then
+	evict    chan struct{}   // closed when the process, which waits for an answer, has to go; nil while it works
+}
+
+// outcome is a step and what came of it.
+type outcome struct {
+	name   string
+	result a2a.JSON
+}
+
+// errAgain says that the run begins again from the top with another process.
+var errAgain = errors.New("agent: the run goes on with another process")
+
+func (s *session) run(ctx context.Context) error {
+	for {
+		s.runs++
+		if err := s.serve(ctx); err != errAgain {
+			return err
+		}
+		for _, a := range s.artifacts {
+			a.Again()
+		}
+	}
+}
+
+// serve goes through the run with one process, as far as that gets. errAgain says that
+// another has to go on.
+func (s *session) serve(ctx context.Context) error {
+	if err := s.c.places.enter(ctx); err != nil {
+		return err
+	}
+	s.placed = true
+	defer func() {
+		if s.placed {
+			s.c.places.leave()
+		}
+	}()
+	f, err := s.c.folders(s.t)
+	if err != nil {
+		return err
+	}
+	defer s.c.discard(f, s.log)
+	p, reused, err := s.c.take(s, f)
+	if err != nil {
+		return err
+	}
+	*s = session{
+		c: s.c, t: s.t, log: s.log, answers: s.answers, steps: s.steps, artifacts: s.artifacts, runs: s.runs,
+		placed: true, p: p, f: f, reused: reused, pieces: p.pieces, exited: p.exited, room: s.c.opts.maxOutput(),
+		patience: stoppedTimer(), slow: stoppedTimer(), left: s.c.opts.timeout(),
+	}
+	defer s.patience.Stop()
+	defer s.slow.Stop()
+	s.resume()
+	err = s.converse(ctx)
+	s.slow.Stop()
+	if s.p == nil {
+		return err
+	}
+	return s.finish(err)
+}
+
+// converse tells the process the message and does what it says until it has ended
+// the task (errGone), or has ended (io.EOF), or something is wrong.
+func (s *session) converse(ctx context.Context) error {
+	if err := s.send(ctx, s.message()); err != nil {
+		return err
+	}
+	for {
+		line, err := s.next(ctx, nil)
+		if err != nil {
+			return err
+		}
+		if err := s.handle(ctx, line); err != nil {
+			return err
+		}
+	}
+}
+
+// message is the line that brings the message.
+func (s *session) message() *told {
+	m, task, caller := s.t.Message(), s.t.Task(), s.t.Caller()
+	l := &told{
+		Type: "message", Parley: linesVersion, Task: task.ID, Context: task.ContextID, Attempt: s.attempt(),
+		Caller: &toldCaller{caller.Subject, caller.Tenant}, Message: m, Metadata: s.t.Metadata(), Accepted: s.t.AcceptedOutputModes(),
+		Traceparent: caller.Trace,
+	}
+	words, _ := messageText(m, s.f != nil)
+	l.Text = &words
+	if s.f != nil {
+		l.In, l.Out = s.f.in, s.f.out
+		l.Message = s.f.refer(m)
+	}
+	return l
+}
+
+// attempt counts the runs from the top: the engine's and ours.
+func (s *session) attempt() int { return s.t.Attempt() + s.runs - 1 }
+
+// handle does what a line says.
+func (s *session) handle(ctx context.Context, line []byte) error {
+	l, err := s.read(line)
+	if l == nil || err != nil {
+		return err
+	}
+	s.spoke = true
+	if s.stepping && (l.ends() && l.kind != "fail" && l.kind != "reject" || l.kind == "ask" || l.kind == "authenticate" || l.kind == "step") {
+		return s.bad(line, "a line of type "+l.kind+" must not come while a step is being done", nil)
+	}
+	switch l.kind {
+	case "log":
+		s.logged(ctx, l)
+		return nil
+	case "status":
+		return s.emitted(line, s.t.StatusMessage(l.message()))
+	case "artifact":
+		return s.artifact(line, l)
+	case "ask", "authenticate":
+		return s.ask(ctx, line, l)
+	case "step":
+		return s.step(ctx, line, l)
+	case "result":
+		if !s.stepping {
+			return s.bad(line, "a line of type result without a step before", nil)
+		}
+		return &stepDone{l.result}
+	}
+	return s.end(line, l)
+}
+
+// read reads a line; nil is one that means nothing for this run.
+func (s *session) read(line []byte) (*said, error) {
+	l, err := decodeSaid(line)
+	switch {
+	case err != nil:
+		return nil, s.bad(line, err.Error(), nil)
+	case l.task == "" && s.c.opts.keeps() > 0 && l.kind != "log":
+		return nil, s.bad(line, `it has no "task", which lines need of a process that serves many`, nil)
+	case l.task == "" || l.task == s.t.Task().ID:
+		return l, nil
+	case s.reused:
+		s.log.Warn("command wrote a line about another task; it is dropped", "line", s.n)
+		return nil, nil
+	}
+	return nil, s.bad(line, "it is about another task", nil)
+}
+
+// end ends the task as the line says.
+func (s *session) end(line []byte, l *said) error {
+	var err error
+	switch l.kind {
+	case "fail":
+		err = s.t.End(a2a.TaskStateFailed, l.message())
+	case "reject":
+		err = s.t.End(a2a.TaskStateRejected, l.message())
+	default:
+		if err := s.collect(); err != nil {
+			return err
+		}
+		if l.kind == "reply" {
+			err = s.t.ReplyParts(l.parts...)
+		} else {
+			err = s.t.End(a2a.TaskStateCompleted, l.message())
+		}
+	}
+	if err := s.emitted(line, err); err != nil {
+		return err
+	}
+	return errGone
+}
+
+// collect emits the files that the process left.
+func (s *session) collect() error {
+	if s.f == nil {
+		return nil
+	}
+	return s.f.collect(s.t, s.room)
+}
+
+// maxArtifacts caps how many artifacts a run may have.
+const maxArtifacts = 1000
+
+func (s *session) artifact(line []byte, l *said) error {
+	a := s.artifacts[l.name]
+	switch {
+	case a == nil && len(s.artifacts) == maxArtifacts:
+		return s.bad(line, fmt.Sprintf("there are more than %d artifacts", maxArtifacts), nil)
+	case a == nil:
+		a = s.t.Artifact(l.name)
+		if s.artifacts == nil {
+			s.artifacts = map[string]*Artifact{}
+		}
+		s.artifacts[l.name] = a
+	case !l.append:
+		a.Again()
+	}
+	a.Description, a.Metadata = l.description, l.metadata // which count where it begins
+	var err error
+	if l.last {
+		err = a.Last(l.parts...)
+	} else {
+		err = a.Add(l.parts...)
+	}
+	if errors.Is(err, errClosed) {
+		return s.bad(line, `its artifact has had its last chunk; "append":false begins it anew`, err)
+	}
+	return s.emitted(line, err)
+}
+
+// emitted makes of what emitting returned what fails the task.
+func (s *session) emitted(line []byte, err error) error {
+	var coded *a2a.Error
+	switch {
+	case err == nil, isAny(err, ErrEnded, ErrTooLarge, ErrCanceled, ErrDraining, ErrTimeout, context.Canceled):
+		return err
+	case errors.As(err, &coded):
+		return s.bad(line, coded.Message, err)
+	}
+	return s.bad(line, "it cannot be passed on", err)
+}
+
+// bad is a line that fails the task. Its text is for the log only.
+func (s *session) bad(line []byte, problem string, cause error) error {
+	s.log.Warn("command wrote a line that is wrong", "line", s.n, "problem", problem, "text", clip(string(line), 200), "cause", cause)
+	return Public(fmt.Sprintf("line %d of the command's output: %s", s.n, problem), cause)
+}
+
+// clip returns valid UTF-8 of at most so many bytes and a few.
+func clip(s string, most int) string {
+	if len(s) > most {
+		s = s[:most] + "…"
+	}
+	return strings.ToValidUTF8(s, "\uFFFD")
+}
+
+func (s *session) logged(ctx context.Context, l *said) {
+	if words := clip(partsText(l.parts), maxLogLine); s.p.mayLog(len(words)) {
+		s.log.Log(ctx, l.level, "command says", "text", words)
+	}
+}
+
+func partsText(parts []*a2a.Part) string {
+	words, _ := messageText(&a2a.Message{Parts: parts}, true)
+	return words
+}
+
+// resume lets the time of the run go on, suspend stops it.
+func (s *session) resume() {
+	s.began = time.Now()
+	if s.c.opts.timeout() > 0 {
+		s.slow.Reset(s.left)
+	}
+}
+
+func (s *session) suspend() {
+	s.slow.Stop()
+	s.left = max(s.left-time.Since(s.began), 0)
+}
+
+// finish leaves the process, or ends it, and returns what the run comes to.
+func (s *session) finish(err error) error {
+	grace, linger := s.c.opts.grace(), s.c.linger
+	switch err {
+	case errGone:
+		if !s.c.put(s.p, s.exited != nil && s.pieces != nil) {
+			s.hangUp()
+			s.p.wind(grace, grace, linger)
+			if s.p.err != nil {
+				s.log.Warn("command did not end well after it had ended its task", "error", s.p.err)
+			}
+		}
+		return nil
+	case io.EOF:
+		s.hangUp()
+		s.p.close()
+		switch {
+		case s.asking:
+			return Public(exitReason(s.p.err)+" while its question was open", s.p.err)
+		case s.reused && !s.spoke:
+			s.log.Warn("a process that was kept ended when its next message came; another takes its place", "error", s.p.err)
+			return errAgain
+		case s.p.err != nil:
+			return Public(exitReason(s.p.err), s.p.err)
+		case s.c.opts.keeps() > 0:
+			return Public("the command exited before it had ended the task", nil)
+		case !s.spoke:
+			return Public("the command exited with status 0 and had written no line", nil)
+		}
+		return s.collect()
+	}
+	reason := ""
+	switch {
+	case isAny(err, ErrCanceled, ErrEnded, ErrTooLarge, context.Canceled):
+		reason = "canceled"
+	case errors.Is(err, ErrDraining):
+		reason = "draining"
+	case isAny(err, ErrTimeout, errSlow):
+		reason = "timeout"
+	}
+	s.cancel(reason)
+	return err
+}
+
+func isAny(err error, targets ...error) bool {
+	return slices.ContainsFunc(targets, func(t error) bool { return errors.Is(err, t) })
+}

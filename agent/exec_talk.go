@@ -1,0 +1,170 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"time"
+)
+
+var (
+	errGone    = errors.New("agent: the command has said that its task has ended")
+	errOther   = errors.New("agent: what was waited for is there")
+	errEvicted = errors.New("agent: the process has waited longest for an answer")
+)
+
+// next returns the next line of the process, without its end. Instead of one it
+// returns io.EOF if process and output have ended; errOther if other is ready,
+// errEvicted if the process has to make room; errShut, errTooMuch, errSlow, or
+// ctx's cause.
+func (s *session) next(ctx context.Context, other <-chan struct{}) ([]byte, error) {
+	for {
+		line, ok, err := s.cut()
+		if ok || err != nil {
+			return line, err
+		}
+		if s.pieces == nil && s.exited == nil {
+			return nil, io.EOF
+		}
+		select {
+		case piece, ok := <-s.pieces:
+			if err := s.took(piece, ok); err != nil {
+				return nil, err
+			}
+		case <-s.exited:
+			s.exited = nil
+			s.patience.Reset(s.c.linger)
+		case <-s.patience.C:
+			switch {
+			case s.exited != nil:
+				return nil, errShut
+			case s.killed: // who holds the output has left the group
+				s.pieces = nil
+			default:
+				s.killed = true
+				s.p.kill()
+				s.patience.Reset(s.c.linger)
+			}
+		case <-other:
+			return nil, errOther
+		case <-s.evict:
+			return nil, errEvicted
+		case <-s.slow.C:
+			return nil, errSlow
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// took keeps a piece of output, or notices its end.
+func (s *session) took(piece []byte, ok bool) error {
+	if !ok {
+		s.pieces = nil
+		if s.exited != nil {
+			s.patience.Reset(s.c.opts.grace())
+		}
+		return nil
+	}
+	if s.room -= int64(len(piece)); s.room < 0 {
+		return errTooMuch
+	}
+	s.p.rest = append(s.p.rest, piece...)
+	if s.killed { // patience is with silence, as in run
+		s.patience.Reset(s.c.linger)
+		if s.late++; s.late > maxLate {
+			s.pieces = nil
+		}
+	}
+	return nil
+}
+
+// cut takes a line that is not blank from what the process printed, if there is
+// one.
+func (s *session) cut() ([]byte, bool, error) {
+	for {
+		end := bytes.IndexByte(s.p.rest[s.p.seen:], '\n') + s.p.seen
+		var line []byte
+		switch {
+		case end >= s.p.seen:
+			line, s.p.rest, s.p.seen = s.p.rest[:end], s.p.rest[end+1:], 0
+		case s.pieces == nil && len(s.p.rest) > 0:
+			line, s.p.rest, s.p.seen = s.p.rest, nil, 0
+		default:
+			s.p.seen = len(s.p.rest)
+			if len(s.p.rest) > maxLine {
+				s.n++
+				return nil, false, s.bad(nil, "it is longer than 8 MiB", nil)
+			}
+			return nil, false, nil
+		}
+		s.n++
+		switch {
+		case len(line) > maxLine:
+			return nil, false, s.bad(nil, "it is longer than 8 MiB", nil)
+		case s.n > maxLines:
+			return nil, false, s.bad(nil, "there are too many", nil)
+		}
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			return line, true, nil
+		}
+	}
+}
+
+// send writes a line to the process. A process that has ended is no error: what it
+// said before may still be read.
+func (s *session) send(ctx context.Context, l *told) error {
+	line, err := l.encode()
+	if err != nil {
+		return err
+	}
+	select {
+	case s.p.input <- line:
+		return nil
+	default:
+	}
+	stalled := time.NewTimer(s.c.stall)
+	defer stalled.Stop()
+	select {
+	case s.p.input <- line:
+		return nil
+	case <-s.p.exited:
+		return nil
+	case <-stalled.C:
+		return Public("the command does not read its input", nil)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// wind brings a process to its end and returns when nothing of it is left here: it
+// may go by itself for as long as patience, then it is told to, and has the grace.
+func (p *process) wind(patience, grace, linger time.Duration) {
+	defer p.close()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	told := false
+	for pieces, quiet, exited := p.pieces, p.quiet, p.exited; pieces != nil || quiet != nil || exited != nil; {
+		select {
+		case _, ok := <-pieces:
+			if !ok {
+				pieces = nil
+			}
+		case <-quiet:
+			quiet = nil
+		case <-exited:
+			exited = nil
+			if !told {
+				timer.Reset(linger)
+			}
+		case <-timer.C:
+			if told || exited == nil {
+				return
+			}
+			told = true
+			p.terminate()
+			timer.Reset(grace)
+		}
+	}
+}
