@@ -16,37 +16,38 @@ const module = "github.com/parley-a2a/parley"
 // may says what each package may import from this module: the arrows of the
 // house. Tests may import more (they join parts to judge them).
 var may = map[string][]string{
-	".":                   {"*"},
-	"a2a":                 {"internal/jsonscan"},
-	"a2aclient":           {"a2a", "internal/wire", "internal/dialect", "internal/webhook"},
-	"a2aserver":           {"a2a", "internal/wire", "internal/dialect", "internal/egress", "internal/webhook"},
-	"agent":               {"a2a"},
-	"agent/httpagent":     {"a2a", "agent", "internal/wire"},
-	"agent/mcp":           {"a2a", "agent"},
-	"agent/openai":        {"a2a", "agent", "internal/wire"},
-	"agent/proxy":         {"a2a", "agent", "a2aclient"},
-	"auth":                {"a2a"},
-	"cmd/parley":          {"*"},
-	"engine":              {"a2a", "store", "agent"},
-	"internal/abuse":      {"a2a", "a2aclient"}, // for tests
-	"internal/allocs":     {},
-	"internal/config":     {"a2a"},
-	"internal/dialect":    {"a2a", "internal/jsonscan", "internal/pb", "internal/pb/v03"},
-	"internal/egress":     {},
-	"internal/interrupt":  {},
-	"internal/jsonscan":   {},
-	"internal/mcpserver":  {"a2a", "a2aclient"},
-	"internal/pb":         {},
-	"internal/pb/v03":     {},
-	"internal/pgtest":     {},
-	"internal/torture":    {"a2a", "a2aclient"},        // for tests
-	"internal/transcript": {"a2a", "internal/dialect"}, // for tests
-	"internal/webhook":    {"a2a"},
-	"internal/wire":       {"internal/jsonscan"},
-	"store":               {"a2a"},
-	"store/postgres":      {"a2a", "store"},
-	"store/sqlite":        {"a2a", "store"},
-	"store/storetest":     {"a2a", "store"},
+	".":                       {"*"},
+	"a2a":                     {"internal/jsonscan"},
+	"a2aclient":               {"a2a", "internal/wire", "internal/dialect", "internal/webhook"},
+	"a2aserver":               {"a2a", "internal/wire", "internal/dialect", "internal/egress", "internal/webhook"},
+	"agent":                   {"a2a"},
+	"agent/httpagent":         {"a2a", "agent", "internal/wire"},
+	"agent/mcp":               {"a2a", "agent"},
+	"agent/openai":            {"a2a", "agent", "internal/wire"},
+	"agent/openai/openaitest": {}, // for tests
+	"agent/proxy":             {"a2a", "agent", "a2aclient"},
+	"auth":                    {"a2a"},
+	"cmd/parley":              {"*"},
+	"engine":                  {"a2a", "store", "agent"},
+	"internal/abuse":          {"a2a", "a2aclient"}, // for tests
+	"internal/allocs":         {},
+	"internal/config":         {"a2a"},
+	"internal/dialect":        {"a2a", "internal/jsonscan", "internal/pb", "internal/pb/v03"},
+	"internal/egress":         {},
+	"internal/interrupt":      {},
+	"internal/jsonscan":       {},
+	"internal/mcpserver":      {"a2a", "a2aclient"},
+	"internal/pb":             {},
+	"internal/pb/v03":         {},
+	"internal/pgtest":         {},
+	"internal/torture":        {"a2a", "a2aclient"},        // for tests
+	"internal/transcript":     {"a2a", "internal/dialect"}, // for tests
+	"internal/webhook":        {"a2a"},
+	"internal/wire":           {"internal/jsonscan"},
+	"store":                   {"a2a"},
+	"store/postgres":          {"a2a", "store"},
+	"store/sqlite":            {"a2a", "store"},
+	"store/storetest":         {"a2a", "store"},
 }
 
 // never says which packages of others a package must not import, by prefix.

@@ -46,9 +46,22 @@ type callDelta struct {
 
 // usage is what a request took, in tokens.
 type usage struct {
-	Prompt     int64 `json:"prompt_tokens"`
-	Completion int64 `json:"completion_tokens"`
-	Total      int64 `json:"total_tokens"`
+	Prompt     count `json:"prompt_tokens"`
+	Completion count `json:"completion_tokens"`
+	Total      count `json:"total_tokens"`
+}
+
+// count is a number that some write as 19.0. What is none, or cannot be, is 0: it
+// must not cost the answer.
+type count int64
+
+func (n *count) UnmarshalJSON(b []byte) error {
+	v, err := strconv.ParseFloat(string(b), 64)
+	if err != nil || !(v >= 0 && v < 1<<53) {
+		v = 0
+	}
+	*n = count(v)
+	return nil
 }
 
 // said is text: a string, null, or a list of pieces as Mistral has it.
