@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 )
 
 // failure is what a command reports when it could not do its job: the error
@@ -13,6 +14,8 @@ type failure struct {
 	Message string
 	Hint    string
 	A2ACode int // of the binding; 0: none
+
+	Lines []string // more of the message, such as the mistakes of a file
 
 	exit  int
 	cause error // for the log
@@ -86,7 +89,7 @@ func (f *failure) envelope() []byte {
 		Hint    *string `json:"hint"`
 		A2ACode *int    `json:"a2aCode"`
 	}
-	b := body{Code: f.Code, Message: f.Message}
+	b := body{Code: f.Code, Message: strings.Join(append([]string{f.Message}, f.Lines...), "\n")}
 	if f.Hint != "" {
 		b.Hint = &f.Hint
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"io"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -147,6 +148,9 @@ func (p *textPrinter) unfinished(t *a2a.Task) error {
 
 func (p *textPrinter) failure(f *failure) error {
 	p.err.field("Error", f.Error())
+	if len(f.Lines) > 0 {
+		p.err.block("Mistakes", strings.Join(f.Lines, "\n"))
+	}
 	p.err.field("Hint", f.Hint)
 	return p.err.flush()
 }

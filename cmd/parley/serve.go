@@ -11,8 +11,6 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/spf13/pflag"
-
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aserver"
@@ -20,7 +18,7 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-func (a *app) serve(ctx context.Context, f *serveFlags, fs *pflag.FlagSet, argv []string) error {
+func (a *app) serve(ctx context.Context, f *serveSetup, argv []string) error {
 	if runtime.GOMAXPROCS(0) < 2 {
 		runtime.GOMAXPROCS(2) // on one, every fsync would stop the network, too
 	}
@@ -78,7 +76,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags, fs *pflag.FlagSet, argv 
 		return err
 	}
 	if !local || f.auth.any() {
-		f.limits.settle(fs)
+		f.limits.settle(f.set)
 	}
 	card, ag, what := serveAgent(f.agent, argv, log)
 	f.egress.declare(&card)

@@ -12,6 +12,7 @@ import (
 
 // serveFlags are the options of serve.
 type serveFlags struct {
+	path   string // of parley.yaml; see serve_file.go
 	listen string
 	storeFlags
 	place     *location // what these come to, with ephemeral; set by RunE
@@ -47,7 +48,7 @@ const (
 )
 
 func newServe(a *app) *cobra.Command {
-	var f serveFlags
+	var line *given
 	cmd := &cobra.Command{
 		Use:   "serve [flags] [-- command arguments...]",
 		Short: "Run an agent: a built-in one, or a command",
@@ -83,19 +84,24 @@ everybody may (--allow-anonymous).`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var err error
-			if f.place, err = f.storeFlags.resolve(a, cmd.Flags(), f.ephemeral); err != nil {
+			a.keepStore()
+			s, err := a.setUp(*line, len(args) > 0)
+			if err != nil {
 				return err
 			}
-			if err := f.check(cmd.Flags(), len(args) > 0); err != nil {
-				return err
-			}
-			return a.serve(cmd.Context(), &f, cmd.Flags(), args)
+			return a.serve(cmd.Context(), s, args)
 		},
 	}
 	cmd.Flags().SortFlags = false
 	cmd.Flags().SetInterspersed(false) // so that "serve sh -c x" is told about --, not about -c
-	inSections(cmd, []section{
+	inSections(cmd, new(serveFlags).sections())
+	line = record(cmd.Flags())
+	return cmd
+}
+
+// sections are all flags, as help shows them.
+func (f *serveFlags) sections() []section {
+	return []section{
 		newSection("Options", f.register),
 		newSection("Who may call", f.auth.register),
 		newSection("Limits; 0 means none, a star that it is so where others than this machine's users can call", f.limits.register),
@@ -104,11 +110,11 @@ everybody may (--allow-anonymous).`,
 		newSection("Webhooks", f.egress.register),
 		newSection("Messages that come again, servers that are lost, tasks that are old", f.registerLife),
 		newSection("Logs", f.registerLogs),
-	})
-	return cmd
+	}
 }
 
 func (f *serveFlags) register(fs *pflag.FlagSet) {
+	fs.StringVar(&f.path, "file", "", "`file` that says which agents there are, and everything that these options say (default: "+defaultFile+" of the working directory, where nothing says what to serve). Options are stronger")
 	fs.StringVar(&f.listen, "listen", "127.0.0.1:7275", "`address` to listen on; port 0 takes a free one")
 	f.storeFlags.register(fs, true)
 	fs.BoolVar(&f.ephemeral, "ephemeral", false, "keep tasks in memory only: they are gone when the server ends; the same as --store "+inMemory)

@@ -30,7 +30,10 @@ const helpWidth = 100
 // apart.
 func inSections(cmd *cobra.Command, sections []section) {
 	for _, s := range sections {
-		cmd.Flags().AddFlagSet(s.flags)
+		s.flags.VisitAll(func(f *pflag.Flag) {
+			parsed := *f // whose value may be another one: help knows how to show a default by its type
+			cmd.Flags().AddFlag(&parsed)
+		})
 	}
 	cmd.SetUsageFunc(func(cmd *cobra.Command) error {
 		var out strings.Builder

@@ -110,17 +110,17 @@ type OpenAI struct {
 
 // Proxy is an agent that is another A2A agent.
 type Proxy struct {
-	Agent    string // its card's URL, or a host, as parley send -a takes it
-	Version  string // forces a version: "0.1" to "1.1"
+	Agent    string   // its card's URL, or a host, as parley send -a takes it
+	Version  string   // forces a version: "0.1" to "1.1"
 	Bindings []string // "jsonrpc", "rest", "grpc", in order of preference
 	Bearer   a2a.Secret
 	APIKey   a2a.Secret
 	Basic    a2a.Secret // user:password
 	Headers  map[string]a2a.Secret
-	Forward  []string // headers of the caller's request that are passed on; never credentials
-	Verify   []string // files of keys of which one has to have signed its card
-	Push     bool     // ask the agent to call back, for tasks that take long
-	PushURL  string   // where it reaches this process; empty: public_url
+	Forward  []string      // headers of the caller's request that are passed on; never credentials
+	Verify   []string      // files of keys of which one has to have signed its card
+	Push     bool          // ask the agent to call back, for tasks that take long
+	PushURL  string        // where it reaches this process; empty: public_url
 	Poll     time.Duration // how often to look where it cannot stream; 0: 2 s
 	Egress   *Egress
 }

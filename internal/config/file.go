@@ -197,7 +197,7 @@ func (r *reader) settings(tree *value) (list []Setting) {
 				s.Source = part.at.source
 			}
 			s.Values = append(s.Values, part.text)
-			r.check(f, part)
+			r.check(f.flag, part)
 		}
 		if len(s.Values) > 0 {
 			list = append(list, s)
@@ -206,7 +206,28 @@ func (r *reader) settings(tree *value) (list []Setting) {
 	for _, f := range serverFields {
 		visit(f, tree.member(f.name))
 	}
+	r.alike(tree.member("agents"))
 	return list
+}
+
+// alike checks what agents have values for that a flag knows.
+func (r *reader) alike(v *value) {
+	if v == nil || v.field == nil {
+		return
+	}
+	if flag := v.field.like; flag != "" && !v.bad {
+		for _, part := range v.flagValues() {
+			if !part.at.bad {
+				r.check(flag, part)
+			}
+		}
+	}
+	for _, m := range v.members {
+		r.alike(m.value)
+	}
+	for _, item := range v.items {
+		r.alike(item)
+	}
 }
 
 // flagValue is one value of a flag, and where it comes from.
@@ -240,11 +261,18 @@ func (v *value) flagValues() (values []flagValue) {
 }
 
 // check asks the flag.
-func (r *reader) check(f *field, part flagValue) {
+func (r *reader) check(flag string, part flagValue) {
 	if r.options == nil || r.options.Check == nil || r.options.Elsewhere && part.at.source != "" {
 		return
 	}
-	if err := r.options.Check(f.flag, part.text); err != nil {
-		r.bad(part.at, "%v%s", err, part.at.butSays())
+	if err := r.options.Check(flag, part.text); err != nil {
+		switch must := strings.HasPrefix(err.Error(), "must be "); { // others name the value
+		case must:
+			r.bad(part.at, "%v%s", err, part.at.butSays())
+		case part.at.source != "":
+			r.bad(part.at, "%s is not what --%s takes", part.at.source, flag)
+		default:
+			r.bad(part.at, "%v", err)
+		}
 	}
 }

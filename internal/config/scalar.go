@@ -184,7 +184,7 @@ func (r *reader) special(v *value) {
 			}
 			return
 		}
-		if !strings.Contains(v.text, "://") && v.text != "memory" {
+		if v.field.flag == "store" && !strings.Contains(v.text, "://") && v.text != "memory" {
 			v.text = r.resolve(v.text)
 		}
 	case secret:

@@ -32,6 +32,7 @@ type field struct {
 	doc  string // what it is, in a few words without a full stop; in Markdown
 
 	flag   string   // of parley serve; "" of what is an agent's
+	like   string   // of an agent's: the flag that knows what its values can be
 	negate bool     // true in the file is false of the flag
 	yields []string // flags that, given on the command line, take this one's place, too
 	role   bool     // a dict that a flag takes as name=a,b
@@ -92,6 +93,7 @@ func dictOf(name string, elem kind, keys, doc string) *field {
 }
 
 func (f *field) as(flag string, yields ...string) *field { f.flag, f.yields = flag, yields; return f }
+func (f *field) checkedAs(flag string) *field            { f.like = flag; return f }
 func (f *field) or(def string) *field                    { f.def = def; return f }
 func (f *field) required() *field                        { f.need = true; return f }
 func (f *field) from(least float64) *field               { f.least = least; return f }
@@ -100,3 +102,28 @@ func (f *field) of(words ...string) *field               { f.words = words; retu
 func (f *field) asWritten() *field                       { f.elem.loose = true; return f }
 func (f *field) not() *field                             { f.negate = true; return f }
 func (f *field) copied(name, doc string) *field          { c := *f; c.name, c.doc = name, doc; return &c }
+
+// Row is what the table says of one flag of parley serve.
+type Row struct {
+	Path    string
+	Flag    string
+	Default string // as the reference has it
+	Negated bool   // true in the file is false of the flag
+}
+
+// Rows are the settings that have flags.
+func Rows() (rows []Row) {
+	walk(serverFields, "", func(f *field, path string) {
+		if f.flag != "" {
+			rows = append(rows, Row{path, f.flag, f.def, f.negate})
+		}
+	})
+	return rows
+}
+
+// AgentPaths are the settings of an agent below agents.*, those in lists without
+// what leads to them.
+func AgentPaths() (paths []string) {
+	walk(agentFields, "agents.*", func(_ *field, path string) { paths = append(paths, path) })
+	return paths
+}

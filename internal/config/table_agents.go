@@ -99,9 +99,9 @@ var mcpFields = []*field{
 var toolFields = append([]*field{row("name", text, "what the model knows it by").required()}, mcpFields...)
 
 var egress = group("egress", "which addresses its requests may go to; without it any but link-local ones and cloud metadata",
-	listOf("allow", text, "hosts, as in `push.allow`"),
-	listOf("deny", text, "hosts that nothing goes to"),
-	row("proxy", address, "URL of an HTTP proxy"),
+	listOf("allow", text, "hosts, as in `push.allow`").checkedAs("egress-allow"),
+	listOf("deny", text, "hosts that nothing goes to").checkedAs("egress-deny"),
+	row("proxy", address, "URL of an HTTP proxy").checkedAs("egress-proxy"),
 )
 
 var cardFields = []*field{
