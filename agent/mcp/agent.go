@@ -1,0 +1,190 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/agent"
+)
+
+// Agent is an agent whose skills are a server's tools.
+type Agent struct{ tools *Tools }
+
+// New returns an agent of a server's tools. The error says what is wrong with s;
+// whether there is such a server shows when it is needed.
+func New(s Server, o *Options) (*Agent, error) {
+	t, err := NewTools(s, o)
+	if err != nil {
+		return nil, err
+	}
+	return &Agent{t}, nil
+}
+
+// Close ends all sessions and returns when all is quiet. It is called after the
+// last run.
+func (a *Agent) Close() error { return a.tools.Close() }
+
+// Refresh is that of Tools; the card is another one then.
+func (a *Agent) Refresh(ctx context.Context) error { return a.tools.Refresh(ctx) }
+
+// Run calls the tool that the message names.
+func (a *Agent) Run(ctx context.Context, t *agent.Turn) error {
+	l, err := a.tools.listed(ctx, false)
+	if err != nil {
+		return a.tools.public(ctx, err)
+	}
+	want, problem := choose(l.tools, t.Message(), t.Metadata())
+	if problem != "" {
+		return t.Reject(problem)
+	}
+	if err := a.tools.queue.enter(ctx); err != nil {
+		return err
+	}
+	defer a.tools.queue.leave()
+	r := &run{tools: a.tools, turn: t, tool: l.find(want.Tool), args: want.Arguments}
+	res, err := r.rounds(ctx)
+	if err != nil {
+		return a.tools.public(ctx, err)
+	}
+	return r.finish(ctx, res)
+}
+
+// run is one turn. It belongs to the goroutine of Run.
+type run struct {
+	tools *Tools
+	turn  *agent.Turn
+	tool  *mcp.Tool
+	args  json.RawMessage
+}
+
+// maxRounds is how often a tool may answer with questions.
+const maxRounds = 20
+
+// round is what is recorded of a call that was answered with questions.
+type round struct {
+	Requests mcp.InputRequestMap `json:"requests"`
+	State    string              `json:"state,omitempty"`
+}
+
+// rounds calls the tool until it has a result. Servers of 2026-07-28 and later end a
+// call with questions and want it made again with the answers and with a state:
+// what was asked is recorded, so that only the latest call is ever in doubt.
+func (r *run) rounds(ctx context.Context) (*mcp.CallToolResult, error) {
+	p := &mcp.CallToolParams{Name: r.tool.Name, Arguments: r.args, Meta: r.meta()}
+	never, busy := once(r.tool), 0
+	for n := 1; n <= maxRounds; n++ {
+		// If this is on record, the call may have been made by an earlier run.
+		fresh := false
+		if _, err := agent.Step(ctx, r.turn, fmt.Sprintf("call %d", n), func(context.Context) (string, error) {
+			fresh = true
+			return r.tool.Name, nil
+		}); err != nil {
+			return nil, err
+		}
+		if never {
+			if err := r.turn.Sync(ctx); err != nil {
+				return nil, err
+			}
+		}
+		var final *mcp.CallToolResult
+		asked, err := agent.Step(ctx, r.turn, fmt.Sprintf("asked %d", n), func(ctx context.Context) (round, error) {
+			if never && !fresh {
+				return round{}, errUnknown
+			}
+			res, err := r.tools.call(ctx, p, never, r)
+			if err != nil {
+				return round{}, err
+			}
+			if !res.NeedsInput() {
+				final = res
+				return round{}, errFinal
+			}
+			return round{res.InputRequests, res.RequestState}, nil
+		})
+		switch {
+		case final != nil:
+			return final, nil
+		case err != nil:
+			return nil, err
+		}
+		p.RequestState = asked.State
+		if len(asked.Requests) == 0 { // the server is busy
+			busy++
+			if err := sleep(ctx, time.Duration(busy)*time.Second); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if p.InputResponses, err = r.respond(ctx, asked.Requests); err != nil {
+			return nil, err
+		}
+	}
+	return nil, agent.Public("the tool asked too often", nil)
+}
+
+// errFinal keeps a result out of the record.
+var errFinal = errors.New("mcp: the result is there")
+
+// meta tells the server whose call it is, so that one that wants to can know a call
+// that comes again.
+func (r *run) meta() mcp.Meta {
+	return mcp.Meta{metaTask: r.turn.Task().ID, metaAttempt: r.turn.Attempt()}
+}
+
+// Members of a call's _meta.
+const (
+	metaTask    = "parley-a2a/taskId"
+	metaAttempt = "parley-a2a/attempt"
+)
+
+// moved makes a status message of progress.
+func (r *run) moved(p *mcp.ProgressNotificationParams) error {
+	text := cut(p.Message, maxReason)
+	done := fmt.Sprintf("%.6g", p.Progress)
+	if p.Total > 0 {
+		done = fmt.Sprintf("%.6g of %.6g", p.Progress, p.Total)
+	}
+	if text == "" {
+		text = done
+	}
+	about, err := json.Marshal(map[string]any{"progress": finite(p.Progress), "total": finite(p.Total)})
+	if err != nil {
+		return err
+	}
+	return r.turn.StatusMessage(&a2a.Message{
+		Parts:    []*a2a.Part{a2a.TextPart(text)},
+		Metadata: a2a.JSON(about),
+	})
+}
+
+func finite(f float64) float64 {
+	if f != f || f > 1e300 || f < -1e300 {
+		return 0
+	}
+	return f
+}
+
+// finish ends the task with a result.
+func (r *run) finish(ctx context.Context, res *mcp.CallToolResult) error {
+	if res.IsError {
+		reason := cut(strings.TrimSpace(textOf(res)), maxReason)
+		if reason == "" {
+			reason = "the tool reported an error"
+		}
+		return r.turn.Fail(reason)
+	}
+	parts := r.parts(ctx, res)
+	if len(parts) == 0 {
+		return nil
+	}
+	w := r.turn.Artifact("result")
+	w.Description = cut(title(r.tool), 200)
+	return w.Last(parts...)
+}

@@ -1,0 +1,334 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/agent"
+)
+
+const (
+	maxQuestion = 64 << 10 // bytes of a question's schema
+	maxWrong    = 5        // answers that do not fit, before the tool is told that there is none
+)
+
+// respond answers the questions with which a call ended, one after another.
+func (r *run) respond(ctx context.Context, requests mcp.InputRequestMap) (mcp.InputResponseMap, error) {
+	r.tools.queue.leave()
+	defer r.tools.queue.enter(context.WithoutCancel(ctx))
+	answers := mcp.InputResponseMap{}
+	for _, id := range slices.Sorted(maps.Keys(requests)) { // in the same order on every run
+		q, ok := requests[id].(*mcp.ElicitParams)
+		if !ok {
+			return nil, agent.Public("the tool asks for what is not offered here: a model, or folders", nil)
+		}
+		a, err := r.asked(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		answers[id] = a
+	}
+	return answers, nil
+}
+
+// asked makes a question of the task of a question of the tool.
+func (r *run) asked(ctx context.Context, q *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+	f, err := newForm(q)
+	if err != nil {
+		r.tools.log.Warn("a question of an MCP server cannot be put", "err", err)
+		return &mcp.ElicitResult{Action: "cancel"}, nil
+	}
+	problem := ""
+	for range maxWrong {
+		m, err := r.turn.AskParts(ctx, f.question(problem)...)
+		if err != nil {
+			return nil, err
+		}
+		var a *mcp.ElicitResult
+		if a, problem = f.answer(m); problem == "" {
+			return a, nil
+		}
+	}
+	return &mcp.ElicitResult{Action: "cancel"}, nil
+}
+
+// form is a question with the fields that its answer has. One with an address has
+// none: the answer says whether the client went there.
+type form struct {
+	message string
+	url     string
+	doc     json.RawMessage // its schema
+	fields  []string        // in the order they are asked for
+	schema  *jsonschema.Schema
+	check   *jsonschema.Resolved
+}
+
+var errQuestion = errors.New("mcp: the question is not of a form that is known")
+
+func newForm(q *mcp.ElicitParams) (*form, error) {
+	f := &form{message: cut(q.Message, maxReason), url: clean(q.URL)}
+	if q.Mode == "url" || f.url != "" {
+		if f.url == "" || len(f.url) > maxReason {
+			return nil, errQuestion
+		}
+		return f, nil
+	}
+	if q.RequestedSchema == nil {
+		return f, nil
+	}
+	doc, err := json.Marshal(q.RequestedSchema)
+	if err != nil {
+		return nil, err
+	}
+	if len(doc) > maxQuestion {
+		return nil, errQuestion
+	}
+	f.doc, f.schema = doc, new(jsonschema.Schema)
+	if err := json.Unmarshal(doc, f.schema); err != nil {
+		return nil, err
+	}
+	if f.check, err = f.schema.Resolve(nil); err != nil {
+		return nil, err
+	}
+	f.fields = slices.Sorted(maps.Keys(f.schema.Properties))
+	for _, name := range f.fields {
+		if f.schema.Properties[name] == nil {
+			return nil, errQuestion
+		}
+	}
+	// Those that must be given come first.
+	slices.SortStableFunc(f.fields, func(a, b string) int { return f.optional(a) - f.optional(b) })
+	return f, nil
+}
+
+func (f *form) optional(name string) int {
+	if slices.Contains(f.schema.Required, name) {
+		return 0
+	}
+	return 1
+}
+
+// question returns the question as a text for people and data for programs.
+func (f *form) question(problem string) []*a2a.Part {
+	var b strings.Builder
+	if problem != "" {
+		fmt.Fprintf(&b, "%s\n\n", problem)
+	}
+	b.WriteString(f.message)
+	about := map[string]any{"mode": "form", "message": f.message}
+	switch {
+	case f.url != "":
+		fmt.Fprintf(&b, "\n\n%s\n\nAnswer when you have been there, or answer decline.", f.url)
+		about = map[string]any{"mode": "url", "message": f.message, "url": f.url}
+	case len(f.fields) == 0:
+		b.WriteString("\n\nAnswer accept or decline.")
+	case len(f.fields) == 1:
+		fmt.Fprintf(&b, "\n\n%s\n\nOr answer decline.", f.line(f.fields[0]))
+	default:
+		b.WriteString("\n")
+		for _, name := range f.fields {
+			b.WriteString("\n" + f.line(name))
+		}
+		b.WriteString("\n\nAnswer with a line \"name: value\" for each, with data, or with decline.")
+	}
+	if f.doc != nil {
+		about["requestedSchema"] = f.doc
+	}
+	parts := []*a2a.Part{a2a.TextPart(b.String())}
+	if doc, err := json.Marshal(map[string]any{"elicitation": about}); err == nil {
+		data := a2a.DataPart(doc)
+		data.MediaType = "application/json"
+		parts = append(parts, data)
+	}
+	return parts
+}
+
+// line describes a field.
+func (f *form) line(name string) string {
+	p := f.schema.Properties[name]
+	kind := p.Type
+	if values := choices(p); len(values) > 0 {
+		words := make([]string, len(values))
+		for i, v := range values {
+			words[i] = v.shown
+		}
+		kind = strings.Join(words, " | ")
+	}
+	if f.optional(name) == 1 {
+		kind += ", optional"
+	}
+	line := fmt.Sprintf("%s (%s)", name, kind)
+	if text := strings.TrimSpace(p.Title + " " + p.Description); text != "" {
+		line += ": " + text
+	}
+	return cut(line, 1000)
+}
+
+// answer reads a client's message. A problem, if not "", is for the client.
+func (f *form) answer(m *a2a.Message) (*mcp.ElicitResult, string) {
+	for _, p := range m.Parts {
+		if p.Kind != a2a.PartData || !isObject(p.Data) {
+			continue
+		}
+		var content map[string]any
+		if json.Unmarshal(p.Data, &content) != nil {
+			continue
+		}
+		return f.data(content)
+	}
+	var texts []string
+	for _, p := range m.Parts {
+		if p.Kind == a2a.PartText {
+			texts = append(texts, p.Text)
+		}
+	}
+	text := strings.TrimSpace(strings.Join(texts, "\n"))
+	switch strings.ToLower(text) {
+	case "decline", "cancel":
+		return &mcp.ElicitResult{Action: strings.ToLower(text)}, ""
+	}
+	if f.url != "" {
+		return &mcp.ElicitResult{Action: "accept"}, ""
+	}
+	if isObject([]byte(text)) {
+		var content map[string]any
+		if json.Unmarshal([]byte(text), &content) == nil {
+			return f.data(content)
+		}
+	}
+	switch len(f.fields) {
+	case 0:
+		switch strings.ToLower(text) {
+		case "accept", "yes", "y", "ok":
+			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{}}, ""
+		case "no", "n":
+			return &mcp.ElicitResult{Action: "decline"}, ""
+		}
+		return nil, "That is neither accept nor decline."
+	case 1:
+		return f.accept(map[string]any{f.fields[0]: value(f.schema.Properties[f.fields[0]], text)})
+	}
+	content := map[string]any{}
+	for line := range strings.Lines(text) {
+		name, rest, ok := strings.Cut(line, ":")
+		name = strings.TrimSpace(name)
+		if i := slices.IndexFunc(f.fields, func(known string) bool { return strings.EqualFold(known, name) }); ok && i >= 0 {
+			content[f.fields[i]] = value(f.schema.Properties[f.fields[i]], strings.TrimSpace(rest))
+		} else if strings.TrimSpace(line) != "" {
+			return nil, fmt.Sprintf("%q is no line \"name: value\" of what is asked for.", cut(strings.TrimSpace(line), 100))
+		}
+	}
+	return f.accept(content)
+}
+
+// data reads an answer that is an object: the fields, or {"action", "content"} as
+// MCP has it.
+func (f *form) data(content map[string]any) (*mcp.ElicitResult, string) {
+	action, ok := content["action"].(string)
+	own := f.schema != nil && f.schema.Properties["action"] != nil
+	if ok && !own && slices.Contains([]string{"accept", "decline", "cancel"}, action) {
+		if action != "accept" {
+			return &mcp.ElicitResult{Action: action}, ""
+		}
+		content, _ = content["content"].(map[string]any)
+	}
+	if f.url != "" {
+		return &mcp.ElicitResult{Action: "accept"}, ""
+	}
+	return f.accept(content)
+}
+
+func (f *form) accept(content map[string]any) (*mcp.ElicitResult, string) {
+	if content == nil {
+		content = map[string]any{}
+	}
+	if f.check != nil {
+		if err := f.check.Validate(content); err != nil {
+			return nil, "The answer does not fit: " + cut(lastCause(err), 500) + "."
+		}
+	}
+	return &mcp.ElicitResult{Action: "accept", Content: content}, ""
+}
+
+// lastCause is the end of a validator's error, which says what is wrong where its
+// beginning says how it came there.
+func lastCause(err error) string {
+	text := err.Error()
+	if i := strings.LastIndex(text, ": validating "); i >= 0 {
+		text = text[i+len(": validating "):]
+	}
+	return strings.TrimPrefix(text, "validating ")
+}
+
+// value makes of a text what a field wants, or leaves it as it is, for the check
+// to refuse.
+func value(p *jsonschema.Schema, text string) any {
+	for _, c := range choices(p) {
+		if strings.EqualFold(text, c.value) || strings.EqualFold(text, c.shown) {
+			return c.value
+		}
+	}
+	switch p.Type {
+	case "number", "integer":
+		if n, err := strconv.ParseFloat(text, 64); err == nil && finite(n) == n {
+			return n
+		}
+	case "boolean":
+		switch strings.ToLower(text) {
+		case "true", "yes", "y":
+			return true
+		case "false", "no", "n":
+			return false
+		}
+	case "array":
+		list := []any{}
+		for word := range strings.SplitSeq(text, ",") {
+			if word = strings.TrimSpace(word); word != "" {
+				list = append(list, word)
+			}
+		}
+		return list
+	}
+	return text
+}
+
+type choice struct{ value, shown string }
+
+// choices returns what a field can be, where it is one of a list.
+func choices(p *jsonschema.Schema) []choice {
+	var list []choice
+	for i, v := range p.Enum {
+		if s, ok := v.(string); ok {
+			c := choice{clean(s), clean(s)}
+			if names, ok := p.Extra["enumNames"].([]any); ok && i < len(names) {
+				if name, ok := names[i].(string); ok {
+					c.shown = clean(name)
+				}
+			}
+			list = append(list, c)
+		}
+	}
+	for _, one := range p.OneOf {
+		if one == nil || one.Const == nil {
+			continue
+		}
+		if s, ok := (*one.Const).(string); ok {
+			c := choice{clean(s), clean(s)}
+			if one.Title != "" {
+				c.shown = clean(one.Title)
+			}
+			list = append(list, c)
+		}
+	}
+	return list
+}

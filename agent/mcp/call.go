@@ -1,0 +1,336 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/parley-a2a/parley/agent"
+)
+
+// caller is for whom a call is made. Its methods are called in the goroutine that
+// called Tools.call.
+type caller interface {
+	// asked answers a question of the tool. Its error ends the call.
+	asked(ctx context.Context, q *mcp.ElicitParams) (*mcp.ElicitResult, error)
+	// moved is told of the latest progress.
+	moved(p *mcp.ProgressNotificationParams) error
+}
+
+// call is one call under way.
+type call struct {
+	asks chan *question
+	hint chan struct{} // of capacity one: there is progress
+	over chan struct{} // closed when nobody listens any more
+	done chan struct{} // closed when there is a result
+	res  *mcp.CallToolResult
+	err  error // both are set before done is closed
+
+	mu     sync.Mutex // protects latest
+	latest *mcp.ProgressNotificationParams
+}
+
+// question is one of the server's, with where its answer goes.
+type question struct {
+	ctx    context.Context // of the server's request
+	params *mcp.ElicitParams
+	answer chan *mcp.ElicitResult // of capacity one
+}
+
+// ask has the question answered by whoever made the call.
+func (c *call) ask(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+	q := &question{ctx, p, make(chan *mcp.ElicitResult, 1)}
+	select {
+	case c.asks <- q:
+	case <-c.over:
+		return &mcp.ElicitResult{Action: "cancel"}, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	select {
+	case a := <-q.answer:
+		return a, nil
+	case <-c.over:
+		return &mcp.ElicitResult{Action: "cancel"}, nil
+	}
+}
+
+func (c *call) progress(p *mcp.ProgressNotificationParams) {
+	c.mu.Lock()
+	c.latest = p
+	c.mu.Unlock()
+	select {
+	case c.hint <- struct{}{}:
+	default:
+	}
+}
+
+const (
+	maxTries = 3 // of a call, where sessions die
+	// drainPatience is for how long a call that cannot be made again may go on when
+	// the server stops.
+	drainPatience = 5 * time.Second
+)
+
+// errSilent says that a call took too long. errUnknown says that a call that cannot
+// be made again may have been carried out.
+var (
+	errSilent  = errors.New("mcp: the tool was silent for too long")
+	errUnknown = errors.New("mcp: it is not known whether the tool was called")
+)
+
+// connectError says that there is no session.
+type connectError struct{ cause error }
+
+func (e *connectError) Error() string { return "connect to MCP server: " + e.cause.Error() }
+func (e *connectError) Unwrap() error { return e.cause }
+
+// call calls a tool, on another session if one dies and the call may be made again.
+// who may be nil.
+func (t *Tools) call(ctx context.Context, p *mcp.CallToolParams, once bool, who caller) (*mcp.CallToolResult, error) {
+	for try := 1; ; try++ {
+		res, err := t.tryCall(ctx, p, once, who)
+		switch {
+		case err == nil:
+			return res, nil
+		case ctx.Err() != nil || !errors.As(err, new(*lostError)) && !errors.As(err, new(*connectError)):
+			return nil, err
+		case once && !unsent(err):
+			return nil, errors.Join(errUnknown, err)
+		case try == maxTries || hopeless(err):
+			return nil, err
+		}
+		t.log.Info("an MCP session was lost; the tool is called again", "tool", p.Name, "err", err)
+		if err := sleep(ctx, time.Duration(try*try)*200*time.Millisecond); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// lostError says that a call got no answer.
+type lostError struct{ cause error }
+
+func (e *lostError) Error() string { return e.cause.Error() }
+func (e *lostError) Unwrap() error { return e.cause }
+
+// unsent reports whether the tool was certainly not called.
+func unsent(err error) bool {
+	var op *net.OpError
+	return errors.As(err, new(*connectError)) || errors.Is(err, mcp.ErrSessionMissing) || errors.As(err, &op) && op.Op == "dial"
+}
+
+// tryCall calls a tool on one session.
+func (t *Tools) tryCall(ctx context.Context, p *mcp.CallToolParams, once bool, who caller) (*mcp.CallToolResult, error) {
+	s, err := t.take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer t.leave(s)
+	c := &call{asks: make(chan *question), hint: make(chan struct{}, 1), over: make(chan struct{}), done: make(chan struct{})}
+	defer close(c.over)
+	token := t.begin(s, c)
+	defer t.end(s, token)
+
+	params := *p
+	params.Meta = maps.Clone(p.Meta)
+	if params.Meta == nil {
+		params.Meta = mcp.Meta{}
+	}
+	params.Meta[mcp.MetaKeyLogLevel] = "info"
+	params.SetProgressToken(token)
+
+	// The call does not end with ctx by itself: one that cannot be made again has
+	// some time left when the server stops.
+	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	lasts, end := context.WithCancel(ctx) // while the call goes on
+	defer end()
+	go func() {
+		defer close(c.done)
+		defer end()
+		c.res, c.err = s.cs.CallTool(own, &params)
+	}()
+	err = t.follow(ctx, lasts, c, once, who)
+	if err == nil {
+		return c.res, answered(c.err)
+	}
+	cancel() // sends notifications/cancelled
+	t.giveUp(s, c, err)
+	return nil, err
+}
+
+func (t *Tools) begin(s *session, c *call) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.tokens++
+	token := "c" + strconv.FormatUint(t.tokens, 10)
+	s.calls[token] = c
+	return token
+}
+
+func (t *Tools) end(s *session, token string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(s.calls, token)
+}
+
+// follow serves a call until it is done, and then returns nil. Any error is why it
+// has to be given up.
+func (t *Tools) follow(ctx, lasts context.Context, c *call, once bool, who caller) error {
+	silence, pace, last := stoppedTimer(), stoppedTimer(), stoppedTimer()
+	defer silence.Stop()
+	defer pace.Stop()
+	defer last.Stop()
+	alive := func() {
+		if d := t.opts.timeout(); d > 0 {
+			silence.Reset(d)
+		}
+	}
+	alive()
+	hint, stop, told := c.hint, ctx.Done(), 0
+	for {
+		select {
+		case <-c.done:
+			return nil
+		case q := <-c.asks:
+			silence.Stop()
+			a, err := t.answer(lasts, q, who)
+			if err != nil {
+				select {
+				case <-c.done: // it did not wait for the answer
+					return nil
+				default:
+				}
+				if !errors.Is(err, errWithdrawn) {
+					return err
+				}
+			} else {
+				q.answer <- a
+			}
+			alive()
+		case <-hint:
+			alive()
+			if who == nil {
+				continue
+			}
+			c.mu.Lock()
+			latest := c.latest
+			c.mu.Unlock()
+			if err := who.moved(latest); err != nil {
+				return err
+			}
+			told++
+			hint = nil // until the pace allows it
+			pace.Reset(paceAfter(told))
+		case <-pace.C:
+			hint = c.hint
+		case <-silence.C:
+			return errSilent
+		case <-stop:
+			if !once || context.Cause(ctx) != agent.ErrDraining {
+				return context.Cause(ctx)
+			}
+			stop = nil
+			last.Reset(drainPatience)
+		case <-last.C:
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// paceAfter is how long progress is not told after so many times, so that a tool
+// that tells too much does not fill the log.
+func paceAfter(told int) time.Duration {
+	switch {
+	case told < 100:
+		return 250 * time.Millisecond
+	case told < 1000:
+		return 2 * time.Second
+	}
+	return 15 * time.Second
+}
+
+var errWithdrawn = errors.New("mcp: the server took its question back")
+
+// answer has a question answered. Meanwhile the call has no place in the queue.
+func (t *Tools) answer(ctx context.Context, q *question, who caller) (*mcp.ElicitResult, error) {
+	if who == nil {
+		return &mcp.ElicitResult{Action: "cancel"}, nil
+	}
+	asking, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(q.ctx, func() { cancel(errWithdrawn) })()
+	t.queue.leave()
+	a, err := who.asked(asking, q.params)
+	// The place is the caller's to give back in any case.
+	if back := t.queue.enter(context.WithoutCancel(ctx)); back != nil && err == nil {
+		err = back
+	}
+	if err != nil && context.Cause(asking) == errWithdrawn {
+		err = errWithdrawn
+	}
+	return a, err
+}
+
+// giveUp ends a call without its result.
+func (t *Tools) giveUp(s *session, c *call, why error) {
+	t.mu.Lock()
+	s.orphans = time.Now().Add(orphanTime)
+	if why == errSilent { // maybe the server hangs, not the tool
+		s.retired = true
+	}
+	t.mu.Unlock()
+	wait := time.NewTimer(time.Second)
+	defer wait.Stop()
+	select {
+	case <-c.done:
+		return
+	case <-wait.C:
+	}
+	// The server does not read what we write.
+	t.retire(s)
+	if s.proc != nil {
+		s.proc.close()
+	}
+	<-c.done
+}
+
+// answered tells an error that the server answered with from a session that died.
+func answered(err error) error {
+	var rpc *jsonrpc.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &rpc) && !errors.Is(err, mcp.ErrConnectionClosed) && !errors.Is(err, mcp.ErrSessionMissing) && !ours(rpc.Code):
+		return err
+	}
+	return &lostError{err}
+}
+
+// ours reports whether the SDK uses this code for what happens on our side: it is
+// closing, the peer is, or the transport refuses.
+func ours(code int64) bool { return code <= -32003 && code >= -32005 }
+
+func stoppedTimer() *time.Timer {
+	t := time.NewTimer(time.Hour)
+	t.Stop()
+	return t
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,243 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// wanted is the call that a message asks for.
+type wanted struct {
+	Tool      string          `json:"tool"`
+	Arguments json.RawMessage `json:"arguments"`
+}
+
+// choose finds out which tool a message calls, and how. problem, if not "", is what
+// its sender should know instead.
+func choose(tools []*mcp.Tool, m *a2a.Message, request a2a.JSON) (w wanted, problem string) {
+	if len(tools) == 0 {
+		return w, "this agent has no tools at present"
+	}
+	var data []json.RawMessage // objects
+	var texts []string
+	for _, p := range m.Parts {
+		switch p.Kind {
+		case a2a.PartData:
+			if isObject(p.Data) {
+				data = append(data, json.RawMessage(p.Data))
+			}
+		case a2a.PartText:
+			texts = append(texts, p.Text)
+		}
+	}
+	text := strings.Join(texts, "\n")
+
+	var named []wanted
+	for _, doc := range data {
+		if w, ok := parseWanted(doc); ok {
+			named = append(named, w)
+		}
+	}
+	if len(named) == 0 && isObject([]byte(text)) {
+		if w, ok := parseWanted([]byte(text)); ok {
+			named = append(named, w)
+		}
+	}
+	switch len(named) {
+	case 0:
+	case 1:
+		w = named[0]
+		tool := find(tools, w.Tool)
+		if tool == nil {
+			return w, fmt.Sprintf("there is no tool %q. %s", cut(w.Tool, 100), help(tools))
+		}
+		return checked(w)
+	default:
+		return w, "a message calls one tool, and this one names " + strconv.Itoa(len(named)) + ". " + help(tools)
+	}
+
+	for _, meta := range []a2a.JSON{m.Metadata, request} {
+		if named, ok := parseWanted(meta); ok {
+			w = named
+			break
+		}
+	}
+	if w.Tool == "" && len(tools) == 1 {
+		w.Tool = tools[0].Name
+	}
+	if w.Tool == "" {
+		return w, "which tool? " + help(tools)
+	}
+	tool := find(tools, w.Tool)
+	if tool == nil {
+		return w, fmt.Sprintf("there is no tool %q. %s", cut(w.Tool, 100), help(tools))
+	}
+	if w.Arguments != nil {
+		return checked(w)
+	}
+	in := schemaOf(tool)
+	name, takesText := in.textArgument()
+	switch {
+	case len(data) > 1:
+		return w, "a message has the arguments of one call, and this one has several parts of data. " + help(tools)
+	case len(data) == 1:
+		w.Arguments = data[0]
+	case isObject([]byte(text)) && json.Valid([]byte(text)):
+		w.Arguments = json.RawMessage(text)
+	case takesText && len(texts) > 0:
+		doc, err := json.Marshal(map[string]string{name: text})
+		if err != nil {
+			return w, "the text cannot be an argument"
+		}
+		w.Arguments = doc
+	case len(in.Required) > 0:
+		return w, fmt.Sprintf("the tool %s needs arguments. %s", tool.Name, help(tools))
+	}
+	return checked(w)
+}
+
+// parseWanted reads an object that names a tool.
+func parseWanted(doc []byte) (w wanted, ok bool) {
+	if !isObject(doc) || json.Unmarshal(doc, &w) != nil {
+		return wanted{}, false
+	}
+	return w, w.Tool != ""
+}
+
+func checked(w wanted) (wanted, string) {
+	w.Arguments = orObject(w.Arguments)
+	if !isObject(w.Arguments) {
+		return w, fmt.Sprintf("the arguments of the tool %s must be an object", cut(w.Tool, 100))
+	}
+	return w, ""
+}
+
+func find(tools []*mcp.Tool, name string) *mcp.Tool {
+	return (&list{tools: tools}).find(name)
+}
+
+func isObject(doc []byte) bool {
+	doc = bytes.TrimSpace(doc)
+	return len(doc) > 1 && doc[0] == '{' && doc[len(doc)-1] == '}'
+}
+
+// Of a help text: how many tools, and about how many bytes.
+const (
+	maxHelpTools = 40
+	maxHelp      = 4 << 10
+)
+
+// help says how tools are called, and lists them.
+func help(tools []*mcp.Tool) string {
+	var b strings.Builder
+	b.WriteString(`Send a part of data, or a text, {"tool": "name", "arguments": {…}}. The tools are: `)
+	for i, tool := range tools {
+		if i == maxHelpTools || b.Len() > maxHelp {
+			fmt.Fprintf(&b, " and %d more", len(tools)-i)
+			break
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(cut(tool.Name, 128) + "(" + cut(strings.Join(schemaOf(tool).arguments(), ", "), 300) + ")")
+	}
+	return b.String()
+}
+
+// schema is what is looked at of a tool's input schema.
+type schema struct {
+	Properties map[string]property `json:"properties"`
+	Required   []string            `json:"required"`
+}
+
+type property struct {
+	Type     any   `json:"type"`
+	Enum     []any `json:"enum"`
+	Default  any   `json:"default"`
+	Examples []any `json:"examples"`
+}
+
+// schemaOf reads a tool's schema as far as it is of the usual form.
+func schemaOf(tool *mcp.Tool) schema {
+	var s schema
+	doc, err := json.Marshal(tool.InputSchema)
+	if err != nil || json.Unmarshal(doc, &s) != nil {
+		return schema{}
+	}
+	return s
+}
+
+// textArgument returns the argument that a text is: the only one that is required
+// or, where none is, the only one there is.
+func (s schema) textArgument() (string, bool) {
+	name := ""
+	switch {
+	case len(s.Required) == 1:
+		name = s.Required[0]
+	case len(s.Required) == 0 && len(s.Properties) == 1:
+		for name = range s.Properties {
+		}
+	default:
+		return "", false
+	}
+	p, ok := s.Properties[name]
+	return name, ok && p.kind() == "string"
+}
+
+// arguments lists the arguments, the required ones first.
+func (s schema) arguments() []string {
+	list := slices.Clone(s.Required)
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		if !slices.Contains(s.Required, name) {
+			list = append(list, name+"?")
+		}
+	}
+	return list
+}
+
+// kind returns the property's type, of several the first.
+func (p property) kind() string {
+	switch t := p.Type.(type) {
+	case string:
+		return t
+	case []any:
+		if len(t) > 0 {
+			s, _ := t[0].(string)
+			return s
+		}
+	}
+	return ""
+}
+
+// example returns a value that might be given.
+func (p property) example() any {
+	switch {
+	case len(p.Examples) > 0:
+		return p.Examples[0]
+	case p.Default != nil:
+		return p.Default
+	case len(p.Enum) > 0:
+		return p.Enum[0]
+	}
+	switch p.kind() {
+	case "string":
+		return "…"
+	case "number", "integer":
+		return 1
+	case "boolean":
+		return true
+	case "array":
+		return []any{}
+	case "object":
+		return map[string]any{}
+	}
+	return nil
+}

@@ -1,0 +1,59 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os/exec"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/parley-a2a/parley/agent"
+)
+
+// hopeless reports whether a session cannot be had by trying again soon.
+func hopeless(err error) bool {
+	return errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) ||
+		errors.Is(err, context.DeadlineExceeded)
+}
+
+// public returns err with what callers may know of it. What the server says of
+// itself and where it is stays inside, but for what is wrong with the arguments.
+func (t *Tools) public(ctx context.Context, err error) error {
+	var (
+		said    *agent.PublicError
+		connect *connectError
+		lost    *lostError
+		rpc     *jsonrpc.Error
+	)
+	reason := "the MCP server did not answer as it should"
+	switch {
+	case err == nil || errors.As(err, &said) || ctx.Err() != nil:
+		return err
+	case errors.Is(err, errSilent):
+		reason = fmt.Sprintf("the tool gave no sign of life for %s", t.opts.timeout().Round(time.Millisecond))
+	case errors.Is(err, errUnknown):
+		reason = unknown
+	case errors.As(err, &connect) && len(t.server.Command) > 0:
+		reason = "the MCP server cannot be started"
+	case errors.As(err, &connect):
+		reason = "the MCP server cannot be reached"
+	case errors.As(err, &lost):
+		reason = "the MCP server broke off the connection"
+	case errors.As(err, &rpc) && rpc.Code == jsonrpc.CodeInvalidParams:
+		reason = "the MCP server refused the call: " + cut(rpc.Message, maxReason)
+	case errors.As(err, &rpc):
+		reason = fmt.Sprintf("the MCP server did not carry out the call (error %d)", rpc.Code)
+	case errors.Is(err, context.DeadlineExceeded):
+		reason = "the MCP server did not answer in time"
+	}
+	return agent.Public(reason, err)
+}
+
+// unknown is why a task fails whose tool must not be called again.
+const unknown = "the call of the tool was interrupted, and it must not be made twice: whether it took effect is not known"
+
+// maxReason caps what a server may have callers told, in bytes.
+const maxReason = 8 << 10

@@ -1,0 +1,202 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// session is a connection to the server, or one that is being opened.
+type session struct {
+	tools *Tools
+
+	ready chan struct{}      // closed when opening has ended; then cs or err is set
+	cs    *mcp.ClientSession // set before ready is closed, then constant
+	err   error
+	proc  *process // of a command; set before ready is closed
+
+	// protected by Tools.mu
+	busy    int              // calls and lists that use it or are about to
+	calls   map[string]*call // by progress token
+	retired bool             // takes no more calls, and is closed after the last
+	orphans time.Time        // until then, questions may be those of calls that were given up
+}
+
+// orphanTime is for how long a call that was cancelled may go on to ask.
+const orphanTime = time.Minute
+
+// impl is who we are to servers.
+var impl = &mcp.Implementation{Name: "parley", Version: "1"}
+
+// open connects, and then waits for the end of the connection. It is the owner of
+// everything that belongs to the session.
+func (s *session) open() {
+	t := s.tools
+	err := s.connect("")
+	if errors.Is(err, context.DeadlineExceeded) {
+		// Some servers of older versions stay silent when they are asked what
+		// they speak before they are greeted.
+		err = s.connect("2025-11-25")
+	}
+	if err != nil {
+		s.err = err
+		t.drop(s)
+		close(s.ready)
+		return
+	}
+	if r := s.cs.InitializeResult(); r.ProtocolVersion < "2026" && r.Capabilities != nil && r.Capabilities.Logging != nil {
+		ctx, cancel := context.WithTimeout(t.ctx, t.opts.connectTimeout())
+		if err := s.cs.SetLoggingLevel(ctx, &mcp.SetLoggingLevelParams{Level: "info"}); err != nil {
+			t.log.Debug("MCP server does not take a level for its log", "err", err)
+		}
+		cancel()
+	}
+	close(s.ready)
+	err = s.cs.Wait()
+	t.drop(s)
+	s.cs.Close()
+	if s.proc != nil {
+		s.proc.close()
+	}
+	t.log.Debug("MCP session ended", "err", err)
+}
+
+// connect opens the connection, in a version of the protocol or the best there is.
+func (s *session) connect(version string) error {
+	t := s.tools
+	ctx, cancel := context.WithTimeout(t.ctx, t.opts.connectTimeout()/2)
+	defer cancel()
+	var proc *process
+	var transport mcp.Transport
+	if len(t.server.Command) > 0 {
+		var err error
+		if proc, err = startProcess(&t.server, t.opts); err != nil {
+			return err
+		}
+		// The input is the process's to close: closing is the first thing it does.
+		transport = &mcp.IOTransport{
+			Reader:        io.NopCloser(newFrames(proc.out, t.opts.maxMessage(), t.log)),
+			Writer:        proc.in,
+			MaxLineLength: t.opts.maxMessage() + 1,
+		}
+	} else {
+		transport = &mcp.StreamableClientTransport{
+			Endpoint:     t.server.URL,
+			HTTPClient:   t.http,
+			MaxEventSize: t.opts.maxMessage(),
+		}
+	}
+	client := mcp.NewClient(impl, &mcp.ClientOptions{
+		// Roots and sampling are not offered.
+		Capabilities: &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{
+			Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{},
+		}},
+		// The rounds of a call are ours: they are recorded.
+		MultiRoundTrip:              &mcp.MultiRoundTripOptions{Disabled: true},
+		ElicitationHandler:          s.elicited,
+		ProgressNotificationHandler: s.progressed,
+		LoggingMessageHandler:       func(_ context.Context, r *mcp.LoggingMessageRequest) { s.logged(r.Params) },
+		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {
+			t.stale()
+			t.opts.changed()
+		},
+	})
+	var o *mcp.ClientSessionOptions
+	if version != "" {
+		o = &mcp.ClientSessionOptions{ProtocolVersion: version}
+	}
+	cs, err := client.Connect(ctx, transport, o)
+	if err != nil {
+		if proc != nil {
+			proc.close()
+		}
+		return err
+	}
+	s.cs, s.proc = cs, proc
+	return nil
+}
+
+// close ends the connection; open sees to the rest.
+func (s *session) close() {
+	<-s.ready
+	switch {
+	case s.proc != nil:
+		s.proc.close() // the connection ends with its pipes
+	case s.cs != nil:
+		s.cs.Close()
+	}
+}
+
+// elicited is called for a question of a server, in versions where it does not say
+// which call it belongs to.
+func (s *session) elicited(ctx context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+	c := s.only()
+	if c == nil {
+		s.tools.log.Warn("a question of an MCP server was refused: several calls share its session, and it may be of any of them")
+		return &mcp.ElicitResult{Action: "cancel"}, nil
+	}
+	return c.ask(ctx, r.Params)
+}
+
+// only returns the call that the session is about, if there is no other.
+func (s *session) only() *call {
+	s.tools.mu.Lock()
+	defer s.tools.mu.Unlock()
+	if len(s.calls) != 1 || time.Now().Before(s.orphans) {
+		return nil
+	}
+	for _, c := range s.calls {
+		return c
+	}
+	return nil
+}
+
+func (s *session) progressed(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
+	token, _ := r.Params.ProgressToken.(string)
+	s.tools.mu.Lock()
+	c := s.calls[token]
+	s.tools.mu.Unlock()
+	if c != nil {
+		c.progress(r.Params)
+	}
+}
+
+func (s *session) logged(p *mcp.LoggingMessageParams) {
+	text, ok := p.Data.(string)
+	if !ok {
+		doc, err := json.Marshal(p.Data)
+		if err != nil {
+			return
+		}
+		text = string(doc)
+	}
+	s.tools.log.Log(context.Background(), logLevel(p.Level), "MCP server: "+cut(text, maxLogLine), "logger", cut(p.Logger, 200))
+}
+
+func logLevel(l mcp.LoggingLevel) slog.Level {
+	switch l {
+	case "debug":
+		return slog.LevelDebug
+	case "info", "notice":
+		return slog.LevelInfo
+	case "warning":
+		return slog.LevelWarn
+	}
+	return slog.LevelError
+}
+
+// cut returns s as valid text of at most so many bytes, and a sign that there was
+// more.
+func cut(s string, most int) string {
+	if len(s) <= most {
+		return strings.ToValidUTF8(s, "\uFFFD")
+	}
+	return strings.ToValidUTF8(s[:most], "") + fmt.Sprintf(" … (%d bytes)", len(s))
+}

@@ -1,0 +1,340 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/agent"
+)
+
+// Tools are the tools of a server, for an agent that drives a model: what
+// agent/openai calls a toolbox. A tool that asks back is told that nobody answers.
+type Tools struct {
+	server Server
+	opts   *Options
+	http   *http.Client // of sessions over HTTP
+	log    *slog.Logger
+	queue  *queue
+	ctx    context.Context // ends when Close is called
+	cancel context.CancelCauseFunc
+	work   sync.WaitGroup // one for each session
+
+	listing chan struct{} // of capacity one: who lists holds it
+
+	mu       sync.Mutex // protects the fields below
+	closed   bool
+	sessions []*session
+	tokens   uint64 // progress tokens handed out
+	list     *list
+	old      bool // the list may have changed
+}
+
+// list is what a server says of itself.
+type list struct {
+	tools []*mcp.Tool
+	about *mcp.InitializeResult
+}
+
+const (
+	maxTools = 1000 // of a server
+	maxIdle  = 4    // sessions that are kept for later
+)
+
+var (
+	errClosed   = errors.New("mcp: closed")
+	errNoServer = errors.New("mcp: a server needs either a command or a URL")
+	errTooMany  = fmt.Errorf("mcp: the server has more than %d tools", maxTools)
+)
+
+// NewTools returns the tools of a server. The error says what is wrong with s;
+// whether there is such a server shows when it is needed.
+func NewTools(s Server, o *Options) (*Tools, error) {
+	if (len(s.Command) > 0) == (s.URL != "") || len(s.Command) > 0 && s.Command[0] == "" {
+		return nil, errNoServer
+	}
+	s.Command, s.Env = slices.Clone(s.Command), slices.Clone(s.Env)
+	t := &Tools{server: s, opts: o, log: o.logger(), queue: &queue{free: o.concurrency()}, listing: make(chan struct{}, 1)}
+	if s.URL != "" {
+		at, err := url.Parse(s.URL)
+		if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
+			return nil, errors.New("mcp: the server's URL is not one of http or https")
+		}
+		if at.User != nil {
+			return nil, errors.New("mcp: the server's URL holds credentials: give them as a header")
+		}
+		t.http = httpClient(&s, at, o)
+	}
+	t.ctx, t.cancel = context.WithCancelCause(context.Background())
+	return t, nil
+}
+
+// Close ends all sessions and returns when all is quiet. Calls that go on fail.
+func (t *Tools) Close() error {
+	t.mu.Lock()
+	t.closed = true
+	open := slices.Clone(t.sessions)
+	t.mu.Unlock()
+	t.cancel(errClosed)
+	for _, s := range open {
+		t.work.Go(s.close)
+	}
+	t.work.Wait()
+	if t.http != nil {
+		t.http.CloseIdleConnections()
+	}
+	return nil
+}
+
+// take returns a session for a call, after leave has been called for the earlier
+// ones where there is a limit of sessions.
+func (t *Tools) take(ctx context.Context) (*session, error) {
+	t.mu.Lock()
+	if t.closed {
+		t.mu.Unlock()
+		return nil, errClosed
+	}
+	var best *session
+	live, now := 0, time.Now()
+	for _, s := range t.sessions {
+		if s.retired {
+			continue
+		}
+		live++
+		if best == nil || s.loadAt(now) < best.loadAt(now) {
+			best = s
+		}
+	}
+	if best == nil || best.loadAt(now) > 0 && live < t.opts.sessions(&t.server) {
+		best = &session{tools: t, ready: make(chan struct{}), calls: map[string]*call{}}
+		t.sessions = append(t.sessions, best)
+		t.work.Go(best.open)
+	}
+	best.busy++
+	t.mu.Unlock()
+	select {
+	case <-best.ready:
+	case <-ctx.Done():
+		t.leave(best)
+		return nil, context.Cause(ctx)
+	}
+	if best.err != nil {
+		t.leave(best)
+		return nil, &connectError{best.err}
+	}
+	return best, nil
+}
+
+// loadAt is how much a session has to do; Tools.mu is held.
+func (s *session) loadAt(now time.Time) int {
+	if now.Before(s.orphans) {
+		return s.busy + 1
+	}
+	return s.busy
+}
+
+func (t *Tools) leave(s *session) {
+	t.mu.Lock()
+	s.busy--
+	idle := 0
+	for _, other := range t.sessions {
+		if other.busy == 0 && !other.retired {
+			idle++
+		}
+	}
+	if idle > maxIdle {
+		s.retired = true
+	}
+	end := s.retired && s.busy == 0 && !t.closed
+	if end {
+		t.work.Go(s.close) // before Close can wait
+	}
+	t.mu.Unlock()
+}
+
+// retire has no more calls come to a session.
+func (t *Tools) retire(s *session) {
+	t.mu.Lock()
+	s.retired = true
+	t.mu.Unlock()
+}
+
+// drop forgets a session that is over.
+func (t *Tools) drop(s *session) {
+	t.mu.Lock()
+	s.retired = true
+	t.sessions = slices.DeleteFunc(t.sessions, func(other *session) bool { return other == s })
+	t.mu.Unlock()
+}
+
+// stale has the next who needs the list ask for it.
+func (t *Tools) stale() {
+	t.mu.Lock()
+	t.old = true
+	t.mu.Unlock()
+}
+
+// Refresh asks the server for its tools. Otherwise they are asked for when they are
+// needed first, and after the server said that they changed.
+func (t *Tools) Refresh(ctx context.Context) error {
+	t.stale()
+	_, err := t.listed(ctx, true)
+	return err
+}
+
+// listed returns the list. If it may have changed and cannot be had, the old one
+// will do, unless fresh says otherwise.
+func (t *Tools) listed(ctx context.Context, fresh bool) (*list, error) {
+	select {
+	case t.listing <- struct{}{}:
+		defer func() { <-t.listing }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	t.mu.Lock()
+	have, old := t.list, t.old
+	t.old = false // what changes from now on counts again
+	t.mu.Unlock()
+	if have != nil && !old {
+		return have, nil
+	}
+	got, err := t.fetch(ctx)
+	if err != nil {
+		t.stale()
+		if have != nil && !fresh {
+			t.log.Warn("the tools of an MCP server cannot be listed anew", "err", err)
+			return have, nil
+		}
+		return nil, err
+	}
+	t.mu.Lock()
+	t.list = got
+	t.mu.Unlock()
+	return got, nil
+}
+
+func (t *Tools) fetch(ctx context.Context) (*list, error) {
+	s, err := t.take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer t.leave(s)
+	ctx, cancel := context.WithTimeout(ctx, t.opts.connectTimeout())
+	defer cancel()
+	got := &list{about: s.cs.InitializeResult()}
+	only, names := t.opts.tools(), map[string]bool{}
+	n := 0
+	for tool, err := range s.cs.Tools(ctx, nil) {
+		if err != nil {
+			return nil, err
+		}
+		if n++; n > maxTools {
+			return nil, errTooMany
+		}
+		if names[tool.Name] || len(only) > 0 && !slices.Contains(only, tool.Name) {
+			continue
+		}
+		names[tool.Name] = true
+		got.tools = append(got.tools, tool)
+	}
+	for _, name := range only {
+		if !names[name] {
+			t.log.Warn("an MCP server has no such tool", "tool", name)
+		}
+	}
+	return got, nil
+}
+
+// Tools lists the tools.
+func (t *Tools) Tools(ctx context.Context) ([]agent.Tool, error) {
+	l, err := t.listed(ctx, false)
+	if err != nil {
+		return nil, t.public(ctx, err)
+	}
+	tools := make([]agent.Tool, len(l.tools))
+	for i, tool := range l.tools {
+		parameters, err := json.Marshal(tool.InputSchema)
+		if err != nil {
+			return nil, err
+		}
+		tools[i] = agent.Tool{Name: tool.Name, Description: describe(tool), Parameters: parameters, Once: once(tool)}
+	}
+	return tools, nil
+}
+
+// Call calls a tool. What the tool says of a failure is a result.
+func (t *Tools) Call(ctx context.Context, name string, args a2a.JSON) (agent.ToolResult, error) {
+	l, err := t.listed(ctx, false)
+	if err != nil {
+		return agent.ToolResult{}, t.public(ctx, err)
+	}
+	tool := l.find(name)
+	if tool == nil {
+		return agent.ToolResult{Text: "there is no tool " + strconv.Quote(cut(name, 100)), Failed: true}, nil
+	}
+	if err := t.queue.enter(ctx); err != nil {
+		return agent.ToolResult{}, err
+	}
+	defer t.queue.leave()
+	res, err := t.call(ctx, &mcp.CallToolParams{Name: name, Arguments: json.RawMessage(orObject(args))}, once(tool), nil)
+	if err != nil {
+		return agent.ToolResult{}, t.public(ctx, err)
+	}
+	if res.NeedsInput() {
+		return agent.ToolResult{Text: "the tool asked a question, which nobody could answer", Failed: true}, nil
+	}
+	return agent.ToolResult{Text: textOf(res), Failed: res.IsError}, nil
+}
+
+func (l *list) find(name string) *mcp.Tool {
+	for _, tool := range l.tools {
+		if tool.Name == name {
+			return tool
+		}
+	}
+	return nil
+}
+
+// once reports whether a call of the tool must not be made again. A tool without
+// any annotations says nothing; in those there are, hints that are left out are
+// false.
+func once(tool *mcp.Tool) bool {
+	a := tool.Annotations
+	return a != nil && !a.ReadOnlyHint && !a.IdempotentHint
+}
+
+func describe(tool *mcp.Tool) string {
+	if tool.Description != "" {
+		return tool.Description
+	}
+	return title(tool)
+}
+
+func title(tool *mcp.Tool) string {
+	switch {
+	case tool.Title != "":
+		return tool.Title
+	case tool.Annotations != nil && tool.Annotations.Title != "":
+		return tool.Annotations.Title
+	}
+	return tool.Name
+}
+
+func orObject(args []byte) []byte {
+	if s := strings.TrimSpace(string(args)); s == "" || s == "null" {
+		return []byte("{}")
+	}
+	return args
+}
