@@ -8,15 +8,16 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// access is what one call may see. Only enter makes one, and whatever is looked
+// access is what one call may see. Only door.enter makes one, and whatever is looked
 // up for a caller is looked up by one, so that nothing passes by the gate.
 type access struct {
 	caller a2a.Caller
 	scope  store.Key // tenant and owner, without ID: what is made belongs there
 	shared bool      // what belongs to others in the tenant may be seen, too
+	role   *role     // the agent that is called; nil where another process let the call in
 }
 
-// enter is the gate in front of every operation (specification §13.1): it says
+// enter is the gate in front of every operation, but for what an agent adds (specification §13.1): it says
 // what the caller may see of a tenant, before anything is looked up. tenant is
 // the request's; need is the scope for what is the caller's own, and all, if
 // any, are those for what belongs to others: of the tenant, then of everybody.

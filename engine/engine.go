@@ -192,29 +192,26 @@ func (o *Options) retention() *Retention {
 	return &o.Retention
 }
 
-func (o *Options) extendedCard(ctx context.Context, c a2a.Caller) (*a2a.AgentCard, error) {
-	if o == nil || o.ExtendedCard == nil {
-		return nil, nil
-	}
-	return o.ExtendedCard(ctx, c)
-}
-
-// Engine is an a2a.Service over an agent and a store.
+// Engine is an a2a.Service over an agent and a store, or several over one store:
+// see NewHost.
 type Engine struct {
+	door // of the agent without a name
+
 	// set by New, then constant
 	store store.Store
 	cache *cache // of finished tasks; nil without
-	agent agent.Agent
-	gate  gate
 	opts  *Options
 	log   *slog.Logger
 	node  string // names this process in the store
 
-	declared agent.Lost // by the agent
-	taker    *taker
-	tally    *tally
-	room     *room
-	trouble  *trouble
+	taker   *taker
+	tally   *tally
+	room    *room
+	trouble *trouble
+
+	replacing sync.Mutex // held by Replace
+	roster    atomic.Pointer[roster]
+	limits    atomic.Pointer[Limits]
 
 	base     context.Context // of every turn
 	stop     context.CancelCauseFunc
@@ -254,21 +251,48 @@ func New(st store.Store, ag agent.Agent, card *a2a.AgentCard, o *Options) *Engin
 	if st == nil || ag == nil || card == nil {
 		panic("engine: New needs a store, an agent and a card")
 	}
+	h := Hosted{Agent: ag, Card: card}
+	if o != nil {
+		h.ExtendedCard = o.ExtendedCard
+	}
+	e, err := newEngine(st, []Hosted{h}, o, false)
+	if err != nil {
+		panic(err) // there is nothing wrong with one
+	}
+	return e
+}
+
+// NewHost is New for any number of agents, which may be replaced. All have one
+// store and share what Options bound; Options.ExtendedCard is for New alone. A
+// caller sees the tasks of one agent only by its Service: see Agent.
+func NewHost(st store.Store, agents []Hosted, o *Options) (*Engine, error) {
+	if st == nil {
+		panic("engine: NewHost needs a store")
+	}
+	return newEngine(st, agents, o, true)
+}
+
+func newEngine(st store.Store, agents []Hosted, o *Options, several bool) (*Engine, error) {
+	push := false
+	for i := range agents {
+		push = push || agents[i].Card != nil && is(agents[i].Card.Capabilities.PushNotifications)
+	}
+	push = (push || several) && o != nil && o.Push != nil
+	who, err := newRoster(agents, &roster{}, push)
+	if err != nil {
+		return nil, err
+	}
 	base, stop := context.WithCancelCause(context.Background())
 	kept := o.cache()
 	e := &Engine{
 		store:    kept.over(st),
 		cache:    kept,
-		agent:    ag,
-		gate:     newGate(card),
 		opts:     o,
 		log:      o.logger(),
 		node:     newID(),
 		base:     base,
 		stop:     stop,
-		declared: agent.LostBy(ag),
 		taker:    newTaker(o.takeUp()),
-		tally:    newTally(o.limits()),
 		room:     newRoom(o),
 		trouble:  newTrouble(o.logger()),
 		draining: make(chan struct{}),
@@ -278,15 +302,19 @@ func New(st store.Store, ag agent.Agent, card *a2a.AgentCard, o *Options) *Engin
 		hashes:   map[uint64]*topic{},
 		doubted:  make(chan struct{}, 1),
 	}
+	e.door.e = e
+	limits := *o.limits()
+	e.limits.Store(&limits)
+	e.tally = newTally(&e.limits, several)
+	e.roster.Store(who)
 	if e.shares() {
 		e.passes.key = newNodeKey()
 		e.node = e.passes.key.name
 	}
-	if o != nil && o.Push != nil && e.gate.push {
+	if push {
 		e.outbox = newOutbox(e)
 	}
-	e.gate.push = e.outbox != nil
-	return e
+	return e, nil
 }
 
 // Run takes up what earlier processes left unfinished, bit by bit
@@ -350,6 +378,7 @@ func (e *Engine) drain() error {
 	quiet := make(chan struct{})
 	go func() {
 		e.work.Wait()
+		e.dismissAll()
 		close(quiet)
 	}()
 	wait := time.NewTimer(e.opts.drainWait())
@@ -358,6 +387,16 @@ func (e *Engine) drain() error {
 	case <-quiet:
 		return nil
 	case <-wait.C:
+		closed := make(chan struct{})
+		go func() {
+			e.dismissAll() // of those who do not run
+			close(closed)
+		}()
+		wait.Reset(byeWait)
+		select {
+		case <-closed:
+		case <-wait.C:
+		}
 		return errors.New("engine: agents did not stop in time; their tasks count as lost and run again at the next start")
 	}
 }

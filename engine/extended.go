@@ -7,15 +7,18 @@ import (
 )
 
 // GetExtendedAgentCard implements a2a.Service (specification §3.1.11).
-func (e *Engine) GetExtendedAgentCard(ctx context.Context, req *a2a.GetExtendedAgentCardRequest) (*a2a.AgentCard, error) {
-	a, err := enter(ctx, req.Tenant, a2a.ScopeCardRead)
+func (d *door) GetExtendedAgentCard(ctx context.Context, req *a2a.GetExtendedAgentCardRequest) (*a2a.AgentCard, error) {
+	a, err := d.enter(ctx, req.Tenant, a2a.ScopeCardRead)
 	if err != nil {
 		return nil, err
 	}
-	if !e.gate.extended {
+	if !a.role.gate.extended {
 		return nil, a2a.Errorf(a2a.CodeUnsupportedOperation, "this agent has no extended agent card")
 	}
-	card, err := e.opts.extendedCard(ctx, a.caller)
+	var card *a2a.AgentCard
+	if a.role.extended != nil {
+		card, err = a.role.extended(ctx, a.caller)
+	}
 	if err == nil && card == nil {
 		err = a2a.ErrExtendedAgentCardNotConfigured
 	}

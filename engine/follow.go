@@ -216,11 +216,12 @@ func (e *Engine) endedAt(ctx context.Context, t *topic, ended int64) (*a2a.Task,
 
 // SubscribeToTask implements a2a.Service (specification §3.1.6). A stream with
 // a cursor is served on a finished task, too: it has a rest to deliver.
-func (e *Engine) SubscribeToTask(ctx context.Context, req *a2a.SubscribeToTaskRequest) iter.Seq2[*a2a.StreamResponse, error] {
+func (d *door) SubscribeToTask(ctx context.Context, req *a2a.SubscribeToTaskRequest) iter.Seq2[*a2a.StreamResponse, error] {
 	return func(yield func(*a2a.StreamResponse, error) bool) {
-		a, err := enter(ctx, req.Tenant, a2a.ScopeTasksRead, a2a.ScopeTasksReadTenant, a2a.ScopeTasksReadAll)
+		e := d.e
+		a, err := d.enter(ctx, req.Tenant, a2a.ScopeTasksRead, a2a.ScopeTasksReadTenant, a2a.ScopeTasksReadAll)
 		if err == nil {
-			err = e.gate.stream()
+			err = a.role.gate.stream()
 		}
 		if err == nil {
 			err = req.Validate()

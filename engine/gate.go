@@ -13,6 +13,7 @@ type gate struct {
 	streaming bool
 	extended  bool
 	push      bool
+	absent    bool     // there is no agent
 	inputs    []string // media types, lower case; empty: any
 	required  []string // extension URIs
 }
@@ -44,6 +45,9 @@ func is(b *bool) bool { return b != nil && *b }
 // send admits a message. The order of the checks is the protocol's: extension,
 // capability, validation.
 func (g *gate) send(a *access, req *a2a.SendMessageRequest, stream bool) error {
+	if g.absent {
+		return errAbsent()
+	}
 	declared := a.caller.Extensions
 	for _, uri := range g.required {
 		if !slices.Contains(declared, uri) {

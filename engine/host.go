@@ -35,7 +35,7 @@ func (h *host) Metadata() a2a.JSON    { return h.first().from.metadata }
 // credentials: after a restart nothing else is known.
 func (h *host) Caller() a2a.Caller {
 	c := h.first().from.caller
-	c.Tenant = h.key.Tenant
+	_, c.Tenant = AgentOf(h.key.Tenant)
 	return c
 }
 

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -50,7 +51,8 @@ const retryRunning = time.Second
 
 // tally counts the tasks at work, where that is limited.
 type tally struct {
-	limits *Limits // constant
+	limits *atomic.Pointer[Limits]
+	always bool // constant: limits may be set later
 
 	mu  sync.Mutex // protects the fields below
 	all int
@@ -58,19 +60,31 @@ type tally struct {
 	by  map[string]int    // an owner → how many in all tenants
 }
 
-func newTally(l *Limits) *tally {
-	return &tally{limits: l, of: map[store.Key]int{}, by: map[string]int{}}
+func newTally(l *atomic.Pointer[Limits], always bool) *tally {
+	return &tally{limits: l, always: always, of: map[store.Key]int{}, by: map[string]int{}}
+}
+
+func (t *tally) off(l *Limits) bool {
+	return !t.always && l.Running <= 0 && l.RunningPerOwner <= 0
+}
+
+// scopeOf returns where the tasks of an owner are counted: whichever agent's they
+// are.
+func scopeOf(k store.Key) store.Key {
+	k = k.Scope()
+	_, k.Tenant = AgentOf(k.Tenant)
+	return k
 }
 
 // reserve counts one more task of a caller, if there is room.
 func (t *tally) reserve(k store.Key, c *a2a.Caller) error {
-	l := t.limits
-	if l.Running <= 0 && l.RunningPerOwner <= 0 {
+	l := t.limits.Load()
+	if t.off(l) {
 		return nil
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	has := t.of[k.Scope()]
+	has := t.of[scopeOf(k)]
 	if c.Tenant == "" {
 		has = t.by[k.Owner]
 	}
@@ -86,7 +100,7 @@ func (t *tally) reserve(k store.Key, c *a2a.Caller) error {
 
 // add counts one more task or, with -1, one less.
 func (t *tally) add(k store.Key, n int) {
-	if t.limits.Running <= 0 && t.limits.RunningPerOwner <= 0 {
+	if t.off(t.limits.Load()) {
 		return
 	}
 	t.mu.Lock()
@@ -96,10 +110,10 @@ func (t *tally) add(k store.Key, n int) {
 
 func (t *tally) addLocked(k store.Key, n int) {
 	t.all += n
-	if t.limits.RunningPerOwner <= 0 {
+	if t.limits.Load().RunningPerOwner <= 0 && !t.always {
 		return
 	}
-	k = k.Scope()
+	k = scopeOf(k)
 	if t.of[k] += n; t.of[k] == 0 {
 		delete(t.of, k)
 	}

@@ -42,7 +42,7 @@ func (w *world) counted() int {
 	for _, m := range w.tally.of {
 		n += m
 	}
-	if w.tally.limits.RunningPerOwner > 0 && n != w.tally.all {
+	if w.tally.limits.Load().RunningPerOwner > 0 && n != w.tally.all {
 		w.t.Errorf("%d tasks at work, %d of their owners", w.tally.all, n)
 	}
 	return w.tally.all

@@ -64,6 +64,7 @@ type owner struct {
 	slot      bool          // o has a slot of the taker
 	yields    bool          // with its next append the task waits for a process that has room
 	drawn     bool          // it waited for this one
+	awaits    bool          // its agent is not there
 	used      bool          // the agent ran or something was emitted: the next turn needs an owner of its own
 	left      chan struct{} // if set, o leaves once the task's end is committed, without its agent; then it is closed
 	next      *successor    // if set, the task begins anew with its end
@@ -202,9 +203,13 @@ func (o *owner) leave() {
 	o.wake.ring()
 	o.room.ring()
 	left := o.left
+	awaits := o.awaits && !o.draft.state.Terminal()
 	o.mu.Unlock()
 	o.e.leaveLocked(o.topic)
 	o.e.mu.Unlock()
+	if awaits {
+		o.e.awaiting(o.key)
+	}
 
 	o.ctx.end(agent.ErrEnded)
 	if left != nil {

@@ -53,7 +53,8 @@ func (f *from) received() *a2a.Received {
 // recall makes a from of what the log kept. Scopes are not kept: they may
 // have been revoked meanwhile.
 func recall(key store.Key, r *a2a.Received) from {
-	f := from{caller: a2a.Caller{Subject: key.Owner, Tenant: key.Tenant}}
+	_, tenant := AgentOf(key.Tenant)
+	f := from{caller: a2a.Caller{Subject: key.Owner, Tenant: tenant}}
 	if r != nil {
 		f.caller.Extensions, f.accepted, f.metadata = r.Extensions, r.AcceptedOutputModes, r.Metadata
 		f.caller.Hops, f.caller.Trace, f.credentials = r.Hops, r.Trace, r.Credentials

@@ -17,8 +17,9 @@ const maxPushes = 100
 // CreateTaskPushNotificationConfig implements a2a.Service (specification
 // §3.1.7). What happens from now on is delivered; one with the id of another is
 // put in its place, and nothing is sent to that one's receiver after it returns.
-func (e *Engine) CreateTaskPushNotificationConfig(ctx context.Context, c *a2a.TaskPushNotificationConfig) (*a2a.TaskPushNotificationConfig, error) {
-	a, err := e.enterPush(ctx, c.Tenant, a2a.ScopePushWrite)
+func (d *door) CreateTaskPushNotificationConfig(ctx context.Context, c *a2a.TaskPushNotificationConfig) (*a2a.TaskPushNotificationConfig, error) {
+	e := d.e
+	a, err := d.enterPush(ctx, c.Tenant, a2a.ScopePushWrite)
 	if err != nil {
 		return nil, err
 	}
@@ -58,9 +59,9 @@ func (e *Engine) CreateTaskPushNotificationConfig(ctx context.Context, c *a2a.Ta
 }
 
 // enterPush is enter for the operations on configurations.
-func (e *Engine) enterPush(ctx context.Context, tenant, need string) (*access, error) {
-	a, err := enter(ctx, tenant, need)
-	if err == nil && !e.gate.push {
+func (d *door) enterPush(ctx context.Context, tenant, need string) (*access, error) {
+	a, err := d.enter(ctx, tenant, need)
+	if err == nil && !a.role.gate.push {
 		err = a2a.ErrPushNotificationNotSupported
 	}
 	return a, err
@@ -231,7 +232,8 @@ func pushOf(p *store.PushConfig) (*a2a.TaskPushNotificationConfig, string, error
 	if err := json.Unmarshal(p.Body, &kept); err != nil {
 		return nil, "", fmt.Errorf("push config %s of task %s: %w", p.ID, p.Key.ID, err)
 	}
-	c := &a2a.TaskPushNotificationConfig{Tenant: p.Tenant, ID: p.ID, TaskID: p.Key.ID, URL: kept.URL, Token: a2a.Secret(kept.Token)}
+	_, tenant := AgentOf(p.Tenant)
+	c := &a2a.TaskPushNotificationConfig{Tenant: tenant, ID: p.ID, TaskID: p.Key.ID, URL: kept.URL, Token: a2a.Secret(kept.Token)}
 	if kept.Scheme != "" {
 		c.Authentication = &a2a.AuthenticationInfo{Scheme: kept.Scheme, Credentials: a2a.Secret(kept.Credentials)}
 	}
@@ -258,8 +260,9 @@ func (e *Engine) shown(p *store.PushConfig) (*a2a.TaskPushNotificationConfig, er
 }
 
 // GetTaskPushNotificationConfig implements a2a.Service (specification §3.1.8).
-func (e *Engine) GetTaskPushNotificationConfig(ctx context.Context, req *a2a.GetTaskPushNotificationConfigRequest) (*a2a.TaskPushNotificationConfig, error) {
-	a, err := e.enterPush(ctx, req.Tenant, a2a.ScopePushRead)
+func (d *door) GetTaskPushNotificationConfig(ctx context.Context, req *a2a.GetTaskPushNotificationConfigRequest) (*a2a.TaskPushNotificationConfig, error) {
+	e := d.e
+	a, err := d.enterPush(ctx, req.Tenant, a2a.ScopePushRead)
 	if err != nil {
 		return nil, err
 	}
@@ -306,8 +309,9 @@ func (e *Engine) push(ctx context.Context, key store.Key, id string) (*store.Pus
 
 // ListTaskPushNotificationConfigs implements a2a.Service (specification
 // §3.1.9).
-func (e *Engine) ListTaskPushNotificationConfigs(ctx context.Context, req *a2a.ListTaskPushNotificationConfigsRequest) (*a2a.ListTaskPushNotificationConfigsResponse, error) {
-	a, err := e.enterPush(ctx, req.Tenant, a2a.ScopePushRead)
+func (d *door) ListTaskPushNotificationConfigs(ctx context.Context, req *a2a.ListTaskPushNotificationConfigsRequest) (*a2a.ListTaskPushNotificationConfigsResponse, error) {
+	e := d.e
+	a, err := d.enterPush(ctx, req.Tenant, a2a.ScopePushRead)
 	if err != nil {
 		return nil, err
 	}
@@ -344,8 +348,9 @@ func (e *Engine) ListTaskPushNotificationConfigs(ctx context.Context, req *a2a.L
 // DeleteTaskPushNotificationConfig implements a2a.Service (specification
 // §3.1.10). An attempt that is under way is broken off; nothing is sent after
 // it returns.
-func (e *Engine) DeleteTaskPushNotificationConfig(ctx context.Context, req *a2a.DeleteTaskPushNotificationConfigRequest) error {
-	a, err := e.enterPush(ctx, req.Tenant, a2a.ScopePushWrite)
+func (d *door) DeleteTaskPushNotificationConfig(ctx context.Context, req *a2a.DeleteTaskPushNotificationConfigRequest) error {
+	e := d.e
+	a, err := d.enterPush(ctx, req.Tenant, a2a.ScopePushWrite)
 	if err != nil {
 		return err
 	}

@@ -10,8 +10,9 @@ import (
 )
 
 // GetTask implements a2a.Service (specification §3.1.3).
-func (e *Engine) GetTask(ctx context.Context, req *a2a.GetTaskRequest) (*a2a.Task, error) {
-	a, err := enter(ctx, req.Tenant, a2a.ScopeTasksRead, a2a.ScopeTasksReadTenant, a2a.ScopeTasksReadAll)
+func (d *door) GetTask(ctx context.Context, req *a2a.GetTaskRequest) (*a2a.Task, error) {
+	e := d.e
+	a, err := d.enter(ctx, req.Tenant, a2a.ScopeTasksRead, a2a.ScopeTasksReadTenant, a2a.ScopeTasksReadAll)
 	if err != nil {
 		return nil, err
 	}
@@ -89,8 +90,9 @@ func (e *Engine) longPoll(ctx context.Context, t *topic, task *a2a.Task, last, c
 const defaultPageSize = 50
 
 // ListTasks implements a2a.Service (specification §3.1.4).
-func (e *Engine) ListTasks(ctx context.Context, req *a2a.ListTasksRequest) (*a2a.ListTasksResponse, error) {
-	a, err := enter(ctx, req.Tenant, a2a.ScopeTasksRead, a2a.ScopeTasksReadTenant, a2a.ScopeTasksReadAll)
+func (d *door) ListTasks(ctx context.Context, req *a2a.ListTasksRequest) (*a2a.ListTasksResponse, error) {
+	e := d.e
+	a, err := d.enter(ctx, req.Tenant, a2a.ScopeTasksRead, a2a.ScopeTasksReadTenant, a2a.ScopeTasksReadAll)
 	if err != nil {
 		return nil, err
 	}

@@ -31,6 +31,8 @@ type taker struct {
 	orphans map[store.Key]*orphan
 	back    []store.Key // drawn, and not begun before the end
 
+	awaiting map[store.Key]struct{} // tasks of this process whose agent is not there
+
 	tenant string // whose task was drawn last; of the goroutine that takes up
 }
 
@@ -54,6 +56,8 @@ func newTaker(slots int) *taker {
 		claims:  true,
 		draws:   true,
 		orphans: map[store.Key]*orphan{},
+
+		awaiting: map[store.Key]struct{}{},
 	}
 }
 

@@ -145,7 +145,11 @@ func runs(r *store.Row, epoch int64) int32 {
 // the agent was at work and did not end in good order.
 func (o *owner) resumeLocked(interrupted bool) error {
 	lost, limit := o.turn.lost, o.e.opts.maxLost()
-	declared := o.e.declared
+	role := o.e.role(o.key)
+	if role == nil {
+		role = absent
+	}
+	declared := role.declared
 	if declared.Runs > 0 {
 		limit = int32(declared.Runs)
 	}
@@ -154,10 +158,13 @@ func (o *owner) resumeLocked(interrupted bool) error {
 		return o.emitLocked(o.status(a2a.TaskStateCanceled, nil))
 	case len(o.turn.messages) == 0:
 		return o.emitLocked(o.status(a2a.TaskStateFailed, words("the task was interrupted before its work began")))
+	case role == absent:
+		o.awaitLocked()
+		return nil
 	case interrupted && declared.Fail != "":
 		o.log().Info("task failed as its agent declared", "lost", lost)
 		return o.emitLocked(o.status(a2a.TaskStateFailed, words(declared.Fail)))
-	case o.e.opts.limits().Wall > 0 && o.worked >= o.e.opts.limits().Wall:
+	case o.e.limits.Load().Wall > 0 && o.worked >= o.e.limits.Load().Wall:
 		return o.emitLocked(o.tooLong())
 	case lost >= limit:
 		o.log().Error("task given up", "lost", lost)

@@ -11,12 +11,13 @@ import (
 )
 
 // SendMessage implements a2a.Service (specification §3.1.1, §3.2.2).
-func (e *Engine) SendMessage(ctx context.Context, req *a2a.SendMessageRequest) (*a2a.SendMessageResponse, error) {
-	a, err := enter(ctx, req.Tenant, a2a.ScopeTasksWrite)
+func (s *door) SendMessage(ctx context.Context, req *a2a.SendMessageRequest) (*a2a.SendMessageResponse, error) {
+	e := s.e
+	a, err := s.enter(ctx, req.Tenant, a2a.ScopeTasksWrite)
 	if err != nil {
 		return nil, err
 	}
-	if err := e.gate.send(a, req, false); err != nil {
+	if err := a.role.gate.send(a, req, false); err != nil {
 		return nil, err
 	}
 	d, err := e.deliver(ctx, a, req, false)
@@ -49,11 +50,12 @@ func (e *Engine) SendMessage(ctx context.Context, req *a2a.SendMessageRequest) (
 }
 
 // SendStreamingMessage implements a2a.Service (specification §3.1.2).
-func (e *Engine) SendStreamingMessage(ctx context.Context, req *a2a.SendMessageRequest) iter.Seq2[*a2a.StreamResponse, error] {
+func (s *door) SendStreamingMessage(ctx context.Context, req *a2a.SendMessageRequest) iter.Seq2[*a2a.StreamResponse, error] {
 	return func(yield func(*a2a.StreamResponse, error) bool) {
-		a, err := enter(ctx, req.Tenant, a2a.ScopeTasksWrite)
+		e := s.e
+		a, err := s.enter(ctx, req.Tenant, a2a.ScopeTasksWrite)
 		if err == nil {
-			err = e.gate.send(a, req, true)
+			err = a.role.gate.send(a, req, true)
 		}
 		if err != nil {
 			yield(nil, err)

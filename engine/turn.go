@@ -128,7 +128,7 @@ func (o *owner) admitLocked(p *post) error {
 	if p.expect != nil && *p.expect != o.draft.generation {
 		return errGeneration(o.key.ID, *p.expect, o.draft.generation)
 	}
-	l := o.e.opts.limits()
+	l := o.e.limits.Load()
 	if l.Messages > 0 && o.draft.messages >= l.Messages {
 		return errMessages(o.key.ID, l.Messages)
 	}
@@ -141,6 +141,11 @@ func (o *owner) admitLocked(p *post) error {
 
 // startLocked runs the agent from the top of the turn.
 func (o *owner) startLocked() {
+	p := o.e.perform(o.key)
+	if p == nil {
+		o.awaitLocked()
+		return
+	}
 	o.used = true
 	o.turn.taken = 1 // the message that began the turn
 	o.turn.messages[0].decided()
@@ -150,11 +155,16 @@ func (o *owner) startLocked() {
 	o.auth.heard = false
 	o.settleLocked()
 	o.e.work.Add(1)
-	go o.runAgent()
+	go o.runAgent(p)
 }
 
-func (o *owner) runAgent() {
+func (o *owner) runAgent(p *player) {
 	defer o.e.work.Done()
+	defer func() {
+		if p.end() {
+			o.e.dismiss(p)
+		}
+	}()
 	grow()
 	err := errNoReturn
 	defer func() {
@@ -164,7 +174,7 @@ func (o *owner) runAgent() {
 		o.inbox.finish(err)
 	}()
 	h := (*host)(o)
-	err = o.e.agent.Run(a2a.WithCaller(&o.ctx, h.Caller()), agent.NewTurn(h))
+	err = p.agent.Run(a2a.WithCaller(&o.ctx, h.Caller()), agent.NewTurn(h))
 }
 
 var errNoReturn = errors.New("the agent's goroutine ended without returning")

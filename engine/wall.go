@@ -19,7 +19,7 @@ type wallClock struct {
 
 // set looks at what the task does now, and sets the timer for it.
 func (w *wallClock) set() {
-	limit := w.o.e.opts.limits().Wall
+	limit := w.o.e.limits.Load().Wall
 	if limit <= 0 || w.over != nil {
 		return
 	}
@@ -67,7 +67,7 @@ func (o *owner) workLeft(limit time.Duration) (left time.Duration, works bool) {
 // timeout ends the work of a task that took too long. If its agent runs it is
 // told, and true returned.
 func (o *owner) timeout() bool {
-	limit := o.e.opts.limits().Wall
+	limit := o.e.limits.Load().Wall
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.works || o.worked+time.Since(o.since) < limit {
@@ -86,7 +86,7 @@ func (o *owner) timeout() bool {
 }
 
 func (o *owner) tooLong() *a2a.Entry {
-	return o.status(a2a.TaskStateFailed, words("the task was at work for "+o.e.opts.limits().Wall.String()+", the longest that it may be"))
+	return o.status(a2a.TaskStateFailed, words("the task was at work for "+o.e.limits.Load().Wall.String()+", the longest that it may be"))
 }
 
 // overrun fails the task without its agent, which did not stop when its time was

@@ -69,7 +69,7 @@ func (o *owner) sayLocked(en *a2a.Entry) error {
 // exceedsLocked reports whether the task would be too large with another entry
 // of its agent's.
 func (o *owner) exceedsLocked(en *a2a.Entry) *agent.PublicError {
-	l := o.e.opts.limits()
+	l := o.e.limits.Load()
 	if o.gone || o.draft.state.Terminal() {
 		return nil
 	}

@@ -46,6 +46,16 @@ func newWorldWith(t testing.TB, st store.Store, ag agent.Agent, card *a2a.AgentC
 // newWorldSet is newWorldWith with what is set before the engine runs.
 func newWorldSet(t testing.TB, st store.Store, ag agent.Agent, card *a2a.AgentCard, o *Options, set func(*Engine)) *world {
 	t.Helper()
+	return startWorld(t, st, o, func(st store.Store, o *Options) *Engine {
+		e := New(st, ag, card, o)
+		set(e)
+		return e
+	})
+}
+
+// startWorld starts the engine that is made with a store and options.
+func startWorld(t testing.TB, st store.Store, o *Options, made func(store.Store, *Options) *Engine) *world {
+	t.Helper()
 	if st == nil {
 		st = store.NewMemory()
 		t.Cleanup(func() { st.Close() })
@@ -56,8 +66,7 @@ func newWorldSet(t testing.TB, st store.Store, ag agent.Agent, card *a2a.AgentCa
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.NewTextHandler(testLog{t}, nil))
 	}
-	w := &world{Engine: New(st, ag, card, o), t: t, st: st}
-	set(w.Engine)
+	w := &world{Engine: made(st, o), t: t, st: st}
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan error, 1)
 	go func() { ran <- w.Run(ctx) }()
