@@ -1,0 +1,92 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/agent"
+)
+
+// goodbye is how long the agent may take over a cancellation.
+const goodbye = 10 * time.Second
+
+// stop ends a run whose context has ended. At a drain the agent's task goes on,
+// and is found again; otherwise it is cancelled there, and what came of that is the
+// end of ours.
+func (r *run) stop(ctx context.Context, cause error) error {
+	if errors.Is(cause, agent.ErrDraining) {
+		return cause
+	}
+	if !errors.Is(cause, agent.ErrCanceled) {
+		r.abandon(ctx)
+		return cause
+	}
+	if r.reply != nil {
+		return cause
+	}
+	if r.task == "" {
+		if !r.doubt {
+			return cause // nothing was taken
+		}
+		return r.t.End(a2a.TaskStateCanceled, text("It is not known whether the agent behind this one took the message; it may be at work on it."))
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbye)
+	defer cancel()
+	if !r.status.State.Terminal() {
+		if err := r.cancel(ctx); err != nil {
+			r.log.Warn("the agent did not cancel the task", "error", err)
+		}
+	}
+	switch {
+	case r.reply != nil:
+		return r.t.ReplyParts(r.reply.Parts...)
+	case r.status.State.Terminal():
+		return r.t.End(r.status.State, r.words(r.status.Message))
+	}
+	return r.t.End(a2a.TaskStateCanceled, text("The agent behind this one did not cancel its task, which may go on there."))
+}
+
+// cancel asks the agent to cancel its task, and stays until that has ended.
+func (r *run) cancel(ctx context.Context) error {
+	if err := r.redial(ctx); err != nil {
+		return err
+	}
+	task, err := r.c.CancelTask(ctx, &a2a.CancelTaskRequest{ID: r.task})
+	switch {
+	case errors.Is(err, a2a.ErrTaskNotCancelable):
+		return r.look(ctx) // it was faster, or does not do that
+	case err != nil:
+		return err
+	}
+	if task.ID == "" {
+		task.ID = r.task
+	}
+	if err := r.took(ctx, task); err != nil {
+		return err
+	}
+	for n := 0; !r.status.State.Terminal(); n++ {
+		if err := r.sleep(ctx, 100*time.Millisecond<<min(n, 4)); err != nil {
+			return err
+		}
+		if err := r.look(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// abandon tells the agent that nobody waits for its task any more.
+func (r *run) abandon(ctx context.Context) {
+	if r.task == "" || r.c == nil || r.status.State.Terminal() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbye)
+	defer cancel()
+	if _, err := r.c.CancelTask(ctx, &a2a.CancelTaskRequest{ID: r.task}); err != nil {
+		r.log.Info("the agent was not told that its task is not wanted any more", "error", err)
+	}
+}
+
+func text(s string) *a2a.Message { return &a2a.Message{Parts: []*a2a.Part{a2a.TextPart(s)}} }

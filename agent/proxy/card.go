@@ -1,0 +1,38 @@
+package proxy
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// Card returns what the agent's card says of what it does, for a card of our own:
+// its name, description, version, provider, links, modes and skills. Where it is,
+// who may call, what it promises of the protocol and its signatures are left out,
+// because they are not true here: the server that runs this agent fills them in. It
+// asks the agent, unless that was done before.
+func (a *Agent) Card(ctx context.Context) (a2a.AgentCard, error) {
+	c, err := a.dial(ctx)
+	if err != nil {
+		return a2a.AgentCard{}, err
+	}
+	return rewrite(c.Card()), nil
+}
+
+func rewrite(theirs *a2a.AgentCard) a2a.AgentCard {
+	card := a2a.AgentCard{
+		Name: cmp.Or(theirs.Name, "Agent"), Description: theirs.Description, Version: theirs.Version,
+		Provider: theirs.Provider, DocumentationURL: theirs.DocumentationURL, IconURL: theirs.IconURL,
+		DefaultInputModes: theirs.DefaultInputModes, DefaultOutputModes: theirs.DefaultOutputModes,
+	}
+	for _, s := range theirs.Skills {
+		if s == nil {
+			continue
+		}
+		own := *s
+		own.SecurityRequirements = nil // in the names of schemes that are not ours
+		card.Skills = append(card.Skills, &own)
+	}
+	return card
+}

@@ -1,0 +1,146 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/a2aclient"
+	"github.com/parley-a2a/parley/agent"
+)
+
+// said returns what the agent reports with err, or nil.
+func said(err error) *a2a.Error {
+	var e *a2a.Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return nil
+}
+
+func unreachable(err error) bool {
+	var t *a2aclient.TransportError
+	return errors.As(err, &t) && t.Unreachable
+}
+
+// later reports whether the agent cannot have taken what was sent, and may do so
+// later.
+func later(err error) bool {
+	var card *a2aclient.CardError
+	if errors.As(err, &card) {
+		return card.Kind == a2aclient.CardUnreachable
+	}
+	e := said(err)
+	return unreachable(err) || e != nil && e.Peer && e.Code == a2a.CodeRateLimited
+}
+
+// maybeTaken reports whether err leaves open what became of a message.
+func maybeTaken(err error) bool {
+	var card *a2aclient.CardError
+	if err == nil || errors.As(err, &card) {
+		return false
+	}
+	var t *a2aclient.TransportError
+	if errors.As(err, &t) {
+		return !t.Unreachable
+	}
+	e := said(err)
+	return e != nil && e.Peer && e.Code == a2a.CodeUnavailable
+}
+
+// fatal reports whether there is no use in asking for a task again.
+func fatal(err error) bool {
+	var own *fault
+	var card *a2aclient.CardError
+	switch e := said(err); {
+	case errors.As(err, &own):
+		return true
+	case errors.As(err, &card):
+		return card.Kind != a2aclient.CardUnreachable
+	case e == nil:
+		var t *a2aclient.TransportError
+		return !errors.As(err, &t)
+	default:
+		switch e.Code {
+		case a2a.CodeTaskNotFound, a2a.CodeUnauthenticated, a2a.CodePermissionDenied, a2a.CodeVersionNotSupported:
+			return true
+		}
+		return false
+	}
+}
+
+// explain makes a reason for callers of what went wrong, and ends the agent's task
+// where this side cannot go on with it.
+func (r *run) explain(ctx context.Context, err error) error {
+	var own *fault
+	if errors.As(err, &own) {
+		err = own.err
+	}
+	var public *agent.PublicError
+	switch {
+	case err == nil, errors.Is(err, agent.ErrEnded):
+		return err
+	case errors.Is(err, agent.ErrTooLarge), errors.As(err, &public):
+		r.abandon(ctx)
+		return err
+	}
+	if e := reason(err, r.task != ""); e != "" {
+		return agent.Public(e, err)
+	}
+	return err
+}
+
+// maxReason is how much of what the agent says about an error is passed on, in bytes.
+const maxReason = 2 << 10
+
+// reason says what went wrong: within a task, or before there was one.
+func reason(err error, within bool) string {
+	var card *a2aclient.CardError
+	var t *a2aclient.TransportError
+	e := said(err)
+	switch {
+	case errors.As(err, &card) && card.Kind == a2aclient.CardForbidden:
+		return notLetIn
+	case errors.As(err, &card) && card.Kind == a2aclient.CardRefused:
+		return "the card of the agent behind this one is not one that this server trusts"
+	case errors.As(err, &card) && card.Kind != a2aclient.CardUnreachable:
+		return "there is no agent where this server looks for the one behind this one"
+	case later(err) && (e == nil || e.Code != a2a.CodeRateLimited):
+		if within {
+			return "the agent behind this one cannot be reached any more"
+		}
+		return "the agent behind this one cannot be reached"
+	case errors.As(err, &t), e != nil && e.Peer && e.Code == a2a.CodeUnavailable:
+		if within {
+			return "the connection to the agent behind this one broke and did not come back"
+		}
+		return "the connection to the agent behind this one broke before it said whether it took the message, which was not sent again"
+	case e == nil:
+		return "" // of this side, and not for callers
+	}
+	switch e.Code {
+	case a2a.CodeUnauthenticated, a2a.CodePermissionDenied:
+		return notLetIn
+	case a2a.CodeTaskNotFound:
+		if within {
+			return "the agent behind this one does not know the task any more"
+		}
+	case a2a.CodeRateLimited:
+		return "the agent behind this one has too much to do; try again later"
+	case a2a.CodeInvalidAgentResponse, a2a.CodeParse:
+		return "the agent behind this one answered with something that is not of the protocol"
+	case a2a.CodeLoop:
+		return "the message came through too many agents"
+	}
+	if !e.Peer || e.Message == "" {
+		return "the agent behind this one cannot do this: " + e.Code.String()
+	}
+	text := e.Message
+	if len(text) > maxReason {
+		text = text[:maxReason]
+	}
+	return "the agent behind this one refused: " + strings.ToValidUTF8(text, "")
+}
+
+const notLetIn = "the agent behind this one does not let this server in; its operator has to see to that"

@@ -1,0 +1,3 @@
+package proxy
+
+var OriginOf = originOf

@@ -1,0 +1,240 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/agent"
+)
+
+// historyLength is how many messages of a task are looked at for those that were
+// missed.
+const historyLength = 50
+
+// follow stays with the agent's task until this side has to do something.
+func (r *run) follow(ctx context.Context) error {
+	for n, failures := 0, 0; !r.settled(); {
+		before := r.events
+		err := r.look(ctx)
+		if err == nil && !r.settled() && !r.noSubs && streams(r.c) {
+			err = r.subscribe(ctx)
+		}
+		var own *fault
+		switch {
+		case errors.As(err, &own):
+			return err
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case r.settled():
+			continue
+		case err == nil:
+			if failures = 0; r.events > before+1 {
+				n = 0
+			}
+			if err := r.sleep(ctx, r.interval(n)); err != nil {
+				return err
+			}
+			n++
+		case fatal(err):
+			return err
+		default:
+			if err := r.pause(ctx, failures, err); err != nil {
+				return err
+			}
+			failures++
+		}
+	}
+	return r.reconcile(ctx)
+}
+
+// look gets the task and passes on what is new of it.
+func (r *run) look(ctx context.Context) error {
+	if err := r.redial(ctx); err != nil {
+		return err
+	}
+	task, err := r.getOnce(ctx)
+	if err != nil {
+		return err
+	}
+	r.failing = time.Time{}
+	return r.took(ctx, task)
+}
+
+func (r *run) getOnce(ctx context.Context) (*a2a.Task, error) {
+	return r.c.GetTask(ctx, &a2a.GetTaskRequest{ID: r.task, HistoryLength: new(int32(historyLength))})
+}
+
+// get gets the task, however often it takes.
+func (r *run) get(ctx context.Context) (task *a2a.Task, err error) {
+	for n := 0; ; n++ {
+		if err = r.redial(ctx); err == nil {
+			task, err = r.getOnce(ctx)
+		}
+		if err == nil || fatal(err) {
+			return task, err
+		}
+		if err := r.pause(ctx, n, err); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// subscribe passes on what happens to the task, for as long as the connection holds
+// and the client brings it back.
+func (r *run) subscribe(ctx context.Context) error {
+	first := true
+	err := r.watch(ctx, func(yield func(*a2a.StreamResponse, error) bool) {
+		for el, err := range r.c.SubscribeToTask(ctx, &a2a.SubscribeToTaskRequest{ID: r.task}) {
+			if err == nil && first {
+				// What happened between the look and this is not known, where a stream
+				// does not begin with the task (before 1.0).
+				first, r.unsure = false, r.unsure || el.Task == nil
+			}
+			if !yield(el, err) {
+				return
+			}
+		}
+	})
+	if e := said(err); e != nil && e.Peer && !later(err) && !fatal(err) && first {
+		r.noSubs = true // it is over by now, which the next look tells, or cannot be had
+		return nil
+	}
+	return err
+}
+
+// watch takes a stream to its end, or to where it only waits. An error of this
+// side is a fault.
+func (r *run) watch(ctx context.Context, els iter.Seq2[*a2a.StreamResponse, error]) error {
+	for el, err := range els {
+		if err != nil {
+			return err
+		}
+		if err := r.take(ctx, el); err != nil {
+			return &fault{err}
+		}
+		r.failing = time.Time{}
+		if r.settled() && r.status.State.Interrupted() {
+			return nil
+		}
+	}
+	return nil
+}
+
+// reconcile makes up for what cannot be told from events.
+func (r *run) reconcile(ctx context.Context) error {
+	if !r.unsure || r.task == "" || r.reply != nil || !r.status.State.Terminal() {
+		return nil
+	}
+	task, err := r.getOnce(ctx)
+	if err != nil {
+		r.log.Warn("the agent's task could not be looked at once more; its artifacts may not be whole", "error", err)
+		return nil
+	}
+	if task.ID != r.task {
+		return &fault{errForeign}
+	}
+	return wrap(r.takeArtifacts(task))
+}
+
+// moved returns when the agent's task does not wait for the authorization any more
+// that it was waiting for. It says nothing, because the turn is asking.
+func (r *run) moved(ctx context.Context) error {
+	for n := 0; ; n++ {
+		task, err := r.get(ctx)
+		if err != nil {
+			return err
+		}
+		if question(&task.Status) != r.asked {
+			return nil
+		}
+		if !r.noSubs && streams(r.c) {
+			for el, err := range r.c.SubscribeToTask(ctx, &a2a.SubscribeToTaskRequest{ID: r.task}) {
+				if err != nil {
+					break
+				}
+				if el.Task != nil && question(&el.Task.Status) != r.asked || el.StatusUpdate != nil && question(&el.StatusUpdate.Status) != r.asked {
+					return nil
+				}
+			}
+		}
+		if err := r.sleep(ctx, r.interval(n)); err != nil {
+			return err
+		}
+	}
+}
+
+// redial has the client of the agent as it is known now.
+func (r *run) redial(ctx context.Context) error {
+	c, err := r.a.dial(ctx)
+	if err == nil {
+		r.c = c
+	}
+	return err
+}
+
+// interval is how long to wait before the n-th look in a row that brought nothing.
+func (r *run) interval(n int) time.Duration {
+	d := r.a.opts.poll()
+	for range min(n, 10) {
+		d += d / 4
+	}
+	d = min(d, 8*r.a.opts.poll())
+	if r.hint != nil && !r.pushless && r.c != nil && offers(r.c.Card().Capabilities.PushNotifications) {
+		d *= 10
+	}
+	return d/2 + rand.N(d/2+1)
+}
+
+// pause waits after the n-th failure in a row, which err says. The error is final.
+func (r *run) pause(ctx context.Context, n int, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if unreachable(err) && r.c != nil {
+		r.a.forget(r.c)
+	}
+	patience := r.a.opts.patience()
+	if r.failing.IsZero() {
+		r.failing = time.Now()
+	}
+	wait := min(250*time.Millisecond<<min(n, 6), 8*time.Second)
+	if e := said(err); e != nil {
+		wait = max(wait, e.RetryAfter)
+	}
+	if time.Since(r.failing)+wait > patience {
+		return err
+	}
+	r.log.Info("the agent did not answer and is asked again", "wait", wait, "error", err)
+	return r.sleep(ctx, wait/2+rand.N(wait/2+1))
+}
+
+// sleep waits for d, or until the agent has posted that there is something new.
+func (r *run) sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-r.hint:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+func wrap(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &fault{err}
+}
+
+var errForeign = agent.Public("the agent behind this one spoke of another task than it was asked for", nil)
+
+func tooMuch(what string, most any) error {
+	return agent.Public(fmt.Sprintf("the agent behind this one sent more than %v %s", most, what), nil)
+}

@@ -1,0 +1,95 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/agent"
+)
+
+// record is a step of a turn: what a run after a crash has to know. The first one
+// says which task of the agent's it is; each later one that an answer was about to
+// be sent.
+type record struct {
+	Task    string `json:"task,omitempty"`
+	Context string `json:"context,omitempty"`
+
+	Message  string `json:"message,omitempty"`  // the id that the answer has there
+	Question string `json:"question,omitempty"` // the digest of what it answers
+	Asked    string `json:"asked,omitempty"`    // the id of the message that asked
+	Secret   bool   `json:"secret,omitempty"`   // it answered AUTH_REQUIRED, and was not kept
+
+	Unsent int `json:"unsent,omitempty"` // the attempt that the server stopped before anything was sent
+
+	answer *a2a.Message // in a later run, if it is known
+}
+
+// stepName is that of all steps: which one it is says the record.
+const stepName = "upstream"
+
+var errNone = errors.New("proxy: no step is recorded")
+
+// note records what r says.
+func (r *run) note(ctx context.Context, rec record) error {
+	_, err := agent.Step(ctx, r.t, stepName, func(context.Context) (record, error) { return rec, nil })
+	return err
+}
+
+// recorded returns the next step of an earlier run, or nil if there is none.
+func (r *run) recorded(ctx context.Context) (*record, error) {
+	rec, err := agent.Step(ctx, r.t, stepName, func(context.Context) (record, error) { return record{}, errNone })
+	if errors.Is(err, errNone) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &rec, nil
+}
+
+// replay goes through what earlier runs of the turn recorded, and returns the last
+// record, or nil if there is none. Questions that were answered get the same
+// answers.
+func (r *run) replay(ctx context.Context) (last *record, err error) {
+	if r.t.Attempt() < 2 {
+		return nil, nil
+	}
+	for {
+		rec, err := r.recorded(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if rec == nil {
+			break
+		}
+		switch {
+		case rec.Task != "":
+			r.task, r.context = rec.Task, rec.Context
+			last = rec
+		case rec.Message != "":
+			r.asked = rec.Question
+			if rec.Asked != "" {
+				r.seen[rec.Asked] = true
+			}
+			if !rec.Secret {
+				if rec.answer, err = r.t.AskParts(ctx, a2a.TextPart("The agent asks for input.")); err != nil {
+					return nil, err
+				}
+			}
+			last = rec
+		default:
+			r.unsent = rec.Unsent
+		}
+	}
+	task := r.t.Task()
+	r.working = task.Status.State == a2a.TaskStateWorking
+	for _, m := range append(task.History, task.Status.Message) {
+		if m != nil && m.Role == a2a.RoleAgent {
+			if o, ok := origin(m.Metadata); ok && o.MessageID != "" {
+				r.seen[o.MessageID] = true
+			}
+		}
+	}
+	return last, nil
+}

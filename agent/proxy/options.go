@@ -1,0 +1,143 @@
+package proxy
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/a2aclient"
+)
+
+// Options adjusts an Agent. A nil *Options means all defaults.
+type Options struct {
+	// Client performs all requests, so that who makes it says where they may go.
+	// Its Timeout must be 0, or streams are cut. Nil means one with time limits for
+	// connecting and none for answers, which may take as long as the task does.
+	Client *http.Client
+	// Version forces a version of the protocol, and Bindings prefers some of the
+	// agent's: see a2aclient.Options.
+	Version  string
+	Bindings []string
+	// Bearer, APIKey, and User with Password are what this server shows to the
+	// agent. What its callers show is never passed on.
+	Bearer, APIKey a2a.Secret
+	User           string
+	Password       a2a.Secret
+	// Headers go with every request to the agent; values may be secrets.
+	Headers map[string]a2a.Secret
+	// Extensions are the URIs of extensions that every message declares to be
+	// supported: for an agent that requires one.
+	Extensions []string
+	// CheckCard judges the agent's card: see a2aclient.Options.
+	CheckCard func(ctx context.Context, doc []byte) ([]byte, error)
+
+	// Metadata names the members of a request's metadata that go to the agent with
+	// it. Nil means all of them, empty means none. (A message's own metadata is part
+	// of what it says and always goes along; headers of the caller's request
+	// never do, but for traceparent.)
+	Metadata []string
+
+	// Patience is for how long the agent may be out of reach, at the beginning of
+	// a task or within it, before the task fails. Zero means 2 minutes; negative
+	// means that one failure is enough.
+	Patience time.Duration
+	// Poll is how often an agent that does not stream is asked how far it is: at
+	// first, and less and less often down to an eighth of it. Zero means 1 s.
+	Poll time.Duration
+	// MaxBytes and MaxEvents bound what is taken from the agent in one run of a
+	// task: what its parts and metadata hold, and the elements of its streams. Beyond
+	// it the task fails, and is cancelled there. Zero means 64 MiB and 200,000.
+	MaxBytes  int64
+	MaxEvents int
+
+	// Push asks the agent to post to PushURL when a task of its changes; Handler
+	// takes what it posts and has to be served there. It is for agents that do not
+	// stream: they are then polled a tenth as often. PushURL is an absolute URL
+	// without a query. PushSecret makes the addresses and tokens of tasks; the same
+	// one has to be given after a restart, and it must not be empty.
+	Push       bool
+	PushURL    string
+	PushSecret a2a.Secret
+
+	// Logger gets what callers are not told: why tasks failed, what was tried
+	// again. Nil discards.
+	Logger *slog.Logger
+}
+
+func (o *Options) patience() time.Duration {
+	if o == nil || o.Patience == 0 {
+		return 2 * time.Minute
+	}
+	return max(o.Patience, 0)
+}
+
+func (o *Options) poll() time.Duration {
+	if o == nil || o.Poll <= 0 {
+		return time.Second
+	}
+	return o.Poll
+}
+
+func (o *Options) maxBytes() int64 {
+	if o == nil || o.MaxBytes == 0 {
+		return 64 << 20
+	}
+	return o.MaxBytes
+}
+
+func (o *Options) maxEvents() int {
+	if o == nil || o.MaxEvents == 0 {
+		return 200_000
+	}
+	return o.MaxEvents
+}
+
+func (o *Options) logger() *slog.Logger {
+	if o == nil || o.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return o.Logger
+}
+
+// client returns the options of the client that speaks to the agent.
+func (o *Options) client() *a2aclient.Options {
+	if o == nil {
+		o = &Options{}
+	}
+	co := &a2aclient.Options{
+		HTTPClient: o.Client, Version: o.Version, Bindings: o.Bindings,
+		Bearer: o.Bearer.Reveal(), APIKey: o.APIKey.Reveal(), User: o.User, Password: o.Password.Reveal(),
+		Extensions: o.Extensions, CheckCard: o.CheckCard, Logger: o.Logger,
+		Retries: clientRetries,
+	}
+	if co.HTTPClient == nil {
+		co.HTTPClient = newHTTPClient()
+	}
+	for name, value := range o.Headers {
+		if co.Header == nil {
+			co.Header = http.Header{}
+		}
+		co.Header.Set(name, value.Reveal())
+	}
+	return co
+}
+
+// clientRetries is how often the client resumes a stream in a row before the
+// proxy looks at the task itself, and at the agent's card.
+const clientRetries = 4
+
+// newHTTPClient has room for as many connections as there are streams.
+func newHTTPClient() *http.Client {
+	return &http.Client{Transport: &http.Transport{
+		DialContext:         (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
+		TLSHandshakeTimeout: 10 * time.Second,
+		IdleConnTimeout:     90 * time.Second,
+		MaxIdleConnsPerHost: 64,
+		ForceAttemptHTTP2:   true,
+		ReadBufferSize:      4 << 10,
+		WriteBufferSize:     4 << 10,
+	}}
+}

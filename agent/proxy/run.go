@@ -1,0 +1,170 @@
+package proxy
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/a2aclient"
+	"github.com/parley-a2a/parley/agent"
+)
+
+// run is one run of a turn. It belongs to the goroutine of Run; while that waits
+// for an authorization, to the one that looks after the agent's task.
+type run struct {
+	a    *Agent
+	t    *agent.Turn
+	log  *slog.Logger
+	who  a2a.Caller
+	hint chan struct{} // nil, or gets a value when the agent posts
+
+	c       *a2aclient.Client // as last dialed
+	task    string            // the agent's; "" until it is known
+	context string
+
+	ours     string        // what the agent's context is remembered by
+	invented bool          // context is one that we ask for
+	pushless bool          // the agent does not take a webhook
+	heard    bool          // something was answered to the message that was sent last
+	doubt    bool          // the agent may have taken a message without saying so
+	known    chan struct{} // closed when the agent's task is known; may be nil
+
+	status a2a.TaskStatus // of the agent's task
+	reply  *a2a.Message   // its answer, if that is a message
+	asked  string         // digest of the question that was answered, or is being asked
+	unsure bool           // something may be missing, or be there twice: only the task itself tells
+
+	seen    map[string]bool // ids of the agent's messages that were passed on
+	working bool            // our task is at work for others, too
+	bytes   int64
+	events  int
+	noSubs  bool      // the agent does not let itself be subscribed to
+	failing time.Time // since when it has been out of reach; zero if it is not
+	unsent  int       // the attempt of which it is known that it sent nothing
+}
+
+// Run implements agent.Agent.
+func (a *Agent) Run(ctx context.Context, t *agent.Turn) error {
+	r := &run{a: a, t: t, who: t.Caller(), seen: map[string]bool{}}
+	r.log = a.opts.logger().With("task", t.Task().ID)
+	if a.hooks != nil {
+		hint, leave := a.hooks.join(r.hookID())
+		defer leave()
+		r.hint = hint
+	}
+	err := r.run(ctx)
+	if ctx.Err() != nil && !errors.Is(err, agent.ErrEnded) {
+		return r.stop(ctx, context.Cause(ctx))
+	}
+	return r.explain(ctx, err)
+}
+
+func (r *run) run(ctx context.Context) error {
+	last, err := r.replay(ctx)
+	if err != nil {
+		return err
+	}
+	switch {
+	case last == nil:
+		err = r.begin(ctx)
+	case last.Message != "":
+		err = r.regain(ctx, last)
+	}
+	for err == nil {
+		if err = r.follow(ctx); err != nil {
+			break
+		}
+		switch state := r.status.State; {
+		case r.reply != nil:
+			return r.t.ReplyParts(r.reply.Parts...)
+		case state.Terminal():
+			return r.t.End(state, r.words(r.status.Message))
+		case state == a2a.TaskStateInputRequired:
+			err = r.ask(ctx)
+		default:
+			err = r.authenticate(ctx)
+		}
+	}
+	return err
+}
+
+// settled reports whether the agent's task has come to where this side has to do
+// something.
+func (r *run) settled() bool {
+	s := &r.status
+	return r.reply != nil || s.State.Terminal() || s.State.Interrupted() && question(s) != r.asked
+}
+
+// question is a digest of what a task waits for: it is another one each time,
+// where the agent gives its messages ids or its states times.
+func question(s *a2a.TaskStatus) string {
+	h := sha256.New()
+	h.Write([]byte(s.State.String()))
+	switch m := s.Message; {
+	case m != nil && m.MessageID != "":
+		h.Write([]byte(m.MessageID))
+	case m != nil:
+		h.Write(m.AppendJSON(nil))
+		fallthrough
+	default:
+		h.Write([]byte(s.Timestamp.UTC().Format(time.RFC3339)))
+	}
+	return hex.EncodeToString(h.Sum(nil)[:12])
+}
+
+// ask has the caller answer what the agent asks, and passes the answer on.
+func (r *run) ask(ctx context.Context) error {
+	r.asked = question(&r.status)
+	r.saw(r.status.Message)
+	answer, err := r.t.AskParts(ctx, prompt(&r.status, "The agent asks for input.")...)
+	if err != nil {
+		return err
+	}
+	r.working = true // by the answer
+	return r.answer(ctx, answer, false)
+}
+
+// authenticate has the caller give what the agent needs, unless the agent goes on
+// without.
+func (r *run) authenticate(ctx context.Context) error {
+	r.asked = question(&r.status)
+	r.saw(r.status.Message)
+	answer, err := r.t.AuthenticatePartsBy(ctx, r.moved, prompt(&r.status, "The agent needs an authorization.")...)
+	if err != nil {
+		return err
+	}
+	r.working = true
+	if answer == nil {
+		return nil
+	}
+	return r.answer(ctx, answer, true)
+}
+
+func prompt(s *a2a.TaskStatus, otherwise string) []*a2a.Part {
+	if s.Message == nil || len(s.Message.Parts) == 0 {
+		return []*a2a.Part{a2a.TextPart(otherwise)}
+	}
+	return s.Message.Parts
+}
+
+// words makes a message of ours of one of the agent's: ids and role are the turn's
+// business.
+func (r *run) words(m *a2a.Message) *a2a.Message {
+	if m == nil || len(m.Parts) == 0 {
+		return nil
+	}
+	return &a2a.Message{
+		Parts: m.Parts, Extensions: m.Extensions,
+		Metadata: mark(m.Metadata, Origin{r.task, r.context, m.MessageID}),
+	}
+}
+
+func (r *run) saw(m *a2a.Message) {
+	if m != nil && m.MessageID != "" {
+		r.seen[m.MessageID] = true
+	}
+}
