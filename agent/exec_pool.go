@@ -160,6 +160,7 @@ func (s *session) step(ctx context.Context, line []byte, l *said) error {
 	case err != nil && !ran:
 		return s.bad(line, "another step was recorded here: steps have to come in the same order on every run", err)
 	case err != nil:
+		s.undone = true
 		return err
 	}
 	s.steps = append(s.steps, outcome{l.name, result})

@@ -43,6 +43,7 @@ type session struct {
 	asking   bool            // one is open
 	stepped  int             // steps so far
 	stepping bool            // a step is being done
+	undone   bool            // one was begun and came to nothing
 	patience *time.Timer     // with a process that closed its output, or an output whose process ended
 	slow     *time.Timer     // when the time of the run is up
 	began    time.Time       // when the time began to run
@@ -324,6 +325,8 @@ func (s *session) finish(err error) error {
 		switch {
 		case s.asking:
 			return Public(exitReason(s.p.err)+" while its question was open", s.p.err)
+		case s.undone:
+			return Public(exitReason(s.p.err)+" in the middle of a step", s.p.err)
 		case s.reused && !s.spoke:
 			s.log.Warn("a process that was kept ended when its next message came; another takes its place", "error", s.p.err)
 			return errAgain

@@ -443,3 +443,18 @@ func wantUnheld(t *testing.T, fifo string) {
 		t.Errorf("a process is still alive: %v", err)
 	}
 }
+
+// readAll returns what is written to a fifo until nobody has it open for writing.
+func readAll(t *testing.T, fifo string) string {
+	f, err := os.Open(fifo)
+	if err != nil {
+		t.Error(err)
+		return ""
+	}
+	defer f.Close()
+	b, err := io.ReadAll(f)
+	if err != nil {
+		t.Error(err)
+	}
+	return string(b)
+}
