@@ -161,13 +161,13 @@ func (s *assembly) end() *answer {
 	a := s.answer
 	a.Text, a.refusal = s.text.String(), s.refused.String()
 	for _, c := range s.calls {
-		for _, args := range apart(c.args.String()) {
+		for i, args := range apart(c.args.String()) {
 			id := c.id
-			if id == "" || len(a.Calls) > 0 && a.Calls[len(a.Calls)-1].ID == id {
+			if id == "" || i > 0 {
 				id = fmt.Sprintf("call%05d", len(a.Calls)+1) // Mistral wants nine letters and digits
 			}
 			one := call{toolCall: toolCall{ID: id, Type: "function", Extra: c.extra}}
-			one.Function = function{c.name, args}
+			one.Function = function{known(c.name), args} // as it is sent back
 			a.Calls = append(a.Calls, one)
 		}
 	}

@@ -27,6 +27,10 @@ func (r *run) ask(ctx context.Context, lastly bool) (*answer, error) {
 			return nil, a.told(ctx, err)
 		}
 		if r.out.said() {
+			if f.again && f.api == nil {
+				f.public = "the model's answer broke off"
+				err = f
+			}
 			return nil, errors.Join(a.told(ctx, err), r.out.flush())
 		}
 		if a.adapt(&f) {

@@ -148,11 +148,7 @@ func (r *run) cut(s *assembly, err error) (*answer, error) {
 	if errors.Is(err, wire.ErrEventTooLarge) {
 		return nil, fault{public: "the model's answer is too long", cause: err}
 	}
-	f := broken(err)
-	if r.out.said() && !errors.Is(err, errLate) {
-		f.public = "the model's answer broke off"
-	}
-	return nil, f
+	return nil, broken(err)
 }
 
 // finish is the end of an answer that came in full. What is gathered of it goes out

@@ -110,6 +110,9 @@ func (r *run) calls(ctx context.Context, ans *answer, made *int) error {
 		said.Content = ans.Text
 	}
 	for _, c := range ans.Calls {
+		if !isObject(c.Function.Arguments) {
+			c.Function.Arguments = "{}" // some endpoints read them; what is wrong the result says
+		}
 		said.ToolCalls = append(said.ToolCalls, c.toolCall)
 	}
 	r.messages = append(r.messages, said)
@@ -149,6 +152,10 @@ func (r *run) call(ctx context.Context, c call) (agent.ToolResult, error) {
 	})
 }
 
+func isObject(doc string) bool {
+	return strings.HasPrefix(strings.TrimSpace(doc), "{") && json.Valid([]byte(doc))
+}
+
 func failed(text string) agent.ToolResult { return agent.ToolResult{Failed: true, Text: text} }
 
 func (r *run) make(ctx context.Context, c call) (agent.ToolResult, error) {
@@ -157,14 +164,13 @@ func (r *run) make(ctx context.Context, c call) (agent.ToolResult, error) {
 	if !known {
 		return failed("there is no tool of this name"), nil
 	}
-	args := a2a.JSON(strings.TrimSpace(c.Function.Arguments))
-	if !json.Valid(args) || args[0] != '{' {
+	if !isObject(c.Function.Arguments) {
 		return failed("the arguments are not a JSON object"), nil
 	}
 	if err := r.t.Status("calling " + name); err != nil {
 		return agent.ToolResult{}, err
 	}
-	res, err := tool.box.Call(ctx, tool.Name, args)
+	res, err := tool.box.Call(ctx, tool.Name, a2a.JSON(strings.TrimSpace(c.Function.Arguments)))
 	if ctx.Err() != nil {
 		return res, context.Cause(ctx) // not recorded: nobody knows what it means
 	}

@@ -1,0 +1,123 @@
+package openai_test
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/agent/openai"
+	"github.com/parley-a2a/parley/agent/openai/openaitest"
+)
+
+func TestRetries(t *testing.T) {
+	busy := func(status int, header, value string) openaitest.Answer {
+		a := openaitest.Error(status, "", "slow down")
+		a.Header[header] = value
+		return a
+	}
+	cut := openaitest.Answer{Header: map[string]string{"Content-Type": "text/event-stream"}, Pieces: []string{": hello\n\n"}, Cut: true}
+	half := openaitest.Text("Hello", "there")
+	half.Pieces, half.Cut = half.Pieces[:2], true
+	fine := openaitest.Text("fine")
+	for name, tt := range map[string]struct {
+		answers       []openaitest.Answer
+		state         a2a.TaskState
+		text, words   string
+		atLeast, most time.Duration
+	}{
+		"429":              {[]openaitest.Answer{busy(429, "Retry-After", "7"), fine}, a2a.TaskStateCompleted, "fine", "", 7 * time.Second, 7 * time.Second},
+		"429 with a date":  {[]openaitest.Answer{busy(429, "Retry-After", "Sat, 01 Jan 2000 00:00:09 GMT"), fine}, a2a.TaskStateCompleted, "fine", "", 9 * time.Second, 9 * time.Second},
+		"milliseconds":     {[]openaitest.Answer{busy(429, "Retry-After-Ms", "1500"), fine}, a2a.TaskStateCompleted, "fine", "", 1500 * time.Millisecond, 1500 * time.Millisecond},
+		"500, 502, 529":    {[]openaitest.Answer{busy(500, "", ""), busy(502, "", ""), busy(529, "", ""), fine}, a2a.TaskStateCompleted, "fine", "", 1750 * time.Millisecond, 3500 * time.Millisecond},
+		"cut at the start": {[]openaitest.Answer{cut, fine}, a2a.TaskStateCompleted, "fine", "", 250 * time.Millisecond, 500 * time.Millisecond},
+		"cut in the text":  {[]openaitest.Answer{half, fine}, a2a.TaskStateFailed, "Hello", "broke off", 0, 0},
+		"too much asked":   {[]openaitest.Answer{busy(429, "Retry-After", "3600"), fine}, a2a.TaskStateFailed, "", "is busy", 0, 0},
+		"for ever":         {[]openaitest.Answer{busy(503, "", ""), busy(503, "", ""), busy(503, "", ""), busy(503, "", ""), busy(503, "", ""), fine}, a2a.TaskStateFailed, "", "has a problem", 3750 * time.Millisecond, 7500 * time.Millisecond},
+		"no money":         {[]openaitest.Answer{openaitest.Error(429, "insufficient_quota", "You exceeded your current quota, please check your plan and billing details."), fine}, a2a.TaskStateFailed, "", "used up", 0, 0},
+		"bad request":      {[]openaitest.Answer{openaitest.Error(400, "", "nonsense"), fine}, a2a.TaskStateFailed, "", "did not accept the request", 0, 0},
+		"too long":         {[]openaitest.Answer{openaitest.Error(400, "context_length_exceeded", "This model's maximum context length is 8192 tokens."), fine}, a2a.TaskStateFailed, "", "too long for the model", 0, 0},
+		"no such model":    {[]openaitest.Answer{openaitest.Error(404, "model_not_found", "no"), fine}, a2a.TaskStateFailed, "", "does not know the model", 0, 0},
+		"in a list":        {[]openaitest.Answer{{Status: 400, Pieces: []string{`[{"error":{"code":400,"message":"content_filter","status":"INVALID_ARGUMENT"}}]`}}}, a2a.TaskStateFailed, "", "for its content", 0, 0},
+		"elsewhere":        {[]openaitest.Answer{{Status: 307, Header: map[string]string{"Location": "http://evil.test/"}}, fine}, a2a.TaskStateFailed, "", "is elsewhere", 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				fake := openaitest.New(tt.answers...)
+				w := newWorld(t, fake, nil)
+				begun := time.Now()
+				task := w.say("hello")
+				took := time.Since(begun)
+				want(t, task, tt.state, tt.text, tt.words)
+				if took < tt.atLeast || took > tt.most {
+					t.Errorf("it took %v", took)
+				}
+			})
+		})
+	}
+}
+
+func TestNobodyListens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		down := errors.New("connection refused by 10.0.0.7")
+		client := &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) { return nil, down })}
+		w := newWorld(t, openaitest.New(), &openai.Options{Client: client})
+		task := w.say("hello")
+		want(t, task, a2a.TaskStateFailed, "", "cannot be reached")
+		if strings.Contains(string(task.AppendJSON(nil)), "10.0.0.7") || !strings.Contains(w.log.String(), "10.0.0.7") {
+			t.Errorf("told %s\nlogged %s", task.AppendJSON(nil), w.log)
+		}
+	})
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// What an endpoint does not know it is told once.
+func TestEndpointsThatKnowLess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake := openaitest.New()
+		fake.Refuse = []string{"stream_options", "max_tokens"}
+		w := newWorld(t, fake, &openai.Options{MaxTokens: 99})
+		for range 2 {
+			want(t, w.say("hello"), a2a.TaskStateCompleted, "hello", "")
+		}
+		for _, r := range fake.Requests() {
+			if r.Body["max_completion_tokens"] != 99.0 || r.Body["max_tokens"] != nil || r.Body["stream_options"] != nil {
+				t.Errorf("sent %v", r.Body)
+			}
+		}
+		if len(fake.Requests()) != 2 {
+			t.Errorf("%d requests", len(fake.Requests()))
+		}
+	})
+}
+
+// Whatever an endpoint quotes, secrets are in no log and in no answer.
+func TestSecretsStayInside(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const key, extra = "sk-very-secret-0815", "other-secret-4711"
+		fake := openaitest.New(openaitest.Error(400, "", "I do not like "+extra))
+		fake.Key = "another"
+		o := &openai.Options{APIKey: key, Headers: map[string]a2a.Secret{"X-Api-Key": extra}}
+		w := newWorld(t, fake, o)
+		task := w.say("hello")
+		want(t, task, a2a.TaskStateFailed, "", "did not accept the agent's credentials")
+		fake.Key = key
+		next := w.say("hello")
+		want(t, next, a2a.TaskStateFailed, "", "did not accept the request")
+		all := w.log.String() + string(task.AppendJSON(nil)) + string(next.AppendJSON(nil))
+		if strings.Contains(all, key) || strings.Contains(all, extra) {
+			t.Errorf("a secret is in %s", all)
+		}
+		want(t, w.say("hello"), a2a.TaskStateCompleted, "hello", "")
+		r := fake.Requests()[1]
+		if r.Header.Get("X-Api-Key") != extra {
+			t.Errorf("sent %v", r.Header)
+		}
+	})
+}
