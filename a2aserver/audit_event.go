@@ -22,9 +22,11 @@ const (
 
 	// AuditCardSigned comes with kids; AuditTLSReloaded with the certificate's
 	// subject and expires, and with error where it failed; AuditWebhookKeysRotated
-	// with key, the new public one, and by.
+	// with key, the new public one, and by. AuditConfigReloaded comes with because (what
+	// it was asked by) and agents, or error where what was before stays.
 	AuditCardSigned         = "card.signed"
 	AuditTLSReloaded        = "tls.reloaded"
+	AuditConfigReloaded     = "config.reloaded"
 	AuditWebhookKeysRotated = "webhook-keys.rotated"
 
 	// Of the commands parley admin: what was selected, how much there was of it, by,

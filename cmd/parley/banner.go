@@ -14,7 +14,7 @@ type banner struct {
 	addr   net.Addr
 	tls    bool
 	public string // the URL that cards advertise; "" if none is set
-	agent  string
+	agents []bannerAgent
 	tasks  string // where they are kept
 	keeps  bool   // whether tasks outlive the server
 	shared bool   // whether other servers have them, too
@@ -22,6 +22,13 @@ type banner struct {
 
 	callers string // who may call
 	first   string // the command that gets credentials; "" where none are needed
+}
+
+// bannerAgent is one of the agents.
+type bannerAgent struct {
+	name      string // where it is; "" if it is the only one, at /
+	what      string
+	isDefault bool
 }
 
 // loopback reports whether only this machine can connect.
@@ -73,14 +80,32 @@ func (b *banner) print(w io.Writer) error {
 	case b.keeps:
 		stop += "; what is running goes on at the next start"
 	}
-	lines := [][2]string{
-		{"Agent", b.agent},
+	var lines [][2]string
+	if len(b.agents) > 1 || len(b.agents) == 1 && !b.agents[0].isDefault {
+		return b.printMany(w, url, stop)
+	}
+	what := b.agents[0].what
+	if name := b.agents[0].name; name != "" {
+		what = name + " (" + what + ")"
+	}
+	lines = [][2]string{
+		{"Agent", what},
 		{"JSON-RPC", url},
 		{"HTTP+JSON", url},
 		{"gRPC", url[strings.Index(url, "://")+len("://"):]},
 		{"Card", url + "/.well-known/agent-card.json"},
 		{"Versions", versions()},
 	}
+	lines = append(lines, b.around()...)
+	lines = append(lines,
+		[2]string{"Try", `parley send -a ` + url + ` "` + hello + `"`},
+		[2]string{"and", second},
+		[2]string{"Stop", stop})
+	return printBanner(w, lines)
+}
+
+// around is what does not depend on which agents there are.
+func (b *banner) around() (lines [][2]string) {
 	switch {
 	case b.public != "":
 		lines = append(lines, [2]string{"Public", b.public})
@@ -91,10 +116,34 @@ func (b *banner) print(w io.Writer) error {
 	if b.first != "" {
 		lines = append(lines, [2]string{"First", b.first})
 	}
-	lines = append(lines,
-		[2]string{"Try", `parley send -a ` + url + ` "` + hello + `"`},
-		[2]string{"and", second},
-		[2]string{"Stop", stop})
+	return lines
+}
+
+// maxBannerAgents caps how many agents are listed by name.
+const maxBannerAgents = 20
+
+// printMany is for several agents: each has an address, and all are in /agents.
+func (b *banner) printMany(w io.Writer, url, stop string) error {
+	lines := [][2]string{{"Agents", url + "/agents"}}
+	for i, a := range b.agents {
+		if i == maxBannerAgents {
+			lines = append(lines, [2]string{"", fmt.Sprintf("and %d more", len(b.agents)-i)})
+			break
+		}
+		at := url + "/agents/" + a.name
+		if a.isDefault {
+			at += " and " + url
+		}
+		lines = append(lines, [2]string{"", at + "  " + a.what})
+	}
+	lines = append(lines, [2]string{"Versions", versions()})
+	lines = append(lines, b.around()...)
+	first := url + "/agents/" + b.agents[0].name
+	lines = append(lines, [2]string{"Try", "parley send -a " + first + ` "hello"`}, [2]string{"Stop", stop})
+	return printBanner(w, lines)
+}
+
+func printBanner(w io.Writer, lines [][2]string) error {
 	var out strings.Builder
 	fmt.Fprintf(&out, "parley %s\n", version())
 	for _, l := range lines {

@@ -12,29 +12,46 @@ import (
 	"strings"
 
 	"github.com/parley-a2a/parley"
-	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aserver"
-	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/store"
 )
 
-func (a *app) serve(ctx context.Context, f *serveSetup, argv []string) error {
+// serving is a server of parley serve: what stays as it is while it runs. What
+// can be replaced is a revision (serve_revision.go).
+type serving struct {
+	app   *app
+	line  given    // the command line,
+	argv  []string // and what is behind --
+	log   *slog.Logger
+	addr  net.Addr
+	store store.Store // nil: memory
+	place *location
+	audit *auditLog
+	maker *maker
+
+	server *parley.Server
+	now    *revision       // of the goroutine of beside, once there is one
+	begun  map[string]any  // settings that count until the end
+	told   map[string]bool // findings that were said
+}
+
+func (a *app) serve(ctx context.Context, s *serving, f *serveSetup) error {
 	if runtime.GOMAXPROCS(0) < 2 {
 		runtime.GOMAXPROCS(2) // on one, every fsync would stop the network, too
-	}
-	public, err := publicURL(f.publicURL)
-	if err != nil {
-		return err
 	}
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
 		return usagef("--log-level: %v", err)
 	}
-	log := slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: level}))
+	s.place, s.log = f.place, slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: level}))
+	log := s.log
 	a.stderr.hide(f.egress.proxy.password())
-	if len(argv) > 0 {
-		if err := commandFailure(argv[0]); err != nil {
-			return err
+	agents := f.agents(a, s.argv)
+	for i := range agents { // before anything is opened
+		if c := agents[i].Exec; c != nil {
+			if err := commandFailure(c.Command[0], c.Dir); err != nil {
+				return err
+			}
 		}
 	}
 
@@ -43,13 +60,10 @@ func (a *app) serve(ctx context.Context, f *serveSetup, argv []string) error {
 		return listenFailure(f.listen, err)
 	}
 	defer l.Close() // Serve closes it, too
-	b := banner{addr: l.Addr(), tls: f.tls.given(), public: public, keeps: !f.place.memory(), shared: f.place.shared(), demo: len(argv) == 0 && f.agent == "demo"}
-	local := b.loopback() && public == "" && len(f.proxies) == 0
-	if err := f.auth.admit(local, l.Addr()); err != nil {
+	s.addr = l.Addr()
+	if err := f.auth.admit(f.local(s.addr), s.addr); err != nil {
 		return err
 	}
-	var st store.Store
-	b.tasks = f.place.String()
 	if !f.place.memory() {
 		db, err := f.place.open(ctx, log, false)
 		if err != nil {
@@ -59,57 +73,43 @@ func (a *app) serve(ctx context.Context, f *serveSetup, argv []string) error {
 		if err := imported(ctx, db); err != nil {
 			return err
 		}
-		st = db
+		s.store = db
 	}
-	os.Unsetenv(storeEnv) // the agent's command is not to have the password
-	guard, err := f.auth.guard(st, f.proxies, log)
+	os.Unsetenv(storeEnv)    // the agent's command is not to have the password
+	os.Unsetenv(upstreamEnv) // nor this
+	s.audit, err = f.audit.open(f.place.data, f.auth.any() && !f.place.memory(), a.stderr, log)
 	if err != nil {
 		return err
 	}
-	audit, err := f.audit.open(f.place.data, f.auth.any() && !f.place.memory(), a.stderr, log)
+	defer func() { _ = s.audit.close() }() // what it could not write is logged
+	if l, err = f.tls.listen(l, s.audit, log); err != nil {
+		return err
+	}
+	s.maker = &maker{log: log}
+	if s.now, err = s.revise(ctx, f, agents, false); err != nil {
+		return err
+	}
+	s.server, err = parley.NewHost(s.now.hosted, s.options(s.now))
 	if err != nil {
-		return err
-	}
-	defer func() { _ = audit.close() }() // what it could not write is logged
-	defer audit.reopenOnHangup(log)()
-	if l, err = f.tls.listen(l, audit, log); err != nil {
-		return err
-	}
-	if !local || f.auth.any() {
-		f.limits.settle(f.set)
-	}
-	card, ag, what := serveAgent(f.agent, argv, log)
-	f.egress.declare(&card)
-	card, extended := profile(f.profile, card)
-	if extended, err = f.card.more(&card, extended); err != nil {
-		return err
-	}
-	cardKeys, err := f.card.signing()
-	if err != nil {
-		return err
-	}
-	b.agent, b.callers, b.first = what, f.auth.who(local), f.auth.first(f.place)
-	s, err := parley.New(card, f.declare(ag), &parley.Options{
-		Store: st, PublicURL: public, TrustedProxies: f.proxies, CardProfile: cardFor(f.profile), Logger: log,
-		ExtendedCard: extended, CardKeys: cardKeys, CardKeysURL: f.card.keysURL, CardStrict: f.card.strict,
-		DeadAfter: f.deadAfter(), DrainWait: f.drain, Retries: f.retries, Retention: f.retention, Cache: int64(f.cache),
-		Egress: f.egress.policy(local, log),
-		Auth:   guard, Limits: f.limits.requests(), TaskLimits: f.limits.tasks(), Capacity: f.limits.capacity, MaxBody: int64(f.limits.body),
-		Audit: audit.log, Origins: f.browser.origins, Hosts: f.browser.allowed(local && (guard == nil || guard.Anonymous()), l.Addr()),
-	})
-	if err != nil {
+		s.now.discard(log)
 		return newFailure(codeServe, err.Error(), err)
 	}
+	s.now.settle(s.maker)
+	s.begun = f.untilRestart()
+	b := s.banner(s.now)
 	if err := b.print(a.stdout); err != nil {
 		return newFailure(codeServe, "print: "+err.Error(), err)
 	}
-	f.warn(a, &b, local)
-	audit.event(a2aserver.AuditServerStarted, f.summary(&b)...)
-	audit.signed(cardKeys)
-	err = s.Serve(ctx, l)
-	audit.event(a2aserver.AuditServerStopped)
-	if st != nil {
-		err = errors.Join(err, st.Close())
+	f.warn(a, b, f.local(s.addr))
+	s.tell(s.now)
+	s.audit.event(a2aserver.AuditServerStarted, f.summary(b)...)
+	s.audit.signed(s.now.cardKeys)
+	beside := s.beside(ctx)
+	err = s.server.Serve(ctx, l)
+	beside()
+	s.audit.event(a2aserver.AuditServerStopped)
+	if s.store != nil {
+		err = errors.Join(err, s.store.Close())
 	}
 	if err != nil {
 		return endFailure(f.place, err)
@@ -117,25 +117,11 @@ func (a *app) serve(ctx context.Context, f *serveSetup, argv []string) error {
 	return nil
 }
 
-// serveAgent returns the agent to run, and how the banner calls it.
-func serveAgent(name string, argv []string, log *slog.Logger) (a2a.AgentCard, agent.Agent, string) {
-	switch {
-	case len(argv) > 0: // below
-	case name == "conformance":
-		return agent.ConformanceCard(), agent.Conformance(), name
-	default:
-		return agent.DemoCard(), agent.Demo(), "demo"
-	}
-	return agent.ExecCard(argv), agent.Exec(argv, &agent.ExecOptions{Logger: log}), quoteAll(argv)
-}
-
-// quoteAll is a command as one types it.
-func quoteAll(argv []string) string {
-	words := make([]string, len(argv))
-	for i, w := range argv {
-		words[i] = quote(w)
-	}
-	return strings.Join(words, " ")
+// local says that only this machine can call a server at an address, and nobody
+// else through something in front.
+func (f *serveFlags) local(at net.Addr) bool {
+	b := banner{addr: at}
+	return b.loopback() && f.publicURL == "" && len(f.proxies) == 0
 }
 
 func publicURL(s string) (string, error) {

@@ -68,17 +68,14 @@ func (l *auditLog) event(name string, attrs ...slog.Attr) {
 	}
 }
 
-// reopenOnHangup opens a file anew whenever the process is told to, until stop
-// is called.
-func (l *auditLog) reopenOnHangup(log *slog.Logger) (stop func()) {
+// reopen opens a file anew, as SIGHUP asks for.
+func (l *auditLog) reopen(log *slog.Logger) {
 	if l.file == nil {
-		return func() {}
+		return
 	}
-	return onHangup(func() {
-		if err := l.file.Reopen(); err != nil {
-			log.Error("the audit log cannot be opened anew: the old file stays in use", "err", err)
-		}
-	})
+	if err := l.file.Reopen(); err != nil {
+		log.Error("the audit log cannot be opened anew: the old file stays in use", "err", err)
+	}
 }
 
 // reloaded records that a certificate was read anew, or could not be used.

@@ -69,27 +69,27 @@ func readCardKey(flag, name string) (*auth.Key, error) {
 	return key, nil
 }
 
-// more returns the extended card, or else the one of the profile, and makes the
-// public one say that there is one.
-func (f *cardFlags) more(card *a2a.AgentCard, ofProfile *a2a.AgentCard) (*a2a.AgentCard, error) {
-	if f.extended == "" {
-		return ofProfile, nil
+// moreCard returns the extended card that is in a file, or else another one, and
+// makes the public one say that there is one.
+func moreCard(file string, card *a2a.AgentCard, other *a2a.AgentCard) (*a2a.AgentCard, error) {
+	if file == "" {
+		return other, nil
 	}
-	doc, err := readBounded(f.extended, maxCardFile)
+	doc, err := readBounded(file, maxCardFile)
 	if err != nil {
 		return nil, usagef("--extended-card: %v", err)
 	}
 	extended := new(a2a.AgentCard)
 	if err := extended.UnmarshalJSON(doc); err != nil {
-		return nil, usagef("--extended-card %s: %v", quote(f.extended), err)
+		return nil, usagef("--extended-card %s: %v", quote(file), err)
 	}
 	// What nobody would read is a slip of the pen, perhaps of a requirement.
 	known, err := auth.Reduce(doc, auth.FormProtocol)
 	if err != nil {
-		return nil, usagef("--extended-card %s: %v", quote(f.extended), err)
+		return nil, usagef("--extended-card %s: %v", quote(file), err)
 	}
 	if len(known.Uncovered) > 0 {
-		return nil, usagef("--extended-card %s: version 1.0 of the protocol has no %s", quote(f.extended), known.Uncovered[0])
+		return nil, usagef("--extended-card %s: version 1.0 of the protocol has no %s", quote(file), known.Uncovered[0])
 	}
 	card.Capabilities.ExtendedAgentCard = new(true)
 	return extended, nil

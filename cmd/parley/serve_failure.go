@@ -30,9 +30,22 @@ func endFailure(p *location, err error) error {
 }
 
 // commandFailure says why a command cannot run, so that a misspelt one is known
-// at the start and not with the first message.
-func commandFailure(name string) error {
-	_, err := exec.LookPath(name)
+// at the start and not with the first message. dir is where it is to run; "" is
+// the working directory.
+func commandFailure(name, dir string) error {
+	if dir != "" {
+		if st, err := os.Stat(dir); err != nil || !st.IsDir() {
+			return newFailure(codeServe, "there is no directory "+quote(dir)+" to run "+quote(name)+" in", err)
+		}
+	}
+	at := name
+	if dir != "" && strings.ContainsRune(name, filepath.Separator) && !filepath.IsAbs(name) {
+		at = "." + string(filepath.Separator) + filepath.Join(dir, name)
+		if filepath.IsAbs(dir) {
+			at = filepath.Join(dir, name)
+		}
+	}
+	_, err := exec.LookPath(at)
 	if err == nil {
 		return nil
 	}
@@ -46,7 +59,7 @@ func commandFailure(name string) error {
 	case strings.ContainsAny(name, " \t"):
 		return f.withHint("give the command and its arguments as separate words, or a shell line as: parley serve -- sh -c %s", quote(name))
 	}
-	if st, statErr := os.Stat(name); statErr == nil && !st.IsDir() {
+	if st, statErr := os.Stat(at); statErr == nil && !st.IsDir() {
 		return f.withHint("a file in the working directory is named with ./ in front: parley serve -- ./%s", quote(name))
 	}
 	return f.withHint("check its name, and that its directory is in PATH")

@@ -20,7 +20,7 @@ const defaultFile = "parley.yaml"
 
 // agentFlags are the flags that say what to serve, as a command behind -- does
 // and agents of a file do.
-var agentFlags = []string{"agent"}
+var agentFlags = forms
 
 // given are the flags of a command line, one after another: a file is laid below
 // them each time it is read.
@@ -173,14 +173,19 @@ func (s *serveSetup) lay(a *app, line given) error {
 	return nil
 }
 
-// keepStore keeps what the environment says of the store, which serve takes out of
-// it: a file that is read again may name it.
-func (a *app) keepStore() {
-	value, ok := a.around.lookup(storeEnv)
+// keep keeps what the environment says by some names, which serve takes out of it:
+// the command line and a file are read again later.
+func (a *app) keep(names ...string) {
+	kept := map[string]string{}
+	for _, name := range names {
+		if value, ok := a.around.lookup(name); ok {
+			kept[name] = value
+		}
+	}
 	behind := a.around.lookup
 	a.around.lookup = func(name string) (string, bool) {
-		if name == storeEnv {
-			return value, ok
+		if value, ok := kept[name]; ok {
+			return value, true
 		}
 		return behind(name)
 	}

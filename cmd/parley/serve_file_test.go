@@ -17,11 +17,20 @@ import (
 var ofAgents = map[string]string{
 	"agent":         "agents.*.builtin",
 	"extended-card": "agents.*.card.extended",
+	"lines":         "agents.*.exec.mode",
+	"processes":     "agents.*.exec.processes",
+	"http":          "agents.*.http.url",
+	"openai":        "agents.*.openai.url",
+	"model":         "agents.*.openai.model",
+	"system":        "agents.*.openai.system_file",
+	"proxy":         "agents.*.proxy.agent",
+	"mcp":           "agents.*.mcp.url",
 }
 
 // ofTheLine are the flags that a file cannot have.
 var ofTheLine = map[string]string{
-	"file": "it names the file",
+	"file":   "it names the file",
+	"reload": "it is for who is at work at the agent",
 }
 
 // A file says everything that flags say, and where nothing is said they mean the

@@ -91,3 +91,30 @@ func isMediaType(s string) bool {
 	media, _, err := mime.ParseMediaType(s)
 	return err == nil && strings.Count(media, "/") == 1
 }
+
+// tell says what the cards of a revision lack, each thing once.
+func (s *serving) tell(r *revision) {
+	now := map[string]bool{}
+	say := func(name, text string) {
+		if name != "" {
+			text = name + ": " + text
+		}
+		if now[text] = true; !s.told[text] {
+			s.app.note("Card", "%s", text)
+		}
+	}
+	for i, n := range r.agents {
+		if n.unknown != nil {
+			say(n.from.Name, "it is not known yet, because what is behind does not answer: "+cleanLine(n.unknown.Error()))
+			continue
+		}
+		madeUp := n.madeUp && n.from.Card.Description == "" && len(n.from.Card.Skills) == 0
+		for _, text := range cardFindings(&r.hosted[i].Card, madeUp) {
+			say(n.from.Name, text)
+		}
+	}
+	for _, text := range addressFindings(r.public, !r.local) {
+		say("", text)
+	}
+	s.told = now
+}

@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/engine"
 )
 
@@ -15,13 +14,13 @@ type serveFlags struct {
 	path   string // of parley.yaml; see serve_file.go
 	listen string
 	storeFlags
-	place     *location // what these come to, with ephemeral; set by RunE
+	place     *location // what these come to, with ephemeral; set by setUp
 	dead      time.Duration
 	ephemeral bool
 	publicURL string
 	proxies   prefixes
 	tls       tlsFiles
-	agent     string
+	formFlags
 	profile   string
 	logLevel  string
 	drain     time.Duration
@@ -84,12 +83,12 @@ everybody may (--allow-anonymous).`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a.keepStore()
+			a.keep(storeEnv, upstreamEnv)
 			s, err := a.setUp(*line, len(args) > 0)
 			if err != nil {
 				return err
 			}
-			return a.serve(cmd.Context(), s, args)
+			return a.serve(cmd.Context(), &serving{app: a, line: *line, argv: args}, s)
 		},
 	}
 	cmd.Flags().SortFlags = false
@@ -102,6 +101,7 @@ everybody may (--allow-anonymous).`,
 // sections are all flags, as help shows them.
 func (f *serveFlags) sections() []section {
 	return []section{
+		newSection("What the agent is, unless a command behind -- is it", f.formFlags.register),
 		newSection("Options", f.register),
 		newSection("Who may call", f.auth.register),
 		newSection("Limits; 0 means none, a star that it is so where others than this machine's users can call", f.limits.register),
@@ -124,8 +124,6 @@ func (f *serveFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.publicURL, "public-url", "", "`URL` that cards advertise (default: the one a request came to)")
 	fs.Var(&f.proxies, "trusted-proxy", "`CIDR` of proxies whose Forwarded and X-Forwarded headers say what a request came to; may be repeated")
 	f.tls.register(fs)
-	f.agent = "demo"
-	fs.Var(&choice{&f.agent, []string{"demo", "conformance"}}, "agent", "built-in `agent` to run: demo or conformance")
 	f.profile = profiles[0]
 	fs.Var(&choice{&f.profile, profiles}, "card-profile", "what the card says and the server does: all (for clients of every version), v1 (advertises 1.0 only), bare (no streaming, no push notifications) or extended (with an extended card)")
 	fs.DurationVar(&f.drain, "drain-timeout", 10*time.Second, "how `long` agents and connections may take to end when the server is stopped; 0 does not wait for them")
@@ -159,8 +157,6 @@ func (f *serveFlags) check(fs *pflag.FlagSet, command bool) error {
 		return usagef("--dead-after must be at least 1s").withHint("a server that is busy may well be silent for as long; 10s is usual")
 	case fs.Changed("dead-after") && !f.place.shared():
 		return usagef("--dead-after is of servers that share a database, and %s is this one's alone: leave it out", f.place)
-	case command && fs.Changed("agent"):
-		return usagef("--agent and a command exclude each other")
 	case r.Completed < 0 || r.Failed < 0 || r.Waiting < 0:
 		return usagef("--retain-completed, --retain-failed and --retain-waiting cannot be negative").withHint("0 keeps tasks for ever")
 	case f.drain < 0:
@@ -176,7 +172,8 @@ func (f *serveFlags) check(fs *pflag.FlagSet, command bool) error {
 	}
 	f.auth.clientCA = f.tls.clientCA != ""
 	card := func() error { return f.card.check(f.publicURL, f.profile) }
-	for _, check := range []func() error{f.tls.check, card, f.egress.check, f.auth.check, f.limits.check} {
+	form := func() error { return f.formFlags.check(fs, command) }
+	for _, check := range []func() error{form, f.tls.check, card, f.egress.check, f.auth.check, f.limits.check} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -204,11 +201,3 @@ func (f *serveFlags) deadAfter() time.Duration {
 
 // lostReason is what clients read of a task that --on-lost fail has ended.
 const lostReason = "the agent was interrupted in its work; what it had begun may have taken effect, and it was not run again"
-
-// declare makes ag say what the flags say about processes that are lost.
-func (f *serveFlags) declare(ag agent.Agent) agent.Agent {
-	if f.onLost == lostFail {
-		return agent.OnLost(ag, agent.Lost{Fail: lostReason})
-	}
-	return agent.OnLost(ag, agent.Lost{Runs: f.maxRuns})
-}
