@@ -127,7 +127,7 @@ func (o *Options) client() *a2aclient.Options {
 
 // clientRetries is how often the client resumes a stream in a row before the
 // proxy looks at the task itself, and at the agent's card.
-const clientRetries = 4
+const clientRetries = 3
 
 // newHTTPClient has room for as many connections as there are streams.
 func newHTTPClient() *http.Client {

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -28,14 +27,19 @@ type place struct {
 	agent agent.Agent
 	opts  *parley.Options
 	stop  func()
+	kill  func() // as if by a crash: nothing that it says after that is kept
 }
 
 // serve starts a server. With no options its tasks are kept for the next start.
 func serve(t *testing.T, card a2a.AgentCard, ag agent.Agent, o *parley.Options) *place {
 	t.Helper()
 	if o == nil {
-		o = &parley.Options{Store: store.NewMemory()}
+		o = &parley.Options{}
 	}
+	if o.Store == nil {
+		o.Store = store.NewMemory()
+	}
+	o.DrainWait = 3 * time.Second
 	p := &place{t: t, card: card, agent: ag, opts: o}
 	p.start()
 	t.Cleanup(func() { p.stop() })
@@ -56,12 +60,33 @@ func (p *place) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(ctx, l) }()
-	p.stop = sync.OnceFunc(func() {
+	over := false
+	p.stop = func() {
+		if over {
+			return
+		}
+		over = true
 		cancel()
 		if err := <-done; err != nil {
 			p.t.Error(err)
 		}
-	})
+	}
+	p.kill = func() {
+		over = true
+		p.opts.Store = p.opts.Store.(*store.Memory).Reopen()
+		cancel()
+		<-done
+	}
+}
+
+func (p *place) restart() {
+	p.stop()
+	p.start()
+}
+
+func (p *place) crash() {
+	p.kill()
+	p.start()
 }
 
 func (p *place) url() string { return "http://" + p.addr }
