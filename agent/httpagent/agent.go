@@ -1,0 +1,222 @@
+package httpagent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/textproto"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/agent"
+)
+
+// Agent is an agent that is an HTTP service. It may be used concurrently.
+type Agent struct {
+	// set by New, then constant
+	url    *url.URL
+	opts   *Options
+	client *http.Client
+	pause  func(context.Context, time.Duration) error // between two tries
+
+	queue queue // for requests
+}
+
+var _ agent.Agent = (*Agent)(nil)
+
+// reserved are the headers that this package sets.
+var reserved = []string{
+	"Accept", "Connection", "Content-Encoding", "Content-Length", "Content-Type", "Expect", "Host", "Idempotency-Key", "Last-Event-Id",
+	"Parley-Attempt", "Te", "Traceparent", "Trailer", "Transfer-Encoding", "Upgrade",
+}
+
+// New returns an agent for the service at rawURL, an absolute URL of http or
+// https. An error names no value of a header.
+func New(rawURL string, o *Options) (*Agent, error) {
+	u, err := url.Parse(rawURL)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, errors.New("httpagent: the service needs an absolute URL of http or https") // its words may have a password in them
+	}
+	u.Fragment = ""
+	for name, value := range o.headers() {
+		if slices.Contains(reserved, textproto.CanonicalMIMEHeaderKey(name)) {
+			return nil, fmt.Errorf("httpagent: the header %s is not one to set", name)
+		}
+		if !isHeader(name, value.Reveal()) {
+			return nil, fmt.Errorf("httpagent: the header %q has a name or a value that no header may have", name)
+		}
+	}
+	return &Agent{url: u, opts: o, client: o.client(), pause: pause, queue: queue{free: o.concurrency()}}, nil
+}
+
+// isHeader reports whether a header can have this name and value.
+func isHeader(name, value string) bool {
+	for _, c := range []byte(name) {
+		if c <= ' ' || c >= 0x7f || slices.Contains([]byte(`()<>@,;:\"/[]?={}`), c) {
+			return false
+		}
+	}
+	for _, c := range []byte(value) {
+		if c < ' ' && c != '\t' || c == 0x7f {
+			return false
+		}
+	}
+	return name != ""
+}
+
+// Close lets go of connections. It is called after the last Run has returned.
+func (a *Agent) Close() error {
+	a.client.CloseIdleConnections()
+	return nil
+}
+
+// Card returns the card that an agent suggests for itself: anything in and out.
+func Card(name string) a2a.AgentCard {
+	streaming := true
+	return a2a.AgentCard{
+		Name:               name,
+		Description:        "Answers messages through an HTTP service.",
+		Version:            "1.0.0",
+		Capabilities:       a2a.AgentCapabilities{Streaming: &streaming},
+		DefaultInputModes:  []string{"text/plain", "application/json"},
+		DefaultOutputModes: []string{"text/plain", "application/json"},
+		Skills: []*a2a.AgentSkill{{
+			ID:          "answer",
+			Name:        name,
+			Description: "Hands the message to the service and its answer to you.",
+			Tags:        []string{"http"},
+		}},
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// run is one run of a turn.
+type run struct {
+	a         *Agent
+	t         *agent.Turn
+	task      *a2a.Task // as it was at the start
+	log       *slog.Logger
+	id        string // of the turn, the same on every run
+	artifacts artifacts
+	room      room
+}
+
+// Run implements agent.Agent.
+func (a *Agent) Run(ctx context.Context, t *agent.Turn) error {
+	r := &run{a: a, t: t, task: t.Task(), artifacts: artifacts{t: t}, room: room(a.opts.maxOutput())}
+	r.log = a.opts.logger().With("task", r.task.ID)
+	r.id = turnID(t, r.task)
+	err := r.converse(ctx)
+	if b, ok := isBad(err); ok {
+		return agent.Public("the service's answer cannot be used: "+b.Error(), nil)
+	}
+	if errors.Is(err, errTooMuch) {
+		return agent.Public(fmt.Sprintf("the service said more than the %d bytes it may", a.opts.maxOutput()), nil)
+	}
+	return err
+}
+
+// converse goes from question to question until the end.
+func (r *run) converse(ctx context.Context) error {
+	x := r.exchange(0)
+	x.heard = func(context.Context) (*a2a.Message, error) { return r.t.Message(), nil }
+	for {
+		q, err := r.ask(ctx, x)
+		if err != nil || q == nil {
+			return err
+		}
+		next := r.exchange(x.n + 1)
+		next.state = q.State
+		if q.Type == "authenticate" {
+			// Within the next step, for credentials are in no record: where what
+			// came of them is, nobody is asked for them again.
+			next.secret = true
+			next.heard = func(ctx context.Context) (*a2a.Message, error) { return r.t.AuthenticateParts(ctx, q.Parts...) }
+		} else {
+			m, err := r.t.AskParts(ctx, q.Parts...)
+			if err != nil {
+				return err
+			}
+			next.heard = func(context.Context) (*a2a.Message, error) { return m, nil }
+		}
+		x = next
+	}
+}
+
+// exchange is one request with all that comes of it.
+type exchange struct {
+	n      int
+	key    string   // the same on every run
+	state  a2a.JSON // of the question that it answers
+	secret bool     // its message is credentials
+	heard  func(context.Context) (*a2a.Message, error)
+}
+
+// record is what a request came to, where the turn goes on after it.
+type record struct {
+	Asks      *event   `json:"asks,omitempty"`
+	Accepted  bool     `json:"accepted,omitempty"` // the service calls back
+	Location  string   `json:"location,omitempty"` // where it can be told to stop
+	Artifacts []string `json:"artifacts,omitempty"`
+}
+
+// errOver ends an exchange that nothing follows; there is nothing to record, for
+// the task has ended.
+var errOver = errors.New("the turn is over")
+
+// ask makes a request and returns the question that it ended with, or nil at the
+// end of the turn.
+func (r *run) ask(ctx context.Context, x *exchange) (q *event, err error) {
+	inbox := r.a.opts.callbacks().join(x.key, r.a.opts.maxAnswer()) // before the service may call
+	defer func() { r.a.opts.callbacks().leave(inbox, err == nil || !goesOn(ctx, err)) }()
+	r.artifacts.anew()
+	live := false
+	rec, err := agent.Step(ctx, r.t, "request", func(ctx context.Context) (record, error) {
+		live = true
+		m, err := x.heard(ctx)
+		if err != nil {
+			return record{}, err
+		}
+		return r.post(ctx, x, m)
+	})
+	switch {
+	case errors.Is(err, errOver):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case !live:
+		if err := r.artifacts.restore(rec.Artifacts); err != nil {
+			return nil, err
+		}
+	}
+	if !rec.Accepted {
+		return rec.Asks, nil
+	}
+	q, err = r.listen(ctx, inbox)
+	if err != nil && rec.Location != "" && !goesOn(ctx, err) {
+		r.stop(ctx, rec.Location)
+	}
+	return q, err
+}
+
+// goesOn reports whether the turn that ends with err runs again, here or elsewhere.
+func goesOn(ctx context.Context, err error) bool {
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return errors.Is(err, agent.ErrDraining) || errors.Is(err, agent.ErrEnded) || errors.Is(err, context.Canceled)
+}

@@ -1,0 +1,128 @@
+package httpagent
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"mime"
+	"strings"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// answer is one in one piece: what is the service's to say, all at once.
+type answer struct {
+	event
+	Artifacts []*event        `json:"artifacts"`
+	Ask       json.RawMessage `json:"ask"`
+	Reject    json.RawMessage `json:"reject"`
+	Fail      json.RawMessage `json:"fail"`
+}
+
+// parseAnswer reads an answer of this media type as the events that say the same.
+// The last one ends, all others do not.
+func parseAnswer(body []byte, media string) ([]*event, error) {
+	media, _, err := mime.ParseMediaType(media)
+	switch {
+	case err != nil:
+		return nil, bad("it has no media type")
+	case media == "application/json", strings.HasSuffix(media, "+json"):
+		return parseJSON(body)
+	}
+	one := &event{Type: "reply", Parts: []*a2a.Part{a2a.TextPart(string(bytes.ToValidUTF8(body, []byte("\ufffd"))))}}
+	switch {
+	case strings.HasPrefix(media, "text/"):
+		return []*event{one}, nil
+	case len(body) == 0:
+		return []*event{{Type: "complete"}}, nil
+	}
+	one.Type, one.Name, one.Last, one.Parts = "artifact", "output", true, []*a2a.Part{a2a.RawPart(body, media, "")}
+	return []*event{one, {Type: "complete"}}, nil
+}
+
+func parseJSON(body []byte) ([]*event, error) {
+	var a answer
+	if err := decode(body, &a); err != nil {
+		return nil, err
+	}
+	if a.Type != "" { // an event by itself
+		if err := a.check(); err != nil {
+			return nil, err
+		}
+		events := []*event{&a.event}
+		if !a.ends() {
+			events = append(events, &event{Type: "complete"})
+		}
+		return events, nil
+	}
+	var events []*event
+	for _, ev := range a.Artifacts {
+		if ev == nil {
+			return nil, bad("an artifact is null")
+		}
+		ev.Type, ev.Last = "artifact", true
+		if err := ev.check(); err != nil {
+			return nil, bad("artifact %q: %s", cut(ev.Name), err)
+		}
+		events = append(events, ev)
+	}
+	end, err := a.end()
+	if err != nil {
+		return nil, err
+	}
+	return append(events, end), nil
+}
+
+// end is how the answer ends.
+func (a *answer) end() (*event, error) {
+	end := &a.event
+	words := end.Text != nil || len(end.Parts) > 0
+	for _, m := range []struct {
+		name  string
+		value json.RawMessage
+	}{{"ask", a.Ask}, {"reject", a.Reject}, {"fail", a.Fail}} {
+		if len(m.value) == 0 || string(m.value) == "null" {
+			continue
+		}
+		if words || end.Type != "" {
+			return nil, bad("it has more than one of text, parts, ask, reject and fail")
+		}
+		state, metadata := a.State, a.Metadata
+		var err error
+		if m.value[0] == '"' {
+			var text string
+			err = json.Unmarshal(m.value, &text)
+			end = &event{Text: &text}
+		} else {
+			end = &event{}
+			err = decode(m.value, end)
+		}
+		if err != nil {
+			return nil, bad("its member %s: %s", m.name, err)
+		}
+		end.Type = m.name
+		if len(end.State) == 0 {
+			end.State = state
+		}
+		if len(end.Metadata) == 0 {
+			end.Metadata = metadata
+		}
+	}
+	switch {
+	case end.Type != "":
+	case words && a.Artifacts == nil && len(end.Metadata) == 0:
+		end.Type = "reply"
+	case words || a.Artifacts != nil:
+		end.Type = "complete"
+	default:
+		return nil, bad("it has none of text, parts, artifacts, ask, reject and fail")
+	}
+	return end, end.check()
+}
+
+// isBad returns what is wrong with what a service said, if that is what err is.
+func isBad(err error) (badAnswer, bool) {
+	var b badAnswer
+	ok := errors.As(err, &b)
+	return b, ok
+}

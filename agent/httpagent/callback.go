@@ -1,0 +1,245 @@
+package httpagent
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"path"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// Callbacks is where services call back that answered 202. Several agents may
+// share one; an agent that takes the place of another, as when a file is read
+// again, needs the same one, or the messages that are still at work with the other
+// cannot be reached. It may be used concurrently.
+type Callbacks struct {
+	// set by NewCallbacks, then constant
+	url    string // ends with a slash
+	secret []byte
+
+	mu     sync.Mutex // protects the fields below
+	open   map[string]*inbox
+	over   map[string]bool // keys of exchanges that ended here, the newest ones
+	oldest []string        // of over, in their order
+}
+
+// NewCallbacks returns one whose handler services reach at rawURL, an absolute URL
+// of http or https, to which each message adds a path of its own. With several
+// processes it must lead to the one that has the task. secret makes the addresses,
+// which nobody can guess without it. It has at least 16 bytes and must be the same
+// after a restart, or services cannot reach messages that were sent before.
+func NewCallbacks(rawURL string, secret a2a.Secret) (*Callbacks, error) {
+	u, err := url.Parse(rawURL)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
+		return nil, errors.New("httpagent: callbacks need an absolute URL of http or https without a query")
+	}
+	if len(secret) < 16 {
+		return nil, errors.New("httpagent: callbacks need a secret of at least 16 bytes")
+	}
+	return &Callbacks{
+		url:    strings.TrimRight(rawURL, "/") + "/",
+		secret: []byte(secret.Reveal()),
+		open:   map[string]*inbox{},
+		over:   map[string]bool{},
+	}, nil
+}
+
+// Handler is what services call. It lets in by itself: who knows the address of a
+// message may speak for the service about this message, and nothing else. Mount it
+// at what the URL leads to, with whatever prefix.
+func (c *Callbacks) Handler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) { tell(w, c.take(w, q)) })
+}
+
+const (
+	maxOver    = 10_000 // how many ends are remembered
+	maxWaiting = 64     // how many callbacks of an exchange may wait for their turn
+	bodyTime   = time.Minute
+)
+
+// inbox is where the callbacks of one exchange come together.
+type inbox struct {
+	key   string
+	most  int64 // bytes of a callback
+	calls chan *call
+	slots chan struct{} // one for each call that waits or is heard
+	gone  chan struct{} // closed when nobody listens any more
+	last  reply         // set before gone is closed: for who comes too late
+}
+
+// call is one callback on its way to the run that it is for.
+type call struct {
+	ev     *event
+	size   int
+	answer chan reply // has room for one
+}
+
+// reply is what a service is told about its callback.
+type reply struct {
+	status int
+	text   string
+}
+
+// address is where the service calls back about an exchange, or "".
+func (c *Callbacks) address(key string) string {
+	if c == nil {
+		return ""
+	}
+	return c.url + key + "." + c.seal(key)
+}
+
+func (c *Callbacks) seal(key string) string {
+	h := hmac.New(sha256.New, c.secret)
+	h.Write([]byte("httpagent callback\n" + key))
+	return base64.RawURLEncoding.EncodeToString(h.Sum(nil))
+}
+
+// keyOf returns the exchange that an address is for, if it is one of ours.
+func (c *Callbacks) keyOf(address string) (string, bool) {
+	key, seal, ok := strings.Cut(path.Base(address), ".")
+	return key, ok && hmac.Equal([]byte(seal), []byte(c.seal(key)))
+}
+
+// join begins to listen to the callbacks of an exchange. It returns nil if there
+// are none.
+func (c *Callbacks) join(key string, most int64) *inbox {
+	if c == nil {
+		return nil
+	}
+	in := &inbox{key: key, most: most, calls: make(chan *call), slots: make(chan struct{}, maxWaiting), gone: make(chan struct{})}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open[key] = in
+	return in
+}
+
+// leave ends what join began. over says that nobody is going to listen again, so
+// that those who come later are told so.
+func (c *Callbacks) leave(in *inbox, over bool) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.open[in.key] == in {
+		delete(c.open, in.key)
+	}
+	if over && !c.over[in.key] {
+		c.over[in.key] = true
+		if c.oldest = append(c.oldest, in.key); len(c.oldest) > maxOver {
+			delete(c.over, c.oldest[0])
+			c.oldest = c.oldest[1:]
+		}
+	}
+	in.last = later
+	if over {
+		in.last = tooLate
+	}
+	close(in.gone)
+}
+
+// find returns who listens, or whether that is over for good.
+func (c *Callbacks) find(key string) (in *inbox, over bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.open[key], c.over[key]
+}
+
+var (
+	noSuch  = reply{http.StatusNotFound, "there is nothing at this address"}
+	tooLate = reply{http.StatusGone, "the message has had its answer; nothing more is taken"}
+	later   = reply{http.StatusServiceUnavailable, "the message is not at work here now; come again"}
+	crowd   = reply{http.StatusTooManyRequests, "too many callbacks for this message wait already"}
+	taken   = reply{http.StatusOK, ""}
+)
+
+func tell(w http.ResponseWriter, r reply) {
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Cache-Control", "no-store")
+	if r.status == http.StatusServiceUnavailable || r.status == http.StatusTooManyRequests {
+		h.Set("Retry-After", "2")
+	}
+	body := []byte("{}")
+	if r.text != "" {
+		body, _ = json.Marshal(map[string]string{"error": r.text})
+	}
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(r.status)
+	_, _ = w.Write(body) // who has left does not care
+}
+
+// take hands a callback to the run that it is for.
+func (c *Callbacks) take(w http.ResponseWriter, q *http.Request) reply {
+	key, ok := c.keyOf(q.URL.Path)
+	if !ok {
+		return noSuch
+	}
+	if q.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		return reply{http.StatusMethodNotAllowed, "callbacks are POST requests"}
+	}
+	in, over := c.find(key)
+	switch {
+	case over:
+		return tooLate
+	case in == nil:
+		return later
+	}
+	select {
+	case in.slots <- struct{}{}:
+		defer func() { <-in.slots }()
+	default:
+		return crowd
+	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime)) // where it can be set
+	call, bad := readCall(q.Body, in.most)
+	if call == nil {
+		return bad
+	}
+	return in.hand(q.Context(), call)
+}
+
+// readCall reads a callback of at most so many bytes.
+func readCall(from io.Reader, most int64) (*call, reply) {
+	body, err := io.ReadAll(io.LimitReader(from, most+1))
+	switch {
+	case int64(len(body)) > most:
+		return nil, reply{http.StatusRequestEntityTooLarge, "a callback may have at most " + strconv.FormatInt(most, 10) + " bytes"}
+	case err != nil:
+		return nil, reply{http.StatusBadRequest, "the body could not be read"}
+	}
+	ev, err := parseEvent(body, "")
+	if err != nil {
+		return nil, reply{http.StatusBadRequest, err.Error()}
+	}
+	return &call{ev: ev, size: len(body), answer: make(chan reply, 1)}, reply{}
+}
+
+// hand waits until the run has taken the call, and kept it.
+func (in *inbox) hand(ctx context.Context, c *call) reply {
+	select {
+	case in.calls <- c:
+	case <-in.gone:
+		return in.last
+	case <-ctx.Done():
+		return later
+	}
+	select {
+	case r := <-c.answer:
+		return r
+	case <-ctx.Done():
+		return later
+	}
+}

@@ -1,0 +1,166 @@
+package httpagent
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// event is one thing that a service says: an event of a stream, a callback, or
+// part of an answer. The types and members are those of agent.Exec's lines.
+type event struct {
+	Type        string      `json:"type,omitempty"`
+	ID          string      `json:"id,omitempty"` // of a callback: that of one that comes again
+	Text        *string     `json:"text,omitempty"`
+	Parts       []*a2a.Part `json:"parts,omitempty"`
+	Name        string      `json:"name,omitempty"`
+	Description string      `json:"description,omitempty"`
+	Append      *bool       `json:"append,omitempty"`
+	Last        bool        `json:"last,omitempty"`
+	Metadata    a2a.JSON    `json:"metadata,omitempty"`
+	State       a2a.JSON    `json:"state,omitempty"` // of a question: comes back with its answer
+	Level       string      `json:"level,omitempty"`
+}
+
+const (
+	maxName  = 1 << 10  // of an artifact, in bytes
+	maxID    = 256      // of an event
+	maxState = 64 << 10 // what a service may have kept for it
+)
+
+// badAnswer is what is wrong with something that a service said, in words for
+// whoever called, and for the service's author.
+type badAnswer string
+
+func (e badAnswer) Error() string { return string(e) }
+
+func bad(format string, args ...any) error { return badAnswer(fmt.Sprintf(format, args...)) }
+
+var types = []string{"status", "artifact", "ask", "authenticate", "log", "complete", "reply", "reject", "fail"}
+
+// ends reports whether nothing may follow: what comes after a question is
+// another request's.
+func (ev *event) ends() bool {
+	return !slices.Contains([]string{"status", "artifact", "log"}, ev.Type)
+}
+
+// asks reports whether the event is a question.
+func (ev *event) asks() bool { return ev.Type == "ask" || ev.Type == "authenticate" }
+
+// parseEvent reads an event; name is its type if it says none itself.
+func parseEvent(doc []byte, name string) (*event, error) {
+	ev := new(event)
+	if err := decode(doc, ev); err != nil {
+		return nil, err
+	}
+	if ev.Type == "" {
+		ev.Type = name
+	}
+	if err := ev.check(); err != nil {
+		return nil, err
+	}
+	return ev, nil
+}
+
+// decode reads a JSON object into v.
+func decode(doc []byte, v any) error {
+	if at := strings.TrimLeft(string(doc[:min(len(doc), 64)]), " \t\r\n"); len(at) > 0 && at[0] != '{' {
+		return bad("it is not a JSON object")
+	}
+	err := json.Unmarshal(doc, v)
+	var coded *a2a.Error
+	var typed *json.UnmarshalTypeError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &coded):
+		return bad("it has a value that is not as version 1.0 of the protocol says: %s", cut(coded.Message))
+	case errors.As(err, &typed) && typed.Field != "":
+		return bad("its member %s must not be a JSON %s", cut(strings.TrimPrefix(typed.Field, "event.")), cut(typed.Value))
+	}
+	return bad("it is not JSON")
+}
+
+// check judges an event by itself, so that nothing of it is said if not all of it
+// can be. It puts its text among its parts.
+func (ev *event) check() error {
+	switch {
+	case ev.Type == "":
+		return bad("it has no type; it may be %s", strings.Join(types, ", "))
+	case !slices.Contains(types, ev.Type):
+		return bad("its type %q is not known; it may be %s", cut(ev.Type), strings.Join(types, ", "))
+	case ev.Text != nil && len(ev.Parts) > 0:
+		return bad("it has both text and parts")
+	case len(ev.Name) > maxName:
+		return bad("its name is longer than %d bytes", maxName)
+	case len(ev.ID) > maxID:
+		return bad("its id is longer than %d bytes", maxID)
+	case len(ev.State) > maxState:
+		return bad("its state is longer than %d bytes", maxState)
+	}
+	if ev.Text != nil {
+		if *ev.Text != "" || ev.Type == "artifact" || ev.Type == "reply" {
+			ev.Parts = []*a2a.Part{a2a.TextPart(*ev.Text)}
+		}
+		ev.Text = nil
+	}
+	switch ev.Type {
+	case "artifact", "ask", "authenticate", "reply":
+		if len(ev.Parts) == 0 {
+			return bad("it has neither text nor parts")
+		}
+	}
+	if len(ev.Parts) == 0 && len(ev.Metadata) == 0 {
+		return nil
+	}
+	m := ev.message()
+	if len(m.Parts) == 0 {
+		m.Parts = []*a2a.Part{a2a.TextPart("-")} // for the metadata alone
+	}
+	m.MessageID, m.Role = "-", a2a.RoleAgent
+	if err := m.Validate(); err != nil {
+		return bad("%s", fieldsOf(err))
+	}
+	return nil
+}
+
+// message is what a status or an end says, or nil.
+func (ev *event) message() *a2a.Message {
+	if len(ev.Parts) == 0 && len(ev.Metadata) == 0 {
+		return nil
+	}
+	return &a2a.Message{Parts: ev.Parts, Metadata: ev.Metadata}
+}
+
+// text is what a log record says.
+func (ev *event) text() string {
+	var b strings.Builder
+	for _, p := range ev.Parts {
+		b.WriteString(p.Text)
+	}
+	return b.String()
+}
+
+// fieldsOf says which fields of a message are wrong.
+func fieldsOf(err error) string {
+	var coded *a2a.Error
+	if !errors.As(err, &coded) || len(coded.Fields) == 0 {
+		return "its content is not valid"
+	}
+	f := coded.Fields[0]
+	return cut(fmt.Sprintf("its %s %s", f.Field, f.Description))
+}
+
+// cut keeps what a service said short where it stands in a reason.
+func cut(s string) string {
+	const most = 120
+	s = strings.ToValidUTF8(s, "\ufffd")
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}

@@ -1,0 +1,225 @@
+package httpagent
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/agent"
+)
+
+// again is why a request may be made again.
+type again struct {
+	reason string        // for the caller, if it is not
+	cause  error         // for the log
+	after  time.Duration // as the service asks; 0: it does not
+	moved  bool          // a stream got further than the last time
+}
+
+func (e *again) Error() string { return e.reason }
+
+var (
+	errTimeout = errors.New("the service did not answer in time")
+	errIdle    = errors.New("the service was silent for too long")
+)
+
+const (
+	firstPause = 500 * time.Millisecond
+	mostPause  = 30 * time.Second
+	// mostAsked is the longest pause that a service may ask for; who is away for
+	// longer has failed.
+	mostAsked = time.Hour
+)
+
+// post makes the request of an exchange, again if need be, and says what comes of
+// it. Its error is errOver if the turn ended with the answer.
+func (r *run) post(ctx context.Context, x *exchange, m *a2a.Message) (record, error) {
+	body, err := r.body(ctx, x, m)
+	if err != nil {
+		return record{}, err
+	}
+	p := &poster{run: r, x: x, body: body}
+	for tries := 1; ; tries++ {
+		rec, err := p.try(ctx)
+		if ctx.Err() != nil {
+			return record{}, context.Cause(ctx)
+		}
+		var once *again
+		if !errors.As(err, &once) {
+			return rec, err
+		}
+		if once.moved {
+			tries = 1
+		}
+		if tries > r.a.opts.retries() || once.after > mostAsked {
+			return record{}, agent.Public(once.reason, once.cause)
+		}
+		wait := max(once.after, backoff(tries))
+		r.log.Info("the request is made again", "why", once.reason, "error", once.cause, "in", wait)
+		if err := r.a.pause(ctx, wait); err != nil {
+			return record{}, err
+		}
+	}
+}
+
+// backoff is the pause after so many tries: between half of and all of 500 ms, 1 s,
+// 2 s and so on.
+func backoff(tries int) time.Duration {
+	d := min(firstPause<<min(tries-1, 10), mostPause)
+	return d/2 + rand.N(d/2)
+}
+
+// poster makes one request, perhaps several times.
+type poster struct {
+	*run
+	x    *exchange
+	body []byte
+	last string // id of the last event of a stream
+}
+
+// try makes the request once.
+func (p *poster) try(ctx context.Context) (record, error) {
+	if err := p.a.queue.enter(ctx); err != nil {
+		return record{}, err
+	}
+	defer p.a.queue.leave()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	clock := time.AfterFunc(p.a.opts.timeout(), func() { cancel(errTimeout) })
+	defer clock.Stop()
+
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.a.url.String(), bytes.NewReader(p.body))
+	if err != nil {
+		return record{}, agent.Public("the request could not be made", bare(err))
+	}
+	req.Header = p.header(p.x, p.last)
+	res, err := p.a.client.Do(req)
+	if err != nil {
+		return record{}, p.lost(ctx, err, "the service cannot be reached")
+	}
+	defer res.Body.Close()
+	switch {
+	case res.StatusCode == http.StatusAccepted:
+		return p.accepted(res)
+	case res.StatusCode == http.StatusNoContent:
+		return p.all(ctx, []*event{{Type: "complete"}})
+	case res.StatusCode/100 != 2:
+		return record{}, p.refused(ctx, res)
+	}
+	if media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); media == "text/event-stream" {
+		clock.Stop()
+		return p.stream(ctx, cancel, res.Body)
+	}
+	body, err := p.read(ctx, res.Body)
+	if err != nil {
+		return record{}, err
+	}
+	events, err := parseAnswer(body, res.Header.Get("Content-Type"))
+	if err != nil {
+		return record{}, err
+	}
+	return p.all(ctx, events)
+}
+
+// all says an answer in one piece.
+func (p *poster) all(ctx context.Context, events []*event) (record, error) {
+	p.artifacts.anew()
+	for _, ev := range events {
+		if ev.asks() {
+			return record{Asks: ev, Artifacts: p.artifacts.names}, nil
+		}
+		if over, err := p.say(ctx, ev); over || err != nil {
+			return record{}, ended(err)
+		}
+	}
+	return record{}, bad("it does not end") // parseAnswer sees to it
+}
+
+// ended is what an exchange that says a last word returns.
+func ended(err error) error {
+	if err == nil {
+		return errOver
+	}
+	return err
+}
+
+// read reads an answer in one piece.
+func (p *poster) read(ctx context.Context, from io.Reader) ([]byte, error) {
+	most := p.a.opts.maxAnswer()
+	body, err := io.ReadAll(io.LimitReader(from, most+1))
+	switch {
+	case int64(len(body)) > most:
+		return nil, bad("it has more than the %d bytes it may have", most)
+	case err != nil:
+		return nil, p.lost(ctx, err, "the service's answer broke off")
+	}
+	return body, p.room.take(len(body))
+}
+
+// lost says what follows on an error of the network.
+func (p *poster) lost(ctx context.Context, err error, reason string) error {
+	switch cause := context.Cause(ctx); {
+	case cause == errTimeout, cause == errIdle:
+		return agent.Public(cause.Error(), bare(err)) // a patient service may take this long, and no longer
+	case cause != nil:
+		return cause
+	}
+	var cert *tls.CertificateVerificationError
+	if errors.As(err, &cert) {
+		return agent.Public(reason, bare(err))
+	}
+	return &again{reason: reason, cause: bare(err)}
+}
+
+// bare is an error of a client without the URL, which may have credentials in it.
+func bare(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err
+	}
+	return err
+}
+
+// refused says what follows on an answer that is none.
+func (p *poster) refused(ctx context.Context, res *http.Response) error {
+	reason := fmt.Sprintf("the service answered with status %d", res.StatusCode)
+	cause := fmt.Errorf("the service answered with %s, %s", res.Status, cut(res.Header.Get("Content-Type")))
+	switch s := res.StatusCode; {
+	case s == http.StatusRequestTimeout, s == http.StatusConflict, s == http.StatusTooEarly, s == http.StatusTooManyRequests,
+		s >= 500 && s != http.StatusNotImplemented && s != http.StatusHTTPVersionNotSupported:
+		return &again{reason: reason, cause: cause, after: retryAfter(res.Header.Get("Retry-After"), time.Now())}
+	case s/100 == 3:
+		return agent.Public(reason+", a redirect, which is not followed", cause)
+	}
+	// It may say why in its own words, if those are meant for the caller.
+	if media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); media == "application/json" {
+		if body, err := io.ReadAll(io.LimitReader(res.Body, 64<<10)); err == nil {
+			if evs, err := parseJSON(body); err == nil && (evs[0].Type == "fail" || evs[0].Type == "reject") {
+				_, err := p.say(ctx, evs[0])
+				return ended(err)
+			}
+		}
+	}
+	return agent.Public(reason, cause)
+}
+
+// retryAfter reads the header of that name: seconds, or a date.
+func retryAfter(s string, now time.Time) time.Duration {
+	if n, err := strconv.ParseUint(s, 10, 31); err == nil {
+		return time.Duration(n) * time.Second
+	}
+	if at, err := http.ParseTime(s); err == nil {
+		return max(at.Sub(now), 0)
+	}
+	return 0
+}

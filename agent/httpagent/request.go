@@ -1,0 +1,127 @@
+package httpagent
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/agent"
+)
+
+// request is the body of a POST. It is the same on every run, as strict services
+// ask of requests that have the same key; what differs is in headers.
+type request struct {
+	Type     string       `json:"type"` // message, or answer: to a question of the service
+	Text     string       `json:"text"`
+	Version  int          `json:"parley"`
+	Task     string       `json:"task"`
+	Context  string       `json:"context"`
+	Caller   caller       `json:"caller"`
+	Message  *a2a.Message `json:"message"`
+	Metadata a2a.JSON     `json:"metadata,omitempty"`
+	Accepted []string     `json:"accepted,omitempty"`
+	State    a2a.JSON     `json:"state,omitempty"`
+	Callback string       `json:"callback,omitempty"`
+	History  []words      `json:"history,omitempty"`
+}
+
+type caller struct {
+	Subject string `json:"subject"`
+	Tenant  string `json:"tenant"`
+}
+
+// turnID tells turns apart, also those of tenants whose clients chose the same
+// ids for their tasks. It is the same on every run, as the id of the turn's first
+// artifact is, which is used for nothing else.
+func turnID(t *agent.Turn, task *a2a.Task) string {
+	h := sha256.New()
+	for _, s := range []string{t.Caller().Tenant, task.ID, t.Artifact("").ID()} {
+		fmt.Fprintf(h, "%d:%s", len(s), s)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+func (r *run) exchange(n int) *exchange { return &exchange{n: n, key: r.id + "-" + strconv.Itoa(n)} }
+
+// body returns the body of an exchange's request.
+func (r *run) body(ctx context.Context, x *exchange, m *a2a.Message) ([]byte, error) {
+	c := r.t.Caller()
+	q := &request{
+		Type:     "message",
+		Text:     textOf(m),
+		Version:  1,
+		Task:     r.task.ID,
+		Context:  r.task.ContextID,
+		Caller:   caller{c.Subject, c.Tenant},
+		Message:  m,
+		Metadata: r.t.Metadata(),
+		Accepted: r.t.AcceptedOutputModes(),
+		State:    x.state,
+		Callback: r.a.opts.callbacks().address(x.key),
+	}
+	if x.n > 0 {
+		q.Type = "answer"
+	} else if most := r.a.opts.history(); most > 0 {
+		var err error
+		if q.History, err = r.history(ctx, most); err != nil {
+			return nil, err
+		}
+	}
+	return json.Marshal(q)
+}
+
+// header returns the headers of an exchange's request. last is the id of the last
+// event of a stream that goes on.
+func (r *run) header(x *exchange, last string) http.Header {
+	h := http.Header{}
+	for name, value := range r.a.opts.headers() {
+		h.Set(name, value.Reveal())
+	}
+	if h.Get("User-Agent") == "" {
+		h.Set("User-Agent", "Parley")
+	}
+	h.Set("Content-Type", "application/json")
+	h.Set("Accept", "application/json, text/event-stream, text/plain;q=0.9, */*;q=0.5")
+	key := x.key
+	if x.secret {
+		key += "-" + strconv.Itoa(r.t.Attempt()) // the credentials may be others than before
+	}
+	h.Set("Idempotency-Key", key)
+	h.Set("Parley-Attempt", strconv.Itoa(r.t.Attempt()))
+	if trace := r.t.Caller().Trace; trace != "" {
+		h.Set("Traceparent", trace)
+	}
+	if last != "" {
+		h.Set("Last-Event-ID", last)
+	}
+	return h
+}
+
+// textOf is the text of a message, as a command gets it: its text parts, its files
+// of a text type and its data as JSON, joined by line feeds.
+func textOf(m *a2a.Message) string {
+	var texts []string
+	for _, p := range m.Parts {
+		switch {
+		case p.Kind == a2a.PartText:
+			texts = append(texts, p.Text)
+		case p.Kind == a2a.PartRaw && isText(p.MediaType):
+			texts = append(texts, strings.ToValidUTF8(string(p.Raw), "\ufffd"))
+		case p.Kind == a2a.PartData:
+			texts = append(texts, string(p.Data))
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+func isText(media string) bool {
+	media, _, _ = strings.Cut(strings.ToLower(media), ";")
+	media = strings.TrimSpace(media)
+	return strings.HasPrefix(media, "text/") || media == "application/json"
+}

@@ -1,0 +1,298 @@
+package httpagent
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/engine"
+	"github.com/parley-a2a/parley/store"
+)
+
+// post is a request that the service got.
+type post struct {
+	http.ResponseWriter
+	*http.Request
+	request
+	raw []byte
+	n   int // of all, from 1
+}
+
+func (p *post) say(status int, media, body string) {
+	p.ResponseWriter.Header().Set("Content-Type", media)
+	p.ResponseWriter.WriteHeader(status)
+	io.WriteString(p.ResponseWriter, body)
+}
+
+func (p *post) json(body string) { p.say(200, "application/json", body) }
+
+// event sends one event of a stream.
+func (p *post) event(id, data string) {
+	h := p.ResponseWriter.Header()
+	h.Set("Content-Type", "text/event-stream")
+	if id != "" {
+		fmt.Fprintf(p.ResponseWriter, "id: %s\n", id)
+	}
+	fmt.Fprintf(p.ResponseWriter, "data: %s\n\n", data)
+	p.ResponseWriter.(http.Flusher).Flush()
+}
+
+// abort cuts the connection.
+func abort() { panic(http.ErrAbortHandler) }
+
+// service is an HTTP service that does what a test says.
+type service struct {
+	*httptest.Server
+	mu    sync.Mutex
+	posts []*post
+}
+
+func serve(t testing.TB, do func(*post)) *service {
+	s := &service{}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p := &post{ResponseWriter: w, Request: r}
+		p.raw, _ = io.ReadAll(r.Body)
+		if r.Method == http.MethodPost {
+			if err := json.Unmarshal(p.raw, &p.request); err != nil {
+				t.Errorf("the service got %q: %v", p.raw, err)
+			}
+		}
+		s.mu.Lock()
+		s.posts = append(s.posts, p)
+		p.n = len(s.posts)
+		s.mu.Unlock()
+		do(p)
+	}))
+	s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *service) got() []*post {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]*post(nil), s.posts...)
+}
+
+// world is an agent in an engine, and its service.
+type world struct {
+	*engine.Engine
+	t     testing.TB
+	agent *Agent
+	log   *syncBuffer
+	stop  func()
+	kill  func()
+}
+
+type syncBuffer struct {
+	mu sync.Mutex
+	bytes.Buffer
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.Buffer.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.Buffer.String()
+}
+
+// newWorld starts an engine over st, nil for a store of its own.
+func newWorld(t testing.TB, st store.Store, url string, o *Options) *world {
+	t.Helper()
+	if st == nil {
+		mem := store.NewMemory()
+		t.Cleanup(func() { mem.Close() })
+		st = mem
+	}
+	m := &mortal{Store: st}
+	w := &world{t: t, log: &syncBuffer{}}
+	if o == nil {
+		o = &Options{}
+	}
+	own := *o
+	own.Logger = slog.New(slog.NewTextHandler(w.log, nil))
+	ag, err := New(url, &own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ag.pause = func(ctx context.Context, d time.Duration) error { return ctx.Err() }
+	w.agent = ag
+	streaming := true
+	card := &a2a.AgentCard{Name: "test", Capabilities: a2a.AgentCapabilities{Streaming: &streaming}}
+	w.Engine = engine.New(m, ag, card, &engine.Options{Logger: own.Logger, DrainWait: 5 * time.Second})
+	ctx, cancel := context.WithCancel(context.Background())
+	ran := make(chan error, 1)
+	go func() { ran <- w.Run(ctx) }()
+	w.stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ran; err != nil && !m.dead.Load() {
+			t.Errorf("Run: %v", err)
+		}
+		ag.Close()
+	})
+	w.kill = func() { m.dead.Store(true); w.stop() }
+	t.Cleanup(w.stop)
+	return w
+}
+
+// mortal is a store whose process can be killed: nothing it does arrives any more.
+type mortal struct {
+	store.Store
+	dead   atomic.Bool
+	append func(*store.Append) bool // if set: whether it arrives; false kills
+}
+
+func (m *mortal) Append(a *store.Append, done func(error)) {
+	if m.dead.Load() {
+		go done(store.ErrClosed)
+		return
+	}
+	m.Store.Append(a, done)
+}
+
+func (m *mortal) Beat(ctx context.Context, node string, now time.Time) error {
+	if m.dead.Load() {
+		return store.ErrClosed
+	}
+	return m.Store.Beat(ctx, node, now)
+}
+
+func (m *mortal) Leave(ctx context.Context, node string) error {
+	if m.dead.Load() {
+		return store.ErrClosed
+	}
+	return m.Store.Leave(ctx, node)
+}
+
+var ids atomic.Int64
+
+func message(text string) *a2a.SendMessageRequest {
+	return &a2a.SendMessageRequest{Message: &a2a.Message{
+		MessageID: fmt.Sprint("m", ids.Add(1)), Role: a2a.RoleUser, Parts: []*a2a.Part{a2a.TextPart(text)},
+	}}
+}
+
+func now(req *a2a.SendMessageRequest) *a2a.SendMessageRequest {
+	req.Configuration = &a2a.SendMessageConfiguration{ReturnImmediately: true}
+	return req
+}
+
+func (w *world) send(req *a2a.SendMessageRequest) *a2a.SendMessageResponse {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)
+	defer cancel()
+	res, err := w.SendMessage(ctx, req)
+	if err != nil {
+		w.t.Fatalf("SendMessage: %v", err)
+	}
+	return res
+}
+
+// task sends and returns the task as of the end or the question.
+func (w *world) task(text string) *a2a.Task {
+	w.t.Helper()
+	res := w.send(message(text))
+	if res.Task == nil {
+		w.t.Fatalf("a direct message %s", show(res.Message.Parts))
+	}
+	return res.Task
+}
+
+// begin sends and does not wait.
+func (w *world) begin(text string) *a2a.Task {
+	w.t.Helper()
+	return w.send(now(message(text))).Task
+}
+
+func (w *world) answer(task *a2a.Task, text string) *a2a.Task {
+	w.t.Helper()
+	req := message(text)
+	req.Message.TaskID = task.ID
+	return w.send(req).Task
+}
+
+// until polls the task.
+func (w *world) until(id, what string, ok func(*a2a.Task) bool) *a2a.Task {
+	w.t.Helper()
+	for end := time.Now().Add(20 * time.Second); ; {
+		task, err := w.GetTask(w.t.Context(), &a2a.GetTaskRequest{ID: id})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if ok(task) {
+			return task
+		}
+		if time.Now().After(end) {
+			w.t.Fatalf("the task never is %s: %s", what, outcome(task))
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+func (w *world) state(id string, want a2a.TaskState) *a2a.Task {
+	w.t.Helper()
+	return w.until(id, want.String(), func(t *a2a.Task) bool { return t.Status.State == want })
+}
+
+// outcome writes a task as "completed words | name: text, text".
+func outcome(t *a2a.Task) string {
+	var b strings.Builder
+	b.WriteString(strings.ToLower(strings.TrimPrefix(t.Status.State.String(), "TASK_STATE_")))
+	if m := t.Status.Message; m != nil {
+		b.WriteString(" " + show(m.Parts))
+	}
+	for _, a := range t.Artifacts {
+		fmt.Fprintf(&b, " | %s: %s", cmp.Or(a.Name, "-"), show(a.Parts))
+	}
+	return b.String()
+}
+
+func show(parts []*a2a.Part) string {
+	var all []string
+	for _, p := range parts {
+		switch p.Kind {
+		case a2a.PartText:
+			all = append(all, p.Text)
+		case a2a.PartRaw:
+			all = append(all, fmt.Sprintf("%s %q", p.MediaType, p.Raw))
+		case a2a.PartData:
+			all = append(all, string(p.Data))
+		case a2a.PartURL:
+			all = append(all, p.URL)
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+func wantOutcome(t testing.TB, task *a2a.Task, want string) {
+	t.Helper()
+	if got := outcome(task); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func mustJSON(t testing.TB, v any) []byte {
+	t.Helper()
+	doc, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
