@@ -94,7 +94,7 @@ func TestATaskThatGoesOn(t *testing.T) {
 		for _, text := range []string{"one", "two", "three"} {
 			req := request(a2a.TextPart(text))
 			req.Message.TaskID = "mine"
-			req.Legacy = &a2a.Legacy{Version: "0.1"}
+			req.Legacy = &a2a.Legacy{Version: "0.1", CreateByID: true, Reopen: true, TaskOnly: true}
 			task = w.send(req)
 		}
 		all := fake.Requests()

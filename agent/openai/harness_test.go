@@ -53,20 +53,25 @@ func worldOver(t *testing.T, st store.Store, fake *openaitest.Server, o *openai.
 	}
 	card := openai.Card("fake-1", &opts)
 	w.Engine = engine.New(st, ag, &card, &engine.Options{Logger: logger})
-	ctx, cancel := context.WithCancel(t.Context())
+	w.stop = w.start()
+	t.Cleanup(w.stop)
+	return w
+}
+
+// start runs the engine, and returns what drains it.
+func (w *world) start() (stop func()) {
+	ctx, cancel := context.WithCancel(w.t.Context())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		if err := w.Run(ctx); err != nil {
-			t.Error(err)
+			w.t.Error(err)
 		}
 	}()
-	w.stop = func() {
+	return func() {
 		cancel()
 		<-ended
 	}
-	t.Cleanup(w.stop)
-	return w
 }
 
 // logged is a log that tests look at.
