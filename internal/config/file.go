@@ -58,6 +58,7 @@ type Setting struct {
 	Line   int      // of the value
 	Column int
 	Values []string // what to set the flag to, one after another
+	Shown  []string // the same as it may be shown, and is written in the file
 	Source string   // "${env:X}" or a file, if it came from there; it may then be secret
 }
 
@@ -197,6 +198,7 @@ func (r *reader) settings(tree *value) (list []Setting) {
 				s.Source = part.at.source
 			}
 			s.Values = append(s.Values, part.text)
+			s.Shown = append(s.Shown, part.shown())
 			r.check(f.flag, part)
 		}
 		if len(s.Values) > 0 {
@@ -258,6 +260,17 @@ func (v *value) flagValues() (values []flagValue) {
 		values = append(values, flagValue{v.text, v})
 	}
 	return values
+}
+
+// shown is the value as it may be shown.
+func (p flagValue) shown() string {
+	if p.at.source != "" {
+		return p.at.shown(false)
+	}
+	if p.at.field.negate {
+		return p.at.text
+	}
+	return p.text
 }
 
 // check asks the flag.

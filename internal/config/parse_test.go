@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -173,7 +174,12 @@ func TestBombsAreBounded(t *testing.T) {
 	wide := strings.Replace(bomb.String(), demo, head, 1) + "agents: {a: {openai: {url: 'https://m.example', model: m, extra: {a: *j}}}}\n"
 	self := head + "agents: &x\n  a:\n    openai: {url: 'https://m.example', model: m, extra: {a: *x}}\n"
 	merged := head + "agents: &x\n  <<: *x\n  a: {builtin: demo}\n"
-	for name, text := range map[string]string{"deep": deep, "wide": wide, "self": self, "merged": merged, "large": "# " + strings.Repeat("x", MaxBytes)} {
+	var names strings.Builder
+	for i := range 60_000 {
+		fmt.Fprintf(&names, "limitz%d: 1\n", i)
+	}
+	wideMerge := demo + "x-a: &a\n  " + strings.ReplaceAll(names.String()[:200_000], "\n", "\n  ") + ": 1\nx-b: &b {<<: [" + strings.Repeat("*a, ", 9999) + "*a]}\nlimits: {<<: *b}\n"
+	for name, text := range map[string]string{"deep": deep, "wide": wide, "self": self, "merged": merged, "large": "# " + strings.Repeat("x", MaxBytes), "names": demo + names.String(), "merges": wideMerge} {
 		begin := time.Now()
 		if got := mistakes(t, text, nil); len(got) == 0 || len(got) > maxProblems {
 			t.Errorf("%s: %d mistakes", name, len(got))

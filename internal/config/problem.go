@@ -66,6 +66,15 @@ func (p *problems) add(line, column int, path, format string, args ...any) {
 	p.list = append(p.list, Problem{line, column, path, fmt.Sprintf(format, args...)})
 }
 
+// full reports whether what is added is only counted.
+func (p *problems) full() bool {
+	if len(p.list) < maxProblems {
+		return false
+	}
+	p.more++
+	return true
+}
+
 // err returns what was gathered for a file, nil if nothing was.
 func (p *problems) err(file string) error {
 	if len(p.list) == 0 {

@@ -26,22 +26,28 @@ type reader struct {
 // enter counts a node; false says that it must not be looked at. What follows an
 // alias is behind it.
 func (r *reader) enter(n *yaml.Node, path string, depth int) (*yaml.Node, bool) {
-	r.nodes++
-	at := n
+	if !r.count(n, path, 1) {
+		return n, false
+	}
+	if depth > maxDepth {
+		r.add(n.Line, n.Column, path, "there are more than %d levels", maxDepth)
+		return n, false
+	}
 	if n.Kind == yaml.AliasNode && n.Alias != nil {
 		n = n.Alias
 	}
-	switch {
-	case r.nodes == maxNodes:
-		r.add(at.Line, at.Column, path, "there are more than %d values, those behind aliases counted each time", maxNodes)
-		fallthrough
-	case r.nodes > maxNodes:
-		return n, false
-	case depth > maxDepth:
-		r.add(at.Line, at.Column, path, "there are more than %d levels", maxDepth)
-		return n, false
-	}
 	return n, true
+}
+
+// count counts values that are gone through at a node, and reports whether they
+// may be.
+func (r *reader) count(n *yaml.Node, path string, more int) bool {
+	before := r.nodes
+	r.nodes += more
+	if before <= maxNodes && r.nodes > maxNodes {
+		r.add(n.Line, n.Column, path, "there are more than %d values, those behind aliases counted each time", maxNodes)
+	}
+	return r.nodes <= maxNodes
 }
 
 // read returns what n says of a field.
@@ -97,7 +103,7 @@ func butIs(n *yaml.Node) string {
 	case n.Kind == yaml.SequenceNode:
 		return ", not a list"
 	case n.ShortTag() == "!!null":
-		return "; it has no value"
+		return ": it has no value"
 	}
 	return ", not " + cut(n.Value)
 }
@@ -184,6 +190,9 @@ func join(path, name string) string {
 // unknown reports a name that an object does not have, and returns the one that
 // it probably stands for.
 func (r *reader) unknown(v *value, key *yaml.Node) string {
+	if r.full() {
+		return "" // nobody reads what it was meant to be
+	}
 	name := similar(key.Value, v.field.names())
 	elsewhere := ""
 	if name == "" {
@@ -234,6 +243,9 @@ type pair struct{ key, value *yaml.Node }
 func (r *reader) pairs(n *yaml.Node, path string, depth int) (list []pair) {
 	lines := map[string]int{}
 	var merged []*yaml.Node
+	if !r.count(n, path, len(n.Content)/2) {
+		return nil
+	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, val := n.Content[i], n.Content[i+1]
 		if key.Kind == yaml.AliasNode {
@@ -298,7 +310,7 @@ func (r *reader) anything(v *value, n *yaml.Node, depth int) any {
 			if c, ok := r.enter(p.value, below.path, depth+1); ok {
 				m[p.key.Value] = r.anything(below, c, depth+1)
 			}
-			v.bad = v.bad || below.bad
+			v.takeFrom(below)
 		}
 		return m
 	case yaml.SequenceNode:
@@ -308,11 +320,19 @@ func (r *reader) anything(v *value, n *yaml.Node, depth int) any {
 			if c, ok := r.enter(c, below.path, depth+1); ok {
 				list = append(list, r.anything(below, c, depth+1))
 			}
-			v.bad = v.bad || below.bad
+			v.takeFrom(below)
 		}
 		return list
 	}
 	return r.plainValue(v, n)
+}
+
+// takeFrom makes what is true of a part true of the whole.
+func (v *value) takeFrom(part *value) {
+	v.bad = v.bad || part.bad
+	if part.source != "" {
+		v.source, v.written = part.source, part.written
+	}
 }
 
 // resolve is a path of the file, from its directory on.

@@ -235,7 +235,7 @@ func cause(err error) error {
 // readBeside reads a value from the file that n names.
 func (r *reader) readBeside(f *field, n *yaml.Node, path string, depth int) *value {
 	name := r.read(&field{name: f.name + fileSuffix, kind: file}, n, path, depth)
-	v := &value{field: f, path: path, line: name.line, column: name.column, bad: name.bad, hidden: true, source: name.text}
+	v := &value{field: f, path: path, line: name.line, column: name.column, bad: name.bad, source: name.text}
 	if v.bad || r.options.elsewhere() {
 		v.text = "elsewhere"
 		return v
@@ -282,7 +282,8 @@ func (r *reader) expand(v *value, n *yaml.Node) (string, bool) {
 			r.bad(v, "%s is not a variable: write ${env:NAME}, or $${ for ${ itself", cut("${"+inside+"}"))
 			return "", false
 		case r.options.elsewhere():
-			r.stand(v, "${env:"+name+"}", &out)
+			v.source, v.written = "${env:"+name+"}", n.Value
+			stand(v.field, &out)
 		default:
 			s, set := r.options.lookup(name)
 			switch {
@@ -294,16 +295,15 @@ func (r *reader) expand(v *value, n *yaml.Node) (string, bool) {
 				ok = false
 			}
 			out.WriteString(s)
-			v.hidden, v.source = true, "${env:"+name+"}"
+			v.source, v.written = "${env:"+name+"}", n.Value
 		}
 		rest = behind
 	}
 }
 
 // stand puts something in the place of a variable that nobody looks at.
-func (r *reader) stand(v *value, source string, out *strings.Builder) {
-	v.hidden, v.source = true, source
-	switch f := v.field; f.kind {
+func stand(f *field, out *strings.Builder) {
+	switch f.kind {
 	case boolean:
 		out.WriteString("true")
 	case integer, number, size:

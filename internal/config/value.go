@@ -1,8 +1,6 @@
 package config
 
-import (
-	"time"
-)
+import "time"
 
 // value is what the file says at a place, checked against the table's row for it.
 type value struct {
@@ -12,8 +10,9 @@ type value struct {
 	bad          bool // there is a problem with it: rules leave it alone
 
 	text   string // of scalars: as the flag or the agent gets it
-	hidden bool   // it came from elsewhere, and may be secret
-	source string // where from: "${env:X}" or the file's name; "" if it stands here
+	source string // "${env:X}" or a file's name, if it came from there and may be secret
+
+	written string // with a variable: as it stands in the file
 
 	// what text means
 	yes      bool

@@ -1,0 +1,133 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Reference returns all settings in Markdown, as they are in docs/config.md.
+func Reference() string {
+	var b strings.Builder
+	b.WriteString("### The server\n")
+	var alone []*field
+	for _, f := range root.fields {
+		if f.kind != object && f.name != "agents" {
+			alone = append(alone, f)
+		}
+	}
+	table(&b, "", alone, true)
+	for _, f := range root.fields {
+		if f.kind == object {
+			section(&b, f.name, f, true)
+		}
+	}
+	agents := root.child("agents")
+	fmt.Fprintf(&b, "\n### Agents: `agents.NAME`\n\n%s.\n", sentence(agents.doc))
+	table(&b, "", agents.elem.fields, false)
+	for _, f := range agentFields {
+		if f.kind == object {
+			section(&b, f.name, f, false)
+		}
+	}
+	fmt.Fprintf(&b, "\n#### `openai.tools`, each\n\n")
+	b.WriteString("What `mcp` has, and `name`, what the model knows it by (required).\n")
+	fmt.Fprintf(&b, "\n#### `card.skills`, each\n")
+	table(&b, "", skillFields, false)
+	section(&b, "egress", egress, false)
+	return b.String()
+}
+
+// section is an object with its members. The server's groups are tables of their
+// own with all that is below them; egress is the same everywhere and comes once.
+func section(b *strings.Builder, path string, f *field, flags bool) {
+	fmt.Fprintf(b, "\n#### `%s`\n\n%s.\n", path, sentence(f.doc))
+	var rows []*field
+	for _, c := range f.fields {
+		switch {
+		case c == egress:
+			rows = append(rows, c)
+		case c.kind == object:
+			for _, d := range c.fields {
+				rows = append(rows, d.copied(c.name+"."+d.name, d.doc))
+			}
+		default:
+			rows = append(rows, c)
+		}
+	}
+	table(b, "", rows, flags)
+}
+
+func sentence(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+func table(b *strings.Builder, prefix string, fields []*field, flags bool) {
+	if flags {
+		b.WriteString("\n| setting | is | default | flag |\n|---|---|---|---|\n")
+	} else {
+		b.WriteString("\n| setting | is | default |\n|---|---|---|\n")
+	}
+	for _, f := range fields {
+		name := "`" + prefix + f.name + "`"
+		if f.besideFile() {
+			name += ", `" + prefix + f.name + fileSuffix + "`"
+		}
+		doc := f.typeWord() + ": " + f.doc
+		def := f.def
+		switch {
+		case f.need:
+			def = "required"
+		case def != "" && !strings.Contains(def, " ") && def != "all":
+			def = "`" + def + "`"
+		}
+		fmt.Fprintf(b, "| %s | %s | %s |", name, strings.ReplaceAll(doc, "|", "\\|"), def)
+		if flags {
+			flag := ""
+			switch {
+			case f.negate:
+				flag = "not `--" + f.flag + "`"
+			case f.flag != "":
+				flag = "`--" + f.flag + "`"
+			}
+			fmt.Fprintf(b, " %s |", flag)
+		}
+		b.WriteByte('\n')
+	}
+}
+
+// typeWord says in a word or two how a value is written.
+func (f *field) typeWord() string {
+	switch f.kind {
+	case path:
+		return "path"
+	case file:
+		return "file"
+	case link:
+		return "URL"
+	case word:
+		return "`" + strings.Join(f.words, "`, `") + "`"
+	case boolean:
+		return "true or false"
+	case integer:
+		return "whole number"
+	case number:
+		return "number"
+	case duration:
+		return "duration"
+	case size:
+		return "bytes"
+	case secret:
+		return "secret"
+	case list:
+		switch f.elem.kind {
+		case object:
+			return "list"
+		case word, file:
+			return "list of " + f.elem.typeWord()
+		}
+		return "list"
+	case dict:
+		return "by " + f.keys
+	case object:
+		return "group"
+	}
+	return "text"
+}

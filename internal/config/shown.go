@@ -1,0 +1,69 @@
+package config
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// Redacted stands for what must not be shown.
+const Redacted = "[redacted]"
+
+// Shown is a value as it may be shown, and where it is.
+type Shown struct {
+	Path         string
+	Value        string
+	Line, Column int
+}
+
+// Shown are the values that the file has about agents, in its order: what comes
+// from elsewhere as it is written, what may be secret not at all.
+func (f *File) Shown() (all []Shown) {
+	var visit func(v *value, private bool)
+	visit = func(v *value, private bool) {
+		private = private || v.field.kind == dict && v.field.name == "env"
+		switch v.field.kind {
+		case object, dict:
+			for _, m := range v.members {
+				visit(m.value, private)
+			}
+			return
+		case list:
+			if v.field.elem.kind == object {
+				for _, item := range v.items {
+					visit(item, private)
+				}
+				return
+			}
+		}
+		all = append(all, Shown{v.path, v.shown(private), v.line, v.column})
+	}
+	visit(f.tree.member("agents"), false)
+	return all
+}
+
+// shown is a value on one line, without what may be secret.
+func (v *value) shown(private bool) string {
+	switch {
+	case v.field.kind == list:
+		items := make([]string, len(v.items))
+		for i, item := range v.items {
+			items[i] = item.shown(private)
+		}
+		return strings.Join(items, ", ")
+	case v.source != "" && v.written == "":
+		return Redacted + " of the file " + v.source
+	case v.source != "" && v.field.kind != secret && v.field.kind != anything && !private:
+		return v.written
+	case v.source != "":
+		return Redacted + " of " + v.source
+	case v.field.kind == secret || private:
+		return Redacted
+	case v.field.kind == anything:
+		doc, err := json.Marshal(v.any)
+		if err != nil {
+			return Redacted // nothing that is read is so
+		}
+		return string(doc)
+	}
+	return v.text
+}
