@@ -238,7 +238,7 @@ func (t *Tools) follow(ctx, lasts context.Context, c *call, once bool, who calle
 				return context.Cause(ctx)
 			}
 			stop = nil
-			last.Reset(drainPatience)
+			last.Reset(t.patience)
 		case <-last.C:
 			return context.Cause(ctx)
 		}

@@ -1,0 +1,242 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/store"
+)
+
+func memory(t *testing.T) store.Store {
+	st := store.NewMemory()
+	t.Cleanup(func() { st.Close() })
+	return st
+}
+
+func TestToolIsCalledAgainAfterACrash(t *testing.T) {
+	st := memory(t)
+	s, srv := overHTTP(t, "new")
+	first := newWorld(t, s, nil, st)
+	id := first.begin(tool("hold", `{}`))
+	<-srv.held
+	first.kill()
+	second := newWorld(t, s, nil, st)
+	<-srv.held
+	close(srv.let)
+	want(t, second.rest(id), a2a.TaskStateCompleted, "held")
+	if n := srv.calls.Load(); n != 2 {
+		t.Errorf("%d calls, want 2", n)
+	}
+}
+
+// A tool whose annotations do not say that it may be called twice is not.
+func TestToolThatMustNotBeCalledTwiceFailsAfterACrash(t *testing.T) {
+	st := memory(t)
+	s, srv := overHTTP(t, "new")
+	first := newWorld(t, s, nil, st)
+	id := first.begin(tool("pay", `{}`))
+	<-srv.held
+	first.kill()
+	second := newWorld(t, s, nil, st)
+	want(t, second.rest(id), a2a.TaskStateFailed, "must not be made twice", "not known")
+	if n := srv.calls.Load(); n != 1 {
+		t.Errorf("%d calls, want 1", n)
+	}
+}
+
+// A restart in good order gives such a call time to end.
+func TestDrainWaitsForWhatMustNotBeCalledTwice(t *testing.T) {
+	st := memory(t)
+	s, srv := overHTTP(t, "new")
+	first := newWorld(t, s, nil, st)
+	first.agent.tools.patience = drainPatience
+	id := first.begin(tool("pay", `{}`))
+	<-srv.held
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		first.stop()
+	}()
+	eventually(t, "the drain", func() bool {
+		_, err := first.SendMessage(t.Context(), message(a2a.TextPart("x")))
+		return errors.Is(err, &a2a.Error{Code: a2a.CodeUnavailable})
+	})
+	close(srv.let)
+	<-stopped
+	second := newWorld(t, s, nil, st)
+	want(t, second.rest(id), a2a.TaskStateCompleted, "held")
+}
+
+// Answers that were given are not asked for again, and a round that had its answer
+// is not called again where the protocol has rounds.
+func TestQuestionsAreAnsweredFromTheRecordAfterACrash(t *testing.T) {
+	for _, c := range []struct{ kind, tool, calls string }{
+		{"old", "ask", "ask \nask \n"},
+		{"new", "ask", "ask \nask 1\n" + `ask {"action":"accept","content":{"city":"Oslo"}}` + "\n"},
+		{"new", "askpay", "ask \nask 1\n" + `ask {"action":"accept","content":{"city":"Oslo"}}` + "\n"},
+	} {
+		t.Run(c.kind+" "+c.tool, func(t *testing.T) {
+			st := memory(t)
+			s, file := command(t, c.kind)
+			first := newWorld(t, s, nil, st)
+			task := first.send(tool(c.tool, `{}`))
+			task = first.sendTo(task.ID, a2a.TextPart("city: Oslo"))
+			want(t, task, a2a.TaskStateInputRequired, "Sure?")
+			first.kill()
+			second := newWorld(t, s, nil, st)
+			task = second.sendTo(task.ID, a2a.TextPart("accept"))
+			want(t, task, a2a.TaskStateCompleted, "Oslo for", "accept")
+			calls, err := os.ReadFile(file)
+			if err != nil || string(calls) != c.calls {
+				t.Errorf("calls %q, want %q", calls, c.calls)
+			}
+		})
+	}
+}
+
+// In versions without rounds such a call dies with the connection.
+func TestQuestionOfAToolThatMustNotBeCalledTwice(t *testing.T) {
+	st := memory(t)
+	s, _ := command(t, "old")
+	first := newWorld(t, s, nil, st)
+	task := first.send(tool("askpay", `{}`))
+	first.kill()
+	second := newWorld(t, s, nil, st)
+	req := message(a2a.TextPart("city: Oslo"))
+	req.Message.TaskID = task.ID
+	second.SendMessage(t.Context(), req) // an error if the task has failed already
+	want(t, second.rest(task.ID), a2a.TaskStateFailed, "must not be made twice")
+}
+
+func TestCancelReachesTheTool(t *testing.T) {
+	for _, kind := range []string{"new", "old"} {
+		t.Run("command, "+kind, func(t *testing.T) {
+			s, file := command(t, kind)
+			w := newWorld(t, s, nil, nil)
+			id := w.begin(tool("hold", `{}`))
+			eventually(t, "the call", noted(file, "hold"))
+			task, err := w.CancelTask(t.Context(), &a2a.CancelTaskRequest{ID: id})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want(t, task, a2a.TaskStateCanceled)
+			eventually(t, "the tool was cancelled", noted(file, "cancelled"))
+			want(t, w.send(tool("greet", `{"name":"Eve"}`)), a2a.TaskStateCompleted, "hello Eve")
+		})
+		t.Run("HTTP, "+kind, func(t *testing.T) {
+			s, srv := overHTTP(t, kind)
+			w := newWorld(t, s, nil, nil)
+			id := w.begin(tool("hold", `{}`))
+			<-srv.held
+			if _, err := w.CancelTask(t.Context(), &a2a.CancelTaskRequest{ID: id}); err != nil {
+				t.Fatal(err)
+			}
+			<-srv.ended
+		})
+	}
+}
+
+func TestServerThatDiesInACallIsStartedAgain(t *testing.T) {
+	s, _ := command(t, "new")
+	w := newWorld(t, s, nil, nil)
+	want(t, w.send(tool("die", `{}`)), a2a.TaskStateCompleted, "alive")
+}
+
+func TestToolThatIsSilentForTooLong(t *testing.T) {
+	s, file := command(t, "old")
+	w := newWorld(t, s, &Options{Timeout: 50 * time.Millisecond}, nil)
+	want(t, w.send(tool("hold", `{}`)), a2a.TaskStateFailed, "no sign of life for 50ms")
+	eventually(t, "the tool was cancelled", noted(file, "cancelled"))
+	want(t, w.send(tool("greet", `{"name":"Fay"}`)), a2a.TaskStateCompleted, "hello Fay")
+}
+
+func TestServersThatAreNone(t *testing.T) {
+	for kind, reason := range map[string]string{
+		"exit":    "the MCP server cannot be started",
+		"silent":  "the MCP server cannot be started",
+		"deaf":    "the MCP server cannot be started",
+		"garbage": "the MCP server cannot be started",
+		"flood":   "the MCP server cannot be started",
+		"long":    "the MCP server cannot be started",
+	} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			s, _ := command(t, kind)
+			w := newWorld(t, s, &Options{ConnectTimeout: 300 * time.Millisecond, MaxMessage: 1 << 20}, nil)
+			want(t, w.send(tool("greet", `{}`)), a2a.TaskStateFailed, reason)
+		})
+	}
+	t.Run("missing", func(t *testing.T) {
+		w := newWorld(t, Server{Command: []string{"no-such-program-of-parley"}}, nil, nil)
+		want(t, w.send(tool("greet", `{}`)), a2a.TaskStateFailed, "the MCP server cannot be started")
+	})
+	t.Run("nobody listens", func(t *testing.T) {
+		w := newWorld(t, Server{URL: "http://127.0.0.1:1/secret-path"}, nil, nil)
+		task := w.send(tool("greet", `{}`))
+		want(t, task, a2a.TaskStateFailed, "the MCP server cannot be reached")
+		if strings.Contains(task.Status.Message.Text(), "secret") {
+			t.Error("the reason tells the address")
+		}
+	})
+}
+
+// Nothing is left when an agent was closed, whatever its calls did.
+func TestCloseLeavesNothing(t *testing.T) {
+	before := runtime.NumGoroutine()
+	fds := descriptors(t)
+	func() {
+		s, file := command(t, "old")
+		a, err := New(s, &Options{Grace: 50 * time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := a.Card(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() {
+			_, err := a.tools.Call(ctx, "hold", nil)
+			done <- err
+		}()
+		eventually(t, "the call", noted(file, "hold"))
+		cancel()
+		if err := <-done; err != context.Canceled {
+			t.Errorf("Call = %v", err)
+		}
+		a.Close()
+		a.Close()
+	}()
+	eventually(t, "goroutines and descriptors are back", func() bool {
+		return runtime.NumGoroutine() <= before && descriptors(t) <= fds
+	})
+}
+
+func descriptors(t *testing.T) int {
+	list, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip("no /proc")
+	}
+	return len(list)
+}
+
+// A question of a server that does not say which call it belongs to is not put to
+// somebody else.
+func TestQuestionThatMayBeOfAnotherCallIsRefused(t *testing.T) {
+	s, file := command(t, "old")
+	w := newWorld(t, s, nil, nil)
+	w.begin(tool("hold", `{}`))
+	eventually(t, "the call", noted(file, "hold"))
+	want(t, w.send(tool("ask", `{}`)), a2a.TaskStateCompleted, "no trip: cancel")
+
+	w = newWorld(t, s, &Options{Sessions: 2}, nil) // each its own process
+	w.begin(tool("hold", `{}`))
+	eventually(t, "the call", noted(file, "hold\n"))
+	want(t, w.send(tool("ask", `{}`)), a2a.TaskStateInputRequired, "Where to?")
+}
