@@ -66,6 +66,7 @@ const (
 	maxOver    = 10_000 // how many ends are remembered
 	maxWaiting = 64     // how many callbacks of an exchange may wait for their turn
 	bodyTime   = time.Minute
+	handTime   = 5 * time.Second
 )
 
 // inbox is where the callbacks of one exchange come together.
@@ -227,8 +228,12 @@ func readCall(from io.Reader, most int64) (*call, reply) {
 	return &call{ev: ev, size: len(body), answer: make(chan reply, 1)}, reply{}
 }
 
-// hand waits until the run has taken the call, and kept it.
+// hand waits until the run has taken the call, and kept it. Before a request is
+// answered with 202 nothing is taken: a service that waits for it in the middle of
+// answering would wait for ever.
 func (in *inbox) hand(ctx context.Context, c *call) reply {
+	ctx, cancel := context.WithTimeout(ctx, handTime)
+	defer cancel()
 	select {
 	case in.calls <- c:
 	case <-in.gone:

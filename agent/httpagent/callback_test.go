@@ -1,0 +1,311 @@
+package httpagent
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/store"
+)
+
+const secret = a2a.Secret("0123456789abcdef")
+
+// door is where callbacks come in, whichever process is behind it.
+type door struct {
+	*httptest.Server
+	behind atomic.Pointer[Callbacks]
+}
+
+func newDoor(t testing.TB) *door {
+	d := &door{}
+	d.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { d.behind.Load().Handler().ServeHTTP(w, r) }))
+	t.Cleanup(d.Close)
+	d.open(t)
+	return d
+}
+
+// open puts a new process behind the door.
+func (d *door) open(t testing.TB) *Callbacks {
+	c, err := NewCallbacks(d.URL+"/callbacks/x", secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.behind.Store(c)
+	return c
+}
+
+func callBack(t testing.TB, url, body string) int {
+	t.Helper()
+	res, err := http.Post(url, "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	all, _ := io.ReadAll(res.Body)
+	if res.StatusCode == 503 && res.Header.Get("Retry-After") == "" {
+		t.Errorf("%d without Retry-After", res.StatusCode)
+	}
+	if res.StatusCode == 400 && !strings.Contains(string(all), `"error":`) {
+		t.Errorf("400 without a reason: %s", all)
+	}
+	return res.StatusCode
+}
+
+func wantCall(t testing.TB, url, body string, want int) {
+	t.Helper()
+	if got := callBack(t, url, body); got != want {
+		t.Errorf("%s: status %d, want %d", body, got, want)
+	}
+}
+
+// accepting is a service that answers 202 and hands the request to the test.
+func accepting(t testing.TB, location string) (*service, chan *post) {
+	posts := make(chan *post, 10)
+	s := serve(t, func(p *post) {
+		if p.Request.Method == http.MethodPost {
+			if location != "" {
+				p.ResponseWriter.Header().Set("Location", location)
+			}
+			p.ResponseWriter.WriteHeader(202)
+		}
+		posts <- p
+	})
+	return s, posts
+}
+
+func TestCallbacks(t *testing.T) {
+	d := newDoor(t)
+	s, posts := accepting(t, "")
+	w := newWorld(t, nil, s.URL, &Options{Callbacks: d.behind.Load(), MaxAnswer: 1 << 10})
+	task := w.begin("hello")
+	at := (<-posts).Callback
+	if !strings.HasPrefix(at, d.URL+"/callbacks/x/") {
+		t.Fatalf("callback %q", at)
+	}
+	wantCall(t, at, `{"type":"status","text":"at it"}`, 200)
+	wantCall(t, at, `{"type":"artifact","id":"1","name":"a","text":"1"}`, 200)
+	wantCall(t, at, `{"type":"artifact","id":"2","name":"a","text":"2"}`, 200)
+	wantCall(t, at, `{"type":"artifact","id":"1","name":"a","text":"1"}`, 200)
+	wantCall(t, at, `{"type":"artifact","id":"2","name":"a","text":"2"}`, 200)
+	wantCall(t, at, `{"type":"artifact","name":"b","text":"x"}`, 200)
+	wantCall(t, at, `{"type":"log","text":"so far"}`, 200)
+	for body, want := range map[string]int{
+		"":                           400,
+		"{}":                         400,
+		`{"type":"nonsense"}`:        400,
+		`{"text":"x"}`:               400,
+		`{"type":"ask"}`:             400,
+		`[{"type":"complete"}]`:      400,
+		strings.Repeat("x", 1<<10+1): 413,
+		`{"type":"artifact","id":"9","parts":[{"url":"parley-blob:x"}]}`: 400,
+		`{"type":"reply","id":"9","parts":[{"url":"parley-blob:x"}]}`:    400,
+	} {
+		wantCall(t, at, body, want)
+	}
+	if res, err := http.Get(at); err != nil || res.StatusCode != 405 {
+		t.Errorf("GET: %v, %v", res, err)
+	}
+	for _, url := range []string{at + "x", strings.Replace(at, "-0.", "-1.", 1), at[:strings.LastIndex(at, ".")], d.URL + "/callbacks/x/", d.URL} {
+		wantCall(t, url, `{"type":"complete"}`, 404)
+	}
+	task = w.until(task.ID, "at it", func(t *a2a.Task) bool { return len(t.Artifacts) == 2 })
+	wantOutcome(t, task, "working at it | a: 1, 2 | b: x")
+	wantCall(t, at, `{"type":"complete","id":"9","text":"done"}`, 200)
+	wantOutcome(t, w.state(task.ID, a2a.TaskStateCompleted), "completed done | a: 1, 2 | b: x")
+	for range 3 { // the run may not have returned yet
+		if got := callBack(t, at, `{"type":"complete","id":"9","text":"done"}`); got != 410 && got != 503 {
+			t.Errorf("afterwards: %d", got)
+		}
+	}
+	for callBack(t, at, `{"type":"status"}`) != 410 {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func TestCallbackAsks(t *testing.T) {
+	d := newDoor(t)
+	s, posts := accepting(t, "")
+	w := newWorld(t, nil, s.URL, &Options{Callbacks: d.behind.Load()})
+	task := w.begin("hello")
+	at := (<-posts).Callback
+	wantCall(t, at, `{"type":"artifact","name":"a","text":"1"}`, 200)
+	wantCall(t, at, `{"type":"ask","text":"more?","state":{"n":1}}`, 200)
+	wantOutcome(t, w.state(task.ID, a2a.TaskStateInputRequired), "input_required more? | a: 1")
+	req := now(message("yes"))
+	req.Message.TaskID = task.ID
+	w.send(req)
+	p := <-posts
+	if p.Callback == at || p.Type != "answer" || p.Text != "yes" || string(p.State) != `{"n":1}` {
+		t.Errorf("the service got %s", p.raw)
+	}
+	wantCall(t, at, `{"type":"complete"}`, 410)
+	wantCall(t, p.Callback, `{"type":"artifact","name":"a","text":"2"}`, 200)
+	wantCall(t, p.Callback, `{"type":"artifact","name":"a","text":"3"}`, 200)
+	wantCall(t, p.Callback, `{"type":"fail","text":"enough"}`, 200)
+	wantOutcome(t, w.state(task.ID, a2a.TaskStateFailed), "failed enough | a: 2, 3")
+}
+
+// A process that is lost leaves the service at work, and the next one goes on.
+func TestCrashBetweenCallbacks(t *testing.T) {
+	st := store.NewMemory()
+	defer st.Close()
+	d := newDoor(t)
+	s, posts := accepting(t, "/jobs/1")
+	w := newWorld(t, st, s.URL, &Options{Callbacks: d.behind.Load()})
+	task := w.begin("hello")
+	at := (<-posts).Callback
+	wantCall(t, at, `{"type":"artifact","id":"1","name":"a","text":"1"}`, 200)
+	wantCall(t, at, `{"type":"artifact","id":"2","name":"b","text":"x"}`, 200)
+	wantCall(t, at, `{"type":"artifact","id":"3","name":"a","text":"2"}`, 200)
+	w.kill()
+	next := d.open(t)
+	wantCall(t, at, `{"type":"artifact","id":"4","name":"a","text":"3"}`, 503)
+	w = newWorld(t, st, s.URL, &Options{Callbacks: next})
+	again := func(body string) { // as the service is told
+		t.Helper()
+		for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+			got := callBack(t, at, body)
+			if got == 200 {
+				return
+			}
+			if got != 503 || time.Now().After(end) {
+				t.Fatalf("%s: %d", body, got)
+			}
+		}
+	}
+	again(`{"type":"artifact","id":"3","name":"a","text":"2"}`)
+	again(`{"type":"artifact","id":"4","name":"a","text":"3"}`)
+	again(`{"type":"complete"}`)
+	wantOutcome(t, w.state(task.ID, a2a.TaskStateCompleted), "completed | a: 1, 2, 3 | b: x")
+	if n := len(s.got()); n != 1 {
+		t.Errorf("%d requests, want one: the service had the message", n)
+	}
+}
+
+// Who cancels tells the service; a restart does not.
+func TestCancelTellsTheService(t *testing.T) {
+	st := store.NewMemory()
+	defer st.Close()
+	d := newDoor(t)
+	s, posts := accepting(t, "/jobs/1?x=y")
+	o := &Options{Callbacks: d.behind.Load(), Headers: map[string]a2a.Secret{"X-Key": "k"}}
+	w := newWorld(t, st, s.URL, o)
+	task := w.begin("hello")
+	at := (<-posts).Callback
+	wantCall(t, at, `{"type":"status","text":"x"}`, 200)
+	w.stop()
+	if n := len(s.got()); n != 1 {
+		t.Fatalf("%d requests, want no more than the first", n)
+	}
+	w = newWorld(t, st, s.URL, o)
+	for callBack(t, at, `{"type":"status","text":"y"}`) != 200 {
+		time.Sleep(time.Millisecond)
+	}
+	if _, err := w.CancelTask(t.Context(), &a2a.CancelTaskRequest{ID: task.ID}); err != nil {
+		t.Fatal(err)
+	}
+	p := <-posts
+	if p.Request.Method != http.MethodDelete || p.URL.String() != "/jobs/1?x=y" || p.Request.Header.Get("X-Key") != "k" {
+		t.Errorf("the service got %s %s", p.Request.Method, p.URL)
+	}
+	w.state(task.ID, a2a.TaskStateCanceled)
+	for callBack(t, at, `{"type":"complete"}`) != 410 {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// Nobody is told at another host: the headers are not for it.
+func TestLocationElsewhere(t *testing.T) {
+	d := newDoor(t)
+	other := serve(t, func(*post) {})
+	s, posts := accepting(t, other.URL+"/jobs/1")
+	w := newWorld(t, nil, s.URL, &Options{Callbacks: d.behind.Load(), CallbackWait: 20 * time.Millisecond})
+	task := w.begin("hello")
+	<-posts
+	wantOutcome(t, w.state(task.ID, a2a.TaskStateFailed), "failed the service did not call back in time")
+	if len(other.got()) > 0 {
+		t.Error("the other host was asked")
+	}
+}
+
+func TestCallbacksThatDoNotCome(t *testing.T) {
+	d := newDoor(t)
+	s, posts := accepting(t, "/jobs/1")
+	w := newWorld(t, nil, s.URL, &Options{Callbacks: d.behind.Load(), CallbackWait: 20 * time.Millisecond})
+	w.begin("hello")
+	<-posts
+	if p := <-posts; p.Request.Method != http.MethodDelete {
+		t.Errorf("the service got %s, want a DELETE", p.Request.Method)
+	}
+}
+
+func TestCallbacksAreBounded(t *testing.T) {
+	d := newDoor(t)
+	s, posts := accepting(t, "")
+	w := newWorld(t, nil, s.URL, &Options{Callbacks: d.behind.Load(), MaxOutput: 1000})
+	task := w.begin("hello")
+	at := (<-posts).Callback
+	for callBack(t, at, `{"type":"status","text":"`+strings.Repeat("x", 200)+`"}`) == 200 {
+	}
+	wantOutcome(t, w.state(task.ID, a2a.TaskStateFailed), "failed the service said more than the 1000 bytes it may")
+
+	in := d.behind.Load().join("k", 100)
+	for range maxWaiting {
+		in.slots <- struct{}{}
+	}
+	wantCall(t, d.behind.Load().address("k"), `{"type":"status"}`, 429)
+
+	c := d.open(t)
+	for i := range maxOver + 5 {
+		c.leave(c.join(fmt.Sprint(i), 1), true)
+	}
+	if len(c.over) != maxOver || len(c.oldest) != maxOver || len(c.open) != 0 {
+		t.Errorf("%d and %d ends are remembered", len(c.over), len(c.oldest))
+	}
+}
+
+// A callback may come before the answer that announces it.
+func TestCallbackComesFirst(t *testing.T) {
+	d := newDoor(t)
+	called := make(chan int, 1)
+	s := serve(t, func(p *post) {
+		waits := make(chan struct{})
+		go func() {
+			close(waits)
+			called <- callBack(t, p.Callback, `{"type":"complete","text":"done"}`)
+		}()
+		<-waits
+		p.ResponseWriter.WriteHeader(202)
+	})
+	w := newWorld(t, nil, s.URL, &Options{Callbacks: d.behind.Load()})
+	wantOutcome(t, w.task("hello"), "completed done")
+	if got := <-called; got != 200 {
+		t.Errorf("the callback got %d", got)
+	}
+}
+
+func FuzzCallback(f *testing.F) {
+	c, err := NewCallbacks("https://example.com/callbacks/x", secret)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add("/callbacks/x/"+strings.TrimPrefix(c.address("k"), "https://example.com/callbacks/x/"), []byte(`{"type":"status","id":"1"}`))
+	f.Add("/a.b.c", []byte(`{}`))
+	f.Add("//..", []byte(`{"type":"artifact","text":"x"}`))
+	f.Fuzz(func(t *testing.T, path string, body []byte) {
+		key, ok := c.keyOf(path)
+		if ok && !strings.HasSuffix(strings.TrimRight(path, "/"), strings.TrimPrefix(c.address(key), "https://example.com/callbacks/x")) {
+			t.Fatalf("%q was let in as %q", path, key)
+		}
+		got, r := readCall(strings.NewReader(string(body)), 100)
+		if (got == nil) == (r.status == 0) || got != nil && got.size > 100 {
+			t.Fatalf("%+v, %+v", got, r)
+		}
+	})
+}
