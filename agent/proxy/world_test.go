@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -214,4 +215,14 @@ func texts(task *a2a.Task, name string) (text string) {
 		}
 	}
 	return text
+}
+
+// ready reports whether a server takes requests.
+func ready(p *place) bool {
+	res, err := http.Get(p.url() + "/readyz")
+	if err != nil {
+		return false
+	}
+	res.Body.Close()
+	return res.StatusCode == http.StatusOK
 }
