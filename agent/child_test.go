@@ -39,6 +39,9 @@ func children(t *testing.T, mode string, o *ExecOptions) *command {
 	return c
 }
 
+// serverChild is a server that will be killed, where that is tested.
+var serverChild func() error
+
 func child(mode string) error {
 	switch mode {
 	case "leader":
@@ -47,6 +50,8 @@ func child(mode string) error {
 		return member()
 	case "silent", "chatty":
 		return escape(mode)
+	case "server":
+		return serverChild()
 	case "escaped silent", "escaped chatty":
 		escaped(mode == "escaped chatty")
 	}

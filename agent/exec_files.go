@@ -120,7 +120,7 @@ func safeName(name string) string {
 		}
 		name = stem + ext
 	}
-	if strings.Trim(name, "_") == "" {
+	if strings.Trim(name, "_.") == "" {
 		return "file"
 	}
 	return name

@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"errors"
+	"os/exec"
 	"syscall"
 	"unsafe"
 )
@@ -9,10 +11,37 @@ import (
 // it does when this process is killed.
 func dieWithUs(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGKILL }
 
-const limitsMemory = true
+// startLimited starts a command whose processes may each have so many bytes of
+// address space. The thread must be the goroutine's own. The command is traced as
+// far as its first instruction, where it stops until its limit is set: there is no
+// shell in between, and nothing that it does is without the limit.
+func startLimited(cmd *exec.Cmd, most int64) error {
+	cmd.SysProcAttr.Ptrace = true
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	pid := cmd.Process.Pid
+	var ws syscall.WaitStatus
+	_, err := syscall.Wait4(pid, &ws, 0, nil)
+	for err == syscall.EINTR {
+		_, err = syscall.Wait4(pid, &ws, 0, nil)
+	}
+	if err == nil && !ws.Stopped() {
+		err = errors.New("agent: the command ended before it began")
+	}
+	if err == nil {
+		err = limitMemory(pid, most)
+	}
+	if err == nil {
+		err = syscall.PtraceDetach(pid)
+	}
+	if err != nil {
+		cmd.Process.Kill()
+		cmd.Wait()
+	}
+	return err
+}
 
-// limitMemory caps the address space of a process, and of what it starts from then
-// on. prlimit(2) does it from outside, with no shell in between.
 func limitMemory(pid int, most int64) error {
 	limit := syscall.Rlimit{Cur: uint64(most), Max: uint64(most)}
 	_, _, errno := syscall.RawSyscall6(syscall.SYS_PRLIMIT64, uintptr(pid), syscall.RLIMIT_AS, uintptr(unsafe.Pointer(&limit)), 0, 0, 0)

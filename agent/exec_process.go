@@ -96,11 +96,11 @@ func start(l launch) (*process, error) {
 		// for waiting takes one as it is.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		if err := p.begin(l.memory); err != nil {
-			started <- err
+		err := p.begin(l.memory)
+		started <- err
+		if err != nil {
 			return
 		}
-		started <- nil
 		defer close(p.exited)
 		p.err = p.cmd.Wait()
 	})
@@ -121,22 +121,11 @@ func start(l launch) (*process, error) {
 	return p, nil
 }
 
-// begin starts the command. Its memory is limited before it gets any input, though
-// not before its first instruction: what foreign bytes make it do is limited.
 func (p *process) begin(memory int64) error {
-	if memory > 0 && !limitsMemory {
-		return errNoMemory
+	if memory > 0 {
+		return startLimited(p.cmd, memory)
 	}
-	err := p.cmd.Start()
-	if err != nil || memory == 0 {
-		return err
-	}
-	if err := limitMemory(p.cmd.Process.Pid, memory); err != nil {
-		p.kill()
-		p.cmd.Wait()
-		return err
-	}
-	return nil
+	return p.cmd.Start()
 }
 
 // feed writes what is sent to input. A command that does not read its input to the

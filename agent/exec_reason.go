@@ -13,7 +13,7 @@ import (
 // startReason says why the command did not start, without directories.
 func (c *command) startReason(err error) string {
 	switch {
-	case errors.Is(err, errNoMemory):
+	case errors.Is(err, errNoMemory), c.opts.memory() > 0 && errors.Is(err, syscall.EPERM): // tracing is not allowed
 		return fmt.Sprintf("the command %s has a limit of memory, which this system cannot keep", c.name())
 	case c.noDir():
 		return fmt.Sprintf("the directory in which the command %s is to run is not there", c.name())

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -38,22 +37,17 @@ func (r *fileRoom) open() (string, error) {
 		return "", err
 	}
 	sweepRooms(dir)
-	for range 3 { // somebody who sweeps may be between us and our lock
-		base, err := os.MkdirTemp(dir, roomName)
-		if err != nil {
-			return "", err
-		}
-		lock, err := lockRoom(base, true)
-		if err == nil {
-			r.base, r.lock = base, lock
-			return base, nil
-		}
-		os.RemoveAll(base)
-		if !errors.Is(err, errLocked) {
-			return "", err
-		}
+	base, err := os.MkdirTemp(dir, roomName)
+	if err != nil {
+		return "", err
 	}
-	return "", errLocked
+	lock, err := lockRoom(base, true)
+	if err != nil {
+		os.RemoveAll(base)
+		return "", err
+	}
+	r.base, r.lock = base, lock
+	return base, nil
 }
 
 // close takes the folder away, once no run uses it any more.
@@ -70,8 +64,6 @@ func (r *fileRoom) close() error {
 	r.base, r.lock = "", nil
 	return err
 }
-
-var errLocked = errors.New("agent: the folder for files is in use")
 
 // sweepRooms takes away the folders of processes that are gone.
 func sweepRooms(dir string) {

@@ -3,10 +3,13 @@
 package agent
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"syscall"
 )
+
+var errLocked = errors.New("agent: the folder for files is in use")
 
 // lockRoom locks a folder that is this user's. With create the lock is made, else it
 // has to be there.
@@ -18,17 +21,23 @@ func lockRoom(base string, create bool) (*os.File, error) {
 	if st, ok := info.Sys().(*syscall.Stat_t); !ok || !info.IsDir() || int(st.Uid) != os.Getuid() {
 		return nil, errLocked
 	}
-	flags := os.O_RDWR | syscall.O_NOFOLLOW | syscall.O_NONBLOCK
-	if create {
-		flags |= os.O_CREATE
+	name, flags := filepath.Join(base, "lock"), os.O_RDWR|syscall.O_NOFOLLOW|syscall.O_NONBLOCK
+	if create { // under another name, so that nobody can lock it before us
+		name, flags = name+".new", flags|os.O_CREATE
 	}
-	f, err := os.OpenFile(filepath.Join(base, "lock"), flags, 0o600)
+	f, err := os.OpenFile(name, flags, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		f.Close()
 		return nil, errLocked
+	}
+	if create {
+		if err := os.Rename(name, filepath.Join(base, "lock")); err != nil {
+			f.Close()
+			return nil, err
+		}
 	}
 	return f, nil
 }

@@ -19,6 +19,7 @@ import (
 type fakeHost struct {
 	// set by the test, then constant
 	message  *a2a.Message
+	id       string          // of the task; "" means task-1
 	attempt  int             // 0 means 1
 	left     []*a2a.Artifact // by earlier attempts
 	refs     []*a2a.Task
@@ -89,7 +90,7 @@ func (h *fakeHost) emit(ev event) error {
 
 func (h *fakeHost) Message() *a2a.Message { return h.message }
 func (h *fakeHost) Task() *a2a.Task {
-	return &a2a.Task{ID: "task-1", ContextID: "context-1", Artifacts: h.left}
+	return &a2a.Task{ID: cmp.Or(h.id, "task-1"), ContextID: "context-1", Artifacts: h.left}
 }
 func (h *fakeHost) Accepted() []string { return nil }
 func (h *fakeHost) Metadata() a2a.JSON { return nil }

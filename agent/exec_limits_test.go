@@ -1,0 +1,128 @@
+//go:build unix
+
+package agent
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+func TestExecEnvironment(t *testing.T) {
+	t.Setenv("PARLEY_TEST", "inherited")
+	t.Setenv("PARLEY_OUT", "of an outer server")
+	t.Setenv("TRACEPARENT", "of an outer server")
+	t.Setenv("TZ", "Europe/Berlin")
+	script := `echo "$PARLEY_TEST,$OWN,$TZ,$PARLEY_OUT,$TRACEPARENT,$PARLEY_MODE,$PARLEY_TASK_ID"`
+	for want, o := range map[string]*ExecOptions{
+		"inherited,,Europe/Berlin,,,plain,task-1": nil,
+		"inherited,b,UTC,,,plain,task-1":          {Env: []string{"OWN=a", "OWN=b", "TZ=UTC"}},
+		",own,Europe/Berlin,,,plain,task-1":       {Env: []string{"OWN=own"}, CleanEnv: true},
+	} {
+		h := newHost("")
+		if err := runExec(t, t.Context(), shell(o, script), h); err != nil {
+			t.Fatal(err)
+		}
+		wantScript(t, h, fmt.Sprintf(`>output. "%s\n"`, want))
+	}
+}
+
+func TestExecPassesTheTraceOn(t *testing.T) {
+	const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	for script, c := range map[string]*command{
+		"plain": shell(nil, `echo $TRACEPARENT`),
+		"lines": speaker(nil, `read -r l; l=${l#*'"traceparent":"'}; echo '{"type":"artifact","text":"'"${l%%\"*}"'"}'`),
+	} {
+		h := &tracedHost{newHost(""), trace}
+		if err := c.Run(t.Context(), NewTurn(h)); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.TrimSpace(h.text(t)); got != trace {
+			t.Errorf("%s: %q, want %q", script, got, trace)
+		}
+	}
+}
+
+type tracedHost struct {
+	*fakeHost
+	trace string
+}
+
+func (h *tracedHost) Caller() a2a.Caller {
+	c := h.fakeHost.Caller()
+	c.Trace = h.trace
+	return c
+}
+
+func TestExecRunsInADirectory(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := newHost("")
+	if err := runExec(t, t.Context(), shell(&ExecOptions{Dir: dir}, "pwd"), h); err != nil {
+		t.Fatal(err)
+	}
+	wantScript(t, h, fmt.Sprintf(`>output. "%s\n"`, dir))
+
+	gone := &ExecOptions{Dir: filepath.Join(dir, "gone")}
+	wantReason(t, runExec(t, t.Context(), shell(gone, "pwd"), newHost("")), "the directory in which the command sh is to run is not there")
+	wantReason(t, runExec(t, t.Context(), Exec([]string{"./gone"}, &ExecOptions{Dir: dir}), newHost("")), "the command gone was not found")
+}
+
+// The time that a command waits for an answer, or for its turn, is not its own.
+func TestExecTimeout(t *testing.T) {
+	o := &ExecOptions{Timeout: 50 * time.Millisecond, Grace: time.Millisecond, Concurrency: 1}
+	for _, c := range []*command{shell(o, "sleep 1000"), speaker(o, "sleep 1000")} {
+		first, second := begin(t, t.Context(), c, newHost("")), begin(t, t.Context(), c, newHost(""))
+		for _, done := range []<-chan error{first, second} {
+			wantReason(t, <-done, "the command took longer than the 50ms it may")
+		}
+	}
+
+	synctest.Test(t, func(t *testing.T) {
+		s := &session{c: speaker(&ExecOptions{Timeout: time.Second}, ""), slow: stoppedTimer(), left: time.Second}
+		s.resume()
+		time.Sleep(400 * time.Millisecond)
+		s.suspend()
+		time.Sleep(time.Hour) // the client thinks
+		s.resume()
+		time.Sleep(599 * time.Millisecond)
+		select {
+		case <-s.slow.C:
+			t.Error("the time is up too early")
+		default:
+		}
+		time.Sleep(time.Millisecond)
+		<-s.slow.C
+	})
+}
+
+func TestExecBoundsWhatItLogs(t *testing.T) {
+	for _, c := range []func(o *ExecOptions) *command{
+		func(o *ExecOptions) *command {
+			return shell(o, "yes yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy | head -c 2200000 >&2")
+		},
+		func(o *ExecOptions) *command {
+			return speaker(o, `yes '{"type":"log","text":"yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy"}' | head -n 16000`)
+		},
+	} {
+		var log bytes.Buffer
+		if err := runExec(t, t.Context(), c(&ExecOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))}), newHost("")); err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(log.String(), "yy"); n < 1000 || log.Len() > 100<<20 {
+			t.Errorf("%d records of %d bytes", n, log.Len())
+		}
+		if n := strings.Count(log.String(), "the rest of this run is left out"); n != 1 {
+			t.Errorf("said %d times that the rest is left out", n)
+		}
+	}
+}
