@@ -26,6 +26,8 @@ type app struct {
 
 	flags flags
 
+	elsewhere bool // a parley.yaml is for another machine
+
 	// set by configure
 	settings *settings
 	commands commands

@@ -16,17 +16,36 @@ type settingValue struct {
 }
 
 func newConfigShow(a *app) *cobra.Command {
-	return a.configured(&cobra.Command{
-		Use:   "show",
+	var ofFile bool
+	cmd := a.configured(&cobra.Command{
+		Use:   "show [--origin] [FILE] [-- options of serve...]",
 		Short: "Show every setting in force and where it comes from",
 		Long: `Show every setting in force and where it comes from: a flag, an environment
-variable, a file or the default. Nothing is changed; edit the files yourself:
-the nearest .env from the working directory upwards (or the one of --config),
-and ~/.config/a2a-cli/.env, with lines such as A2ACLI_AGENT_CARD=localhost:7275.`,
-		Args: cobra.NoArgs,
-	}, func(cmd *cobra.Command, _ []string) error {
-		return a.print.settings(a.effective(cmd.Flags()))
+variable, a file or the default. Nothing is changed; edit the files yourself.
+
+Alone it shows the settings of the client: the nearest .env from the working
+directory upwards (or the one of --config), and ~/.config/a2a-cli/.env, with lines
+such as A2ACLI_AGENT_CARD=localhost:7275.
+
+With --origin, or the name of a parley.yaml, it shows what parley serve makes of
+this file, and of its options behind --.`,
+		Example: `  parley config show
+  parley config show --origin
+  parley config show parley.yaml -- --listen :8080`,
+		Args: fileAndFlags,
+	}, func(cmd *cobra.Command, args []string) error {
+		dash := cmd.ArgsLenAtDash()
+		if !ofFile && len(args) == 0 && dash < 0 {
+			return a.print.settings(a.effective(cmd.Flags()))
+		}
+		s, line, err := a.fileOf(cmd, args)
+		if err != nil {
+			return err
+		}
+		return a.print.settings(s.settings(line))
 	})
+	cmd.Flags().BoolVar(&ofFile, "origin", false, "of "+defaultFile+", or another file")
+	return cmd
 }
 
 // effective lists the settings in the order of the flags.

@@ -21,6 +21,8 @@ type printer interface {
 	// card has none that this program speaks.
 	card(card *a2a.AgentCard, chosen *a2a.AgentInterface, validated bool) error
 	settings([]settingValue) error
+	// checked shows a file without mistakes.
+	checked(checkedFile) error
 	// unfinished names the task that a failure leaves behind; nothing where
 	// standard output has the failure itself.
 	unfinished(*a2a.Task) error

@@ -52,7 +52,7 @@ Exit codes: 0 the command did its job, whatever the agent decided; 1 failed;
 		newKey(a),
 		group(&cobra.Command{Use: "admin", Short: "The tasks that parley serve keeps: delete, back up, move"},
 			newAdminGC(a), newAdminErase(a), newAdminBackup(a), newAdminExport(a), newAdminImport(a), newAdminPush(a)),
-		group(&cobra.Command{Use: "config", Short: "Configuration"}, newConfigShow(a)),
+		group(&cobra.Command{Use: "config", Short: "Configuration"}, newConfigShow(a), newConfigValidate(a), newConfigSchema(a)),
 	)
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {

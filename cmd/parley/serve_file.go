@@ -75,6 +75,8 @@ type serveSetup struct {
 	set  *pflag.FlagSet
 	file *config.File      // nil without one
 	from map[string]origin // by flag; those that are not in it have their default
+
+	fromEnv bool // the store is
 }
 
 // setUp makes of a command line what a server is to be. command says that there
@@ -95,6 +97,9 @@ func (a *app) setUp(line given, command bool) (*serveSetup, error) {
 		if err := s.lay(a, line); err != nil {
 			return nil, err
 		}
+	}
+	if a.elsewhere {
+		return s, nil // what is there, nobody knows
 	}
 	var err error
 	if s.place, err = s.storeFlags.resolve(a, s.set, s.ephemeral); err != nil {
@@ -147,8 +152,8 @@ func (s *serveSetup) lay(a *app, line given) error {
 	}
 	s.file = file
 	stored := line.value("store")
-	if env, _ := a.around.lookup(storeEnv); stored == "" {
-		stored = env
+	if env, _ := a.around.lookup(storeEnv); stored == "" && env != "" && !line.has("ephemeral") {
+		stored, s.fromEnv = env, true
 	}
 	for _, set := range file.Settings {
 		at := s.path + ":" + strconv.Itoa(set.Line) + ":" + strconv.Itoa(set.Column)
@@ -160,6 +165,9 @@ func (s *serveSetup) lay(a *app, line given) error {
 			continue
 		}
 		s.from[set.Flag] = origin{fromLocal, at}
+		if a.elsewhere && set.Source != "" {
+			continue
+		}
 		for _, v := range set.Values {
 			if err := s.set.Set(set.Flag, v); err != nil { // it was asked before
 				return usagef("%s: %s: %v", at, set.Path, errors.Unwrap(err))
@@ -193,7 +201,7 @@ func (a *app) keep(names ...string) {
 
 // readsFile is how a file of this machine is read.
 func (a *app) readsFile(isGiven func(string) bool) *config.Options {
-	return &config.Options{Lookup: a.around.lookup, Check: newCheck(), Given: isGiven}
+	return &config.Options{Lookup: a.around.lookup, Check: newCheck(), Given: isGiven, Elsewhere: a.elsewhere}
 }
 
 // newCheck returns what flags say of values, without the values.

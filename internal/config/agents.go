@@ -9,7 +9,7 @@ import (
 )
 
 // agents makes of a file without mistakes what it says of agents.
-func agents(tree *value) (list []Agent) {
+func agents(tree *value, dir string) (list []Agent) {
 	said := false
 	for _, m := range tree.member("agents").members {
 		a := Agent{Name: m.name}
@@ -17,10 +17,36 @@ func agents(tree *value) (list []Agent) {
 		said = said || m.value.member("default") != nil
 		list = append(list, a)
 	}
+	for i := range list {
+		list[i].runIn(dir)
+	}
 	if len(list) == 1 && !said {
 		list[0].Default = true
 	}
 	return list
+}
+
+// runIn has commands run in the file's directory that say nothing else.
+func (a *Agent) runIn(dir string) {
+	if dir == "." {
+		return // where the process is
+	}
+	var servers []*MCP
+	switch {
+	case a.Exec != nil && a.Exec.Dir == "":
+		a.Exec.Dir = dir
+	case a.MCP != nil:
+		servers = append(servers, a.MCP)
+	case a.OpenAI != nil:
+		for i := range a.OpenAI.Tools {
+			servers = append(servers, &a.OpenAI.Tools[i])
+		}
+	}
+	for _, m := range servers {
+		if len(m.Command) > 0 && m.Dir == "" {
+			m.Dir = dir
+		}
+	}
 }
 
 // fieldOf is where a name of the file goes in a struct: api_key is APIKey.

@@ -60,7 +60,7 @@ type Skill struct {
 // Exec is an agent that is a command.
 type Exec struct {
 	Command     []string
-	Dir         string            // to run it in; empty: the file's
+	Dir         string            // to run it in; where the file says none it is the file's, empty if that is the process's
 	Env         map[string]string // in addition to the server's; values may be secrets
 	CleanEnv    bool              // nothing of the server's environment but PATH, HOME, LANG, TZ
 	Mode        string            // "plain" (the default) or "lines": the protocol of JSON lines
@@ -131,7 +131,7 @@ type MCP struct {
 	Name    string
 	Command []string // over standard input and output
 	Env     map[string]string
-	Dir     string
+	Dir     string // to run Command in, as Exec.Dir
 	URL     string // or over streamable HTTP
 	Headers map[string]a2a.Secret
 	Tools   []string // of its tools these only; empty: all

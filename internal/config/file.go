@@ -93,7 +93,7 @@ func Parse(name string, doc []byte, o *Options) (*File, error) {
 	if err := r.err(name); err != nil {
 		return nil, err
 	}
-	f.Agents = agents(tree)
+	f.Agents = agents(tree, r.dir)
 	return f, nil
 }
 

@@ -250,7 +250,8 @@ func TestAgentsOfAFile(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "key.txt"), []byte("s3cret\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	f, err := Parse(filepath.Join(dir, "parley.yaml"), []byte(full), &Options{Lookup: lookup})
+	t.Chdir(dir)
+	f, err := Parse("parley.yaml", []byte(full), &Options{Lookup: lookup})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -367,6 +368,10 @@ func TestPathsAreFromTheFilesDirectoryOn(t *testing.T) {
 	f, err := Parse("etc/parley.yaml", []byte(head+"store: {data: data}\nlogs: {audit: /var/a.jsonl}\nagents: {a: {exec: {command: [./x], dir: sub}}}\n"), nil)
 	if err != nil {
 		t.Fatal(err)
+	}
+	g, err := Parse("etc/parley.yaml", []byte(head+"agents: {a: {exec: {command: [./x]}}, b: {mcp: {command: [x]}}, c: {mcp: {url: 'http://a.example'}}}\n"), nil)
+	if err != nil || g.Agents[0].Exec.Dir != "etc" || g.Agents[1].MCP.Dir != "etc" || g.Agents[2].MCP.Dir != "" {
+		t.Errorf("commands run in %+v, %v", g, err)
 	}
 	if got := []string{f.Settings[0].Values[0], f.Settings[1].Values[0], f.Agents[0].Exec.Dir}; !slices.Equal(got, []string{filepath.FromSlash("etc/data"), "/var/a.jsonl", filepath.FromSlash("etc/sub")}) {
 		t.Errorf("%q", got)

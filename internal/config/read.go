@@ -153,7 +153,7 @@ func (r *reader) readMap(v *value, n *yaml.Node, depth int) {
 		v.members = append(v.members, m)
 	}
 	for _, f := range v.field.fields {
-		if f.need && v.member(f.name) == nil && !slices.Contains(meant, f.name) {
+		if f.need && v.member(f.name) == nil && !slices.Contains(meant, f.name) && (f.flag == "" || !r.options.given(f.flag)) {
 			v.bad = true
 			r.add(v.line, v.column, join(v.path, f.name), "is missing: %s", f.doc)
 		}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"net/netip"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/parley-a2a/parley/internal/config"
+)
+
+// checkedFile is a parley.yaml without mistakes.
+type checkedFile struct {
+	File   string   `json:"file"`
+	Agents []string `json:"agents"`
+}
+
+func newConfigValidate(a *app) *cobra.Command {
+	var elsewhere bool
+	cmd := a.configured(&cobra.Command{
+		Use:   "validate [--elsewhere] [FILE] [-- options of serve...]",
+		Short: "Say what is wrong with a parley.yaml",
+		Long: `Say what is wrong with a parley.yaml, all of it, each mistake at its line and
+column, with what was expected. Exit code 0 says that there is nothing.
+
+What parley serve would not take together is told as well, with the options that
+are behind --. Nothing is served or written.`,
+		Example: `  parley config validate
+  parley config validate deploy/parley.yaml --elsewhere
+  parley config validate parley.yaml -- --public-url https://agents.example.org`,
+		Args: fileAndFlags,
+	}, func(cmd *cobra.Command, args []string) error {
+		a.elsewhere = elsewhere
+		s, _, err := a.fileOf(cmd, args)
+		if f := (*failure)(nil); errors.As(err, &f) && len(f.Lines) > 0 {
+			return f.withHint("docs/config.md has all settings; parley config schema makes an editor know them")
+		}
+		if err != nil {
+			return err
+		}
+		if err := s.admitted(); err != nil {
+			return s.inFile(err)
+		}
+		c := checkedFile{File: s.path}
+		for _, agent := range s.file.Agents {
+			c.Agents = append(c.Agents, agent.Name)
+		}
+		return a.print.checked(c)
+	})
+	cmd.Flags().BoolVar(&elsewhere, "elsewhere", false, "the file is for another machine: the variables and files that it names are not looked for")
+	return cmd
+}
+
+// admitted asks, without listening, what serve asks once it listens: whether
+// strangers may call.
+func (s *serveSetup) admitted() error {
+	addr, err := netip.ParseAddrPort(s.listen)
+	host, _, _ := strings.Cut(s.listen, ":")
+	if err != nil && host != "" { // a name, which may be anything there
+		return nil
+	}
+	local := err == nil && addr.Addr().IsLoopback() && s.publicURL == "" && len(s.proxies) == 0
+	return s.auth.admit(local, notYet(s.listen))
+}
+
+// notYet is a net.Addr that nobody listens on yet.
+type notYet string
+
+func (notYet) Network() string  { return "tcp" }
+func (a notYet) String() string { return string(a) }
+
+func (p *textPrinter) checked(c checkedFile) error {
+	p.out.field("File", c.File)
+	p.out.field("Agents", strings.Join(c.Agents, ", "))
+	p.out.field("Mistakes", "none")
+	return p.out.flush()
+}
+
+func (p *jsonPrinter) checked(c checkedFile) error {
+	doc, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	return p.writeDoc(doc)
+}
+
+func newConfigSchema(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON Schema of parley.yaml, for editors",
+		Long: `Print the JSON Schema (draft 2020-12) of parley.yaml, by which editors complete and
+check what is written:
+
+  parley config schema > parley.schema.json
+
+and as the first line of the file:
+
+  # yaml-language-server: $schema=parley.schema.json`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if err := cobra.NoArgs(cmd, args); err != nil {
+				return usageOf(cmd, err)
+			}
+			return nil
+		},
+		RunE: func(*cobra.Command, []string) error {
+			_, err := a.stdout.Write(config.Schema())
+			return err
+		},
+	}
+}
