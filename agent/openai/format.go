@@ -60,7 +60,7 @@ func formatFor(t *agent.Turn) (format, error) {
 }
 
 // instruction is for the system prompt: the API refuses json_object where nobody
-// speaks of JSON, and endpoints that know no schemas are to hear of it.
+// speaks of JSON, and endpoints that do not know response_format are to hear of it.
 func (f *format) instruction() string {
 	switch {
 	case !f.wanted:
@@ -71,14 +71,6 @@ func (f *format) instruction() string {
 	return "Answer with one JSON value and nothing else. It has to be valid against this JSON Schema: " + string(f.schema)
 }
 
-// asked is the request's response_format.
-func (f *format) asked(noSchema bool) any {
-	if f.schema == nil || noSchema {
-		return map[string]any{"type": "json_object"}
-	}
-	return map[string]any{"type": "json_schema", "json_schema": map[string]any{"name": f.name, "schema": f.schema}}
-}
-
 // value finds the JSON in an answer; some models wrap it as Markdown, even so.
 func (f *format) value(text string) (a2a.JSON, bool) {
 	text = strings.TrimSpace(text)
@@ -86,5 +78,6 @@ func (f *format) value(text string) (a2a.JSON, bool) {
 		text = strings.TrimPrefix(strings.TrimSuffix(strings.TrimSpace(rest), "```"), "json")
 		text = strings.TrimSpace(text)
 	}
-	return a2a.JSON(text), json.Valid([]byte(text))
+	v := &a2a.Artifact{ArtifactID: "x", Parts: []*a2a.Part{a2a.DataPart(a2a.JSON(text))}}
+	return a2a.JSON(text), json.Valid([]byte(text)) && v.Validate() == nil // it may be too deep to be read again
 }

@@ -32,6 +32,8 @@ func TestAnswersInJSON(t *testing.T) {
 		"in Markdown":         {[]string{"application/json"}, "", "", "```json\n{\"a\":1}\n```\n", a2a.TaskStateCompleted, `{"a":1}`, "", "map[type:json_object]", true},
 		"a schema":            {[]string{"application/json"}, `{"schema":` + person + `}`, "", `{"name":"Ann"}`, a2a.TaskStateCompleted, `{"name":"Ann"}`, "", "map[json_schema:map[name:A_person_ schema:map[properties:map[name:map[type:string]] title:A person! type:object]] type:json_schema]", true},
 		"a schema, not known": {[]string{"application/json"}, `{"schema":` + person + `}`, "json_schema", `{"name":"Ann"}`, a2a.TaskStateCompleted, `{"name":"Ann"}`, "", "map[type:json_object]", true},
+		"an object, unknown":  {[]string{"application/json"}, "", "json_object", `{"a":1}`, a2a.TaskStateCompleted, `{"a":1}`, "", "<nil>", true},
+		"too deep":            {[]string{"application/json"}, "", "", strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000), a2a.TaskStateFailed, "", "did not answer with JSON", "map[type:json_object]", false},
 		"not JSON":            {[]string{"application/json"}, "", "", "sorry", a2a.TaskStateFailed, "", "did not answer with JSON", "map[type:json_object]", false},
 		"no schema":           {[]string{"application/json"}, `{"schema":"person"}`, "", "", a2a.TaskStateRejected, "", "has to be a JSON Schema", "", false},
 		"too large":           {[]string{"application/json"}, `{"schema":{"x":"` + strings.Repeat("x", 70_000) + `"}}`, "", "", a2a.TaskStateRejected, "", "too large", "", false},

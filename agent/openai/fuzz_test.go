@@ -75,6 +75,9 @@ func FuzzStream(f *testing.F) {
 			ids[c.ID] = true
 		}
 		doc, err := json.Marshal(ans)
+		if v := (&a2a.Artifact{ArtifactID: "step", Parts: []*a2a.Part{a2a.DataPart(doc)}}).Validate(); v != nil {
+			t.Fatalf("%s: %v", doc, v)
+		}
 		var back answer
 		if err != nil || json.Unmarshal(doc, &back) != nil || len(back.Calls) != len(ans.Calls) {
 			t.Fatalf("%s: %v", doc, err)

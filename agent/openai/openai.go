@@ -27,7 +27,7 @@ type Agent struct {
 	slots    chan struct{} // one for each turn at the endpoint; nil: no bound
 
 	// What the endpoint has refused so far, and is not told again.
-	noStreamOptions, newMaxTokens, noSchema atomic.Bool
+	noStreamOptions, newMaxTokens, noSchema, noObject atomic.Bool
 }
 
 var _ agent.Agent = (*Agent)(nil)

@@ -56,6 +56,20 @@ type tool struct {
 	} `json:"function"`
 }
 
+// shape is the type of the request's response_format, as far as the endpoint knows
+// it; "" is none.
+func (r *run) shape() string {
+	switch {
+	case !r.format.wanted:
+		return ""
+	case r.format.schema != nil && !r.a.noSchema.Load():
+		return "json_schema"
+	case !r.a.noObject.Load():
+		return "json_object"
+	}
+	return ""
+}
+
 // body is a request as it is sent. lastly says that the model is to come to an
 // end, and not to call anything more.
 func (r *run) body(lastly bool) ([]byte, error) {
@@ -84,8 +98,13 @@ func (r *run) body(lastly bool) ([]byte, error) {
 			m["tool_choice"] = "none"
 		}
 	}
-	if r.format.wanted {
-		m["response_format"] = r.format.asked(a.noSchema.Load())
+	switch r.shape() {
+	case "json_schema":
+		m["response_format"] = map[string]any{
+			"type": "json_schema", "json_schema": map[string]any{"name": r.format.name, "schema": r.format.schema},
+		}
+	case "json_object":
+		m["response_format"] = map[string]any{"type": "json_object"}
 	}
 	maps.Copy(m, a.opts.Extra)
 	return json.Marshal(m)

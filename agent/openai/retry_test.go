@@ -121,3 +121,18 @@ func TestSecretsStayInside(t *testing.T) {
 		}
 	})
 }
+
+// The trace that a caller is in goes on to the endpoint.
+func TestTraceGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+		w := newWorld(t, openaitest.New(), nil)
+		ctx := a2a.WithCaller(t.Context(), a2a.Caller{Trace: trace})
+		if _, err := w.SendMessage(ctx, request(a2a.TextPart("hello"))); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.fake.Requests()[0].Header.Get("Traceparent"); got != trace {
+			t.Errorf("got %q", got)
+		}
+	})
+}

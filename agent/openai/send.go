@@ -33,7 +33,7 @@ func (r *run) ask(ctx context.Context, lastly bool) (*answer, error) {
 			}
 			return nil, errors.Join(a.told(ctx, err), r.out.flush())
 		}
-		if a.adapt(&f) {
+		if r.adapt(&f) {
 			continue // at most once for each habit
 		}
 		if !f.again || try >= a.opts.retries() {
@@ -64,7 +64,8 @@ func pause(try int, after time.Duration) time.Duration {
 
 // adapt notes what the endpoint does not know, if that is why it refused, so that
 // the request may be made again without it.
-func (a *Agent) adapt(f *fault) bool {
+func (r *run) adapt(f *fault) bool {
+	a := r.a
 	if f.api == nil || f.status != http.StatusBadRequest && f.status != http.StatusUnprocessableEntity {
 		return false
 	}
@@ -73,8 +74,13 @@ func (a *Agent) adapt(f *fault) bool {
 		return a.newMaxTokens.CompareAndSwap(false, true)
 	case f.api.has("stream_options"):
 		return a.noStreamOptions.CompareAndSwap(false, true)
-	case f.api.has("response_format", "json_schema"):
-		return a.noSchema.CompareAndSwap(false, true)
+	case f.api.has("response_format", "json_schema", "json_object"):
+		switch r.shape() {
+		case "json_schema":
+			return a.noSchema.CompareAndSwap(false, true)
+		case "json_object": // LM Studio
+			return a.noObject.CompareAndSwap(false, true)
+		}
 	}
 	return false
 }
@@ -100,6 +106,9 @@ func (r *run) attempt(parent context.Context, lastly bool) (*answer, error) {
 	req.Header.Set("User-Agent", "Parley")
 	if k := a.opts.APIKey.Reveal(); k != "" {
 		req.Header.Set("Authorization", "Bearer "+k)
+	}
+	if trace := r.t.Caller().Trace; trace != "" {
+		req.Header.Set("Traceparent", trace)
 	}
 	for name, v := range a.opts.Headers {
 		req.Header.Set(name, v.Reveal())

@@ -15,7 +15,8 @@ type Server struct {
 	// Key is the bearer token that requests must have. Empty: none is looked at.
 	Key string
 	// Refuse names members of requests that this endpoint does not know, such as
-	// stream_options; with json_schema it knows response_format without that type.
+	// stream_options; with json_schema or json_object it knows response_format
+	// without that type.
 	// With max_tokens it wants max_completion_tokens, as OpenAI's newer models do.
 	Refuse []string
 

@@ -230,6 +230,9 @@ func (s *Server) checkFormat(body map[string]any, messages []any) *refusal {
 	switch format["type"] {
 	case "text":
 	case "json_object":
+		if slices.Contains(s.Refuse, "json_object") {
+			return invalid("response_format", "'response_format.type' must be 'json_schema' or 'text'")
+		}
 		for _, m := range messages {
 			if strings.Contains(strings.ToLower(textIn(m.(map[string]any)["content"])), "json") {
 				return nil
