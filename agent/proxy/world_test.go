@@ -40,7 +40,7 @@ func serve(t *testing.T, card a2a.AgentCard, ag agent.Agent, o *parley.Options) 
 	if o.Store == nil {
 		o.Store = store.NewMemory()
 	}
-	o.DrainWait = 3 * time.Second
+	o.DrainWait = 500 * time.Millisecond
 	p := &place{t: t, card: card, agent: ag, opts: o}
 	p.start()
 	t.Cleanup(func() { p.stop() })
