@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"log/slog"
 	"net"
@@ -12,7 +13,9 @@ import (
 	"strings"
 
 	"github.com/parley-a2a/parley"
+	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aserver"
+	"github.com/parley-a2a/parley/agent/httpagent"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -85,7 +88,10 @@ func (a *app) serve(ctx context.Context, s *serving, f *serveSetup) error {
 	if l, err = f.tls.listen(l, s.audit, log); err != nil {
 		return err
 	}
-	s.maker = &maker{log: log}
+	s.maker = &maker{log: log, callbacks: map[string]*httpagent.Callbacks{}, own: (&banner{addr: s.addr, tls: f.tls.given()}).local()}
+	if s.maker.secret, err = callbackSecret(ctx, s.store); err != nil {
+		return storeFailure(f.place, err)
+	}
 	if s.now, err = s.revise(ctx, f, agents, false); err != nil {
 		return err
 	}
@@ -115,6 +121,16 @@ func (a *app) serve(ctx context.Context, s *serving, f *serveSetup) error {
 		return endFailure(f.place, err)
 	}
 	return nil
+}
+
+// callbackSecret is what the addresses are made of at which agents are called
+// back: the same after a restart, and on each server of a store.
+func callbackSecret(ctx context.Context, st store.Store) (a2a.Secret, error) {
+	if st == nil {
+		return a2a.Secret(rand.Text()), nil
+	}
+	secret, err := st.Secret(ctx, "callbacks")
+	return a2a.Secret(secret), err
 }
 
 // local says that only this machine can call a server at an address, and nobody

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/agent/httpagent"
 	"github.com/parley-a2a/parley/internal/config"
 )
 
@@ -21,10 +23,12 @@ import (
 // is used by one goroutine at a time.
 type maker struct {
 	log    *slog.Logger
-	public string // the URL that cards advertise; "" if none is set
-	secret []byte // what addresses of callbacks are made of
+	public string     // the URL that cards advertise; "" if none is set
+	own    string     // the URL by which this machine reaches it
+	secret a2a.Secret // what addresses of callbacks are made of
 
-	made map[string]*made // what runs, by name
+	made      map[string]*made                // what runs, by name
+	callbacks map[string]*httpagent.Callbacks // where services call back, by URL
 }
 
 // made is an agent as it was made.
@@ -75,6 +79,14 @@ func (m *maker) make(ctx context.Context, c *config.Agent, l lost, again bool) (
 	switch {
 	case c.Exec != nil:
 		err = m.exec(n, c.Exec, log)
+	case c.HTTP != nil:
+		err = m.http(n, c.HTTP, log)
+	case c.OpenAI != nil:
+		err = m.openai(n, c.OpenAI, log)
+	case c.Proxy != nil:
+		err = m.proxy(n, c.Proxy, log)
+	case c.MCP != nil:
+		err = m.mcp(n, c.MCP, log)
 	case c.Builtin == "conformance":
 		n.agent, n.card, n.what = agent.Conformance(), agent.ConformanceCard(), c.Builtin
 	case c.Builtin == "demo":
@@ -83,9 +95,9 @@ func (m *maker) make(ctx context.Context, c *config.Agent, l lost, again bool) (
 		err = fmt.Errorf("agent %s: nothing says what it is", quote(c.Name))
 	}
 	if err != nil {
-		return nil, false, err
+		return nil, false, agentFailure(c.Name, err)
 	}
-	if closer, ok := n.agent.(io.Closer); ok {
+	if closer, ok := n.agent.(io.Closer); ok && n.close == nil {
 		n.close = closer.Close
 	}
 	if l.onLost == lostFail {
@@ -96,6 +108,18 @@ func (m *maker) make(ctx context.Context, c *config.Agent, l lost, again bool) (
 	return n, true, nil
 }
 
+// agentFailure says which agent cannot be made.
+func agentFailure(name string, err error) error {
+	var f *failure
+	if errors.As(err, &f) && name == "" {
+		return err
+	}
+	if name != "" {
+		err = fmt.Errorf("agents.%s: %w", name, err)
+	}
+	return newFailure(codeServe, err.Error(), err)
+}
+
 // isCommand reports whether an agent is a program of this machine.
 func isCommand(c *config.Agent) bool { return c.Exec != nil || c.MCP != nil && len(c.MCP.Command) > 0 }
 
@@ -103,17 +127,12 @@ func (m *maker) exec(n *made, c *config.Exec, log *slog.Logger) error {
 	if err := commandFailure(c.Command[0], c.Dir); err != nil {
 		return err
 	}
-	env := make([]string, 0, len(c.Env))
-	for name, value := range c.Env {
-		env = append(env, name+"="+value)
-	}
-	slices.Sort(env)
 	mode := agent.ExecPlain
 	if c.Mode == "lines" {
 		mode = agent.ExecLines
 	}
 	n.agent = agent.Exec(c.Command, &agent.ExecOptions{
-		Mode: mode, Processes: c.Processes, Concurrency: c.Concurrency, Dir: c.Dir, Env: env, CleanEnv: c.CleanEnv, Files: c.Files,
+		Mode: mode, Processes: c.Processes, Concurrency: c.Concurrency, Dir: c.Dir, Env: environment(c.Env), CleanEnv: c.CleanEnv, Files: c.Files,
 		Timeout: c.Timeout, Grace: c.Grace, Memory: c.Memory, MaxOutput: c.MaxOutput, Logger: log,
 	})
 	n.card, n.madeUp, n.what = agent.ExecCard(c.Command), true, quoteAll(c.Command)
@@ -126,6 +145,16 @@ func (n *made) words() string {
 		return n.what
 	}
 	return n.from.Name + " (" + n.what + ")"
+}
+
+// environment is a map of variables as processes get it.
+func environment(vars map[string]string) []string {
+	var env []string
+	for name, value := range vars {
+		env = append(env, name+"="+value)
+	}
+	slices.Sort(env)
+	return env
 }
 
 // quoteAll is a command as one types it.

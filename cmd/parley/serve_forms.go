@@ -142,7 +142,7 @@ func (f *formFlags) agent(fs *pflag.FlagSet, argv []string, token a2a.Secret) co
 	}
 	switch f.chosen(fs) {
 	case "http":
-		c.HTTP = &config.HTTP{URL: f.http, Headers: bearer}
+		c.HTTP = &config.HTTP{URL: f.http, Headers: bearer, Callbacks: true}
 	case "openai":
 		if u, err := url.Parse(f.openai); token == "" && err == nil && u.Scheme == "https" && u.Host == "api.openai.com" {
 			token = a2a.Secret(os.Getenv("OPENAI_API_KEY")) // it is theirs, and nobody else's

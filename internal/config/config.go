@@ -117,7 +117,7 @@ type Proxy struct {
 	APIKey   a2a.Secret
 	Basic    a2a.Secret // user:password
 	Headers  map[string]a2a.Secret
-	Forward  []string      // headers of the caller's request that are passed on; never credentials
+	Metadata []string      // members of a request's metadata that are passed on; nil: all
 	Verify   []string      // files of keys of which one has to have signed its card
 	Push     bool          // ask the agent to call back, for tasks that take long
 	PushURL  string        // where it reaches this process; empty: public_url

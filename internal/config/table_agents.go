@@ -77,7 +77,7 @@ var proxyFields = []*field{
 	row("api_key", secret, "API key of each request"),
 	row("basic", secret, "`user:password` of each request"),
 	dictOf("headers", secret, "Name", "more headers of each request"),
-	listOf("forward", text, "headers of the caller's request that are passed on; never credentials"),
+	listOf("metadata", text, "members of the request's metadata that are passed on; headers of the caller never are").or("all"),
 	listOf("verify", file, "files of keys of which one has to have signed its card"),
 	row("push", boolean, "ask it to call back, for tasks that take long").or("false"),
 	row("push_url", link, "where it reaches this server").or("`public_url`"),
