@@ -83,7 +83,7 @@ func choose(card *a2a.AgentCard, o *Options) ([]offer, error) {
 		switch {
 		case version != "" && (want == "" || want == version):
 			usable = append(usable, offer{in, version})
-		case want != "" && speaks(want, in.ProtocolBinding):
+		case want != "" && speaks(want, in.ProtocolBinding) && (in.Tenant == "" || saysTenant(want)):
 			forced = append(forced, offer{in, want})
 		}
 	}
@@ -107,6 +107,13 @@ func choose(card *a2a.AgentCard, o *Options) ([]offer, error) {
 	}
 	first := usable[0]
 	return slices.DeleteFunc(usable, func(of offer) bool { return !standsIn(card, of.iface, first.iface) }), nil
+}
+
+// saysTenant reports whether requests of a version can name a tenant: others must
+// not reach, at the same address, whoever is there without one.
+func saysTenant(version string) bool {
+	d, _ := dialect.ParseVersion(version)
+	return d >= dialect.V10
 }
 
 // ranks are the versions, best first. The draft is never before what is final.

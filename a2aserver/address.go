@@ -16,7 +16,7 @@ import (
 // one, or what the client asked for less suffix.
 func (s *Server) baseURL(r *http.Request, suffix string) (string, error) {
 	if u := s.opts.publicURL(); u != "" {
-		return u, nil
+		return u + s.at, nil
 	}
 	at := address{scheme: "http", host: r.Host}
 	if r.TLS != nil {
@@ -42,7 +42,7 @@ func (s *Server) baseURL(r *http.Request, suffix string) (string, error) {
 // knows of it. It is "" where nothing can be said.
 func (s *Server) grpcBaseURL(ctx context.Context) string {
 	if u := s.opts.publicURL(); u != "" {
-		return u
+		return u + s.at
 	}
 	md, _ := metadata.FromIncomingContext(ctx)
 	at := address{scheme: "http"}
@@ -61,7 +61,7 @@ func (s *Server) grpcBaseURL(ctx context.Context) string {
 	if s.forwarded(&at, remote, md.Get) != nil || !validHost(at.host) {
 		return ""
 	}
-	return at.scheme + "://" + at.host + at.prefix
+	return at.scheme + "://" + at.host + at.prefix + s.at
 }
 
 // address is where a client asked for the agent.

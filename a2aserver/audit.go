@@ -56,6 +56,7 @@ type call struct {
 	dialect dialect.Dialect
 	stream  bool
 
+	agent                string // of a Host
 	tenant, task, config string // as asked for; where a task is made, the new one's id
 
 	said    bool   // there is a record
@@ -69,7 +70,7 @@ func (c *call) begin(s *Server, binding string, r *http.Request) {
 	if s.audit == nil {
 		return
 	}
-	c.to, c.began, c.binding, c.remote = s.audit, time.Now(), binding, r.RemoteAddr
+	c.to, c.began, c.binding, c.remote, c.agent = s.audit, time.Now(), binding, r.RemoteAddr, s.name
 	if a := s.opts.clientAddr(r.RemoteAddr, r.Header.Values); a.IsValid() {
 		c.remote = a.String()
 	}
@@ -202,6 +203,7 @@ func (c *call) record(ctx context.Context, event, outcome string, e *a2a.Error) 
 		add("version", c.dialect.Version())
 	}
 	add("binding", c.binding)
+	add("agent", c.agent)
 	add("subject", caller.Subject)
 	add("tenant", caller.Tenant)
 	if c.tenant != caller.Tenant {

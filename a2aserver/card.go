@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/dialect"
@@ -136,7 +137,7 @@ func (s *Server) reachable(card *a2a.AgentCard, base func() (string, error), grp
 
 func (s *Server) withInterfaces(card *a2a.AgentCard, base string, grpc bool) *a2a.AgentCard {
 	c := *card
-	c.SupportedInterfaces = interfacesAt(base, grpc)
+	c.SupportedInterfaces = s.interfacesAt(base, grpc)
 	if s.opts.cardProfile() == CardV1 {
 		for i, in := range c.SupportedInterfaces {
 			if in.ProtocolVersion != dialect.Versions[0] {
@@ -155,10 +156,16 @@ func (s *Server) withInterfaces(card *a2a.AgentCard, base string, grpc bool) *a2
 // Clients of 1.0 pass over versions that they do not know. The exception is
 // those that go by the major version and take 1.1 for 1.0, and 0.1 for 0.3: the
 // addresses are the same, and so is what they get there.
-func interfacesAt(base string, grpc bool) []*a2a.AgentInterface {
-	host := ""
+//
+// gRPC has no paths: an agent that is below a Host is found there by the tenant,
+// which version 0.3 does not know.
+func (s *Server) interfacesAt(base string, grpc bool) []*a2a.AgentInterface {
+	host, tenant := "", ""
 	if grpc {
-		host = grpcHost(base)
+		host = grpcHost(strings.TrimSuffix(base, agentPath(s.name)))
+	}
+	if s.at != "" {
+		tenant = s.at[1:]
 	}
 	var list []*a2a.AgentInterface
 	for _, v := range dialect.Versions {
@@ -167,12 +174,12 @@ func interfacesAt(base string, grpc bool) []*a2a.AgentInterface {
 			continue
 		}
 		for _, binding := range d.Bindings() {
-			at := base
+			in := &a2a.AgentInterface{URL: base, ProtocolBinding: binding, ProtocolVersion: v}
 			if binding == a2a.BindingGRPC {
-				at = host
+				in.URL, in.Tenant = host, tenant
 			}
-			if at != "" {
-				list = append(list, &a2a.AgentInterface{URL: at, ProtocolBinding: binding, ProtocolVersion: v})
+			if in.URL != "" && (in.Tenant == "" || d >= dialect.V10) {
+				list = append(list, in)
 			}
 		}
 	}

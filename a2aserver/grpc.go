@@ -24,7 +24,8 @@ import (
 // A client that sends last-event-id with a streaming call gets positions with
 // its elements and can resume behind one; see dialect.SeqKey. Who activates the
 // resume extension has them in the metadata of the elements.
-func (s *Server) newGRPC() (*grpc.Server, error) {
+func newGRPC(to Site) (*grpc.Server, error) {
+	s := to.front()
 	g := grpc.NewServer(
 		grpc.Creds(handshaken{insecure.NewCredentials()}),
 		grpc.ForceServerCodecV2(newRequestCodec()),
@@ -47,13 +48,13 @@ func (s *Server) newGRPC() (*grpc.Server, error) {
 			if name != "" {
 				// All are streams to grpc-go, which looks the same from outside: of
 				// others it reads the request before it calls us.
-				desc.Streams = append(desc.Streams, grpc.StreamDesc{StreamName: name, Handler: s.grpcHandler(d, op.Op), ServerStreams: op.Streams})
+				desc.Streams = append(desc.Streams, grpc.StreamDesc{StreamName: name, Handler: grpcHandler(to, d, op.Op), ServerStreams: op.Streams})
 			}
 		}
-		g.RegisterService(&desc, s)
+		g.RegisterService(&desc, to)
 	}
-	s.registerHealth(g)
-	return g, s.registerReflection(g)
+	registerHealth(g, to)
+	return g, registerReflection(g)
 }
 
 func unknownMethod(_ any, stream grpc.ServerStream) error {

@@ -18,23 +18,23 @@ import (
 // healthService says on Check what /readyz says.
 type healthService struct {
 	*health.Server
-	s *Server
+	to Site
 }
 
-func (s *Server) registerHealth(g *grpc.Server) {
+func registerHealth(g *grpc.Server, to Site) {
 	h := health.NewServer()
 	for _, d := range dialect.GRPCServices {
 		h.SetServingStatus(dialect.GRPCOf(d).Service(), healthpb.HealthCheckResponse_SERVING)
 	}
-	context.AfterFunc(s.draining, h.Shutdown)
-	healthpb.RegisterHealthServer(g, &healthService{h, s})
+	context.AfterFunc(to.front().draining, h.Shutdown)
+	healthpb.RegisterHealthServer(g, &healthService{h, to})
 }
 
 func (h *healthService) Check(_ context.Context, req *healthpb.HealthCheckRequest) (*healthpb.HealthCheckResponse, error) {
 	if name := req.GetService(); name != "" && name != dialect.GRPCService && name != dialect.GRPCServiceV03 {
 		return nil, status.Error(codes.NotFound, "unknown service")
 	}
-	if h.s.ready() != nil {
+	if h.to.front().ready() != nil {
 		return &healthpb.HealthCheckResponse{Status: healthpb.HealthCheckResponse_NOT_SERVING}, nil
 	}
 	return &healthpb.HealthCheckResponse{Status: healthpb.HealthCheckResponse_SERVING}, nil
@@ -42,10 +42,11 @@ func (h *healthService) Check(_ context.Context, req *healthpb.HealthCheckReques
 
 // Watch ends when the server drains, so that nobody has to wait for it.
 func (h *healthService) Watch(req *healthpb.HealthCheckRequest, stream healthpb.Health_WatchServer) error {
-	ctx, cancel := h.s.untilLeft(stream.Context(), nil)
+	s := h.to.front()
+	ctx, cancel := s.untilLeft(stream.Context(), nil)
 	defer cancel()
 	err := h.Server.Watch(req, &watch{stream, ctx})
-	if h.s.draining.Err() != nil {
+	if s.draining.Err() != nil {
 		return status.Error(codes.Unavailable, "the server is shutting down")
 	}
 	return err
@@ -60,7 +61,7 @@ func (w *watch) Context() context.Context { return w.ctx }
 
 // registerReflection describes the services under the names of the
 // specification, which are not those of the messages' Go types.
-func (s *Server) registerReflection(g *grpc.Server) error {
+func registerReflection(g *grpc.Server) error {
 	files, err := dialect.GRPCFiles()
 	if err != nil {
 		return err

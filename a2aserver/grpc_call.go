@@ -28,6 +28,7 @@ type rpc struct {
 	to      grpc.ServerStream
 	box     *outbox
 	audit   call
+	asked   []string // extensions
 	resumption
 }
 
@@ -39,8 +40,9 @@ func (s *Server) newRPC(to grpc.ServerStream, d dialect.Dialect, op dialect.Op) 
 	return x
 }
 
-func (s *Server) grpcHandler(d dialect.Dialect, op dialect.Op) grpc.StreamHandler {
+func grpcHandler(to Site, d dialect.Dialect, op dialect.Op) grpc.StreamHandler {
 	return func(_ any, stream grpc.ServerStream) (err error) {
+		s := to.front()
 		x := s.newRPC(stream, d, op)
 		defer x.box.begin()()
 		s.calls.Add(1)
@@ -62,6 +64,9 @@ func (s *Server) grpcHandler(d dialect.Dialect, op dialect.Op) grpc.StreamHandle
 		}
 		req, err := x.request()
 		if err != nil {
+			return err
+		}
+		if err := x.goTo(to, req); err != nil {
 			return err
 		}
 		if err := x.perform(req); err != nil {
@@ -234,8 +239,8 @@ func requestOf(ctx context.Context) *http.Request {
 }
 
 // serviceParameters keeps the metadata that means something to us, reads
-// a2a-version and a2a-extensions (§10.2), by either of its names, puts the
-// latter into the context's caller and says in the answer which are active.
+// a2a-version and a2a-extensions (§10.2), by either of its names, and puts the
+// latter into the context's caller.
 func (x *rpc) serviceParameters() error {
 	md, _ := metadata.FromIncomingContext(x.ctx)
 	x.md = http.Header{}
@@ -253,15 +258,57 @@ func (x *rpc) serviceParameters() error {
 		x.dialect, x.binding = d, dialect.GRPCOf(d)
 		x.audit.is(d, x.op)
 	}
-	asked := requestedExtensions(x.md)
-	if active := x.s.activeExtensions(asked); len(active) > 0 {
-		if err := x.to.SetHeader(metadata.Pairs(dialect.ExtensionsHeader(d), strings.Join(active, ", "))); err != nil {
-			return err
-		}
-	}
+	x.asked = requestedExtensions(x.md)
 	caller := a2a.CallerFrom(x.ctx)
-	caller.Extensions = asked
+	caller.Extensions = x.asked
 	x.ctx = a2a.WithCaller(x.ctx, caller)
+	return nil
+}
+
+// goTo finds the agent that a request is for, and says in the answer which
+// extensions are active there.
+func (x *rpc) goTo(to Site, req any) error {
+	if _, one := to.(*Server); !one {
+		tenant := tenantOf(req)
+		if tenant == nil {
+			tenant = new(string)
+		}
+		s, rest := to.of(*tenant)
+		if s == nil {
+			return a2a.Errorf(a2a.CodeMethodNotFound, "there is no such agent; its card says with which tenant it is called over gRPC")
+		}
+		x.s, *tenant, x.audit.agent = s, rest, s.name
+	}
+	if active := x.s.activeExtensions(x.asked); len(active) > 0 {
+		return x.to.SetHeader(metadata.Pairs(dialect.ExtensionsHeader(x.dialect), strings.Join(active, ", ")))
+	}
+	return nil
+}
+
+// tenantOf returns where a request has its tenant.
+func tenantOf(req any) *string {
+	switch q := req.(type) {
+	case *a2a.SendMessageRequest:
+		return &q.Tenant
+	case *a2a.GetTaskRequest:
+		return &q.Tenant
+	case *a2a.ListTasksRequest:
+		return &q.Tenant
+	case *a2a.CancelTaskRequest:
+		return &q.Tenant
+	case *a2a.SubscribeToTaskRequest:
+		return &q.Tenant
+	case *a2a.TaskPushNotificationConfig:
+		return &q.Tenant
+	case *a2a.GetTaskPushNotificationConfigRequest:
+		return &q.Tenant
+	case *a2a.ListTaskPushNotificationConfigsRequest:
+		return &q.Tenant
+	case *a2a.DeleteTaskPushNotificationConfigRequest:
+		return &q.Tenant
+	case *a2a.GetExtendedAgentCardRequest:
+		return &q.Tenant
+	}
 	return nil
 }
 

@@ -51,6 +51,7 @@ func revoked() (a2a.Caller, error) {
 // lease makes s ask id who calls.
 func lease(s *Server, id *leased, log io.Writer) {
 	s.opts, s.openDoor = &Options{Identity: id, KeepAlive: 7 * time.Second}, false
+	s.newest.Store(s.opts)
 	s.audit = newAuditor(slog.New(AuditHandler(log)))
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 	"sync"
 	"time"
@@ -19,7 +20,7 @@ const (
 	idleTimeout = 2 * time.Minute
 )
 
-// Port serves one agent on one listener with all its bindings: HTTP/1.1, HTTP/2
+// Port serves one agent, or those of a Host, on one listener with all its bindings: HTTP/1.1, HTTP/2
 // in clear or over TLS, and on HTTP/2 also gRPC. The card that is asked for at a
 // Port lists a GRPC interface; a Server that is mounted elsewhere has none.
 //
@@ -28,7 +29,7 @@ const (
 // else, gRPC works inside of net/http, at a quarter of the speed. For TLS the
 // listener must be of package crypto/tls, and for HTTP/2 over TLS offer h2.
 type Port struct {
-	s      *Server
+	s      Site
 	http   *http.Server
 	native *grpc.Server  // connections of its own
 	inside *grpc.Server  // requests on connections of net/http
@@ -39,12 +40,15 @@ type Port struct {
 	closed  chan struct{} // no more connections for native
 }
 
-// NewPort returns a Port of s.
-func NewPort(s *Server) *Port {
-	p := &Port{s: s, handed: make(chan net.Conn), closed: make(chan struct{}), conns: newConns(s.opts.limits(), s.opts.trustsAddr, s.log)}
+// NewPort returns a Port of s, a Server or a Host. What limits connections and
+// calls over gRPC as such stays as it is at the time.
+func NewPort(s Site) *Port {
+	first := s.front()
+	trusted := func(a netip.Addr) bool { return s.front().opts.trustsAddr(a) }
+	p := &Port{s: s, handed: make(chan net.Conn), closed: make(chan struct{}), conns: newConns(first.opts.limits(), trusted, first.log)}
 	var err error
-	if p.native, err = s.newGRPC(); err == nil {
-		p.inside, err = s.newGRPC()
+	if p.native, err = newGRPC(s); err == nil {
+		p.inside, err = newGRPC(s)
 	}
 	if err != nil {
 		panic("a2aserver: the generated descriptors are broken: " + err.Error())
@@ -55,7 +59,7 @@ func NewPort(s *Server) *Port {
 		}
 		if r.ProtoMajor == 2 && isGRPC(r.Header.Get("Content-Type")) {
 			limitBody(w, r)
-			p.inside.ServeHTTP(newPaced(w, s.opts.writeTimeout()), r)
+			p.inside.ServeHTTP(newPaced(w, first.opts.writeTimeout()), r)
 			return
 		}
 		s.ServeHTTP(w, r)
@@ -114,7 +118,7 @@ func (p *Port) Shutdown(ctx context.Context) error {
 	case <-ctx.Done():
 		// Clients that call nothing may take a second to close, which grpc-go
 		// waits for.
-		if p.s.calls.Load() > 0 {
+		if p.s.front().calls.Load() > 0 {
 			err = errors.Join(err, ctx.Err())
 		}
 		p.native.Stop() // ends GracefulStop, too

@@ -264,7 +264,7 @@ func BenchmarkPort(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		g, err := New(svc, testCard(), nil).newGRPC()
+		g, err := newGRPC(New(svc, testCard(), nil))
 		if err != nil {
 			b.Fatal(err)
 		}

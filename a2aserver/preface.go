@@ -104,7 +104,7 @@ func (c *sniffed) handshake() error {
 		if errors.Is(err, io.EOF) {
 			level = slog.LevelDebug // somebody looked whether the port is open
 		}
-		c.p.s.log.LogAttrs(ctx, level, "TLS handshake failed", slog.String("remote", c.RemoteAddr().String()), slog.Any("error", err))
+		c.p.s.front().log.LogAttrs(ctx, level, "TLS handshake failed", slog.String("remote", c.RemoteAddr().String()), slog.Any("error", err))
 		return err
 	}
 	state := t.ConnectionState()

@@ -1,13 +1,11 @@
 package a2aserver
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"net"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -16,26 +14,21 @@ import (
 // Server is the http.Handler of one agent. Mount it where the agent's URL is.
 type Server struct {
 	// set by New, then constant
-	svc       a2a.Service
-	card      *a2a.AgentCard
-	opts      *Options
-	log       *slog.Logger
-	started   time.Time
-	resumes   bool            // as the card says: see ResumeExtension
-	audit     *auditor        // nil without Options.Audit
-	draining  context.Context // ends when Drain is called
-	stopDrain context.CancelCauseFunc
-	public    signer // of the public card
-	extended  signer // of extended cards
+	svc      a2a.Service
+	card     *a2a.AgentCard
+	opts     *Options
+	log      *slog.Logger
+	started  time.Time
+	resumes  bool   // as the card says: see ResumeExtension
+	public   signer // of the public card
+	extended signer // of extended cards
+	*shared
+	*desk
 
-	rates   *rates       // nil without a limit
-	streams *openStreams // nil without a limit
-	agenda  agenda
-	stays   stays
+	name string // in a Host; "" elsewhere, and of an agent without one
+	at   string // the path of the agent below the Host; "" where it is the Host's own
 
 	openDoor bool // nobody wants to know who calls
-
-	calls atomic.Int64 // over gRPC, under way
 }
 
 // New returns the handler of svc. The card is what clients get to see; if it
@@ -48,12 +41,12 @@ func New(svc a2a.Service, card *a2a.AgentCard, o *Options) *Server {
 	if o != nil && o.Sign != nil && o.publicURL() == "" && len(card.SupportedInterfaces) == 0 {
 		panic("a2aserver: a signed card needs Options.PublicURL, or interfaces of its own")
 	}
-	s := &Server{svc: svc, card: card, opts: o, log: o.logger(), started: time.Now(), resumes: canResume(card), audit: newAuditor(o.auditLog())}
-	limits := o.limits()
-	s.rates, s.streams = newRates(limits), newOpenStreams(limits)
+	return newServer(svc, card, o, newShared(o), newDesk(o, nil))
+}
+
+func newServer(svc a2a.Service, card *a2a.AgentCard, o *Options, sh *shared, d *desk) *Server {
+	s := &Server{svc: svc, card: card, opts: o, log: o.logger(), started: time.Now(), resumes: canResume(card), shared: sh, desk: d}
 	s.openDoor = o.identity() == nil && s.rates == nil && s.audit == nil && (o == nil || len(o.Hosts) == 0)
-	s.agenda.started = s.started
-	s.draining, s.stopDrain = context.WithCancelCause(context.Background())
 	return s
 }
 
@@ -61,15 +54,6 @@ var (
 	errDraining = a2a.Errorf(a2a.CodeUnavailable, "the server is shutting down; the task goes on when it is back: get it or subscribe to it then")
 	errClosing  = a2a.Errorf(a2a.CodeUnavailable, "the server is shutting down: try again later")
 )
-
-// Drain prepares the end: /readyz says so, streams end, calls that wait for an
-// agent are answered with Unavailable, and new ones of both kinds are refused.
-// Tasks are not touched. Call it before [http.Server.Shutdown], which would
-// wait for all of them.
-func (s *Server) Drain() {
-	s.stopDrain(errDraining)
-	s.stays.leave(errDraining)
-}
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -1,0 +1,262 @@
+package a2aserver
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/dialect"
+)
+
+// Route is one agent of a Host.
+type Route struct {
+	// Name is where the agent is, at /agents/{name}; see ValidName. Empty is for
+	// the default one alone, which then is only at /.
+	Name string
+	// Default says that the agent is at / as well.
+	Default bool
+	// Service and Card are as for New.
+	Service a2a.Service
+	Card    *a2a.AgentCard
+	// Callbacks is what is called below /callbacks/{name}/, for an agent without a
+	// name below /callbacks/default/; of the path it gets what comes behind the name.
+	// Options.Identity, Hosts, Origins and Limits are not in front of it. Nil: there
+	// is nothing.
+	Callbacks http.Handler
+}
+
+// AgentsPath is where a Host lists its agents, and below which they are.
+// CallbacksPath is below which they are called back.
+const (
+	AgentsPath    = "/agents"
+	CallbacksPath = "/callbacks"
+)
+
+// maxName is as long as a label of a host name.
+const maxName = 63
+
+// ValidName reports whether an agent can have a name in a Host: a word of a-z, 0-9
+// and -, of 63 bytes at most, that neither begins nor ends with -.
+func ValidName(name string) bool {
+	if name == "" || len(name) > maxName || name[0] == '-' || name[len(name)-1] == '-' {
+		return false
+	}
+	for _, c := range []byte(name) {
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
+			return false
+		}
+	}
+	return true
+}
+
+// agentPath is where an agent is below its Host.
+func agentPath(name string) string {
+	if name == "" {
+		return ""
+	}
+	return AgentsPath + "/" + name
+}
+
+// Host is the http.Handler of several agents: each at /agents/{name}, where it is
+// what a Server is at /, and one of them at / as well. Over gRPC an agent is found
+// by the tenant agents/{name}, or agents/{name}/{tenant} for a tenant of a caller;
+// version 0.3 reaches only the one at /. All have the same Options, and what a
+// caller may take it may take of all together. Keys and probes are at / alone.
+//
+// GET /agents lists them for callers who are let in. What is not there is the same
+// 404 whatever it is called. With named agents there are no tenants called agents
+// and callbacks over HTTP+JSON at /.
+type Host struct {
+	*shared
+	table atomic.Pointer[table]
+}
+
+// table is who is there at a time. It does not change.
+type table struct {
+	root      *Server // at /; where no agent is, what is around one
+	agent     bool    // root is one
+	desk      *desk
+	named     map[string]*Server
+	callbacks map[string]http.Handler
+	list      []*Server // in their order
+}
+
+// NewHost returns the handler of some agents. Cards are as for New. An error says
+// that two have one name or that both are the default, or that a name is none.
+func NewHost(agents []Route, o *Options) (*Host, error) {
+	h := &Host{shared: newShared(o)}
+	return h, h.Set(agents, o)
+}
+
+// Set replaces agents and options, all at once or, with an error, not at all.
+// Calls that are under way go on as they began; whether their callers are still
+// let in is asked of the new Identity.
+func (h *Host) Set(agents []Route, o *Options) error {
+	var before *desk
+	if was := h.table.Load(); was != nil {
+		before = was.desk
+	}
+	t := &table{named: map[string]*Server{}, callbacks: map[string]http.Handler{}, desk: newDesk(o, before)}
+	for i := range agents {
+		if err := t.add(h.shared, &agents[i], o); err != nil {
+			return err
+		}
+	}
+	if t.root == nil {
+		t.root = newServer(nobody{}, &a2a.AgentCard{}, o, h.shared, t.desk)
+	}
+	h.newest.Store(o)
+	h.table.Store(t)
+	return nil
+}
+
+func (t *table) add(sh *shared, r *Route, o *Options) error {
+	switch {
+	case r.Service == nil || r.Card == nil:
+		return fmt.Errorf("a2aserver: the agent %q needs a service and a card", r.Name)
+	case r.Name == "" && !r.Default:
+		return fmt.Errorf("a2aserver: an agent that is not at / needs a name")
+	case r.Name != "" && !ValidName(r.Name):
+		return fmt.Errorf("a2aserver: %q is no name of an agent: it must be a word of a-z, 0-9 and -", r.Name)
+	case r.Name != "" && t.named[r.Name] != nil:
+		return fmt.Errorf("a2aserver: there are two agents called %q", r.Name)
+	case r.Default && t.root != nil:
+		return fmt.Errorf("a2aserver: there are two agents at /")
+	case o != nil && o.Sign != nil && o.publicURL() == "" && len(r.Card.SupportedInterfaces) == 0:
+		return fmt.Errorf("a2aserver: signed cards need Options.PublicURL, or interfaces of their own")
+	}
+	s := newServer(r.Service, r.Card, o, sh, t.desk)
+	s.name = r.Name
+	if r.Default {
+		t.root, t.agent = s, true
+	} else {
+		s.at = agentPath(r.Name)
+	}
+	back := r.Name
+	if back == "" {
+		back = "default"
+	} else {
+		t.named[r.Name] = s
+	}
+	if r.Callbacks != nil {
+		if t.callbacks[back] != nil {
+			return fmt.Errorf("a2aserver: two agents are called back at %q", back)
+		}
+		t.callbacks[back] = r.Callbacks
+	}
+	t.list = append(t.list, s)
+	return nil
+}
+
+// nobody is the Service where there is no agent.
+type nobody struct{ a2a.Unimplemented }
+
+func (h *Host) front() *Server { return h.table.Load().root }
+
+func (h *Host) of(tenant string) (*Server, string) {
+	t := h.table.Load()
+	rest, ok := strings.CutPrefix(tenant, AgentsPath[1:]+"/")
+	if !ok || len(t.named) == 0 {
+		if !t.agent {
+			return nil, ""
+		}
+		return t.root, tenant
+	}
+	name, callers, _ := strings.Cut(rest, "/")
+	return t.named[name], callers
+}
+
+// ServeHTTP answers one request.
+func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	t := h.table.Load()
+	path := r.URL.EscapedPath()
+	skip := 0
+	if strings.HasPrefix(path, "//") {
+		path, skip = path[1:], 1 // as a Server has it
+	}
+	switch {
+	case len(t.named) > 0 && below(path, AgentsPath):
+		name, rest := segment(path[len(AgentsPath):])
+		if s := t.named[name]; s != nil {
+			s.ServeHTTP(w, behind(r, skip+len(path)-len(rest)))
+			return
+		}
+		if strings.Trim(path, "/") == AgentsPath[1:] {
+			t.serveIndex(w, r, path)
+			return
+		}
+		t.serveNothing(w, r)
+	case len(t.callbacks) > 0 && below(path, CallbacksPath):
+		name, rest := segment(path[len(CallbacksPath):])
+		if c := t.callbacks[name]; c != nil {
+			t.serveCallback(c, w, behind(r, skip+len(path)-len(rest)))
+			return
+		}
+		t.serveNothing(w, r)
+	case t.agent || belongsToHost(path):
+		t.root.ServeHTTP(w, r)
+	case strings.Trim(path, "/") == "" && (r.Method == http.MethodGet || r.Method == http.MethodHead):
+		t.serveIndex(w, r, path)
+	default:
+		t.serveNothing(w, r)
+	}
+}
+
+func below(path, at string) bool {
+	rest, ok := strings.CutPrefix(path, at)
+	return ok && (rest == "" || rest[0] == '/')
+}
+
+// segment cuts the first segment off a path: rest is "", or begins with a slash.
+func segment(path string) (first, rest string) {
+	path = strings.TrimPrefix(path, "/")
+	if i := strings.IndexByte(path, '/'); i >= 0 {
+		return path[:i], path[i:]
+	}
+	return path, ""
+}
+
+// behind returns the request for what comes behind the first n bytes of its path,
+// in which nothing is percent-encoded.
+func behind(r *http.Request, n int) *http.Request {
+	c := *r
+	u := *r.URL
+	u.Path = u.Path[n:]
+	if u.RawPath != "" {
+		u.RawPath = u.RawPath[n:]
+	}
+	c.URL = &u
+	return &c
+}
+
+// belongsToHost says which paths there are without an agent at /.
+func belongsToHost(path string) bool {
+	return isProbe(path) || path == keysPath || path == CardKeysPath
+}
+
+// serveNothing answers for what is not there.
+func (t *table) serveNothing(w http.ResponseWriter, r *http.Request) {
+	limitBody(w, r)
+	if !t.root.fromBrowser(w, r) {
+		return
+	}
+	x := t.root.newExchange(w, r, &restFraming{mediaType: jsonMedia, dialect: dialect.V10})
+	x.fail(a2a.Errorf(a2a.CodeMethodNotFound, "there is nothing at this path"))
+}
+
+// serveCallback hands a request to an agent. Its body has a limit in size and
+// time, and the answer in time.
+func (t *table) serveCallback(c http.Handler, w http.ResponseWriter, r *http.Request) {
+	limitBody(w, r)
+	o := t.root.opts
+	r.Body = http.MaxBytesReader(w, r.Body, o.maxBody())
+	rc := http.NewResponseController(w)
+	_ = rc.SetWriteDeadline(time.Now().Add(bodyTimeout + o.writeTimeout())) // not every writer has deadlines
+	c.ServeHTTP(w, r)
+	if rc.Flush() == nil {
+		_ = rc.SetWriteDeadline(time.Time{}) // other handlers may use the connection unhurried
+	}
+}
