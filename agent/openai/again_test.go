@@ -1,9 +1,12 @@
 package openai_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +17,7 @@ import (
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/agent/openai"
 	"github.com/parley-a2a/parley/agent/openai/openaitest"
+	"github.com/parley-a2a/parley/store"
 )
 
 // begin sends a text and returns the id of its task, which is at work.
@@ -101,6 +105,41 @@ func TestACallThatWasCutOff(t *testing.T) {
 			}
 		})
 	}
+}
+
+// slow is a store whose disk takes a second.
+type slow struct {
+	store.Store
+	durable atomic.Int64 // steps
+}
+
+func (s *slow) Append(a *store.Append, done func(error)) {
+	s.Store.Append(a, func(err error) {
+		time.AfterFunc(time.Second, func() {
+			for _, en := range a.Entries {
+				if bytes.Contains(en.Body, []byte(`"begin"`)) {
+					s.durable.Add(1)
+				}
+			}
+			done(err)
+		})
+	})
+}
+
+// That a call has begun is on disk before a tool that must not be called twice
+// hears of it.
+func TestACallThatMustNotBeMadeTwiceIsOnDiskFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &slow{Store: store.NewMemory()}
+		defer st.Close()
+		box := &weather{once: true, fn: func(context.Context, string) (agent.ToolResult, error) {
+			return agent.ToolResult{Text: fmt.Sprint(st.durable.Load())}, nil
+		}}
+		fake := openaitest.New(openaitest.Call("id1", "get_weather", "{}"))
+		w := worldOver(t, st, fake, &openai.Options{Tools: []openai.Toolbox{box}})
+		defer w.stop()
+		want(t, w.say("weather?"), a2a.TaskStateCompleted, "1", "") // the fake echoes the result
+	})
 }
 
 func TestCancelEndsTheRequest(t *testing.T) {

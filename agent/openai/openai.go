@@ -72,7 +72,7 @@ func New(base, model string, o *Options) (*Agent, error) {
 	still := *client
 	still.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	a.client = &still
-	if n := a.opts.concurrency(); n > 0 {
+	if n := a.opts.Concurrency; n > 0 {
 		a.slots = make(chan struct{}, n)
 	}
 	return a, nil

@@ -51,10 +51,10 @@ type Options struct {
 	MaxAnswer int
 	// Retries is how often a request is made again after answers 408, 409, 429 and
 	// 5xx, and after broken connections, as long as nothing of the answer is out.
-	// Zero means 4, a negative one none.
+	// Zero means 5, a negative one none.
 	Retries int
 	// Concurrency is how many turns may be at the endpoint at a time; more wait,
-	// first come, first served. Zero means 16, a negative one that there is no bound.
+	// first come, first served. Zero means that there is no bound.
 	Concurrency int
 
 	// Tools are what the model may call. Where two have a tool of one name, the
@@ -116,16 +116,9 @@ func (o *Options) maxAnswer() int {
 
 func (o *Options) retries() int {
 	if o.Retries == 0 {
-		return 4
+		return 5
 	}
 	return max(o.Retries, 0)
-}
-
-func (o *Options) concurrency() int {
-	if o.Concurrency == 0 {
-		return 16
-	}
-	return max(o.Concurrency, 0)
 }
 
 func (o *Options) maxToolCalls() int {

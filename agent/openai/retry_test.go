@@ -36,7 +36,7 @@ func TestRetries(t *testing.T) {
 		"cut at the start": {[]openaitest.Answer{cut, fine}, a2a.TaskStateCompleted, "fine", "", 250 * time.Millisecond, 500 * time.Millisecond},
 		"cut in the text":  {[]openaitest.Answer{half, fine}, a2a.TaskStateFailed, "Hello", "broke off", 0, 0},
 		"too much asked":   {[]openaitest.Answer{busy(429, "Retry-After", "3600"), fine}, a2a.TaskStateFailed, "", "is busy", 0, 0},
-		"for ever":         {[]openaitest.Answer{busy(503, "", ""), busy(503, "", ""), busy(503, "", ""), busy(503, "", ""), busy(503, "", ""), fine}, a2a.TaskStateFailed, "", "has a problem", 3750 * time.Millisecond, 7500 * time.Millisecond},
+		"for ever":         {[]openaitest.Answer{busy(503, "", ""), busy(503, "", ""), busy(503, "", ""), busy(503, "", ""), busy(503, "", ""), busy(503, "", ""), fine}, a2a.TaskStateFailed, "", "has a problem", 7750 * time.Millisecond, 15500 * time.Millisecond},
 		"no money":         {[]openaitest.Answer{openaitest.Error(429, "insufficient_quota", "You exceeded your current quota, please check your plan and billing details."), fine}, a2a.TaskStateFailed, "", "used up", 0, 0},
 		"bad request":      {[]openaitest.Answer{openaitest.Error(400, "", "nonsense"), fine}, a2a.TaskStateFailed, "", "did not accept the request", 0, 0},
 		"too long":         {[]openaitest.Answer{openaitest.Error(400, "context_length_exceeded", "This model's maximum context length is 8192 tokens."), fine}, a2a.TaskStateFailed, "", "too long for the model", 0, 0},

@@ -140,6 +140,9 @@ func (r *run) call(ctx context.Context, c call) (agent.ToolResult, error) {
 	if c.Once {
 		var err error
 		begun, err = agent.Step(ctx, r.t, "begin", func(context.Context) (int, error) { return r.t.Attempt(), nil })
+		if err == nil {
+			err = r.t.Sync(ctx) // before the tool hears of it
+		}
 		if err != nil {
 			return agent.ToolResult{}, err
 		}
