@@ -123,9 +123,7 @@ func TestCallbacks(t *testing.T) {
 			t.Errorf("afterwards: %d", got)
 		}
 	}
-	for callBack(t, at, `{"type":"status"}`) != 410 {
-		time.Sleep(time.Millisecond)
-	}
+	poll(t, "gone", func() bool { return callBack(t, at, `{"type":"status"}`) == 410 })
 }
 
 func TestCallbackAsks(t *testing.T) {
@@ -169,15 +167,13 @@ func TestCrashBetweenCallbacks(t *testing.T) {
 	w = newWorld(t, st, s.URL, &Options{Callbacks: next})
 	again := func(body string) { // as the service is told
 		t.Helper()
-		for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		poll(t, "back", func() bool {
 			got := callBack(t, at, body)
-			if got == 200 {
-				return
-			}
-			if got != 503 || time.Now().After(end) {
+			if got != 200 && got != 503 {
 				t.Fatalf("%s: %d", body, got)
 			}
-		}
+			return got == 200
+		})
 	}
 	again(`{"type":"artifact","id":"3","name":"a","text":"2"}`)
 	again(`{"type":"artifact","id":"4","name":"a","text":"3"}`)
@@ -204,9 +200,7 @@ func TestCancelTellsTheService(t *testing.T) {
 		t.Fatalf("%d requests, want no more than the first", n)
 	}
 	w = newWorld(t, st, s.URL, o)
-	for callBack(t, at, `{"type":"status","text":"y"}`) != 200 {
-		time.Sleep(time.Millisecond)
-	}
+	poll(t, "back", func() bool { return callBack(t, at, `{"type":"status","text":"y"}`) == 200 })
 	if _, err := w.CancelTask(t.Context(), &a2a.CancelTaskRequest{ID: task.ID}); err != nil {
 		t.Fatal(err)
 	}
@@ -215,9 +209,7 @@ func TestCancelTellsTheService(t *testing.T) {
 		t.Errorf("the service got %s %s", p.Request.Method, p.URL)
 	}
 	w.state(task.ID, a2a.TaskStateCanceled)
-	for callBack(t, at, `{"type":"complete"}`) != 410 {
-		time.Sleep(time.Millisecond)
-	}
+	poll(t, "gone", func() bool { return callBack(t, at, `{"type":"complete"}`) == 410 })
 }
 
 // Nobody is told at another host: the headers are not for it.
@@ -251,8 +243,7 @@ func TestCallbacksAreBounded(t *testing.T) {
 	w := newWorld(t, nil, s.URL, &Options{Callbacks: d.behind.Load(), MaxOutput: 1000})
 	task := w.begin("hello")
 	at := (<-posts).Callback
-	for callBack(t, at, `{"type":"status","text":"`+strings.Repeat("x", 200)+`"}`) == 200 {
-	}
+	poll(t, "too much", func() bool { return callBack(t, at, `{"type":"status","text":"`+strings.Repeat("x", 200)+`"}`) != 200 })
 	wantOutcome(t, w.state(task.ID, a2a.TaskStateFailed), "failed the service said more than the 1000 bytes it may")
 
 	in := d.behind.Load().join("k", 100)

@@ -11,10 +11,11 @@ import (
 
 // Options adjusts an Agent. A nil *Options means all defaults.
 type Options struct {
-	// Client makes the requests; where they may go is its business. It must have no
-	// Timeout, which would cut streams. Redirects are not followed, whatever it says
-	// about them: the credentials in Headers are for one service. Nil: a client that
-	// goes anywhere, with time limits of its own for connecting.
+	// Client makes the requests; where they may go is its business. Its Timeout does
+	// not count, for it would cut streams, and redirects are not followed, whatever it
+	// says about them: the credentials in Headers are for one service. If it has fewer
+	// connections to a host than Concurrency, requests wait for one within their time.
+	// Nil: a client that goes anywhere, with time limits of its own for connecting.
 	Client *http.Client
 	// Headers go with each request; their values are never shown or logged. Those
 	// that this package sets itself are refused: see New.
@@ -66,7 +67,6 @@ func (o *Options) client() *http.Client {
 		c = *o.Client
 	} else {
 		c.Transport = &http.Transport{
-			Proxy:                  http.ProxyFromEnvironment,
 			DialContext:            (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
 			ForceAttemptHTTP2:      true,
 			TLSHandshakeTimeout:    10 * time.Second,
@@ -77,6 +77,7 @@ func (o *Options) client() *http.Client {
 			MaxResponseHeaderBytes: 64 << 10,
 		}
 	}
+	c.Timeout = 0
 	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &c
 }

@@ -223,9 +223,7 @@ func TestCrashAfterAnAnswer(t *testing.T) {
 	req := now(message("go on"))
 	req.Message.TaskID = task.ID
 	w.send(req)
-	for len(s.got()) < 2 {
-		time.Sleep(time.Millisecond)
-	}
+	poll(t, "asked", func() bool { return len(s.got()) == 2 })
 	w.kill()
 	w = newWorld(t, st, s.URL, nil)
 	wantOutcome(t, w.state(task.ID, a2a.TaskStateCompleted), "completed | a: 1 | b: 4 | c: 3")
@@ -245,14 +243,10 @@ func TestConcurrency(t *testing.T) {
 	})
 	w := newWorld(t, nil, s.URL, &Options{Concurrency: 1})
 	tasks := []*a2a.Task{w.begin("0")}
-	for len(s.got()) == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	poll(t, "asked", func() bool { return len(s.got()) == 1 })
 	for i := range 5 {
 		tasks = append(tasks, w.begin(fmt.Sprint(i+1)))
-		for w.agent.queue.length() != i+1 {
-			time.Sleep(time.Millisecond)
-		}
+		poll(t, "in the queue", func() bool { return w.agent.queue.length() == i+1 })
 	}
 	if _, err := w.CancelTask(t.Context(), &a2a.CancelTaskRequest{ID: tasks[3].ID}); err != nil {
 		t.Fatal(err)

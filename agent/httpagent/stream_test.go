@@ -122,8 +122,10 @@ func TestStreamIsSilent(t *testing.T) {
 	s := serve(t, func(p *post) {
 		p.event("", `{"type":"status","text":"x"}`)
 		if p.Text == "breathes" {
+			breath := time.NewTicker(20 * time.Millisecond)
+			defer breath.Stop()
 			for range 20 {
-				time.Sleep(5 * time.Millisecond)
+				<-breath.C
 				io.WriteString(p.ResponseWriter, ":\n")
 				p.ResponseWriter.(http.Flusher).Flush()
 			}
@@ -132,9 +134,9 @@ func TestStreamIsSilent(t *testing.T) {
 		}
 		<-p.Request.Context().Done()
 	})
-	w := newWorld(t, nil, s.URL, &Options{Idle: 60 * time.Millisecond, Timeout: 50 * time.Millisecond})
+	w := newWorld(t, nil, s.URL, &Options{Idle: 60 * time.Millisecond})
 	wantOutcome(t, w.task("sleeps"), "failed the service was silent for too long")
-	w = newWorld(t, nil, s.URL, &Options{Idle: 3 * time.Second, Timeout: 50 * time.Millisecond})
+	w = newWorld(t, nil, s.URL, &Options{Timeout: 300 * time.Millisecond})
 	wantOutcome(t, w.task("breathes"), "completed")
 }
 

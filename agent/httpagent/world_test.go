@@ -155,8 +155,7 @@ func newWorld(t testing.TB, st store.Store, url string, o *Options) *world {
 // mortal is a store whose process can be killed: nothing it does arrives any more.
 type mortal struct {
 	store.Store
-	dead   atomic.Bool
-	append func(*store.Append) bool // if set: whether it arrives; false kills
+	dead atomic.Bool
 }
 
 func (m *mortal) Append(a *store.Append, done func(error)) {
@@ -228,22 +227,27 @@ func (w *world) answer(task *a2a.Task, text string) *a2a.Task {
 	return w.send(req).Task
 }
 
+// poll waits for what it cannot be told of.
+func poll(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("it never is %s", what)
+		}
+	}
+}
+
 // until polls the task.
-func (w *world) until(id, what string, ok func(*a2a.Task) bool) *a2a.Task {
+func (w *world) until(id, what string, ok func(*a2a.Task) bool) (task *a2a.Task) {
 	w.t.Helper()
-	for end := time.Now().Add(20 * time.Second); ; {
-		task, err := w.GetTask(w.t.Context(), &a2a.GetTaskRequest{ID: id})
-		if err != nil {
+	poll(w.t, what, func() bool {
+		var err error
+		if task, err = w.GetTask(w.t.Context(), &a2a.GetTaskRequest{ID: id}); err != nil {
 			w.t.Fatal(err)
 		}
-		if ok(task) {
-			return task
-		}
-		if time.Now().After(end) {
-			w.t.Fatalf("the task never is %s: %s", what, outcome(task))
-		}
-		time.Sleep(2 * time.Millisecond)
-	}
+		return ok(task)
+	})
+	return task
 }
 
 func (w *world) state(id string, want a2a.TaskState) *a2a.Task {
