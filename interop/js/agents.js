@@ -23,7 +23,7 @@ const about = {
   description: 'Answers as the demo agent does.',
   version: '1.0.0',
   capabilities: { streaming: true, pushNotifications: false },
-  defaultInputModes: ['text/plain', 'application/octet-stream', 'application/json'],
+  defaultInputModes: ['text/plain', 'application/octet-stream', 'application/pdf', 'application/json'],
   defaultOutputModes: ['text/plain', 'application/octet-stream', 'application/json'],
   skills: [{ id: 'echo', name: 'Echo', description: 'Says it again.', tags: ['test'], examples: ['echo hello'] }],
 };
