@@ -34,6 +34,7 @@ class Model(BaseHTTPRequestHandler):
 
 if __name__ == "__main__":
     server = ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1]) if len(sys.argv) > 1 else 9090), Model)
+    server.handle_error = lambda *args: None  # a caller that went away is none
     print(f"http://127.0.0.1:{server.server_port}/v1", flush=True)
     try:
         server.serve_forever()
