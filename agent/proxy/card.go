@@ -3,6 +3,7 @@ package proxy
 import (
 	"cmp"
 	"context"
+	"strings"
 
 	"github.com/parley-a2a/parley/a2a"
 )
@@ -24,15 +25,27 @@ func rewrite(theirs *a2a.AgentCard) a2a.AgentCard {
 	card := a2a.AgentCard{
 		Name: cmp.Or(theirs.Name, "Agent"), Description: theirs.Description, Version: theirs.Version,
 		Provider: theirs.Provider, DocumentationURL: theirs.DocumentationURL, IconURL: theirs.IconURL,
-		DefaultInputModes: theirs.DefaultInputModes, DefaultOutputModes: theirs.DefaultOutputModes,
+		DefaultInputModes: modes(theirs.DefaultInputModes), DefaultOutputModes: modes(theirs.DefaultOutputModes),
 	}
 	for _, s := range theirs.Skills {
 		if s == nil {
 			continue
 		}
 		own := *s
+		own.InputModes, own.OutputModes = modes(s.InputModes), modes(s.OutputModes)
 		own.SecurityRequirements = nil // in the names of schemes that are not ours
 		card.Skills = append(card.Skills, &own)
 	}
 	return card
+}
+
+// modeWords are what many cards of earlier versions say in place of media types, which
+// are enforced here.
+var modeWords = map[string]string{"text": "text/plain", "data": "application/json", "json": "application/json", "file": "*/*"}
+
+func modes(theirs []string) (ours []string) {
+	for _, m := range theirs {
+		ours = append(ours, cmp.Or(modeWords[strings.ToLower(m)], m))
+	}
+	return ours
 }
