@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // Asks, with JSON lines:
-//   parley serve --mode lines -- ./ask.mjs
+//   parley serve --lines -- ./ask.mjs
 import { createInterface } from "node:readline";
 
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # Asks, with JSON lines:
-#   parley serve --mode lines -- ./ask.py
+#   parley serve --lines -- ./ask.py
 import json, sys
 
 def say(**line):

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Asks, with JSON lines:
-#   parley serve --mode lines -- ./ask.sh
+#   parley serve --lines -- ./ask.sh
 # text is what a line says, as it is in JSON: fit to be said again.
 hear() {
 	read -r line || exit 1
