@@ -9,10 +9,13 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
+// extendedCard is who gets which extended card.
+type extendedCard func(context.Context, a2a.Caller) (*a2a.AgentCard, error)
+
 // extended returns what answers GetExtendedAgentCard, nil where nothing is
 // configured. Who is not authenticated where others are gets none
 // (specification §3.1.11).
-func (o *Options) extended(public *a2a.AgentCard, sign signCard) (func(context.Context, a2a.Caller) (*a2a.AgentCard, error), error) {
+func (o *Options) extended(public *a2a.AgentCard, sign signCard) (extendedCard, error) {
 	if o.ExtendedCard != nil && o.ExtendedCardFor != nil {
 		return nil, errors.New("parley: ExtendedCard and ExtendedCardFor exclude each other")
 	}

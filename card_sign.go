@@ -24,13 +24,10 @@ const (
 )
 
 // signer returns what signs the cards of a server, nil where nothing does. What
-// cannot be signed is found out here and not with the first request.
-func (o *Options) signer(public *a2a.AgentCard) (signCard, error) {
+// cannot be signed is found out here and in signable, not with the first request.
+func (o *Options) signer() (signCard, error) {
 	if len(o.CardKeys) == 0 {
 		return nil, nil
-	}
-	if o.PublicURL == "" && len(public.SupportedInterfaces) == 0 {
-		return nil, errors.New("parley: signed cards need PublicURL, or a card that lists interfaces: what is signed must not come from a request")
 	}
 	if len(o.CardKeys) > maxCardKeys {
 		return nil, fmt.Errorf("parley: there are more than %d card keys", maxCardKeys)
@@ -63,7 +60,18 @@ func (o *Options) signer(public *a2a.AgentCard) (signCard, error) {
 		}
 		return auth.Signatures(doc, keys, so)
 	}
-	return sign, trySign(public, sign)
+	return sign, nil
+}
+
+// signable reports whether sign, if not nil, can sign a public card.
+func (o *Options) signable(public *a2a.AgentCard, sign signCard) error {
+	if sign == nil {
+		return nil
+	}
+	if o.PublicURL == "" && len(public.SupportedInterfaces) == 0 {
+		return errors.New("parley: signed cards need PublicURL, or a card that lists interfaces: what is signed must not come from a request")
+	}
+	return trySign(public, sign)
 }
 
 // trySign reports whether a card can be signed.

@@ -2,10 +2,14 @@ package parley
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/a2aserver"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/engine"
 )
 
 // Hosted is one agent of a Server that may have several.
@@ -17,7 +21,8 @@ type Hosted struct {
 	// that name. It may be empty for the only agent of a Server, which is at /.
 	Name string
 	// Default says that the agent is at / as well, with the same tasks. One agent
-	// may be, and an only agent without a name is.
+	// may be, and an only agent without a name is. Whoever is the default has the
+	// tasks of the one that was it before, and those that a Server of New kept.
 	Default bool
 	// Card is as for New: only its Name is needed, which is for people and has
 	// nothing to do with Name above.
@@ -43,28 +48,129 @@ type Hosted struct {
 // and webhooks of its own, and shares who may call and what callers may take.
 // Options.ExtendedCard and ExtendedCardFor are for New alone.
 func NewHost(agents []Hosted, o *Options) (*Server, error) {
-	if len(agents) != 1 || o != nil && (o.ExtendedCard != nil || o.ExtendedCardFor != nil) {
-		return nil, errors.New("parley: a server has one agent")
+	if o == nil {
+		o = &Options{}
 	}
-	own := Options{}
-	if o != nil {
-		own = *o
+	c, err := cast(agents, o)
+	if err != nil {
+		return nil, err
 	}
-	own.ExtendedCard = agents[0].ExtendedCard
-	return New(agents[0].Card, agents[0].Agent, &own)
+	s := newServer(o)
+	eo := s.engineOptions(true)
+	if s.engine, err = engine.NewHost(s.store, c.agents, eo); err != nil {
+		return nil, err
+	}
+	so, err := s.network(o, c.sign)
+	if err != nil {
+		return nil, err
+	}
+	if s.host, err = a2aserver.NewHost(c.routes(s.engine), so); err != nil {
+		return nil, err
+	}
+	s.site = s.host
+	return s, nil
 }
 
-// Reload replaces the agents of a Server, at once or, with an error, not at all,
-// while it runs or before. Runs that are under way go on with the agent that they
-// began with, which is closed after the last of them; one that is the same value
-// as before, under the same name, is not touched. After an error the agents that
-// were not there before are the caller's to close.
+// company is the agents of a server as engine and network know them.
+type company struct {
+	hosted []Hosted
+	agents []engine.Hosted
+	sign   signCard
+}
+
+// cast checks agents and completes their cards.
+func cast(agents []Hosted, o *Options) (*company, error) {
+	if o.ExtendedCard != nil || o.ExtendedCardFor != nil {
+		return nil, errors.New("parley: Options.ExtendedCard is for New: agents of a host have one each")
+	}
+	if len(agents) == 0 {
+		return nil, errors.New("parley: a server needs an agent")
+	}
+	sign, err := o.signer()
+	if err != nil {
+		return nil, err
+	}
+	c := &company{hosted: slices.Clone(agents), sign: sign}
+	for i := range c.hosted {
+		h := &c.hosted[i]
+		if h.Name == "" && len(agents) > 1 {
+			return nil, errors.New("parley: of several agents each needs a name")
+		}
+		h.Default = h.Default || h.Name == ""
+		if h.Agent == nil {
+			return nil, fmt.Errorf("parley: %q has no agent", h.Name)
+		}
+		own := *o
+		own.ExtendedCard = h.ExtendedCard
+		full, extended, err := own.cards(h.Card, sign)
+		if err != nil {
+			return nil, fmt.Errorf("agent %q: %w", h.Name, err)
+		}
+		c.agents = append(c.agents, engine.Hosted{Name: h.key(), Agent: h.Agent, Card: full, ExtendedCard: extended, Close: h.Close})
+	}
+	_, err = a2aserver.NewHost(c.routes(nil), nil)
+	return c, err
+}
+
+// key is the agent's name in the keys of its tasks. The default one has none there,
+// so that it has the tasks of an only agent, and whoever is the default has those.
+func (h *Hosted) key() string {
+	if h.Default {
+		return ""
+	}
+	return h.Name
+}
+
+// routes returns where the agents are. Without an engine there is nobody behind
+// them.
+func (c *company) routes(e *engine.Engine) (all []a2aserver.Route) {
+	for i, h := range c.hosted {
+		r := a2aserver.Route{Name: h.Name, Default: h.Default, Service: a2a.Unimplemented{}, Card: c.agents[i].Card, Callbacks: h.Callbacks}
+		if e != nil {
+			r.Service = e.Agent(c.agents[i].Name)
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// Reload replaces the agents of a Server of NewHost, at once or, with an error, not
+// at all, while it runs or before. Runs that are under way go on with the agent that
+// they began with, which is closed after the last of them; one that is the same
+// value as before, under the same name, is not touched. One that was taken away
+// must not come back. After an error the agents that were not there before are the
+// caller's to close.
 //
 // Of o counts who may call and what of the network: Auth, Recheck, Limits (but for
-// Connections and AddrConnections), MaxBody, Audit, Origins, Hosts, PublicURL,
-// TrustedProxies, CardProfile, CardKeys with what belongs to them and
+// Connections and AddrConnections), MaxBody (but for gRPC), Audit, Origins, Hosts,
+// PublicURL, TrustedProxies, CardProfile, CardKeys with what belongs to them and
 // StrictVersions; also TaskLimits. The rest is as it was when the Server was made.
 // It must not be called by several goroutines at once.
 func (s *Server) Reload(agents []Hosted, o *Options) error {
-	return errors.New("parley: agents cannot be replaced")
+	if s.host == nil {
+		return errors.New("parley: only a server of NewHost can be reloaded")
+	}
+	if o == nil {
+		o = &Options{}
+	}
+	is := *s.opts
+	is.Auth, is.Recheck = o.Auth, o.Recheck
+	is.Limits, is.TaskLimits, is.MaxBody = o.Limits, o.TaskLimits, o.MaxBody
+	is.Audit, is.Origins, is.Hosts = o.Audit, o.Origins, o.Hosts
+	is.PublicURL, is.TrustedProxies, is.StrictVersions = o.PublicURL, o.TrustedProxies, o.StrictVersions
+	is.CardProfile, is.CardKeys, is.CardKeysURL, is.CardStrict = o.CardProfile, o.CardKeys, o.CardKeysURL, o.CardStrict
+	is.ExtendedCard, is.ExtendedCardFor = o.ExtendedCard, o.ExtendedCardFor
+	c, err := cast(agents, &is)
+	if err != nil {
+		return err
+	}
+	so, err := s.network(&is, c.sign)
+	if err != nil {
+		return err
+	}
+	if err := s.engine.Replace(c.agents, &is.TaskLimits); err != nil {
+		return err
+	}
+	s.guards.replace(is.Auth)
+	return s.host.Set(c.routes(s.engine), so) // all of it was tried in cast
 }

@@ -135,13 +135,15 @@ func (o *Options) logger() *slog.Logger {
 	return o.Logger
 }
 
-// Server is an agent with everything around it: engine and network.
+// Server is an agent, or several, with everything around: engine and network.
 type Server struct {
 	opts    *Options
 	store   store.Store
 	engine  *engine.Engine
 	hooks   *a2aserver.Webhooks // nil if the card says that there are none
-	handler *a2aserver.Server
+	site    a2aserver.Site      // host, or the Server of the only agent
+	host    *a2aserver.Host     // nil where there is but one agent for good
+	guards  guards
 	owned   store.Store // closed by Serve; nil if the caller's
 	serving atomic.Bool
 }
@@ -151,56 +153,86 @@ type Server struct {
 // and out), and what it says is enforced, with one exception: without
 // Options.Auth its security schemes describe what stands in front of the
 // handler and checks callers; the server itself then treats everybody as
-// anonymous.
+// anonymous. An agent that is an io.Closer is closed when Run ends.
 func New(card a2a.AgentCard, ag agent.Agent, o *Options) (*Server, error) {
 	if o == nil {
 		o = &Options{}
 	}
+	sign, err := o.signer()
+	if err != nil {
+		return nil, err
+	}
+	full, extended, err := o.cards(card, sign)
+	if err != nil {
+		return nil, err
+	}
+	s := newServer(o)
+	eo := s.engineOptions(*full.Capabilities.PushNotifications)
+	eo.ExtendedCard = extended
+	s.engine = engine.New(s.store, ag, full, eo)
+	so, err := s.network(o, sign)
+	if err != nil {
+		return nil, err
+	}
+	s.site = a2aserver.New(s.engine, full, so)
+	return s, nil
+}
+
+// cards returns the card that is published and enforced, and who gets which
+// extended one.
+func (o *Options) cards(card a2a.AgentCard, sign signCard) (*a2a.AgentCard, extendedCard, error) {
 	author := card
 	if o.Auth != nil {
 		if err := o.Auth.Declare(&card); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	full, err := complete(card, o)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := signedBefore(&author, full); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	sign, err := o.signer(full)
-	if err != nil {
-		return nil, err
+	if err := o.signable(full, sign); err != nil {
+		return nil, nil, err
 	}
 	extended, err := o.extended(full, sign)
-	if err != nil {
-		return nil, err
+	return full, extended, err
+}
+
+func newServer(o *Options) *Server {
+	s := &Server{opts: o, store: o.Store}
+	if s.store == nil {
+		s.store = store.NewMemory()
+		s.owned = s.store
 	}
-	s := &Server{opts: o}
-	st := o.Store
-	if st == nil {
-		st = store.NewMemory()
-		s.owned = st
-	}
-	s.store = st
+	s.guards.next = o.Auth
+	return s
+}
+
+func (s *Server) engineOptions(push bool) *engine.Options {
+	o := s.opts
 	eo := &engine.Options{
-		Logger:       o.Logger,
-		DrainWait:    o.drainWait(),
-		Retention:    o.Retention,
-		Retries:      o.retries(),
-		Limits:       o.TaskLimits,
-		ExtendedCard: extended,
-		DeadAfter:    o.DeadAfter,
-		Capacity:     o.Capacity,
-		Cache:        o.cache(),
+		Logger:    o.Logger,
+		DrainWait: o.drainWait(),
+		Retention: o.Retention,
+		Retries:   o.retries(),
+		Limits:    o.TaskLimits,
+		DeadAfter: o.DeadAfter,
+		Capacity:  o.Capacity,
+		Cache:     o.cache(),
 	}
-	if *full.Capabilities.PushNotifications {
+	if push {
 		s.hooks = a2aserver.NewWebhooks(o.Egress, "Parley", "")
 		s.hooks.LoadKeys(s.webhookKeys)
 		eo.Push = s.hooks
 	}
-	s.engine = engine.New(st, ag, full, eo)
+	return eo
+}
+
+// network returns the options of a2aserver.
+func (s *Server) network(o *Options, sign signCard) (*a2aserver.Options, error) {
 	so := &a2aserver.Options{
 		MaxBody:        o.MaxBody,
 		PublicURL:      o.PublicURL,
@@ -224,18 +256,18 @@ func New(card a2a.AgentCard, ag agent.Agent, o *Options) (*Server, error) {
 		so.Identity, so.Recheck = o.Auth, o.Recheck
 	}
 	if sign != nil {
+		var err error
 		so.Sign = sign
 		if so.CardKeys, err = auth.KeySet(o.CardKeys).JWKS(); err != nil {
 			return nil, fmt.Errorf("card keys: %w", err)
 		}
 	}
-	s.handler = a2aserver.New(s.engine, full, so)
-	return s, nil
+	return so, nil
 }
 
 // Handler returns the agent's one http.Handler. Use it to mount the agent in a
 // server of your own, while Run runs. gRPC is not in it; Serve has it.
-func (s *Server) Handler() http.Handler { return s.handler }
+func (s *Server) Handler() http.Handler { return s.site }
 
 // Run takes up what earlier processes left unfinished, keeps the agent running
 // until ctx ends, and drains: readiness goes false, streams end, running work
@@ -246,19 +278,12 @@ func (s *Server) Run(ctx context.Context) error {
 	s.serving.Store(true)
 	// The network drains first: who waits gets a clear answer, and readiness
 	// goes false before the agents are told to stop.
-	defer context.AfterFunc(ctx, s.handler.Drain)()
-	guarded := make(chan error, 1)
-	go func() {
-		if s.opts.Auth == nil {
-			guarded <- nil
-			return
-		}
-		guarded <- s.opts.Auth.Run(ctx)
-	}()
+	defer context.AfterFunc(ctx, s.site.Drain)()
+	s.guards.begin(ctx)
 	err := s.engine.Run(ctx)
-	s.handler.Drain()
+	s.site.Drain()
 	cancel() // if the engine ended by itself
-	err = errors.Join(err, <-guarded)
+	err = errors.Join(err, s.guards.end())
 	if s.owned != nil {
 		err = errors.Join(err, s.owned.Close())
 	}
@@ -271,7 +296,7 @@ func (s *Server) Run(ctx context.Context) error {
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	port := a2aserver.NewPort(s.handler)
+	port := a2aserver.NewPort(s.site)
 	served := make(chan error, 1)
 	go func() {
 		err := port.Serve(l)

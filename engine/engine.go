@@ -246,7 +246,8 @@ var _ a2a.Service = (*Engine)(nil)
 
 // New joins an agent and a store. card says what is enforced: capabilities,
 // input modes, required extensions. It starts nothing; Run has to be called
-// for tasks of earlier processes to be taken up and for a clean end.
+// for tasks of earlier processes to be taken up and for a clean end, with which an
+// agent that is an io.Closer is closed.
 func New(st store.Store, ag agent.Agent, card *a2a.AgentCard, o *Options) *Engine {
 	if st == nil || ag == nil || card == nil {
 		panic("engine: New needs a store, an agent and a card")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"reflect"
 	"strings"
 	"sync"
@@ -25,7 +26,8 @@ type Hosted struct {
 	// ExtendedCard is as Options.ExtendedCard, for this agent.
 	ExtendedCard func(context.Context, a2a.Caller) (*a2a.AgentCard, error)
 	// Close is called once after the last run of the agent, when another one has
-	// taken its place or the Engine has drained. Nil: there is nothing to close.
+	// taken its place or the Engine has drained. Nil: an Agent that is an io.Closer
+	// is closed by itself.
 	Close func() error
 }
 
@@ -109,6 +111,9 @@ func newRoster(agents []Hosted, before *roster, push bool) (*roster, error) {
 			is.player = was.player
 		} else {
 			is.player = &player{agent: h.Agent, close: h.Close}
+			if c, ok := h.Agent.(io.Closer); ok && h.Close == nil {
+				is.player.close = c.Close
+			}
 		}
 		if h.Name == "" {
 			r.front = is
@@ -264,8 +269,7 @@ func first(a, _ string) string { return a }
 // awaitLocked leaves the task to an agent that is not there. It stays as it is in
 // the store, and this process's, until the agent comes.
 func (o *owner) awaitLocked() {
-	name, _ := AgentOf(o.key.Tenant)
-	o.log().Info("task waits for its agent, which is not there", "agent", name)
+	o.log().Info("task waits for its agent, which is not there")
 	o.running, o.resting, o.starts, o.awaits = false, false, false, true
 	o.createLocked()
 	o.settleLocked()

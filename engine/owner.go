@@ -135,7 +135,12 @@ func (e *Engine) newOwner(key store.Key, contextID string) *owner {
 	return o
 }
 
-func (o *owner) log() *slog.Logger { return o.e.log.With("task", o.key.ID) }
+func (o *owner) log() *slog.Logger {
+	if name, _ := AgentOf(o.key.Tenant); name != "" {
+		return o.e.log.With("task", o.key.ID, "agent", name)
+	}
+	return o.e.log.With("task", o.key.ID)
+}
 
 // nudge tells the goroutine that there is something to do.
 func (o *owner) nudge() { nudge(o.inbox.hint) }
