@@ -22,10 +22,16 @@ type answer struct {
 // parseAnswer reads an answer of this media type as the events that say the same.
 // The last one ends, all others do not.
 func parseAnswer(body []byte, media string) ([]*event, error) {
+	if media == "" { // as good as it gets
+		media = "text/plain"
+		if body := bytes.TrimSpace(body); len(body) > 0 && body[0] == '{' {
+			media = "application/json"
+		}
+	}
 	media, _, err := mime.ParseMediaType(media)
 	switch {
 	case err != nil:
-		return nil, bad("it has no media type")
+		return nil, bad("its media type is none")
 	case media == "application/json", strings.HasSuffix(media, "+json"):
 		return parseJSON(body)
 	}

@@ -59,7 +59,7 @@ func TestAnswers(t *testing.T) {
 		"empty artifact":       {200, js, `{"artifacts":[{"name":"a"}]}`, `failed the service's answer cannot be used: artifact "a": it has neither text nor parts`},
 		"reserved link":        {200, js, `{"artifacts":[{"parts":[{"url":"parley-blob:x"}]}]}`, "failed the service's answer cannot be used: it cannot be part of a task"},
 		"bad metadata":         {200, js, `{"text":"x","metadata":7}`, "failed the service's answer cannot be used: its metadata must be a JSON object"},
-		"no media type":        {200, "/", "x", "failed the service's answer cannot be used: it has no media type"},
+		"bad media type":       {200, "/", "x", "failed the service's answer cannot be used: its media type is none"},
 		"too long":             {200, js, `{"text":"` + strings.Repeat("x", 1<<10) + `"}`, "failed the service's answer cannot be used: it has more than the 1024 bytes it may have"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -140,6 +140,14 @@ func TestCredentials(t *testing.T) {
 	for _, m := range task.History {
 		if strings.Contains(show(m.Parts), "hush") {
 			t.Error("the credentials are in the history")
+		}
+	}
+}
+
+func TestNoMediaType(t *testing.T) {
+	for body, want := range map[string]string{" {\"text\":\"a\"}": "a", "a {": "a {", "": ""} {
+		if events, err := parseAnswer([]byte(body), ""); err != nil || events[0].Type != "reply" || show(events[0].Parts) != want {
+			t.Errorf("%q: %v, %v", body, events, err)
 		}
 	}
 }

@@ -191,7 +191,8 @@ func TestCancelTellsTheService(t *testing.T) {
 	d := newDoor(t)
 	s, posts := accepting(t, "/jobs/1?x=y")
 	o := &Options{Callbacks: d.behind.Load(), Headers: map[string]a2a.Secret{"X-Key": "k"}}
-	w := newWorld(t, st, s.URL, o)
+	url := strings.Replace(s.URL, "://", "://ann:hush@", 1)
+	w := newWorld(t, st, url, o)
 	task := w.begin("hello")
 	at := (<-posts).Callback
 	wantCall(t, at, `{"type":"status","text":"x"}`, 200)
@@ -199,13 +200,13 @@ func TestCancelTellsTheService(t *testing.T) {
 	if n := len(s.got()); n != 1 {
 		t.Fatalf("%d requests, want no more than the first", n)
 	}
-	w = newWorld(t, st, s.URL, o)
+	w = newWorld(t, st, url, o)
 	poll(t, "back", func() bool { return callBack(t, at, `{"type":"status","text":"y"}`) == 200 })
 	if _, err := w.CancelTask(t.Context(), &a2a.CancelTaskRequest{ID: task.ID}); err != nil {
 		t.Fatal(err)
 	}
 	p := <-posts
-	if p.Request.Method != http.MethodDelete || p.URL.String() != "/jobs/1?x=y" || p.Request.Header.Get("X-Key") != "k" {
+	if p.Request.Method != http.MethodDelete || p.URL.String() != "/jobs/1?x=y" || p.Request.Header.Get("X-Key") != "k" || p.Request.Header.Get("Authorization") == "" {
 		t.Errorf("the service got %s %s", p.Request.Method, p.URL)
 	}
 	w.state(task.ID, a2a.TaskStateCanceled)

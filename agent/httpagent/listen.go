@@ -19,6 +19,7 @@ func (p *poster) accepted(res *http.Response) (record, error) {
 		if at.Scheme != p.a.url.Scheme || at.Host != p.a.url.Host || len(at.String()) > 2<<10 {
 			p.log.Warn("the service's Location is not taken: it leads to another host, or is too long")
 		} else {
+			at.User = nil // credentials do not belong in the record
 			rec.Location = at.String()
 		}
 	}
@@ -203,6 +204,7 @@ func (r *run) stop(ctx context.Context, location string) {
 	if err != nil {
 		return
 	}
+	req.URL.User = r.a.url.User
 	for name, value := range r.a.opts.headers() {
 		req.Header.Set(name, value.Reveal())
 	}

@@ -24,6 +24,7 @@ type again struct {
 	cause  error         // for the log
 	after  time.Duration // as the service asks; 0: it does not
 	moved  bool          // a stream got further than the last time
+	busy   bool          // the service is at work on the same request
 }
 
 func (e *again) Error() string { return e.reason }
@@ -49,6 +50,7 @@ func (r *run) post(ctx context.Context, x *exchange, m *a2a.Message) (record, er
 		return record{}, err
 	}
 	p := &poster{run: r, x: x, body: body}
+	var busy time.Time // since when it has been
 	for tries := 1; ; tries++ {
 		rec, err := p.try(ctx)
 		if ctx.Err() != nil {
@@ -61,7 +63,18 @@ func (r *run) post(ctx context.Context, x *exchange, m *a2a.Message) (record, er
 		if once.moved {
 			tries = 1
 		}
-		if tries > r.a.opts.retries() || once.after > mostAsked {
+		// As after a restart, when the first request's answer is not there yet. It may
+		// take as long as if nothing had happened.
+		if !once.busy {
+			busy = time.Time{}
+		} else if busy.IsZero() {
+			busy, tries = time.Now(), 1
+		}
+		over := tries > r.a.opts.retries()
+		if once.busy {
+			over = r.a.opts.retries() == 0 || time.Since(busy) > r.a.opts.timeout()
+		}
+		if over || once.after > mostAsked {
 			return record{}, agent.Public(once.reason, once.cause)
 		}
 		wait := max(once.after, backoff(tries))
@@ -197,7 +210,7 @@ func (p *poster) refused(ctx context.Context, res *http.Response) error {
 	switch s := res.StatusCode; {
 	case s == http.StatusRequestTimeout, s == http.StatusConflict, s == http.StatusTooEarly, s == http.StatusTooManyRequests,
 		s >= 500 && s != http.StatusNotImplemented && s != http.StatusHTTPVersionNotSupported:
-		return &again{reason: reason, cause: cause, after: retryAfter(res.Header.Get("Retry-After"), time.Now())}
+		return &again{reason: reason, cause: cause, after: retryAfter(res.Header.Get("Retry-After"), time.Now()), busy: s == http.StatusConflict}
 	case s/100 == 3:
 		return agent.Public(reason+", a redirect, which is not followed", cause)
 	}

@@ -68,7 +68,7 @@ func TestRetries(t *testing.T) {
 		case 2:
 			abort()
 		case 3:
-			p.say(409, "", "")
+			p.say(500, "", "")
 		case 4: // breaks off in the middle of an answer
 			p.ResponseWriter.Header().Set("Content-Length", "100")
 			p.json(`{"text":`)
@@ -122,6 +122,29 @@ func TestRetriesEnd(t *testing.T) {
 	w.task("hello")
 	if n := len(s.got()); n != 1 {
 		t.Errorf("never: %d requests", n)
+	}
+}
+
+// A service that is still at work on the same request is waited for as long as it
+// may take, which is not counted in tries.
+func TestServiceIsStillAtWork(t *testing.T) {
+	s := serve(t, func(p *post) {
+		switch {
+		case p.n == 1:
+			p.say(503, "", "")
+		case p.n < 20 || p.Text == "for ever":
+			p.say(409, "", "")
+		default:
+			p.json(`{"text":"done"}`)
+		}
+	})
+	w := newWorld(t, nil, s.URL, &Options{Retries: 1})
+	if res := w.send(message("hello")); res.Message == nil || res.Message.Text() != "done" {
+		t.Errorf("%+v", res)
+	}
+	w = newWorld(t, nil, s.URL, &Options{Timeout: 50 * time.Millisecond})
+	if task := w.task("for ever"); task.Status.State != a2a.TaskStateFailed {
+		t.Errorf("%s", outcome(task))
 	}
 }
 
