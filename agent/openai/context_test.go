@@ -85,6 +85,24 @@ func TestFailuresAreNotRemembered(t *testing.T) {
 	})
 }
 
+// A context may be full of what was never answered.
+func TestTheSearchForThePastIsBounded(t *testing.T) {
+	for failed, found := range map[int]int{199: 3, 200: 1} {
+		synctest.Test(t, func(t *testing.T) {
+			fake := openaitest.New(openaitest.Text("eins"))
+			all := texts("one")
+			for range failed {
+				fake.Add(openaitest.Error(400, "", "no"))
+				all = append(all, a2a.TextPart("again"))
+			}
+			w := newWorld(t, fake, nil)
+			if got := w.talk(append(all, a2a.TextPart("last"))...); len(got) != found {
+				t.Errorf("after %d failures: %q", failed, got)
+			}
+		})
+	}
+}
+
 // A task of version 0.1 goes on when it is over: its own past counts, too.
 func TestATaskThatGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -2,6 +2,7 @@ package openai_test
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -85,6 +86,7 @@ func TestWhatNewRefuses(t *testing.T) {
 		"credentials":   second(openai.New("http://u:p@host/v1", "m", nil)),
 		"no model":      second(openai.New("http://host/v1", "", nil)),
 		"messages":      second(openai.New("http://host/v1", "m", &openai.Options{Extra: map[string]any{"messages": 1}})),
+		"no JSON":       second(openai.New("http://host/v1", "m", &openai.Options{Extra: map[string]any{"seed": math.NaN()}})),
 		"a header":      second(openai.New("http://host/v1", "m", &openai.Options{Headers: map[string]a2a.Secret{"A B": "x"}})),
 		"a line break":  second(openai.New("http://host/v1", "m", &openai.Options{APIKey: "a\nb"})),
 		"another value": second(openai.New("http://host/v1", "m", &openai.Options{Headers: map[string]a2a.Secret{"A": "x\n"}})),

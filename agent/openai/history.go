@@ -36,12 +36,16 @@ func (r *run) history(ctx context.Context, art string) ([]message, error) {
 	if pairs == 0 {
 		return nil, nil
 	}
+	looked := 0
 	if take(r.t.Task(), r.t.Message().MessageID) {
 		for task, err := range r.t.Siblings(ctx) {
 			if err != nil {
 				return nil, err
 			}
 			if task.Status.State == a2a.TaskStateCompleted && !take(task, "") {
+				break
+			}
+			if looked++; looked == maxLooked {
 				break
 			}
 		}

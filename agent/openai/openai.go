@@ -2,6 +2,7 @@ package openai
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -51,6 +52,9 @@ func New(base, model string, o *Options) (*Agent, error) {
 		if _, has := o.Extra[name]; has {
 			return nil, fmt.Errorf("openai: Extra must not have %s, which is the agent's business", name)
 		}
+	}
+	if _, err := json.Marshal([]any{o.Extra, o.Temperature}); err != nil {
+		return nil, fmt.Errorf("openai: Extra or Temperature cannot be sent as JSON: %w", err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Headers)) {
 		if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(o.Headers[name].Reveal()) {

@@ -79,6 +79,7 @@ const (
 	maxError  = 64 << 10  // of an answer that says what is wrong, in bytes
 	maxTools  = 128       // that a model is told of, as the API has it
 	maxCalls  = 128       // in one answer
+	maxLooked = 200       // tasks of a context in which exchanges are looked for
 	maxWait   = time.Minute
 )
 
