@@ -131,11 +131,12 @@ func (m *maker) exec(n *made, c *config.Exec, log *slog.Logger) error {
 	if c.Mode == "lines" {
 		mode = agent.ExecLines
 	}
-	n.agent = agent.Exec(c.Command, &agent.ExecOptions{
+	o := &agent.ExecOptions{
 		Mode: mode, Processes: c.Processes, Concurrency: c.Concurrency, Dir: c.Dir, Env: environment(c.Env), CleanEnv: c.CleanEnv, Files: c.Files,
 		Timeout: c.Timeout, Grace: c.Grace, Memory: c.Memory, MaxOutput: c.MaxOutput, Logger: log,
-	})
-	n.card, n.madeUp, n.what = agent.ExecCard(c.Command), true, quoteAll(c.Command)
+	}
+	n.agent = agent.Exec(c.Command, o)
+	n.card, n.madeUp, n.what = o.Card(c.Command), true, quoteAll(c.Command)
 	return nil
 }
 
