@@ -71,7 +71,7 @@ func TestPushed(t *testing.T) {
 			}, nil)
 			handler.Store(front.agent.(*proxy.Agent))
 			want(t, send(t, dial(t, front, nil), say("sleep 0.2")), a2a.TaskStateCompleted, "slept")
-			if posts.Load() == 0 {
+			if posts.Load() == 0 && version != "0.1" { // whose answer waits for the end
 				t.Error("nothing was posted")
 			}
 		})
