@@ -1,0 +1,74 @@
+package mcpserver
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// sessionIdle is after how long without a request a session over HTTP is closed.
+const sessionIdle = 30 * time.Minute
+
+// Handler returns the server over streamable HTTP, for a listener on loopback: what
+// was not addressed to this machine by name, and what comes from a web page, is
+// refused (the protocol's chapter on transports wants that). Anybody who can
+// connect acts with the client's credentials.
+// All calls end with ctx.
+func (s *Server) Handler(ctx context.Context) http.Handler {
+	m := s.server(ctx)
+	server := func(*http.Request) *mcp.Server { return m }
+	// Versions of the protocol from 2026-07-28 on have no sessions, and those
+	// before cannot be asked anything without one.
+	sessions := mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
+		SessionTimeout: sessionIdle, MaxRequestBodyBytes: maxMessage, Logger: s.log,
+	})
+	single := mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
+		Stateless: true, MaxRequestBodyBytes: maxMessage, PropagateRequestCancellation: true, Logger: s.log,
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case !local(r):
+			http.Error(w, "this server is for programs of this machine", http.StatusForbidden)
+		case r.URL.Path != "/" && r.URL.Path != "/mcp":
+			http.NotFound(w, r)
+		case r.Header.Get("Mcp-Protocol-Version") >= "2026-07-28":
+			single.ServeHTTP(w, r)
+		default:
+			sessions.ServeHTTP(w, r)
+		}
+	})
+}
+
+// local reports whether a request was addressed to this machine, and not sent by a
+// page of another site.
+func local(r *http.Request) bool {
+	host, _, err := net.SplitHostPort(r.Host)
+	if err != nil {
+		host = r.Host
+	}
+	if !loopback(host) {
+		return false
+	}
+	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
+		return false
+	}
+	for _, origin := range r.Header.Values("Origin") {
+		u, err := url.Parse(origin)
+		if err != nil || u.Host == "" || u.Host != r.Host {
+			return false
+		}
+	}
+	return true
+}
+
+func loopback(host string) bool {
+	if n := len(host); n > 2 && host[0] == '[' && host[n-1] == ']' {
+		host = host[1 : n-1]
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}

@@ -1,0 +1,171 @@
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// Server is an MCP server whose tools call an agent. It serves many sessions at once.
+type Server struct {
+	agent a2a.Service
+	card  *a2a.AgentCard
+	opts  *Options
+	log   *slog.Logger
+
+	mu    sync.Mutex // protects calls
+	calls map[*mcp.ServerSession]*calls
+}
+
+// calls are those of a session that are under way.
+type calls struct {
+	n        int
+	canceled chan struct{} // gets a value for each that the client cancelled
+}
+
+// New returns a server for an agent, with its card. Nothing is asked of the agent
+// before a tool is called.
+func New(agent a2a.Service, card *a2a.AgentCard, o *Options) *Server {
+	return &Server{agent: agent, card: card, opts: o, log: o.logger(), calls: map[*mcp.ServerSession]*calls{}}
+}
+
+// server returns the SDK's server. All its calls end with until: the SDK waits for
+// them, whether or not anybody is there for what comes of them.
+func (s *Server) server(until context.Context) *mcp.Server {
+	version := s.card.Version
+	if version == "" {
+		version = "1"
+	}
+	m := mcp.NewServer(&mcp.Implementation{Name: "parley", Title: cut(s.card.Name, 200), Version: cut(version, 100)}, &mcp.ServerOptions{
+		Instructions: s.instructions(),
+		Capabilities: &mcp.ServerCapabilities{}, // no log
+	})
+	m.AddReceivingMiddleware(s.watch(until))
+	s.addTools(m)
+	return m
+}
+
+// Serve serves one client, which writes to in and reads from out, until in ends or
+// ctx does. Nothing else may be written to out. in is closed where it can be, for
+// it may be waiting for more.
+func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
+	ctx, gone := context.WithCancel(ctx)
+	defer gone()
+	err := s.server(ctx).Run(ctx, &mcp.IOTransport{
+		Reader:        &input{in, gone},
+		Writer:        output{out},
+		MaxLineLength: maxMessage,
+	})
+	if errors.Is(err, context.Canceled) || errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// maxMessage caps what a client may say at once, in bytes: files come in it.
+const maxMessage = 16 << 20
+
+// input tells when it has ended.
+type input struct {
+	io.Reader
+	gone context.CancelFunc
+}
+
+func (i *input) Read(p []byte) (int, error) {
+	n, err := i.Reader.Read(p)
+	if err != nil {
+		i.gone()
+	}
+	return n, err
+}
+
+func (i *input) Close() error {
+	if c, ok := i.Reader.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
+}
+
+type output struct{ io.Writer }
+
+func (output) Close() error { return nil }
+
+// watch ends calls when their time is up, and notes which cancellations are the
+// client's own wish: a context ends for other reasons, too.
+func (s *Server) watch(until context.Context) mcp.Middleware {
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
+			session, ok := r.GetSession().(*mcp.ServerSession)
+			switch {
+			case !ok:
+			case method == "notifications/cancelled":
+				s.note(session)
+			case method == "tools/call":
+				s.begin(session)
+				defer s.end(session)
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithCancel(ctx)
+				defer cancel()
+				defer context.AfterFunc(until, cancel)()
+			}
+			return next(ctx, method, r)
+		}
+	}
+}
+
+func (s *Server) note(session *mcp.ServerSession) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.calls[session]; c != nil {
+		select {
+		case c.canceled <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (s *Server) begin(session *mcp.ServerSession) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.calls[session]
+	if c == nil {
+		c = &calls{canceled: make(chan struct{}, 64)}
+		s.calls[session] = c
+	}
+	c.n++
+}
+
+func (s *Server) end(session *mcp.ServerSession) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.calls[session]
+	if c.n--; c.n == 0 {
+		delete(s.calls, session)
+	}
+}
+
+// wished reports whether the client cancelled the call whose context has ended. Its
+// notification and the end of the context come at the same time.
+func (s *Server) wished(session *mcp.ServerSession) bool {
+	s.mu.Lock()
+	c := s.calls[session]
+	s.mu.Unlock()
+	if c == nil {
+		return false
+	}
+	t := time.NewTimer(500 * time.Millisecond)
+	defer t.Stop()
+	select {
+	case <-c.canceled:
+		return true
+	case <-t.C:
+		return false
+	}
+}

@@ -1,0 +1,249 @@
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// work is one call of a tool that waits for a task. It belongs to the goroutine of
+// the call.
+type work struct {
+	s        *Server
+	request  *mcp.CallToolRequest
+	token    any           // for progress; nil if the client did not ask for any
+	wait     time.Duration // 0: not at all; less: as long as it takes
+	metadata a2a.JSON
+
+	task     *a2a.Task // as far as it is known
+	direct   *a2a.Message
+	progress float64
+	told     time.Time
+}
+
+const (
+	// beat is how often a client that asked for progress hears that there is none.
+	beat = 15 * time.Second
+	// pace is the least time between two notifications.
+	pace = 100 * time.Millisecond
+	// cancelTime bounds the cancellation of a task whose call was cancelled.
+	cancelTime = 10 * time.Second
+	// maxQuestions is how often one call asks its client.
+	maxQuestions = 20
+)
+
+var errLate = errors.New("mcpserver: the task takes longer than the call waits")
+
+func (s *Server) work(r *mcp.CallToolRequest, seconds *int) *work {
+	w := &work{s: s, request: r, token: r.Params.GetProgressToken(), wait: s.opts.wait()}
+	switch {
+	case seconds != nil:
+		w.wait = time.Duration(max(0, min(*seconds, 24*3600))) * time.Second
+	case w.token != nil:
+		w.wait = -1
+	}
+	return w
+}
+
+// run sends a message and returns what comes of it, asking the client what the task
+// asks.
+func (w *work) run(ctx context.Context, taskID, contextID string, in *sendArgs) (*mcp.CallToolResult, any, error) {
+	var parts []*a2a.Part
+	if id := w.request.Params.RequestState; id != "" {
+		// The client comes back with its answer. The id is as good as an argument:
+		// what may be done with it is the agent's to say.
+		t, err := w.s.agent.GetTask(ctx, &a2a.GetTaskRequest{ID: id})
+		if err != nil {
+			return w.s.failure(err), nil, nil
+		}
+		a, _ := w.request.Params.InputResponses[answerID].(*mcp.ElicitResult)
+		if parts = answer(a); parts == nil || t.Status.State != a2a.TaskStateInputRequired {
+			return w.s.result(t, false), nil, nil
+		}
+		taskID, contextID = t.ID, t.ContextID
+	} else {
+		var err error
+		if parts, err = in.parts(w.request.Params.Arguments); err != nil {
+			return nil, nil, err
+		}
+	}
+	for range maxQuestions {
+		w.task, w.direct = nil, nil
+		err := w.follow(ctx, &a2a.SendMessageRequest{
+			Message: &a2a.Message{
+				MessageID: uuid.NewString(), Role: a2a.RoleUser, TaskID: taskID, ContextID: contextID, Parts: parts, Metadata: w.metadata,
+			},
+		})
+		if err != nil {
+			return w.end(ctx, err), nil, nil
+		}
+		if w.direct != nil {
+			return w.s.message(w.direct), nil, nil
+		}
+		if w.task.Status.State != a2a.TaskStateInputRequired || !elicits(w.request) {
+			break
+		}
+		q := question(w.task)
+		if w.request.ProtocolVersion() >= "2026-07-28" {
+			// From this version on a server does not ask, but returns.
+			return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{answerID: q}, RequestState: w.task.ID}, nil, nil
+		}
+		a, err := w.request.Session.Elicit(ctx, q)
+		if err != nil {
+			if ctx.Err() != nil {
+				return w.end(ctx, err), nil, nil
+			}
+			w.s.log.Info("the MCP client could not be asked", "err", err)
+			break
+		}
+		if parts = answer(a); parts == nil {
+			break
+		}
+		taskID, contextID = w.task.ID, w.task.ContextID
+	}
+	return w.s.result(w.task, false), nil, nil
+}
+
+// end says what came of a call whose task was not waited for to its end.
+func (w *work) end(ctx context.Context, err error) *mcp.CallToolResult {
+	switch {
+	case errors.Is(err, errLate):
+		return w.s.result(w.task, true)
+	case ctx.Err() == nil:
+		res := w.s.failure(err)
+		if w.task != nil && w.task.ID != "" {
+			res.Content = append(res.Content, &mcp.TextContent{Text: fmt.Sprintf("The task %s goes on: look at it with get_task.", w.task.ID)})
+			res.StructuredContent = summary(w.task)
+		}
+		return res
+	}
+	if w.task != nil && w.task.ID != "" && !w.task.Status.State.Terminal() && w.s.wished(w.request.Session) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
+		defer cancel()
+		if _, err := w.s.agent.CancelTask(ctx, &a2a.CancelTaskRequest{ID: w.task.ID}); err != nil {
+			w.s.log.Info("a task could not be cancelled", "task", w.task.ID, "err", err)
+		}
+	}
+	return w.s.failure(context.Canceled) // nobody reads it
+}
+
+// follow sends req, or subscribes to w.task, and returns when the task rests or an
+// answer came without one. errLate says that the call waits no longer.
+func (w *work) follow(ctx context.Context, req *a2a.SendMessageRequest) error {
+	// At least the ids are waited for, so that there is something to go on with.
+	ctx, stop := context.WithCancel(ctx)
+	events, ended := make(chan *a2a.StreamResponse), make(chan error, 1)
+	go func() {
+		ended <- w.s.events(ctx, req, w.taskID(), func(ev *a2a.StreamResponse) bool {
+			select {
+			case events <- ev:
+				return true
+			case <-ctx.Done():
+				return false
+			}
+		})
+	}()
+	over := false
+	defer func() {
+		stop()
+		if !over {
+			<-ended
+		}
+	}()
+	late := time.NewTimer(max(w.wait, 0))
+	defer late.Stop()
+	due := late.C
+	if w.wait < 0 {
+		due = nil
+	}
+	tick := time.NewTicker(beat)
+	defer tick.Stop()
+	isLate := false
+	for {
+		select {
+		case ev := <-events:
+			if ev.Message != nil {
+				w.direct = ev.Message
+				return nil
+			}
+			w.apply(ctx, ev)
+			if rests(w.task) {
+				return nil
+			}
+			if isLate {
+				return errLate
+			}
+		case err := <-ended:
+			over = true
+			if err == nil && !rests(w.task) {
+				err = a2a.Errorf(a2a.CodeInvalidAgentResponse, "the agent stopped to answer before the task ended")
+			}
+			return err
+		case <-due:
+			due = nil
+			if w.task != nil {
+				return errLate
+			}
+			isLate = true
+		case <-tick.C:
+			w.tell(ctx, "still at work", true)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func (w *work) taskID() string {
+	if w.task == nil {
+		return ""
+	}
+	return w.task.ID
+}
+
+// apply moves the task on by an event, and tells of it.
+func (w *work) apply(ctx context.Context, ev *a2a.StreamResponse) {
+	if w.task == nil {
+		w.task = new(a2a.Task)
+	}
+	w.task.ApplyEvent(ev)
+	switch {
+	case ev.StatusUpdate != nil && ev.StatusUpdate.Status.Message != nil:
+		w.tell(ctx, cut(ev.StatusUpdate.Status.Message.Text(), 1000), false)
+	case ev.StatusUpdate != nil:
+		w.tell(ctx, shortState(ev.StatusUpdate.Status.State), false)
+	case ev.ArtifactUpdate != nil && ev.ArtifactUpdate.Artifact != nil:
+		for _, p := range ev.ArtifactUpdate.Artifact.Parts {
+			if p.Kind == a2a.PartText && p.Text != "" {
+				w.tell(ctx, cut(p.Text, 1000), false)
+				return
+			}
+		}
+		w.tell(ctx, "the artifact "+cut(ev.ArtifactUpdate.Artifact.Name, 200), false)
+	}
+}
+
+// tell sends a progress notification, if the client asked for them and had none a
+// moment ago.
+func (w *work) tell(ctx context.Context, text string, must bool) {
+	if w.token == nil || !must && time.Since(w.told) < pace {
+		return
+	}
+	w.told = time.Now()
+	w.progress++
+	if err := w.request.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
+		ProgressToken: w.token, Progress: w.progress, Message: text,
+	}); err != nil {
+		w.s.log.Debug("progress could not be told", "err", err)
+	}
+}
+
+// rests reports whether a task has ended or waits for its client.
+func rests(t *a2a.Task) bool {
+	return t != nil && (t.Status.State.Terminal() || t.Status.State.Interrupted())
+}
