@@ -24,7 +24,6 @@ type Agent struct {
 	model    string
 	opts     Options
 	client   *http.Client
-	own      *http.Client  // client, if it is to be closed
 	slots    chan struct{} // one for each turn at the endpoint; nil: no bound
 
 	// What the endpoint has refused so far, and is not told again.
@@ -70,8 +69,7 @@ func New(base, model string, o *Options) (*Agent, error) {
 	}
 	client := o.Client
 	if client == nil {
-		a.own = newClient()
-		client = a.own
+		client = newClient()
 	}
 	still := *client
 	still.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -128,10 +126,9 @@ func (a *Agent) leave() {
 	}
 }
 
-// Close lets go of idle connections, where they are the agent's own.
+// Close lets go of idle connections. Others who use the same Options.Client have
+// new ones made.
 func (a *Agent) Close() error {
-	if a.own != nil {
-		a.own.CloseIdleConnections()
-	}
+	a.client.CloseIdleConnections()
 	return nil
 }
