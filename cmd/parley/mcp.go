@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/parley-a2a/parley/internal/mcpserver"
+)
+
+// mcpFlags are the options of mcp.
+type mcpFlags struct {
+	http   string
+	skills bool
+	wait   duration
+}
+
+func newMCP(a *app) *cobra.Command {
+	f := mcpFlags{wait: duration(50 * time.Second)}
+	cmd := a.configured(&cobra.Command{
+		Use:   "mcp",
+		Short: "Make an agent the tools of an MCP client",
+		Long: `Serve an A2A agent as a server of the Model Context Protocol, for programs that
+know tools and no agents: over standard input and output, as such programs start
+their servers, or with --http over streamable HTTP.
+
+The tools are send_message, or with --skills one for each skill of the agent's
+card, and answer_task, get_task, list_tasks and cancel_task. A task that needs
+input asks the user of the program where that can ask, and otherwise says how to
+answer. A call that is cancelled cancels its task; a program that ends does not.
+
+Standard output belongs to the protocol; everything else goes to standard error.
+With --http, who can connect to this machine acts with your credentials.`,
+		Example: `  parley mcp -a http://127.0.0.1:7275
+  parley mcp -a agents.example.org --skills
+  parley mcp -a http://127.0.0.1:7275 --http 127.0.0.1:8090`,
+		Args: cobra.NoArgs,
+	}, func(cmd *cobra.Command, _ []string) error {
+		// --timeout is for commands that end by themselves.
+		if err := a.mcp(cmd.Context(), &f); err != nil {
+			return a.explain(cmd.Context(), err)
+		}
+		return nil
+	})
+	fs := cmd.Flags()
+	fs.StringVar(&f.http, "http", "", "serve over streamable HTTP at this `address` of this machine; port 0 takes a free one")
+	fs.BoolVar(&f.skills, "skills", false, "a tool for each skill of the card in place of send_message")
+	fs.Var(&f.wait, "wait-for", "how long a call waits for its task where the program does not ask for progress")
+	return cmd
+}
+
+func (a *app) mcp(ctx context.Context, f *mcpFlags) error {
+	var l net.Listener
+	if f.http != "" {
+		host, _, err := net.SplitHostPort(f.http)
+		if err != nil || !loopback(host) {
+			return usagef("--http %s is not an address of this machine alone, such as 127.0.0.1:8090", quote(f.http)).
+				withHint("a server for others needs credentials: parley serve has them, over A2A")
+		}
+		if l, err = net.Listen("tcp", f.http); err != nil {
+			return usagef("--http %s: %v", quote(f.http), err)
+		}
+		defer l.Close()
+	}
+	c, err := a.dial(ctx)
+	if err != nil {
+		return err
+	}
+	s := mcpserver.New(c, c.Card(), &mcpserver.Options{
+		Skills: f.skills, Wait: f.wait.std(), Poll: a.flags.pollInterval.std(), Logger: a.log,
+	})
+	if l == nil {
+		return s.Serve(ctx, a.stdin, a.stdout)
+	}
+	fmt.Fprintf(a.stderr, "MCP server of %s at http://%s/mcp\n", cleanLine(c.Card().Name), l.Addr())
+	return serveMCP(ctx, l, s)
+}
+
+// mcpGrace is how long requests may take to end.
+const mcpGrace = 2 * time.Second
+
+func serveMCP(ctx context.Context, l net.Listener, s *mcpserver.Server) error {
+	// Calls end with ctx, and streams with the calls or with Close.
+	srv := &http.Server{Handler: s.Handler(ctx), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
+	ended := make(chan error, 1)
+	go func() { ended <- srv.Serve(l) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), mcpGrace)
+	defer cancel()
+	if srv.Shutdown(late) != nil {
+		srv.Close()
+	}
+	<-ended
+	return nil
+}
