@@ -47,6 +47,12 @@ func startOn(t *testing.T, l net.Listener, card a2a.AgentCard, ag agent.Agent, o
 	if err != nil {
 		t.Fatal(err)
 	}
+	serveOn(t, l, s)
+}
+
+// serveOn runs a server on a listener until the test ends.
+func serveOn(t *testing.T, l net.Listener, s *parley.Server) {
+	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(ctx, l) }()

@@ -1,6 +1,7 @@
 package parley
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -29,8 +30,9 @@ type Hosted struct {
 	Card a2a.AgentCard
 	// Agent does the work.
 	Agent agent.Agent
-	// ExtendedCard is as Options.ExtendedCard, for this agent.
-	ExtendedCard *a2a.AgentCard
+	// ExtendedCard and ExtendedCardFor are as in Options, for this agent.
+	ExtendedCard    *a2a.AgentCard
+	ExtendedCardFor func(context.Context, a2a.Caller) (*a2a.AgentCard, error)
 	// Callbacks is what the agent is called back at, below /callbacks/{name}/, and
 	// for the default agent below /callbacks/default/ if it has no name; of the path
 	// it gets what comes behind the name, with its slash. It lets callers in by
@@ -101,7 +103,7 @@ func cast(agents []Hosted, o *Options) (*company, error) {
 			return nil, fmt.Errorf("parley: %q has no agent", h.Name)
 		}
 		own := *o
-		own.ExtendedCard = h.ExtendedCard
+		own.ExtendedCard, own.ExtendedCardFor = h.ExtendedCard, h.ExtendedCardFor
 		full, extended, err := own.cards(h.Card, sign)
 		if err != nil {
 			return nil, fmt.Errorf("agent %q: %w", h.Name, err)

@@ -67,6 +67,11 @@ func who(at *office, victims []*victim, anonymous bool) (all []attacker) {
 			add("with a certificate that names no tenant", at.certificate(v.name, ""), none).refused = true
 		}
 
+		// The owner itself, at another agent.
+		add("the owner at another agent", v.shows.to("/agents/valet"), none).thorough = anonymous != (tenant == "")
+		add("the owner at a third agent who names the tenant", v.shows.to("/agents/porter"), theirs)
+		add("another owner at another agent", at.key(bob(), tenant).to("/agents/valet"), none)
+
 		// The same name in another tenant.
 		if tenant != "" {
 			add("the same name in no tenant", at.key(v.name, ""), none)

@@ -29,7 +29,11 @@ import (
 type proof struct {
 	header map[string]string
 	cert   *tls.Certificate
+	at     string // the path of the agent that it is shown to
 }
+
+// to shows it to another agent.
+func (c proof) to(path string) proof { return proof{c.header, c.cert, path} }
 
 // with adds headers.
 func (c proof) with(pairs ...string) proof {
@@ -40,11 +44,11 @@ func (c proof) with(pairs ...string) proof {
 	for i := 0; i < len(pairs); i += 2 {
 		header[pairs[i]] = pairs[i+1]
 	}
-	return proof{header, c.cert}
+	return proof{header, c.cert, c.at}
 }
 
 // of adds the certificate of others.
-func (c proof) of(other proof) proof { return proof{c.header, other.cert} }
+func (c proof) of(other proof) proof { return proof{c.header, other.cert, c.at} }
 
 func bearer(token string) proof {
 	return proof{header: map[string]string{"Authorization": "Bearer " + token}}

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -102,6 +103,7 @@ func (r *reply) String() string { return r.head + "\n" + r.body }
 // visitor sends requests as one caller.
 type visitor struct {
 	url    string
+	at     string // the path of the agent
 	header map[string]string
 	plain  *http.Client // of HTTP/1.1
 	h2     *http.Client // of gRPC
@@ -132,6 +134,10 @@ func (v *visitor) call(ctx context.Context, d door, op dialect.Op, p probe, tag 
 		method, path = http.MethodGet, "/agent/authenticatedExtendedCard"
 	case a2a.BindingGRPC:
 		form := dialect.GRPCOf(d.dialect)
+		if v.at != "" { // gRPC has no paths
+			tenant := reflect.ValueOf(p.req).Elem().FieldByName("Tenant")
+			tenant.SetString(strings.TrimSuffix(v.at[1:]+"/"+tenant.String(), "/"))
+		}
 		m, err := form.Request(op, p.req)
 		if err != nil {
 			return nil, err
@@ -142,6 +148,9 @@ func (v *visitor) call(ctx context.Context, d door, op dialect.Op, p probe, tag 
 		}
 		path, media, client = "/"+form.Service()+"/"+form.Method(op), "application/grpc+proto", v.h2
 		body = iwire.AppendMessage(nil, msg)
+	}
+	if d.binding != a2a.BindingGRPC {
+		path = v.at + path
 	}
 	req, err := http.NewRequestWithContext(ctx, method, v.url+path, bytes.NewReader(body))
 	if err != nil {

@@ -98,6 +98,13 @@ func (b *butler) Run(ctx context.Context, t *agent.Turn) error {
 	return t.Complete("done " + word)
 }
 
+// valet is an agent beside the butler. To it all are strangers.
+type valet butler
+
+func (v *valet) Run(ctx context.Context, t *agent.Turn) error {
+	return (*butler)(v).stranger(ctx, t)
+}
+
 // stranger answers somebody else with how much can be seen from a task.
 func (b *butler) stranger(ctx context.Context, t *agent.Turn) error {
 	seen, err := t.References(ctx)
@@ -136,7 +143,6 @@ type identityServer struct {
 func openIdentity(t *testing.T, st store.Store, guard *auth.Guard, certificates *authority) *identityServer {
 	t.Helper()
 	s := &identityServer{spy: newSpy(st), butler: newButler()}
-	card := a2a.AgentCard{Name: "butler", Capabilities: a2a.AgentCapabilities{ExtendedAgentCard: new(true)}}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -148,12 +154,29 @@ func openIdentity(t *testing.T, st store.Store, guard *auth.Guard, certificates 
 		config, s.tls = certificates.server(t)
 		l = tls.NewListener(l, config)
 	}
-	startOn(t, l, card, s.butler, &parley.Options{
+	// The others are agents that nobody has anything with.
+	hosted := []parley.Hosted{
+		{Name: "butler", Default: true, Agent: s.butler},
+		{Name: "valet", Agent: (*valet)(s.butler)}, {Name: "porter", Agent: (*valet)(s.butler)},
+	}
+	for i := range hosted {
+		h := &hosted[i]
+		h.Card = a2a.AgentCard{Name: h.Name, Capabilities: a2a.AgentCapabilities{ExtendedAgentCard: new(true)}}
+		h.ExtendedCardFor = func(_ context.Context, c a2a.Caller) (*a2a.AgentCard, error) {
+			card := &a2a.AgentCard{Name: h.Name}
+			if h.Default {
+				card.Description = "in service " + s.butler.word(c)
+			}
+			return card, nil
+		}
+	}
+	served, err := parley.NewHost(hosted, &parley.Options{
 		Store: s.spy, Auth: guard, Egress: &a2aserver.Egress{Loopback: true}, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
-		ExtendedCardFor: func(_ context.Context, c a2a.Caller) (*a2a.AgentCard, error) {
-			return &a2a.AgentCard{Name: "butler", Description: "in service " + s.butler.word(c)}, nil
-		},
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	serveOn(t, l, served)
 	return s
 }
 
@@ -181,7 +204,7 @@ func (s *identityServer) transport(t *testing.T, c proof, h2 bool) *http.Client 
 
 // visitor returns somebody who shows proof.
 func (s *identityServer) visitor(t *testing.T, c proof) *visitor {
-	return &visitor{url: s.url, header: c.header, plain: s.transport(t, c, false), h2: s.transport(t, c, true)}
+	return &visitor{url: s.url, at: c.at, header: c.header, plain: s.transport(t, c, false), h2: s.transport(t, c, true)}
 }
 
 // client returns a client that shows proof.
@@ -191,7 +214,7 @@ func (s *identityServer) client(t *testing.T, c proof, version string) *a2aclien
 	for name, value := range c.header {
 		h.Set(name, value)
 	}
-	client, err := a2aclient.Dial(t.Context(), s.url, &a2aclient.Options{
+	client, err := a2aclient.Dial(t.Context(), s.url+c.at, &a2aclient.Options{
 		Version: version, Bindings: []string{a2a.BindingJSONRPC}, Header: h, HTTPClient: s.transport(t, c, false),
 	})
 	if err != nil {
