@@ -44,11 +44,12 @@ Exit codes: 0 the command did its job, whatever the agent decided; 1 failed;
 		a.showEffective(cmd)
 		help(cmd, args)
 	})
-	group(root, newSend(a), newServe(a), newVersion(a),
+	group(root, newSend(a), newServe(a), newInit(a), newVersion(a),
 		group(&cobra.Command{Use: "card", Short: "Agent cards"}, newCardGet(a), newCardSign(a), newCardVerify(a), newCardKeygen(a)),
 		group(&cobra.Command{Use: "task", Short: "Tasks of an agent"},
 			newTaskGet(a), newTaskList(a), newTaskCancel(a), newTaskSubscribe(a), newTaskPush(a)),
 		group(&cobra.Command{Use: "push", Short: "Webhooks"}, newPushListen(a)),
+		newMCP(a),
 		newKey(a),
 		group(&cobra.Command{Use: "admin", Short: "The tasks that parley serve keeps: delete, back up, move"},
 			newAdminGC(a), newAdminErase(a), newAdminBackup(a), newAdminExport(a), newAdminImport(a), newAdminPush(a)),

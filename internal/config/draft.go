@@ -47,9 +47,9 @@ func (f *field) isPath(value string) bool {
 // YAML returns the file. What is not said but often wanted is in it as a comment.
 func (d *Draft) YAML() []byte {
 	w := new(writer)
-	w.line(0, "# What parley serve serves. All settings are in docs/config.md; parley config validate says what is wrong,")
-	w.line(0, "# parley config schema > parley.schema.json makes editors know them by this line:")
-	w.line(0, "# yaml-language-server: $schema=parley.schema.json")
+	w.line(0, "# What parley serve serves. All settings are in docs/config.md; parley config validate says what is wrong.")
+	w.line(0, "# Editors know the settings after: parley config schema > parley.schema.json")
+	w.line(0, "# and the line: # yaml-language-server: $schema=parley.schema.json")
 	w.line(0, "version: 1")
 	said := 0
 	for _, f := range serverFields {
@@ -148,7 +148,7 @@ func (d *Draft) setting(f *field, path string) *item {
 // made is what a Go value is in the file; nil if it is zero, and so left out.
 func (d *Draft) made(f *field, v reflect.Value) *item {
 	it := &item{name: f.name, field: f}
-	if v.IsZero() {
+	if v.IsZero() || (v.Kind() == reflect.Map || v.Kind() == reflect.Slice) && v.Len() == 0 {
 		return nil
 	}
 	if v.Kind() == reflect.Pointer {

@@ -1,0 +1,261 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/config"
+)
+
+// initFlags are init's own; the others are serve's, and go into the file.
+type initFlags struct{ name, card string }
+
+func newInit(a *app) *cobra.Command {
+	var own initFlags
+	set := new(serveFlags).flagSet()
+	line := record(set)
+	cmd := a.configured(&cobra.Command{
+		Use:   "init [WHAT] [options of serve...] [-- command arguments...]",
+		Short: "Write a parley.yaml from what is there",
+		Long: `Write a parley.yaml with comments; parley serve then serves it. WHAT is what is to
+become an agent:
+
+  a script or a program      ./answer.py
+  the URL of another agent   https://agent.example.org
+  ... of a model's endpoint  http://127.0.0.1:11434/v1
+  ... of an MCP server       https://tools.example.org/mcp
+  ... of an HTTP service     https://api.example.org/answer
+  the file of a card         card.json, which with a command says what its card says
+
+A URL is asked what it is, by GET alone. All options of parley serve (parley serve
+--help) say the same as there, and go into the file. Without anything it is agent.py,
+agent.js, agent.sh or agent of the working directory, else the demo agent.
+
+A file that is there is never written over; --file names another, - prints.`,
+		Example: `  parley init ./answer.py
+  parley init http://127.0.0.1:11434/v1 --model llama3.2
+  parley init --listen :7275 --auth-keys --public-url https://agents.example.org -- ./answer.sh
+  parley init --card card.json --lines -- node agent.js
+  parley init https://agent.example.org --file -`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if dash := cmd.ArgsLenAtDash(); dash >= 0 {
+				args = args[:dash]
+			}
+			return cobra.MaximumNArgs(1)(cmd, args)
+		},
+	}, func(cmd *cobra.Command, args []string) error {
+		var argv []string
+		if dash := cmd.ArgsLenAtDash(); dash >= 0 {
+			args, argv = args[:dash], args[dash:]
+		}
+		return a.init(cmd.Context(), own, *line, args, argv)
+	})
+	cmd.Flags().SortFlags = false
+	cmd.Flags().StringVar(&own.name, "name", "", "the agent's `name`, a word of a-z, 0-9 and - (default: from what it is)")
+	cmd.Flags().StringVar(&own.card, "card", "", "`file` of a card, for what the agent's card says")
+	set.VisitAll(func(f *pflag.Flag) {
+		f.Hidden = f.Name != "file"
+		if f.Name == "file" {
+			f.Usage = "`file` to write; - prints it (default: " + defaultFile + ")"
+		}
+		cmd.Flags().AddFlag(f)
+	})
+	return cmd
+}
+
+func (a *app) init(ctx context.Context, own initFlags, line given, args, argv []string) error {
+	name := line.value("file")
+	if name == "" {
+		name = defaultFile
+	}
+	if _, err := os.Lstat(name); name != "-" && !errors.Is(err, fs.ErrNotExist) {
+		return usagef("%s is there already: nothing is written over", quote(name)).withHint("--file names another file, --file - prints what would be written")
+	}
+	options := given{{"file", ""}} // none is to be read
+	settings := map[string][]string{}
+	for _, g := range line {
+		if g.name != "file" {
+			options = append(options, g)
+			settings[g.name] = append(settings[g.name], g.value)
+		}
+	}
+	form := ""
+	for _, f := range forms {
+		if line.isGiven(f) {
+			form = f
+		}
+	}
+	if len(args) == 0 && len(argv) == 0 && form == "" {
+		what, err := whatIsHere()
+		if err != nil {
+			return err
+		}
+		if what != "" {
+			args = []string{what}
+		}
+	}
+	script := len(args) > 0 && !isCard(args[0]) && !strings.Contains(args[0], "://")
+	if len(args) > 0 && !script && line.isGiven("model") && form == "" {
+		options = append(options, givenFlag{"openai", args[0]})
+	}
+	s, err := a.setUp(options, len(argv) > 0 || script)
+	if err != nil {
+		return err
+	}
+	d := &config.Draft{Settings: settings}
+	if dir := filepath.Dir(name); name != "-" && dir != "." {
+		d.Dir = dir
+	}
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	agent, err := a.drafted(ctx, s, args, argv, &own)
+	if err != nil {
+		return err
+	}
+	if agent.Exec != nil && agent.Exec.Dir == "" && d.Dir != "" {
+		agent.Exec.Dir = "." // where it was tried
+	}
+	if extended := line.value("extended-card"); extended != "" {
+		agent.Card.Extended = extended
+	}
+	d.Agents = []config.Agent{agent}
+	a.takeSecrets(d)
+	return a.writeDraft(name, d, agent.Name)
+}
+
+// drafted is the agent of the file.
+func (a *app) drafted(ctx context.Context, s *serveSetup, args, argv []string, own *initFlags) (config.Agent, error) {
+	var agent config.Agent
+	token := a2a.Secret("")
+	if value, _ := a.around.lookup(upstreamEnv); value != "" {
+		token = "${env:" + upstreamEnv + "}"
+	}
+	form := s.chosen(s.set)
+	switch {
+	case len(args) > 0 && isCard(args[0]) && own.card == "":
+		own.card = args[0]
+	case len(args) > 0 && (len(argv) > 0 || form != "" && form != "openai"):
+		return agent, usagef("%s says what the agent is, and so does %s: leave one out", quote(args[0]), orDash(form))
+	case len(args) > 0:
+		var err error
+		if agent, err = a.find(ctx, args[0], s, token); err != nil {
+			return agent, err
+		}
+	}
+	if len(args) == 0 || isCard(args[0]) {
+		agent = s.formFlags.agent(s.set, argv, token)
+	}
+	if own.card != "" {
+		if err := cardOf(own.card, &agent, len(argv) == 0 && form == ""); err != nil {
+			return agent, err
+		}
+	}
+	agent.Default = false // an only agent is
+	if agent.Name == "" || own.name != "" {
+		agent.Name = own.name
+	}
+	if agent.Name == "" {
+		agent.Name = nameOf(&agent)
+	}
+	return agent, nil
+}
+
+func orDash(form string) string {
+	if form == "" {
+		return "the command behind --"
+	}
+	return "--" + form
+}
+
+// takeSecrets puts variables in the place of passwords that options have.
+func (a *app) takeSecrets(d *config.Draft) {
+	for flag, env := range map[string]string{"store": storeEnv, "egress-proxy": "PARLEY_EGRESS_PROXY"} {
+		values := d.Settings[flag]
+		if len(values) == 0 || len(passwords(values[len(values)-1])) == 0 {
+			continue
+		}
+		a.stderr.hide(passwords(values[len(values)-1])...)
+		d.Settings[flag] = []string{"${env:" + env + "}"}
+		a.note("Note", "there is a password in --%s, and none belongs into a file: set the variable %s to the whole value", flag, env)
+	}
+}
+
+// writeDraft writes the file, if it is one that serve will take.
+func (a *app) writeDraft(name string, d *config.Draft, agent string) error {
+	text := d.YAML()
+	at := name
+	if name == "-" {
+		at = defaultFile
+	}
+	if _, err := config.Parse(at, text, &config.Options{Elsewhere: true, Check: newCheck()}); err != nil {
+		return fileFailure(at, err)
+	}
+	if name == "-" {
+		_, err := a.stdout.Write(text)
+		return err
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return usagef("%v", err)
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Close()); err != nil {
+		_ = os.Remove(name) // half of it would be there the next time
+		return newFailure(codeServe, fmt.Sprintf("write %s: %v", name, err), err)
+	}
+	next := "parley serve"
+	if name != defaultFile {
+		next += " --file " + quote(name)
+	}
+	a.note("Next", "%s", next)
+	return a.print.checked(checkedFile{File: name, Agents: []string{agent}})
+}
+
+// nameOf makes a name for an agent of what it is.
+func nameOf(c *config.Agent) string {
+	name := c.Builtin
+	switch {
+	case c.Card.Name != "":
+		name = c.Card.Name
+	case c.Exec != nil:
+		name = commandName(c.Exec.Command)
+	case c.OpenAI != nil:
+		name = c.OpenAI.Model
+	case c.HTTP != nil:
+		name = hostIn(c.HTTP.URL)
+	case c.Proxy != nil:
+		name = hostIn(c.Proxy.Agent)
+	case c.MCP != nil && c.MCP.URL != "":
+		name = hostIn(c.MCP.URL)
+	case c.MCP != nil:
+		name = commandName(c.MCP.Command)
+	}
+	return slug(name)
+}
+
+// slug is a name as agents have it.
+func slug(s string) string {
+	var b strings.Builder
+	for _, c := range strings.ToLower(s) {
+		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' {
+			b.WriteRune(c)
+		} else if b.Len() > 0 && !strings.HasSuffix(b.String(), "-") {
+			b.WriteByte('-')
+		}
+	}
+	name := strings.Trim(b.String()[:min(b.Len(), 63)], "-")
+	if name == "" {
+		return "agent"
+	}
+	return name
+}

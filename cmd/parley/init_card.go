@@ -1,0 +1,50 @@
+package main
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/config"
+)
+
+// isCard reports whether a name is that of a card's file.
+func isCard(name string) bool {
+	return !strings.Contains(name, "://") && strings.HasSuffix(strings.ToLower(name), ".json")
+}
+
+// cardOf puts into the file what a card says. alone says that nothing else tells
+// what the agent is: it is then the one that the card leads to.
+func cardOf(name string, agent *config.Agent, alone bool) error {
+	doc, err := readBounded(name, maxCardFile)
+	if err != nil {
+		return usagef("%v", err)
+	}
+	card := new(a2a.AgentCard)
+	if err := card.UnmarshalJSON(doc); err != nil {
+		return usagef("%s is no card: %v", quote(name), err)
+	}
+	if alone {
+		if len(card.SupportedInterfaces) == 0 {
+			return usagef("%s says what the agent's card says, and nothing what the agent is", quote(name)).
+				withHint("name its command: parley init %s -- ./agent.py", quote(name))
+		}
+		// Its card is the proxy's to ask for, and to follow.
+		*agent = config.Agent{Name: slug(card.Name), Proxy: &config.Proxy{Agent: card.SupportedInterfaces[0].URL}}
+		return nil
+	}
+	c := &agent.Card
+	c.Name, c.Description, c.Version = card.Name, card.Description, card.Version
+	c.DocumentationURL, c.IconURL = card.DocumentationURL, card.IconURL
+	c.InputModes, c.OutputModes = card.DefaultInputModes, card.DefaultOutputModes
+	if p := card.Provider; p != nil && p.Organization != "" && p.URL != "" {
+		c.Organization, c.OrganizationURL = p.Organization, p.URL
+	}
+	for _, s := range card.Skills {
+		c.Skills = append(c.Skills, config.Skill{
+			ID: s.ID, Name: cmp.Or(s.Name, s.ID), Description: cmp.Or(s.Description, s.Name, s.ID), Tags: s.Tags, Examples: s.Examples,
+			InputModes: s.InputModes, OutputModes: s.OutputModes,
+		})
+	}
+	return nil
+}

@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/a2aclient"
+	"github.com/parley-a2a/parley/internal/config"
+)
+
+// find makes an agent of a script, or of what a URL turns out to be.
+func (a *app) find(ctx context.Context, what string, s *serveSetup, token a2a.Secret) (config.Agent, error) {
+	if !strings.Contains(what, "://") {
+		st, err := os.Stat(what)
+		switch {
+		case err == nil && st.Mode().IsRegular():
+			return a.script(what, st, s)
+		case err == nil:
+			return config.Agent{}, usagef("%s is no script or program", quote(what))
+		case !strings.ContainsAny(what, ".:") || strings.ContainsAny(what, "/\\") || interpreters[filepath.Ext(what)] != nil:
+			return config.Agent{}, usagef("there is no %s", quote(what)).withHint("a script, the file of a card, or a URL; a command goes behind --: parley init -- %s", quote(what))
+		}
+	}
+	probe := &http.Client{Timeout: 5 * time.Second}
+	bearer := map[string]a2a.Secret{}
+	if token != "" {
+		bearer["Authorization"] = "Bearer " + token
+	}
+	_, err := a2aclient.Resolve(ctx, what, &a2aclient.Options{HTTPClient: probe, UnaryTimeout: 5 * time.Second})
+	if err == nil {
+		return config.Agent{Proxy: &config.Proxy{Agent: what, Bearer: token}}, nil
+	}
+	u, parseErr := url.Parse(what)
+	if parseErr != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return config.Agent{}, usagef("%s is neither a file that is there nor the address of an agent: %v", quote(what), err)
+	}
+	if u.User != nil {
+		return config.Agent{}, usagef("there are credentials in the URL, which do not belong into a file").withHint("set %s to a token", upstreamEnv)
+	}
+	base, model, isModel, answered := models(ctx, probe, strings.TrimSuffix(strings.TrimRight(what, "/"), "/chat/completions"))
+	switch given := s.model; {
+	case given != "":
+		model, isModel = given, true
+		if base == "" {
+			base = what
+		}
+	case isModel && model == "":
+		return config.Agent{}, usagef("%s is the endpoint of models, and does not say which there are", quote(what)).withHint("parley init %s --model NAME", quote(what))
+	}
+	switch {
+	case isModel:
+		if token == "" && u.Scheme == "https" && u.Host == "api.openai.com" {
+			token = "${env:OPENAI_API_KEY}"
+		}
+		return config.Agent{OpenAI: &config.OpenAI{URL: base, Model: model, APIKey: token, SystemFile: s.system}}, nil
+	case strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/mcp"):
+		return config.Agent{MCP: &config.MCP{URL: what, Headers: bearer}}, nil
+	case !answered:
+		return config.Agent{}, usagef("nothing answers at %s, so what it is cannot be seen", quote(what)).
+			withHint("say it with --http, --openai and --model, --proxy or --mcp")
+	}
+	return config.Agent{HTTP: &config.HTTP{URL: what, Headers: bearer}}, nil
+}
+
+// models asks an endpoint for its models, and returns the first. answered says
+// that there is something at all.
+func models(ctx context.Context, c *http.Client, at string) (base, first string, ok, answered bool) {
+	for _, base := range []string{at, at + "/v1"} {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/models", nil)
+		if err != nil {
+			return "", "", false, false
+		}
+		res, err := c.Do(req)
+		if err != nil {
+			continue
+		}
+		answered = true
+		doc, _ := io.ReadAll(io.LimitReader(res.Body, 1<<20)) // what is cut off is no JSON
+		_ = res.Body.Close()                                  // only read
+		var list struct {
+			Data []struct {
+				ID string `json:"id"`
+			} `json:"data"`
+		}
+		switch {
+		case res.StatusCode == http.StatusUnauthorized && strings.HasSuffix(base, "/v1"):
+			return base, "", true, true // it has to be told who asks
+		case res.StatusCode == http.StatusOK && json.Unmarshal(doc, &list) == nil && list.Data != nil:
+			if len(list.Data) > 0 {
+				first = list.Data[0].ID
+			}
+			return base, first, true, true
+		}
+	}
+	return "", "", false, answered
+}
+
+// interpreters run scripts that do not run by themselves.
+var interpreters = map[string][]string{
+	".py": {"python3"}, ".js": {"node"}, ".mjs": {"node"}, ".cjs": {"node"}, ".sh": {"sh"}, ".rb": {"ruby"}, ".pl": {"perl"}, ".php": {"php"},
+}
+
+// script is an agent that is a file of this machine.
+func (a *app) script(name string, st os.FileInfo, s *serveSetup) (config.Agent, error) {
+	c := &config.Exec{Processes: s.processes}
+	if !filepath.IsAbs(name) && !strings.ContainsAny(name, `/\`) {
+		name = "./" + name
+	}
+	switch run, known := interpreters[strings.ToLower(filepath.Ext(name))]; {
+	case permissionsMatter && st.Mode()&0o111 != 0:
+		c.Command = []string{name}
+	case known:
+		c.Command = append(slices.Clone(run), name)
+	case permissionsMatter:
+		return config.Agent{}, usagef("%s is not executable", quote(name)).withHint("chmod +x %s, or name its interpreter: parley init -- sh %[1]s", quote(name))
+	default:
+		c.Command = []string{name}
+	}
+	agent := config.Agent{Exec: c}
+	text := beginning(name)
+	agent.Card.Description = about(text)
+	if s.lines || strings.Contains(text, "parley serve --lines") {
+		c.Mode = "lines"
+	}
+	return agent, nil
+}
+
+// beginning is how a script begins; "" if it is no text.
+func beginning(name string) string {
+	f, err := os.Open(name)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	text, _ := io.ReadAll(io.LimitReader(f, 4<<10)) // less will do
+	if strings.ContainsRune(string(text), 0) {
+		return ""
+	}
+	return strings.ToValidUTF8(string(text), "")
+}
+
+var firstComment = regexp.MustCompile(`^(?:#!.*\n)?\s*(?:"""\s*(\S[^\n"]*)|(?:#|//)[ \t]*([^\s!][^\n]*))`)
+
+// about is the first line of the comment that a script begins with.
+func about(text string) string {
+	m := firstComment.FindStringSubmatch(text)
+	if m == nil {
+		return ""
+	}
+	line := strings.TrimSpace(m[1] + m[2])
+	if len(line) > 200 || strings.Contains(line, "coding:") || strings.Contains(line, "eslint") {
+		return ""
+	}
+	return cleanLine(line)
+}
+
+// whatIsHere is a script of the working directory that is named as an agent's; ""
+// if there is none.
+func whatIsHere() (string, error) {
+	var found []string
+	for _, name := range []string{"agent", "agent.py", "agent.js", "agent.mjs", "agent.sh"} {
+		if st, err := os.Stat(name); err == nil && st.Mode().IsRegular() {
+			found = append(found, name)
+		}
+	}
+	if len(found) > 1 {
+		return "", usagef("there are %s: which is the agent?", strings.Join(found, " and ")).withHint("parley init ./%s", found[0])
+	}
+	return strings.Join(found, ""), nil
+}
+
+// commandName is what a command is called after: its script, if an interpreter
+// runs one.
+func commandName(argv []string) string {
+	name := argv[0]
+	for _, run := range interpreters {
+		if len(argv) > 1 && filepath.Base(argv[0]) == run[0] && !strings.HasPrefix(argv[1], "-") {
+			name = argv[1]
+		}
+	}
+	name = filepath.Base(name)
+	return strings.TrimSuffix(name, filepath.Ext(name))
+}
+
+// hostIn is the host of a URL or of an address.
+func hostIn(s string) string {
+	if u, err := url.Parse(s); err == nil && u.Host != "" {
+		return u.Hostname()
+	}
+	host, _, _ := strings.Cut(s, ":")
+	return host
+}
