@@ -13,6 +13,7 @@ import (
 
 // A card says what the agent does, and nothing of the other server.
 func TestCard(t *testing.T) {
+	t.Parallel()
 	theirs := a2a.AgentCard{
 		Name: "Painter", Description: "Paints.", Version: "2.1", DocumentationURL: "https://painter.example/docs", IconURL: "https://painter.example/icon.png",
 		Provider:             &a2a.AgentProvider{Organization: "Painters", URL: "https://painter.example"},
@@ -48,6 +49,7 @@ func TestCard(t *testing.T) {
 
 // A card that is not trusted leads to no agent.
 func TestCardIsJudged(t *testing.T) {
+	t.Parallel()
 	up := (&puppet{stream: says(task("up", a2a.TaskStateCompleted))}).serve(t)
 	p, err := proxy.New(up.url, &proxy.Options{CheckCard: func(context.Context, []byte) ([]byte, error) { return nil, errors.New("not signed") }})
 	if err != nil {
@@ -65,6 +67,7 @@ func TestCardIsJudged(t *testing.T) {
 
 // Options that cannot work are found out at once.
 func TestOptions(t *testing.T) {
+	t.Parallel()
 	for name, o := range map[string]*proxy.Options{
 		"a version":      {Version: "7.0"},
 		"two identities": {Bearer: "x", User: "y"},

@@ -16,6 +16,7 @@ import (
 // What an agent must not do fails the task for a reason that callers can read, and
 // ends the work there.
 func TestHostile(t *testing.T) {
+	t.Parallel()
 	endless := func(el func(i int) *a2a.StreamResponse) func(context.Context, *a2a.SendMessageRequest, func(*a2a.StreamResponse, error) bool) {
 		return func(ctx context.Context, _ *a2a.SendMessageRequest, yield func(*a2a.StreamResponse, error) bool) {
 			for i := 0; ctx.Err() == nil && yield(el(i), nil); i++ {
@@ -53,6 +54,7 @@ func TestHostile(t *testing.T) {
 
 // What is odd but has a meaning is taken for that.
 func TestOdd(t *testing.T) {
+	t.Parallel()
 	whole := func(id string) (*a2a.Task, error) {
 		el := task(id, a2a.TaskStateCompleted).Task
 		for _, a := range []string{"a", "b"} {
@@ -78,6 +80,7 @@ func TestOdd(t *testing.T) {
 
 // What is not of the protocol at all.
 func TestGarbage(t *testing.T) {
+	t.Parallel()
 	for name, answer := range map[string]http.HandlerFunc{
 		"not JSON":  func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{garbage") },
 		"no result": func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"jsonrpc":"2.0","id":1}`) },
@@ -118,6 +121,7 @@ func TestGarbage(t *testing.T) {
 
 // One that never answers can be given up.
 func TestHangs(t *testing.T) {
+	t.Parallel()
 	up := (&puppet{stream: says()}).serve(t)
 	front := behind(t, up.url, nil, nil)
 	c := dial(t, front, nil)
@@ -138,6 +142,7 @@ func TestHangs(t *testing.T) {
 
 // A cancellation ends as the agent's does.
 func TestCancelIsHonest(t *testing.T) {
+	t.Parallel()
 	state := func(s a2a.TaskState) func(string) (*a2a.Task, error) {
 		return func(id string) (*a2a.Task, error) { return task(id, s).Task, nil }
 	}

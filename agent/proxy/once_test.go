@@ -38,6 +38,7 @@ func silentFirst(p *puppet) *puppet {
 
 // A message of which nobody knows what became is not sent again.
 func TestNotSentAgain(t *testing.T) {
+	t.Parallel()
 	up := silentFirst(&puppet{})
 	want(t, crashUnanswered(t, up, nil), a2a.TaskStateFailed, "it was not sent again")
 	if n := len(up.messages()); n != 1 {
@@ -47,6 +48,7 @@ func TestNotSentAgain(t *testing.T) {
 
 // Where the agent promises to know it, it is, with the same name.
 func TestSentAgainWhereItIsKnown(t *testing.T) {
+	t.Parallel()
 	up := silentFirst(&puppet{card: a2a.AgentCard{Name: "puppet", Version: "1", Capabilities: a2a.AgentCapabilities{
 		Streaming: new(true), Extensions: []*a2a.AgentExtension{a2aserver.RetryExtension(1e12, true)},
 	}}})
@@ -59,6 +61,7 @@ func TestSentAgainWhereItIsKnown(t *testing.T) {
 
 // Where the agent lists its tasks, that one is found.
 func TestFoundInTheList(t *testing.T) {
+	t.Parallel()
 	up := silentFirst(&puppet{})
 	found := func() *a2a.Task {
 		found := task("up", a2a.TaskStateCompleted).Task
@@ -76,6 +79,7 @@ func TestFoundInTheList(t *testing.T) {
 // A server that stops in good order waits for the first answer, so that nothing is in
 // doubt, and one that had not reached the agent knows that.
 func TestStopsInGoodOrder(t *testing.T) {
+	t.Parallel()
 	release := make(chan struct{})
 	up := &puppet{get: func(id string) (*a2a.Task, error) { return task(id, a2a.TaskStateCompleted).Task, nil }}
 	up.stream = func(ctx context.Context, req *a2a.SendMessageRequest, yield func(*a2a.StreamResponse, error) bool) {
@@ -104,6 +108,7 @@ func TestStopsInGoodOrder(t *testing.T) {
 
 // An answer that may not have arrived is asked for once more.
 func TestAnswerInDoubt(t *testing.T) {
+	t.Parallel()
 	asks := task("up", a2a.TaskStateInputRequired)
 	asks.Task.Status.Message = &a2a.Message{MessageID: "q", Role: a2a.RoleAgent, Parts: []*a2a.Part{a2a.TextPart("who?")}}
 	up := &puppet{get: func(string) (*a2a.Task, error) { return asks.Task, nil }}
@@ -131,6 +136,7 @@ func TestAnswerInDoubt(t *testing.T) {
 
 // Callers are one to the agent, and their ids must not meet there.
 func TestIDsAreMadeAnew(t *testing.T) {
+	t.Parallel()
 	up := (&puppet{stream: says(task("up", a2a.TaskStateCompleted))}).serve(t)
 	front := behind(t, up.url, nil, nil)
 	c := dial(t, front, nil)
@@ -158,6 +164,7 @@ func TestIDsAreMadeAnew(t *testing.T) {
 
 // Contexts and references go on over a restart.
 func TestContextsAndReferences(t *testing.T) {
+	t.Parallel()
 	n := 0
 	up := &puppet{}
 	up.stream = func(ctx context.Context, req *a2a.SendMessageRequest, yield func(*a2a.StreamResponse, error) bool) {
@@ -185,6 +192,7 @@ func TestContextsAndReferences(t *testing.T) {
 
 // An agent that takes no contexts of ours is not asked to.
 func TestContextRefused(t *testing.T) {
+	t.Parallel()
 	up := &puppet{}
 	up.stream = func(ctx context.Context, req *a2a.SendMessageRequest, yield func(*a2a.StreamResponse, error) bool) {
 		if req.Message.ContextID != "" {
@@ -199,6 +207,7 @@ func TestContextRefused(t *testing.T) {
 
 // What callers show stays here.
 func TestCredentialsAreSwapped(t *testing.T) {
+	t.Parallel()
 	up := (&puppet{stream: says(task("up", a2a.TaskStateCompleted))}).serve(t)
 	front := behind(t, up.url, &proxy.Options{Bearer: "ours", Headers: map[string]a2a.Secret{"X-Team": "blue"}, Metadata: []string{"keep"}}, nil)
 	c := dial(t, front, &a2aclient.Options{Bearer: "theirs", Header: map[string][]string{
@@ -227,6 +236,7 @@ func TestCredentialsAreSwapped(t *testing.T) {
 
 // Why a message was refused.
 func TestRefusals(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		err  *a2a.Error
 		want string

@@ -19,6 +19,7 @@ import (
 
 // An agent that does not stream is polled, and its callers have a stream.
 func TestPolled(t *testing.T) {
+	t.Parallel()
 	card := agent.DemoCard()
 	card.Capabilities.Streaming = new(false)
 	up := serve(t, card, agent.Demo(), nil)
@@ -53,6 +54,7 @@ func TestPolled(t *testing.T) {
 
 // One that says when there is something new need not be asked.
 func TestPushed(t *testing.T) {
+	t.Parallel()
 	for _, version := range []string{"0.1", "0.3", "1.0"} {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
@@ -80,6 +82,7 @@ func TestPushed(t *testing.T) {
 
 // Nobody but the agent can tell, and nobody else learns whether there is such a task.
 func TestHandlerLetsInByItself(t *testing.T) {
+	t.Parallel()
 	var url, token string
 	up := &puppet{card: a2a.AgentCard{Name: "puppet", Version: "1", Capabilities: a2a.AgentCapabilities{PushNotifications: new(true)}}}
 	up.stream = says(task("up", a2a.TaskStateCompleted))
@@ -124,6 +127,7 @@ func (endless) Read(p []byte) (int, error) { return len(p), nil }
 
 // An authorization that comes by another way ends the wait for one.
 func TestAuthorizedElsewhere(t *testing.T) {
+	t.Parallel()
 	for name, streaming := range map[string]bool{"streams": true, "polled": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -13,6 +13,7 @@ import (
 // TestEveryWire speaks each version over each binding with the agent behind, and 1.0
 // with the proxy.
 func TestEveryWire(t *testing.T) {
+	t.Parallel()
 	up := serve(t, agent.DemoCard(), agent.Demo(), nil)
 	for _, version := range []string{"0.1", "0.3", "1.0"} {
 		d, _ := dialect.ParseVersion(version)

@@ -11,6 +11,7 @@ import (
 // A server that is killed while it passes an answer on finds out from the agent's task
 // whether it arrived.
 func TestKilledWhileAnswering(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name  string
 		left  func(task *a2a.Task, sent []*a2a.SendMessageRequest) // what the agent makes of it

@@ -250,7 +250,7 @@ func (r *run) sendOnce(ctx context.Context, m *a2a.Message) error {
 
 // grace is how long the first answer of the agent is waited for when the server
 // stops, and cancelWait when the task is cancelled: it says which task it is.
-const (
+var (
 	grace      = 5 * time.Second
 	cancelWait = time.Second
 )

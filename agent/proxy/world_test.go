@@ -40,7 +40,7 @@ func serve(t *testing.T, card a2a.AgentCard, ag agent.Agent, o *parley.Options) 
 	if o.Store == nil {
 		o.Store = store.NewMemory()
 	}
-	o.DrainWait = 500 * time.Millisecond
+	o.DrainWait = 3 * time.Second
 	p := &place{t: t, card: card, agent: ag, opts: o}
 	p.start()
 	t.Cleanup(func() { p.stop() })
@@ -75,8 +75,9 @@ func (p *place) start() {
 	p.kill = func() {
 		over = true
 		p.opts.Store = p.opts.Store.(*store.Memory).Reopen()
+		l.Close()
 		cancel()
-		<-done
+		p.t.Cleanup(func() { <-done }) // what it does until then is in vain
 	}
 }
 
