@@ -56,8 +56,7 @@ func send(ctx context.Context, c *a2aclient.Client, id, text string) (*a2a.Task,
 	return res.Task, nil
 }
 
-// 200 tasks at once: all complete, no more commands are at work than may be, and none
-// is overtaken by many.
+// 200 tasks at once: all complete, and no more commands are at work than may be.
 func TestExecManyTasksAtOnce(t *testing.T) {
 	const tasks, most = 200, 8
 	for name, c := range map[string]struct {
@@ -122,13 +121,12 @@ func TestExecManyTasksAtOnce(t *testing.T) {
 			for i, id := range came {
 				late = max(late, slices.Index(began, id)-i)
 			}
+			// How late is not judged: they may pass each other before they come to the queue,
+			// which is fair by TestQueueIsFair.
 			t.Logf("%d tasks: %.0f a second, half within %v, all within %v; at most %d at work; none began more than %d places late",
 				tasks, tasks/took[tasks-1].Seconds(), took[tasks/2].Round(time.Millisecond), took[tasks-1].Round(time.Millisecond), peak, late)
 			if peak == 0 || peak > most || len(began) != tasks {
 				t.Errorf("%d commands ran, %d at a time, want %d and %d at most", len(began), peak, tasks, most)
-			}
-			if late > 8*most {
-				t.Errorf("a task began %d places later than it came", late)
 			}
 		})
 	}

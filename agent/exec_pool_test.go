@@ -85,7 +85,10 @@ func TestExecReplacesAProcessThatBreaks(t *testing.T) {
 		"garble": "line 1 of the command's output: it is not JSON (byte 1)",
 		"forget": `line 1 of the command's output: it has no "task", which lines need of a process that serves many`,
 	} {
-		c := pool(t, &ExecOptions{Grace: 20 * time.Millisecond})
+		c := pool(t, &ExecOptions{})
+		if text == "garble" { // it does not end when it is told to
+			c = pool(t, &ExecOptions{Grace: 20 * time.Millisecond})
+		}
 		err := c.Run(t.Context(), NewTurn(newHost(text)))
 		wantReason(t, err, want)
 		served(t, c, "next") // all is well
@@ -107,7 +110,11 @@ func TestExecReplacesAProcessThatIsGone(t *testing.T) {
 
 func TestExecCancelLeavesAProcessThatEndsItsTask(t *testing.T) {
 	for text, stays := range map[string]bool{"wait": true, "hang": false} {
-		c := pool(t, &ExecOptions{Grace: 200 * time.Millisecond})
+		grace := time.Minute // of which it is told for a second what it may do by itself
+		if !stays {
+			grace = 40 * time.Millisecond
+		}
+		c := pool(t, &ExecOptions{Grace: grace})
 		first := served(t, c, "one")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		h := newHost(text)

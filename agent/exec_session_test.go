@@ -112,9 +112,7 @@ func TestExecRefusesLinesThatAreWrong(t *testing.T) {
 	} {
 		t.Run(c.want, func(t *testing.T) {
 			h := newHost("hi")
-			a := speaker(&ExecOptions{Grace: time.Millisecond}, c.script)
-			a.linger = time.Millisecond
-			wantReason(t, runExec(t, t.Context(), a, h), c.want)
+			wantReason(t, runExec(t, t.Context(), speaker(nil, c.script), h), c.want)
 		})
 	}
 }
