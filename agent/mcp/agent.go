@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -71,6 +72,7 @@ const maxRounds = 20
 type round struct {
 	Requests mcp.InputRequestMap `json:"requests"`
 	State    string              `json:"state,omitempty"`
+	Anew     bool                `json:"anew,omitempty"` // the call is made again as it was
 }
 
 // rounds calls the tool until it has a result. Servers of 2026-07-28 and later end a
@@ -99,6 +101,9 @@ func (r *run) rounds(ctx context.Context) (*mcp.CallToolResult, error) {
 				return round{}, errUnknown
 			}
 			res, err := r.tools.call(ctx, p, never, r)
+			if first := goFirst(err); first != nil {
+				return round{Requests: first, Anew: true}, nil
+			}
 			if err != nil {
 				return round{}, err
 			}
@@ -106,7 +111,7 @@ func (r *run) rounds(ctx context.Context) (*mcp.CallToolResult, error) {
 				final = res
 				return round{}, errFinal
 			}
-			return round{res.InputRequests, res.RequestState}, nil
+			return round{Requests: res.InputRequests, State: res.RequestState}, nil
 		})
 		switch {
 		case final != nil:
@@ -125,8 +130,42 @@ func (r *run) rounds(ctx context.Context) (*mcp.CallToolResult, error) {
 		if p.InputResponses, err = r.respond(ctx, asked.Requests); err != nil {
 			return nil, err
 		}
+		if asked.Anew {
+			for _, a := range p.InputResponses {
+				if a, ok := a.(*mcp.ElicitResult); !ok || a.Action != "accept" {
+					return nil, agent.Public("the tool cannot be called without that", nil)
+				}
+			}
+			p.InputResponses = nil
+		}
 	}
 	return nil, agent.Public("the tool asked too often", nil)
+}
+
+// goFirst returns the places that somebody has to visit before a call can be made,
+// where that is what is wrong with it. Nothing has happened then.
+func goFirst(err error) mcp.InputRequestMap {
+	var rpc *jsonrpc.Error
+	if !errors.As(err, &rpc) || rpc.Code != mcp.CodeURLElicitationRequired || len(rpc.Data) > maxQuestion {
+		return nil
+	}
+	var data struct {
+		Elicitations []*mcp.ElicitParams `json:"elicitations"`
+	}
+	if json.Unmarshal(rpc.Data, &data) != nil || len(data.Elicitations) > maxRounds {
+		return nil
+	}
+	var all mcp.InputRequestMap
+	for i, e := range data.Elicitations {
+		if e == nil || e.URL == "" {
+			return nil
+		}
+		if all == nil {
+			all = mcp.InputRequestMap{}
+		}
+		all[fmt.Sprintf("%02d", i)] = e
+	}
+	return all
 }
 
 // errFinal keeps a result out of the record.

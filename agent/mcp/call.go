@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
 )
 
@@ -144,6 +145,9 @@ func (t *Tools) tryCall(ctx context.Context, p *mcp.CallToolParams, once bool, w
 		params.Meta = mcp.Meta{}
 	}
 	params.Meta[mcp.MetaKeyLogLevel] = "info"
+	if trace := a2a.CallerFrom(ctx).Trace; trace != "" {
+		params.Meta["traceparent"] = trace
+	}
 	params.SetProgressToken(token)
 
 	// The call does not end with ctx by itself: one that cannot be made again has

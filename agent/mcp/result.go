@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"path"
 	"reflect"
@@ -18,6 +19,7 @@ import (
 // Of a result: how many links are followed, and for how long.
 const (
 	maxLinks = 16
+	maxParts = 1000 // about
 	linkTime = 30 * time.Second
 )
 
@@ -30,6 +32,10 @@ func (r *run) parts(ctx context.Context, res *mcp.CallToolResult) []*a2a.Part {
 	}
 	links := 0
 	for i, c := range res.Content {
+		if len(parts) >= maxParts {
+			parts = append(parts, a2a.TextPart(fmt.Sprintf("(%d more pieces are left out)", len(res.Content)-i)))
+			break
+		}
 		switch c := c.(type) {
 		case *mcp.TextContent:
 			if i != same && c.Text != "" {

@@ -23,6 +23,7 @@ type work struct {
 
 	task     *a2a.Task // as far as it is known
 	direct   *a2a.Message
+	size     int // of what its events brought, in bytes
 	progress float64
 	told     time.Time
 }
@@ -36,6 +37,8 @@ const (
 	cancelTime = 10 * time.Second
 	// maxQuestions is how often one call asks its client.
 	maxQuestions = 20
+	// maxTask is how many bytes a task may bring while a call waits for it.
+	maxTask = 64 << 20
 )
 
 var errLate = errors.New("mcpserver: the task takes longer than the call waits")
@@ -172,7 +175,9 @@ func (w *work) follow(ctx context.Context, req *a2a.SendMessageRequest) error {
 				w.direct = ev.Message
 				return nil
 			}
-			w.apply(ctx, ev)
+			if err := w.apply(ctx, ev); err != nil {
+				return err
+			}
 			if rests(w.task) {
 				return nil
 			}
@@ -207,7 +212,10 @@ func (w *work) taskID() string {
 }
 
 // apply moves the task on by an event, and tells of it.
-func (w *work) apply(ctx context.Context, ev *a2a.StreamResponse) {
+func (w *work) apply(ctx context.Context, ev *a2a.StreamResponse) error {
+	if w.size += size(ev); w.size > maxTask {
+		return a2a.Errorf(a2a.CodeTooLarge, "the task has more than %d bytes, which is too much for a tool's result", maxTask)
+	}
 	if w.task == nil {
 		w.task = new(a2a.Task)
 	}
@@ -221,11 +229,29 @@ func (w *work) apply(ctx context.Context, ev *a2a.StreamResponse) {
 		for _, p := range ev.ArtifactUpdate.Artifact.Parts {
 			if p.Kind == a2a.PartText && p.Text != "" {
 				w.tell(ctx, cut(p.Text, 1000), false)
-				return
+				return nil
 			}
 		}
 		w.tell(ctx, "the artifact "+cut(ev.ArtifactUpdate.Artifact.Name, 200), false)
 	}
+	return nil
+}
+
+// size is about how many bytes an event adds to what is kept of its task.
+func size(ev *a2a.StreamResponse) int {
+	n := 0
+	add := func(parts []*a2a.Part) {
+		for _, p := range parts {
+			n += 64 + len(p.Text) + len(p.Raw) + len(p.URL) + len(p.Data)
+		}
+	}
+	if u := ev.ArtifactUpdate; u != nil && u.Artifact != nil {
+		add(u.Artifact.Parts)
+	}
+	if u := ev.StatusUpdate; u != nil && u.Status.Message != nil {
+		add(u.Status.Message.Parts)
+	}
+	return n
 }
 
 // tell sends a progress notification, if the client asked for them and had none a

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/parley-a2a/parley"
+	"github.com/parley-a2a/parley/agent"
+)
+
+// demoAgent serves the demo agent and returns its address.
+func demoAgent(t *testing.T) string {
+	t.Helper()
+	srv, err := parley.New(agent.DemoCard(), agent.Demo(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := httptest.NewServer(srv.Handler())
+	ctx, cancel := context.WithCancel(context.Background())
+	ran := make(chan error, 1)
+	go func() { ran <- srv.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		<-ran
+		h.CloseClientConnections()
+		h.Close()
+	})
+	return h.URL
+}
+
+func callDemo(t *testing.T, transport mcp.Transport) {
+	t.Helper()
+	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+	session, err := client.Connect(t.Context(), transport, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "send_message", Arguments: json.RawMessage(`{"message":"echo hello"}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, ok := res.Content[0].(*mcp.TextContent); !ok || text.Text != "hello" {
+		t.Errorf("result %+v", res)
+	}
+}
+
+// Standard output is the protocol's alone, and the end of standard input is the end.
+func TestMCPOverStandardInputAndOutput(t *testing.T) {
+	url := demoAgent(t)
+	inR, inW := io.Pipe()
+	outR, outW := io.Pipe()
+	var out, errs bytes.Buffer
+	exit := make(chan int, 1)
+	go func() {
+		exit <- run(t.Context(), []string{"mcp", "-a", url, "--debug"}, inR, io.MultiWriter(&out, outW), &errs)
+	}()
+	callDemo(t, &mcp.IOTransport{Reader: outR, Writer: inW})
+	if code := <-exit; code != 0 {
+		t.Errorf("exit code %d: %s", code, errs.String())
+	}
+	for line := range strings.Lines(out.String()) {
+		if !json.Valid([]byte(line)) {
+			t.Errorf("on standard output: %q", line)
+		}
+	}
+}
+
+func TestMCPOverHTTP(t *testing.T) {
+	url := demoAgent(t)
+	ctx, interrupt := context.WithCancel(t.Context())
+	errs := new(lockedBuffer)
+	exit := make(chan int, 1)
+	go func() {
+		exit <- run(ctx, []string{"mcp", "-a", url, "--http", "127.0.0.1:0"}, strings.NewReader(""), io.Discard, errs)
+	}()
+	var at []string
+	for end := time.Now().Add(10 * time.Second); len(at) == 0 && time.Now().Before(end); <-time.After(5 * time.Millisecond) {
+		at = regexp.MustCompile(`http://127\.0\.0\.1:\d+/mcp\n`).FindStringSubmatch(errs.String())
+	}
+	if len(at) == 0 {
+		t.Fatalf("no address: %s", errs)
+	}
+	callDemo(t, &mcp.StreamableClientTransport{Endpoint: strings.TrimSpace(at[0])})
+	interrupt()
+	if code := <-exit; code != 0 {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+}
+
+func TestMCPListensOnThisMachineOnly(t *testing.T) {
+	for _, address := range []string{"0.0.0.0:0", ":0", "192.0.2.1:80", "nowhere"} {
+		var errs bytes.Buffer
+		if code := run(t.Context(), []string{"mcp", "-a", "127.0.0.1:1", "--http", address}, strings.NewReader(""), io.Discard, &errs); code != 2 {
+			t.Errorf("%s: exit code %d: %s", address, code, errs.String())
+		}
+	}
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
