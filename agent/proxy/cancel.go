@@ -17,6 +17,9 @@ const goodbye = 10 * time.Second
 // end of ours.
 func (r *run) stop(ctx context.Context, cause error) error {
 	if errors.Is(cause, agent.ErrDraining) {
+		if r.task == "" && r.reply == nil && !r.doubt {
+			return errors.Join(cause, r.note(context.WithoutCancel(ctx), record{Unsent: r.t.Attempt()}))
+		}
 		return cause
 	}
 	if !errors.Is(cause, agent.ErrCanceled) {

@@ -19,7 +19,7 @@ const historyLength = 50
 // follow stays with the agent's task until this side has to do something.
 func (r *run) follow(ctx context.Context) error {
 	for n, failures := 0, 0; !r.settled(); {
-		before := r.events
+		before := r.bytes
 		err := r.look(ctx)
 		if err == nil && !r.settled() && !r.noSubs && streams(r.c) {
 			err = r.subscribe(ctx)
@@ -33,7 +33,7 @@ func (r *run) follow(ctx context.Context) error {
 		case r.settled():
 			continue
 		case err == nil:
-			if failures = 0; r.events > before+1 {
+			if failures = 0; r.bytes > before {
 				n = 0
 			}
 			if err := r.sleep(ctx, r.interval(n)); err != nil {
@@ -113,6 +113,9 @@ func (r *run) watch(ctx context.Context, els iter.Seq2[*a2a.StreamResponse, erro
 	for el, err := range els {
 		if err != nil {
 			return err
+		}
+		if r.events++; r.events > r.a.opts.maxEvents() {
+			return &fault{tooMuch("events", r.a.opts.maxEvents())}
 		}
 		if err := r.take(ctx, el); err != nil {
 			return &fault{err}

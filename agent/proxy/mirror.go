@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
@@ -12,9 +13,6 @@ import (
 // take passes an element on that came from the agent.
 func (r *run) take(ctx context.Context, el *a2a.StreamResponse) error {
 	r.heard = true
-	if r.events++; r.events > r.a.opts.maxEvents() {
-		return tooMuch("events", r.a.opts.maxEvents())
-	}
 	if el.Message != nil {
 		if len(el.Message.Parts) == 0 {
 			return agent.Public("the agent behind this one answered with an empty message", nil)
@@ -93,7 +91,15 @@ func (r *run) takeTask(t *a2a.Task) error {
 	if err := r.takeArtifacts(t); err != nil {
 		return err
 	}
+	if now != nil && now.MessageID == "" && t.Status.State == r.status.State && t.Status.Timestamp.Equal(r.status.Timestamp) && sameWords(now, r.status.Message) {
+		return nil // it was there at the last look, too
+	}
 	return r.takeStatus(&t.Status)
+}
+
+// sameWords compares messages that have no ids.
+func sameWords(a, b *a2a.Message) bool {
+	return a != nil && b != nil && slices.EqualFunc(a.Parts, b.Parts, samePart)
 }
 
 // takeStatus remembers how the task stands, and passes on that it is at work: what
@@ -104,10 +110,11 @@ func (r *run) takeStatus(s *a2a.TaskStatus) error {
 	}
 	r.status = *s
 	switch {
-	case s.State != a2a.TaskStateWorking:
+	case s.State.Terminal() || s.State.Interrupted():
 		if s.Message != nil {
 			return r.spend(s.Message.Parts, s.Message.Metadata)
 		}
+	case s.State != a2a.TaskStateWorking:
 	case s.Message != nil && len(s.Message.Parts) > 0 && (s.Message.MessageID == "" || !r.seen[s.Message.MessageID]):
 		return r.say(s.Message)
 	case !r.working:

@@ -7,6 +7,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aclient"
 	"github.com/parley-a2a/parley/a2aserver"
+	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/agent/proxy"
 )
 
@@ -258,4 +259,20 @@ func TestRefusals(t *testing.T) {
 			want(t, send(t, dial(t, front, nil), say("x")), a2a.TaskStateFailed, c.want)
 		})
 	}
+}
+
+// A server that stops before it has reached the agent has sent nothing, and knows that.
+func TestStopsBeforeAnythingIsSent(t *testing.T) {
+	t.Parallel()
+	up := serve(t, agent.DemoCard(), agent.Demo(), nil)
+	front := behind(t, up.url(), nil, nil)
+	up.stop()
+	r := say("echo hello")
+	r.Configuration = &a2a.SendMessageConfiguration{ReturnImmediately: true}
+	task := send(t, dial(t, front, nil), r)
+	for range 3 {
+		front.restart()
+	}
+	up.start()
+	want(t, ended(t, dial(t, front, nil), task.ID), a2a.TaskStateCompleted, "hello")
 }

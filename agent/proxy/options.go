@@ -48,7 +48,7 @@ type Options struct {
 	// first, and less and less often down to an eighth of it. Zero means 1 s.
 	Poll time.Duration
 	// MaxBytes and MaxEvents bound what is taken from the agent in one run of a
-	// task: what its parts and metadata hold, and the elements of its streams. Beyond
+	// task: what its parts and metadata hold, and how many elements of streams. Beyond
 	// it the task fails, and is cancelled there. Zero means 64 MiB and 200,000.
 	MaxBytes  int64
 	MaxEvents int

@@ -158,3 +158,24 @@ func waits(authorized <-chan struct{}) agent.Agent {
 		return err
 	})
 }
+
+// What an agent says is passed on once, however often it is asked.
+func TestPolledWordsComeOnce(t *testing.T) {
+	t.Parallel()
+	polls := 0
+	el := task("up", a2a.TaskStateWorking)
+	el.Task.Status.Message = &a2a.Message{Role: a2a.RoleAgent, Parts: []*a2a.Part{a2a.TextPart("at it")}} // without an id
+	up := &puppet{card: a2a.AgentCard{Name: "puppet", Version: "1"}, stream: says(el)}
+	up.get = func(string) (*a2a.Task, error) {
+		if polls++; polls > 5 {
+			return task("up", a2a.TaskStateCompleted).Task, nil
+		}
+		return el.Task, nil
+	}
+	front := behind(t, up.serve(t).url, nil, nil)
+	task := send(t, dial(t, front, nil), say("x"))
+	want(t, task, a2a.TaskStateCompleted, "at it")
+	if n := strings.Count(string(task.AppendJSON(nil)), "at it"); n != 1 {
+		t.Errorf("it is there %d times: %s", n, task.AppendJSON(nil))
+	}
+}

@@ -57,7 +57,7 @@ func (a *Agent) Run(ctx context.Context, t *agent.Turn) error {
 		r.hint = hint
 	}
 	err := r.run(ctx)
-	if ctx.Err() != nil && !errors.Is(err, agent.ErrEnded) {
+	if ctx.Err() != nil && err != nil && !errors.Is(err, agent.ErrEnded) {
 		return r.stop(ctx, context.Cause(ctx))
 	}
 	return r.explain(ctx, err)
@@ -163,8 +163,16 @@ func (r *run) words(m *a2a.Message) *a2a.Message {
 	}
 }
 
+// maxSeen is how many messages are known again: many more than a look at a task
+// brings.
+const maxSeen = 1000
+
 func (r *run) saw(m *a2a.Message) {
-	if m != nil && m.MessageID != "" {
-		r.seen[m.MessageID] = true
+	if m == nil || m.MessageID == "" {
+		return
 	}
+	if len(r.seen) >= maxSeen {
+		clear(r.seen)
+	}
+	r.seen[m.MessageID] = true
 }

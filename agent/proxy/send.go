@@ -34,6 +34,7 @@ func (r *run) begin(ctx context.Context) error {
 	m := r.outgoing(r.t.Message())
 	m.ReferenceTaskIDs = refs
 	if n := r.t.Attempt(); n > 1 && r.unsent != n-1 {
+		r.doubt = true
 		if found, err := r.find(ctx, m); found || err != nil {
 			return err
 		}
@@ -172,7 +173,11 @@ func (r *run) send(ctx context.Context, m *a2a.Message) error {
 	for n := 0; ; n++ {
 		err := r.redial(ctx)
 		if err == nil {
-			err = r.sendOnce(ctx, m)
+			before := r.doubt
+			r.doubt = true
+			if err = r.sendOnce(ctx, m); later(err) {
+				r.doubt = before
+			}
 		}
 		var own *fault
 		switch {
@@ -182,16 +187,13 @@ func (r *run) send(ctx context.Context, m *a2a.Message) error {
 			r.log.Debug("the agent's stream ended", "error", err)
 			return nil
 		}
-		r.doubt = r.doubt || maybeTaken(err) || ctx.Err() != nil && !later(err)
 		switch {
 		case ctx.Err() != nil:
-			if context.Cause(ctx) == agent.ErrDraining && r.task == "" && !r.doubt {
-				return errors.Join(context.Cause(ctx), r.note(context.WithoutCancel(ctx), record{Unsent: r.t.Attempt()}))
-			}
 			return context.Cause(ctx)
 		case r.yield(m, err):
+			r.doubt = false
 			continue
-		case maybeTaken(err) && r.c.Repeats() <= time.Since(began), !maybeTaken(err) && !later(err):
+		case maybeTaken(err) && (r.c == nil || r.c.Repeats() <= time.Since(began)), !maybeTaken(err) && !later(err):
 			return err
 		}
 		if err := r.pause(ctx, n, err); err != nil {
