@@ -18,31 +18,39 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aclient"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/store"
 )
 
 // served starts a server for an agent and returns a client of it.
 func served(t *testing.T, ag agent.Agent) *a2aclient.Client {
 	t.Helper()
-	s, err := parley.New(a2a.AgentCard{Name: "exec", DefaultInputModes: []string{"*/*"}}, ag, nil)
+	c, stop := servedFrom(t, ag, nil)
+	t.Cleanup(stop)
+	return c
+}
+
+// servedFrom is served over a store, until stop.
+func servedFrom(t *testing.T, ag agent.Agent, st store.Store) (c *a2aclient.Client, stop func()) {
+	t.Helper()
+	s, err := parley.New(a2a.AgentCard{Name: "exec", DefaultInputModes: []string{"*/*"}}, ag, &parley.Options{Store: st})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
 	srv := httptest.NewServer(s.Handler())
-	t.Cleanup(func() {
-		srv.Close()
-		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
-	c, err := a2aclient.Dial(t.Context(), strings.TrimPrefix(srv.URL, "http://"), nil)
+	c, err = a2aclient.Dial(t.Context(), strings.TrimPrefix(srv.URL, "http://"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c
+	return c, func() {
+		srv.Close()
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 func send(ctx context.Context, c *a2aclient.Client, id, text string) (*a2a.Task, error) {
