@@ -15,7 +15,8 @@ import (
 func TestCard(t *testing.T) {
 	t.Parallel()
 	theirs := a2a.AgentCard{
-		Name: "Painter", Description: "Paints.", Version: "2.1", DocumentationURL: "https://painter.example/docs", IconURL: "https://painter.example/icon.png",
+		Name: "Painter", Description: "Paints.", Version: "2.1",
+		DocumentationURL: "https://painter.example/docs", IconURL: "https://painter.example/icon.png",
 		Provider:             &a2a.AgentProvider{Organization: "Painters", URL: "https://painter.example"},
 		DefaultInputModes:    []string{"text", "image/png"},
 		DefaultOutputModes:   []string{"image/png"},

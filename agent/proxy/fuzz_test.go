@@ -14,7 +14,10 @@ import (
 // FuzzDifference: whatever one has and the agent has, after the difference it is the
 // same, and there is none left.
 func FuzzDifference(f *testing.F) {
-	for _, s := range [][2]string{{"a|b", "a|b|c"}, {"a|b", "ab"}, {"ab", "a|b|c"}, {"a", "b"}, {"", "x"}, {"a", ""}, {"{1}|a", "{1}|a|{2}"}, {"{ 1}", "{1}"}, {"a|#x", "a|#y"}} {
+	for _, s := range [][2]string{
+		{"a|b", "a|b|c"}, {"a|b", "ab"}, {"ab", "a|b|c"}, {"a", "b"}, {"", "x"}, {"a", ""},
+		{"{1}|a", "{1}|a|{2}"}, {"{ 1}", "{1}"}, {"a|#x", "a|#y"},
+	} {
 		f.Add(s[0], s[1], "n", "m")
 		f.Add(s[0], s[1], "", "m")
 	}

@@ -102,7 +102,8 @@ func TestGarbage(t *testing.T) {
 			s := httptest.NewUnstartedServer(nil)
 			s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.Method == http.MethodGet {
-					fmt.Fprintf(w, `{"name":"x","capabilities":{"streaming":true},"supportedInterfaces":[{"url":"http://%s/","protocolBinding":"JSONRPC","protocolVersion":"1.0"}]}`, r.Host)
+					fmt.Fprintf(w, `{"name":"x","capabilities":{"streaming":true},"supportedInterfaces":[
+						{"url":"http://%s/","protocolBinding":"JSONRPC","protocolVersion":"1.0"}]}`, r.Host)
 					return
 				}
 				answer(w, r)

@@ -91,7 +91,8 @@ func (r *run) takeTask(t *a2a.Task) error {
 	if err := r.takeArtifacts(t); err != nil {
 		return err
 	}
-	if now != nil && now.MessageID == "" && t.Status.State == r.status.State && t.Status.Timestamp.Equal(r.status.Timestamp) && sameWords(now, r.status.Message) {
+	if now != nil && now.MessageID == "" && t.Status.State == r.status.State &&
+		t.Status.Timestamp.Equal(r.status.Timestamp) && sameWords(now, r.status.Message) {
 		return nil // it was there at the last look, too
 	}
 	return r.takeStatus(&t.Status)

@@ -82,7 +82,8 @@ func TestThousandStreams(t *testing.T) {
 	if got := read(); got != "all ended" {
 		t.Fatal(got)
 	}
-	t.Logf("%d streams at once, begun in %v and ended %v later: %d KiB of heap and stacks each", n, took.Round(time.Millisecond), (time.Since(start) - took).Round(time.Millisecond), each>>10)
+	t.Logf("%d streams at once, begun in %v and ended %v later: %d KiB of heap and stacks each",
+		n, took.Round(time.Millisecond), (time.Since(start) - took).Round(time.Millisecond), each>>10)
 	if each > most {
 		t.Errorf("a stream takes %d bytes, more than %d", each, most)
 	}
