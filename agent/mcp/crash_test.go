@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -216,6 +218,53 @@ func TestCloseLeavesNothing(t *testing.T) {
 	eventually(t, "goroutines and descriptors are back", func() bool {
 		return runtime.NumGoroutine() <= before && descriptors(t) <= fds
 	})
+}
+
+// Nor is anything left of servers that misbehave, and of what they start.
+func TestHostileServersLeaveNothing(t *testing.T) {
+	before, fds := runtime.NumGoroutine(), descriptors(t)
+	var all sync.WaitGroup
+	for _, kind := range []string{"exit", "silent", "deaf", "garbage", "flood", "long", "forks"} {
+		all.Go(func() {
+			s, file := command(t, kind)
+			a, err := New(s, &Options{Grace: 20 * time.Millisecond, ConnectTimeout: 300 * time.Millisecond, MaxMessage: 1 << 20})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_, err = a.Card(t.Context())
+			if (err == nil) != (kind == "forks") {
+				t.Errorf("%s: %v", kind, err)
+			}
+			if kind == "forks" {
+				eventually(t, "the child is there", func() bool { return len(pids(t, file, "deaf")) > 0 })
+			}
+			a.Close()
+			eventually(t, "its processes are gone", func() bool { return !alive(pids(t, file, "deaf")) })
+		})
+	}
+	all.Wait()
+	eventually(t, "goroutines and descriptors are back", func() bool {
+		return runtime.NumGoroutine() <= before && descriptors(t) <= fds
+	})
+}
+
+// A server that does not look at its input ends with us all the same, where the
+// system can see to that.
+func TestServerEndsWithUs(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("there is no such thing here")
+	}
+	s, file := command(t, "parent")
+	parent := exec.Command(s.Command[0])
+	parent.Env = append(os.Environ(), s.Env...)
+	if err := parent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the server is there", func() bool { return len(pids(t, file, "deaf")) > 0 })
+	parent.Process.Kill()
+	parent.Wait()
+	eventually(t, "the server is gone", func() bool { return !alive(pids(t, file, "deaf")) })
 }
 
 func descriptors(t *testing.T) int {

@@ -8,8 +8,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
+	"os/signal"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -34,13 +37,27 @@ func serveStdio(kind string) {
 	switch kind {
 	case "exit":
 		os.Exit(3)
+	case "parent": // has a server that stays, whatever happens to its input
+		notePID("parent")
+		a, err := New(Server{Command: []string{os.Args[0]}, Env: []string{envServe + "=deaf"}}, nil)
+		if err == nil {
+			a.Card(context.Background())
+		}
+		return
+	case "forks": // serves, and leaves a child that holds its output and is deaf
+		child := exec.Command(os.Args[0])
+		child.Env = append(os.Environ(), envServe+"=deaf")
+		child.Stdout, child.Stderr = os.Stdout, os.Stderr
+		child.Start()
 	case "silent": // reads and says nothing
 		for {
 			if _, err := os.Stdin.Read(make([]byte, 1024)); err != nil {
 				return
 			}
 		}
-	case "deaf": // greets, and then does not read any more
+	case "deaf": // does not read, and does not end when it is told to
+		signal.Ignore(syscall.SIGTERM)
+		notePID("deaf")
 		select {}
 	case "garbage":
 		fmt.Println(`{"jsonrpc": "2.0", "id": 1, "result":`)
@@ -75,6 +92,35 @@ type testServer struct {
 	let   chan struct{} // hold returns when it is closed
 	ended chan struct{} // gets a value when hold was cancelled
 	srv   *mcp.Server
+}
+
+// notePID says in the file that this process is there.
+func notePID(what string) {
+	(&testServer{file: os.Getenv(envFile)}).note(fmt.Sprintf("%s %d", what, os.Getpid()))
+}
+
+// pids returns the processes that are in the file.
+func pids(t *testing.T, file, what string) (list []int) {
+	t.Helper()
+	b, _ := os.ReadFile(file)
+	for line := range strings.Lines(string(b)) {
+		var pid int
+		if n, _ := fmt.Sscanf(line, what+" %d", &pid); n == 1 {
+			list = append(list, pid)
+		}
+	}
+	return list
+}
+
+// alive reports whether one of the processes is.
+func alive(list []int) bool {
+	for _, pid := range list {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err == nil && !strings.Contains(string(stat), ") Z ") {
+			return true
+		}
+	}
+	return false
 }
 
 type empty struct{}
