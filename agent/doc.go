@@ -16,7 +16,7 @@
 // twice.
 //
 // Ready-made agents: [Demo], a small scripted one that needs nothing, [Exec],
-// which runs a command for each message, and [Conformance], which does what
+// which makes an agent of a command, and [Conformance], which does what
 // conformance kits ask for.
 //
 // One value of an agent handles many turns at once and has to be safe for

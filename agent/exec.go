@@ -15,17 +15,15 @@ import (
 // panics if argv is empty. The agent is an io.Closer: Close, after the last run,
 // ends processes that wait for messages and removes folders.
 //
-// What follows is about ExecPlain; docs/exec.md has both modes, for authors.
+// With ExecLines both sides write JSON objects, one a line: docs/exec.md has them,
+// and all else that the author of a command needs. The rest of this is about
+// ExecPlain first, then about both.
 //
 // In: the text of the message (its text parts, its files of a text type and its
 // data as JSON, joined by line feeds) is the command's standard input; other
 // parts are ignored, and a message without any text is rejected. With
-// ExecOptions.Files a file is enough. A command need not read its input. The environment is that
-// of this process, with PARLEY_TASK_ID, PARLEY_CONTEXT_ID, PARLEY_ATTEMPT,
-// PARLEY_CALLER, PARLEY_TENANT and TRACEPARENT. Clients choose the ids of contexts, and two
-// callers may choose the same, with any characters but control ones: what a
-// command keeps for a context belongs under all three of tenant, caller and
-// context, and none of them is a file name as it is.
+// ExecOptions.Files all files come through a folder, and a file is enough. A
+// command need not read its input.
 //
 // Out: standard output becomes one artifact, "output", a chunk a line. The
 // newest line waits until the next one, the end, or 50 ms have come, so that
@@ -34,12 +32,20 @@ import (
 // lines that come together share one. Standard error goes to the log.
 //
 // Exit status 0 completes the task. Any other, death by a signal, a program
-// that cannot be started, too much output, and one that closes its output and then
-// goes on for longer than the grace fail it with a reason that names
-// neither arguments nor directories.
+// that cannot be started, too much output, and one that closes its output and
+// goes on for longer than the grace fail it with a reason that names neither
+// arguments nor directories.
 //
-// A command runs in a process group of its own. When its task is cancelled or
-// the server drains, the group gets SIGTERM, and SIGKILL if anything of it is
+// The environment is that of this process, with PARLEY_MODE, PARLEY_TASK_ID,
+// PARLEY_CONTEXT_ID, PARLEY_ATTEMPT, PARLEY_CALLER, PARLEY_TENANT and, where the
+// request belongs to a trace, TRACEPARENT. Clients choose the ids of contexts, and
+// two callers may choose the same, with any characters but control ones: what a
+// command keeps for a context belongs under all three of tenant, caller and
+// context, and none of them is a file name as it is.
+//
+// A command runs in a process group of its own. When its task is cancelled, its
+// time is up or the server drains, the group gets SIGTERM (with ExecLines after a
+// line and a second), and SIGKILL if anything of it is
 // left after the grace. After a normal end too, what the command left running
 // in its group is killed, once it has had a moment to finish printing: nothing
 // outlives its task (a program that must, starts a session of its own). Where
@@ -88,9 +94,10 @@ func (c *command) name() string {
 }
 
 func (c *command) Run(ctx context.Context, t *Turn) error {
-	log := c.opts.logger().With("task", t.Task().ID, "command", c.name())
+	task := t.Task().ID
+	log := c.opts.logger().With("task", task, "command", c.name())
 	if c.opts.mode() == ExecLines {
-		return c.fault((&session{c: c, t: t, log: log}).run(ctx))
+		return c.fault((&session{c: c, t: t, task: task, log: log}).run(ctx))
 	}
 	return c.fault(c.runPlain(ctx, t, log))
 }

@@ -83,7 +83,7 @@ func (s *session) cancel(reason string) {
 	polite := min(time.Second, grace/2)
 	if reason == "" {
 		polite = 0
-	} else if line, err := (&told{Type: "cancel", Task: s.t.Task().ID, Reason: reason}).encode(); err == nil {
+	} else if line, err := (&told{Type: "cancel", Task: s.task, Reason: reason}).encode(); err == nil {
 		select {
 		case s.p.input <- line:
 		default: // it has not read what came before
@@ -112,7 +112,7 @@ func (s *session) settles(within time.Duration) bool {
 		switch {
 		case err != nil:
 			return false
-		case l.ends() && l.task == s.t.Task().ID:
+		case l.ends() && l.task == s.task:
 			return s.exited != nil && s.pieces != nil
 		}
 	}

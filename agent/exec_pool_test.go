@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/parley-a2a/parley/a2a"
 )
 
 // servant serves messages one after another: it says its process id, and does what
@@ -153,6 +155,23 @@ done`
 	}
 	if found, _ := filepath.Glob(dir + "/*"); len(found) == 0 || len(found) > 2 {
 		t.Errorf("%d processes served, 2 may", len(found))
+	}
+}
+
+func TestExecProcessesHaveFolders(t *testing.T) {
+	o := withFiles(t)
+	o.Processes = 1
+	c := closes(t, speaker(o, `
+		while read -r line; do
+			task=${line#*'"task":"'}; task=${task%%\"*}; in=${line#*'"in":"'}; in=${in%%\"*}; out=${line#*'"out":"'}; out=${out%%\"*}
+			cp "$in/x.txt" "$out/y.txt"; echo '{"type":"complete","task":"'$task'"}'
+		done`))
+	for _, content := range []string{"one", "two"} {
+		h := filesHost("", a2a.RawPart([]byte(content), "text/plain", "x.txt"))
+		if err := c.Run(t.Context(), NewTurn(h)); err != nil {
+			t.Fatal(err)
+		}
+		wantScript(t, h, fmt.Sprintf(">y.txt. raw(%x text/plain y.txt)", content), "completed")
 	}
 }
 

@@ -16,9 +16,10 @@ import (
 // session is one run with a command that speaks in lines. All its fields belong to
 // the goroutine in run.
 type session struct {
-	c   *command
-	t   *Turn
-	log *slog.Logger
+	c    *command
+	t    *Turn
+	task string // its id
+	log  *slog.Logger
 
 	// of the run, which more than one process may serve in turn
 	artifacts map[string]*Artifact // by name
@@ -94,7 +95,7 @@ func (s *session) serve(ctx context.Context) error {
 		return err
 	}
 	*s = session{
-		c: s.c, t: s.t, log: s.log, answers: s.answers, steps: s.steps, artifacts: s.artifacts, runs: s.runs,
+		c: s.c, t: s.t, task: s.task, log: s.log, answers: s.answers, steps: s.steps, artifacts: s.artifacts, runs: s.runs,
 		placed: true, p: p, f: f, reused: reused, pieces: p.pieces, exited: p.exited, room: s.c.opts.maxOutput(),
 		patience: stoppedTimer(), slow: stoppedTimer(), left: s.c.opts.timeout(),
 	}
@@ -185,7 +186,7 @@ func (s *session) read(line []byte) (*said, error) {
 		return nil, s.bad(line, err.Error(), nil)
 	case l.task == "" && s.c.opts.keeps() > 0 && l.kind != "log":
 		return nil, s.bad(line, `it has no "task", which lines need of a process that serves many`, nil)
-	case l.task == "" || l.task == s.t.Task().ID:
+	case l.task == "" || l.task == s.task:
 		return l, nil
 	case s.reused:
 		s.log.Warn("command wrote a line about another task; it is dropped", "line", s.n)
