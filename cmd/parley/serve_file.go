@@ -172,12 +172,9 @@ func (s *serveSetup) lay(a *app, line given) error {
 			if err := s.set.Set(set.Flag, v); err != nil { // it was asked before
 				return usagef("%s: %s: %v", at, set.Path, errors.Unwrap(err))
 			}
-			if set.Source != "" && set.Flag != "public-url" && len(v) >= 4 {
-				a.stderr.hide(v)
-			}
 		}
 	}
-	a.stderr.hide(secretsOf(file.Agents)...)
+	a.stderr.hide(file.Secrets()...)
 	return nil
 }
 
@@ -201,7 +198,16 @@ func (a *app) keep(names ...string) {
 
 // readsFile is how a file of this machine is read.
 func (a *app) readsFile(isGiven func(string) bool) *config.Options {
-	return &config.Options{Lookup: a.around.lookup, Check: newCheck(), Given: isGiven, Elsewhere: a.elsewhere}
+	return &config.Options{Lookup: a.around.lookup, Check: newCheck(), Command: runnable, Given: isGiven, Elsewhere: a.elsewhere}
+}
+
+// runnable says why a command cannot be run.
+func runnable(name, dir string) error {
+	var f *failure
+	if errors.As(commandFailure(name, dir), &f) {
+		return errors.New(f.Message)
+	}
+	return nil
 }
 
 // newCheck returns what flags say of values, without the values.

@@ -22,6 +22,9 @@ type Options struct {
 	// Check is asked whether a flag of parley serve takes a value; its error says
 	// what it must be. Nil takes all that the table does.
 	Check func(flag, value string) error
+	// Command is asked whether a command can be run in a directory; its error says
+	// why not. Nil takes all.
+	Command func(name, dir string) error
 	// Given reports whether a flag is on the command line, where what the file
 	// leaves out may be. Nil: none is.
 	Given func(flag string) bool

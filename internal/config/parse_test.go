@@ -444,3 +444,72 @@ func sample(f *field) *value {
 	}
 	return v
 }
+
+func TestSecretsOfAFile(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "key.txt"), []byte("s3cret-of-a-file\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := map[string]string{"A": "first-token", "B": "second-token", "C": "third-token", "PORT": "8080", "PG": "postgres://me:hunter2@db/x", "S": "abc"}
+	const text = `version: 1
+listen: 127.0.0.1:${env:PORT}
+store: {address: "${env:PG}"}
+agents:
+  a:
+    openai:
+      url: https://m.example/v1
+      model: m${env:PORT}
+      api_key_file: key.txt
+      headers: {Authorization: "Bearer ${env:A}", X-Key: Bearer literal-token, X-Short: "${env:S}"}
+      extra: {user: "${env:C}"}
+  b:
+    exec: {command: [x, "${env:PORT}"], env: {T: "x ${env:B}", U: harmless}}
+`
+	f, err := Parse(filepath.Join(dir, "parley.yaml"), []byte(text), &Options{Lookup: func(n string) (string, bool) { v, ok := env[n]; return v, ok }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := f.Secrets()
+	for _, secret := range []string{"first-token", "Bearer first-token", "second-token", "third-token", "s3cret-of-a-file", "literal-token", env["PG"]} {
+		if !slices.Contains(got, secret) {
+			t.Errorf("%s is not hidden", secret)
+		}
+	}
+	for _, open := range []string{"8080", "harmless", "m8080", "abc", ""} {
+		if slices.Contains(got, open) {
+			t.Errorf("%s is hidden", open)
+		}
+	}
+	for _, v := range f.Shown() {
+		for _, secret := range got {
+			if strings.Contains(v.Value, secret) {
+				t.Errorf("%s is shown as %s", v.Path, v.Value)
+			}
+		}
+	}
+}
+
+func TestCommandsAreAskedFor(t *testing.T) {
+	const text = `version: 1
+agents:
+  a: {exec: {command: [./no, x], dir: sub}}
+  b: {mcp: {command: [no]}}
+  c: {exec: {command: [yes]}}
+`
+	o := &Options{Command: func(name, dir string) error {
+		if name == "yes" {
+			return nil
+		}
+		return fmt.Errorf("the command %s was not found in %q", name, filepath.ToSlash(dir))
+	}}
+	_, err := Parse("etc/parley.yaml", []byte(text), o)
+	const want = `etc/parley.yaml:3:24: agents.a.exec.command[0]: the command ./no was not found in "etc/sub"
+etc/parley.yaml:4:23: agents.b.mcp.command[0]: the command no was not found in "etc"`
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v", err)
+	}
+	o.Elsewhere = true
+	if _, err := Parse("etc/parley.yaml", []byte(text), o); err != nil {
+		t.Errorf("elsewhere: %v", err)
+	}
+}

@@ -332,6 +332,7 @@ func (v *value) takeFrom(part *value) {
 	v.bad = v.bad || part.bad
 	if part.source != "" {
 		v.source, v.written = part.source, part.written
+		v.parts = append(v.parts, part.parts...)
 	}
 }
 

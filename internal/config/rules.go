@@ -114,6 +114,13 @@ func (r *reader) serverRules(tree *value) {
 		for _, name := range []string{"allow", "deny", "proxy"} {
 			r.excludes(push, tree.at("push."+name), "no webhook is sent")
 		}
+		if named := tree.member("agents"); named != nil {
+			for _, m := range named.members {
+				if offers := m.value.at("card.push_notifications"); offers != nil && offers.yes {
+					r.excludes(push, offers, "no webhook is sent")
+				}
+			}
+		}
 	}
 	r.lostRules(tree)
 }
@@ -147,6 +154,7 @@ func (r *reader) agentRules(m *member) {
 	if p := exec.member("processes"); p != nil && !p.bad && p.integer > 0 && !exec.member("mode").is("lines") {
 		r.bad(p, "needs mode: lines, for plain processes end with their message")
 	}
+	r.runs(exec)
 	r.only(a.at("http.callback_url"), a.at("http.callbacks"), "callbacks: true")
 	r.only(a.at("proxy.push_url"), a.at("proxy.push"), "push: true")
 	r.excludes(a.at("openai.system"), a.at("openai.system_file"), "there is one system prompt")
@@ -162,6 +170,27 @@ func (r *reader) agentRules(m *member) {
 		r.headers(a.at(kind + ".headers"))
 	}
 	r.cardRules(a.member("card"))
+}
+
+// runs asks whether the command of an agent or an MCP server can be run.
+func (r *reader) runs(v *value) {
+	command, dir := v.member("command"), v.member("dir")
+	if command == nil || command.bad || len(command.items) == 0 || dir != nil && dir.bad {
+		return
+	}
+	name, in := command.items[0], r.dir
+	if dir != nil {
+		in = dir.text
+	}
+	if o := r.options; name.bad || o == nil || o.Command == nil || o.Elsewhere {
+		return
+	}
+	if in == "." {
+		in = ""
+	}
+	if err := r.options.Command(name.text, in); err != nil {
+		r.bad(name, "%v", err)
+	}
 }
 
 // only reports a value that means nothing unless another one is true.
@@ -193,6 +222,7 @@ func (r *reader) mcpRules(v *value) {
 		return
 	}
 	r.excludes(command, url, "a server is a program or somewhere else")
+	r.runs(v)
 	if command == nil {
 		for _, name := range []string{"env", "dir"} {
 			if c := v.member(name); c != nil && !c.bad {

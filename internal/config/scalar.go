@@ -250,6 +250,7 @@ func (r *reader) readBeside(f *field, n *yaml.Node, path string, depth int) *val
 		return v
 	}
 	v.text = strings.TrimRight(string(doc), "\r\n")
+	v.parts = []string{v.text}
 	switch {
 	case v.text == "":
 		r.bad(v, "the file %s is empty", cutAt(name.text, 200))
@@ -295,6 +296,7 @@ func (r *reader) expand(v *value, n *yaml.Node) (string, bool) {
 				ok = false
 			}
 			out.WriteString(s)
+			v.parts = append(v.parts, s)
 			v.source, v.written = "${env:"+name+"}", n.Value
 		}
 		rest = behind

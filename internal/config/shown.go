@@ -41,6 +41,44 @@ func (f *File) Shown() (all []Shown) {
 	return all
 }
 
+// leastSecret is what a secret has at least, in bytes: hiding less would garble
+// all that is written.
+const leastSecret = 4
+
+// Secrets are what must be in no log: credentials, and what variables of the
+// environment and files add to values that may have one in them.
+func (f *File) Secrets() (all []string) {
+	add := func(secrets ...string) {
+		for _, s := range secrets {
+			if len(s) >= leastSecret {
+				all = append(all, s)
+			}
+		}
+	}
+	var visit func(v *value, private bool)
+	visit = func(v *value, private bool) {
+		private = private || v.field.kind == dict && (v.field.name == "env" || v.field.elem.kind == anything)
+		switch {
+		case v.field.kind == secret:
+			add(v.text)
+			if _, token, ok := strings.Cut(v.text, " "); ok { // Bearer token
+				add(token)
+			}
+			fallthrough
+		case private || v.field.kind == address:
+			add(v.parts...)
+		}
+		for _, m := range v.members {
+			visit(m.value, private)
+		}
+		for _, item := range v.items {
+			visit(item, private)
+		}
+	}
+	visit(f.tree, false)
+	return all
+}
+
 // shown is a value on one line, without what may be secret.
 func (v *value) shown(private bool) string {
 	switch {

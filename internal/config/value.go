@@ -12,7 +12,8 @@ type value struct {
 	text   string // of scalars: as the flag or the agent gets it
 	source string // "${env:X}" or a file's name, if it came from there and may be secret
 
-	written string // with a variable: as it stands in the file
+	written string   // with a variable: as it stands in the file
+	parts   []string // what came from elsewhere
 
 	// what text means
 	yes      bool
