@@ -276,3 +276,17 @@ func TestStopsBeforeAnythingIsSent(t *testing.T) {
 	up.start()
 	want(t, ended(t, dial(t, front, nil), task.ID), a2a.TaskStateCompleted, "hello")
 }
+
+// A server that is its own agent is found out, and every task of the circle ends.
+func TestCircle(t *testing.T) {
+	t.Parallel()
+	front := serve(t, a2a.AgentCard{Name: "round"}, agent.Demo(), nil)
+	p, err := proxy.New(front.url(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	front.stop()
+	front.agent = p
+	front.start()
+	want(t, send(t, dial(t, front, nil), say("x")), a2a.TaskStateFailed, "the message came through too many agents")
+}

@@ -45,7 +45,7 @@ type Options struct {
 	// means that one failure is enough.
 	Patience time.Duration
 	// Poll is how often an agent that does not stream is asked how far it is: at
-	// first, and less and less often down to an eighth of it. Zero means 1 s.
+	// first, and less and less often down to an eighth of that. Zero means 2 s.
 	Poll time.Duration
 	// MaxBytes and MaxEvents bound what is taken from the agent in one run of a
 	// task: what its parts and metadata hold, and how many elements of streams. Beyond
@@ -76,7 +76,7 @@ func (o *Options) patience() time.Duration {
 
 func (o *Options) poll() time.Duration {
 	if o == nil || o.Poll <= 0 {
-		return time.Second
+		return 2 * time.Second
 	}
 	return o.Poll
 }
