@@ -90,3 +90,32 @@ func TestTheReferenceIsTheTable(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// The files in docs/config.md are what it says of them.
+func TestTheDocumentationsFiles(t *testing.T) {
+	doc, err := os.ReadFile(filepath.Join("..", "..", "docs", "config.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var files []string
+	for part := range strings.SplitSeq(string(doc), "```yaml\n") {
+		if text, _, ok := strings.Cut(part, "\n```"); ok && strings.HasPrefix(text, "version:") {
+			files = append(files, text+"\n")
+		}
+	}
+	if len(files) != 2 {
+		t.Fatalf("there are %d files", len(files))
+	}
+	if got := mistakes(t, files[0], &Options{Elsewhere: true}); len(got) > 0 {
+		t.Errorf("the first one has mistakes: %q", got)
+	}
+	wrong := mistakes(t, files[1], nil)
+	for _, m := range wrong {
+		if !strings.Contains(string(doc), "\nparley.yaml:"+m+"\n") {
+			t.Errorf("it does not say %s", m)
+		}
+	}
+	if n := strings.Count(string(doc), "\nparley.yaml:"); n != len(wrong) {
+		t.Errorf("it says %d of %d mistakes", n, len(wrong))
+	}
+}
