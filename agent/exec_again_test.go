@@ -75,3 +75,27 @@ func TestExecGoesOnAfterARestart(t *testing.T) {
 		})
 	}
 }
+
+// What the caller is told of commands that misbehave.
+func TestExecFailsTasksWithAReason(t *testing.T) {
+	for _, c := range []struct {
+		mode         agent.ExecMode
+		script, want string
+	}{
+		{agent.ExecPlain, "yes", "the command printed more than the 65536 bytes it may"},
+		{agent.ExecPlain, "exit 7", "the command exited with status 7"},
+		{agent.ExecLines, "echo hush", "line 1 of the command's output: it is not JSON (byte 1)"},
+		{agent.ExecLines, ":", "the command exited with status 0 and had written no line"},
+		{agent.ExecLines, `echo '{"type":"reject","text":"not today"}'`, "not today"},
+	} {
+		client := served(t, agent.Exec([]string{"sh", "-c", c.script}, &agent.ExecOptions{Mode: c.mode, MaxOutput: 64 << 10}))
+		task, err := send(t.Context(), client, "1", "hello")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := task.Status.Message.Text()
+		if got != c.want || !task.Status.State.Terminal() || task.Status.State == a2a.TaskStateCompleted {
+			t.Errorf("%s: %v, %q, want %q", c.script, task.Status.State, got, c.want)
+		}
+	}
+}
