@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -122,4 +125,88 @@ func (l *lockedBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.String()
+}
+
+// TestMCPDocument plays what docs/mcp.md shows.
+func TestMCPDocument(t *testing.T) {
+	file := filepath.Join("..", "..", "docs", "mcp.md")
+	playTranscript(t, file)
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, ok := strings.Cut(string(raw), "<!-- calls: cmd/parley/mcp_test.go -->\n```\n")
+	block, _, ok2 := strings.Cut(rest, "```\n")
+	if !ok || !ok2 {
+		t.Fatal("the calls are not in the document")
+	}
+	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+	inR, inW := io.Pipe()
+	outR, outW := io.Pipe()
+	exit := make(chan int, 1)
+	url := demoAgent(t)
+	go func() { exit <- run(t.Context(), []string{"mcp", "-a", url}, inR, outW, io.Discard) }()
+	session, err := client.Connect(t.Context(), &mcp.IOTransport{Reader: outR, Writer: inW}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got strings.Builder
+	task := ""
+	for line := range strings.Lines(block) {
+		call, ok := strings.CutPrefix(line, "> ")
+		if !ok {
+			continue
+		}
+		got.WriteString(line)
+		name, args, _ := strings.Cut(strings.TrimSpace(call), " ")
+		res, err := session.CallTool(t.Context(), &mcp.CallToolParams{
+			Name: name, Arguments: json.RawMessage(strings.ReplaceAll(args, "TASK", task)),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if about, ok := res.StructuredContent.(map[string]any); ok {
+			if id, ok := about["task_id"].(string); ok {
+				task = id
+			}
+		}
+		text := strings.ReplaceAll(mcpText(res), "is submitted and", "is working and") // whichever was quicker
+		if task != "" {
+			text = strings.ReplaceAll(text, task, "<TASK>")
+		}
+		got.WriteString(uuids.ReplaceAllString(times.ReplaceAllString(text, "<time>"), "<id>"))
+	}
+	session.Close()
+	if code := <-exit; code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	switch {
+	case got.String() == block:
+	case *update:
+		doc := strings.Replace(string(raw), "```\n"+block+"```\n", "```\n"+got.String()+"```\n", 1)
+		if err := os.WriteFile(file, []byte(doc), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	default:
+		t.Errorf("the calls come to\n%s\nthe document says\n%s", got.String(), block)
+	}
+}
+
+// mcpText shows a result, a line a piece.
+func mcpText(res *mcp.CallToolResult) string {
+	var b strings.Builder
+	for _, c := range res.Content {
+		switch c := c.(type) {
+		case *mcp.TextContent:
+			fmt.Fprintf(&b, "%s\n", c.Text)
+		case *mcp.ImageContent:
+			fmt.Fprintf(&b, "<image: %s, %d bytes>\n", c.MIMEType, len(c.Data))
+		case *mcp.ResourceLink:
+			fmt.Fprintf(&b, "<link: %s, %s>\n", c.URI, c.MIMEType)
+		}
+	}
+	if res.IsError {
+		b.WriteString("<isError>\n")
+	}
+	return b.String()
 }
