@@ -49,6 +49,20 @@ func maybeTaken(err error) bool {
 	return e != nil && e.Peer && e.Code == a2a.CodeUnavailable
 }
 
+// refusal reports whether the agent said no to a message as such.
+func refusal(err error) bool {
+	e := said(err)
+	if e == nil || !e.Peer {
+		return false
+	}
+	switch e.Code {
+	case a2a.CodeUnsupportedOperation, a2a.CodeInvalidParams, a2a.CodeInvalidRequest, a2a.CodeContentTypeNotSupported,
+		a2a.CodeTooLarge, a2a.CodeConflict:
+		return true
+	}
+	return false
+}
+
 // fatal reports whether there is no use in asking for a task again.
 func fatal(err error) bool {
 	var own *fault

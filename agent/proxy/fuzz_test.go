@@ -90,7 +90,7 @@ func FuzzOrigin(f *testing.F) {
 			t.Fatalf("%s became %s, which says %+v", metadata, out, got)
 		}
 		var before, after map[string]any
-		if in != nil && len(in) > 0 {
+		if len(in) > 0 {
 			if json.Unmarshal(in, &before) != nil {
 				return // a number that Go has not
 			}

@@ -17,6 +17,10 @@ func (r *run) take(ctx context.Context, el *a2a.StreamResponse) error {
 		if len(el.Message.Parts) == 0 {
 			return agent.Public("the agent behind this one answered with an empty message", nil)
 		}
+		if r.task != "" { // the task is still what it is about
+			r.spoke = true
+			return r.say(el.Message)
+		}
 		r.reply = el.Message
 		return r.spend(el.Message.Parts, nil)
 	}
@@ -24,7 +28,8 @@ func (r *run) take(ctx context.Context, el *a2a.StreamResponse) error {
 		return err
 	}
 	switch {
-	case r.status.State.Terminal() && el.Task == nil: // nothing follows
+	case r.status.State.Terminal() && el.Task == nil: // nothing should follow
+		r.unsure = true
 	case el.Task != nil:
 		return r.takeTask(el.Task)
 	case el.StatusUpdate != nil:

@@ -290,3 +290,39 @@ func TestCircle(t *testing.T) {
 	front.start()
 	want(t, send(t, dial(t, front, nil), say("x")), a2a.TaskStateFailed, "the message came through too many agents")
 }
+
+// A question stays open until its answer was taken.
+func TestAnswerRefused(t *testing.T) {
+	t.Parallel()
+	asks := task("up", a2a.TaskStateInputRequired)
+	asks.Task.Status.Message = &a2a.Message{MessageID: "q", Role: a2a.RoleAgent, Parts: []*a2a.Part{a2a.TextPart("a number?")}}
+	over := false
+	up := &puppet{get: func(id string) (*a2a.Task, error) {
+		if over {
+			return task(id, a2a.TaskStateCanceled).Task, nil
+		}
+		return asks.Task, nil
+	}}
+	up.stream = func(ctx context.Context, req *a2a.SendMessageRequest, yield func(*a2a.StreamResponse, error) bool) {
+		switch len(up.messages()) {
+		case 1:
+			yield(asks, nil)
+		case 2:
+			yield(nil, a2a.Invalid("message.parts[0]", "must be a number"))
+		case 3:
+			yield(&a2a.StreamResponse{Message: &a2a.Message{MessageID: "w", Role: a2a.RoleAgent, Parts: []*a2a.Part{a2a.TextPart("in digits, please")}}}, nil)
+		default:
+			over = true
+			yield(nil, a2a.Errorf(a2a.CodeUnsupportedOperation, "the task is finished"))
+		}
+	}
+	front := behind(t, up.serve(t).url, nil, nil)
+	c := dial(t, front, nil)
+	task := send(t, c, say("x"))
+	want(t, task, a2a.TaskStateInputRequired, "a number?")
+	task = send(t, c, to(task, "a lot"))
+	want(t, task, a2a.TaskStateInputRequired, "refused: message.parts[0]: must be a number")
+	task = send(t, c, to(task, "many"))
+	want(t, task, a2a.TaskStateInputRequired, "in digits, please")
+	want(t, send(t, c, to(task, "42")), a2a.TaskStateCanceled, "") // it had ended meanwhile
+}

@@ -27,7 +27,6 @@ type puppet struct {
 	sent     []*a2a.SendMessageRequest
 	canceled []string
 	headers  []http.Header
-	pushes   []*a2a.TaskPushNotificationConfig
 }
 
 func (p *puppet) serve(t *testing.T) *puppet {

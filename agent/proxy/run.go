@@ -30,6 +30,7 @@ type run struct {
 	invented bool          // context is one that we ask for
 	pushless bool          // the agent does not take a webhook
 	heard    bool          // something was answered to the message that was sent last
+	spoke    bool          // that was a message, within a task
 	doubt    bool          // the agent may have taken a message without saying so
 	known    chan struct{} // closed when the agent's task is known; may be nil
 

@@ -66,17 +66,27 @@ func (r *run) deliver(ctx context.Context, m *a2a.Message) error {
 	if s := &r.status; err == nil && s.Timestamp.IsZero() && (s.Message == nil || s.Message.MessageID == "") {
 		r.asked = "" // the next question cannot be told from this one
 	}
-	if !maybeTaken(err) {
+	switch {
+	case maybeTaken(err):
+		r.log.Info("it is not known whether the agent took an answer", "error", err)
+	case err == nil && r.spoke:
+	case err != nil && refusal(err):
+		r.log.Info("the agent refused an answer", "error", err)
+	default:
 		return err
 	}
-	r.log.Info("it is not known whether the agent took an answer", "error", err)
-	task, err := r.get(ctx)
-	if err != nil {
-		return err
+	task, why := r.get(ctx)
+	switch {
+	case why != nil:
+		return why
+	case question(&task.Status) != r.asked || maybeTaken(err) && took(task, m.MessageID):
+		return nil // it has gone on, or is about to, or had ended
+	case err != nil && refusal(err):
+		if err := r.t.Status(reason(err, true)); err != nil {
+			return &fault{err}
+		}
 	}
-	if !took(task, m.MessageID) && question(&task.Status) == r.asked {
-		r.asked = ""
-	}
+	r.asked = ""
 	return nil
 }
 
@@ -228,7 +238,7 @@ func (r *run) yield(m *a2a.Message, err error) bool {
 }
 
 func (r *run) sendOnce(ctx context.Context, m *a2a.Message) error {
-	r.heard = false
+	r.heard, r.spoke = false, false
 	lasting := ctx
 	if r.task == "" {
 		r.known = make(chan struct{})
