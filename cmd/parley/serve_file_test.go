@@ -225,3 +225,13 @@ agents:
 		t.Errorf("%s\n%s", diff, strings.Join(f.Lines, "\n"))
 	}
 }
+
+// The log of a server that is told to read its file again has all that is wrong.
+func TestReloadSaysWhatIsWrong(t *testing.T) {
+	_, err := inFileDir(t, nil, map[string]string{defaultFile: small + "lisen: a\nlimits: {rate: -1}\n"}).setUp(nil, false)
+	const want = `parley.yaml has 2 mistakes: parley.yaml:3:1: lisen: there is no such setting: did you mean listen?; ` +
+		`parley.yaml:4:16: limits.rate: must be a number from 0 up, not "-1"`
+	if got := reloadReason(err); !strings.HasSuffix(got, want) {
+		t.Errorf("got %s", got)
+	}
+}

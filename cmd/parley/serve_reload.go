@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"reflect"
@@ -105,7 +106,11 @@ func (s *serving) replace(r *revision) error {
 
 // reloadReason is an error in one line, with all that a file has wrong.
 func reloadReason(err error) string {
-	return cleanLine(strings.ReplaceAll(err.Error(), "\n", "; "))
+	text := err.Error()
+	if f := (*failure)(nil); errors.As(err, &f) && len(f.Lines) > 0 {
+		text += ": " + strings.Join(f.Lines, "; ")
+	}
+	return cleanLine(strings.ReplaceAll(text, "\n", "; "))
 }
 
 func names(agents []*made) string {

@@ -175,7 +175,7 @@ func TestBombsAreBounded(t *testing.T) {
 	self := head + "agents: &x\n  a:\n    openai: {url: 'https://m.example', model: m, extra: {a: *x}}\n"
 	merged := head + "agents: &x\n  <<: *x\n  a: {builtin: demo}\n"
 	var names strings.Builder
-	for i := range 60_000 {
+	for i := range 20_000 {
 		fmt.Fprintf(&names, "limitz%d: 1\n", i)
 	}
 	wideMerge := demo + "x-a: &a\n  " + strings.ReplaceAll(names.String()[:200_000], "\n", "\n  ") + ": 1\nx-b: &b {<<: [" + strings.Repeat("*a, ", 9999) + "*a]}\nlimits: {<<: *b}\n"

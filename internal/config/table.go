@@ -43,8 +43,7 @@ type field struct {
 	atMost float64  // of numbers; 0: no bound
 	least  float64
 	need   bool
-	loose  bool // numbers and words are text as well: they are kept as they are written
-	one    string
+	loose  bool   // numbers and words are text as well: they are kept as they are written
 	keys   string // what the names of a dict are, in the reference
 
 	elem   *field
