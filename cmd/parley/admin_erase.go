@@ -8,12 +8,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/parley-a2a/parley/a2aserver"
+	"github.com/parley-a2a/parley/engine"
 	"github.com/parley-a2a/parley/store"
 )
 
 type eraseFlags struct {
-	context, tenant, owner string
-	audit                  auditFlags
+	context, agent, tenant, owner string
+	audit                         auditFlags
 }
 
 func newAdminErase(a *app) *cobra.Command {
@@ -26,7 +27,8 @@ messages, artifacts and files, and what is kept to know messages that come again
 direct answers included; and write zeros over where all that was in the database.
 A context belongs to its owner: the same id of another owner is another
 context. Without --owner and --tenant it is that of callers who are not
-authenticated. Backups and exports made before still hold them.
+authenticated. Where a server has several agents, a context is one agent's: without
+--agent that of the one at /. Backups and exports made before still hold them.
 
 It may be run again: a second time there is nothing to erase.`,
 		Args: cobra.NoArgs,
@@ -38,6 +40,7 @@ It may be run again: a second time there is nothing to erase.`,
 	})
 	fs := cmd.Flags()
 	fs.StringVar(&f.context, "context", "", "`id` of the context")
+	fs.StringVar(&f.agent, "agent", "", "`name` of the agent, of several, if it is not the one at /")
 	fs.StringVar(&f.tenant, "tenant", "", "`tenant` of the owner")
 	fs.StringVar(&f.owner, "owner", "", "`subject` that the tasks belong to")
 	f.audit.registerAs(fs, auditUsage)
@@ -52,7 +55,7 @@ func (a *app) erase(ctx context.Context, db *location, f *eraseFlags) (err error
 	defer done(st, &err)
 	total, receipts := 0, 0
 	d, err := a.begin(&f.audit, db, a2aserver.AuditAdminErase,
-		slog.String("context", f.context), slog.String("tenant", f.tenant), slog.String("subject", f.owner))
+		slog.String("context", f.context), slog.String("agent", f.agent), slog.String("tenant", f.tenant), slog.String("subject", f.owner))
 	if err != nil {
 		return err
 	}
@@ -60,7 +63,8 @@ func (a *app) erase(ctx context.Context, db *location, f *eraseFlags) (err error
 	if _, err := st.Delete(ctx, nil); err != nil { // what a killed erase left
 		return err
 	}
-	q := store.Query{Tenant: f.tenant, Owner: f.owner, Context: f.context, Limit: gcBatch}
+	tenant := engine.TenantOf(f.agent, f.tenant)
+	q := store.Query{Tenant: tenant, Owner: f.owner, Context: f.context, Limit: gcBatch}
 	for {
 		page, err := st.List(ctx, q)
 		if err != nil {
@@ -80,12 +84,12 @@ func (a *app) erase(ctx context.Context, db *location, f *eraseFlags) (err error
 		}
 	}
 	// Direct answers made no task, but the receipts of their messages hold them.
-	receipts, err = forget(ctx, st, store.ForgetQuery{Tenant: f.tenant, Owner: f.owner, Context: f.context, Limit: gcBatch})
+	receipts, err = forget(ctx, st, store.ForgetQuery{Tenant: tenant, Owner: f.owner, Context: f.context, Limit: gcBatch})
 	if err != nil {
 		return err
 	}
 	if total == 0 && receipts == 0 {
-		a.note("Note", "there is no task of context %s of tenant %q, owner %q", quote(f.context), f.tenant, f.owner)
+		a.note("Note", "there is no task of context %s of agent %q, tenant %q, owner %q", quote(f.context), f.agent, f.tenant, f.owner)
 	}
 	what := plural(total, "task")
 	if receipts > 0 {

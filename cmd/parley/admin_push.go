@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/parley-a2a/parley/engine"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -96,6 +97,7 @@ func pushDoes(p *store.PushState) string {
 // pushDoc is a webhook as list prints it. Where it is beyond its host only its
 // receiver knows.
 type pushDoc struct {
+	Agent   string     `json:"agent,omitempty"`
 	Tenant  string     `json:"tenant,omitempty"`
 	Owner   string     `json:"owner,omitempty"`
 	Task    string     `json:"taskId"`
@@ -138,8 +140,9 @@ answered 410) or completed. Tokens, credentials and paths are not shown.`,
 				return nil
 			}
 			n++
+			agent, tenant := engine.AgentOf(p.Tenant)
 			doc := &pushDoc{
-				Tenant: p.Tenant, Owner: p.Owner, Task: p.Key.ID, ID: p.ID, Host: p.Host, Created: p.Created, State: state, Live: p.Live,
+				Agent: agent, Tenant: tenant, Owner: p.Owner, Task: p.Key.ID, ID: p.ID, Host: p.Host, Created: p.Created, State: state, Live: p.Live,
 				Cursor: p.Cursor, Last: p.Last, Tries: p.Tries, Since: timeOrNil(p.Since), Due: timeOrNil(p.Due), Reason: p.Reason,
 			}
 			if asJSON {
@@ -162,6 +165,7 @@ answered 410) or completed. Tokens, credentials and paths are not shown.`,
 func (p *pushDoc) print(out *textWriter) {
 	out.field("Task ID", p.Task)
 	out.field("Config ID", p.ID)
+	out.field("Agent", p.Agent)
 	out.field("Tenant", p.Tenant)
 	out.field("Owner", p.Owner)
 	out.field("Host", p.Host)
@@ -178,6 +182,7 @@ func (p *pushDoc) print(out *textWriter) {
 
 // letterDoc is a dead letter as dead prints it.
 type letterDoc struct {
+	Agent  string    `json:"agent,omitempty"`
 	Tenant string    `json:"tenant,omitempty"`
 	Owner  string    `json:"owner,omitempty"`
 	Task   string    `json:"taskId"`
@@ -215,8 +220,9 @@ has them sent again.`,
 					continue
 				}
 				n++
+				agent, tenant := engine.AgentOf(l.Tenant)
 				if asJSON {
-					err := a.sayJSON(&letterDoc{l.Tenant, l.Owner, l.Key.ID, l.ID, l.Seq, l.Time, l.Tries, l.Reason, l.Again})
+					err := a.sayJSON(&letterDoc{agent, tenant, l.Owner, l.Key.ID, l.ID, l.Seq, l.Time, l.Tries, l.Reason, l.Again})
 					if err != nil {
 						return err
 					}
@@ -224,7 +230,8 @@ has them sent again.`,
 				}
 				out.field("Task ID", l.Key.ID)
 				out.field("Config ID", l.ID)
-				out.field("Tenant", l.Tenant)
+				out.field("Agent", agent)
+				out.field("Tenant", tenant)
 				out.field("Owner", l.Owner)
 				out.field("Event", fmt.Sprint(l.Seq))
 				out.field("Given up", l.Time.UTC().Format(time.RFC3339))
