@@ -7,7 +7,7 @@ import (
 )
 
 // SchemaID names the schema of version 1 of the file.
-const SchemaID = "https://parley-a2a.dev/schema/parley-1.json"
+const SchemaID = "https://github.com/parley-a2a/parley/blob/main/docs/config.md"
 
 // Schema returns a JSON Schema (draft 2020-12) of the file, for editors. It knows
 // names, types and single values; what values mean together only Parse knows.
