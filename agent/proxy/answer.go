@@ -1,0 +1,81 @@
+package proxy
+
+import (
+	"context"
+	"slices"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// answer passes an answer to the agent's question on.
+func (r *run) answer(ctx context.Context, answer *a2a.Message, secret bool) error {
+	m := r.outgoing(answer)
+	rec := record{Message: m.MessageID, Question: r.asked, Secret: secret}
+	if asked := r.status.Message; asked != nil {
+		rec.Asked = asked.MessageID
+	}
+	if err := r.note(ctx, rec); err != nil {
+		return &fault{err}
+	}
+	// Once the agent may have it, a run after a crash has to know.
+	if err := r.t.Sync(ctx); err != nil {
+		return &fault{err}
+	}
+	return r.deliver(ctx, m)
+}
+
+// deliver sends an answer. Where it is not known whether it was taken, the task
+// tells, or the caller is asked once more: it is not sent again in silence.
+func (r *run) deliver(ctx context.Context, m *a2a.Message) error {
+	err := r.send(ctx, m)
+	if s := &r.status; err == nil && s.Timestamp.IsZero() && (s.Message == nil || s.Message.MessageID == "") {
+		r.asked = "" // the next question cannot be told from this one
+	}
+	switch {
+	case maybeTaken(err):
+		r.log.Info("it is not known whether the agent took an answer", "error", err)
+	case err == nil && r.spoke:
+	case err != nil && refusal(err):
+		r.log.Info("the agent refused an answer", "error", err)
+	default:
+		return err
+	}
+	task, why := r.get(ctx)
+	switch {
+	case why != nil:
+		return why
+	case question(&task.Status) != r.asked || maybeTaken(err) && took(task, m.MessageID):
+		return nil // it has gone on, or is about to, or had ended
+	case err != nil && refusal(err):
+		if err := r.t.Status(reason(err, true)); err != nil {
+			return &fault{err}
+		}
+	}
+	r.asked = ""
+	return nil
+}
+
+// regain goes on where a run stopped that was about to send an answer.
+func (r *run) regain(ctx context.Context, last *record) error {
+	task, err := r.get(ctx)
+	if err != nil {
+		return err
+	}
+	switch {
+	case took(task, last.Message), !task.Status.State.Interrupted(), question(&task.Status) != last.Question:
+		return nil
+	case last.answer != nil && (r.c.Repeats() > 0 || slices.ContainsFunc(task.History, fromUser)):
+		// The agent keeps what it was told, and has not been told this.
+		m := r.outgoing(last.answer)
+		return r.deliver(ctx, m)
+	}
+	r.asked = "" // the caller says it once more
+	return nil
+}
+
+func fromUser(m *a2a.Message) bool { return m != nil && m.Role == a2a.RoleUser }
+
+// took reports whether a task has a message.
+func took(t *a2a.Task, messageID string) bool {
+	return slices.ContainsFunc(t.History, func(m *a2a.Message) bool { return m != nil && m.MessageID == messageID })
+}

@@ -1,0 +1,68 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/agent"
+)
+
+// find looks for what became of a message that an earlier run may have sent.
+func (r *run) find(ctx context.Context, m *a2a.Message) (found bool, err error) {
+	for n := 0; ; n++ {
+		if err = r.redial(ctx); err == nil {
+			found, err = r.findOnce(ctx, m)
+		}
+		var own *fault
+		if err == nil || errors.As(err, &own) || !later(err) && !maybeTaken(err) {
+			return found, err
+		}
+		if err := r.pause(ctx, n, err); err != nil {
+			return false, err
+		}
+	}
+}
+
+func (r *run) findOnce(ctx context.Context, m *a2a.Message) (bool, error) {
+	age := time.Since(r.t.Task().Status.Timestamp)
+	if r.c.Repeats() > age {
+		return false, nil // it is sent again, and done once
+	}
+	if r.c.Version() == "0.1" {
+		task, err := r.c.GetTask(ctx, &a2a.GetTaskRequest{ID: r.chosen(m)})
+		if errors.Is(err, a2a.ErrTaskNotFound) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		return true, r.took(ctx, task)
+	}
+	if m.ContextID != "" && r.c.Version() >= "1.0" {
+		res, err := r.c.ListTasks(ctx, &a2a.ListTasksRequest{ContextID: m.ContextID, HistoryLength: new(int32(historyLength))})
+		if err != nil && (later(err) || maybeTaken(err)) {
+			return false, err
+		}
+		if err == nil {
+			for _, task := range res.Tasks {
+				if task != nil && took(task, m.MessageID) {
+					if task, err = r.c.GetTask(ctx, &a2a.GetTaskRequest{ID: task.ID, HistoryLength: new(int32(historyLength))}); err != nil {
+						return false, err
+					}
+					return true, r.took(ctx, task)
+				}
+			}
+		}
+	}
+	return false, &fault{agent.Public("the server was interrupted before the agent behind it said that it had taken the message; "+
+		"it was not sent again, because it might be done twice", nil)}
+}
+
+func (r *run) took(ctx context.Context, task *a2a.Task) error {
+	if err := r.take(ctx, &a2a.StreamResponse{Task: task}); err != nil {
+		return &fault{err}
+	}
+	return nil
+}
