@@ -144,7 +144,7 @@ func (t *Tools) tryCall(ctx context.Context, p *mcp.CallToolParams, once bool, w
 	if params.Meta == nil {
 		params.Meta = mcp.Meta{}
 	}
-	params.Meta[mcp.MetaKeyLogLevel] = "info"
+	params.Meta[metaLogLevel] = "info"
 	if trace := a2a.CallerFrom(ctx).Trace; trace != "" {
 		params.Meta["traceparent"] = trace
 	}

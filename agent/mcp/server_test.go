@@ -1,5 +1,7 @@
 package mcp
 
+//lint:file-ignore SA1019 the server does what servers of older versions do
+
 import (
 	"context"
 	"encoding/json"
@@ -215,7 +217,7 @@ func (s *testServer) new(kind string) *mcp.Server {
 	mcp.AddTool(s.srv, &mcp.Tool{Name: "ask"}, s.ask)
 	mcp.AddTool(s.srv, &mcp.Tool{Name: "askpay", Annotations: &mcp.ToolAnnotations{}}, s.ask)
 	mcp.AddTool(s.srv, &mcp.Tool{Name: "model"}, func(ctx context.Context, r *mcp.CallToolRequest, _ empty) (*mcp.CallToolResult, any, error) {
-		_, err := r.Session.CreateMessage(ctx, &mcp.CreateMessageParams{MaxTokens: 1}) //nolint:staticcheck // it is to be refused
+		_, err := r.Session.CreateMessage(ctx, &mcp.CreateMessageParams{MaxTokens: 1})
 		return nil, nil, err
 	})
 	mcp.AddTool(s.srv, &mcp.Tool{Name: "die"}, func(context.Context, *mcp.CallToolRequest, empty) (*mcp.CallToolResult, any, error) {

@@ -2,11 +2,9 @@ package mcp
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"strings"
 	"time"
 
@@ -51,13 +49,7 @@ func (s *session) open() {
 		close(s.ready)
 		return
 	}
-	if r := s.cs.InitializeResult(); r.ProtocolVersion < "2026" && r.Capabilities != nil && r.Capabilities.Logging != nil {
-		ctx, cancel := context.WithTimeout(t.ctx, t.opts.connectTimeout())
-		if err := s.cs.SetLoggingLevel(ctx, &mcp.SetLoggingLevelParams{Level: "info"}); err != nil {
-			t.log.Debug("MCP server does not take a level for its log", "err", err)
-		}
-		cancel()
-	}
+	s.wantLog()
 	close(s.ready)
 	err = s.cs.Wait()
 	t.drop(s)
@@ -93,7 +85,7 @@ func (s *session) connect(version string) error {
 			MaxEventSize: t.opts.maxMessage(),
 		}
 	}
-	client := mcp.NewClient(impl, &mcp.ClientOptions{
+	co := &mcp.ClientOptions{
 		// Roots and sampling are not offered.
 		Capabilities: &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{
 			Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{},
@@ -102,12 +94,13 @@ func (s *session) connect(version string) error {
 		MultiRoundTrip:              &mcp.MultiRoundTripOptions{Disabled: true},
 		ElicitationHandler:          s.elicited,
 		ProgressNotificationHandler: s.progressed,
-		LoggingMessageHandler:       func(_ context.Context, r *mcp.LoggingMessageRequest) { s.logged(r.Params) },
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {
 			t.stale()
 			t.opts.changed()
 		},
-	})
+	}
+	s.takeLog(co)
+	client := mcp.NewClient(impl, co)
 	var o *mcp.ClientSessionOptions
 	if version != "" {
 		o = &mcp.ClientSessionOptions{ProtocolVersion: version}
@@ -166,30 +159,6 @@ func (s *session) progressed(_ context.Context, r *mcp.ProgressNotificationClien
 	if c != nil {
 		c.progress(r.Params)
 	}
-}
-
-func (s *session) logged(p *mcp.LoggingMessageParams) {
-	text, ok := p.Data.(string)
-	if !ok {
-		doc, err := json.Marshal(p.Data)
-		if err != nil {
-			return
-		}
-		text = string(doc)
-	}
-	s.tools.log.Log(context.Background(), logLevel(p.Level), "MCP server: "+cut(text, maxLogLine), "logger", cut(p.Logger, 200))
-}
-
-func logLevel(l mcp.LoggingLevel) slog.Level {
-	switch l {
-	case "debug":
-		return slog.LevelDebug
-	case "info", "notice":
-		return slog.LevelInfo
-	case "warning":
-		return slog.LevelWarn
-	}
-	return slog.LevelError
 }
 
 // cut returns s as valid text of at most so many bytes, and a sign that there was
