@@ -160,7 +160,7 @@ func (a *app) drafted(ctx context.Context, s *serveSetup, args, argv []string, o
 			return agent, err
 		}
 	}
-	agent.Default = false // an only agent is
+	agent.Default = true // as it is alone: said, it keeps its tasks when others come
 	if agent.Name == "" || own.name != "" {
 		agent.Name = own.name
 	}

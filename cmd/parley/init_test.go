@@ -43,7 +43,7 @@ func TestInitFindsWhatAURLIs(t *testing.T) {
 	}{
 		{[]string{srv.URL + "/a2a"}, "", "proxy:\n agent: " + srv.URL + "/a2a\n"},
 		{[]string{srv.URL + "/a2a"}, "hunter2", "proxy:\n agent: " + srv.URL + "/a2a\n bearer: \"${env:PARLEY_UPSTREAM_TOKEN}\"\n"},
-		{[]string{srv.URL + "/llm"}, "", "small-1:\n # A model, at an endpoint that speaks as OpenAI's chat completions do\n openai:\n url: " + srv.URL + "/llm/v1\n model: \"small: 1\"\n"},
+		{[]string{srv.URL + "/llm"}, "", "small-1:\n default: true\n # A model, at an endpoint that speaks as OpenAI's chat completions do\n openai:\n url: " + srv.URL + "/llm/v1\n model: \"small: 1\"\n"},
 		{[]string{srv.URL + "/llm/v1/chat/completions"}, "", "openai:\n url: " + srv.URL + "/llm/v1\n"},
 		{[]string{srv.URL + "/llm/v1", "--model=b"}, "", "openai:\n url: " + srv.URL + "/llm/v1\n model: b\n"},
 		{[]string{srv.URL + "/secret/v1"}, "", "does not say which there are"},
@@ -78,7 +78,7 @@ func TestInitOfACardWithAnInterfaceIsAProxy(t *testing.T) {
 		t.Fatal(errs.String())
 	}
 	f, err := config.Load(defaultFile, nil)
-	if err != nil || f.Agents[0].Proxy == nil || f.Agents[0].Proxy.Agent != "https://a.example/rpc" || f.Agents[0].Name != slug(card.Name) {
+	if err != nil || f.Agents[0].Proxy == nil || f.Agents[0].Proxy.Agent != "https://a.example/rpc" || f.Agents[0].Name != slug(card.Name) || !f.Agents[0].Default {
 		t.Errorf("%+v, %v", f, err)
 	}
 }
