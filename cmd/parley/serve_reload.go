@@ -107,8 +107,8 @@ func (s *serving) replace(r *revision) error {
 // reloadReason is an error in one line, with all that a file has wrong.
 func reloadReason(err error) string {
 	text := err.Error()
-	if f := (*failure)(nil); errors.As(err, &f) && len(f.Lines) > 0 {
-		text += ": " + strings.Join(f.Lines, "; ")
+	if f := (*failure)(nil); errors.As(err, &f) {
+		text = strings.Join(append([]string{f.Message}, f.Lines...), "; ")
 	}
 	return cleanLine(strings.ReplaceAll(text, "\n", "; "))
 }
