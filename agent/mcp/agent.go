@@ -45,11 +45,11 @@ func (a *Agent) Run(ctx context.Context, t *agent.Turn) error {
 	if problem != "" {
 		return t.Reject(problem)
 	}
-	if err := a.tools.queue.enter(ctx); err != nil {
+	r := &run{tools: a.tools, turn: t, tool: l.find(want.Tool), args: want.Arguments}
+	if err := r.enter(ctx); err != nil {
 		return err
 	}
-	defer a.tools.queue.leave()
-	r := &run{tools: a.tools, turn: t, tool: l.find(want.Tool), args: want.Arguments}
+	defer r.leave()
 	res, err := r.rounds(ctx)
 	if err != nil {
 		return a.tools.public(ctx, err)
@@ -63,6 +63,20 @@ type run struct {
 	turn  *agent.Turn
 	tool  *mcp.Tool
 	args  json.RawMessage
+	place bool // it has one in the queue
+}
+
+func (r *run) enter(ctx context.Context) error {
+	err := r.tools.queue.enter(ctx)
+	r.place = err == nil
+	return err
+}
+
+func (r *run) leave() {
+	if r.place {
+		r.place = false
+		r.tools.queue.leave()
+	}
 }
 
 // maxRounds is how often a tool may answer with questions.

@@ -24,8 +24,6 @@ const (
 
 // respond answers the questions with which a call ended, one after another.
 func (r *run) respond(ctx context.Context, requests mcp.InputRequestMap) (mcp.InputResponseMap, error) {
-	r.tools.queue.leave()
-	defer r.tools.queue.enter(context.WithoutCancel(ctx))
 	answers := mcp.InputResponseMap{}
 	for _, id := range slices.Sorted(maps.Keys(requests)) { // in the same order on every run
 		q, ok := requests[id].(*mcp.ElicitParams)
@@ -41,25 +39,30 @@ func (r *run) respond(ctx context.Context, requests mcp.InputRequestMap) (mcp.In
 	return answers, nil
 }
 
-// asked makes a question of the task of a question of the tool.
+// asked makes a question of the task of a question of the tool. While the client
+// thinks about it others may call their tools.
 func (r *run) asked(ctx context.Context, q *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 	f, err := newForm(q)
 	if err != nil {
 		r.tools.log.Warn("a question of an MCP server cannot be put", "err", err)
 		return &mcp.ElicitResult{Action: "cancel"}, nil
 	}
+	r.leave()
+	a := &mcp.ElicitResult{Action: "cancel"}
 	problem := ""
 	for range maxWrong {
 		m, err := r.turn.AskParts(ctx, f.question(problem)...)
 		if err != nil {
 			return nil, err
 		}
-		var a *mcp.ElicitResult
-		if a, problem = f.answer(m); problem == "" {
-			return a, nil
+		if fits, wrong := f.answer(m); wrong == "" {
+			a = fits
+			break
+		} else {
+			problem = wrong
 		}
 	}
-	return &mcp.ElicitResult{Action: "cancel"}, nil
+	return a, r.enter(ctx)
 }
 
 // form is a question with the fields that its answer has. One with an address has

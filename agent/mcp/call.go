@@ -74,7 +74,8 @@ func (c *call) progress(p *mcp.ProgressNotificationParams) {
 }
 
 const (
-	maxTries = 3 // of a call, where sessions die
+	maxTries   = 3 // of a call, where sessions die
+	retryPause = 200 * time.Millisecond
 	// drainPatience is for how long a call that cannot be made again may go on when
 	// the server stops.
 	drainPatience = 5 * time.Second
@@ -109,7 +110,7 @@ func (t *Tools) call(ctx context.Context, p *mcp.CallToolParams, once bool, who 
 			return nil, err
 		}
 		t.log.Info("an MCP session was lost; the tool is called again", "tool", p.Name, "err", err)
-		if err := sleep(ctx, time.Duration(try*try)*200*time.Millisecond); err != nil {
+		if err := sleep(ctx, time.Duration(try*try)*t.pause); err != nil {
 			return nil, err
 		}
 	}
@@ -263,7 +264,7 @@ func paceAfter(told int) time.Duration {
 
 var errWithdrawn = errors.New("mcp: the server took its question back")
 
-// answer has a question answered. Meanwhile the call has no place in the queue.
+// answer has a question answered.
 func (t *Tools) answer(ctx context.Context, q *question, who caller) (*mcp.ElicitResult, error) {
 	if who == nil {
 		return &mcp.ElicitResult{Action: "cancel"}, nil
@@ -271,12 +272,7 @@ func (t *Tools) answer(ctx context.Context, q *question, who caller) (*mcp.Elici
 	asking, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(q.ctx, func() { cancel(errWithdrawn) })()
-	t.queue.leave()
 	a, err := who.asked(asking, q.params)
-	// The place is the caller's to give back in any case.
-	if back := t.queue.enter(context.WithoutCancel(ctx)); back != nil && err == nil {
-		err = back
-	}
 	if err != nil && context.Cause(asking) == errWithdrawn {
 		err = errWithdrawn
 	}

@@ -227,7 +227,11 @@ func TestHostileServersLeaveNothing(t *testing.T) {
 	for _, kind := range []string{"exit", "silent", "deaf", "garbage", "flood", "long", "forks"} {
 		all.Go(func() {
 			s, file := command(t, kind)
-			a, err := New(s, &Options{Grace: 20 * time.Millisecond, ConnectTimeout: 300 * time.Millisecond, MaxMessage: 1 << 20})
+			o := &Options{Grace: 20 * time.Millisecond, ConnectTimeout: 300 * time.Millisecond, MaxMessage: 1 << 20}
+			if kind == "forks" {
+				o.ConnectTimeout = 0 // it is a server
+			}
+			a, err := New(s, o)
 			if err != nil {
 				t.Error(err)
 				return
@@ -273,6 +277,37 @@ func descriptors(t *testing.T) int {
 		t.Skip("no /proc")
 	}
 	return len(list)
+}
+
+// A call that waits for its client keeps nobody else from calling.
+func TestQuestionHoldsNoPlace(t *testing.T) {
+	for _, kind := range []string{"new", "old"} {
+		t.Run(kind, func(t *testing.T) {
+			s, srv := overHTTP(t, kind)
+			w := newWorld(t, s, &Options{Concurrency: 1}, nil)
+			asking := w.send(tool("ask", `{}`))
+			want(t, asking, a2a.TaskStateInputRequired, "Where to?")
+			want(t, w.send(tool("greet", `{"name":"Hal"}`)), a2a.TaskStateCompleted, "hello Hal")
+
+			// Its answer has to wait for a place, and can be cancelled meanwhile.
+			holding := w.begin(tool("hold", `{}`))
+			<-srv.held
+			req := message(a2a.TextPart("city: Rome"))
+			req.Message.TaskID = asking.ID
+			req.Configuration = &a2a.SendMessageConfiguration{ReturnImmediately: true}
+			if _, err := w.SendMessage(t.Context(), req); err != nil {
+				t.Fatal(err)
+			}
+			task, err := w.CancelTask(t.Context(), &a2a.CancelTaskRequest{ID: asking.ID})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want(t, task, a2a.TaskStateCanceled)
+			close(srv.let)
+			want(t, w.rest(holding), a2a.TaskStateCompleted, "held")
+			want(t, w.send(tool("greet", `{"name":"Ida"}`)), a2a.TaskStateCompleted, "hello Ida")
+		})
+	}
 }
 
 // A question of a server that does not say which call it belongs to is not put to

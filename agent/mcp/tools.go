@@ -31,8 +31,8 @@ type Tools struct {
 	ctx    context.Context // ends when Close is called
 	cancel context.CancelCauseFunc
 	work   sync.WaitGroup // one for each session
-	// patience is drainPatience, but in tests.
-	patience time.Duration
+	// patience is drainPatience and pause retryPause, but in tests.
+	patience, pause time.Duration
 
 	listing chan struct{} // of capacity one: who lists holds it
 
@@ -68,7 +68,7 @@ func NewTools(s Server, o *Options) (*Tools, error) {
 		return nil, errNoServer
 	}
 	s.Command, s.Env = slices.Clone(s.Command), slices.Clone(s.Env)
-	t := &Tools{server: s, opts: o, log: o.logger(), queue: &queue{free: o.concurrency()}, listing: make(chan struct{}, 1), patience: drainPatience}
+	t := &Tools{server: s, opts: o, log: o.logger(), queue: &queue{free: o.concurrency()}, listing: make(chan struct{}, 1), patience: drainPatience, pause: retryPause}
 	if s.URL != "" {
 		at, err := url.Parse(s.URL)
 		if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {

@@ -34,6 +34,7 @@ func newTools(t *testing.T, s Server, o *Options) *Tools {
 	if err != nil {
 		t.Fatal(err)
 	}
+	tools.pause = time.Millisecond
 	t.Cleanup(func() { tools.Close() })
 	return tools
 }

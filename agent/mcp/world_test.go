@@ -84,7 +84,7 @@ func newWorld(t *testing.T, s Server, o *Options, st store.Store) *world {
 		st = store.NewMemory()
 		t.Cleanup(func() { st.Close() })
 	}
-	a.tools.patience = 0
+	a.tools.patience, a.tools.pause = 0, time.Millisecond
 	yes := true
 	w.agent, w.store = a, &mortal{Store: st}
 	card := &a2a.AgentCard{Name: "mcp", Capabilities: a2a.AgentCapabilities{Streaming: &yes}}
