@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -68,8 +69,9 @@ func TestExecHostileCommandsLeakNothing(t *testing.T) {
 		lines(`echo '{"type":"ask","text":"?"}'; exec <&-; kill -9 $$`, "the command was ended by a signal (killed) while its question was open"),
 		lines("for i in 1 2 3 4 5 6 7 8; do (trap '' TERM HUP; sleep 1000 & sleep 1000) & done; echo what; wait", "line 1 of the command's output: it is not JSON (byte 1)"),
 	}
-	t.Setenv("PARLEY_TEST_MARK", t.Name())
-	before := holds(t, t.Name(), dir)
+	mark := fmt.Sprint(t.Name(), os.Getpid())
+	t.Setenv("PARLEY_TEST_MARK", mark)
+	before := holds(t, mark, dir)
 	var done []<-chan error
 	var agents []*command
 	for _, h := range all { // at the same time
@@ -99,7 +101,7 @@ func TestExecHostileCommandsLeakNothing(t *testing.T) {
 	}
 	var after held
 	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); { // what was killed is reaped by init when it likes to
-		after = holds(t, t.Name(), dir)
+		after = holds(t, mark, dir)
 		if after.goroutines <= before.goroutines && after.descriptors <= before.descriptors && after.files <= before.files && len(after.processes) == 0 {
 			return
 		}

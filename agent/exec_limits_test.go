@@ -126,3 +126,27 @@ func TestExecBoundsWhatItLogs(t *testing.T) {
 		}
 	}
 }
+
+// Output that is given up, because somebody holds it open, is not lost as far as it
+// was printed: also where this process was too busy to read it.
+func TestExecGivesUpWithoutLoss(t *testing.T) {
+	const size = 60_000 // more than a piece, less than a pipe holds
+	p, err := start(launch{argv: []string{"sh", "-c", fmt.Sprintf("sleep 1000 & head -c %d /dev/zero", size)}, log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.close()
+	close(p.input)
+	<-p.exited
+	if !p.giveUp() {
+		t.Fatal("cannot give up")
+	}
+	n := 0
+	for piece := range p.pieces {
+		n += len(piece)
+	}
+	<-p.quiet
+	if n != size {
+		t.Errorf("got %d bytes, want %d", n, size)
+	}
+}

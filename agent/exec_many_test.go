@@ -110,6 +110,8 @@ func TestExecManyTasksAtOnce(t *testing.T) {
 						t.Error(err)
 					case task.Status.State != a2a.TaskStateCompleted:
 						t.Errorf("a task is %v: %s", task.Status.State, task.Status.Message.Text())
+					case len(task.Artifacts) == 0:
+						t.Error("what a command printed is lost")
 					default:
 						n := 0
 						fmt.Sscan(task.Artifacts[0].Parts[0].Text, &n)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // process is a running command and the goroutines that serve its pipes. The
@@ -163,8 +164,37 @@ func (p *process) read(f *os.File) {
 				return
 			}
 		}
+		if errors.Is(err, os.ErrDeadlineExceeded) { // given up
+			p.drain(f)
+			return
+		}
 		if err != nil {
 			return // the end, or closed by close
+		}
+	}
+}
+
+// giveUp ends the output that somebody who has left the group holds open: what has
+// been printed still comes, up to a bound, and then pieces and quiet are closed. It
+// reports whether it can.
+func (p *process) giveUp() bool {
+	now := time.Now()
+	return p.pipes[1].SetReadDeadline(now) == nil && p.pipes[2].SetReadDeadline(now) == nil
+}
+
+// drain sends what is in f without waiting for more.
+func (p *process) drain(f *os.File) {
+	f.SetReadDeadline(time.Time{})
+	for range maxLate {
+		buf := make([]byte, 32<<10)
+		n := readNow(f, buf)
+		if n <= 0 {
+			return
+		}
+		select {
+		case p.pieces <- buf[:n]:
+		case <-p.stop:
+			return
 		}
 	}
 }

@@ -15,8 +15,9 @@ var (
 	errSlow = errors.New("agent: the command took too long")
 )
 
-// maxLate caps how many pieces are read after the kill. A full pipe holds
-// fewer; more can only come from a process that has left the group.
+// maxLate caps how many pieces are read after the kill, and once more after the
+// output was given up. A full pipe holds fewer; more can only come from a process
+// that has left the group.
 const maxLate = 40
 
 // run follows one command from its start to its end. All its fields belong to
@@ -30,7 +31,8 @@ type run struct {
 
 	ended  error // why the command was told to end, or nil
 	killed bool
-	late   int // pieces read after the kill
+	late   int  // pieces read after the kill
+	given  bool // the output was given up
 
 	pieces  <-chan []byte   // nil once standard output has ended
 	quiet   <-chan struct{} // nil once standard error has ended
@@ -112,7 +114,7 @@ func (r *run) take(piece []byte) {
 	case !held || r.out.chunks != chunks: // another line is held now
 		r.flush.Reset(r.hold)
 	}
-	if r.killed && r.ended == nil {
+	if r.killed && r.ended == nil && !r.given {
 		// Patience is measured in silence, not in how long emitting takes:
 		// what the pipe still holds is not lost to a slow disk.
 		r.overdue.Reset(r.linger)
@@ -149,8 +151,16 @@ func (r *run) lose() {
 }
 
 // abandon gives up the output: it is held open by a process that has left the
-// group. Only the command itself is still waited for; SIGKILL ends it.
-func (r *run) abandon() { r.pieces, r.quiet = nil, nil }
+// group, or this one was too busy to read it, and then nothing of it is lost. The
+// command itself is still waited for; SIGKILL ends it.
+func (r *run) abandon() {
+	r.overdue.Stop()
+	if !r.given && r.p.giveUp() {
+		r.given = true
+		return
+	}
+	r.pieces, r.quiet = nil, nil
+}
 
 func stoppedTimer() *time.Timer {
 	t := time.NewTimer(time.Hour)

@@ -37,6 +37,7 @@ type session struct {
 	exited   <-chan struct{} // nil once the process has ended
 	killed   bool            // what it left running was killed
 	late     int             // pieces read after that
+	given    bool            // its output was given up
 	room     int64           // how many bytes may still be printed
 	n        int             // of the newest line
 	spoke    bool            // it wrote a line about this task

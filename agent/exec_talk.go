@@ -40,7 +40,7 @@ func (s *session) next(ctx context.Context, other <-chan struct{}) ([]byte, erro
 			case s.exited != nil:
 				return nil, errShut
 			case s.killed: // who holds the output has left the group
-				s.pieces = nil
+				s.abandon()
 			default:
 				s.killed = true
 				s.p.kill()
@@ -71,13 +71,22 @@ func (s *session) took(piece []byte, ok bool) error {
 		return errTooMuch
 	}
 	s.p.rest = append(s.p.rest, piece...)
-	if s.killed { // patience is with silence, as in run
+	if s.killed && !s.given { // patience is with silence, as in run
 		s.patience.Reset(s.c.linger)
 		if s.late++; s.late > maxLate {
-			s.pieces = nil
+			s.abandon()
 		}
 	}
 	return nil
+}
+
+// abandon is run.abandon.
+func (s *session) abandon() {
+	s.patience.Stop()
+	if s.given || !s.p.giveUp() {
+		s.pieces = nil
+	}
+	s.given = true
 }
 
 // cut takes a line that is not blank from what the process printed, if there is

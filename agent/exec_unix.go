@@ -18,6 +18,21 @@ func ownGroup(cmd *exec.Cmd) {
 // openWithoutWait opens what may be a pipe that nobody writes to.
 const openWithoutWait = syscall.O_NONBLOCK
 
+// readNow reads what is in a pipe, without waiting.
+func readNow(f *os.File, buf []byte) (n int) {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return 0
+	}
+	conn.Read(func(fd uintptr) bool {
+		for n, err = syscall.Read(int(fd), buf); err == syscall.EINTR; {
+			n, err = syscall.Read(int(fd), buf)
+		}
+		return true
+	})
+	return n
+}
+
 // terminate asks the command's process group to end.
 func (p *process) terminate() { p.signal(syscall.SIGTERM) }
 
