@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -14,14 +15,18 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the reference in docs/config.md")
 
+var resolved = sync.OnceValues(func() (*jsonschema.Resolved, error) {
+	var s jsonschema.Schema
+	if err := json.Unmarshal(Schema(), &s); err != nil {
+		return nil, err
+	}
+	return s.Resolve(nil)
+})
+
 // schemaSays validates a text as an editor does.
 func schemaSays(t *testing.T, text string) error {
 	t.Helper()
-	var s jsonschema.Schema
-	if err := json.Unmarshal(Schema(), &s); err != nil {
-		t.Fatal(err)
-	}
-	rs, err := s.Resolve(nil)
+	rs, err := resolved()
 	if err != nil {
 		t.Fatal(err)
 	}
