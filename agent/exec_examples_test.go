@@ -33,10 +33,15 @@ func TestExecExamples(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if strings.HasPrefix(name, "stream") {
+			switch strings.TrimSuffix(name, filepath.Ext(name)) {
+			case "stream":
 				streams(t, agent.Exec([]string{file}, nil))
-			} else {
+			case "ask":
 				asks(t, agent.Exec([]string{file}, &agent.ExecOptions{Mode: agent.ExecLines}))
+			case "stay":
+				stays(t, agent.Exec([]string{file}, &agent.ExecOptions{Mode: agent.ExecLines, Processes: 1}))
+			default:
+				t.Error("nobody knows what this example is to do")
 			}
 		})
 	}
@@ -88,6 +93,22 @@ func asks(t *testing.T, ag agent.Agent) {
 	}
 	if got, want := res.Task.Status.Message.Text(), "Hello "+name+"!"; got != want || res.Task.Status.State != a2a.TaskStateCompleted {
 		t.Errorf("%v: %q, want %q", res.Task.Status.State, got, want)
+	}
+}
+
+func stays(t *testing.T, ag agent.Agent) {
+	c := served(t, ag)
+	for _, text := range []string{"one", "two"} {
+		task, err := send(t.Context(), c, text, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := task.Status.Message.Text(); got != strings.ToUpper(text) || task.Status.State != a2a.TaskStateCompleted {
+			t.Errorf("%v: %q", task.Status.State, got)
+		}
+	}
+	if err := ag.(interface{ Close() error }).Close(); err != nil {
+		t.Error(err)
 	}
 }
 
