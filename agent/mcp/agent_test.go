@@ -165,3 +165,10 @@ func TestQuestionsOfTheToolAreQuestionsOfTheTask(t *testing.T) {
 		want(t, w.sendTo(task.ID, a2a.DataPart(a2a.JSON(`{"action":"cancel"}`))), a2a.TaskStateCompleted, "Rome for <nil> days: cancel")
 	})
 }
+
+// A question that is made to confuse whoever reads it is no question.
+func TestQuestionThatCannotBePut(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		want(t, w.send(tool("evil", `{}`)), a2a.TaskStateCompleted, "evil cancel")
+	})
+}

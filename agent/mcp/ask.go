@@ -79,6 +79,9 @@ type form struct {
 var errQuestion = errors.New("mcp: the question is not of a form that is known")
 
 func newForm(q *mcp.ElicitParams) (*form, error) {
+	if q == nil {
+		return nil, errQuestion
+	}
 	f := &form{message: cut(q.Message, maxReason), url: clean(q.URL)}
 	if q.Mode == "url" || f.url != "" {
 		if f.url == "" || len(f.url) > maxReason {
@@ -100,7 +103,11 @@ func newForm(q *mcp.ElicitParams) (*form, error) {
 	if err := json.Unmarshal(doc, f.schema); err != nil {
 		return nil, err
 	}
-	if f.check, err = f.schema.Resolve(nil); err != nil {
+	err = safely(func() (err error) {
+		f.check, err = f.schema.Resolve(nil)
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
 	f.fields = slices.Sorted(maps.Keys(f.schema.Properties))
@@ -256,7 +263,7 @@ func (f *form) accept(content map[string]any) (*mcp.ElicitResult, string) {
 		content = map[string]any{}
 	}
 	if f.check != nil {
-		if err := f.check.Validate(content); err != nil {
+		if err := safely(func() error { return f.check.Validate(content) }); err != nil {
 			return nil, "The answer does not fit: " + cut(lastCause(err), 500) + "."
 		}
 	}

@@ -160,7 +160,10 @@ func (t *Tools) tryCall(ctx context.Context, p *mcp.CallToolParams, once bool, w
 	go func() {
 		defer close(c.done)
 		defer end()
-		c.res, c.err = s.cs.CallTool(own, &params)
+		c.err = safely(func() (err error) {
+			c.res, err = s.cs.CallTool(own, &params)
+			return err
+		})
 	}()
 	err = t.follow(ctx, lasts, c, once, who)
 	if err == nil {

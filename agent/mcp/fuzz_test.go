@@ -2,15 +2,22 @@ package mcp
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/agent"
 )
 
 // Whatever a command prints, only whole lines that may be messages get through, the
@@ -59,6 +66,88 @@ func FuzzChoose(f *testing.F) {
 		}
 	})
 }
+
+// Whatever a server lists, answers and sends besides, nobody panics, and calls end.
+func FuzzServer(f *testing.F) {
+	f.Add(`{"tools":[{"name":"a","inputSchema":{"type":"object"}}]}`, `{"content":[{"type":"text","text":"x"}]}`, "notifications/progress", `{"progressToken":"c1"}`)
+	f.Add(`{"tools":[null]}`, `null`, "notifications/progress", `null`)
+	f.Add(`{"tools":[{"name":"a"}]}`, `{"content":[null,{"type":"resource"},{"type":"image"}],"structuredContent":3}`, "elicitation/create", `null`)
+	f.Add(`{"tools":[{"name":"a","inputSchema":[],"annotations":{}}],"nextCursor":"x"}`, `{"isError":true}`, "notifications/message", `null`)
+	f.Add(`{"tools":[{"name":"a","inputSchema":{}}]}`, `{"content":[{"type":"resource_link"}]}`, "notifications/elicitation/complete", `null`)
+	f.Add(`{"tools":[{"name":"a","inputSchema":{}}]}`, `{}`, "elicitation/create", `{"mode":"form","requestedSchema":{"properties":{"a":{"type":"string","oneOf":[null]}}}}`)
+	f.Fuzz(func(t *testing.T, list, result, method, params string) {
+		for _, doc := range []string{list, result, params} {
+			if !json.Valid([]byte(doc)) || strings.ContainsAny(doc, "\r\n") {
+				return
+			}
+		}
+		word, err := json.Marshal(method)
+		if err != nil {
+			return
+		}
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			var req struct {
+				ID     json.RawMessage `json:"id"`
+				Method string          `json:"method"`
+			}
+			if r.Method != http.MethodPost || json.NewDecoder(r.Body).Decode(&req) != nil {
+				w.WriteHeader(http.StatusMethodNotAllowed)
+				return
+			}
+			answer := `{}`
+			switch req.Method {
+			case "initialize":
+				answer = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}`
+			case "tools/list":
+				answer = list
+			case "tools/call":
+				answer = result
+			case "server/discover":
+				fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}`, req.ID)
+				return
+			}
+			if len(req.ID) == 0 {
+				w.WriteHeader(http.StatusAccepted)
+				return
+			}
+			w.Header().Set("Content-Type", "text/event-stream")
+			if req.Method == "tools/call" {
+				fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"method\":%s,\"params\":%s}\n\n", word, params)
+				fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"id\":\"q\",\"method\":%s,\"params\":%s}\n\n", word, params)
+			}
+			fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":%s}\n\n", req.ID, answer)
+		}))
+		defer srv.Close()
+		defer srv.CloseClientConnections()
+		a, err := New(Server{URL: srv.URL}, &Options{Timeout: time.Second, ConnectTimeout: 4 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.Close()
+		a.tools.pause = 0
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		if _, err := a.Card(ctx); err != nil {
+			return
+		}
+		a.tools.Tools(ctx)
+		a.tools.Call(ctx, "a", nil)
+		res, err := a.tools.call(ctx, &mcp.CallToolParams{Name: "a"}, true, nil)
+		if err == nil {
+			r := &run{tools: a.tools, turn: agent.NewTurn(accepting{}), tool: &mcp.Tool{Name: "a"}}
+			for _, p := range r.parts(ctx, res) {
+				if p.Kind == 0 {
+					t.Fatalf("an empty part of %s", result)
+				}
+			}
+		}
+	})
+}
+
+// accepting is a host of a client that takes anything.
+type accepting struct{ agent.Host }
+
+func (accepting) Accepted() []string { return nil }
 
 // Whatever a server asks and a client answers, an answer that is accepted fits the
 // question.

@@ -143,7 +143,11 @@ func (t *Tools) read(ctx context.Context, uri, name string) ([]*a2a.Part, error)
 		return nil, err
 	}
 	defer t.leave(s)
-	res, err := s.cs.ReadResource(ctx, &mcp.ReadResourceParams{URI: uri})
+	var res *mcp.ReadResourceResult
+	err = safely(func() (err error) {
+		res, err = s.cs.ReadResource(ctx, &mcp.ReadResourceParams{URI: uri})
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

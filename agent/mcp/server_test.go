@@ -216,6 +216,21 @@ func (s *testServer) new(kind string) *mcp.Server {
 	mcp.AddTool(s.srv, &mcp.Tool{Name: "pay", Annotations: &mcp.ToolAnnotations{Title: "Pay"}}, hold)
 	mcp.AddTool(s.srv, &mcp.Tool{Name: "ask"}, s.ask)
 	mcp.AddTool(s.srv, &mcp.Tool{Name: "askpay", Annotations: &mcp.ToolAnnotations{}}, s.ask)
+	mcp.AddTool(s.srv, &mcp.Tool{Name: "evil"}, func(ctx context.Context, r *mcp.CallToolRequest, _ empty) (*mcp.CallToolResult, any, error) {
+		q := &mcp.ElicitParams{Mode: "form", Message: "?", RequestedSchema: json.RawMessage(
+			`{"type":"object","properties":{"a":{"type":"string","oneOf":[null]},"b":null,"c":{"type":"array","items":{"anyOf":[null]}}}}`)}
+		if v := r.Session.InitializeParams(); v != nil && v.ProtocolVersion < "2026" {
+			a, err := r.Session.Elicit(ctx, q)
+			if err != nil {
+				return nil, nil, err
+			}
+			return text("evil " + a.Action), nil, nil
+		}
+		if a, ok := r.Params.InputResponses["q"].(*mcp.ElicitResult); ok {
+			return text("evil " + a.Action), nil, nil
+		}
+		return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q": q}}, nil, nil
+	})
 	mcp.AddTool(s.srv, &mcp.Tool{Name: "model"}, func(ctx context.Context, r *mcp.CallToolRequest, _ empty) (*mcp.CallToolResult, any, error) {
 		_, err := r.Session.CreateMessage(ctx, &mcp.CreateMessageParams{MaxTokens: 1})
 		return nil, nil, err

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -92,7 +93,7 @@ func (s *session) connect(version string) error {
 		}},
 		// The rounds of a call are ours: they are recorded.
 		MultiRoundTrip:              &mcp.MultiRoundTripOptions{Disabled: true},
-		ElicitationHandler:          s.elicited,
+		ElicitationHandler:          s.elicited, // says that there is one: see receive
 		ProgressNotificationHandler: s.progressed,
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {
 			t.stale()
@@ -101,11 +102,16 @@ func (s *session) connect(version string) error {
 	}
 	s.takeLog(co)
 	client := mcp.NewClient(impl, co)
+	client.AddReceivingMiddleware(s.receive)
 	var o *mcp.ClientSessionOptions
 	if version != "" {
 		o = &mcp.ClientSessionOptions{ProtocolVersion: version}
 	}
-	cs, err := client.Connect(ctx, transport, o)
+	var cs *mcp.ClientSession
+	err := safely(func() (err error) {
+		cs, err = client.Connect(ctx, transport, o)
+		return err
+	})
 	if err != nil {
 		if proc != nil {
 			proc.close()
@@ -125,6 +131,41 @@ func (s *session) close() {
 	case s.cs != nil:
 		s.cs.Close()
 	}
+}
+
+// receive is what comes from the server on its own account. Questions do not take
+// the SDK's way, which looks into them before anybody has checked them; nothing
+// that a server sends may end this process.
+func (s *session) receive(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, r mcp.Request) (res mcp.Result, err error) {
+		panicked := safely(func() error {
+			if q, ok := r.(*mcp.ElicitRequest); ok {
+				if q.Params == nil {
+					return errQuestion
+				}
+				res, err = s.elicited(ctx, q)
+				return nil
+			}
+			res, err = next(ctx, method, r)
+			return nil
+		})
+		if panicked != nil {
+			s.tools.log.Warn("what an MCP server sent cannot be read", "method", method, "err", panicked)
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "this cannot be read"}
+		}
+		return res, err
+	}
+}
+
+// safely turns a panic into an error: of code that reads what a server sent, and
+// trusts it too much.
+func safely(f func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("mcp: what the server sent cannot be read: %v", r)
+		}
+	}()
+	return f()
 }
 
 // elicited is called for a question of a server, in versions where it does not say

@@ -238,18 +238,24 @@ func (t *Tools) fetch(ctx context.Context) (*list, error) {
 	got := &list{about: s.cs.InitializeResult()}
 	only, names := t.opts.tools(), map[string]bool{}
 	n := 0
-	for tool, err := range s.cs.Tools(ctx, nil) {
-		if err != nil {
-			return nil, err
+	err = safely(func() error {
+		for tool, err := range s.cs.Tools(ctx, nil) {
+			if err != nil {
+				return err
+			}
+			if n++; n > maxTools {
+				return errTooMany
+			}
+			if tool == nil || names[tool.Name] || len(only) > 0 && !slices.Contains(only, tool.Name) {
+				continue
+			}
+			names[tool.Name] = true
+			got.tools = append(got.tools, tool)
 		}
-		if n++; n > maxTools {
-			return nil, errTooMany
-		}
-		if names[tool.Name] || len(only) > 0 && !slices.Contains(only, tool.Name) {
-			continue
-		}
-		names[tool.Name] = true
-		got.tools = append(got.tools, tool)
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	for _, name := range only {
 		if !names[name] {
