@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"mime"
 	"net/url"
 	"os"
@@ -141,21 +142,30 @@ func unlike(taken map[string]bool, name string) string {
 // collect emits each file that the command left as an artifact, of together no more
 // than room bytes. Nothing outside of the folder is read: links are left alone.
 func (f *folders) collect(t *Turn, room int64) error {
+	info, err := os.Lstat(f.out)
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // the command tidied up
+		return nil
+	case err != nil:
+		return unread(err)
+	case !info.IsDir():
+		return Public("the command put something else in the place of its folder for files", nil)
+	}
 	root, err := os.OpenRoot(f.out)
 	if err != nil {
-		return err
+		return unread(err)
 	}
 	defer root.Close()
 	var names []string
 	entries := 0
 	if err := list(root, ".", 0, &entries, &names); err != nil {
-		return err
+		return unread(err)
 	}
 	slices.Sort(names)
 	for _, name := range names {
 		content, err := readFile(root, name, room)
 		if err != nil {
-			return err
+			return unread(err)
 		}
 		room -= int64(len(content))
 		shown := strings.ToValidUTF8(filepath.ToSlash(name), "\uFFFD")
@@ -164,6 +174,15 @@ func (f *folders) collect(t *Turn, room int64) error {
 		}
 	}
 	return nil
+}
+
+// unread is what callers may know of a file that cannot be read: not where it is.
+func unread(err error) error {
+	var said *PublicError
+	if err == errTooMuch || errors.As(err, &said) {
+		return err
+	}
+	return Public("what the command left in its folder for files cannot be read", err)
 }
 
 // list finds the regular files in a directory and below it.

@@ -85,6 +85,7 @@ func TestExecBoundsFiles(t *testing.T) {
 		`cd "$PARLEY_OUT"; head -c 15000000 /dev/zero >1; cp 1 2`:                      "the command printed more than the 20971520 bytes it may",
 		`cd "$PARLEY_OUT"; mkdir -p x/y; : >x/y/z; chmod 0 x/y x; chmod 500 .; exit 2`: "the command exited with status 2",
 		`rm -rf "$PARLEY_OUT" "$PARLEY_IN"; ln -s /etc "$PARLEY_OUT"; kill -9 $$`:      "the command was ended by a signal (killed)",
+		`rm -r "$PARLEY_OUT"; ln -s /etc "$PARLEY_OUT"`:                                "the command put something else in the place of its folder for files",
 	} {
 		o := withFiles(t)
 		o.MaxOutput = 20 << 20
@@ -101,6 +102,22 @@ func TestExecFilesStayInTheirFolder(t *testing.T) {
 	}
 	if len(h.events) > 0 {
 		t.Errorf("emitted %s", h.script())
+	}
+}
+
+// A command that tidies up, or that the system tidied up after, does its work.
+func TestExecFilesAreOnlyMissed(t *testing.T) {
+	o := withFiles(t)
+	c := closes(t, shell(o, `cat; rm -r "$PARLEY_IN" "$PARLEY_OUT"`))
+	for range 2 {
+		h := newHost("x")
+		if err := runExec(t, t.Context(), c, h); err != nil {
+			t.Fatal(err)
+		}
+		wantScript(t, h, `>output. "x"`)
+		if err := os.RemoveAll(c.room.base); err != nil { // as systems do with what is old
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -118,6 +118,9 @@ func decodeSaid(line []byte) (*said, error) {
 		}
 		return nil, errors.New("it is not a JSON object")
 	}
+	if levels(line) > a2a.MaxDepth {
+		return nil, fmt.Errorf("it nests more than %d levels deep", a2a.MaxDepth)
+	}
 	l := &said{append: true}
 	if err := stringMember(members, "type", &l.kind); err != nil {
 		return nil, err
@@ -144,6 +147,29 @@ func decodeSaid(line []byte) (*said, error) {
 		return nil, first(err)
 	}
 	return l, l.check(level)
+}
+
+// levels is how deep a JSON document nests. What is too deep is nothing that all
+// clients can read.
+func levels(doc []byte) (deepest int) {
+	depth, inText := 0, false
+	for i := 0; i < len(doc); i++ {
+		switch c := doc[i]; {
+		case inText:
+			if c == '\\' {
+				i++
+			}
+			inText = c != '"'
+		case c == '"':
+			inText = true
+		case c == '{' || c == '[':
+			depth++
+			deepest = max(deepest, depth)
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return deepest
 }
 
 // content reads what the line says.

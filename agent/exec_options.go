@@ -130,7 +130,7 @@ func (o *ExecOptions) timeout() time.Duration {
 }
 
 func (o *ExecOptions) grace() time.Duration {
-	if o == nil || o.Grace == 0 {
+	if o == nil || o.Grace <= 0 {
 		return 5 * time.Second
 	}
 	return o.Grace
@@ -144,7 +144,7 @@ func (o *ExecOptions) memory() int64 {
 }
 
 func (o *ExecOptions) maxOutput() int64 {
-	if o == nil || o.MaxOutput == 0 {
+	if o == nil || o.MaxOutput <= 0 {
 		return 64 << 20
 	}
 	return o.MaxOutput

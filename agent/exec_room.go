@@ -26,7 +26,12 @@ func (r *fileRoom) open() (string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.base != "" {
-		return r.base, nil
+		if _, err := os.Lstat(r.base); err == nil {
+			return r.base, nil
+		}
+		// Systems take away what is old in their folder for temporary files.
+		r.lock.Close()
+		r.base, r.lock = "", nil
 	}
 	dir := r.dir
 	if dir == "" {

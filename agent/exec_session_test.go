@@ -87,6 +87,7 @@ func TestExecRefusesLinesThatAreWrong(t *testing.T) {
 		{sayer(`[1]`), "line 1 of the command's output: it is not a JSON object"},
 		{`printf '{"type":"status","text":"\377"}\n'`, "line 1 of the command's output: it is not UTF-8"},
 		{sayer(``, `{"type":"artefact","text":"x"}`), "line 2 of the command's output: its type \"artefact\" is none of artifact, ask, authenticate, complete, fail, log, reject, reply, result, status, step"},
+		{sayer(`{"type":"status","metadata":{"a":` + strings.Repeat("[", 99) + strings.Repeat("]", 99) + `}}`), `line 1 of the command's output: it nests more than 100 levels deep`},
 		{sayer(`{"text":"x"}`), `line 1 of the command's output: it has no "type"`},
 		{sayer(`{"type":"status","txt":"x"}`), `line 1 of the command's output: "txt" is no member of a line of type status, which may have text, parts, metadata`},
 		{sayer(`{"type":"status","text":7}`), `line 1 of the command's output: "text" must be a string`},
