@@ -215,8 +215,12 @@ func (c *Callbacks) take(w http.ResponseWriter, q *http.Request) reply {
 // readCall reads a callback of at most so many bytes.
 func readCall(from io.Reader, most int64) (*call, reply) {
 	body, err := io.ReadAll(io.LimitReader(from, most+1))
+	var server *http.MaxBytesError // the server's limit is lower
+	if errors.As(err, &server) {
+		most = min(most, server.Limit)
+	}
 	switch {
-	case int64(len(body)) > most:
+	case server != nil, int64(len(body)) > most:
 		return nil, reply{http.StatusRequestEntityTooLarge, "a callback may have at most " + strconv.FormatInt(most, 10) + " bytes"}
 	case err != nil:
 		return nil, reply{http.StatusBadRequest, "the body could not be read"}

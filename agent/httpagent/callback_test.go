@@ -253,6 +253,13 @@ func TestCallbacksAreBounded(t *testing.T) {
 	}
 	wantCall(t, d.behind.Load().address("k"), `{"type":"status"}`, 429)
 
+	<-in.slots
+	q := httptest.NewRequest("POST", d.behind.Load().address("k"), strings.NewReader(strings.Repeat("x", 99)))
+	q.Body = http.MaxBytesReader(nil, q.Body, 50) // the server's own limit
+	if got := d.behind.Load().take(httptest.NewRecorder(), q); got.status != 413 || !strings.Contains(got.text, "50 bytes") {
+		t.Errorf("too large for the server: %v", got)
+	}
+
 	c := d.open(t)
 	for i := range maxOver + 5 {
 		c.leave(c.join(fmt.Sprint(i), 1), true)

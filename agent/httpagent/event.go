@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/parley-a2a/parley/a2a"
 )
@@ -71,6 +72,12 @@ func decode(doc []byte, v any) error {
 	if at := strings.TrimLeft(string(doc[:min(len(doc), 64)]), " \t\r\n"); len(at) > 0 && at[0] != '{' {
 		return bad("it is not a JSON object")
 	}
+	switch {
+	case !utf8.Valid(doc):
+		return bad("it is not UTF-8")
+	case levels(doc) > a2a.MaxDepth:
+		return bad("it nests more than %d levels deep", a2a.MaxDepth)
+	}
 	err := json.Unmarshal(doc, v)
 	var coded *a2a.Error
 	var typed *json.UnmarshalTypeError
@@ -83,6 +90,29 @@ func decode(doc []byte, v any) error {
 		return bad("its member %s must not be a JSON %s", cut(strings.TrimPrefix(typed.Field, "event.")), cut(typed.Value))
 	}
 	return bad("it is not JSON")
+}
+
+// levels is how deep a JSON document nests. What is too deep is nothing that all
+// clients can read.
+func levels(doc []byte) (deepest int) {
+	depth, inText := 0, false
+	for i := 0; i < len(doc); i++ {
+		switch c := doc[i]; {
+		case inText:
+			if c == '\\' {
+				i++
+			}
+			inText = c != '"'
+		case c == '"':
+			inText = true
+		case c == '{' || c == '[':
+			depth++
+			deepest = max(deepest, depth)
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return deepest
 }
 
 // check judges an event by itself, so that nothing of it is said if not all of it

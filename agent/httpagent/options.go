@@ -2,6 +2,7 @@ package httpagent
 
 import (
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
 	"time"
@@ -111,14 +112,14 @@ func (o *Options) concurrency() int {
 }
 
 func (o *Options) maxAnswer() int64 {
-	if o == nil || o.MaxAnswer == 0 {
+	if o == nil || o.MaxAnswer <= 0 {
 		return 8 << 20
 	}
-	return o.MaxAnswer
+	return min(o.MaxAnswer, math.MaxInt32) // one more can be counted
 }
 
 func (o *Options) maxOutput() int64 {
-	if o == nil || o.MaxOutput == 0 {
+	if o == nil || o.MaxOutput <= 0 {
 		return 64 << 20
 	}
 	return o.MaxOutput
