@@ -151,6 +151,7 @@ func (r *reader) agentRules(m *member) {
 	}
 	r.lostRules(a)
 	exec := a.member("exec")
+	r.variables(exec.member("env"))
 	if p := exec.member("processes"); p != nil && !p.bad && p.integer > 0 && !exec.member("mode").is("lines") {
 		r.bad(p, "needs mode: lines, for plain processes end with their message")
 	}
@@ -233,6 +234,19 @@ func (r *reader) mcpRules(v *value) {
 		r.bad(h, "are of a url, and this server has a command")
 	}
 	r.headers(v.member("headers"))
+	r.variables(v.member("env"))
+}
+
+// variables reports what cannot be the name of a variable of the environment.
+func (r *reader) variables(v *value) {
+	if v == nil {
+		return
+	}
+	for _, m := range v.members {
+		if m.name == "" || strings.ContainsAny(m.name, "=\x00") {
+			r.add(m.line, m.column, join(v.path, m.name), "is not the name of a variable")
+		}
+	}
 }
 
 // headers reports what cannot be sent in a request's head.
