@@ -43,42 +43,126 @@ func question(t *a2a.Task) *mcp.ElicitParams {
 }
 
 // form returns the form in a question's data, if there is one that clients take:
-// flat, of simple types. It has no field of the name of ours, so that answers are
-// told apart.
-func form(parts []*a2a.Part) (message string, schema json.RawMessage) {
+// flat, of simple types. It is made anew of what is known, for clients are known to
+// fall over others. It has no field of the name of ours, so that answers are told
+// apart.
+func form(parts []*a2a.Part) (message string, schema map[string]any) {
 	for _, p := range parts {
 		var doc struct {
 			Elicitation struct {
-				Message string          `json:"message"`
-				Schema  json.RawMessage `json:"requestedSchema"`
+				Message string `json:"message"`
+				Schema  struct {
+					Type       string           `json:"type"`
+					Properties map[string]field `json:"properties"`
+					Required   []string         `json:"required"`
+				} `json:"requestedSchema"`
 			} `json:"elicitation"`
 		}
-		if p.Kind != a2a.PartData || len(p.Data) > 64<<10 || json.Unmarshal(p.Data, &doc) != nil || doc.Elicitation.Schema == nil {
+		if p.Kind != a2a.PartData || len(p.Data) > 64<<10 || json.Unmarshal(p.Data, &doc) != nil {
 			continue
 		}
-		var s struct {
-			Type       string `json:"type"`
-			Properties map[string]struct {
-				Type string `json:"type"`
-			} `json:"properties"`
-		}
-		if json.Unmarshal(doc.Elicitation.Schema, &s) != nil || s.Type != "object" {
+		asked := doc.Elicitation.Schema
+		if asked.Type != "object" || len(asked.Properties) == 0 {
 			continue
 		}
-		flat := true
-		for name, p := range s.Properties {
-			switch p.Type {
-			case "string", "number", "integer", "boolean", "array":
-			default:
-				flat = false
+		properties := map[string]any{}
+		for name, f := range asked.Properties {
+			if one := f.schema(); one != nil && name != answerID {
+				properties[name] = one
 			}
-			flat = flat && name != answerID
 		}
-		if flat {
-			return doc.Elicitation.Message, doc.Elicitation.Schema
+		if len(properties) != len(asked.Properties) {
+			continue
 		}
+		schema = map[string]any{"type": "object", "properties": properties}
+		required := []string{}
+		for _, name := range asked.Required {
+			if properties[name] != nil {
+				required = append(required, name)
+			}
+		}
+		if len(required) > 0 {
+			schema["required"] = required
+		}
+		return doc.Elicitation.Message, schema
 	}
 	return "", nil
+}
+
+// field is what is known of a field.
+type field struct {
+	Type        string   `json:"type"`
+	Title       string   `json:"title"`
+	Description string   `json:"description"`
+	Enum        []string `json:"enum"`
+	Format      string   `json:"format"`
+	Minimum     *float64 `json:"minimum"`
+	Maximum     *float64 `json:"maximum"`
+	MinLength   *int     `json:"minLength"`
+	MaxLength   *int     `json:"maxLength"`
+	OneOf       []struct {
+		Const string `json:"const"`
+		Title string `json:"title"`
+	} `json:"oneOf"`
+}
+
+// schema returns the field as every client takes it, or nil.
+func (f *field) schema() map[string]any {
+	one := map[string]any{"type": f.Type}
+	for name, text := range map[string]string{"title": f.Title, "description": f.Description} {
+		if text != "" {
+			one[name] = cut(text, 1000)
+		}
+	}
+	switch f.Type {
+	case "boolean":
+	case "number", "integer":
+		if f.Minimum != nil && f.Maximum != nil && *f.Minimum > *f.Maximum {
+			return nil
+		}
+		if f.Minimum != nil {
+			one["minimum"] = *f.Minimum
+		}
+		if f.Maximum != nil {
+			one["maximum"] = *f.Maximum
+		}
+	case "string":
+		var titled []map[string]string
+		for _, o := range f.OneOf {
+			if o.Const == "" {
+				return nil
+			}
+			title := o.Title
+			if title == "" {
+				title = o.Const
+			}
+			titled = append(titled, map[string]string{"const": o.Const, "title": title})
+		}
+		switch {
+		case len(f.Enum) > 0:
+			one["enum"] = f.Enum
+		case len(titled) > 0:
+			one["oneOf"] = titled
+		default:
+			least, most := f.MinLength, f.MaxLength
+			if least != nil && (*least < 0 || most != nil && *most < *least) || most != nil && *most < 0 {
+				return nil
+			}
+			if least != nil {
+				one["minLength"] = *least
+			}
+			if most != nil {
+				one["maxLength"] = *most
+			}
+			switch f.Format {
+			case "email", "uri", "date", "date-time":
+				one["format"] = f.Format
+			}
+		}
+	default:
+		return nil
+	}
+	return one
 }
 
 // answer makes a message of what the client's person said; nil if that is nothing.

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -101,7 +103,14 @@ func (output) Close() error { return nil }
 // client's own wish: a context ends for other reasons, too.
 func (s *Server) watch(until context.Context) mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
-		return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
+		return func(ctx context.Context, method string, r mcp.Request) (res mcp.Result, err error) {
+			// What an agent or a client sends must not end the others' calls.
+			defer func() {
+				if p := recover(); p != nil {
+					s.log.Error("a call panicked", "method", method, "panic", p, "stack", string(debug.Stack()))
+					res, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
+				}
+			}()
 			session, ok := r.GetSession().(*mcp.ServerSession)
 			switch {
 			case !ok:
