@@ -50,13 +50,15 @@ func newServe(a *app) *cobra.Command {
 	var line *given
 	cmd := &cobra.Command{
 		Use:   "serve [flags] [-- command arguments...]",
-		Short: "Run an agent: a built-in one, or a command",
+		Short: "Run an agent: a command, a service, a model, another agent, or those of a file",
 		Long: `Run an agent until interrupted. Without a command it is a built-in one: the demo
 agent, or with --agent conformance the one that conformance kits drive. With one,
 each message runs the command: the message's text is its standard input, what it
 prints is streamed as the answer, line by line, and exit status 0 completes the
-task. Tasks are kept in --data, and what was running goes on at the next start; with
---store in a PostgreSQL database, which any number of servers share.
+task. With --http, --openai, --proxy or --mcp it is a service, a model, another agent
+or a server of tools; a file, parley.yaml, has any number of them. Tasks are kept in
+--data, and what was running goes on at the next start; with --store in a PostgreSQL
+database, which any number of servers share.
 
 The first interrupt drains the server: what runs is told to stop and left for the
 next start, for which --drain-timeout gives it time. A second one ends the server at
@@ -67,6 +69,11 @@ proxy, say who may call (--auth-keys and the other options below), or that
 everybody may (--allow-anonymous).`,
 		Example: `  parley serve
   parley serve -- tr a-z A-Z
+  parley serve --lines --reload -- ./agent.py
+  parley serve --openai http://127.0.0.1:11434/v1 --model llama3.2
+  parley serve --proxy https://agents.example.org
+  parley serve --mcp stdio -- npx some-mcp-server
+  parley serve --file parley.yaml
   parley serve --listen 127.0.0.1:8080 --data /var/lib/parley -- ./answer.sh
   parley serve --on-lost fail -- ./pay.sh
   parley serve --listen :7275 --tls-cert cert.pem --tls-key key.pem --auth-keys

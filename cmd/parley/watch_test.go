@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -30,16 +32,23 @@ func TestWatcherSeesTheAgentsFilesOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		w := watchCommand(dir, []string{"python3", "agent.py", "prompt.md", "--flag", "missing.py"})
+		var mu sync.Mutex
 		var got []string
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			w.run(ctx, func(name string) { got = append(got, name) })
+			w.run(ctx, func(name string) {
+				mu.Lock()
+				defer mu.Unlock()
+				got = append(got, name)
+			})
 		}()
 		expect := func(after string, want ...string) {
 			t.Helper()
 			time.Sleep(4 * watchPause)
 			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
 			for i := range want {
 				want[i] = filepath.Join(dir, want[i])
 			}
@@ -77,8 +86,8 @@ func TestWatcherWaitsUntilThingsSettle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		times := 0
-		go watchCommand("/", []string{path}).run(ctx, func(string) { times++ })
+		var times atomic.Int32
+		go watchCommand("/", []string{path}).run(ctx, func(string) { times.Add(1) })
 		synctest.Wait()
 		time.Sleep(watchPause / 2) // between two looks
 		for range 5 {
@@ -88,13 +97,13 @@ func TestWatcherWaitsUntilThingsSettle(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if times != 0 {
-			t.Errorf("told %d times while the file grew", times)
+		if n := times.Load(); n != 0 {
+			t.Errorf("told %d times while the file grew", n)
 		}
 		time.Sleep(3 * watchPause)
 		synctest.Wait()
-		if times != 1 {
-			t.Errorf("told %d times, want once", times)
+		if n := times.Load(); n != 1 {
+			t.Errorf("told %d times, want once", n)
 		}
 	})
 }
