@@ -263,7 +263,10 @@ func TestSameAtAnotherProcess(t *testing.T) {
 						c.do(s, task)
 						s.log(store.Key{ID: task.ID})
 						s.log(store.Key{ID: "mine"})
-						if s.via != s.at && len(s.via.owners) != 0 {
+						s.via.mu.Lock()
+						owned := len(s.via.owners)
+						s.via.mu.Unlock()
+						if s.via != s.at && owned != 0 {
 							t.Error("the other process has the task")
 						}
 						s.at.stop()
