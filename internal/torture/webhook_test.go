@@ -2,10 +2,12 @@ package torture
 
 import (
 	"flag"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 )
 
@@ -54,16 +56,30 @@ func TestWebhooks(t *testing.T) {
 	t.Logf("webhooks to receivers that fail:\n%s", report)
 }
 
-// built returns the binary.
+// built returns the binary, which is made once for all tests.
 func built(t testing.TB) string {
 	t.Helper()
 	if *binary != "" {
 		return *binary
 	}
-	program := filepath.Join(t.TempDir(), "parley")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../cmd/parley")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
+	program, err := build()
+	if err != nil {
+		t.Fatal(err)
 	}
 	return program
 }
+
+// builtIn is the folder of the binary, which TestMain removes.
+var builtIn string
+
+var build = sync.OnceValues(func() (string, error) {
+	var err error
+	if builtIn, err = os.MkdirTemp("", "torture"); err != nil {
+		return "", err
+	}
+	program := filepath.Join(builtIn, "parley")
+	if out, err := exec.Command("go", "build", "-o", program, "../../cmd/parley").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build: %w\n%s", err, out)
+	}
+	return program, nil
+})
