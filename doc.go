@@ -6,6 +6,7 @@
 //		return t.Reply("hello " + t.Text())
 //	}))
 //
+// Several agents on one port, which can be replaced while it runs, are NewHost's.
 // This package is the front door: it joins the parts with good defaults and
 // has no behaviour of its own. From the bottom up, the parts are
 //

@@ -20,6 +20,8 @@
 // and a pattern that does not clean paths, for ids are percent-encoded in
 // them.
 //
+// A [Host] is that for several agents, each below /agents/{name}.
+//
 // gRPC is not of an [http.Handler]: a [Port] serves it, beside all the above, on
 // one listener.
 //

@@ -129,7 +129,9 @@ func (t *table) add(sh *shared, r *Route, o *Options) error {
 		return fmt.Errorf("a2aserver: signed cards need Options.PublicURL, or interfaces of their own")
 	}
 	s := newServer(r.Service, r.Card, o, sh, t.desk)
-	s.name = r.Name
+	if s.name = r.Name; s.name != "" {
+		s.log = s.log.With("agent", s.name)
+	}
 	if r.Default {
 		t.root, t.agent = s, true
 	} else {
@@ -225,9 +227,7 @@ func behind(r *http.Request, n int) *http.Request {
 	c := *r
 	u := *r.URL
 	u.Path = u.Path[n:]
-	if u.RawPath != "" {
-		u.RawPath = u.RawPath[n:]
-	}
+	u.RawPath = u.RawPath[min(n, len(u.RawPath)):] // one that is not that of Path counts for nothing, here and there
 	c.URL = &u
 	return &c
 }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -324,4 +325,36 @@ func TestCallbacksOfAHost(t *testing.T) {
 	if w := do(h, "POST", "/callbacks/b/x", "a long body"); w.Code != http.StatusRequestEntityTooLarge {
 		t.Errorf("a long body: HTTP %d, %s", w.Code, w.Body)
 	}
+}
+
+// Whatever the path, only that of an agent leads to it.
+func FuzzHostPaths(f *testing.F) {
+	r := routes("a", "b")
+	r[1].Callbacks = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "called back") })
+	h, err := NewHost(r, nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, path := range []string{"/agents/b/tasks/x", "//agents/b//tasks/x", "/agents/b%2Ftasks/x", "/agents", "/agents//b", "/callbacks/b", "/callbacks/b/%2F", "/agents/../agents/b", "/x/agents/b/tasks/x"} {
+		f.Add(path)
+	}
+	f.Fuzz(func(t *testing.T, path string) {
+		u, err := url.ParseRequestURI(path)
+		if err != nil || u.Host != "" {
+			return
+		}
+		req := httptest.NewRequest("GET", "/", nil)
+		req.URL = u
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, req)
+		at := strings.TrimPrefix(u.EscapedPath(), "/")
+		switch body := w.Body.String(); {
+		case w.Code >= 500:
+			t.Errorf("%q is HTTP %d: %s", path, w.Code, body)
+		case strings.Contains(body, `"b|`) && !strings.HasPrefix("/"+strings.TrimPrefix(at, "/"), "/agents/b/"):
+			t.Errorf("%q is for b: %s", path, body)
+		case body == "called back" && !below("/"+strings.TrimPrefix(at, "/"), "/callbacks/b"):
+			t.Errorf("%q calls b back", path)
+		}
+	})
 }
