@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -192,6 +193,72 @@ func TestKilledWhileAServiceAnswers(t *testing.T) {
 	defer mu.Unlock()
 	if len(keys) != 2 || keys[0] == "" || keys[0] != keys[1] {
 		t.Errorf("keys %q, want the same one twice; attempts %q", keys, attempts)
+	}
+}
+
+// http: a service that has said that it will call back is not asked again; its call
+// is taken by the server that comes after, at the same address.
+func TestKilledWhileAServiceOwesACall(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := l.Addr().String()
+	l.Close()
+	middle, reached := once()
+	var mu sync.Mutex
+	var callback []string
+	url := upstream(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var asked struct{ Callback string }
+		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
+			t.Error(err)
+		}
+		mu.Lock()
+		callback = append(callback, asked.Callback)
+		mu.Unlock()
+		w.WriteHeader(http.StatusAccepted)
+	}))
+	k := newTools(t)
+	called := make(chan struct{})
+	go func() { // as services do that get no answer, or are told to come again
+		defer close(called)
+		said := `{"type":"status","text":"at it","id":"1"}`
+		for over := time.Now().Add(patience); time.Now().Before(over); time.Sleep(10 * time.Millisecond) {
+			mu.Lock()
+			to := append(callback, "")[0]
+			mu.Unlock()
+			if to == "" {
+				continue
+			}
+			resp, err := http.Post(to, "application/json", strings.NewReader(said))
+			if err != nil {
+				continue
+			}
+			resp.Body.Close()
+			switch {
+			case resp.StatusCode == http.StatusOK && strings.Contains(said, "status"):
+				reached()
+				said = `{"type":"complete","text":"called back","id":"2"}`
+				for dead := time.Now().Add(patience); time.Now().Before(dead); time.Sleep(time.Millisecond) {
+					if conn, err := net.Dial("tcp", at); err != nil {
+						break // it is killed
+					} else {
+						conn.Close()
+					}
+				}
+			case resp.StatusCode == http.StatusOK:
+				return
+			}
+		}
+	}()
+	out := killed(t, k, "go", middle, nil, "--listen", at, "--http", url)
+	wantEnd(t, out, `^State: TASK_STATE_COMPLETED$`, `^called back$`)
+	<-called
+	mu.Lock()
+	defer mu.Unlock()
+	if len(callback) != 1 || !strings.HasPrefix(callback[0], "http://"+at+"/callbacks/default/") {
+		t.Errorf("asked with %q", callback)
 	}
 }
 

@@ -4,9 +4,11 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/config"
 )
 
@@ -61,5 +63,35 @@ func TestWhereAgentsMayGo(t *testing.T) {
 			t.Errorf("%s: metadata is reached", what)
 		}
 		c.CloseIdleConnections()
+	}
+}
+
+// What a file says of a card takes the place of what its kind says; skills that
+// need scopes are on the extended card alone.
+func TestCardsOfAFile(t *testing.T) {
+	no := false
+	c := &config.Agent{
+		Name: "sums", Exec: &config.Exec{Command: []string{"bc"}},
+		Card: config.Card{
+			Description: "Adds.", Organization: "Example", InputModes: []string{"text/plain"}, Streaming: &no,
+			Skills: []config.Skill{{ID: "add", Name: "Add"}, {ID: "audit", Name: "Audit", Scopes: []string{"sums:audit"}}},
+		},
+	}
+	card, extended := withCard(agent.ExecCard(c.Exec.Command), c, []string{"apiKey", "oidc"})
+	if card.Name != "sums" || card.Description != "Adds." || card.Version != "1.0.0" || card.Provider.Organization != "Example" || *card.Capabilities.Streaming {
+		t.Errorf("the card is %+v", card)
+	}
+	if len(card.Skills) != 1 || card.Skills[0].ID != "add" || !*card.Capabilities.ExtendedAgentCard {
+		t.Errorf("the public skills are %+v", card.Skills)
+	}
+	if extended == nil || len(extended.Skills) != 2 {
+		t.Fatalf("the extended card is %+v", extended)
+	}
+	if need := extended.Skills[1].SecurityRequirements; len(need) != 2 || !slices.Equal(need[1]["oidc"], []string{"sums:audit"}) {
+		t.Errorf("the skill needs %v", need)
+	}
+	c.Card.Skills = nil
+	if card, extended := withCard(agent.ExecCard(c.Exec.Command), c, nil); extended != nil || len(card.Skills) != 1 || card.Capabilities.ExtendedAgentCard != nil {
+		t.Errorf("without skills of its own: %+v, %+v", card, extended)
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"reflect"
 	"slices"
@@ -83,7 +84,11 @@ func (r *revision) host() error {
 
 func (r *revision) hostOne(n *made) (parley.Hosted, error) {
 	f := r.flags
-	card, scoped := withCard(n.card, &n.from, r.schemes())
+	schemes := r.schemes()
+	if slices.ContainsFunc(n.from.Card.Skills, func(s config.Skill) bool { return len(s.Scopes) > 0 }) && len(schemes) == 0 {
+		return parley.Hosted{}, agentFailure(n.from.Name, errors.New("card.skills: there are scopes that callers need, and nobody says who calls: see auth"))
+	}
+	card, scoped := withCard(n.card, &n.from, schemes)
 	f.egress.declare(&card)
 	card, extended := profile(f.profile, card)
 	if scoped != nil {
