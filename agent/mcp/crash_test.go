@@ -150,6 +150,27 @@ func TestServerThatDiesInACallIsStartedAgain(t *testing.T) {
 	want(t, w.send(tool("die", `{}`)), a2a.TaskStateCompleted, "alive")
 }
 
+// A connection that breaks in the middle of a call: the tool is called again, or the
+// task fails where it must not be.
+func TestConnectionThatBreaksInACall(t *testing.T) {
+	for _, kind := range []string{"new", "old"} {
+		t.Run(kind, func(t *testing.T) {
+			s, srv := overHTTP(t, kind)
+			w := newWorld(t, s, nil, nil)
+			id := w.begin(tool("pay", `{}`))
+			<-srv.held
+			srv.cut()
+			want(t, w.rest(id), a2a.TaskStateFailed, "must not be made twice")
+			id = w.begin(tool("hold", `{}`))
+			<-srv.held
+			srv.cut()
+			<-srv.held
+			close(srv.let)
+			want(t, w.rest(id), a2a.TaskStateCompleted, "held")
+		})
+	}
+}
+
 func TestToolThatIsSilentForTooLong(t *testing.T) {
 	s, file := command(t, "old")
 	w := newWorld(t, s, &Options{Timeout: 50 * time.Millisecond}, nil)

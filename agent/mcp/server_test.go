@@ -94,6 +94,7 @@ type testServer struct {
 	let   chan struct{} // hold returns when it is closed
 	ended chan struct{} // gets a value when hold was cancelled
 	srv   *mcp.Server
+	cut   func() // cuts all connections, over HTTP
 }
 
 // notePID says in the file that this process is there.
@@ -297,6 +298,7 @@ func overHTTP(t *testing.T, kind string) (Server, *testServer) {
 	srv := s.new(kind)
 	h := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return srv },
 		&mcp.StreamableHTTPOptions{Stateless: kind == "new", PropagateRequestCancellation: true}))
+	s.cut = h.CloseClientConnections
 	t.Cleanup(func() {
 		h.CloseClientConnections()
 		h.Close()
