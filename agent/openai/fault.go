@@ -118,6 +118,9 @@ func (a *Agent) without(s string) string {
 		if len(v.Reveal()) > 3 { // shorter ones are words
 			s = strings.ReplaceAll(s, v.Reveal(), "***")
 		}
+		if _, token, ok := strings.Cut(v.Reveal(), " "); ok && len(token) > 3 { // Bearer token, Basic token
+			s = strings.ReplaceAll(s, token, "***")
+		}
 	}
 	return s
 }

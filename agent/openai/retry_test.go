@@ -100,10 +100,10 @@ func TestEndpointsThatKnowLess(t *testing.T) {
 // Whatever an endpoint quotes, secrets are in no log and in no answer.
 func TestSecretsStayInside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const key, extra = "sk-very-secret-0815", "other-secret-4711"
-		fake := openaitest.New(openaitest.Error(400, "", "I do not like "+extra))
+		const key, extra, token = "sk-very-secret-0815", "other-secret-4711", "third-secret-1234"
+		fake := openaitest.New(openaitest.Error(400, "", "I do not like "+extra+" with the token "+token))
 		fake.Key = "another"
-		o := &openai.Options{APIKey: key, Headers: map[string]a2a.Secret{"X-Api-Key": extra}}
+		o := &openai.Options{APIKey: key, Headers: map[string]a2a.Secret{"X-Api-Key": extra, "X-Proxy-Authorization": "Bearer " + token}}
 		w := newWorld(t, fake, o)
 		task := w.say("hello")
 		want(t, task, a2a.TaskStateFailed, "", "did not accept the agent's credentials")
@@ -111,7 +111,7 @@ func TestSecretsStayInside(t *testing.T) {
 		next := w.say("hello")
 		want(t, next, a2a.TaskStateFailed, "", "did not accept the request")
 		all := w.log.String() + string(task.AppendJSON(nil)) + string(next.AppendJSON(nil))
-		if strings.Contains(all, key) || strings.Contains(all, extra) {
+		if strings.Contains(all, key) || strings.Contains(all, extra) || strings.Contains(all, token) {
 			t.Errorf("a secret is in %s", all)
 		}
 		want(t, w.say("hello"), a2a.TaskStateCompleted, "hello", "")
