@@ -4,12 +4,14 @@
 package main
 
 import (
+	"log"
 	"os"
 
 	"github.com/parley-a2a/parley/internal/interrupt"
 )
 
 func main() {
+	log.SetOutput(standardLog{os.Stderr})
 	ctx, _ := interrupt.Context()
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
