@@ -113,6 +113,9 @@ func (s *serving) tell(r *revision) {
 			say(n.from.Name, text)
 		}
 	}
+	if !slices.ContainsFunc(r.agents, func(n *made) bool { return n.from.Default }) {
+		say("", "no agent is at /, where callers look who know no more than the host, and where the tasks of an only agent are: default: true puts one there")
+	}
 	for _, text := range addressFindings(r.public, !r.local) {
 		say("", text)
 	}

@@ -108,7 +108,9 @@ func (s *serving) replace(r *revision) error {
 func reloadReason(err error) string {
 	text := err.Error()
 	if f := (*failure)(nil); errors.As(err, &f) {
-		text = strings.Join(append([]string{f.Message}, f.Lines...), "; ")
+		if text = f.Message; len(f.Lines) > 0 {
+			text += ": " + strings.Join(f.Lines, "; ")
+		}
 	}
 	return cleanLine(strings.ReplaceAll(text, "\n", "; "))
 }
