@@ -79,6 +79,7 @@ func last(t testing.TB, st store.Store, id string) int64 {
 // TestRestarts: what was acknowledged is there after any end of the server, and of
 // what was not each append is there as a whole, or not at all.
 func TestRestarts(t *testing.T) {
+	t.Parallel()
 	c := pgtest.New(t, &pgtest.Options{Durable: true})
 	address := c.Database(t)
 	st := mustOpen(t, address, nil)
@@ -153,6 +154,7 @@ func TestRestarts(t *testing.T) {
 
 // TestCuts cuts the network in each phase of a transaction.
 func TestCuts(t *testing.T) {
+	t.Parallel()
 	c := pgtest.New(t, &pgtest.Options{TCP: true})
 	address := c.Database(t)
 	direct := mustOpen(t, address, nil)
@@ -255,6 +257,7 @@ func known(t testing.TB, what string, err error) {
 // TestServerDoesNotAnswer: callers do not wait for ever, and all goes on once it
 // answers again.
 func TestServerDoesNotAnswer(t *testing.T) {
+	t.Parallel()
 	c := pgtest.New(t, &pgtest.Options{TCP: true})
 	address := c.Database(t)
 	direct := mustOpen(t, address, nil)
@@ -299,6 +302,7 @@ func TestServerDoesNotAnswer(t *testing.T) {
 // TestPausedProcess: one that stands still in the middle of a transaction loses
 // its locks, so that others get its tasks.
 func TestPausedProcess(t *testing.T) {
+	t.Parallel()
 	c := pgtest.New(t, &pgtest.Options{TCP: true})
 	address := c.Database(t)
 	direct := mustOpen(t, address, nil)
@@ -345,6 +349,7 @@ func TestPausedProcess(t *testing.T) {
 
 // TestOutages: why nothing works can be told.
 func TestOutages(t *testing.T) {
+	t.Parallel()
 	c := pgtest.New(t, &pgtest.Options{Settings: map[string]string{"max_connections": "12", "superuser_reserved_connections": "3"}})
 	if err := c.Exec("CREATE ROLE server LOGIN"); err != nil {
 		t.Fatal(err)

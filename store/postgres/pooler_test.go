@@ -81,12 +81,8 @@ func pooler(t *testing.T) string {
 func TestThroughAPooler(t *testing.T) {
 	address := pooler(t)
 	storetest.Main(t, func(t testing.TB) storetest.Opener {
-		direct := cluster.Database(t)
-		u, err := url.Parse(direct)
-		if err != nil {
-			t.Fatal(err)
-		}
-		through := cluster.Via(address, strings.TrimPrefix(u.Path, "/")) + "&listen=" + url.QueryEscape(direct)
+		direct := empty(t)
+		through := cluster.Via(address, nameOf(direct)) + "&listen=" + url.QueryEscape(direct)
 		return func(t testing.TB) store.Store { return mustOpen(t, through, nil) }
 	})
 }
@@ -118,11 +114,7 @@ func TestDirect(t *testing.T) {
 	})
 	t.Run("pooler", func(t *testing.T) {
 		address := pooler(t)
-		u, err := url.Parse(cluster.Database(t))
-		if err != nil {
-			t.Fatal(err)
-		}
-		st := mustOpen(t, cluster.Via(address, strings.TrimPrefix(u.Path, "/")), &Options{NoListen: true})
+		st := mustOpen(t, cluster.Via(address, nameOf(cluster.Database(t))), &Options{NoListen: true})
 		if ask(t, st) {
 			t.Error("a connection to a pooler is taken for one to the server")
 		}

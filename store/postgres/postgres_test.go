@@ -1,8 +1,12 @@
 package postgres
 
 import (
+	"context"
 	"fmt"
+	"net/url"
 	"os"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/parley-a2a/parley/internal/pgtest"
@@ -33,11 +37,48 @@ func TestMain(m *testing.M) {
 // seen has what all tests with a store of fresh run.
 var seen recorder
 
-// fresh returns the Opener of an empty database.
-func fresh(t testing.TB) storetest.Opener {
+// template is a database of the cluster that has the schema and nothing else, so
+// that it is not made again for each of hundreds of tests.
+var template = sync.OnceValues(func() (string, error) {
+	address, err := cluster.Create("")
+	if err != nil {
+		return "", err
+	}
+	s, err := Open(context.Background(), address, nil)
+	if err != nil {
+		return "", err
+	}
+	return nameOf(address), s.Close()
+})
+
+// nameOf is the database of an address.
+func nameOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		panic(err) // it is of pgtest
+	}
+	return strings.TrimPrefix(u.Path, "/")
+}
+
+// empty returns the address of a new database with the schema and nothing else.
+func empty(t testing.TB) string {
 	t.Helper()
 	pgtest.Require(t)
-	address := cluster.Database(t)
+	name, err := template()
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, err := cluster.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return address
+}
+
+// fresh returns the Opener of an empty store.
+func fresh(t testing.TB) storetest.Opener {
+	t.Helper()
+	address := empty(t)
 	if _, ok := t.(*testing.T); ok {
 		address = seen.to(t, address)
 	}
@@ -51,6 +92,12 @@ func fresh(t testing.TB) storetest.Opener {
 }
 
 // TestSuite runs the suite of all drivers.
-func TestSuite(t *testing.T) { storetest.Run(t, fresh) }
+func TestSuite(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t testing.TB) storetest.Opener {
+		t.(*testing.T).Parallel() // most of them wait for the server, and each has a database of its own
+		return fresh(t)
+	})
+}
 
 func BenchmarkSuite(b *testing.B) { storetest.Benchmark(b, fresh) }

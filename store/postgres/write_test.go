@@ -11,7 +11,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/parley-a2a/parley/internal/pgtest"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -25,8 +24,7 @@ type world struct {
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	pgtest.Require(t)
-	address := cluster.Database(t)
+	address := empty(t)
 	w := &world{Store: opened(t, address), t: t, address: address}
 	var err error
 	if w.sql, err = pgx.Connect(context.Background(), address); err != nil {
