@@ -1,6 +1,7 @@
 package httpagent
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -72,10 +73,10 @@ func decode(doc []byte, v any) error {
 	if at := strings.TrimLeft(string(doc[:min(len(doc), 64)]), " \t\r\n"); len(at) > 0 && at[0] != '{' {
 		return bad("it is not a JSON object")
 	}
-	switch {
-	case !utf8.Valid(doc):
-		return bad("it is not UTF-8")
-	case levels(doc) > a2a.MaxDepth:
+	if !utf8.Valid(doc) { // also in what is kept as it is
+		doc = bytes.ToValidUTF8(doc, []byte("\ufffd"))
+	}
+	if levels(doc) > a2a.MaxDepth {
 		return bad("it nests more than %d levels deep", a2a.MaxDepth)
 	}
 	err := json.Unmarshal(doc, v)
