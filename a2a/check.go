@@ -46,9 +46,13 @@ func explain(doc []byte, maxDepth int) *Error {
 	return nil
 }
 
-// valid reports whether v is one JSON value that can still be read when tasks,
-// answers and logs are wrapped around it.
-func valid(v JSON) bool { return check(v, storedDepth-MaxDepth) == nil }
+// publishedDepth bounds the nesting of a value that an agent puts into a task: beyond
+// it clients fail to read not the value but the whole answer. Protocol buffers are
+// read up to 10,000 levels, of which a level of JSON takes three.
+const publishedDepth = 1000
+
+// valid reports whether v is one JSON value that clients of every binding can read.
+func valid(v JSON) bool { return check(v, publishedDepth) == nil }
 
 // checker walks over bytes of unknown worth. Its methods return false with i
 // on the offending byte.

@@ -98,3 +98,18 @@ func FuzzCheckExplains(f *testing.F) {
 		}
 	})
 }
+
+// What nests so deep that the clients of one binding could not read the answer with
+// it does not get into a task.
+func TestWhatIsPublishedCanBeRead(t *testing.T) {
+	deep := func(n int) JSON { return JSON(strings.Repeat(`{"a":`, n) + "1" + strings.Repeat("}", n)) }
+	for _, n := range []int{publishedDepth, publishedDepth + 1} {
+		data := &Artifact{ArtifactID: "a", Parts: []*Part{DataPart(deep(n))}}
+		metadata := &Message{MessageID: "m", Role: RoleAgent, Parts: []*Part{TextPart("x")}, Metadata: deep(n)}
+		for name, err := range map[string]error{"data": data.Validate(), "metadata": metadata.Validate()} {
+			if (err == nil) != (n == publishedDepth) {
+				t.Errorf("%s of %d levels: %v", name, n, err)
+			}
+		}
+	}
+}

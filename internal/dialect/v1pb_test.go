@@ -308,3 +308,30 @@ func FuzzProtoRequest(f *testing.F) {
 		}
 	})
 }
+
+// The deepest value that an agent may put into a task is read by clients of gRPC.
+func TestTheDeepestThatIsPublished(t *testing.T) {
+	var doc a2a.JSON
+	deep := 0
+	for n := 100; n < 20_000; n += 100 {
+		data := a2a.JSON(strings.Repeat(`{"a":`, n) + "1" + strings.Repeat("}", n))
+		if (&a2a.Artifact{ArtifactID: "a", Parts: []*a2a.Part{a2a.DataPart(data)}}).Validate() == nil {
+			doc, deep = data, n
+		}
+	}
+	wire, err := proto.Marshal(ToProto(&a2a.Task{ID: "t", Artifacts: []*a2a.Artifact{{ArtifactID: "a", Parts: []*a2a.Part{a2a.DataPart(doc)}}}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := new(pb.Task)
+	if err := proto.Unmarshal(wire, m); err != nil {
+		t.Fatalf("%d levels: %v", deep, err)
+	}
+	out, err := ResultFromProto(GetTask, m)
+	if err != nil {
+		t.Fatalf("%d levels: %v", deep, err)
+	}
+	if got := out.(*a2a.Task).Artifacts[0].Parts[0].Data; !bytes.Equal(got, doc) {
+		t.Errorf("%d levels come back as %d bytes of %d", deep, len(got), len(doc))
+	}
+}
