@@ -184,7 +184,7 @@ func TestBombsAreBounded(t *testing.T) {
 		if got := mistakes(t, text, nil); len(got) == 0 || len(got) > maxProblems {
 			t.Errorf("%s: %d mistakes", name, len(got))
 		}
-		if d := time.Since(begin); d > 5*time.Second {
+		if d := time.Since(begin); d > 30*time.Second { // seconds where the machine is busy; without bounds it is years
 			t.Errorf("%s took %v", name, d)
 		}
 	}
