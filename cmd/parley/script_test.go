@@ -167,6 +167,11 @@ func program(ts *testscript.TestScript, args []string) *exec.Cmd {
 			cmd.Env = append(cmd.Env, envName(f.Name)+"="+v)
 		}
 	})
+	for _, name := range []string{storeEnv, upstreamEnv, "MODEL_KEY", "OWN_KEY", "PLAIN"} {
+		if v := ts.Getenv(name); v != "" {
+			cmd.Env = append(cmd.Env, name+"="+v)
+		}
+	}
 	return cmd
 }
 

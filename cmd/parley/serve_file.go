@@ -146,7 +146,13 @@ func (s *serveSetup) findFile(line given, command bool) error {
 
 // lay puts below the flags of the command line what the file says.
 func (s *serveSetup) lay(a *app, line given) error {
-	file, err := config.Load(s.path, a.readsFile(line.isGiven))
+	o := a.readsFile(line.isGiven)
+	var asked []string
+	o.Lookup = func(name string) (string, bool) {
+		asked = append(asked, name)
+		return a.around.lookup(name)
+	}
+	file, err := config.Load(s.path, o)
 	if err != nil {
 		return fileFailure(s.path, err)
 	}
@@ -174,8 +180,21 @@ func (s *serveSetup) lay(a *app, line given) error {
 			}
 		}
 	}
-	a.stderr.hide(file.Secrets()...)
+	secrets := file.Secrets()
+	a.stderr.hide(secrets...)
+	a.withhold(asked, secrets)
 	return nil
+}
+
+// withhold takes variables with secrets out of the environment, which commands of
+// agents inherit: who is to have one says so under env.
+func (a *app) withhold(names, secrets []string) {
+	for _, name := range names {
+		if value, ok := os.LookupEnv(name); ok && slices.Contains(secrets, value) {
+			a.keep(name)
+			os.Unsetenv(name)
+		}
+	}
 }
 
 // keep keeps what the environment says by some names, which serve takes out of it:
