@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"mime"
 	"net/url"
@@ -95,13 +96,16 @@ func isMediaType(s string) bool {
 // tell says what the cards of a revision lack, each thing once.
 func (s *serving) tell(r *revision) {
 	now := map[string]bool{}
+	note := func(of, text string) {
+		if now[text] = true; !s.told[text] {
+			s.app.note(of, "%s", text)
+		}
+	}
 	say := func(name, text string) {
 		if name != "" {
 			text = name + ": " + text
 		}
-		if now[text] = true; !s.told[text] {
-			s.app.note("Card", "%s", text)
-		}
+		note("Card", text)
 	}
 	for i, n := range r.agents {
 		if n.unknown != nil {
@@ -118,6 +122,25 @@ func (s *serving) tell(r *revision) {
 	}
 	for _, text := range addressFindings(r.public, !r.local) {
 		say("", text)
+	}
+	if s.store != nil {
+		var names []string
+		front := ""
+		for _, h := range r.hosted {
+			if h.Default || h.Name == "" {
+				front = h.Name
+				names = append(names, "") // the tasks that it has, whatever its name is
+			} else {
+				names = append(names, h.Name)
+			}
+		}
+		left, err := leftFindings(context.Background(), s.store, names, front)
+		if err != nil {
+			s.log.Warn("it was not found out whose tasks there are", "error", err)
+		}
+		for _, text := range left {
+			note("Tasks", text)
+		}
 	}
 	s.told = now
 }
