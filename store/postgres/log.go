@@ -39,12 +39,13 @@ type writer struct {
 	at      map[store.Key]int        // of the changes of tasks
 	names   map[receiptName]struct{} // of the receipts of the changes
 	batch   *batch
+	places  map[*store.PushConfig]int64 // of push configs of the appends
 	moves   moves
 	packed  []byte
 }
 
 func newWriter(s *Store) *writer {
-	w := &writer{s: s, known: working{}, at: map[store.Key]int{}, names: map[receiptName]struct{}{}, batch: newBatch()}
+	w := &writer{s: s, known: working{}, at: map[store.Key]int{}, names: map[receiptName]struct{}{}, places: map[*store.PushConfig]int64{}, batch: newBatch()}
 	w.group = store.NewGroup(w.commit)
 	return w
 }
@@ -57,6 +58,7 @@ func (s *Store) Append(a *store.Append, done func(error)) { s.writer.group.Appen
 func (w *writer) commit(all []*store.Append) []error {
 	ctx := context.Background() // try limits it
 	errs := make([]error, len(all))
+	clear(w.places)
 	for begin := 0; begin < len(all); {
 		begin = w.gather(all, errs, begin, true)
 		if len(w.changes) == 0 {

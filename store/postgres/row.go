@@ -244,7 +244,7 @@ func (w *writer) fillBlobs(all []*store.Append, changes []change) {
 
 // fillPushes adds push configs and their letters, the last of each name. New ones
 // get their keys in the order of the appends, for that is the order in which they
-// are listed.
+// are listed: also where the appends are then written in another one.
 func (w *writer) fillPushes(ctx context.Context, all []*store.Append, changes []change) error {
 	type name struct {
 		task int64
@@ -258,13 +258,22 @@ func (w *writer) fillPushes(ctx context.Context, all []*store.Append, changes []
 		}
 	}
 	var order, letters []name
+	var keys []int64 // of order
 	pushes, dead := map[name]*store.PushConfig{}, map[name]*store.DeadLetter{}
 	for _, at := range slices.Sorted(maps.Keys(tasks)) {
 		a := all[at]
 		for j := range a.Pushes {
+			key := w.places[&a.Pushes[j]]
+			if key == 0 {
+				var err error
+				if key, err = w.s.pushKeys(ctx, 1); err != nil {
+					return err
+				}
+				w.places[&a.Pushes[j]] = key
+			}
 			n := name{tasks[at], a.Pushes[j].ID, 0}
 			if pushes[n] == nil {
-				order = append(order, n)
+				order, keys = append(order, n), append(keys, key)
 			}
 			pushes[n] = &a.Pushes[j]
 		}
@@ -276,13 +285,9 @@ func (w *writer) fillPushes(ctx context.Context, all []*store.Append, changes []
 			dead[n] = &a.Letters[j]
 		}
 	}
-	for _, n := range order {
-		key, err := w.s.pushKeys(ctx, 1)
-		if err != nil {
-			return err
-		}
+	for i, n := range order {
 		p := pushes[n]
-		w.batch.tables[newPushes].int8(key).int8(n.task).text(p.ID).text(p.Host).bytes(p.Body).time(p.Created).text(p.Node).bool(p.Live).
+		w.batch.tables[newPushes].int8(keys[i]).int8(n.task).text(p.ID).text(p.Host).bytes(p.Body).time(p.Created).text(p.Node).bool(p.Live).
 			int8(p.Cursor).int4(p.Tries).maybe(p.Since).maybe(p.Due).text(p.Reason)
 	}
 	for _, n := range letters {

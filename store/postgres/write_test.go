@@ -262,6 +262,44 @@ func TestOneOfABatchFails(t *testing.T) {
 	w.whole(batch[7].Row.Key, 0)
 }
 
+// TestPushConfigsKeepTheirOrder: they are listed as they were queued, also where
+// their batch has to be written in another order.
+func TestPushConfigsKeepTheirOrder(t *testing.T) {
+	w := newWorld(t)
+	now := time.Now()
+	known := newTask("known", 1)
+	known.Receipts = []store.Receipt{{Name: "r", Time: now, Until: now.Add(time.Hour), Seq: 1}}
+	push := func(a *store.Append, id string) {
+		a.Pushes = append(a.Pushes, store.PushConfig{Key: a.Row.Key, ID: id, Created: now, Node: "n", Live: true})
+	}
+	first := newTask("first", 1)
+	push(first, "1")
+	second := newTask("second", 1)
+	push(second, "2")
+	refused := goesOn(first, 1) // with it what first does is written by itself
+	refused.Receipts = []store.Receipt{{Name: "r", Time: now, Until: now.Add(time.Hour), Seq: 2}}
+	push(refused, "no")
+	third := newTask("third", 1)
+	push(third, "3")
+	for _, err := range appendAll(w, []*store.Append{known}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	errs := w.writer.commit([]*store.Append{first, second, refused, third})
+	if errs[0] != nil || errs[1] != nil || !errors.Is(errs[2], store.ErrDuplicate) || errs[3] != nil {
+		t.Fatal(errs)
+	}
+	live, err := w.LivePushes(t.Context(), "n", 0, 10)
+	var ids []string
+	for _, p := range live {
+		ids = append(ids, p.ID)
+	}
+	if err != nil || !slices.Equal(ids, []string{"1", "2", "3"}) {
+		t.Errorf("%q, %v", ids, err)
+	}
+}
+
 // TestManyOfOneTask: a task's appends that wait together are few transactions.
 func TestManyOfOneTask(t *testing.T) {
 	w := newWorld(t)
