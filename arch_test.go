@@ -20,9 +20,9 @@ var may = map[string][]string{
 	"a2a":                     {"internal/jsonscan"},
 	"a2aclient":               {"a2a", "internal/wire", "internal/dialect", "internal/webhook"},
 	"a2aserver":               {"a2a", "internal/wire", "internal/dialect", "internal/egress", "internal/webhook"},
-	"agent":                   {"a2a"},
-	"agent/httpagent":         {"a2a", "agent", "internal/wire"},
-	"agent/mcp":               {"a2a", "agent"},
+	"agent":                   {"a2a", "internal/queue"},
+	"agent/httpagent":         {"a2a", "agent", "internal/queue", "internal/wire"},
+	"agent/mcp":               {"a2a", "agent", "internal/queue"},
 	"agent/openai":            {"a2a", "agent", "internal/wire"},
 	"agent/openai/openaitest": {}, // for tests
 	"agent/proxy":             {"a2a", "agent", "a2aclient"},
@@ -40,6 +40,7 @@ var may = map[string][]string{
 	"internal/pb":             {},
 	"internal/pb/v03":         {},
 	"internal/pgtest":         {},
+	"internal/queue":          {},
 	"internal/torture":        {"a2a", "a2aclient"},        // for tests
 	"internal/transcript":     {"a2a", "internal/dialect"}, // for tests
 	"internal/webhook":        {"a2a"},
@@ -56,7 +57,7 @@ var never = map[string][]string{
 }
 
 // standardOnly packages import nothing but the standard library.
-var standardOnly = []string{"a2a", "internal/egress", "internal/jsonscan", "internal/wire", "agent"}
+var standardOnly = []string{"a2a", "internal/egress", "internal/jsonscan", "internal/queue", "internal/wire", "agent"}
 
 func TestImportsPointDown(t *testing.T) {
 	seen := map[string]bool{}

@@ -15,7 +15,8 @@
 //   - [github.com/parley-a2a/parley/store]: where task logs are kept, with
 //     drivers below it;
 //   - [github.com/parley-a2a/parley/agent]: what an author writes, and agents
-//     that are ready to run;
+//     that are ready to run; those that reach a network (HTTP services, models,
+//     other agents, MCP servers) are packages below it;
 //   - [github.com/parley-a2a/parley/engine]: the protocol's rules, over an
 //     agent and a store;
 //   - [github.com/parley-a2a/parley/a2aserver] and

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/parley-a2a/parley/internal/queue"
 )
 
 // Exec returns an agent that runs a command for each message. argv is the
@@ -59,7 +61,7 @@ func Exec(argv []string, o *ExecOptions) Agent {
 	}
 	return &command{
 		argv: slices.Clone(argv), opts: o, hold: holdTime, linger: lingerTime, stall: stallTime,
-		places: newQueue(o.concurrency()), room: fileRoom{dir: o.filesDir()},
+		places: queue.New(o.concurrency()), room: fileRoom{dir: o.filesDir()},
 	}
 }
 
@@ -79,7 +81,7 @@ type command struct {
 	argv                []string
 	opts                *ExecOptions
 	hold, linger, stall time.Duration // holdTime, lingerTime and stallTime, but in tests
-	places              *queue        // who may be at work
+	places              *queue.Queue  // who may be at work
 	room                fileRoom      // where files come and go
 
 	mu      sync.Mutex // protects the fields below
@@ -112,10 +114,10 @@ func (c *command) runPlain(ctx context.Context, t *Turn, log *slog.Logger) error
 	default:
 		return t.Reject("this agent works on text; send a message with a text part")
 	}
-	if err := c.places.enter(ctx); err != nil {
+	if err := c.places.Enter(ctx); err != nil {
 		return err
 	}
-	defer c.places.leave()
+	defer c.places.Leave()
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
 

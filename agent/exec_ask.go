@@ -35,7 +35,7 @@ func (s *session) ask(ctx context.Context, line []byte, l *said) error {
 
 	s.suspend()
 	s.placed = false
-	s.c.places.leave()
+	s.c.places.Leave()
 	s.c.rests(s)
 	err := s.waitFor(ctx, there)
 	s.c.works(s)
@@ -53,7 +53,7 @@ func (s *session) ask(ctx context.Context, line []byte, l *said) error {
 	if err == errEvicted {
 		return errAgain
 	}
-	if err := s.c.places.enter(ctx); err != nil {
+	if err := s.c.places.Enter(ctx); err != nil {
 		return err
 	}
 	s.placed = true

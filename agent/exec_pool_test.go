@@ -175,54 +175,6 @@ func TestExecProcessesHaveFolders(t *testing.T) {
 	}
 }
 
-func TestQueueIsFair(t *testing.T) {
-	q := newQueue(2)
-	for range 2 {
-		if err := q.enter(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	ctx, cancel := context.WithCancelCause(t.Context())
-	in := make(chan int, 5)
-	left := make(chan error, 1)
-	for i := range 5 {
-		go func() {
-			if i == 1 {
-				left <- q.enter(ctx)
-				return
-			}
-			if err := q.enter(t.Context()); err != nil {
-				t.Error(err)
-			}
-			in <- i
-		}()
-		for queued := 0; queued <= i; { // in this order
-			q.mu.Lock()
-			queued = len(q.waiting)
-			q.mu.Unlock()
-		}
-	}
-	cancel(errors.New("gone"))
-	if err := <-left; err == nil || err.Error() != "gone" {
-		t.Errorf("enter = %v, want the cause", err)
-	}
-	for _, want := range []int{0, 2, 3, 4} {
-		q.leave()
-		if got := <-in; got != want {
-			t.Errorf("%d came in, want %d", got, want)
-		}
-	}
-	for range 2 {
-		q.leave()
-	}
-	if q.free != 2 || len(q.waiting) != 0 {
-		t.Errorf("%d places are free and %d wait, want 2 and 0", q.free, len(q.waiting))
-	}
-	if err := q.enter(ctx); err == nil {
-		t.Error("came in with a context that has ended")
-	}
-}
-
 func TestExecConcurrency(t *testing.T) {
 	for _, c := range []struct {
 		o    ExecOptions

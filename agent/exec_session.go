@@ -77,13 +77,13 @@ func (s *session) run(ctx context.Context) error {
 // serve goes through the run with one process, as far as that gets. errAgain says that
 // another has to go on.
 func (s *session) serve(ctx context.Context) error {
-	if err := s.c.places.enter(ctx); err != nil {
+	if err := s.c.places.Enter(ctx); err != nil {
 		return err
 	}
 	s.placed = true
 	defer func() {
 		if s.placed {
-			s.c.places.leave()
+			s.c.places.Leave()
 		}
 	}()
 	f, err := s.c.folders(s.t)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/queue"
 )
 
 // Agent is an agent that is an HTTP service. It may be used concurrently.
@@ -23,7 +24,7 @@ type Agent struct {
 	client *http.Client
 	pause  func(context.Context, time.Duration) error // between two tries
 
-	queue queue // for requests
+	queue *queue.Queue // for requests
 }
 
 var _ agent.Agent = (*Agent)(nil)
@@ -50,7 +51,7 @@ func New(rawURL string, o *Options) (*Agent, error) {
 			return nil, fmt.Errorf("httpagent: the header %q has a name or a value that no header may have", name)
 		}
 	}
-	return &Agent{url: u, opts: o, client: o.client(), pause: pause, queue: queue{free: o.concurrency()}}, nil
+	return &Agent{url: u, opts: o, client: o.client(), pause: pause, queue: queue.New(o.concurrency())}, nil
 }
 
 // isHeader reports whether a header can have this name and value.

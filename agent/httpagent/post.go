@@ -102,10 +102,10 @@ type poster struct {
 
 // try makes the request once.
 func (p *poster) try(ctx context.Context) (record, error) {
-	if err := p.a.queue.enter(ctx); err != nil {
+	if err := p.a.queue.Enter(ctx); err != nil {
 		return record{}, err
 	}
-	defer p.a.queue.leave()
+	defer p.a.queue.Leave()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	clock := time.AfterFunc(p.a.opts.timeout(), func() { cancel(errTimeout) })

@@ -269,7 +269,7 @@ func TestConcurrency(t *testing.T) {
 	poll(t, "asked", func() bool { return len(s.got()) == 1 })
 	for i := range 5 {
 		tasks = append(tasks, w.begin(fmt.Sprint(i+1)))
-		poll(t, "in the queue", func() bool { return w.agent.queue.length() == i+1 })
+		poll(t, "in the queue", func() bool { return w.agent.queue.Waiting() == i+1 })
 	}
 	if _, err := w.CancelTask(t.Context(), &a2a.CancelTaskRequest{ID: tasks[3].ID}); err != nil {
 		t.Fatal(err)

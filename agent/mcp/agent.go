@@ -67,7 +67,7 @@ type run struct {
 }
 
 func (r *run) enter(ctx context.Context) error {
-	err := r.tools.queue.enter(ctx)
+	err := r.tools.queue.Enter(ctx)
 	r.place = err == nil
 	return err
 }
@@ -75,7 +75,7 @@ func (r *run) enter(ctx context.Context) error {
 func (r *run) leave() {
 	if r.place {
 		r.place = false
-		r.tools.queue.leave()
+		r.tools.queue.Leave()
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/queue"
 )
 
 // Tools are the tools of a server, for an agent that drives a model: what
@@ -27,7 +28,7 @@ type Tools struct {
 	opts   *Options
 	http   *http.Client // of sessions over HTTP
 	log    *slog.Logger
-	queue  *queue
+	queue  *queue.Queue
 	ctx    context.Context // ends when Close is called
 	cancel context.CancelCauseFunc
 	work   sync.WaitGroup // one for each session
@@ -68,7 +69,7 @@ func NewTools(s Server, o *Options) (*Tools, error) {
 		return nil, errNoServer
 	}
 	s.Command, s.Env = slices.Clone(s.Command), slices.Clone(s.Env)
-	t := &Tools{server: s, opts: o, log: o.logger(), queue: &queue{free: o.concurrency()}, listing: make(chan struct{}, 1), patience: drainPatience, pause: retryPause}
+	t := &Tools{server: s, opts: o, log: o.logger(), queue: queue.New(o.concurrency()), listing: make(chan struct{}, 1), patience: drainPatience, pause: retryPause}
 	if s.URL != "" {
 		at, err := url.Parse(s.URL)
 		if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
@@ -292,10 +293,10 @@ func (t *Tools) Call(ctx context.Context, name string, args a2a.JSON) (agent.Too
 	if tool == nil {
 		return agent.ToolResult{Text: "there is no tool " + strconv.Quote(cut(name, 100)), Failed: true}, nil
 	}
-	if err := t.queue.enter(ctx); err != nil {
+	if err := t.queue.Enter(ctx); err != nil {
 		return agent.ToolResult{}, err
 	}
-	defer t.queue.leave()
+	defer t.queue.Leave()
 	res, err := t.call(ctx, &mcp.CallToolParams{Name: name, Arguments: json.RawMessage(orObject(args))}, once(tool), nil)
 	if err != nil {
 		return agent.ToolResult{}, t.public(ctx, err)

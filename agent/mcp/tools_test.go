@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -113,38 +112,6 @@ func TestManyCallsAtOnce(t *testing.T) {
 				t.Errorf("%d sessions", n)
 			}
 		})
-	}
-}
-
-func TestQueueIsFair(t *testing.T) {
-	q := &queue{free: 1}
-	if err := q.enter(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	var order []int
-	var all sync.WaitGroup
-	for i := range 5 {
-		all.Go(func() {
-			if q.enter(t.Context()) == nil {
-				order = append(order, i) // one at a time
-				q.leave()
-			}
-		})
-		eventually(t, "it waits", func() bool {
-			q.mu.Lock()
-			defer q.mu.Unlock()
-			return len(q.waiting) == i+1
-		})
-	}
-	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(agent.ErrCanceled)
-	if err := q.enter(ctx); err != agent.ErrCanceled {
-		t.Errorf("enter = %v", err)
-	}
-	q.leave()
-	all.Wait()
-	if !slices.Equal(order, []int{0, 1, 2, 3, 4}) || q.free != 1 {
-		t.Errorf("order %v, free %d", order, q.free)
 	}
 }
 

@@ -1,4 +1,6 @@
-package mcp
+// Package queue lets so many in at a time, first come, first served: the runs of an
+// agent that may be at work at once.
+package queue
 
 import (
 	"context"
@@ -6,15 +8,18 @@ import (
 	"sync"
 )
 
-// queue lets so many in at a time; who has to wait gets in in the order of coming.
-type queue struct {
+// Queue is a number of places. It is safe for concurrent use.
+type Queue struct {
 	mu      sync.Mutex // protects the fields below
 	free    int
 	waiting []chan struct{} // closed when the place is theirs
 }
 
-// enter returns when there is a place, or with ctx's cause.
-func (q *queue) enter(ctx context.Context) error {
+// New returns a queue with n places.
+func New(n int) *Queue { return &Queue{free: n} }
+
+// Enter returns when there is a place, which Leave gives back, or with ctx's cause.
+func (q *Queue) Enter(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -37,23 +42,30 @@ func (q *queue) enter(ctx context.Context) error {
 	if i := slices.Index(q.waiting, turn); i >= 0 {
 		q.waiting = slices.Delete(q.waiting, i, i+1)
 	} else {
-		q.leaveLocked() // it came in this moment
+		q.leaveLocked() // the place came in this moment
 	}
 	return context.Cause(ctx)
 }
 
-// leave gives the place to who has waited longest.
-func (q *queue) leave() {
+// Leave gives the place to who has waited longest.
+func (q *Queue) Leave() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.leaveLocked()
 }
 
-func (q *queue) leaveLocked() {
+func (q *Queue) leaveLocked() {
 	if len(q.waiting) == 0 {
 		q.free++
 		return
 	}
 	close(q.waiting[0])
 	q.waiting = slices.Delete(q.waiting, 0, 1)
+}
+
+// Waiting is how many wait.
+func (q *Queue) Waiting() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.waiting)
 }
