@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -119,7 +120,8 @@ func BenchmarkNew(b *testing.B) {
 	if out, err := command(true); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if text, _ := os.ReadFile(path); !strings.Contains(string(text), "p.BenchmarkNew  10  80\n") {
+	// 80 bytes, and on a busy machine, where it runs few times, some of the runtime's.
+	if text, _ := os.ReadFile(path); !regexp.MustCompile(`(?m)^p\.BenchmarkNew  10  [89]\d$`).Match(text) {
 		t.Fatalf("%s", text)
 	}
 	if out, err := command(false); err != nil {
