@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/jsonscan"
 )
 
 // linesVersion is the version of the protocol of lines: docs/exec.md.
@@ -118,7 +119,8 @@ func decodeSaid(line []byte) (*said, error) {
 		}
 		return nil, errors.New("it is not a JSON object")
 	}
-	if levels(line) > a2a.MaxDepth {
+	// Deeper is nothing that all clients can read.
+	if jsonscan.Depth(line) > a2a.MaxDepth {
 		return nil, fmt.Errorf("it nests more than %d levels deep", a2a.MaxDepth)
 	}
 	l := &said{append: true}
@@ -147,29 +149,6 @@ func decodeSaid(line []byte) (*said, error) {
 		return nil, first(err)
 	}
 	return l, l.check(level)
-}
-
-// levels is how deep a JSON document nests. What is too deep is nothing that all
-// clients can read.
-func levels(doc []byte) (deepest int) {
-	depth, inText := 0, false
-	for i := 0; i < len(doc); i++ {
-		switch c := doc[i]; {
-		case inText:
-			if c == '\\' {
-				i++
-			}
-			inText = c != '"'
-		case c == '"':
-			inText = true
-		case c == '{' || c == '[':
-			depth++
-			deepest = max(deepest, depth)
-		case c == '}' || c == ']':
-			depth--
-		}
-	}
-	return deepest
 }
 
 // content reads what the line says.

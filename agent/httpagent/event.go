@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/jsonscan"
 )
 
 // event is one thing that a service says: an event of a stream, a callback, or
@@ -76,7 +77,8 @@ func decode(doc []byte, v any) error {
 	if !utf8.Valid(doc) { // also in what is kept as it is
 		doc = bytes.ToValidUTF8(doc, []byte("\ufffd"))
 	}
-	if levels(doc) > a2a.MaxDepth {
+	// Deeper is nothing that all clients can read.
+	if jsonscan.Depth(doc) > a2a.MaxDepth {
 		return bad("it nests more than %d levels deep", a2a.MaxDepth)
 	}
 	err := json.Unmarshal(doc, v)
@@ -91,29 +93,6 @@ func decode(doc []byte, v any) error {
 		return bad("its member %s must not be a JSON %s", cut(strings.TrimPrefix(typed.Field, "event.")), cut(typed.Value))
 	}
 	return bad("it is not JSON")
-}
-
-// levels is how deep a JSON document nests. What is too deep is nothing that all
-// clients can read.
-func levels(doc []byte) (deepest int) {
-	depth, inText := 0, false
-	for i := 0; i < len(doc); i++ {
-		switch c := doc[i]; {
-		case inText:
-			if c == '\\' {
-				i++
-			}
-			inText = c != '"'
-		case c == '"':
-			inText = true
-		case c == '{' || c == '[':
-			depth++
-			deepest = max(deepest, depth)
-		case c == '}' || c == ']':
-			depth--
-		}
-	}
-	return deepest
 }
 
 // check judges an event by itself, so that nothing of it is said if not all of it
