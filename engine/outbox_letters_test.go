@@ -165,10 +165,10 @@ func TestDeadLettersOfManyProcesses(t *testing.T) {
 			t.Errorf("got %v", got)
 		}
 		all[0].stop()
-		fill(t, st, "y", "h", "1.0", 2)
-		r.mu.Lock()
+		r.mu.Lock() // before there is something to send: the others are at work
 		r.serve, r.got = func(context.Context, *a2a.Notification) a2a.Outcome { return refused404 }, nil
 		r.mu.Unlock()
+		fill(t, st, "y", "h", "1.0", 2)
 		passes(time.Minute)
 		if len(r.all()) != 2 {
 			t.Errorf("%d attempts", len(r.all()))

@@ -28,8 +28,9 @@ const (
 	Immediate = "immediate"
 )
 
-// patience is how long a server may take to start or to stop.
-const patience = time.Minute
+// patience is how long a server may take to start or to stop. It is more than the
+// minute for which one that stops waits for who connected and says nothing.
+const patience = 2 * time.Minute
 
 // Start starts the server and waits until it takes connections.
 func (c *Cluster) Start() error {
@@ -84,6 +85,9 @@ func (c *Cluster) ready() bool {
 	return len(lines) > 7 && lines[0] == strconv.Itoa(c.on.cmd.Process.Pid) && strings.TrimSpace(lines[7]) == "ready"
 }
 
+// Runs reports whether the server was started and not stopped since.
+func (c *Cluster) Runs() bool { return c.on != nil }
+
 // Stop stops the server and waits until it is gone.
 func (c *Cluster) Stop(mode string) error {
 	p := c.on
@@ -106,7 +110,7 @@ func (c *Cluster) Stop(mode string) error {
 	case <-p.over:
 		return err
 	case <-timer.C:
-		err = errors.Join(err, errors.New("the server does not end"), p.cmd.Process.Kill())
+		err = errors.Join(err, fmt.Errorf("the server does not end within %v\n%s", patience, c.Log()), p.cmd.Process.Kill())
 		<-p.over
 		return err
 	}

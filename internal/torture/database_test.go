@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -19,7 +20,11 @@ import (
 // cluster is the PostgreSQL server of these tests, whose commits wait for the disk.
 // It is made for the first test that asks for it, and TestMain ends it.
 var cluster = sync.OnceValues(func() (*pgtest.Cluster, error) {
-	c, err := pgtest.Make(&pgtest.Options{Durable: true})
+	c, err := pgtest.Make(&pgtest.Options{Durable: true, Settings: map[string]string{
+		// A server that ends waits this long for who has connected and says nothing:
+		// a replica stopped in its tracks, or one whose line went dark.
+		"authentication_timeout": "5s",
+	}})
 	if err == nil {
 		endCluster = c.Close
 	}
@@ -41,6 +46,11 @@ func newDatabase(t *testing.T) *database {
 	c, err := cluster()
 	if err != nil {
 		t.Fatal(err)
+	}
+	if !c.Runs() { // a test before this one failed while it was away
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
 	}
 	d := &database{Cluster: c}
 	url := c.Database(t)
@@ -151,5 +161,59 @@ func TestDatabaseEndsInEachWay(t *testing.T) {
 	}
 	if err := d.Exec("SELECT 1/(count(*) - 2) + 1/(count(*) / 3) FROM ends"); err != nil {
 		t.Errorf("what was committed is not there: %v", err)
+	}
+}
+
+// TestDatabaseEndsWithSilentClients: who connects while PostgreSQL ends and says
+// nothing holds it up for a moment, not for the minute after which the driver
+// gives up.
+func TestDatabaseEndsWithSilentClients(t *testing.T) {
+	d := newDatabase(t)
+	first, err := d.PID()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// While its checkpointer stands still it does not come to its end.
+	before := childrenOf(first)
+	still := slices.IndexFunc(before, func(pid int) bool {
+		title, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		return strings.Contains(string(title), "checkpointer")
+	})
+	if still < 0 {
+		t.Fatal("no checkpointer")
+	}
+	checkpointer, err := os.FindProcess(before[still])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := checkpointer.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	began := time.Now()
+	go func() { ended <- d.Stop(false) }()
+	held := false
+	for limit := time.Now().Add(readyWithin); !held && time.Now().Before(limit); time.Sleep(5 * time.Millisecond) {
+		c, err := d.Dial()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		// A child for it, and none that is as before, but the checkpointer.
+		now := childrenOf(first)
+		held = slices.ContainsFunc(now, func(pid int) bool { return !slices.Contains(before, pid) && lives(pid) }) &&
+			!slices.ContainsFunc(before, func(pid int) bool { return pid != checkpointer.Pid && lives(pid) })
+	}
+	if err := checkpointer.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(began); took > 40*time.Second || !held {
+		t.Errorf("it took %v; a silent client was there: %v", took, held)
+	}
+	if err := d.Start(); err != nil {
+		t.Fatal(err)
 	}
 }
