@@ -208,6 +208,7 @@ type Engine struct {
 	tally   *tally
 	room    *room
 	trouble *trouble
+	crowd   crowd
 
 	replacing sync.Mutex // held by Replace
 	roster    atomic.Pointer[roster]

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -202,30 +201,6 @@ func (i *inbox) again(n news) {
 	if n.committed {
 		i.commit(n.outcome)
 	}
-}
-
-// gather lets an agent that is about to finish do so, before its first words
-// go to the disk: then the whole of a quick task is one commit. It yields a
-// few times, and never waits. Where others have something to do meanwhile, so has
-// the agent had its turn then, if it had any use for it; where a processor is idle,
-// the agent runs on another one, and needs some microseconds.
-func (l *loop) gather() (finished bool) {
-	const few, many, most = 8, 48, 5 * time.Microsecond
-	var begun time.Time
-	for i := range many {
-		switch {
-		case i == 0:
-			begun = time.Now()
-		case i >= few && time.Since(begun) > most:
-			return false
-		}
-		runtime.Gosched()
-		if err, finished := l.o.inbox.takeRun(); finished {
-			l.o.conclude(err)
-			return true
-		}
-	}
-	return false
 }
 
 // arm sets the timers that may be needed from now on: none for a task that is

@@ -1,0 +1,58 @@
+package engine
+
+import (
+	"runtime"
+	"sync/atomic"
+	"time"
+)
+
+// gather lets an agent that is about to finish do so, before its first words
+// go to the disk: then the whole of a quick task is one commit. It yields a
+// few times, and never waits. Where others have something to do meanwhile, so has
+// the agent had its turn then, if it had any use for it; where a processor is idle,
+// the agent runs on another one, and needs some microseconds.
+func (l *loop) gather() (finished bool) {
+	const few, many, most = 8, 48, 5 * time.Microsecond
+	begun := time.Now()
+	if l.o.e.crowd.here(begun) {
+		return false
+	}
+	var spent time.Duration
+	for i := range many {
+		if i >= few && spent > most {
+			return false
+		}
+		runtime.Gosched()
+		if err, finished := l.o.inbox.takeRun(); finished {
+			l.o.conclude(err)
+			return true
+		}
+		if spent = time.Since(begun); spent > crowded {
+			l.o.e.crowd.met(begun, spent)
+			return false
+		}
+	}
+	return false
+}
+
+// crowded is more than yielding takes where a processor is free soon, and more
+// than the commit is worth that it may save.
+const crowded = time.Millisecond
+
+// crowd keeps owners from yielding where processors are scarce. Who yields goes
+// behind everybody, those included who come later: a twentieth of a second was
+// seen. And there is nothing to win then: an owner that is not run at once finds
+// what its agent did meanwhile. It is safe for concurrent use.
+type crowd struct {
+	until atomic.Int64 // Unix time in nanoseconds
+}
+
+// here reports whether it is not worth a yield now.
+func (c *crowd) here(now time.Time) bool { return now.UnixNano() < c.until.Load() }
+
+// met tells of a yield that took too long: it costs all owners together a part of
+// their time that nobody notices.
+func (c *crowd) met(begun time.Time, spent time.Duration) {
+	const rest, most = 50, time.Second // times what was spent; it may have been the machine that stood still
+	c.until.Store(begun.Add(spent + min(rest*spent, most)).UnixNano())
+}
