@@ -19,7 +19,7 @@ var may = map[string][]string{
 	".":                       {"*"},
 	"a2a":                     {"internal/jsonscan"},
 	"a2aclient":               {"a2a", "internal/wire", "internal/dialect", "internal/webhook"},
-	"a2aserver":               {"a2a", "internal/wire", "internal/dialect", "internal/egress", "internal/webhook"},
+	"a2aserver":               {"a2a", "internal/wire", "internal/dialect", "internal/egress", "internal/queue", "internal/webhook"},
 	"agent":                   {"a2a", "internal/jsonscan", "internal/queue"},
 	"agent/httpagent":         {"a2a", "agent", "internal/jsonscan", "internal/queue", "internal/wire"},
 	"agent/mcp":               {"a2a", "agent", "internal/queue"},

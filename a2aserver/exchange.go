@@ -31,6 +31,7 @@ type exchange struct {
 	query   url.Values // nil where the binding has none
 	params  []byte     // of JSON-RPC, or a body; checked
 	resumption
+	holding // until the request is decoded
 
 	eventful bool // an error before the first event is an event, too
 	plain    bool // events are their data and nothing else
@@ -87,7 +88,9 @@ func (x *exchange) perform(op dialect.Op, req any) error {
 		}
 		return x.named(x.stream(op, req))
 	case dialect.SendMessage:
-		// It waits for the agent, which may take longer than we live.
+		// It waits for the agent, which may take longer than we live, and longer than
+		// a body should be held.
+		x.query, x.params = nil, nil
 		ctx, cancel := x.s.untilLeft(x.ctx, x.r)
 		defer cancel()
 		return x.unary(ctx, op, req)

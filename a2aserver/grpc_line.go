@@ -20,6 +20,7 @@ const maxStalled = 16
 type line struct {
 	conn    net.Conn
 	written atomic.Int64 // bytes
+	read    atomic.Int64 // bytes
 	calls   atomic.Int64 // under way
 	stalled atomic.Int64 // calls that were given up
 }

@@ -1,6 +1,7 @@
 package a2aserver
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -16,12 +17,12 @@ import (
 
 // request reads the call's request.
 func (x *rpc) request() (any, error) {
-	in := &received{message: x.binding.NewRequest(x.op)}
+	in := &received{message: x.binding.NewRequest(x.op), ctx: x.ctx, bodies: x.s.bodies}
 	if err := x.receive(in); err != nil {
 		if status.Code(err) == codes.ResourceExhausted || x.ctx.Err() != nil {
 			return nil, err // too large, or the client is gone
 		}
-		if err == errSlow {
+		if err == errSlow || err == errFull {
 			return nil, err
 		}
 		in.err = err // there is none
@@ -40,10 +41,16 @@ var errSlow = a2a.Errorf(a2a.CodeInvalidRequest, "the request did not arrive in 
 // receive waits for the request, and not for longer than over HTTP. grpc-go has
 // no time limits, so who waits for it is another goroutine, which the end of the
 // handler ends. Inside of net/http the body has its limit.
+//
+// Nor does grpc-go say how much has come of a request. What the connection has
+// brought since bounds it, so that a request that takes its time needs room among
+// the large ones once it may be one.
 func (x *rpc) receive(in *received) error {
-	if x.box.line == nil {
+	line := x.box.line
+	if line == nil {
 		return x.to.RecvMsg(in)
 	}
+	before := line.read.Load()
 	done := make(chan error, 1)
 	go func() {
 		defer func() {
@@ -53,21 +60,41 @@ func (x *rpc) receive(in *received) error {
 		}()
 		done <- x.to.RecvMsg(in)
 	}()
-	t := time.NewTimer(bodyTimeout)
+	began := time.Now()
+	t := time.NewTimer(requestTick)
 	defer t.Stop()
-	select {
-	case err := <-done:
-		return err
-	case <-t.C:
-		return errSlow
+	for roomy := in.bodies == nil; ; {
+		select {
+		case err := <-done:
+			return err
+		case <-t.C:
+		}
+		if time.Since(began) >= bodyTimeout {
+			return errSlow
+		}
+		if !roomy && line.read.Load()-before > large {
+			release, err := in.bodies.now(x.s.keyOf(x.ctx, requestOf(x.ctx)), x.s.opts.maxBody())
+			if err != nil {
+				return err
+			}
+			defer release()
+			roomy = true
+		}
+		t.Reset(requestTick)
 	}
 }
+
+// requestTick is how often to look at a request that has not arrived over gRPC.
+const requestTick = 2 * time.Second
 
 // received is a request, or why it is none. What its codec returned as an error
 // grpc-go would answer itself, as an internal one and with the decoder's words.
 type received struct {
 	message proto.Message
 	err     error
+
+	ctx    context.Context // of its call
+	bodies *bodies         // nil without a limit
 }
 
 // requestCodec is the codec of protocol buffers, of received and of outgoing.
@@ -79,6 +106,12 @@ func (c requestCodec) Unmarshal(data mem.BufferSlice, v any) error {
 	in, ok := v.(*received)
 	if !ok {
 		return c.CodecV2.Unmarshal(data, v)
+	}
+	if data.Len() > large && in.bodies != nil {
+		if in.err = in.bodies.turns.Enter(in.ctx); in.err != nil {
+			return nil
+		}
+		defer in.bodies.turns.Leave()
 	}
 	if data.Len() > unchecked {
 		b := data.MaterializeToBuffer(mem.DefaultBufferPool())

@@ -32,18 +32,18 @@ type h2client struct {
 	last  chan string   // the trailers, a line each
 }
 
-// queue is what a client is about to write: a pipe holds nothing, and both ends
+// pending is what a client is about to write: a pipe holds nothing, and both ends
 // would wait for each other.
-type queue chan []byte
+type pending chan []byte
 
-func (q queue) Write(b []byte) (int, error) {
+func (q pending) Write(b []byte) (int, error) {
 	q <- bytes.Clone(b)
 	return len(b), nil
 }
 
 // dialH2 begins a connection that answers pings and never opens a window.
 func dialH2(t *testing.T, conn net.Conn) *h2client {
-	to := make(queue, 1000)
+	to := make(pending, 1000)
 	go func() {
 		for b := range to {
 			if _, err := conn.Write(b); err != nil {

@@ -1,6 +1,7 @@
 package a2aserver
 
 import (
+	"bytes"
 	"errors"
 	"net/http"
 	"slices"
@@ -31,11 +32,14 @@ func (x *exchange) rpc(f *rpcFraming, version string) error {
 		return err
 	}
 	body, err := x.body()
+	defer x.letGo()
 	if err != nil {
 		return err
 	}
 	req, bad := x.s.parse(body, version)
-	f.id = req.ID
+	if f.id = req.ID; len(body) > pinned {
+		f.id = bytes.Clone(f.id)
+	}
 	if bad != nil {
 		return envelopeError(bad)
 	}
@@ -58,8 +62,13 @@ func (x *exchange) rpc(f *rpcFraming, version string) error {
 		return err
 	}
 	x.params = req.Params
+	x.letGo()
 	return dialect.ErrorOf(d, op, x.perform(op, in))
 }
+
+// pinned is how large a body may be, in bytes, that stays in memory with its id for
+// as long as the call takes.
+const pinned = 4 << 10
 
 // parse reads an envelope. It has to be complete, but for the methods of
 // dialects that let jsonrpc and id be missing (DIALECTS 5.1).

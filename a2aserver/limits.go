@@ -1,6 +1,7 @@
 package a2aserver
 
 import (
+	"math"
 	"strconv"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -30,6 +31,11 @@ type Limits struct {
 	// Hops is how many agents a message may have come through: see HopsHeader.
 	// Zero means 16.
 	Hops int
+	// Bodies is how many bytes the large bodies of requests may take together while
+	// they come in, those of more than 256 KiB; a caller has a quarter of it. More
+	// have to wait, and are refused as Unavailable after 30 s. Zero means 16 times
+	// Options.MaxBody, 128 MiB if that is not set either.
+	Bodies int64
 	// Connections is how many connections a Port has at a time; more have to
 	// wait. Zero means no limit.
 	Connections int
@@ -54,6 +60,17 @@ func (l *Limits) depth() int {
 		return a2a.MaxDepth
 	}
 	return l.Depth
+}
+
+// bodies returns Bodies, where a body may have so many bytes; 0 means no limit.
+func (l *Limits) bodies(most int64) int64 {
+	switch {
+	case l.Bodies == 0 && most > 0:
+		return 16 * min(most, math.MaxInt64/16)
+	case l.Bodies < 0:
+		return 0
+	}
+	return l.Bodies
 }
 
 func (l *Limits) hops() int {

@@ -59,6 +59,9 @@ func NewPort(s Site) *Port {
 		}
 		if r.ProtoMajor == 2 && isGRPC(r.Header.Get("Content-Type")) {
 			limitBody(w, r)
+			front := s.front()
+			r, done := front.makesRoom(r)
+			defer done()
 			p.inside.ServeHTTP(newPaced(w, first.opts.writeTimeout()), r)
 			return
 		}

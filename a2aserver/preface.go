@@ -194,7 +194,11 @@ func (c *handed) Close() error {
 	return c.Conn.Close()
 }
 
-func (c *handed) Read(p []byte) (int, error) { return c.from.Read(p) }
+func (c *handed) Read(p []byte) (int, error) {
+	n, err := c.from.Read(p)
+	c.line.read.Add(int64(n))
+	return n, err
+}
 
 // handshaken are the credentials of a gRPC server whose connections have been
 // through their handshake.

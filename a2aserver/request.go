@@ -60,8 +60,9 @@ func (x *exchange) readBody(limit int64) ([]byte, error) {
 		return nil, errBody(limit)
 	}
 	// One byte more than there are, so that the last read finds the end, too. What
-	// a header announces takes no memory before it comes.
-	buf := make([]byte, 0, min(size, maxBody)+1)
+	// a header announces takes no memory before it comes, and no room before enough
+	// has come for it to be more than words.
+	buf := make([]byte, 0, min(size, large)+1)
 	for {
 		n, err := from.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
@@ -72,26 +73,44 @@ func (x *exchange) readBody(limit int64) ([]byte, error) {
 			x.bodyRead = true
 			_ = x.r.Body.Close()                  // or the HTTP server looks, before it answers, whether there is more
 			_ = x.rc.SetReadDeadline(time.Time{}) // from here on a read waits for the client to leave
-			return buf, nil
+			return buf, x.decodes(x.ctx)
 		case err != nil:
 			if max := (*http.MaxBytesError)(nil); errors.As(err, &max) {
 				return nil, errBody(limit)
 			}
 			return nil, &a2a.Error{Code: a2a.CodeInvalidRequest, Message: "the body did not arrive in full", Cause: err}
 		case len(buf) == cap(buf):
-			more := int64(len(buf))
-			if rest := size + 1 - more; rest > 0 {
-				more = min(rest, 4*more)
+			if len(buf) > large && x.release == nil {
+				announced := x.r.ContentLength
+				if announced < 0 {
+					announced = limit
+				}
+				if err := x.makeRoom(announced); err != nil {
+					return nil, err
+				}
+			}
+			more := min(int64(len(buf)), limit+1-int64(len(buf)))
+			if rest := size + 1 - int64(len(buf)); rest > 0 {
+				more = rest // of which enough has come
 			}
 			buf = slices.Grow(buf, int(more))
 		}
 	}
 }
 
-const (
-	minBody = 512     // room for a body of unknown size
-	maxBody = 1 << 20 // room for any before something has come
-)
+const minBody = 512 // room for a body of unknown size
+
+// makeRoom waits until a large body may come in.
+func (x *exchange) makeRoom(size int64) error {
+	if x.s.bodies == nil {
+		return nil
+	}
+	if err := x.room(x.ctx, x.s.bodies, x.s.keyOf(x.ctx, x.r), size); err != nil {
+		return err
+	}
+	_ = x.rc.SetReadDeadline(time.Now().Add(bodyTimeout)) // while it waited nobody read
+	return nil
+}
 
 func errBody(limit int64) error {
 	return a2a.Errorf(a2a.CodeTooLarge, "the body is larger than %d bytes; send large files by URL", limit)

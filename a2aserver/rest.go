@@ -50,6 +50,7 @@ func (x *exchange) rest(f *restFraming, path string) error {
 	}
 	x.serviceParameters(m.Dialect)
 	body, err := x.restBody(m.Route)
+	defer x.letGo()
 	if err != nil {
 		return err
 	}
@@ -62,6 +63,7 @@ func (x *exchange) rest(f *restFraming, path string) error {
 		return err
 	}
 	x.query, x.params = query, body
+	x.letGo()
 	return dialect.ErrorOf(m.Dialect, m.Op, x.perform(m.Op, in))
 }
 

@@ -77,6 +77,7 @@ func (x *exchange) resume(req any) error {
 	if x.resumption, err = x.s.resumption(x.dialect, x.r.Header, caller.Extensions, req, x.query, x.params); err != nil {
 		return err
 	}
+	x.query, x.params = nil, nil // a stream lasts, and is not to hold its request's body
 	if x.byBody {
 		caller.Extensions = append(slices.Clip(caller.Extensions), dialect.ResumeURI)
 		x.ctx = a2a.WithCaller(x.ctx, caller)

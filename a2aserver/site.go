@@ -56,6 +56,7 @@ type desk struct {
 	limits  Limits
 	rates   *rates       // nil without a limit
 	streams *openStreams // nil without a limit
+	bodies  *bodies      // nil without a limit
 	audit   *auditor     // nil without Options.Audit
 }
 
@@ -71,6 +72,11 @@ func newDesk(o *Options, before *desk) *desk {
 		d.streams = before.streams
 	} else {
 		d.streams = newOpenStreams(&d.limits)
+	}
+	if before != nil && before.bodies != nil && before.limits.Bodies == d.limits.Bodies {
+		d.bodies = before.bodies
+	} else if most := d.limits.bodies(o.maxBody()); most > 0 {
+		d.bodies = newBodies(most)
 	}
 	if before != nil && before.audit != nil && before.audit.log == o.auditLog() {
 		d.audit = before.audit

@@ -40,21 +40,21 @@ func TestLimits(t *testing.T) {
 		requests a2aserver.Limits
 		tasks    engine.Limits
 	}{
-		{"for this machine", false, nil, a2aserver.Limits{Parts: 1000, Depth: 64, Hops: 16}, engine.Limits{}},
+		{"for this machine", false, nil, a2aserver.Limits{Parts: 1000, Depth: 64, Hops: 16, Bodies: 128 << 20}, engine.Limits{}},
 		{
 			"for others", true, nil,
-			a2aserver.Limits{Rate: 100, Burst: 200, Streams: 200, Parts: 1000, Depth: 64, Hops: 16},
+			a2aserver.Limits{Rate: 100, Burst: 200, Streams: 200, Parts: 1000, Depth: 64, Hops: 16, Bodies: 128 << 20},
 			engine.Limits{Running: 10_000, RunningPerOwner: 200},
 		},
 		{
 			"switched off", true,
-			[]string{"--rate=0", "--max-streams=0", "--max-running=0", "--max-running-per-caller=0", "--max-parts=0", "--max-depth=0", "--max-hops=0"},
-			a2aserver.Limits{Parts: -1, Depth: -1, Hops: -1}, engine.Limits{},
+			[]string{"--rate=0", "--max-streams=0", "--max-running=0", "--max-running-per-caller=0", "--max-parts=0", "--max-depth=0", "--max-hops=0", "--max-bodies=0"},
+			a2aserver.Limits{Parts: -1, Depth: -1, Hops: -1, Bodies: -1}, engine.Limits{},
 		},
 		{
 			// The burst of our own rate would not fit another one.
 			"a rate of one's own", true, []string{"--rate=0.5", "--max-streams=3"},
-			a2aserver.Limits{Rate: 0.5, Streams: 3, Parts: 1000, Depth: 64, Hops: 16},
+			a2aserver.Limits{Rate: 0.5, Streams: 3, Parts: 1000, Depth: 64, Hops: 16, Bodies: 128 << 20},
 			engine.Limits{Running: 10_000, RunningPerOwner: 200},
 		},
 		{
@@ -62,9 +62,9 @@ func TestLimits(t *testing.T) {
 			[]string{
 				"--rate=1", "--burst=2", "--max-streams=3", "--max-parts=4", "--max-part-size=5KiB", "--max-depth=6", "--max-hops=7",
 				"--max-connections=8", "--max-connections-per-address=9", "--max-running=10", "--max-running-per-caller=11", "--max-messages=12",
-				"--max-task-size=13MiB", "--max-artifact-size=14", "--max-task-time=15m",
+				"--max-task-size=13MiB", "--max-artifact-size=14", "--max-task-time=15m", "--max-bodies=16KiB",
 			},
-			a2aserver.Limits{Rate: 1, Burst: 2, Streams: 3, Parts: 4, PartBytes: 5 << 10, Depth: 6, Hops: 7, Connections: 8, AddrConnections: 9},
+			a2aserver.Limits{Rate: 1, Burst: 2, Streams: 3, Parts: 4, PartBytes: 5 << 10, Depth: 6, Hops: 7, Connections: 8, AddrConnections: 9, Bodies: 16 << 10},
 			engine.Limits{Running: 10, RunningPerOwner: 11, Messages: 12, TaskBytes: 13 << 20, ArtifactBytes: 14, Wall: 15 * time.Minute},
 		},
 	} {

@@ -17,14 +17,14 @@ import (
 // limitFlags bound what callers and their tasks may take. Zero means no limit
 // with each of them, but for the body.
 type limitFlags struct {
-	rate                              float64
-	burst, streams                    int
-	running, runningEach, messages    int
-	capacity                          int
-	parts, depth, hops                int
-	connections, connectionsOfAddress int
-	body, part, task, artifact        size
-	wall                              time.Duration
+	rate                               float64
+	burst, streams                     int
+	running, runningEach, messages     int
+	capacity                           int
+	parts, depth, hops                 int
+	connections, connectionsOfAddress  int
+	body, bodies, part, task, artifact size
+	wall                               time.Duration
 }
 
 // Defaults where others than this machine's own users may call, or callers are
@@ -51,6 +51,8 @@ func (f *limitFlags) register(fs *pflag.FlagSet) {
 	fs.IntVar(&f.messages, "max-messages", 0, "`messages` of its client that a task takes")
 	f.body = 8 << 20
 	fs.Var(&f.body, "max-body", "`size` of a request's body; there is always a limit")
+	f.bodies = 128 << 20
+	fs.Var(&f.bodies, "max-bodies", "`size` of all bodies over 256KiB together that are being received, a quarter of it for a caller; more have to wait, for 30 s at most")
 	fs.IntVar(&f.parts, "max-parts", 1000, "`parts` of a message")
 	fs.Var(&f.part, "max-part-size", "`size` of a part's content")
 	fs.IntVar(&f.depth, "max-depth", 64, "`levels` that metadata and data may be nested")
@@ -101,7 +103,8 @@ func (f *limitFlags) settle(fs *pflag.FlagSet) {
 func (f *limitFlags) requests() a2aserver.Limits {
 	return a2aserver.Limits{
 		Rate: f.rate, Burst: f.burst, Streams: f.streams,
-		Parts: unlimited(f.parts), PartBytes: int(f.part), Depth: unlimited(f.depth), Hops: unlimited(f.hops),
+		Bodies: int64(unlimited(int(f.bodies))),
+		Parts:  unlimited(f.parts), PartBytes: int(f.part), Depth: unlimited(f.depth), Hops: unlimited(f.hops),
 		Connections: f.connections, AddrConnections: f.connectionsOfAddress,
 	}
 }

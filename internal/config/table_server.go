@@ -71,6 +71,7 @@ var serverFields = []*field{
 		row("artifact_size", size, "of an artifact").as("max-artifact-size").or("0"),
 		row("messages", integer, "messages of its client that a task takes").as("max-messages").or("0"),
 		row("body", size, "of a request's body; there is always a limit").as("max-body").from(1).or("8MiB"),
+		row("bodies", size, "of all bodies over 256KiB together that are being received, a quarter of it for a caller; more have to wait").as("max-bodies").or("128MiB"),
 		row("parts", integer, "parts of a message").as("max-parts").or("1000"),
 		row("part_size", size, "of a part's content").as("max-part-size").or("0"),
 		row("depth", integer, "levels that metadata and data may be nested").as("max-depth").or("64"),

@@ -1,0 +1,285 @@
+package a2aserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/pb"
+	"google.golang.org/protobuf/proto"
+)
+
+// namedCaller is an Identity that believes a header.
+type namedCaller struct{}
+
+func (namedCaller) Authenticate(r *http.Request) (a2a.Caller, error) {
+	return a2a.Caller{Subject: r.Header.Get("Name")}, nil
+}
+
+func (namedCaller) Challenges(*a2a.Error) []string { return nil }
+
+// sender sends one message with a body of which it says when what comes.
+type sender struct {
+	w   *io.PipeWriter
+	rec *httptest.ResponseRecorder
+	end chan struct{} // closed with the answer
+}
+
+func send(s *Server, name string, announced int64) *sender {
+	pr, pw := io.Pipe()
+	r := httptest.NewRequest("POST", "/message:send", pr)
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("A2A-Version", "1.0")
+	r.Header.Set("Name", name)
+	r.ContentLength = announced
+	c := &sender{pw, httptest.NewRecorder(), make(chan struct{})}
+	go func() {
+		defer close(c.end)
+		s.ServeHTTP(c.rec, r)
+		pr.Close()
+	}()
+	return c
+}
+
+// say lets so many bytes of a body come, of which the first are the message and the
+// others mean nothing; the last that there are end it.
+func (c *sender) say(n int, last bool) {
+	go func() {
+		text := `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"x"}]}}`
+		if !last {
+			text = ""
+		}
+		_, _ = io.WriteString(c.w, strings.Repeat(" ", n-len(text))+text)
+		if last {
+			c.w.Close()
+		}
+	}()
+	synctest.Wait()
+}
+
+func (c *sender) answered() bool {
+	select {
+	case <-c.end:
+		return true
+	default:
+		return false
+	}
+}
+
+func bodyServer(o *Options) *Server {
+	return New(&fake{send: func(_ context.Context, q *a2a.SendMessageRequest) (*a2a.SendMessageResponse, error) {
+		return &a2a.SendMessageResponse{Message: &a2a.Message{MessageID: "a", Role: a2a.RoleAgent, Parts: q.Message.Parts}}, nil
+	}}, testCard(), o)
+}
+
+// Large bodies wait for room, each of what its caller has of it, and all together;
+// small ones do not, and nor do large ones of which little has come.
+func TestLargeBodiesWaitForRoom(t *testing.T) {
+	const size = 1 << 20
+	for name, announced := range map[string]int64{"announced": size, "chunked": -1} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := bodyServer(&Options{Identity: namedCaller{}, MaxBody: size, Limits: Limits{Bodies: 4 * size}})
+				var held []*sender
+				for i := range 4 { // a share each, so that there is none left
+					c := send(s, fmt.Sprint("caller ", i), announced)
+					c.say(size/2, false)
+					held = append(held, c)
+				}
+				if free := s.bodies.room.TryAcquire(1); free {
+					t.Fatal("there is room")
+				}
+				waits := send(s, "another", announced)
+				waits.say(size/2, false)
+				little := send(s, "one more", announced)
+				little.say(large/2, false)
+				again := send(s, "caller 0", announced)
+				again.say(size/2, false)
+				small := send(s, "caller 0", -1)
+				small.say(100, true)
+				if !small.answered() || small.rec.Code != http.StatusOK {
+					t.Errorf("a small body: %d %s", small.rec.Code, small.rec.Body)
+				}
+				if waits.answered() || again.answered() {
+					t.Error("answered without room")
+				}
+				// Each leaves its room to the next of all, and to the next of its caller.
+				held[1].say(size/2, true)
+				if !held[1].answered() || held[1].rec.Code != http.StatusOK {
+					t.Errorf("%d %s", held[1].rec.Code, held[1].rec.Body)
+				}
+				waits.say(size/2, true)
+				if !waits.answered() || waits.rec.Code != http.StatusOK {
+					t.Errorf("who waited: %d %s", waits.rec.Code, waits.rec.Body)
+				}
+				held[0].say(size/2, true)
+				again.say(size/2, true)
+				if !again.answered() || again.rec.Code != http.StatusOK {
+					t.Errorf("who waited for its own: %d %s", again.rec.Code, again.rec.Body)
+				}
+				little.say(size-large/2, true)
+				if !little.answered() || little.rec.Code != http.StatusOK {
+					t.Errorf("who came with little at first: %d %s", little.rec.Code, little.rec.Body)
+				}
+				for _, c := range held[2:] {
+					c.w.CloseWithError(errors.New("gone"))
+					<-c.end
+				}
+				if s.bodies.of[callerKey{subject: "caller 0"}] != nil || len(s.bodies.of) != 0 || !s.bodies.room.TryAcquire(4*size) {
+					t.Errorf("room is held when all are gone, by %d callers", len(s.bodies.of))
+				}
+			})
+		})
+	}
+}
+
+func TestLargeBodiesDoNotWaitForEver(t *testing.T) {
+	const size = 1 << 20
+	synctest.Test(t, func(t *testing.T) {
+		s := bodyServer(&Options{Identity: namedCaller{}, MaxBody: size, Limits: Limits{Bodies: size}})
+		var held []*sender
+		for i := range 4 {
+			c := send(s, fmt.Sprint(i), size)
+			c.say(size/2, false)
+			held = append(held, c)
+		}
+		c := send(s, "x", size)
+		c.say(size/2, false)
+		time.Sleep(bodyWait - 1)
+		synctest.Wait()
+		if c.answered() {
+			t.Fatalf("answered too soon: %d %s", c.rec.Code, c.rec.Body)
+		}
+		time.Sleep(1)
+		<-c.end
+		if c.rec.Code != http.StatusServiceUnavailable || c.rec.Header().Get("Retry-After") != "5" || !strings.Contains(c.rec.Body.String(), "try again") {
+			t.Errorf("%d %v %s", c.rec.Code, c.rec.Header(), c.rec.Body)
+		}
+		for _, c := range held {
+			c.w.CloseWithError(errors.New("gone"))
+			<-c.end
+		}
+	})
+}
+
+// Few are decoded at a time, and all of them in the end.
+func TestLargeBodiesAreDecodedInTurn(t *testing.T) {
+	b := newBodies(1 << 30)
+	most, now := 0, 0
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for i := range 50 {
+		all.Go(func() {
+			var h holding
+			defer h.letGo()
+			if err := h.room(t.Context(), b, callerKey{subject: fmt.Sprint(i % 3)}, 1<<20); err != nil {
+				t.Error(err)
+			}
+			if err := h.decodes(t.Context()); err != nil {
+				t.Error(err)
+			}
+			mu.Lock()
+			now++
+			most = max(most, now)
+			mu.Unlock()
+			runtime.Gosched()
+			mu.Lock()
+			now--
+			mu.Unlock()
+		})
+	}
+	all.Wait()
+	if want := max(1, runtime.GOMAXPROCS(0)/2); most > want {
+		t.Errorf("%d were decoded at a time, not %d", most, want)
+	}
+	if len(b.of) != 0 || !b.room.TryAcquire(1<<30) {
+		t.Error("room is held when all are gone")
+	}
+}
+
+func TestNoLimitOfLargeBodies(t *testing.T) {
+	s := bodyServer(&Options{Limits: Limits{Bodies: -1}})
+	r := httptest.NewRequest("POST", "/message:send", strings.NewReader(
+		`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"`+strings.Repeat("x", 1<<20)+`"}]}}`))
+	r.Header.Set("Content-Type", "application/json")
+	rec := httptest.NewRecorder()
+	s.ServeHTTP(rec, r)
+	if s.bodies != nil || rec.Code != http.StatusOK {
+		t.Errorf("%d %.200s", rec.Code, rec.Body)
+	}
+}
+
+// A request over gRPC of which much has come needs room after a while.
+func TestLargeBodiesOverGRPC(t *testing.T) {
+	svc := func() *fake {
+		return &fake{send: func(context.Context, *a2a.SendMessageRequest) (*a2a.SendMessageResponse, error) {
+			return &a2a.SendMessageResponse{Message: &a2a.Message{MessageID: "a", Role: a2a.RoleAgent, Parts: []*a2a.Part{a2a.TextPart("y")}}}, nil
+		}}
+	}
+	message, err := proto.Marshal(&pb.SendMessageRequest{Message: &pb.Message{
+		MessageId: "m", Role: pb.Role_ROLE_USER, Parts: []*pb.Part{{Content: &pb.Part_Text{Text: strings.Repeat("x", 2*large)}}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := append([]byte{0, byte(len(message) >> 24), byte(len(message) >> 16), byte(len(message) >> 8), byte(len(message))}, message...)
+	grpcPipe(t, svc, func(t *testing.T, s *Server, _ *fake, c *h2client, native bool) {
+		say := func(id uint32, b []byte, last bool) {
+			for len(b) > 0 {
+				n := min(len(b), 16<<10)
+				_ = c.f.WriteData(id, last && n == len(b), b[:n])
+				b = b[n:]
+				synctest.Wait()
+			}
+		}
+		id := c.call("SendMessage", nil)
+		say(id, body[:large+large/2], false)
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		if n := len(s.bodies.of); n != 1 {
+			t.Errorf("%d callers have room, not the one", n)
+		}
+		release, err := s.bodies.now(callerKey{subject: "all the others"}, 1<<60)
+		if err != nil {
+			t.Fatal(err)
+		}
+		say(id, body[large+large/2:], true)
+		if got := <-c.last; !strings.Contains(got, "grpc-status: 0") {
+			t.Errorf("the answer is %s", got)
+		}
+		release()
+		synctest.Wait()
+		if n := len(s.bodies.of); n != 0 {
+			t.Errorf("%d callers have room when all are gone", n)
+		}
+		if !native {
+			return
+		}
+		var rest []func()
+		for i := range 4 {
+			release, err := s.bodies.now(callerKey{subject: fmt.Sprint(i)}, 1<<60)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rest = append(rest, release)
+		}
+		id = c.call("SendMessage", nil)
+		say(id, body[:large+large/2], false)
+		if got := <-c.last; !strings.Contains(got, "grpc-status: 14") || !strings.Contains(got, "try again") {
+			t.Errorf("the answer without room is %s", got)
+		}
+		for _, f := range rest {
+			f()
+		}
+	})
+}
