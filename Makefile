@@ -32,9 +32,9 @@ else
 	@go test -count=1 -timeout 2h -v -run '^(TestTorture|TestWebhooks|TestSecrets)$$' ./internal/torture -rounds $(or $(ROUNDS),200) -hook-tasks $(or $(HOOKS),1000) -seed $(or $(SEED),0) -clients $(or $(CLIENTS),50) -logs "$(LOGS)"
 endif
 
-# TIME and CALLERS adjust it; LOGS names a directory that keeps the log and the database.
-abuse: ## 50 callers who behave, a minute in quiet and a minute beside 200 connections that do not, measured and printed as a table
-	@go test -count=1 -timeout 30m -v ./internal/abuse -abuse $(or $(TIME),60s) -callers $(or $(CALLERS),50) -logs "$(LOGS)"
+# TIME, ROUNDS and CALLERS adjust it; LOGS names a directory that keeps the log and the database.
+abuse: ## 50 callers who behave, half a minute in quiet and half a minute beside 200 connections that do not, ROUNDS (5) times in turn, measured and printed as tables
+	@go test -count=1 -timeout 2h -v ./internal/abuse -abuse $(or $(TIME),30s) -rounds $(or $(ROUNDS),5) -callers $(or $(CALLERS),50) -logs "$(LOGS)"
 
 # FINISHED, UNFINISHED and STARTS adjust it; STOCK names a directory that keeps the databases, which take minutes to make.
 restart: ## starts on a database of 1,000,000 finished tasks and 10,000 unfinished ones, measured and printed as a table
