@@ -33,6 +33,7 @@ func TestAnswersThatAreNoResult(t *testing.T) {
 		{"the id of another request", "JSONRPC", 200, "application/json", `{"jsonrpc":"2.0","id":999999,"result":{"id":"t1","status":{"state":"TASK_STATE_WORKING"}}}`, a2a.CodeInvalidAgentResponse, false, "another request"},
 		{"the id as another type", "JSONRPC", 200, "application/json", `{"jsonrpc":"2.0","id":"$ID","result":{"id":"t1","status":{"state":"TASK_STATE_WORKING"}}}`, a2a.CodeInvalidAgentResponse, false, "another request"},
 		{"no id", "JSONRPC", 200, "application/json", `{"jsonrpc":"2.0","result":{"id":"t1"}}`, a2a.CodeInvalidAgentResponse, false, "another request"},
+		{"an error of HTTP in JSON", "JSONRPC", 404, "application/json", `{"error":{"code":404,"status":"NOT_FOUND","message":"there is nothing","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"METHOD_NOT_FOUND","domain":"a2a-protocol.org"}]}}`, a2a.CodeMethodNotFound, true, "there is nothing"},
 		{"no result", "JSONRPC", 200, "application/json", `{"jsonrpc":"2.0","id":$ID}`, a2a.CodeInvalidAgentResponse, false, "no result"},
 		{"a task without its envelope", "JSONRPC", 200, "application/json", `{"id":"t1"}`, a2a.CodeInvalidAgentResponse, false, "no JSON-RPC response"},
 		{"a result of the wrong type", "JSONRPC", 200, "application/json", `{"jsonrpc":"2.0","id":$ID,"result":[1]}`, a2a.CodeInvalidAgentResponse, false, "cannot be read"},

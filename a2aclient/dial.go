@@ -19,8 +19,8 @@ import (
 // Where a host has no card at either well-known path, or a page, the agent at the address
 // itself is asked for a task that nobody has, which changes nothing, until
 // an answer shows what it speaks: JSON-RPC at the address in 1.0, then in 0.3
-// or 0.1; HTTP+JSON below it in 1.0, then in 0.3; gRPC at its host in 1.0, then
-// in 0.3. These are eight requests at most, fewer with Options.Bindings or
+// or 0.1; HTTP+JSON below it in 1.0, then in 0.3; gRPC in 1.0, then in 0.3, if
+// the reference is a host without a path or Options.Bindings has it. These are eight requests at most, fewer with Options.Bindings or
 // Options.Version. The client's card then has what was found, and offers
 // everything: what the agent lacks, it has to say itself. A Resolver remembers
 // it as long as it lives. Where nothing is found the error is Resolve's, and
@@ -126,6 +126,9 @@ func (r *Resolver) guesses(base *url.URL) []offer {
 		versions := strings.Fields(g.versions)
 		if r.opts.Version != "" {
 			versions = []string{dialect.Minor(r.opts.Version)}
+		}
+		if g.binding == a2a.BindingGRPC && strings.Trim(base.Path, "/") != "" && len(r.opts.Bindings) == 0 {
+			continue // which has no paths: it may be another agent of the host
 		}
 		address := base.String()
 		if g.binding == a2a.BindingGRPC {

@@ -78,7 +78,7 @@ func (b *jsonrpc) answer(k *call, res *http.Response, body []byte) (any, error) 
 	env, err := wire.ParseResponse(body)
 	ok := res.StatusCode >= 200 && res.StatusCode < 300
 	switch {
-	case err == nil && env.Err != nil:
+	case err == nil && env.Err != nil && (ok || env.ID != nil || int(env.Err.Code) != res.StatusCode): // else it is google.rpc.Status in JSON
 		return nil, dialect.ErrorFromRPC(res.StatusCode, env.Err.Code, env.Err.Message, env.Err.Data)
 	case !ok: // somebody on the way, or a server that keeps to HTTP
 		e := dialect.ErrorFromHTTP(res.StatusCode, res.Header.Get("Content-Type"), body)

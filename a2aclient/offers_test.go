@@ -13,20 +13,24 @@ import (
 
 // Where there is no card, these are asked for, in this order.
 func TestGuesses(t *testing.T) {
-	base, err := url.Parse("https://h:1/x")
-	if err != nil {
-		t.Fatal(err)
-	}
+	var base *url.URL
 	for _, tt := range []struct {
+		path string
 		opts *Options
 		want []string
 	}{
-		{nil, []string{"1.0 JSONRPC https://h:1/x", "0.3 JSONRPC https://h:1/x", "0.1 JSONRPC https://h:1/x", "1.0 HTTP+JSON https://h:1/x",
-			"0.3 HTTP+JSON https://h:1/x", "1.0 GRPC https://h:1", "0.3 GRPC https://h:1"}},
-		{&Options{Version: "0.3.1"}, []string{"0.3 JSONRPC https://h:1/x", "0.3 HTTP+JSON https://h:1/x", "0.3 GRPC https://h:1"}},
-		{&Options{Version: "0.1"}, []string{"0.1 JSONRPC https://h:1/x"}},
-		{&Options{Bindings: []string{"grpc", "JSONRPC"}, Version: "1.0"}, []string{"1.0 GRPC https://h:1", "1.0 JSONRPC https://h:1/x"}},
+		{"/", nil, []string{"1.0 JSONRPC https://h:1/", "0.3 JSONRPC https://h:1/", "0.1 JSONRPC https://h:1/", "1.0 HTTP+JSON https://h:1/",
+			"0.3 HTTP+JSON https://h:1/", "1.0 GRPC https://h:1", "0.3 GRPC https://h:1"}},
+		{"/x", nil, []string{"1.0 JSONRPC https://h:1/x", "0.3 JSONRPC https://h:1/x", "0.1 JSONRPC https://h:1/x", "1.0 HTTP+JSON https://h:1/x",
+			"0.3 HTTP+JSON https://h:1/x"}},
+		{"", &Options{Version: "0.3.1"}, []string{"0.3 JSONRPC https://h:1", "0.3 HTTP+JSON https://h:1", "0.3 GRPC https://h:1"}},
+		{"/x", &Options{Version: "0.1"}, []string{"0.1 JSONRPC https://h:1/x"}},
+		{"/x", &Options{Bindings: []string{"grpc", "JSONRPC"}, Version: "1.0"}, []string{"1.0 GRPC https://h:1", "1.0 JSONRPC https://h:1/x"}},
 	} {
+		var err error
+		if base, err = url.Parse("https://h:1" + tt.path); err != nil {
+			t.Fatal(err)
+		}
 		var got []string
 		for _, of := range NewResolver(tt.opts).guesses(base) {
 			got = append(got, of.version+" "+of.iface.ProtocolBinding+" "+of.iface.URL)
@@ -35,7 +39,7 @@ func TestGuesses(t *testing.T) {
 			}
 		}
 		if !slices.Equal(got, tt.want) {
-			t.Errorf("%+v:\n got %q\nwant %q", tt.opts, got, tt.want)
+			t.Errorf("%s, %+v:\n got %q\nwant %q", tt.path, tt.opts, got, tt.want)
 		}
 	}
 	c := guessedCard(base, offer{&a2a.AgentInterface{}, "1.0"}).Capabilities

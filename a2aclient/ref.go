@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+
+	"github.com/parley-a2a/parley/a2a"
 )
 
 // Where agents publish their cards: since version 0.3, and before it.
@@ -144,4 +146,32 @@ func candidates(u *url.URL) []*url.URL {
 		}
 	}
 	return list
+}
+
+// isFor reports whether a card that was found at u can be the reference's. The one
+// of a host is not that of all that is below it: whoever errs in an agent's name
+// is not to talk to another agent. A card that names other hosts only may be right:
+// many do not know how they are reached.
+func (r reference) isFor(u *url.URL, card *a2a.AgentCard) bool {
+	if r.base == nil || strings.Trim(r.base.Path, "/") == "" || strings.HasPrefix(u.EscapedPath(), strings.TrimRight(r.base.EscapedPath(), "/")+"/") {
+		return true
+	}
+	elsewhere := false
+	for _, in := range card.SupportedInterfaces {
+		at, err := url.Parse(in.URL)
+		if err != nil || at.Scheme != r.base.Scheme || !strings.EqualFold(at.Host, r.base.Host) {
+			continue
+		}
+		if path := strings.Trim(at.Path, "/"); path != "" && (below(at.Path, r.base.Path) || below(r.base.Path, at.Path)) {
+			return true
+		}
+		elsewhere = true
+	}
+	return !elsewhere
+}
+
+// below reports whether a path is another one, or leads on from there.
+func below(path, from string) bool {
+	rest, ok := strings.CutPrefix(strings.Trim(path, "/"), strings.Trim(from, "/"))
+	return ok && (rest == "" || rest[0] == '/')
 }

@@ -56,8 +56,9 @@ func Resolve(ctx context.Context, ref string, o *Options) (*a2a.AgentCard, error
 //     localhost:7275: plain HTTP is spoken with this machine and HTTPS with
 //     all others, without falling back;
 //   - an http or https URL. The card is then at the well-known path below it,
-//     or at the root of its host, under the name agent-card.json or, as before
-//     version 0.3, agent.json;
+//     or at the root of its host if that does not say that its agent is elsewhere
+//     on that host, under the name agent-card.json or, as before version 0.3,
+//     agent.json;
 //   - the URL of the card itself: its path ends in .json or has /.well-known/
 //     in it;
 //   - a file: a file:// URL, a path that begins with /, ./ or ../, or
@@ -118,7 +119,14 @@ func (r *Resolver) resolve(ctx context.Context, ref string) (*a2a.AgentCard, err
 		if err != nil {
 			return nil, err
 		}
-		return r.opts.checkedCard(ctx, body)
+		card, err := r.opts.checkedCard(ctx, body)
+		if err != nil || where.isFor(u, card) {
+			return card, err
+		}
+		if at := card.SupportedInterfaces[0].URL; best == nil || best.Kind == CardNotFound {
+			best = &CardError{Kind: CardNotFound, Err: fmt.Errorf("there is no card below %s, and the one of its host is for another address, %s: use that if it is the agent you mean",
+				location(where.base), printable(at))}
+		}
 	}
 	return nil, best
 }

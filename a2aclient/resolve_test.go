@@ -2,6 +2,7 @@ package a2aclient
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -153,6 +154,50 @@ func TestWhereTheCardIsLookedFor(t *testing.T) {
 				t.Errorf("got %v, want kind %d with %q", err, tt.kind, tt.text)
 			}
 		})
+	}
+}
+
+// A host's card is not that of an agent that is not there.
+func TestCardOfAnotherAgentOfTheHost(t *testing.T) {
+	for name, tt := range map[string]struct {
+		at   []string // of its interfaces; # is the host
+		path string
+		is   bool
+	}{
+		"a typo beside the agent at /":   {[]string{"http://#/", "http://#/"}, "/agents/typo", false},
+		"a typo beside one below a path": {[]string{"http://#/agents/typed"}, "/agents/typo", false},
+		"a name that begins like it":     {[]string{"http://#/agents/typo2"}, "/agents/typo", false},
+		"its own":                        {[]string{"http://#/agents/typo"}, "/agents/typo/", true},
+		"one of its own":                 {[]string{"http://#/", "http://#/rpc"}, "/rpc", true},
+		"the place of its bindings":      {[]string{"http://#/a2a/jsonrpc", "http://#/a2a/rest"}, "/a2a", true},
+		"one of its bindings' methods":   {[]string{"http://#/a2a"}, "/a2a/v1", true},
+		"one that does not know itself":  {[]string{"http://10.0.0.1:9999/"}, "/agents/typo", true},
+		"no interfaces":                  {nil, "/agents/typo", true},
+		"the host":                       {[]string{"http://#/rpc"}, "", true},
+	} {
+		var host string
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != wellKnown {
+				http.NotFound(w, r)
+				return
+			}
+			card := a2a.AgentCard{Name: "Plain"}
+			for _, at := range tt.at {
+				card.SupportedInterfaces = append(card.SupportedInterfaces,
+					&a2a.AgentInterface{URL: strings.Replace(at, "#", host, 1), ProtocolBinding: a2a.BindingJSONRPC, ProtocolVersion: "1.0"})
+			}
+			_ = json.NewEncoder(w).Encode(card)
+		}))
+		host = strings.TrimPrefix(srv.URL, "http://")
+		card, err := Resolve(t.Context(), srv.URL+tt.path, nil)
+		var e *CardError
+		switch {
+		case tt.is && (err != nil || card.Name != "Plain"):
+			t.Errorf("%s: %+v, %v", name, card, err)
+		case !tt.is && (!errors.As(err, &e) || e.Kind != CardNotFound || !strings.Contains(err.Error(), strings.Replace(tt.at[0], "#", host, 1))):
+			t.Errorf("%s: %+v, %v", name, card, err)
+		}
+		srv.Close()
 	}
 }
 
