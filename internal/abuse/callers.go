@@ -123,7 +123,8 @@ func (c *caller) stream(ctx context.Context, t *Times) {
 	c.ids = append(c.ids, id)
 }
 
-// Check gets the tasks of all callers, and says what is wrong with them.
+// Check gets the tasks that all callers had since the last time, and says what is
+// wrong with them.
 func (c *Callers) Check(ctx context.Context) (bad []string) {
 	var want strings.Builder
 	for i := range chunks {
@@ -146,6 +147,7 @@ func (c *Callers) Check(ctx context.Context) (bad []string) {
 				bad = append(bad, fmt.Sprintf("task %s is %v with %q", id, t.Status.State, text.String()))
 			}
 		}
+		cl.ids = nil
 	}
 	return bad
 }
