@@ -114,12 +114,8 @@ func (w *served) run(t *testing.T, good *Callers, quietly time.Duration, part fl
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), self, attackArg+string(arg))
-	if *length > 0 {
-		// Attackers elsewhere would not take the server's processors: these get what
-		// is left of them.
-		cmd = exec.CommandContext(t.Context(), "chrt", "--idle", "0", self, attackArg+string(arg))
-	}
+	// Attackers elsewhere would not take the server's processors.
+	cmd := exec.CommandContext(t.Context(), "nice", "-n", "19", self, attackArg+string(arg))
 	cmd.Stderr = os.Stderr
 	stop = Watch(w.pid)
 	attacked := make(chan error, 1)
