@@ -52,6 +52,9 @@ var errFull = &a2a.Error{Code: a2a.CodeUnavailable, Message: "as many large bodi
 // await waits for room for n bytes of a caller, or as much as a caller may have,
 // and returns what gives it back. The error is Unavailable, or ctx's cause.
 func (b *bodies) await(ctx context.Context, k callerKey, n int64) (release func(), err error) {
+	if release, err := b.now(k, n); err == nil {
+		return release, nil
+	}
 	limited, cancel := context.WithTimeoutCause(ctx, bodyWait, errFull)
 	defer cancel()
 	return b.take(k, n, func(room *semaphore.Weighted, n int64) error {
