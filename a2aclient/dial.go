@@ -20,8 +20,8 @@ import (
 // itself is asked for a task that nobody has, which changes nothing, until
 // an answer shows what it speaks: JSON-RPC at the address in 1.0, then in 0.3
 // or 0.1; HTTP+JSON below it in 1.0, then in 0.3; gRPC in 1.0, then in 0.3, if
-// the reference is a host without a path or Options.Bindings has it. These are eight requests at most, fewer with Options.Bindings or
-// Options.Version. The client's card then has what was found, and offers
+// the reference is a host without a path or Options.Bindings has it. These are
+// eight requests at most, fewer with Options.Bindings or Options.Version. The client's card then has what was found, and offers
 // everything: what the agent lacks, it has to say itself. A Resolver remembers
 // it as long as it lives. Where nothing is found the error is Resolve's, and
 // says what was tried.

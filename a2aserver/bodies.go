@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -157,9 +158,19 @@ func (s *Server) makesRoom(r *http.Request) (_ *http.Request, done func()) {
 	}
 	b := &roomyBody{ReadCloser: r.Body, r: r, from: s.bodies, most: s.opts.maxBody()}
 	b.key = callerKey{from: network(s.opts.clientAddr(r.RemoteAddr, r.Header.Values))}
-	with := *r
+	with := r.WithContext(context.WithValue(r.Context(), onRoomyBody{}, b))
 	with.Body = b
-	return &with, b.letGo
+	return with, b.letGo
+}
+
+// onRoomyBody is the key of a call's roomyBody.
+type onRoomyBody struct{}
+
+// withoutRoom reports whether a call inside of net/http ended for want of room. What
+// its body returned grpc-go has put into words of its own.
+func withoutRoom(ctx context.Context) bool {
+	b, ok := ctx.Value(onRoomyBody{}).(*roomyBody)
+	return ok && b.full.Load()
 }
 
 // roomyBody waits for room where its body turns out to be large, and holds it
@@ -171,6 +182,7 @@ type roomyBody struct {
 	key  callerKey
 	most int64
 	read int64 // by one goroutine
+	full atomic.Bool
 
 	mu   sync.Mutex // protects the fields below
 	hold holding
@@ -199,6 +211,7 @@ func (b *roomyBody) makeRoom() bool {
 	}
 	release, err := b.from.await(b.r.Context(), b.key, b.most)
 	if err != nil {
+		b.full.Store(err == errFull)
 		return false
 	}
 	b.mu.Lock()

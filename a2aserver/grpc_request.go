@@ -48,7 +48,11 @@ var errSlow = a2a.Errorf(a2a.CodeInvalidRequest, "the request did not arrive in 
 func (x *rpc) receive(in *received) error {
 	line := x.box.line
 	if line == nil {
-		return x.to.RecvMsg(in)
+		err := x.to.RecvMsg(in)
+		if err != nil && withoutRoom(x.ctx) {
+			return errFull
+		}
+		return err
 	}
 	before := line.read.Load()
 	done := make(chan error, 1)

@@ -48,11 +48,18 @@ type crowd struct {
 }
 
 // here reports whether it is not worth a yield now.
-func (c *crowd) here(now time.Time) bool { return now.UnixNano() < c.until.Load() }
+func (c *crowd) here(now time.Time) bool {
+	left := time.Duration(c.until.Load() - now.UnixNano())
+	return 0 < left && left <= maxCrowd // more is a clock that was set back
+}
+
+// maxCrowd bounds for how long one yield is remembered: it may have been the
+// machine that stood still.
+const maxCrowd = time.Second
 
 // met tells of a yield that took too long: it costs all owners together a part of
 // their time that nobody notices.
 func (c *crowd) met(begun time.Time, spent time.Duration) {
-	const rest, most = 50, time.Second // times what was spent; it may have been the machine that stood still
-	c.until.Store(begun.Add(spent + min(rest*spent, most)).UnixNano())
+	const rest = 50 // times what was spent
+	c.until.Store(begun.Add(spent + min(rest*spent, maxCrowd)).UnixNano())
 }

@@ -13,6 +13,10 @@ func TestCrowd(t *testing.T) {
 	if c.here(now) {
 		t.Error("crowded before anybody yielded")
 	}
+	c.met(now.Add(time.Hour), time.Second)
+	if c.here(now) {
+		t.Error("crowded since a clock was set back")
+	}
 	for _, test := range []struct{ spent, rest time.Duration }{
 		{2 * time.Millisecond, 100 * time.Millisecond},
 		{time.Minute, time.Second},
