@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"runtime"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -158,19 +157,9 @@ func (s *Server) makesRoom(r *http.Request) (_ *http.Request, done func()) {
 	}
 	b := &roomyBody{ReadCloser: r.Body, r: r, from: s.bodies, most: s.opts.maxBody()}
 	b.key = callerKey{from: network(s.opts.clientAddr(r.RemoteAddr, r.Header.Values))}
-	with := r.WithContext(context.WithValue(r.Context(), onRoomyBody{}, b))
+	with := *r
 	with.Body = b
-	return with, b.letGo
-}
-
-// onRoomyBody is the key of a call's roomyBody.
-type onRoomyBody struct{}
-
-// withoutRoom reports whether a call inside of net/http ended for want of room. What
-// its body returned grpc-go has put into words of its own.
-func withoutRoom(ctx context.Context) bool {
-	b, ok := ctx.Value(onRoomyBody{}).(*roomyBody)
-	return ok && b.full.Load()
+	return &with, b.letGo
 }
 
 // roomyBody waits for room where its body turns out to be large, and holds it
@@ -182,7 +171,6 @@ type roomyBody struct {
 	key  callerKey
 	most int64
 	read int64 // by one goroutine
-	full atomic.Bool
 
 	mu   sync.Mutex // protects the fields below
 	hold holding
@@ -191,7 +179,7 @@ type roomyBody struct {
 
 func (b *roomyBody) Read(p []byte) (int, error) {
 	if b.read > large && !b.makeRoom() {
-		return 0, errFull
+		return 0, errFull // which grpc-go wraps
 	}
 	n, err := b.ReadCloser.Read(p)
 	b.read += int64(n)
@@ -211,7 +199,6 @@ func (b *roomyBody) makeRoom() bool {
 	}
 	release, err := b.from.await(b.r.Context(), b.key, b.most)
 	if err != nil {
-		b.full.Store(err == errFull)
 		return false
 	}
 	b.mu.Lock()

@@ -48,11 +48,7 @@ var errSlow = a2a.Errorf(a2a.CodeInvalidRequest, "the request did not arrive in 
 func (x *rpc) receive(in *received) error {
 	line := x.box.line
 	if line == nil {
-		err := x.to.RecvMsg(in)
-		if err != nil && withoutRoom(x.ctx) {
-			return errFull
-		}
-		return err
+		return x.to.RecvMsg(in)
 	}
 	before := line.read.Load()
 	done := make(chan error, 1)
