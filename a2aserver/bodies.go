@@ -19,11 +19,11 @@ const large = 256 << 10
 // bodies bound what large bodies take, of all agents of a site together: memory
 // while they come in, of which a caller has a quarter at most, and, as to decode
 // one takes a processor and several times its size, how many are decoded at a
-// time. Others wait, first come, first served. Small bodies never do.
+// time, by callers in turn. Others wait, and small bodies never do.
 type bodies struct {
-	share int64               // bytes of a caller
-	room  *semaphore.Weighted // bytes of all
-	turns *queue.Queue        // of who decodes
+	share int64                  // bytes of a caller
+	room  *semaphore.Weighted    // bytes of all
+	turns *queue.Fair[callerKey] // of who decodes
 
 	mu sync.Mutex // protects the field below
 	of map[callerKey]*portion
@@ -39,7 +39,7 @@ type portion struct {
 func newBodies(most int64) *bodies {
 	return &bodies{
 		share: max(most/4, 1), room: semaphore.NewWeighted(most),
-		turns: queue.New(max(1, runtime.GOMAXPROCS(0)/2)),
+		turns: queue.NewFair[callerKey](max(1, runtime.GOMAXPROCS(0)/2)),
 		of:    map[callerKey]*portion{},
 	}
 }
@@ -111,6 +111,7 @@ func (b *bodies) take(k callerKey, n int64, acquire func(*semaphore.Weighted, in
 // holding is what a request holds of bodies. It belongs to one goroutine.
 type holding struct {
 	from    *bodies
+	of      callerKey
 	release func() // nil without room
 	turn    bool
 }
@@ -119,7 +120,7 @@ type holding struct {
 func (h *holding) room(ctx context.Context, from *bodies, k callerKey, n int64) error {
 	release, err := from.await(ctx, k, n)
 	if err == nil {
-		h.from, h.release = from, release
+		h.from, h.of, h.release = from, k, release
 	}
 	return err
 }
@@ -129,7 +130,7 @@ func (h *holding) decodes(ctx context.Context) error {
 	if h.release == nil {
 		return nil
 	}
-	if err := h.from.turns.Enter(ctx); err != nil {
+	if err := h.from.turns.Enter(ctx, h.of); err != nil {
 		return err
 	}
 	h.turn = true

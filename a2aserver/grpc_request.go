@@ -1,7 +1,6 @@
 package a2aserver
 
 import (
-	"context"
 	"errors"
 	"time"
 
@@ -17,7 +16,7 @@ import (
 
 // request reads the call's request.
 func (x *rpc) request() (any, error) {
-	in := &received{message: x.binding.NewRequest(x.op), ctx: x.ctx, bodies: x.s.bodies}
+	in := &received{message: x.binding.NewRequest(x.op), x: x, bodies: x.s.bodies}
 	if err := x.receive(in); err != nil {
 		if status.Code(err) == codes.ResourceExhausted || x.ctx.Err() != nil {
 			return nil, err // too large, or the client is gone
@@ -73,7 +72,7 @@ func (x *rpc) receive(in *received) error {
 			return errSlow
 		}
 		if !roomy && line.read.Load()-before > large {
-			release, err := in.bodies.now(x.s.keyOf(x.ctx, requestOf(x.ctx)), x.s.opts.maxBody())
+			release, err := in.bodies.now(x.key(), x.s.opts.maxBody())
 			if err != nil {
 				return err
 			}
@@ -84,6 +83,9 @@ func (x *rpc) receive(in *received) error {
 	}
 }
 
+// key is whose large bodies the request counts among.
+func (x *rpc) key() callerKey { return x.s.keyOf(x.ctx, requestOf(x.ctx)) }
+
 // requestTick is how often to look at a request that has not arrived over gRPC.
 const requestTick = 2 * time.Second
 
@@ -93,8 +95,8 @@ type received struct {
 	message proto.Message
 	err     error
 
-	ctx    context.Context // of its call
-	bodies *bodies         // nil without a limit
+	x      *rpc
+	bodies *bodies // nil without a limit
 }
 
 // requestCodec is the codec of protocol buffers, of received and of outgoing.
@@ -108,7 +110,7 @@ func (c requestCodec) Unmarshal(data mem.BufferSlice, v any) error {
 		return c.CodecV2.Unmarshal(data, v)
 	}
 	if data.Len() > large && in.bodies != nil {
-		if in.err = in.bodies.turns.Enter(in.ctx); in.err != nil {
+		if in.err = in.bodies.turns.Enter(in.x.ctx, in.x.key()); in.err != nil {
 			return nil
 		}
 		defer in.bodies.turns.Leave()

@@ -2,6 +2,7 @@ package a2aserver
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"net/http"
@@ -35,6 +36,7 @@ type Port struct {
 	inside *grpc.Server  // requests on connections of net/http
 	handed chan net.Conn // from the HTTP server's connections to native
 	conns  *conns
+	turns  *handshakes
 
 	closing sync.Once
 	closed  chan struct{} // no more connections for native
@@ -45,7 +47,7 @@ type Port struct {
 func NewPort(s Site) *Port {
 	first := s.front()
 	trusted := func(a netip.Addr) bool { return s.front().opts.trustsAddr(a) }
-	p := &Port{s: s, handed: make(chan net.Conn), closed: make(chan struct{}), conns: newConns(first.opts.limits(), trusted, first.log)}
+	p := &Port{s: s, handed: make(chan net.Conn), closed: make(chan struct{}), turns: newHandshakes(), conns: newConns(first.opts.limits(), trusted, first.log)}
 	var err error
 	if p.native, err = newGRPC(s); err == nil {
 		p.inside, err = newGRPC(s)
@@ -97,7 +99,11 @@ func isGRPC(contentType string) bool {
 func (p *Port) Serve(l net.Listener) error {
 	native := make(chan error, 1)
 	go func() { native <- p.native.Serve(&handedListener{p, l.Addr()}) }()
-	err := p.http.Serve(&portListener{l, p})
+	on := &portListener{Listener: l, p: p}
+	if t, ok := l.(*tlsListener); ok {
+		on.Listener, on.tls = t.below, t.config
+	}
+	err := p.http.Serve(on)
 	p.stopHanding()
 	<-native // always after stopHanding
 	return err
@@ -145,13 +151,17 @@ func (p *Port) Close() error {
 // to be gRPC.
 type portListener struct {
 	net.Listener
-	p *Port
+	p   *Port
+	tls *tls.Config // of connections whose handshakes are done in turn, or nil
 }
 
 func (l *portListener) Accept() (net.Conn, error) {
 	c, place, err := l.p.conns.accept(l.Listener)
 	if err != nil {
 		return nil, err
+	}
+	if l.tls != nil {
+		c = tls.Server(l.p.turns.conn(c), l.tls)
 	}
 	return newSniffed(c, l.p, place), nil
 }

@@ -95,7 +95,11 @@ func (c *sniffed) handshake() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), headerTimeout)
 	defer cancel()
-	if err := t.HandshakeContext(ctx); err != nil {
+	err := t.HandshakeContext(ctx)
+	if turn, ok := t.NetConn().(*inTurn); ok {
+		turn.done()
+	}
+	if err != nil {
 		var no tls.RecordHeaderError
 		if errors.As(err, &no) && no.Conn != nil && bytes.IndexFunc(no.RecordHeader[:], func(r rune) bool { return r < ' ' || r > '~' }) < 0 {
 			_, _ = io.WriteString(no.Conn, "HTTP/1.0 400 Bad Request\r\n\r\nThis port takes https only.\n")

@@ -63,7 +63,7 @@ func TestClientCertificatesOnAPort(t *testing.T) {
 		t.Fatal(err)
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- p.Serve(tls.NewListener(l, x.Config())) }()
+	go func() { ended <- p.Serve(x.Listener(l)) }()
 	defer func() {
 		p.Close()
 		if err := <-ended; !errors.Is(err, http.ErrServerClosed) {

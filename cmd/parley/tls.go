@@ -1,7 +1,6 @@
 package main
 
 import (
-	"crypto/tls"
 	"log/slog"
 	"net"
 
@@ -50,5 +49,5 @@ func (f *tlsFiles) listen(l net.Listener, audit *auditLog, log *slog.Logger) (ne
 		return nil, newFailure(codeServe, "the certificate cannot be used: "+err.Error(), err).
 			withHint("--tls-cert wants the certificate with its chain, --tls-key its private key, --client-ca the certificates of authorities, all in PEM")
 	}
-	return tls.NewListener(l, t.Config()), nil
+	return t.Listener(l), nil
 }

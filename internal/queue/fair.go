@@ -1,0 +1,93 @@
+package queue
+
+import (
+	"context"
+	"slices"
+	"sync"
+)
+
+// Fair is a number of places that are given to keys in turn, and to those of one
+// key first come, first served: who comes a thousand times keeps others from a
+// place no longer than who comes once. It is safe for concurrent use.
+type Fair[K comparable] struct {
+	mu    sync.Mutex // protects the fields below
+	free  int
+	order []K                   // whose turn it is, of those that wait
+	lines map[K][]chan struct{} // by key; closed when the place is theirs
+}
+
+// NewFair returns one with n places.
+func NewFair[K comparable](n int) *Fair[K] {
+	return &Fair[K]{free: n, lines: map[K][]chan struct{}{}}
+}
+
+// Enter returns when there is a place, which Leave gives back, or with ctx's cause.
+func (q *Fair[K]) Enter(ctx context.Context, k K) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	q.mu.Lock()
+	if q.free > 0 { // nobody waits then
+		q.free--
+		q.mu.Unlock()
+		return nil
+	}
+	turn := make(chan struct{})
+	if len(q.lines[k]) == 0 {
+		q.order = append(q.order, k)
+	}
+	q.lines[k] = append(q.lines[k], turn)
+	q.mu.Unlock()
+	select {
+	case <-turn:
+		return nil
+	case <-ctx.Done():
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if i := slices.Index(q.lines[k], turn); i >= 0 {
+		q.lines[k] = slices.Delete(q.lines[k], i, i+1)
+		if len(q.lines[k]) == 0 {
+			delete(q.lines, k)
+			at := slices.Index(q.order, k)
+			q.order = slices.Delete(q.order, at, at+1)
+		}
+	} else {
+		q.leaveLocked() // the place came in this moment
+	}
+	return context.Cause(ctx)
+}
+
+// Leave gives the place to the key whose turn it is.
+func (q *Fair[K]) Leave() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.leaveLocked()
+}
+
+func (q *Fair[K]) leaveLocked() {
+	if len(q.order) == 0 {
+		q.free++
+		return
+	}
+	k := q.order[0]
+	q.order = q.order[1:]
+	line := q.lines[k]
+	close(line[0])
+	if line = line[1:]; len(line) == 0 {
+		delete(q.lines, k)
+		return
+	}
+	q.lines[k] = line
+	q.order = append(q.order, k)
+}
+
+// Waiting is how many wait.
+func (q *Fair[K]) Waiting() (n int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, line := range q.lines {
+		n += len(line)
+	}
+	return n
+}
