@@ -42,6 +42,11 @@ func (s *Server) newRPC(to grpc.ServerStream, d dialect.Dialect, op dialect.Op) 
 
 func grpcHandler(to Site, d dialect.Dialect, op dialect.Op) grpc.StreamHandler {
 	return func(_ any, stream grpc.ServerStream) (err error) {
+		// Whoever opens streams and resets them at once may have a hundred of them
+		// over before the first has its turn: they cost no more than that.
+		if err := stream.Context().Err(); err != nil {
+			return status.FromContextError(err).Err()
+		}
 		s := to.front()
 		x := s.newRPC(stream, d, op)
 		defer x.box.begin()()

@@ -59,6 +59,9 @@ func NewPort(s Site) *Port {
 		if c, ok := r.Context().Value(onConn{}).(*sniffed); ok && r.TLS == nil {
 			r.TLS = c.tls // net/http has not seen it
 		}
+		if r.ProtoMajor == 2 && r.Context().Err() != nil {
+			return // reset before it had its turn; see grpcHandler
+		}
 		if r.ProtoMajor == 2 && isGRPC(r.Header.Get("Content-Type")) {
 			limitBody(w, r)
 			front := s.front()

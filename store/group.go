@@ -28,11 +28,15 @@ type queued struct {
 }
 
 // Limits of one commit, so that a burst does not make everybody wait for one
-// huge transaction, and of the queue.
+// huge transaction, and of the queue. What is large goes in small portions, and
+// what is not overtakes it: who writes little does not wait for who writes much.
 const (
 	maxGroup      = 1024
 	maxGroupBytes = 4 << 20
 	maxQueueBytes = 64 << 20
+
+	largeBytes    = 64 << 10 // of an append, from which on it is large
+	maxLargeBytes = 1 << 20  // of a commit to which a large one is added
 )
 
 // NewGroup starts the writer. commit is called by one goroutine at a time with
@@ -97,22 +101,35 @@ func (g *Group) run() {
 }
 
 // take waits for appends and returns what one commit may hold; none means
-// closed.
+// closed. Of one task, none goes before another that was queued before it.
 func (g *Group) take(batch []queued) []queued {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for len(g.queue) == 0 && !g.closed {
 		g.ready.Wait()
 	}
-	bytes, n := 0, 0
-	for n < len(g.queue) && n < maxGroup && (n == 0 || bytes+g.queue[n].size <= maxGroupBytes) {
-		bytes += g.queue[n].size
-		n++
+	var held map[Key]bool // tasks of which something stays
+	bytes, kept := 0, g.queue[:0]
+	for i, q := range g.queue {
+		large := q.size > largeBytes
+		fits := bytes+q.size <= maxGroupBytes && (!large || bytes+q.size <= maxLargeBytes)
+		if len(batch) == maxGroup || len(batch) > 0 && !large && !fits {
+			kept = append(kept, g.queue[i:]...)
+			break
+		}
+		if held[q.a.Row.Key] || len(batch) > 0 && !fits {
+			if held == nil {
+				held = map[Key]bool{}
+			}
+			held[q.a.Row.Key] = true
+			kept = append(kept, q)
+			continue
+		}
+		batch = append(batch, q)
+		bytes += q.size
 	}
-	batch = append(batch, g.queue[:n]...)
-	rest := copy(g.queue, g.queue[n:])
-	clear(g.queue[rest:])
-	g.queue = g.queue[:rest]
+	clear(g.queue[len(kept):])
+	g.queue = kept
 	g.bytes -= bytes
 	g.room.Broadcast()
 	return batch

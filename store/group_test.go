@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -101,8 +102,9 @@ func TestGroupReportsEachOutcome(t *testing.T) {
 func TestGroupCapsACommit(t *testing.T) {
 	for what, c := range map[string]struct{ size, appends, want int }{
 		"many small": {0, 3000, 1024},
-		"some large": {1 << 20, 12, 3}, // with what an append weighs itself, three fit in 4 MiB
-		"one huge":   {32 << 20, 1, 1}, // alone, but it goes
+		"many":       {60 << 10, 200, 67}, // with what an append weighs itself, so many fit in 4 MiB
+		"some large": {300 << 10, 12, 3},  // and here in 1 MiB
+		"one huge":   {32 << 20, 1, 1},    // alone, but it goes
 	} {
 		t.Run(what, func(t *testing.T) {
 			g := newGate()
@@ -125,6 +127,45 @@ func TestGroupCapsACommit(t *testing.T) {
 			group.Close()
 		})
 	}
+}
+
+// What is small does not wait for what is large, but for what is of its task.
+func TestGroupLetsSmallOnesPass(t *testing.T) {
+	g := newGate()
+	group := store.NewGroup(g.commit)
+	names := map[*store.Append]string{}
+	queue := func(name, task string, size int) {
+		a := sized(size)
+		a.Row.Key = store.Key{Tenant: "t", Owner: "o", ID: task}
+		names[a] = name
+		group.Append(a, func(error) {})
+	}
+	queue("first", "0", 0)
+	<-g.batches // a commit runs, the rest gathers
+	queue("small 1", "1", 100)
+	queue("large 1", "1", 600<<10)
+	queue("large 2", "2", 600<<10)
+	queue("huge", "3", 3<<20)
+	queue("small 2", "2", 100) // behind its task's
+	queue("large 3", "4", 200<<10)
+	queue("small 3", "3", 100)
+	queue("small 4", "5", 100)
+	for _, want := range []string{
+		"small 1, large 1, large 3, small 4",
+		"large 2, small 2",
+		"huge, small 3",
+	} {
+		g.pass <- nil
+		var got []string
+		for _, a := range <-g.batches {
+			got = append(got, names[a])
+		}
+		if strings.Join(got, ", ") != want {
+			t.Errorf("a commit of %s, want %s", strings.Join(got, ", "), want)
+		}
+	}
+	g.pass <- nil
+	group.Close()
 }
 
 func TestGroupMakesAppendersWaitWhenFull(t *testing.T) {

@@ -50,9 +50,10 @@ type Store interface {
 	// former owner must stop, not read on and try again.
 	//
 	// done must not block and must not call Append (it may hand over to
-	// another goroutine). Appends are applied in the order they were queued;
-	// all that wait are committed together (group commit), and the failure of
-	// one does not touch the others. After Close, done gets ErrClosed.
+	// another goroutine). Appends of one task are applied in the order they were
+	// queued, those of others may pass large ones. What waits is committed
+	// together (group commit), and the failure of one does not touch the others.
+	// After Close, done gets ErrClosed.
 	Append(a *Append, done func(error))
 
 	// Get returns a task's record, with Seal.Body only if body is true.

@@ -114,8 +114,9 @@ func (w *served) run(t *testing.T, good *Callers, quietly time.Duration, part fl
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Attackers elsewhere would not take the server's processors.
-	cmd := exec.CommandContext(t.Context(), "nice", "-n", "19", self, attackArg+string(arg))
+	// Attackers elsewhere would not take the server's processors: these run where
+	// nothing else does (SCHED_IDLE).
+	cmd := exec.CommandContext(t.Context(), "chrt", "--idle", "0", self, attackArg+string(arg))
 	cmd.Stderr = os.Stderr
 	stop = Watch(w.pid)
 	attacked := make(chan error, 1)

@@ -83,10 +83,20 @@ func (k *cleaner) run() {
 }
 
 // clean does the bulk beside the writer, then stops it for the short rest, so
-// that the log can begin anew.
+// that the log can begin anew. Where the bulk took its time, so much was written
+// meanwhile that the rest is not short yet.
 func (k *cleaner) clean() error {
-	if _, _, err := k.conn.WALCheckpoint("main", sqlite3.CHECKPOINT_PASSIVE); err != nil {
-		return err
+	const passes, short, quick = 4, 256, 10 * time.Millisecond // short is in pages
+	for pass, done := 0, 0; pass < passes; pass++ {
+		begun := time.Now()
+		_, moved, err := k.conn.WALCheckpoint("main", sqlite3.CHECKPOINT_PASSIVE)
+		if err != nil {
+			return err
+		}
+		if moved-done <= short || time.Since(begun) <= quick {
+			break
+		}
+		done = moved
 	}
 	k.writing.Lock()
 	defer k.writing.Unlock()
