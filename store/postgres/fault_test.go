@@ -163,8 +163,8 @@ func TestCuts(t *testing.T) {
 	// What reached the server may take effect after the store gave up.
 	over := func() {
 		p.cutAfter(-1, false)
-		st.pool.Reset()
 		eventually(t, "the server is done with it", func() bool {
+			st.pool.Reset() // again, for a connection that was being made
 			return sql(t, address, "SELECT count(*) FROM pg_stat_activity WHERE datname = 'd1' AND client_addr IS NOT NULL") == "0"
 		})
 	}
