@@ -12,7 +12,7 @@ import (
 )
 
 // handshakes are done as many at a time as half of the processors: a handshake
-// takes most of a millisecond of one, which is what strangers can make a server
+// takes about a millisecond of one, which is what strangers can make a server
 // spend for less of their own. Addresses have their turns one after the other.
 //
 // Only to compute takes a turn. Who is waited for has none, so that clients who
