@@ -26,7 +26,7 @@ func newHandshakes() *handshakes {
 }
 
 // inTurn is a connection below one of TLS, until its handshake is over. Its turn
-// begins with what the client sends and ends when the next is waited for.
+// begins with what the client sends and ends with the answer.
 type inTurn struct {
 	net.Conn
 	of   *handshakes
@@ -39,8 +39,10 @@ type inTurn struct {
 
 func (h *handshakes) conn(c net.Conn) *inTurn {
 	t := &inTurn{Conn: c, of: h}
-	if at, err := netip.ParseAddrPort(c.RemoteAddr().String()); err == nil {
-		t.from = network(plainAddr(at.Addr()))
+	if remote := c.RemoteAddr(); remote != nil {
+		if at, err := netip.ParseAddrPort(remote.String()); err == nil {
+			t.from = network(plainAddr(at.Addr()))
+		}
 	}
 	return t
 }
@@ -60,7 +62,7 @@ func (c *inTurn) enter() error {
 }
 
 func (c *inTurn) leave() {
-	if c.has.CompareAndSwap(true, false) {
+	if c.has.Load() && c.has.CompareAndSwap(true, false) {
 		c.of.turns.Leave()
 	}
 }
@@ -83,6 +85,13 @@ func (c *inTurn) Read(p []byte) (int, error) {
 		}
 	}
 	return n, err
+}
+
+// Write ends the turn, too: what is computed goes out with the last of it, and the
+// client may not take it.
+func (c *inTurn) Write(p []byte) (int, error) {
+	c.leave()
+	return c.Conn.Write(p)
 }
 
 // inTurns is config for connections that may be inTurn.

@@ -181,7 +181,7 @@ func TestStalledHandshakesKeepNobody(t *testing.T) {
 	server := inTurns(&tls.Config{Certificates: []tls.Certificate{a.pair(t, "agent")}})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	ended := make(chan error, 3)
+	ended := make(chan error, 4)
 	for _, bytes := range []int{0, 5, -1} { // of the ClientHello; -1 is all of it
 		below, other := pipe(t)
 		hello := make(chan []byte, 1)
@@ -203,7 +203,16 @@ func TestStalledHandshakesKeepNobody(t *testing.T) {
 			}
 		}
 	}
+	// One that does not take its answer.
 	below, other := pipe(t)
+	go func() {
+		_ = tls.Client(other, &tls.Config{RootCAs: a.pool(), ServerName: "agent.test"}).HandshakeContext(ctx)
+	}()
+	full := &stuck{below, make(chan struct{}, 9), ctx}
+	go func() { ended <- tls.Server(h.conn(full), server).HandshakeContext(ctx) }()
+	<-full.writes
+
+	below, other = pipe(t)
 	done := make(chan error, 1)
 	go func() {
 		done <- tls.Client(other, &tls.Config{RootCAs: a.pool(), ServerName: "agent.test"}).HandshakeContext(t.Context())
@@ -213,7 +222,7 @@ func TestStalledHandshakesKeepNobody(t *testing.T) {
 		t.Error(err)
 	}
 	cancel()
-	for range 3 {
+	for range 4 {
 		if err := <-ended; err == nil {
 			t.Error("a handshake that stalled was a success")
 		}
@@ -235,6 +244,19 @@ func (c *tap) Write(p []byte) (int, error) {
 
 func (c *tap) Read([]byte) (int, error) {
 	<-c.gone.Done()
+	return 0, net.ErrClosed
+}
+
+// stuck takes nothing until its context ends.
+type stuck struct {
+	net.Conn
+	writes chan struct{}
+	until  context.Context
+}
+
+func (c *stuck) Write([]byte) (int, error) {
+	c.writes <- struct{}{}
+	<-c.until.Done()
 	return 0, net.ErrClosed
 }
 

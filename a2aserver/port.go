@@ -28,7 +28,8 @@ const (
 // A connection that begins with gRPC is handed to grpc-go, any other stays with
 // net/http; see docs/design/0004. On connections that begin with something
 // else, gRPC works inside of net/http, at a quarter of the speed. For TLS the
-// listener must be of package crypto/tls, and for HTTP/2 over TLS offer h2.
+// listener must be [TLS.Listener]'s or of package crypto/tls, and for HTTP/2 over
+// TLS offer h2.
 type Port struct {
 	s      Site
 	http   *http.Server
