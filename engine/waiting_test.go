@@ -23,7 +23,7 @@ type worker struct {
 	most int // of a process
 
 	mu    sync.Mutex
-	now   int
+	now   map[*agent.Turn]context.Context // who is at work; one whose context has ended was told to stop, and nobody waits for it
 	order []string
 	runs  map[string][]int // a task → the attempts of its runs
 	leave chan bool
@@ -31,31 +31,42 @@ type worker struct {
 }
 
 func newWorker(most int) *worker {
-	return &worker{most: most, runs: map[string][]int{}, leave: make(chan bool)}
+	return &worker{most: most, now: map[*agent.Turn]context.Context{}, runs: map[string][]int{}, leave: make(chan bool)}
 }
 
-func (a *worker) begin(t *agent.Turn) {
+func (a *worker) begin(ctx context.Context, t *agent.Turn) {
+	a.in(ctx, t)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.now++; a.now > a.most {
-		a.bad = append(a.bad, fmt.Sprintf("%d at work", a.now))
-	}
 	id := t.Task().ID
 	a.order = append(a.order, t.Text())
 	a.runs[id] = append(a.runs[id], t.Attempt())
 }
 
-func (a *worker) add(n int) {
+func (a *worker) in(ctx context.Context, t *agent.Turn) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.now += n; a.now > a.most {
-		a.bad = append(a.bad, fmt.Sprintf("%d at work", a.now))
+	a.now[t] = ctx
+	n := 0
+	for _, at := range a.now {
+		if at.Err() == nil {
+			n++
+		}
+	}
+	if n > a.most {
+		a.bad = append(a.bad, fmt.Sprintf("%d at work", n))
 	}
 }
 
+func (a *worker) out(t *agent.Turn) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.now, t)
+}
+
 func (a *worker) Run(ctx context.Context, t *agent.Turn) error {
-	a.begin(t)
-	defer a.add(-1)
+	a.begin(ctx, t)
+	defer a.out(t)
 	word, _, _ := strings.Cut(t.Text(), " ")
 	switch word {
 	case "reply":
@@ -67,15 +78,12 @@ func (a *worker) Run(ctx context.Context, t *agent.Turn) error {
 			return context.Cause(ctx)
 		}
 	case "ask":
-		a.add(-1) // what waits for its client does not count
+		a.out(t) // what waits for its client does not count
 		m, err := t.Ask(ctx, "?")
 		if err != nil { // its run is over: the task goes on elsewhere, or not
-			a.mu.Lock()
-			a.now++
-			a.mu.Unlock()
 			return err
 		}
-		a.add(1)
+		a.in(ctx, t)
 		select {
 		case <-time.After(time.Second):
 		case <-ctx.Done():
