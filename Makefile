@@ -1,44 +1,47 @@
 # What people type. The checks themselves are in .ci/check, so that a
 # continuous integration run and a desk run are the same run.
 
-.PHONY: test lint build fuzz interop matrix torture abuse restart bench gobench allocs cover clean
+.PHONY: test quick lint build fuzz interop matrix torture abuse restart bench gobench allocs cover clean
 
 test: ## everything a change is judged by
 	@.ci/install
-	@.ci/check format vet staticcheck vuln test allocs fuzz interop bench
+	@.ci/check format vet staticcheck vuln test allocs interop bench
 
-lint: ## formatting, vet, staticcheck
+quick: ## formatting, vet and the unit tests of packages that differ from main, in a minute
+	@.ci/check quick
+
+lint: ## formatting, vet for each system, staticcheck
 	@.ci/check format vet staticcheck
 
-build: ## bin/parley
-	CGO_ENABLED=0 go build -trimpath -o bin/parley ./cmd/parley
+build: ## bin/parley, without symbols and debugging information
+	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o bin/parley ./cmd/parley
 
-fuzz: ## every fuzz target for FUZZTIME (default 2s)
+fuzz: ## every fuzz target for FUZZTIME (default 2s); their corpora are a part of test
 	@.ci/check fuzz
 
 interop: ## programs nobody here wrote, on both sides of this tree's binary; prints a table
 	@.ci/check interop
 
 matrix: ## every behaviour over every dialect and binding, printed as a table
-	@go test -count=1 -run '^TestMatrix$$' -matrix
+	@cd test/conformance && go test -count=1 -run '^TestMatrix$$' -matrix
 
 # ROUNDS, HOOKS, SEED and CLIENTS adjust it; LOGS names a directory that keeps the logs and databases. STORE=postgres tortures three
 # servers at one PostgreSQL instead, of which TAKEOVERS are killed to see how long their tasks stand still, and EVENTS go from one to another;
 # OLD is an older binary that a rolling upgrade begins with.
 torture: ## 200 rounds of kill -9, of a failing store, of a bad network and of clients that tell secrets, and 1,000 tasks with webhooks, printed as tables
 ifeq ($(STORE),postgres)
-	@go test -count=1 -timeout 3h -v -run '^(TestReplicas|TestRolling|TestTakeOver|TestEventLatency)$$' ./internal/torture -replica-rounds $(or $(ROUNDS),200) -takeovers $(or $(TAKEOVERS),100) -events $(or $(EVENTS),1000) -old "$(OLD)" -seed $(or $(SEED),0) -clients $(or $(CLIENTS),50) -logs "$(LOGS)"
+	@go test -count=1 -timeout 3h -v -run '^(TestReplicas|TestRolling|TestTakeOver|TestEventLatency)$$' ./test/torture -replica-rounds $(or $(ROUNDS),200) -takeovers $(or $(TAKEOVERS),100) -events $(or $(EVENTS),1000) -old "$(OLD)" -seed $(or $(SEED),0) -clients $(or $(CLIENTS),50) -logs "$(LOGS)"
 else
-	@go test -count=1 -timeout 2h -v -run '^(TestTorture|TestWebhooks|TestSecrets)$$' ./internal/torture -rounds $(or $(ROUNDS),200) -hook-tasks $(or $(HOOKS),1000) -seed $(or $(SEED),0) -clients $(or $(CLIENTS),50) -logs "$(LOGS)"
+	@go test -count=1 -timeout 2h -v -run '^(TestTorture|TestWebhooks|TestSecrets)$$' ./test/torture -rounds $(or $(ROUNDS),200) -hook-tasks $(or $(HOOKS),1000) -seed $(or $(SEED),0) -clients $(or $(CLIENTS),50) -logs "$(LOGS)"
 endif
 
 # TIME, ROUNDS and CALLERS adjust it; LOGS names a directory that keeps the log and the database.
 abuse: ## 50 callers who behave, half a minute in quiet and half a minute beside 200 connections that do not, ROUNDS (5) times in turn, measured and printed as tables
-	@go test -count=1 -timeout 2h -v ./internal/abuse -abuse $(or $(TIME),30s) -rounds $(or $(ROUNDS),5) -callers $(or $(CALLERS),50) -logs "$(LOGS)"
+	@go test -count=1 -timeout 2h -v ./test/abuse -abuse $(or $(TIME),30s) -rounds $(or $(ROUNDS),5) -callers $(or $(CALLERS),50) -logs "$(LOGS)"
 
 # FINISHED, UNFINISHED and STARTS adjust it; STOCK names a directory that keeps the databases, which take minutes to make.
 restart: ## starts on a database of 1,000,000 finished tasks and 10,000 unfinished ones, measured and printed as a table
-	@go test -count=1 -timeout 2h -v -run '^TestRestart$$' ./internal/torture -finished $(or $(FINISHED),1000000) -unfinished $(or $(UNFINISHED),10000) -starts $(or $(STARTS),3) -stock "$(STOCK)"
+	@go test -count=1 -timeout 2h -v -run '^TestRestart$$' ./test/torture -finished $(or $(FINISHED),1000000) -unfinished $(or $(UNFINISHED),10000) -starts $(or $(STARTS),3) -stock "$(STOCK)"
 
 # BENCH replaces its options: BENCH=-bar is what the bar asks for, three quarters of an hour; BENCH= the long form, hours (docs/performance.md).
 bench: ## the short form of bench/: this tree's server beside a bare one and other SDKs', each scenario for a moment, printed as tables
@@ -48,8 +51,8 @@ gobench: ## every Go benchmark once, with allocations
 	go test -run '^$$' -bench . -benchmem ./...
 
 # ALLOCS=-update writes the figures as they are.
-allocs: ## what Go benchmarks allocate per operation, beside internal/allocs/allocs.txt; fails on growth beyond 10 %
-	@go run ./internal/allocs $(ALLOCS)
+allocs: ## what Go benchmarks allocate per operation, beside test/allocs/allocs.txt; fails on growth beyond 10 %
+	@go run ./test/allocs $(ALLOCS)
 
 cover: ## statement coverage over all packages; the profile is bin/cover.out
 	@mkdir -p bin

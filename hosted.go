@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"sync"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aserver"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/engine"
 )
 
@@ -144,7 +146,7 @@ func (c *company) routes(e *engine.Engine) (all []a2aserver.Route) {
 // caller's to close.
 //
 // Of o counts who may call and what of the network: Auth, Recheck, Limits (but for
-// Connections and AddrConnections), MaxBody (but for gRPC), Audit, Origins, Hosts,
+// Connections, AddrConnections, and whether Bodies has a limit at all), MaxBody (but for gRPC), Audit, Origins, Hosts,
 // PublicURL, TrustedProxies, CardProfile, CardKeys with what belongs to them and
 // StrictVersions; also TaskLimits. The rest is as it was when the Server was made.
 // It must not be called by several goroutines at once.
@@ -174,5 +176,64 @@ func (s *Server) Reload(agents []Hosted, o *Options) error {
 		return err
 	}
 	s.guards.replace(is.Auth)
+	s.memory.Resize(a2aserver.NewMemory(&is.Limits, is.MaxBody).Total())
 	return s.host.Set(c.routes(s.engine), so) // all of it was tried in cast
+}
+
+// guards lets the Guard that counts at a time do what it has to do beside
+// requests.
+type guards struct {
+	mu    sync.Mutex      // protects the fields below
+	ctx   context.Context // of Run; nil before
+	next  *auth.Guard     // which counts; may be nil
+	stop  context.CancelFunc
+	errs  []error
+	ended bool
+	all   sync.WaitGroup
+}
+
+// begin lets the Guard work until ctx ends.
+func (g *guards) begin(ctx context.Context) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.ctx = ctx
+	g.startLocked()
+}
+
+// replace lets another one take its place.
+func (g *guards) replace(by *auth.Guard) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if by == g.next {
+		return
+	}
+	g.next = by
+	if g.ctx != nil && !g.ended {
+		g.stop()
+		g.startLocked()
+	}
+}
+
+func (g *guards) startLocked() {
+	var ctx context.Context
+	ctx, g.stop = context.WithCancel(g.ctx)
+	if is := g.next; is != nil {
+		g.all.Go(func() {
+			if err := is.Run(ctx); err != nil {
+				g.mu.Lock()
+				g.errs = append(g.errs, err)
+				g.mu.Unlock()
+			}
+		})
+	}
+}
+
+// end waits for all there were, once begin's ctx has ended.
+func (g *guards) end() error {
+	g.mu.Lock()
+	g.ended = true
+	g.stop()
+	g.mu.Unlock()
+	g.all.Wait()
+	return errors.Join(g.errs...)
 }

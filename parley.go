@@ -81,7 +81,7 @@ type Options struct {
 	// keeps all.
 	Retention engine.Retention
 	// Cache is how many bytes finished tasks of Store may take that are kept in
-	// memory: see engine.Options. Zero means 128 MiB, less than zero none.
+	// memory: see engine.Options. Zero means 64 MiB, less than zero none.
 	Cache int64
 	// DeadAfter says that other processes share Store, and for how long one may be
 	// silent before its tasks are taken over: see engine.Options. Zero means that
@@ -140,6 +140,7 @@ type Server struct {
 	opts    *Options
 	store   store.Store
 	engine  *engine.Engine
+	memory  *a2aserver.Memory   // of what callers send and get
 	hooks   *a2aserver.Webhooks // nil if the card says that there are none
 	site    a2aserver.Site      // host, or the Server of the only agent
 	host    *a2aserver.Host     // nil where there is but one agent for good
@@ -202,7 +203,7 @@ func (o *Options) cards(card a2a.AgentCard, sign signCard) (*a2a.AgentCard, exte
 }
 
 func newServer(o *Options) *Server {
-	s := &Server{opts: o, store: o.Store}
+	s := &Server{opts: o, store: o.Store, memory: a2aserver.NewMemory(&o.Limits, o.MaxBody)}
 	if s.store == nil {
 		s.store = store.NewMemory()
 		s.owned = s.store
@@ -222,6 +223,7 @@ func (s *Server) engineOptions(push bool) *engine.Options {
 		DeadAfter: o.DeadAfter,
 		Capacity:  o.Capacity,
 		Cache:     o.cache(),
+		Memory:    s.memory,
 	}
 	if push {
 		s.hooks = a2aserver.NewWebhooks(o.Egress, "Parley", "")
@@ -248,6 +250,7 @@ func (s *Server) network(o *Options, sign signCard) (*a2aserver.Options, error) 
 			return s.engine.Trouble()
 		},
 		Limits:  o.Limits,
+		Memory:  s.memory,
 		Audit:   o.Audit,
 		Origins: o.Origins,
 		Hosts:   o.Hosts,

@@ -19,7 +19,7 @@ func (s *Server) webhookKeys(ctx context.Context) (*a2aserver.WebhookKeys, error
 
 // keysOf returns the keys of a store, which are made if it has none, as they
 // are and as they are kept.
-func keysOf(ctx context.Context, st store.Store, now time.Time) (k *webhook.Keys, kept []byte, err error) {
+func keysOf(ctx context.Context, st store.Vault, now time.Time) (k *webhook.Keys, kept []byte, err error) {
 	kept, err = st.Keep(ctx, store.WebhookKeys, nil, nil) // which only reads
 	if err == nil && kept == nil {
 		var fresh *webhook.Keys
@@ -39,7 +39,7 @@ func keysOf(ctx context.Context, st store.Store, now time.Time) (k *webhook.Keys
 // Servers that run go on with those they have until they are started again. For
 // a week deliveries are signed with the keys before as well; those before them
 // are gone.
-func RotateWebhookKeys(ctx context.Context, st store.Store, now time.Time) (public string, err error) {
+func RotateWebhookKeys(ctx context.Context, st store.Vault, now time.Time) (public string, err error) {
 	k, kept, err := keysOf(ctx, st, now)
 	if err != nil {
 		return "", err

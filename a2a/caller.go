@@ -32,7 +32,7 @@ const (
 	ScopeTasksRead  = "tasks:read"  // GetTask, ListTasks, SubscribeToTask
 	ScopeTasksWrite = "tasks:write" // SendMessage, SendStreamingMessage, CancelTask
 	ScopePushRead   = "push:read"   // GetTaskPushNotificationConfig, ListTaskPushNotificationConfigs
-	ScopePushWrite  = "push:write"  // CreateTaskPushNotificationConfig, DeleteTaskPushNotificationConfig; and with a message
+	ScopePushWrite  = "push:write"  // to create and delete webhooks of tasks, also with a message
 	ScopeCardRead   = "card:read"   // GetExtendedAgentCard
 
 	ScopeTasksReadTenant   = "tasks:read:tenant"   // as ScopeTasksRead

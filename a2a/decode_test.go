@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	ours "github.com/parley-a2a/parley/internal/json"
 )
 
 func decodes[T any, P interface {
@@ -278,7 +280,7 @@ func FuzzStrings(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		got := appendString(nil, s)
+		got := ours.AppendString(nil, s)
 		var back string
 		if err := json.Unmarshal(got, &back); err != nil {
 			t.Fatalf("%s: %v", got, err)
@@ -311,7 +313,7 @@ func FuzzTimestamps(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		got, ok := parseTime([]byte(s))
+		got, ok := ours.ParseTime([]byte(s))
 		var want time.Time
 		if err := want.UnmarshalText([]byte(s)); err == nil && rfc3339.MatchString(s) {
 			want = want.UTC().Truncate(time.Millisecond)
@@ -320,7 +322,7 @@ func FuzzTimestamps(f *testing.F) {
 			}
 		}
 		if ok {
-			again, ok := parseTime(bytes.Trim(appendTime(nil, got), `"`))
+			again, ok := ours.ParseTime(bytes.Trim(ours.AppendTime(nil, got), `"`))
 			if !ok || !again.Equal(got) {
 				t.Fatalf("%s: %v became %v, %v", s, got, again, ok)
 			}

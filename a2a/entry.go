@@ -24,48 +24,48 @@ const (
 // counts 1, 2, 3 … without gaps. The pointer that belongs to Kind is set.
 // Entries are immutable once made.
 type Entry struct {
-	Seq  int64
-	Time time.Time // UTC, milliseconds
-	Kind EntryKind
+	Seq  int64     `json:"-"`
+	Time time.Time `json:"-"` // UTC, milliseconds
+	Kind EntryKind `json:"-"`
 
-	Created  *Created
-	Message  *Message
-	Received *Received // what came along with Message; may be nil
-	Status   *TaskStatusUpdateEvent
-	Artifact *TaskArtifactUpdateEvent
-	Step     *Step
-	Cancel   *CancelRequested
+	Created  *Created                 `json:"-"`
+	Message  *Message                 `json:"message,omitempty"`
+	Received *Received                `json:"received,omitempty"` // what came along with Message; may be nil
+	Status   *TaskStatusUpdateEvent   `json:"statusUpdate,omitempty"`
+	Artifact *TaskArtifactUpdateEvent `json:"artifactUpdate,omitempty"`
+	Step     *Step                    `json:"-"`
+	Cancel   *CancelRequested         `json:"-"`
 }
 
 // Created is the body of EntryCreated.
 type Created struct {
-	TaskID    string
-	ContextID string
-	Metadata  JSON   // the task's metadata
-	Version   string // of the protocol, if before 1.0: see Task.Version
+	TaskID    string  `json:"taskId"`
+	ContextID string  `json:"contextId"`
+	Metadata  JSON    `json:"metadata,omitempty"` // the task's metadata
+	Version   Version `json:"version,omitempty"`  // see Task.Version
 }
 
 // Step is the body of EntryStep: the n-th recorded step of a turn.
 type Step struct {
-	Name   string
-	Result JSON
+	Name   string `json:"name"`
+	Result JSON   `json:"result,omitempty" form:"any"`
 }
 
 // CancelRequested is the body of EntryCancel.
 type CancelRequested struct {
-	Subject  string // who asked; "" if anonymous
-	Metadata JSON   // of the CancelTaskRequest
+	Subject  string `json:"subject,omitempty"`  // who asked; "" if anonymous
+	Metadata JSON   `json:"metadata,omitempty"` // of the CancelTaskRequest
 }
 
 // Received is what came with an EntryMessage besides the message: a run after
 // a crash finds it again.
 type Received struct {
-	AcceptedOutputModes []string
-	Extensions          []string // URIs that the client declared
-	Metadata            JSON     // of the SendMessageRequest
-	Hops                int      // see Caller.Hops
-	Trace               string   // see Caller.Trace
+	AcceptedOutputModes []string `json:"acceptedOutputModes,omitempty"`
+	Extensions          []string `json:"extensions,omitempty"` // URIs that the client declared
+	Metadata            JSON     `json:"metadata,omitempty"`   // of the SendMessageRequest
+	Hops                int      `json:"hops,omitempty"`       // see Caller.Hops
+	Trace               string   `json:"trace,omitempty"`      // see Caller.Trace
 	// Credentials says that the message answered a task that needed
 	// authorization: what it said went to the agent and was not kept.
-	Credentials bool
+	Credentials bool `json:"credentials,omitempty"`
 }

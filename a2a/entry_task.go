@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"slices"
 	"strconv"
+
+	"github.com/parley-a2a/parley/internal/json"
 )
 
 // A finished task is stored as a head and, apart from it, its artifacts: see
@@ -31,26 +33,33 @@ const (
 // The last two are left out where they say nothing.
 func (t *Task) AppendStored(b []byte, spilled Spilled) []byte {
 	from := len(b)
-	b = t.appendStart(b)
+	b = append(b, '{')
+	for _, name := range [...]string{"id", "contextId", "status"} {
+		b = taskJSON.AppendMember(b, t, name, false)
+	}
 	history := len(b) - from
-	b = optObjects(b, "history", t.History)
+	b = taskJSON.AppendMember(b, t, "history", false)
 	metadata := len(b) - from
-	b = append(optRaw(b, "metadata", t.Metadata), '}')
+	b = append(taskJSON.AppendMember(b, t, "metadata", false), '}')
 
 	var room [128]byte
 	h := strconv.AppendInt(append(room[:0], storedPrefix...), t.Generation, 10)
-	h = integer(h, "messages", int32(len(t.History)))
-	h = integer(h, "history", int32(history))
-	h = integer(h, "metadata", int32(metadata))
-	h = optInteger(h, "spilled", int32(spilled))
-	h = key(optText(h, "version", t.Version), "task")
-	return append(slices.Insert(b, from, h...), '}')
+	h = strconv.AppendInt(json.AppendKey(h, "messages"), int64(len(t.History)), 10)
+	h = strconv.AppendInt(json.AppendKey(h, "history"), int64(history), 10)
+	h = strconv.AppendInt(json.AppendKey(h, "metadata"), int64(metadata), 10)
+	if spilled != 0 {
+		h = strconv.AppendInt(json.AppendKey(h, "spilled"), int64(spilled), 10)
+	}
+	if t.Version != "" {
+		h = json.AppendString(json.AppendKey(h, "version"), string(t.Version))
+	}
+	return append(slices.Insert(b, from, json.AppendKey(h, "task")...), '}')
 }
 
 // AppendStoredBody appends the form in which a store keeps a finished task's
 // artifacts: an object with one member, or none.
 func (t *Task) AppendStoredBody(b []byte) []byte {
-	return append(optObjects(append(b, '{'), "artifacts", t.Artifacts), '}')
+	return append(taskJSON.AppendMember(append(b, '{'), t, "artifacts", false), '}')
 }
 
 // Of these the first begins what AppendStored writes, the second what earlier
@@ -64,7 +73,7 @@ var (
 // DecodeStored reads what AppendStored writes, or wrote in earlier releases.
 func (t *Task) DecodeStored(doc []byte) error {
 	if bytes.HasPrefix(doc, storedPrefix) || bytes.HasPrefix(doc, versionedPrefix) {
-		return unmarshal(doc, (*storedTask)(t))
+		return t.decodeStored(doc)
 	}
 	return t.UnmarshalJSON(doc)
 }
@@ -81,25 +90,28 @@ func (t *Task) DecodeStoredBody(doc []byte) error {
 	return err
 }
 
-type storedTask Task
+// storedTask is a task behind its header, whatever the header has.
+type storedTask struct {
+	Generation *int64  `json:"generation"`
+	Version    Version `json:"version"`
+	Task       Task    `json:"task"`
+}
 
-func (s *storedTask) decode(d *decoder) *fault {
-	version, generation, counted := "", int64(0), false
-	f := d.object(func(name []byte) *fault {
-		switch string(name) {
-		case "version":
-			return d.string(&version)
-		case "generation":
-			counted = true
-			return d.int64(&generation)
-		case "task":
-			return (*Task)(s).decode(d)
+var storedTaskJSON = json.For[storedTask]()
+
+func (t *Task) decodeStored(doc []byte) error {
+	if h, task, ok := readHeader(doc); ok { // without the detour
+		if err := t.UnmarshalJSON(task); err != nil {
+			return err
 		}
-		return d.ignore()
-	})
-	s.Version = version
-	if counted {
-		s.Generation = generation
+		t.Generation, t.Version = h.generation, Version(h.version)
+		return nil
 	}
-	return f
+	var s storedTask
+	err := unmarshal(doc, storedTaskJSON, &s)
+	if *t = s.Task; s.Generation != nil {
+		t.Generation = *s.Generation
+	}
+	t.Version = s.Version
+	return err
 }

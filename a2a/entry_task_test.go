@@ -139,7 +139,7 @@ func TestOldStoredTasks(t *testing.T) {
 		}
 		want := *task
 		want.Generation = 5
-		if g, w := string(got.AppendJSON(nil))+got.Version, string(want.AppendJSON(nil))+want.Version; g != w {
+		if g, w := string(got.AppendJSON(nil))+string(got.Version), string(want.AppendJSON(nil))+string(want.Version); g != w {
 			t.Errorf("\n got %s\nwant %s", g, w)
 		}
 	}

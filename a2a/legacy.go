@@ -5,9 +5,9 @@ package a2a
 // nil means the rules of 1.0. It is not part of any JSON form: no client can
 // ask for it but by speaking the version.
 type Legacy struct {
-	// Version is the one the call came in, "0.1" or "0.3" (which has 0.2 with
-	// it). A task that the call creates keeps it: see Task.Version.
-	Version string
+	// Version is the one the call came in. A task or a webhook that the call makes
+	// keeps it: see Task.Version.
+	Version Version
 
 	// CreateByID lets Message.TaskID name a task that does not exist yet: it
 	// is created with that id and Message.ContextID, if given, as its context.

@@ -21,14 +21,14 @@ func (r Role) String() string {
 
 // Message is one turn of a conversation (§4.1.4).
 type Message struct {
-	MessageID        string
-	ContextID        string
-	TaskID           string
-	Role             Role
-	Parts            []*Part // at least one
-	Metadata         JSON    // an object, or empty
-	Extensions       []string
-	ReferenceTaskIDs []string
+	MessageID        string   `json:"messageId"`
+	ContextID        string   `json:"contextId,omitempty"`
+	TaskID           string   `json:"taskId,omitempty"`
+	Role             Role     `json:"role"`
+	Parts            []*Part  `json:"parts" form:"bounded"` // at least one
+	Metadata         JSON     `json:"metadata,omitempty"`   // an object, or empty
+	Extensions       []string `json:"extensions,omitempty"`
+	ReferenceTaskIDs []string `json:"referenceTaskIds,omitempty"`
 }
 
 // Text returns the text of the first text part, or "".
@@ -59,15 +59,15 @@ const (
 // value. Kind decides which field counts; build parts with TextPart, RawPart,
 // URLPart and DataPart.
 type Part struct {
-	Kind PartKind
-	Text string // PartText
-	Raw  []byte // PartRaw
-	URL  string // PartURL
-	Data JSON   // PartData; any JSON value, null included
+	Kind PartKind `json:"-"`
+	Text string   `json:"text"`            // PartText
+	Raw  []byte   `json:"raw"`             // PartRaw
+	URL  string   `json:"url"`             // PartURL
+	Data JSON     `json:"data" form:"any"` // PartData; any JSON value, null included
 
-	Metadata  JSON // an object, or empty
-	Filename  string
-	MediaType string
+	Metadata  JSON   `json:"metadata,omitempty"` // an object, or empty
+	Filename  string `json:"filename,omitempty"`
+	MediaType string `json:"mediaType,omitempty"`
 }
 
 // TextPart returns a part that holds text.

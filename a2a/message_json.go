@@ -3,6 +3,8 @@ package a2a
 import (
 	"math/bits"
 	"strings"
+
+	"github.com/parley-a2a/parley/internal/json"
 )
 
 // MarshalText returns the ProtoJSON name.
@@ -12,7 +14,7 @@ func (r Role) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 func (r *Role) UnmarshalText(name []byte) error {
 	v, ok := parseRole(string(name))
 	if !ok {
-		return Errorf(CodeInvalidParams, "%s is not a role; use ROLE_USER or ROLE_AGENT", excerpt(name))
+		return Errorf(CodeInvalidParams, "%s is not a role; use ROLE_USER or ROLE_AGENT", json.Excerpt(name))
 	}
 	*r = v
 	return nil
@@ -30,164 +32,90 @@ func parseRole(name string) (Role, bool) {
 	return 0, false
 }
 
-func (r *Role) decode(d *decoder) *fault {
-	return enum(d, r, parseRole, RoleAgent, "a role", "ROLE_USER or ROLE_AGENT")
+func readRole(r *json.Reader, v *Role) *json.Fault {
+	return readEnum(r, v, parseRole, RoleAgent, "a role", "ROLE_USER or ROLE_AGENT")
 }
 
-// AppendJSON appends the ProtoJSON form.
-func (m *Message) AppendJSON(b []byte) []byte {
-	b = append(b, '{')
-	b = text(b, "messageId", m.MessageID)
-	b = optText(b, "contextId", m.ContextID)
-	b = optText(b, "taskId", m.TaskID)
-	b = text(b, "role", m.Role.String())
-	b = objects(b, "parts", m.Parts)
-	b = optRaw(b, "metadata", m.Metadata)
-	b = optTexts(b, "extensions", m.Extensions)
-	b = optTexts(b, "referenceTaskIds", m.ReferenceTaskIDs)
-	return append(b, '}')
-}
-
-// MarshalJSON returns the ProtoJSON form.
-func (m Message) MarshalJSON() ([]byte, error) { return m.AppendJSON(nil), nil }
-
-// UnmarshalJSON reads the ProtoJSON form.
-func (m *Message) UnmarshalJSON(doc []byte) error { return unmarshal(doc, m) }
-
-func (m *Message) decode(d *decoder) *fault {
-	*m = Message{}
-	return d.object(func(name []byte) *fault {
-		switch string(name) {
-		case "messageId", "message_id":
-			return d.string(&m.MessageID)
-		case "contextId", "context_id":
-			return d.string(&m.ContextID)
-		case "taskId", "task_id":
-			return d.string(&m.TaskID)
-		case "role":
-			return m.Role.decode(d)
-		case "parts":
-			return parts(d, &m.Parts, d.maxParts)
-		case "metadata":
-			return d.free(&m.Metadata)
-		case "extensions":
-			return d.strings(&m.Extensions)
-		case "referenceTaskIds", "reference_task_ids":
-			return d.strings(&m.ReferenceTaskIDs)
+// readEnum reads a value of an enumeration by name or, as ProtoJSON allows, by
+// number.
+func readEnum[E ~int32](r *json.Reader, v *E, parse func(string) (E, bool), last E, what, names string) *json.Fault {
+	switch b := r.Peek(); {
+	case b == '"':
+		name, _ := r.Text()
+		e, ok := parse(name)
+		if !ok {
+			return json.Faultf("%s is not %s; use %s", json.Excerpt([]byte(name)), what, names)
 		}
-		return d.ignore()
-	})
-}
-
-// parts reads an array of parts, of which there may be most, or any number if
-// most is 0.
-func parts(d *decoder, p *[]*Part, most int) *fault {
-	*p = nil
-	tooMany := false
-	f := d.array(func(i int) *fault {
-		if most > 0 && i >= most {
-			tooMany = true
-			return faultf("%s", tooManyParts)
-		}
-		v := new(Part)
-		*p = append(*p, v)
-		return v.decode(d)
-	})
-	if tooMany {
-		f.path = "" // the fault is the array's, not the element's
+		*v = e
+		return nil
+	case b != '-' && b-'0' > 9:
+		return r.Expected(what)
 	}
+	n, f := r.Int32()
+	if f == nil && (n < 0 || n > int32(last)) {
+		f = json.Faultf("%d is not %s; use %s", n, what, names)
+	}
+	*v = E(n)
 	return f
 }
 
-// AppendJSON appends the ProtoJSON form.
-func (p *Part) AppendJSON(b []byte) []byte {
-	b = append(b, '{')
-	switch p.Kind {
-	case PartText:
-		b = text(b, "text", p.Text)
-	case PartRaw:
-		b = appendBase64(key(b, "raw"), p.Raw)
-	case PartURL:
-		b = text(b, "url", p.URL)
-	case PartData:
-		b = p.Data.AppendJSON(key(b, "data"))
-	}
-	b = optRaw(b, "metadata", p.Metadata)
-	b = optText(b, "filename", p.Filename)
-	b = optText(b, "mediaType", p.MediaType)
-	return append(b, '}')
+func appendRole(b []byte, v *Role, _ bool) ([]byte, bool) { return appendName(b, v.String()), true }
+
+// appendName appends a name of an enumeration, which needs no escapes.
+func appendName(b []byte, name string) []byte {
+	return append(append(append(b, '"'), name...), '"')
 }
 
-// MarshalJSON returns the ProtoJSON form.
-func (p Part) MarshalJSON() ([]byte, error) { return p.AppendJSON(nil), nil }
+func unspecified[E ~int32](v *E) bool { return *v == 0 }
 
-// UnmarshalJSON reads the ProtoJSON form. A part must have exactly one of
-// text, raw, url and data.
-func (p *Part) UnmarshalJSON(doc []byte) error { return unmarshal(doc, p) }
+// contentFields are how many fields of a Part hold its content: one of each
+// PartKind, in their order.
+const contentFields = 4
 
-var contentNames = [...]string{PartText: "text", PartRaw: "raw", PartURL: "url", PartData: "data"}
+var contentNames = [contentFields]string{"text", "raw", "url", "data"}
 
-func (p *Part) decode(d *decoder) *fault {
-	*p = Part{}
-	var set uint8 // a bit for each PartKind
-	content := func(kind PartKind, read func() *fault) *fault {
-		set |= 1 << kind
-		if kind != PartData && d.null() { // unset; but null is a value of data
-			set &^= 1 << kind
-			return nil
-		}
-		return read()
+// appendPart writes the content that Kind says, and whatever else there is.
+func appendPart(b []byte, p *Part, _ bool) ([]byte, bool) {
+	switch p.Kind {
+	case PartText:
+		b = json.AppendString(append(b, `{"text":`...), p.Text)
+	case PartRaw:
+		b = json.AppendBase64(append(b, `{"raw":`...), p.Raw)
+	case PartURL:
+		b = json.AppendString(append(b, `{"url":`...), p.URL)
+	case PartData:
+		b = p.Data.AppendJSON(append(b, `{"data":`...))
+	default:
+		b = append(b, '{')
 	}
-	f := d.object(func(name []byte) *fault {
-		switch string(name) {
-		case "text":
-			return content(PartText, func() *fault { return d.string(&p.Text) })
-		case "raw":
-			return content(PartRaw, func() *fault { return d.bytes(&p.Raw) })
-		case "url":
-			return content(PartURL, func() *fault { return d.string(&p.URL) })
-		case "data":
-			return content(PartData, func() *fault { return d.any(&p.Data) })
-		case "metadata":
-			return d.free(&p.Metadata)
-		case "filename":
-			return d.string(&p.Filename)
-		case "mediaType", "media_type":
-			return d.string(&p.MediaType)
-		}
-		return d.ignore()
-	})
-	if f != nil {
-		return f
+	if len(p.Metadata) > 0 {
+		b = append(json.AppendKey(b, "metadata"), p.Metadata...)
 	}
-	// Specification §4.1.6: exactly one content.
-	switch bits.OnesCount8(set) {
+	if p.Filename != "" {
+		b = json.AppendString(json.AppendKey(b, "filename"), p.Filename)
+	}
+	if p.MediaType != "" {
+		b = json.AppendString(json.AppendKey(b, "mediaType"), p.MediaType)
+	}
+	return append(b, '}'), true
+}
+
+// whichContent sets the kind of a part, which has exactly one content
+// (specification §4.1.6).
+func whichContent(p *Part, seen json.Seen) *json.Fault {
+	content := uint8(seen) & (1<<contentFields - 1)
+	switch bits.OnesCount8(content) {
 	case 0:
-		return faultf("%s", noContent)
+		return json.Faultf("%s", noContent)
 	case 1:
-		p.Kind = PartKind(bits.TrailingZeros8(set))
-		p.keepContent()
+		p.Kind = PartText + PartKind(bits.TrailingZeros8(content))
 		return nil
 	}
 	var names []string
-	for kind := PartText; kind <= PartData; kind++ {
-		if set&(1<<kind) != 0 {
-			names = append(names, contentNames[kind])
+	for i, name := range contentNames {
+		if seen.Has(i) {
+			names = append(names, name)
 		}
 	}
-	return faultf("a part has one content, but this one has %s; send a part for each", strings.Join(names, " and "))
-}
-
-// keepContent drops the leftovers of members that were set and then unset by a
-// repetition.
-func (p *Part) keepContent() {
-	if p.Kind != PartText {
-		p.Text = ""
-	}
-	if p.Kind != PartRaw {
-		p.Raw = nil
-	}
-	if p.Kind != PartURL {
-		p.URL = ""
-	}
+	return json.Faultf("a part has one content, but this one has %s; send a part for each", strings.Join(names, " and "))
 }

@@ -22,13 +22,13 @@ type Notifier interface {
 // Notification is one event of a task on its way to a webhook.
 type Notification struct {
 	ID     string // of the delivery: the same in every attempt, also after a restart
+	Source string // see TaskPushNotificationConfig.Source
 	Config *TaskPushNotificationConfig
-	// Version is the one in which the configuration was made: "1.0", or, for
-	// what came before, "0.3" or "0.1".
-	Version string
+	// Version is the one in which the configuration was made.
+	Version Version
 	Event   *StreamResponse
-	// Task is the task as of the event, where a version sends that: before 1.0.
-	// Otherwise it is nil.
+	// Task is the task as of the event, if the version sends it (WholeTask);
+	// otherwise nil.
 	Task *Task
 	Seq  int64 // of the event
 }

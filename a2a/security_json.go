@@ -3,17 +3,24 @@ package a2a
 import (
 	"maps"
 	"slices"
+
+	"github.com/parley-a2a/parley/internal/json"
 )
+
+// scopeList is the message that the scopes of a scheme stand in.
+type scopeList struct {
+	List []string `json:"list,omitempty"`
+}
+
+var scopeListJSON = json.For[scopeList]()
 
 // AppendJSON appends the ProtoJSON form.
 func (r SecurityRequirement) AppendJSON(b []byte) []byte {
 	b = append(b, '{')
 	if len(r) > 0 {
-		b = append(key(b, "schemes"), '{')
+		b = append(json.AppendKey(b, "schemes"), '{')
 		for _, scheme := range slices.Sorted(maps.Keys(r)) {
-			b = append(mapKey(b, scheme), '{')
-			b = optTexts(b, "list", r[scheme])
-			b = append(b, '}')
+			b = scopeListJSON.Append(json.AppendName(b, scheme), &scopeList{r[scheme]})
 		}
 		b = append(b, '}')
 	}
@@ -24,277 +31,123 @@ func (r SecurityRequirement) AppendJSON(b []byte) []byte {
 func (r SecurityRequirement) MarshalJSON() ([]byte, error) { return r.AppendJSON(nil), nil }
 
 // UnmarshalJSON reads the ProtoJSON form.
-func (r *SecurityRequirement) UnmarshalJSON(doc []byte) error { return unmarshal(doc, r) }
+func (r *SecurityRequirement) UnmarshalJSON(doc []byte) error {
+	return unmarshal(doc, securityRequirementJSON, r)
+}
 
-func (r *SecurityRequirement) decode(d *decoder) *fault {
-	*r = SecurityRequirement{}
-	return d.object(func(name []byte) *fault {
-		if string(name) != "schemes" {
-			return d.ignore()
-		}
-		*r = SecurityRequirement{}
-		if d.null() {
+func readRequirement(r *json.Reader, v *SecurityRequirement) *json.Fault {
+	if r.Peek() != '{' {
+		return r.Expected("an object")
+	}
+	*v = SecurityRequirement{}
+	return r.Members(func(name string) *json.Fault {
+		if name != "schemes" {
+			r.Skip()
 			return nil
 		}
-		return d.mapping(func(scheme []byte) *fault {
-			var scopes []string
-			if d.peek() == '[' { // the Go SDK leaves the list's message out
-				f := d.strings(&scopes)
-				(*r)[string(scheme)] = scopes
-				return f
+		clear(*v)
+		if r.Null() {
+			return nil
+		}
+		return r.Members(func(scheme string) (f *json.Fault) {
+			var in scopeList
+			if r.Peek() == '[' { // the Go SDK leaves the list's message out
+				in.List, f = r.Texts()
+			} else {
+				f = scopeListJSON.Read(r, &in)
 			}
-			f := d.object(func(name []byte) *fault {
-				if string(name) == "list" {
-					return d.strings(&scopes)
-				}
-				return d.ignore()
-			})
-			(*r)[string(scheme)] = scopes
+			(*v)[scheme] = in.List
 			return f
 		})
 	})
 }
 
-// optRequirements appends requirements; a nil one is one without schemes.
-func optRequirements(b []byte, list []SecurityRequirement) []byte {
-	if len(list) == 0 {
-		return b
+// appendRequirements appends requirements; a nil one is one without schemes.
+func appendRequirements(b []byte, list *[]SecurityRequirement, _ bool) ([]byte, bool) {
+	b = append(b, '[')
+	for _, r := range *list {
+		b = r.AppendJSON(json.AppendComma(b))
 	}
-	b = append(key(b, "securityRequirements"), '[')
-	for i, r := range list {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = r.AppendJSON(b)
-	}
-	return append(b, ']')
+	return append(b, ']'), true
 }
 
-func requirements(d *decoder, p *[]SecurityRequirement) *fault {
-	*p = nil
-	return d.array(func(int) *fault {
-		var r SecurityRequirement
-		f := r.decode(d)
-		*p = append(*p, r)
+func hasNone(list *[]SecurityRequirement) bool { return len(*list) == 0 }
+
+func readRequirements(r *json.Reader, list *[]SecurityRequirement) *json.Fault {
+	return r.Elements(func() *json.Fault {
+		var one SecurityRequirement
+		f := readRequirement(r, &one)
+		*list = append(*list, one)
 		return f
 	})
 }
 
-func optSchemes(b []byte, m map[string]*SecurityScheme) []byte {
-	if len(m) == 0 {
-		return b
-	}
-	b = append(key(b, "securitySchemes"), '{')
-	for _, name := range slices.Sorted(maps.Keys(m)) {
-		s := m[name]
+func appendSchemes(b []byte, m *map[string]*SecurityScheme, _ bool) ([]byte, bool) {
+	b = append(b, '{')
+	for _, name := range slices.Sorted(maps.Keys(*m)) {
+		s := (*m)[name]
 		if s == nil {
 			s = new(SecurityScheme)
 		}
-		b = s.AppendJSON(mapKey(b, name))
+		b = s.AppendJSON(json.AppendName(b, name))
 	}
-	return append(b, '}')
+	return append(b, '}'), true
 }
 
-func schemes(d *decoder, p *map[string]*SecurityScheme) *fault {
-	*p = nil
-	if d.null() {
-		return nil
-	}
-	*p = map[string]*SecurityScheme{}
-	return d.mapping(func(name []byte) *fault {
+func hasNoSchemes(m *map[string]*SecurityScheme) bool { return len(*m) == 0 }
+
+func readSchemes(r *json.Reader, m *map[string]*SecurityScheme) *json.Fault {
+	*m = map[string]*SecurityScheme{}
+	return r.Members(func(name string) *json.Fault {
 		s := new(SecurityScheme)
-		(*p)[string(name)] = s
-		return s.decode(d)
+		(*m)[name] = s
+		return securitySchemeJSON.Read(r, s)
 	})
 }
 
-// AppendJSON appends the ProtoJSON form.
-func (s *SecurityScheme) AppendJSON(b []byte) []byte {
-	b = append(b, '{')
-	b = optObject(b, "apiKeySecurityScheme", s.APIKey)
-	b = optObject(b, "httpAuthSecurityScheme", s.HTTPAuth)
-	b = optObject(b, "oauth2SecurityScheme", s.OAuth2)
-	b = optObject(b, "openIdConnectSecurityScheme", s.OpenIDConnect)
-	b = optObject(b, "mtlsSecurityScheme", s.MutualTLS)
-	return append(b, '}')
+// The members of a flow that the protocol makes REQUIRED, which depend on the
+// flow (specification §4.5.8 to §4.5.10).
+const (
+	needAuthorizationURL = 1 << iota
+	needDeviceURL
+	needTokenURL
+	_
+	needScopes
+)
+
+// flowMembers are those of a flow, in the order of the bits above.
+var flowMembers = [...]string{"authorizationUrl", "deviceAuthorizationUrl", "tokenUrl", "refreshUrl", "scopes", "pkceRequired"}
+
+// flowKind is one of the flows an OAuthFlows may have.
+type flowKind struct {
+	name string
+	flow *OAuthFlow // nil if it has not
+	need int
 }
 
-// MarshalJSON returns the ProtoJSON form.
-func (s SecurityScheme) MarshalJSON() ([]byte, error) { return s.AppendJSON(nil), nil }
-
-// UnmarshalJSON reads the ProtoJSON form.
-func (s *SecurityScheme) UnmarshalJSON(doc []byte) error { return unmarshal(doc, s) }
-
-func (s *SecurityScheme) decode(d *decoder) *fault {
-	*s = SecurityScheme{}
-	f := d.object(func(name []byte) *fault {
-		switch string(name) {
-		case "apiKeySecurityScheme", "api_key_security_scheme":
-			return pointer(d, &s.APIKey)
-		case "httpAuthSecurityScheme", "http_auth_security_scheme":
-			return pointer(d, &s.HTTPAuth)
-		case "oauth2SecurityScheme", "oauth2_security_scheme":
-			return pointer(d, &s.OAuth2)
-		case "openIdConnectSecurityScheme", "open_id_connect_security_scheme":
-			return pointer(d, &s.OpenIDConnect)
-		case "mtlsSecurityScheme", "mtls_security_scheme":
-			return pointer(d, &s.MutualTLS)
-		}
-		return d.ignore()
-	})
-	if f != nil {
-		return f
-	}
-	return atMostOne(s.choices()...)
-}
-
-func (s *SecurityScheme) choices() []choice {
-	return []choice{
-		{"apiKeySecurityScheme", s.APIKey != nil},
-		{"httpAuthSecurityScheme", s.HTTPAuth != nil},
-		{"oauth2SecurityScheme", s.OAuth2 != nil},
-		{"openIdConnectSecurityScheme", s.OpenIDConnect != nil},
-		{"mtlsSecurityScheme", s.MutualTLS != nil},
+func (f *OAuthFlows) kinds() [5]flowKind {
+	return [...]flowKind{
+		{"authorizationCode", f.AuthorizationCode, needAuthorizationURL | needTokenURL | needScopes},
+		{"clientCredentials", f.ClientCredentials, needTokenURL | needScopes},
+		{"implicit", f.Implicit, 0},
+		{"password", f.Password, 0},
+		{"deviceCode", f.DeviceCode, needDeviceURL | needTokenURL | needScopes},
 	}
 }
 
-// AppendJSON appends the ProtoJSON form.
-func (s *APIKeySecurityScheme) AppendJSON(b []byte) []byte {
+// appendFlows writes what is REQUIRED of each flow also where it is empty. On its
+// own, a flow does not know, and writes what is set.
+func appendFlows(b []byte, f *OAuthFlows, _ bool) ([]byte, bool) {
 	b = append(b, '{')
-	b = optText(b, "description", s.Description)
-	b = text(b, "location", s.Location)
-	b = text(b, "name", s.Name)
-	return append(b, '}')
-}
-
-// MarshalJSON returns the ProtoJSON form.
-func (s APIKeySecurityScheme) MarshalJSON() ([]byte, error) { return s.AppendJSON(nil), nil }
-
-// UnmarshalJSON reads the ProtoJSON form.
-func (s *APIKeySecurityScheme) UnmarshalJSON(doc []byte) error { return unmarshal(doc, s) }
-
-func (s *APIKeySecurityScheme) decode(d *decoder) *fault {
-	*s = APIKeySecurityScheme{}
-	return d.object(func(name []byte) *fault {
-		switch string(name) {
-		case "description":
-			return d.string(&s.Description)
-		case "location":
-			return d.string(&s.Location)
-		case "name":
-			return d.string(&s.Name)
+	for _, k := range f.kinds() {
+		if k.flow == nil {
+			continue
 		}
-		return d.ignore()
-	})
-}
-
-// AppendJSON appends the ProtoJSON form.
-func (s *HTTPAuthSecurityScheme) AppendJSON(b []byte) []byte {
-	b = append(b, '{')
-	b = optText(b, "description", s.Description)
-	b = text(b, "scheme", s.Scheme)
-	b = optText(b, "bearerFormat", s.BearerFormat)
-	return append(b, '}')
-}
-
-// MarshalJSON returns the ProtoJSON form.
-func (s HTTPAuthSecurityScheme) MarshalJSON() ([]byte, error) { return s.AppendJSON(nil), nil }
-
-// UnmarshalJSON reads the ProtoJSON form.
-func (s *HTTPAuthSecurityScheme) UnmarshalJSON(doc []byte) error { return unmarshal(doc, s) }
-
-func (s *HTTPAuthSecurityScheme) decode(d *decoder) *fault {
-	*s = HTTPAuthSecurityScheme{}
-	return d.object(func(name []byte) *fault {
-		switch string(name) {
-		case "description":
-			return d.string(&s.Description)
-		case "scheme":
-			return d.string(&s.Scheme)
-		case "bearerFormat", "bearer_format":
-			return d.string(&s.BearerFormat)
+		b = append(json.AppendKey(b, k.name), '{')
+		for i, name := range flowMembers {
+			b = oauthFlowJSON.AppendMember(b, k.flow, name, k.need>>i&1 != 0)
 		}
-		return d.ignore()
-	})
-}
-
-// AppendJSON appends the ProtoJSON form.
-func (s *OAuth2SecurityScheme) AppendJSON(b []byte) []byte {
-	b = append(b, '{')
-	b = optText(b, "description", s.Description)
-	b = s.Flows.AppendJSON(key(b, "flows"))
-	b = optText(b, "oauth2MetadataUrl", s.OAuth2MetadataURL)
-	return append(b, '}')
-}
-
-// MarshalJSON returns the ProtoJSON form.
-func (s OAuth2SecurityScheme) MarshalJSON() ([]byte, error) { return s.AppendJSON(nil), nil }
-
-// UnmarshalJSON reads the ProtoJSON form.
-func (s *OAuth2SecurityScheme) UnmarshalJSON(doc []byte) error { return unmarshal(doc, s) }
-
-func (s *OAuth2SecurityScheme) decode(d *decoder) *fault {
-	*s = OAuth2SecurityScheme{}
-	return d.object(func(name []byte) *fault {
-		switch string(name) {
-		case "description":
-			return d.string(&s.Description)
-		case "flows":
-			return plain(d, &s.Flows)
-		case "oauth2MetadataUrl", "oauth2_metadata_url":
-			return d.string(&s.OAuth2MetadataURL)
-		}
-		return d.ignore()
-	})
-}
-
-// AppendJSON appends the ProtoJSON form.
-func (s *OpenIDConnectSecurityScheme) AppendJSON(b []byte) []byte {
-	b = append(b, '{')
-	b = optText(b, "description", s.Description)
-	b = text(b, "openIdConnectUrl", s.OpenIDConnectURL)
-	return append(b, '}')
-}
-
-// MarshalJSON returns the ProtoJSON form.
-func (s OpenIDConnectSecurityScheme) MarshalJSON() ([]byte, error) { return s.AppendJSON(nil), nil }
-
-// UnmarshalJSON reads the ProtoJSON form.
-func (s *OpenIDConnectSecurityScheme) UnmarshalJSON(doc []byte) error { return unmarshal(doc, s) }
-
-func (s *OpenIDConnectSecurityScheme) decode(d *decoder) *fault {
-	*s = OpenIDConnectSecurityScheme{}
-	return d.object(func(name []byte) *fault {
-		switch string(name) {
-		case "description":
-			return d.string(&s.Description)
-		case "openIdConnectUrl", "open_id_connect_url":
-			return d.string(&s.OpenIDConnectURL)
-		}
-		return d.ignore()
-	})
-}
-
-// AppendJSON appends the ProtoJSON form.
-func (s *MutualTLSSecurityScheme) AppendJSON(b []byte) []byte {
-	b = append(b, '{')
-	b = optText(b, "description", s.Description)
-	return append(b, '}')
-}
-
-// MarshalJSON returns the ProtoJSON form.
-func (s MutualTLSSecurityScheme) MarshalJSON() ([]byte, error) { return s.AppendJSON(nil), nil }
-
-// UnmarshalJSON reads the ProtoJSON form.
-func (s *MutualTLSSecurityScheme) UnmarshalJSON(doc []byte) error { return unmarshal(doc, s) }
-
-func (s *MutualTLSSecurityScheme) decode(d *decoder) *fault {
-	*s = MutualTLSSecurityScheme{}
-	return d.object(func(name []byte) *fault {
-		switch string(name) {
-		case "description":
-			return d.string(&s.Description)
-		}
-		return d.ignore()
-	})
+		b = append(b, '}')
+	}
+	return append(b, '}'), true
 }

@@ -71,91 +71,91 @@ func ParseTaskState(name string) (TaskState, bool) {
 
 // Task is the unit of work (specification §4.1.1).
 type Task struct {
-	ID        string
-	ContextID string
-	Status    TaskStatus
-	Artifacts []*Artifact
-	History   []*Message
-	Metadata  JSON // an object, or empty
+	ID        string      `json:"id"`
+	ContextID string      `json:"contextId,omitempty"`
+	Status    TaskStatus  `json:"status"`
+	Artifacts []*Artifact `json:"artifacts,omitempty"`
+	History   []*Message  `json:"history,omitempty"`
+	Metadata  JSON        `json:"metadata,omitempty"` // an object, or empty
 
 	// Generation counts the changes of status and artifacts, from 1 when the
 	// task is created; 0 where it is not known. It is of the 1.1 draft.
-	Generation int64
+	Generation int64 `json:"generation,omitempty,string" form:"draft"`
 
-	// Version is that of the protocol in which the task was created, if that
-	// was before 1.0: see Legacy. It is not part of the JSON form.
-	Version string
+	// Version is that of the protocol in which the task was created. It is not
+	// part of the JSON form.
+	Version Version `json:"-"`
 
 	// Encoded, in what a Service answers to a request that says that it may be
 	// (GetTaskRequest.Encoded), is the JSON form as it is stored: AppendJSON
 	// writes it, and of the fields only ID, ContextID, Generation, Version, and
 	// the status without its message are set. Decode sets all. Everywhere else it
 	// is nil.
-	Encoded *EncodedTask
+	Encoded *EncodedTask `json:"-"`
 }
 
 // TaskStatus is a task's state with the agent's words about it (§4.1.2).
 type TaskStatus struct {
-	State     TaskState
-	Message   *Message
-	Timestamp time.Time // UTC, millisecond precision on the wire; zero means unset
+	State     TaskState `json:"state"`
+	Message   *Message  `json:"message,omitempty"`
+	Timestamp time.Time `json:"timestamp,omitzero"` // UTC, millisecond precision on the wire; zero means unset
 }
 
 // Artifact is an output of a task (§4.1.7). Its id is unique in its task.
 type Artifact struct {
-	ArtifactID  string
-	Name        string
-	Description string
-	Parts       []*Part // at least one
-	Metadata    JSON
-	Extensions  []string
+	ArtifactID  string   `json:"artifactId"`
+	Name        string   `json:"name,omitempty"`
+	Description string   `json:"description,omitempty"`
+	Parts       []*Part  `json:"parts"` // at least one
+	Metadata    JSON     `json:"metadata,omitempty"`
+	Extensions  []string `json:"extensions,omitempty"`
 }
 
 // TaskStatusUpdateEvent says that a task's status changed (§4.2.1).
 type TaskStatusUpdateEvent struct {
-	TaskID    string
-	ContextID string
-	Status    TaskStatus
-	Metadata  JSON
+	TaskID    string     `json:"taskId"`
+	ContextID string     `json:"contextId"`
+	Status    TaskStatus `json:"status"`
+	Metadata  JSON       `json:"metadata,omitempty"`
 
-	Generation int64 // of the task, with this change; 0 where it is not known
+	Generation int64 `json:"generation,omitempty,string" form:"draft"` // of the task, with this change; 0 where it is not known
 }
 
 // TaskArtifactUpdateEvent carries an artifact or a chunk of one (§4.2.2).
 type TaskArtifactUpdateEvent struct {
-	TaskID    string
-	ContextID string
-	Artifact  *Artifact
-	Append    bool // add Artifact.Parts to the artifact of the same id; false replaces it
-	LastChunk bool // nothing more will be appended
-	Metadata  JSON
+	TaskID    string    `json:"taskId"`
+	ContextID string    `json:"contextId"`
+	Artifact  *Artifact `json:"artifact"`
+	Append    bool      `json:"append,omitempty"`    // add Artifact.Parts to the artifact of the same id; false replaces it
+	LastChunk bool      `json:"lastChunk,omitempty"` // nothing more will be appended
+	Metadata  JSON      `json:"metadata,omitempty"`
 
-	Generation int64 // of the task, with this change; 0 where it is not known
+	Generation int64 `json:"generation,omitempty,string" form:"draft"` // of the task, with this change; 0 where it is not known
 }
 
 // StreamResponse is one element of a stream (§3.2.3): exactly one of the four
 // pointers is set. A StreamResponse handed out by a Service is shared by its
 // readers and must not be changed.
 type StreamResponse struct {
-	Task           *Task
-	Message        *Message
-	StatusUpdate   *TaskStatusUpdateEvent
-	ArtifactUpdate *TaskArtifactUpdateEvent
+	Task           *Task                    `json:"task" form:"oneof"`
+	Message        *Message                 `json:"message" form:"oneof"`
+	StatusUpdate   *TaskStatusUpdateEvent   `json:"statusUpdate" form:"oneof"`
+	ArtifactUpdate *TaskArtifactUpdateEvent `json:"artifactUpdate" form:"oneof"`
 
 	// Seq is the position in the task's log that a reader has reached with
 	// this element, 0 where the server keeps no log. It is not part of the
 	// JSON form; on SSE it is the event's id.
-	Seq int64
+	Seq int64 `json:"-"`
 
 	// More says that another element, or the end of the stream, follows at once, so
 	// that a writer may gather before it sends. It is a hint, and not part of the
 	// JSON form.
-	More bool
+	More bool `json:"-"`
 
 	// Shared is where all readers of the element share its encodings; nil where
 	// there may be others of the same but nobody keeps them. A copy that differs
 	// in its JSON form must not have it.
-	Shared *Shared
+	Shared *Shared `json:"-"`
 }
 
 // TaskID returns the id of the task the element speaks of, or "".

@@ -1,6 +1,9 @@
 package a2a
 
-import "bytes"
+import (
+	"bytes"
+	"strconv"
+)
 
 // EncodedTask is the JSON form of a task that was never decoded: see
 // Task.Encoded. It is read only, and may be a part of something larger.
@@ -51,7 +54,7 @@ func ReadStored(head, body []byte, n *int32) *Task {
 	default:
 		return nil
 	}
-	r.task = Task{Generation: h.generation, Version: string(h.version), Encoded: e}
+	r.task = Task{Generation: h.generation, Version: Version(h.version), Encoded: e}
 	return &r.task
 }
 
@@ -69,8 +72,15 @@ func (e *EncodedTask) append(b []byte, generation int64) []byte {
 	}
 	b = append(b, e.history...)
 	b = append(b, e.metadata...)
-	return append(optInt64(b, "generation", generation), '}')
+	if generation != 0 {
+		b = append(strconv.AppendInt(append(b, `,"generation":"`...), generation, 10), '"')
+	}
+	return append(b, '}')
 }
+
+// encodedSlack is what the JSON form of an encoded task has besides its bytes, at
+// most.
+const encodedSlack = 64
 
 // Decode sets the fields of a task that is Encoded, which then is so no more.
 // On others it does nothing.
@@ -79,7 +89,7 @@ func (t *Task) Decode() error {
 		return nil
 	}
 	var whole Task
-	if err := whole.UnmarshalJSON(t.AppendJSON(nil)); err != nil {
+	if err := whole.UnmarshalJSON(t.AppendJSON(make([]byte, 0, t.Size()+encodedSlack))); err != nil {
 		return err
 	}
 	whole.Version = t.Version

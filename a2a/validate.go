@@ -11,10 +11,17 @@ const (
 	// MaxParts is how many parts the message of a request may have.
 	MaxParts = 1000
 	// MaxReferences is how many tasks it may refer to, each of which an agent may
-	// look up, and how many extensions it may name.
+	// look up, how many extensions it may name, and how many media types its sender
+	// may accept.
 	MaxReferences = 100
+	// MaxURI is how long the URI of an extension may be, in bytes.
+	MaxURI = 2048
 	// MaxID is how long an id may be, in bytes.
 	MaxID = 512
+	// OwnerMark stands between a task's id and the subject of its owner, where a
+	// caller who may see the tasks of others says whose task he means: in the ids of
+	// GetTask, SubscribeToTask and CancelTask. No task begins with an id that has it.
+	OwnerMark = "@@"
 	// MaxPageSize is the largest page of tasks that may be asked for.
 	MaxPageSize = 100
 )
@@ -80,6 +87,16 @@ func (v *validation) requiredID(field, s string) {
 	v.id(field, s)
 }
 
+// requiredTask checks the id of a task that may name its owner, too.
+func (v *validation) requiredTask(field, s string) {
+	if id, owner, ok := strings.Cut(s, OwnerMark); ok && len(s) > MaxID && id != "" && len(id) <= MaxID && len(owner) <= MaxID {
+		v.id(field, id)
+		v.id(field, owner)
+		return
+	}
+	v.requiredID(field, s)
+}
+
 func control(r rune) bool { return r < ' ' || r >= 0x7f && r < 0xa0 }
 
 // free checks a field that holds an object or nothing.
@@ -111,6 +128,7 @@ func (r *SendMessageRequest) Validate() error {
 		v.prefix = ""
 	}
 	if c := r.Configuration; c != nil {
+		v.list("configuration.acceptedOutputModes", c.AcceptedOutputModes, MaxID)
 		v.historyLength("configuration.historyLength", c.HistoryLength)
 		if c.TaskPushNotificationConfig != nil {
 			v.prefix = "configuration.taskPushNotificationConfig."
@@ -143,15 +161,28 @@ func (v *validation) message(m *Message) {
 		v.parts(m.Parts)
 	}
 	v.free("metadata", m.Metadata)
-	if len(m.Extensions) > MaxReferences {
-		v.add("extensions", "has %d elements, more than %d", len(m.Extensions), MaxReferences)
-	}
+	v.list("extensions", m.Extensions, MaxURI)
 	if len(m.ReferenceTaskIDs) > MaxReferences {
 		v.add("referenceTaskIds", "has %d elements, more than %d: name those that matter", len(m.ReferenceTaskIDs), MaxReferences)
 		return
 	}
 	for i, id := range m.ReferenceTaskIDs {
 		v.requiredID(fmt.Sprintf("referenceTaskIds[%d]", i), id)
+	}
+}
+
+// list checks that what is kept of a list of words is small. The first mistake is
+// enough.
+func (v *validation) list(field string, words []string, most int) {
+	if len(words) > MaxReferences {
+		v.add(field, "has %d elements, more than %d", len(words), MaxReferences)
+		return
+	}
+	for i, s := range words {
+		if len(s) > most {
+			v.add(fmt.Sprintf("%s[%d]", field, i), "must be at most %d bytes long, got %d", most, len(s))
+			return
+		}
 	}
 }
 
@@ -188,7 +219,7 @@ func (a *Artifact) Validate() error {
 func (r *GetTaskRequest) Validate() error {
 	var v validation
 	v.id("tenant", r.Tenant)
-	v.requiredID("id", r.ID)
+	v.requiredTask("id", r.ID)
 	v.historyLength("historyLength", r.HistoryLength)
 	return v.err()
 }
@@ -213,7 +244,7 @@ func (r *ListTasksRequest) Validate() error {
 func (r *CancelTaskRequest) Validate() error {
 	var v validation
 	v.id("tenant", r.Tenant)
-	v.requiredID("id", r.ID)
+	v.requiredTask("id", r.ID)
 	v.free("metadata", r.Metadata)
 	return v.err()
 }
@@ -222,7 +253,7 @@ func (r *CancelTaskRequest) Validate() error {
 func (r *SubscribeToTaskRequest) Validate() error {
 	var v validation
 	v.id("tenant", r.Tenant)
-	v.requiredID("id", r.ID)
+	v.requiredTask("id", r.ID)
 	if r.After < 0 {
 		v.add("after", "must be 0 or more, got %d", r.After)
 	}
@@ -233,60 +264,5 @@ func (r *SubscribeToTaskRequest) Validate() error {
 func (r *GetExtendedAgentCardRequest) Validate() error {
 	var v validation
 	v.id("tenant", r.Tenant)
-	return v.err()
-}
-
-// Validate reports every field that is missing or wrong in a request to create
-// the webhook.
-func (c *TaskPushNotificationConfig) Validate() error {
-	var v validation
-	v.required("taskId", c.TaskID)
-	v.webhook(c)
-	return v.err()
-}
-
-// webhook checks what a webhook needs with or without a task.
-func (v *validation) webhook(c *TaskPushNotificationConfig) {
-	v.id("tenant", c.Tenant)
-	v.id("id", c.ID)
-	v.id("taskId", c.TaskID)
-	v.required("url", c.URL)
-	if a := c.Authentication; a != nil {
-		v.required("authentication.scheme", a.Scheme)
-	}
-}
-
-// Validate reports every field that is missing or wrong.
-func (r *GetTaskPushNotificationConfigRequest) Validate() error {
-	if r.Legacy != nil && r.ID == "" { // the first one
-		var v validation
-		v.requiredID("taskId", r.TaskID)
-		return v.err()
-	}
-	return validateWebhookKey(r.Tenant, r.TaskID, r.ID)
-}
-
-// Validate reports every field that is missing or wrong.
-func (r *DeleteTaskPushNotificationConfigRequest) Validate() error {
-	return validateWebhookKey(r.Tenant, r.TaskID, r.ID)
-}
-
-func validateWebhookKey(tenant, taskID, id string) error {
-	var v validation
-	v.id("tenant", tenant)
-	v.requiredID("taskId", taskID)
-	v.requiredID("id", id)
-	return v.err()
-}
-
-// Validate reports every field that is missing or wrong. A page size of 0 means
-// the default.
-func (r *ListTaskPushNotificationConfigsRequest) Validate() error {
-	var v validation
-	v.id("tenant", r.Tenant)
-	v.requiredID("taskId", r.TaskID)
-	if r.PageSize < 0 {
-		v.add("pageSize", "must be 0 or more, got %d", r.PageSize)
-	}
 	return v.err()
 }

@@ -3,7 +3,6 @@ package a2a
 import (
 	"fmt"
 	"maps"
-	"net/url"
 	"slices"
 	"strings"
 )
@@ -68,7 +67,7 @@ func (v *validation) agentInterface(path string, in *AgentInterface) {
 	switch {
 	case in.URL == "":
 		v.add(path+".url", missing)
-	case (in.ProtocolBinding == BindingJSONRPC || in.ProtocolBinding == BindingHTTPJSON) && !absoluteHTTP(in.URL):
+	case (in.ProtocolBinding == BindingJSONRPC || in.ProtocolBinding == BindingHTTPJSON) && WebURL(in.URL) == nil:
 		v.add(path+".url", "must be an absolute http or https URL, got %q", in.URL)
 	}
 	switch major, minor, _ := strings.Cut(in.ProtocolVersion, "."); {
@@ -77,11 +76,6 @@ func (v *validation) agentInterface(path string, in *AgentInterface) {
 	case !decimal(major) || !decimal(minor):
 		v.add(path+".protocolVersion", "must be Major.Minor such as 1.0, got %q", in.ProtocolVersion)
 	}
-}
-
-func absoluteHTTP(s string) bool {
-	u, err := url.Parse(s)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 }
 
 func decimal(s string) bool {
@@ -121,8 +115,8 @@ func (v *validation) requirements(path string, list []SecurityRequirement, schem
 func (v *validation) securityScheme(path string, s *SecurityScheme) {
 	set := 0
 	if s != nil {
-		for _, c := range s.choices() {
-			if c.set {
+		for _, there := range []bool{s.APIKey != nil, s.HTTPAuth != nil, s.OAuth2 != nil, s.OpenIDConnect != nil, s.MutualTLS != nil} {
+			if there {
 				set++
 			}
 		}

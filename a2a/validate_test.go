@@ -58,6 +58,17 @@ func TestValidateNamesEveryMistake(t *testing.T) {
 		{"most references", message(func(m *Message) {
 			m.ReferenceTaskIDs, m.Extensions = slices.Repeat([]string{"t"}, MaxReferences), make([]string, MaxReferences)
 		}), nil},
+		{"long words", &SendMessageRequest{
+			Message:       message(func(m *Message) { m.Extensions = []string{"", strings.Repeat("x", MaxURI+1)} }).Message,
+			Configuration: &SendMessageConfiguration{AcceptedOutputModes: []string{"text/plain", long}},
+		}, []string{"message.extensions[1]", "configuration.acceptedOutputModes[1]"}},
+		{"too many modes", &SendMessageRequest{
+			Message: message(func(*Message) {}).Message, Configuration: &SendMessageConfiguration{AcceptedOutputModes: make([]string, 1_000_000)},
+		}, []string{"configuration.acceptedOutputModes"}},
+		{"longest words", &SendMessageRequest{
+			Message:       message(func(m *Message) { m.Extensions = slices.Repeat([]string{strings.Repeat("x", MaxURI)}, MaxReferences) }).Message,
+			Configuration: &SendMessageConfiguration{AcceptedOutputModes: slices.Repeat([]string{long[1:]}, MaxReferences)},
+		}, nil},
 		{"most parts", message(func(m *Message) { m.Parts = slices.Repeat(m.Parts, MaxParts) }), nil},
 		{"ids", message(func(m *Message) {
 			m.MessageID, m.ContextID, m.TaskID, m.ReferenceTaskIDs = long, "a\nb", "a\x7f", []string{"ok", "", "\xff"}

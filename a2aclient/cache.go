@@ -23,6 +23,7 @@ type cached struct {
 	etag  string
 	since string    // Last-Modified
 	fresh time.Time // until then no request is needed
+	from  *source   // where it came from, the last time it was asked for
 }
 
 func (c *cache) get(url string) *cached {
@@ -33,8 +34,8 @@ func (c *cache) get(url string) *cached {
 
 // put stores a response, or removes what was stored if it may not be kept. A
 // body of nil means a 304 that renews old.
-func (c *cache) put(url string, h http.Header, body []byte, old *cached, now time.Time) *cached {
-	e := &cached{body: body, etag: h.Get("ETag"), since: h.Get("Last-Modified")}
+func (c *cache) put(url string, h http.Header, body []byte, from *source, old *cached, now time.Time) *cached {
+	e := &cached{body: body, from: from, etag: h.Get("ETag"), since: h.Get("Last-Modified")}
 	if body == nil {
 		e.body = old.body
 		if e.etag == "" {

@@ -89,7 +89,7 @@ func TestCacheIsBounded(t *testing.T) {
 	var c cache
 	h := http.Header{"Cache-Control": {"max-age=60"}}
 	for i := range 10 * maxCached {
-		c.put(fmt.Sprint(i), h, []byte("{}"), nil, time.Now())
+		c.put(fmt.Sprint(i), h, []byte("{}"), nil, nil, time.Now())
 	}
 	if len(c.entries) != maxCached {
 		t.Errorf("%d entries", len(c.entries))

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/dialect"
 )
 
 // Client is an a2a.Service over a network. It is safe for concurrent use.
@@ -39,6 +40,8 @@ type Client struct {
 
 	// set by New, then constant
 	opts   *Options
+	named  *a2a.AgentCard // it has the faces' interfaces
+	from   *source        // of that card
 	http   *http.Client
 	log    *slog.Logger
 	faces  []*face // those that may be used, the preferred one first
@@ -72,21 +75,25 @@ func Dial(ctx context.Context, ref string, o *Options) (*Client, error) {
 // *a2a.Error with CodeVersionNotSupported if it is for the version, else with
 // CodeUnsupportedOperation, and says what the card offers. A card without any
 // interface is a *CardError. The card must not be changed afterwards.
+//
+// Where the card comes from is not known here, so that it may name any address:
+// for one of somebody else's, use Dial.
 func New(card *a2a.AgentCard, o *Options) (*Client, error) {
 	o = o.orDefault()
-	return newClient(card, o, o.httpClient())
+	return newClient(card, nil, o, o.httpClient())
 }
 
-func newClient(card *a2a.AgentCard, o *Options, hc *http.Client) (*Client, error) {
+// newClient makes a client of a card that came from a source.
+func newClient(card *a2a.AgentCard, from *source, o *Options, hc *http.Client) (*Client, error) {
 	if err := o.checkCredentials(); err != nil {
 		return nil, err
 	}
-	chosen, err := choose(card, o)
+	chosen, err := choose(card, o, from)
 	if err != nil {
 		return nil, err
 	}
 	c := &Client{
-		opts: o, http: hc, log: o.logger(),
+		opts: o, http: hc, log: o.logger(), named: card, from: from,
 		tenant: chosen[0].iface.Tenant, learning: make(chan struct{}, 1),
 		creds: credentialsFor(card, o),
 	}
@@ -115,3 +122,11 @@ func (c *Client) Interface() *a2a.AgentInterface { return c.face.Load().iface }
 // is not that of Interface where Options.Version forces one, or where the agent
 // turned out not to know that of its card.
 func (c *Client) Version() string { return c.face.Load().version }
+
+// Outdated reports whether that version is before 1.0. Such an agent lists no
+// tasks, and a webhook that was made without an id has its task's.
+func (c *Client) Outdated() bool { return c.face.Load().dialect < dialect.V10 }
+
+// ChoosesTaskIDs reports whether, in that version, the client gives new tasks their
+// ids: a message with Message.TaskID begins that task, if it is not there.
+func (c *Client) ChoosesTaskIDs() bool { return c.face.Load().dialect == dialect.V01 }

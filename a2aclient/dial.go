@@ -26,7 +26,7 @@ import (
 // it as long as it lives. Where nothing is found the error is Resolve's, and
 // says what was tried.
 func (r *Resolver) Dial(ctx context.Context, ref string) (*Client, error) {
-	card, err := r.Resolve(ctx, ref)
+	card, from, err := r.find(ctx, ref)
 	guessed := false
 	var none *CardError
 	if r.opts.CheckCard == nil && errors.As(err, &none) && (none.Kind == CardNotFound || errors.Is(none, errNotJSON)) {
@@ -36,7 +36,7 @@ func (r *Resolver) Dial(ctx context.Context, ref string) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := newClient(card, r.opts, r.http)
+	c, err := newClient(card, from, r.opts, r.http)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (r *Resolver) ask(ctx context.Context, base *url.URL, none *CardError) (*a2
 		card := guessedCard(base, of)
 		o := *r.opts
 		o.Version = of.version
-		c, err := newClient(card, &o, r.http)
+		c, err := newClient(card, nil, &o, r.http)
 		if err != nil {
 			return nil, err
 		}

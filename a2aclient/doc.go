@@ -46,6 +46,9 @@
 // card that it knows it when it comes again, and so does nothing twice:
 // SendMessage says when. Elsewhere a message is never repeated.
 //
+// A Follower yields what happens to a task until it ends or needs its client, by a
+// stream where there is one and by polling otherwise.
+//
 // # Errors
 //
 // Test for the agent's errors with errors.Is and the a2a.Err variables; they

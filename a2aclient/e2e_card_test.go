@@ -15,6 +15,7 @@ import (
 	"github.com/parley-a2a/parley/a2aclient"
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/test/fixtures"
 )
 
 // signing runs an agent whose cards are signed by key, and says where.
@@ -34,15 +35,7 @@ func signing(t *testing.T, keys []*auth.Key) (addr string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Serve(ctx, l) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
+	fixtures.ServeOn(t, l, s.Serve)
 	return l.Addr().String()
 }
 

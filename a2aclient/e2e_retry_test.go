@@ -17,6 +17,7 @@ import (
 	"github.com/parley-a2a/parley/a2aclient"
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/engine"
+	"github.com/parley-a2a/parley/test/fixtures"
 )
 
 // forgetful is a proxy that lets requests through, and of every other
@@ -94,20 +95,8 @@ func knowing(t *testing.T) (addr string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Serve(ctx, l) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("Serve: %v", err)
-		}
-	})
-	return l.Addr().String()
+	addr, _ = fixtures.Serve(t, "", s.Serve)
+	return addr
 }
 
 func takenOnce(t *testing.T, version, binding string) {

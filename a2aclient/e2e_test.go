@@ -18,13 +18,13 @@ import (
 	"github.com/parley-a2a/parley/a2aclient"
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/store"
+	"github.com/parley-a2a/parley/test/fixtures"
 )
 
 // start runs the demo agent on a loopback port until the test ends.
 func start(t *testing.T) (addr string) {
 	t.Helper()
-	addr, stop := startAt(t, "127.0.0.1:0", nil)
-	t.Cleanup(stop)
+	addr, _ = startAt(t, "", nil)
 	return addr
 }
 
@@ -35,19 +35,7 @@ func startAt(t *testing.T, at string, st store.Store) (addr string, stop func())
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("tcp", at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Serve(ctx, l) }()
-	return l.Addr().String(), func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("Serve: %v", err)
-		}
-	}
+	return fixtures.Serve(t, at, s.Serve)
 }
 
 // chaos is a proxy that kills each connection after a random number of bytes

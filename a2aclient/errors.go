@@ -29,7 +29,10 @@ type TransportError struct {
 
 func (e *TransportError) Error() string {
 	var redirect *errRedirect
+	var address *AddressError
 	switch {
+	case errors.As(e.Err, &address):
+		return e.Host + " is not called: " + e.Err.Error()
 	case e.Unreachable:
 		return "cannot reach " + e.Host + ": " + e.Err.Error()
 	case errors.As(e.Err, &redirect):
@@ -55,8 +58,9 @@ const (
 	// CardForbidden means that the host wants credentials, or other ones. Err
 	// is then an *a2a.Error with CodeUnauthenticated or CodePermissionDenied.
 	CardForbidden
-	// CardRefused means that Options.CheckCard refused the card. Err is what it
-	// said.
+	// CardRefused means that Options.CheckCard refused the card, or that it names
+	// only addresses that it may not name. Err is what CheckCard said, or wraps an
+	// *AddressError.
 	CardRefused
 )
 
@@ -101,6 +105,10 @@ func (d *dialing) transportError(host string, err error) *TransportError {
 		}
 		err = u.Err
 	}
+	var address *AddressError
+	if errors.As(err, &address) {
+		return &TransportError{Host: host, Unreachable: !d.got.Load(), Err: err} // a redirect has got a connection
+	}
 	unreachable := d.asked.Load() && !d.got.Load()
 	if !d.asked.Load() { // a RoundTripper that reports nothing
 		unreachable = fromDialing(err)
@@ -127,6 +135,7 @@ func temporary(err error) bool {
 		return e.Code == a2a.CodeUnavailable || e.Code == a2a.CodeRateLimited
 	}
 	var r *errRedirect
+	var a *AddressError
 	var t *TransportError
-	return errors.As(err, &t) && !errors.As(err, &r)
+	return errors.As(err, &t) && !errors.As(err, &r) && !errors.As(err, &a)
 }

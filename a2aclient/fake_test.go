@@ -10,10 +10,12 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/port/porttest"
 	"github.com/parley-a2a/parley/internal/wire"
 )
 
@@ -184,45 +186,36 @@ func dial(t *testing.T, f *fake, binding string, o *Options) *Client {
 
 // pipes is a network in memory, for bubbles of synctest.
 type pipes struct {
-	conns  chan net.Conn
-	closed chan struct{}
-	dials  int
-	down   bool // nobody listens
-	late   int  // nor at the first dials
+	*porttest.Pipes
+	dials int
+	down  bool // nobody listens
+	late  int  // nor at the first dials
+
+	accepted atomic.Int64
 }
 
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	}
-}
+// connNumber is the key of the number of a connection in the context of its
+// requests, an int64 from 1.
+type connNumber struct{}
 
-func (p *pipes) Close() error   { close(p.closed); return nil }
-func (p *pipes) Addr() net.Addr { return &net.TCPAddr{} }
-
-func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+func (p *pipes) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	p.dials++
 	if p.down || p.dials <= p.late {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: net.ErrClosed}
 	}
-	client, server := net.Pipe()
-	select {
-	case p.conns <- server:
-		return client, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+	return p.DialContext(ctx, network, addr)
 }
 
 // inMemory returns a client of h over pipes. It is for bubbles, and ends with
 // the test.
 func inMemory(t *testing.T, h http.Handler, binding string, o *Options) (*Client, *pipes) {
 	t.Helper()
-	p := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
-	srv := &http.Server{Handler: h}
+	p := &pipes{Pipes: porttest.NewPipes()}
+	srv := &http.Server{Handler: h, Protocols: new(http.Protocols), ConnContext: func(ctx context.Context, _ net.Conn) context.Context {
+		return context.WithValue(ctx, connNumber{}, p.accepted.Add(1))
+	}}
+	srv.Protocols.SetHTTP1(true)
+	srv.Protocols.SetUnencryptedHTTP2(true)
 	served := make(chan struct{})
 	go func() { defer close(served); _ = srv.Serve(p) }()
 	if o == nil {

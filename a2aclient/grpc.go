@@ -11,12 +11,14 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/parley-a2a/parley/a2a"
-	"github.com/parley-a2a/parley/internal/dialect"
-	"github.com/parley-a2a/parley/internal/wire"
 	codepb "google.golang.org/genproto/googleapis/rpc/code"
 	statuspb "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/upload"
+	"github.com/parley-a2a/parley/internal/wire"
 )
 
 // grpc is the gRPC binding (specification §10). On the wire gRPC is HTTP/2 with
@@ -165,7 +167,7 @@ func percentDecoded(s string) string {
 // of another interface at the same host and port counts; otherwise plain
 // connections are for this machine.
 func grpcBase(card *a2a.AgentCard, address string) string {
-	if u, err := url.Parse(address); err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" {
+	if u := a2a.WebURL(address); u != nil {
 		return u.Scheme + "://" + u.Host
 	}
 	host, port, err := net.SplitHostPort(address)
@@ -201,22 +203,19 @@ func hostPort(u *url.URL) string {
 	return u.Host + ":443"
 }
 
-// http2Only returns a transport like rt for gRPC. Of a kind we do not know it is
-// rt itself, which must then speak HTTP/2.
-func http2Only(rt http.RoundTripper, base string) http.RoundTripper {
-	if rt == nil {
-		rt = http.DefaultTransport
-	}
-	t, ok := rt.(*http.Transport)
-	if !ok {
-		return rt
-	}
-	t = t.Clone()
-	t.Protocols = new(http.Protocols)
-	if strings.HasPrefix(base, "http:") {
-		t.Protocols.SetUnencryptedHTTP2(true)
-	} else {
-		t.Protocols.SetHTTP2(true)
-	}
-	return newFresh(t)
+// http2Only returns a transport like g for gRPC. Of a kind we do not know it is
+// g itself, which must then speak HTTP/2.
+func http2Only(g *guard, base string) *guard {
+	return g.with(func(t *http.Transport) http.RoundTripper {
+		t.Protocols = new(http.Protocols)
+		if t.HTTP2 == nil {
+			t.HTTP2 = upload.HTTP2()
+		}
+		if strings.HasPrefix(base, "http:") {
+			t.Protocols.SetUnencryptedHTTP2(true)
+		} else {
+			t.Protocols.SetHTTP2(true)
+		}
+		return newFresh(t)
+	})
 }

@@ -44,19 +44,12 @@ type call struct {
 	marked      bool   // the elements of the stream are to have their positions in them
 }
 
-// idempotent lists the operations that may be sent again if the server closed
-// an idle connection in the moment it was used.
-var idempotent = map[dialect.Op]bool{
-	dialect.GetTask: true, dialect.ListTasks: true, dialect.CancelTask: true, dialect.SubscribeToTask: true,
-	dialect.GetTaskPushNotificationConfig: true, dialect.ListTaskPushNotificationConfigs: true,
-	dialect.DeleteTaskPushNotificationConfig: true, dialect.GetExtendedAgentCard: true,
-}
-
 // send performs a call up to the header of its answer. The error is a
 // *TransportError, or the cause of ctx.
 func (c *Client) send(ctx context.Context, k *call) (*http.Response, error) {
 	watch := new(dialing)
-	req, err := http.NewRequestWithContext(watch.watch(ctx), k.method, k.url, bytes.NewReader(k.body))
+	leaving, _ := c.opts.leave(ctx, c.from)
+	req, err := http.NewRequestWithContext(watch.watch(leaving), k.method, k.url, bytes.NewReader(k.body))
 	if err != nil {
 		return nil, &a2a.Error{Code: a2a.CodeInternal, Message: "the interface's URL cannot be used", Cause: err}
 	}
@@ -121,14 +114,15 @@ func (k *call) setKey(h http.Header) {
 	if m, ok := k.req.(*a2a.SendMessageRequest); ok {
 		key = m.IdempotencyKey
 	}
-	again := idempotent[k.op] || k.message != nil && k.message.window > 0
+	creates := dialect.Get(k.op).Creates
+	again := !creates || k.message != nil && k.message.window > 0
 	switch {
 	case key != "" && again:
 		h[canonical] = []string{dialect.FormatKey(key)}
 	case key != "":
 		delete(h, canonical)
 		h[other] = []string{dialect.FormatKey(key)}
-	case idempotent[k.op] || again && len(h[canonical]) == 0:
+	case !creates || again && len(h[canonical]) == 0:
 		h[canonical] = []string{}
 	}
 }
@@ -151,6 +145,7 @@ func (c *Client) roundTrip(ctx context.Context, k *call, d time.Duration) (any, 
 		return nil, orCause(ctx, err)
 	}
 	answer, err := k.face.binding.answer(k, res, body)
+	readSource(res.Header, answer)
 	return answer, withRetryAfter(err, res)
 }
 

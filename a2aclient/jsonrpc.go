@@ -31,8 +31,8 @@ func (b *jsonrpc) ways(op dialect.Op) int {
 func (b *jsonrpc) method(op dialect.Op) string { return dialect.Get(op).Methods[b.dialect] }
 
 func (b *jsonrpc) build(op dialect.Op, _ int, req any) (*call, error) {
-	if op == dialect.GetExtendedAgentCard && b.version == "0.2" {
-		return b.extendedCard02(op, req)
+	if op == dialect.GetExtendedAgentCard && dialect.CardBesideInterface(b.version) {
+		return b.cardBeside(op, req)
 	}
 	id := strconv.AppendInt(nil, b.next(), 10)
 	accept := "application/json"
@@ -49,9 +49,9 @@ func (b *jsonrpc) build(op dialect.Op, _ int, req any) (*call, error) {
 	}, nil
 }
 
-// extendedCard02 makes the call for the extended card of version 0.2, which is
-// an ordinary document beside the interface.
-func (b *jsonrpc) extendedCard02(op dialect.Op, req any) (*call, error) {
+// cardBeside makes the call for an extended card that is an ordinary document
+// beside the interface.
+func (b *jsonrpc) cardBeside(op dialect.Op, req any) (*call, error) {
 	u, err := url.Parse(b.url)
 	if err != nil { // choose has parsed it
 		return nil, &a2a.Error{Code: a2a.CodeInternal, Message: "the interface's URL cannot be used", Cause: err}

@@ -39,7 +39,7 @@ func doubtful(f *face, op dialect.Op, err error) bool {
 		}
 		return !f.known.Load() || op == dialect.SendMessage || op == dialect.GetTask || op == dialect.CancelTask
 	case a2a.CodeInvalidRequest: // a server of 0.1, to methods of others
-		return !f.known.Load() && isJSONRPC(f) && !optional[op]
+		return !f.known.Load() && isJSONRPC(f) && !optional(op)
 	case a2a.CodeUnsupportedOperation: // gRPC has no other word for it
 		return !f.known.Load() && isGRPC(f)
 	}
@@ -133,13 +133,13 @@ func (c *Client) alternatives(used *face, refused error) ([]*face, error) {
 			slices.ContainsFunc(list, func(f *face) bool { return f.iface == in && sameDialect(f.version, version) }) {
 			return nil
 		}
-		f, err := newFace(c, c.Card(), in, version)
+		f, err := newFace(c, c.named, in, version)
 		if err == nil {
 			list = append(list, f)
 		}
 		return err
 	}
-	versions := []string{"1.0", "0.3", "0.1"} // the others look like these
+	versions := dialect.Forms
 	if e := said(refused); e.Code == a2a.CodeVersionNotSupported && e.Meta["supportedVersions"] != "" {
 		versions = nil
 		for v := range strings.SplitSeq(e.Meta["supportedVersions"], ",") {

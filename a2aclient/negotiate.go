@@ -1,6 +1,7 @@
 package a2aclient
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -44,7 +45,7 @@ func newFace(c *Client, card *a2a.AgentCard, in *a2a.AgentInterface, version str
 	case strings.EqualFold(in.ProtocolBinding, a2a.BindingGRPC):
 		base := grpcBase(card, in.URL)
 		own := *c.http
-		own.Transport = http2Only(own.Transport, base)
+		own.Transport = http2Only(own.Transport.(*guard), base)
 		f.binding = &grpc{base, &own, dialect.GRPCOf(d)}
 	default:
 		f.binding = &jsonrpc{
@@ -64,7 +65,9 @@ type offer struct {
 // choose returns the interface to be used, and behind it those to fall back
 // to. A version that the caller forces and the card does not list is tried at
 // the card's addresses all the same: people force one because the card is wrong.
-func choose(card *a2a.AgentCard, o *Options) ([]offer, error) {
+//
+// Interfaces at addresses that from may not name are left out.
+func choose(card *a2a.AgentCard, o *Options, from *source) ([]offer, error) {
 	if len(card.SupportedInterfaces) == 0 {
 		return nil, &CardError{Ref: card.Name, Kind: CardInvalid, Err: errors.New("it names no interface at which the agent can be called")}
 	}
@@ -73,9 +76,16 @@ func choose(card *a2a.AgentCard, o *Options) ([]offer, error) {
 	}
 	var usable, forced []offer
 	otherVersion := false
+	var refused error // the first address that may not be named
 	for _, in := range card.SupportedInterfaces {
 		if in == nil || !contains(bindings, in.ProtocolBinding) || !callable(card, in) {
 			continue
+		}
+		if u, err := url.Parse(baseOf(card, in)); err == nil { // callable has parsed it
+			if err := from.check(u); err != nil {
+				refused = cmp.Or(refused, err)
+				continue
+			}
 		}
 		version := versionOf(in)
 		otherVersion = otherVersion || version == ""
@@ -89,6 +99,9 @@ func choose(card *a2a.AgentCard, o *Options) ([]offer, error) {
 	}
 	if len(usable) == 0 {
 		usable = forced
+	}
+	if len(usable) == 0 && refused != nil {
+		return nil, &CardError{Ref: card.Name, Kind: CardRefused, Err: refused}
 	}
 	if len(usable) == 0 {
 		return nil, noneUsable(card, otherVersion || o.Version != "")
@@ -116,10 +129,7 @@ func saysTenant(version string) bool {
 	return d >= dialect.V10
 }
 
-// ranks are the versions, best first. The draft is never before what is final.
-var ranks = []string{"1.0", "1.1", "0.3", "0.2", "0.1"}
-
-func rank(version string) int { return slices.Index(ranks, version) }
+func rank(version string) int { return slices.Index(dialect.Preferred, version) }
 
 // versionOf returns the version of an interface as Major.Minor, or "" if it is
 // not spoken here. Interfaces came with 1.0: one that forgot its version is of
@@ -152,8 +162,7 @@ func callable(card *a2a.AgentCard, in *a2a.AgentInterface) bool {
 	if strings.EqualFold(in.ProtocolBinding, a2a.BindingGRPC) {
 		return grpcBase(card, in.URL) != ""
 	}
-	u, err := url.Parse(in.URL)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
+	return a2a.WebURL(in.URL) != nil
 }
 
 func contains(list []string, s string) bool {

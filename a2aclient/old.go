@@ -46,17 +46,14 @@ func (f *face) prepare(req any) any {
 	return &old
 }
 
-// optional lists the operations that agents of versions before 1.0 may lack,
-// as the version or a patch of it does, or as their makers left them out.
-var optional = map[dialect.Op]bool{
-	dialect.ListTasks: true, dialect.GetExtendedAgentCard: true,
-	dialect.ListTaskPushNotificationConfigs: true, dialect.DeleteTaskPushNotificationConfig: true,
-}
+// optional reports whether agents of versions before 1.0 may lack an operation: 0.1
+// does, and later ones in some patch or because their makers left it out.
+func optional(op dialect.Op) bool { return dialect.Get(op).Methods[dialect.V01] == "" }
 
 // lacking says UnsupportedOperation where an agent of an old version lets us
 // know in other ways that it lacks an operation.
 func lacking(f *face, op dialect.Op, err error) error {
-	if f.dialect >= dialect.V10 || !optional[op] {
+	if f.dialect >= dialect.V10 || !optional(op) {
 		return err
 	}
 	switch e := said(err); {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/egress"
+	"github.com/parley-a2a/parley/internal/upload"
 )
 
 // Options adjusts a client. A nil *Options means all defaults.
@@ -54,6 +56,17 @@ type Options struct {
 	// refused. It may be called by many goroutines at once, again for a card that
 	// is kept. Cards that New gets are the caller's. Nil takes any card.
 	CheckCard func(ctx context.Context, doc []byte) ([]byte, error)
+	// AnyAddress lets cards and redirects name any address. Without it, what
+	// comes from a public address leads to public addresses only, and not from
+	// https to http; what comes from a private network leads to private and
+	// public ones; what comes from this machine leads anywhere. The address that
+	// the caller gave, a card in a file, and one that New gets are not judged.
+	// A name is judged by the address that is dialled. Behind an HTTP proxy, and
+	// with a Transport that is neither an *http.Transport nor has the methods
+	// Base() *http.Transport and Over(http.RoundTripper) http.RoundTripper, which
+	// return the one below and the same above another, only what the URL says is
+	// known.
+	AnyAddress bool
 	// UnaryTimeout bounds a whole non-streaming call apart from SendMessage,
 	// which waits for the agent, and each request for a card. Zero means 60 s;
 	// negative means none.
@@ -66,6 +79,8 @@ type Options struct {
 	// another interface or version is used than the card says, or a message is
 	// sent again; none has credentials or queries. Nil discards.
 	Logger *slog.Logger
+
+	lookup egress.Resolver // of tests; nil: the system's
 }
 
 func (o *Options) orDefault() *Options {
@@ -110,8 +125,10 @@ func (o *Options) httpClient() *http.Client {
 			IdleConnTimeout:     90 * time.Second,
 			MaxIdleConnsPerHost: 64,
 			ForceAttemptHTTP2:   true,
+			HTTP2:               upload.HTTP2(),
 		}
 	}
+	c.Transport = newGuard(c.Transport, o.lookup)
 	theirs := c.CheckRedirect
 	c.CheckRedirect = func(req *http.Request, via []*http.Request) error {
 		if err := checkRedirect(req, via); err != nil {
@@ -126,9 +143,9 @@ func (o *Options) httpClient() *http.Client {
 }
 
 // setHeader puts the caller's and the protocol's service parameters into h, as
-// a version has them: the header of the version came with 0.3.
+// a version has them.
 func (o *Options) setHeader(h http.Header, version string) {
-	if version >= "0.3" {
+	if dialect.HasVersionHeader(version) {
 		h.Set("A2A-Version", version)
 	}
 	for name, values := range o.Header {

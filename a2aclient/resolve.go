@@ -68,39 +68,46 @@ func Resolve(ctx context.Context, ref string, o *Options) (*a2a.AgentCard, error
 // card may have the form of any version: what older ones have in other places
 // is found in SupportedInterfaces and SecuritySchemes. The error is a *CardError, or the context's.
 func (r *Resolver) Resolve(ctx context.Context, ref string) (*a2a.AgentCard, error) {
-	card, err := r.resolve(ctx, ref)
+	card, _, err := r.find(ctx, ref)
+	return card, err
+}
+
+// find is Resolve, with where the card came from.
+func (r *Resolver) find(ctx context.Context, ref string) (*a2a.AgentCard, *source, error) {
+	card, from, err := r.resolve(ctx, ref)
 	if err == nil {
-		return card, nil
+		return card, from, nil
 	}
 	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+		return nil, nil, context.Cause(ctx)
 	}
 	var e *CardError
 	if !errors.As(err, &e) {
 		e = &CardError{Kind: CardInvalid, Err: err}
 	}
 	e.Ref = printable(ref)
-	return nil, e
+	return nil, nil, e
 }
 
-func (r *Resolver) resolve(ctx context.Context, ref string) (*a2a.AgentCard, error) {
+func (r *Resolver) resolve(ctx context.Context, ref string) (*a2a.AgentCard, *source, error) {
 	where, err := parseRef(ref)
 	if err != nil {
-		return nil, &CardError{Kind: CardNotFound, Err: err}
+		return nil, nil, &CardError{Kind: CardNotFound, Err: err}
 	}
 	if where.file != "" {
 		body, err := readCard(where.file)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		return r.opts.checkedCard(ctx, body)
+		card, err := r.opts.checkedCard(ctx, body)
+		return card, nil, err
 	}
 	if err := r.opts.checkCredentials(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var best *CardError // of several failures, the one that says most
 	for i, u := range where.urls {
-		body, err := r.fetch(ctx, u)
+		doc, err := r.fetch(ctx, u)
 		var e *CardError
 		if errors.As(err, &e) {
 			if e.Kind == CardUnreachable && where.guessed {
@@ -109,7 +116,7 @@ func (r *Resolver) resolve(ctx context.Context, ref string) (*a2a.AgentCard, err
 			// A page where a card should be is what sites show for any path.
 			page := errors.Is(err, errNotJSON) && i < len(where.urls)-1
 			if e.Kind != CardNotFound && !page {
-				return nil, e
+				return nil, nil, e
 			}
 			if best == nil || best.Kind == CardNotFound && page {
 				best = e
@@ -117,50 +124,54 @@ func (r *Resolver) resolve(ctx context.Context, ref string) (*a2a.AgentCard, err
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		card, err := r.opts.checkedCard(ctx, body)
+		card, err := r.opts.checkedCard(ctx, doc.body)
 		if err != nil || where.isFor(u, card) {
-			return card, err
+			return card, doc.from, err
 		}
 		if at := card.SupportedInterfaces[0].URL; best == nil || best.Kind == CardNotFound {
 			best = &CardError{Kind: CardNotFound, Err: fmt.Errorf("there is no card below %s, and the one of its host is for another address, %s: use that if it is the agent you mean",
 				location(where.base), printable(at))}
 		}
 	}
-	return nil, best
+	return nil, nil, best
 }
 
 // fetch returns the document at u, which is JSON.
-func (r *Resolver) fetch(ctx context.Context, u *url.URL) ([]byte, error) {
+func (r *Resolver) fetch(ctx context.Context, u *url.URL) (*cached, error) {
 	key := u.String()
 	old := r.cache.get(key)
 	if old != nil && r.now().Before(old.fresh) {
-		return old.body, nil
+		return old, nil
 	}
 	if d := r.opts.unaryTimeout(); d > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, d, errTimeout(d))
 		defer cancel()
 	}
-	res, body, err := r.get(ctx, u, old, false)
+	res, body, from, err := r.get(ctx, u, old, false)
 	if err == nil && res.StatusCode == http.StatusUnauthorized && r.opts.hasCredentials() {
-		res, body, err = r.get(ctx, u, old, true)
+		res, body, from, err = r.get(ctx, u, old, true)
 	}
 	switch {
 	case err != nil:
 		var redirect *errRedirect
-		if errors.As(err, &redirect) {
+		var address *AddressError
+		switch {
+		case errors.As(err, &redirect):
 			return nil, &CardError{Kind: CardNotFound, Err: err}
+		case errors.As(err, &address):
+			return nil, &CardError{Kind: CardRefused, Err: err}
 		}
 		return nil, err
 	case res.StatusCode == http.StatusNotModified && old != nil:
-		return r.cache.put(key, res.Header, nil, old, r.now()).body, nil
+		return r.cache.put(key, res.Header, nil, from, old, r.now()), nil
 	case res.StatusCode == http.StatusOK:
 		if !json.Valid(body) {
 			return nil, &CardError{Kind: CardInvalid, Err: fmt.Errorf("%s is %w but %s", location(u), errNotJSON, kindOfBody(res.Header, body))}
 		}
-		return r.cache.put(key, res.Header, body, nil, r.now()).body, nil
+		return r.cache.put(key, res.Header, body, from, nil, r.now()), nil
 	}
 	said := dialect.ErrorFromHTTP(res.StatusCode, res.Header.Get("Content-Type"), body)
 	switch s := res.StatusCode; {
@@ -172,11 +183,12 @@ func (r *Resolver) fetch(ctx context.Context, u *url.URL) ([]byte, error) {
 	return nil, &CardError{Kind: CardNotFound, Err: fmt.Errorf("there is no card at %s (HTTP %d)", location(u), res.StatusCode)}
 }
 
-func (r *Resolver) get(ctx context.Context, u *url.URL, old *cached, authenticate bool) (*http.Response, []byte, error) {
+func (r *Resolver) get(ctx context.Context, u *url.URL, old *cached, authenticate bool) (*http.Response, []byte, *source, error) {
 	watch := new(dialing)
-	req, err := http.NewRequestWithContext(watch.watch(ctx), http.MethodGet, u.String(), nil)
+	leaving, j := r.opts.leave(ctx, nil)
+	req, err := http.NewRequestWithContext(watch.watch(leaving), http.MethodGet, u.String(), nil)
 	if err != nil {
-		return nil, nil, &CardError{Kind: CardNotFound, Err: errors.New("not a valid URL")}
+		return nil, nil, nil, &CardError{Kind: CardNotFound, Err: errors.New("not a valid URL")}
 	}
 	req.Header.Set("Accept", "application/json, application/a2a+json")
 	r.opts.setHeader(req.Header, r.opts.cardVersion())
@@ -195,17 +207,17 @@ func (r *Resolver) get(ctx context.Context, u *url.URL, old *cached, authenticat
 	res, err := r.http.Do(req)
 	logRequest(ctx, r.opts.logger(), "card", req, res, start, err)
 	if err != nil {
-		return nil, nil, r.unreachable(ctx, watch, u.Host, err)
+		return nil, nil, nil, r.unreachable(ctx, watch, u.Host, err)
 	}
 	defer res.Body.Close()
 	body, err := readAll(res.Body, maxCard)
 	if errors.Is(err, errTooLarge) {
-		return nil, nil, &CardError{Kind: CardInvalid, Err: fmt.Errorf("%s is larger than %d bytes", location(u), maxCard)}
+		return nil, nil, nil, &CardError{Kind: CardInvalid, Err: fmt.Errorf("%s is larger than %d bytes", location(u), maxCard)}
 	}
 	if err != nil {
-		return nil, nil, r.unreachable(ctx, watch, u.Host, err)
+		return nil, nil, nil, r.unreachable(ctx, watch, u.Host, err)
 	}
-	return res, body, nil
+	return res, body, j.from.Load(), nil
 }
 
 func (r *Resolver) unreachable(ctx context.Context, watch *dialing, host string, err error) error {

@@ -66,7 +66,7 @@ func (b *rest) answer(k *call, res *http.Response, body []byte) (any, error) {
 		}
 		return nil, err
 	}
-	if k.op == dialect.DeleteTaskPushNotificationConfig {
+	if dialect.Get(k.op).Silent {
 		return nil, nil // any success will do, with or without a body
 	}
 	if wire.CheckJSON(body) != nil {

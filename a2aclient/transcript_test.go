@@ -15,20 +15,20 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/dialect"
-	"github.com/parley-a2a/parley/internal/transcript"
+	"github.com/parley-a2a/parley/test/transcripts"
 )
 
 // TestTranscripts plays testdata/wire against the client, as its README
 // describes: it calls what a transcript calls, gets the response as it stands
 // there, and what it makes of that must be the transcript's result.
 func TestTranscripts(t *testing.T) {
-	files, err := transcript.Load("../testdata/wire")
+	files, err := transcripts.Load("../testdata/wire")
 	if err != nil || len(files) < 10 {
 		t.Fatalf("%d transcripts, %v", len(files), err)
 	}
 	for _, f := range files {
 		t.Run(f.Name, func(t *testing.T) {
-			vars := transcript.Vars{}
+			vars := transcripts.Vars{}
 			for i, x := range f.Exchanges {
 				if x.Call != nil {
 					t.Run(fmt.Sprint(i+1), func(t *testing.T) { playClient(t, f, x, vars) })
@@ -38,7 +38,7 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-func playClient(t *testing.T, f *transcript.File, x *transcript.Exchange, vars transcript.Vars) {
+func playClient(t *testing.T, f *transcripts.File, x *transcripts.Exchange, vars transcripts.Vars) {
 	agent := &tape{t: t, x: x, vars: vars}
 	got := perform(t, f, x, agent)
 	if agent.served != 1 {
@@ -54,12 +54,12 @@ func playClient(t *testing.T, f *transcript.File, x *transcript.Exchange, vars t
 		}
 	}
 	if len(got) != len(want) {
-		t.Errorf("%d results, want %d: %s", len(got), len(want), transcript.Show(got))
+		t.Errorf("%d results, want %d: %s", len(got), len(want), transcripts.Show(got))
 	}
 }
 
 // perform makes the call and returns what comes of it; an error is the last.
-func perform(t *testing.T, f *transcript.File, x *transcript.Exchange, agent *tape) (got []any) {
+func perform(t *testing.T, f *transcripts.File, x *transcripts.Exchange, agent *tape) (got []any) {
 	o := &Options{HTTPClient: &http.Client{Transport: agent}, Retries: -1}
 	ctx := context.Background()
 	one := func(res any, err error) []any {
@@ -94,7 +94,7 @@ func perform(t *testing.T, f *transcript.File, x *transcript.Exchange, agent *ta
 
 // transcriptCard is the card of an agent that speaks but the dialect and the
 // binding of a transcript, and can do everything.
-func transcriptCard(f *transcript.File) *a2a.AgentCard {
+func transcriptCard(f *transcripts.File) *a2a.AgentCard {
 	binding := a2a.BindingJSONRPC
 	if f.Binding == "rest" {
 		binding = a2a.BindingHTTPJSON
@@ -112,15 +112,15 @@ func transcriptCard(f *transcript.File) *a2a.AgentCard {
 // tape is a server that answers one request with the response of a transcript.
 type tape struct {
 	t      *testing.T
-	x      *transcript.Exchange
-	vars   transcript.Vars
+	x      *transcripts.Exchange
+	vars   transcripts.Vars
 	served int
 }
 
 func (a *tape) RoundTrip(r *http.Request) (*http.Response, error) {
 	res := a.x.Response
 	if _, path, _ := strings.Cut(a.x.Request.Line, " "); a.x.OfCard() && r.URL.Path != path {
-		res = &transcript.Message{Line: "404"} // a card is looked for at more than one place
+		res = &transcripts.Message{Line: "404"} // a card is looked for at more than one place
 	} else {
 		a.served++
 	}

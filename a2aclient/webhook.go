@@ -11,7 +11,12 @@ import (
 )
 
 // WebhookOptions says what a receiver of webhooks knows. What is set in Keys
-// or PublicKeys, and in Token, is required of each delivery.
+// or PublicKeys, in Sources, and in Token, is required of each delivery.
+//
+// An agent signs the webhooks of all its callers with the same keys, and another
+// caller may post to your receiver under an id of your task. So keys need Token or
+// Sources beside them: a token that begins with whsec_ and that you make up for
+// each configuration is the simplest.
 type WebhookOptions struct {
 	// Keys is the URL of the agent's key set, such as
 	// https://agent.example/.well-known/jwks.json. It is fetched with the first
@@ -25,6 +30,15 @@ type WebhookOptions struct {
 	// Token is the token of the push notification configuration: deliveries
 	// are signed with it, or, if they come with a JWT alone, carry it.
 	Token string
+	// Sources are the callers whose deliveries are accepted, by the Source of their
+	// a2a.TaskPushNotificationConfig. Callers who are listed together can post about
+	// each other's tasks: if they do not trust each other, use a verifier for each.
+	Sources []string
+	// AnySource accepts what a key has signed for any caller of the agent. It is
+	// safe if the agent has no other callers, or if you compare Source in each
+	// delivery with the caller that the task belongs to. Servers other than Parley
+	// have no sources.
+	AnySource bool
 	// Unsigned takes deliveries without any signature, too, as other
 	// implementations send them; with Token, those that carry it. Such
 	// deliveries can be made up by whoever knows the token, and repeated.
@@ -91,6 +105,9 @@ type WebhookDelivery struct {
 	Duplicate bool
 	// ByKey and ByToken say what vouches for it.
 	ByKey, ByToken bool
+	// Source is the caller that it was signed for: see WebhookOptions.Sources. Empty
+	// if the delivery is not signed, or is signed without one.
+	Source string
 
 	// Event is what happened, if that is what was posted, as 1.0 does.
 	Event *a2a.StreamResponse
@@ -137,6 +154,15 @@ func NewWebhookVerifier(o WebhookOptions) (*WebhookVerifier, error) {
 		return nil, errors.New("webhook verifier: set Keys or PublicKeys, not both")
 	case o.Keys == "" && len(o.PublicKeys) == 0 && o.Token == "" && !o.Unsigned:
 		return nil, errors.New("webhook verifier: set Keys, PublicKeys or Token, or nothing can be verified")
+	case v.anyCaller() && !o.AnySource:
+		return nil, errors.New("webhook verifier: the agent's keys sign for all of its callers: set Token to the token of your configuration, or Sources to its Source")
+	case len(o.Sources) > 0 && o.AnySource:
+		return nil, errors.New("webhook verifier: set Sources or AnySource, not both")
+	}
+	for _, s := range o.Sources {
+		if !webhook.ValidSource(s) {
+			return nil, errors.New("webhook verifier: a source has 32 characters, as the server's answer to the configuration has it")
+		}
 	}
 	if err := webhook.CheckToken(o.Token); err != nil {
 		return nil, errors.New("webhook verifier: Token cannot be one")
@@ -153,6 +179,12 @@ func NewWebhookVerifier(o WebhookOptions) (*WebhookVerifier, error) {
 	return v, err
 }
 
+// anyCaller reports whether nothing but a key would vouch for a delivery.
+func (v *WebhookVerifier) anyCaller() bool {
+	o := &v.opts
+	return (o.Keys != "" || len(o.PublicKeys) > 0) && o.Token == "" && len(o.Sources) == 0
+}
+
 // Verify judges a delivery by its headers and its body, byte for byte as they
 // came, and remembers its id: the next one with it is a Duplicate, which is no
 // error. The error is a *WebhookError, or the cause of ctx.
@@ -164,7 +196,7 @@ func (v *WebhookVerifier) Verify(ctx context.Context, h http.Header, body []byte
 	if err != nil || d.ID == "" {
 		return d, err
 	}
-	known, err := v.seen.add(d.ID, d.Time, v.opts.now().Add(-v.opts.window()), false)
+	known, err := v.seen.add(d.ID, d.Time, false)
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +213,7 @@ func (v *WebhookVerifier) judge(ctx context.Context, h http.Header, body []byte)
 	if err != nil {
 		return nil, err
 	}
-	d := &WebhookDelivery{ID: p.id, Time: p.at, ByKey: p.byKey, ByToken: p.byToken}
+	d := &WebhookDelivery{ID: p.id, Time: p.at, ByKey: p.byKey, ByToken: p.byToken, Source: webhook.SourceOf(p.id)}
 	if p.id != "" {
 		if now, w := v.opts.now(), v.opts.window(); d.Time.Before(now.Add(-w)) || d.Time.After(now.Add(w)) || !p.expires.IsZero() && now.After(p.expires) {
 			return nil, &WebhookError{Status: http.StatusTooEarly, Reason: "the time of the delivery is too far from ours"}

@@ -64,7 +64,7 @@ func (v *WebhookVerifier) take(ctx context.Context, h http.Header, body []byte, 
 	if d.ID == "" {
 		return process(ctx, d)
 	}
-	known, err := v.seen.add(d.ID, d.Time, v.opts.now().Add(-v.opts.window()), true)
+	known, err := v.seen.add(d.ID, d.Time, true)
 	switch {
 	case err != nil:
 		return err

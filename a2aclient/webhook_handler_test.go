@@ -5,8 +5,11 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 )
 
 func TestWebhookHandler(t *testing.T) {
@@ -101,5 +104,57 @@ func TestWebhookIsNotProcessedTwiceAtOnce(t *testing.T) {
 	}
 	if code := post(); code != 200 {
 		t.Errorf("afterwards: %d", code)
+	}
+}
+
+// TestWebhookInProcessIsNotForgotten: deliveries that come meanwhile do not push out what
+// is being processed, however few are remembered.
+func TestWebhookInProcessIsNotForgotten(t *testing.T) {
+	r := newReceiver(t, WebhookOptions{Token: "secret", Remember: 2})
+	working, finish := make(chan bool), make(chan error)
+	var slow atomic.Int32
+	handler := r.Handler(func(_ context.Context, d *WebhookDelivery) error {
+		if d.ID != "slow" {
+			return nil
+		}
+		if slow.Add(1) > 1 {
+			return errors.New("processed twice")
+		}
+		working <- true
+		return <-finish
+	})
+	post := func(id string) int {
+		req := httptest.NewRequest("POST", "/", strings.NewReader(statusEvent))
+		req.Header = r.signed(id, statusEvent, "secret")
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, req)
+		return w.Code
+	}
+	code := make(chan int)
+	go func() { code <- post("slow") }()
+	<-working
+	for i := range 10 {
+		r.pass(time.Second)
+		if got := post("d-" + strconv.Itoa(i)); got != 200 {
+			t.Errorf("another: %d", got)
+		}
+	}
+	r.pass(time.Second)
+	if got := post("slow"); got != 503 {
+		t.Errorf("its next attempt: %d, want 503", got)
+	}
+	finish <- nil
+	if got := <-code; got != 200 || slow.Load() != 1 {
+		t.Errorf("%d, processed %d times", got, slow.Load())
+	}
+	if got := post("slow"); got != 200 {
+		t.Errorf("afterwards: %d", got)
+	}
+	for i := range 10 { // and then it is pushed out like others
+		r.pass(time.Second)
+		post("e-" + strconv.Itoa(i))
+	}
+	if len(r.seen.known) > 2 || len(r.seen.order) > 2 {
+		t.Errorf("remembers %d ids", len(r.seen.known))
 	}
 }

@@ -133,7 +133,8 @@ func (f *keyFetcher) refresh(ctx context.Context) error {
 func (f *keyFetcher) fetch(ctx context.Context) (*webhook.KeySet, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, keysWait, errTimeout(keysWait))
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, f.url, nil)
+	leaving, _ := new(Options).leave(ctx, nil)
+	req, err := http.NewRequestWithContext(leaving, http.MethodGet, f.url, nil)
 	if err != nil {
 		return nil, err
 	}

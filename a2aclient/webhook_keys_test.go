@@ -100,7 +100,7 @@ func TestWebhookKeysAreFetchedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var fetches atomic.Int32
 		release := make(chan bool)
-		v, err := NewWebhookVerifier(WebhookOptions{Keys: keysURL, HTTPClient: &http.Client{Transport: roundTripFunc(func(req *http.Request) (*http.Response, error) {
+		v, err := NewWebhookVerifier(WebhookOptions{Keys: keysURL, AnySource: true, HTTPClient: &http.Client{Transport: roundTripFunc(func(req *http.Request) (*http.Response, error) {
 			fetches.Add(1)
 			select {
 			case <-release:

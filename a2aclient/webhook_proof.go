@@ -2,11 +2,10 @@ package a2aclient
 
 import (
 	"context"
-	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/hex"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/parley-a2a/parley/internal/webhook"
@@ -41,7 +40,7 @@ func (v *WebhookVerifier) prove(ctx context.Context, h http.Header, body []byte)
 	}
 	var p proof
 	if v.pinned != nil || v.keys != nil {
-		if p, err = v.byKey(ctx, signed, token, h, body); err != nil {
+		if p, err = v.byKey(ctx, signed, token, body); err != nil {
 			return proof{}, err
 		}
 	}
@@ -62,6 +61,11 @@ func (v *WebhookVerifier) prove(ctx context.Context, h http.Header, body []byte)
 	if !p.byKey && !p.byToken && v.opts.Unsigned {
 		return proof{}, nil // signed, by whomever
 	}
+	// The id is covered by each kind of signature. Refused deliveries never reach
+	// the memory of ids, so nobody can fill it with what belongs to others.
+	if len(v.opts.Sources) > 0 && !slices.Contains(v.opts.Sources, webhook.SourceOf(p.id)) {
+		return proof{}, unproven("the delivery is signed for another caller of the agent")
+	}
 	return p, nil
 }
 
@@ -76,7 +80,7 @@ func (v *WebhookVerifier) carriesToken(h http.Header) bool {
 }
 
 // byKey verifies an Ed25519 signature, or the JWT of versions before 1.0.
-func (v *WebhookVerifier) byKey(ctx context.Context, signed *webhook.Signed, token *webhook.Token, h http.Header, body []byte) (proof, error) {
+func (v *WebhookVerifier) byKey(ctx context.Context, signed *webhook.Signed, token *webhook.Token, body []byte) (proof, error) {
 	if token == nil && !signed.HasKeySignature() {
 		return proof{}, unproven("the delivery is not signed with a key")
 	}
@@ -94,10 +98,6 @@ func (v *WebhookVerifier) byKey(ctx context.Context, signed *webhook.Signed, tok
 		p := proof{id: claims.ID, at: claims.IssuedAt.Time(), taskID: claims.TaskID, byKey: true}
 		if claims.Expires != nil {
 			p.expires = claims.Expires.Time()
-		}
-		if p.id == "" { // then at least the same token is known again
-			sum := sha256.Sum256([]byte(h.Get("Authorization")))
-			p.id = hex.EncodeToString(sum[:])
 		}
 		return p, true
 	}

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// deliveries remembers the last ids, in bounded memory. Of what it had to
+// deliveries remembers the last ids, in bounded memory: max of them, or as many as
+// are being processed if those are more. Of what it had to
 // forget it knows how new it was: what is older than that, and not known, may
 // have been here, and is refused, until its sender tries again with a new time.
 type deliveries struct {
@@ -25,8 +26,8 @@ type remembered struct {
 }
 
 // add remembers an id, as one that is being processed or not, or returns what
-// is known of it. Nothing older than oldest gets here.
-func (d *deliveries) add(id string, at, oldest time.Time, busy bool) (*remembered, error) {
+// is known of it.
+func (d *deliveries) add(id string, at time.Time, busy bool) (*remembered, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if r := d.known[id]; r != nil {
@@ -42,14 +43,18 @@ func (d *deliveries) add(id string, at, oldest time.Time, busy bool) (*remembere
 	if d.known == nil {
 		d.known = map[string]*remembered{}
 	}
-	for len(d.order) >= d.max {
+	for left := len(d.order); len(d.order) >= d.max && left > 0; left-- {
 		r := d.order[0]
 		d.order = d.order[1:]
 		if d.known[r.id] != r {
 			continue // was forgotten
 		}
+		if r.busy { // or its next attempt would be processed beside it
+			d.order = append(d.order, r)
+			continue
+		}
 		delete(d.known, r.id)
-		if r.at.After(oldest) && r.at.After(d.floor) {
+		if r.at.After(d.floor) { // also if it is too old by now: clocks are set back
 			d.floor = r.at
 		}
 	}

@@ -3,9 +3,13 @@ package a2aclient
 import (
 	"bytes"
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -69,6 +73,9 @@ func newReceiver(t *testing.T, o WebhookOptions) *receiver {
 	t.Helper()
 	r := &receiver{t: t, now: time.Unix(1_700_000_000, 0), keys: webhookKeys()}
 	o.Now, o.HTTPClient = r.clock, &http.Client{Transport: r}
+	if o.Token == "" && o.Sources == nil {
+		o.AnySource = true // see webhook_source_test.go
+	}
 	v, err := NewWebhookVerifier(o)
 	if err != nil {
 		t.Fatal(err)
@@ -328,6 +335,75 @@ func TestWebhookDuplicates(t *testing.T) {
 	r.want("without an id", h, statusEvent, 200)
 	if d := r.want("the same token", h, statusEvent, 200); !d.Duplicate {
 		t.Error("a replayed token is not a duplicate")
+	}
+}
+
+// TestWebhookTokensInOtherWords: a token without an id is known again, however it is
+// written.
+func TestWebhookTokensInOtherWords(t *testing.T) {
+	r := newReceiver(t, WebhookOptions{Keys: keysURL})
+	h := r.withJWT("", "t-1", statusEvent)
+	r.want("first", h, statusEvent, 200)
+	token := strings.TrimPrefix(h.Get("Authorization"), "Bearer ")
+	words := []string{"bearer " + token, "BEARER " + token, "Bearer " + token + " ", "Bearer  " + token}
+	// The last letter of a part may have bits that nobody reads.
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+	for part := range 3 {
+		parts := strings.Split(token, ".")
+		p := parts[part]
+		end := p[len(p)-1]
+		raw, err := base64.RawURLEncoding.DecodeString(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range letters {
+			parts[part] = p[:len(p)-1] + string(c)
+			if b, err := base64.RawURLEncoding.DecodeString(parts[part]); err == nil && bytes.Equal(b, raw) && byte(c) != end {
+				words = append(words, "Bearer "+strings.Join(parts, "."))
+			}
+		}
+	}
+	if len(words) < 8 {
+		t.Fatalf("only %d spellings", len(words))
+	}
+	for _, w := range words {
+		h := h.Clone()
+		h.Set("Authorization", w)
+		d, err := r.Verify(t.Context(), h, []byte(statusEvent))
+		if err == nil && !d.Duplicate {
+			t.Errorf("%.12s…%s is new", w, w[len(w)-4:])
+		}
+	}
+}
+
+// TestWebhookClockThatIsSetBack: what was pushed out when it was too old is not new
+// again when the clock is set back.
+func TestWebhookClockThatIsSetBack(t *testing.T) {
+	r := newReceiver(t, WebhookOptions{Token: "secret", Remember: 2})
+	old := r.signed("d-1", statusEvent, "secret")
+	r.want("new", old, statusEvent, 200)
+	r.pass(10 * time.Minute)
+	for _, id := range []string{"e-1", "e-2"} {
+		r.want(id, r.signed(id, statusEvent, "secret"), statusEvent, 200)
+	}
+	r.pass(-10 * time.Minute)
+	r.want("replayed", old, statusEvent, 425)
+}
+
+// TestWebhookTimesAtTheEdge: no time that can be written overflows into the window.
+func TestWebhookTimesAtTheEdge(t *testing.T) {
+	r := newReceiver(t, WebhookOptions{Token: "secret"})
+	for _, at := range []int64{0, 1, 1 << 31, 1 << 32, 1 << 53, 1<<62 - 1, 1<<63 - 1} {
+		h := http.Header{}
+		h["Webhook-Id"] = []string{"d-1"}
+		h["Webhook-Timestamp"] = []string{strconv.FormatInt(at, 10)}
+		mac := hmac.New(sha256.New, []byte("secret"))
+		mac.Write([]byte("d-1." + strconv.FormatInt(at, 10) + "." + statusEvent))
+		h["Webhook-Signature"] = []string{"v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))}
+		r.want(strconv.FormatInt(at, 10), h, statusEvent, 425)
+	}
+	if len(r.seen.known) > 0 {
+		t.Error("a refused delivery is remembered")
 	}
 }
 

@@ -1,15 +1,13 @@
 package a2aserver
 
 import (
-	"context"
 	"net/http"
 	"net/netip"
 	"strconv"
 	"strings"
 
 	"github.com/parley-a2a/parley/a2a"
-	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/peer"
+	"github.com/parley-a2a/parley/internal/port"
 )
 
 // baseURL returns the agent's URL, without a slash at its end: the configured
@@ -18,15 +16,10 @@ func (s *Server) baseURL(r *http.Request, suffix string) (string, error) {
 	if u := s.opts.publicURL(); u != "" {
 		return u + s.at, nil
 	}
-	at := address{scheme: "http", host: r.Host}
-	if r.TLS != nil {
-		at.scheme = "https"
-	}
-	if err := s.forwarded(&at, r.RemoteAddr, r.Header.Values); err != nil {
+	q := ofHTTP(r, "")
+	at, err := s.addressOf(&q)
+	if err != nil {
 		return "", err
-	}
-	if !validHost(at.host) {
-		return "", a2a.Errorf(a2a.CodeInvalidRequest, "the Host header is not a host name with an optional port")
 	}
 	// The request line still has the prefix that StripPrefix took away.
 	path, _, _ := strings.Cut(r.RequestURI, "?")
@@ -40,28 +33,30 @@ func (s *Server) baseURL(r *http.Request, suffix string) (string, error) {
 // grpcBaseURL is baseURL for a call over gRPC: what the client called is the
 // authority. Where TLS ends before us, only a trusted proxy or Options.PublicURL
 // knows of it. It is "" where nothing can be said.
-func (s *Server) grpcBaseURL(ctx context.Context) string {
+func (s *Server) grpcBaseURL(q *request) string {
 	if u := s.opts.publicURL(); u != "" {
 		return u + s.at
 	}
-	md, _ := metadata.FromIncomingContext(ctx)
-	at := address{scheme: "http"}
-	if a := md.Get(":authority"); len(a) == 1 {
-		at.host = a[0]
-	}
-	remote := ""
-	if p, ok := peer.FromContext(ctx); ok {
-		if _, ok := tlsOf(p); ok {
-			at.scheme = "https"
-		}
-		if p.Addr != nil {
-			remote = p.Addr.String()
-		}
-	}
-	if s.forwarded(&at, remote, md.Get) != nil || !validHost(at.host) {
+	at, err := s.addressOf(q)
+	if err != nil {
 		return ""
 	}
 	return at.scheme + "://" + at.host + at.prefix + s.at
+}
+
+// addressOf returns where a client asked for the agent.
+func (s *Server) addressOf(q *request) (address, error) {
+	at := address{scheme: "http", host: q.host}
+	if q.tls != nil {
+		at.scheme = "https"
+	}
+	if err := s.forwarded(&at, q.remote, q.headers.Values); err != nil {
+		return at, err
+	}
+	if !validHost(at.host) {
+		return at, a2a.Errorf(a2a.CodeInvalidRequest, "the Host header is not a host name with an optional port")
+	}
+	return at, nil
 }
 
 // address is where a client asked for the agent.
@@ -75,8 +70,8 @@ type address struct {
 // sent itself: in Forwarded (RFC 7239), or in X-Forwarded-Proto, -Host, -Port
 // and -Prefix. Of lists only the last element counts, which the proxy itself
 // has added; before it stands what anybody may have sent. Most proxies know
-// one kind of header and let the other pass as it comes, so if both are there and differ
-// neither is believed.
+// one kind of header and let the other pass as it comes, so if both are there, one
+// of them with X-Forwarded-For alone, and do not say the same, neither is believed.
 func (s *Server) forwarded(at *address, remote string, get func(string) []string) error {
 	if !s.opts.trusts(remote) {
 		return nil
@@ -109,8 +104,11 @@ func notValid(header string) error {
 }
 
 func fromForwarded(at address, get func(string) []string) (address, bool, error) {
-	found := false
-	for pair := range strings.SplitSeq(last(get("Forwarded")), ";") {
+	element, said := last(get("Forwarded")), false
+	if !uncut(element) {
+		return at, false, notValid("Forwarded")
+	}
+	for pair := range strings.SplitSeq(element, ";") {
 		name, value, _ := strings.Cut(pair, "=")
 		value = strings.TrimSpace(value)
 		if n := len(value); n > 1 && value[0] == '"' && value[n-1] == '"' {
@@ -118,21 +116,21 @@ func fromForwarded(at address, get func(string) []string) (address, bool, error)
 		}
 		switch strings.ToLower(strings.TrimSpace(name)) {
 		case "host":
-			at.host, found = value, true
+			at.host, said = value, true
 		case "proto":
-			at.scheme, found = strings.ToLower(value), true
+			at.scheme, said = strings.ToLower(value), true
 		}
 	}
-	if found && !at.valid() {
+	if said && !at.valid() {
 		return at, false, notValid("Forwarded")
 	}
-	return at, found, nil
+	return at, element != "", nil
 }
 
 func fromXForwarded(at address, get func(string) []string) (address, bool, error) {
 	host, proto, port := last(get("X-Forwarded-Host")), last(get("X-Forwarded-Proto")), last(get("X-Forwarded-Port"))
 	if host == "" && proto == "" && port == "" {
-		return at, false, nil
+		return at, hasXForwarded(get), nil
 	}
 	if host != "" {
 		at.host = host
@@ -156,6 +154,20 @@ func fromXForwarded(at address, get func(string) []string) (address, bool, error
 	return at, true, nil
 }
 
+// hasXForwarded reports whether there is a header of that kind, whatever it says.
+func hasXForwarded(get func(string) []string) bool {
+	for _, name := range []string{"X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-Port"} {
+		if last(get(name)) != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// uncut reports whether an element of Forwarded was not cut at a comma between
+// quotes: a proxy may quote what its client sent as Host.
+func uncut(element string) bool { return strings.Count(element, `"`)%2 == 0 }
+
 func (at *address) valid() bool {
 	return (at.scheme == "http" || at.scheme == "https") && validHost(at.host)
 }
@@ -176,7 +188,7 @@ func (o *Options) trusts(remote string) bool {
 		return false
 	}
 	at, err := netip.ParseAddrPort(remote)
-	return err == nil && o.trustsAddr(plainAddr(at.Addr()))
+	return err == nil && o.trustsAddr(port.PlainAddr(at.Addr()))
 }
 
 // validHost accepts names, IP addresses and a port: what may stand in a URL

@@ -57,6 +57,10 @@ func TestForwardedAddress(t *testing.T) {
 		"Forwarded: host=a.example.org;proto=https|X-Forwarded-Host: a.example.org|X-Forwarded-Proto: https":    "https://a.example.org",
 		"Forwarded: host=evil.example.org;proto=https|X-Forwarded-Host: a.example.org|X-Forwarded-Proto: https": "http://inner:7275",
 		"Forwarded: host=a.example.org|X-Forwarded-Host: evil.example.org":                                      "http://inner:7275",
+		// A client's header of the other kind, where the proxy says nothing about the address.
+		"Forwarded: host=evil.example.org;proto=https|X-Forwarded-For: 203.0.113.9":                 "http://inner:7275",
+		"Forwarded: for=203.0.113.9;host=evil.example.org;proto=https|X-Forwarded-For: 203.0.113.9": "http://inner:7275",
+		"Forwarded: for=203.0.113.9|X-Forwarded-Host: evil.example.org":                             "http://inner:7275",
 	} {
 		var lines []string
 		if headers != "" {
@@ -91,7 +95,7 @@ func TestForwardedAddressIsChecked(t *testing.T) {
 		"X-Forwarded-Proto":  {"javascript", "file", "https://x", "ht tp"},
 		"X-Forwarded-Port":   {"x", "65536", "0", "-1", "+80", "80/x"},
 		"X-Forwarded-Prefix": {"x", "//evil.example.org", "/a/../b", "/a//b", "/a?b", "/a%2e", "/a b", "/" + strings.Repeat("x", 300), `/a"b`},
-		"Forwarded":          {"host=a/b", "proto=gopher", `host="a@b"`, "host=_hidden/;proto=https", "host="},
+		"Forwarded":          {"host=a/b", "proto=gopher", `host="a@b"`, "host=_hidden/;proto=https", "host=", `host="a,host=evil.example.org;x=b"`},
 	} {
 		for _, v := range values {
 			if got := asked(t, behindProxy(), "10.0.0.1:1", header+": "+v); !strings.Contains(got, header) || !strings.Contains(got, "address") {
@@ -100,6 +104,29 @@ func TestForwardedAddressIsChecked(t *testing.T) {
 			if got := asked(t, behindProxy(), "9.0.0.1:1", header+": "+v); got != "http://inner:7275" {
 				t.Errorf("%s: %s, from anybody: %s", header, v, got)
 			}
+		}
+	}
+}
+
+// A card whose address a client may have had a hand in is in no cache that others read.
+func TestCardsBehindProxiesAreNotShared(t *testing.T) {
+	fixed := behindProxy()
+	fixed.PublicURL = "https://public.example.org"
+	for _, tt := range []struct {
+		o            *Options
+		remote, want string
+	}{
+		{behindProxy(), "10.0.0.1:1", "private, max-age=300"},
+		{behindProxy(), "9.0.0.1:1", "public, max-age=300"},
+		{fixed, "10.0.0.1:1", "public, max-age=300"},
+		{nil, "10.0.0.1:1", "public, max-age=300"},
+	} {
+		r := httptest.NewRequest("GET", cardPath, nil)
+		r.RemoteAddr = tt.remote
+		w := httptest.NewRecorder()
+		New(&fake{}, testCard(), tt.o).ServeHTTP(w, r)
+		if got := w.Header().Get("Cache-Control"); got != tt.want {
+			t.Errorf("from %s: %q, want %q", tt.remote, got, tt.want)
 		}
 	}
 }
@@ -124,7 +151,8 @@ func TestForwardedAuthority(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx := metadata.NewIncomingContext(peer.NewContext(context.Background(), &peer.Peer{Addr: addr}), tt.md)
-		if got := New(&fake{}, testCard(), behindProxy()).grpcBaseURL(ctx); got != tt.want {
+		q := ofGRPC(ctx, 0)
+		if got := New(&fake{}, testCard(), behindProxy()).grpcBaseURL(&q); got != tt.want {
 			t.Errorf("%v: %q, want %q", tt.md, got, tt.want)
 		}
 	}

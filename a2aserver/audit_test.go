@@ -17,6 +17,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aclient"
+	"github.com/parley-a2a/parley/internal/audit"
 	"github.com/parley-a2a/parley/internal/dialect"
 )
 
@@ -335,7 +336,7 @@ func TestStreamEndsAreAudited(t *testing.T) {
 	for _, tt := range []struct {
 		outcome string
 		end     func()
-	}{{auditLeft, leave}, {"UnavailableError", s.Drain}} {
+	}{{audit.Left, leave}, {"UnavailableError", s.Drain}} {
 		r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://x/message:stream", strings.NewReader(sendBodyOf("hi")))
 		if err != nil {
 			t.Fatal(err)

@@ -2,6 +2,7 @@ package a2aserver
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"runtime"
@@ -9,212 +10,161 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/budget"
+	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/port"
 	"github.com/parley-a2a/parley/internal/queue"
-	"golang.org/x/sync/semaphore"
 )
 
-// large is the size, in bytes, from which a body counts: see bodies.
-const large = 256 << 10
+// large is the size, in bytes, from which a body counts, in or out.
+const large = budget.Small
 
-// bodies bound what large bodies take, of all agents of a site together: memory
-// while they come in, of which a caller has a quarter at most, and, as to decode
-// one takes a processor and several times its size, how many are decoded at a
-// time, by callers in turn. Others wait, and small bodies never do.
-type bodies struct {
-	share int64                  // bytes of a caller
-	room  *semaphore.Weighted    // bytes of all
-	turns *queue.Fair[callerKey] // of who decodes
+// bodyCost is how often a large body is in memory until its task has it: as it came,
+// and as what it says.
+const bodyCost = 2
 
-	mu sync.Mutex // protects the field below
-	of map[callerKey]*portion
+// Memory is what the large bodies of requests, answers, events and webhooks may
+// take together: see Limits.Bodies. Servers and Webhooks that are given the same
+// Memory share it.
+type Memory = budget.Budget
+
+// NewMemory returns the Memory that limits ask for where a body may have maxBody
+// bytes (zero means 8 MiB), or nil, which has no limit.
+func NewMemory(l *Limits, maxBody int64) *Memory {
+	return budget.New(l.bodies((&Options{MaxBody: maxBody}).maxBody()))
 }
 
-// portion is the room of one caller.
-type portion struct {
-	room  *semaphore.Weighted
-	users int // of it, those included who wait; protected by bodies.mu
+// newTurns returns the queue of large bodies that are about to be decoded: that
+// takes a processor, and several times the size of the body.
+func newTurns() *queue.Fair[callerKey] {
+	return queue.NewFair[callerKey](max(1, runtime.GOMAXPROCS(0)/2))
 }
 
-// newBodies takes the most bytes that there may be.
-func newBodies(most int64) *bodies {
-	return &bodies{
-		share: max(most/4, 1), room: semaphore.NewWeighted(most),
-		turns: queue.NewFair[callerKey](max(1, runtime.GOMAXPROCS(0)/2)),
-		of:    map[callerKey]*portion{},
-	}
-}
+var (
+	errFull = &a2a.Error{Code: a2a.CodeUnavailable, Message: "the server is reading as many large requests as it has memory for: try again in a moment", RetryAfter: 5 * time.Second}
+	errBusy = &a2a.Error{Code: a2a.CodeUnavailable, Message: "the server is sending as much data as it has memory for: try again in a moment, or ask for less (pageSize, historyLength, includeArtifacts)", RetryAfter: 5 * time.Second}
+)
 
-// bodyWait is how long a large body may wait for room.
-const bodyWait = 30 * time.Second
-
-var errFull = &a2a.Error{Code: a2a.CodeUnavailable, Message: "as many large bodies are being read as there may be: try again in a moment", RetryAfter: 5 * time.Second}
-
-// await waits for room for n bytes of a caller, or as much as a caller may have,
-// and returns what gives it back. The error is Unavailable, or ctx's cause.
-func (b *bodies) await(ctx context.Context, k callerKey, n int64) (release func(), err error) {
-	if release, err := b.now(k, n); err == nil {
-		return release, nil
-	}
-	limited, cancel := context.WithTimeoutCause(ctx, bodyWait, errFull)
-	defer cancel()
-	return b.take(k, n, func(room *semaphore.Weighted, n int64) error {
-		if err := room.Acquire(limited, n); err != nil {
-			return context.Cause(limited)
-		}
-		return nil
-	})
-}
-
-// now is like await where nobody can wait.
-func (b *bodies) now(k callerKey, n int64) (release func(), err error) {
-	return b.take(k, n, func(room *semaphore.Weighted, n int64) error {
-		if !room.TryAcquire(n) {
-			return errFull
-		}
-		return nil
-	})
-}
-
-func (b *bodies) take(k callerKey, n int64, acquire func(*semaphore.Weighted, int64) error) (release func(), err error) {
-	n = min(n, b.share)
-	b.mu.Lock()
-	p := b.of[k]
-	if p == nil {
-		p = &portion{room: semaphore.NewWeighted(b.share)}
-		b.of[k] = p
-	}
-	p.users++
-	b.mu.Unlock()
-	leave := func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		if p.users--; p.users == 0 {
-			delete(b.of, k)
-		}
-	}
-	if err := acquire(p.room, n); err != nil {
-		leave()
-		return nil, err
-	}
-	if err := acquire(b.room, n); err != nil {
-		p.room.Release(n)
-		leave()
-		return nil, err
-	}
-	return func() {
-		b.room.Release(n)
-		p.room.Release(n)
-		leave()
-	}, nil
-}
-
-// holding is what a request holds of bodies. It belongs to one goroutine.
-type holding struct {
-	from    *bodies
-	of      callerKey
-	release func() // nil without room
-	turn    bool
-}
-
-// room waits for room for a body.
-func (h *holding) room(ctx context.Context, from *bodies, k callerKey, n int64) error {
-	release, err := from.await(ctx, k, n)
-	if err == nil {
-		h.from, h.of, h.release = from, k, release
+// inWords replaces the error of a Memory that is full by one for clients.
+func inWords(err error, e *a2a.Error) error {
+	if errors.Is(err, budget.ErrFull) {
+		return e
 	}
 	return err
 }
 
-// decodes waits for a turn to decode what there is room for.
-func (h *holding) decodes(ctx context.Context) error {
-	if h.release == nil {
+// holding is what a request holds: memory, from when enough of its body has come
+// until it is decoded or, if it is a message, until the task has that, and again
+// for its answer; and a turn to decode. It belongs to one goroutine.
+type holding struct {
+	hold *budget.Hold
+	own  budget.Hold            // hold, unless somebody below us has one for the call
+	turn *queue.Fair[callerKey] // the one it has, or nil
+}
+
+// decodes waits for a turn to decode a body that holds memory.
+func (h *holding) decodes(ctx context.Context, s *Server, k func() callerKey) error {
+	if h.hold.Held() == 0 {
 		return nil
 	}
-	if err := h.from.turns.Enter(ctx, h.of); err != nil {
+	if err := s.turns.Enter(ctx, k()); err != nil {
 		return err
 	}
-	h.turn = true
+	h.turn = s.turns
 	return nil
+}
+
+// decoded gives back the turn and, unless the request is a message, the memory. A
+// message keeps it until the engine has it.
+func (h *holding) decoded(op dialect.Op) {
+	h.leave()
+	if !isSend(op) {
+		h.hold.Close()
+	}
+}
+
+// isSend reports whether the request of an operation is a message.
+func isSend(op dialect.Op) bool {
+	return op == dialect.SendMessage || op == dialect.SendStreamingMessage
+}
+
+// leave gives back the turn.
+func (h *holding) leave() {
+	if h.turn != nil {
+		h.turn.Leave()
+		h.turn = nil
+	}
 }
 
 // letGo gives back what is held. It may be called twice.
 func (h *holding) letGo() {
-	if h.turn {
-		h.turn = false
-		h.from.turns.Leave()
-	}
-	if h.release != nil {
-		h.release()
-		h.release = nil
-	}
+	h.leave()
+	h.hold.Close()
 }
 
-// makesRoom gives the body of a call over gRPC inside of net/http, whose caller is
-// not known yet, its room: by the address that it comes from. done has to be called
-// at its end.
-func (s *Server) makesRoom(r *http.Request) (_ *http.Request, done func()) {
-	if s.bodies == nil || !hasBody(r) {
+// holdBody makes the body of a request hold memory whose caller is not known: a call
+// over gRPC inside of net/http, or a callback. The address that it comes from is. The
+// body holds until it is there or, to keep it, until done is called, which has to be
+// called at its end.
+func (s *Server) holdBody(r *http.Request, keep bool) (_ *http.Request, done func()) {
+	if s.memory == nil || !hasBody(r) {
 		return r, func() {}
 	}
-	b := &roomyBody{ReadCloser: r.Body, r: r, from: s.bodies, most: s.opts.maxBody()}
-	b.key = callerKey{from: network(s.opts.clientAddr(r.RemoteAddr, r.Header.Values))}
+	b := &heldBody{ReadCloser: r.Body, r: r, most: bodyCost * s.opts.maxBody(), keep: keep}
+	s.memory.Init(&b.hold, callerKey{from: port.Network(s.opts.clientAddr(r.RemoteAddr, r.Header.Values))})
 	with := *r
 	with.Body = b
 	return &with, b.letGo
 }
 
-// roomyBody waits for room where its body turns out to be large, and holds it
+// heldBody waits for memory where its body turns out to be large, and holds it
 // until the body is there.
-type roomyBody struct {
+type heldBody struct {
 	io.ReadCloser
 	r    *http.Request
-	from *bodies
-	key  callerKey
 	most int64
+	keep bool  // also when it is there
 	read int64 // by one goroutine
 
-	mu   sync.Mutex // protects the fields below
-	hold holding
+	mu   sync.Mutex // protects the fields below, but for the hold while a read asks for more
+	hold budget.Hold
 	over bool
 }
 
-func (b *roomyBody) Read(p []byte) (int, error) {
-	if b.read > large && !b.makeRoom() {
+func (b *heldBody) Read(p []byte) (int, error) {
+	if b.read > large && !b.ensure() {
 		return 0, errFull // which grpc-go wraps
 	}
 	n, err := b.ReadCloser.Read(p)
 	b.read += int64(n)
-	if err != nil {
+	if err != nil && !b.keep {
 		b.letGo()
 	}
 	return n, err
 }
 
-// makeRoom returns false if there is none.
-func (b *roomyBody) makeRoom() bool {
+// ensure returns false if there is no memory for the body.
+func (b *heldBody) ensure() bool {
 	b.mu.Lock()
-	enough := b.over || b.hold.release != nil
+	over := b.over
 	b.mu.Unlock()
-	if enough {
+	if over {
 		return true
 	}
-	release, err := b.from.await(b.r.Context(), b.key, b.most)
-	if err != nil {
+	if b.hold.Ensure(b.r.Context(), b.most) != nil {
 		return false
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.over { // meanwhile
-		release()
-		return false
+		b.hold.Close()
 	}
-	b.hold = holding{from: b.from, release: release}
-	return true
+	return !b.over
 }
 
-func (b *roomyBody) letGo() {
+func (b *heldBody) letGo() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.over = true
-	b.hold.letGo()
+	b.hold.Close()
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/budget"
 	"github.com/parley-a2a/parley/internal/pb"
 	"google.golang.org/protobuf/proto"
 )
@@ -89,14 +90,14 @@ func TestLargeBodiesWaitForRoom(t *testing.T) {
 	for name, announced := range map[string]int64{"announced": size, "chunked": -1} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := bodyServer(&Options{Identity: namedCaller{}, MaxBody: size, Limits: Limits{Bodies: 4 * size}})
+				s := bodyServer(&Options{Identity: namedCaller{}, MaxBody: size, Limits: Limits{Bodies: 4 * bodyCost * size}})
 				var held []*sender
 				for i := range 4 { // a share each, so that there is none left
 					c := send(s, fmt.Sprint("caller ", i), announced)
 					c.say(size/2, false)
 					held = append(held, c)
 				}
-				if free := s.bodies.room.TryAcquire(1); free {
+				if s.memory.Open("else").Try(large + 1) {
 					t.Fatal("there is room")
 				}
 				waits := send(s, "another", announced)
@@ -135,8 +136,8 @@ func TestLargeBodiesWaitForRoom(t *testing.T) {
 					c.w.CloseWithError(errors.New("gone"))
 					<-c.end
 				}
-				if s.bodies.of[callerKey{subject: "caller 0"}] != nil || len(s.bodies.of) != 0 || !s.bodies.room.TryAcquire(4*size) {
-					t.Errorf("room is held when all are gone, by %d callers", len(s.bodies.of))
+				if n := s.memory.Used(); n != 0 {
+					t.Errorf("%d bytes are held when all are gone", n)
 				}
 			})
 		})
@@ -147,15 +148,11 @@ func TestLargeBodiesDoNotWaitForEver(t *testing.T) {
 	const size = 1 << 20
 	synctest.Test(t, func(t *testing.T) {
 		s := bodyServer(&Options{Identity: namedCaller{}, MaxBody: size, Limits: Limits{Bodies: size}})
-		var held []*sender
-		for i := range 4 {
-			c := send(s, fmt.Sprint(i), size)
-			c.say(size/2, false)
-			held = append(held, c)
-		}
+		held := send(s, "one", size)
+		held.say(size/2, false)
 		c := send(s, "x", size)
 		c.say(size/2, false)
-		time.Sleep(bodyWait - 1)
+		time.Sleep(budget.Wait - 1)
 		synctest.Wait()
 		if c.answered() {
 			t.Fatalf("answered too soon: %d %s", c.rec.Code, c.rec.Body)
@@ -165,16 +162,14 @@ func TestLargeBodiesDoNotWaitForEver(t *testing.T) {
 		if c.rec.Code != http.StatusServiceUnavailable || c.rec.Header().Get("Retry-After") != "5" || !strings.Contains(c.rec.Body.String(), "try again") {
 			t.Errorf("%d %v %s", c.rec.Code, c.rec.Header(), c.rec.Body)
 		}
-		for _, c := range held {
-			c.w.CloseWithError(errors.New("gone"))
-			<-c.end
-		}
+		held.w.CloseWithError(errors.New("gone"))
+		<-held.end
 	})
 }
 
 // Few are decoded at a time, and all of them in the end.
 func TestLargeBodiesAreDecodedInTurn(t *testing.T) {
-	b := newBodies(1 << 30)
+	s := bodyServer(&Options{Limits: Limits{Bodies: 1 << 30}})
 	most, now := 0, 0
 	var mu sync.Mutex
 	var all sync.WaitGroup
@@ -182,10 +177,13 @@ func TestLargeBodiesAreDecodedInTurn(t *testing.T) {
 		all.Go(func() {
 			var h holding
 			defer h.letGo()
-			if err := h.room(t.Context(), b, callerKey{subject: fmt.Sprint(i % 3)}, 1<<20); err != nil {
+			k := callerKey{subject: fmt.Sprint(i % 3)}
+			h.hold = &h.own
+			s.memory.Init(h.hold, k)
+			if err := h.hold.Ensure(t.Context(), 1<<20); err != nil {
 				t.Error(err)
 			}
-			if err := h.decodes(t.Context()); err != nil {
+			if err := h.decodes(t.Context(), s, func() callerKey { return k }); err != nil {
 				t.Error(err)
 			}
 			mu.Lock()
@@ -202,8 +200,8 @@ func TestLargeBodiesAreDecodedInTurn(t *testing.T) {
 	if want := max(1, runtime.GOMAXPROCS(0)/2); most > want {
 		t.Errorf("%d were decoded at a time, not %d", most, want)
 	}
-	if len(b.of) != 0 || !b.room.TryAcquire(1<<30) {
-		t.Error("room is held when all are gone")
+	if s.memory.Used() != 0 {
+		t.Error("memory is held when all are gone")
 	}
 }
 
@@ -214,7 +212,7 @@ func TestNoLimitOfLargeBodies(t *testing.T) {
 	r.Header.Set("Content-Type", "application/json")
 	rec := httptest.NewRecorder()
 	s.ServeHTTP(rec, r)
-	if s.bodies != nil || rec.Code != http.StatusOK {
+	if s.memory != nil || rec.Code != http.StatusOK {
 		t.Errorf("%d %.200s", rec.Code, rec.Body)
 	}
 }
@@ -246,41 +244,28 @@ func TestLargeBodiesOverGRPC(t *testing.T) {
 		say(id, body[:large+large/2], false)
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
-		if n := len(s.bodies.of); n != 1 {
-			t.Errorf("%d callers have room, not the one", n)
+		if n := s.memory.Used(); n < s.opts.maxBody() {
+			t.Errorf("%d bytes are held", n)
 		}
-		release, err := s.bodies.now(callerKey{subject: "all the others"}, 1<<60)
-		if err != nil {
-			t.Fatal(err)
-		}
+		others := s.memory.Open("all the others")
+		others.Set(1 << 40)
 		say(id, body[large+large/2:], true)
 		if got := <-c.last; !strings.Contains(got, "grpc-status: 0") {
 			t.Errorf("the answer is %s", got)
 		}
-		release()
 		synctest.Wait()
-		if n := len(s.bodies.of); n != 0 {
-			t.Errorf("%d callers have room when all are gone", n)
-		}
-		var rest []func()
-		for i := range 4 {
-			release, err := s.bodies.now(callerKey{subject: fmt.Sprint(i)}, 1<<60)
-			if err != nil {
-				t.Fatal(err)
-			}
-			rest = append(rest, release)
+		if n := s.memory.Used(); n != 1<<40 {
+			t.Errorf("%d bytes are held when all but the others are gone", n)
 		}
 		id = c.call("SendMessage", nil)
 		say(id, body[:large+large/2], false)
 		if !native { // where it can wait
-			time.Sleep(bodyWait + time.Second)
+			time.Sleep(budget.Wait + time.Second)
 			synctest.Wait()
 		}
 		if got := <-c.last; !strings.Contains(got, "grpc-status: 14") || !strings.Contains(got, "try again") {
 			t.Errorf("the answer without room is %s", got)
 		}
-		for _, f := range rest {
-			f()
-		}
+		others.Close()
 	})
 }

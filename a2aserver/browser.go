@@ -9,6 +9,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/webhook"
 )
 
 // What pages of Options.Origins may send and see beyond what any may.
@@ -18,7 +19,7 @@ var (
 		"Accept", "Authorization", "Content-Type", "X-API-Key", versionName, "A2A-Extensions", "X-A2A-Extensions",
 		cursorHeader, dialect.KeyHeader, "Cache-Control",
 	}, ", ")
-	corsExposed = strings.Join([]string{"WWW-Authenticate", "Retry-After", "A2A-Extensions", "X-A2A-Extensions", "ETag"}, ", ")
+	corsExposed = strings.Join([]string{"WWW-Authenticate", "Retry-After", "A2A-Extensions", "X-A2A-Extensions", "ETag", webhook.SourceHeader}, ", ")
 
 	// hsts is what browsers keep: only https, for a year.
 	hsts = []string{"max-age=31536000"}
@@ -30,9 +31,11 @@ var (
 // A page can make its visitor's browser call any address, also on the visitor's
 // machine. What it sends by itself has no JSON content type, but we take bodies
 // without one, so the browser's word for where the page is from decides:
-// Sec-Fetch-Site, or Origin. A page of another origin may do nothing that
-// changes something, unless it is listed. What it reads by GET the browser keeps
-// from it.
+// Sec-Fetch-Site, or Origin. A page of another origin may not call, unless it is
+// listed. The browser keeps from it what it reads by GET, but tells it whether
+// there was something, and a stream would count as its visitor's: it gets no more
+// than what is for everybody. People may follow its links. To http on another machine
+// browsers send no Sec-Fetch-Site, so what a page embeds from there passes.
 func (s *Server) fromBrowser(w http.ResponseWriter, r *http.Request) bool {
 	h := w.Header()
 	if r.TLS != nil && hasName(r.Host) {
@@ -42,7 +45,10 @@ func (s *Server) fromBrowser(w http.ResponseWriter, r *http.Request) bool {
 		closeUnread(h, r)
 		// 421 lets a client that got here by a connection for another host, as
 		// HTTP/2 has it, ask again.
-		writeText(w, http.StatusMisdirectedRequest, "This server does not answer for the host that the request names. Call it by its own name, or let its operator add this one to those it answers for.\n")
+		out := s.strangers.Writer(w, s.opts.writeTimeout(), s.strangerOf(r))
+		defer out.Leave()
+		writeText(out, http.StatusMisdirectedRequest, "This server does not answer for the host that the request names. Call it by its own name, or let its operator add this one to those it answers for.\n")
+		out.End()
 		return false
 	}
 	if s.opts.hasOrigins() {
@@ -68,7 +74,7 @@ func (s *Server) fromBrowser(w http.ResponseWriter, r *http.Request) bool {
 		}
 		return true
 	}
-	if r.Method == http.MethodGet || r.Method == http.MethodHead || s.sameOrigin(r, origin) {
+	if s.sameOrigin(r, origin) || (r.Method == http.MethodGet || r.Method == http.MethodHead) && (isPublic(r.URL.Path) || followsLink(r.Header)) {
 		return true
 	}
 	s.refuseOrigin(w, r)
@@ -81,8 +87,8 @@ func (s *Server) refuseOrigin(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "" || r.URL.Path == "/" {
 		f = &rpcFraming{dialect: dialect.Says(requestedVersion(r))}
 	}
-	x := s.newExchange(w, r, f)
-	x.audit.begin(s, x.binding(), r)
+	x := s.newHTTPCall(w, r, f)
+	s.audits(&x.audit, &x.request)
 	x.fail(a2a.Errorf(a2a.CodePermissionDenied, "web pages of other origins may not call this agent; its operator can allow them, one by one"))
 }
 
@@ -155,6 +161,21 @@ func hasName(host string) bool {
 // isProbe says which paths whatever watches over the server asks for, by its
 // address.
 func isProbe(path string) bool { return path == "/livez" || path == "/readyz" }
+
+// isPublic says which paths have what everybody may read, without credentials.
+func isPublic(path string) bool {
+	switch path {
+	case "", "/", cardPath, oldCardPath, keysPath, CardKeysPath:
+		return true
+	}
+	return isProbe(path)
+}
+
+// followsLink reports whether a browser asks for what its window is to show. Pages
+// cannot say so: what they embed has another destination.
+func followsLink(h http.Header) bool {
+	return first(h, "Sec-Fetch-Mode") == "navigate" && first(h, "Sec-Fetch-Dest") == "document"
+}
 
 // closeUnread ends the connection after an answer to a request whose body has
 // not been read: the HTTP server would read it first. On HTTP/2 only the stream

@@ -32,7 +32,11 @@ func TestPagesOfOtherOrigins(t *testing.T) {
 		{closed, "POST", "/message:send", "Origin: https://evil.example", 403, "", ""},
 		{closed, "POST", "/tasks/t1:cancel", "Origin: https://evil.example", 403, "", ""},
 		{closed, "DELETE", "/tasks/t1/pushNotificationConfigs/p1", "Origin: https://evil.example", 403, "", ""},
-		{closed, "GET", "/tasks/t1", "Origin: https://evil.example", 200, "", ""}, // the browser keeps it
+		{closed, "GET", "/tasks/t1", "Origin: https://evil.example", 403, "", ""},
+		{closed, "GET", "/tasks/t1", "Sec-Fetch-Site: cross-site|Sec-Fetch-Mode: navigate|Sec-Fetch-Dest: document", 200, "", ""}, // a link
+		{closed, "GET", "/tasks/t1", "Sec-Fetch-Site: same-origin|Sec-Fetch-Mode: no-cors|Sec-Fetch-Dest: image", 200, "", ""},
+		{closed, "GET", "/tasks/t1", "Sec-Fetch-Site: none|Sec-Fetch-Mode: navigate|Sec-Fetch-Dest: document", 200, "", ""},                         // typed
+		{closed, "POST", "/message:send", "Sec-Fetch-Site: cross-site|Sec-Fetch-Mode: navigate|Sec-Fetch-Dest: document|Origin: null", 403, "", ""}, // a form
 		{closed, "GET", cardPath, "Origin: https://evil.example", 200, "", ""},
 		{closed, "OPTIONS", "/", "Origin: https://evil.example|Access-Control-Request-Method: POST", 403, "", ""},
 		{closed, "OPTIONS", "/", "", 405, "", ""},
@@ -42,6 +46,7 @@ func TestPagesOfOtherOrigins(t *testing.T) {
 		{listed, "GET", cardPath, "Origin: https://console.example.org", 200, "https://console.example.org", "true"},
 		{listed, "OPTIONS", "/message:send", "Origin: https://console.example.org|Access-Control-Request-Method: POST", 204, "https://console.example.org", "true"},
 		{listed, "OPTIONS", "/message:send", "Origin: https://console.example.org.evil.example|Access-Control-Request-Method: POST", 403, "", ""},
+		{listed, "GET", "/tasks/t1", "Origin: https://evil.example", 403, "", ""},
 		{listed, "POST", "/", "A2A-Version: 1.0|Origin: http://console.example.org", 403, "", ""},
 		{listed, "POST", "/", "A2A-Version: 1.0|Origin: https://console.example.org:444", 403, "", ""},
 		{listed, "POST", "/", "A2A-Version: 1.0|Origin: https://agent.example.org", 200, "", ""}, // its own, behind a proxy
@@ -75,10 +80,33 @@ func TestPagesOfOtherOrigins(t *testing.T) {
 	}
 }
 
+// TestPagesDoNotLearnWhatIsThere: a page that embeds an address learns from its events
+// whether the answer was an error. The headers are those of the Fetch standard. Chromium 156
+// was seen to send them to https and to this machine, and none of them to http elsewhere.
+func TestPagesDoNotLearnWhatIsThere(t *testing.T) {
+	s := New(agreeable{}, testCard(), nil)
+	for _, tt := range []struct{ mode, dest string }{
+		{"navigate", "object"}, {"navigate", "embed"}, {"navigate", "iframe"}, {"navigate", "frame"}, {"no-cors", "script"}, {"no-cors", "image"},
+		{"no-cors", "style"}, {"no-cors", "audio"}, {"no-cors", "video"}, {"no-cors", "track"}, {"no-cors", "empty"}, {"cors", "empty"}, {"cors", "manifest"}, {"websocket", "websocket"},
+	} {
+		for _, site := range []string{"cross-site", "same-site"} {
+			for _, method := range []string{"GET", "HEAD"} {
+				for _, path := range []string{"/tasks", "/tasks/t1", "/tasks/none", "/v1/tasks/t1", "/tasks/t1:subscribe", "/extendedAgentCard", "/nothing"} {
+					w := do(s, method, path, "", "Sec-Fetch-Site: "+site, "Sec-Fetch-Mode: "+tt.mode, "Sec-Fetch-Dest: "+tt.dest)
+					if w.Code != 403 || w.Header().Get("X-Content-Type-Options") != "nosniff" {
+						t.Errorf("%s %s as %s, %s: HTTP %d %v", method, path, tt.dest, site, w.Code, w.Header())
+					}
+				}
+			}
+		}
+	}
+}
+
 func TestHosts(t *testing.T) {
 	h := New(agreeable{}, testCard(), &Options{Hosts: []string{"agents.example.org", "127.0.0.1", "::1"}})
 	for host, want := range map[string]int{
 		"agents.example.org": 200, "AGENTS.example.org:7275": 200, "agents.example.org.": 200, "127.0.0.1:7275": 200, "[::1]:7275": 200, "[::1]": 200,
+		"[0:0:0:0:0:0:0:1]": 421, "[::ffff:127.0.0.1]": 421, "[::1%25lo]": 421, "[::]:7275": 421, "0.0.0.0": 421, "127.1": 421, "2130706433": 421, "[::1].evil.example": 421, "[::1]x": 421,
 		"evil.example": 421, "evil.example:7275": 421, "agents.example.org.evil.example": 421, "127.0.0.2": 421, "": 421, "localhost": 421,
 	} {
 		for _, path := range []string{cardPath, "/tasks/t1", "/", "/livez"} {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/port"
 )
 
 // callerKey tells callers apart where they are counted: by who they are, or by
@@ -16,35 +17,35 @@ type callerKey struct {
 	from            netip.Prefix // of the anonymous
 }
 
-func (s *Server) keyOf(ctx context.Context, r *http.Request) callerKey {
+func (s *Server) keyOf(ctx context.Context, q *request) callerKey {
 	c := a2a.CallerFrom(ctx)
 	if c.Subject != "" {
 		return callerKey{tenant: c.Tenant, subject: c.Subject}
 	}
-	return callerKey{tenant: c.Tenant, from: network(s.opts.clientAddr(r.RemoteAddr, r.Header.Values))}
+	return callerKey{tenant: c.Tenant, from: port.Network(s.opts.clientAddr(q.remote, q.headers.Values))}
 }
 
-// network returns what counts as one address: of IPv6 the first 64 bits, which
-// is what a single customer has at least. It is the zero value where there is no
-// address, such as for a socket of the file system.
-func network(a netip.Addr) netip.Prefix {
-	bits := 32
-	if a.Is6() {
-		bits = 64
-	}
-	p, err := a.Prefix(bits)
-	if err != nil {
+func (s *Server) strangerOf(r *http.Request) netip.Prefix {
+	q := ofHTTP(r, "")
+	return s.strangerAt(&q)
+}
+
+// strangerAt is where a request comes from, as strangers are counted: nowhere, if it
+// is from a proxy that does not name its client.
+func (s *Server) strangerAt(q *request) netip.Prefix {
+	a := s.opts.clientAddr(q.remote, q.headers.Values)
+	if s.opts.trustsAddr(a) {
 		return netip.Prefix{}
 	}
-	return p
+	return port.Network(a)
 }
 
 // ClientAddr returns what says where a request comes from: the address of its
 // connection or, where that is one of the trusted proxies, the one that they
 // name in Forwarded (RFC 7239) or X-Forwarded-For. Of a list that is the last
 // that is not one of them: what stands before it anybody may have written. If
-// both headers are there and differ neither is believed, as one of them passed
-// as it came.
+// Forwarded is there and also an X-Forwarded header, and they do not say the same
+// address, neither is believed, as one of them passed as it came.
 func ClientAddr(trusted []netip.Prefix) func(*http.Request) string {
 	o := &Options{TrustedProxies: trusted}
 	return func(r *http.Request) string {
@@ -62,48 +63,49 @@ func (o *Options) clientAddr(remote string, get func(string) []string) netip.Add
 	if err != nil {
 		return netip.Addr{}
 	}
-	addr := plainAddr(at.Addr())
+	addr := port.PlainAddr(at.Addr())
 	if !o.trustsAddr(addr) {
 		return addr
 	}
-	standard, hasStandard := o.lastStranger(addr, get("Forwarded"), forwardedFor)
-	other, hasOther := o.lastStranger(addr, get("X-Forwarded-For"), parseNode)
+	hasStandard, hasOther := last(get("Forwarded")) != "", hasXForwarded(get)
+	standard := o.lastStranger(addr, get("Forwarded"), forwardedFor)
+	other := o.lastStranger(addr, get("X-Forwarded-For"), parseNode)
 	switch {
 	case hasStandard && hasOther && standard != other:
 		return addr
 	case hasStandard:
 		return standard
-	case hasOther:
-		return other
 	}
-	return addr
+	return other
 }
 
 // lastStranger goes through a list of addresses from its end, as long as they
-// are trusted. What cannot be read ends the list. It reports false if there is
-// none.
-func (o *Options) lastStranger(addr netip.Addr, lines []string, parse func(string) (netip.Addr, bool)) (netip.Addr, bool) {
-	found := false
+// are trusted. What cannot be read ends the list. If there is none it returns addr,
+// who sent it.
+func (o *Options) lastStranger(addr netip.Addr, lines []string, parse func(string) (netip.Addr, bool)) netip.Addr {
 	for i := len(lines) - 1; i >= 0; i-- {
 		for line, more := lines[i], true; more; {
 			at := strings.LastIndexByte(line, ',')
 			a, ok := parse(strings.TrimSpace(line[at+1:]))
 			if !ok {
-				return addr, found
+				return addr
 			}
-			if addr, found = a, true; !o.trustsAddr(a) {
-				return addr, true
+			if addr = a; !o.trustsAddr(a) {
+				return addr
 			}
 			if more = at >= 0; more {
 				line = line[:at]
 			}
 		}
 	}
-	return addr, found
+	return addr
 }
 
 // forwardedFor reads the address of one element of Forwarded.
 func forwardedFor(element string) (netip.Addr, bool) {
+	if !uncut(element) {
+		return netip.Addr{}, false
+	}
 	for pair := range strings.SplitSeq(element, ";") {
 		if name, value, _ := strings.Cut(pair, "="); strings.EqualFold(strings.TrimSpace(name), "for") {
 			return parseNode(strings.Trim(strings.TrimSpace(value), `"`))
@@ -116,16 +118,14 @@ func forwardedFor(element string) (netip.Addr, bool) {
 // brackets.
 func parseNode(s string) (netip.Addr, bool) {
 	if at, err := netip.ParseAddrPort(s); err == nil {
-		return plainAddr(at.Addr()), true
+		return port.PlainAddr(at.Addr()), true
 	}
 	if n := len(s); n > 2 && s[0] == '[' && s[n-1] == ']' {
 		s = s[1 : n-1]
 	}
 	a, err := netip.ParseAddr(s)
-	return plainAddr(a), err == nil
+	return port.PlainAddr(a), err == nil
 }
-
-func plainAddr(a netip.Addr) netip.Addr { return a.Unmap().WithZone("") }
 
 func (o *Options) trustsAddr(ip netip.Addr) bool {
 	if o == nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/port"
 )
 
 const (
@@ -41,12 +42,19 @@ func (s *Server) serveCard(w http.ResponseWriter, r *http.Request, path string) 
 	if !s.onlyGet(w, r, "GET, HEAD") {
 		return
 	}
-	card, err := s.reachable(s.card, func() (string, error) { return s.baseURL(r, path) }, onAPort(r))
+	keep := "public"
+	card, err := s.reachable(s.card, func() (string, error) {
+		if s.opts.publicURL() == "" && s.opts.trusts(r.RemoteAddr) {
+			// What a proxy passes on may be a client's: it is in no cache of others.
+			keep = "private"
+		}
+		return s.baseURL(r, path)
+	}, port.Serves(r.Context()))
 	if err == nil {
 		card, err = s.signed(&s.public, card, func(c *a2a.AgentCard) []byte { return dialect.AppendCard(nil, c, dialect.CardV10) })
 	}
 	if err != nil {
-		s.newExchange(w, r, &restFraming{mediaType: jsonMedia, dialect: dialect.V10}).fail(err)
+		s.newHTTPCall(w, r, &restFraming{mediaType: jsonMedia, dialect: dialect.V10}).fail(err)
 		return
 	}
 	h := w.Header()
@@ -63,8 +71,9 @@ func (s *Server) serveCard(w http.ResponseWriter, r *http.Request, path string) 
 	doc := dialect.AppendCard(nil, card, profile)
 	sum := sha256.Sum256(doc)
 	h.Set("Content-Type", mediaJSON)
+	h["X-Content-Type-Options"] = noSniff
 	h.Set("ETag", `"`+hex.EncodeToString(sum[:16])+`"`)
-	h.Set("Cache-Control", fmt.Sprintf("public, max-age=%d", int(s.opts.cardMaxAge().Seconds())))
+	h.Set("Cache-Control", fmt.Sprintf("%s, max-age=%d", keep, int(s.opts.cardMaxAge().Seconds())))
 	// ServeContent knows If-None-Match, If-Modified-Since and HEAD.
 	http.ServeContent(w, r, "", s.started, bytes.NewReader(doc))
 }
@@ -77,13 +86,13 @@ func (s *Server) serveExtended(w http.ResponseWriter, r *http.Request) {
 	}
 	f := &restFraming{mediaType: jsonMedia, dialect: dialect.V03}
 	f.codec = dialect.CodecOf(dialect.V03, a2a.BindingJSONRPC) // of its card, 0.2 reads what it knows
-	x := s.newExchange(w, r, f)
+	x := s.newHTTPCall(w, r, f)
 	defer x.protect()
-	x.audit.is(f.dialect, dialect.GetExtendedAgentCard)
+	x.audit.Operation(f.dialect, dialect.GetExtendedAgentCard)
 	err := x.enter()
 	if err == nil {
 		x.serviceParameters(f.dialect)
-		err = x.unary(x.ctx, dialect.GetExtendedAgentCard, new(a2a.GetExtendedAgentCardRequest))
+		err = x.unary(x.ctx, x, dialect.GetExtendedAgentCard, new(a2a.GetExtendedAgentCardRequest))
 	}
 	if errors.Is(err, a2a.ErrUnsupportedOperation) || errors.Is(err, a2a.ErrExtendedAgentCardNotConfigured) {
 		err = a2a.Errorf(a2a.CodeMethodNotFound, "this agent has no extended card")
@@ -92,30 +101,6 @@ func (s *Server) serveExtended(w http.ResponseWriter, r *http.Request) {
 		x.fail(err)
 	}
 }
-
-// extendedCard makes of the service's extended card the one to answer with.
-func (x *exchange) extendedCard(op dialect.Op, req any, card *a2a.AgentCard) (*a2a.AgentCard, error) {
-	s := x.s
-	card, err := s.reachable(card, func() (string, error) { return s.baseURL(x.r, x.r.URL.EscapedPath()) }, onAPort(x.r))
-	if err != nil {
-		return nil, err
-	}
-	// What is signed is the document as it goes out: before 1.0 it has another
-	// form, in which no signature of that of 1.0 could hold.
-	return s.signed(&s.extended, card, func(c *a2a.AgentCard) []byte { return x.appendBare(nil, op, req, c) })
-}
-
-// extendedCard makes of the service's extended card the one to answer with.
-func (x *rpc) extendedCard(card *a2a.AgentCard) (*a2a.AgentCard, error) {
-	s := x.s
-	card, err := s.reachable(card, func() (string, error) { return s.grpcBaseURL(x.ctx), nil }, true)
-	if err != nil {
-		return nil, err
-	}
-	return s.signed(&s.extended, card, func(c *a2a.AgentCard) []byte { return c.AppendJSON(nil) })
-}
-
-func onAPort(r *http.Request) bool { return r.Context().Value(onPort{}) != nil }
 
 // reachable returns the card with its interfaces: its own, or those that the
 // public card lists, or those of this handler at its base.

@@ -75,14 +75,25 @@ func (s *Server) serveCardKeys(w http.ResponseWriter, r *http.Request) {
 	if !s.onlyGet(w, r, "GET, HEAD") {
 		return
 	}
-	if s.opts == nil || s.opts.CardKeys == nil {
+	var doc []byte
+	if s.opts != nil {
+		doc = s.opts.CardKeys
+	}
+	serveKeySet(w, r, doc)
+}
+
+// serveKeySet answers with a JSON Web Key Set; with 404 if it is nil.
+func serveKeySet(w http.ResponseWriter, r *http.Request, doc []byte) {
+	if doc == nil {
 		http.NotFound(w, r)
 		return
 	}
 	h := w.Header()
-	sum := sha256.Sum256(s.opts.CardKeys)
+	sum := sha256.Sum256(doc)
 	h.Set("Content-Type", "application/jwk-set+json")
 	h.Set("ETag", `"`+hex.EncodeToString(sum[:16])+`"`)
-	h.Set("Cache-Control", "no-cache") // a key that is taken back must not live on in between
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(s.opts.CardKeys))
+	// A client asks anew for a key that it does not know, and a key that was withdrawn
+	// must not live on: a cache between us must not answer with an older set.
+	h.Set("Cache-Control", "no-cache")
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(doc))
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/port"
 )
 
 // seal is what signs the cards of a test's server.
@@ -119,7 +120,7 @@ func TestSignedCardsDoNotComeFromRequests(t *testing.T) {
 	// On a port the card has other interfaces, and is another card.
 	w := httptest.NewRecorder()
 	r := httptest.NewRequest("GET", cardPath, nil)
-	h.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), onPort{}, true)))
+	h.ServeHTTP(w, r.WithContext(port.With(r.Context())))
 	if err := s.broken(w.Body.Bytes(), auth.FormProtocol); err != nil || s.made.Load() != 2 {
 		t.Errorf("on a port: %v, signed %d times", err, s.made.Load())
 	}

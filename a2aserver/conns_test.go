@@ -14,6 +14,8 @@ import (
 
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/pb"
+	"github.com/parley-a2a/parley/internal/port"
+	"github.com/parley-a2a/parley/internal/port/porttest"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 )
@@ -40,7 +42,7 @@ func TestConnections(t *testing.T) {
 		"nothing said":  func(*testing.T, net.Conn) {},
 		"half a header": func(_ *testing.T, c net.Conn) { _, _ = io.WriteString(c, "GET / HT") },
 		"a request": func(t *testing.T, c net.Conn) {
-			request(c, "GET /livez", "")
+			writeRequest(c, "GET /livez", "")
 			_ = response(t, c).Body.Close()
 		},
 		"HTTP/2": func(t *testing.T, c net.Conn) { dialH2(t, c).ask("GET", "/livez", "", true) },
@@ -55,14 +57,14 @@ func TestConnections(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := New(agreeable{}, testCard(), &Options{Limits: Limits{Connections: 2}})
 				p := NewPort(s)
-				l := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
+				l := porttest.NewPipes()
 				ended := make(chan error)
 				go func() { ended <- p.Serve(l) }()
-				one, two := l.dial(), l.dial()
+				one, two := l.Dial(), l.Dial()
 				say(t, one)
 				synctest.Wait()
 				third := make(chan net.Conn, 1)
-				go func() { third <- l.dial() }()
+				go func() { third <- l.Dial() }()
 				synctest.Wait()
 				select {
 				case <-third:
@@ -71,16 +73,11 @@ func TestConnections(t *testing.T) {
 				}
 				one.Close()
 				c := <-third
-				request(c, "GET /livez", "")
+				writeRequest(c, "GET /livez", "")
 				if res, err := http.ReadResponse(bufio.NewReader(c), nil); err != nil || res.StatusCode != 200 {
 					t.Errorf("the third: %v", err)
 				}
-				go func() { // waits until the server ends
-					select {
-					case l.conns <- c:
-					case <-l.done:
-					}
-				}()
+				go l.Offer(c) // waits until the server ends
 				synctest.Wait()
 				_ = p.Close()
 				if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
@@ -89,8 +86,8 @@ func TestConnections(t *testing.T) {
 				two.Close()
 				c.Close()
 				synctest.Wait()
-				if n := len(p.conns.places); n != 0 {
-					t.Errorf("%d places are taken", n)
+				if n, _ := p.port.Connections(); n != 0 {
+					t.Errorf("%d slots are in use", n)
 				}
 			})
 		})
@@ -104,7 +101,7 @@ func TestConnectionsOfAnAddress(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	request(one, "GET /livez", "")
+	writeRequest(one, "GET /livez", "")
 	_ = response(t, one).Body.Close()
 	for range 3 {
 		c, err := net.Dial("tcp", addr)
@@ -131,7 +128,7 @@ func TestConnectionsOfAnAddress(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		request(c, "GET /livez", "")
+		writeRequest(c, "GET /livez", "")
 		_ = response(t, c).Body.Close()
 	}
 }
@@ -157,6 +154,15 @@ func TestClientAddr(t *testing.T) {
 		{"10.0.0.1:99", `Forwarded: proto=https`, "10.0.0.1"},
 		{"10.0.0.1:99", "Forwarded: for=203.0.113.9|X-Forwarded-For: 203.0.113.9", "203.0.113.9"},
 		{"10.0.0.1:99", "Forwarded: for=1.2.3.4|X-Forwarded-For: 203.0.113.9", "10.0.0.1"}, // one of them is a client's
+		// A client's header of the other kind, where the proxy names nobody.
+		{"10.0.0.1:99", "Forwarded: for=_hidden|X-Forwarded-For: 1.2.3.4", "10.0.0.1"},
+		{"10.0.0.1:99", "Forwarded: for=1.2.3.4|X-Forwarded-For: unknown", "10.0.0.1"},
+		{"10.0.0.1:99", "Forwarded: for=1.2.3.4|X-Forwarded-Proto: https", "10.0.0.1"},
+		{"10.0.0.1:99", "Forwarded: proto=https|X-Forwarded-For: 1.2.3.4", "10.0.0.1"},
+		{"10.0.0.1:99", "X-Forwarded-For: 1.2.3.4, ", "10.0.0.1"},
+		// A proxy that quotes the Host of its client.
+		{"10.0.0.1:99", `Forwarded: for=203.0.113.9;host="a,for=1.2.3.4;x=b"`, "10.0.0.1"},
+		{"10.0.0.1:99", `Forwarded: for="1.2.3.4, for=203.0.113.9`, "203.0.113.9"},
 		{"@", "X-Forwarded-For: 203.0.113.9", "@"},
 	} {
 		r := &http.Request{RemoteAddr: tt.remote, Header: http.Header{}}
@@ -169,10 +175,10 @@ func TestClientAddr(t *testing.T) {
 			t.Errorf("%s with %s: %s, want %s", tt.remote, tt.headers, got, tt.want)
 		}
 	}
-	if a, b := network(netip.MustParseAddr("2001:db8::1")), network(netip.MustParseAddr("2001:db8::ffff:1")); a != b {
+	if a, b := port.Network(netip.MustParseAddr("2001:db8::1")), port.Network(netip.MustParseAddr("2001:db8::ffff:1")); a != b {
 		t.Error("a network of IPv6 is one caller")
 	}
-	if a, b := network(netip.MustParseAddr("192.0.2.1")), network(netip.MustParseAddr("192.0.2.2")); a == b {
+	if a, b := port.Network(netip.MustParseAddr("192.0.2.1")), port.Network(netip.MustParseAddr("192.0.2.2")); a == b {
 		t.Error("addresses of IPv4 are two callers")
 	}
 }

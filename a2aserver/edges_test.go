@@ -76,7 +76,8 @@ func TestAddressOverGRPCWithTLS(t *testing.T) {
 	for want, auth := range map[string]credentials.AuthInfo{"http://a:1": nil, "https://a:1": credentials.TLSInfo{}} {
 		ctx := metadata.NewIncomingContext(t.Context(), metadata.Pairs(":authority", "a:1"))
 		ctx = peer.NewContext(ctx, &peer.Peer{AuthInfo: auth})
-		if got := s.grpcBaseURL(ctx); got != want {
+		q := ofGRPC(ctx, 0)
+		if got := s.grpcBaseURL(&q); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

@@ -62,7 +62,7 @@ func TestAnswersDoNotTellHowTasksAreStored(t *testing.T) {
 			Metadata: a2a.JSON(`{"of":"the request"}`),
 		}
 		if version != "" {
-			req.Legacy = &a2a.Legacy{Version: version}
+			req.Legacy = &a2a.Legacy{Version: a2a.Version(version)}
 		}
 		if i == 3 { // larger than what is kept within a task
 			req.Message.Parts = append(req.Message.Parts, a2a.RawPart(make([]byte, 64<<10), "a/b", ""))

@@ -5,111 +5,169 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"net/url"
 	"runtime/debug"
-	"strconv"
-	"sync"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/audit"
+	"github.com/parley-a2a/parley/internal/budget"
 	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/webhook"
 )
 
-// exchange is one request of an operation with its answer. It belongs to the
-// handler's goroutine.
+// exchange is one request of an operation with its answer, whatever the binding:
+// an httpCall and a grpcCall have one each, and read and write for it. It belongs to
+// the handler's goroutine.
 type exchange struct {
-	framing
-	s   *Server
-	w   http.ResponseWriter
-	rc  http.ResponseController
-	r   *http.Request
+	s *Server
+	request
 	ctx context.Context // the request's, with the caller
 
-	audit   call
+	audit   audit.Record
+	since   time.Time // when the caller was let in
+	known   bool      // the caller is
 	dialect dialect.Dialect
 	query   url.Values // nil where the binding has none
 	params  []byte     // of JSON-RPC, or a body; checked
 	resumption
-	holding // until the request is decoded
-
-	eventful bool // an error before the first event is an event, too
-	plain    bool // events are their data and nothing else
-	bodyRead bool // in full
-	begun    bool // the status line is out: errors can no longer change it
-
-	length [1]string // of the answer, as its header
+	holding
 }
 
-func (s *Server) newExchange(w http.ResponseWriter, r *http.Request, f framing) *exchange {
-	x := new(exchange)
-	x.init(s, w, r, f)
-	return x
+// answerer is how a binding answers.
+type answerer interface {
+	// header sets a header, or metadata, before anything is sent.
+	header(name, value string)
+	// resumes says in a header that the resume extension is active, though none
+	// asked for it.
+	resumes()
+	// base returns the agent's URL as the client knows it.
+	base() (string, error)
+	// document returns an extended card as it goes out, without signatures of it.
+	document(op dialect.Op, req any, c *a2a.AgentCard) []byte
+	// answer sends the result of a call. An error is returned as long as nothing
+	// was answered.
+	answer(op dialect.Op, req, res any) error
+	// stream calls the service and sends what it yields, likewise.
+	stream(op dialect.Op, req any) error
 }
 
-func (x *exchange) init(s *Server, w http.ResponseWriter, r *http.Request, f framing) {
-	x.framing, x.s, x.w, x.rc, x.r, x.ctx = f, s, w, *http.NewResponseController(w), r, r.Context()
+func (x *exchange) init(s *Server, ctx context.Context, q request) {
+	x.s, x.ctx, x.request = s, ctx, q
+	if x.hold == nil {
+		x.hold = &x.own
+	}
+	s.memory.Init(x.hold, x)
 }
+
+// key is how the caller is counted.
+func (x *exchange) key() callerKey { return x.s.keyOf(x.ctx, &x.request) }
+
+// BudgetKey implements budget.Caller.
+func (x *exchange) BudgetKey() any { return x.key() }
 
 // enter finds out who calls.
 func (x *exchange) enter() (err error) {
-	x.audit.begin(x.s, x.binding(), x.r)
-	x.ctx, err = x.s.enter(x.ctx, x.r)
+	x.s.audits(&x.audit, &x.request)
+	x.ctx, err = x.s.enter(x.ctx, &x.request)
+	x.known = err == nil
+	if x.s.opts.identity() != nil {
+		x.since = time.Now()
+	}
 	return err
+}
+
+// serviceParameters notes the dialect and reads A2A-Extensions (§3.2.6), which it
+// puts into the context's caller.
+func (x *exchange) serviceParameters(d dialect.Dialect) (extensions []string) {
+	x.dialect = d
+	caller := a2a.CallerFrom(x.ctx) // somebody in front may have set who it is
+	caller.Extensions = requestedExtensions(x.headers)
+	x.ctx = a2a.WithCaller(x.ctx, caller)
+	return caller.Extensions
 }
 
 // perform calls the service and answers. An error is returned as long as
 // nothing was answered.
-func (x *exchange) perform(op dialect.Op, req any) error {
-	x.audit.asks(req)
+func (x *exchange) perform(to answerer, op dialect.Op, req any) error {
+	x.decoded(op)
+	x.audit.Request(req)
+	if err := x.s.stillIn(x.ctx, x.since, &x.request); err != nil {
+		return err
+	}
 	if err := x.s.opts.limits().check(req); err != nil {
 		return err
 	}
-	switch op {
-	case dialect.SendMessage, dialect.SendStreamingMessage, dialect.SubscribeToTask:
-		if x.s.draining.Err() != nil {
-			return errClosing
-		}
+	streams := dialect.Get(op).Streams
+	if (streams || op == dialect.SendMessage) && x.s.draining.Err() != nil {
+		return errClosing
 	}
-	if err := takeKey(x.r.Header, req); err != nil {
+	if err := takeKey(x.headers, req); err != nil {
 		return err
 	}
-	switch op {
-	case dialect.SubscribeToTask, dialect.SendStreamingMessage:
-		if err := x.resume(req); err != nil {
+	x.ctx = budget.With(x.ctx, x.hold)
+	if streams {
+		if err := x.resume(to, req); err != nil {
 			return err
 		}
 		if x.s.streams != nil {
-			key := x.s.keyOf(x.ctx, x.r)
+			key := x.key()
 			if err := x.s.streams.begin(key); err != nil {
 				return err
 			}
 			defer x.s.streams.end(key)
 		}
-		return x.named(x.stream(op, req))
-	case dialect.SendMessage:
+		return x.named(to.stream(op, req))
+	}
+	ctx := x.ctx
+	if op == dialect.SendMessage {
 		// It waits for the agent, which may take longer than we live, and longer than
 		// a body should be held.
 		x.query, x.params = nil, nil
-		ctx, cancel := x.s.untilLeft(x.ctx, x.r)
+		var cancel context.CancelFunc
+		ctx, cancel = x.s.untilCanceled(ctx, &x.request)
 		defer cancel()
-		return x.unary(ctx, op, req)
 	}
-	return x.unary(x.ctx, op, req)
+	return x.unary(ctx, to, op, req)
 }
 
-func (x *exchange) unary(ctx context.Context, op dialect.Op, req any) error {
+func (x *exchange) unary(ctx context.Context, to answerer, op dialect.Op, req any) error {
 	res, err := dialect.Call(ctx, x.s.svc, op, req)
 	if err != nil {
-		return cause(ctx, err)
+		return dialect.ErrorOf(x.dialect, op, inWords(cause(ctx, err), errBusy))
 	}
 	if card, ok := res.(*a2a.AgentCard); ok {
-		if res, err = x.extendedCard(op, req, card); err != nil {
+		if res, err = x.extendedCard(to, op, req, card); err != nil {
 			return err
 		}
 	}
-	x.answer(op, req, res)
+	if err := x.makeRoom(ctx, res); err != nil {
+		return err
+	}
+	if source := sourceIn(res); source != "" {
+		to.header(webhook.SourceHeader, source)
+	}
+	return to.answer(op, req, res)
+}
+
+// makeRoom waits for the memory that an answer or an event takes until the client
+// has read it.
+func (x *exchange) makeRoom(ctx context.Context, res any) error {
+	if err := x.hold.Ensure(ctx, dialect.EncodedSize(res)); err != nil {
+		return cause(ctx, inWords(err, errBusy))
+	}
 	return nil
+}
+
+// extendedCard makes of the service's extended card the one to answer with.
+func (x *exchange) extendedCard(to answerer, op dialect.Op, req any, card *a2a.AgentCard) (*a2a.AgentCard, error) {
+	card, err := x.s.reachable(card, to.base, x.onPort)
+	if err != nil {
+		return nil, err
+	}
+	// What is signed is the document as it goes out: before 1.0 it has another
+	// form, in which no signature of that of 1.0 could hold.
+	return x.s.signed(&x.s.extended, card, func(c *a2a.AgentCard) []byte { return to.document(op, req, c) })
 }
 
 // cause replaces the error of a context that we ended by the reason.
@@ -120,44 +178,16 @@ func cause(ctx context.Context, err error) error {
 	return err
 }
 
-// buffers are reused by answers; those that grew large are left behind.
-var buffers = sync.Pool{New: func() any { return new([]byte) }}
-
-const maxPooled = 256 << 10
-
-func (x *exchange) answer(op dialect.Op, req, res any) {
-	p := buffers.Get().(*[]byte)
-	*p = x.appendResult((*p)[:0], op, req, res)
-	x.audit.gives(res)
-	x.audit.succeeds(x.ctx)
-	x.write(http.StatusOK, *p)
-	if cap(*p) <= maxPooled {
-		buffers.Put(p)
-	}
-}
-
-// fail answers with an error. What is not an *a2a.Error is internal: it goes
-// to the log, and the client learns nothing but that.
-func (x *exchange) fail(err error) {
+// failed logs and records an error, and returns what the client may know of it. What
+// is not an *a2a.Error is internal: the client learns nothing but that.
+func (x *exchange) failed(err error) *a2a.Error {
 	e := x.report(err)
-	x.audit.fails(x.ctx, e)
-	x.s.challenge(x.w.Header(), e)
-	if n := dialect.RetryAfter(e); n > 0 {
-		x.w.Header().Set("Retry-After", strconv.FormatInt(n, 10))
-	}
-	if x.eventful && x.status(e) == http.StatusOK {
-		// The clients of versions before 1.0 stop at anything else, and the
-		// error is lost on them (DIALECTS 4.5, 8.4).
-		s := &sse{exchange: x}
-		s.appendFailure(e)
-		s.flush(true)
-		return
-	}
-	x.write(x.status(e), x.appendError(nil, e))
+	x.audit.Fail(x.ctx, e)
+	return e
 }
 
 func (x *exchange) report(err error) *a2a.Error {
-	return x.s.report(x.ctx, err, slog.String("method", x.r.Method), slog.String("path", x.r.URL.Path))
+	return x.s.report(x.ctx, err, slog.String("method", x.method), slog.String("path", x.path))
 }
 
 // report logs an error and returns what the client may know of it.
@@ -177,82 +207,6 @@ func (s *Server) report(ctx context.Context, err error, what ...slog.Attr) *a2a.
 	}
 	s.log.LogAttrs(ctx, level, "request failed", append(what, slog.String("code", e.Code.String()), slog.Any("error", err))...)
 	return e
-}
-
-// Values of headers that nobody writes to. Lists of their own would be made with
-// each answer.
-var (
-	jsonMedia = []string{mediaJSON}
-	a2aMedia  = []string{mediaA2A}
-	noStore   = []string{"no-store"} // tasks change, and are somebody's
-	noSniff   = []string{"nosniff"}
-)
-
-// write sends a whole answer.
-func (x *exchange) write(status int, body []byte) {
-	h := x.w.Header()
-	x.length[0] = strconv.Itoa(len(body))
-	h["Content-Type"] = x.media()
-	h["Content-Length"] = x.length[:]
-	h["Cache-Control"] = noStore
-	h["X-Content-Type-Options"] = noSniff
-	if !x.bodyRead {
-		closeUnread(h, x.r)
-	}
-	x.begun = true
-	x.w.WriteHeader(status)
-	if x.send(body) != nil {
-		return // the client is gone; there is nobody to tell
-	}
-	// Everything is out: other handlers may use the connection unhurried.
-	_ = x.rc.SetWriteDeadline(time.Time{})
-}
-
-// writeSize is how much has to go out within the time limit of a write, in
-// bytes: a slow reader is welcome as long as it reads.
-const writeSize = 32 << 10
-
-// send writes and flushes.
-func (x *exchange) send(b []byte) error {
-	for {
-		n := min(len(b), writeSize)
-		x.extendDeadline()
-		if _, err := x.w.Write(b[:n]); err != nil {
-			return err
-		}
-		if b = b[n:]; len(b) == 0 {
-			break
-		}
-	}
-	// Not later, with the handler's end, which has no time limit.
-	if err := x.rc.Flush(); !errors.Is(err, http.ErrNotSupported) {
-		return err
-	}
-	return nil // a writer that does not hold anything back
-}
-
-func (x *exchange) extendDeadline() {
-	// Writers in tests have no deadlines, and need none.
-	_ = x.rc.SetWriteDeadline(time.Now().Add(x.s.opts.writeTimeout()))
-}
-
-// protect is deferred: a panic becomes an internal error, or, if the answer
-// has begun, cuts the connection, so that nobody takes it for complete.
-func (x *exchange) protect() {
-	defer x.audit.ends(x.ctx)
-	v := recover()
-	if v == nil {
-		return
-	}
-	if v == http.ErrAbortHandler {
-		panic(v)
-	}
-	err := panicError(v)
-	if x.begun {
-		x.audit.fails(x.ctx, x.report(err))
-		panic(http.ErrAbortHandler)
-	}
-	x.fail(err)
 }
 
 // panicError keeps the stack for the log.

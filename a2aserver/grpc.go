@@ -6,10 +6,20 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/port"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
+)
+
+const (
+	// lineStreams is how many calls a connection of gRPC has at a time; inside of
+	// net/http it is 250.
+	lineStreams = 1000
+	// leastPing is how far the pings of a client have to be apart, but for three of
+	// them; otherwise the connection is closed.
+	leastPing = 5 * time.Second
 )
 
 // newGRPC returns a server of the gRPC binding (§10) in all dialects that have
@@ -17,9 +27,10 @@ import (
 //
 // Requests are limited to Options.MaxBody; grpc-go itself refuses larger ones,
 // with RESOURCE_EXHAUSTED. A connection that is silent for Options.KeepAlive is
-// pinged, and closed if it does not answer within Options.WriteTimeout. Between
-// a stream's elements nothing else is sent. Who does not read is left after the
-// same time, and who does not send its request after a minute.
+// pinged, and closed if it does not answer within Options.WriteTimeout; one without
+// calls is closed after 2 minutes. Between a stream's elements nothing else is
+// sent. A call whose client does not read ends after Options.WriteTimeout, one whose
+// request does not arrive after a minute.
 //
 // A client that sends last-event-id with a streaming call gets positions with
 // its elements and can resume behind one; see dialect.SeqKey. Who activates the
@@ -31,12 +42,10 @@ func newGRPC(to Site) (*grpc.Server, error) {
 		grpc.ForceServerCodecV2(newRequestCodec()),
 		grpc.MaxRecvMsgSize(int(s.opts.maxBody())),
 		grpc.MaxHeaderListSize(64<<10),
-		grpc.ConnectionTimeout(headerTimeout),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: s.opts.keepAlive(), Timeout: s.opts.writeTimeout()}),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
-		// Thousands of streams of one client may share a connection, but not
-		// without end.
-		grpc.MaxConcurrentStreams(1000),
+		grpc.ConnectionTimeout(port.HeaderTimeout),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: s.opts.keepAlive(), Timeout: s.opts.writeTimeout(), MaxConnectionIdle: port.IdleTimeout}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: leastPing, PermitWithoutStream: true}),
+		grpc.MaxConcurrentStreams(lineStreams),
 		grpc.UnknownServiceHandler(unknownMethod),
 	)
 	for _, d := range dialect.GRPCServices {
@@ -54,7 +63,7 @@ func newGRPC(to Site) (*grpc.Server, error) {
 		g.RegisterService(&desc, to)
 	}
 	registerHealth(g, to)
-	return g, registerReflection(g)
+	return g, registerReflection(g, to)
 }
 
 func unknownMethod(_ any, stream grpc.ServerStream) error {

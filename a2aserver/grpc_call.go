@@ -3,41 +3,88 @@ package a2aserver
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/audit"
+	"github.com/parley-a2a/parley/internal/budget"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 )
 
-// rpc is one call with its answer. It belongs to the handler's goroutine.
-type rpc struct {
-	s       *Server
+// grpcCall is an exchange over gRPC.
+type grpcCall struct {
+	exchange
 	op      dialect.Op
-	dialect dialect.Dialect
-	binding dialect.GRPC    // of the dialect
-	ctx     context.Context // the call's, with the caller
-	md      http.Header     // the metadata that means something to us
+	binding dialect.GRPC // of the dialect
 	to      grpc.ServerStream
 	box     *outbox
-	audit   call
-	asked   []string // extensions
-	resumption
 }
 
-// newRPC returns a call of a method of d's service.
-func (s *Server) newRPC(to grpc.ServerStream, d dialect.Dialect, op dialect.Op) *rpc {
-	x := &rpc{s: s, op: op, dialect: d, binding: dialect.GRPCOf(d), ctx: to.Context(), to: to}
-	x.box = newOutbox(lineOf(x.ctx), s.opts.writeTimeout())
-	x.audit.is(d, op)
+// newGRPCCall returns a call of a method of d's service; op is 0 for one of another
+// service.
+func (s *Server) newGRPCCall(to grpc.ServerStream, d dialect.Dialect, op dialect.Op) *grpcCall {
+	x := &grpcCall{op: op, binding: dialect.GRPCOf(d), to: to}
+	ctx := to.Context()
+	x.box = newOutbox(lineOf(ctx), s.opts.writeTimeout())
+	x.box.pace.Hold = &x.own
+	x.hold = budget.From(ctx) // inside of net/http
+	x.dialect = d
+	x.init(s, ctx, ofGRPC(ctx, op))
+	if op != 0 {
+		x.audit.Operation(d, op)
+	}
 	return x
+}
+
+// ofGRPC returns what is known of a call. Its headers are the metadata that means
+// something to us: to copy all of it costs more than to look for that.
+func ofGRPC(ctx context.Context, op dialect.Op) request {
+	q := request{binding: a2a.BindingGRPC, method: op.String(), onPort: true}
+	q.path, _ = grpc.Method(ctx)
+	if a := metadata.ValueFromIncomingContext(ctx, ":authority"); len(a) > 0 {
+		q.host = a[0]
+	}
+	for _, name := range knownMetadata {
+		if values := metadata.ValueFromIncomingContext(ctx, name); len(values) > 0 {
+			if q.headers == nil {
+				q.headers = http.Header{}
+			}
+			q.headers[http.CanonicalHeaderKey(name)] = values
+		}
+	}
+	if p, ok := peer.FromContext(ctx); ok {
+		if p.Addr != nil {
+			q.remote = p.Addr.String()
+		}
+		if info, ok := tlsOf(p); ok {
+			q.tls = &info.State
+		}
+	}
+	return q
+}
+
+// knownMetadata are the names of the headers that any exchange reads.
+var knownMetadata = []string{
+	"a2a-version", "a2a-extensions", "x-a2a-extensions", strings.ToLower(cursorHeader), strings.ToLower(dialect.KeyHeader),
+	strings.ToLower(dialect.HopsHeader), strings.ToLower(dialect.TraceHeader),
+	"forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-forwarded-port", "x-forwarded-prefix",
+}
+
+// allMetadata returns the metadata of a call as headers.
+func allMetadata(ctx context.Context) http.Header {
+	md, _ := metadata.FromIncomingContext(ctx)
+	h := make(http.Header, len(md))
+	for name, values := range md {
+		h[http.CanonicalHeaderKey(name)] = values
+	}
+	return h
 }
 
 func grpcHandler(to Site, d dialect.Dialect, op dialect.Op) grpc.StreamHandler {
@@ -48,115 +95,109 @@ func grpcHandler(to Site, d dialect.Dialect, op dialect.Op) grpc.StreamHandler {
 			return status.FromContextError(err).Err()
 		}
 		s := to.front()
-		x := s.newRPC(stream, d, op)
+		x := s.newGRPCCall(stream, d, op)
 		defer x.box.begin()()
 		s.calls.Add(1)
 		defer func() {
 			s.calls.Add(-1)
+			x.own.Close()
 			if v := recover(); v != nil {
 				err = panicError(v)
 			}
 			if err != nil {
 				err = x.fail(err)
 			}
-			x.audit.ends(x.ctx)
+			x.audit.End(x.ctx)
 		}()
 		if err := x.enter(); err != nil {
 			return err
 		}
-		if err := x.serviceParameters(); err != nil {
-			return err
-		}
-		req, err := x.request()
+		asked, err := x.serviceParameters()
 		if err != nil {
 			return err
 		}
-		if err := x.goTo(to, req); err != nil {
+		req, err := x.receiveRequest()
+		if err != nil {
 			return err
 		}
-		if err := x.perform(req); err != nil {
+		if err := x.goTo(to, req, asked); err != nil {
+			return err
+		}
+		if err := x.perform(x, op, req); err != nil {
 			return err
 		}
 		return x.box.flush(x.ctx)
 	}
 }
 
-// perform calls the service and answers.
-func (x *rpc) perform(req any) error {
-	x.audit.asks(req)
-	if err := x.s.opts.limits().check(req); err != nil {
-		return err
+// enter finds out who calls, if the call is for a host of ours.
+func (x *grpcCall) enter() error {
+	if !x.s.servesHost(x.host) {
+		x.s.audits(&x.audit, &x.request)
+		return a2a.Errorf(a2a.CodeInvalidRequest, "this server does not answer for the host that the call names: call it by its own name")
 	}
-	switch x.op {
-	case dialect.SendMessage, dialect.SendStreamingMessage, dialect.SubscribeToTask:
-		if x.s.draining.Err() != nil {
-			return errClosing
-		}
-	}
-	if err := takeKey(x.md, req); err != nil {
-		return err
-	}
-	if !dialect.Get(x.op).Streams {
-		return x.unary(req)
-	}
-	if x.s.streams != nil {
-		key := x.s.keyOf(x.ctx, requestOf(x.ctx))
-		if err := x.s.streams.begin(key); err != nil {
-			return err
-		}
-		defer x.s.streams.end(key)
-	}
-	var err error
-	if x.resumption, err = x.s.resumption(x.dialect, x.md, a2a.CallerFrom(x.ctx).Extensions, req, nil, nil); err != nil {
-		return err
-	}
-	if x.byBody {
-		if err := x.to.SetHeader(metadata.Pairs(dialect.ExtensionsHeader(x.dialect), dialect.ResumeURI)); err != nil {
-			return err
-		}
-	}
-	return x.named(x.stream(req, x.md.Get(cursorHeader) != ""))
+	return x.exchange.enter()
 }
 
-func (x *rpc) unary(req any) error {
-	ctx := x.ctx
-	if x.op == dialect.SendMessage {
-		// It waits for the agent, which may take longer than we live.
-		var cancel context.CancelFunc
-		ctx, cancel = x.untilLeft()
-		defer cancel()
-	}
-	out, err := dialect.Call(ctx, x.s.svc, x.op, req)
+// serviceParameters also finds out which dialect the call is in (§10.2).
+func (x *grpcCall) serviceParameters() (extensions []string, err error) {
+	d, err := dialect.DetectGRPC(x.binding.Service(), headerVersion(x.headers), x.s.opts.strictVersions())
 	if err != nil {
-		return dialect.ErrorOf(x.dialect, x.op, cause(ctx, err))
+		x.dialect = dialect.V10 // which has a word for it
+		return nil, err
 	}
-	if card, ok := out.(*a2a.AgentCard); ok {
-		if out, err = x.extendedCard(card); err != nil {
-			return err
+	if d != x.dialect {
+		x.binding = dialect.GRPCOf(d)
+		x.audit.Operation(d, x.op)
+	}
+	return x.exchange.serviceParameters(d), nil
+}
+
+// goTo finds the agent that a request is for, and says in the answer which of the
+// extensions that were asked for are active there.
+func (x *grpcCall) goTo(to Site, req any, asked []string) error {
+	if _, one := to.(*Server); !one {
+		tenant := dialect.SubjectOf(req).Tenant
+		if tenant == nil {
+			tenant = new(string)
 		}
+		s, rest := to.of(*tenant)
+		if s == nil {
+			return a2a.Errorf(a2a.CodeMethodNotFound, "there is no such agent; its card says with which tenant it is called over gRPC")
+		}
+		x.s, *tenant, x.audit.Agent = s, rest, s.name
 	}
+	if active := x.s.activeExtensions(asked); len(active) > 0 {
+		x.header(dialect.ExtensionsHeader(x.dialect), strings.Join(active, ", "))
+	}
+	return nil
+}
+
+// header fails only where the header is out, or the call is over.
+func (x *grpcCall) header(name, value string) { _ = x.to.SetHeader(metadata.Pairs(name, value)) }
+
+func (x *grpcCall) resumes() { x.header(dialect.ExtensionsHeader(x.dialect), dialect.ResumeURI) }
+
+func (x *grpcCall) base() (string, error) { return x.s.grpcBaseURL(&x.request), nil }
+
+func (x *grpcCall) document(_ dialect.Op, _ any, c *a2a.AgentCard) []byte { return c.AppendJSON(nil) }
+
+func (x *grpcCall) answer(op dialect.Op, req, out any) error {
 	if err := dialect.CheckProtoResult(out); err != nil {
 		return err
 	}
-	res, err := x.binding.Result(x.op, req, out)
+	res, err := x.binding.Result(op, req, out)
 	if err != nil {
 		return err
 	}
-	x.audit.gives(out)
-	x.audit.succeeds(x.ctx)
+	x.audit.Result(out)
+	x.audit.Succeed(x.ctx)
 	return x.send(res)
-}
-
-func (x *rpc) untilLeft() (context.Context, context.CancelFunc) {
-	if x.s.opts.identity() == nil {
-		return x.s.untilLeft(x.ctx, nil)
-	}
-	return x.s.untilLeft(x.ctx, requestOf(x.ctx))
 }
 
 // send sends a message, as fast as the client takes them: its flow control holds
 // up this goroutine and nobody else, and not for long if it does not read.
-func (x *rpc) send(m proto.Message) error {
+func (x *grpcCall) send(m proto.Message) error {
 	if err := x.box.room(x.ctx); err != nil {
 		return err
 	}
@@ -164,20 +205,24 @@ func (x *rpc) send(m proto.Message) error {
 }
 
 // stream sends the elements.
-func (x *rpc) stream(req any, positions bool) error {
-	ctx, cancel := x.untilLeft()
+func (x *grpcCall) stream(op dialect.Op, req any) error {
+	ctx, cancel := x.s.untilCanceled(x.ctx, &x.request)
 	defer cancel()
-	some, events := false, x.binding.Events(x.op, req)
-	for res, err := range dialect.Stream(ctx, x.s.svc, x.op, req) {
+	positions := first(x.headers, cursorKey) != ""
+	some, events := false, x.binding.Events(op, req)
+	for res, err := range dialect.Stream(ctx, x.s.svc, op, req) {
 		if err != nil {
-			return cause(ctx, err)
+			return inWords(cause(ctx, err), errBusy)
 		}
 		if ctx.Err() != nil {
 			break // more than is there already, nobody is to get
 		}
 		some = true
-		x.audit.gives(res)
-		x.audit.succeeds(x.ctx)
+		x.audit.Result(res)
+		x.audit.Succeed(x.ctx)
+		if err := x.makeRoom(ctx, res); err != nil {
+			return err
+		}
 		if err := dialect.CheckProtoResult(res); err != nil {
 			return err
 		}
@@ -193,8 +238,14 @@ func (x *rpc) stream(req any, positions bool) error {
 				return err // the client is gone
 			}
 		}
+		if x.own.Held() > 0 {
+			if err := x.box.flush(x.ctx); err != nil {
+				return err
+			}
+			x.own.Close()
+		}
 		if events.Ended() {
-			x.audit.outcome = auditOK
+			x.audit.Outcome = audit.OK
 			return nil
 		}
 	}
@@ -204,132 +255,32 @@ func (x *rpc) stream(req any, positions bool) error {
 	if !some {
 		return errNothing
 	}
-	x.audit.outcome = auditOK
-	return nil
-}
-
-// enter finds out who calls.
-func (x *rpc) enter() (err error) {
-	if x.s.openDoor && len(metadata.ValueFromIncomingContext(x.ctx, hopsKey)) == 0 && len(metadata.ValueFromIncomingContext(x.ctx, traceKey)) == 0 {
-		return nil // the request would tell nobody anything
-	}
-	r := requestOf(x.ctx)
-	x.audit.begin(x.s, a2a.BindingGRPC, r)
-	if !x.s.servesHost(r.Host) {
-		return a2a.Errorf(a2a.CodeInvalidRequest, "this server does not answer for the host that the call names: call it by its own name")
-	}
-	x.ctx, err = x.s.enter(x.ctx, r)
-	return err
-}
-
-// requestOf returns what is known of a call as a request over HTTP: metadata,
-// TLS state and address.
-func requestOf(ctx context.Context) *http.Request {
-	md, _ := metadata.FromIncomingContext(ctx)
-	method, _ := grpc.Method(ctx)
-	r := &http.Request{Method: http.MethodPost, URL: &url.URL{Path: method}, Proto: "HTTP/2.0", ProtoMajor: 2, Header: make(http.Header, len(md)), Body: http.NoBody}
-	for name, values := range md {
-		r.Header[http.CanonicalHeaderKey(name)] = values
-	}
-	r.Host = r.Header.Get(":authority")
-	if p, ok := peer.FromContext(ctx); ok {
-		if p.Addr != nil {
-			r.RemoteAddr = p.Addr.String()
-		}
-		if info, ok := tlsOf(p); ok {
-			r.TLS = &info.State
-		}
-	}
-	return r.WithContext(ctx)
-}
-
-// serviceParameters keeps the metadata that means something to us, reads
-// a2a-version and a2a-extensions (§10.2), by either of its names, and puts the
-// latter into the context's caller.
-func (x *rpc) serviceParameters() error {
-	md, _ := metadata.FromIncomingContext(x.ctx)
-	x.md = http.Header{}
-	for _, name := range []string{"A2A-Version", "A2A-Extensions", "X-A2A-Extensions", cursorHeader, dialect.KeyHeader} {
-		if vs := md.Get(name); len(vs) > 0 {
-			x.md[http.CanonicalHeaderKey(name)] = vs
-		}
-	}
-	d, err := dialect.DetectGRPC(x.binding.Service(), headerVersion(x.md), x.s.opts.strictVersions())
-	if err != nil {
-		x.dialect = dialect.V10 // which has a word for it
-		return err
-	}
-	if d != x.dialect {
-		x.dialect, x.binding = d, dialect.GRPCOf(d)
-		x.audit.is(d, x.op)
-	}
-	x.asked = requestedExtensions(x.md)
-	caller := a2a.CallerFrom(x.ctx)
-	caller.Extensions = x.asked
-	x.ctx = a2a.WithCaller(x.ctx, caller)
-	return nil
-}
-
-// goTo finds the agent that a request is for, and says in the answer which
-// extensions are active there.
-func (x *rpc) goTo(to Site, req any) error {
-	if _, one := to.(*Server); !one {
-		tenant := tenantOf(req)
-		if tenant == nil {
-			tenant = new(string)
-		}
-		s, rest := to.of(*tenant)
-		if s == nil {
-			return a2a.Errorf(a2a.CodeMethodNotFound, "there is no such agent; its card says with which tenant it is called over gRPC")
-		}
-		x.s, *tenant, x.audit.agent = s, rest, s.name
-	}
-	if active := x.s.activeExtensions(x.asked); len(active) > 0 {
-		return x.to.SetHeader(metadata.Pairs(dialect.ExtensionsHeader(x.dialect), strings.Join(active, ", ")))
-	}
-	return nil
-}
-
-// tenantOf returns where a request has its tenant.
-func tenantOf(req any) *string {
-	switch q := req.(type) {
-	case *a2a.SendMessageRequest:
-		return &q.Tenant
-	case *a2a.GetTaskRequest:
-		return &q.Tenant
-	case *a2a.ListTasksRequest:
-		return &q.Tenant
-	case *a2a.CancelTaskRequest:
-		return &q.Tenant
-	case *a2a.SubscribeToTaskRequest:
-		return &q.Tenant
-	case *a2a.TaskPushNotificationConfig:
-		return &q.Tenant
-	case *a2a.GetTaskPushNotificationConfigRequest:
-		return &q.Tenant
-	case *a2a.ListTaskPushNotificationConfigsRequest:
-		return &q.Tenant
-	case *a2a.DeleteTaskPushNotificationConfigRequest:
-		return &q.Tenant
-	case *a2a.GetExtendedAgentCardRequest:
-		return &q.Tenant
-	}
+	x.audit.Outcome = audit.OK
 	return nil
 }
 
 // fail logs an error and returns it as the client may know it.
-func (x *rpc) fail(err error) error {
-	var e *a2a.Error
-	if st, ok := status.FromError(err); ok && !errors.As(err, &e) {
-		x.audit.fails(x.ctx, ofStatus(st))
+func (x *grpcCall) fail(err error) error {
+	if st, ok := status.FromError(err); ok && !errors.As(err, new(*a2a.Error)) {
+		x.audit.Fail(x.ctx, ofStatus(st))
 		return st.Err() // of grpc-go
 	}
-	e = x.s.report(x.ctx, err, slog.String("method", x.op.String()), slog.String("path", "/"+x.binding.Service()+"/"+x.binding.Method(x.op)))
-	x.audit.fails(x.ctx, e)
+	e := x.failed(err)
 	h := http.Header{}
 	if x.s.challenge(h, e); len(h) > 0 {
 		// A stream that has begun is past its header, and has a caller.
 		_ = x.to.SetHeader(metadata.MD{"www-authenticate": h["Www-Authenticate"]})
 	}
 	return status.FromProto(dialect.ErrorToStatus(x.dialect, e)).Err()
+}
+
+// ofStatus returns an error of grpc-go as what it means.
+func ofStatus(st *status.Status) *a2a.Error {
+	switch st.Code() {
+	case codes.ResourceExhausted:
+		return &a2a.Error{Code: a2a.CodeTooLarge}
+	case codes.Canceled, codes.DeadlineExceeded, codes.Unavailable:
+		return &a2a.Error{Code: a2a.CodeUnavailable}
+	}
+	return &a2a.Error{Code: a2a.CodeInternal}
 }

@@ -3,10 +3,9 @@ package a2aserver
 import (
 	"context"
 	"net"
-	"net/http"
 	"sync/atomic"
-	"time"
 
+	"github.com/parley-a2a/parley/internal/port"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/peer"
 )
@@ -18,19 +17,35 @@ const maxStalled = 16
 
 // line is a connection of grpc-go's, as its calls share it.
 type line struct {
-	conn    net.Conn
-	written atomic.Int64 // bytes
-	read    atomic.Int64 // bytes
-	calls   atomic.Int64 // under way
+	*port.Conn
 	stalled atomic.Int64 // calls that were given up
 }
 
 // stall notes that a call was given up. The connection is closed if it serves no
 // other call, or has been through that often.
 func (l *line) stall() {
-	if l.stalled.Add(1) >= maxStalled || l.calls.Load() <= 1 {
-		l.conn.Close()
+	if l.stalled.Add(1) >= maxStalled || l.Calls() <= 1 {
+		l.Close()
 	}
+}
+
+// handshaken are the credentials of a gRPC server whose connections have been
+// through their handshake.
+type handshaken struct {
+	credentials.TransportCredentials
+}
+
+func (h handshaken) ServerHandshake(c net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	on, ok := c.(*port.Conn)
+	if !ok {
+		return h.TransportCredentials.ServerHandshake(c)
+	}
+	if state := on.TLS(); state != nil {
+		info := credentials.TLSInfo{State: *state, CommonAuthInfo: credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity}}
+		return c, onLine{info, &line{Conn: on}}, nil
+	}
+	_, info, err := h.TransportCredentials.ServerHandshake(c)
+	return c, onLine{info, &line{Conn: on}}, err
 }
 
 // onLine is what grpc-go keeps of a connection for us.
@@ -57,35 +72,4 @@ func tlsOf(p *peer.Peer) (credentials.TLSInfo, bool) {
 	}
 	t, ok := info.(credentials.TLSInfo)
 	return t, ok
-}
-
-// paced is the writer of a call inside of net/http. Whoever does not read it
-// loses its stream.
-type paced struct {
-	http.ResponseWriter
-	rc    *http.ResponseController
-	limit time.Duration // of each write
-}
-
-func newPaced(w http.ResponseWriter, limit time.Duration) *paced {
-	return &paced{w, http.NewResponseController(w), limit}
-}
-
-func (w *paced) Write(b []byte) (n int, err error) {
-	for {
-		piece := b[n:min(len(b), n+writeSize)]
-		_ = w.rc.SetWriteDeadline(time.Now().Add(w.limit)) // HTTP/2 has deadlines
-		k, err := w.ResponseWriter.Write(piece)
-		if n += k; err != nil || n == len(b) {
-			return n, err
-		}
-	}
-}
-
-// Flush ends with no limit: one that passes while nothing is written would end
-// the stream.
-func (w *paced) Flush() {
-	_ = w.rc.SetWriteDeadline(time.Now().Add(w.limit))
-	_ = w.rc.Flush() // the next write fails, too
-	_ = w.rc.SetWriteDeadline(time.Time{})
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/port"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/proto"
 )
@@ -26,15 +27,19 @@ var errNotRead = a2a.Errorf(a2a.CodeUnavailable, "the answer was not read for to
 // need none of it: there a write waits for the client.
 type outbox struct {
 	line  *line
-	limit time.Duration // for writeSize bytes
+	limit time.Duration // of each write
 	freed chan struct{} // a hint
+	since time.Time
+
+	// belongs to the call's goroutine
+	pace port.Pace
 
 	mu      sync.Mutex // protects the fields below
 	waiting int        // bytes
 }
 
 func newOutbox(l *line, limit time.Duration) *outbox {
-	return &outbox{line: l, limit: limit, freed: make(chan struct{}, 1)}
+	return &outbox{line: l, limit: limit, freed: make(chan struct{}, 1), since: time.Now()}
 }
 
 // begin counts the call; what it returns ends that.
@@ -42,8 +47,8 @@ func (o *outbox) begin() (end func()) {
 	if o.line == nil {
 		return func() {}
 	}
-	o.line.calls.Add(1)
-	return func() { o.line.calls.Add(-1) }
+	o.line.Begin()
+	return o.line.End
 }
 
 // room waits until another message can be sent. The error is that of the call,
@@ -53,34 +58,37 @@ func (o *outbox) room(ctx context.Context) error { return o.wait(ctx, outboxRoom
 // flush waits until next to nothing is left in memory.
 func (o *outbox) flush(ctx context.Context) error { return o.wait(ctx, outboxRest) }
 
-// wait waits until at most n bytes are left. Each writeSize bytes may take their
-// time, as long as something is written at all.
+// wait waits until at most n bytes are left. The client has to take them at minRate,
+// which all calls of its connection share, and the connection has to write a piece
+// within each time limit.
 func (o *outbox) wait(ctx context.Context, n int) error {
 	left := o.left()
 	if left <= n {
 		return nil
 	}
-	written, began := o.line.written.Load(), time.Now()
-	silent := time.NewTimer(o.limit)
+	written, began := o.line.Written(), time.Since(o.since)
+	rest := (left - n) * int(max(1, o.line.Calls()))
+	until := began + o.limit - o.pace.Behind() + o.pace.Take(rest)
+	silent := time.NewTimer(min(o.limit, until-began))
 	defer silent.Stop()
 	for {
 		select {
 		case <-o.freed:
-			if left = o.left(); left <= n {
+			if o.left() <= n {
+				o.pace.Wrote(rest, began, time.Since(o.since))
 				return nil
 			}
-			began = time.Now()
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-silent.C:
-			now := o.line.written.Load()
-			if now-written < writeSize || time.Since(began) > o.limit*time.Duration(1+left/writeSize) {
+			now, at := o.line.Written(), time.Since(o.since)
+			if now-written < port.WriteSize || at >= until {
 				o.line.stall()
 				return errNotRead
 			}
 			written = now
+			silent.Reset(min(o.limit, until-at))
 		}
-		silent.Reset(o.limit)
 	}
 }
 

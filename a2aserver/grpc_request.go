@@ -14,9 +14,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// request reads the call's request.
-func (x *rpc) request() (any, error) {
-	in := &received{message: x.binding.NewRequest(x.op), x: x, bodies: x.s.bodies}
+// receiveRequest reads the call's request.
+func (x *grpcCall) receiveRequest() (any, error) {
+	in := &received{message: x.binding.NewRequest(x.op), x: x}
 	if err := x.receive(in); err != nil {
 		if status.Code(err) == codes.ResourceExhausted || x.ctx.Err() != nil {
 			return nil, err // too large, or the client is gone
@@ -44,12 +44,12 @@ var errSlow = a2a.Errorf(a2a.CodeInvalidRequest, "the request did not arrive in 
 // Nor does grpc-go say how much has come of a request. What the connection has
 // brought since bounds it, so that a request that takes its time needs room among
 // the large ones once it may be one.
-func (x *rpc) receive(in *received) error {
+func (x *grpcCall) receive(in *received) error {
 	line := x.box.line
 	if line == nil {
 		return x.to.RecvMsg(in)
 	}
-	before := line.read.Load()
+	before := line.Received()
 	done := make(chan error, 1)
 	go func() {
 		defer func() {
@@ -62,7 +62,7 @@ func (x *rpc) receive(in *received) error {
 	began := time.Now()
 	t := time.NewTimer(requestTick)
 	defer t.Stop()
-	for roomy := in.bodies == nil; ; {
+	for {
 		select {
 		case err := <-done:
 			return err
@@ -71,20 +71,12 @@ func (x *rpc) receive(in *received) error {
 		if time.Since(began) >= bodyTimeout {
 			return errSlow
 		}
-		if !roomy && line.read.Load()-before > large {
-			release, err := in.bodies.now(x.key(), x.s.opts.maxBody())
-			if err != nil {
-				return err
-			}
-			defer release()
-			roomy = true
+		if line.Received()-before > large && !x.hold.Try(bodyCost*x.s.opts.maxBody()) {
+			return errFull
 		}
 		t.Reset(requestTick)
 	}
 }
-
-// key is whose large bodies the request counts among.
-func (x *rpc) key() callerKey { return x.s.keyOf(x.ctx, requestOf(x.ctx)) }
 
 // requestTick is how often to look at a request that has not arrived over gRPC.
 const requestTick = 2 * time.Second
@@ -95,8 +87,7 @@ type received struct {
 	message proto.Message
 	err     error
 
-	x      *rpc
-	bodies *bodies // nil without a limit
+	x *grpcCall
 }
 
 // requestCodec is the codec of protocol buffers, of received and of outgoing.
@@ -109,11 +100,11 @@ func (c requestCodec) Unmarshal(data mem.BufferSlice, v any) error {
 	if !ok {
 		return c.CodecV2.Unmarshal(data, v)
 	}
-	if data.Len() > large && in.bodies != nil {
-		if in.err = in.bodies.turns.Enter(in.x.ctx, in.x.key()); in.err != nil {
+	if data.Len() > large && in.x.s.memory != nil {
+		if in.err = in.x.s.turns.Enter(in.x.ctx, in.x.key()); in.err != nil {
 			return nil
 		}
-		defer in.bodies.turns.Leave()
+		defer in.x.s.turns.Leave()
 	}
 	if data.Len() > unchecked {
 		b := data.MaterializeToBuffer(mem.DefaultBufferPool())

@@ -12,6 +12,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/pb"
+	"github.com/parley-a2a/parley/internal/port/porttest"
 	"github.com/parley-a2a/parley/internal/wire"
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
@@ -90,7 +91,7 @@ func dialH2(t *testing.T, conn net.Conn) *h2client {
 			}
 		}
 	}()
-	to <- clientPreface
+	to <- []byte(http2.ClientPreface)
 	_ = c.f.WriteSettings()
 	return c
 }
@@ -135,10 +136,10 @@ func grpcPipe(t *testing.T, svc func() *fake, test func(t *testing.T, s *Server,
 				f := svc()
 				s := New(f, testCard(), nil)
 				p := NewPort(s)
-				l := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
+				l := porttest.NewPipes()
 				ended := make(chan error)
 				go func() { ended <- p.Serve(l) }()
-				c := dialH2(t, l.dial())
+				c := dialH2(t, l.Dial())
 				if !native {
 					c.ask("GET", "/livez", "", true)
 				}
@@ -255,7 +256,7 @@ func TestGRPCStalledCallsBesideOthers(t *testing.T) {
 
 // Who reads slowly gets all.
 func TestGRPCSlowReaderGetsAll(t *testing.T) {
-	const size = 400 << 10
+	const size = 2 << 20
 	big := &a2a.Task{ID: "t1", ContextID: "c1", Status: a2a.TaskStatus{State: a2a.TaskStateWorking},
 		Artifacts: []*a2a.Artifact{{ArtifactID: "a", Parts: []*a2a.Part{a2a.TextPart(strings.Repeat("x", size))}}}}
 	svc := func() *fake {
@@ -282,8 +283,9 @@ func TestGRPCSlowReaderGetsAll(t *testing.T) {
 				t.Fatalf("nothing more came after %d bytes", got)
 			}
 			got += n
-			_ = c.f.WriteWindowUpdate(0, 40<<10)
-			_ = c.f.WriteWindowUpdate(id, 40<<10)
+			// 100 kbit/s
+			_ = c.f.WriteWindowUpdate(0, 250_000)
+			_ = c.f.WriteWindowUpdate(id, 250_000)
 		}
 	})
 }

@@ -2,7 +2,6 @@ package a2aserver
 
 import (
 	"net/http"
-	"strings"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/dialect"
@@ -12,12 +11,6 @@ import (
 // there. Agents that call on send one more than came to them; a2aclient does, if
 // it has the context of the agent's run. See docs/extensions/hops-v1.md.
 const HopsHeader = dialect.HopsHeader
-
-// hopsKey is HopsHeader as metadata.
-var hopsKey = strings.ToLower(HopsHeader)
-
-// traceKey likewise.
-var traceKey = strings.ToLower(dialect.TraceHeader)
 
 // HopsExtension is what a card says in Capabilities.Extensions for a server that
 // counts hops, which is any with such limits.

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/dialect"
@@ -78,7 +77,7 @@ type Host struct {
 type table struct {
 	root      *Server // at /; where no agent is, what is around one
 	agent     bool    // root is one
-	desk      *desk
+	quotas    *quotas
 	named     map[string]*Server
 	callbacks map[string]http.Handler
 	list      []*Server // in their order
@@ -95,21 +94,24 @@ func NewHost(agents []Route, o *Options) (*Host, error) {
 // Calls that are under way go on as they began; whether their callers are still
 // let in is asked of the new Identity.
 func (h *Host) Set(agents []Route, o *Options) error {
-	var before *desk
+	var before *quotas
 	if was := h.table.Load(); was != nil {
-		before = was.desk
+		before = was.quotas
 	}
-	t := &table{named: map[string]*Server{}, callbacks: map[string]http.Handler{}, desk: newDesk(o, before)}
+	t := &table{named: map[string]*Server{}, callbacks: map[string]http.Handler{}, quotas: newQuotas(o, before)}
 	for i := range agents {
 		if err := t.add(h.shared, &agents[i], o); err != nil {
 			return err
 		}
 	}
 	if t.root == nil {
-		t.root = newServer(nobody{}, &a2a.AgentCard{}, o, h.shared, t.desk)
+		t.root = newServer(nobody{}, &a2a.AgentCard{}, o, h.shared, t.quotas)
 	}
 	h.newest.Store(o)
 	h.table.Store(t)
+	if o.asks() {
+		h.open.cancel(errAsked, func(w *openCall) bool { return !w.asked })
+	}
 	return nil
 }
 
@@ -128,7 +130,7 @@ func (t *table) add(sh *shared, r *Route, o *Options) error {
 	case o != nil && o.Sign != nil && o.publicURL() == "" && len(r.Card.SupportedInterfaces) == 0:
 		return fmt.Errorf("a2aserver: signed cards need Options.PublicURL, or interfaces of their own")
 	}
-	s := newServer(r.Service, r.Card, o, sh, t.desk)
+	s := newServer(r.Service, r.Card, o, sh, t.quotas)
 	if s.name = r.Name; s.name != "" {
 		s.log = s.log.With("agent", s.name)
 	}
@@ -243,20 +245,6 @@ func (t *table) serveNothing(w http.ResponseWriter, r *http.Request) {
 	if !t.root.fromBrowser(w, r) {
 		return
 	}
-	x := t.root.newExchange(w, r, &restFraming{mediaType: jsonMedia, dialect: dialect.V10})
+	x := t.root.newHTTPCall(w, r, &restFraming{mediaType: jsonMedia, dialect: dialect.V10})
 	x.fail(a2a.Errorf(a2a.CodeMethodNotFound, "there is nothing at this path"))
-}
-
-// serveCallback hands a request to an agent. Its body has a limit in size and
-// time, and the answer in time.
-func (t *table) serveCallback(c http.Handler, w http.ResponseWriter, r *http.Request) {
-	limitBody(w, r)
-	o := t.root.opts
-	r.Body = http.MaxBytesReader(w, r.Body, o.maxBody())
-	rc := http.NewResponseController(w)
-	_ = rc.SetWriteDeadline(time.Now().Add(bodyTimeout + o.writeTimeout())) // not every writer has deadlines
-	c.ServeHTTP(w, r)
-	if rc.Flush() == nil {
-		_ = rc.SetWriteDeadline(time.Time{}) // other handlers may use the connection unhurried
-	}
 }

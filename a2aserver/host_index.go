@@ -25,7 +25,7 @@ func (t *table) serveIndex(w http.ResponseWriter, r *http.Request, path string) 
 	if !root.fromBrowser(w, r) || !root.onlyGet(w, r, "GET, HEAD") {
 		return
 	}
-	x := root.newExchange(w, r, &restFraming{mediaType: jsonMedia, dialect: dialect.V10})
+	x := root.newHTTPCall(w, r, &restFraming{mediaType: jsonMedia, dialect: dialect.V10})
 	defer x.protect()
 	if err := x.enter(); err != nil {
 		x.fail(err)
@@ -51,6 +51,6 @@ func (t *table) serveIndex(w http.ResponseWriter, r *http.Request, path string) 
 		x.fail(err)
 		return
 	}
-	x.audit.said = true // a list of agents is no operation
+	x.audit.Skip() // a list of agents is no operation
 	x.write(http.StatusOK, append(doc, '\n'))
 }

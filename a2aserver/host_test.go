@@ -17,6 +17,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aclient"
 	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/port"
 )
 
 // named is a Service whose tasks say who it is, and for which tenant.
@@ -196,7 +197,7 @@ func TestCardsOfAHost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, _ := http.NewRequestWithContext(context.WithValue(t.Context(), onPort{}, true), "GET", target, nil)
+		r, _ := http.NewRequestWithContext(port.With(t.Context()), "GET", target, nil)
 		r.RequestURI, r.Host = r.URL.Path, r.URL.Host
 		r.URL.Path = strings.TrimPrefix(r.URL.Path, "/below")
 		w := httptest.NewRecorder()

@@ -30,27 +30,27 @@ type Identity interface {
 }
 
 // enter finds out who makes a request, and through how many agents, and counts
-// it. Every door to the service begins with it, before anything of the request's
+// it. Every binding begins with it, before anything of the request's
 // body is read. Where there is no Identity, somebody in front may have said who it
 // is; otherwise everybody is anonymous. The context carries the caller, also of a
 // request that is refused because there were too many.
-func (s *Server) enter(ctx context.Context, r *http.Request) (context.Context, error) {
+func (s *Server) enter(ctx context.Context, q *request) (context.Context, error) {
 	caller := a2a.CallerFrom(ctx)
 	if id := s.opts.identity(); id != nil {
 		var err error
-		if caller, err = id.Authenticate(r); err != nil {
+		if caller, err = id.Authenticate(q.forIdentity(ctx)); err != nil {
 			return ctx, err
 		}
 	}
-	hops := s.opts.limits().countHops(&caller, r.Header)
-	if trace := r.Header[dialect.TraceHeader]; len(trace) > 0 {
+	hops := s.opts.limits().countHops(&caller, q.headers)
+	if trace := q.headers[dialect.TraceHeader]; len(trace) > 0 {
 		caller.Trace = dialect.ReadTrace(trace)
 	}
 	if s.opts.identity() != nil || caller.Hops > 0 || caller.Trace != "" {
 		ctx = a2a.WithCaller(ctx, caller)
 	}
 	if s.rates != nil {
-		if err := s.rates.count(s.keyOf(ctx, r)); err != nil {
+		if err := s.rates.count(s.keyOf(ctx, q)); err != nil {
 			return ctx, err
 		}
 	}

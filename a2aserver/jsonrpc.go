@@ -15,10 +15,10 @@ import (
 // serveRPC answers a JSON-RPC request (§9).
 func (s *Server) serveRPC(w http.ResponseWriter, r *http.Request) {
 	c := new(struct { // at once
-		exchange
+		httpCall
 		f rpcFraming
 	})
-	x, f, version := &c.exchange, &c.f, requestedVersion(r)
+	x, f, version := &c.httpCall, &c.f, requestedVersion(r)
 	f.dialect = dialect.Says(version)
 	x.init(s, w, r, f)
 	defer x.protect()
@@ -27,7 +27,7 @@ func (s *Server) serveRPC(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (x *exchange) rpc(f *rpcFraming, version string) error {
+func (x *httpCall) rpc(f *rpcFraming, version string) error {
 	if err := x.enter(); err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (x *exchange) rpc(f *rpcFraming, version string) error {
 		return err
 	}
 	f.dialect, f.codec = d, dialect.CodecOf(d, a2a.BindingJSONRPC)
-	x.audit.is(d, op)
+	x.audit.Operation(d, op)
 	x.eventful = (d < dialect.V10 || d == dialect.V0x) && dialect.Get(op).Streams && acceptsEvents(x.r.Header)
 	// The first clients of 0.1 pass over events that do not begin with their data.
 	// Whoever asks by an id knows ids.
@@ -62,8 +62,7 @@ func (x *exchange) rpc(f *rpcFraming, version string) error {
 		return err
 	}
 	x.params = req.Params
-	x.letGo()
-	return dialect.ErrorOf(d, op, x.perform(op, in))
+	return x.perform(x, op, in)
 }
 
 // pinned is how large a body may be, in bytes, that stays in memory with its id for

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/audit"
 	"github.com/parley-a2a/parley/internal/pb"
 )
 
@@ -50,9 +51,9 @@ func revoked() (a2a.Caller, error) {
 
 // lease makes s ask id who calls.
 func lease(s *Server, id *leased, log io.Writer) {
-	s.opts, s.openDoor = &Options{Identity: id, KeepAlive: 7 * time.Second}, false
+	s.opts = &Options{Identity: id, KeepAlive: 7 * time.Second}
 	s.newest.Store(s.opts)
-	s.audit = newAuditor(slog.New(AuditHandler(log)))
+	s.audit = audit.New(slog.New(AuditHandler(log)))
 }
 
 const withKey = " HTTP/1.1\r\nAuthorization: Bearer key\r\nA2A-Version: "

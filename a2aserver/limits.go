@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/json"
 )
 
 // Limits bound what one request and one caller may take. Zero fields mean their
@@ -31,18 +32,31 @@ type Limits struct {
 	// Hops is how many agents a message may have come through: see HopsHeader.
 	// Zero means 16.
 	Hops int
-	// Bodies is how many bytes the large bodies of requests may take together while
-	// they come in, those of more than 256 KiB; a caller has a quarter of it. More
-	// have to wait, and are refused as Unavailable after 30 s. Zero means 16 times
-	// Options.MaxBody, 128 MiB if that is not set either.
+	// Bodies is how many bytes large bodies, those of more than 256 KiB, may take
+	// together: of requests until they are decoded, and those with a message until
+	// it is stored, of answers and events until
+	// their client has read them, and of webhooks. A caller has a quarter of it, or
+	// one body that is larger than that. More have to wait, and are refused as
+	// Unavailable after 30 s. Zero means 16 times Options.MaxBody, 128 MiB if that
+	// is not set either; negative, no limit.
 	Bodies int64
-	// Connections is how many connections a Port has at a time; more have to
-	// wait. Zero means no limit.
+	// Connections is how many connections a Port has at a time. For another one
+	// the connection is closed that has been idle longest, for a second at least;
+	// if none is idle, newcomers have to wait. Zero means no limit.
 	Connections int
-	// AddrConnections is how many of them may come from one address; more are
-	// closed. Those of Options.TrustedProxies are not counted. Zero means no
-	// limit.
+	// AddrConnections is how many of them may come from one address: for another
+	// one its idle connections are closed in the same way; if none is idle, the
+	// newcomer is. Those of Options.TrustedProxies are not counted. Zero means half
+	// of Connections, but no limit for the addresses of this machine itself, where a
+	// proxy may be that nobody declared.
 	AddrConnections int
+}
+
+func (l *Limits) addrConnections() int {
+	if l.AddrConnections == 0 && l.Connections > 0 {
+		return max(l.Connections/2, 1)
+	}
+	return max(l.AddrConnections, 0)
 }
 
 func (l *Limits) parts() int {
@@ -130,7 +144,7 @@ func tooLarge(field, format string, args ...any) error {
 func partPath(i int) string { return "message.parts[" + strconv.Itoa(i) + "]" }
 
 func (l *Limits) nestsIn(part int, field string, v a2a.JSON) error {
-	if len(v) <= l.depth() || !deeper(v, l.depth()) {
+	if !deeper(v, l.depth()) {
 		return nil
 	}
 	return l.nests(partPath(part)+"."+field, v)
@@ -145,24 +159,5 @@ func (l *Limits) nests(field string, v a2a.JSON) error {
 
 // deeper reports whether a JSON value nests more than most levels.
 func deeper(v a2a.JSON, most int) bool {
-	if len(v) <= most {
-		return false // each level takes a byte
-	}
-	depth, quoted := 0, false
-	for i := 0; i < len(v); i++ {
-		switch c := v[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{' || c == '[':
-			if depth++; depth > most {
-				return true
-			}
-		case c == '}' || c == ']':
-			depth--
-		}
-	}
-	return false
+	return len(v) > most && json.Depth(v) > most // each level takes a byte
 }

@@ -17,8 +17,9 @@ type Options struct {
 	// KeepAlive is how long a stream may be silent before a comment is sent.
 	// Zero means 15 s.
 	KeepAlive time.Duration
-	// WriteTimeout bounds every single write to a client; a stream as a whole
-	// has no limit. Zero means 30 s.
+	// WriteTimeout bounds every single write to a client, of 32 KiB at most; a stream
+	// as a whole has no limit. A client that is behind 4 KiB/s by as much is too slow.
+	// Zero means 30 s.
 	WriteTimeout time.Duration
 	// StrictVersions refuses calls without A2A-Version, as the specification
 	// has it (§3.6.2). False takes them for the version of their method or
@@ -52,6 +53,10 @@ type Options struct {
 	Recheck time.Duration
 	// Limits bound what one request and one caller may take.
 	Limits Limits
+	// Memory is what large bodies may take together, where Webhooks or other
+	// servers share it; it goes before Limits.Bodies. Nil: one of its own, of
+	// Limits.Bodies bytes.
+	Memory *Memory
 	// Audit gets a record per call: who did what, or was not let. It never has
 	// contents or secrets. Nil discards.
 	Audit *slog.Logger

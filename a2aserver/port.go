@@ -2,23 +2,15 @@ package a2aserver
 
 import (
 	"context"
-	"crypto/tls"
-	"errors"
 	"net"
 	"net/http"
 	"net/netip"
 	"strings"
-	"sync"
 	"time"
 
+	"github.com/parley-a2a/parley/internal/budget"
+	"github.com/parley-a2a/parley/internal/port"
 	"google.golang.org/grpc"
-)
-
-const (
-	// headerTimeout is how long a new connection has to say what it wants.
-	headerTimeout = 10 * time.Second
-	// idleTimeout is how long a connection may wait for a request.
-	idleTimeout = 2 * time.Minute
 )
 
 // Port serves one agent, or those of a Host, on one listener with all its bindings: HTTP/1.1, HTTP/2
@@ -32,66 +24,61 @@ const (
 // TLS offer h2.
 type Port struct {
 	s      Site
-	http   *http.Server
-	native *grpc.Server  // connections of its own
-	inside *grpc.Server  // requests on connections of net/http
-	handed chan net.Conn // from the HTTP server's connections to native
-	conns  *conns
-	turns  *handshakes
-
-	closing sync.Once
-	closed  chan struct{} // no more connections for native
+	port   *port.Port
+	inside *grpc.Server // requests on connections of net/http
 }
 
-// NewPort returns a Port of s, a Server or a Host. What limits connections and
-// calls over gRPC as such stays as it is at the time.
+// NewPort returns a Port of s, a Server or a Host. The limits of connections and
+// of calls over gRPC stay as they are at this time.
 func NewPort(s Site) *Port {
-	first := s.front()
-	trusted := func(a netip.Addr) bool { return s.front().opts.trustsAddr(a) }
-	p := &Port{s: s, handed: make(chan net.Conn), closed: make(chan struct{}), turns: newHandshakes(), conns: newConns(first.opts.limits(), trusted, first.log)}
-	var err error
-	if p.native, err = newGRPC(s); err == nil {
+	o := s.front().opts
+	native, err := newGRPC(s)
+	p := &Port{s: s}
+	if err == nil {
+		// A server of its own: the GracefulStop of one closes its requests inside of
+		// net/http at once (grpc-go's serverHandlerTransport.Drain).
 		p.inside, err = newGRPC(s)
 	}
 	if err != nil {
 		panic("a2aserver: the generated descriptors are broken: " + err.Error())
 	}
-	p.http = HTTPServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if c, ok := r.Context().Value(onConn{}).(*sniffed); ok && r.TLS == nil {
-			r.TLS = c.tls // net/http has not seen it
-		}
-		if r.ProtoMajor == 2 && r.Context().Err() != nil {
-			return // reset before it had its turn; see grpcHandler
-		}
-		if r.ProtoMajor == 2 && isGRPC(r.Header.Get("Content-Type")) {
-			limitBody(w, r)
-			front := s.front()
-			r, done := front.makesRoom(r)
-			defer done()
-			p.inside.ServeHTTP(newPaced(w, first.opts.writeTimeout()), r)
-			return
-		}
-		s.ServeHTTP(w, r)
-	}))
-	p.http.Protocols = new(http.Protocols)
-	p.http.Protocols.SetHTTP1(true)
-	p.http.Protocols.SetHTTP2(true)
-	p.http.Protocols.SetUnencryptedHTTP2(true)
-	p.http.BaseContext = func(net.Listener) context.Context {
-		return context.WithValue(context.Background(), onPort{}, true)
-	}
-	p.http.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
-		return context.WithValue(ctx, onConn{}, c)
-	}
+	l := o.limits()
+	p.port = port.New(p.handler(), native, isGRPC, port.Options{
+		Connections:     l.Connections,
+		AddrConnections: l.addrConnections(),
+		LimitLoopback:   l.AddrConnections > 0,
+		Trusted:         func(a netip.Addr) bool { return s.front().opts.trustsAddr(a) },
+		WriteTimeout:    o.writeTimeout(),
+		Busy:            func() bool { return s.front().calls.Load() > 0 },
+		Log:             s.front().log,
+	})
 	return p
 }
 
-// onPort marks the contexts of requests that came through a Port; onConn is the
-// key of their connection.
-type (
-	onPort struct{}
-	onConn struct{}
-)
+// handler serves the requests of net/http.
+func (p *Port) handler() http.Handler {
+	limit := p.s.front().opts.writeTimeout()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ProtoMajor == 2 && r.Context().Err() != nil {
+			return // reset before it had its turn; see grpcHandler
+		}
+		if r.ProtoMajor != 2 || !isGRPC(r.Header.Get("Content-Type")) {
+			p.s.ServeHTTP(w, r)
+			return
+		}
+		limitBody(w, r)
+		front := p.s.front()
+		r, done := front.holdBody(r, false)
+		defer done()
+		// grpc-go's handler returns before its answer is written. The memory of a
+		// message is held until grpc-go has flushed it, or the answer is over.
+		hold := front.memory.Open(nil)
+		defer hold.Close()
+		to := port.NewWriter(w, limit)
+		to.HoldUntilFlush(hold)
+		p.inside.ServeHTTP(to, r.WithContext(budget.With(r.Context(), hold)))
+	})
+}
 
 func isGRPC(contentType string) bool {
 	rest, ok := strings.CutPrefix(contentType, "application/grpc")
@@ -100,43 +87,13 @@ func isGRPC(contentType string) bool {
 
 // Serve takes connections from l until Shutdown or Close, and then returns
 // http.ErrServerClosed.
-func (p *Port) Serve(l net.Listener) error {
-	native := make(chan error, 1)
-	go func() { native <- p.native.Serve(&handedListener{p, l.Addr()}) }()
-	on := &portListener{Listener: l, p: p}
-	if t, ok := l.(*tlsListener); ok {
-		on.Listener, on.tls = t.below, t.config
-	}
-	err := p.http.Serve(on)
-	p.stopHanding()
-	<-native // always after stopHanding
-	return err
-}
-
-func (p *Port) stopHanding() { p.closing.Do(func() { close(p.closed) }) }
+func (p *Port) Serve(l net.Listener) error { return p.port.Serve(l) }
 
 // Shutdown stops taking connections and waits for the calls that are under way,
 // until ctx ends: then it returns the context's error, and Close ends them.
 // Call [Server.Drain] before, or it waits for all streams.
 func (p *Port) Shutdown(ctx context.Context) error {
-	p.stopHanding()
-	graceful := make(chan struct{})
-	go func() {
-		p.native.GracefulStop()
-		close(graceful)
-	}()
-	err := p.http.Shutdown(ctx)
-	select {
-	case <-graceful:
-	case <-ctx.Done():
-		// Clients that call nothing may take a second to close, which grpc-go
-		// waits for.
-		if p.s.front().calls.Load() > 0 {
-			err = errors.Join(err, ctx.Err())
-		}
-		p.native.Stop() // ends GracefulStop, too
-		<-graceful
-	}
+	err := p.port.Shutdown(ctx)
 	if err == nil {
 		p.inside.Stop() // its requests ended with those of net/http
 	}
@@ -145,54 +102,29 @@ func (p *Port) Shutdown(ctx context.Context) error {
 
 // Close ends everything at once.
 func (p *Port) Close() error {
-	p.stopHanding()
-	p.native.Stop()
 	p.inside.Stop()
-	return p.http.Close()
+	return p.port.Close()
 }
 
-// portListener gives the HTTP server connections that leave it if they turn out
-// to be gRPC.
-type portListener struct {
-	net.Listener
-	p   *Port
-	tls *tls.Config // of connections whose handshakes are done in turn, or nil
+// HTTPServer returns a server for h with limits that suit a Server: 10 s for a
+// request's header of at most 64 KiB, 2 minutes for an idle connection, and
+// none for an answer, whose writes a Server limits one by one.
+func HTTPServer(h http.Handler) *http.Server { return port.HTTPServer(h) }
+
+// LimitWrites returns a listener whose connections have the limits of a [Port] on
+// writes: a peer that takes a piece of 32 KiB in more than limit, or all of them at
+// less than 4 KiB/s, loses the connection. A limit of 0 is 30 s. It is for HTTP servers
+// that are no Port.
+func LimitWrites(l net.Listener, limit time.Duration) net.Listener {
+	return port.LimitWrites(l, (&Options{WriteTimeout: limit}).writeTimeout())
 }
 
-func (l *portListener) Accept() (net.Conn, error) {
-	c, place, err := l.p.conns.accept(l.Listener)
-	if err != nil {
-		return nil, err
-	}
-	if l.tls != nil {
-		c = tls.Server(l.p.turns.conn(c), l.tls)
-	}
-	return newSniffed(c, l.p, place), nil
-}
+// TLS is a server's side of TLS, from files that are read again when they change: a
+// renewed certificate takes no restart. Its Listener is for a Port.
+type TLS = port.TLS
 
-func (l *portListener) Close() error {
-	l.p.conns.close()
-	return l.Listener.Close()
-}
+// TLSFiles are the files of a server's side of TLS, all in PEM, at most 1 MiB each.
+type TLSFiles = port.TLSFiles
 
-// handedListener gives grpc-go what Accept of portListener should not have.
-type handedListener struct {
-	p    *Port
-	addr net.Addr
-}
-
-func (l *handedListener) Accept() (net.Conn, error) {
-	select {
-	case c := <-l.p.handed:
-		return c, nil
-	case <-l.p.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (l *handedListener) Close() error {
-	l.p.stopHanding()
-	return nil
-}
-
-func (l *handedListener) Addr() net.Addr { return l.addr }
+// LoadTLS reads the files.
+func LoadTLS(f TLSFiles) (*TLS, error) { return port.LoadTLS(f) }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -42,7 +43,7 @@ func (s *Server) onlyGet(w http.ResponseWriter, r *http.Request, allow string) b
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return true
 	}
-	x := s.newExchange(w, r, &restFraming{mediaType: jsonMedia, dialect: dialect.V10})
+	x := s.newHTTPCall(w, r, &restFraming{mediaType: jsonMedia, dialect: dialect.V10})
 	w.Header().Set("Allow", allow)
 	x.fail(a2a.Errorf(a2a.CodeMethodNotAllowed, "%s is not allowed here: use %s", method(r), allow))
 	return false
@@ -51,6 +52,7 @@ func (s *Server) onlyGet(w http.ResponseWriter, r *http.Request, allow string) b
 func writeText(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
 	w.WriteHeader(status)
 	_, _ = io.WriteString(w, text) // nobody to tell
 }

@@ -44,7 +44,7 @@ func TestResetCallsCostNothing(t *testing.T) {
 		r.Proto, r.ProtoMajor, r.ProtoMinor = "HTTP/2.0", 2, 0
 		r.Header.Set("Content-Type", contentType)
 		w := httptest.NewRecorder()
-		p.http.Handler.ServeHTTP(w, r)
+		p.handler().ServeHTTP(w, r)
 		if w.Body.Len() > 0 {
 			t.Errorf("%s: answered with %s", contentType, w.Body)
 		}

@@ -14,10 +14,10 @@ import (
 // serveREST answers a request of HTTP+JSON (§11), and all that leads nowhere.
 func (s *Server) serveREST(w http.ResponseWriter, r *http.Request, path string) {
 	c := new(struct { // at once
-		exchange
+		httpCall
 		f restFraming
 	})
-	x, f := &c.exchange, &c.f
+	x, f := &c.httpCall, &c.f
 	f.mediaType, f.dialect = restMedia(r.Header), dialect.V10
 	x.init(s, w, r, f)
 	defer x.protect()
@@ -26,7 +26,7 @@ func (s *Server) serveREST(w http.ResponseWriter, r *http.Request, path string) 
 	}
 }
 
-func (x *exchange) rest(f *restFraming, path string) error {
+func (x *httpCall) rest(f *restFraming, path string) error {
 	version := requestedVersion(x.r)
 	m, allow, err := dialect.DetectREST(x.r.Method, path, version, x.s.opts.strictVersions())
 	if err != nil {
@@ -44,7 +44,7 @@ func (x *exchange) rest(f *restFraming, path string) error {
 		return err
 	}
 	f.dialect, f.codec = m.Dialect, m.Codec()
-	x.audit.is(m.Dialect, m.Op)
+	x.audit.Operation(m.Dialect, m.Op)
 	if err := x.enter(); err != nil {
 		return err
 	}
@@ -63,12 +63,11 @@ func (x *exchange) rest(f *restFraming, path string) error {
 		return err
 	}
 	x.query, x.params = query, body
-	x.letGo()
-	return dialect.ErrorOf(m.Dialect, m.Op, x.perform(m.Op, in))
+	return x.perform(x, m.Op, in)
 }
 
 // restBody returns the body that a route wants: JSON, or empty.
-func (x *exchange) restBody(r *dialect.Route) ([]byte, error) {
+func (x *httpCall) restBody(r *dialect.Route) ([]byte, error) {
 	if !r.Body {
 		return nil, x.skipBody()
 	}

@@ -71,17 +71,17 @@ func (s *Server) resumption(d dialect.Dialect, h http.Header, asked []string, re
 }
 
 // resume makes a streaming request what its cursor says.
-func (x *exchange) resume(req any) error {
+func (x *exchange) resume(to answerer, req any) error {
 	caller := a2a.CallerFrom(x.ctx)
 	var err error
-	if x.resumption, err = x.s.resumption(x.dialect, x.r.Header, caller.Extensions, req, x.query, x.params); err != nil {
+	if x.resumption, err = x.s.resumption(x.dialect, x.headers, caller.Extensions, req, x.query, x.params); err != nil {
 		return err
 	}
 	x.query, x.params = nil, nil // a stream lasts, and is not to hold its request's body
 	if x.byBody {
 		caller.Extensions = append(slices.Clip(caller.Extensions), dialect.ResumeURI)
 		x.ctx = a2a.WithCaller(x.ctx, caller)
-		x.w.Header().Set(dialect.ExtensionsHeader(x.dialect), strings.Join(x.s.activeExtensions(caller.Extensions), ", "))
+		to.resumes()
 	}
 	return nil
 }

@@ -3,12 +3,12 @@ package a2aserver
 import (
 	"errors"
 	"log/slog"
-	"net"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/port"
 )
 
 // Server is the http.Handler of one agent. Mount it where the agent's URL is.
@@ -23,12 +23,10 @@ type Server struct {
 	public   signer // of the public card
 	extended signer // of extended cards
 	*shared
-	*desk
+	*quotas
 
 	name string // in a Host; "" elsewhere, and of an agent without one
 	at   string // the path of the agent below the Host; "" where it is the Host's own
-
-	openDoor bool // nobody wants to know who calls
 }
 
 // New returns the handler of svc. The card is what clients get to see; if it
@@ -41,13 +39,11 @@ func New(svc a2a.Service, card *a2a.AgentCard, o *Options) *Server {
 	if o != nil && o.Sign != nil && o.publicURL() == "" && len(card.SupportedInterfaces) == 0 {
 		panic("a2aserver: a signed card needs Options.PublicURL, or interfaces of its own")
 	}
-	return newServer(svc, card, o, newShared(o), newDesk(o, nil))
+	return newServer(svc, card, o, newShared(o), newQuotas(o, nil))
 }
 
-func newServer(svc a2a.Service, card *a2a.AgentCard, o *Options, sh *shared, d *desk) *Server {
-	s := &Server{svc: svc, card: card, opts: o, log: o.logger(), started: time.Now(), resumes: canResume(card), shared: sh, desk: d}
-	s.openDoor = o.identity() == nil && s.rates == nil && s.audit == nil && (o == nil || len(o.Hosts) == 0)
-	return s
+func newServer(svc a2a.Service, card *a2a.AgentCard, o *Options, sh *shared, d *quotas) *Server {
+	return &Server{svc: svc, card: card, opts: o, log: o.logger(), started: time.Now(), resumes: canResume(card), shared: sh, quotas: d}
 }
 
 var (
@@ -70,12 +66,40 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
 			s.serveRPC(w, r)
 		} else {
-			s.serveHint(w, r)
+			s.servePublic(w, r, "/")
 		}
-	case cardPath, oldCardPath:
-		s.serveCard(w, r, path)
+	case cardPath, oldCardPath, keysPath, CardKeysPath, "/livez", "/readyz":
+		s.servePublic(w, r, path)
 	case extendedPath:
 		s.serveExtended(w, r)
+	default:
+		s.serveREST(w, r, path)
+	}
+}
+
+// servePublic answers with what everybody may ask for: nobody asks who calls. Where
+// there are too many such answers a probe has its status and nothing else.
+func (s *Server) servePublic(w http.ResponseWriter, r *http.Request, path string) {
+	closeUnread(w.Header(), r)
+	from := s.strangerOf(r)
+	switch {
+	case s.strangers.Enter(from):
+		defer s.strangers.Leave(from)
+		out := port.NewWriter(w, s.opts.writeTimeout())
+		defer out.Flush() // or net/http does later, when nobody counts
+		w = out
+	case isProbe(path):
+		w = port.Bodiless{ResponseWriter: w}
+	default:
+		w.Header().Set("Retry-After", "5")
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
+	switch path {
+	case "/":
+		s.serveHint(w, r)
+	case cardPath, oldCardPath:
+		s.serveCard(w, r, path)
 	case keysPath:
 		s.serveKeys(w, r)
 	case CardKeysPath:
@@ -84,8 +108,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.serveProbe(w, r, nil)
 	case "/readyz":
 		s.serveProbe(w, r, s.ready())
-	default:
-		s.serveREST(w, r, path)
 	}
 }
 
@@ -94,23 +116,4 @@ func (s *Server) ready() error {
 		return errors.New("shutting down")
 	}
 	return s.opts.ready()
-}
-
-// HTTPServer returns a server for h with limits that suit a Server: 10 s for a
-// request's header of at most 64 KiB, 2 minutes for an idle connection, and
-// none for an answer, whose writes a Server limits one by one.
-func HTTPServer(h http.Handler) *http.Server {
-	return &http.Server{
-		Handler:           h,
-		ReadHeaderTimeout: headerTimeout,
-		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    64 << 10,
-		ConnState: func(c net.Conn, state http.ConnState) {
-			if state == http.StateIdle {
-				// The limit of a stream's last write would hit the next
-				// handler that uses the connection.
-				_ = c.SetWriteDeadline(time.Time{})
-			}
-		},
-	}
 }

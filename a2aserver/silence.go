@@ -9,7 +9,7 @@ import (
 	"github.com/parley-a2a/parley/internal/wire"
 )
 
-// A stream looks at the clock when it writes, and the server's agenda looks at the
+// A stream looks at the clock when it writes, and the server's schedule looks at the
 // stream's clock from time to time: a client to which nothing was written for long
 // gets a comment, and one to which a write takes too long is given up. So a write
 // sets no timer and no deadline, and a stream that waits has neither a goroutine
@@ -19,32 +19,51 @@ import (
 // beginning of the one under way: times two, to have room for writing.
 const writing = 1
 
-func (s *sse) begins() { s.clock.Store(int64(s.s.agenda.now())<<1 | writing) }
-func (s *sse) ended()  { s.clock.Store(int64(s.s.agenda.now()) << 1) }
+func (s *sse) begins() (now time.Duration) {
+	now = s.s.schedule.now()
+	s.clock.Store(int64(now)<<1 | writing)
+	return now
+}
+
+func (s *sse) ended() (now time.Duration) {
+	now = s.s.schedule.now()
+	s.clock.Store(int64(now) << 1)
+	return now
+}
+
+// keepsUp ends the write of n bytes that began then. It returns false if the reader
+// is too slow for what it is sent.
+func (s *sse) keepsUp(n int, began time.Duration) bool {
+	limit := s.s.opts.writeTimeout()
+	s.pace.Allows(n, limit, began)
+	s.pace.Wrote(n, began, s.ended())
+	return s.pace.Behind() <= limit
+}
 
 // attend begins to look after a stream.
 func (s *sse) attend() {
 	s.watch.who = s
+	s.pace.Hold = s.hold
 	s.ended()
-	now := s.s.agenda.now()
-	s.s.agenda.set(&s.watch, now+min(s.s.opts.keepAlive(), s.s.opts.writeTimeout()))
+	now := s.s.schedule.now()
+	s.s.schedule.set(&s.watch, now+min(s.s.opts.keepAlive(), s.s.opts.writeTimeout()))
 }
 
 // release returns when nobody but the caller uses the answer any more.
 func (s *sse) release() {
 	s.mu.Lock() // behind a comment that is being written, as long as it is looked after
-	gone := s.gone
-	s.gone = true
+	closed := s.closed
+	s.closed = true
 	s.drop()
 	s.mu.Unlock()
-	s.s.agenda.end(&s.watch)
+	s.s.schedule.end(&s.watch)
 	s.helpers.Wait()
-	if s.begun && !gone {
+	if s.begun && !closed {
 		s.extendDeadline() // net/http writes the end
 	}
 }
 
-// due implements appointed.
+// due implements alarmed.
 func (s *sse) due(now time.Duration) time.Duration {
 	clock := s.clock.Load()
 	since, limit, silence := time.Duration(clock>>1), s.s.opts.writeTimeout(), s.s.opts.keepAlive()
@@ -71,11 +90,11 @@ func (s *sse) keepAlive(clock int64) {
 	defer func() {
 		if v := recover(); v != nil { // which would end the process here
 			s.log(panicError(v))
-			s.gone = true
+			s.closed = true
 			s.hangUp()
 		}
 	}()
-	if s.gone || s.clock.Load() != clock {
+	if s.closed || s.clock.Load() != clock {
 		return
 	}
 	s.add(func(b []byte) []byte {

@@ -5,6 +5,10 @@ import (
 	"net/http"
 	"sync/atomic"
 	"time"
+
+	"github.com/parley-a2a/parley/internal/audit"
+	"github.com/parley-a2a/parley/internal/port"
+	"github.com/parley-a2a/parley/internal/queue"
 )
 
 // Site is what a Port serves: a Server, or a Host with several.
@@ -28,15 +32,16 @@ func (s *Server) of(tenant string) (*Server, string) { return s, tenant }
 type shared struct {
 	draining  context.Context // ends when Drain is called
 	stopDrain context.CancelCauseFunc
-	agenda    agenda
-	stays     stays
+	schedule  schedule
+	open      openCalls
 	calls     atomic.Int64            // over gRPC, under way
 	newest    atomic.Pointer[Options] // which say who is let in by now
+	strangers port.Strangers
 }
 
 func newShared(o *Options) *shared {
 	sh := &shared{}
-	sh.agenda.started = time.Now()
+	sh.schedule.started = time.Now()
 	sh.draining, sh.stopDrain = context.WithCancelCause(context.Background())
 	sh.newest.Store(o)
 	return sh
@@ -48,40 +53,47 @@ func newShared(o *Options) *shared {
 // wait for all of them.
 func (sh *shared) Drain() {
 	sh.stopDrain(errDraining)
-	sh.stays.leave(errDraining)
+	sh.open.cancelAll(errDraining)
 }
 
-// desk counts the calls of callers, at all agents of a site.
-type desk struct {
+// quotas counts the calls of callers, at all agents of a site.
+type quotas struct {
 	limits  Limits
 	rates   *rates       // nil without a limit
 	streams *openStreams // nil without a limit
-	bodies  *bodies      // nil without a limit
-	audit   *auditor     // nil without Options.Audit
+	memory  *Memory      // nil without a limit
+	turns   *queue.Fair[callerKey]
+	audit   *audit.Log // nil without Options.Audit
 }
 
-// newDesk goes on with what another one has counted, where limits stay the same.
-func newDesk(o *Options, before *desk) *desk {
-	d := &desk{limits: *o.limits()}
+// newQuotas goes on with what another one has counted, where limits stay the same.
+func newQuotas(o *Options, before *quotas) *quotas {
+	d := &quotas{limits: *o.limits()}
 	if before != nil && before.limits.Rate == d.limits.Rate && before.limits.Burst == d.limits.Burst {
 		d.rates = before.rates
 	} else {
 		d.rates = newRates(&d.limits)
 	}
-	if before != nil && before.limits.Streams == d.limits.Streams {
-		d.streams = before.streams
+	if d.streams = newOpenStreams(&d.limits); before != nil && before.streams != nil && d.streams != nil {
+		d.streams.streamCounts = before.streams.streamCounts
+	}
+	switch {
+	case o != nil && o.Memory != nil:
+		d.memory = o.Memory
+	case before != nil && before.limits.Bodies == d.limits.Bodies:
+		d.memory = before.memory
+	default:
+		d.memory = NewMemory(&d.limits, o.maxBody())
+	}
+	if before != nil {
+		d.turns = before.turns
 	} else {
-		d.streams = newOpenStreams(&d.limits)
+		d.turns = newTurns()
 	}
-	if before != nil && before.bodies != nil && before.limits.Bodies == d.limits.Bodies {
-		d.bodies = before.bodies
-	} else if most := d.limits.bodies(o.maxBody()); most > 0 {
-		d.bodies = newBodies(most)
-	}
-	if before != nil && before.audit != nil && before.audit.log == o.auditLog() {
+	if before != nil && before.audit.WritesTo(o.auditLog()) {
 		d.audit = before.audit
 	} else {
-		d.audit = newAuditor(o.auditLog())
+		d.audit = audit.New(o.auditLog())
 	}
 	return d
 }

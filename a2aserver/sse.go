@@ -1,31 +1,36 @@
 package a2aserver
 
 import (
+	"cmp"
 	"net/http"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/audit"
 	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/port"
 	"github.com/parley-a2a/parley/internal/wire"
 )
 
 // sse writes events. What it holds while a stream is silent is this.
 type sse struct {
-	*exchange
+	*httpCall
 	events dialect.Events
 	hangUp func() // ends the service's stream
 	reading
 
-	watch   item           // what happens if nothing does: see silence.go
-	clock   atomic.Int64   // likewise
+	watch   alarm          // what happens if nothing does: see silence.go
+	clock   atomic.Int64   // see silence.go
 	stalled atomic.Bool    // a write took too long
 	helpers sync.WaitGroup // goroutines beside the handler's
 
-	mu   sync.Mutex // held by who writes; protects the fields below, and those of the answer
-	out  *[]byte    // events to be written, of buffers; nil if there are none
-	gone bool       // nobody reads any more
+	mu     sync.Mutex // held by who writes; protects the fields below, and those of the answer
+	out    *[]byte    // events to be written, of buffers; nil if there are none
+	closed bool       // nobody reads any more
+	pace   port.Pace  // of the reader
 }
 
 // append adds the events that an element becomes. The last of them has its id:
@@ -33,6 +38,9 @@ type sse struct {
 func (s *sse) append(res *a2a.StreamResponse) {
 	res = s.element(res)
 	s.add(func(b []byte) []byte {
+		if n := dialect.EncodedSize(res); n > maxPooled { // at once, not by doubling
+			b = slices.Grow(b, int(n))
+		}
 		for i, more := 0, true; more; i++ {
 			start := len(b)
 			b = s.beginEvent(wire.BeginEvent(b))
@@ -95,11 +103,18 @@ func (s *sse) flush(last bool) bool {
 		h["Content-Type"], h["Cache-Control"], h["X-Accel-Buffering"] = ofEvents, notKept, notHeldBack
 		s.w.WriteHeader(http.StatusOK)
 	}
+	large := cap(*s.out) > maxPooled
+	if large {
+		s.hold.Set(int64(cap(*s.out))) // all that is left of what was encoded
+	}
 	err := s.put(*s.out, last)
 	s.drop()
+	if large {
+		s.hold.Close()
+	}
 	if err != nil {
-		s.gone = true
-		s.audit.outcome = auditLeft
+		s.closed = true
+		s.audit.Outcome = audit.Left
 	}
 	return err == nil
 }
@@ -116,21 +131,23 @@ func (s *sse) put(b []byte, last bool) error {
 	if s.watch.who == nil {
 		return s.send(b) // nobody watches the clock
 	}
-	for len(b) > writeSize {
-		s.begins()
-		if _, err := s.w.Write(b[:writeSize]); err != nil {
+	for len(b) > port.WriteSize {
+		began := s.begins()
+		if _, err := s.w.Write(b[:port.WriteSize]); err != nil {
 			return err
 		}
-		b = b[writeSize:]
+		if !s.keepsUp(port.WriteSize, began) {
+			return os.ErrDeadlineExceeded
+		}
+		b = b[port.WriteSize:]
 	}
-	s.begins()
+	began := s.begins()
 	_, err := s.w.Write(b)
 	if err == nil && !last {
 		err = flushed(s.rc.Flush())
 	}
-	s.ended()
-	if err == nil && s.stalled.Load() {
-		err = os.ErrDeadlineExceeded // it came too late
+	if !s.keepsUp(len(b), began) || s.stalled.Load() {
+		err = cmp.Or(err, os.ErrDeadlineExceeded) // it came too late
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/audit"
 	"github.com/parley-a2a/parley/internal/dialect"
 )
 
@@ -16,11 +17,11 @@ const streamChunk = 64 << 10
 // one before the first event: then it is an ordinary answer (DIALECTS 4.5).
 //
 // The handler's goroutine ranges over the service's iterator itself, and waits
-// in it. What has to happen meanwhile is on the server's agenda.
-func (x *exchange) stream(op dialect.Op, req any) error {
-	ctx, cancel := x.s.untilLeft(x.ctx, x.r)
+// in it. What has to happen meanwhile is on the server's schedule.
+func (x *httpCall) stream(op dialect.Op, req any) error {
+	ctx, cancel := x.s.untilCanceled(x.ctx, &x.request)
 	defer cancel()
-	s := &sse{exchange: x, events: x.events(op, req), hangUp: cancel}
+	s := &sse{httpCall: x, events: x.events(op, req), hangUp: cancel}
 	s.attend()
 	defer s.release()
 	s.until = ctx
@@ -52,6 +53,12 @@ func (s *sse) next(res *a2a.StreamResponse, err error) bool {
 		panic("the service's stream goes on behind its end")
 	}
 	s.ours = true
+	err = inWords(err, errBusy)
+	if dialect.EncodedSize(res) > large { // others may be written meanwhile: the mutex is not held
+		if full := s.makeRoom(s.until, res); full != nil {
+			res, err = nil, full
+		}
+	}
 	more, early := s.take(s.until, res, err)
 	s.over, s.early, s.ours = !more, early, false
 	return more
@@ -79,8 +86,8 @@ func (s *sse) take(ctx context.Context, res *a2a.StreamResponse, failure error) 
 	defer s.mu.Unlock()
 	first := !s.begun && s.out == nil
 	switch {
-	case s.gone:
-		s.audit.outcome = auditLeft
+	case s.closed:
+		s.audit.Outcome = audit.Left
 		return false, nil
 	case ctx.Err() != nil:
 		// We leave: the client is gone, or the server drains, or its credentials
@@ -95,22 +102,22 @@ func (s *sse) take(ctx context.Context, res *a2a.StreamResponse, failure error) 
 		return false, failure
 	case failure != nil:
 		e := s.report(failure)
-		s.audit.fails(s.ctx, e)
+		s.audit.Fail(s.ctx, e)
 		s.appendFailure(e)
 		s.flush(true)
 		return false, nil
 	case res == nil && first:
 		return false, errNothing
 	case res == nil:
-		s.audit.outcome = auditOK
+		s.audit.Outcome = audit.OK
 		s.flush(true)
 		return false, nil
 	}
 	s.append(res)
-	s.audit.gives(res)
-	s.audit.succeeds(s.ctx)
+	s.audit.Result(res)
+	s.audit.Succeed(s.ctx)
 	if s.events.Ended() {
-		s.audit.outcome = auditOK
+		s.audit.Outcome = audit.OK
 		s.flush(true)
 		return false, nil
 	}

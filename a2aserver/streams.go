@@ -11,7 +11,11 @@ import (
 // nothing.
 type openStreams struct {
 	most int // of one caller
+	*streamCounts
+}
 
+// streamCounts are how many streams callers have open. They stay when the limit changes.
+type streamCounts struct {
 	mu   sync.Mutex
 	open map[callerKey]int // those who have none are not in it
 }
@@ -20,7 +24,7 @@ func newOpenStreams(l *Limits) *openStreams {
 	if l.Streams <= 0 {
 		return nil
 	}
-	return &openStreams{most: l.Streams, open: map[callerKey]int{}}
+	return &openStreams{l.Streams, &streamCounts{open: map[callerKey]int{}}}
 }
 
 // begin counts a stream until end is called. The error is RateLimited.

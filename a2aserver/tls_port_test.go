@@ -8,12 +8,15 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/port/porttest"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
@@ -53,8 +56,19 @@ func (r records) Write(p []byte) (int, error) {
 // A client certificate says who calls over HTTP/1.1, HTTP/2 and gRPC, and a
 // handshake that fails is logged.
 func TestClientCertificatesOnAPort(t *testing.T) {
-	clients := newAuthority(t)
-	x, _, _, _, a := tlsFiles(t, clients.pem())
+	clients := porttest.NewAuthority(t)
+	a, dir := porttest.NewAuthority(t), t.TempDir()
+	files := TLSFiles{Cert: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem"), ClientCA: filepath.Join(dir, "ca.pem")}
+	cert, key := a.Issue(t, "one")
+	for name, doc := range map[string][]byte{files.Cert: cert, files.Key: key, files.ClientCA: clients.PEM()} {
+		if err := os.WriteFile(name, doc, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	x, err := LoadTLS(files)
+	if err != nil {
+		t.Fatal(err)
+	}
 	log := make(records, 100)
 	s := New(callers(), testCard(), &Options{Identity: certified{}, Logger: slog.New(slog.NewTextHandler(log, nil))})
 	p := NewPort(s)
@@ -70,10 +84,10 @@ func TestClientCertificatesOnAPort(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	trust := func(with *authority) *tls.Config {
-		c := &tls.Config{RootCAs: a.pool(), ServerName: "agent.test"}
+	trust := func(with *porttest.Authority) *tls.Config {
+		c := &tls.Config{RootCAs: a.Pool(), ServerName: "agent.test"}
 		if with != nil {
-			c.Certificates = []tls.Certificate{with.pair(t, "alice")}
+			c.Certificates = []tls.Certificate{with.Pair(t, "alice")}
 		}
 		return c
 	}
@@ -93,7 +107,7 @@ func TestClientCertificatesOnAPort(t *testing.T) {
 		}
 		return got.(*a2a.Task), nil
 	}
-	native := func(with *authority) (*a2a.Task, error) {
+	native := func(with *porttest.Authority) (*a2a.Task, error) {
 		conn, err := grpc.NewClient("passthrough:///"+l.Addr().String(), grpc.WithTransportCredentials(credentials.NewTLS(trust(with))))
 		if err != nil {
 			t.Fatal(err)
@@ -127,7 +141,7 @@ func TestClientCertificatesOnAPort(t *testing.T) {
 	}
 
 	// Whoever is refused is heard of, gRPC or not.
-	other := newAuthority(t)
+	other := porttest.NewAuthority(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	conn, err := grpc.NewClient("passthrough:///"+l.Addr().String(), grpc.WithTransportCredentials(credentials.NewTLS(trust(other))))

@@ -8,14 +8,14 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/dialect"
-	"github.com/parley-a2a/parley/internal/transcript"
+	"github.com/parley-a2a/parley/test/transcripts"
 )
 
 // TestTranscripts plays testdata/wire against the server, as its README
 // describes: what a service is asked and answers is in the transcript, or else
 // the canned service answers.
 func TestTranscripts(t *testing.T) {
-	files, err := transcript.Load("../testdata/wire")
+	files, err := transcripts.Load("../testdata/wire")
 	if err != nil || len(files) < 10 {
 		t.Fatalf("%d transcripts, %v", len(files), err)
 	}
@@ -24,7 +24,7 @@ func TestTranscripts(t *testing.T) {
 			continue // what only other servers send
 		}
 		t.Run(f.Name, func(t *testing.T) {
-			vars := transcript.Vars{}
+			vars := transcripts.Vars{}
 			for i, x := range f.Exchanges {
 				t.Run(fmt.Sprint(i+1), func(t *testing.T) { play(t, x, vars) })
 			}
@@ -32,7 +32,7 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-func play(t *testing.T, x *transcript.Exchange, vars transcript.Vars) {
+func play(t *testing.T, x *transcripts.Exchange, vars transcripts.Vars) {
 	s := &scripted{t: t, x: x, vars: vars}
 	var svc a2a.Service = canned{}
 	card := cannedCard()
@@ -61,7 +61,7 @@ func play(t *testing.T, x *transcript.Exchange, vars transcript.Vars) {
 			t.Errorf("%s: %q, want %q", h[0], got, h[1])
 		}
 	}
-	events := w.Header().Get("Content-Type") == transcript.EventStream
+	events := w.Header().Get("Content-Type") == transcripts.EventStream
 	if err := vars.MatchBody(x.Response.Body, w.Body.String(), events); err != nil {
 		t.Errorf("%v\nin %s", err, w.Body)
 	}
@@ -74,8 +74,8 @@ func play(t *testing.T, x *transcript.Exchange, vars transcript.Vars) {
 type scripted struct {
 	a2a.Unimplemented
 	t     *testing.T
-	x     *transcript.Exchange
-	vars  transcript.Vars
+	x     *transcripts.Exchange
+	vars  transcripts.Vars
 	asked bool
 }
 
@@ -100,13 +100,13 @@ func (s *scripted) answers(op dialect.Op, req any) []any {
 		if op.String() != want.Op {
 			s.t.Errorf("the service is asked for %s, not %s", op, want.Op)
 		}
-		if err := s.vars.Match(want.Doc, transcript.RequestDoc(req)); err != nil {
+		if err := s.vars.Match(want.Doc, transcripts.RequestDoc(req)); err != nil {
 			s.t.Errorf("the service's request: %v", err)
 		}
 	}
 	var list []any
 	for _, doc := range s.x.Answer {
-		v, err := transcript.Answer(op, s.vars.Fill(doc))
+		v, err := transcripts.Answer(op, s.vars.Fill(doc))
 		if err != nil {
 			s.t.Fatalf("the answer: %v", err)
 		}

@@ -1,153 +1,75 @@
 package a2aserver
 
 import (
-	"bytes"
-	"context"
-	"errors"
-	"io"
 	"net/http"
-	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
-	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/egress"
 	"github.com/parley-a2a/parley/internal/webhook"
 )
 
-// Webhooks posts push notifications to their receivers (specification §4.3.3):
-// an a2a.Notifier. What a receiver gets is what the version has in which its
-// configuration was made; docs/webhooks.md describes it. It may be used
-// concurrently.
-type Webhooks struct {
-	// set by NewWebhooks, then constant
-	policy *Egress
-	client *http.Client
-	agent  string
-	linger time.Duration // for the rest of an answer
+// Webhooks posts push notifications to their receivers (specification §4.3.3). It
+// is an a2a.Notifier, and may be used concurrently; docs/webhooks.md describes what
+// it sends.
+type Webhooks = webhook.Sender
 
-	load    func(context.Context) (*WebhookKeys, error) // see LoadKeys
-	keys    atomic.Pointer[WebhookKeys]
-	loading sync.Mutex // held while keys is set by load
-}
-
-var _ a2a.Notifier = (*Webhooks)(nil)
-
-// NewWebhooks returns a sender that goes where policy lets it; nil is https to
-// public hosts only. name and version are what it calls itself.
+// NewWebhooks returns a sender that dials the addresses that policy allows; nil is
+// https to public hosts only. name and version make its User-Agent.
 func NewWebhooks(policy *Egress, name, version string) *Webhooks {
-	return &Webhooks{
-		policy: policy,
-		client: policy.Client(&egress.Limits{Body: -1}), // Notify bounds it: the status counts, whatever follows
-		agent:  strings.Trim(token(name)+"/"+token(version), "/"),
-		linger: time.Second,
-	}
+	return webhook.NewSender(policy, name, version)
 }
 
-// token keeps what a product in a User-Agent may have.
-func token(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '-' || r == '_' {
-			return r
-		}
-		return -1
-	}, s)
-}
+// WebhookKeys are the keys that a server signs its webhooks with. They do not
+// change: a rotation makes new ones.
+type WebhookKeys = webhook.Keys
 
-// Check implements a2a.Notifier.
-func (w *Webhooks) Check(_ context.Context, c *a2a.TaskPushNotificationConfig) (host string, err error) {
-	u, err := w.policy.Check(c.URL)
-	if err != nil {
-		var refused *egress.Refused
-		if errors.As(err, &refused) {
-			return "", a2a.Invalid("url", "%s", refused.Reason)
-		}
-		return "", err
-	}
-	if err := webhook.Authorize(http.Header{}, c.Authentication); err != nil {
-		return "", err
-	}
-	if err := webhook.CheckToken(string(c.Token)); err != nil {
-		return "", err
-	}
-	return u.Host, nil
-}
+// NewWebhookKeys makes keys for a server that has none.
+func NewWebhookKeys() (*WebhookKeys, error) { return webhook.GenerateKeys(time.Now()) }
 
-// Notify implements a2a.Notifier.
-func (w *Webhooks) Notify(ctx context.Context, n *a2a.Notification) a2a.Outcome {
-	keys, err := w.current(ctx)
-	if err != nil {
-		return a2a.Outcome{Verdict: a2a.DeliverAgain, Reason: "the keys to sign with could not be read"}
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	req, err := w.request(ctx, n, keys)
-	if err != nil {
-		return a2a.Outcome{Verdict: a2a.GiveUp, Reason: err.Error()}
-	}
-	res, err := w.client.Do(req)
-	if err != nil {
-		return failedPost(err)
-	}
-	defer res.Body.Close()
-	out := judge(res, time.Now())
-	if res.StatusCode >= 200 {
-		// What a receiver says beyond its status is of no interest, but a
-		// connection can be used again only when all of it was read. Neither
-		// length nor slowness of an answer is worth more than a new connection.
-		defer time.AfterFunc(w.linger, cancel).Stop()
-		_, _ = io.CopyN(io.Discard, res.Body, maxWebhookAnswer)
-	}
-	return out
-}
+// ParseWebhookKeys reads the output of WebhookKeys.Marshal. Its error has nothing
+// of the keys in it.
+func ParseWebhookKeys(doc []byte) (*WebhookKeys, error) { return webhook.ParseKeys(doc) }
 
-// maxWebhookAnswer is what is read of an answer's body, in bytes.
-const maxWebhookAnswer = 16 << 10
+// Egress says which addresses callers may have a server send to.
+type Egress = egress.Policy
 
-// request makes the request of one attempt.
-func (w *Webhooks) request(ctx context.Context, n *a2a.Notification, keys *WebhookKeys) (*http.Request, error) {
-	body, media := notice(n)
-	jwt := n.Task != nil && keys != nil && webhook.WantsJWT(n.Config.Authentication)
-	if jwt {
-		// Receivers hash what they read and write again.
-		body = webhook.Compact(nil, body)
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, n.Config.URL, bytes.NewReader(body))
-	if err != nil {
-		return nil, errors.New("the URL cannot be used") // its own words have the URL in them
-	}
-	h, at := req.Header, time.Now()
-	h.Set("User-Agent", w.agent)
-	h.Set("Content-Type", media)
-	if err := webhook.Authorize(h, n.Config.Authentication); err != nil {
-		return nil, err
-	}
-	webhook.SetToken(h, string(n.Config.Token))
-	keys.Sign(h, n.ID, at, body, string(n.Config.Token))
-	if n.Task == nil {
-		h.Set("A2A-Version", n.Version)
-	}
-	if jwt {
-		if err := keys.Bearer(h, n.ID, n.Config.TaskID, n.Config.URL, at, body); err != nil {
-			return nil, err
+// EgressRule is an exception of an Egress: of Allow or of Deny.
+type EgressRule = egress.Rule
+
+// ParseEgressRule reads a rule: a name such as hooks.example.com, all names
+// below one (*.example.com), those and itself (.example.com), an address or a
+// range (10.1.0.0/16), or all (*); each with a port after a colon or without. An
+// http:// in front lets plain http through as well.
+func ParseEgressRule(s string) (EgressRule, error) { return egress.ParseRule(s) }
+
+// sourceIn returns the source of the webhooks in an answer, "" if it has none.
+// Callers learn it from a header (webhook.SourceHeader): messages of the protocol
+// have no field for it, and some clients refuse fields that they do not know.
+func sourceIn(answer any) string {
+	switch r := answer.(type) {
+	case *a2a.TaskPushNotificationConfig:
+		return r.Source
+	case *a2a.ListTaskPushNotificationConfigsResponse:
+		if len(r.Configs) > 0 {
+			return r.Configs[0].Source // all are one caller's
 		}
 	}
-	return req, nil
+	return ""
 }
 
-// notice is the body of a notification: the event as HTTP+JSON has it, whatever
-// binding the task came by, or before 1.0 the Task.
-func notice(n *a2a.Notification) (body []byte, media string) {
-	if n.Task == nil {
-		body, _ = dialect.CodecOf(dialect.V10, a2a.BindingHTTPJSON).Events(dialect.SubscribeToTask, &a2a.SubscribeToTaskRequest{}).Append(nil, n.Event, 0)
-		return body, "application/a2a+json"
+const keysPath = "/.well-known/jwks.json"
+
+// serveKeys answers with the keys that receivers verify webhooks with.
+func (s *Server) serveKeys(w http.ResponseWriter, r *http.Request) {
+	if !s.onlyGet(w, r, "GET, HEAD") {
+		return
 	}
-	d := dialect.V03
-	if n.Version == "0.1" {
-		d = dialect.V01
+	doc, err := s.opts.keys(r.Context())
+	if err != nil {
+		s.log.Error("the keys of webhooks could not be read", "error", err)
+		writeText(w, http.StatusServiceUnavailable, "the keys cannot be read at the moment; try again shortly\n")
+		return
 	}
-	codec := dialect.CodecOf(d, a2a.BindingJSONRPC)
-	return codec.AppendResult(nil, dialect.GetTask, &a2a.GetTaskRequest{ID: n.Task.ID}, n.Task), "application/json"
+	serveKeySet(w, r, doc)
 }

@@ -6,8 +6,18 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 )
+
+// hookKeys are made once: an RSA key takes its time.
+var hookKeys = sync.OnceValue(func() *WebhookKeys {
+	k, err := NewWebhookKeys()
+	if err != nil {
+		panic(err)
+	}
+	return k
+})
 
 func TestKeysAreServed(t *testing.T) {
 	w := NewWebhooks(nil, "Parley", "")

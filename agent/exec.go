@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/internal/queue"
+	"github.com/parley-a2a/parley/internal/scarce"
 )
 
 // Exec returns an agent that runs a command for each message. argv is the
@@ -118,18 +119,17 @@ func (c *command) runPlain(ctx context.Context, t *Turn, log *slog.Logger) error
 		return err
 	}
 	defer c.places.Leave()
-	ctx, cancel := c.bounded(ctx)
-	defer cancel()
-
-	f, err := c.folders(t)
+	f, err := c.folders(ctx, t)
 	if err != nil {
 		return err
 	}
 	defer c.discard(f, log)
-	p, err := c.start(append(c.environ(), about(t, t.Attempt(), f)...), log)
+	p, err := c.start(ctx, append(c.environ(), about(t, t.Attempt(), f)...), log)
 	if err != nil {
 		return err
 	}
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
 	p.input <- []byte(input)
 	close(p.input)
 	r := &run{
@@ -148,7 +148,7 @@ func (c *command) runPlain(ctx context.Context, t *Turn, log *slog.Logger) error
 	case p.err != nil:
 		return Public(exitReason(p.err), p.err)
 	case f != nil:
-		return f.collect(t, r.room)
+		return f.collect(ctx, t, r.room)
 	}
 	return nil
 }
@@ -161,26 +161,43 @@ func (c *command) bounded(ctx context.Context) (context.Context, context.CancelF
 	return ctx, func() {}
 }
 
-// start begins a process of the command.
-func (c *command) start(env []string, log *slog.Logger) (*process, error) {
-	p, err := start(launch{argv: c.argv, dir: c.opts.dir(), env: env, memory: c.opts.memory(), log: log})
-	if err != nil {
+// start begins a process of the command, as soon as the machine has what it takes.
+func (c *command) start(ctx context.Context, env []string, log *slog.Logger) (p *process, err error) {
+	said := false
+	err = scarce.Again(ctx, func() error {
+		p, err = start(launch{argv: c.argv, dir: c.opts.dir(), env: env, memory: c.opts.memory(), log: log})
+		if scarce.Is(err) && !said {
+			said = true
+			log.Warn("the machine has no room for the command; it is tried again", "error", err)
+		}
+		return err
+	})
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
 		return nil, Public(c.startReason(err), err)
 	}
 	return p, nil
 }
 
 // folders makes the folders of a run, or returns nil where there are none.
-func (c *command) folders(t *Turn) (*folders, error) {
+func (c *command) folders(ctx context.Context, t *Turn) (f *folders, err error) {
 	if !c.opts.files() {
 		return nil, nil
 	}
-	base, err := c.room.open()
-	if err == nil {
-		var f *folders
-		if f, err = newFolders(base, t.Message()); err == nil {
-			return f, nil
+	err = scarce.Again(ctx, func() error {
+		base, err := c.room.open()
+		if err == nil {
+			f, err = newFolders(base, t.Message())
 		}
+		return err
+	})
+	switch {
+	case err == nil:
+		return f, nil
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
 	}
 	return nil, Public("the files of the message could not be handed to the command", err)
 }

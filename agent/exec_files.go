@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/scarce"
 )
 
 const (
@@ -141,31 +143,25 @@ func unlike(taken map[string]bool, name string) string {
 
 // collect emits each file that the command left as an artifact, of together no more
 // than room bytes. Nothing outside of the folder is read: links are left alone.
-func (f *folders) collect(t *Turn, room int64) error {
-	info, err := os.Lstat(f.out)
-	switch {
-	case errors.Is(err, fs.ErrNotExist): // the command tidied up
-		return nil
-	case err != nil:
-		return unread(err)
-	case !info.IsDir():
-		return Public("the command put something else in the place of its folder for files", nil)
-	}
-	root, err := os.OpenRoot(f.out)
-	if err != nil {
-		return unread(err)
+func (f *folders) collect(ctx context.Context, t *Turn, room int64) error {
+	var root *os.Root
+	var names []string
+	err := scarce.Again(ctx, func() (err error) {
+		root, names, err = f.left()
+		return err
+	})
+	if err != nil || root == nil {
+		return unread(ctx, err)
 	}
 	defer root.Close()
-	var names []string
-	entries := 0
-	if err := list(root, ".", 0, &entries, &names); err != nil {
-		return unread(err)
-	}
-	slices.Sort(names)
 	for _, name := range names {
-		content, err := readFile(root, name, room)
+		var content []byte
+		err := scarce.Again(ctx, func() (err error) {
+			content, err = readFile(root, name, room)
+			return err
+		})
 		if err != nil {
-			return unread(err)
+			return unread(ctx, err)
 		}
 		room -= int64(len(content))
 		shown := strings.ToValidUTF8(filepath.ToSlash(name), "\uFFFD")
@@ -176,10 +172,39 @@ func (f *folders) collect(t *Turn, room int64) error {
 	return nil
 }
 
-// unread is what callers may know of a file that cannot be read: not where it is.
-func unread(err error) error {
+// left opens the folder for files and returns the names of those in it, in order;
+// nil if there is no folder.
+func (f *folders) left() (_ *os.Root, names []string, err error) {
+	info, err := os.Lstat(f.out)
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // the command tidied up
+		return nil, nil, nil
+	case err != nil:
+		return nil, nil, err
+	case !info.IsDir():
+		return nil, nil, Public("the command put something else in the place of its folder for files", nil)
+	}
+	root, err := os.OpenRoot(f.out)
+	if err != nil {
+		return nil, nil, err
+	}
+	entries := 0
+	if err := list(root, ".", 0, &entries, &names); err != nil {
+		root.Close()
+		return nil, nil, err
+	}
+	slices.Sort(names)
+	return root, names, nil
+}
+
+// unread is what callers may know of a file that cannot be read: not where it is. It
+// returns ctx's cause once ctx has ended.
+func unread(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	var said *PublicError
-	if err == errTooMuch || errors.As(err, &said) {
+	if err == nil || err == errTooMuch || errors.As(err, &said) {
 		return err
 	}
 	return Public("what the command left in its folder for files cannot be read", err)

@@ -150,3 +150,25 @@ func TestExecGivesUpWithoutLoss(t *testing.T) {
 		t.Errorf("got %d bytes, want %d", n, size)
 	}
 }
+
+// What a command has not read is dropped when it has ended, also where somebody it left
+// behind holds its input open, and nobody closes the process.
+func TestExecDropsWhatIsNotRead(t *testing.T) {
+	p, err := start(launch{argv: []string{"sh", "-c", "exec 3<&0; sleep 1000 <&3 >/dev/null 2>&1 & exit 0"}, log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.close()
+	p.input <- make([]byte, 1<<20)
+	p.input <- nil // waits in the channel while the first is written
+	for sent := false; !sent; {
+		select {
+		case p.input <- nil: // there is room again: the first is over
+			sent = true
+		case <-time.After(30 * time.Second):
+			t.Fatal("it is still being written")
+		}
+	}
+	<-p.exited
+	close(p.input)
+}

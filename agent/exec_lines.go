@@ -2,7 +2,7 @@ package agent
 
 import (
 	"bytes"
-	"encoding/json"
+	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/parley-a2a/parley/a2a"
-	"github.com/parley-a2a/parley/internal/jsonscan"
+	"github.com/parley-a2a/parley/internal/json"
 )
 
 // linesVersion is the version of the protocol of lines: docs/exec.md.
@@ -60,7 +60,7 @@ type toldCaller struct {
 // encode returns the line with its end.
 func (l *told) encode() ([]byte, error) {
 	var b bytes.Buffer
-	e := json.NewEncoder(&b)
+	e := stdjson.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(l); err != nil {
 		return nil, err
@@ -111,16 +111,16 @@ func decodeSaid(line []byte) (*said, error) {
 	if !utf8.Valid(line) {
 		return nil, errors.New("it is not UTF-8")
 	}
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(line, &members); err != nil {
-		var syntax *json.SyntaxError
+	var members map[string]stdjson.RawMessage
+	if err := stdjson.Unmarshal(line, &members); err != nil {
+		var syntax *stdjson.SyntaxError
 		if errors.As(err, &syntax) {
 			return nil, fmt.Errorf("it is not JSON (byte %d)", syntax.Offset)
 		}
 		return nil, errors.New("it is not a JSON object")
 	}
 	// Deeper is nothing that all clients can read.
-	if jsonscan.Depth(line) > a2a.MaxDepth {
+	if json.Depth(line) > a2a.MaxDepth {
 		return nil, fmt.Errorf("it nests more than %d levels deep", a2a.MaxDepth)
 	}
 	l := &said{append: true}
@@ -152,7 +152,7 @@ func decodeSaid(line []byte) (*said, error) {
 }
 
 // content reads what the line says.
-func (l *said) content(members map[string]json.RawMessage) error {
+func (l *said) content(members map[string]stdjson.RawMessage) error {
 	raw, hasText := members["text"]
 	list, hasParts := members["parts"]
 	switch {
@@ -167,8 +167,8 @@ func (l *said) content(members map[string]json.RawMessage) error {
 			l.parts = []*a2a.Part{a2a.TextPart(s)}
 		}
 	case hasParts:
-		var elements []json.RawMessage
-		if err := json.Unmarshal(list, &elements); err != nil {
+		var elements []stdjson.RawMessage
+		if err := stdjson.Unmarshal(list, &elements); err != nil {
 			return errors.New(`"parts" must be an array`)
 		}
 		if len(elements) > a2a.MaxParts {
@@ -186,7 +186,7 @@ func (l *said) content(members map[string]json.RawMessage) error {
 }
 
 // objects reads what is kept as it is.
-func (l *said) objects(members map[string]json.RawMessage) error {
+func (l *said) objects(members map[string]stdjson.RawMessage) error {
 	if raw, ok := members["metadata"]; ok && string(raw) != "null" {
 		if raw[0] != '{' {
 			return errors.New(`"metadata" must be an object`)
@@ -232,15 +232,15 @@ func (l *said) message() *a2a.Message {
 	return &a2a.Message{Parts: l.parts, Metadata: l.metadata}
 }
 
-func stringMember(members map[string]json.RawMessage, name string, v *string) error {
-	if raw, ok := members[name]; ok && json.Unmarshal(raw, v) != nil {
+func stringMember(members map[string]stdjson.RawMessage, name string, v *string) error {
+	if raw, ok := members[name]; ok && stdjson.Unmarshal(raw, v) != nil {
 		return fmt.Errorf("%q must be a string", name)
 	}
 	return nil
 }
 
-func boolMember(members map[string]json.RawMessage, name string, v *bool) error {
-	if raw, ok := members[name]; ok && json.Unmarshal(raw, v) != nil {
+func boolMember(members map[string]stdjson.RawMessage, name string, v *bool) error {
+	if raw, ok := members[name]; ok && stdjson.Unmarshal(raw, v) != nil {
 		return fmt.Errorf("%q must be true or false", name)
 	}
 	return nil

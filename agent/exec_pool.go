@@ -10,16 +10,16 @@ import (
 )
 
 // take returns a process for a session: one that is kept and whole, or a new one.
-func (c *command) take(s *session, f *folders) (p *process, reused bool, err error) {
+func (c *command) take(ctx context.Context, s *session, f *folders) (p *process, reused bool, err error) {
 	if c.opts.keeps() == 0 {
-		p, err = c.start(append(c.environ(), about(s.t, s.attempt(), f)...), s.log)
+		p, err = c.start(ctx, append(c.environ(), about(s.t, s.attempt(), f)...), s.log)
 		return p, false, err
 	}
 	for {
 		c.mu.Lock()
 		if len(c.idle) == 0 {
 			c.mu.Unlock()
-			p, err = c.start(c.environ(), s.log)
+			p, err = c.start(ctx, c.environ(), s.log)
 			return p, false, err
 		}
 		p = c.idle[len(c.idle)-1]

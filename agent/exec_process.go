@@ -104,6 +104,10 @@ func start(l launch) (*process, error) {
 		}
 		defer close(p.exited)
 		p.err = p.cmd.Wait()
+		// Somebody who holds its input open and does not read must not keep what is
+		// written to it. An error means that the system has no deadlines of pipes: then
+		// close ends the write.
+		_ = pipes[0].SetWriteDeadline(time.Now().Add(lingerTime))
 	})
 	if err := <-started; err != nil {
 		p.closePipes()
@@ -130,7 +134,8 @@ func (p *process) begin(memory int64) error {
 }
 
 // feed writes what is sent to input. A command that does not read its input to the
-// end is no error; what it does not read is dropped.
+// end is no error; what it does not read is dropped, at the latest lingerTime after the
+// command has ended.
 func (p *process) feed(f *os.File) {
 	defer f.Close()
 	var err error

@@ -86,12 +86,12 @@ func (s *session) serve(ctx context.Context) error {
 			s.c.places.Leave()
 		}
 	}()
-	f, err := s.c.folders(s.t)
+	f, err := s.c.folders(ctx, s.t)
 	if err != nil {
 		return err
 	}
 	defer s.c.discard(f, s.log)
-	p, reused, err := s.c.take(s, f)
+	p, reused, err := s.c.take(ctx, s, f)
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (s *session) serve(ctx context.Context) error {
 	if s.p == nil {
 		return err
 	}
-	return s.finish(err)
+	return s.finish(ctx, err)
 }
 
 // converse tells the process the message and does what it says until it has ended
@@ -176,7 +176,7 @@ func (s *session) handle(ctx context.Context, line []byte) error {
 		}
 		return &stepDone{l.result}
 	}
-	return s.end(line, l)
+	return s.end(ctx, line, l)
 }
 
 // read reads a line; nil is one that means nothing for this run.
@@ -197,7 +197,7 @@ func (s *session) read(line []byte) (*said, error) {
 }
 
 // end ends the task as the line says.
-func (s *session) end(line []byte, l *said) error {
+func (s *session) end(ctx context.Context, line []byte, l *said) error {
 	var err error
 	switch l.kind {
 	case "fail":
@@ -205,7 +205,7 @@ func (s *session) end(line []byte, l *said) error {
 	case "reject":
 		err = s.t.End(a2a.TaskStateRejected, l.message())
 	default:
-		if err := s.collect(); err != nil {
+		if err := s.collect(ctx); err != nil {
 			return err
 		}
 		if l.kind == "reply" {
@@ -221,11 +221,11 @@ func (s *session) end(line []byte, l *said) error {
 }
 
 // collect emits the files that the process left.
-func (s *session) collect() error {
+func (s *session) collect(ctx context.Context) error {
 	if s.f == nil {
 		return nil
 	}
-	return s.f.collect(s.t, s.room)
+	return s.f.collect(ctx, s.t, s.room)
 }
 
 // maxArtifacts caps how many artifacts a run may have.
@@ -309,7 +309,7 @@ func (s *session) suspend() {
 }
 
 // finish leaves the process, or ends it, and returns what the run comes to.
-func (s *session) finish(err error) error {
+func (s *session) finish(ctx context.Context, err error) error {
 	grace, linger := s.c.opts.grace(), s.c.linger
 	switch err {
 	case errGone:
@@ -339,7 +339,7 @@ func (s *session) finish(err error) error {
 		case !s.spoke:
 			return Public("the command exited with status 0 and had written no line", nil)
 		}
-		return s.collect()
+		return s.collect(ctx)
 	}
 	reason := ""
 	switch {

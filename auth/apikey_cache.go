@@ -15,10 +15,12 @@ type keyCache struct {
 	now  func() time.Time
 	read func(context.Context, string) (*keyRecord, error)
 
+	asking flight[*keyEntry] // questions to the vault, by id
+
 	mu      sync.Mutex // protects the fields below
 	there   map[string]*keyEntry
 	missing map[string]*keyEntry
-	asking  map[string]*keyAsked
+	drops   int // calls of drop
 }
 
 // keyEntry is what the vault said of one key; it does not change.
@@ -26,14 +28,6 @@ type keyEntry struct {
 	rec  *keyRecord // nil: there is none
 	at   time.Time  // when the vault was asked, or just before
 	used atomic.Bool
-}
-
-// keyAsked is a question to the vault.
-type keyAsked struct {
-	done  chan struct{} // closed when the two below are set
-	entry *keyEntry
-	err   error
-	stale bool // somebody changed the key meanwhile, protected by keyCache.mu
 }
 
 // Bounds of the cache, in keys.
@@ -44,79 +38,67 @@ const (
 
 func (c *keyCache) init(keep time.Duration, now func() time.Time, read func(context.Context, string) (*keyRecord, error)) {
 	c.keep, c.now, c.read = keep, now, read
-	c.there, c.missing, c.asking = map[string]*keyEntry{}, map[string]*keyEntry{}, map[string]*keyAsked{}
+	c.there, c.missing = map[string]*keyEntry{}, map[string]*keyEntry{}
 }
 
 // get returns what is known of a key, from the vault if it is as old as keep.
 func (c *keyCache) get(ctx context.Context, id string, keep time.Duration) (*keyEntry, error) {
 	now := c.now()
-	c.mu.Lock()
-	e := c.there[id]
-	if e == nil {
-		e = c.missing[id]
+	if e := c.known(id); e != nil {
+		if age := now.Sub(e.at); age >= 0 && age < keep {
+			return e, nil
+		}
 	}
-	if age := now.Sub(e.asked()); e != nil && age >= 0 && age < keep {
-		c.mu.Unlock()
-		return e, nil
-	}
-	a := c.asking[id]
-	if a == nil {
-		a = &keyAsked{done: make(chan struct{})}
-		c.asking[id] = a
-		c.mu.Unlock()
-		// Others may wait for the answer who are still there when this caller has
-		// left. The vault answers in milliseconds or with an error.
-		c.ask(context.WithoutCancel(ctx), id, now, a)
-		return a.entry, a.err
-	}
-	c.mu.Unlock()
-	select {
-	case <-a.done:
-		return a.entry, a.err
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
+	// Others may wait for the answer who are still there when this caller has left.
+	// The vault answers in milliseconds or with an error.
+	detached := context.WithoutCancel(ctx)
+	e, _, err := c.asking.do(ctx, id, func() (*keyEntry, error) { return c.ask(detached, id, now) })
+	return e, err
 }
 
-func (c *keyCache) ask(ctx context.Context, id string, now time.Time, a *keyAsked) {
+// known returns the entry of a key; nil if there is none.
+func (c *keyCache) known(id string) *keyEntry {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e := c.there[id]; e != nil {
+		return e
+	}
+	return c.missing[id]
+}
+
+func (c *keyCache) ask(ctx context.Context, id string, now time.Time) (*keyEntry, error) {
+	c.mu.Lock()
+	drops := c.drops
+	c.mu.Unlock()
 	rec, err := c.read(ctx, id)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.asking[id] == a {
-		delete(c.asking, id)
-	}
 	delete(c.there, id)
 	delete(c.missing, id)
-	a.entry, a.err = &keyEntry{rec: rec, at: now}, err
+	e := &keyEntry{rec: rec, at: now}
 	switch {
-	case err != nil || a.stale || c.keep < 0:
+	case err != nil:
+		return nil, err
+	case drops != c.drops || c.keep < 0: // some key was changed meanwhile, perhaps this one
 	case rec == nil:
 		makeRoom(c.missing, maxCachedMisses)
-		c.missing[id] = a.entry
+		c.missing[id] = e
 	default:
 		makeRoom(c.there, maxCachedKeys)
-		c.there[id] = a.entry
+		c.there[id] = e
 	}
-	close(a.done)
+	return e, nil
 }
 
-// drop forgets what is known of a key, for it was changed by us.
+// drop forgets a key that this process has changed, and answers about it that are
+// on their way.
 func (c *keyCache) drop(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.there, id)
 	delete(c.missing, id)
-	if a := c.asking[id]; a != nil {
-		a.stale = true
-		delete(c.asking, id)
-	}
-}
-
-func (e *keyEntry) asked() time.Time {
-	if e == nil {
-		return time.Time{}
-	}
-	return e.at
+	c.drops++
+	c.asking.calls.Forget(id)
 }
 
 // makeRoom removes any one of a full map.

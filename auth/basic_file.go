@@ -2,8 +2,9 @@ package auth
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"sync"
@@ -85,20 +86,16 @@ func (f *basicFile) look() {
 // load reads the file and reports whether it is another one. On errors the
 // users stay as they are.
 func (f *basicFile) load() (changed bool, err error) {
-	file, err := os.Open(f.path)
-	if err != nil {
-		return false, fmt.Errorf("auth: open the file of users: %w", err)
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return false, fmt.Errorf("auth: read the file of users: %w", err)
-	}
-	if !info.Mode().IsRegular() {
+	text, info, err := readCredentials(f.path, maxBasicFile)
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		do := "read"
+		if p.Op == "open" {
+			do = p.Op
+		}
+		return false, fmt.Errorf("auth: %s the file of users: %w", do, err)
+	} else if err == errNotRegular {
 		return false, fmt.Errorf("auth: %s is not a regular file", f.path)
-	}
-	text, err := io.ReadAll(io.LimitReader(file, maxBasicFile+1))
-	if err != nil {
+	} else if err != nil {
 		return false, fmt.Errorf("auth: read the file of users: %w", err)
 	}
 	f.stamp = info

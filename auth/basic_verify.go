@@ -21,21 +21,15 @@ type verifier struct {
 	key   [32]byte      // random, of this process
 	slots chan struct{} // one token per comparison that runs
 
+	running flight[bool] // comparisons, by digest
+
 	mu      sync.Mutex // protects the fields below
 	good    map[digest]time.Time
-	running map[digest]*comparison
-	waiting int // callers with a comparison that has no slot yet
+	waiting int // comparisons that have no slot yet
 }
 
 // digest stands for a name, a password and a hash, without telling them.
 type digest [sha256.Size]byte
-
-// comparison is one that runs or waits for its turn.
-type comparison struct {
-	done chan struct{} // closed when the two below are set
-	good bool
-	err  error // there was none
-}
 
 const (
 	goodFor       = time.Minute // a password that was right is not compared again
@@ -50,72 +44,83 @@ func newVerifier(now func() time.Time) *verifier {
 		now: now,
 		// Half of the machine, so that others get on with their work.
 		slots: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
-		good:  map[digest]time.Time{}, running: map[digest]*comparison{},
+		good:  map[digest]time.Time{},
 	}
 	rand.Read(v.key[:])
 	return v
 }
 
-// check reports whether a password has a hash; that it was so is believed for some
-// time. may is asked just before they are compared, and an error of it is returned. Who comes with the same
-// while it is being compared waits for the answer.
+// check reports whether a password has a hash. An earlier comparison that was right
+// is believed for some time. Just before a comparison check calls may, and returns
+// its error. Callers with the same password and hash share one comparison.
 func (v *verifier) check(ctx context.Context, name, password string, hash []byte, believe time.Duration, may func() error) (bool, error) {
 	d := v.digest(name, password, hash)
 	for {
-		v.mu.Lock()
-		if at, ok := v.good[d]; ok {
-			if age := v.now().Sub(at); 0 <= age && age < believe {
-				v.mu.Unlock()
-				return true, nil
+		now := v.now()
+		if v.known(d, func(at time.Time) bool { age := now.Sub(at); return 0 <= age && age < believe }) {
+			return true, nil
+		}
+		good, own, err := v.running.do(ctx, string(d[:]), func() (bool, error) {
+			if v.known(d, func(at time.Time) bool { return !at.Before(now) }) {
+				return true, nil // by a comparison that has just ended
 			}
-			delete(v.good, d)
+			return v.compare(ctx, d, password, hash, may)
+		})
+		if err == nil || own || ctx.Err() != nil {
+			return good, err
 		}
-		c := v.running[d]
-		if c == nil {
-			if v.waiting >= maxComparison {
-				v.mu.Unlock()
-				return false, errManyLogins
-			}
-			c = &comparison{done: make(chan struct{})}
-			v.running[d] = c
-			v.waiting++
-			v.mu.Unlock()
-			v.compare(ctx, d, c, password, hash, may)
-			return c.good, c.err
-		}
-		v.mu.Unlock()
-		select {
-		case <-c.done:
-		case <-ctx.Done():
-			return false, context.Cause(ctx)
-		}
-		if c.err == nil {
-			return c.good, nil
-		}
-		// The other one left, or may not guess. That is its own affair.
+		// The caller whose comparison it was left, or may not guess. This one makes
+		// its own.
 	}
 }
 
-func (v *verifier) compare(ctx context.Context, d digest, c *comparison, password string, hash []byte, may func() error) {
-	err := turn(ctx, v.slots)
-	v.mu.Lock()
-	v.waiting--
-	v.mu.Unlock()
-	if err == nil {
-		if err = may(); err == nil {
-			c.good = bcrypt.CompareHashAndPassword(hash, []byte(password)) == nil
-		}
-		<-v.slots
-	}
+// known reports whether a password is known to be right since a time that is recent
+// enough. It forgets it otherwise.
+func (v *verifier) known(d digest, recent func(time.Time) bool) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	c.err = err
-	delete(v.running, d)
-	if c.good {
+	at, ok := v.good[d]
+	if ok && !recent(at) {
+		delete(v.good, d)
+		return false
+	}
+	return ok
+}
+
+// compare waits for a slot while ctx lasts, and compares.
+func (v *verifier) compare(ctx context.Context, d digest, password string, hash []byte, may func() error) (bool, error) {
+	if !v.wait(+1) {
+		return false, errManyLogins
+	}
+	err := turn(ctx, v.slots)
+	v.wait(-1)
+	if err != nil {
+		return false, err
+	}
+	defer func() { <-v.slots }()
+	if err := may(); err != nil {
+		return false, err
+	}
+	good := bcrypt.CompareHashAndPassword(hash, []byte(password)) == nil
+	if good {
+		v.mu.Lock()
+		defer v.mu.Unlock()
 		makeRoom(v.good, maxGood)
 		v.good[d] = v.now()
 	}
-	close(c.done)
+	return good, nil
+}
+
+// wait counts the comparisons that wait for a slot. It reports whether there may be
+// one more.
+func (v *verifier) wait(n int) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.waiting+n > maxComparison {
+		return false
+	}
+	v.waiting += n
+	return true
 }
 
 // digest depends on the hash, too, so that a password that was changed is

@@ -103,6 +103,10 @@ type Payload struct {
 	// payload: with FormProtocol those the protocol does not know, such as
 	// what older versions have in other places.
 	Uncovered []string
+	// Empty are the paths of members that are in the card but, being empty, not in
+	// the payload: whoever passes the card on can take them away, or add others
+	// like them, and the signature still holds.
+	Empty []string
 }
 
 // Reduce returns the payload of a card's document in a form (§8.4.1).
@@ -123,19 +127,22 @@ func reduce(card map[string]any, f Form) (*Payload, error) {
 		return nil, err
 	}
 	if f == FormStripped {
-		s, _ := strip(m).(map[string]any)
-		if m = s; m == nil {
+		s, left := strip(m, "")
+		if m, _ = s.(map[string]any); m == nil {
 			m = map[string]any{}
 		}
+		r.empty = append(r.empty, left...)
 	}
 	slices.Sort(r.extra)
-	return &Payload{Form: f, JSON: appendCanonical(nil, m), Uncovered: r.extra}, nil
+	slices.Sort(r.empty)
+	return &Payload{Form: f, JSON: appendCanonical(nil, m), Uncovered: r.extra, Empty: r.empty}, nil
 }
 
 // reduction is the state of one.
 type reduction struct {
 	all   bool     // members that the protocol does not know stay, too
 	extra []string // paths of the members that it left out for being unknown
+	empty []string // and of those for being empty
 }
 
 func (r *reduction) message(in map[string]any, s shape, path string) (map[string]any, error) {
@@ -157,6 +164,7 @@ func (r *reduction) message(in map[string]any, s shape, path string) (map[string
 			continue
 		}
 		if v == nil { // not set, in ProtoJSON
+			r.empty = append(r.empty, path+name)
 			continue
 		}
 		v, err := r.member(v, m, path+name)
@@ -164,6 +172,7 @@ func (r *reduction) message(in map[string]any, s shape, path string) (map[string
 			return nil, err
 		}
 		if empty(v) && m.kind != kept && m.kind != keptAll {
+			r.empty = append(r.empty, path+name)
 			continue
 		}
 		out[name] = v
@@ -230,36 +239,41 @@ func empty(v any) bool {
 }
 
 // strip returns v without what is empty, or empty then; nil if nothing is left.
-func strip(v any) any {
+// left are the paths of what it left out.
+func strip(v any, path string) (out any, left []string) {
 	switch v := v.(type) {
 	case string:
-		if v == "" {
-			return nil
+		if v != "" {
+			return v, nil
 		}
 	case []any:
-		var out []any
-		for _, e := range v {
-			if e = strip(e); e != nil {
-				out = append(out, e)
+		var kept []any
+		for i, e := range v {
+			e, without := strip(e, fmt.Sprintf("%s[%d]", path, i))
+			if left = append(left, without...); e != nil {
+				kept = append(kept, e)
 			}
 		}
-		if out == nil {
-			return nil
+		if kept != nil {
+			return kept, left
 		}
-		return out
 	case map[string]any:
-		out := map[string]any{}
+		kept := map[string]any{}
 		for name, e := range v {
-			if e = strip(e); e != nil {
-				out[name] = e
+			e, without := strip(e, strings.TrimPrefix(path+"."+name, "."))
+			if left = append(left, without...); e != nil {
+				kept[name] = e
 			}
 		}
-		if len(out) == 0 {
-			return nil
+		if len(kept) > 0 {
+			return kept, left
 		}
-		return out
+	default:
+		if v != nil {
+			return v, nil
+		}
 	}
-	return v
+	return nil, []string{path} // as a whole
 }
 
 // camel returns the member that name is the other spelling of, the one of

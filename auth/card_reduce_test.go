@@ -68,6 +68,10 @@ func TestReduceForms(t *testing.T) {
 			t.Errorf("%v:\ngot  %s, %v\nwant %s", f, p.JSON, err, want)
 			continue
 		}
+		empty := map[Form][]string{FormProtocol: nil, FormStripped: {"capabilities.extensions[0].params.a", "description", "securityRequirements", "skills[0].tags"}}[f]
+		if f != FormWhole && !slices.Equal(p.Empty, empty) {
+			t.Errorf("%v: empty are %q, want %q", f, p.Empty, empty)
+		}
 		if left := []string{"icon__url", "skills[0].security", "url"}; f != FormWhole && !slices.Equal(p.Uncovered, left) {
 			t.Errorf("%v: left out %v", f, p.Uncovered)
 		}

@@ -62,11 +62,13 @@ type origin struct {
 	user    string // "": none
 }
 
-// counts returns what the failures of an origin are counted by. The lock is
-// held.
+// counts returns what the failures of an origin are counted by. The first one of
+// an address alone counts keys and tokens, which cannot be guessed: behind a NAT a
+// program with an old key must not keep those waiting who have a password. The
+// lock is held.
 func (f *failures) counts(o origin) (of [2]uint64, n int) {
 	if o.user == "" {
-		return [2]uint64{f.hash("address", o.address)}, 1
+		return [2]uint64{f.hash("keys", o.address), f.hash("address", o.address)}, 2
 	}
 	pair := f.hash("pair", o.address, o.user)
 	if at, ok := f.known[pair]; ok && f.now().Sub(at) < knownFor {
@@ -111,6 +113,9 @@ func (f *failures) fail(o origin) {
 	defer f.mu.Unlock()
 	now := f.now()
 	of, n := f.counts(o)
+	if o.user == "" {
+		n = 1 // keys wait for those who guess passwords, and not the other way round
+	}
 	for _, h := range of[:n] {
 		was, there := f.all[h]
 		e := was.at(now, f.limit)

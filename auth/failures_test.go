@@ -120,6 +120,24 @@ func TestKnownPairs(t *testing.T) {
 	}
 }
 
+// Wrong keys of an address keep no password of it waiting.
+func TestWrongKeysDoNotHoldUpPasswords(t *testing.T) {
+	c := newClock(3)
+	keys, ann := origin{address: "192.0.2.1"}, origin{"192.0.2.1", "ann"}
+	for range 20 {
+		c.guess(keys)
+	}
+	if c.wait(keys) == 0 || c.wait(ann) != 0 {
+		t.Errorf("keys wait %v, passwords %v", c.wait(keys), c.wait(ann))
+	}
+	for range 3 {
+		c.guess(ann)
+	}
+	if c.wait(ann) == 0 || c.wait(origin{"192.0.2.1", "bob"}) == 0 {
+		t.Error("who guesses passwords goes on")
+	}
+}
+
 // An attacker with many addresses is not forgotten by using all of them.
 func TestManyAddressesForgetNobody(t *testing.T) {
 	c := newClock(10)

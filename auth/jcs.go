@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/parley-a2a/parley/internal/json"
 )
 
 // Canonical returns the canonical form of a JSON document (RFC 8785): members
@@ -33,7 +35,7 @@ func appendCanonical(b []byte, v any) []byte {
 	case float64:
 		return appendNumber(b, v)
 	case string:
-		return appendString(b, v)
+		return json.AppendString(b, v)
 	case []any:
 		b = append(b, '[')
 		for i, e := range v {
@@ -54,7 +56,7 @@ func appendCanonical(b []byte, v any) []byte {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = append(appendString(b, name), ':')
+			b = append(json.AppendString(b, name), ':')
 			b = appendCanonical(b, v[name])
 		}
 		return append(b, '}')
@@ -79,35 +81,6 @@ func appendNumber(b []byte, f float64) []byte {
 		b = slices.Delete(b, e+2, e+3)
 	}
 	return b
-}
-
-const hex = "0123456789abcdef"
-
-// appendString appends a string with the escapes that JSON cannot do without
-// (RFC 8785 §3.2.2.2).
-func appendString(b []byte, s string) []byte {
-	b = append(b, '"')
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c == '"' || c == '\\':
-			b = append(b, '\\', c)
-		case c >= ' ':
-			b = append(b, c)
-		case c == '\b':
-			b = append(b, '\\', 'b')
-		case c == '\t':
-			b = append(b, '\\', 't')
-		case c == '\n':
-			b = append(b, '\\', 'n')
-		case c == '\f':
-			b = append(b, '\\', 'f')
-		case c == '\r':
-			b = append(b, '\\', 'r')
-		default:
-			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
-		}
-	}
-	return append(b, '"')
 }
 
 // compareUTF16 compares by UTF-16 code units (RFC 8785 §3.2.3). That is the

@@ -23,13 +23,15 @@ type keyring struct {
 	now        func() time.Time
 	log        *slog.Logger
 
+	loads flight[struct{}]
+
 	mu      sync.Mutex // protects the fields below
 	keys    []*issuerKey
-	loaded  time.Time     // when keys were; zero: never
-	ended   time.Time     // when the last load ended, well or not
-	err     error         // of the last load
-	loading chan struct{} // closed when the load under way ends; nil: there is none
-	running bool          // run does what is due
+	loaded  time.Time // when keys were loaded; zero: never
+	ended   time.Time // when the last load ended, well or not
+	err     error     // of the last load
+	loading bool      // a load is under way
+	running bool      // run loads when it is time
 }
 
 // every sets how often keys are loaded, where the operator has not.
@@ -68,14 +70,14 @@ func (k *keyring) look(id, alg string, may bool) (found []*issuerKey, ask bool, 
 	now := k.now()
 	age := now.Sub(k.loaded)
 	usable := !k.loaded.IsZero() && (k.stale == 0 || age <= k.stale)
-	may = may && (k.loading != nil || now.Sub(k.ended) >= k.retry)
+	may = may && (k.loading || now.Sub(k.ended) >= k.retry)
 	if usable {
 		if found, err = matching(k.keys, id, alg, now); err != nil {
 			return nil, false, err
 		}
 	}
 	switch {
-	case len(found) > 0 && (k.running || age <= k.refresh || k.loading != nil):
+	case len(found) > 0 && (k.running || age <= k.refresh || k.loading):
 		return found, false, nil
 	case may:
 		return nil, true, nil
@@ -105,33 +107,21 @@ func matching(keys []*issuerKey, id, alg string, now time.Time) ([]*issuerKey, e
 // loadTime is how long looking for keys may take.
 const loadTime = 10 * time.Second
 
-// reload loads the keys, or waits until somebody has who is at it already. An
-// error means that ctx ended; what came of loading is in the keyring.
+// reload loads the keys, or waits for the load under way. An error means that ctx
+// ended; the outcome of the load is in the keyring.
 func (k *keyring) reload(ctx, work context.Context) error {
-	k.mu.Lock()
-	if under := k.loading; under != nil {
+	_, _, err := k.loads.do(ctx, "", func() (struct{}, error) {
+		k.mu.Lock()
+		k.loading = true
 		k.mu.Unlock()
-		select {
-		case <-under:
-			return nil
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-	done := make(chan struct{})
-	k.loading = done
-	k.mu.Unlock()
-
-	work, cancel := context.WithTimeout(work, loadTime)
-	defer cancel()
-	keys, err := []*issuerKey(nil), errors.New("it was given up")
-	defer func() { // also when load panics: nobody must wait for ever
-		report := k.done(keys, err)
-		close(done)
-		report()
-	}()
-	keys, err = k.load(work)
-	return nil
+		work, cancel := context.WithTimeout(work, loadTime)
+		defer cancel()
+		keys, err := []*issuerKey(nil), errors.New("it was given up")
+		defer func() { k.done(keys, err)() }() // also when load panics
+		keys, err = k.load(work)
+		return struct{}{}, nil
+	})
+	return err
 }
 
 // done takes what came of a load. It returns what is to be logged, which is not
@@ -140,7 +130,7 @@ func (k *keyring) done(keys []*issuerKey, err error) (report func()) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	before, failed, first := k.keys, k.err, k.loaded.IsZero()
-	k.loading, k.ended, k.err = nil, k.now(), err
+	k.loading, k.ended, k.err = false, k.now(), err
 	switch {
 	case err != nil && (errors.Is(err, context.Canceled) || failed != nil && failed.Error() == err.Error()):
 		return func() {} // the server ends, or it was said already

@@ -297,7 +297,7 @@ func TestLoadThatPanicsLetsTheOthersGo(t *testing.T) {
 		defer func() { _ = recover() }()
 		_ = k.reload(t.Context(), t.Context())
 	}()
-	if k.loading != nil || k.err == nil {
+	if k.loading || k.err == nil {
 		t.Error("others would wait for ever")
 	}
 }

@@ -176,8 +176,11 @@ func (t *tokens) Authenticate(r *http.Request) (*a2a.Caller, error) {
 	return t.verify(r.Context(), raw)
 }
 
-// verify checks what costs nothing first, and asks for a key only for a token
-// with which it would be good.
+// verify reads of an unverified token only which keys are to be tried: its
+// algorithm, its issuer and the name of its key. What else it says is judged
+// behind the signature, so that no answer tells a stranger what a token for this
+// server has to say. A name that is not known asks the issuer no more often than
+// TokenOptions.Retry lets it.
 func (t *tokens) verify(ctx context.Context, raw string) (*a2a.Caller, error) {
 	tok, err := parseToken(raw)
 	if err != nil {
@@ -186,8 +189,8 @@ func (t *tokens) verify(ctx context.Context, raw string) (*a2a.Caller, error) {
 	if !slices.Contains(t.algorithms, jose.SignatureAlgorithm(tok.alg)) {
 		return nil, refuse("the token is signed with an algorithm that is not allowed")
 	}
-	if err := t.check(tok); err != nil {
-		return nil, err
+	if iss, _ := tok.claims["iss"].(string); iss != t.issuer {
+		return nil, errElsewhere
 	}
 	keys, err := t.keys.find(ctx, tok.kid, tok.alg)
 	if err != nil {
@@ -203,17 +206,17 @@ func (t *tokens) verify(ctx context.Context, raw string) (*a2a.Caller, error) {
 	}) {
 		return nil, refuse("the token's signature is not by the key that it names")
 	}
+	if err := t.check(tok); err != nil {
+		return nil, err
+	}
 	if err := t.inTime(tok); err != nil {
 		return nil, err
 	}
 	return t.caller(tok.claims)
 }
 
-// check holds what an unverified token says against what it has to say.
+// check holds what a token says against what it has to say.
 func (t *tokens) check(tok *token) error {
-	if iss, _ := tok.claims["iss"].(string); iss != t.issuer {
-		return errElsewhere
-	}
 	if !tok.meant(t.audiences) {
 		return refuse("the token is for another audience")
 	}

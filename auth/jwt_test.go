@@ -338,3 +338,35 @@ func BenchmarkAuthenticate(b *testing.B) {
 		})
 	}
 }
+
+// TestClaimsAreJudgedBehindTheSignature: a token that anybody made up is told
+// nothing but that its signature is wrong, whatever it says.
+func TestClaimsAreJudgedBehindTheSignature(t *testing.T) {
+	s, stranger := newSigner(t, "k", "ES256"), newSigner(t, "k", "ES256")
+	is := newIssuer(s)
+	m := is.method(t, TokenOptions{})
+	var first string
+	for i, claims := range []map[string]any{
+		nil, {"aud": "elsewhere"}, {"aud": nil}, {"cnf": map[string]any{"jkt": "x"}}, {"exp": 1}, {"sub": nil},
+	} {
+		_, err := try(m, is.token(stranger, claims))
+		if err == nil {
+			t.Fatalf("%v: taken", claims)
+		}
+		if i == 0 {
+			first = err.Error()
+		}
+		if err.Error() != first || !strings.Contains(first, "signature") {
+			t.Errorf("%v: %v, want %s", claims, err, first)
+		}
+		if _, err := try(m, is.token(s, claims)); (err == nil) != (claims == nil) || err != nil && err.Error() == first {
+			t.Errorf("%v, signed by the issuer: %v", claims, err)
+		}
+	}
+	for range 20 {
+		_, _ = try(m, stranger.sign(`{"alg":"ES256","kid":"made up"}`, is.tokenClaims(map[string]any{"aud": "elsewhere"})))
+	}
+	if n := is.loads(); n > 2 {
+		t.Errorf("the keys were looked up %d times", n)
+	}
+}

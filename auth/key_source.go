@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -67,7 +66,7 @@ func (r *Remote) fetch(ctx context.Context, where string) (KeySet, error) {
 	if err != nil || u.Host == "" || u.User != nil {
 		return nil, errors.New("it is not a URL without credentials")
 	}
-	if ip := net.ParseIP(u.Hostname()); u.Scheme != "https" && (u.Scheme != "http" || u.Hostname() != "localhost" && !ip.IsLoopback()) {
+	if checkSecure(u) != nil {
 		return nil, errors.New("keys are fetched by https, or from this machine")
 	}
 	ctx, cancel := context.WithTimeout(ctx, fetchTime)

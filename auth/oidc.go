@@ -76,6 +76,14 @@ func discover(ctx context.Context, client *http.Client, issuer string) ([]byte, 
 	if err := provider.Claims(&says); err != nil || says.Keys == "" {
 		return nil, errors.New("discovery: the issuer does not say where its keys are (jwks_uri)")
 	}
+	from, err := url.Parse(issuer)
+	keys, keysErr := url.Parse(says.Keys)
+	if err != nil || keysErr != nil {
+		return nil, errors.New("discovery: where the issuer says that its keys are is no URL")
+	}
+	if isLocal(keys) && !isLocal(from) {
+		return nil, errors.New("discovery: the issuer says that its keys are on this machine, where it is not itself")
+	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, says.Keys, nil)
 	if err != nil {
 		return nil, errors.New("discovery: where the issuer says that its keys are is no URL")

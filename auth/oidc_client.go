@@ -37,12 +37,15 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 
 // checkSecure says whether an address is reached without anybody between.
 func checkSecure(u *url.URL) error {
-	ip := net.ParseIP(u.Hostname())
-	local := u.Hostname() == "localhost" || ip.IsLoopback()
-	if u.Hostname() != "" && (u.Scheme == "https" || u.Scheme == "http" && local) {
+	if u.Hostname() != "" && (u.Scheme == "https" || u.Scheme == "http" && isLocal(u)) {
 		return nil
 	}
 	return errors.New("issuers and keys are reached by https, or on this machine")
+}
+
+// isLocal reports whether a URL is written as one of this machine.
+func isLocal(u *url.URL) bool {
+	return u.Hostname() == "localhost" || net.ParseIP(u.Hostname()).IsLoopback()
 }
 
 // issuerTransport answers with documents that are not too large, and with

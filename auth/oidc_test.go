@@ -45,6 +45,7 @@ func TestIssuersThatAnswerOddly(t *testing.T) {
 		"no issuer":        {discovery(`{"jwks_uri":"https://keys.example.com/set"}`), "did not match"},
 		"no keys":          {discovery(`{"issuer":"` + testIssuer + `"}`), "where its keys are"},
 		"keys by http":     {discovery(`{"issuer":"` + testIssuer + `","jwks_uri":"http://keys.example.com/set"}`), "by https"},
+		"keys here":        {discovery(`{"issuer":"` + testIssuer + `","jwks_uri":"http://127.0.0.1:9/set"}`), "where it is not itself"},
 		"keys in a file":   {discovery(`{"issuer":"` + testIssuer + `","jwks_uri":"file:///etc/passwd"}`), "by https"},
 		"keys nowhere":     {discovery(`{"issuer":"` + testIssuer + `","jwks_uri":"::"}`), "no URL"},
 		"no JSON":          {discovery(`<html>`), "decode"},

@@ -2,13 +2,12 @@ package engine
 
 import (
 	"context"
-	"errors"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/store"
 )
 
-// access is what one call may see. Only door.enter makes one, and whatever is looked
+// access is what one call may see. Only service.enter makes one, and whatever is looked
 // up for a caller is looked up by one, so that nothing passes by the gate.
 type access struct {
 	caller a2a.Caller
@@ -64,37 +63,4 @@ func (a *access) own(id string) store.Key {
 	k := a.scope
 	k.ID = id
 	return k
-}
-
-// visible returns the key of a task that the caller may see: its own one, or
-// another's. Whether there is one is for the look-up to say; for those who see
-// only their own there is no difference yet.
-func (e *Engine) visible(ctx context.Context, a *access, id string) (store.Key, error) {
-	own := a.own(id)
-	if !a.shared {
-		return own, nil
-	}
-	if _, ok := e.cache.get(own); ok {
-		return own, nil
-	}
-	_, err := e.store.Get(ctx, own, false)
-	if !errors.Is(err, store.ErrNotFound) {
-		return own, nil // the look-up meets the same error
-	}
-	owners, err := e.store.Owners(ctx, own.Tenant, id, 2)
-	switch {
-	case err != nil:
-		return own, failed(err, "look up task "+id)
-	case len(owners) > 1:
-		// In version 0.1 clients choose ids. Whoever knows another's must not be
-		// able to put a task of his own in its place.
-		return own, &a2a.Error{
-			Code:    a2a.CodeUnsupportedOperation,
-			Message: "several callers have a task of this id, so that it does not tell which one is meant; list the tasks to see them all",
-			Meta:    map[string]string{"taskId": id},
-		}
-	case len(owners) == 1:
-		own.Owner = owners[0]
-	}
-	return own, nil
 }

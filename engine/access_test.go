@@ -228,9 +228,9 @@ type lookups struct {
 	n int
 }
 
-func (c *lookups) Get(ctx context.Context, k store.Key, body bool) (*store.Record, error) {
+func (c *lookups) Get(ctx context.Context, k store.Key, most int64) (*store.Record, error) {
 	c.n++
-	return c.Store.Get(ctx, k, body)
+	return c.Store.Get(ctx, k, most)
 }
 
 func (c *lookups) List(ctx context.Context, q store.Query) (*store.Page, error) {
@@ -354,49 +354,5 @@ func TestReceiptsOfOthers(t *testing.T) {
 		if err != nil || list.TotalSize != 1 {
 			t.Errorf("eve has %+v, %v", list, err)
 		}
-	})
-}
-
-// Clients of 0.1 choose the ids of their tasks. One who knows another's id cannot
-// make an operator take his task for it; who has one of that id means that.
-func TestTasksOfOneID(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w, _ := accessWorld(t)
-		begin := func(subject string) {
-			t.Helper()
-			req := sendNow("go")
-			req.Message.TaskID = "chosen"
-			req.Legacy = &a2a.Legacy{Version: "0.1", CreateByID: true, TaskOnly: true}
-			if _, err := w.SendMessage(as(subject, "t"), req); err != nil {
-				t.Fatal(err)
-			}
-		}
-		eve := a2a.WithCaller(t.Context(), a2a.Caller{Subject: "eve", Tenant: "t", Scopes: a2a.Scopes})
-		ask := func(want *a2a.Error) {
-			t.Helper()
-			_, got := w.GetTask(eve, &a2a.GetTaskRequest{ID: "chosen"})
-			var subscribed error
-			for _, err := range w.SubscribeToTask(eve, &a2a.SubscribeToTaskRequest{ID: "chosen"}) {
-				subscribed = err
-				break
-			}
-			_, canceled := w.CancelTask(eve, &a2a.CancelTaskRequest{ID: "chosen"})
-			for _, err := range []error{got, subscribed, canceled} {
-				if want == nil && err != nil || want != nil && !errors.Is(err, want) {
-					t.Errorf("got %v, want %v", err, want)
-				}
-			}
-		}
-		begin("ben")
-		begin("ann")
-		ask(a2a.ErrUnsupportedOperation)
-		for _, name := range []string{"ann", "ben"} {
-			task, err := w.GetTask(as(name, "t"), &a2a.GetTaskRequest{ID: "chosen"})
-			if err != nil || task.Status.State == a2a.TaskStateCanceled {
-				t.Errorf("%s has %v, %v", name, task, err)
-			}
-		}
-		begin("eve")
-		ask(nil)
 	})
 }

@@ -1,18 +1,18 @@
 package engine
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/engine/internal/again"
 	"github.com/parley-a2a/parley/store"
 )
 
 // find looks for what came of a message that was taken before; found is false
 // if it is new. The caller leaves the topic.
-func (e *Engine) find(ctx context.Context, req *a2a.SendMessageRequest, id *identity, stream bool) (d taken, found bool, _ error) {
+func (e *Engine) find(ctx context.Context, req *a2a.SendMessageRequest, id *again.Identity, stream bool) (d taken, found bool, _ error) {
 	r, err := e.receipt(ctx, id)
 	if r == nil || err != nil {
 		return taken{}, false, err
@@ -25,7 +25,7 @@ func (e *Engine) find(ctx context.Context, req *a2a.SendMessageRequest, id *iden
 		d, err = e.answered(m, req, stream)
 		return d, true, err
 	}
-	key := id.scope
+	key := id.Scope
 	key.ID = r.TaskID
 	return e.takenAt(ctx, key, req, r.Seq)
 }
@@ -43,7 +43,7 @@ func (e *Engine) takenAt(ctx context.Context, key store.Key, req *a2a.SendMessag
 		return d, true, nil
 	}
 	d.post = newPost(req.Message, from{})
-	rec, err := e.store.Get(ctx, key, false)
+	rec, err := e.store.Get(ctx, key, store.RowOnly)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return d, false, nil // deleted since, and the receipt with it
@@ -72,35 +72,12 @@ func (e *Engine) answered(reply *a2a.Message, req *a2a.SendMessageRequest, strea
 
 // receipt returns the receipt of a message that counts, or nil. It is an error
 // if that is of another message.
-func (e *Engine) receipt(ctx context.Context, id *identity) (*store.Receipt, error) {
-	var found *store.Receipt
-	at := e.now()
-	for _, name := range id.names {
-		r, err := e.store.Receipt(ctx, id.scope, name)
-		switch {
-		case errors.Is(err, store.ErrNotFound):
-			continue
-		case err != nil:
-			return nil, failed(err, "look for an earlier message")
-		case !r.Counts(at):
-			continue
-		case !bytes.Equal(r.Digest, id.digest[:]) && !id.withheld(r.Digest):
-			return nil, id.errOther(name)
-		case found != nil && (r.TaskID != found.TaskID || r.Seq != found.Seq || !bytes.Equal(r.Answer, found.Answer)):
-			// Both say the same, but they were two: one was sent under this
-			// id, another under this key.
-			return nil, id.errOther(name)
-		}
-		found = r
+func (e *Engine) receipt(ctx context.Context, id *again.Identity) (*store.Receipt, error) {
+	r, err := id.Find(ctx, e.store, e.now())
+	if err != nil && !errors.Is(err, a2a.ErrConflict) {
+		err = failed(err, "look for an earlier message")
 	}
-	return found, nil
-}
-
-// withheld reports whether a digest is that of credentials under the same name:
-// whether they were the same is not known.
-func (id *identity) withheld(digest []byte) bool {
-	d := digestWithheld(id.to)
-	return bytes.Equal(digest, d[:])
+	return r, err
 }
 
 // posted returns a message that is in the current turn of a task that is at

@@ -20,7 +20,7 @@ func (o *owner) keep(p *post) {
 	key.ID = ""
 	o.inflight = &flight{append: &store.Append{
 		Row:      store.Row{Key: key, Context: o.contextID},
-		Receipts: p.identity.receipts(0, answer.AppendJSON(make([]byte, 0, 256+sizeOf(answer.Parts)))),
+		Receipts: p.identity.Receipts(o.e.nodes.Now(), 0, answer.AppendJSON(make([]byte, 0, 256+sizeOf(answer.Parts)))),
 	}}
 	o.e.store.Append(o.inflight.append, o.inbox.commit)
 }

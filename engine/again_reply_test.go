@@ -28,9 +28,9 @@ func (g *slow) pass() {
 	}
 }
 
-func (g *slow) Get(ctx context.Context, k store.Key, body bool) (*store.Record, error) {
+func (g *slow) Get(ctx context.Context, k store.Key, most int64) (*store.Record, error) {
 	g.pass()
-	return g.Store.Get(ctx, k, body)
+	return g.Store.Get(ctx, k, most)
 }
 
 func (g *slow) Append(a *store.Append, done func(error)) {

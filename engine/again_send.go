@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/engine/internal/again"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -24,7 +25,7 @@ type sendName struct {
 // sending is one send under way, from before its look-up until it is certain
 // what came of it, even if its caller leaves before.
 type sending struct {
-	*identity
+	*again.Identity
 	done chan struct{} // closed when all is certain; then the fields below are constant
 
 	post *post // what was posted last; nil if nothing was
@@ -33,20 +34,20 @@ type sending struct {
 
 // enter registers a send. If one of the same name is under way it returns that
 // one, and false.
-func (s *sends) enter(id *identity) (*sending, bool) {
+func (s *sends) enter(id *again.Identity) (*sending, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, name := range id.names {
-		if other := s.m[sendName{id.scope, name}]; other != nil {
+	for _, name := range id.Names {
+		if other := s.m[sendName{id.Scope, name}]; other != nil {
 			return other, false
 		}
 	}
 	if s.m == nil {
 		s.m = map[sendName]*sending{}
 	}
-	own := &sending{identity: id, done: make(chan struct{})}
-	for _, name := range id.names {
-		s.m[sendName{id.scope, name}] = own
+	own := &sending{Identity: id, done: make(chan struct{})}
+	for _, name := range id.Names {
+		s.m[sendName{id.Scope, name}] = own
 	}
 	return own, true
 }
@@ -54,8 +55,8 @@ func (s *sends) enter(id *identity) (*sending, bool) {
 // leave ends a registration.
 func (s *sends) leave(own *sending) {
 	s.mu.Lock()
-	for _, name := range own.names {
-		delete(s.m, sendName{own.scope, name})
+	for _, name := range own.Names {
+		delete(s.m, sendName{own.Scope, name})
 	}
 	s.mu.Unlock()
 	close(own.done)
@@ -71,7 +72,7 @@ func (e *Engine) deliverOnce(ctx context.Context, a *access, req *a2a.SendMessag
 }
 
 // deliverAs is deliverOnce for a message whose identity is known.
-func (e *Engine) deliverAs(ctx context.Context, a *access, req *a2a.SendMessageRequest, id *identity, s sender) (taken, error) {
+func (e *Engine) deliverAs(ctx context.Context, a *access, req *a2a.SendMessageRequest, id *again.Identity, s sender) (taken, error) {
 	for {
 		own, first := e.sends.enter(id)
 		if first {
@@ -85,7 +86,7 @@ func (e *Engine) deliverAs(ctx context.Context, a *access, req *a2a.SendMessageR
 		// If it failed nothing came of it, or nobody knows: this one goes on by
 		// itself, and finds in the store what there is.
 		if p := own.post; p != nil && p.err == nil {
-			if err := id.sameAs(own.identity); err != nil {
+			if err := id.SameAs(own.Identity); err != nil {
 				return taken{}, err
 			}
 			if p.reply != nil {
@@ -96,27 +97,11 @@ func (e *Engine) deliverAs(ctx context.Context, a *access, req *a2a.SendMessageR
 	}
 }
 
-// sameAs tells whether a message with one of id's names is the same, where
-// another with one of them was taken.
-func (id *identity) sameAs(other *identity) error {
-	if id.digest == other.digest {
-		return nil
-	}
-	for _, name := range id.names {
-		for _, used := range other.names {
-			if name == used {
-				return id.errOther(name)
-			}
-		}
-	}
-	return nil
-}
-
 // deliverFirst delivers a message of which no other send is under way.
 func (e *Engine) deliverFirst(ctx context.Context, a *access, req *a2a.SendMessageRequest, own *sending, s sender) (taken, error) {
 	defer e.settle(own)
 	for n := 0; ; n++ {
-		d, found, err := e.find(ctx, req, own.identity, s.stream)
+		d, found, err := e.find(ctx, req, own.Identity, s.stream)
 		switch {
 		case found || err != nil:
 			return d, err
@@ -132,10 +117,10 @@ func (e *Engine) deliverFirst(ctx context.Context, a *access, req *a2a.SendMessa
 			return d, err
 		}
 		own.post = nil // nothing came of it here
-		if len(own.names) == 0 {
-			own.identity = e.passName(a, req)
+		if len(own.Names) == 0 {
+			own.Identity = e.passName(a, req)
 		}
-		if d, err = e.passSend(ctx, a, req, own.identity, s.stream, err); err != errMoved {
+		if d, err = e.passSend(ctx, a, req, own.Identity, s.stream, err); err != errMoved {
 			return d, err
 		}
 		if err := e.again(ctx, n); err != nil {

@@ -28,8 +28,8 @@ func (s *lateStore) Append(a *store.Append, done func(error)) {
 	})
 }
 
-func (s *lateStore) Get(ctx context.Context, k store.Key, body bool) (*store.Record, error) {
-	rec, err := s.Store.Get(ctx, k, body)
+func (s *lateStore) Get(ctx context.Context, k store.Key, most int64) (*store.Record, error) {
+	rec, err := s.Store.Get(ctx, k, most)
 	if f := s.onRead.Swap(nil); f != nil {
 		(*f)()
 	}
@@ -64,7 +64,7 @@ func TestNobodyIsAheadOfWhatIsPublished(t *testing.T) {
 		late := &lateStore{Store: mem, late: make(chan struct{})}
 		w = newWorld(t, late, attempts)
 		synctest.Wait() // the second attempt has spoken, which is stored and not published
-		if rec, err := mem.Get(t.Context(), store.Key{ID: id}, false); err != nil || rec.Last != 4 {
+		if rec, err := mem.Get(t.Context(), store.Key{ID: id}, store.RowOnly); err != nil || rec.Last != 4 {
 			t.Fatalf("%+v, %v", rec, err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())

@@ -68,12 +68,12 @@ func TestBeginsAnewBehindACancellation(t *testing.T) {
 type looking struct {
 	store.Store
 	then func()
-	any  bool // also after a look without the body
+	any  bool // also after a look at the row alone
 }
 
-func (l *looking) Get(ctx context.Context, k store.Key, body bool) (*store.Record, error) {
-	rec, err := l.Store.Get(ctx, k, body)
-	if then := l.then; (body || l.any) && then != nil {
+func (l *looking) Get(ctx context.Context, k store.Key, most int64) (*store.Record, error) {
+	rec, err := l.Store.Get(ctx, k, most)
+	if then := l.then; (most > store.RowOnly || l.any) && then != nil {
 		l.then = nil
 		then()
 	}
@@ -258,7 +258,7 @@ func TestClientsIDBeforeTheClaim(t *testing.T) {
 		w.stop()
 		_, err := w.SendMessage(t.Context(), first01("other", "late"))
 		wantError(t, err, a2a.ErrUnavailable)
-		if _, err := mem.Get(t.Context(), store.Key{ID: "other"}, false); !errors.Is(err, store.ErrNotFound) {
+		if _, err := mem.Get(t.Context(), store.Key{ID: "other"}, store.RowOnly); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("a task began while the engine stops: %v", err)
 		}
 		if len(w.owners) != 0 || len(w.topics) != 0 {
@@ -364,7 +364,7 @@ func TestClientsIDIsDeletedUnderWay(t *testing.T) {
 	w.stop() // until its owner has left the next message would not be looked up
 	w = newWorld(t, st, parrot)
 	remove := func() {
-		rec, err := mem.Get(t.Context(), store.Key{ID: "mine"}, false)
+		rec, err := mem.Get(t.Context(), store.Key{ID: "mine"}, store.RowOnly)
 		if err != nil {
 			t.Fatal(err)
 		}

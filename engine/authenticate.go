@@ -7,7 +7,6 @@ import (
 	"runtime/debug"
 
 	"github.com/parley-a2a/parley/a2a"
-	"github.com/parley-a2a/parley/agent"
 )
 
 func (h *host) Authenticate(ctx context.Context, prompt []*a2a.Part, wait func(context.Context) error) (*a2a.Message, error) {
@@ -20,6 +19,12 @@ func (h *host) Authenticate(ctx context.Context, prompt []*a2a.Part, wait func(c
 	waited := make(chan error, 1)
 	inner, stop := context.WithCancel(ctx)
 	running := false
+	if wait == nil { // otherwise there is more to wait for than the client
+		o.mu.Lock()
+		o.parking.asking++
+		o.mu.Unlock()
+		defer o.answered()
+	}
 	defer func() {
 		stop()
 		if running {
@@ -31,9 +36,10 @@ func (h *host) Authenticate(ctx context.Context, prompt []*a2a.Part, wait func(c
 	}()
 	for asked := false; ; {
 		o.mu.Lock()
-		if o.gone || o.yields || o.draft.state.Terminal() {
+		if o.phase == phaseClosed || o.phase == phaseYielding || o.draft.state.Terminal() {
+			err := o.endedLocked()
 			o.mu.Unlock()
-			return nil, agent.ErrEnded
+			return nil, err
 		}
 		if m := o.auth.take(name); m != nil {
 			o.mu.Unlock()
@@ -47,7 +53,7 @@ func (h *host) Authenticate(ctx context.Context, prompt []*a2a.Part, wait func(c
 			}
 			o.auth.asked(name)
 			if wait != nil {
-				o.pending[len(o.pending)-1].wanted = true
+				o.out.pending[len(o.out.pending)-1].wanted = true
 				running = true
 				go waitFor(inner, wait, waited)
 			}
@@ -76,7 +82,7 @@ func (o *owner) authorized(prompt string, err error) (*a2a.Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.auth.heard = true
+	o.auth.heard, o.auth.given = true, true
 	return nil, o.sayLocked(o.status(a2a.TaskStateWorking, nil))
 }
 

@@ -260,7 +260,7 @@ func TestWebhooksGetNoCredentials(t *testing.T) {
 		}
 		passes(time.Minute)
 		old := 0
-		for _, n := range r.all() {
+		for _, n := range r.All() {
 			said := string(must(n.Event.MarshalJSON()))
 			if n.Task != nil {
 				old++
@@ -270,8 +270,8 @@ func TestWebhooksGetNoCredentials(t *testing.T) {
 				t.Errorf("a webhook got %s", said)
 			}
 		}
-		if len(r.all()) < 10 || old == 0 {
-			t.Errorf("%d deliveries, %d of them with a task", len(r.all()), old)
+		if len(r.All()) < 10 || old == 0 {
+			t.Errorf("%d deliveries, %d of them with a task", len(r.All()), old)
 		}
 	})
 }

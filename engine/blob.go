@@ -117,52 +117,73 @@ func spillArtifact(a *a2a.Artifact, blobs *[]store.Blob) *a2a.Artifact {
 	return &c
 }
 
+// blobs is the content that one reader of a task has read, by its hash. Parts that
+// refer to the same content share it, so that a task takes no more memory than
+// store.Record.Size says. Nil keeps nothing.
+type blobs map[string][]byte
+
+// isBlob reports whether a part as it is stored refers to content of ours.
+func isBlob(p *a2a.Part) bool { return p.Kind == a2a.PartURL && strings.HasPrefix(p.URL, blobScheme) }
+
 // restore puts the content of references back, in place: the parts were just
 // decoded and belong to nobody else.
-func (e *Engine) restore(ctx context.Context, parts []*a2a.Part) error {
+func (e *Engine) restore(ctx context.Context, parts []*a2a.Part, shared blobs) error {
 	for _, p := range parts {
 		hash, ok := strings.CutPrefix(p.URL, blobScheme)
 		if !ok || p.Kind != a2a.PartURL {
 			continue
 		}
-		raw, err := e.store.Blob(ctx, hash)
-		if errors.Is(err, store.ErrNotFound) {
-			return fmt.Errorf("blob %s: %w", hash, errIncomplete)
-		}
-		if err != nil {
-			return err
+		raw := shared[hash]
+		if raw == nil {
+			var err error
+			raw, err = e.store.Blob(ctx, hash)
+			if errors.Is(err, store.ErrNotFound) {
+				return fmt.Errorf("blob %s: %w", hash, errIncomplete)
+			}
+			if err != nil {
+				return err
+			}
+			if shared != nil {
+				shared[hash] = raw
+			}
 		}
 		p.Kind, p.Raw, p.URL = a2a.PartRaw, raw, ""
 	}
 	return nil
 }
 
-func (e *Engine) restoreMessage(ctx context.Context, m *a2a.Message) error {
+func (e *Engine) restoreMessage(ctx context.Context, m *a2a.Message, shared blobs) error {
 	if m == nil {
 		return nil
 	}
-	return e.restore(ctx, m.Parts)
+	return e.restore(ctx, m.Parts, shared)
 }
 
-func (e *Engine) restoreEntry(ctx context.Context, en *a2a.Entry) error {
+func (e *Engine) restoreEntry(ctx context.Context, en *a2a.Entry, shared blobs) error {
+	return e.restore(ctx, partsOf(en), shared)
+}
+
+// partsOf returns the parts of an entry.
+func partsOf(en *a2a.Entry) []*a2a.Part {
 	switch {
 	case en.Message != nil:
-		return e.restoreMessage(ctx, en.Message)
-	case en.Status != nil:
-		return e.restoreMessage(ctx, en.Status.Status.Message)
+		return en.Message.Parts
+	case en.Status != nil && en.Status.Status.Message != nil:
+		return en.Status.Status.Message.Parts
 	case en.Artifact != nil:
-		return e.restore(ctx, en.Artifact.Artifact.Parts)
+		return en.Artifact.Artifact.Parts
 	}
 	return nil
 }
 
 func (e *Engine) restoreTask(ctx context.Context, task *a2a.Task) error {
-	err := e.restoreMessage(ctx, task.Status.Message)
+	shared := blobs{}
+	err := e.restoreMessage(ctx, task.Status.Message, shared)
 	for _, m := range task.History {
-		err = errors.Join(err, e.restoreMessage(ctx, m))
+		err = errors.Join(err, e.restoreMessage(ctx, m, shared))
 	}
 	for _, a := range task.Artifacts {
-		err = errors.Join(err, e.restore(ctx, a.Parts))
+		err = errors.Join(err, e.restore(ctx, a.Parts, shared))
 	}
 	return err
 }

@@ -34,7 +34,7 @@ type cache struct {
 
 type cacheShard struct {
 	mu       sync.Mutex
-	at       map[uint64]place // by the hash of the key; the entry has the key
+	at       map[uint64]cachePlace // by the hash of the key; the entry has the key
 	segments []segment
 	first    uint32 // the number of segments[0]
 	bytes    int    // of all segments and of the index, about
@@ -45,9 +45,9 @@ type cacheShard struct {
 	epoch    uint64
 }
 
-// place is where an entry begins, and whether it was asked for since it was
+// cachePlace is where an entry begins, and whether it was asked for since it was
 // written there.
-type place struct {
+type cachePlace struct {
 	segment, offset uint32
 	used            bool
 }
@@ -59,7 +59,7 @@ const (
 	cacheShards  = 16
 	minSegment   = 16 << 10 // of a shard that has little, so that what is not used costs little
 	indexEntry   = 48       // what a place in the index takes, about
-	defaultCache = 128 << 20
+	defaultCache = 64 << 20
 )
 
 // newCache returns a cache of so many bytes; 0 is the default, less is none.
@@ -150,11 +150,11 @@ func (c *cache) put(f *finished, epoch uint64) {
 		return
 	}
 	if s.at == nil {
-		s.at = map[uint64]place{}
+		s.at = map[uint64]cachePlace{}
 	}
 	s.roomLocked(size, c.most)
 	last := &s.segments[len(s.segments)-1]
-	s.at[h] = place{segment: s.first + uint32(len(s.segments)-1), offset: uint32(len(*last))}
+	s.at[h] = cachePlace{segment: s.first + uint32(len(s.segments)-1), offset: uint32(len(*last))}
 	*last = f.append(*last, h)
 	s.bytes += indexEntry
 }
@@ -195,7 +195,7 @@ func (s *cacheShard) rescueLocked(old segment, room int) {
 		h, n := binary.LittleEndian.Uint64(old[offset:]), int(binary.LittleEndian.Uint32(old[offset+8:]))
 		if p, ok := s.at[h]; ok && p.segment == s.first-1 && p.offset == uint32(offset) {
 			if p.used && len(*last)+n <= room {
-				s.at[h] = place{segment: number, offset: uint32(len(*last))}
+				s.at[h] = cachePlace{segment: number, offset: uint32(len(*last))}
 				*last = append(*last, old[offset:offset+n]...)
 			} else {
 				delete(s.at, h)

@@ -10,9 +10,9 @@ import (
 // committed first, then the agent hears of it; the task is canceled when the
 // agent has stopped, or without it after CancelWait. If the agent finishes
 // first, its end stands and the cancel fails.
-func (d *door) CancelTask(ctx context.Context, req *a2a.CancelTaskRequest) (*a2a.Task, error) {
-	e := d.e
-	a, err := d.enter(ctx, req.Tenant, a2a.ScopeTasksWrite, a2a.ScopeTasksCancelTenant, a2a.ScopeTasksCancelAll)
+func (s *service) CancelTask(ctx context.Context, req *a2a.CancelTaskRequest) (*a2a.Task, error) {
+	e := s.e
+	a, err := s.enter(ctx, req.Tenant, a2a.ScopeTasksWrite, a2a.ScopeTasksCancelTenant, a2a.ScopeTasksCancelAll)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,16 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
+// saved is what the store has of an owner's task, as far as its owner knows.
+type saved struct {
+	last     int64     // seq of the last committed entry
+	epoch    int64     // as stored
+	row      store.Row // as of the newest flight
+	canceled bool      // a cancel request was committed
+	wanted   bool      // the task waits, and wants a process nevertheless
+	tries    int       // how often the task was loaded since something of it was committed
+}
+
 // flush hands what is pending to the store, unless an append is under way.
 // Owned by the owner's goroutine, like everything in this file.
 func (o *owner) flush() {
@@ -24,72 +34,66 @@ func (o *owner) flush() {
 		return
 	}
 	n, size := 0, 0
-	for n < len(o.pending) && n < maxFlight && (n == 0 || size+o.pending[n].size() <= maxFlightBytes) {
-		size += o.pending[n].size()
+	for n < len(o.out.pending) && n < maxFlight && (n == 0 || size+o.out.pending[n].size() <= maxFlightBytes) {
+		size += o.out.pending[n].size()
 		n++
 	}
-	for n > 0 && o.pending[n-1].tied {
-		size += o.pending[n].size()
+	for n > 0 && o.out.pending[n-1].tied {
+		size += o.out.pending[n].size()
 		n++
 	}
 	if n == 0 {
 		o.mu.Unlock()
 		return
 	}
-	yields := o.yields && n == len(o.pending)
+	yields := o.phase == phaseYielding && n == len(o.out.pending)
 	turn := &o.turn
-	if o.next != nil && n == len(o.pending) {
-		turn = &o.next.turn // which these records begin
-		o.next.began(o.stored + int64(n))
+	if o.succession.next != nil && n == len(o.out.pending) {
+		turn = &o.succession.next.turn // which these records begin
+		o.succession.next.began(o.saved.last + int64(n))
 	}
-	pended := o.pending
+	pended := o.out.pending
 	records := pended[:n:n]
-	full := len(o.pending) >= maxPending || o.bytes >= maxPendingBytes
+	full := len(o.out.pending) >= maxPending || o.out.bytes >= maxPendingBytes
 	if n == len(pended) {
-		o.pending, o.spare = o.spare, nil
+		o.out.pending, o.out.spare = o.out.spare, nil
 	} else { // the agent is ahead of the disk: what is left stays where it is
-		o.pending, pended = pended[n:], nil
+		o.out.pending, pended = pended[n:], nil
 	}
-	o.bytes -= size
+	o.out.bytes -= size
 	if full {
-		o.room.ring()
+		o.out.room.ring()
 	}
 	for i := range records {
-		records[i].entry.Seq = o.stored + 1 + int64(i)
+		records[i].entry.Seq = o.saved.last + 1 + int64(i)
 	}
 	if len(turn.messages) > 0 && turn.messages[0].entry.Seq > 0 {
-		o.row.Turn = turn.messages[0].entry.Seq
+		o.saved.row.Turn = turn.messages[0].entry.Seq
 	}
-	o.row.Attempt, o.row.Lost = turn.attempt, turn.lost
-	o.ahead = records
+	o.saved.row.Attempt, o.saved.row.Lost = turn.attempt, turn.lost
+	o.out.ahead = records
 	o.mu.Unlock()
 
 	o.inflight = o.prepare(records, yields)
-	o.inflight.pended = pended
-	if o.told == nil {
-		o.told = o.inbox.commit
+	o.inflight.pended, o.inflight.size = pended, size
+	if o.reuse.told == nil {
+		o.reuse.told = o.inbox.commit
 	}
 	o.topic.fly()
-	o.e.store.Append(o.inflight.append, o.told)
+	o.e.store.Append(o.inflight.append, o.reuse.told)
 }
 
 // prepare makes the append for some records: the entries, the index row as
 // they leave it, and the sealed task if they end it. With yields the task waits for
 // a process behind them, if it wants one.
 func (o *owner) prepare(records []record, yields bool) *flight {
-	var f *flight
-	var entries []store.Entry
-	if l := o.launch; l != nil {
-		f, entries, o.launch = &l.flight, l.entries[:0], nil
-	} else {
-		f = &flight{}
-	}
-	f.append, f.records = &f.own, records
+	f := &flight{records: records}
+	f.append = &f.own
 	a := f.append
-	a.After, a.Epoch = o.stored, o.epoch
-	a.Entries = slices.Grow(entries, len(records))
-	canceling := o.cancelled
-	if o.e.outbox != nil && a.After > 0 && a2a.TaskState(o.row.State).Terminal() {
+	a.After, a.Epoch = o.saved.last, o.saved.epoch
+	a.Entries = slices.Grow(f.few[:0], len(records))
+	canceling := o.saved.canceled
+	if o.e.outbox != nil && a.After > 0 && a2a.TaskState(o.saved.row.State).Terminal() {
 		a.Pushes = o.revived()
 	}
 	for i := range records {
@@ -98,31 +102,31 @@ func (o *owner) prepare(records []record, yields bool) *flight {
 		a.Entries = append(a.Entries, store.Entry{Seq: en.Seq, Time: en.Time, Kind: uint8(en.Kind), Body: r.body})
 		a.Blobs = append(a.Blobs, r.blobs...)
 		if r.post != nil && r.post.identity != nil {
-			a.Receipts = append(a.Receipts, r.post.identity.receipts(en.Seq, nil)...)
+			a.Receipts = append(a.Receipts, r.post.identity.Receipts(o.e.nodes.Now(), en.Seq, nil)...)
 		}
 		if r.post != nil && r.post.push != nil {
 			a.Pushes = append(a.Pushes, o.pushOf(r.post))
 		}
 		switch en.Kind {
 		case a2a.EntryCreated:
-			o.row.Created, o.row.Updated = en.Time, en.Time
-			o.row.State = int32(a2a.TaskStateSubmitted)
+			o.saved.row.Created, o.saved.row.Updated = en.Time, en.Time
+			o.saved.row.State = int32(a2a.TaskStateSubmitted)
 		case a2a.EntryStatus:
-			o.row.Updated = en.Time
-			o.row.State = int32(en.Status.Status.State)
-			o.wanted = r.wanted
+			o.saved.row.Updated = en.Time
+			o.saved.row.State = int32(en.Status.Status.State)
+			o.saved.wanted = r.wanted
 		case a2a.EntryCancel:
 			canceling = true
 		}
 	}
-	state := a2a.TaskState(o.row.State)
+	state := a2a.TaskState(o.saved.row.State)
 	// A task that waits for its client and is to be canceled wants a process,
 	// too: one that is lost now leaves it to the next. So does one whose agent
 	// watches for an authorization.
-	o.row.Active = active(state) || (canceling || o.wanted) && !state.Terminal()
-	o.row.Node = o.e.node
-	if yields && o.row.Active {
-		o.row.Node = ""
+	o.saved.row.Active = active(state) || (canceling || o.saved.wanted) && !state.Terminal()
+	o.saved.row.Node = o.e.node
+	if yields && o.saved.row.Active {
+		o.saved.row.Node = ""
 	}
 	if state.Terminal() {
 		task, _ := o.topic.snapshot()
@@ -135,7 +139,7 @@ func (o *owner) prepare(records []record, yields bool) *flight {
 		a.Seal = seal(task)
 		f.sealed = task
 	}
-	a.Row = o.row
+	a.Row = o.saved.row
 	return f
 }
 
@@ -155,8 +159,8 @@ func (o *owner) settle(err error) bool {
 		o.kept()
 		return true
 	}
-	o.stored = f.records[len(f.records)-1].entry.Seq
-	o.epoch = f.append.Row.Epoch
+	o.saved.last = f.records[len(f.records)-1].entry.Seq
+	o.saved.epoch = f.append.Row.Epoch
 	if r := &f.append.Row; r.Active && r.Node == "" {
 		o.e.waits()
 	}
@@ -164,17 +168,17 @@ func (o *owner) settle(err error) bool {
 	var few [4]sized
 	entries := few[:0]
 	if len(f.records) > len(few) {
-		entries = slices.Grow(o.entries[:0], len(f.records))
+		entries = slices.Grow(o.reuse.entries[:0], len(f.records))
 	}
 	for i := range f.records {
 		r := &f.records[i]
 		entries = append(entries, r.sized())
 		if r.entry.Kind == a2a.EntryCancel {
-			o.cancelled = true
+			o.saved.canceled = true
 		}
 	}
 	for i := range f.append.Pushes {
-		o.e.outbox.watch(&f.append.Pushes[i], o.stored)
+		o.e.outbox.Watch(&f.append.Pushes[i], o.saved.last)
 	}
 	o.e.cache.keep(f.append)
 	// The task is known already if it has ended, unless a stream begins with it as
@@ -195,7 +199,7 @@ func (o *owner) settle(err error) bool {
 		}
 		next++
 	}) {
-		o.e.outbox.news(o.key, o.stored)
+		o.e.outbox.News(o.key, o.saved.last)
 		o.mu.Lock()
 		o.settleFlightLocked(f) // it is in the log, whoever has the task by now
 		o.mu.Unlock()
@@ -203,21 +207,27 @@ func (o *owner) settle(err error) bool {
 	}
 	if len(entries) > len(few) {
 		clear(entries)
-		if o.entries = nil; cap(entries) <= maxSpare {
-			o.entries = entries[:0]
+		if o.reuse.entries = nil; cap(entries) <= maxSpare {
+			o.reuse.entries = entries[:0]
 		}
 	}
-	o.tries = 0
-	o.e.outbox.news(o.key, o.stored)
+	o.saved.tries = 0
+	o.e.outbox.News(o.key, o.saved.last)
 	o.mu.Lock()
-	o.ahead = nil
+	o.out.ahead = nil
+	o.mem.unsaved -= int64(f.size)
+	if o.mem.weight > smallTask {
+		o.mem.tail = o.topic.tailBytes()
+		o.chargeLocked()
+	}
 	o.settleFlightLocked(f)
 	o.heldLocked(f)
+	o.parkLocked()
 	clear(f.records) // what is pending may be in the same array
-	if n := cap(f.pended); n > len(launch{}.records) && n <= maxSpare {
-		o.spare = f.pended[:0]
+	if n := cap(f.pended); 0 < n && n <= maxSpare {
+		o.out.spare = f.pended[:0]
 	}
-	if !o.resting { // it is at work again, or over
+	if o.phase != phaseResting { // it is at work again, or over
 		o.vacateLocked()
 	}
 	o.mu.Unlock()
@@ -306,26 +316,27 @@ func (o *owner) landed(ctx context.Context, f *flight) (bool, error) {
 	if f.append.Alone() {
 		return o.remembered(ctx, f.append)
 	}
-	entries, err := o.e.store.Entries(ctx, o.key, f.append.After, len(f.records))
-	if err != nil {
-		return false, err
-	}
-	if len(entries) == 0 {
-		return false, nil
-	}
-	if len(entries) < len(f.records) {
-		return false, store.ErrConflict
-	}
-	for i := range entries {
-		want := &f.append.Entries[i]
-		if entries[i].Kind != want.Kind || !bytes.Equal(entries[i].Body, want.Body) {
+	n := 0
+	for en, err := range store.EachEntry(ctx, o.e.store, o.key, f.append.After, f.append.After+int64(len(f.records))) {
+		if err != nil {
+			return false, err
+		}
+		want := &f.append.Entries[n]
+		if en.Kind != want.Kind || !bytes.Equal(en.Body, want.Body) {
 			return false, store.ErrConflict
 		}
+		n++
+	}
+	if n == 0 {
+		return false, nil
+	}
+	if n < len(f.records) {
+		return false, store.ErrConflict
 	}
 	if f.append.After == 0 {
 		// Where the client chose the id another process may have created the
 		// task from the same words. Later appends are told apart by the epoch.
-		rec, err := o.e.store.Get(ctx, o.key, false)
+		rec, err := o.e.store.Get(ctx, o.key, store.RowOnly)
 		if err != nil {
 			return false, err
 		}
@@ -341,13 +352,13 @@ func (o *owner) landed(ctx context.Context, f *flight) (bool, error) {
 func (o *owner) fail(err error) {
 	beaten := errors.Is(err, store.ErrDuplicate)
 	o.mu.Lock()
-	yields := o.yields
+	yields := o.phase == phaseYielding || errors.Is(o.err, errDrawn) // the latter if it was evicted
 	o.mu.Unlock()
 	if yields {
 		o.e.waits() // perhaps it does
 	}
-	o.e.outbox.lookSoon() // what is in the log may be more than was heard of
-	if yields && (errors.Is(err, store.ErrLeaseLost) || errors.Is(err, store.ErrConflict) && o.stored > 0) {
+	o.e.outbox.LookSoon() // what is in the log may be more than was heard of
+	if yields && (errors.Is(err, store.ErrLeaseLost) || errors.Is(err, store.ErrConflict) && o.saved.last > 0) {
 		o.mu.Lock()
 		o.err = errPassed()
 		o.mu.Unlock()

@@ -27,6 +27,7 @@ func withhold(m *a2a.Message) *a2a.Message {
 type authorization struct {
 	guard  bool   // what comes now is credentials
 	heard  bool   // the agent's question returned, in this run
+	given  bool   // the agent has got an authorization, in this run
 	prompt string // what the newest question said, see promptOf
 	came   []credentials
 }
@@ -66,7 +67,7 @@ func (a *authorization) take(prompt string) *a2a.Message {
 		if c.prompt == prompt && !c.post.held {
 			rest := make([]credentials, 0, len(a.came)-1)
 			a.came = append(append(rest, a.came[:i]...), a.came[i+1:]...)
-			a.heard = true
+			a.heard, a.given = true, true
 			c.post.decided()
 			return c.message
 		}
@@ -111,9 +112,7 @@ func hide(p *post) *a2a.Message {
 	p.message = withhold(whole)
 	p.from = from{caller: a2a.Caller{Subject: p.from.caller.Subject, Tenant: p.from.caller.Tenant}, credentials: true}
 	if p.identity != nil {
-		bare := *p.identity
-		bare.digest = digestWithheld(bare.to)
-		p.identity = &bare
+		p.identity = p.identity.Withheld()
 	}
 	return whole
 }

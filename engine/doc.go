@@ -22,4 +22,79 @@
 //
 // An Engine is safe for concurrent use. Errors are [*a2a.Error] values, or
 // the context's own; anything else is internal and not for a caller's eyes.
+//
+// # One streaming send
+//
+// A message begins a task. A function is called by the one above it that is
+// indented less; "go" starts a goroutine.
+//
+//	service.SendStreamingMessage
+//	    service.enter                      the caller, its scopes, the tenant
+//	    gate.send                          what the card promises
+//	    Engine.deliver                     returns when the message is on disk, or answered
+//	        Engine.deliverOnce             if messages that come again are to be known:
+//	            Engine.deliverFirst        looks for a receipt of the message, then goes on
+//	        Engine.deliverNew
+//	            Engine.place               a new task; Engine.followUp posts to one that exists
+//	                Engine.begin
+//	                    owner.openLocked         phase: starting
+//	                    owner.reserveLocked      Limits.Running
+//	                    owner.beginLocked        Options.Capacity
+//	                        owner.startLocked    phase: running
+//	                            go owner.runAgent
+//	                                Agent.Run
+//	                                    host.Status, host.Artifact, host.Next
+//	                                        owner.emit       checks the rules; the entry is pending
+//	                                inbox.finish             Run returned
+//	            owner.attend               the owner's loop, in the sender's goroutine
+//	                loop.gather            lets a quick agent finish first
+//	                owner.flush            makes one append of all that is pending
+//	                    owner.prepare
+//	                    Store.Append       calls inbox.commit when the append is on disk
+//	                loop.stay              waits for what is in the inbox, and for timers
+//	                    loop.hear
+//	                        owner.conclude       after Run: the task's end is pending
+//	                        owner.settle         after the append
+//	                            topic.publish                the entries are visible; readers wake
+//	                            owner.settleFlightLocked     senders wake
+//	                    owner.flush        what gathered meanwhile
+//	                go owner.run           if the task goes on: the same loop without the sender
+//	                owner.over             if it does not: owner.leave, phase: closed
+//	            Engine.settled
+//	    Engine.start                       the first event: the task as of the message
+//	    Engine.followTurn
+//	        Engine.follow                  the rest, from the reader's own cursor
+//	            topic.after                the newest entries, which are in memory
+//	            Engine.behind              older ones, from the store
+//
+// SendMessage waits with Engine.awaitTurn where the stream follows. SubscribeToTask
+// is Engine.follow alone.
+//
+// # One take-over
+//
+// A process was lost, and this one goes on with its tasks.
+//
+//	Engine.Run
+//	    go Engine.takeUp
+//	        taker.reserve                  slots: Options.TakeUp
+//	        Engine.takeSome
+//	            Engine.retake              tasks of this process that could not be loaded before
+//	            Engine.claim               Store.Claim: tasks of processes that are gone
+//	            Engine.draw                Store.Draw: tasks that wait for capacity
+//	                Engine.revive          for each of them
+//	                    Engine.ownAs
+//	                        owner.load           phase: loading
+//	                            Engine.inherit             the row; Store.Take if a dead process has it
+//	                            draft.replay               and Task.Apply, for each entry of the log
+//	                            topic.adopt                readers meet the task here from now on
+//	                            owner.resumeLocked         phase: resting; or the task fails, lost too often
+//	                        go owner.run
+//	                            loop.stay
+//	                                owner.endRest          after the rest, if there is capacity
+//	                                    owner.startLocked  phase: running, from the top of the turn
+//	                    owner.occupy       has the slot until the agent has said something
+//
+// The process that lost the task may only have been paused. Its next append has an
+// old epoch and is refused: owner.settle, owner.retry, owner.fail, owner.leave. If it
+// notices before that, by a beat that is late, Engine.evict ends its ownership.
 package engine

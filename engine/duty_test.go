@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/engine/internal/place"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -89,16 +90,16 @@ func TestDutyTerms(t *testing.T) {
 		st := store.NewMemory()
 		defer st.Close()
 		var all []*world
-		var ds []*duty
+		var ds []*place.Duty
 		for i := range 3 {
 			w := newApart(t, st, parrot, time.Duration(i-1)*5*time.Hour)
 			all = append(all, w)
-			ds = append(ds, &duty{name: "d", term: time.Minute})
+			ds = append(ds, w.nodes.Duty("d", time.Minute))
 		}
 		synctest.Wait()
 		serving := func() (out string) {
-			for i, w := range all {
-				if mine, err := w.serves(t.Context(), ds[i]); err != nil {
+			for i := range all {
+				if mine, err := ds[i].Serves(t.Context()); err != nil {
 					t.Error(err)
 				} else if mine {
 					out += fmt.Sprint(i)
@@ -113,12 +114,12 @@ func TestDutyTerms(t *testing.T) {
 			time.Sleep(50 * time.Second)
 		}
 		time.Sleep(11 * time.Second) // over
-		ds[0] = &duty{name: "other", term: time.Minute}
+		ds[0] = all[0].nodes.Duty("other", time.Minute)
 		if got := serving(); got != "01" {
 			t.Errorf("%q serve", got)
 		}
-		all[1].resign(ds[1])
-		ds[1] = &duty{name: "third", term: time.Minute}
+		ds[1].Resign()
+		ds[1] = all[1].nodes.Duty("third", time.Minute)
 		if got := serving(); got != "012" {
 			t.Errorf("%q serve", got)
 		}

@@ -15,6 +15,9 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/engine/internal/outbox"
+	"github.com/parley-a2a/parley/engine/internal/place"
+	"github.com/parley-a2a/parley/internal/budget"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -77,10 +80,24 @@ type Options struct {
 	Limits Limits
 	// Cache is how many bytes finished tasks may take that are kept in memory, to
 	// be read without the store; until the garbage collector comes round the process
-	// may have as much again. Zero means 128 MiB, less than zero none. It is for a
+	// may have as much again. Zero means 64 MiB, less than zero none. It is for a
 	// store that is this process's alone: with DeadAfter there is none, for others
 	// may delete what is in it.
 	Cache int64
+	// Memory is what large data takes together on its way to clients and receivers:
+	// operations take of it before they read what they answer, through the hold in
+	// their context (budget.From), and deliveries of webhooks by themselves. Nil:
+	// there is no limit.
+	Memory *budget.Budget
+	// Work is how many bytes large tasks may take together that are in memory: those
+	// at work, and those whose agents wait for their clients, which leave memory
+	// where others need it, oldest and largest first. Only tasks of more than 16 KiB
+	// count, with what their logs hold; those of one caller may have a quarter of it,
+	// or one task that is larger than that. A message for which there is no room
+	// waits, and is refused as Unavailable after 30 s; what agents say is not held up.
+	// Zero means three quarters of Memory's bytes, or no limit without Memory; less
+	// than zero means no limit.
+	Work int64
 	// Push delivers notifications. Nil: there are none, and the operations on
 	// their configurations answer PushNotificationNotSupported, as they do when
 	// the card does not have the capability.
@@ -195,7 +212,7 @@ func (o *Options) retention() *Retention {
 // Engine is an a2a.Service over an agent and a store, or several over one store:
 // see NewHost.
 type Engine struct {
-	door // of the agent without a name
+	service // of the agent without a name
 
 	// set by New, then constant
 	store store.Store
@@ -203,12 +220,15 @@ type Engine struct {
 	opts  *Options
 	log   *slog.Logger
 	node  string // names this process in the store
+	nodes place.Place
 
 	taker   *taker
 	tally   *tally
 	room    *room
-	trouble *trouble
+	health  *storeHealth
 	crowd   crowd
+	weights *budget.Budget // of the tasks at work; nil without
+	parked  parked
 
 	replacing sync.Mutex // held by Replace
 	roster    atomic.Pointer[roster]
@@ -220,13 +240,6 @@ type Engine struct {
 
 	work sync.WaitGroup // owners, runs of the agent, and what begins either
 
-	clock clock
-
-	beating sync.Mutex                // held while what follows is renewed
-	beaten  atomic.Pointer[time.Time] // the last beat after which all that is held was known to be held
-	heard   time.Time                 // the last beat; protected by beating
-	steady  atomic.Pointer[time.Time] // since when the store has taken all beats; nil: it does not
-
 	mu      sync.Mutex // protects the fields below
 	topics  map[store.Key]*topic
 	owners  map[store.Key]*owner
@@ -237,7 +250,8 @@ type Engine struct {
 	doubted chan struct{} // capacity one: there are doubts
 
 	tokenKey lazyKey
-	outbox   *outbox // nil without push notifications
+	letters  *place.Duty    // of sending dead letters again
+	outbox   *outbox.Outbox // nil without push notifications
 	sends    sends
 	mailHint chan struct{} // capacity one: there may be mail for this process
 	passes   passings
@@ -296,7 +310,8 @@ func newEngine(st store.Store, agents []Hosted, o *Options, several bool) (*Engi
 		stop:     stop,
 		taker:    newTaker(o.takeUp()),
 		room:     newRoom(o),
-		trouble:  newTrouble(o.logger()),
+		health:   newStoreHealth(o.logger()),
+		weights:  o.newWork(),
 		draining: make(chan struct{}),
 		topics:   map[store.Key]*topic{},
 		owners:   map[store.Key]*owner{},
@@ -304,17 +319,24 @@ func newEngine(st store.Store, agents []Hosted, o *Options, several bool) (*Engi
 		hashes:   map[uint64]*topic{},
 		doubted:  make(chan struct{}, 1),
 	}
-	e.door.e = e
+	e.service.e = e
+	e.parked.most, e.parked.hint = maxParked, make(chan struct{}, 1)
 	limits := *o.limits()
 	e.limits.Store(&limits)
 	e.tally = newTally(&e.limits, several)
 	e.roster.Store(who)
-	if e.shares() {
+	if d := o.deadAfter(); d > 0 {
 		e.passes.key = newNodeKey()
 		e.node = e.passes.key.name
+		e.nodes = &place.Fleet{
+			Node: e.node, Store: e.store, DeadAfter: d, Log: e.log,
+			Verify: e.verifyAll, Beaten: e.taker.others, Wrote: e.wrote,
+		}
+	} else {
+		e.nodes = &place.Alone{Node: e.node, Store: e.store, Wrote: e.wrote}
 	}
 	if push {
-		e.outbox = newOutbox(e)
+		e.outbox = e.newOutbox()
 	}
 	return e, nil
 }
@@ -329,7 +351,7 @@ func newEngine(st store.Store, agents []Hosted, o *Options, several bool) (*Engi
 // It fails at once if the store cannot be written at the start. A store that
 // fails later does not end it: see Trouble.
 func (e *Engine) Run(ctx context.Context) error {
-	if err := e.register(ctx); err != nil && ctx.Err() == nil {
+	if err := e.nodes.Register(ctx); err != nil && ctx.Err() == nil {
 		e.drain()
 		return fmt.Errorf("register with the store: %w", err)
 	}
@@ -337,15 +359,18 @@ func (e *Engine) Run(ctx context.Context) error {
 	var pulse sync.WaitGroup
 	live, die := context.WithCancel(context.WithoutCancel(ctx))
 	defer die()
-	pulse.Go(func() { e.heart(live) })
 	pulse.Go(func() { e.probe(live) })
-	pulse.Go(func() { e.watch(live) })
-	pulse.Go(func() { e.pollFar(live) })
-	pulse.Go(func() { e.mail(live) })
+	pulse.Go(func() { e.nodes.Beat(live) })
+	if e.nodes.Shared() {
+		pulse.Go(func() { e.watch(live) })
+		pulse.Go(func() { e.pollFar(live) })
+		pulse.Go(func() { e.mail(live) })
+	}
+	pulse.Go(func() { e.makeWay(ctx) })
 	e.work.Go(func() { e.takeUp(ctx) })
 	e.work.Go(func() { e.retain(ctx) })
 	if e.outbox != nil {
-		e.work.Go(func() { e.outbox.run(ctx) })
+		e.work.Go(func() { e.runOutbox(ctx) })
 	}
 	<-ctx.Done()
 	err := e.drain()
@@ -477,7 +502,7 @@ type lazyKey struct {
 	key []byte
 }
 
-func (l *lazyKey) get(ctx context.Context, st store.Store) ([]byte, error) {
+func (l *lazyKey) get(ctx context.Context, st store.Vault) ([]byte, error) {
 	l.mu.Lock()
 	key := l.key
 	l.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 )
 
 // GetExtendedAgentCard implements a2a.Service (specification §3.1.11).
-func (d *door) GetExtendedAgentCard(ctx context.Context, req *a2a.GetExtendedAgentCardRequest) (*a2a.AgentCard, error) {
-	a, err := d.enter(ctx, req.Tenant, a2a.ScopeCardRead)
+func (s *service) GetExtendedAgentCard(ctx context.Context, req *a2a.GetExtendedAgentCardRequest) (*a2a.AgentCard, error) {
+	a, err := s.enter(ctx, req.Tenant, a2a.ScopeCardRead)
 	if err != nil {
 		return nil, err
 	}

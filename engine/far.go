@@ -85,7 +85,7 @@ func (e *Engine) afar(ctx context.Context, t *topic, cursor int64) ([]sized, <-c
 		t.far.stale = false
 		from := t.last
 		t.mu.Unlock()
-		entries, bad := e.readFar(ctx, t.key, from)
+		entries, more, bad := e.readFar(ctx, t.key, from)
 		err := e.outlast(ctx, bad)
 		t.mu.Lock()
 		switch {
@@ -93,7 +93,7 @@ func (e *Engine) afar(ctx context.Context, t *topic, cursor int64) ([]sized, <-c
 			t.far.stale = true
 			t.wakeLocked()
 		case t.task == nil && !t.detached && t.last == from:
-			if t.addLocked(entries); len(entries) == 0 && cursor > from {
+			if t.addLocked(entries, more); len(entries) == 0 && cursor > from {
 				t.tail, t.bytes, t.last = nil, 0, cursor // the task was deleted
 			}
 		}
@@ -127,32 +127,43 @@ func (t *topic) overLocked() {
 	t.far.reading = nil
 }
 
-// readFar reads the next entries of a log with their stored bodies.
-func (e *Engine) readFar(ctx context.Context, k store.Key, after int64) ([]sized, error) {
+// readFar reads the next entries of a log with their stored bodies. more says that
+// there may be more of them.
+func (e *Engine) readFar(ctx context.Context, k store.Key, after int64) (out []sized, more bool, err error) {
 	raw, err := e.store.Entries(ctx, k, after, farPage)
 	if err != nil {
-		return nil, failed(err, "read task "+k.ID)
+		return nil, false, failed(err, "read task "+k.ID)
 	}
-	out := make([]sized, len(raw))
+	more = store.Full(raw, farPage)
+	apart := 0 // bytes of content that is stored apart
 	for i := range raw {
+		if apart >= store.PageBytes {
+			return out, true, nil // what all readers share is of one page, too
+		}
 		r := &raw[i]
 		en, err := a2a.DecodeEntry(r.Seq, r.Time, a2a.EntryKind(r.Kind), r.Body)
 		if err != nil {
-			return nil, failed(err, "read task "+k.ID)
+			return nil, false, failed(err, "read task "+k.ID)
 		}
-		out[i] = sized{Entry: en, size: len(r.Body)}
+		next := sized{Entry: en, size: len(r.Body)}
 		if !bytes.Contains(r.Body, []byte(blobScheme)) { // it is what streams show
-			out[i].body = r.Body
-		} else if err := e.restoreEntry(ctx, en); err != nil {
-			return nil, e.unread(ctx, err, k)
+			next.body = r.Body
+		} else if err := e.restoreEntry(ctx, en, nil); err != nil {
+			return nil, false, e.unread(ctx, err, k)
+		} else {
+			for _, p := range partsOf(en) {
+				apart += len(p.Raw)
+				next.size += len(p.Raw)
+			}
 		}
+		out = append(out, next)
 	}
-	return out, nil
+	return out, more, nil
 }
 
-// addLocked adds what was read behind the tail.
-func (t *topic) addLocked(entries []sized) {
-	t.far.stale = len(entries) == farPage // then there may be more
+// addLocked adds what was read behind the tail. more says that there may be more.
+func (t *topic) addLocked(entries []sized, more bool) {
+	t.far.stale = more
 	if len(entries) == 0 {
 		return
 	}
@@ -191,7 +202,7 @@ func (e *Engine) rowAfar(ctx context.Context, t *topic) (*store.Row, error) {
 		}
 		heard := t.heard
 		t.mu.Unlock()
-		rec, bad := e.store.Get(ctx, t.key, false)
+		rec, bad := e.store.Get(ctx, t.key, store.RowOnly)
 		if bad != nil {
 			bad = e.unread(ctx, bad, t.key)
 		}
@@ -215,7 +226,7 @@ func (e *Engine) rowAfar(ctx context.Context, t *topic) (*store.Row, error) {
 
 // passing reports whether a shared store failed because it is out of reach.
 func (e *Engine) passing(err error) bool {
-	return errors.Is(err, store.ErrUnreachable) && e.opts.deadAfter() > 0
+	return errors.Is(err, store.ErrUnreachable) && e.nodes.Shared()
 }
 
 // outlast waits where a read failed because a shared store is out of reach, until
@@ -226,7 +237,7 @@ func (e *Engine) outlast(ctx context.Context, err error) error {
 	}
 	e.wrote(err) // so that it is tried until it works
 	select {
-	case <-e.trouble.ends():
+	case <-e.health.ends():
 	case <-e.draining:
 		return nil
 	case <-ctx.Done():
@@ -260,12 +271,8 @@ func (t *topic) staleLocked() {
 }
 
 // pollFar asks the store for all tasks that are read here and at work elsewhere,
-// every Options.Poll until ctx ends, if the store is shared; and sooner for those
-// that are in doubt.
+// every Options.Poll until ctx ends, and sooner for those that are in doubt.
 func (e *Engine) pollFar(ctx context.Context) {
-	if e.opts.deadAfter() <= 0 {
-		return
-	}
 	tick := time.NewTimer(e.opts.poll())
 	defer tick.Stop()
 	for {

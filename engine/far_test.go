@@ -29,9 +29,9 @@ func (c *spied) Entries(ctx context.Context, k store.Key, after int64, limit int
 	return c.Store.Entries(ctx, k, after, limit)
 }
 
-func (c *spied) Get(ctx context.Context, k store.Key, body bool) (*store.Record, error) {
+func (c *spied) Get(ctx context.Context, k store.Key, most int64) (*store.Record, error) {
 	c.gets.Add(1)
-	return c.Store.Get(ctx, k, body)
+	return c.Store.Get(ctx, k, most)
 }
 
 func (c *spied) Rows(ctx context.Context, keys []store.Key) ([]store.Row, error) {
@@ -301,7 +301,7 @@ func TestReadersOfAParkedTask(t *testing.T) {
 		other := two.mustSend(send("x"))
 		subs = subscribe(one, other.ID, 2)
 		synctest.Wait()
-		rec, err := st.Get(t.Context(), store.Key{ID: other.ID}, false)
+		rec, err := st.Get(t.Context(), store.Key{ID: other.ID}, store.RowOnly)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -339,11 +339,11 @@ func (u *unreachable) Append(a *store.Append, done func(error)) {
 	u.Store.Append(a, done)
 }
 
-func (u *unreachable) Get(ctx context.Context, k store.Key, body bool) (*store.Record, error) {
+func (u *unreachable) Get(ctx context.Context, k store.Key, most int64) (*store.Record, error) {
 	if err := u.bad(); err != nil {
 		return nil, err
 	}
-	return u.Store.Get(ctx, k, body)
+	return u.Store.Get(ctx, k, most)
 }
 
 func (u *unreachable) Entries(ctx context.Context, k store.Key, after int64, limit int) ([]store.Entry, error) {

@@ -199,7 +199,7 @@ func checkState(t *testing.T, st store.Store, ends map[string]a2a.TaskState) {
 	for id, state := range ends {
 		key := store.Key{ID: id}
 		keys = append(keys, key)
-		rec, err := st.Get(t.Context(), key, true)
+		rec, err := st.Get(t.Context(), key, store.Whole)
 		if err != nil {
 			t.Errorf("task that should be %s: %v", state, err)
 			continue

@@ -21,7 +21,7 @@ func (e *Engine) peek(ctx context.Context, key store.Key, req *a2a.GetTaskReques
 		}
 	}
 	epoch := e.cache.filling(key)
-	rec, err := e.store.Get(ctx, key, true)
+	rec, err := e.whole(ctx, key)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return nil, errNotFound(key.ID)
@@ -64,7 +64,7 @@ func (e *Engine) listed(ctx context.Context, rec *store.Record, req *a2a.ListTas
 			return task, nil
 		}
 	}
-	task, err := e.task(ctx, rec, req.IncludeArtifacts)
+	task, err := e.listedWhole(ctx, rec, req.IncludeArtifacts)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,9 @@ func (e *Engine) listed(ctx context.Context, rec *store.Record, req *a2a.ListTas
 }
 
 // final reports whether a finished task can never change.
-func final(t *a2a.Task) bool { return !mayFollow(t.Status.State, a2a.TaskStateSubmitted, t.Version) }
+func final(t *a2a.Task) bool {
+	return !mayFollow(t.Status.State, a2a.TaskStateSubmitted, t.Version.Reopens())
+}
 
 func finishedOf(rec *store.Record) finished {
 	return finished{

@@ -40,7 +40,7 @@ func TestEncodedTasksAreAsDecoded(t *testing.T) {
 		req := sendNow(fmt.Sprint(seed))
 		req.Message.Metadata = a2a.JSON(`{"a": "}}\",\"history\":[" }`)
 		req.Message.Extensions = []string{"https://example.org/ünï\x01"}
-		if v := []string{"", "", "0.3", "0.1"}[r.IntN(4)]; v != "" {
+		if v := []a2a.Version{"", "", "0.3", "0.1"}[r.IntN(4)]; v != "" {
 			req.Legacy = &a2a.Legacy{Version: v, TaskOnly: true}
 		}
 		req.Configuration.ReturnImmediately = false
@@ -153,9 +153,9 @@ type countedStore struct {
 	gets int
 }
 
-func (s *countedStore) Get(ctx context.Context, k store.Key, body bool) (*store.Record, error) {
+func (s *countedStore) Get(ctx context.Context, k store.Key, most int64) (*store.Record, error) {
 	s.gets++
-	return s.Store.Get(ctx, k, body)
+	return s.Store.Get(ctx, k, most)
 }
 
 // What is deleted is not found from then on, cached or not.
@@ -163,7 +163,7 @@ func TestDeletedTasksAreNotCached(t *testing.T) {
 	w := newWorld(t, nil, parrot)
 	id := w.mustSend(send("x")).ID
 	w.mustGetEncoded(id)
-	rec, err := w.st.Get(t.Context(), store.Key{ID: id}, false)
+	rec, err := w.st.Get(t.Context(), store.Key{ID: id}, store.RowOnly)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,8 +187,8 @@ func TestReopenedTasksAreNotCached(t *testing.T) {
 		}
 	}
 	for state := a2a.TaskStateSubmitted; state <= a2a.TaskStateAuthRequired; state++ {
-		for _, version := range []string{"", "0.1", "0.3"} {
-			if state.Terminal() && mayFollow(state, a2a.TaskStateSubmitted, version) && final(&a2a.Task{Version: version, Status: a2a.TaskStatus{State: state}}) {
+		for _, version := range []a2a.Version{"", "0.1", "0.3"} {
+			if state.Terminal() && mayFollow(state, a2a.TaskStateSubmitted, version.Reopens()) && final(&a2a.Task{Version: version, Status: a2a.TaskStatus{State: state}}) {
 				t.Errorf("a task of %q that is %s counts as final, and may go on", version, state)
 			}
 		}
@@ -225,10 +225,10 @@ func TestOldSeals(t *testing.T) {
 		old := store.NewMemory()
 		t.Cleanup(func() { old.Close() })
 		req := send("x")
-		req.Legacy = &a2a.Legacy{Version: version}
+		req.Legacy = &a2a.Legacy{Version: a2a.Version(version)}
 		task := w.mustSend(req)
 		key := store.Key{ID: task.ID}
-		rec, err := st.Get(t.Context(), key, true)
+		rec, err := st.Get(t.Context(), key, store.Whole)
 		if err != nil {
 			t.Fatal(err)
 		}

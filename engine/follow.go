@@ -2,10 +2,13 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/budget"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -34,8 +37,11 @@ func (e *Engine) follow(ctx context.Context, t *topic, cursor, generation int64,
 			}
 			known = true
 		default:
-			var err error
-			if entries, err = e.behind(ctx, t.key, cursor); err != nil {
+			err := e.makeRoomFor(ctx, t.key)
+			if err == nil {
+				entries, err = e.behind(ctx, t.key, cursor)
+			}
+			if err != nil {
 				yield(nil, err)
 				return false
 			}
@@ -48,6 +54,15 @@ func (e *Engine) follow(ctx context.Context, t *topic, cursor, generation int64,
 			cursor = en.Seq
 			if !en.Shows() {
 				continue
+			}
+			if en.apart {
+				if err := e.complete(ctx, t, en.Entry); err != nil {
+					if !e.stopping() {
+						yield(nil, err)
+					}
+					return false
+				}
+				entries[i].Entry = &a2a.Entry{} // the stream has it now, and nobody else
 			}
 			generation++
 			ev := en.event
@@ -70,6 +85,7 @@ func (e *Engine) follow(ctx context.Context, t *topic, cursor, generation int64,
 		if e.stopping() {
 			return false
 		}
+		budget.From(ctx).Set(0) // what was read is on its way
 		if len(entries) > 0 {
 			continue
 		}
@@ -127,19 +143,35 @@ func stamped(ev *a2a.StreamResponse, generation int64) *a2a.StreamResponse {
 	return ev
 }
 
-// behind reads the next entries behind a cursor from the store, for readers
-// that the tail in memory does not serve.
+// behind reads the next entries behind a cursor from the store, for one reader
+// that the tail in memory does not serve. Content that is stored apart from them is
+// left for complete, so that the reader holds that of one entry.
 func (e *Engine) behind(ctx context.Context, key store.Key, cursor int64) ([]sized, error) {
 	const page = 512
-	entries, err := e.entries(ctx, key, cursor, cursor+page)
+	raw, err := e.store.Entries(ctx, key, cursor, page)
 	if err != nil {
 		return nil, e.unread(ctx, err, key)
 	}
-	out := make([]sized, len(entries))
-	for i, en := range entries {
-		out[i].Entry = en
+	out := make([]sized, len(raw))
+	for i := range raw {
+		r := &raw[i]
+		en, err := a2a.DecodeEntry(r.Seq, r.Time, a2a.EntryKind(r.Kind), r.Body)
+		if err != nil {
+			return nil, e.unread(ctx, fmt.Errorf("entry %d: %w", r.Seq, err), key)
+		}
+		out[i] = sized{Entry: en, apart: slices.ContainsFunc(partsOf(en), isBlob)}
 	}
 	return out, nil
+}
+
+// complete reads the content of an entry from behind that is stored apart from it.
+func (e *Engine) complete(ctx context.Context, t *topic, en *a2a.Entry) error {
+	return e.lasting(ctx, func() error {
+		if err := e.restoreEntry(ctx, en, nil); err != nil {
+			return e.unread(ctx, fmt.Errorf("entry %d: %w", en.Seq, err), t.key)
+		}
+		return nil
+	})
 }
 
 // await waits until the task is in a state that end accepts, as committed, or
@@ -197,7 +229,7 @@ func (e *Engine) rowOf(ctx context.Context, t *topic) (*store.Row, error) {
 	if t.shared {
 		return e.rowAfar(ctx, t)
 	}
-	rec, err := e.store.Get(ctx, t.key, false)
+	rec, err := e.store.Get(ctx, t.key, store.RowOnly)
 	if err != nil {
 		return nil, e.unread(ctx, err, t.key)
 	}
@@ -209,6 +241,9 @@ func (e *Engine) rowOf(ctx context.Context, t *topic) (*store.Row, error) {
 func (e *Engine) endedAt(ctx context.Context, t *topic, ended int64) (*a2a.Task, error) {
 	task, last, err := e.loadAt(ctx, t)
 	if err == nil && ended > 0 && ended < last {
+		if err := e.makeRoomFor(ctx, t.key); err != nil {
+			return nil, err
+		}
 		return e.foldTo(ctx, t.key, ended)
 	}
 	return task, err
@@ -216,10 +251,10 @@ func (e *Engine) endedAt(ctx context.Context, t *topic, ended int64) (*a2a.Task,
 
 // SubscribeToTask implements a2a.Service (specification §3.1.6). A stream with
 // a cursor is served on a finished task, too: it has a rest to deliver.
-func (d *door) SubscribeToTask(ctx context.Context, req *a2a.SubscribeToTaskRequest) iter.Seq2[*a2a.StreamResponse, error] {
+func (s *service) SubscribeToTask(ctx context.Context, req *a2a.SubscribeToTaskRequest) iter.Seq2[*a2a.StreamResponse, error] {
 	return func(yield func(*a2a.StreamResponse, error) bool) {
-		e := d.e
-		a, err := d.enter(ctx, req.Tenant, a2a.ScopeTasksRead, a2a.ScopeTasksReadTenant, a2a.ScopeTasksReadAll)
+		e := s.e
+		a, err := s.enter(ctx, req.Tenant, a2a.ScopeTasksRead, a2a.ScopeTasksReadTenant, a2a.ScopeTasksReadAll)
 		if err == nil {
 			err = a.role.gate.stream()
 		}
@@ -269,6 +304,9 @@ func (e *Engine) attach(ctx context.Context, t *topic, req *a2a.SubscribeToTaskR
 		return task, last, nil
 	case after < 0 || after > last:
 		return nil, 0, a2a.Invalid("Last-Event-ID", "is not an event of this task; leave it out to begin with the task as it stands")
+	}
+	if err := e.makeRoomFor(ctx, t.key); err != nil {
+		return nil, 0, err
 	}
 	task, err = e.foldTo(ctx, t.key, after)
 	return task, after, err

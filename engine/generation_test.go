@@ -173,7 +173,7 @@ func TestGenerationsOfOldLogs(t *testing.T) {
 	}
 	w.stop()
 	key := store.Key{ID: evs[0].Task.ID}
-	rec, err := st.Get(t.Context(), key, true)
+	rec, err := st.Get(t.Context(), key, store.Whole)
 	if err != nil {
 		t.Fatal(err)
 	}

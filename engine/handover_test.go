@@ -25,7 +25,7 @@ func TestLateLeaverLeavesItsSuccessorAlone(t *testing.T) {
 	first.topic = w.join(key)
 	w.work.Add(1)
 	defer w.work.Done()
-	if err := first.load(t.Context(), false); err != nil {
+	if err := first.load(t.Context(), false, time.Second); err != nil {
 		t.Fatal(err)
 	}
 	if !first.quiet() {

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -54,15 +53,15 @@ func (h *host) Task() *a2a.Task {
 	if task == nil { // lost to another owner, or to a store that fails
 		task = &a2a.Task{}
 	}
-	for _, r := range o.opening {
+	for _, r := range o.out.opening {
 		task.Apply(r.entry)
 	}
-	for _, r := range o.ahead {
+	for _, r := range o.out.ahead {
 		if r.entry.Seq > last {
 			task.Apply(r.entry)
 		}
 	}
-	for _, r := range o.pending {
+	for _, r := range o.out.pending {
 		task.Apply(r.entry)
 	}
 	task.ID, task.ContextID = o.key.ID, o.contextID // after a direct answer there is nothing else
@@ -73,7 +72,7 @@ func (h *host) Task() *a2a.Task {
 func (h *host) Version() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return cmp.Or(h.draft.version, "1.0")
+	return h.draft.version.String()
 }
 
 func (h *host) Status(state a2a.TaskState, message *a2a.Message) error {
@@ -140,15 +139,15 @@ func (h *host) Reply(parts []*a2a.Part) error {
 		return err
 	}
 	o.mu.Lock()
-	if o.exists || o.taskOnly || o.gone || o.draft.state.Terminal() {
+	if o.out.exists || o.taskOnly || o.phase == phaseClosed || o.draft.state.Terminal() {
 		o.mu.Unlock()
 		return h.Status(a2a.TaskStateCompleted, &a2a.Message{Parts: parts})
 	}
 	defer o.mu.Unlock()
 	// No task exists and none will: whatever else the agent says is too late.
-	o.opening = nil
+	o.out.opening = nil
 	o.draft.state = a2a.TaskStateCompleted
-	o.countLocked()
+	o.overLocked()
 	p := o.turn.messages[0]
 	p.reply = answer
 	if p.identity != nil {
@@ -167,11 +166,15 @@ func (h *host) Next(ctx context.Context, prompt []*a2a.Part) (*a2a.Message, erro
 	if err := checkWords(question.Status.Status.Message); err != nil {
 		return nil, err
 	}
+	o.mu.Lock()
+	o.parking.asking++
+	o.mu.Unlock()
+	defer o.answered()
 	for asked := false; ; {
 		o.mu.Lock()
-		if o.gone || o.yields || o.draft.state.Terminal() {
-			o.mu.Unlock()
-			return nil, agent.ErrEnded // also with messages that came: their senders know
+		if o.phase == phaseClosed || o.phase == phaseYielding || o.draft.state.Terminal() {
+			defer o.mu.Unlock()
+			return nil, o.endedLocked() // also with messages that came: their senders know
 		}
 		if o.turn.taken < len(o.turn.messages) && !o.turn.messages[o.turn.taken].held {
 			p := o.turn.messages[o.turn.taken]
@@ -195,6 +198,13 @@ func (h *host) Next(ctx context.Context, prompt []*a2a.Part) (*a2a.Message, erro
 			return nil, context.Cause(ctx)
 		}
 	}
+}
+
+// answered says that a question of the agent does not wait any more.
+func (o *owner) answered() {
+	o.mu.Lock()
+	o.parking.asking--
+	o.mu.Unlock()
 }
 
 func (h *host) Step(ctx context.Context, name string, fn func(context.Context) (a2a.JSON, error)) (a2a.JSON, error) {

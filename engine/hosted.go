@@ -270,9 +270,8 @@ func first(a, _ string) string { return a }
 // the store, and this process's, until the agent comes.
 func (o *owner) awaitLocked() {
 	o.log().Info("task waits for its agent, which is not there")
-	o.running, o.resting, o.starts, o.awaits = false, false, false, true
+	o.enterLocked(phaseNoAgent)
 	o.createLocked()
-	o.settleLocked()
 	o.nudge()
 }
 

@@ -215,6 +215,7 @@ func TestTasksWaitForTheirAgent(t *testing.T) {
 		}
 		_, err = w.Agent("a").SendMessage(ctx, reply(waits, "z"))
 		wantError(t, err, a2a.ErrUnavailable)
+		synctest.Wait() // the owner that refused it leaves
 		w.Engine.mu.Lock()
 		if n := len(w.owners); n != 0 {
 			t.Errorf("%d tasks that wait are held in memory", n)
@@ -252,7 +253,7 @@ func TestAgentGoesAsATaskBegins(t *testing.T) {
 		w.stop() // so that nobody runs while the task waits for its client
 
 		w = newHouse(t, st, nil, Hosted{Name: "a", Agent: asks, Card: testCard()})
-		a, err := w.Agent("a").(*door).enter(t.Context(), "", a2a.ScopeTasksWrite)
+		a, err := w.Agent("a").(*service).enter(t.Context(), "", a2a.ScopeTasksWrite)
 		if err != nil {
 			t.Fatal(err)
 		}

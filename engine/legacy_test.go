@@ -23,8 +23,8 @@ func first01(id, text string) *a2a.SendMessageRequest {
 }
 
 func TestTaskKeepsItsVersion(t *testing.T) {
-	for _, version := range []string{"", "0.1", "0.3"} {
-		t.Run(version, func(t *testing.T) {
+	for _, version := range []a2a.Version{"", "0.1", "0.3"} {
+		t.Run(string(version), func(t *testing.T) {
 			st := store.NewMemory()
 			t.Cleanup(func() { st.Close() })
 			w := newWorld(t, st, interview)

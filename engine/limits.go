@@ -126,51 +126,15 @@ func errBusy(format string, most int) error {
 	return &a2a.Error{Code: a2a.CodeRateLimited, Message: fmt.Sprintf(format, most), RetryAfter: retryRunning}
 }
 
-// reserveLocked makes room for the task to be at work because of a message, or
-// says why not. Until settleLocked the room stays.
+// reserveLocked counts the task because of a message that may let it be at work, or
+// says why not. What nothing comes of is given back when the lock is.
 func (o *owner) reserveLocked(p *post) error {
-	if o.yields {
-		return nil // it will not be at work here
+	if o.phase == phaseYielding || o.adm.counted { // it will not be at work here, or is
+		return nil
 	}
-	if !o.counted {
-		if err := o.e.tally.reserve(o.key, &p.from.caller); err != nil {
-			return err
-		}
-		o.counted = true
-	}
-	o.reserved = true
-	return nil
-}
-
-// settleLocked gives back what was reserved, if nothing came of it.
-func (o *owner) settleLocked() {
-	o.reserved = false
-	o.countLocked()
-}
-
-// countLocked counts the task, or does not any more, as it is now, and with it
-// the time for which it is at work. Whatever changes what it looks at calls it.
-func (o *owner) countLocked() {
-	works := (o.running || o.resting || o.starts) && !o.gone && active(o.draft.state)
-	if rests := o.gone || o.draft.state.Interrupted(); !o.reserved || o.running && !rests {
-		o.e.room.follow(o, o.running && !rests, (o.resting || o.starts) && !rests)
-	}
-	if works != o.works {
-		o.works = works
-		if works {
-			o.since = time.Now()
-		} else {
-			o.worked += time.Since(o.since)
-		}
-	}
-	if works != o.counted && !o.reserved {
-		o.counted = works
-		if works {
-			o.e.tally.add(o.key, 1)
-		} else {
-			o.e.tally.add(o.key, -1)
-		}
-	}
+	err := o.e.tally.reserve(o.key, &p.from.caller)
+	o.adm.counted = err == nil
+	return err
 }
 
 // errMessages refuses a message because of Limits.Messages.

@@ -162,7 +162,7 @@ func TestRunningIsLimited(t *testing.T) {
 		if err != nil || list.TotalSize != 3 {
 			t.Errorf("ann has %d tasks, %v; want 3", list.TotalSize, err)
 		}
-		if _, err := st.Receipt(t.Context(), store.Key{Owner: "ann"}, byMessage+refused.Message.MessageID); !errors.Is(err, store.ErrNotFound) {
+		if _, err := st.Receipt(t.Context(), store.Key{Owner: "ann"}, "m:"+refused.Message.MessageID); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("the refused message has a receipt: %v", err)
 		}
 		task, err := w.GetTask(ann, &a2a.GetTaskRequest{ID: asks.ID})

@@ -1,20 +1,14 @@
 package engine
 
 import (
-	"context"
-	"fmt"
-	"runtime/debug"
 	"sync"
 	"time"
 
 	"github.com/parley-a2a/parley/agent"
 )
 
-// loop is what an owner waits for. One goroutine at a time is in it, the owner's.
-// At first that is the one of the sender whose message began the task: it has
-// nothing else to do than to wait, and most tasks are over when it need not wait
-// any more, so that no goroutine was ever started for them. If it leaves before,
-// another one takes its place.
+// loop is what an owner waits for. One goroutine at a time is in it: the owner's
+// own, or the one of a sender, see attend.
 type loop struct {
 	o      *owner
 	create time.Time // when the task comes into being at the latest; zero: it is there
@@ -22,7 +16,7 @@ type loop struct {
 	createTimer, cancelTimer, rest *time.Timer
 	createDue, cancelDue, restDue  <-chan time.Time
 	drained                        <-chan struct{}
-	wall                           wallClock
+	limit                          workTimer
 }
 
 // inbox is what others tell the owner's goroutine.
@@ -62,15 +56,6 @@ func (i *inbox) take() news {
 	return n
 }
 
-// takeRun takes only what the agent's Run returned.
-func (i *inbox) takeRun() (err error, finished bool) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	err, finished = i.ran, i.finished
-	i.ran, i.finished = nil, false
-	return err, finished
-}
-
 // run is the owner's goroutine, unless it is a sender's: see attend.
 func (o *owner) run() {
 	l := &o.loop
@@ -81,32 +66,6 @@ func (o *owner) run() {
 	o.over()
 }
 
-// attend is run in the goroutine of p's sender, until p is settled or ctx ends.
-func (o *owner) attend(ctx context.Context, p *post) {
-	defer crash()
-	l := &o.loop
-	l.begin(o)
-	if l.gather() {
-		o.flush()
-	}
-	if !l.stay(p, ctx.Done()) {
-		go o.run()
-		return
-	}
-	o.over()
-}
-
-// crash is deferred: a panic ends the process, as it does in a goroutine of our
-// own. Whoever called us may recover from it, and then nobody would be in the loop
-// any more and the task would be stuck.
-func crash() {
-	if v := recover(); v != nil {
-		stack := debug.Stack()
-		go func() { panic(fmt.Sprintf("engine: %v\n%s", v, stack)) }()
-		select {}
-	}
-}
-
 func (o *owner) over() {
 	o.loop.stop()
 	o.leave()
@@ -115,7 +74,7 @@ func (o *owner) over() {
 
 func (l *loop) begin(o *owner) {
 	l.o = o
-	l.wall.o = o
+	l.limit.o = o
 	if l.rest = o.restTimer(); l.rest != nil {
 		l.restDue, l.drained = l.rest.C, o.ctx.Done()
 	}
@@ -146,15 +105,15 @@ func (l *loop) stay(p *post, left <-chan struct{}) bool {
 			return false
 		case <-l.createDue:
 			o.mu.Lock()
-			if o.running { // otherwise it has answered already
+			if o.phase == phaseRunning { // otherwise it has answered already
 				o.createLocked()
 			}
 			o.mu.Unlock()
 		case <-l.cancelDue:
 			o.abandon()
-		case <-l.wall.due:
-			l.wall.strike()
-		case <-l.wall.over:
+		case <-l.limit.due:
+			l.limit.expire()
+		case <-l.limit.over:
 			o.overrun()
 		case <-l.restDue:
 			l.restDue = nil
@@ -184,23 +143,13 @@ func (l *loop) hear(n news) bool {
 	if !o.settle(n.outcome) {
 		return false
 	}
-	if l.cancelTimer == nil && o.cancelled {
+	if l.cancelTimer == nil && o.saved.canceled {
 		// Committed first, then the agent hears of it.
 		o.ctx.end(agent.ErrCanceled)
 		l.cancelTimer = time.NewTimer(o.e.opts.cancelWait())
 		l.cancelDue = l.cancelTimer.C
 	}
 	return true
-}
-
-// again puts back what nobody acted on.
-func (i *inbox) again(n news) {
-	if n.finished {
-		i.finish(n.ran)
-	}
-	if n.committed {
-		i.commit(n.outcome)
-	}
 }
 
 // arm sets the timers that may be needed from now on: none for a task that is
@@ -214,7 +163,7 @@ func (l *loop) arm() {
 		l.createTimer = time.NewTimer(time.Until(l.create))
 		l.createDue = l.createTimer.C
 	}
-	l.wall.set()
+	l.limit.set()
 }
 
 func (l *loop) stop() {
@@ -223,5 +172,5 @@ func (l *loop) stop() {
 			t.Stop()
 		}
 	}
-	l.wall.stop()
+	l.limit.stop()
 }

@@ -94,7 +94,7 @@ func TestAnswerAgainBeforeItIsKnown(t *testing.T) {
 		var first sync.WaitGroup
 		first.Go(func() { w.mustSend(req) })
 		time.Sleep(500 * time.Millisecond)
-		rec, err := st.Get(t.Context(), store.Key{ID: task.ID}, false)
+		rec, err := st.Get(t.Context(), store.Key{ID: task.ID}, store.RowOnly)
 		if err != nil || a2a.TaskState(rec.State) != a2a.TaskStateWorking {
 			t.Fatal(rec, err)
 		}

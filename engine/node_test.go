@@ -53,9 +53,9 @@ func (f *frozen) Append(a *store.Append, done func(error)) {
 	f.Store.Append(a, done)
 }
 
-func (f *frozen) Get(ctx context.Context, k store.Key, body bool) (*store.Record, error) {
+func (f *frozen) Get(ctx context.Context, k store.Key, most int64) (*store.Record, error) {
 	f.pass()
-	return f.Store.Get(ctx, k, body)
+	return f.Store.Get(ctx, k, most)
 }
 
 func (f *frozen) Entries(ctx context.Context, k store.Key, after int64, limit int) ([]store.Entry, error) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/budget"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -13,7 +14,7 @@ import (
 type birth struct {
 	post      *post
 	contextID string
-	version   string        // see a2a.Task.Version
+	version   a2a.Version   // see a2a.Task.Version
 	taskOnly  bool          // a direct answer makes a task
 	create    time.Duration // when the task comes into being at the latest
 }
@@ -21,9 +22,19 @@ type birth struct {
 // begin starts a turn on a task that does not exist yet. The task comes into
 // being with the first thing the agent emits, or after b.create; if the agent
 // replies first, it never does. The caller goes on with attend.
-func (e *Engine) begin(key store.Key, b *birth) (*owner, error) {
+func (e *Engine) begin(ctx context.Context, key store.Key, b *birth) (_ *owner, err error) {
 	o := e.newOwner(key, b.contextID)
 	o.ready.give()
+	done, err := o.admit(ctx, b.post)
+	defer func() {
+		if done(); err != nil {
+			o.mem.hold.Close()
+			o.ctx.end(err)
+		}
+	}()
+	if err != nil {
+		return nil, err
+	}
 	o.openLocked(b)
 
 	if err := o.reserveLocked(b.post); err != nil { // nobody else knows o yet
@@ -31,8 +42,10 @@ func (e *Engine) begin(key store.Key, b *birth) (*owner, error) {
 	}
 	e.mu.Lock()
 	if e.drained {
+		o.mu.Lock()
+		o.closeLocked()
+		o.mu.Unlock()
 		e.mu.Unlock()
-		o.settleLocked()
 		return nil, errStopping()
 	}
 	e.owners[key] = o
@@ -50,8 +63,9 @@ func (e *Engine) begin(key store.Key, b *birth) (*owner, error) {
 // openLocked makes o the owner of a task that does not exist yet.
 func (o *owner) openLocked(b *birth) {
 	p := b.post
+	o.enterLocked(phaseStarting)
 	o.contextID, o.taskOnly = b.contextID, b.taskOnly
-	o.row = store.Row{Key: o.key, Context: b.contextID, Epoch: 1}
+	o.saved.row = store.Row{Key: o.key, Context: b.contextID, Epoch: 1}
 	o.lease = lease{next: 1}
 	o.draft.version = b.version
 
@@ -61,22 +75,20 @@ func (o *owner) openLocked(b *birth) {
 		body             a2a.Created
 		words            a2a.Message
 	}{}
-	o.launch = &launch{}
 	said.body = a2a.Created{TaskID: o.key.ID, ContextID: b.contextID, Version: b.version}
 	said.created = a2a.Entry{Kind: a2a.EntryCreated, Created: &said.body}
 	said.words = *p.message
 	said.words.TaskID, said.words.ContextID = o.key.ID, b.contextID
 	p.message = &said.words
 	said.message = a2a.Entry{Kind: a2a.EntryMessage, Message: p.message, Received: p.from.received()}
-	o.opening = o.launch.opening[:2]
-	o.opening[0] = o.newRecordLocked(&said.created)
-	o.opening[0].tied = true // no task without its message
-	o.opening[1] = o.newRecordLocked(&said.message)
-	o.opening[1].post = p
-	o.pending = o.launch.records[:0]
-	o.waiting = append(o.posts[:0], p)
+	o.out.opening = make([]record, 2, fewRecords)
+	o.out.opening[0] = o.newRecordLocked(&said.created)
+	o.out.opening[0].tied = true // no task without its message
+	o.out.opening[1] = o.newRecordLocked(&said.message)
+	o.out.opening[1].post = p
+	o.waiting = append(o.begun.waiting[:0], p)
 	p.entry = &said.message
-	o.turn = turnState{messages: append(o.begun[:0], p)}
+	o.turn = turnState{messages: append(o.begun.messages[:0], p)}
 	o.draft.messages = 1
 	o.loop.create = time.Now().Add(b.create)
 }
@@ -93,11 +105,12 @@ func (e *Engine) acquire(ctx context.Context, key store.Key) (*owner, error) {
 // born, which the second result tells, and the caller goes on with attend. Of
 // several that try, the first becomes its owner, and the others get that one.
 func (e *Engine) own(ctx context.Context, key store.Key, b *birth) (_ *owner, born bool, _ error) {
-	return e.ownAs(ctx, key, b, false)
+	return e.ownAs(ctx, key, b, false, budget.Wait)
 }
 
-// ownAs is own, also for a task that this process has drawn.
-func (e *Engine) ownAs(ctx context.Context, key store.Key, b *birth, drawn bool) (_ *owner, born bool, _ error) {
+// ownAs is own, also for a task that this process has drawn. It waits so long for
+// the memory that a large task takes.
+func (e *Engine) ownAs(ctx context.Context, key store.Key, b *birth, drawn bool, patience time.Duration) (_ *owner, born bool, _ error) {
 	e.mu.Lock()
 	if e.drained {
 		e.mu.Unlock()
@@ -123,16 +136,20 @@ func (e *Engine) ownAs(ctx context.Context, key store.Key, b *birth, drawn bool)
 		e.work.Add(1)
 		e.mu.Unlock()
 		// Others may wait for the same load: it must not end with this call.
-		err := o.load(context.WithoutCancel(ctx), drawn)
+		err := o.load(context.WithoutCancel(ctx), drawn, patience)
 		if b != nil && errors.Is(err, a2a.ErrTaskNotFound) {
-			o.mu.Lock()
-			if err = o.reserveLocked(b.post); err == nil {
-				born = true
-				o.topic.adopt(o, &a2a.Task{}, 0)
-				o.openLocked(b)
-				o.beginLocked()
+			var done func()
+			if done, err = o.admit(ctx, b.post); err == nil {
+				o.mu.Lock()
+				if err = o.reserveLocked(b.post); err == nil {
+					born = true
+					o.topic.adopt(o, &a2a.Task{}, 0)
+					o.openLocked(b)
+					o.beginLocked()
+				}
+				o.mu.Unlock()
 			}
-			o.mu.Unlock()
+			done()
 		}
 		if err != nil {
 			o.mu.Lock()
@@ -165,6 +182,7 @@ func (e *Engine) ownAs(ctx context.Context, key store.Key, b *birth, drawn bool)
 func (o *owner) release() {
 	o.mu.Lock()
 	o.holds--
+	o.parkLocked()
 	o.mu.Unlock()
 	o.nudge()
 }

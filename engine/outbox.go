@@ -2,341 +2,46 @@ package engine
 
 import (
 	"context"
-	"errors"
-	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/engine/internal/outbox"
 	"github.com/parley-a2a/parley/store"
 )
 
-// outbox delivers the logs of tasks to their webhooks. A configuration is a
-// reader of a log like any other, with a cursor that the store keeps: so nothing
-// is queued here, and an agent, a stream or another configuration never waits
-// for a receiver. What is in memory says which configurations have something
-// to deliver, and when; if that is too much, some are left out and found again
-// in the store later.
-type outbox struct {
-	e        *Engine
-	limit    outboxLimits
-	hint     chan struct{} // capacity one: there is something to start
-	looks    chan struct{} // capacity one: the store may know more
-	leavings chan struct{} // capacity one: a process may have left some
-	advances chan *advance
+// lettersTerm is how long a process has the duty of sending dead letters again.
+// It renews the duty once a minute.
+const lettersTerm = 3 * time.Minute
 
-	watched atomic.Int64 // deliveries in tasks, for those who only ask whether there are any
-	clock   atomic.Int64 // see stamp
-
-	mu       sync.Mutex // protects the fields below
-	tasks    map[store.Key]*delivery
-	hashes   map[uint64][]store.Key     // of tasks, by which hints name them
-	letters  map[store.PushID]*delivery // those of dead letters
-	hosts    map[string]*receiver
-	waiting  deliveries  // those with a time, soonest first
-	ring     []*receiver // those with something to begin, in turn
-	running  int
-	probing  int // of running, to hosts that may be down
-	closed   bool
-	troubled murmur
-
-	// While a look at the store is under way: news of tasks, which may be of
-	// deliveries that the look is about to find, as they were before.
-	missed map[store.Key]int64
-}
-
-// outboxLimits are what operators may come to change.
-type outboxLimits struct {
-	running int           // attempts at a time; half as many to hosts that may be down
-	perHost int           // of them to one host
-	memory  int           // configurations of one host that are held in memory while they wait
-	attempt time.Duration // how long one may take
-	giveUp  time.Duration // how long an event is tried
-	first   time.Duration // the pause after a failure doubles from here
-	longest time.Duration
-	look    time.Duration // how often the store is asked, in case a hint was lost
-	poll    time.Duration // the same, if other processes write to it, too
-	letters time.Duration // how often it is asked for dead letters that are to be sent again
-}
-
-var defaultOutbox = outboxLimits{
-	running: 64,
-	perHost: 8,
-	memory:  1000,
-	attempt: 10 * time.Second,
-	giveUp:  24 * time.Hour,
-	first:   time.Second,
-	longest: time.Hour,
-	look:    5 * time.Minute,
-	poll:    2 * time.Second,
-	letters: time.Minute,
-}
-
-// delivery is a configuration that may have something to deliver.
-type delivery struct {
-	id      store.PushID
-	host    *receiver
-	letters bool // it is its dead letters that are delivered
-
-	// owned by who runs it
-	troubles int       // of our own, in a row
-	begun    time.Time // of letters: when the one at hand failed first
-	tries    int32     // of letters: how often it failed
-
-	// protected by outbox.mu
-	created        time.Time // as the store has it
-	last           int64     // seq up to which the task's log is known to go
-	cursor         int64     // 0: the store knows
-	due            time.Time
-	since          time.Time // when it began to fail; zero if it does not
-	place          int       // in waiting; -1: not there
-	state          deliveryState
-	stale          bool // another one may have its place in the store
-	lane           *lane
-	before, behind *delivery               // in lane
-	sibling        *delivery               // the next one of the same task
-	stop           context.CancelCauseFunc // while running
-	done           chan struct{}           // while running: closed when it is over
-}
-
-type deliveryState int8
-
-const (
-	deliveryIdle    deliveryState = iota // all is delivered
-	deliveryWaiting                      // for its time
-	deliveryReady                        // in one of its host's lanes
-	deliveryRunning
-	deliveryDropped
-	deliveryAlarm // none, but the time at which a host may be tried again
-)
-
-// errDropped ends attempts for configurations that were deleted or replaced.
-var errDropped = errors.New("engine: the push config is gone")
-
-func newOutbox(e *Engine) *outbox {
-	return &outbox{
-		e:        e,
-		limit:    defaultOutbox,
-		hint:     make(chan struct{}, 1),
-		looks:    make(chan struct{}, 1),
-		leavings: make(chan struct{}, 1),
-		advances: make(chan *advance),
-		tasks:    map[store.Key]*delivery{},
-		hashes:   map[uint64][]store.Key{},
-		letters:  map[store.PushID]*delivery{},
-		hosts:    map[string]*receiver{},
-	}
-}
-
-// lookSoon makes the outbox ask the store what there is, after a write whose
-// effect is unknown.
-func (o *outbox) lookSoon() {
-	if o != nil {
-		nudge(o.looks)
-	}
-}
-
-// now is the time by which deliveries are due: the store's, as others have to go
-// by it, too.
-func (o *outbox) now() time.Time { return o.e.clock.now() }
-
-// claimSoon makes the outbox look whether a process has left something.
-func (o *outbox) claimSoon() {
-	if o != nil {
-		nudge(o.leavings)
-	}
-}
-
-// stamp returns when a configuration is created. No two of this process have
-// the same time: it tells those apart that have the same name.
-func (o *outbox) stamp() time.Time {
-	for {
-		was := o.clock.Load()
-		is := max(o.e.now().UnixMilli(), was+1)
-		if o.clock.CompareAndSwap(was, is) {
-			return time.UnixMilli(is).UTC()
-		}
-	}
-}
-
-// watch makes the outbox know a configuration that was stored, or stored anew,
-// for a task whose log ends at last. If there was another in its place it returns
-// what is closed when no attempt for that is under way; nil: none is.
-func (o *outbox) watch(p *store.PushConfig, last int64) (done <-chan struct{}) {
-	if o == nil || p.Node != o.e.node {
-		return nil
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.closed {
-		return nil
-	}
-	id, cursor := p.PushID(), p.Cursor
-	if old := o.findLocked(id); old != nil {
-		if old.created.Equal(p.Created) {
-			o.newsLocked(old, last)
-			return nil
-		}
-		done = o.forgetLocked(old)
-		cursor = 0 // of two that were stored at about the same time this may be the one that is gone
-	}
-	if p.Live {
-		o.addLocked(p, cursor, last)
-	}
-	return done
-}
-
-// found is watch for what the store was found to hold a moment ago.
-func (o *outbox) foundLocked(p *store.PushConfig, last int64) {
-	old := o.findLocked(p.PushID())
-	if old == nil {
-		o.addLocked(p, p.Cursor, last)
-		return
-	}
-	if !old.created.Equal(p.Created) {
-		old.stale = true
-	}
-	o.newsLocked(old, last)
-}
-
-func (o *outbox) findLocked(id store.PushID) *delivery {
-	for d := o.tasks[id.Key]; d != nil; d = d.sibling {
-		if d.id.ID == id.ID {
-			return d
-		}
-	}
-	return nil
-}
-
-func (o *outbox) addLocked(p *store.PushConfig, cursor, last int64) {
-	h := o.hostLocked(p.Host)
-	if last > cursor && h.pending >= o.limit.memory {
-		h.skipped = true
-		return
-	}
-	d := &delivery{id: p.PushID(), created: p.Created, host: h, cursor: cursor, last: last, due: p.Due, since: p.Since, place: -1}
-	if d.sibling = o.tasks[d.id.Key]; d.sibling == nil {
-		o.hashes[d.id.Hash()] = append(o.hashes[d.id.Hash()], d.id.Key)
-	}
-	o.tasks[d.id.Key] = d
-	o.watched.Add(1)
-	h.refs++
-	o.settleLocked(d)
-	nudge(o.hint)
-}
-
-// news says that the log of a task goes up to last now.
-func (o *outbox) news(key store.Key, last int64) {
-	if o == nil || o.watched.Load() == 0 {
-		return
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for d := o.tasks[key]; d != nil; {
-		next := d.sibling // d may be forgotten
-		o.newsLocked(d, last)
-		d = next
-	}
-	if o.missed != nil {
-		o.missed[key] = last
-	}
-}
-
-func (o *outbox) newsLocked(d *delivery, last int64) {
-	d.last = max(d.last, last)
-	if d.state == deliveryIdle && (d.last > d.cursor || d.stale) {
-		o.settleLocked(d)
-		nudge(o.hint)
-	}
-}
-
-// hear says that another process may have written to a task, or changed what is
-// to be delivered of it: what there is the store knows.
-func (o *outbox) hear(hash uint64) {
-	if o == nil || o.watched.Load() == 0 {
-		return
-	}
-	o.mu.Lock()
-	keys := slices.Clone(o.hashes[hash])
-	o.mu.Unlock()
-	keys = slices.DeleteFunc(keys, o.e.owned) // their owners say it
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for _, k := range keys {
-		for d := o.tasks[k]; d != nil; {
-			next := d.sibling
-			d.stale = true
-			o.newsLocked(d, d.last)
-			d = next
-		}
-	}
-}
-
-// drop makes the outbox forget a configuration that was deleted. It returns what
-// is closed when attempts that are under way are broken off; nil: none was.
-func (o *outbox) drop(id store.PushID) (done []<-chan struct{}) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for _, d := range []*delivery{o.findLocked(id), o.letters[id]} {
-		if d == nil {
-			continue
-		}
-		if c := o.forgetLocked(d); c != nil {
-			done = append(done, c)
-		}
-	}
-	return done
-}
-
-// forgetLocked removes a delivery from memory. It returns what is closed when its
-// attempt is over; nil: there is none.
-func (o *outbox) forgetLocked(d *delivery) (done <-chan struct{}) {
-	if d.letters {
-		delete(o.letters, d.id)
-	} else {
-		o.unlinkLocked(d)
-		o.watched.Add(-1)
-	}
-	switch d.state {
-	case deliveryWaiting:
-		o.waiting.remove(d)
-	case deliveryReady:
-		d.lane.remove(d)
-	case deliveryRunning:
-		if d.stop != nil { // otherwise it is about to end by itself
-			d.stop(errDropped)
-			done = d.done
-		}
-	}
-	if d.state != deliveryIdle {
-		o.lessLocked(d.host)
-	}
-	d.state = deliveryDropped
-	d.host.refs--
-	o.tidyLocked(d.host)
-	return done
-}
-
-// unlinkLocked takes a delivery out of its task's.
-func (o *outbox) unlinkLocked(d *delivery) {
-	first := o.tasks[d.id.Key]
-	if first == d {
-		if d.sibling == nil {
-			delete(o.tasks, d.id.Key)
-			h := d.id.Hash()
-			o.hashes[h] = slices.DeleteFunc(o.hashes[h], func(k store.Key) bool { return k == d.id.Key })
-			if len(o.hashes[h]) == 0 {
-				delete(o.hashes, h)
+func (e *Engine) newOutbox() *outbox.Outbox {
+	e.letters = e.nodes.Duty("webhook letters", lettersTerm)
+	return outbox.New(&outbox.Engine{
+		Store:     e.store,
+		Node:      e.node,
+		DeadAfter: e.opts.deadAfter(),
+		Notifier:  e.opts.Push,
+		Log:       e.log,
+		Memory:    e.opts.memory().Part(4),
+		Now:       e.nodes.Now,
+		Caller:    scopeOf,
+		Entry: func(ctx context.Context, raw *store.Entry) (*a2a.Entry, error) {
+			return e.entry(ctx, raw, nil)
+		},
+		FoldTo:   e.foldTo,
+		MakeRoom: e.makeRoomFor,
+		Claim: func(ctx context.Context, limit int) (int, error) {
+			if e.nodes.Lapsed() { // after a pause of this process others may only seem to be dead
+				return 0, nil
 			}
-		} else {
-			o.tasks[d.id.Key] = d.sibling
-		}
-		return
-	}
-	for ; first != nil; first = first.sibling {
-		if first.sibling == d {
-			first.sibling = d.sibling
-			return
-		}
-	}
+			return e.store.ClaimPushes(ctx, e.node, e.nodes.DeadBefore(), limit)
+		},
+		SendsLetters: e.letters.Serves,
+		Wrote:        e.wrote,
+	})
+}
+
+// runOutbox runs the outbox until ctx ends and no delivery is under way.
+func (e *Engine) runOutbox(ctx context.Context) {
+	e.outbox.Run(ctx)
+	e.letters.Resign()
 }

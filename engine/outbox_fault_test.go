@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/engine/internal/outbox/outboxtest"
 	"github.com/parley-a2a/parley/store"
 	"github.com/parley-a2a/parley/store/storetest"
 )
@@ -43,13 +44,13 @@ func startPush(t *testing.T, st store.Store, r *receivers) (e *Engine, stop func
 func pushScenario(t *testing.T, st store.Store) {
 	r := &receivers{}
 	refused := false
-	r.answer = func(n *a2a.Notification) a2a.Outcome {
+	r.Answer = func(n *a2a.Notification) a2a.Outcome {
 		if n.Config.ID == "called" && n.Seq == 3 && !refused {
 			refused = true
-			return refused404
+			return outboxtest.Refused404
 		}
-		if n.Seq == 4 && len(r.seqs(n.Config.ID)) < 3 {
-			return failing5xx
+		if n.Seq == 4 && len(r.Seqs(n.Config.ID)) < 3 {
+			return outboxtest.Failing5xx
 		}
 		return a2a.Outcome{}
 	}
@@ -88,8 +89,8 @@ func pushScenario(t *testing.T, st store.Store) {
 	try("delete", func(e *Engine) error {
 		return e.DeleteTaskPushNotificationConfig(ctx, &a2a.DeleteTaskPushNotificationConfigRequest{TaskID: id, ID: "deleted"})
 	}, e)
-	gone := len(r.seqs("deleted"))
-	e.outbox.lookSoon()
+	gone := len(r.Seqs("deleted"))
+	e.outbox.LookSoon()
 	time.Sleep(10 * time.Minute)
 	try("mark", func(*Engine) error {
 		all, err := st.DeadLetters(ctx, store.LetterQuery{Limit: 10})
@@ -107,22 +108,22 @@ func pushScenario(t *testing.T, st store.Store) {
 	stop()
 
 	for _, name := range []string{"sent", "called"} {
-		got := slices.Sorted(slices.Values(r.seqs(name)))
+		got := slices.Sorted(slices.Values(r.Seqs(name)))
 		if got = slices.Compact(got); !slices.Equal(got, []int64{3, 4, 5, 6}) {
-			t.Errorf("%s got %v", name, r.seqs(name))
+			t.Errorf("%s got %v", name, r.Seqs(name))
 		}
 		if p := mustConfig(t, st, id, name); p.Live || p.Cursor != 6 {
 			t.Errorf("%s: %+v", name, p)
 		}
 	}
-	if n := len(r.seqs("deleted")); n != gone {
+	if n := len(r.Seqs("deleted")); n != gone {
 		t.Errorf("%d came after the deletion", n-gone)
 	}
 	if left, err := st.DeadLetters(ctx, store.LetterQuery{Limit: 10}); err != nil || len(left) != 0 {
 		t.Errorf("%+v, %v", left, err)
 	}
 	byID := map[string]string{}
-	for _, n := range r.all() {
+	for _, n := range r.All() {
 		is := fmt.Sprint(n.Config.ID, n.Seq)
 		if was, ok := byID[is]; ok && was != n.ID && n.Config.ID != "called" { // stored twice, it is another
 			t.Errorf("%s has two ids", is)

@@ -33,7 +33,7 @@ func TestPushIsPrompt(t *testing.T) {
 			begun := time.Now()
 			words <- "news"
 			synctest.Wait()
-			if n := len(b.all()); n != i+1 || time.Since(begun) > 0 {
+			if n := len(b.All()); n != i+1 || time.Since(begun) > 0 {
 				t.Fatalf("%d notifications after %v", n, time.Since(begun))
 			}
 		}
@@ -42,21 +42,21 @@ func TestPushIsPrompt(t *testing.T) {
 		}
 		words <- "more"
 		synctest.Wait()
-		if n := len(a.all()) + len(b.all()); n != 10 {
+		if n := len(a.All()) + len(b.All()); n != 10 {
 			t.Errorf("%d notifications", n)
 		}
 
 		if _, err := tells.CreateTaskPushNotificationConfig(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
-		b.mu.Lock()
-		b.serve = func(context.Context, *a2a.Notification) a2a.Outcome { return a2a.Outcome{Verdict: a2a.DeliverAgain} }
-		b.mu.Unlock()
+		b.Mu.Lock()
+		b.Serve = func(context.Context, *a2a.Notification) a2a.Outcome { return a2a.Outcome{Verdict: a2a.DeliverAgain} }
+		b.Mu.Unlock()
 		words <- "for another"
 		synctest.Wait()
 		tells.stop()
 		begun := time.Now()
-		for len(a.all()) == 0 && time.Since(begun) < time.Minute {
+		for len(a.All()) == 0 && time.Since(begun) < time.Minute {
 			time.Sleep(10 * time.Millisecond)
 		}
 		if took := time.Since(begun); took > 3*time.Second { // it had failed once, and waits

@@ -10,6 +10,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/engine/internal/outbox/outboxtest"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -55,8 +56,8 @@ func TestPushOfATaskOfAnotherProcess(t *testing.T) {
 		}
 		close(begin)
 		passes(5 * time.Second)
-		if len(a.all()) != 0 || len(b.all()) < 4 || b.all()[len(b.all())-1].Event.State() != a2a.TaskStateCompleted {
-			t.Errorf("%d from one, %d from the other", len(a.all()), len(b.all()))
+		if len(a.All()) != 0 || len(b.All()) < 4 || b.All()[len(b.All())-1].Event.State() != a2a.TaskStateCompleted {
+			t.Errorf("%d from one, %d from the other", len(a.All()), len(b.All()))
 		}
 		works.stop()
 		tells.stop()
@@ -72,12 +73,12 @@ func TestPushIsTakenOver(t *testing.T) {
 				st := store.NewMemory()
 				defer st.Close()
 				var a, b receivers
-				id := fill(t, st, "x", "h", "1.0", 20)
+				id := outboxtest.Fill(t, st, store.Key{ID: "x"}, "h", "1.0", 20)
 				slow := func(ctx context.Context, n *a2a.Notification) a2a.Outcome {
 					pause(ctx, time.Second)
 					return a2a.Outcome{}
 				}
-				a.serve, b.serve = slow, slow
+				a.Serve, b.Serve = slow, slow
 				f := &frozen{Store: st}
 				one := sharedPush(t, f, parrot, &a)
 				passes(3*time.Second + 500*time.Millisecond)
@@ -92,9 +93,9 @@ func TestPushIsTakenOver(t *testing.T) {
 					f.thaw()
 				}
 				passes(time.Minute)
-				all := append(a.seqs("c"), b.seqs("c")...)
-				if got := slices.Compact(all); len(got) != 20 || !slices.IsSorted(got) || len(a.all()) == 0 || len(b.all()) == 0 {
-					t.Errorf("got %v and %v", a.seqs("c"), b.seqs("c"))
+				all := append(a.Seqs("c"), b.Seqs("c")...)
+				if got := slices.Compact(all); len(got) != 20 || !slices.IsSorted(got) || len(a.All()) == 0 || len(b.All()) == 0 {
+					t.Errorf("got %v and %v", a.Seqs("c"), b.Seqs("c"))
 				}
 				if p := two.push(id); p.Live || p.Cursor != 22 {
 					t.Errorf("%+v", p)
@@ -104,4 +105,54 @@ func TestPushIsTakenOver(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Of processes that share a store one sends dead letters again, and another does
+// when that one is gone.
+func TestDeadLettersOfManyProcesses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := store.NewMemory()
+		defer st.Close()
+		r := &receivers{}
+		outboxtest.Fill(t, st, store.Key{ID: "x"}, "h", "1.0", 5)
+		r.Answer = func(*a2a.Notification) a2a.Outcome { return outboxtest.Refused404 }
+		w := pushWorld(t, st, parrot, r)
+		passes(time.Minute)
+		w.stop()
+		r.Forget()
+		r.Serve = func(context.Context, *a2a.Notification) a2a.Outcome {
+			time.Sleep(time.Second)
+			return a2a.Outcome{}
+		}
+		var all []*world
+		for range 3 {
+			o := shared(t)
+			o.Push = r
+			all = append(all, newWorldWith(t, st, parrot, pushCard(), o))
+			passes(time.Second)
+		}
+		outboxtest.Again(t, st)
+		passes(2 * time.Minute)
+		if got := r.Seqs("c"); !slices.Equal(got, []int64{3, 4, 5, 6, 7}) {
+			t.Errorf("got %v", got)
+		}
+		all[0].stop()
+		r.Mu.Lock() // before there is something to send: the others are at work
+		r.Serve = nil
+		r.Mu.Unlock()
+		r.Forget()
+		outboxtest.Fill(t, st, store.Key{ID: "y"}, "h", "1.0", 2)
+		passes(time.Minute)
+		if len(r.All()) != 2 {
+			t.Errorf("%d attempts", len(r.All()))
+		}
+		outboxtest.Again(t, st)
+		passes(10 * time.Minute)
+		if len(r.All()) != 4 {
+			t.Errorf("%d attempts", len(r.All()))
+		}
+		for _, w := range all {
+			w.stop()
+		}
+	})
 }

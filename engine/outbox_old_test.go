@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/engine/internal/outbox/outboxtest"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -18,9 +19,9 @@ func TestPushOfATaskThatBeginsAnew(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				st := store.NewMemory()
 				defer st.Close()
-				r := &receivers{answer: func(n *a2a.Notification) a2a.Outcome {
+				r := &receivers{Answer: func(n *a2a.Notification) a2a.Outcome {
 					if n.Config.ID == "off" {
-						return gone410
+						return outboxtest.Gone410
 					}
 					return a2a.Outcome{}
 				}}
@@ -35,7 +36,7 @@ func TestPushOfATaskThatBeginsAnew(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				if n := len(r.seqs("mine")); n == 0 {
+				if n := len(r.Seqs("mine")); n == 0 {
 					t.Fatal("nothing came of the first turn")
 				}
 				for turn := range 3 {
@@ -44,21 +45,18 @@ func TestPushOfATaskThatBeginsAnew(t *testing.T) {
 						w = pushWorld(t, st, parrot, r)
 					}
 					passes(time.Minute)
-					if n := w.outbox.watched.Load(); n != 0 {
-						t.Errorf("%d are held for a task that has ended", n)
-					}
-					old, is := len(r.seqs("mine")), len(r.seqs("new"))
+					old, is := len(r.Seqs("mine")), len(r.Seqs("new"))
 					w.mustSend(first01("mine", fmt.Sprint("again ", turn)))
 					passes(time.Minute)
 					// submitted and completed; with the artifact for the new one
-					if n := len(r.seqs("mine")) - old; n != 2 {
+					if n := len(r.Seqs("mine")) - old; n != 2 {
 						t.Errorf("turn %d: %d more to the old one", turn, n)
 					}
-					if n := len(r.seqs("new")) - is; n != 3 {
+					if n := len(r.Seqs("new")) - is; n != 3 {
 						t.Errorf("turn %d: %d more to the new one", turn, n)
 					}
 				}
-				if n := len(r.seqs("off")); n != 1 {
+				if n := len(r.Seqs("off")); n != 1 {
 					t.Errorf("%d to the disabled one", n)
 				}
 				w.stop()
@@ -82,7 +80,7 @@ func TestPushBefore10(t *testing.T) {
 		task := w.mustSend(req)
 		passes(time.Minute)
 		var states []string
-		for _, n := range r.all() {
+		for _, n := range r.All() {
 			if n.Version != "0.3" || n.Task == nil || n.Task.ID != task.ID || n.Config.ID != task.ID {
 				t.Errorf("%+v", n)
 			}
@@ -118,14 +116,11 @@ func TestPushOfMessages(t *testing.T) {
 		}
 		passes(time.Minute)
 		seen := map[int64]int{}
-		for _, n := range r.all() {
+		for _, n := range r.All() {
 			seen[n.Seq]++
 		}
-		if len(seen) != 4 || len(r.all()) != 4 {
+		if len(seen) != 4 || len(r.All()) != 4 {
 			t.Errorf("got %v", seen)
-		}
-		if n := w.outbox.watched.Load(); n != 0 {
-			t.Errorf("%d are watched", n)
 		}
 		w.stop()
 	})

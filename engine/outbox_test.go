@@ -2,128 +2,25 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/engine/internal/outbox/outboxtest"
 	"github.com/parley-a2a/parley/store"
 )
 
-// receivers is a Notifier that keeps what it is given, and answers as told.
-type receivers struct {
-	answer func(*a2a.Notification) a2a.Outcome                  // nil: delivered
-	serve  func(context.Context, *a2a.Notification) a2a.Outcome // the same, if it takes time
-
-	mu  sync.Mutex
-	got []*a2a.Notification
-	at  []time.Time // of got
-}
-
-func (r *receivers) Check(_ context.Context, c *a2a.TaskPushNotificationConfig) (string, error) {
-	if c.URL == "bad" {
-		return "", a2a.Invalid("url", "is bad")
-	}
-	return c.URL, nil
-}
-
-func (r *receivers) Notify(ctx context.Context, n *a2a.Notification) a2a.Outcome {
-	r.mu.Lock()
-	r.got, r.at = append(r.got, n), append(r.at, time.Now())
-	serve, answer := r.serve, r.answer
-	r.mu.Unlock()
-	if serve != nil {
-		return serve(ctx, n)
-	}
-	if answer != nil {
-		return answer(n)
-	}
-	return a2a.Outcome{}
-}
-
-// seqs returns what came for a configuration, in the order in which it came.
-func (r *receivers) seqs(config string) (seqs []int64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, n := range r.got {
-		if n.Config.ID == config {
-			seqs = append(seqs, n.Seq)
-		}
-	}
-	return seqs
-}
+type receivers = outboxtest.Receivers
 
 // passes lets time pass, and all that it brings happen, so that what receivers
 // keep can be read.
 func passes(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
-}
-
-// all returns all that came.
-func (r *receivers) all() []*a2a.Notification {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Clone(r.got)
-}
-
-// count returns how often it was called for a host.
-func (r *receivers) count(host string) (n int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, g := range r.got {
-		if g.Config.URL == host {
-			n++
-		}
-	}
-	return n
-}
-
-var (
-	failing5xx = a2a.Outcome{Verdict: a2a.DeliverAgain, Reason: "the receiver answered 503", Down: true}
-	failing429 = a2a.Outcome{Verdict: a2a.DeliverAgain, Reason: "the receiver answered 429"}
-	refused404 = a2a.Outcome{Verdict: a2a.GiveUp, Reason: "the receiver answered 404"}
-	gone410    = a2a.Outcome{Verdict: a2a.DisableConfig, Reason: "the receiver answered 410"}
-)
-
-// fill stores a finished task with n events behind its message, and a
-// configuration "c" of a process that is gone. It returns the configuration.
-func fill(t testing.TB, st store.Store, id, host, version string, n int) store.PushID {
-	t.Helper()
-	at := now()
-	entries := []*a2a.Entry{
-		{Kind: a2a.EntryCreated, Created: &a2a.Created{TaskID: id, ContextID: "ctx"}},
-		{Kind: a2a.EntryMessage, Message: &a2a.Message{MessageID: "m", Role: a2a.RoleUser, TaskID: id, ContextID: "ctx", Parts: []*a2a.Part{a2a.TextPart("go")}}},
-	}
-	for i := range n {
-		state := a2a.TaskStateWorking
-		if i == n-1 {
-			state = a2a.TaskStateCompleted
-		}
-		entries = append(entries, &a2a.Entry{Kind: a2a.EntryStatus, Status: &a2a.TaskStatusUpdateEvent{
-			TaskID: id, ContextID: "ctx", Status: a2a.TaskStatus{State: state, Timestamp: at},
-		}})
-	}
-	a := &store.Append{Row: store.Row{
-		Key: store.Key{ID: id}, Context: "ctx", State: int32(a2a.TaskStateCompleted), Created: at, Updated: at, Epoch: 1,
-	}}
-	for i, en := range entries {
-		a.Entries = append(a.Entries, store.Entry{Seq: int64(i + 1), Time: at, Kind: uint8(en.Kind), Body: en.AppendBody(nil)})
-	}
-	body, err := json.Marshal(&keptPush{Version: version, URL: host})
-	if err != nil {
-		t.Fatal(err)
-	}
-	a.Pushes = []store.PushConfig{{ID: "c", Host: host, Body: body, Created: at, Live: true, Progress: store.Progress{Cursor: 2}}}
-	if err := store.Do(context.Background(), st, a); err != nil {
-		t.Fatal(err)
-	}
-	return store.PushID{Key: store.Key{ID: id}, ID: "c"}
 }
 
 func (w *world) push(id store.PushID) *store.PushConfig {
@@ -133,15 +30,6 @@ func (w *world) push(id store.PushID) *store.PushConfig {
 		w.t.Fatal(err)
 	}
 	return p
-}
-
-func (w *world) letters() []store.DeadLetter {
-	w.t.Helper()
-	all, err := w.st.DeadLetters(w.t.Context(), store.LetterQuery{Limit: 1 << 20})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return all
 }
 
 func pushCard() *a2a.AgentCard {
@@ -195,7 +83,7 @@ func TestPushDeliversInOrder(t *testing.T) {
 			}
 		}
 		for _, id := range []string{"a", "b"} {
-			if got := r.seqs(id); !slices.Equal(got, want) {
+			if got := r.Seqs(id); !slices.Equal(got, want) {
 				t.Errorf("%s got %v, want %v", id, got, want)
 			}
 			p, err := w.st.Push(t.Context(), store.PushID{Key: store.Key{ID: task.ID}, ID: id})
@@ -211,7 +99,7 @@ func TestPushIsTriedAgainAcrossARestart(t *testing.T) {
 		m := store.NewMemory()
 		fails := true
 		r := &receivers{}
-		r.answer = func(*a2a.Notification) a2a.Outcome {
+		r.Answer = func(*a2a.Notification) a2a.Outcome {
 			if fails {
 				return a2a.Outcome{Verdict: a2a.DeliverAgain, Reason: "500", Down: true}
 			}
@@ -226,11 +114,11 @@ func TestPushIsTriedAgainAcrossARestart(t *testing.T) {
 		}
 		close(begin)
 		passes(time.Hour)
-		first := len(r.seqs("a"))
+		first := len(r.Seqs("a"))
 		if first < 3 || first > 40 {
 			t.Errorf("%d attempts in an hour", first)
 		}
-		if n := slices.Compact(r.seqs("a")); len(n) != 1 {
+		if n := slices.Compact(r.Seqs("a")); len(n) != 1 {
 			t.Errorf("went on behind what failed: %v", n)
 		}
 		w.stop()
@@ -239,15 +127,47 @@ func TestPushIsTriedAgainAcrossARestart(t *testing.T) {
 		fails = false
 		w = pushWorld(t, m, countedTo(3, begin), r)
 		passes(3 * time.Hour)
-		if got := slices.Compact(r.seqs("a")); len(got) != 5 || !slices.IsSorted(got) {
+		if got := slices.Compact(r.Seqs("a")); len(got) != 5 || !slices.IsSorted(got) {
 			t.Errorf("got %v", got)
 		}
 		ids := map[int64]string{}
-		for _, n := range r.all() {
+		for _, n := range r.All() {
 			if was, ok := ids[n.Seq]; ok && was != n.ID {
 				t.Errorf("seq %d was %s and %s", n.Seq, was, n.ID)
 			}
 			ids[n.Seq] = n.ID
+		}
+		w.stop()
+	})
+}
+
+// Two that create under one name at once leave one, and that is served.
+func TestPushCreatedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := store.NewMemory()
+		defer st.Close()
+		r := &receivers{}
+		begin := make(chan struct{})
+		w := pushWorld(t, st, countedTo(3, begin), r)
+		task := w.mustSend(sendNow("go"))
+		done := make(chan error)
+		for range 20 {
+			go func() {
+				_, err := w.CreateTaskPushNotificationConfig(context.Background(), &a2a.TaskPushNotificationConfig{TaskID: task.ID, ID: "a", URL: newID()})
+				done <- err
+			}()
+		}
+		close(begin)
+		for range 20 {
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+		passes(time.Hour)
+		p := w.push(store.PushID{Key: store.Key{ID: task.ID}, ID: "a"})
+		rec, _ := st.Get(t.Context(), p.Key, store.RowOnly)
+		if p.Live || p.Cursor != rec.Last {
+			t.Errorf("%+v, the log goes to %d", p, rec.Last)
 		}
 		w.stop()
 	})

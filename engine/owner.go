@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -31,62 +30,45 @@ type owner struct {
 	ctx   turnContext
 
 	// owned by the goroutine that is in the loop
-	loop      loop
-	inflight  *flight
-	launch    *launch     // for the first append of a task that begins here; then nil
-	told      func(error) // puts the outcome of an append into the inbox
-	entries   []sized     // empty, with room for what is published next
-	stored    int64       // seq of the last committed entry
-	epoch     int64       // as stored
-	row       store.Row   // as of the newest flight
-	cancelled bool        // a cancel request was committed
-	wanted    bool        // the task waits, and wants a process nevertheless
-	broken    error       // the store could not be written; what waiting callers get
-	tries     int         // how often the task was loaded since something of it was committed
+	loop     loop
+	inflight *flight
+	saved    saved
+	reuse    struct {
+		told    func(error) // puts the outcome of an append into the inbox
+		entries []sized     // empty, with room for what is published next
+	}
+	broken error // the store could not be written; what waiting callers get
 
-	mu        sync.Mutex // protects the fields below
-	err       error      // why the owner is gone; callers pass it on
-	gone      bool       // takes nothing any more
-	exists    bool       // the task has come into being (its first entries are pending or stored)
-	opening   []record   // what brings the task into being, while it does not exist
-	draft     draft
-	last      time.Time     // of the newest entry, so that times never go back
-	ahead     []record      // in the append under way
-	pending   []record      // emitted, not handed to the store
-	spare     []record      // empty, with room for what is pending next
-	bytes     int           // in pending
-	bodies    []byte        // where the next body has its place, see encodeLocked
-	room      bell          // rings when pending gets shorter
-	running   bool          // the agent's Run is under way
-	resting   bool          // it will be, after rest, when there is room
-	starts    bool          // it will be, once the message that it is for is committed
-	rest      time.Duration // set with resting
-	slot      bool          // o has a slot of the taker
-	yields    bool          // with its next append the task waits for a process that has room
-	drawn     bool          // it waited for this one
-	awaits    bool          // its agent is not there
-	used      bool          // the agent ran or something was emitted: the next turn needs an owner of its own
-	left      chan struct{} // if set, o leaves once the task's end is committed, without its agent; then it is closed
-	next      *successor    // if set, the task begins anew with its end
-	reply     *post         // if set, its answer is to be kept, see keep
-	waiting   []*post       // not settled yet
-	posts     [1]*post      // room for waiting, which seldom needs more
-	begun     [1]*post      // and for turn.messages
-	turn      turnState
-	wake      bell  // rings when a message or the end comes
-	canceling bool  // a cancel request is pending or stored
-	asked     *post // the cancel request, if it came here
-	holds     int   // callers that are about to act
-	auth      authorization
-	weight    int64 // of the log with all that is emitted, see weight
+	mu         ownerMutex // protects the fields below
+	err        error      // why the ownership is over; callers pass it on
+	phase      phase      // set by enterLocked
+	draft      draft
+	out        output
+	reply      *post   // if set, its answer is to be kept, see keep
+	waiting    []*post // not settled yet
+	turn       turnState
+	begun      struct{ waiting, messages [1]*post } // room for waiting and turn.messages, which seldom need more
+	wake       bell                                 // rings when a message or the end comes
+	auth       authorization
+	holds      int // callers that are about to act
+	succession succession
+	mem        footprint
+	adm        admission
+	parking    parking
+}
 
-	seat     seat          // protected by Engine.room
-	works    bool          // the task is at work: see countLocked
-	counted  bool          // in the tally
-	reserved bool          // and to stay there
-	since    time.Time     // when works became what it is
-	worked   time.Duration // before since
-	timedOut bool          // it was at work for too long
+// output is what brings the task on and is not stored yet.
+type output struct {
+	exists  bool      // the task has come into being: its first entries are pending or stored
+	opening []record  // what brings it into being, while it does not exist
+	used    bool      // the agent ran or something was emitted: the next turn needs an owner of its own
+	ahead   []record  // in the append under way
+	pending []record  // emitted, not handed to the store
+	bytes   int       // in pending
+	room    bell      // rings when pending gets shorter
+	last    time.Time // of the newest entry, so that times never go back
+	spare   []record  // empty, with room for what is pending next
+	bodies  []byte    // where the next body has its place, see encodeLocked
 }
 
 // turnState is what a turn consumes, in the log's order. A run after a crash
@@ -99,24 +81,31 @@ type turnState struct {
 	step     int // next step of this run
 	attempt  int32
 	lost     int32 // processes lost since the turn began or a question was answered
+
+	canceling bool  // a cancel request is pending or stored
+	asked     *post // the cancel request, if it came here
+}
+
+// turnContext is what the agent's Run gets. It ends with a cause: when the owner
+// leaves at the latest.
+type turnContext struct {
+	context.Context
+	end context.CancelCauseFunc
 }
 
 // flight is an append under way.
 type flight struct {
 	append  *store.Append
 	records []record
-	pended  []record     // records, if nothing is behind them: the array can be used again
-	sealed  *a2a.Task    // the task behind records, if they end it
-	own     store.Append // where append points to at first
+	pended  []record                // records, if nothing is behind them: the array can be used again
+	sealed  *a2a.Task               // the task behind records, if they end it
+	size    int                     // of records, in bytes
+	own     store.Append            // where append points to at first
+	few     [fewRecords]store.Entry // room for its entries, if they are no more
 }
 
-// launch is what the first append of a task needs besides, in one piece.
-type launch struct {
-	opening [2]record
-	records [4]record
-	flight  flight
-	entries [4]store.Entry
-}
+// fewRecords is how many records a quick task has.
+const fewRecords = 4
 
 // Limits of what an agent may emit ahead of the disk, and of one append, and of
 // the room for records that is kept for the next one.
@@ -130,8 +119,10 @@ const (
 
 func (e *Engine) newOwner(key store.Key, contextID string) *owner {
 	o := &owner{e: e, key: key, contextID: contextID, draft: newDraft()}
+	o.mu.o = o
 	o.inbox.hint = make(chan struct{}, 1)
-	o.ctx.base = e.base
+	o.ctx.Context, o.ctx.end = context.WithCancelCause(e.base)
+	e.weights.Init(&o.mem.hold, o)
 	return o
 }
 
@@ -164,10 +155,10 @@ func (o *owner) quiet() bool {
 	if o.busyLocked() {
 		return false
 	}
-	o.gone = true
+	o.closeLocked()
 	if o.e.owners[o.key] == o {
 		delete(o.e.owners, o.key)
-		if o.next != nil && !o.e.drained {
+		if o.succession.next != nil && !o.e.drained {
 			o.succeedLocked()
 		}
 	}
@@ -175,8 +166,15 @@ func (o *owner) quiet() bool {
 }
 
 func (o *owner) busyLocked() bool {
-	running := o.running && !(o.left != nil && o.draft.state.Terminal())
-	return running || o.resting || o.holds > 0 || len(o.pending) > 0 || o.reply != nil
+	switch o.phase {
+	case phaseStarting, phaseResting, phaseRunning:
+		return true
+	case phaseEnding:
+		if o.succession.left == nil {
+			return true
+		}
+	}
+	return o.holds > 0 || len(o.out.pending) > 0 || o.reply != nil
 }
 
 // errOver is what those get who come to an owner that has left.
@@ -189,7 +187,7 @@ func (o *owner) leave() {
 		delete(o.e.owners, o.key)
 	}
 	o.mu.Lock()
-	o.gone = true
+	o.closeLocked()
 	if o.err == nil {
 		o.err = errOver
 	}
@@ -203,19 +201,15 @@ func (o *owner) leave() {
 		p.decided()
 	}
 	o.vacateLocked()
-	o.settleLocked()
+	o.dischargeLocked()
 	o.auth = authorization{}
 	o.wake.ring()
-	o.room.ring()
-	left := o.left
-	awaits := o.awaits && !o.draft.state.Terminal()
+	o.out.room.ring()
+	left := o.succession.left
 	o.mu.Unlock()
 	o.e.leaveLocked(o.topic)
 	o.e.mu.Unlock()
-	if awaits {
-		o.e.awaiting(o.key)
-	}
-
+	o.e.parked.drop(o)
 	o.ctx.end(agent.ErrEnded)
 	if left != nil {
 		close(left)
@@ -224,26 +218,26 @@ func (o *owner) leave() {
 
 // createLocked brings the task into being: its opening entries are pending.
 func (o *owner) createLocked() {
-	if o.exists || o.opening == nil { // nil: answered without a task
+	if o.out.exists || o.out.opening == nil { // nil: answered without a task
 		return
 	}
-	o.exists = true
-	for _, r := range o.opening {
-		o.pendLocked(r)
+	o.out.exists = true
+	for i := range o.out.opening {
+		o.out.bytes += o.out.opening[i].size()
 	}
-	o.opening = nil
+	o.out.pending, o.out.opening, o.out.used = o.out.opening, nil, true
 	o.nudge()
 }
 
 func (o *owner) pendLocked(r record) {
-	o.used = true
-	o.bytes += r.size()
-	o.pending = append(o.pending, r)
+	o.out.used = true
+	o.out.bytes += r.size()
+	o.out.pending = append(o.out.pending, r)
 }
 
 // emitLocked puts an entry behind what is pending, if the rules allow it.
 func (o *owner) emitLocked(en *a2a.Entry) error {
-	if o.gone {
+	if o.phase == phaseClosed {
 		return agent.ErrEnded
 	}
 	if err := o.draft.follow(en); err != nil {
@@ -255,11 +249,11 @@ func (o *owner) emitLocked(en *a2a.Entry) error {
 	o.createLocked()
 	o.pendLocked(o.newRecordLocked(en))
 	if o.draft.state.Terminal() {
-		o.endLocked(&o.pending[len(o.pending)-1])
+		o.endLocked(&o.out.pending[len(o.out.pending)-1])
+		o.overLocked()
 		o.wake.ring()
 	}
-	o.countLocked()
-	if len(o.ahead) == 0 { // otherwise the goroutine looks again when that is committed
+	if len(o.out.ahead) == 0 { // otherwise the goroutine looks again when that is committed
 		o.nudge()
 	}
 	return nil
@@ -269,17 +263,17 @@ func (o *owner) emitLocked(en *a2a.Entry) error {
 func (o *owner) emit(en *a2a.Entry) error {
 	for {
 		o.mu.Lock()
-		if o.gone || o.draft.state.Terminal() || (len(o.pending) < maxPending && o.bytes < maxPendingBytes) {
+		if o.phase == phaseClosed || o.draft.state.Terminal() || (len(o.out.pending) < maxPending && o.out.bytes < maxPendingBytes) {
 			err := o.sayLocked(en)
 			o.mu.Unlock()
 			return err
 		}
-		room := o.room.wait()
+		room := o.out.room.wait()
 		o.mu.Unlock()
 		select {
 		case <-room:
 		case <-o.ctx.Done():
-			return context.Cause(&o.ctx)
+			return context.Cause(o.ctx.Context)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/budget"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -33,9 +34,11 @@ type passings struct {
 // Until somebody answers.
 const (
 	lookAgain = time.Second     // at the row
-	askAgain  = 2 * lookAgain   // the same process
+	askAgain  = 2 * lookAgain   // the same process, at first; then after twice as long each time
 	mailPoll  = time.Second     // for mail that no hint came of
-	mailBatch = 32              // pieces that are taken out of the box at a time
+	mailBatch = 32              // pieces that are taken out of the box at a time, at the most
+	mailFew   = 4               // the same where pieces are large
+	mailMuch  = 1 << 20         // how large a batch is, in bytes, where the next one has mailFew
 	maxMoves  = 5 * time.Second // between two looks for who has a task, at the most
 )
 
@@ -51,13 +54,10 @@ type elsewhere struct {
 func (*elsewhere) Error() string        { return errTaken.Error() }
 func (*elsewhere) Is(target error) bool { return target == errTaken }
 
-// shares reports whether other processes may have tasks of this store.
-func (e *Engine) shares() bool { return e.opts.deadAfter() > 0 }
-
 // moved reports whether a call came to nothing because another process has the
 // task, so that it is for that one.
 func (e *Engine) moved(err error) bool {
-	return errors.Is(err, errDrawn) || e.shares() && (errors.Is(err, errTaken) || errors.Is(err, store.ErrLeaseLost) || errors.Is(err, store.ErrConflict))
+	return errors.Is(err, errDrawn) || e.nodes.Shared() && (errors.Is(err, errTaken) || errors.Is(err, store.ErrLeaseLost) || errors.Is(err, store.ErrConflict))
 }
 
 // holder returns who has the task according to an error, or nil.
@@ -90,12 +90,18 @@ func (e *Engine) pass(ctx context.Context, key store.Key, by *elsewhere, m *memo
 			e.passes.forget(m.ID)
 		}
 	}()
+	if hold, n := budget.From(ctx), 2*int64(len(body)); n > hold.Held() { // the request, and what is posted of it
+		hold.Set(n)
+	}
 	look := time.NewTicker(lookAgain)
 	defer look.Stop()
 	asked, since := time.Time{}, time.Now() // since: the store works
-	for {
-		if at := time.Now(); asked.IsZero() || at.Sub(asked) >= askAgain {
+	for next := askAgain; ; {
+		if at := time.Now(); asked.IsZero() || at.Sub(asked) >= next {
 			if err = e.store.Post(ctx, []store.Mail{{Node: by.node, Body: body}}); err == nil {
+				if !asked.IsZero() {
+					next *= 2 // a process that is slow must not find a box full of copies
+				}
 				asked = at
 			}
 		}

@@ -72,7 +72,7 @@ func (e *Engine) cancelHere(ctx context.Context, t *topic, c *a2a.CancelRequeste
 // canceledBehind reports whether somebody asked to cancel a task behind an entry of
 // its log, or the task ended there.
 func (e *Engine) canceledBehind(ctx context.Context, key store.Key, last int64) (bool, error) {
-	rec, err := e.store.Get(ctx, key, false)
+	rec, err := e.store.Get(ctx, key, store.RowOnly)
 	if err != nil {
 		return false, e.unread(ctx, err, key)
 	}

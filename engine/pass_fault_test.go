@@ -13,6 +13,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/engine/internal/place"
 	"github.com/parley-a2a/parley/store"
 	"github.com/parley-a2a/parley/store/storetest"
 )
@@ -312,7 +313,7 @@ func TestCommittedBeforeTheTaskWasLost(t *testing.T) {
 		key := store.Key{ID: task.ID}
 		other := newWorldWith(t, mem, waiting, testCard(), shared(t))
 		synctest.Wait()
-		if _, err := mem.Take(t.Context(), other.node, everyone, key); err != nil {
+		if _, err := mem.Take(t.Context(), other.node, place.Everyone, key); err != nil {
 			t.Fatal(err)
 		}
 		o, err := here.acquire(t.Context(), key)

@@ -23,18 +23,15 @@ const (
 	heardFor     = time.Minute
 )
 
-// mail takes the mail of this process until ctx ends, if the store is shared, and
-// waits for what it began.
+// mail takes the mail of this process until ctx ends, and waits for what it began.
 func (e *Engine) mail(ctx context.Context) {
-	if !e.shares() {
-		return
-	}
 	var all sync.WaitGroup
 	defer all.Wait()
 	timer := time.NewTimer(mailPoll)
 	defer timer.Stop()
+	limit := mailFew
 	for failing := false; ; {
-		got, err := e.store.Mail(ctx, e.node, mailBatch)
+		got, err := e.store.Mail(ctx, e.node, limit)
 		if err != nil {
 			if ctx.Err() != nil || errors.Is(err, store.ErrClosed) {
 				return
@@ -44,10 +41,16 @@ func (e *Engine) mail(ctx context.Context) {
 			}
 		}
 		failing = err != nil
+		size := 0
 		for i := range got {
 			e.sort(ctx, got[i].Body, &all)
+			size += len(got[i].Body)
 		}
-		if len(got) == mailBatch {
+		more := len(got) == limit
+		if limit = min(2*limit, mailBatch); size > mailMuch || !more {
+			limit = mailFew
+		}
+		if more {
 			continue
 		}
 		timer.Reset(mailPoll)

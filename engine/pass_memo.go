@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/engine/internal/again"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -111,29 +112,29 @@ var codes = func() map[string]a2a.Code {
 	}
 }()
 
-func sendMemo(a *access, req *a2a.SendMessageRequest, id *identity) *memoSend {
+func sendMemo(a *access, req *a2a.SendMessageRequest, id *again.Identity) *memoSend {
 	c := a.caller
 	s := &memoSend{
 		Scope:   keyMemo(a.scope),
 		Caller:  memoCaller{[]byte(c.Subject), []byte(c.Tenant), c.Scopes, c.Via, c.Extensions, c.Hops, c.Trace},
 		Request: req.AppendJSON(nil),
 		Legacy:  req.Legacy,
-		Digest:  id.digest[:],
-		Window:  id.window,
+		Digest:  id.Digest[:],
+		Window:  id.Window,
 	}
-	for _, name := range id.names {
+	for _, name := range id.Names {
 		s.Names = append(s.Names, []byte(name))
 	}
 	return s
 }
 
 // request is what sendMemo was made of.
-func (s *memoSend) request(e *Engine) (*access, *a2a.SendMessageRequest, *identity, error) {
+func (s *memoSend) request(e *Engine) (*access, *a2a.SendMessageRequest, *again.Identity, error) {
 	req := &a2a.SendMessageRequest{}
 	if err := req.UnmarshalJSON(s.Request); err != nil {
 		return nil, nil, nil, err
 	}
-	if req.Message == nil || len(s.Digest) != digestSize || len(s.Names) == 0 {
+	if req.Message == nil || len(s.Digest) != len(again.Digest{}) || len(s.Names) == 0 {
 		return nil, nil, nil, errors.New("a request without a message or its identity")
 	}
 	req.Legacy = s.Legacy
@@ -142,26 +143,20 @@ func (s *memoSend) request(e *Engine) (*access, *a2a.SendMessageRequest, *identi
 		Subject: string(c.Subject), Tenant: string(c.Tenant), Scopes: c.Scopes,
 		Via: c.Via, Extensions: c.Extensions, Hops: c.Hops, Trace: c.Trace,
 	}}
-	id := &identity{
-		clock: &e.clock, scope: a.scope, digest: [digestSize]byte(s.Digest), window: s.Window,
-		to: address{req.Message.TaskID, req.Message.ContextID},
-	}
+	id := again.Named(a.scope, req, again.Digest(s.Digest), s.Window)
 	for _, name := range s.Names {
-		id.names = append(id.names, string(name))
+		id.Names = append(id.Names, string(name))
 	}
 	return a, req, id, nil
 }
 
 // passName returns the identity of a message that nobody would know if it came
 // again: until it is certain what came of it, the processes that hear of it do.
-func (e *Engine) passName(a *access, req *a2a.SendMessageRequest) *identity {
-	return &identity{
-		clock: &e.clock, scope: a.scope, names: []string{byPass + newID()}, digest: digest(req), window: passWindow,
-		to: address{req.Message.TaskID, req.Message.ContextID},
-	}
+func (e *Engine) passName(a *access, req *a2a.SendMessageRequest) *again.Identity {
+	return again.Named(a.scope, req, again.DigestOf(req), passWindow, byPass+newID())
 }
 
 const (
-	byPass     = "p:" // see byMessage
+	byPass     = "p:" // where those of clients are m: and k:
 	passWindow = time.Hour
 )

@@ -230,7 +230,7 @@ func randomProcesses(t *testing.T, seed uint64) {
 	callers.Wait()
 	for i := range chosenIDs {
 		id := fmt.Sprint("chosen-", i)
-		if _, err := st.Get(t.Context(), store.Key{ID: id}, false); err == nil {
+		if _, err := st.Get(t.Context(), store.Key{ID: id}, store.RowOnly); err == nil {
 			s.ids = append(s.ids, id)
 		}
 	}

@@ -194,10 +194,7 @@ func TestCallersArePassedOn(t *testing.T) {
 		if err != nil || len(task.History) != 2 {
 			t.Fatal(err)
 		}
-		entries, err := here.entries(t.Context(), key, 0, last)
-		if err != nil {
-			t.Fatal(err)
-		}
+		entries := allEntries(t, here.Engine, key, 0, last)
 		got := entries[len(entries)-1].Received
 		if got == nil || got.Hops != 3 || got.Trace != ada.Trace || len(got.Extensions) != 1 || len(got.AcceptedOutputModes) != 1 {
 			t.Errorf("received with %+v", got)
@@ -221,11 +218,23 @@ func TestCallersArePassedOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantState(t, canceled, a2a.TaskStateCanceled)
-		entries, err = here.entries(t.Context(), key, last, last+1)
-		if err != nil || entries[0].Cancel == nil || entries[0].Cancel.Subject != "root" || string(entries[0].Cancel.Metadata) != `{"why":"so"}` {
-			t.Errorf("the log says %+v, %v", entries, err)
+		entries = allEntries(t, here.Engine, key, last, last+1)
+		if entries[0].Cancel == nil || entries[0].Cancel.Subject != "root" || string(entries[0].Cancel.Metadata) != `{"why":"so"}` {
+			t.Errorf("the log says %+v", entries)
 		}
 		here.stop()
 		there.stop()
 	})
+}
+
+// allEntries reads a part of a log.
+func allEntries(t *testing.T, e *Engine, key store.Key, after, last int64) (all []*a2a.Entry) {
+	t.Helper()
+	for en, err := range e.entries(t.Context(), key, after, last, nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, en)
+	}
+	return all
 }

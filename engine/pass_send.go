@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/engine/internal/again"
 	"github.com/parley-a2a/parley/store"
 )
 
 // passSend hands a message to the process that has its task, as err says. The
 // caller leaves what it gets. errMoved means: look again what came of it.
-func (e *Engine) passSend(ctx context.Context, a *access, req *a2a.SendMessageRequest, id *identity, stream bool, err error) (taken, error) {
+func (e *Engine) passSend(ctx context.Context, a *access, req *a2a.SendMessageRequest, id *again.Identity, stream bool, err error) (taken, error) {
 	by := holderIn(err)
 	if by == nil {
 		return taken{}, errMoved // lost a moment ago; by now the store knows whose it is
@@ -144,7 +145,7 @@ func (p *post) decided() {
 // looked for last and before this process loaded its task. Whoever does so later
 // is met by the append, for the log has grown then.
 func (e *Engine) takenBefore(ctx context.Context, p *post) error {
-	if !e.shares() || p.identity == nil {
+	if !e.nodes.Shared() || p.identity == nil {
 		return nil
 	}
 	r, err := e.receipt(ctx, p.identity)
@@ -161,7 +162,7 @@ func (e *Engine) overAfar(ctx context.Context, d taken) {
 	if !p.reopen || p.entry != nil { // its owner is here, and knows
 		return
 	}
-	rec, err := e.store.Get(ctx, d.topic.key, false)
+	rec, err := e.store.Get(ctx, d.topic.key, store.RowOnly)
 	if err != nil {
 		return // the stream ends a turn too early, and can be resumed
 	}

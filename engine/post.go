@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/engine/internal/again"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -12,7 +13,7 @@ type post struct {
 	message  *a2a.Message
 	from     from
 	expect   *int64            // the task's generation, or the message is refused
-	identity *identity         // if set, receipts of the message are appended with it
+	identity *again.Identity   // if set, receipts of the message are appended with it
 	push     *store.PushConfig // if set, it comes into being with the message
 
 	entry *a2a.Entry // of the message, once the owner has taken it

@@ -2,9 +2,7 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -17,9 +15,9 @@ const maxPushes = 100
 // CreateTaskPushNotificationConfig implements a2a.Service (specification
 // §3.1.7). What happens from now on is delivered; one with the id of another is
 // put in its place, and nothing is sent to that one's receiver after it returns.
-func (d *door) CreateTaskPushNotificationConfig(ctx context.Context, c *a2a.TaskPushNotificationConfig) (*a2a.TaskPushNotificationConfig, error) {
-	e := d.e
-	a, err := d.enterPush(ctx, c.Tenant, a2a.ScopePushWrite)
+func (s *service) CreateTaskPushNotificationConfig(ctx context.Context, c *a2a.TaskPushNotificationConfig) (*a2a.TaskPushNotificationConfig, error) {
+	e := s.e
+	a, err := s.enterPush(ctx, c.Tenant, a2a.ScopePushWrite)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +41,7 @@ func (d *door) CreateTaskPushNotificationConfig(ctx context.Context, c *a2a.Task
 	if err := e.setPush(ctx, p); err != nil {
 		return nil, err
 	}
-	broken := e.outbox.watch(p, last)
+	broken := e.outbox.Watch(p, last)
 	// Nobody told the outbox what was committed before it knew of p.
 	if end, _, err := e.lastOf(ctx, key); err == nil && end > last {
 		if !p.Live {
@@ -52,15 +50,15 @@ func (d *door) CreateTaskPushNotificationConfig(ctx context.Context, c *a2a.Task
 				return nil, err
 			}
 		}
-		e.outbox.watch(p, end)
+		e.outbox.Watch(p, end)
 	}
 	await(ctx, broken)
 	return e.shown(p)
 }
 
 // enterPush is enter for the operations on configurations.
-func (d *door) enterPush(ctx context.Context, tenant, need string) (*access, error) {
-	a, err := d.enter(ctx, tenant, need)
+func (s *service) enterPush(ctx context.Context, tenant, need string) (*access, error) {
+	a, err := s.enter(ctx, tenant, need)
 	if err == nil && !a.role.gate.push {
 		err = a2a.ErrPushNotificationNotSupported
 	}
@@ -75,7 +73,7 @@ func (e *Engine) setPush(ctx context.Context, p *store.PushConfig) error {
 	case errors.Is(err, store.ErrNotFound):
 		return errNotFound(p.Key.ID)
 	}
-	e.outbox.lookSoon() // it may be stored for all that
+	e.outbox.LookSoon() // it may be stored for all that
 	return failed(err, "store push config of task "+p.Key.ID)
 }
 
@@ -101,7 +99,7 @@ func (e *Engine) lastOf(ctx context.Context, key store.Key) (int64, a2a.TaskStat
 		}
 		return g.last, g.state, nil
 	}
-	rec, err := e.store.Get(ctx, key, false)
+	rec, err := e.store.Get(ctx, key, store.RowOnly)
 	if errors.Is(err, store.ErrNotFound) {
 		return 0, 0, errNotFound(key.ID)
 	}
@@ -131,31 +129,19 @@ func (e *Engine) roomFor(ctx context.Context, p *store.PushConfig) error {
 // newPush makes what is stored of a configuration. Its task and cursor are the
 // caller's to set. field is where it stands in the request.
 func (e *Engine) newPush(ctx context.Context, field string, c *a2a.TaskPushNotificationConfig) (*store.PushConfig, error) {
-	host, err := e.opts.Push.Check(ctx, c)
-	if err != nil {
+	p, err := e.outbox.Record(ctx, c)
+	switch {
+	case err != nil:
 		return nil, within(field, err)
+	case p.ID != "":
+	case c.Legacy != nil:
+		// Before there were ids there was one configuration for a task, and
+		// clients that know no more ask for it without.
+		p.ID = c.TaskID
+	default:
+		p.ID = newID()
 	}
-	kept := keptPush{Version: "1.0", URL: c.URL, Token: string(c.Token)}
-	if a := c.Authentication; a != nil {
-		kept.Scheme, kept.Credentials = a.Scheme, string(a.Credentials)
-	}
-	id := c.ID
-	if c.Legacy != nil {
-		kept.Version = c.Legacy.Version
-		if id == "" {
-			// Before there were ids there was one configuration for a task, and
-			// clients that know no more ask for it without.
-			id = c.TaskID
-		}
-	}
-	if id == "" && c.Legacy == nil {
-		id = newID()
-	}
-	body, err := json.Marshal(&kept)
-	if err != nil {
-		return nil, fmt.Errorf("encode push config: %w", err)
-	}
-	return &store.PushConfig{ID: id, Host: host, Body: body, Created: e.outbox.stamp(), Node: e.node, Live: true}, nil
+	return p, nil
 }
 
 // pushWith returns the configuration that a message brings along. Of a new task
@@ -188,7 +174,7 @@ func (o *owner) pushOf(with *post) store.PushConfig {
 	return p
 }
 
-// revived returns the configurations of a task that begins anew, after o.stored,
+// revived returns the configurations of a task that begins anew, after o.saved.last,
 // which had nothing left to deliver. Those that were disabled stay so.
 func (o *owner) revived() []store.PushConfig {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(o.e.base), o.e.opts.storeWait())
@@ -200,7 +186,7 @@ func (o *owner) revived() []store.PushConfig {
 	}
 	var ended []store.PushConfig
 	for _, p := range all {
-		if !p.Live && p.Cursor == o.stored {
+		if !p.Live && p.Cursor == o.saved.last {
 			p.Live, p.Node = true, o.e.node
 			ended = append(ended, p)
 		}
@@ -217,36 +203,13 @@ func within(field string, err error) error {
 	return a2a.Invalid(field+known.Fields[0].Field, "%s", known.Fields[0].Description)
 }
 
-// keptPush is the stored form of a configuration.
-type keptPush struct {
-	Version     string `json:"version"` // see a2a.Notification
-	URL         string `json:"url"`
-	Token       string `json:"token,omitempty"`
-	Scheme      string `json:"scheme,omitempty"`
-	Credentials string `json:"credentials,omitempty"`
-}
-
-// pushOf decodes what is stored of a configuration.
-func pushOf(p *store.PushConfig) (*a2a.TaskPushNotificationConfig, string, error) {
-	var kept keptPush
-	if err := json.Unmarshal(p.Body, &kept); err != nil {
-		return nil, "", fmt.Errorf("push config %s of task %s: %w", p.ID, p.Key.ID, err)
-	}
-	_, tenant := AgentOf(p.Tenant)
-	c := &a2a.TaskPushNotificationConfig{Tenant: tenant, ID: p.ID, TaskID: p.Key.ID, URL: kept.URL, Token: a2a.Secret(kept.Token)}
-	if kept.Scheme != "" {
-		c.Authentication = &a2a.AuthenticationInfo{Scheme: kept.Scheme, Credentials: a2a.Secret(kept.Credentials)}
-	}
-	return c, kept.Version, nil
-}
-
 // signingSecret begins a token that is a key: Standard Webhooks.
 const signingSecret = "whsec_"
 
 // shown is a configuration as answers have it: what only the receiver needs to
 // know stays here.
 func (e *Engine) shown(p *store.PushConfig) (*a2a.TaskPushNotificationConfig, error) {
-	c, _, err := pushOf(p)
+	c, err := e.outbox.Config(p)
 	if err != nil {
 		return nil, err
 	}
@@ -260,9 +223,9 @@ func (e *Engine) shown(p *store.PushConfig) (*a2a.TaskPushNotificationConfig, er
 }
 
 // GetTaskPushNotificationConfig implements a2a.Service (specification §3.1.8).
-func (d *door) GetTaskPushNotificationConfig(ctx context.Context, req *a2a.GetTaskPushNotificationConfigRequest) (*a2a.TaskPushNotificationConfig, error) {
-	e := d.e
-	a, err := d.enterPush(ctx, req.Tenant, a2a.ScopePushRead)
+func (s *service) GetTaskPushNotificationConfig(ctx context.Context, req *a2a.GetTaskPushNotificationConfigRequest) (*a2a.TaskPushNotificationConfig, error) {
+	e := s.e
+	a, err := s.enterPush(ctx, req.Tenant, a2a.ScopePushRead)
 	if err != nil {
 		return nil, err
 	}
@@ -309,9 +272,9 @@ func (e *Engine) push(ctx context.Context, key store.Key, id string) (*store.Pus
 
 // ListTaskPushNotificationConfigs implements a2a.Service (specification
 // §3.1.9).
-func (d *door) ListTaskPushNotificationConfigs(ctx context.Context, req *a2a.ListTaskPushNotificationConfigsRequest) (*a2a.ListTaskPushNotificationConfigsResponse, error) {
-	e := d.e
-	a, err := d.enterPush(ctx, req.Tenant, a2a.ScopePushRead)
+func (s *service) ListTaskPushNotificationConfigs(ctx context.Context, req *a2a.ListTaskPushNotificationConfigsRequest) (*a2a.ListTaskPushNotificationConfigsResponse, error) {
+	e := s.e
+	a, err := s.enterPush(ctx, req.Tenant, a2a.ScopePushRead)
 	if err != nil {
 		return nil, err
 	}
@@ -348,9 +311,9 @@ func (d *door) ListTaskPushNotificationConfigs(ctx context.Context, req *a2a.Lis
 // DeleteTaskPushNotificationConfig implements a2a.Service (specification
 // §3.1.10). An attempt that is under way is broken off; nothing is sent after
 // it returns.
-func (d *door) DeleteTaskPushNotificationConfig(ctx context.Context, req *a2a.DeleteTaskPushNotificationConfigRequest) error {
-	e := d.e
-	a, err := d.enterPush(ctx, req.Tenant, a2a.ScopePushWrite)
+func (s *service) DeleteTaskPushNotificationConfig(ctx context.Context, req *a2a.DeleteTaskPushNotificationConfigRequest) error {
+	e := s.e
+	a, err := s.enterPush(ctx, req.Tenant, a2a.ScopePushWrite)
 	if err != nil {
 		return err
 	}
@@ -365,7 +328,7 @@ func (d *door) DeleteTaskPushNotificationConfig(ctx context.Context, req *a2a.De
 	if err := e.store.DropPush(ctx, id); err != nil {
 		return failed(err, "delete push config of task "+key.ID)
 	}
-	for _, broken := range e.outbox.drop(id) {
+	for _, broken := range e.outbox.Drop(id) {
 		await(ctx, broken)
 	}
 	return nil

@@ -10,9 +10,9 @@ import (
 )
 
 // GetTask implements a2a.Service (specification §3.1.3).
-func (d *door) GetTask(ctx context.Context, req *a2a.GetTaskRequest) (*a2a.Task, error) {
-	e := d.e
-	a, err := d.enter(ctx, req.Tenant, a2a.ScopeTasksRead, a2a.ScopeTasksReadTenant, a2a.ScopeTasksReadAll)
+func (s *service) GetTask(ctx context.Context, req *a2a.GetTaskRequest) (*a2a.Task, error) {
+	e := s.e
+	a, err := s.enter(ctx, req.Tenant, a2a.ScopeTasksRead, a2a.ScopeTasksReadTenant, a2a.ScopeTasksReadAll)
 	if err != nil {
 		return nil, err
 	}
@@ -90,9 +90,9 @@ func (e *Engine) longPoll(ctx context.Context, t *topic, task *a2a.Task, last, c
 const defaultPageSize = 50
 
 // ListTasks implements a2a.Service (specification §3.1.4).
-func (d *door) ListTasks(ctx context.Context, req *a2a.ListTasksRequest) (*a2a.ListTasksResponse, error) {
-	e := d.e
-	a, err := d.enter(ctx, req.Tenant, a2a.ScopeTasksRead, a2a.ScopeTasksReadTenant, a2a.ScopeTasksReadAll)
+func (s *service) ListTasks(ctx context.Context, req *a2a.ListTasksRequest) (*a2a.ListTasksResponse, error) {
+	e := s.e
+	a, err := s.enter(ctx, req.Tenant, a2a.ScopeTasksRead, a2a.ScopeTasksReadTenant, a2a.ScopeTasksReadAll)
 	if err != nil {
 		return nil, err
 	}
@@ -122,17 +122,26 @@ func (d *door) ListTasks(ctx context.Context, req *a2a.ListTasksRequest) (*a2a.L
 			return nil, err
 		}
 	}
-	page, err := e.store.List(ctx, q)
+	page, err := e.page(ctx, &q)
 	if err != nil {
 		return nil, failed(err, "list tasks")
 	}
 	resp := &a2a.ListTasksResponse{Tasks: make([]*a2a.Task, 0, len(page.Records)), PageSize: size, TotalSize: int32(page.Total)}
+	bytes := int64(0) // of the tasks with what is stored apart from their records
 	for i := range page.Records {
+		if bytes > pageBytes {
+			page.Records, page.More = page.Records[:i], true
+			break
+		}
 		task, err := e.listed(ctx, &page.Records[i], req)
 		if errors.Is(err, a2a.ErrTaskNotFound) {
 			continue // deleted since
 		}
 		if err != nil {
+			return nil, err
+		}
+		bytes += int64(task.Size())
+		if err := makeRoom(ctx, bytes); err != nil {
 			return nil, err
 		}
 		resp.Tasks = append(resp.Tasks, task)

@@ -145,7 +145,7 @@ func randomTasks(t *testing.T, seed uint64) {
 	ends := map[string]a2a.TaskState{}
 	for i := range chosenIDs {
 		id := fmt.Sprint("chosen-", i)
-		if _, err := st.Get(t.Context(), store.Key{ID: id}, false); err == nil {
+		if _, err := st.Get(t.Context(), store.Key{ID: id}, store.RowOnly); err == nil {
 			ids = append(ids, id)
 		}
 	}
@@ -278,7 +278,7 @@ func finish(t *testing.T, w *world, id string) *a2a.Task {
 	if !task.Status.State.Terminal() {
 		t.Errorf("task %s does not end: %s", id, task.Status.State)
 	}
-	rec, err := w.st.Get(t.Context(), store.Key{ID: id}, false)
+	rec, err := w.st.Get(t.Context(), store.Key{ID: id}, store.RowOnly)
 	if err != nil {
 		t.Fatal(err)
 	}

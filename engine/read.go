@@ -31,7 +31,7 @@ func (e *Engine) loadAt(ctx context.Context, t *topic) (*a2a.Task, int64, error)
 			return task, last, nil
 		}
 	}
-	rec, err := e.store.Get(ctx, t.key, true)
+	rec, err := e.whole(ctx, t.key)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, 0, errNotFound(t.key.ID)
 	}
@@ -80,13 +80,12 @@ func (e *Engine) task(ctx context.Context, rec *store.Record, artifacts bool) (*
 
 // count returns the generation of a task from its log.
 func (e *Engine) count(ctx context.Context, rec *store.Record) (int64, error) {
-	raw, err := e.store.Entries(ctx, rec.Key, 0, int(rec.Last))
-	if err != nil {
-		return 0, failed(err, "read task "+rec.ID)
-	}
 	n := int64(1)
-	for i := range raw {
-		switch a2a.EntryKind(raw[i].Kind) {
+	for raw, err := range store.EachEntry(ctx, e.store, rec.Key, 0, rec.Last) {
+		if err != nil {
+			return 0, failed(err, "read task "+rec.ID)
+		}
+		switch a2a.EntryKind(raw.Kind) {
 		case a2a.EntryStatus, a2a.EntryArtifact:
 			n++
 		}
@@ -94,50 +93,61 @@ func (e *Engine) count(ctx context.Context, rec *store.Record) (int64, error) {
 	return n, nil
 }
 
-// foldTo returns the task as of an entry of its log.
+// foldTo returns the task as of an entry of its log. It holds the task and a page
+// of the log.
 func (e *Engine) foldTo(ctx context.Context, key store.Key, seq int64) (*a2a.Task, error) {
-	entries, err := e.entries(ctx, key, 0, seq)
-	if err == nil && int64(len(entries)) < seq {
-		err = errIncomplete
-	}
-	if err != nil {
-		return nil, e.unread(ctx, err, key)
-	}
+	n := int64(0)
+	var unread error
 	// Fold refuses a log with a gap, rather than show half a task.
 	task, err := a2a.Fold(func(yield func(*a2a.Entry, error) bool) {
-		for _, en := range entries {
-			if !yield(en, nil) {
+		for en, err := range e.entries(ctx, key, 0, seq, blobs{}) {
+			if err == nil {
+				n++
+			}
+			if unread = err; !yield(en, err) {
 				return
 			}
 		}
 	})
-	if err != nil {
+	if unread == nil && n < seq && (err == nil || n == 0) {
+		unread = errIncomplete
+	}
+	switch {
+	case unread != nil:
+		return nil, e.unread(ctx, unread, key)
+	case err != nil:
 		return nil, failed(err, "read task "+key.ID)
 	}
 	return task, nil
 }
 
-// entries decodes the log from behind after up to last.
-func (e *Engine) entries(ctx context.Context, key store.Key, after, last int64) ([]*a2a.Entry, error) {
-	if last <= after {
-		return nil, nil
+// entries yields the log from behind after up to last, or to its end if that comes
+// first. Content that is stored apart is read with the entry that refers to it, and
+// kept in shared, unless that is nil. It ends after the first error.
+func (e *Engine) entries(ctx context.Context, key store.Key, after, last int64, shared blobs) iter.Seq2[*a2a.Entry, error] {
+	return func(yield func(*a2a.Entry, error) bool) {
+		for raw, err := range store.EachEntry(ctx, e.store, key, after, last) {
+			var en *a2a.Entry
+			if err == nil {
+				en, err = e.entry(ctx, &raw, shared)
+			}
+			if !yield(en, err) || err != nil {
+				return
+			}
+		}
 	}
-	raw, err := e.store.Entries(ctx, key, after, int(last-after))
+}
+
+// entry decodes an entry and reads the content that is stored apart from it.
+func (e *Engine) entry(ctx context.Context, raw *store.Entry, shared blobs) (*a2a.Entry, error) {
+	en, err := a2a.DecodeEntry(raw.Seq, raw.Time, a2a.EntryKind(raw.Kind), raw.Body)
+	if err == nil {
+		err = e.restoreEntry(ctx, en, shared)
+	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("entry %d: %w", raw.Seq, err)
 	}
-	out := make([]*a2a.Entry, len(raw))
-	for i, r := range raw {
-		en, err := a2a.DecodeEntry(r.Seq, r.Time, a2a.EntryKind(r.Kind), r.Body)
-		if err != nil {
-			return nil, fmt.Errorf("entry %d: %w", r.Seq, err)
-		}
-		if err := e.restoreEntry(ctx, en); err != nil {
-			return nil, fmt.Errorf("entry %d: %w", r.Seq, err)
-		}
-		out[i] = en
-	}
-	return out, nil
+	return en, nil
 }
 
 // maxSeal is the most a sealed task may take, in bytes: more would be refused
@@ -201,7 +211,7 @@ func unseal(s *store.Seal, artifacts bool) (*a2a.Task, error) {
 // siblings yields an owner's other tasks of a context, newest first.
 func (e *Engine) siblings(ctx context.Context, self store.Key, contextID string) iter.Seq2[*a2a.Task, error] {
 	return func(yield func(*a2a.Task, error) bool) {
-		q := store.Query{Tenant: self.Tenant, Owner: self.Owner, Context: contextID, Limit: 20, Body: true}
+		q := store.Query{Tenant: self.Tenant, Owner: self.Owner, Context: contextID, Limit: 20, Body: true, MaxBytes: pageBytes}
 		for {
 			var page *store.Page
 			err := e.lasting(ctx, func() (err error) {
@@ -220,7 +230,7 @@ func (e *Engine) siblings(ctx context.Context, self store.Key, contextID string)
 				}
 				var task *a2a.Task
 				err := e.lasting(ctx, func() (err error) {
-					task, err = e.task(ctx, rec, true)
+					task, err = e.listedWhole(ctx, rec, true)
 					return err
 				})
 				if errors.Is(err, a2a.ErrTaskNotFound) {

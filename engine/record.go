@@ -2,6 +2,7 @@ package engine
 
 import (
 	"slices"
+	"time"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/store"
@@ -27,14 +28,17 @@ func (r *record) size() int {
 	return n
 }
 
+// now is the time as entries carry it.
+func (e *Engine) now() time.Time { return e.nodes.Now().UTC().Truncate(time.Millisecond) }
+
 // newRecord stamps and encodes an entry. Times never go back within a task,
 // even if the clock does.
 func (o *owner) newRecordLocked(en *a2a.Entry) record {
 	en.Time = o.e.now()
-	if en.Time.Before(o.last) {
-		en.Time = o.last
+	if en.Time.Before(o.out.last) {
+		en.Time = o.out.last
 	}
-	o.last = en.Time
+	o.out.last = en.Time
 	switch en.Kind {
 	case a2a.EntryStatus:
 		en.Status.Status.Timestamp = en.Time
@@ -42,11 +46,13 @@ func (o *owner) newRecordLocked(en *a2a.Entry) record {
 	case a2a.EntryArtifact:
 		en.Artifact.Generation = o.draft.generation
 	}
-	o.weight += weight(en)
 	r := record{entry: en}
 	var blobs []store.Blob
 	stored := spillEntry(en, &blobs)
 	r.body, r.blobs = o.encodeLocked(stored), blobs
+	o.mem.weight += weight(en)
+	o.mem.unsaved += int64(r.size())
+	o.chargeLocked()
 	return r
 }
 
@@ -60,12 +66,16 @@ func (o *owner) encodeLocked(en *a2a.Entry) []byte {
 	if need > bodyRoom/2 {
 		return slices.Clip(en.AppendBody(make([]byte, 0, need)))
 	}
-	if cap(o.bodies)-len(o.bodies) < need {
-		o.bodies = make([]byte, 0, bodyRoom)
+	if cap(o.out.bodies)-len(o.out.bodies) < need {
+		o.out.bodies = make([]byte, 0, bodyRoom)
 	}
-	from := len(o.bodies)
-	o.bodies = en.AppendBody(o.bodies)
-	return slices.Clip(o.bodies[from:])
+	from := len(o.out.bodies)
+	o.out.bodies = en.AppendBody(o.out.bodies)
+	body := slices.Clip(o.out.bodies[from:])
+	if cap(o.out.bodies) > bodyRoom { // it was larger than expected, and must not stay
+		o.out.bodies = nil
+	}
+	return body
 }
 
 // content estimates the bytes that an entry's parts take, so that it is encoded
@@ -73,9 +83,16 @@ func (o *owner) encodeLocked(en *a2a.Entry) []byte {
 func content(en *a2a.Entry) (n int) {
 	switch {
 	case en.Artifact != nil:
-		n = sizeOf(en.Artifact.Artifact.Parts)
+		n = sizeOf(en.Artifact.Artifact.Parts) + len(en.Artifact.Artifact.Metadata)
 	case en.Message != nil:
-		n = sizeOf(en.Message.Parts)
+		n = sizeOf(en.Message.Parts) + len(en.Message.Metadata)
+		if en.Received != nil {
+			n += len(en.Received.Metadata)
+		}
+	case en.Status != nil && en.Status.Status.Message != nil:
+		n = sizeOf(en.Status.Status.Message.Parts)
+	case en.Step != nil:
+		n = len(en.Step.Result)
 	}
 	return n
 }

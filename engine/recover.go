@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/budget"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -109,7 +110,7 @@ func (o *owner) orphan(err error) {
 		return // nor has this process the task
 	}
 	o.mu.Lock()
-	or := orphan{lost: o.turn.lost, ran: true, tries: o.tries + 1}
+	or := orphan{lost: o.turn.lost, ran: true, tries: o.saved.tries + 1}
 	o.mu.Unlock()
 	if !errors.Is(err, store.ErrFull) && !errors.Is(err, store.ErrReadOnly) && !errors.Is(err, store.ErrBusy) &&
 		!errors.Is(err, store.ErrUnreachable) {
@@ -197,7 +198,7 @@ func (e *Engine) takeUp(ctx context.Context) {
 			e.idle(ctx, wait)
 			continue
 		}
-		if !e.trouble.wait(ctx) {
+		if !e.health.wait(ctx) {
 			return
 		}
 		if err := e.takeSome(ctx, t.reserve(ctx, takeBatch)); err == nil {
@@ -287,7 +288,7 @@ func (e *Engine) claim(ctx context.Context, n int) (slots int, _ error) {
 	if !claims {
 		return 0, nil
 	}
-	rows, err := e.store.Claim(ctx, e.node, e.deadBefore(), n)
+	rows, err := e.store.Claim(ctx, e.node, e.nodes.DeadBefore(), n)
 	if ctx.Err() == nil {
 		e.wrote(err)
 	}
@@ -312,7 +313,7 @@ func (e *Engine) claim(ctx context.Context, n int) (slots int, _ error) {
 
 // retake takes up an orphan, if it still is one.
 func (e *Engine) retake(ctx context.Context, k store.Key) bool {
-	rec, err := e.store.Get(ctx, k, false)
+	rec, err := e.store.Get(ctx, k, store.RowOnly)
 	switch {
 	case errors.Is(err, store.ErrNotFound) || err == nil && (!rec.Active || rec.Node != e.node):
 		e.taker.adopt(k) // it ended, or is another's
@@ -328,12 +329,12 @@ func (e *Engine) retake(ctx context.Context, k store.Key) bool {
 // use for it. One task that cannot be loaded does not keep others from running:
 // it is an orphan until it can.
 func (e *Engine) revive(ctx context.Context, row *store.Row, drawn bool) bool {
-	o, _, err := e.ownAs(ctx, row.Key, nil, drawn)
+	o, _, err := e.ownAs(ctx, row.Key, nil, drawn, takePatience)
 	if err == nil && o.lease.next < row.Epoch {
 		// It was here before, and with others since.
 		e.evict(o)
 		o.release()
-		o, _, err = e.ownAs(ctx, row.Key, nil, drawn)
+		o, _, err = e.ownAs(ctx, row.Key, nil, drawn, takePatience)
 	}
 	switch {
 	case err == nil:
@@ -346,12 +347,19 @@ func (e *Engine) revive(ctx context.Context, row *store.Row, drawn bool) bool {
 		if drawn {
 			e.taker.unbegun(row.Key)
 		}
+	case errors.Is(err, budget.ErrFull):
+		e.log.Info("no memory to take a task up; trying again later", "task", row.ID)
+		e.taker.again(row.Key)
 	default:
 		e.log.Error("task cannot be taken up; trying again later", "task", row.ID, "error", err)
 		e.taker.again(row.Key)
 	}
 	return false
 }
+
+// takePatience is how long a large task that is taken up waits for memory before
+// the next one has its turn.
+const takePatience = time.Second
 
 // orphaning reports whether a task that could not be given an owner for this
 // reason may be this process's nevertheless.
@@ -368,11 +376,11 @@ const slotTime = 250 * time.Millisecond
 func (o *owner) occupy() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.slot || o.gone || o.draft.state.Terminal() || !active(o.draft.state) && !o.canceling && !o.resting {
+	if o.adm.slot || o.phase == phaseClosed || o.draft.state.Terminal() || !active(o.draft.state) && !o.turn.canceling && o.phase != phaseResting {
 		return false
 	}
-	o.slot = true
-	time.AfterFunc(o.rest+slotTime, func() {
+	o.adm.slot = true
+	time.AfterFunc(o.adm.rest+slotTime, func() {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		o.vacateLocked()
@@ -381,8 +389,8 @@ func (o *owner) occupy() bool {
 }
 
 func (o *owner) vacateLocked() {
-	if o.slot {
-		o.slot = false
+	if o.adm.slot {
+		o.adm.slot = false
 		o.e.taker.free(1)
 	}
 }

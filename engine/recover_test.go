@@ -36,7 +36,7 @@ func crashed(t *testing.T, st store.Store, n int) []*a2a.Task {
 
 func row(t testing.TB, st store.Store, id string) *store.Row {
 	t.Helper()
-	rec, err := st.Get(t.Context(), store.Key{ID: id}, false)
+	rec, err := st.Get(t.Context(), store.Key{ID: id}, store.RowOnly)
 	if err != nil {
 		t.Fatal(err)
 	}

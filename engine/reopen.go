@@ -18,6 +18,12 @@ type successor struct {
 	turn  turnState
 }
 
+// succession is how an owner makes room for the next one of its task.
+type succession struct {
+	left chan struct{} // if set, the owner leaves once the task's end is committed, without its agent; then it is closed
+	next *successor    // if set, the task begins anew with its end
+}
+
 // reopenLocked begins a finished task anew, with all that was said and made in
 // it; the next record, in the same append, is the message that asks for it.
 func (o *owner) reopenLocked() error {
@@ -29,7 +35,6 @@ func (o *owner) reopenLocked() error {
 	r.tied = true
 	o.pendLocked(r)
 	o.turn = turnState{}
-	o.canceling, o.asked = false, nil
 	o.auth = authorization{}
 	return nil
 }
@@ -47,10 +52,10 @@ func (o *owner) endLocked(end *record) {
 		if o.draft.reopen(en) == nil {
 			end.tied = true
 			o.pendLocked(o.newRecordLocked(en))
-			o.next = &successor{o.draft, turnState{messages: unread[i:], attempt: 1}}
+			o.succession.next = &successor{o.draft, turnState{messages: unread[i:], attempt: 1}}
 			unread = unread[:i]
-			if o.left == nil {
-				o.left = make(chan struct{})
+			if o.succession.left == nil {
+				o.succession.left = make(chan struct{})
 			}
 		}
 		o.draft = ended // what o's agent says comes after the end
@@ -75,19 +80,23 @@ func (s *successor) began(seq int64) {
 func (o *owner) succeedLocked() {
 	e := o.e
 	n := e.newOwner(o.key, o.contextID)
-	n.stored, n.epoch, n.row = o.stored, o.epoch, o.row
-	n.lease = lease{o.e.node, o.epoch, o.epoch}
-	n.exists, n.last = true, o.last
-	n.draft, n.turn = o.next.draft, o.next.turn
+	n.saved.last, n.saved.epoch, n.saved.row = o.saved.last, o.saved.epoch, o.saved.row
+	n.lease = lease{node: o.e.node, epoch: o.saved.epoch, next: o.saved.epoch}
+	n.out.exists, n.out.last = true, o.out.last
+	n.draft, n.turn = o.succession.next.draft, o.succession.next.turn
 	n.draft.artifacts = n.draft.artifacts.clone()
 	n.turn.attempt = 0 // startLocked counts
-	n.weight, n.worked = o.weight, o.worked
+	n.mem.weight, n.adm.worked = o.mem.weight, o.adm.worked
+	n.chargeLocked()
 	n.topic = e.joinLocked(o.key)
 	n.topic.pass(n)
 	e.owners[o.key] = n
 	e.work.Add(1)
 	n.ready.give()
+	n.mu.Lock()
+	n.enterLocked(phaseStarting)
 	n.startLocked()
+	n.mu.Unlock()
 	go n.run()
 }
 

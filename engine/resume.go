@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/budget"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -15,12 +16,31 @@ import (
 // nobody claims it a second time; any other gets a higher epoch with the first
 // append. If the task wants a process, the agent runs again from the top of its
 // turn; if it waits for one, that is left to whoever draws it.
-func (o *owner) load(ctx context.Context, drawn bool) error {
+func (o *owner) load(ctx context.Context, drawn bool, patience time.Duration) error {
 	rec, err := o.e.inherit(ctx, o.key)
 	if err != nil {
 		return err
 	}
-	entries, err := o.e.entries(ctx, o.key, 0, rec.Last)
+	// The task will have most of what its entries have.
+	var entries []*a2a.Entry
+	var size int64
+	for en, bad := range o.e.entries(ctx, o.key, 0, rec.Last, blobs{}) {
+		if err = bad; err != nil {
+			break
+		}
+		if entries = append(entries, en); o.e.weights == nil || size > budget.Small {
+			continue
+		}
+		if size += weight(en); size > budget.Small { // now that it is known to be large
+			sized, bad := o.e.store.Get(ctx, o.key, store.RowOnly+1)
+			if bad != nil {
+				return o.e.unread(ctx, bad, o.key)
+			}
+			if err := o.e.waitFor(ctx, &o.mem.hold, max(sized.Size, size), patience); err != nil {
+				return err
+			}
+		}
+	}
 	if err == nil && int64(len(entries)) < rec.Last {
 		err = errIncomplete
 	}
@@ -30,16 +50,16 @@ func (o *owner) load(ctx context.Context, drawn bool) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.contextID = rec.Context
-	o.stored, o.epoch, o.row = rec.Last, rec.Epoch, rec.Row
-	o.exists = true
+	o.saved.last, o.saved.epoch, o.saved.row = rec.Last, rec.Epoch, rec.Row
+	o.out.exists = true
 	waits := rec.Active && rec.Node == ""
 	if rec.Node != o.e.node && !waits {
-		o.row.Epoch = rec.Epoch + 1
+		o.saved.row.Epoch = rec.Epoch + 1
 	}
-	o.lease = lease{rec.Node, rec.Epoch, o.row.Epoch}
-	o.wanted = rec.Active
+	o.lease = lease{rec.Node, rec.Epoch, o.saved.row.Epoch, drawn}
+	o.saved.wanted = rec.Active
 	task := &a2a.Task{}
-	work := workClock{waits: o.e.opts.capacity() > 0 || o.e.opts.deadAfter() > 0}
+	work := workClock{waits: o.e.opts.capacity() > 0 || o.e.nodes.Shared()}
 	var behind a2a.EntryKind
 	for _, en := range entries {
 		answers := en.Kind == a2a.EntryMessage && o.draft.state == a2a.TaskStateAuthRequired
@@ -47,8 +67,8 @@ func (o *owner) load(ctx context.Context, drawn bool) error {
 		o.draft.replay(en)
 		o.auth.replay(en, behind)
 		work.add(en)
-		o.weight += weight(en)
-		o.last, behind = en.Time, en.Kind
+		o.mem.weight += weight(en)
+		o.out.last, behind = en.Time, en.Kind
 		if rec.Turn == 0 || en.Seq < rec.Turn {
 			continue
 		}
@@ -67,29 +87,31 @@ func (o *owner) load(ctx context.Context, drawn bool) error {
 		case a2a.EntryStep:
 			o.turn.steps = append(o.turn.steps, en.Step)
 		case a2a.EntryCancel:
-			o.canceling = true
+			o.turn.canceling = true
 		case a2a.EntryStatus:
 			if en.Status.Status.State == a2a.TaskStateSubmitted {
 				// The message that began the turn had come in the one before.
-				o.turn.steps, o.canceling = nil, false
+				o.turn.steps, o.turn.canceling = nil, false
 			}
 		}
 	}
-	o.worked = work.total
+	o.chargeLocked()
+	o.adm.worked = work.total
 	or := o.e.taker.adopt(o.key)
-	o.tries = or.tries
+	o.saved.tries = or.tries
 	o.turn.lost = max(rec.Lost, or.lost)
-	o.turn.attempt = runs(&rec.Row, o.row.Epoch)
+	o.turn.attempt = runs(&rec.Row, o.saved.row.Epoch)
 	o.turn.taken = len(o.turn.messages)
 	if waits || drawn {
 		o.turn.attempt = max(rec.Attempt, rec.Lost) // nobody has run since that was written
 	}
-	o.yields, o.drawn = waits, drawn
 	o.topic.adopt(o, task, rec.Last)
 	if waits {
+		o.enterLocked(phaseYielding)
 		return nil
 	}
-	if o.draft.state.Terminal() || !active(o.draft.state) && !o.canceling && !rec.Active {
+	o.enterLocked(phaseIdle)
+	if o.draft.state.Terminal() || !active(o.draft.state) && !o.turn.canceling && !rec.Active {
 		return nil
 	}
 	return o.resumeLocked(rec.Attempt > 0 && (o.turn.lost > 0 || or.ran))
@@ -97,15 +119,15 @@ func (o *owner) load(ctx context.Context, drawn bool) error {
 
 // inherit returns the record of a task that this process may write.
 func (e *Engine) inherit(ctx context.Context, k store.Key) (*store.Record, error) {
-	rec, err := e.store.Get(ctx, k, false)
+	rec, err := e.store.Get(ctx, k, store.RowOnly)
 	if err == nil && rec.Active && rec.Node != e.node && rec.Node != "" {
 		var row *store.Row
-		switch row, err = e.store.Take(ctx, e.node, e.deadBefore(), k); {
+		switch row, err = e.store.Take(ctx, e.node, e.nodes.DeadBefore(), k); {
 		case err == nil:
 			rec.Row = *row
 		case errors.Is(err, store.ErrNotFound):
 			// It was claimed in between, or has another process that lives.
-			if rec, err = e.store.Get(ctx, k, false); err == nil && rec.Active && rec.Node != e.node && rec.Node != "" {
+			if rec, err = e.store.Get(ctx, k, store.RowOnly); err == nil && rec.Active && rec.Node != e.node && rec.Node != "" {
 				return nil, errElsewhere(&rec.Row)
 			}
 		default:
@@ -154,7 +176,7 @@ func (o *owner) resumeLocked(interrupted bool) error {
 		limit = int32(declared.Runs)
 	}
 	switch {
-	case o.canceling:
+	case o.turn.canceling:
 		return o.emitLocked(o.status(a2a.TaskStateCanceled, nil))
 	case len(o.turn.messages) == 0:
 		return o.emitLocked(o.status(a2a.TaskStateFailed, words("the task was interrupted before its work began")))
@@ -164,21 +186,20 @@ func (o *owner) resumeLocked(interrupted bool) error {
 	case interrupted && declared.Fail != "":
 		o.log().Info("task failed as its agent declared", "lost", lost)
 		return o.emitLocked(o.status(a2a.TaskStateFailed, words(declared.Fail)))
-	case o.e.limits.Load().Wall > 0 && o.worked >= o.e.limits.Load().Wall:
+	case o.e.limits.Load().Wall > 0 && o.adm.worked >= o.e.limits.Load().Wall:
 		return o.emitLocked(o.tooLong())
 	case lost >= limit:
 		o.log().Error("task given up", "lost", lost)
 		return o.emitLocked(o.status(a2a.TaskStateFailed, words(interruptions(lost))))
 	}
-	o.resting = true
+	o.enterLocked(phaseResting)
 	if lost > 1 { // once is an accident
-		o.rest = backoff(int(lost)-2, maxRest)
+		o.adm.rest = backoff(int(lost)-2, maxRest)
 	}
-	o.countLocked()
-	if o.drawn && o.turn.attempt == 0 {
+	if o.lease.drawn && o.turn.attempt == 0 {
 		return nil // as any other that begins
 	}
-	o.log().Info("task taken up again", "attempt", o.turn.attempt+1, "lost", lost, "in", o.rest.Round(time.Millisecond))
+	o.log().Info("task taken up again", "attempt", o.turn.attempt+1, "lost", lost, "in", o.adm.rest.Round(time.Millisecond))
 	return nil
 }
 
@@ -197,10 +218,10 @@ const maxRest = 30 * time.Second
 func (o *owner) restTimer() *time.Timer {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !o.resting {
+	if o.phase != phaseResting {
 		return nil
 	}
-	return time.NewTimer(o.rest)
+	return time.NewTimer(o.adm.rest)
 }
 
 // endRest ends the time between two runs: at a drain, or when it is over and
@@ -210,14 +231,13 @@ func (o *owner) endRest(over bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
-	case !o.resting:
+	case o.phase != phaseResting:
 	case o.ctx.Err() != nil:
-		o.resting = false
-		if o.drawn && !o.used {
+		o.enterLocked(phaseIdle)
+		if o.lease.drawn && !o.out.used {
 			o.e.taker.unbegun(o.key)
 		}
 	case over && o.holds == 0 && o.e.room.has(o):
-		o.resting = false
 		o.startLocked()
 	}
 }

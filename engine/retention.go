@@ -7,6 +7,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/engine/internal/place"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -74,8 +75,8 @@ func (e *Engine) retain(ctx context.Context) {
 		return
 	}
 	every := sweepEvery(ages, window)
-	d := &duty{name: "retention", term: max(2*every, minTerm)}
-	defer e.resign(d)
+	d := e.nodes.Duty("retention", max(2*every, place.MinTerm))
+	defer d.Resign()
 	// Processes that start together must not sweep together.
 	next := time.NewTimer(rand.N(every))
 	defer next.Stop()
@@ -85,7 +86,7 @@ func (e *Engine) retain(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		switch mine, err := e.serves(ctx, d); {
+		switch mine, err := d.Serves(ctx); {
 		case err != nil && ctx.Err() == nil:
 			e.log.Error("old tasks could not be looked for; it is tried again", "error", err)
 		case mine:
@@ -99,7 +100,7 @@ func (e *Engine) retain(ctx context.Context) {
 }
 
 // sweep deletes what is old now. What fails is tried again by the next one.
-func (e *Engine) sweep(ctx context.Context, ages map[a2a.TaskState]time.Duration, d *duty) {
+func (e *Engine) sweep(ctx context.Context, ages map[a2a.TaskState]time.Duration, d *place.Duty) {
 	at, deleted := e.now(), 0
 	for state, age := range ages {
 		x := store.Expiry{
@@ -108,7 +109,7 @@ func (e *Engine) sweep(ctx context.Context, ages map[a2a.TaskState]time.Duration
 			Batch:  sweepBatch,
 			Keep:   func(r *store.Row) bool { return !e.retire(r.Key) },
 			Pause: func(took time.Duration) error {
-				e.renew(ctx, d)
+				d.Renew(ctx)
 				return sweepPause(ctx, took)
 			},
 		}
@@ -127,7 +128,7 @@ func (e *Engine) sweep(ctx context.Context, ages map[a2a.TaskState]time.Duration
 }
 
 // sweepReceipts forgets the messages that are not known any more.
-func (e *Engine) sweepReceipts(ctx context.Context, d *duty) {
+func (e *Engine) sweepReceipts(ctx context.Context, d *place.Duty) {
 	q := store.ForgetQuery{Before: e.now(), Limit: receiptBatch}
 	for forgotten := q.Limit; forgotten == q.Limit; {
 		began := time.Now()
@@ -140,7 +141,7 @@ func (e *Engine) sweepReceipts(ctx context.Context, d *duty) {
 			e.log.Error("old messages could not be forgotten; they are tried again", "error", err)
 			return
 		}
-		e.renew(ctx, d)
+		d.Renew(ctx)
 		if sweepPause(ctx, time.Since(began)) != nil {
 			return
 		}
@@ -196,12 +197,11 @@ func (o *owner) retire() bool {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.gone || !o.exists || o.holds > 0 || o.canceling || len(o.pending) > 0 || len(o.ahead) > 0 || !o.draft.state.Interrupted() {
+	if o.phase == phaseClosed || !o.out.exists || o.holds > 0 || o.turn.canceling || len(o.out.pending) > 0 || len(o.out.ahead) > 0 || !o.draft.state.Interrupted() {
 		return false
 	}
-	o.gone = true
+	o.closeLocked() // nobody waits for the agent's function to return
 	o.err = errNotFound(o.key.ID)
-	o.running = false // nobody waits for the function to return
 	o.wake.ring()
 	return true
 }

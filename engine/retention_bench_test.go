@@ -17,6 +17,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aserver"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/engine/internal/place"
 	"github.com/parley-a2a/parley/store"
 	"github.com/parley-a2a/parley/store/sqlite"
 )
@@ -51,7 +52,7 @@ func BenchmarkRetention(b *testing.B) {
 			ctx, cancel := context.WithTimeout(ctx, window)
 			begin := time.Now()
 			if on == 1 {
-				e.sweep(ctx, map[a2a.TaskState]time.Duration{a2a.TaskStateCompleted: time.Hour}, &duty{})
+				e.sweep(ctx, map[a2a.TaskState]time.Duration{a2a.TaskStateCompleted: time.Hour}, &place.Duty{})
 				swept.Add(int64(time.Since(begin)))
 			}
 			select {

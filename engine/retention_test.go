@@ -13,6 +13,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/engine/internal/place"
 	"github.com/parley-a2a/parley/store"
 	"github.com/parley-a2a/parley/store/storetest"
 )
@@ -173,7 +174,7 @@ func TestRetentionBeneathAReader(t *testing.T) {
 				}
 			}
 			if n == stopAt {
-				rec, getErr := st.Get(t.Context(), key, false)
+				rec, getErr := st.Get(t.Context(), key, store.RowOnly)
 				if getErr != nil {
 					t.Fatal(getErr)
 				}
@@ -208,7 +209,7 @@ func TestDeletedByOthers(t *testing.T) {
 			got <- err
 		}()
 		synctest.Wait()
-		rec, err := st.Get(t.Context(), store.Key{ID: task.ID}, false)
+		rec, err := st.Get(t.Context(), store.Key{ID: task.ID}, store.RowOnly)
 		if err == nil {
 			_, err = st.Delete(t.Context(), []store.Row{rec.Row})
 		}
@@ -220,7 +221,7 @@ func TestDeletedByOthers(t *testing.T) {
 
 		// With its function parked here: the answer finds no task.
 		task = w.mustSend(send("ask"))
-		rec, err = st.Get(t.Context(), store.Key{ID: task.ID}, false)
+		rec, err = st.Get(t.Context(), store.Key{ID: task.ID}, store.RowOnly)
 		if err == nil {
 			_, err = st.Delete(t.Context(), []store.Row{rec.Row})
 		}
@@ -272,7 +273,7 @@ func TestDeletedBetweenReads(t *testing.T) {
 				if read != what || !armed.CompareAndSwap(true, false) {
 					return
 				}
-				rec, err := st.Get(context.Background(), store.Key{ID: task.ID}, false)
+				rec, err := st.Get(context.Background(), store.Key{ID: task.ID}, store.RowOnly)
 				if err == nil {
 					_, err = st.Delete(context.Background(), []store.Row{rec.Row})
 				}
@@ -349,14 +350,14 @@ func TestRetentionRacesAnAnswer(t *testing.T) {
 		swept := make(chan struct{})
 		go func() {
 			defer close(swept)
-			w.sweep(t.Context(), map[a2a.TaskState]time.Duration{a2a.TaskStateInputRequired: -time.Hour}, &duty{})
+			w.sweep(t.Context(), map[a2a.TaskState]time.Duration{a2a.TaskStateInputRequired: -time.Hour}, &place.Duty{})
 		}()
 		for range i % 5 {
 			runtime.Gosched()
 		}
 		resp, err := w.SendMessage(t.Context(), reply(task, "yes"))
 		<-swept
-		_, getErr := st.Get(t.Context(), key, false)
+		_, getErr := st.Get(t.Context(), key, store.RowOnly)
 		switch {
 		case err == nil && getErr == nil && resp.Task.Status.State == a2a.TaskStateCompleted:
 			answered++

@@ -9,19 +9,15 @@ import (
 )
 
 // mayFollow is the state machine of docs/state-machine.md: whether a task in
-// state from may change to state to, if it was created in version of the
-// protocol ("" is 1.0 and later). Terminal states are final (specification
-// §3.1.1), but in version 0.1, where a finished task begins anew with another
-// message. Otherwise a task never goes back to submitted.
-func mayFollow(from, to a2a.TaskState, version string) bool {
+// state from may change to state to. Terminal states are final (specification
+// §3.1.1), unless the task's version reopens finished tasks (a2a.Version.Reopens):
+// such a task goes back to submitted with another message. No other task does.
+func mayFollow(from, to a2a.TaskState, reopens bool) bool {
 	if !from.Valid() || !to.Valid() {
 		return false
 	}
-	return (to == a2a.TaskStateSubmitted) == from.Terminal() && (!from.Terminal() || version == reopens)
+	return (to == a2a.TaskStateSubmitted) == from.Terminal() && (!from.Terminal() || reopens)
 }
-
-// reopens is the version of the protocol whose finished tasks take messages.
-const reopens = "0.1"
 
 var (
 	errTerminal   = errors.New("engine: the task is in a terminal state")
@@ -41,7 +37,7 @@ type draft struct {
 
 	generation int64        // see a2a.Task.Generation
 	words      *a2a.Message // of the newest status
-	version    string       // see a2a.Task.Version
+	version    a2a.Version  // see a2a.Task.Version
 	reopened   int          // how often the task began anew
 	messages   int          // of the client
 }
@@ -98,7 +94,7 @@ func (d *draft) follow(en *a2a.Entry) error {
 	switch en.Kind {
 	case a2a.EntryStatus:
 		to := en.Status.Status.State
-		if !mayFollow(d.state, to, d.version) {
+		if !mayFollow(d.state, to, d.version.Reopens()) {
 			return fmt.Errorf("%w: %s after %s", errTransition, to, d.state)
 		}
 		d.become(en.Status)
@@ -122,7 +118,7 @@ func (d *draft) follow(en *a2a.Entry) error {
 }
 
 func (d *draft) write(ev *a2a.TaskArtifactUpdateEvent) {
-	is := artifact{open: !ev.LastChunk, size: int64(artifactWeight(ev.Artifact))}
+	is := artifact{open: !ev.LastChunk, size: int64(ev.Artifact.Size())}
 	if ev.Append {
 		was, _ := d.artifacts.get(ev.Artifact.ArtifactID)
 		is.size += was.size
@@ -134,7 +130,7 @@ func (d *draft) write(ev *a2a.TaskArtifactUpdateEvent) {
 // reopen applies the entry with which a finished task begins anew. It is apart
 // from follow, so that nothing but a client's message can do that.
 func (d *draft) reopen(en *a2a.Entry) error {
-	if !d.state.Terminal() || !mayFollow(d.state, en.Status.Status.State, d.version) {
+	if !d.state.Terminal() || !mayFollow(d.state, en.Status.Status.State, d.version.Reopens()) {
 		return errTerminal
 	}
 	d.become(en.Status)

@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/budget"
 	"github.com/parley-a2a/parley/store"
 )
 
 // SendMessage implements a2a.Service (specification §3.1.1, §3.2.2).
-func (s *door) SendMessage(ctx context.Context, req *a2a.SendMessageRequest) (*a2a.SendMessageResponse, error) {
+func (s *service) SendMessage(ctx context.Context, req *a2a.SendMessageRequest) (*a2a.SendMessageResponse, error) {
 	e := s.e
 	a, err := s.enter(ctx, req.Tenant, a2a.ScopeTasksWrite)
 	if err != nil {
@@ -21,6 +22,7 @@ func (s *door) SendMessage(ctx context.Context, req *a2a.SendMessageRequest) (*a
 		return nil, err
 	}
 	d, err := e.deliver(ctx, a, req, false)
+	budget.From(ctx).Close() // the task has the message now, and counts it
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +52,7 @@ func (s *door) SendMessage(ctx context.Context, req *a2a.SendMessageRequest) (*a
 }
 
 // SendStreamingMessage implements a2a.Service (specification §3.1.2).
-func (s *door) SendStreamingMessage(ctx context.Context, req *a2a.SendMessageRequest) iter.Seq2[*a2a.StreamResponse, error] {
+func (s *service) SendStreamingMessage(ctx context.Context, req *a2a.SendMessageRequest) iter.Seq2[*a2a.StreamResponse, error] {
 	return func(yield func(*a2a.StreamResponse, error) bool) {
 		e := s.e
 		a, err := s.enter(ctx, req.Tenant, a2a.ScopeTasksWrite)
@@ -62,6 +64,7 @@ func (s *door) SendStreamingMessage(ctx context.Context, req *a2a.SendMessageReq
 			return
 		}
 		d, err := e.deliver(ctx, a, req, true)
+		budget.From(ctx).Close() // as in SendMessage
 		if err != nil {
 			yield(nil, err)
 			return
@@ -179,7 +182,7 @@ func (e *Engine) deliverNew(ctx context.Context, a *access, req *a2a.SendMessage
 		}
 	}
 	if own != nil {
-		p.identity = own.identity
+		p.identity = own.Identity
 	}
 	b.post = p
 	t, o, err := e.place(ctx, a.scope, req.Message.TaskID, b, legacy.CreateByID)
@@ -207,9 +210,13 @@ func (e *Engine) place(ctx context.Context, key store.Key, id string, b *birth, 
 	var err error
 	switch {
 	case id == "":
-		o, err = e.begin(key, b)
-	case createByID:
+		o, err = e.begin(ctx, key, b)
+	case createByID && mayBegin(id) == nil:
 		o, err = e.followUp(ctx, t, b.post, b)
+	case createByID:
+		if o, err = e.followUp(ctx, t, b.post, nil); errors.Is(err, a2a.ErrTaskNotFound) {
+			err = mayBegin(id)
+		}
 	default:
 		o, err = e.followUp(ctx, t, b.post, nil)
 	}
@@ -250,7 +257,7 @@ func (e *Engine) followUp(ctx context.Context, t *topic, p *post, b *birth) (*ow
 		err = nil // nothing of it is committed, or it is deleted
 	case err == nil:
 		err = checkContext(p.message, task.ContextID)
-		if s := task.Status.State; err == nil && s.Terminal() && !(p.reopen && mayFollow(s, a2a.TaskStateSubmitted, task.Version)) {
+		if s := task.Status.State; err == nil && s.Terminal() && !(p.reopen && mayFollow(s, a2a.TaskStateSubmitted, task.Version.Reopens())) {
 			err = errFinished(t.key.ID)
 		}
 	}
@@ -270,14 +277,18 @@ func (e *Engine) followUp(ctx context.Context, t *topic, p *post, b *birth) (*ow
 				err = e.takenBefore(ctx, p)
 			}
 			if err == nil {
-				err = o.post(p)
+				var done func()
+				if done, err = o.admit(ctx, p); err == nil {
+					err = o.post(p)
+				}
+				done()
 			}
 		}
 		o.release()
 		switch err {
 		case errRetiring:
 			select {
-			case <-o.left: // set by now, and constant
+			case <-o.succession.left: // set by now, and constant
 				continue
 			case <-ctx.Done():
 				return nil, context.Cause(ctx)

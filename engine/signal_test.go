@@ -2,16 +2,14 @@ package engine
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/engine/internal/place"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -66,67 +64,10 @@ func TestBellRingsForThoseWhoWaited(t *testing.T) {
 	}
 }
 
-// Whatever an agent does with its context, it cannot tell it from one of the
-// standard library's: also when it asks late.
-func TestTurnContextIsAContext(t *testing.T) {
-	errTurn, errBase := errors.New("turn"), errors.New("base")
-	type key struct{}
-	look := map[string]func(ctx context.Context){
-		"never":  func(context.Context) {},
-		"before": func(ctx context.Context) { ctx.Done() },
-	}
-	ends := map[string]struct {
-		do   func(turn, base func(error))
-		want error
-	}{
-		"nobody":           {func(_, _ func(error)) {}, nil},
-		"the turn":         {func(turn, _ func(error)) { turn(errTurn) }, errTurn},
-		"the turn, twice":  {func(turn, _ func(error)) { turn(errTurn); turn(errBase) }, errTurn},
-		"the base":         {func(_, base func(error)) { base(errBase) }, errBase},
-		"the base, before": {func(turn, base func(error)) { base(errBase); turn(errTurn) }, errBase},
-		"the turn, before": {func(turn, base func(error)) { turn(errTurn); base(errBase) }, errTurn},
-	}
-	for when, look := range look {
-		for who, end := range ends {
-			t.Run(when+" "+who, func(t *testing.T) {
-				base, stop := context.WithCancelCause(context.WithValue(context.Background(), key{}, "value"))
-				defer stop(nil)
-				ctx := &turnContext{base: base}
-				look(ctx)
-				end.do(ctx.end, stop)
-				derived, cancel := context.WithTimeout(ctx, time.Hour)
-				defer cancel()
-				for name, c := range map[string]context.Context{"itself": ctx, "derived": derived} {
-					if got := context.Cause(c); got != end.want {
-						t.Errorf("%s: the cause is %v, want %v", name, got, end.want)
-					}
-					if got := c.Err(); (got != nil) != (end.want != nil) {
-						t.Errorf("%s: the error is %v", name, got)
-					}
-					if end.want != nil {
-						<-c.Done()
-					}
-				}
-				if _, ok := ctx.Deadline(); ok {
-					t.Error("it has a deadline")
-				}
-			})
-		}
-	}
-	ctx := &turnContext{base: context.WithValue(context.Background(), key{}, "value")}
-	derived, cancel := context.WithCancel(ctx)
-	defer cancel()
-	if got := derived.Value(key{}); got != "value" {
-		t.Errorf("the value is %v", got)
-	}
-	ctx.end(errTurn)
-	<-derived.Done()
-}
-
 // Bodies share arrays; none may be written over by the next one, whatever their
 // sizes are.
 func TestBodiesDoNotOverlap(t *testing.T) {
-	o := &owner{e: &Engine{}, key: store.Key{ID: "t"}, contextID: "c", draft: newDraft()}
+	o := &owner{e: &Engine{nodes: &place.Alone{}}, key: store.Key{ID: "t"}, contextID: "c", draft: newDraft()}
 	r := rand.New(rand.NewPCG(1, 2))
 	var records []record
 	for i := range 2000 {

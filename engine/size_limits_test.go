@@ -149,7 +149,7 @@ func TestSizesCountTheLog(t *testing.T) {
 			defer o.release()
 			o.mu.Lock()
 			defer o.mu.Unlock()
-			return o.weight
+			return o.mem.weight
 		}
 		before := weighs(w)
 		w.stop()

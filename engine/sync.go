@@ -10,16 +10,16 @@ import (
 func (h *host) Sync(ctx context.Context) error {
 	o := (*owner)(h)
 	o.mu.Lock()
-	if !o.gone {
+	if o.phase != phaseClosed {
 		o.createLocked()
 	}
 	// Nothing else can be committed between the two: an append under way is in
 	// ahead until it is.
 	last := o.topic.committed()
-	if n := len(o.ahead); n > 0 {
-		last = o.ahead[n-1].entry.Seq
+	if n := len(o.out.ahead); n > 0 {
+		last = o.out.ahead[n-1].entry.Seq
 	}
-	last += int64(len(o.pending))
+	last += int64(len(o.out.pending))
 	o.mu.Unlock()
 	return o.topic.reach(ctx, o, last)
 }

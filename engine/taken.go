@@ -50,7 +50,7 @@ func (d taken) wasRead(ctx context.Context, e *Engine) error {
 func (e *Engine) awaitStop(ctx context.Context, d taken) (ended int64, err error) {
 	g := d.topic.watch()
 	if !g.known {
-		rec, err := e.store.Get(ctx, d.topic.key, false)
+		rec, err := e.store.Get(ctx, d.topic.key, store.RowOnly)
 		if err != nil {
 			return 0, e.unread(ctx, err, d.topic.key)
 		}

@@ -40,6 +40,7 @@ type topic struct {
 type sized struct {
 	*a2a.Entry
 	size  int
+	apart bool                // it refers to content that was not read yet, see Engine.behind
 	body  []byte              // as it is stored, where that is what streams show, too
 	ready bool                // event is set, where streams show the entry: see eventsLocked
 	event *a2a.StreamResponse // what all readers get of it
@@ -120,13 +121,20 @@ func (t *topic) publish(o *owner, entries []sized, behind *a2a.Task, at func(*a2
 	return true
 }
 
+// tailBytes is how much the tail holds besides the task.
+func (t *topic) tailBytes() int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return int64(t.bytes)
+}
+
 // trimLocked copies what stays, because readers hold slices of the old tail.
 func (t *topic) trimLocked() {
 	if len(t.tail) <= maxTail && t.bytes <= maxTailBytes {
 		return
 	}
-	keep := len(t.tail)
-	bytes := 0
+	keep := len(t.tail) - 1 // the newest stays, however large: all who wait for it share it
+	bytes := t.tail[keep].size
 	for keep > 0 && len(t.tail)-keep < maxTail/2 && bytes+t.tail[keep-1].size <= maxTailBytes/2 {
 		keep--
 		bytes += t.tail[keep].size
@@ -143,7 +151,7 @@ func (t *topic) release(o *owner, lost error) {
 	t.mu.Lock()
 	if t.owner == o {
 		t.owner, t.lost, t.aloft = nil, lost, false
-		if t.task != nil && (!t.task.Status.State.Terminal() || t.task.Version == reopens && t.shared) {
+		if t.task != nil && (!t.task.Status.State.Terminal() || t.task.Version.Reopens() && t.shared) {
 			t.task, t.last, t.tail, t.bytes = nil, 0, nil, 0
 			t.staleLocked()
 		}
@@ -326,7 +334,7 @@ func (e *Engine) join(k store.Key) *topic {
 func (e *Engine) joinLocked(k store.Key) *topic {
 	t := e.topics[k]
 	if t == nil {
-		t = &topic{key: k, shared: e.opts.deadAfter() > 0}
+		t = &topic{key: k, shared: e.nodes.Shared()}
 		e.topics[k] = t
 		if t.shared {
 			t.hash = k.Hash()

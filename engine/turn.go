@@ -19,13 +19,12 @@ import (
 func (o *owner) post(p *post) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.gone {
+	if o.phase == phaseClosed {
 		return o.err
 	}
 	if err := o.admitLocked(p); err != nil {
 		return err
 	}
-	defer o.settleLocked()
 	m := *p.message
 	m.TaskID, m.ContextID = o.key.ID, o.contextID
 	p.message = &m
@@ -34,7 +33,7 @@ func (o *owner) post(p *post) error {
 		secret = hide(p)
 	}
 	reopens, waits := o.draft.state.Terminal(), o.draft.state.Interrupted()
-	here := o.roomLocked(secret != nil || o.canceling)
+	here := o.roomLocked(secret != nil || o.turn.canceling)
 	if reopens {
 		if err := o.reopenLocked(); err != nil {
 			return err
@@ -49,7 +48,7 @@ func (o *owner) post(p *post) error {
 		// The answer came: the client's stream begins with a task at work. A
 		// process that is lost must not leave a task that has its answer and
 		// still waits.
-		o.pending[len(o.pending)-1].tied = true
+		o.out.pending[len(o.out.pending)-1].tied = true
 		if err := o.emitLocked(o.status(a2a.TaskStateWorking, nil)); err != nil {
 			return err
 		}
@@ -58,12 +57,12 @@ func (o *owner) post(p *post) error {
 		// Of several that expect the same generation only one may win, but a
 		// message for a task at work changes nothing that is counted. The
 		// status is said once more, so that the next one is told the truth.
-		o.pending[len(o.pending)-1].tied = true
+		o.out.pending[len(o.out.pending)-1].tied = true
 		if err := o.emitLocked(o.status(a2a.TaskStateWorking, o.draft.words)); err != nil {
 			return err
 		}
 	}
-	o.pending[len(o.pending)-1].post = p
+	o.out.pending[len(o.out.pending)-1].post = p
 	o.waiting = append(o.waiting, p)
 	p.entry = en
 	if secret != nil {
@@ -75,10 +74,12 @@ func (o *owner) post(p *post) error {
 	case !here: // whoever draws the task goes on with it
 	case o.holdsLocked(waits || reopens):
 		p.held = true
-		o.starts = !o.running && !o.resting
-	case o.running:
+		if o.phase == phaseIdle || o.phase == phaseNoAgent {
+			o.enterLocked(phaseStarting)
+		}
+	case o.phase == phaseRunning:
 		o.wake.ring()
-	case !o.resting && !o.starts:
+	case o.phase == phaseIdle || o.phase == phaseNoAgent:
 		o.startLocked()
 	}
 	return nil
@@ -87,7 +88,7 @@ func (o *owner) post(p *post) error {
 // holdsLocked reports whether a message is for the agent once it is committed, and
 // not before: where processes share a store any of them may go on with a task that
 // waited, and only the one whose append is the first has it.
-func (o *owner) holdsLocked(waited bool) bool { return waited && o.e.shares() }
+func (o *owner) holdsLocked(waited bool) bool { return waited && o.e.nodes.Shared() }
 
 // heldLocked lets the agent have what was committed of a flight.
 func (o *owner) heldLocked(f *flight) {
@@ -99,11 +100,12 @@ func (o *owner) heldLocked(f *flight) {
 	}
 	switch {
 	case !any:
-	case o.starts && o.ctx.Err() == nil && !o.draft.state.Terminal():
-		o.starts = false
+	case o.phase != phaseStarting:
+		o.wake.ring()
+	case o.ctx.Err() == nil && !o.draft.state.Terminal():
 		o.startLocked()
 	default:
-		o.starts = false
+		o.enterLocked(phaseIdle)
 		o.wake.ring()
 	}
 }
@@ -111,15 +113,15 @@ func (o *owner) heldLocked(f *flight) {
 // admitLocked judges a message by what the task is now.
 func (o *owner) admitLocked(p *post) error {
 	if o.draft.state.Terminal() {
-		if !p.reopen || !mayFollow(o.draft.state, a2a.TaskStateSubmitted, o.draft.version) {
+		if !p.reopen || !mayFollow(o.draft.state, a2a.TaskStateSubmitted, o.draft.version.Reopens()) {
 			return errTerminal
 		}
-		if o.used {
+		if o.out.used {
 			// What ran here may still speak, and must not be heard in the next
 			// turn, nor may a cancellation of this one be: that gets an owner
 			// of its own.
-			if o.left == nil {
-				o.left = make(chan struct{})
+			if o.succession.left == nil {
+				o.succession.left = make(chan struct{})
 				o.nudge()
 			}
 			return errRetiring
@@ -133,7 +135,7 @@ func (o *owner) admitLocked(p *post) error {
 		return errMessages(o.key.ID, l.Messages)
 	}
 	en := a2a.Entry{Kind: a2a.EntryMessage, Message: p.message, Received: p.from.received()}
-	if l.TaskBytes > 0 && o.weight+weight(&en) > l.TaskBytes {
+	if l.TaskBytes > 0 && o.mem.weight+weight(&en) > l.TaskBytes {
 		return errRoom(o.key.ID, l.TaskBytes)
 	}
 	return o.reserveLocked(p)
@@ -146,14 +148,13 @@ func (o *owner) startLocked() {
 		o.awaitLocked()
 		return
 	}
-	o.used = true
+	o.out.used = true
 	o.turn.taken = 1 // the message that began the turn
 	o.turn.messages[0].decided()
 	o.turn.step = 0
 	o.turn.attempt++
-	o.running = true
-	o.auth.heard = false
-	o.settleLocked()
+	o.enterLocked(phaseRunning)
+	o.auth.heard, o.auth.given = false, false
 	o.e.work.Add(1)
 	go o.runAgent(p)
 }
@@ -174,7 +175,7 @@ func (o *owner) runAgent(p *player) {
 		o.inbox.finish(err)
 	}()
 	h := (*host)(o)
-	err = p.agent.Run(a2a.WithCaller(&o.ctx, h.Caller()), agent.NewTurn(h))
+	err = p.agent.Run(a2a.WithCaller(o.ctx.Context, h.Caller()), agent.NewTurn(h))
 }
 
 var errNoReturn = errors.New("the agent's goroutine ended without returning")
@@ -195,21 +196,24 @@ var someByte uint8 // which the compiler does not know
 func (o *owner) conclude(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.running = false
-	defer o.countLocked()
-	if o.gone || o.yields || o.draft.state.Terminal() {
+	was := o.phase
+	if was != phaseRunning && was != phaseEnding {
+		return // nobody waited for it any more
+	}
+	o.enterLocked(phaseIdle)
+	if was == phaseEnding {
 		return
 	}
 	var end *a2a.Entry
 	switch {
-	case o.canceling:
+	case o.turn.canceling:
 		end = o.status(a2a.TaskStateCanceled, nil)
-	case o.timedOut:
+	case o.adm.timedOut:
 		o.log().Info("task failed: its time is up", "error", err)
 		end = o.tooLong()
 	case err == nil:
 		end = o.status(a2a.TaskStateCompleted, nil)
-	case context.Cause(&o.ctx) == agent.ErrDraining:
+	case context.Cause(o.ctx.Context) == agent.ErrDraining:
 		o.log().Info("left for the next start", "error", err)
 		return
 	default:
@@ -236,26 +240,28 @@ func (o *owner) requestCancel(c *a2a.CancelRequested) (asked *post, coming bool,
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
-	case o.gone:
+	case o.phase == phaseClosed:
 		return nil, false, o.err
 	case o.draft.state.Terminal():
 		return nil, false, nil
-	case o.canceling:
-		return o.asked, true, nil
+	case o.turn.canceling:
+		return o.turn.asked, true, nil
 	}
 	if err := o.emitLocked(&a2a.Entry{Kind: a2a.EntryCancel, Cancel: c}); err != nil {
 		return nil, false, err
 	}
-	o.canceling = true
+	o.turn.canceling = true
 	o.turn.canceled = len(o.turn.messages)
-	o.asked = &post{}
-	o.pending[len(o.pending)-1].post = o.asked
-	o.waiting = append(o.waiting, o.asked)
-	if o.running {
-		return o.asked, true, nil
+	o.turn.asked = &post{}
+	o.out.pending[len(o.out.pending)-1].post = o.turn.asked
+	o.waiting = append(o.waiting, o.turn.asked)
+	switch o.phase {
+	case phaseRunning:
+		return o.turn.asked, true, nil
+	case phaseResting, phaseStarting:
+		o.enterLocked(phaseIdle)
 	}
-	o.resting, o.starts = false, false
-	return o.asked, true, o.emitLocked(o.status(a2a.TaskStateCanceled, nil))
+	return o.turn.asked, true, o.emitLocked(o.status(a2a.TaskStateCanceled, nil))
 }
 
 // abandon cancels the task without its agent, which did not stop in time. The
@@ -268,12 +274,12 @@ func (o *owner) abandon() {
 
 // desertLocked ends the task with end if its agent still runs.
 func (o *owner) desertLocked(end *a2a.Entry, why string) {
-	if !o.running {
+	was := o.phase
+	if was != phaseRunning && was != phaseEnding {
 		return
 	}
-	o.running = false
-	defer o.countLocked()
-	if o.draft.state.Terminal() {
+	o.enterLocked(phaseIdle)
+	if was == phaseEnding {
 		return
 	}
 	o.log().Warn(why)

@@ -57,13 +57,13 @@ func (r *room) take(o *owner) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case o.seat == seated:
-	case o.seat == queued, r.behind, len(r.queue) > 0, r.used >= r.capacity:
+	case o.adm.seat == seated:
+	case o.adm.seat == queued, r.behind, len(r.queue) > 0, r.used >= r.capacity:
 		r.behind = true
 		r.sayLocked()
 		return false
 	default:
-		o.seat = seated
+		o.adm.seat = seated
 		r.used++
 	}
 	return true
@@ -79,11 +79,11 @@ func (r *room) force(o *owner) {
 }
 
 func (r *room) forceLocked(o *owner) {
-	if o.seat == queued {
+	if o.adm.seat == queued {
 		r.unqueueLocked(o)
 	}
-	if o.seat != seated {
-		o.seat = seated
+	if o.adm.seat != seated {
+		o.adm.seat = seated
 		r.used++
 	}
 }
@@ -95,7 +95,7 @@ func (r *room) has(o *owner) bool {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return o.seat == seated
+	return o.adm.seat == seated
 }
 
 // follow gives o what it needs as it is now: one that is about to run gets a place
@@ -112,19 +112,19 @@ func (r *room) follow(o *owner, running, resting bool) {
 		r.forceLocked(o)
 	case !resting:
 		r.leaveLocked(o)
-	case o.seat == noSeat && r.used < r.capacity && len(r.queue) == 0:
-		o.seat = seated
+	case o.adm.seat == noSeat && r.used < r.capacity && len(r.queue) == 0:
+		o.adm.seat = seated
 		r.used++
-	case o.seat == noSeat:
-		o.seat = queued
+	case o.adm.seat == noSeat:
+		o.adm.seat = queued
 		r.queue = append(r.queue, o)
 	}
 }
 
 func (r *room) leaveLocked(o *owner) {
-	switch o.seat {
+	switch o.adm.seat {
 	case seated:
-		o.seat = noSeat
+		o.adm.seat = noSeat
 		r.used--
 	case queued:
 		r.unqueueLocked(o)
@@ -132,7 +132,7 @@ func (r *room) leaveLocked(o *owner) {
 	for len(r.queue) > 0 && r.used < r.capacity {
 		next := r.queue[0]
 		r.queue = slices.Delete(r.queue, 0, 1)
-		next.seat = seated
+		next.adm.seat = seated
 		r.used++
 		next.nudge()
 	}
@@ -142,7 +142,7 @@ func (r *room) leaveLocked(o *owner) {
 }
 
 func (r *room) unqueueLocked(o *owner) {
-	o.seat = noSeat
+	o.adm.seat = noSeat
 	if i := slices.Index(r.queue, o); i >= 0 {
 		r.queue = slices.Delete(r.queue, i, i+1)
 	}
@@ -199,10 +199,13 @@ func (r *room) sayLocked() {
 // the task waits in the store from its next append on. must is for what only this
 // process can go on with.
 func (o *owner) roomLocked(must bool) bool {
-	if must && !o.yields {
+	if o.phase == phaseYielding {
+		return false
+	}
+	if must {
 		o.e.room.force(o)
 	}
-	if !o.yields && o.e.room.take(o) {
+	if o.e.room.take(o) {
 		return true
 	}
 	o.yieldLocked()
@@ -212,9 +215,9 @@ func (o *owner) roomLocked(must bool) bool {
 // yieldLocked leaves the task to whoever draws it. An agent of it that waits for
 // its client is told to stop: it runs again there.
 func (o *owner) yieldLocked() {
-	o.yields, o.resting = true, false
-	if o.running {
-		o.running = false // nobody waits for it
+	ran := o.phase == phaseRunning
+	o.enterLocked(phaseYielding)
+	if ran { // nobody waits for it to return
 		o.ctx.end(agent.ErrEnded)
 		o.wake.ring()
 	}
@@ -226,10 +229,9 @@ func (o *owner) beginLocked() {
 		o.startLocked()
 		return
 	}
-	o.lease.next, o.row.Epoch = 0, 0 // whoever draws it is its first owner
+	o.lease.next, o.saved.row.Epoch = 0, 0 // whoever draws it is its first owner
 	o.yieldLocked()
 	o.createLocked()
-	o.settleLocked()
 }
 
 // waits says that a task may have been left in the store to be drawn.
@@ -287,9 +289,9 @@ func (e *Engine) giveBack(ctx context.Context) error {
 	back := e.taker.back
 	e.taker.mu.Unlock()
 	for _, k := range back {
-		rec, err := e.store.Get(ctx, k, false)
+		rec, err := e.store.Get(ctx, k, store.RowOnly)
 		if err == nil && rec.Active && rec.Node == e.node {
-			_, err = e.store.Take(ctx, "", e.deadBefore(), k)
+			_, err = e.store.Take(ctx, "", e.nodes.DeadBefore(), k)
 		}
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err

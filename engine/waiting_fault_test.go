@@ -232,7 +232,7 @@ func testFleet(t *testing.T, rng *rand.Rand, faults bool) {
 	var keys []store.Key
 	ended := 0
 	for _, task := range tasks {
-		rec, err := st.Get(t.Context(), task.key, true)
+		rec, err := st.Get(t.Context(), task.key, store.Whole)
 		if err != nil {
 			t.Fatal(err)
 		}

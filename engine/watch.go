@@ -12,11 +12,8 @@ import (
 // They make things prompt and nothing else: each can be lost, and beneath each
 // somebody looks from time to time.
 
-// watch hears the store's hints until ctx ends, if the store is shared.
+// watch hears the store's hints until ctx ends.
 func (e *Engine) watch(ctx context.Context) {
-	if e.opts.deadAfter() <= 0 {
-		return // nobody else changes anything
-	}
 	for failures := 0; ctx.Err() == nil; failures++ {
 		begun := time.Now()
 		err := e.store.Watch(ctx, e.hear)
@@ -36,17 +33,17 @@ func (e *Engine) watch(ctx context.Context) {
 func (e *Engine) hear(h store.Hint) {
 	if h.Task != 0 || h.Lost {
 		e.hearOf(h.Task, h.Lost)
-		e.outbox.hear(h.Task)
+		e.outbox.Hear(h.Task, e.owned)
 	}
 	if h.Node == e.node || h.Lost {
 		nudge(e.mailHint)
 	}
 	if h.Work || h.Lost {
 		e.taker.others()
-		e.outbox.claimSoon()
+		e.outbox.ClaimSoon()
 	}
 	if h.Lost {
-		e.outbox.lookSoon()
+		e.outbox.LookSoon()
 	}
 }
 

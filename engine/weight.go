@@ -16,16 +16,14 @@ func weight(en *a2a.Entry) int64 {
 	n := entryWeight
 	switch {
 	case en.Message != nil:
-		n += weightOf(en.Message.Parts) + len(en.Message.Metadata)
-		if en.Received != nil {
-			n += len(en.Received.Metadata)
+		n += en.Message.Size() + listSize(en.Message.Extensions) + listSize(en.Message.ReferenceTaskIDs)
+		if r := en.Received; r != nil {
+			n += len(r.Metadata) + listSize(r.AcceptedOutputModes) + listSize(r.Extensions)
 		}
 	case en.Status != nil:
-		if m := en.Status.Status.Message; m != nil {
-			n += weightOf(m.Parts) + len(m.Metadata)
-		}
+		n += en.Status.Status.Message.Size()
 	case en.Artifact != nil:
-		n += artifactWeight(en.Artifact.Artifact)
+		n += en.Artifact.Artifact.Size()
 	case en.Step != nil:
 		n += len(en.Step.Result)
 	case en.Cancel != nil:
@@ -34,13 +32,10 @@ func weight(en *a2a.Entry) int64 {
 	return int64(n)
 }
 
-func artifactWeight(a *a2a.Artifact) int {
-	return weightOf(a.Parts) + len(a.Name) + len(a.Description) + len(a.Metadata)
-}
-
-func weightOf(parts []*a2a.Part) (n int) {
-	for _, p := range parts {
-		n += len(p.Text) + len(p.Raw) + len(p.URL) + len(p.Data) + len(p.Metadata) + len(p.Filename) + len(p.MediaType)
+// listSize is what a list of a message weighs.
+func listSize(list []string) (n int) {
+	for _, s := range list {
+		n += 16 + len(s)
 	}
 	return n
 }
@@ -48,7 +43,7 @@ func weightOf(parts []*a2a.Part) (n int) {
 // sayLocked is emitLocked for what agents say: it fails the task when it goes
 // beyond a limit, and notes that the agent has spoken.
 func (o *owner) sayLocked(en *a2a.Entry) error {
-	if o.yields {
+	if o.phase == phaseYielding {
 		return agent.ErrEnded // it runs again elsewhere
 	}
 	if err := o.exceedsLocked(en); err != nil {
@@ -70,15 +65,15 @@ func (o *owner) sayLocked(en *a2a.Entry) error {
 // of its agent's.
 func (o *owner) exceedsLocked(en *a2a.Entry) *agent.PublicError {
 	l := o.e.limits.Load()
-	if o.gone || o.draft.state.Terminal() {
+	if o.phase == phaseClosed || o.draft.state.Terminal() {
 		return nil
 	}
-	if most := l.TaskBytes; most > 0 && o.weight+weight(en) > most {
+	if most := l.TaskBytes; most > 0 && o.mem.weight+weight(en) > most {
 		return tooLarge("the task", most)
 	}
 	if most := l.ArtifactBytes; most > 0 && en.Kind == a2a.EntryArtifact {
 		a := en.Artifact.Artifact
-		size := int64(artifactWeight(a))
+		size := int64(a.Size())
 		if en.Artifact.Append {
 			was, _ := o.draft.artifacts.get(a.ArtifactID)
 			size += was.size

@@ -31,12 +31,14 @@
 //
 // # Files
 //
-// store.go is the contract, group.go the group commit that drivers share.
-// log.go (appends, entries, blobs), owner.go (beats, claims, secrets) and
-// query.go (lists), receipt.go (what is known when it comes again), retain.go
-// (what is old, and its end), outbox.go (webhooks), letter.go (what of them was
-// given up) and archive.go (all that there is, in order) are the memory store's
-// part of each; drivers use the same names. export.go and import.go move whole
-// stores as text. Drivers are in the packages below, and storetest is the suite
-// that each of them passes.
+// store.go is the contract as a whole. Each of its parts is at the top of a file,
+// above what the memory store makes of it: log.go (appends, entries, blobs),
+// query.go (lists; retain.go is what is old, and its end), owner.go (heartbeats,
+// and who takes over), share.go (clock, mail and hints of several processes),
+// receipt.go (what is known when it comes again), outbox.go (webhooks; letter.go is
+// what of them was given up) and vault.go (keys). Drivers use the same names.
+// group.go is the group commit that they share.
+//
+// Drivers are in the packages below; archive moves whole stores as text, and
+// storetest is the suite that each driver passes.
 package store

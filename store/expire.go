@@ -18,8 +18,8 @@ type Expiry struct {
 }
 
 // Run deletes what there is and returns how many tasks that were. What goes on
-// while it looks is left alone, see Store.Delete.
-func (x *Expiry) Run(ctx context.Context, st Store) (int, error) {
+// while it looks is left alone, see Index.Delete.
+func (x *Expiry) Run(ctx context.Context, st Index) (int, error) {
 	q := IdleQuery{State: x.State, Before: x.Before, Limit: x.Batch}
 	deleted := 0
 	for {

@@ -33,7 +33,7 @@ type queued struct {
 const (
 	maxGroup      = 1024
 	maxGroupBytes = 4 << 20
-	maxQueueBytes = 64 << 20
+	maxQueueBytes = 32 << 20
 
 	largeBytes    = 64 << 10 // of an append, from which on it is large
 	maxLargeBytes = 1 << 20  // of a commit to which a large one is added

@@ -172,7 +172,7 @@ func TestGroupMakesAppendersWaitWhenFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate()
 		group := store.NewGroup(g.commit)
-		big := sized(20 << 20) // three fit in the queue
+		big := sized(10 << 20) // three fit in the queue
 		var mu sync.Mutex
 		queued, outcomes := 0, 0
 		count := func(n *int) { mu.Lock(); *n++; mu.Unlock() }
@@ -212,7 +212,7 @@ func TestGroupCloseFreesWaiters(t *testing.T) {
 		group := store.NewGroup(g.commit)
 		outcomes := make(chan error, 10)
 		for range 5 { // one in the commit, three queued, one waiting for room
-			go group.Append(sized(20<<20), func(err error) { outcomes <- err })
+			go group.Append(sized(10<<20), func(err error) { outcomes <- err })
 			synctest.Wait()
 		}
 		<-g.batches

@@ -18,6 +18,14 @@ type DeadLetter struct {
 	At     int64 // the place of its config in the order of DeadLetters; ignored on input but in a LetterQuery
 }
 
+// LetterQuery selects dead letters.
+type LetterQuery struct {
+	Of    *PushID     // only of this config; nil: of all
+	Again bool        // only those that are to be sent again
+	After *DeadLetter // the last one of the page before; nil: from the start
+	Limit int         // at least 1
+}
+
 // letterID names a dead letter within a task.
 type letterID struct {
 	push string

@@ -5,8 +5,113 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 )
+
+// Log is the part of a Store that keeps what happened to each task.
+//
+// A log changes by one operation, Append. What comes with an append is there as a
+// whole or not at all, to every reader. The other parts of a Store change what is
+// beside the log: who has a task, and how far its deliveries have come.
+type Log interface {
+	// Append queues one atomic change of one task and returns at once, unless
+	// the queue is full, when it waits for room. done is called exactly once,
+	// from a goroutine of the store, when the outcome is certain or lost:
+	//
+	//   - nil: the change is durable (fsynced) and visible to readers;
+	//   - ErrConflict: the log does not end at a.After (or, with After 0, the
+	//     task exists), nothing happened;
+	//   - ErrLeaseLost: the stored epoch is not a.Epoch, nothing happened;
+	//   - ErrNotFound: a.After is not 0 and there is no such task;
+	//   - ErrDuplicate: a receipt of a counts already, see Receipt, nothing
+	//     happened; reported only where all else is as the append said;
+	//   - an error of a.Validate: nothing happened;
+	//   - anything else: the effect is unknown, Get tells.
+	//
+	// Where both the epoch and the end of the log differ it is ErrLeaseLost: a
+	// former owner must stop, not read on and try again.
+	//
+	// done must not block and must not call Append (it may hand over to
+	// another goroutine). Appends of one task are applied in the order they were
+	// queued, those of others may pass large ones. What waits is committed
+	// together (group commit), and the failure of one does not touch the others.
+	// After Close, done gets ErrClosed.
+	Append(a *Append, done func(error))
+
+	// Get returns a task's record. Its Seal comes only if Record.Size is at most
+	// most, so that a caller who has room for so many bytes never gets more: RowOnly
+	// reads none of it and leaves Size at 0, Whole reads all of it. Size tells how
+	// much room a second Get needs.
+	Get(ctx context.Context, k Key, most int64) (*Record, error)
+
+	// Entries returns a page of a log: entries with Seq > after, in order, up to
+	// limit of them (limit <= 0: any number), but none behind the one with which
+	// their bodies reach PageBytes. The page has at least one entry if there is
+	// one. An unknown task has none. Full tells whether more may follow; EachEntry
+	// reads page after page.
+	Entries(ctx context.Context, k Key, after int64, limit int) ([]Entry, error)
+
+	// Blob returns the bytes stored under a hash, or ErrNotFound.
+	Blob(ctx context.Context, hash string) ([]byte, error)
+
+	// Blobs returns the hashes of the blobs that a task refers to: those that
+	// its appends came with, sorted. An unknown task has none.
+	Blobs(ctx context.Context, k Key) ([]string, error)
+}
+
+// Append is one atomic change of one task.
+type Append struct {
+	Row     Row     // the index row as it shall be; Row.Key names the task
+	After   int64   // the log must end here; 0: the task must not exist
+	Epoch   int64   // the stored epoch must be this; ignored with After 0
+	Entries []Entry // at least one; Seq After+1, After+2, …
+	Seal    *Seal   // set when the task ends; nil takes an earlier one away, for the log went on
+	Blobs   []Blob  // stored once per hash
+
+	// Receipts come with the entries. Where no task comes of what was taken,
+	// they may come alone: with a Row that has no ID, but the tenant and owner,
+	// and with nothing else.
+	Receipts []Receipt
+
+	// Pushes are created or replaced with the entries, so that no entry is
+	// missed.
+	Pushes []PushConfig
+
+	// Letters come with those of Pushes that they name by ID, from where these
+	// were before: an import brings both at once.
+	Letters []DeadLetter
+}
+
+// Entry is one element of a task's log.
+type Entry struct {
+	Seq  int64
+	Time time.Time
+	Kind uint8
+	Body []byte
+}
+
+// Seal is a finished task's folded form. Head is small and read with the row,
+// Body may be large.
+type Seal struct {
+	Head []byte
+	Body []byte
+}
+
+// Size is how many bytes the seal has; nil has none.
+func (s *Seal) Size() int {
+	if s == nil {
+		return 0
+	}
+	return len(s.Head) + len(s.Body)
+}
+
+// Blob is content referred to by entries and seals.
+type Blob struct {
+	Hash string // of the content, chosen by the caller
+	Data []byte
+}
 
 // Alone reports whether a has receipts and nothing else.
 func (a *Append) Alone() bool { return len(a.Entries) == 0 && len(a.Receipts) > 0 }
@@ -114,6 +219,7 @@ func (d *memory) apply(a *Append) error {
 	for _, e := range a.Entries {
 		e.Time = Milli(e.Time)
 		t.log = append(t.log, e)
+		t.packed += int64(packedSize(&e))
 	}
 	for _, b := range a.Blobs {
 		t.blobs[b.Hash] = true
@@ -130,14 +236,18 @@ func (d *memory) apply(a *Append) error {
 func Milli(t time.Time) time.Time { return time.UnixMilli(t.UnixMilli()).UTC() }
 
 // Get implements Store.
-func (m *Memory) Get(ctx context.Context, k Key, body bool) (*Record, error) {
+func (m *Memory) Get(ctx context.Context, k Key, most int64) (*Record, error) {
 	var r Record
 	err := m.read(ctx, func(d *memory) error {
 		t := d.tasks[k]
 		if t == nil {
 			return ErrNotFound
 		}
-		r = t.record(body)
+		if most <= RowOnly {
+			r.Row = t.row
+		} else {
+			r = d.record(t, true, most)
+		}
 		return nil
 	})
 	if err != nil {
@@ -148,24 +258,22 @@ func (m *Memory) Get(ctx context.Context, k Key, body bool) (*Record, error) {
 
 // Entries implements Store.
 func (m *Memory) Entries(ctx context.Context, k Key, after int64, limit int) ([]Entry, error) {
-	var found []Entry
+	page := NewEntryPage(after, limit)
 	err := m.read(ctx, func(d *memory) error {
 		t := d.tasks[k]
 		if t == nil || after >= t.row.Last {
 			return nil
 		}
-		log := t.log[max(after, 0):] // log[i] has Seq i+1
-		if limit > 0 && limit < len(log) {
-			log = log[:limit]
-		}
-		found = make([]Entry, len(log))
-		for i, e := range log {
+		for _, e := range t.log[max(after, 0):] { // log[i] has Seq i+1
+			if page.Full() {
+				break
+			}
 			e.Body = bytes.Clone(e.Body)
-			found[i] = e
+			page.add(e)
 		}
 		return nil
 	})
-	return found, err
+	return page.Entries, err
 }
 
 // Blob implements Store.
@@ -180,4 +288,16 @@ func (m *Memory) Blob(ctx context.Context, hash string) ([]byte, error) {
 		return nil
 	})
 	return data, err
+}
+
+// Blobs implements Store.
+func (m *Memory) Blobs(ctx context.Context, k Key) ([]string, error) {
+	var found []string
+	err := m.read(ctx, func(d *memory) error {
+		if t := d.tasks[k]; t != nil {
+			found = slices.Sorted(maps.Keys(t.blobs))
+		}
+		return nil
+	})
+	return found, err
 }

@@ -41,10 +41,11 @@ type memoryNode struct {
 }
 
 type memoryTask struct {
-	row   Row
-	seal  *Seal
-	log   []Entry
-	blobs map[string]bool // hashes that it refers to
+	row    Row
+	seal   *Seal
+	log    []Entry
+	packed int64           // the size of the log as Pack frames it
+	blobs  map[string]bool // hashes that it refers to
 
 	pushes map[string]PushConfig // by ID
 	places map[string]int64      // of the same, in the order of LivePushes
@@ -135,14 +136,29 @@ func (d *memory) usable(ctx context.Context) error {
 }
 
 // record copies a task's record, because what a Store returns belongs to the
-// caller.
-func (t *memoryTask) record(body bool) Record {
-	r := Record{Row: t.row}
-	if t.seal != nil {
+// caller: the seal with its body or without, if it is within most.
+func (d *memory) record(t *memoryTask, body bool, most int64) Record {
+	r := Record{Row: t.row, Size: d.size(t, body)}
+	if t.seal != nil && r.Size <= most {
 		r.Seal = &Seal{Head: bytes.Clone(t.seal.Head)}
 		if body {
 			r.Seal.Body = bytes.Clone(t.seal.Body)
 		}
 	}
 	return r
+}
+
+// size is Record.Size.
+func (d *memory) size(t *memoryTask, body bool) int64 {
+	n := t.packed
+	if t.seal != nil {
+		if n = int64(len(t.seal.Head)); !body {
+			return n
+		}
+		n += int64(len(t.seal.Body))
+	}
+	for hash := range t.blobs {
+		n += int64(len(d.blobs[hash]))
+	}
+	return n
 }

@@ -10,6 +10,53 @@ import (
 	"time"
 )
 
+// Outbox is the part of a Store that keeps webhooks: configs that come with an
+// Append or by SetPush, how far the deliveries of each have come, and those that were
+// given up. What is delivered is read from the log.
+type Outbox interface {
+	// SetPush creates or replaces a push config of a task, with its progress. The
+	// dead letters of one that is replaced stay: where it goes now they can be
+	// sent again. ErrNotFound means that there is no such task.
+	SetPush(ctx context.Context, p *PushConfig) error
+
+	// Push returns a push config, or ErrNotFound.
+	Push(ctx context.Context, id PushID) (*PushConfig, error)
+
+	// Pushes returns up to limit push configs of a task whose ID comes behind
+	// after, in that order, by bytes. limit must be at least 1. An unknown task
+	// has none.
+	Pushes(ctx context.Context, k Key, after string, limit int) ([]PushConfig, error)
+
+	// DropPush removes a push config with its dead letters. Removing one that is
+	// not there does nothing. Many letters go in steps, the config with the last;
+	// after an error some may be gone already.
+	DropPush(ctx context.Context, id PushID) error
+
+	// Advance changes the progress of push configs and adds dead letters, of all
+	// that are named durably at once. Those that are gone, were created anew, or
+	// are not of the node that an Advance names, are left alone.
+	Advance(ctx context.Context, all []Advance) error
+
+	// ClaimPushes gives node up to limit push configs that are Live and whose
+	// Node is gone, as Claim says it, and returns how many; fewer than limit
+	// means that none is left.
+	ClaimPushes(ctx context.Context, node string, deadBefore time.Time, limit int) (int, error)
+
+	// LivePushes returns up to limit push configs that are Live and of a node, in
+	// an order that stays, from behind the one whose At is after; 0: from the
+	// first. One that is replaced keeps its place. It looks at no others, however
+	// many there are.
+	LivePushes(ctx context.Context, node string, after int64, limit int) ([]PushState, error)
+
+	// DeadLetters returns a page of dead letters of all tasks, in the order of
+	// their configs, as LivePushes has it, then of their seqs.
+	DeadLetters(ctx context.Context, q LetterQuery) ([]DeadLetter, error)
+
+	// SetLetters replaces dead letters, each if it is there, or removes them if
+	// gone is set.
+	SetLetters(ctx context.Context, letters []DeadLetter, gone bool) error
+}
+
 // PushConfig is a webhook of a task as the store keeps it: where to deliver
 // what its log says, and how far that has come. The log is its queue, so a
 // backlog of any length costs nothing here.

@@ -1,15 +1,48 @@
 package store
 
 import (
-	"bytes"
+	"cmp"
 	"context"
-	"crypto/rand"
 	"maps"
+	"slices"
 	"time"
 )
 
-// SecretSize is the length of a secret in bytes.
-const SecretSize = 32
+// Nodes is the part of a Store that says which process has a task. A process is a
+// node with a heartbeat; a task that is Active belongs to one, or waits for one. Each
+// change of owner makes the task's Epoch higher, and an Append with an older one is
+// refused: so a process that lost a task cannot write to it any more.
+type Nodes interface {
+	// Beat says that node lives now. The first one registers it.
+	Beat(ctx context.Context, node string, now time.Time) error
+
+	// Leave says that node ends in good order, after its last write: its tasks
+	// can be claimed at once, and no process was lost with it. A Beat takes it
+	// back.
+	Leave(ctx context.Context, node string) error
+
+	// Claim gives node up to limit tasks that are Active and whose Node is not
+	// registered, left, or has not beaten since deadBefore; node's own are
+	// never taken, nor are those that wait, see Draw. Each claimed row gets Node =
+	// node, Epoch + 1 and, unless its
+	// node left in good order (see Leave), Lost + 1, durably, and is returned as
+	// it now is. Fewer than limit means that none is left; then all other nodes
+	// that left or are dead by deadBefore are forgotten.
+	Claim(ctx context.Context, node string, deadBefore time.Time, limit int) ([]Row, error)
+
+	// Draw gives node up to limit of the tasks that wait for a process: Active,
+	// with an empty Node. Tenants take turns, in the order of their names by bytes:
+	// one task of each, from the first behind after and around, and again. Of a
+	// tenant's, those last updated longest ago come first, then by owner and ID; in
+	// that order of turns they are returned, as they now are: with Node = node and
+	// Epoch + 1. Tasks that another Draw is about to get may be passed over. Fewer
+	// than limit means that none is left but such. limit must be at least 1.
+	Draw(ctx context.Context, node, after string, limit int) ([]Row, error)
+
+	// Take is Claim or Draw for one task. ErrNotFound means that there is nothing
+	// to take: no such task, or not Active, or its node lives or is node itself.
+	Take(ctx context.Context, node string, deadBefore time.Time, k Key) (*Row, error)
+}
 
 // Beat implements Store.
 func (m *Memory) Beat(ctx context.Context, node string, now time.Time) error {
@@ -44,6 +77,57 @@ func (m *Memory) Claim(ctx context.Context, node string, deadBefore time.Time, l
 	})
 	return claimed, err
 }
+
+// Draw implements Store.
+func (m *Memory) Draw(ctx context.Context, node, after string, limit int) ([]Row, error) {
+	if err := CheckLimit(limit); err != nil {
+		return nil, err
+	}
+	var drawn []Row
+	err := m.write(ctx, func(d *memory) {
+		waiting := map[string][]*memoryTask{}
+		for _, t := range d.tasks {
+			if t.waits() {
+				waiting[t.row.Tenant] = append(waiting[t.row.Tenant], t)
+			}
+		}
+		var tenants []string
+		for tenant, tasks := range waiting {
+			tenants = append(tenants, tenant)
+			slices.SortFunc(tasks, func(a, b *memoryTask) int {
+				return cmp.Or(a.row.Updated.Compare(b.row.Updated), a.row.Key.Compare(b.row.Key))
+			})
+		}
+		slices.SortFunc(tenants, func(a, b string) int {
+			return cmp.Or(cmp.Compare(rank(a <= after), rank(b <= after)), cmp.Compare(a, b))
+		})
+		for turn := 0; ; turn++ {
+			was := len(drawn)
+			for _, tenant := range tenants {
+				if turn < len(waiting[tenant]) && len(drawn) < limit {
+					t := waiting[tenant][turn]
+					t.row.Node = node
+					t.row.Epoch++
+					drawn = append(drawn, t.row)
+				}
+			}
+			if len(drawn) == was {
+				return
+			}
+		}
+	})
+	return drawn, err
+}
+
+func rank(later bool) int {
+	if later {
+		return 1
+	}
+	return 0
+}
+
+// waits reports whether t waits for a process.
+func (t *memoryTask) waits() bool { return t.row.Active && t.row.Node == "" }
 
 // Take implements Store.
 func (m *Memory) Take(ctx context.Context, node string, deadBefore time.Time, k Key) (*Row, error) {
@@ -83,51 +167,4 @@ func (d *memory) claim(t *memoryTask, node string, deadBefore time.Time) bool {
 func (d *memory) alive(node string, since time.Time) bool {
 	n, ok := d.nodes[node]
 	return ok && !n.left && !n.beat.Before(since)
-}
-
-// Secret implements Store.
-func (m *Memory) Secret(ctx context.Context, name string) ([]byte, error) {
-	var secret []byte
-	err := m.write(ctx, func(d *memory) {
-		if _, ok := d.secrets[name]; !ok {
-			fresh := make([]byte, SecretSize)
-			rand.Read(fresh)
-			d.secrets[name] = fresh
-		}
-		secret = bytes.Clone(d.secrets[name])
-	})
-	return secret, err
-}
-
-// Keep implements Store.
-func (m *Memory) Keep(ctx context.Context, name string, was, is []byte) ([]byte, error) {
-	var now []byte
-	err := m.write(ctx, func(d *memory) {
-		now = d.kept[name] // nil where nothing is
-		if (now == nil) == (was == nil) && bytes.Equal(now, was) {
-			now = bytes.Clone(is)
-			if is == nil {
-				delete(d.kept, name)
-			} else {
-				d.kept[name] = now
-			}
-		}
-		now = bytes.Clone(now)
-	})
-	return now, err
-}
-
-// Kept implements Store.
-func (m *Memory) Kept(ctx context.Context) (map[string][]byte, error) {
-	all := map[string][]byte{}
-	err := m.read(ctx, func(d *memory) error {
-		for name, b := range d.kept {
-			all[name] = bytes.Clone(b)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return all, nil
 }

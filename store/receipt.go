@@ -9,6 +9,45 @@ import (
 	"time"
 )
 
+// Receipts is the part of a Store that knows what was taken before. Receipts come
+// with an Append and go with their task or by Forget; names belong to a tenant and
+// owner.
+type Receipts interface {
+	// Receipt returns the receipt of a name in the tenant and owner of k, whether
+	// it still counts or not; ErrNotFound if there is none.
+	Receipt(ctx context.Context, k Key, name string) (*Receipt, error)
+
+	// Receipts returns the receipts of a task, sorted by name. An unknown task
+	// has none.
+	Receipts(ctx context.Context, k Key) ([]Receipt, error)
+
+	// Forget removes up to q.Limit receipts and returns how many it removed;
+	// fewer than q.Limit means that none is left.
+	Forget(ctx context.Context, q ForgetQuery) (int, error)
+}
+
+// Receipt says that something was taken, so that the same that comes again is
+// known. Its name is unique within a tenant and owner: an append with one that
+// counts already is refused, and one that does not count any more is replaced.
+type Receipt struct {
+	Name    string    // not empty
+	Time    time.Time // when it was taken
+	Until   time.Time // it counts for what is taken before this
+	Digest  []byte    // of what was taken; opaque
+	TaskID  string    // the append's Row.ID, ignored on input; "": there is no task
+	Context string    // the task's or, without one, the append's Row.Context; ignored on input
+	Seq     int64     // of the entry that took it; 0 where there is no task
+	Answer  []byte    // what was answered where there is no task; opaque
+}
+
+// ForgetQuery selects receipts: those that do not count any more at a time or,
+// if Context is set, all of a context of an owner.
+type ForgetQuery struct {
+	Before                 time.Time // Until not after this; ignored with Context
+	Tenant, Owner, Context string
+	Limit                  int // at least 1
+}
+
 // memoryReceipt is a receipt with its task, which need not have a name; nil:
 // there is none.
 type memoryReceipt struct {

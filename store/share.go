@@ -1,84 +1,41 @@
 package store
 
 import (
-	"cmp"
 	"context"
-	"slices"
 	"time"
 )
+
+// Peers is what processes that share a Store need to work together, beyond what they
+// keep: one clock, mail, and hints. Nothing of it outlives a crash.
+type Peers interface {
+	// Now returns the time by a clock that all processes that share the store
+	// agree on, with its finer digits. For a store that is one machine's it is that
+	// machine's.
+	Now(ctx context.Context) (time.Time, error)
+
+	// Post puts mail into the boxes of nodes. It need not outlive a crash: who waits
+	// for an answer has to look at what became of the other node.
+	Post(ctx context.Context, all []Mail) error
+
+	// Mail takes up to limit pieces of mail out of a node's box, in the order in
+	// which each sender posted them. A piece is returned once at most. Those that
+	// nobody takes are dropped after MailKept, about.
+	Mail(ctx context.Context, node string, limit int) ([]Mail, error)
+
+	// Watch calls f, never twice at a time, when other processes changed something,
+	// until ctx ends or the store is closed, and returns why. It may also be called
+	// for what this process changed. f must not block. Hints may be late, doubled
+	// or lost: beneath them callers look from time to time. That a task begins need
+	// not be told, unless it waits for a process: nobody waits for what was not
+	// there. A store that no other process can change has none.
+	Watch(ctx context.Context, f func(Hint)) error
+}
 
 // Now implements Store.
 func (m *Memory) Now(ctx context.Context) (time.Time, error) {
 	err := m.read(ctx, func(*memory) error { return nil })
 	return time.Now(), err
 }
-
-// Rows implements Store.
-func (m *Memory) Rows(ctx context.Context, keys []Key) ([]Row, error) {
-	var rows []Row
-	err := m.read(ctx, func(d *memory) error {
-		seen := map[Key]bool{}
-		for _, k := range keys {
-			if t := d.tasks[k]; t != nil && !seen[k] {
-				seen[k] = true
-				rows = append(rows, t.row)
-			}
-		}
-		return nil
-	})
-	return rows, err
-}
-
-// Draw implements Store.
-func (m *Memory) Draw(ctx context.Context, node, after string, limit int) ([]Row, error) {
-	if err := CheckLimit(limit); err != nil {
-		return nil, err
-	}
-	var drawn []Row
-	err := m.write(ctx, func(d *memory) {
-		waiting := map[string][]*memoryTask{}
-		for _, t := range d.tasks {
-			if t.waits() {
-				waiting[t.row.Tenant] = append(waiting[t.row.Tenant], t)
-			}
-		}
-		var tenants []string
-		for tenant, tasks := range waiting {
-			tenants = append(tenants, tenant)
-			slices.SortFunc(tasks, func(a, b *memoryTask) int {
-				return cmp.Or(a.row.Updated.Compare(b.row.Updated), a.row.Key.Compare(b.row.Key))
-			})
-		}
-		slices.SortFunc(tenants, func(a, b string) int {
-			return cmp.Or(cmp.Compare(rank(a <= after), rank(b <= after)), cmp.Compare(a, b))
-		})
-		for turn := 0; ; turn++ {
-			was := len(drawn)
-			for _, tenant := range tenants {
-				if turn < len(waiting[tenant]) && len(drawn) < limit {
-					t := waiting[tenant][turn]
-					t.row.Node = node
-					t.row.Epoch++
-					drawn = append(drawn, t.row)
-				}
-			}
-			if len(drawn) == was {
-				return
-			}
-		}
-	})
-	return drawn, err
-}
-
-func rank(later bool) int {
-	if later {
-		return 1
-	}
-	return 0
-}
-
-// waits reports whether t waits for a process.
-func (t *memoryTask) waits() bool { return t.row.Active && t.row.Node == "" }
 
 // Post implements Store.
 func (m *Memory) Post(ctx context.Context, all []Mail) error {

@@ -27,7 +27,7 @@ func TestListsAreWhatSearchFinds(t *testing.T) {
 			a := &Append{Row: Row{Key: name(), State: int32(r.IntN(3)), Updated: when()}}
 			a.Row.Context = []string{"", "a", "a", fmt.Sprint("c", r.IntN(9))}[r.IntN(4)]
 			if _, known := ends[a.Row.Key]; !known {
-				if rec, err := m.Get(t.Context(), a.Row.Key, false); err == nil {
+				if rec, err := m.Get(t.Context(), a.Row.Key, RowOnly); err == nil {
 					ends[a.Row.Key] = rec.Last
 				}
 			}
@@ -45,7 +45,7 @@ func TestListsAreWhatSearchFinds(t *testing.T) {
 	forget := func(n int) {
 		var rows []Row
 		for range n {
-			if rec, err := m.Get(t.Context(), name(), false); err == nil {
+			if rec, err := m.Get(t.Context(), name(), RowOnly); err == nil {
 				rows = append(rows, rec.Row)
 			}
 		}
@@ -88,7 +88,7 @@ func TestListsAreWhatSearchFinds(t *testing.T) {
 		compare()
 	}
 	for id := range tasks {
-		if rec, err := m.Get(t.Context(), Key{Owner: "owner", ID: fmt.Sprint(id)}, false); err == nil {
+		if rec, err := m.Get(t.Context(), Key{Owner: "owner", ID: fmt.Sprint(id)}, RowOnly); err == nil {
 			m.Delete(t.Context(), []Row{rec.Row})
 		}
 	}

@@ -38,8 +38,8 @@ var reserved = []string{
 // New returns an agent for the service at rawURL, an absolute URL of http or
 // https. An error names no value of a header.
 func New(rawURL string, o *Options) (*Agent, error) {
-	u, err := url.Parse(rawURL)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+	u := a2a.WebURL(rawURL)
+	if u == nil {
 		return nil, errors.New("httpagent: the service needs an absolute URL of http or https") // its words may have a password in them
 	}
 	u.Fragment = ""
@@ -112,6 +112,7 @@ type run struct {
 	task      *a2a.Task // as it was at the start
 	log       *slog.Logger
 	id        string // of the turn, the same on every run
+	before    string // what id was in earlier releases
 	artifacts artifacts
 	room      room
 }
@@ -120,7 +121,7 @@ type run struct {
 func (a *Agent) Run(ctx context.Context, t *agent.Turn) error {
 	r := &run{a: a, t: t, task: t.Task(), artifacts: artifacts{t: t}, room: room(a.opts.maxOutput())}
 	r.log = a.opts.logger().With("task", r.task.ID)
-	r.id = turnID(t, r.task)
+	r.id, r.before = turnIDs(t, r.task)
 	err := r.converse(ctx)
 	if b, ok := isBad(err); ok {
 		return agent.Public("the service's answer cannot be used: "+b.Error(), nil)
@@ -171,6 +172,7 @@ type exchange struct {
 type record struct {
 	Asks      *event   `json:"asks,omitempty"`
 	Accepted  bool     `json:"accepted,omitempty"` // the service calls back
+	Key       string   `json:"key,omitempty"`      // of the exchange, if it does; earlier releases did not say
 	Location  string   `json:"location,omitempty"` // where it can be told to stop
 	Artifacts []string `json:"artifacts,omitempty"`
 }
@@ -206,6 +208,10 @@ func (r *run) ask(ctx context.Context, x *exchange) (q *event, err error) {
 	}
 	if !rec.Accepted {
 		return rec.Asks, nil
+	}
+	if rec.Key == "" { // the address that the service has is of an earlier release
+		r.a.opts.callbacks().leave(inbox, true)
+		inbox = r.a.opts.callbacks().join(keyOf(r.before, x.n), r.a.opts.maxAnswer())
 	}
 	q, err = r.listen(ctx, inbox)
 	if err != nil && rec.Location != "" && !goesOn(ctx, err) {

@@ -3,6 +3,7 @@ package httpagent
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/parley-a2a/parley/a2a"
 )
@@ -67,7 +68,7 @@ func TestAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := serve(t, func(p *post) { p.say(c.status, c.media, c.body) })
-			w := newWorld(t, nil, s.URL+"/hush?token=hush", &Options{MaxAnswer: 1 << 10})
+			w := newWorldAfter(t, nil, s.URL+"/hush?token=hush", &Options{MaxAnswer: 1 << 10}, time.Minute)
 			res := w.send(message("hello"))
 			got := ""
 			if res.Task != nil {

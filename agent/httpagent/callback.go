@@ -9,7 +9,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/url"
 	"path"
 	"strconv"
 	"strings"
@@ -40,8 +39,8 @@ type Callbacks struct {
 // which nobody can guess without it. It has at least 16 bytes and must be the same
 // after a restart, or services cannot reach messages that were sent before.
 func NewCallbacks(rawURL string, secret a2a.Secret) (*Callbacks, error) {
-	u, err := url.Parse(rawURL)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
+	u := a2a.WebURL(rawURL)
+	if u == nil || u.RawQuery != "" || u.Fragment != "" {
 		return nil, errors.New("httpagent: callbacks need an absolute URL of http or https without a query")
 	}
 	if len(secret) < 16 {
@@ -222,6 +221,8 @@ func readCall(from io.Reader, most int64) (*call, reply) {
 	switch {
 	case server != nil, int64(len(body)) > most:
 		return nil, reply{http.StatusRequestEntityTooLarge, "a callback may have at most " + strconv.FormatInt(most, 10) + " bytes"}
+	case errors.Is(err, a2a.ErrUnavailable): // the server has no memory for it at the moment
+		return nil, later
 	case err != nil:
 		return nil, reply{http.StatusBadRequest, "the body could not be read"}
 	}

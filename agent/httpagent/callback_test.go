@@ -1,6 +1,9 @@
 package httpagent
 
 import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,6 +14,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -181,6 +185,68 @@ func TestCrashBetweenCallbacks(t *testing.T) {
 	wantOutcome(t, w.state(task.ID, a2a.TaskStateCompleted), "completed | a: 1, 2, 3 | b: x")
 	if n := len(s.got()); n != 1 {
 		t.Errorf("%d requests, want one: the service had the message", n)
+	}
+}
+
+// Clients of 0.1 choose the ids of tasks and messages. Two callers of a tenant who
+// chose the same ones have an exchange each: nobody hears what the service says to
+// the other, or gets the other's answer by its Idempotency-Key.
+func TestCallersWhoChoseTheSameIDs(t *testing.T) {
+	d := newDoor(t)
+	s, posts := accepting(t, "")
+	w := newWorld(t, nil, s.URL, &Options{Callbacks: d.behind.Load()})
+	as := func(subject string) context.Context {
+		return a2a.WithCaller(t.Context(), a2a.Caller{Subject: subject, Tenant: "acme"})
+	}
+	var keys, addresses []string
+	for _, subject := range []string{"ann", "bob"} {
+		req := now(message("hello"))
+		req.Message.MessageID, req.Message.TaskID = "m", "chosen"
+		req.Legacy = &a2a.Legacy{Version: "0.1", CreateByID: true}
+		if _, err := w.SendMessage(as(subject), req); err != nil {
+			t.Fatal(err)
+		}
+		p := <-posts
+		keys, addresses = append(keys, p.Request.Header.Get("Idempotency-Key")), append(addresses, p.Callback)
+	}
+	if keys[0] == keys[1] || addresses[0] == addresses[1] {
+		t.Errorf("both have the key %s and the address %s", keys[0], addresses[0])
+	}
+	wantCall(t, addresses[0], `{"type":"status","text":"for ann"}`, 200)
+	for subject, want := range map[string]string{"ann": "working for ann", "bob": "working"} {
+		poll(t, want, func() bool {
+			task, err := w.GetTask(as(subject), &a2a.GetTaskRequest{ID: "chosen"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return outcome(task) == want
+		})
+	}
+}
+
+// A service that answered 202 before an upgrade calls an address that an earlier
+// release made, which did not cover the caller's subject.
+func TestAddressesOfEarlierReleases(t *testing.T) {
+	d := newDoor(t)
+	c := d.behind.Load()
+	log := newDisk()
+	log.caller = a2a.Caller{Subject: "ann", Tenant: "acme"}
+	log.steps = []*a2a.Step{{Name: "request", Result: []byte(`{"accepted":true}`)}}
+	h := sha256.New()
+	for _, word := range []string{"acme", "task", "artifact-0"} {
+		fmt.Fprintf(h, "%d:%s", len(word), word)
+	}
+	at := c.address(hex.EncodeToString(h.Sum(nil)[:16]) + "-0")
+	ag, err := New(d.URL, &Options{Callbacks: c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ag.Close()
+	ran := make(chan error, 1)
+	go func() { ran <- ag.Run(t.Context(), agent.NewTurn(&host{disk: log, attempt: 2})) }()
+	poll(t, "listening", func() bool { return callBack(t, at, `{"type":"complete","text":"done"}`) == 200 })
+	if err := <-ran; err != nil || log.task.Status.State != a2a.TaskStateCompleted {
+		t.Errorf("Run = %v, the task is %s", err, log.task.Status.State)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 // The service in docs/http.md is one.
@@ -39,7 +40,7 @@ func TestServiceOfTheDocs(t *testing.T) {
 		}
 		return err == nil
 	})
-	w := newWorld(t, nil, "http://"+addr+"/agent", nil)
+	w := newWorldAfter(t, nil, "http://"+addr+"/agent", nil, time.Minute)
 	if res := w.send(message("hello")); res.Message == nil || res.Message.Text() != "you said hello" {
 		t.Errorf("%+v", res)
 	}

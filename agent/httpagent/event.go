@@ -2,7 +2,7 @@ package httpagent
 
 import (
 	"bytes"
-	"encoding/json"
+	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/parley-a2a/parley/a2a"
-	"github.com/parley-a2a/parley/internal/jsonscan"
+	"github.com/parley-a2a/parley/internal/json"
 )
 
 // event is one thing that a service says: an event of a stream, a callback, or
@@ -78,12 +78,12 @@ func decode(doc []byte, v any) error {
 		doc = bytes.ToValidUTF8(doc, []byte("\ufffd"))
 	}
 	// Deeper is nothing that all clients can read.
-	if jsonscan.Depth(doc) > a2a.MaxDepth {
+	if json.Depth(doc) > a2a.MaxDepth {
 		return bad("it nests more than %d levels deep", a2a.MaxDepth)
 	}
-	err := json.Unmarshal(doc, v)
+	err := stdjson.Unmarshal(doc, v)
 	var coded *a2a.Error
-	var typed *json.UnmarshalTypeError
+	var typed *stdjson.UnmarshalTypeError
 	switch {
 	case err == nil:
 		return nil

@@ -22,6 +22,7 @@ type disk struct {
 	answers []string // of the caller, for questions that were put
 	asked   int
 	saw     []string // the artifacts when it was asked, and at the end
+	caller  a2a.Caller
 }
 
 // host is one process's view of a disk. Its fail-th write is the last thing that
@@ -130,7 +131,7 @@ func (h *host) Message() *a2a.Message {
 }
 func (h *host) Accepted() []string         { return nil }
 func (h *host) Metadata() a2a.JSON         { return nil }
-func (h *host) Caller() a2a.Caller         { return a2a.Caller{} }
+func (h *host) Caller() a2a.Caller         { return h.caller }
 func (h *host) Version() string            { return "1.0" }
 func (h *host) Attempt() int               { return h.attempt }
 func (h *host) NewArtifactID(n int) string { return fmt.Sprint("artifact-", n) }

@@ -14,7 +14,7 @@ func (p *poster) accepted(res *http.Response) (record, error) {
 	if p.a.opts.callbacks() == nil {
 		return record{}, bad("the service answered with status 202, but it has no address to call back")
 	}
-	rec := record{Accepted: true}
+	rec := record{Accepted: true, Key: p.x.key}
 	if at, err := res.Location(); err == nil {
 		if at.Scheme != p.a.url.Scheme || at.Host != p.a.url.Host || len(at.String()) > 2<<10 {
 			p.log.Warn("the service's Location is not taken: it leads to another host, or is too long")

@@ -78,7 +78,7 @@ func TestRetries(t *testing.T) {
 			p.json(`{"text":"at last"}`)
 		}
 	})
-	w := newWorld(t, nil, s.URL, nil)
+	w := newWorldAfter(t, nil, s.URL, nil, time.Minute)
 	w.agent.pause = func(_ context.Context, d time.Duration) error { pauses = append(pauses, d); return nil }
 	if res := w.send(message("hello")); res.Message == nil || res.Message.Text() != "at last" {
 		t.Fatalf("%+v", res)
@@ -138,7 +138,7 @@ func TestServiceIsStillAtWork(t *testing.T) {
 			p.json(`{"text":"done"}`)
 		}
 	})
-	w := newWorld(t, nil, s.URL, &Options{Retries: 1})
+	w := newWorldAfter(t, nil, s.URL, &Options{Retries: 1}, time.Minute)
 	if res := w.send(message("hello")); res.Message == nil || res.Message.Text() != "done" {
 		t.Errorf("%+v", res)
 	}

@@ -36,18 +36,26 @@ type caller struct {
 	Tenant  string `json:"tenant"`
 }
 
-// turnID tells turns apart, also those of tenants whose clients chose the same
-// ids for their tasks. It is the same on every run, as the id of the turn's first
-// artifact is, which is used for nothing else.
-func turnID(t *agent.Turn, task *a2a.Task) string {
+// turnIDs returns an id that tells turns apart, also those of callers whose clients
+// chose the same ids for their tasks and messages: nobody may get the answer to
+// another caller's Idempotency-Key, or hear another caller's callbacks. It is the
+// same on every run, as the id of the turn's first artifact is, which is used for
+// nothing else. before is the id that earlier releases made, without the subject.
+func turnIDs(t *agent.Turn, task *a2a.Task) (id, before string) {
 	h := sha256.New()
 	for _, s := range []string{t.Caller().Tenant, task.ID, t.Artifact("").ID()} {
 		fmt.Fprintf(h, "%d:%s", len(s), s)
 	}
-	return hex.EncodeToString(h.Sum(nil)[:16])
+	before = hex.EncodeToString(h.Sum(nil)[:16])
+	if s := t.Caller().Subject; s != "" {
+		fmt.Fprintf(h, "%d:%s", len(s), s)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16]), before
 }
 
-func (r *run) exchange(n int) *exchange { return &exchange{n: n, key: r.id + "-" + strconv.Itoa(n)} }
+func (r *run) exchange(n int) *exchange { return &exchange{n: n, key: keyOf(r.id, n)} }
+
+func keyOf(turn string, n int) string { return turn + "-" + strconv.Itoa(n) }
 
 // body returns the body of an exchange's request.
 func (r *run) body(ctx context.Context, x *exchange, m *a2a.Message) ([]byte, error) {

@@ -39,7 +39,7 @@ func TestStream(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := serve(t, func(p *post) { p.say(200, "text/event-stream; charset=utf-8", c.body) })
-			w := newWorld(t, nil, s.URL, &Options{MaxAnswer: 4 << 10, MaxOutput: 64 << 10, Retries: -1})
+			w := newWorldAfter(t, nil, s.URL, &Options{MaxAnswer: 4 << 10, MaxOutput: 64 << 10, Retries: -1}, time.Minute)
 			res := w.send(message("hello"))
 			got := ""
 			if res.Task != nil {

@@ -1,7 +1,6 @@
 package httpagent
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -19,6 +18,8 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/engine"
 	"github.com/parley-a2a/parley/store"
+	"github.com/parley-a2a/parley/store/storetest"
+	"github.com/parley-a2a/parley/test/fixtures"
 )
 
 // post is a request that the service got.
@@ -91,38 +92,29 @@ type world struct {
 	*engine.Engine
 	t     testing.TB
 	agent *Agent
-	log   *syncBuffer
+	log   *fixtures.Buffer
 	stop  func()
 	kill  func()
 }
 
-type syncBuffer struct {
-	mu sync.Mutex
-	bytes.Buffer
-}
-
-func (b *syncBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.Buffer.Write(p)
-}
-
-func (b *syncBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.Buffer.String()
-}
-
 // newWorld starts an engine over st, nil for a store of its own.
 func newWorld(t testing.TB, st store.Store, url string, o *Options) *world {
+	t.Helper()
+	return newWorldAfter(t, st, url, o, 0)
+}
+
+// newWorldAfter is newWorld with a time, zero for the default, in which an agent may
+// answer with a message before a task comes into being. A service that answers at
+// once is slower than the default where the machine is busy.
+func newWorldAfter(t testing.TB, st store.Store, url string, o *Options, createAfter time.Duration) *world {
 	t.Helper()
 	if st == nil {
 		mem := store.NewMemory()
 		t.Cleanup(func() { mem.Close() })
 		st = mem
 	}
-	m := &mortal{Store: st}
-	w := &world{t: t, log: &syncBuffer{}}
+	m := storetest.NewMortal(st)
+	w := &world{t: t, log: new(fixtures.Buffer)}
 	if o == nil {
 		o = &Options{}
 	}
@@ -136,48 +128,20 @@ func newWorld(t testing.TB, st store.Store, url string, o *Options) *world {
 	w.agent = ag
 	streaming := true
 	card := &a2a.AgentCard{Name: "test", Capabilities: a2a.AgentCapabilities{Streaming: &streaming}}
-	w.Engine = engine.New(m, ag, card, &engine.Options{Logger: own.Logger, DrainWait: 5 * time.Second})
+	w.Engine = engine.New(m, ag, card, &engine.Options{Logger: own.Logger, DrainWait: 5 * time.Second, CreateAfter: createAfter})
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan error, 1)
 	go func() { ran <- w.Run(ctx) }()
 	w.stop = sync.OnceFunc(func() {
 		cancel()
-		if err := <-ran; err != nil && !m.dead.Load() {
+		if err := <-ran; err != nil && !m.Dead() {
 			t.Errorf("Run: %v", err)
 		}
 		ag.Close()
 	})
-	w.kill = func() { m.dead.Store(true); w.stop() }
+	w.kill = func() { m.Kill(); w.stop() }
 	t.Cleanup(w.stop)
 	return w
-}
-
-// mortal is a store whose process can be killed: nothing it does arrives any more.
-type mortal struct {
-	store.Store
-	dead atomic.Bool
-}
-
-func (m *mortal) Append(a *store.Append, done func(error)) {
-	if m.dead.Load() {
-		go done(store.ErrClosed)
-		return
-	}
-	m.Store.Append(a, done)
-}
-
-func (m *mortal) Beat(ctx context.Context, node string, now time.Time) error {
-	if m.dead.Load() {
-		return store.ErrClosed
-	}
-	return m.Store.Beat(ctx, node, now)
-}
-
-func (m *mortal) Leave(ctx context.Context, node string) error {
-	if m.dead.Load() {
-		return store.ErrClosed
-	}
-	return m.Store.Leave(ctx, node)
 }
 
 var ids atomic.Int64
@@ -195,7 +159,7 @@ func now(req *a2a.SendMessageRequest) *a2a.SendMessageRequest {
 
 func (w *world) send(req *a2a.SendMessageRequest) *a2a.SendMessageResponse {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
 	defer cancel()
 	res, err := w.SendMessage(ctx, req)
 	if err != nil {
@@ -230,7 +194,7 @@ func (w *world) answer(task *a2a.Task, text string) *a2a.Task {
 // poll waits for what it cannot be told of.
 func poll(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("it never is %s", what)
 		}

@@ -153,7 +153,7 @@ func (r *run) rounds(ctx context.Context) (*mcp.CallToolResult, error) {
 			p.InputResponses = nil
 		}
 	}
-	return nil, agent.Public("the tool asked too often", nil)
+	return nil, errAsked
 }
 
 // goFirst returns the places that somebody has to visit before a call can be made,

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -18,7 +20,7 @@ import (
 )
 
 const (
-	maxQuestion = 64 << 10 // bytes of a question's schema
+	maxQuestion = 64 << 10 // bytes of a question's schema, and of an answer
 	maxWrong    = 5        // answers that do not fit, before the tool is told that there is none
 )
 
@@ -82,9 +84,9 @@ func newForm(q *mcp.ElicitParams) (*form, error) {
 	if q == nil {
 		return nil, errQuestion
 	}
-	f := &form{message: cut(q.Message, maxReason), url: clean(q.URL)}
+	f := &form{message: cut(q.Message, maxReason), url: q.URL}
 	if q.Mode == "url" || f.url != "" {
-		if f.url == "" || len(f.url) > maxReason {
+		if !visitable(f.url) {
 			return nil, errQuestion
 		}
 		return f, nil
@@ -96,26 +98,11 @@ func newForm(q *mcp.ElicitParams) (*form, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(doc) > maxQuestion {
-		return nil, errQuestion
-	}
 	f.doc, f.schema = doc, new(jsonschema.Schema)
-	if err := json.Unmarshal(doc, f.schema); err != nil {
-		return nil, err
-	}
-	err = safely(func() (err error) {
-		f.check, err = f.schema.Resolve(nil)
-		return err
-	})
-	if err != nil {
+	if f.check, err = checkOf(doc, f.schema); err != nil {
 		return nil, err
 	}
 	f.fields = slices.Sorted(maps.Keys(f.schema.Properties))
-	for _, name := range f.fields {
-		if f.schema.Properties[name] == nil {
-			return nil, errQuestion
-		}
-	}
 	// Those that must be given come first.
 	slices.SortStableFunc(f.fields, func(a, b string) int { return f.optional(a) - f.optional(b) })
 	return f, nil
@@ -184,8 +171,22 @@ func (f *form) line(name string) string {
 	return cut(line, 1000)
 }
 
+// visitable reports whether a client may be sent to an address: a person follows it
+// where it is shown, so it is one of the web, and of what prints.
+func visitable(address string) bool {
+	return a2a.WebURL(address) != nil && len(address) <= maxReason &&
+		utf8.ValidString(address) && !strings.ContainsFunc(address, func(r rune) bool { return !unicode.IsGraphic(r) || unicode.IsSpace(r) })
+}
+
 // answer reads a client's message. A problem, if not "", is for the client.
 func (f *form) answer(m *a2a.Message) (*mcp.ElicitResult, string) {
+	size := 0
+	for _, p := range m.Parts {
+		size += len(p.Text) + len(p.Data)
+	}
+	if size > maxQuestion {
+		return nil, fmt.Sprintf("The answer has %d bytes, and may have %d.", size, maxQuestion)
+	}
 	for _, p := range m.Parts {
 		if p.Kind != a2a.PartData || !isObject(p.Data) {
 			continue

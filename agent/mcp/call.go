@@ -202,12 +202,15 @@ func (t *Tools) follow(ctx, lasts context.Context, c *call, once bool, who calle
 		}
 	}
 	alive()
-	hint, stop, told := c.hint, ctx.Done(), 0
+	hint, stop, told, asked := c.hint, ctx.Done(), 0, 0
 	for {
 		select {
 		case <-c.done:
 			return nil
 		case q := <-c.asks:
+			if asked++; asked > maxRounds {
+				return errAsked
+			}
 			silence.Stop()
 			a, err := t.answer(lasts, q, who)
 			if err != nil {
@@ -252,6 +255,8 @@ func (t *Tools) follow(ctx, lasts context.Context, c *call, once bool, who calle
 		}
 	}
 }
+
+var errAsked = agent.Public("the tool asked too often", nil)
 
 // paceAfter is how long progress is not told after so many times, so that a tool
 // that tells too much does not fill the log.

@@ -176,6 +176,7 @@ func TestToolThatIsSilentForTooLong(t *testing.T) {
 	w := newWorld(t, s, &Options{Timeout: 50 * time.Millisecond}, nil)
 	want(t, w.send(tool("hold", `{}`)), a2a.TaskStateFailed, "no sign of life for 50ms")
 	eventually(t, "the tool was cancelled", noted(file, "cancelled"))
+	w.agent.tools.opts.Timeout = time.Minute
 	want(t, w.send(tool("greet", `{"name":"Fay"}`)), a2a.TaskStateCompleted, "hello Fay")
 }
 

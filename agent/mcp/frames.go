@@ -26,6 +26,7 @@ type frames struct {
 	rest  []byte // of the line that is being read
 	noise int
 	log   *slog.Logger
+	pace  *pace // nil for none
 }
 
 func newFrames(r io.Reader, most int, log *slog.Logger) *frames {
@@ -42,6 +43,7 @@ func (f *frames) Read(p []byte) (int, error) {
 				line = append(line, '\n')
 			}
 			f.rest = line
+			f.pace.wait(1)
 		case len(start) > 0:
 			if f.noise++; f.noise > maxNoise {
 				return 0, errNoise

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"io"
@@ -8,16 +9,20 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/scarce"
+	"github.com/parley-a2a/parley/internal/upload"
 )
 
 var errLongBody = errors.New("mcp: the server sent an answer that is too long")
 
 // httpClient returns a client that adds the server's headers, and takes no answer
-// that is too long. The caller's is copied, not changed.
-func httpClient(s *Server, at *url.URL, o *Options) *http.Client {
+// that is too long. The end of until ends its requests. The caller's is copied, not
+// changed.
+func httpClient(until context.Context, s *Server, at *url.URL, o *Options) *http.Client {
 	var c http.Client
 	if given := o.client(); given != nil {
 		c = *given
@@ -25,15 +30,41 @@ func httpClient(s *Server, at *url.URL, o *Options) *http.Client {
 	next := c.Transport
 	if next == nil {
 		next = &http.Transport{
-			DialContext:         (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
+			DialContext:         scarce.Dial((&net.Dialer{Timeout: 10 * time.Second}).DialContext),
 			TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12},
 			TLSHandshakeTimeout: 30 * time.Second,
 			IdleConnTimeout:     90 * time.Second,
 			ForceAttemptHTTP2:   true,
+			HTTP2:               upload.HTTP2(),
 		}
 	}
-	c.Transport = &bounded{next: next, at: at, headers: s.Headers, most: int64(o.maxMessage())}
+	theirs := c.CheckRedirect
+	c.CheckRedirect = func(req *http.Request, via []*http.Request) error {
+		if err := checkRedirect(req, via); err != nil || theirs == nil {
+			return err
+		}
+		return theirs(req, via)
+	}
+	c.Transport = &bounded{next: next, at: at, headers: s.Headers, most: int64(o.maxMessage()), slots: make(chan struct{}, max(minRequests, 4*o.concurrency(), 4*o.sessions(s))), until: until}
 	return &c
+}
+
+var errRedirect = errors.New("mcp: the server redirects to another host, which is not followed: use that address if you trust it")
+
+// checkRedirect follows redirects on the server's own host only: the operator
+// named this server, and it must not send us into the network.
+func checkRedirect(req *http.Request, via []*http.Request) error {
+	from, to := via[0].URL, req.URL
+	switch same := strings.EqualFold(from.Host, to.Host); {
+	case len(via) >= 10:
+		return errors.New("mcp: the server redirects in circles")
+	case same && from.Scheme == to.Scheme:
+		return nil
+	case from.Scheme == "http" && to.Scheme == "https" && strings.EqualFold(from.Hostname(), to.Hostname()) &&
+		(from.Port() == "" || from.Port() == "80") && (to.Port() == "" || to.Port() == "443"):
+		return nil
+	}
+	return errRedirect
 }
 
 // bounded is the transport of a session over HTTP.
@@ -42,22 +73,44 @@ type bounded struct {
 	at      *url.URL
 	headers map[string]a2a.Secret
 	most    int64
+	slots   chan struct{}   // one for each request that has no answer yet
+	until   context.Context // ends every request: see Tools.Close
 }
 
+// minRequests is how many requests may wait for their answers, at least. Each of them
+// may have a connection. A server that asks and does not take our answers has them
+// all: then what it asked stays unanswered.
+const minRequests = 256
+
+var errUnread = errors.New("mcp: the server does not take what it is sent")
+
 func (b *bounded) RoundTrip(req *http.Request) (*http.Response, error) {
+	select {
+	case b.slots <- struct{}{}:
+		defer func() { <-b.slots }()
+	default:
+		return nil, errUnread
+	}
 	if len(b.headers) > 0 && req.URL.Scheme == b.at.Scheme && req.URL.Host == b.at.Host { // not where it redirects
 		req = req.Clone(req.Context())
 		for name, value := range b.headers {
 			req.Header.Set(name, value.Reveal())
 		}
 	}
-	resp, err := b.next.RoundTrip(req)
+	ctx, cancel := context.WithCancel(req.Context())
+	over := context.AfterFunc(b.until, cancel)
+	resp, err := upload.RoundTrip(b.next, req.WithContext(ctx))
 	if err != nil {
+		over()
+		cancel()
 		return nil, err
 	}
-	// The events of a stream are bounded one by one.
+	resp.Body = &lastingBody{resp.Body, func() { over(); cancel() }}
+	// The events of a stream are bounded one by one, and come at a bounded pace.
 	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind != "text/event-stream" {
 		resp.Body = &boundedBody{resp.Body, b.most}
+	} else {
+		resp.Body = &pacedBody{resp.Body, newPace(req.Context(), linesOfEvent)}
 	}
 	return resp, nil
 }
@@ -66,6 +119,17 @@ func (b *bounded) CloseIdleConnections() {
 	if c, ok := b.next.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
 	}
+}
+
+// lastingBody is a body whose request lasts until it is closed.
+type lastingBody struct {
+	io.ReadCloser
+	over func()
+}
+
+func (b *lastingBody) Close() error {
+	defer b.over()
+	return b.ReadCloser.Close()
 }
 
 type boundedBody struct {

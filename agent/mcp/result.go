@@ -30,7 +30,7 @@ func (r *run) parts(ctx context.Context, res *mcp.CallToolResult) []*a2a.Part {
 	if data != nil && !r.takesData() && same >= 0 {
 		data, same = nil, -1 // the text says it in a way that the client takes
 	}
-	links := 0
+	links, room := 0, r.tools.opts.maxMessage()
 	for i, c := range res.Content {
 		if len(parts) >= maxParts {
 			parts = append(parts, a2a.TextPart(fmt.Sprintf("(%d more pieces are left out)", len(res.Content)-i)))
@@ -51,7 +51,13 @@ func (r *run) parts(ctx context.Context, res *mcp.CallToolResult) []*a2a.Part {
 			}
 		case *mcp.ResourceLink:
 			links++
-			parts = append(parts, r.link(ctx, c, links <= maxLinks)...)
+			for _, p := range r.link(ctx, c, links <= maxLinks && room > 0) {
+				if room -= len(p.Text) + len(p.Raw); room < 0 || len(parts) >= maxParts {
+					parts = append(parts, a2a.TextPart("(the rest of "+cut(clean(c.Name), 200)+" is left out: it is too large)"))
+					break
+				}
+				parts = append(parts, p)
+			}
 		}
 	}
 	if data != nil {
@@ -121,7 +127,7 @@ func embedded(c *mcp.ResourceContents, name string) *a2a.Part {
 // themselves; others only the server can.
 func (r *run) link(ctx context.Context, l *mcp.ResourceLink, follow bool) []*a2a.Part {
 	name := clean(l.Name)
-	if u, err := url.Parse(l.URI); err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" {
+	if a2a.WebURL(l.URI) != nil {
 		return []*a2a.Part{a2a.URLPart(l.URI, clean(l.MIMEType), name)}
 	}
 	if follow {

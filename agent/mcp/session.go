@@ -10,6 +10,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/parley-a2a/parley/internal/scarce"
 )
 
 // session is a connection to the server, or one that is being opened.
@@ -64,18 +66,21 @@ func (s *session) open() {
 // connect opens the connection, in a version of the protocol or the best there is.
 func (s *session) connect(version string) error {
 	t := s.tools
-	ctx, cancel := context.WithTimeout(t.ctx, t.opts.connectTimeout()/2)
-	defer cancel()
 	var proc *process
 	var transport mcp.Transport
 	if len(t.server.Command) > 0 {
-		var err error
-		if proc, err = startProcess(&t.server, t.opts); err != nil {
+		err := scarce.Again(t.ctx, func() (err error) {
+			proc, err = startProcess(&t.server, t.opts)
+			return err
+		})
+		if err != nil {
 			return err
 		}
 		// The input is the process's to close: closing is the first thing it does.
+		in := newFrames(proc.out, t.opts.maxMessage(), t.log)
+		in.pace = newPace(t.ctx, 1)
 		transport = &mcp.IOTransport{
-			Reader:        io.NopCloser(newFrames(proc.out, t.opts.maxMessage(), t.log)),
+			Reader:        io.NopCloser(in),
 			Writer:        proc.in,
 			MaxLineLength: t.opts.maxMessage() + 1,
 		}
@@ -107,6 +112,8 @@ func (s *session) connect(version string) error {
 	if version != "" {
 		o = &mcp.ClientSessionOptions{ProtocolVersion: version}
 	}
+	ctx, cancel := context.WithTimeout(t.ctx, t.opts.connectTimeout()/2)
+	defer cancel()
 	var cs *mcp.ClientSession
 	err := safely(func() (err error) {
 		cs, err = client.Connect(ctx, transport, o)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,8 +31,12 @@ type Tools struct {
 	ctx    context.Context // ends when Close is called
 	cancel context.CancelCauseFunc
 	work   sync.WaitGroup // one for each session
-	// patience is drainPatience and pause retryPause, but in tests.
+	// patience is drainPatience, pause retryPause and farewell what its name says, but
+	// in tests.
 	patience, pause time.Duration
+	farewell        time.Duration
+	last            context.Context // ends the requests that go on then
+	hangUp          context.CancelFunc
 
 	listing chan struct{} // of capacity one: who lists holds it
 
@@ -54,12 +57,17 @@ type list struct {
 const (
 	maxTools = 1000 // of a server
 	maxIdle  = 4    // sessions that are kept for later
+
+	// farewell is how long requests to a server may go on once its tools are closed:
+	// the end of a session is one.
+	farewell = 8 * time.Second
 )
 
 var (
 	errClosed   = errors.New("mcp: closed")
 	errNoServer = errors.New("mcp: a server needs either a command or a URL")
-	errTooMany  = fmt.Errorf("mcp: the server has more than %d tools", maxTools)
+	errTooMany  = fmt.Errorf("mcp: the server has more than %d tools, or lists them in as many pages", maxTools)
+	errLongList = errors.New("mcp: the server's list of tools has more bytes than one message may have")
 )
 
 // NewTools returns the tools of a server. The error says what is wrong with s;
@@ -69,18 +77,19 @@ func NewTools(s Server, o *Options) (*Tools, error) {
 		return nil, errNoServer
 	}
 	s.Command, s.Env = slices.Clone(s.Command), slices.Clone(s.Env)
-	t := &Tools{server: s, opts: o, log: o.logger(), queue: queue.New(o.concurrency()), listing: make(chan struct{}, 1), patience: drainPatience, pause: retryPause}
+	t := &Tools{farewell: farewell, server: s, opts: o, log: o.logger(), queue: queue.New(o.concurrency()), listing: make(chan struct{}, 1), patience: drainPatience, pause: retryPause}
+	t.ctx, t.cancel = context.WithCancelCause(context.Background())
+	t.last, t.hangUp = context.WithCancel(context.Background())
 	if s.URL != "" {
-		at, err := url.Parse(s.URL)
-		if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
+		at := a2a.WebURL(s.URL)
+		if at == nil {
 			return nil, errors.New("mcp: the server's URL is not one of http or https")
 		}
 		if at.User != nil {
 			return nil, errors.New("mcp: the server's URL holds credentials: give them as a header")
 		}
-		t.http = httpClient(&s, at, o)
+		t.http = httpClient(t.last, &s, at, o)
 	}
-	t.ctx, t.cancel = context.WithCancelCause(context.Background())
 	return t, nil
 }
 
@@ -94,7 +103,11 @@ func (t *Tools) Close() error {
 	for _, s := range open {
 		t.work.Go(s.close)
 	}
+	// A server that takes our answers and says nothing must not keep us.
+	end := time.AfterFunc(t.farewell, t.hangUp)
 	t.work.Wait()
+	end.Stop()
+	t.hangUp()
 	if t.http != nil {
 		t.http.CloseIdleConnections()
 	}
@@ -238,23 +251,39 @@ func (t *Tools) fetch(ctx context.Context) (*list, error) {
 	defer cancel()
 	got := &list{about: s.cs.InitializeResult()}
 	only, names := t.opts.tools(), map[string]bool{}
-	n := 0
 	err = safely(func() error {
-		for tool, err := range s.cs.Tools(ctx, nil) {
+		n, size := 0, 0
+		for p, page := new(mcp.ListToolsParams), 1; ; page++ {
+			res, err := s.cs.ListTools(ctx, p)
 			if err != nil {
 				return err
 			}
-			if n++; n > maxTools {
+			doc, err := json.Marshal(res)
+			if err != nil {
+				return err
+			}
+			n, size = n+len(res.Tools), size+len(doc)
+			switch {
+			case n > maxTools || page > maxTools:
 				return errTooMany
+			case size > t.opts.maxMessage():
+				return errLongList // pages are kept: by us, and by the session
 			}
-			if tool == nil || names[tool.Name] || len(only) > 0 && !slices.Contains(only, tool.Name) {
-				continue
+			for _, tool := range res.Tools {
+				if tool != nil && !names[tool.Name] && (len(only) == 0 || slices.Contains(only, tool.Name)) {
+					names[tool.Name] = true
+					got.tools = append(got.tools, tool)
+				}
 			}
-			names[tool.Name] = true
-			got.tools = append(got.tools, tool)
+			if res.NextCursor == "" {
+				return nil
+			}
+			p.Cursor = res.NextCursor
 		}
-		return nil
 	})
+	if errors.Is(err, errTooMany) || errors.Is(err, errLongList) {
+		t.retire(s) // what it has of the list goes with it
+	}
 	if err != nil {
 		return nil, err
 	}

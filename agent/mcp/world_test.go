@@ -6,16 +6,16 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
-
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/engine"
 	"github.com/parley-a2a/parley/store"
+	"github.com/parley-a2a/parley/store/storetest"
+	"github.com/parley-a2a/parley/test/fixtures"
 )
 
 // world is an engine with an agent.
@@ -23,53 +23,15 @@ type world struct {
 	*engine.Engine
 	t     *testing.T
 	agent *Agent
-	store *mortal
-	log   *lockedLog
+	store *storetest.Mortal
+	log   *fixtures.Buffer
 	stop  func()
-}
-
-// mortal is a store whose process can be killed: nothing it does arrives any more.
-type mortal struct {
-	store.Store
-	dead atomic.Bool
-}
-
-func (m *mortal) Append(a *store.Append, done func(error)) {
-	if m.dead.Load() {
-		go done(store.ErrClosed)
-		return
-	}
-	m.Store.Append(a, done)
-}
-
-func (m *mortal) Leave(ctx context.Context, node string) error {
-	if m.dead.Load() {
-		return store.ErrClosed
-	}
-	return m.Store.Leave(ctx, node)
-}
-
-type lockedLog struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-func (l *lockedLog) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedLog) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 // newWorld runs an agent of s; st may be nil.
 func newWorld(t *testing.T, s Server, o *Options, st store.Store) *world {
 	t.Helper()
-	w := &world{t: t, log: new(lockedLog)}
+	w := &world{t: t, log: new(fixtures.Buffer)}
 	own := Options{}
 	if o != nil {
 		own = *o
@@ -86,7 +48,7 @@ func newWorld(t *testing.T, s Server, o *Options, st store.Store) *world {
 	}
 	a.tools.patience, a.tools.pause = 0, time.Millisecond
 	yes := true
-	w.agent, w.store = a, &mortal{Store: st}
+	w.agent, w.store = a, storetest.NewMortal(st)
 	card := &a2a.AgentCard{Name: "mcp", Capabilities: a2a.AgentCapabilities{Streaming: &yes}}
 	w.Engine = engine.New(w.store, a, card, &engine.Options{Logger: own.Logger, DrainWait: 5 * time.Second})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -94,7 +56,7 @@ func newWorld(t *testing.T, s Server, o *Options, st store.Store) *world {
 	go func() { ran <- w.Run(ctx) }()
 	w.stop = sync.OnceFunc(func() {
 		cancel()
-		if err := <-ran; err != nil && !w.store.dead.Load() {
+		if err := <-ran; err != nil && !w.store.Dead() {
 			t.Errorf("Run: %v", err)
 		}
 		a.Close()
@@ -111,7 +73,7 @@ func newWorld(t *testing.T, s Server, o *Options, st store.Store) *world {
 // kill ends the world as kill -9 does, as far as others can see.
 func (w *world) kill() {
 	w.t.Helper()
-	w.store.dead.Store(true)
+	w.store.Kill()
 	w.stop()
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -12,6 +11,7 @@ import (
 	"github.com/parley-a2a/parley/agent/openai/openaitest"
 	"github.com/parley-a2a/parley/engine"
 	"github.com/parley-a2a/parley/store"
+	"github.com/parley-a2a/parley/test/fixtures"
 )
 
 // world is an engine with the agent, and the fake that it asks.
@@ -20,7 +20,7 @@ type world struct {
 	t    *testing.T
 	fake *openaitest.Server
 	st   store.Store
-	log  *logged
+	log  *fixtures.Buffer
 	stop func() // drains; may be called twice
 }
 
@@ -42,7 +42,7 @@ func worldOver(t *testing.T, st store.Store, fake *openaitest.Server, o *openai.
 	if opts.Client == nil {
 		opts.Client = fake.Client()
 	}
-	w := &world{t: t, fake: fake, st: st, log: &logged{}}
+	w := &world{t: t, fake: fake, st: st, log: new(fixtures.Buffer)}
 	logger := slog.New(slog.NewTextHandler(w.log, nil))
 	if opts.Logger == nil {
 		opts.Logger = logger
@@ -72,24 +72,6 @@ func (w *world) start() (stop func()) {
 		cancel()
 		<-ended
 	}
-}
-
-// logged is a log that tests look at.
-type logged struct {
-	mu sync.Mutex // protects b
-	b  strings.Builder
-}
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logged) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 func request(parts ...*a2a.Part) *a2a.SendMessageRequest {

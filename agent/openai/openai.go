@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"sync/atomic"
 
 	"golang.org/x/net/http/httpguts"
 
+	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
 )
 
@@ -83,8 +83,8 @@ func New(base, model string, o *Options) (*Agent, error) {
 // join puts the path of the API behind base; a query, such as Azure's
 // api-version, stays.
 func join(base string) (string, error) {
-	u, err := url.Parse(base)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+	u := a2a.WebURL(base)
+	if u == nil {
 		return "", errors.New("openai: the base has to be a URL such as https://api.openai.com/v1")
 	}
 	if u.User != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/scarce"
 )
 
 // Options adjusts an agent. A nil *Options means all defaults.
@@ -141,7 +142,7 @@ func (o *Options) logger() *slog.Logger {
 func newClient() *http.Client {
 	return &http.Client{Transport: &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
-		DialContext:            (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
+		DialContext:            scarce.Dial((&net.Dialer{Timeout: 10 * time.Second}).DialContext),
 		TLSHandshakeTimeout:    10 * time.Second,
 		ForceAttemptHTTP2:      true,
 		MaxIdleConnsPerHost:    16,

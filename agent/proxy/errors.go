@@ -21,7 +21,13 @@ func said(err error) *a2a.Error {
 
 func unreachable(err error) bool {
 	var t *a2aclient.TransportError
-	return errors.As(err, &t) && t.Unreachable
+	return errors.As(err, &t) && t.Unreachable && !misled(err)
+}
+
+// misled reports whether the agent named an address that it may not send us to.
+func misled(err error) bool {
+	var a *a2aclient.AddressError
+	return errors.As(err, &a)
 }
 
 // later reports whether the agent cannot have taken what was sent, and may do so
@@ -38,7 +44,7 @@ func later(err error) bool {
 // maybeTaken reports whether err leaves open what became of a message.
 func maybeTaken(err error) bool {
 	var card *a2aclient.CardError
-	if err == nil || errors.As(err, &card) {
+	if err == nil || errors.As(err, &card) || misled(err) {
 		return false
 	}
 	var t *a2aclient.TransportError
@@ -68,7 +74,7 @@ func fatal(err error) bool {
 	var own *fault
 	var card *a2aclient.CardError
 	switch e := said(err); {
-	case errors.As(err, &own):
+	case errors.As(err, &own), misled(err):
 		return true
 	case errors.As(err, &card):
 		return card.Kind != a2aclient.CardUnreachable
@@ -114,6 +120,8 @@ func reason(err error, within bool) string {
 	var t *a2aclient.TransportError
 	e := said(err)
 	switch {
+	case misled(err):
+		return "the agent behind this one leads to an address that this server does not call; its operator can allow it"
 	case errors.As(err, &card) && card.Kind == a2aclient.CardForbidden:
 		return notLetIn
 	case errors.As(err, &card) && card.Kind == a2aclient.CardRefused:

@@ -30,7 +30,7 @@ func (r *run) findOnce(ctx context.Context, m *a2a.Message) (bool, error) {
 	if r.c.Repeats() > age {
 		return false, nil // it is sent again, and done once
 	}
-	if r.c.Version() == "0.1" {
+	if r.c.ChoosesTaskIDs() {
 		task, err := r.c.GetTask(ctx, &a2a.GetTaskRequest{ID: r.chosen(m)})
 		if errors.Is(err, a2a.ErrTaskNotFound) {
 			return false, nil
@@ -40,7 +40,7 @@ func (r *run) findOnce(ctx context.Context, m *a2a.Message) (bool, error) {
 		}
 		return true, r.took(ctx, task)
 	}
-	if m.ContextID != "" && r.c.Version() >= "1.0" {
+	if m.ContextID != "" && !r.c.Outdated() {
 		res, err := r.c.ListTasks(ctx, &a2a.ListTasksRequest{ContextID: m.ContextID, HistoryLength: new(int32(historyLength))})
 		if err != nil && (later(err) || maybeTaken(err)) {
 			return false, err

@@ -9,6 +9,8 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aclient"
+	"github.com/parley-a2a/parley/internal/scarce"
+	"github.com/parley-a2a/parley/internal/upload"
 )
 
 // Options adjusts an Agent. A nil *Options means all defaults.
@@ -33,6 +35,11 @@ type Options struct {
 	Extensions []string
 	// CheckCard judges the agent's card: see a2aclient.Options.
 	CheckCard func(ctx context.Context, doc []byte) ([]byte, error)
+
+	// AnyAddress lets the agent's card and its redirects name any address: see
+	// a2aclient.Options. Where Client already says which addresses are meant, there
+	// is nothing left to judge.
+	AnyAddress bool
 
 	// Metadata names the members of a request's metadata that go to the agent with
 	// it. Nil means all of them, empty means none. (A message's own metadata is part
@@ -110,7 +117,7 @@ func (o *Options) client() *a2aclient.Options {
 	co := &a2aclient.Options{
 		HTTPClient: o.Client, Version: o.Version, Bindings: o.Bindings,
 		Bearer: o.Bearer.Reveal(), APIKey: o.APIKey.Reveal(), User: o.User, Password: o.Password.Reveal(),
-		Extensions: o.Extensions, CheckCard: o.CheckCard, Logger: o.Logger,
+		Extensions: o.Extensions, CheckCard: o.CheckCard, AnyAddress: o.AnyAddress, Logger: o.Logger,
 		Retries: clientRetries,
 	}
 	if co.HTTPClient == nil {
@@ -132,11 +139,12 @@ const clientRetries = 3
 // newHTTPClient has room for as many connections as there are streams.
 func newHTTPClient() *http.Client {
 	return &http.Client{Transport: &http.Transport{
-		DialContext:         (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
+		DialContext:         scarce.Dial((&net.Dialer{Timeout: 10 * time.Second}).DialContext),
 		TLSHandshakeTimeout: 10 * time.Second,
 		IdleConnTimeout:     90 * time.Second,
 		MaxIdleConnsPerHost: 64,
 		ForceAttemptHTTP2:   true,
+		HTTP2:               upload.HTTP2(),
 		ReadBufferSize:      4 << 10,
 		WriteBufferSize:     4 << 10,
 	}}

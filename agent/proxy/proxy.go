@@ -65,8 +65,7 @@ func New(ref string, o *Options) (*Agent, error) {
 
 // nowhere is a card to try options with: no request is made.
 var nowhere = &a2a.AgentCard{Name: "none", SupportedInterfaces: []*a2a.AgentInterface{
-	{URL: "http://127.0.0.1:9", ProtocolBinding: a2a.BindingJSONRPC, ProtocolVersion: "1.0"},
-	{URL: "http://127.0.0.1:9", ProtocolBinding: a2a.BindingJSONRPC, ProtocolVersion: "0.3"},
+	{URL: "http://127.0.0.1:9", ProtocolBinding: a2a.BindingJSONRPC},
 }}
 
 // Handler takes what the agent posts when Options.Push is set, and has to be served

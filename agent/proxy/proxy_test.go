@@ -36,7 +36,16 @@ func TestEveryWire(t *testing.T) {
 					}
 					if version == "0.1" { // has no messages
 						want(t, res.Task, a2a.TaskStateCompleted, "hi")
-					} else if res.Message.Text() != "hi" {
+						return
+					}
+					// On a busy machine a task comes into being before the agent has answered.
+					for tries := 1; res.Message == nil && tries < 100; tries++ {
+						want(t, res.Task, a2a.TaskStateCompleted, "hi")
+						if res, err = c.SendMessage(t.Context(), say("message hi")); err != nil {
+							t.Fatal(err)
+						}
+					}
+					if res.Message == nil || res.Message.Text() != "hi" {
 						t.Errorf("the answer is %v", res)
 					}
 				})

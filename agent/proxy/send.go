@@ -55,8 +55,8 @@ func (r *run) outgoing(m *a2a.Message) *a2a.Message {
 // request makes what is sent with a message.
 func (r *run) request(m *a2a.Message) *a2a.SendMessageRequest {
 	out := *m
-	if r.c.Version() == "0.1" && out.TaskID == "" {
-		out.TaskID = r.chosen(m) // there the client chooses it, and finds it by that
+	if r.c.ChoosesTaskIDs() && out.TaskID == "" {
+		out.TaskID = r.chosen(m) // by which it is found again
 	}
 	req := &a2a.SendMessageRequest{
 		Message: &out, Metadata: r.metadata(),

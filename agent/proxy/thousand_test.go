@@ -136,7 +136,7 @@ func others(count string) error {
 	if !in.Scan() {
 		return errors.New("no address")
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	c, err := a2aclient.Dial(ctx, in.Text(), nil)
 	if err != nil {

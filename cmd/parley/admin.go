@@ -4,18 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/parley-a2a/parley/internal/database"
+	"github.com/parley-a2a/parley/internal/failure"
 )
 
 // admin makes cmd a command on the tasks that a server keeps in a directory.
 // They are for who may read and write its files; callers and credentials do not
 // come in.
-func (a *app) admin(cmd *cobra.Command, run func(ctx context.Context, db *location, args []string) error) *cobra.Command {
-	var f storeFlags
+func (a *app) admin(cmd *cobra.Command, run func(ctx context.Context, db *database.Location, args []string) error) *cobra.Command {
+	var f database.Flags
 	cmd.Flags().SortFlags = false
-	f.register(cmd.Flags(), false)
+	f.Register(cmd.Flags(), false)
 	check := cmd.Args
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {
@@ -24,22 +26,22 @@ func (a *app) admin(cmd *cobra.Command, run func(ctx context.Context, db *locati
 		return nil
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		db, err := f.resolve(a, cmd.Flags(), false)
-		if err == nil && db.memory() {
-			err = usagef("tasks in memory are gone with their server: %s has to say where they are kept", storeEnv)
+		db, err := f.Resolve(cmd.Flags(), a.around.lookup, a.stderr, false)
+		if err == nil && db.Memory() {
+			err = failure.Usagef("tasks in memory are gone with their server: %s has to say where they are kept", database.Env)
 		}
 		if err == nil {
 			err = run(cmd.Context(), db, args)
 		}
-		var f *failure
+		var f *failure.Error
 		switch {
 		case err == nil || errors.As(err, &f):
 			return err
 		case cmd.Context().Err() != nil:
-			return newFailure(codeInterrupted, "interrupted; what was done so far stays done, the same command goes on with the rest", err)
+			return failure.New(failure.CodeInterrupted, "interrupted; what was done so far stays done, the same command goes on with the rest", err)
 		}
-		f = newFailure(codeAdmin, err.Error(), err)
-		f.Hint = db.hint(err)
+		f = failure.New(failure.CodeAdmin, err.Error(), err)
+		f.Hint = db.Hint(err)
 		return f
 	}
 	return cmd
@@ -54,20 +56,9 @@ func done(st interface{ Close() error }, err *error) {
 
 func (a *app) say(format string, args ...any) error {
 	if _, err := fmt.Fprintf(a.stdout, format+"\n", args...); err != nil {
-		return newFailure(codeInternal, "print: "+err.Error(), err)
+		return failure.New(failure.CodeInternal, "print: "+err.Error(), err)
 	}
 	return nil
-}
-
-// plural is n things.
-func plural[N int | int64](n N, thing string) string {
-	switch {
-	case n == 1:
-		return "1 " + thing
-	case strings.HasSuffix(thing, "y"):
-		return fmt.Sprint(n, " ", strings.TrimSuffix(thing, "y"), "ies")
-	}
-	return fmt.Sprint(n, " ", thing, "s")
 }
 
 // oneFile takes the name of a file; optional says that it may be left out.

@@ -8,11 +8,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/parley-a2a/parley/a2aserver"
+	"github.com/parley-a2a/parley/internal/database"
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/plain"
+	"github.com/parley-a2a/parley/internal/serve"
 	"github.com/parley-a2a/parley/store/sqlite"
 )
 
 func newAdminBackup(a *app) *cobra.Command {
-	var audit auditFlags
+	var audit serve.AuditFlags
 	cmd := a.admin(&cobra.Command{
 		Use:   "backup <file>",
 		Short: "Copy the database to a new file, also while the server runs",
@@ -22,14 +26,14 @@ it, put it into an empty directory as parley.db and serve that with --data. A
 PostgreSQL database is for pg_dump.`,
 		Example: `  parley admin backup --data /var/lib/parley /backup/parley-$(date +%F).db`,
 		Args:    oneFile(false),
-	}, func(ctx context.Context, db *location, args []string) (err error) {
-		if db.shared() {
-			return newFailure(codeAdmin, "a backup of "+db.String()+" is PostgreSQL's business", nil).
-				withHint("pg_dump --format=custom --schema=parley copies it as of one moment, beside running servers; for the hours since, archive its WAL. parley admin export writes tasks as text")
+	}, func(ctx context.Context, db *database.Location, args []string) (err error) {
+		if db.Shared() {
+			return failure.New(failure.CodeAdmin, "a backup of "+db.String()+" is PostgreSQL's business", nil).
+				WithHint("pg_dump --format=custom --schema=parley copies it as of one moment, beside running servers; for the hours since, archive its WAL. parley admin export writes tasks as text")
 		}
-		r, err := sqlite.OpenReader(db.file)
+		r, err := sqlite.OpenReader(db.File)
 		if err != nil {
-			return db.absent(err)
+			return db.Absent(err)
 		}
 		defer done(r, &err)
 		size := int64(0)
@@ -46,8 +50,8 @@ PostgreSQL database is for pg_dump.`,
 			return err
 		}
 		size = info.Size()
-		return a.say("Backed up to %s, %s, checked", quote(args[0]), plural(size, "byte"))
+		return a.say("Backed up to %s, %s, checked", plain.Quote(args[0]), plain.Count(size, "byte"))
 	})
-	audit.registerAs(cmd.Flags(), auditUsage)
+	audit.Register(cmd.Flags(), auditUsage)
 	return cmd
 }

@@ -9,12 +9,16 @@ import (
 
 	"github.com/parley-a2a/parley/a2aserver"
 	"github.com/parley-a2a/parley/engine"
+	"github.com/parley-a2a/parley/internal/database"
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/plain"
+	"github.com/parley-a2a/parley/internal/serve"
 	"github.com/parley-a2a/parley/store"
 )
 
 type eraseFlags struct {
 	context, agent, tenant, owner string
-	audit                         auditFlags
+	audit                         serve.AuditFlags
 }
 
 func newAdminErase(a *app) *cobra.Command {
@@ -32,9 +36,9 @@ authenticated. Where a server has several agents, a context is one agent's: with
 
 It may be run again: a second time there is nothing to erase.`,
 		Args: cobra.NoArgs,
-	}, func(ctx context.Context, db *location, _ []string) error {
+	}, func(ctx context.Context, db *database.Location, _ []string) error {
 		if f.context == "" {
-			return usagef("--context is missing").withHint("parley task list shows the context ids of tasks")
+			return failure.Usagef("--context is missing").WithHint("parley task list shows the context ids of tasks")
 		}
 		return a.erase(ctx, db, &f)
 	})
@@ -43,12 +47,12 @@ It may be run again: a second time there is nothing to erase.`,
 	fs.StringVar(&f.agent, "agent", "", "`name` of the agent, of several, if it is not the one at /")
 	fs.StringVar(&f.tenant, "tenant", "", "`tenant` of the owner")
 	fs.StringVar(&f.owner, "owner", "", "`subject` that the tasks belong to")
-	f.audit.registerAs(fs, auditUsage)
+	f.audit.Register(fs, auditUsage)
 	return cmd
 }
 
-func (a *app) erase(ctx context.Context, db *location, f *eraseFlags) (err error) {
-	st, err := db.openAlone(ctx, true)
+func (a *app) erase(ctx context.Context, db *database.Location, f *eraseFlags) (err error) {
+	st, err := db.OpenAlone(ctx, true)
 	if err != nil {
 		return err
 	}
@@ -64,7 +68,7 @@ func (a *app) erase(ctx context.Context, db *location, f *eraseFlags) (err error
 		return err
 	}
 	tenant := engine.TenantOf(f.agent, f.tenant)
-	q := store.Query{Tenant: tenant, Owner: f.owner, Context: f.context, Limit: gcBatch}
+	q := store.Query{Tenant: tenant, Owner: f.owner, Context: f.context, Limit: gcBatch, MaxBytes: store.PageBytes} // of which only the rows matter
 	for {
 		page, err := st.List(ctx, q)
 		if err != nil {
@@ -89,11 +93,11 @@ func (a *app) erase(ctx context.Context, db *location, f *eraseFlags) (err error
 		return err
 	}
 	if total == 0 && receipts == 0 {
-		a.note("Note", "there is no task of context %s of agent %q, tenant %q, owner %q", quote(f.context), f.agent, f.tenant, f.owner)
+		a.stderr.Note("Note", "there is no task of context %s of agent %q, tenant %q, owner %q", plain.Quote(f.context), f.agent, f.tenant, f.owner)
 	}
-	what := plural(total, "task")
+	what := plain.Count(total, "task")
 	if receipts > 0 {
-		what += ", " + plural(receipts, "direct answer")
+		what += ", " + plain.Count(receipts, "direct answer")
 	}
 	return a.say("Erased %s at %s", what, time.Now().UTC().Format(time.RFC3339))
 }

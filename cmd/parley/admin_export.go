@@ -8,11 +8,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/parley-a2a/parley/a2aserver"
-	"github.com/parley-a2a/parley/store"
+	"github.com/parley-a2a/parley/internal/database"
+	"github.com/parley-a2a/parley/internal/plain"
+	"github.com/parley-a2a/parley/internal/serve"
+	"github.com/parley-a2a/parley/store/archive"
 )
 
 func newAdminExport(a *app) *cobra.Command {
-	var audit auditFlags
+	var audit serve.AuditFlags
 	cmd := a.admin(&cobra.Command{
 		Use:   "export [file]",
 		Short: "Write all tasks as text, also while the server runs",
@@ -25,13 +28,13 @@ the database.`,
   parley admin export | gzip > tasks.jsonl.gz
   parley admin export --data /var/lib/parley | PARLEY_STORE=postgres://db.example.org/parley parley admin import`,
 		Args: oneFile(true),
-	}, func(ctx context.Context, db *location, args []string) (err error) {
-		r, err := db.openBeside(ctx)
+	}, func(ctx context.Context, db *database.Location, args []string) (err error) {
+		r, err := db.OpenBeside(ctx)
 		if err != nil {
 			return err
 		}
 		defer done(r, &err)
-		var n store.Count
+		var n archive.Count
 		d, err := a.begin(&audit, db, a2aserver.AuditAdminExport, fileOf(args))
 		if err != nil {
 			return err
@@ -39,10 +42,10 @@ the database.`,
 		defer func() { d.end(err, counts(n)...) }()
 		if len(args) == 0 || args[0] == "-" {
 			var sum string
-			n, sum, err = store.ExportSum(ctx, r, a.stdout)
+			n, sum, err = archive.Export(ctx, r, a.stdout)
 			if err == nil {
-				a.note("Exported", "%s, %s", plural(n.Tasks, "task"), plural(n.Entries, "entry"))
-				a.note("Checksum", "%s", sum)
+				a.stderr.Note("Exported", "%s, %s", plain.Count(n.Tasks, "task"), plain.Count(n.Entries, "entry"))
+				a.stderr.Note("Checksum", "%s", sum)
 			}
 			return err
 		}
@@ -50,24 +53,24 @@ the database.`,
 		if n, sum, err = exportTo(ctx, r, args[0]); err != nil {
 			return err
 		}
-		a.note("Checksum", "%s", sum)
-		return a.say("Exported %s, %s to %s", plural(n.Tasks, "task"), plural(n.Entries, "entry"), quote(args[0]))
+		a.stderr.Note("Checksum", "%s", sum)
+		return a.say("Exported %s, %s to %s", plain.Count(n.Tasks, "task"), plain.Count(n.Entries, "entry"), plain.Quote(args[0]))
 	})
-	audit.registerAs(cmd.Flags(), auditUsage)
+	audit.Register(cmd.Flags(), auditUsage)
 	return cmd
 }
 
-func counts(n store.Count) []slog.Attr {
+func counts(n archive.Count) []slog.Attr {
 	return []slog.Attr{slog.Any("tasks", n.Tasks), slog.Any("entries", n.Entries)}
 }
 
 // exportTo writes a new file, durably. One that was cut off has no checksum.
-func exportTo(ctx context.Context, src store.Source, name string) (n store.Count, sum string, err error) {
+func exportTo(ctx context.Context, src archive.Source, name string) (n archive.Count, sum string, err error) {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return n, "", err
 	}
-	if n, sum, err = store.ExportSum(ctx, src, f); err == nil {
+	if n, sum, err = archive.Export(ctx, src, f); err == nil {
 		err = f.Sync()
 	}
 	if closed := f.Close(); err == nil {

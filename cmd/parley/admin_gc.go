@@ -11,14 +11,19 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aserver"
+	"github.com/parley-a2a/parley/internal/database"
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/flagvalue"
+	"github.com/parley-a2a/parley/internal/plain"
+	"github.com/parley-a2a/parley/internal/serve"
 	"github.com/parley-a2a/parley/store"
 )
 
 type gcFlags struct {
 	olderThan time.Duration
-	states    taskStates
+	states    []a2a.TaskState
 	dryRun    bool
-	audit     auditFlags
+	audit     serve.AuditFlags
 }
 
 func newAdminGC(a *app) *cobra.Command {
@@ -37,9 +42,9 @@ A running server does this by itself: parley serve --retain-completed 720h.`,
   parley admin gc --older-than 24h --state failed --state canceled
   parley admin gc --state input-required --dry-run`,
 		Args: cobra.NoArgs,
-	}, func(ctx context.Context, db *location, _ []string) error {
+	}, func(ctx context.Context, db *database.Location, _ []string) error {
 		if f.olderThan < 0 {
-			return usagef("--older-than cannot be negative")
+			return failure.Usagef("--older-than cannot be negative")
 		}
 		if len(f.states) == 0 {
 			for _, s := range a2a.TaskStates() {
@@ -55,9 +60,9 @@ A running server does this by itself: parley serve --retain-completed 720h.`,
 	})
 	fs := cmd.Flags()
 	fs.DurationVar(&f.olderThan, "older-than", 720*time.Hour, "`age` from which tasks are deleted")
-	fs.Var(&f.states, "state", "only tasks in this `state`, such as failed or input-required; may be repeated (default: all finished ones)")
+	fs.Var(flagvalue.List("state", &f.states, parseIdleStates, nil), "state", "only tasks in this `state`, such as failed or input-required; may be repeated (default: all finished ones)")
 	fs.BoolVar(&f.dryRun, "dry-run", false, "count and delete nothing")
-	f.audit.registerAs(fs, auditUsage)
+	f.audit.Register(fs, auditUsage)
 	return cmd
 }
 
@@ -65,8 +70,8 @@ A running server does this by itself: parley serve --retain-completed 720h.`,
 // interrupts should not wait long either.
 const gcBatch = 256
 
-func (a *app) gc(ctx context.Context, db *location, f *gcFlags) (err error) {
-	st, err := db.openAlone(ctx, false)
+func (a *app) gc(ctx context.Context, db *database.Location, f *gcFlags) (err error) {
+	st, err := db.OpenAlone(ctx, false)
 	if err != nil {
 		return err
 	}
@@ -86,7 +91,7 @@ func (a *app) gc(ctx context.Context, db *location, f *gcFlags) (err error) {
 			State: int32(state), Before: before, Batch: gcBatch,
 			Keep: func(*store.Row) bool { seen++; return false },
 			Pause: func(time.Duration) error {
-				a.note("Progress", "%d tasks", seen)
+				a.stderr.Note("Progress", "%d tasks", seen)
 				return context.Cause(ctx)
 			},
 		}
@@ -106,9 +111,9 @@ func (a *app) gc(ctx context.Context, db *location, f *gcFlags) (err error) {
 		return err
 	}
 	if receipts > 0 {
-		a.note("Forgot", "%s of messages that came longer ago than the --retry-window was", plural(receipts, "receipt"))
+		a.stderr.Note("Forgot", "%s of messages that came longer ago than the --retry-window was", plain.Count(receipts, "receipt"))
 	}
-	return a.say("Deleted %s%s", plural(total, "task"), inParens(each))
+	return a.say("Deleted %s%s", plain.Count(total, "task"), inParens(each))
 }
 
 // words are the states that it is about.
@@ -120,8 +125,8 @@ func (f *gcFlags) words() string {
 	return strings.Join(words, " ")
 }
 
-func (a *app) gcDry(ctx context.Context, db *location, f *gcFlags) (err error) {
-	r, err := db.openBeside(ctx)
+func (a *app) gcDry(ctx context.Context, db *database.Location, f *gcFlags) (err error) {
+	r, err := db.OpenBeside(ctx)
 	if err != nil {
 		return err
 	}
@@ -147,7 +152,7 @@ func (a *app) gcDry(ctx context.Context, db *location, f *gcFlags) (err error) {
 			each = append(each, fmt.Sprintf("%s %d", stateWord(state), n))
 		}
 	}
-	return a.say("Would delete %s%s", plural(total, "task"), inParens(each))
+	return a.say("Would delete %s%s", plain.Count(total, "task"), inParens(each))
 }
 
 func inParens(words []string) string {
@@ -157,27 +162,17 @@ func inParens(words []string) string {
 	return " (" + strings.Join(words, ", ") + ")"
 }
 
-// stateWord is a state as flags have it.
-func stateWord(s a2a.TaskState) string {
-	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(s.String(), "TASK_STATE_")), "_", "-")
-}
-
-// taskStates is a repeatable flag of states in which no task is at work.
-type taskStates []a2a.TaskState
-
-func (s *taskStates) String() string { return "" }
-func (s *taskStates) Type() string   { return "state" }
-func (s *taskStates) Set(words string) error {
+// parseIdleStates returns states in which no task is at work.
+func parseIdleStates(words string) (list []a2a.TaskState, err error) {
 	for word := range strings.SplitSeq(words, ",") {
-		var one taskState
-		if err := one.Set(word); err != nil {
-			return err
+		state, err := parseState(word)
+		if err != nil {
+			return nil, err
 		}
-		state := a2a.TaskState(one)
 		if !state.Terminal() && !state.Interrupted() {
-			return fmt.Errorf("tasks that are %s are at work and never deleted", stateWord(state))
+			return nil, fmt.Errorf("tasks that are %s are at work and never deleted", stateWord(state))
 		}
-		*s = append(*s, state)
+		list = append(list, state)
 	}
-	return nil
+	return list, nil
 }

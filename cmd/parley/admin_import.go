@@ -9,11 +9,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/parley-a2a/parley/a2aserver"
+	"github.com/parley-a2a/parley/internal/database"
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/plain"
+	"github.com/parley-a2a/parley/internal/serve"
 	"github.com/parley-a2a/parley/store"
+	"github.com/parley-a2a/parley/store/archive"
 )
 
 func newAdminImport(a *app) *cobra.Command {
-	var audit auditFlags
+	var audit serve.AuditFlags
 	cmd := a.admin(&cobra.Command{
 		Use:   "import [file]",
 		Short: "Add the tasks of an export, with the server stopped",
@@ -29,53 +34,53 @@ it is served.`,
 		Example: `  parley admin import --data /var/lib/parley tasks.jsonl
   gunzip < tasks.jsonl.gz | parley admin import`,
 		Args: oneFile(true),
-	}, func(ctx context.Context, db *location, args []string) (err error) {
+	}, func(ctx context.Context, db *database.Location, args []string) (err error) {
 		in, err := a.importFrom(args, db)
 		if err != nil {
 			return err
 		}
 		defer in.Close()
-		st, err := db.openOrMake(ctx, false)
+		st, err := db.OpenOrMake(ctx, false)
 		if err != nil {
 			return err
 		}
 		defer done(st, &err)
-		var got store.Imported
+		var got archive.Imported
 		d, err := a.begin(&audit, db, a2aserver.AuditAdminImport, fileOf(args))
 		if err != nil {
 			return err
 		}
 		defer func() { d.end(err, counts(got.New)...) }()
-		if got, err = store.ImportInto(ctx, st, in, db.shared()); err != nil {
+		if got, err = archive.Import(ctx, st, in, db.Shared()); err != nil {
 			return importFailure(err)
 		}
 		if got.There.Tasks > 0 {
-			a.note("Note", "%s had been there already", plural(got.There.Tasks, "task"))
+			a.stderr.Note("Note", "%s had been there already", plain.Count(got.There.Tasks, "task"))
 		}
 		if got.There.Other > 0 {
-			a.note("Note", "the database has keys of its own to sign webhooks with, and keeps them; receivers that know those of the export refuse what it delivers until they are told")
+			a.stderr.Note("Note", "the database has keys of its own to sign webhooks with, and keeps them; receivers that know those of the export refuse what it delivers until they are told")
 		}
-		if err := a.say("Imported %s, %s", plural(got.New.Tasks, "task"), plural(got.New.Entries, "entry")); err != nil {
+		if err := a.say("Imported %s, %s", plain.Count(got.New.Tasks, "task"), plain.Count(got.New.Entries, "entry")); err != nil {
 			return err
 		}
 		return a.compare(ctx, st, in, &got)
 	})
-	audit.registerAs(cmd.Flags(), auditUsage)
+	audit.Register(cmd.Flags(), auditUsage)
 	return cmd
 }
 
 // compare says whether a database holds what an export does: by the checksum of
 // its own export, if it holds nothing else, or else task by task.
-func (a *app) compare(ctx context.Context, st store.Store, in io.ReadSeeker, got *store.Imported) error {
-	n, sum, err := store.ExportSum(ctx, st, io.Discard)
+func (a *app) compare(ctx context.Context, st store.Store, in io.ReadSeeker, got *archive.Imported) error {
+	n, sum, err := archive.Export(ctx, st, io.Discard)
 	if err != nil {
 		return err
 	}
 	tasks, entries := got.New.Tasks+got.There.Tasks, got.New.Entries+got.There.Entries
-	if err := a.say("Export:   %s, %s, %s", got.Sum, plural(tasks, "task"), plural(entries, "entry")); err != nil {
+	if err := a.say("Export:   %s, %s, %s", got.Sum, plain.Count(tasks, "task"), plain.Count(entries, "entry")); err != nil {
 		return err
 	}
-	if err := a.say("Database: %s, %s, %s", sum, plural(n.Tasks, "task"), plural(n.Entries, "entry")); err != nil {
+	if err := a.say("Database: %s, %s, %s", sum, plain.Count(n.Tasks, "task"), plain.Count(n.Entries, "entry")); err != nil {
 		return err
 	}
 	if sum == got.Sum {
@@ -83,8 +88,8 @@ func (a *app) compare(ctx context.Context, st store.Store, in io.ReadSeeker, got
 	}
 	// It has other tasks or keys, too, or its deliveries went on since an import
 	// before; or receipts had run out.
-	if err := store.Compare(ctx, st, in); err != nil {
-		return newFailure(codeAdmin, "the database does not hold what the export does: "+err.Error(), err)
+	if err := archive.Compare(ctx, st, in); err != nil {
+		return failure.New(failure.CodeAdmin, "the database does not hold what the export does: "+err.Error(), err)
 	}
 	return a.say("Compared task by task: every task of the export is there as it is in it; the database holds more, or knows more of webhooks")
 }
@@ -92,35 +97,22 @@ func (a *app) compare(ctx context.Context, st store.Store, in io.ReadSeeker, got
 // importFailure is about an import that is refused.
 func importFailure(err error) error {
 	switch {
-	case errors.Is(err, store.ErrNotEmpty):
-		return newFailure(codeAdmin, "import: "+err.Error(), err).withHint("make another database, or drop the schema of this one: DROP SCHEMA parley CASCADE")
-	case errors.Is(err, store.ErrImporting):
-		return newFailure(codeAdmin, "import: "+err.Error(), err).withHint("run the import that was cut off again, or begin with a fresh database")
+	case errors.Is(err, archive.ErrNotEmpty):
+		return failure.New(failure.CodeAdmin, "import: "+err.Error(), err).WithHint("make another database, or drop the schema of this one: DROP SCHEMA parley CASCADE")
+	case errors.Is(err, archive.ErrImporting):
+		return failure.New(failure.CodeAdmin, "import: "+err.Error(), err).WithHint("run the import that was cut off again, or begin with a fresh database")
 	}
 	return err
 }
 
-// imported refuses to serve what an import has not finished.
-func imported(ctx context.Context, st store.Store) error {
-	kept, err := st.Kept(ctx)
-	if err != nil {
-		return err
-	}
-	if kept[store.ImportMark] == nil {
-		return nil
-	}
-	return newFailure(codeServe, "an import into this database was not finished: its tasks are not all there", nil).
-		withHint("run parley admin import again, with the same export")
-}
-
 // importFrom opens the export. It is read more than once, so standard input goes to
 // a file first, beside the database, where there is room and nobody else reads.
-func (a *app) importFrom(args []string, db *location) (io.ReadSeekCloser, error) {
+func (a *app) importFrom(args []string, db *database.Location) (io.ReadSeekCloser, error) {
 	if len(args) > 0 && args[0] != "-" {
 		return os.Open(args[0])
 	}
-	dir := db.data
-	if db.shared() {
+	dir := db.Data
+	if db.Shared() {
 		dir = os.TempDir()
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/parley-a2a/parley/engine"
+	"github.com/parley-a2a/parley/internal/database"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -21,7 +22,7 @@ func newAdminPush(a *app) *cobra.Command {
 const pushBatch = 500
 
 // eachPush calls f with every webhook, in the order in which they were made.
-func eachPush(ctx context.Context, r reader, f func(*store.PushState) error) error {
+func eachPush(ctx context.Context, r database.Reader, f func(*store.PushState) error) error {
 	for after := int64(0); ; {
 		page, err := r.AllPushes(ctx, after, pushBatch)
 		if err != nil {
@@ -40,7 +41,7 @@ func eachPush(ctx context.Context, r reader, f func(*store.PushState) error) err
 }
 
 // eachLetters calls f with all dead letters, page by page.
-func eachLetters(ctx context.Context, r reader, f func([]store.DeadLetter) error) error {
+func eachLetters(ctx context.Context, r database.Reader, f func([]store.DeadLetter) error) error {
 	q := store.LetterQuery{Limit: pushBatch}
 	for {
 		page, err := r.DeadLetters(ctx, q)
@@ -127,8 +128,8 @@ func newAdminPushList(a *app) *cobra.Command {
 comes next. Their state is idle, pending, retrying, disabled (the receiver
 answered 410) or completed. Tokens, credentials and paths are not shown.`,
 		Args: cobra.NoArgs,
-	}, func(ctx context.Context, db *location, _ []string) (err error) {
-		r, err := db.openBeside(ctx)
+	}, func(ctx context.Context, db *database.Location, _ []string) (err error) {
+		r, err := db.OpenBeside(ctx)
 		if err != nil {
 			return err
 		}
@@ -206,8 +207,8 @@ func newAdminPushDead(a *app) *cobra.Command {
 410, 425 and 429), and those that failed for a day. parley admin push redeliver
 has them sent again.`,
 		Args: cobra.NoArgs,
-	}, func(ctx context.Context, db *location, _ []string) (err error) {
-		r, err := db.openBeside(ctx)
+	}, func(ctx context.Context, db *database.Location, _ []string) (err error) {
+		r, err := db.OpenBeside(ctx)
 		if err != nil {
 			return err
 		}

@@ -9,6 +9,10 @@ import (
 
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/a2aserver"
+	"github.com/parley-a2a/parley/internal/database"
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/plain"
+	"github.com/parley-a2a/parley/internal/serve"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -16,7 +20,7 @@ func newAdminPushRedeliver(a *app) *cobra.Command {
 	var (
 		pick  pushPick
 		all   bool
-		audit auditFlags
+		audit serve.AuditFlags
 	)
 	cmd := a.admin(&cobra.Command{
 		Use:   "redeliver (--task <id> | --config <id> | --all)",
@@ -27,20 +31,20 @@ once what waits for another try. Deliveries have the ids they had.`,
 		Example: `  parley admin push dead
   parley admin push redeliver --task <task-id>`,
 		Args: cobra.NoArgs,
-	}, func(ctx context.Context, db *location, _ []string) error {
+	}, func(ctx context.Context, db *database.Location, _ []string) error {
 		if named := pick != (pushPick{}); named == all {
-			return usagef("say what to send again: --task, --config or both, or --all")
+			return failure.Usagef("say what to send again: --task, --config or both, or --all")
 		}
 		return a.redeliver(ctx, db, &pick, &audit)
 	})
 	pick.register(cmd)
 	cmd.Flags().BoolVar(&all, "all", false, "everything that was given up")
-	audit.registerAs(cmd.Flags(), auditUsage)
+	audit.Register(cmd.Flags(), auditUsage)
 	return cmd
 }
 
-func (a *app) redeliver(ctx context.Context, db *location, pick *pushPick, audit *auditFlags) (err error) {
-	st, err := db.openAlone(ctx, false)
+func (a *app) redeliver(ctx context.Context, db *database.Location, pick *pushPick, audit *serve.AuditFlags) (err error) {
+	st, err := db.OpenAlone(ctx, false)
 	if err != nil {
 		return err
 	}
@@ -104,11 +108,11 @@ func (a *app) redeliver(ctx context.Context, db *location, pick *pushPick, audit
 		return err
 	}
 	return a.say("At the next start: %s sent again, %s enabled again, %s tried at once",
-		plural(letters, "dead letter"), plural(enabled, "webhook"), plural(hastened, "webhook"))
+		plain.Count(letters, "dead letter"), plain.Count(enabled, "webhook"), plain.Count(hastened, "webhook"))
 }
 
 func newAdminPushRotate(a *app) *cobra.Command {
-	var audit auditFlags
+	var audit serve.AuditFlags
 	cmd := a.admin(&cobra.Command{
 		Use:   "rotate-keys",
 		Short: "Make new keys to sign webhooks with, with the server stopped",
@@ -117,8 +121,8 @@ before as well, so that receivers have time to fetch the new one from
 /.well-known/jwks.json; receivers that were told the key need the one printed.
 After a leak rotate twice: then the old key is gone, and published no more.`,
 		Args: cobra.NoArgs,
-	}, func(ctx context.Context, db *location, _ []string) (err error) {
-		st, err := db.openAlone(ctx, false)
+	}, func(ctx context.Context, db *database.Location, _ []string) (err error) {
+		st, err := db.OpenAlone(ctx, false)
 		if err != nil {
 			return err
 		}
@@ -127,14 +131,14 @@ After a leak rotate twice: then the old key is gone, and published no more.`,
 		if err != nil {
 			return err
 		}
-		defer func() { _ = log.close() }() // what it could not write is logged
+		defer func() { _ = log.Close() }() // what it could not write is logged
 		public, err := parley.RotateWebhookKeys(ctx, st, time.Now())
 		if err != nil {
 			return err
 		}
-		log.event(a2aserver.AuditWebhookKeysRotated, slog.String("key", public), slog.String("by", operator()))
+		log.Event(a2aserver.AuditWebhookKeysRotated, slog.String("key", public), slog.String("by", operator()))
 		return a.say("Public key: %s", public)
 	})
-	audit.registerAs(cmd.Flags(), auditUsage)
+	audit.Register(cmd.Flags(), auditUsage)
 	return cmd
 }

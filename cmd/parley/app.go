@@ -15,18 +15,18 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aclient"
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/plain"
 )
 
 // app is one invocation of the program.
 type app struct {
 	stdin  io.Reader
 	stdout io.Writer
-	stderr *redactor
+	stderr *plain.Writer
 	around surroundings
 
 	flags flags
-
-	elsewhere bool // a parley.yaml is for another machine
 
 	// set by configure
 	settings *settings
@@ -59,7 +59,7 @@ var errTimeout = errors.New("--timeout expired")
 // interrupts.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	a := &app{
-		stdin: stdin, stdout: stdout, stderr: &redactor{w: stderr}, around: systemSurroundings(),
+		stdin: stdin, stdout: stdout, stderr: plain.NewWriter(stderr), around: systemSurroundings(),
 		log: slog.New(slog.DiscardHandler),
 	}
 	root := newRoot(a)
@@ -68,31 +68,37 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err == nil {
 		return 0
 	}
-	var f *failure
+	var f *failure.Error
 	if !errors.As(err, &f) {
-		f = usageOf(root, err).(*failure) // cobra's own: nothing of ours has run
+		f = usageOf(root, err).(*failure.Error) // cobra's own: nothing of ours has run
 	}
 	return a.fail(f, args)
 }
 
 // fail prints a failure and returns its exit code.
-func (a *app) fail(f *failure, args []string) int {
+func (a *app) fail(f *failure.Error, args []string) int {
 	if a.print == nil {
 		a.print = a.earlyPrinter(args)
 	}
-	if f.cause != nil {
-		a.log.Debug("failed", "err", f.cause)
+	said := *f
+	said.Message, said.Hint, said.Lines = a.stderr.Redact(f.Message), a.stderr.Redact(f.Hint), slices.Clone(f.Lines)
+	for i, line := range said.Lines {
+		said.Lines[i] = a.stderr.Redact(line)
+	}
+	f = &said // which may go to standard output, too
+	if f.Cause != nil {
+		a.log.Debug("failed", "err", f.Cause)
 	}
 	if t := a.last; t != nil {
 		if _, text := a.print.(*textPrinter); !text {
-			a.note("Note", "task %s of context %s was last seen as %s", t.ID, t.ContextID, t.Status.State)
+			a.stderr.Note("Note", "task %s of context %s was last seen as %s", t.ID, t.ContextID, t.Status.State)
 		}
 		_ = a.print.unfinished(t) // the failure is what matters now
 	}
 	if err := a.print.failure(f); err != nil {
 		fmt.Fprintf(a.stderr, "Error: %v\n", err)
 	}
-	return f.exit
+	return f.Exit()
 }
 
 // configure resolves the options and prepares what depends on them.
@@ -106,15 +112,15 @@ func (a *app) configure(fs *pflag.FlagSet) error {
 		return err
 	}
 	a.settings = s
-	a.stderr.hide(a.flags.bearer, a.flags.apiKey)
-	a.stderr.hide(a.flags.basic.hidden()...)
-	a.stderr.hideParams(a.flags.svcParams)
+	a.stderr.Hide(a.flags.bearer, a.flags.apiKey)
+	a.stderr.Hide(a.flags.basic.hidden()...)
+	hideParams(a.stderr, a.flags.svcParams)
 	if u, err := url.Parse(a.flags.agentCard); err == nil && u.User != nil {
 		password, _ := u.User.Password()
-		a.stderr.hide(password)
+		a.stderr.Hide(password)
 	}
 	for _, w := range warnings {
-		a.note("Warning", "%s", w)
+		a.stderr.Note("Warning", "%s", w)
 	}
 	if err := a.settleWait(); err != nil {
 		return err
@@ -128,7 +134,7 @@ func (a *app) configure(fs *pflag.FlagSet) error {
 	if a.flags.output == "json" {
 		a.print = &jsonPrinter{out: a.stdout, lines: a.flags.stream}
 	} else {
-		a.print = newTextPrinter(a.stdout, a.stderr, a.flags.verbose, a.flags.history.n != nil, a.commands)
+		a.print = newTextPrinter(a.stdout, a.stderr, a.flags.verbose, a.flags.history != nil, a.commands)
 	}
 	return nil
 }
@@ -148,11 +154,11 @@ func (a *app) settleWait() error {
 		case n.level < w.level:
 			f.wait = false
 		default:
-			return usagef("--wait (%s) and --async (%s) exclude each other", w.where, n.where)
+			return failure.Usagef("--wait (%s) and --async (%s) exclude each other", w.where, n.where)
 		}
 	}
 	if f.stream && f.async {
-		return usagef("--stream and --async exclude each other").withHint("--async returns at once; follow the task with: parley task subscribe --stream <task-id>")
+		return failure.Usagef("--stream and --async exclude each other").WithHint("--async returns at once; follow the task with: parley task subscribe --stream <task-id>")
 	}
 	return nil
 }
@@ -187,11 +193,6 @@ func (a *app) earlyPrinter(args []string) printer {
 	return newTextPrinter(a.stdout, a.stderr, false, false, a.commands)
 }
 
-// note writes a line to standard error, in every output format.
-func (a *app) note(label, format string, args ...any) {
-	fmt.Fprintf(a.stderr, "%s: %s\n", label, cleanLine(fmt.Sprintf(format, args...)))
-}
-
 // saw remembers where the task of this invocation stands.
 func (a *app) saw(r *a2a.StreamResponse) {
 	id := r.TaskID()
@@ -215,11 +216,11 @@ func (a *app) saw(r *a2a.StreamResponse) {
 func (a *app) outcome(t *a2a.Task) {
 	switch s := t.Status.State; {
 	case s.Interrupted():
-		a.note("Warning", "task %s waits for you: %s", t.ID, s)
+		a.stderr.Note("Warning", "task %s waits for you: %s", t.ID, s)
 		if a.flags.output == "json" {
-			a.note("Resume", "%s", a.commands.reply(t))
+			a.stderr.Note("Resume", "%s", a.commands.reply(t))
 		}
 	case s.Terminal() && s != a2a.TaskStateCompleted:
-		a.note("Warning", "task %s ended: %s", t.ID, s)
+		a.stderr.Note("Warning", "task %s ended: %s", t.ID, s)
 	}
 }

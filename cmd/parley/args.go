@@ -4,15 +4,18 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/plain"
 )
 
 // oneTask wants the id of a task as the only argument.
 func oneTask(cmd *cobra.Command, args []string) error {
 	switch {
 	case len(args) == 0 || args[0] == "":
-		return usagef("which task? its id is missing").withHint("%s <task-id>; parley task list shows the tasks there are", cmd.CommandPath())
+		return failure.Usagef("which task? its id is missing").WithHint("%s <task-id>; parley task list shows the tasks there are", cmd.CommandPath())
 	case len(args) > 1:
-		return usagef("one task at a time: unexpected argument %q", args[1])
+		return failure.Usagef("one task at a time: unexpected argument %q", args[1])
 	}
 	return nil
 }
@@ -23,6 +26,6 @@ func oneMessage(cmd *cobra.Command, args []string) error {
 	if len(args) < 2 {
 		return nil
 	}
-	return usagef("the message is one argument, and these are %d", len(args)).
-		withHint("put it in quotes: %s %s", cmd.CommandPath(), quote(strings.Join(args, " ")))
+	return failure.Usagef("the message is one argument, and these are %d", len(args)).
+		WithHint("put it in quotes: %s %s", cmd.CommandPath(), plain.Quote(strings.Join(args, " ")))
 }

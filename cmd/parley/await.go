@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"iter"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -10,6 +11,12 @@ import (
 // noticeAfter is how long a wait is silent before it says on standard error
 // which task it waits for: whatever happens to us then, the id is not lost.
 const noticeAfter = time.Second
+
+// events is the sequence of a task.
+type events = iter.Seq2[*a2a.StreamResponse, error]
+
+// rests reports whether a task has ended or waits for its client.
+func rests(s a2a.TaskState) bool { return s.Terminal() || s.Interrupted() }
 
 // await runs through the events of a task and returns where they end: the same
 // whether they were streamed or polled.
@@ -26,10 +33,10 @@ func (a *app) await(ctx context.Context, svc a2a.Service, seq events) (*a2a.Send
 		a.saw(r)
 		t.ApplyEvent(r)
 		whole = r.Task != nil
-		if notice == nil && !stops(t.Status.State) {
+		if notice == nil && !rests(t.Status.State) {
 			id, contextID := t.ID, t.ContextID
 			notice = time.AfterFunc(noticeAfter, func() {
-				a.note("Note", "waiting for task %s (context %s); interrupting leaves it running", id, contextID)
+				a.stderr.Note("Note", "waiting for task %s (context %s); interrupting leaves it running", id, contextID)
 			})
 			defer notice.Stop()
 		}
@@ -39,7 +46,7 @@ func (a *app) await(ctx context.Context, svc a2a.Service, seq events) (*a2a.Send
 		// client's own messages in the history.
 		if now, err := svc.GetTask(ctx, &a2a.GetTaskRequest{ID: t.ID}); err != nil {
 			a.log.Debug("the finished task cannot be read: showing what the stream said", "task", t.ID, "err", err)
-		} else if stops(now.Status.State) {
+		} else if rests(now.Status.State) {
 			t = now
 		}
 	}

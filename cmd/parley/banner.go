@@ -7,41 +7,9 @@ import (
 	"strings"
 
 	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/plain"
+	"github.com/parley-a2a/parley/internal/serve"
 )
-
-// banner is what serve says once, on standard output, when it runs.
-type banner struct {
-	addr   net.Addr
-	tls    bool
-	public string // the URL that cards advertise; "" if none is set
-	agents []bannerAgent
-	tasks  string // where they are kept
-	keeps  bool   // whether tasks outlive the server
-	shared bool   // whether other servers have them, too
-	demo   bool
-
-	callers string // who may call
-	first   string // the command that gets credentials; "" where none are needed
-}
-
-// bannerAgent is one of the agents.
-type bannerAgent struct {
-	name      string // where it is; "" if it is the only one, at /
-	what      string
-	isDefault bool
-}
-
-// loopback reports whether only this machine can connect.
-func (b *banner) loopback() bool {
-	tcp, ok := b.addr.(*net.TCPAddr)
-	return ok && tcp.IP.IsLoopback()
-}
-
-// everywhere reports whether the listener takes connections to any address.
-func (b *banner) everywhere() bool {
-	tcp, ok := b.addr.(*net.TCPAddr)
-	return ok && tcp.IP.IsUnspecified()
-}
 
 // versions lists what clients may speak. The last one is a draft.
 func versions() string {
@@ -49,43 +17,28 @@ func versions() string {
 	return "A2A " + strings.Join(dialect.Versions[:last], ", ") + "; draft " + dialect.Versions[last]
 }
 
-// local is a URL by which this machine can connect.
-func (b *banner) local() string {
-	scheme := "http://"
-	if b.tls {
-		scheme = "https://"
-	}
-	host, port, err := net.SplitHostPort(b.addr.String())
-	if err != nil {
-		return scheme + b.addr.String()
-	}
-	if ip := net.ParseIP(host); ip == nil || ip.IsUnspecified() {
-		host = "127.0.0.1"
-	}
-	return scheme + net.JoinHostPort(host, port)
-}
-
-func (b *banner) print(w io.Writer) error {
-	url := b.local()
+// printStatus prints what serve says once, on standard output, when it runs.
+func printStatus(w io.Writer, b *serve.Status) error {
+	url := b.URL
 	hello := "hello"
 	second := `parley task list -a ` + url
-	if b.demo {
+	if b.Demo {
 		hello = "echo hello"
 		second = `parley send -a ` + url + ` --stream "stream 20 200"`
 	}
 	stop := "Ctrl-C"
 	switch {
-	case b.shared:
+	case b.Shared:
 		stop += "; what is running goes on elsewhere, or at the next start"
-	case b.keeps:
+	case b.Keeps:
 		stop += "; what is running goes on at the next start"
 	}
 	var lines [][2]string
-	if len(b.agents) > 1 || len(b.agents) == 1 && !b.agents[0].isDefault {
-		return b.printMany(w, url, stop)
+	if len(b.Agents) > 1 || len(b.Agents) == 1 && !b.Agents[0].Default {
+		return printMany(w, b, stop)
 	}
-	what := b.agents[0].what
-	if name := b.agents[0].name; name != "" {
+	what := b.Agents[0].What
+	if name := b.Agents[0].Name; name != "" {
 		what = name + " (" + what + ")"
 	}
 	lines = [][2]string{
@@ -96,7 +49,7 @@ func (b *banner) print(w io.Writer) error {
 		{"Card", url + "/.well-known/agent-card.json"},
 		{"Versions", versions()},
 	}
-	lines = append(lines, b.around()...)
+	lines = append(lines, around(b)...)
 	lines = append(lines,
 		[2]string{"Try", `parley send -a ` + url + ` "` + hello + `"`},
 		[2]string{"and", second},
@@ -105,16 +58,16 @@ func (b *banner) print(w io.Writer) error {
 }
 
 // around is what does not depend on which agents there are.
-func (b *banner) around() (lines [][2]string) {
+func around(b *serve.Status) (lines [][2]string) {
 	switch {
-	case b.public != "":
-		lines = append(lines, [2]string{"Public", b.public})
-	case b.everywhere():
+	case b.Public != "":
+		lines = append(lines, [2]string{"Public", b.Public})
+	case everywhere(b.Addr):
 		lines = append(lines, [2]string{"Network", "every address of this machine; the card names the one that was asked"})
 	}
-	lines = append(lines, [2]string{"Callers", b.callers}, [2]string{"Tasks", b.tasks})
-	if b.first != "" {
-		lines = append(lines, [2]string{"First", b.first})
+	lines = append(lines, [2]string{"Callers", b.Callers}, [2]string{"Tasks", b.Tasks})
+	if b.First != "" {
+		lines = append(lines, [2]string{"First", b.First})
 	}
 	return lines
 }
@@ -123,22 +76,23 @@ func (b *banner) around() (lines [][2]string) {
 const maxBannerAgents = 20
 
 // printMany is for several agents: each has an address, and all are in /agents.
-func (b *banner) printMany(w io.Writer, url, stop string) error {
+func printMany(w io.Writer, b *serve.Status, stop string) error {
+	url := b.URL
 	lines := [][2]string{{"Agents", url + "/agents"}}
-	for i, a := range b.agents {
+	for i, a := range b.Agents {
 		if i == maxBannerAgents {
-			lines = append(lines, [2]string{"", fmt.Sprintf("and %d more", len(b.agents)-i)})
+			lines = append(lines, [2]string{"", fmt.Sprintf("and %d more", len(b.Agents)-i)})
 			break
 		}
-		at := url + "/agents/" + a.name
-		if a.isDefault {
+		at := url + "/agents/" + a.Name
+		if a.Default {
 			at += " and " + url
 		}
-		lines = append(lines, [2]string{"", at + "  " + a.what})
+		lines = append(lines, [2]string{"", at + "  " + a.What})
 	}
 	lines = append(lines, [2]string{"Versions", versions()})
-	lines = append(lines, b.around()...)
-	first := url + "/agents/" + b.agents[0].name
+	lines = append(lines, around(b)...)
+	first := url + "/agents/" + b.Agents[0].Name
 	lines = append(lines, [2]string{"Try", "parley send -a " + first + ` "hello"`}, [2]string{"Stop", stop})
 	return printBanner(w, lines)
 }
@@ -147,8 +101,14 @@ func printBanner(w io.Writer, lines [][2]string) error {
 	var out strings.Builder
 	fmt.Fprintf(&out, "parley %s\n", version())
 	for _, l := range lines {
-		fmt.Fprintf(&out, "  %-10s %s\n", l[0], cleanLine(l[1]))
+		fmt.Fprintf(&out, "  %-10s %s\n", l[0], plain.Line(l[1]))
 	}
 	_, err := io.WriteString(w, out.String())
 	return err
+}
+
+// everywhere reports whether a listener takes connections to any address.
+func everywhere(at net.Addr) bool {
+	tcp, ok := at.(*net.TCPAddr)
+	return ok && tcp.IP.IsUnspecified()
 }

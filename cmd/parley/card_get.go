@@ -7,6 +7,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aclient"
+	"github.com/parley-a2a/parley/internal/failure"
 )
 
 func newCardGet(a *app) *cobra.Command {
@@ -26,12 +27,17 @@ func newCardGet(a *app) *cobra.Command {
 }
 
 func (a *app) getCard(ctx context.Context, validate, extended bool) error {
-	card, err := a.resolve(ctx)
+	if err := a.wantAgent(); err != nil {
+		return err
+	}
+	r := a2aclient.NewResolver(a.clientOptions())
+	card, err := r.Resolve(ctx, a.flags.agentCard)
 	if err != nil {
 		return err
 	}
+	a.card = card
 	var chosen *a2a.AgentInterface
-	c, err := a2aclient.New(card, a.clientOptions())
+	c, err := a2aclient.New(card, a.clientOptions()) // asks nobody
 	if err == nil {
 		in := *c.Interface()
 		in.ProtocolVersion = c.Version()
@@ -44,14 +50,17 @@ func (a *app) getCard(ctx context.Context, validate, extended bool) error {
 		if offered := card.Capabilities.ExtendedAgentCard; offered == nil || !*offered { // §13.3
 			return a2a.Errorf(a2a.CodeUnsupportedOperation, "the agent's card offers no extended card")
 		}
+		if c, err = r.Dial(ctx, a.flags.agentCard); err != nil { // knows where the card came from
+			return err
+		}
 		if card, err = c.GetExtendedAgentCard(ctx, &a2a.GetExtendedAgentCardRequest{}); err != nil {
 			return err
 		}
 	}
 	if validate {
 		if err := card.Validate(); err != nil {
-			return newFailure(codeCardInvalid, "the card is not valid: "+err.Error(), err).
-				withHint("each field that is wrong is named by its path; see A2A §4.4")
+			return failure.New(failure.CodeCardInvalid, "the card is not valid: "+err.Error(), err).
+				WithHint("each field that is wrong is named by its path; see A2A §4.4")
 		}
 	}
 	return a.print.card(card, chosen, validate)

@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/plain"
 )
 
 func newCardKeygen(a *app) *cobra.Command {
@@ -48,26 +50,26 @@ func (e *keyEnd) at(now time.Time) (time.Time, error) {
 	end := now.Add(e.validFor)
 	switch {
 	case e.expires != "" && e.validFor != 0:
-		return end, usagef("--expires and --valid-for exclude each other")
+		return end, failure.Usagef("--expires and --valid-for exclude each other")
 	case e.expires != "":
 		var err error
 		if end, err = time.Parse(time.DateOnly, e.expires); err != nil {
 			if end, err = time.Parse(time.RFC3339, e.expires); err != nil {
-				return end, usagef("--expires must be a date such as 2027-12-31, or a time such as 2027-12-31T18:00:00Z")
+				return end, failure.Usagef("--expires must be a date such as 2027-12-31, or a time such as 2027-12-31T18:00:00Z")
 			}
 		}
 	case e.validFor == 0:
 		return time.Time{}, nil
 	}
 	if end.Before(now.Add(time.Second)) { // it is kept in whole ones
-		return end, usagef("the key would end before it is made")
+		return end, failure.Usagef("the key would end before it is made")
 	}
 	return end, nil
 }
 
 func (a *app) makeCardKey(alg, out string, end *keyEnd) error {
 	if out == "" {
-		return usagef("where to? --out is not set")
+		return failure.Usagef("where to? --out is not set")
 	}
 	isPEM := strings.HasSuffix(strings.ToLower(out), ".pem")
 	until, err := end.at(time.Now())
@@ -75,11 +77,11 @@ func (a *app) makeCardKey(alg, out string, end *keyEnd) error {
 	case err != nil:
 		return err
 	case isPEM && !until.IsZero():
-		return usagef("PEM has no place for the end of a key").withHint("leave out .pem: a JSON Web Key has one")
+		return failure.Usagef("PEM has no place for the end of a key").WithHint("leave out .pem: a JSON Web Key has one")
 	}
 	key, err := auth.GenerateKey(alg)
 	if err != nil {
-		return usagef("--alg: %v", err)
+		return failure.Usagef("--alg: %v", err)
 	}
 	if !until.IsZero() {
 		key = key.Until(until)
@@ -89,17 +91,17 @@ func (a *app) makeCardKey(alg, out string, end *keyEnd) error {
 		doc, err = key.PEM()
 	}
 	if err != nil {
-		return newFailure(codeInternal, err.Error(), err)
+		return failure.New(failure.CodeInternal, err.Error(), err)
 	}
 	if err := writeSecret(out, doc); err != nil {
 		if errors.Is(err, fs.ErrExist) {
-			return usagef("%s exists", quote(out)).withHint("a key that is lost cannot be had again: move the file away first")
+			return failure.Usagef("%s exists", plain.Quote(out)).WithHint("a key that is lost cannot be had again: move the file away first")
 		}
-		return newFailure(codeInternal, "write the key: "+err.Error(), err)
+		return failure.New(failure.CodeInternal, "write the key: "+err.Error(), err)
 	}
 	set, err := auth.KeySet{key}.JWKS()
 	if err != nil {
-		return newFailure(codeInternal, err.Error(), err)
+		return failure.New(failure.CodeInternal, err.Error(), err)
 	}
 	return a.say("%s", set)
 }

@@ -5,19 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/url"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/auth"
-)
-
-// Bounds of files that are read, in bytes.
-const (
-	maxCardFile = 1 << 20
-	maxKeyFile  = 256 << 10
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/keyfile"
 )
 
 func newCardSign(a *app) *cobra.Command {
@@ -40,14 +35,14 @@ sign with several keys, one after the other.`,
 
 func (a *app) signCard(keyFile, jku string, args []string) error {
 	if keyFile == "" {
-		return usagef("with which key? --key is not set").withHint("parley card keygen --out card-key.json makes one")
+		return failure.Usagef("with which key? --key is not set").WithHint("parley card keygen --out card-key.json makes one")
 	}
 	if jku != "" {
-		if u, err := url.Parse(jku); err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http" {
-			return usagef("--jku must be an https URL without credentials")
+		if u := a2a.WebURL(jku); u == nil || u.User != nil {
+			return failure.Usagef("--jku must be an https URL without credentials")
 		}
 	}
-	key, err := readCardKey("--key", keyFile)
+	key, err := keyfile.Signing("--key", keyFile)
 	if err != nil {
 		return err
 	}
@@ -57,17 +52,17 @@ func (a *app) signCard(keyFile, jku string, args []string) error {
 	}
 	signed, covered, err := auth.SignJSON(card, key, &auth.SignOptions{JKU: jku})
 	if err != nil {
-		return newFailure(codeCardInvalid, "the card cannot be signed: "+err.Error(), err)
+		return failure.New(failure.CodeCardInvalid, "the card cannot be signed: "+err.Error(), err)
 	}
 	if len(covered.Uncovered) > 0 {
-		a.note("Note", "not signed, as version 1.0 does not know it: %s", strings.Join(covered.Uncovered, ", "))
+		a.stderr.Note("Note", "not signed, as version 1.0 does not know it: %s", strings.Join(covered.Uncovered, ", "))
 	}
 	if bare, err := auth.Reduce(card, auth.FormStripped); err == nil && covered.Form == auth.FormProtocol && !bytes.Equal(bare.JSON, covered.JSON) {
-		a.note("Note", "the card has empty members: the SDKs for JavaScript and Python leave them out, against A2A §8.4.1, and will not verify it")
+		a.stderr.Note("Note", "the card has empty members: the SDKs for JavaScript and Python leave them out, against A2A §8.4.1, and will not verify it")
 	}
 	var out bytes.Buffer
 	if err := json.Indent(&out, signed, "", "  "); err != nil {
-		return newFailure(codeInternal, err.Error(), err)
+		return failure.New(failure.CodeInternal, err.Error(), err)
 	}
 	return a.say("%s", &out)
 }
@@ -76,31 +71,18 @@ func (a *app) signCard(keyFile, jku string, args []string) error {
 // input for - or nothing.
 func (a *app) readCardArg(args []string) ([]byte, error) {
 	if len(args) == 0 || args[0] == "-" {
-		doc, err := io.ReadAll(io.LimitReader(a.stdin, maxCardFile+1))
-		if err == nil && len(doc) > maxCardFile {
-			err = fmt.Errorf("it is larger than %d bytes", maxCardFile)
+		doc, err := io.ReadAll(io.LimitReader(a.stdin, keyfile.MaxCard+1))
+		if err == nil && len(doc) > keyfile.MaxCard {
+			err = fmt.Errorf("it is larger than %d bytes", keyfile.MaxCard)
 		}
 		if err != nil {
-			return nil, newFailure(codeCardNotFound, "read the card from standard input: "+err.Error(), err)
+			return nil, failure.New(failure.CodeCardNotFound, "read the card from standard input: "+err.Error(), err)
 		}
 		return doc, nil
 	}
-	doc, err := readBounded(args[0], maxCardFile)
+	doc, err := keyfile.Read(args[0], keyfile.MaxCard)
 	if err != nil {
-		return nil, newFailure(codeCardNotFound, "read the card: "+err.Error(), err)
+		return nil, failure.New(failure.CodeCardNotFound, "read the card: "+err.Error(), err)
 	}
 	return doc, nil
-}
-
-func readBounded(name string, limit int64) ([]byte, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	doc, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err == nil && int64(len(doc)) > limit {
-		err = fmt.Errorf("%s is larger than %d bytes", quote(name), limit)
-	}
-	return doc, err
 }

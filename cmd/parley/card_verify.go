@@ -12,6 +12,9 @@ import (
 
 	"github.com/parley-a2a/parley/a2aclient"
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/keyfile"
+	"github.com/parley-a2a/parley/internal/plain"
 )
 
 // codeSignature: no signature of a card holds.
@@ -31,7 +34,9 @@ func newCardVerify(a *app) *cobra.Command {
 		Short: "Verify the signatures of an agent's card",
 		Long: `Verify the signatures of an agent's card (A2A §8.4.3): of a file, of standard
 input with -, or of the agent at --agent-card. One that holds is enough; exit code
-1 says that none does.
+1 says that none does. What is in the card and not covered by the best of them is
+named: members that version 1.0 does not know, and empty ones that the signed form
+leaves out.
 
 Keys are those you name. The address that a signature names for its key is the
 word of whoever made the card, and is asked only if --allow-jku has the same.`,
@@ -63,12 +68,12 @@ func (a *app) verifyCard(ctx context.Context, f *cardVerifyFlags, args []string)
 		if ctx.Err() != nil {
 			return err
 		}
-		return newFailure(codeCardInvalid, "the card's signatures cannot be judged: "+err.Error(), err)
+		return failure.New(failure.CodeCardInvalid, "the card's signatures cannot be judged: "+err.Error(), err)
 	}
 	if err := v.Err(); err != nil {
-		f := newFailure(codeSignature, strings.ReplaceAll(err.Error(), "\n", "; "), err)
+		f := failure.New(codeSignature, strings.ReplaceAll(err.Error(), "\n", "; "), err)
 		if errors.Is(err, auth.ErrUnknownKey) {
-			return f.withHint("name the keys that you trust with --jwks or --key")
+			return f.WithHint("name the keys that you trust with --jwks or --key")
 		}
 		return f
 	}
@@ -81,12 +86,17 @@ func (a *app) verifyCard(ctx context.Context, f *cardVerifyFlags, args []string)
 		if r.Err != nil {
 			line = fmt.Sprintf("%s %s: %v", r.Algorithm, r.KeyID, r.Err)
 		}
-		if err := a.say("Signature: %s", cleanLine(strings.TrimSpace(line))); err != nil {
+		if err := a.say("Signature: %s", plain.Line(strings.TrimSpace(line))); err != nil {
 			return err
 		}
 	}
 	for _, path := range v.Good().Payload.Uncovered {
-		if err := a.say("Not signed: %s", cleanLine(path)); err != nil {
+		if err := a.say("Not signed: %s", plain.Line(path)); err != nil {
+			return err
+		}
+	}
+	for _, path := range v.Good().Payload.Empty {
+		if err := a.say("Not signed, because it is empty: %s", plain.Line(path)); err != nil {
 			return err
 		}
 	}
@@ -96,19 +106,19 @@ func (a *app) verifyCard(ctx context.Context, f *cardVerifyFlags, args []string)
 // source is where keys come from.
 func (f *cardVerifyFlags) source(a *app) (auth.KeySource, error) {
 	files := slices.Concat(f.sets, f.keys)
-	if len(files)+len(f.allow)+len(a.flags.cardTrust.keys) == 0 {
-		return nil, usagef("with which keys? neither --jwks nor --key nor --allow-jku is set").
-			withHint("ask whoever runs the agent for its keys: those beside a card are only as good as the card")
+	if len(files)+len(f.allow)+len(a.flags.cardTrust.Keys) == 0 {
+		return nil, failure.Usagef("with which keys? neither --jwks nor --key nor --allow-jku is set").
+			WithHint("ask whoever runs the agent for its keys: those beside a card are only as good as the card")
 	}
-	set := slices.Clone(a.flags.cardTrust.keys)
+	set := slices.Clone(a.flags.cardTrust.Keys)
 	for _, name := range files {
-		doc, err := readBounded(name, maxKeyFile)
+		doc, err := keyfile.Read(name, keyfile.MaxKey)
 		if err != nil {
-			return nil, usagef("read the keys: %v", err)
+			return nil, failure.Usagef("read the keys: %v", err)
 		}
 		keys, err := auth.ParseKeySet(doc)
 		if err != nil {
-			return nil, usagef("%s: %v", quote(name), err)
+			return nil, failure.Usagef("%s: %v", plain.Quote(name), err)
 		}
 		set = append(set, keys...)
 	}
@@ -159,8 +169,9 @@ func (a *app) printVerifiedJSON(v *auth.Verification) error {
 	out := struct {
 		Signatures []signature     `json:"signatures"`
 		NotSigned  []string        `json:"notSigned,omitempty"`
+		Empty      []string        `json:"notSignedEmpty,omitempty"`
 		Card       json.RawMessage `json:"card"` // what is signed
-	}{NotSigned: v.Good().Payload.Uncovered, Card: v.Good().Payload.JSON}
+	}{NotSigned: v.Good().Payload.Uncovered, Empty: v.Good().Payload.Empty, Card: v.Good().Payload.JSON}
 	for _, r := range v.Results {
 		s := signature{KeyID: r.KeyID, Algorithm: r.Algorithm, JKU: r.JKU, Holds: r.Err == nil}
 		if r.Err != nil {

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/plain"
 )
 
 // commands words command lines to paste: how to go on from a task, or from a
@@ -28,9 +29,9 @@ func newCommands(fs *pflag.FlagSet) commands {
 		case f.Value.Type() == "bool":
 			c.same = append(c.same, "--"+name)
 		case f.Shorthand != "":
-			c.same = append(c.same, "-"+f.Shorthand, quote(shown(f)))
+			c.same = append(c.same, "-"+f.Shorthand, plain.Quote(shown(f)))
 		default:
-			c.same = append(c.same, "--"+name, quote(shown(f)))
+			c.same = append(c.same, "--"+name, plain.Quote(shown(f)))
 		}
 	}
 	return c
@@ -44,7 +45,7 @@ func (c commands) line(verb string, rest ...string) string {
 
 // reply returns the command that answers a task which waits for its client.
 func (c commands) reply(t *a2a.Task) string {
-	return c.line("send", "--task-id", quote(t.ID), `"<reply>"`)
+	return c.line("send", "--task-id", plain.Quote(t.ID), `"<reply>"`)
 }
 
 // follow returns the command that waits for a task.
@@ -53,23 +54,10 @@ func (c commands) follow(id string) string { return c.line("task get", "--wait",
 // get returns the command that shows a task.
 func (c commands) get(id string) string { return c.line("task get", argument(id)) }
 
-// quote makes one word of s for a POSIX shell. Ids come from servers: pasted
-// as they are, they could be commands. Control characters do not survive.
-func quote(s string) string {
-	s = cleanLine(s)
-	if s != "" && strings.Trim(s, wordChars) == "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
-// wordChars need no quotes in any common shell.
-const wordChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@%+,"
-
-// argument is quote for a positional argument, which must not pass for a flag.
+// argument is plain.Quote for a positional argument, which must not pass for a flag.
 func argument(s string) string {
 	if strings.HasPrefix(s, "-") {
-		return "-- " + quote(s)
+		return "-- " + plain.Quote(s)
 	}
-	return quote(s)
+	return plain.Quote(s)
 }

@@ -3,8 +3,10 @@ package main
 import (
 	"testing"
 
-	"github.com/parley-a2a/parley/a2a"
 	"github.com/spf13/pflag"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/plain"
 )
 
 func TestQuoteKeepsForeignIDsFromBeingCommands(t *testing.T) {
@@ -18,8 +20,8 @@ func TestQuoteKeepsForeignIDsFromBeingCommands(t *testing.T) {
 		"a\nb\x1b[2J\u202ec":    "'a bc'",
 		"http://127.0.0.1:7275": "http://127.0.0.1:7275",
 	} {
-		if got := quote(in); got != want {
-			t.Errorf("quote(%q) = %s, want %s", in, got, want)
+		if got := plain.Quote(in); got != want {
+			t.Errorf("plain.Quote(%q) = %s, want %s", in, got, want)
 		}
 	}
 	if got := argument("-rf"); got != "-- -rf" {

@@ -6,14 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-)
 
-// settingValue is a setting in force, as config show prints it.
-type settingValue struct {
-	Name   string `json:"name"`
-	Value  string `json:"value"` // secrets are redacted
-	Source string `json:"source"`
-}
+	"github.com/parley-a2a/parley/internal/plain"
+	"github.com/parley-a2a/parley/internal/serve"
+)
 
 func newConfigShow(a *app) *cobra.Command {
 	var ofFile bool
@@ -38,22 +34,22 @@ this file, and of its options behind --.`,
 		if !ofFile && len(args) == 0 && dash < 0 {
 			return a.print.settings(a.effective(cmd.Flags()))
 		}
-		s, line, err := a.fileOf(cmd, args)
+		s, line, err := a.fileOf(cmd, args, false)
 		if err != nil {
 			return err
 		}
-		return a.print.settings(s.settings(line))
+		return a.print.settings(s.Values(line))
 	})
-	cmd.Flags().BoolVar(&ofFile, "origin", false, "of "+defaultFile+", or another file")
+	cmd.Flags().BoolVar(&ofFile, "origin", false, "of "+serve.DefaultFile+", or another file")
 	return cmd
 }
 
 // effective lists the settings in the order of the flags.
-func (a *app) effective(fs *pflag.FlagSet) []settingValue {
-	var list []settingValue
+func (a *app) effective(fs *pflag.FlagSet) []serve.Value {
+	var list []serve.Value
 	fs.VisitAll(func(f *pflag.Flag) {
 		if isSetting(f) {
-			list = append(list, settingValue{f.Name, shown(f), a.settings.from[f.Name].where})
+			list = append(list, serve.Value{Name: f.Name, Value: shown(f), Source: a.settings.from[f.Name].where})
 		}
 	})
 	return list
@@ -64,7 +60,7 @@ func shown(f *pflag.Flag) string {
 	v := f.Value.String()
 	switch {
 	case v != "" && secrets[f.Name]:
-		return redacted
+		return plain.Redacted
 	case f.Name == "agent-card":
 		if u, err := url.Parse(v); err == nil && u.User != nil {
 			return u.Redacted()
@@ -73,7 +69,7 @@ func shown(f *pflag.Flag) string {
 	return v
 }
 
-func (p *textPrinter) settings(list []settingValue) error {
+func (p *textPrinter) settings(list []serve.Value) error {
 	for _, s := range list {
 		value := s.Value
 		if value == "" {

@@ -3,12 +3,12 @@ package main
 import (
 	"encoding/json"
 	"errors"
-	"net/netip"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/failure"
 )
 
 // checkedFile is a parley.yaml without mistakes.
@@ -32,19 +32,18 @@ are behind --. Nothing is served or written.`,
   parley config validate parley.yaml -- --public-url https://agents.example.org`,
 		Args: fileAndFlags,
 	}, func(cmd *cobra.Command, args []string) error {
-		a.elsewhere = elsewhere
-		s, _, err := a.fileOf(cmd, args)
-		if f := (*failure)(nil); errors.As(err, &f) && len(f.Lines) > 0 {
-			return f.withHint("docs/config.md has all settings; parley config schema makes an editor know them")
+		s, _, err := a.fileOf(cmd, args, elsewhere)
+		if f := (*failure.Error)(nil); errors.As(err, &f) && len(f.Lines) > 0 {
+			return f.WithHint("docs/config.md has all settings; parley config schema makes an editor know them")
 		}
 		if err != nil {
 			return err
 		}
-		if err := s.admitted(); err != nil {
-			return s.inFile(err)
+		if err := s.Admitted(); err != nil {
+			return err
 		}
-		c := checkedFile{File: s.path}
-		for _, agent := range s.file.Agents {
+		c := checkedFile{File: s.Path()}
+		for _, agent := range s.File.Agents {
 			c.Agents = append(c.Agents, agent.Name)
 		}
 		return a.print.checked(c)
@@ -52,24 +51,6 @@ are behind --. Nothing is served or written.`,
 	cmd.Flags().BoolVar(&elsewhere, "elsewhere", false, "the file is for another machine: the variables and files that it names are not looked for")
 	return cmd
 }
-
-// admitted asks, without listening, what serve asks once it listens: whether
-// strangers may call.
-func (s *serveSetup) admitted() error {
-	addr, err := netip.ParseAddrPort(s.listen)
-	host, _, _ := strings.Cut(s.listen, ":")
-	if err != nil && host != "" { // a name, which may be anything there
-		return nil
-	}
-	local := err == nil && addr.Addr().IsLoopback() && s.publicURL == "" && len(s.proxies) == 0
-	return s.auth.admit(local, notYet(s.listen))
-}
-
-// notYet is a net.Addr that nobody listens on yet.
-type notYet string
-
-func (notYet) Network() string  { return "tcp" }
-func (a notYet) String() string { return string(a) }
 
 func (p *textPrinter) checked(c checkedFile) error {
 	p.out.field("File", c.File)

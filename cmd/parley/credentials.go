@@ -5,32 +5,34 @@ import (
 	"encoding/base64"
 	"errors"
 	"strings"
+
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/plain"
 )
 
 // userPassword is the value of --basic.
 type userPassword struct{ user, password string }
 
-func (p *userPassword) given() bool { return *p != userPassword{} }
+func (p userPassword) given() bool { return p != userPassword{} }
 
-func (p *userPassword) String() string {
+func (p userPassword) String() string {
 	if !p.given() {
 		return ""
 	}
-	return p.user + ":" + redacted
+	return p.user + ":" + plain.Redacted
 }
-func (p *userPassword) Type() string { return "user:password" }
-func (p *userPassword) Set(s string) error {
+
+func parseUserPassword(s string) (userPassword, error) {
 	user, password, ok := strings.Cut(s, ":")
 	if !ok || user == "" || password == "" {
-		return errors.New("must be user:password")
+		return userPassword{}, errors.New("must be user:password")
 	}
-	p.user, p.password = user, password
-	return nil
+	return userPassword{user, password}, nil
 }
 
 // hidden is what diagnostics must not show of it: the password, and both as they
 // are sent.
-func (p *userPassword) hidden() []string {
+func (p userPassword) hidden() []string {
 	if !p.given() {
 		return nil
 	}
@@ -51,12 +53,12 @@ func (a *app) settleCredentials() error {
 		case basic.level < bearer.level:
 			f.bearer = ""
 		default:
-			return usagef("--bearer (%s) and --basic (%s) exclude each other", bearer.where, basic.where)
+			return failure.Usagef("--bearer (%s) and --basic (%s) exclude each other", bearer.where, basic.where)
 		}
 	}
 	if f.clientCert == "" {
 		if f.clientKey != "" {
-			return usagef("--client-key is the key of a certificate, and there is no --client-cert")
+			return failure.Usagef("--client-key is the key of a certificate, and there is no --client-cert")
 		}
 		return nil
 	}
@@ -66,8 +68,8 @@ func (a *app) settleCredentials() error {
 	}
 	pair, err := tls.LoadX509KeyPair(f.clientCert, key)
 	if err != nil {
-		return usagef("the certificate of --client-cert cannot be used: %v", err).
-			withHint("--client-cert wants the certificate with its chain, --client-key its private key, both in PEM")
+		return failure.Usagef("the certificate of --client-cert cannot be used: %v", err).
+			WithHint("--client-cert wants the certificate with its chain, --client-key its private key, both in PEM")
 	}
 	a.certificate = []tls.Certificate{pair}
 	return nil

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,6 +13,9 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/parley-a2a/parley/internal/database"
+	"github.com/parley-a2a/parley/internal/plain"
 )
 
 func deployed(t *testing.T, name string) string {
@@ -27,7 +31,7 @@ func deployed(t *testing.T, name string) string {
 // returns its flags.
 func served(t *testing.T, where string, args []string) *pflag.FlagSet {
 	t.Helper()
-	a := &app{stderr: &redactor{}, around: surroundings{lookup: func(string) (string, bool) { return "", false }}}
+	a := &app{stderr: plain.NewWriter(io.Discard), around: surroundings{lookup: func(string) (string, bool) { return "", false }}}
 	cmd, rest, err := newRoot(a).Find(args)
 	if err == nil {
 		err = cmd.ParseFlags(rest)
@@ -76,7 +80,7 @@ func TestDeployCompose(t *testing.T) {
 	if n := at(t, replica, "deploy", "replicas"); n != 2 {
 		t.Errorf("%v replicas", n)
 	}
-	at(t, replica, "environment", storeEnv)
+	at(t, replica, "environment", database.Env)
 	subnet := at(t, doc, "networks", "inside", "ipam", "config", 0, "subnet")
 	if !strings.Contains(strings.Join(args, " "), "--trusted-proxy="+fmt.Sprint(subnet)) {
 		t.Errorf("the proxy is in %v, which is not trusted", subnet)
@@ -96,7 +100,7 @@ func TestDeployKubernetes(t *testing.T) {
 	fs := served(t, "deployment.yaml", wordsOf(t, at(t, c, "args")))
 	before := seconds(t, at(t, c, "lifecycle", "preStop", "sleep", "seconds"))
 	drains(t, "deployment.yaml", fs, seconds(t, at(t, pod, "terminationGracePeriodSeconds"))-before)
-	if env := at(t, c, "env", 0); at(t, env, "name") != storeEnv {
+	if env := at(t, c, "env", 0); at(t, env, "name") != database.Env {
 		t.Errorf("the address is in %v", env)
 	}
 	for probe, path := range map[string]string{"startupProbe": "/livez", "livenessProbe": "/livez", "readinessProbe": "/readyz"} {

@@ -10,27 +10,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aclient"
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/upload"
 )
-
-// resolve fetches the card that --agent-card refers to.
-func (a *app) resolve(ctx context.Context) (*a2a.AgentCard, error) {
-	if err := a.wantAgent(); err != nil {
-		return nil, err
-	}
-	card, err := a2aclient.Resolve(ctx, a.flags.agentCard, a.clientOptions())
-	if err != nil {
-		return nil, err
-	}
-	a.card = card
-	return card, nil
-}
 
 func (a *app) wantAgent() error {
 	if a.flags.agentCard == "" {
-		return usagef("which agent? --agent-card is not set").
-			withHint("add -a http://127.0.0.1:7275, the address of an agent, or set A2ACLI_AGENT_CARD")
+		return failure.Usagef("which agent? --agent-card is not set").
+			WithHint("add -a http://127.0.0.1:7275, the address of an agent, or set A2ACLI_AGENT_CARD")
 	}
 	a.warnCredentials(a.flags.agentCard)
 	return nil
@@ -52,7 +40,7 @@ func (a *app) dial(ctx context.Context) (*a2aclient.Client, error) {
 	if wanted := a.flags.transports; len(wanted) > 0 && !slices.ContainsFunc(wanted, func(b string) bool {
 		return strings.EqualFold(b, a.via.ProtocolBinding)
 	}) {
-		a.note("Note", "there is no %s to this agent: %s is used", strings.Join(wanted, " or "), a.via.ProtocolBinding)
+		a.stderr.Note("Note", "there is no %s to this agent: %s is used", strings.Join(wanted, " or "), a.via.ProtocolBinding)
 	}
 	return c, nil
 }
@@ -63,8 +51,8 @@ func (a *app) noteVersion() {
 	if a.peer == nil || a.flags.version != "" {
 		return
 	}
-	if v := a.peer.Version(); v < "1.0" {
-		a.note("Note", "this agent speaks A2A %s, an older version of the protocol; --a2a-version %s says so without this note", v, v)
+	if v := a.peer.Version(); a.peer.Outdated() {
+		a.stderr.Note("Note", "this agent speaks A2A %s, an older version of the protocol; --a2a-version %s says so without this note", v, v)
 	}
 }
 
@@ -73,17 +61,17 @@ func (a *app) clientOptions() *a2aclient.Options {
 	o := &a2aclient.Options{
 		HTTPClient: a.httpClient(),
 		Bindings:   f.transports,
-		Version:    string(f.version),
+		Version:    f.version,
 		Bearer:     f.bearer,
 		APIKey:     f.apiKey,
 		User:       f.basic.user,
 		Password:   f.basic.password,
-		Header:     http.Header(f.svcParams),
+		Header:     f.svcParams,
 		Logger:     a.log,
 	}
-	if len(f.cardTrust.keys) > 0 {
+	if len(f.cardTrust.Keys) > 0 {
 		o.CheckCard = func(ctx context.Context, doc []byte) ([]byte, error) {
-			signed, key, err := f.cardTrust.trusted(ctx, doc)
+			signed, key, err := f.cardTrust.Check(ctx, doc)
 			if p, ok := a.print.(*textPrinter); ok && err == nil {
 				p.signedBy = key
 			}
@@ -93,25 +81,6 @@ func (a *app) clientOptions() *a2aclient.Options {
 	return o
 }
 
-// http2Too returns a transport that speaks HTTP/2 in clear where gRPC needs it.
-// The client does that by itself with a bare transport, but cannot see one below
-// a log.
-func http2Too(t *http.Transport) http.RoundTripper {
-	clear := t.Clone()
-	clear.Protocols = new(http.Protocols)
-	clear.Protocols.SetUnencryptedHTTP2(true)
-	return roundTripper(func(req *http.Request) (*http.Response, error) {
-		if req.URL.Scheme == "http" && strings.HasPrefix(req.Header.Get("Content-Type"), "application/grpc") {
-			return clear.RoundTrip(req)
-		}
-		return t.RoundTrip(req)
-	})
-}
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
-
 // httpClient returns a client with no limit on the whole of an exchange, which
 // streams would not survive; --timeout bounds the command.
 func (a *app) httpClient() *http.Client {
@@ -120,10 +89,11 @@ func (a *app) httpClient() *http.Client {
 		DialContext:         (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
 		TLSHandshakeTimeout: 30 * time.Second,
 		ForceAttemptHTTP2:   true,
+		HTTP2:               upload.HTTP2(),
 		TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: a.flags.insecure, Certificates: a.certificate},
 	}
 	if a.flags.debug {
-		rt = &wireLog{next: http2Too(rt.(*http.Transport)), log: a.log, redact: a.stderr.redact}
+		rt = &wireLog{next: rt, log: a.log, redact: a.stderr.Redact}
 	}
 	return &http.Client{Transport: rt}
 }
@@ -134,15 +104,15 @@ func (a *app) warnCredentials(where string) {
 	credentials := a.flags.bearer != "" || a.flags.apiKey != "" || a.flags.basic.given()
 	if a.flags.insecure && !a.warned.insecure {
 		a.warned.insecure = true
-		a.note("Warning", "--insecure: TLS certificates are not verified; anybody on the way can read and change what is exchanged")
+		a.stderr.Note("Warning", "--insecure: TLS certificates are not verified; anybody on the way can read and change what is exchanged")
 		if credentials {
-			a.note("Warning", "--insecure: your credentials go to whoever answers")
+			a.stderr.Note("Warning", "--insecure: your credentials go to whoever answers")
 		}
 	}
 	u, err := url.Parse(where)
 	if credentials && err == nil && strings.EqualFold(u.Scheme, "http") && !loopback(u.Hostname()) && !a.warned.plain {
 		a.warned.plain = true
-		a.note("Warning", "credentials go to %s without encryption", u.Host)
+		a.stderr.Note("Warning", "credentials go to %s without encryption", u.Host)
 	}
 }
 

@@ -11,13 +11,15 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aclient"
 	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/plain"
 )
 
 // explain makes a failure of whatever stopped a client command. What the
 // protocol has a name for keeps it; the rest are the program's own conditions,
 // by Appendix D of a2a-cli. ctx is the command's.
-func (a *app) explain(ctx context.Context, err error) *failure {
-	var f *failure
+func (a *app) explain(ctx context.Context, err error) *failure.Error {
+	var f *failure.Error
 	if errors.As(err, &f) {
 		return f
 	}
@@ -27,6 +29,11 @@ func (a *app) explain(ctx context.Context, err error) *failure {
 		return a.timedOut(err)
 	default:
 		return a.interrupted(err)
+	}
+	var address *a2aclient.AddressError
+	if errors.As(err, &address) {
+		return failure.New(failure.CodeUnreachable, address.Reason, err).
+			WithHint("if you trust it, say so yourself: with -a and that address, or with a copy of the card that you have read: %s > card.json, then -a ./card.json", a.commands.line("card get -o json"))
 	}
 	var card *a2aclient.CardError
 	if errors.As(err, &card) {
@@ -38,73 +45,73 @@ func (a *app) explain(ctx context.Context, err error) *failure {
 	}
 	var lost *a2aclient.TransportError
 	if errors.As(err, &lost) {
-		f := newFailure(codeUnreachable, lost.Error(), err)
+		f := failure.New(failure.CodeUnreachable, lost.Error(), err)
 		if !lost.Unreachable && a.last == nil && a.sending {
-			return f.withHint("the agent may have taken the message: look for its task before you send it again: %s", a.commands.line("task list"))
+			return f.WithHint("the agent may have taken the message: look for its task before you send it again: %s", a.commands.line("task list"))
 		}
 		return a.hintUnreachable(f)
 	}
-	return newFailure(codeInternal, err.Error(), err).withHint("add --debug to see what was exchanged")
+	return failure.New(failure.CodeInternal, err.Error(), err).WithHint("add --debug to see what was exchanged")
 }
 
-func (a *app) timedOut(cause error) *failure {
+func (a *app) timedOut(cause error) *failure.Error {
 	limit := a.flags.timeout.String()
 	if a.last == nil {
-		return newFailure(codeTimeout, fmt.Sprintf("there was no answer within --timeout %s", limit), cause).
-			withHint("give it more time with --timeout, or see what happens with --debug")
+		return failure.New(failure.CodeTimeout, fmt.Sprintf("there was no answer within --timeout %s", limit), cause).
+			WithHint("give it more time with --timeout, or see what happens with --debug")
 	}
-	return newFailure(codeTimeout, fmt.Sprintf("task %s (context %s) is still %s after --timeout %s; it goes on",
-		a.last.ID, a.last.ContextID, a.last.Status.State, limit), cause).withHint("%s", a.commands.follow(a.last.ID))
+	return failure.New(failure.CodeTimeout, fmt.Sprintf("task %s (context %s) is still %s after --timeout %s; it goes on",
+		a.last.ID, a.last.ContextID, a.last.Status.State, limit), cause).WithHint("%s", a.commands.follow(a.last.ID))
 }
 
-func (a *app) interrupted(cause error) *failure {
+func (a *app) interrupted(cause error) *failure.Error {
 	if a.last == nil {
-		f := newFailure(codeInterrupted, "interrupted before the agent answered", cause)
+		f := failure.New(failure.CodeInterrupted, "interrupted before the agent answered", cause)
 		if a.sending {
-			f = f.withHint("the agent may have taken the message: %s", a.commands.line("task list"))
+			f = f.WithHint("the agent may have taken the message: %s", a.commands.line("task list"))
 		}
 		return f
 	}
-	return newFailure(codeInterrupted, fmt.Sprintf("interrupted; task %s (context %s) was %s and goes on",
-		a.last.ID, a.last.ContextID, a.last.Status.State), cause).withHint("%s", a.commands.follow(a.last.ID))
+	return failure.New(failure.CodeInterrupted, fmt.Sprintf("interrupted; task %s (context %s) was %s and goes on",
+		a.last.ID, a.last.ContextID, a.last.Status.State), cause).WithHint("%s", a.commands.follow(a.last.ID))
 }
 
-func (a *app) explainCard(e *a2aclient.CardError) *failure {
+func (a *app) explainCard(e *a2aclient.CardError) *failure.Error {
 	switch e.Kind {
 	case a2aclient.CardInvalid:
-		return newFailure(codeCardInvalid, e.Error(), e).withHint("give the address of an A2A agent, or the full URL of its card")
+		return failure.New(failure.CodeCardInvalid, e.Error(), e).WithHint("give the address of an A2A agent, or the full URL of its card")
 	case a2aclient.CardUnreachable:
-		return a.hintUnreachable(newFailure(codeUnreachable, e.Error(), e))
+		return a.hintUnreachable(failure.New(failure.CodeUnreachable, e.Error(), e))
 	case a2aclient.CardForbidden:
 		return a.credentials(e.Error(), e)
 	case a2aclient.CardRefused:
-		f := newFailure(codeSignature, strings.ReplaceAll(e.Error(), "\n", "; "), e)
-		return f.withHint("--card-trust names the keys that cards must be signed with: ask whoever runs the agent whether it has new ones, and do not take them from where the card is")
+		f := failure.New(codeSignature, strings.ReplaceAll(e.Error(), "\n", "; "), e)
+		return f.WithHint("--card-trust names the keys that cards must be signed with: ask whoever runs the agent whether it has new ones, and do not take them from where the card is")
 	}
-	return newFailure(codeCardNotFound, e.Error(), e).
-		withHint("give a host, the base URL of an agent, the full URL of its card, or a card's file as ./card.json")
+	return failure.New(failure.CodeCardNotFound, e.Error(), e).
+		WithHint("give a host, the base URL of an agent, the full URL of its card, or a card's file as ./card.json")
 }
 
-func (a *app) hintUnreachable(f *failure) *failure {
+func (a *app) hintUnreachable(f *failure.Error) *failure.Error {
 	if strings.Contains(f.Message, "127.0.0.1:7275") || strings.Contains(f.Message, "localhost:7275") {
-		return f.withHint("is it running? parley serve starts one there")
+		return f.WithHint("is it running? parley serve starts one there")
 	}
-	return f.withHint("is it running, and is the address right? --debug shows what was tried")
+	return f.WithHint("is it running, and is the address right? --debug shows what was tried")
 }
 
 // explainProtocol keeps the name that the protocol has for an error. It has
 // none for missing or refused credentials, which are ours to name.
-func (a *app) explainProtocol(e *a2a.Error) *failure {
+func (a *app) explainProtocol(e *a2a.Error) *failure.Error {
 	if e.Code == a2a.CodeUnauthenticated || e.Code == a2a.CodePermissionDenied {
 		f := a.credentials(e.Message, e)
 		if scope := e.Meta["scope"]; e.Code == a2a.CodePermissionDenied && scope != "" {
-			f = newFailure(codeAuthFailed, "the agent does not let you do that: "+e.Message, e).
-				withHint("your credentials lack the scope %s: ask the operator of the agent for some that have it", quote(scope))
+			f = failure.New(failure.CodeAuthFailed, "the agent does not let you do that: "+e.Message, e).
+				WithHint("your credentials lack the scope %s: ask the operator of the agent for some that have it", plain.Quote(scope))
 		}
 		f.A2ACode = a.bindingCode(e)
 		return f
 	}
-	f := newFailure(e.Code.String(), e.Message, e)
+	f := failure.New(e.Code.String(), e.Message, e)
 	if f.Message == "" {
 		f.Message = dialect.ErrorRowOf(e.Code).Message
 	}
@@ -129,17 +136,17 @@ func (a *app) bindingCode(e *a2a.Error) int {
 	return row.HTTP
 }
 
-func (a *app) credentials(message string, cause error) *failure {
+func (a *app) credentials(message string, cause error) *failure.Error {
 	f := &a.flags
 	given := f.bearer != "" || f.apiKey != "" || f.basic.given() || len(a.certificate) > 0
 	for name := range f.svcParams {
 		given = given || slices.Contains([]string{"Authorization", "Cookie", "X-Api-Key"}, name)
 	}
 	if given {
-		return newFailure(codeAuthFailed, "the agent refused the credentials: "+message, cause).
-			withHint("check that they are for this agent and have not expired; %s", a.wanted())
+		return failure.New(failure.CodeAuthFailed, "the agent refused the credentials: "+message, cause).
+			WithHint("check that they are for this agent and have not expired; %s", a.wanted())
 	}
-	return newFailure(codeCredentialsMissing, "the agent wants credentials: "+message, cause).withHint("%s", a.wanted())
+	return failure.New(failure.CodeCredentialsMissing, "the agent wants credentials: "+message, cause).WithHint("%s", a.wanted())
 }
 
 // wanted says which credentials the card asks for and how to give them.
@@ -198,7 +205,7 @@ func (a *app) protocolHint(e *a2a.Error) string {
 		if a.card != nil {
 			for _, x := range a.card.Capabilities.Extensions {
 				if x.Required {
-					return "if you know the extension, declare it: --svc-param " + quote("A2A-Extensions:"+x.URI)
+					return "if you know the extension, declare it: --svc-param " + plain.Quote("A2A-Extensions:"+x.URI)
 				}
 			}
 		}

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aclient"
+	"github.com/parley-a2a/parley/internal/failure"
 )
 
 // a2a-cli Appendix D and §11.6: the code and the exit status of each failure.
@@ -35,7 +37,7 @@ func TestExplain(t *testing.T) {
 		a2a     int
 		hint    string
 	}{
-		{name: "usage", err: usagef("x"), code: "A2ACLI_ERR_USAGE", exit: 2},
+		{name: "usage", err: failure.Usagef("x"), code: "A2ACLI_ERR_USAGE", exit: 2},
 		{name: "no card", err: card(a2aclient.CardNotFound, errors.New("404")), code: "A2ACLI_ERR_CARD_NOT_FOUND", exit: 3, hint: "./card.json"},
 		{name: "a wrong card", err: card(a2aclient.CardInvalid, errors.New("html")), code: "A2ACLI_ERR_CARD_INVALID", exit: 1},
 		{name: "no host", err: card(a2aclient.CardUnreachable, down), code: "A2ACLI_ERR_UNREACHABLE", exit: 3},
@@ -53,7 +55,7 @@ func TestExplain(t *testing.T) {
 		{name: "wrong credentials", flags: flags{bearer: "x"}, err: peer(a2a.CodeUnauthenticated), code: "A2ACLI_ERR_AUTH_FAILED", exit: 4, a2a: -32000},
 		{name: "not allowed", flags: flags{apiKey: "x"}, err: peer(a2a.CodePermissionDenied), code: "A2ACLI_ERR_AUTH_FAILED", exit: 4, a2a: -32000},
 		{
-			name: "wrong credentials by hand", flags: flags{svcParams: serviceParams{"Authorization": {"x"}}},
+			name: "wrong credentials by hand", flags: flags{svcParams: http.Header{"Authorization": {"x"}}},
 			err: peer(a2a.CodeUnauthenticated), code: "A2ACLI_ERR_AUTH_FAILED", exit: 4, a2a: -32000,
 		},
 		{
@@ -79,8 +81,8 @@ func TestExplain(t *testing.T) {
 				ctx = t.Context()
 			}
 			f := a.explain(ctx, c.err)
-			if f.Code != c.code || f.exit != c.exit || f.A2ACode != c.a2a {
-				t.Errorf("got %s, exit %d, a2aCode %d; want %s, %d, %d", f.Code, f.exit, f.A2ACode, c.code, c.exit, c.a2a)
+			if f.Code != c.code || f.Exit() != c.exit || f.A2ACode != c.a2a {
+				t.Errorf("got %s, exit %d, a2aCode %d; want %s, %d, %d", f.Code, f.Exit(), f.A2ACode, c.code, c.exit, c.a2a)
 			}
 			if f.Message == "" || !strings.Contains(f.Hint, c.hint) {
 				t.Errorf("message %q, hint %q; want a hint with %q", f.Message, f.Hint, c.hint)
@@ -97,19 +99,19 @@ func TestEveryProtocolErrorKeepsItsName(t *testing.T) {
 			continue // the protocol has no names for these
 		}
 		f := (&app{}).explain(t.Context(), &a2a.Error{Code: code, Peer: true})
-		if f.Code != code.String() || f.exit != exitFailure || f.Message == "" {
+		if f.Code != code.String() || f.Exit() != failure.ExitFailure || f.Message == "" {
 			t.Errorf("%v became %+v", code, f)
 		}
 	}
 }
 
 func TestEnvelope(t *testing.T) {
-	f := newFailure("TaskNotFoundError", "task <x> \"y\"", nil)
-	if got, want := string(f.envelope()), `{"error":{"code":"TaskNotFoundError","message":"task <x> \"y\"","hint":null,"a2aCode":null}}`+"\n"; got != want {
+	f := failure.New("TaskNotFoundError", "task <x> \"y\"", nil)
+	if got, want := string(envelope(f)), `{"error":{"code":"TaskNotFoundError","message":"task <x> \"y\"","hint":null,"a2aCode":null}}`+"\n"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	f.A2ACode = -32001
-	if got, want := string(f.withHint("do %s", "<this>").envelope()), `{"error":{"code":"TaskNotFoundError","message":"task <x> \"y\"","hint":"do <this>","a2aCode":-32001}}`+"\n"; got != want {
+	if got, want := string(envelope(f.WithHint("do %s", "<this>"))), `{"error":{"code":"TaskNotFoundError","message":"task <x> \"y\"","hint":"do <this>","a2aCode":-32001}}`+"\n"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

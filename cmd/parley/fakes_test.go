@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -47,6 +48,7 @@ func (f *fakeAgent) close() {
 //	old       knows version 0.3 over JSON-RPC alone, as its card says
 //	cardless  the same without a card
 //	wrong     the same with a card that says 1.0
+//	steering  names its own address on this machine, whatever host was asked
 func startFake(ctx context.Context, kind, requests string) (*fakeAgent, error) {
 	card, ag := agent.DemoCard(), agent.Demo()
 	var wrap func(http.Handler) http.Handler
@@ -101,6 +103,8 @@ func startFake(ctx context.Context, kind, requests string) (*fakeAgent, error) {
 	case "wrong":
 		wrap = only03(`{"name":"Wrong","description":"Speaks 0.3.","version":"1","capabilities":{"streaming":true},"defaultInputModes":["text"],
 			"defaultOutputModes":["text"],"skills":[],"supportedInterfaces":[{"url":"URL","protocolBinding":"JSONRPC","protocolVersion":"1.0"}]}`)
+	case "steering":
+		wrap = steering
 	case "slow":
 		wrap = func(h http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -202,6 +206,20 @@ func withTenant(next http.Handler) http.Handler {
 			{URL: url, ProtocolBinding: a2a.BindingJSONRPC, ProtocolVersion: "1.0"},
 			{URL: url, ProtocolBinding: a2a.BindingHTTPJSON, ProtocolVersion: "1.0", Tenant: "acme"},
 		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(card.AppendJSON(nil))
+	})
+}
+
+func steering(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/.well-known/agent-card.json" {
+			next.ServeHTTP(w, r)
+			return
+		}
+		card := agent.DemoCard()
+		at := r.Context().Value(http.LocalAddrContextKey).(net.Addr).String()
+		card.SupportedInterfaces = []*a2a.AgentInterface{{URL: "http://" + at, ProtocolBinding: a2a.BindingJSONRPC, ProtocolVersion: "1.0"}}
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write(card.AppendJSON(nil))
 	})

@@ -15,6 +15,10 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/database"
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/plain"
+	"github.com/parley-a2a/parley/internal/serve"
 )
 
 // initFlags are init's own; the others are serve's, and go into the file.
@@ -22,8 +26,8 @@ type initFlags struct{ name, card string }
 
 func newInit(a *app) *cobra.Command {
 	var own initFlags
-	set := new(serveFlags).flagSet()
-	line := record(set)
+	set := serve.NewFlags()
+	line := serve.Record(set)
 	cmd := a.configured(&cobra.Command{
 		Use:   "init [WHAT] [options of serve...] [-- command arguments...]",
 		Short: "Write a parley.yaml from what is there",
@@ -66,32 +70,32 @@ A file that is there is never written over; --file names another, - prints.`,
 	set.VisitAll(func(f *pflag.Flag) {
 		f.Hidden = f.Name != "file"
 		if f.Name == "file" {
-			f.Usage = "`file` to write; - prints it (default: " + defaultFile + ")"
+			f.Usage = "`file` to write; - prints it (default: " + serve.DefaultFile + ")"
 		}
 		cmd.Flags().AddFlag(f)
 	})
 	return cmd
 }
 
-func (a *app) init(ctx context.Context, own initFlags, line given, args, argv []string) error {
-	name := line.value("file")
+func (a *app) init(ctx context.Context, own initFlags, line serve.Line, args, argv []string) error {
+	name := line.Value("file")
 	if name == "" {
-		name = defaultFile
+		name = serve.DefaultFile
 	}
 	if _, err := os.Lstat(name); name != "-" && !errors.Is(err, fs.ErrNotExist) {
-		return usagef("%s is there already: nothing is written over", quote(name)).withHint("--file names another file, --file - prints what would be written")
+		return failure.Usagef("%s is there already: nothing is written over", plain.Quote(name)).WithHint("--file names another file, --file - prints what would be written")
 	}
-	options := given{{"file", ""}} // none is to be read
+	options := serve.Line{{Name: "file"}} // none is to be read
 	settings := map[string][]string{}
 	for _, g := range line {
-		if g.name != "file" {
+		if g.Name != "file" {
 			options = append(options, g)
-			settings[g.name] = append(settings[g.name], g.value)
+			settings[g.Name] = append(settings[g.Name], g.Value)
 		}
 	}
 	form := ""
-	for _, f := range forms {
-		if line.isGiven(f) {
+	for _, f := range serve.Forms {
+		if line.Sets(f) {
 			form = f
 		}
 	}
@@ -105,10 +109,10 @@ func (a *app) init(ctx context.Context, own initFlags, line given, args, argv []
 		}
 	}
 	script := len(args) > 0 && !isCard(args[0]) && !strings.Contains(args[0], "://")
-	if len(args) > 0 && !script && line.isGiven("model") && form == "" {
-		options = append(options, givenFlag{"openai", args[0]})
+	if len(args) > 0 && !script && line.Sets("model") && form == "" {
+		options = append(options, serve.Flag{Name: "openai", Value: args[0]})
 	}
-	s, err := a.setUp(options, len(argv) > 0 || script)
+	s, err := a.serveEnv().Load(options, len(argv) > 0 || script)
 	if err != nil {
 		return err
 	}
@@ -125,7 +129,7 @@ func (a *app) init(ctx context.Context, own initFlags, line given, args, argv []
 	if agent.Exec != nil && agent.Exec.Dir == "" && d.Dir != "" {
 		agent.Exec.Dir = "." // where it was tried
 	}
-	if extended := line.value("extended-card"); extended != "" {
+	if extended := line.Value("extended-card"); extended != "" {
 		agent.Card.Extended = extended
 	}
 	d.Agents = []config.Agent{agent}
@@ -134,18 +138,18 @@ func (a *app) init(ctx context.Context, own initFlags, line given, args, argv []
 }
 
 // drafted is the agent of the file.
-func (a *app) drafted(ctx context.Context, s *serveSetup, args, argv []string, own *initFlags) (config.Agent, error) {
+func (a *app) drafted(ctx context.Context, s *serve.Settings, args, argv []string, own *initFlags) (config.Agent, error) {
 	var agent config.Agent
 	token := a2a.Secret("")
-	if value, _ := a.around.lookup(upstreamEnv); value != "" {
-		token = "${env:" + upstreamEnv + "}"
+	if value, _ := a.around.lookup(serve.UpstreamEnv); value != "" {
+		token = "${env:" + serve.UpstreamEnv + "}"
 	}
-	form := s.chosen(s.set)
+	form := s.Chosen()
 	switch {
 	case len(args) > 0 && isCard(args[0]) && own.card == "":
 		own.card = args[0]
 	case len(args) > 0 && (len(argv) > 0 || form != "" && form != "openai"):
-		return agent, usagef("%s says what the agent is, and so does %s: leave one out", quote(args[0]), orDash(form))
+		return agent, failure.Usagef("%s says what the agent is, and so does %s: leave one out", plain.Quote(args[0]), orDash(form))
 	case len(args) > 0:
 		var err error
 		if agent, err = a.find(ctx, args[0], s, token); err != nil {
@@ -153,7 +157,7 @@ func (a *app) drafted(ctx context.Context, s *serveSetup, args, argv []string, o
 		}
 	}
 	if len(args) == 0 || isCard(args[0]) {
-		agent = s.formFlags.agent(s.set, argv, token)
+		agent = s.Agent(argv, token)
 	}
 	if own.card != "" {
 		if err := cardOf(own.card, &agent, len(argv) == 0 && form == ""); err != nil {
@@ -179,14 +183,14 @@ func orDash(form string) string {
 
 // takeSecrets puts variables in the place of passwords that options have.
 func (a *app) takeSecrets(d *config.Draft) {
-	for flag, env := range map[string]string{"store": storeEnv, "egress-proxy": "PARLEY_EGRESS_PROXY"} {
+	for flag, env := range map[string]string{"store": database.Env, "egress-proxy": "PARLEY_EGRESS_PROXY"} {
 		values := d.Settings[flag]
-		if len(values) == 0 || len(passwords(values[len(values)-1])) == 0 {
+		if len(values) == 0 || len(database.Passwords(values[len(values)-1])) == 0 {
 			continue
 		}
-		a.stderr.hide(passwords(values[len(values)-1])...)
+		a.stderr.Hide(database.Passwords(values[len(values)-1])...)
 		d.Settings[flag] = []string{"${env:" + env + "}"}
-		a.note("Note", "there is a password in --%s, and none belongs into a file: set the variable %s to the whole value", flag, env)
+		a.stderr.Note("Note", "there is a password in --%s, and none belongs into a file: set the variable %s to the whole value", flag, env)
 	}
 }
 
@@ -195,10 +199,10 @@ func (a *app) writeDraft(name string, d *config.Draft, agent string) error {
 	text := d.YAML()
 	at := name
 	if name == "-" {
-		at = defaultFile
+		at = serve.DefaultFile
 	}
-	if _, err := config.Parse(at, text, &config.Options{Elsewhere: true, Check: newCheck()}); err != nil {
-		return fileFailure(at, err)
+	if _, err := config.Parse(at, text, &config.Options{Elsewhere: true, Check: serve.CheckValue()}); err != nil {
+		return serve.FileFailure(at, err)
 	}
 	if name == "-" {
 		_, err := a.stdout.Write(text)
@@ -206,18 +210,18 @@ func (a *app) writeDraft(name string, d *config.Draft, agent string) error {
 	}
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
-		return usagef("%v", err)
+		return failure.Usagef("%v", err)
 	}
 	_, err = f.Write(text)
 	if err = errors.Join(err, f.Close()); err != nil {
 		_ = os.Remove(name) // half of it would be there the next time
-		return newFailure(codeServe, fmt.Sprintf("write %s: %v", name, err), err)
+		return failure.New(failure.CodeServe, fmt.Sprintf("write %s: %v", name, err), err)
 	}
 	next := "parley serve"
-	if name != defaultFile {
-		next += " --file " + quote(name)
+	if name != serve.DefaultFile {
+		next += " --file " + plain.Quote(name)
 	}
-	a.note("Next", "%s", next)
+	a.stderr.Note("Next", "%s", next)
 	return a.print.checked(checkedFile{File: name, Agents: []string{agent}})
 }
 

@@ -6,6 +6,9 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/keyfile"
+	"github.com/parley-a2a/parley/internal/plain"
 )
 
 // isCard reports whether a name is that of a card's file.
@@ -16,18 +19,18 @@ func isCard(name string) bool {
 // cardOf puts into the file what a card says. alone says that nothing else tells
 // what the agent is: it is then the one that the card leads to.
 func cardOf(name string, agent *config.Agent, alone bool) error {
-	doc, err := readBounded(name, maxCardFile)
+	doc, err := keyfile.Read(name, keyfile.MaxCard)
 	if err != nil {
-		return usagef("%v", err)
+		return failure.Usagef("%v", err)
 	}
 	card := new(a2a.AgentCard)
 	if err := card.UnmarshalJSON(doc); err != nil {
-		return usagef("%s is no card: %v", quote(name), err)
+		return failure.Usagef("%s is no card: %v", plain.Quote(name), err)
 	}
 	if alone {
 		if len(card.SupportedInterfaces) == 0 {
-			return usagef("%s says what the agent's card says, and nothing what the agent is", quote(name)).
-				withHint("name its command: parley init %s -- ./agent.py", quote(name))
+			return failure.Usagef("%s says what the agent's card says, and nothing what the agent is", plain.Quote(name)).
+				WithHint("name its command: parley init %s -- ./agent.py", plain.Quote(name))
 		}
 		// Its card is the proxy's to ask for, and to follow.
 		*agent = config.Agent{Name: slug(card.Name), Proxy: &config.Proxy{Agent: card.SupportedInterfaces[0].URL}}

@@ -16,19 +16,22 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aclient"
 	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/plain"
+	"github.com/parley-a2a/parley/internal/serve"
 )
 
 // find makes an agent of a script, or of what a URL turns out to be.
-func (a *app) find(ctx context.Context, what string, s *serveSetup, token a2a.Secret) (config.Agent, error) {
+func (a *app) find(ctx context.Context, what string, s *serve.Settings, token a2a.Secret) (config.Agent, error) {
 	if !strings.Contains(what, "://") {
 		st, err := os.Stat(what)
 		switch {
 		case err == nil && st.Mode().IsRegular():
 			return a.script(what, st, s)
 		case err == nil:
-			return config.Agent{}, usagef("%s is no script or program", quote(what))
+			return config.Agent{}, failure.Usagef("%s is no script or program", plain.Quote(what))
 		case !strings.ContainsAny(what, ".:") || strings.ContainsAny(what, "/\\") || interpreters[filepath.Ext(what)] != nil:
-			return config.Agent{}, usagef("there is no %s", quote(what)).withHint("a script, the file of a card, or a URL; a command goes behind --: parley init -- %s", quote(what))
+			return config.Agent{}, failure.Usagef("there is no %s", plain.Quote(what)).WithHint("a script, the file of a card, or a URL; a command goes behind --: parley init -- %s", plain.Quote(what))
 		}
 	}
 	probe := &http.Client{Timeout: 5 * time.Second}
@@ -40,34 +43,34 @@ func (a *app) find(ctx context.Context, what string, s *serveSetup, token a2a.Se
 	if err == nil {
 		return config.Agent{Proxy: &config.Proxy{Agent: what, Bearer: token}}, nil
 	}
-	u, parseErr := url.Parse(what)
-	if parseErr != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return config.Agent{}, usagef("%s is neither a file that is there nor the address of an agent: %v", quote(what), err)
+	u := a2a.WebURL(what)
+	if u == nil {
+		return config.Agent{}, failure.Usagef("%s is neither a file that is there nor the address of an agent: %v", plain.Quote(what), err)
 	}
 	if u.User != nil {
-		return config.Agent{}, usagef("there are credentials in the URL, which do not belong into a file").withHint("set %s to a token", upstreamEnv)
+		return config.Agent{}, failure.Usagef("there are credentials in the URL, which do not belong into a file").WithHint("set %s to a token", serve.UpstreamEnv)
 	}
 	base, model, isModel, answered := models(ctx, probe, strings.TrimSuffix(strings.TrimRight(what, "/"), "/chat/completions"))
-	switch given := s.model; {
+	switch given := s.Model; {
 	case given != "":
 		model, isModel = given, true
 		if base == "" {
 			base = what
 		}
 	case isModel && model == "":
-		return config.Agent{}, usagef("%s is the endpoint of models, and does not say which there are", quote(what)).withHint("parley init %s --model NAME", quote(what))
+		return config.Agent{}, failure.Usagef("%s is the endpoint of models, and does not say which there are", plain.Quote(what)).WithHint("parley init %s --model NAME", plain.Quote(what))
 	}
 	switch {
 	case isModel:
 		if token == "" && u.Scheme == "https" && u.Host == "api.openai.com" {
 			token = "${env:OPENAI_API_KEY}"
 		}
-		return config.Agent{OpenAI: &config.OpenAI{URL: base, Model: model, APIKey: token, SystemFile: s.system}}, nil
+		return config.Agent{OpenAI: &config.OpenAI{URL: base, Model: model, APIKey: token, SystemFile: s.System}}, nil
 	case strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/mcp"):
 		return config.Agent{MCP: &config.MCP{URL: what, Headers: bearer}}, nil
 	case !answered:
-		return config.Agent{}, usagef("nothing answers at %s, so what it is cannot be seen", quote(what)).
-			withHint("say it with --http, --openai and --model, --proxy or --mcp")
+		return config.Agent{}, failure.Usagef("nothing answers at %s, so what it is cannot be seen", plain.Quote(what)).
+			WithHint("say it with --http, --openai and --model, --proxy or --mcp")
 	}
 	return config.Agent{HTTP: &config.HTTP{URL: what, Headers: bearer}}, nil
 }
@@ -111,25 +114,25 @@ var interpreters = map[string][]string{
 }
 
 // script is an agent that is a file of this machine.
-func (a *app) script(name string, st os.FileInfo, s *serveSetup) (config.Agent, error) {
-	c := &config.Exec{Processes: s.processes}
+func (a *app) script(name string, st os.FileInfo, s *serve.Settings) (config.Agent, error) {
+	c := &config.Exec{Processes: s.Processes}
 	if !filepath.IsAbs(name) && !strings.ContainsAny(name, `/\`) {
 		name = "./" + name
 	}
 	switch run, known := interpreters[strings.ToLower(filepath.Ext(name))]; {
-	case permissionsMatter && st.Mode()&0o111 != 0:
+	case config.PermissionsMatter && st.Mode()&0o111 != 0:
 		c.Command = []string{name}
 	case known:
 		c.Command = append(slices.Clone(run), name)
-	case permissionsMatter:
-		return config.Agent{}, usagef("%s is not executable", quote(name)).withHint("chmod +x %s, or name its interpreter: parley init -- sh %[1]s", quote(name))
+	case config.PermissionsMatter:
+		return config.Agent{}, failure.Usagef("%s is not executable", plain.Quote(name)).WithHint("chmod +x %s, or name its interpreter: parley init -- sh %[1]s", plain.Quote(name))
 	default:
 		c.Command = []string{name}
 	}
 	agent := config.Agent{Exec: c}
 	text := beginning(name)
 	agent.Card.Description = about(text)
-	if s.lines || strings.Contains(text, "parley serve --lines") {
+	if s.Lines || strings.Contains(text, "parley serve --lines") {
 		c.Mode = "lines"
 	}
 	return agent, nil
@@ -161,7 +164,7 @@ func about(text string) string {
 	if len(line) > 200 || strings.Contains(line, "coding:") || strings.Contains(line, "eslint") {
 		return ""
 	}
-	return cleanLine(line)
+	return plain.Line(line)
 }
 
 // whatIsHere is a script of the working directory that is named as an agent's; ""
@@ -174,7 +177,7 @@ func whatIsHere() (string, error) {
 		}
 	}
 	if len(found) > 1 {
-		return "", usagef("there are %s: which is the agent?", strings.Join(found, " and ")).withHint("parley init ./%s", found[0])
+		return "", failure.Usagef("there are %s: which is the agent?", strings.Join(found, " and ")).WithHint("parley init ./%s", found[0])
 	}
 	return strings.Join(found, ""), nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/serve"
 )
 
 // A URL is asked what it is.
@@ -54,7 +55,7 @@ func TestInitFindsWhatAURLIs(t *testing.T) {
 		{[]string{strings.Replace(srv.URL, "//", "//me:hunter2@", 1)}, "", "which do not belong into a file"},
 		{[]string{strings.TrimPrefix(dead.URL, "http://")}, "", " is neither a file that is there nor the address of an agent"},
 	} {
-		t.Setenv(upstreamEnv, c.env)
+		t.Setenv(serve.UpstreamEnv, c.env)
 		var out, errs strings.Builder
 		_ = run(context.Background(), append([]string{"init", "--file=-"}, c.args...), nil, &out, &errs)
 		got := out.String() + errs.String()
@@ -77,7 +78,7 @@ func TestInitOfACardWithAnInterfaceIsAProxy(t *testing.T) {
 	if code := run(context.Background(), []string{"init", "card.json"}, nil, &out, &errs); code != 0 {
 		t.Fatal(errs.String())
 	}
-	f, err := config.Load(defaultFile, nil)
+	f, err := config.Load(serve.DefaultFile, nil)
 	if err != nil || f.Agents[0].Proxy == nil || f.Agents[0].Proxy.Agent != "https://a.example/rpc" || f.Agents[0].Name != slug(card.Name) || !f.Agents[0].Default {
 		t.Errorf("%+v, %v", f, err)
 	}

@@ -13,6 +13,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/database"
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/flagvalue"
+	"github.com/parley-a2a/parley/internal/plain"
+	"github.com/parley-a2a/parley/internal/serve"
 )
 
 func newKey(a *app) *cobra.Command {
@@ -24,7 +29,7 @@ func newKey(a *app) *cobra.Command {
 // have it, and the log of what is done to them.
 type keyring struct {
 	*auth.Keys
-	audit *auditLog
+	audit *serve.AuditLog
 	by    string // the user of this machine who does it
 }
 
@@ -32,9 +37,9 @@ type keyring struct {
 // its files may do all of it. changes says that it is recorded; makes, that it
 // begins a database where there is none.
 func (a *app) keyCommand(cmd *cobra.Command, changes, makes bool, run func(context.Context, *keyring, []string) error) *cobra.Command {
-	var audit auditFlags
-	cmd = a.admin(cmd, func(ctx context.Context, db *location, args []string) (err error) {
-		v, err := db.vault(ctx, makes)
+	var audit serve.AuditFlags
+	cmd = a.admin(cmd, func(ctx context.Context, db *database.Location, args []string) (err error) {
+		v, err := db.Vault(ctx, makes)
 		if err != nil {
 			return err
 		}
@@ -44,21 +49,21 @@ func (a *app) keyCommand(cmd *cobra.Command, changes, makes bool, run func(conte
 			if r.audit, err = a.auditBeside(&audit, db); err != nil {
 				return err
 			}
-			defer func() { _ = r.audit.close() }() // what it could not write is logged
+			defer func() { _ = r.audit.Close() }() // what it could not write is logged
 		}
 		return run(ctx, r, args)
 	})
 	if changes {
-		audit.registerAs(cmd.Flags(), auditUsage)
+		audit.Register(cmd.Flags(), auditUsage)
 	}
 	return cmd
 }
 
-const auditUsage = "append what is done to a `file` of JSON lines; - is standard error, none is no log (default " + auditName + " in --data, where parley serve has its own)"
+const auditUsage = "append what is done to a `file` of JSON lines; - is standard error, none is no log (default " + serve.AuditName + " in --data, where parley serve has its own)"
 
 // auditBeside opens the audit log that goes with a database.
-func (a *app) auditBeside(f *auditFlags, db *location) (*auditLog, error) {
-	return f.open(db.data, true, a.stderr, slog.New(slog.NewTextHandler(a.stderr, nil)))
+func (a *app) auditBeside(f *serve.AuditFlags, db *database.Location) (*serve.AuditLog, error) {
+	return f.Open(db.Data, true, a.stderr, slog.New(slog.NewTextHandler(a.stderr, nil)))
 }
 
 // operator names who runs this program.
@@ -75,13 +80,13 @@ func (r *keyring) record(event string, k *auth.APIKey) {
 	attrs := []slog.Attr{slog.String("key", k.ID)}
 	for _, at := range []slog.Attr{
 		slog.String("name", k.Name), slog.String("subject", k.Subject), slog.String("tenant", k.Tenant),
-		slog.String("scopes", strings.Join(k.Scopes, " ")), slog.String("expires", dateOf(k.Expires)), slog.String("by", r.by),
+		slog.String("scopes", strings.Join(k.Scopes, " ")), slog.String("expires", plain.Date(k.Expires)), slog.String("by", r.by),
 	} {
 		if at.Value.String() != "" {
 			attrs = append(attrs, at)
 		}
 	}
-	r.audit.event(event, attrs...)
+	r.audit.Event(event, attrs...)
 }
 
 // find returns the one key that an argument means: an id, a token, or the
@@ -89,7 +94,7 @@ func (r *keyring) record(event string, k *auth.APIKey) {
 func (r *keyring) find(ctx context.Context, arg string) (*auth.APIKey, error) {
 	k, err := r.Find(ctx, arg)
 	if errors.Is(err, auth.ErrNoKey) {
-		return nil, newFailure(codeAdmin, "there is no API key "+quote(shownKey(arg)), err).withHint("parley key list shows those there are; --data names the directory")
+		return nil, failure.New(failure.CodeAdmin, "there is no API key "+plain.Quote(shownKey(arg)), err).WithHint("parley key list shows those there are; --data names the directory")
 	}
 	return k, err
 }
@@ -106,10 +111,10 @@ func shownKey(arg string) string {
 func (a *app) sayKey(k *auth.APIKey) {
 	for _, f := range [][2]string{
 		{"Key", k.ID}, {"Name", k.Name}, {"Subject", k.Subject}, {"Tenant", k.Tenant},
-		{"Scopes", strings.Join(k.Scopes, " ")}, {"Expires", dateOf(k.Expires)},
+		{"Scopes", strings.Join(k.Scopes, " ")}, {"Expires", plain.Date(k.Expires)},
 	} {
 		if f[1] != "" {
-			a.note(f[0], "%s", f[1])
+			a.stderr.Note(f[0], "%s", f[1])
 		}
 	}
 }
@@ -119,14 +124,6 @@ type keyDoc struct {
 	*auth.APIKey
 	State string `json:"state"`
 	Token string `json:"token,omitempty"` // only when it is new
-}
-
-// dateOf is a time for people and logs; "" if there is none.
-func dateOf(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format(time.RFC3339)
 }
 
 // expiry is a flag that takes how long from now, or a date.
@@ -143,31 +140,25 @@ func (e *expiry) time(now time.Time) time.Time {
 	return e.at
 }
 
-func (e *expiry) String() string { return "" }
-func (e *expiry) Type() string   { return "when" }
-func (e *expiry) Set(s string) error {
-	*e = expiry{}
+func parseExpiry(s string) (expiry, error) {
 	var days int
 	if n, err := fmt.Sscanf(s, "%dd", &days); n == 1 && err == nil && s == fmt.Sprintf("%dd", days) && days > 0 && days < 100_000 {
-		e.after = time.Duration(days) * 24 * time.Hour
-		return nil
+		return expiry{after: time.Duration(days) * 24 * time.Hour}, nil
 	}
 	if d, err := time.ParseDuration(s); err == nil && d > 0 {
-		e.after = d
-		return nil
+		return expiry{after: d}, nil
 	}
 	for _, form := range []string{time.RFC3339, time.DateOnly} {
 		if at, err := time.Parse(form, s); err == nil {
-			e.at = at
-			return nil
+			return expiry{at: at}, nil
 		}
 	}
-	return errors.New("must be a time from now such as 90d or 12h, or a date such as 2027-01-01, which begins at 00:00 UTC")
+	return expiry{}, errors.New("must be a time from now such as 90d or 12h, or a date such as 2027-01-01, which begins at 00:00 UTC")
 }
 
 // outputFlag gives a command that reads no settings its -o.
 func outputFlag(fs *pflag.FlagSet) *string {
 	output := "text"
-	fs.VarP(&choice{&output, []string{"text", "json"}}, "output", "o", "`format` of what is printed: text or json")
+	fs.VarP(flagvalue.Choice(&output, "text", "json"), "output", "o", "`format` of what is printed: text or json")
 	return &output
 }

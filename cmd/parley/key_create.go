@@ -13,12 +13,14 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aserver"
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/flagvalue"
+	"github.com/parley-a2a/parley/internal/plain"
 )
 
 func newKeyCreate(a *app) *cobra.Command {
 	var (
 		spec    auth.KeySpec
-		scopes  keyScopes
 		expires expiry
 		output  *string
 	)
@@ -44,10 +46,9 @@ and auditor, to see them. A key with a role has nothing else, unless --scope say
   parley key create --name on-call --role operator --expires 2027-01-01`,
 		Args: cobra.NoArgs,
 	}, true, true, func(ctx context.Context, keys *keyring, _ []string) error {
-		spec.Scopes = scopes
 		now := time.Now()
 		if spec.Expires = expires.time(now); !spec.Expires.IsZero() && !spec.Expires.After(now) {
-			return usagef("--expires %s has passed", dateOf(spec.Expires))
+			return failure.Usagef("--expires %s has passed", plain.Date(spec.Expires))
 		}
 		token, k, err := keys.Create(ctx, spec)
 		if err != nil {
@@ -55,7 +56,7 @@ and auditor, to see them. A key with a role has nothing else, unless --scope say
 		}
 		for _, s := range k.Scopes {
 			if !slices.Contains(a2a.Scopes, s) {
-				a.note("Note", "%s is no scope of Parley's own: only a skill on the card can ask for it", s)
+				a.stderr.Note("Note", "%s is no scope of Parley's own: only a skill on the card can ask for it", s)
 			}
 		}
 		keys.record(a2aserver.AuditKeyCreated, k)
@@ -65,9 +66,9 @@ and auditor, to see them. A key with a role has nothing else, unless --scope say
 	fs.StringVar(&spec.Name, "name", "", "what it is called, for people")
 	fs.StringVar(&spec.Subject, "subject", "", "whose tasks they are; more than one key may have the same (default: the key's own id)")
 	fs.StringVar(&spec.Tenant, "tenant", "", "tenant of the subject; calls that name another one are refused")
-	fs.Var(&scopes, "scope", "what it is good for; own stands for everything with what is its own; may be repeated")
-	fs.Var((*roleNames)(&spec.Roles), "role", "`role`: operator or auditor; may be repeated")
-	fs.Var(&expires, "expires", "when it ends: 90d, 12h, 2027-01-01 (default: never)")
+	fs.Var(flagvalue.List("scope", &spec.Scopes, parseKeyScopes, nil), "scope", "what it is good for; own stands for everything with what is its own; may be repeated")
+	fs.Var(flagvalue.List("role", &spec.Roles, flagvalue.One(parseRole), nil), "role", "`role`: operator or auditor; may be repeated")
+	fs.Var(flagvalue.Of("when", &expires, parseExpiry, nil), "expires", "when it ends: 90d, 12h, 2027-01-01 (default: never)")
 	output = outputFlag(fs)
 	return cmd
 }
@@ -81,23 +82,19 @@ func (a *app) sayToken(k *auth.APIKey, token a2a.Secret, output string) error {
 	return a.say("%s", token.Reveal())
 }
 
-// keyScopes is a repeatable flag of scopes.
-type keyScopes []string
-
-func (l *keyScopes) String() string { return "" }
-func (l *keyScopes) Type() string   { return "scope" }
-func (l *keyScopes) Set(s string) error {
-	for scope := range strings.SplitSeq(s, ",") {
+// parseKeyScopes returns the scopes that a word names, separated by commas.
+func parseKeyScopes(word string) (list []string, err error) {
+	for scope := range strings.SplitSeq(word, ",") {
 		if scope == ownScopes {
-			*l = append(*l, a2a.OwnScopes...)
+			list = append(list, a2a.OwnScopes...)
 			continue
 		}
 		if err := auth.CheckScope(scope); err != nil {
-			return err
+			return nil, err
 		}
-		*l = append(*l, scope)
+		list = append(list, scope)
 	}
-	return nil
+	return list, nil
 }
 
 // ownScopes stands for a2a.OwnScopes.
@@ -114,17 +111,11 @@ func shortScopes(scopes []string) string {
 	return strings.Join(append([]string{ownScopes}, rest...), ",")
 }
 
-// roleNames is a repeatable flag of roles.
-type roleNames []string
-
-func (l *roleNames) String() string { return "" }
-func (l *roleNames) Type() string   { return "role" }
-func (l *roleNames) Set(s string) error {
+func parseRole(s string) (string, error) {
 	if _, ok := auth.KeyRoles[s]; !ok {
-		return fmt.Errorf("must be %s", strings.Join(slices.Sorted(maps.Keys(auth.KeyRoles)), " or "))
+		return "", fmt.Errorf("must be %s", strings.Join(slices.Sorted(maps.Keys(auth.KeyRoles)), " or "))
 	}
-	*l = append(*l, s)
-	return nil
+	return s, nil
 }
 
 // wordList is words for a help, indented.

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/plain"
 )
 
 func newKeyList(a *app) *cobra.Command {
@@ -53,7 +55,7 @@ func (a *app) printKeys(list []auth.APIKey) error {
 		table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 		row := func(cells ...string) {
 			for i, c := range cells {
-				if cells[i] = cleanLine(c); c == "" {
+				if cells[i] = plain.Line(c); c == "" {
 					cells[i] = "-"
 				}
 			}
@@ -62,10 +64,10 @@ func (a *app) printKeys(list []auth.APIKey) error {
 		row("ID", "NAME", "SUBJECT", "TENANT", "SCOPES", "CREATED", "EXPIRES", "LAST USED", "STATE")
 		for i := range list {
 			k := &list[i]
-			row(k.ID, k.Name, k.Subject, k.Tenant, shortScopes(k.Scopes), dateOf(k.Created), dateOf(k.Expires), dateOf(k.LastUsed), k.State(time.Now()))
+			row(k.ID, k.Name, k.Subject, k.Tenant, shortScopes(k.Scopes), plain.Date(k.Created), plain.Date(k.Expires), plain.Date(k.LastUsed), k.State(time.Now()))
 		}
 		if err := table.Flush(); err != nil {
-			return newFailure(codeInternal, "print: "+err.Error(), err)
+			return failure.New(failure.CodeInternal, "print: "+err.Error(), err)
 		}
 	}
 	return a.say("Keys: %d", len(list))

@@ -9,12 +9,14 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/flagvalue"
 )
 
 func newKeyPassword(a *app) *cobra.Command {
 	var (
 		tenant string
-		scopes scopeWords
+		scopes []string
 	)
 	cmd := &cobra.Command{
 		Use:   "password <user>",
@@ -26,34 +28,34 @@ file again when it changes. Lines of htpasswd -B are good for it, too.`,
   parley key password ben --tenant acme --scope tasks:read < password >> users`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || args[0] == "" {
-				return usagef("whose password? give the name of one user").withHint("parley key password anna >> users")
+				return failure.Usagef("whose password? give the name of one user").WithHint("parley key password anna >> users")
 			}
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error { return a.hashPassword(args[0], tenant, scopes) },
 	}
 	cmd.Flags().StringVar(&tenant, "tenant", "", "tenant of the user")
-	cmd.Flags().Var(&scopes, "scope", "what the user may do: scopes, or the roles operator and auditor; may be repeated (default: everything with what is its own)")
+	cmd.Flags().Var(flagvalue.List("scope", &scopes, parseScopeWords, nil), "scope", "what the user may do: scopes, or the roles operator and auditor; may be repeated (default: everything with what is its own)")
 	return cmd
 }
 
 func (a *app) hashPassword(user, tenant string, scopes []string) error {
 	if f, ok := a.stdin.(*os.File); ok {
 		if st, err := f.Stat(); err == nil && st.Mode()&os.ModeCharDevice != 0 {
-			a.note("Password", "type it and press Enter; it is shown as you type")
+			a.stderr.Note("Password", "type it and press Enter; it is shown as you type")
 		}
 	}
 	password, _ := bufio.NewReader(a.stdin).ReadString('\n')
 	if password = strings.TrimRight(password, "\r\n"); password == "" {
-		return usagef("standard input has no line to read a password from")
+		return failure.Usagef("standard input has no line to read a password from")
 	}
-	a.stderr.hide(password)
+	a.stderr.Hide(password)
 	if strings.ContainsAny(tenant, ":\n") {
-		return usagef("--tenant cannot have a colon in the file of users")
+		return failure.Usagef("--tenant cannot have a colon in the file of users")
 	}
 	line, err := auth.HashPassword(user, a2a.Secret(password))
 	if err != nil {
-		return usagef("%s", strings.TrimPrefix(err.Error(), "auth: "))
+		return failure.Usagef("%s", strings.TrimPrefix(err.Error(), "auth: "))
 	}
 	if len(scopes) > 0 || tenant != "" {
 		line += ":" + tenant
@@ -64,22 +66,18 @@ func (a *app) hashPassword(user, tenant string, scopes []string) error {
 	return a.say("%s", line)
 }
 
-// scopeWords is a repeatable flag of scopes and names of roles.
-type scopeWords []string
-
-func (l *scopeWords) String() string { return "" }
-func (l *scopeWords) Type() string   { return "scope" }
-func (l *scopeWords) Set(s string) error {
+// parseScopeWords returns the scopes and names of roles that a word names.
+func parseScopeWords(s string) (list []string, err error) {
 	for word := range strings.SplitSeq(s, ",") {
 		if _, role := auth.KeyRoles[word]; role {
-			*l = append(*l, word)
+			list = append(list, word)
 			continue
 		}
-		var scopes keyScopes
-		if err := scopes.Set(word); err != nil {
-			return err
+		scopes, err := parseKeyScopes(word)
+		if err != nil {
+			return nil, err
 		}
-		*l = append(*l, scopes...)
+		list = append(list, scopes...)
 	}
-	return nil
+	return list, nil
 }

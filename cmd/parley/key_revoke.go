@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/parley-a2a/parley/a2aserver"
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/plain"
 )
 
 func newKeyRevoke(a *app) *cobra.Command {
@@ -24,17 +26,17 @@ already stays so.`,
   parley key revoke parley_3fb0c2`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usagef("which keys? no id is given").withHint("parley key list shows the keys there are")
+				return failure.Usagef("which keys? no id is given").WithHint("parley key list shows the keys there are")
 			}
 			return nil
 		},
 	}, true, false, func(ctx context.Context, keys *keyring, args []string) error {
 		// One that is not there must not keep the others alive.
-		var failed []*failure
+		var failed []*failure.Error
 		fail := func(arg string, err error) {
-			var f *failure
+			var f *failure.Error
 			if !errors.As(err, &f) {
-				f = newFailure(codeAdmin, quote(shownKey(arg))+": "+err.Error(), err)
+				f = failure.New(failure.CodeAdmin, plain.Quote(shownKey(arg))+": "+err.Error(), err)
 			}
 			failed = append(failed, f)
 		}
@@ -45,7 +47,7 @@ already stays so.`,
 				continue
 			}
 			if !k.Revoked.IsZero() {
-				if err := a.say("Revoked before: %s (%s)", k.ID, dateOf(k.Revoked)); err != nil {
+				if err := a.say("Revoked before: %s (%s)", k.ID, plain.Date(k.Revoked)); err != nil {
 					return err
 				}
 				continue
@@ -59,7 +61,7 @@ already stays so.`,
 				return err
 			}
 			if !k.LastUsed.IsZero() {
-				a.note("Note", "%s was used at about %s", k.ID, k.LastUsed.UTC().Format(time.RFC3339))
+				a.stderr.Note("Note", "%s was used at about %s", k.ID, k.LastUsed.UTC().Format(time.RFC3339))
 			}
 		}
 		switch len(failed) {
@@ -72,6 +74,6 @@ already stays so.`,
 		for i, f := range failed {
 			all[i] = f.Message
 		}
-		return newFailure(codeAdmin, strings.Join(all, "; "), nil).withHint("%s", failed[0].Hint)
+		return failure.New(failure.CodeAdmin, strings.Join(all, "; "), nil).WithHint("%s", failed[0].Hint)
 	})
 }

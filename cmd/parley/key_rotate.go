@@ -7,6 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/parley-a2a/parley/a2aserver"
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/plain"
 )
 
 func newKeyRotate(a *app) *cobra.Command {
@@ -25,7 +27,7 @@ or rotated with --grace 0.`,
 		Args:    oneKey,
 	}, true, false, func(ctx context.Context, keys *keyring, args []string) error {
 		if grace < 0 {
-			return usagef("--grace cannot be negative").withHint("0 ends the old secret at once")
+			return failure.Usagef("--grace cannot be negative").WithHint("0 ends the old secret at once")
 		}
 		k, err := keys.find(ctx, args[0])
 		if err != nil {
@@ -37,7 +39,7 @@ or rotated with --grace 0.`,
 		}
 		keys.record(a2aserver.AuditKeyRotated, k)
 		if !k.GraceEnds.IsZero() && *output != "json" {
-			a.note("Note", "the old token is good until %s", dateOf(k.GraceEnds))
+			a.stderr.Note("Note", "the old token is good until %s", plain.Date(k.GraceEnds))
 		}
 		return a.sayToken(k, token, *output)
 	})
@@ -49,7 +51,7 @@ or rotated with --grace 0.`,
 // oneKey wants an id as the only argument.
 func oneKey(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 || args[0] == "" {
-		return usagef("one key at a time: give its id, or as much of it as tells it from others").withHint("parley key list shows the keys there are")
+		return failure.Usagef("one key at a time: give its id, or as much of it as tells it from others").WithHint("parley key list shows the keys there are")
 	}
 	return nil
 }

@@ -4,23 +4,26 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"net/http"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/parley-a2a/parley/a2aserver"
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/flagvalue"
 	"github.com/parley-a2a/parley/internal/mcpserver"
+	"github.com/parley-a2a/parley/internal/plain"
 )
 
 // mcpFlags are the options of mcp.
 type mcpFlags struct {
 	http   string
 	skills bool
-	wait   duration
+	wait   time.Duration
 }
 
 func newMCP(a *app) *cobra.Command {
-	f := mcpFlags{wait: duration(50 * time.Second)}
+	f := mcpFlags{wait: 50 * time.Second}
 	cmd := a.configured(&cobra.Command{
 		Use:   "mcp",
 		Short: "Make an agent the tools of an MCP client",
@@ -49,7 +52,7 @@ With --http, who can connect to this machine acts with your credentials.`,
 	fs := cmd.Flags()
 	fs.StringVar(&f.http, "http", "", "serve over streamable HTTP at this `address` of this machine; port 0 takes a free one")
 	fs.BoolVar(&f.skills, "skills", false, "a tool for each skill of the card in place of send_message")
-	fs.Var(&f.wait, "wait-for", "how long a call waits for its task where the program does not ask for progress")
+	fs.Var(flagvalue.Duration(&f.wait), "wait-for", "how long a call waits for its task where the program does not ask for progress")
 	return cmd
 }
 
@@ -58,11 +61,11 @@ func (a *app) mcp(ctx context.Context, f *mcpFlags) error {
 	if f.http != "" {
 		host, _, err := net.SplitHostPort(f.http)
 		if err != nil || !loopback(host) {
-			return usagef("--http %s is not an address of this machine alone, such as 127.0.0.1:8090", quote(f.http)).
-				withHint("a server for others needs credentials: parley serve has them, over A2A")
+			return failure.Usagef("--http %s is not an address of this machine alone, such as 127.0.0.1:8090", plain.Quote(f.http)).
+				WithHint("a server for others needs credentials: parley serve has them, over A2A")
 		}
 		if l, err = net.Listen("tcp", f.http); err != nil {
-			return usagef("--http %s: %v", quote(f.http), err)
+			return failure.Usagef("--http %s: %v", plain.Quote(f.http), err)
 		}
 		defer l.Close()
 	}
@@ -71,12 +74,12 @@ func (a *app) mcp(ctx context.Context, f *mcpFlags) error {
 		return err
 	}
 	s := mcpserver.New(c, c.Card(), &mcpserver.Options{
-		Skills: f.skills, Wait: f.wait.std(), Poll: a.flags.pollInterval.std(), Logger: a.log,
+		Skills: f.skills, Wait: f.wait, Poll: a.flags.pollInterval, Logger: a.log,
 	})
 	if l == nil {
 		return s.Serve(ctx, a.stdin, a.stdout)
 	}
-	fmt.Fprintf(a.stderr, "MCP server of %s at http://%s/mcp\n", cleanLine(c.Card().Name), l.Addr())
+	fmt.Fprintf(a.stderr, "MCP server of %s at http://%s/mcp\n", plain.Line(c.Card().Name), l.Addr())
 	return serveMCP(ctx, l, s)
 }
 
@@ -85,9 +88,9 @@ const mcpGrace = 2 * time.Second
 
 func serveMCP(ctx context.Context, l net.Listener, s *mcpserver.Server) error {
 	// Calls end with ctx, and streams with the calls or with Close.
-	srv := &http.Server{Handler: s.Handler(ctx), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
+	srv := a2aserver.HTTPServer(s.Handler(ctx))
 	ended := make(chan error, 1)
-	go func() { ended <- srv.Serve(l) }()
+	go func() { ended <- srv.Serve(a2aserver.LimitWrites(l, 0)) }()
 	select {
 	case err := <-ended:
 		return err

@@ -11,14 +11,13 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/test/fixtures"
 )
 
 // demoAgent serves the demo agent and returns its address.
@@ -82,7 +81,7 @@ func TestMCPOverStandardInputAndOutput(t *testing.T) {
 func TestMCPOverHTTP(t *testing.T) {
 	url := demoAgent(t)
 	ctx, interrupt := context.WithCancel(t.Context())
-	errs := new(lockedBuffer)
+	errs := new(fixtures.Buffer)
 	exit := make(chan int, 1)
 	go func() {
 		exit <- run(ctx, []string{"mcp", "-a", url, "--http", "127.0.0.1:0"}, strings.NewReader(""), io.Discard, errs)
@@ -108,23 +107,6 @@ func TestMCPListensOnThisMachineOnly(t *testing.T) {
 			t.Errorf("%s: exit code %d: %s", address, code, errs.String())
 		}
 	}
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 // TestMCPDocument plays what docs/mcp.md shows.

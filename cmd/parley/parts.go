@@ -18,6 +18,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/flagvalue"
+	"github.com/parley-a2a/parley/internal/plain"
 )
 
 // maxPartFile caps what is read into one part, in bytes. Agents take far less;
@@ -36,35 +39,26 @@ type partFlag struct {
 type partFlags []partFlag
 
 func (p *partFlags) register(fs *pflag.FlagSet) {
-	fs.Var(&partValue{p, "text"}, "text", "add a text part; may be repeated and mixed with --file and --data, the order is kept")
-	fs.Var(&partValue{p, "file"}, "file", "add a file: a `path`, sent along, or a URL, which the agent fetches")
-	fs.Var(&partValue{p, "data"}, "data", "add a data part from a JSON `file`; - reads standard input")
-	fs.Var((*mediaTypeValue)(p), "media-type", "media `type` of the part just before, such as text/markdown")
+	fs.Var(p.add("text"), "text", "add a text part; may be repeated and mixed with --file and --data, the order is kept")
+	fs.Var(p.add("file"), "file", "add a file: a `path`, sent along, or a URL, which the agent fetches")
+	fs.Var(p.add("data"), "data", "add a data part from a JSON `file`; - reads standard input")
+	fs.Var(flagvalue.New("string", p.setMediaType, nil), "media-type", "media `type` of the part just before, such as text/markdown")
 }
 
-// partValue is the pflag.Value of one of the part flags.
-type partValue struct {
-	list *partFlags
-	kind string
+// add returns what appends a part of a kind.
+func (p *partFlags) add(kind string) *flagvalue.Value {
+	return flagvalue.New("string", func(s string) error {
+		*p = append(*p, partFlag{kind: kind, value: s})
+		return nil
+	}, nil)
 }
 
-func (v *partValue) String() string { return "" }
-func (v *partValue) Type() string   { return "string" }
-func (v *partValue) Set(s string) error {
-	*v.list = append(*v.list, partFlag{kind: v.kind, value: s})
-	return nil
-}
-
-// mediaTypeValue is the pflag.Value of --media-type.
-type mediaTypeValue partFlags
-
-func (v *mediaTypeValue) String() string { return "" }
-func (v *mediaTypeValue) Type() string   { return "string" }
-func (v *mediaTypeValue) Set(s string) error {
-	if len(*v) == 0 {
+// setMediaType takes the value of --media-type.
+func (p *partFlags) setMediaType(s string) error {
+	if len(*p) == 0 {
 		return errors.New("put it behind the --text, --file or --data it is about")
 	}
-	last := &(*v)[len(*v)-1]
+	last := &(*p)[len(*p)-1]
 	if last.mediaType != "" {
 		return fmt.Errorf("the --%s before it has a media type already, %s", last.kind, last.mediaType)
 	}
@@ -82,7 +76,7 @@ func messageParts(ctx context.Context, args []string, list partFlags, stdin io.R
 		list = append(partFlags{{kind: "text", value: args[0]}}, list...)
 	}
 	if len(list) == 0 {
-		return nil, usagef("there is nothing to send").withHint(`give the message as an argument, parley send -a <agent> "hello", or as --text, --file or --data`)
+		return nil, failure.Usagef("there is nothing to send").WithHint(`give the message as an argument, parley send -a <agent> "hello", or as --text, --file or --data`)
 	}
 	in := &onceReader{ctx: ctx, r: stdin}
 	var parts []*a2a.Part
@@ -103,7 +97,7 @@ func messageParts(ctx context.Context, args []string, list partFlags, stdin io.R
 			return nil, context.Cause(ctx)
 		}
 		if err != nil {
-			return nil, usagef("--%s %s: %v", f.kind, quote(f.value), err)
+			return nil, failure.Usagef("--%s %s: %v", f.kind, plain.Quote(f.value), err)
 		}
 		if f.mediaType != "" {
 			p.MediaType = f.mediaType

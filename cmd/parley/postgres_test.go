@@ -15,8 +15,11 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/database"
 	"github.com/parley-a2a/parley/internal/pgtest"
+	"github.com/parley-a2a/parley/internal/serve"
 	"github.com/parley-a2a/parley/store"
+	"github.com/parley-a2a/parley/store/archive"
 	"github.com/parley-a2a/parley/store/postgres"
 	"github.com/parley-a2a/parley/store/sqlite"
 )
@@ -142,7 +145,7 @@ func TestMoveToPostgres(t *testing.T) {
 	fill(t, in("one.db"), 500)
 	mustType(t, "admin", "export", "--store", in("one.db"), in("one.jsonl"))
 
-	t.Setenv(storeEnv, withPassword(address))
+	t.Setenv(database.Env, withPassword(address))
 	wantRefused(t, `there is nothing of parley's in this database`, "admin", "export", "--data", data)
 	checksums(t, mustType(t, "admin", "import", "--data", data, in("one.jsonl")))
 	mustType(t, "admin", "export", "--data", data, in("two.jsonl"))
@@ -191,7 +194,7 @@ func TestMoveToPostgres(t *testing.T) {
 		t.Error(out)
 	}
 	wantRefused(t, `pg_dump`, "admin", "backup", "--data", data, in("backup.db"))
-	log, err := os.ReadFile(filepath.Join(data, auditName))
+	log, err := os.ReadFile(filepath.Join(data, serve.AuditName))
 	if err != nil || strings.Contains(string(log), password) || !strings.Contains(string(log), `"event":"admin.gc"`) {
 		t.Errorf("the audit log, %v:\n%s", err, log)
 	}
@@ -230,14 +233,14 @@ func TestImportThatWasCutOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if _, err := store.ImportInto(t.Context(), &cutOff{st, 300}, f, true); err == nil {
+	if _, err := archive.Import(t.Context(), &cutOff{st, 300}, f, true); err == nil {
 		t.Fatal("it was not cut off")
 	}
 	if err := st.Close(); err != nil {
 		t.Fatal(err)
 	}
 
-	t.Setenv(storeEnv, withPassword(address))
+	t.Setenv(database.Env, withPassword(address))
 	wantRefused(t, `an import into this database was not finished`, "serve", "--listen", "127.0.0.1:0", "--data", dir)
 	wantRefused(t, `an import of another export was not finished`, "admin", "import", "--data", dir, in("other.jsonl"))
 	out, errs, code := typed(t, "admin", "import", "--data", dir, in("one.jsonl"))
@@ -263,7 +266,7 @@ func TestMoveManyToPostgres(t *testing.T) {
 		t.Logf("%s: %v", what, time.Since(begin).Round(10*time.Millisecond))
 	}
 	took("export from SQLite", func() { mustType(t, "admin", "export", "--store", in("one.db"), in("one.jsonl")) })
-	t.Setenv(storeEnv, withPassword(cluster.Database(t)))
+	t.Setenv(database.Env, withPassword(cluster.Database(t)))
 	took("import into PostgreSQL, with its check", func() { checksums(t, mustType(t, "admin", "import", "--data", dir, in("one.jsonl"))) })
 	took("export from PostgreSQL", func() { mustType(t, "admin", "export", "--data", dir, in("two.jsonl")) })
 	sameFiles(t, in("one.jsonl"), in("two.jsonl"))
@@ -271,7 +274,7 @@ func TestMoveManyToPostgres(t *testing.T) {
 
 func TestKeysOnPostgres(t *testing.T) {
 	cluster := pgtest.New(t, nil)
-	t.Setenv(storeEnv, withPassword(cluster.Database(t)))
+	t.Setenv(database.Env, withPassword(cluster.Database(t)))
 	data := t.TempDir()
 	wantRefused(t, `there is nothing of`, "key", "list", "--data", data)
 	token := strings.TrimSpace(mustType(t, "key", "create", "--name", "first", "--data", data))
@@ -291,7 +294,7 @@ func TestKeysOnPostgres(t *testing.T) {
 // ready while the database is, and alive in between.
 func TestServeOnPostgres(t *testing.T) {
 	cluster := pgtest.New(t, &pgtest.Options{Durable: true})
-	t.Setenv(storeEnv, withPassword(cluster.Database(t)))
+	t.Setenv(database.Env, withPassword(cluster.Database(t)))
 	k := newTools(t)
 	if err := os.Mkdir(filepath.Join(k.dir, "data"), 0o700); err != nil {
 		t.Fatal(err)
@@ -308,7 +311,7 @@ func TestServeOnPostgres(t *testing.T) {
 		t.Errorf("the other replica says %s%s", out, errs)
 	}
 	// A command that is the agent does not get the password.
-	c := k.serve(t, "", "--dead-after", "2s", "--", "sh", "-c", `echo "store=$`+storeEnv+`."`)
+	c := k.serve(t, "", "--dead-after", "2s", "--", "sh", "-c", `echo "store=$`+database.Env+`."`)
 	if out, errs, code := k.run(t, "send", "-a", c.addr, "x"); code != 0 || !strings.Contains(out, "store=.") {
 		t.Errorf("the command says %s%s", out, errs)
 	}

@@ -1,6 +1,10 @@
 package main
 
-import "github.com/parley-a2a/parley/a2a"
+import (
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/serve"
+)
 
 // printer writes results to standard output: as text for people and pipes, or
 // as the protocol's own JSON (a2a-cli §11). Each method writes whole and
@@ -20,12 +24,12 @@ type printer interface {
 	// card shows a card; chosen is the interface that calls go to, nil if the
 	// card has none that this program speaks.
 	card(card *a2a.AgentCard, chosen *a2a.AgentInterface, validated bool) error
-	settings([]settingValue) error
+	settings([]serve.Value) error
 	// checked shows a file without mistakes.
 	checked(checkedFile) error
 	// unfinished names the task that a failure leaves behind; nothing where
 	// standard output has the failure itself.
 	unfinished(*a2a.Task) error
 	// failure shows what went wrong.
-	failure(*failure) error
+	failure(*failure.Error) error
 }

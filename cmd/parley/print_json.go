@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"strings"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/serve"
 )
 
 // jsonPrinter writes the protocol's own types, unmodified (a2a-cli Appendix
@@ -43,7 +46,7 @@ func (p *jsonPrinter) sent(r *a2a.SendMessageResponse) error { return p.write(r)
 func (p *jsonPrinter) task(t *a2a.Task) error                { return p.write(t) }
 func (p *jsonPrinter) event(r *a2a.StreamResponse) error     { return p.write(r) }
 func (p *jsonPrinter) unfinished(*a2a.Task) error            { return nil }
-func (p *jsonPrinter) failure(f *failure) error              { return p.writeDoc(f.envelope()) }
+func (p *jsonPrinter) failure(f *failure.Error) error        { return p.writeDoc(envelope(f)) }
 
 func (p *jsonPrinter) card(c *a2a.AgentCard, _ *a2a.AgentInterface, _ bool) error {
 	return p.write(c)
@@ -61,10 +64,35 @@ func (p *jsonPrinter) tasks(r *a2a.ListTasksResponse) error {
 	return nil
 }
 
-func (p *jsonPrinter) settings(list []settingValue) error {
-	doc, err := json.Marshal(map[string][]settingValue{"settings": list})
+func (p *jsonPrinter) settings(list []serve.Value) error {
+	doc, err := json.Marshal(map[string][]serve.Value{"settings": list})
 	if err != nil {
 		return err
 	}
 	return p.writeDoc(doc)
+}
+
+// envelope returns the JSON form of a failure (a2a-cli Appendix B). Members
+// without a value are null.
+func envelope(f *failure.Error) []byte {
+	type body struct {
+		Code    string  `json:"code"`
+		Message string  `json:"message"`
+		Hint    *string `json:"hint"`
+		A2ACode *int    `json:"a2aCode"`
+	}
+	b := body{Code: f.Code, Message: strings.Join(append([]string{f.Message}, f.Lines...), "\n")}
+	if f.Hint != "" {
+		b.Hint = &f.Hint
+	}
+	if f.A2ACode != 0 {
+		b.A2ACode = &f.A2ACode
+	}
+	var doc bytes.Buffer
+	enc := json.NewEncoder(&doc)
+	enc.SetEscapeHTML(false) // hints have <message> in them
+	if err := enc.Encode(map[string]body{"error": b}); err != nil {
+		panic(err) // strings and numbers cannot fail
+	}
+	return doc.Bytes()
 }

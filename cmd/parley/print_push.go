@@ -27,6 +27,7 @@ func (p *textPrinter) config(c *a2a.TaskPushNotificationConfig) {
 	if c.Authentication != nil {
 		f("Authentication", c.Authentication.Scheme)
 	}
+	f("Source", c.Source)
 }
 
 func (p *textPrinter) pushes(r *a2a.ListTaskPushNotificationConfigsResponse) error {
@@ -45,7 +46,20 @@ func (p *textPrinter) pushDeleted(taskID, id string) error {
 	return p.out.flush()
 }
 
-func (p *jsonPrinter) push(c *a2a.TaskPushNotificationConfig) error { return p.write(c) }
+// sourced is a webhook as the protocol has it, and its source beside that.
+type sourced struct {
+	*a2a.TaskPushNotificationConfig
+}
+
+func (c sourced) AppendJSON(b []byte) []byte {
+	b = c.TaskPushNotificationConfig.AppendJSON(b)
+	if c.Source == "" {
+		return b
+	}
+	return append(strconv.AppendQuote(append(b[:len(b)-1], `,"source":`...), c.Source), '}') // url is always there
+}
+
+func (p *jsonPrinter) push(c *a2a.TaskPushNotificationConfig) error { return p.write(sourced{c}) }
 
 func (p *jsonPrinter) pushes(r *a2a.ListTaskPushNotificationConfigsResponse) error {
 	if !p.lines {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/failure"
 )
 
 // textPrinter writes the text format. Results go to out, failures to err.
@@ -146,7 +147,7 @@ func (p *textPrinter) unfinished(t *a2a.Task) error {
 	return p.out.flush()
 }
 
-func (p *textPrinter) failure(f *failure) error {
+func (p *textPrinter) failure(f *failure.Error) error {
 	p.err.field("Error", f.Error())
 	if len(f.Lines) > 0 {
 		p.err.block("Mistakes", strings.Join(f.Lines, "\n"))

@@ -3,13 +3,14 @@ package main
 import (
 	"bufio"
 	"errors"
-	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/failure"
 )
 
 // pushFlags describe a push notification configuration: of task push-config
@@ -36,15 +37,15 @@ func (f *pushFlags) register(fs *pflag.FlagSet, prefix string) {
 func (f *pushFlags) config(in io.Reader) (*a2a.TaskPushNotificationConfig, error) {
 	if f.url == "" {
 		if f.id+f.token+f.scheme+f.credentials != "" {
-			return nil, usagef("where to? --%surl is missing", f.prefix)
+			return nil, failure.Usagef("where to? --%surl is missing", f.prefix)
 		}
 		return nil, nil
 	}
 	if f.credentials != "" && f.scheme == "" {
-		return nil, usagef("--%sauth-credentials needs an --%sauth-scheme, such as Bearer", f.prefix, f.prefix)
+		return nil, failure.Usagef("--%sauth-credentials needs an --%sauth-scheme, such as Bearer", f.prefix, f.prefix)
 	}
 	if f.token == "-" && f.credentials == "-" {
-		return nil, usagef("there is one standard input: only one of --%stoken and --%sauth-credentials can be -", f.prefix, f.prefix)
+		return nil, failure.Usagef("there is one standard input: only one of --%stoken and --%sauth-credentials can be -", f.prefix, f.prefix)
 	}
 	for _, secret := range []*string{&f.token, &f.credentials} {
 		if *secret != "-" {
@@ -52,7 +53,7 @@ func (f *pushFlags) config(in io.Reader) (*a2a.TaskPushNotificationConfig, error
 		}
 		line, _ := bufio.NewReader(in).ReadString('\n')
 		if line = strings.TrimRight(line, "\r\n"); line == "" {
-			return nil, usagef("standard input has no line to read a secret from")
+			return nil, failure.Usagef("standard input has no line to read a secret from")
 		}
 		*secret = line
 	}
@@ -63,16 +64,11 @@ func (f *pushFlags) config(in io.Reader) (*a2a.TaskPushNotificationConfig, error
 	return c, nil
 }
 
-// httpStatus is a status to answer with.
-type httpStatus int
-
-func (s *httpStatus) String() string { return fmt.Sprint(int(*s)) }
-func (s *httpStatus) Type() string   { return "status" }
-func (s *httpStatus) Set(word string) error {
-	var n int
-	if _, err := fmt.Sscanf(word, "%d", &n); err != nil || n < 200 || n > 599 || fmt.Sprint(n) != word {
-		return errors.New("must be an HTTP status from 200 to 599")
+// parseStatus returns a status to answer with.
+func parseStatus(word string) (int, error) {
+	n, err := strconv.Atoi(word)
+	if err != nil || n < 200 || n > 599 || strconv.Itoa(n) != word {
+		return 0, errors.New("must be an HTTP status from 200 to 599")
 	}
-	*s = httpStatus(n)
-	return nil
+	return n, nil
 }

@@ -6,26 +6,32 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aclient"
+	"github.com/parley-a2a/parley/a2aserver"
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/flagvalue"
+	"github.com/parley-a2a/parley/internal/serve"
 )
 
 // listenFlags are the options of push listen.
 type listenFlags struct {
-	listen string
-	keys   string
-	token  string
-	tasks  []string
-	status httpStatus
-	fail   int
-	count  int
+	listen  string
+	keys    string
+	token   string
+	sources []string
+	tasks   []string
+	status  int
+	fail    int
+	count   int
 }
 
 func newPushListen(a *app) *cobra.Command {
@@ -41,6 +47,10 @@ With --agent-card each must be signed with a key that the agent publishes at
 with 401 and printed as refused. With neither, everything is taken. Deliveries
 that were there before are marked. -o json prints one JSON object a line.
 
+The agent signs for all of its callers with the same keys, so a key alone does not
+say that a delivery is yours. Give --token, or --source: parley task push-config
+create, get and list print the source of your webhooks, and it stays the same.
+
 An interrupt, or --count, ends it.`,
 		Example: `  parley push listen -a http://127.0.0.1:7275 --listen 127.0.0.1:8081
   parley push listen --status 503 --fail 3`,
@@ -52,8 +62,9 @@ An interrupt, or --count, ends it.`,
 	fs.StringVar(&f.listen, "listen", "127.0.0.1:0", "`address` to listen on; port 0 takes a free one")
 	fs.StringVar(&f.keys, "keys", "", "`URL` of the agent's keys, if they are not where its --agent-card is")
 	fs.StringVar(&f.token, "token", "", "`token` of the configuration, which deliveries must be signed with")
+	fs.StringArrayVar(&f.sources, "source", nil, "`source` of your webhooks: take what is signed for this caller only; may be repeated")
 	fs.StringArrayVar(&f.tasks, "task", nil, "take what is about this `task` only; may be repeated")
-	fs.Var(&f.status, "status", "what to answer to deliveries that are in order, to see what the agent does then")
+	fs.Var(flagvalue.Of("status", &f.status, parseStatus, strconv.Itoa), "status", "what to answer to deliveries that are in order, to see what the agent does then")
 	fs.IntVar(&f.fail, "fail", 0, "give the answer of --status (503 if it is not given) to the first `n` only, 200 to the others")
 	fs.IntVar(&f.count, "count", 0, "end after `n` deliveries were taken, duplicates not counted")
 	return cmd
@@ -61,46 +72,61 @@ An interrupt, or --count, ends it.`,
 
 func (a *app) listen(ctx context.Context, f *listenFlags) error {
 	if f.fail < 0 || f.count < 0 {
-		return usagef("--fail and --count cannot be negative")
+		return failure.Usagef("--fail and --count cannot be negative")
 	}
 	if f.fail > 0 && f.status == http.StatusOK {
 		f.status = http.StatusServiceUnavailable
 	}
-	a.stderr.hide(f.token)
+	a.stderr.Hide(f.token)
 	keys, err := f.keysURL(a.flags.agentCard)
 	if err != nil {
 		return err
 	}
-	o := a2aclient.WebhookOptions{Keys: keys, Token: f.token, Unsigned: keys == "" && f.token == "", HTTPClient: a.httpClient()}
+	o := a2aclient.WebhookOptions{
+		Keys: keys, Token: f.token, Sources: f.sources, AnySource: f.token == "" && len(f.sources) == 0,
+		Unsigned: keys == "" && f.token == "", HTTPClient: a.httpClient(),
+	}
+	if o.Unsigned && len(f.sources) > 0 {
+		return failure.Usagef("--source needs --agent-card, --keys or --token: nothing else proves it")
+	}
 	if len(f.tasks) > 0 {
 		o.Task = func(_ context.Context, id string) bool { return slices.Contains(f.tasks, id) }
 	}
 	v, err := a2aclient.NewWebhookVerifier(o)
 	if err != nil {
-		return usagef("%v", err).withHint("--keys or --agent-card must lead to an https URL, or http on this machine; --token must be one that Parley takes")
+		return failure.Usagef("%v", err).WithHint("--keys or --agent-card must lead to an https URL, or http on this machine; --token must be one that Parley takes, --source one that it printed")
 	}
-	l, err := net.Listen(network(f.listen), f.listen)
+	l, err := net.Listen(serve.Network(f.listen), f.listen)
 	if err != nil {
-		return listenFailure(f.listen, err)
+		return serve.ListenFailure(f.listen, err)
 	}
 	defer l.Close() // Serve closes it, too
 
-	r := &receiver{flags: f, verifier: v, out: a.stdout, json: a.flags.output == "json", done: make(chan error, 1)}
-	if err := r.hello((&banner{addr: l.Addr()}).local() + "/"); err != nil {
+	r := &receiver{flags: f, verifier: v, anySource: o.AnySource, out: a.stdout, json: a.flags.output == "json", done: make(chan error, 1)}
+	if err := r.hello(serve.LocalURL(l.Addr(), false) + "/"); err != nil {
 		return err
 	}
-	if o.Unsigned {
-		a.note("Note", "nothing is verified: --agent-card and --token say what deliveries must be signed with")
+	switch {
+	case o.Unsigned:
+		a.stderr.Note("Note", "nothing is verified: --agent-card and --token say what deliveries must be signed with")
+	case o.AnySource:
+		a.stderr.Note("Note", "what other callers have the agent post is taken, too: --token or --source says which is yours")
 	}
-	srv := &http.Server{Handler: r, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, ErrorLog: noLog()}
+	return r.serve(ctx, l)
+}
+
+// serve takes webhooks until r is done, or ctx ends.
+func (r *receiver) serve(ctx context.Context, l net.Listener) (err error) {
+	srv := a2aserver.HTTPServer(r)
+	srv.ReadTimeout, srv.ErrorLog = time.Minute, noLog()
 	served := make(chan error, 1)
-	go func() { served <- srv.Serve(l) }()
+	go func() { served <- srv.Serve(a2aserver.LimitWrites(l, 0)) }()
 	select {
 	case err = <-r.done:
 	case err = <-served:
 	case <-ctx.Done():
 		if errors.Is(context.Cause(ctx), errTimeout) {
-			err = newFailure(codeTimeout, "--timeout is over", errTimeout).withHint("leave it out to listen until it is interrupted")
+			err = failure.New(failure.CodeTimeout, "--timeout is over", errTimeout).WithHint("leave it out to listen until it is interrupted")
 		}
 	}
 	// What is being answered is answered.
@@ -121,7 +147,7 @@ func (f *listenFlags) keysURL(agent string) (string, error) {
 	hint := "give its URL, or --keys"
 	if !strings.Contains(agent, "://") {
 		if strings.ContainsAny(agent[:1], `./\~`) || strings.HasSuffix(agent, ".json") { // a card's file
-			return "", usagef("--agent-card does not say where the agent's keys are").withHint("%s", hint)
+			return "", failure.Usagef("--agent-card does not say where the agent's keys are").WithHint("%s", hint)
 		}
 		scheme := "https://"
 		if host, _, _ := strings.Cut(agent, "/"); loopback(hostOnly(host)) {
@@ -129,9 +155,9 @@ func (f *listenFlags) keysURL(agent string) (string, error) {
 		}
 		agent = scheme + agent
 	}
-	u, err := url.Parse(agent)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return "", usagef("--agent-card does not say where the agent's keys are").withHint("%s", hint)
+	u := a2a.WebURL(agent)
+	if u == nil {
+		return "", failure.Usagef("--agent-card does not say where the agent's keys are").WithHint("%s", hint)
 	}
 	u.User = nil
 	if i := strings.Index(u.Path, "/.well-known/"); i >= 0 {
@@ -150,11 +176,12 @@ func hostOnly(hostport string) string {
 
 // receiver takes webhooks.
 type receiver struct {
-	flags    *listenFlags
-	verifier *a2aclient.WebhookVerifier
-	out      io.Writer
-	json     bool
-	done     chan error // capacity one: the end
+	flags     *listenFlags
+	verifier  *a2aclient.WebhookVerifier
+	anySource bool // a key alone does not say whose a delivery is
+	out       io.Writer
+	json      bool
+	done      chan error // capacity one: the end
 
 	mu     sync.Mutex // protects the fields below, and out
 	failed int        // answers of --fail that were given
@@ -189,7 +216,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	// in order.
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	at := arrival{at: time.Now(), delivery: d, status: http.StatusOK}
+	at := arrival{at: time.Now(), delivery: d, status: http.StatusOK, anySource: r.anySource}
 	var refused *a2aclient.WebhookError
 	switch {
 	case errors.As(err, &refused):
@@ -197,7 +224,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	case err != nil:
 		at.status, at.reason = http.StatusInternalServerError, err.Error()
 	case r.fails():
-		at.status = int(r.flags.status)
+		at.status = r.flags.status
 		r.verifier.Forget(d)
 	case !d.Duplicate:
 		r.taken++

@@ -10,14 +10,16 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aclient"
+	"github.com/parley-a2a/parley/internal/plain"
 )
 
 // arrival is a webhook that came, and what became of it.
 type arrival struct {
-	at       time.Time
-	delivery *a2aclient.WebhookDelivery // nil if it was refused
-	status   int                        // of the answer
-	reason   string                     // why it was refused
+	at        time.Time
+	delivery  *a2aclient.WebhookDelivery // nil if it was refused
+	anySource bool                       // it may be any caller's
+	status    int                        // of the answer
+	reason    string                     // why it was refused
 }
 
 // hello prints where the receiver is.
@@ -34,7 +36,7 @@ func (r *receiver) print(a *arrival) error {
 	if r.json {
 		return r.line(a.doc())
 	}
-	_, err := io.WriteString(r.out, cleanLine(a.text(r.name))+"\n")
+	_, err := io.WriteString(r.out, plain.Line(a.text(r.name))+"\n")
 	return err
 }
 
@@ -73,8 +75,13 @@ func (a *arrival) text(name func(*a2a.Artifact) string) string {
 	}
 	d := a.delivery
 	marks := []string{"unverified"}
-	if by := a.by(); len(by) > 0 {
+	switch by := a.by(); {
+	case len(by) > 0:
 		marks[0] = "verified by " + strings.Join(by, " and ")
+	case d.ByKey && d.Source != "":
+		marks[0] = "signed by key for " + d.Source
+	case d.ByKey:
+		marks[0] = "signed by key for any caller"
 	}
 	if d.Duplicate {
 		marks = append(marks, "duplicate")
@@ -89,9 +96,9 @@ func (a *arrival) text(name func(*a2a.Artifact) string) string {
 	return fmt.Sprintf("%s %s %s [%s]", at, task, a.what(name), strings.Join(marks, ", "))
 }
 
-// by lists what vouches for a delivery.
+// by lists what vouches for a delivery, and for its being ours.
 func (a *arrival) by() (by []string) {
-	if a.delivery.ByKey {
+	if a.delivery.ByKey && !a.anySource {
 		by = append(by, "key")
 	}
 	if a.delivery.ByToken {
@@ -153,6 +160,7 @@ type arrivalDoc struct {
 	ID        string              `json:"id,omitempty"`
 	Sent      *time.Time          `json:"sent,omitempty"`
 	TaskID    string              `json:"taskId,omitempty"`
+	Source    string              `json:"source,omitempty"` // proven by a signature
 	Verified  []string            `json:"verifiedBy,omitempty"`
 	Duplicate bool                `json:"duplicate,omitempty"`
 	Event     *a2a.StreamResponse `json:"event,omitempty"`
@@ -162,7 +170,7 @@ type arrivalDoc struct {
 func (a *arrival) doc() *arrivalDoc {
 	doc := &arrivalDoc{Received: a.at.UTC(), Answered: a.status, Refused: a.reason}
 	if d := a.delivery; d != nil {
-		doc.ID, doc.TaskID, doc.Verified, doc.Duplicate, doc.Event, doc.Task = d.ID, d.TaskID, a.by(), d.Duplicate, d.Event, d.Task
+		doc.ID, doc.TaskID, doc.Source, doc.Verified, doc.Duplicate, doc.Event, doc.Task = d.ID, d.TaskID, d.Source, a.by(), d.Duplicate, d.Event, d.Task
 		if !d.Time.IsZero() {
 			doc.Sent = &d.Time
 		}

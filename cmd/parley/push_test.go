@@ -74,18 +74,6 @@ func TestPushFlags(t *testing.T) {
 	}
 }
 
-func TestProxyURL(t *testing.T) {
-	var p proxyURL
-	if err := p.Set("http://u:s3cret@proxy.example:3128"); err != nil || p.password() != "s3cret" || p.String() != "" {
-		t.Errorf("%v, %q", err, p.password())
-	}
-	for _, bad := range []string{"", "proxy:3128", "socks5://x", "http://", "http://x/path", "http://x?q", "://"} {
-		if err := new(proxyURL).Set(bad); err == nil {
-			t.Errorf("%q was taken", bad)
-		}
-	}
-}
-
 func TestWhatAWebhookDoes(t *testing.T) {
 	at := func(live bool, cursor int64, tries int32) *store.PushState {
 		p := &store.PushState{Last: 5}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/parley-a2a/parley/internal/failure"
 )
 
 // newRoot returns the command tree of one invocation.
@@ -71,11 +73,11 @@ func group(parent *cobra.Command, children ...*cobra.Command) *cobra.Command {
 		if len(args) == 0 {
 			return nil
 		}
-		f := usagef("unknown command %q for %q", args[0], cmd.CommandPath())
+		f := failure.Usagef("unknown command %q for %q", args[0], cmd.CommandPath())
 		if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
-			return f.withHint("did you mean %s %s?", cmd.CommandPath(), strings.Join(like, " or "))
+			return f.WithHint("did you mean %s %s?", cmd.CommandPath(), strings.Join(like, " or "))
 		}
-		return f.withHint("%s --help lists the commands", cmd.CommandPath())
+		return f.WithHint("%s --help lists the commands", cmd.CommandPath())
 	}
 	parent.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	parent.SuggestionsMinimumDistance = 2 // edits
@@ -90,7 +92,7 @@ func (a *app) client(cmd *cobra.Command, run func(ctx context.Context, args []st
 		ctx := cmd.Context()
 		if d := a.flags.timeout; d > 0 {
 			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeoutCause(ctx, d.std(), errTimeout)
+			ctx, cancel = context.WithTimeoutCause(ctx, d, errTimeout)
 			defer cancel()
 		}
 		err := run(ctx, args)
@@ -126,7 +128,7 @@ func (a *app) configured(cmd *cobra.Command, run func(cmd *cobra.Command, args [
 
 // usageOf makes wrong usage of what cobra says about the command line.
 func usageOf(cmd *cobra.Command, err error) error {
-	var f *failure
+	var f *failure.Error
 	if errors.As(err, &f) {
 		return f
 	}
@@ -134,7 +136,7 @@ func usageOf(cmd *cobra.Command, err error) error {
 	if errors.As(err, &value) && secrets[value.GetFlag().Name] { // its text has the value in it
 		err = fmt.Errorf("invalid argument for --%s: %w", value.GetFlag().Name, value.Unwrap())
 	}
-	return usagef("%v", err).withHint("%s --help shows how it is used", cmd.CommandPath())
+	return failure.Usagef("%v", err).WithHint("%s --help shows how it is used", cmd.CommandPath())
 }
 
 // showEffective makes help show the values in force as the defaults (a2a-cli

@@ -23,6 +23,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/spf13/pflag"
+
+	"github.com/parley-a2a/parley/internal/database"
+	"github.com/parley-a2a/parley/internal/serve"
 )
 
 func TestMain(m *testing.M) {
@@ -167,7 +170,7 @@ func program(ts *testscript.TestScript, args []string) *exec.Cmd {
 			cmd.Env = append(cmd.Env, envName(f.Name)+"="+v)
 		}
 	})
-	for _, name := range []string{storeEnv, upstreamEnv, "MODEL_KEY", "OWN_KEY", "PLAIN"} {
+	for _, name := range []string{database.Env, serve.UpstreamEnv, "MODEL_KEY", "OWN_KEY", "PLAIN"} {
 		if v := ts.Getenv(name); v != "" {
 			cmd.Env = append(cmd.Env, name+"="+v)
 		}

@@ -56,7 +56,7 @@ func (a *app) send(ctx context.Context, parts []*a2a.Part, push *a2a.TaskPushNot
 			ContextID: a.flags.contextID,
 			Parts:     parts,
 		},
-		Metadata: a2a.JSON(a.flags.metadata),
+		Metadata: a.flags.metadata,
 	}
 	if push != nil {
 		a.hidePush(push)
@@ -67,7 +67,11 @@ func (a *app) send(ctx context.Context, parts []*a2a.Part, push *a2a.TaskPushNot
 	}
 	a.sending = true
 	if a.flags.async {
-		resp, err := c.SendMessage(ctx, immediately(req))
+		if req.Configuration == nil {
+			req.Configuration = new(a2a.SendMessageConfiguration)
+		}
+		req.Configuration.ReturnImmediately = true
+		resp, err := c.SendMessage(ctx, req)
 		if err != nil {
 			return err
 		}
@@ -75,12 +79,12 @@ func (a *app) send(ctx context.Context, parts []*a2a.Part, push *a2a.TaskPushNot
 	}
 	f := a.follower(c)
 	if a.flags.stream {
-		if !f.streaming {
-			a.note("Note", "the agent's card offers no streams: polling instead")
+		if !f.Streams {
+			a.stderr.Note("Note", "the agent's card offers no streams: polling instead")
 		}
-		return a.stream(f.send(ctx, req))
+		return a.stream(f.Send(ctx, req))
 	}
-	resp, err := a.await(ctx, c, f.send(ctx, req))
+	resp, err := a.await(ctx, c, f.Send(ctx, req))
 	if err != nil {
 		return err
 	}
@@ -97,12 +101,8 @@ func (a *app) sent(r *a2a.SendMessageResponse) error {
 	return nil
 }
 
-func (a *app) follower(c *a2aclient.Client) *follower {
-	streaming := c.Card().Capabilities.Streaming
-	return &follower{
-		svc:       c,
-		streaming: streaming != nil && *streaming,
-		interval:  a.flags.pollInterval.std(),
-		log:       a.log,
-	}
+func (a *app) follower(c *a2aclient.Client) *a2aclient.Follower {
+	f := c.Follower()
+	f.Poll, f.Logger = a.flags.pollInterval, a.log
+	return f
 }

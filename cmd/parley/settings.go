@@ -9,6 +9,10 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/plain"
 )
 
 // notSettings are flags that must be on the command line: what they do is the
@@ -20,8 +24,6 @@ var secrets = map[string]bool{"bearer": true, "api-key": true, "basic": true, "s
 
 // lists are flags that may be repeated; a variable separates by commas.
 var lists = map[string]bool{"svc-param": true, "transport": true, "card-trust": true}
-
-const redacted = "[redacted]"
 
 // Where a setting comes from; the lower the stronger.
 const (
@@ -62,9 +64,9 @@ type settings struct {
 	from          map[string]origin
 }
 
-// loadSettings finds and reads the files. config is the value of --config.
+// loadSettings finds and reads the files. named is the value of --config.
 // Warnings are about files that should not be as they are.
-func loadSettings(around surroundings, config string) (*settings, []string, error) {
+func loadSettings(around surroundings, named string) (*settings, []string, error) {
 	s := &settings{around: around, from: map[string]origin{}}
 	var warnings []string
 	read := func(path string) (*envFile, error) {
@@ -76,32 +78,32 @@ func loadSettings(around surroundings, config string) (*settings, []string, erro
 	}
 
 	var err error
-	if config == "" {
-		config, _ = around.lookup(envName("config"))
+	if named == "" {
+		named, _ = around.lookup(envName("config"))
 	}
 	switch {
-	case config != "":
-		s.local, err = read(config)
+	case named != "":
+		s.local, err = read(named)
 		if err != nil {
-			return nil, nil, usagef("configuration file: %v", err)
+			return nil, nil, failure.Usagef("configuration file: %v", err)
 		}
 	case around.dir != "":
 		path := findUp(around.dir, ".env")
 		if path == "" || path == around.global {
 			break
 		}
-		if !trusted(path) {
+		if !config.Trusted(path) {
 			warnings = append(warnings, fmt.Sprintf("%s belongs to another user and was not read; name it with --config if you trust it", path))
 			break
 		}
 		if s.local, err = read(path); err != nil {
-			return nil, nil, usagef("configuration file: %v", err)
+			return nil, nil, failure.Usagef("configuration file: %v", err)
 		}
 	}
 	if around.global != "" {
 		s.global, err = read(around.global)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, nil, usagef("configuration file: %v", err)
+			return nil, nil, failure.Usagef("configuration file: %v", err)
 		}
 	}
 	return s, warnings, nil
@@ -113,8 +115,8 @@ func exposed(f *envFile) []string {
 		if f.values[envName(name)] == "" {
 			continue
 		}
-		if st, err := os.Stat(f.path); err == nil && st.Mode().Perm()&0o077 != 0 && permissionsMatter {
-			return []string{fmt.Sprintf("%s holds credentials and other users can read it: chmod 600 %s", f.path, quote(f.path))}
+		if st, err := os.Stat(f.path); err == nil && st.Mode().Perm()&0o077 != 0 && config.PermissionsMatter {
+			return []string{fmt.Sprintf("%s holds credentials and other users can read it: chmod 600 %s", f.path, plain.Quote(f.path))}
 		}
 	}
 	return nil
@@ -169,9 +171,9 @@ func (s *settings) applyTo(f *pflag.Flag) error {
 	for _, v := range values {
 		if err := f.Value.Set(v); err != nil {
 			if secrets[f.Name] {
-				v = redacted
+				v = plain.Redacted
 			}
-			return usagef("%s, from %s: %q: %v", envName(f.Name), from.where, v, err)
+			return failure.Usagef("%s, from %s: %q: %v", envName(f.Name), from.where, v, err)
 		}
 	}
 	return nil

@@ -2,12 +2,18 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/plain"
 )
 
 // place is a home and a working directory with configuration files.
@@ -104,7 +110,7 @@ func TestConfigFlagReplacesTheLocalFileOnly(t *testing.T) {
 	if f.contextID != "other" || f.taskID != "global" {
 		t.Errorf("context %q, task %q; want other, global", f.contextID, f.taskID)
 	}
-	if _, _, _, err := p.resolve(t, "--config", filepath.Join(p.root, "none.env")); exitOf(err) != exitUsage {
+	if _, _, _, err := p.resolve(t, "--config", filepath.Join(p.root, "none.env")); exitOf(err) != failure.ExitUsage {
 		t.Errorf("a file that is not there: %v, want a usage error", err)
 	}
 }
@@ -140,10 +146,10 @@ func TestListsAndTypesFromTheEnvironment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := f.transports.String(); got != "HTTP+JSON,JSONRPC" {
+	if got := strings.Join(f.transports, ","); got != "HTTP+JSON,JSONRPC" {
 		t.Errorf("transports %q", got)
 	}
-	if len(f.svcParams) != 2 || f.timeout.String() != "1m30s" || f.output != "json" || !f.insecure || *f.history.n != 0 {
+	if len(f.svcParams) != 2 || f.timeout.String() != "1m30s" || f.output != "json" || !f.insecure || *f.history != 0 {
 		t.Errorf("got %+v", f)
 	}
 	if string(f.metadata) != `{"big":12345678901234567890}` {
@@ -153,18 +159,18 @@ func TestListsAndTypesFromTheEnvironment(t *testing.T) {
 
 func TestWrongValuesNameTheirSourceAndHideSecrets(t *testing.T) {
 	_, _, _, err := newPlace(t, nil, map[string]string{"work/.env": "A2ACLI_OUTPUT=xml"}).resolve(t)
-	if exitOf(err) != exitUsage || !strings.Contains(err.Error(), "work/.env") || !strings.Contains(err.Error(), "text or json") {
+	if exitOf(err) != failure.ExitUsage || !strings.Contains(err.Error(), "work/.env") || !strings.Contains(err.Error(), "text or json") {
 		t.Errorf("got %v", err)
 	}
 	_, _, _, err = newPlace(t, map[string]string{"A2ACLI_SVC_PARAM": "hunter2"}, nil).resolve(t)
-	if exitOf(err) != exitUsage || strings.Contains(err.Error(), "hunter2") {
+	if exitOf(err) != failure.ExitUsage || strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("got %v", err)
 	}
 }
 
 // a2a-cli §8.3: secrets must not lie in world-readable files.
 func TestExposedSecretsAreWarnedOf(t *testing.T) {
-	if !permissionsMatter {
+	if !config.PermissionsMatter {
 		t.Skip("modes say nothing here")
 	}
 	p := newPlace(t, nil, map[string]string{"work/.env": "A2ACLI_BEARER=hunter2"})
@@ -230,9 +236,21 @@ func FuzzParseEnv(f *testing.F) {
 }
 
 func exitOf(err error) int {
-	var f *failure
+	var f *failure.Error
 	if !errors.As(err, &f) {
 		return -1
 	}
-	return f.exit
+	return f.Exit()
+}
+
+// A2ACLI_AUTH_004: values of service parameters may be credentials, unless they
+// are too short to be any.
+func TestServiceParametersAreHidden(t *testing.T) {
+	var b strings.Builder
+	w := plain.NewWriter(&b)
+	hideParams(w, http.Header{"Authorization": {"Basic dXNlcjpwYXNz"}, "X-Flag": {"on"}})
+	fmt.Fprint(w, "token dXNlcjpwYXNz on")
+	if got, want := b.String(), "token "+plain.Redacted+" on"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
 }

@@ -1,39 +1,21 @@
 package main
 
 import (
-	"bytes"
 	"io"
 	"log"
 	"net"
 	"net/http"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
+
+	"github.com/parley-a2a/parley/test/fixtures"
 )
-
-// safeBuffer may be written to and read at the same time.
-type safeBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *safeBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *safeBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
-}
 
 // What a service sends beyond the length that it said is in no log.
 func TestTheStandardLogQuotesNoAnswers(t *testing.T) {
-	var all safeBuffer
+	var all fixtures.Buffer
 	log.SetOutput(standardLog{&all})
 	defer log.SetOutput(os.Stderr)
 

@@ -21,7 +21,7 @@ With --wait it polls until the task is finished or needs you.`,
 		if err != nil {
 			return err
 		}
-		req := &a2a.GetTaskRequest{ID: args[0], HistoryLength: a.flags.history.n}
+		req := &a2a.GetTaskRequest{ID: args[0], HistoryLength: a.flags.history}
 		if !a.flags.wait {
 			t, err := c.GetTask(ctx, req)
 			if err != nil {
@@ -29,7 +29,7 @@ With --wait it polls until the task is finished or needs you.`,
 			}
 			return a.show(t)
 		}
-		r, err := a.await(ctx, c, a.follower(c).watch(ctx, req))
+		r, err := a.await(ctx, c, a.follower(c).Watch(ctx, req))
 		if err != nil {
 			return err
 		}

@@ -8,11 +8,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/flagvalue"
 )
 
 // listFlags are the options of task list besides the shared ones.
 type listFlags struct {
-	status    taskState
+	status    a2a.TaskState
 	pageSize  int32
 	pageToken string
 	all       bool
@@ -28,12 +30,12 @@ those of a context (--context-id) or in a state (--status), a page at a time.`,
 		Args: cobra.NoArgs,
 	}, func(ctx context.Context, _ []string) error {
 		if f.pageSize < 0 || f.pageSize > a2a.MaxPageSize {
-			return usagef("--page-size must be from 1 to %d", a2a.MaxPageSize)
+			return failure.Usagef("--page-size must be from 1 to %d", a2a.MaxPageSize)
 		}
 		return a.list(ctx, &f)
 	})
 	fs := cmd.Flags()
-	fs.Var(&f.status, "status", "only tasks in this `state`, such as working or TASK_STATE_INPUT_REQUIRED")
+	fs.Var(flagvalue.Of("state", &f.status, parseState, showState), "status", "only tasks in this `state`, such as working or TASK_STATE_INPUT_REQUIRED")
 	fs.Int32Var(&f.pageSize, "page-size", 0, "how many `tasks` to fetch at once, 1 to 100 (default: the agent's choice)")
 	fs.StringVar(&f.pageToken, "page-token", "", "`token` of the page to fetch, from an earlier list")
 	fs.BoolVar(&f.all, "all", false, "fetch all pages")
@@ -47,9 +49,9 @@ func (a *app) list(ctx context.Context, f *listFlags) error {
 	}
 	req := &a2a.ListTasksRequest{
 		ContextID:     a.flags.contextID,
-		Status:        a2a.TaskState(f.status),
+		Status:        f.status,
 		PageToken:     f.pageToken,
-		HistoryLength: a.flags.history.n,
+		HistoryLength: a.flags.history,
 	}
 	if f.pageSize > 0 {
 		req.PageSize = &f.pageSize
@@ -83,27 +85,29 @@ func (a *app) listed(page *a2a.ListTasksResponse, err error) error {
 	return a.print.tasks(page)
 }
 
-// taskState is a state as people write it: working, INPUT_REQUIRED,
+// parseState returns a state as people write it: working, INPUT_REQUIRED,
 // input-required, TASK_STATE_COMPLETED.
-type taskState a2a.TaskState
-
-func (s *taskState) String() string {
-	if *s == 0 {
-		return ""
-	}
-	return a2a.TaskState(*s).String()
-}
-func (s *taskState) Type() string { return "state" }
-func (s *taskState) Set(word string) error {
+func parseState(word string) (a2a.TaskState, error) {
 	name := strings.ToUpper(strings.ReplaceAll(word, "-", "_"))
 	state, ok := a2a.ParseTaskState("TASK_STATE_" + strings.TrimPrefix(name, "TASK_STATE_"))
 	if !ok || !state.Valid() {
 		var names []string
 		for _, s := range a2a.TaskStates() {
-			names = append(names, strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(s.String(), "TASK_STATE_")), "_", "-"))
+			names = append(names, stateWord(s))
 		}
-		return fmt.Errorf("must be one of %s", strings.Join(names, ", "))
+		return 0, fmt.Errorf("must be one of %s", strings.Join(names, ", "))
 	}
-	*s = taskState(state)
-	return nil
+	return state, nil
+}
+
+func showState(s a2a.TaskState) string {
+	if s == 0 {
+		return ""
+	}
+	return s.String()
+}
+
+// stateWord is a state as flags have it.
+func stateWord(s a2a.TaskState) string {
+	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(s.String(), "TASK_STATE_")), "_", "-")
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aclient"
+	"github.com/parley-a2a/parley/internal/failure"
 )
 
 func newTaskPush(a *app) *cobra.Command {
@@ -31,7 +32,7 @@ several configurations. parley push listen is a receiver for this machine.`,
 			return err
 		}
 		if conf == nil {
-			return usagef("where to? --url is missing")
+			return failure.Usagef("where to? --url is missing")
 		}
 		a.hidePush(conf)
 		conf.TaskID = args[0]
@@ -51,9 +52,9 @@ several configurations. parley push listen is a receiver for this machine.`,
 
 // hidePush keeps the secrets of a configuration out of diagnostics.
 func (a *app) hidePush(c *a2a.TaskPushNotificationConfig) {
-	a.stderr.hide(c.Token.Reveal())
+	a.stderr.Hide(c.Token.Reveal())
 	if c.Authentication != nil {
-		a.stderr.hide(c.Authentication.Credentials.Reveal())
+		a.stderr.Hide(c.Authentication.Credentials.Reveal())
 	}
 }
 
@@ -99,7 +100,7 @@ failure. Agents of versions before 1.0 may have one without an id; leave it out.
 // oneConfig wants a task's id and, perhaps, that of a configuration.
 func oneConfig(cmd *cobra.Command, args []string) error {
 	if len(args) > 2 {
-		return usagef("one configuration at a time: unexpected argument %q", args[2])
+		return failure.Usagef("one configuration at a time: unexpected argument %q", args[2])
 	}
 	return oneTask(cmd, args[:min(len(args), 1)])
 }
@@ -114,10 +115,10 @@ func (a *app) dialConfig(ctx context.Context, args []string) (c *a2aclient.Clien
 	switch {
 	case len(args) == 2 && args[1] != "":
 		return c, args[1], nil
-	case c.Version() < "1.0":
+	case c.Outdated():
 		return c, args[0], nil
 	}
-	return nil, "", usagef("which configuration? its id is missing").withHint("the task's: %s", a.commands.line("task push-config list", argument(args[0])))
+	return nil, "", failure.Usagef("which configuration? its id is missing").WithHint("the task's: %s", a.commands.line("task push-config list", argument(args[0])))
 }
 
 func newPushList(a *app) *cobra.Command {
@@ -133,7 +134,7 @@ func newPushList(a *app) *cobra.Command {
 	}, func(ctx context.Context, args []string) error {
 		a.subject = args[0]
 		if size < 0 {
-			return usagef("--page-size cannot be negative")
+			return failure.Usagef("--page-size cannot be negative")
 		}
 		c, err := a.dial(ctx)
 		if err != nil {

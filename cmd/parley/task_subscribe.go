@@ -22,11 +22,11 @@ func newTaskSubscribe(a *app) *cobra.Command {
 			return err
 		}
 		f := a.follower(c)
-		if !f.streaming {
+		if !f.Streams {
 			return a.explain(ctx, a2a.Errorf(a2a.CodeUnsupportedOperation, "the agent's card offers no streams")).
-				withHint("%s", a.commands.follow(args[0]))
+				WithHint("%s", a.commands.follow(args[0]))
 		}
-		seq := f.subscribe(ctx, args[0])
+		seq := f.Subscribe(ctx, args[0])
 		if a.flags.stream {
 			return a.stream(seq)
 		}

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"io"
 	"strings"
+
+	"github.com/parley-a2a/parley/internal/plain"
 )
 
 // textWriter writes the text format of a2a-cli §11.2: fields, a "Label: value"
@@ -19,16 +21,16 @@ func newTextWriter(w io.Writer) *textWriter { return &textWriter{bufio.NewWriter
 
 // field writes a field, unless its value is empty.
 func (t *textWriter) field(label, value string) {
-	if value = cleanLine(value); value != "" {
+	if value = plain.Line(value); value != "" {
 		_, _ = t.w.WriteString(label + ": " + value + "\n")
 	}
 }
 
 // block writes a block, however short the content is.
-func (t *textWriter) block(label, content string) { t.writeBlock(label, clean(content)) }
+func (t *textWriter) block(label, content string) { t.writeBlock(label, plain.Text(content)) }
 
 // jsonBlock writes a block of JSON.
-func (t *textWriter) jsonBlock(label, doc string) { t.writeBlock(label, cleanJSON(doc)) }
+func (t *textWriter) jsonBlock(label, doc string) { t.writeBlock(label, plain.JSON(doc)) }
 
 func (t *textWriter) writeBlock(label, content string) {
 	_, _ = t.w.WriteString(label + ":\n")

@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/parley-a2a/parley/internal/plain"
 )
 
 // entry is what a reader of the text format makes of it: a field, or a block
@@ -56,19 +58,19 @@ func FuzzTextWriter(f *testing.F) {
 		if err := w.flush(); err != nil {
 			t.Fatal(err)
 		}
-		if !safe(b.String()) {
+		if plain.Text(b.String()) != b.String() {
 			t.Errorf("not safe: %q", b.String())
 		}
 		got := readText(t, b.String())
 		if len(got) > 0 && got[0].label == "Field" && !got[0].block {
 			got = got[1:]
-		} else if cleanLine(value) != "" {
+		} else if plain.Line(value) != "" {
 			t.Errorf("the field is lost in %q", b.String())
 		}
 		if len(got) != 2 || got[0].label != "Block" || !got[0].block || got[1].label != "End" || got[1].value != "x" {
 			t.Fatalf("%q reads as %+v", b.String(), got)
 		}
-		want := strings.TrimSuffix(clean(content), "\n")
+		want := strings.TrimSuffix(plain.Text(content), "\n")
 		if read := strings.Join(got[0].lines, "\n"); strings.ReplaceAll(read, " ", "") != strings.ReplaceAll(want, " ", "") {
 			t.Errorf("the block reads as %q, want %q", read, want)
 		}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/parley-a2a/parley/internal/plain"
 )
 
 // wireLog logs what goes over the wire (--debug). Of headers, only those known
@@ -44,6 +46,17 @@ func (w *wireLog) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
+// Base and Over let the client choose the transport below the log: see
+// a2aclient.Options.AnyAddress.
+func (w *wireLog) Base() *http.Transport {
+	t, _ := w.next.(*http.Transport)
+	return t
+}
+
+func (w *wireLog) Over(next http.RoundTripper) http.RoundTripper {
+	return &wireLog{next: next, log: w.log, redact: w.redact}
+}
+
 // wireURL is the URL without the values of its query, where an API key may be.
 func wireURL(req *http.Request) string {
 	u := *req.URL
@@ -61,7 +74,7 @@ func wireURL(req *http.Request) string {
 func headerLine(h http.Header) string {
 	var fields []string
 	for _, name := range slices.Sorted(maps.Keys(h)) {
-		value := redacted
+		value := plain.Redacted
 		if harmless[name] {
 			value = strings.Join(h[name], ", ")
 		}

@@ -189,7 +189,13 @@ func (r *reader) runs(v *value) {
 	if in == "." {
 		in = ""
 	}
-	if err := r.options.Command(name.text, in); err != nil {
+	switch err := r.options.Command(name.text, in); {
+	case err == nil:
+	case name.source != "":
+		r.bad(name, "the command %s cannot be run: it is not there, or not a program", name.quoted(40))
+	case dir != nil && dir.source != "":
+		r.bad(name, "the command %s cannot be run in the directory %s", name.quoted(40), dir.quoted(40))
+	default:
 		r.bad(name, "%v", err)
 	}
 }
@@ -207,7 +213,7 @@ func (r *reader) once(v *value, lines map[string]int) {
 		return
 	}
 	if line, twice := lines[v.text]; twice {
-		r.bad(v, "%s is taken: it is in line %d, too", cut(v.text), line)
+		r.bad(v, "%s is taken: it is in line %d, too", v.quoted(40), line)
 		return
 	}
 	lines[v.text] = v.line

@@ -12,6 +12,9 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/flagvalue"
 )
 
 // maxBeside caps a file with a secret, in bytes.
@@ -118,8 +121,8 @@ func (r *reader) meaning(v *value, tag string) {
 			fail()
 		}
 	case size:
-		n, ok := parseSize(s)
-		if v.integer = n; !ok || n < int64(f.least) {
+		n, err := flagvalue.ParseSize(s)
+		if v.integer = n; err != nil || n < int64(f.least) {
 			fail()
 		}
 	case word:
@@ -140,6 +143,18 @@ func (r *reader) meaning(v *value, tag string) {
 		}
 		r.textual(v)
 	}
+}
+
+// quoted is the value in a message: what comes from elsewhere as it is written in the
+// file.
+func (v *value) quoted(most int) string {
+	switch {
+	case v.source == "":
+		return cutAt(v.text, most)
+	case v.written != "":
+		return cutAt(v.written, most)
+	}
+	return "of the file " + v.source
 }
 
 // butSays says what a value is instead, unless it may be secret.
@@ -165,9 +180,9 @@ func (r *reader) textual(v *value) {
 func (r *reader) special(v *value) {
 	switch v.field.kind {
 	case link:
-		u, err := url.Parse(v.text)
+		u := a2a.WebURL(v.text)
 		switch {
-		case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.Fragment != "":
+		case u == nil || u.Fragment != "":
 			r.bad(v, "must be %s%s", v.field.expected(), v.butSays())
 		case u.User != nil:
 			r.bad(v, "must not have a user or a password in it")
@@ -220,7 +235,7 @@ func (r *reader) readable(v *value) {
 		}
 	}
 	if err != nil {
-		r.bad(v, "the file %s cannot be read: %v", cutAt(v.text, 200), cause(err))
+		r.bad(v, "the file %s cannot be read: %v", v.quoted(200), cause(err))
 	}
 }
 
@@ -241,21 +256,21 @@ func (r *reader) readBeside(f *field, n *yaml.Node, path string, depth int) *val
 		return v
 	}
 	if st, err := os.Stat(name.text); err == nil && st.Size() > maxBeside {
-		r.bad(v, "the file %s is larger than %d KiB", cutAt(name.text, 200), maxBeside>>10)
+		r.bad(v, "the file %s is larger than %d KiB", name.quoted(200), maxBeside>>10)
 		return v
 	}
 	doc, err := os.ReadFile(name.text)
 	if err != nil {
-		r.bad(v, "the file %s cannot be read: %v", cutAt(name.text, 200), cause(err))
+		r.bad(v, "the file %s cannot be read: %v", name.quoted(200), cause(err))
 		return v
 	}
 	v.text = strings.TrimRight(string(doc), "\r\n")
 	v.parts = []string{v.text}
 	switch {
 	case v.text == "":
-		r.bad(v, "the file %s is empty", cutAt(name.text, 200))
+		r.bad(v, "the file %s is empty", name.quoted(200))
 	case strings.ContainsAny(v.text, "\r\n\x00") || !utf8.ValidString(v.text):
-		r.bad(v, "the file %s must have one line of text", cutAt(name.text, 200))
+		r.bad(v, "the file %s must have one line of text", name.quoted(200))
 	}
 	return v
 }
@@ -352,16 +367,4 @@ func (r *reader) plainValue(v *value, n *yaml.Node) any {
 	}
 	s, _ := r.expand(v, n)
 	return s
-}
-
-// parseSize is a number of bytes, with a unit or without.
-func parseSize(s string) (int64, bool) {
-	unit := int64(1)
-	for name, bytes := range map[string]int64{"gib": 1 << 30, "mib": 1 << 20, "kib": 1 << 10} {
-		if rest, ok := strings.CutSuffix(strings.ToLower(s), name); ok {
-			s, unit = rest, bytes
-		}
-	}
-	n, err := strconv.ParseInt(s, 10, 64)
-	return n * unit, err == nil && n >= 0 && n <= math.MaxInt64/unit
 }

@@ -79,6 +79,43 @@ func (f *File) Secrets() (all []string) {
 	return all
 }
 
+// Variable is a value that a variable of the environment gives to a setting.
+type Variable struct {
+	Name  string // as it is written: ${env:NAME}
+	Value string
+}
+
+// leastValue is what a value has at least that is not shown, in bytes, where nothing
+// says that it is a secret: words such as http are in many messages.
+const leastValue = 8
+
+// Variables are the values that must be in no message: texts from the environment,
+// which may be secrets wherever they stand.
+func (f *File) Variables() (all []Variable) {
+	var visit func(v *value)
+	visit = func(v *value) {
+		switch v.field.kind {
+		case boolean, integer, number, duration, size, word:
+		default:
+			if v.written != "" {
+				for _, s := range append(v.parts, v.text) {
+					if len(s) >= leastValue {
+						all = append(all, Variable{v.source, s})
+					}
+				}
+			}
+		}
+		for _, m := range v.members {
+			visit(m.value)
+		}
+		for _, item := range v.items {
+			visit(item)
+		}
+	}
+	visit(f.tree)
+	return all
+}
+
 // shown is a value on one line, without what may be secret.
 func (v *value) shown(private bool) string {
 	switch {

@@ -1,5 +1,11 @@
 package config
 
+import (
+	"slices"
+
+	"github.com/parley-a2a/parley/internal/dialect"
+)
+
 // kinds are what an agent can be made of; each names a field of Agent.
 var kinds = []string{"exec", "http", "openai", "proxy", "mcp", "builtin"}
 
@@ -68,7 +74,7 @@ var openaiFields = []*field{
 
 var proxyFields = []*field{
 	row("agent", text, "its card's URL, or a host, as `parley send -a` takes it").required(),
-	row("version", word, "speak this version of the protocol, whatever the card says").of("0.1", "0.2", "0.3", "1.0", "1.1"),
+	row("version", word, "speak this version of the protocol, whatever the card says").of(slices.Sorted(slices.Values(dialect.Versions))...),
 	&field{
 		name: "bindings", kind: list, elem: &field{kind: word, words: []string{"jsonrpc", "rest", "grpc"}}, def: "the card's order",
 		doc: "in order of preference",

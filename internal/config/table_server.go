@@ -21,7 +21,7 @@ var serverFields = []*field{
 		row("ephemeral", boolean, "keep tasks in memory only").as("ephemeral", "store", "data").or("false"),
 		row("dead_after", duration, "with PostgreSQL, how long another server may be silent before its tasks are taken over; the same for all").
 			as("dead-after", "ephemeral", "store").from(1e9).or("10s"),
-		row("cache", size, "what finished tasks may take in memory, to be read from there; 0 keeps none").as("cache").or("128MiB"),
+		row("cache", size, "what finished tasks may take in memory, to be read from there; 0 keeps none").as("cache").or("64MiB"),
 	),
 	group("auth", "who may call; the methods are alternatives",
 		row("keys", boolean, "callers with an API key, which `parley key create` makes").as("auth-keys").or("false"),
@@ -67,7 +67,7 @@ var serverFields = []*field{
 		row("running_per_caller", integer, "tasks of one caller among them").as("max-running-per-caller").or("200*"),
 		row("capacity", integer, "tasks at work in this process at a time; more are taken and wait").as("capacity").or("0"),
 		row("task_time", duration, "how long a task may be at work, without the time it waits for its client").as("max-task-time").or("0s"),
-		row("task_size", size, "of a task's log, artifacts included").as("max-task-size").or("0"),
+		row("task_size", size, "of a task's log, artifacts included").as("max-task-size").or("64MiB"),
 		row("artifact_size", size, "of an artifact").as("max-artifact-size").or("0"),
 		row("messages", integer, "messages of its client that a task takes").as("max-messages").or("0"),
 		row("body", size, "of a request's body; there is always a limit").as("max-body").from(1).or("8MiB"),
@@ -76,8 +76,8 @@ var serverFields = []*field{
 		row("part_size", size, "of a part's content").as("max-part-size").or("0"),
 		row("depth", integer, "levels that metadata and data may be nested").as("max-depth").or("64"),
 		row("hops", integer, "agents that a message may have come through").as("max-hops").or("16"),
-		row("connections", integer, "connections at a time; more have to wait").as("max-connections").or("0"),
-		row("connections_per_address", integer, "connections from one address among them; more are closed").as("max-connections-per-address").or("0"),
+		row("connections", integer, "connections at a time; for another one an idle one is closed, or it has to wait").as("max-connections").or("half of the files that the process may open"),
+		row("connections_per_address", integer, "connections from one address among them; for another one an idle one of its own is closed, or it is").as("max-connections-per-address").or("half of the connections"),
 	),
 	group("cards", "what all cards have in common; their texts are each agent's",
 		row("profile", word, "for whom they are: clients of every version, of 1.0 only, with nothing optional, or with an extended card").

@@ -29,6 +29,21 @@ const (
 // A2A-Version and on cards. The draft is the last: nobody should prefer it.
 var Versions = []string{"1.0", "0.3", "0.2", "0.1", "1.1"}
 
+// Preferred lists the versions as clients choose among those that are offered, best
+// first. The draft is never before what is final.
+var Preferred = []string{"1.0", "1.1", "0.3", "0.2", "0.1"}
+
+// Forms lists a version of each form on the wire that clients try where a card is
+// wrong, best first. The others look like these.
+var Forms = []string{"1.0", "0.3", "0.1"}
+
+// HasVersionHeader reports whether requests of a version carry A2A-Version.
+func HasVersionHeader(version string) bool { return Minor(version) >= "0.3" }
+
+// CardBesideInterface reports whether the extended card of a version is an ordinary
+// document beside the interface, rather than the result of a method.
+func CardBesideInterface(version string) bool { return version == "0.2" }
+
 // Version returns a dialect's version as Major.Minor.
 func (d Dialect) Version() string {
 	switch d {

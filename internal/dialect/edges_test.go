@@ -119,17 +119,6 @@ func TestFaultsAreBounded(t *testing.T) {
 	}
 }
 
-// Depth is what nests outside of texts, whatever is escaped in them.
-func TestDepth(t *testing.T) {
-	for doc, want := range map[string]int{
-		``: 0, `1`: 0, `{}`: 1, `[[],[]]`: 2, `{"a":[{}]}`: 3, `{"[[":"{{"}`: 1, `["\"[[["]`: 1, `["\\",[]]`: 2, `["\\\"[[",[[]]]`: 3,
-	} {
-		if got := depth([]byte(doc)); got != want {
-			t.Errorf("%s: %d, want %d", doc, got, want)
-		}
-	}
-}
-
 // Credentials without a scheme name no scheme.
 func TestWebhooksWithoutAScheme(t *testing.T) {
 	c := &a2a.TaskPushNotificationConfig{ID: "p", TaskID: "t", URL: "u", Authentication: &a2a.AuthenticationInfo{Credentials: "c"}}

@@ -8,7 +8,6 @@ import (
 	"github.com/parley-a2a/parley/internal/pb/v03"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/emptypb"
 )
 
 // v03GRPC is version 0.3 over gRPC: the JSON of its messages is the form that
@@ -36,49 +35,10 @@ func (v03GRPC) Method(op Op) string {
 	return op.String()
 }
 
-func (v03GRPC) NewRequest(op Op) proto.Message {
-	switch op {
-	case SendMessage, SendStreamingMessage:
-		return new(v03.SendMessageRequest)
-	case GetTask:
-		return new(v03.GetTaskRequest)
-	case CancelTask:
-		return new(v03.CancelTaskRequest)
-	case SubscribeToTask:
-		return new(v03.TaskSubscriptionRequest)
-	case CreateTaskPushNotificationConfig:
-		return new(v03.CreateTaskPushNotificationConfigRequest)
-	case GetTaskPushNotificationConfig:
-		return new(v03.GetTaskPushNotificationConfigRequest)
-	case ListTaskPushNotificationConfigs:
-		return new(v03.ListTaskPushNotificationConfigRequest)
-	case DeleteTaskPushNotificationConfig:
-		return new(v03.DeleteTaskPushNotificationConfigRequest)
-	case GetExtendedAgentCard:
-		return new(v03.GetAgentCardRequest)
-	}
-	panic("dialect: 0.3 over gRPC has no " + op.String())
-}
+var v03Messages = messagesOf(v03.File_internal_pb_v03_a2a_proto, v03GRPC{}.Method)
 
-func (v03GRPC) NewResult(op Op) proto.Message {
-	switch op {
-	case SendMessage:
-		return new(v03.SendMessageResponse)
-	case SendStreamingMessage, SubscribeToTask:
-		return new(v03.StreamResponse)
-	case GetTask, CancelTask:
-		return new(v03.Task)
-	case CreateTaskPushNotificationConfig, GetTaskPushNotificationConfig:
-		return new(v03.TaskPushNotificationConfig)
-	case ListTaskPushNotificationConfigs:
-		return new(v03.ListTaskPushNotificationConfigResponse)
-	case DeleteTaskPushNotificationConfig:
-		return new(emptypb.Empty)
-	case GetExtendedAgentCard:
-		return new(v03.AgentCard)
-	}
-	panic("dialect: 0.3 over gRPC has no " + op.String())
-}
+func (v03GRPC) NewRequest(op Op) proto.Message { return v03Messages[op].request.New().Interface() }
+func (v03GRPC) NewResult(op Op) proto.Message  { return v03Messages[op].result.New().Interface() }
 
 func (v03GRPC) DecodeRequest(op Op, m proto.Message) (any, error) {
 	if send, ok := m.(*v03.SendMessageRequest); ok {

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
-	"github.com/parley-a2a/parley/internal/jsonscan"
+	"github.com/parley-a2a/parley/internal/json"
 	"github.com/parley-a2a/parley/internal/pb/v03"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -78,7 +78,7 @@ func (c *v03PB) json(v a2a.JSON) *structpb.Struct {
 	switch {
 	case len(v) == 0:
 		return nil
-	case v[0] != '{' || !jsonscan.Valid(v, a2a.MaxDepth):
+	case v[0] != '{' || !json.Valid(v, a2a.MaxDepth):
 		c.odd = true
 		return nil
 	}

@@ -3,15 +3,14 @@ package dialect
 import (
 	"bytes"
 	"encoding/base64"
-	"encoding/json"
-	"math"
+	stdjson "encoding/json"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
-	"github.com/parley-a2a/parley/internal/jsonscan"
+	"github.com/parley-a2a/parley/internal/json"
 )
 
 // object reads a JSON object of an older version, whose senders spell members
@@ -39,10 +38,10 @@ type faults struct {
 // readRequest opens a client's document, within the limits for requests. where
 // names the document in errors. The caller returns faults.err at the end.
 func readRequest(doc []byte, where string) (*object, error) {
-	if jsonscan.Valid(doc, a2a.MaxDepth) {
+	if json.Valid(doc, a2a.MaxDepth) {
 		return openObject(doc, where, &faults{max: a2a.MaxParts})
 	}
-	if depth(doc) > a2a.MaxDepth {
+	if json.Depth(doc) > a2a.MaxDepth {
 		return nil, a2a.Invalid(where, "is nested more than %d levels deep", a2a.MaxDepth)
 	}
 	return readObject(doc, where, &faults{max: a2a.MaxParts})
@@ -52,7 +51,7 @@ func readRequest(doc []byte, where string) (*object, error) {
 func readAnswer(doc []byte) (*object, error) { return readObject(doc, "result", new(faults)) }
 
 func readObject(doc []byte, where string, f *faults) (*object, error) {
-	if !jsonscan.Valid(doc, jsonscan.Levels) && !json.Valid(doc) {
+	if flaw, _ := json.Check(doc, json.Deepest); flaw != json.Sound && flaw != json.Encoding {
 		return nil, a2a.Invalid(where, "cannot be read as JSON")
 	}
 	return openObject(doc, where, f)
@@ -61,31 +60,11 @@ func readObject(doc []byte, where string, f *faults) (*object, error) {
 // openObject is readObject for valid JSON.
 func openObject(doc []byte, where string, f *faults) (*object, error) {
 	o := &object{index: -1, faults: f}
-	if doc[scanSpace(doc, 0)] != '{' {
+	if json.Read(doc).Peek() != '{' {
 		return nil, a2a.Invalid(where, "must be an object")
 	}
 	o.members = scanMembers(o.few[:0], doc)
 	return o, nil
-}
-
-// depth returns how deep a document nests.
-func depth(doc []byte) int {
-	most, now, quoted := 0, 0, false
-	for i := 0; i < len(doc); i++ {
-		switch c := doc[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{' || c == '[':
-			now++
-			most = max(most, now)
-		case c == '}' || c == ']':
-			now--
-		}
-	}
-	return most
 }
 
 func (f *faults) add(field, what string) {
@@ -122,7 +101,7 @@ func (o *object) at(name string) string { return under(o.path(), name) }
 
 // find returns a member by the first of its names that is there and not null, and
 // that name.
-func (o *object) find(names []string) (raw json.RawMessage, name string) {
+func (o *object) find(names []string) (raw stdjson.RawMessage, name string) {
 	if o == nil {
 		return nil, ""
 	}
@@ -163,7 +142,7 @@ func (o *object) text(names ...string) string {
 	if raw == nil {
 		return ""
 	}
-	s, ok := unquote(raw)
+	s, ok := json.Unquote(raw)
 	if !ok {
 		o.bad(o.at(name), "expected a string")
 	}
@@ -182,7 +161,7 @@ func (o *object) texts(names ...string) []string {
 	}
 	list := []string{}
 	for i, raw := range scanElements(raw) {
-		s, ok := unquote(raw)
+		s, ok := json.Unquote(raw)
 		if !ok {
 			o.bad(o.at(name)+"["+strconv.Itoa(i)+"]", "expected a string")
 		}
@@ -198,7 +177,7 @@ func (o *object) bool(names ...string) *bool {
 		return nil
 	}
 	v := new(bool)
-	if json.Unmarshal(raw, v) != nil {
+	if stdjson.Unmarshal(raw, v) != nil {
 		o.bad(o.at(name), "expected true or false")
 	}
 	return v
@@ -210,13 +189,11 @@ func (o *object) int32(names ...string) *int32 {
 	if raw == nil {
 		return nil
 	}
-	n, err := strconv.ParseFloat(strings.Trim(string(raw), `"`), 64)
-	if err != nil || n != math.Trunc(n) || n < math.MinInt32 || n > math.MaxInt32 {
+	n, ok := json.Integer(raw)
+	if !ok {
 		o.bad(o.at(name), "expected a whole number")
-		n = 0
 	}
-	v := int32(n)
-	return &v
+	return &n
 }
 
 // time reads a timestamp: ISO 8601, where one without an offset is UTC.
@@ -256,7 +233,7 @@ func (o *object) bytes(names ...string) []byte {
 	if raw == nil {
 		return nil
 	}
-	if s, ok := unquote(raw); ok {
+	if s, ok := json.Unquote(raw); ok {
 		s = strings.TrimRight(s, "=")
 		if strings.ContainsAny(s, "-_") {
 			s = strings.NewReplacer("-", "+", "_", "/").Replace(s)
@@ -279,7 +256,7 @@ func (o *object) object(names ...string) *object {
 }
 
 // open opens a member, or, if index is not negative, an element of one.
-func (o *object) open(raw json.RawMessage, name string, index int) *object {
+func (o *object) open(raw stdjson.RawMessage, name string, index int) *object {
 	if raw[0] != '{' {
 		o.bad((&object{in: o, name: name, index: index}).path(), "expected an object")
 		return nil
@@ -356,6 +333,6 @@ func (o *object) faultAt(path string) bool {
 
 // unquoteText returns what a JSON string says; "" for another value.
 func unquoteText(raw []byte) string {
-	s, _ := unquote(raw)
+	s, _ := json.Unquote(raw)
 	return s
 }

@@ -2,11 +2,12 @@ package dialect
 
 import (
 	"bytes"
-	"encoding/json"
+	stdjson "encoding/json"
 	"slices"
 	"strings"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/json"
 )
 
 // parts reads the content of a message or an artifact in every form that an
@@ -113,11 +114,11 @@ func wrapData(p *a2a.Part) (data, metadata a2a.JSON) {
 
 // unwrapData undoes wrapData.
 func (o *object) unwrapData(p *a2a.Part) {
-	var members map[string]json.RawMessage
-	if flag, _ := member(p.Metadata, compatData); string(flag) != "true" || json.Unmarshal(p.Data, &members) != nil {
+	if flag, _ := member(p.Metadata, compatData); string(flag) != "true" {
 		return
 	}
-	if value, ok := members["value"]; ok && len(members) == 1 {
+	if all := membersOf(p.Data).unique(); len(all) == 1 && all["value"] != nil {
+		value := all["value"]
 		p.Data, p.Metadata = a2a.JSON(value), withoutMember(p.Metadata, compatData)
 	}
 }
@@ -134,14 +135,27 @@ func mimeMetadata(metadata a2a.JSON, mediaType string) a2a.JSON {
 }
 
 // member returns a member of an object that is kept raw.
-func member(obj a2a.JSON, name string) (json.RawMessage, bool) {
+func member(obj a2a.JSON, name string) (stdjson.RawMessage, bool) {
 	if text := string(obj); !strings.Contains(text, `"`+name+`"`) && !strings.Contains(text, `\`) {
 		return nil, false // the usual case, without parsing
 	}
-	var members map[string]json.RawMessage
-	_ = json.Unmarshal(obj, &members) // what is no object has no members
-	raw, ok := members[name]
-	return raw, ok
+	raw := membersOf(obj).get(name)
+	return raw, raw != nil
+}
+
+// membersOf returns the members of a value that is kept raw. What is no object has
+// none.
+func membersOf(v a2a.JSON) members {
+	if !soundObject(v) {
+		return nil
+	}
+	return scanMembers(nil, v)
+}
+
+// soundObject reports whether a value is an object that can be read.
+func soundObject(v []byte) bool {
+	flaw, _ := json.Check(v, json.Deepest)
+	return (flaw == json.Sound || flaw == json.Encoding) && json.Read(v).Peek() == '{'
 }
 
 // withMember returns an object with a member in front, which takes the place of
@@ -163,18 +177,11 @@ func withoutMember(obj a2a.JSON, name string) a2a.JSON {
 	if _, ok := member(obj, name); !ok {
 		return obj
 	}
-	d := json.NewDecoder(bytes.NewReader(obj))
-	_, _ = d.Token() // the brace
 	var out []byte
-	for d.More() {
-		key, _ := d.Token()
-		var value json.RawMessage
-		if d.Decode(&value) != nil {
-			return obj
-		}
-		if key != name {
-			out = append(append(out, ','), appendText(nil, key.(string))...)
-			out = append(append(out, ':'), value...)
+	for _, in := range membersOf(obj) {
+		if string(in.name) != name {
+			out = append(appendText(append(out, ','), string(in.name)), ':')
+			out = append(out, in.raw...)
 		}
 	}
 	if len(out) == 0 {

@@ -1,10 +1,12 @@
 package dialect
 
 import (
-	"encoding/json"
+	stdjson "encoding/json"
 	"reflect"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/parley-a2a/parley/internal/json"
 )
 
 // Members and elements are what encoding/json finds.
@@ -16,21 +18,21 @@ func FuzzScan(f *testing.F) {
 		f.Add([]byte(doc))
 	}
 	f.Fuzz(func(t *testing.T, doc []byte) {
-		if !json.Valid(doc) {
+		if !stdjson.Valid(doc) {
 			return
 		}
-		switch doc[scanSpace(doc, 0)] {
+		switch json.Read(doc).Peek() {
 		case '{':
-			var want map[string]json.RawMessage
-			if err := json.Unmarshal(doc, &want); err != nil {
+			var want map[string]stdjson.RawMessage
+			if err := stdjson.Unmarshal(doc, &want); err != nil {
 				t.Fatal(err)
 			}
 			if got := scanMembers(nil, doc).unique(); !reflect.DeepEqual(got, want) {
 				t.Fatalf("%q: %q, want %q", doc, got, want)
 			}
 		case '[':
-			var want []json.RawMessage
-			if err := json.Unmarshal(doc, &want); err != nil {
+			var want []stdjson.RawMessage
+			if err := stdjson.Unmarshal(doc, &want); err != nil {
 				t.Fatal(err)
 			}
 			if got := scanElements(doc); len(got)+len(want) > 0 && !reflect.DeepEqual(got, want) {
@@ -38,10 +40,10 @@ func FuzzScan(f *testing.F) {
 			}
 		case '"':
 			var want string
-			if err := json.Unmarshal(doc, &want); err != nil {
+			if err := stdjson.Unmarshal(doc, &want); err != nil {
 				t.Fatal(err)
 			}
-			if got, ok := unquote(doc[scanSpace(doc, 0):][:scanString(doc, scanSpace(doc, 0))-scanSpace(doc, 0)]); !ok || got != want {
+			if got, ok := json.Unquote(json.Read(doc).Skip()); !ok || got != want {
 				t.Fatalf("%q: %q, want %q", doc, got, want)
 			}
 		}

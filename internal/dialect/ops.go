@@ -25,13 +25,16 @@ const (
 )
 
 // Operation is a row of the operation table: what one operation is called in
-// each binding of each dialect. Servers and clients loop over Operations; a
-// new dialect is a column.
+// each binding of each dialect, and what it takes and gives. Servers and clients
+// loop over Operations; a new dialect is a column.
 type Operation struct {
 	Op      Op
 	Streams bool
+	Silent  bool    // it has no result
+	Creates bool    // done twice, it makes two of something
 	Methods Methods // JSON-RPC; those of 1.0 are gRPC's, too
 	Routes  Routes  // HTTP+JSON; the first of a dialect is the one clients use
+	shape
 }
 
 // Methods are an operation's names by dialect; "" where it has none.
@@ -51,13 +54,19 @@ type Route struct {
 
 // operation makes a row. The names are those of 0.1, 0.3 and 1.0; routes of 0.3 are
 // those of 1.0 below /v1 where nothing else is said.
-func operation(op Op, streams bool, v01, v03, v10 string, routes ...Route) Operation {
-	o := Operation{Op: op, Streams: streams, Methods: Methods{V01: v01, V03: v03, V10: v10, V11: v10}}
+func operation(op Op, is shape, v01, v03, v10 string, routes ...Route) Operation {
+	o := Operation{Op: op, Streams: is.stream != nil, Silent: is.newResult == nil, Methods: Methods{V01: v01, V03: v03, V10: v10, V11: v10}, shape: is}
 	o.Routes[V10], o.Routes[V11] = routes, routes
 	for _, r := range routes {
 		r.Path = "/v1" + r.Path
 		o.Routes[V03] = append(o.Routes[V03], r)
 	}
+	return o
+}
+
+// creating marks an operation of which each request makes something.
+func (o Operation) creating() Operation {
+	o.Creates = true
 	return o
 }
 
@@ -69,28 +78,32 @@ func (o Operation) with(routes ...Route) Operation {
 
 // Operations is the table, in the order of the specification's §5.3.
 var Operations = []Operation{
-	operation(SendMessage, false, "tasks/send", "message/send", "SendMessage",
-		Route{"POST", "/message:send", true}),
-	operation(SendStreamingMessage, true, "tasks/sendSubscribe", "message/stream", "SendStreamingMessage",
-		Route{"POST", "/message:stream", true}),
-	operation(GetTask, false, "tasks/get", "tasks/get", "GetTask",
+	operation(SendMessage, unary(a2a.Service.SendMessage), "tasks/send", "message/send", "SendMessage",
+		Route{"POST", "/message:send", true}).creating(),
+	operation(SendStreamingMessage, streaming(a2a.Service.SendStreamingMessage), "tasks/sendSubscribe", "message/stream", "SendStreamingMessage",
+		Route{"POST", "/message:stream", true}).creating(),
+	operation(GetTask, unary(a2a.Service.GetTask), "tasks/get", "tasks/get", "GetTask",
 		Route{"GET", "/tasks/{id}", false}),
-	operation(ListTasks, false, "", "tasks/list", "ListTasks", // 0.3 has it in text only; a2a-go sends it
+	operation(ListTasks, unary(a2a.Service.ListTasks), "", "tasks/list", "ListTasks", // 0.3 has it in text only; a2a-go sends it
 		Route{"GET", "/tasks", false}),
-	operation(CancelTask, false, "tasks/cancel", "tasks/cancel", "CancelTask",
+	operation(CancelTask, unary(a2a.Service.CancelTask), "tasks/cancel", "tasks/cancel", "CancelTask",
 		Route{"POST", "/tasks/{id}:cancel", true}),
 	// The text says POST, the proto GET: both are served (DIALECTS A1).
-	operation(SubscribeToTask, true, "tasks/resubscribe", "tasks/resubscribe", "SubscribeToTask",
+	operation(SubscribeToTask, streaming(a2a.Service.SubscribeToTask), "tasks/resubscribe", "tasks/resubscribe", "SubscribeToTask",
 		Route{"POST", "/tasks/{id}:subscribe", true}, Route{"GET", "/tasks/{id}:subscribe", false}),
-	operation(CreateTaskPushNotificationConfig, false, "tasks/pushNotification/set", "tasks/pushNotificationConfig/set", "CreateTaskPushNotificationConfig",
-		Route{"POST", "/tasks/{taskId}/pushNotificationConfigs", true}),
-	operation(GetTaskPushNotificationConfig, false, "tasks/pushNotification/get", "tasks/pushNotificationConfig/get", "GetTaskPushNotificationConfig",
+	operation(CreateTaskPushNotificationConfig, unary(a2a.Service.CreateTaskPushNotificationConfig),
+		"tasks/pushNotification/set", "tasks/pushNotificationConfig/set", "CreateTaskPushNotificationConfig",
+		Route{"POST", "/tasks/{taskId}/pushNotificationConfigs", true}).creating(),
+	operation(GetTaskPushNotificationConfig, unary(a2a.Service.GetTaskPushNotificationConfig),
+		"tasks/pushNotification/get", "tasks/pushNotificationConfig/get", "GetTaskPushNotificationConfig",
 		Route{"GET", "/tasks/{taskId}/pushNotificationConfigs/{id}", false}),
-	operation(ListTaskPushNotificationConfigs, false, "", "tasks/pushNotificationConfig/list", "ListTaskPushNotificationConfigs",
+	operation(ListTaskPushNotificationConfigs, unary(a2a.Service.ListTaskPushNotificationConfigs),
+		"", "tasks/pushNotificationConfig/list", "ListTaskPushNotificationConfigs",
 		Route{"GET", "/tasks/{taskId}/pushNotificationConfigs", false}),
-	operation(DeleteTaskPushNotificationConfig, false, "", "tasks/pushNotificationConfig/delete", "DeleteTaskPushNotificationConfig",
+	operation(DeleteTaskPushNotificationConfig, silent(a2a.Service.DeleteTaskPushNotificationConfig),
+		"", "tasks/pushNotificationConfig/delete", "DeleteTaskPushNotificationConfig",
 		Route{"DELETE", "/tasks/{taskId}/pushNotificationConfigs/{id}", false}),
-	operation(GetExtendedAgentCard, false, "", "agent/getAuthenticatedExtendedCard", "GetExtendedAgentCard",
+	operation(GetExtendedAgentCard, unary(a2a.Service.GetExtendedAgentCard), "", "agent/getAuthenticatedExtendedCard", "GetExtendedAgentCard",
 		Route{"GET", "/extendedAgentCard", false}).with(Route{"GET", "/v1/card", false}),
 }
 
@@ -105,98 +118,86 @@ func (op Op) String() string {
 	return Operations[op-1].Methods[V10]
 }
 
+// shape is what an operation takes and gives, by its method of a2a.Service.
+type shape struct {
+	newRequest, newResult func() any                                                                    // the latter is nil where there is no result
+	call                  func(context.Context, a2a.Service, any) (any, error)                          // nil if it streams
+	stream                func(context.Context, a2a.Service, any) iter.Seq2[*a2a.StreamResponse, error] // nil if it does not
+}
+
+func unary[Q, R any](do func(a2a.Service, context.Context, *Q) (*R, error)) shape {
+	return shape{newRequest: empty[Q], newResult: empty[R], call: func(ctx context.Context, s a2a.Service, req any) (any, error) {
+		v, err := do(s, ctx, req.(*Q))
+		if err != nil {
+			return nil, err // v would be an any that is not nil
+		}
+		return v, nil
+	}}
+}
+
+// silent is unary for an operation that answers with nothing.
+func silent[Q any](do func(a2a.Service, context.Context, *Q) error) shape {
+	return shape{newRequest: empty[Q], call: func(ctx context.Context, s a2a.Service, req any) (any, error) {
+		return nil, do(s, ctx, req.(*Q))
+	}}
+}
+
+func streaming[Q any](do func(a2a.Service, context.Context, *Q) iter.Seq2[*a2a.StreamResponse, error]) shape {
+	return shape{newRequest: empty[Q], newResult: empty[a2a.StreamResponse], stream: func(ctx context.Context, s a2a.Service, req any) iter.Seq2[*a2a.StreamResponse, error] {
+		return do(s, ctx, req.(*Q))
+	}}
+}
+
+func empty[T any]() any { return new(T) }
+
 // Call performs a unary operation. req must be of the operation's request
 // type; the result is of its response type, nil for a delete.
 func Call(ctx context.Context, s a2a.Service, op Op, req any) (any, error) {
-	switch op {
-	case SendMessage:
-		return result(s.SendMessage(ctx, req.(*a2a.SendMessageRequest)))
-	case GetTask:
-		return result(s.GetTask(ctx, req.(*a2a.GetTaskRequest)))
-	case ListTasks:
-		return result(s.ListTasks(ctx, req.(*a2a.ListTasksRequest)))
-	case CancelTask:
-		return result(s.CancelTask(ctx, req.(*a2a.CancelTaskRequest)))
-	case CreateTaskPushNotificationConfig:
-		return result(s.CreateTaskPushNotificationConfig(ctx, req.(*a2a.TaskPushNotificationConfig)))
-	case GetTaskPushNotificationConfig:
-		return result(s.GetTaskPushNotificationConfig(ctx, req.(*a2a.GetTaskPushNotificationConfigRequest)))
-	case ListTaskPushNotificationConfigs:
-		return result(s.ListTaskPushNotificationConfigs(ctx, req.(*a2a.ListTaskPushNotificationConfigsRequest)))
-	case DeleteTaskPushNotificationConfig:
-		return nil, s.DeleteTaskPushNotificationConfig(ctx, req.(*a2a.DeleteTaskPushNotificationConfigRequest))
-	case GetExtendedAgentCard:
-		return result(s.GetExtendedAgentCard(ctx, req.(*a2a.GetExtendedAgentCardRequest)))
-	}
-	panic("dialect: Call of " + op.String())
+	return Get(op).call(ctx, s, req)
 }
 
 // Stream performs a streaming operation.
 func Stream(ctx context.Context, s a2a.Service, op Op, req any) iter.Seq2[*a2a.StreamResponse, error] {
-	switch op {
-	case SendStreamingMessage:
-		return s.SendStreamingMessage(ctx, req.(*a2a.SendMessageRequest))
-	case SubscribeToTask:
-		return s.SubscribeToTask(ctx, req.(*a2a.SubscribeToTaskRequest))
-	}
-	panic("dialect: Stream of " + op.String())
+	return Get(op).stream(ctx, s, req)
 }
 
 // NewRequest returns an empty request of the operation's type.
-func NewRequest(op Op) any {
-	switch op {
-	case SendMessage, SendStreamingMessage:
-		return new(a2a.SendMessageRequest)
-	case GetTask:
-		return new(a2a.GetTaskRequest)
-	case ListTasks:
-		return new(a2a.ListTasksRequest)
-	case CancelTask:
-		return new(a2a.CancelTaskRequest)
-	case SubscribeToTask:
-		return new(a2a.SubscribeToTaskRequest)
-	case CreateTaskPushNotificationConfig:
-		return new(a2a.TaskPushNotificationConfig)
-	case GetTaskPushNotificationConfig:
-		return new(a2a.GetTaskPushNotificationConfigRequest)
-	case ListTaskPushNotificationConfigs:
-		return new(a2a.ListTaskPushNotificationConfigsRequest)
-	case DeleteTaskPushNotificationConfig:
-		return new(a2a.DeleteTaskPushNotificationConfigRequest)
-	case GetExtendedAgentCard:
-		return new(a2a.GetExtendedAgentCardRequest)
-	}
-	panic("dialect: NewRequest of " + op.String())
-}
+func NewRequest(op Op) any { return Get(op).newRequest() }
 
 // NewResult returns an empty result of a unary operation's type, or a
 // *a2a.StreamResponse for a streaming one; nil for a delete.
 func NewResult(op Op) any {
-	switch op {
-	case SendMessage:
-		return new(a2a.SendMessageResponse)
-	case SendStreamingMessage, SubscribeToTask:
-		return new(a2a.StreamResponse)
-	case GetTask, CancelTask:
-		return new(a2a.Task)
-	case ListTasks:
-		return new(a2a.ListTasksResponse)
-	case CreateTaskPushNotificationConfig, GetTaskPushNotificationConfig:
-		return new(a2a.TaskPushNotificationConfig)
-	case ListTaskPushNotificationConfigs:
-		return new(a2a.ListTaskPushNotificationConfigsResponse)
-	case DeleteTaskPushNotificationConfig:
+	o := Get(op)
+	if o.Silent {
 		return nil
-	case GetExtendedAgentCard:
-		return new(a2a.AgentCard)
 	}
-	panic("dialect: NewResult of " + op.String())
+	return o.newResult()
 }
 
-// result keeps a nil pointer from becoming a non-nil any.
-func result[T any](v *T, err error) (any, error) {
-	if err != nil {
-		return nil, err
+// fieldsOf returns the fields of a request by which paths name things; nil where
+// it has none.
+func fieldsOf(req any) (tenant, id, taskID *string) {
+	switch r := req.(type) {
+	case *a2a.SendMessageRequest:
+		return &r.Tenant, nil, nil
+	case *a2a.GetTaskRequest:
+		return &r.Tenant, &r.ID, nil
+	case *a2a.ListTasksRequest:
+		return &r.Tenant, nil, nil
+	case *a2a.CancelTaskRequest:
+		return &r.Tenant, &r.ID, nil
+	case *a2a.SubscribeToTaskRequest:
+		return &r.Tenant, &r.ID, nil
+	case *a2a.TaskPushNotificationConfig:
+		return &r.Tenant, &r.ID, &r.TaskID
+	case *a2a.GetTaskPushNotificationConfigRequest:
+		return &r.Tenant, &r.ID, &r.TaskID
+	case *a2a.ListTaskPushNotificationConfigsRequest:
+		return &r.Tenant, nil, &r.TaskID
+	case *a2a.DeleteTaskPushNotificationConfigRequest:
+		return &r.Tenant, &r.ID, &r.TaskID
+	case *a2a.GetExtendedAgentCardRequest:
+		return &r.Tenant, nil, nil
 	}
-	return v, nil
+	return nil, nil, nil
 }

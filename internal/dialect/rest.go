@@ -204,32 +204,7 @@ func snakeCase(camel string) string {
 
 // field returns the field of a request that a path names.
 func field(req any, name string) *string {
-	switch r := req.(type) {
-	case *a2a.SendMessageRequest:
-		return pick(name, &r.Tenant, nil, nil)
-	case *a2a.GetTaskRequest:
-		return pick(name, &r.Tenant, &r.ID, nil)
-	case *a2a.ListTasksRequest:
-		return pick(name, &r.Tenant, nil, nil)
-	case *a2a.CancelTaskRequest:
-		return pick(name, &r.Tenant, &r.ID, nil)
-	case *a2a.SubscribeToTaskRequest:
-		return pick(name, &r.Tenant, &r.ID, nil)
-	case *a2a.TaskPushNotificationConfig:
-		return pick(name, &r.Tenant, &r.ID, &r.TaskID)
-	case *a2a.GetTaskPushNotificationConfigRequest:
-		return pick(name, &r.Tenant, &r.ID, &r.TaskID)
-	case *a2a.ListTaskPushNotificationConfigsRequest:
-		return pick(name, &r.Tenant, nil, &r.TaskID)
-	case *a2a.DeleteTaskPushNotificationConfigRequest:
-		return pick(name, &r.Tenant, &r.ID, &r.TaskID)
-	case *a2a.GetExtendedAgentCardRequest:
-		return pick(name, &r.Tenant, nil, nil)
-	}
-	panic("dialect: no request type")
-}
-
-func pick(name string, tenant, id, taskID *string) *string {
+	tenant, id, taskID := fieldsOf(req)
 	var p *string
 	switch name {
 	case "tenant":

@@ -2,11 +2,11 @@ package dialect
 
 import (
 	"bytes"
-	"encoding/json"
 	"net/url"
 	"strconv"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/json"
 )
 
 // The extension by which streams resume exactly, where neither the ids of
@@ -72,7 +72,7 @@ func ReadResume(query url.Values, req any, params []byte) (Resume, error) {
 	if !ok {
 		return Resume{Asked: true}, nil
 	}
-	s, ok := unquote(cursor)
+	s, ok := json.Unquote(cursor)
 	if !ok {
 		return Resume{}, a2a.Invalid(field+"."+resumeMember, "must be a string: the %s of an element of this task's stream", eventMember)
 	}
@@ -140,7 +140,7 @@ func TakeEventID(el *a2a.StreamResponse) string {
 	*metadata = withoutMember(*metadata, ResumeURI)
 	*el = *out
 	id, _ := member(a2a.JSON(value), eventMember)
-	s, _ := unquote(id)
+	s, _ := json.Unquote(id)
 	return s
 }
 
@@ -200,6 +200,5 @@ func copyForMetadata(el *a2a.StreamResponse) (*a2a.StreamResponse, *a2a.JSON) {
 // objectOrNothing reports whether a value can take a member. What an agent
 // sets need not be JSON.
 func objectOrNothing(v []byte) bool {
-	at := scanSpace(v, 0)
-	return len(v) == 0 || at < len(v) && v[at] == '{' && json.Valid(v)
+	return len(v) == 0 || soundObject(v)
 }

@@ -76,7 +76,7 @@ func (r dice) artifact(id string) *a2a.Artifact {
 }
 
 func (r dice) task() *a2a.Task {
-	t := &a2a.Task{ID: "t1", ContextID: "c1", Status: r.status(), Metadata: r.object(), Generation: r.Int64N(9), Version: oneOf(r, "", "0.1", "0.3")}
+	t := &a2a.Task{ID: "t1", ContextID: "c1", Status: r.status(), Metadata: r.object(), Generation: r.Int64N(9), Version: oneOf[a2a.Version](r, "", "0.1", "0.3")}
 	for i := range r.IntN(4) {
 		t.Artifacts = append(t.Artifacts, r.artifact(fmt.Sprintf("%s-%d", oneOf(r, "a", "index", `"é`), i)))
 	}

@@ -69,51 +69,6 @@ func (c v03Codec) DecodeRequest(op Op, doc []byte) (any, error) {
 	return req, nil
 }
 
-func (c v03Codec) AppendRequest(dst []byte, op Op, req any) []byte {
-	if op == GetExtendedAgentCard && !c.proto {
-		return dst // it has no params
-	}
-	w := v03Writer{jsonWriter{dst}, c.proto}
-	w.open('{')
-	switch r := req.(type) {
-	case *a2a.SendMessageRequest:
-		w.send(r)
-	case *a2a.GetTaskRequest:
-		w.taskID(r.ID)
-		w.v03HistoryLength(r.HistoryLength)
-	case *a2a.ListTasksRequest:
-		w.listTasks(r)
-	case *a2a.CancelTaskRequest:
-		w.taskID(r.ID)
-		if !c.proto {
-			w.optRaw("metadata", r.Metadata)
-		}
-	case *a2a.SubscribeToTaskRequest:
-		w.taskID(r.ID)
-	case *a2a.TaskPushNotificationConfig:
-		w.createWebhook(r)
-	case *a2a.GetTaskPushNotificationConfigRequest:
-		w.webhookKey(r.TaskID, r.ID)
-	case *a2a.DeleteTaskPushNotificationConfigRequest:
-		w.webhookKey(r.TaskID, r.ID)
-	case *a2a.ListTaskPushNotificationConfigsRequest:
-		if !c.proto {
-			w.text("id", r.TaskID)
-			break
-		}
-		w.text("parent", taskName(r.TaskID))
-		if r.PageSize != 0 {
-			w.int("pageSize", r.PageSize)
-		}
-		w.optText("pageToken", r.PageToken)
-	case *a2a.GetExtendedAgentCardRequest:
-	default:
-		panic("dialect: AppendRequest of " + op.String())
-	}
-	w.close('}')
-	return w.b
-}
-
 func (c v03Codec) AppendResult(dst []byte, op Op, _, result any) []byte {
 	w := v03Writer{jsonWriter{dst}, c.proto}
 	switch r := result.(type) {
@@ -162,7 +117,7 @@ func (w *v03Writer) webhooks(r *a2a.ListTaskPushNotificationConfigsResponse) {
 }
 
 func (c v03Codec) DecodeResult(op Op, req any, doc []byte) (any, error) {
-	if op == DeleteTaskPushNotificationConfig {
+	if Get(op).Silent {
 		return nil, nil
 	}
 	if op == GetExtendedAgentCard {

@@ -1,14 +1,11 @@
 package dialect
 
 import (
-	"encoding/base64"
 	"strconv"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/parley-a2a/parley/a2a"
-	"github.com/parley-a2a/parley/internal/jsonscan"
+	"github.com/parley-a2a/parley/internal/json"
 )
 
 // jsonWriter appends JSON to a buffer. What is raw stays as it is.
@@ -16,9 +13,7 @@ type jsonWriter struct{ b []byte }
 
 // next puts a comma where something stands before in the object or array.
 func (w *jsonWriter) next() {
-	if last := w.b[len(w.b)-1]; last != '{' && last != '[' && last != ':' {
-		w.b = append(w.b, ',')
-	}
+	w.b = json.AppendComma(w.b)
 }
 
 // open and close are for braces and brackets. A value that begins a document
@@ -28,10 +23,7 @@ func (w *jsonWriter) close(c byte) { w.b = append(w.b, c) }
 
 // key begins a member.
 func (w *jsonWriter) key(name string) {
-	w.next()
-	w.b = append(w.b, '"')
-	w.b = append(w.b, name...)
-	w.b = append(w.b, '"', ':')
+	w.b = json.AppendKey(w.b, name)
 }
 
 // object begins a member that is an object.
@@ -103,9 +95,7 @@ func (w *jsonWriter) optRaw(name string, v a2a.JSON) {
 
 func (w *jsonWriter) bytes(name string, v []byte) {
 	w.key(name)
-	w.b = append(w.b, '"')
-	w.b = base64.StdEncoding.AppendEncode(w.b, v)
-	w.b = append(w.b, '"')
+	w.b = json.AppendBase64(w.b, v)
 }
 
 func (w *jsonWriter) optTime(name string, t time.Time) {
@@ -126,35 +116,7 @@ func list[T any](w *jsonWriter, name string, items []T, do func(T)) {
 	w.close(']')
 }
 
-// appendText appends a JSON string. Only what JSON demands is escaped; what is
-// not UTF-8 becomes U+FFFD.
+// appendText appends a string as every release has written it in old versions.
 func appendText(dst []byte, s string) []byte {
-	const hex = "0123456789abcdef"
-	if jsonscan.Plain(s) == len(s) {
-		return append(append(append(dst, '"'), s...), '"')
-	}
-	if !utf8.ValidString(s) {
-		s = strings.ToValidUTF8(s, "\uFFFD")
-	}
-	dst = append(dst, '"')
-	from := 0
-	for i := range len(s) {
-		c := s[i]
-		if c >= ' ' && c != '"' && c != '\\' {
-			continue
-		}
-		dst = append(dst, s[from:i]...)
-		switch c {
-		case '"', '\\':
-			dst = append(dst, '\\', c)
-		case '\n':
-			dst = append(dst, '\\', 'n')
-		case '\t':
-			dst = append(dst, '\\', 't')
-		default:
-			dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
-		}
-		from = i + 1
-	}
-	return append(append(dst, s[from:]...), '"')
+	return json.AppendStringAs(dst, s, "\n\t")
 }

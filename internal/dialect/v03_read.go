@@ -3,7 +3,6 @@ package dialect
 import (
 	"bytes"
 	"encoding/base64"
-	"encoding/json"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -155,8 +154,8 @@ func (o *object) data() a2a.JSON {
 	if !o.faults.proto || o.has("kind", "type") {
 		return raw
 	}
-	var wrapped map[string]json.RawMessage
-	if json.Unmarshal(raw, &wrapped) != nil || len(wrapped) != 1 || !bytes.HasPrefix(wrapped["data"], []byte{'{'}) {
+	wrapped := membersOf(raw).unique()
+	if len(wrapped) != 1 || !bytes.HasPrefix(wrapped["data"], []byte{'{'}) {
 		return raw
 	}
 	return a2a.JSON(wrapped["data"])

@@ -40,6 +40,51 @@ func (c v03Codec) request(op Op, o *object) any {
 	panic("dialect: DecodeRequest of " + op.String())
 }
 
+func (c v03Codec) AppendRequest(dst []byte, op Op, req any) []byte {
+	if op == GetExtendedAgentCard && !c.proto {
+		return dst // it has no params
+	}
+	w := v03Writer{jsonWriter{dst}, c.proto}
+	w.open('{')
+	switch r := req.(type) {
+	case *a2a.SendMessageRequest:
+		w.send(r)
+	case *a2a.GetTaskRequest:
+		w.taskID(r.ID)
+		w.v03HistoryLength(r.HistoryLength)
+	case *a2a.ListTasksRequest:
+		w.listTasks(r)
+	case *a2a.CancelTaskRequest:
+		w.taskID(r.ID)
+		if !c.proto {
+			w.optRaw("metadata", r.Metadata)
+		}
+	case *a2a.SubscribeToTaskRequest:
+		w.taskID(r.ID)
+	case *a2a.TaskPushNotificationConfig:
+		w.createWebhook(r)
+	case *a2a.GetTaskPushNotificationConfigRequest:
+		w.webhookKey(r.TaskID, r.ID)
+	case *a2a.DeleteTaskPushNotificationConfigRequest:
+		w.webhookKey(r.TaskID, r.ID)
+	case *a2a.ListTaskPushNotificationConfigsRequest:
+		if !c.proto {
+			w.text("id", r.TaskID)
+			break
+		}
+		w.text("parent", taskName(r.TaskID))
+		if r.PageSize != 0 {
+			w.int("pageSize", r.PageSize)
+		}
+		w.optText("pageToken", r.PageToken)
+	case *a2a.GetExtendedAgentCardRequest:
+	default:
+		panic("dialect: AppendRequest of " + op.String())
+	}
+	w.close('}')
+	return w.b
+}
+
 func (c v03Codec) send(o *object) *a2a.SendMessageRequest {
 	r := &a2a.SendMessageRequest{Metadata: o.json("metadata"), Legacy: &a2a.Legacy{Version: "0.3"}}
 	if m := o.object("message", "request"); m != nil {

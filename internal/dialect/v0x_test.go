@@ -49,7 +49,7 @@ func TestV0xAnswersInTheTasksVersion(t *testing.T) {
 	n := int32(5)
 	for version, form := range map[string]Dialect{"0.1": V01, "0.3": V03, "": V03} {
 		task := asked()
-		task.Version = version
+		task.Version = a2a.Version(version)
 		same := CodecOf(form, a2a.BindingJSONRPC)
 		for _, req := range []*a2a.GetTaskRequest{{ID: "t1"}, {ID: "t1", HistoryLength: &n}} {
 			got, want := c.AppendResult(nil, GetTask, req, task), same.AppendResult(nil, GetTask, req, task)
@@ -65,7 +65,7 @@ func TestV0xAnswersInTheTasksVersion(t *testing.T) {
 			{taskIn(a2a.TaskStateWorking, "x"), chunk("y", "1", false), status(a2a.TaskStateCompleted)},
 			{taskIn(a2a.TaskStateCompleted, "x")},
 		} {
-			els[0].Task.Version = version
+			els[0].Task.Version = a2a.Version(version)
 			sub := &a2a.SubscribeToTaskRequest{ID: "t1"}
 			e, f := c.Events(SubscribeToTask, sub), same.Events(SubscribeToTask, sub)
 			if e.Ended() {
@@ -83,7 +83,7 @@ func TestV0xHistory(t *testing.T) {
 	c := CodecOf(V0x, a2a.BindingJSONRPC)
 	for version, want := range map[string]int{"0.1": 0, "0.3": 2} {
 		task := asked()
-		task.Version = version
+		task.Version = a2a.Version(version)
 		doc := c.AppendResult(nil, GetTask, &a2a.GetTaskRequest{ID: "t1"}, task)
 		back, err := CodecOf(V03, a2a.BindingJSONRPC).DecodeResult(GetTask, &a2a.GetTaskRequest{ID: "t1"}, doc)
 		if err != nil || len(back.(*a2a.Task).History) != want {

@@ -11,6 +11,9 @@ import (
 // appender is what every request and result type of package a2a has.
 type appender interface{ AppendJSON(dst []byte) []byte }
 
+// plainAppender is what those have in which generations may be.
+type plainAppender interface{ AppendPlain(dst []byte) []byte }
+
 // v1Codec is version 1.0, which is the model itself: nothing is lost but
 // generations, which are the 1.1 draft's. They are neither read nor written
 // without the flag, so that no 1.0 reader meets a member it does not know.
@@ -84,17 +87,8 @@ func (c v1Codec) AppendResult(dst []byte, _ Op, _, result any) []byte {
 	if result == nil {
 		return append(dst, "null"...)
 	}
-	if !c.generations {
-		switch r := result.(type) {
-		case *a2a.Task:
-			return r.AppendPlain(dst)
-		case *a2a.ListTasksResponse:
-			return r.AppendPlain(dst)
-		case *a2a.SendMessageResponse:
-			if r.Task != nil {
-				return append(r.Task.AppendPlain(append(dst, `{"task":`...)), '}')
-			}
-		}
+	if r, ok := result.(plainAppender); ok && !c.generations {
+		return r.AppendPlain(dst)
 	}
 	return result.(appender).AppendJSON(dst)
 }
@@ -185,7 +179,10 @@ func (c v1Codec) Events(Op, any) Events { return v1Events(c) }
 type v1Events v1Codec
 
 func (e v1Events) Append(dst []byte, el *a2a.StreamResponse, _ int) ([]byte, bool) {
-	return v1Codec(e).element(el).AppendJSON(dst), false
+	if e.generations {
+		return el.AppendJSON(dst), false
+	}
+	return el.AppendPlain(dst), false
 }
 
 func (v1Events) Ended() bool { return false }

@@ -7,8 +7,6 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/pb"
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/emptypb"
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
@@ -31,57 +29,6 @@ func (r *reader) invalid() *a2a.Error {
 		texts = append(texts, f.Field+": "+f.Description)
 	}
 	return &a2a.Error{Code: a2a.CodeInvalidParams, Message: clip(strings.Join(texts, "; "), maxErrorText), Fields: r.bad}
-}
-
-// any converts a request, a result or an element of a stream.
-func (r *reader) any(m proto.Message) any {
-	switch m := m.(type) {
-	case *emptypb.Empty:
-		return nil
-	case *pb.SendMessageRequest:
-		return r.sendRequest(m)
-	case *pb.GetTaskRequest:
-		return &a2a.GetTaskRequest{Tenant: m.GetTenant(), ID: m.GetId(), HistoryLength: m.HistoryLength, CurrentGeneration: m.CurrentGeneration}
-	case *pb.ListTasksRequest:
-		return &a2a.ListTasksRequest{
-			Tenant: m.GetTenant(), ContextID: m.GetContextId(), Status: r.state("status", m.GetStatus()),
-			PageSize: pageSize(m), PageToken: m.GetPageToken(), HistoryLength: m.HistoryLength,
-			StatusTimestampAfter: r.time("statusTimestampAfter", m.GetStatusTimestampAfter()),
-			IncludeArtifacts:     m.GetIncludeArtifacts(),
-		}
-	case *pb.CancelTaskRequest:
-		return &a2a.CancelTaskRequest{Tenant: m.GetTenant(), ID: m.GetId(), Metadata: r.object("metadata", m.GetMetadata())}
-	case *pb.SubscribeToTaskRequest:
-		return &a2a.SubscribeToTaskRequest{Tenant: m.GetTenant(), ID: m.GetId()}
-	case *pb.TaskPushNotificationConfig:
-		return r.push(m)
-	case *pb.GetTaskPushNotificationConfigRequest:
-		return &a2a.GetTaskPushNotificationConfigRequest{Tenant: m.GetTenant(), TaskID: m.GetTaskId(), ID: m.GetId()}
-	case *pb.ListTaskPushNotificationConfigsRequest:
-		return &a2a.ListTaskPushNotificationConfigsRequest{Tenant: m.GetTenant(), TaskID: m.GetTaskId(), PageSize: m.GetPageSize(), PageToken: m.GetPageToken()}
-	case *pb.DeleteTaskPushNotificationConfigRequest:
-		return &a2a.DeleteTaskPushNotificationConfigRequest{Tenant: m.GetTenant(), TaskID: m.GetTaskId(), ID: m.GetId()}
-	case *pb.GetExtendedAgentCardRequest:
-		return &a2a.GetExtendedAgentCardRequest{Tenant: m.GetTenant()}
-
-	case *pb.SendMessageResponse:
-		return &a2a.SendMessageResponse{Task: r.task("task", m.GetTask()), Message: r.message("message", m.GetMessage())}
-	case *pb.StreamResponse:
-		return r.streamResponse(m)
-	case *pb.Task:
-		return r.task("", m)
-	case *pb.ListTasksResponse:
-		return &a2a.ListTasksResponse{
-			Tasks: readEach("tasks", m.GetTasks(), r.task), NextPageToken: m.GetNextPageToken(),
-			PageSize: m.GetPageSize(), TotalSize: m.GetTotalSize(),
-		}
-	case *pb.ListTaskPushNotificationConfigsResponse:
-		list := readEach("", m.GetConfigs(), func(_ string, c *pb.TaskPushNotificationConfig) *a2a.TaskPushNotificationConfig { return r.push(c) })
-		return &a2a.ListTaskPushNotificationConfigsResponse{Configs: list, NextPageToken: m.GetNextPageToken()}
-	case *pb.AgentCard:
-		return r.card(m)
-	}
-	panic("dialect: a message that is no request and no result")
 }
 
 // under joins a path.

@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"net/url"
 	"time"
+
+	"github.com/parley-a2a/parley/internal/scarce"
 )
 
 // Limits bounds the exchanges of a client. A nil *Limits means all defaults.
@@ -21,6 +23,9 @@ type Limits struct {
 	Header int64
 	// PerHost bounds the connections to one host. Zero means 8.
 	PerHost int
+	// Patient dials again, for ten minutes at most, while this machine has no file
+	// descriptor or memory for a connection. Otherwise that is an error at once.
+	Patient bool
 	// TLS is for other roots of trust. Nil means those of the system, from
 	// TLS 1.2 on.
 	TLS *tls.Config
@@ -71,6 +76,10 @@ func (p *Policy) Transport(l *Limits) *http.Transport {
 	if l.TLS != nil {
 		t = l.TLS.Clone()
 	}
+	dial := scarce.DialFunc(p.DialContext)
+	if l.Patient {
+		dial = scarce.Dial(dial)
+	}
 	return &http.Transport{
 		// Asked for each request that has no connection of HTTP/2 yet, this is
 		// where a transport can judge the scheme, too, and a copy of it still
@@ -79,7 +88,7 @@ func (p *Policy) Transport(l *Limits) *http.Transport {
 			_, err := p.checkURL(r.URL)
 			return nil, err
 		},
-		DialContext:            p.DialContext,
+		DialContext:            dial,
 		TLSClientConfig:        t,
 		TLSHandshakeTimeout:    dialTimeout,
 		DisableCompression:     true, // a small body stays small

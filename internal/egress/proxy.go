@@ -59,8 +59,22 @@ func (p *Policy) connect(ctx context.Context, address string) (_ net.Conn, err e
 	if r.Buffered() > 0 { // a server of HTTP or TLS never speaks first
 		return nil, fmt.Errorf("CONNECT answered more than a header")
 	}
-	return c, nil
+	return &tunnel{c, tunnelEnd(address)}, nil
 }
+
+// tunnel is a connection through a proxy. Its other end is the target, not the
+// proxy: that is what a reader of RemoteAddr asks for.
+type tunnel struct {
+	net.Conn
+	end tunnelEnd
+}
+
+func (t *tunnel) RemoteAddr() net.Addr { return t.end }
+
+type tunnelEnd string
+
+func (tunnelEnd) Network() string  { return "tcp" }
+func (e tunnelEnd) String() string { return string(e) }
 
 // CheckProxy reads the URL of a proxy for Policy.Proxy.
 func CheckProxy(raw string) (*url.URL, error) {

@@ -81,6 +81,14 @@ func TestProxy(t *testing.T) {
 			t.Errorf("the proxy was asked %q, want %q; the server saw %s", got, want, from)
 		}
 		client.CloseIdleConnections()
+		if c, err := p.DialContext(t.Context(), "tcp", "www.example.com:443"); err != nil {
+			t.Error(err)
+		} else {
+			if got := AddrOf(c); names == got.IsValid() || !names && got.String() != "8.8.8.8" {
+				t.Errorf("names %v: the other end is %v", names, got)
+			}
+			c.Close()
+		}
 
 		for _, raw := range []string{"https://10.0.0.1/", "https://localhost/", "http://www.example.com/", "https://db.internal/", "https://127.1/"} {
 			var r *Refused
@@ -94,7 +102,7 @@ func TestProxy(t *testing.T) {
 				t.Errorf("evil: %v", err)
 			}
 		}
-		if len(px.asked) != 1 {
+		if len(px.asked) != 2 {
 			t.Errorf("the proxy was asked for %v", px.asked)
 		}
 	}

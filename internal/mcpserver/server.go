@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"runtime/debug"
@@ -22,9 +23,14 @@ type Server struct {
 	opts  *Options
 	log   *slog.Logger
 
-	mu    sync.Mutex // protects calls
+	mu    sync.Mutex // protects the fields below
 	calls map[*mcp.ServerSession]*calls
+	n     int // calls under way, of all sessions
 }
+
+// maxCalls is how many calls may be under way at a time: each has a stream of the
+// agent, and what that brings, in memory.
+const maxCalls = 100
 
 // calls are those of a session that are under way.
 type calls struct {
@@ -117,7 +123,11 @@ func (s *Server) watch(until context.Context) mcp.Middleware {
 			case method == "notifications/cancelled":
 				s.note(session)
 			case method == "tools/call":
-				s.begin(session)
+				if !s.begin(session) {
+					return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{
+						Text: fmt.Sprintf("%d calls are under way, and there may not be more: try again when one of them has ended, or have calls wait for less with wait_seconds", maxCalls),
+					}}}, nil
+				}
 				defer s.end(session)
 				var cancel context.CancelFunc
 				ctx, cancel = context.WithCancel(ctx)
@@ -140,20 +150,27 @@ func (s *Server) note(session *mcp.ServerSession) {
 	}
 }
 
-func (s *Server) begin(session *mcp.ServerSession) {
+// begin reports whether there is room for a call; end is called after it.
+func (s *Server) begin(session *mcp.ServerSession) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.n == maxCalls {
+		return false
+	}
+	s.n++
 	c := s.calls[session]
 	if c == nil {
 		c = &calls{canceled: make(chan struct{}, 64)}
 		s.calls[session] = c
 	}
 	c.n++
+	return true
 }
 
 func (s *Server) end(session *mcp.ServerSession) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.n--
 	c := s.calls[session]
 	if c.n--; c.n == 0 {
 		delete(s.calls, session)

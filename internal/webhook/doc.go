@@ -1,20 +1,30 @@
-// Package webhook is what the two ends of a webhook agree on: headers that say
-// who posts, and that nobody changed what was posted.
+// Package webhook posts push notifications, and holds what the two ends of a
+// webhook agree on: headers that say who posts, and that nobody changed what was
+// posted.
+//
+//	s := webhook.NewSender(policy, "Parley", version) // an a2a.Notifier
+//	s.SetKeys(keys)
+//
+// A Sender signs each notification and judges the answer. The parts, which a
+// receiver uses too:
 //
 //	webhook.Authorize(h, config.Authentication)     // what the client wants to see
 //	webhook.SetToken(h, config.Token)
+//	id = webhook.SourcedID(source, id)              // for whom
 //	keys.Sign(h, id, now, body, config.Token)       // what we add
 //
 // Signatures are Standard Webhooks: Webhook-Id, Webhook-Timestamp and
 // Webhook-Signature over "id.timestamp.body", as HMAC-SHA256 (v1) with the
 // token of the configuration and as Ed25519 (v1a) with a key of ours that is
-// published. For receivers of versions before 1.0, Keys.Bearer makes the JWT of
+// published. One set of keys signs for all callers of a server: the id says which
+// of them a signature was made for (SourceOf). For receivers of versions before 1.0, Keys.Bearer makes the JWT of
 // their samples. The other end reads a delivery with ReadSigned and ReadToken
 // and judges it with a KeySet. See docs/design/0006.
 //
 // # Concurrency
 //
-// Keys and KeySets do not change, and may be used by many goroutines at once.
+// Keys and KeySets do not change. They and a Sender may be used by many goroutines
+// at once.
 //
 // # Errors
 //

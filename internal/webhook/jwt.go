@@ -3,6 +3,7 @@ package webhook
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
@@ -21,7 +22,7 @@ const maxToken = 8 << 10 // bytes of a JWT that are read
 // Claims are what the JWT of a delivery says. There is no audience: a receiver
 // that does not expect one refuses it, and those of the samples do not.
 type Claims struct {
-	ID         string           `json:"jti,omitempty"` // of the delivery
+	ID         string           `json:"jti,omitempty"` // of the delivery; of those without one, a hash of all claims
 	IssuedAt   *jwt.NumericDate `json:"iat"`
 	Expires    *jwt.NumericDate `json:"exp,omitempty"`
 	TaskID     string           `json:"taskId,omitempty"`
@@ -83,19 +84,25 @@ func ReadToken(h http.Header) (*Token, error) {
 }
 
 // Claims judges a token, and returns what it says if it says that of this body.
-// When it was issued is for the caller to judge.
+// When it was issued is for the caller to judge. The same token may be written in
+// several ways, so one without an id is known again by its claims alone.
 func (t *Token) Claims(keys *KeySet, body []byte) (*Claims, error) {
 	key := keys.rsa[t.jwt.Headers[0].KeyID]
 	if key == nil {
 		return nil, ErrUnknownKey
 	}
 	var c Claims
-	if t.jwt.Claims(key, &c) != nil {
+	var signed json.RawMessage
+	if t.jwt.Claims(key, &c, &signed) != nil {
 		return nil, ErrForged
 	}
 	sum := sha256.Sum256(body)
 	if c.IssuedAt == nil || !strings.EqualFold(c.BodySHA256, hex.EncodeToString(sum[:])) {
 		return nil, ErrForged
+	}
+	if c.ID == "" {
+		sum = sha256.Sum256(signed)
+		c.ID = hex.EncodeToString(sum[:])
 	}
 	return &c, nil
 }

@@ -1,13 +1,15 @@
 package wire
 
 import (
-	"encoding/json"
+	"bytes"
+	stdjson "encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"strconv"
 	"unicode/utf8"
 
-	"github.com/parley-a2a/parley/internal/jsonscan"
+	"github.com/parley-a2a/parley/internal/json"
 )
 
 // Codes of JSON-RPC 2.0 that the framing itself uses.
@@ -55,10 +57,10 @@ func parseRequest(body []byte, strict bool) (Request, *Error) {
 	if err := CheckJSON(body); err != nil {
 		return Request{}, err
 	}
-	if b := skipBlank(body); b[0] == '[' {
+	if first := json.Read(body).Peek(); first == '[' {
 		return Request{}, invalid("batches are not supported: send one request object per POST")
-	} else if b[0] != '{' {
-		return Request{}, invalid("the request must be a JSON object, not %s", kindOf(b))
+	} else if first != '{' {
+		return Request{}, invalid("the request must be a JSON object, not %s", json.Kind(first))
 	}
 	var (
 		version, id, method, params []byte
@@ -98,14 +100,14 @@ func parseRequest(body []byte, strict bool) (Request, *Error) {
 	case bad != nil:
 	case version == nil && strict:
 		bad = invalid(`jsonrpc is missing: it must be "2.0"`)
-	case version != nil && string(textOf(version)) != "2.0":
+	case version != nil && text(version) != "2.0":
 		bad = invalid(`jsonrpc must be "2.0"`)
 	case method == nil:
 		bad = invalid("method is missing")
 	case method[0] != '"':
-		bad = invalid("method must be a string, not %s", kindOf(method))
+		bad = invalid("method must be a string, not %s", json.Kind(method[0]))
 	default:
-		req.Method = unquote(method)
+		req.Method = text(method)
 		bad = idErr
 	}
 	return req, bad
@@ -116,7 +118,7 @@ func checkID(id []byte) *Error {
 	case id == nil:
 		return invalid("id is missing: notifications are not supported, every request is answered")
 	case id[0] == '{' || id[0] == '[' || id[0] == 't' || id[0] == 'f':
-		return invalid("id must be a string, a number or null, not %s", kindOf(id))
+		return invalid("id must be a string, a number or null, not %s", json.Kind(id[0]))
 	case len(id) > maxID:
 		return invalid("id is longer than %d bytes", maxID)
 	}
@@ -126,27 +128,23 @@ func checkID(id []byte) *Error {
 // CheckJSON reports what keeps body from being one JSON value in UTF-8, as an
 // *Error with CodeParse.
 func CheckJSON(body []byte) *Error {
-	if jsonscan.Valid(body, jsonscan.Levels) {
+	if json.Valid(body, json.Deepest) {
 		return nil
 	}
 	return checkJSON(body)
 }
 
-// checkJSON is CheckJSON for a body that is not valid, or of which that is not
-// clear.
+// checkJSON is CheckJSON for a body that is not valid.
 func checkJSON(body []byte) *Error {
 	if !utf8.Valid(body) {
 		return &Error{Code: CodeParse, Message: "the body is not valid UTF-8"}
 	}
-	if json.Valid(body) {
-		return nil
-	}
-	if len(skipBlank(body)) == 0 {
+	if len(bytes.TrimLeft(body, " \t\r\n")) == 0 {
 		return &Error{Code: CodeParse, Message: "the body is empty: send a JSON object"}
 	}
 	msg := "the body is not valid JSON"
-	var syntax *json.SyntaxError
-	if err := json.Unmarshal(body, &json.RawMessage{}); errors.As(err, &syntax) {
+	var syntax *stdjson.SyntaxError
+	if err := stdjson.Unmarshal(body, &stdjson.RawMessage{}); errors.As(err, &syntax) {
 		msg += ": " + syntax.Error() + " at byte " + strconv.FormatInt(syntax.Offset, 10)
 	}
 	return &Error{Code: CodeParse, Message: msg}
@@ -158,7 +156,7 @@ func AppendRequest(dst, id []byte, method string, params []byte) []byte {
 	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
 	dst = appendID(dst, id)
 	dst = append(dst, `,"method":`...)
-	dst = appendString(dst, method)
+	dst = json.AppendStringAs(dst, method, "\n")
 	if len(params) > 0 {
 		dst = append(dst, `,"params":`...)
 		dst = append(dst, params...)
@@ -207,8 +205,8 @@ func ParseResponse(body []byte) (Response, error) {
 	if err := CheckJSON(body); err != nil {
 		return Response{}, err
 	}
-	if b := skipBlank(body); b[0] != '{' {
-		return Response{}, invalid("a JSON-RPC response must be an object, not %s", kindOf(b))
+	if first := json.Read(body).Peek(); first != '{' {
+		return Response{}, invalid("a JSON-RPC response must be an object, not %s", json.Kind(first))
 	}
 	var res Response
 	var object []byte
@@ -239,7 +237,7 @@ func parseError(object []byte) *Error {
 	switch object[0] {
 	case '{':
 	case '"':
-		e.Message = unquote(object)
+		e.Message = text(object)
 		return e
 	default:
 		return e
@@ -247,9 +245,10 @@ func parseError(object []byte) *Error {
 	for name, value := range members(object) {
 		switch string(name) {
 		case "code":
-			e.Code = number(value)
+			n, _ := json.Integer(value) // 0 for what is none
+			e.Code = int(n)
 		case "message":
-			e.Message = unquote(value)
+			e.Message = text(value)
 		case "data":
 			if !isNull(value) {
 				e.Data = value
@@ -258,6 +257,28 @@ func parseError(object []byte) *Error {
 	}
 	return e
 }
+
+// members yields the members of a JSON object in their order. Values are slices of
+// it, without blanks around. The names are compared as they are: encoding/json
+// would match them without regard to case.
+func members(obj []byte) iter.Seq2[[]byte, []byte] {
+	return func(yield func(name, value []byte) bool) {
+		r := json.Read(obj)
+		for r.Enter(); r.More(); {
+			if !yield(r.Name(), r.Skip()) {
+				return
+			}
+		}
+	}
+}
+
+// text returns what a JSON string says, or "" for another value.
+func text(value []byte) string {
+	s, _ := json.Unquote(value)
+	return s
+}
+
+func isNull(value []byte) bool { return len(value) > 0 && value[0] == 'n' }
 
 func invalid(format string, args ...any) *Error {
 	return &Error{Code: CodeInvalidRequest, Message: fmt.Sprintf(format, args...)}

@@ -137,20 +137,15 @@ func (w *writer) look(ctx context.Context, tasks []*store.Row) ([]*stored, error
 	}
 	found := make([]*stored, len(tasks))
 	err := w.patiently(ctx, func(ctx context.Context) error {
-		rows, err := w.s.pool.Query(ctx, lookUp, tenants, owners, ids)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
+		return each(ctx, w.s.pool, func(r pgx.Rows) error {
 			var i int64
 			var was stored
-			if err := rows.Scan(&i, &was.key, (*name)(&was.context), &was.state, &was.updated, &was.last, &was.epoch); err != nil {
+			if err := r.Scan(&i, &was.key, (*name)(&was.context), &was.state, &was.updated, &was.last, &was.epoch); err != nil {
 				return err
 			}
 			found[i-1] = &was
-		}
-		return rows.Err()
+			return nil
+		}, lookUp, tenants, owners, ids)
 	})
 	return found, wrap("append", err)
 }
@@ -222,16 +217,10 @@ func (w *writer) taken(ctx context.Context, all []*store.Append, changes []chang
 		return found, nil
 	}
 	err := w.patiently(ctx, func(ctx context.Context) error {
-		rows, err := w.s.pool.Query(ctx, lookUpReceipts, tenants, owners, names, times)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		var i int64
-		_, err = pgx.ForEachRow(rows, []any{&i}, func() error {
+		places, err := collect(ctx, w.s.pool, intoNumber, lookUpReceipts, tenants, owners, names, times)
+		for _, i := range places {
 			found[of[i-1]] = true
-			return nil
-		})
+		}
 		return err
 	})
 	return found, wrap("append", err)

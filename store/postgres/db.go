@@ -49,13 +49,31 @@ const idleWait = 2 * time.Second
 // tries is how often a transaction is begun that did not take effect.
 const tries = 5
 
-// read calls f until it succeeds, fails for good, or was tried often enough. f
-// must not change anything.
-func (d *db) read(ctx context.Context, f func(ctx context.Context, q querier) error) error {
+// usable says why a call must not begin.
+func (d *db) usable(ctx context.Context) error {
 	if d.over.Err() != nil {
 		return store.ErrClosed
 	}
-	if err := context.Cause(ctx); err != nil {
+	return context.Cause(ctx)
+}
+
+// exec runs one statement as a write, and returns how many rows it changed.
+func (d *db) exec(ctx context.Context, what, sql string, args ...any) (n int, err error) {
+	err = d.write(ctx, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, sql, args...)
+		n = int(tag.RowsAffected())
+		return err
+	})
+	if err != nil {
+		return 0, wrap(what, err)
+	}
+	return n, nil
+}
+
+// read calls f until it succeeds, fails for good, or was tried often enough. f
+// must not change anything.
+func (d *db) read(ctx context.Context, f func(ctx context.Context, q querier) error) error {
+	if err := d.usable(ctx); err != nil {
 		return err
 	}
 	return d.again(ctx, func(ctx context.Context) error { return f(ctx, d.pool) })
@@ -63,10 +81,7 @@ func (d *db) read(ctx context.Context, f func(ctx context.Context, q querier) er
 
 // snapshot is read for several queries that must see the same.
 func (d *db) snapshot(ctx context.Context, f func(ctx context.Context, q querier) error) error {
-	if d.over.Err() != nil {
-		return store.ErrClosed
-	}
-	if err := context.Cause(ctx); err != nil {
+	if err := d.usable(ctx); err != nil {
 		return err
 	}
 	return d.again(ctx, func(ctx context.Context) error {
@@ -81,10 +96,7 @@ func (d *db) snapshot(ctx context.Context, f func(ctx context.Context, q querier
 // COMMIT got no answer the error says that the effect is unknown. Once begun it
 // goes on without ctx: a caller who left would not know whether it happened.
 func (d *db) write(ctx context.Context, f func(tx pgx.Tx) error) error {
-	if d.over.Err() != nil {
-		return store.ErrClosed
-	}
-	if err := context.Cause(ctx); err != nil {
+	if err := d.usable(ctx); err != nil {
 		return err
 	}
 	return d.again(context.WithoutCancel(ctx), func(ctx context.Context) error { return d.transact(ctx, f) })
@@ -93,10 +105,7 @@ func (d *db) write(ctx context.Context, f func(tx pgx.Tx) error) error {
 // statement is write for one statement that is a transaction of its own: it costs
 // one way to the server and back.
 func (d *db) statement(ctx context.Context, f func(ctx context.Context, q querier) error) error {
-	if d.over.Err() != nil {
-		return store.ErrClosed
-	}
-	if err := context.Cause(ctx); err != nil {
+	if err := d.usable(ctx); err != nil {
 		return err
 	}
 	return d.again(context.WithoutCancel(ctx), func(ctx context.Context) error {

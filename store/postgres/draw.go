@@ -73,22 +73,14 @@ const rowFields = 14
 // drawSome adds to drawn, up to limit. What it leaves is behind what it takes, in
 // the order of turns, but for what others are about to get.
 func (s *Store) drawSome(ctx context.Context, tx pgx.Tx, node, after string, limit, width int, drawn *[]store.Row) (more bool, err error) {
-	rows, err := tx.Query(ctx, drawSome, arg(node), arg(after), limit-len(*drawn), width)
-	if err != nil {
-		return false, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if rows.RawValues()[0] == nil { // there is nothing else
-			err = rows.Scan(append(make([]any, rowFields), &more)...)
-		} else {
-			var row store.Row
-			err = scanRow(rows, &row, &more)
-			*drawn = append(*drawn, row)
+	err = each(ctx, tx, func(r pgx.Rows) error {
+		if r.RawValues()[0] == nil { // there is nothing else
+			return r.Scan(append(make([]any, rowFields), &more)...)
 		}
-		if err != nil {
-			return false, err
-		}
-	}
-	return more, rows.Err()
+		var row store.Row
+		err := r.Scan(append(intoRow(&row), &more)...)
+		*drawn = append(*drawn, row)
+		return err
+	}, drawSome, arg(node), arg(after), limit-len(*drawn), width)
+	return more, err
 }

@@ -53,7 +53,7 @@ func last(t testing.TB, st store.Store, id string) int64 {
 	k := taskOf(id, "").Row.Key
 	var at int64
 	eventually(t, "the server answers", func() bool {
-		r, err := st.Get(context.Background(), k, false)
+		r, err := st.Get(context.Background(), k, store.RowOnly)
 		if err == nil {
 			at = r.Last
 		}
@@ -204,7 +204,7 @@ func TestCuts(t *testing.T) {
 			p.cutAfter(phase, reach)
 			rows, err := st.Claim(t.Context(), "me", firstDay, 5)
 			over()
-			r, err2 := direct.Get(t.Context(), taskOf(id, "").Row.Key, false)
+			r, err2 := direct.Get(t.Context(), taskOf(id, "").Row.Key, store.RowOnly)
 			if err2 != nil {
 				t.Fatal(err2)
 			}
@@ -273,7 +273,7 @@ func TestServerDoesNotAnswer(t *testing.T) {
 	p.set(func() { p.hold = true })
 	var calls sync.WaitGroup
 	for what, f := range map[string]func() error{
-		"get":    func() error { _, err := st.Get(t.Context(), taskOf("task", "").Row.Key, true); return err },
+		"get":    func() error { _, err := st.Get(t.Context(), taskOf("task", "").Row.Key, store.Whole); return err },
 		"append": func() error { return store.Do(t.Context(), st, goOn("task", "node", 2)) },
 		"claim":  func() error { _, err := st.Claim(t.Context(), "me", firstDay, 1); return err },
 		"beat":   func() error { return st.Beat(t.Context(), "me", firstDay) },

@@ -10,17 +10,6 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// Secret implements store.Store.
-func (s *Store) Secret(ctx context.Context, name string) ([]byte, error) { return s.secret(ctx, name) }
-
-// Keep implements store.Store. With nothing for nothing it only reads.
-func (s *Store) Keep(ctx context.Context, name string, was, is []byte) ([]byte, error) {
-	return s.keep(ctx, name, was, is)
-}
-
-// Kept implements store.Store.
-func (s *Store) Kept(ctx context.Context) (map[string][]byte, error) { return s.allKept(ctx) }
-
 const (
 	secretOf  = "SELECT s.value FROM parley.secret AS s WHERE s.name = $1"
 	newSecret = "INSERT INTO parley.secret (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING"
@@ -40,7 +29,8 @@ func value(ctx context.Context, q querier, sql, name string) (b []byte, err erro
 	return b, err
 }
 
-func (d *db) secret(ctx context.Context, name string) (secret []byte, err error) {
+// Secret implements store.Store.
+func (d *db) Secret(ctx context.Context, name string) (secret []byte, err error) {
 	err = d.read(ctx, func(ctx context.Context, q querier) (err error) {
 		secret, err = value(ctx, q, secretOf, name)
 		return err
@@ -62,7 +52,8 @@ func (d *db) secret(ctx context.Context, name string) (secret []byte, err error)
 	return secret, nil
 }
 
-func (d *db) keep(ctx context.Context, name string, was, is []byte) (now []byte, err error) {
+// Keep implements store.Store. With nothing for nothing it only reads.
+func (d *db) Keep(ctx context.Context, name string, was, is []byte) (now []byte, err error) {
 	if was == nil && is == nil {
 		err = d.read(ctx, func(ctx context.Context, q querier) (err error) {
 			now, err = value(ctx, q, keptOf, name)
@@ -102,27 +93,19 @@ func swap(ctx context.Context, tx pgx.Tx, name string, was, is []byte) ([]byte, 
 	return append([]byte{}, is...), nil
 }
 
-func (d *db) allKept(ctx context.Context) (map[string][]byte, error) {
-	var all map[string][]byte
-	err := d.read(ctx, func(ctx context.Context, q querier) error {
-		all = map[string][]byte{}
-		rows, err := q.Query(ctx, keptAll)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var n name
-			var b []byte
-			if err := rows.Scan(&n, &b); err != nil {
-				return err
-			}
-			all[string(n)] = b
-		}
-		return rows.Err()
-	})
-	if err != nil {
-		return nil, wrap("kept", err)
+// Kept implements store.Store.
+func (d *db) Kept(ctx context.Context) (map[string][]byte, error) {
+	type kept struct {
+		name  string
+		value []byte
 	}
-	return all, nil
+	all, err := find(ctx, d, "kept", func(k *kept) []any { return []any{(*name)(&k.name), &k.value} }, keptAll)
+	if err != nil {
+		return nil, err
+	}
+	byName := map[string][]byte{}
+	for _, k := range all {
+		byName[k.name] = k.value
+	}
+	return byName, nil
 }

@@ -98,7 +98,7 @@ var filled = time.UnixMilli(1_764_000_000_000)
 // ways are what is measured.
 var ways = []way{
 	{"Get", func(ctx context.Context, s *Store, n, i int) error {
-		_, err := s.Get(ctx, store.Key{Tenant: "tenant", Owner: "owner", ID: fmt.Sprintf("%x", md5.Sum(fmt.Append(nil, 1+n/300*i)))}, true)
+		_, err := s.Get(ctx, store.Key{Tenant: "tenant", Owner: "owner", ID: fmt.Sprintf("%x", md5.Sum(fmt.Append(nil, 1+n/300*i)))}, store.Whole)
 		return err
 	}},
 	lists("first page", func(*store.Query, int, int) {}),

@@ -3,8 +3,6 @@ package postgres
 import (
 	"context"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -30,32 +28,17 @@ func letterPage(q *store.LetterQuery) (sql string, args []any) {
 }
 
 // DeadLetters implements store.Store.
-func (s *Store) DeadLetters(ctx context.Context, q store.LetterQuery) (found []store.DeadLetter, err error) {
+func (s *Store) DeadLetters(ctx context.Context, q store.LetterQuery) ([]store.DeadLetter, error) {
 	if err := store.CheckLimit(q.Limit); err != nil {
 		return nil, err
 	}
 	sql, args := letterPage(&q)
-	err = s.read(ctx, func(ctx context.Context, q querier) error {
-		found = nil
-		rows, err := q.Query(ctx, sql, args...)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var l store.DeadLetter
-			err := rows.Scan((*name)(&l.Tenant), (*name)(&l.Owner), (*name)(&l.Key.ID), (*name)(&l.ID), &l.Seq, (*millis)(&l.Time), &l.Tries, (*name)(&l.Reason), &l.Again, &l.At)
-			if err != nil {
-				return err
-			}
-			found = append(found, l)
-		}
-		return rows.Err()
-	})
-	if err != nil {
-		return nil, wrap("dead letters", err)
-	}
-	return found, nil
+	return find(ctx, s.db, "dead letters", intoLetter, sql, args...)
+}
+
+// intoLetter is for the columns of letterPage.
+func intoLetter(l *store.DeadLetter) []any {
+	return []any{(*name)(&l.Tenant), (*name)(&l.Owner), (*name)(&l.Key.ID), (*name)(&l.ID), &l.Seq, (*millis)(&l.Time), &l.Tries, (*name)(&l.Reason), &l.Again, &l.At}
 }
 
 // letterNames are letters by the names of their configs, which pushes turns into
@@ -91,9 +74,6 @@ func (s *Store) SetLetters(ctx context.Context, all []store.DeadLetter, gone boo
 			tenants, owners, tasks, ids = append(tenants, arg(id.Tenant)), append(owners, arg(id.Owner)), append(tasks, arg(id.Key.ID)), append(ids, arg(id.ID))
 		}
 	}
-	err := s.write(ctx, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, sql, append([]any{tenants, owners, tasks, ids}, l.args()[1:]...)...)
-		return err
-	})
-	return wrap("set dead letters", err)
+	_, err := s.exec(ctx, "set dead letters", sql, append([]any{tenants, owners, tasks, ids}, l.args()[1:]...)...)
+	return err
 }

@@ -146,83 +146,67 @@ func (w *writer) wrote(all []*store.Append, changes []change) {
 	}
 }
 
-const entriesOf = "SELECT first, last, body FROM parley.entry WHERE task = (SELECT key FROM parley.task WHERE tenant = $1 AND owner = $2 AND id = $3) " +
-	"AND last > $4 AND ($5 = 0 OR first <= $5) ORDER BY last"
+// entriesOf selects the rows of a page: those that begin within its size. It adds
+// up the sizes of entryRows at most, or each page of a long log would cost a look at
+// all that is left of it.
+const entriesOf = "SELECT first, last, body FROM (SELECT first, last, body, sum(octet_length(body)) OVER (ORDER BY last ROWS UNBOUNDED PRECEDING) - octet_length(body) AS before FROM (" +
+	"SELECT first, last, body FROM parley.entry WHERE task = (SELECT key FROM parley.task WHERE tenant = $1 AND owner = $2 AND id = $3) " +
+	"AND last > $4 AND ($5 = 0 OR first <= $5) ORDER BY last LIMIT 4096) AS e) AS e WHERE before < $6 ORDER BY last"
+
+// entryRows is the LIMIT of entriesOf.
+const entryRows = 4096
 
 // Entries implements store.Store.
 func (s *Store) Entries(ctx context.Context, k store.Key, after int64, limit int) ([]store.Entry, error) {
-	var found []store.Entry
 	var end int64
 	if after = max(after, 0); limit > 0 {
 		end = after + int64(limit) // there are no gaps
 	}
-	err := s.read(ctx, func(ctx context.Context, q querier) error {
-		found = nil
-		rows, err := q.Query(ctx, entriesOf, arg(k.Tenant), arg(k.Owner), arg(k.ID), after, end)
+	page := store.NewEntryPage(after, limit)
+	for more := true; more; {
+		err := s.read(ctx, func(ctx context.Context, q querier) (err error) {
+			from := after
+			if n := len(page.Entries); n > 0 { // also of a try that failed halfway
+				from = page.Entries[n-1].Seq
+			}
+			more, err = entryRowsOf(ctx, q, page, arg(k.Tenant), arg(k.Owner), arg(k.ID), from, end, store.PageBytes)
+			return err
+		})
 		if err != nil {
+			return nil, wrap("entries", err)
+		}
+	}
+	return page.Entries, nil
+}
+
+// entryRowsOf adds to a page what entriesOf selects. more says that there may be
+// more for it.
+func entryRowsOf(ctx context.Context, q querier, page *store.EntryPage, args ...any) (more bool, err error) {
+	n, size := 0, 0
+	err = each(ctx, q, func(r pgx.Rows) error {
+		var first, last int64
+		var body pgtype.DriverBytes // which Unpack copies
+		if err := r.Scan(&first, &last, &body); err != nil {
 			return err
 		}
-		defer rows.Close()
-		for rows.Next() {
-			var first, last int64
-			var body pgtype.DriverBytes // which Unpack copies
-			if err := rows.Scan(&first, &last, &body); err != nil {
-				return err
-			}
-			if found, err = store.Unpack(found, body, first, last, after); err != nil {
-				return err
-			}
-		}
-		return rows.Err()
-	})
-	if err != nil {
-		return nil, wrap("entries", err)
-	}
-	if limit > 0 && len(found) > limit {
-		clear(found[limit:])
-		found = found[:limit]
-	}
-	return found, nil
+		n++
+		size += len(body)
+		return page.Unpack(body, first, last)
+	}, entriesOf, args...)
+	return !page.Full() && (n == entryRows || size >= store.PageBytes), err
 }
 
 // Blob implements store.Store.
 func (s *Store) Blob(ctx context.Context, hash string) ([]byte, error) {
-	var data []byte
-	err := s.read(ctx, func(ctx context.Context, q querier) error {
-		err := q.QueryRow(ctx, "SELECT data FROM parley.blob WHERE hash = $1", arg(hash)).Scan(&data)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return store.ErrNotFound
-		}
-		return err
-	})
+	data, err := findOne(ctx, s.db, "blob", intoBytes, "SELECT data FROM parley.blob WHERE hash = $1", arg(hash))
 	if err != nil {
-		return nil, wrap("blob", err)
+		return nil, err
 	}
-	return data, nil
+	return *data, nil
 }
 
 // Blobs implements store.Store.
 func (s *Store) Blobs(ctx context.Context, k store.Key) ([]string, error) {
-	var found []string
-	err := s.read(ctx, func(ctx context.Context, q querier) error {
-		found = nil
-		rows, err := q.Query(ctx, "SELECT b.hash FROM parley.task AS t JOIN parley.blob_task AS b ON b.task = t.key WHERE t.tenant = $1 AND t.owner = $2 AND t.id = $3 ORDER BY b.hash",
-			arg(k.Tenant), arg(k.Owner), arg(k.ID))
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var hash string
-			if err := rows.Scan((*name)(&hash)); err != nil {
-				return err
-			}
-			found = append(found, hash)
-		}
-		return rows.Err()
-	})
-	if err != nil {
-		return nil, wrap("blobs", err)
-	}
-	return found, nil
+	return find(ctx, s.db, "blobs", intoName, "SELECT b.hash FROM parley.task AS t JOIN parley.blob_task AS b ON b.task = t.key WHERE t.tenant = $1 AND t.owner = $2 AND t.id = $3 ORDER BY b.hash",
+		arg(k.Tenant), arg(k.Owner), arg(k.ID))
 }

@@ -84,21 +84,12 @@ func (s *Store) Mail(ctx context.Context, node string, limit int) ([]store.Mail,
 		return nil, err
 	}
 	var taken []store.Mail
-	err := s.statement(ctx, func(ctx context.Context, q querier) error {
-		taken = nil
-		rows, err := q.Query(ctx, takeMail, arg(node), limit)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			l := store.Mail{Node: node}
-			if err := rows.Scan(&l.Body); err != nil {
-				return err
-			}
-			taken = append(taken, l)
-		}
-		return rows.Err()
+	err := s.statement(ctx, func(ctx context.Context, q querier) (err error) {
+		taken, err = collect(ctx, q, func(l *store.Mail) []any {
+			l.Node = node
+			return []any{&l.Body}
+		}, takeMail, arg(node), limit)
+		return err
 	})
 	if err != nil {
 		return nil, wrap("mail", err)

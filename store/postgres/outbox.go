@@ -20,12 +20,12 @@ const pushOf = " FROM parley.push AS p JOIN parley.task AS t ON t.key = p.task "
 // pushNamed selects a push config by the name of its task and its own.
 const pushNamed = "WHERE t.tenant = $1 AND t.owner = $2 AND t.id = $3 AND p.id = $4"
 
-// scanPush reads pushResult, and more behind them.
-func scanPush(r pgx.Row, p *store.PushConfig, more ...any) error {
-	return r.Scan(append([]any{
+// intoPush is for pushResult.
+func intoPush(p *store.PushConfig) []any {
+	return []any{
 		(*name)(&p.Tenant), (*name)(&p.Owner), (*name)(&p.Key.ID), (*name)(&p.ID), (*name)(&p.Host), &p.Body, (*millis)(&p.Created), (*name)(&p.Node), &p.Live,
 		&p.Cursor, &p.Tries, (*millis)(&p.Since), (*millis)(&p.Due), (*name)(&p.Reason),
-	}, more...)...)
+	}
 }
 
 // maybe is a time as an argument, NULL where it is zero.
@@ -61,57 +61,28 @@ func (s *Store) SetPush(ctx context.Context, p *store.PushConfig) error {
 	if err != nil {
 		return wrap("set push config", err)
 	}
-	err = s.write(ctx, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, setPush, key, arg(p.Tenant), arg(p.Owner), arg(p.Key.ID), arg(p.ID), arg(p.Host), full(p.Body), p.Created.UnixMilli(), arg(p.Node), p.Live,
-			p.Cursor, p.Tries, maybe(p.Since), maybe(p.Due), arg(p.Reason))
-		if err == nil && tag.RowsAffected() == 0 {
-			err = store.ErrNotFound
-		}
-		return err
-	})
-	return wrap("set push config", err)
+	n, err := s.exec(ctx, "set push config", setPush, key, arg(p.Tenant), arg(p.Owner), arg(p.Key.ID), arg(p.ID), arg(p.Host), full(p.Body), p.Created.UnixMilli(), arg(p.Node), p.Live,
+		p.Cursor, p.Tries, maybe(p.Since), maybe(p.Due), arg(p.Reason))
+	if err == nil && n == 0 {
+		err = store.ErrNotFound
+	}
+	return err
 }
 
 // Push implements store.Store.
 func (s *Store) Push(ctx context.Context, id store.PushID) (*store.PushConfig, error) {
-	var p store.PushConfig
-	err := s.read(ctx, func(ctx context.Context, q querier) error {
-		return scanPush(q.QueryRow(ctx, "SELECT "+pushResult+pushOf+pushNamed, arg(id.Tenant), arg(id.Owner), arg(id.Key.ID), arg(id.ID)), &p)
-	})
-	if err != nil {
-		return nil, wrap("push config", missing(err))
-	}
-	return &p, nil
+	return findOne(ctx, s.db, "push config", intoPush, "SELECT "+pushResult+pushOf+pushNamed, arg(id.Tenant), arg(id.Owner), arg(id.Key.ID), arg(id.ID))
 }
 
 // pushesOf selects those of a task.
 const pushesOf = "SELECT " + pushResult + pushOf + "WHERE t.tenant = $1 AND t.owner = $2 AND t.id = $3 AND p.id > $4 ORDER BY p.id LIMIT $5"
 
 // Pushes implements store.Store.
-func (s *Store) Pushes(ctx context.Context, k store.Key, after string, limit int) (found []store.PushConfig, err error) {
+func (s *Store) Pushes(ctx context.Context, k store.Key, after string, limit int) ([]store.PushConfig, error) {
 	if err := store.CheckLimit(limit); err != nil {
 		return nil, err
 	}
-	err = s.read(ctx, func(ctx context.Context, q querier) error {
-		found = nil
-		rows, err := q.Query(ctx, pushesOf, arg(k.Tenant), arg(k.Owner), arg(k.ID), arg(after), limit)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var p store.PushConfig
-			if err := scanPush(rows, &p); err != nil {
-				return err
-			}
-			found = append(found, p)
-		}
-		return rows.Err()
-	})
-	if err != nil {
-		return nil, wrap("push configs", err)
-	}
-	return found, nil
+	return find(ctx, s.db, "push configs", intoPush, pushesOf, arg(k.Tenant), arg(k.Owner), arg(k.ID), arg(after), limit)
 }
 
 // A push config goes with the last of its letters; a part of many goes at a time.
@@ -160,16 +131,8 @@ var claimPushes = lostOf("parley.push", "x.live", "") +
 	"LIMIT $3 FOR UPDATE OF x SKIP LOCKED) AS l LIMIT $3))"
 
 // ClaimPushes implements store.Store. Like Claim it costs what it claims.
-func (s *Store) ClaimPushes(ctx context.Context, node string, deadBefore time.Time, limit int) (n int, err error) {
-	err = s.write(ctx, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, claimPushes, arg(node), deadBefore.UnixMilli(), max(limit, 0))
-		n = int(tag.RowsAffected())
-		return err
-	})
-	if err != nil {
-		return 0, wrap("claim push configs", err)
-	}
-	return n, nil
+func (s *Store) ClaimPushes(ctx context.Context, node string, deadBefore time.Time, limit int) (int, error) {
+	return s.exec(ctx, "claim push configs", claimPushes, arg(node), deadBefore.UnixMilli(), max(limit, 0))
 }
 
 const livePushes = "SELECT " + pushResult + ", t.last, p.key" + pushOf + "WHERE p.live AND p.node = $3 AND p.key > $1 ORDER BY p.key LIMIT $2"
@@ -179,28 +142,9 @@ func (s *Store) LivePushes(ctx context.Context, node string, after int64, limit 
 	return s.pushStates(ctx, livePushes, limit, after, limit, arg(node))
 }
 
-func (s *Store) pushStates(ctx context.Context, sql string, limit int, args ...any) (found []store.PushState, err error) {
+func (s *Store) pushStates(ctx context.Context, sql string, limit int, args ...any) ([]store.PushState, error) {
 	if err := store.CheckLimit(limit); err != nil {
 		return nil, err
 	}
-	err = s.read(ctx, func(ctx context.Context, q querier) error {
-		found = nil
-		rows, err := q.Query(ctx, sql, args...)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var p store.PushState
-			if err := scanPush(rows, &p.PushConfig, &p.Last, &p.At); err != nil {
-				return err
-			}
-			found = append(found, p)
-		}
-		return rows.Err()
-	})
-	if err != nil {
-		return nil, wrap("push configs of a node", err)
-	}
-	return found, nil
+	return find(ctx, s.db, "push configs of a node", func(p *store.PushState) []any { return append(intoPush(&p.PushConfig), &p.Last, &p.At) }, sql, args...)
 }

@@ -12,37 +12,27 @@ import (
 // Now implements store.Store. It is the clock of the server, not that of the
 // transaction, which stands still.
 func (s *Store) Now(ctx context.Context) (time.Time, error) {
-	var micros int64
-	err := s.read(ctx, func(ctx context.Context, q querier) error {
-		return q.QueryRow(ctx, "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint").Scan(&micros)
-	})
+	micros, err := findOne(ctx, s.db, "now", intoNumber, "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")
 	if err != nil {
-		return time.Time{}, wrap("now", err)
+		return time.Time{}, err
 	}
-	return time.UnixMicro(micros).UTC(), nil
+	return time.UnixMicro(*micros).UTC(), nil
 }
 
 // Beat implements store.Store.
 func (s *Store) Beat(ctx context.Context, node string, now time.Time) error {
-	err := s.write(ctx, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, "INSERT INTO parley.node AS n (name, beat, gone) VALUES ($1, $2, false) ON CONFLICT (name) DO UPDATE SET beat = excluded.beat, gone = false",
-			arg(node), now.UnixMilli())
-		return err
-	})
-	return wrap("beat", err)
+	_, err := s.exec(ctx, "beat", "INSERT INTO parley.node AS n (name, beat, gone) VALUES ($1, $2, false) ON CONFLICT (name) DO UPDATE SET beat = excluded.beat, gone = false",
+		arg(node), now.UnixMilli())
+	return err
 }
 
 // Leave implements store.Store.
 func (s *Store) Leave(ctx context.Context, node string) error {
-	err := s.write(ctx, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, "INSERT INTO parley.node AS n (name, beat, gone) VALUES ($1, 0, true) ON CONFLICT (name) DO UPDATE SET gone = true", arg(node))
-		return err
-	})
-	if err != nil {
-		return wrap("leave", err)
+	_, err := s.exec(ctx, "leave", "INSERT INTO parley.node AS n (name, beat, gone) VALUES ($1, 0, true) ON CONFLICT (name) DO UPDATE SET gone = true", arg(node))
+	if err == nil {
+		s.tell(store.Hint{Work: true})
 	}
-	s.tell(store.Hint{Work: true})
-	return nil
+	return err
 }
 
 // free is the part of a statement that says that what the node of that name has
@@ -92,7 +82,7 @@ func (s *Store) Claim(ctx context.Context, node string, deadBefore time.Time, li
 	limit = max(limit, 0)
 	var claimed []store.Row
 	err := s.write(ctx, func(tx pgx.Tx) (err error) {
-		claimed, err = scanRows(tx.Query(ctx, giveLost, arg(node), deadBefore.UnixMilli(), limit))
+		claimed, err = collect(ctx, tx, intoRow, giveLost, arg(node), deadBefore.UnixMilli(), limit)
 		if err == nil && len(claimed) < limit {
 			_, err = tx.Exec(ctx, forget, arg(node), deadBefore.UnixMilli())
 		}
@@ -111,7 +101,7 @@ var giveOne = give + "WHERE t.tenant = $3 AND t.owner = $4 AND t.id = $5 AND t.a
 func (s *Store) Take(ctx context.Context, node string, deadBefore time.Time, k store.Key) (*store.Row, error) {
 	var taken []store.Row
 	err := s.write(ctx, func(tx pgx.Tx) (err error) {
-		taken, err = scanRows(tx.Query(ctx, giveOne, arg(node), deadBefore.UnixMilli(), arg(k.Tenant), arg(k.Owner), arg(k.ID)))
+		taken, err = collect(ctx, tx, intoRow, giveOne, arg(node), deadBefore.UnixMilli(), arg(k.Tenant), arg(k.Owner), arg(k.ID))
 		return err
 	})
 	switch {

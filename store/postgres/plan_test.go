@@ -124,7 +124,7 @@ func exercise(t *testing.T) {
 			}
 		}
 	}
-	row, err := s.Get(t.Context(), store.Key{Tenant: "x", Owner: "x", ID: "1"}, true)
+	row, err := s.Get(t.Context(), store.Key{Tenant: "x", Owner: "x", ID: "1"}, store.Whole)
 	if err != nil {
 		t.Fatal(err)
 	}

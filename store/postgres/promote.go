@@ -125,7 +125,7 @@ func (s *Store) dropScopes(ctx context.Context) error {
 		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", int64(tallyLock)); err != nil {
 			return err
 		}
-		gone, err := numbers(tx.Query(ctx, "DELETE FROM parley.scope WHERE key IN ("+emptyScopes+") RETURNING key"))
+		gone, err := collect(ctx, tx, intoNumber, "DELETE FROM parley.scope WHERE key IN ("+emptyScopes+") RETURNING key")
 		if len(gone) == 0 || err != nil {
 			return err
 		}

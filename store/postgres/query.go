@@ -12,14 +12,13 @@ import (
 )
 
 // Get implements store.Store.
-func (s *Store) Get(ctx context.Context, k store.Key, body bool) (*store.Record, error) {
-	sql := getTask
-	if body {
-		sql = getTaskBody
-	}
+func (s *Store) Get(ctx context.Context, k store.Key, most int64) (*store.Record, error) {
 	var rec store.Record
 	err := s.read(ctx, func(ctx context.Context, q querier) error {
-		return scanRecord(q.QueryRow(ctx, sql, arg(k.Tenant), arg(k.Owner), arg(k.ID)), &rec)
+		if most <= store.RowOnly {
+			return q.QueryRow(ctx, getRow, arg(k.Tenant), arg(k.Owner), arg(k.ID)).Scan(intoRow(&rec.Row)...)
+		}
+		return scanRecord(q.QueryRow(ctx, getTask, arg(k.Tenant), arg(k.Owner), arg(k.ID), most), &rec)
 	})
 	if err != nil {
 		return nil, wrap("get", missing(err))
@@ -27,9 +26,12 @@ func (s *Store) Get(ctx context.Context, k store.Key, body bool) (*store.Record,
 	return &rec, nil
 }
 
-const named = " FROM parley.task AS t WHERE t.tenant = $1 AND t.owner = $2 AND t.id = $3"
+const (
+	named  = "parley.task AS t WHERE t.tenant = $1 AND t.owner = $2 AND t.id = $3"
+	getRow = "SELECT " + columns + " FROM " + named
+)
 
-var getTask, getTaskBody = "SELECT " + recordColumns(false) + named, "SELECT " + recordColumns(true) + named
+var getTask = "SELECT " + recordColumns(true, "t.size <= $4") + " FROM (" + sized(true, named) + ") AS t"
 
 // missing is store.ErrNotFound for a row that is not there.
 func missing(err error) error {
@@ -79,25 +81,21 @@ func (s *Store) list(ctx context.Context, q *store.Query, way int64) (*store.Pag
 	}
 	err := read(ctx, func(ctx context.Context, on querier) error {
 		p = store.Page{}
-		rows, err := on.Query(ctx, sql, l.args...)
-		if err != nil {
+		page := store.Fill(q, &p)
+		return each(ctx, on, func(r pgx.Rows) error {
+			if r.RawValues()[0] == nil { // there is only the total
+				return r.Scan(append(make([]any, recordFields), &total)...)
+			}
+			if p.More {
+				return nil
+			}
+			var rec store.Record
+			err := scanRecord(r, &rec, &total)
+			if err == nil {
+				page.Add(rec)
+			}
 			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			if rows.RawValues()[0] == nil { // there is only the total
-				err = rows.Scan(append(make([]any, recordFields), &total)...)
-			} else if len(p.Records) == q.Limit {
-				p.More = true
-			} else {
-				p.Records = append(p.Records, store.Record{})
-				err = scanRecord(rows, &p.Records[len(p.Records)-1], &total)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return rows.Err()
+		}, sql, l.args...)
 	})
 	if err != nil {
 		return nil, err
@@ -177,8 +175,16 @@ func (l *listing) sql() string {
 	if l.state == "" {
 		with = "WITH RECURSIVE " + l.states(l.owner) + " "
 	}
+	const order = "updated DESC, id DESC"
 	return with + "SELECT p.*, n.total FROM (SELECT " + l.total() + " AS total) AS n LEFT JOIN (" +
-		l.first(recordColumns(l.q.Body), l.owner, n) + " ORDER BY updated DESC, id DESC LIMIT " + l.arg(n) + ") AS p ON true ORDER BY p.updated DESC, p.id DESC"
+		l.records(l.first(unsized, l.owner, n)+" ORDER BY "+order+" LIMIT "+l.arg(n), order) + ") AS p ON true ORDER BY p.updated DESC, p.id DESC"
+}
+
+// records selects the records of a page, which selects unsized in an order. The
+// seals of those that the page has no room for are not sent.
+func (l *listing) records(page, order string) string {
+	return "SELECT " + recordColumns(l.q.Body, "t.behind <= "+l.arg(l.q.Most())+"::bigint") + " FROM (SELECT t.*, sum(t.size) OVER (ORDER BY " + order +
+		" ROWS UNBOUNDED PRECEDING) AS behind FROM (" + sized(l.q.Body, "("+page+") AS t") + ") AS t) AS t"
 }
 
 // in is the condition for the tasks that the query is about, of an owner.
@@ -238,28 +244,14 @@ func (s *Store) Owners(ctx context.Context, tenant, id string, limit int) ([]str
 	if err := store.CheckLimit(limit); err != nil {
 		return nil, err
 	}
-	var found []string
-	err := s.read(ctx, func(ctx context.Context, q querier) error {
-		found = nil
-		rows, err := q.Query(ctx, ownersOf, arg(tenant), arg(id), limit)
-		if err != nil {
-			return err
-		}
-		var owner string
-		_, err = pgx.ForEachRow(rows, []any{(*name)(&owner)}, func() error {
-			found = append(found, owner)
-			return nil
-		})
-		return err
-	})
-	return found, wrap("look for a task's owners", err)
+	return find(ctx, s.db, "look for a task's owners", intoName, ownersOf, arg(tenant), arg(id), limit)
 }
 
 // Rows implements store.Store.
 func (s *Store) Rows(ctx context.Context, keys []store.Key) ([]store.Row, error) {
 	keys = slices.Compact(slices.SortedFunc(slices.Values(keys), store.Key.Compare)) // each row once
 	tenants, owners, ids := split(keys)
-	return s.rows(ctx, "read rows", rowsOf, tenants, owners, ids)
+	return find(ctx, s.db, "read rows", intoRow, rowsOf, tenants, owners, ids)
 }
 
 // Each row is looked up by itself: however many keys the planner expects, it shall
@@ -285,18 +277,6 @@ func (s *Store) Tasks(ctx context.Context, after *store.Key, limit int) ([]store
 		sql += " WHERE (t.tenant, t.owner, t.id) > ($1, $2, $3)"
 		args = append(args, arg(after.Tenant), arg(after.Owner), arg(after.ID))
 	}
-	found, err := s.rows(ctx, "read tasks", sql+" ORDER BY t.tenant, t.owner, t.id LIMIT "+round(limit), args...)
+	found, err := find(ctx, s.db, "read tasks", intoRow, sql+" ORDER BY t.tenant, t.owner, t.id LIMIT "+round(limit), args...)
 	return found[:min(len(found), limit)], err
-}
-
-// rows runs a statement that selects columns.
-func (s *Store) rows(ctx context.Context, what, sql string, args ...any) (found []store.Row, err error) {
-	err = s.read(ctx, func(ctx context.Context, q querier) error {
-		found, err = scanRows(q.Query(ctx, sql, args...))
-		return err
-	})
-	if err != nil {
-		return nil, wrap(what, err)
-	}
-	return found, nil
 }

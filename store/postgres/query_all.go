@@ -27,8 +27,8 @@ func (l *listing) sqlOfAll() string {
 	heads := "SELECT h.owner FROM o CROSS JOIN LATERAL (" + l.each(keys, "o.owner", 1) + " ORDER BY f.updated DESC, f.id DESC LIMIT 1) AS h " +
 		"ORDER BY h.updated DESC, h.id DESC, h.owner DESC LIMIT " + limit
 	page := "SELECT f.* FROM (" + heads + ") AS h CROSS JOIN LATERAL (" + l.each(keys, "h.owner", n) + ") AS f" + order + limit
-	records := "SELECT r.* FROM (" + page + ") AS f CROSS JOIN LATERAL (SELECT " + recordColumns(l.q.Body) +
-		" FROM parley.task AS t WHERE t.tenant = " + l.tenant + " AND t.owner = f.owner AND t.id = f.id LIMIT 1) AS r"
+	records := l.records("SELECT r.* FROM ("+page+") AS f CROSS JOIN LATERAL (SELECT "+unsized+
+		" FROM parley.task AS t WHERE t.tenant = "+l.tenant+" AND t.owner = f.owner AND t.id = f.id LIMIT 1) AS r", "updated DESC, id DESC, owner DESC")
 	return "WITH o AS MATERIALIZED (" + owners(l.tenant) + ") " +
 		"SELECT p.*, n.total FROM (SELECT CASE WHEN count(c.n) = count(*) THEN coalesce(sum(c.n), 0)::bigint END AS total FROM (SELECT " + l.totalOfEach("o.owner") + " AS n FROM o) AS c) AS n " +
 		"LEFT JOIN (" + records + ") AS p ON true ORDER BY p.updated DESC, p.id DESC, p.owner DESC"

@@ -3,11 +3,8 @@ package postgres
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"strings"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/parley-a2a/parley/store"
 )
@@ -44,11 +41,11 @@ func (w *writer) fillReceipts(all []*store.Append, changes []change) {
 }
 
 // receiptFields are those of a receipt r and its task t, if there is one, in the
-// order in which scanReceipt reads them.
+// order of intoReceipt.
 const receiptFields = "r.name, r.time, r.until, r.digest, coalesce(t.id, ''), coalesce(t.context, r.context), r.seq, r.answer"
 
-func scanReceipt(row pgx.Row, r *store.Receipt) error {
-	return row.Scan((*name)(&r.Name), (*millis)(&r.Time), (*millis)(&r.Until), &r.Digest, (*name)(&r.TaskID), (*name)(&r.Context), &r.Seq, &r.Answer)
+func intoReceipt(r *store.Receipt) []any {
+	return []any{(*name)(&r.Name), (*millis)(&r.Time), (*millis)(&r.Until), &r.Digest, (*name)(&r.TaskID), (*name)(&r.Context), &r.Seq, &r.Answer}
 }
 
 const (
@@ -59,43 +56,12 @@ const (
 
 // Receipt implements store.Store.
 func (s *Store) Receipt(ctx context.Context, k store.Key, name string) (*store.Receipt, error) {
-	var found store.Receipt
-	err := s.read(ctx, func(ctx context.Context, q querier) error {
-		err := scanReceipt(q.QueryRow(ctx, oneReceipt, arg(k.Tenant), arg(k.Owner), arg(name)), &found)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return store.ErrNotFound
-		}
-		return err
-	})
-	if err != nil {
-		return nil, wrap("receipt", err)
-	}
-	return &found, nil
+	return findOne(ctx, s.db, "receipt", intoReceipt, oneReceipt, arg(k.Tenant), arg(k.Owner), arg(name))
 }
 
 // Receipts implements store.Store.
 func (s *Store) Receipts(ctx context.Context, k store.Key) ([]store.Receipt, error) {
-	var found []store.Receipt
-	err := s.read(ctx, func(ctx context.Context, q querier) error {
-		found = nil
-		rows, err := q.Query(ctx, taskReceipts, arg(k.Tenant), arg(k.Owner), arg(k.ID))
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var r store.Receipt
-			if err := scanReceipt(rows, &r); err != nil {
-				return err
-			}
-			found = append(found, r)
-		}
-		return rows.Err()
-	})
-	if err != nil {
-		return nil, wrap("receipts", err)
-	}
-	return found, nil
+	return find(ctx, s.db, "receipts", intoReceipt, taskReceipts, arg(k.Tenant), arg(k.Owner), arg(k.ID))
 }
 
 // The receipts of a context are those of its tasks and those that came alone.
@@ -114,21 +80,12 @@ const (
 )
 
 // Forget implements store.Store.
-func (s *Store) Forget(ctx context.Context, q store.ForgetQuery) (n int, err error) {
+func (s *Store) Forget(ctx context.Context, q store.ForgetQuery) (int, error) {
 	if err := store.CheckLimit(q.Limit); err != nil {
 		return 0, err
 	}
-	err = s.write(ctx, func(tx pgx.Tx) error {
-		sql, args := forgetOld, []any{q.Before.UnixMilli(), q.Limit}
-		if q.Context != "" {
-			sql, args = forgetContext, []any{arg(q.Tenant), arg(q.Owner), arg(q.Context), q.Limit}
-		}
-		tag, err := tx.Exec(ctx, sql, args...)
-		n = int(tag.RowsAffected())
-		return err
-	})
-	if err != nil {
-		return 0, wrap("forget", err)
+	if q.Context == "" {
+		return s.exec(ctx, "forget", forgetOld, q.Before.UnixMilli(), q.Limit)
 	}
-	return n, nil
+	return s.exec(ctx, "forget", forgetContext, arg(q.Tenant), arg(q.Owner), arg(q.Context), q.Limit)
 }

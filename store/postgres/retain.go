@@ -29,7 +29,7 @@ func (s *Store) Idle(ctx context.Context, q store.IdleQuery) ([]store.Row, error
 		sql += " AND t.updated >= $3 AND (t.updated, t.tenant, t.owner, t.id) > ($3, $4, $5, $6)"
 		args = append(args, a.Updated.UnixMilli(), arg(a.Tenant), arg(a.Owner), arg(a.ID))
 	}
-	found, err := s.rows(ctx, "look for idle tasks", sql+" ORDER BY t.updated, t.tenant, t.owner, t.id LIMIT "+round(q.Limit), args...)
+	found, err := find(ctx, s.db, "look for idle tasks", intoRow, sql+" ORDER BY t.updated, t.tenant, t.owner, t.id LIMIT "+round(q.Limit), args...)
 	return found[:min(len(found), q.Limit)], err
 }
 
@@ -70,7 +70,7 @@ func (s *Store) doom(ctx context.Context, rows []store.Row) (n int, err error) {
 		if err := s.shareTally(ctx, tx); err != nil {
 			return err
 		}
-		gone, err := scanRows(tx.Query(ctx, doomTasks, tenants, owners, ids, last, epoch, updated))
+		gone, err := collect(ctx, tx, intoRow, doomTasks, tenants, owners, ids, last, epoch, updated)
 		if n = len(gone); n == 0 || err != nil {
 			return err
 		}
@@ -97,7 +97,7 @@ const doomTasks = "WITH d AS (DELETE FROM parley.task AS t WHERE t.key = ANY (AR
 // what others are about to remove.
 func (s *Store) purge(ctx context.Context) (done bool, err error) {
 	err = s.write(ctx, func(tx pgx.Tx) error {
-		tasks, err := numbers(tx.Query(ctx, "SELECT task FROM parley.doomed ORDER BY task LIMIT "+strconv.Itoa(deleteTasks)+" FOR UPDATE SKIP LOCKED"))
+		tasks, err := collect(ctx, tx, intoNumber, "SELECT task FROM parley.doomed ORDER BY task LIMIT "+strconv.Itoa(deleteTasks)+" FOR UPDATE SKIP LOCKED")
 		if done = len(tasks) == 0; done || err != nil {
 			return err
 		}
@@ -112,19 +112,11 @@ func (s *Store) purge(ctx context.Context) (done bool, err error) {
 	return done && err == nil, err
 }
 
-// numbers reads rows of one number each to their end.
-func numbers(rows pgx.Rows, err error) ([]int64, error) {
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, pgx.RowTo[int64])
-}
-
 // purgePushes removes push configs with their dead letters. A config is locked
 // before its letters are looked for: so whoever adds one has done so, or will find
 // no config.
 func purgePushes(ctx context.Context, tx pgx.Tx, tasks []int64) (more bool, err error) {
-	pushes, err := numbers(tx.Query(ctx, lockPushes, tasks))
+	pushes, err := collect(ctx, tx, intoNumber, lockPushes, tasks)
 	if len(pushes) == 0 || err != nil {
 		return false, err
 	}
@@ -163,11 +155,7 @@ var purgeLogs = "DELETE FROM parley.entry AS e USING (SELECT i.task, i.last FROM
 // whether somebody refers to them, by another statement, which sees what was
 // committed until then.
 func purgeBlobs(ctx context.Context, tx pgx.Tx, tasks []int64) (more bool, err error) {
-	rows, err := tx.Query(ctx, purgeUses, tasks)
-	if err != nil {
-		return false, err
-	}
-	hashes, err := pgx.CollectRows(rows, pgx.RowTo[[]byte])
+	hashes, err := collect(ctx, tx, intoBytes, purgeUses, tasks)
 	if len(hashes) == 0 || err != nil {
 		return false, err
 	}

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"context"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -9,19 +10,40 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// columns are those of a row of parley.task AS t, in the order in which scanRow
-// reads them.
+// columns are those of a row of parley.task AS t, in the order of intoRow.
 const columns = "t.tenant, t.owner, t.id, t.context, t.state, t.updated, t.created, t.last, t.active, t.node, t.epoch, t.lost, t.turn, t.attempt"
 
-// recordFields is how many recordColumns has.
-const recordFields = 16
+// recordFields is how many fields a record has that scanRecord reads: columns, the
+// head and the body of its seal, and its size.
+const recordFields = 17
 
-// recordColumns are those that scanRecord reads, with the body of a seal or without.
-func recordColumns(body bool) string {
+// unsized are the columns of a task that sized reads.
+const unsized = columns + ", t.key, t.head, t.body"
+
+// sized selects columns, key, head and body, and the size of a record with the body
+// of its seal or without, from tasks as t. PostgreSQL finds the length of bytes
+// without reading those that are not in the row. Without OFFSET each place that has
+// the size would find it anew.
+func sized(body bool, from string) string {
+	const log = "(SELECT sum(octet_length(e.body)) FROM parley.entry AS e WHERE e.task = t.key)"
+	const blobs = "(SELECT sum((SELECT octet_length(b.data) FROM parley.blob AS b WHERE b.hash = u.hash)) FROM parley.blob_task AS u WHERE u.task = t.key)"
+	size := "CASE WHEN t.head IS NULL THEN coalesce(" + log + ", 0) + coalesce(" + blobs + ", 0) ELSE octet_length(t.head) END"
 	if body {
-		return columns + ", t.head, t.body"
+		size = "CASE WHEN t.head IS NULL THEN coalesce(" + log + ", 0) ELSE octet_length(t.head) + octet_length(t.body) END + coalesce(" + blobs + ", 0)"
 	}
-	return columns + ", t.head, NULL::bytea"
+	return "SELECT " + unsized + ", (" + size + ")::bigint AS size FROM " + from + " OFFSET 0"
+}
+
+// recordColumns are those that scanRecord reads, of what sized selects as t: the
+// seal, with its body or without, where a condition holds.
+func recordColumns(body bool, condition string) string {
+	fields := columns + ", CASE WHEN " + condition + " THEN t.head END"
+	if body {
+		fields += ", CASE WHEN " + condition + " THEN t.body END"
+	} else {
+		fields += ", NULL::bytea"
+	}
+	return fields + ", t.size"
 }
 
 // name scans bytea into a string.
@@ -47,35 +69,76 @@ func (m *millis) ScanInt64(v pgtype.Int8) error {
 
 func milli(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
 
-// scanRow reads columns, and more behind them into what more points to.
-func scanRow(r pgx.Row, row *store.Row, more ...any) error {
-	return r.Scan(append([]any{
-		(*name)(&row.Tenant), (*name)(&row.Owner), (*name)(&row.ID), (*name)(&row.Context), &row.State, (*millis)(&row.Updated), (*millis)(&row.Created),
-		&row.Last, &row.Active, (*name)(&row.Node), &row.Epoch, &row.Lost, &row.Turn, &row.Attempt,
-	}, more...)...)
-}
+// into returns where the columns of a value's row are scanned to, in their order.
+type into[T any] func(*T) []any
 
-// scanRows reads rows of columns to their end.
-func scanRows(rows pgx.Rows, err error) ([]store.Row, error) {
+// each runs a query and calls f with each row.
+func each(ctx context.Context, q querier, f func(pgx.Rows) error, sql string, args ...any) error {
+	rows, err := q.Query(ctx, sql, args...)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer rows.Close()
-	var all []store.Row
 	for rows.Next() {
-		var row store.Row
-		if err := scanRow(rows, &row); err != nil {
-			return nil, err
+		if err := f(rows); err != nil {
+			return err
 		}
-		all = append(all, row)
 	}
-	return all, rows.Err()
+	return rows.Err()
 }
+
+// collect runs a query and returns a value of each row.
+func collect[T any](ctx context.Context, q querier, to into[T], sql string, args ...any) (all []T, err error) {
+	err = each(ctx, q, func(r pgx.Rows) error {
+		var v T
+		err := r.Scan(to(&v)...)
+		all = append(all, v)
+		return err
+	}, sql, args...)
+	return all, err
+}
+
+// find is collect as a read of its own.
+func find[T any](ctx context.Context, d *db, what string, to into[T], sql string, args ...any) (all []T, err error) {
+	err = d.read(ctx, func(ctx context.Context, q querier) (err error) {
+		all, err = collect(ctx, q, to, sql, args...)
+		return err
+	})
+	if err != nil {
+		return nil, wrap(what, err)
+	}
+	return all, nil
+}
+
+// findOne is find for a row that there is once at most; ErrNotFound: there is none.
+func findOne[T any](ctx context.Context, d *db, what string, to into[T], sql string, args ...any) (*T, error) {
+	all, err := find(ctx, d, what, to, sql, args...)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(all) == 0:
+		return nil, store.ErrNotFound
+	}
+	return &all[0], nil
+}
+
+// intoRow is for columns.
+func intoRow(r *store.Row) []any {
+	return []any{
+		(*name)(&r.Tenant), (*name)(&r.Owner), (*name)(&r.ID), (*name)(&r.Context), &r.State, (*millis)(&r.Updated), (*millis)(&r.Created),
+		&r.Last, &r.Active, (*name)(&r.Node), &r.Epoch, &r.Lost, &r.Turn, &r.Attempt,
+	}
+}
+
+// intoName and intoNumber are for rows of one column.
+func intoName(s *string) []any  { return []any{(*name)(s)} }
+func intoNumber(n *int64) []any { return []any{n} }
+func intoBytes(b *[]byte) []any { return []any{b} }
 
 // scanRecord reads recordColumns, and more behind them.
 func scanRecord(r pgx.Row, rec *store.Record, more ...any) error {
 	var head, body []byte
-	if err := scanRow(r, &rec.Row, append([]any{&head, &body}, more...)...); err != nil {
+	if err := r.Scan(append(append(intoRow(&rec.Row), &head, &body, &rec.Size), more...)...); err != nil {
 		return err
 	}
 	rec.Seal = nil

@@ -6,10 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/parley-a2a/parley/store"
 )
 
 //go:embed migrations/*.sql
@@ -27,25 +28,7 @@ type schema struct {
 }
 
 // current is this program's schema.
-var current = schema{steps: embedded(), works: 1}
-
-// embedded returns the migrations in the order of their file names.
-func embedded() []string {
-	names, err := fs.Glob(migrations, "migrations/*.sql")
-	if err != nil || len(names) == 0 {
-		panic("postgres: no migrations in the program")
-	}
-	slices.Sort(names)
-	steps := make([]string, len(names))
-	for i, name := range names {
-		text, err := migrations.ReadFile(name)
-		if err != nil {
-			panic(err)
-		}
-		steps[i] = string(text)
-	}
-	return steps
-}
+var current = schema{steps: store.Migrations(migrations), works: 1}
 
 func (s *schema) version() int { return len(s.steps) }
 

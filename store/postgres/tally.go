@@ -164,21 +164,15 @@ func (s *Store) scopesNow(ctx context.Context, q querier) (map[scopeName]int64, 
 	if keys, at := s.scopes.known(); at == version {
 		return keys, nil
 	}
-	rows, err := q.Query(ctx, "SELECT tenant, owner, context, key FROM parley.scope")
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
 	keys := map[scopeName]int64{}
-	for rows.Next() {
+	err := each(ctx, q, func(r pgx.Rows) error {
 		var n scopeName
 		var key int64
-		if err := rows.Scan((*name)(&n.tenant), (*name)(&n.owner), (*name)(&n.context), &key); err != nil {
-			return nil, err
-		}
+		err := r.Scan((*name)(&n.tenant), (*name)(&n.owner), (*name)(&n.context), &key)
 		keys[n] = key
-	}
-	if err := rows.Err(); err != nil {
+		return err
+	}, "SELECT tenant, owner, context, key FROM parley.scope")
+	if err != nil {
 		return nil, err
 	}
 	s.scopes.learn(keys, version)

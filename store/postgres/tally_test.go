@@ -122,7 +122,7 @@ func TestTalliesAreExact(t *testing.T) {
 
 func rowOf(t testing.TB, s *Store, k store.Key) *store.Row {
 	t.Helper()
-	r, err := s.Get(context.Background(), k, false)
+	r, err := s.Get(context.Background(), k, store.RowOnly)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,4 +173,19 @@ func TestHugeAppend(t *testing.T) {
 	if err := store.Do(t.Context(), w, a); !errors.Is(err, store.ErrConflict) {
 		t.Error(err)
 	}
+}
+
+var bytes300 = fmt.Appendf(nil, "%0300d", 0)
+
+// newTask is the append that begins a task with n entries.
+func newTask(id string, n int) *store.Append {
+	now := time.Now()
+	a := &store.Append{Row: store.Row{
+		Key: store.Key{Tenant: "tenant", Owner: "owner", ID: id}, Context: "context", State: 1, Updated: now, Created: now,
+		Active: true, Node: "node", Epoch: 1, Turn: 1, Attempt: 1,
+	}}
+	for i := range n {
+		a.Entries = append(a.Entries, store.Entry{Seq: int64(i + 1), Time: now, Kind: 1, Body: bytes300[:100]})
+	}
+	return a
 }

@@ -23,11 +23,7 @@ func (s *Store) prepare(ctx context.Context) error {
 		s.prelude += ", pg_advisory_xact_lock_shared(" + strconv.Itoa(tallyLock) + ")"
 	}
 	return s.read(ctx, func(ctx context.Context, q querier) error {
-		rows, err := q.Query(ctx, "SELECT name FROM pg_catalog.pg_settings WHERE name IN ('jit', 'enable_hashjoin', 'enable_mergejoin')")
-		if err != nil {
-			return err
-		}
-		all, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		all, err := collect(ctx, q, func(s *string) []any { return []any{s} }, "SELECT name FROM pg_catalog.pg_settings WHERE name IN ('jit', 'enable_hashjoin', 'enable_mergejoin')")
 		for _, name := range all {
 			s.prelude += ", set_config('" + name + "', 'off', true)"
 		}

@@ -12,20 +12,8 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// troubled lets errors.Is find why a call failed, and leaves the text as it is.
-func troubled(err error) error {
-	if class := classOf(err); class != nil && !errors.Is(err, class) {
-		return &trouble{err, class}
-	}
-	return err
-}
-
-type trouble struct {
-	error
-	class error // one of the store's errors for operators
-}
-
-func (t *trouble) Unwrap() []error { return []error{t.error, t.class} }
+// troubled adds why a call failed, where that can be told.
+func troubled(err error) error { return store.Because(err, classOf(err)) }
 
 // classOf returns which of the errors for operators an error is, or nil.
 func classOf(err error) error {

@@ -8,11 +8,10 @@ import (
 	"sync"
 )
 
-// Vault is what a database keeps beside tasks: the part of a Store that programs
-// may change while servers have the database open. It may be used by any number
-// of goroutines.
+// Vault is a store.Vault: the part of a Store that programs may change while servers
+// have the database open. It may be used by any number of goroutines.
 type Vault struct {
-	d     *db
+	*db
 	close func()
 }
 
@@ -44,7 +43,7 @@ func openVault(ctx context.Context, address string, sc *schema) (*Vault, error) 
 	}
 	over, end := context.WithCancel(context.Background())
 	d.over = over
-	return &Vault{d: d, close: sync.OnceFunc(func() {
+	return &Vault{db: d, close: sync.OnceFunc(func() {
 		end()
 		d.pool.Close()
 	})}, nil
@@ -56,19 +55,6 @@ var errNoSchema = noSchema{errors.New("there is nothing of this program in the d
 type noSchema struct{ error }
 
 func (noSchema) Is(target error) bool { return target == fs.ErrNotExist }
-
-// Keep is that of store.Store.
-func (v *Vault) Keep(ctx context.Context, name string, was, is []byte) ([]byte, error) {
-	return v.d.keep(ctx, name, was, is)
-}
-
-// Kept is that of store.Store.
-func (v *Vault) Kept(ctx context.Context) (map[string][]byte, error) { return v.d.allKept(ctx) }
-
-// Secret is that of store.Store.
-func (v *Vault) Secret(ctx context.Context, name string) ([]byte, error) {
-	return v.d.secret(ctx, name)
-}
 
 // Close ends the vault. Calling it again does nothing.
 func (v *Vault) Close() error {

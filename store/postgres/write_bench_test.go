@@ -1,3 +1,5 @@
+//go:build unix
+
 package postgres
 
 import (
@@ -63,8 +65,6 @@ func benchWrite(b *testing.B, c *pgtest.Cluster, st *Store, next func(w, i int, 
 	b.ReportMetric(float64(b.N)/float64(after.Commits-before.Commits), "appends/commit")
 }
 
-var bytes300 = fmt.Appendf(nil, "%0300d", 0)
-
 func oneEntry(w, i int, was *store.Append) *store.Append {
 	if i%16 == 0 {
 		was = newTask(fmt.Sprintf("%08d-0000-4000-8000-%012d", w, i), 1)
@@ -81,19 +81,6 @@ func wholeTask(w, i int, _ *store.Append) *store.Append {
 	a.Row.Active = false
 	a.Seal = &store.Seal{Head: bytes300[:100], Body: append(bytes300, bytes300...)}
 	a.Receipts = []store.Receipt{{Name: "message " + a.Row.ID, Time: a.Row.Created, Until: a.Row.Created.Add(time.Hour), Digest: bytes300[:32], Seq: 1}}
-	return a
-}
-
-// newTask is the append that begins a task with n entries.
-func newTask(id string, n int) *store.Append {
-	now := time.Now()
-	a := &store.Append{Row: store.Row{
-		Key: store.Key{Tenant: "tenant", Owner: "owner", ID: id}, Context: "context", State: 1, Updated: now, Created: now,
-		Active: true, Node: "node", Epoch: 1, Turn: 1, Attempt: 1,
-	}}
-	for i := range n {
-		a.Entries = append(a.Entries, store.Entry{Seq: int64(i + 1), Time: now, Kind: 1, Body: bytes300[:100]})
-	}
 	return a
 }
 

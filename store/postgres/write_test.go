@@ -105,7 +105,7 @@ func (w *world) whole(k store.Key, last int64) {
 			w.t.Errorf("%s: entry %d is in place %d", k.ID, e.Seq, i+1)
 		}
 	}
-	r, err := w.Get(context.Background(), k, true)
+	r, err := w.Get(context.Background(), k, store.Whole)
 	if last == 0 && errors.Is(err, store.ErrNotFound) {
 		return
 	}

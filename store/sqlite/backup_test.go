@@ -39,7 +39,7 @@ func TestReaderBesideAStore(t *testing.T) {
 	for i := range 3 {
 		a := task(fmt.Sprint(i), 100)
 		mustAppend(t, st, a)
-		if rec, err := r.Get(t.Context(), a.Row.Key, false); err != nil || rec.Last != 1 {
+		if rec, err := r.Get(t.Context(), a.Row.Key, store.RowOnly); err != nil || rec.Last != 1 {
 			t.Errorf("the reader got %+v, %v", rec, err)
 		}
 	}

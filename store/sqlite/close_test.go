@@ -50,9 +50,13 @@ func TestCloseBeneathItsUsers(t *testing.T) {
 				case 2, 3:
 					_, err = st.List(ctx, store.Query{Limit: 5})
 				default:
-					var es []store.Entry
-					if es, err = st.Entries(ctx, store.Key{ID: "0"}, 0, 0); err == nil && len(es) != 20 {
-						t.Errorf("%d entries", len(es))
+					n := 0
+					for _, failed := range store.EachEntry(ctx, st, store.Key{ID: "0"}, 0, store.Whole) {
+						err = failed
+						n++
+					}
+					if err == nil && n != 20 {
+						t.Errorf("%d entries", n)
 					}
 				}
 				cancel()

@@ -19,6 +19,7 @@ type conn struct {
 	*sqlite3.Conn
 	stmts  map[string]*stmt
 	bodies bool // see hasBodies; false: look
+	grown  bool // a value was read for which it took much memory: see grow
 }
 
 // patience is how long a connection waits for another program to end its
@@ -48,6 +49,18 @@ func openConn(path, mode string) (*conn, error) {
 	return c, nil
 }
 
+// grownFrom is the size, in bytes, of a value from which on the connection that read
+// it is closed. SQLite gives no memory back to the system: a connection keeps twice
+// the size of the largest value that it has read.
+const grownFrom = 1 << 20
+
+// grow notes that a value of n bytes was read.
+func (c *conn) grow(n int) {
+	if n >= grownFrom {
+		c.grown = true
+	}
+}
+
 // close finalizes the statements and closes the connection.
 func (c *conn) close() error {
 	for _, s := range c.stmts {
@@ -72,8 +85,7 @@ func (c *conn) pragma(name string) (int64, error) {
 
 // hasTable reports whether the database has a table: an older one has fewer.
 func (c *conn) hasTable(name string) (there bool, err error) {
-	err = c.stmt("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?").text(name).
-		each(func(*sqlite3.Stmt) error { there = true; return nil })
+	_, there, err = c.stmt("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?").text(name).one()
 	return there, err
 }
 

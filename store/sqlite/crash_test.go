@@ -60,7 +60,7 @@ func writeUntilKilled(path string) error {
 func crashWriter(st *Store, w int) error {
 	a := task("", 0)
 	a.Row.Key = crashKey(w)
-	r, err := st.Get(context.Background(), a.Row.Key, false)
+	r, err := st.Get(context.Background(), a.Row.Key, store.RowOnly)
 	switch {
 	case err == nil:
 		a.After, a.Epoch = r.Last, r.Epoch
@@ -116,7 +116,7 @@ func TestKilledProcessLosesNothing(t *testing.T) {
 		}
 		st := mustOpen(t, path, nil)
 		for w, seq := range acked {
-			r, err := st.Get(t.Context(), crashKey(w), false)
+			r, err := st.Get(t.Context(), crashKey(w), store.RowOnly)
 			if seq > 0 && (err != nil || r.Last < seq) {
 				t.Errorf("round %d: %d entries of task %d were acknowledged, there are %+v, %v", round, seq, w, r, err)
 			}

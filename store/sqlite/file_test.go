@@ -362,7 +362,7 @@ func TestDamageInsideIsAnError(t *testing.T) {
 	if es, err := st.Entries(t.Context(), task("a", 1).Row.Key, 0, 0); err == nil {
 		t.Errorf("%d entries read from a damaged page", len(es))
 	}
-	if _, err := st.Get(t.Context(), task("a", 1).Row.Key, true); err != nil {
+	if _, err := st.Get(t.Context(), task("a", 1).Row.Key, store.Whole); err != nil {
 		t.Errorf("what is not damaged cannot be read: %v", err)
 	}
 }

@@ -52,7 +52,7 @@ func TestFullDisk(t *testing.T) {
 	check := func(st *Store) {
 		storetest.Check(t, st, keys...)
 		for k, want := range written {
-			_, err := st.Get(t.Context(), k, true)
+			_, err := st.Get(t.Context(), k, store.Whole)
 			if got := err == nil; got != want {
 				t.Errorf("%s: written %t, reported %t", k.ID, got, want)
 			}
@@ -61,7 +61,7 @@ func TestFullDisk(t *testing.T) {
 	check(st)
 	// What is deleted makes room, also while the disk is full.
 	first := task("0-0", 0).Row.Key
-	r, err := st.Get(t.Context(), first, false)
+	r, err := st.Get(t.Context(), first, store.RowOnly)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -209,16 +209,16 @@ func TestTornCommit(t *testing.T) {
 		d.most = 0
 		for _, st := range []*Store{st, mustOpen(t, crashed(t, st), nil)} {
 			storetest.Check(t, st, keys...)
-			if _, err := st.Get(t.Context(), keys[0], false); err != nil {
+			if _, err := st.Get(t.Context(), keys[0], store.RowOnly); err != nil {
 				t.Errorf("what was there: %v", err)
 			}
-			if _, err := st.Get(t.Context(), keys[1], false); !errors.Is(err, store.ErrNotFound) {
+			if _, err := st.Get(t.Context(), keys[1], store.RowOnly); !errors.Is(err, store.ErrNotFound) {
 				t.Errorf("what was torn: %v", err)
 			}
 		}
 	}
 	mustAppend(t, st, task("after", 100))
-	if _, err := mustOpen(t, crashed(t, st), nil).Get(t.Context(), keys[2], false); err != nil {
+	if _, err := mustOpen(t, crashed(t, st), nil).Get(t.Context(), keys[2], store.RowOnly); err != nil {
 		t.Error(err)
 	}
 }

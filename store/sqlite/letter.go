@@ -42,42 +42,35 @@ func (r *Reader) DeadLetters(ctx context.Context, q store.LetterQuery) ([]store.
 	if q.After != nil {
 		at, seq = q.After.At, q.After.Seq
 	}
-	var found []store.DeadLetter
-	err := r.readTable(ctx, "letter", func(c *conn) error {
+	return find(ctx, r, "letter", scanLetter, func(c *conn) *stmt {
 		st := c.stmt(sql + " ORDER BY l.push, l.seq LIMIT ?").int(at).int(seq)
 		if id := q.Of; id != nil {
 			st.text(id.Tenant).text(id.Owner).text(id.Key.ID).text(id.ID)
 		}
-		return st.int(int64(q.Limit)).each(func(r *sqlite3.Stmt) error {
-			found = append(found, store.DeadLetter{
-				PushID: store.PushID{Key: store.Key{Tenant: r.ColumnText(0), Owner: r.ColumnText(1), ID: r.ColumnText(2)}, ID: r.ColumnText(3)},
-				Seq:    r.ColumnInt64(4), Time: milli(r.ColumnInt64(5)), Tries: int32(r.ColumnInt64(6)),
-				Reason: r.ColumnText(7), Again: r.ColumnBool(8), At: r.ColumnInt64(9),
-			})
-			return nil
-		})
+		return st.int(int64(q.Limit))
 	})
-	return found, err
+}
+
+// scanLetter reads what DeadLetters selects.
+func scanLetter(r *sqlite3.Stmt) store.DeadLetter {
+	return store.DeadLetter{
+		PushID: store.PushID{Key: store.Key{Tenant: r.ColumnText(0), Owner: r.ColumnText(1), ID: r.ColumnText(2)}, ID: r.ColumnText(3)},
+		Seq:    r.ColumnInt64(4), Time: milli(r.ColumnInt64(5)), Tries: int32(r.ColumnInt64(6)),
+		Reason: r.ColumnText(7), Again: r.ColumnBool(8), At: r.ColumnInt64(9),
+	}
 }
 
 // SetLetters implements store.Store.
 func (s *Store) SetLetters(ctx context.Context, letters []store.DeadLetter, gone bool) error {
-	err := s.write(ctx, func(c *conn) error {
-		return some(c.transaction(func() error {
-			changed := false
-			for i := range letters {
-				if err := c.setLetter(&letters[i], gone); err != nil {
-					return err
-				}
-				changed = changed || c.Changes() > 0
+	return s.change(ctx, "set dead letters", func(c *conn) (changed bool, err error) {
+		for i := range letters {
+			if err := c.setLetter(&letters[i], gone); err != nil {
+				return false, err
 			}
-			if !changed {
-				return errNothing
-			}
-			return nil
-		}))
+			changed = changed || c.Changes() > 0
+		}
+		return changed, nil
 	})
-	return wrap("set dead letters", err)
 }
 
 func (c *conn) setLetter(l *store.DeadLetter, gone bool) error {

@@ -76,5 +76,5 @@ func inUse(path string, f *os.File) error {
 			who = "this process"
 		}
 	}
-	return &trouble{fmt.Errorf("sqlite: %s is in use by %s; stop that first, or choose another file", path, who), store.ErrBusy}
+	return store.Because(fmt.Errorf("sqlite: %s is in use by %s; stop that first, or choose another file", path, who), store.ErrBusy)
 }

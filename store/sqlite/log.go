@@ -142,13 +142,11 @@ func duplicate(taken bool) error {
 
 // keep stores a blob unless it is there, and that the task refers to it.
 func (c *conn) keep(task int64, b *store.Blob) error {
-	var key int64 // SQLite counts from 1
-	err := c.stmt("SELECT key FROM blob WHERE hash = ?").text(b.Hash).
-		each(func(r *sqlite3.Stmt) error { key = r.ColumnInt64(0); return nil })
+	key, there, err := c.stmt("SELECT key FROM blob WHERE hash = ?").text(b.Hash).one()
 	if err != nil {
 		return err
 	}
-	if key == 0 {
+	if !there {
 		err := c.stmt("INSERT INTO blob (hash, data) VALUES (?, ?)").text(b.Hash).blob(b.Data).exec()
 		if err != nil {
 			return err
@@ -159,25 +157,25 @@ func (c *conn) keep(task int64, b *store.Blob) error {
 		int(key).int(task).exec()
 }
 
-// errEnough ends a read whose limit is reached.
+// errEnough ends a read whose page is full.
 var errEnough = errors.New("enough")
 
 // Entries implements store.Store.
 func (r *Reader) Entries(ctx context.Context, k store.Key, after int64, limit int) ([]store.Entry, error) {
-	var found []store.Entry
+	page := store.NewEntryPage(after, limit)
 	err := r.read(ctx, func(c *conn) error {
 		err := c.stmt("SELECT first, last, body FROM entry WHERE task = (SELECT key FROM task WHERE tenant = ? AND owner = ? AND id = ?) AND last > ? ORDER BY last").
 			text(k.Tenant).text(k.Owner).text(k.ID).int(after).
-			each(func(r *sqlite3.Stmt) (err error) {
-				found, err = store.Unpack(found, r.ColumnRawBlob(2), r.ColumnInt64(0), r.ColumnInt64(1), after)
-				if err == nil && limit > 0 && len(found) >= limit {
+			each(func(r *sqlite3.Stmt) error {
+				body := r.ColumnRawBlob(2)
+				c.grow(len(body))
+				err := page.Unpack(body, r.ColumnInt64(0), r.ColumnInt64(1))
+				if err == nil && page.Full() {
 					return errEnough
 				}
 				return err
 			})
 		if errors.Is(err, errEnough) {
-			clear(found[limit:])
-			found = found[:limit]
 			return nil
 		}
 		return err
@@ -185,7 +183,7 @@ func (r *Reader) Entries(ctx context.Context, k store.Key, after int64, limit in
 	if err != nil {
 		return nil, err
 	}
-	return found, nil
+	return page.Entries, nil
 }
 
 // Blob implements store.Store.
@@ -196,6 +194,7 @@ func (r *Reader) Blob(ctx context.Context, hash string) ([]byte, error) {
 		err := c.stmt("SELECT data FROM blob WHERE hash = ?").text(hash).
 			each(func(r *sqlite3.Stmt) error {
 				found, data = true, r.ColumnBlob(0, nil)
+				c.grow(len(data))
 				return nil
 			})
 		if err == nil && !found {
@@ -204,4 +203,12 @@ func (r *Reader) Blob(ctx context.Context, hash string) ([]byte, error) {
 		return err
 	})
 	return data, err
+}
+
+// Blobs implements store.Store.
+func (r *Reader) Blobs(ctx context.Context, k store.Key) ([]string, error) {
+	return find(ctx, r, "blob_task", scanText, func(c *conn) *stmt {
+		return c.stmt("SELECT hash FROM blob_task JOIN blob ON blob.key = blob_task.blob WHERE blob_task.task = " + taskKey + " ORDER BY hash").
+			text(k.Tenant).text(k.Owner).text(k.ID)
+	})
 }

@@ -87,7 +87,7 @@ func TestCommitThatCannotBeWritten(t *testing.T) {
 	if !errors.Is(errs[0], store.ErrFull) {
 		t.Errorf("a commit beyond the limit: %v, want that the disk is full", errs[0])
 	}
-	if _, err := st.Get(t.Context(), big.Row.Key, false); !errors.Is(err, store.ErrNotFound) {
+	if _, err := st.Get(t.Context(), big.Row.Key, store.RowOnly); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("what could not be written is there: %v", err)
 	}
 	mustAppend(t, st, small) // there is room for it
@@ -99,7 +99,7 @@ func TestCommitThatCannotBeWritten(t *testing.T) {
 	recovered := mustOpen(t, crashed(t, st), nil)
 	storetest.Check(t, recovered, keys...)
 	for _, k := range keys {
-		if _, err := recovered.Get(t.Context(), k, false); err != nil {
+		if _, err := recovered.Get(t.Context(), k, store.RowOnly); err != nil {
 			t.Errorf("%s after a crash: %v", k.ID, err)
 		}
 	}

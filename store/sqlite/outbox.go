@@ -30,9 +30,8 @@ func (c *conn) setPushes(task int64, a *store.Append) error {
 	for i := range a.Letters {
 		id := a.Letters[i].ID
 		if keys[id] == 0 {
-			err := c.stmt("SELECT key FROM push WHERE task = ? AND id = ?").int(task).text(id).
-				each(func(r *sqlite3.Stmt) error { keys[id] = r.ColumnInt64(0); return nil })
-			if err != nil {
+			var err error
+			if keys[id], _, err = c.stmt("SELECT key FROM push WHERE task = ? AND id = ?").int(task).text(id).one(); err != nil {
 				return err
 			}
 		}
@@ -88,13 +87,6 @@ func maybe(r *sqlite3.Stmt, column int) time.Time {
 // taskKey selects the key of a task by its name.
 const taskKey = "(SELECT key FROM task WHERE tenant = ? AND owner = ? AND id = ?)"
 
-// task returns the key of a task, or 0.
-func (c *conn) task(k store.Key) (key int64, err error) {
-	err = c.stmt("SELECT key FROM task WHERE tenant = ? AND owner = ? AND id = ?").text(k.Tenant).text(k.Owner).text(k.ID).
-		each(func(r *sqlite3.Stmt) error { key = r.ColumnInt64(0); return nil })
-	return key, err
-}
-
 // SetPush implements store.Store.
 func (s *Store) SetPush(ctx context.Context, p *store.PushConfig) error {
 	if err := p.Validate(); err != nil {
@@ -102,11 +94,10 @@ func (s *Store) SetPush(ctx context.Context, p *store.PushConfig) error {
 	}
 	found := false
 	err := s.write(ctx, func(c *conn) error {
-		task, err := c.task(p.Key)
-		if err != nil || task == 0 {
+		task, there, err := c.stmt("SELECT key FROM task WHERE tenant = ? AND owner = ? AND id = ?").text(p.Tenant).text(p.Owner).text(p.Key.ID).one()
+		if found = there; !there || err != nil {
 			return err
 		}
-		found = true
 		return c.setPush(task, p)
 	})
 	if err == nil && !found {
@@ -115,18 +106,13 @@ func (s *Store) SetPush(ctx context.Context, p *store.PushConfig) error {
 	return wrap("set push config", err)
 }
 
+const pushesOf = "SELECT " + pushColumns + " FROM task AS t JOIN push AS p ON p.task = t.key WHERE t.tenant = ? AND t.owner = ? AND t.id = ? "
+
 // Push implements store.Store.
 func (r *Reader) Push(ctx context.Context, id store.PushID) (*store.PushConfig, error) {
-	var found *store.PushConfig
-	err := r.readTable(ctx, "push", func(c *conn) error {
-		return c.stmt("SELECT " + pushColumns + " FROM task AS t JOIN push AS p ON p.task = t.key WHERE t.tenant = ? AND t.owner = ? AND t.id = ? AND p.id = ?").
-			text(id.Tenant).text(id.Owner).text(id.Key.ID).text(id.ID).
-			each(func(r *sqlite3.Stmt) error { found = new(scanPush(r)); return nil })
+	return findOne(ctx, r, "push", scanPush, func(c *conn) *stmt {
+		return c.stmt(pushesOf + "AND p.id = ?").text(id.Tenant).text(id.Owner).text(id.Key.ID).text(id.ID)
 	})
-	if err == nil && found == nil {
-		err = store.ErrNotFound
-	}
-	return found, err
 }
 
 // Pushes implements store.Store.
@@ -134,26 +120,20 @@ func (r *Reader) Pushes(ctx context.Context, k store.Key, after string, limit in
 	if err := store.CheckLimit(limit); err != nil {
 		return nil, err
 	}
-	var found []store.PushConfig
-	err := r.readTable(ctx, "push", func(c *conn) error {
-		return c.stmt("SELECT " + pushColumns + " FROM task AS t JOIN push AS p ON p.task = t.key WHERE t.tenant = ? AND t.owner = ? AND t.id = ? AND p.id > ? ORDER BY p.id LIMIT ?").
-			text(k.Tenant).text(k.Owner).text(k.ID).text(after).int(int64(limit)).
-			each(func(r *sqlite3.Stmt) error { found = append(found, scanPush(r)); return nil })
+	return find(ctx, r, "push", scanPush, func(c *conn) *stmt {
+		return c.stmt(pushesOf + "AND p.id > ? ORDER BY p.id LIMIT ?").text(k.Tenant).text(k.Owner).text(k.ID).text(after).int(int64(limit))
 	})
-	return found, err
 }
 
 // DropPush implements store.Store.
 func (s *Store) DropPush(ctx context.Context, id store.PushID) error {
 	for done := false; !done; {
-		err := s.write(ctx, func(c *conn) error {
-			return some(c.transaction(func() (err error) {
-				done, err = c.dropPush(id)
-				return err
-			}))
+		err := s.change(ctx, "drop push config", func(c *conn) (changed bool, err error) {
+			changed, done, err = c.dropPush(id)
+			return changed, err
 		})
 		if err != nil {
-			return wrap("drop push config", err)
+			return err
 		}
 	}
 	return nil
@@ -161,23 +141,18 @@ func (s *Store) DropPush(ctx context.Context, id store.PushID) error {
 
 // dropPush removes a part of a push config's letters, or with the last part
 // the config. done means that nothing is left.
-func (c *conn) dropPush(id store.PushID) (done bool, err error) {
-	key := int64(0)
-	err = c.stmt("SELECT key FROM push WHERE task = " + taskKey + " AND id = ?").
-		text(id.Tenant).text(id.Owner).text(id.Key.ID).text(id.ID).
-		each(func(r *sqlite3.Stmt) error { key = r.ColumnInt64(0); return nil })
-	if err == nil && key == 0 {
-		return true, errNothing
-	}
-	if err != nil {
-		return false, err
+func (c *conn) dropPush(id store.PushID) (changed, done bool, err error) {
+	key, there, err := c.stmt("SELECT key FROM push WHERE task = " + taskKey + " AND id = ?").
+		text(id.Tenant).text(id.Owner).text(id.Key.ID).text(id.ID).one()
+	if !there || err != nil {
+		return false, err == nil, err
 	}
 	err = c.stmt("DELETE FROM letter WHERE push = ? AND seq IN (SELECT seq FROM letter WHERE push = ? LIMIT ?)").
 		int(key).int(key).int(dropLetters).exec()
 	if err != nil || c.Changes() == dropLetters {
-		return false, err
+		return true, false, err
 	}
-	return true, c.stmt("DELETE FROM push WHERE key = ?").int(key).exec()
+	return true, true, c.stmt("DELETE FROM push WHERE key = ?").int(key).exec()
 }
 
 // dropPushes removes push configs of a task that is gone, and their letters, no
@@ -197,45 +172,37 @@ func (c *conn) dropPushes(task int64) (rest bool, err error) {
 
 // Advance implements store.Store.
 func (s *Store) Advance(ctx context.Context, all []store.Advance) error {
-	err := s.write(ctx, func(c *conn) error {
-		return some(c.transaction(func() error {
-			changed := false
-			for i := range all {
-				done, err := c.advance(&all[i])
-				if err != nil {
-					return err
-				}
-				changed = changed || done
+	return s.change(ctx, "advance", func(c *conn) (changed bool, err error) {
+		for i := range all {
+			done, err := c.advance(&all[i])
+			if err != nil {
+				return false, err
 			}
-			if !changed {
-				return errNothing
-			}
-			return nil
-		}))
+			changed = changed || done
+		}
+		return changed, nil
 	})
-	return wrap("advance", err)
 }
 
 func (c *conn) advance(a *store.Advance) (changed bool, err error) {
-	push := int64(0)
 	const which = " WHERE task = " + taskKey + " AND id = ? AND created = ? AND (? = '' OR node = ?)"
-	run := func(sql string, alive bool) error {
+	run := func(sql string, alive bool) (push int64, there bool, err error) {
 		st := c.stmt(sql).progress(&a.Progress)
 		if !alive {
 			st.bool(a.Live)
 		}
-		return st.text(a.Tenant).text(a.Owner).text(a.Key.ID).text(a.ID).time(a.Created).text(a.Node).text(a.Node).
-			each(func(r *sqlite3.Stmt) error { push = r.ColumnInt64(0); return nil })
+		return st.text(a.Tenant).text(a.Owner).text(a.Key.ID).text(a.ID).time(a.Created).text(a.Node).text(a.Node).one()
 	}
 	// Most go on being live. Then the index, which SQLite touches where a
 	// statement sets one of its columns, is left alone.
+	var push int64
 	if a.Live {
-		err = run("UPDATE push SET cursor = ?, tries = ?, since = ?, due = ?, reason = ?"+which+" AND live = 1 RETURNING key", true)
+		push, changed, err = run("UPDATE push SET cursor = ?, tries = ?, since = ?, due = ?, reason = ?"+which+" AND live = 1 RETURNING key", true)
 	}
-	if push == 0 && err == nil {
-		err = run("UPDATE push SET cursor = ?, tries = ?, since = ?, due = ?, reason = ?, live = ?"+which+" RETURNING key", false)
+	if !changed && err == nil {
+		push, changed, err = run("UPDATE push SET cursor = ?, tries = ?, since = ?, due = ?, reason = ?, live = ?"+which+" RETURNING key", false)
 	}
-	if push == 0 || err != nil {
+	if !changed || err != nil {
 		return false, err
 	}
 	return true, c.bury(push, a.Dead)
@@ -245,17 +212,12 @@ var lostPushes = lostOf("push", "push_live", "live = 1")
 
 // ClaimPushes implements store.Store. Like Claim it costs what it claims.
 func (s *Store) ClaimPushes(ctx context.Context, node string, deadBefore time.Time, limit int) (n int, err error) {
-	err = s.write(ctx, func(c *conn) error {
-		return some(c.transaction(func() error {
-			n, err = c.claimPushes(node, deadBefore, limit)
-			if n == 0 && err == nil {
-				return errNothing
-			}
-			return err
-		}))
+	err = s.change(ctx, "claim push configs", func(c *conn) (changed bool, err error) {
+		n, err = c.claimPushes(node, deadBefore, limit)
+		return n > 0, err
 	})
 	if err != nil {
-		return 0, wrap("claim push configs", err)
+		return 0, err
 	}
 	return n, nil
 }
@@ -280,15 +242,14 @@ func (r *Reader) LivePushes(ctx context.Context, node string, after int64, limit
 	if err := store.CheckLimit(limit); err != nil {
 		return nil, err
 	}
-	var found []store.PushState
-	err := r.read(ctx, func(c *conn) error {
+	return find(ctx, r, "push", scanPushState, func(c *conn) *stmt {
 		return c.stmt("SELECT " + pushColumns + ", t.last, p.key FROM push AS p INDEXED BY push_live JOIN task AS t ON t.key = p.task " +
 			"WHERE p.live = 1 AND p.node = ? AND p.key > ? ORDER BY p.key LIMIT ?").
-			text(node).int(after).int(int64(limit)).
-			each(func(r *sqlite3.Stmt) error {
-				found = append(found, store.PushState{PushConfig: scanPush(r), Last: r.ColumnInt64(14), At: r.ColumnInt64(15)})
-				return nil
-			})
+			text(node).int(after).int(int64(limit))
 	})
-	return found, err
+}
+
+// scanPushState reads pushColumns, the end of the log and the place.
+func scanPushState(r *sqlite3.Stmt) store.PushState {
+	return store.PushState{PushConfig: scanPush(r), Last: r.ColumnInt64(14), At: r.ColumnInt64(15)}
 }

@@ -29,7 +29,7 @@ func TestPushesOfDoomedTasks(t *testing.T) {
 				a.Letters = append(a.Letters, store.DeadLetter{PushID: store.PushID{ID: "1"}, Seq: i + 1, Time: began, Again: true})
 			}
 			mustAppend(t, st, a)
-			r, err := st.Get(t.Context(), a.Row.Key, false)
+			r, err := st.Get(t.Context(), a.Row.Key, store.RowOnly)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -87,7 +87,7 @@ func TestPushesAreNotInherited(t *testing.T) {
 		a.Letters = append(a.Letters, store.DeadLetter{PushID: store.PushID{ID: "p"}, Seq: i + 1, Time: began})
 	}
 	mustAppend(t, st, a)
-	r, err := st.Get(t.Context(), a.Row.Key, false)
+	r, err := st.Get(t.Context(), a.Row.Key, store.RowOnly)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,9 +2,9 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"time"
 
-	"github.com/ncruces/go-sqlite3"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -25,6 +25,33 @@ func (s *Store) write(ctx context.Context, f func(*conn) error) error {
 		return err
 	}
 	return nil
+}
+
+// change is write in a transaction. If f says that it changed nothing it is rolled
+// back, which saves the fsync.
+func (s *Store) change(ctx context.Context, what string, f func(*conn) (changed bool, err error)) error {
+	err := s.write(ctx, func(c *conn) error {
+		err := some(c.transaction(func() error {
+			changed, err := f(c)
+			if err == nil && !changed {
+				err = errNothing
+			}
+			return err
+		}))
+		if err != nil {
+			s.tally.forget()
+		}
+		return err
+	})
+	return wrap(what, err)
+}
+
+// some turns the end of a transaction that had nothing to do into none.
+func some(err error) error {
+	if errors.Is(err, errNothing) {
+		return nil
+	}
+	return err
 }
 
 // Beat implements store.Store.
@@ -69,9 +96,7 @@ var lost = lostOf("task", "task_active", "active = 1 AND node <> ''")
 
 // lostNodes runs what lostOf made.
 func (c *conn) lostNodes(sql, node string, deadBefore time.Time) (from []string, err error) {
-	err = c.stmt(sql).text(node).time(deadBefore).
-		each(func(r *sqlite3.Stmt) error { from = append(from, r.ColumnText(0)); return nil })
-	return from, err
+	return collect(c.stmt(sql).text(node).time(deadBefore), scanText)
 }
 
 // Claim implements store.Store. It costs what it claims, however many tasks
@@ -99,32 +124,32 @@ func (c *conn) claim(node string, deadBefore time.Time, limit int) (claimed []st
 		if err != nil || len(claimed) >= limit {
 			break
 		}
-		err = c.stmt(give + "WHERE key IN (SELECT key FROM task INDEXED BY task_active WHERE active = 1 AND node = ? LIMIT ?) RETURNING " + columns).
-			text(node).text(name).int(int64(limit - len(claimed))).
-			each(func(r *sqlite3.Stmt) error { claimed = append(claimed, scan(r)); return nil })
+		var some []store.Row
+		some, err = collect(c.stmt(give+"WHERE key IN (SELECT key FROM task INDEXED BY task_active WHERE active = 1 AND node = ? LIMIT ?) RETURNING "+columns).
+			text(node).text(name).int(int64(limit-len(claimed))), scan)
+		claimed = append(claimed, some...)
 	}
 	return claimed, err
 }
 
 // Take implements store.Store.
 func (s *Store) Take(ctx context.Context, node string, deadBefore time.Time, k store.Key) (*store.Row, error) {
-	var taken *store.Row
-	err := s.write(ctx, func(c *conn) error {
-		err := c.stmt(draw + "WHERE tenant = ? AND owner = ? AND id = ? AND active = 1 AND node = '' RETURNING " + columns).
-			text(node).text(k.Tenant).text(k.Owner).text(k.ID).
-			each(func(r *sqlite3.Stmt) error { taken = new(scan(r)); return nil })
-		if err != nil || taken != nil {
+	var taken []store.Row
+	err := s.write(ctx, func(c *conn) (err error) {
+		taken, err = collect(c.stmt(draw+"WHERE tenant = ? AND owner = ? AND id = ? AND active = 1 AND node = '' RETURNING "+columns).
+			text(node).text(k.Tenant).text(k.Owner).text(k.ID), scan)
+		if err != nil || len(taken) > 0 {
 			return err
 		}
-		return c.stmt(give + "WHERE key = (SELECT n.key FROM (SELECT key, node AS name FROM task WHERE tenant = ? AND owner = ? AND id = ? AND active = 1) AS n WHERE " + free + ") RETURNING " + columns).
-			text(node).text(k.Tenant).text(k.Owner).text(k.ID).text(node).time(deadBefore).
-			each(func(r *sqlite3.Stmt) error { taken = new(scan(r)); return nil })
+		taken, err = collect(c.stmt(give+"WHERE key = (SELECT n.key FROM (SELECT key, node AS name FROM task WHERE tenant = ? AND owner = ? AND id = ? AND active = 1) AS n WHERE "+free+") RETURNING "+columns).
+			text(node).text(k.Tenant).text(k.Owner).text(k.ID).text(node).time(deadBefore), scan)
+		return err
 	})
 	switch {
 	case err != nil:
 		return nil, wrap("take", err)
-	case taken == nil:
+	case len(taken) == 0:
 		return nil, store.ErrNotFound
 	}
-	return taken, nil
+	return &taken[0], nil
 }

@@ -61,7 +61,7 @@ func TestPlansOfLists(t *testing.T) {
 			}
 		}
 	}
-	if want := map[string]int{"task_updated": 4, "task_state": 4, "task_context": 8, "member": 4}; !maps.Equal(pages, want) || totals < 13 {
+	if want := map[string]int{"task_updated": 8, "task_state": 8, "task_context": 12, "member": 8}; !maps.Equal(pages, want) || totals < 13 {
 		t.Errorf("pages by %v, want %v; %d totals", pages, want, totals)
 	}
 }

@@ -150,9 +150,9 @@ func used(t *testing.T, st *Store) {
 	fine(err)
 	_, err = st.Kept(ctx)
 	fine(err)
-	r, err := st.Get(ctx, k, true)
+	r, err := st.Get(ctx, k, store.Whole)
 	fine(err)
-	l, err := st.Get(ctx, long.Row.Key, false)
+	l, err := st.Get(ctx, long.Row.Key, store.RowOnly)
 	fine(err)
 	for _, after := range []*store.Row{nil, &r.Row} {
 		_, err = st.Idle(ctx, store.IdleQuery{State: 3, Before: began, After: after, Limit: 1})

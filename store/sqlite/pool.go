@@ -13,13 +13,16 @@ type pool struct {
 	path  string
 	slots chan struct{} // one token per connection that is lent
 
+	back chan struct{} // a hint that one is idle again
+
 	mu     sync.Mutex // protects the fields below
+	open   int        // idle or lent
 	idle   []*conn    // the last one lent is lent first, its cache is warm
 	closed bool
 }
 
 func newPool(path string, limit int) *pool {
-	return &pool{path: path, slots: make(chan struct{}, limit)}
+	return &pool{path: path, slots: make(chan struct{}, limit), back: make(chan struct{}, 1)}
 }
 
 // get lends a connection. It waits while all are lent.
@@ -32,15 +35,47 @@ func (p *pool) get(ctx context.Context) (*conn, error) {
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	c, err := p.take()
-	if err == nil && c == nil {
-		c, err = openReader(p.path)
+	for {
+		c, err := p.take()
+		if err == nil && c == nil {
+			c, err = openReader(p.path)
+			more := p.opened(err == nil)
+			if err != nil && more {
+				// The process has no file descriptor for another one, perhaps: the
+				// next one that comes back will do.
+				select {
+				case <-p.back:
+					continue
+				case <-ctx.Done():
+					err = context.Cause(ctx)
+				}
+			}
+		}
+		if err != nil {
+			<-p.slots
+			return nil, err
+		}
+		return c, nil
 	}
-	if err != nil {
-		<-p.slots
-		return nil, err
+}
+
+// opened counts a connection that was opened, if it was, and reports whether there
+// are any.
+func (p *pool) opened(is bool) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if is {
+		p.open++
 	}
-	return c, nil
+	return p.open > 0
+}
+
+// tell hints that a connection is idle. p.mu is held.
+func (p *pool) tell() {
+	select {
+	case p.back <- struct{}{}:
+	default:
+	}
 }
 
 // take returns an idle connection, or nil if there is none.
@@ -56,14 +91,24 @@ func (p *pool) take() (*conn, error) {
 	}
 	c := p.idle[n-1]
 	p.idle = p.idle[:n-1]
+	if n > 1 {
+		p.tell() // others may wait for the rest
+	}
 	return c, nil
 }
 
-// put takes a connection back.
+// put takes a connection back, unless it has grown too large to be kept.
 func (p *pool) put(c *conn) {
 	p.mu.Lock()
-	p.idle = append(p.idle, c)
-	p.mu.Unlock()
+	if c.grown && p.open > 1 { // the last one stays: a process may have no file descriptor for another
+		p.open--
+		p.mu.Unlock()
+		c.close()
+	} else {
+		p.idle = append(p.idle, c)
+		p.tell()
+		p.mu.Unlock()
+	}
 	<-p.slots
 }
 

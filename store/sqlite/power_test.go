@@ -236,7 +236,7 @@ func TestPowerCutLosesNothing(t *testing.T) {
 		var keys []store.Key
 		for w, seq := range acked {
 			keys = append(keys, crashKey(w))
-			if r, err := st.Get(t.Context(), crashKey(w), false); seq > 0 && (err != nil || r.Last < seq) {
+			if r, err := st.Get(t.Context(), crashKey(w), store.RowOnly); seq > 0 && (err != nil || r.Last < seq) {
 				t.Errorf("%d entries of task %d were acknowledged, there are %+v, %v", seq, w, r, err)
 			}
 		}
@@ -258,7 +258,7 @@ func TestPowerCutLosesWhatIsNotSynced(t *testing.T) {
 		}
 		defer st.Close()
 		for w, seq := range acked {
-			if r, err := st.Get(t.Context(), crashKey(w), false); seq > 0 && (err != nil || r.Last < seq) {
+			if r, err := st.Get(t.Context(), crashKey(w), store.RowOnly); seq > 0 && (err != nil || r.Last < seq) {
 				return false
 			}
 		}

@@ -3,8 +3,6 @@ package sqlite
 import (
 	"context"
 
-	"github.com/ncruces/go-sqlite3"
-
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -16,14 +14,9 @@ func (r *Reader) AllPushes(ctx context.Context, after int64, limit int) ([]store
 	if err := store.CheckLimit(limit); err != nil {
 		return nil, err
 	}
-	var found []store.PushState
-	err := r.readTable(ctx, "push", func(c *conn) error {
+	found, err := find(ctx, r, "push", scanPushState, func(c *conn) *stmt {
 		return c.stmt("SELECT " + pushColumns + ", t.last, p.key FROM push AS p JOIN task AS t ON t.key = p.task WHERE p.key > ? ORDER BY p.key LIMIT ?").
-			int(after).int(int64(limit)).
-			each(func(r *sqlite3.Stmt) error {
-				found = append(found, store.PushState{PushConfig: scanPush(r), Last: r.ColumnInt64(14), At: r.ColumnInt64(15)})
-				return nil
-			})
+			int(after).int(int64(limit))
 	})
 	return found, wrap("read push configs", err)
 }

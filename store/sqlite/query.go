@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -30,21 +31,70 @@ func scan(r *sqlite3.Stmt) store.Row {
 	}
 }
 
-// record selects a task's record: columns, the seal's head, and its body if
-// wanted.
-func (c *conn) record(body bool) string {
-	return "SELECT " + c.fields(body) + " FROM task "
+// part is how much of a task a statement selects.
+type part int8
+
+const (
+	ofRow  part = iota // nothing but columns
+	ofHead             // the head of its seal, too
+	ofAll              // the head and the body
+)
+
+func partOf(q *store.Query) part {
+	if q.Body {
+		return ofAll
+	}
+	return ofHead
 }
 
-func (c *conn) fields(body bool) string {
-	switch {
-	case !body:
-		return columns + ", head"
-	case c.hasBodies():
-		return columns + ", head, coalesce(task.body, (SELECT body FROM seal WHERE seal.task = task.key))"
+// records selects records of tasks, those that rest says, each with its seal if
+// that is within most. What is not, is not read either: SQLite finds the length of
+// a column without reading the pages that it overflows to.
+func (c *conn) records(p part, most int64, rest string) *stmt {
+	sql := getAll // which is asked for most
+	if p != ofAll || rest != named || !c.hasBodies() {
+		sql = "SELECT " + c.fields(p) + " FROM " + rest
 	}
-	return columns + ", head, (SELECT body FROM seal WHERE seal.task = task.key)"
+	st := c.stmt(sql)
+	if p != ofRow {
+		st.int(most)
+	}
+	return st
 }
+
+const (
+	named  = "task WHERE tenant = ? AND owner = ? AND id = ?"
+	getAll = "SELECT " + allFields + " FROM " + named
+)
+
+// fields are columns, the size, and then the head and the body. ?1 is the most that
+// these may have.
+func (c *conn) fields(p part) string {
+	switch {
+	case p == ofRow:
+		return columns
+	case p == ofHead:
+		return headFields
+	case c.hasBodies():
+		return allFields
+	}
+	return oldFields
+}
+
+const (
+	sizeOfLog   = "coalesce((SELECT sum(length(entry.body)) FROM entry WHERE entry.task = task.key), 0)"
+	sizeOfBlobs = "coalesce((SELECT sum((SELECT length(data) FROM blob WHERE blob.key = blob_task.blob)) FROM blob_task WHERE blob_task.task = task.key), 0)"
+
+	headFields = columns + ", coalesce(length(head), " + sizeOfLog + " + " + sizeOfBlobs + "), CASE WHEN length(head) <= ?1 THEN head END"
+
+	// A body is in the row or, if it is large, in the table of seals.
+	allFields = columns + ", coalesce(length(head) + coalesce(length(task.body), (SELECT length(seal.body) FROM seal WHERE seal.task = task.key)), " + sizeOfLog + ") + " + sizeOfBlobs + ", " +
+		"CASE WHEN length(head) + coalesce(length(task.body), 0) <= ?1 THEN head END, " +
+		"CASE WHEN task.body IS NULL THEN " + largeBody + " WHEN length(head) + length(task.body) <= ?1 THEN task.body END"
+	oldFields = columns + ", coalesce(length(head) + (SELECT length(seal.body) FROM seal WHERE seal.task = task.key), " + sizeOfLog + ") + " + sizeOfBlobs + ", " +
+		"CASE WHEN length(head) <= ?1 THEN head END, " + largeBody
+	largeBody = "CASE WHEN head IS NOT NULL THEN (SELECT CASE WHEN length(head) + length(seal.body) <= ?1 THEN seal.body END FROM seal WHERE seal.task = task.key) END"
+)
 
 // hasBodies reports whether rows may have the bodies of their seals. A Reader
 // on its own may read what has none yet, and has some from one call to the next.
@@ -57,15 +107,19 @@ func (c *conn) hasBodies() bool {
 	return true
 }
 
-// scanRecord reads what record selects.
-func scanRecord(r *sqlite3.Stmt, body bool) store.Record {
+// scanRecord reads what records selects.
+func scanRecord(r *sqlite3.Stmt, p part, most int64) store.Record {
 	rec := store.Record{Row: scan(r)}
-	if r.ColumnType(14) == sqlite3.NULL {
+	if p == ofRow {
 		return rec
 	}
-	rec.Seal = &store.Seal{Head: r.ColumnBlob(14, nil)}
-	if body {
-		rec.Seal.Body = r.ColumnBlob(15, nil)
+	// More than the head and the body may count.
+	if rec.Size = r.ColumnInt64(14); rec.Size > most || r.ColumnType(15) == sqlite3.NULL {
+		return rec
+	}
+	rec.Seal = &store.Seal{Head: r.ColumnBlob(15, nil)}
+	if p == ofAll {
+		rec.Seal.Body = r.ColumnBlob(16, nil)
 	}
 	return rec
 }
@@ -73,25 +127,32 @@ func scanRecord(r *sqlite3.Stmt, body bool) store.Record {
 func milli(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
 
 // Get implements store.Store.
-func (r *Reader) Get(ctx context.Context, k store.Key, body bool) (*store.Record, error) {
-	var rec *store.Record
-	err := r.read(ctx, func(c *conn) error {
-		err := c.stmt(c.record(body) + "WHERE tenant = ? AND owner = ? AND id = ?").
-			text(k.Tenant).text(k.Owner).text(k.ID).
-			each(func(r *sqlite3.Stmt) error {
-				found := scanRecord(r, body)
-				rec = &found
-				return nil
-			})
-		if err == nil && rec == nil {
-			return store.ErrNotFound
-		}
+func (r *Reader) Get(ctx context.Context, k store.Key, most int64) (rec *store.Record, err error) {
+	p := ofAll
+	if most <= store.RowOnly {
+		p = ofRow
+	}
+	err = r.read(ctx, func(c *conn) error {
+		rec, err = c.get(k, p, most)
 		return err
 	})
-	if err != nil {
-		return nil, err
+	return rec, err
+}
+
+// get reads one record.
+func (c *conn) get(k store.Key, p part, most int64) (rec *store.Record, err error) {
+	err = c.records(p, most, named).
+		text(k.Tenant).text(k.Owner).text(k.ID).
+		each(func(r *sqlite3.Stmt) error {
+			found := scanRecord(r, p, most)
+			c.grow(found.Seal.Size())
+			rec = &found
+			return nil
+		})
+	if err == nil && rec == nil {
+		err = store.ErrNotFound
 	}
-	return rec, nil
+	return rec, err
 }
 
 // List implements store.Store. It costs what its page has, wherever that starts
@@ -117,7 +178,7 @@ func (r *Reader) List(ctx context.Context, q store.Query) (*store.Page, error) {
 			if p.Total = int(total); err != nil || total == 0 {
 				return err
 			}
-			return c.page(sc, &q, p)
+			return c.page(sc, &q, partOf(&q), p)
 		})
 	})
 	if err != nil {
@@ -147,45 +208,50 @@ func (c *conn) total(sc *scope, q *store.Query) (n int64, err error) {
 	return n, err
 }
 
-// page reads one record more than the limit, which tells whether there is a
-// next page. sc is the query's, or nil.
-func (c *conn) page(sc *scope, q *store.Query, p *store.Page) error {
+// page reads one record more than there is room for, which tells whether there is
+// a next page. sc is the query's, or nil.
+func (c *conn) page(sc *scope, q *store.Query, of part, p *store.Page) error {
 	var st *stmt
 	if sc != nil && q.Context != "" && q.State != 0 {
-		st = c.pageOfState(sc, q)
+		st = c.pageOfState(sc, q, of)
 	} else {
 		w := where(q)
 		if q.Before != nil {
 			w.and("(updated, id) " + before(q) + " (?, ?)")
 		}
-		st = w.bind(c.stmt(c.record(q.Body)+w.sql()+" ORDER BY updated DESC, id DESC LIMIT ?"), q)
+		st = w.bind(c.records(of, q.Most(), "task "+w.sql()+" ORDER BY updated DESC, id DESC LIMIT ?"), q)
 	}
 	if q.Before != nil {
 		st.time(q.Before.Updated).text(q.Before.ID)
 	}
-	return st.int(int64(q.Limit) + 1).each(func(r *sqlite3.Stmt) error {
-		if len(p.Records) == q.Limit {
-			p.More = true
-			return nil
+	page := store.Fill(q, p)
+	err := st.int(int64(q.Limit) + 1).each(func(r *sqlite3.Stmt) error {
+		rec := scanRecord(r, of, q.Most())
+		c.grow(rec.Seal.Size())
+		if !page.Add(rec) {
+			return errEnough
 		}
-		p.Records = append(p.Records, scanRecord(r, q.Body))
 		return nil
 	})
+	if errors.Is(err, errEnough) {
+		return nil
+	}
+	return err
 }
 
 // pageOfState selects what page does, for a state within a context that has a
 // scope: by the scope's members, since the index of contexts would have to be
 // searched for the tasks of the state, of which there may be few among many. The
 // position and the limit are bound later.
-func (c *conn) pageOfState(sc *scope, q *store.Query) *stmt {
-	sql := "SELECT " + c.fields(q.Body) + " FROM member CROSS JOIN task ON task.key = member.task WHERE scope = ? AND kind = ?"
+func (c *conn) pageOfState(sc *scope, q *store.Query, of part) *stmt {
+	sql := "member CROSS JOIN task ON task.key = member.task WHERE scope = ? AND kind = ?"
 	if !q.Since.IsZero() {
 		sql += " AND at >= ?"
 	}
 	if q.Before != nil {
 		sql += " AND (at, name) " + before(q) + " (?, ?)"
 	}
-	st := c.stmt(sql + " ORDER BY at DESC, name DESC LIMIT ?").int(sc.key).int(int64(q.State))
+	st := c.records(of, q.Most(), sql+" ORDER BY at DESC, name DESC LIMIT ?").int(sc.key).int(int64(q.State))
 	if !q.Since.IsZero() {
 		st.time(q.Since)
 	}
@@ -249,4 +315,22 @@ func (f *filter) bindRest(st *stmt, q *store.Query) *stmt {
 		st.time(q.Since)
 	}
 	return st
+}
+
+// Tasks implements store.Store.
+func (r *Reader) Tasks(ctx context.Context, after *store.Key, limit int) ([]store.Row, error) {
+	if err := store.CheckLimit(limit); err != nil {
+		return nil, err
+	}
+	sql := "SELECT " + columns + " FROM task INDEXED BY task_name"
+	if after != nil {
+		sql += " WHERE (tenant, owner, id) > (?, ?, ?)"
+	}
+	return find(ctx, r, "task", scan, func(c *conn) *stmt {
+		st := c.stmt(sql + " ORDER BY tenant, owner, id LIMIT ?")
+		if after != nil {
+			st.text(after.Tenant).text(after.Owner).text(after.ID)
+		}
+		return st.int(int64(limit))
+	})
 }

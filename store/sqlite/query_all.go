@@ -26,14 +26,9 @@ func (r *Reader) Owners(ctx context.Context, tenant, id string, limit int) ([]st
 	if err := store.CheckLimit(limit); err != nil {
 		return nil, err
 	}
-	var found []string
-	err := r.read(ctx, func(c *conn) error {
+	found, err := find(ctx, r, "task", scanText, func(c *conn) *stmt {
 		return c.stmt(owners + "SELECT name FROM o WHERE name IS NOT NULL AND EXISTS (SELECT 1 FROM task WHERE tenant = ?1 AND owner = o.name AND id = ?2) LIMIT ?3").
-			text(tenant).text(id).int(int64(limit)).
-			each(func(r *sqlite3.Stmt) error {
-				found = append(found, r.ColumnText(0))
-				return nil
-			})
+			text(tenant).text(id).int(int64(limit))
 	})
 	slices.Sort(found)
 	return found, err
@@ -48,7 +43,7 @@ func (c *conn) pageOfAll(q *store.Query, p *store.Page) error {
 		return err
 	}
 	one := *q
-	one.Body = false // read of those that are on the page
+	one.MaxBytes = 0 // more than the rows is read of those that are on the page
 	for _, h := range heads {
 		if n := len(p.Records); n == q.Limit && h.newest.Before(p.Records[n-1].Updated) {
 			p.More = true
@@ -68,15 +63,16 @@ func (c *conn) pageOfAll(q *store.Query, p *store.Page) error {
 			p.Records, p.More = p.Records[:q.Limit], true
 		}
 	}
-	if !q.Body {
-		return nil
-	}
-	for i := range p.Records {
-		k := p.Records[i].Key
-		err := c.stmt(c.record(true) + "WHERE tenant = ? AND owner = ? AND id = ?").text(k.Tenant).text(k.Owner).text(k.ID).
-			each(func(r *sqlite3.Stmt) error { p.Records[i] = scanRecord(r, true); return nil })
+	rows := p.Records
+	p.Records = nil
+	page := store.Fill(q, p)
+	for i := range rows {
+		rec, err := c.get(rows[i].Key, partOf(q), q.Most())
 		if err != nil {
 			return err
+		}
+		if !page.Add(*rec) {
+			break
 		}
 	}
 	return nil
@@ -88,7 +84,7 @@ func (c *conn) pageOfOne(q *store.Query, p *store.Page) error {
 	if err != nil {
 		return err
 	}
-	return c.page(sc, q, p)
+	return c.page(sc, q, ofRow, p)
 }
 
 // head is what an owner has that a query matches.
@@ -106,11 +102,11 @@ func (c *conn) heads(q *store.Query, p *store.Page) (heads []head, err error) {
 			return nil, err
 		}
 		one := *q
-		one.Owner, one.Limit, one.Body = sc.owner, 1, false
+		one.Owner, one.Limit, one.MaxBytes = sc.owner, 1, 0
 		var first store.Page
 		var n int64
 		if n, err = c.totalOf(sc, &one); err == nil {
-			err = c.page(sc, &one, &first)
+			err = c.page(sc, &one, ofRow, &first)
 		}
 		p.Total += int(n)
 		for i := range first.Records {
@@ -164,8 +160,9 @@ func (c *conn) smallHeads(q *store.Query, p *store.Page, heads []head, scopes bo
 		return nil
 	})
 	if err == nil && simple {
-		err = c.stmt("SELECT count(*) FROM task WHERE tenant = ?").text(q.Tenant).
-			each(func(r *sqlite3.Stmt) error { p.Total = r.ColumnInt(0); return nil })
+		var n int64
+		n, _, err = c.stmt("SELECT count(*) FROM task WHERE tenant = ?").text(q.Tenant).one()
+		p.Total = int(n)
 	}
 	return heads, err
 }

@@ -11,10 +11,8 @@ import (
 func (c *conn) counts(a *store.Append) (bool, error) {
 	for i := range a.Receipts {
 		r := &a.Receipts[i]
-		found := false
-		err := c.stmt("SELECT 1 FROM receipt WHERE tenant = ? AND owner = ? AND name = ? AND until > ?").
-			text(a.Row.Tenant).text(a.Row.Owner).text(r.Name).time(r.Time).
-			each(func(*sqlite3.Stmt) error { found = true; return nil })
+		_, found, err := c.stmt("SELECT 1 FROM receipt WHERE tenant = ? AND owner = ? AND name = ? AND until > ?").
+			text(a.Row.Tenant).text(a.Row.Owner).text(r.Name).time(r.Time).one()
 		if found || err != nil {
 			return found, err
 		}
@@ -62,33 +60,18 @@ func scanReceipt(r *sqlite3.Stmt) store.Receipt {
 
 // Receipt implements store.Store.
 func (r *Reader) Receipt(ctx context.Context, k store.Key, name string) (*store.Receipt, error) {
-	var found *store.Receipt
-	err := r.readTable(ctx, "receipt", func(c *conn) error {
+	return findOne(ctx, r, "receipt", scanReceipt, func(c *conn) *stmt {
 		return c.stmt("SELECT " + receiptColumns + " FROM receipt AS r LEFT JOIN task AS t ON t.key = r.task WHERE r.tenant = ? AND r.owner = ? AND r.name = ?").
-			text(k.Tenant).text(k.Owner).text(name).
-			each(func(r *sqlite3.Stmt) error { found = new(scanReceipt(r)); return nil })
+			text(k.Tenant).text(k.Owner).text(name)
 	})
-	switch {
-	case err != nil:
-		return nil, err
-	case found == nil:
-		return nil, store.ErrNotFound
-	}
-	return found, nil
 }
 
 // Receipts implements store.Store.
 func (r *Reader) Receipts(ctx context.Context, k store.Key) ([]store.Receipt, error) {
-	var found []store.Receipt
-	err := r.readTable(ctx, "receipt", func(c *conn) error {
+	return find(ctx, r, "receipt", scanReceipt, func(c *conn) *stmt {
 		return c.stmt("SELECT " + receiptColumns + " FROM task AS t JOIN receipt AS r ON r.task = t.key AND r.task > 0 WHERE t.tenant = ? AND t.owner = ? AND t.id = ? ORDER BY r.name").
-			text(k.Tenant).text(k.Owner).text(k.ID).
-			each(func(r *sqlite3.Stmt) error { found = append(found, scanReceipt(r)); return nil })
+			text(k.Tenant).text(k.Owner).text(k.ID)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return found, nil
 }
 
 // The receipts of a context are those of its tasks and those that came alone.

@@ -23,7 +23,7 @@ func TestReceiptsOfDoomedTasks(t *testing.T) {
 		last = goOn(last)
 		mustAppend(t, st, last)
 	}
-	r, err := st.Get(t.Context(), a.Row.Key, false)
+	r, err := st.Get(t.Context(), a.Row.Key, store.RowOnly)
 	if err != nil {
 		t.Fatal(err)
 	}

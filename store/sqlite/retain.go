@@ -2,7 +2,7 @@ package sqlite
 
 import (
 	"context"
-	"errors"
+	"slices"
 
 	"github.com/ncruces/go-sqlite3"
 	"github.com/parley-a2a/parley/store"
@@ -25,18 +25,13 @@ func (r *Reader) Idle(ctx context.Context, q store.IdleQuery) ([]store.Row, erro
 		// The first term is for the index, which has no more than the time.
 		sql += " AND updated >= ? AND (updated, tenant, owner, id) > (?, ?, ?, ?)"
 	}
-	var rows []store.Row
-	err := r.read(ctx, func(c *conn) error {
+	return find(ctx, r, "task", scan, func(c *conn) *stmt {
 		st := c.stmt(sql + " ORDER BY updated, tenant, owner, id LIMIT ?").int(int64(q.State)).time(q.Before)
 		if a := q.After; a != nil {
 			st.time(a.Updated).time(a.Updated).text(a.Tenant).text(a.Owner).text(a.ID)
 		}
-		return st.int(int64(q.Limit)).each(func(r *sqlite3.Stmt) error {
-			rows = append(rows, scan(r))
-			return nil
-		})
+		return st.int(int64(q.Limit))
 	})
-	return rows, err
 }
 
 // Delete implements store.Store. Short tasks go in one transaction for some of
@@ -45,72 +40,45 @@ func (r *Reader) Idle(ctx context.Context, q store.IdleQuery) ([]store.Row, erro
 // process dies in between, the next Delete goes on.
 func (s *Store) Delete(ctx context.Context, rows []store.Row) (int, error) {
 	deleted := 0
-	for part := range parts(rows) {
+	for part := range slices.Chunk(rows, deleteTasks) {
 		n, err := s.deletePart(ctx, part)
 		deleted += n
 		if err != nil {
-			return deleted, wrap("delete", err)
+			return deleted, err
 		}
 	}
 	for {
 		done, err := s.purge(ctx)
 		if done || err != nil {
-			return deleted, wrap("delete", err)
-		}
-	}
-}
-
-// parts divides rows.
-func parts(rows []store.Row) func(func([]store.Row) bool) {
-	return func(yield func([]store.Row) bool) {
-		for len(rows) > 0 {
-			n := min(len(rows), deleteTasks)
-			if !yield(rows[:n]) {
-				return
-			}
-			rows = rows[n:]
+			return deleted, err
 		}
 	}
 }
 
 func (s *Store) deletePart(ctx context.Context, rows []store.Row) (n int, err error) {
-	err = s.write(ctx, func(c *conn) error {
-		err := some(c.transaction(func() error {
-			n = 0
-			if err := s.tally.begin(c); err != nil {
-				return err
-			}
-			for i := range rows {
-				gone, err := s.delete(c, &rows[i])
-				if err != nil {
-					return err
-				}
-				if gone {
-					n++
-				}
-			}
-			if n == 0 {
-				return errNothing
-			}
-			return s.tally.write(c)
-		}))
-		if err != nil {
-			s.tally.forget()
+	err = s.change(ctx, "delete", func(c *conn) (changed bool, err error) {
+		n = 0
+		if err := s.tally.begin(c); err != nil {
+			return false, err
 		}
-		return err
+		for i := range rows {
+			gone, err := s.delete(c, &rows[i])
+			if err != nil {
+				return false, err
+			}
+			if gone {
+				n++
+			}
+		}
+		if n == 0 {
+			return false, nil
+		}
+		return true, s.tally.write(c)
 	})
 	if err != nil {
 		return 0, err
 	}
 	return n, nil
-}
-
-// some turns the end of a transaction that had nothing to do into none.
-func some(err error) error {
-	if errors.Is(err, errNothing) {
-		return nil
-	}
-	return err
 }
 
 // delete removes one task if it is as its row says.
@@ -155,9 +123,7 @@ func (c *conn) strip(task int64) error {
 	if err := c.stmt("DELETE FROM receipt WHERE task = ? AND task > 0").int(task).exec(); err != nil {
 		return err
 	}
-	var blobs []int64
-	err := c.stmt("DELETE FROM blob_task WHERE task = ? RETURNING blob").int(task).
-		each(func(r *sqlite3.Stmt) error { blobs = append(blobs, r.ColumnInt64(0)); return nil })
+	blobs, err := collect(c.stmt("DELETE FROM blob_task WHERE task = ? RETURNING blob").int(task), scanNumber)
 	for _, b := range blobs {
 		if err == nil {
 			err = c.stmt("DELETE FROM blob WHERE key = ? AND NOT EXISTS (SELECT 1 FROM blob_task WHERE blob_task.blob = blob.key)").int(b).exec()
@@ -168,31 +134,23 @@ func (c *conn) strip(task int64) error {
 
 // purge removes a part of what is doomed. done means that nothing is left.
 func (s *Store) purge(ctx context.Context) (done bool, err error) {
-	err = s.write(ctx, func(c *conn) error {
-		return some(c.transaction(func() error {
-			task := int64(-1)
-			err := c.stmt("SELECT task FROM doomed LIMIT 1").
-				each(func(r *sqlite3.Stmt) error { task = r.ColumnInt64(0); return nil })
-			if err != nil {
-				return err
-			}
-			if task < 0 {
-				done = true
-				return errNothing
-			}
-			if rest, err := c.dropPushes(task); rest || err != nil {
-				return err
-			}
-			err = c.stmt("DELETE FROM entry WHERE key IN (SELECT key FROM entry WHERE task = ? ORDER BY last LIMIT ?)").
-				int(task).int(deleteEntries).exec()
-			if err != nil || c.Changes() == deleteEntries {
-				return err
-			}
-			if err := c.strip(task); err != nil {
-				return err
-			}
-			return c.stmt("DELETE FROM doomed WHERE task = ?").int(task).exec()
-		}))
+	err = s.change(ctx, "delete", func(c *conn) (changed bool, err error) {
+		task, there, err := c.stmt("SELECT task FROM doomed LIMIT 1").one()
+		if done = !there; done || err != nil {
+			return false, err
+		}
+		if rest, err := c.dropPushes(task); rest || err != nil {
+			return true, err
+		}
+		err = c.stmt("DELETE FROM entry WHERE key IN (SELECT key FROM entry WHERE task = ? ORDER BY last LIMIT ?)").
+			int(task).int(deleteEntries).exec()
+		if err != nil || c.Changes() == deleteEntries {
+			return true, err
+		}
+		if err := c.strip(task); err != nil {
+			return false, err
+		}
+		return true, c.stmt("DELETE FROM doomed WHERE task = ?").int(task).exec()
 	})
 	return done && err == nil, err
 }
@@ -201,7 +159,6 @@ func (s *Store) purge(ctx context.Context) (done bool, err error) {
 // what is left of one. SQLite itself would give the key of a deleted task to
 // the next one, which would inherit the rest of its log.
 func (c *conn) lastKey() (key int64, err error) {
-	err = c.stmt("SELECT max(coalesce((SELECT max(key) FROM task), 0), coalesce((SELECT max(task) FROM doomed), 0))").
-		each(func(r *sqlite3.Stmt) error { key = r.ColumnInt64(0); return nil })
+	key, _, err = c.stmt("SELECT max(coalesce((SELECT max(key) FROM task), 0), coalesce((SELECT max(task) FROM doomed), 0))").one()
 	return key, err
 }

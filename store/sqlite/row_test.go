@@ -38,7 +38,7 @@ func TestWorkingTasksAreAsTheyAre(t *testing.T) {
 	}
 
 	b := atWork(t, st, "deleted")
-	r, err := st.Get(ctx, b.Row.Key, false)
+	r, err := st.Get(ctx, b.Row.Key, store.RowOnly)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestWorkingTasksAreAsTheyAre(t *testing.T) {
 			d.Seal = &store.Seal{Head: []byte("head"), Body: []byte("body")}
 		}
 		mustAppend(t, st, d)
-		got, err := st.Get(ctx, d.Row.Key, false)
+		got, err := st.Get(ctx, d.Row.Key, store.RowOnly)
 		want := d.Row
 		if want.Last = d.After + 1; err != nil || got.Row != want {
 			t.Errorf("the row: %+v, %v, want %+v", got, err, want)
@@ -124,7 +124,7 @@ func TestBodiesByTheirSize(t *testing.T) {
 			a.Seal = &store.Seal{Head: []byte("head"), Body: body}
 		}
 		mustAppend(t, st, a)
-		r, err := st.Get(t.Context(), a.Row.Key, true)
+		r, err := st.Get(t.Context(), a.Row.Key, store.Whole)
 		if err != nil || (r.Seal != nil) != (body != nil) || r.Seal != nil && !bytes.Equal(r.Seal.Body, body) {
 			t.Fatalf("%d: %+v, %v", i, r, err)
 		}

@@ -4,10 +4,10 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 
 	"github.com/ncruces/go-sqlite3"
+	"github.com/parley-a2a/parley/store"
 )
 
 // applicationID marks our files ("Prly"), in the header where file(1) and
@@ -26,26 +26,8 @@ type schema struct {
 
 // current is this program's schema.
 var current = schema{
-	steps:  embedded(),
+	steps:  store.Migrations(migrations),
 	tables: []string{"blob", "blob_task", "doomed", "entry", "kept", "letter", "member", "node", "push", "receipt", "scope", "seal", "secret", "span", "tally", "task"},
-}
-
-// embedded returns the migrations in the order of their file names.
-func embedded() []string {
-	names, err := fs.Glob(migrations, "migrations/*.sql")
-	if err != nil || len(names) == 0 {
-		panic("sqlite: no migrations in the program")
-	}
-	slices.Sort(names)
-	steps := make([]string, len(names))
-	for i, name := range names {
-		text, err := migrations.ReadFile(name)
-		if err != nil {
-			panic(err)
-		}
-		steps[i] = string(text)
-	}
-	return steps
 }
 
 func (s *schema) version() int64 { return int64(len(s.steps)) }

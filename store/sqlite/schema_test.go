@@ -110,8 +110,8 @@ func checkFixture(t *testing.T, path string, version int) {
 	for _, id := range []string{"sealed", "open"} {
 		k := task(id, 0).Row.Key
 		storetest.Check(t, st, k)
-		want, _ := memory.Get(t.Context(), k, true)
-		got, err := st.Get(t.Context(), k, true)
+		want, _ := memory.Get(t.Context(), k, store.Whole)
+		got, err := st.Get(t.Context(), k, store.Whole)
 		if d := cmp.Diff(want, got); d != "" || err != nil {
 			t.Errorf("%s: %v (-want +got)\n%s", id, err, d)
 		}
@@ -182,7 +182,7 @@ func checkBody(t *testing.T, path string) {
 	}
 	defer r.Close()
 	sealed := fixture()[0]
-	if rec, err := r.Get(t.Context(), sealed.Row.Key, true); err != nil || string(rec.Seal.Body) != "body" {
+	if rec, err := r.Get(t.Context(), sealed.Row.Key, store.Whole); err != nil || string(rec.Seal.Body) != "body" {
 		t.Errorf("the body: %+v, %v", rec, err)
 	}
 	q := store.Query{Owner: sealed.Row.Owner, Context: "context", Limit: 9, Body: true}

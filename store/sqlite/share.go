@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ncruces/go-sqlite3"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -25,19 +24,15 @@ func (s *Store) Now(ctx context.Context) (time.Time, error) {
 // Rows implements store.Store.
 func (r *Reader) Rows(ctx context.Context, keys []store.Key) ([]store.Row, error) {
 	var rows []store.Row
-	seen := map[store.Key]bool{}
+	keys = slices.Compact(slices.SortedFunc(slices.Values(keys), store.Key.Compare)) // each row once
 	err := r.read(ctx, func(c *conn) error {
 		for _, k := range keys {
-			if seen[k] {
-				continue
-			}
-			seen[k] = true
-			err := c.stmt("SELECT " + columns + " FROM task WHERE tenant = ? AND owner = ? AND id = ?").
-				text(k.Tenant).text(k.Owner).text(k.ID).
-				each(func(r *sqlite3.Stmt) error { rows = append(rows, scan(r)); return nil })
+			row, err := collect(c.stmt("SELECT "+columns+" FROM task WHERE tenant = ? AND owner = ? AND id = ?").
+				text(k.Tenant).text(k.Owner).text(k.ID), scan)
 			if err != nil {
 				return err
 			}
+			rows = append(rows, row...)
 		}
 		return nil
 	})
@@ -67,8 +62,9 @@ func (s *Store) Draw(ctx context.Context, node, after string, limit int) ([]stor
 				if err != nil {
 					break
 				}
-				err = c.stmt(draw + "WHERE key = ? RETURNING " + columns).text(node).int(key).
-					each(func(r *sqlite3.Stmt) error { drawn = append(drawn, scan(r)); return nil })
+				var row []store.Row
+				row, err = collect(c.stmt(draw+"WHERE key = ? RETURNING "+columns).text(node).int(key), scan)
+				drawn = append(drawn, row...)
 			}
 			return err
 		})
@@ -81,11 +77,8 @@ func (s *Store) Draw(ctx context.Context, node, after string, limit int) ([]stor
 
 // turns returns the keys of up to limit tasks that wait, in the order of Draw.
 func (c *conn) turns(after string, limit int) (keys []int64, err error) {
-	var names []string
-	if err := c.stmt(tenants).each(func(r *sqlite3.Stmt) error {
-		names = append(names, r.ColumnText(0))
-		return nil
-	}); err != nil {
+	names, err := collect(c.stmt(tenants), scanText)
+	if err != nil {
 		return nil, err
 	}
 	first, found := slices.BinarySearch(names, after) // they come in order
@@ -95,8 +88,7 @@ func (c *conn) turns(after string, limit int) (keys []int64, err error) {
 	names = slices.Concat(names[first:], names[:first])
 	queues := make([][]int64, min(len(names), limit))
 	for i := range queues {
-		err := c.stmt("SELECT key " + waiting + " AND tenant = ? ORDER BY updated, owner, id LIMIT ?").text(names[i]).int(int64(limit)).
-			each(func(r *sqlite3.Stmt) error { queues[i] = append(queues[i], r.ColumnInt64(0)); return nil })
+		queues[i], err = collect(c.stmt("SELECT key "+waiting+" AND tenant = ? ORDER BY updated, owner, id LIMIT ?").text(names[i]).int(int64(limit)), scanNumber)
 		if err != nil {
 			return nil, err
 		}

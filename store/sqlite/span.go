@@ -23,15 +23,6 @@ type span struct {
 	n int64
 }
 
-// one runs a statement that returns one integer, or none.
-func (s *stmt) one() (v int64, there bool, err error) {
-	err = s.each(func(r *sqlite3.Stmt) error {
-		v, there = r.ColumnInt64(0), r.ColumnType(0) != sqlite3.NULL
-		return nil
-	})
-	return v, there, err
-}
-
 // spanOf returns where the span begins that counts a place.
 func (c *conn) spanOf(p place) (int64, error) {
 	begin, there, err := c.stmt("SELECT begin FROM span WHERE scope = ? AND state = ? AND begin <= ? ORDER BY begin DESC LIMIT 1").
@@ -121,9 +112,8 @@ type scope struct {
 func (c *conn) scopesOf(condition string, bind func(*stmt)) (all []*scope, err error) {
 	st := c.stmt("SELECT tenant, owner, context, key FROM scope WHERE " + condition)
 	bind(st)
-	err = st.each(func(r *sqlite3.Stmt) error {
-		all = append(all, &scope{scopeName{r.ColumnText(0), r.ColumnText(1), r.ColumnText(2)}, r.ColumnInt64(3)})
-		return nil
+	all, err = collect(st, func(r *sqlite3.Stmt) *scope {
+		return &scope{scopeName{r.ColumnText(0), r.ColumnText(1), r.ColumnText(2)}, r.ColumnInt64(3)}
 	})
 	if errors.Is(err, sqlite3.ERROR) { // a Reader on its own may read what has none
 		if there, look := c.hasTable("scope"); look == nil && !there {
@@ -155,9 +145,7 @@ func (c *conn) totalOf(sc *scope, q *store.Query) (n int64, err error) {
 	}
 	states := []int32{q.State}
 	if q.State == 0 {
-		states = nil
-		err = c.stmt("SELECT state FROM tally WHERE scope = ?").int(sc.key).
-			each(func(r *sqlite3.Stmt) error { states = append(states, int32(r.ColumnInt64(0))); return nil })
+		states, err = collect(c.stmt("SELECT state FROM tally WHERE scope = ?").int(sc.key), func(r *sqlite3.Stmt) int32 { return int32(r.ColumnInt64(0)) })
 	}
 	for _, state := range states {
 		if err != nil {

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"runtime"
@@ -133,6 +134,13 @@ func (s *Store) start(path string, o *Options, sc *schema) error {
 	w.WALHook(s.cleaner.committed)
 	s.writer = w
 	s.path, s.readers = path, newPool(path, o.readers())
+	r, err := s.readers.get(context.Background()) // so that there is one, whatever happens later
+	if err != nil {
+		s.cleaner.close()
+		w.close()
+		return err
+	}
+	s.readers.put(r)
 	s.group = store.NewGroup(s.commit)
 	return nil
 }

@@ -229,10 +229,8 @@ func (t *tally) grow(c *conn, name scopeName) error {
 			return err
 		}
 	}
-	var spans []span
-	err = bind("SELECT state, count(*)" + tasks + " GROUP BY state").each(func(r *sqlite3.Stmt) error {
-		spans = append(spans, span{place{key, int32(r.ColumnInt64(0)), always}, r.ColumnInt64(1)})
-		return nil
+	spans, err := collect(bind("SELECT state, count(*)"+tasks+" GROUP BY state"), func(r *sqlite3.Stmt) span {
+		return span{place{key, int32(r.ColumnInt64(0)), always}, r.ColumnInt64(1)}
 	})
 	for _, s := range spans {
 		if err == nil {

@@ -109,7 +109,7 @@ func (h *history) step() {
 	if r.IntN(10) == 0 {
 		var gone []store.Row
 		for range 1 + r.IntN(40) {
-			if rec, err := h.memory.Get(ctx, task(fmt.Sprint(r.IntN(200)), 0).Row.Key, false); err == nil {
+			if rec, err := h.memory.Get(ctx, task(fmt.Sprint(r.IntN(200)), 0).Row.Key, store.RowOnly); err == nil {
 				gone = append(gone, rec.Row)
 			}
 		}
@@ -123,7 +123,7 @@ func (h *history) step() {
 	var batch []*store.Append
 	for range 1 + r.IntN(30) {
 		a := task(fmt.Sprint(r.IntN(200)), r.IntN(10))
-		rec, err := h.memory.Get(ctx, a.Row.Key, false)
+		rec, err := h.memory.Get(ctx, a.Row.Key, store.RowOnly)
 		if err == nil && r.IntN(8) > 0 {
 			a.Row = rec.Row
 			a = goOn(&store.Append{Row: rec.Row, After: rec.Last - 1, Entries: []store.Entry{{Seq: rec.Last}}})
@@ -177,7 +177,7 @@ func TestTallies(t *testing.T) {
 			}
 			var all []store.Row
 			for rec := range 200 {
-				if r, err := h.memory.Get(t.Context(), task(fmt.Sprint(rec), 0).Row.Key, false); err == nil {
+				if r, err := h.memory.Get(t.Context(), task(fmt.Sprint(rec), 0).Row.Key, store.RowOnly); err == nil {
 					all = append(all, r.Row)
 				}
 			}

@@ -142,7 +142,7 @@ func TestOpenIsBusy(t *testing.T) {
 		t.Fatal(err)
 	}
 	st = mustOpen(t, path, nil)
-	if _, err := st.Get(t.Context(), task("a", 1).Row.Key, false); err != nil {
+	if _, err := st.Get(t.Context(), task("a", 1).Row.Key, store.RowOnly); err != nil {
 		t.Errorf("afterwards: %v", err)
 	}
 }
@@ -161,7 +161,7 @@ func testTrouble(t *testing.T, st *Store, fails func(bool), want error, late boo
 	idle := task("idle", 10)
 	mustAppend(t, st, a)
 	mustAppend(t, st, idle)
-	r, err := st.Get(ctx, idle.Row.Key, false)
+	r, err := st.Get(ctx, idle.Row.Key, store.RowOnly)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +203,7 @@ func testTrouble(t *testing.T, st *Store, fails func(bool), want error, late boo
 	unchanged := func(st *Store) {
 		t.Helper()
 		storetest.Check(t, st, a.Row.Key, fresh.Row.Key, idle.Row.Key)
-		if g, err := st.Get(ctx, a.Row.Key, true); err != nil || g.Last != 1 || g.Node != "dead" {
+		if g, err := st.Get(ctx, a.Row.Key, store.Whole); err != nil || g.Last != 1 || g.Node != "dead" {
 			t.Errorf("the task: %+v, %v", g, err)
 		}
 		if rs, err := st.Receipts(ctx, a.Row.Key); err != nil || len(rs) != 1 || rs[0].Name != "a" {
@@ -218,10 +218,10 @@ func testTrouble(t *testing.T, st *Store, fails func(bool), want error, late boo
 		if kept, err := st.Kept(ctx); err != nil || len(kept) != 0 {
 			t.Errorf("what is kept: %q, %v", kept, err)
 		}
-		if _, err := st.Get(ctx, fresh.Row.Key, true); !errors.Is(err, store.ErrNotFound) {
+		if _, err := st.Get(ctx, fresh.Row.Key, store.Whole); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("what was refused is there: %v", err)
 		}
-		if _, err := st.Get(ctx, idle.Row.Key, true); err != nil {
+		if _, err := st.Get(ctx, idle.Row.Key, store.Whole); err != nil {
 			t.Errorf("what was not deleted: %v", err)
 		}
 	}
@@ -247,7 +247,7 @@ func testTrouble(t *testing.T, st *Store, fails func(bool), want error, late boo
 	}
 	for _, st := range []*Store{st, mustOpen(t, crashed(t, st), nil)} {
 		storetest.Check(t, st, a.Row.Key, fresh.Row.Key, idle.Row.Key)
-		if g, err := st.Get(ctx, a.Row.Key, true); err != nil || g.Last != 2 || g.Node != "me" {
+		if g, err := st.Get(ctx, a.Row.Key, store.Whole); err != nil || g.Last != 2 || g.Node != "me" {
 			t.Errorf("the task in the end: %+v, %v", g, err)
 		}
 		if rs, err := st.Receipts(ctx, a.Row.Key); err != nil || len(rs) != 2 {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/store"
+	"github.com/parley-a2a/parley/store/archive"
 )
 
 var archiveBehaviours = []behaviour{
@@ -109,13 +110,17 @@ func odd(t testing.TB, st store.Store) (keys []store.Key) {
 	return keys
 }
 
-func export(t testing.TB, st store.Source) []byte {
+func export(t testing.TB, st archive.Source) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	if _, err := store.Export(t.Context(), st, &out); err != nil {
+	if _, _, err := archive.Export(t.Context(), st, &out); err != nil {
 		t.Fatalf("export: %v", err)
 	}
 	return out.Bytes()
+}
+
+func importInto(t testing.TB, st store.Store, text []byte) (archive.Imported, error) {
+	return archive.Import(t.Context(), st, bytes.NewReader(text), false)
 }
 
 // testArchive moves everything to the memory store and back, and compares all
@@ -131,14 +136,14 @@ func testArchive(t *testing.T, open Opener) {
 			t.Errorf("the export has %q in it", b)
 		}
 	}
-	got, there, err := store.Import(t.Context(), st, bytes.NewReader(text))
-	if err != nil || got != (store.Count{Tasks: 4, Entries: 3 + 6 + 2501 + 3, Kept: 1}) || there != (store.Count{}) {
-		t.Fatalf("import: %+v, %+v, %v", got, there, err)
+	got, err := importInto(t, st, text)
+	if want := (archive.Count{Tasks: 4, Entries: 3 + 6 + 2501 + 3, Kept: 1}); err != nil || got.New != want || got.There != (archive.Count{}) {
+		t.Fatalf("import: %+v, %v", got, err)
 	}
 	again := start(t, func(t testing.TB) store.Store { return store.NewMemory() })
 	for _, st := range []store.Store{st, again} {
 		if st == again {
-			if _, _, err := store.Import(t.Context(), again, bytes.NewReader(text)); err != nil {
+			if _, err := importInto(t, again, text); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -179,15 +184,15 @@ func testArchive(t *testing.T, open Opener) {
 		}
 	}
 	// Once more: all is there.
-	got, there, err = store.Import(t.Context(), st, bytes.NewReader(text))
-	if err != nil || got.Tasks != 0 || there.Tasks != 4 || got.Kept != 0 || there.Kept != 1 || there.Other != 0 {
-		t.Errorf("import again: %+v, %+v, %v", got, there, err)
+	got, err = importInto(t, st, text)
+	if err != nil || got.New != (archive.Count{}) || got.There.Tasks != 4 || got.There.Kept != 1 || got.There.Other != 0 {
+		t.Errorf("import again: %+v, %v", got, err)
 	}
 	// What went on is not overwritten, and nothing else is written either.
 	r := get(t, st, keys[3], false)
 	remove(t, st, row(t, st, keys[0]))
 	must(t, st, &store.Append{Row: r.Row, After: r.Last, Epoch: r.Epoch, Entries: entries(r.Last, 1)})
-	if _, _, err := store.Import(t.Context(), st, bytes.NewReader(text)); err == nil {
+	if _, err := importInto(t, st, text); err == nil {
 		t.Error("a task that went on was imported")
 	}
 	checkAbsent(t, st, keys[0])
@@ -204,42 +209,42 @@ func testArchiveMark(t *testing.T, open Opener) {
 	text := export(t, m)
 	must(t, n, finished("elsewhere", 3, began))
 	other := export(t, n)
-	into := func(st store.Store, text []byte, fresh bool) (store.Imported, error) {
-		return store.ImportInto(t.Context(), st, bytes.NewReader(text), fresh)
+	into := func(st store.Store, text []byte, fresh bool) (archive.Imported, error) {
+		return archive.Import(t.Context(), st, bytes.NewReader(text), fresh)
 	}
 	first, err := into(Faulty(st, 2, FailBefore), text, true) // the mark and some of the tasks are there
 	wantError(t, "an import with a fault", err, ErrFault)
 	st = restart(t, st, open)
-	sum := allKept(t, st)[store.ImportMark]
+	sum := allKept(t, st)[archive.Mark]
 	if len(sum) == 0 || string(sum) != first.Sum {
 		t.Errorf("the mark is %q, the checksum %q", sum, first.Sum)
 	}
 	for _, fresh := range []bool{false, true} {
 		_, err = into(st, other, fresh)
-		wantError(t, "another import meanwhile", err, store.ErrImporting)
+		wantError(t, "another import meanwhile", err, archive.ErrImporting)
 	}
 	got, err := into(st, text, true)
 	if err != nil || got.New.Tasks+got.There.Tasks != int64(len(keys)) {
 		t.Fatalf("the same again: %+v, %v", got, err)
 	}
-	if mark := allKept(t, st)[store.ImportMark]; mark != nil {
+	if mark := allKept(t, st)[archive.Mark]; mark != nil {
 		t.Errorf("the mark stays: %q", mark)
 	}
-	if _, sum, err := store.ExportSum(t.Context(), st, io.Discard); err != nil || sum != got.Sum {
+	if _, sum, err := archive.Export(t.Context(), st, io.Discard); err != nil || sum != got.Sum {
 		t.Errorf("the store holds %s, %v; the export %s", sum, err, got.Sum)
 	}
 	_, err = into(st, text, true)
-	wantError(t, "into a store that has tasks", err, store.ErrNotEmpty)
+	wantError(t, "into a store that has tasks", err, archive.ErrNotEmpty)
 	if got, err = into(st, other, false); err != nil || got.New.Tasks != 1 {
 		t.Errorf("beside others: %+v, %v", got, err)
 	}
 	for _, text := range [][]byte{text, other} {
-		if err := store.Compare(t.Context(), st, bytes.NewReader(text)); err != nil {
+		if err := archive.Compare(t.Context(), st, bytes.NewReader(text)); err != nil {
 			t.Errorf("compared: %v", err)
 		}
 	}
 	remove(t, st, row(t, st, name("d")))
-	if err := store.Compare(t.Context(), st, bytes.NewReader(text)); err == nil {
+	if err := archive.Compare(t.Context(), st, bytes.NewReader(text)); err == nil {
 		t.Error("a task that is gone was not missed")
 	}
 }
@@ -261,15 +266,15 @@ func testArchiveFaults(t *testing.T, open Opener) {
 			keep(t, st, name, b, nil)
 		}
 	}
-	steps := Steps(func(st store.Store) { _, _, _ = store.Import(t.Context(), st, bytes.NewReader(text)) })
+	steps := Steps(func(st store.Store) { _, _ = importInto(t, st, text) })
 	if steps < 6 {
 		t.Fatalf("%d steps", steps)
 	}
 	for _, f := range []Fault{FailBefore, FailAfter} {
 		for step := range steps {
-			_, _, err := store.Import(t.Context(), Faulty(st, step, f), bytes.NewReader(text))
+			_, err := importInto(t, Faulty(st, step, f), text)
 			wantError(t, "an import with a fault", err, ErrFault)
-			if _, _, err := store.Import(t.Context(), st, bytes.NewReader(text)); err != nil {
+			if _, err := importInto(t, st, text); err != nil {
 				t.Fatalf("%v step %d: import again: %v", f, step, err)
 			}
 			if !bytes.Equal(export(t, st), text) {
@@ -307,7 +312,7 @@ func testExportBeside(t *testing.T, open Opener) {
 				if err == nil && i >= 2 {
 					old := name(fmt.Sprint(w, "-", (i-2)%5))
 					var r *store.Record
-					if r, err = st.Get(t.Context(), old, false); err == nil {
+					if r, err = st.Get(t.Context(), old, store.RowOnly); err == nil {
 						_, err = st.Delete(t.Context(), []store.Row{r.Row})
 					}
 				}
@@ -321,7 +326,7 @@ func testExportBeside(t *testing.T, open Opener) {
 	for range 20 {
 		text := export(t, st)
 		m := store.NewMemory()
-		if _, _, err := store.Import(t.Context(), m, bytes.NewReader(text)); err != nil {
+		if _, err := importInto(t, m, text); err != nil {
 			t.Errorf("import: %v\n%s", err, text)
 		}
 		m.Close()

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/parley-a2a/parley/store"
+	"github.com/parley-a2a/parley/store/archive"
 )
 
 // testArchivePushes imports where the same has gone on since: what was
@@ -22,14 +23,14 @@ func testArchivePushes(t *testing.T, open Opener) {
 		t.Fatalf("the export: %s", text)
 	}
 	keep(t, st, store.WebhookKeys, nil, []byte("its own"))
-	imports := func(want store.Count) {
+	imports := func(want archive.Count) {
 		t.Helper()
-		got, there, err := store.Import(t.Context(), st, bytes.NewReader(text))
-		if err != nil || got != want || there.Other != 1 || there.Kept != 0 {
-			t.Fatalf("import: %+v, %+v, %v", got, there, err)
+		got, err := importInto(t, st, text)
+		if err != nil || got.New != want || got.There.Other != 1 || got.There.Kept != 0 {
+			t.Fatalf("import: %+v, %v", got, err)
 		}
 	}
-	imports(store.Count{Tasks: 1, Entries: 3})
+	imports(archive.Count{Tasks: 1, Entries: 3})
 	same(t, "a server's own keys", keep(t, st, store.WebhookKeys, nil, nil), `"its own"`)
 	same(t, "claimed by the next server", claimPushes(t, st, "next", began, 9), 3)
 
@@ -46,7 +47,7 @@ func testArchivePushes(t *testing.T, open Opener) {
 	fresh.Created, fresh.Body = began.Add(1e9), []byte("other")
 	setPush(t, st, fresh)
 	before := pushes(t, st, name("a"), 9)
-	imports(store.Count{})
+	imports(archive.Count{})
 	same(t, "push configs", pushes(t, st, name("a"), 9), before)
 	same(t, "dead letters", len(letters(t, st, store.LetterQuery{}, 9)), 0)
 	Check(t, st, name("a"))
@@ -54,7 +55,7 @@ func testArchivePushes(t *testing.T, open Opener) {
 	// What was created as the same and goes elsewhere is of another task.
 	fresh.Created = began
 	setPush(t, st, fresh)
-	if _, _, err := store.Import(t.Context(), st, bytes.NewReader(text)); err == nil {
+	if _, err := importInto(t, st, text); err == nil {
 		t.Error("a task with another push config of the name passes for the same")
 	}
 }

@@ -25,9 +25,9 @@ func testArchiveReceipts(t *testing.T, open Opener) {
 	text := export(t, m)
 	imports := func(what string, tasks, there int64) {
 		t.Helper()
-		got, was, err := store.Import(t.Context(), st, bytes.NewReader(text))
-		if err != nil || got.Tasks != tasks || was.Tasks != there {
-			t.Fatalf("%s: %+v, %+v, %v", what, got, was, err)
+		got, err := importInto(t, st, text)
+		if err != nil || got.New.Tasks != tasks || got.There.Tasks != there {
+			t.Fatalf("%s: %+v, %v", what, got, err)
 		}
 	}
 
@@ -55,7 +55,7 @@ func testArchiveReceipts(t *testing.T, open Opener) {
 	c := signed(finished("a", 3, began), "free")
 	c.Receipts[0].Digest = []byte("another")
 	must(t, st, c)
-	if _, _, err := store.Import(t.Context(), st, bytes.NewReader(text)); err == nil {
+	if _, err := importInto(t, st, text); err == nil {
 		t.Error("a task with another receipt of the name passes for the same")
 	}
 
@@ -69,7 +69,7 @@ func testArchiveReceipts(t *testing.T, open Opener) {
 	twice := resealed(bytes.Replace(export(t, both), []byte(`"name":"q"`), []byte(`"name":"n"`), 1))
 	st = start(t, func(t testing.TB) store.Store { return store.NewMemory() })
 	for range 2 {
-		if _, _, err := store.Import(t.Context(), st, bytes.NewReader(twice)); err != nil {
+		if _, err := importInto(t, st, twice); err != nil {
 			t.Fatalf("an export with a receipt and its successor: %v", err)
 		}
 		same(t, "the newer one", lookUp(t, st, name(""), "n"), &issued(newer)[0])
@@ -115,7 +115,7 @@ func testArchiveMisfits(t *testing.T, open Opener) {
 		if bytes.Equal(changed, text) {
 			t.Fatalf("the export has no %s", change[0])
 		}
-		if _, _, err := store.Import(t.Context(), st, bytes.NewReader(changed)); err == nil {
+		if _, err := importInto(t, st, changed); err == nil {
 			t.Errorf("an export with %s was imported", change[1])
 		}
 		if rows, _ := st.Tasks(t.Context(), nil, 9); len(rows) > 0 {
@@ -123,7 +123,7 @@ func testArchiveMisfits(t *testing.T, open Opener) {
 		}
 		same(t, "what is kept", kept(t, st), map[string]string{})
 	}
-	if _, _, err := store.Import(t.Context(), st, bytes.NewReader(resealed(text))); err != nil {
+	if _, err := importInto(t, st, resealed(text)); err != nil {
 		t.Errorf("unchanged: %v", err)
 	}
 }

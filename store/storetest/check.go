@@ -46,7 +46,7 @@ func Check(t testing.TB, st store.Store, keys ...store.Key) {
 			if i > 0 && !ordered(&records[i-1], r) {
 				t.Errorf("check: %q (%v) is listed before %q (%v)", records[i-1].ID, records[i-1].Updated, r.ID, r.Updated)
 			}
-			same(t, "check: the task listed and got", *r, *get(t, st, r.Key, false))
+			same(t, "check: the task listed and got", r.Row, get(t, st, r.Key, false).Row)
 			checkTask(t, st, r.Key)
 		}
 		for k := range known {
@@ -81,7 +81,7 @@ func checkTask(t testing.TB, st store.Store, k store.Key) {
 	if r.Epoch < 0 || r.Lost < 0 || r.Turn < 0 || r.Turn > r.Last || r.Attempt < 0 {
 		t.Errorf("check: %q has an impossible row: %+v", k.ID, r.Row)
 	}
-	all := log(t, st, k, 0, 0)
+	all := wholeLog(t, st, k)
 	if int64(len(all)) != r.Last || r.Last < 1 {
 		t.Errorf("check: %q has %d entries, its row says %d", k.ID, len(all), r.Last)
 	}
@@ -167,7 +167,7 @@ func checkPushes(t testing.TB, st store.Store, row *store.Row) {
 // checkAbsent is for tasks that no list shows.
 func checkAbsent(t testing.TB, st store.Store, k store.Key) {
 	t.Helper()
-	if _, err := st.Get(t.Context(), k, false); !errors.Is(err, store.ErrNotFound) {
+	if _, err := st.Get(t.Context(), k, store.RowOnly); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("check: %q is in no list, get says %v", k.ID, err)
 	}
 	if es := log(t, st, k, 0, 0); len(es) > 0 {

@@ -47,7 +47,7 @@ func testConcurrent(t *testing.T, open Opener) {
 					t.Errorf("reader %d: %d entries after %d, %d are acknowledged: %v", w, len(es), after, last, err)
 					continue
 				}
-				r, err := st.Get(t.Context(), keys[w], false)
+				r, err := st.Get(t.Context(), keys[w], store.RowOnly)
 				if err != nil || r.Last < last {
 					t.Errorf("reader %d: record %+v, %d entries are acknowledged: %v", w, r, last, err)
 				}
@@ -82,7 +82,7 @@ func testEndedContext(t *testing.T, open Opener) {
 // receipt, a task or a push config "unknown".
 func calls(ctx context.Context, st store.Store, k store.Key) map[string]error {
 	errs := map[string]error{}
-	_, errs["get"] = st.Get(ctx, k, true)
+	_, errs["get"] = st.Get(ctx, k, store.Whole)
 	_, errs["entries"] = st.Entries(ctx, k, 0, 0)
 	_, errs["list"] = st.List(ctx, store.Query{Tenant: k.Tenant, Owner: k.Owner, Limit: 1})
 	errs["beat"] = st.Beat(ctx, "node", began)

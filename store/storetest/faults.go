@@ -154,7 +154,7 @@ func ensure(t testing.TB, st store.Store, a *store.Append) {
 		}
 	}
 	if errors.Is(err, ErrFault) {
-		r, getErr := st.Get(t.Context(), a.Row.Key, false)
+		r, getErr := st.Get(t.Context(), a.Row.Key, store.RowOnly)
 		if getErr == nil && r.Last == a.After+int64(len(a.Entries)) {
 			return
 		}

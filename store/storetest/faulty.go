@@ -37,6 +37,18 @@ func Faulty(st store.Store, step int, f Fault) store.Store {
 	return &faulty{Store: st, step: int64(step), fault: f}
 }
 
+// Mortal is a store as a process has it that can be killed.
+type Mortal struct{ faulty }
+
+// NewMortal returns st as a process has it that lives.
+func NewMortal(st store.Store) *Mortal { return &Mortal{faulty{Store: st, step: -1}} }
+
+// Kill ends the process: none of its writes arrives any more, not even its farewell.
+func (m *Mortal) Kill() { m.dead.Store(true) }
+
+// Dead reports whether the process was killed.
+func (m *Mortal) Dead() bool { return m.dead.Load() }
+
 // Steps returns how many writes a scenario makes, on a memory store.
 func Steps(scenario func(store.Store)) int {
 	m := store.NewMemory()
@@ -52,12 +64,17 @@ type faulty struct {
 	step   int64
 	fault  Fault
 	writes atomic.Int64
+	dead   atomic.Bool // see Mortal
 }
 
 // due counts a write and reports whether it is the one to fail.
 func (f *faulty) due() bool { return f.writes.Add(1)-1 == f.step }
 
 func (f *faulty) Append(a *store.Append, done func(error)) {
+	if f.dead.Load() {
+		go done(store.ErrClosed)
+		return
+	}
 	if f.due() {
 		report := done
 		done = func(error) { report(ErrFault) }
@@ -70,162 +87,85 @@ func (f *faulty) Append(a *store.Append, done func(error)) {
 	f.Store.Append(a, done)
 }
 
+// write passes a write on, or fails it.
+func write[T any](f *faulty, call func() (T, error)) (nothing T, _ error) {
+	switch {
+	case f.dead.Load():
+		return nothing, store.ErrClosed
+	case !f.due():
+		return call()
+	case f.fault == FailAfter:
+		_, _ = call()
+	}
+	return nothing, ErrFault
+}
+
+// just is write for what returns an error only.
+func just(f *faulty, call func() error) error {
+	_, err := write(f, func() (struct{}, error) { return struct{}{}, call() })
+	return err
+}
+
 func (f *faulty) Beat(ctx context.Context, node string, now time.Time) error {
-	if !f.due() {
-		return f.Store.Beat(ctx, node, now)
-	}
-	if f.fault == FailAfter {
-		_ = f.Store.Beat(ctx, node, now)
-	}
-	return ErrFault
+	return just(f, func() error { return f.Store.Beat(ctx, node, now) })
 }
 
 func (f *faulty) Claim(ctx context.Context, node string, deadBefore time.Time, limit int) ([]store.Row, error) {
-	if !f.due() {
-		return f.Store.Claim(ctx, node, deadBefore, limit)
-	}
-	if f.fault == FailAfter {
-		_, _ = f.Store.Claim(ctx, node, deadBefore, limit)
-	}
-	return nil, ErrFault
+	return write(f, func() ([]store.Row, error) { return f.Store.Claim(ctx, node, deadBefore, limit) })
 }
 
 func (f *faulty) Draw(ctx context.Context, node, after string, limit int) ([]store.Row, error) {
-	if !f.due() {
-		return f.Store.Draw(ctx, node, after, limit)
-	}
-	if f.fault == FailAfter {
-		_, _ = f.Store.Draw(ctx, node, after, limit)
-	}
-	return nil, ErrFault
-}
-
-func (f *faulty) Post(ctx context.Context, all []store.Mail) error {
-	if !f.due() {
-		return f.Store.Post(ctx, all)
-	}
-	if f.fault == FailAfter {
-		_ = f.Store.Post(ctx, all)
-	}
-	return ErrFault
-}
-
-func (f *faulty) Mail(ctx context.Context, node string, limit int) ([]store.Mail, error) {
-	if !f.due() {
-		return f.Store.Mail(ctx, node, limit)
-	}
-	if f.fault == FailAfter {
-		_, _ = f.Store.Mail(ctx, node, limit)
-	}
-	return nil, ErrFault
+	return write(f, func() ([]store.Row, error) { return f.Store.Draw(ctx, node, after, limit) })
 }
 
 func (f *faulty) Take(ctx context.Context, node string, deadBefore time.Time, k store.Key) (*store.Row, error) {
-	if !f.due() {
-		return f.Store.Take(ctx, node, deadBefore, k)
-	}
-	if f.fault == FailAfter {
-		_, _ = f.Store.Take(ctx, node, deadBefore, k)
-	}
-	return nil, ErrFault
+	return write(f, func() (*store.Row, error) { return f.Store.Take(ctx, node, deadBefore, k) })
 }
 
 func (f *faulty) Leave(ctx context.Context, node string) error {
-	if !f.due() {
-		return f.Store.Leave(ctx, node)
-	}
-	if f.fault == FailAfter {
-		_ = f.Store.Leave(ctx, node)
-	}
-	return ErrFault
+	return just(f, func() error { return f.Store.Leave(ctx, node) })
+}
+
+func (f *faulty) Post(ctx context.Context, all []store.Mail) error {
+	return just(f, func() error { return f.Store.Post(ctx, all) })
+}
+
+func (f *faulty) Mail(ctx context.Context, node string, limit int) ([]store.Mail, error) {
+	return write(f, func() ([]store.Mail, error) { return f.Store.Mail(ctx, node, limit) })
 }
 
 func (f *faulty) Forget(ctx context.Context, q store.ForgetQuery) (int, error) {
-	if !f.due() {
-		return f.Store.Forget(ctx, q)
-	}
-	if f.fault == FailAfter {
-		_, _ = f.Store.Forget(ctx, q)
-	}
-	return 0, ErrFault
+	return write(f, func() (int, error) { return f.Store.Forget(ctx, q) })
 }
 
 func (f *faulty) Secret(ctx context.Context, name string) ([]byte, error) {
-	if !f.due() {
-		return f.Store.Secret(ctx, name)
-	}
-	if f.fault == FailAfter {
-		_, _ = f.Store.Secret(ctx, name)
-	}
-	return nil, ErrFault
-}
-
-func (f *faulty) Delete(ctx context.Context, rows []store.Row) (int, error) {
-	if !f.due() {
-		return f.Store.Delete(ctx, rows)
-	}
-	if f.fault == FailAfter {
-		_, _ = f.Store.Delete(ctx, rows)
-	}
-	return 0, ErrFault
+	return write(f, func() ([]byte, error) { return f.Store.Secret(ctx, name) })
 }
 
 func (f *faulty) Keep(ctx context.Context, name string, was, is []byte) ([]byte, error) {
-	if !f.due() {
-		return f.Store.Keep(ctx, name, was, is)
-	}
-	if f.fault == FailAfter {
-		_, _ = f.Store.Keep(ctx, name, was, is)
-	}
-	return nil, ErrFault
+	return write(f, func() ([]byte, error) { return f.Store.Keep(ctx, name, was, is) })
+}
+
+func (f *faulty) Delete(ctx context.Context, rows []store.Row) (int, error) {
+	return write(f, func() (int, error) { return f.Store.Delete(ctx, rows) })
 }
 
 func (f *faulty) SetPush(ctx context.Context, p *store.PushConfig) error {
-	if !f.due() {
-		return f.Store.SetPush(ctx, p)
-	}
-	if f.fault == FailAfter {
-		_ = f.Store.SetPush(ctx, p)
-	}
-	return ErrFault
+	return just(f, func() error { return f.Store.SetPush(ctx, p) })
 }
 
 func (f *faulty) DropPush(ctx context.Context, id store.PushID) error {
-	if !f.due() {
-		return f.Store.DropPush(ctx, id)
-	}
-	if f.fault == FailAfter {
-		_ = f.Store.DropPush(ctx, id)
-	}
-	return ErrFault
+	return just(f, func() error { return f.Store.DropPush(ctx, id) })
 }
 
 func (f *faulty) Advance(ctx context.Context, all []store.Advance) error {
-	if !f.due() {
-		return f.Store.Advance(ctx, all)
-	}
-	if f.fault == FailAfter {
-		_ = f.Store.Advance(ctx, all)
-	}
-	return ErrFault
+	return just(f, func() error { return f.Store.Advance(ctx, all) })
 }
 
 func (f *faulty) ClaimPushes(ctx context.Context, node string, deadBefore time.Time, limit int) (int, error) {
-	if !f.due() {
-		return f.Store.ClaimPushes(ctx, node, deadBefore, limit)
-	}
-	if f.fault == FailAfter {
-		_, _ = f.Store.ClaimPushes(ctx, node, deadBefore, limit)
-	}
-	return 0, ErrFault
+	return write(f, func() (int, error) { return f.Store.ClaimPushes(ctx, node, deadBefore, limit) })
 }
 
 func (f *faulty) SetLetters(ctx context.Context, letters []store.DeadLetter, gone bool) error {
-	if !f.due() {
-		return f.Store.SetLetters(ctx, letters, gone)
-	}
-	if f.fault == FailAfter {
-		_ = f.Store.SetLetters(ctx, letters, gone)
-	}
-	return ErrFault
+	return just(f, func() error { return f.Store.SetLetters(ctx, letters, gone) })
 }

@@ -112,7 +112,7 @@ func (o *oracle) appends(n int) {
 	for range n {
 		k := o.key()
 		if _, ok := row[k]; !ok {
-			if r, err := o.memory.Get(o.t.Context(), k, false); err == nil {
+			if r, err := o.memory.Get(o.t.Context(), k, store.RowOnly); err == nil {
 				row[k] = r.Row
 			}
 		}
@@ -209,23 +209,15 @@ func (o *oracle) signature() string { return fmt.Sprint("receipt ", o.rand.IntN(
 
 func (o *oracle) read(k store.Key) {
 	ctx := o.t.Context()
-	body := o.rand.IntN(2) == 0
-	got, gotErr := o.driver.Get(ctx, k, body)
-	want, wantErr := o.memory.Get(ctx, k, body)
-	o.agree(fmt.Sprintf("get %q", k), gotErr, wantErr, got, want)
+	most := pick(o.rand, store.RowOnly, 1, o.rand.Int64N(400), store.Whole)
+	both(o, fmt.Sprintf("get %q, at most %d bytes", k, most), func(st store.Store) (*store.Record, error) { return st.Get(ctx, k, most) })
 
 	after, limit := int64(o.rand.IntN(30)-1), o.rand.IntN(12)
-	gotLog, gotErr := o.driver.Entries(ctx, k, after, limit)
-	wantLog, wantErr := o.memory.Entries(ctx, k, after, limit)
-	o.agree(fmt.Sprintf("entries of %q after %d, limit %d", k, after, limit), gotErr, wantErr, gotLog, wantLog)
+	both(o, fmt.Sprintf("entries of %q after %d, limit %d", k, after, limit), func(st store.Store) ([]store.Entry, error) { return st.Entries(ctx, k, after, limit) })
 
-	gotAll, gotErr := o.driver.Receipts(ctx, k)
-	wantAll, wantErr := o.memory.Receipts(ctx, k)
-	o.agree(fmt.Sprintf("receipts of %q", k), gotErr, wantErr, gotAll, wantAll)
+	both(o, fmt.Sprintf("receipts of %q", k), func(st store.Store) ([]store.Receipt, error) { return st.Receipts(ctx, k) })
 	n := o.signature()
-	gotOne, gotErr := o.driver.Receipt(ctx, k, n)
-	wantOne, wantErr := o.memory.Receipt(ctx, k, n)
-	o.agree(fmt.Sprintf("%s of %q", n, k), gotErr, wantErr, gotOne, wantOne)
+	both(o, fmt.Sprintf("%s of %q", n, k), func(st store.Store) (*store.Receipt, error) { return st.Receipt(ctx, k, n) })
 }
 
 func (o *oracle) list() {
@@ -245,54 +237,51 @@ func (o *oracle) list() {
 		q.Before = &store.Position{Updated: at, ID: k.ID, Owner: o.key().Owner}
 	}
 	q.AnyOwner = r.IntN(3) == 0
-	got, gotErr := o.driver.List(o.t.Context(), q)
-	want, wantErr := o.memory.List(o.t.Context(), q)
-	o.agree(fmt.Sprintf("list %+v before %+v", q, q.Before), gotErr, wantErr, got, want)
+	if r.IntN(2) == 0 {
+		q.MaxBytes = 1 + r.Int64N(1000)
+	}
+	both(o, fmt.Sprintf("list %+v before %+v", q, q.Before), func(st store.Store) (*store.Page, error) { return st.List(o.t.Context(), q) })
 
 	limit := 1 + r.IntN(3)
-	gotOwners, gotErr := o.driver.Owners(o.t.Context(), k.Tenant, k.ID, limit)
-	wantOwners, wantErr := o.memory.Owners(o.t.Context(), k.Tenant, k.ID, limit)
-	o.agree(fmt.Sprintf("%d owners of %q in %q", limit, k.ID, k.Tenant), gotErr, wantErr, gotOwners, wantOwners)
+	both(o, fmt.Sprintf("%d owners of %q in %q", limit, k.ID, k.Tenant), func(st store.Store) ([]string, error) {
+		return st.Owners(o.t.Context(), k.Tenant, k.ID, limit)
+	})
 }
 
 // claim takes all there is, for which tasks a smaller limit takes is not
 // specified.
 func (o *oracle) claim() {
 	node, since := pick(o.rand, "n1", "n2", "n3"), o.now.Add(-time.Duration(o.rand.IntN(50))*time.Millisecond)
-	got, gotErr := o.driver.Claim(o.t.Context(), node, since, 1000)
-	want, wantErr := o.memory.Claim(o.t.Context(), node, since, 1000)
-	for _, rows := range [][]store.Row{got, want} {
-		slices.SortFunc(rows, func(a, b store.Row) int {
-			return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.ID, b.ID))
-		})
-	}
-	o.agree(fmt.Sprintf("claim for %s from the dead before %v", node, since), gotErr, wantErr, got, want)
+	both(o, fmt.Sprintf("claim for %s from the dead before %v", node, since), func(st store.Store) ([]store.Row, error) {
+		return sorted(st.Claim(o.t.Context(), node, since, 1000))
+	})
+}
+
+// sorted puts rows in order that come in any.
+func sorted(rows []store.Row, err error) ([]store.Row, error) {
+	slices.SortFunc(rows, func(a, b store.Row) int { return a.Key.Compare(b.Key) })
+	return rows, err
 }
 
 // draw takes some of what waits, and looks at what is there.
 func (o *oracle) draw() {
 	node, after, limit := pick(o.rand, "n1", "n2", "n3"), pick(o.rand, "", "a", "t", "z"), 1+o.rand.IntN(6)
-	got, gotErr := o.driver.Draw(o.t.Context(), node, after, limit)
-	want, wantErr := o.memory.Draw(o.t.Context(), node, after, limit)
-	o.agree(fmt.Sprintf("draw %d for %s behind %q", limit, node, after), gotErr, wantErr, got, want)
+	both(o, fmt.Sprintf("draw %d for %s behind %q", limit, node, after), func(st store.Store) ([]store.Row, error) {
+		return st.Draw(o.t.Context(), node, after, limit)
+	})
 
 	keys := make([]store.Key, o.rand.IntN(12))
 	for i := range keys {
 		keys[i] = o.key()
 	}
-	got, gotErr = o.driver.Rows(o.t.Context(), keys)
-	want, wantErr = o.memory.Rows(o.t.Context(), keys)
-	for _, rows := range [][]store.Row{got, want} {
-		slices.SortFunc(rows, func(a, b store.Row) int { return a.Key.Compare(b.Key) })
-	}
-	o.agree(fmt.Sprintf("rows of %q", keys), gotErr, wantErr, got, want)
+	both(o, fmt.Sprintf("rows of %q", keys), func(st store.Store) ([]store.Row, error) { return sorted(st.Rows(o.t.Context(), keys)) })
 }
 
 func (o *oracle) take() {
 	node, since, k := pick(o.rand, "n1", "n2", "n3"), o.now.Add(-time.Duration(o.rand.IntN(50))*time.Millisecond), o.key()
-	got, gotErr := o.driver.Take(o.t.Context(), node, since, k)
-	want, wantErr := o.memory.Take(o.t.Context(), node, since, k)
-	o.agree(fmt.Sprintf("take %q for %s from the dead before %v", k, node, since), gotErr, wantErr, got, want)
+	both(o, fmt.Sprintf("take %q for %s from the dead before %v", k, node, since), func(st store.Store) (*store.Row, error) {
+		return st.Take(o.t.Context(), node, since, k)
+	})
 }
 
 // forget removes all there is, for which receipts a smaller limit takes is not
@@ -303,57 +292,62 @@ func (o *oracle) forget() {
 	if o.rand.IntN(2) == 0 {
 		q.Tenant, q.Owner, q.Context = k.Tenant, k.Owner, pick(o.rand, "c1", "c2", "c3", "c4")
 	}
-	got, gotErr := o.driver.Forget(o.t.Context(), q)
-	want, wantErr := o.memory.Forget(o.t.Context(), q)
-	o.agree(fmt.Sprintf("forget %+v", q), gotErr, wantErr, got, want)
+	both(o, fmt.Sprintf("forget %+v", q), func(st store.Store) (int, error) { return st.Forget(o.t.Context(), q) })
 }
 
 func (o *oracle) beat() {
 	node := pick(o.rand, "n1", "n2", "n3")
 	if o.rand.IntN(3) == 0 {
-		o.agree("leave of "+node, o.driver.Leave(o.t.Context(), node), o.memory.Leave(o.t.Context(), node), nil, nil)
+		bothDo(o, "leave of "+node, func(st store.Store) error { return st.Leave(o.t.Context(), node) })
 		return
 	}
-	o.agree("beat of "+node, o.driver.Beat(o.t.Context(), node, o.now), o.memory.Beat(o.t.Context(), node, o.now), nil, nil)
+	bothDo(o, "beat of "+node, func(st store.Store) error { return st.Beat(o.t.Context(), node, o.now) })
 }
 
 func (o *oracle) blob() {
 	hash := fmt.Sprint("hash ", o.rand.IntN(11))
-	got, gotErr := o.driver.Blob(o.t.Context(), hash)
-	want, wantErr := o.memory.Blob(o.t.Context(), hash)
-	o.agree("blob "+hash, gotErr, wantErr, got, want)
+	both(o, "blob "+hash, func(st store.Store) ([]byte, error) { return st.Blob(o.t.Context(), hash) })
 }
 
 // retain deletes what it finds, or what it does not: rows of the past.
 func (o *oracle) retain() {
 	ctx := o.t.Context()
 	q := store.IdleQuery{State: int32(1 + o.rand.IntN(4)), Before: began.Add(time.Duration(o.rand.Int64N(int64(o.now.Sub(began)) + 2))), Limit: 1 + o.rand.IntN(4)}
-	got, gotErr := o.driver.Idle(ctx, q)
-	want, wantErr := o.memory.Idle(ctx, q)
-	o.agree(fmt.Sprintf("idle %+v", q), gotErr, wantErr, got, want)
+	idle := func() []store.Row {
+		return both(o, fmt.Sprintf("idle %+v behind %+v", q, q.After), func(st store.Store) ([]store.Row, error) { return st.Idle(ctx, q) })
+	}
+	want := idle()
 	if len(want) > 0 && o.rand.IntN(3) == 0 {
 		q.After = &want[0]
-		got, gotErr = o.driver.Idle(ctx, q)
-		want, wantErr = o.memory.Idle(ctx, q)
-		o.agree(fmt.Sprintf("idle behind %+v", *q.After), gotErr, wantErr, got, want)
+		want = idle()
 	}
 	if o.rand.IntN(3) == 0 {
 		for i := range want {
 			want[i].Last += int64(o.rand.IntN(3) - 1)
 		}
 	}
-	n, gotErr := o.driver.Delete(ctx, want)
-	m, wantErr := o.memory.Delete(ctx, want)
-	o.agree(fmt.Sprintf("delete %+v", want), gotErr, wantErr, n, m)
+	both(o, fmt.Sprintf("delete %+v", want), func(st store.Store) (int, error) { return st.Delete(ctx, want) })
 
 	limit := 1 + o.rand.IntN(10)
 	k := o.key()
-	got, gotErr = o.driver.Tasks(ctx, &k, limit)
-	want, wantErr = o.memory.Tasks(ctx, &k, limit)
-	o.agree(fmt.Sprintf("tasks behind %q", k), gotErr, wantErr, got, want)
-	gotBlobs, gotErr := o.driver.Blobs(ctx, k)
-	wantBlobs, wantErr := o.memory.Blobs(ctx, k)
-	o.agree(fmt.Sprintf("blobs of %q", k), gotErr, wantErr, gotBlobs, wantBlobs)
+	both(o, fmt.Sprintf("tasks behind %q", k), func(st store.Store) ([]store.Row, error) { return st.Tasks(ctx, &k, limit) })
+	both(o, fmt.Sprintf("blobs of %q", k), func(st store.Store) ([]string, error) { return st.Blobs(ctx, k) })
+}
+
+// both asks the driver and the memory store the same, ends the test if their answers
+// differ, and returns the right one.
+func both[T any](o *oracle, what string, ask func(st store.Store) (T, error)) T {
+	o.t.Helper()
+	got, gotErr := ask(o.driver)
+	want, wantErr := ask(o.memory)
+	o.agree(what, gotErr, wantErr, got, want)
+	return want
+}
+
+// bothDo is both for what returns an error only.
+func bothDo(o *oracle, what string, do func(st store.Store) error) {
+	o.t.Helper()
+	both(o, what, func(st store.Store) (any, error) { return nil, do(st) })
 }
 
 // agree ends the test if the answers differ. Of errors only what callers can

@@ -45,27 +45,24 @@ func (o *oracle) letter(id store.PushID, last int64) store.DeadLetter {
 func (o *oracle) outbox() {
 	ctx, k := o.t.Context(), o.key()
 	last := int64(0)
-	if r, err := o.memory.Get(ctx, k, false); err == nil {
+	if r, err := o.memory.Get(ctx, k, store.RowOnly); err == nil {
 		last = r.Last
 	}
 	id := store.PushID{Key: k, ID: o.config()}
-	var what string
-	var got, want any
-	var gotErr, wantErr error
 	switch o.rand.IntN(7) {
 	case 0:
 		p := o.push(k, last)
-		what, gotErr, wantErr = fmt.Sprintf("set %+v", p), o.driver.SetPush(ctx, &p), o.memory.SetPush(ctx, &p)
+		bothDo(o, fmt.Sprintf("set %+v", p), func(st store.Store) error { return st.SetPush(ctx, &p) })
 	case 1:
-		what, gotErr, wantErr = fmt.Sprintf("drop %+v", id), o.driver.DropPush(ctx, id), o.memory.DropPush(ctx, id)
+		bothDo(o, fmt.Sprintf("drop %+v", id), func(st store.Store) error { return st.DropPush(ctx, id) })
 	case 2, 3:
 		all := o.advances()
-		what, gotErr, wantErr = fmt.Sprintf("advance %+v", all), o.driver.Advance(ctx, all), o.memory.Advance(ctx, all)
+		bothDo(o, fmt.Sprintf("advance %+v", all), func(st store.Store) error { return st.Advance(ctx, all) })
 	case 4: // which of them a smaller limit takes is not specified
 		node, since := o.node(), o.now.Add(-time.Duration(o.rand.IntN(50))*time.Millisecond)
-		what = fmt.Sprintf("claim push configs for %s from the dead before %v", node, since)
-		got, gotErr = o.driver.ClaimPushes(ctx, node, since, 1000)
-		want, wantErr = o.memory.ClaimPushes(ctx, node, since, 1000)
+		both(o, fmt.Sprintf("claim push configs for %s from the dead before %v", node, since), func(st store.Store) (int, error) {
+			return st.ClaimPushes(ctx, node, since, 1000)
+		})
 	case 5:
 		all := []store.DeadLetter{o.letter(id, last), o.letter(store.PushID{Key: o.key(), ID: o.config()}, 3)}
 		if known, err := o.memory.DeadLetters(ctx, store.LetterQuery{Limit: 1 + o.rand.IntN(9)}); err == nil && len(known) > 0 {
@@ -74,11 +71,10 @@ func (o *oracle) outbox() {
 			all = append(all, l)
 		}
 		gone := o.rand.IntN(3) == 0
-		what, gotErr, wantErr = fmt.Sprintf("set letters %+v, gone %t", all, gone), o.driver.SetLetters(ctx, all, gone), o.memory.SetLetters(ctx, all, gone)
+		bothDo(o, fmt.Sprintf("set letters %+v, gone %t", all, gone), func(st store.Store) error { return st.SetLetters(ctx, all, gone) })
 	default:
 		o.keep()
 	}
-	o.agree(what, gotErr, wantErr, got, want)
 	o.readPushes(k, id)
 	o.readLetters(id)
 }
@@ -89,7 +85,7 @@ func (o *oracle) advances() (all []store.Advance) {
 		k := o.key()
 		a := store.Advance{PushID: store.PushID{Key: k, ID: o.config()}, Created: o.now, Live: o.rand.IntN(3) > 0}
 		last := int64(0)
-		if r, err := o.memory.Get(o.t.Context(), k, false); err == nil {
+		if r, err := o.memory.Get(o.t.Context(), k, store.RowOnly); err == nil {
 			last = r.Last
 		}
 		if p, err := o.memory.Push(o.t.Context(), a.PushID); err == nil && o.rand.IntN(5) > 0 {
@@ -108,36 +104,31 @@ func (o *oracle) keep() {
 	ctx, name := o.t.Context(), pick(o.rand, "k1", "k2")
 	values := [][]byte{nil, {}, []byte("a"), []byte("b")}
 	was, is := pick(o.rand, values...), pick(o.rand, values...)
-	got, gotErr := o.driver.Keep(ctx, name, was, is)
-	want, wantErr := o.memory.Keep(ctx, name, was, is)
-	o.agree(fmt.Sprintf("keep %q for %q under %s", is, was, name), gotErr, wantErr, shown(got), shown(want))
-	gotAll, gotErr := o.driver.Kept(ctx)
-	wantAll, wantErr := o.memory.Kept(ctx)
-	o.agree("what is kept", gotErr, wantErr, gotAll, wantAll)
+	both(o, fmt.Sprintf("keep %q for %q under %s", is, was, name), func(st store.Store) (string, error) {
+		b, err := st.Keep(ctx, name, was, is)
+		return shown(b), err
+	})
+	both(o, "what is kept", func(st store.Store) (map[string][]byte, error) { return st.Kept(ctx) })
 }
 
 func (o *oracle) readPushes(k store.Key, id store.PushID) {
 	ctx, limit := o.t.Context(), 1+o.rand.IntN(4)
-	got, gotErr := o.driver.Pushes(ctx, k, id.ID, limit)
-	want, wantErr := o.memory.Pushes(ctx, k, id.ID, limit)
-	o.agree(fmt.Sprintf("push configs of %q behind %q, limit %d", k, id.ID, limit), gotErr, wantErr, got, want)
-	gotOne, gotErr := o.driver.Push(ctx, id)
-	wantOne, wantErr := o.memory.Push(ctx, id)
-	o.agree(fmt.Sprintf("push config %q", id), gotErr, wantErr, gotOne, wantOne)
+	both(o, fmt.Sprintf("push configs of %q behind %q, limit %d", k, id.ID, limit), func(st store.Store) ([]store.PushConfig, error) {
+		return st.Pushes(ctx, k, id.ID, limit)
+	})
+	both(o, fmt.Sprintf("push config %q", id), func(st store.Store) (*store.PushConfig, error) { return st.Push(ctx, id) })
 
 	// Places are the driver's own; the order is not.
 	node := o.node()
-	var after, wantAfter int64
+	after := map[store.Store]int64{}
 	for range 1 + o.rand.IntN(3) {
-		got, gotErr := o.driver.LivePushes(ctx, node, after, limit)
-		want, wantErr := o.memory.LivePushes(ctx, node, wantAfter, limit)
-		if n := len(got); n > 0 && len(want) == n {
-			after, wantAfter = got[n-1].At, want[n-1].At
-			for i := range got {
-				got[i].At, want[i].At = 0, 0
+		both(o, "live push configs of "+node, func(st store.Store) ([]store.PushState, error) {
+			page, err := st.LivePushes(ctx, node, after[st], limit)
+			for i := range page {
+				after[st], page[i].At = page[i].At, 0
 			}
-		}
-		o.agree("live push configs of "+node, gotErr, wantErr, got, want)
+			return page, err
+		})
 	}
 }
 
@@ -146,15 +137,16 @@ func (o *oracle) readLetters(id store.PushID) {
 	if o.rand.IntN(3) == 0 {
 		q.Of = &id
 	}
-	wantQ := q
+	after := map[store.Store]*store.DeadLetter{}
 	for range 1 + o.rand.IntN(4) {
-		got, gotErr := o.driver.DeadLetters(o.t.Context(), q)
-		want, wantErr := o.memory.DeadLetters(o.t.Context(), wantQ)
-		if n := len(got); n > 0 && len(want) == n {
-			q.After, wantQ.After = new(got[n-1]), new(want[n-1])
-			withoutPlace(got)
-			withoutPlace(want)
-		}
-		o.agree(fmt.Sprintf("dead letters %+v", q), gotErr, wantErr, got, want)
+		both(o, fmt.Sprintf("dead letters %+v", q), func(st store.Store) ([]store.DeadLetter, error) {
+			q := q
+			q.After = after[st]
+			page, err := st.DeadLetters(o.t.Context(), q)
+			if len(page) > 0 {
+				after[st] = new(page[len(page)-1])
+			}
+			return withoutPlace(page), err
+		})
 	}
 }

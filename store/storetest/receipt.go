@@ -148,7 +148,7 @@ func testReceiptRefuses(t *testing.T, open Opener) {
 func state(t testing.TB, st store.Store, k store.Key, names ...string) []any {
 	t.Helper()
 	all := []any{log(t, st, k, 0, 0), receipts(t, st, k)}
-	if r, err := st.Get(t.Context(), k, true); err == nil {
+	if r, err := st.Get(t.Context(), k, store.Whole); err == nil {
 		all = append(all, *r)
 	}
 	blobs, err := st.Blobs(t.Context(), k)

@@ -138,7 +138,7 @@ func testDelete(t *testing.T, open Opener) {
 	}
 	for range 2 {
 		Check(t, st, a.Row.Key, b.Row.Key, mine.Row.Key)
-		_, err := st.Get(t.Context(), a.Row.Key, true)
+		_, err := st.Get(t.Context(), a.Row.Key, store.Whole)
 		wantError(t, "get", err, store.ErrNotFound)
 		same(t, "log", log(t, st, a.Row.Key, 0, 0), []store.Entry(nil))
 		same(t, "idle", idsOf(idle(t, st, store.IdleQuery{State: 3, Before: began.Add(time.Hour), Limit: 9})), []string{"b"})

@@ -78,8 +78,8 @@ func (b *broken) Entries(ctx context.Context, k store.Key, after int64, limit in
 	return es, err
 }
 
-func (b *broken) Get(ctx context.Context, k store.Key, body bool) (*store.Record, error) {
-	r, err := b.Memory.Get(ctx, k, body)
+func (b *broken) Get(ctx context.Context, k store.Key, most int64) (*store.Record, error) {
+	r, err := b.Memory.Get(ctx, k, most)
 	if err == nil && b.get != nil {
 		b.get(r)
 	}
@@ -221,7 +221,7 @@ func TestFaultyFailsOnce(t *testing.T) {
 			happened := f == FailAfter
 			switch step {
 			case 0:
-				if _, err := m.Get(t.Context(), name("a"), false); (err == nil) != happened {
+				if _, err := m.Get(t.Context(), name("a"), store.RowOnly); (err == nil) != happened {
 					t.Errorf("append, fault %v: get says %v", f, err)
 				}
 			case 1: // a node that has beaten keeps its task
@@ -238,7 +238,7 @@ func TestFaultyFailsOnce(t *testing.T) {
 					t.Errorf("claim, fault %v: the task is with %s", f, r.Node)
 				}
 			case 4:
-				if _, err := m.Get(t.Context(), name("old"), false); (err != nil) != happened {
+				if _, err := m.Get(t.Context(), name("old"), store.RowOnly); (err != nil) != happened {
 					t.Errorf("delete, fault %v: get says %v", f, err)
 				}
 			case 5:

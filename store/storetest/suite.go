@@ -41,7 +41,7 @@ func RunAlone(t *testing.T, fresh func(t testing.TB) Opener) { run(t, fresh, alo
 
 func run(t *testing.T, fresh func(t testing.TB) Opener, more []behaviour) {
 	for _, group := range [][]behaviour{
-		logBehaviours, valueBehaviours, concurrencyBehaviours, ownerBehaviours, queryBehaviours, queryAllBehaviours,
+		logBehaviours, sizeBehaviours, valueBehaviours, concurrencyBehaviours, ownerBehaviours, queryBehaviours, queryAllBehaviours,
 		receiptBehaviours, takeBehaviours, retainBehaviours, outboxBehaviours, letterBehaviours, keepBehaviours, archiveBehaviours,
 		shareBehaviours, mailBehaviours, watchBehaviours, more,
 	} {
@@ -161,9 +161,14 @@ func queue(st store.Store, appends []*store.Append) []error {
 	return errs
 }
 
-func get(t testing.TB, st store.Store, k store.Key, body bool) *store.Record {
+// get reads a record: the whole of it, or the row alone.
+func get(t testing.TB, st store.Store, k store.Key, whole bool) *store.Record {
 	t.Helper()
-	r, err := st.Get(t.Context(), k, body)
+	most := int64(store.RowOnly)
+	if whole {
+		most = store.Whole
+	}
+	r, err := st.Get(t.Context(), k, most)
 	if err != nil {
 		t.Fatalf("get %q: %v", k.ID, err)
 	}
@@ -179,6 +184,7 @@ func list(t testing.TB, st store.Store, q store.Query) *store.Page {
 	return p
 }
 
+// log reads a page of a log.
 func log(t testing.TB, st store.Store, k store.Key, after int64, limit int) []store.Entry {
 	t.Helper()
 	es, err := st.Entries(t.Context(), k, after, limit)
@@ -186,6 +192,18 @@ func log(t testing.TB, st store.Store, k store.Key, after int64, limit int) []st
 		t.Fatalf("entries of %q after %d: %v", k.ID, after, err)
 	}
 	return es
+}
+
+// wholeLog reads a log page by page.
+func wholeLog(t testing.TB, st store.Store, k store.Key) (all []store.Entry) {
+	t.Helper()
+	for e, err := range store.EachEntry(t.Context(), st, k, 0, store.Whole) {
+		if err != nil {
+			t.Fatalf("entries of %q: %v", k.ID, err)
+		}
+		all = append(all, e)
+	}
+	return all
 }
 
 // same compares values, taking empty and nil bytes as equal: stores need not

@@ -37,7 +37,7 @@ func take(t testing.TB, st store.Store, node string, deadBefore time.Time, k sto
 // untaken wants nothing to happen.
 func untaken(t testing.TB, st store.Store, node string, deadBefore time.Time, k store.Key) {
 	t.Helper()
-	before, existed := st.Get(t.Context(), k, false)
+	before, existed := st.Get(t.Context(), k, store.RowOnly)
 	if r, err := st.Take(t.Context(), node, deadBefore, k); r != nil || !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("take %q for %s: %+v, %v", k.ID, node, r, err)
 	}

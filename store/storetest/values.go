@@ -77,7 +77,7 @@ func testKeys(t *testing.T, open Opener) {
 		}
 	}
 	Check(t, st, keys...)
-	_, err := st.Get(t.Context(), store.Key{Tenant: "t", Owner: "stranger", ID: "a"}, true)
+	_, err := st.Get(t.Context(), store.Key{Tenant: "t", Owner: "stranger", ID: "a"}, store.Whole)
 	wantError(t, "another's task", err, store.ErrNotFound)
 	if p := list(t, st, store.Query{Tenant: "t", Owner: "stranger", Limit: 10}); p.Total != 0 || len(p.Records) != 0 {
 		t.Errorf("a stranger sees %d tasks", p.Total)
@@ -100,7 +100,7 @@ func testLarge(t *testing.T, open Opener) {
 		}
 	}
 	st = restart(t, st, open)
-	if es := log(t, st, a.Row.Key, 0, 0); len(es) != 4 || !bytes.Equal(es[1].Body, big) {
+	if es := wholeLog(t, st, a.Row.Key); len(es) != 4 || !bytes.Equal(es[1].Body, big) {
 		t.Errorf("the log lost the large entry")
 	}
 	if r := get(t, st, a.Row.Key, true); !bytes.Equal(r.Seal.Body, big) {

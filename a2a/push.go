@@ -1,0 +1,114 @@
+package a2a
+
+// TaskPushNotificationConfig is a webhook of a task (§4.3.1).
+type TaskPushNotificationConfig struct {
+	Tenant         string              `json:"tenant,omitempty"`
+	ID             string              `json:"id,omitempty"`
+	TaskID         string              `json:"taskId,omitempty"`
+	URL            string              `json:"url"`
+	Token          Secret              `json:"token,omitempty"`
+	Authentication *AuthenticationInfo `json:"authentication,omitempty"`
+
+	// Source stands for the caller that the configuration belongs to. It is the
+	// same for all configurations of one caller of one agent, and no other caller has
+	// it. Each delivery is signed for its source, so a receiver that knows its own
+	// can refuse what others have posted to it. The server sets it in answers; empty
+	// if the server has no sources. Not part of the JSON form.
+	Source string `json:"-"`
+
+	// Legacy is set for calls of versions before 1.0, whose receivers are sent
+	// what their version has; not part of the JSON form.
+	Legacy *Legacy `json:"-"`
+}
+
+// AuthenticationInfo is what a webhook's receiver wants to see (§4.3.2).
+type AuthenticationInfo struct {
+	Scheme      string `json:"scheme"` // compared without regard to case
+	Credentials Secret `json:"credentials,omitempty"`
+}
+
+// GetTaskPushNotificationConfigRequest names one webhook (§3.1.8).
+type GetTaskPushNotificationConfigRequest struct {
+	Tenant string `json:"tenant,omitempty"`
+	TaskID string `json:"taskId"`
+	ID     string `json:"id"` // before 1.0 it may be empty: the first one
+
+	// Legacy is set for calls of versions before 1.0; not part of the JSON form.
+	Legacy *Legacy `json:"-"`
+}
+
+// DeleteTaskPushNotificationConfigRequest names one webhook (§3.1.10).
+type DeleteTaskPushNotificationConfigRequest struct {
+	Tenant string `json:"tenant,omitempty"`
+	TaskID string `json:"taskId"`
+	ID     string `json:"id"`
+}
+
+// ListTaskPushNotificationConfigsRequest asks for a task's webhooks (§3.1.9).
+type ListTaskPushNotificationConfigsRequest struct {
+	Tenant    string `json:"tenant,omitempty"`
+	TaskID    string `json:"taskId"`
+	PageSize  int32  `json:"pageSize,omitempty"`
+	PageToken string `json:"pageToken,omitempty"`
+}
+
+// ListTaskPushNotificationConfigsResponse is a page of webhooks.
+type ListTaskPushNotificationConfigsResponse struct {
+	Configs       []*TaskPushNotificationConfig `json:"configs,omitempty"`
+	NextPageToken string                        `json:"nextPageToken,omitempty"`
+}
+
+// Validate reports every field that is missing or wrong in a request to create
+// the webhook.
+func (c *TaskPushNotificationConfig) Validate() error {
+	var v validation
+	v.required("taskId", c.TaskID)
+	v.webhook(c)
+	return v.err()
+}
+
+// webhook checks what a webhook needs with or without a task.
+func (v *validation) webhook(c *TaskPushNotificationConfig) {
+	v.id("tenant", c.Tenant)
+	v.id("id", c.ID)
+	v.id("taskId", c.TaskID)
+	v.required("url", c.URL)
+	if a := c.Authentication; a != nil {
+		v.required("authentication.scheme", a.Scheme)
+	}
+}
+
+// Validate reports every field that is missing or wrong.
+func (r *GetTaskPushNotificationConfigRequest) Validate() error {
+	if r.Legacy != nil && r.ID == "" { // the first one
+		var v validation
+		v.requiredID("taskId", r.TaskID)
+		return v.err()
+	}
+	return validateWebhookKey(r.Tenant, r.TaskID, r.ID)
+}
+
+// Validate reports every field that is missing or wrong.
+func (r *DeleteTaskPushNotificationConfigRequest) Validate() error {
+	return validateWebhookKey(r.Tenant, r.TaskID, r.ID)
+}
+
+func validateWebhookKey(tenant, taskID, id string) error {
+	var v validation
+	v.id("tenant", tenant)
+	v.requiredID("taskId", taskID)
+	v.requiredID("id", id)
+	return v.err()
+}
+
+// Validate reports every field that is missing or wrong. A page size of 0 means
+// the default.
+func (r *ListTaskPushNotificationConfigsRequest) Validate() error {
+	var v validation
+	v.id("tenant", r.Tenant)
+	v.requiredID("taskId", r.TaskID)
+	if r.PageSize < 0 {
+		v.add("pageSize", "must be 0 or more, got %d", r.PageSize)
+	}
+	return v.err()
+}

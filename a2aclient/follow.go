@@ -1,0 +1,234 @@
+package a2aclient
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"log/slog"
+	"reflect"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// Follower yields what happens to a task until waiting for it ends: at a terminal or
+// interrupted state, or with a direct message. It streams if the agent does, and
+// otherwise, or if a stream is lost and cannot be resumed, it polls (a2a-cli §9.3).
+//
+// A Follower may be used by many goroutines. Elements may be shared and must not be
+// changed. A sequence ends after its first error; ranging over it again starts again.
+type Follower struct {
+	// Agent is the agent, such as a Client.
+	Agent a2a.Service
+	// Streams says that the agent's card offers streams.
+	Streams bool
+	// Poll is the longest pause between two polls that succeed. Zero means 2 s.
+	Poll time.Duration
+	// Logger gets lost streams and failed polls, at the level of debugging. Nil
+	// discards.
+	Logger *slog.Logger
+}
+
+// Follower returns a Follower of the client's agent that polls every 2 s.
+func (c *Client) Follower() *Follower {
+	return &Follower{Agent: c, Streams: offered(c.Card().Capabilities.Streaming)}
+}
+
+func (f *Follower) poll() time.Duration {
+	if f.Poll <= 0 {
+		return 2 * time.Second
+	}
+	return f.Poll
+}
+
+func (f *Follower) debug(text string, args ...any) {
+	if f.Logger != nil {
+		f.Logger.Debug(text, args...)
+	}
+}
+
+const (
+	// firstPoll is the first pause between polls, which then doubles up to
+	// Follower.Poll: most tasks are quick.
+	firstPoll = 250 * time.Millisecond
+	// maxPollPause caps the pauses after failures.
+	maxPollPause = 30 * time.Second
+	// maxPollFailures is how many polls in a row may fail.
+	maxPollFailures = 5
+)
+
+// rests reports whether waiting ends in this state. Unspecified does not: it says
+// nothing (a2a-cli §9.1).
+func rests(s a2a.TaskState) bool { return s.Terminal() || s.Interrupted() }
+
+// Send sends a message once and follows its task. If the stream is cut before its
+// first element, that is the error: the agent may have taken the message.
+func (f *Follower) Send(ctx context.Context, req *a2a.SendMessageRequest) iter.Seq2[*a2a.StreamResponse, error] {
+	return func(yield func(*a2a.StreamResponse, error) bool) {
+		if f.Streams {
+			id, over, err := relay(f.Agent.SendStreamingMessage(ctx, req), req.Message.TaskID != "", yield)
+			switch {
+			case over:
+				return
+			case id != "":
+				f.recover(ctx, id, err, yield)
+				return
+			case !noStreams(err):
+				// Whether the message arrived is not known. Sending it again
+				// could do the work twice.
+				if err == nil {
+					err = a2a.Errorf(a2a.CodeInvalidAgentResponse, "the agent ended the stream before its first event")
+				}
+				yield(nil, err)
+				return
+			}
+			f.debug("the agent does not stream after all: sending without", "err", err)
+		}
+		resp, err := f.Agent.SendMessage(ctx, immediately(req))
+		switch {
+		case err != nil:
+			yield(nil, err)
+		case resp.Task == nil:
+			yield(&a2a.StreamResponse{Message: resp.Message}, nil)
+		case yield(&a2a.StreamResponse{Task: resp.Task}, nil):
+			f.watch(ctx, resp.Task, &a2a.GetTaskRequest{ID: resp.Task.ID}, yield)
+		}
+	}
+}
+
+// Subscribe follows a task that exists, by its stream. It is an error if the agent
+// refuses the subscription.
+func (f *Follower) Subscribe(ctx context.Context, id string) iter.Seq2[*a2a.StreamResponse, error] {
+	return func(yield func(*a2a.StreamResponse, error) bool) {
+		seen, over, err := relay(f.Agent.SubscribeToTask(ctx, &a2a.SubscribeToTaskRequest{ID: id}), false, yield)
+		switch {
+		case over:
+		case seen == "" && err != nil:
+			yield(nil, err)
+		default:
+			f.recover(ctx, id, err, yield)
+		}
+	}
+}
+
+// Watch polls a task that exists. It yields the task at once, and again each time it
+// has changed.
+func (f *Follower) Watch(ctx context.Context, req *a2a.GetTaskRequest) iter.Seq2[*a2a.StreamResponse, error] {
+	return func(yield func(*a2a.StreamResponse, error) bool) {
+		t, err := f.Agent.GetTask(ctx, req)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		if yield(&a2a.StreamResponse{Task: t}, nil) {
+			f.watch(ctx, t, req, yield)
+		}
+	}
+}
+
+// relay yields a stream's elements. It returns the task's id if that is known,
+// whether waiting is over, and otherwise the error that broke the stream; nil if the
+// stream just ended. A stream that answers a task's question may open with the task
+// as it was when it asked, which does not end it.
+func relay(stream iter.Seq2[*a2a.StreamResponse, error], answers bool, yield func(*a2a.StreamResponse, error) bool) (id string, over bool, err error) {
+	for r, err := range stream {
+		if err != nil {
+			return id, false, err
+		}
+		asked := answers && id == "" && r.Task != nil && r.State().Interrupted()
+		if !yield(r, nil) || r.Message != nil || rests(r.State()) && !asked {
+			return id, true, nil
+		}
+		if id == "" {
+			id = r.TaskID()
+		}
+	}
+	return id, false, nil
+}
+
+// recover goes on by polling after a stream was lost. An error with which the agent
+// ended the stream is final.
+func (f *Follower) recover(ctx context.Context, id string, lost error, yield func(*a2a.StreamResponse, error) bool) {
+	if lost != nil && !transient(ctx, lost) {
+		yield(nil, lost)
+		return
+	}
+	f.debug("the stream is lost: polling", "task", id, "err", lost)
+	f.watch(ctx, &a2a.Task{ID: id}, &a2a.GetTaskRequest{ID: id}, yield)
+}
+
+// watch polls until waiting ends.
+func (f *Follower) watch(ctx context.Context, last *a2a.Task, req *a2a.GetTaskRequest, yield func(*a2a.StreamResponse, error) bool) {
+	wait, failures := min(firstPoll, f.poll()), 0
+	for !rests(last.Status.State) {
+		if err := pause(ctx, wait); err != nil {
+			yield(nil, err)
+			return
+		}
+		t, err := f.Agent.GetTask(ctx, req)
+		if err != nil {
+			failures++
+			if failures == maxPollFailures || !transient(ctx, err) {
+				yield(nil, err)
+				return
+			}
+			wait = min(2*max(wait, f.poll()), max(maxPollPause, f.poll()))
+			f.debug("a poll failed", "task", req.ID, "err", err, "pause", wait)
+			continue
+		}
+		failures, wait = 0, min(2*wait, f.poll())
+		changed := !sameProgress(last, t)
+		last = t
+		if changed && !yield(&a2a.StreamResponse{Task: t}, nil) {
+			return
+		}
+	}
+}
+
+// sameProgress reports whether two readings of a task would look the same.
+func sameProgress(a, b *a2a.Task) bool {
+	if !reflect.DeepEqual(a.Status, b.Status) || len(a.Artifacts) != len(b.Artifacts) {
+		return false
+	}
+	for i := range a.Artifacts {
+		if len(a.Artifacts[i].Parts) != len(b.Artifacts[i].Parts) {
+			return false
+		}
+	}
+	return true
+}
+
+// immediately returns the request with ReturnImmediately, leaving req alone.
+func immediately(req *a2a.SendMessageRequest) *a2a.SendMessageRequest {
+	r := *req
+	conf := a2a.SendMessageConfiguration{}
+	if r.Configuration != nil {
+		conf = *r.Configuration
+	}
+	conf.ReturnImmediately = true
+	r.Configuration = &conf
+	return &r
+}
+
+// noStreams reports whether the agent said that it does not stream, so that nothing
+// has happened yet.
+func noStreams(err error) bool {
+	var e *a2a.Error
+	return errors.As(err, &e) && (e.Code == a2a.CodeUnsupportedOperation || e.Code == a2a.CodeMethodNotFound)
+}
+
+// transient reports whether asking again may help.
+func transient(ctx context.Context, err error) bool {
+	if ctx.Err() != nil {
+		return false
+	}
+	var e *a2a.Error
+	if !errors.As(err, &e) {
+		return true // of the network
+	}
+	switch e.Code {
+	case a2a.CodeUnavailable, a2a.CodeRateLimited, a2a.CodeInternal:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,133 @@
+package a2aserver
+
+import (
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// bodyTimeout bounds the arrival of a request's body.
+const bodyTimeout = time.Minute
+
+// limitBody starts the clock for a request's body. It runs also where nobody
+// is interested in the body, because the HTTP server reads it before it
+// answers.
+func limitBody(w http.ResponseWriter, r *http.Request) {
+	if hasBody(r) {
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout)) // not every writer has deadlines
+	}
+}
+
+func hasBody(r *http.Request) bool {
+	return r.ContentLength != 0 && r.Body != nil && r.Body != http.NoBody
+}
+
+// body reads the request's body, which must claim to be JSON or nothing.
+func (x *httpCall) body() ([]byte, error) {
+	if !hasBody(x.r) {
+		return nil, nil
+	}
+	if err := checkMedia(x.r.Header); err != nil {
+		return nil, err
+	}
+	return x.readBody(x.s.opts.maxBody())
+}
+
+// skipBody reads a body that a request should not have. Only then does the
+// HTTP server notice when the client goes away.
+func (x *httpCall) skipBody() error {
+	const most = 4 << 10
+	if !hasBody(x.r) {
+		return nil
+	}
+	_, err := x.readBody(min(most, x.s.opts.maxBody()))
+	return err
+}
+
+func (x *httpCall) readBody(limit int64) ([]byte, error) {
+	size, from := x.r.ContentLength, x.r.Body
+	if size < 0 {
+		size, from = minBody, http.MaxBytesReader(x.w, from, limit)
+	}
+	if size > limit {
+		return nil, errBody(limit)
+	}
+	// One byte more than there are, so that the last read finds the end, too. What
+	// a header announces takes no memory before it comes, and no room before enough
+	// has come for it to be more than words.
+	buf := make([]byte, 0, min(size, large)+1)
+	for {
+		n, err := from.Read(buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+n]
+		switch {
+		case int64(len(buf)) > limit:
+			return nil, errBody(limit)
+		case err == io.EOF:
+			x.bodyRead = true
+			_ = x.r.Body.Close()                  // or the HTTP server looks, before it answers, whether there is more
+			_ = x.rc.SetReadDeadline(time.Time{}) // from here on a read waits for the client to leave
+			return buf, x.decodes(x.ctx, x.s, x.key)
+		case err != nil:
+			if max := (*http.MaxBytesError)(nil); errors.As(err, &max) {
+				return nil, errBody(limit)
+			}
+			return nil, &a2a.Error{Code: a2a.CodeInvalidRequest, Message: "the body did not arrive in full", Cause: err}
+		case len(buf) == cap(buf):
+			if len(buf) > large {
+				announced := x.r.ContentLength
+				if announced < 0 {
+					announced = limit
+				}
+				if err := x.holdBody(announced); err != nil {
+					return nil, err
+				}
+			}
+			more := min(int64(len(buf)), limit+1-int64(len(buf)))
+			if rest := size + 1 - int64(len(buf)); rest > 0 {
+				more = rest // of which enough has come
+			}
+			buf = slices.Grow(buf, int(more))
+		}
+	}
+}
+
+const minBody = 512 // room for a body of unknown size
+
+// holdBody waits until there is memory for a large body.
+func (x *httpCall) holdBody(size int64) error {
+	size *= bodyCost
+	if x.s.memory == nil || x.hold.Held() >= size {
+		return nil
+	}
+	if err := x.hold.Ensure(x.ctx, size); err != nil {
+		return inWords(err, errFull)
+	}
+	_ = x.rc.SetReadDeadline(time.Now().Add(bodyTimeout)) // while it waited nobody read
+	return nil
+}
+
+func errBody(limit int64) error {
+	return a2a.Errorf(a2a.CodeTooLarge, "the body is larger than %d bytes; send large files by URL", limit)
+}
+
+// checkMedia accepts JSON by either name, with any charset, and no type at
+// all. Whether the text is UTF-8 is seen when it is read.
+func checkMedia(h http.Header) error {
+	if enc := first(h, "Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") {
+		return a2a.Errorf(a2a.CodeUnsupportedMedia, "compressed bodies are not accepted")
+	}
+	field := first(h, "Content-Type")
+	if field == "" || field == mediaJSON {
+		return nil
+	}
+	if t, _, _ := mime.ParseMediaType(field); t != mediaJSON && t != mediaA2A {
+		return a2a.Errorf(a2a.CodeUnsupportedMedia, "the body must be %s or %s", mediaJSON, mediaA2A)
+	}
+	return nil
+}

@@ -1,0 +1,285 @@
+package a2aserver
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/port"
+	"github.com/parley-a2a/parley/internal/port/porttest"
+	"golang.org/x/net/http2"
+	"google.golang.org/grpc/codes"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
+	reflectionpb "google.golang.org/grpc/reflection/grpc_reflection_v1"
+	"google.golang.org/grpc/status"
+)
+
+const (
+	watchMethod      = "/grpc.health.v1.Health/Watch"
+	checkMethod      = "/grpc.health.v1.Health/Check"
+	reflectionMethod = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
+)
+
+// bothWays runs test in a bubble of fake time, on a connection of grpc-go's and
+// on one of net/http. The client opens no window for what is not a header.
+func bothWays(t *testing.T, o *Options, test func(t *testing.T, s *Server, p *Port, c *h2client)) {
+	for name, native := range map[string]bool{"native": true, "inside": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := New(agreeable{}, testCard(), o)
+				p := NewPort(s)
+				l := porttest.NewPipes()
+				ended := make(chan error)
+				go func() { ended <- p.Serve(l) }()
+				c := dialH2(t, l.Dial())
+				_ = c.f.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0})
+				if !native {
+					c.ask("GET", "/readyz", "", true)
+					time.Sleep(40 * time.Second)
+				}
+				test(t, s, p, c)
+				c.conn.Close()
+				s.Drain()
+				_ = p.Close()
+				<-ended
+			})
+		})
+	}
+}
+
+// Streams of health and reflection end in a known time, and reflection that is not
+// read before.
+func TestStreamsBesideEnd(t *testing.T) {
+	bothWays(t, nil, func(t *testing.T, s *Server, _ *Port, c *h2client) {
+		for range 3 {
+			id := c.ask("POST", watchMethod, "application/grpc", false)
+			_ = c.f.WriteData(id, true, make([]byte, 5))
+			c.ask("POST", reflectionMethod, "application/grpc", false)
+		}
+		synctest.Wait()
+		if n := s.strangers.Count(); n != 6 {
+			t.Errorf("%d streams are open", n)
+		}
+		time.Sleep(reflectionTime)
+		synctest.Wait()
+		if n := s.strangers.Count(); n > 3 {
+			t.Errorf("%d streams are open after the time of reflection", n)
+		}
+		time.Sleep(watchTime)
+		synctest.Wait()
+		if n := s.strangers.Count(); n != 0 {
+			t.Errorf("%d streams are open after the time of a watch", n)
+		}
+	})
+}
+
+// A watch whose client reads lives for its time, and says why it ends.
+func TestWatchLasts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(agreeable{}, testCard(), nil)
+		p := NewPort(s)
+		l := porttest.NewPipes()
+		ended := make(chan error)
+		go func() { ended <- p.Serve(l) }()
+		c := dialH2(t, l.Dial())
+		id := c.ask("POST", watchMethod, "application/grpc", false)
+		_ = c.f.WriteData(id, true, make([]byte, 5))
+		time.Sleep(watchTime - time.Minute)
+		if closed(c) || s.strangers.Count() != 1 {
+			t.Error("a watch ended early")
+		}
+		time.Sleep(2 * time.Minute)
+		if last := <-c.last; !strings.Contains(last, "grpc-status: 14\n") {
+			t.Errorf("it ended with %q", last)
+		}
+		c.conn.Close()
+		_ = p.Close()
+		<-ended
+	})
+}
+
+// An address has a number of streams without a caller, over all its connections.
+func TestStreamsBesideAreLimited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(agreeable{}, testCard(), nil)
+		p := NewPort(s)
+		l := porttest.NewPipes()
+		ended := make(chan error)
+		go func() { ended <- p.Serve(from{l}) }()
+		var list []*h2client
+		for range 5 {
+			c := dialH2(t, l.Dial())
+			list = append(list, c)
+			for i := range 100 {
+				if i%2 == 0 {
+					c.ask("POST", reflectionMethod, "application/grpc", false)
+					continue
+				}
+				id := c.ask("POST", watchMethod, "application/grpc", false)
+				_ = c.f.WriteData(id, true, make([]byte, 5))
+			}
+			synctest.Wait()
+		}
+		if n := s.strangers.Count(); n != addrStrangers {
+			t.Errorf("%d streams are open", n)
+		}
+		if last := <-list[4].last; !strings.Contains(last, "grpc-status: 8\n") {
+			t.Errorf("one too many ended with %q", last)
+		}
+		for _, c := range list {
+			c.conn.Close()
+		}
+		synctest.Wait()
+		if n := s.strangers.Count(); n != 0 {
+			t.Errorf("%d are left", n)
+		}
+		_ = p.Close()
+		<-ended
+	})
+}
+
+// from is a listener whose connections come from an address.
+type from struct{ net.Listener }
+
+type fromConn struct{ net.Conn }
+
+func (fromConn) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1} }
+
+func (l from) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return fromConn{c}, nil
+}
+
+// secret lets in those who know it.
+type secret string
+
+func (s secret) Authenticate(r *http.Request) (a2a.Caller, error) {
+	if r.Header.Get("Authorization") != string(s) {
+		return a2a.Caller{}, a2a.Errorf(a2a.CodeUnauthenticated, "wrong")
+	}
+	return a2a.Caller{Subject: "somebody"}, nil
+}
+func (secret) Challenges(*a2a.Error) []string { return nil }
+
+// Reflection is for those who may call, and health for everybody.
+func TestReflectionIsForCallers(t *testing.T) {
+	let := secret("let me in")
+	addr, _ := limitedPort(t, agreeable{}, &Options{Identity: let})
+	conn := dialGRPC(t, addr)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	ask := func(ctx context.Context) error {
+		stream, err := reflectionpb.NewServerReflectionClient(conn).ServerReflectionInfo(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = stream.Send(&reflectionpb.ServerReflectionRequest{MessageRequest: &reflectionpb.ServerReflectionRequest_ListServices{}})
+		_, err = stream.Recv()
+		return err
+	}
+	if err := ask(ctx); status.Code(err) != codes.Unauthenticated {
+		t.Errorf("a stranger: %v", err)
+	}
+	if err := ask(metadata.AppendToOutgoingContext(ctx, "authorization", string(let))); err != nil {
+		t.Errorf("a caller: %v", err)
+	}
+	if _, err := healthpb.NewHealthClient(conn).Check(ctx, &healthpb.HealthCheckRequest{}); err != nil {
+		t.Errorf("health: %v", err)
+	}
+}
+
+// Connections without calls are closed, whatever they are kept busy with.
+func TestIdleConnections(t *testing.T) {
+	busy := map[string]func(c *h2client, i int){
+		"nothing": func(*h2client, int) {},
+		"pings":   func(c *h2client, _ int) { _ = c.f.WritePing(false, [8]byte{}) },
+	}
+	for name, do := range busy {
+		bothWays(t, nil, func(t *testing.T, _ *Server, p *Port, c *h2client) {
+			// Answers that are not taken, and which grpc-go keeps.
+			for range 10 {
+				id := c.ask("POST", checkMethod, "application/grpc", false)
+				_ = c.f.WriteData(id, true, make([]byte, 5))
+			}
+			began := time.Now()
+			for i := 0; !closed(c) && i < 60; i++ {
+				time.Sleep(6 * time.Second)
+				do(c, i)
+			}
+			if d := time.Since(began); !closed(c) || d > port.IdleTimeout+30*time.Second+writeTimeoutOf(nil)+10*time.Second {
+				t.Errorf("%s: the connection was closed after %v", name, d)
+			}
+			synctest.Wait()
+			if n, _ := p.port.Connections(); n != 0 {
+				t.Errorf("%s: %d slots are in use", name, n)
+			}
+		})
+	}
+}
+
+func writeTimeoutOf(o *Options) time.Duration { return o.writeTimeout() }
+
+// A connection that calls now and then is not idle.
+func TestConnectionsThatAreChecked(t *testing.T) {
+	bothWays(t, nil, func(t *testing.T, _ *Server, _ *Port, c *h2client) {
+		_ = c.f.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 65535})
+		for range 20 {
+			id := c.ask("POST", checkMethod, "application/grpc", false)
+			_ = c.f.WriteData(id, true, make([]byte, 5))
+			if last := <-c.last; !strings.Contains(last, "grpc-status: 0\n") {
+				t.Fatalf("answered with %q", last)
+			}
+			time.Sleep(port.IdleTimeout - 10*time.Second)
+			if closed(c) {
+				t.Fatal("the connection was closed")
+			}
+		}
+	})
+}
+
+// When an address has as many answers under way as it may have, what comes is
+// answered with a header alone, which no client can hold up: probes with their status.
+func TestStrangersOverHTTP(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(agreeable{}, testCard(), &Options{Identity: refusing{a2a.Errorf(a2a.CodeUnauthenticated, "no")}})
+		p := NewPort(s)
+		l := porttest.NewPipes()
+		ended := make(chan error)
+		go func() { ended <- p.Serve(from{l}) }()
+		paths := []string{cardPath, "/tasks", "/nothing", "/"}
+		for range 2 {
+			c := dialH2(t, l.Dial())
+			_ = c.f.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0})
+			for i := range 240 {
+				c.ask("GET", paths[i%len(paths)], "", true)
+			}
+			synctest.Wait()
+		}
+		if n := s.strangers.Count(); n != addrStrangers {
+			t.Errorf("%d answers are under way", n)
+		}
+		last := dialH2(t, l.Dial())
+		for path, want := range map[string]string{"/livez": "200", "/readyz": "200", cardPath: "503", "/tasks": "401"} {
+			last.ask("GET", path, "", true)
+			if got := <-last.last; !strings.Contains(got, ":status: "+want+"\n") || strings.Contains(got, "content-length: 3") {
+				t.Errorf("%s: %q", path, got)
+			}
+		}
+		time.Sleep(31 * time.Second)
+		synctest.Wait()
+		if n := s.strangers.Count(); n != 0 {
+			t.Errorf("%d are left", n)
+		}
+		_ = p.Close()
+		<-ended
+	})
+}

@@ -1,0 +1,177 @@
+package a2aserver
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/port"
+)
+
+// httpCall is an exchange over HTTP, by JSON-RPC or HTTP+JSON.
+type httpCall struct {
+	exchange
+	framing
+	w  http.ResponseWriter
+	rc http.ResponseController
+	r  *http.Request
+
+	eventful bool // an error before the first event is an event, too
+	plain    bool // events are their data and nothing else
+	bodyRead bool // in full
+	begun    bool // the status line is out: errors can no longer change it
+
+	length [1]string // of the answer, as its header
+}
+
+func (s *Server) newHTTPCall(w http.ResponseWriter, r *http.Request, f framing) *httpCall {
+	x := new(httpCall)
+	x.init(s, w, r, f)
+	return x
+}
+
+func (x *httpCall) init(s *Server, w http.ResponseWriter, r *http.Request, f framing) {
+	x.framing, x.w, x.rc, x.r = f, w, *http.NewResponseController(w), r
+	x.exchange.init(s, r.Context(), ofHTTP(r, f.binding()))
+}
+
+func (x *httpCall) header(name, value string) { x.w.Header().Set(name, value) }
+
+// serviceParameters also says in the answer which extensions are active.
+func (x *httpCall) serviceParameters(d dialect.Dialect) {
+	x.activates(x.exchange.serviceParameters(d))
+}
+
+func (x *httpCall) activates(asked []string) {
+	if active := x.s.activeExtensions(asked); len(active) > 0 {
+		x.header(dialect.ExtensionsHeader(x.dialect), strings.Join(active, ", "))
+	}
+}
+
+func (x *httpCall) resumes() { x.activates(a2a.CallerFrom(x.ctx).Extensions) }
+
+func (x *httpCall) base() (string, error) { return x.s.baseURL(x.r, x.r.URL.EscapedPath()) }
+
+func (x *httpCall) document(op dialect.Op, req any, c *a2a.AgentCard) []byte {
+	return x.appendBare(nil, op, req, c)
+}
+
+// buffers are reused by answers; those that grew large are left behind.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+const maxPooled = 256 << 10
+
+func (x *httpCall) answer(op dialect.Op, req, res any) error {
+	p := buffers.Get().(*[]byte)
+	if n := dialect.EncodedSize(res); n > maxPooled { // at once, not by doubling
+		*p = make([]byte, 0, n)
+	}
+	*p = x.appendResult((*p)[:0], op, req, res)
+	x.hold.Set(int64(cap(*p))) // res is not needed any more
+	x.audit.Result(res)
+	x.audit.Succeed(x.ctx)
+	x.write(http.StatusOK, *p)
+	if cap(*p) <= maxPooled {
+		buffers.Put(p)
+	}
+	return nil
+}
+
+// fail answers with an error.
+func (x *httpCall) fail(err error) {
+	e := x.failed(err)
+	x.s.challenge(x.w.Header(), e)
+	if n := dialect.RetryAfter(e); n > 0 {
+		x.w.Header().Set("Retry-After", strconv.FormatInt(n, 10))
+	}
+	if !x.known {
+		from := x.s.strangerAt(&x.request)
+		if !x.s.strangers.Enter(from) {
+			closeUnread(x.w.Header(), x.r)
+			x.w.WriteHeader(x.status(e))
+			return
+		}
+		defer x.s.strangers.Leave(from)
+	}
+	if x.eventful && x.status(e) == http.StatusOK {
+		// The clients of versions before 1.0 stop at anything else, and the
+		// error is lost on them (DIALECTS 4.5, 8.4).
+		s := &sse{httpCall: x}
+		s.appendFailure(e)
+		s.flush(true)
+		return
+	}
+	x.write(x.status(e), x.appendError(nil, e))
+}
+
+// Values of headers that nobody writes to. Lists of their own would be made with
+// each answer.
+var (
+	jsonMedia = []string{mediaJSON}
+	a2aMedia  = []string{mediaA2A}
+	noStore   = []string{"no-store"} // tasks change, and are somebody's
+	noSniff   = []string{"nosniff"}
+)
+
+// write sends a whole answer.
+func (x *httpCall) write(status int, body []byte) {
+	h := x.w.Header()
+	x.length[0] = strconv.Itoa(len(body))
+	h["Content-Type"] = x.media()
+	h["Content-Length"] = x.length[:]
+	h["Cache-Control"] = noStore
+	h["X-Content-Type-Options"] = noSniff
+	if !x.bodyRead {
+		closeUnread(h, x.r)
+	}
+	x.begun = true
+	x.w.WriteHeader(status)
+	if x.send(body) != nil {
+		return // the client is gone; there is nobody to tell
+	}
+	// Everything is out: other handlers may use the connection unhurried.
+	_ = x.rc.SetWriteDeadline(time.Time{})
+}
+
+// send writes and flushes.
+func (x *httpCall) send(b []byte) error {
+	var w port.Writer
+	w.Init(x.w, &x.rc, x.s.opts.writeTimeout(), x.hold)
+	if _, err := w.Write(b); err != nil {
+		return err
+	}
+	// Not later, with the handler's end, which has no time limit.
+	if err := x.rc.Flush(); !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	return nil // a writer that does not hold anything back
+}
+
+func (x *httpCall) extendDeadline() {
+	// Writers in tests have no deadlines, and need none.
+	_ = x.rc.SetWriteDeadline(time.Now().Add(x.s.opts.writeTimeout()))
+}
+
+// protect is deferred: a panic becomes an internal error, or, if the answer
+// has begun, cuts the connection, so that nobody takes it for complete.
+func (x *httpCall) protect() {
+	defer x.audit.End(x.ctx)
+	v := recover()
+	if v == nil {
+		return
+	}
+	if v == http.ErrAbortHandler {
+		panic(v)
+	}
+	err := panicError(v)
+	if x.begun {
+		x.failed(err)
+		panic(http.ErrAbortHandler)
+	}
+	x.fail(err)
+}

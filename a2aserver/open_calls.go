@@ -1,0 +1,193 @@
+package a2aserver
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// recognizing is an Identity that has a better way than Authenticate to say who
+// made a request that it let in before; auth.Guard is one.
+type recognizing interface {
+	Again(r *http.Request) (a2a.Caller, error)
+}
+
+// openCalls are the calls under way that we may cancel.
+type openCalls struct {
+	mu   sync.Mutex // protects the fields below
+	why  error      // set when all are to be canceled
+	list map[*openCall]struct{}
+}
+
+// openCall is a call that waits, for its agent or for events.
+type openCall struct {
+	s      *Server
+	cancel context.CancelCauseFunc
+	check  *recheck // nil if nobody asks again
+	asked  bool     // for credentials
+}
+
+// recheck is what it takes to ask again who calls.
+type recheck struct {
+	alarm
+	every time.Duration
+	ctx   context.Context // of the request
+	q     *request
+	was   a2a.Caller
+}
+
+// untilCanceled returns a context that also ends when we cancel a call that waits: when
+// the server drains, with errDraining as its cause, or when the credentials of q
+// are not good any more, with what the Identity says. q is nil where nobody was
+// asked for any. A call has no goroutine and no timer for it.
+func (s *Server) untilCanceled(parent context.Context, q *request) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(parent)
+	w := &openCall{s: s, cancel: cancel, asked: q == nil || s.opts.identity() != nil}
+	if why := s.open.add(w); why != nil {
+		cancel(why)
+	}
+	if !w.asked && s.newest.Load().asks() { // since it is in the list, Host.Set finds it
+		cancel(errAsked)
+	}
+	if every := s.opts.recheck(); s.opts.identity() != nil && q != nil && every >= 0 {
+		w.check = &recheck{alarm: alarm{who: w}, every: every, ctx: parent, q: q, was: a2a.CallerFrom(parent)}
+		s.schedule.set(&w.check.alarm, s.schedule.now()+every)
+	}
+	return ctx, w.end
+}
+
+// due asks for the credentials, and sets the next time.
+func (w *openCall) due(time.Duration) time.Duration {
+	go func() { // an Identity may have to ask somebody
+		if err := w.s.recheck(w.check.ctx, w.check.q, &w.check.was); err != nil {
+			w.cancel(err)
+			return
+		}
+		w.s.schedule.set(&w.check.alarm, w.s.schedule.now()+w.check.every)
+	}()
+	return 0
+}
+
+// end may be called more than once.
+
+func (w *openCall) end() {
+	if w.check != nil {
+		w.s.schedule.end(&w.check.alarm)
+	}
+	w.s.open.remove(w)
+	w.cancel(nil)
+}
+
+// add returns why a call has to be canceled at once, or nil.
+func (o *openCalls) add(w *openCall) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.list == nil {
+		o.list = map[*openCall]struct{}{}
+	}
+	o.list[w] = struct{}{}
+	return o.why
+}
+
+func (o *openCalls) remove(w *openCall) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.list, w)
+}
+
+// cancelAll cancels all calls there are and all that come.
+func (o *openCalls) cancelAll(why error) {
+	o.mu.Lock()
+	o.why = cmp.Or(o.why, why)
+	o.mu.Unlock()
+	o.cancel(why, func(*openCall) bool { return true })
+}
+
+// cancel cancels the calls there are that which reports true for.
+func (o *openCalls) cancel(why error, which func(*openCall) bool) {
+	o.mu.Lock()
+	list := slices.Collect(maps.Keys(o.list))
+	o.mu.Unlock()
+	for _, w := range list {
+		if which(w) {
+			w.cancel(why)
+		}
+	}
+}
+
+// errAsked ends calls that began when nobody had to say who he is.
+var errAsked = a2a.Errorf(a2a.CodeUnauthenticated, "the server asks for credentials by now: call again with yours")
+
+// asks reports whether callers are asked for credentials, also later on.
+func (o *Options) asks() bool { return o.identity() != nil && o.recheck() >= 0 }
+
+// stillIn returns why a call must not begin whose request took long to arrive: its
+// credentials may be good no more, or others may be asked for by now. since is when
+// the caller was let in.
+func (s *Server) stillIn(ctx context.Context, since time.Time, q *request) error {
+	switch o := s.newest.Load(); {
+	case !o.asks():
+		return nil
+	case s.opts.identity() == nil:
+		return errAsked
+	case time.Since(since) < o.recheck():
+		return nil
+	}
+	was := a2a.CallerFrom(ctx)
+	return s.recheck(ctx, q, &was)
+}
+
+// recheck returns why a caller who was let in with q would not be now, or not as
+// the same; nil also where nobody can say, for an issuer that is down must not end
+// what was begun with good credentials.
+func (s *Server) recheck(ctx context.Context, q *request, was *a2a.Caller) (left error) {
+	defer func() {
+		if v := recover(); v != nil { // which would end the process here
+			s.log.LogAttrs(ctx, slog.LevelError, "credentials cannot be checked again", slog.Any("error", panicError(v)))
+		}
+	}()
+	// By now others may say who is let in.
+	id := s.newest.Load().identity()
+	if id == nil {
+		return nil
+	}
+	ask := id.Authenticate
+	if better, ok := id.(recognizing); ok {
+		ask = better.Again
+	}
+	is, err := ask(q.forIdentity(ctx))
+	switch {
+	case refused(err):
+		return err
+	case err != nil:
+		s.log.LogAttrs(ctx, slog.LevelDebug, "credentials cannot be checked again", slog.Any("error", err))
+		return nil
+	case is.Subject != was.Subject || is.Tenant != was.Tenant:
+		return a2a.Errorf(a2a.CodeUnauthenticated, "your credentials are somebody else's by now")
+	case (is.Scopes == nil) != (was.Scopes == nil) || !slices.Equal(is.Scopes, was.Scopes):
+		return a2a.Errorf(a2a.CodePermissionDenied, "what your credentials allow has changed: call again")
+	}
+	return nil
+}
+
+func refused(err error) bool {
+	return errors.Is(err, a2a.ErrUnauthenticated) || errors.Is(err, a2a.ErrPermissionDenied)
+}
+
+// leave is how a stream that has begun ends where we leave it: clients are to
+// subscribe again, with the last id, but not those that would be refused.
+func (s *sse) leave(ctx context.Context) {
+	if cause := context.Cause(ctx); refused(cause) {
+		e := s.report(cause)
+		s.audit.Fail(s.ctx, e)
+		s.appendFailure(e)
+	}
+}

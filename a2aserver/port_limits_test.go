@@ -1,0 +1,11 @@
+package a2aserver
+
+import "time"
+
+// What package port promises, as these tests rely on it.
+const (
+	addrStrangers = 256     // answers of an address under way
+	minRate       = 4 << 10 // bytes a second
+)
+
+func atMinRate(n int) time.Duration { return time.Duration(n) * (time.Second / minRate) }

@@ -1,0 +1,49 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"io"
+
+	"golang.org/x/time/rate"
+)
+
+// How many messages of a server are read a second over a long time, and how many at
+// once. Each waits in memory until it is handled, and what a server asks is answered
+// in a goroutine each, so one that floods is read slowly.
+const (
+	messageRate  = 500
+	messageBurst = 2000
+	linesOfEvent = 4 // about, of a message that comes as an event
+)
+
+// pace bounds how fast messages come. Nil does not.
+type pace struct {
+	ctx context.Context // ends all waiting
+	lim *rate.Limiter
+}
+
+func newPace(ctx context.Context, times int) *pace {
+	return &pace{ctx, rate.NewLimiter(rate.Limit(messageRate*times), messageBurst*times)}
+}
+
+// wait returns when there is time for so many messages more.
+func (p *pace) wait(n int) {
+	for p != nil && n > 0 && p.ctx.Err() == nil {
+		some := min(n, p.lim.Burst())
+		_ = p.lim.WaitN(p.ctx, some) // if ctx ends, so does the reading
+		n -= some
+	}
+}
+
+// pacedBody is a stream of events.
+type pacedBody struct {
+	io.ReadCloser
+	pace *pace
+}
+
+func (b *pacedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.pace.wait(bytes.Count(p[:n], []byte{'\n'}))
+	return n, err
+}

@@ -1,0 +1,173 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/store"
+)
+
+// storeHealth is whether the store takes writes, as far as the last ones tell.
+type storeHealth struct {
+	log *slog.Logger
+	any atomic.Bool // err is set; spares successful writes the lock
+
+	mu     sync.Mutex // protects the fields below
+	err    *troubleError
+	begun  time.Time
+	failed time.Time     // the newest failure
+	over   chan struct{} // closed while there is none
+	began  chan struct{} // capacity one: a hint for the prober
+}
+
+// troubleError is trouble in words that are fit for everybody.
+type troubleError struct {
+	words string
+	cause error
+}
+
+func (t *troubleError) Error() string { return t.words }
+
+// Unwrap lets callers test for [store.ErrFull] and the like.
+func (t *troubleError) Unwrap() error { return t.cause }
+
+// probeEvery is how often a store in trouble is tried, and how long no write may
+// have failed before the trouble is over: if some writes fail and others do not,
+// it goes on.
+const probeEvery = time.Second
+
+func newStoreHealth(log *slog.Logger) *storeHealth {
+	t := &storeHealth{log: log, over: make(chan struct{}), began: make(chan struct{}, 1)}
+	close(t.over)
+	return t
+}
+
+// Trouble returns nil while the store takes writes, and otherwise why it does
+// not, in words for a readiness probe: nothing new can be stored then, but what
+// is stored can be read. It wraps [store.ErrFull], [store.ErrReadOnly],
+// [store.ErrBusy] or [store.ErrUnreachable], when it cannot be read either, if it
+// is one of these. The engine tries the store every
+// second until it works again.
+func (e *Engine) Trouble() error {
+	t := e.health
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.err == nil {
+		return nil
+	}
+	return t.err
+}
+
+// refused are the outcomes of a write that say nothing about the store.
+var refused = []error{store.ErrConflict, store.ErrLeaseLost, store.ErrDuplicate, store.ErrNotFound, store.ErrClosed}
+
+// wrote notes the outcome of a write.
+func (e *Engine) wrote(err error) {
+	switch {
+	case err == nil:
+		if e.health.any.Load() {
+			e.health.end()
+		}
+	case !slices.ContainsFunc(refused, func(r error) bool { return errors.Is(err, r) }):
+		e.health.begin(err)
+	}
+}
+
+func (t *storeHealth) begin(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.failed = time.Now()
+	words := troubleWords(err)
+	if t.err == nil {
+		t.begun = t.failed
+		t.over = make(chan struct{})
+		t.log.Error("the store does not take writes", "reason", words, "error", err)
+	}
+	t.err = &troubleError{words, err}
+	t.any.Store(true)
+	nudge(t.began)
+}
+
+func (t *storeHealth) end() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.err == nil || time.Since(t.failed) < probeEvery {
+		return
+	}
+	t.err = nil
+	t.any.Store(false)
+	close(t.over)
+	t.log.Info("the store takes writes again", "after", time.Since(t.begun).Round(time.Millisecond))
+}
+
+func troubleWords(err error) string {
+	switch {
+	case errors.Is(err, store.ErrFull):
+		return "the disk is full: tasks cannot be stored"
+	case errors.Is(err, store.ErrReadOnly):
+		return "the database cannot be written (read-only)"
+	case errors.Is(err, store.ErrBusy):
+		return "the database is locked by another program"
+	case errors.Is(err, store.ErrUnreachable):
+		return "the database cannot be reached"
+	}
+	return "tasks cannot be stored at the moment"
+}
+
+// lasting reports whether a failed write is of the kind that does not pass by
+// itself.
+func lasting(err error) bool {
+	return errors.Is(err, store.ErrFull) || errors.Is(err, store.ErrReadOnly)
+}
+
+// takesNothing returns what those are told who bring something new while it is
+// known that it could not be stored.
+func (e *Engine) takesNothing() error {
+	if !e.health.any.Load() {
+		return nil
+	}
+	if err := e.Trouble(); err != nil && lasting(err) {
+		return a2a.Errorf(a2a.CodeUnavailable, "%s; try again later", err.Error())
+	}
+	return nil
+}
+
+// ends returns a channel that is closed while there is no trouble.
+func (t *storeHealth) ends() <-chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.over
+}
+
+// wait returns when there is no trouble, or false when ctx ends.
+func (t *storeHealth) wait(ctx context.Context) bool {
+	select {
+	case <-t.ends():
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// probe tries the store while it is in trouble, until ctx ends.
+func (e *Engine) probe(ctx context.Context) {
+	for {
+		select {
+		case <-e.health.began:
+		case <-ctx.Done():
+			return
+		}
+		for e.health.any.Load() && ctx.Err() == nil {
+			pause(ctx, probeEvery)
+			if ctx.Err() == nil {
+				e.nodes.Try(ctx)
+			}
+		}
+	}
+}

@@ -1,0 +1,158 @@
+// Package again knows messages that come again, because their senders do not know
+// what became of them. A message has an [Identity]: the names that may come with
+// it again, and a digest of what it says. With the entry that takes the message,
+// or with its answer, the engine stores a receipt under each name.
+//
+// An Identity does not change and may be used concurrently.
+package again
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/store"
+)
+
+// Identity is what a message is known by.
+type Identity struct {
+	Scope  store.Key // its caller's part of the store: a key without an ID
+	Names  []string  // of its receipts; none if nothing could name it when it comes again
+	Digest Digest
+	Window time.Duration // for which a receipt counts
+
+	to address
+}
+
+// What names begin with: whether it is the message's id, or the key of its
+// request.
+const (
+	byMessage = "m:"
+	byKey     = "k:"
+)
+
+// maxKey is how long a key may be, in bytes.
+const maxKey = 255
+
+// Identify returns the identity of a message. The error is InvalidParams if the
+// key of its request is not one.
+func Identify(scope store.Key, req *a2a.SendMessageRequest, window time.Duration) (*Identity, error) {
+	id := &Identity{Scope: scope, Window: window}
+	if req.Legacy == nil || !req.Legacy.CreateByID {
+		// Where the client chooses the task's id its messages have no id, or one
+		// that it uses again.
+		id.Names = append(id.Names, byMessage+req.Message.MessageID)
+	}
+	if req.IdempotencyKey != "" {
+		if err := checkKey(req.IdempotencyKey); err != nil {
+			return nil, err
+		}
+		id.Names = append(id.Names, byKey+req.IdempotencyKey)
+	}
+	if len(id.Names) > 0 {
+		id.Digest, id.to = DigestOf(req), addressOf(req)
+	}
+	return id, nil
+}
+
+// Named is Identify for a message whose names and digest are known.
+func Named(scope store.Key, req *a2a.SendMessageRequest, digest Digest, window time.Duration, names ...string) *Identity {
+	return &Identity{Scope: scope, Names: names, Digest: digest, Window: window, to: addressOf(req)}
+}
+
+func checkKey(key string) error {
+	if len(key) > maxKey {
+		return a2a.Invalid("Idempotency-Key", "must be at most %d bytes long, got %d", maxKey, len(key))
+	}
+	for i := range len(key) {
+		if c := key[i]; c < ' ' || c > '~' {
+			return a2a.Invalid("Idempotency-Key", "must be printable ASCII")
+		}
+	}
+	return nil
+}
+
+// Receipts returns what an append says of a message that it takes at a time, with
+// the entry at seq: 0 if there is no task, but an answer.
+func (id *Identity) Receipts(at time.Time, seq int64, answer []byte) []store.Receipt {
+	at = at.UTC().Truncate(time.Millisecond)
+	out := make([]store.Receipt, len(id.Names))
+	for i, name := range id.Names {
+		out[i] = store.Receipt{Name: name, Time: at, Until: at.Add(id.Window), Digest: id.Digest[:], Seq: seq, Answer: answer}
+	}
+	return out
+}
+
+// Find returns the receipt of the message that counts at a time, or nil. The error
+// is Conflict if that is of another message; others are the store's.
+func (id *Identity) Find(ctx context.Context, st interface {
+	Receipt(ctx context.Context, scope store.Key, name string) (*store.Receipt, error)
+}, at time.Time) (*store.Receipt, error) {
+	var found *store.Receipt
+	for _, name := range id.Names {
+		r, err := st.Receipt(ctx, id.Scope, name)
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			continue
+		case err != nil:
+			return nil, err
+		case !r.Counts(at):
+			continue
+		case !bytes.Equal(r.Digest, id.Digest[:]) && !id.withheld(r.Digest):
+			return nil, errOther(name)
+		case found != nil && (r.TaskID != found.TaskID || r.Seq != found.Seq || !bytes.Equal(r.Answer, found.Answer)):
+			// Both say the same, but they were two: one was sent under this
+			// id, another under this key.
+			return nil, errOther(name)
+		}
+		found = r
+	}
+	return found, nil
+}
+
+// Withheld returns the identity of a message whose content is not kept: nothing in
+// its receipts tells what it said, so whatever comes under its names is the same.
+func (id *Identity) Withheld() *Identity {
+	bare := *id
+	bare.Digest = digestWithheld(id.to)
+	return &bare
+}
+
+// withheld reports whether a digest is that of credentials under the same name:
+// whether they were the same is not known.
+func (id *Identity) withheld(digest []byte) bool {
+	d := digestWithheld(id.to)
+	return bytes.Equal(digest, d[:])
+}
+
+// SameAs returns Conflict if another message was taken under one of id's names,
+// and says something else.
+func (id *Identity) SameAs(other *Identity) error {
+	if id.Digest == other.Digest {
+		return nil
+	}
+	for _, name := range id.Names {
+		for _, used := range other.Names {
+			if name == used {
+				return errOther(name)
+			}
+		}
+	}
+	return nil
+}
+
+// errOther says that a name was used for another message, and no more than
+// that.
+func errOther(name string) error {
+	err := &a2a.Error{Code: a2a.CodeConflict}
+	if key := name[len(byKey):]; name[:len(byKey)] == byKey {
+		err.Message = "this idempotency key was used for a message that says something else; send the same again, or choose another key"
+		err.Meta = map[string]string{"idempotencyKey": key}
+	} else {
+		err.Message = "this message id was used for a message that says something else; send the same again, or choose another id"
+		err.Meta = map[string]string{"messageId": key}
+	}
+	return err
+}

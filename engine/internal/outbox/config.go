@@ -1,0 +1,76 @@
+package outbox
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/store"
+)
+
+// kept is the stored form of a configuration.
+type kept struct {
+	Version     a2a.Version `json:"version"` // the name of 1.0 is stored, too
+	URL         string      `json:"url"`
+	Token       string      `json:"token,omitempty"`
+	Scheme      string      `json:"scheme,omitempty"`
+	Credentials string      `json:"credentials,omitempty"`
+	Tenant      string      `json:"tenant,omitempty"` // from its caller's credentials; see subscriberOf
+}
+
+// Record returns what is to be stored of the configuration c that the caller of
+// ctx makes. Key, Cursor and an ID that c lacks are the engine's to set. An error
+// of the Notifier comes back as it is: it names the field of c that is wrong.
+func (o *Outbox) Record(ctx context.Context, c *a2a.TaskPushNotificationConfig) (*store.PushConfig, error) {
+	host, err := o.e.Notifier.Check(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	k := kept{URL: c.URL, Token: string(c.Token), Tenant: a2a.CallerFrom(ctx).Tenant}
+	if c.Legacy != nil {
+		k.Version = c.Legacy.Version
+	}
+	k.Version = a2a.Version(k.Version.String())
+	if a := c.Authentication; a != nil {
+		k.Scheme, k.Credentials = a.Scheme, string(a.Credentials)
+	}
+	body, err := json.Marshal(&k)
+	if err != nil {
+		return nil, fmt.Errorf("encode push config: %w", err)
+	}
+	return &store.PushConfig{ID: c.ID, Host: host, Body: body, Created: o.stamp(), Node: o.e.Node, Live: true}, nil
+}
+
+// stamp returns when a configuration is created. No two of this process have
+// the same time: it tells those apart that have the same name.
+func (o *Outbox) stamp() time.Time {
+	for {
+		was := o.clock.Load()
+		is := max(o.e.Now().UnixMilli(), was+1)
+		if o.clock.CompareAndSwap(was, is) {
+			return time.UnixMilli(is).UTC()
+		}
+	}
+}
+
+// Config decodes what Record made, with all secrets.
+func (o *Outbox) Config(p *store.PushConfig) (*a2a.TaskPushNotificationConfig, error) {
+	c, _, err := o.decode(p)
+	return c, err
+}
+
+func (o *Outbox) decode(p *store.PushConfig) (c *a2a.TaskPushNotificationConfig, version a2a.Version, _ error) {
+	var k kept
+	if err := json.Unmarshal(p.Body, &k); err != nil {
+		return nil, "", fmt.Errorf("push config %s of task %s: %w", p.ID, p.Key.ID, err)
+	}
+	c = &a2a.TaskPushNotificationConfig{
+		Tenant: o.e.Caller(p.Key).Tenant, ID: p.ID, TaskID: p.Key.ID, URL: k.URL, Token: a2a.Secret(k.Token), Source: sourceOf(p.Key),
+	}
+	if k.Scheme != "" {
+		c.Authentication = &a2a.AuthenticationInfo{Scheme: k.Scheme, Credentials: a2a.Secret(k.Credentials)}
+	}
+	return c, k.Version, nil
+}

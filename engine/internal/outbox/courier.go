@@ -1,0 +1,378 @@
+package outbox
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/budget"
+	"github.com/parley-a2a/parley/store"
+)
+
+// result is how a delivery stands after a part of the work on it.
+type result struct {
+	gone   bool // there is nothing more to do for it
+	cursor int64
+	seen   int64 // seq of what the log was seen to have, beyond what was known to have come
+	due    time.Time
+	since  time.Time
+}
+
+// A delivery goes through turns entries before others have theirs, or less if its
+// receiver is slow, and holds held of them in memory.
+const (
+	turns = 64
+	held  = 16
+)
+
+// errGone ends the work at a configuration that is not this process's to
+// deliver.
+var errGone = errors.New("engine: the push config is not delivered here")
+
+// courier works at one delivery.
+type courier struct {
+	*Outbox
+	d       *delivery
+	push    *store.PushConfig
+	config  *a2a.TaskPushNotificationConfig
+	version a2a.Version
+	task    *a2a.Task // as of push.Cursor, for versions that send it
+	seen    int64     // see result
+}
+
+// deliver takes the log of a task to one receiver, in order, until it fails, or
+// others should have their turn.
+func (o *Outbox) deliver(ctx context.Context, d *delivery) result {
+	hold := o.e.Memory.Open(o.e.Caller(d.id.Key))
+	defer hold.Close()
+	ctx = budget.With(ctx, hold)
+	w := &courier{Outbox: o, d: d}
+	work := w.travel
+	if d.letters {
+		work = w.resend
+	}
+	r, err := work(ctx)
+	switch {
+	case err == nil:
+		d.troubles = 0
+		return r
+	case errors.Is(err, errGone), errors.Is(err, store.ErrNotFound), errors.Is(err, a2a.ErrTaskNotFound):
+		return result{gone: true}
+	}
+	// It is trouble of our own, so the delivery is left alone for a while.
+	o.complain(ctx, "a webhook could not be served; it is tried again", fmt.Errorf("task %s, config %s: %w", d.id.Key.ID, d.id.ID, err))
+	most := min(time.Second<<min(d.troubles, 6), time.Minute)
+	d.troubles++
+	r = result{due: o.e.Now().Add(most/2 + rand.N(most/2+1))}
+	if w.push != nil {
+		r.since = w.push.Since
+	}
+	return r // with cursor 0, so that the store is asked
+}
+
+// load reads what the store has of the configuration.
+func (w *courier) load(ctx context.Context) (err error) {
+	p, err := w.e.Store.Push(ctx, w.d.id)
+	if err != nil {
+		return err
+	}
+	if p.Node != w.e.Node || !p.Live {
+		return errGone
+	}
+	w.mu.Lock()
+	w.d.created = p.Created // another may have taken its place before we began
+	w.mu.Unlock()
+	w.push = p
+	if w.config, w.version, err = w.decode(p); err != nil {
+		return err
+	}
+	if err := w.e.MakeRoom(ctx, w.d.id.Key); err != nil {
+		return err
+	}
+	if w.version.WholeTask() {
+		w.task = &a2a.Task{}
+		if p.Cursor > 0 {
+			w.task, err = w.e.FoldTo(ctx, w.d.id.Key, p.Cursor)
+		}
+	}
+	return err
+}
+
+// travel goes through the log from the cursor.
+func (w *courier) travel(ctx context.Context) (result, error) {
+	if err := w.load(ctx); err != nil {
+		return result{}, err
+	}
+	begun := time.Now()
+	for n := 0; n < turns && time.Since(begun) < slowAttempt; {
+		page, err := w.e.Store.Entries(ctx, w.d.id.Key, w.push.Cursor, held)
+		if err != nil {
+			return result{}, err
+		}
+		if len(page) == 0 {
+			return w.rest(ctx, n > 0)
+		}
+		// Who says that there is news may have said it before anybody listened.
+		w.seen = page[len(page)-1].Seq
+		for i := range page {
+			n++
+			en, err := w.e.Entry(ctx, &page[i]) // each when its turn comes: it may be large
+			if err != nil {
+				return result{}, err
+			}
+			ev := w.event(en)
+			if ev == nil {
+				w.push.Cursor = en.Seq // stored with the next one that says something
+				continue
+			}
+			r, stop, err := w.attempt(ctx, en, ev)
+			if stop || err != nil {
+				return r, err
+			}
+			if time.Since(begun) >= slowAttempt {
+				break
+			}
+		}
+	}
+	w.seen = max(w.seen, w.push.Cursor+1) // if there is more is to be seen
+	return w.stand(), nil
+}
+
+// rest is where the log has no more. If it had nothing at all, which is rare, the
+// task may have ended before anybody was to hear of it.
+func (w *courier) rest(ctx context.Context, any bool) (result, error) {
+	if any {
+		return w.stand(), nil
+	}
+	p := w.push
+	rec, err := w.e.Store.Get(ctx, p.Key, store.RowOnly)
+	if err != nil {
+		return result{}, err
+	}
+	r := w.stand()
+	if !a2a.TaskState(rec.State).Terminal() || rec.Last != p.Cursor {
+		return r, nil
+	}
+	adv := &advance{Advance: store.Advance{PushID: p.PushID(), Created: p.Created, Node: p.Node, Progress: p.Progress}}
+	if err := w.record(ctx, adv); err != nil {
+		return result{}, err
+	}
+	r.gone, err = w.stays(ctx, adv)
+	return r, err
+}
+
+func (w *courier) stand() result {
+	return result{cursor: w.push.Cursor, seen: w.seen, due: w.push.Due, since: w.push.Since}
+}
+
+// event returns what an entry is for the receiver; nil: nothing.
+func (w *courier) event(en *a2a.Entry) *a2a.StreamResponse {
+	if w.task == nil {
+		return en.Event()
+	}
+	was := w.task.Status.State
+	w.task.Apply(en)
+	// A question that follows another one changes the state, too.
+	if is := w.task.Status.State; en.Kind != a2a.EntryStatus || is == was && !is.Interrupted() {
+		return nil
+	}
+	return en.Event()
+}
+
+// attempt makes one. stop means that it is the last one for now.
+func (w *courier) attempt(ctx context.Context, en *a2a.Entry, ev *a2a.StreamResponse) (r result, stop bool, err error) {
+	p := w.push
+	over, err := w.ends(ctx, en)
+	if err != nil {
+		return result{}, true, err
+	}
+	if w.e.DeadAfter > 0 {
+		// Another process may have it by now, or may have deleted it.
+		is, err := w.e.Store.Push(ctx, w.d.id)
+		if err == nil && (is.Node != p.Node || !is.Live || !is.Created.Equal(p.Created)) {
+			err = errGone
+		}
+		if err != nil {
+			return result{}, true, err
+		}
+	}
+	out, hostSince, err := w.try(ctx, en.Seq, ev, w.task)
+	if err != nil {
+		return result{}, true, err
+	}
+	at := w.e.Now()
+	adv := &advance{Advance: store.Advance{PushID: p.PushID(), Created: p.Created, Node: p.Node, Live: !over}}
+	if out.Verdict == a2a.DeliverAgain {
+		w.again(en, &out, hostSince, at)
+	}
+	switch out.Verdict {
+	case a2a.Delivered:
+		p.Progress = store.Progress{Cursor: en.Seq}
+	case a2a.DeliverAgain:
+		adv.Live, stop = true, true
+	case a2a.GiveUp:
+		adv.Dead = []store.DeadLetter{{Seq: en.Seq, Time: at, Tries: p.Tries + 1, Reason: out.Reason}}
+		// What it failed with goes on: the next event is not tried as long as
+		// this one, if it waited as long.
+		p.Progress = store.Progress{Cursor: en.Seq, Since: p.Since, Reason: out.Reason}
+		w.sayGivenUp(en, &out, at)
+		stop = out.Down // others have their turns before it fails once more
+	case a2a.DisableConfig:
+		p.Progress = store.Progress{Cursor: en.Seq - 1, Reason: out.Reason}
+		adv.Live, stop = false, true
+		w.sayDisabled(&out, at)
+	}
+	adv.Progress = p.Progress
+	if err := w.record(ctx, adv); err != nil {
+		return result{}, true, err
+	}
+	r = w.stand()
+	if r.gone = !adv.Live; r.gone && over && out.Verdict != a2a.DisableConfig {
+		stop = true
+		r.gone, err = w.stays(ctx, adv)
+	}
+	return r, stop, err
+}
+
+// try makes one attempt. An error means that there was none that counts.
+// hostSince is when the host began to fail.
+func (w *courier) try(ctx context.Context, seq int64, ev *a2a.StreamResponse, task *a2a.Task) (out a2a.Outcome, hostSince time.Time, err error) {
+	if ctx.Err() != nil {
+		return out, hostSince, context.Cause(ctx)
+	}
+	n := &a2a.Notification{ID: deliveryID(w.push, seq), Source: w.config.Source, Config: w.config, Version: w.version, Event: ev, Seq: seq}
+	if task != nil {
+		n.Task = task.Snapshot()
+	}
+	begun := w.e.Now()
+	within, cancel := context.WithTimeout(ctx, w.limit.attempt)
+	out = w.e.Notifier.Notify(within, n)
+	cancel()
+	at := w.e.Now()
+	w.mu.Lock()
+	w.d.host.of.charge(at.Sub(begun), at) // whether or not it counts as an attempt
+	w.mu.Unlock()
+	switch {
+	case ctx.Err() == nil:
+	case context.Cause(ctx) == errDropped:
+		return out, hostSince, errDropped
+	case out.Verdict == a2a.DeliverAgain || out.Verdict == a2a.GiveUp:
+		return out, hostSince, context.Cause(ctx) // drained: it was not the receiver's fault
+	}
+	w.mu.Lock()
+	h := w.d.host
+	turned := h.report(w.d, out.Down, begun, at)
+	hostSince = h.since
+	waiting := h.pending
+	w.mu.Unlock()
+	switch {
+	case turned && out.Down:
+		w.e.Log.Warn("a host of webhooks fails; it is tried now and then", "host", w.push.Host, "reason", out.Reason, "waiting", waiting)
+	case turned:
+		w.e.Log.Info("a host of webhooks answers again", "host", w.push.Host, "waiting", waiting)
+	}
+	return out, hostSince, nil
+}
+
+// again says when an event that failed is tried again, or that it is not.
+func (w *courier) again(en *a2a.Entry, out *a2a.Outcome, hostSince, at time.Time) {
+	p := w.push
+	if p.Since.IsZero() {
+		p.Since = at
+		if out.Down && hostSince.Before(at) {
+			p.Since = hostSince // it would have failed then, too
+		}
+	}
+	// The day begins when the event was there and something failed.
+	end := p.Since
+	if en.Time.After(end) {
+		end = en.Time
+	}
+	end = end.Add(w.limit.giveUp)
+	if !at.Before(end) {
+		out.Verdict = a2a.GiveUp
+		return
+	}
+	p.Tries++
+	p.Reason = out.Reason
+	p.Due = at.Add(max(out.After, w.backoff(p.Tries)))
+	if p.Due.After(end) {
+		p.Due = end
+	}
+	w.e.Log.Debug("a webhook failed; it is tried again", "task", p.Key.ID, "config", p.ID, "host", p.Host, "seq", en.Seq,
+		"reason", out.Reason, "tries", p.Tries, "due", p.Due)
+}
+
+// backoff is how long to wait after a number of failures: anything up to twice as
+// long as after the one before, so that receivers that come back are not met
+// by all at once.
+func (o *Outbox) backoff(tries int32) time.Duration {
+	most := o.limit.longest
+	if tries < 20 {
+		most = min(o.limit.first<<(max(tries, 1)-1), o.limit.longest)
+	}
+	return rand.N(most) + time.Millisecond
+}
+
+// ends reports whether an entry is the last one that a task will have, as far
+// as is known.
+func (w *courier) ends(ctx context.Context, en *a2a.Entry) (bool, error) {
+	if en.Kind != a2a.EntryStatus || !en.Status.Status.State.Terminal() {
+		return false, nil
+	}
+	rec, err := w.e.Store.Get(ctx, w.d.id.Key, store.RowOnly)
+	if err != nil {
+		return false, err
+	}
+	return rec.Last == en.Seq, nil
+}
+
+// stays reports whether a configuration that was recorded to have no more to
+// deliver has none. A task of version 0.1 may have gone on meanwhile.
+func (w *courier) stays(ctx context.Context, adv *advance) (bool, error) {
+	rec, err := w.e.Store.Get(ctx, w.d.id.Key, store.RowOnly)
+	if err != nil {
+		return errors.Is(err, store.ErrNotFound), err
+	}
+	if rec.Last == adv.Cursor {
+		return true, nil
+	}
+	adv.Live, adv.Dead = true, nil
+	return false, w.record(ctx, adv)
+}
+
+func (w *courier) sayGivenUp(en *a2a.Entry, out *a2a.Outcome, at time.Time) {
+	w.mu.Lock()
+	more, ok := w.d.host.givenUp.say(at)
+	w.mu.Unlock()
+	if ok {
+		w.e.Log.Warn("the delivery of a webhook is given up; it is a dead letter", "task", w.push.Key.ID, "config", w.push.ID,
+			"host", w.push.Host, "seq", en.Seq, "reason", out.Reason, "more", more)
+	}
+}
+
+func (w *courier) sayDisabled(out *a2a.Outcome, at time.Time) {
+	w.mu.Lock()
+	more, ok := w.d.host.disabled.say(at)
+	w.mu.Unlock()
+	if ok {
+		w.e.Log.Warn("a webhook is disabled", "task", w.push.Key.ID, "config", w.push.ID, "host", w.push.Host,
+			"reason", out.Reason, "more", more)
+	}
+}
+
+// deliveryID names a delivery, the same way in every attempt and for nothing
+// else.
+func deliveryID(p *store.PushConfig, seq int64) string {
+	from := fmt.Appendf(nil, "%d:%s%d:%s%d:%s%d:%s", len(p.Tenant), p.Tenant, len(p.Owner), p.Owner, len(p.Key.ID), p.Key.ID, len(p.ID), p.ID)
+	from = binary.BigEndian.AppendUint64(from, uint64(p.Created.UnixMilli()))
+	from = binary.BigEndian.AppendUint64(from, uint64(seq))
+	sum := sha256.Sum256(from)
+	return "msg_" + base64.RawURLEncoding.EncodeToString(sum[:18])
+}

@@ -1,0 +1,201 @@
+package outbox
+
+import (
+	"context"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/store"
+)
+
+// Dead letters that an operator wants to be sent again are deliveries like
+// others, with the same ids as before; those of one configuration go in order.
+// The configuration may have ended or may be disabled, and its own deliveries
+// do not wait for them.
+
+// readLetters looks for them at the start and then every limit.letters, until
+// ctx ends.
+func (o *Outbox) readLetters(ctx context.Context) {
+	for ctx.Err() == nil {
+		begun := time.Now()
+		if err := o.findLetters(ctx); err != nil {
+			o.complain(ctx, "dead letters could not be looked up; it is tried again", err)
+		}
+		pause(ctx, max(o.limit.letters, 100*time.Since(begun)))
+	}
+}
+
+func (o *Outbox) findLetters(ctx context.Context) error {
+	const batch = 500
+	// If others share the store one of all sends them: the configurations may be of
+	// processes that are gone.
+	if mine, err := o.e.SendsLetters(ctx); !mine || err != nil {
+		return err
+	}
+	q := store.LetterQuery{Again: true, Limit: batch}
+	var id store.PushID
+	for {
+		page, err := o.e.Store.DeadLetters(ctx, q)
+		if err != nil {
+			return err
+		}
+		for i := range page {
+			if page[i].PushID == id {
+				continue
+			}
+			id = page[i].PushID
+			if err := o.openLetters(ctx, id); err != nil {
+				return err
+			}
+		}
+		if len(page) < batch {
+			return nil
+		}
+		q.After = &page[len(page)-1]
+	}
+}
+
+// openLetters makes a delivery of the letters of a configuration, if there is
+// room; if not, the next look finds them.
+func (o *Outbox) openLetters(ctx context.Context, id store.PushID) error {
+	o.mu.Lock()
+	known := o.letters[id] != nil
+	o.mu.Unlock()
+	if known {
+		return nil
+	}
+	p, err := o.e.Store.Push(ctx, id)
+	if err == store.ErrNotFound {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	h := o.hostLocked(p)
+	if o.closed || h.pending >= o.limit.memory {
+		return nil
+	}
+	d := &delivery{id: id, created: p.Created, host: h, letters: true, place: -1}
+	o.letters[id] = d
+	h.refs++
+	o.settleLocked(d)
+	nudge(o.hint)
+	return nil
+}
+
+// resend sends the dead letters of a configuration, in order, until one fails,
+// or others should have their turn.
+func (w *courier) resend(ctx context.Context) (result, error) {
+	p, err := w.e.Store.Push(ctx, w.d.id)
+	if err != nil {
+		return result{}, err
+	}
+	w.push = p
+	if w.config, w.version, err = w.decode(p); err != nil {
+		return result{}, err
+	}
+	if err := w.e.MakeRoom(ctx, w.d.id.Key); err != nil {
+		return result{}, err
+	}
+	begun := time.Now()
+	for n := 0; n < turns && time.Since(begun) < slowAttempt; n++ {
+		page, err := w.e.Store.DeadLetters(ctx, store.LetterQuery{Of: &w.d.id, Again: true, Limit: 1})
+		if err != nil {
+			return result{}, err
+		}
+		if len(page) == 0 {
+			return result{gone: true}, nil
+		}
+		if due, err := w.letter(ctx, &page[0]); err != nil || !due.IsZero() {
+			return result{due: due, since: w.d.begun}, err
+		}
+	}
+	return result{since: w.d.begun}, nil
+}
+
+// letter makes one attempt. due is when the next one is to be made, zero if
+// that is settled.
+func (w *courier) letter(ctx context.Context, l *store.DeadLetter) (due time.Time, err error) {
+	var ev *a2a.StreamResponse
+	page, err := w.e.Store.Entries(ctx, w.d.id.Key, l.Seq-1, 1)
+	if err != nil {
+		return due, err
+	}
+	if len(page) > 0 && page[0].Seq == l.Seq {
+		en, err := w.e.Entry(ctx, &page[0])
+		if err != nil {
+			return due, err
+		}
+		ev = en.Event()
+	}
+	if ev == nil {
+		return due, w.close(ctx, l, true) // there is nothing to send
+	}
+	var task *a2a.Task
+	if w.version.WholeTask() {
+		if task, err = w.e.FoldTo(ctx, w.d.id.Key, l.Seq); err != nil {
+			return due, err
+		}
+	}
+	out, _, err := w.try(ctx, l.Seq, ev, task)
+	if err != nil {
+		return due, err
+	}
+	if out.Verdict == a2a.Delivered {
+		return due, w.close(ctx, l, true)
+	}
+	at := w.e.Now()
+	l.Tries++
+	l.Time, l.Reason = at, out.Reason
+	if w.d.begun.IsZero() {
+		w.d.begun = at
+	}
+	end := w.d.begun.Add(w.limit.giveUp)
+	switch {
+	case out.Verdict == a2a.DeliverAgain && at.Before(end):
+		w.d.tries++
+		due = at.Add(max(out.After, w.backoff(w.d.tries)))
+		if due.After(end) {
+			due = end
+		}
+		return due, w.e.Store.SetLetters(ctx, []store.DeadLetter{*l}, false)
+	case out.Verdict == a2a.DisableConfig:
+		return due, w.closeAll(ctx, l)
+	}
+	l.Again = false
+	return due, w.close(ctx, l, false)
+}
+
+// close puts a letter back, or away.
+func (w *courier) close(ctx context.Context, l *store.DeadLetter, gone bool) error {
+	w.d.begun, w.d.tries = time.Time{}, 0
+	return w.e.Store.SetLetters(ctx, []store.DeadLetter{*l}, gone)
+}
+
+// closeAll puts back l and those behind it: their receiver wants no more.
+func (w *courier) closeAll(ctx context.Context, l *store.DeadLetter) error {
+	last := l
+	for {
+		page, err := w.e.Store.DeadLetters(ctx, store.LetterQuery{Of: &l.PushID, Again: true, After: last, Limit: turns})
+		if err != nil {
+			return err
+		}
+		all := []store.DeadLetter{}
+		if last == l {
+			all = append(all, *l)
+		}
+		for i := range page {
+			page[i].Reason = l.Reason
+			all = append(all, page[i])
+		}
+		for i := range all {
+			all[i].Again = false
+		}
+		if err := w.e.Store.SetLetters(ctx, all, false); err != nil || len(all) < turns {
+			return err
+		}
+		last = &all[len(all)-1]
+	}
+}

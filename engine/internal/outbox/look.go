@@ -1,0 +1,145 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/parley-a2a/parley/internal/budget"
+	"github.com/parley-a2a/parley/store"
+)
+
+// lookEvery is the shortest time between two looks at the store.
+const lookEvery = time.Second
+
+// lookOut looks into the store at the start, when there is room for what was left
+// out, and now and then, until ctx ends. However much there is to look at, it
+// takes no more than a small part of the time.
+func (o *Outbox) lookOut(ctx context.Context) {
+	every, share := o.limit.look, time.Duration(100)
+	if o.e.DeadAfter > 0 {
+		// Others write to logs and die, and what they tell may be lost.
+		every, share = min(o.limit.poll, o.e.DeadAfter/4), 10
+	}
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	<-timer.C
+	for ctx.Err() == nil {
+		begun := time.Now()
+		_, err := o.claim(ctx)
+		if err == nil {
+			err = o.look(ctx)
+		}
+		took := time.Since(begun)
+		if err != nil {
+			o.complain(ctx, "webhooks could not be looked up; it is tried again", err)
+			nudge(o.looks)
+		}
+		o.linger(ctx, max(lookEvery, 10*took), nil, nil)
+		timer.Reset(max(every, share*took))
+		o.linger(ctx, 0, timer.C, o.looks)
+	}
+}
+
+// linger waits for a while, or for one of two channels. What processes leave
+// meanwhile it claims at once, and if there is something returns.
+func (o *Outbox) linger(ctx context.Context, d time.Duration, a <-chan time.Time, b <-chan struct{}) {
+	if d > 0 {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		a = timer.C
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-a:
+			return
+		case <-b:
+			return
+		case <-o.leavings:
+		}
+		if n, err := o.claim(ctx); n > 0 || err != nil {
+			nudge(o.looks)
+			return
+		}
+		pause(ctx, lookEvery/10)
+	}
+}
+
+// pushBatch is how many configurations are claimed or read at a time.
+const pushBatch = 500
+
+// claim makes the configurations of processes that are gone this one's.
+func (o *Outbox) claim(ctx context.Context) (claimed int, _ error) {
+	for {
+		n, err := o.e.Claim(ctx, pushBatch)
+		if claimed += n; err != nil || n < pushBatch {
+			return claimed, err
+		}
+	}
+}
+
+// look finds the configurations that this process has to deliver and does not
+// know: those that it claimed, and those that were too many.
+func (o *Outbox) look(ctx context.Context) error {
+	o.mu.Lock()
+	var skipped []*receiver
+	for _, s := range o.subscribers {
+		for _, h := range s.hosts {
+			if h.skipped {
+				h.skipped = false
+				skipped = append(skipped, h)
+			}
+			o.tidyLocked(h)
+		}
+		o.partLocked(s)
+	}
+	o.missed = map[store.Key]int64{}
+	o.watched.Add(1) // so that there is nobody whose news are not asked for
+	o.mu.Unlock()
+	defer func() {
+		o.mu.Lock()
+		o.missed = nil
+		o.watched.Add(-1)
+		o.mu.Unlock()
+	}()
+	for after := int64(0); ; {
+		page, err := o.e.Store.LivePushes(ctx, o.e.Node, after, pushBatch)
+		o.mu.Lock()
+		if err != nil {
+			for _, h := range skipped {
+				h.skipped = true
+			}
+			o.mu.Unlock()
+			return err
+		}
+		for i := range page {
+			p := &page[i]
+			o.foundLocked(&p.PushConfig, max(p.Last, o.missed[p.Key]))
+			after = p.At
+		}
+		o.mu.Unlock()
+		if len(page) < pushBatch {
+			return nil
+		}
+	}
+}
+
+// complain logs trouble of our own, which many may have at a time.
+func (o *Outbox) complain(ctx context.Context, what string, err error) {
+	if ctx.Err() != nil || errors.Is(err, store.ErrClosed) {
+		return
+	}
+	o.mu.Lock()
+	more, ok := o.troubled.say(time.Now())
+	o.mu.Unlock()
+	if ok {
+		level := slog.LevelError
+		if errors.Is(err, budget.ErrFull) { // what callers do is no fault of ours
+			level = slog.LevelWarn
+		}
+		o.e.Log.Log(ctx, level, what, "error", err, "more", more)
+	}
+}

@@ -1,0 +1,177 @@
+package outbox
+
+import (
+	"container/heap"
+	"context"
+	"sync"
+	"time"
+)
+
+// Run delivers until ctx ends, and returns when no attempt is under way.
+func (o *Outbox) Run(ctx context.Context) {
+	var work, side sync.WaitGroup
+	side.Go(func() { o.lookOut(ctx) })
+	side.Go(func() { o.readLetters(ctx) })
+	written, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var writer sync.WaitGroup
+	writer.Go(func() { o.write(ctx, written) })
+
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for ctx.Err() == nil {
+		timer.Reset(o.start(ctx, &work))
+		select {
+		case <-ctx.Done():
+		case <-o.hint:
+		case <-timer.C:
+		}
+	}
+	o.mu.Lock()
+	o.closed = true
+	o.mu.Unlock()
+	work.Wait()
+	side.Wait()
+	stop() // after those who have something to write
+	writer.Wait()
+}
+
+// settleLocked puts a delivery where it belongs, which is neither running nor
+// in a queue.
+func (o *Outbox) settleLocked(d *delivery) {
+	h, was := d.host, d.state
+	if was != deliveryIdle {
+		o.lessLocked(h)
+	}
+	d.state = deliveryIdle
+	if d.stale {
+		d.cursor = 0
+	}
+	if d.last <= d.cursor && !d.letters {
+		return
+	}
+	if was != deliveryWaiting && h.pending >= o.limit.memory {
+		h.skipped = true
+		o.forgetLocked(d)
+		return
+	}
+	h.pending++
+	if d.due.After(o.e.Now()) {
+		d.state = deliveryWaiting
+		heap.Push(&o.waiting, d)
+		return
+	}
+	d.state = deliveryReady
+	h.lanes[d.failing()].push(d)
+	o.offerLocked(h)
+}
+
+// lessLocked counts one delivery less that waits for a host.
+func (o *Outbox) lessLocked(h *receiver) {
+	h.pending--
+	if h.skipped && h.pending <= o.limit.memory/2 {
+		nudge(o.looks)
+	}
+}
+
+// start begins what can begin, and returns how long nothing else can.
+func (o *Outbox) start(ctx context.Context, work *sync.WaitGroup) time.Duration {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	at := o.e.Now()
+	for len(o.waiting) > 0 && !o.waiting[0].due.After(at) {
+		d := heap.Pop(&o.waiting).(*delivery)
+		if d.state == deliveryAlarm {
+			d.host.alarm = nil
+			o.offerLocked(d.host)
+			continue
+		}
+		o.settleLocked(d)
+	}
+	for d := o.nextLocked(at); d != nil; d = o.nextLocked(at) {
+		o.beginLocked(ctx, work, d)
+		o.offerLocked(d.host)
+	}
+	if len(o.waiting) > 0 {
+		return o.waiting[0].due.Sub(at)
+	}
+	return time.Hour
+}
+
+// alarmLocked sees to a host for which something waits being offered when it
+// may be tried again.
+func (o *Outbox) alarmLocked(h *receiver, at time.Time) {
+	if h.alarm != nil || h.empty() || h.closedFor(at) <= 0 {
+		return // in the latter case there is no room, and who leaves offers it
+	}
+	h.alarm = &delivery{host: h, due: h.closed, state: deliveryAlarm}
+	heap.Push(&o.waiting, h.alarm)
+}
+
+func (o *Outbox) beginLocked(ctx context.Context, work *sync.WaitGroup, d *delivery) {
+	h, probe := d.host, d.host.down()
+	ctx, d.stop = context.WithCancelCause(ctx)
+	stop, done, last := d.stop, make(chan struct{}), d.last
+	d.done, d.state, d.stale = done, deliveryRunning, false
+	o.countLocked(h, probe, 1)
+	work.Go(func() {
+		r := o.deliver(ctx, d)
+		stop(nil)
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		close(done)
+		d.stop, d.done = nil, nil
+		o.countLocked(h, probe, -1)
+		switch {
+		case d.state == deliveryDropped:
+			o.tidyLocked(h)
+		case r.gone && d.last > max(last, r.cursor):
+			// It got to know of more than it saw: the task began anew.
+			d.cursor, d.due = 0, time.Time{}
+			o.settleLocked(d)
+		case r.gone:
+			o.forgetLocked(d)
+		default:
+			d.cursor, d.due, d.since = r.cursor, r.due, r.since
+			d.last = max(d.last, r.cursor, r.seen)
+			o.settleLocked(d)
+		}
+		o.offerLocked(h)
+		nudge(o.hint)
+	})
+}
+
+// countLocked counts one attempt more under way or, with -1, one less.
+func (o *Outbox) countLocked(h *receiver, probe bool, n int) {
+	h.running += n
+	h.of.running += n
+	o.running += n
+	if probe {
+		h.of.probing += n
+		o.probing += n
+	}
+}
+
+// deliveries is a heap by time.
+type deliveries []*delivery
+
+func (q *deliveries) remove(d *delivery) { heap.Remove(q, d.place) }
+
+func (q deliveries) Len() int           { return len(q) }
+func (q deliveries) Less(i, j int) bool { return q[i].due.Before(q[j].due) }
+func (q deliveries) Swap(i, j int) {
+	q[i], q[j] = q[j], q[i]
+	q[i].place, q[j].place = i, j
+}
+func (q *deliveries) Push(x any) {
+	d := x.(*delivery)
+	d.place = len(*q)
+	*q = append(*q, d)
+}
+func (q *deliveries) Pop() any {
+	old := *q
+	d := old[len(old)-1]
+	old[len(old)-1] = nil
+	d.place = -1
+	*q = old[:len(old)-1]
+	return d
+}

@@ -1,0 +1,193 @@
+package place
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/parley-a2a/parley/store"
+)
+
+// Fleet is the place of a process that shares its store with others. The exported
+// fields are set before it is used, then constant; all but Clock are required.
+type Fleet struct {
+	Node      string // names this process in the store
+	Store     store.Store
+	DeadAfter time.Duration // how long another process may be silent; the same in all of them
+	Log       *slog.Logger
+
+	// Verify looks which tasks of this process others have taken over. Meanwhile it
+	// calls alive now and then, and stops at its error.
+	Verify func(ctx context.Context, alive func() error) error
+	// Beaten is called after each beat: other processes may have left tasks.
+	Beaten func()
+	// Wrote hears the outcome of each beat but the first.
+	Wrote func(error)
+	// Clock is this machine's time; nil: time.Now.
+	Clock func() time.Time
+
+	clock  clock
+	beaten atomic.Pointer[time.Time] // the last beat after which all that is held was known to be held
+	steady atomic.Pointer[time.Time] // since when the store has taken all beats; nil: it does not
+
+	beating sync.Mutex // held while what stands above is renewed, and protects the field below
+	heard   time.Time  // the last beat
+}
+
+func (f *Fleet) Shared() bool     { return true }
+func (f *Fleet) Registered() bool { return f.beaten.Load() != nil }
+func (f *Fleet) Now() time.Time   { return f.clock.now(f.here()) }
+
+// here is the time by this machine's clock.
+func (f *Fleet) here() time.Time {
+	if f.Clock != nil {
+		return f.Clock()
+	}
+	return time.Now()
+}
+
+// Duty returns a duty that no process has yet.
+func (f *Fleet) Duty(name string, term time.Duration) *Duty {
+	return &Duty{fleet: f, name: name, term: term}
+}
+
+// DeadBefore is when a process must have beaten to be alive. If the store was out of
+// reach, for all of them perhaps, the others must have had the time to beat again:
+// nobody is dead until it has answered for half of DeadAfter on end.
+func (f *Fleet) DeadBefore() time.Time {
+	if since := f.steady.Load(); since == nil || time.Since(*since) < f.DeadAfter/2 {
+		return Nobody
+	}
+	return f.Now().Add(-f.DeadAfter)
+}
+
+// Lapsed is as in Place. Either clock tells: one stands still while the machine
+// sleeps, the other may be set back.
+func (f *Fleet) Lapsed() bool {
+	last := f.beaten.Load()
+	return last != nil && since(*last) > f.DeadAfter
+}
+
+// since is how long ago a moment was, by the clock that says more.
+func since(t time.Time) time.Duration {
+	now := time.Now()
+	return max(now.Sub(t), now.Round(0).Sub(t.Round(0)))
+}
+
+// Register is the first beat.
+func (f *Fleet) Register(ctx context.Context) error {
+	f.beating.Lock()
+	defer f.beating.Unlock()
+	if f.beaten.Load() != nil {
+		return nil // of many that came first
+	}
+	at := time.Now()
+	if err := f.pulse(ctx); err != nil {
+		return err
+	}
+	f.beaten.Store(&at)
+	return nil
+}
+
+// Beat beats until ctx ends.
+func (f *Fleet) Beat(ctx context.Context) {
+	tick := time.NewTimer(max(f.DeadAfter/4, time.Millisecond))
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		err := f.beat(ctx)
+		for err == nil && f.Lapsed() { // paused meanwhile
+			err = f.beat(ctx)
+		}
+		if err == nil {
+			f.Beaten()
+			tick.Reset(max(f.DeadAfter/4, time.Millisecond))
+		} else {
+			tick.Reset(max(f.DeadAfter/16, time.Millisecond)) // others wait for this before they take it for dead
+		}
+	}
+}
+
+func (f *Fleet) Try(ctx context.Context) { _ = f.beat(ctx) } // which tells Wrote
+
+// beat tells the store that this process lives. If that comes late it looks what it
+// has lost; until it knows, readers look for themselves.
+func (f *Fleet) beat(ctx context.Context) error {
+	f.beating.Lock()
+	defer f.beating.Unlock()
+	at := time.Now()
+	err := f.pulse(ctx)
+	if ctx.Err() == nil && !f.slow(err) {
+		f.Wrote(err)
+	}
+	if err != nil {
+		return err
+	}
+	if f.Lapsed() {
+		f.Log.Warn("this process was silent for too long; looking which tasks others have taken over")
+		err := f.Verify(ctx, func() error {
+			now := time.Now()
+			if now.Sub(at) <= f.DeadAfter/4 {
+				return nil
+			}
+			err := f.pulse(ctx)
+			if err == nil {
+				at = now
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	f.beaten.Store(&at)
+	return nil
+}
+
+// pulse is one beat, by the store's clock. It notes since when the store has
+// answered without a gap: neither one of its own nor one of this process, and
+// without a leap of its clock, after which the beats of others would look old.
+func (f *Fleet) pulse(ctx context.Context) error {
+	within, cancel := context.WithTimeout(ctx, max(f.DeadAfter/4, minBeat))
+	defer cancel()
+	at := time.Now()
+	jumped, err := f.ask(within)
+	if err == nil {
+		err = f.Store.Beat(within, f.Node, f.Now())
+	}
+	if err != nil {
+		f.steady.Store(nil)
+		return err
+	}
+	if f.steady.Load() == nil || since(f.heard) > f.DeadAfter/2 || jumped > f.DeadAfter/8 {
+		f.steady.Store(&at)
+	}
+	f.heard = at
+	return nil
+}
+
+// ask reads the store's clock.
+func (f *Fleet) ask(ctx context.Context) (jumped time.Duration, _ error) {
+	asked := f.here()
+	theirs, err := f.Store.Now(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return f.clock.set(theirs, asked, f.here()), nil
+}
+
+// slow reports whether a beat only took too long, for the first time: a process that
+// is busy is not in trouble yet.
+func (f *Fleet) slow(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) && since(f.heard) < f.DeadAfter*3/4
+}
+
+// minBeat is how long a beat may take, at least.
+const minBeat = time.Second

@@ -1,0 +1,89 @@
+// Package place says which process runs what: an engine alone with its store, or
+// several that share one.
+//
+//	Alone   every other process is gone, whatever the clock says. Nothing beats, nothing
+//	        is asked, and what is in memory is true.
+//	Fleet   each process beats. One that does not for DeadAfter loses its tasks to
+//	        others. It may only have been paused: its writes are refused from then on,
+//	        and before it trusts what it holds again it looks who has it.
+//
+// The engine asks a [Place] the same questions in both and has no mode of its own.
+package place
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/parley-a2a/parley/store"
+)
+
+// Place is what an engine knows of the processes that have its store. It is safe for
+// concurrent use.
+type Place interface {
+	// Shared reports whether other processes may have tasks of this store.
+	Shared() bool
+	// Now is the time by which the processes of a store agree.
+	Now() time.Time
+	// Register makes the store know of this process. Once it has worked it does nothing.
+	Register(context.Context) error
+	// Registered reports whether the store knows of this process.
+	Registered() bool
+	// Beat keeps this process alive in the eyes of others until ctx ends.
+	Beat(ctx context.Context)
+	// Try beats once, to see whether the store works.
+	Try(context.Context)
+	// DeadBefore is when a process must have beaten to be alive.
+	DeadBefore() time.Time
+	// Lapsed reports whether others may have taken this process for dead since it last
+	// made sure of what it holds.
+	Lapsed() bool
+	// Duty returns a duty that no process has yet.
+	Duty(name string, term time.Duration) *Duty
+}
+
+// Everyone is a time before which all processes were last heard of. Nobody is one
+// before all that there are: those that left are gone, and no others.
+var (
+	Everyone = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+	Nobody   = time.UnixMilli(0)
+)
+
+// Alone is the place of a process whose store is open nowhere else. The fields are
+// set before it is used, then constant.
+type Alone struct {
+	Node  string // names this process in the store
+	Store store.Nodes
+	// Wrote hears the outcome of each Try.
+	Wrote func(error)
+
+	registered atomic.Bool
+}
+
+func (a *Alone) Shared() bool          { return false }
+func (a *Alone) Now() time.Time        { return time.Now() }
+func (a *Alone) Registered() bool      { return a.registered.Load() }
+func (a *Alone) Beat(context.Context)  {} // nobody listens, and an idle process leaves the disk alone
+func (a *Alone) DeadBefore() time.Time { return Everyone }
+func (a *Alone) Lapsed() bool          { return false }
+
+func (a *Alone) Register(ctx context.Context) error {
+	if a.registered.Load() {
+		return nil
+	}
+	err := a.Store.Beat(ctx, a.Node, time.Now())
+	if err == nil {
+		a.registered.Store(true)
+	}
+	return err
+}
+
+func (a *Alone) Try(ctx context.Context) {
+	err := a.Store.Beat(ctx, a.Node, time.Now())
+	if ctx.Err() == nil {
+		a.Wrote(err)
+	}
+}
+
+// Duty returns a duty that is always this process's.
+func (a *Alone) Duty(string, time.Duration) *Duty { return &Duty{} }

@@ -1,0 +1,138 @@
+package engine
+
+import (
+	"sync"
+	"time"
+)
+
+// phase is what an owner does for its task. mayBecome says which phase may come
+// behind which; docs/state-machine.md has the table.
+type phase uint8
+
+const (
+	phaseLoading  phase = iota // the log is being read, or the first message judged
+	phaseIdle                  // no run of the agent is under way or to come
+	phaseStarting              // the agent runs once the message that it is for is taken
+	phaseResting               // the agent runs when its rest is over and there is capacity
+	phaseRunning               // the agent's Run is under way
+	phaseEnding                // the task is finished, and Run has not returned yet
+	phaseYielding              // with its next append the task is left to any process that has capacity
+	phaseNoAgent               // the task waits for its agent, which is not there
+	phaseClosed                // the ownership is over: nothing is taken any more
+	phases
+)
+
+var phaseNames = [phases]string{"loading", "idle", "starting", "resting", "running", "ending", "yielding", "no agent", "closed"}
+
+func (p phase) String() string { return phaseNames[p] }
+
+// phasesBehind has the phases that may come behind each.
+var phasesBehind = [phases][]phase{
+	phaseLoading:  {phaseIdle, phaseStarting, phaseYielding, phaseClosed},
+	phaseIdle:     {phaseStarting, phaseResting, phaseRunning, phaseYielding, phaseNoAgent, phaseClosed},
+	phaseStarting: {phaseIdle, phaseRunning, phaseYielding, phaseNoAgent, phaseClosed},
+	phaseResting:  {phaseIdle, phaseRunning, phaseYielding, phaseNoAgent, phaseClosed},
+	phaseRunning:  {phaseIdle, phaseEnding, phaseYielding, phaseClosed},
+	phaseEnding:   {phaseIdle, phaseClosed},
+	phaseYielding: {phaseClosed},
+	phaseNoAgent:  {phaseStarting, phaseRunning, phaseYielding, phaseClosed},
+	phaseClosed:   {},
+}
+
+// mayBecome reports whether an owner may go from one phase to another.
+func mayBecome(from, to phase) bool {
+	for _, p := range phasesBehind[from] {
+		if p == to {
+			return true
+		}
+	}
+	return false
+}
+
+// enterLocked is the only place that sets an owner's phase. A step that is not in
+// the table is a mistake of this package. It is taken nevertheless, since a task
+// that goes on is worth more than the table.
+func (o *owner) enterLocked(to phase) {
+	if o.phase != to && !mayBecome(o.phase, to) {
+		unexpectedPhase(o, to)
+	}
+	o.phase = to
+}
+
+// unexpectedPhase is a variable for tests, which do not go on.
+var unexpectedPhase = func(o *owner, to phase) {
+	o.log().Error("the owner of a task took a step that its table does not have", "from", o.phase.String(), "to", to.String())
+}
+
+// ownerMutex protects an owner's state. Before others see what was done under it,
+// the limits, the capacity and the clock of the task's work are told: see
+// countLocked.
+type ownerMutex struct {
+	o  *owner // set at start, then constant
+	mu sync.Mutex
+}
+
+func (m *ownerMutex) Lock() { m.mu.Lock() }
+
+func (m *ownerMutex) Unlock() {
+	m.o.countLocked()
+	m.mu.Unlock()
+}
+
+// admission is what the task takes of what bounds the tasks at work.
+type admission struct {
+	works    bool          // the task is at work: see countLocked
+	counted  bool          // in the tally
+	since    time.Time     // when works became what it is
+	worked   time.Duration // before since
+	timedOut bool          // it was at work for too long
+	rest     time.Duration // before the run that comes behind phaseResting
+	slot     bool          // it has a slot of the taker
+	seat     seat          // protected by Engine.room
+}
+
+// countLocked counts the task among those at work, or does not any more, and with
+// it the time for which it is. Only Unlock calls it, so that neither a phase nor a
+// state can change without it.
+func (o *owner) countLocked() {
+	soon := o.phase == phaseResting || o.phase == phaseStarting
+	runs := o.phase == phaseRunning || o.phase == phaseEnding
+	asks := o.draft.state.Interrupted()
+	o.e.room.follow(o, runs && !asks, soon && !asks)
+
+	works := (soon || o.phase == phaseRunning) && active(o.draft.state)
+	if works != o.adm.works {
+		o.adm.works = works
+		if works {
+			o.adm.since = time.Now()
+		} else {
+			o.adm.worked += time.Since(o.adm.since)
+		}
+	}
+	if works != o.adm.counted {
+		o.adm.counted = works
+		if works {
+			o.e.tally.add(o.key, 1)
+		} else {
+			o.e.tally.add(o.key, -1)
+		}
+	}
+}
+
+// overLocked notes that the task is finished. An agent that still runs is not heard
+// any more.
+func (o *owner) overLocked() {
+	if o.phase == phaseRunning {
+		o.enterLocked(phaseEnding)
+	}
+}
+
+// closeLocked ends the ownership, under the engine's lock and with the owner out of
+// Engine.owners, or about to be: a task that waits for its agent is noted, for when
+// that comes.
+func (o *owner) closeLocked() {
+	if o.phase == phaseNoAgent && !o.draft.state.Terminal() {
+		o.e.awaiting(o.key)
+	}
+	o.enterLocked(phaseClosed)
+}

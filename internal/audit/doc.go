@@ -1,0 +1,15 @@
+// Package audit writes the audit log: who did what, or was refused.
+//
+//	f, err := audit.Open("audit.jsonl", logger) // a file, or a named pipe
+//	log := audit.New(f.Logger())                // nil records nothing
+//
+//	var r audit.Record // of one call
+//	r.Begin(log, binding, remote, "")
+//	r.Operation(d, op)
+//	r.Request(req)
+//	r.Succeed(ctx) // or Fail, before the answer goes out
+//	r.End(ctx)     // the end of a stream
+//
+// Records have ids, names and outcomes, never contents or secrets. A Log and a
+// File may be used by many goroutines at once, a Record by one.
+package audit

@@ -1,0 +1,241 @@
+package audit
+
+import (
+	"context"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/dialect"
+	"golang.org/x/time/rate"
+)
+
+// maxValue is how much of an id that a client chose is recorded, in bytes.
+const maxValue = 128
+
+// Refusals that cost a client nothing are recorded up to floodRate a second,
+// floodBurst at once, so that a flood of them cannot fill the disk. The record
+// after a gap says how many are missing.
+const (
+	floodRate  = 20
+	floodBurst = 1000
+)
+
+// Log is where the records of a server's calls go. Nil discards them. It may be
+// used by many goroutines at once.
+type Log struct {
+	to      *slog.Logger
+	flood   *rate.Limiter
+	skipped atomic.Int64 // refusals since the last record
+}
+
+// New returns a Log that writes to a logger, or nil if that is nil.
+func New(to *slog.Logger) *Log {
+	if to == nil {
+		return nil
+	}
+	return &Log{to: to, flood: rate.NewLimiter(floodRate, floodBurst)}
+}
+
+// WritesTo reports whether the records go to a logger; nil means nowhere.
+func (l *Log) WritesTo(to *slog.Logger) bool {
+	if l == nil {
+		return to == nil
+	}
+	return l.to == to
+}
+
+// Record is what the log says of one call. It belongs to the goroutine of the
+// call's handler. A call is recorded before its answer goes out, and waits for the
+// log, so every answer that a client has is on record. The zero Record, before
+// Begin, writes nothing.
+type Record struct {
+	Agent   string // of several; "" elsewhere
+	Outcome string // of a stream's end; "" as long as it is unknown
+
+	to      *Log // nil until Begin, or if nothing is recorded
+	began   time.Time
+	binding string
+	remote  string
+
+	op      dialect.Op // 0 until it is known
+	dialect dialect.Dialect
+	stream  bool
+
+	tenant, task, config string // as requested; for a new task or configuration, its id
+
+	written bool // the call has its record
+	open    bool // a stream has begun, and its end is not recorded
+}
+
+// Begin is for a call that has arrived at an agent from a remote address. From now
+// on it is recorded, whatever comes of it.
+func (c *Record) Begin(to *Log, binding, remote, agent string) {
+	if to != nil {
+		c.to, c.began, c.binding, c.remote, c.Agent = to, time.Now(), binding, remote, agent
+	}
+}
+
+// Skip says that the call is not to be recorded.
+func (c *Record) Skip() { c.written = true }
+
+// Operation notes what the call is for.
+func (c *Record) Operation(d dialect.Dialect, op dialect.Op) {
+	c.dialect, c.op, c.stream = d, op, dialect.Get(op).Streams
+}
+
+// Request notes what a request is about.
+func (c *Record) Request(req any) {
+	if c.to == nil {
+		return
+	}
+	about := dialect.SubjectOf(req)
+	if about.Tenant != nil {
+		c.tenant = *about.Tenant
+	}
+	c.task, c.config = about.Task, about.Config
+}
+
+// Result notes the ids of what a call has made.
+func (c *Record) Result(res any) {
+	if c.to == nil || c.written {
+		return
+	}
+	switch r := res.(type) {
+	case *a2a.SendMessageResponse:
+		if c.task == "" && r.Task != nil {
+			c.task = r.Task.ID
+		}
+	case *a2a.StreamResponse:
+		if c.task == "" {
+			c.task = r.TaskID()
+		}
+	case *a2a.TaskPushNotificationConfig:
+		c.config = r.ID
+	}
+}
+
+// Succeed records a call that is answered, or a stream that begins.
+func (c *Record) Succeed(ctx context.Context) {
+	if c.to == nil || c.written {
+		return
+	}
+	c.written, c.open = true, c.stream
+	c.write(ctx, Call, OK, nil)
+}
+
+// Fail records a call that is refused; of a stream that has begun it notes how
+// it ends.
+func (c *Record) Fail(ctx context.Context, e *a2a.Error) {
+	if c.to == nil {
+		return
+	}
+	outcome := e.Code.String()
+	if e.Code == a2a.CodeUnavailable && ctx.Err() != nil {
+		outcome = Left
+	}
+	if c.written {
+		c.Outcome = outcome
+		return
+	}
+	c.written = true
+	c.write(ctx, Call, outcome, e)
+}
+
+// End records what has no record yet: the end of a stream. ctx is the
+// request's, without what the server itself adds to it.
+func (c *Record) End(ctx context.Context) {
+	switch {
+	case c.to == nil:
+	case !c.written:
+		// A stream that was given up before its first element.
+		c.Fail(ctx, &a2a.Error{Code: a2a.CodeUnavailable})
+	case c.open:
+		c.open = false
+		outcome := c.Outcome
+		if outcome == "" && ctx.Err() == nil {
+			outcome = a2a.CodeUnavailable.String() // we left
+		} else if outcome == "" {
+			outcome = Left
+		}
+		c.write(ctx, StreamEnded, outcome, nil)
+	}
+}
+
+func (c *Record) write(ctx context.Context, event, outcome string, e *a2a.Error) {
+	cheap := e != nil && (e.Code == a2a.CodeRateLimited || e.Code == a2a.CodeUnauthenticated || c.op == 0)
+	if cheap && !c.to.flood.Allow() {
+		c.to.skipped.Add(1)
+		return
+	}
+	caller := a2a.CallerFrom(ctx)
+	list := make([]slog.Attr, 0, 16)
+	add := func(name, value string) {
+		if value != "" {
+			list = append(list, slog.String(name, printable(value)))
+		}
+	}
+	add("outcome", outcome)
+	level := slog.LevelInfo
+	if e != nil && (e.Code == a2a.CodeUnauthenticated || e.Code == a2a.CodePermissionDenied) {
+		level = slog.LevelWarn
+		list = append(list, slog.Bool("denied", true))
+	}
+	if c.op != 0 {
+		add("op", c.op.String())
+		add("version", c.dialect.Version())
+	}
+	add("binding", c.binding)
+	add("agent", c.Agent)
+	add("subject", caller.Subject)
+	add("tenant", caller.Tenant)
+	if c.tenant != caller.Tenant {
+		add("asked_tenant", c.tenant)
+	}
+	add("via", caller.Via)
+	add("remote", c.remote)
+	add("task", c.task)
+	add("config", c.config)
+	if e != nil {
+		add("scope", e.Meta["scope"])
+		if e.Code == a2a.CodeUnauthenticated && e.Cause != nil {
+			add("reason", e.Cause.Error()) // for operators, and without secrets: see auth.Method
+		}
+	}
+	list = append(list, slog.Float64("ms", float64(time.Since(c.began).Microseconds())/1000))
+	if n := c.to.skipped.Swap(0); n > 0 {
+		list = append(list, slog.Int64("skipped", n))
+	}
+	// The record is written even if the client has gone.
+	c.to.to.LogAttrs(context.WithoutCancel(ctx), level, event, list...)
+}
+
+// printable makes what a client wrote fit for a line: a part of it, quoted where
+// it has anything that does not print, or looks as if it was quoted. Not every
+// handler and no terminal can be trusted to see to that.
+func printable(s string) string {
+	long := len(s) > maxValue
+	if long {
+		s = s[:maxValue]
+		for len(s) > maxValue-utf8.UTFMax && !utf8.ValidString(s) {
+			s = s[:len(s)-1] // a rune that was cut; what is not UTF-8 is quoted
+		}
+	}
+	if !prints(s) || strings.HasPrefix(s, `"`) {
+		s = strconv.QuoteToASCII(s)
+	}
+	if long {
+		s += "…"
+	}
+	return s
+}
+
+// prints reports whether a text is valid, and all of it shows as what it is.
+func prints(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
+}

@@ -1,0 +1,386 @@
+// Package budget bounds the memory that callers' data takes at a time: bodies of
+// requests on their way in, answers, events and webhooks on their way out.
+//
+//	hold := all.Open(caller)
+//	defer hold.Close()
+//	if err := hold.Ensure(ctx, size); err != nil {
+//		return err // ErrFull, or ctx ended
+//	}
+//
+// A Budget counts bytes; it does not allocate them. Whoever holds bytes says so
+// before it allocates, and says again when it needs fewer. Small data is not
+// worth the count: see Small.
+package budget
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Small is the size, in bytes, up to which data is not counted. What takes so
+// little is bounded by the number of connections.
+const Small = 256 << 10
+
+// Wait is how long Ensure waits for bytes that others hold.
+const Wait = 30 * time.Second
+
+// ErrFull is the cause of an Ensure that waited in vain.
+var ErrFull = errors.New("budget: the data of other calls takes all the memory that there is for it")
+
+// Budget is a number of bytes that callers share. A caller has at most a
+// quarter of it, or one piece of data that is larger than that. A piece that is
+// larger than the whole budget is let in when nothing else is held. A Budget is
+// safe for concurrent use; nil has no limit.
+type Budget struct {
+	small int64         // constant: what is not counted
+	short chan struct{} // capacity one: see Short
+
+	mu       sync.Mutex // protects the fields below and those of accounts and holds
+	total    int64
+	used     int64
+	accounts map[any]*account // of callers who hold or wait for bytes
+	waiting  atomic.Int32     // requests; changed with mu held
+}
+
+// account is what one caller holds and waits for.
+type account struct {
+	used  int64
+	queue []*request
+}
+
+// request is an Ensure that waits.
+type request struct {
+	h       *Hold
+	n       int64 // what h shall hold
+	granted chan struct{}
+}
+
+// New returns a budget of total bytes, or nil, which has no limit, if total is 0
+// or less.
+func New(total int64) *Budget { return NewFine(total, Small) }
+
+// NewFine is New for data that there is more of, so that less of it is small.
+func NewFine(total, small int64) *Budget {
+	if total <= 0 {
+		return nil
+	}
+	return &Budget{small: small, short: make(chan struct{}, 1), total: total, accounts: map[any]*account{}}
+}
+
+// Part returns a budget of its own that is an nth of b, for data that may be held
+// for long and must not keep that of b's callers waiting.
+func (b *Budget) Part(n int64) *Budget {
+	if b == nil {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return New(max(b.total/n, 1))
+}
+
+// Hold is what one call holds. It is safe for concurrent use. A nil Hold, and the
+// zero Hold, count nothing.
+type Hold struct {
+	b   *Budget
+	key any          // of the caller, or a Caller that knows it
+	n   atomic.Int64 // changed with Budget.mu held
+}
+
+// Caller knows the key of the caller whom a hold is for. It is asked when there is
+// something to count, which for most calls is never.
+type Caller interface {
+	// BudgetKey tells callers apart; it must be comparable.
+	BudgetKey() any
+}
+
+// Open returns a hold of no bytes for a caller. key tells callers apart and must
+// be comparable, or it is a Caller.
+func (b *Budget) Open(key any) *Hold {
+	h := new(Hold)
+	b.Init(h, key)
+	return h
+}
+
+// Init is Open for a hold that is part of something else.
+func (b *Budget) Init(h *Hold, key any) { h.b, h.key = b, key }
+
+// ignores reports whether n bytes are not worth the count.
+func (h *Hold) ignores(n int64) bool { return h == nil || h.b == nil || n <= h.b.small }
+
+// knowLocked finds out whose h is.
+func (h *Hold) knowLocked() {
+	if c, ok := h.key.(Caller); ok {
+		h.key = c.BudgetKey()
+	}
+}
+
+// Ensure makes h hold at least n bytes, and waits while others hold too many. The
+// error is ErrFull after Wait, or ctx's cause; h then holds what it did before. It
+// returns at once if n is at most Small, or h holds that much.
+func (h *Hold) Ensure(ctx context.Context, n int64) error {
+	if h.ignores(n) {
+		return nil
+	}
+	r := h.ask(n, true)
+	if r == nil {
+		return nil
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, Wait, ErrFull)
+	defer cancel()
+	select {
+	case <-r.granted:
+		return nil
+	case <-limited.Done():
+	}
+	b := h.b
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	select {
+	case <-r.granted: // in this moment
+		return nil
+	default:
+	}
+	b.dropLocked(r)
+	b.grantLocked() // it may have stood in the way of others
+	return context.Cause(limited)
+}
+
+// Try is Ensure for callers that cannot wait. It reports whether h holds n bytes.
+func (h *Hold) Try(n int64) bool {
+	return h.ignores(n) || h.ask(n, false) == nil
+}
+
+// ask grants n bytes, or returns the request that waits for them. Without wait it
+// does not stay in the queue.
+func (h *Hold) ask(n int64, wait bool) *request {
+	b := h.b
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if n <= h.n.Load() {
+		return nil
+	}
+	h.knowLocked()
+	r := &request{h: h, n: n}
+	a := b.accountLocked(h.key)
+	// A caller that cannot wait does not queue behind those of others.
+	if b.fitsLocked(a, r) && (b.waiting.Load() == 0 || !wait && len(a.queue) == 0) {
+		b.setLocked(h, n)
+		return nil
+	}
+	if !wait {
+		b.tidyLocked(h.key, a)
+		return r
+	}
+	r.granted = make(chan struct{})
+	a.queue = append(a.queue, r)
+	b.waiting.Add(1)
+	b.grantLocked()
+	select {
+	case <-r.granted:
+		return nil
+	default:
+		b.shortLocked()
+		return r
+	}
+}
+
+// Set makes h hold n bytes without waiting: fewer when the data shrank, or more
+// when it has grown already.
+func (h *Hold) Set(n int64) {
+	if h == nil || h.b == nil {
+		return
+	}
+	b := h.b
+	if n <= b.small {
+		n = 0
+	}
+	if n == h.n.Load() {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	h.knowLocked()
+	b.setLocked(h, n)
+	b.grantLocked()
+	if b.used > b.total {
+		b.shortLocked()
+	}
+}
+
+// Close gives everything back. It may be called twice.
+func (h *Hold) Close() { h.Set(0) }
+
+// Held is how many bytes h holds.
+func (h *Hold) Held() int64 {
+	if h == nil {
+		return 0
+	}
+	return h.n.Load()
+}
+
+// Stalls reports whether somebody waits for what h holds: its own caller, or
+// anybody who waits for the total. Those who wait for a share of their own would
+// not get it.
+func (h *Hold) Stalls() bool {
+	if h.Held() == 0 || h.b.waiting.Load() == 0 {
+		return false
+	}
+	b := h.b
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	a := b.accounts[h.key] // which knows h, as it holds something
+	return a != nil && len(a.queue) > 0 || b.exhaustedLocked()
+}
+
+// Resize changes the total to what New would take. Holds keep what they have. A
+// budget that has a limit keeps one: 0 or less leaves it as it is.
+func (b *Budget) Resize(total int64) {
+	if b == nil || total <= 0 {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.total = total
+	b.grantLocked()
+}
+
+// Used is how many bytes all holds have together.
+func (b *Budget) Used() int64 {
+	if b == nil {
+		return 0
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.used
+}
+
+// Short gives a hint when a request begins to wait and when holds were set to more
+// than there is. Those who can give something back then look at Pressed.
+func (b *Budget) Short() <-chan struct{} {
+	if b == nil {
+		return nil
+	}
+	return b.short
+}
+
+func (b *Budget) shortLocked() {
+	select {
+	case b.short <- struct{}{}:
+	default:
+	}
+}
+
+// Pressed returns the keys of callers who should give something back, the one who
+// holds most first: a caller that waits for its own share, and everybody if
+// somebody waits for the total or it is exceeded.
+func (b *Budget) Pressed() (keys []any) {
+	if b == nil {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	all := b.used > b.total || b.exhaustedLocked()
+	for key, a := range b.accounts {
+		if a.used > 0 && (all || len(a.queue) > 0) {
+			keys = append(keys, key)
+		}
+	}
+	slices.SortFunc(keys, func(x, y any) int { return cmp.Compare(b.accounts[y].used, b.accounts[x].used) })
+	return keys
+}
+
+// Total is how many bytes there are; 0 means that there is no limit.
+func (b *Budget) Total() int64 {
+	if b == nil {
+		return 0
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.total
+}
+
+// fitsLocked reports whether r can be granted: within the total and the caller's
+// share, or alone.
+func (b *Budget) fitsLocked(a *account, r *request) bool {
+	more := r.n - r.h.n.Load()
+	others, own := b.used-r.h.n.Load(), a.used-r.h.n.Load()
+	return (others == 0 || b.used+more <= b.total) && (own == 0 || a.used+more <= b.total/4)
+}
+
+// withinShareLocked reports whether only the total stands in r's way.
+func (b *Budget) withinShareLocked(a *account, r *request) bool {
+	return a.used == r.h.n.Load() || a.used+r.n-r.h.n.Load() <= b.total/4
+}
+
+// exhaustedLocked reports whether somebody waits for whom only the total is too
+// small.
+func (b *Budget) exhaustedLocked() bool {
+	for _, a := range b.accounts {
+		if len(a.queue) > 0 && b.withinShareLocked(a, a.queue[0]) {
+			return true
+		}
+	}
+	return false
+}
+
+// grantLocked grants what fits. Callers who hold least come first, and each
+// caller's requests in their order. Where the first of them does not fit into the
+// total, nobody passes it, or large requests would wait for ever.
+func (b *Budget) grantLocked() {
+	for b.waiting.Load() > 0 {
+		var least *account
+		for _, a := range b.accounts {
+			if len(a.queue) > 0 && b.withinShareLocked(a, a.queue[0]) && (least == nil || a.used < least.used) {
+				least = a
+			}
+		}
+		if least == nil || !b.fitsLocked(least, least.queue[0]) {
+			return
+		}
+		r := least.queue[0]
+		b.dropLocked(r)
+		b.setLocked(r.h, max(r.n, r.h.n.Load()))
+		close(r.granted)
+	}
+}
+
+func (b *Budget) dropLocked(r *request) {
+	a := b.accounts[r.h.key]
+	for i, other := range a.queue {
+		if other == r {
+			a.queue = append(a.queue[:i], a.queue[i+1:]...)
+			b.waiting.Add(-1)
+			break
+		}
+	}
+	b.tidyLocked(r.h.key, a)
+}
+
+func (b *Budget) setLocked(h *Hold, n int64) {
+	a := b.accountLocked(h.key)
+	b.used += n - h.n.Load()
+	a.used += n - h.n.Load()
+	h.n.Store(n)
+	b.tidyLocked(h.key, a)
+}
+
+func (b *Budget) accountLocked(key any) *account {
+	a := b.accounts[key]
+	if a == nil {
+		a = &account{}
+		b.accounts[key] = a
+	}
+	return a
+}
+
+// tidyLocked forgets a caller who holds nothing and waits for nothing.
+func (b *Budget) tidyLocked(key any, a *account) {
+	if a.used == 0 && len(a.queue) == 0 {
+		delete(b.accounts, key)
+	}
+}

@@ -1,0 +1,236 @@
+package budget
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+const unit = 1 << 20
+
+// A caller has a quarter at most, or one piece that is larger.
+func TestCallerHasAShare(t *testing.T) {
+	b := New(16 * unit)
+	first, second, other := b.Open("a"), b.Open("a"), b.Open("b")
+	if !first.Try(3 * unit) {
+		t.Fatal("3 of 4 MiB are refused")
+	}
+	if second.Try(2 * unit) {
+		t.Error("a caller has more than a quarter")
+	}
+	if !other.Try(9 * unit) {
+		t.Error("one piece that is larger than a share is refused")
+	}
+	first.Close()
+	if !second.Try(2 * unit) {
+		t.Error("what was given back is not there")
+	}
+	second.Close()
+	other.Close()
+	if n := b.Used(); n != 0 || len(b.accounts) != 0 {
+		t.Errorf("%d bytes and %d accounts are left", n, len(b.accounts))
+	}
+}
+
+// Data larger than the budget is let in alone, and then nothing else.
+func TestLargerThanAllIsLetInAlone(t *testing.T) {
+	b := New(4 * unit)
+	huge, other := b.Open("a"), b.Open("b")
+	if !huge.Try(100 * unit) {
+		t.Fatal("it is refused although nothing else is held")
+	}
+	if other.Try(unit) {
+		t.Error("something comes in beside it")
+	}
+	huge.Set(3 * unit)
+	if !other.Try(unit) {
+		t.Error("what shrank still takes all")
+	}
+}
+
+// Small data is not counted, and nil has no limit.
+func TestSmallIsNotCounted(t *testing.T) {
+	b := New(unit)
+	full := b.Open("a")
+	full.Set(50 * unit)
+	h := b.Open("b")
+	if err := h.Ensure(t.Context(), Small); err != nil || h.Held() != 0 {
+		t.Errorf("small data: %v, %d held", err, h.Held())
+	}
+	none := New(0).Open("a")
+	if err := none.Ensure(t.Context(), 1<<60); err != nil {
+		t.Error(err)
+	}
+	none.Close()
+	if From(With(t.Context(), nil)) != nil || From(With(t.Context(), h)) != h {
+		t.Error("the context has another hold")
+	}
+}
+
+func TestWaitsForRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(8 * unit)
+		big, h := b.Open("a"), b.Open("b")
+		big.Set(8 * unit)
+		done := make(chan error)
+		go func() { done <- h.Ensure(t.Context(), 2*unit) }()
+		synctest.Wait()
+		big.Set(7 * unit) // not enough
+		synctest.Wait()
+		select {
+		case err := <-done:
+			t.Fatalf("it did not wait: %v", err)
+		default:
+		}
+		big.Close()
+		if err := <-done; err != nil || h.Held() != 2*unit {
+			t.Errorf("%v, %d held", err, h.Held())
+		}
+	})
+}
+
+func TestDoesNotWaitForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(8 * unit)
+		big := b.Open("a")
+		big.Set(8 * unit)
+		begun := time.Now()
+		if err := b.Open("b").Ensure(t.Context(), unit); err != ErrFull || time.Since(begun) != Wait {
+			t.Errorf("%v after %v", err, time.Since(begun))
+		}
+		gone, cancel := context.WithCancelCause(t.Context())
+		cancel(errors.New("gone"))
+		if err := b.Open("b").Ensure(gone, unit); err == nil || err.Error() != "gone" {
+			t.Errorf("%v, want the cause", err)
+		}
+		big.Close()
+		if len(b.accounts) != 0 || b.waiting.Load() != 0 {
+			t.Errorf("%d accounts, %d waiting are left", len(b.accounts), b.waiting.Load())
+		}
+	})
+}
+
+// A thousand requests of one caller keep no other waiting, and a large request
+// is not passed by small ones for ever.
+func TestFewestFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(8 * unit)
+		all := b.Open("x")
+		all.Set(8 * unit)
+		got := make(chan string, 100)
+		want := func(name string, key any, n int64) {
+			go func() {
+				h := b.Open(key)
+				if err := h.Ensure(t.Context(), n); err == nil {
+					got <- name
+				}
+			}()
+			synctest.Wait()
+		}
+		for range 20 {
+			want("flood", "a", unit)
+		}
+		want("one", "b", unit)
+		all.Set(6 * unit)
+		synctest.Wait()
+		if x, y := <-got, <-got; x == y {
+			t.Errorf("%s and %s came in, want one of each", x, y)
+		}
+		want("large", "c", 5*unit) // more than a share, and less than others who hold
+		want("small", "d", unit)
+		all.Set(5 * unit)
+		synctest.Wait()
+		select {
+		case name := <-got:
+			if name == "flood" {
+				t.Errorf("%s came in before those who hold nothing", name)
+			}
+		default:
+		}
+		all.Close()
+		synctest.Wait()
+		seen := map[string]int{}
+		for len(got) > 0 {
+			seen[<-got]++
+		}
+		if seen["large"] != 1 && b.Used() < 5*unit {
+			t.Errorf("the large one waits: %v", seen)
+		}
+	})
+}
+
+// A caller that waits for its own share presses nobody else.
+func TestStallsIsForThoseWhoGain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(16 * unit)
+		own, other := b.Open("a"), b.Open("b")
+		own.Set(4 * unit)
+		other.Set(4 * unit)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 2)
+		go func() { done <- b.Open("a").Ensure(ctx, unit) }()
+		synctest.Wait()
+		if !own.Stalls() || other.Stalls() {
+			t.Errorf("stalls: %v and %v, want the one whose caller waits", own.Stalls(), other.Stalls())
+		}
+		go func() { done <- b.Open("c").Ensure(ctx, 9*unit) }()
+		synctest.Wait()
+		if !own.Stalls() || !other.Stalls() {
+			t.Errorf("stalls: %v and %v, want both where somebody waits for the total", own.Stalls(), other.Stalls())
+		}
+		cancel()
+		for range 2 {
+			<-done
+		}
+	})
+}
+
+// Whatever is asked for and given back, what is held stays within the limits.
+func FuzzBudget(f *testing.F) {
+	f.Add([]byte{0, 10, 17, 3, 33, 200, 0, 0})
+	f.Fuzz(func(t *testing.T, ops []byte) {
+		b := New(16 * unit)
+		holds := make([]*Hold, 6)
+		for i := range holds {
+			holds[i] = b.Open(i % 3)
+		}
+		for i := 0; i+1 < len(ops); i += 2 {
+			h, n := holds[ops[i]%6], int64(ops[i+1])*unit/8
+			switch {
+			case ops[i] >= 128:
+				h.Set(min(n, h.Held())) // it shrinks
+			default:
+				h.Try(n)
+			}
+			var sum int64
+			by := map[any]int64{}
+			pieces := map[any]int{}
+			for _, h := range holds {
+				sum += h.Held()
+				by[h.key] += h.Held()
+				if h.Held() > 0 {
+					pieces[h.key]++
+				}
+			}
+			if sum != b.used {
+				t.Fatalf("%d held, %d counted", sum, b.used)
+			}
+			for k, n := range by {
+				if n > b.total/4 && pieces[k] > 1 {
+					t.Fatalf("%v holds %d in %d pieces", k, n, pieces[k])
+				}
+			}
+			if sum > b.total && len(pieces) > 1 {
+				t.Fatalf("%d of %d are held", sum, b.total)
+			}
+		}
+		for _, h := range holds {
+			h.Close()
+		}
+		if b.used != 0 || len(b.accounts) != 0 {
+			t.Fatalf("%d bytes, %d accounts left", b.used, len(b.accounts))
+		}
+	})
+}

@@ -1,0 +1,57 @@
+package database
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/parley-a2a/parley/internal/plain"
+	"github.com/parley-a2a/parley/store"
+)
+
+// Hint returns what to do about an error of the database; "" if it says that
+// itself.
+func (p *Location) Hint(err error) string {
+	if p.Address != "" {
+		return p.postgresHint(err)
+	}
+	path := plain.Quote(p.File)
+	switch {
+	case errors.Is(err, sqlite3.CORRUPT):
+		return path + " is damaged inside: restore it from a backup, or name another directory with --data"
+	case errors.Is(err, store.ErrFull):
+		return "make room where " + path + " is: even to delete takes a little"
+	case errors.Is(err, store.ErrBusy) && !strings.Contains(err.Error(), "in use by"): // a server, which it names
+		return "another program, such as sqlite3, has " + path + " locked: end it, and try again"
+	case errors.Is(err, store.ErrReadOnly):
+		return path + " and its directory must be writable: look at their mode and owner, and whether the file system is read-only; --data names another directory"
+	}
+	return ""
+}
+
+func (p *Location) postgresHint(err error) string {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		switch pg.Code {
+		case "28P01", "28000":
+			return "PostgreSQL does not let this user in: look at the user and password of the address (" + Env + ", PGPASSWORD or ~/.pgpass), and at its pg_hba.conf"
+		case "3D000":
+			return "make the database first: createdb " + plain.Quote(p.database())
+		case "42501":
+			return "the user must be able to make the schema parley, once, or own it: GRANT CREATE ON DATABASE " + p.database() + " TO the user"
+		case "25006":
+			return "the server at " + p.host() + " only lets read: name the primary, not a standby (target_session_attrs=read-write finds it)"
+		}
+	}
+	switch {
+	case errors.Is(err, store.ErrBusy):
+		return "PostgreSQL has no connection left: each server takes up to pool_max_conns of the address (10) and one; raise max_connections, or put a pooler between"
+	case errors.Is(err, store.ErrFull):
+		return "make room on the disk of the database"
+	case errors.Is(err, store.ErrUnreachable):
+		return "see whether PostgreSQL runs at " + p.host() + " and takes connections from this machine; --store, or " + Env + ", has the address"
+	}
+	return ""
+}

@@ -1,0 +1,211 @@
+package database
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/plain"
+	"github.com/parley-a2a/parley/store"
+	"github.com/parley-a2a/parley/store/archive"
+	"github.com/parley-a2a/parley/store/postgres"
+	"github.com/parley-a2a/parley/store/sqlite"
+)
+
+// Store is an open database. AllPushes is for commands; a server does not need
+// it.
+type Store interface {
+	store.Store
+	AllPushes(ctx context.Context, after int64, limit int) ([]store.PushState, error)
+}
+
+// Open opens the database for a server, or for a command that has it alone, and
+// makes it if it is not there. It returns nil for memory. The caller closes it.
+func (p *Location) Open(ctx context.Context, log *slog.Logger, overwrite bool) (Store, error) {
+	switch {
+	case p.Address != "":
+		return nilOnError(postgres.Open(ctx, p.Address, &postgres.Options{Logger: log}))
+	case p.File != "":
+		return nilOnError(sqlite.Open(p.File, &sqlite.Options{Logger: log, Overwrite: overwrite}))
+	}
+	return nil, nil
+}
+
+// nilOnError keeps a nil pointer from becoming an interface that is not nil.
+func nilOnError[D Store](d D, err error) (Store, error) {
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// Reader is an open database for commands that only read it.
+type Reader interface {
+	archive.Source
+	Idle(ctx context.Context, q store.IdleQuery) ([]store.Row, error)
+	AllPushes(ctx context.Context, after int64, limit int) ([]store.PushState, error)
+	Close() error
+}
+
+// OpenBeside opens a database that exists for reading, while servers may use it.
+func (p *Location) OpenBeside(ctx context.Context) (Reader, error) {
+	if p.Address != "" {
+		return p.openThere(ctx)
+	}
+	r, err := sqlite.OpenReader(p.File)
+	if err != nil {
+		return nil, p.Absent(err)
+	}
+	return r, nil
+}
+
+// openThere opens a database of PostgreSQL that exists.
+func (p *Location) openThere(ctx context.Context) (*postgres.Store, error) {
+	st, err := postgres.Open(ctx, p.Address, &postgres.Options{Existing: true})
+	if err != nil {
+		return nil, p.Absent(err)
+	}
+	return st, nil
+}
+
+// OpenAlone opens a database that exists for commands that change it. It fails
+// while a server uses it, which would not see that its tasks are deleted.
+func (p *Location) OpenAlone(ctx context.Context, overwrite bool) (Store, error) {
+	if p.Address != "" {
+		st, err := p.openThere(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if err := p.unserved(ctx, st); err != nil {
+			return nil, errors.Join(err, st.Close())
+		}
+		return st, nil
+	}
+	r, err := sqlite.OpenReader(p.File) // which makes nothing where nothing is
+	if err != nil {
+		return nil, p.Absent(err)
+	}
+	if err := r.Close(); err != nil {
+		return nil, err
+	}
+	return p.OpenOrMake(ctx, overwrite)
+}
+
+// OpenOrMake is OpenAlone for commands that may make the database.
+func (p *Location) OpenOrMake(ctx context.Context, overwrite bool) (Store, error) {
+	st, err := p.Open(ctx, nil, overwrite)
+	if err == nil {
+		if pg, ok := st.(*postgres.Store); ok {
+			if err := p.unserved(ctx, pg); err != nil {
+				return nil, errors.Join(err, st.Close())
+			}
+		}
+		return st, nil
+	}
+	f := failure.New(failure.CodeAdmin, err.Error(), err)
+	if strings.Contains(err.Error(), "in use by") {
+		return nil, f.WithHint("%s", aloneHint)
+	}
+	if f.Hint = p.Hint(err); f.Hint == "" {
+		f.Hint = p.names()
+	}
+	return nil, f
+}
+
+const aloneHint = "stop the server for it; a server deletes by itself with --retain-completed, --retain-failed and --retain-waiting, and backup and export work beside it"
+
+// aliveFor is how long a server that says nothing more counts as one that runs.
+// It is longer than any --dead-after should be, which is not known here.
+const aliveFor = time.Minute
+
+// unserved wants no server to be at work with a database.
+func (p *Location) unserved(ctx context.Context, st *postgres.Store) error {
+	alive, err := st.Living(ctx, aliveFor)
+	if err != nil || len(alive) == 0 {
+		return err
+	}
+	return failure.New(failure.CodeAdmin, p.String()+" is in use by "+plain.Count(len(alive), "server")+" ("+plain.Line(strings.Join(alive, ", "))+")", nil).
+		WithHint("stop all servers for it; one that was killed counts for a minute. A server deletes by itself with --retain-completed, --retain-failed and --retain-waiting, and export works beside it")
+}
+
+// names says which option says where it is.
+func (p *Location) names() string {
+	if p.Address != "" {
+		return "--store, or " + Env + ", has the address"
+	}
+	return "--data names the directory"
+}
+
+// Absent is the failure of a command that finds no database.
+func (p *Location) Absent(err error) error {
+	f := failure.New(failure.CodeAdmin, err.Error(), err)
+	if f.Hint = p.Hint(err); p.Address == "" {
+		return f.WithHint("--data names the directory that parley serve keeps its tasks in, --store the file")
+	}
+	if f.Hint == "" && errors.Is(err, fs.ErrNotExist) {
+		f.Hint = "a server makes what it needs when it starts; --store, or " + Env + ", has the address"
+	}
+	return f
+}
+
+// Vault keeps API keys.
+type Vault interface {
+	Keep(ctx context.Context, name string, was, is []byte) ([]byte, error)
+	Kept(ctx context.Context) (map[string][]byte, error)
+	Close() error
+}
+
+// Vault opens the part of a database that holds API keys, also while servers use
+// it. makes says that the database is made if it is not there.
+func (p *Location) Vault(ctx context.Context, makes bool) (Vault, error) {
+	if p.Address != "" {
+		v, err := postgres.OpenVault(ctx, p.Address)
+		switch {
+		case err == nil:
+			return v, nil
+		case makes && errors.Is(err, fs.ErrNotExist):
+			return p.Open(ctx, nil, false)
+		}
+		return nil, p.Absent(err)
+	}
+	v, err := sqlite.OpenVault(p.File)
+	if makes && errors.Is(err, fs.ErrNotExist) {
+		if err := beginDatabase(p.File); err != nil {
+			return nil, err
+		}
+		v, err = sqlite.OpenVault(p.File)
+	}
+	if err != nil {
+		return nil, p.Absent(err)
+	}
+	return v, nil
+}
+
+// beginDatabase makes a database, so that the first key can be made before the
+// first start of the server.
+func beginDatabase(file string) error {
+	st, err := sqlite.Open(file, nil)
+	if errors.Is(err, store.ErrBusy) {
+		return nil // a server makes it at this moment
+	} else if err != nil {
+		return err
+	}
+	return st.Close()
+}
+
+// Imported fails if an import into the database did not finish.
+func Imported(ctx context.Context, st store.Store) error {
+	kept, err := st.Kept(ctx)
+	if err != nil {
+		return err
+	}
+	if kept[archive.Mark] == nil {
+		return nil
+	}
+	return failure.New(failure.CodeServe, "an import into this database was not finished: its tasks are not all there", nil).
+		WithHint("run parley admin import again, with the same export")
+}

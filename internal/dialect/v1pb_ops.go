@@ -1,0 +1,144 @@
+package dialect
+
+import (
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/pb"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/emptypb"
+)
+
+// What operations take and give, as messages of 1.0 and back.
+
+// ToProto converts a request, or a result as Call and Stream give it: nil is
+// the result of a delete. The position of a stream's element is not in it; see
+// WithSeq.
+//
+// What protocol buffers cannot carry of an a2a value:
+//
+//   - JSON values (metadata, data, params, header) are kept as values, not byte
+//     for byte: the order of keys, white space and the spelling of numbers are
+//     lost, and of two equal keys the last one stays. Numbers are float64:
+//     integers beyond 2^53 are rounded, and what is beyond the range of float64
+//     becomes its largest. Half a surrogate pair becomes U+FFFD.
+//   - As in JSON, timestamps are cut to milliseconds and bytes that are not
+//     UTF-8 become U+FFFD.
+//   - Lists and maps that are empty are absent, and so is what an OAuth flow does
+//     not have, such as the authorization URL of the password flow.
+func ToProto(v any) proto.Message {
+	switch v := v.(type) {
+	case nil:
+		return new(emptypb.Empty)
+	case *a2a.SendMessageRequest:
+		return sendRequestPB(v)
+	case *a2a.GetTaskRequest:
+		return &pb.GetTaskRequest{Tenant: utf(v.Tenant), Id: utf(v.ID), HistoryLength: v.HistoryLength, CurrentGeneration: v.CurrentGeneration}
+	case *a2a.ListTasksRequest:
+		return listRequestPB(v)
+	case *a2a.CancelTaskRequest:
+		return &pb.CancelTaskRequest{Tenant: utf(v.Tenant), Id: utf(v.ID), Metadata: structPB(v.Metadata)}
+	case *a2a.SubscribeToTaskRequest:
+		return &pb.SubscribeToTaskRequest{Tenant: utf(v.Tenant), Id: utf(v.ID)}
+	case *a2a.TaskPushNotificationConfig:
+		return pushPB(v)
+	case *a2a.GetTaskPushNotificationConfigRequest:
+		return &pb.GetTaskPushNotificationConfigRequest{Tenant: utf(v.Tenant), TaskId: utf(v.TaskID), Id: utf(v.ID)}
+	case *a2a.ListTaskPushNotificationConfigsRequest:
+		return &pb.ListTaskPushNotificationConfigsRequest{Tenant: utf(v.Tenant), TaskId: utf(v.TaskID), PageSize: v.PageSize, PageToken: utf(v.PageToken)}
+	case *a2a.DeleteTaskPushNotificationConfigRequest:
+		return &pb.DeleteTaskPushNotificationConfigRequest{Tenant: utf(v.Tenant), TaskId: utf(v.TaskID), Id: utf(v.ID)}
+	case *a2a.GetExtendedAgentCardRequest:
+		return &pb.GetExtendedAgentCardRequest{Tenant: utf(v.Tenant)}
+
+	case *a2a.SendMessageResponse:
+		return sendResponsePB(v)
+	case *a2a.StreamResponse:
+		return streamResponsePB(v)
+	case *a2a.Task:
+		return taskPB(v)
+	case *a2a.ListTasksResponse:
+		return &pb.ListTasksResponse{Tasks: each(v.Tasks, taskPB), NextPageToken: utf(v.NextPageToken), PageSize: v.PageSize, TotalSize: v.TotalSize}
+	case *a2a.ListTaskPushNotificationConfigsResponse:
+		return &pb.ListTaskPushNotificationConfigsResponse{Configs: each(v.Configs, pushPB), NextPageToken: utf(v.NextPageToken)}
+	case *a2a.AgentCard:
+		return cardPB(v)
+	}
+	panic("dialect: ToProto of a type that is no request and no result")
+}
+
+// FromProto reads a request into a type of package a2a. The error is
+// InvalidParams and names the fields. Fields that are missing are for Validate
+// to find.
+func FromProto(m proto.Message) (any, error) {
+	r := reader{depth: requestDepth}
+	v := r.any(m)
+	if len(r.bad) > 0 {
+		return nil, r.invalid()
+	}
+	return v, nil
+}
+
+// ResultFromProto reads the result of an operation or an element of its
+// stream; that of a delete is nil. The error is InvalidAgentResponse.
+func ResultFromProto(op Op, m proto.Message) (any, error) {
+	r := reader{depth: resultDepth}
+	v := r.any(m)
+	if len(r.bad) > 0 {
+		return nil, &a2a.Error{
+			Code:    a2a.CodeInvalidAgentResponse,
+			Message: "the agent's answer to " + op.String() + " cannot be read",
+			Cause:   r.invalid(),
+		}
+	}
+	return v, nil
+}
+
+// any converts a request, a result or an element of a stream.
+func (r *reader) any(m proto.Message) any {
+	switch m := m.(type) {
+	case *emptypb.Empty:
+		return nil
+	case *pb.SendMessageRequest:
+		return r.sendRequest(m)
+	case *pb.GetTaskRequest:
+		return &a2a.GetTaskRequest{Tenant: m.GetTenant(), ID: m.GetId(), HistoryLength: m.HistoryLength, CurrentGeneration: m.CurrentGeneration}
+	case *pb.ListTasksRequest:
+		return &a2a.ListTasksRequest{
+			Tenant: m.GetTenant(), ContextID: m.GetContextId(), Status: r.state("status", m.GetStatus()),
+			PageSize: pageSize(m), PageToken: m.GetPageToken(), HistoryLength: m.HistoryLength,
+			StatusTimestampAfter: r.time("statusTimestampAfter", m.GetStatusTimestampAfter()),
+			IncludeArtifacts:     m.GetIncludeArtifacts(),
+		}
+	case *pb.CancelTaskRequest:
+		return &a2a.CancelTaskRequest{Tenant: m.GetTenant(), ID: m.GetId(), Metadata: r.object("metadata", m.GetMetadata())}
+	case *pb.SubscribeToTaskRequest:
+		return &a2a.SubscribeToTaskRequest{Tenant: m.GetTenant(), ID: m.GetId()}
+	case *pb.TaskPushNotificationConfig:
+		return r.push(m)
+	case *pb.GetTaskPushNotificationConfigRequest:
+		return &a2a.GetTaskPushNotificationConfigRequest{Tenant: m.GetTenant(), TaskID: m.GetTaskId(), ID: m.GetId()}
+	case *pb.ListTaskPushNotificationConfigsRequest:
+		return &a2a.ListTaskPushNotificationConfigsRequest{Tenant: m.GetTenant(), TaskID: m.GetTaskId(), PageSize: m.GetPageSize(), PageToken: m.GetPageToken()}
+	case *pb.DeleteTaskPushNotificationConfigRequest:
+		return &a2a.DeleteTaskPushNotificationConfigRequest{Tenant: m.GetTenant(), TaskID: m.GetTaskId(), ID: m.GetId()}
+	case *pb.GetExtendedAgentCardRequest:
+		return &a2a.GetExtendedAgentCardRequest{Tenant: m.GetTenant()}
+
+	case *pb.SendMessageResponse:
+		return &a2a.SendMessageResponse{Task: r.task("task", m.GetTask()), Message: r.message("message", m.GetMessage())}
+	case *pb.StreamResponse:
+		return r.streamResponse(m)
+	case *pb.Task:
+		return r.task("", m)
+	case *pb.ListTasksResponse:
+		return &a2a.ListTasksResponse{
+			Tasks: readEach("tasks", m.GetTasks(), r.task), NextPageToken: m.GetNextPageToken(),
+			PageSize: m.GetPageSize(), TotalSize: m.GetTotalSize(),
+		}
+	case *pb.ListTaskPushNotificationConfigsResponse:
+		list := readEach("", m.GetConfigs(), func(_ string, c *pb.TaskPushNotificationConfig) *a2a.TaskPushNotificationConfig { return r.push(c) })
+		return &a2a.ListTaskPushNotificationConfigsResponse{Configs: list, NextPageToken: m.GetNextPageToken()}
+	case *pb.AgentCard:
+		return r.card(m)
+	}
+	panic("dialect: a message that is no request and no result")
+}

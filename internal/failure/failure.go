@@ -1,0 +1,83 @@
+// Package failure is what a command reports when it could not do its job: the
+// error envelope of a2a-cli Appendix B, and the exit code that agrees with it.
+package failure
+
+import "fmt"
+
+// Error is one failure.
+type Error struct {
+	Code    string // the protocol's name, or one of the codes below
+	Message string
+	Hint    string // what to do about it; "" if that is not known
+	A2ACode int    // of the binding; 0: none
+
+	Lines []string // more of the message, such as the mistakes of a file
+
+	Cause error // for the log; nil if there is none
+}
+
+// Codes of failures that are the program's own (a2a-cli Appendix D). Those of
+// ours that it has no name for have a prefix of their own.
+const (
+	CodeUsage              = "A2ACLI_ERR_USAGE"
+	CodeCardNotFound       = "A2ACLI_ERR_CARD_NOT_FOUND"
+	CodeCardInvalid        = "A2ACLI_ERR_CARD_INVALID"
+	CodeUnreachable        = "A2ACLI_ERR_UNREACHABLE"
+	CodeCredentialsMissing = "A2ACLI_ERR_CREDENTIALS_MISSING"
+	CodeAuthFailed         = "A2ACLI_ERR_AUTH_FAILED"
+	CodeTimeout            = "A2ACLI_ERR_TIMEOUT"
+	CodeInternal           = "A2ACLI_ERR_INTERNAL"
+
+	CodeInterrupted = "PARLEY_ERR_INTERRUPTED" // by a signal
+	CodeServe       = "PARLEY_ERR_SERVE"       // the server cannot start or go on
+	CodeAdmin       = "PARLEY_ERR_ADMIN"       // the tasks on disk cannot be worked with
+)
+
+// Exit codes (a2a-cli §11.6).
+const (
+	ExitFailure     = 1
+	ExitUsage       = 2
+	ExitUnreachable = 3
+	ExitAuth        = 4
+	ExitTimeout     = 5
+	ExitInterrupted = 130 // as shells have it for SIGINT
+)
+
+// exits is the Exit column of Appendix D. Codes that are not in it exit 1, as
+// all errors of the protocol do.
+var exits = map[string]int{
+	CodeUsage:              ExitUsage,
+	CodeCardNotFound:       ExitUnreachable,
+	CodeUnreachable:        ExitUnreachable,
+	CodeCredentialsMissing: ExitAuth,
+	CodeAuthFailed:         ExitAuth,
+	CodeTimeout:            ExitTimeout,
+	CodeInterrupted:        ExitInterrupted,
+}
+
+// New returns a failure. cause may be nil.
+func New(code, message string, cause error) *Error {
+	return &Error{Code: code, Message: message, Cause: cause}
+}
+
+// Usagef returns a failure that the command line or the configuration caused.
+func Usagef(format string, args ...any) *Error {
+	return New(CodeUsage, fmt.Sprintf(format, args...), nil)
+}
+
+// WithHint sets the hint and returns the failure.
+func (e *Error) WithHint(format string, args ...any) *Error {
+	e.Hint = fmt.Sprintf(format, args...)
+	return e
+}
+
+// Exit returns the exit code of a command that fails like this.
+func (e *Error) Exit() int {
+	if exit, ok := exits[e.Code]; ok {
+		return exit
+	}
+	return ExitFailure
+}
+
+func (e *Error) Error() string { return e.Code + ": " + e.Message }
+func (e *Error) Unwrap() error { return e.Cause }

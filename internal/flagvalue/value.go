@@ -1,0 +1,168 @@
+// Package flagvalue makes values of flags (pflag.Value) of functions that parse
+// one word. Values are set by one goroutine at a time.
+package flagvalue
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// Value is the value of a flag.
+type Value struct {
+	kind string
+	set  func(string) error
+	show func() string
+}
+
+// New returns a value that each word on the command line is given to. kind is
+// what help calls such a word. show returns what is printed as the default and
+// as the value in force; nil prints nothing.
+func New(kind string, set func(word string) error, show func() string) *Value {
+	return &Value{kind, set, show}
+}
+
+// Of returns a value that keeps in *to what parse makes of the last word.
+func Of[T any](kind string, to *T, parse func(string) (T, error), show func(T) string) *Value {
+	set := func(word string) error {
+		v, err := parse(word)
+		if err == nil {
+			*to = v
+		}
+		return err
+	}
+	return New(kind, set, shown(to, show))
+}
+
+// List returns a value of a flag that may be repeated: parse makes of each word
+// what is appended to *to.
+func List[T any](kind string, to *[]T, parse func(string) ([]T, error), show func([]T) string) *Value {
+	set := func(word string) error {
+		list, err := parse(word)
+		if err == nil {
+			*to = append(*to, list...)
+		}
+		return err
+	}
+	return New(kind, set, shown(to, show))
+}
+
+func shown[T any](of *T, show func(T) string) func() string {
+	if show == nil {
+		return nil
+	}
+	return func() string { return show(*of) }
+}
+
+// One makes of a parser of one thing the parser of a List.
+func One[T any](parse func(string) (T, error)) func(string) ([]T, error) {
+	return func(word string) ([]T, error) {
+		v, err := parse(word)
+		return []T{v}, err
+	}
+}
+
+// Commas shows a list of words.
+func Commas(list []string) string { return strings.Join(list, ",") }
+
+func (v *Value) String() string {
+	if v.show == nil {
+		return ""
+	}
+	return v.show()
+}
+
+func (v *Value) Type() string          { return v.kind }
+func (v *Value) Set(word string) error { return v.set(word) }
+
+// Choice returns a value that is one of a few words, in any case.
+func Choice(to *string, words ...string) *Value {
+	return Of("string", to, func(s string) (string, error) {
+		for _, w := range words {
+			if strings.EqualFold(s, w) {
+				return w, nil
+			}
+		}
+		return "", fmt.Errorf("must be %s", strings.Join(words, " or "))
+	}, func(s string) string { return s })
+}
+
+// Duration returns a value that is a positive duration; a plain number means
+// seconds.
+func Duration(to *time.Duration) *Value {
+	return Of("duration", to, func(s string) (time.Duration, error) {
+		d, err := time.ParseDuration(s)
+		if err != nil {
+			d, err = time.ParseDuration(s + "s")
+		}
+		if err != nil || d <= 0 {
+			return 0, errors.New("must be a positive duration such as 500ms, 90s or 5m")
+		}
+		return d, nil
+	}, func(d time.Duration) string {
+		if d == 0 {
+			return ""
+		}
+		return d.String()
+	})
+}
+
+var units = []struct {
+	name  string
+	bytes int64
+}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}}
+
+// Size returns a value that is a number of bytes, with a unit or without.
+func Size(to *int64) *Value {
+	return Of("size", to, ParseSize, func(n int64) string {
+		for _, u := range units {
+			if n > 0 && n%u.bytes == 0 {
+				return strconv.FormatInt(n/u.bytes, 10) + u.name
+			}
+		}
+		return strconv.FormatInt(n, 10)
+	})
+}
+
+// ParseSize returns the number of bytes that s stands for: 65536, 64KiB, 8MiB
+// or 1GiB, in any case.
+func ParseSize(s string) (int64, error) {
+	unit := int64(1)
+	for _, u := range units {
+		if rest, ok := strings.CutSuffix(strings.ToLower(s), strings.ToLower(u.name)); ok {
+			s, unit = rest, u.bytes
+		}
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil || n < 0 || n > math.MaxInt64/unit {
+		return 0, errors.New("must be a number of bytes such as 65536, 64KiB, 8MiB or 1GiB")
+	}
+	return n * unit, nil
+}
+
+// ParseBindings returns the protocol bindings that a word names, separated by
+// commas: by their names in cards or by those that people use.
+func ParseBindings(word string) ([]string, error) {
+	var list []string
+	for name := range strings.SplitSeq(word, ",") {
+		switch name = strings.TrimSpace(name); strings.ToUpper(name) {
+		case "JSONRPC", "JSON-RPC":
+			name = a2a.BindingJSONRPC
+		case "HTTP+JSON", "HTTPJSON", "HTTP", "REST":
+			name = a2a.BindingHTTPJSON
+		case "GRPC":
+			name = a2a.BindingGRPC
+		default:
+			if !strings.Contains(name, "://") { // custom bindings are URIs (A2A §5.8)
+				return nil, errors.New("must be JSONRPC, HTTP+JSON, GRPC or the URI of another binding")
+			}
+		}
+		list = append(list, name)
+	}
+	return list, nil
+}

@@ -1,0 +1,201 @@
+package json
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+	"unsafe"
+)
+
+// A layout is what there is to know of a Go type to write and to read it: for a
+// struct, the members of its object and where in the struct they are.
+type layout struct {
+	of     reflect.Type
+	fields []field
+	oneofs Seen           // the fields of its oneof
+	zero   unsafe.Pointer // an empty value, for what is REQUIRED but not there
+
+	append func(b []byte, p unsafe.Pointer, plain bool) ([]byte, bool)
+	read   func(r *Reader, p unsafe.Pointer) *Fault
+	after  func(p unsafe.Pointer, seen Seen) *Fault
+	empty  func(p unsafe.Pointer) bool
+}
+
+// A field is one member.
+type field struct {
+	key    string // `,"name":`
+	offset uintptr
+	elem   *layout // of objects and of own types
+	kind   kind
+	flags  flags
+	of     reflect.Type
+	name   string
+	snake  string // the proto's name, where it differs
+}
+
+// flags are what the tag says behind the name.
+type flags uint8
+
+const (
+	optional flags = 1 << iota // omitempty: left out where it is empty
+	draft                      // left out of the plain form
+	oneof                      // at most one of those with this flag may be there
+	free                       // any: of raw JSON, where otherwise it is an object
+	bounded                    // Reader.Bound counts
+	alias                      // read, but not written: another name of a field
+)
+
+var options = map[string]flags{"omitempty": optional, "omitzero": optional, "draft": draft, "oneof": oneof | optional, "any": free, "bounded": bounded}
+
+type kind uint8
+
+const (
+	text kind = iota
+	texts
+	textMap
+	truth
+	truthPointer
+	number
+	number32
+	number32Pointer
+	number64
+	number64Pointer
+	timestamp
+	base64Bytes
+	raw
+	object
+	objectPointer
+	objects
+	own // a type with hooks that is no struct
+)
+
+// layouts are those of all types, made while packages are initialized.
+var layouts = map[reflect.Type]*layout{}
+
+func layoutOf(t reflect.Type) *layout {
+	if l := layouts[t]; l != nil {
+		return l
+	}
+	l := &layout{of: t, zero: reflect.New(t).UnsafePointer()}
+	layouts[t] = l
+	if t.Kind() == reflect.Struct {
+		l.add(t, 0)
+	}
+	for i := range l.fields {
+		if l.fields[i].flags&oneof != 0 {
+			l.oneofs |= 1 << i
+		}
+	}
+	if len(l.fields) > 64 {
+		panic(fmt.Sprintf("json: %v has too many fields", t))
+	}
+	return l
+}
+
+// add adds the fields of a struct, and of those that are embedded in it. Of equal
+// names the outer one counts.
+func (l *layout) add(t reflect.Type, offset uintptr) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if f.Anonymous {
+			l.add(f.Type, offset+f.Offset)
+			continue
+		}
+		names, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		options += "," + f.Tag.Get("form")
+		if names == "-" {
+			continue
+		}
+		if names == "" {
+			panic(fmt.Sprintf("json: %v.%s has no name", t, f.Name))
+		}
+		set := flags(0)
+		for name := range strings.SplitSeq(names, "|") {
+			l.field(f.Type, name, options, offset+f.Offset, set)
+			set = alias
+		}
+	}
+}
+
+func (l *layout) field(t reflect.Type, name, tag string, offset uintptr, set flags) {
+	for _, option := range strings.Split(tag, ",") {
+		set |= options[option]
+	}
+	f := field{name: name, snake: snake(name), key: `,"` + name + `":`, offset: offset, of: t, flags: set}
+	f.kind, f.elem = kindOf(t)
+	for i := range l.fields {
+		if l.fields[i].name == name {
+			l.fields[i] = f
+			return
+		}
+	}
+	l.fields = append(l.fields, f)
+}
+
+func kindOf(t reflect.Type) (kind, *layout) {
+	named := t.PkgPath() != ""
+	switch t.Kind() {
+	case reflect.String:
+		return text, nil
+	case reflect.Bool:
+		return truth, nil
+	case reflect.Int:
+		return number, nil
+	case reflect.Int64:
+		return number64, nil
+	case reflect.Int32:
+		if !named {
+			return number32, nil
+		}
+	case reflect.Struct:
+		if t == reflect.TypeFor[time.Time]() {
+			return timestamp, nil
+		}
+		return object, layoutOf(t)
+	case reflect.Pointer:
+		switch e := t.Elem(); e.Kind() {
+		case reflect.Bool:
+			return truthPointer, nil
+		case reflect.Int32:
+			return number32Pointer, nil
+		case reflect.Int64:
+			return number64Pointer, nil
+		case reflect.Struct:
+			return objectPointer, layoutOf(e)
+		}
+	case reflect.Slice:
+		switch e := t.Elem(); e.Kind() {
+		case reflect.Uint8:
+			if named {
+				return raw, nil
+			}
+			return base64Bytes, nil
+		case reflect.String:
+			return texts, nil
+		case reflect.Pointer:
+			return objects, layoutOf(e.Elem())
+		}
+	case reflect.Map:
+		if t.Elem().Kind() == reflect.String {
+			return textMap, nil
+		}
+	}
+	return own, layoutOf(t)
+}
+
+// snake returns the proto's spelling of a name, or "" if it is the same.
+func snake(name string) string {
+	var b strings.Builder
+	for _, c := range name {
+		if c >= 'A' && c <= 'Z' {
+			b.WriteByte('_')
+			c += 'a' - 'A'
+		}
+		b.WriteRune(c)
+	}
+	if b.Len() == len(name) {
+		return ""
+	}
+	return b.String()
+}

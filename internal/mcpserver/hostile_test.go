@@ -1,0 +1,86 @@
+package mcpserver
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// many counts the calls that reach an agent that never answers.
+type many struct {
+	a2a.Service
+	mu       sync.Mutex
+	now, max int
+}
+
+func (m *many) SendStreamingMessage(ctx context.Context, _ *a2a.SendMessageRequest) iter.Seq2[*a2a.StreamResponse, error] {
+	return func(yield func(*a2a.StreamResponse, error) bool) {
+		m.mu.Lock()
+		m.now++
+		m.max = max(m.max, m.now)
+		m.mu.Unlock()
+		<-ctx.Done()
+		m.mu.Lock()
+		m.now--
+		m.mu.Unlock()
+		yield(nil, context.Cause(ctx))
+	}
+}
+
+func (m *many) GetTask(context.Context, *a2a.GetTaskRequest) (*a2a.Task, error) {
+	return nil, errors.New("parley: secret-7f3a at 10.0.0.1\x1b[2J")
+}
+
+// A client that calls without end has a hundred calls under way, and is told so for
+// the others; what fails tells nothing of the inside; all ends with the client.
+func TestCallsAreBounded(t *testing.T) {
+	m := &many{}
+	s := New(m, &a2a.AgentCard{Name: "x", Capabilities: a2a.AgentCapabilities{Streaming: new(true)}}, nil)
+	inR, inW := io.Pipe()
+	outR, outW := io.Pipe()
+	ended := make(chan error, 1)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	go func() {
+		ended <- s.Serve(ctx, inR, outW)
+		outW.Close()
+	}()
+	const calls = 3000
+	go func() {
+		fmt.Fprintln(inW, `{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`)
+		fmt.Fprintln(inW, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+		fmt.Fprintln(inW, `{"jsonrpc":"2.0","id":"g","method":"tools/call","params":{"name":"get_task","arguments":{"task_id":"x"}}}`)
+		for i := range calls {
+			fmt.Fprintf(inW, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"send_message","arguments":{"message":"x"}}}`+"\n", i)
+		}
+	}()
+	refused, lines := 0, bufio.NewScanner(outR)
+	for refused < calls-maxCalls && lines.Scan() {
+		line := lines.Text()
+		switch {
+		case strings.Contains(line, "100 calls are under way"):
+			refused++
+		case strings.Contains(line, "secret-7f3a") || strings.Contains(line, "\x1b"):
+			t.Errorf("a call's failure is told as %s", line)
+		}
+	}
+	go io.Copy(io.Discard, outR)
+	inW.Close()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.max > maxCalls || m.now != 0 || refused < calls-maxCalls {
+		t.Errorf("%d calls at a time, %d left behind, %d refused", m.max, m.now, refused)
+	}
+}

@@ -1,0 +1,24 @@
+package plain
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+)
+
+// A2ACLI_AUTH_004: no form of a credential passes.
+func TestRedactorHidesEveryForm(t *testing.T) {
+	var b strings.Builder
+	r := NewWriter(&b)
+	const secret = `p"w/d &é`
+	r.Hide(secret, "")
+	fmt.Fprintf(r, "plain %s\nquery ?k=p%%22w%%2Fd+%%26%%C3%%A9\npath p%%22w%%2Fd%%20&%%C3%%A9\n", secret)
+	slog.New(slog.NewTextHandler(r, nil)).Info("log", "body", `{"k":"`+secret+`"}`)
+	got := b.String()
+	for _, leak := range []string{`p"w`, `p\"w`, "p%22w"} {
+		if strings.Contains(got, leak) {
+			t.Errorf("%q is in:\n%s", leak, got)
+		}
+	}
+}

@@ -1,0 +1,321 @@
+package port
+
+import (
+	"container/list"
+	"crypto/tls"
+	"log/slog"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/parley-a2a/parley/internal/scarce"
+)
+
+// conns count the connections of a Port, from before the TLS handshake until they
+// are closed, for both of its servers. If all slots are in use, a new connection
+// takes that of the one that has been idle longest, without a request.
+type conns struct {
+	slots   chan struct{} // one element for each open connection; nil if there is no limit
+	most    int           // from one address; 0 if there is no limit
+	own     bool          // the connections of this machine are limited, too
+	trusted func(netip.Addr) bool
+	log     *throttled
+	closed  chan struct{} // nobody waits for a slot anymore
+	closing sync.Once
+
+	mu    sync.Mutex // protects the fields below
+	from  map[netip.Prefix]*origin
+	idle  *list.List  // of *slot, the one that has been idle longest first
+	sweep *time.Timer // goes off when the first of them has been idle for too long; nil if it is not set
+}
+
+// origin is an address with connections.
+type origin struct {
+	open int
+	idle *list.List // like that of conns
+}
+
+const (
+	// leastIdle is how long a connection has been idle before it gives way: until
+	// then its client may be about to use it.
+	leastIdle = time.Second
+	// longestIdle is how long a connection may be idle. net/http and grpc-go close
+	// it before, if it is idle to them, in a way that clients can tell from a
+	// failure. It is not idle to them while answers are left that the client does
+	// not take.
+	longestIdle = IdleTimeout + 30*time.Second
+	// acceptPause is how long to wait, at first and at most, before a connection is
+	// accepted again after the machine had no room for it.
+	acceptPause, maxAcceptPause = 5 * time.Millisecond, time.Second
+)
+
+func newConns(o *Options, log *throttled) *conns {
+	c := &conns{most: max(o.AddrConnections, 0), own: o.LimitLoopback, trusted: o.Trusted, log: log, closed: make(chan struct{}), from: map[netip.Prefix]*origin{}, idle: list.New()}
+	if o.Connections > 0 {
+		c.slots = make(chan struct{}, o.Connections)
+	}
+	return c
+}
+
+// count returns how many connections are open where their number is limited, and
+// how many are idle.
+func (c *conns) count() (open, idle int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.slots), c.idle.Len()
+}
+
+// accept takes the next connection that may come in.
+func (c *conns) accept(l net.Listener) (net.Conn, *slot, error) {
+	for pause := acceptPause; ; {
+		if err := c.wait(); err != nil {
+			return nil, nil, err
+		}
+		conn, err := l.Accept()
+		if err != nil {
+			c.free()
+			if !scarce.Is(err) {
+				return nil, nil, err
+			}
+			c.log.write(slog.LevelWarn, "the machine has no room for another connection; those to come have to wait", slog.Any("error", err))
+			if c.evictIdle() == 0 {
+				pause = acceptPause
+			}
+			c.pause(pause)
+			pause = min(2*pause, maxAcceptPause)
+			continue
+		}
+		pause = acceptPause
+		p, ok := c.enter(conn)
+		if ok {
+			return conn, p, nil
+		}
+		c.free()
+		conn.Close() // it has said nothing yet that could be answered
+	}
+}
+
+// wait waits for a slot. Until then new connections stay in the queue of the
+// operating system.
+func (c *conns) wait() error {
+	if c.slots == nil {
+		return nil
+	}
+	for {
+		select {
+		case c.slots <- struct{}{}:
+			return nil
+		case <-c.closed:
+			return net.ErrClosed
+		default:
+		}
+		in := c.evictIdle()
+		if in == 0 {
+			continue
+		}
+		c.log.write(slog.LevelWarn, "there are as many connections as there may be, and none is idle; more have to wait", slog.Int("limit", cap(c.slots)))
+		later := time.NewTimer(in)
+		select {
+		case c.slots <- struct{}{}:
+			later.Stop()
+			return nil
+		case <-c.closed:
+			later.Stop()
+			return net.ErrClosed
+		case <-later.C:
+		}
+	}
+}
+
+// pause waits for a while, or until the end.
+func (c *conns) pause(d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-c.closed:
+	}
+}
+
+func (c *conns) free() {
+	if c.slots != nil {
+		<-c.slots
+	}
+}
+
+// close ends waiting.
+func (c *conns) close() { c.closing.Do(func() { close(c.closed) }) }
+
+// evictIdle closes the connection that has been idle longest, if that is long enough:
+// then it returns 0. Otherwise it returns when to look again.
+func (c *conns) evictIdle() time.Duration {
+	c.mu.Lock()
+	p, in := oldest(c.idle)
+	c.mu.Unlock()
+	if in == 0 {
+		p.evict()
+	}
+	return in
+}
+
+// closeIdle closes the connections that have been idle for too long.
+func (c *conns) closeIdle() {
+	c.mu.Lock()
+	var list []*slot
+	c.sweep = nil
+	for e := c.idle.Front(); e != nil; e = e.Next() {
+		p := e.Value.(*slot)
+		if left := longestIdle - time.Since(p.since); left > 0 {
+			c.sweep = time.AfterFunc(left, c.closeIdle)
+			break
+		}
+		list = append(list, p)
+	}
+	c.mu.Unlock()
+	for _, p := range list {
+		p.evict()
+	}
+}
+
+// oldest returns the first of a list of idle connections, and when it may be
+// closed: 0 means now. conns.mu is held.
+func oldest(idle *list.List) (*slot, time.Duration) {
+	first := idle.Front()
+	if first == nil {
+		return nil, leastIdle
+	}
+	p := first.Value.(*slot)
+	return p, max(leastIdle-time.Since(p.since), 0)
+}
+
+// enter counts a connection for its address. It reports false if there are too
+// many from there, none of which is idle.
+func (c *conns) enter(conn net.Conn) (*slot, bool) {
+	p := &slot{c: c, conn: conn}
+	if !c.counts(p) {
+		p.set(false)
+		return p, true
+	}
+	c.mu.Lock()
+	from := c.from[p.from]
+	if from == nil {
+		from = &origin{idle: list.New()}
+		c.from[p.from] = from
+	}
+	var first *slot
+	in := time.Duration(0)
+	if from.open >= c.most {
+		first, in = oldest(from.idle)
+	}
+	if in == 0 {
+		from.open++
+	}
+	c.mu.Unlock()
+	if in > 0 {
+		c.log.write(slog.LevelWarn, "there are as many connections from one address as there may be, and none is idle; more are closed",
+			slog.String("address", p.from.Addr().String()), slog.Int("limit", c.most))
+		return nil, false
+	}
+	if first != nil {
+		first.evict()
+	}
+	p.set(false)
+	return p, true
+}
+
+// counts reports whether a connection counts for its address, and notes that.
+func (c *conns) counts(p *slot) bool {
+	if c.most == 0 {
+		return false
+	}
+	addr, ok := remoteNetwork(p.conn)
+	if !ok {
+		return false // no network
+	}
+	if c.trusted != nil && c.trusted(addr) || addr.IsLoopback() && !c.own {
+		return false
+	}
+	p.from = Network(addr)
+	return true
+}
+
+// slot is that of a connection.
+type slot struct {
+	// set by enter, then constant
+	c    *conns
+	conn net.Conn     // as it was accepted
+	from netip.Prefix // if it is counted
+
+	// protected by conns.mu
+	released  bool          // the slot was given back
+	since     time.Time     // when it became idle
+	ofAll     *list.Element // in conns.idle; nil while it is busy
+	ofAddress *list.Element // in origin.idle; nil while it is busy, or if it is not counted
+}
+
+// set notes whether the connection is busy with a request.
+func (p *slot) set(busy bool) {
+	p.note(func() bool { return busy })
+}
+
+// note asks busy whether the connection is busy with a request. Of calls at the
+// same time the last one knows what the others have changed.
+func (p *slot) note(busy func() bool) {
+	p.c.mu.Lock()
+	defer p.c.mu.Unlock()
+	if p.released {
+		return
+	}
+	p.unlistLocked()
+	if busy() {
+		return
+	}
+	p.since = time.Now()
+	p.ofAll = p.c.idle.PushBack(p)
+	if p.c.sweep == nil {
+		p.c.sweep = time.AfterFunc(longestIdle, p.c.closeIdle)
+	}
+	if p.from.IsValid() {
+		p.ofAddress = p.c.from[p.from].idle.PushBack(p)
+	}
+}
+
+func (p *slot) unlistLocked() {
+	if p.ofAll != nil {
+		p.c.idle.Remove(p.ofAll)
+	}
+	if p.ofAddress != nil {
+		p.c.from[p.from].idle.Remove(p.ofAddress)
+	}
+	p.ofAll, p.ofAddress = nil, nil
+}
+
+// evict closes the connection. Whoever serves it finds it closed.
+func (p *slot) evict() {
+	conn := p.conn
+	if t, ok := conn.(*tls.Conn); ok {
+		conn = t.NetConn() // t would write, and wait for that
+	}
+	conn.Close()
+	p.release()
+}
+
+// release gives the slot back; again, it does nothing.
+func (p *slot) release() {
+	p.c.mu.Lock()
+	if p.released {
+		p.c.mu.Unlock()
+		return
+	}
+	p.released = true
+	p.unlistLocked()
+	if p.from.IsValid() {
+		from := p.c.from[p.from]
+		if from.open--; from.open <= 0 {
+			delete(p.c.from, p.from)
+		}
+	}
+	p.c.mu.Unlock()
+	p.c.free()
+}

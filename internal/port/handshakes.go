@@ -1,0 +1,130 @@
+package port
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/netip"
+	"runtime"
+	"sync/atomic"
+
+	"github.com/parley-a2a/parley/internal/queue"
+)
+
+// handshakes are done as many at a time as half of the processors: a handshake
+// takes about a millisecond of one, which is what strangers can make a server
+// spend for less of their own. Addresses have their turns one after the other.
+//
+// A turn covers CPU work only. None is held while waiting for a client, so a client
+// that stalls delays no others.
+type handshakes struct {
+	turns *queue.Fair[netip.Prefix]
+}
+
+func newHandshakes() *handshakes {
+	return &handshakes{queue.NewFair[netip.Prefix](max(1, runtime.GOMAXPROCS(0)/2))}
+}
+
+// handshakeConn is a connection below one of TLS, until its handshake is over. Its turn
+// begins when bytes of the client arrive and ends with the answer to them.
+type handshakeConn struct {
+	net.Conn
+	of   *handshakes
+	from netip.Prefix
+
+	ctx  context.Context // of the handshake, from the ClientHello on; belongs to the handshake
+	over atomic.Bool
+	has  atomic.Bool // a turn
+}
+
+func (h *handshakes) conn(c net.Conn) *handshakeConn {
+	t := &handshakeConn{Conn: c, of: h}
+	if addr, ok := remoteNetwork(c); ok {
+		t.from = Network(addr)
+	}
+	return t
+}
+
+// begin is called with a ClientHello, of which nothing has been computed yet.
+func (c *handshakeConn) begin(ctx context.Context) error {
+	c.ctx = ctx
+	return c.enter()
+}
+
+func (c *handshakeConn) enter() error {
+	if err := c.of.turns.Enter(c.ctx, c.from); err != nil {
+		return err
+	}
+	c.has.Store(true)
+	return nil
+}
+
+func (c *handshakeConn) leave() {
+	if c.has.Load() && c.has.CompareAndSwap(true, false) {
+		c.of.turns.Leave()
+	}
+}
+
+// done is called at the handshake's end.
+func (c *handshakeConn) done() {
+	c.over.Store(true)
+	c.leave()
+}
+
+func (c *handshakeConn) Read(p []byte) (int, error) {
+	if c.over.Load() || c.ctx == nil {
+		return c.Conn.Read(p)
+	}
+	c.leave()
+	n, err := c.Conn.Read(p)
+	if n > 0 {
+		if err := c.enter(); err != nil {
+			return 0, err
+		}
+	}
+	return n, err
+}
+
+// Write ends the turn, too: what is computed goes out with the last of it, and the
+// client may not take it.
+func (c *handshakeConn) Write(p []byte) (int, error) {
+	c.leave()
+	return c.Conn.Write(p)
+}
+
+// limitHandshakes returns config for connections of which some are a handshakeConn.
+func limitHandshakes(config *tls.Config) *tls.Config {
+	c := config.Clone()
+	c.GetConfigForClient = func(hello *tls.ClientHelloInfo) (use *tls.Config, err error) {
+		if config.GetConfigForClient != nil {
+			use, err = config.GetConfigForClient(hello)
+		}
+		if turn, ok := hello.Conn.(*handshakeConn); ok && err == nil {
+			err = turn.begin(hello.Context())
+		}
+		return use, err
+	}
+	return c
+}
+
+// tlsListener is a listener whose connections a Port makes those of TLS, with the
+// handshakes in turn. Other servers use it as one of crypto/tls.
+type tlsListener struct {
+	net.Listener // of crypto/tls
+	below        net.Listener
+	config       *tls.Config
+}
+
+// Listener returns a listener with TLS, like [tls.NewListener] with t.Config. A
+// [Port] that serves it does half as many handshakes at a time as there are
+// processors, by addresses in turn, so that a flood of handshakes leaves processor
+// time for calls. Other servers do them as they arrive.
+func (t *TLS) Listener(l net.Listener) net.Listener {
+	return TLSListener(l, t.Config())
+}
+
+// TLSListener is [TLS.Listener] for any configuration.
+func TLSListener(l net.Listener, config *tls.Config) net.Listener {
+	config = limitHandshakes(config)
+	return &tlsListener{tls.NewListener(l, config), l, config}
+}

@@ -1,0 +1,71 @@
+package port
+
+import (
+	"crypto/tls"
+	"net"
+	"sync/atomic"
+)
+
+// Native serves the connections that leave the HTTP server. A grpc.Server is one.
+type Native interface {
+	// Serve takes connections, each a *Conn, until Accept fails.
+	Serve(net.Listener) error
+	// GracefulStop waits for the calls under way; Stop cuts them off, and ends a
+	// GracefulStop.
+	GracefulStop()
+	Stop()
+}
+
+// Conn is a connection of the native server, from its first byte. It is closed when
+// it has been idle for too long or when its slot is needed; it is idle unless a call
+// has begun on it.
+type Conn struct {
+	net.Conn
+	slot *slot
+	from *http2Start
+	tls  *tls.ConnectionState // nil in clear
+
+	written atomic.Int64 // bytes
+	read    atomic.Int64 // bytes
+	calls   atomic.Int64 // under way
+}
+
+// TLS returns the state of TLS, or nil in clear.
+func (c *Conn) TLS() *tls.ConnectionState { return c.tls }
+
+// Written returns how many bytes were written so far.
+func (c *Conn) Written() int64 { return c.written.Load() }
+
+// Received returns how many bytes were read so far.
+func (c *Conn) Received() int64 { return c.read.Load() }
+
+// Calls returns how many calls are under way.
+func (c *Conn) Calls() int64 { return c.calls.Load() }
+
+// Begin notes that a call begins.
+func (c *Conn) Begin() { c.count(1) }
+
+// End notes that a call ends.
+func (c *Conn) End() { c.count(-1) }
+
+func (c *Conn) count(n int64) {
+	c.calls.Add(n)
+	c.slot.note(func() bool { return c.calls.Load() > 0 })
+}
+
+func (c *Conn) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	c.written.Add(int64(n))
+	return n, err
+}
+
+func (c *Conn) Read(p []byte) (int, error) {
+	n, err := c.from.Read(p)
+	c.read.Add(int64(n))
+	return n, err
+}
+
+func (c *Conn) Close() error {
+	defer c.slot.release()
+	return c.Conn.Close()
+}

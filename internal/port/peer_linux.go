@@ -1,0 +1,26 @@
+package port
+
+import (
+	"net"
+	"syscall"
+)
+
+// mostUnsent is how much of a connection the system takes that it cannot send yet,
+// in bytes. Otherwise it takes up to 4 MB from a writer whose peer does not read.
+const mostUnsent = 128 << 10
+
+const tcpNotSentLowat = 25 // linux/tcp.h; package syscall does not have it
+
+// keepLittleUnsent has writes wait while mostUnsent bytes are unsent. What is on its
+// way to the peer does not count, so that a fast connection stays fast.
+func keepLittleUnsent(c net.Conn) {
+	t, ok := c.(*net.TCPConn)
+	if !ok {
+		return
+	}
+	if raw, err := t.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { // without it, more memory is taken
+			_ = syscall.SetsockoptInt(int(fd), syscall.IPPROTO_TCP, tcpNotSentLowat, mostUnsent)
+		})
+	}
+}

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package port
+
+import "net"
+
+func keepLittleUnsent(net.Conn) {}

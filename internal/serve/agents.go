@@ -1,0 +1,169 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/agent/httpagent"
+	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/plain"
+)
+
+// factory makes the agents that a file or the command line describes. An agent
+// whose description stays the same keeps running when others change: its processes
+// and sessions are not started again. A factory is used by one goroutine at a time.
+type factory struct {
+	log    *slog.Logger
+	public string     // the URL that cards advertise; "" if none is set
+	own    string     // the URL by which this machine reaches it
+	secret a2a.Secret // in the addresses of callbacks
+
+	current   map[string]*instance            // agents of the revision in force, by name
+	callbacks map[string]*httpagent.Callbacks // where services call back, by URL
+}
+
+// instance is an agent as the factory made it.
+type instance struct {
+	from   config.Agent // its description
+	onLost string       // what becomes of its task when the server is lost
+	runs   int          // how many lost runs fail a task
+
+	agent     agent.Agent
+	callbacks http.Handler // nil: none
+	close     func() error // nil: nothing is held
+
+	// card is the one its kind suggests. If another process knows the card, fetch
+	// asks it, and card is a stand-in until it has answered. changed may have a value
+	// when it is time to ask again.
+	card    a2a.AgentCard
+	fetch   func(context.Context) (a2a.AgentCard, error) // nil: card is all there is
+	changed <-chan struct{}
+	unknown error  // why fetch has no answer yet; nil: it has, or there is no fetch
+	madeUp  bool   // nobody wrote the words of card
+	what    string // how the banner calls it
+}
+
+// lost is what becomes of tasks whose server is lost, for agents that do not say it
+// themselves.
+type lost struct {
+	onLost string
+	runs   int
+}
+
+// make returns the agent that c describes: the current one if its description is
+// the same, or a new one. again makes commands new in any case.
+func (m *factory) make(ctx context.Context, c *config.Agent, l lost, again bool) (_ *instance, isNew bool, err error) {
+	if c.OnLost != "" {
+		l.onLost = c.OnLost
+	}
+	if c.MaxRuns > 0 {
+		l.runs = c.MaxRuns
+	}
+	if old := m.current[c.Name]; old != nil && !(again && isCommand(c)) && old.onLost == l.onLost && old.runs == l.runs && reflect.DeepEqual(old.from, *c) {
+		return old, false, nil
+	}
+	n := &instance{from: *c, onLost: l.onLost, runs: l.runs}
+	log := m.log
+	if c.Name != "" {
+		log = log.With("agent", c.Name)
+	}
+	switch {
+	case c.Exec != nil:
+		err = m.exec(n, c.Exec, log)
+	case c.HTTP != nil:
+		err = m.http(n, c.HTTP, log)
+	case c.OpenAI != nil:
+		err = m.openai(n, c.OpenAI, log)
+	case c.Proxy != nil:
+		err = m.proxy(n, c.Proxy, log)
+	case c.MCP != nil:
+		err = m.mcp(n, c.MCP, log)
+	case c.Builtin == "conformance":
+		n.agent, n.card, n.what = agent.Conformance(), agent.ConformanceCard(), c.Builtin
+	case c.Builtin == "demo":
+		n.agent, n.card, n.what = agent.Demo(), agent.DemoCard(), c.Builtin
+	default:
+		err = fmt.Errorf("agent %s: nothing says what it is", plain.Quote(c.Name))
+	}
+	if err != nil {
+		return nil, false, agentFailure(c.Name, err)
+	}
+	if closer, ok := n.agent.(io.Closer); ok && n.close == nil {
+		n.close = closer.Close
+	}
+	if l.onLost == lostFail {
+		n.agent = agent.OnLost(n.agent, agent.Lost{Fail: lostReason})
+	} else {
+		n.agent = agent.OnLost(n.agent, agent.Lost{Runs: l.runs})
+	}
+	return n, true, nil
+}
+
+// agentFailure is the failure of an agent that cannot be made.
+func agentFailure(name string, err error) error {
+	var f *failure.Error
+	if errors.As(err, &f) && name == "" {
+		return err
+	}
+	if name != "" {
+		err = fmt.Errorf("agents.%s: %w", name, err)
+	}
+	return failure.New(failure.CodeServe, err.Error(), err)
+}
+
+// isCommand reports whether an agent is a program of this machine.
+func isCommand(c *config.Agent) bool { return c.Exec != nil || c.MCP != nil && len(c.MCP.Command) > 0 }
+
+func (m *factory) exec(n *instance, c *config.Exec, log *slog.Logger) error {
+	if err := commandFailure(c.Command[0], c.Dir); err != nil {
+		return err
+	}
+	mode := agent.ExecPlain
+	if c.Mode == "lines" {
+		mode = agent.ExecLines
+	}
+	o := &agent.ExecOptions{
+		Mode: mode, Processes: c.Processes, Concurrency: c.Concurrency, Dir: c.Dir, Env: environment(c.Env), CleanEnv: c.CleanEnv, Files: c.Files,
+		Timeout: c.Timeout, Grace: c.Grace, Memory: c.Memory, MaxOutput: c.MaxOutput, Logger: log,
+	}
+	n.agent = agent.Exec(c.Command, o)
+	n.card, n.madeUp, n.what = o.Card(c.Command), true, QuoteAll(c.Command)
+	return nil
+}
+
+// label names an agent in a log.
+func (n *instance) label() string {
+	if n.from.Name == "" {
+		return n.what
+	}
+	return n.from.Name + " (" + n.what + ")"
+}
+
+// environment returns variables as processes get them, sorted.
+func environment(vars map[string]string) []string {
+	var env []string
+	for name, value := range vars {
+		env = append(env, name+"="+value)
+	}
+	slices.Sort(env)
+	return env
+}
+
+// QuoteAll returns a command as one types it.
+func QuoteAll(argv []string) string {
+	words := make([]string, len(argv))
+	for i, w := range argv {
+		words[i] = plain.Quote(w)
+	}
+	return strings.Join(words, " ")
+}

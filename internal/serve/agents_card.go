@@ -1,0 +1,72 @@
+package serve
+
+import (
+	"slices"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/config"
+)
+
+// withCard returns a card with the values that the file has for it, and the extended
+// card, if the file has skills that need scopes: only the extended card lists those.
+func withCard(card a2a.AgentCard, c *config.Agent, schemes []string) (a2a.AgentCard, *a2a.AgentCard) {
+	said := &c.Card
+	replace := func(to *string, with string) {
+		if with != "" {
+			*to = with
+		}
+	}
+	if own := c.Exec != nil || c.HTTP != nil || c.OpenAI != nil; own {
+		replace(&card.Name, c.Name) // others have a name of their own
+	}
+	replace(&card.Name, said.Name)
+	replace(&card.Description, said.Description)
+	replace(&card.Version, said.Version)
+	replace(&card.DocumentationURL, said.DocumentationURL)
+	replace(&card.IconURL, said.IconURL)
+	if said.Organization != "" || said.OrganizationURL != "" {
+		card.Provider = &a2a.AgentProvider{Organization: said.Organization, URL: said.OrganizationURL}
+	}
+	if len(said.InputModes) > 0 {
+		card.DefaultInputModes = said.InputModes
+	}
+	if len(said.OutputModes) > 0 {
+		card.DefaultOutputModes = said.OutputModes
+	}
+	if said.Streaming != nil {
+		card.Capabilities.Streaming = said.Streaming
+	}
+	if said.PushNotifications != nil {
+		card.Capabilities.PushNotifications = said.PushNotifications
+	}
+	if len(said.Skills) == 0 {
+		return card, nil
+	}
+	all := make([]*a2a.AgentSkill, len(said.Skills))
+	scoped := func(s *a2a.AgentSkill) bool { return len(s.SecurityRequirements) > 0 }
+	for i := range said.Skills {
+		all[i] = skill(&said.Skills[i], schemes)
+	}
+	card.Skills = slices.DeleteFunc(slices.Clone(all), scoped)
+	if len(card.Skills) == len(all) {
+		return card, nil
+	}
+	card.Capabilities.ExtendedAgentCard = new(true)
+	extended := card
+	extended.Skills = all
+	return card, &extended
+}
+
+func skill(s *config.Skill, schemes []string) *a2a.AgentSkill {
+	out := &a2a.AgentSkill{
+		ID: s.ID, Name: s.Name, Description: s.Description, Tags: s.Tags, Examples: s.Examples,
+		InputModes: s.InputModes, OutputModes: s.OutputModes,
+	}
+	if len(s.Scopes) == 0 {
+		return out
+	}
+	for _, scheme := range schemes { // they are alternatives
+		out.SecurityRequirements = append(out.SecurityRequirements, a2a.SecurityRequirement{scheme: s.Scopes})
+	}
+	return out
+}

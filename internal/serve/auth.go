@@ -1,0 +1,188 @@
+package serve
+
+import (
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/database"
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/flagvalue"
+	"github.com/parley-a2a/parley/internal/plain"
+)
+
+// authFlags say who may call. The methods are alternatives: a caller needs one.
+type authFlags struct {
+	anonymous bool
+	keys      bool
+	basic     string
+	failures  int
+
+	oidcIssuer, jwtIssuer string
+	oidcAudiences         []string
+	jwtAudiences          []string
+	jwks                  string
+	claims                auth.Claims
+	roles                 map[string][]string
+	grants                []string
+
+	certName, certTenant string
+
+	clientCA bool // set by check: client certificates are verified
+}
+
+func (f *authFlags) register(fs *pflag.FlagSet) {
+	fs.BoolVar(&f.keys, "auth-keys", false, "callers with an API key, which parley key create makes, also while the server runs")
+	fs.StringVar(&f.oidcIssuer, "oidc-issuer", "", "callers with a bearer token (JWT) of this issuer, whose keys are found by OpenID Connect Discovery below its `URL`")
+	fs.StringArrayVar(&f.oidcAudiences, "oidc-audience", nil, "the `name` of this agent in such tokens, without which they are for somebody else; may be repeated")
+	fs.StringVar(&f.jwks, "jwks", "", "callers with a bearer token (JWT) signed with a key of this JSON Web Key Set, a `file` that is read again when it changes")
+	fs.StringVar(&f.jwtIssuer, "jwt-issuer", "", "the `name` of who issues such tokens")
+	fs.StringArrayVar(&f.jwtAudiences, "jwt-audience", nil, "the `name` of this agent in such tokens; may be repeated")
+	fs.StringVar(&f.basic, "auth-basic", "", "callers with a user and password of this `file`, whose lines parley key password makes; it is read again when it changes")
+	f.certName = string(auth.NameCN)
+	fs.Var(flagvalue.Choice(&f.certName, "cn", "uri", "dns", "email", "dn"), "cert-name", "which `name` of a client certificate (--client-ca) is the caller's: cn, uri, dns, email or dn")
+	fs.Var(flagvalue.Choice(&f.certTenant, "o", "ou"), "cert-tenant", "what of it is the caller's `tenant`: o or ou (default: callers have none)")
+	fs.StringVar(&f.claims.Subject, "subject-claim", "", "which `claim` of a token is the caller's name (default sub)")
+	fs.StringVar(&f.claims.Tenant, "tenant-claim", "", "which `claim` of a token is the caller's tenant; without it a token is refused (default: callers have none)")
+	fs.StringVar(&f.claims.Scopes, "scope-claim", "", "which `claim` of a token says what the caller may do, such as scope")
+	fs.StringVar(&f.claims.Prefix, "scope-prefix", "", "`text` to cut off these scopes, such as api://parley/")
+	fs.StringVar(&f.claims.Roles, "role-claim", "", "which `claim` of a token has the caller's roles, such as realm_access.roles")
+	fs.Var(flagvalue.New("role", f.addRole, nil), "role", "what a `role` may do: support=tasks:read:tenant,tasks:cancel:tenant; may be repeated")
+	fs.Var(flagvalue.New("scope", f.addGrant, func() string { return flagvalue.Commas(f.grants) }), "grant", "what callers may do whose tokens or certificates do not say it: a `scope`, or none; may be repeated (default: everything with what is their own)")
+	fs.IntVar(&f.failures, "max-failures", 10, "`times` that wrong credentials may come from an address, or for a user, in a minute, before it has to wait; 0 means any number")
+	fs.BoolVar(&f.anonymous, "allow-anonymous", false, "callers without credentials: all of them share what they make")
+}
+
+func (f *authFlags) check() error {
+	tokens := f.oidcIssuer != "" || f.jwks != ""
+	switch {
+	case (f.oidcIssuer == "") != (len(f.oidcAudiences) == 0):
+		return failure.Usagef("--oidc-issuer and --oidc-audience go together: give both, or neither").
+			WithHint("without an audience, tokens that are meant for any other service of the issuer would do")
+	case (f.jwks == "") != (len(f.jwtAudiences) == 0) || (f.jwks == "") != (f.jwtIssuer == ""):
+		return failure.Usagef("--jwks, --jwt-issuer and --jwt-audience go together: give all, or none").
+			WithHint("the issuer and the audience are in the tokens, as iss and aud")
+	case !tokens && f.claims.Subject+f.claims.Tenant+f.claims.Scopes+f.claims.Roles != "":
+		return failure.Usagef("claims are of tokens, and there is neither --oidc-issuer nor --jwks")
+	case f.claims.Scopes == "" && f.claims.Prefix != "":
+		return failure.Usagef("--scope-prefix is of scopes, and there is no --scope-claim")
+	case (f.claims.Roles == "") != (len(f.roles) == 0):
+		return failure.Usagef("--role-claim and --role go together: give both, or neither")
+	case f.failures < 0:
+		return failure.Usagef("--max-failures cannot be negative").WithHint("0 means any number")
+	}
+	return nil
+}
+
+// any reports whether callers need credentials.
+func (f *authFlags) any() bool { return len(f.names()) > 0 }
+
+// names returns the methods that are on, by their names on the card.
+func (f *authFlags) names() (list []string) {
+	for name, on := range f.methods() {
+		if on {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+// methods yields all methods in the order in which they are tried, and whether each
+// is on.
+func (f *authFlags) methods() func(yield func(string, bool) bool) {
+	return func(yield func(string, bool) bool) {
+		_ = yield("apiKey", f.keys) && yield("oidc", f.oidcIssuer != "") && yield("jwt", f.jwks != "") &&
+			yield("basic", f.basic != "") && yield("mtls", f.clientCA)
+	}
+}
+
+// who describes the callers in a few words.
+func (f *authFlags) who(local bool) string {
+	var list []string
+	add := func(on bool, words string) {
+		if on {
+			list = append(list, words)
+		}
+	}
+	add(f.keys, "API keys")
+	add(f.oidcIssuer != "", "tokens of "+f.oidcIssuer)
+	add(f.jwks != "", "tokens of "+f.jwtIssuer)
+	add(f.basic != "", "users of "+f.basic)
+	add(f.clientCA, "client certificates")
+	switch {
+	case len(list) == 0 && local:
+		return "everybody on this machine"
+	case len(list) == 0:
+		return "everybody who can reach it"
+	}
+	add(f.anonymous, "and everybody else")
+	return strings.Join(list, ", ")
+}
+
+// first returns the shell command that puts credentials into the environment of a
+// client; "" if none are needed.
+func (f *authFlags) first(p *database.Location) string {
+	switch {
+	case !f.any() || f.anonymous:
+		return ""
+	case f.keys && p.Shared():
+		return "export A2ACLI_API_KEY=$(parley key create --name me)  # with " + database.Env + " as here"
+	case f.keys && p.File != filepath.Join(p.Data, "parley.db"):
+		return "export A2ACLI_API_KEY=$(parley key create --name me --store " + plain.Quote(p.File) + ")"
+	case f.keys && p.Data == database.DefaultData:
+		return "export A2ACLI_API_KEY=$(parley key create --name me)"
+	case f.keys:
+		return "export A2ACLI_API_KEY=$(parley key create --name me --data " + plain.Quote(p.Data) + ")"
+	case f.oidcIssuer != "" || f.jwks != "":
+		return "export A2ACLI_BEARER=<token>"
+	case f.basic != "":
+		return "export A2ACLI_BASIC=<user:password>"
+	}
+	return "export A2ACLI_CLIENT_CERT=<cert.pem> A2ACLI_CLIENT_KEY=<key.pem>"
+}
+
+// parseScopes returns the scopes that a word names, separated by commas.
+func parseScopes(word string) ([]string, error) {
+	list := strings.Split(word, ",")
+	for _, scope := range list {
+		if err := auth.CheckScope(scope); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// addGrant adds the scopes of a word; none is a list of none.
+func (f *authFlags) addGrant(word string) error {
+	if word == "none" {
+		f.grants = []string{}
+		return nil
+	}
+	scopes, err := parseScopes(word)
+	f.grants = append(f.grants, scopes...)
+	return err
+}
+
+// addRole adds a role and its scopes.
+func (f *authFlags) addRole(word string) error {
+	role, list, ok := strings.Cut(word, "=")
+	if !ok || role == "" {
+		return errors.New("must be role=scope,scope")
+	}
+	var scopes []string
+	if list != "none" {
+		var err error
+		if scopes, err = parseScopes(list); err != nil {
+			return err
+		}
+	}
+	if f.roles == nil {
+		f.roles = map[string][]string{}
+	}
+	f.roles[role] = slices.Concat(f.roles[role], scopes)
+	return nil
+}

@@ -1,0 +1,83 @@
+package serve
+
+import (
+	"github.com/spf13/pflag"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/keyfile"
+	"github.com/parley-a2a/parley/internal/plain"
+)
+
+// cardFlags are about the keys that sign cards, and about the extended card.
+type cardFlags struct {
+	keys     []string // files
+	keysURL  string
+	strict   bool
+	extended string // a file
+}
+
+func (f *cardFlags) register(fs *pflag.FlagSet) {
+	fs.StringArrayVar(&f.keys, "card-key", nil, "sign cards with the private key in this `file`, as parley card keygen makes it; may be repeated, for a key that takes the place of another")
+	fs.StringVar(&f.keysURL, "card-keys-url", "", "`URL` of the public keys, for the signatures to name (default: where the server has them, /.well-known/agent-card-keys.json)")
+	fs.BoolVar(&f.strict, "card-strict", false, "sign only as A2A §8.4.1 has it: SDKs that leave out empty members, as those for JavaScript and Python do, will not verify cards that have some")
+	fs.StringVar(&f.extended, "extended-card", "", "JSON `file` of the extended card; where callers need credentials it is for those who have them, and skills that require scopes for those who have these")
+}
+
+func (f *cardFlags) check(publicURL, profile string) error {
+	switch {
+	case len(f.keys) > 0 && publicURL == "":
+		return failure.Usagef("--card-key needs --public-url").
+			WithHint("a signed card says where the agent is, and must not take that from a request: --public-url https://agents.example.org")
+	case len(f.keys) == 0 && (f.keysURL != "" || f.strict):
+		return failure.Usagef("--card-keys-url and --card-strict are about signed cards: give --card-key")
+	case f.extended != "" && profile != profiles[0] && profile != "v1":
+		return failure.Usagef("--extended-card and --card-profile %s exclude each other", profile)
+	}
+	if f.keysURL != "" {
+		if u := a2a.WebURL(f.keysURL); u == nil || u.User != nil {
+			return failure.Usagef("--card-keys-url must be an https URL without credentials")
+		}
+	}
+	return nil
+}
+
+// signing reads the keys.
+func (f *cardFlags) signing() ([]*auth.Key, error) {
+	var keys []*auth.Key
+	for _, name := range f.keys {
+		key, err := keyfile.Signing("--card-key", name)
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, key)
+	}
+	return keys, nil
+}
+
+// extendedCard returns the extended card in a file, or other without a file. With a
+// file it makes the public card say that there is an extended one.
+func extendedCard(file string, card *a2a.AgentCard, other *a2a.AgentCard) (*a2a.AgentCard, error) {
+	if file == "" {
+		return other, nil
+	}
+	doc, err := keyfile.Read(file, keyfile.MaxCard)
+	if err != nil {
+		return nil, failure.Usagef("--extended-card: %v", err)
+	}
+	extended := new(a2a.AgentCard)
+	if err := extended.UnmarshalJSON(doc); err != nil {
+		return nil, failure.Usagef("--extended-card %s: %v", plain.Quote(file), err)
+	}
+	// An unknown member is a typing mistake, perhaps in a security requirement.
+	known, err := auth.Reduce(doc, auth.FormProtocol)
+	if err != nil {
+		return nil, failure.Usagef("--extended-card %s: %v", plain.Quote(file), err)
+	}
+	if len(known.Uncovered) > 0 {
+		return nil, failure.Usagef("--extended-card %s: version 1.0 of the protocol has no %s", plain.Quote(file), known.Uncovered[0])
+	}
+	card.Capabilities.ExtendedAgentCard = new(true)
+	return extended, nil
+}

@@ -1,0 +1,91 @@
+package serve
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/parley-a2a/parley/internal/database"
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/plain"
+)
+
+// storeFailure is the failure of a database that cannot be opened.
+func storeFailure(p *database.Location, err error) error {
+	f := failure.New(failure.CodeServe, err.Error(), err)
+	f.Hint = p.Hint(err)
+	if f.Hint == "" && p.File != "" {
+		f.Hint = "--data names another directory, --ephemeral keeps tasks in memory"
+	}
+	return f
+}
+
+// endFailure is the failure of a server that has ended.
+func endFailure(p *database.Location, err error) error {
+	f := failure.New(failure.CodeServe, err.Error(), err)
+	f.Hint = p.Hint(err)
+	return f
+}
+
+// commandFailure returns why a command cannot run in a directory, so that a typing
+// mistake shows at the start and not with the first message. A dir of "" is the
+// working directory.
+func commandFailure(name, dir string) error {
+	if dir != "" {
+		if st, err := os.Stat(dir); err != nil || !st.IsDir() {
+			return failure.New(failure.CodeServe, "there is no directory "+plain.Quote(dir)+" to run "+plain.Quote(name)+" in", err)
+		}
+	}
+	at := name
+	if dir != "" && strings.ContainsRune(name, filepath.Separator) && !filepath.IsAbs(name) {
+		at = "." + string(filepath.Separator) + filepath.Join(dir, name)
+		if filepath.IsAbs(dir) {
+			at = filepath.Join(dir, name)
+		}
+	}
+	_, err := exec.LookPath(at)
+	if err == nil {
+		return nil
+	}
+	f := failure.New(failure.CodeServe, "the command "+plain.Quote(name)+" was not found", err)
+	switch {
+	case errors.Is(err, exec.ErrDot):
+		return f.WithHint("it is in the working directory only: parley serve -- .%c%s", filepath.Separator, name)
+	case errors.Is(err, fs.ErrPermission):
+		f.Message = "the command " + plain.Quote(name) + " is not executable"
+		return f.WithHint("chmod +x %s, or name its interpreter: parley serve -- sh %[1]s", plain.Quote(name))
+	case strings.ContainsAny(name, " \t"):
+		return f.WithHint("give the command and its arguments as separate words, or a shell line as: parley serve -- sh -c %s", plain.Quote(name))
+	}
+	if st, statErr := os.Stat(at); statErr == nil && !st.IsDir() {
+		return f.WithHint("a file in the working directory is named with ./ in front: parley serve -- ./%s", plain.Quote(name))
+	}
+	return f.WithHint("check its name, and that its directory is in PATH")
+}
+
+// ListenFailure is the failure to listen on an address.
+func ListenFailure(addr string, err error) error {
+	var op *net.OpError
+	if errors.As(err, &op) {
+		err = op.Err
+	}
+	var dns *net.DNSError
+	if errors.As(err, &dns) {
+		err = errors.New(dns.Err) // it has parts of the address, which may be a variable's
+	}
+	f := failure.New(failure.CodeServe, fmt.Sprintf("cannot listen on %s: %v", addr, err), err)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		f.Message = addr + " is taken: another program listens there, perhaps another parley serve"
+		return f.WithHint("stop that program, or choose another port: parley serve --listen 127.0.0.1:0 takes a free one")
+	case errors.Is(err, syscall.EACCES):
+		return f.WithHint("ports below 1024 need privileges: choose another with --listen")
+	}
+	return f.WithHint("--listen takes an address of this machine and a port, such as 127.0.0.1:7275")
+}

@@ -1,0 +1,147 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+	"mime"
+	"slices"
+	"strings"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/plain"
+)
+
+// maxFindings caps the findings of one card.
+const maxFindings = 6
+
+// cardFindings returns what a card lacks that callers choose agents by, and what
+// programs may fail at; none of it keeps a server from starting. made says that the
+// card's texts were generated.
+func cardFindings(card *a2a.AgentCard, made bool) []string {
+	var found []string
+	add := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
+	description := strings.TrimSpace(card.Description)
+	switch {
+	case made:
+		add("nobody has said yet what the agent does: its description and its skills are made up from what it runs, without examples")
+	case description == "":
+		add("no description: callers, and models that choose for them, go by it")
+	case strings.EqualFold(description, strings.TrimSpace(card.Name)):
+		add("the description says no more than the name")
+	}
+	if strings.TrimSpace(card.Version) == "" {
+		add("no version: callers cannot tell that the agent has changed; it is served as 1.0.0")
+	}
+	if !made {
+		skillFindings(card.Skills, add)
+	}
+	for _, link := range []struct{ what, url string }{{"documentation URL", card.DocumentationURL}, {"icon URL", card.IconURL}, {"provider's URL", providerURL(card)}} {
+		if link.url != "" && !isLink(link.url) {
+			add("the %s %s is not an https or http URL that others can open", link.what, plain.Quote(link.url))
+		}
+	}
+	for _, mode := range slices.Concat(card.DefaultInputModes, card.DefaultOutputModes) {
+		if !isMediaType(mode) {
+			add("%s is no media type such as text/plain", plain.Quote(mode))
+		}
+	}
+	if n := len(found) - maxFindings; n > 0 {
+		found = append(found[:maxFindings], fmt.Sprintf("and %d more", n))
+	}
+	return found
+}
+
+func skillFindings(skills []*a2a.AgentSkill, add func(string, ...any)) {
+	if len(skills) == 0 {
+		add("no skills: one is made up from the name and the description")
+	}
+	seen := map[string]bool{}
+	for _, s := range skills {
+		name := plain.Quote(s.ID)
+		if seen[s.ID] {
+			add("more than one skill is called %s", name)
+		}
+		seen[s.ID] = true
+		if strings.TrimSpace(s.Description) == "" {
+			add("the skill %s has no description", name)
+		}
+		if len(s.Examples) == 0 {
+			add("the skill %s has no examples of what to send", name)
+		}
+		if len(s.Tags) == 0 {
+			add("the skill %s has no tags, which version 1.0 requires", name)
+		}
+	}
+}
+
+func providerURL(card *a2a.AgentCard) string {
+	if card.Provider == nil {
+		return ""
+	}
+	return card.Provider.URL
+}
+
+// isLink reports whether others can open a URL: it is no file, and not of this
+// machine.
+func isLink(s string) bool {
+	u := a2a.WebURL(s)
+	return u != nil && u.Hostname() != "" && u.User == nil && !isLocalHost(u.Hostname())
+}
+
+// isMediaType reports whether a mode is a media type or a media range.
+func isMediaType(s string) bool {
+	media, _, err := mime.ParseMediaType(s)
+	return err == nil && strings.Count(media, "/") == 1
+}
+
+// printFindings prints what the cards of a revision lack, each finding once.
+func (h *Host) printFindings(r *revision) {
+	now := map[string]bool{}
+	note := func(of, text string) {
+		if now[text] = true; !h.printed[text] {
+			h.env.Stderr.Note(of, "%s", text)
+		}
+	}
+	say := func(name, text string) {
+		if name != "" {
+			text = name + ": " + text
+		}
+		note("Card", text)
+	}
+	for i, n := range r.agents {
+		if n.unknown != nil {
+			say(n.from.Name, "it is not known yet, because what is behind does not answer: "+plain.Line(n.unknown.Error()))
+			continue
+		}
+		madeUp := n.madeUp && n.from.Card.Description == "" && len(n.from.Card.Skills) == 0
+		for _, text := range cardFindings(&r.hosted[i].Card, madeUp) {
+			say(n.from.Name, text)
+		}
+	}
+	if !slices.ContainsFunc(r.agents, func(n *instance) bool { return n.from.Default }) {
+		say("", "no agent is at /, where callers look who know no more than the host, and where the tasks of an only agent are: default: true puts one there")
+	}
+	for _, text := range addressFindings(r.public, !r.local) {
+		say("", text)
+	}
+	if h.store != nil {
+		var names []string
+		front := ""
+		for _, h := range r.hosted {
+			if h.Default || h.Name == "" {
+				front = h.Name
+				names = append(names, "") // the tasks that it has, whatever its name is
+			} else {
+				names = append(names, h.Name)
+			}
+		}
+		left, err := orphanFindings(context.Background(), h.store, names, front)
+		if err != nil {
+			h.log.Warn("it was not found out whose tasks there are", "error", err)
+		}
+		for _, text := range left {
+			note("Tasks", text)
+		}
+	}
+	h.printed = now
+}

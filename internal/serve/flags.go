@@ -1,0 +1,194 @@
+package serve
+
+import (
+	"errors"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/engine"
+	"github.com/parley-a2a/parley/internal/database"
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/flagvalue"
+	"github.com/parley-a2a/parley/internal/plain"
+)
+
+// flags are the options of serve.
+type flags struct {
+	path      string // of parley.yaml
+	listen    string
+	store     database.Flags
+	location  *database.Location // of store and ephemeral; set by Load
+	dead      time.Duration
+	ephemeral bool
+	publicURL string
+	proxies   []netip.Prefix
+	tls       tlsFiles
+	Form
+	profile   string
+	logLevel  string
+	drain     time.Duration
+	cache     int64
+	retries   engine.Retries
+	onLost    string
+	maxRuns   int
+	retention engine.Retention
+	egress    egressFlags
+	auth      authFlags
+	limits    limitFlags
+	audit     AuditFlags
+	browser   browserFlags
+	card      cardFlags
+}
+
+// Values of --on-lost.
+const (
+	lostRerun = "rerun"
+	lostFail  = "fail"
+)
+
+// Section is a part of the flags, with a title for help: there are too many for
+// one list.
+type Section struct {
+	Title string
+	Flags *pflag.FlagSet
+}
+
+func newSection(title string, register func(*pflag.FlagSet)) Section {
+	s := Section{title, pflag.NewFlagSet(title, pflag.ContinueOnError)}
+	s.Flags.SortFlags = false
+	register(s.Flags)
+	return s
+}
+
+// Sections returns all flags as help shows them.
+func Sections() []Section { return new(flags).sections() }
+
+func (f *flags) sections() []Section {
+	return []Section{
+		newSection("What the agent is, unless a command behind -- is it", f.Form.register),
+		newSection("Options", f.register),
+		newSection("Who may call", f.auth.register),
+		newSection("Limits; 0 means none, a star that it is so where others than this machine's users can call", f.limits.register),
+		newSection("Cards", f.card.register),
+		newSection("Web pages", f.browser.register),
+		newSection("Webhooks", f.egress.register),
+		newSection("Messages that come again, servers that are lost, tasks that are old", f.registerLife),
+		newSection("Logs", f.registerLogs),
+	}
+}
+
+func (f *flags) register(fs *pflag.FlagSet) {
+	fs.StringVar(&f.path, "file", "", "`file` that says which agents there are, and everything that these options say (default: "+DefaultFile+" of the working directory, where nothing says what to serve). Options are stronger")
+	fs.StringVar(&f.listen, "listen", "127.0.0.1:7275", "`address` to listen on; port 0 takes a free one")
+	f.store.Register(fs, true)
+	fs.BoolVar(&f.ephemeral, "ephemeral", false, "keep tasks in memory only: they are gone when the server ends; the same as --store "+database.InMemory)
+	fs.DurationVar(&f.dead, "dead-after", 10*time.Second, "with PostgreSQL, how `long` another server may be silent before its tasks are taken over; must be the same for all that share the database")
+	f.cache = 64 << 20
+	fs.Var(flagvalue.Size(&f.cache), "cache", "`size` that finished tasks of the database may take in memory, to be read from there; the process may have as much again for a moment. 0 keeps none")
+	fs.StringVar(&f.publicURL, "public-url", "", "`URL` that cards advertise (default: the one a request came to)")
+	fs.Var(flagvalue.List("CIDR", &f.proxies, flagvalue.One(parsePrefix), nil), "trusted-proxy", "`CIDR` of proxies whose Forwarded and X-Forwarded headers say what a request came to; may be repeated")
+	f.tls.register(fs)
+	f.profile = profiles[0]
+	fs.Var(flagvalue.Choice(&f.profile, profiles...), "card-profile", "what the card says and the server does: all (for clients of every version), v1 (advertises 1.0 only), bare (no streaming, no push notifications) or extended (with an extended card)")
+	fs.DurationVar(&f.drain, "drain-timeout", 10*time.Second, "how `long` agents and connections may take to end when the server is stopped; 0 does not wait for them")
+}
+
+func (f *flags) registerLife(fs *pflag.FlagSet) {
+	f.onLost = lostRerun
+	fs.Var(flagvalue.Choice(&f.onLost, lostRerun, lostFail), "on-lost", "what becomes of a task whose server was lost (a crash, kill -9) while the agent worked at it: rerun, or fail if nothing may be done twice")
+	fs.IntVar(&f.maxRuns, "max-runs", 3, "fail a task once `n` runs of the agent for one message were lost; restarts in good order do not count")
+	fs.DurationVar(&f.retries.Window, "retry-window", 24*time.Hour, "how `long` the message of an authenticated caller is known: if it comes again it gets the answer of the first, and nothing is done twice; 0 switches that off")
+	fs.BoolVar(&f.retries.Anonymous, "retry-anonymous", false, "know the messages of all other callers, too: who knows the id and every word of another's message can then attach to its task")
+	const ever = "; 0 keeps them for ever"
+	fs.DurationVar(&f.retention.Completed, "retain-completed", 0, "delete completed tasks after this `long`, such as 720h"+ever)
+	fs.DurationVar(&f.retention.Failed, "retain-failed", 0, "delete failed, rejected and canceled tasks after this `long`"+ever)
+	fs.DurationVar(&f.retention.Waiting, "retain-waiting", 0, "delete tasks whose question has gone unanswered for this `long`"+ever)
+}
+
+func (f *flags) registerLogs(fs *pflag.FlagSet) {
+	f.audit.register(fs)
+	f.logLevel = "info"
+	fs.Var(flagvalue.Choice(&f.logLevel, "debug", "info", "warn", "error"), "log-level", "what is logged to standard error: debug, info, warn or error")
+}
+
+// check refuses flags that contradict each other, and makes of the others what
+// they mean.
+func (f *flags) check(fs *pflag.FlagSet, command bool) error {
+	switch r := &f.retention; {
+	case f.location.Memory() && f.auth.keys:
+		return failure.Usagef("API keys are kept where tasks are, and memory keeps nothing: leave --ephemeral or --auth-keys out")
+	case f.dead < time.Second:
+		return failure.Usagef("--dead-after must be at least 1s").WithHint("a server that is busy may well be silent for as long; 10s is usual")
+	case fs.Changed("dead-after") && !f.location.Shared():
+		return failure.Usagef("--dead-after is of servers that share a database, and %s is this one's alone: leave it out", f.location)
+	case r.Completed < 0 || r.Failed < 0 || r.Waiting < 0:
+		return failure.Usagef("--retain-completed, --retain-failed and --retain-waiting cannot be negative").WithHint("0 keeps tasks for ever")
+	case f.drain < 0:
+		return failure.Usagef("--drain-timeout cannot be negative").WithHint("0 does not wait")
+	case f.retries.Window < 0:
+		return failure.Usagef("--retry-window cannot be negative").WithHint("0 knows no message again")
+	case f.retries.Window == 0 && f.retries.Anonymous:
+		return failure.Usagef("--retry-anonymous needs a --retry-window, and 0 is none")
+	case f.maxRuns < 1:
+		return failure.Usagef("--max-runs must be at least 1").WithHint("--on-lost fail runs nothing again")
+	case f.onLost == lostFail && fs.Changed("max-runs"):
+		return failure.Usagef("--on-lost fail runs nothing again, --max-runs says how often: leave one out")
+	}
+	f.auth.clientCA = f.tls.clientCA != ""
+	card := func() error { return f.card.check(f.publicURL, f.profile) }
+	form := func() error { return f.Form.check(fs, command) }
+	for _, check := range []func() error{form, f.tls.check, card, f.egress.check, f.auth.check, f.limits.check} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	// Where zero would mean the default.
+	if f.drain == 0 {
+		f.drain = -1
+	}
+	if f.retries.Window == 0 {
+		f.retries.Window = -1
+	}
+	if f.cache == 0 || f.location.Memory() {
+		f.cache = -1
+	}
+	return nil
+}
+
+// deadAfter is engine.Options.DeadAfter.
+func (f *flags) deadAfter() time.Duration {
+	if !f.location.Shared() {
+		return 0
+	}
+	return f.dead
+}
+
+// lostReason is what clients read of a task that --on-lost fail has ended.
+const lostReason = "the agent was interrupted in its work; what it had begun may have taken effect, and it was not run again"
+
+func publicURL(s string) (string, error) {
+	if s == "" {
+		return "", nil
+	}
+	u := a2a.WebURL(s)
+	if u == nil || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return "", failure.Usagef("--public-url %s: must be an http or https URL such as https://agents.example.org", plain.Quote(s))
+	}
+	return strings.TrimRight(s, "/"), nil
+}
+
+// parsePrefix returns a network, or that of a single address.
+func parsePrefix(s string) (netip.Prefix, error) {
+	prefix, err := netip.ParsePrefix(s)
+	if addr, addrErr := netip.ParseAddr(s); addrErr == nil && addr.Zone() == "" {
+		prefix, err = netip.PrefixFrom(addr, addr.BitLen()), nil
+	}
+	if err != nil || prefix.Addr().Is4In6() {
+		return netip.Prefix{}, errors.New("must be a network such as 10.0.0.0/8 or an address such as ::1")
+	}
+	return prefix.Masked(), nil
+}

@@ -1,0 +1,172 @@
+package serve
+
+import (
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/flagvalue"
+)
+
+// Form is the flags that say what the agent is, where that fits on a command line.
+// A file says the same of any number of agents, with every setting.
+type Form struct {
+	Builtin                  string
+	Lines                    bool
+	Processes                int
+	HTTP, OpenAI, Proxy, MCP string // addresses
+	Model, System            string // of OpenAI
+	Reload                   bool
+}
+
+// upstreamToken returns the value of UpstreamEnv and hides it.
+func (e *Env) upstreamToken() a2a.Secret {
+	token, _ := e.Lookup(UpstreamEnv)
+	e.Stderr.Hide(token)
+	return a2a.Secret(token)
+}
+
+// mcpStdio is the value of --mcp for a server that is the command behind --.
+const mcpStdio = "stdio"
+
+func (f *Form) register(fs *pflag.FlagSet) {
+	f.Builtin = "demo"
+	fs.Var(flagvalue.Choice(&f.Builtin, "demo", "conformance"), "agent", "built-in `agent` to run: demo or conformance")
+	fs.BoolVar(&f.Lines, "lines", false, "speak with the command in lines of JSON, so that it can ask back, write several artifacts and more (docs/exec.md)")
+	fs.IntVar(&f.Processes, "processes", 0, "with --lines: `processes` that stay and take one message after another (default: one process for each message)")
+	fs.StringVar(&f.HTTP, "http", "", "post each message to this `URL`, whose answer is the agent's (docs/http.md)")
+	fs.StringVar(&f.OpenAI, "openai", "", "have a model answer: the `URL` of an endpoint that speaks as OpenAI's chat completions do, up to /v1 (docs/openai.md)")
+	fs.StringVar(&f.Model, "model", "", "with --openai: the model's `name`")
+	fs.StringVar(&f.System, "system", "", "with --openai: a `file` with the system prompt, read for each message")
+	fs.StringVar(&f.Proxy, "proxy", "", "stand in front of another A2A `agent` of any version, by its address or its card's (docs/proxy.md)")
+	fs.StringVar(&f.MCP, "mcp", "", "offer the tools of an MCP server: the `URL` of one, or "+mcpStdio+" for the command behind -- (docs/mcp.md)")
+	fs.BoolVar(&f.Reload, "reload", false, "take up changes of the agent's files, and of parley.yaml, while it runs: tasks that are under way finish as they began")
+}
+
+// Forms are the flags that say what the agent is. Only one of them can be given.
+var Forms = []string{"agent", "http", "openai", "proxy", "mcp"}
+
+// Chosen returns the flag that says what the agent is; "" if none does.
+func (s *Settings) Chosen() string {
+	for _, name := range Forms {
+		if s.set.Changed(name) {
+			return name
+		}
+	}
+	return ""
+}
+
+func (f *Form) check(fs *pflag.FlagSet, command bool) error {
+	var given []string
+	for _, name := range Forms {
+		if fs.Changed(name) {
+			given = append(given, "--"+name)
+		}
+	}
+	stdio := fs.Changed("mcp") && f.MCP == mcpStdio
+	switch {
+	case len(given) > 1:
+		return failure.Usagef("%s exclude each other: each says what the agent is", strings.Join(given, " and ")).
+			WithHint("a file can have several agents: parley init writes one")
+	case command && len(given) > 0 && !stdio:
+		return failure.Usagef("%s and a command exclude each other", given[0])
+	case stdio && !command:
+		return failure.Usagef("--mcp %s is an MCP server that is a command", mcpStdio).WithHint("parley serve --mcp stdio -- npx -y @modelcontextprotocol/server-everything")
+	case fs.Changed("openai") != (f.Model != ""):
+		return failure.Usagef("--openai and --model go together: the endpoint, and which of its models").
+			WithHint("parley serve --openai http://127.0.0.1:11434/v1 --model llama3.2")
+	case f.System != "" && !fs.Changed("openai"):
+		return failure.Usagef("--system is the prompt of a model: give --openai")
+	case f.Lines && (!command || stdio):
+		return failure.Usagef("--lines says how to speak with the agent's command, and there is none").WithHint("parley serve --lines -- ./agent.py")
+	case f.Processes != 0 && !f.Lines:
+		return failure.Usagef("--processes stay between messages, which takes --lines")
+	case f.Processes < 0 || f.Processes > 1024:
+		return failure.Usagef("--processes must be from 0 to 1024")
+	}
+	for _, link := range []struct{ flag, value string }{{"http", f.HTTP}, {"openai", f.OpenAI}, {"mcp", f.MCP}} {
+		if !fs.Changed(link.flag) || link.flag == "mcp" && stdio {
+			continue
+		}
+		u := a2a.WebURL(link.value)
+		switch {
+		case u == nil:
+			return failure.Usagef("--%s must be an http or https URL", link.flag)
+		case u.User != nil:
+			return failure.Usagef("--%s has credentials in it, which every user of this machine can read", link.flag).WithHint("%s is the variable for a token", UpstreamEnv)
+		}
+	}
+	if fs.Changed("proxy") && strings.TrimSpace(f.Proxy) == "" {
+		return failure.Usagef("--proxy needs the address of an agent")
+	}
+	return nil
+}
+
+// agents returns the agents of the file, or the one of the flags and the command
+// behind them.
+func (s *Settings) agents(e *Env, argv []string) []config.Agent {
+	if s.File == nil {
+		return []config.Agent{s.Agent(argv, e.upstreamToken())}
+	}
+	list := slices.Clone(s.File.Agents)
+	dir := filepath.Dir(s.path)
+	for i := range list {
+		if c := list[i].Exec; c != nil && c.Dir == "" {
+			own := *c
+			own.Dir = dir
+			list[i].Exec = &own
+		}
+		if c := list[i].MCP; c != nil && c.Dir == "" && len(c.Command) > 0 {
+			own := *c
+			own.Dir = dir
+			list[i].MCP = &own
+		}
+	}
+	return list
+}
+
+// Agent returns the agent that the flags and the command behind them come to, as a
+// file would describe it.
+func (s *Settings) Agent(argv []string, token a2a.Secret) config.Agent {
+	f := &s.Form
+	c := config.Agent{Default: true}
+	bearer := map[string]a2a.Secret{}
+	if token != "" {
+		bearer["Authorization"] = "Bearer " + token
+	}
+	switch s.Chosen() {
+	case "http":
+		c.HTTP = &config.HTTP{URL: f.HTTP, Headers: bearer, Callbacks: true}
+	case "openai":
+		if u, err := url.Parse(f.OpenAI); token == "" && err == nil && u.Scheme == "https" && u.Host == "api.openai.com" {
+			token = a2a.Secret(os.Getenv("OPENAI_API_KEY")) // it is theirs, and nobody else's
+		}
+		c.OpenAI = &config.OpenAI{URL: f.OpenAI, Model: f.Model, APIKey: token, SystemFile: f.System}
+	case "proxy":
+		c.Proxy = &config.Proxy{Agent: f.Proxy, Bearer: token}
+	case "mcp":
+		c.MCP = &config.MCP{Headers: bearer}
+		if f.MCP == mcpStdio {
+			c.MCP.Command = argv
+		} else {
+			c.MCP.URL = f.MCP
+		}
+	default:
+		if len(argv) == 0 {
+			c.Builtin = f.Builtin
+			break
+		}
+		c.Exec = &config.Exec{Command: argv, Processes: f.Processes}
+		if f.Lines {
+			c.Exec.Mode = "lines"
+		}
+	}
+	return c
+}

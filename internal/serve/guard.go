@@ -1,0 +1,63 @@
+package serve
+
+import (
+	"log/slog"
+	"net"
+	"net/netip"
+
+	"github.com/parley-a2a/parley/a2aserver"
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/store"
+)
+
+// guard returns what checks callers; nil if they need no credentials. st keeps the
+// API keys.
+func (f *authFlags) guard(st store.Store, proxies []netip.Prefix, log *slog.Logger) (*auth.Guard, error) {
+	if !f.any() {
+		return nil, nil
+	}
+	var methods []auth.Method
+	add := func(on bool, make func() (auth.Method, error), what string) error {
+		if !on {
+			return nil
+		}
+		m, err := make()
+		if err != nil {
+			return failure.New(failure.CodeServe, "who may call by "+what+": "+err.Error(), err)
+		}
+		methods = append(methods, m)
+		return nil
+	}
+	tokens := &auth.TokenOptions{Claims: f.claims, Grants: f.grants, Logger: log}
+	tokens.Claims.Grants = f.roles
+	for _, err := range []error{
+		add(f.keys, func() (auth.Method, error) { return auth.NewKeys(st, &auth.KeysOptions{Logger: log}), nil }, "--auth-keys"),
+		add(f.oidcIssuer != "", func() (auth.Method, error) { return auth.NewOIDC(f.oidcIssuer, f.oidcAudiences, tokens) }, "--oidc-issuer"),
+		add(f.jwks != "", func() (auth.Method, error) { return auth.NewJWT(f.jwtIssuer, f.jwtAudiences, f.jwks, tokens) }, "--jwks"),
+		add(f.basic != "", func() (auth.Method, error) { return auth.NewBasic(f.basic, &auth.BasicOptions{Logger: log}) }, "--auth-basic"),
+		add(f.clientCA, func() (auth.Method, error) {
+			return auth.NewMutualTLS(&auth.MutualTLSOptions{
+				Subject: auth.CertificateName(f.certName), Tenant: auth.CertificateTenant(f.certTenant), Grants: f.grants,
+			})
+		}, "--client-ca"),
+	} {
+		if err != nil {
+			return nil, err
+		}
+	}
+	failures := f.failures
+	if failures == 0 {
+		failures = -1
+	}
+	return auth.NewGuard(methods, &auth.GuardOptions{Anonymous: f.anonymous, Failures: failures, Address: a2aserver.ClientAddr(proxies)})
+}
+
+// admit fails if others than this machine's users can call and no flag says who may.
+func (f *authFlags) admit(local bool, addr net.Addr) error {
+	if local || f.any() || f.anonymous {
+		return nil
+	}
+	return failure.Usagef("everybody who can reach %s could call this agent: nothing says who may", addr).
+		WithHint("--auth-keys lets in who has a key (parley key create), and --help shows other ways; --allow-anonymous lets everybody in")
+}

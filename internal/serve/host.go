@@ -1,0 +1,172 @@
+package serve
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"runtime"
+
+	"github.com/parley-a2a/parley"
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/a2aserver"
+	"github.com/parley-a2a/parley/agent/httpagent"
+	"github.com/parley-a2a/parley/internal/database"
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/store"
+)
+
+// Host is a server with its agents. The fields that can be replaced while it runs
+// are a revision.
+type Host struct {
+	// set by Open, then constant
+	env      *Env
+	line     Line
+	command  []string // behind --
+	log      *slog.Logger
+	listener net.Listener
+	addr     net.Addr
+	store    store.Store // nil: memory
+	location *database.Location
+	audit    *AuditLog
+	server   *parley.Server
+	atStart  map[string]any // settings that count until the end
+
+	// owned by Open, and then by the goroutine of background that replaces revisions
+	factory *factory
+	now     *revision
+	printed map[string]bool // findings
+}
+
+// Open brings up a host: it listens and has its agents, but takes no calls before
+// Run. command is the words behind --; none if there are none. The caller closes
+// the host.
+func Open(ctx context.Context, env *Env, line Line, command []string) (_ *Host, err error) {
+	env.keep(database.Env, UpstreamEnv)
+	f, err := env.Load(line, len(command) > 0)
+	if err != nil {
+		return nil, err
+	}
+	if runtime.GOMAXPROCS(0) < 2 {
+		runtime.GOMAXPROCS(2) // on one, every fsync would stop the network, too
+	}
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
+		return nil, failure.Usagef("--log-level: %v", err)
+	}
+	log := slog.New(slog.NewTextHandler(env.Stderr, &slog.HandlerOptions{Level: level}))
+	h := &Host{env: env, line: line, command: command, log: log, location: f.location, audit: &AuditLog{}}
+	defer func() {
+		if err != nil {
+			h.Close()
+		}
+	}()
+	env.Stderr.Hide(f.egress.password())
+	agents := f.agents(env, command)
+	for i := range agents { // before anything is opened
+		if c := agents[i].Exec; c != nil {
+			if err := commandFailure(c.Command[0], c.Dir); err != nil {
+				return nil, err
+			}
+		}
+	}
+
+	if h.listener, err = net.Listen(Network(f.listen), f.listen); err != nil {
+		return nil, ListenFailure(f.listen, err)
+	}
+	h.addr = h.listener.Addr()
+	if err := f.auth.admit(f.local(h.addr), h.addr); err != nil {
+		return nil, err
+	}
+	if !f.location.Memory() {
+		db, err := f.location.Open(ctx, log, false)
+		if err != nil {
+			return nil, storeFailure(f.location, err)
+		}
+		h.store = db
+		if err := database.Imported(ctx, db); err != nil {
+			return nil, err
+		}
+	}
+	os.Unsetenv(database.Env) // the agent's command is not to have the password
+	os.Unsetenv(UpstreamEnv)  // nor this
+	audit, err := f.audit.Open(f.location.Data, f.auth.any() && !f.location.Memory(), env.Stderr, log)
+	if err != nil {
+		return nil, err
+	}
+	h.audit = audit
+	listener, err := f.tls.listen(h.listener, h.audit, log)
+	if err != nil {
+		return nil, err
+	}
+	h.listener = listener
+	h.factory = &factory{log: log, callbacks: map[string]*httpagent.Callbacks{}, own: LocalURL(h.addr, f.tls.given())}
+	if h.factory.secret, err = callbackSecret(ctx, h.store); err != nil {
+		return nil, storeFailure(f.location, err)
+	}
+	if h.now, err = h.revise(ctx, f, agents, false); err != nil {
+		return nil, err
+	}
+	h.server, err = parley.NewHost(h.now.hosted, h.options(h.now))
+	if err != nil {
+		h.now.discard(log)
+		return nil, failure.New(failure.CodeServe, err.Error(), err)
+	}
+	h.now.commit(h.factory)
+	h.atStart = f.untilRestart()
+	return h, nil
+}
+
+// Run serves until ctx ends, then drains. It may be called once.
+func (h *Host) Run(ctx context.Context) error {
+	f := h.now.settings
+	h.warn()
+	h.printFindings(h.now)
+	h.audit.Event(a2aserver.AuditServerStarted, f.summary(h)...)
+	h.audit.signed(h.now.cardKeys)
+	stop := h.background(ctx)
+	err := h.server.Serve(ctx, h.listener)
+	stop()
+	h.audit.Event(a2aserver.AuditServerStopped)
+	if h.store != nil {
+		err = errors.Join(err, h.store.Close())
+	}
+	if err != nil {
+		return endFailure(h.location, err)
+	}
+	return nil
+}
+
+// Close closes what Open opened. It may be called after Run, which closes the
+// listener and the database by itself.
+func (h *Host) Close() {
+	_ = h.audit.Close() // what it could not write is logged
+	if h.store != nil {
+		_ = h.store.Close() // Run reports the error; without Run nothing was written
+	}
+	if h.listener != nil {
+		_ = h.listener.Close() // Serve closes it, too
+	}
+}
+
+// callbackSecret returns the secret in the addresses at which agents are called
+// back: the same after a restart, and on each server of a database.
+func callbackSecret(ctx context.Context, st store.Store) (a2a.Secret, error) {
+	if st == nil {
+		return a2a.Secret(rand.Text()), nil
+	}
+	secret, err := st.Secret(ctx, "callbacks")
+	return a2a.Secret(secret), err
+}
+
+// Network keeps an IPv4 address to IPv4: to package net, "tcp" and 0.0.0.0 mean
+// every IPv6 address, too, which is more than was asked for.
+func Network(addr string) string {
+	if a, err := netip.ParseAddrPort(addr); err == nil && a.Addr().Is4() {
+		return "tcp4"
+	}
+	return "tcp"
+}

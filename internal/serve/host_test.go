@@ -1,0 +1,74 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/parley-a2a/parley/internal/database"
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/plain"
+)
+
+func testEnv(t *testing.T, stderr io.Writer) *Env {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	t.Setenv(database.Env, "")
+	t.Setenv(UpstreamEnv, "")
+	return &Env{Lookup: func(string) (string, bool) { return "", false }, Stderr: plain.NewWriter(stderr), Version: "test"}
+}
+
+// A host listens once it is open, answers while it runs, and has let go of its
+// address when it is closed.
+func TestHostComesUpAndEnds(t *testing.T) {
+	h, err := Open(t.Context(), testEnv(t, t.Output()), lineOf(t, "--listen=127.0.0.1:0", "--data=d"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := h.Status()
+	if len(s.Agents) != 1 || !s.Demo || !s.Keeps || s.Shared || s.Public != "" || s.Callers != "everybody on this machine" || s.First != "" {
+		t.Errorf("the status is %+v", s)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ran := make(chan error)
+	go func() { ran <- h.Run(ctx) }()
+	resp, err := http.Get(s.URL + "/.well-known/agent-card.json") // waits in the listener until the host runs
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	if err != nil || resp.StatusCode != http.StatusOK || !strings.Contains(string(doc), s.URL) {
+		t.Errorf("the card: %s, %v, %s", resp.Status, err, doc)
+	}
+	stop()
+	if err := <-ran; err != nil {
+		t.Error(err)
+	}
+	h.Close()
+	l, err := net.Listen("tcp", s.Addr.String())
+	if err != nil {
+		t.Fatalf("the address is still in use: %v", err)
+	}
+	l.Close()
+}
+
+// A host that does not come up keeps nothing: the next one gets its database.
+func TestHostThatFailsLetsGo(t *testing.T) {
+	var log strings.Builder
+	env := testEnv(t, &log)
+	_, err := Open(t.Context(), env, lineOf(t, "--listen=127.0.0.1:0", "--data=d", "--card-key=none.pem", "--public-url=https://a.example"), nil)
+	var f *failure.Error
+	if !errors.As(err, &f) || f.Exit() != failure.ExitUsage {
+		t.Fatalf("%v", err)
+	}
+	h, err := Open(t.Context(), env, lineOf(t, "--listen=127.0.0.1:0", "--data=d"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Close()
+}

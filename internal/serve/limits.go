@@ -1,0 +1,145 @@
+package serve
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/parley-a2a/parley/a2aserver"
+	"github.com/parley-a2a/parley/engine"
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/flagvalue"
+)
+
+// limitFlags bound callers and their tasks. Zero means no limit, except for the
+// body.
+type limitFlags struct {
+	rate                               float64
+	burst, streams                     int
+	running, runningEach, messages     int
+	capacity                           int
+	parts, depth, hops                 int
+	connections, connectionsOfAddress  int
+	body, bodies, part, task, artifact int64
+	wall                               time.Duration
+}
+
+// Defaults where others than this machine's users may call, or callers need
+// credentials.
+const (
+	openRate        = 100
+	openBurst       = 200
+	openStreams     = 200
+	openRunning     = 10_000
+	openRunningEach = 200
+)
+
+func (f *limitFlags) register(fs *pflag.FlagSet) {
+	open := func(n int) string { return fmt.Sprintf(" (default %d*)", n) }
+	fs.Float64Var(&f.rate, "rate", 0, "`requests` that a caller may make per second, over a long time"+open(openRate))
+	fs.IntVar(&f.burst, "burst", 0, "`requests` that it may make at once (default twice the rate)")
+	fs.IntVar(&f.streams, "max-streams", 0, "`streams` that a caller may have open"+open(openStreams))
+	fs.IntVar(&f.running, "max-running", 0, "`tasks` that may be at work at a time"+open(openRunning))
+	fs.IntVar(&f.runningEach, "max-running-per-caller", 0, "`tasks` of one caller among them"+open(openRunningEach))
+	fs.IntVar(&f.capacity, "capacity", 0, "`tasks` that may be at work in this process at a time; more are taken and wait until it, or another one of the same store, has room")
+	fs.DurationVar(&f.wall, "max-task-time", 0, "how `long` a task may be at work, without the time it waits for its client; then it fails")
+	f.task = 64 << 20
+	fs.Var(flagvalue.Size(&f.task), "max-task-size", "`size` of a task's log, artifacts included; beyond it fails")
+	fs.Var(flagvalue.Size(&f.artifact), "max-artifact-size", "`size` of an artifact; beyond its task fails")
+	fs.IntVar(&f.messages, "max-messages", 0, "`messages` of its client that a task takes")
+	f.body = 8 << 20
+	fs.Var(flagvalue.Size(&f.body), "max-body", "`size` of a request's body; there is always a limit")
+	f.bodies = 128 << 20
+	fs.Var(flagvalue.Size(&f.bodies), "max-bodies", "`size` of all bodies over 256KiB together that are being received, a quarter of it for a caller; more have to wait, for 30 s at most")
+	fs.IntVar(&f.parts, "max-parts", 1000, "`parts` of a message")
+	fs.Var(flagvalue.Size(&f.part), "max-part-size", "`size` of a part's content")
+	fs.IntVar(&f.depth, "max-depth", 64, "`levels` that metadata and data may be nested")
+	fs.IntVar(&f.hops, "max-hops", 16, "`agents` that a message may have come through, against agents that call each other in circles")
+	fs.IntVar(&f.connections, "max-connections", 0, "`connections` at a time; for another one an idle one is closed, or it has to wait (default half of the files that the process may open: ulimit -n)")
+	fs.IntVar(&f.connectionsOfAddress, "max-connections-per-address", 0, "`connections` from one address among them; for another one an idle one of its own is closed, or it is. Mind proxies, which are one (default half of --max-connections, none for this machine's own addresses)")
+}
+
+func (f *limitFlags) check() error {
+	switch {
+	case f.rate < 0 || math.IsNaN(f.rate) || math.IsInf(f.rate, 0):
+		return failure.Usagef("--rate must be a number of requests per second").WithHint("0 means no limit")
+	case f.body == 0:
+		return failure.Usagef("--max-body must be at least 1 byte").WithHint("there is always a limit; the default is 8MiB")
+	case f.wall < 0:
+		return failure.Usagef("--max-task-time cannot be negative").WithHint("0 means no limit")
+	}
+	for name, n := range map[string]int{
+		"burst": f.burst, "max-streams": f.streams, "max-running": f.running, "max-running-per-caller": f.runningEach, "capacity": f.capacity,
+		"max-messages": f.messages, "max-parts": f.parts, "max-depth": f.depth, "max-hops": f.hops,
+		"max-connections": f.connections, "max-connections-per-address": f.connectionsOfAddress,
+	} {
+		if n < 0 {
+			return failure.Usagef("--%s cannot be negative", name).WithHint("0 means no limit")
+		}
+	}
+	return nil
+}
+
+// settle fills in the defaults of a server that others than its machine's users may
+// call.
+func (f *limitFlags) settle(fs *pflag.FlagSet) {
+	fill := func(name string, set func()) {
+		if !fs.Changed(name) {
+			set()
+		}
+	}
+	if !fs.Changed("rate") {
+		f.rate = openRate
+		fill("burst", func() { f.burst = openBurst })
+	}
+	fill("max-streams", func() { f.streams = openStreams })
+	fill("max-running", func() { f.running = openRunning })
+	fill("max-running-per-caller", func() { f.runningEach = openRunningEach })
+}
+
+// fewConnections is the number below which a server warns.
+const fewConnections = 500
+
+// fit fills in the limits of connections for a process that may open so many files;
+// 0 means any number. Half of the files are for connections, the rest for everything
+// else: the database, commands with four each, 64 webhooks, agents' connections.
+// few reports whether there are less than fewConnections.
+func (f *limitFlags) fit(fs *pflag.FlagSet, files int) (few bool) {
+	if !fs.Changed("max-connections") {
+		f.connections = files / 2
+		few = files > 0 && f.connections < fewConnections
+	}
+	if fs.Changed("max-connections-per-address") {
+		f.connectionsOfAddress = unlimited(f.connectionsOfAddress)
+	}
+	return few
+}
+
+// requests returns the limits of requests.
+func (f *limitFlags) requests() a2aserver.Limits {
+	return a2aserver.Limits{
+		Rate: f.rate, Burst: f.burst, Streams: f.streams,
+		Bodies: unlimited(f.bodies),
+		Parts:  unlimited(f.parts), PartBytes: int(f.part), Depth: unlimited(f.depth), Hops: unlimited(f.hops),
+		Connections: f.connections, AddrConnections: f.connectionsOfAddress,
+	}
+}
+
+// tasks returns the limits of tasks.
+func (f *limitFlags) tasks() engine.Limits {
+	return engine.Limits{
+		Running: f.running, RunningPerOwner: f.runningEach, Messages: f.messages,
+		TaskBytes: f.task, ArtifactBytes: f.artifact, Wall: f.wall,
+	}
+}
+
+// unlimited turns zero into the value that means no limit to the packages below,
+// where zero means the default.
+func unlimited[N int | int64](n N) N {
+	if n == 0 {
+		return -1
+	}
+	return n
+}

@@ -1,0 +1,68 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/parley-a2a/parley/engine"
+	"github.com/parley-a2a/parley/internal/plain"
+	"github.com/parley-a2a/parley/store"
+)
+
+// maxOrphanNames caps how many agents agentsOf looks for.
+const maxOrphanNames = 100
+
+// orphanFindings reports tasks that callers cannot reach because their agent is not
+// among names: it was renamed, or another agent is at / now. The tasks are kept, but
+// to callers they look lost. The name of the agent at / is ""; front is its other
+// name.
+func orphanFindings(ctx context.Context, st store.Store, names []string, front string) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	all, err := agentsOf(ctx, st)
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for _, name := range all {
+		switch {
+		case slices.Contains(names, name):
+		case name == "":
+			found = append(found, "there are tasks of an agent at /, and none is there now: nobody reaches them until default: true says whose they are")
+		case name == front:
+			found = append(found, fmt.Sprintf("there are tasks of %s from when it was not at /: nobody reaches them until default: true goes", plain.Quote(name)))
+		default:
+			found = append(found, fmt.Sprintf("there are tasks of an agent %s, which is not here: they wait for one of that name", plain.Quote(name)))
+		}
+	}
+	return found, nil
+}
+
+// agentsOf returns the names of the agents that have tasks in a store, "" for the
+// one at /. It takes one look-up an agent, however many tasks there are.
+func agentsOf(ctx context.Context, st store.Store) ([]string, error) {
+	var names []string
+	// Behind the tenants of an agent, which all begin in the same way.
+	const mark, behind = "\x1f", "\x20"
+	for after := (*store.Key)(nil); len(names) < maxOrphanNames; {
+		rows, err := st.Tasks(ctx, after, 1)
+		if err != nil || len(rows) == 0 {
+			return names, err
+		}
+		name, _ := engine.AgentOf(rows[0].Tenant)
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+		switch {
+		case name != "":
+			after = &store.Key{Tenant: mark + name + behind}
+		case rows[0].Tenant == "":
+			after = &store.Key{Tenant: mark} // before all agents that have a name
+		default:
+			return names, nil // tenants of the one without come last
+		}
+	}
+	return names, nil
+}

@@ -1,0 +1,194 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/parley-a2a/parley/a2aserver"
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/plain"
+)
+
+// background does the work beside serving until stop is called, which waits for it:
+// SIGHUP, files that change, cards of other agents, the memory limit. One goroutine
+// replaces the revision in force.
+func (h *Host) background(ctx context.Context) (stop func()) {
+	var work sync.WaitGroup
+	f := h.now.settings
+	draining, drained := context.WithCancel(context.WithoutCancel(ctx))
+	work.Go(func() { keepMemory(draining, memoryFor(f.limits.bodies, f.cache), h.log) })
+	ctx, cancel := context.WithCancel(ctx)
+	hangups, changes, cards := make(chan struct{}, 1), make(chan string), make(chan fetched)
+	signals := func() {}
+	if h.now.settings.path != "" || h.audit.file != nil {
+		signals = onHangup(func() {
+			h.audit.reopen(h.log)
+			select {
+			case hangups <- struct{}{}:
+			default: // the reload that waits will read the newest file
+			}
+		})
+	}
+	work.Go(func() {
+		watch := h.watch(ctx, changes)
+		fetch := h.fetch(ctx, cards)
+		for {
+			done := false
+			select {
+			case <-ctx.Done():
+				watch()
+				fetch()
+				return
+			case <-hangups:
+				if h.now.settings.path != "" {
+					done = h.reload(ctx, "SIGHUP", false)
+				}
+			case name := <-changes:
+				done = h.reload(ctx, name+" changed", name != h.now.settings.path)
+			case c := <-cards:
+				h.takeCard(c)
+			}
+			if done { // files and agents to watch may have changed
+				watch()
+				fetch()
+				watch, fetch = h.watch(ctx, changes), h.fetch(ctx, cards)
+			}
+		}
+	})
+	if public := h.now.public; public != "" {
+		name := h.now.hosted[h.now.front()].Card.Name
+		work.Go(func() {
+			if err := reach(ctx, &http.Client{}, public+h.now.path(), name); err != nil {
+				h.env.Stderr.Note("Card", "callers do not find the agent at --public-url %s: %v", plain.Quote(public), err)
+			}
+		})
+	}
+	return func() {
+		signals()
+		cancel()
+		drained()
+		work.Wait()
+	}
+}
+
+// reload loads the settings again and replaces the revision in force. On an error it
+// keeps that revision and logs why. again starts commands again even if their
+// description is the same.
+func (h *Host) reload(ctx context.Context, why string, again bool) bool {
+	f, err := h.env.Load(h.line, len(h.command) > 0)
+	if err == nil {
+		var r *revision
+		if r, err = h.revise(ctx, f, f.agents(h.env, h.command), again); err == nil {
+			if err = h.replace(r); err == nil {
+				h.log.Info("reloaded", "because", why, "agents", len(r.agents), "begun", names(r.started))
+				h.audit.Event(a2aserver.AuditConfigReloaded, slog.String("because", why), slog.Int("agents", len(r.agents)))
+				r.commit(h.factory)
+				h.stale(f)
+				h.printFindings(r)
+				return true
+			}
+			r.discard(h.log)
+		}
+	}
+	h.log.Error("not reloaded: what ran before goes on", "because", why, "err", reloadReason(err))
+	h.audit.Event(a2aserver.AuditConfigReloaded, slog.String("because", why), slog.String("error", h.env.Stderr.Redact(reloadReason(err))))
+	return false
+}
+
+// replace hands a revision to the server.
+func (h *Host) replace(r *revision) error {
+	if err := h.server.Reload(r.hosted, h.options(r)); err != nil {
+		return err
+	}
+	h.now = r
+	return nil
+}
+
+// reloadReason is an error in one line, with all mistakes of a file.
+func reloadReason(err error) string {
+	text := err.Error()
+	if f := (*failure.Error)(nil); errors.As(err, &f) {
+		if text = f.Message; len(f.Lines) > 0 {
+			text += ": " + strings.Join(f.Lines, "; ")
+		}
+	}
+	return plain.Line(strings.ReplaceAll(text, "\n", "; "))
+}
+
+func names(agents []*instance) string {
+	var list []string
+	for _, n := range agents {
+		list = append(list, n.label())
+	}
+	return strings.Join(list, ", ")
+}
+
+// untilRestart returns the settings that count from the next start on.
+func (f *Settings) untilRestart() map[string]any {
+	return map[string]any{
+		"listen": f.listen, "store": f.store, "store.ephemeral": f.ephemeral, "store.dead_after": f.dead, "store.cache": f.cache, "tls": f.tls,
+		"drain_timeout": f.drain, "retries": f.retries, "retention": f.retention, "push": f.egress, "logs": [2]any{f.audit, f.logLevel},
+		"limits.capacity": f.limits.capacity, "limits.connections": [2]int{f.limits.connections, f.limits.connectionsOfAddress},
+	}
+}
+
+// stale logs which settings have changed that count from the next start on. They are
+// compared with those of the start, so that a change back is no change.
+func (h *Host) stale(f *Settings) {
+	var changed []string
+	for name, value := range f.untilRestart() {
+		if !reflect.DeepEqual(h.atStart[name], value) {
+			changed = append(changed, name)
+		}
+	}
+	if len(changed) > 0 {
+		slices.Sort(changed)
+		h.log.Warn("some of the settings that have changed count from the next start on", "settings", strings.Join(changed, ", "))
+	}
+}
+
+// watch reports changes of the files of the revision in force, with --reload, until
+// stop is called, which waits for it.
+func (h *Host) watch(ctx context.Context, changes chan<- string) (stop func()) {
+	f := h.now.settings
+	if !f.Reload {
+		return func() {}
+	}
+	w := new(watcher)
+	if f.path != "" {
+		w.files = append(w.files, f.path)
+	}
+	for _, n := range h.now.agents {
+		if c := n.from.Exec; c != nil {
+			w.add(c.Dir, c.Command)
+		}
+		if c := n.from.MCP; c != nil && len(c.Command) > 0 {
+			w.add(c.Dir, c.Command)
+		}
+	}
+	if w.empty() {
+		h.log.Warn("--reload: the command names no file that could change")
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		w.run(ctx, func(name string) {
+			select {
+			case changes <- name:
+			case <-ctx.Done():
+			}
+		})
+	}()
+	return func() {
+		cancel()
+		<-ended
+	}
+}

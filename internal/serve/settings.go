@@ -1,0 +1,213 @@
+package serve
+
+import (
+	"errors"
+	"io/fs"
+	"net"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/database"
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/plain"
+)
+
+// DefaultFile is read where nothing else says what to serve.
+const DefaultFile = "parley.yaml"
+
+// Settings are the flags of a host, with those of its file, and where each comes
+// from.
+type Settings struct {
+	*flags
+	File *config.File // nil without one
+
+	set     *pflag.FlagSet
+	from    map[string]origin // by flag; flags that are not in it have their default
+	fromEnv bool              // the address of the database comes from its variable
+}
+
+// origin is where the value of a flag comes from.
+type origin struct {
+	inFile bool   // else it is on the command line
+	where  string // "flag --listen", or file:line:column
+}
+
+// Load returns the settings that a command line and the file below it come to.
+// command says that the command line has a command behind --. Load may be called
+// again when the file has changed.
+func (e *Env) Load(line Line, command bool) (*Settings, error) {
+	s := &Settings{flags: new(flags), from: map[string]origin{}}
+	s.set = s.flagSet()
+	for _, g := range line {
+		if err := s.set.Set(g.Name, g.Value); err != nil {
+			return nil, failure.Usagef("%v", err)
+		}
+		s.from[g.Name] = origin{false, "flag --" + g.Name}
+	}
+	if err := s.findFile(line, command); err != nil {
+		return nil, err
+	}
+	if s.path != "" {
+		if err := s.overlay(e, line); err != nil {
+			return nil, err
+		}
+	}
+	if e.Elsewhere {
+		return s, nil // the database and the files there are not known
+	}
+	var err error
+	if s.location, err = s.store.Resolve(s.set, e.Lookup, e.Stderr, s.ephemeral); err != nil {
+		return nil, s.inFile(err)
+	}
+	if err := s.check(s.set, command); err != nil {
+		return nil, s.inFile(err)
+	}
+	return s, nil
+}
+
+// NewFlags declares all flags of serve.
+func NewFlags() *pflag.FlagSet { return new(flags).flagSet() }
+
+func (f *flags) flagSet() *pflag.FlagSet {
+	fs := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+	for _, s := range f.sections() {
+		fs.AddFlagSet(s.Flags)
+	}
+	return fs
+}
+
+// Path returns the name of the file; "" without one.
+func (s *Settings) Path() string { return s.path }
+
+// findFile sets the path of the file to read; "" for none.
+func (s *Settings) findFile(line Line, command bool) error {
+	says := "a command"
+	for _, name := range Forms {
+		if line.Sets(name) {
+			command, says = true, "--"+name
+		}
+	}
+	switch {
+	case s.path != "" && command:
+		return failure.Usagef("--file says which agents there are, and %s says another: leave one out", says)
+	case s.path != "" || command || line.Sets("file"):
+		return nil
+	}
+	if _, err := os.Stat(DefaultFile); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if !config.Trusted(DefaultFile) {
+		return failure.Usagef("%s belongs to another user", DefaultFile).WithHint("name it with --file if you trust it, or begin elsewhere; --file '' reads none")
+	}
+	s.path = DefaultFile
+	return nil
+}
+
+// overlay sets the flags that the file has a value for and the command line has not.
+func (s *Settings) overlay(e *Env, line Line) error {
+	o := e.fileOptions(line)
+	var asked []string
+	o.Lookup = func(name string) (string, bool) {
+		asked = append(asked, name)
+		return e.Lookup(name)
+	}
+	file, err := config.Load(s.path, o)
+	if err != nil {
+		return FileFailure(s.path, err)
+	}
+	s.File = file
+	stored := line.Value("store")
+	if env, _ := e.Lookup(database.Env); stored == "" && env != "" && !line.turnsOn("ephemeral") {
+		stored, s.fromEnv = env, true
+	}
+	for _, set := range file.Settings {
+		at := s.path + ":" + strconv.Itoa(set.Line) + ":" + strconv.Itoa(set.Column)
+		switch {
+		case line.Sets(set.Flag):
+			continue
+		case set.Flag == "data" && strings.Contains(stored, "://"): // the audit log is there all the same
+		case slices.Contains([]string{"store", "ephemeral", "data"}, set.Flag) && stored != "", line.turnsOn(set.Yields...):
+			continue
+		}
+		s.from[set.Flag] = origin{true, at}
+		if e.Elsewhere && set.Source != "" {
+			continue
+		}
+		for _, v := range set.Values {
+			if err := s.set.Set(set.Flag, v); err != nil { // it was asked before
+				return failure.Usagef("%s: %s: %v", at, set.Path, errors.Unwrap(err))
+			}
+		}
+	}
+	secrets := file.Secrets()
+	e.Stderr.Hide(secrets...)
+	for _, v := range file.Variables() {
+		e.Stderr.HideAs(v.Name, v.Value)
+	}
+	e.withhold(asked, secrets)
+	return nil
+}
+
+// runnable returns why a command cannot run; nil if it can.
+func runnable(name, dir string) error {
+	var f *failure.Error
+	if errors.As(commandFailure(name, dir), &f) {
+		return errors.New(f.Message)
+	}
+	return nil
+}
+
+// CheckValue returns a function with the error of a flag that refuses a value. The
+// error does not show the value.
+func CheckValue() func(flag, value string) error {
+	set := new(flags).flagSet()
+	return func(flag, value string) error {
+		if flag == "listen" {
+			if _, _, err := net.SplitHostPort(value); err != nil {
+				return errors.New("must be an address and a port such as 127.0.0.1:7275")
+			}
+		}
+		return set.Lookup(flag).Value.Set(value)
+	}
+}
+
+// FileFailure is the failure of a file that cannot be used: its mistakes, a line
+// each.
+func FileFailure(name string, err error) error {
+	var wrong *config.Error
+	if !errors.As(err, &wrong) {
+		return failure.Usagef("%v", err).WithHint("parley init writes a file to begin with")
+	}
+	f := failure.Usagef("%s has %s", plain.Quote(name), plain.Count(len(wrong.Problems)+wrong.More, "mistake"))
+	f.Lines = wrong.Lines()
+	return f.WithHint("parley config validate %s tells the same without serving; docs/config.md has all settings", plain.Quote(name))
+}
+
+var flagName = regexp.MustCompile(`--[a-z]+(-[a-z]+)*`)
+
+// inFile makes a failure that names flags name their places in the file.
+func (s *Settings) inFile(err error) error {
+	var f *failure.Error
+	if s.File == nil || !errors.As(err, &f) {
+		return err
+	}
+	places := map[string]config.Setting{}
+	for _, set := range s.File.Settings {
+		if s.from[set.Flag].inFile {
+			places["--"+set.Flag] = set
+		}
+	}
+	f.Message = flagName.ReplaceAllStringFunc(f.Message, func(name string) string {
+		if set, ok := places[name]; ok {
+			return set.Path + " (" + s.from[set.Flag].where + ")"
+		}
+		return name
+	})
+	return f
+}

@@ -1,0 +1,240 @@
+package serve
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+
+	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/database"
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/plain"
+)
+
+// ofAgents are the flags that a file has at each agent.
+var ofAgents = map[string]string{
+	"agent":         "agents.*.builtin",
+	"extended-card": "agents.*.card.extended",
+	"lines":         "agents.*.exec.mode",
+	"processes":     "agents.*.exec.processes",
+	"http":          "agents.*.http.url",
+	"openai":        "agents.*.openai.url",
+	"model":         "agents.*.openai.model",
+	"system":        "agents.*.openai.system_file",
+	"proxy":         "agents.*.proxy.agent",
+	"mcp":           "agents.*.mcp.url",
+}
+
+// ofTheLine are the flags that a file cannot have.
+var ofTheLine = map[string]string{
+	"file":   "it names the file",
+	"reload": "it is for who is at work at the agent",
+}
+
+// A file says everything that flags say, and where nothing is said they mean the
+// same.
+func TestEveryFlagHasAPlaceInTheFile(t *testing.T) {
+	places := map[string]config.Row{}
+	for _, row := range config.Rows() {
+		if _, twice := places[row.Flag]; twice {
+			t.Errorf("--%s has two places", row.Flag)
+		}
+		places[row.Flag] = row
+	}
+	words := map[string]string{ // defaults that are told in words
+		"max-connections": "0", "max-connections-per-address": "0", "store": "", "grant": "", "card-keys-url": "", "audit-log": "", "burst": "0", "subject-claim": "",
+	}
+	NewFlags().VisitAll(func(f *pflag.Flag) {
+		path, isAgents := ofAgents[f.Name]
+		_, isLine := ofTheLine[f.Name]
+		row, has := places[f.Name]
+		delete(places, f.Name)
+		switch {
+		case isLine && !has:
+		case isAgents && !has:
+			if !slices.Contains(config.AgentPaths(), path) {
+				t.Errorf("--%s has its place at %s, which is none", f.Name, path)
+			}
+		case !has || isLine || isAgents:
+			t.Errorf("--%s has no place in the table of internal/config, or two", f.Name)
+		default:
+			def, want := row.Default, f.DefValue
+			if w, ok := words[f.Name]; ok {
+				def = w
+			}
+			if row.Negated {
+				want = map[string]string{"true": "false", "false": "true"}[want]
+			}
+			if starred := strings.HasSuffix(def, "*"); starred {
+				def = "0"
+			}
+			if want == "[]" {
+				want = ""
+			}
+			if def != want && def+"m0s" != want && def+"0m0s" != want && def != strings.TrimSuffix(want, "0m0s") {
+				t.Errorf("%s: the default is %q, that of --%s %q", row.Path, def, f.Name, want)
+			}
+		}
+	})
+	for name := range places {
+		t.Errorf("there is no --%s", name)
+	}
+}
+
+// inFileDir goes to a directory with files, and returns an environment there.
+func inFileDir(t *testing.T, env map[string]string, files map[string]string) *Env {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(dir)
+	return &Env{Stderr: plain.NewWriter(t.Output()), Lookup: func(name string) (string, bool) { v, ok := env[name]; return v, ok }}
+}
+
+// lineOf is a command line as serve records it.
+func lineOf(t *testing.T, args ...string) Line {
+	t.Helper()
+	fs := NewFlags()
+	line := Record(fs)
+	if err := fs.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return *line
+}
+
+const small = "version: 1\nagents: {demo: {builtin: demo}}\n"
+
+func TestFlagsAreStrongerThanTheFile(t *testing.T) {
+	for name, c := range map[string]struct {
+		file string
+		env  map[string]string
+		args []string
+		want map[string]string // values of flags
+	}{
+		"the file": {"listen: 127.0.0.1:1\nlimits: {rate: 5}\n", nil, nil, map[string]string{"listen": "127.0.0.1:1", "rate": "5", "burst": "0"}},
+		"a flag":   {"listen: 127.0.0.1:1\nlimits: {rate: 5}\n", nil, []string{"--listen=127.0.0.1:2"}, map[string]string{"listen": "127.0.0.1:2", "rate": "5"}},
+		"a flag that says the default": {
+			"limits: {hops: 3, parts: 2}\n", nil, []string{"--max-hops=16"}, map[string]string{"max-hops": "16", "max-parts": "2"},
+		},
+		"a flag in place of a list": {
+			"auth: {keys: true, grants: ['tasks:read']}\n", nil, []string{"--grant=none"}, map[string]string{"grant": ""},
+		},
+		"a flag that contradicts": {
+			"push: {allow: [a.internal], proxy: 'http://p:1'}\n", nil, []string{"--no-push"}, map[string]string{"no-push": "true", "egress-proxy": ""},
+		},
+		"the other way round":                   {"push: {enabled: false}\n", nil, []string{"--egress-allow=a.internal"}, map[string]string{"no-push": "false"}},
+		"an end that contradicts":               {"max_runs: 7\n", nil, []string{"--on-lost=fail"}, map[string]string{"on-lost": "fail", "max-runs": "3"}},
+		"memory":                                {"store: {data: d}\n", nil, []string{"--ephemeral"}, map[string]string{"data": database.DefaultData, "ephemeral": "true"}},
+		"another store":                         {"store: {ephemeral: true}\n", nil, []string{"--store=x.db"}, map[string]string{"store": "x.db", "ephemeral": "false"}},
+		"the variable":                          {"store: {address: x.db}\n", map[string]string{database.Env: "y.db"}, nil, map[string]string{"store": ""}},
+		"the variable, and a directory":         {"store: {data: d}\n", map[string]string{database.Env: "y.db"}, nil, map[string]string{"data": database.DefaultData}},
+		"a database, and one for the audit log": {"store: {data: d}\n", map[string]string{database.Env: "postgres://db/x"}, nil, map[string]string{"data": "d"}},
+		"what a rule needs may be a flag":       {"cards: {keys: [key.pem]}\n", nil, []string{"--public-url=https://a.example"}, map[string]string{"public-url": "https://a.example"}},
+		"push: true is nothing":                 {"push: {enabled: true, allow: [a.internal]}\n", nil, nil, map[string]string{"no-push": "false"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := inFileDir(t, c.env, map[string]string{DefaultFile: small + c.file, "key.pem": "x"})
+			s, err := e.Load(lineOf(t, c.args...), false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for flag, want := range c.want {
+				if got := s.set.Lookup(flag).Value.String(); got != want {
+					t.Errorf("--%s is %q, want %q", flag, got, want)
+				}
+			}
+		})
+	}
+}
+
+func TestWhichFileIsRead(t *testing.T) {
+	files := map[string]string{DefaultFile: small, "other.yaml": strings.Replace(small, "demo:", "other:", 1)}
+	for _, c := range []struct {
+		args    []string
+		command bool
+		want    string // the first agent of the file, or the failure
+	}{
+		{nil, false, "demo"},
+		{[]string{"--file=other.yaml"}, false, "other"},
+		{[]string{"--file="}, false, ""},
+		{nil, true, ""},
+		{[]string{"--agent=demo"}, false, ""},
+		{[]string{"--file=other.yaml", "--agent=demo"}, false, "--file says which agents there are, and --agent says another: leave one out"},
+		{[]string{"--file=other.yaml"}, true, "--file says which agents there are, and a command says another: leave one out"},
+		{[]string{"--file=none.yaml"}, false, "open none.yaml: no such file or directory"},
+	} {
+		s, err := inFileDir(t, nil, files).Load(lineOf(t, c.args...), c.command)
+		got := ""
+		switch {
+		case err != nil:
+			got = strings.TrimPrefix(err.Error(), failure.CodeUsage+": ")
+		case s.File != nil:
+			got = s.File.Agents[0].Name
+		}
+		if got != c.want {
+			t.Errorf("%q: %q, want %q", c.args, got, c.want)
+		}
+	}
+}
+
+// What flags say of each other names the file where it is the file that says it.
+func TestFailuresNameTheFile(t *testing.T) {
+	for _, c := range []struct {
+		file string
+		args []string
+		want string
+	}{
+		{"auth: {keys: true}\n", []string{"--ephemeral"}, "API keys are kept where tasks are, and memory keeps nothing: leave --ephemeral or auth.keys (parley.yaml:3:14) out"},
+		{"store: {dead_after: 5s}\n", nil, "store.dead_after (parley.yaml:3:21) is of servers that share a database"},
+	} {
+		_, err := inFileDir(t, nil, map[string]string{DefaultFile: small + c.file}).Load(lineOf(t, c.args...), false)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s%v: %v, want %s", c.file, c.args, err, c.want)
+		}
+	}
+}
+
+// What the flags know of values is told with the mistakes of the file.
+func TestFlagsCheckTheValuesOfTheFile(t *testing.T) {
+	const text = `listen: "7275"
+trusted_proxies: [10.0.0.0/8, 10.0.0.0/99]
+cors_origins: ["*"]
+allowed_hosts: [a, "b:1"]
+auth: {grants: [tasks:fly], roles: {r: [tasks:fly]}, claims: {roles: r}}
+push: {allow: ["ftp://x"], proxy: x}
+agents:
+  p: {http: {url: "http://x.example", egress: {allow: ["ftp://x"], proxy: "${env:PW}"}}}
+`
+	_, err := inFileDir(t, map[string]string{"PW": "hunter2"}, map[string]string{DefaultFile: "version: 1\n" + text}).Load(lineOf(t, "--jwks=x"), false)
+	f, ok := err.(*failure.Error)
+	if !ok {
+		t.Fatalf("%v", err)
+	}
+	var got []string
+	for _, line := range f.Lines {
+		place, _, _ := strings.Cut(line, ": ")
+		got = append(got, strings.TrimPrefix(place, "parley.yaml:"))
+	}
+	want := []string{"2:9", "3:31", "4:16", "5:20", "6:17", "6:41", "7:16", "7:35", "9:56", "9:75"}
+	if diff := cmp.Diff(want, got); diff != "" || strings.Contains(strings.Join(f.Lines, ""), "hunter2") {
+		t.Errorf("%s\n%s", diff, strings.Join(f.Lines, "\n"))
+	}
+}
+
+// The log of a server that is told to read its file again has all that is wrong.
+func TestReloadSaysWhatIsWrong(t *testing.T) {
+	_, err := inFileDir(t, nil, map[string]string{DefaultFile: small + "lisen: a\nlimits: {rate: -1}\n"}).Load(nil, false)
+	const want = `parley.yaml has 2 mistakes: parley.yaml:3:1: lisen: there is no such setting: did you mean listen?; ` +
+		`parley.yaml:4:16: limits.rate: must be a number from 0 up, not "-1"`
+	if got := reloadReason(err); !strings.HasSuffix(got, want) {
+		t.Errorf("got %s", got)
+	}
+}

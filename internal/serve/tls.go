@@ -1,0 +1,54 @@
+package serve
+
+import (
+	"log/slog"
+	"net"
+
+	"github.com/spf13/pflag"
+
+	"github.com/parley-a2a/parley/a2aserver"
+	"github.com/parley-a2a/parley/internal/failure"
+)
+
+// tlsFiles are the flags that name certificates.
+type tlsFiles struct {
+	cert, key string
+	clientCA  string
+	required  bool // a client certificate is
+}
+
+func (f *tlsFiles) register(fs *pflag.FlagSet) {
+	fs.StringVar(&f.cert, "tls-cert", "", "PEM `file` of a certificate and its chain: the port then speaks TLS, gRPC included. This and the next two are read again when they change")
+	fs.StringVar(&f.key, "tls-key", "", "PEM `file` of the certificate's private key")
+	fs.StringVar(&f.clientCA, "client-ca", "", "callers with a certificate of one of the authorities in this PEM `file`")
+	fs.BoolVar(&f.required, "client-cert-required", false, "refuse connections without such a certificate, whatever other credentials there are")
+}
+
+func (f *tlsFiles) check() error {
+	switch {
+	case (f.cert == "") != (f.key == ""):
+		return failure.Usagef("--tls-cert and --tls-key go together: give both, or neither")
+	case f.clientCA != "" && f.cert == "":
+		return failure.Usagef("--client-ca is about TLS, and there is no --tls-cert").
+			WithHint("where something in front has TLS, it is also what sees the certificates of callers")
+	case f.required && f.clientCA == "":
+		return failure.Usagef("--client-cert-required says nothing about whose: give --client-ca, too")
+	}
+	return nil
+}
+
+func (f *tlsFiles) given() bool { return f.cert != "" }
+
+// listen returns l, with TLS if there are files. It reads them, so that mistakes show
+// at the start.
+func (f *tlsFiles) listen(l net.Listener, audit *AuditLog, log *slog.Logger) (net.Listener, error) {
+	if !f.given() {
+		return l, nil
+	}
+	t, err := a2aserver.LoadTLS(a2aserver.TLSFiles{Cert: f.cert, Key: f.key, ClientCA: f.clientCA, RequireClient: f.required, Logger: log, Reloaded: audit.reloaded})
+	if err != nil {
+		return nil, failure.New(failure.CodeServe, "the certificate cannot be used: "+err.Error(), err).
+			WithHint("--tls-cert wants the certificate with its chain, --tls-key its private key, --client-ca the certificates of authorities, all in PEM")
+	}
+	return t.Listener(l), nil
+}

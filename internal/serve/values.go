@@ -1,0 +1,84 @@
+package serve
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/database"
+	"github.com/parley-a2a/parley/internal/plain"
+)
+
+// Value is a setting in force.
+type Value struct {
+	Name   string `json:"name"`
+	Value  string `json:"value"` // secrets are redacted
+	Source string `json:"source"`
+}
+
+// Values returns all settings in the order of the reference, and then those that
+// the file has for agents. It needs a file.
+func (s *Settings) Values(line Line) (list []Value) {
+	ofFile := map[string]config.Setting{}
+	for _, set := range s.File.Settings {
+		ofFile[set.Flag] = set
+	}
+	for _, row := range config.Rows() {
+		from, said := s.from[row.Flag]
+		v := Value{row.Path, row.Default, "default"}
+		switch {
+		case row.Flag == "store" && !said && s.fromEnv:
+			v.Value, v.Source = s.location.String(), "environment variable "+database.Env
+		case !said:
+			if starred, ok := strings.CutSuffix(row.Default, "*"); ok {
+				v.Value = starred + " where others than this machine's users can call, else none"
+			}
+		case !from.inFile:
+			v.Value, v.Source = line.shown(row), from.where
+		default:
+			v.Value, v.Source = strings.Join(ofFile[row.Flag].Shown, ", "), from.where
+		}
+		list = append(list, v)
+	}
+	for _, v := range s.File.Shown() {
+		list = append(list, Value{v.Path, v.Value, fmt.Sprintf("%s:%d:%d", s.path, v.Line, v.Column)})
+	}
+	return list
+}
+
+// shown is what the command line says of a flag, without passwords.
+func (l Line) shown(row config.Row) string {
+	var values []string
+	for _, f := range l {
+		switch {
+		case f.Name != row.Flag:
+			continue
+		case f.Name == "egress-proxy" || f.Name == "store" && len(database.Passwords(f.Value)) > 0:
+			values = append(values, plain.Redacted)
+		case row.Negated:
+			values = append(values, map[string]string{"true": "false", "false": "true"}[f.Value])
+		default:
+			values = append(values, f.Value)
+		}
+	}
+	return strings.Join(values, ", ")
+}
+
+// Admitted fails, without listening, where Open would fail once it listens because
+// nothing says who may call.
+func (s *Settings) Admitted() error {
+	addr, err := netip.ParseAddrPort(s.listen)
+	host, _, _ := strings.Cut(s.listen, ":")
+	if err != nil && host != "" { // a name, which may be anything there
+		return nil
+	}
+	local := err == nil && addr.Addr().IsLoopback() && s.publicURL == "" && len(s.proxies) == 0
+	return s.inFile(s.auth.admit(local, notYet(s.listen)))
+}
+
+// notYet is a net.Addr that nobody listens on yet.
+type notYet string
+
+func (notYet) Network() string  { return "tcp" }
+func (a notYet) String() string { return string(a) }

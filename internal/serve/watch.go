@@ -1,0 +1,175 @@
+package serve
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// watcher notices changes of files by polling, which works on every file system,
+// network mounts included.
+type watcher struct {
+	files []string // watched by name
+	trees []tree   // watched by extension
+	seen  map[string]stamp
+}
+
+// tree is the files with one of some extensions in a directory and below.
+type tree struct {
+	root  string
+	kinds []string // such as ".py"
+}
+
+// stamp is how a change of a file shows.
+type stamp struct {
+	at   time.Time
+	size int64
+}
+
+const (
+	watchPause = 300 * time.Millisecond
+	// maxWatched caps how many files and directories one look visits.
+	maxWatched = 10_000
+)
+
+// add watches a command's files: those that the command names, and those with the
+// same extensions beside and below them, unless they are outside of dir, where it
+// runs. Programs in PATH, such as interpreters, are not watched.
+func (w *watcher) add(dir string, argv []string) {
+	for i, word := range argv {
+		if i == 0 && !strings.ContainsRune(word, filepath.Separator) {
+			continue // in PATH
+		}
+		path := word
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(dir, path)
+		}
+		info, err := os.Stat(path)
+		if err != nil || !info.Mode().IsRegular() || slices.Contains(w.files, path) {
+			continue
+		}
+		w.files = append(w.files, path)
+		kind, parent := filepath.Ext(path), filepath.Dir(path)
+		if inside, err := filepath.Rel(absolute(dir), absolute(parent)); kind == "" || err != nil || inside == ".." || strings.HasPrefix(inside, ".."+string(filepath.Separator)) {
+			continue
+		}
+		w.grow(parent, kind)
+	}
+}
+
+// absolute returns the absolute path, or path itself if that fails.
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}
+
+// grow adds a kind of files to a tree.
+func (w *watcher) grow(root, kind string) {
+	for i := range w.trees {
+		if t := &w.trees[i]; t.root == root {
+			if !slices.Contains(t.kinds, kind) {
+				t.kinds = append(t.kinds, kind)
+			}
+			return
+		}
+	}
+	w.trees = append(w.trees, tree{root, []string{kind}})
+}
+
+// empty reports whether there is nothing to watch.
+func (w *watcher) empty() bool { return len(w.files) == 0 }
+
+// run calls changed with the name of a file that was changed, added or deleted, until
+// ctx ends. It waits until one poll shows no more changes, so that a file is not used
+// half written.
+func (w *watcher) run(ctx context.Context, changed func(name string)) {
+	w.seen = w.look()
+	name := ""
+	for tick := time.NewTicker(watchPause); ; {
+		select {
+		case <-ctx.Done():
+			tick.Stop()
+			return
+		case <-tick.C:
+		}
+		now := w.look()
+		at := difference(w.seen, now)
+		w.seen = now
+		switch {
+		case at != "":
+			name = at
+		case name != "":
+			changed(name)
+			name = ""
+		}
+	}
+}
+
+// look visits all files.
+func (w *watcher) look() map[string]stamp {
+	found := map[string]stamp{}
+	for _, path := range w.files {
+		if info, err := os.Stat(path); err == nil {
+			found[path] = stamp{info.ModTime(), info.Size()}
+		}
+	}
+	left := maxWatched
+	for _, t := range w.trees {
+		_ = filepath.WalkDir(t.root, func(path string, d fs.DirEntry, err error) error {
+			if left--; left < 0 {
+				return fs.SkipAll
+			}
+			if err != nil {
+				return nil // unreadable files are not part of the agent
+			}
+			if d.IsDir() {
+				if path != t.root && notSource(d.Name()) {
+					return fs.SkipDir
+				}
+				return nil
+			}
+			if !d.Type().IsRegular() || !slices.Contains(t.kinds, filepath.Ext(path)) {
+				return nil
+			}
+			if info, err := d.Info(); err == nil {
+				found[path] = stamp{info.ModTime(), info.Size()}
+			}
+			return nil
+		})
+	}
+	return found
+}
+
+// notSource reports whether a directory holds no sources of the agent, but caches,
+// packages or the database.
+func notSource(name string) bool {
+	return strings.HasPrefix(name, ".") || name == "node_modules" || name == "__pycache__" || name == "venv"
+}
+
+// difference returns the first file in the order of names that is not the same in
+// both.
+func difference(before, after map[string]stamp) string {
+	first := ""
+	take := func(name string) {
+		if first == "" || name < first {
+			first = name
+		}
+	}
+	for name, was := range before {
+		if is, ok := after[name]; !ok || !is.at.Equal(was.at) || is.size != was.size {
+			take(name)
+		}
+	}
+	for name := range after {
+		if _, ok := before[name]; !ok {
+			take(name)
+		}
+	}
+	return first
+}

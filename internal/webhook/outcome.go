@@ -1,0 +1,92 @@
+package webhook
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/egress"
+)
+
+// judge says what follows from an answer.
+func judge(res *http.Response, at time.Time) a2a.Outcome {
+	out := a2a.Outcome{Reason: "the receiver answered " + strconv.Itoa(res.StatusCode)}
+	switch code := res.StatusCode; {
+	case code >= 200 && code < 300:
+		return a2a.Outcome{}
+	case code == http.StatusGone:
+		out.Verdict = a2a.DisableConfig
+	case code == http.StatusRequestTimeout, code == http.StatusTooEarly, code == http.StatusTooManyRequests:
+		out.Verdict, out.After = a2a.DeliverAgain, retryAfter(res.Header.Get("Retry-After"), at)
+	case code >= 500:
+		out.Verdict, out.After = a2a.DeliverAgain, retryAfter(res.Header.Get("Retry-After"), at)
+		out.Down = true
+	default:
+		out.Verdict = a2a.GiveUp
+		if code >= 300 && code < 400 {
+			out.Reason += ", a redirect that is not followed"
+		}
+	}
+	return out
+}
+
+// retryAfter reads seconds or a date; 0 if it says nothing.
+func retryAfter(v string, at time.Time) time.Duration {
+	if n, err := strconv.ParseUint(v, 10, 31); err == nil {
+		return time.Duration(n) * time.Second
+	}
+	if when, err := http.ParseTime(v); err == nil {
+		return max(when.Sub(at), 0)
+	}
+	return 0
+}
+
+// failedPost says what follows from no answer. The words of net/http have the
+// URL in them, which may be a secret, so they stay here.
+func failedPost(err error) a2a.Outcome {
+	var refused *egress.Refused
+	if errors.As(err, &refused) {
+		return a2a.Outcome{Verdict: a2a.GiveUp, Reason: "the URL " + refused.Reason}
+	}
+	var outer *url.Error
+	if errors.As(err, &outer) {
+		err = outer.Err // or it would be the one that is asked for Timeout, and know only of some
+	}
+	return a2a.Outcome{Verdict: a2a.DeliverAgain, Down: true, Reason: whyNoAnswer(err)}
+}
+
+func whyNoAnswer(err error) string {
+	var (
+		dns     *net.DNSError
+		cert    *tls.CertificateVerificationError
+		alert   tls.AlertError
+		timeout net.Error
+	)
+	switch {
+	case errors.As(err, &dns) && dns.IsNotFound:
+		return "the host was not found"
+	case errors.As(err, &dns):
+		return "the host could not be looked up"
+	case errors.As(err, &cert):
+		return "the host's certificate is not trusted"
+	case errors.As(err, &alert), errors.Is(err, http.ErrSchemeMismatch):
+		return "the host does not speak TLS as we do"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "the connection was refused"
+	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
+		return "the host cannot be reached"
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return "the receiver did not answer in time"
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "the receiver closed the connection"
+	}
+	return "the connection failed"
+}

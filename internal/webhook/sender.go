@@ -1,0 +1,168 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/budget"
+	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/egress"
+	"github.com/parley-a2a/parley/internal/scarce"
+)
+
+// Sender posts push notifications to their receivers (specification §4.3.3):
+// an a2a.Notifier. A receiver gets what the protocol version has in which its
+// configuration was made; docs/webhooks.md describes it. A Sender may be used
+// concurrently.
+type Sender struct {
+	// set by NewSender, then constant
+	policy *egress.Policy
+	client *http.Client
+	agent  string
+	linger time.Duration // for the rest of an answer
+
+	load func(context.Context) (*Keys, error) // see LoadKeys
+	keys atomic.Pointer[Keys]
+
+	loading  sync.Mutex // protects the field below
+	underWay *keysLoad  // nil if load is not being called
+}
+
+var _ a2a.Notifier = (*Sender)(nil)
+
+// NewSender returns a Sender that dials the addresses that policy allows; nil is
+// https to public hosts only. name and version make its User-Agent.
+func NewSender(policy *egress.Policy, name, version string) *Sender {
+	return &Sender{
+		policy: policy,
+		// Notify bounds the body, because only the status counts. The engine bounds
+		// connections, for each caller: a bound for each host would let the posts of
+		// one caller that hang block those of others to a shared host.
+		client: policy.Client(&egress.Limits{Body: -1, PerHost: -1}),
+		agent:  strings.Trim(product(name)+"/"+product(version), "/"),
+		linger: time.Second,
+	}
+}
+
+// product keeps what a product in a User-Agent may have.
+func product(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '-' || r == '_' {
+			return r
+		}
+		return -1
+	}, s)
+}
+
+// Check implements a2a.Notifier.
+func (s *Sender) Check(_ context.Context, c *a2a.TaskPushNotificationConfig) (host string, err error) {
+	u, err := s.policy.Check(c.URL)
+	if err != nil {
+		var refused *egress.Refused
+		if errors.As(err, &refused) {
+			return "", a2a.Invalid("url", "%s", refused.Reason)
+		}
+		return "", err
+	}
+	if err := Authorize(http.Header{}, c.Authentication); err != nil {
+		return "", err
+	}
+	if err := CheckToken(string(c.Token)); err != nil {
+		return "", err
+	}
+	return u.Host, nil
+}
+
+// Notify implements a2a.Notifier.
+func (s *Sender) Notify(ctx context.Context, n *a2a.Notification) a2a.Outcome {
+	keys, err := s.current(ctx)
+	if err != nil {
+		return a2a.Outcome{Verdict: a2a.DeliverAgain, Reason: "the keys to sign with could not be read"}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	req, err := s.request(ctx, n, keys)
+	if err != nil {
+		return a2a.Outcome{Verdict: a2a.GiveUp, Reason: err.Error()}
+	}
+	// All that is left of what the event took.
+	budget.From(ctx).Set(int64(n.Task.Size()+n.Event.Size()) + req.ContentLength)
+	var res *http.Response
+	err = scarce.Again(ctx, func() (err error) { // what this machine lacks is not the receiver's fault
+		if req.Body, err = req.GetBody(); err == nil {
+			res, err = s.client.Do(req)
+		}
+		return err
+	})
+	if scarce.Is(err) {
+		return a2a.Outcome{Verdict: a2a.DeliverAgain, Reason: "this server had no room for a connection"}
+	}
+	if err != nil {
+		return failedPost(err)
+	}
+	defer res.Body.Close()
+	out := judge(res, time.Now())
+	if res.StatusCode >= 200 {
+		// What a receiver says beyond its status is of no interest, but a
+		// connection can be used again only when all of it was read. Neither
+		// length nor slowness of an answer is worth more than a new connection.
+		defer time.AfterFunc(s.linger, cancel).Stop()
+		_, _ = io.CopyN(io.Discard, res.Body, maxAnswer)
+	}
+	return out
+}
+
+// maxAnswer is what is read of an answer's body, in bytes.
+const maxAnswer = 16 << 10
+
+// request makes the request of one attempt.
+func (s *Sender) request(ctx context.Context, n *a2a.Notification, keys *Keys) (*http.Request, error) {
+	body, media := notice(n)
+	jwt := n.Task != nil && keys != nil && WantsJWT(n.Config.Authentication)
+	if jwt {
+		// Receivers hash what they read and write again.
+		body = Compact(nil, body)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, n.Config.URL, bytes.NewReader(body))
+	if err != nil {
+		return nil, errors.New("the URL cannot be used") // its own words have the URL in them
+	}
+	h, at := req.Header, time.Now()
+	h.Set("User-Agent", s.agent)
+	h.Set("Content-Type", media)
+	if err := Authorize(h, n.Config.Authentication); err != nil {
+		return nil, err
+	}
+	SetToken(h, string(n.Config.Token))
+	id := SourcedID(n.Source, n.ID)
+	keys.Sign(h, id, at, body, string(n.Config.Token))
+	if n.Task == nil {
+		h.Set("A2A-Version", n.Version.String())
+	}
+	if jwt {
+		if err := keys.Bearer(h, id, n.Config.TaskID, n.Config.URL, at, body); err != nil {
+			return nil, err
+		}
+	}
+	return req, nil
+}
+
+// notice is the body of a notification: the event as HTTP+JSON has it, whatever
+// binding the task came by, or before 1.0 the Task.
+func notice(n *a2a.Notification) (body []byte, media string) {
+	if n.Task == nil {
+		body, _ = dialect.CodecOf(dialect.V10, a2a.BindingHTTPJSON).Events(dialect.SubscribeToTask, &a2a.SubscribeToTaskRequest{}).Append(make([]byte, 0, dialect.EncodedSize(n.Event)), n.Event, 0)
+		return body, "application/a2a+json"
+	}
+	d, _ := dialect.ParseVersion(n.Version.String())
+	codec := dialect.CodecOf(d, a2a.BindingJSONRPC)
+	return codec.AppendResult(make([]byte, 0, dialect.EncodedSize(n.Task)), dialect.GetTask, &a2a.GetTaskRequest{ID: n.Task.ID}, n.Task), "application/json"
+}

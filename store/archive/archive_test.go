@@ -1,0 +1,150 @@
+package archive_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/parley-a2a/parley/store"
+	"github.com/parley-a2a/parley/store/archive"
+)
+
+// small is an export with each kind of line in it, as the first version wrote it.
+// What was exported once can be imported for good.
+func small(t testing.TB) []byte {
+	t.Helper()
+	text, err := os.ReadFile("testdata/small.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func memory(t testing.TB) *store.Memory {
+	m := store.NewMemory()
+	t.Cleanup(func() { m.Close() })
+	return m
+}
+
+func export(t testing.TB, src archive.Source) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	if _, _, err := archive.Export(t.Context(), src, &out); err != nil {
+		t.Fatalf("export: %v", err)
+	}
+	return out.Bytes()
+}
+
+func importInto(t testing.TB, st store.Store, text []byte) (archive.Imported, error) {
+	return archive.Import(t.Context(), st, bytes.NewReader(text), false)
+}
+
+func TestExportsStayAsTheyAre(t *testing.T) {
+	m := memory(t)
+	got, err := importInto(t, m, small(t))
+	if want := (archive.Count{Tasks: 2, Entries: 6, Kept: 1}); err != nil || got.New != want {
+		t.Fatalf("import: %+v, %v", got, err)
+	}
+	if again := export(t, m); !bytes.Equal(again, small(t)) {
+		t.Errorf("the export of the import differs:\n%s", again)
+	}
+}
+
+// An export that is changed or cut anywhere is refused, and nothing of it
+// is imported.
+func TestImportRefusesDamage(t *testing.T) {
+	text := small(t)
+	refused := func(what string, i int, text []byte) {
+		t.Helper()
+		m := store.NewMemory()
+		defer m.Close()
+		if _, err := importInto(t, m, text); err == nil {
+			t.Errorf("%s at %d was imported", what, i)
+		}
+		if rows, _ := m.Tasks(t.Context(), nil, 9); len(rows) > 0 {
+			t.Errorf("%s at %d: %d tasks were imported", what, i, len(rows))
+		}
+	}
+	for i := range text {
+		refused("a cut", i, text[:i])
+		changed := bytes.Clone(text)
+		changed[i] ^= 1
+		refused("a change", i, changed)
+	}
+	lines := strings.SplitAfter(string(text), "\n")
+	for i := range lines {
+		if lines[i] != "" {
+			refused("a lost line", i, []byte(strings.Join(append(lines[:i:i], lines[i+1:]...), "")))
+			refused("a line twice", i, []byte(strings.Join(append(append(lines[:i+1:i+1], lines[i]), lines[i+1:]...), "")))
+		}
+	}
+	refused("a version to come", 0, bytes.Replace(text, []byte(`"version":1`), []byte(`"version":2`), 1))
+	refused("nothing", 0, nil)
+	refused("something behind the end", 0, append(bytes.Clone(text), '\n'))
+}
+
+// goingOn is a source in which a task goes on while it is exported, once.
+type goingOn struct {
+	archive.Source
+	next func()
+}
+
+func (g *goingOn) Receipts(ctx context.Context, k store.Key) ([]store.Receipt, error) {
+	if g.next != nil {
+		g.next()
+		g.next = nil
+	}
+	return g.Source.Receipts(ctx, k)
+}
+
+// A task is exported as of one moment, with the receipts that it had then.
+func TestExportedReceiptsAreOfTheirMoment(t *testing.T) {
+	m := memory(t)
+	now := time.Date(2026, 11, 21, 9, 8, 7, 0, time.UTC)
+	k := store.Key{Tenant: "tenant", Owner: "owner", ID: "a"}
+	step := func(seq int64) {
+		err := store.Do(t.Context(), m, &store.Append{
+			Row: store.Row{Key: k, State: 1, Updated: now, Created: now}, After: seq - 1,
+			Entries:  []store.Entry{{Seq: seq, Time: now, Kind: 1}},
+			Receipts: []store.Receipt{{Name: time.Duration(seq).String(), Time: now, Until: now.Add(time.Hour), Seq: seq}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	step(1)
+	n := memory(t)
+	if _, err := importInto(t, n, export(t, &goingOn{m, func() { step(2) }})); err != nil {
+		t.Fatal(err)
+	}
+	for what, c := range map[string]struct {
+		st   store.Store
+		want int
+	}{"as exported": {n, 1}, "by now": {m, 2}} {
+		if rs, err := c.st.Receipts(t.Context(), k); err != nil || len(rs) != c.want {
+			t.Errorf("%s: %d receipts, %v; want %d", what, len(rs), err, c.want)
+		}
+	}
+}
+
+// FuzzImport wants no panic, nothing of what is refused, and what is imported
+// exported the same way again.
+func FuzzImport(f *testing.F) {
+	f.Add(small(f))
+	f.Add([]byte(`{"parley":"export","version":1}` + "\n" + `{"end":{}}` + "\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		m := memory(t)
+		if _, err := importInto(t, m, text); err != nil {
+			if rows, _ := m.Tasks(t.Context(), nil, 9); len(rows) > 0 {
+				t.Errorf("refused with %v, and yet there are tasks", err)
+			}
+			return
+		}
+		if _, err := importInto(t, memory(t), export(t, m)); err != nil {
+			t.Errorf("its export cannot be imported: %v", err)
+		}
+	})
+}

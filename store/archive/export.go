@@ -1,0 +1,236 @@
+package archive
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"slices"
+	"sync"
+
+	"github.com/parley-a2a/parley/store"
+)
+
+// Source is what an export reads: a store.Store, or a reader beside one.
+type Source interface {
+	Tasks(ctx context.Context, after *store.Key, limit int) ([]store.Row, error)
+	Get(ctx context.Context, k store.Key, most int64) (*store.Record, error)
+	Entries(ctx context.Context, k store.Key, after int64, limit int) ([]store.Entry, error)
+	Blobs(ctx context.Context, k store.Key) ([]string, error)
+	Blob(ctx context.Context, hash string) ([]byte, error)
+	Receipts(ctx context.Context, k store.Key) ([]store.Receipt, error)
+	Pushes(ctx context.Context, k store.Key, after string, limit int) ([]store.PushConfig, error)
+	DeadLetters(ctx context.Context, q store.LetterQuery) ([]store.DeadLetter, error)
+	Kept(ctx context.Context) (map[string][]byte, error)
+}
+
+// aheadSource is a source to which each question is a long way: it reads some
+// tasks at once, those that it has of keys, each as of one moment.
+type aheadSource interface {
+	Ahead(ctx context.Context, keys []store.Key) (map[store.Key]*store.Task, error)
+}
+
+// Count is what an export holds.
+type Count struct {
+	Tasks, Entries int64
+	Kept           int64 // what is kept under a name: the keys of webhooks
+	Other          int64 // of that, what Import leaves out, for another is there
+}
+
+// exportedNames are the names of what is exported of all that is kept.
+var exportedNames = []string{store.WebhookKeys}
+
+// Export writes all tasks of src and returns the checksum that the export ends
+// with. Two stores whose exports have the same checksum hold the same; to compare
+// them, let w be io.Discard.
+//
+// An export holds secrets: what webhooks are delivered with, and the keys that sign
+// them. Each task is whole and from one moment; different tasks may be from
+// different ones, if src is written meanwhile, and tasks that are deleted before
+// their turn are left out.
+func Export(ctx context.Context, src Source, w io.Writer) (count Count, sum string, err error) {
+	x := &exporter{src: src, sum: sha256.New(), blobs: map[string]bool{}}
+	x.bulk, _ = src.(aheadSource)
+	x.out = bufio.NewWriterSize(w, 64<<10)
+	if err := x.write(fmt.Appendf(nil, `{"parley":"export","version":%d}`+"\n", version)); err != nil {
+		return x.count, "", err
+	}
+	if err := x.kept(ctx); err != nil {
+		return x.count, "", fmt.Errorf("export what is kept: %w", err)
+	}
+	var after *store.Key
+	for {
+		const page = 100
+		rows, err := src.Tasks(ctx, after, page)
+		if err != nil {
+			return x.count, "", err
+		}
+		for rest := rows; len(rest) > 0; {
+			some := rest[:x.chunk(rest)]
+			rest = rest[len(some):]
+			early, err := x.ahead(ctx, some)
+			if err != nil {
+				return x.count, "", err
+			}
+			for i := range some {
+				if err := x.task(ctx, some[i].Key, early[i]); err != nil {
+					return x.count, "", fmt.Errorf("export task %s: %w", some[i].ID, err)
+				}
+				after = &some[i].Key
+			}
+		}
+		if len(rows) < page {
+			sum := hex.EncodeToString(x.sum.Sum(nil))
+			return x.count, sum, x.end(sum)
+		}
+	}
+}
+
+// How much is read at a time: some tasks beside each other, or, by a source that
+// can, many at once, as long as their logs are short.
+const (
+	exportAhead   = 8
+	exportTasks   = 50
+	exportEntries = 2000
+)
+
+// chunk is how many of rows are read next.
+func (x *exporter) chunk(rows []store.Row) (n int) {
+	if x.bulk == nil {
+		return min(exportAhead, len(rows))
+	}
+	for entries := int64(0); n < min(exportTasks, len(rows)) && (n == 0 || entries+rows[n].Last <= exportEntries); n++ {
+		entries += rows[n].Last
+	}
+	return n
+}
+
+// outcome is what reading a task came to.
+type outcome struct {
+	task *store.Task
+	err  error
+}
+
+// ahead reads tasks before their turn.
+func (x *exporter) ahead(ctx context.Context, rows []store.Row) ([]outcome, error) {
+	all := make([]outcome, len(rows))
+	if x.bulk == nil {
+		var wg sync.WaitGroup
+		for i := range rows {
+			wg.Go(func() { all[i].task, all[i].err = read(ctx, x.src, rows[i].Key) })
+		}
+		wg.Wait()
+		return all, nil
+	}
+	keys := make([]store.Key, len(rows))
+	for i := range rows {
+		keys[i] = rows[i].Key
+	}
+	found, err := x.bulk.Ahead(ctx, keys)
+	for i, k := range keys {
+		if all[i].task = found[k]; all[i].task == nil {
+			all[i].err = store.ErrNotFound
+		}
+	}
+	return all, err
+}
+
+type exporter struct {
+	src   Source
+	bulk  aheadSource // the same, if it can
+	out   *bufio.Writer
+	sum   hash.Hash
+	count Count
+	blobs map[string]bool // hashes whose data was written
+}
+
+func (x *exporter) write(lines []byte) error {
+	x.sum.Write(lines)
+	_, err := x.out.Write(lines)
+	return err
+}
+
+func (x *exporter) end(sum string) error {
+	end := fmt.Appendf(nil, `{"end":{"tasks":%d,"entries":%d,"sha256":"%s"}}`+"\n", x.count.Tasks, x.count.Entries, sum)
+	if _, err := x.out.Write(end); err != nil {
+		return err
+	}
+	return x.out.Flush()
+}
+
+// kept writes what is kept.
+func (x *exporter) kept(ctx context.Context) error {
+	all, err := x.src.Kept(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(slices.Values(exportedNames)) {
+		if b, ok := all[name]; ok {
+			var l lines
+			l.add("kept", &keptLine{Name: text(name)}, member{"value", b})
+			if err := l.err; err != nil {
+				return err
+			}
+			if err := x.write(l.text); err != nil {
+				return err
+			}
+			x.count.Kept++
+		}
+	}
+	return nil
+}
+
+// errTorn says that the task was deleted or went on between two reads.
+var errTorn = errors.New("the task changes faster than it can be read")
+
+// task writes a task as it was read before, or reads it again.
+func (x *exporter) task(ctx context.Context, k store.Key, o outcome) error {
+	for range 100 {
+		if o.err == nil {
+			o.err = x.whole(ctx, o.task)
+		}
+		switch {
+		case errors.Is(o.err, errTorn):
+			o.task, o.err = read(ctx, x.src, k)
+		case errors.Is(o.err, store.ErrNotFound):
+			return nil // deleted
+		default:
+			return o.err
+		}
+	}
+	return errTorn
+}
+
+// whole writes a task, with the data of the blobs that come here for the first
+// time.
+func (x *exporter) whole(ctx context.Context, t *store.Task) error {
+	data := map[string][]byte{}
+	for _, b := range t.Blobs {
+		if x.blobs[b.Hash] {
+			continue
+		}
+		d, err := x.src.Blob(ctx, b.Hash)
+		if errors.Is(err, store.ErrNotFound) {
+			return errTorn
+		}
+		if err != nil {
+			return err
+		}
+		data[b.Hash] = append([]byte{}, d...) // nil is for those that came before
+	}
+	var l lines
+	l.task(t, data)
+	if l.err != nil {
+		return l.err
+	}
+	for h := range data {
+		x.blobs[h] = true
+	}
+	x.count.Tasks++
+	x.count.Entries += int64(len(t.Log))
+	return x.write(l.text)
+}

@@ -1,0 +1,418 @@
+package archive
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+
+	"github.com/parley-a2a/parley/store"
+)
+
+// Imported is what came of an import.
+type Imported struct {
+	New, There Count  // of the export, what was imported and what had been there
+	Sum        string // its checksum
+}
+
+// Mark is the name under which a store keeps, while an import is not
+// finished, the checksum of its export.
+const Mark = "import"
+
+// ErrImporting says that a store has a part of an import.
+var ErrImporting = errors.New("an import of another export was not finished: run that one again first")
+
+// ErrNotEmpty says that a store has tasks that it ought not to have.
+var ErrNotEmpty = errors.New("there are tasks already; nothing is changed: import into a database that has none")
+
+// Import puts the tasks of an export into st. It reads twice: first it checks
+// the whole, its checksum, and that no task is in st already, unless it is the
+// same in all it is. Only then does it write, so that an export that is damaged
+// or does not fit changes nothing. An import that was cut off is simply run
+// again; until then st says so, see Mark.
+//
+// If fresh is set, Import refuses a store that has tasks, but those that the same
+// import brought before it was cut off.
+//
+// Tasks that were at work go on where st is served next, and so do deliveries to
+// webhooks. They are signed with the keys of the export, unless st has others.
+func Import(ctx context.Context, st store.Store, r io.ReadSeeker, fresh bool) (Imported, error) {
+	first, err := st.Tasks(ctx, nil, 1)
+	if err != nil {
+		return Imported{}, err
+	}
+	empty := len(first) == 0
+	check := &importer{st: st, empty: empty}
+	if err := check.run(ctx, r, check.fits, nil); err != nil {
+		return Imported{}, err
+	}
+	kept, err := st.Kept(ctx)
+	if err != nil {
+		return Imported{}, err
+	}
+	mark := kept[Mark]
+	switch {
+	case mark != nil && string(mark) != check.sum:
+		return Imported{}, ErrImporting
+	case fresh && mark == nil && !empty:
+		return Imported{}, ErrNotEmpty
+	}
+	if _, err := r.Seek(0, io.SeekStart); err != nil {
+		return Imported{}, err
+	}
+	sum := []byte(check.sum)
+	if now, err := st.Keep(ctx, Mark, nil, sum); err != nil {
+		return Imported{}, err
+	} else if !bytes.Equal(now, sum) { // at this moment
+		return Imported{}, ErrImporting
+	}
+	m := &importer{st: st, empty: empty, slots: make(chan struct{}, importAhead), lost: make(chan error, 1)}
+	err = m.run(ctx, r, m.put, m.keep)
+	if settled := m.settle(ctx); err == nil {
+		err = settled
+	}
+	if err == nil {
+		_, err = st.Keep(ctx, Mark, sum, nil)
+	}
+	return Imported{m.imported, m.there, check.sum}, err
+}
+
+// Compare reads an export and says whether all its tasks are in st as they are
+// in it. What becomes of deliveries and receipts meanwhile does not count.
+func Compare(ctx context.Context, st store.Store, r io.ReadSeeker) error {
+	if _, err := r.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	m := &importer{st: st}
+	return m.run(ctx, r, func(ctx context.Context, t *store.Task) error {
+		_, whole, err := m.present(ctx, t)
+		if err == nil && !whole {
+			err = errors.New("it is not there, or not whole")
+		}
+		return err
+	}, nil)
+}
+
+const (
+	// importing is the node of a task whose log is not all there yet.
+	importing = "import not finished"
+
+	importAhead   = 256     // tasks on their way to the disk
+	importEntries = 1024    // per append
+	importBytes   = 8 << 20 // per append, about
+
+	importBlobs = 32 << 20 // bytes of blobs that are held for tasks to come
+)
+
+type importer struct {
+	st              store.Store
+	empty           bool   // it has no tasks but those that are put into it
+	sum             string // of the export, when all of it was read
+	imported, there Count
+
+	blobs map[string][]byte // some that came, by hash
+	held  int               // bytes of them
+
+	slots chan struct{}
+	lost  chan error // capacity one: the first append that failed
+
+	mu    sync.Mutex
+	again []*store.Append // refused for a receipt; protected by mu
+}
+
+// run reads an export and calls each for every task, and keep, unless it is nil,
+// for what is kept.
+func (m *importer) run(ctx context.Context, r io.Reader, each func(context.Context, *store.Task) error, keep func(context.Context, *keptLine) error) error {
+	in, sum := bufio.NewReaderSize(r, 64<<10), sha256.New()
+	var count Count
+	var task *store.Task
+	names := map[text]bool{}
+	finish := func() error {
+		if task == nil {
+			return nil
+		}
+		if int64(len(task.Log)) != task.Last || task.Last < 1 {
+			return fmt.Errorf("import: task %s has %d entries, its row says %d", task.ID, len(task.Log), task.Last)
+		}
+		err := checkReceipts(task)
+		if err == nil {
+			err = checkPushes(task)
+		}
+		if err != nil {
+			return fmt.Errorf("import: task %s: %w", task.ID, err)
+		}
+		count.Tasks++
+		count.Entries += task.Last
+		if err := each(ctx, task); err != nil {
+			return fmt.Errorf("import: task %s: %w", task.ID, err)
+		}
+		return ctx.Err()
+	}
+	for n := 1; ; n++ {
+		b, err := in.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return fmt.Errorf("import: the export ends in line %d, without its checksum: it was cut off", n)
+		}
+		if err != nil {
+			return err
+		}
+		var l line
+		if err := json.Unmarshal(b, &l); err != nil {
+			return fmt.Errorf("import: line %d is damaged: %w", n, err)
+		}
+		switch {
+		case n == 1:
+			if l.Parley != "export" {
+				return errors.New("import: this is no export of parley")
+			}
+			if l.Version != version {
+				return fmt.Errorf("import: the export is of version %d, this program knows %d", l.Version, version)
+			}
+		case l.End != nil:
+			if err := finish(); err != nil {
+				return err
+			}
+			m.sum = hex.EncodeToString(sum.Sum(nil))
+			if l.End.SHA256 != m.sum {
+				return errors.New("import: the checksum is wrong: the export was changed or damaged")
+			}
+			if l.End.Tasks != count.Tasks || l.End.Entries != count.Entries {
+				return errors.New("import: the export does not hold what it says")
+			}
+			if rest, err := in.ReadByte(); !errors.Is(err, io.EOF) {
+				return fmt.Errorf("import: something (%q) follows the end of the export", rest)
+			}
+			return nil
+		case l.Task != nil:
+			if err := finish(); err != nil {
+				return err
+			}
+			next := l.task()
+			if task != nil && task.Key.Compare(next.Key) >= 0 {
+				return fmt.Errorf("import: line %d has a task out of order, or twice", n)
+			}
+			task = next
+		case l.Kept != nil:
+			if task != nil || !l.Kept.known() || names[l.Kept.Name] {
+				return fmt.Errorf("import: line %d keeps %q, which is not known, or comes twice, or behind a task", n, l.Kept.Name)
+			}
+			names[l.Kept.Name] = true
+			if keep != nil {
+				if err := keep(ctx, l.Kept); err != nil {
+					return fmt.Errorf("import: what is kept: %w", err)
+				}
+			}
+		case task == nil:
+			return fmt.Errorf("import: line %d belongs to no task", n)
+		case l.Blob != nil:
+			task.Blobs = append(task.Blobs, store.Blob{Hash: string(l.Blob.Hash), Data: l.Blob.Data})
+		case l.Receipt != nil:
+			task.Receipts = append(task.Receipts, l.Receipt.receipt())
+		case l.Push != nil:
+			task.Pushes = append(task.Pushes, l.Push.push(task.Key))
+		case l.Letter != nil:
+			task.Letters = append(task.Letters, l.Letter.letter(task.Key))
+		case l.Entry != nil:
+			e := l.Entry.entry()
+			if e.Seq != int64(len(task.Log))+1 {
+				return fmt.Errorf("import: line %d has entry %d where %d must be", n, e.Seq, len(task.Log)+1)
+			}
+			task.Log = append(task.Log, e)
+		default:
+			return fmt.Errorf("import: line %d is of no known kind", n)
+		}
+		sum.Write(b)
+	}
+}
+
+// fits is the first reading: it changes nothing.
+func (m *importer) fits(ctx context.Context, t *store.Task) error {
+	_, _, err := m.present(ctx, t)
+	return err
+}
+
+// put is the second reading.
+func (m *importer) put(ctx context.Context, t *store.Task) error {
+	at, whole, err := m.present(ctx, t)
+	if err != nil {
+		return err
+	}
+	if whole {
+		m.there.Tasks++
+		m.there.Entries += t.Last
+		return nil
+	}
+	if err := m.complete(ctx, t.Blobs); err != nil {
+		return err
+	}
+	m.imported.Tasks++
+	m.imported.Entries += t.Last
+	for first := at; ; first = at {
+		size := 0
+		for at < t.Last && at-first < importEntries && (at == first || size < importBytes) {
+			size += len(t.Log[at].Body)
+			at++
+		}
+		next := &store.Append{Row: t.Row, After: first, Epoch: t.Epoch, Entries: t.Log[first:at]}
+		if first == 0 {
+			next.Blobs, next.Receipts = t.Blobs, t.Receipts
+		}
+		if at == t.Last {
+			next.Seal = t.Seal
+			// With the last of it: nobody delivers what may be a part of the log.
+			next.Pushes, next.Letters = t.Pushes, t.Letters
+			return m.queue(ctx, next)
+		}
+		next.Row.Node, next.Row.Active = importing, false
+		err := store.Do(ctx, m.st, next)
+		if errors.Is(err, store.ErrDuplicate) {
+			err = m.without(ctx, next)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// complete fetches the content of blobs that came with an earlier task.
+func (m *importer) complete(ctx context.Context, blobs []store.Blob) error {
+	for i := range blobs {
+		if blobs[i].Data != nil {
+			m.hold(blobs[i])
+			continue
+		}
+		if blobs[i].Data = m.blobs[blobs[i].Hash]; blobs[i].Data != nil {
+			continue
+		}
+		if err := m.settle(ctx); err != nil {
+			return err
+		}
+		var err error
+		if blobs[i].Data, err = m.st.Blob(ctx, blobs[i].Hash); err != nil {
+			return fmt.Errorf("blob %s, which an earlier task should have brought: %w", blobs[i].Hash, err)
+		}
+	}
+	return nil
+}
+
+// hold keeps a blob, as long as there is room, so that who needs it next need not
+// wait until it is stored.
+func (m *importer) hold(b store.Blob) {
+	if m.held+len(b.Data) > importBlobs {
+		return
+	}
+	if m.blobs == nil {
+		m.blobs = map[string][]byte{}
+	}
+	m.blobs[b.Hash] = b.Data
+	m.held += len(b.Data)
+}
+
+// queue appends without waiting, so that many tasks share a commit.
+func (m *importer) queue(ctx context.Context, a *store.Append) error {
+	select {
+	case m.slots <- struct{}{}:
+	case err := <-m.lost:
+		m.lost <- err
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	m.st.Append(a, func(err error) {
+		switch {
+		case errors.Is(err, store.ErrDuplicate):
+			m.mu.Lock()
+			m.again = append(m.again, a)
+			m.mu.Unlock()
+		case err != nil:
+			select {
+			case m.lost <- fmt.Errorf("task %s: %w", a.Row.ID, err):
+			default:
+			}
+		}
+		<-m.slots
+	})
+	return nil
+}
+
+// settle waits for what is on its way, and does again what was refused for a
+// receipt.
+func (m *importer) settle(ctx context.Context) error {
+	for range cap(m.slots) {
+		m.slots <- struct{}{}
+	}
+	for range cap(m.slots) {
+		<-m.slots
+	}
+	select {
+	case err := <-m.lost:
+		m.lost <- err
+		return err
+	default:
+	}
+	m.mu.Lock()
+	again := m.again
+	m.again = nil
+	m.mu.Unlock()
+	for _, a := range again {
+		if err := m.without(ctx, a); err != nil {
+			return fmt.Errorf("task %s: %w", a.Row.ID, err)
+		}
+	}
+	return nil
+}
+
+// without appends without those receipts whose names count already: for another
+// task that was there before, or one of the same export, which was made while
+// a receipt ran out and was replaced. The task is what matters.
+func (m *importer) without(ctx context.Context, a *store.Append) error {
+	kept := *a
+	kept.Receipts = nil
+	for i := range a.Receipts {
+		switch old, err := m.st.Receipt(ctx, a.Row.Key, a.Receipts[i].Name); {
+		case err == nil && old.Counts(a.Receipts[i].Time):
+		case err == nil || errors.Is(err, store.ErrNotFound):
+			kept.Receipts = append(kept.Receipts, a.Receipts[i])
+		default:
+			return err
+		}
+	}
+	return store.Do(ctx, m.st, &kept)
+}
+
+// keep imports what is kept, unless something else is: a server that has other
+// keys goes on with those.
+func (m *importer) keep(ctx context.Context, l *keptLine) error {
+	value := either(l.Value, l.Value64)
+	if value == nil {
+		value = []byte{} // which is not nothing
+	}
+	name := string(l.Name)
+	all, err := m.st.Kept(ctx)
+	if err != nil {
+		return err
+	}
+	is, there := all[name]
+	switch {
+	case there && bytes.Equal(is, value):
+		m.there.Kept++
+		return nil
+	case there:
+		m.there.Other++
+		return nil
+	}
+	if _, err = m.st.Keep(ctx, name, nil, value); err == nil {
+		m.imported.Kept++
+	}
+	return err
+}
+
+// known reports whether a name is one that exports have.
+func (l *keptLine) known() bool { return slices.Contains(exportedNames, string(l.Name)) }

@@ -1,0 +1,295 @@
+package archive
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"time"
+	"unicode/utf8"
+
+	"github.com/parley-a2a/parley/store"
+)
+
+// An export is text, one JSON object a line:
+//
+//	{"parley":"export","version":1}
+//	{"kept":{"name":…,"value":…}}
+//	{"task":{"tenant":…,"owner":…,"id":…,…,"last":3},"seal":{"head":…,"body":…}}
+//	{"blob":{"hash":…,"data":"base64"}}
+//	{"receipt":{"name":…,"time":…,"until":…,"seq":1,"digest":…,"answer":…}}
+//	{"push":{"id":…,"host":…,"created":…,"live":true,"cursor":2,…,"body":…}}
+//	{"letter":{"push":…,"seq":1,"time":…,"tries":1,"again":false,"reason":…}}
+//	{"entry":{"seq":1,"time":…,"kind":1,"body":…}}
+//	…
+//	{"end":{"tasks":1,"entries":3,"sha256":"…"}}
+//
+// The tasks are in the order of their keys, each followed by its blobs, its
+// receipts, its push configs, each with its dead letters, and its log. A blob has
+// its data where it comes first. Receipts without a task are left out: they count
+// for a short time, and what they answer is nowhere else in the export. Bytes that
+// are JSON stand as they are; others are base64, under the name with 64 behind it.
+// The checksum is of all lines before the last. docs/operations.md says what each
+// field is.
+
+// version goes up when an older program could misread an export. It need not for a
+// new kind of line, which an older program refuses, and all else with it; only a
+// new member of a line that it knows would be lost in silence.
+const version = 1
+
+// line is any line of an export. The members of bytes, in two forms each, are only
+// read; lines.add writes them.
+type line struct {
+	Parley  string       `json:"parley"`
+	Version int          `json:"version"`
+	Kept    *keptLine    `json:"kept"`
+	Task    *taskLine    `json:"task"`
+	Seal    *sealLine    `json:"seal"`
+	Blob    *blobLine    `json:"blob"`
+	Receipt *receiptLine `json:"receipt"`
+	Push    *pushLine    `json:"push"`
+	Letter  *letterLine  `json:"letter"`
+	Entry   *entryLine   `json:"entry"`
+	End     *endLine     `json:"end"`
+}
+
+type (
+	keptLine struct {
+		Name    text            `json:"name"`
+		Value   json.RawMessage `json:"value,omitzero"`
+		Value64 []byte          `json:"value64,omitzero"`
+	}
+	taskLine struct {
+		Tenant  text      `json:"tenant"`
+		Owner   text      `json:"owner"`
+		ID      text      `json:"id"`
+		Context text      `json:"context"`
+		State   int32     `json:"state"`
+		Updated time.Time `json:"updated"`
+		Created time.Time `json:"created"`
+		Last    int64     `json:"last"`
+		Active  bool      `json:"active"`
+		Node    text      `json:"node"`
+		Epoch   int64     `json:"epoch"`
+		Lost    int32     `json:"lost"`
+		Turn    int64     `json:"turn"`
+		Attempt int32     `json:"attempt"`
+	}
+	sealLine struct {
+		Head   json.RawMessage `json:"head,omitzero"`
+		Head64 []byte          `json:"head64,omitzero"`
+		Body   json.RawMessage `json:"body,omitzero"`
+		Body64 []byte          `json:"body64,omitzero"`
+	}
+	blobLine struct {
+		Hash text   `json:"hash"`
+		Data []byte `json:"data,omitzero"` // nil: it came before
+	}
+	receiptLine struct {
+		Name     text            `json:"name"`
+		Time     time.Time       `json:"time"`
+		Until    time.Time       `json:"until"`
+		Seq      int64           `json:"seq"`
+		Digest   json.RawMessage `json:"digest,omitzero"`
+		Digest64 []byte          `json:"digest64,omitzero"`
+		Answer   json.RawMessage `json:"answer,omitzero"`
+		Answer64 []byte          `json:"answer64,omitzero"`
+	}
+	pushLine struct {
+		ID      text            `json:"id"`
+		Host    text            `json:"host"`
+		Created time.Time       `json:"created"`
+		Live    bool            `json:"live"`
+		Cursor  int64           `json:"cursor"`
+		Tries   int32           `json:"tries"`
+		Since   time.Time       `json:"since,omitzero"`
+		Due     time.Time       `json:"due,omitzero"`
+		Reason  text            `json:"reason"`
+		Body    json.RawMessage `json:"body,omitzero"`
+		Body64  []byte          `json:"body64,omitzero"`
+	}
+	letterLine struct {
+		Push   text      `json:"push"`
+		Seq    int64     `json:"seq"`
+		Time   time.Time `json:"time"`
+		Tries  int32     `json:"tries"`
+		Again  bool      `json:"again"`
+		Reason text      `json:"reason"`
+	}
+	entryLine struct {
+		Seq    int64           `json:"seq"`
+		Time   time.Time       `json:"time"`
+		Kind   uint8           `json:"kind"`
+		Body   json.RawMessage `json:"body,omitzero"`
+		Body64 []byte          `json:"body64,omitzero"`
+	}
+	endLine struct {
+		Tasks   int64  `json:"tasks"`
+		Entries int64  `json:"entries"`
+		SHA256  string `json:"sha256"`
+	}
+)
+
+// lines is text of an export that is being written, up to the first error.
+type lines struct {
+	text []byte
+	err  error
+}
+
+// member is one whose value comes back byte for byte.
+type member struct {
+	name  string
+	value []byte
+}
+
+// task writes all of a task. data has the content of those of its blobs that were
+// not written before.
+func (l *lines) task(t *store.Task, data map[string][]byte) {
+	r := &t.Row
+	l.text = append(l.text, `{"task":`...)
+	l.object(&taskLine{
+		text(r.Tenant), text(r.Owner), text(r.ID), text(r.Context), r.State, r.Updated, r.Created, r.Last,
+		r.Active, text(r.Node), r.Epoch, r.Lost, r.Turn, r.Attempt,
+	})
+	if t.Seal != nil {
+		l.text = append(l.text, `,"seal":`...)
+		l.object(&sealLine{}, member{"head", t.Seal.Head}, member{"body", t.Seal.Body})
+	}
+	l.text = append(l.text, "}\n"...)
+	for _, b := range t.Blobs {
+		l.add("blob", &blobLine{text(b.Hash), data[b.Hash]})
+	}
+	for i := range t.Receipts {
+		r := &t.Receipts[i]
+		l.add("receipt", &receiptLine{Name: text(r.Name), Time: r.Time, Until: r.Until, Seq: r.Seq},
+			member{"digest", r.Digest}, member{"answer", r.Answer})
+	}
+	dead := map[string][]letterLine{}
+	for i := range t.Letters {
+		d := &t.Letters[i]
+		dead[d.ID] = append(dead[d.ID], letterLine{text(d.ID), d.Seq, d.Time, d.Tries, d.Again, text(d.Reason)})
+	}
+	for i := range t.Pushes {
+		p := &t.Pushes[i]
+		l.add("push", &pushLine{
+			ID: text(p.ID), Host: text(p.Host), Created: p.Created, Live: p.Live,
+			Cursor: p.Cursor, Tries: p.Tries, Since: p.Since, Due: p.Due, Reason: text(p.Reason),
+		}, member{"body", p.Body})
+		for j := range dead[p.ID] {
+			l.add("letter", &dead[p.ID][j])
+		}
+	}
+	for i := range t.Log {
+		e := &t.Log[i]
+		l.add("entry", &entryLine{Seq: e.Seq, Time: e.Time, Kind: e.Kind}, member{"body", e.Body})
+	}
+}
+
+// add adds a line of one kind.
+func (l *lines) add(kind string, v any, members ...member) {
+	l.text = append(append(append(l.text, `{"`...), kind...), `":`...)
+	l.object(v, members...)
+	l.text = append(l.text, "}\n"...)
+}
+
+// object adds v with members behind its own. The members of bytes have no place in
+// v itself: encoding/json does not leave them as they are.
+func (l *lines) object(v any, members ...member) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		l.err = err
+		return
+	}
+	l.text = append(l.text, b[:len(b)-1]...)
+	for i, m := range members {
+		if i > 0 || len(b) > len("{}") {
+			l.text = append(l.text, ',')
+		}
+		l.text = append(append(l.text, '"'), m.name...)
+		if plain(m.value) {
+			l.text = append(append(l.text, `":`...), m.value...)
+		} else {
+			l.text = append(l.text, `64":"`...)
+			l.text = append(base64.StdEncoding.AppendEncode(l.text, m.value), '"')
+		}
+	}
+	l.text = append(l.text, '}')
+}
+
+// plain reports whether bytes are JSON that fits a line and is read as it was
+// written.
+func plain(b []byte) bool {
+	return json.Valid(b) && utf8.Valid(b) && !bytes.ContainsAny(b, "\n\r") && len(bytes.TrimSpace(b)) == len(b)
+}
+
+// either returns bytes that are written in one of two forms.
+func either(plain json.RawMessage, encoded []byte) []byte {
+	if plain != nil {
+		return plain
+	}
+	return encoded
+}
+
+// task is what a line begins, with its seal.
+func (l *line) task() *store.Task {
+	r := l.Task
+	t := &store.Task{Record: store.Record{Row: store.Row{
+		Key:     store.Key{Tenant: string(r.Tenant), Owner: string(r.Owner), ID: string(r.ID)},
+		Context: string(r.Context), State: r.State, Updated: store.Milli(r.Updated), Created: store.Milli(r.Created), Last: r.Last,
+		Active: r.Active, Node: string(r.Node), Epoch: r.Epoch, Lost: r.Lost, Turn: r.Turn, Attempt: r.Attempt,
+	}}}
+	if s := l.Seal; s != nil {
+		t.Seal = &store.Seal{Head: either(s.Head, s.Head64), Body: either(s.Body, s.Body64)}
+	}
+	return t
+}
+
+func (l *receiptLine) receipt() store.Receipt {
+	return store.Receipt{
+		Name: string(l.Name), Time: store.Milli(l.Time), Until: store.Milli(l.Until), Seq: l.Seq,
+		Digest: either(l.Digest, l.Digest64), Answer: either(l.Answer, l.Answer64),
+	}
+}
+
+// push returns the config as it is imported: nobody delivers it, so that the
+// next server does.
+func (l *pushLine) push(k store.Key) store.PushConfig {
+	return store.PushConfig{
+		Key: k, ID: string(l.ID), Host: string(l.Host), Body: either(l.Body, l.Body64), Created: store.Milli(l.Created), Live: l.Live,
+		Progress: store.Progress{Cursor: l.Cursor, Tries: l.Tries, Since: l.Since, Due: l.Due, Reason: string(l.Reason)},
+	}
+}
+
+func (l *letterLine) letter(k store.Key) store.DeadLetter {
+	return store.DeadLetter{
+		PushID: store.PushID{Key: k, ID: string(l.Push)}, Seq: l.Seq, Time: store.Milli(l.Time), Tries: l.Tries, Reason: string(l.Reason), Again: l.Again,
+	}
+}
+
+func (l *entryLine) entry() store.Entry {
+	return store.Entry{Seq: l.Seq, Time: store.Milli(l.Time), Kind: l.Kind, Body: either(l.Body, l.Body64)}
+}
+
+// text is a string that need not be UTF-8: then it is {"base64":…}.
+type text string
+
+func (t text) MarshalJSON() ([]byte, error) {
+	if utf8.ValidString(string(t)) {
+		return json.Marshal(string(t))
+	}
+	return json.Marshal(map[string][]byte{"base64": []byte(t)})
+}
+
+func (t *text) UnmarshalJSON(b []byte) error {
+	if bytes.HasPrefix(b, []byte("{")) {
+		var v struct {
+			Base64 []byte `json:"base64"`
+		}
+		err := json.Unmarshal(b, &v)
+		*t = text(v.Base64)
+		return err
+	}
+	var s string
+	err := json.Unmarshal(b, &s)
+	*t = text(s)
+	return err
+}

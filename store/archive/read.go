@@ -1,0 +1,111 @@
+package archive
+
+import (
+	"context"
+
+	"github.com/parley-a2a/parley/store"
+)
+
+// read reads all of a task, as of one moment.
+//
+// The order of the questions matters, because the task may go on or be deleted
+// between two of them. Push configs come before the record: then none is ahead of
+// the log, and what is delivered meanwhile is delivered again where the export is
+// imported. The log comes last: if it is whole, the task was still there when the
+// rest was read.
+func read(ctx context.Context, src Source, k store.Key) (*store.Task, error) {
+	t := &store.Task{}
+	if err := readPushes(ctx, src, k, t); err != nil {
+		return nil, err
+	}
+	rec, err := src.Get(ctx, k, store.Whole)
+	if err != nil {
+		return nil, err
+	}
+	t.Record = *rec
+	for i := range t.Pushes {
+		if t.Pushes[i].Cursor > rec.Last { // of a task that is deleted, and began anew
+			return nil, errTorn
+		}
+	}
+	hashes, err := src.Blobs(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range hashes {
+		t.Blobs = append(t.Blobs, store.Blob{Hash: h})
+	}
+	receipts, err := src.Receipts(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	for i := range receipts {
+		if receipts[i].Seq <= rec.Last { // the task may have gone on since its record was read
+			t.Receipts = append(t.Receipts, receipts[i])
+		}
+	}
+	return t, readLog(ctx, src, t)
+}
+
+func readLog(ctx context.Context, src Source, t *store.Task) error {
+	size := 0
+	for e, err := range store.EachEntry(ctx, src, t.Key, 0, t.Last) {
+		if err != nil {
+			return err
+		}
+		t.Log = append(t.Log, e)
+		size += len(e.Body)
+	}
+	if int64(len(t.Log)) < t.Last {
+		return errTorn
+	}
+	if size < store.PageBytes {
+		return nil
+	}
+	// The log has several pages, which may be of two tasks of this name.
+	now, err := src.Get(ctx, t.Key, store.RowOnly)
+	if err != nil {
+		return err
+	}
+	if !now.Created.Equal(t.Created) || now.Last < t.Last {
+		return errTorn
+	}
+	return nil
+}
+
+// readPushes reads configs before their dead letters: what is given up meanwhile is
+// in at least one of them.
+func readPushes(ctx context.Context, src Source, k store.Key, t *store.Task) error {
+	const page = 100
+	for after := ""; ; {
+		configs, err := src.Pushes(ctx, k, after, page)
+		if err != nil {
+			return err
+		}
+		for i := range configs {
+			after = configs[i].ID
+			if err := readLetters(ctx, src, configs[i].PushID(), t); err != nil {
+				return err
+			}
+		}
+		t.Pushes = append(t.Pushes, configs...)
+		if len(configs) < page {
+			return nil
+		}
+	}
+}
+
+func readLetters(ctx context.Context, src Source, id store.PushID, t *store.Task) error {
+	q := store.LetterQuery{Of: &id, Limit: 1000}
+	for {
+		dead, err := src.DeadLetters(ctx, q)
+		if err != nil {
+			return err
+		}
+		t.Letters = append(t.Letters, dead...)
+		if len(dead) < q.Limit {
+			return nil
+		}
+		q.After = &dead[len(dead)-1]
+	}
+}

@@ -1,0 +1,61 @@
+package sqlite
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/parley-a2a/parley/store"
+)
+
+// A connection that has read a large value is closed rather than kept, for SQLite
+// keeps the memory that it took. The last one stays.
+func TestLargeReadsCloseTheirConnection(t *testing.T) {
+	s, err := Open(t.TempDir()+"/a2a.db", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	k := store.Key{ID: "t"}
+	done := make(chan error)
+	data := bytes.Repeat([]byte("x"), grownFrom)
+	s.Append(&store.Append{
+		Row: store.Row{Key: k}, Entries: []store.Entry{{Seq: 1, Kind: 1, Body: data}}, Seal: &store.Seal{Head: []byte("{}"), Body: data},
+		Blobs: []store.Blob{{Hash: "h", Data: data}},
+	}, func(err error) { done <- err })
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	open := func() int {
+		s.readers.mu.Lock()
+		defer s.readers.mu.Unlock()
+		return s.readers.open
+	}
+	for what, read := range map[string]func() error{
+		"a record":  func() error { _, err := s.Get(t.Context(), k, store.Whole); return err },
+		"a page":    func() error { _, err := s.List(t.Context(), store.Query{Limit: 9, Body: true}); return err },
+		"a log":     func() error { _, err := s.Entries(t.Context(), k, 0, 0); return err },
+		"a blob":    func() error { _, err := s.Blob(t.Context(), "h"); return err },
+		"its bytes": func() error { _, err := s.Get(t.Context(), k, 1); return err },
+	} {
+		lent, err := s.readers.get(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		small, err := s.readers.get(t.Context()) // the one that is read with
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.readers.put(small)
+		if err := read(); err != nil {
+			t.Fatal(err)
+		}
+		want := 1
+		if what == "its bytes" {
+			want = 2
+		}
+		if n := open(); n != want {
+			t.Errorf("%d connections are open after %s was read, want %d", n, what, want)
+		}
+		s.readers.put(lent)
+	}
+}

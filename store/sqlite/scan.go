@@ -1,0 +1,54 @@
+package sqlite
+
+import (
+	"context"
+
+	"github.com/ncruces/go-sqlite3"
+	"github.com/parley-a2a/parley/store"
+)
+
+// collect runs a statement and returns what scan makes of each row.
+func collect[T any](s *stmt, scan func(*sqlite3.Stmt) T) (all []T, err error) {
+	err = s.each(func(r *sqlite3.Stmt) error {
+		all = append(all, scan(r))
+		return nil
+	})
+	return all, err
+}
+
+// find is collect as a read of its own. A database of an older version need not have
+// the table: then there is nothing in it.
+func find[T any](ctx context.Context, r *Reader, table string, scan func(*sqlite3.Stmt) T, make func(*conn) *stmt) (all []T, err error) {
+	err = r.readTable(ctx, table, func(c *conn) (err error) {
+		all, err = collect(make(c), scan)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// findOne is find for a row that there is once at most; ErrNotFound: there is none.
+func findOne[T any](ctx context.Context, r *Reader, table string, scan func(*sqlite3.Stmt) T, make func(*conn) *stmt) (*T, error) {
+	all, err := find(ctx, r, table, scan, make)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(all) == 0:
+		return nil, store.ErrNotFound
+	}
+	return &all[0], nil
+}
+
+func scanText(r *sqlite3.Stmt) string  { return r.ColumnText(0) }
+func scanNumber(r *sqlite3.Stmt) int64 { return r.ColumnInt64(0) }
+
+// one runs a statement that returns one integer, or none.
+func (s *stmt) one() (v int64, there bool, err error) {
+	err = s.each(func(r *sqlite3.Stmt) error {
+		v, there = r.ColumnInt64(0), r.ColumnType(0) != sqlite3.NULL
+		return nil
+	})
+	return v, there, err
+}

@@ -1,0 +1,79 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+)
+
+// Vault is the part of a Store that keeps a few small things by name, which belong to
+// no task: keys and marks.
+type Vault interface {
+	// Secret returns a random 32-byte secret that is made on first use and
+	// kept under name.
+	Secret(ctx context.Context, name string) ([]byte, error)
+
+	// Keep replaces what is kept under name if it is was, and returns what is
+	// there afterwards: is, or what another caller kept meanwhile. In all three
+	// nil stands for nothing, which empty bytes are not. Its names are apart from
+	// those of Secret.
+	Keep(ctx context.Context, name string, was, is []byte) ([]byte, error)
+
+	// Kept returns all that is kept, by name.
+	Kept(ctx context.Context) (map[string][]byte, error)
+}
+
+// SecretSize is the length of a secret in bytes.
+const SecretSize = 32
+
+// WebhookKeys is the name under which the keys that sign webhooks are kept. Of
+// all that is kept they alone are exported: receivers have been told the public
+// ones, and refuse what is signed with others.
+const WebhookKeys = "webhook-keys"
+
+// Secret implements Store.
+func (m *Memory) Secret(ctx context.Context, name string) ([]byte, error) {
+	var secret []byte
+	err := m.write(ctx, func(d *memory) {
+		if _, ok := d.secrets[name]; !ok {
+			fresh := make([]byte, SecretSize)
+			rand.Read(fresh)
+			d.secrets[name] = fresh
+		}
+		secret = bytes.Clone(d.secrets[name])
+	})
+	return secret, err
+}
+
+// Keep implements Store.
+func (m *Memory) Keep(ctx context.Context, name string, was, is []byte) ([]byte, error) {
+	var now []byte
+	err := m.write(ctx, func(d *memory) {
+		now = d.kept[name] // nil where nothing is
+		if (now == nil) == (was == nil) && bytes.Equal(now, was) {
+			now = bytes.Clone(is)
+			if is == nil {
+				delete(d.kept, name)
+			} else {
+				d.kept[name] = now
+			}
+		}
+		now = bytes.Clone(now)
+	})
+	return now, err
+}
+
+// Kept implements Store.
+func (m *Memory) Kept(ctx context.Context) (map[string][]byte, error) {
+	all := map[string][]byte{}
+	err := m.read(ctx, func(d *memory) error {
+		for name, b := range d.kept {
+			all[name] = bytes.Clone(b)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
