@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ type contender struct {
 	version string
 	dialect *dialect
 	program string   // a folder of servers, or "" for one at addr
+	from    string   // the checkout that the program is built from; "" is this one
 	args    []string // of the program, besides where to listen
 	data    bool     // it keeps tasks on disk and has to be told where
 	nodes   int      // as many processes of it share a PostgreSQL database; 0: none
@@ -36,6 +38,7 @@ const (
 	parleyMemory = "parley-memory"
 	parleyShared = "parley-postgres"
 	parleyTwo    = "parley-postgres-2"
+	parleyBefore = "parley-before"
 )
 
 // known are the contenders that this program can start.
@@ -71,6 +74,13 @@ func known() []*contender {
 			name: "a2a-js", note: "the SDK for JavaScript on express, in memory", dialect: rpc10, program: "js",
 			lacks: map[string]string{"h": "it keeps nothing over a restart", "j": "the scenario compares one server's dialects"},
 		},
+	}
+}
+
+// before is Parley as another checkout has it.
+func before(checkout string) *contender {
+	return &contender{
+		name: parleyBefore, note: "the same of another commit", dialect: rpc10, program: "parley", from: checkout, data: true,
 	}
 }
 
@@ -110,8 +120,8 @@ func (c *contender) build(ctx context.Context, b *bench) error {
 			return lacks(err.Error())
 		}
 	}
-	exe := filepath.Join(b.dir, c.program)
-	if err := command(ctx, ".", "go", "build", "-o", exe, "./servers/"+c.program); err != nil {
+	exe := filepath.Join(b.dir, c.name)
+	if err := command(ctx, filepath.Join(cmp.Or(c.from, ".."), "bench"), "go", "build", "-o", exe, "./servers/"+c.program); err != nil {
 		return err
 	}
 	c.argv = append([]string{exe}, c.args...)
@@ -124,7 +134,7 @@ func (c *contender) build(ctx context.Context, b *bench) error {
 		c.version = strings.TrimSpace(string(out))
 		return nil
 	}
-	c.version = b.revision
+	c.version = revision(ctx, c.from)
 	return nil
 }
 

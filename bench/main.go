@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -38,6 +39,7 @@ type options struct {
 	peers              []string
 	dir, stock, asJSON string
 	markdown           string
+	before             string
 	profile            string
 	limit              time.Duration
 	pin                bool
@@ -59,6 +61,7 @@ func parse(argv []string, stderr io.Writer) (*options, error) {
 		o.peers = append(o.peers, s)
 		return nil
 	})
+	fs.StringVar(&o.before, "before", "", "one more contender: Parley as another `checkout` of this repository has it")
 	fs.StringVar(&o.dir, "dir", "", "`directory` for programs and databases, on the disk that is to be measured (default: the system's for temporary files)")
 	fs.StringVar(&o.stock, "stock", "", "`directory` that keeps the databases of scenarios g and h, which take minutes to make (default: none is kept)")
 	fs.StringVar(&o.asJSON, "json", "", "`file` to write all figures to, as JSON")
@@ -150,7 +153,6 @@ func run(ctx context.Context, argv []string, stdout, stderr io.Writer) error {
 	} else if b.plan.stock, err = filepath.Abs(b.plan.stock); err != nil {
 		return err
 	}
-	b.revision = revision(ctx)
 	r := &report{
 		Date: today(), Machine: thisMachine(), Short: b.plan.short, Rounds: b.plan.rounds, Seconds: b.plan.time.Seconds(),
 	}
@@ -201,6 +203,9 @@ func (b *bench) enter(ctx context.Context, o *options, r *report) error {
 		}
 		candidates = slices.DeleteFunc(candidates, func(c *contender) bool { return !slices.Contains(names, c.name) })
 	}
+	if o.before != "" {
+		candidates = append(candidates, before(o.before))
+	}
 	if o.profile != "" {
 		dir, err := filepath.Abs(o.profile)
 		if err != nil {
@@ -221,7 +226,7 @@ func (b *bench) enter(ctx context.Context, o *options, r *report) error {
 	}
 	if b.plan.bar {
 		candidates = slices.DeleteFunc(candidates, func(c *contender) bool {
-			return c.program != "" && c.only == "" && !slices.ContainsFunc(o.chosen(), func(s scenario) bool { return s.about().compares(c.name) })
+			return c.program != "" && c.from == "" && c.only == "" && !slices.ContainsFunc(o.chosen(), func(s scenario) bool { return s.about().compares(c.name) })
 		})
 	}
 	candidates = slices.DeleteFunc(candidates, func(c *contender) bool { return c.only != "" && !strings.ContainsAny(o.only, c.only) })
@@ -243,9 +248,10 @@ func (b *bench) enter(ctx context.Context, o *options, r *report) error {
 	return nil
 }
 
-// revision is the commit that is measured, and whether it was changed since.
-func revision(ctx context.Context) string {
-	out, err := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty", "--tags").Output()
+// revision is the commit of a checkout, or of this one, and whether it was changed
+// since.
+func revision(ctx context.Context, checkout string) string {
+	out, err := exec.CommandContext(ctx, "git", "-C", cmp.Or(checkout, "."), "describe", "--always", "--dirty", "--tags").Output()
 	if err != nil {
 		return "unknown"
 	}

@@ -18,7 +18,6 @@ import (
 type bench struct {
 	plan       *plan
 	dir        string // for programs and databases; on a disk
-	revision   string // of the checkout
 	contenders []*contender
 	say        io.Writer // what goes on
 
