@@ -171,8 +171,8 @@ func (v *validation) message(m *Message) {
 	}
 }
 
-// list checks that what is kept of a list of words is small. The first mistake is
-// enough.
+// list checks that a list of words is short and its words are small. It reports the
+// first mistake alone.
 func (v *validation) list(field string, words []string, most int) {
 	if len(words) > MaxReferences {
 		v.add(field, "has %d elements, more than %d", len(words), MaxReferences)

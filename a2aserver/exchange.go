@@ -48,7 +48,8 @@ type answerer interface {
 	// answer sends the result of a call. An error is returned as long as nothing
 	// was answered.
 	answer(op dialect.Op, req, res any) error
-	// stream calls the service and sends what it yields, likewise.
+	// stream calls the service and sends each event that it yields. An error is returned
+	// as long as nothing was sent.
 	stream(op dialect.Op, req any) error
 }
 
@@ -165,8 +166,8 @@ func (x *exchange) extendedCard(to answerer, op dialect.Op, req any, card *a2a.A
 	if err != nil {
 		return nil, err
 	}
-	// What is signed is the document as it goes out: before 1.0 it has another
-	// form, in which no signature of that of 1.0 could hold.
+	// The signature covers the document as it goes out: before 1.0 that has another
+	// form, in which a signature of the 1.0 form would not hold.
 	return x.s.signed(&x.s.extended, card, func(c *a2a.AgentCard) []byte { return to.document(op, req, c) })
 }
 

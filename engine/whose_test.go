@@ -52,9 +52,10 @@ func operator(t *testing.T, subject, tenant string) context.Context {
 	return a2a.WithCaller(t.Context(), a2a.Caller{Subject: subject, Tenant: tenant, Scopes: a2a.Scopes})
 }
 
-// Clients of 0.1 choose the ids of their tasks. Who knows another's id cannot make an
-// operator take his task for it: the operator is told how to say whose he means, and
-// that works for each operation. Somebody who has a task of that id means his own.
+// Clients of 0.1 choose the ids of their tasks. A caller that knows another's id cannot
+// make an operator mistake its own task for the other: the operator is told how to name
+// the owner, and that works for each operation. A caller with a task of that id means
+// its own.
 func TestTasksOfOneID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, _ := accessWorld(t)

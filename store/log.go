@@ -12,9 +12,9 @@ import (
 
 // Log is the part of a Store that keeps what happened to each task.
 //
-// A log changes by one operation, Append. What comes with an append is there as a
-// whole or not at all, to every reader. The other parts of a Store change what is
-// beside the log: who has a task, and how far its deliveries have come.
+// A log changes by one operation, Append. Every reader sees an append as a whole or not
+// at all. The other parts of a Store change the records beside the log: the process
+// that has a task, and the progress of its deliveries.
 type Log interface {
 	// Append queues one atomic change of one task and returns at once, unless
 	// the queue is full, when it waits for room. done is called exactly once,

@@ -11,8 +11,8 @@ import (
 )
 
 // Outbox is the part of a Store that keeps webhooks: configs that come with an
-// Append or by SetPush, how far the deliveries of each have come, and those that were
-// given up. What is delivered is read from the log.
+// Append or by SetPush, the progress of each one's deliveries, and the deliveries that
+// were given up. Their bodies are read from the log.
 type Outbox interface {
 	// SetPush creates or replaces a push config of a task, with its progress. The
 	// dead letters of one that is replaced stay: where it goes now they can be

@@ -7,7 +7,7 @@ import (
 )
 
 // The readers of older documents look at one level at a time. A document is
-// checked once, as a whole, and what is taken is part of it, not a copy.
+// checked once, as a whole, and members are slices of it, not copies.
 
 // objectMember is one of an object. A name without escapes is a part of the document.
 type objectMember struct {

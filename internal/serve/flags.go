@@ -102,7 +102,7 @@ func (f *flags) registerLife(fs *pflag.FlagSet) {
 	fs.Var(flagvalue.Choice(&f.onLost, lostRerun, lostFail), "on-lost", "what becomes of a task whose server was lost (a crash, kill -9) while the agent worked at it: rerun, or fail if nothing may be done twice")
 	fs.IntVar(&f.maxRuns, "max-runs", 3, "fail a task once `n` runs of the agent for one message were lost; restarts in good order do not count")
 	fs.DurationVar(&f.retries.Window, "retry-window", 24*time.Hour, "how `long` the message of an authenticated caller is known: if it comes again it gets the answer of the first, and nothing is done twice; 0 switches that off")
-	fs.BoolVar(&f.retries.Anonymous, "retry-anonymous", false, "know the messages of all other callers, too: who knows the id and every word of another's message can then attach to its task")
+	fs.BoolVar(&f.retries.Anonymous, "retry-anonymous", false, "know the messages of all other callers, too: a caller that knows the id and every word of another's message can then attach to its task")
 	const ever = "; 0 keeps them for ever"
 	fs.DurationVar(&f.retention.Completed, "retain-completed", 0, "delete completed tasks after this `long`, such as 720h"+ever)
 	fs.DurationVar(&f.retention.Failed, "retain-failed", 0, "delete failed, rejected and canceled tasks after this `long`"+ever)

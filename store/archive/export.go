@@ -41,7 +41,7 @@ type Count struct {
 	Other          int64 // of that, what Import leaves out, for another is there
 }
 
-// exportedNames are the names of what is exported of all that is kept.
+// exportedNames are the names in the vault that an export contains.
 var exportedNames = []string{store.WebhookKeys}
 
 // Export writes all tasks of src and returns the checksum that the export ends

@@ -10,7 +10,7 @@ import (
 //
 // The order of the questions matters, because the task may go on or be deleted
 // between two of them. Push configs come before the record: then none is ahead of
-// the log, and what is delivered meanwhile is delivered again where the export is
+// the log, and an event delivered meanwhile is delivered again where the export is
 // imported. The log comes last: if it is whole, the task was still there when the
 // rest was read.
 func read(ctx context.Context, src Source, k store.Key) (*store.Task, error) {

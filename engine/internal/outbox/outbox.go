@@ -183,8 +183,8 @@ func (o *Outbox) ClaimSoon() {
 }
 
 // Watch makes the outbox know a configuration that was stored, or stored anew,
-// for a task whose log ends at last. If there was another in its place it returns
-// what is closed when no attempt for that is under way; nil: none is.
+// for a task whose log ends at last. If it replaces another, done is closed once no
+// attempt for that one is under way; a nil done means that none is.
 func (o *Outbox) Watch(p *store.PushConfig, last int64) (done <-chan struct{}) {
 	if o == nil || p.Node != o.e.Node {
 		return nil

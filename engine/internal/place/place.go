@@ -2,7 +2,7 @@
 // several that share one.
 //
 //	Alone   every other process is gone, whatever the clock says. Nothing beats, nothing
-//	        is asked, and what is in memory is true.
+//	        is asked, and memory is as good as the store.
 //	Fleet   each process beats. One that does not for DeadAfter loses its tasks to
 //	        others. It may only have been paused: its writes are refused from then on,
 //	        and before it trusts what it holds again it looks who has it.
