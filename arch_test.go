@@ -36,6 +36,7 @@ var may = map[string][]string{
 	"engine/internal/again":   {"a2a", "store", "internal/json"},
 	"engine/internal/outbox":  {"a2a", "store", "internal/budget"},
 	"engine/internal/place":   {"store"},
+	"examples/go":             {"a2a", "agent", "."},
 	"internal/audit":          {"a2a", "internal/dialect"},
 	"internal/budget":         {},
 	"internal/config":         {"a2a", "internal/dialect", "internal/flagvalue"},

@@ -12,6 +12,22 @@ import (
 
 // The service in docs/http.md is one.
 func TestServiceOfTheDocs(t *testing.T) {
+	w := newWorldAfter(t, nil, pythonService(t, "-c", blocks(t, "python")[0])+"/agent", nil, time.Minute)
+	if res := w.send(message("hello")); res.Message == nil || res.Message.Text() != "you said hello" {
+		t.Errorf("%+v", res)
+	}
+}
+
+func TestServiceOfTheExamples(t *testing.T) {
+	w := newWorldAfter(t, nil, pythonService(t, "../../examples/http/service.py"), nil, time.Minute)
+	if res := w.send(message("Paris")); res.Message == nil || res.Message.Text() != "Sunny in Paris." {
+		t.Errorf("%+v", res)
+	}
+}
+
+// pythonService runs a program in Python that takes a port, and returns its URL.
+func pythonService(t *testing.T, program ...string) string {
+	t.Helper()
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		if os.Getenv("CI") == "true" {
@@ -25,7 +41,7 @@ func TestServiceOfTheDocs(t *testing.T) {
 	}
 	addr := l.Addr().String()
 	l.Close()
-	cmd := exec.Command(python, "-c", blocks(t, "python")[0], addr[strings.LastIndex(addr, ":")+1:])
+	cmd := exec.Command(python, append(program, addr[strings.LastIndex(addr, ":")+1:])...)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -40,10 +56,7 @@ func TestServiceOfTheDocs(t *testing.T) {
 		}
 		return err == nil
 	})
-	w := newWorldAfter(t, nil, "http://"+addr+"/agent", nil, time.Minute)
-	if res := w.send(message("hello")); res.Message == nil || res.Message.Text() != "you said hello" {
-		t.Errorf("%+v", res)
-	}
+	return "http://" + addr
 }
 
 func TestStreamOfTheDocs(t *testing.T) {

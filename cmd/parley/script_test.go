@@ -49,12 +49,19 @@ func TestMain(m *testing.M) {
 //	                    sets a variable to the first group of a match
 //	lines file n        checks how many lines a file has
 //
+// $EXAMPLES is the directory of the examples,
+//
 // and what admin_test.go, push_script_test.go and auth_script_test.go have.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
+			root, err := filepath.Abs(filepath.Join("..", ".."))
+			if err != nil {
+				return err
+			}
+			env.Setenv("EXAMPLES", filepath.Join(root, "examples"))
 			env.Setenv(noLinger, "atexit_sleep_ms=0")
 			env.Values[serversKey{}] = new(servers)
 			env.Values[loadKey{}] = new(load)
