@@ -146,7 +146,7 @@ func (c *company) routes(e *engine.Engine) (all []a2aserver.Route) {
 // caller's to close.
 //
 // Of o counts who may call and what of the network: Auth, Recheck, Limits (but for
-// Connections, AddrConnections, and whether Bodies has a limit at all), MaxBody (but for gRPC), Audit, Origins, Hosts,
+// Connections, AddrConnections, and whether Bodies has a limit at all), MaxBody (but for gRPC), Audit, Requests, Origins, Hosts,
 // PublicURL, TrustedProxies, CardProfile, CardKeys with what belongs to them and
 // StrictVersions; also TaskLimits. The rest is as it was when the Server was made.
 // It must not be called by several goroutines at once.
@@ -160,7 +160,7 @@ func (s *Server) Reload(agents []Hosted, o *Options) error {
 	is := *s.opts
 	is.Auth, is.Recheck = o.Auth, o.Recheck
 	is.Limits, is.TaskLimits, is.MaxBody = o.Limits, o.TaskLimits, o.MaxBody
-	is.Audit, is.Origins, is.Hosts = o.Audit, o.Origins, o.Hosts
+	is.Audit, is.Requests, is.Origins, is.Hosts = o.Audit, o.Requests, o.Origins, o.Hosts
 	is.PublicURL, is.TrustedProxies, is.StrictVersions = o.PublicURL, o.TrustedProxies, o.StrictVersions
 	is.CardProfile, is.CardKeys, is.CardKeysURL, is.CardStrict = o.CardProfile, o.CardKeys, o.CardKeysURL, o.CardStrict
 	is.ExtendedCard, is.ExtendedCardFor = o.ExtendedCard, o.ExtendedCardFor

@@ -63,6 +63,9 @@ type Options struct {
 	MaxBody int64
 	// Audit gets a record per call: who did what, or was not let. Nil discards.
 	Audit *slog.Logger
+	// Requests gets a record per call when it ends: see [a2aserver.Options]. Nil
+	// discards.
+	Requests *slog.Logger
 	// Origins and Hosts are for browsers; see [a2aserver.Options].
 	Origins, Hosts []string
 	// CardKeys sign the cards, extended ones too, each by itself, so that one can
@@ -249,11 +252,13 @@ func (s *Server) network(o *Options, sign signCard) (*a2aserver.Options, error) 
 			}
 			return s.engine.Trouble()
 		},
-		Limits:  o.Limits,
-		Memory:  s.memory,
-		Audit:   o.Audit,
-		Origins: o.Origins,
-		Hosts:   o.Hosts,
+		Limits: o.Limits,
+		Memory: s.memory,
+		Audit:  o.Audit,
+
+		Requests: o.Requests,
+		Origins:  o.Origins,
+		Hosts:    o.Hosts,
 	}
 	if o.Auth != nil {
 		so.Identity, so.Recheck = o.Auth, o.Recheck
@@ -292,6 +297,10 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	return err
 }
+
+// Left returns how many tasks were at work when Run ended, and go on with the next
+// Run on the same store. Call it after Run or Serve.
+func (s *Server) Left() int { return s.engine.Left() }
 
 // Serve runs the agent on l, over all bindings, until ctx ends, then drains as
 // Run does and closes the connections, those that do not end by themselves when

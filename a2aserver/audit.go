@@ -51,6 +51,9 @@ const (
 	AuditReopened           = audit.Reopened
 )
 
+// AuditRequest is the message of the records of Options.Requests.
+const AuditRequest = audit.Request
+
 // audits begins the record of a request that has arrived.
 func (s *Server) audits(c *audit.Record, q *request) {
 	if s.audit == nil {

@@ -60,6 +60,12 @@ type Options struct {
 	// Audit gets a record per call: who did what, or was not let. It never has
 	// contents or secrets. Nil discards.
 	Audit *slog.Logger
+	// Requests gets a record per call when it ends, a stream's with its last event:
+	// AuditRequest with the operation, the caller, the agent, the task, the result and
+	// the time it took. It never has contents or secrets. Calls of callers without a
+	// name are recorded up to 20 a second, 1,000 at once; the next record says how many
+	// were skipped. Nil discards.
+	Requests *slog.Logger
 	// Origins are those whose pages may call from a browser, such as
 	// https://console.example.org, also with the credentials that the browser has.
 	// None means that no page may, but for one that comes from the same origin.
@@ -105,6 +111,13 @@ func (o *Options) auditLog() *slog.Logger {
 		return nil
 	}
 	return o.Audit
+}
+
+func (o *Options) requestLog() *slog.Logger {
+	if o == nil {
+		return nil
+	}
+	return o.Requests
 }
 
 func (o *Options) limits() *Limits {

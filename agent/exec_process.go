@@ -226,6 +226,10 @@ const (
 	maxLog = 1 << 20
 )
 
+// StandardError is the message of a log record with a line that a command printed on
+// standard error; its attribute line has the text.
+const StandardError = "command printed on standard error"
+
 // serves says for whom the process works from now on.
 func (p *process) serves(log *slog.Logger) {
 	p.log.Store(log)
@@ -249,7 +253,7 @@ func (p *process) logLines(r io.Reader) {
 			continue
 		}
 		if p.mayLog(len(text)) {
-			p.log.Load().Info("command printed on standard error", "line", text)
+			p.log.Load().Info(StandardError, "line", text)
 		}
 	}
 }

@@ -238,6 +238,8 @@ type Engine struct {
 	stop     context.CancelCauseFunc
 	draining chan struct{} // closed when Run ends
 
+	left atomic.Int64 // runs that ended because the engine drained, but for those that wait for a client
+
 	work sync.WaitGroup // owners, runs of the agent, and what begins either
 
 	mu      sync.Mutex // protects the fields below
@@ -393,6 +395,10 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 	return err
 }
+
+// Left returns how many tasks were at work when Run ended and go on with the next
+// Run.
+func (e *Engine) Left() int { return int(e.left.Load()) }
 
 func (e *Engine) drain() error {
 	e.mu.Lock()

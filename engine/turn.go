@@ -215,6 +215,9 @@ func (o *owner) conclude(err error) {
 		end = o.status(a2a.TaskStateCompleted, nil)
 	case context.Cause(o.ctx.Context) == agent.ErrDraining:
 		o.log().Info("left for the next start", "error", err)
+		if !o.draft.state.Interrupted() {
+			o.e.left.Add(1)
+		}
 		return
 	default:
 		var public *agent.PublicError

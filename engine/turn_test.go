@@ -384,3 +384,31 @@ func TestWhatCameAlongSurvivesARestart(t *testing.T) {
 		t.Errorf("the second run saw %+v, want %+v", got[1], want)
 	}
 }
+
+// After a drain the engine knows how many tasks go on; those that wait for their client
+// do not by themselves.
+func TestWhatADrainLeaves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil, agent.Func(func(ctx context.Context, turn *agent.Turn) error {
+			if turn.Text() == "ask" {
+				_, err := turn.Ask(ctx, "what?")
+				return err
+			}
+			if turn.Text() == "quick" {
+				return nil
+			}
+			<-ctx.Done()
+			return context.Cause(ctx)
+		}))
+		for _, text := range []string{"ask", "quick", "long", "longer"} {
+			if _, err := w.SendMessage(t.Context(), sendNow(text)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		w.stop()
+		if n := w.Left(); n != 2 {
+			t.Errorf("%d tasks go on, want 2", n)
+		}
+	})
+}

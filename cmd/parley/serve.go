@@ -71,5 +71,5 @@ everybody may (--allow-anonymous).`,
 
 // serveEnv is what parley serve, and the commands on its settings, run in.
 func (a *app) serveEnv() *serve.Env {
-	return &serve.Env{Lookup: a.around.lookup, Stderr: a.stderr, Version: version()}
+	return &serve.Env{Lookup: a.around.lookup, Stderr: a.stderr, Terminal: a.stderr.Terminal(), Version: version()}
 }

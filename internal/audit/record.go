@@ -29,25 +29,30 @@ const (
 // Log is where the records of a server's calls go. Nil discards them. It may be
 // used by many goroutines at once.
 type Log struct {
-	to      *slog.Logger
+	to      *slog.Logger // nil: there is no audit log
 	flood   *rate.Limiter
 	skipped atomic.Int64 // refusals since the last record
+
+	requests requests
 }
 
-// New returns a Log that writes to a logger, or nil if that is nil.
-func New(to *slog.Logger) *Log {
-	if to == nil {
+// New returns a Log that writes audit records to one logger and request lines to
+// another; each may be nil. It returns nil if both are.
+func New(to, requests *slog.Logger) *Log {
+	if to == nil && requests == nil {
 		return nil
 	}
-	return &Log{to: to, flood: rate.NewLimiter(floodRate, floodBurst)}
+	l := &Log{to: to, flood: rate.NewLimiter(floodRate, floodBurst)}
+	l.requests.to, l.requests.strangers = requests, rate.NewLimiter(floodRate, floodBurst)
+	return l
 }
 
-// WritesTo reports whether the records go to a logger; nil means nowhere.
-func (l *Log) WritesTo(to *slog.Logger) bool {
+// WritesTo reports whether New returns a Log like this one for these loggers.
+func (l *Log) WritesTo(to, requests *slog.Logger) bool {
 	if l == nil {
-		return to == nil
+		return to == nil && requests == nil
 	}
-	return l.to == to
+	return l.to == to && l.requests.to == requests
 }
 
 // Record is what the log says of one call. It belongs to the goroutine of the
@@ -68,6 +73,7 @@ type Record struct {
 	stream  bool
 
 	tenant, task, config string // as requested; for a new task or configuration, its id
+	state                a2a.TaskState
 
 	written bool // the call has its record
 	open    bool // a stream has begun, and its end is not recorded
@@ -101,9 +107,13 @@ func (c *Record) Request(req any) {
 	c.task, c.config = about.Task, about.Config
 }
 
-// Result notes the ids of what a call has made.
+// Result notes the ids of what a call has made, and the state of its task.
 func (c *Record) Result(res any) {
-	if c.to == nil || c.written {
+	if c.to == nil {
+		return
+	}
+	c.reached(res)
+	if c.written {
 		return
 	}
 	switch r := res.(type) {
@@ -127,6 +137,9 @@ func (c *Record) Succeed(ctx context.Context) {
 	}
 	c.written, c.open = true, c.stream
 	c.write(ctx, Call, OK, nil)
+	if !c.open {
+		c.line(ctx, OK, nil)
+	}
 }
 
 // Fail records a call that is refused; of a stream that has begun it notes how
@@ -145,6 +158,7 @@ func (c *Record) Fail(ctx context.Context, e *a2a.Error) {
 	}
 	c.written = true
 	c.write(ctx, Call, outcome, e)
+	c.line(ctx, outcome, e)
 }
 
 // End records what has no record yet: the end of a stream. ctx is the
@@ -164,12 +178,20 @@ func (c *Record) End(ctx context.Context) {
 			outcome = Left
 		}
 		c.write(ctx, StreamEnded, outcome, nil)
+		c.line(ctx, outcome, nil)
 	}
 }
 
+// cheap reports whether a refusal cost the client nothing.
+func (c *Record) cheap(e *a2a.Error) bool {
+	return e != nil && (e.Code == a2a.CodeRateLimited || e.Code == a2a.CodeUnauthenticated || c.op == 0)
+}
+
 func (c *Record) write(ctx context.Context, event, outcome string, e *a2a.Error) {
-	cheap := e != nil && (e.Code == a2a.CodeRateLimited || e.Code == a2a.CodeUnauthenticated || c.op == 0)
-	if cheap && !c.to.flood.Allow() {
+	if c.to.to == nil {
+		return
+	}
+	if c.cheap(e) && !c.to.flood.Allow() {
 		c.to.skipped.Add(1)
 		return
 	}
@@ -207,13 +229,16 @@ func (c *Record) write(ctx context.Context, event, outcome string, e *a2a.Error)
 			add("reason", e.Cause.Error()) // for operators, and without secrets: see auth.Method
 		}
 	}
-	list = append(list, slog.Float64("ms", float64(time.Since(c.began).Microseconds())/1000))
+	list = append(list, slog.Float64("ms", c.ms()))
 	if n := c.to.skipped.Swap(0); n > 0 {
 		list = append(list, slog.Int64("skipped", n))
 	}
 	// The record is written even if the client has gone.
 	c.to.to.LogAttrs(context.WithoutCancel(ctx), level, event, list...)
 }
+
+// ms is how long the call has taken.
+func (c *Record) ms() float64 { return float64(time.Since(c.began).Microseconds()) / 1000 }
 
 // printable makes what a client wrote fit for a line: a part of it, quoted where
 // it has anything that does not print, or looks as if it was quoted. Not every

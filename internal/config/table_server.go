@@ -107,6 +107,8 @@ var serverFields = []*field{
 	),
 	group("logs", "what is written about what happens",
 		row("level", word, "what goes to standard error").as("log-level").of("debug", "info", "warn", "error").or("info"),
+		row("requests", boolean, "log a line for each call when it ends: caller, operation, agent, task, result and time").
+			as("log-requests").or("true where standard error is a terminal, and with `level: debug`; else false"),
 		row("audit", path, "file of JSON lines of who did what; `-` is standard error, `none` is no log").as("audit-log").
 			or("audit.jsonl in `store.data` where callers are authenticated, else none"),
 	),

@@ -16,6 +16,7 @@ const UpstreamEnv = "PARLEY_UPSTREAM_TOKEN"
 type Env struct {
 	Lookup    func(name string) (value string, ok bool) // reads a variable
 	Stderr    *plain.Writer                             // gets notes and the log
+	Terminal  bool                                      // Stderr is one that people look at
 	Version   string                                    // of this program, for the audit log
 	Elsewhere bool                                      // the settings are for another machine: do not look for the variables and files that they name
 }

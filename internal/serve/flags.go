@@ -30,6 +30,7 @@ type flags struct {
 	Form
 	profile   string
 	logLevel  string
+	requests  bool // a log line for each call, if the flag is given
 	drain     time.Duration
 	cache     int64
 	retries   engine.Retries
@@ -113,6 +114,7 @@ func (f *flags) registerLogs(fs *pflag.FlagSet) {
 	f.audit.register(fs)
 	f.logLevel = "info"
 	fs.Var(flagvalue.Choice(&f.logLevel, "debug", "info", "warn", "error"), "log-level", "what is logged to standard error: debug, info, warn or error")
+	fs.BoolVar(&f.requests, "log-requests", false, "log a line for each call when it ends: caller, operation, agent, task, result and time (default true where standard error is a terminal, and with --log-level debug)")
 }
 
 // check refuses flags that contradict each other, and makes of the others what

@@ -57,7 +57,7 @@ func Open(ctx context.Context, env *Env, line Line, command []string) (_ *Host, 
 	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
 		return nil, failure.Usagef("--log-level: %v", err)
 	}
-	log := slog.New(slog.NewTextHandler(env.Stderr, &slog.HandlerOptions{Level: level}))
+	log := slog.New(newLogHandler(env, level))
 	h := &Host{env: env, line: line, command: command, log: log, location: f.location, audit: &AuditLog{}}
 	defer func() {
 		if err != nil {
@@ -131,6 +131,7 @@ func (h *Host) Run(ctx context.Context) error {
 	err := h.server.Serve(ctx, h.listener)
 	stop()
 	h.audit.Event(a2aserver.AuditServerStopped)
+	h.stopped()
 	if h.store != nil {
 		err = errors.Join(err, h.store.Close())
 	}

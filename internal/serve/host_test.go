@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/a2aclient"
 	"github.com/parley-a2a/parley/internal/database"
 	"github.com/parley-a2a/parley/internal/failure"
 	"github.com/parley-a2a/parley/internal/plain"
@@ -55,6 +57,46 @@ func TestHostComesUpAndEnds(t *testing.T) {
 		t.Fatalf("the address is still in use: %v", err)
 	}
 	l.Close()
+}
+
+// At its end a host says how many tasks go on, where somebody looks and in the log.
+func TestHostSaysWhatIsLeft(t *testing.T) {
+	for terminal, want := range map[bool]string{true: "\nstopped; 1 task goes on at the next start\n", false: `msg=stopped unfinished=1`} {
+		var log strings.Builder
+		env := testEnv(t, &log)
+		env.Terminal = terminal
+		h, err := Open(t.Context(), env, lineOf(t, "--listen=127.0.0.1:0", "--data=d"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ran := make(chan error)
+		go func() { ran <- h.Run(ctx) }()
+		client, err := a2aclient.Dial(t.Context(), h.Status().URL, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := &a2a.Message{MessageID: "m", Role: a2a.RoleUser, Parts: []*a2a.Part{a2a.TextPart("stream 1000 1000")}}
+		for ev, err := range client.SendStreamingMessage(t.Context(), &a2a.SendMessageRequest{Message: m}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ev.ArtifactUpdate != nil { // the agent is at work
+				break
+			}
+		}
+		stop()
+		if err := <-ran; err != nil {
+			t.Error(err)
+		}
+		h.Close()
+		if got := log.String(); !strings.Contains(got, want) {
+			t.Errorf("terminal %v: no %q in\n%s", terminal, want, got)
+		}
+		if terminal && !strings.Contains(log.String(), "  SendStreamingMessage  ") {
+			t.Errorf("no line for the call in\n%s", log.String())
+		}
+	}
 }
 
 // A host that does not come up keeps nothing: the next one gets its database.

@@ -172,6 +172,6 @@ func (h *Host) options(r *revision) *parley.Options {
 		DeadAfter: f.deadAfter(), DrainWait: f.drain, Retries: f.retries, Retention: f.retention, Cache: f.cache,
 		Egress: f.egress.policy(r.local, h.log),
 		Auth:   r.guard, Limits: f.limits.requests(), TaskLimits: f.limits.tasks(), Capacity: f.limits.capacity, MaxBody: f.limits.body,
-		Audit: h.audit.log, Origins: f.browser.origins, Hosts: f.browser.allowed(r.local && (r.guard == nil || r.guard.Anonymous()), h.addr),
+		Audit: h.audit.log, Requests: h.requests(f), Origins: f.browser.origins, Hosts: f.browser.allowed(r.local && (r.guard == nil || r.guard.Anonymous()), h.addr),
 	}
 }
