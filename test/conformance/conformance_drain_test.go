@@ -1,13 +1,12 @@
 package conformance
 
 import (
-	"context"
-	"net"
 	"net/http"
 	"testing"
 
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/test/fixtures"
 )
 
 // TestConformanceUnavailable stops a server while a call waits.
@@ -21,14 +20,8 @@ func TestConformanceUnavailable(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			l, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			ctx, stop := context.WithCancel(t.Context())
-			ended := make(chan error, 1)
-			go func() { ended <- s.Serve(ctx, l) }()
-			w := dial(t, binding, "http://"+l.Addr().String())
+			addr, stop := fixtures.Serve(t, "", s.Serve)
+			w := dial(t, binding, "http://"+addr)
 
 			answered := make(chan answer, 1)
 			go func() { answered <- w.call(t, "SendMessage", obj{"message": say("work")}) }()
@@ -40,9 +33,6 @@ func TestConformanceUnavailable(t *testing.T) {
 					t.Errorf("%d %s", a.status, a.body)
 				}
 			})
-			if err := receive(t, ended, "the end of Serve"); err != nil {
-				t.Errorf("Serve: %v", err)
-			}
 		})
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/test/fixtures"
 )
 
 // patience is how long anything may take before a test calls it lost. No test
@@ -32,12 +33,12 @@ type obj = map[string]any
 // start runs an agent on a loopback port until the test ends.
 func start(t *testing.T, card a2a.AgentCard, ag agent.Agent, o *parley.Options) (url string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	s, err := parley.New(card, ag, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	startOn(t, l, card, ag, o)
-	return "http://" + l.Addr().String()
+	addr, _ := fixtures.Serve(t, "", s.Serve)
+	return "http://" + addr
 }
 
 // startOn is start on a listener.
@@ -47,26 +48,7 @@ func startOn(t *testing.T, l net.Listener, card a2a.AgentCard, ag agent.Agent, o
 	if err != nil {
 		t.Fatal(err)
 	}
-	serveOn(t, l, s)
-}
-
-// serveOn runs a server on a listener until the test ends.
-func serveOn(t *testing.T, l net.Listener, s *parley.Server) {
-	t.Helper()
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Serve(ctx, l) }()
-	t.Cleanup(func() {
-		stop()
-		select {
-		case err := <-ended:
-			if err != nil {
-				t.Errorf("Serve: %v", err)
-			}
-		case <-time.After(patience):
-			t.Error("Serve does not end")
-		}
-	})
+	fixtures.ServeOn(t, l, s.Serve)
 }
 
 // each runs f against an agent of its own for each binding, in parallel.

@@ -13,6 +13,7 @@ import (
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/test/fixtures"
 )
 
 // TestServeEndsWithAClientThatHoldsOn: a client that is gone without a word, in
@@ -22,14 +23,8 @@ func TestServeEndsWithAClientThatHoldsOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Serve(ctx, l) }()
-	c, err := net.Dial("tcp", l.Addr().String())
+	addr, stop := fixtures.Serve(t, "", s.Serve)
+	c, err := net.Dial("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,9 +37,6 @@ func TestServeEndsWithAClientThatHoldsOn(t *testing.T) {
 		t.Fatalf("got %q, %v", line, err)
 	}
 	stop()
-	if err := receive(t, ended, "the end of Serve"); err != nil {
-		t.Errorf("Serve: %v", err)
-	}
 }
 
 // TestServeDoesNotWait: with a DrainWait below zero nobody is waited for, not
@@ -60,22 +52,18 @@ func TestServeDoesNotWait(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Serve(ctx, l) }()
+	addr, stop := fixtures.Serve(t, "", func(ctx context.Context, l net.Listener) error {
+		if err := s.Serve(ctx, l); err == nil {
+			t.Error("Serve does not say that an agent was left behind")
+		}
+		return nil
+	})
 	body := strings.NewReader(`{"message":{"messageId":"1","role":"ROLE_USER","parts":[{"text":"go"}]},"configuration":{"returnImmediately":true}}`)
-	resp, err := http.Post("http://"+l.Addr().String()+"/message:send", "application/json", body)
+	resp, err := http.Post("http://"+addr+"/message:send", "application/json", body)
 	if err != nil {
 		t.Fatal(err)
 	}
 	resp.Body.Close()
 	receive(t, working, "the start of the agent")
 	stop()
-	if err := receive(t, ended, "the end of Serve"); err == nil {
-		t.Error("Serve does not say that an agent was left behind")
-	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -17,6 +16,7 @@ import (
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/store"
+	"github.com/parley-a2a/parley/test/fixtures"
 )
 
 // worker says who it is, once it may.
@@ -62,12 +62,8 @@ func serveHost(t *testing.T, o *parley.Options, agents ...parley.Hosted) (url st
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	serveOn(t, l, s)
-	return "http://" + l.Addr().String(), s
+	addr, _ := fixtures.Serve(t, "", s.Serve)
+	return "http://" + addr, s
 }
 
 func dialAgent(t *testing.T, url string, key string) *a2aclient.Client {

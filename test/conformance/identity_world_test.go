@@ -23,6 +23,7 @@ import (
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/store"
+	"github.com/parley-a2a/parley/test/fixtures"
 )
 
 // butler is the agent of the property test. For those in whose service it is it
@@ -176,7 +177,7 @@ func openIdentity(t *testing.T, st store.Store, guard *auth.Guard, certificates 
 	if err != nil {
 		t.Fatal(err)
 	}
-	serveOn(t, l, served)
+	fixtures.ServeOn(t, l, served.Serve)
 	return s
 }
 

@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"errors"
-	"net"
 	"strings"
 	"testing"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/parley-a2a/parley/a2aclient"
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/test/fixtures"
 )
 
 // What a request lists is kept with its task, so a list is short, and so are its
@@ -20,17 +20,11 @@ func TestLongListsAreRefusedOnEveryWire(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- s.Serve(t.Context(), l) }()
-	t.Cleanup(func() { <-ended })
+	addr, _ := fixtures.Serve(t, "", s.Serve)
 	for _, version := range []string{"1.0", "1.1", "0.3", "0.1"} {
 		d, _ := dialect.ParseVersion(version)
 		for _, binding := range d.Bindings() {
-			c, err := a2aclient.Dial(t.Context(), "http://"+l.Addr().String(), &a2aclient.Options{Version: version, Bindings: []string{binding}, Retries: -1})
+			c, err := a2aclient.Dial(t.Context(), "http://"+addr, &a2aclient.Options{Version: version, Bindings: []string{binding}, Retries: -1})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -45,12 +45,7 @@ func TestReplicas(t *testing.T) {
 		}
 		t.Run(kind.name, func(t *testing.T) {
 			d := newDatabase(t)
-			dir := logDir(t, kind.name)
-			log, err := os.Create(filepath.Join(dir, "log"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer log.Close()
+			dir, log := logged(t, kind.name)
 			o := &FleetOptions{Database: d, DeadAfter: deadAfter, Rounds: rounds, Clients: *clients, Seed: *seed, Log: log}
 			kind.setup(t, o, d, dir)
 			report, err := RunFleet(t.Context(), o)
@@ -58,12 +53,7 @@ func TestReplicas(t *testing.T) {
 				t.Fatalf("seed %d: %v", *seed, err)
 			}
 			names, reports = append(names, kind.name), append(reports, report)
-			for _, v := range report.Violations {
-				t.Errorf("seed %d: %s", *seed, v)
-			}
-			if report.Tasks == 0 || report.Events == 0 || report.Elsewhere == 0 {
-				t.Errorf("seed %d: nothing was put to the test", *seed)
-			}
+			judge(t, *seed, report.Violations, report.Tasks > 0 && report.Events > 0 && report.Elsewhere > 0)
 			d.whole(t)
 		})
 	}
@@ -80,19 +70,6 @@ func replicaBinary(t *testing.T, o *FleetOptions, d *database, dir string) {
 
 func replicaOf(program string, o *FleetOptions, listen, url string) *exec.Cmd {
 	return exec.Command(program, "serve", "--listen", listen, "--store", url, "--dead-after", o.DeadAfter.String(), "--retry-anonymous")
-}
-
-// logDir is a directory for what a test writes, which -logs keeps.
-func logDir(t *testing.T, name string) string {
-	t.Helper()
-	if *logs == "" {
-		return t.TempDir()
-	}
-	dir, err := os.MkdirTemp(*logs, strings.ReplaceAll(name, " ", "-")+"-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
 }
 
 // replicaSteps tortures this test's own server, whose agent has steps.

@@ -6,10 +6,8 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"os/signal"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/parley-a2a/parley"
@@ -32,35 +30,29 @@ func serveReplica(arg string) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	l, err := net.Listen("tcp", args[0])
-	if err != nil {
-		return err
-	}
-	defer l.Close()
-	st, err := postgres.Open(ctx, args[1], &postgres.Options{Logger: log})
-	if err != nil {
-		return err
-	}
-	defer st.Close()
-	ag := agent.Demo()
-	if args[3] != "" {
-		effects, err := os.OpenFile(args[3], os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	return standIn(args[0], func(ctx context.Context, l net.Listener, log *slog.Logger) error {
+		st, err := postgres.Open(ctx, args[1], &postgres.Options{Logger: log})
 		if err != nil {
 			return err
 		}
-		defer effects.Close()
-		ag = withSteps(effects)
-	}
-	s, err := parley.New(agent.DemoCard(), ag, &parley.Options{
-		Store: st, Logger: log, DeadAfter: ms(dead), Retries: engine.Retries{Anonymous: true},
+		defer st.Close()
+		ag := agent.Demo()
+		if args[3] != "" {
+			effects, err := os.OpenFile(args[3], os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+			if err != nil {
+				return err
+			}
+			defer effects.Close()
+			ag = withSteps(effects)
+		}
+		s, err := parley.New(agent.DemoCard(), ag, &parley.Options{
+			Store: st, Logger: log, DeadAfter: ms(dead), Retries: engine.Retries{Anonymous: true},
+		})
+		if err != nil {
+			return err
+		}
+		return s.Serve(ctx, l)
 	})
-	if err != nil {
-		return err
-	}
-	return s.Serve(ctx, l)
 }
 
 // whole judges all that is in the database.

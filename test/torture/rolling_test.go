@@ -3,9 +3,7 @@ package torture
 import (
 	"flag"
 	"math/rand/v2"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 )
@@ -20,12 +18,7 @@ func TestRolling(t *testing.T) {
 		s = rand.Uint64N(1_000_000) + 1
 	}
 	d := newDatabase(t)
-	dir := logDir(t, "rolling")
-	log, err := os.Create(filepath.Join(dir, "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer log.Close()
+	dir, log := logged(t, "rolling")
 	// Who waits for a replica to be taken for dead is noticed: clients are patient
 	// for less.
 	o := &FleetOptions{Database: d, DeadAfter: time.Minute, Rounds: 1, Clients: *clients, Seed: s, Log: log}
@@ -40,12 +33,7 @@ func TestRolling(t *testing.T) {
 	if err != nil {
 		t.Fatalf("seed %d: %v", s, err)
 	}
-	for _, v := range report.Violations {
-		t.Errorf("seed %d: %s", s, v)
-	}
-	if report.Tasks == 0 || report.Elsewhere == 0 {
-		t.Errorf("seed %d: nothing was put to the test", s)
-	}
+	judge(t, s, report.Violations, report.Tasks > 0 && report.Elsewhere > 0)
 	if report.Stalls > 0 {
 		t.Errorf("seed %d: nothing came for long %d times", s, report.Stalls)
 	}

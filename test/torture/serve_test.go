@@ -40,34 +40,40 @@ func serveFaulty(arg string) error {
 	if err != nil {
 		return err
 	}
+	return standIn(args[0], func(ctx context.Context, l net.Listener, log *slog.Logger) error {
+		db, err := sqlite.Open(args[1], &sqlite.Options{Logger: log})
+		if err != nil {
+			return err
+		}
+		defer db.Close()
+		var st store.Store = db
+		rng := rand.New(rand.NewPCG(n, 0))
+		for range faults {
+			st = storetest.Faulty(st, rng.IntN(faultWithin), storetest.Fault(rng.IntN(2)))
+		}
+		effects, err := os.OpenFile(args[2], os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			return err
+		}
+		defer effects.Close()
+		s, err := parley.New(agent.DemoCard(), withSteps(effects), &parley.Options{Store: st, Logger: log, Retries: engine.Retries{Anonymous: true}})
+		if err != nil {
+			return err
+		}
+		return s.Serve(ctx, l)
+	})
+}
+
+// standIn makes this process a server that listens on an address and ends when it is told to.
+func standIn(addr string, serve func(context.Context, net.Listener, *slog.Logger) error) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	l, err := net.Listen("tcp", args[0])
+	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		return err
 	}
 	defer l.Close()
-	db, err := sqlite.Open(args[1], &sqlite.Options{Logger: log})
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	var st store.Store = db
-	rng := rand.New(rand.NewPCG(n, 0))
-	for range faults {
-		st = storetest.Faulty(st, rng.IntN(faultWithin), storetest.Fault(rng.IntN(2)))
-	}
-	effects, err := os.OpenFile(args[2], os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	defer effects.Close()
-	s, err := parley.New(agent.DemoCard(), withSteps(effects), &parley.Options{Store: st, Logger: log, Retries: engine.Retries{Anonymous: true}})
-	if err != nil {
-		return err
-	}
-	return s.Serve(ctx, l)
+	return serve(ctx, l, slog.New(slog.NewTextHandler(os.Stderr, nil)))
 }
 
 // withSteps is the demo agent with one more command: "steps N" takes N steps,

@@ -5,8 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -60,12 +58,7 @@ func startFleet(t *testing.T, name string, dead time.Duration, more string) *fle
 	t.Helper()
 	d := newDatabase(t)
 	d.more = more
-	dir := logDir(t, name)
-	log, err := os.Create(filepath.Join(dir, "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { log.Close() })
+	dir, log := logged(t, name)
 	o := &FleetOptions{Database: d, DeadAfter: dead, Seed: *seed, Log: log}
 	replicaBinary(t, o, d, dir)
 	f := newFleet(o)

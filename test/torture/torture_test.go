@@ -67,12 +67,7 @@ func TestTorture(t *testing.T) {
 		}},
 	} {
 		t.Run(kind.name, func(t *testing.T) {
-			dir := logDir(t, kind.name)
-			log, err := os.Create(filepath.Join(dir, "log"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer log.Close()
+			dir, log := logged(t, kind.name)
 			addr, err := FreePort(*seed)
 			if err != nil {
 				t.Fatal(err)
@@ -87,15 +82,40 @@ func TestTorture(t *testing.T) {
 				t.Fatalf("seed %d: %v", *seed, err)
 			}
 			names, reports = append(names, kind.name), append(reports, report)
-			for _, v := range report.Violations {
-				t.Errorf("seed %d: %s", *seed, v)
-			}
-			if report.Tasks == 0 || report.Events == 0 || report.Resumes == 0 {
-				t.Errorf("seed %d: nothing was put to the test", *seed)
-			}
+			judge(t, *seed, report.Violations, report.Tasks > 0 && report.Events > 0 && report.Resumes > 0)
 		})
 	}
 	t.Logf("what nothing was lost in:\n%s", Table(names, reports))
+}
+
+// logged returns a directory for what a test writes, which -logs keeps, and a log in it.
+func logged(t *testing.T, name string) (dir string, log *os.File) {
+	t.Helper()
+	dir = t.TempDir()
+	if *logs != "" {
+		var err error
+		if dir, err = os.MkdirTemp(*logs, strings.ReplaceAll(name, " ", "-")+"-"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	log, err := os.Create(filepath.Join(dir, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { log.Close() })
+	return dir, log
+}
+
+// judge fails the test for each promise that a run saw broken, and for a run that
+// put too little to the test to see any.
+func judge(t *testing.T, seed uint64, violations []string, tested bool) {
+	t.Helper()
+	for _, v := range violations {
+		t.Errorf("seed %d: %s", seed, v)
+	}
+	if !tested {
+		t.Errorf("seed %d: too little was put to the test", seed)
+	}
 }
 
 // serveBinary tortures the real binary.

@@ -23,19 +23,9 @@ func TestWebhooks(t *testing.T) {
 	if *hookTasks > 0 {
 		o.Tasks, o.Mercy, o.Hangs = *hookTasks, false, 0
 	}
-	dir := t.TempDir()
-	if *logs != "" {
-		var err error
-		if dir, err = os.MkdirTemp(*logs, "webhooks-"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	log, err := os.Create(filepath.Join(dir, "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer log.Close()
+	dir, log := logged(t, "webhooks")
 	o.Log = log
+	var err error
 	if o.Addr, err = FreePort(o.Seed + 13); err != nil {
 		t.Fatal(err)
 	}
@@ -47,12 +37,7 @@ func TestWebhooks(t *testing.T) {
 	if err != nil {
 		t.Fatalf("seed %d: %v", o.Seed, err)
 	}
-	for _, v := range report.Violations {
-		t.Errorf("seed %d: %s", o.Seed, v)
-	}
-	if report.Tasks < o.Tasks/2 || report.Kills < 2 || report.Kills+report.Stops != 3 || report.Repeats == 0 {
-		t.Errorf("seed %d: too little was put to the test", o.Seed)
-	}
+	judge(t, o.Seed, report.Violations, report.Tasks >= o.Tasks/2 && report.Kills >= 2 && report.Kills+report.Stops == 3 && report.Repeats > 0)
 	t.Logf("webhooks to receivers that fail:\n%s", report)
 }
 
