@@ -59,6 +59,7 @@ var may = map[string][]string{
 	"internal/queue":          {},
 	"internal/scarce":         {},
 	"internal/serve":          {"*"},
+	"internal/terminal":       {"a2a", "internal/plain"},
 	"internal/upload":         {},
 	"internal/webhook":        {"a2a", "internal/budget", "internal/dialect", "internal/egress", "internal/scarce"},
 	"internal/wire":           {"internal/json"},

@@ -24,6 +24,9 @@ type Follower struct {
 	Streams bool
 	// Poll is the longest pause between two polls that succeed. Zero means 2 s.
 	Poll time.Duration
+	// Lost is told of polls that fail, as Options.Lost is of streams; Client.Follower
+	// sets it to that.
+	Lost func(taskID string, err error)
 	// Logger gets lost streams and failed polls, at the level of debugging. Nil
 	// discards.
 	Logger *slog.Logger
@@ -31,7 +34,7 @@ type Follower struct {
 
 // Follower returns a Follower of the client's agent that polls every 2 s.
 func (c *Client) Follower() *Follower {
-	return &Follower{Agent: c, Streams: offered(c.Card().Capabilities.Streaming)}
+	return &Follower{Agent: c, Streams: offered(c.Card().Capabilities.Streaming), Lost: c.opts.Lost}
 }
 
 func (f *Follower) poll() time.Duration {
@@ -173,8 +176,14 @@ func (f *Follower) watch(ctx context.Context, last *a2a.Task, req *a2a.GetTaskRe
 				return
 			}
 			wait = min(2*max(wait, f.poll()), max(maxPollPause, f.poll()))
+			if f.Lost != nil {
+				f.Lost(req.ID, err)
+			}
 			f.debug("a poll failed", "task", req.ID, "err", err, "pause", wait)
 			continue
+		}
+		if failures > 0 && f.Lost != nil {
+			f.Lost(req.ID, nil)
 		}
 		failures, wait = 0, min(2*wait, f.poll())
 		changed := !sameProgress(last, t)

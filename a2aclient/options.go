@@ -75,6 +75,11 @@ type Options struct {
 	// message that got no answer sent again, before giving up. Zero means 10;
 	// negative means never.
 	Retries int
+	// Lost is told that the connection of a stream is lost and will be tried again,
+	// with the task's id, "" before it is known; and with a nil error that the stream
+	// goes on. It is called by the goroutine that ranges over the stream. Nil tells
+	// nobody.
+	Lost func(taskID string, err error)
 	// Logger gets one debug record per request, and one at level info when
 	// another interface or version is used than the card says, or a message is
 	// sent again; none has credentials or queries. Nil discards.
@@ -102,6 +107,12 @@ func (o *Options) retries() int {
 		return 10
 	}
 	return max(o.Retries, 0)
+}
+
+func (o *Options) lost(taskID string, err error) {
+	if o.Lost != nil {
+		o.Lost(taskID, err)
+	}
 }
 
 func (o *Options) logger() *slog.Logger {

@@ -46,6 +46,7 @@ func (s *stream) repeatable(err error) bool {
 // repeat sends the message again after a cut, which attaches to the stream of
 // the first attempt if that was taken. The error is final.
 func (s *stream) repeat(cut error) (*conn, error) {
+	s.c.opts.lost(s.taskID, cut)
 	for err := cut; ; {
 		if err := s.c.again(s.ctx, s.sent, dialect.SendStreamingMessage, s.failures, err); err != nil {
 			return nil, err
@@ -54,6 +55,9 @@ func (s *stream) repeat(cut error) (*conn, error) {
 		s.cursor, s.noIDs, s.inside = s.sent.After, false, false // nobody has got anything yet
 		var cn *conn
 		if cn, err = s.first(); err == nil || !s.repeatable(err) {
+			if err == nil {
+				s.c.opts.lost(s.taskID, nil)
+			}
 			s.chosen(cn)
 			return cn, err
 		}
@@ -63,6 +67,7 @@ func (s *stream) repeat(cut error) (*conn, error) {
 // again resumes the stream after a cut. The error is final.
 func (s *stream) again(cut error) (*conn, error) {
 	s.resumed = true
+	s.c.opts.lost(s.taskID, cut)
 	for err := cut; ; {
 		if int(s.failures) >= s.c.opts.retries() {
 			return nil, fmt.Errorf("the stream of task %s was cut and could not be resumed in %d attempts: %w", s.taskID, s.failures, err)
@@ -79,6 +84,9 @@ func (s *stream) again(cut error) (*conn, error) {
 		var final bool
 		cn, final, err = s.reopen(cut)
 		if err == nil || final || !temporary(err) {
+			if err == nil || err == errLeft {
+				s.c.opts.lost(s.taskID, nil)
+			}
 			return cn, err
 		}
 	}

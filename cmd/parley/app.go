@@ -17,6 +17,7 @@ import (
 	"github.com/parley-a2a/parley/a2aclient"
 	"github.com/parley-a2a/parley/internal/failure"
 	"github.com/parley-a2a/parley/internal/plain"
+	"github.com/parley-a2a/parley/internal/terminal"
 )
 
 // app is one invocation of the program.
@@ -24,6 +25,7 @@ type app struct {
 	stdin  io.Reader
 	stdout io.Writer
 	stderr *plain.Writer
+	screen *terminal.Screen // what stdout and stderr write to
 	around surroundings
 
 	flags flags
@@ -43,6 +45,8 @@ type app struct {
 
 	certificate []tls.Certificate // of --client-cert; none if there is no such flag
 
+	outage terminal.Outage // tells of a connection that stays lost
+
 	warned struct{ insecure, plain bool } // warnings that were given
 
 	// subject is the task that the command line names; "" if it names none.
@@ -58,10 +62,13 @@ var errTimeout = errors.New("--timeout expired")
 // run runs the program and returns its exit code. ctx ends when the user
 // interrupts.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	around := systemSurroundings()
+	screen := terminal.New(stdout, stderr, around.lookup)
 	a := &app{
-		stdin: stdin, stdout: stdout, stderr: plain.NewWriter(stderr), around: systemSurroundings(),
+		stdin: stdin, stdout: screen.Out(), stderr: plain.NewWriter(screen.Err()), screen: screen, around: around,
 		log: slog.New(slog.DiscardHandler),
 	}
+	a.outage.Say = func(line string) { a.stderr.Note("Note", "%s", line) }
 	root := newRoot(a)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
@@ -77,6 +84,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 
 // fail prints a failure and returns its exit code.
 func (a *app) fail(f *failure.Error, args []string) int {
+	a.outage.Stop()
 	if a.print == nil {
 		a.print = a.earlyPrinter(args)
 	}
@@ -90,7 +98,7 @@ func (a *app) fail(f *failure.Error, args []string) int {
 		a.log.Debug("failed", "err", f.Cause)
 	}
 	if t := a.last; t != nil {
-		if _, text := a.print.(*textPrinter); !text {
+		if _, json := a.print.(*jsonPrinter); json {
 			a.stderr.Note("Note", "task %s of context %s was last seen as %s", t.ID, t.ContextID, t.Status.State)
 		}
 		_ = a.print.unfinished(t) // the failure is what matters now
@@ -131,10 +139,14 @@ func (a *app) configure(fs *pflag.FlagSet) error {
 	if a.flags.debug {
 		a.log = slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
-	if a.flags.output == "json" {
+	text := newTextPrinter(a.stdout, a.stderr, a.flags.verbose, a.flags.history != nil, a.commands)
+	switch {
+	case a.flags.output == "json":
 		a.print = &jsonPrinter{out: a.stdout, lines: a.flags.stream}
-	} else {
-		a.print = newTextPrinter(a.stdout, a.stderr, a.flags.verbose, a.flags.history != nil, a.commands)
+	case a.screen.IsTerminal() && s.from["output"].level == fromDefault && !a.flags.verbose:
+		a.print = newHumanPrinter(a, text)
+	default:
+		a.print = text
 	}
 	return nil
 }
@@ -214,6 +226,9 @@ func (a *app) saw(r *a2a.StreamResponse) {
 // outcome warns of an end that is no success, and of a task that waits (a2a-cli
 // §11.6). The exit code does not speak of it.
 func (a *app) outcome(t *a2a.Task) {
+	if _, human := a.print.(*humanPrinter); human {
+		return // its lines have just said so, in color
+	}
 	switch s := t.Status.State; {
 	case s.Interrupted():
 		a.stderr.Note("Warning", "task %s waits for you: %s", t.ID, s)

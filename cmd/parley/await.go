@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/terminal"
 )
 
 // noticeAfter is how long a wait is silent before it says on standard error
@@ -23,6 +24,8 @@ func rests(s a2a.TaskState) bool { return s.Terminal() || s.Interrupted() }
 func (a *app) await(ctx context.Context, svc a2a.Service, seq events) (*a2a.SendMessageResponse, error) {
 	t, whole := new(a2a.Task), false
 	var notice *time.Timer
+	waiting := a.screen.Wait("waiting for the agent")
+	defer waiting.Stop()
 	for r, err := range seq {
 		if err != nil {
 			return nil, err
@@ -33,7 +36,8 @@ func (a *app) await(ctx context.Context, svc a2a.Service, seq events) (*a2a.Send
 		a.saw(r)
 		t.ApplyEvent(r)
 		whole = r.Task != nil
-		if notice == nil && !rests(t.Status.State) {
+		waiting.Say(waitsFor(t))
+		if notice == nil && !rests(t.Status.State) && !a.screen.Rewrites() {
 			id, contextID := t.ID, t.ContextID
 			notice = time.AfterFunc(noticeAfter, func() {
 				a.stderr.Note("Note", "waiting for task %s (context %s); interrupting leaves it running", id, contextID)
@@ -41,6 +45,7 @@ func (a *app) await(ctx context.Context, svc a2a.Service, seq events) (*a2a.Send
 			defer notice.Stop()
 		}
 	}
+	waiting.Stop()
 	if !whole {
 		// A fold of events lacks what streams do not show, such as the
 		// client's own messages in the history.
@@ -55,17 +60,26 @@ func (a *app) await(ctx context.Context, svc a2a.Service, seq events) (*a2a.Send
 
 // stream prints the events of a task as they arrive.
 func (a *app) stream(seq events) error {
+	waiting := a.screen.Wait("waiting for the agent")
+	defer waiting.Stop()
 	for r, err := range seq {
 		if err != nil {
 			return err
 		}
 		a.saw(r)
+		if a.last != nil {
+			waiting.Say(waitsFor(a.last))
+		}
 		if err := a.print.event(r); err != nil {
 			return err
 		}
 	}
+	waiting.Stop()
 	if a.last != nil {
 		a.outcome(a.last)
 	}
 	return nil
 }
+
+// waitsFor is what the line of a wait says of its task.
+func waitsFor(t *a2a.Task) string { return terminal.Word(t.Status.State) + " · task " + t.ID }

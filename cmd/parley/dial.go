@@ -67,13 +67,14 @@ func (a *app) clientOptions() *a2aclient.Options {
 		User:       f.basic.user,
 		Password:   f.basic.password,
 		Header:     f.svcParams,
+		Lost:       a.outage.Lost,
 		Logger:     a.log,
 	}
 	if len(f.cardTrust.Keys) > 0 {
 		o.CheckCard = func(ctx context.Context, doc []byte) ([]byte, error) {
 			signed, key, err := f.cardTrust.Check(ctx, doc)
-			if p, ok := a.print.(*textPrinter); ok && err == nil {
-				p.signedBy = key
+			if p, ok := a.print.(interface{ signed(by string) }); ok && err == nil {
+				p.signed(key)
 			}
 			return signed, err
 		}

@@ -46,6 +46,11 @@ func (a *app) explain(ctx context.Context, err error) *failure.Error {
 	var lost *a2aclient.TransportError
 	if errors.As(err, &lost) {
 		f := failure.New(failure.CodeUnreachable, lost.Error(), err)
+		if a.last != nil && !rests(a.last.Status.State) {
+			f.Message = fmt.Sprintf("the connection is lost, and task %s (context %s), last seen as %s, may go on without it: %s",
+				a.last.ID, a.last.ContextID, a.last.Status.State, f.Message)
+			return f.WithHint("%s", a.again())
+		}
 		if !lost.Unreachable && a.last == nil && a.sending {
 			return f.WithHint("the agent may have taken the message: look for its task before you send it again: %s", a.commands.line("task list"))
 		}
@@ -74,6 +79,17 @@ func (a *app) interrupted(cause error) *failure.Error {
 	}
 	return failure.New(failure.CodeInterrupted, fmt.Sprintf("interrupted; task %s (context %s) was %s and goes on",
 		a.last.ID, a.last.ContextID, a.last.Status.State), cause).WithHint("%s", a.commands.follow(a.last.ID))
+}
+
+// again is the command that goes on with the task of this invocation.
+func (a *app) again() string {
+	if a.card == nil || !is(a.card.Capabilities.Streaming) {
+		return a.commands.follow(a.last.ID)
+	}
+	if a.flags.stream {
+		return a.commands.line("task subscribe", "--stream", argument(a.last.ID))
+	}
+	return a.commands.line("task subscribe", argument(a.last.ID))
 }
 
 func (a *app) explainCard(e *a2aclient.CardError) *failure.Error {

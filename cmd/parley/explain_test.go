@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aclient"
 	"github.com/parley-a2a/parley/internal/failure"
@@ -101,6 +103,27 @@ func TestEveryProtocolErrorKeepsItsName(t *testing.T) {
 		f := (&app{}).explain(t.Context(), &a2a.Error{Code: code, Peer: true})
 		if f.Code != code.String() || f.Exit() != failure.ExitFailure || f.Message == "" {
 			t.Errorf("%v became %+v", code, f)
+		}
+	}
+}
+
+// A task that may go on without its client is named, with the command that finds it.
+func TestALostConnectionSaysHowToGoOn(t *testing.T) {
+	fs := pflag.NewFlagSet("send", pflag.ContinueOnError)
+	a := &app{last: &a2a.Task{ID: "t 1", ContextID: "c1", Status: a2a.TaskStatus{State: a2a.TaskStateWorking}}, card: &a2a.AgentCard{}}
+	a.flags.register(fs)
+	if err := fs.Parse([]string{"-a", "localhost:1", "--stream"}); err != nil {
+		t.Fatal(err)
+	}
+	a.commands = newCommands(fs)
+	for streams, want := range map[bool]string{
+		true:  "parley task subscribe -a localhost:1 --stream 't 1'",
+		false: "parley task get -a localhost:1 --wait 't 1'",
+	} {
+		a.card.Capabilities.Streaming = &streams
+		f := a.explain(t.Context(), &a2aclient.TransportError{Host: "localhost:1", Err: errors.New("reset")})
+		if f.Code != failure.CodeUnreachable || f.Hint != want || !strings.Contains(f.Message, "task t 1 (context c1), last seen as TASK_STATE_WORKING") {
+			t.Errorf("got %v, hint %q; want %q", f, f.Hint, want)
 		}
 	}
 }

@@ -61,6 +61,9 @@ func (p *textPrinter) card(c *a2a.AgentCard, chosen *a2a.AgentInterface, validat
 	return p.out.flush()
 }
 
+// signed takes note of the key that the next card is signed with.
+func (p *textPrinter) signed(by string) { p.signedBy = by }
+
 func (p *textPrinter) skill(s *a2a.AgentSkill) {
 	f := p.out.field
 	f("Skill", strings.TrimSpace(s.ID+" "+s.Name))

@@ -56,6 +56,9 @@ func (a *app) list(ctx context.Context, f *listFlags) error {
 	if f.pageSize > 0 {
 		req.PageSize = &f.pageSize
 	}
+	if _, human := a.print.(*humanPrinter); human && req.HistoryLength == nil {
+		req.HistoryLength = new(int32(10)) // a line has the first words
+	}
 	page, err := c.ListTasks(ctx, req)
 	if err != nil || !f.all {
 		return a.listed(page, err)

@@ -1,0 +1,106 @@
+package terminal
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mattn/go-runewidth"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/plain"
+)
+
+// shortID is how much of an id is shown at least.
+const shortID = 8
+
+// List shows tasks, one line each: as much of the id as tells it from the others,
+// the state, how long ago it changed, the agent and the first words.
+func (r *Renderer) List(tasks []*a2a.Task, agent string, now time.Time) error {
+	n := shortID
+	for i, t := range tasks {
+		for _, other := range tasks[:i] {
+			n = max(n, common(t.ID, other.ID)+1)
+		}
+	}
+	rows := make([][4]string, 0, len(tasks))
+	var widths [4]int
+	agent = Cut(plain.Line(agent), 20)
+	for _, t := range tasks {
+		row := [4]string{Cut(plain.Line(t.ID[:min(n, len(t.ID))]), 40), Word(t.Status.State), Age(now.Sub(t.Status.Timestamp)), agent}
+		if t.Status.Timestamp.IsZero() {
+			row[2] = "-"
+		}
+		for i, cell := range row {
+			widths[i] = max(widths[i], runewidth.StringWidth(cell))
+		}
+		rows = append(rows, row)
+	}
+	for i, row := range rows {
+		var line strings.Builder
+		for j, cell := range row {
+			cell = runewidth.FillRight(cell, widths[j])
+			if j == 1 {
+				cell = r.w.s.paint(styleOf(tasks[i].Status.State), cell)
+			}
+			line.WriteString(cell + "  ")
+		}
+		room := r.w.s.Width() - 1
+		for _, w := range widths {
+			room -= w + 2
+		}
+		r.w.line(strings.TrimRight(line.String()+Cut(firstWords(tasks[i]), max(room, 0)), " "))
+	}
+	return r.w.flush()
+}
+
+// Summary ends a list.
+func (r *Renderer) Summary(format string, args ...any) error {
+	r.w.line(r.w.s.paint(dim, plain.Line(fmt.Sprintf(format, args...))))
+	return r.w.flush()
+}
+
+func styleOf(s a2a.TaskState) string {
+	switch {
+	case s == a2a.TaskStateCompleted:
+		return green
+	case s.Interrupted():
+		return yellow
+	case s.Terminal():
+		return red
+	}
+	return cyan
+}
+
+// common is how many bytes two ids begin with together.
+func common(a, b string) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// firstWords is what the client said first, as far as the task tells, or else the
+// agent's words about its state.
+func firstWords(t *a2a.Task) string {
+	for _, m := range t.History {
+		if m.Role == a2a.RoleUser {
+			return plain.Line(textOf(m))
+		}
+	}
+	return plain.Line(textOf(t.Status.Message))
+}
+
+// Age is a time that has passed, in one unit.
+func Age(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds ago", max(int(d.Seconds()), 0))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm ago", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh ago", int(d.Hours()))
+	}
+	return fmt.Sprintf("%dd ago", int(d.Hours()/24))
+}

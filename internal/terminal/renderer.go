@@ -1,0 +1,350 @@
+package terminal
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"hash"
+	"hash/fnv"
+	"strings"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/plain"
+)
+
+// Hints words the commands that go on from a task. Where a function is nil or
+// returns "", no command is shown.
+type Hints struct {
+	Answer func(*a2a.Task) string // the task waits for its client
+	GoOn   func(*a2a.Task) string // the task has ended
+	Follow func(*a2a.Task) string // the task is still at work
+	Save   func(*a2a.Task) string // the task has files
+}
+
+// Renderer shows one task after another, as they are or as they grow: an element of
+// a stream adds only what was not shown yet, whether it is a chunk or the whole task
+// again after a lost connection.
+type Renderer struct {
+	// History has messages of the history shown, too.
+	History bool
+
+	w     words
+	hints Hints
+	task  *a2a.Task          // the ids and the status last seen
+	told  string             // the status that was shown, by its state and words
+	parts map[string]*extent // what was shown of each artifact, by id
+	last  string             // the artifact that the last text belongs to; "" if it was none
+	files bool               // there was a file that can be saved
+}
+
+// extent is how much of an artifact was shown.
+type extent struct {
+	name string
+	size int // in bytes of what content returns
+	sum  hash.Hash64
+}
+
+// NewRenderer returns a renderer that writes to the screen's standard output.
+func NewRenderer(s *Screen, hints Hints) *Renderer {
+	return &Renderer{w: words{s: s}, hints: hints, task: new(a2a.Task), parts: map[string]*extent{}}
+}
+
+// Event shows an element of a stream, as far as it is new. The state in which
+// waiting ends is followed by the task's id and the command that goes on.
+func (r *Renderer) Event(e *a2a.StreamResponse) error {
+	switch {
+	case e.Message != nil:
+		r.message(e.Message)
+	case e.Task != nil:
+		r.whole(e.Task)
+	case e.StatusUpdate != nil:
+		u := e.StatusUpdate
+		r.seen(u.TaskID, u.ContextID, u.Status)
+		r.status()
+	case e.ArtifactUpdate != nil && e.ArtifactUpdate.Artifact != nil:
+		u := e.ArtifactUpdate
+		r.seen(u.TaskID, u.ContextID, r.task.Status)
+		r.chunk(u.Artifact, u.Append)
+	}
+	return r.w.flush()
+}
+
+// Task shows a task, and how to go on from it.
+func (r *Renderer) Task(t *a2a.Task) error {
+	r.whole(t)
+	if s := t.Status.State; !s.Terminal() && !s.Interrupted() {
+		r.state("")
+		r.hint("follow", r.hints.Follow)
+	}
+	return r.w.flush()
+}
+
+// message shows a message that answers without a task.
+func (r *Renderer) message(m *a2a.Message) {
+	r.content(m.Parts, "\n")
+	r.w.endLine(false)
+	r.seen(m.TaskID, m.ContextID, a2a.TaskStatus{})
+	r.hint("go on", r.hints.GoOn)
+}
+
+// End ends the line that text is in: the rest of the stream does not come.
+func (r *Renderer) End() {
+	r.w.endLine(false)
+	_ = r.w.flush() // of the screen; the next write reports the same
+}
+
+func (r *Renderer) seen(id, contextID string, s a2a.TaskStatus) {
+	if id != r.task.ID {
+		r.told, r.files = "", false
+		clear(r.parts)
+	}
+	r.task = &a2a.Task{ID: id, ContextID: contextID, Status: s}
+}
+
+func (r *Renderer) whole(t *a2a.Task) {
+	r.seen(t.ID, t.ContextID, t.Status)
+	if r.History {
+		for _, m := range t.History {
+			who := "agent said:"
+			if m.Role == a2a.RoleUser {
+				who = "you said:"
+			}
+			r.w.ours(dim, who, "")
+			r.content(m.Parts, "\n")
+			r.w.endLine(false)
+		}
+	}
+	for _, a := range t.Artifacts {
+		r.artifact(a)
+	}
+	r.status()
+}
+
+// artifact shows what is new of a whole artifact.
+func (r *Renderer) artifact(a *a2a.Artifact) {
+	old, known := r.parts[a.ArtifactID]
+	if known {
+		if rest, ok := old.behind(a.Parts); ok {
+			if len(rest) > 0 {
+				r.add(a, rest)
+			}
+			return
+		}
+	}
+	r.begin(a, known)
+	r.add(a, a.Parts)
+}
+
+// behind returns what follows what was shown, if parts begin with that.
+func (e *extent) behind(parts []*a2a.Part) (rest []*a2a.Part, ok bool) {
+	sum, left := fnv.New64a(), e.size
+	for i, p := range parts {
+		c := content(p)
+		if left == 0 {
+			return parts[i:], sum.Sum64() == e.sum.Sum64()
+		}
+		if left < len(c) {
+			_, _ = sum.Write(c[:left])
+			rest := append([]*a2a.Part{a2a.TextPart(string(c[left:]))}, parts[i+1:]...)
+			return rest, p.Kind == a2a.PartText && sum.Sum64() == e.sum.Sum64()
+		}
+		_, _ = sum.Write(c)
+		left -= len(c)
+	}
+	return nil, left == 0 && sum.Sum64() == e.sum.Sum64()
+}
+
+// chunk shows an artifact, or what is added to it.
+func (r *Renderer) chunk(a *a2a.Artifact, appended bool) {
+	if _, known := r.parts[a.ArtifactID]; !appended || !known {
+		r.begin(a, known)
+	}
+	r.add(a, a.Parts)
+}
+
+// begin heads an artifact.
+func (r *Renderer) begin(a *a2a.Artifact, again bool) {
+	r.parts[a.ArtifactID] = &extent{sum: fnv.New64a()}
+	r.last = ""
+	if again {
+		r.w.ours(dim, "the agent begins again:", "")
+	}
+}
+
+// add shows parts of an artifact, under its name where they do not follow others of
+// it.
+func (r *Renderer) add(a *a2a.Artifact, parts []*a2a.Part) {
+	e := r.parts[a.ArtifactID]
+	if a.Name != "" {
+		e.name = a.Name
+	}
+	if r.last != a.ArtifactID {
+		r.w.endLine(false)
+		if e.name != "" {
+			r.w.ours(dim, "artifact ", e.name)
+		}
+	}
+	r.last = a.ArtifactID
+	for _, p := range parts {
+		c := content(p)
+		e.size += len(c)
+		_, _ = e.sum.Write(c)
+	}
+	r.content(parts, "")
+}
+
+// content is what stands for a part where it is counted.
+func content(p *a2a.Part) []byte {
+	if p.Kind == a2a.PartText {
+		return []byte(p.Text)
+	}
+	return p.AppendJSON(nil)
+}
+
+func (r *Renderer) content(parts []*a2a.Part, sep string) {
+	for i, p := range parts {
+		switch p.Kind {
+		case a2a.PartText:
+			if i > 0 && sep != "" && parts[i-1].Kind == a2a.PartText && r.w.inside {
+				r.w.text(sep)
+			}
+			r.w.text(p.Text)
+		case a2a.PartData:
+			r.w.endLine(false)
+			var b bytes.Buffer
+			if json.Indent(&b, p.Data, "", "  ") != nil {
+				b.Reset()
+				b.Write(p.Data)
+			}
+			r.w.clean(plain.JSON(b.String()))
+			r.w.endLine(false)
+		case a2a.PartRaw:
+			r.files = true
+			r.w.ours(dim, "file ", fileLine(p, Bytes(int64(len(p.Raw)))))
+		case a2a.PartURL:
+			r.files = true
+			r.w.ours(dim, "file ", fileLine(p, p.URL))
+		}
+	}
+}
+
+func fileLine(p *a2a.Part, more string) string {
+	var words []string
+	for _, w := range []string{p.Filename, p.MediaType, more} {
+		if w != "" {
+			words = append(words, w)
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// Bytes is a size for people.
+func Bytes(n int64) string {
+	switch {
+	case n < 1<<10:
+		return plain.Count(n, "byte")
+	case n < 1<<20:
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	case n < 1<<30:
+		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+	}
+	return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
+}
+
+// status shows the status, unless it was shown. Being submitted, or at work without a
+// word, is nothing to be told.
+func (r *Renderer) status() {
+	s := r.task.Status
+	text := textOf(s.Message)
+	key := s.State.String() + "\x00" + text
+	if key == r.told {
+		return
+	}
+	r.told = key
+	rests := s.State.Terminal() || s.State.Interrupted()
+	if !rests && text == "" && (s.Message == nil || len(s.Message.Parts) == 0) {
+		return
+	}
+	r.last = ""
+	if !rests {
+		r.w.ours(cyan, "● ", Word(s.State)+": "+text)
+		return
+	}
+	r.state(text)
+	if s.Message != nil { // what is no text
+		var others []*a2a.Part
+		for _, p := range s.Message.Parts {
+			if p.Kind != a2a.PartText {
+				others = append(others, p)
+			}
+		}
+		r.content(others, "")
+	}
+	switch {
+	case s.State.Interrupted():
+		r.hint("answer", r.hints.Answer)
+	default:
+		if r.files {
+			r.hint("save", r.hints.Save)
+		}
+		r.hint("go on", r.hints.GoOn)
+	}
+}
+
+// state shows the state with the task's id, and the agent's words about it.
+func (r *Renderer) state(text string) {
+	style := styleOf(r.task.Status.State)
+	word, id := "● "+Word(r.task.Status.State), r.task.ID
+	switch {
+	case text == "" && id != "" && isToken(id):
+		r.w.line(r.w.s.paint(style, word) + r.w.s.paint(dim, " · task "+id)) // whole, to be copied
+		return
+	case text == "":
+		r.w.ours(style, word, "")
+	case r.w.fits(word+": ", text):
+		r.w.ours(style, word+": ", text)
+	default:
+		r.w.ours(style, word+":", "")
+		r.w.text(text)
+	}
+	switch {
+	case id == "":
+	case isToken(id):
+		r.w.line(r.w.s.paint(dim, "task "+id))
+	default:
+		r.w.ours(dim, "task ", id)
+	}
+}
+
+func (r *Renderer) hint(label string, command func(*a2a.Task) string) {
+	// Without colors an id could hold a line of ours, where the terminal breaks it.
+	if command == nil || !r.w.s.colors && !(isToken(r.task.ID) && isToken(r.task.ContextID)) {
+		return
+	}
+	if line := command(r.task); line != "" {
+		r.w.line(r.w.s.paint(dim, label+": "+plain.Line(line)))
+	}
+}
+
+// isToken reports whether an id is a word without anything that could pass for more.
+func isToken(id string) bool {
+	return strings.Trim(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:/") == ""
+}
+
+func textOf(m *a2a.Message) string {
+	if m == nil {
+		return ""
+	}
+	var texts []string
+	for _, p := range m.Parts {
+		if p.Kind == a2a.PartText {
+			texts = append(texts, p.Text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// Word is a state as people write it: completed, input required.
+func Word(s a2a.TaskState) string {
+	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(s.String(), "TASK_STATE_")), "_", " ")
+}

@@ -1,0 +1,184 @@
+// Package terminal draws for a person at a terminal what agents do: text that
+// flows as it arrives, states as short lines, lists as a line a task, and one line
+// that is rewritten in place while there is nothing else to show.
+//
+// What an agent says cannot move the cursor, and cannot pass for what this program
+// says. Everything goes through package plain. On a terminal with colors, all lines
+// of ours are colored and nothing of an agent's is. Without colors (NO_COLOR,
+// TERM=dumb), each line of an agent's is broken at the width of the terminal and
+// begins with [Indent], and no line of ours does.
+//
+// A Screen may be used by several goroutines; a Renderer belongs to one.
+package terminal
+
+import (
+	"io"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/mattn/go-runewidth"
+	"golang.org/x/term"
+
+	"github.com/parley-a2a/parley/internal/plain"
+)
+
+// Screen is the standard output and standard error of a program, which may be one
+// terminal. Its status line is on standard error, and disappears before anything is
+// written to either.
+type Screen struct {
+	// set by New, then constant
+	out, err   io.Writer
+	outIs      bool // standard output is a terminal
+	errIs      bool // standard error is a terminal that can rewrite a line
+	colors     bool
+	widthOf    func() int // 0 if it is not known
+	sharesLine bool       // both are terminals: what one writes stands in the line of the other
+
+	mu     sync.Mutex // protects the fields below, and the writers
+	status bool       // the line is on the screen
+	open   bool       // the last line of standard output has no end yet
+}
+
+// New returns the screen of two writers; lookup is os.LookupEnv.
+func New(out, err io.Writer, lookup func(string) (string, bool)) *Screen {
+	s := &Screen{out: out, err: err, widthOf: func() int { return 0 }}
+	dumb := false
+	if name, ok := lookup("TERM"); ok && (name == "dumb" || name == "") {
+		dumb = true
+	}
+	if fd, ok := isTerminal(err); ok {
+		s.errIs = !dumb && enableColors(fd)
+		s.widthOf = widthOf(fd)
+	}
+	if fd, ok := isTerminal(out); ok {
+		s.outIs = true
+		noColor, _ := lookup("NO_COLOR")
+		s.colors = !dumb && noColor == "" && enableColors(fd)
+		s.widthOf = widthOf(fd)
+	}
+	s.sharesLine = s.outIs && s.errIs
+	return s
+}
+
+func isTerminal(w io.Writer) (fd int, ok bool) {
+	f, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return 0, false
+	}
+	return int(f.Fd()), true
+}
+
+func widthOf(fd int) func() int {
+	return func() int {
+		width, _, err := term.GetSize(fd)
+		if err != nil {
+			return 0
+		}
+		return width
+	}
+}
+
+// IsTerminal reports whether standard output is a terminal.
+func (s *Screen) IsTerminal() bool { return s.outIs }
+
+// Rewrites reports whether Status shows anything.
+func (s *Screen) Rewrites() bool { return s.errIs }
+
+// Width is how many characters a line has room for: 80 if nobody knows, and never
+// less than what a line of a few words needs.
+func (s *Screen) Width() int {
+	if w := s.widthOf(); w > 0 {
+		return max(w, 20)
+	}
+	return 80
+}
+
+// Out is standard output, and the same writer where there is no terminal.
+func (s *Screen) Out() io.Writer {
+	if !s.outIs && !s.errIs {
+		return s.out
+	}
+	return writerFunc(func(p []byte) (int, error) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.wipeLocked()
+		if len(p) > 0 {
+			s.open = p[len(p)-1] != '\n'
+		}
+		return s.out.Write(p)
+	})
+}
+
+// Err is standard error. What is written begins a line of its own.
+func (s *Screen) Err() io.Writer {
+	if !s.errIs {
+		return s.err
+	}
+	return writerFunc(func(p []byte) (int, error) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.wipeLocked()
+		if s.sharesLine && s.open {
+			s.open = false
+			if _, err := io.WriteString(s.err, "\n"); err != nil {
+				return 0, err
+			}
+		}
+		return s.err.Write(p)
+	})
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+const eraseLine = "\r\x1b[K"
+
+// Status puts a text into the status line, in place of what was there; "" removes
+// it. It shows nothing where a line cannot be rewritten, and while a line of text is
+// still growing: there the text itself is the sign of life.
+func (s *Screen) Status(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.errIs || s.sharesLine && s.open {
+		return
+	}
+	if text = Cut(plain.Line(text), s.Width()-1); text == "" {
+		s.wipeLocked()
+		return
+	}
+	if s.colors {
+		text = dim + text + reset
+	}
+	s.status = true
+	_, _ = io.WriteString(s.err, eraseLine+text) // a sign of life is worth no failure
+}
+
+func (s *Screen) wipeLocked() {
+	if s.status {
+		s.status = false
+		_, _ = io.WriteString(s.err, eraseLine)
+	}
+}
+
+// Cut shortens a line to a width, with an ellipsis in place of the rest.
+func Cut(text string, width int) string { return runewidth.Truncate(text, width, "…") }
+
+// Styles: the bullet of a state has the color of its kind, other words of ours are dim.
+const (
+	reset  = "\x1b[0m"
+	dim    = "\x1b[2m"
+	red    = "\x1b[31m"
+	green  = "\x1b[32m"
+	yellow = "\x1b[33m"
+	cyan   = "\x1b[36m"
+)
+
+// paint colors one line of ours.
+func (s *Screen) paint(style, text string) string {
+	if !s.colors || text == "" {
+		return text
+	}
+	return style + strings.TrimSuffix(text, "\n") + reset
+}

@@ -1,0 +1,69 @@
+package terminal
+
+import (
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Waiting keeps the status line at a wait: what is waited for, and for how long.
+type Waiting struct {
+	s     *Screen
+	since time.Time
+	done  chan struct{}
+	ended sync.WaitGroup
+
+	mu   sync.Mutex // protects the field below
+	what string
+}
+
+// silence is how long a wait says nothing: most are shorter.
+const silence = time.Second
+
+// Wait begins a wait. It must be stopped.
+func (s *Screen) Wait(what string) *Waiting {
+	w := &Waiting{s: s, since: time.Now(), what: what, done: make(chan struct{})}
+	if s.Rewrites() {
+		w.ended.Go(w.run)
+	}
+	return w
+}
+
+func (w *Waiting) run() {
+	tick := time.NewTicker(silence)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			w.show()
+		case <-w.done:
+			return
+		}
+	}
+}
+
+func (w *Waiting) show() {
+	w.mu.Lock()
+	what := w.what
+	w.mu.Unlock()
+	w.s.Status(fmt.Sprintf("%s · %s", what, time.Since(w.since).Truncate(time.Second)))
+}
+
+// Say replaces what is waited for; the time goes on.
+func (w *Waiting) Say(what string) {
+	w.mu.Lock()
+	w.what = what
+	w.mu.Unlock()
+}
+
+// Stop ends the wait and removes its line. It may be called again.
+func (w *Waiting) Stop() {
+	select {
+	case <-w.done:
+		return
+	default:
+	}
+	close(w.done)
+	w.ended.Wait()
+	w.s.Status("")
+}
