@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"sync"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -71,4 +73,27 @@ func tag(key []byte, q *store.Query, body []byte) []byte {
 	binary.BigEndian.PutUint64(n[:], uint64(since))
 	h.Write(n[:])
 	return h.Sum(nil)[:tagSize]
+}
+
+// lazyKey is the key of page tokens, read from the store on first use.
+type lazyKey struct {
+	mu  sync.Mutex
+	key []byte
+}
+
+func (l *lazyKey) get(ctx context.Context, st store.Vault) ([]byte, error) {
+	l.mu.Lock()
+	key := l.key
+	l.mu.Unlock()
+	if key != nil {
+		return key, nil
+	}
+	key, err := st.Secret(ctx, "page-token") // twice at worst, with the same answer
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	l.key = key
+	l.mu.Unlock()
+	return key, nil
 }

@@ -1,0 +1,198 @@
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/budget"
+)
+
+// Options adjusts an Engine. A nil *Options means all defaults.
+type Options struct {
+	// Logger gets what operators should know: failed runs, store trouble,
+	// take-overs. Nil discards.
+	Logger *slog.Logger
+	// CreateAfter is how long an agent may think before its task comes into
+	// being; a direct answer within that time leaves no task. Zero means
+	// 100 ms. With ReturnImmediately a tenth of it counts.
+	CreateAfter time.Duration
+	// CancelWait is how long an agent may go on after its task was cancelled
+	// before the task is canceled without it. Zero means 2 s.
+	CancelWait time.Duration
+	// DrainWait is how long Run waits for agents when it ends. Zero means 10 s.
+	// The tasks of those that take longer count as lost.
+	DrainWait time.Duration
+	// StoreWait is how long a failing store is tried again before a task's
+	// agent is told to stop, to be run again when the store works. Zero means
+	// 30 s.
+	StoreWait time.Duration
+	// MaxLost is how many processes may be lost before a task fails, counted
+	// since it began or since its client last answered a question, if its agent
+	// does not say (agent.OnLost). Zero means 3.
+	MaxLost int
+	// TakeUp is how many tasks of processes that are gone are begun again at a
+	// time: one counts until its agent has said something, for 250 ms at most.
+	// Zero means 256.
+	TakeUp int
+	// Capacity is how many tasks may be at work here at a time, without those that
+	// wait for their client. What comes beyond it waits in the store until this
+	// process or another one has room: a new task is submitted meanwhile, and a
+	// direct answer then is a completed task. Only an agent that gets an
+	// authorization, which no other process may have, goes on in any case.
+	// Zero means that all begin at once.
+	//
+	// An agent that waits for another task keeps its place. If the agent of that one
+	// needs a place of the same server, and all are kept by such as wait, none of
+	// them ever goes on: then give those that are waited for a server of their own, or
+	// both a limit in time (Limits.Wall).
+	Capacity int
+	// DeadAfter is how long another process may be silent before its tasks are
+	// taken over; it must be the same in all of them. Zero means that the store is
+	// this process's alone: then all others are gone.
+	DeadAfter time.Duration
+	// Poll is how often the store is asked, with DeadAfter, for all tasks together
+	// that are read here and at work in other processes, in case a hint was lost.
+	// Zero means 1 s.
+	Poll time.Duration
+	// Retries says when a message that comes again is known.
+	Retries Retries
+	// LongPoll is how long GetTask with CurrentGeneration waits for news. Zero
+	// means 30 s.
+	LongPoll time.Duration
+	// Retention deletes tasks that have not changed for long. The zero value
+	// keeps all.
+	Retention Retention
+	// Limits bound what tasks may take.
+	Limits Limits
+	// Cache is how many bytes finished tasks may take that are kept in memory, to
+	// be read without the store; until the garbage collector comes round the process
+	// may have as much again. Zero means 64 MiB, less than zero none. It is for a
+	// store that is this process's alone: with DeadAfter there is none, for others
+	// may delete what is in it.
+	Cache int64
+	// Memory is what large data takes together on its way to clients and receivers:
+	// operations take of it before they read what they answer, through the hold in
+	// their context (budget.From), and deliveries of webhooks by themselves. Nil:
+	// there is no limit.
+	Memory *budget.Budget
+	// Work is how many bytes large tasks may take together that are in memory: those
+	// at work, and those whose agents wait for their clients, which leave memory
+	// where others need it, oldest and largest first. Only tasks of more than 16 KiB
+	// count, with what their logs hold; those of one caller may have a quarter of it,
+	// or one task that is larger than that. A message for which there is no room
+	// waits, and is refused as Unavailable after 30 s; what agents say is not held up.
+	// Zero means three quarters of Memory's bytes, or no limit without Memory; less
+	// than zero means no limit.
+	Work int64
+	// Push delivers notifications. Nil: there are none, and the operations on
+	// their configurations answer PushNotificationNotSupported, as they do when
+	// the card does not have the capability.
+	Push a2a.Notifier
+	// ExtendedCard returns what GetExtendedAgentCard answers to a caller, which
+	// must not be changed afterwards; nil where there is none for it. Nil: none
+	// configured.
+	ExtendedCard func(context.Context, a2a.Caller) (*a2a.AgentCard, error)
+}
+
+func (o *Options) logger() *slog.Logger {
+	if o == nil || o.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return o.Logger
+}
+
+func (o *Options) createAfter() time.Duration {
+	if o == nil || o.CreateAfter == 0 {
+		return 100 * time.Millisecond
+	}
+	return o.CreateAfter
+}
+
+func (o *Options) cancelWait() time.Duration {
+	if o == nil || o.CancelWait == 0 {
+		return 2 * time.Second
+	}
+	return o.CancelWait
+}
+
+func (o *Options) drainWait() time.Duration {
+	if o == nil || o.DrainWait == 0 {
+		return 10 * time.Second
+	}
+	return o.DrainWait
+}
+
+func (o *Options) storeWait() time.Duration {
+	if o == nil || o.StoreWait == 0 {
+		return 30 * time.Second
+	}
+	return o.StoreWait
+}
+
+func (o *Options) maxLost() int32 {
+	if o == nil || o.MaxLost == 0 {
+		return 3
+	}
+	return int32(o.MaxLost)
+}
+
+func (o *Options) takeUp() int {
+	if o == nil || o.TakeUp == 0 {
+		return 256
+	}
+	return o.TakeUp
+}
+
+func (o *Options) capacity() int {
+	if o == nil {
+		return 0
+	}
+	return o.Capacity
+}
+
+func (o *Options) deadAfter() time.Duration {
+	if o == nil {
+		return 0
+	}
+	return o.DeadAfter
+}
+
+func (o *Options) poll() time.Duration {
+	if o == nil || o.Poll == 0 {
+		return time.Second
+	}
+	return o.Poll
+}
+
+func (o *Options) cache() *cache {
+	if o == nil {
+		return newCache(0)
+	}
+	if o.DeadAfter != 0 {
+		return nil
+	}
+	return newCache(o.Cache)
+}
+
+func (o *Options) retries() *Retries {
+	if o == nil {
+		return &Retries{}
+	}
+	return &o.Retries
+}
+
+func (o *Options) longPoll() time.Duration {
+	if o == nil || o.LongPoll == 0 {
+		return 30 * time.Second
+	}
+	return o.LongPoll
+}
+
+func (o *Options) retention() *Retention {
+	if o == nil {
+		return &Retention{}
+	}
+	return &o.Retention
+}
