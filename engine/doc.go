@@ -38,8 +38,8 @@
 //	            Engine.place               a new task; Engine.followUp posts to one that exists
 //	                Engine.begin
 //	                    owner.openLocked         phase: starting
-//	                    owner.reserveLocked      Limits.Running
-//	                    owner.beginLocked        Options.Capacity
+//	                    owner.askLocked          Limits.Running, Options.Capacity: Admission.Ask
+//	                    owner.beginLocked
 //	                        owner.startLocked    phase: running
 //	                            go owner.runAgent
 //	                                Agent.Run
@@ -76,7 +76,7 @@
 //
 //	Engine.Run
 //	    go Engine.takeUp
-//	        taker.reserve                  slots: Options.TakeUp
+//	        Admission.Reserve              slots: Options.TakeUp
 //	        Engine.takeSome
 //	            Engine.retake              tasks of this process that could not be loaded before
 //	            Engine.claim               Store.Claim: tasks of processes that are gone

@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/engine/internal/outbox"
@@ -31,13 +30,12 @@ type Engine struct {
 	node  string // names this process in the store
 	nodes place.Place
 
-	taker   *taker
-	tally   *tally
-	room    *room
-	health  *storeHealth
-	crowd   crowd
-	weights *budget.Budget // of the tasks at work; nil without
-	parked  parked
+	admission place.Admission
+	taker     *taker
+	health    *storeHealth
+	crowd     crowd
+	weights   *budget.Budget // of the tasks at work; nil without
+	parked    parked
 
 	replacing sync.Mutex // held by Replace
 	roster    atomic.Pointer[roster]
@@ -119,8 +117,7 @@ func newEngine(st store.Store, agents []Hosted, o *Options, several bool) (*Engi
 		node:     newID(),
 		base:     base,
 		stop:     stop,
-		taker:    newTaker(o.takeUp()),
-		room:     newRoom(o),
+		taker:    newTaker(),
 		health:   newStoreHealth(o.logger()),
 		weights:  o.newWork(),
 		draining: make(chan struct{}),
@@ -132,9 +129,9 @@ func newEngine(st store.Store, agents []Hosted, o *Options, several bool) (*Engi
 	}
 	e.service.e = e
 	e.parked.most, e.parked.hint = maxParked, make(chan struct{}, 1)
-	limits := *o.limits()
-	e.limits.Store(&limits)
-	e.tally = newTally(&e.limits, several)
+	e.admission.Capacity, e.admission.TakeUp = o.capacity(), o.takeUp()
+	e.admission.Counts, e.admission.Log = several, e.log
+	e.setLimits(*o.limits())
 	e.roster.Store(who)
 	if d := o.deadAfter(); d > 0 {
 		e.passes.key = newNodeKey()

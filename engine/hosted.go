@@ -241,8 +241,7 @@ func (e *Engine) Replace(agents []Hosted, l *Limits) error {
 	e.work.Add(1) // what is closed is waited for
 	e.roster.Store(is)
 	if l != nil {
-		limits := *l
-		e.limits.Store(&limits)
+		e.setLimits(*l)
 	}
 	e.mu.Unlock()
 

@@ -2,11 +2,10 @@ package engine
 
 import (
 	"fmt"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/engine/internal/place"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -45,28 +44,14 @@ func (o *Options) limits() *Limits {
 	return &o.Limits
 }
 
+func (e *Engine) setLimits(l Limits) {
+	e.limits.Store(&l)
+	e.admission.SetLimits(l.Running, l.RunningPerOwner)
+}
+
 // retryRunning is when it makes sense to ask for room again: nobody knows when a
 // task will be over.
 const retryRunning = time.Second
-
-// tally counts the tasks at work, where that is limited.
-type tally struct {
-	limits *atomic.Pointer[Limits]
-	always bool // constant: limits may be set later
-
-	mu  sync.Mutex // protects the fields below
-	all int
-	of  map[store.Key]int // a Key without ID → how many
-	by  map[string]int    // an owner → how many in all tenants
-}
-
-func newTally(l *atomic.Pointer[Limits], always bool) *tally {
-	return &tally{limits: l, always: always, of: map[store.Key]int{}, by: map[string]int{}}
-}
-
-func (t *tally) off(l *Limits) bool {
-	return !t.always && l.Running <= 0 && l.RunningPerOwner <= 0
-}
 
 // scopeOf returns where the tasks of an owner are counted: whichever agent's they
 // are.
@@ -76,65 +61,28 @@ func scopeOf(k store.Key) store.Key {
 	return k
 }
 
-// reserve counts one more task of a caller, if there is room.
-func (t *tally) reserve(k store.Key, c *a2a.Caller) error {
-	l := t.limits.Load()
-	if t.off(l) {
-		return nil
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	has := t.of[scopeOf(k)]
-	if c.Tenant == "" {
-		has = t.by[k.Owner]
-	}
-	switch {
-	case l.RunningPerOwner > 0 && has >= l.RunningPerOwner:
-		return errBusy("you have %d tasks at work, the most that one caller may have; wait until one is over, or cancel it", l.RunningPerOwner)
-	case l.Running > 0 && t.all >= l.Running:
-		return errBusy("this agent has %d tasks at work, the most that it takes; try again later", l.Running)
-	}
-	t.addLocked(k, 1)
-	return nil
-}
-
-// add counts one more task or, with -1, one less.
-func (t *tally) add(k store.Key, n int) {
-	if t.off(t.limits.Load()) {
-		return
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.addLocked(k, n)
-}
-
-func (t *tally) addLocked(k store.Key, n int) {
-	t.all += n
-	if t.limits.Load().RunningPerOwner <= 0 && !t.always {
-		return
-	}
-	k = scopeOf(k)
-	if t.of[k] += n; t.of[k] == 0 {
-		delete(t.of, k)
-	}
-	if t.by[k.Owner] += n; t.by[k.Owner] == 0 {
-		delete(t.by, k.Owner)
-	}
-}
-
 func errBusy(format string, most int) error {
 	return &a2a.Error{Code: a2a.CodeRateLimited, Message: fmt.Sprintf(format, most), RetryAfter: retryRunning}
 }
 
-// reserveLocked counts the task because of a message that may let it be at work, or
-// says why not. What nothing comes of is given back when the lock is.
-func (o *owner) reserveLocked(p *post) error {
-	if o.phase == phaseYielding || o.adm.counted { // it will not be at work here, or is
-		return nil
+// askLocked asks whether the task may be at work here because of a message. must is
+// for what only this process can go on with. If it may not it waits in the store, or
+// the message is refused. What nothing comes of is given back when the lock is.
+func (o *owner) askLocked(p *post, must bool) (here bool, _ error) {
+	if o.phase == phaseYielding {
+		return false, nil
 	}
-	err := o.e.tally.reserve(o.key, &p.from.caller)
-	o.adm.counted = err == nil
-	return err
+	o.adm.asked = true
+	switch o.e.admission.Ask(&o.adm.ticket, scopeOf(o.key), p.from.caller.Tenant == "", must) {
+	case place.Yes:
+		return true, nil
+	case place.Wait:
+		return false, nil
+	case place.OwnerFull:
+		return false, errBusy("you have %d tasks at work, the most that one caller may have; wait until one is over, or cancel it", o.e.limits.Load().RunningPerOwner)
+	default:
+		return false, errBusy("this agent has %d tasks at work, the most that it takes; try again later", o.e.limits.Load().Running)
+	}
 }
 
 // errMessages refuses a message because of Limits.Messages.

@@ -36,16 +36,8 @@ func wantLimited(t testing.TB, err error, words string) {
 
 // counted is how many tasks at work are counted.
 func (w *world) counted() int {
-	w.tally.mu.Lock()
-	defer w.tally.mu.Unlock()
-	n := 0
-	for _, m := range w.tally.of {
-		n += m
-	}
-	if w.tally.limits.Load().RunningPerOwner > 0 && n != w.tally.all {
-		w.t.Errorf("%d tasks at work, %d of their owners", w.tally.all, n)
-	}
-	return w.tally.all
+	n, _ := w.admission.At()
+	return n
 }
 
 // lingering does what the words of its message say, one after the other, and
@@ -210,8 +202,8 @@ func TestRunningIsLimitedOverTenants(t *testing.T) {
 			t.Error(err)
 		}
 		time.Sleep(2 * time.Minute)
-		if n := w.counted(); n != 0 || len(w.tally.by) != 0 {
-			t.Errorf("%d are counted when all is over, of %d owners", n, len(w.tally.by))
+		if n, of := w.admission.At(); n != 0 || of != 0 {
+			t.Errorf("%d are counted when all is over, of %d owners", n, of)
 		}
 		if err := work(as("ann", ""), "three"); err != nil {
 			t.Error(err)
@@ -369,8 +361,8 @@ func TestRoomAtRandom(t *testing.T) {
 		}
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
-		if n := w.counted(); n != 0 || len(w.tally.of) != 0 {
-			t.Errorf("%d are counted when all is over, of %d owners", n, len(w.tally.of))
+		if n, of := w.admission.At(); n != 0 || of != 0 {
+			t.Errorf("%d are counted when all is over, of %d owners", n, of)
 		}
 		w.stop()
 	})

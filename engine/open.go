@@ -37,7 +37,8 @@ func (e *Engine) begin(ctx context.Context, key store.Key, b *birth) (_ *owner, 
 	}
 	o.openLocked(b)
 
-	if err := o.reserveLocked(b.post); err != nil { // nobody else knows o yet
+	here, err := o.askLocked(b.post, false) // nobody else knows o yet
+	if err != nil {
 		return nil, err
 	}
 	e.mu.Lock()
@@ -55,7 +56,7 @@ func (e *Engine) begin(ctx context.Context, key store.Key, b *birth) (_ *owner, 
 
 	o.topic.adopt(o, &a2a.Task{}, 0)
 	o.mu.Lock()
-	o.beginLocked()
+	o.beginLocked(here)
 	o.mu.Unlock()
 	return o, nil
 }
@@ -141,11 +142,12 @@ func (e *Engine) ownAs(ctx context.Context, key store.Key, b *birth, drawn bool,
 			var done func()
 			if done, err = o.admit(ctx, b.post); err == nil {
 				o.mu.Lock()
-				if err = o.reserveLocked(b.post); err == nil {
+				var here bool
+				if here, err = o.askLocked(b.post, false); err == nil {
 					born = true
 					o.topic.adopt(o, &a2a.Task{}, 0)
 					o.openLocked(b)
-					o.beginLocked()
+					o.beginLocked(here)
 				}
 				o.mu.Unlock()
 			}

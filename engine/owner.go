@@ -121,6 +121,7 @@ func (e *Engine) newOwner(key store.Key, contextID string) *owner {
 	o := &owner{e: e, key: key, contextID: contextID, draft: newDraft()}
 	o.mu.o = o
 	o.inbox.hint = make(chan struct{}, 1)
+	o.adm.ticket.Hint = o.inbox.hint
 	o.ctx.Context, o.ctx.end = context.WithCancelCause(e.base)
 	e.weights.Init(&o.mem.hold, o)
 	return o

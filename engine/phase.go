@@ -3,6 +3,8 @@ package engine
 import (
 	"sync"
 	"time"
+
+	"github.com/parley-a2a/parley/engine/internal/place"
 )
 
 // phase is what an owner does for its task. mayBecome says which phase may come
@@ -65,8 +67,7 @@ var unexpectedPhase = func(o *owner, to phase) {
 }
 
 // ownerMutex protects an owner's state. Before others see what was done under it,
-// the limits, the capacity and the clock of the task's work are told: see
-// countLocked.
+// the Admission and the clock of the task's work are told: see countLocked.
 type ownerMutex struct {
 	o  *owner // set at start, then constant
 	mu sync.Mutex
@@ -81,42 +82,56 @@ func (m *ownerMutex) Unlock() {
 
 // admission is what the task takes of what bounds the tasks at work.
 type admission struct {
-	works    bool          // the task is at work: see countLocked
-	counted  bool          // in the tally
-	since    time.Time     // when works became what it is
+	ticket   place.Ticket
+	need     place.Need    // as the Admission was told last
+	asked    bool          // since then the task was given what it may not need
+	since    time.Time     // when the task began or ceased to be at work
 	worked   time.Duration // before since
 	timedOut bool          // it was at work for too long
 	rest     time.Duration // before the run that comes behind phaseResting
-	slot     bool          // it has a slot of the taker
-	seat     seat          // protected by Engine.room
+	slot     bool          // it has one of those that Admission.Reserve gave out
 }
 
-// countLocked counts the task among those at work, or does not any more, and with
-// it the time for which it is. Only Unlock calls it, so that neither a phase nor a
-// state can change without it.
-func (o *owner) countLocked() {
-	soon := o.phase == phaseResting || o.phase == phaseStarting
-	runs := o.phase == phaseRunning || o.phase == phaseEnding
-	asks := o.draft.state.Interrupted()
-	o.e.room.follow(o, runs && !asks, soon && !asks)
+// works reports whether the task is at work.
+func (a *admission) works() bool { return a.need == place.ToRun || a.need == place.Running }
 
-	works := (soon || o.phase == phaseRunning) && active(o.draft.state)
-	if works != o.adm.works {
-		o.adm.works = works
+// needLocked is what the task needs as it is now.
+func (o *owner) needLocked() place.Need {
+	works := active(o.draft.state)
+	switch o.phase {
+	case phaseResting, phaseStarting:
 		if works {
+			return place.ToRun
+		}
+	case phaseRunning, phaseEnding:
+		if works && o.phase == phaseRunning {
+			return place.Running
+		}
+		if !o.draft.state.Interrupted() {
+			return place.Leaving
+		}
+	}
+	return place.Nothing
+}
+
+// countLocked tells the Admission what the task needs, and takes the time for which
+// it is at work. Only Unlock calls it, so that neither a phase nor a state can change
+// without it.
+func (o *owner) countLocked() {
+	need := o.needLocked()
+	if need == o.adm.need && !o.adm.asked {
+		return
+	}
+	did := o.adm.works()
+	o.adm.need, o.adm.asked = need, false
+	if o.adm.works() != did {
+		if !did {
 			o.adm.since = time.Now()
 		} else {
 			o.adm.worked += time.Since(o.adm.since)
 		}
 	}
-	if works != o.adm.counted {
-		o.adm.counted = works
-		if works {
-			o.e.tally.add(o.key, 1)
-		} else {
-			o.e.tally.add(o.key, -1)
-		}
-	}
+	o.e.admission.Follow(&o.adm.ticket, scopeOf(o.key), need)
 }
 
 // overLocked notes that the task is finished. An agent that still runs is not heard

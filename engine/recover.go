@@ -22,8 +22,7 @@ import (
 
 // taker knows what there is to take up.
 type taker struct {
-	slots chan struct{} // an element for each slot that is taken
-	hint  chan struct{} // capacity one: look again
+	hint chan struct{} // capacity one: look again
 
 	mu      sync.Mutex // protects the fields below
 	claims  bool       // others may have left tasks
@@ -50,9 +49,8 @@ type orphan struct {
 // claimed and not begun when the process dies count as lost.
 const takeBatch = 64
 
-func newTaker(slots int) *taker {
+func newTaker() *taker {
 	return &taker{
-		slots:   make(chan struct{}, slots),
 		hint:    make(chan struct{}, 1),
 		claims:  true,
 		draws:   true,
@@ -167,29 +165,6 @@ func (t *taker) ripe(n int) (keys []store.Key) {
 	return keys
 }
 
-// reserve takes up to n slots: it waits for the first one.
-func (t *taker) reserve(ctx context.Context, n int) int {
-	select {
-	case t.slots <- struct{}{}:
-	case <-ctx.Done():
-		return 0
-	}
-	for got := 1; got < n; got++ {
-		select {
-		case t.slots <- struct{}{}:
-		default:
-			return got
-		}
-	}
-	return n
-}
-
-func (t *taker) free(n int) {
-	for range n {
-		<-t.slots
-	}
-}
-
 // takeUp runs tasks again whose process or owner is gone, until ctx ends.
 func (e *Engine) takeUp(ctx context.Context) {
 	t, failures := e.taker, 0
@@ -201,7 +176,7 @@ func (e *Engine) takeUp(ctx context.Context) {
 		if !e.health.wait(ctx) {
 			return
 		}
-		if err := e.takeSome(ctx, t.reserve(ctx, takeBatch)); err == nil {
+		if err := e.takeSome(ctx, e.admission.Reserve(ctx, takeBatch)); err == nil {
 			failures = 0
 		} else if ctx.Err() == nil && !errors.Is(err, store.ErrClosed) {
 			e.log.Warn("tasks could not be claimed; trying again", "error", err)
@@ -242,8 +217,8 @@ func pause(ctx context.Context, d time.Duration) {
 // others, then for those that wait. Those that it does not need it gives back.
 func (e *Engine) takeSome(ctx context.Context, n int) error {
 	t := e.taker
-	defer func() { t.free(n) }()
-	if n == 0 || !e.room.wait(ctx) {
+	defer func() { e.admission.Free(n) }()
+	if n == 0 {
 		return nil
 	}
 	t.mu.Lock()
@@ -254,13 +229,13 @@ func (e *Engine) takeSome(ctx context.Context, n int) error {
 			return err
 		}
 	}
-	for _, k := range t.ripe(min(n, e.room.left())) {
+	for _, k := range t.ripe(min(n, e.admission.Left())) {
 		if e.retake(ctx, k) {
 			n--
 		}
 	}
 	for _, more := range []func(context.Context, int) (int, error){e.claim, e.draw} {
-		if most := min(n, e.room.left()); most > 0 {
+		if most := min(n, e.admission.Left()); most > 0 {
 			used, err := more(ctx, most)
 			n -= used
 			if err != nil {
@@ -272,7 +247,7 @@ func (e *Engine) takeSome(ctx context.Context, n int) error {
 	more := t.claims || t.draws
 	t.mu.Unlock()
 	if !more {
-		e.room.ahead()
+		e.admission.Behind(false)
 	}
 	return nil
 }
@@ -391,7 +366,7 @@ func (o *owner) occupy() bool {
 func (o *owner) vacateLocked() {
 	if o.adm.slot {
 		o.adm.slot = false
-		o.e.taker.free(1)
+		o.e.admission.Free(1)
 	}
 }
 

@@ -237,7 +237,7 @@ func (o *owner) endRest(over bool) {
 		if o.lease.drawn && !o.out.used {
 			o.e.taker.unbegun(o.key)
 		}
-	case over && o.holds == 0 && o.e.room.has(o):
+	case over && o.holds == 0 && o.e.admission.MayRun(&o.adm.ticket):
 		o.startLocked()
 	}
 }

@@ -32,7 +32,7 @@ func TestMessagesAreLimited(t *testing.T) {
 	w.stop()
 	w = limited(t, st, interview, Limits{Messages: 2})
 	refuse()
-	if n := len(w.tally.of); n != 0 {
+	if _, n := w.admission.At(); n != 0 {
 		t.Errorf("%d owners are counted", n)
 	}
 	w.stop()

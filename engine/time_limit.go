@@ -58,7 +58,7 @@ func (w *workTimer) stop() {
 func (o *owner) workLeft(limit time.Duration) (left time.Duration, works bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !o.adm.works {
+	if !o.adm.works() {
 		return 0, false
 	}
 	return limit - o.adm.worked - time.Since(o.adm.since), true
@@ -70,7 +70,7 @@ func (o *owner) timeout() bool {
 	limit := o.e.limits.Load().Wall
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !o.adm.works || o.adm.worked+time.Since(o.adm.since) < limit {
+	if !o.adm.works() || o.adm.worked+time.Since(o.adm.since) < limit {
 		return false // it waits for its client by now
 	}
 	o.adm.timedOut = true

@@ -33,7 +33,13 @@ func (o *owner) post(p *post) error {
 		secret = hide(p)
 	}
 	reopens, waits := o.draft.state.Terminal(), o.draft.state.Interrupted()
-	here := o.roomLocked(secret != nil || o.turn.canceling)
+	here, err := o.askLocked(p, secret != nil || o.turn.canceling)
+	switch {
+	case err != nil:
+		return err
+	case !here && o.phase != phaseYielding:
+		o.yieldLocked()
+	}
 	if reopens {
 		if err := o.reopenLocked(); err != nil {
 			return err
@@ -138,7 +144,7 @@ func (o *owner) admitLocked(p *post) error {
 	if l.TaskBytes > 0 && o.mem.weight+weight(&en) > l.TaskBytes {
 		return errRoom(o.key.ID, l.TaskBytes)
 	}
-	return o.reserveLocked(p)
+	return nil
 }
 
 // startLocked runs the agent from the top of the turn.

@@ -8,6 +8,7 @@
 //	        and before it trusts what it holds again it looks who has it.
 //
 // The engine asks a [Place] the same questions in both and has no mode of its own.
+// [Admission] says which tasks may run in this process, of those that it has.
 package place
 
 import (
