@@ -61,7 +61,7 @@ func Exec(argv []string, o *ExecOptions) Agent {
 		panic("agent: Exec needs a command")
 	}
 	return &command{
-		argv: slices.Clone(argv), opts: o, hold: holdTime, linger: lingerTime, stall: stallTime,
+		argv: slices.Clone(argv), opts: o, hold: holdTime, linger: lingerTime, stall: stallTime, mute: muteTime,
 		places: queue.New(o.concurrency()), room: fileRoom{dir: o.filesDir()},
 	}
 }
@@ -75,6 +75,9 @@ const (
 	lingerTime = 250 * time.Millisecond
 	// stallTime is how long a command may leave its input unread while more waits.
 	stallTime = 10 * time.Second
+	// muteTime is how long a command with ExecLines may write no line before the log
+	// says so.
+	muteTime = 10 * time.Second
 )
 
 // command is the agent that Exec returns.
@@ -82,6 +85,7 @@ type command struct {
 	argv                []string
 	opts                *ExecOptions
 	hold, linger, stall time.Duration // holdTime, lingerTime and stallTime, but in tests
+	mute                time.Duration // muteTime, likewise
 	places              *queue.Queue  // who may be at work
 	room                fileRoom      // where files come and go
 

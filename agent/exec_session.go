@@ -48,6 +48,7 @@ type session struct {
 	undone   bool            // one was begun and came to nothing
 	patience *time.Timer     // with a process that closed its output, or an output whose process ended
 	slow     *time.Timer     // when the time of the run is up
+	mute     *time.Timer     // when the log says that it has written no line
 	began    time.Time       // when the time began to run
 	left     time.Duration   // what was left of it then
 	evict    chan struct{}   // closed when the process, which waits for an answer, has to go; nil while it works
@@ -98,8 +99,9 @@ func (s *session) serve(ctx context.Context) error {
 	*s = session{
 		c: s.c, t: s.t, task: s.task, log: s.log, answers: s.answers, steps: s.steps, artifacts: s.artifacts, runs: s.runs,
 		placed: true, p: p, f: f, reused: reused, pieces: p.pieces, exited: p.exited, room: s.c.opts.maxOutput(),
-		patience: stoppedTimer(), slow: stoppedTimer(), left: s.c.opts.timeout(),
+		patience: stoppedTimer(), slow: stoppedTimer(), left: s.c.opts.timeout(), mute: stoppedTimer(),
 	}
+	defer s.mute.Stop()
 	defer s.patience.Stop()
 	defer s.slow.Stop()
 	s.resume()
@@ -117,6 +119,7 @@ func (s *session) converse(ctx context.Context) error {
 	if err := s.send(ctx, s.message()); err != nil {
 		return err
 	}
+	s.mute.Reset(s.c.mute)
 	for {
 		line, err := s.next(ctx, nil)
 		if err != nil {
@@ -155,6 +158,7 @@ func (s *session) handle(ctx context.Context, line []byte) error {
 		return err
 	}
 	s.spoke = true
+	s.mute.Stop()
 	if s.stepping && (l.ends() && l.kind != "fail" && l.kind != "reject" || l.kind == "ask" || l.kind == "authenticate" || l.kind == "step") {
 		return s.bad(line, "a line of type "+l.kind+" must not come while a step is being done", nil)
 	}
@@ -272,8 +276,23 @@ func (s *session) emitted(line []byte, err error) error {
 
 // bad is a line that fails the task. Its text is for the log only.
 func (s *session) bad(line []byte, problem string, cause error) error {
-	s.log.Warn("command wrote a line that is wrong", "line", s.n, "problem", problem, "text", clip(string(line), 200), "cause", cause)
+	log := s.log
+	if !s.spoke {
+		log = log.With("hint", "with --lines a command writes JSON objects, one a line (docs/exec.md); if yours prints text, leave --lines out (mode: plain)")
+	}
+	log.Warn("command wrote a line that is wrong", "line", s.n, "problem", problem, "text", clip(string(line), 200), "cause", cause)
 	return Public(fmt.Sprintf("line %d of the command's output: %s", s.n, problem), cause)
+}
+
+// silent says in the log that the command has not written a line yet, and what is the
+// likely cause.
+func (s *session) silent() {
+	cause := "it may hold its output back: flush each line (python3 -u, print(…, flush=True)); or it waits for the end of its input: read one line, the input stays open; " +
+		"or it does not speak in lines: leave --lines out (mode: plain)"
+	if n := len(s.p.rest); n > 0 {
+		cause = fmt.Sprintf("it has printed %d bytes without a line feed: end each JSON object with one", n)
+	}
+	s.log.Warn("command has written no line yet", "after", s.c.mute, "hint", cause)
 }
 
 // clip returns valid UTF-8 of at most so many bytes and a few.

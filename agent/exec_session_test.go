@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -278,4 +279,49 @@ func TestExecStallsOnInputThatIsNotRead(t *testing.T) {
 	c := speaker(&ExecOptions{Grace: 20 * time.Millisecond}, sayer(`{"type":"step","name":"a"}`, `{"type":"result","result":1}`, `{"type":"step","name":"b"}`, `{"type":"result","result":1}`, `{"type":"step","name":"c"}`)+"sleep 1000")
 	c.stall = 20 * time.Millisecond
 	wantReason(t, runExec(t, t.Context(), c, h), "the command does not read its input")
+}
+
+// warned is a log that says when something was written.
+type warned struct {
+	bytes.Buffer
+	heard chan struct{}
+	once  sync.Once
+}
+
+func (w *warned) Write(b []byte) (int, error) {
+	defer w.once.Do(func() { close(w.heard) })
+	return w.Buffer.Write(b)
+}
+
+// A command that does not speak in lines is not waited for without a word: the log
+// names the likely cause, once.
+func TestExecWarnsOfACommandThatWritesNoLine(t *testing.T) {
+	for _, c := range []struct{ name, script, want string }{
+		{"silent", `cat >/dev/null`, "flush each line"},
+		{"without a line feed", `printf '{"type":"complete"'; cat >/dev/null`, "printed 18 bytes without a line feed"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			log := &warned{heard: make(chan struct{})}
+			a := speaker(&ExecOptions{Logger: slog.New(slog.NewTextHandler(log, nil))}, c.script)
+			a.mute = 20 * time.Millisecond
+			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
+			done := begin(t, ctx, a, newHost("hi"))
+			<-log.heard
+			cancel(ErrCanceled)
+			if err := <-done; !errors.Is(err, ErrCanceled) {
+				t.Error(err)
+			}
+			if got := log.String(); strings.Count(got, "no line yet") != 1 || !strings.Contains(got, c.want) {
+				t.Errorf("no %q in\n%s", c.want, got)
+			}
+		})
+	}
+	t.Run("text", func(t *testing.T) {
+		var log bytes.Buffer
+		a := speaker(&ExecOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))}, `echo hello`)
+		if err := runExec(t, t.Context(), a, newHost("hi")); err == nil || !strings.Contains(log.String(), "JSON objects, one a line") {
+			t.Errorf("%v\n%s", err, log.String())
+		}
+	})
 }

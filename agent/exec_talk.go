@@ -46,6 +46,8 @@ func (s *session) next(ctx context.Context, other <-chan struct{}) ([]byte, erro
 				s.p.kill()
 				s.patience.Reset(s.c.linger)
 			}
+		case <-s.mute.C:
+			s.silent()
 		case <-other:
 			return nil, errOther
 		case <-s.evict:

@@ -12,7 +12,9 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
@@ -79,6 +81,9 @@ func (r *run) post(ctx context.Context, x *exchange, m *a2a.Message) (record, er
 		}
 		wait := max(once.after, backoff(tries))
 		r.log.Info("the request is made again", "why", once.reason, "error", once.cause, "in", wait)
+		if err := r.t.Status(once.reason + "; the request is made again in " + wait.Round(100*time.Millisecond).String()); err != nil {
+			return record{}, err
+		}
 		if err := r.a.pause(ctx, wait); err != nil {
 			return record{}, err
 		}
@@ -206,7 +211,8 @@ func bare(err error) error {
 // refused says what follows on an answer that is none.
 func (p *poster) refused(ctx context.Context, res *http.Response) error {
 	reason := fmt.Sprintf("the service answered with status %d", res.StatusCode)
-	cause := fmt.Errorf("the service answered with %s, %s", res.Status, cut(res.Header.Get("Content-Type")))
+	body, _ := io.ReadAll(io.LimitReader(res.Body, maxRefusal)) // as far as it comes
+	cause := fmt.Errorf("the service answered with %s, %s: %s", res.Status, cut(res.Header.Get("Content-Type")), p.a.shown(body))
 	switch s := res.StatusCode; {
 	case s == http.StatusRequestTimeout, s == http.StatusConflict, s == http.StatusTooEarly, s == http.StatusTooManyRequests,
 		s >= 500 && s != http.StatusNotImplemented && s != http.StatusHTTPVersionNotSupported:
@@ -216,14 +222,40 @@ func (p *poster) refused(ctx context.Context, res *http.Response) error {
 	}
 	// It may say why in its own words, if those are meant for the caller.
 	if media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); media == "application/json" {
-		if body, err := io.ReadAll(io.LimitReader(res.Body, 64<<10)); err == nil {
-			if evs, err := parseJSON(body); err == nil && (evs[0].Type == "fail" || evs[0].Type == "reject") {
-				_, err := p.say(ctx, evs[0])
-				return ended(err)
-			}
+		if evs, err := parseJSON(body); err == nil && (evs[0].Type == "fail" || evs[0].Type == "reject") {
+			_, err := p.say(ctx, evs[0])
+			return ended(err)
 		}
 	}
 	return agent.Public(reason, cause)
+}
+
+const (
+	maxRefusal = 64 << 10 // of what a service says with a refusal, in bytes
+	maxShown   = 1 << 10  // of that in the log
+)
+
+// shown is the beginning of what a service said, for the log: on one line, without
+// control characters and without the values of our headers.
+func (a *Agent) shown(body []byte) string {
+	text := strings.ToValidUTF8(string(body), "\ufffd")
+	for _, value := range a.opts.headers() {
+		for _, secret := range append(strings.Fields(value.Reveal()), value.Reveal()) {
+			if len(secret) > 3 { // shorter ones are words
+				text = strings.ReplaceAll(text, secret, "[redacted]")
+			}
+		}
+	}
+	text = strings.Join(strings.Fields(strings.Map(func(c rune) rune {
+		if !unicode.IsPrint(c) {
+			return ' '
+		}
+		return c
+	}, text)), " ")
+	if len(text) > maxShown {
+		text = strings.ToValidUTF8(text[:maxShown], "") + "…"
+	}
+	return text
 }
 
 // retryAfter reads the header of that name: seconds, or a date.

@@ -65,7 +65,7 @@ func TestRetries(t *testing.T) {
 		case 1:
 			p.ResponseWriter.Header().Set("Retry-After", "7")
 			p.say(503, "text/plain", "busy")
-		case 2:
+		case 2: // of a connection that was used before: net/http itself tries again, by the key
 			abort()
 		case 3:
 			p.say(500, "", "")
@@ -78,10 +78,17 @@ func TestRetries(t *testing.T) {
 			p.json(`{"text":"at last"}`)
 		}
 	})
-	w := newWorldAfter(t, nil, s.URL, nil, time.Minute)
+	w := newWorld(t, nil, s.URL, nil)
 	w.agent.pause = func(_ context.Context, d time.Duration) error { pauses = append(pauses, d); return nil }
-	if res := w.send(message("hello")); res.Message == nil || res.Message.Text() != "at last" {
-		t.Fatalf("%+v", res)
+	task := w.task("hello")
+	var said []string
+	for _, m := range append(task.History, task.Status.Message) {
+		if m.Role == a2a.RoleAgent {
+			said = append(said, m.Text())
+		}
+	}
+	if want := "the service answered with status 503; the request is made again in 7s"; len(said) != 4 || said[0] != want || said[3] != "at last" {
+		t.Fatalf("the task said %q", said)
 	}
 	posts := s.got()
 	for _, p := range posts[1:] {
@@ -89,7 +96,7 @@ func TestRetries(t *testing.T) {
 			t.Errorf("request %d is another one: %s", p.n, p.raw)
 		}
 	}
-	if len(pauses) != 4 || pauses[0] != 7*time.Second {
+	if len(pauses) != 3 || pauses[0] != 7*time.Second {
 		t.Fatalf("pauses %v", pauses)
 	}
 	for i, d := range pauses[1:] {
@@ -125,6 +132,21 @@ func TestRetriesEnd(t *testing.T) {
 	}
 }
 
+// What a service says with a refusal is in the log, cleaned and without our secrets,
+// and never told to the caller.
+func TestRefusalIsInTheLog(t *testing.T) {
+	s := serve(t, func(p *post) {
+		p.say(422, "text/html", "<p>field \x1b[2J\n required: prompt</p> you sent Bearer hush-hush"+strings.Repeat("x", 5000))
+	})
+	w := newWorld(t, nil, s.URL, &Options{Headers: map[string]a2a.Secret{"Authorization": "Bearer hush-hush"}})
+	wantOutcome(t, w.task("hello"), "failed the service answered with status 422")
+	log := w.log.String()
+	if !strings.Contains(log, "422 Unprocessable Entity, text/html: <p>field [2J required: prompt</p> you sent [redacted] [redacted]xxx") ||
+		strings.Contains(log, "hush") || strings.Count(log, "x") > 3*maxShown {
+		t.Errorf("log: %s", log)
+	}
+}
+
 // A service that is still at work on the same request is waited for as long as it
 // may take, which is not counted in tries.
 func TestServiceIsStillAtWork(t *testing.T) {
@@ -138,10 +160,8 @@ func TestServiceIsStillAtWork(t *testing.T) {
 			p.json(`{"text":"done"}`)
 		}
 	})
-	w := newWorldAfter(t, nil, s.URL, &Options{Retries: 1}, time.Minute)
-	if res := w.send(message("hello")); res.Message == nil || res.Message.Text() != "done" {
-		t.Errorf("%+v", res)
-	}
+	w := newWorld(t, nil, s.URL, &Options{Retries: 1})
+	wantOutcome(t, w.task("hello"), "completed done")
 	w = newWorld(t, nil, s.URL, &Options{Timeout: 50 * time.Millisecond})
 	if task := w.task("for ever"); task.Status.State != a2a.TaskStateFailed {
 		t.Errorf("%s", outcome(task))

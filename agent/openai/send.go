@@ -103,16 +103,10 @@ func (r *run) attempt(parent context.Context, lastly bool) (*answer, error) {
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "text/event-stream, application/json")
-	req.Header.Set("User-Agent", "Parley")
-	if k := a.opts.APIKey.Reveal(); k != "" {
-		req.Header.Set("Authorization", "Bearer "+k)
-	}
 	if trace := r.t.Caller().Trace; trace != "" {
 		req.Header.Set("Traceparent", trace)
 	}
-	for name, v := range a.opts.Headers {
-		req.Header.Set(name, v.Reveal())
-	}
+	a.sign(req)
 	silent := time.AfterFunc(a.opts.timeout(), func() { cancel(errSilent) })
 	res, err := a.client.Do(req)
 	silent.Stop()

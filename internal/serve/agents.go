@@ -48,9 +48,11 @@ type instance struct {
 	card    a2a.AgentCard
 	fetch   func(context.Context) (a2a.AgentCard, error) // nil: card is all there is
 	changed <-chan struct{}
-	unknown error  // why fetch has no answer yet; nil: it has, or there is no fetch
-	madeUp  bool   // nobody wrote the words of card
-	what    string // how the banner calls it
+	unknown error                                   // why fetch has no answer yet; nil: it has, or there is no fetch
+	models  func(context.Context) ([]string, error) // the names of the models of its endpoint; nil: it has none
+	known   bool                                    // the endpoint has answered models
+	madeUp  bool                                    // nobody wrote the words of card
+	what    string                                  // how the banner calls it
 }
 
 // lost is what becomes of tasks whose server is lost, for agents that do not say it

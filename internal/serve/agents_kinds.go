@@ -78,7 +78,7 @@ func (m *factory) openai(n *instance, c *config.OpenAI, log *slog.Logger) error 
 	if err != nil {
 		return errors.Join(err, boxes.close())
 	}
-	n.agent, n.close = a, append(boxes, a).close
+	n.agent, n.close, n.models = a, append(boxes, a).close, a.Models
 	n.card, n.madeUp = openai.Card(c.Model, o), true
 	n.what = "model " + c.Model + " at " + hostOf(c.URL)
 	return nil

@@ -46,12 +46,15 @@ func (r *revision) fetchCards(ctx context.Context) {
 	work.Wait()
 }
 
-// fetch keeps fetching the cards of the revision in force until stop is called, which
+// fetch asks endpoints for their models, and keeps fetching the cards of the revision in force until stop is called, which
 // waits for it.
 func (h *Host) fetch(ctx context.Context, answers chan<- fetched) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var work sync.WaitGroup
 	for _, n := range h.now.agents {
+		if n.models != nil && !n.known {
+			work.Go(func() { h.askModels(ctx, n) })
+		}
 		if n.fetch == nil {
 			continue
 		}
