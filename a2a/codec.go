@@ -23,7 +23,7 @@ var (
 	oauthFlowsJSON                              = json.For[OAuthFlows](json.Hooks[OAuthFlows]{Append: appendFlows})
 	oauthFlowJSON                               = json.For[OAuthFlow]()
 	messageJSON                                 = json.For[Message]()
-	partJSON                                    = json.For[Part](json.Hooks[Part]{Append: appendPart, After: whichContent})
+	partJSON                                    = json.For[Part](json.Hooks[Part]{After: whichContent})
 	taskJSON                                    = json.For[Task](json.Hooks[Task]{Append: appendEncoded})
 	taskStatusJSON                              = json.For[TaskStatus]()
 	artifactJSON                                = json.For[Artifact]()
@@ -49,8 +49,8 @@ var (
 
 // The codecs of what occurs in the types above, or in a log.
 var (
-	_                       = json.For(json.Hooks[Role]{Append: appendRole, Read: readRole, Empty: unspecified[Role]})
-	_                       = json.For(json.Hooks[TaskState]{Append: appendTaskState, Read: readTaskState, Empty: unspecified[TaskState]})
+	_                       = json.For(json.Hooks[Role]{Names: roleNames[:], Read: readRole})
+	_                       = json.For(json.Hooks[TaskState]{Names: taskStateNames[:], Read: readTaskState})
 	securityRequirementJSON = json.For(json.Hooks[SecurityRequirement]{Read: readRequirement})
 	_                       = json.For(json.Hooks[[]SecurityRequirement]{Append: appendRequirements, Read: readRequirements, Empty: hasNone})
 	_                       = json.For(json.Hooks[map[string]*SecurityScheme]{Append: appendSchemes, Read: readSchemes, Empty: hasNoSchemes})

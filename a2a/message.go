@@ -59,11 +59,11 @@ const (
 // value. Kind decides which field counts; build parts with TextPart, RawPart,
 // URLPart and DataPart.
 type Part struct {
-	Kind PartKind `json:"-"`
-	Text string   `json:"text"`            // PartText
-	Raw  []byte   `json:"raw"`             // PartRaw
-	URL  string   `json:"url"`             // PartURL
-	Data JSON     `json:"data" form:"any"` // PartData; any JSON value, null included
+	Kind PartKind `json:"-" form:"which"`
+	Text string   `json:"text" form:"choice"`     // PartText
+	Raw  []byte   `json:"raw" form:"choice"`      // PartRaw
+	URL  string   `json:"url" form:"choice"`      // PartURL
+	Data JSON     `json:"data" form:"any,choice"` // PartData; any JSON value, null included
 
 	Metadata  JSON   `json:"metadata,omitempty"` // an object, or empty
 	Filename  string `json:"filename,omitempty"`

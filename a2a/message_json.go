@@ -59,46 +59,11 @@ func readEnum[E ~int32](r *json.Reader, v *E, parse func(string) (E, bool), last
 	return f
 }
 
-func appendRole(b []byte, v *Role, _ bool) ([]byte, bool) { return appendName(b, v.String()), true }
-
-// appendName appends a name of an enumeration, which needs no escapes.
-func appendName(b []byte, name string) []byte {
-	return append(append(append(b, '"'), name...), '"')
-}
-
-func unspecified[E ~int32](v *E) bool { return *v == 0 }
-
 // contentFields are how many fields of a Part hold its content: one of each
 // PartKind, in their order.
 const contentFields = 4
 
 var contentNames = [contentFields]string{"text", "raw", "url", "data"}
-
-// appendPart writes the content that Kind says, and whatever else there is.
-func appendPart(b []byte, p *Part, _ bool) ([]byte, bool) {
-	switch p.Kind {
-	case PartText:
-		b = json.AppendString(append(b, `{"text":`...), p.Text)
-	case PartRaw:
-		b = json.AppendBase64(append(b, `{"raw":`...), p.Raw)
-	case PartURL:
-		b = json.AppendString(append(b, `{"url":`...), p.URL)
-	case PartData:
-		b = p.Data.AppendJSON(append(b, `{"data":`...))
-	default:
-		b = append(b, '{')
-	}
-	if len(p.Metadata) > 0 {
-		b = append(json.AppendKey(b, "metadata"), p.Metadata...)
-	}
-	if p.Filename != "" {
-		b = json.AppendString(json.AppendKey(b, "filename"), p.Filename)
-	}
-	if p.MediaType != "" {
-		b = json.AppendString(json.AppendKey(b, "mediaType"), p.MediaType)
-	}
-	return append(b, '}'), true
-}
 
 // whichContent sets the kind of a part, which has exactly one content
 // (specification §4.1.6).

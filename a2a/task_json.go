@@ -49,10 +49,6 @@ func lenientTaskState(name string) (TaskState, bool) {
 
 var taskStateList = strings.Join(taskStateNames[1:len(taskStateNames)-1], ", ") + " or " + taskStateNames[len(taskStateNames)-1]
 
-func appendTaskState(b []byte, v *TaskState, _ bool) ([]byte, bool) {
-	return appendName(b, v.String()), true
-}
-
 func readTaskState(r *json.Reader, v *TaskState) *json.Fault {
 	return readEnum(r, v, lenientTaskState, TaskStateAuthRequired, "a task state", taskStateList)
 }

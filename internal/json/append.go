@@ -2,7 +2,9 @@ package json
 
 import (
 	"encoding/base64"
+	"encoding/binary"
 	"math/bits"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -21,15 +23,53 @@ func AppendString(b []byte, s string) []byte { return AppendStringAs(b, s, short
 // AppendStringAs is AppendString for formats that use only some of the short
 // escapes, such as \n: those for the control characters in short.
 func AppendStringAs(b []byte, s, short string) []byte {
-	n := Plain(s)
-	if n == len(s) {
-		return append(append(append(b, '"'), s...), '"')
+	b, n := appendPlain(b, `"`, s)
+	if n < len(s) {
+		b = appendEscaped(b, s[n:], short)
 	}
-	b = append(b, '"')
-	for ; ; n = Plain(s) {
+	return append(b, '"')
+}
+
+// appendPlain appends open, and s up to the first byte that a JSON string does not
+// have as it is. It returns how much of s that is. Texts are short and most of what
+// is written, so they are looked at and copied in one pass.
+func appendPlain(b []byte, open, s string) ([]byte, int) {
+	if need := len(open) + len(s) + 1; cap(b)-len(b) < need { // 1 for the quote behind it
+		b = slices.Grow(b, need)
+	}
+	b = append(b, open...)
+	to := b[len(b) : len(b)+len(s)]
+	i := 0
+	for ; len(s)-i >= 8; i += 8 {
+		w := load(s[i : i+8])
+		if foreign(w) != 0 {
+			return b[:len(b)+i], i
+		}
+		binary.LittleEndian.PutUint64(to[i:i+8], w)
+	}
+	if len(s) >= 8 {
+		i = len(s) - 8 // some of them again
+		w := load(s[i:])
+		if foreign(w) != 0 {
+			return b[:len(b)+i], i
+		}
+		binary.LittleEndian.PutUint64(to[i:], w)
+		return b[:len(b)+len(s)], len(s)
+	}
+	for i < len(s) && plain[s[i]] {
+		to[i] = s[i]
+		i++
+	}
+	return b[:len(b)+i], i
+}
+
+// appendEscaped appends s without quotes around it.
+func appendEscaped(b []byte, s, short string) []byte {
+	for {
+		n := plainPrefix(s)
 		b = append(b, s[:n]...)
 		if s = s[n:]; s == "" {
-			return append(b, '"')
+			return b
 		}
 		if s[0] < utf8.RuneSelf {
 			b = appendEscape(b, s[0], short)
@@ -89,22 +129,33 @@ func AppendComma(b []byte) []byte {
 // lowest returns the index of the byte that the lowest mark is for.
 func lowest(marks uint64) int { return bits.TrailingZeros64(marks) / 8 }
 
-// Plain returns how long the part is that s begins with and that a JSON string
-// has as it is: ASCII without quotes, backslashes and control characters.
-func Plain(s string) int {
+// plainPrefix returns how long the part is that s begins with and that a JSON
+// string has as it is: ASCII without quotes, backslashes and control characters.
+func plainPrefix(s string) int {
 	i := 0
 	for ; len(s)-i >= 8; i += 8 {
 		w := load(s[i : i+8])
-		if m := special(w) | w&tops; m != 0 {
+		if m := foreign(w); m != 0 {
 			return i + lowest(m)
 		}
 	}
-	for ; i < len(s); i++ {
-		if b := s[i]; b < ' ' || b >= 0x80 || b == '"' || b == '\\' {
-			break
-		}
+	for i < len(s) && plain[s[i]] {
+		i++
 	}
 	return i
+}
+
+// plain has the bytes that a JSON string has as they are.
+var plain = func() (is [256]bool) {
+	for c := ' '; c < utf8.RuneSelf; c++ {
+		is[c] = c != '"' && c != '\\'
+	}
+	return is
+}()
+
+// foreign marks, as special does, what is special and what is not ASCII.
+func foreign(w uint64) uint64 {
+	return (((w ^ 2*ones) - 0x21*ones) | ((w ^ '\\'*ones) - ones) | w) & tops
 }
 
 // load is what binary.LittleEndian.Uint64 is for bytes; the compiler makes one

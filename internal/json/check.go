@@ -170,9 +170,10 @@ const (
 
 // special marks, by their top bits, the bytes of w that cannot stand in a string
 // for themselves: quotes, backslashes and control characters. Only the lowest mark
-// is certain, since a byte that is marked borrows from the next one.
+// is certain, since a byte that is marked borrows from the next one. The exclusive or
+// with 2 puts the quote where the space is, behind the control characters.
 func special(w uint64) uint64 {
-	return ((w - ' '*ones) | ((w ^ '"'*ones) - ones) | ((w ^ '\\'*ones) - ones)) &^ w & tops
+	return (((w ^ 2*ones) - 0x21*ones) | ((w ^ '\\'*ones) - ones)) &^ w & tops
 }
 
 // stringEnd is for a string behind its first quote.

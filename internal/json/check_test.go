@@ -113,8 +113,8 @@ func FuzzPlain(f *testing.F) {
 		if want < 0 {
 			want = len(s)
 		}
-		if got := Plain(s); got != want {
-			t.Fatalf("Plain(%q) is %d, want %d", s, got, want)
+		if got := plainPrefix(s); got != want {
+			t.Fatalf("plainPrefix(%q) is %d, want %d", s, got, want)
 		}
 	})
 }

@@ -12,6 +12,9 @@ import "unsafe"
 //
 //   - draft marks a member that AppendPlain leaves out,
 //   - oneof marks those of which at most one may be there; the first is written,
+//   - choice marks those of which a field of one byte, which is tagged which and is no
+//     member itself, says which one is there: 1 is the first. That one is written in
+//     front of all else, even if it is empty,
 //   - any lets raw JSON be any value, where otherwise it has to be an object,
 //   - bounded lets Reader.Bound bound a list.
 //
@@ -24,15 +27,19 @@ type Codec[T any] struct{ layout *layout }
 
 // Hooks are for what a table of fields cannot say about a type. Each may be nil.
 type Hooks[T any] struct {
+	// Names are those of the values of an enumeration, from 0. A value without one is
+	// written as the first.
+	Names []string
 	// Append writes a value, of which it keeps nothing. With false, the fields are
 	// written as they are.
 	Append func(b []byte, v *T, plain bool) ([]byte, bool)
-	// Read reads a value, which may be null, into v, which is empty.
+	// Read reads a value, which may be null, into v, which is empty. Names that are
+	// given above are read without it.
 	Read func(r *Reader, v *T) *Fault
 	// After looks at what was read.
 	After func(v *T, seen Seen) *Fault
 	// Empty reports whether a value is left out where it is optional. It is for
-	// types that are no structs.
+	// types that are neither structs nor enumerations.
 	Empty func(v *T) bool
 }
 
@@ -47,6 +54,9 @@ func (s Seen) Has(i int) bool { return s>>i&1 != 0 }
 func For[T any](hooks ...Hooks[T]) Codec[T] {
 	l := layoutOf(typeFor[T]())
 	for _, h := range hooks {
+		if h.Names != nil {
+			l.names = h.Names
+		}
 		if h.Append != nil {
 			l.append = func(b []byte, p unsafe.Pointer, plain bool) ([]byte, bool) { return h.Append(b, (*T)(p), plain) }
 		}

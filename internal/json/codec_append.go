@@ -8,108 +8,129 @@ import (
 	"unsafe"
 )
 
+// appendTo appends a value. It is one loop over the members, since a call for each
+// would take longer than most of them.
 func (l *layout) appendTo(b []byte, p unsafe.Pointer, plain bool) []byte {
 	if l.append != nil {
 		if b, done := l.append(b, hidden(p), plain); done {
 			return b
 		}
 	}
-	return append(appendFields(append(b, '{'), p, l.fields, plain), '}')
-}
-
-// appendFields appends the members that are not left out. It is one loop, since a
-// call for each field would take longer than most of them.
-func appendFields(b []byte, p unsafe.Pointer, fields []field, plain bool) []byte {
-	skip := alias
-	if plain {
-		skip |= draft
+	members := l.whole
+	switch {
+	case l.choices != nil:
+		which := *(*uint8)(unsafe.Add(p, l.which))
+		if int(which) >= len(l.choices) {
+			which = 0 // a mistake of the program's; the document stays readable
+		}
+		members = l.choices[which]
+	case plain:
+		members = l.plain
 	}
-	for i := range fields {
-		f := &fields[i]
-		if f.flags&skip != 0 {
+	from := len(b)
+	for i := range members {
+		m := &members[i]
+		if m.probed && *(*int)(unsafe.Add(p, m.probe)) == 0 {
 			continue
 		}
-		p, from, optional := unsafe.Add(p, f.offset), len(b), f.flags&optional != 0
-		switch f.kind {
+		p, optional := unsafe.Add(p, m.offset), m.optional
+		switch m.kind {
 		case text:
 			s := *(*string)(p)
-			if s == "" && optional {
+			var n int
+			if b, n = appendPlain(b, m.key, s); n < len(s) {
+				b = appendEscaped(b, s[n:], shortEscapes)
+			}
+			b = append(b, '"')
+		case enum:
+			v := *(*int32)(p)
+			if v == 0 && optional {
 				continue
 			}
-			b = f.begin(b)
-			if Plain(s) < len(s) {
-				b = AppendString(b, s)
-			} else {
-				b = append(append(append(b, '"'), s...), '"')
-			}
+			b = append(append(append(b, m.key...), m.elem.name(v)...), '"')
 		case raw:
-			if v := *(*[]byte)(p); len(v) > 0 {
-				b = append(f.begin(b), v...)
+			v := *(*[]byte)(p)
+			if len(v) == 0 {
+				v = null
 			}
+			b = append(append(b, m.key...), v...)
 		case objects:
-			if list := *(*[]unsafe.Pointer)(p); len(list) > 0 || !optional {
-				b = f.elem.appendList(f.begin(b), list, plain)
-			}
+			b = m.elem.appendList(append(b, m.key...), *(*[]unsafe.Pointer)(p), plain)
 		case objectPointer:
-			if e := *(*unsafe.Pointer)(p); e != nil {
-				b = f.elem.appendTo(f.begin(b), e, plain)
-			} else if !optional {
-				b = f.elem.appendTo(f.begin(b), f.elem.zero, plain)
+			e := *(*unsafe.Pointer)(p)
+			if e == nil {
+				e = m.elem.zero
 			}
+			b = m.elem.appendTo(append(b, m.key...), e, plain)
 		case object:
-			b = f.elem.appendTo(f.begin(b), p, plain)
+			b = m.elem.appendTo(append(b, m.key...), p, plain)
 		case own:
-			if !optional || !f.elem.empty(hidden(p)) {
-				b, _ = f.elem.append(f.begin(b), hidden(p), plain)
+			if optional && m.elem.empty(hidden(p)) {
+				continue
 			}
+			b, _ = m.elem.append(append(b, m.key...), hidden(p), plain)
 		case timestamp:
-			if t := *(*time.Time)(p); !t.IsZero() || !optional {
-				b = AppendTime(f.begin(b), t)
+			t := *(*time.Time)(p)
+			if t.IsZero() && optional {
+				continue
 			}
+			b = AppendTime(append(b, m.key...), t)
 		case texts:
-			if list := *(*[]string)(p); len(list) > 0 || !optional {
-				b = AppendStrings(f.begin(b), list)
-			}
+			b = AppendStrings(append(b, m.key...), *(*[]string)(p))
 		case textMap:
-			if m := *(*map[string]string)(p); len(m) > 0 || !optional {
-				b = appendMap(f.begin(b), m)
+			values := *(*map[string]string)(p)
+			if len(values) == 0 && optional {
+				continue
 			}
+			b = appendMap(append(b, m.key...), values)
 		case base64Bytes:
-			b = AppendBase64(f.begin(b), *(*[]byte)(p))
+			b = AppendBase64(append(b, m.key...), *(*[]byte)(p))
 		case truth:
-			if v := *(*bool)(p); v || !optional {
-				b = strconv.AppendBool(f.begin(b), v)
+			v := *(*bool)(p)
+			if !v && optional {
+				continue
 			}
+			b = strconv.AppendBool(append(b, m.key...), v)
 		case truthPointer:
-			if v := *(**bool)(p); v != nil {
-				b = strconv.AppendBool(f.begin(b), *v)
-			}
+			b = strconv.AppendBool(append(b, m.key...), **(**bool)(p))
 		case number:
-			if v := *(*int)(p); v != 0 || !optional {
-				b = strconv.AppendInt(f.begin(b), int64(v), 10)
-			}
+			b = strconv.AppendInt(append(b, m.key...), int64(*(*int)(p)), 10)
 		case number32:
-			if v := *(*int32)(p); v != 0 || !optional {
-				b = strconv.AppendInt(f.begin(b), int64(v), 10)
+			v := *(*int32)(p)
+			if v == 0 && optional {
+				continue
 			}
+			b = strconv.AppendInt(append(b, m.key...), int64(v), 10)
 		case number32Pointer:
-			if v := *(**int32)(p); v != nil {
-				b = strconv.AppendInt(f.begin(b), int64(*v), 10)
-			}
+			b = strconv.AppendInt(append(b, m.key...), int64(**(**int32)(p)), 10)
 		case number64:
-			if v := *(*int64)(p); v != 0 || !optional {
-				b = appendInt64(f.begin(b), v)
+			v := *(*int64)(p)
+			if v == 0 && optional {
+				continue
 			}
+			b = appendInt64(append(b, m.key...), v)
 		case number64Pointer:
-			if v := *(**int64)(p); v != nil {
-				b = appendInt64(f.begin(b), *v)
-			}
+			b = appendInt64(append(b, m.key...), **(**int64)(p))
 		}
-		if f.flags&oneof != 0 && len(b) > from {
+		if m.oneof {
 			break // the others cannot be there
 		}
 	}
-	return b
+	if len(b) == from {
+		return append(b, '{', '}')
+	}
+	b[from] = '{' // in place of the comma
+	return append(b, '}')
+}
+
+var null = []byte("null")
+
+// name returns the name of a value of an enumeration; that of 0 for one without.
+func (l *layout) name(v int32) string {
+	if v < 0 || int(v) >= len(l.names) {
+		v = 0
+	}
+	return l.names[v]
 }
 
 func (l *layout) appendMember(b []byte, p unsafe.Pointer, name string, required bool) []byte {
@@ -117,11 +138,22 @@ func (l *layout) appendMember(b []byte, p unsafe.Pointer, name string, required 
 		if l.fields[i].name != name {
 			continue
 		}
-		one := [1]field{l.fields[i]}
+		one := [1]member{l.fields[i].member}
 		if required {
-			one[0].flags &^= optional
+			one[0].optional, one[0].probed = false, false
 		}
-		return appendFields(b, p, one[:], false)
+		alone := layout{whole: one[:]}
+		from := len(b)
+		if b[from-1] == '{' {
+			b = alone.appendTo(b[:from-1], p, false)
+			return b[:len(b)-1]
+		}
+		b = alone.appendTo(b, p, false)
+		if b = b[:len(b)-1]; len(b) == from+1 {
+			return b[:from] // it is left out
+		}
+		b[from] = ','
+		return b
 	}
 	panic("json: no member " + name)
 }
@@ -133,14 +165,6 @@ func (l *layout) appendMember(b []byte, p unsafe.Pointer, name string, required 
 func hidden(p unsafe.Pointer) unsafe.Pointer {
 	x := uintptr(p)
 	return *(*unsafe.Pointer)(unsafe.Pointer(&x))
-}
-
-// begin appends the name.
-func (f *field) begin(b []byte) []byte {
-	if b[len(b)-1] == '{' {
-		return append(b, f.key[1:]...)
-	}
-	return append(b, f.key...)
 }
 
 func (l *layout) appendList(b []byte, list []unsafe.Pointer, plain bool) []byte {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math/bits"
 	"reflect"
+	"slices"
 	"time"
 	"unsafe"
 )
@@ -55,8 +56,8 @@ func (l *layout) readFrom(r *Reader, p unsafe.Pointer) *Fault {
 func (l *layout) member(r *Reader, next int) int {
 	rest := r.doc[r.at:]
 	for i := next; i < len(l.fields); i++ {
-		if key := l.fields[i].key[1:]; len(rest) >= len(key) && string(rest[:len(key)]) == key {
-			r.at += len(key)
+		if name := l.fields[i].begin; len(rest) >= len(name) && string(rest[:len(name)]) == name {
+			r.at += len(name)
 			return i
 		}
 	}
@@ -97,6 +98,17 @@ func (f *field) readFrom(r *Reader, p unsafe.Pointer) (fault *Fault) {
 		v := reflect.New(f.elem.of).UnsafePointer()
 		*(*unsafe.Pointer)(p) = v
 		return f.elem.readFrom(r, v)
+	case enum:
+		if r.Peek() == '"' {
+			from := r.at
+			text, _ := r.quoted()
+			if i := slices.Index(f.elem.names, string(text)); i >= 0 {
+				*(*int32)(p) = int32(i)
+				return nil
+			}
+			r.at = from
+		}
+		return f.elem.readFrom(r, p)
 	case object, own:
 		return f.elem.readFrom(r, p)
 	case timestamp:

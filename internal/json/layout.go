@@ -15,6 +15,11 @@ type layout struct {
 	fields []field
 	oneofs Seen           // the fields of its oneof
 	zero   unsafe.Pointer // an empty value, for what is REQUIRED but not there
+	names  []string       // of an enumeration
+
+	whole, plain []member   // what is written, and what in the plain form
+	choices      [][]member // in their place: without any choice, and with each
+	which        uintptr    // the offset of the field that says with which one
 
 	append func(b []byte, p unsafe.Pointer, plain bool) ([]byte, bool)
 	read   func(r *Reader, p unsafe.Pointer) *Fault
@@ -22,16 +27,26 @@ type layout struct {
 	empty  func(p unsafe.Pointer) bool
 }
 
-// A field is one member.
+// A member is all that has to be known of a field to write it.
+type member struct {
+	key      string // `,"name":`, and the quote that a text or an enumeration's name begins with
+	offset   uintptr
+	probe    uintptr // of what is 0 where the member is left out, if it is probed
+	probed   bool
+	elem     *layout // of objects and of own types
+	kind     kind
+	optional bool
+	oneof    bool
+}
+
+// A field is one member and how it is read.
 type field struct {
-	key    string // `,"name":`
-	offset uintptr
-	elem   *layout // of objects and of own types
-	kind   kind
-	flags  flags
-	of     reflect.Type
-	name   string
-	snake  string // the proto's name, where it differs
+	member
+	flags flags
+	of    reflect.Type
+	name  string
+	begin string // `"name":`
+	snake string // the proto's name, where it differs
 }
 
 // flags are what the tag says behind the name.
@@ -43,10 +58,11 @@ const (
 	oneof                      // at most one of those with this flag may be there
 	free                       // any: of raw JSON, where otherwise it is an object
 	bounded                    // Reader.Bound counts
+	choice                     // one of those of which another field says which is there
 	alias                      // read, but not written: another name of a field
 )
 
-var options = map[string]flags{"omitempty": optional, "omitzero": optional, "draft": draft, "oneof": oneof | optional, "any": free, "bounded": bounded}
+var options = map[string]flags{"omitempty": optional, "omitzero": optional, "draft": draft, "oneof": oneof | optional, "any": free, "bounded": bounded, "choice": choice}
 
 type kind uint8
 
@@ -67,6 +83,7 @@ const (
 	object
 	objectPointer
 	objects
+	enum
 	own // a type with hooks that is no struct
 )
 
@@ -90,7 +107,31 @@ func layoutOf(t reflect.Type) *layout {
 	if len(l.fields) > 64 {
 		panic(fmt.Sprintf("json: %v has too many fields", t))
 	}
+	l.whole, l.plain = l.without(alias), l.without(alias|draft)
+	var choices []member
+	for _, f := range l.fields {
+		if f.flags&choice != 0 {
+			choices = append(choices, f.member)
+		}
+	}
+	if choices != nil {
+		rest := l.without(alias | choice)
+		l.choices = append(l.choices, rest)
+		for _, c := range choices {
+			l.choices = append(l.choices, append([]member{c}, rest...))
+		}
+	}
 	return l
+}
+
+// without returns the fields that have none of these flags.
+func (l *layout) without(set flags) (list []member) {
+	for _, f := range l.fields {
+		if f.flags&set == 0 {
+			list = append(list, f.member)
+		}
+	}
+	return list
 }
 
 // add adds the fields of a struct, and of those that are embedded in it. Of equal
@@ -105,6 +146,9 @@ func (l *layout) add(t reflect.Type, offset uintptr) {
 		names, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		options += "," + f.Tag.Get("form")
 		if names == "-" {
+			if f.Tag.Get("form") == "which" {
+				l.which = offset + f.Offset
+			}
 			continue
 		}
 		if names == "" {
@@ -122,8 +166,20 @@ func (l *layout) field(t reflect.Type, name, tag string, offset uintptr, set fla
 	for _, option := range strings.Split(tag, ",") {
 		set |= options[option]
 	}
-	f := field{name: name, snake: snake(name), key: `,"` + name + `":`, offset: offset, of: t, flags: set}
+	f := field{name: name, snake: snake(name), begin: `"` + name + `":`, of: t, flags: set}
 	f.kind, f.elem = kindOf(t)
+	f.key, f.offset, f.optional, f.oneof = ","+f.begin, offset, set&optional != 0, set&oneof != 0
+	if f.kind == text || f.kind == enum {
+		f.key += `"`
+	}
+	switch f.kind {
+	case text, texts, raw, objects: // by their length
+		f.probe, f.probed = offset+unsafe.Sizeof(uintptr(0)), f.optional
+	case number, objectPointer:
+		f.probe, f.probed = offset, f.optional
+	case truthPointer, number32Pointer, number64Pointer:
+		f.probe, f.probed = offset, true
+	}
 	for i := range l.fields {
 		if l.fields[i].name == name {
 			l.fields[i] = f
@@ -145,9 +201,10 @@ func kindOf(t reflect.Type) (kind, *layout) {
 	case reflect.Int64:
 		return number64, nil
 	case reflect.Int32:
-		if !named {
-			return number32, nil
+		if named {
+			return enum, layoutOf(t)
 		}
+		return number32, nil
 	case reflect.Struct:
 		if t == reflect.TypeFor[time.Time]() {
 			return timestamp, nil
