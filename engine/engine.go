@@ -49,14 +49,12 @@ type Engine struct {
 
 	work sync.WaitGroup // owners, runs of the agent, and what begins either
 
-	mu      sync.Mutex // protects the fields below
+	mu      sync.Mutex // protects the fields below, and peers
 	topics  map[store.Key]*topic
 	owners  map[store.Key]*owner
-	drained bool              // no new work
-	hashes  map[uint64]*topic // topics by hash, if the store is shared
-	doubts  []*topic          // whose owner may have lost its task
+	drained bool // no new work
 
-	doubted chan struct{} // capacity one: there are doubts
+	peers *peers // nil: no other process has this store; set at start, then constant
 
 	tokenKey lazyKey
 	letters  *place.Duty    // of sending dead letters again
@@ -124,13 +122,12 @@ func newEngine(st store.Store, agents []Hosted, o *Options, several bool) (*Engi
 		topics:   map[store.Key]*topic{},
 		owners:   map[store.Key]*owner{},
 		mailHint: make(chan struct{}, 1),
-		hashes:   map[uint64]*topic{},
-		doubted:  make(chan struct{}, 1),
 	}
 	e.service.e = e
 	e.parked.most, e.parked.hint = maxParked, make(chan struct{}, 1)
 	e.admission.Capacity, e.admission.TakeUp = o.capacity(), o.takeUp()
 	e.admission.Counts, e.admission.Log = several, e.log
+	e.admission.Waited = o.capacity() > 0 || o.deadAfter() > 0
 	e.setLimits(*o.limits())
 	e.roster.Store(who)
 	if d := o.deadAfter(); d > 0 {
@@ -139,7 +136,9 @@ func newEngine(st store.Store, agents []Hosted, o *Options, several bool) (*Engi
 		e.nodes = &place.Fleet{
 			Node: e.node, Store: e.store, DeadAfter: d, Log: e.log,
 			Verify: e.verifyAll, Beaten: e.taker.others, Wrote: e.wrote,
+			Hear: []func(context.Context){e.watch, e.pollRemote, e.mail},
 		}
+		e.peers = newPeers()
 	} else {
 		e.nodes = &place.Alone{Node: e.node, Store: e.store, Wrote: e.wrote}
 	}
@@ -168,12 +167,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	live, die := context.WithCancel(context.WithoutCancel(ctx))
 	defer die()
 	pulse.Go(func() { e.probe(live) })
-	pulse.Go(func() { e.nodes.Beat(live) })
-	if e.nodes.Shared() {
-		pulse.Go(func() { e.watch(live) })
-		pulse.Go(func() { e.pollFar(live) })
-		pulse.Go(func() { e.mail(live) })
-	}
+	pulse.Go(func() { e.nodes.Attend(live) })
 	pulse.Go(func() { e.makeWay(ctx) })
 	e.work.Go(func() { e.takeUp(ctx) })
 	e.work.Go(func() { e.retain(ctx) })

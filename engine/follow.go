@@ -24,28 +24,19 @@ func (e *Engine) follow(ctx context.Context, t *topic, cursor, generation int64,
 	var timer *time.Timer
 	for {
 		entries, known, changed := t.after(cursor)
-		switch {
-		case known:
-		case t.shared:
+		if !known {
 			var err error
-			if entries, changed, err = e.afar(ctx, t, cursor); err != nil {
-				yield(nil, err)
-				return false
-			}
-			if t.isDetached() {
-				return false
-			}
-			known = true
-		default:
-			err := e.makeRoomFor(ctx, t.key)
-			if err == nil {
-				entries, err = e.behind(ctx, t.key, cursor)
+			switch {
+			case t.contested():
+				entries, changed, err = e.remoteEntries(ctx, t, cursor)
+				known = true
+			default:
+				entries, err = e.storedEntries(ctx, t, cursor)
 			}
 			if err != nil {
 				yield(nil, err)
 				return false
 			}
-			entries = t.published(entries)
 			if t.isDetached() {
 				return false // to subscribe again, if the task is still there
 			}
@@ -115,6 +106,15 @@ func (e *Engine) follow(ctx context.Context, t *topic, cursor, generation int64,
 			return false
 		}
 	}
+}
+
+// storedEntries returns the entries behind a cursor from the store.
+func (e *Engine) storedEntries(ctx context.Context, t *topic, cursor int64) ([]sized, error) {
+	if err := e.makeRoomFor(ctx, t.key); err != nil {
+		return nil, err
+	}
+	entries, err := e.behind(ctx, t.key, cursor)
+	return t.published(entries), err
 }
 
 // showsOne reports whether there is an event among entries.
@@ -226,8 +226,8 @@ func (e *Engine) await(ctx context.Context, t *topic, after int64, end func(a2a.
 // rowOf returns the row of a task that nobody here owns. What others do to it
 // rings the topic's bell, if the store is shared.
 func (e *Engine) rowOf(ctx context.Context, t *topic) (*store.Row, error) {
-	if t.shared {
-		return e.rowAfar(ctx, t)
+	if t.contested() {
+		return e.rowRemote(ctx, t)
 	}
 	rec, err := e.store.Get(ctx, t.key, store.RowOnly)
 	if err != nil {

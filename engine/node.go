@@ -15,10 +15,7 @@ import (
 // present makes sure that others know of this process before it has a task: they
 // would take it. It may be asked before Run has got as far as that.
 func (e *Engine) present(ctx context.Context) error {
-	if e.nodes.Registered() || !e.nodes.Shared() {
-		return nil
-	}
-	if err := e.nodes.Register(ctx); err != nil {
+	if err := e.nodes.Present(ctx); err != nil {
 		return errUnwritten(failed(err, "register with the store"))
 	}
 	return nil
@@ -132,12 +129,10 @@ func (e *Engine) evict(o *owner) {
 	o.nudge()
 }
 
-var errTaken = errors.New("engine: another process has the task")
-
 // errElsewhere is what they get who need the task's owner: r, if not nil, says
 // which it is.
 func errElsewhere(r *store.Row) error {
-	by := errTaken
+	by := place.ErrTaken
 	if r != nil {
 		by = &elsewhere{r.Node, r.Epoch}
 	}
@@ -153,7 +148,7 @@ func errElsewhere(r *store.Row) error {
 func (e *Engine) trusted(ctx context.Context, t *topic) (bool, error) {
 	o, waits := t.holder()
 	// A task that waits for its client may be gone on with anywhere, at any time.
-	if o == nil || !(waits && t.shared) && !e.nodes.Lapsed() {
+	if o == nil || !(waits && t.contested()) && !e.nodes.Lapsed() {
 		return true, nil
 	}
 	return e.verify(ctx, o)

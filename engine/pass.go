@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/engine/internal/place"
 	"github.com/parley-a2a/parley/internal/budget"
 	"github.com/parley-a2a/parley/store"
 )
@@ -45,19 +46,19 @@ const (
 // errMoved says that the process that was asked has the task no more.
 var errMoved = errors.New("engine: another process has the task by now")
 
-// elsewhere says which process has a task. It is an errTaken.
+// elsewhere says which process has a task. It is an place.ErrTaken.
 type elsewhere struct {
 	node  string
 	epoch int64
 }
 
-func (*elsewhere) Error() string        { return errTaken.Error() }
-func (*elsewhere) Is(target error) bool { return target == errTaken }
+func (*elsewhere) Error() string        { return place.ErrTaken.Error() }
+func (*elsewhere) Is(target error) bool { return target == place.ErrTaken }
 
 // moved reports whether a call came to nothing because another process has the
 // task, so that it is for that one.
 func (e *Engine) moved(err error) bool {
-	return errors.Is(err, errDrawn) || e.nodes.Shared() && (errors.Is(err, errTaken) || errors.Is(err, store.ErrLeaseLost) || errors.Is(err, store.ErrConflict))
+	return errors.Is(err, errDrawn) || e.nodes.Moved(err)
 }
 
 // holder returns who has the task according to an error, or nil.

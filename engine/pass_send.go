@@ -144,8 +144,8 @@ func (p *post) decided() {
 // takenBefore reports whether another process has taken a message, since it was
 // looked for last and before this process loaded its task. Whoever does so later
 // is met by the append, for the log has grown then.
-func (e *Engine) takenBefore(ctx context.Context, p *post) error {
-	if !e.nodes.Shared() || p.identity == nil {
+func (e *Engine) takenBefore(ctx context.Context, t *topic, p *post) error {
+	if !t.contested() || p.identity == nil {
 		return nil
 	}
 	r, err := e.receipt(ctx, p.identity)
@@ -155,9 +155,9 @@ func (e *Engine) takenBefore(ctx context.Context, p *post) error {
 	return err
 }
 
-// overAfar looks whether a turn that ended in another process did not take d's
+// overElsewhere looks whether a turn that ended in another process did not take d's
 // message: then the next one began together with its end. See post.over.
-func (e *Engine) overAfar(ctx context.Context, d taken) {
+func (e *Engine) overElsewhere(ctx context.Context, d taken) {
 	p := d.post
 	if !p.reopen || p.entry != nil { // its owner is here, and knows
 		return

@@ -39,7 +39,7 @@ func (e *Engine) loadAt(ctx context.Context, t *topic) (*a2a.Task, int64, error)
 		return nil, 0, failed(err, "read task "+t.key.ID)
 	}
 	task, err := e.task(ctx, rec, true)
-	if known, last := t.snapshot(); known != nil && last > 0 && last < rec.Last && !t.shared {
+	if known, last := t.snapshot(); known != nil && last > 0 && last < rec.Last && !t.contested() {
 		// The task got an owner here meanwhile, and its newest commit is not
 		// published yet: who looks next must not see less than who looks now.
 		return known, last, nil

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/engine/internal/place"
 	"github.com/parley-a2a/parley/internal/budget"
 	"github.com/parley-a2a/parley/store"
 )
@@ -339,7 +340,7 @@ const takePatience = time.Second
 // orphaning reports whether a task that could not be given an owner for this
 // reason may be this process's nevertheless.
 func orphaning(err error) bool {
-	return !errors.Is(err, a2a.ErrTaskNotFound) && !errors.Is(err, errTaken) && !errors.Is(err, a2a.ErrRateLimited)
+	return !errors.Is(err, a2a.ErrTaskNotFound) && !errors.Is(err, place.ErrTaken) && !errors.Is(err, a2a.ErrRateLimited)
 }
 
 // slotTime is how long a task that says nothing has its slot, from when it runs:

@@ -132,7 +132,7 @@ func (e *Engine) followTurn(ctx context.Context, d taken, cursor, generation int
 	}, func(ev *a2a.StreamResponse, err error) bool {
 		before := ev != nil && ev.Seq <= d.seq
 		if d.passed && ev != nil && !before && ev.State().Terminal() {
-			e.overAfar(ctx, d)
+			e.overElsewhere(ctx, d)
 		}
 		over := ev != nil && !before && ev.State().Terminal() && ev.Seq <= p.over.Load()
 		on = before || over

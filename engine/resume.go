@@ -59,7 +59,7 @@ func (o *owner) load(ctx context.Context, drawn bool, patience time.Duration) er
 	o.lease = lease{rec.Node, rec.Epoch, o.saved.row.Epoch, drawn}
 	o.saved.wanted = rec.Active
 	task := &a2a.Task{}
-	work := workClock{waits: o.e.opts.capacity() > 0 || o.e.nodes.Shared()}
+	work := workClock{waits: o.e.admission.Waited}
 	var behind a2a.EntryKind
 	for _, en := range entries {
 		answers := en.Kind == a2a.EntryMessage && o.draft.state == a2a.TaskStateAuthRequired

@@ -274,7 +274,7 @@ func (e *Engine) followUp(ctx context.Context, t *topic, p *post, b *birth) (*ow
 		}
 		if !born {
 			if err = checkContext(p.message, o.contextID); err == nil {
-				err = e.takenBefore(ctx, p)
+				err = e.takenBefore(ctx, t, p)
 			}
 			if err == nil {
 				var done func()

@@ -3,7 +3,6 @@ package engine
 import (
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/store"
@@ -16,24 +15,18 @@ type topic struct {
 	key  store.Key
 	refs int // protected by Engine.mu
 
-	shared bool   // other processes may go on with the task; set at start, then constant
-	hash   uint64 // by which hints name it, if shared; set at start, then constant
-	twin   *topic // the next one of this hash; protected by Engine.mu
+	remote *remote // what other processes do to the task; nil: there are none; set at start, then constant
 
 	mu       sync.Mutex // protects the fields below
 	changed  bell
 	owner    *owner    // whose task is held; nil if nobody's
 	lost     error     // why the last owner gave the task up, if no other process has it
 	task     *a2a.Task // fold of the log up to last; nil while nobody here owns the task
-	last     int64     // the durable watermark, while task is set; otherwise see far
+	last     int64     // the durable watermark, while task is set; otherwise what was read for all
 	tail     []sized   // the newest entries, the last of them at last
 	bytes    int       // in tail
 	detached bool      // the task is about to be deleted: readers leave, see retire
 	ended    int64     // seq of the newest end that was seen; the task may have gone on since
-	far      far
-	aloft    bool      // the owner has an append under way that others may see before it is published; if shared
-	heard    int64     // counts what was heard of the task from others
-	born     time.Time // Row.Created of a task that nobody here owns; zero: not known
 }
 
 // sized is an entry with the size of its stored body, in bytes.
@@ -64,10 +57,9 @@ const (
 // adopt makes t hold the task as committed up to last, for its new owner.
 func (t *topic) adopt(o *owner, task *a2a.Task, last int64) {
 	t.mu.Lock()
-	t.owner, t.lost, t.aloft = o, nil, false
+	t.owner, t.lost = o, nil
 	t.task, t.last, t.tail, t.bytes = task, last, nil, 0
-	t.far.row, t.far.gone = nil, false
-	t.heard++
+	t.remote.adopted()
 	t.wakeLocked() // who waits for news of others
 	t.mu.Unlock()
 }
@@ -97,7 +89,7 @@ func (t *topic) publish(o *owner, entries []sized, behind *a2a.Task, at func(*a2
 	if t.owner != o {
 		return false
 	}
-	t.aloft = false
+	t.remote.appends(false)
 	if behind != nil {
 		t.task = behind
 	}
@@ -150,8 +142,9 @@ func (t *topic) trimLocked() {
 func (t *topic) release(o *owner, lost error) {
 	t.mu.Lock()
 	if t.owner == o {
-		t.owner, t.lost, t.aloft = nil, lost, false
-		if t.task != nil && (!t.task.Status.State.Terminal() || t.task.Version.Reopens() && t.shared) {
+		t.owner, t.lost = nil, lost
+		t.remote.appends(false)
+		if t.task != nil && (!t.task.Status.State.Terminal() || t.task.Version.Reopens() && t.contested()) {
 			t.task, t.last, t.tail, t.bytes = nil, 0, nil, 0
 			t.staleLocked()
 		}
@@ -166,24 +159,22 @@ func (t *topic) wakeLocked() {
 
 // fly notes that an append is under way.
 func (t *topic) fly() {
-	if !t.shared {
-		return
+	if t.contested() { // otherwise a lock for each append would be for nothing
+		t.mu.Lock()
+		t.remote.appends(true)
+		t.mu.Unlock()
 	}
-	t.mu.Lock()
-	t.aloft = true
-	t.mu.Unlock()
 }
 
 // newest is snapshot for who may have seen more in another process: nil as well
 // while that is possible.
 func (t *topic) newest() (*a2a.Task, int64) {
 	t.mu.Lock()
-	aloft := t.aloft
-	t.mu.Unlock()
-	if aloft {
+	defer t.mu.Unlock()
+	if t.contested() && t.remote.aloft {
 		return nil, 0
 	}
-	return t.snapshot()
+	return t.snapshotLocked()
 }
 
 // snapshot returns the task as committed and its watermark, or nil if nobody
@@ -191,6 +182,10 @@ func (t *topic) newest() (*a2a.Task, int64) {
 func (t *topic) snapshot() (*a2a.Task, int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	return t.snapshotLocked()
+}
+
+func (t *topic) snapshotLocked() (*a2a.Task, int64) {
 	if t.task == nil {
 		return nil, 0
 	}
@@ -334,13 +329,9 @@ func (e *Engine) join(k store.Key) *topic {
 func (e *Engine) joinLocked(k store.Key) *topic {
 	t := e.topics[k]
 	if t == nil {
-		t = &topic{key: k, shared: e.nodes.Shared()}
+		t = &topic{key: k}
 		e.topics[k] = t
-		if t.shared {
-			t.hash = k.Hash()
-			t.far.stale = true // nothing of it was read
-			t.twin, e.hashes[t.hash] = e.hashes[t.hash], t
-		}
+		e.peers.joined(t)
 	}
 	t.refs++
 	return t
@@ -361,19 +352,5 @@ func (e *Engine) leaveLocked(t *topic) {
 // dropLocked forgets a topic that is in e.topics.
 func (e *Engine) dropLocked(t *topic) {
 	delete(e.topics, t.key)
-	if !t.shared {
-		return
-	}
-	first := e.hashes[t.hash]
-	switch {
-	case first != t:
-		for first.twin != t {
-			first = first.twin
-		}
-		first.twin = t.twin
-	case t.twin == nil:
-		delete(e.hashes, t.hash)
-	default:
-		e.hashes[t.hash] = t.twin
-	}
+	e.peers.left(t)
 }

@@ -94,7 +94,7 @@ func (o *owner) post(p *post) error {
 // holdsLocked reports whether a message is for the agent once it is committed, and
 // not before: where processes share a store any of them may go on with a task that
 // waited, and only the one whose append is the first has it.
-func (o *owner) holdsLocked(waited bool) bool { return waited && o.e.nodes.Shared() }
+func (o *owner) holdsLocked(waited bool) bool { return waited && o.topic.contested() }
 
 // heldLocked lets the agent have what was committed of a flight.
 func (o *owner) heldLocked(f *flight) {

@@ -57,22 +57,22 @@ func (e *Engine) hearOf(hash uint64, all bool) {
 		}
 		return
 	}
-	for t := e.hashes[hash]; t != nil; t = t.twin {
+	for t := e.peers.topics[hash]; t != nil; t = t.remote.twin {
 		e.hearOfLocked(t)
 	}
 }
 
 // hearOfLocked is told of the owners here, too, unless the store leaves that out.
 func (e *Engine) hearOfLocked(t *topic) {
-	far := t.farLocked()
+	remote := t.remoteLocked()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
-	case !far:
+	case !remote:
 	case t.task == nil:
 		t.staleLocked()
-	case len(e.doubts) < rowsAtOnce: // otherwise the next poll finds it
-		e.doubts = append(e.doubts, t)
-		nudge(e.doubted)
+	case len(e.peers.doubts) < rowsAtOnce: // otherwise the next poll finds it
+		e.peers.doubts = append(e.peers.doubts, t)
+		nudge(e.peers.doubted)
 	}
 }

@@ -25,6 +25,7 @@ type Admission struct {
 	Capacity int  // zero: no bound
 	TakeUp   int  // slots, see Reserve
 	Counts   bool // count tasks even without limits, which may be set later
+	Waited   bool // tasks may have waited in the store, for this process or another one
 	Log      *slog.Logger
 
 	mu           sync.Mutex // protects the fields below, and all tickets

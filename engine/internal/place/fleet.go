@@ -26,6 +26,8 @@ type Fleet struct {
 	Beaten func()
 	// Wrote hears the outcome of each beat but the first.
 	Wrote func(error)
+	// Hear are functions that hear what other processes do, each until its ctx ends.
+	Hear []func(ctx context.Context)
 	// Clock is this machine's time; nil: time.Now.
 	Clock func() time.Time
 
@@ -37,7 +39,6 @@ type Fleet struct {
 	heard   time.Time  // the last beat
 }
 
-func (f *Fleet) Shared() bool     { return true }
 func (f *Fleet) Registered() bool { return f.beaten.Load() != nil }
 func (f *Fleet) Now() time.Time   { return f.clock.now(f.here()) }
 
@@ -92,8 +93,28 @@ func (f *Fleet) Register(ctx context.Context) error {
 	return nil
 }
 
-// Beat beats until ctx ends.
-func (f *Fleet) Beat(ctx context.Context) {
+func (f *Fleet) Present(ctx context.Context) error {
+	if f.Registered() {
+		return nil
+	}
+	return f.Register(ctx)
+}
+
+func (f *Fleet) Moved(err error) bool {
+	return errors.Is(err, ErrTaken) || errors.Is(err, store.ErrLeaseLost) || errors.Is(err, store.ErrConflict)
+}
+
+func (f *Fleet) Attend(ctx context.Context) {
+	var all sync.WaitGroup
+	defer all.Wait()
+	for _, hear := range f.Hear {
+		all.Go(func() { hear(ctx) })
+	}
+	f.beats(ctx)
+}
+
+// beats beats until ctx ends.
+func (f *Fleet) beats(ctx context.Context) {
 	tick := time.NewTimer(max(f.DeadAfter/4, time.Millisecond))
 	defer tick.Stop()
 	for {

@@ -13,6 +13,7 @@ package place
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"time"
 
@@ -22,16 +23,21 @@ import (
 // Place is what an engine knows of the processes that have its store. It is safe for
 // concurrent use.
 type Place interface {
-	// Shared reports whether other processes may have tasks of this store.
-	Shared() bool
 	// Now is the time by which the processes of a store agree.
 	Now() time.Time
 	// Register makes the store know of this process. Once it has worked it does nothing.
 	Register(context.Context) error
 	// Registered reports whether the store knows of this process.
 	Registered() bool
-	// Beat keeps this process alive in the eyes of others until ctx ends.
-	Beat(ctx context.Context)
+	// Present makes sure that others know of this process before it has a task: they
+	// would take it.
+	Present(context.Context) error
+	// Attend keeps this process alive in the eyes of others, and hears what they do,
+	// until ctx ends.
+	Attend(ctx context.Context)
+	// Moved reports whether an error means that another process has the task by now, so
+	// that a call for it is for that one.
+	Moved(error) bool
 	// Try beats once, to see whether the store works.
 	Try(context.Context)
 	// DeadBefore is when a process must have beaten to be alive.
@@ -50,6 +56,9 @@ var (
 	Nobody   = time.UnixMilli(0)
 )
 
+// ErrTaken says that another process has a task.
+var ErrTaken = errors.New("place: another process has the task")
+
 // Alone is the place of a process whose store is open nowhere else. The fields are
 // set before it is used, then constant.
 type Alone struct {
@@ -61,12 +70,13 @@ type Alone struct {
 	registered atomic.Bool
 }
 
-func (a *Alone) Shared() bool          { return false }
-func (a *Alone) Now() time.Time        { return time.Now() }
-func (a *Alone) Registered() bool      { return a.registered.Load() }
-func (a *Alone) Beat(context.Context)  {} // nobody listens, and an idle process leaves the disk alone
-func (a *Alone) DeadBefore() time.Time { return Everyone }
-func (a *Alone) Lapsed() bool          { return false }
+func (a *Alone) Now() time.Time                { return time.Now() }
+func (a *Alone) Registered() bool              { return a.registered.Load() }
+func (a *Alone) Present(context.Context) error { return nil }
+func (a *Alone) Attend(context.Context)        {} // nobody listens, and an idle process leaves the disk alone
+func (a *Alone) Moved(error) bool              { return false }
+func (a *Alone) DeadBefore() time.Time         { return Everyone }
+func (a *Alone) Lapsed() bool                  { return false }
 
 func (a *Alone) Register(ctx context.Context) error {
 	if a.registered.Load() {

@@ -118,7 +118,7 @@ func subscribe(w *world, id string, n int) *subscribers {
 // Many who read a task that is at work in another process see all of it, at once,
 // and cost the store one read per event; without hints they see it with the next
 // poll, of which there is one for all.
-func TestManyReadersAfar(t *testing.T) {
+func TestManyRemoteReaders(t *testing.T) {
 	for _, deaf := range []bool{false, true} {
 		t.Run(fmt.Sprint("deaf=", deaf), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -176,7 +176,7 @@ func TestManyReadersAfar(t *testing.T) {
 				if got := <-long; got.Generation <= task.Generation {
 					t.Error("the long poll saw nothing")
 				}
-				if n := len(reads.topics) + len(reads.hashes); n != 0 {
+				if n := len(reads.topics) + len(reads.peers.topics); n != 0 {
 					t.Errorf("%d topics are left", n)
 				}
 				works.stop()
@@ -187,7 +187,7 @@ func TestManyReadersAfar(t *testing.T) {
 }
 
 // Streams of many tasks that do nothing cost a query per chunk and second.
-func TestIdleReadersAfar(t *testing.T) {
+func TestIdleRemoteReaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := store.NewMemory()
 		defer mem.Close()

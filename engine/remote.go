@@ -18,12 +18,79 @@ import (
 // poll for all such tasks, says that there may be more; then one reader asks, and
 // the others wait for what it finds.
 
-// far is what a topic knows of a task that nobody here owns. Protected by topic.mu.
-type far struct {
+// remote is what a topic knows of what other processes do to its task.
+type remote struct {
+	hash uint64 // by which hints name the task; set at start, then constant
+	twin *topic // the next one of this hash; protected by Engine.mu
+
+	// protected by topic.mu
+	aloft bool  // the owner here has an append under way that others may see before it is published
+	heard int64 // counts what was heard of others
+
+	// of a task that nobody here owns; protected by topic.mu
 	stale   bool          // the log may go beyond the tail
 	row     *store.Row    // nil: it may have changed since it was read
 	gone    bool          // there is no such task, as far as is known
 	reading chan struct{} // closed when the read under way is over; nil: none is
+	born    time.Time     // Row.Created; zero: not known
+}
+
+// peers are the topics by which an engine hears what others do. Protected by Engine.mu,
+// but for doubted.
+type peers struct {
+	topics  map[uint64]*topic // by hash
+	doubts  []*topic          // whose owner may have lost its task
+	doubted chan struct{}     // capacity one: there are doubts
+}
+
+func newPeers() *peers { return &peers{topics: map[uint64]*topic{}, doubted: make(chan struct{}, 1)} }
+
+// joined lets hints reach a topic that has just begun. Without peers there are none.
+func (p *peers) joined(t *topic) {
+	if p == nil {
+		return
+	}
+	hash := t.key.Hash()
+	t.remote = &remote{hash: hash, twin: p.topics[hash], stale: true} // nothing of it was read
+	p.topics[hash] = t
+}
+
+// left forgets a topic.
+func (p *peers) left(t *topic) {
+	if p == nil {
+		return
+	}
+	r := t.remote
+	first := p.topics[r.hash]
+	switch {
+	case first != t:
+		for first.remote.twin != t {
+			first = first.remote.twin
+		}
+		first.remote.twin = r.twin
+	case r.twin == nil:
+		delete(p.topics, r.hash)
+	default:
+		p.topics[r.hash] = r.twin
+	}
+}
+
+// contested reports whether other processes may go on with t's task.
+func (t *topic) contested() bool { return t.remote != nil }
+
+// adopted notes that the task has an owner here, and nothing of it is under way.
+func (r *remote) adopted() {
+	if r != nil {
+		r.aloft, r.row, r.gone = false, nil, false
+		r.heard++
+	}
+}
+
+// appends notes whether the owner has an append under way.
+func (r *remote) appends(is bool) {
+	if r != nil {
+		r.aloft = is
+	}
 }
 
 // soon is a channel that is closed: what is waited for may be there.
@@ -33,12 +100,12 @@ var soon = func() chan struct{} {
 	return c
 }()
 
-// farPage is how many entries are read at a time.
-const farPage = 512
+// remotePage is how many entries are read at a time.
+const remotePage = 512
 
 // afar returns the entries behind a cursor of a task that nobody here owns, or
 // else a channel that is closed when there may be some, or somebody owns it.
-func (e *Engine) afar(ctx context.Context, t *topic, cursor int64) ([]sized, <-chan struct{}, error) {
+func (e *Engine) remoteEntries(ctx context.Context, t *topic, cursor int64) ([]sized, <-chan struct{}, error) {
 	for {
 		t.mu.Lock()
 		if t.detached || t.task != nil && t.last-cursor <= int64(len(t.tail)) {
@@ -50,7 +117,7 @@ func (e *Engine) afar(ctx context.Context, t *topic, cursor int64) ([]sized, <-c
 			if len(t.tail) == 0 {
 				t.last = cursor
 			}
-			t.far.stale = true
+			t.remote.stale = true
 		}
 		switch behind := t.last - cursor; {
 		case behind > int64(len(t.tail)):
@@ -65,8 +132,8 @@ func (e *Engine) afar(ctx context.Context, t *topic, cursor int64) ([]sized, <-c
 			t.eventsLocked()
 			t.mu.Unlock()
 			return entries, nil, nil
-		case !t.far.stale:
-			gone, lost, changed := t.far.gone, t.lost, t.changed.wait()
+		case !t.remote.stale:
+			gone, lost, changed := t.remote.gone, t.lost, t.changed.wait()
 			t.mu.Unlock()
 			if gone && e.deleted(ctx, t.key) {
 				lost = errNotFound(t.key.ID)
@@ -82,15 +149,15 @@ func (e *Engine) afar(ctx context.Context, t *topic, cursor int64) ([]sized, <-c
 			}
 			continue
 		}
-		t.far.stale = false
+		t.remote.stale = false
 		from := t.last
 		t.mu.Unlock()
-		entries, more, bad := e.readFar(ctx, t.key, from)
+		entries, more, bad := e.readRemote(ctx, t.key, from)
 		err := e.outlast(ctx, bad)
 		t.mu.Lock()
 		switch {
 		case bad != nil:
-			t.far.stale = true
+			t.remote.stale = true
 			t.wakeLocked()
 		case t.task == nil && !t.detached && t.last == from:
 			if t.addLocked(entries, more); len(entries) == 0 && cursor > from {
@@ -108,9 +175,9 @@ func (e *Engine) afar(ctx context.Context, t *topic, cursor int64) ([]sized, <-c
 // turnLocked waits for the read under way, and returns false then, without the
 // lock. If there is none it is the caller's turn, until overLocked.
 func (t *topic) turnLocked(ctx context.Context, e *Engine) bool {
-	reading := t.far.reading
+	reading := t.remote.reading
 	if reading == nil {
-		t.far.reading = make(chan struct{})
+		t.remote.reading = make(chan struct{})
 		return true
 	}
 	t.mu.Unlock()
@@ -123,18 +190,18 @@ func (t *topic) turnLocked(ctx context.Context, e *Engine) bool {
 }
 
 func (t *topic) overLocked() {
-	close(t.far.reading)
-	t.far.reading = nil
+	close(t.remote.reading)
+	t.remote.reading = nil
 }
 
-// readFar reads the next entries of a log with their stored bodies. more says that
+// readRemote reads the next entries of a log with their stored bodies. more says that
 // there may be more of them.
-func (e *Engine) readFar(ctx context.Context, k store.Key, after int64) (out []sized, more bool, err error) {
-	raw, err := e.store.Entries(ctx, k, after, farPage)
+func (e *Engine) readRemote(ctx context.Context, k store.Key, after int64) (out []sized, more bool, err error) {
+	raw, err := e.store.Entries(ctx, k, after, remotePage)
 	if err != nil {
 		return nil, false, failed(err, "read task "+k.ID)
 	}
-	more = store.Full(raw, farPage)
+	more = store.Full(raw, remotePage)
 	apart := 0 // bytes of content that is stored apart
 	for i := range raw {
 		if apart >= store.PageBytes {
@@ -163,7 +230,7 @@ func (e *Engine) readFar(ctx context.Context, k store.Key, after int64) (out []s
 
 // addLocked adds what was read behind the tail. more says that there may be more.
 func (t *topic) addLocked(entries []sized, more bool) {
-	t.far.stale = more
+	t.remote.stale = more
 	if len(entries) == 0 {
 		return
 	}
@@ -182,12 +249,12 @@ func (t *topic) addLocked(entries []sized, more bool) {
 	t.wakeLocked() // those who came meanwhile, and found nothing
 }
 
-// rowAfar returns the row of a task that nobody here owns, as it was when it was
+// rowRemote returns the row of a task that nobody here owns, as it was when it was
 // last heard of.
-func (e *Engine) rowAfar(ctx context.Context, t *topic) (*store.Row, error) {
+func (e *Engine) rowRemote(ctx context.Context, t *topic) (*store.Row, error) {
 	for {
 		t.mu.Lock()
-		if r := t.far.row; r != nil {
+		if r := t.remote.row; r != nil {
 			t.mu.Unlock()
 			return r, nil
 		}
@@ -200,7 +267,7 @@ func (e *Engine) rowAfar(ctx context.Context, t *topic) (*store.Row, error) {
 			}
 			continue
 		}
-		heard := t.heard
+		heard := t.remote.heard
 		t.mu.Unlock()
 		rec, bad := e.store.Get(ctx, t.key, store.RowOnly)
 		if bad != nil {
@@ -208,8 +275,8 @@ func (e *Engine) rowAfar(ctx context.Context, t *topic) (*store.Row, error) {
 		}
 		err := e.outlast(ctx, bad)
 		t.mu.Lock()
-		if bad == nil && heard == t.heard && t.task == nil {
-			t.far.row = &rec.Row
+		if bad == nil && heard == t.remote.heard && t.task == nil {
+			t.remote.row = &rec.Row
 		}
 		t.overLocked()
 		t.mu.Unlock()
@@ -225,9 +292,7 @@ func (e *Engine) rowAfar(ctx context.Context, t *topic) (*store.Row, error) {
 }
 
 // passing reports whether a shared store failed because it is out of reach.
-func (e *Engine) passing(err error) bool {
-	return errors.Is(err, store.ErrUnreachable) && e.nodes.Shared()
-}
+func (e *Engine) passing(err error) bool { return errors.Is(err, store.ErrUnreachable) }
 
 // outlast waits where a read failed because a shared store is out of reach, until
 // it is back, and returns nil: those who wait for news of a task wait on.
@@ -265,25 +330,27 @@ func (e *Engine) lasting(ctx context.Context, read func() error) error {
 // staleLocked says that the task may have changed, to readers of what another
 // process does to it.
 func (t *topic) staleLocked() {
-	t.heard++
-	t.far.stale, t.far.row = true, nil
+	if r := t.remote; r != nil {
+		r.heard++
+		r.stale, r.row = true, nil
+	}
 	t.wakeLocked()
 }
 
-// pollFar asks the store for all tasks that are read here and at work elsewhere,
+// pollRemote asks the store for all tasks that are read here and at work elsewhere,
 // every Options.Poll until ctx ends, and sooner for those that are in doubt.
-func (e *Engine) pollFar(ctx context.Context) {
+func (e *Engine) pollRemote(ctx context.Context) {
 	tick := time.NewTimer(e.opts.poll())
 	defer tick.Stop()
 	for {
 		var some []*topic
 		select {
 		case <-tick.C:
-			some = e.farTopics()
+			some = e.remoteTopics()
 			tick.Reset(e.opts.poll())
-		case <-e.doubted:
+		case <-e.peers.doubted:
 			e.mu.Lock()
-			some, e.doubts = e.doubts, nil
+			some, e.peers.doubts = e.peers.doubts, nil
 			e.mu.Unlock()
 		case <-ctx.Done():
 			return
@@ -296,21 +363,21 @@ func (e *Engine) pollFar(ctx context.Context) {
 	}
 }
 
-// farTopics returns the topics with readers whose tasks others may go on with.
-func (e *Engine) farTopics() (some []*topic) {
+// remoteTopics returns the topics with readers whose tasks others may go on with.
+func (e *Engine) remoteTopics() (some []*topic) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, t := range e.topics {
-		if t.farLocked() {
+		if t.remoteLocked() {
 			some = append(some, t)
 		}
 	}
 	return some
 }
 
-// farLocked reports whether readers of t have to hear what others do. Engine.mu is
+// remoteLocked reports whether readers of t have to hear what others do. Engine.mu is
 // held.
-func (t *topic) farLocked() bool {
+func (t *topic) remoteLocked() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.task == nil || t.refs > 1 && t.owner != nil && t.task.Status.State.Interrupted()
@@ -323,7 +390,7 @@ func (e *Engine) compare(ctx context.Context, some []*topic) error {
 	for i, t := range some {
 		keys[i] = t.key
 		t.mu.Lock()
-		heard[i] = t.heard
+		heard[i] = t.remote.heard
 		t.mu.Unlock()
 	}
 	rows, err := e.rows(ctx, keys)
@@ -335,18 +402,18 @@ func (e *Engine) compare(ctx context.Context, some []*topic) error {
 		t.mu.Lock()
 		o, again := t.owner, false
 		switch {
-		case t.detached || heard[i] != t.heard: // somebody looks anyway
+		case t.detached || heard[i] != t.remote.heard: // somebody looks anyway
 			o = nil
 		case t.task != nil:
 		case !ok:
-			if o = nil; !t.far.gone {
-				t.far.gone = true
+			if o = nil; !t.remote.gone {
+				t.remote.gone = true
 				t.staleLocked()
 			}
 		default:
 			o = nil
-			again = !t.born.IsZero() && !t.born.Equal(row.Created)
-			t.born = row.Created
+			again = !t.remote.born.IsZero() && !t.remote.born.Equal(row.Created)
+			t.remote.born = row.Created
 			t.seenLocked(&row)
 		}
 		t.mu.Unlock()
@@ -372,12 +439,12 @@ func (e *Engine) detach(t *topic) {
 
 // seenLocked compares a row with what readers have seen.
 func (t *topic) seenLocked(row *store.Row) {
-	was := t.far.row
-	t.far.gone = false
+	was := t.remote.row
+	t.remote.gone = false
 	switch {
-	case t.last > 0 && row.Last > t.last && !t.far.stale,
+	case t.last > 0 && row.Last > t.last && !t.remote.stale,
 		was != nil && (was.Last != row.Last || was.Epoch != row.Epoch || was.Node != row.Node || was.State != row.State):
 		t.staleLocked()
 	}
-	t.far.row = row
+	t.remote.row = row
 }
