@@ -36,7 +36,7 @@ func (r *Retries) known(c a2a.Caller) bool {
 
 // identify returns the identity of a message.
 func (e *Engine) identify(a *access, req *a2a.SendMessageRequest) (*again.Identity, error) {
-	return again.Identify(a.scope, req, e.opts.retries().window())
+	return again.Identify(a.scope, req, e.opts.Retries.window())
 }
 
 // beaten reports whether a send has to look again what there is, because

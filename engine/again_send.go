@@ -105,7 +105,7 @@ func (e *Engine) deliverFirst(ctx context.Context, a *access, req *a2a.SendMessa
 		switch {
 		case found || err != nil:
 			return d, err
-		case s.stream && req.After != 0 && e.opts.retries().known(a.caller):
+		case s.stream && req.After != 0 && e.opts.Retries.known(a.caller):
 			return taken{}, a2a.Invalid("Last-Event-ID",
 				"there is no earlier stream of this message to go on with; leave it out, or subscribe to the task")
 		}

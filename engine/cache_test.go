@@ -115,7 +115,7 @@ func TestCacheThatIsNone(t *testing.T) {
 			t.Error("it keeps something")
 		}
 	}
-	if (*Options)(nil).cache() == nil || (&Options{}).cache() == nil {
+	if (*Options)(nil).filled().cache() == nil {
 		t.Error("by default there is none")
 	}
 	small := newCache(cacheShards * 100)

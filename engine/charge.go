@@ -26,7 +26,7 @@ const (
 // newWork returns the budget of the tasks at work.
 func (o *Options) newWork() *budget.Budget {
 	switch {
-	case o == nil || o.Work < 0:
+	case o.Work < 0:
 		return nil
 	case o.Work == 0:
 		return budget.NewFine(o.Memory.Total()/4*3, smallTask)

@@ -248,7 +248,7 @@ func (o *owner) settleFlightLocked(f *flight) {
 // the log holds and appends again until that is certain. A lost lease, or a
 // log that somebody else wrote, is final.
 func (o *owner) retry(f *flight, err error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(o.e.base), o.e.opts.storeWait())
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(o.e.base), o.e.opts.StoreWait)
 	defer cancel()
 	uncertain := false // an earlier try may have landed
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, time.Second) {

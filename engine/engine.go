@@ -96,11 +96,12 @@ func NewHost(st store.Store, agents []Hosted, o *Options) (*Engine, error) {
 }
 
 func newEngine(st store.Store, agents []Hosted, o *Options, several bool) (*Engine, error) {
+	o = o.filled()
 	push := false
 	for i := range agents {
 		push = push || agents[i].Card != nil && is(agents[i].Card.Capabilities.PushNotifications)
 	}
-	push = (push || several) && o != nil && o.Push != nil
+	push = (push || several) && o.Push != nil
 	who, err := newRoster(agents, &roster{}, push)
 	if err != nil {
 		return nil, err
@@ -111,12 +112,12 @@ func newEngine(st store.Store, agents []Hosted, o *Options, several bool) (*Engi
 		store:    kept.over(st),
 		cache:    kept,
 		opts:     o,
-		log:      o.logger(),
+		log:      o.Logger,
 		node:     newID(),
 		base:     base,
 		stop:     stop,
 		taker:    newTaker(),
-		health:   newStoreHealth(o.logger()),
+		health:   newStoreHealth(o.Logger),
 		weights:  o.newWork(),
 		draining: make(chan struct{}),
 		topics:   map[store.Key]*topic{},
@@ -125,12 +126,12 @@ func newEngine(st store.Store, agents []Hosted, o *Options, several bool) (*Engi
 	}
 	e.service.e = e
 	e.parked.most, e.parked.hint = maxParked, make(chan struct{}, 1)
-	e.admission.Capacity, e.admission.TakeUp = o.capacity(), o.takeUp()
+	e.admission.Capacity, e.admission.TakeUp = o.Capacity, o.TakeUp
 	e.admission.Counts, e.admission.Log = several, e.log
-	e.admission.Waited = o.capacity() > 0 || o.deadAfter() > 0
-	e.setLimits(*o.limits())
+	e.admission.Waited = o.Capacity > 0 || o.DeadAfter > 0
+	e.setLimits(o.Limits)
 	e.roster.Store(who)
-	if d := o.deadAfter(); d > 0 {
+	if d := o.DeadAfter; d > 0 {
 		e.passes.key = newNodeKey()
 		e.node = e.passes.key.name
 		e.nodes = &place.Fleet{
@@ -214,7 +215,7 @@ func (e *Engine) drain() error {
 		e.dismissAll()
 		close(quiet)
 	}()
-	wait := time.NewTimer(e.opts.drainWait())
+	wait := time.NewTimer(e.opts.DrainWait)
 	defer wait.Stop()
 	select {
 	case <-quiet:

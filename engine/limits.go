@@ -37,13 +37,6 @@ type Limits struct {
 	Wall time.Duration
 }
 
-func (o *Options) limits() *Limits {
-	if o == nil {
-		return &Limits{}
-	}
-	return &o.Limits
-}
-
 func (e *Engine) setLimits(l Limits) {
 	e.limits.Store(&l)
 	e.admission.SetLimits(l.Running, l.RunningPerOwner)

@@ -146,7 +146,7 @@ func (l *loop) hear(n news) bool {
 	if l.cancelTimer == nil && o.saved.canceled {
 		// Committed first, then the agent hears of it.
 		o.ctx.end(agent.ErrCanceled)
-		l.cancelTimer = time.NewTimer(o.e.opts.cancelWait())
+		l.cancelTimer = time.NewTimer(o.e.opts.CancelWait)
 		l.cancelDue = l.cancelTimer.C
 	}
 	return true

@@ -114,10 +114,3 @@ func (e *Engine) listedWhole(ctx context.Context, rec *store.Record, artifacts b
 	}
 	return e.task(ctx, rec, artifacts)
 }
-
-func (o *Options) memory() *budget.Budget {
-	if o == nil {
-		return nil
-	}
-	return o.Memory
-}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -96,103 +97,29 @@ type Options struct {
 	ExtendedCard func(context.Context, a2a.Caller) (*a2a.AgentCard, error)
 }
 
-func (o *Options) logger() *slog.Logger {
-	if o == nil || o.Logger == nil {
-		return slog.New(slog.DiscardHandler)
+// filled is a copy of o, which may be nil, with the defaults.
+func (o *Options) filled() *Options {
+	var f Options
+	if o != nil {
+		f = *o
 	}
-	return o.Logger
-}
-
-func (o *Options) createAfter() time.Duration {
-	if o == nil || o.CreateAfter == 0 {
-		return 100 * time.Millisecond
+	if f.Logger == nil {
+		f.Logger = slog.New(slog.DiscardHandler)
 	}
-	return o.CreateAfter
-}
-
-func (o *Options) cancelWait() time.Duration {
-	if o == nil || o.CancelWait == 0 {
-		return 2 * time.Second
-	}
-	return o.CancelWait
-}
-
-func (o *Options) drainWait() time.Duration {
-	if o == nil || o.DrainWait == 0 {
-		return 10 * time.Second
-	}
-	return o.DrainWait
-}
-
-func (o *Options) storeWait() time.Duration {
-	if o == nil || o.StoreWait == 0 {
-		return 30 * time.Second
-	}
-	return o.StoreWait
-}
-
-func (o *Options) maxLost() int32 {
-	if o == nil || o.MaxLost == 0 {
-		return 3
-	}
-	return int32(o.MaxLost)
-}
-
-func (o *Options) takeUp() int {
-	if o == nil || o.TakeUp == 0 {
-		return 256
-	}
-	return o.TakeUp
-}
-
-func (o *Options) capacity() int {
-	if o == nil {
-		return 0
-	}
-	return o.Capacity
-}
-
-func (o *Options) deadAfter() time.Duration {
-	if o == nil {
-		return 0
-	}
-	return o.DeadAfter
-}
-
-func (o *Options) poll() time.Duration {
-	if o == nil || o.Poll == 0 {
-		return time.Second
-	}
-	return o.Poll
+	f.CreateAfter = cmp.Or(f.CreateAfter, 100*time.Millisecond)
+	f.CancelWait = cmp.Or(f.CancelWait, 2*time.Second)
+	f.DrainWait = cmp.Or(f.DrainWait, 10*time.Second)
+	f.StoreWait = cmp.Or(f.StoreWait, 30*time.Second)
+	f.MaxLost = cmp.Or(f.MaxLost, 3)
+	f.TakeUp = cmp.Or(f.TakeUp, 256)
+	f.Poll = cmp.Or(f.Poll, time.Second)
+	f.LongPoll = cmp.Or(f.LongPoll, 30*time.Second)
+	return &f
 }
 
 func (o *Options) cache() *cache {
-	if o == nil {
-		return newCache(0)
-	}
 	if o.DeadAfter != 0 {
 		return nil
 	}
 	return newCache(o.Cache)
-}
-
-func (o *Options) retries() *Retries {
-	if o == nil {
-		return &Retries{}
-	}
-	return &o.Retries
-}
-
-func (o *Options) longPoll() time.Duration {
-	if o == nil || o.LongPoll == 0 {
-		return 30 * time.Second
-	}
-	return o.LongPoll
-}
-
-func (o *Options) retention() *Retention {
-	if o == nil {
-		return &Retention{}
-	}
-	return &o.Retention
 }

@@ -18,10 +18,10 @@ func (e *Engine) newOutbox() *outbox.Outbox {
 	return outbox.New(&outbox.Engine{
 		Store:     e.store,
 		Node:      e.node,
-		DeadAfter: e.opts.deadAfter(),
+		DeadAfter: e.opts.DeadAfter,
 		Notifier:  e.opts.Push,
 		Log:       e.log,
-		Memory:    e.opts.memory().Part(4),
+		Memory:    e.opts.Memory.Part(4),
 		Now:       e.nodes.Now,
 		Caller:    scopeOf,
 		Entry: func(ctx context.Context, raw *store.Entry) (*a2a.Entry, error) {

@@ -134,7 +134,7 @@ func (e *Engine) pass(ctx context.Context, key store.Key, by *elsewhere, m *memo
 			return nil, nil, context.Cause(ctx)
 		case errors.Is(err, store.ErrClosed):
 			return nil, nil, errStopping()
-		case time.Since(since) > e.opts.storeWait():
+		case time.Since(since) > e.opts.StoreWait:
 			return nil, nil, errUnwritten(failed(err, "pass on a request for task "+key.ID))
 		}
 		select { // and try again

@@ -177,7 +177,7 @@ func (o *owner) pushOf(with *post) store.PushConfig {
 // revived returns the configurations of a task that begins anew, after o.saved.last,
 // which had nothing left to deliver. Those that were disabled stay so.
 func (o *owner) revived() []store.PushConfig {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(o.e.base), o.e.opts.storeWait())
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(o.e.base), o.e.opts.StoreWait)
 	defer cancel()
 	all, err := o.e.store.Pushes(ctx, o.key, "", maxPushes)
 	if err != nil {

@@ -44,7 +44,7 @@ func (s *service) GetTask(ctx context.Context, req *a2a.GetTaskRequest) (*a2a.Ta
 // nothing more will come, or it has waited long enough. task is what is known
 // of it, as of last.
 func (e *Engine) longPoll(ctx context.Context, t *topic, task *a2a.Task, last, current int64) (*a2a.Task, error) {
-	long := time.NewTimer(e.opts.longPoll())
+	long := time.NewTimer(e.opts.LongPoll)
 	defer long.Stop()
 	short := time.NewTimer(poll)
 	defer short.Stop()

@@ -253,34 +253,39 @@ func (e *Engine) takeSome(ctx context.Context, n int) error {
 	return nil
 }
 
-// claim takes up to n tasks of processes that are gone, and returns how many slots
-// they have use for.
+// claim takes up to n tasks of processes that are gone.
 func (e *Engine) claim(ctx context.Context, n int) (slots int, _ error) {
+	return e.obtain(ctx, n, &e.taker.claims, false, func() ([]store.Row, error) {
+		return e.store.Claim(ctx, e.node, e.nodes.DeadBefore(), n)
+	})
+}
+
+// obtain takes tasks from the store, if there may be any (due), with a call that
+// returns up to n of them, and gives them owners. It returns how many slots they have
+// use for.
+func (e *Engine) obtain(ctx context.Context, n int, due *bool, drawn bool, call func() ([]store.Row, error)) (slots int, _ error) {
 	t := e.taker
 	t.mu.Lock()
-	claims := t.claims
-	t.claims = false
+	is := *due
+	*due = false
 	t.mu.Unlock()
-	if !claims {
+	if !is {
 		return 0, nil
 	}
-	rows, err := e.store.Claim(ctx, e.node, e.nodes.DeadBefore(), n)
+	rows, err := call()
 	if ctx.Err() == nil {
 		e.wrote(err)
 	}
+	t.mu.Lock()
 	if err != nil {
-		// It may have happened, and no claim gives this process what it has.
-		t.mu.Lock()
-		t.search = true
-		t.mu.Unlock()
+		t.search = true // it may have happened, and no call gives this process what it has
 	}
 	if err != nil || len(rows) == n {
-		t.mu.Lock()
-		t.claims = true
-		t.mu.Unlock()
+		*due = true
 	}
+	t.mu.Unlock()
 	for i := range rows {
-		if e.revive(ctx, &rows[i], false) {
+		if e.revive(ctx, &rows[i], drawn) {
 			slots++
 		}
 	}

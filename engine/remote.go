@@ -340,14 +340,14 @@ func (t *topic) staleLocked() {
 // pollRemote asks the store for all tasks that are read here and at work elsewhere,
 // every Options.Poll until ctx ends, and sooner for those that are in doubt.
 func (e *Engine) pollRemote(ctx context.Context) {
-	tick := time.NewTimer(e.opts.poll())
+	tick := time.NewTimer(e.opts.Poll)
 	defer tick.Stop()
 	for {
 		var some []*topic
 		select {
 		case <-tick.C:
 			some = e.remoteTopics()
-			tick.Reset(e.opts.poll())
+			tick.Reset(e.opts.Poll)
 		case <-e.peers.doubted:
 			e.mu.Lock()
 			some, e.peers.doubts = e.peers.doubts, nil

@@ -166,7 +166,7 @@ func runs(r *store.Row, epoch int64) int32 {
 // resumeLocked goes on with a task whose owner is gone. interrupted means that
 // the agent was at work and did not end in good order.
 func (o *owner) resumeLocked(interrupted bool) error {
-	lost, limit := o.turn.lost, o.e.opts.maxLost()
+	lost, limit := o.turn.lost, int32(o.e.opts.MaxLost)
 	role := o.e.role(o.key)
 	if role == nil {
 		role = absent

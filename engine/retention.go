@@ -70,7 +70,7 @@ func sweepEvery(ages map[a2a.TaskState]time.Duration, window time.Duration) time
 // that are older than Options.Retries.Window, until ctx ends. Of processes that
 // share a store one does.
 func (e *Engine) retain(ctx context.Context) {
-	ages, window := e.opts.retention().ages(), e.opts.retries().window()
+	ages, window := e.opts.Retention.ages(), e.opts.Retries.window()
 	if len(ages) == 0 && window == 0 {
 		return
 	}

@@ -108,7 +108,7 @@ func stops(s a2a.TaskState) bool { return s.Terminal() || s.Interrupted() }
 // not delivered again. The caller leaves what it gets.
 func (e *Engine) deliver(ctx context.Context, a *access, req *a2a.SendMessageRequest, stream bool) (taken, error) {
 	s := sender{stream: stream}
-	if e.opts.retries().known(a.caller) {
+	if e.opts.Retries.known(a.caller) {
 		return e.deliverOnce(ctx, a, req, s)
 	}
 	for {
@@ -152,7 +152,7 @@ func (e *Engine) deliverNew(ctx context.Context, a *access, req *a2a.SendMessage
 		contextID: req.Message.ContextID,
 		version:   legacy.Version,
 		taskOnly:  legacy.TaskOnly || legacy.CreateByID, // an id that the client chose names a task
-		create:    e.opts.createAfter(),
+		create:    e.opts.CreateAfter,
 	}
 	f := from{caller: a.caller, metadata: req.Metadata}
 	var expect *int64

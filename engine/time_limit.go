@@ -40,7 +40,7 @@ func (w *workTimer) set() {
 func (w *workTimer) expire() {
 	w.due = nil
 	if w.o.timeout() {
-		w.grace = time.NewTimer(w.o.e.opts.cancelWait())
+		w.grace = time.NewTimer(w.o.e.opts.CancelWait)
 		w.over = w.grace.C
 	}
 }

@@ -49,36 +49,16 @@ func (e *Engine) waits() {
 	e.taker.look()
 }
 
-// draw takes up to n tasks that wait, those of each tenant in turn, and returns
-// how many slots they have use for.
+// draw takes up to n tasks that wait, those of each tenant in turn.
 func (e *Engine) draw(ctx context.Context, n int) (slots int, _ error) {
 	t := e.taker
-	t.mu.Lock()
-	draws := t.draws
-	t.draws = false
-	t.mu.Unlock()
-	if !draws {
-		return 0, nil
-	}
-	rows, err := e.store.Draw(ctx, e.node, t.tenant, n)
-	if ctx.Err() == nil {
-		e.wrote(err)
-	}
-	t.mu.Lock()
-	if err != nil {
-		t.search = true // as with a claim
-	}
-	if err != nil || len(rows) == n {
-		t.draws = true
-	}
-	t.mu.Unlock()
-	for i := range rows {
-		if e.revive(ctx, &rows[i], true) {
-			slots++
+	return e.obtain(ctx, n, &t.draws, true, func() ([]store.Row, error) {
+		rows, err := e.store.Draw(ctx, e.node, t.tenant, n)
+		if len(rows) > 0 {
+			t.tenant = rows[len(rows)-1].Tenant
 		}
-		t.tenant = rows[i].Tenant
-	}
-	return slots, err
+		return rows, err
+	})
 }
 
 // unbegun notes a task that was drawn and not begun when the process drains.
