@@ -12,28 +12,28 @@ import (
 
 // find looks for what came of a message that was taken before; found is false
 // if it is new. The caller leaves the topic.
-func (e *Engine) find(ctx context.Context, req *a2a.SendMessageRequest, id *again.Identity, stream bool) (d taken, found bool, _ error) {
+func (e *Engine) find(ctx context.Context, req *a2a.SendMessageRequest, id *again.Identity, stream bool) (d accepted, found bool, _ error) {
 	r, err := e.receipt(ctx, id)
 	if r == nil || err != nil {
-		return taken{}, false, err
+		return accepted{}, false, err
 	}
 	if r.TaskID == "" {
 		m := &a2a.Message{}
 		if err := m.UnmarshalJSON(r.Answer); err != nil {
-			return taken{}, false, fmt.Errorf("read the answer that was kept: %v", err)
+			return accepted{}, false, fmt.Errorf("read the answer that was kept: %v", err)
 		}
 		d, err = e.answered(m, req, stream)
 		return d, true, err
 	}
 	key := id.Scope
 	key.ID = r.TaskID
-	return e.takenAt(ctx, key, req, r.Seq)
+	return e.acceptedAt(ctx, key, req, r.Seq)
 }
 
-// takenAt is find for a message that is in the log of a task, at seq or together
+// acceptedAt is find for a message that is in the log of a task, at seq or together
 // with what is there.
-func (e *Engine) takenAt(ctx context.Context, key store.Key, req *a2a.SendMessageRequest, seq int64) (d taken, found bool, _ error) {
-	d = taken{topic: e.join(key), seq: seq, again: true}
+func (e *Engine) acceptedAt(ctx context.Context, key store.Key, req *a2a.SendMessageRequest, seq int64) (d accepted, found bool, _ error) {
+	d = accepted{topic: e.join(key), seq: seq, again: true}
 	defer func() {
 		if !found {
 			e.leave(d.topic)
@@ -63,11 +63,11 @@ func (e *Engine) takenAt(ctx context.Context, key store.Key, req *a2a.SendMessag
 
 // answered is what came of a message that was answered without a task. Such a
 // stream is one element, of which nothing can be left.
-func (e *Engine) answered(reply *a2a.Message, req *a2a.SendMessageRequest, stream bool) (taken, error) {
+func (e *Engine) answered(reply *a2a.Message, req *a2a.SendMessageRequest, stream bool) (accepted, error) {
 	if stream && req.After != 0 {
-		return taken{}, a2a.Invalid("Last-Event-ID", "is not an event of what came of this message; leave it out")
+		return accepted{}, a2a.Invalid("Last-Event-ID", "is not an event of what came of this message; leave it out")
 	}
-	return taken{post: &post{reply: reply}, again: true}, nil
+	return accepted{post: &post{reply: reply}, again: true}, nil
 }
 
 // receipt returns the receipt of a message that counts, or nil. It is an error

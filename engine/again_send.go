@@ -63,16 +63,16 @@ func (s *sends) leave(own *sending) {
 }
 
 // deliverOnce is deliver for a message that is known when it comes again.
-func (e *Engine) deliverOnce(ctx context.Context, a *access, req *a2a.SendMessageRequest, s sender) (taken, error) {
+func (e *Engine) deliverOnce(ctx context.Context, a *access, req *a2a.SendMessageRequest, s sender) (accepted, error) {
 	id, err := e.identify(a, req)
 	if err != nil {
-		return taken{}, err
+		return accepted{}, err
 	}
 	return e.deliverAs(ctx, a, req, id, s)
 }
 
 // deliverAs is deliverOnce for a message whose identity is known.
-func (e *Engine) deliverAs(ctx context.Context, a *access, req *a2a.SendMessageRequest, id *again.Identity, s sender) (taken, error) {
+func (e *Engine) deliverAs(ctx context.Context, a *access, req *a2a.SendMessageRequest, id *again.Identity, s sender) (accepted, error) {
 	for {
 		own, first := e.sends.enter(id)
 		if first {
@@ -81,24 +81,24 @@ func (e *Engine) deliverAs(ctx context.Context, a *access, req *a2a.SendMessageR
 		select {
 		case <-own.done:
 		case <-ctx.Done():
-			return taken{}, context.Cause(ctx)
+			return accepted{}, context.Cause(ctx)
 		}
 		// If it failed nothing came of it, or nobody knows: this one goes on by
 		// itself, and finds in the store what there is.
 		if p := own.post; p != nil && p.err == nil {
 			if err := id.SameAs(own.Identity); err != nil {
-				return taken{}, err
+				return accepted{}, err
 			}
 			if p.reply != nil {
 				return e.answered(p.reply, req, s.stream)
 			}
-			return taken{post: p, topic: e.join(own.key), seq: p.seq, again: true}, nil
+			return accepted{post: p, topic: e.join(own.key), seq: p.seq, again: true}, nil
 		}
 	}
 }
 
 // deliverFirst delivers a message of which no other send is under way.
-func (e *Engine) deliverFirst(ctx context.Context, a *access, req *a2a.SendMessageRequest, own *sending, s sender) (taken, error) {
+func (e *Engine) deliverFirst(ctx context.Context, a *access, req *a2a.SendMessageRequest, own *sending, s sender) (accepted, error) {
 	defer e.settle(own)
 	for n := 0; ; n++ {
 		d, found, err := e.find(ctx, req, own.Identity, s.stream)
@@ -106,7 +106,7 @@ func (e *Engine) deliverFirst(ctx context.Context, a *access, req *a2a.SendMessa
 		case found || err != nil:
 			return d, err
 		case s.stream && req.After != 0 && e.opts.Retries.known(a.caller):
-			return taken{}, a2a.Invalid("Last-Event-ID",
+			return accepted{}, a2a.Invalid("Last-Event-ID",
 				"there is no earlier stream of this message to go on with; leave it out, or subscribe to the task")
 		}
 		d, err = e.deliverNew(ctx, a, req, own, s)
@@ -118,13 +118,13 @@ func (e *Engine) deliverFirst(ctx context.Context, a *access, req *a2a.SendMessa
 		}
 		own.post = nil // nothing came of it here
 		if len(own.Names) == 0 {
-			own.Identity = e.passName(a, req)
+			own.Identity = e.forwardName(a, req)
 		}
-		if d, err = e.passSend(ctx, a, req, own.Identity, s.stream, err); err != errMoved {
+		if d, err = e.forwardSend(ctx, a, req, own.Identity, s.stream, err); err != errMoved {
 			return d, err
 		}
 		if err := e.again(ctx, n); err != nil {
-			return taken{}, err
+			return accepted{}, err
 		}
 	}
 }

@@ -360,7 +360,7 @@ func (o *owner) fail(err error) {
 	o.e.outbox.LookSoon() // what is in the log may be more than was heard of
 	if yields && (errors.Is(err, store.ErrLeaseLost) || errors.Is(err, store.ErrConflict) && o.saved.last > 0) {
 		o.mu.Lock()
-		o.err = errPassed()
+		o.err = errBegun()
 		o.mu.Unlock()
 		return // somebody has drawn it, or had something for it, too
 	}
@@ -377,7 +377,7 @@ func (o *owner) fail(err error) {
 	if errors.Is(err, store.ErrNotFound) {
 		public = errNotFound(o.key.ID) // deleted
 	}
-	if !beaten && !errors.Is(err, store.ErrLeaseLost) && !errors.Is(err, store.ErrConflict) && !o.e.passing(err) {
+	if !beaten && !errors.Is(err, store.ErrLeaseLost) && !errors.Is(err, store.ErrConflict) && !o.e.unreachable(err) {
 		o.broken = public // nobody else goes on with it either
 	}
 	o.mu.Lock()

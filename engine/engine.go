@@ -61,7 +61,7 @@ type Engine struct {
 	outbox   *outbox.Outbox // nil without push notifications
 	sends    sends
 	mailHint chan struct{} // capacity one: there may be mail for this process
-	passes   passings
+	forwards forwards
 }
 
 var _ a2a.Service = (*Engine)(nil)
@@ -132,8 +132,8 @@ func newEngine(st store.Store, agents []Hosted, o *Options, several bool) (*Engi
 	e.setLimits(o.Limits)
 	e.roster.Store(who)
 	if d := o.DeadAfter; d > 0 {
-		e.passes.key = newNodeKey()
-		e.node = e.passes.key.name
+		e.forwards.key = newNodeKey()
+		e.node = e.forwards.key.name
 		e.nodes = &place.Fleet{
 			Node: e.node, Store: e.store, DeadAfter: d, Log: e.log,
 			Verify: e.verifyAll, Beaten: e.taker.others, Wrote: e.wrote,

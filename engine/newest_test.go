@@ -99,7 +99,7 @@ func TestAnswerAgainBeforeItIsKnown(t *testing.T) {
 			t.Fatal(rec, err)
 		}
 		topic := w.join(rec.Key)
-		if _, err := w.awaitStop(t.Context(), taken{topic: topic, seq: rec.Last, again: true, post: newPost(req.Message, from{})}); err != nil {
+		if _, err := w.awaitStop(t.Context(), accepted{topic: topic, seq: rec.Last, again: true, post: newPost(req.Message, from{})}); err != nil {
 			t.Fatal(err)
 		}
 		if got := topic.look(); got.last <= rec.Last {

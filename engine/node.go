@@ -114,7 +114,7 @@ func (e *Engine) evict(o *owner) {
 	o.mu.Lock()
 	if o.phase != phaseClosed {
 		if o.err = errElsewhere(nil); o.phase == phaseYielding {
-			o.err = errPassed()
+			o.err = errBegun()
 		} else {
 			o.log().Warn("task was taken over by another process")
 		}

@@ -291,13 +291,13 @@ func (e *Engine) rowRemote(ctx context.Context, t *topic) (*store.Row, error) {
 	}
 }
 
-// passing reports whether a shared store failed because it is out of reach.
-func (e *Engine) passing(err error) bool { return errors.Is(err, store.ErrUnreachable) }
+// unreachable reports whether a shared store failed because it is out of reach.
+func (e *Engine) unreachable(err error) bool { return errors.Is(err, store.ErrUnreachable) }
 
 // outlast waits where a read failed because a shared store is out of reach, until
 // it is back, and returns nil: those who wait for news of a task wait on.
 func (e *Engine) outlast(ctx context.Context, err error) error {
-	if !e.passing(err) {
+	if !e.unreachable(err) {
 		return err
 	}
 	e.wrote(err) // so that it is tried until it works

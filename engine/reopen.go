@@ -89,7 +89,7 @@ func (o *owner) succeedLocked() {
 	n.mem.weight, n.adm.worked = o.mem.weight, o.adm.worked
 	n.chargeLocked()
 	n.topic = e.joinLocked(o.key)
-	n.topic.pass(n)
+	n.topic.handOver(n)
 	e.owners[o.key] = n
 	e.work.Add(1)
 	n.ready.give()
@@ -101,7 +101,7 @@ func (o *owner) succeedLocked() {
 }
 
 // awaitTurn waits until the turn that has a message stops, as await does.
-func (e *Engine) awaitTurn(ctx context.Context, d taken) (ended int64, _ error) {
+func (e *Engine) awaitTurn(ctx context.Context, d accepted) (ended int64, _ error) {
 	if d.again {
 		return e.awaitStop(ctx, d)
 	}
@@ -120,7 +120,7 @@ func (e *Engine) awaitTurn(ctx context.Context, d taken) (ended int64, _ error) 
 // followTurn is follow for the sender of a message that may begin a turn after
 // the one at hand, whose end is not in the stream. What is behind the cursor and
 // before the message is, and ends nothing.
-func (e *Engine) followTurn(ctx context.Context, d taken, cursor, generation int64, end func(a2a.TaskState) bool, yield func(*a2a.StreamResponse, error) bool) bool {
+func (e *Engine) followTurn(ctx context.Context, d accepted, cursor, generation int64, end func(a2a.TaskState) bool, yield func(*a2a.StreamResponse, error) bool) bool {
 	p := d.post
 	if !d.turns(cursor) {
 		return e.follow(ctx, d.topic, cursor, generation, end, yield)
@@ -131,7 +131,7 @@ func (e *Engine) followTurn(ctx context.Context, d taken, cursor, generation int
 		return !on && end(s)
 	}, func(ev *a2a.StreamResponse, err error) bool {
 		before := ev != nil && ev.Seq <= d.seq
-		if d.passed && ev != nil && !before && ev.State().Terminal() {
+		if d.forwarded && ev != nil && !before && ev.State().Terminal() {
 			e.overElsewhere(ctx, d)
 		}
 		over := ev != nil && !before && ev.State().Terminal() && ev.Seq <= p.over.Load()
@@ -171,4 +171,4 @@ func alone(ev *a2a.StreamResponse) *a2a.StreamResponse {
 
 // turns reports whether a stream of d goes through ends of turns of others: the
 // end is in the log, and the stream goes on.
-func (d taken) turns(cursor int64) bool { return d.post.reopen || cursor < d.seq }
+func (d accepted) turns(cursor int64) bool { return d.post.reopen || cursor < d.seq }

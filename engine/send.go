@@ -106,7 +106,7 @@ func stops(s a2a.TaskState) bool { return s.Terminal() || s.Interrupted() }
 // deliver hands a message to its task, which may be a new one, and waits until
 // it is committed or answered. One that is known, because it came before, is
 // not delivered again. The caller leaves what it gets.
-func (e *Engine) deliver(ctx context.Context, a *access, req *a2a.SendMessageRequest, stream bool) (taken, error) {
+func (e *Engine) deliver(ctx context.Context, a *access, req *a2a.SendMessageRequest, stream bool) (accepted, error) {
 	s := sender{stream: stream}
 	if e.opts.Retries.known(a.caller) {
 		return e.deliverOnce(ctx, a, req, s)
@@ -116,7 +116,7 @@ func (e *Engine) deliver(ctx context.Context, a *access, req *a2a.SendMessageReq
 		switch {
 		case beaten(err, req):
 		case e.moved(err):
-			return e.deliverAs(ctx, a, req, e.passName(a, req), s)
+			return e.deliverAs(ctx, a, req, e.forwardName(a, req), s)
 		default:
 			return d, err
 		}
@@ -126,18 +126,18 @@ func (e *Engine) deliver(ctx context.Context, a *access, req *a2a.SendMessageReq
 // sender is how a message is sent.
 type sender struct {
 	stream bool
-	here   bool // it was passed on to this process, and goes no further
+	here   bool // it was forwarded to this process, and goes no further
 	fate   bool // that wants to know whether the agent takes it
 }
 
 // deliverNew is deliver for a message that is new. own, if not nil, is this
 // send's registration.
-func (e *Engine) deliverNew(ctx context.Context, a *access, req *a2a.SendMessageRequest, own *sending, s sender) (taken, error) {
+func (e *Engine) deliverNew(ctx context.Context, a *access, req *a2a.SendMessageRequest, own *sending, s sender) (accepted, error) {
 	if err := e.takesNothing(); err != nil {
-		return taken{}, err
+		return accepted{}, err
 	}
 	if err := e.present(ctx); err != nil {
-		return taken{}, err
+		return accepted{}, err
 	}
 	legacy := req.Legacy
 	if legacy == nil {
@@ -178,7 +178,7 @@ func (e *Engine) deliverNew(ctx context.Context, a *access, req *a2a.SendMessage
 	if c := req.Configuration; c != nil && c.TaskPushNotificationConfig != nil {
 		var err error
 		if p.push, err = e.pushWith(ctx, a, req); err != nil {
-			return taken{}, err
+			return accepted{}, err
 		}
 	}
 	if own != nil {
@@ -187,7 +187,7 @@ func (e *Engine) deliverNew(ctx context.Context, a *access, req *a2a.SendMessage
 	b.post = p
 	t, o, err := e.place(ctx, a.scope, req.Message.TaskID, b, legacy.CreateByID)
 	if err != nil {
-		return taken{}, err
+		return accepted{}, err
 	}
 	if own != nil {
 		own.post, own.key = p, t.key
@@ -274,7 +274,7 @@ func (e *Engine) followUp(ctx context.Context, t *topic, p *post, b *birth) (*ow
 		}
 		if !born {
 			if err = checkContext(p.message, o.contextID); err == nil {
-				err = e.takenBefore(ctx, t, p)
+				err = e.acceptedBefore(ctx, t, p)
 			}
 			if err == nil {
 				var done func()
@@ -306,20 +306,20 @@ func (e *Engine) followUp(ctx context.Context, t *topic, p *post, b *birth) (*ow
 	}
 }
 
-func (e *Engine) settled(ctx context.Context, p *post, t *topic) (taken, error) {
+func (e *Engine) settled(ctx context.Context, p *post, t *topic) (accepted, error) {
 	if p.settled.was() && p.err == nil {
-		return taken{post: p, topic: t, seq: p.seq}, nil
+		return accepted{post: p, topic: t, seq: p.seq}, nil
 	}
 	var err error
 	select {
 	case <-p.settled.wait():
 		if p.err == nil {
-			return taken{post: p, topic: t, seq: p.seq}, nil
+			return accepted{post: p, topic: t, seq: p.seq}, nil
 		}
 		err = p.err
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}
 	e.leave(t)
-	return taken{}, err
+	return accepted{}, err
 }

@@ -64,8 +64,8 @@ func (t *topic) adopt(o *owner, task *a2a.Task, last int64) {
 	t.mu.Unlock()
 }
 
-// pass makes o the owner of a task that t holds already.
-func (t *topic) pass(o *owner) {
+// handOver makes o the owner of a task that t holds already.
+func (t *topic) handOver(o *owner) {
 	t.mu.Lock()
 	t.owner = o
 	t.mu.Unlock()

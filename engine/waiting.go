@@ -88,9 +88,9 @@ func (e *Engine) giveBack(ctx context.Context) error {
 
 var errDrawn = errors.New("engine: a process has drawn the task meanwhile")
 
-// errPassed is what those get who had something for a task that waited, when it
+// errBegun is what those get who had something for a task that waited, when it
 // waits no more. They look again who has it.
-func errPassed() error {
+func errBegun() error {
 	return &a2a.Error{
 		Code:    a2a.CodeUnavailable,
 		Message: "the task has just begun at another process of this server; try again shortly",

@@ -8,18 +8,18 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// taken is what came of a message: a task, or an answer without one.
-type taken struct {
+// accepted is what came of a message: a task, or an answer without one.
+type accepted struct {
 	post  *post
 	topic *topic // nil if there is no task
 	seq   int64  // where the sender's stream begins: see post.seq
 	again bool   // the message came before, and post may be of another sender
 
-	passed  bool     // on to another process, which took it
-	verdict *verdict // whether its agent did, if that is not known
+	forwarded bool     // to another process, which took it
+	verdict   *verdict // whether its agent did, if that is not known
 }
 
-func (d taken) leave(e *Engine) {
+func (d accepted) leave(e *Engine) {
 	if d.topic != nil {
 		e.leave(d.topic)
 	}
@@ -28,13 +28,13 @@ func (d taken) leave(e *Engine) {
 
 // ended reports whether a stream of d that begins with the task as of seq has
 // nothing more to come.
-func (d taken) ended(seq int64, task *a2a.Task) bool {
+func (d accepted) ended(seq int64, task *a2a.Task) bool {
 	return seq >= d.seq && seq > d.post.over.Load() && endsStream(task.Status.State)
 }
 
 // wasRead tells a sender whose message the agent never took that it was in
 // vain: the task ended first.
-func (d taken) wasRead(ctx context.Context, e *Engine) error {
+func (d accepted) wasRead(ctx context.Context, e *Engine) error {
 	if !d.post.unread.Load() && (d.verdict == nil || !d.verdict.unread(ctx, e)) {
 		return nil
 	}
@@ -47,7 +47,7 @@ func (d taken) wasRead(ctx context.Context, e *Engine) error {
 
 // awaitStop is awaitTurn for a message that came again: the turn may have
 // stopped, and gone on, long ago.
-func (e *Engine) awaitStop(ctx context.Context, d taken) (ended int64, err error) {
+func (e *Engine) awaitStop(ctx context.Context, d accepted) (ended int64, err error) {
 	g := d.topic.watch()
 	if !g.known {
 		rec, err := e.store.Get(ctx, d.topic.key, store.RowOnly)
@@ -74,11 +74,11 @@ func (e *Engine) awaitStop(ctx context.Context, d taken) (ended int64, err error
 
 // start returns the task with which a stream begins, and the seq up to which it
 // is folded.
-func (e *Engine) start(ctx context.Context, d taken, req *a2a.SendMessageRequest) (*a2a.Task, int64, error) {
+func (e *Engine) start(ctx context.Context, d accepted, req *a2a.SendMessageRequest) (*a2a.Task, int64, error) {
 	if !d.again && d.post.start != nil {
 		return d.post.start, d.seq, nil
 	}
-	if !d.again || d.passed {
+	if !d.again || d.forwarded {
 		task, err := e.foldTo(ctx, d.topic.key, d.seq)
 		return task, d.seq, err
 	}

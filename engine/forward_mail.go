@@ -65,22 +65,22 @@ func (e *Engine) mail(ctx context.Context) {
 
 // sort acts on a piece of mail, without waiting for anything.
 func (e *Engine) sort(ctx context.Context, body []byte, all *sync.WaitGroup) {
-	m, err := e.passes.key.open(body)
+	m, err := e.forwards.key.open(body)
 	if err != nil {
 		e.log.Warn("mail of another process cannot be read", "error", err)
 		return
 	}
 	if m.Answer != nil {
-		e.passes.answered(m.ID, m.Answer)
+		e.forwards.answered(m.ID, m.Answer)
 		return
 	}
 	size := int64(len(body))
-	known, begun := e.passes.hear(m.ID, size)
+	known, begun := e.forwards.hear(m.ID, size)
 	switch {
 	case begun:
 		all.Go(func() {
 			a, fate := e.serve(ctx, m)
-			e.passes.done(m.ID, size, a)
+			e.forwards.done(m.ID, size, a)
 			e.answer(ctx, m, a)
 			if fate != nil {
 				e.tell(ctx, m, fate)
@@ -104,7 +104,7 @@ func (e *Engine) answer(ctx context.Context, m *memo, a *memoAnswer) {
 
 // hear notes a request. If it came before it returns the answer, or nil if there
 // is none yet, or if this one cannot be taken now; otherwise it begins.
-func (p *passings) hear(id string, size int64) (known *memoAnswer, begun bool) {
+func (p *forwards) hear(id string, size int64) (known *memoAnswer, begun bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if h, again := p.heard[id]; again {
@@ -122,7 +122,7 @@ func (p *passings) hear(id string, size int64) (known *memoAnswer, begun bool) {
 }
 
 // done notes the answer to a request that begun, and forgets old ones.
-func (p *passings) done(id string, size int64, a *memoAnswer) {
+func (p *forwards) done(id string, size int64, a *memoAnswer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.begun, id)

@@ -18,7 +18,7 @@ func (e *Engine) cancel(ctx context.Context, t *topic, last int64, c *a2a.Cancel
 		}
 		if by := holderIn(err); by != nil {
 			m := &memo{Cancel: &memoCancel{keyMemo(t.key), []byte(c.Subject), c.Metadata}}
-			answer, _, err := e.pass(ctx, t.key, by, m)
+			answer, _, err := e.forward(ctx, t.key, by, m)
 			switch {
 			case err == nil && answer.Error != nil:
 				return 0, answer.Error.err()

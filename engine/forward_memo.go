@@ -150,13 +150,13 @@ func (s *memoSend) request(e *Engine) (*access, *a2a.SendMessageRequest, *again.
 	return a, req, id, nil
 }
 
-// passName returns the identity of a message that nobody would know if it came
+// forwardName returns the identity of a message that nobody would know if it came
 // again: until it is certain what came of it, the processes that hear of it do.
-func (e *Engine) passName(a *access, req *a2a.SendMessageRequest) *again.Identity {
-	return again.Named(a.scope, req, again.DigestOf(req), passWindow, byPass+newID())
+func (e *Engine) forwardName(a *access, req *a2a.SendMessageRequest) *again.Identity {
+	return again.Named(a.scope, req, again.DigestOf(req), forwardWindow, byForward+newID())
 }
 
 const (
-	byPass     = "p:" // where those of clients are m: and k:
-	passWindow = time.Hour
+	byForward     = "p:" // where those of clients are m: and k:
+	forwardWindow = time.Hour
 )

@@ -10,32 +10,32 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// passSend hands a message to the process that has its task, as err says. The
+// forwardSend hands a message to the process that has its task, as err says. The
 // caller leaves what it gets. errMoved means: look again what came of it.
-func (e *Engine) passSend(ctx context.Context, a *access, req *a2a.SendMessageRequest, id *again.Identity, stream bool, err error) (taken, error) {
+func (e *Engine) forwardSend(ctx context.Context, a *access, req *a2a.SendMessageRequest, id *again.Identity, stream bool, err error) (accepted, error) {
 	by := holderIn(err)
 	if by == nil {
-		return taken{}, errMoved // lost a moment ago; by now the store knows whose it is
+		return accepted{}, errMoved // lost a moment ago; by now the store knows whose it is
 	}
 	m := &memo{Send: sendMemo(a, req, id)}
 	m.Send.Waits = stream || req.Configuration == nil || !req.Configuration.ReturnImmediately
 	key := a.own(req.Message.TaskID)
-	answer, later, err := e.pass(ctx, key, by, m)
+	answer, later, err := e.forward(ctx, key, by, m)
 	if err != nil {
-		return taken{}, err
+		return accepted{}, err
 	}
 	if answer.Error != nil {
-		return taken{}, answer.Error.err()
+		return accepted{}, answer.Error.err()
 	}
-	d, found, err := e.takenAt(ctx, key, req, answer.Seq)
+	d, found, err := e.acceptedAt(ctx, key, req, answer.Seq)
 	if !found || err != nil {
 		later.forget(e)
 		if err == nil {
 			err = errNotFound(key.ID) // deleted since
 		}
-		return taken{}, err
+		return accepted{}, err
 	}
-	d.passed, d.verdict = true, later
+	d.forwarded, d.verdict = true, later
 	return d, nil
 }
 
@@ -47,7 +47,7 @@ type verdict struct {
 
 func (v *verdict) forget(e *Engine) {
 	if v != nil {
-		e.passes.forget(v.id)
+		e.forwards.forget(v.id)
 	}
 }
 
@@ -97,7 +97,7 @@ func (e *Engine) serve(ctx context.Context, m *memo) (_ *memoAnswer, fate *post)
 	}
 	var known *a2a.Error
 	if !errors.As(err, &known) || known.Cause != nil {
-		e.log.Error("a request that another process passed on failed", "error", err)
+		e.log.Error("a request that another process forwarded failed", "error", err)
 	}
 	return &memoAnswer{Error: errorMemo(err)}, nil
 }
@@ -141,10 +141,10 @@ func (p *post) decided() {
 	}
 }
 
-// takenBefore reports whether another process has taken a message, since it was
+// acceptedBefore reports whether another process has taken a message, since it was
 // looked for last and before this process loaded its task. Whoever does so later
 // is met by the append, for the log has grown then.
-func (e *Engine) takenBefore(ctx context.Context, t *topic, p *post) error {
+func (e *Engine) acceptedBefore(ctx context.Context, t *topic, p *post) error {
 	if !t.contested() || p.identity == nil {
 		return nil
 	}
@@ -157,7 +157,7 @@ func (e *Engine) takenBefore(ctx context.Context, t *topic, p *post) error {
 
 // overElsewhere looks whether a turn that ended in another process did not take d's
 // message: then the next one began together with its end. See post.over.
-func (e *Engine) overElsewhere(ctx context.Context, d taken) {
+func (e *Engine) overElsewhere(ctx context.Context, d accepted) {
 	p := d.post
 	if !p.reopen || p.entry != nil { // its owner is here, and knows
 		return

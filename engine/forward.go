@@ -13,15 +13,15 @@ import (
 )
 
 // A task has one writer. What comes to a process for a task at work in another one
-// is passed on: a memo in the other's box, and one back that says what came of it.
+// is forwarded: a memo in the other's box, and one back that says what came of it.
 // From there on the caller waits as he does for a task of this process. Mail may
 // be lost, and who works at a task may change meanwhile: so the one who asks looks
 // at the task's row again and again, and each try has the same identity, by which
 // the log knows what was taken already.
 
-// passings are the requests under way from this process to others, and those of
+// forwards are the requests under way from this process to others, and those of
 // others to this one.
-type passings struct {
+type forwards struct {
 	key nodeKey
 
 	mu    sync.Mutex // protects the fields below
@@ -70,11 +70,11 @@ func holderIn(err error) *elsewhere {
 	return nil
 }
 
-// pass asks the process that has a task, until it answers or ctx ends. errMoved
+// forward asks the process that has a task, until it answers or ctx ends. errMoved
 // means that the caller has to look who has the task, and what came of the
 // request, and to go on from there. If there is an answer to come later the caller
 // forgets it.
-func (e *Engine) pass(ctx context.Context, key store.Key, by *elsewhere, m *memo) (_ *memoAnswer, later *verdict, _ error) {
+func (e *Engine) forward(ctx context.Context, key store.Key, by *elsewhere, m *memo) (_ *memoAnswer, later *verdict, _ error) {
 	m.ID, m.From = newID(), e.node
 	body, err := m.seal(by.node)
 	switch {
@@ -83,12 +83,12 @@ func (e *Engine) pass(ctx context.Context, key store.Key, by *elsewhere, m *memo
 	case errors.Is(err, errNoMailbox):
 		return nil, nil, errElsewhere(nil)
 	case err != nil:
-		return nil, nil, failed(err, "pass on a request for task "+key.ID)
+		return nil, nil, failed(err, "forward a request for task "+key.ID)
 	}
-	answers := e.passes.ask(m.ID)
+	answers := e.forwards.ask(m.ID)
 	defer func() {
 		if later == nil {
-			e.passes.forget(m.ID)
+			e.forwards.forget(m.ID)
 		}
 	}()
 	if hold, n := budget.From(ctx), 2*int64(len(body)); n > hold.Held() { // the request, and what is posted of it
@@ -135,7 +135,7 @@ func (e *Engine) pass(ctx context.Context, key store.Key, by *elsewhere, m *memo
 		case errors.Is(err, store.ErrClosed):
 			return nil, nil, errStopping()
 		case time.Since(since) > e.opts.StoreWait:
-			return nil, nil, errUnwritten(failed(err, "pass on a request for task "+key.ID))
+			return nil, nil, errUnwritten(failed(err, "forward a request for task "+key.ID))
 		}
 		select { // and try again
 		case <-look.C:
@@ -194,7 +194,7 @@ func (e *Engine) again(ctx context.Context, n int) error {
 }
 
 // ask notes a request whose answer is waited for.
-func (p *passings) ask(id string) <-chan *memoAnswer {
+func (p *forwards) ask(id string) <-chan *memoAnswer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.asked == nil {
@@ -205,14 +205,14 @@ func (p *passings) ask(id string) <-chan *memoAnswer {
 	return c
 }
 
-func (p *passings) forget(id string) {
+func (p *forwards) forget(id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.asked, id)
 }
 
 // answered hands an answer to who waits for it, if anybody does.
-func (p *passings) answered(id string, a *memoAnswer) {
+func (p *forwards) answered(id string, a *memoAnswer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if c := p.asked[id]; c != nil {

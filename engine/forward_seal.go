@@ -42,7 +42,7 @@ const sealing = 1
 const maxMail = 64 << 20
 
 var (
-	errTooMuch   = errors.New("too large to be passed on")
+	errTooMuch   = errors.New("too large to be forwarded")
 	errNoMailbox = errors.New("a process of a release that takes no mail")
 )
 

@@ -75,7 +75,7 @@ func (s *scene) log(k store.Key) {
 		s.Error(err)
 	}
 	for _, r := range receipts {
-		if !strings.HasPrefix(r.Name, byPass) {
+		if !strings.HasPrefix(r.Name, byForward) {
 			s.note("receipt %s %d %v", r.Name, r.Seq, r.Until)
 		}
 	}
@@ -273,8 +273,8 @@ func TestSameAtAnotherProcess(t *testing.T) {
 						s.at.stop()
 						s.via.stop()
 						for _, w := range []*world{s.at, s.via} {
-							if len(w.sends.m)+len(w.topics)+len(w.owners)+len(w.passes.asked)+len(w.passes.begun) != 0 {
-								t.Errorf("left: %v %v %v %v %v", w.sends.m, w.topics, w.owners, w.passes.asked, w.passes.begun)
+							if len(w.sends.m)+len(w.topics)+len(w.owners)+len(w.forwards.asked)+len(w.forwards.begun) != 0 {
+								t.Errorf("left: %v %v %v %v %v", w.sends.m, w.topics, w.owners, w.forwards.asked, w.forwards.begun)
 							}
 						}
 						said[i] = plain(s.said.String())
