@@ -41,6 +41,7 @@ type app struct {
 	via  *a2a.AgentInterface
 	peer *a2aclient.Client
 
+	exit    int  // of a command that did its job
 	sending bool // a message: who does not hear of it may have lost it
 
 	certificate []tls.Certificate // of --client-cert; none if there is no such flag
@@ -73,7 +74,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
-		return 0
+		return a.exit
 	}
 	var f *failure.Error
 	if !errors.As(err, &f) {
@@ -110,7 +111,7 @@ func (a *app) fail(f *failure.Error, args []string) int {
 }
 
 // configure resolves the options and prepares what depends on them.
-func (a *app) configure(fs *pflag.FlagSet) error {
+func (a *app) configure(ctx context.Context, fs *pflag.FlagSet) error {
 	a.commands = newCommands(fs) // before variables become values of flags
 	s, warnings, err := loadSettings(a.around, a.flags.config)
 	if err != nil {
@@ -141,8 +142,9 @@ func (a *app) configure(fs *pflag.FlagSet) error {
 	}
 	text := newTextPrinter(a.stdout, a.stderr, a.flags.verbose, a.flags.history != nil, a.commands)
 	switch {
-	case a.flags.output == "json":
-		a.print = &jsonPrinter{out: a.stdout, lines: a.flags.stream}
+	case a.flags.machine():
+		a.print, err = a.documents(ctx, text)
+		return err
 	case a.screen.IsTerminal() && s.from["output"].level == fromDefault && !a.flags.verbose:
 		a.print = newHumanPrinter(a, text)
 	default:
@@ -226,13 +228,16 @@ func (a *app) saw(r *a2a.StreamResponse) {
 // outcome warns of an end that is no success, and of a task that waits (a2a-cli
 // §11.6). The exit code does not speak of it.
 func (a *app) outcome(t *a2a.Task) {
+	if a.flags.exitStatus {
+		a.exit = exitFor(t.Status.State)
+	}
 	if _, human := a.print.(*humanPrinter); human {
 		return // its lines have just said so, in color
 	}
 	switch s := t.Status.State; {
 	case s.Interrupted():
 		a.stderr.Note("Warning", "task %s waits for you: %s", t.ID, s)
-		if a.flags.output == "json" {
+		if a.flags.machine() {
 			a.stderr.Note("Resume", "%s", a.commands.reply(t))
 		}
 	case s.Terminal() && s != a2a.TaskStateCompleted:

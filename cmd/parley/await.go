@@ -59,7 +59,8 @@ func (a *app) await(ctx context.Context, svc a2a.Service, seq events) (*a2a.Send
 }
 
 // stream prints the events of a task as they arrive.
-func (a *app) stream(seq events) error {
+func (a *app) stream(ctx context.Context, svc a2a.Service, seq events, save *saveFlags) error {
+	var direct *a2a.Message
 	waiting := a.screen.Wait("waiting for the agent")
 	defer waiting.Stop()
 	for r, err := range seq {
@@ -67,6 +68,9 @@ func (a *app) stream(seq events) error {
 			return err
 		}
 		a.saw(r)
+		if r.Message != nil {
+			direct = r.Message
+		}
 		if a.last != nil {
 			waiting.Say(waitsFor(a.last))
 		}
@@ -78,7 +82,25 @@ func (a *app) stream(seq events) error {
 	if a.last != nil {
 		a.outcome(a.last)
 	}
-	return nil
+	switch {
+	case save.dir == "":
+		return nil
+	case direct != nil:
+		return a.keep(save, ofMessage(direct))
+	}
+	t, err := svc.GetTask(ctx, &a2a.GetTaskRequest{ID: a.last.ID, HistoryLength: new(int32(0))})
+	if err != nil {
+		return err
+	}
+	return a.keep(save, t.Artifacts)
+}
+
+// ofMessage is what a direct message has to save.
+func ofMessage(m *a2a.Message) []*a2a.Artifact {
+	if m == nil {
+		return nil
+	}
+	return []*a2a.Artifact{{Name: "message", Parts: m.Parts}}
 }
 
 // waitsFor is what the line of a wait says of its task.

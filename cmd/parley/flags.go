@@ -13,6 +13,7 @@ import (
 	"github.com/parley-a2a/parley/internal/flagvalue"
 	"github.com/parley-a2a/parley/internal/keyfile"
 	"github.com/parley-a2a/parley/internal/plain"
+	"github.com/parley-a2a/parley/internal/shape"
 )
 
 // flags are the values of the options that all client commands share
@@ -20,6 +21,10 @@ import (
 type flags struct {
 	agentCard    string
 	output       string
+	template     shape.Form // of -o template=...
+	jq           shape.Form
+	jqText       string
+	exitStatus   bool
 	stream       bool
 	async        bool
 	wait         bool
@@ -50,7 +55,9 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	fs.SortFlags = false
 	fs.StringVarP(&f.agentCard, "agent-card", "a", "", "the agent: a host, a base URL, the URL of a card, or a card's file")
 	f.output = "text"
-	fs.VarP(flagvalue.Choice(&f.output, "text", "json"), "output", "o", "`format` of what is printed: text or json")
+	fs.VarP(flagvalue.New("string", f.setOutput, func() string { return f.output }), "output", "o", "`format` of what is printed: text, json, yaml, table or template=TEXT, a Go template of the JSON")
+	fs.Var(flagvalue.New("filter", f.setJQ, func() string { return f.jqText }), "jq", "print what this jq `filter` makes of the JSON")
+	fs.BoolVar(&f.exitStatus, "exit-status", false, "exit as the task ended: 0 completed, 10 failed, 11 rejected, 12 canceled, 13 input required, 14 auth required, 15 still at work")
 	fs.BoolVar(&f.stream, "stream", false, "print events as they arrive; with -o json one JSON object a line")
 	fs.BoolVar(&f.async, "async", false, "do not wait: return the task's ids at once (also --return-immediately, --no-wait)")
 	fs.BoolVar(&f.wait, "wait", false, "wait until the task is finished or needs you: what send does; task get polls (also --watch)")
@@ -80,6 +87,27 @@ func (f *flags) register(fs *pflag.FlagSet) {
 		}
 	})
 }
+
+// setOutput takes the value of --output.
+func (f *flags) setOutput(s string) (err error) {
+	if text, ok := strings.CutPrefix(s, "template="); ok {
+		if f.template, err = shape.Template(text); err == nil {
+			f.output = s
+		}
+		return err
+	}
+	return flagvalue.Choice(&f.output, "text", "json", "yaml", "table").Set(s)
+}
+
+// setJQ takes the value of --jq.
+func (f *flags) setJQ(s string) (err error) {
+	f.jqText = s
+	f.jq, err = shape.JQ(s)
+	return err
+}
+
+// machine reports whether standard output has a document and nothing else.
+func (f *flags) machine() bool { return f.output != "text" || f.jq != nil }
 
 // aliases are the optional spellings of a2a-cli §7.2; they name no variable.
 func aliases(_ *pflag.FlagSet, name string) pflag.NormalizedName {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/download"
 	"github.com/parley-a2a/parley/internal/failure"
 	"github.com/parley-a2a/parley/internal/serve"
 )
@@ -21,6 +22,8 @@ type printer interface {
 	pushDeleted(taskID, id string) error
 	// event shows an element of a stream as it arrives.
 	event(*a2a.StreamResponse) error
+	// saved lists what a task's artifacts were saved as.
+	saved([]*download.File) error
 	// card shows a card; chosen is the interface that calls go to, nil if the
 	// card has none that this program speaks.
 	card(card *a2a.AgentCard, chosen *a2a.AgentInterface, validated bool) error

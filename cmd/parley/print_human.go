@@ -27,6 +27,7 @@ func newHumanPrinter(a *app, text *textPrinter) *humanPrinter {
 			return c.line("send", "--context-id", plain.Quote(t.ContextID), `"<message>"`)
 		},
 		Follow: func(t *a2a.Task) string { return c.follow(t.ID) },
+		Save:   func(t *a2a.Task) string { return c.line("task download", argument(t.ID)) },
 	})
 	r.History = text.history
 	return &humanPrinter{text, r, a}

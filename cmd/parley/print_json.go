@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"strings"
@@ -9,13 +10,20 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/failure"
 	"github.com/parley-a2a/parley/internal/serve"
+	"github.com/parley-a2a/parley/internal/shape"
 )
 
 // jsonPrinter writes the protocol's own types, unmodified (a2a-cli Appendix
-// B): one indented document, or with lines one object a line.
+// B): one indented document, or with lines one object a line. Other forms are made of
+// the same documents.
 type jsonPrinter struct {
 	out   io.Writer
 	lines bool
+	form  shape.Form          // nil: JSON
+	named string              // the flag that asks for the form
+	text  *textPrinter        // shows failures, where the form has none; nil: out does
+	safe  func(string) string // makes a form fit for a terminal; nil: it is as it is
+	ctx   context.Context     // of the one command that prints
 }
 
 // encoder is what all types of package a2a are.
@@ -28,6 +36,17 @@ func (p *jsonPrinter) write(v encoder) error { return p.writeDoc(v.AppendJSON(ni
 func (p *jsonPrinter) writeDoc(doc []byte) error {
 	var b bytes.Buffer
 	var err error
+	if p.form != nil {
+		out, err := p.form(p.ctx, doc)
+		if err != nil {
+			return failure.Usagef("%s: %v", p.named, err).WithHint("-o json shows what it is applied to")
+		}
+		if p.safe != nil {
+			out = []byte(p.safe(string(out)))
+		}
+		_, err = p.out.Write(out)
+		return err
+	}
 	if p.lines {
 		err = json.Compact(&b, doc)
 	} else {
@@ -46,7 +65,13 @@ func (p *jsonPrinter) sent(r *a2a.SendMessageResponse) error { return p.write(r)
 func (p *jsonPrinter) task(t *a2a.Task) error                { return p.write(t) }
 func (p *jsonPrinter) event(r *a2a.StreamResponse) error     { return p.write(r) }
 func (p *jsonPrinter) unfinished(*a2a.Task) error            { return nil }
-func (p *jsonPrinter) failure(f *failure.Error) error        { return p.writeDoc(envelope(f)) }
+
+func (p *jsonPrinter) failure(f *failure.Error) error {
+	if p.text != nil {
+		return p.text.failure(f)
+	}
+	return p.writeDoc(envelope(f))
+}
 
 func (p *jsonPrinter) card(c *a2a.AgentCard, _ *a2a.AgentInterface, _ bool) error {
 	return p.write(c)

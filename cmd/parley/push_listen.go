@@ -102,6 +102,9 @@ func (a *app) listen(ctx context.Context, f *listenFlags) error {
 	}
 	defer l.Close() // Serve closes it, too
 
+	if a.flags.machine() && (a.flags.output != "json" || a.flags.jq != nil) {
+		return failure.Usagef("push listen prints text or json, and not %s", a.flags.output)
+	}
 	r := &receiver{flags: f, verifier: v, anySource: o.AnySource, out: a.stdout, json: a.flags.output == "json", done: make(chan error, 1)}
 	if err := r.hello(serve.LocalURL(l.Addr(), false) + "/"); err != nil {
 		return err

@@ -49,7 +49,7 @@ Exit codes: 0 the command did its job, whatever the agent decided; 1 failed;
 	group(root, newSend(a), newServe(a), newInit(a), newVersion(a),
 		group(&cobra.Command{Use: "card", Short: "Agent cards"}, newCardGet(a), newCardSign(a), newCardVerify(a), newCardKeygen(a)),
 		group(&cobra.Command{Use: "task", Short: "Tasks of an agent"},
-			newTaskGet(a), newTaskList(a), newTaskCancel(a), newTaskSubscribe(a), newTaskPush(a)),
+			newTaskGet(a), newTaskList(a), newTaskCancel(a), newTaskSubscribe(a), newTaskDownload(a), newTaskPush(a)),
 		group(&cobra.Command{Use: "push", Short: "Webhooks"}, newPushListen(a)),
 		newMCP(a),
 		newKey(a),
@@ -57,6 +57,7 @@ Exit codes: 0 the command did its job, whatever the agent decided; 1 failed;
 			newAdminGC(a), newAdminErase(a), newAdminBackup(a), newAdminExport(a), newAdminImport(a), newAdminPush(a)),
 		group(&cobra.Command{Use: "config", Short: "Configuration"}, newConfigShow(a), newConfigValidate(a), newConfigSchema(a)),
 	)
+	a.complete(root)
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {
 		if cmd.Name() == "completion" {
@@ -118,7 +119,7 @@ func (a *app) configured(cmd *cobra.Command, run func(cmd *cobra.Command, args [
 		return nil
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := a.configure(cmd.Flags()); err != nil {
+		if err := a.configure(cmd.Context(), cmd.Flags()); err != nil {
 			return err
 		}
 		return run(cmd, args)

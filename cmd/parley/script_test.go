@@ -45,6 +45,8 @@ func TestMain(m *testing.M) {
 //	                    runs parley, interrupts it when a line of its standard
 //	                    error matches, and checks its exit code; the outputs go
 //	                    to the files out and err
+//	exits code arguments
+//	                    runs parley and checks its exit code
 //	save VARIABLE file pattern
 //	                    sets a variable to the first group of a match
 //	lines file n        checks how many lines a file has
@@ -75,6 +77,7 @@ func TestScripts(t *testing.T) {
 			"agent":       cmdAgent,
 			"certificate": cmdCertificate,
 			"lines":       cmdLines,
+			"exits":       cmdExits,
 			"save":        cmdSave,
 			"until":       cmdUntil,
 			"tasks":       cmdTasks,
@@ -243,6 +246,17 @@ func cmdLines(ts *testscript.TestScript, neg bool, args []string) {
 	text := ts.ReadFile(args[0])
 	if n := fmt.Sprint(strings.Count(text, "\n")); (n == args[1]) == neg {
 		ts.Fatalf("%s has %s lines", args[0], n)
+	}
+}
+
+func cmdExits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits code arguments...")
+	}
+	cmd := program(ts, args[1:])
+	out, _ := cmd.CombinedOutput()
+	if code := fmt.Sprint(cmd.ProcessState.ExitCode()); code != args[0] {
+		ts.Fatalf("parley exited with %s:\n%s", code, out)
 	}
 }
 

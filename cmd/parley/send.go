@@ -8,12 +8,15 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aclient"
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/plain"
 )
 
 func newSend(a *app) *cobra.Command {
 	var (
 		parts partFlags
 		push  pushFlags
+		save  saveFlags
 	)
 	cmd := a.client(&cobra.Command{
 		Use:   "send [message]",
@@ -36,14 +39,21 @@ input), followed by the parts that --text, --file and --data add in their order.
 		if err != nil {
 			return err
 		}
-		return a.send(ctx, list, conf)
+		if err := save.check(); err != nil {
+			return err
+		}
+		if save.dir != "" && a.flags.async {
+			return failure.Usagef("--save wants the artifacts, and --async does not wait for them").WithHint("when the task has ended: parley task download <task-id> --save %s", plain.Quote(save.dir))
+		}
+		return a.send(ctx, list, conf, &save)
 	})
 	parts.register(cmd.Flags())
 	push.register(cmd.Flags(), "push-")
+	save.register(cmd.Flags(), "")
 	return cmd
 }
 
-func (a *app) send(ctx context.Context, parts []*a2a.Part, push *a2a.TaskPushNotificationConfig) error {
+func (a *app) send(ctx context.Context, parts []*a2a.Part, push *a2a.TaskPushNotificationConfig, save *saveFlags) error {
 	c, err := a.dial(ctx)
 	if err != nil {
 		return err
@@ -82,13 +92,17 @@ func (a *app) send(ctx context.Context, parts []*a2a.Part, push *a2a.TaskPushNot
 		if !f.Streams {
 			a.stderr.Note("Note", "the agent's card offers no streams: polling instead")
 		}
-		return a.stream(f.Send(ctx, req))
+		return a.stream(ctx, c, f.Send(ctx, req), save)
 	}
 	resp, err := a.await(ctx, c, f.Send(ctx, req))
 	if err != nil {
 		return err
 	}
-	return a.sent(resp)
+	artifacts := ofMessage(resp.Message)
+	if resp.Task != nil {
+		artifacts = resp.Task.Artifacts
+	}
+	return a.showAndKeep(func() error { return a.sent(resp) }, save, artifacts)
 }
 
 func (a *app) sent(r *a2a.SendMessageResponse) error {

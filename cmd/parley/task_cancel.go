@@ -19,8 +19,11 @@ func newTaskCancel(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		t, err := c.CancelTask(ctx, &a2a.CancelTaskRequest{ID: args[0], Metadata: a2a.JSON(a.flags.metadata)})
-		if err != nil {
+		var t *a2a.Task
+		if err := a.onTask(ctx, c, args[0], func(id string) error {
+			t, err = c.CancelTask(ctx, &a2a.CancelTaskRequest{ID: id, Metadata: a2a.JSON(a.flags.metadata)})
+			return err
+		}); err != nil {
 			return err
 		}
 		return a.print.task(t)

@@ -9,32 +9,41 @@ import (
 )
 
 func newTaskGet(a *app) *cobra.Command {
-	return a.client(&cobra.Command{
+	var save saveFlags
+	cmd := a.client(&cobra.Command{
 		Use:   "get <task-id>",
 		Short: "Show a task: its state, its artifacts, with --history its messages",
 		Long: `Show a task: its state, its artifacts and, with --history n, its last messages.
 With --wait it polls until the task is finished or needs you.`,
 		Args: oneTask,
 	}, func(ctx context.Context, args []string) error {
+		if err := save.check(); err != nil {
+			return err
+		}
 		a.subject = args[0]
 		c, err := a.dial(ctx)
 		if err != nil {
 			return err
 		}
-		req := &a2a.GetTaskRequest{ID: args[0], HistoryLength: a.flags.history}
-		if !a.flags.wait {
-			t, err := c.GetTask(ctx, req)
-			if err != nil {
+		var t *a2a.Task
+		if err := a.onTask(ctx, c, args[0], func(id string) error {
+			req := &a2a.GetTaskRequest{ID: id, HistoryLength: a.flags.history}
+			if !a.flags.wait {
+				t, err = c.GetTask(ctx, req)
 				return err
 			}
-			return a.show(t)
-		}
-		r, err := a.await(ctx, c, a.follower(c).Watch(ctx, req))
-		if err != nil {
+			r, err := a.await(ctx, c, a.follower(c).Watch(ctx, req))
+			if err == nil {
+				t = r.Task
+			}
+			return err
+		}); err != nil {
 			return err
 		}
-		return a.show(r.Task)
+		return a.showAndKeep(func() error { return a.show(t) }, &save, t.Artifacts)
 	})
+	save.register(cmd.Flags(), "")
+	return cmd
 }
 
 // show prints a task as it was found.

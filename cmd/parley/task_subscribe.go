@@ -9,13 +9,17 @@ import (
 )
 
 func newTaskSubscribe(a *app) *cobra.Command {
-	return a.client(&cobra.Command{
+	var save saveFlags
+	cmd := a.client(&cobra.Command{
 		Use:   "subscribe <task-id>",
 		Short: "Follow a running task by its stream",
 		Long: `Follow a running task by its stream until it is finished or needs you: with
 --stream every event as it arrives, else the task as it ends.`,
 		Args: oneTask,
 	}, func(ctx context.Context, args []string) error {
+		if err := save.check(); err != nil {
+			return err
+		}
 		a.subject = args[0]
 		c, err := a.dial(ctx)
 		if err != nil {
@@ -26,14 +30,18 @@ func newTaskSubscribe(a *app) *cobra.Command {
 			return a.explain(ctx, a2a.Errorf(a2a.CodeUnsupportedOperation, "the agent's card offers no streams")).
 				WithHint("%s", a.commands.follow(args[0]))
 		}
-		seq := f.Subscribe(ctx, args[0])
-		if a.flags.stream {
-			return a.stream(seq)
-		}
-		r, err := a.await(ctx, c, seq)
-		if err != nil {
-			return err
-		}
-		return a.show(r.Task)
+		return a.onTask(ctx, c, args[0], func(id string) error {
+			seq := f.Subscribe(ctx, id)
+			if a.flags.stream {
+				return a.stream(ctx, c, seq, &save)
+			}
+			r, err := a.await(ctx, c, seq)
+			if err != nil {
+				return err
+			}
+			return a.showAndKeep(func() error { return a.show(r.Task) }, &save, r.Task.Artifacts)
+		})
 	})
+	save.register(cmd.Flags(), "")
+	return cmd
 }

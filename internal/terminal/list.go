@@ -60,6 +60,18 @@ func (r *Renderer) Summary(format string, args ...any) error {
 	return r.w.flush()
 }
 
+// About is a task in a few words: its state, its age and what it is about.
+func About(t *a2a.Task, now time.Time) string {
+	about := Word(t.Status.State)
+	if !t.Status.Timestamp.IsZero() {
+		about += ", " + Age(now.Sub(t.Status.Timestamp))
+	}
+	if words := firstWords(t); words != "" {
+		about += ": " + Cut(words, 60)
+	}
+	return about
+}
+
 func styleOf(s a2a.TaskState) string {
 	switch {
 	case s == a2a.TaskStateCompleted:

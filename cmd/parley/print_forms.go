@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/plain"
+	"github.com/parley-a2a/parley/internal/shape"
+)
+
+// documents returns the printer of JSON, or of what --output and --jq make of it.
+// text shows failures where a form has no room for them.
+func (a *app) documents(ctx context.Context, text *textPrinter) (printer, error) {
+	f := &a.flags
+	p := &jsonPrinter{out: a.stdout, lines: f.stream, ctx: ctx}
+	if a.screen.IsTerminal() {
+		p.safe = plain.Text
+	}
+	switch {
+	case f.jq != nil:
+		if f.output != "json" && a.settings.from["output"].level == fromFlag {
+			return nil, failure.Usagef("--jq works on JSON, and --output is %s", f.output).WithHint("leave --output out, or say -o json")
+		}
+		p.form, p.named, p.text = f.jq, "--jq "+plain.Quote(f.jqText), text
+	case f.output == "json":
+	case f.output == "yaml":
+		p.form, p.named = shape.YAML, "--output yaml"
+		if f.stream {
+			p.form = func(ctx context.Context, doc []byte) ([]byte, error) {
+				out, err := shape.YAML(ctx, doc)
+				return append([]byte("---\n"), out...), err
+			}
+		}
+	case f.output == "table":
+		if f.stream {
+			return nil, failure.Usagef("--output table has no place for events, which --stream prints").WithHint("use -o json or --jq with --stream, or leave --stream out")
+		}
+		p.form, p.named, p.text = shape.Table, "--output table", text
+	default:
+		p.form, p.named, p.text = f.template, "--output template", text
+	}
+	return p, nil
+}
+
+// exitFor is the exit code of --exit-status. The codes up to 5 say what became of the
+// command (a2a-cli §11.6).
+func exitFor(s a2a.TaskState) int {
+	switch s {
+	case a2a.TaskStateCompleted:
+		return 0
+	case a2a.TaskStateFailed:
+		return 10
+	case a2a.TaskStateRejected:
+		return 11
+	case a2a.TaskStateCanceled:
+		return 12
+	case a2a.TaskStateInputRequired:
+		return 13
+	case a2a.TaskStateAuthRequired:
+		return 14
+	}
+	return 15
+}

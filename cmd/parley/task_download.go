@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/download"
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/plain"
+	"github.com/parley-a2a/parley/internal/terminal"
+)
+
+// saveFlags say where artifacts are saved. The zero value saves nothing.
+type saveFlags struct {
+	dir   string
+	force bool
+}
+
+func (f *saveFlags) register(fs *pflag.FlagSet, dir string) {
+	fs.StringVar(&f.dir, "save", dir, "save the artifacts in this `folder`, which is made if it is missing")
+	fs.BoolVar(&f.force, "force", false, "let --save replace files that are there")
+}
+
+// check refuses flags that contradict each other before anything is asked of an agent.
+func (f *saveFlags) check() error {
+	if f.force && f.dir == "" {
+		return failure.Usagef("--force says that --save may replace files, and there is no --save")
+	}
+	return nil
+}
+
+func newTaskDownload(a *app) *cobra.Command {
+	var save saveFlags
+	cmd := a.client(&cobra.Command{
+		Use:   "download <task-id>",
+		Short: "Save the artifacts of a task",
+		Long: `Save the artifacts of a task in a folder: each file under its name, texts and data
+under the artifact's. Names are made safe, nothing leaves the folder, and a file that
+is there is replaced with --force only. Either all files are written or none.
+
+A file that the agent only refers to is not fetched; its URL is shown.`,
+		Example: `  parley task download <task-id>
+  parley task download <task-id> --save results --force`,
+		Args: oneTask,
+	}, func(ctx context.Context, args []string) error {
+		a.subject = args[0]
+		c, err := a.dial(ctx)
+		if err != nil {
+			return err
+		}
+		var t *a2a.Task
+		if err := a.onTask(ctx, c, args[0], func(id string) error {
+			t, err = c.GetTask(ctx, &a2a.GetTaskRequest{ID: id, HistoryLength: new(int32(0))})
+			return err
+		}); err != nil {
+			return err
+		}
+		files := download.Files(t.Artifacts)
+		if len(files) == 0 {
+			a.stderr.Note("Note", "task %s is %s and has no artifacts", t.ID, t.Status.State)
+		}
+		if err := a.write(&save, files); err != nil {
+			return err
+		}
+		return a.print.saved(files)
+	})
+	save.register(cmd.Flags(), ".")
+	return cmd
+}
+
+// write saves files, and says what to do if it cannot.
+func (a *app) write(f *saveFlags, files []*download.File) error {
+	err := download.Save(f.dir, files, f.force)
+	if err == nil {
+		return nil
+	}
+	var exists *download.ExistsError
+	if errors.As(err, &exists) && !exists.Device {
+		return failure.New(failure.CodeUsage, fmt.Sprintf("--save %s: %v; nothing was written", f.dir, err), err).
+			WithHint("add --force to replace it, or name another folder with --save")
+	}
+	return failure.New(failure.CodeUsage, fmt.Sprintf("--save %s: %v", f.dir, err), err).
+		WithHint("name a folder with --save that you may write to and that has none of these names")
+}
+
+// showAndKeep shows a task, and saves what the command was told to save. Where
+// standard output is one document, that is the failure if there is one.
+func (a *app) showAndKeep(show func() error, f *saveFlags, artifacts []*a2a.Artifact) error {
+	failed := a.keep(f, artifacts)
+	if failed != nil && a.flags.machine() {
+		return failed
+	}
+	if err := show(); err != nil {
+		return err
+	}
+	return failed
+}
+
+// keep saves what a command that shows a task was told to save.
+func (a *app) keep(f *saveFlags, artifacts []*a2a.Artifact) error {
+	if f.dir == "" {
+		return nil
+	}
+	files := download.Files(artifacts)
+	if err := a.write(f, files); err != nil {
+		return err
+	}
+	for _, file := range files {
+		if file.URL != "" {
+			a.stderr.Note("Note", "not fetched: %s", file.URL)
+		} else {
+			a.stderr.Note("Saved", "%s (%s)", file.Path, terminal.Bytes(int64(file.Size)))
+		}
+	}
+	if len(files) == 0 {
+		a.stderr.Note("Note", "there are no artifacts to save")
+	}
+	return nil
+}
+
+func (p *textPrinter) saved(files []*download.File) error {
+	for _, f := range files {
+		if f.URL != "" {
+			p.out.field("Not fetched", f.URL)
+			continue
+		}
+		p.out.field("Saved", plain.Line(f.Path))
+		p.out.field("Media type", f.MediaType)
+		p.out.field("Size", strconv.Itoa(f.Size)+" bytes")
+	}
+	return p.out.flush()
+}
+
+func (p *humanPrinter) saved(files []*download.File) error {
+	for _, f := range files {
+		line := fmt.Sprintf("saved %s, %s", f.Path, terminal.Bytes(int64(f.Size)))
+		if f.URL != "" {
+			line = "not fetched: " + f.URL
+		}
+		if err := p.r.Summary("%s", line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *jsonPrinter) saved(files []*download.File) error {
+	if files == nil {
+		files = []*download.File{}
+	}
+	doc, err := json.Marshal(map[string][]*download.File{"files": files})
+	if err != nil {
+		return err
+	}
+	return p.writeDoc(doc)
+}

@@ -1,0 +1,196 @@
+// Package download writes the artifacts of a task into a folder: under names that
+// agents cannot choose freely ([Name]), never outside of the folder, never over what
+// is there unless that is asked for, and each file whole or not at all.
+//
+// The functions may be used by several goroutines; two that write to one folder may
+// find each other's files.
+package download
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"mime"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// File is something to save, and where it was saved.
+type File struct {
+	Path       string `json:"path,omitempty"` // "": not saved
+	URL        string `json:"url,omitempty"`  // of a file that the agent only refers to
+	ArtifactID string `json:"artifactId"`
+	MediaType  string `json:"mediaType,omitempty"`
+	Size       int    `json:"size"`
+
+	name    string
+	content []byte
+}
+
+// ExistsError says that there is something of the name in the folder.
+type ExistsError struct {
+	Path   string
+	Device bool // it is no regular file, and is not replaced either way
+}
+
+func (e *ExistsError) Error() string {
+	if e.Device {
+		return e.Path + " is there, and is no regular file"
+	}
+	return e.Path + " is there already"
+}
+
+// Files lists what there is to save: a file for each part with bytes, one for the
+// texts of an artifact that follow each other, one for each piece of data. What the
+// agent only refers to has a URL.
+func Files(artifacts []*a2a.Artifact) []*File {
+	var files []*File
+	for _, a := range artifacts {
+		base := a.Name
+		if base == "" {
+			base = "artifact"
+		}
+		var text *File
+		for _, p := range a.Parts {
+			f := &File{ArtifactID: a.ArtifactID, MediaType: p.MediaType, name: p.Filename}
+			switch p.Kind {
+			case a2a.PartText:
+				if text != nil && p.Filename == "" {
+					text.content = append(text.content, p.Text...)
+					text.Size = len(text.content)
+					continue
+				}
+				f.content = []byte(p.Text)
+				text = f
+				f.name = or(f.name, named(base, or(p.MediaType, "text/plain")))
+			case a2a.PartData:
+				f.content = append(append([]byte(nil), p.Data...), '\n')
+				f.MediaType = or(f.MediaType, "application/json")
+				f.name = or(f.name, named(base, f.MediaType))
+			case a2a.PartRaw:
+				f.content = p.Raw
+				f.name = or(f.name, named(base, p.MediaType))
+			case a2a.PartURL:
+				f.URL = p.URL
+			}
+			if p.Kind != a2a.PartText {
+				text = nil
+			}
+			f.Size = len(f.content)
+			files = append(files, f)
+		}
+	}
+	return files
+}
+
+func or(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
+
+// extensions are the usual ones, the same on every machine.
+var extensions = map[string]string{
+	"text/plain": ".txt", "text/markdown": ".md", "text/html": ".html", "text/csv": ".csv", "application/json": ".json",
+	"application/pdf": ".pdf", "image/png": ".png", "image/jpeg": ".jpg", "image/svg+xml": ".svg", "application/zip": ".zip",
+}
+
+// named gives a name without an extension that of the media type.
+func named(base, mediaType string) string {
+	if filepath.Ext(base) != "" {
+		return base
+	}
+	t, _, _ := mime.ParseMediaType(mediaType)
+	return base + extensions[t]
+}
+
+// Save writes the files that have content into dir, which is made if it is missing,
+// and sets their paths. If anything of their names is there it writes nothing, and
+// with force it replaces regular files only.
+func Save(dir string, files []*File, force bool) (err error) {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(dir) // no link leads out of it
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	taken := map[string]bool{} // case does not count on every system
+	var temps []string
+	defer func() {
+		for _, temp := range temps {
+			_ = root.Remove(temp) // those that have their name are gone from here
+		}
+	}()
+	type pending struct {
+		f          *File
+		temp, name string
+	}
+	var list []pending
+	for _, f := range files {
+		if f.URL != "" {
+			continue
+		}
+		name := Name(f.name)
+		for n := 2; taken[strings.ToLower(name)]; n++ {
+			name = numbered(Name(f.name), n)
+		}
+		taken[strings.ToLower(name)] = true
+		switch st, err := root.Lstat(name); {
+		case err == nil && !st.Mode().IsRegular():
+			return &ExistsError{filepath.Join(dir, name), true}
+		case err == nil && !force:
+			return &ExistsError{filepath.Join(dir, name), false}
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+			return err
+		}
+		list = append(list, pending{f: f, name: name})
+	}
+	for i := range list {
+		p := &list[i]
+		p.temp = ".parley-" + uuid.NewString()
+		temps = append(temps, p.temp)
+		if err := write(root, p.temp, p.f.content); err != nil {
+			return fmt.Errorf("write %s: %w", filepath.Join(dir, p.name), err)
+		}
+	}
+	for _, p := range list {
+		if err := place(root, p.temp, p.name, force); err != nil {
+			if errors.Is(err, fs.ErrExist) {
+				return &ExistsError{Path: filepath.Join(dir, p.name)}
+			}
+			return fmt.Errorf("write %s: %w", filepath.Join(dir, p.name), err)
+		}
+		p.f.Path = filepath.Join(dir, p.name)
+	}
+	return nil
+}
+
+func write(root *os.Root, name string, content []byte) error {
+	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	return errors.Join(err, f.Close())
+}
+
+// place gives a file its name. Without force it is an error if the name is taken in
+// the meantime, where the file system has links to tell.
+func place(root *os.Root, temp, name string, force bool) error {
+	if force {
+		return root.Rename(temp, name)
+	}
+	err := root.Link(temp, name)
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return root.Rename(temp, name)
+}
