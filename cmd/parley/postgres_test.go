@@ -53,6 +53,15 @@ func mustType(t *testing.T, args ...string) string {
 	return out
 }
 
+// postgresOf starts a PostgreSQL for one test.
+func postgresOf(t *testing.T, o *pgtest.Options) *pgtest.Cluster {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("a PostgreSQL of its own")
+	}
+	return pgtest.New(t, o)
+}
+
 // wantRefused runs it and wants an error that matches.
 func wantRefused(t *testing.T, pattern string, args ...string) {
 	t.Helper()
@@ -134,7 +143,7 @@ func checksums(t *testing.T, out string) {
 // From SQLite to PostgreSQL and back all stays the same, and an import that is cut
 // off is seen, and done again.
 func TestMoveToPostgres(t *testing.T) {
-	cluster := pgtest.New(t, nil)
+	cluster := postgresOf(t, nil)
 	address := cluster.Database(t)
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
@@ -215,7 +224,7 @@ func (c *cutOff) Append(a *store.Append, done func(error)) {
 }
 
 func TestImportThatWasCutOff(t *testing.T) {
-	cluster := pgtest.New(t, nil)
+	cluster := postgresOf(t, nil)
 	address := cluster.Database(t)
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
@@ -256,7 +265,7 @@ var move = flag.Int("move", 1000, "how many tasks TestMoveManyToPostgres moves")
 
 // How long many tasks take: go test -v -run TestMoveMany ./cmd/parley -move 10000.
 func TestMoveManyToPostgres(t *testing.T) {
-	cluster := pgtest.New(t, &pgtest.Options{Durable: true})
+	cluster := postgresOf(t, &pgtest.Options{Durable: true})
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
 	fill(t, in("one.db"), *move)
@@ -273,7 +282,7 @@ func TestMoveManyToPostgres(t *testing.T) {
 }
 
 func TestKeysOnPostgres(t *testing.T) {
-	cluster := pgtest.New(t, nil)
+	cluster := postgresOf(t, nil)
 	t.Setenv(database.Env, withPassword(cluster.Database(t)))
 	data := t.TempDir()
 	wantRefused(t, `there is nothing of`, "key", "list", "--data", data)
@@ -293,7 +302,7 @@ func TestKeysOnPostgres(t *testing.T) {
 // A server on PostgreSQL: it says where tasks are and not how to get there, it is
 // ready while the database is, and alive in between.
 func TestServeOnPostgres(t *testing.T) {
-	cluster := pgtest.New(t, &pgtest.Options{Durable: true})
+	cluster := postgresOf(t, &pgtest.Options{Durable: true})
 	t.Setenv(database.Env, withPassword(cluster.Database(t)))
 	k := newTools(t)
 	if err := os.Mkdir(filepath.Join(k.dir, "data"), 0o700); err != nil {
