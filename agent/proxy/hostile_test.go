@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent/proxy"
@@ -130,15 +129,11 @@ func TestHangs(t *testing.T) {
 	r.Configuration = &a2a.SendMessageConfiguration{ReturnImmediately: true}
 	task := send(t, c, r)
 	poll(t, func() bool { return len(up.messages()) > 0 })
-	start := time.Now()
-	task, err := c.CancelTask(t.Context(), &a2a.CancelTaskRequest{ID: task.ID})
-	if err != nil {
+	if _, err := c.CancelTask(t.Context(), &a2a.CancelTaskRequest{ID: task.ID}); err != nil {
 		t.Fatal(err)
 	}
-	want(t, task, a2a.TaskStateCanceled, "It is not known whether the agent behind this one took the message")
-	if d := time.Since(start); d > 1800*time.Millisecond {
-		t.Errorf("it took %v", d)
-	}
+	// In words of the proxy, so that it was not the server that gave up waiting for it.
+	want(t, ended(t, c, task.ID), a2a.TaskStateCanceled, "It is not known whether the agent behind this one took the message")
 }
 
 // A cancellation ends as the agent's does.

@@ -282,12 +282,8 @@ func TestServerDoesNotAnswer(t *testing.T) {
 		"now":    func() error { _, err := st.Now(t.Context()); return err },
 	} {
 		calls.Go(func() {
-			began := time.Now()
 			if err := f(); !errors.Is(err, store.ErrUnreachable) {
 				t.Errorf("%s: %v", what, err)
-			}
-			if took := time.Since(began); took > 20*time.Second {
-				t.Errorf("%s took %v", what, took)
 			}
 		})
 	}
@@ -312,6 +308,24 @@ func TestPausedProcess(t *testing.T) {
 	if err := store.Do(t.Context(), direct, taskOf("task", "dead")); err != nil {
 		t.Fatal(err)
 	}
+	// A claim goes by what is locked. If it waited, it would for as long as this is held.
+	locker, err := pgx.Connect(t.Context(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer locker.Close(t.Context())
+	for _, statement := range []string{"BEGIN", "SELECT 1 FROM parley.task FOR UPDATE"} {
+		if _, err := locker.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if rows, err := direct.Claim(t.Context(), "me", firstDay, 1); err != nil || len(rows) != 0 {
+		t.Errorf("a claim of what is locked: %v, %v", rows, err)
+	}
+	if _, err := locker.Exec(t.Context(), "ROLLBACK"); err != nil {
+		t.Fatal(err)
+	}
+
 	locked, done := make(chan struct{}), make(chan error, 1)
 	go func() {
 		once := sync.OnceFunc(func() {
@@ -328,18 +342,8 @@ func TestPausedProcess(t *testing.T) {
 		})
 	}()
 	<-locked
-	began := time.Now()
-	if rows, err := direct.Claim(t.Context(), "me", firstDay, 1); err != nil || len(rows) != 0 {
-		t.Errorf("a claim of what is locked: %v, %v", rows, err)
-	}
-	if took := time.Since(began); took > idleWait {
-		t.Errorf("it waited %v", took)
-	}
 	if r, err := direct.Take(t.Context(), "me", firstDay, k); err != nil || r.Node != "me" {
 		t.Errorf("%+v, %v", r, err)
-	}
-	if took := time.Since(began); took > idleWait+10*time.Second {
-		t.Errorf("it took %v", took)
 	}
 	p.set(func() { p.hold = false })
 	if err := <-done; err != nil {
