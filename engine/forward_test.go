@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -93,5 +94,33 @@ func TestAskedBeforeItRuns(t *testing.T) {
 			t.Error(err)
 		}
 		other.stop()
+	})
+}
+
+// To forward a message nobody has to read the log, which may be long: it is read once,
+// for the answer, and not at all for a refusal.
+func TestForwardingReadsNoLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := store.NewMemory()
+		defer st.Close()
+		here := newWorldWith(t, st, waiting, testCard(), shared(t))
+		spy := &spied{Store: st}
+		there := newWorldWith(t, spy, waiting, testCard(), shared(t))
+		task := here.mustSend(sendNow("x"))
+		synctest.Wait()
+		spy.reset()
+		other := reply(task, "of another context")
+		other.Message.ContextID = "other"
+		if _, err := there.SendMessage(t.Context(), other); !errors.Is(err, a2a.ErrInvalidParams) || spy.entries.Load() != 0 {
+			t.Errorf("%v, after %d reads of the log", err, spy.entries.Load())
+		}
+		req := reply(task, "more")
+		req.Configuration = &a2a.SendMessageConfiguration{ReturnImmediately: true}
+		wantUsers(t, there.mustSend(req), "x", "more")
+		if n := spy.entries.Load(); n != 1 {
+			t.Errorf("%d reads of the log", n)
+		}
+		here.stop()
+		there.stop()
 	})
 }

@@ -17,19 +17,30 @@ func (e *Engine) load(ctx context.Context, key store.Key) (*a2a.Task, int64, err
 	return e.loadAt(ctx, t)
 }
 
-func (e *Engine) loadAt(ctx context.Context, t *topic) (*a2a.Task, int64, error) {
+// held is loadAt for a task whose owner is here. If the store has to be asked the task
+// is nil.
+func (e *Engine) held(ctx context.Context, t *topic) (*a2a.Task, int64, error) {
 	// Where others may go on with the task, who asks may have heard from one of them
 	// what is committed and not published here yet.
-	if task, last := t.newest(); task != nil {
-		ok, err := e.trusted(ctx, t)
-		switch {
-		case err != nil:
-			return nil, 0, err
-		case ok && last == 0:
-			return nil, 0, errNotFound(t.key.ID) // nothing committed: it does not exist yet
-		case ok:
-			return task, last, nil
-		}
+	task, last := t.newest()
+	if task == nil {
+		return nil, 0, nil
+	}
+	ok, err := e.trusted(ctx, t)
+	switch {
+	case err != nil:
+		return nil, 0, err
+	case ok && last == 0:
+		return nil, 0, errNotFound(t.key.ID) // nothing committed: it does not exist yet
+	case ok:
+		return task, last, nil
+	}
+	return nil, 0, nil
+}
+
+func (e *Engine) loadAt(ctx context.Context, t *topic) (*a2a.Task, int64, error) {
+	if task, last, err := e.held(ctx, t); task != nil || err != nil {
+		return task, last, err
 	}
 	rec, err := e.whole(ctx, t.key)
 	if errors.Is(err, store.ErrNotFound) {
@@ -45,6 +56,22 @@ func (e *Engine) loadAt(ctx context.Context, t *topic) (*a2a.Task, int64, error)
 		return known, last, nil
 	}
 	return task, rec.Last, err
+}
+
+// standing returns what a message has to know of its task before the task's owner
+// sees it: context, state and the last entry. The log may be long, and is not read.
+func (e *Engine) standing(ctx context.Context, t *topic) (store.Row, error) {
+	switch task, last, err := e.held(ctx, t); {
+	case err != nil:
+		return store.Row{}, err
+	case task != nil:
+		return store.Row{Context: task.ContextID, State: int32(task.Status.State), Last: last}, nil
+	}
+	rec, err := e.store.Get(ctx, t.key, store.RowOnly)
+	if err != nil {
+		return store.Row{}, e.unread(ctx, err, t.key)
+	}
+	return rec.Row, nil
 }
 
 // task makes the Task of a record, from its seal if it has one, else by

@@ -251,13 +251,13 @@ func (e *Engine) followUp(ctx context.Context, t *topic, p *post, b *birth) (*ow
 		}
 		return e.own(ctx, t.key, b)
 	}
-	task, last, err := e.loadAt(ctx, t)
+	is, err := e.standing(ctx, t)
 	switch {
 	case b != nil && errors.Is(err, a2a.ErrTaskNotFound):
 		err = nil // nothing of it is committed, or it is deleted
 	case err == nil:
-		err = checkContext(p.message, task.ContextID)
-		if s := task.Status.State; err == nil && s.Terminal() && !(p.reopen && mayFollow(s, a2a.TaskStateSubmitted, task.Version.Reopens())) {
+		err = checkContext(p.message, is.Context)
+		if err == nil && a2a.TaskState(is.State).Terminal() && !p.reopen { // otherwise its owner knows whether it may
 			err = errFinished(t.key.ID)
 		}
 	}
@@ -294,7 +294,7 @@ func (e *Engine) followUp(ctx context.Context, t *topic, p *post, b *birth) (*ow
 				return nil, context.Cause(ctx)
 			}
 		case errTerminal: // which is true for others once it is committed
-			if _, err := e.await(ctx, t, last, a2a.TaskState.Terminal); err != nil {
+			if _, err := e.await(ctx, t, is.Last, a2a.TaskState.Terminal); err != nil {
 				return nil, err
 			}
 			return nil, errFinished(t.key.ID)
