@@ -22,6 +22,8 @@ type Agent struct {
 	url    *url.URL
 	opts   *Options
 	client *http.Client
+	body   *template                                  // nil: the request of docs/http.md
+	answer *answerPath                                // nil: the answers of docs/http.md
 	pause  func(context.Context, time.Duration) error // between two tries
 
 	queue *queue.Queue // for requests
@@ -51,7 +53,20 @@ func New(rawURL string, o *Options) (*Agent, error) {
 			return nil, fmt.Errorf("httpagent: the header %q has a name or a value that no header may have", name)
 		}
 	}
-	return &Agent{url: u, opts: o, client: o.client(), pause: pause, queue: queue.New(o.concurrency())}, nil
+	a := &Agent{url: u, opts: o, client: o.client(), pause: pause, queue: queue.New(o.concurrency())}
+	if s := o.body(); s != "" {
+		var err error
+		if a.body, err = parseTemplate(s); err != nil {
+			return nil, fmt.Errorf("httpagent: the body %w", err)
+		}
+	}
+	if s := o.answer(); s != "" {
+		var err error
+		if a.answer, err = parsePath(s); err != nil {
+			return nil, fmt.Errorf("httpagent: the answer %w", err)
+		}
+	}
+	return a, nil
 }
 
 // isHeader reports whether a header can have this name and value.
@@ -124,7 +139,11 @@ func (a *Agent) Run(ctx context.Context, t *agent.Turn) error {
 	r.id, r.before = turnIDs(t, r.task)
 	err := r.converse(ctx)
 	if b, ok := isBad(err); ok {
-		return agent.Public("the service's answer cannot be used: "+b.Error(), nil)
+		var hint error
+		if a.answer == nil {
+			hint = errors.New("if the service has a format of its own, say where its answer is: answer: .reply (docs/http.md)")
+		}
+		return agent.Public("the service's answer cannot be used: "+b.Error(), hint)
 	}
 	if errors.Is(err, errTooMuch) {
 		return agent.Public(fmt.Sprintf("the service said more than the %d bytes it may", a.opts.maxOutput()), nil)

@@ -44,6 +44,12 @@ type Options struct {
 	// History is how many earlier messages of the context are sent along at most.
 	// Zero means none.
 	History int
+	// Body and Answer are for services that have a format of their own: the template of
+	// the request's body, such as {"prompt": "${text}"} or the form prompt=${text}, and
+	// where the answer is in theirs, such as .reply, or "text" for all of it. docs/http.md
+	// has the grammar. A Body has no History. Empty: the request and the answers of
+	// docs/http.md.
+	Body, Answer string
 	// Callbacks lets the service answer 202 and call back. Nil: such an answer fails
 	// the task.
 	Callbacks *Callbacks
@@ -131,6 +137,20 @@ func (o *Options) history() int {
 		return 0
 	}
 	return max(o.History, 0)
+}
+
+func (o *Options) body() string {
+	if o == nil {
+		return ""
+	}
+	return o.Body
+}
+
+func (o *Options) answer() string {
+	if o == nil {
+		return ""
+	}
+	return o.Answer
 }
 
 func (o *Options) headers() map[string]a2a.Secret {

@@ -136,13 +136,21 @@ func (p *poster) try(ctx context.Context) (record, error) {
 	}
 	if media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); media == "text/event-stream" {
 		clock.Stop()
+		if p.a.answer != nil {
+			return p.foreignStream(ctx, cancel, res.Body)
+		}
 		return p.stream(ctx, cancel, res.Body)
 	}
 	body, err := p.read(ctx, res.Body)
 	if err != nil {
 		return record{}, err
 	}
-	events, err := parseAnswer(body, res.Header.Get("Content-Type"))
+	var events []*event
+	if p.a.answer != nil {
+		events, err = p.found(body)
+	} else {
+		events, err = parseAnswer(body, res.Header.Get("Content-Type"))
+	}
 	if err != nil {
 		return record{}, err
 	}

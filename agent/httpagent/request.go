@@ -60,6 +60,11 @@ func keyOf(turn string, n int) string { return turn + "-" + strconv.Itoa(n) }
 // body returns the body of an exchange's request.
 func (r *run) body(ctx context.Context, x *exchange, m *a2a.Message) ([]byte, error) {
 	c := r.t.Caller()
+	if b := r.a.body; b != nil {
+		return b.body(map[string]string{
+			"text": textOf(m), "task": r.task.ID, "context": r.task.ContextID, "message": m.MessageID, "subject": c.Subject, "tenant": c.Tenant,
+		}), nil
+	}
 	q := &request{
 		Type:     "message",
 		Text:     textOf(m),
@@ -95,6 +100,9 @@ func (r *run) header(x *exchange, last string) http.Header {
 		h.Set("User-Agent", "Parley")
 	}
 	h.Set("Content-Type", "application/json")
+	if b := r.a.body; b != nil {
+		h.Set("Content-Type", b.media())
+	}
 	h.Set("Accept", "application/json, text/event-stream, text/plain;q=0.9, */*;q=0.5")
 	key := x.key
 	if x.secret {

@@ -77,6 +77,8 @@ type Exec struct {
 type HTTP struct {
 	URL         string
 	Headers     map[string]a2a.Secret
+	Body        string        // template of the request; empty: docs/http.md's
+	Answer      string        // where the answer is; empty: docs/http.md's
 	Timeout     time.Duration // until the answer has come in full, but for streams and callbacks; 0: 5 m
 	Retries     int           // after answers that say so; 0: 5
 	Callbacks   bool          // the service may answer 202 and call back

@@ -179,6 +179,10 @@ func (d *Draft) made(f *field, v reflect.Value) *item {
 		}
 	case path, file:
 		it.text = scalar(d.path(v.String()))
+	case text:
+		if it.text = plainText(v); f.asIs {
+			it.text = scalar(v.String())
+		}
 	default:
 		it.text = plainText(v)
 	}

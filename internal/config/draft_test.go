@@ -63,7 +63,7 @@ func TestWhatADraftSuggestsCanBeTaken(t *testing.T) {
 	off := regexp.MustCompile(`(?m)^( +)# ( *(- )?[a-z_]+:( |$))`)
 	for _, a := range []Agent{
 		{Exec: &Exec{Command: []string{"x"}}},
-		{HTTP: &HTTP{URL: "http://a.example"}},
+		{HTTP: &HTTP{URL: "http://a.example", Body: `{"a": "${text} $${"}`, Answer: ".a | .b"}},
 		{OpenAI: &OpenAI{URL: "http://a.example/v1", Model: "m"}},
 		{Proxy: &Proxy{Agent: "a.example"}},
 		{MCP: &MCP{Command: []string{"x"}}},

@@ -277,6 +277,9 @@ func (r *reader) readBeside(f *field, n *yaml.Node, path string, depth int) *val
 
 // expand puts variables of the environment into a value: ${env:NAME}. $${ is ${.
 func (r *reader) expand(v *value, n *yaml.Node) (string, bool) {
+	if v.field.asIs {
+		return n.Value, true
+	}
 	rest, ok := n.Value, true
 	var out strings.Builder
 	for {

@@ -44,6 +44,7 @@ type field struct {
 	least  float64
 	need   bool
 	loose  bool   // numbers and words are text as well: they are kept as they are written
+	asIs   bool   // ${…} is no variable in it
 	keys   string // what the names of a dict are, in the reference
 
 	elem   *field
@@ -99,6 +100,7 @@ func (f *field) from(least float64) *field               { f.least = least; retu
 func (f *field) to(most float64) *field                  { f.atMost = most; return f }
 func (f *field) of(words ...string) *field               { f.words = words; return f }
 func (f *field) asWritten() *field                       { f.elem.loose = true; return f }
+func (f *field) verbatim() *field                        { f.asIs = true; return f }
 func (f *field) not() *field                             { f.negate = true; return f }
 func (f *field) copied(name, doc string) *field          { c := *f; c.name, c.doc = name, doc; return &c }
 

@@ -42,6 +42,8 @@ var execFields = []*field{
 var httpFields = []*field{
 	row("url", link, "where messages are posted").required(),
 	dictOf("headers", secret, "Name", "headers of each request, such as `Authorization: ${env:TOKEN}`"),
+	row("body", text, "template of the request, for a service with a format of its own: `{\"prompt\": \"${text}\"}`, or the form `prompt=${text}`").verbatim().checkedAs("body"),
+	row("answer", text, "where the answer is in what such a service says: `.reply`, or `text` for all of it").verbatim().checkedAs("answer"),
 	row("timeout", duration, "until the answer has come in full, but for streams and callbacks").or("5m"),
 	row("retries", integer, "after answers that say so").to(100).or("5"),
 	row("callbacks", boolean, "the service may answer 202 and call back").or("false"),

@@ -28,7 +28,7 @@ func (m *factory) http(n *instance, c *config.HTTP, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	o := &httpagent.Options{Client: client, Headers: c.Headers, Timeout: c.Timeout, Retries: c.Retries, Concurrency: c.Concurrency, Logger: log}
+	o := &httpagent.Options{Client: client, Headers: c.Headers, Timeout: c.Timeout, Retries: c.Retries, Concurrency: c.Concurrency, Logger: log, Body: c.Body, Answer: c.Answer}
 	if c.Callbacks {
 		at, err := m.callbackURL(c.CallbackURL, n.from.Name)
 		if err != nil {

@@ -10,9 +10,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/agent/httpagent"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/failure"
 	"github.com/parley-a2a/parley/internal/flagvalue"
+	"github.com/parley-a2a/parley/internal/plain"
 )
 
 // Form is the flags that say what the agent is, where that fits on a command line.
@@ -22,6 +24,7 @@ type Form struct {
 	Lines                    bool
 	Processes                int
 	HTTP, OpenAI, Proxy, MCP string // addresses
+	Body, Answer             string // of HTTP
 	Model, System            string // of OpenAI
 	Reload                   bool
 }
@@ -42,6 +45,11 @@ func (f *Form) register(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.Lines, "lines", false, "speak with the command in lines of JSON, so that it can ask back, write several artifacts and more (docs/exec.md)")
 	fs.IntVar(&f.Processes, "processes", 0, "with --lines: `processes` that stay and take one message after another (default: one process for each message)")
 	fs.StringVar(&f.HTTP, "http", "", "post each message to this `URL`, whose answer is the agent's (docs/http.md)")
+	checked := func(to *string, check func(string) error) *flagvalue.Value {
+		return flagvalue.Of("text", to, func(s string) (string, error) { return s, check(s) }, func(s string) string { return s })
+	}
+	fs.Var(checked(&f.Body, httpagent.CheckBody), "body", "with --http, for a service with a format of its own: the request's `template`, such as '{\"prompt\": \"${text}\"}', or the form 'prompt=${text}' (docs/http.md)")
+	fs.Var(checked(&f.Answer, httpagent.CheckAnswer), "answer", "with --http: the `path` of the answer in what such a service says, such as .reply; text for all of it")
 	fs.StringVar(&f.OpenAI, "openai", "", "have a model answer: the `URL` of an endpoint that speaks as OpenAI's chat completions do, up to /v1 (docs/openai.md)")
 	fs.StringVar(&f.Model, "model", "", "with --openai: the model's `name`")
 	fs.StringVar(&f.System, "system", "", "with --openai: a `file` with the system prompt, read for each message")
@@ -82,6 +90,10 @@ func (f *Form) check(fs *pflag.FlagSet, command bool) error {
 	case fs.Changed("openai") != (f.Model != ""):
 		return failure.Usagef("--openai and --model go together: the endpoint, and which of its models").
 			WithHint("parley serve --openai http://127.0.0.1:11434/v1 --model llama3.2")
+	case f.Body != "" && !fs.Changed("http"):
+		return failure.Usagef("--body %s is the request to an HTTP service: give --http", plain.Quote(f.Body)).WithHint("in a file it is agents.NAME.http.body")
+	case f.Answer != "" && !fs.Changed("http"):
+		return failure.Usagef("--answer %s is where an HTTP service has its answer: give --http", plain.Quote(f.Answer)).WithHint("in a file it is agents.NAME.http.answer")
 	case f.System != "" && !fs.Changed("openai"):
 		return failure.Usagef("--system is the prompt of a model: give --openai")
 	case f.Lines && (!command || stdio):
@@ -143,7 +155,7 @@ func (s *Settings) Agent(argv []string, token a2a.Secret) config.Agent {
 	}
 	switch s.Chosen() {
 	case "http":
-		c.HTTP = &config.HTTP{URL: f.HTTP, Headers: bearer, Callbacks: true}
+		c.HTTP = &config.HTTP{URL: f.HTTP, Headers: bearer, Callbacks: true, Body: f.Body, Answer: f.Answer}
 	case "openai":
 		if u, err := url.Parse(f.OpenAI); token == "" && err == nil && u.Scheme == "https" && u.Host == "api.openai.com" {
 			token = a2a.Secret(os.Getenv("OPENAI_API_KEY")) // it is theirs, and nobody else's

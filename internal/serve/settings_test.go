@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,6 +24,8 @@ var ofAgents = map[string]string{
 	"lines":         "agents.*.exec.mode",
 	"processes":     "agents.*.exec.processes",
 	"http":          "agents.*.http.url",
+	"body":          "agents.*.http.body",
+	"answer":        "agents.*.http.answer",
 	"openai":        "agents.*.openai.url",
 	"model":         "agents.*.openai.model",
 	"system":        "agents.*.openai.system_file",
@@ -236,5 +239,47 @@ func TestReloadSaysWhatIsWrong(t *testing.T) {
 		`parley.yaml:4:16: limits.rate: must be a number from 0 up, not "-1"`
 	if got := reloadReason(err); !strings.HasSuffix(got, want) {
 		t.Errorf("got %s", got)
+	}
+}
+
+// What is wrong with the format of a service is said when the settings are read, with
+// the place, the value and what was expected.
+func TestFormatsOfServicesAreChecked(t *testing.T) {
+	const agent = "version: 1\nagents: {a: {http: {url: 'http://127.0.0.1:1/', "
+	for _, c := range []struct {
+		file string
+		line []string
+		want string
+	}{
+		{agent + `body: '{"p": "${txt}"}'}}}`, nil, `agents.a.http.body: ${txt} is not known: expected one of ${text}`},
+		{agent + `answer: reply}}}`, nil, `agents.a.http.answer: "reply" is not a path: expected a path such as .reply`},
+		{agent + `body: {p: x}}}}`, nil, "agents.a.http.body: must be text"},
+		{"", []string{"--http=http://127.0.0.1:1/", "--body={"}, `must be JSON with ${…} inside of strings`},
+		{"", []string{"--body=a=${text}"}, "--body 'a=${text}' is the request to an HTTP service: give --http"},
+		{"", []string{"--answer=.reply"}, "--answer .reply is where an HTTP service has its answer: give --http"},
+	} {
+		env := testEnv(t, t.Output())
+		if c.file != "" {
+			if err := os.WriteFile(DefaultFile, []byte(c.file), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		fs := NewFlags()
+		line := Record(fs)
+		err := fs.Parse(c.line)
+		if err == nil {
+			_, err = env.Load(*line, false)
+		}
+		said := ""
+		if err != nil {
+			said = err.Error()
+			var f *failure.Error
+			if errors.As(err, &f) {
+				said += strings.Join(f.Lines, "; ")
+			}
+		}
+		if !strings.Contains(said, c.want) {
+			t.Errorf("%s %q: %s, want %s", c.file, c.line, said, c.want)
+		}
 	}
 }

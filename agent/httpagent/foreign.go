@@ -1,0 +1,75 @@
+package httpagent
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/wire"
+)
+
+// A service with a format of its own knows nothing of the events of event.go. Where
+// its answer is, Options.Answer says.
+
+// found returns the answer in what a service said in one piece.
+func (p *poster) found(body []byte) ([]*event, error) {
+	part, err := p.a.answer.find(body)
+	if part == nil || err != nil {
+		p.log.Warn("the service's answer is not where answer says", "answer", p.a.opts.Answer, "got", p.a.shown(body))
+		if err == nil {
+			err = bad("it has nothing where the agent's configuration says that the answer is")
+		}
+		return nil, err
+	}
+	ev := &event{Type: "reply", Parts: []*a2a.Part{part}}
+	return []*event{ev}, ev.check()
+}
+
+// foreignStream says what the events of a stream have as chunks of one artifact, until
+// [DONE] or its end. A stream that breaks off is begun anew: such services do not go
+// on in the middle.
+func (p *poster) foreignStream(ctx context.Context, cancel context.CancelCauseFunc, body io.Reader) (record, error) {
+	p.artifacts.anew()
+	idle := p.a.opts.idle()
+	clock := time.AfterFunc(idle, func() { cancel(errIdle) })
+	defer clock.Stop()
+	events := wire.NewReader(&counted{body, clock, idle, &p.room}, int(p.a.opts.maxAnswer()))
+	for n, chunks := 1, 0; ; n++ {
+		in, err := events.Next()
+		switch {
+		case errors.Is(err, io.EOF), err == nil && string(in.Data) == "[DONE]":
+			if chunks == 0 {
+				p.log.Warn("the service's stream had nothing where answer says", "answer", p.a.opts.Answer, "events", n-1)
+				return record{}, bad("none of its events has anything where the agent's configuration says that the answer is")
+			}
+			return p.all(ctx, []*event{{Type: "complete"}})
+		case errors.Is(err, wire.ErrEventTooLarge):
+			return record{}, bad("event %d has more than the %d bytes it may have", n, p.a.opts.maxAnswer())
+		case errors.Is(err, errTooMuch):
+			return record{}, err
+		case err != nil:
+			return record{}, p.lost(ctx, err, "the service's stream ended before its last event")
+		}
+		part, err := p.a.answer.find(in.Data)
+		switch {
+		case err != nil:
+			p.log.Warn("an event of the service cannot be read", "event", n, "got", p.a.shown(in.Data))
+			return record{}, bad("event %d: %s", n, err)
+		case in.Name == "error", part == nil && follow(in.Data, []step{{name: "error"}}) != nil:
+			return record{}, agent.Public("the service broke its answer off with an error", errors.New(p.a.shown(in.Data)))
+		case part == nil || part.Kind == a2a.PartText && part.Text == "":
+			continue
+		}
+		ev := &event{Type: "artifact", Name: "output", Parts: []*a2a.Part{part}}
+		if err := ev.check(); err != nil {
+			return record{}, bad("event %d: %s", n, err)
+		}
+		chunks++
+		if _, err := p.say(ctx, ev); err != nil {
+			return record{}, err
+		}
+	}
+}
