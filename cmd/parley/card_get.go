@@ -50,6 +50,10 @@ func (a *app) getCard(ctx context.Context, validate, extended bool) error {
 		if offered := card.Capabilities.ExtendedAgentCard; offered == nil || !*offered { // §13.3
 			return a2a.Errorf(a2a.CodeUnsupportedOperation, "the agent's card offers no extended card")
 		}
+		if a.flags.bearer+a.flags.apiKey != "" && len(card.SecuritySchemes) == 0 { // §12.4
+			return failure.Usagef("the agent's card declares no way to give credentials, so its extended card gets none").
+				WithHint("leave --bearer, --api-key and their variables out")
+		}
 		if c, err = r.Dial(ctx, a.flags.agentCard); err != nil { // knows where the card came from
 			return err
 		}

@@ -67,6 +67,7 @@ func (a *app) clientOptions() *a2aclient.Options {
 		User:       f.basic.user,
 		Password:   f.basic.password,
 		Header:     f.svcParams,
+		Extensions: f.extensions,
 		Lost:       a.outage.Lost,
 		Logger:     a.log,
 	}

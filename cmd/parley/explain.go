@@ -221,7 +221,7 @@ func (a *app) protocolHint(e *a2a.Error) string {
 		if a.card != nil {
 			for _, x := range a.card.Capabilities.Extensions {
 				if x.Required {
-					return "if you know the extension, declare it: --svc-param " + plain.Quote("A2A-Extensions:"+x.URI)
+					return "if you know the extension, declare it: --extension " + plain.Quote(x.URI)
 				}
 			}
 		}

@@ -37,6 +37,7 @@ type flags struct {
 	clientKey    string
 	svcParams    http.Header
 	metadata     a2a.JSON
+	extensions   []string
 	timeout      time.Duration
 	pollInterval time.Duration
 	transports   []string
@@ -69,6 +70,7 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.clientCert, "client-cert", "", "PEM `file` of a certificate, with its chain, that says who you are")
 	fs.StringVar(&f.clientKey, "client-key", "", "PEM `file` of its private key (default: the file of --client-cert)")
 	fs.Var(flagvalue.New("name:value", f.addParam, func() string { return showParams(f.svcParams) }), "svc-param", "service parameter `name:value`, sent along as a header; may be repeated")
+	fs.StringArrayVar(&f.extensions, "extension", nil, "declare that you know this extension of the protocol, by its `URI`; may be repeated")
 	fs.Var(flagvalue.Of("object", &f.metadata, parseObject, func(o a2a.JSON) string { return string(o) }), "metadata", "metadata of the request, a JSON `object`")
 	fs.Var(flagvalue.Duration(&f.timeout), "timeout", "give up after this long, such as 90s or 5m; the task goes on (default: never)")
 	f.pollInterval = 2 * time.Second

@@ -46,7 +46,7 @@ Exit codes: 0 the command did its job, whatever the agent decided; 1 failed;
 		a.showEffective(cmd)
 		help(cmd, args)
 	})
-	group(root, newSend(a), newServe(a), newInit(a), newVersion(a),
+	group(root, newSend(a), newChat(a), newServe(a), newInit(a), newVersion(a),
 		group(&cobra.Command{Use: "card", Short: "Agent cards"}, newCardGet(a), newCardSign(a), newCardVerify(a), newCardKeygen(a)),
 		group(&cobra.Command{Use: "task", Short: "Tasks of an agent"},
 			newTaskGet(a), newTaskList(a), newTaskCancel(a), newTaskSubscribe(a), newTaskDownload(a), newTaskPush(a)),

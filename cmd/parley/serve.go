@@ -10,8 +10,9 @@ import (
 func newServe(a *app) *cobra.Command {
 	var line *serve.Line
 	cmd := &cobra.Command{
-		Use:   "serve [flags] [-- command arguments...]",
-		Short: "Run an agent: a command, a service, a model, another agent, or those of a file",
+		Aliases: []string{"demo-server"}, // a2a-cli §7.1: without arguments it is one
+		Use:     "serve [flags] [-- command arguments...]",
+		Short:   "Run an agent: a command, a service, a model, another agent, or those of a file",
 		Long: `Run an agent until interrupted. Without a command it is a built-in one: the demo
 agent, or with --agent conformance the one that conformance kits drive. With one,
 each message runs the command: the message's text is its standard input, what it

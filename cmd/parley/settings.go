@@ -23,7 +23,7 @@ var notSettings = map[string]bool{"stream": true, "help": true, "version": true}
 var secrets = map[string]bool{"bearer": true, "api-key": true, "basic": true, "svc-param": true, "egress-proxy": true}
 
 // lists are flags that may be repeated; a variable separates by commas.
-var lists = map[string]bool{"svc-param": true, "transport": true, "card-trust": true}
+var lists = map[string]bool{"svc-param": true, "extension": true, "transport": true, "card-trust": true}
 
 // Where a setting comes from; the lower the stronger.
 const (

@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 )
 
@@ -15,18 +16,23 @@ import (
 // a shell's script starts what it puts in the background. stop ends all that; the
 // context ends, too.
 func Context() (_ context.Context, stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
+	h := new(holder)
+	ctx, cancel := context.WithCancel(context.WithValue(context.Background(), holderKey{}, h))
 	// With room for both: what signal.NotifyContext gets while it ends is lost.
 	signals := make(chan os.Signal, 2)
 	ignored := signal.Ignored(os.Interrupt) // which Notify ends, and Reset brings back
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	stopped := make(chan struct{})
 	go func() {
-		select {
-		case <-signals:
-			cancel()
-		case <-stopped:
-			return
+		for ctx.Err() == nil {
+			select {
+			case sig := <-signals:
+				if sig != os.Interrupt || !h.press() {
+					cancel()
+				}
+			case <-stopped:
+				return
+			}
 		}
 		select {
 		case sig := <-signals:
@@ -42,6 +48,41 @@ func Context() (_ context.Context, stop func()) {
 		close(stopped)
 		cancel()
 	}
+}
+
+// holder is who takes the SIGINTs of a context in place of its end.
+type holder struct {
+	mu   sync.Mutex // protects the field below
+	take func()     // nil: nobody
+}
+
+type holderKey struct{}
+
+func (h *holder) press() bool {
+	h.mu.Lock()
+	take := h.take
+	h.mu.Unlock()
+	if take == nil {
+		return false
+	}
+	take()
+	return true
+}
+
+// Catch has press called for each SIGINT in place of ending ctx, which Context has
+// made, until release. For any other context it does nothing.
+func Catch(ctx context.Context, press func()) (release func()) {
+	h, ok := ctx.Value(holderKey{}).(*holder)
+	if !ok {
+		return func() {}
+	}
+	set := func(take func()) {
+		h.mu.Lock()
+		h.take = take
+		h.mu.Unlock()
+	}
+	set(press)
+	return func() { set(nil) }
 }
 
 // end lets a signal do what it does to a program that does not know it.

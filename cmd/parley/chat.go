@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/a2aclient"
+	"github.com/parley-a2a/parley/internal/chat"
+	"github.com/parley-a2a/parley/internal/download"
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/interrupt"
+	"github.com/parley-a2a/parley/internal/terminal"
+)
+
+func newChat(a *app) *cobra.Command {
+	var noHistory bool
+	cmd := a.configured(&cobra.Command{
+		Use:   "chat",
+		Short: "Talk to an agent, a line at a time",
+		Long: `Talk to an agent, a line at a time. The context is carried from message to message,
+and a task that waits for an answer gets it with the next line. Answers are shown as
+they arrive; a lost connection is resumed.
+
+` + chat.Help + `
+
+Lines are kept in ~/.config/a2a-cli/chat_history, which only you can read; those that
+begin with a space are not, and with --no-history none. Where standard input is no
+terminal, each line is a message, there is no prompt, and the first failure ends it.
+--timeout bounds each message.`,
+		Example: `  parley chat -a localhost:7275
+  printf 'ask Where?\nBerlin\n' | parley chat -a localhost:7275 -o json`,
+		Args: cobra.NoArgs,
+	}, func(cmd *cobra.Command, _ []string) error {
+		return a.chat(cmd.Context(), noHistory)
+	})
+	cmd.Flags().BoolVar(&noHistory, "no-history", false, "neither read nor keep the lines that are typed")
+	return cmd
+}
+
+func (a *app) chat(ctx context.Context, noHistory bool) error {
+	in, ok := a.stdin.(*os.File)
+	interactive := ok && term.IsTerminal(int(in.Fd()))
+	if interactive && !a.screen.IsTerminal() {
+		return failure.Usagef("chat talks at a terminal, and standard output is none").
+			WithHint("leave the redirection out, or give the lines on standard input: parley chat < lines.txt")
+	}
+	if a.flags.async {
+		return failure.Usagef("chat waits for answers: --async is for send")
+	}
+	a.flags.stream = true // the form of what is printed
+	if p, ok := a.print.(*jsonPrinter); ok {
+		if a.flags.output == "yaml" || a.flags.output == "table" {
+			return failure.Usagef("chat prints text, json, a template or what --jq makes, and not %s", a.flags.output)
+		}
+		p.lines = true
+	}
+	if p, ok := a.print.(*humanPrinter); ok {
+		p.r = terminal.NewRenderer(a.screen, terminal.Hints{Save: func(*a2a.Task) string { return "/save" }})
+	}
+	c, err := a.dial(ctx)
+	if err != nil {
+		return a.explain(ctx, err)
+	}
+	s := a.session(ctx, c)
+	s.Interactive = interactive
+	s.Line = terminal.Lines(a.stdin)
+	if interactive {
+		history := ""
+		if !noHistory && a.around.global != "" {
+			history = filepath.Join(filepath.Dir(a.around.global), "chat_history")
+		}
+		e := terminal.NewEditor(history, chat.Complete)
+		defer func() {
+			if err := e.Close(); err != nil {
+				a.stderr.Note("Warning", "the lines are not kept: %v; --no-history does without", err)
+			}
+		}()
+		s.Line = func(ctx context.Context, prompt string) (string, error) {
+			line, err := e.Line(ctx, prompt)
+			if errors.Is(err, terminal.ErrAborted) {
+				err = chat.ErrInterrupted
+			}
+			return line, err
+		}
+		a.stderr.Note("Note", "%s; /help lists commands, Ctrl-D leaves", a.card.Name)
+	}
+	err = s.Run(ctx)
+	if interactive {
+		fmt.Fprintln(a.stdout) // behind the last prompt
+	}
+	a.noteVersion()
+	if err != nil {
+		return a.explainChat(ctx, err)
+	}
+	return nil
+}
+
+// session joins the conversation with the agent and the printer.
+func (a *app) session(outer context.Context, c *a2aclient.Client) *chat.Session {
+	f := a.follower(c)
+	return &chat.Session{
+		TaskID: a.flags.taskID, ContextID: a.flags.contextID,
+		Say:  func(line string) { a.stderr.Note("Note", "%s", line) },
+		Fail: func(err error) { a.fail(a.explainChat(outer, err), nil) },
+		Send: func(ctx context.Context, m *a2a.Message, seen func(string)) (*a2a.Task, error) {
+			ctx, cancel := a.limited(ctx)
+			defer cancel()
+			t, err := a.exchange(ctx, c, f, m, seen)
+			if errors.Is(context.Cause(ctx), errTimeout) {
+				err = a.explain(ctx, err)
+			}
+			return t, err
+		},
+		Cancel: func(ctx context.Context, id string) error {
+			_, err := c.CancelTask(ctx, &a2a.CancelTaskRequest{ID: id})
+			return err
+		},
+		Look: func(ctx context.Context, id string) (t *a2a.Task, err error) {
+			ctx, cancel := a.limited(ctx)
+			defer cancel()
+			err = a.onTask(ctx, c, id, func(id string) error {
+				t, err = c.GetTask(ctx, &a2a.GetTaskRequest{ID: id, HistoryLength: new(int32(0))})
+				return err
+			})
+			return t, err
+		},
+		Attach: filePart,
+		Save: func(ctx context.Context, id, dir string) error {
+			t, err := c.GetTask(ctx, &a2a.GetTaskRequest{ID: id, HistoryLength: new(int32(0))})
+			if err != nil {
+				return err
+			}
+			err = a.keep(&saveFlags{dir: dir}, t.Artifacts)
+			var exists *download.ExistsError
+			if errors.As(err, &exists) {
+				err = failure.Usagef("/save %s: %v; nothing was written", dir, exists).WithHint("name another folder: /save DIR")
+			}
+			return err
+		},
+		Presses: func(press func()) func() { return interrupt.Catch(outer, press) },
+	}
+}
+
+// explainChat is explain for what a line of a conversation can do wrong, too.
+func (a *app) explainChat(ctx context.Context, err error) *failure.Error {
+	var mistake *chat.Mistake
+	if errors.As(err, &mistake) {
+		return failure.Usagef("%s", mistake.Error())
+	}
+	return a.explain(ctx, err)
+}
+
+// limited bounds one message of a conversation by --timeout.
+func (a *app) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	if a.flags.timeout <= 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, a.flags.timeout, errTimeout)
+}
+
+// exchange sends a message of a conversation, and shows what comes of it.
+func (a *app) exchange(ctx context.Context, c *a2aclient.Client, f *a2aclient.Follower, m *a2a.Message, seen func(string)) (*a2a.Task, error) {
+	if err := a.print.sending(m); err != nil {
+		return nil, err
+	}
+	a.sending, a.last = true, nil
+	direct := new(a2a.Task)
+	events := f.Send(ctx, &a2a.SendMessageRequest{Message: m, Metadata: a.flags.metadata})
+	err := a.stream(ctx, c, func(yield func(*a2a.StreamResponse, error) bool) {
+		for r, err := range events {
+			if err == nil && r.Message != nil {
+				direct.ContextID = r.Message.ContextID
+			}
+			if err == nil && r.TaskID() != "" {
+				seen(r.TaskID())
+			}
+			if !yield(r, err) {
+				return
+			}
+		}
+	}, new(saveFlags))
+	a.outage.Stop()
+	if p, ok := a.print.(*humanPrinter); ok {
+		p.r.End()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if a.last == nil {
+		return direct, nil
+	}
+	return a.last, nil
+}

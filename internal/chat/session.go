@@ -1,0 +1,240 @@
+// Package chat is a conversation with an agent, a line of the user's at a time: it
+// carries the context and the task that waits for an answer from turn to turn, and
+// knows the commands that begin with a slash. Where lines come from and how answers
+// are shown is its caller's.
+//
+// A Session belongs to one goroutine. While a turn runs it has a second one, which it
+// waits for.
+package chat
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// ErrInterrupted is what Lines returns where the user presses Ctrl-C at the prompt.
+var ErrInterrupted = errors.New("interrupted")
+
+// errStopped ends the context of a turn that the user gave up.
+var errStopped = errors.New("the user stopped waiting")
+
+// cancelWithin bounds the request that cancels a task.
+const cancelWithin = 10 * time.Second
+
+// Session is what a conversation needs, and where it stands. All functions must be
+// set.
+type Session struct {
+	// Line returns the user's next line, without its end; io.EOF ends the session.
+	Line func(ctx context.Context, prompt string) (string, error)
+	// Say shows a line of the program's.
+	Say func(line string)
+	// Fail shows a failure after which the conversation goes on.
+	Fail func(err error)
+	// Send sends a message and shows what comes of it. It calls seen as soon as the
+	// task's id is known. It returns the task where it stands, or for a direct message
+	// a task that has a context only.
+	Send func(ctx context.Context, m *a2a.Message, seen func(taskID string)) (*a2a.Task, error)
+	// Cancel cancels a task.
+	Cancel func(ctx context.Context, taskID string) error
+	// Look returns a task as it is.
+	Look func(ctx context.Context, taskID string) (*a2a.Task, error)
+	// Attach makes a part of a file.
+	Attach func(path string) (*a2a.Part, error)
+	// Save saves the artifacts of a task in a folder.
+	Save func(ctx context.Context, taskID, dir string) error
+	// Presses has a function called for each Ctrl-C, until release.
+	Presses func(press func()) (release func())
+	// Interactive says that somebody types: a failure ends the turn only.
+	Interactive bool
+
+	// TaskID and ContextID are where the next message goes; "" begins anew.
+	TaskID, ContextID string
+
+	last   *a2a.Task   // of the latest turn; nil before that
+	parts  []*a2a.Part // to go with the next message
+	files  []string    // their names
+	warned bool        // the user was told how to leave
+}
+
+// Run converses until the user leaves. It returns the failure of a turn if nobody
+// types: what comes after it may not mean what it was meant to.
+func (s *Session) Run(ctx context.Context) error {
+	for {
+		line, err := s.Line(ctx, s.prompt())
+		switch {
+		case errors.Is(err, ErrInterrupted):
+			if s.warned {
+				return nil
+			}
+			s.warned = true
+			s.Say("press Ctrl-C again, or Ctrl-D, to leave")
+			continue
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+		s.warned = false
+		leave, err := s.do(ctx, line)
+		if leave {
+			return nil
+		}
+		if err == nil {
+			continue
+		}
+		if ctx.Err() != nil || !s.Interactive {
+			return err
+		}
+		s.Fail(err)
+	}
+}
+
+func (s *Session) prompt() string {
+	if s.TaskID != "" {
+		return "answer> "
+	}
+	return "> "
+}
+
+// do does what a line says.
+func (s *Session) do(ctx context.Context, line string) (leave bool, err error) {
+	switch {
+	case strings.HasPrefix(line, "//"):
+		return s.turn(ctx, line[1:])
+	case strings.HasPrefix(line, "/"):
+		return s.command(ctx, line)
+	case strings.TrimSpace(line) == "" && len(s.parts) == 0:
+		return false, nil
+	}
+	return s.turn(ctx, line)
+}
+
+// turn sends a message and waits for what comes of it.
+func (s *Session) turn(outer context.Context, text string) (leave bool, err error) {
+	m := &a2a.Message{MessageID: uuid.NewString(), Role: a2a.RoleUser, TaskID: s.TaskID, ContextID: s.ContextID}
+	if text != "" {
+		m.Parts = append(m.Parts, a2a.TextPart(strings.ToValidUTF8(text, "\uFFFD")))
+	}
+	m.Parts = append(m.Parts, s.parts...)
+	ctx, stop := context.WithCancelCause(outer)
+	defer stop(nil)
+	w := watch{s: s, ctx: ctx, stop: stop, pressed: make(chan struct{}, 2), taskID: s.TaskID}
+	release := s.Presses(w.press)
+	var watching sync.WaitGroup
+	done := make(chan struct{})
+	watching.Go(func() { w.run(done) })
+	t, err := s.Send(ctx, m, w.seen)
+	release()
+	close(done)
+	watching.Wait()
+
+	if context.Cause(ctx) == errStopped {
+		if id := w.id(); id != "" {
+			s.Say("stopped waiting; task " + id + " may go on")
+			s.TaskID, s.last = "", &a2a.Task{ID: id, ContextID: s.ContextID}
+		} else {
+			s.Say("stopped waiting; the agent may have taken the message")
+		}
+		return w.leave, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	s.parts, s.files = nil, nil
+	s.at(t)
+	return w.leave, nil
+}
+
+// at takes note of where the conversation stands.
+func (s *Session) at(t *a2a.Task) {
+	if t.ContextID != "" {
+		s.ContextID = t.ContextID
+	}
+	s.TaskID = ""
+	if t.ID != "" {
+		s.last = t
+	}
+	switch t.Status.State {
+	case a2a.TaskStateInputRequired:
+		s.TaskID = t.ID
+	case a2a.TaskStateAuthRequired:
+		s.TaskID = t.ID
+		s.Say("the agent waits for an authorization: do what it asks for, then answer here, with any text if it wants none")
+	}
+}
+
+// watch is what Ctrl-C does during a turn: the first one cancels the task, the second
+// one leaves.
+type watch struct {
+	s       *Session
+	ctx     context.Context // of the turn
+	stop    context.CancelCauseFunc
+	pressed chan struct{}
+
+	leave bool // set by run; read when it has ended
+
+	mu     sync.Mutex // protects the field below
+	taskID string
+}
+
+func (w *watch) press() {
+	select {
+	case w.pressed <- struct{}{}:
+	default: // two are enough
+	}
+}
+
+func (w *watch) seen(taskID string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.taskID = taskID
+}
+
+func (w *watch) id() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.taskID
+}
+
+func (w *watch) run(done <-chan struct{}) {
+	select {
+	case <-w.pressed:
+	case <-done:
+		return
+	}
+	canceled := make(chan error, 1)
+	var canceling sync.WaitGroup
+	defer canceling.Wait()
+	ctx, cancel := context.WithTimeout(w.ctx, cancelWithin)
+	defer cancel()
+	id := w.id()
+	if id == "" {
+		w.stop(errStopped)
+	} else {
+		w.s.Say("canceling task " + id)
+		canceling.Go(func() { canceled <- w.s.Cancel(ctx, id) })
+	}
+	for {
+		select {
+		case err := <-canceled:
+			if err != nil && w.ctx.Err() == nil {
+				w.s.Say(fmt.Sprintf("the task cannot be canceled: %v", err))
+				w.stop(errStopped)
+			}
+		case <-w.pressed:
+			w.leave = true
+			w.stop(errStopped)
+		case <-done:
+			return
+		}
+	}
+}
