@@ -17,6 +17,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/database"
 	"github.com/parley-a2a/parley/internal/plain"
+	"github.com/parley-a2a/parley/internal/terminal"
 )
 
 func deployed(t *testing.T, name string) string {
@@ -33,7 +34,9 @@ func configuration(t *testing.T, name string) any {
 	t.Helper()
 	path := filepath.Join("..", "..", "deploy", filepath.FromSlash(name))
 	var out strings.Builder
-	a := &app{stdout: plain.NewWriter(&out), stderr: plain.NewWriter(&out), around: surroundings{lookup: func(string) (string, bool) { return "", false }}}
+	around := surroundings{lookup: func(string) (string, bool) { return "", false }}
+	screen := terminal.New(&out, &out, around.lookup)
+	a := &app{stdout: screen.Out(), stderr: plain.NewWriter(screen.Err()), screen: screen, around: around}
 	cmd := newRoot(a)
 	cmd.SetArgs([]string{"config", "validate", "--elsewhere", path})
 	if err := cmd.ExecuteContext(t.Context()); err != nil {
