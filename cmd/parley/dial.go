@@ -97,7 +97,7 @@ func (a *app) httpClient() *http.Client {
 	if a.flags.debug {
 		rt = &wireLog{next: rt, log: a.log, redact: a.stderr.Redact}
 	}
-	return &http.Client{Transport: rt}
+	return &http.Client{Transport: &metered{next: rt, a: a}}
 }
 
 // warnCredentials warns of what weakens the connection to where a request goes

@@ -16,6 +16,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/mattn/go-runewidth"
 	"golang.org/x/term"
@@ -34,6 +35,8 @@ type Screen struct {
 	colors     bool
 	widthOf    func() int // 0 if it is not known
 	sharesLine bool       // both are terminals: what one writes stands in the line of the other
+
+	meters atomic.Int32 // how many have the status line, which waits leave to them
 
 	mu     sync.Mutex // protects the fields below, and the writers
 	status bool       // the line is on the screen

@@ -43,6 +43,9 @@ func (w *Waiting) run() {
 }
 
 func (w *Waiting) show() {
+	if w.s.meters.Load() > 0 {
+		return
+	}
 	w.mu.Lock()
 	what := w.what
 	w.mu.Unlock()

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"net/http"
+	"strings"
+)
+
+// metered shows how far large bodies are, in both directions. Streams have their own
+// signs of life.
+type metered struct {
+	next http.RoundTripper
+	a    *app
+}
+
+func (m *metered) RoundTrip(req *http.Request) (*http.Response, error) {
+	line := func(text string) { m.a.stderr.Note("Note", "%s", text) }
+	if req.Body != nil && req.ContentLength > 0 {
+		copied := *req // which is not ours
+		copied.Body = m.a.screen.Meter(req.Body, "sending", req.ContentLength, line)
+		req = &copied
+	}
+	res, err := m.next.RoundTrip(req)
+	if err == nil && strings.HasPrefix(res.Header.Get("Content-Type"), "application/json") {
+		res.Body = m.a.screen.Meter(res.Body, "receiving", res.ContentLength, line)
+	}
+	return res, err
+}
+
+// Base and Over let the client choose the transport below: see
+// a2aclient.Options.AnyAddress.
+func (m *metered) Base() *http.Transport {
+	if t, ok := m.next.(*http.Transport); ok {
+		return t
+	}
+	return m.next.(*wireLog).Base()
+}
+
+func (m *metered) Over(next http.RoundTripper) http.RoundTripper {
+	if w, ok := m.next.(*wireLog); ok {
+		next = w.Over(next)
+	}
+	return &metered{next: next, a: m.a}
+}

@@ -1,0 +1,97 @@
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// worthMetering is how large a body must be before anybody is told how far it is, in
+// bytes.
+const worthMetering = 1 << 20
+
+// Pauses between two looks at a meter: of a bar that is rewritten, and of lines.
+const (
+	barPause  = 200 * time.Millisecond
+	linePause = 10 * time.Second
+)
+
+// Meter returns a body that shows how far it was read: as a bar in the status line,
+// elsewhere as a line every ten seconds. total is its length, and not above 0 if that
+// is not known. What is small is returned as it is.
+func (s *Screen) Meter(body io.ReadCloser, what string, total int64, line func(string)) io.ReadCloser {
+	if total > 0 && total < worthMetering {
+		return body
+	}
+	return &meter{ReadCloser: body, s: s, what: what, total: total, line: line, told: time.Now()}
+}
+
+// meter belongs to the goroutine that reads it, but for Close.
+type meter struct {
+	io.ReadCloser
+	s     *Screen
+	what  string
+	total int64
+	line  func(string)
+
+	read int64
+	told time.Time
+
+	begun, closed atomic.Bool // it has the status line; it may be closed by another goroutine than reads
+}
+
+func (m *meter) Read(p []byte) (int, error) {
+	n, err := m.ReadCloser.Read(p)
+	m.read += int64(n)
+	if m.read >= worthMetering && err == nil && !m.closed.Load() {
+		m.tell(time.Now())
+	}
+	if err != nil {
+		m.end()
+	}
+	return n, err
+}
+
+func (m *meter) tell(now time.Time) {
+	pause := linePause
+	if m.s.Rewrites() {
+		pause = barPause
+	}
+	if now.Sub(m.told) < pause {
+		return
+	}
+	m.told = now
+	if !m.s.Rewrites() {
+		m.line(m.text())
+		return
+	}
+	if m.begun.CompareAndSwap(false, true) {
+		m.s.meters.Add(1)
+	}
+	m.s.Status(m.text())
+}
+
+// text is how far it is: with a bar if the end is known.
+func (m *meter) text() string {
+	if m.total <= 0 {
+		return fmt.Sprintf("%s %s", m.what, Bytes(m.read))
+	}
+	const width = 20
+	done := int(min(m.read, m.total) * width / m.total)
+	return fmt.Sprintf("%s %s%s %3d%% of %s", m.what, strings.Repeat("█", done), strings.Repeat("░", width-done), min(m.read, m.total)*100/m.total, Bytes(m.total))
+}
+
+func (m *meter) end() {
+	if m.begun.CompareAndSwap(true, false) {
+		m.s.meters.Add(-1)
+		m.s.Status("")
+	}
+}
+
+func (m *meter) Close() error {
+	m.closed.Store(true)
+	m.end()
+	return m.ReadCloser.Close()
+}
