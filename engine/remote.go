@@ -35,46 +35,6 @@ type remote struct {
 	born    time.Time     // Row.Created; zero: not known
 }
 
-// peers are the topics by which an engine hears what others do. Protected by Engine.mu,
-// but for doubted.
-type peers struct {
-	topics  map[uint64]*topic // by hash
-	doubts  []*topic          // whose owner may have lost its task
-	doubted chan struct{}     // capacity one: there are doubts
-}
-
-func newPeers() *peers { return &peers{topics: map[uint64]*topic{}, doubted: make(chan struct{}, 1)} }
-
-// joined lets hints reach a topic that has just begun. Without peers there are none.
-func (p *peers) joined(t *topic) {
-	if p == nil {
-		return
-	}
-	hash := t.key.Hash()
-	t.remote = &remote{hash: hash, twin: p.topics[hash], stale: true} // nothing of it was read
-	p.topics[hash] = t
-}
-
-// left forgets a topic.
-func (p *peers) left(t *topic) {
-	if p == nil {
-		return
-	}
-	r := t.remote
-	first := p.topics[r.hash]
-	switch {
-	case first != t:
-		for first.remote.twin != t {
-			first = first.remote.twin
-		}
-		first.remote.twin = r.twin
-	case r.twin == nil:
-		delete(p.topics, r.hash)
-	default:
-		p.topics[r.hash] = r.twin
-	}
-}
-
 // contested reports whether other processes may go on with t's task.
 func (t *topic) contested() bool { return t.remote != nil }
 

@@ -12,6 +12,46 @@ import (
 // They make things prompt and nothing else: each can be lost, and beneath each
 // somebody looks from time to time.
 
+// peers are the topics by which an engine hears what others do. Protected by Engine.mu,
+// but for doubted.
+type peers struct {
+	topics  map[uint64]*topic // by hash
+	doubts  []*topic          // whose owner may have lost its task
+	doubted chan struct{}     // capacity one: there are doubts
+}
+
+func newPeers() *peers { return &peers{topics: map[uint64]*topic{}, doubted: make(chan struct{}, 1)} }
+
+// joined lets hints reach a topic that has just begun. Without peers there are none.
+func (p *peers) joined(t *topic) {
+	if p == nil {
+		return
+	}
+	hash := t.key.Hash()
+	t.remote = &remote{hash: hash, twin: p.topics[hash], stale: true} // nothing of it was read
+	p.topics[hash] = t
+}
+
+// left forgets a topic.
+func (p *peers) left(t *topic) {
+	if p == nil {
+		return
+	}
+	r := t.remote
+	first := p.topics[r.hash]
+	switch {
+	case first != t:
+		for first.remote.twin != t {
+			first = first.remote.twin
+		}
+		first.remote.twin = r.twin
+	case r.twin == nil:
+		delete(p.topics, r.hash)
+	default:
+		p.topics[r.hash] = r.twin
+	}
+}
+
 // watch hears the store's hints until ctx ends.
 func (e *Engine) watch(ctx context.Context) {
 	for failures := 0; ctx.Err() == nil; failures++ {
