@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -144,23 +143,7 @@ func auditedPort(t testing.TB, svc a2a.Service, id Identity) (addr string, log *
 	t.Helper()
 	log = newLines()
 	s := New(svc, auditCard(), &Options{Audit: slog.New(AuditHandler(log)), Identity: id})
-	p := NewPort(s)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- p.Serve(l) }()
-	t.Cleanup(func() {
-		s.Drain()
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		defer cancel()
-		if err := p.Shutdown(ctx); err != nil {
-			t.Errorf("Shutdown: %v", err)
-		}
-		<-ended
-	})
-	return l.Addr().String(), log
+	return onPort(t, s, nil), log
 }
 
 // asking returns a request of each operation.

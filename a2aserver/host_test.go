@@ -6,13 +6,11 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aclient"
@@ -47,23 +45,7 @@ func hostOnPort(t testing.TB, agents []Route, o *Options) (addr string, h *Host)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := NewPort(h)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- p.Serve(l) }()
-	t.Cleanup(func() {
-		h.Drain()
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		defer cancel()
-		if err := p.Shutdown(ctx); err != nil {
-			t.Errorf("Shutdown: %v", err)
-		}
-		<-ended
-	})
-	return l.Addr().String(), h
+	return onPort(t, h, nil), h
 }
 
 // Each agent is found on every wire, by what its card says. Over gRPC of 0.3 only

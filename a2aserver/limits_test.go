@@ -22,23 +22,7 @@ import (
 func limitedPort(t testing.TB, svc a2a.Service, o *Options) (addr string, s *Server) {
 	t.Helper()
 	s = New(svc, auditCard(), o)
-	p := NewPort(s)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- p.Serve(l) }()
-	t.Cleanup(func() {
-		s.Drain()
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		defer cancel()
-		if err := p.Shutdown(ctx); err != nil {
-			t.Errorf("Shutdown: %v", err)
-		}
-		<-ended
-	})
-	return l.Addr().String(), s
+	return onPort(t, s, nil), s
 }
 
 // everyWire calls test with a client of each binding of each dialect. Without

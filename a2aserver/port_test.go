@@ -3,6 +3,7 @@ package a2aserver
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -28,17 +29,30 @@ import (
 // onPortOf serves svc on a Port until the test ends.
 func onPortOf(t testing.TB, svc a2a.Service) (addr string) {
 	t.Helper()
-	s := New(svc, testCard(), nil)
+	return onPort(t, New(svc, testCard(), nil), nil)
+}
+
+// onPort serves a Server or a Host on a Port, over TLS if there is a configuration for it,
+// until the test ends.
+func onPort(t testing.TB, s interface {
+	Site
+	Drain()
+}, secure *tls.Config) (addr string) {
+	t.Helper()
 	p := NewPort(s)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+	addr = l.Addr().String()
+	if secure != nil {
+		l = tls.NewListener(l, secure)
+	}
 	ended := make(chan error, 1)
 	go func() { ended <- p.Serve(l) }()
 	t.Cleanup(func() {
 		s.Drain()
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := p.Shutdown(ctx); err != nil {
 			t.Errorf("Shutdown: %v", err)
@@ -47,7 +61,7 @@ func onPortOf(t testing.TB, svc a2a.Service) (addr string) {
 			t.Errorf("Serve: %v", err)
 		}
 	})
-	return l.Addr().String()
+	return addr
 }
 
 func dialGRPC(t testing.TB, addr string) *grpc.ClientConn {

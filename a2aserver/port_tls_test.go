@@ -4,15 +4,12 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"io"
 	"iter"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aclient"
@@ -32,28 +29,8 @@ func onTLSPort(t testing.TB, svc a2a.Service, card *a2a.AgentCard) (addr string,
 	pool.AddCert(any.Certificate())
 	any.Close()
 
-	s := New(svc, card, nil)
-	p := NewPort(s)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() {
-		ended <- p.Serve(tls.NewListener(l, &tls.Config{Certificates: certs, NextProtos: []string{"h2", "http/1.1"}}))
-	}()
-	t.Cleanup(func() {
-		s.Drain()
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		defer cancel()
-		if err := p.Shutdown(ctx); err != nil {
-			t.Errorf("Shutdown: %v", err)
-		}
-		if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
-			t.Errorf("Serve: %v", err)
-		}
-	})
-	return l.Addr().String(), &tls.Config{RootCAs: pool}
+	secure := &tls.Config{Certificates: certs, NextProtos: []string{"h2", "http/1.1"}}
+	return onPort(t, New(svc, card, nil), secure), &tls.Config{RootCAs: pool}
 }
 
 // echoes answers GetTask with the id, and streams one task. The task's context
