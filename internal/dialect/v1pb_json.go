@@ -1,8 +1,7 @@
 package dialect
 
 import (
-	"bytes"
-	"encoding/json"
+	stdjson "encoding/json"
 	"errors"
 	"maps"
 	"math"
@@ -10,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/json"
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
@@ -27,38 +27,38 @@ func structPB(j a2a.JSON) *structpb.Struct {
 
 // valuePB converts any JSON value; absent is null.
 func valuePB(j a2a.JSON) *structpb.Value {
-	d := json.NewDecoder(bytes.NewReader(j))
-	d.UseNumber()
-	var v any
-	if d.Decode(&v) != nil {
+	if flaw, _ := json.Check(j, json.Deepest); flaw != json.Sound && flaw != json.Encoding {
 		return structpb.NewNullValue()
 	}
-	return anyPB(v)
+	return readPB(json.Read(j))
 }
 
-func anyPB(v any) *structpb.Value {
-	switch v := v.(type) {
-	case bool:
-		return structpb.NewBoolValue(v)
-	case string:
-		return structpb.NewStringValue(v)
-	case json.Number:
-		f, _ := strconv.ParseFloat(string(v), 64) // ±Inf beyond the range
-		return structpb.NewNumberValue(max(-math.MaxFloat64, min(math.MaxFloat64, f)))
-	case []any:
-		list := make([]*structpb.Value, len(v))
-		for i := range v {
-			list[i] = anyPB(v[i])
-		}
-		return structpb.NewListValue(&structpb.ListValue{Values: list})
-	case map[string]any:
-		fields := make(map[string]*structpb.Value, len(v))
-		for k := range v {
-			fields[k] = anyPB(v[k])
+func readPB(r *json.Reader) *structpb.Value {
+	switch r.Peek() {
+	case '{':
+		fields := map[string]*structpb.Value{}
+		for r.Enter(); r.More(); {
+			name := string(r.Name())
+			fields[name] = readPB(r)
 		}
 		return structpb.NewStructValue(&structpb.Struct{Fields: fields})
+	case '[':
+		list := []*structpb.Value{}
+		for r.Enter(); r.More(); {
+			list = append(list, readPB(r))
+		}
+		return structpb.NewListValue(&structpb.ListValue{Values: list})
+	case '"':
+		text, _ := json.Unquote(r.Skip())
+		return structpb.NewStringValue(text)
+	case 't', 'f':
+		return structpb.NewBoolValue(r.Skip()[0] == 't')
+	case 'n':
+		r.Skip()
+		return structpb.NewNullValue()
 	}
-	return structpb.NewNullValue()
+	f, _ := strconv.ParseFloat(string(r.Skip()), 64) // ±Inf beyond the range
+	return structpb.NewNumberValue(max(-math.MaxFloat64, min(math.MaxFloat64, f)))
 }
 
 // How deep a JSON value may nest. In a request it stands in a part in a list in
@@ -85,7 +85,7 @@ func appendValue(dst []byte, v *structpb.Value, depth int) ([]byte, error) {
 	case *structpb.Value_StringValue:
 		return appendText(dst, k.StringValue), nil
 	case *structpb.Value_NumberValue:
-		b, err := json.Marshal(k.NumberValue)
+		b, err := stdjson.Marshal(k.NumberValue)
 		if err != nil {
 			return nil, errNumber
 		}

@@ -3,6 +3,7 @@ package dialect
 import (
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/pb"
@@ -10,7 +11,12 @@ import (
 )
 
 // utf makes a text one that protocol buffers accept.
-func utf(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+func utf(s string) string {
+	if utf8.ValidString(s) { // which is much faster
+		return s
+	}
+	return strings.ToValidUTF8(s, "\uFFFD")
+}
 
 func utfs(list []string) []string {
 	for i, s := range list {
