@@ -2,6 +2,7 @@ package auth
 
 import (
 	"encoding/base64"
+	"errors"
 	"math"
 	"net/http"
 	"slices"
@@ -68,7 +69,7 @@ func section(s string) (map[string]any, []byte, error) {
 	}
 	m, ok := v.(map[string]any)
 	if !ok {
-		return nil, nil, errSyntax
+		return nil, nil, errors.New("a section is no JSON object")
 	}
 	return m, doc, nil
 }

@@ -85,6 +85,16 @@ func (r *Reader) Name() []byte {
 	return name
 }
 
+// RawName is Name with the quotes and the escapes.
+func (r *Reader) RawName() []byte {
+	from := r.at
+	r.quoted()
+	name := r.doc[from:r.at]
+	r.Peek()
+	r.at++ // the colon
+	return name
+}
+
 // quoted consumes a string and returns what is between its quotes, and whether
 // it has escapes.
 func (r *Reader) quoted() (text []byte, escaped bool) {
@@ -165,6 +175,28 @@ func Unquote(value []byte) (s string, ok bool) {
 		return string(text), true
 	}
 	return replaceInvalid(text), true
+}
+
+// Half reports whether a string holds an escape for half a surrogate pair, which is
+// no character.
+func Half(value []byte) bool {
+	for {
+		slash := bytes.IndexByte(value, '\\')
+		if slash < 0 {
+			return false
+		}
+		escape := value[slash:]
+		value = escape[2:]
+		if escape[1] != 'u' {
+			continue
+		}
+		if r := hex4(escape[2:]); utf16.IsSurrogate(r) {
+			if len(escape) < 12 || escape[6] != '\\' || escape[7] != 'u' || utf16.DecodeRune(r, hex4(escape[8:])) == utf8.RuneError {
+				return true
+			}
+			value = escape[12:]
+		}
+	}
 }
 
 // replaceInvalid makes each byte that is not UTF-8 U+FFFD, as encoding/json does.
