@@ -190,7 +190,9 @@ func (e *Engine) readRemote(ctx context.Context, k store.Key, after int64) (out 
 
 // addLocked adds what was read behind the tail. more says that there may be more.
 func (t *topic) addLocked(entries []sized, more bool) {
-	t.remote.stale = more
+	if more { // or a hint came while it was read: that stays
+		t.remote.stale = true
+	}
 	if len(entries) == 0 {
 		return
 	}

@@ -318,6 +318,46 @@ func TestReadersOfAParkedTask(t *testing.T) {
 	})
 }
 
+// A hint that comes while the log is read says that there is more than was read.
+func TestHintsDuringAReadAreKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := store.NewMemory()
+		defer st.Close()
+		slow := &interrupted{Store: st}
+		one := newWorldWith(t, slow, interview, testCard(), shared(t))
+		two := newWorldWith(t, st, interview, testCard(), shared(t))
+		task := two.mustSend(send("x"))
+		subs := subscribe(one, task.ID, 2)
+		synctest.Wait()
+		slow.then.Store(new(func() {
+			two.mustSend(reply(task, "London"))
+			synctest.Wait() // the hint is there
+		}))
+		begun := time.Now()
+		two.mustSend(reply(task, "Ada"))
+		subs.work.Wait()
+		if len(subs.errs) > 0 || len(subs.seen) != 1 || time.Since(begun) > 0 {
+			t.Errorf("seen: %v %v after %v", subs.seen, subs.errs, time.Since(begun))
+		}
+		one.stop()
+		two.stop()
+	})
+}
+
+// interrupted is a store that does something else before it returns what it read.
+type interrupted struct {
+	store.Store
+	then atomic.Pointer[func()]
+}
+
+func (i *interrupted) Entries(ctx context.Context, k store.Key, after int64, limit int) ([]store.Entry, error) {
+	all, err := i.Store.Entries(ctx, k, after, limit)
+	if then := i.then.Swap(nil); then != nil {
+		(*then)()
+	}
+	return all, err
+}
+
 // unreachable is a store that can be out of reach, for this process.
 type unreachable struct {
 	store.Store
