@@ -45,10 +45,13 @@ type Created struct {
 	Version   Version `json:"version,omitempty"`  // see Task.Version
 }
 
-// Step is the body of EntryStep: the n-th recorded step of a turn.
+// Step is the body of EntryStep: a recorded step of a turn. Nth counts the steps of
+// its name, from 1. It is zero for the one behind those recorded before, as in logs
+// of releases whose steps came one after another.
 type Step struct {
 	Name   string `json:"name"`
 	Result JSON   `json:"result,omitempty" form:"any"`
+	Nth    int64  `json:"nth,omitempty"`
 }
 
 // CancelRequested is the body of EntryCancel.

@@ -73,6 +73,13 @@ type Part struct {
 // TextPart returns a part that holds text.
 func TextPart(s string) *Part { return &Part{Kind: PartText, Text: s} }
 
+// UserText returns a message of a user with one part of text. a2aclient gives it an id
+// when it is sent.
+func UserText(text string) *Message { return UserMessage(TextPart(text)) }
+
+// UserMessage returns a message of a user with these parts.
+func UserMessage(parts ...*Part) *Message { return &Message{Role: RoleUser, Parts: parts} }
+
 // RawPart returns a part that holds a file's bytes. mediaType and filename
 // may be empty.
 func RawPart(b []byte, mediaType, filename string) *Part {

@@ -40,15 +40,40 @@ func ExampleDial() {
 		fmt.Println(err)
 		return
 	}
-	res, err := c.SendMessage(ctx, &a2a.SendMessageRequest{Message: &a2a.Message{
-		MessageID: "1", Role: a2a.RoleUser, Parts: []*a2a.Part{a2a.TextPart("echo hello")},
-	}})
+	res, err := c.SendMessage(ctx, &a2a.SendMessageRequest{Message: a2a.UserText("echo hello")})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	fmt.Println(c.Interface().ProtocolBinding, res.Task.Status.State, res.Task.Artifacts[0].Parts[0].Text)
 	// Output: JSONRPC TASK_STATE_COMPLETED hello
+}
+
+// A question is answered by a message for its task.
+func ExampleClient_SendMessage() {
+	host, stop := demo()
+	defer stop()
+	ctx := context.Background()
+
+	c, err := a2aclient.Dial(ctx, host, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	message := a2a.UserText("ask")
+	for range 2 {
+		res, err := c.SendMessage(ctx, &a2a.SendMessageRequest{Message: message})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(res.Task.Status.State)
+		message = a2a.UserText("blue")
+		message.TaskID = res.Task.ID
+	}
+	// Output:
+	// TASK_STATE_INPUT_REQUIRED
+	// TASK_STATE_COMPLETED
 }
 
 // The loop sees each event once, whatever happens to the connection.
@@ -63,9 +88,7 @@ func ExampleClient_SendStreamingMessage() {
 		return
 	}
 	task := new(a2a.Task)
-	for ev, err := range c.SendStreamingMessage(ctx, &a2a.SendMessageRequest{Message: &a2a.Message{
-		MessageID: "1", Role: a2a.RoleUser, Parts: []*a2a.Part{a2a.TextPart("stream 3 0")},
-	}}) {
+	for ev, err := range c.SendStreamingMessage(ctx, &a2a.SendMessageRequest{Message: a2a.UserText("stream 3 0")}) {
 		if err != nil {
 			fmt.Println(err)
 			return

@@ -231,7 +231,7 @@ func (c *Client) sendRequest(req *a2a.SendMessageRequest) (*sending, error) {
 		return nil, a2a.Invalid(dialect.KeyHeader, "must be up to 255 printable ASCII characters")
 	}
 	window := c.knows()
-	if m := r.Message; window > 0 && m != nil && m.MessageID == "" {
+	if m := r.Message; m != nil && m.MessageID == "" {
 		named := *m
 		named.MessageID = newID()
 		r.Message = &named

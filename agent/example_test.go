@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/parley-a2a/parley/agent"
@@ -77,6 +78,20 @@ func ExampleStep() {
 		}
 		return t.Reply("paid: " + receipt)
 	})
+}
+
+// A step that may fail for a moment is tried again; an error that is permanent is not.
+func ExampleRetry() {
+	tries := 0
+	charge := agent.Retry(5, func(context.Context) (string, error) {
+		if tries++; tries == 1 {
+			return "", errors.New("the line is busy")
+		}
+		return "", agent.Permanent(errors.New("no such card"))
+	})
+	_, err := charge(context.Background()) // in a turn: agent.Step(ctx, t, "charge", charge)
+	fmt.Println(tries, err)
+	// Output: 2 no such card
 }
 
 // A program as an agent: the message on its standard input, its output

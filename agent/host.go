@@ -49,8 +49,9 @@ type Host interface {
 	// If wait is not nil it runs meanwhile; if it returns first the task is at
 	// work again and there is no message. It has returned when Authenticate does.
 	Authenticate(ctx context.Context, prompt []*a2a.Part, wait func(context.Context) error) (*a2a.Message, error)
-	// Step returns the recorded result of the turn's next step, or runs fn and
-	// records what it returns. An error is not recorded.
+	// Step returns the recorded result of the turn's next step of this name, or runs
+	// fn and records what it returns. An error is not recorded, and the next step of
+	// the name is the same one again.
 	Step(ctx context.Context, name string, fn func(context.Context) (a2a.JSON, error)) (a2a.JSON, error)
 	// NewArtifactID returns an id for the n-th artifact of the turn (from 0).
 	// The same n gives the same id on every attempt.

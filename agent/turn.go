@@ -137,8 +137,11 @@ func (t *Turn) Artifact(name string) *Artifact {
 // the recorded result is returned and fn is not called. If the process dies
 // between fn's end and the record, fn runs again: make it idempotent where
 // that matters. Results travel as JSON; one that cannot is an error, after fn
-// has run. An error of fn is returned and not recorded. Steps are told apart by their order; a name that differs from the
-// recorded one is an error.
+// has run. An error of fn is returned and not recorded: Retry tries fn again.
+//
+// A step is told by its name and by how often that name came before in the turn, so
+// steps of different names may run side by side. Steps of one name must begin in the
+// same order on every run.
 func Step[T any](ctx context.Context, t *Turn, name string, fn func(context.Context) (T, error)) (T, error) {
 	var out T
 	raw, err := t.host.Step(ctx, name, func(ctx context.Context) (a2a.JSON, error) {

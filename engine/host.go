@@ -210,17 +210,31 @@ func (o *owner) answered() {
 func (h *host) Step(ctx context.Context, name string, fn func(context.Context) (a2a.JSON, error)) (a2a.JSON, error) {
 	o := (*owner)(h)
 	o.mu.Lock()
-	if o.turn.step < len(o.turn.steps) {
-		s := o.turn.steps[o.turn.step]
-		o.turn.step++
-		o.mu.Unlock()
-		if s.Name != name {
-			return nil, fmt.Errorf("engine: step %q runs where step %q was recorded: the agent's steps must come in the same order on every run", name, s.Name)
-		}
-		return s.Result, nil
-	}
+	of := o.turn.steps.of(name)
+	i, result := of.take()
 	o.mu.Unlock()
+	if i >= maxSteps {
+		return nil, fmt.Errorf("engine: more than %d steps have the name %q", maxSteps, name)
+	}
+	if result != nil {
+		return result, nil
+	}
+	result, err := o.step(ctx, name, fn)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err == nil {
+		s := of.entry(name, i, result)
+		if err = o.sayLocked(&a2a.Entry{Kind: a2a.EntryStep, Step: s}); err == nil {
+			o.turn.steps.replay(&a2a.Step{Name: name, Result: result, Nth: int64(i) + 1}) // for later runs here
+			return result, nil
+		}
+	}
+	of.release(i)
+	return nil, err
+}
 
+// step runs fn and checks its result.
+func (o *owner) step(ctx context.Context, name string, fn func(context.Context) (a2a.JSON, error)) (a2a.JSON, error) {
 	result, err := fn(ctx)
 	if err != nil {
 		return nil, err
@@ -231,14 +245,6 @@ func (h *host) Step(ctx context.Context, name string, fn func(context.Context) (
 	if err := (&a2a.Artifact{ArtifactID: "step", Parts: []*a2a.Part{a2a.DataPart(result)}}).Validate(); err != nil {
 		return nil, fmt.Errorf("engine: the result of step %q could not be read again: %w", name, err)
 	}
-	s := &a2a.Step{Name: name, Result: result}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if err := o.sayLocked(&a2a.Entry{Kind: a2a.EntryStep, Step: s}); err != nil {
-		return nil, err
-	}
-	o.turn.steps = append(o.turn.steps, s)
-	o.turn.step++
 	return result, nil
 }
 

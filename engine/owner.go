@@ -77,8 +77,7 @@ type turnState struct {
 	messages []*post // the first one began the turn
 	taken    int     // how many of messages the agent has got
 	canceled int     // how many of messages had come when somebody asked to cancel
-	steps    []*a2a.Step
-	step     int // next step of this run
+	steps    steps
 	attempt  int32
 	lost     int32 // processes lost since the turn began or a question was answered
 

@@ -85,7 +85,7 @@ func (o *owner) load(ctx context.Context, drawn bool, patience time.Duration) er
 				o.turn.messages = append(o.turn.messages, p)
 			}
 		case a2a.EntryStep:
-			o.turn.steps = append(o.turn.steps, en.Step)
+			o.turn.steps.replay(en.Step)
 		case a2a.EntryCancel:
 			o.turn.canceling = true
 		case a2a.EntryStatus:

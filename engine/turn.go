@@ -157,7 +157,7 @@ func (o *owner) startLocked() {
 	o.out.used = true
 	o.turn.taken = 1 // the message that began the turn
 	o.turn.messages[0].decided()
-	o.turn.step = 0
+	o.turn.steps.again()
 	o.turn.attempt++
 	o.enterLocked(phaseRunning)
 	o.auth.heard, o.auth.given = false, false

@@ -1,0 +1,63 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+)
+
+const (
+	firstRetry = 500 * time.Millisecond
+	mostRetry  = 30 * time.Second
+)
+
+// Retry returns a function that calls fn until it succeeds, at most tries times, for
+// Step:
+//
+//	receipt, err := agent.Step(ctx, t, "charge", agent.Retry(5, charge))
+//
+// It pauses for half a second after the first failure and for twice as long after
+// each further one, up to 30 s, less up to half of it at random. It ends early with
+// an error that Permanent made, and with the cause of ctx. The error is that of the
+// last call. tries below 1 mean 1.
+func Retry[T any](tries int, fn func(context.Context) (T, error)) func(context.Context) (T, error) {
+	return func(ctx context.Context) (T, error) {
+		pause := firstRetry
+		for n := 1; ; n++ {
+			v, err := fn(ctx)
+			var final *permanentError
+			switch {
+			case err == nil:
+				return v, nil
+			case ctx.Err() != nil:
+				return v, context.Cause(ctx)
+			case errors.As(err, &final):
+				return v, final.error
+			case n >= tries:
+				return v, err
+			}
+			timer := time.NewTimer(pause/2 + rand.N(pause/2))
+			select {
+			case <-timer.C:
+			case <-ctx.Done():
+				timer.Stop()
+				return v, context.Cause(ctx)
+			}
+			pause = min(2*pause, mostRetry)
+		}
+	}
+}
+
+// Permanent marks an error as one that trying again does not mend: Retry returns err
+// at once. Permanent(nil) is nil.
+func Permanent(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &permanentError{err}
+}
+
+type permanentError struct{ error }
+
+func (e *permanentError) Unwrap() error { return e.error }
