@@ -269,6 +269,10 @@ func TestKilledWhileAModelAnswers(t *testing.T) {
 	var mu sync.Mutex
 	asked := 0
 	url := upstream(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/v1/chat/completions" {
+			http.NotFound(w, r) // it asks which models there are when it starts
+			return
+		}
 		_, _ = io.Copy(io.Discard, r.Body)
 		mu.Lock()
 		asked++
