@@ -39,7 +39,7 @@ var may = map[string][]string{
 	"examples/go":             {"a2a", "agent", "."},
 	"internal/audit":          {"a2a", "internal/dialect"},
 	"internal/budget":         {},
-	"internal/chat":           {"a2a"},
+	"internal/chat":           {"a2a", "internal/terminal"},
 	"internal/config":         {"a2a", "internal/dialect", "internal/flagvalue"},
 	"internal/database":       {"store", "store/archive", "store/postgres", "store/sqlite", "internal/failure", "internal/plain"},
 	"internal/dialect":        {"a2a", "internal/json", "internal/pb", "internal/pb/v03"},

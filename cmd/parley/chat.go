@@ -16,6 +16,7 @@ import (
 	"github.com/parley-a2a/parley/internal/download"
 	"github.com/parley-a2a/parley/internal/failure"
 	"github.com/parley-a2a/parley/internal/interrupt"
+	"github.com/parley-a2a/parley/internal/plain"
 	"github.com/parley-a2a/parley/internal/terminal"
 )
 
@@ -89,7 +90,8 @@ func (a *app) chat(ctx context.Context, noHistory bool) error {
 			}
 			return line, err
 		}
-		a.stderr.Note("Note", "%s; /help lists commands, Ctrl-D leaves", a.card.Name)
+		s.Say = func(line string) { fmt.Fprintln(a.stderr, plain.Line(line)) } // a person needs no label
+		s.Say(a.card.Name + "; /help lists commands, Ctrl-D leaves")
 	}
 	err = s.Run(ctx)
 	if interactive {

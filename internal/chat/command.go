@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/parley-a2a/parley/internal/terminal"
 )
 
 // Help is what /help shows.
@@ -99,7 +101,7 @@ func (s *Session) task(ctx context.Context, id string) error {
 		if now, err := s.Look(ctx, t.ID); err == nil {
 			s.last = now
 		}
-		s.Say(fmt.Sprintf("task %s is %s", t.ID, s.last.Status.State))
+		s.Say(fmt.Sprintf("task %s is %s", t.ID, terminal.Word(s.last.Status.State)))
 	}
 	s.Say("context " + s.ContextID)
 	return nil

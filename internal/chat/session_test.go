@@ -133,7 +133,7 @@ func TestCommands(t *testing.T) {
 		"send look+a.txt+b c.txt task= context=",
 		"save t1 in out",
 		"fail no such task",
-		"say task t7 is TASK_STATE_INPUT_REQUIRED", "say context c5",
+		"say task t7 is input required", "say context c5",
 		"send reply task=t7 context=c5",
 		"fail unknown command /wat: /help lists them, and //wat sends it as a message",
 	)
