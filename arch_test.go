@@ -41,6 +41,7 @@ var may = map[string][]string{
 	"internal/budget":         {},
 	"internal/chat":           {"a2a", "internal/terminal"},
 	"internal/config":         {"a2a", "internal/dialect", "internal/flagvalue"},
+	"internal/contexts":       {"internal/failure", "internal/plain"},
 	"internal/database":       {"store", "store/archive", "store/postgres", "store/sqlite", "internal/failure", "internal/plain"},
 	"internal/dialect":        {"a2a", "internal/json", "internal/pb", "internal/pb/v03"},
 	"internal/download":       {"a2a", "internal/plain"},

@@ -16,9 +16,12 @@ import (
 // The whole of an agent. README.md shows the same lines.
 func ExampleServe() {
 	card := a2a.Card{Name: "greeter", Description: "Greets."}
-	log.Fatal(parley.Serve("127.0.0.1:7275", card, agent.Func(func(ctx context.Context, t *agent.Turn) error {
+	greeter := agent.Func(func(ctx context.Context, t *agent.Turn) error {
 		return t.Reply("hello " + t.Text())
-	})))
+	})
+	if err := parley.Serve("127.0.0.1:7275", card, greeter); err != nil {
+		log.Fatal(err)
+	}
 }
 
 // Two agents on one port, of which one is at / as well.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/parley-a2a/parley/engine"
 	"github.com/parley-a2a/parley/internal/interrupt"
 	"github.com/parley-a2a/parley/store"
+	"github.com/parley-a2a/parley/store/sqlite"
 )
 
 // Options adjusts a Server. A nil *Options means all defaults.
@@ -337,23 +339,43 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-// Serve runs an agent at addr, with its tasks in memory and its log on
-// standard error, until the process is told to stop (SIGINT or SIGTERM). A second
-// signal ends it at once. Whoever can reach addr may call: for others than the
-// users of this machine use New with Options.Auth. At a loopback address it
-// answers requests for localhost and its addresses only.
+// Serve runs an agent at addr until the process is told to stop (SIGINT or SIGTERM),
+// and returns nil after a clean end. A second signal ends it at once. Tasks are kept in
+// .parley/parley.db below the working directory, as parley serve keeps them: one
+// process at a time can have them, and interrupted work resumes at the next start. The
+// address and the log go to standard error. Everybody who can reach addr may call: for
+// callers from elsewhere than this machine use New with Options.Auth. At a loopback
+// address it answers requests for localhost and its addresses only.
 func Serve(addr string, card a2a.AgentCard, ag agent.Agent) error {
 	ctx, stop := interrupt.Context()
 	defer stop()
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		return err
 	}
-	s, err := New(card, ag, &Options{Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)), Hosts: ownHosts(l.Addr())})
+	st, err := sqlite.Open(serveStore, &sqlite.Options{Logger: log})
 	if err != nil {
-		return errors.Join(err, l.Close())
+		return errors.Join(fmt.Errorf("open the tasks in %s: %w", serveStore, err), l.Close())
 	}
-	return s.Serve(ctx, l)
+	s, err := New(card, ag, &Options{Store: st, Logger: log, Hosts: ownHosts(l.Addr())})
+	if err != nil {
+		return errors.Join(err, st.Close(), l.Close())
+	}
+	fmt.Fprintf(os.Stderr, "%s is at http://%s and keeps its tasks in %s\n", card.Name, reachable(l.Addr()), serveStore)
+	return errors.Join(s.Serve(ctx, l), st.Close())
+}
+
+// serveStore is where Serve keeps tasks: where the command keeps them.
+const serveStore = ".parley/parley.db"
+
+// reachable returns an address by which this machine can connect to a listener.
+func reachable(at net.Addr) string {
+	tcp, ok := at.(*net.TCPAddr)
+	if !ok || !tcp.IP.IsUnspecified() {
+		return at.String()
+	}
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(tcp.Port))
 }
 
 // ownHosts returns the names of a server that only its own machine can reach,

@@ -160,7 +160,7 @@ func hasName(host string) bool {
 
 // isProbe says which paths whatever watches over the server asks for, by its
 // address.
-func isProbe(path string) bool { return path == "/livez" || path == "/readyz" }
+func isProbe(path string) bool { return path == "/livez" || path == "/healthz" || path == "/readyz" }
 
 // isPublic says which paths have what everybody may read, without credentials.
 func isPublic(path string) bool {

@@ -14,7 +14,7 @@
 //	/.well-known/agent.json       the same, where 0.1 and 0.2 look
 //	/agent/authenticated…Card     the extended card of 0.2
 //	/.well-known/jwks.json        the keys that webhooks are signed with
-//	/livez, /readyz               probes
+//	/livez, /healthz, /readyz     probes; the first two are the same
 //
 // and with 404 to the rest. Under a prefix, mount it with [http.StripPrefix]
 // and a pattern that does not clean paths, for ids are percent-encoded in

@@ -72,7 +72,7 @@ type Options struct {
 	Origins []string
 	// Hosts are the names, without port, that a request may be for; others are
 	// refused, so that no web page can reach a server on its visitor's machine
-	// by a name that it had resolved to it. /livez and /readyz are for any. None
+	// by a name that it had resolved to it. /livez, /healthz and /readyz are for any. None
 	// means any for all.
 	Hosts []string
 	// Sign returns the signatures of a card's document that is about to be

@@ -68,7 +68,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		} else {
 			s.servePublic(w, r, "/")
 		}
-	case cardPath, oldCardPath, keysPath, CardKeysPath, "/livez", "/readyz":
+	case cardPath, oldCardPath, keysPath, CardKeysPath, "/livez", "/healthz", "/readyz":
 		s.servePublic(w, r, path)
 	case extendedPath:
 		s.serveExtended(w, r)
@@ -104,7 +104,7 @@ func (s *Server) servePublic(w http.ResponseWriter, r *http.Request, path string
 		s.serveKeys(w, r)
 	case CardKeysPath:
 		s.serveCardKeys(w, r)
-	case "/livez":
+	case "/livez", "/healthz":
 		s.serveProbe(w, r, nil)
 	case "/readyz":
 		s.serveProbe(w, r, s.ready())

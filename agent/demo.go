@@ -50,6 +50,17 @@ var demoCommands = map[string]func(ctx context.Context, t *Turn, arg string) err
 	"file":   demoFile,
 	"data":   demoData,
 	"refine": demoRefine,
+	"help":   func(_ context.Context, t *Turn, _ string) error { return demoText(t, "help", demoHelp()) },
+}
+
+// demoHelp lists the commands as the card does, each with an example.
+func demoHelp() string {
+	var b strings.Builder
+	for _, s := range demoSkills() {
+		fmt.Fprintf(&b, "%s\n    %s\n", s.Description, s.Examples[0])
+	}
+	b.WriteString("Any other text comes back as it is.\n")
+	return b.String()
 }
 
 // demoText answers with an artifact of one text part.

@@ -5,8 +5,9 @@ import "github.com/parley-a2a/parley/a2a"
 // DemoCard returns the card of Demo, with one skill for each command. Where
 // the agent is reached, and whether it pushes, is for the server to add.
 //
-// The commands are text. Common other types are let in, so that a newcomer's
-// first file or data part is not refused; the agent ignores them.
+// The commands are text. Every other type is let in, so that a newcomer's first file
+// or data part is not refused; the agent ignores them. The common ones are listed for
+// clients that look for a type by its name.
 func DemoCard() a2a.AgentCard {
 	streaming := true
 	return a2a.AgentCard{
@@ -16,7 +17,7 @@ func DemoCard() a2a.AgentCard {
 		Capabilities: a2a.AgentCapabilities{Streaming: &streaming},
 		DefaultInputModes: []string{
 			"text/plain", "text/markdown", "application/json", "application/octet-stream",
-			"application/pdf", "image/jpeg", "image/png",
+			"application/pdf", "image/jpeg", "image/png", "*/*",
 		},
 		DefaultOutputModes: []string{"text/plain"},
 		Skills:             demoSkills(),
@@ -25,6 +26,10 @@ func DemoCard() a2a.AgentCard {
 
 func demoSkills() []*a2a.AgentSkill {
 	return []*a2a.AgentSkill{
+		{
+			ID: "help", Name: "Help", Tags: []string{"text"}, Examples: []string{"help"},
+			Description: "help: an artifact with all of these commands, each with an example.",
+		},
 		{
 			ID: "echo", Name: "Echo", Tags: []string{"text"}, Examples: []string{"echo hello"},
 			Description: "echo TEXT: an artifact with the text.",

@@ -14,7 +14,9 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	log.Fatal(parley.Serve("127.0.0.1:7275", httpagent.Card("weather"), ag))
+	if err := parley.Serve("127.0.0.1:7275", httpagent.Card("weather"), ag); err != nil {
+		log.Fatal(err)
+	}
 }
 
 // A service that calls back, and is told who it is that calls.

@@ -59,7 +59,8 @@ A running server does this by itself: parley serve --retain-completed 720h.`,
 		return a.gc(ctx, db, &f)
 	})
 	fs := cmd.Flags()
-	fs.DurationVar(&f.olderThan, "older-than", 720*time.Hour, "`age` from which tasks are deleted")
+	f.olderThan = 720 * time.Hour
+	fs.Var(flagvalue.Span(&f.olderThan), "older-than", "`age` from which tasks are deleted")
 	fs.Var(flagvalue.List("state", &f.states, parseIdleStates, nil), "state", "only tasks in this `state`, such as failed or input-required; may be repeated (default: all finished ones)")
 	fs.BoolVar(&f.dryRun, "dry-run", false, "count and delete nothing")
 	f.audit.Register(fs, auditUsage)

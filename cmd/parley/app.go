@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -44,6 +45,7 @@ type app struct {
 	exit    int  // of a command that did its job
 	sending bool // a message: who does not hear of it may have lost it
 
+	roots       *x509.CertPool    // with those of --ca-file; nil: the system's
 	certificate []tls.Certificate // of --client-cert; none if there is no such flag
 
 	outage terminal.Outage // tells of a connection that stays lost
@@ -70,6 +72,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		log: slog.New(slog.DiscardHandler),
 	}
 	a.outage.Say = func(line string) { a.stderr.Note("Note", "%s", line) }
+	a.commands.parley = a.around.itself
 	root := newRoot(a)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
@@ -94,6 +97,10 @@ func (a *app) fail(f *failure.Error, args []string) int {
 	for i, line := range said.Lines {
 		said.Lines[i] = a.stderr.Redact(line)
 	}
+	said.Problems = slices.Clone(f.Problems)
+	for i, p := range said.Problems {
+		said.Problems[i].Message = a.stderr.Redact(p.Message)
+	}
 	f = &said // which may go to standard output, too
 	if f.Cause != nil {
 		a.log.Debug("failed", "err", f.Cause)
@@ -112,8 +119,8 @@ func (a *app) fail(f *failure.Error, args []string) int {
 
 // configure resolves the options and prepares what depends on them.
 func (a *app) configure(ctx context.Context, fs *pflag.FlagSet) error {
-	a.commands = newCommands(fs) // before variables become values of flags
-	s, warnings, err := loadSettings(a.around, a.flags.config)
+	a.commands = newCommands(a.around.itself, fs) // before variables become values of flags
+	s, warnings, err := loadSettings(a.around, a.flags.config, a.flags.context)
 	if err != nil {
 		return err
 	}
@@ -195,7 +202,7 @@ func (a *app) earlyPrinter(args []string) printer {
 		}
 	}
 	if output == "" {
-		if s, _, err := loadSettings(a.around, a.flags.config); err == nil {
+		if s, _, err := loadSettings(a.around, a.flags.config, a.flags.context); err == nil {
 			output, _ = s.find(envName("output"))
 		} else {
 			output, _ = a.around.lookup(envName("output"))

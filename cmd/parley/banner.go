@@ -17,14 +17,15 @@ func versions() string {
 	return "A2A " + strings.Join(dialect.Versions[:last], ", ") + "; draft " + dialect.Versions[last]
 }
 
-// printStatus prints what serve says once, on standard output, when it runs.
-func printStatus(w io.Writer, b *serve.Status) error {
+// printStatus prints what serve says once, on standard output, when it runs. parley is
+// how to start this program again.
+func printStatus(w io.Writer, b *serve.Status, parley string) error {
 	url := b.URL
 	hello := "hello"
-	second := `parley task list -a ` + url
+	second := parley + ` task list -a ` + url
 	if b.Demo {
 		hello = "echo hello"
-		second = `parley send -a ` + url + ` --stream "stream 20 200"`
+		second = parley + ` send -a ` + url + ` --stream "stream 20 200"`
 	}
 	stop := "Ctrl-C"
 	switch {
@@ -35,7 +36,7 @@ func printStatus(w io.Writer, b *serve.Status) error {
 	}
 	var lines [][2]string
 	if len(b.Agents) > 1 || len(b.Agents) == 1 && !b.Agents[0].Default {
-		return printMany(w, b, stop)
+		return printMany(w, b, stop, parley)
 	}
 	what := b.Agents[0].What
 	if name := b.Agents[0].Name; name != "" {
@@ -51,7 +52,7 @@ func printStatus(w io.Writer, b *serve.Status) error {
 	}
 	lines = append(lines, around(b)...)
 	lines = append(lines,
-		[2]string{"Try", `parley send -a ` + url + ` "` + hello + `"`},
+		[2]string{"Try", parley + ` send -a ` + url + ` "` + hello + `"`},
 		[2]string{"and", second},
 		[2]string{"Stop", stop})
 	return printBanner(w, lines)
@@ -76,7 +77,7 @@ func around(b *serve.Status) (lines [][2]string) {
 const maxBannerAgents = 20
 
 // printMany is for several agents: each has an address, and all are in /agents.
-func printMany(w io.Writer, b *serve.Status, stop string) error {
+func printMany(w io.Writer, b *serve.Status, stop, parley string) error {
 	url := b.URL
 	lines := [][2]string{{"Agents", url + "/agents"}}
 	for i, a := range b.Agents {
@@ -93,7 +94,7 @@ func printMany(w io.Writer, b *serve.Status, stop string) error {
 	lines = append(lines, [2]string{"Versions", versions()})
 	lines = append(lines, around(b)...)
 	first := url + "/agents/" + b.Agents[0].Name
-	lines = append(lines, [2]string{"Try", "parley send -a " + first + ` "hello"`}, [2]string{"Stop", stop})
+	lines = append(lines, [2]string{"Try", parley + " send -a " + first + ` "hello"`}, [2]string{"Stop", stop})
 	return printBanner(w, lines)
 }
 

@@ -27,7 +27,7 @@ func newCardGet(a *app) *cobra.Command {
 }
 
 func (a *app) getCard(ctx context.Context, validate, extended bool) error {
-	if err := a.wantAgent(); err != nil {
+	if err := a.wantAgent(ctx); err != nil {
 		return err
 	}
 	r := a2aclient.NewResolver(a.clientOptions())

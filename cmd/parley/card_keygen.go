@@ -12,6 +12,7 @@ import (
 
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/flagvalue"
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
@@ -35,7 +36,7 @@ at the exp of its JSON Web Key; PEM has no place for it.`,
 	cmd.Flags().StringVar(&alg, "alg", auth.Algorithms[0], "`algorithm`: "+strings.Join(auth.Algorithms, ", "))
 	cmd.Flags().StringVar(&out, "out", "", "`file` to write, which must not exist")
 	cmd.Flags().StringVar(&end.expires, "expires", "", "`time` at which the key ends, such as 2027-12-31 (its first moment, in UTC) or 2027-12-31T18:00:00Z (default: never)")
-	cmd.Flags().DurationVar(&end.validFor, "valid-for", 0, "how `long` the key is good, such as 8760h for a year")
+	cmd.Flags().Var(flagvalue.Span(&end.validFor), "valid-for", "how `long` the key is good, such as 8760h for a year")
 	return cmd
 }
 

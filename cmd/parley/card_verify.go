@@ -145,7 +145,7 @@ func (a *app) cardDocument(ctx context.Context, args []string) ([]byte, error) {
 	if len(args) > 0 {
 		return a.readCardArg(args)
 	}
-	if err := a.wantAgent(); err != nil {
+	if err := a.wantAgent(ctx); err != nil {
 		return nil, err
 	}
 	var doc []byte

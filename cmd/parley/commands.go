@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -12,14 +13,15 @@ import (
 // commands words command lines to paste: how to go on from a task, or from a
 // failure. They reach the agent the same way as this invocation does.
 type commands struct {
-	same []string // flags that say which agent and how; never credentials
+	parley string   // the command that starts this program
+	same   []string // flags that say which agent and how; never credentials
 }
 
 // sameAgent are the flags a further command needs, too, where they were given.
-var sameAgent = []string{"agent-card", "config", "transport", "a2a-version", "insecure"}
+var sameAgent = []string{"agent-card", "context", "config", "transport", "a2a-version", "ca-file", "insecure"}
 
-func newCommands(fs *pflag.FlagSet) commands {
-	var c commands
+func newCommands(parley string, fs *pflag.FlagSet) commands {
+	c := commands{parley: parley}
 	for _, name := range sameAgent {
 		f := fs.Lookup(name)
 		if f == nil || !f.Changed {
@@ -40,7 +42,7 @@ func newCommands(fs *pflag.FlagSet) commands {
 // line returns parley, the verb, what leads to the same agent and the rest.
 // The words of rest must be quoted already where they are not ours.
 func (c commands) line(verb string, rest ...string) string {
-	return strings.Join(append(append([]string{"parley", verb}, c.same...), rest...), " ")
+	return strings.Join(append(append([]string{cmp.Or(c.parley, "parley"), verb}, c.same...), rest...), " ")
 }
 
 // reply returns the command that answers a task which waits for its client.

@@ -42,8 +42,8 @@ func TestCommandsReachTheSameAgent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := newCommands(fs).reply(&a2a.Task{ID: "t 1"})
-	const want = `parley send -a https://me:xxxxx@h/x%20y --config my.env --transport HTTP+JSON --insecure --task-id 't 1' "<reply>"`
+	got := newCommands("./parley", fs).reply(&a2a.Task{ID: "t 1"})
+	const want = `./parley send -a https://me:xxxxx@h/x%20y --config my.env --transport HTTP+JSON --insecure --task-id 't 1' "<reply>"`
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

@@ -50,7 +50,7 @@ func (a *app) completeTasks(of *cobra.Command) {
 // found by the shell.
 func (a *app) completeAgent(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	list := []string{"http://127.0.0.1:7275"}
-	if s, _, err := loadSettings(a.around, a.flags.config); err == nil {
+	if s, _, err := loadSettings(a.around, a.flags.config, a.flags.context); err == nil {
 		if named, _ := s.find(envName("agent-card")); named != "" {
 			list = append(list, named)
 		}

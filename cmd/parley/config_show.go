@@ -62,11 +62,17 @@ func shown(f *pflag.Flag) string {
 	case v != "" && secrets[f.Name]:
 		return plain.Redacted
 	case f.Name == "agent-card":
-		if u, err := url.Parse(v); err == nil && u.User != nil {
-			return u.Redacted()
-		}
+		return hidePassword(v)
 	}
 	return v
+}
+
+// hidePassword is an agent's address as it may be printed.
+func hidePassword(agent string) string {
+	if u, err := url.Parse(agent); err == nil && u.User != nil {
+		return u.Redacted()
+	}
+	return agent
 }
 
 func (p *textPrinter) settings(list []serve.Value) error {

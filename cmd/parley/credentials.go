@@ -2,6 +2,7 @@ package main
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/base64"
 	"errors"
 	"strings"
@@ -56,6 +57,13 @@ func (a *app) settleCredentials() error {
 			return failure.Usagef("--bearer (%s) and --basic (%s) exclude each other", bearer.where, basic.where)
 		}
 	}
+	if f.caFile != "" {
+		pool, err := trusted(f.caFile)
+		if err != nil {
+			return failure.Usagef("--ca-file %s: %v", plain.Quote(f.caFile), err).WithHint("it wants certificates in PEM, as in -----BEGIN CERTIFICATE-----")
+		}
+		a.roots = pool
+	}
 	if f.clientCert == "" {
 		if f.clientKey != "" {
 			return failure.Usagef("--client-key is the key of a certificate, and there is no --client-cert")
@@ -73,4 +81,20 @@ func (a *app) settleCredentials() error {
 	}
 	a.certificate = []tls.Certificate{pair}
 	return nil
+}
+
+// trusted returns the system's certificate authorities and those of a file.
+func trusted(name string) (*x509.CertPool, error) {
+	text, err := readFile(name)
+	if err != nil {
+		return nil, err
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, errors.New("there is no certificate in it")
+	}
+	return pool, nil
 }

@@ -12,13 +12,21 @@ import (
 
 	"github.com/parley-a2a/parley/a2aclient"
 	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/serve"
 	"github.com/parley-a2a/parley/internal/upload"
 )
 
-func (a *app) wantAgent() error {
+// wantAgent settles which agent is meant: without a word about it the one that this
+// machine serves, if something answers there.
+func (a *app) wantAgent(ctx context.Context) error {
 	if a.flags.agentCard == "" {
-		return failure.Usagef("which agent? --agent-card is not set").
-			WithHint("add -a http://127.0.0.1:7275, the address of an agent, or set A2ACLI_AGENT_CARD")
+		probe, err := (&net.Dialer{Timeout: 2 * time.Second}).DialContext(ctx, "tcp", serve.DefaultListen)
+		if err != nil {
+			return failure.Usagef("which agent? --agent-card is not set, and nothing answers at %s", serve.DefaultListen).
+				WithHint("start one there: %s serve; or name one: -a https://agents.example.org, or A2ACLI_AGENT_CARD, or %[1]s context add", a.around.itself)
+		}
+		probe.Close()
+		a.flags.agentCard = "http://" + serve.DefaultListen
 	}
 	a.warnCredentials(a.flags.agentCard)
 	return nil
@@ -27,7 +35,7 @@ func (a *app) wantAgent() error {
 // dial resolves the card, or finds out what an agent without one speaks, and
 // chooses an interface. No message is sent yet.
 func (a *app) dial(ctx context.Context) (*a2aclient.Client, error) {
-	if err := a.wantAgent(); err != nil {
+	if err := a.wantAgent(ctx); err != nil {
 		return nil, err
 	}
 	c, err := a2aclient.NewResolver(a.clientOptions()).Dial(ctx, a.flags.agentCard)
@@ -92,7 +100,7 @@ func (a *app) httpClient() *http.Client {
 		TLSHandshakeTimeout: 30 * time.Second,
 		ForceAttemptHTTP2:   true,
 		HTTP2:               upload.HTTP2(),
-		TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: a.flags.insecure, Certificates: a.certificate},
+		TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: a.flags.insecure, RootCAs: a.roots, Certificates: a.certificate},
 	}
 	if a.flags.debug {
 		rt = &wireLog{next: rt, log: a.log, redact: a.stderr.Redact}

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,6 +15,7 @@ import (
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/failure"
 	"github.com/parley-a2a/parley/internal/plain"
+	"github.com/parley-a2a/parley/internal/serve"
 )
 
 // explain makes a failure of whatever stopped a client command. What the
@@ -104,15 +107,45 @@ func (a *app) explainCard(e *a2aclient.CardError) *failure.Error {
 		f := failure.New(codeSignature, strings.ReplaceAll(e.Error(), "\n", "; "), e)
 		return f.WithHint("--card-trust names the keys that cards must be signed with: ask whoever runs the agent whether it has new ones, and do not take them from where the card is")
 	}
+	if strings.Contains(e.Error(), "(HTTP 400)") && strings.Contains(e.Error(), "at http://") { // as servers answer what is no TLS
+		return failure.New(failure.CodeCardNotFound, e.Error(), e).WithHint("if this port wants TLS, write https:// in place of http://; otherwise give the base URL of an agent, or the full URL of its card")
+	}
 	return failure.New(failure.CodeCardNotFound, e.Error(), e).
 		WithHint("give a host, the base URL of an agent, the full URL of its card, or a card's file as ./card.json")
 }
 
 func (a *app) hintUnreachable(f *failure.Error) *failure.Error {
-	if strings.Contains(f.Message, "127.0.0.1:7275") || strings.Contains(f.Message, "localhost:7275") {
-		return f.WithHint("is it running? parley serve starts one there")
+	if hint := tlsHint(f.Cause); hint != "" {
+		return f.WithHint("%s", hint)
+	}
+	if strings.Contains(f.Message, serve.DefaultListen) || strings.Contains(f.Message, "localhost:7275") {
+		return f.WithHint("is it running? %s serve starts one there", a.around.itself)
 	}
 	return f.WithHint("is it running, and is the address right? --debug shows what was tried")
+}
+
+// tlsHint says what to do about a connection that TLS stands in the way of; "" if it
+// does not.
+func tlsHint(err error) string {
+	var unknown x509.UnknownAuthorityError
+	var name x509.HostnameError
+	var invalid x509.CertificateInvalidError
+	switch {
+	case err == nil:
+	case errors.As(err, &unknown) && unknown.Cert != nil && bytes.Equal(unknown.Cert.RawIssuer, unknown.Cert.RawSubject):
+		return "its certificate is self-signed: get it from whoever runs the agent, and give --ca-file cert.pem"
+	case errors.As(err, &unknown):
+		return "an authority that this machine does not know signed its certificate: give --ca-file with that authority's certificate; a server should send its whole chain"
+	case errors.As(err, &name):
+		return "the certificate is for another name: use one of its names in the address"
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return "the certificate has expired or is not valid yet: renew it, or set the clock of this machine"
+	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
+		return "there is no TLS at this port: write http:// in place of https://, or use the port that has TLS"
+	case strings.Contains(err.Error(), "malformed HTTP response \"\\x15\\x03"), strings.Contains(err.Error(), "HTTP request to an HTTPS server"):
+		return "this port wants TLS: write https:// in place of http://"
+	}
+	return ""
 }
 
 // explainProtocol keeps the name that the protocol has for an error. It has

@@ -115,7 +115,7 @@ func TestALostConnectionSaysHowToGoOn(t *testing.T) {
 	if err := fs.Parse([]string{"-a", "localhost:1", "--stream"}); err != nil {
 		t.Fatal(err)
 	}
-	a.commands = newCommands(fs)
+	a.commands = newCommands("parley", fs)
 	for streams, want := range map[bool]string{
 		true:  "parley task subscribe -a localhost:1 --stream 't 1'",
 		false: "parley task get -a localhost:1 --wait 't 1'",

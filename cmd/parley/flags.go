@@ -13,6 +13,7 @@ import (
 	"github.com/parley-a2a/parley/internal/flagvalue"
 	"github.com/parley-a2a/parley/internal/keyfile"
 	"github.com/parley-a2a/parley/internal/plain"
+	"github.com/parley-a2a/parley/internal/serve"
 	"github.com/parley-a2a/parley/internal/shape"
 )
 
@@ -35,6 +36,7 @@ type flags struct {
 	basic        userPassword
 	clientCert   string
 	clientKey    string
+	caFile       string
 	svcParams    http.Header
 	metadata     a2a.JSON
 	extensions   []string
@@ -48,13 +50,14 @@ type flags struct {
 	verbose      bool
 	history      *int32 // nil: as the agent has it
 	config       string
+	context      string
 }
 
 // register declares the flags. What is not in notSettings can also be set by
 // a variable or a file; see settings.go.
 func (f *flags) register(fs *pflag.FlagSet) {
 	fs.SortFlags = false
-	fs.StringVarP(&f.agentCard, "agent-card", "a", "", "the agent: a host, a base URL, the URL of a card, or a card's file")
+	fs.StringVarP(&f.agentCard, "agent-card", "a", "", "the agent: a host, a base URL, the URL of a card, or a card's file (default: "+serve.DefaultListen+", where parley serve listens)")
 	f.output = "text"
 	fs.VarP(flagvalue.New("string", f.setOutput, func() string { return f.output }), "output", "o", "`format` of what is printed: text, json, yaml, table or template=TEXT, a Go template of the JSON")
 	fs.Var(flagvalue.New("filter", f.setJQ, func() string { return f.jqText }), "jq", "print what this jq `filter` makes of the JSON")
@@ -69,6 +72,7 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	fs.Var(flagvalue.Of("user:password", &f.basic, parseUserPassword, userPassword.String), "basic", "`user:password` for HTTP basic authentication; other users can see flags, prefer A2ACLI_BASIC or a file")
 	fs.StringVar(&f.clientCert, "client-cert", "", "PEM `file` of a certificate, with its chain, that says who you are")
 	fs.StringVar(&f.clientKey, "client-key", "", "PEM `file` of its private key (default: the file of --client-cert)")
+	fs.StringVar(&f.caFile, "ca-file", "", "PEM `file` of certificates to trust besides the system's: a self-signed one, or an authority of your own")
 	fs.Var(flagvalue.New("name:value", f.addParam, func() string { return showParams(f.svcParams) }), "svc-param", "service parameter `name:value`, sent along as a header; may be repeated")
 	fs.StringArrayVar(&f.extensions, "extension", nil, "declare that you know this extension of the protocol, by its `URI`; may be repeated")
 	fs.Var(flagvalue.Of("object", &f.metadata, parseObject, func(o a2a.JSON) string { return string(o) }), "metadata", "metadata of the request, a JSON `object`")
@@ -83,6 +87,7 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.verbose, "verbose", false, "print every part, id and piece of metadata")
 	fs.Var(flagvalue.Of("n", &f.history, parseHistory, showHistory), "history", "how many messages of a task's history to fetch and print (task get, task list)")
 	fs.StringVar(&f.config, "config", "", "configuration `file` to use in place of the nearest .env")
+	fs.StringVar(&f.context, "context", "", "`name` of an agent that parley context add knows; stronger than variables and files (default: the one of parley context use)")
 	fs.VisitAll(func(f *pflag.Flag) {
 		if !notSettings[f.Name] {
 			f.Annotations = map[string][]string{settingMark: {envName(f.Name)}}

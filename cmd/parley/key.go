@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
+	"io/fs"
 	"log/slog"
 	"os/user"
 	"strings"
@@ -39,7 +39,12 @@ type keyring struct {
 func (a *app) keyCommand(cmd *cobra.Command, changes, makes bool, run func(context.Context, *keyring, []string) error) *cobra.Command {
 	var audit serve.AuditFlags
 	cmd = a.admin(cmd, func(ctx context.Context, db *database.Location, args []string) (err error) {
-		v, err := db.Vault(ctx, makes)
+		v, err := db.Vault(ctx, false)
+		if makes && errors.Is(err, fs.ErrNotExist) {
+			if v, err = db.Vault(ctx, true); err == nil {
+				a.stderr.Note("Note", "there was no database: made %s. The server must be started with the same --data or --store, or it does not know this key", db)
+			}
+		}
 		if err != nil {
 			return err
 		}
@@ -141,11 +146,7 @@ func (e *expiry) time(now time.Time) time.Time {
 }
 
 func parseExpiry(s string) (expiry, error) {
-	var days int
-	if n, err := fmt.Sscanf(s, "%dd", &days); n == 1 && err == nil && s == fmt.Sprintf("%dd", days) && days > 0 && days < 100_000 {
-		return expiry{after: time.Duration(days) * 24 * time.Hour}, nil
-	}
-	if d, err := time.ParseDuration(s); err == nil && d > 0 {
+	if d, err := flagvalue.ParseDuration(s); err == nil && d > 0 {
 		return expiry{after: d}, nil
 	}
 	for _, form := range []string{time.RFC3339, time.DateOnly} {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2aserver"
 	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/flagvalue"
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
@@ -43,7 +44,8 @@ or rotated with --grace 0.`,
 		}
 		return a.sayToken(k, token, *output)
 	})
-	cmd.Flags().DurationVar(&grace, "grace", 24*time.Hour, "how `long` the old token is good; 0 ends it at once")
+	grace = 24 * time.Hour
+	cmd.Flags().Var(flagvalue.Span(&grace), "grace", "how `long` the old token is good; 0 ends it at once")
 	output = outputFlag(cmd.Flags())
 	return cmd
 }

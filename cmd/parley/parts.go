@@ -75,8 +75,12 @@ func messageParts(ctx context.Context, args []string, list partFlags, stdin io.R
 	if len(args) > 0 {
 		list = append(partFlags{{kind: "text", value: args[0]}}, list...)
 	}
+	implied := len(list) == 0 && piped(stdin)
+	if implied {
+		args, list = []string{"-"}, partFlags{{kind: "text", value: "-"}}
+	}
 	if len(list) == 0 {
-		return nil, failure.Usagef("there is nothing to send").WithHint(`give the message as an argument, parley send -a <agent> "hello", or as --text, --file or --data`)
+		return nil, failure.Usagef("there is nothing to send").WithHint(`give the message as an argument, parley send "hello", through a pipe, or as --text, --file or --data`)
 	}
 	in := &onceReader{ctx: ctx, r: stdin}
 	var parts []*a2a.Part
@@ -90,6 +94,10 @@ func messageParts(ctx context.Context, args []string, list partFlags, stdin io.R
 			p, err = dataPart(f.value, in)
 		case i == 0 && len(args) > 0 && f.value == "-":
 			p, err = stdinText(in)
+			if implied && err == nil && p.Text == "" {
+				return nil, failure.Usagef("there is nothing to send: no message was given, and standard input is empty").
+					WithHint(`give the message as an argument: parley send "hello"`)
+			}
 		default:
 			p = a2a.TextPart(strings.ToValidUTF8(f.value, "\uFFFD"))
 		}
@@ -105,6 +113,17 @@ func messageParts(ctx context.Context, args []string, list partFlags, stdin io.R
 		parts = append(parts, p)
 	}
 	return parts, nil
+}
+
+// piped reports whether something else than a person's terminal is behind standard
+// input: a file or another program.
+func piped(stdin io.Reader) bool {
+	f, ok := stdin.(*os.File)
+	if !ok {
+		return false
+	}
+	st, err := f.Stat()
+	return err == nil && (st.Mode().IsRegular() || st.Mode()&os.ModeNamedPipe != 0)
 }
 
 // onceReader is standard input, which two parts cannot share.

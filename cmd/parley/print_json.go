@@ -105,8 +105,10 @@ func envelope(f *failure.Error) []byte {
 		Message string  `json:"message"`
 		Hint    *string `json:"hint"`
 		A2ACode *int    `json:"a2aCode"`
+
+		Problems []failure.Problem `json:"problems,omitempty"` // of a file
 	}
-	b := body{Code: f.Code, Message: strings.Join(append([]string{f.Message}, f.Lines...), "\n")}
+	b := body{Code: f.Code, Problems: f.Problems, Message: strings.Join(append([]string{f.Message}, f.Lines...), "\n")}
 	if f.Hint != "" {
 		b.Hint = &f.Hint
 	}

@@ -28,8 +28,8 @@ Exit codes: 0 the command did its job, whatever the agent decided; 1 failed;
 2 wrong usage; 3 agent or card not reachable; 4 credentials missing or refused;
 5 timed out.`,
 		Example: `  parley serve
-  parley send -a http://127.0.0.1:7275 "echo hello"
-  parley send -a http://127.0.0.1:7275 --stream "stream 20 200"`,
+  parley send "echo hello"
+  parley send -a https://agents.example.org --stream "stream 20 200"`,
 		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -52,6 +52,7 @@ Exit codes: 0 the command did its job, whatever the agent decided; 1 failed;
 			newTaskGet(a), newTaskList(a), newTaskCancel(a), newTaskSubscribe(a), newTaskDownload(a), newTaskPush(a)),
 		group(&cobra.Command{Use: "push", Short: "Webhooks"}, newPushListen(a)),
 		newMCP(a),
+		newContext(a),
 		newKey(a),
 		group(&cobra.Command{Use: "admin", Short: "The tasks that parley serve keeps: delete, back up, move"},
 			newAdminGC(a), newAdminErase(a), newAdminBackup(a), newAdminExport(a), newAdminImport(a), newAdminPush(a)),
@@ -147,7 +148,7 @@ func (a *app) showEffective(cmd *cobra.Command) {
 		cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) { f.Hidden = true })
 		return
 	}
-	s, _, err := loadSettings(a.around, a.flags.config)
+	s, _, err := loadSettings(a.around, a.flags.config, a.flags.context)
 	if err != nil || s.apply(cmd.Flags()) != nil {
 		return
 	}

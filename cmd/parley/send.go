@@ -23,12 +23,14 @@ func newSend(a *app) *cobra.Command {
 		Short: "Send a message, and wait for what becomes of it",
 		Long: `Send a message to start or continue an interaction, and wait until its task is
 finished or needs you. The message is the argument (- reads it from standard
-input), followed by the parts that --text, --file and --data add in their order.`,
-		Example: `  parley send -a localhost:7275 "echo hello"
-  parley send -a localhost:7275 --stream "stream 20 200"
-  parley send -a localhost:7275 "summarize" --file report.pdf --data options.json
-  parley send -a localhost:7275 --task-id <id> "Berlin"
-  parley send -a localhost:7275 --async --push-url http://127.0.0.1:8081/ "stream 20 200"`,
+input, as does a pipe where there is no message), followed by the parts that --text,
+--file and --data add in their order.`,
+		Example: `  parley send "echo hello"
+  git diff | parley send
+  parley send -a agents.example.org --stream "stream 20 200"
+  parley send "summarize" --file report.pdf --data options.json
+  parley send --task-id <id> "Berlin"
+  parley send --async --push-url http://127.0.0.1:8081/ "stream 20 200"`,
 		Args: oneMessage,
 	}, func(ctx context.Context, args []string) error {
 		list, err := messageParts(ctx, args, parts, a.stdin)

@@ -57,7 +57,7 @@ everybody may (--allow-anonymous).`,
 				return err
 			}
 			defer h.Close()
-			if err := printStatus(a.stdout, h.Status()); err != nil {
+			if err := printStatus(a.stdout, h.Status(), a.around.itself); err != nil {
 				return failure.New(failure.CodeServe, "print: "+err.Error(), err)
 			}
 			return h.Run(cmd.Context())
@@ -72,5 +72,5 @@ everybody may (--allow-anonymous).`,
 
 // serveEnv is what parley serve, and the commands on its settings, run in.
 func (a *app) serveEnv() *serve.Env {
-	return &serve.Env{Lookup: a.around.lookup, Stderr: a.stderr, Terminal: a.stderr.Terminal(), Version: version()}
+	return &serve.Env{Lookup: a.around.lookup, Stderr: a.stderr, Terminal: a.stderr.Terminal(), Version: version(), Program: a.around.itself}
 }

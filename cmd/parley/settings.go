@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/contexts"
 	"github.com/parley-a2a/parley/internal/failure"
 	"github.com/parley-a2a/parley/internal/plain"
 )
@@ -31,6 +32,7 @@ const (
 	fromEnv
 	fromLocal
 	fromGlobal
+	fromContext
 	fromDefault
 )
 
@@ -42,16 +44,19 @@ type origin struct {
 
 // surroundings are what configuration is read from; tests make their own.
 type surroundings struct {
-	lookup func(string) (string, bool) // environment variables
-	dir    string                      // where the search for a local .env begins
-	global string                      // the global .env; "" if there is no home
+	lookup   func(string) (string, bool) // environment variables
+	dir      string                      // where the search for a local .env begins
+	global   string                      // the global .env; "" if there is no home
+	contexts contexts.Dir
+	itself   string // the command that starts this program
 }
 
 func systemSurroundings() surroundings {
-	s := surroundings{lookup: os.LookupEnv}
+	s := surroundings{lookup: os.LookupEnv, itself: itself()}
 	s.dir, _ = os.Getwd() // "" finds no file, which is true of a directory that is gone
 	if home, err := os.UserHomeDir(); err == nil {
 		s.global = filepath.Join(home, ".config", "a2a-cli", ".env")
+		s.contexts = contexts.Dir(filepath.Join(home, ".config", "parley", "contexts"))
 	}
 	return s
 }
@@ -62,11 +67,16 @@ type settings struct {
 	around        surroundings
 	local, global *envFile // nil if there is none
 	from          map[string]origin
+
+	context   contexts.Context // nil if there is none
+	named     string           // its name
+	fromFlags bool             // the command line names it: it is stronger than variables and files
+	foreign   bool             // the agent is another one than the context's: so its credentials are not for it
 }
 
-// loadSettings finds and reads the files. named is the value of --config.
-// Warnings are about files that should not be as they are.
-func loadSettings(around surroundings, named string) (*settings, []string, error) {
+// loadSettings finds and reads the files. named is the value of --config, and context
+// that of --context. Warnings are about files that should not be as they are.
+func loadSettings(around surroundings, named, context string) (*settings, []string, error) {
 	s := &settings{around: around, from: map[string]origin{}}
 	var warnings []string
 	read := func(path string) (*envFile, error) {
@@ -106,7 +116,26 @@ func loadSettings(around surroundings, named string) (*settings, []string, error
 			return nil, nil, failure.Usagef("configuration file: %v", err)
 		}
 	}
-	return s, warnings, nil
+	return s, warnings, s.loadContext(context)
+}
+
+// loadContext reads the context that the command line, a variable or a file names, or
+// the one in use.
+func (s *settings) loadContext(name string) (err error) {
+	s.fromFlags = name != ""
+	if name == "" {
+		name, _ = s.find(envName("context"))
+	}
+	if name == "" {
+		if name, err = s.around.contexts.Current(); err != nil || name == "" {
+			return err
+		}
+	}
+	if s.context, err = s.around.contexts.Load(name); err != nil {
+		return err
+	}
+	s.named = name
+	return nil
 }
 
 // exposed warns of a file that holds secrets and that others may read.
@@ -132,6 +161,10 @@ func envName(flag string) string {
 // default, whatever weaker sources say.
 func (s *settings) apply(fs *pflag.FlagSet) error {
 	var err error
+	if agent := fs.Lookup("agent-card"); agent != nil {
+		_, from := s.find(envName(agent.Name))
+		s.foreign = agent.Changed || s.context[agent.Name] == "" || from.where != s.contextOrigin()
+	}
 	fs.VisitAll(func(f *pflag.Flag) {
 		if err == nil && isSetting(f) {
 			err = s.applyTo(f)
@@ -149,6 +182,17 @@ const settingMark = "setting"
 func (s *settings) applyTo(f *pflag.Flag) error {
 	if f.Changed {
 		s.from[f.Name] = origin{fromFlag, "flag --" + f.Name}
+		return nil
+	}
+	if f.Name == "context" {
+		s.from[f.Name] = origin{fromDefault, "default"}
+		if s.named != "" {
+			s.from[f.Name] = origin{fromContext, "parley context use"}
+			if _, from := s.find(envName(f.Name)); from.level < fromContext {
+				s.from[f.Name] = from
+			}
+			return f.Value.Set(s.named)
+		}
 		return nil
 	}
 	if f.Name == "config" { // naming the file is the one thing no file can do
@@ -179,7 +223,23 @@ func (s *settings) applyTo(f *pflag.Flag) error {
 	return nil
 }
 
+// contextOrigin is where settings of the context come from.
+func (s *settings) contextOrigin() string { return "context " + s.named }
+
+// ofContext returns the context's value of a variable, if it is to be taken.
+func (s *settings) ofContext(name string) (string, bool) {
+	for flag, v := range s.context {
+		if envName(flag) == name {
+			return v, !s.foreign || flag == "agent-card"
+		}
+	}
+	return "", false
+}
+
 func (s *settings) find(name string) (string, origin) {
+	if v, ok := s.ofContext(name); ok && s.fromFlags {
+		return v, origin{fromFlag, s.contextOrigin()}
+	}
 	if v, ok := s.around.lookup(name); ok {
 		return v, origin{fromEnv, "environment variable " + name}
 	}
@@ -192,6 +252,9 @@ func (s *settings) find(name string) (string, origin) {
 		if v, ok := s.global.values[name]; ok {
 			return v, origin{fromGlobal, s.global.path}
 		}
+	}
+	if v, ok := s.ofContext(name); ok {
+		return v, origin{fromContext, s.contextOrigin()}
 	}
 	return "", origin{fromDefault, "default"}
 }

@@ -51,7 +51,7 @@ func (p *place) resolve(t *testing.T, args ...string) (*flags, *settings, []stri
 	if err := fs.Parse(args); err != nil {
 		t.Fatal(err)
 	}
-	s, warnings, err := loadSettings(p.around, f.config)
+	s, warnings, err := loadSettings(p.around, f.config, f.context)
 	if err == nil {
 		err = s.apply(fs)
 	}

@@ -24,6 +24,6 @@ agents:
 		}
 	}
 	// Output:
-	// parley.yaml:5:46: agents.answers.exec.timeout: must be a duration with a unit, such as 500ms, 30s, 5m or 24h, not "5 minutes"
+	// parley.yaml:5:46: agents.answers.exec.timeout: must be a duration with a unit, such as 500ms, 30s, 5m, 24h or 30d, not "5 minutes"
 	// parley.yaml:7:5: agents.web.htpp: there is no such setting: did you mean http?
 }

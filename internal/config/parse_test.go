@@ -50,7 +50,7 @@ func TestTwelveMistakesAreTwelveReports(t *testing.T) {
 	want := []string{
 		`2:1: lisen: there is no such setting: did you mean listen?`,
 		`3:13: public_url: must be an http or https URL such as https://agents.example.org, not "agents.example.org"`,
-		`4:16: drain_timeout: must be a duration with a unit, such as 500ms, 30s, 5m or 24h, not "10"`,
+		`4:16: drain_timeout: must be a duration with a unit, such as 500ms, 30s, 5m, 24h or 30d, not "10"`,
 		`6:9: auth.keys: must be true or false, not "yes"`,
 		`8:5: auth.oidc.audiences: is missing: names of this server in such tokens`,
 		`10:9: limits.rate: must be a number from 0 up, not "-1"`,

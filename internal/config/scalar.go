@@ -49,7 +49,7 @@ func (f *field) expected() string {
 		if f.least > 0 {
 			return fmt.Sprintf("a duration of %v at least", time.Duration(f.least))
 		}
-		return "a duration with a unit, such as 500ms, 30s, 5m or 24h"
+		return "a duration with a unit, such as 500ms, 30s, 5m, 24h or 30d"
 	case size:
 		return "a number of bytes such as 65536, 64KiB, 8MiB or 1GiB"
 	case secret:
@@ -116,7 +116,7 @@ func (r *reader) meaning(v *value, tag string) {
 			fail()
 		}
 	case duration:
-		d, err := time.ParseDuration(s)
+		d, err := flagvalue.ParseDuration(s)
 		if v.duration = d; err != nil || d < 0 || d < time.Duration(f.least) {
 			fail()
 		}

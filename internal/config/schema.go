@@ -69,7 +69,7 @@ func (f *field) typeSchema() map[string]any {
 		}
 		return orEnv(n)
 	case duration:
-		return orEnv(text(`^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`), map[string]any{"const": 0}, text("^0$"))
+		return orEnv(text(`^([0-9]+d([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))*|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+)$`), map[string]any{"const": 0}, text("^0$"))
 	case size:
 		return orEnv(text(`^[0-9]+([KMGkmg][Ii][Bb])?$`), map[string]any{"type": "integer", "minimum": f.least})
 	case word:

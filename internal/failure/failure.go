@@ -11,9 +11,19 @@ type Error struct {
 	Hint    string // what to do about it; "" if that is not known
 	A2ACode int    // of the binding; 0: none
 
-	Lines []string // more of the message, such as the mistakes of a file
+	Lines    []string  // more of the message, such as the mistakes of a file
+	Problems []Problem // the same for programs; nil if there are none
 
 	Cause error // for the log; nil if there is none
+}
+
+// Problem is one mistake in a file.
+type Problem struct {
+	File    string `json:"file"`
+	Line    int    `json:"line"`   // from 1; 0: the file as a whole
+	Column  int    `json:"column"` // from 1, in characters
+	Path    string `json:"path"`   // of the setting; "" is the file
+	Message string `json:"message"`
 }
 
 // Codes of failures that are the program's own (a2a-cli Appendix D). Those of

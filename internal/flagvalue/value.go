@@ -8,7 +8,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/parley-a2a/parley/a2a"
 )
@@ -90,26 +89,6 @@ func Choice(to *string, words ...string) *Value {
 		}
 		return "", fmt.Errorf("must be %s", strings.Join(words, " or "))
 	}, func(s string) string { return s })
-}
-
-// Duration returns a value that is a positive duration; a plain number means
-// seconds.
-func Duration(to *time.Duration) *Value {
-	return Of("duration", to, func(s string) (time.Duration, error) {
-		d, err := time.ParseDuration(s)
-		if err != nil {
-			d, err = time.ParseDuration(s + "s")
-		}
-		if err != nil || d <= 0 {
-			return 0, errors.New("must be a positive duration such as 500ms, 90s or 5m")
-		}
-		return d, nil
-	}, func(d time.Duration) string {
-		if d == 0 {
-			return ""
-		}
-		return d.String()
-	})
 }
 
 var units = []struct {

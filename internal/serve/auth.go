@@ -125,18 +125,18 @@ func (f *authFlags) who(local bool) string {
 
 // first returns the shell command that puts credentials into the environment of a
 // client; "" if none are needed.
-func (f *authFlags) first(p *database.Location) string {
+func (f *authFlags) first(program string, p *database.Location) string {
 	switch {
 	case !f.any() || f.anonymous:
 		return ""
 	case f.keys && p.Shared():
-		return "export A2ACLI_API_KEY=$(parley key create --name me)  # with " + database.Env + " as here"
+		return "export A2ACLI_API_KEY=$(" + program + " key create --name me)  # with " + database.Env + " as here"
 	case f.keys && p.File != filepath.Join(p.Data, "parley.db"):
-		return "export A2ACLI_API_KEY=$(parley key create --name me --store " + plain.Quote(p.File) + ")"
+		return "export A2ACLI_API_KEY=$(" + program + " key create --name me --store " + plain.Quote(p.File) + ")"
 	case f.keys && p.Data == database.DefaultData:
-		return "export A2ACLI_API_KEY=$(parley key create --name me)"
+		return "export A2ACLI_API_KEY=$(" + program + " key create --name me)"
 	case f.keys:
-		return "export A2ACLI_API_KEY=$(parley key create --name me --data " + plain.Quote(p.Data) + ")"
+		return "export A2ACLI_API_KEY=$(" + program + " key create --name me --data " + plain.Quote(p.Data) + ")"
 	case f.oidcIssuer != "" || f.jwks != "":
 		return "export A2ACLI_BEARER=<token>"
 	case f.basic != "":

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"errors"
+	"net"
 	"net/netip"
 	"strings"
 	"time"
@@ -45,6 +46,10 @@ type flags struct {
 	card      cardFlags
 }
 
+// DefaultListen is where a server listens that is not told otherwise, and where
+// commands look for an agent that are not told of one.
+const DefaultListen = "127.0.0.1:7275"
+
 // Values of --on-lost.
 const (
 	lostRerun = "rerun"
@@ -84,10 +89,12 @@ func (f *flags) sections() []Section {
 
 func (f *flags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.path, "file", "", "`file` that says which agents there are, and everything that these options say (default: "+DefaultFile+" of the working directory, where nothing says what to serve). Options are stronger")
-	fs.StringVar(&f.listen, "listen", "127.0.0.1:7275", "`address` to listen on; port 0 takes a free one")
+	f.listen = DefaultListen
+	fs.Var(flagvalue.Of("address", &f.listen, parseListen, func(s string) string { return s }), "listen", "`address` to listen on: 127.0.0.1:8080, :8080 for every address of this machine, or 8080 for this machine alone; port 0 takes a free one")
 	f.store.Register(fs, true)
 	fs.BoolVar(&f.ephemeral, "ephemeral", false, "keep tasks in memory only: they are gone when the server ends; the same as --store "+database.InMemory)
-	fs.DurationVar(&f.dead, "dead-after", 10*time.Second, "with PostgreSQL, how `long` another server may be silent before its tasks are taken over; must be the same for all that share the database")
+	f.dead = 10 * time.Second
+	fs.Var(flagvalue.Span(&f.dead), "dead-after", "with PostgreSQL, how `long` another server may be silent before its tasks are taken over; must be the same for all that share the database")
 	f.cache = 64 << 20
 	fs.Var(flagvalue.Size(&f.cache), "cache", "`size` that finished tasks of the database may take in memory, to be read from there; the process may have as much again for a moment. 0 keeps none")
 	fs.StringVar(&f.publicURL, "public-url", "", "`URL` that cards advertise (default: the one a request came to)")
@@ -95,19 +102,21 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	f.tls.register(fs)
 	f.profile = profiles[0]
 	fs.Var(flagvalue.Choice(&f.profile, profiles...), "card-profile", "what the card says and the server does: all (for clients of every version), v1 (advertises 1.0 only), bare (no streaming, no push notifications) or extended (with an extended card)")
-	fs.DurationVar(&f.drain, "drain-timeout", 10*time.Second, "how `long` agents and connections may take to end when the server is stopped; 0 does not wait for them")
+	f.drain = 10 * time.Second
+	fs.Var(flagvalue.Span(&f.drain), "drain-timeout", "how `long` agents and connections may take to end when the server is stopped; 0 does not wait for them")
 }
 
 func (f *flags) registerLife(fs *pflag.FlagSet) {
 	f.onLost = lostRerun
 	fs.Var(flagvalue.Choice(&f.onLost, lostRerun, lostFail), "on-lost", "what becomes of a task whose server was lost (a crash, kill -9) while the agent worked at it: rerun, or fail if nothing may be done twice")
 	fs.IntVar(&f.maxRuns, "max-runs", 3, "fail a task once `n` runs of the agent for one message were lost; restarts in good order do not count")
-	fs.DurationVar(&f.retries.Window, "retry-window", 24*time.Hour, "how `long` the message of an authenticated caller is known: if it comes again it gets the answer of the first, and nothing is done twice; 0 switches that off")
+	f.retries.Window = 24 * time.Hour
+	fs.Var(flagvalue.Span(&f.retries.Window), "retry-window", "how `long` the message of an authenticated caller is known: if it comes again it gets the answer of the first, and nothing is done twice; 0 switches that off")
 	fs.BoolVar(&f.retries.Anonymous, "retry-anonymous", false, "know the messages of all other callers, too: a caller that knows the id and every word of another's message can then attach to its task")
 	const ever = "; 0 keeps them for ever"
-	fs.DurationVar(&f.retention.Completed, "retain-completed", 0, "delete completed tasks after this `long`, such as 720h"+ever)
-	fs.DurationVar(&f.retention.Failed, "retain-failed", 0, "delete failed, rejected and canceled tasks after this `long`"+ever)
-	fs.DurationVar(&f.retention.Waiting, "retain-waiting", 0, "delete tasks whose question has gone unanswered for this `long`"+ever)
+	fs.Var(flagvalue.Span(&f.retention.Completed), "retain-completed", "delete completed tasks after this `long`, such as 720h"+ever)
+	fs.Var(flagvalue.Span(&f.retention.Failed), "retain-failed", "delete failed, rejected and canceled tasks after this `long`"+ever)
+	fs.Var(flagvalue.Span(&f.retention.Waiting), "retain-waiting", "delete tasks whose question has gone unanswered for this `long`"+ever)
 }
 
 func (f *flags) registerLogs(fs *pflag.FlagSet) {
@@ -181,6 +190,22 @@ func publicURL(s string) (string, error) {
 		return "", failure.Usagef("--public-url %s: must be an http or https URL such as https://agents.example.org", plain.Quote(s))
 	}
 	return strings.TrimRight(s, "/"), nil
+}
+
+// parseListen returns an address to listen on. A port alone is one of this machine
+// alone: nobody else is let in by a short form.
+func parseListen(s string) (string, error) {
+	host, port, err := net.SplitHostPort(s)
+	if strings.Trim(s, "0123456789") == "" && s != "" {
+		host, port, err = "127.0.0.1", s, nil
+	}
+	if err == nil {
+		_, err = net.LookupPort("tcp", port)
+	}
+	if err != nil {
+		return "", errors.New("must be a port from 0 to 65535, or an address with one: 8080, 127.0.0.1:8080 or :8080")
+	}
+	return net.JoinHostPort(host, port), nil
 }
 
 // parsePrefix returns a network, or that of a single address.

@@ -44,7 +44,7 @@ func (f *limitFlags) register(fs *pflag.FlagSet) {
 	fs.IntVar(&f.running, "max-running", 0, "`tasks` that may be at work at a time"+open(openRunning))
 	fs.IntVar(&f.runningEach, "max-running-per-caller", 0, "`tasks` of one caller among them"+open(openRunningEach))
 	fs.IntVar(&f.capacity, "capacity", 0, "`tasks` that may be at work in this process at a time; more are taken and wait until it, or another one of the same store, has room")
-	fs.DurationVar(&f.wall, "max-task-time", 0, "how `long` a task may be at work, without the time it waits for its client; then it fails")
+	fs.Var(flagvalue.Span(&f.wall), "max-task-time", "how `long` a task may be at work, without the time it waits for its client; then it fails")
 	f.task = 64 << 20
 	fs.Var(flagvalue.Size(&f.task), "max-task-size", "`size` of a task's log, artifacts included; beyond it fails")
 	fs.Var(flagvalue.Size(&f.artifact), "max-artifact-size", "`size` of an artifact; beyond its task fails")

@@ -3,7 +3,6 @@ package serve
 import (
 	"errors"
 	"io/fs"
-	"net"
 	"os"
 	"regexp"
 	"slices"
@@ -169,9 +168,8 @@ func CheckValue() func(flag, value string) error {
 	set := new(flags).flagSet()
 	return func(flag, value string) error {
 		if flag == "listen" {
-			if _, _, err := net.SplitHostPort(value); err != nil {
-				return errors.New("must be an address and a port such as 127.0.0.1:7275")
-			}
+			_, err := parseListen(value)
+			return err
 		}
 		return set.Lookup(flag).Value.Set(value)
 	}
@@ -186,6 +184,9 @@ func FileFailure(name string, err error) error {
 	}
 	f := failure.Usagef("%s has %s", plain.Quote(name), plain.Count(len(wrong.Problems)+wrong.More, "mistake"))
 	f.Lines = wrong.Lines()
+	for _, p := range wrong.Problems {
+		f.Problems = append(f.Problems, failure.Problem{File: wrong.File, Line: p.Line, Column: p.Column, Path: p.Path, Message: p.Message})
+	}
 	return f.WithHint("parley config validate %s tells the same without serving; docs/config.md has all settings", plain.Quote(name))
 }
 

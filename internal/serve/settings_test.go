@@ -207,7 +207,7 @@ func TestFailuresNameTheFile(t *testing.T) {
 
 // What the flags know of values is told with the mistakes of the file.
 func TestFlagsCheckTheValuesOfTheFile(t *testing.T) {
-	const text = `listen: "7275"
+	const text = `listen: localhost
 trusted_proxies: [10.0.0.0/8, 10.0.0.0/99]
 cors_origins: ["*"]
 allowed_hosts: [a, "b:1"]

@@ -34,7 +34,7 @@ func (h *Host) Status() *Status {
 	f := r.settings
 	s := &Status{
 		Addr: h.addr, URL: LocalURL(h.addr, f.tls.given()), Public: r.public, Keeps: !h.location.Memory(), Shared: h.location.Shared(), Tasks: w.Redact(h.location.String()),
-		Callers: f.auth.who(r.local), First: w.Redact(f.auth.first(h.location)),
+		Callers: f.auth.who(r.local), First: w.Redact(f.auth.first(h.env.Program, h.location)),
 	}
 	for _, n := range r.agents {
 		s.Agents = append(s.Agents, AgentStatus{n.from.Name, w.Redact(n.what), n.from.Default})

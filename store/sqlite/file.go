@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/ncruces/go-sqlite3"
 )
@@ -36,10 +37,23 @@ func locate(path string) (string, error) {
 	if err := glance(path); err != nil {
 		return "", err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	if err := makeDir(filepath.Dir(path)); err != nil {
 		return "", fmt.Errorf("sqlite: make a directory for the database: %w", err)
 	}
 	return path, nil
+}
+
+// makeDir makes the directory of a database. One that it makes and that is hidden, such
+// as .parley in somebody's project, is kept out of git: tasks and keys are in it.
+func makeDir(dir string) error {
+	_, err := os.Stat(dir)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil || !strings.HasPrefix(filepath.Base(dir), ".") {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("*\n"), 0o600)
 }
 
 // glance reads the header of the file, if there is one.

@@ -376,3 +376,27 @@ func TestLogWithoutDatabaseIsRefused(t *testing.T) {
 	}
 	wantRefused(t, path, "parley.db-wal is there")
 }
+
+// A hidden directory that is made for a database keeps out of git; one that was there
+// is left alone, and so is one that somebody made for the purpose.
+func TestMadeDirectoriesKeepOutOfGit(t *testing.T) {
+	dir := t.TempDir()
+	for name, want := range map[string]bool{".parley": true, "data": false, ".there": false} {
+		if name == ".there" {
+			if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		st, err := Open(filepath.Join(dir, name, "parley.db"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := st.Close(); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(filepath.Join(dir, name, ".gitignore"))
+		if got := err == nil && string(text) == "*\n"; got != want {
+			t.Errorf("%s: %q, %v", name, text, err)
+		}
+	}
+}

@@ -1,0 +1,328 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/parley-a2a/parley/test/fixtures"
+)
+
+// pages are played from their first block to the last.
+var pages = []string{"README.md", "docs/operations.md", "docs/agents.md"}
+
+// TestReadmeTranscript types the console blocks of the README and of the
+// documentation into a real shell on a terminal, and compares what is shown there,
+// apart from ids, times, the ports that the system chose and what the shell says of
+// its jobs. A block whose commands serve goes into the first shell, every other into
+// the second, as the pages say; a line "^C" is that key in the first. A block that has
+// the name of a file behind its language is that file.
+func TestReadmeTranscript(t *testing.T) {
+	for _, name := range pages {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			playTranscript(t, filepath.Join("..", "..", filepath.FromSlash(name)))
+		})
+	}
+}
+
+// leftOut stands for an output that a document does not repeat.
+const leftOut = "…\n"
+
+// Programs that some blocks need, as their info string says.
+const needsPackages = "npm" // those of interop/js
+
+// wantsPackages is a variable that makes it an error that they are not there.
+const wantsPackages = "PARLEY_NEED_NPM"
+
+var (
+	console   = regexp.MustCompile("^```console(?: (\\w+))?\n$")
+	fileBlock = regexp.MustCompile("^```\\w+ (\\S+)\n$")
+	// What runs until somebody stops it, and shows this when it is up.
+	serving   = regexp.MustCompile(`^(?:\S+=\S+ )*(?:\./parley|parley|go run \./cmd/parley) serve\b[^&]*$|^go run \./hello$`)
+	bannerEnd = `^(?:  Stop  |greeter is at )`
+)
+
+func playTranscript(t *testing.T, file string) {
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tool := range []string{"python3", "openssl"} {
+		if _, err := exec.LookPath(tool); err != nil && strings.Contains(string(raw), tool) {
+			if os.Getenv("CI") == "true" {
+				t.Fatal(err)
+			}
+			t.Skip("the page needs ", tool, ": ", err)
+		}
+	}
+	s := newSession(t)
+	lines := strings.SplitAfter(string(raw), "\n")
+	var out []string
+	for len(lines) > 0 {
+		line := lines[0]
+		out, lines = append(out, line), lines[1:]
+		end := slices.Index(lines, "```\n")
+		if end < 0 {
+			continue
+		}
+		if m := console.FindStringSubmatch(line); m != nil {
+			if m[1] != needsPackages || s.packages() {
+				out = append(out, s.play(lines[:end])...)
+			} else {
+				out = append(out, lines[:end]...)
+			}
+			out, lines = append(out, lines[end]), lines[end+1:]
+			continue
+		}
+		if m := fileBlock.FindStringSubmatch(line); m != nil {
+			s.write(m[1], strings.Join(lines[:end], ""))
+		}
+		if strings.HasPrefix(line, "```") {
+			out, lines = append(out, lines[:end+1]...), lines[end+1:]
+		}
+	}
+	if *update {
+		if err := os.WriteFile(file, []byte(strings.Join(out, "")), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// session is somebody with two terminals who reads a page.
+type session struct {
+	t      *testing.T
+	dir    string
+	first  *fixtures.Terminal // for what serves
+	second *fixtures.Terminal
+	serves string            // the command that serves in the first; "" if none does
+	ids    map[string]string // as in the document → as in this run
+	last   string            // the newest task id
+}
+
+func newSession(t *testing.T) *session {
+	s := &session{t: t, dir: checkout(t), ids: map[string]string{}}
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := fixtures.NewMachine(t, s.dir, root) // at its own place the go command knows what it has compiled
+	env := []string{"HOME=" + t.TempDir(), noLinger + "=atexit_sleep_ms=0", "GOFLAGS=-mod=readonly", "GOPROXY=off"}
+	goEnv, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, value := range strings.Fields(string(goEnv)) {
+		env = append(env, []string{"GOCACHE", "GOMODCACHE", "GOROOT"}[i]+"="+value)
+	}
+	bin := t.TempDir()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(self, filepath.Join(bin, "parley")); err != nil {
+		t.Fatal(err)
+	}
+	env = append(env, "PATH="+bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	s.first, s.second = m.NewTerminal(root, env), m.NewTerminal(root, env)
+	return s
+}
+
+// checkout copies what a clone of this repository has, as it is now.
+func checkout(t *testing.T) string {
+	t.Helper()
+	root, dir := filepath.Join("..", ".."), filepath.Join(t.TempDir(), "parley")
+	list := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+	list.Dir = root
+	names, err := list.Output()
+	if err != nil {
+		t.Skip("what belongs to the repository is git's to know: ", err)
+	}
+	for _, name := range strings.Split(strings.TrimRight(string(names), "\x00"), "\x00") {
+		from, to := filepath.Join(root, name), filepath.Join(dir, name)
+		st, err := os.Lstat(from)
+		if err != nil || !st.Mode().IsRegular() {
+			continue // deleted, and not yet committed
+		}
+		content, err := os.ReadFile(from)
+		if err == nil {
+			err = os.MkdirAll(filepath.Dir(to), 0o755)
+		}
+		if err == nil {
+			err = os.WriteFile(to, content, st.Mode())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// play types the commands of a block and returns it as it should be.
+func (s *session) play(block []string) (out []string) {
+	at := s.second
+	for _, line := range block {
+		if command, ok := strings.CutPrefix(line, "$ "); ok && serving.MatchString(strings.TrimSpace(command)) {
+			at = s.first
+		}
+	}
+	for len(block) > 0 {
+		line := block[0]
+		block = block[1:]
+		if line == "^C\n" {
+			s.first.Type("\x03")
+			shown, code := s.first.Prompt()
+			if byGo := strings.HasPrefix(s.serves, "go run "); code != 0 && !byGo || byGo && strings.TrimSpace(shown) != "^C" { // go itself exits with 1
+				s.t.Errorf("Ctrl-C ends %s with exit code %d:\n%s", s.serves, code, shown)
+			}
+			s.serves = ""
+			out = append(out, line)
+			continue
+		}
+		command, ok := strings.CutPrefix(line, "$ ")
+		if !ok {
+			s.t.Fatalf("%q is no command", line)
+		}
+		if *update {
+			line = uuids.ReplaceAllString(line, s.last) // a command names the newest task
+			for before, here := range s.ids {
+				line = strings.ReplaceAll(line, before, here)
+			}
+		}
+		next := slices.IndexFunc(block, func(line string) bool { return strings.HasPrefix(line, "$ ") || line == "^C\n" })
+		if next < 0 {
+			next = len(block)
+		}
+		want := strings.Join(block[:next], "")
+		block = block[next:]
+		got := s.enter(at, strings.TrimSpace(command))
+		if want == leftOut {
+			out = append(out, line, leftOut)
+			continue
+		}
+		s.learn(want, got)
+		if w, g := s.plain(want), s.plain(got); w != g && !*update {
+			s.t.Errorf("%sshows\n%s\nthe document says\n%s", line, g, w)
+		}
+		out = append(out, line, strings.TrimSuffix(got, "\n")+"\n")
+		if got == "" {
+			out = out[:len(out)-1]
+		}
+	}
+	return out
+}
+
+// enter types one line and returns what the terminal shows then.
+func (s *session) enter(at *fixtures.Terminal, line string) string {
+	line = s.translate(line)
+	if at == s.first && s.serves != "" { // until it was killed
+		at.Prompt()
+		s.serves = ""
+	}
+	var shown string
+	switch {
+	case strings.HasPrefix(line, "npm install"):
+		return "" // they are there
+	case serving.MatchString(line):
+		shown, s.serves = at.Start(line, bannerEnd), line
+	default:
+		code := 0
+		if shown, code = at.Run(line); code != 0 {
+			s.t.Errorf("%s: exit code %d\n%s", line, code, shown)
+		}
+	}
+	shown = noise.ReplaceAllString(shown, "")
+	if id := shownTask.FindStringSubmatch(shown); id != nil {
+		s.last = id[1]
+	}
+	return shown
+}
+
+// packages puts those of interop/js where npm would, under the names they have
+// there, and reports whether there are any.
+func (s *session) packages() bool {
+	own := filepath.Join(s.dir, "node_modules")
+	if _, err := os.Stat(own); err == nil {
+		return true
+	}
+	from, err := filepath.Abs(filepath.Join("..", "..", "interop", "js", "node_modules"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if dir := os.Getenv(wantsPackages); dir != "" {
+		from = dir
+	}
+	if _, err := os.Stat(filepath.Join(from, "sdk-0.3")); err != nil {
+		if os.Getenv(wantsPackages) != "" {
+			s.t.Fatal(err)
+		}
+		s.t.Log("the packages of interop/js are not there: what needs them is not played")
+		return false
+	}
+	if err := os.MkdirAll(filepath.Join(own, "@a2a-js"), 0o755); err != nil {
+		s.t.Fatal(err)
+	}
+	for name, as := range map[string]string{"sdk-0.3": "@a2a-js/sdk", "express": "express"} {
+		if err := os.Symlink(filepath.Join(from, name), filepath.Join(own, as)); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	return true
+}
+
+// write makes a file of the document.
+func (s *session) write(name, content string) {
+	path := filepath.Join(s.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// translate is a line with the ids of this run.
+func (s *session) translate(line string) string {
+	for document, here := range s.ids {
+		line = strings.ReplaceAll(line, document, here)
+	}
+	return line
+}
+
+var (
+	shownTask = regexp.MustCompile(`(?i)\btask (?:id: )?(` + uuids.String() + `)`)
+	ages      = regexp.MustCompile(`\b\d+[smh] ago +`)
+	shortIDs  = regexp.MustCompile(`(?m)^[0-9a-f]{8}(?:-[0-9a-f]+)?  `)
+
+	keyIDs = regexp.MustCompile(`(?m)^Key: ([a-z2-7]{10})$`)
+	ports  = regexp.MustCompile(`127\.0\.0\.1:[1-9]\d{4}\b`) // that the system chose
+
+	// What the shell says of its jobs, and the program when something takes long.
+	noise = regexp.MustCompile(`(?m)^(?:\[\d+\][ +-].*|(?:Note: waiting for|working ·) task .*)\n`)
+)
+
+// learn matches what names the same in both outputs.
+func (s *session) learn(document, here string) {
+	s.match(document, here, uuids)
+	s.match(document, here, keyIDs)
+}
+
+// match takes the ids that a pattern finds as the same, in their order.
+func (s *session) match(document, here string, pattern *regexp.Regexp) {
+	mine := pattern.FindAllStringSubmatch(here, -1)
+	for i, found := range pattern.FindAllStringSubmatch(document, -1) {
+		if id := found[len(found)-1]; i < len(mine) && s.ids[id] == "" {
+			s.ids[id] = mine[i][len(found)-1]
+		}
+	}
+}
+
+// plain is an output without what differs from run to run.
+func (s *session) plain(out string) string {
+	out = ages.ReplaceAllString(shortIDs.ReplaceAllString(s.translate(out), "ID  "), "AGO ")
+	return strings.TrimRight(ports.ReplaceAllString(times.ReplaceAllString(out, "TIME"), "ADDRESS"), "\n")
+}

@@ -1,0 +1,212 @@
+// Package contexts keeps settings of the command line under names: which agent, how it
+// is reached, and with which credentials. Each is a file of its own that only its user
+// may read, and one of them may be in use.
+//
+// Every failure is a failure.Error. A Dir may be used by several processes: files are
+// replaced whole.
+package contexts
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/plain"
+)
+
+// Dir is the directory of the files; "" if there is none, because the user has no home.
+type Dir string
+
+// Context is the values of settings by their flags' names: "agent-card", "bearer".
+type Context map[string]string
+
+const (
+	current   = "current" // the file that names the context in use
+	extension = ".json"
+	maxFile   = 1 << 20
+)
+
+var names = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+func checkName(name string) error {
+	if !names.MatchString(name) {
+		return failure.Usagef("context name %s: expected a letter or digit, then up to 63 letters, digits, dots, dashes and underscores", plain.Quote(name)).
+			WithHint("as in: parley context add prod https://agents.example.org")
+	}
+	return nil
+}
+
+func (d Dir) file(name string) string { return filepath.Join(string(d), name+extension) }
+
+// Load returns a context. It refuses a file that other users may read.
+func (d Dir) Load(name string) (Context, error) {
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
+	path := d.file(name)
+	st, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) || d == "" {
+		return nil, failure.Usagef("there is no context %s", name).WithHint("%s", d.there(name))
+	}
+	if err != nil {
+		return nil, unusable(path, err)
+	}
+	if wide := st.Mode().Perm() & 0o077; wide != 0 && runtime.GOOS != "windows" {
+		return nil, failure.Usagef("context %s was not read: %s has mode %04o, and other users may read it; expected 0600", name, path, st.Mode().Perm()).
+			WithHint("chmod 600 %s; if others may have read its credentials, replace them", plain.Quote(path))
+	}
+	if st.Size() > maxFile {
+		return nil, failure.Usagef("context %s was not read: %s has %d bytes, at most %d are expected", name, path, st.Size(), maxFile)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, unusable(path, err)
+	}
+	c, err := parse(text)
+	if err != nil {
+		return nil, failure.Usagef("context %s was not read: %s is not a JSON object of strings", name, path).
+			WithHint("make it again: parley context remove %s, then parley context add %s URL", name, name)
+	}
+	return c, nil
+}
+
+func parse(text []byte) (c Context, err error) {
+	if err := json.Unmarshal(text, &c); err != nil || c == nil {
+		return nil, errors.New("not a JSON object of strings") // the decoder's text may have a credential
+	}
+	return c, nil
+}
+
+// there is a hint: which contexts there are.
+func (d Dir) there(not string) string {
+	list, err := d.Names()
+	if err != nil || len(list) == 0 {
+		return "make it: parley context add " + not + " URL"
+	}
+	return "there is " + strings.Join(list, ", ") + "; parley context add makes another"
+}
+
+// Save writes a context that is not there yet.
+func (d Dir) Save(name string, c Context) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	if _, err := os.Lstat(d.file(name)); err == nil {
+		return failure.Usagef("there is a context %s already", name).WithHint("choose another name, or first: parley context remove %s", name)
+	}
+	text, err := json.MarshalIndent(c, "", "  ")
+	if err != nil {
+		return failure.New(failure.CodeInternal, err.Error(), err)
+	}
+	return d.write(d.file(name), append(text, '\n'))
+}
+
+// Use says which context is in use; "" is none.
+func (d Dir) Use(name string) error {
+	if name == "" {
+		if err := os.Remove(filepath.Join(string(d), current)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return unusable(string(d), err)
+		}
+		return nil
+	}
+	if _, err := d.Load(name); err != nil {
+		return err
+	}
+	return d.write(filepath.Join(string(d), current), []byte(name+"\n"))
+}
+
+// Current returns the name of the context in use; "" if there is none.
+func (d Dir) Current() (string, error) {
+	if d == "" {
+		return "", nil
+	}
+	text, err := os.ReadFile(filepath.Join(string(d), current))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", unusable(string(d), err)
+	}
+	return strings.TrimSpace(string(text)), nil
+}
+
+// Remove deletes a context, credentials and all. If it was in use, none is.
+func (d Dir) Remove(name string) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	now, err := d.Current()
+	if err != nil {
+		return err
+	}
+	switch err := os.Remove(d.file(name)); {
+	case errors.Is(err, fs.ErrNotExist):
+		return failure.Usagef("there is no context %s", name).WithHint("%s", d.there(name))
+	case err != nil:
+		return unusable(d.file(name), err)
+	}
+	if now == name {
+		return d.Use("")
+	}
+	return nil
+}
+
+// Names returns the names of all contexts, sorted.
+func (d Dir) Names() (list []string, err error) {
+	files, err := os.ReadDir(string(d))
+	if errors.Is(err, fs.ErrNotExist) || d == "" {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, unusable(string(d), err)
+	}
+	for _, f := range files {
+		if name, ok := strings.CutSuffix(f.Name(), extension); ok && names.MatchString(name) {
+			list = append(list, name)
+		}
+	}
+	slices.Sort(list)
+	return list, nil
+}
+
+// write replaces a file whole: a crash leaves the old one or the new one.
+func (d Dir) write(path string, text []byte) (err error) {
+	if d == "" {
+		return failure.Usagef("contexts are kept in the home directory, and this user has none").WithHint("set HOME")
+	}
+	if err := os.MkdirAll(string(d), 0o700); err != nil {
+		return unusable(string(d), err)
+	}
+	f, err := os.CreateTemp(string(d), ".new-*") // of mode 0600
+	if err != nil {
+		return unusable(string(d), err)
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(f.Name())
+		}
+	}()
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return unusable(path, err)
+	}
+	return nil
+}
+
+func unusable(path string, err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		err = p.Err
+	}
+	return failure.Usagef("%s: %v", path, err).WithHint("contexts are kept there: look at its owner and mode")
+}

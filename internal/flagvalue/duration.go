@@ -1,0 +1,65 @@
+package flagvalue
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const maxDays = 100_000
+
+var errDuration = errors.New("must be a duration such as 500ms, 90s, 12h or 30d")
+
+// ParseDuration returns the duration that s stands for: what time.ParseDuration takes,
+// with whole days of 24 hours in front of it, as in 30d or 1d12h.
+func ParseDuration(s string) (time.Duration, error) {
+	days, rest, ok := strings.Cut(s, "d")
+	if !ok {
+		days, rest = "0", s
+	}
+	n, err := strconv.ParseUint(strings.TrimPrefix(days, "-"), 10, 32)
+	if err != nil || n > maxDays || ok && strings.ContainsAny(rest, "+-") {
+		return 0, errDuration
+	}
+	var d time.Duration
+	if rest != "" || !ok {
+		if d, err = time.ParseDuration(rest); err != nil {
+			return 0, errDuration
+		}
+	}
+	whole := time.Duration(n)*24*time.Hour + d
+	if n > 0 && whole < d {
+		return 0, errDuration
+	}
+	if ok && strings.HasPrefix(days, "-") {
+		whole = -whole
+	}
+	return whole, nil
+}
+
+// Span returns a value that is any duration; what *to has is the default.
+func Span(to *time.Duration) *Value { return Of("duration", to, ParseDuration, time.Duration.String) }
+
+// Duration returns a value that is a positive duration; a plain number means
+// seconds.
+func Duration(to *time.Duration) *Value {
+	return Of("duration", to, func(s string) (time.Duration, error) {
+		d, err := ParseDuration(s)
+		if err != nil {
+			d, err = ParseDuration(s + "s")
+		}
+		if err != nil || d <= 0 {
+			return 0, errors.New("must be a positive duration such as 500ms, 90s, 5m or 30d")
+		}
+		return d, nil
+	}, showDuration)
+}
+
+// showDuration shows none as nothing, so that help has no default of it.
+func showDuration(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return d.String()
+}
