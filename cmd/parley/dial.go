@@ -14,6 +14,7 @@ import (
 	"github.com/parley-a2a/parley/internal/failure"
 	"github.com/parley-a2a/parley/internal/serve"
 	"github.com/parley-a2a/parley/internal/upload"
+	"github.com/parley-a2a/parley/internal/wirelog"
 )
 
 // wantAgent settles which agent is meant: without a word about it the one that this
@@ -103,7 +104,7 @@ func (a *app) httpClient() *http.Client {
 		TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: a.flags.insecure, RootCAs: a.roots, Certificates: a.certificate},
 	}
 	if a.flags.debug {
-		rt = &wireLog{next: rt, log: a.log, redact: a.stderr.Redact}
+		rt = &wirelog.Transport{Next: rt, Log: a.log, Redact: a.stderr.Redact}
 	}
 	return &http.Client{Transport: &metered{next: rt, a: a}}
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"net/http"
 	"strings"
+
+	"github.com/parley-a2a/parley/internal/wirelog"
 )
 
 // metered shows how far large bodies are, in both directions. Streams have their own
@@ -32,11 +34,11 @@ func (m *metered) Base() *http.Transport {
 	if t, ok := m.next.(*http.Transport); ok {
 		return t
 	}
-	return m.next.(*wireLog).Base()
+	return m.next.(*wirelog.Transport).Base()
 }
 
 func (m *metered) Over(next http.RoundTripper) http.RoundTripper {
-	if w, ok := m.next.(*wireLog); ok {
+	if w, ok := m.next.(*wirelog.Transport); ok {
 		next = w.Over(next)
 	}
 	return &metered{next: next, a: m.a}

@@ -13,7 +13,7 @@ import (
 )
 
 // pages are played from their first block to the last.
-var pages = []string{"README.md", "docs/operations.md", "docs/agents.md"}
+var pages = []string{"README.md", "docs/operations.md", "docs/agents.md", "docs/mcp.md"}
 
 // TestReadmeTranscript types the console blocks of the README and of the
 // documentation into a real shell on a terminal, and compares what is shown there,

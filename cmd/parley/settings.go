@@ -12,6 +12,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/contexts"
+	"github.com/parley-a2a/parley/internal/dotenv"
 	"github.com/parley-a2a/parley/internal/failure"
 	"github.com/parley-a2a/parley/internal/plain"
 )
@@ -65,7 +66,7 @@ func systemSurroundings() surroundings {
 // decided.
 type settings struct {
 	around        surroundings
-	local, global *envFile // nil if there is none
+	local, global *dotenv.File // nil if there is none
 	from          map[string]origin
 
 	context   contexts.Context // nil if there is none
@@ -79,8 +80,8 @@ type settings struct {
 func loadSettings(around surroundings, named, context string) (*settings, []string, error) {
 	s := &settings{around: around, from: map[string]origin{}}
 	var warnings []string
-	read := func(path string) (*envFile, error) {
-		f, err := readEnvFile(path)
+	read := func(path string) (*dotenv.File, error) {
+		f, err := dotenv.Read(path)
 		if err == nil {
 			warnings = append(warnings, exposed(f)...)
 		}
@@ -98,7 +99,7 @@ func loadSettings(around surroundings, named, context string) (*settings, []stri
 			return nil, nil, failure.Usagef("configuration file: %v", err)
 		}
 	case around.dir != "":
-		path := findUp(around.dir, ".env")
+		path := dotenv.FindUp(around.dir, ".env")
 		if path == "" || path == around.global {
 			break
 		}
@@ -139,13 +140,13 @@ func (s *settings) loadContext(name string) (err error) {
 }
 
 // exposed warns of a file that holds secrets and that others may read.
-func exposed(f *envFile) []string {
+func exposed(f *dotenv.File) []string {
 	for name := range secrets {
-		if f.values[envName(name)] == "" {
+		if f.Values[envName(name)] == "" {
 			continue
 		}
-		if st, err := os.Stat(f.path); err == nil && st.Mode().Perm()&0o077 != 0 && config.PermissionsMatter {
-			return []string{fmt.Sprintf("%s holds credentials and other users can read it: chmod 600 %s", f.path, plain.Quote(f.path))}
+		if st, err := os.Stat(f.Path); err == nil && st.Mode().Perm()&0o077 != 0 && config.PermissionsMatter {
+			return []string{fmt.Sprintf("%s holds credentials and other users can read it: chmod 600 %s", f.Path, plain.Quote(f.Path))}
 		}
 	}
 	return nil
@@ -153,7 +154,7 @@ func exposed(f *envFile) []string {
 
 // envName returns the variable of a flag: --agent-card is A2ACLI_AGENT_CARD.
 func envName(flag string) string {
-	return envPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+	return dotenv.Prefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
 // apply gives every flag that is not on the command line the value of the
@@ -244,13 +245,13 @@ func (s *settings) find(name string) (string, origin) {
 		return v, origin{fromEnv, "environment variable " + name}
 	}
 	if s.local != nil {
-		if v, ok := s.local.values[name]; ok {
-			return v, origin{fromLocal, s.local.path}
+		if v, ok := s.local.Values[name]; ok {
+			return v, origin{fromLocal, s.local.Path}
 		}
 	}
 	if s.global != nil {
-		if v, ok := s.global.values[name]; ok {
-			return v, origin{fromGlobal, s.global.path}
+		if v, ok := s.global.Values[name]; ok {
+			return v, origin{fromGlobal, s.global.Path}
 		}
 	}
 	if v, ok := s.ofContext(name); ok {

@@ -47,6 +47,6 @@ func TestTour(t *testing.T) {
 
 // small are packages of one purpose that their users' rooms explain.
 var small = map[string]bool{
-	"internal/contexts": true, "internal/database": true, "internal/failure": true, "internal/flagvalue": true, "internal/interrupt": true, "internal/keyfile": true,
+	"internal/contexts": true, "internal/dotenv": true, "internal/wirelog": true, "internal/database": true, "internal/failure": true, "internal/flagvalue": true, "internal/interrupt": true, "internal/keyfile": true,
 	"internal/pb": true, "internal/pgtest": true, "internal/plain": true, "store/storetest": true, "bench": true,
 }

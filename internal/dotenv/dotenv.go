@@ -1,4 +1,5 @@
-package main
+// Package dotenv reads the A2ACLI_ variables of .env files.
+package dotenv
 
 import (
 	"bufio"
@@ -11,21 +12,21 @@ import (
 	"strings"
 )
 
-// envPrefix begins the name of every variable this program reads.
-const envPrefix = "A2ACLI_"
+// Prefix begins the name of every variable that is read.
+const Prefix = "A2ACLI_"
 
-// maxEnvFile caps a configuration file, in bytes.
-const maxEnvFile = 1 << 20
+// maxSize is of a file, in bytes.
+const maxSize = 1 << 20
 
-// envFile is a configuration file: one A2ACLI_NAME=value a line.
-type envFile struct {
-	path   string
-	values map[string]string
+// File is a configuration file: one A2ACLI_NAME=value a line.
+type File struct {
+	Path   string
+	Values map[string]string
 }
 
-// readEnvFile reads a .env file. Such files belong to many programs, so
+// Read reads a .env file of at most 1 MiB. Such files belong to many programs, so
 // variables without our prefix are skipped, whatever is wrong with them.
-func readEnvFile(path string) (*envFile, error) {
+func Read(path string) (*File, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -35,33 +36,33 @@ func readEnvFile(path string) (*envFile, error) {
 		return nil, err
 	} else if !st.Mode().IsRegular() {
 		return nil, &fs.PathError{Op: "read", Path: path, Err: errors.New("not a regular file")}
-	} else if st.Size() > maxEnvFile {
+	} else if st.Size() > maxSize {
 		return nil, &fs.PathError{Op: "read", Path: path, Err: errors.New("larger than 1 MiB")}
 	}
 	doc, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	values, err := parseEnv(doc)
+	values, err := parse(doc)
 	if err != nil {
 		return nil, fmt.Errorf("%s:%w", path, err)
 	}
-	return &envFile{path, values}, nil
+	return &File{path, values}, nil
 }
 
-// parseEnv reads NAME=value lines: an optional "export", comments from # on,
+// parse reads NAME=value lines: an optional "export", comments from # on,
 // values bare, in 'single quotes' as they are, or in "double quotes" with \n,
 // \t, \", \\ and \$. Errors begin with the number of the line.
-func parseEnv(doc []byte) (map[string]string, error) {
+func parse(doc []byte) (map[string]string, error) {
 	values := map[string]string{}
 	lines := bufio.NewScanner(bytes.NewReader(bytes.TrimPrefix(doc, []byte("\uFEFF"))))
-	lines.Buffer(nil, maxEnvFile+1)
+	lines.Buffer(nil, maxSize+1)
 	for n := 1; lines.Scan(); n++ {
 		line := strings.TrimSpace(lines.Text())
 		if rest, ok := strings.CutPrefix(line, "export "); ok {
 			line = strings.TrimSpace(rest)
 		}
-		if !strings.HasPrefix(line, envPrefix) {
+		if !strings.HasPrefix(line, Prefix) {
 			continue
 		}
 		name, raw, ok := strings.Cut(line, "=")
@@ -69,7 +70,7 @@ func parseEnv(doc []byte) (map[string]string, error) {
 		if !ok {
 			return nil, fmt.Errorf("%d: %s has no value; write %s=value", n, name, name)
 		}
-		value, err := envValue(strings.TrimSpace(raw))
+		value, err := valueOf(strings.TrimSpace(raw))
 		if err != nil {
 			return nil, fmt.Errorf("%d: %s: %w", n, name, err)
 		}
@@ -78,7 +79,7 @@ func parseEnv(doc []byte) (map[string]string, error) {
 	return values, lines.Err()
 }
 
-func envValue(raw string) (string, error) {
+func valueOf(raw string) (string, error) {
 	if raw == "" {
 		return "", nil
 	}
@@ -129,9 +130,9 @@ func afterQuote(rest string, closed bool, quote byte) error {
 	return nil
 }
 
-// findUp returns the nearest file of that name in dir or above it, as git
+// FindUp returns the nearest file of that name in dir or above it, as git
 // finds its repository, or "".
-func findUp(dir, name string) string {
+func FindUp(dir, name string) string {
 	for {
 		path := filepath.Join(dir, name)
 		if st, err := os.Stat(path); err == nil && st.Mode().IsRegular() {

@@ -1,4 +1,5 @@
-package main
+// Package wirelog logs what an HTTP client sends and receives, without credentials.
+package wirelog
 
 import (
 	"bytes"
@@ -13,17 +14,17 @@ import (
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
-// wireLog logs what goes over the wire (--debug). Of headers, only those known
-// to be harmless show their values. Known secrets are taken out of bodies here,
-// before they are cut, and of all the rest by the writer below the log.
-type wireLog struct {
-	next   http.RoundTripper
-	log    *slog.Logger
-	redact func(string) string
+// Transport logs each request, answer and line of a body at level DEBUG. Headers show
+// their values only if they cannot be credentials. Redact takes known secrets out of
+// bodies, before they are cut; the writer below the log takes them out of the rest.
+type Transport struct {
+	Next   http.RoundTripper
+	Log    *slog.Logger
+	Redact func(string) string
 }
 
-// maxWireBody caps a line of a body in the log, in bytes.
-const maxWireBody = 64 << 10
+// maxLine is of a body in the log, in bytes.
+const maxLine = 64 << 10
 
 // harmless are headers whose values cannot be credentials.
 var harmless = map[string]bool{
@@ -33,28 +34,28 @@ var harmless = map[string]bool{
 	"Server": true, "Vary": true, "Www-Authenticate": true, "X-Accel-Buffering": true, "X-Content-Type-Options": true,
 }
 
-func (w *wireLog) RoundTrip(req *http.Request) (*http.Response, error) {
+func (w *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	start := time.Now()
-	w.log.Debug("sending", "method", req.Method, "url", wireURL(req), "header", headerLine(req.Header), "body", w.sentBody(req))
-	res, err := w.next.RoundTrip(req)
+	w.Log.Debug("sending", "method", req.Method, "url", wireURL(req), "header", headerLine(req.Header), "body", w.sentBody(req))
+	res, err := w.Next.RoundTrip(req)
 	if err != nil {
-		w.log.Debug("no answer", "after", time.Since(start).Round(time.Microsecond), "err", err)
+		w.Log.Debug("no answer", "after", time.Since(start).Round(time.Microsecond), "err", err)
 		return nil, err
 	}
-	w.log.Debug("answer", "status", res.StatusCode, "after", time.Since(start).Round(time.Microsecond), "header", headerLine(res.Header))
+	w.Log.Debug("answer", "status", res.StatusCode, "after", time.Since(start).Round(time.Microsecond), "header", headerLine(res.Header))
 	res.Body = &loggedBody{ReadCloser: res.Body, wire: w}
 	return res, nil
 }
 
 // Base and Over let the client choose the transport below the log: see
 // a2aclient.Options.AnyAddress.
-func (w *wireLog) Base() *http.Transport {
-	t, _ := w.next.(*http.Transport)
+func (w *Transport) Base() *http.Transport {
+	t, _ := w.Next.(*http.Transport)
 	return t
 }
 
-func (w *wireLog) Over(next http.RoundTripper) http.RoundTripper {
-	return &wireLog{next: next, log: w.log, redact: w.redact}
+func (w *Transport) Over(next http.RoundTripper) http.RoundTripper {
+	return &Transport{Next: next, Log: w.Log, Redact: w.Redact}
 }
 
 // wireURL is the URL without the values of its query, where an API key may be.
@@ -83,7 +84,7 @@ func headerLine(h http.Header) string {
 	return strings.Join(fields, "; ")
 }
 
-func (w *wireLog) sentBody(req *http.Request) string {
+func (w *Transport) sentBody(req *http.Request) string {
 	if req.GetBody == nil {
 		return ""
 	}
@@ -96,10 +97,10 @@ func (w *wireLog) sentBody(req *http.Request) string {
 	return w.shown(b)
 }
 
-func (w *wireLog) shown(b []byte) string {
-	s := w.redact(string(b))
-	if len(s) > maxWireBody {
-		return s[:maxWireBody] + "… (cut)"
+func (w *Transport) shown(b []byte) string {
+	s := w.Redact(string(b))
+	if len(s) > maxLine {
+		return s[:maxLine] + "… (cut)"
 	}
 	return s
 }
@@ -108,7 +109,7 @@ func (w *wireLog) shown(b []byte) string {
 // by the reads themselves could hide a secret from the redactor.
 type loggedBody struct {
 	io.ReadCloser
-	wire *wireLog
+	wire *Transport
 	line []byte
 }
 
@@ -138,6 +139,6 @@ func (b *loggedBody) Close() error {
 
 func (b *loggedBody) show(line []byte) {
 	if len(line) > 0 {
-		b.wire.log.Debug("received", "body", b.wire.shown(line))
+		b.wire.Log.Debug("received", "body", b.wire.shown(line))
 	}
 }
