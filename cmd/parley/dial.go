@@ -18,9 +18,14 @@ import (
 )
 
 // wantAgent settles which agent is meant: without a word about it the one that this
-// machine serves, if something answers there.
+// machine serves, if something answers there. Any user of the machine may have begun
+// that, so credentials go there only if the command line or a setting names it.
 func (a *app) wantAgent(ctx context.Context) error {
 	if a.flags.agentCard == "" {
+		if f := &a.flags; f.bearer != "" || f.apiKey != "" || f.basic.given() || a.certificate != nil {
+			return failure.Usagef("which agent? There are credentials, and --agent-card does not say whose they are").
+				WithHint("to send them to this machine's agent: -a %s", serve.DefaultListen)
+		}
 		probe, err := (&net.Dialer{Timeout: 2 * time.Second}).DialContext(ctx, "tcp", serve.DefaultListen)
 		if err != nil {
 			return failure.Usagef("which agent? --agent-card is not set, and nothing answers at %s", serve.DefaultListen).

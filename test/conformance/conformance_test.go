@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -63,10 +64,13 @@ func each(t *testing.T, card a2a.AgentCard, ag func() agent.Agent, f func(t *tes
 	}
 }
 
-// eachDemo is each with the demo agent.
+// eachDemo is each with the demo agent, under a card that does not accept every media
+// type.
 func eachDemo(t *testing.T, f func(t *testing.T, w *wire)) {
 	t.Helper()
-	each(t, agent.DemoCard(), agent.Demo, f)
+	card := agent.DemoCard()
+	card.DefaultInputModes = slices.DeleteFunc(card.DefaultInputModes, func(m string) bool { return m == "*/*" })
+	each(t, card, agent.Demo, f)
 }
 
 // withoutPush is the demo agent's card, with push notifications switched off.
