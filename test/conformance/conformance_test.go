@@ -64,18 +64,22 @@ func each(t *testing.T, card a2a.AgentCard, ag func() agent.Agent, f func(t *tes
 	}
 }
 
-// eachDemo is each with the demo agent, under a card that does not accept every media
-// type.
+// eachDemo is each with the demo agent.
 func eachDemo(t *testing.T, f func(t *testing.T, w *wire)) {
 	t.Helper()
-	card := agent.DemoCard()
-	card.DefaultInputModes = slices.DeleteFunc(card.DefaultInputModes, func(m string) bool { return m == "*/*" })
-	each(t, card, agent.Demo, f)
+	each(t, choosy(), agent.Demo, f)
 }
 
-// withoutPush is the demo agent's card, with push notifications switched off.
-func withoutPush() a2a.AgentCard {
+// choosy is the demo agent's card, without the word that it accepts every media type.
+func choosy() a2a.AgentCard {
 	card := agent.DemoCard()
+	card.DefaultInputModes = slices.DeleteFunc(card.DefaultInputModes, func(m string) bool { return m == "*/*" })
+	return card
+}
+
+// withoutPush is that card, with push notifications switched off.
+func withoutPush() a2a.AgentCard {
+	card := choosy()
 	card.Capabilities.PushNotifications = new(false)
 	return card
 }
