@@ -286,7 +286,7 @@ func (s *Server) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s.serving.Store(true)
-	// The network drains first: who waits gets a clear answer, and readiness
+	// The network drains first: callers that wait get a clear answer, and readiness
 	// goes false before the agents are told to stop.
 	defer context.AfterFunc(ctx, s.site.Drain)()
 	s.guards.begin(ctx)

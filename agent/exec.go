@@ -85,7 +85,7 @@ type command struct {
 	argv                []string
 	opts                *ExecOptions
 	hold, linger, stall time.Duration // holdTime, lingerTime and stallTime, but in tests
-	mute                time.Duration // muteTime, likewise
+	mute                time.Duration // muteTime, but in tests
 	places              *queue.Queue  // who may be at work
 	room                fileRoom      // where files come and go
 

@@ -52,7 +52,7 @@ func (g *Guard) refusal(r *http.Request, from origin, err error) error {
 	if errors.As(err, &why) {
 		e.Message = "your credentials are not good: " + why.text
 		if why.once {
-			return e // who waits would not hear that there are new ones to get
+			return e // a caller that waits would not hear that there are new ones to get
 		}
 	}
 	if from.address == "" {

@@ -44,10 +44,9 @@ type Options struct {
 	// authorization, which no other process may have, goes on in any case.
 	// Zero means that all begin at once.
 	//
-	// An agent that waits for another task keeps its place. If the agent of that one
-	// needs a place of the same server, and all are kept by such as wait, none of
-	// them ever goes on: then give those that are waited for a server of their own, or
-	// both a limit in time (Limits.Wall).
+	// An agent that waits for another task keeps its slot. If every slot is held by an
+	// agent that waits for a task of the same server, they deadlock: give the tasks that
+	// others wait for a server of their own, or limit both in time (Limits.Wall).
 	Capacity int
 	// DeadAfter is how long another process may be silent before its tasks are
 	// taken over; it must be the same in all of them. Zero means that the store is

@@ -13,8 +13,8 @@ type Peers interface {
 	// machine's.
 	Now(ctx context.Context) (time.Time, error)
 
-	// Post puts mail into the boxes of nodes. It need not outlive a crash: who waits
-	// for an answer has to look at what became of the other node.
+	// Post puts mail into the boxes of nodes. It need not outlive a crash: a sender
+	// that waits for an answer has to look whether the other node still lives.
 	Post(ctx context.Context, all []Mail) error
 
 	// Mail takes up to limit pieces of mail out of a node's box, in the order in

@@ -13,10 +13,9 @@ type Vault interface {
 	// kept under name.
 	Secret(ctx context.Context, name string) ([]byte, error)
 
-	// Keep replaces what is kept under name if it is was, and returns what is
-	// there afterwards: is, or what another caller kept meanwhile. In all three
-	// nil stands for nothing, which empty bytes are not. Its names are apart from
-	// those of Secret.
+	// Keep stores is under name if the value there equals was, and returns the value
+	// that is there afterwards: is, or another caller's. nil stands for no value, which
+	// empty bytes are not. Its names are apart from those of Secret.
 	Keep(ctx context.Context, name string, was, is []byte) ([]byte, error)
 
 	// Kept returns all that is kept, by name.

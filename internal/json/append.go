@@ -153,7 +153,7 @@ var plain = func() (is [256]bool) {
 	return is
 }()
 
-// foreign marks, as special does, what is special and what is not ASCII.
+// foreign marks special bytes and those that are not ASCII, in the form that special does.
 func foreign(w uint64) uint64 {
 	return (((w ^ 2*ones) - 0x21*ones) | ((w ^ '\\'*ones) - ones) | w) & tops
 }

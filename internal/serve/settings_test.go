@@ -242,8 +242,8 @@ func TestReloadSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// What is wrong with the format of a service is said when the settings are read, with
-// the place, the value and what was expected.
+// A wrong format of a service is an error when the settings are read, which names the
+// place, the value and what was expected.
 func TestFormatsOfServicesAreChecked(t *testing.T) {
 	const agent = "version: 1\nagents: {a: {http: {url: 'http://127.0.0.1:1/', "
 	for _, c := range []struct {

@@ -20,7 +20,7 @@ const (
 
 // Meter returns a body that shows how far it was read: as a bar in the status line,
 // elsewhere as a line every ten seconds. total is its length, and not above 0 if that
-// is not known. What is small is returned as it is.
+// is not known. A small body is returned as it is.
 func (s *Screen) Meter(body io.ReadCloser, what string, total int64, line func(string)) io.ReadCloser {
 	if total > 0 && total < worthMetering {
 		return body

@@ -83,7 +83,7 @@ func TestStreamsFlow(t *testing.T) {
 			"artifact one\n  1\nartifact two\n  2\nartifact one\n  3",
 		},
 		{
-			"what is begun anew is shown anew",
+			"an artifact that begins anew is shown anew",
 			[]*a2a.StreamResponse{chunk(false, "a", "one", text("lost")), chunk(false, "a", "one", text("found"))},
 			"artifact one\n  lost\nthe agent begins again:\nartifact one\n  found",
 		},

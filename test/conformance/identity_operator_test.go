@@ -65,7 +65,7 @@ func TestOperatorsSayWhoseTask(t *testing.T) {
 		if at("ann's", err); err == nil && task.Status.State != a2a.TaskStateInputRequired {
 			t.Errorf("%s, %s: ann's is %v", how.version, how.binding, task.Status.State)
 		}
-		// Who has no such scope learns nothing by the same words.
+		// A caller without that scope learns nothing by the same words.
 		for _, other := range []speaker{ann, zoe} {
 			if _, err := other.dial(how.version, how.binding).GetTask(t.Context(), &a2a.GetTaskRequest{ID: id + "@@key:ben"}); !errors.Is(err, a2a.ErrTaskNotFound) {
 				t.Errorf("%s, %s: %v", how.version, how.binding, err)

@@ -111,8 +111,9 @@ func (a *Admission) Ask(t *Ticket, scope store.Key, all, must bool) Answer {
 	return Yes
 }
 
-// Follow gives a task what it needs, and takes the rest back: what runs has a seat,
-// whoever let it, and what is to run gets one or is the next to get one.
+// Follow gives a task what it needs, and takes the rest back: a task that runs has a
+// seat, even if Admit was not asked for it, and a task that is to run gets one now or
+// waits in line for one.
 func (a *Admission) Follow(t *Ticket, scope store.Key, n Need) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
