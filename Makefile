@@ -1,11 +1,11 @@
 # What people type. The checks themselves are in .ci/check, so that a
 # continuous integration run and a desk run are the same run.
 
-.PHONY: test quick lint build fuzz interop matrix torture abuse restart bench gobench allocs cover clean
+.PHONY: test quick lint build fuzz interop console screenshots matrix trace torture abuse restart bench gobench allocs cover clean
 
 test: ## everything a change is judged by
 	@.ci/install
-	@.ci/check format vet staticcheck vuln test allocs interop bench
+	@.ci/check format vet staticcheck vuln test allocs interop console bench
 
 quick: ## formatting, vet and the unit tests of packages that differ from main, in a minute
 	@.ci/check quick
@@ -22,8 +22,18 @@ fuzz: ## every fuzz target for FUZZTIME (default 2s); their corpora are a part o
 interop: ## programs nobody here wrote, on both sides of this tree's binary; prints a table
 	@.ci/check interop
 
+console: ## journeys through the web console in a real Chromium
+	@.ci/check console
+
+screenshots: ## what the journeys see of the web console, as pictures in bin/screenshots
+	@mkdir -p bin/screenshots
+	@cd test/console && PICTURES="$(CURDIR)/bin/screenshots" go test -count=1 -run '^TestScreens$$' .
+
 matrix: ## every behaviour over every dialect and binding, printed as a table
 	@cd test/conformance && go test -count=1 -run '^TestMatrix$$' -matrix
+
+trace: ## one message through two servers, a program and a webhook, with a kill -9 on the way: what a collector got, printed as a tree
+	@cd test/trace && go test -count=1 -run '^TestOneTrace$$' -tree
 
 # ROUNDS, HOOKS, SEED and CLIENTS adjust it; LOGS names a directory that keeps the logs and databases. STORE=postgres tortures three
 # servers at one PostgreSQL instead, of which TAKEOVERS are killed to see how long their tasks stand still, and EVENTS go from one to another;

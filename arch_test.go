@@ -5,8 +5,10 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,69 +22,79 @@ const module = "github.com/parley-a2a/parley"
 // may says what each package may import from this module: the arrows of the
 // house. Tests may import more (they join parts to judge them).
 var may = map[string][]string{
-	".":                       {"*"},
-	"a2a":                     {"internal/json"},
-	"a2aclient":               {"a2a", "internal/wire", "internal/dialect", "internal/egress", "internal/upload", "internal/webhook"},
-	"a2aserver":               {"a2a", "internal/json", "internal/wire", "internal/audit", "internal/budget", "internal/dialect", "internal/egress", "internal/port", "internal/queue", "internal/webhook"},
-	"agent":                   {"a2a", "internal/json", "internal/queue", "internal/scarce"},
-	"agent/httpagent":         {"a2a", "agent", "internal/json", "internal/queue", "internal/scarce", "internal/wire"},
-	"agent/mcp":               {"a2a", "agent", "internal/json", "internal/queue", "internal/scarce", "internal/upload"},
-	"agent/openai":            {"a2a", "agent", "internal/scarce", "internal/wire"},
-	"agent/openai/openaitest": {}, // for tests
-	"agent/proxy":             {"a2a", "agent", "a2aclient", "internal/scarce", "internal/upload"},
-	"auth":                    {"a2a", "internal/json"},
-	"cmd/parley":              {"*"},
-	"engine":                  {"a2a", "store", "agent", "engine/internal/again", "engine/internal/outbox", "engine/internal/place", "internal/budget", "internal/json"},
-	"engine/internal/again":   {"a2a", "store", "internal/json"},
-	"engine/internal/outbox":  {"a2a", "store", "internal/budget"},
-	"engine/internal/place":   {"store"},
-	"examples/go":             {"a2a", "agent", "."},
-	"internal/audit":          {"a2a", "internal/dialect"},
-	"internal/budget":         {},
-	"internal/chat":           {"a2a", "internal/terminal"},
-	"internal/config":         {"a2a", "internal/dialect", "internal/flagvalue"},
-	"internal/contexts":       {"internal/failure", "internal/plain"},
-	"internal/database":       {"store", "store/archive", "store/postgres", "store/sqlite", "internal/failure", "internal/plain"},
-	"internal/dialect":        {"a2a", "internal/json", "internal/pb", "internal/pb/v03"},
-	"internal/download":       {"a2a", "internal/plain"},
-	"internal/dotenv":         {},
-	"internal/egress":         {"internal/scarce"},
-	"internal/failure":        {},
-	"internal/flagvalue":      {"a2a"},
-	"internal/interrupt":      {},
-	"internal/json":           {},
-	"internal/json/methods":   {}, // a generator
-	"internal/keyfile":        {"auth", "internal/failure", "internal/plain"},
-	"internal/mcpserver":      {"a2a", "a2aclient"},
-	"internal/pb":             {},
-	"internal/pb/v03":         {},
-	"internal/pgtest":         {},
-	"internal/plain":          {},
-	"internal/port":           {"internal/budget", "internal/queue", "internal/scarce"},
-	"internal/port/porttest":  {}, // for tests
-	"internal/queue":          {},
-	"internal/scarce":         {},
-	"internal/serve":          {"*"},
-	"internal/shape":          {"internal/plain"},
-	"internal/terminal":       {"a2a", "internal/plain"},
-	"internal/upload":         {},
-	"internal/webhook":        {"a2a", "internal/budget", "internal/dialect", "internal/egress", "internal/scarce"},
-	"internal/wire":           {"internal/json"},
-	"internal/wirelog":        {"internal/plain"},
-	"store":                   {"a2a"},
-	"store/archive":           {"store"},
-	"store/postgres":          {"a2a", "store"},
-	"store/sqlite":            {"a2a", "store"},
-	"store/storetest":         {"a2a", "store", "store/archive"},
-	"test/abuse":              {"a2a", "a2aclient"},
-	"test/allocs":             {},
-	"test/conformance":        {}, // but for its tests
-	"test/fixtures":           {}, // for tests
-	"test/pages":              {}, // but for its tests
-	"test/torture":            {"a2a", "a2aclient"},
-	"test/transcripts":        {"a2a", "internal/dialect"},
+	".":                         {"*"},
+	"a2a":                       {"internal/json"},
+	"a2aclient":                 {"a2a", "internal/wire", "internal/dialect", "internal/egress", "internal/upload", "internal/webhook", "internal/telemetry"},
+	"a2aserver":                 {"a2a", "internal/json", "internal/wire", "internal/audit", "internal/budget", "internal/catalog", "internal/dialect", "internal/egress", "internal/port", "internal/queue", "internal/webhook", "internal/telemetry", "internal/telemetry/metrics"},
+	"agent":                     {"a2a", "internal/json", "internal/queue", "internal/scarce"},
+	"agent/httpagent":           {"a2a", "agent", "internal/json", "internal/queue", "internal/scarce", "internal/wire", "internal/telemetry"},
+	"agent/mcp":                 {"a2a", "agent", "internal/json", "internal/queue", "internal/scarce", "internal/upload", "internal/telemetry"},
+	"agent/openai":              {"a2a", "agent", "internal/scarce", "internal/wire", "internal/telemetry", "internal/telemetry/metrics"},
+	"agent/openai/openaitest":   {}, // for tests
+	"agent/proxy":               {"a2a", "agent", "a2aclient", "internal/scarce", "internal/upload", "internal/telemetry"},
+	"auth":                      {"a2a", "internal/json"},
+	"cmd/parley":                {"*"},
+	"engine":                    {"a2a", "store", "agent", "engine/internal/again", "engine/internal/outbox", "engine/internal/place", "internal/budget", "internal/json", "internal/telemetry", "internal/telemetry/metrics"},
+	"engine/internal/again":     {"a2a", "store", "internal/json"},
+	"engine/internal/outbox":    {"a2a", "store", "internal/budget", "internal/telemetry"},
+	"engine/internal/place":     {"store"},
+	"examples/go":               {"a2a", "agent", "."},
+	"internal/audit":            {"a2a", "internal/dialect", "internal/telemetry/metrics"},
+	"internal/budget":           {},
+	"internal/catalog":          {"a2a"},
+	"internal/catalog/crawl":    {"a2a", "a2aclient", "internal/catalog"},
+	"internal/chat":             {"a2a", "internal/terminal"},
+	"internal/config":           {"a2a", "internal/dialect", "internal/flagvalue"},
+	"internal/console":          {"a2a", "internal/admin"},
+	"internal/contexts":         {"internal/failure", "internal/plain"},
+	"internal/database":         {"store", "store/archive", "store/postgres", "store/sqlite", "internal/failure", "internal/plain"},
+	"internal/dialect":          {"a2a", "internal/json", "internal/pb", "internal/pb/v03"},
+	"internal/download":         {"a2a", "internal/plain"},
+	"internal/dotenv":           {},
+	"internal/egress":           {"internal/scarce"},
+	"internal/failure":          {},
+	"internal/flagvalue":        {"a2a"},
+	"internal/interrupt":        {},
+	"internal/json":             {},
+	"internal/json/methods":     {}, // a generator
+	"internal/keyfile":          {"auth", "internal/failure", "internal/plain"},
+	"internal/mcpserver":        {"a2a", "a2aclient"},
+	"internal/pb":               {},
+	"internal/pb/v03":           {},
+	"internal/pgtest":           {},
+	"internal/plain":            {},
+	"internal/port":             {"internal/budget", "internal/queue", "internal/scarce"},
+	"internal/port/porttest":    {}, // for tests
+	"internal/queue":            {},
+	"internal/scarce":           {},
+	"internal/serve":            {"*"},
+	"internal/shape":            {"internal/plain"},
+	"internal/telemetry":        {"a2a"},
+	"internal/telemetry/export": {"internal/telemetry", "internal/telemetry/metrics"},
+	"internal/terminal":         {"a2a", "internal/plain"},
+	"internal/upload":           {},
+	"internal/webhook":          {"a2a", "internal/budget", "internal/dialect", "internal/egress", "internal/scarce", "internal/telemetry"},
+	"internal/wire":             {"internal/json"},
+	"internal/wirelog":          {"internal/plain"},
+	"store":                     {"a2a"},
+	"store/archive":             {"store"},
+	"store/postgres":            {"a2a", "store"},
+	"store/sqlite":              {"a2a", "store"},
+	"store/storetest":           {"a2a", "store", "store/archive"},
+	"test/abuse":                {"a2a", "a2aclient"},
+	"test/allocs":               {},
+	"test/conformance":          {}, // but for its tests
+	"test/fixtures":             {}, // for tests
+	"test/pages":                {}, // but for its tests
+	"test/systems":              {},
+	"test/torture":              {"a2a", "a2aclient"},
+	"test/transcripts":          {"a2a", "internal/dialect"},
+	"test/trace":                {}, // but for its tests
 
 	"engine/internal/outbox/outboxtest": {"a2a", "store"}, // for tests
+
+	"internal/admin":             {"a2a", "internal/wire"},
+	"internal/telemetry/metrics": {},
 }
 
 // never says which packages of others a package must not import, by prefix.
@@ -120,8 +132,9 @@ func TestImportsPointDown(t *testing.T) {
 // mayNameVersions lists the files and packages outside of internal/dialect that
 // hold names of versions of the protocol, and says why.
 var mayNameVersions = map[string]string{
-	"a2a/version.go": "records keep the name of a version; what it stands for is told here",
-	"test/torture":   "it writes and judges what is on the wire by itself, so that it shares no fault with the codecs",
+	"internal/catalog/catalog.go": "it is the version of another format, that of manifests",
+	"a2a/version.go":              "records keep the name of a version; what it stands for is told here",
+	"test/torture":                "it writes and judges what is on the wire by itself, so that it shares no fault with the codecs",
 }
 
 // Everything but internal/dialect asks what a version means, never which one it is.
@@ -305,4 +318,85 @@ func checkImport(t *testing.T, path, pkg, imp string, allowed []string) {
 func isModule(dir string) bool {
 	m, _ := filepath.Glob(filepath.Join(dir, "go.mod"))
 	return len(m) > 0
+}
+
+// levels are the calls that log something for operators.
+var levels = map[string]string{"Error": "ERROR", "ErrorContext": "ERROR", "Warn": "WARN", "WarnContext": "WARN"}
+
+// messages returns the constant messages that a server may log as errors and
+// warnings, with their levels.
+func messages(t *testing.T) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	eachFile(t, parser.SkipObjectResolution, func(path, pkg string, f *ast.File) {
+		if strings.HasPrefix(pkg, "test/") || strings.HasPrefix(pkg, "cmd/") || strings.HasPrefix(pkg, "examples") || strings.HasPrefix(pkg, "a2aclient") || strings.HasSuffix(pkg, "test") {
+			return
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			sel, ok := call.Fun.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			if on, ok := sel.X.(*ast.Ident); ok && on.Name == "http" {
+				return true // http.Error answers a request
+			}
+			level := levels[sel.Sel.Name]
+			for _, arg := range call.Args {
+				if s, ok := arg.(*ast.SelectorExpr); ok && (s.Sel.Name == "LevelError" || s.Sel.Name == "LevelWarn") && sel.Sel.Name == "LogAttrs" {
+					level = strings.ToUpper(strings.TrimPrefix(s.Sel.Name, "Level"))
+				}
+			}
+			if level == "" {
+				return true
+			}
+			at := map[string]int{"ErrorContext": 1, "WarnContext": 1, "LogAttrs": 2}[sel.Sel.Name]
+			if at >= len(call.Args) {
+				return true
+			}
+			if lit, ok := call.Args[at].(*ast.BasicLit); ok && lit.Kind == token.STRING {
+				if text, _ := strconv.Unquote(lit.Value); strings.Contains(text, " ") {
+					all[text] = level
+				}
+			}
+			return true
+		})
+	})
+	return all
+}
+
+var messageRow = regexp.MustCompile("(?m)^\\| (ERROR|WARN) \\| `([^`]+)` \\| ")
+
+// docs/operations.md says of each error that a server logs what to do about it, and of
+// no message that no server logs.
+func TestMessagesAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	is := messages(t)
+	documented := map[string]bool{}
+	for _, row := range messageRow.FindAllStringSubmatch(string(page), -1) {
+		documented[row[2]] = true
+		switch level := is[row[2]]; level {
+		case row[1]:
+		case "":
+			t.Errorf("docs/operations.md has the message %q, which nothing logs", row[2])
+		default:
+			t.Errorf("docs/operations.md has the message %q as %s, it is logged as %s", row[2], row[1], level)
+		}
+	}
+	for text, level := range is {
+		if level == "ERROR" && !documented[text] {
+			t.Errorf("docs/operations.md does not say what to do about the error %q", text)
+		}
+	}
+	if t.Failed() && testing.Verbose() {
+		for text, level := range is {
+			t.Log(level, text)
+		}
+	}
 }

@@ -6,6 +6,12 @@
 //		return t.Reply("hello " + t.Text())
 //	}))
 //
+// And a client, of this agent or of anybody's ([github.com/parley-a2a/parley/a2aclient] has a whole one):
+//
+//	c, err := a2aclient.Dial(ctx, "127.0.0.1:7275", nil)
+//	res, err := c.SendMessage(ctx, &a2a.SendMessageRequest{Message: a2a.UserText("Ann")})
+//	fmt.Println(res.Message.Text())
+//
 // Several agents on one port, which can be replaced while it runs, are NewHost's.
 // This package is the front door: it joins the parts with good defaults and
 // has no behaviour of its own. From the bottom up, the parts are

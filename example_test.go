@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/a2aclient"
 	"github.com/parley-a2a/parley/agent"
 )
 
@@ -22,6 +24,63 @@ func ExampleServe() {
 	if err := parley.Serve("127.0.0.1:7275", card, greeter); err != nil {
 		log.Fatal(err)
 	}
+}
+
+// An agent that asks, and a client that streams and answers, in one program. Serve is
+// the short form for a program that is the agent alone.
+func Example() {
+	card := a2a.Card{Name: "travel", Description: "Books journeys."}
+	s, err := parley.New(card, agent.Func(func(ctx context.Context, t *agent.Turn) error {
+		if err := t.Status("looking for a place"); err != nil {
+			return err
+		}
+		city, err := t.Ask(ctx, "Which city?")
+		if err != nil {
+			return err
+		}
+		w := t.Artifact("booking.txt")
+		fmt.Fprint(w, "booked: ")
+		fmt.Fprintln(w, city.Text())
+		return w.Close()
+	}), nil) // nil: in memory, for everybody
+	if err != nil {
+		log.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(ctx, l) }()
+
+	c, err := a2aclient.Dial(ctx, l.Addr().String(), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	res, err := c.SendMessage(ctx, &a2a.SendMessageRequest{Message: a2a.UserText("a journey, please")})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(res.Task.Status.State, res.Task.Status.Message.Text())
+
+	answer := a2a.UserText("Paris")
+	answer.TaskID = res.Task.ID
+	for ev, err := range c.SendStreamingMessage(ctx, &a2a.SendMessageRequest{Message: answer}) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		if ev.ArtifactUpdate != nil {
+			fmt.Print(ev.ArtifactUpdate.Artifact.Parts[0].Text) // as it is written
+		}
+	}
+	stop()
+	if err := <-served; err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// TASK_STATE_INPUT_REQUIRED Which city?
+	// booked: Paris
 }
 
 // Two agents on one port, of which one is at / as well.

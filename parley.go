@@ -21,6 +21,8 @@ import (
 	"github.com/parley-a2a/parley/internal/interrupt"
 	"github.com/parley-a2a/parley/store"
 	"github.com/parley-a2a/parley/store/sqlite"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // Options adjusts a Server. A nil *Options means all defaults.
@@ -70,6 +72,11 @@ type Options struct {
 	Requests *slog.Logger
 	// Origins and Hosts are for browsers; see [a2aserver.Options].
 	Origins, Hosts []string
+	// Beside are handlers of paths that are no agent's; see [a2aserver.Options]. Only a
+	// Server of NewHost has them.
+	Beside map[string]http.Handler
+	// Front is the one of them that browsers are sent to from /; see [a2aserver.Options].
+	Front string
 	// CardKeys sign the cards, extended ones too, each by itself, so that one can
 	// take the place of another while both are there; at most 8. They need
 	// PublicURL, or a card that lists interfaces. A key that has ended is an error;
@@ -109,6 +116,16 @@ type Options struct {
 	DrainWait time.Duration
 	// Logger gets the server's log. Nil discards.
 	Logger *slog.Logger
+	// TracerProvider makes spans of calls, agents' runs and what these call; see
+	// docs/observability.md. The caller shuts it down after Serve has returned. Nil:
+	// nothing is traced.
+	TracerProvider trace.TracerProvider
+	// MeterProvider measures calls, tasks, commits and webhooks: docs/observability.md
+	// has the metrics. Gauges are read while Run runs. Nil: nothing is measured.
+	MeterProvider metric.MeterProvider
+	// TraceContent writes what clients, agents and models say into spans: see
+	// engine.Options.
+	TraceContent bool
 }
 
 func (o *Options) drainWait() time.Duration {
@@ -229,6 +246,10 @@ func (s *Server) engineOptions(push bool) *engine.Options {
 		Capacity:  o.Capacity,
 		Cache:     o.cache(),
 		Memory:    s.memory,
+
+		TracerProvider: o.TracerProvider,
+		MeterProvider:  o.MeterProvider,
+		TraceContent:   o.TraceContent,
 	}
 	if push {
 		s.hooks = a2aserver.NewWebhooks(o.Egress, "Parley", "")
@@ -261,6 +282,11 @@ func (s *Server) network(o *Options, sign signCard) (*a2aserver.Options, error) 
 		Requests: o.Requests,
 		Origins:  o.Origins,
 		Hosts:    o.Hosts,
+		Beside:   o.Beside,
+		Front:    o.Front,
+
+		TracerProvider: o.TracerProvider,
+		MeterProvider:  o.MeterProvider,
 	}
 	if o.Auth != nil {
 		so.Identity, so.Recheck = o.Auth, o.Recheck
@@ -300,9 +326,16 @@ func (s *Server) Run(ctx context.Context) error {
 	return err
 }
 
+// Engine returns what runs the tasks, for operators: what they look at is there, and
+// nobody is asked who it is.
+func (s *Server) Engine() *engine.Engine { return s.engine }
+
 // Left returns how many tasks were at work when Run ended, and go on with the next
 // Run on the same store. Call it after Run or Serve.
 func (s *Server) Left() int { return s.engine.Left() }
+
+// Standings returns how the tasks stand that this process has in memory.
+func (s *Server) Standings() []engine.Standing { return s.engine.Standings() }
 
 // Serve runs the agent on l, over all bindings, until ctx ends, then drains as
 // Run does and closes the connections, those that do not end by themselves when

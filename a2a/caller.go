@@ -21,13 +21,17 @@ type Caller struct {
 	Extensions []string // extension URIs the caller supports (A2A-Extensions, §3.2.6)
 	Hops       int      // agents that the call came through already; 0 from the first one
 	// Trace says which trace the call belongs to: the traceparent that came with it
-	// (W3C Trace Context), "" if none did or it was of no valid form.
+	// (W3C Trace Context), "" if none did or it was of no valid form. Where the call is
+	// traced it is the span of the call, and of an agent's run that of the run.
 	Trace string
+	// TraceState is the tracestate that goes with Trace.
+	TraceState string
 }
 
 // What a caller may do. A scope with :tenant is for what belongs to anybody of
 // the caller's tenant, one with :all for everybody's; both include the caller's
-// own.
+// own. Those of admin are of the whole server, and good for nothing in credentials
+// that name a tenant.
 const (
 	ScopeTasksRead  = "tasks:read"  // GetTask, ListTasks, SubscribeToTask
 	ScopeTasksWrite = "tasks:write" // SendMessage, SendStreamingMessage, CancelTask
@@ -39,6 +43,11 @@ const (
 	ScopeTasksReadAll      = "tasks:read:all"      // as ScopeTasksRead
 	ScopeTasksCancelTenant = "tasks:cancel:tenant" // CancelTask
 	ScopeTasksCancelAll    = "tasks:cancel:all"    // CancelTask
+
+	ScopeAdminRead  = "admin:read"  // the whole server, with everybody's tasks (docs/admin-api.md)
+	ScopeAdminWrite = "admin:write" // to change it: cancel, delete, send again, keys
+
+	ScopeMetricsRead = "metrics:read" // /metrics (docs/observability.md)
 )
 
 // OwnScopes are all that a caller can do with what is its own.
@@ -46,7 +55,7 @@ var OwnScopes = []string{ScopeTasksRead, ScopeTasksWrite, ScopePushRead, ScopePu
 
 // Scopes are all scopes there are.
 var Scopes = append(slices.Clone(OwnScopes),
-	ScopeTasksReadTenant, ScopeTasksReadAll, ScopeTasksCancelTenant, ScopeTasksCancelAll)
+	ScopeTasksReadTenant, ScopeTasksReadAll, ScopeTasksCancelTenant, ScopeTasksCancelAll, ScopeAdminRead, ScopeAdminWrite, ScopeMetricsRead)
 
 // May reports whether the caller has one of the scopes. Callers whose scopes are
 // nil have OwnScopes.

@@ -4,12 +4,7 @@
 // only and knows no transport: a server, a client and an engine are other
 // packages, which meet here.
 //
-//	m := &a2a.Message{
-//		MessageID: "1",
-//		Role:      a2a.RoleUser,
-//		Parts:     []*a2a.Part{a2a.TextPart("hello")},
-//	}
-//	res, err := service.SendMessage(ctx, &a2a.SendMessageRequest{Message: m})
+//	res, err := service.SendMessage(ctx, &a2a.SendMessageRequest{Message: a2a.UserText("hello")})
 //
 // # JSON
 //

@@ -54,6 +54,12 @@ type Step struct {
 	Nth    int64  `json:"nth,omitempty"`
 }
 
+// StepJoin begins the names of steps that say that the parts of an artifact which
+// are nothing but text came in chunks and are one text: Apply joins those that
+// follow each other. The log and its streams keep the chunks. Behind it are the
+// attempt, a space and the id of the artifact.
+const StepJoin = "a2a.join "
+
 // CancelRequested is the body of EntryCancel.
 type CancelRequested struct {
 	Subject  string `json:"subject,omitempty"`  // who asked; "" if anonymous
@@ -68,6 +74,10 @@ type Received struct {
 	Metadata            JSON     `json:"metadata,omitempty"`   // of the SendMessageRequest
 	Hops                int      `json:"hops,omitempty"`       // see Caller.Hops
 	Trace               string   `json:"trace,omitempty"`      // see Caller.Trace
+	TraceState          string   `json:"traceState,omitempty"` // see Caller.TraceState
+	// Call is the operation of the call that brought the message and waits for the task,
+	// and the traceparent that came with it, if the call is traced: its span is Trace.
+	Call string `json:"call,omitempty"`
 	// Credentials says that the message answered a task that needed
 	// authorization: what it said went to the agent and was not kept.
 	Credentials bool `json:"credentials,omitempty"`

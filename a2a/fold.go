@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -45,7 +46,7 @@ func Fold(log iter.Seq2[*Entry, error]) (*Task, error) {
 //   - An artifact takes the place of the one with the same id, or is added; with
 //     Append its parts are added, and what else it says replaces what was said.
 //   - The metadata of an event is about the event and not kept in the task.
-//   - Steps and requests to cancel do not show.
+//   - Steps and requests to cancel do not show, but for StepJoin.
 //
 // The cost does not grow with what an artifact holds: a chunk is appended in
 // constant time, amortized, once its artifact is found, the last one first.
@@ -75,6 +76,11 @@ func (t *Task) Apply(e *Entry) {
 	case EntryArtifact:
 		t.Generation++
 		t.addArtifact(e.Artifact)
+	case EntryStep:
+		if of, ok := strings.CutPrefix(e.Step.Name, StepJoin); ok {
+			_, id, _ := strings.Cut(of, " ")
+			t.join(id)
+		}
 	}
 }
 
@@ -188,6 +194,43 @@ func (a *Artifact) add(chunk *Artifact) {
 	if len(chunk.Extensions) > 0 {
 		a.Extensions = chunk.Extensions
 	}
+}
+
+// join makes one part of each run of an artifact's parts that are nothing but text.
+// The old parts, and the slice of them, may be shared and stay as they are.
+func (t *Task) join(id string) {
+	for _, a := range t.Artifacts {
+		if a.ArtifactID == id {
+			a.join()
+		}
+	}
+}
+
+func (a *Artifact) join() {
+	var parts []*Part
+	for rest := a.Parts; len(rest) > 0; {
+		n, size := 0, 0
+		for n < len(rest) && rest[n].plain() {
+			size += len(rest[n].Text)
+			n++
+		}
+		if n < 2 {
+			parts, rest = append(parts, rest[0]), rest[1:]
+			continue
+		}
+		var text strings.Builder
+		text.Grow(size)
+		for _, p := range rest[:n] {
+			text.WriteString(p.Text)
+		}
+		parts, rest = append(parts, TextPart(text.String())), rest[n:]
+	}
+	a.Parts = parts
+}
+
+// plain reports whether a part is nothing but text.
+func (p *Part) plain() bool {
+	return p.Kind == PartText && len(p.Metadata) == 0 && p.Filename == "" && p.MediaType == ""
 }
 
 // Snapshot returns a copy that later calls of Apply and ApplyEvent on t do not

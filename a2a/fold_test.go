@@ -65,6 +65,32 @@ func made(id string, add bool, texts ...string) *Entry {
 	return &Entry{Kind: EntryArtifact, Artifact: &TaskArtifactUpdateEvent{TaskID: "t", ContextID: "c", Artifact: a, Append: add}}
 }
 
+func TestJoinedTextIsOnePart(t *testing.T) {
+	join := func(id string) *Entry { return &Entry{Kind: EntryStep, Step: &Step{Name: StepJoin + "1 " + id}} }
+	picture := made("a", true)
+	picture.Artifact.Artifact.Parts = []*Part{RawPart([]byte("x"), "image/png", "")}
+	titled := made("a", true, "T")
+	titled.Artifact.Artifact.Parts[0].Filename = "t.txt"
+	log := logOf(made("a", false, "1"), made("b", false, "x"), made("b", true, "y"), made("a", true, "2"), picture,
+		made("a", true, "3"), titled, made("a", true, "4", "5"), made("a", true, ""), join("a"), join("nothing"), made("a", true, "6"))
+	before := mustFold(t, log[:len(log)-3])
+	snapshot := before.Snapshot()
+	before.Apply(log[len(log)-3])
+	if n := len(snapshot.Artifacts[0].Parts); n != 8 {
+		t.Errorf("the snapshot has %d parts", n)
+	}
+	var got []string
+	task := mustFold(t, log)
+	for _, a := range task.Artifacts {
+		for _, p := range a.Parts {
+			got = append(got, a.ArtifactID+p.Text+string(p.Raw))
+		}
+	}
+	if want := "a12 ax a3 aT a45 a6 bx by"; strings.Join(got, " ") != want || task.Generation != before.Generation+1 {
+		t.Errorf("got %q, want %s; generations %d, %d", got, want, before.Generation, task.Generation)
+	}
+}
+
 // summary is a task in short: state, status message, history and artifacts.
 func summary(t *Task) string {
 	var b strings.Builder

@@ -79,6 +79,20 @@ func inOrder(card *a2a.AgentCard) []*a2a.SecurityScheme {
 	return list
 }
 
+// withToken adds the token of Options.Token for a request to an address.
+func (c *Client) withToken(ctx context.Context, creds *credentials, to *url.URL) (*credentials, error) {
+	if c.opts.Token == nil || creds.bearer != "" || creds.basic != "" {
+		return creds, nil
+	}
+	token, err := c.opts.Token(ctx, c.named, to)
+	if err != nil || token == "" {
+		return creds, err
+	}
+	with := *creds
+	with.bearer = token
+	return &with, nil
+}
+
 type credentialed struct{}
 
 // any reports whether there are credentials.

@@ -2,10 +2,13 @@ package a2aclient
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -261,5 +264,36 @@ func TestNoKeyInErrors(t *testing.T) {
 	check()
 	if strings.Contains(log.String(), "SECRET") || log.Len() == 0 {
 		t.Errorf("the log: %s", log.String())
+	}
+}
+
+func TestTokensAreAskedForBeforeEachRequest(t *testing.T) {
+	var got []string
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got = append(got, r.URL.Path+" "+r.Header.Get("Authorization"))
+	}))
+	defer srv.Close()
+	card := cardAt(srv.URL, a2a.BindingJSONRPC)
+	n, failed := 0, errors.New("signed out")
+	c, err := New(card, &Options{Token: func(_ context.Context, of *a2a.AgentCard, to *url.URL) (string, error) {
+		if of != card || to.Path != "/rpc" {
+			t.Errorf("asked for %s of %s", to, of.Name)
+		}
+		if n++; n > 2 {
+			return "", failed
+		}
+		return []string{"", "one", "two"}[n], nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		_, _ = c.GetTask(t.Context(), &a2a.GetTaskRequest{ID: "t1"})
+	}
+	if _, err := c.GetTask(t.Context(), &a2a.GetTaskRequest{ID: "t1"}); !errors.Is(err, failed) {
+		t.Errorf("got %v", err)
+	}
+	if want := []string{"/rpc Bearer one", "/rpc Bearer two"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -29,7 +29,7 @@ func (r *Resolver) Dial(ctx context.Context, ref string) (*Client, error) {
 	card, from, err := r.find(ctx, ref)
 	guessed := false
 	var none *CardError
-	if r.opts.CheckCard == nil && errors.As(err, &none) && (none.Kind == CardNotFound || errors.Is(none, errNotJSON)) {
+	if r.opts.CheckCard == nil && r.opts.From == nil && errors.As(err, &none) && (none.Kind == CardNotFound || errors.Is(none, errNotJSON)) {
 		card, err = r.discover(ctx, ref, none)
 		guessed = true
 	}
@@ -124,7 +124,9 @@ func (r *Resolver) guesses(base *url.URL) []offer {
 		{a2a.BindingJSONRPC, "1.0 0.3 0.1"}, {a2a.BindingHTTPJSON, "1.0 0.3"}, {a2a.BindingGRPC, "1.0 0.3"},
 	} {
 		versions := strings.Fields(g.versions)
-		if r.opts.Version != "" {
+		if r.opts.major() != "" {
+			versions = slices.DeleteFunc(versions, func(v string) bool { return !r.opts.takes(v) })
+		} else if r.opts.Version != "" {
 			versions = []string{dialect.Minor(r.opts.Version)}
 		}
 		if g.binding == a2a.BindingGRPC && strings.Trim(base.Path, "/") != "" && len(r.opts.Bindings) == 0 {

@@ -2,16 +2,36 @@
 // chooses one of its interfaces, and is then an a2a.Service like the engine
 // itself, over JSON-RPC, HTTP+JSON or gRPC, in any version of the protocol.
 //
-//	c, err := a2aclient.Dial(ctx, "localhost:7275", nil)
+//	c, err := a2aclient.Dial(ctx, "127.0.0.1:7275", nil)
 //	if err != nil {
 //		return err
 //	}
-//	for ev, err := range c.SendStreamingMessage(ctx, req) {
-//		if err != nil {
-//			return err
+//	task, message := new(a2a.Task), a2a.UserText("ask Which city?")
+//	for !task.Status.State.Terminal() {
+//		for ev, err := range c.SendStreamingMessage(ctx, &a2a.SendMessageRequest{Message: message}) {
+//			if err != nil {
+//				return err
+//			}
+//			if ev.Message != nil { // an answer without a task
+//				fmt.Println(ev.Message.Text())
+//				return nil
+//			}
+//			if task.ApplyEvent(ev); ev.ArtifactUpdate != nil {
+//				for _, part := range ev.ArtifactUpdate.Artifact.Parts {
+//					fmt.Print(part.Text)
+//				}
+//			}
 //		}
-//		task.ApplyEvent(ev)
+//		if task.Status.State.Interrupted() { // the agent asks
+//			fmt.Println(task.Status.Message.Text())
+//			message = a2a.UserText("Paris")
+//			message.TaskID = task.ID
+//		}
 //	}
+//	fmt.Printf("\n%s\n", task.Status.State)
+//
+// SendMessage waits and returns the task, or the message, in one piece. Credentials
+// and limits are in [Options].
 //
 // Resolve and Resolver find cards, New makes a client for a card, Dial does
 // both. Nothing runs in the background, and there is nothing to close.

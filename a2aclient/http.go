@@ -84,9 +84,13 @@ func (c *Client) send(ctx context.Context, k *call) (*http.Response, error) {
 	}
 	k.setKey(h)
 	k.setHops(ctx, h)
+	setTrace(ctx, h)
 	creds, client := c.creds, c.http
 	if k.grpc != nil {
 		creds, client = creds.asMetadata(), k.grpc
+	}
+	if creds, err = c.withToken(ctx, creds, req.URL); err != nil {
+		return nil, err
 	}
 	req = creds.addTo(req)
 	start := time.Now()

@@ -78,7 +78,7 @@ func (b *jsonrpc) answer(k *call, res *http.Response, body []byte) (any, error) 
 	env, err := wire.ParseResponse(body)
 	ok := res.StatusCode >= 200 && res.StatusCode < 300
 	switch {
-	case err == nil && env.Err != nil && (ok || env.ID != nil || int(env.Err.Code) != res.StatusCode): // else it is google.rpc.Status in JSON
+	case err == nil && env.Err != nil && (ok || isRPC(&env)):
 		return nil, dialect.ErrorFromRPC(res.StatusCode, env.Err.Code, env.Err.Message, env.Err.Data)
 	case !ok: // somebody on the way, or a server that keeps to HTTP
 		e := dialect.ErrorFromHTTP(res.StatusCode, res.Header.Get("Content-Type"), body)
@@ -94,6 +94,13 @@ func (b *jsonrpc) answer(k *call, res *http.Response, body []byte) (any, error) 
 		return nil, a2a.Errorf(a2a.CodeInvalidAgentResponse, "the agent's answer to %s has the id of another request", k.op)
 	}
 	return decodeAnswer(b.codec, k, env.Result)
+}
+
+// isRPC reports whether an error that came with a status of HTTP is one of JSON-RPC.
+// A gateway in front has an "error" too: a word, an object of its own, or
+// google.rpc.Status, whose codes are not negative.
+func isRPC(env *wire.Response) bool {
+	return env.Err.Code < 0 || env.ID != nil && env.Err.Code != 0
 }
 
 // errNoEnvelope is the cause of what HTTP has to say in place of JSON-RPC.

@@ -91,9 +91,9 @@ func choose(card *a2a.AgentCard, o *Options, from *source) ([]offer, error) {
 		otherVersion = otherVersion || version == ""
 		want := dialect.Minor(o.Version)
 		switch {
-		case version != "" && (want == "" || want == version):
+		case version != "" && o.takes(version):
 			usable = append(usable, offer{in, version})
-		case want != "" && speaks(want, in.ProtocolBinding) && (in.Tenant == "" || saysTenant(want)):
+		case o.Version != "" && o.major() == "" && speaks(want, in.ProtocolBinding) && (in.Tenant == "" || saysTenant(want)):
 			forced = append(forced, offer{in, want})
 		}
 	}

@@ -19,6 +19,8 @@ type sending struct {
 	window time.Duration // how long it is known when it comes again; 0: it is not
 	since  time.Time     // the first attempt
 
+	span *operation // that it is sent in
+
 	to         *face         // of the last attempt that may have come through
 	retryAfter time.Duration // that the last answer asked for
 }

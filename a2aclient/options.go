@@ -6,8 +6,12 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 	"time"
+
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/dialect"
@@ -30,7 +34,8 @@ type Options struct {
 	// Version forces a protocol version: 0.1, 0.2, 0.3, 1.0 or 1.1. Where the card
 	// does not list it, it is spoken at the addresses the card has, as cards may
 	// be wrong, and an agent that does not speak it is not asked in another one.
-	// Empty negotiates: the best that both sides know, the draft 1.1 only where
+	// A major version alone, as 1, takes the best of it that both sides know, and
+	// nothing else. Empty negotiates: the best that both sides know, the draft 1.1 only where
 	// there is no 1.0.
 	Version string
 	// Bearer and APIKey are credentials; they go where the card's security
@@ -38,6 +43,11 @@ type Options struct {
 	// Authorization and an API key into X-API-Key.
 	Bearer string
 	APIKey string
+	// Token returns the bearer token of a request to an address of the card's agent,
+	// "" for none. It is asked before each request where Bearer and User are empty, but
+	// not for cards, and may be asked by many goroutines at once. Its error is the
+	// request's. Nil: there is none.
+	Token func(ctx context.Context, card *a2a.AgentCard, to *url.URL) (string, error)
 	// User and Password are credentials of HTTP basic authentication, in place of
 	// Bearer: there is one Authorization header. User has no colon.
 	User, Password string
@@ -67,6 +77,10 @@ type Options struct {
 	// return the one below and the same above another, only what the URL says is
 	// known.
 	AnyAddress bool
+	// From is the document that named the references which a Resolver gets: what it may
+	// not lead to, by the rules of AnyAddress, is not called, and neither are files and
+	// agents without a card. Nil: the caller named them.
+	From *Source
 	// UnaryTimeout bounds a whole non-streaming call apart from SendMessage,
 	// which waits for the agent, and each request for a card. Zero means 60 s;
 	// negative means none.
@@ -80,6 +94,11 @@ type Options struct {
 	// goes on. It is called by the goroutine that ranges over the stream. Nil tells
 	// nobody.
 	Lost func(taskID string, err error)
+	// TracerProvider makes a client's span of each operation: a child of the
+	// context's span, if that has one. Nil means the provider of the context's span, so
+	// that nothing is recorded in a context without one. Either way requests say which
+	// trace they belong to: the context's span or, in the run of an agent, a2a.Caller.Trace.
+	TracerProvider trace.TracerProvider
 	// Logger gets one debug record per request, and one at level info when
 	// another interface or version is used than the card says, or a message is
 	// sent again; none has credentials or queries. Nil discards.
@@ -176,13 +195,32 @@ func (o *Options) setHeader(h http.Header, version string) {
 // cardVersion is the version in which cards are asked for: some servers have
 // one for each.
 func (o *Options) cardVersion() string {
-	if o.Version != "" {
+	if o.Version != "" && o.major() == "" {
 		return dialect.Minor(o.Version)
 	}
 	return dialect.Versions[0]
 }
 
+// major returns the major version that Version names alone; "" if it does not.
+func (o *Options) major() string {
+	if strings.Contains(o.Version, ".") {
+		return ""
+	}
+	return o.Version
+}
+
+// takes reports whether Version leaves a version to be spoken.
+func (o *Options) takes(version string) bool {
+	if m := o.major(); m != "" {
+		return strings.HasPrefix(version, m+".")
+	}
+	return o.Version == "" || dialect.Minor(o.Version) == version
+}
+
 func (o *Options) checkVersion() error {
+	if o.major() != "" && slices.ContainsFunc(dialect.Versions, o.takes) {
+		return nil
+	}
 	if o.Version == "" || dialect.CheckVersion(o.Version) == nil {
 		return nil
 	}

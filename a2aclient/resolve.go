@@ -94,6 +94,9 @@ func (r *Resolver) resolve(ctx context.Context, ref string) (*a2a.AgentCard, *so
 	if err != nil {
 		return nil, nil, &CardError{Kind: CardNotFound, Err: err}
 	}
+	if where.file != "" && r.opts.From != nil {
+		return nil, nil, &CardError{Kind: CardRefused, Err: errors.New("a document of somebody else names a file of this machine")}
+	}
 	if where.file != "" {
 		body, err := readCard(where.file)
 		if err != nil {
@@ -185,7 +188,7 @@ func (r *Resolver) fetch(ctx context.Context, u *url.URL) (*cached, error) {
 
 func (r *Resolver) get(ctx context.Context, u *url.URL, old *cached, authenticate bool) (*http.Response, []byte, *source, error) {
 	watch := new(dialing)
-	leaving, j := r.opts.leave(ctx, nil)
+	leaving, j := r.opts.leave(ctx, r.opts.From.orNil())
 	req, err := http.NewRequestWithContext(watch.watch(leaving), http.MethodGet, u.String(), nil)
 	if err != nil {
 		return nil, nil, nil, &CardError{Kind: CardNotFound, Err: errors.New("not a valid URL")}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/telemetry"
 )
 
 // steady is how long a connection must have lasted to count as progress though
@@ -73,6 +74,7 @@ func (s *stream) again(cut error) (*conn, error) {
 			return nil, fmt.Errorf("the stream of task %s was cut and could not be resumed in %d attempts: %w", s.taskID, s.failures, err)
 		}
 		s.failures++
+		s.span.event(telemetry.EventResume, err, telemetry.ResumedFrom.Int64(s.cursor))
 		asked := askedToWait(err)
 		if asked > longestWait {
 			return nil, err

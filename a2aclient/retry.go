@@ -15,6 +15,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/telemetry"
 )
 
 // A message that gets no answer may have been taken. It is sent again only
@@ -159,6 +160,7 @@ func (c *Client) again(ctx context.Context, r *sending, op dialect.Op, n failure
 	case time.Since(r.since)+d >= r.window:
 		return fmt.Errorf("the message got no answer for as long as the agent knows it when it comes again: %w", err)
 	}
+	r.span.event(telemetry.EventRetry, err)
 	c.log.InfoContext(ctx, "a message got no answer and is sent again",
 		slog.String("op", op.String()), slog.Int("repeat", int(n)+1), slog.Duration("wait", d), slog.Any("error", err))
 	return pause(ctx, d)

@@ -28,7 +28,18 @@ func (c *Client) SendMessage(ctx context.Context, req *a2a.SendMessageRequest) (
 	if err != nil {
 		return nil, err
 	}
-	return c.sendMessage(ctx, r, nil)
+	return c.sendTraced(ctx, r)
+}
+
+func (c *Client) sendTraced(ctx context.Context, r *sending) (*a2a.SendMessageResponse, error) {
+	ctx, span := c.trace(ctx, dialect.SendMessage, r.SendMessageRequest)
+	r.span = span
+	res, err := c.sendMessage(ctx, r, nil)
+	if err == nil {
+		span.answered(res)
+	}
+	span.end(err)
+	return res, err
 }
 
 // sendMessage sends a message until it gets an answer. If at is given, it goes
@@ -137,12 +148,14 @@ func (c *Client) GetExtendedAgentCard(ctx context.Context, req *a2a.GetExtendedA
 	}
 	r := *req
 	r.Tenant = c.tenant
+	ctx, span := c.trace(ctx, dialect.GetExtendedAgentCard, &r)
 	res, err := tryFaces(ctx, c, dialect.GetExtendedAgentCard, &r, func(k *call) (any, error) {
 		if c.opts.CheckCard != nil {
 			k.card = func(doc []byte) (*a2a.AgentCard, error) { return c.opts.checkedExtendedCard(ctx, doc) }
 		}
 		return c.roundTrip(ctx, k, c.opts.unaryTimeout())
 	})
+	span.end(err)
 	if err != nil {
 		return nil, err
 	}
@@ -170,11 +183,13 @@ func (c *Client) SendStreamingMessage(ctx context.Context, req *a2a.SendMessageR
 			return
 		}
 		if !offered(c.Card().Capabilities.Streaming) {
-			res, err := c.sendMessage(ctx, r, nil)
+			res, err := c.sendTraced(ctx, r)
 			yieldAnswer(res, err, yield)
 			return
 		}
-		s := &stream{c: c, ctx: ctx, yield: yield, sent: r, cursor: r.After}
+		ctx, span := c.trace(ctx, dialect.SendStreamingMessage, r.SendMessageRequest)
+		r.span = span
+		s := &stream{c: c, ctx: ctx, yield: yield, span: span, sent: r, cursor: r.After}
 		if r.Message != nil {
 			s.taskID = r.Message.TaskID
 		}
@@ -217,7 +232,8 @@ func (c *Client) SubscribeToTask(ctx context.Context, req *a2a.SubscribeToTaskRe
 			yield(nil, a2a.Errorf(a2a.CodeUnsupportedOperation, "the agent's card does not offer streaming; poll with GetTask"))
 			return
 		}
-		s := &stream{c: c, ctx: ctx, yield: yield, taskID: req.ID, cursor: req.After, inside: req.After > 0}
+		ctx, span := c.trace(ctx, dialect.SubscribeToTask, &a2a.SubscribeToTaskRequest{Tenant: c.tenant, ID: req.ID})
+		s := &stream{c: c, ctx: ctx, yield: yield, span: span, taskID: req.ID, cursor: req.After, inside: req.After > 0}
 		s.run()
 	}
 }
@@ -270,7 +286,11 @@ func unary[T any](ctx context.Context, c *Client, op dialect.Op, req any, d time
 
 // call performs an operation that does not stream, within d if it is not 0.
 func (c *Client) call(ctx context.Context, op dialect.Op, req any, d time.Duration) (any, error) {
-	return tryFaces(ctx, c, op, req, func(k *call) (any, error) { return c.roundTrip(ctx, k, d) })
+	ctx, span := c.trace(ctx, op, req)
+	res, err := tryFaces(ctx, c, op, req, func(k *call) (any, error) { return c.roundTrip(ctx, k, d) })
+	span.answered(res)
+	span.end(err)
+	return res, err
 }
 
 // noSuchRoute reports whether the peer knows the operation by another route,

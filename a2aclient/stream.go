@@ -18,6 +18,7 @@ type stream struct {
 	c     *Client
 	ctx   context.Context
 	yield func(*a2a.StreamResponse, error) bool
+	span  *operation
 	sent  *sending // nil for a subscription
 
 	taskID string // "" until it is known
@@ -60,6 +61,9 @@ func (s *stream) run() {
 	var cancel context.CancelFunc
 	s.ctx, cancel = context.WithCancel(outer) // also if the caller's loop panics
 	defer cancel()
+	var done func()
+	s.yield, done = s.span.over(s.yield)
+	defer done()
 
 	cn, err := s.first()
 	if err != nil && s.unstreamable(err) {

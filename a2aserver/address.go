@@ -3,6 +3,7 @@ package a2aserver
 import (
 	"net/http"
 	"net/netip"
+	"net/url"
 	"strconv"
 	"strings"
 
@@ -57,6 +58,21 @@ func (s *Server) addressOf(q *request) (address, error) {
 		return at, a2a.Errorf(a2a.CodeInvalidRequest, "the Host header is not a host name with an optional port")
 	}
 	return at, nil
+}
+
+// AskedFor returns what says where a request was for, as its client knows it: scheme,
+// host and, as the path, the prefix that proxies took off, by the headers of trusted
+// ones. Headers that cannot be a part of an address count for nothing.
+func AskedFor(trusted []netip.Prefix) func(*http.Request) *url.URL {
+	s := &Server{opts: &Options{TrustedProxies: trusted}}
+	return func(r *http.Request) *url.URL {
+		q := ofHTTP(r, "")
+		at, err := s.addressOf(&q)
+		if err != nil {
+			at = address{scheme: "http", host: r.Host}
+		}
+		return &url.URL{Scheme: at.scheme, Host: at.host, Path: at.prefix}
+	}
 }
 
 // address is where a client asked for the agent.

@@ -47,6 +47,7 @@ const (
 	AuditAdminExport        = audit.AdminExport
 	AuditAdminImport        = audit.AdminImport
 	AuditAdminRedeliver     = audit.AdminRedeliver
+	AuditAdminCall          = audit.AdminCall
 	AuditLost               = audit.Lost
 	AuditReopened           = audit.Reopened
 )

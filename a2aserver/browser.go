@@ -17,7 +17,7 @@ var (
 	corsMethods = strings.Join([]string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodDelete}, ", ")
 	corsHeaders = strings.Join([]string{
 		"Accept", "Authorization", "Content-Type", "X-API-Key", versionName, "A2A-Extensions", "X-A2A-Extensions",
-		cursorHeader, dialect.KeyHeader, "Cache-Control",
+		cursorHeader, dialect.KeyHeader, dialect.TraceHeader, dialect.TraceStateHeader, "Cache-Control",
 	}, ", ")
 	corsExposed = strings.Join([]string{"WWW-Authenticate", "Retry-After", "A2A-Extensions", "X-A2A-Extensions", "ETag", webhook.SourceHeader}, ", ")
 
@@ -37,6 +37,11 @@ var (
 // than what is for everybody. People may follow its links. To http on another machine
 // browsers send no Sec-Fetch-Site, so what a page embeds from there passes.
 func (s *Server) fromBrowser(w http.ResponseWriter, r *http.Request) bool {
+	return s.forThisHost(w, r) && s.fromPage(w, r)
+}
+
+// forThisHost answers requests for other hosts, and reports whether this is none.
+func (s *Server) forThisHost(w http.ResponseWriter, r *http.Request) bool {
 	h := w.Header()
 	if r.TLS != nil && hasName(r.Host) {
 		h["Strict-Transport-Security"] = hsts
@@ -51,6 +56,13 @@ func (s *Server) fromBrowser(w http.ResponseWriter, r *http.Request) bool {
 		out.End()
 		return false
 	}
+	return true
+}
+
+// fromPage answers what pages of other origins must not do, and reports whether the
+// request goes on.
+func (s *Server) fromPage(w http.ResponseWriter, r *http.Request) bool {
+	h := w.Header()
 	if s.opts.hasOrigins() {
 		h.Add("Vary", "Origin")
 	}

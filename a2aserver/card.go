@@ -88,11 +88,13 @@ func (s *Server) serveExtended(w http.ResponseWriter, r *http.Request) {
 	f.codec = dialect.CodecOf(dialect.V03, a2a.BindingJSONRPC) // of its card, 0.2 reads what it knows
 	x := s.newHTTPCall(w, r, f)
 	defer x.protect()
-	x.audit.Operation(f.dialect, dialect.GetExtendedAgentCard)
+	x.operation(f.dialect, dialect.GetExtendedAgentCard)
 	err := x.enter()
 	if err == nil {
 		x.serviceParameters(f.dialect)
-		err = x.unary(x.ctx, x, dialect.GetExtendedAgentCard, new(a2a.GetExtendedAgentCardRequest))
+		req := new(a2a.GetExtendedAgentCardRequest)
+		x.beginSpan(req)
+		err = x.unary(x.ctx, x, dialect.GetExtendedAgentCard, req)
 	}
 	if errors.Is(err, a2a.ErrUnsupportedOperation) || errors.Is(err, a2a.ErrExtendedAgentCardNotConfigured) {
 		err = a2a.Errorf(a2a.CodeMethodNotFound, "this agent has no extended card")

@@ -25,6 +25,7 @@ type exchange struct {
 	ctx context.Context // the request's, with the caller
 
 	audit   audit.Record
+	span    *callSpan // nil: nothing is traced
 	since   time.Time // when the caller was let in
 	known   bool      // the caller is
 	dialect dialect.Dialect
@@ -54,7 +55,7 @@ type answerer interface {
 }
 
 func (x *exchange) init(s *Server, ctx context.Context, q request) {
-	x.s, x.ctx, x.request = s, ctx, q
+	x.s, x.ctx, x.request, x.span = s, ctx, q, s.traces()
 	if x.hold == nil {
 		x.hold = &x.own
 	}
@@ -93,6 +94,8 @@ func (x *exchange) serviceParameters(d dialect.Dialect) (extensions []string) {
 func (x *exchange) perform(to answerer, op dialect.Op, req any) error {
 	x.decoded(op)
 	x.audit.Request(req)
+	x.tracedBy(req)
+	x.beginSpan(req)
 	if err := x.s.stillIn(x.ctx, x.since, &x.request); err != nil {
 		return err
 	}
@@ -183,7 +186,7 @@ func cause(ctx context.Context, err error) error {
 // is not an *a2a.Error is internal: the client learns nothing but that.
 func (x *exchange) failed(err error) *a2a.Error {
 	e := x.report(err)
-	x.audit.Fail(x.ctx, e)
+	x.fails(e)
 	return e
 }
 

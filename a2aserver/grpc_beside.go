@@ -142,7 +142,7 @@ func registerReflection(g *grpc.Server, to Site) error {
 func (s *reflectionService) ServerReflectionInfo(stream reflectionpb.ServerReflection_ServerReflectionInfoServer) error {
 	x := s.to.front().newGRPCCall(stream, dialect.V10, 0)
 	if err := x.enter(); err != nil {
-		defer x.audit.End(x.ctx)
+		defer x.end()
 		return x.fail(err)
 	}
 	return runBeside(x.s, stream, reflectionTime, func(b *beside) error {

@@ -38,7 +38,7 @@ func (s *Server) newGRPCCall(to grpc.ServerStream, d dialect.Dialect, op dialect
 	x.dialect = d
 	x.init(s, ctx, ofGRPC(ctx, op))
 	if op != 0 {
-		x.audit.Operation(d, op)
+		x.operation(d, op)
 	}
 	return x
 }
@@ -73,7 +73,7 @@ func ofGRPC(ctx context.Context, op dialect.Op) request {
 // knownMetadata are the names of the headers that any exchange reads.
 var knownMetadata = []string{
 	"a2a-version", "a2a-extensions", "x-a2a-extensions", strings.ToLower(cursorHeader), strings.ToLower(dialect.KeyHeader),
-	strings.ToLower(dialect.HopsHeader), strings.ToLower(dialect.TraceHeader),
+	strings.ToLower(dialect.HopsHeader), strings.ToLower(dialect.TraceHeader), strings.ToLower(dialect.TraceStateHeader),
 	"forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-forwarded-port", "x-forwarded-prefix",
 }
 
@@ -107,7 +107,7 @@ func grpcHandler(to Site, d dialect.Dialect, op dialect.Op) grpc.StreamHandler {
 			if err != nil {
 				err = x.fail(err)
 			}
-			x.audit.End(x.ctx)
+			x.end()
 		}()
 		if err := x.enter(); err != nil {
 			return err
@@ -148,7 +148,7 @@ func (x *grpcCall) serviceParameters() (extensions []string, err error) {
 	}
 	if d != x.dialect {
 		x.binding = dialect.GRPCOf(d)
-		x.audit.Operation(d, x.op)
+		x.operation(d, x.op)
 	}
 	return x.exchange.serviceParameters(d), nil
 }
@@ -190,7 +190,7 @@ func (x *grpcCall) answer(op dialect.Op, req, out any) error {
 	if err != nil {
 		return err
 	}
-	x.audit.Result(out)
+	x.result(out)
 	x.audit.Succeed(x.ctx)
 	return x.send(res)
 }
@@ -218,7 +218,7 @@ func (x *grpcCall) stream(op dialect.Op, req any) error {
 			break // more than is there already, nobody is to get
 		}
 		some = true
-		x.audit.Result(res)
+		x.result(res)
 		x.audit.Succeed(x.ctx)
 		if err := x.makeRoom(ctx, res); err != nil {
 			return err
@@ -262,7 +262,7 @@ func (x *grpcCall) stream(op dialect.Op, req any) error {
 // fail logs an error and returns it as the client may know it.
 func (x *grpcCall) fail(err error) error {
 	if st, ok := status.FromError(err); ok && !errors.As(err, new(*a2a.Error)) {
-		x.audit.Fail(x.ctx, ofStatus(st))
+		x.fails(ofStatus(st))
 		return st.Err() // of grpc-go
 	}
 	e := x.failed(err)

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/catalog"
 	"github.com/parley-a2a/parley/internal/dialect"
 )
 
@@ -65,8 +66,9 @@ func agentPath(name string) string {
 // version 0.3 reaches only the one at /. All have the same Options, and what a
 // caller may take it may take of all together. Keys and probes are at / alone.
 //
-// GET /agents lists them for callers who are let in. What is not there is the same
-// 404 whatever it is called. With named agents there are no tenants called agents
+// GET /agents lists them for callers who are let in. So do the paths of Agentic
+// Resource Discovery: /.well-known/ard.json and ai-catalog.json, POST /search and GET
+// /agents/{urn}. Every unknown path is answered with the same 404. With named agents there are no tenants called agents
 // and callbacks over HTTP+JSON at /.
 type Host struct {
 	*shared
@@ -181,6 +183,15 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if strings.HasPrefix(path, "//") {
 		path, skip = path[1:], 1 // as a Server has it
 	}
+	if t.root.opened(w, r, path) {
+		return
+	}
+	for at, handler := range t.root.opts.beside() {
+		if below(path, at) {
+			t.serveBeside(handler, w, r)
+			return
+		}
+	}
 	switch {
 	case len(t.named) > 0 && below(path, AgentsPath):
 		name, rest := segment(path[len(AgentsPath):])
@@ -188,11 +199,18 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			s.ServeHTTP(w, behind(r, skip+len(path)-len(rest)))
 			return
 		}
-		if strings.Trim(path, "/") == AgentsPath[1:] {
+		switch {
+		case strings.Trim(path, "/") == AgentsPath[1:]:
 			t.serveIndex(w, r, path)
-			return
+		case rest == "" && strings.HasPrefix(name, "urn:"):
+			t.serveEntry(w, r, path, name)
+		default:
+			t.serveNothing(w, r)
 		}
-		t.serveNothing(w, r)
+	case len(t.named) > 0 && (path == catalog.Path || path == catalog.OldPath):
+		t.serveCatalog(w, r, path)
+	case len(t.named) > 0 && path == searchPath:
+		t.serveSearch(w, r)
 	case len(t.callbacks) > 0 && below(path, CallbacksPath):
 		name, rest := segment(path[len(CallbacksPath):])
 		if c := t.callbacks[name]; c != nil {
@@ -237,6 +255,37 @@ func behind(r *http.Request, n int) *http.Request {
 // belongsToHost says which paths there are without an agent at /.
 func belongsToHost(path string) bool {
 	return isProbe(path) || path == keysPath || path == CardKeysPath
+}
+
+// serveBeside hands a request to one of Options.Beside.
+func (t *table) serveBeside(h http.Handler, w http.ResponseWriter, r *http.Request) {
+	limitBody(w, r)
+	if t.root.forThisHost(w, r) {
+		h.ServeHTTP(w, r)
+	}
+}
+
+// opened sends a browser in which somebody opened / to Options.Front, and reports
+// whether it did.
+func (s *Server) opened(w http.ResponseWriter, r *http.Request, path string) bool {
+	if s.opts == nil || s.opts.Front == "" || path != "/" || r.Method != http.MethodGet ||
+		r.Header.Get("Sec-Fetch-Mode") != "navigate" && r.Header.Get("Sec-Fetch-Mode") != "" || !strings.Contains(r.Header.Get("Accept"), "text/html") {
+		return false
+	}
+	if !s.forThisHost(w, r) {
+		return true
+	}
+	q := ofHTTP(r, "")
+	at, err := s.addressOf(&q)
+	if err != nil {
+		return false
+	}
+	h := w.Header()
+	h.Set("Vary", "Accept, Sec-Fetch-Mode")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Location", at.prefix+s.opts.Front+"/")
+	w.WriteHeader(http.StatusSeeOther)
+	return true
 }
 
 // serveNothing answers for what is not there.

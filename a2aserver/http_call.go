@@ -73,7 +73,7 @@ func (x *httpCall) answer(op dialect.Op, req, res any) error {
 	}
 	*p = x.appendResult((*p)[:0], op, req, res)
 	x.hold.Set(int64(cap(*p))) // res is not needed any more
-	x.audit.Result(res)
+	x.result(res)
 	x.audit.Succeed(x.ctx)
 	x.write(http.StatusOK, *p)
 	if cap(*p) <= maxPooled {
@@ -160,7 +160,7 @@ func (x *httpCall) extendDeadline() {
 // protect is deferred: a panic becomes an internal error, or, if the answer
 // has begun, cuts the connection, so that nobody takes it for complete.
 func (x *httpCall) protect() {
-	defer x.audit.End(x.ctx)
+	defer x.end()
 	v := recover()
 	if v == nil {
 		return

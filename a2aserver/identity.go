@@ -44,7 +44,10 @@ func (s *Server) enter(ctx context.Context, q *request) (context.Context, error)
 	}
 	hops := s.opts.limits().countHops(&caller, q.headers)
 	if trace := q.headers[dialect.TraceHeader]; len(trace) > 0 {
-		caller.Trace = dialect.ReadTrace(trace)
+		caller.Trace, caller.TraceState = dialect.ReadTrace(trace), ""
+		if state := q.headers[dialect.TraceStateHeader]; len(state) > 0 && caller.Trace != "" {
+			caller.TraceState = dialect.ReadTraceState(state)
+		}
 	}
 	if s.opts.identity() != nil || caller.Hops > 0 || caller.Trace != "" {
 		ctx = a2a.WithCaller(ctx, caller)

@@ -51,7 +51,7 @@ func (x *httpCall) rpc(f *rpcFraming, version string) error {
 		return err
 	}
 	f.dialect, f.codec = d, dialect.CodecOf(d, a2a.BindingJSONRPC)
-	x.audit.Operation(d, op)
+	x.operation(d, op)
 	x.eventful = (d < dialect.V10 || d == dialect.V0x) && dialect.Get(op).Streams && acceptsEvents(x.r.Header)
 	// The first clients of 0.1 pass over events that do not begin with their data.
 	// Whoever asks by an id knows ids.

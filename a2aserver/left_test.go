@@ -53,7 +53,7 @@ func revoked() (a2a.Caller, error) {
 func lease(s *Server, id *leased, log io.Writer) {
 	s.opts = &Options{Identity: id, KeepAlive: 7 * time.Second}
 	s.newest.Store(s.opts)
-	s.audit = audit.New(slog.New(AuditHandler(log)), nil)
+	s.audit = audit.New(slog.New(AuditHandler(log)), nil, nil)
 }
 
 const withKey = " HTTP/1.1\r\nAuthorization: Bearer key\r\nA2A-Version: "

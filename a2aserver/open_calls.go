@@ -187,7 +187,7 @@ func refused(err error) bool {
 func (s *sse) leave(ctx context.Context) {
 	if cause := context.Cause(ctx); refused(cause) {
 		e := s.report(cause)
-		s.audit.Fail(s.ctx, e)
+		s.fails(e)
 		s.appendFailure(e)
 	}
 }

@@ -3,11 +3,14 @@ package a2aserver
 import (
 	"context"
 	"log/slog"
+	"net/http"
 	"net/netip"
 	"strings"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // Options adjusts a Server. A nil *Options means all defaults.
@@ -70,6 +73,14 @@ type Options struct {
 	// https://console.example.org, also with the credentials that the browser has.
 	// None means that no page may, but for one that comes from the same origin.
 	Origins []string
+	// Beside are handlers of paths that are no agent's, such as an administration: each
+	// gets the requests for its path, "/admin/v1", and for what is below that, as they
+	// are. Hosts and the time for bodies are in front of them, and nothing else:
+	// neither Identity nor Origins nor Limits. They are for a Host.
+	Beside map[string]http.Handler
+	// Front is the path of Beside that a browser is sent to when somebody opens / in it,
+	// such as /console. Empty: it gets the text that everybody gets.
+	Front string
 	// Hosts are the names, without port, that a request may be for; others are
 	// refused, so that no web page can reach a server on its visitor's machine
 	// by a name that it had resolved to it. /livez, /healthz and /readyz are for any. None
@@ -90,6 +101,12 @@ type Options struct {
 	// CardMaxAge is how long clients may keep the card, to the second. Zero
 	// means 5 minutes; negative, that they must ask each time.
 	CardMaxAge time.Duration
+	// TracerProvider makes a span for each call of an operation. Nil: nothing is
+	// traced; the traceparent that came with a call goes on to the service as it is.
+	TracerProvider trace.TracerProvider
+	// MeterProvider measures calls and streams: docs/observability.md has the metrics.
+	// Nil measures nothing.
+	MeterProvider metric.MeterProvider
 }
 
 func (o *Options) identity() Identity {
@@ -106,6 +123,13 @@ func (o *Options) recheck() time.Duration {
 	return o.Recheck
 }
 
+func (o *Options) beside() map[string]http.Handler {
+	if o == nil {
+		return nil
+	}
+	return o.Beside
+}
+
 func (o *Options) auditLog() *slog.Logger {
 	if o == nil {
 		return nil
@@ -118,6 +142,13 @@ func (o *Options) requestLog() *slog.Logger {
 		return nil
 	}
 	return o.Requests
+}
+
+func (o *Options) meterProvider() metric.MeterProvider {
+	if o == nil {
+		return nil
+	}
+	return o.MeterProvider
 }
 
 func (o *Options) limits() *Limits {

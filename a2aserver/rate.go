@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/telemetry/metrics"
 )
 
 // maxRates is how many callers are told apart, at some 150 bytes each.
@@ -53,7 +54,7 @@ func (r *rates) count(k callerKey) error {
 	at, known := r.full[k]
 	at = max(at, now) + r.step
 	if wait := at - now - r.whole; wait > 0 {
-		return &a2a.Error{Code: a2a.CodeRateLimited, Message: "too many requests: slow down, and try again in a moment", RetryAfter: wait}
+		return &a2a.Error{Code: a2a.CodeRateLimited, Message: "too many requests: slow down, and try again in a moment", RetryAfter: wait, Cause: metrics.LimitRate}
 	}
 	if !known && len(r.full) >= r.most {
 		r.makeRoomLocked(now)

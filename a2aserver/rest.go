@@ -44,7 +44,7 @@ func (x *httpCall) rest(f *restFraming, path string) error {
 		return err
 	}
 	f.dialect, f.codec = m.Dialect, m.Codec()
-	x.audit.Operation(m.Dialect, m.Op)
+	x.operation(m.Dialect, m.Op)
 	if err := x.enter(); err != nil {
 		return err
 	}

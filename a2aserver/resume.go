@@ -77,6 +77,10 @@ func (x *exchange) resume(to answerer, req any) error {
 	if x.resumption, err = x.s.resumption(x.dialect, x.headers, caller.Extensions, req, x.query, x.params); err != nil {
 		return err
 	}
+	if after := cursorOf(req); after > 0 {
+		x.span.resumes(after)
+		x.audit.Resumes()
+	}
 	x.query, x.params = nil, nil // a stream lasts, and is not to hold its request's body
 	if x.byBody {
 		caller.Extensions = append(slices.Clip(caller.Extensions), dialect.ResumeURI)
@@ -84,6 +88,17 @@ func (x *exchange) resume(to answerer, req any) error {
 		to.resumes()
 	}
 	return nil
+}
+
+// cursorOf returns behind which event a stream goes on; 0 for the beginning.
+func cursorOf(req any) int64 {
+	switch q := req.(type) {
+	case *a2a.SubscribeToTaskRequest:
+		return q.After
+	case *a2a.SendMessageRequest:
+		return q.After
+	}
+	return 0
 }
 
 // element returns an element as the client wants it.

@@ -19,7 +19,8 @@ type Server struct {
 	opts     *Options
 	log      *slog.Logger
 	started  time.Time
-	resumes  bool   // as the card says: see ResumeExtension
+	resumes  bool // as the card says: see ResumeExtension
+	tracing  tracing
 	public   signer // of the public card
 	extended signer // of extended cards
 	*shared
@@ -43,7 +44,7 @@ func New(svc a2a.Service, card *a2a.AgentCard, o *Options) *Server {
 }
 
 func newServer(svc a2a.Service, card *a2a.AgentCard, o *Options, sh *shared, d *quotas) *Server {
-	return &Server{svc: svc, card: card, opts: o, log: o.logger(), started: time.Now(), resumes: canResume(card), shared: sh, quotas: d}
+	return &Server{svc: svc, card: card, opts: o, log: o.logger(), started: time.Now(), resumes: canResume(card), tracing: newTracing(o, card), shared: sh, quotas: d}
 }
 
 var (

@@ -63,7 +63,7 @@ type quotas struct {
 	streams *openStreams // nil without a limit
 	memory  *Memory      // nil without a limit
 	turns   *queue.Fair[callerKey]
-	audit   *audit.Log // nil without Options.Audit and Options.Requests
+	audit   *audit.Log // nil without Options.Audit, Options.Requests and Options.MeterProvider
 }
 
 // newQuotas goes on with what another one has counted, where limits stay the same.
@@ -90,10 +90,10 @@ func newQuotas(o *Options, before *quotas) *quotas {
 	} else {
 		d.turns = newTurns()
 	}
-	if before != nil && before.audit.WritesTo(o.auditLog(), o.requestLog()) {
+	if before != nil && before.audit.WritesTo(o.auditLog(), o.requestLog(), o.meterProvider()) {
 		d.audit = before.audit
 	} else {
-		d.audit = audit.New(o.auditLog(), o.requestLog())
+		d.audit = audit.New(o.auditLog(), o.requestLog(), o.meterProvider())
 	}
 	return d
 }

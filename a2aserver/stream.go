@@ -102,7 +102,7 @@ func (s *sse) take(ctx context.Context, res *a2a.StreamResponse, failure error) 
 		return false, failure
 	case failure != nil:
 		e := s.report(failure)
-		s.audit.Fail(s.ctx, e)
+		s.fails(e)
 		s.appendFailure(e)
 		s.flush(true)
 		return false, nil
@@ -114,7 +114,7 @@ func (s *sse) take(ctx context.Context, res *a2a.StreamResponse, failure error) 
 		return false, nil
 	}
 	s.append(res)
-	s.audit.Result(res)
+	s.result(res)
 	s.audit.Succeed(s.ctx)
 	if s.events.Ended() {
 		s.audit.Outcome = audit.OK

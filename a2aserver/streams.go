@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/telemetry/metrics"
 )
 
 // openStreams count the streams of callers, over all bindings. Nil counts
@@ -33,7 +34,7 @@ func (o *openStreams) begin(k callerKey) error {
 	defer o.mu.Unlock()
 	if o.open[k] >= o.most {
 		e := a2a.Errorf(a2a.CodeRateLimited, "you have %d streams open, which is as many as there may be: close one first", o.most)
-		e.RetryAfter = streamsRetry
+		e.RetryAfter, e.Cause = streamsRetry, metrics.LimitStreams
 		return e
 	}
 	o.open[k]++

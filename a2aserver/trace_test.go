@@ -2,10 +2,21 @@ package a2aserver
 
 import (
 	"context"
+	"errors"
+	"iter"
+	"net/http"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aclient"
+	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/telemetry"
+	"go.opentelemetry.io/otel/attribute"
+	otelcodes "go.opentelemetry.io/otel/codes"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
 )
 
 func TestTracesOnEveryWire(t *testing.T) {
@@ -25,4 +36,224 @@ func TestTracesOnEveryWire(t *testing.T) {
 			}
 		}
 	})
+}
+
+// conventional is the convention's table of a server span (open-telemetry/semantic-conventions-genai,
+// docs/gen-ai/a2a.md at 6718089, "Server"): each attribute, and for which operations the
+// calls of this test have it. Nil: for all of them.
+var conventional = map[attribute.Key]func(dialect.Op) bool{
+	"a2a.method.name":                nil,
+	"a2a.message.id":                 isSend,
+	"a2a.message.reference_task_ids": func(dialect.Op) bool { return false },
+	"a2a.protocol.version":           nil,
+	"a2a.task.id":                    func(op dialect.Op) bool { return op != dialect.ListTasks && op != dialect.GetExtendedAgentCard },
+	"a2a.task.state": func(op dialect.Op) bool {
+		return isSend(op) || slices.Contains([]dialect.Op{dialect.GetTask, dialect.CancelTask, dialect.SubscribeToTask}, op)
+	},
+	"a2a.tenant":               func(dialect.Op) bool { return false },
+	"client.address":           nil,
+	"client.port":              nil,
+	"error.type":               func(dialect.Op) bool { return false },
+	"gen_ai.agent.description": nil,
+	"gen_ai.agent.name":        nil,
+	"gen_ai.agent.version":     nil,
+	"gen_ai.conversation.id": func(op dialect.Op) bool {
+		return isSend(op) || slices.Contains([]dialect.Op{dialect.GetTask, dialect.CancelTask, dialect.SubscribeToTask}, op)
+	},
+	"server.address": nil,
+	"server.port":    nil,
+}
+
+// ours are the attributes of Parley beside the convention's.
+var ours = map[attribute.Key]func(dialect.Op) bool{
+	"parley.binding":       nil,
+	"parley.dialect":       nil,
+	"parley.stream.events": func(op dialect.Op) bool { return dialect.Get(op).Streams },
+}
+
+// ends are the spans that have ended. A handler ends its span when its answer is out.
+type ends chan sdktrace.ReadOnlySpan
+
+func (ends) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
+func (e ends) OnEnd(s sdktrace.ReadOnlySpan)                 { e <- s }
+func (ends) Shutdown(context.Context) error                  { return nil }
+func (ends) ForceFlush(context.Context) error                { return nil }
+
+func traced() (ends, *Options) {
+	e := make(ends, 100)
+	return e, &Options{TracerProvider: sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(e))}
+}
+
+func attrs(s sdktrace.ReadOnlySpan) map[attribute.Key]string {
+	all := map[attribute.Key]string{}
+	for _, a := range s.Attributes() {
+		all[a.Key] = a.Value.String()
+	}
+	return all
+}
+
+// Every call of every operation has one span, in every dialect, by every binding, with
+// the names and attributes of the convention.
+func TestSpansAreConventional(t *testing.T) {
+	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	r, o := traced()
+	addr, _ := limitedPort(t, agreeable{}, o)
+	calls := 0
+	everyWire(t, addr, func(t *testing.T, wire string, c *a2aclient.Client) {
+		version, binding, _ := strings.Cut(wire, " ")
+		for _, op := range dialect.Operations {
+			ctx := a2a.WithCaller(t.Context(), a2a.Caller{Trace: parent})
+			if err := ask(ctx, c, op.Op); errors.Is(err, a2a.ErrUnsupportedOperation) {
+				continue // the dialect does not have it
+			} else if err != nil {
+				t.Errorf("%s %s: %v", wire, op.Op, err)
+				continue
+			}
+			calls++
+			span := <-r
+			if span.Name() != op.Op.String() || span.SpanKind() != trace.SpanKindServer || span.Status().Code != otelcodes.Unset {
+				t.Errorf("%s %s is a %s called %s, %v", wire, op.Op, span.SpanKind(), span.Name(), span.Status())
+			}
+			if isSend(op.Op) && span.Parent().SpanID().String() != "b7ad6b7169203331" {
+				t.Errorf("%s %s is a child of %v", wire, op.Op, span.Parent())
+			}
+			got := attrs(span)
+			for _, table := range []map[attribute.Key]func(dialect.Op) bool{conventional, ours} {
+				for key, on := range table {
+					if _, has := got[key]; has != (on == nil || on(op.Op)) {
+						t.Errorf("%s %s has the attribute %s: %v", wire, op.Op, key, has)
+					}
+					delete(got, key)
+				}
+			}
+			for key := range got {
+				t.Errorf("%s %s has the attribute %s, which no table has", wire, op.Op, key)
+			}
+			spoken := version
+			if version == "0.1" && op.Methods[dialect.V01] == op.Methods[dialect.V03] {
+				spoken = "0.3" // the request does not tell the two apart
+			}
+			for key, want := range map[attribute.Key]string{
+				"a2a.method.name": op.Op.String(), "a2a.protocol.version": spoken, "parley.dialect": spoken, "parley.binding": binding,
+				"gen_ai.agent.name": "Fake", "gen_ai.agent.version": "1", "client.address": "127.0.0.1", "server.address": "127.0.0.1",
+			} {
+				if got := attrs(span)[key]; got != want {
+					t.Errorf("%s %s: %s is %q, not %q", wire, op.Op, key, got, want)
+				}
+			}
+		}
+	})
+	if calls < 60 {
+		t.Errorf("only %d calls were made", calls)
+	}
+}
+
+// A failure has the code that its binding answers with, and the name that all share.
+func TestFailuresInSpans(t *testing.T) {
+	r, o := traced()
+	svc := &fake{get: func(context.Context, *a2a.GetTaskRequest) (*a2a.Task, error) {
+		return nil, &a2a.Error{Code: a2a.CodeTaskNotFound, Message: "no such task", Cause: errors.New("secret")}
+	}}
+	addr, _ := limitedPort(t, svc, o)
+	want := map[string]string{a2a.BindingJSONRPC: "-32001", a2a.BindingHTTPJSON: "404", a2a.BindingGRPC: "NOT_FOUND"}
+	everyWire(t, addr, func(t *testing.T, wire string, c *a2aclient.Client) {
+		_, err := c.GetTask(t.Context(), &a2a.GetTaskRequest{ID: "t1"})
+		if !errors.Is(err, a2a.ErrTaskNotFound) {
+			t.Errorf("%s: %v", wire, err)
+		}
+		_, binding, _ := strings.Cut(wire, " ")
+		span := <-r
+		got := attrs(span)
+		if got["error.type"] != want[binding] || got["parley.error.code"] != a2a.CodeTaskNotFound.String() || got["a2a.task.id"] != "t1" {
+			t.Errorf("%s: %v", wire, got)
+		}
+		if s := span.Status(); s.Code != otelcodes.Error || s.Description != "no such task" {
+			t.Errorf("%s: %v", wire, s)
+		}
+	})
+	// One that is refused at the entry has a span if its operation is known, and no task.
+	refusal, o := traced()
+	o.Identity = refusing{&a2a.Error{Code: a2a.CodeUnauthenticated}}
+	h := New(svc, auditCard(), o)
+	do(h, http.MethodGet, "/tasks/t1", "")
+	do(h, http.MethodPost, "/", getTask("1"))
+	if span := <-refusal; span.Name() != "GetTask" || attrs(span)["error.type"] != "401" || len(refusal) != 0 {
+		t.Errorf("%v, and %d more", attrs(span), len(refusal))
+	}
+}
+
+// A stream's span ends with the stream, counts its events, and says where it goes on.
+func TestSpansOfStreams(t *testing.T) {
+	r, o := traced()
+	svc := &fake{subscribe: func(_ context.Context, req *a2a.SubscribeToTaskRequest) iter.Seq2[*a2a.StreamResponse, error] {
+		return yields(
+			&a2a.StreamResponse{Task: cannedTask(req.ID, a2a.TaskStateWorking), Seq: 8},
+			&a2a.StreamResponse{StatusUpdate: &a2a.TaskStatusUpdateEvent{TaskID: req.ID, ContextID: "c1", Status: a2a.TaskStatus{State: a2a.TaskStateCompleted}}, Seq: 9},
+		)
+	}}
+	h := New(svc, auditCard(), o)
+	do(h, http.MethodGet, "/tasks/t1:subscribe", "", "Last-Event-ID: 7", "A2A-Version: 1.0")
+	got := attrs(<-r)
+	for key, want := range map[attribute.Key]string{
+		"parley.stream.resumed_from": "7", "parley.stream.events": "2", "a2a.task.state": "TASK_STATE_COMPLETED", "a2a.task.id": "t1",
+	} {
+		if got[key] != want {
+			t.Errorf("%s is %q, not %q", key, got[key], want)
+		}
+	}
+}
+
+// The service gets the span, in the context and with the caller, and a trace that came
+// in metadata counts if no header has one. What a client chose is cut.
+func TestServicesGetTheSpan(t *testing.T) {
+	const header, inside = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "00-1af7651916cd43dd8448eb211c80319c-c7ad6b7169203331-01"
+	var caller a2a.Caller
+	var ctx context.Context
+	svc := &fake{send: func(c context.Context, _ *a2a.SendMessageRequest) (*a2a.SendMessageResponse, error) {
+		ctx, caller = c, a2a.CallerFrom(c)
+		return &a2a.SendMessageResponse{Task: doneTask()}, nil
+	}}
+	body := func(metadata, of string) string {
+		return `{"message":{"messageId":"` + strings.Repeat("m", 1000) + `","role":"ROLE_USER","parts":[{"text":"x"}],"referenceTaskIds":["t0"]` + metadata + `}` + of + `}`
+	}
+	extension := `,"metadata":{"a":1,"https://example.org/trace":{"traceparent":"` + inside + `","tracestate":"k=v"}}`
+	for _, tt := range []struct {
+		metadata, of string
+		headers      []string
+		parent       string
+		state        string
+	}{
+		{"", "", nil, "", ""},
+		{"", "", []string{"Traceparent: " + header, "Tracestate: a=1", "Tracestate: b=2"}, header, "a=1,b=2"},
+		{extension, "", nil, inside, "k=v"},
+		{"", extension, nil, inside, "k=v"},
+		{extension, "", []string{"Traceparent: " + header}, header, ""},
+		{`,"metadata":{"x":{"traceparent":7}}`, "", nil, "", ""},
+		{`,"metadata":{"x":"\"traceparent\""}`, "", []string{"Tracestate: a=1"}, "", ""},
+	} {
+		r, o := traced()
+		h := New(svc, auditCard(), o)
+		w := do(h, http.MethodPost, "/message:send", body(tt.metadata, tt.of), append(tt.headers, "Content-Type: application/json", "A2A-Version: 1.0")...)
+		if w.Code != http.StatusOK {
+			t.Fatalf("%d %s", w.Code, w.Body)
+		}
+		span := <-r
+		want := telemetry.SpanContext(tt.parent, tt.state)
+		if span.Parent().SpanID() != want.SpanID() || want.IsValid() && span.SpanContext().TraceID() != want.TraceID() {
+			t.Errorf("%+v: the span is a child of %v", tt, span.Parent())
+		}
+		text, state := telemetry.Format(span.SpanContext())
+		if caller.Trace != text || caller.TraceState != state || state != tt.state || trace.SpanContextFromContext(ctx).SpanID() != span.SpanContext().SpanID() {
+			t.Errorf("%+v: the service gets %q %q", tt, caller.Trace, caller.TraceState)
+		}
+		if got := attrs(span); len(got["a2a.message.id"]) != 256 || got["a2a.message.reference_task_ids"] != `["t0"]` {
+			t.Errorf("%v", got)
+		}
+
+		// With nothing traced what came goes on as it is.
+		do(New(svc, auditCard(), nil), http.MethodPost, "/message:send", body(tt.metadata, tt.of), append(tt.headers, "Content-Type: application/json", "A2A-Version: 1.0")...)
+		if caller.Trace != tt.parent || caller.TraceState != tt.state {
+			t.Errorf("%+v: without tracing the service gets %q %q", tt, caller.Trace, caller.TraceState)
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -38,6 +39,7 @@ type Artifact struct {
 
 	mu     sync.Mutex // protects the fields below, and keeps chunks in order
 	begun  bool
+	more   bool // than one chunk
 	closed bool
 	rest   string // the beginning of a rune whose end has not been written yet
 }
@@ -78,7 +80,7 @@ func (a *Artifact) Resume() []*a2a.Part {
 func (a *Artifact) Again() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.begun, a.closed, a.rest = false, false, ""
+	a.begun, a.more, a.closed, a.rest = false, false, false, ""
 }
 
 // Write emits p as a chunk of one text part. Parts are text, so each byte
@@ -126,6 +128,21 @@ func (a *Artifact) Last(parts ...*a2a.Part) error {
 // that matters.) A rune left unfinished by Write becomes U+FFFD. An artifact
 // to which nothing was written stays unseen. Closing twice is no error.
 func (a *Artifact) Close() error { return a.finish("") }
+
+// Join says that the texts written so far are pieces of one: where they follow each
+// other, the task has them as one part. Streams, which have sent them, and the log
+// keep the chunks. Call it once, at the end; it copies the text.
+func (a *Artifact) Join() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.more {
+		return nil
+	}
+	// An attempt begins the artifact anew, so each has a step of its own.
+	name := fmt.Sprint(a2a.StepJoin, a.host.Attempt(), " ", a.id)
+	_, err := a.host.Step(context.Background(), name, func(context.Context) (a2a.JSON, error) { return a2a.JSON("true"), nil })
+	return err
+}
 
 // finish emits s as the last chunk and closes; without any text it is Close.
 func (a *Artifact) finish(s string) error {
@@ -197,6 +214,7 @@ func (a *Artifact) emit(parts []*a2a.Part, last bool) error {
 	if err := a.host.Artifact(chunk, a.begun, last); err != nil {
 		return err
 	}
+	a.more = a.begun
 	a.begun = true
 	return nil
 }

@@ -73,6 +73,19 @@ func TestArtifactMarksItsChunks(t *testing.T) {
 	}
 }
 
+func TestArtifactJoinsWhatCameInChunks(t *testing.T) {
+	h := newHost("")
+	w := newArtifact(h, "x")
+	w.WriteString("a")
+	if err := w.Join(); err != nil || h.step != 0 {
+		t.Fatalf("%d steps for one chunk, %v", h.step, err)
+	}
+	w.WriteString("b")
+	if err := w.Join(); err != nil || h.step != 1 || h.steps[0].name != a2a.StepJoin+"1 "+w.ID() {
+		t.Errorf("steps %+v, %v", h.steps, err)
+	}
+}
+
 func TestArtifactUnseenIfNothingWasWritten(t *testing.T) {
 	h := newHost("")
 	w := newArtifact(h, "x")

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/engine"
+	"github.com/parley-a2a/parley/store"
 )
 
 // The smallest agent: a direct answer, no task.
@@ -66,18 +69,73 @@ func ExampleTurn_AuthenticateBy() {
 	})
 }
 
-// What must not happen twice goes into a step: a run after a crash gets the
-// recorded result.
+// What must not happen twice goes into a step: a run after a crash gets the recorded
+// result. Here the server is stopped behind the step, and started again.
 func ExampleStep() {
-	charge := func(context.Context) (string, error) { return "receipt-1", nil }
-
-	_ = agent.Func(func(ctx context.Context, t *agent.Turn) error {
-		receipt, err := agent.Step(ctx, t, "charge", charge)
+	charged, behind := 0, make(chan struct{})
+	pay := agent.Func(func(ctx context.Context, t *agent.Turn) error {
+		receipt, err := agent.Step(ctx, t, "charge", func(context.Context) (string, error) {
+			charged++
+			return fmt.Sprint("receipt-", charged), nil
+		})
 		if err != nil {
 			return agent.Public("the payment did not go through; try another card", err)
 		}
+		if t.Attempt() == 1 {
+			close(behind)
+			<-ctx.Done() // the server stops
+			return ctx.Err()
+		}
+		fmt.Println("attempt", t.Attempt(), "has", receipt)
 		return t.Reply("paid: " + receipt)
 	})
+
+	tasks := store.NewMemory()
+	defer tasks.Close()
+	req := &a2a.SendMessageRequest{Message: a2a.UserText("pay"), Configuration: &a2a.SendMessageConfiguration{ReturnImmediately: true}}
+	req.Message.MessageID = "1"
+	var id string
+	serve(tasks, pay, func(s a2a.Service) {
+		res, err := s.SendMessage(context.Background(), req)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		id = res.Task.ID
+		<-behind
+	})
+	serve(tasks, pay, func(s a2a.Service) {
+		for _, err := range s.SubscribeToTask(context.Background(), &a2a.SubscribeToTaskRequest{ID: id}) {
+			if err != nil {
+				break // it has ended
+			}
+		}
+		task, err := s.GetTask(context.Background(), &a2a.GetTaskRequest{ID: id})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(task.Status.State, task.Status.Message.Text())
+	})
+	fmt.Println("charged", charged, "time")
+	// Output:
+	// attempt 2 has receipt-1
+	// TASK_STATE_COMPLETED paid: receipt-1
+	// charged 1 time
+}
+
+// serve runs an agent while use does.
+func serve(tasks store.Store, ag agent.Agent, use func(a2a.Service)) {
+	card := agent.DemoCard() // it streams
+	s := engine.New(tasks, ag, &card, nil)
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	use(s)
+	stop()
+	if err := <-ended; err != nil {
+		fmt.Println(err)
+	}
 }
 
 // A step that may fail for a moment is tried again; an error that is permanent is not.

@@ -41,10 +41,10 @@ import (
 //
 // The environment is that of this process, with PARLEY_MODE, PARLEY_TASK_ID,
 // PARLEY_CONTEXT_ID, PARLEY_ATTEMPT, PARLEY_CALLER, PARLEY_TENANT and, where the
-// request belongs to a trace, TRACEPARENT. Clients choose the ids of contexts, and
-// two callers may choose the same, with any characters but control ones: what a
-// command keeps for a context belongs under all three of tenant, caller and
-// context, and none of them is a file name as it is.
+// request belongs to a trace, TRACEPARENT and perhaps TRACESTATE. Clients choose the
+// ids of contexts, and two callers may choose the same, with any characters but
+// control ones: what a command keeps for a context belongs under all three of tenant,
+// caller and context, and none of them is a file name as it is.
 //
 // A command runs in a process group of its own. When its task is cancelled, its
 // time is up or the server drains, the group gets SIGTERM (with ExecLines after a
@@ -100,9 +100,12 @@ func (c *command) name() string {
 	return strings.TrimSuffix(filepath.Base(c.argv[0]), ".exe")
 }
 
+// Kind is for KindOf.
+func (c *command) Kind() string { return "exec" }
+
 func (c *command) Run(ctx context.Context, t *Turn) error {
 	task := t.Task().ID
-	log := c.opts.logger().With("task", task, "command", c.name())
+	log := t.Log(c.opts.logger()).With("command", c.name())
 	if c.opts.mode() == ExecLines {
 		return c.fault((&session{c: c, t: t, task: task, log: log}).run(ctx))
 	}

@@ -14,7 +14,7 @@ var kept = []string{"PATH", "HOME", "LANG", "TZ"}
 // outer server would be wrong.
 var ours = []string{
 	"PARLEY_TASK_ID", "PARLEY_CONTEXT_ID", "PARLEY_ATTEMPT", "PARLEY_CALLER", "PARLEY_TENANT",
-	"PARLEY_IN", "PARLEY_OUT", "PARLEY_MODE", "TRACEPARENT",
+	"PARLEY_IN", "PARLEY_OUT", "PARLEY_MODE", "TRACEPARENT", "TRACESTATE",
 }
 
 // environ is what every process of the command gets.
@@ -43,6 +43,9 @@ func about(t *Turn, attempt int, f *folders) []string {
 	}
 	if trace := caller.Trace; trace != "" {
 		env = append(env, "TRACEPARENT="+trace)
+		if caller.TraceState != "" { // which means nothing without the other (W3C Trace Context §3.3)
+			env = append(env, "TRACESTATE="+caller.TraceState)
+		}
 	}
 	if f != nil {
 		env = append(env, "PARLEY_IN="+f.in, "PARLEY_OUT="+f.out)

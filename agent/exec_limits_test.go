@@ -19,8 +19,9 @@ func TestExecEnvironment(t *testing.T) {
 	t.Setenv("PARLEY_TEST", "inherited")
 	t.Setenv("PARLEY_OUT", "of an outer server")
 	t.Setenv("TRACEPARENT", "of an outer server")
+	t.Setenv("TRACESTATE", "of an outer server")
 	t.Setenv("TZ", "Europe/Berlin")
-	script := `echo "$PARLEY_TEST,$OWN,$TZ,$PARLEY_OUT,$TRACEPARENT,$PARLEY_MODE,$PARLEY_TASK_ID"`
+	script := `echo "$PARLEY_TEST,$OWN,$TZ,$PARLEY_OUT,$TRACEPARENT$TRACESTATE,$PARLEY_MODE,$PARLEY_TASK_ID"`
 	for want, o := range map[string]*ExecOptions{
 		"inherited,,Europe/Berlin,,,plain,task-1": nil,
 		"inherited,b,UTC,,,plain,task-1":          {Env: []string{"OWN=a", "OWN=b", "TZ=UTC"}},
@@ -35,29 +36,29 @@ func TestExecEnvironment(t *testing.T) {
 }
 
 func TestExecPassesTheTraceOn(t *testing.T) {
-	const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	const trace, state = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "rojo=1,congo=2"
 	for script, c := range map[string]*command{
-		"plain": shell(nil, `echo $TRACEPARENT`),
-		"lines": speaker(nil, `read -r l; l=${l#*'"traceparent":"'}; echo '{"type":"artifact","text":"'"${l%%\"*}"'"}'`),
+		"plain": shell(nil, `echo $TRACEPARENT $TRACESTATE`),
+		"lines": speaker(nil, `read -r l; p=${l#*'"traceparent":"'}; s=${l#*'"tracestate":"'}; echo '{"type":"artifact","text":"'"${p%%\"*} ${s%%\"*}"'"}'`),
 	} {
-		h := &tracedHost{newHost(""), trace}
+		h := &tracedHost{newHost(""), trace, state}
 		if err := c.Run(t.Context(), NewTurn(h)); err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.TrimSpace(h.text(t)); got != trace {
-			t.Errorf("%s: %q, want %q", script, got, trace)
+		if got := strings.TrimSpace(h.text(t)); got != trace+" "+state {
+			t.Errorf("%s: %q, want %q and %q", script, got, trace, state)
 		}
 	}
 }
 
 type tracedHost struct {
 	*fakeHost
-	trace string
+	trace, state string
 }
 
 func (h *tracedHost) Caller() a2a.Caller {
 	c := h.fakeHost.Caller()
-	c.Trace = h.trace
+	c.Trace, c.TraceState = h.trace, h.state
 	return c
 }
 

@@ -41,6 +41,7 @@ type told struct {
 	Metadata    a2a.JSON     `json:"metadata,omitempty"`
 	Accepted    []string     `json:"accepted,omitempty"`
 	Traceparent string       `json:"traceparent,omitempty"`
+	Tracestate  string       `json:"tracestate,omitempty"`
 	In          string       `json:"in,omitempty"`
 	Out         string       `json:"out,omitempty"`
 

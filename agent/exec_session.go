@@ -137,7 +137,7 @@ func (s *session) message() *told {
 	l := &told{
 		Type: "message", Parley: linesVersion, Task: task.ID, Context: task.ContextID, Attempt: s.attempt(),
 		Caller: &toldCaller{caller.Subject, caller.Tenant}, Message: m, Metadata: s.t.Metadata(), Accepted: s.t.AcceptedOutputModes(),
-		Traceparent: caller.Trace,
+		Traceparent: caller.Trace, Tracestate: caller.TraceState,
 	}
 	words, _ := messageText(m, s.f != nil)
 	l.Text = &words

@@ -38,6 +38,8 @@ type KeySpec struct {
 var KeyRoles = map[string][]string{
 	"operator": {a2a.ScopeTasksReadAll, a2a.ScopeTasksCancelAll},
 	"auditor":  {a2a.ScopeTasksReadAll},
+	"admin":    {a2a.ScopeAdminRead, a2a.ScopeAdminWrite},
+	"metrics":  {a2a.ScopeMetricsRead},
 }
 
 // APIKey is what is known of a key. Times have the precision of seconds.

@@ -86,7 +86,7 @@ func TestKeysThatCannotBeMade(t *testing.T) {
 		{KeySpec{Scopes: []string{"two words"}}, "cannot be a scope"},
 		{KeySpec{Scopes: []string{"ü"}}, "cannot be a scope"},
 		{KeySpec{Scopes: []string{`"`}}, "cannot be a scope"},
-		{KeySpec{Roles: []string{"root"}}, "auditor, operator"},
+		{KeySpec{Roles: []string{"root"}}, "auditor, metrics, operator"},
 		{KeySpec{Expires: time.Now().Add(-time.Second)}, "expired"},
 		{KeySpec{Subject: "a\nb"}, "subject"},
 		{KeySpec{Tenant: " a"}, "tenant"},

@@ -1,4 +1,4 @@
-// Package auth says who calls, and signs agent cards and verifies their signatures.
+// Package auth says who calls, signs in, and signs agent cards and verifies their signatures.
 //
 // # Who calls
 //
@@ -13,6 +13,15 @@
 //
 // Errors of a Guard are for callers. Those of a Method are for operators; test
 // them for ErrCredentials, and those of Keys for ErrNoKey.
+//
+// # Signing in
+//
+// The other side of it: an OAuth gets tokens for the agent of a card.
+//
+//	o, err := auth.NewOAuth(ctx, card, auth.OAuthSchemes(card)[0], &auth.OAuthOptions{ClientID: "my-app"})
+//	session, err := o.Device(ctx, func(c auth.DeviceCode) { fmt.Println(c.URL, c.Code) })
+//
+// What a server refused is an *OAuthError.
 //
 // # Signed cards
 //

@@ -55,6 +55,12 @@ func NewOIDC(issuer string, audiences []string, o *TokenOptions) (*OIDC, error) 
 	return &OIDC{t}, nil
 }
 
+// Reach asks the issuer for its keys, once, and says why there are none.
+func (i *OIDC) Reach(ctx context.Context) error {
+	_, err := i.keys.load(ctx)
+	return err
+}
+
 // Scheme describes the method by the address of the issuer's discovery document.
 func (i *OIDC) Scheme() (string, *a2a.SecurityScheme) {
 	return i.name, &a2a.SecurityScheme{OpenIDConnect: &a2a.OpenIDConnectSecurityScheme{

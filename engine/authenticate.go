@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/telemetry"
 )
 
 func (h *host) Authenticate(ctx context.Context, prompt []*a2a.Part, wait func(context.Context) error) (*a2a.Message, error) {
@@ -34,6 +35,7 @@ func (h *host) Authenticate(ctx context.Context, prompt []*a2a.Part, wait func(c
 		o.auth.heard = true
 		o.mu.Unlock()
 	}()
+	var waiting asking
 	for asked := false; ; {
 		o.mu.Lock()
 		if o.phase == phaseClosed || o.phase == phaseYielding || o.draft.state.Terminal() {
@@ -43,6 +45,7 @@ func (h *host) Authenticate(ctx context.Context, prompt []*a2a.Part, wait func(c
 		}
 		if m := o.auth.take(name); m != nil {
 			o.mu.Unlock()
+			waiting.answered(nil)
 			return m, nil
 		}
 		if !asked {
@@ -60,10 +63,14 @@ func (h *host) Authenticate(ctx context.Context, prompt []*a2a.Part, wait func(c
 		}
 		wake := o.wake.wait()
 		o.mu.Unlock()
+		if waiting.at.IsZero() {
+			waiting = o.asks(telemetry.EventAuthenticate)
+		}
 		select {
 		case <-wake:
 		case err := <-waited:
 			running = false
+			waiting.answered(nil)
 			return o.authorized(name, err)
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)

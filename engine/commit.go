@@ -92,7 +92,7 @@ func (o *owner) prepare(records []record, yields bool) *flight {
 	a := f.append
 	a.After, a.Epoch = o.saved.last, o.saved.epoch
 	a.Entries = slices.Grow(f.few[:0], len(records))
-	canceling := o.saved.canceled
+	canceling, was := o.saved.canceled, o.saved.row.State
 	if o.e.outbox != nil && a.After > 0 && a2a.TaskState(o.saved.row.State).Terminal() {
 		a.Pushes = o.revived()
 	}
@@ -120,6 +120,7 @@ func (o *owner) prepare(records []record, yields bool) *flight {
 		}
 	}
 	state := a2a.TaskState(o.saved.row.State)
+	f.news = o.saved.row.State != was || a.After == 0
 	// A task that waits for its client and is to be canceled wants a process,
 	// too: one that is lost now leaves it to the next. So does one whose agent
 	// watches for an authorization.
@@ -159,10 +160,14 @@ func (o *owner) settle(err error) bool {
 		o.kept()
 		return true
 	}
+	o.e.meters.committed(o, f)
 	o.saved.last = f.records[len(f.records)-1].entry.Seq
 	o.saved.epoch = f.append.Row.Epoch
 	if r := &f.append.Row; r.Active && r.Node == "" {
 		o.e.waits()
+	}
+	if f.news && o.e.observer != nil {
+		o.e.observer.TaskChanged(&f.append.Row)
 	}
 
 	var few [4]sized

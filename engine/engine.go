@@ -14,7 +14,9 @@ import (
 	"github.com/parley-a2a/parley/engine/internal/outbox"
 	"github.com/parley-a2a/parley/engine/internal/place"
 	"github.com/parley-a2a/parley/internal/budget"
+	"github.com/parley-a2a/parley/internal/telemetry"
 	"github.com/parley-a2a/parley/store"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // Engine is an a2a.Service over an agent and a store, or several over one store:
@@ -33,9 +35,11 @@ type Engine struct {
 	admission place.Admission
 	taker     *taker
 	health    *storeHealth
+	meters    *meters // nil: nothing is measured
 	crowd     crowd
 	weights   *budget.Budget // of the tasks at work; nil without
 	parked    parked
+	tracer    trace.Tracer // nil: nothing is traced
 
 	replacing sync.Mutex // held by Replace
 	roster    atomic.Pointer[roster]
@@ -54,7 +58,8 @@ type Engine struct {
 	owners  map[store.Key]*owner
 	drained bool // no new work
 
-	peers *peers // nil: no other process has this store; set at start, then constant
+	peers    *peers   // nil: no other process has this store; set at start, then constant
+	observer Observer // nil: nobody; set before Run, then constant
 
 	tokenKey lazyKey
 	letters  *place.Duty    // of sending dead letters again
@@ -118,6 +123,7 @@ func newEngine(st store.Store, agents []Hosted, o *Options, several bool) (*Engi
 		stop:     stop,
 		taker:    newTaker(),
 		health:   newStoreHealth(o.Logger),
+		meters:   newMeters(o, st),
 		weights:  o.newWork(),
 		draining: make(chan struct{}),
 		topics:   map[store.Key]*topic{},
@@ -125,6 +131,9 @@ func newEngine(st store.Store, agents []Hosted, o *Options, several bool) (*Engi
 		mailHint: make(chan struct{}, 1),
 	}
 	e.service.e = e
+	if o.TracerProvider != nil {
+		e.tracer = telemetry.Tracer(o.TracerProvider)
+	}
 	e.parked.most, e.parked.hint = maxParked, make(chan struct{}, 1)
 	e.admission.Capacity, e.admission.TakeUp = o.Capacity, o.TakeUp
 	e.admission.Counts, e.admission.Log = several, e.log
@@ -163,6 +172,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		e.drain()
 		return fmt.Errorf("register with the store: %w", err)
 	}
+	defer e.meters.observe(e)()
 	// These go on until the last append.
 	var pulse sync.WaitGroup
 	live, die := context.WithCancel(context.WithoutCancel(ctx))

@@ -54,6 +54,7 @@ type memoCaller struct {
 	Extensions []string `json:"extensions,omitempty"`
 	Hops       int      `json:"hops,omitempty"`
 	Trace      string   `json:"trace,omitempty"`
+	TraceState string   `json:"traceState,omitempty"`
 }
 
 // memoCancel is the wish to cancel a task.
@@ -116,7 +117,7 @@ func sendMemo(a *access, req *a2a.SendMessageRequest, id *again.Identity) *memoS
 	c := a.caller
 	s := &memoSend{
 		Scope:   keyMemo(a.scope),
-		Caller:  memoCaller{[]byte(c.Subject), []byte(c.Tenant), c.Scopes, c.Via, c.Extensions, c.Hops, c.Trace},
+		Caller:  memoCaller{[]byte(c.Subject), []byte(c.Tenant), c.Scopes, c.Via, c.Extensions, c.Hops, c.Trace, c.TraceState},
 		Request: req.AppendJSON(nil),
 		Legacy:  req.Legacy,
 		Digest:  id.Digest[:],
@@ -141,7 +142,7 @@ func (s *memoSend) request(e *Engine) (*access, *a2a.SendMessageRequest, *again.
 	c := s.Caller
 	a := &access{scope: s.Scope.key(), caller: a2a.Caller{
 		Subject: string(c.Subject), Tenant: string(c.Tenant), Scopes: c.Scopes,
-		Via: c.Via, Extensions: c.Extensions, Hops: c.Hops, Trace: c.Trace,
+		Via: c.Via, Extensions: c.Extensions, Hops: c.Hops, Trace: c.Trace, TraceState: c.TraceState,
 	}}
 	id := again.Named(a.scope, req, again.Digest(s.Digest), s.Window)
 	for _, name := range s.Names {

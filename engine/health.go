@@ -75,6 +75,7 @@ func (e *Engine) wrote(err error) {
 			e.health.end()
 		}
 	case !slices.ContainsFunc(refused, func(r error) bool { return errors.Is(err, r) }):
+		e.meters.storeFailed(err)
 		e.health.begin(err)
 	}
 }

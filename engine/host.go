@@ -13,6 +13,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/telemetry"
 )
 
 // host is an owner as its agent sees it.
@@ -33,7 +34,12 @@ func (h *host) Metadata() a2a.JSON    { return h.first().from.metadata }
 // Caller has the tenant of the task, also where the request named it and not the
 // credentials: after a restart nothing else is known.
 func (h *host) Caller() a2a.Caller {
-	c := h.first().from.caller
+	h.mu.Lock()
+	c, run := h.turn.messages[0].from.caller, h.tracing.text
+	h.mu.Unlock()
+	if run.parent != "" {
+		c.Trace, c.TraceState = run.parent, run.state
+	}
 	_, c.Tenant = AgentOf(h.key.Tenant)
 	return c
 }
@@ -170,6 +176,7 @@ func (h *host) Next(ctx context.Context, prompt []*a2a.Part) (*a2a.Message, erro
 	o.parking.asking++
 	o.mu.Unlock()
 	defer o.answered()
+	var wait asking
 	for asked := false; ; {
 		o.mu.Lock()
 		if o.phase == phaseClosed || o.phase == phaseYielding || o.draft.state.Terminal() {
@@ -181,6 +188,7 @@ func (h *host) Next(ctx context.Context, prompt []*a2a.Part) (*a2a.Message, erro
 			o.turn.taken++
 			p.decided()
 			o.mu.Unlock()
+			wait.answered(p)
 			return p.message, nil
 		}
 		if !asked {
@@ -192,6 +200,9 @@ func (h *host) Next(ctx context.Context, prompt []*a2a.Part) (*a2a.Message, erro
 		}
 		wake := o.wake.wait()
 		o.mu.Unlock()
+		if wait.at.IsZero() {
+			wait = o.asks(telemetry.EventAsk)
+		}
 		select {
 		case <-wake:
 		case <-ctx.Done():
@@ -216,10 +227,19 @@ func (h *host) Step(ctx context.Context, name string, fn func(context.Context) (
 	if i >= maxSteps {
 		return nil, fmt.Errorf("engine: more than %d steps have the name %q", maxSteps, name)
 	}
+	ctx, traced := o.traceStep(ctx, name, i, result != nil)
 	if result != nil {
+		traced(nil)
+		o.e.meters.step(ctx, o, "replayed")
 		return result, nil
 	}
 	result, err := o.step(ctx, name, fn)
+	traced(err)
+	if err == nil {
+		o.e.meters.step(ctx, o, "done")
+	} else {
+		o.e.meters.step(ctx, o, "failed")
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if err == nil {

@@ -66,6 +66,7 @@ type role struct {
 	gate     gate
 	declared agent.Lost
 	extended func(context.Context, a2a.Caller) (*a2a.AgentCard, error)
+	title    title
 	player   *player
 }
 
@@ -105,7 +106,7 @@ func newRoster(agents []Hosted, before *roster, push bool) (*roster, error) {
 		if strings.ContainsRune(h.Name, mark) {
 			return nil, fmt.Errorf("engine: %q is no name of an agent", h.Name)
 		}
-		is := &role{gate: newGate(h.Card), declared: agent.LostBy(h.Agent), extended: h.ExtendedCard}
+		is := &role{gate: newGate(h.Card), declared: agent.LostBy(h.Agent), extended: h.ExtendedCard, title: newTitle(h.Card.Name, h.Card.Version, agent.KindOf(h.Agent))}
 		is.gate.push = is.gate.push && push
 		if was := before.of(h.Name); was != nil && same(was.player.agent, h.Agent) {
 			is.player = was.player

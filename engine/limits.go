@@ -6,6 +6,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/engine/internal/place"
+	"github.com/parley-a2a/parley/internal/telemetry/metrics"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -54,8 +55,8 @@ func scopeOf(k store.Key) store.Key {
 	return k
 }
 
-func errBusy(format string, most int) error {
-	return &a2a.Error{Code: a2a.CodeRateLimited, Message: fmt.Sprintf(format, most), RetryAfter: retryRunning}
+func errBusy(cause error, format string, most int) error {
+	return &a2a.Error{Code: a2a.CodeRateLimited, Message: fmt.Sprintf(format, most), RetryAfter: retryRunning, Cause: cause}
 }
 
 // askLocked asks whether the task may be at work here because of a message. must is
@@ -72,9 +73,9 @@ func (o *owner) askLocked(p *post, must bool) (here bool, _ error) {
 	case place.Wait:
 		return false, nil
 	case place.OwnerFull:
-		return false, errBusy("you have %d tasks at work, the most that one caller may have; wait until one is over, or cancel it", o.e.limits.Load().RunningPerOwner)
+		return false, errBusy(metrics.LimitRunningPerCaller, "you have %d tasks at work, the most that one caller may have; wait until one is over, or cancel it", o.e.limits.Load().RunningPerOwner)
 	default:
-		return false, errBusy("this agent has %d tasks at work, the most that it takes; try again later", o.e.limits.Load().Running)
+		return false, errBusy(metrics.LimitRunning, "this agent has %d tasks at work, the most that it takes; try again later", o.e.limits.Load().Running)
 	}
 }
 

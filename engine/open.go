@@ -91,6 +91,7 @@ func (o *owner) openLocked(b *birth) {
 	p.entry = &said.message
 	o.turn = turnState{messages: append(o.begun.messages[:0], p)}
 	o.draft.messages = 1
+	o.tracing.first = textOf(&p.from.caller)
 	o.loop.create = time.Now().Add(b.create)
 }
 

@@ -6,8 +6,11 @@ import (
 	"log/slog"
 	"time"
 
+	"go.opentelemetry.io/otel/metric"
+
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/budget"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // Options adjusts an Engine. A nil *Options means all defaults.
@@ -15,6 +18,10 @@ type Options struct {
 	// Logger gets what operators should know: failed runs, store trouble,
 	// take-overs. Nil discards.
 	Logger *slog.Logger
+	// MeterProvider measures tasks, runs, commits and webhooks: docs/observability.md
+	// has the metrics. It may be called with locks of the engine's stores held, and must
+	// not call the engine. Nil measures nothing.
+	MeterProvider metric.MeterProvider
 	// CreateAfter is how long an agent may think before its task comes into
 	// being; a direct answer within that time leaves no task. Zero means
 	// 100 ms. With ReturnImmediately a tenth of it counts.
@@ -94,6 +101,13 @@ type Options struct {
 	// must not be changed afterwards; nil where there is none for it. Nil: none
 	// configured.
 	ExtendedCard func(context.Context, a2a.Caller) (*a2a.AgentCard, error)
+	// TracerProvider makes the spans of agents' runs and steps. Nil: nothing is
+	// traced. The context of a run has the provider, too, in its span.
+	TracerProvider trace.TracerProvider
+	// TraceContent writes what clients and agents say into the spans of runs, as
+	// gen_ai.input.messages and gen_ai.output.messages; agents that call models do
+	// the same (telemetry.Content). It is private as a rule.
+	TraceContent bool
 }
 
 // filled is a copy of o, which may be nil, with the defaults.

@@ -21,6 +21,7 @@ func (e *Engine) newOutbox() *outbox.Outbox {
 		DeadAfter: e.opts.DeadAfter,
 		Notifier:  e.opts.Push,
 		Log:       e.log,
+		Tracer:    e.tracer,
 		Memory:    e.opts.Memory.Part(4),
 		Now:       e.nodes.Now,
 		Caller:    scopeOf,
@@ -37,6 +38,12 @@ func (e *Engine) newOutbox() *outbox.Outbox {
 		},
 		SendsLetters: e.letters.Serves,
 		Wrote:        e.wrote,
+		Notified:     e.meters.notified,
+		Advanced: func(all []store.Advance) {
+			if e.observer != nil {
+				e.observer.Advanced(all)
+			}
+		},
 	})
 }
 

@@ -54,6 +54,7 @@ type owner struct {
 	succession succession
 	mem        footprint
 	adm        admission
+	tracing    tracing
 	parking    parking
 }
 
@@ -96,6 +97,7 @@ type turnContext struct {
 type flight struct {
 	append  *store.Append
 	records []record
+	news    bool                    // the task is new, or in another state behind it
 	pended  []record                // records, if nothing is behind them: the array can be used again
 	sealed  *a2a.Task               // the task behind records, if they end it
 	size    int                     // of records, in bytes
@@ -127,10 +129,17 @@ func (e *Engine) newOwner(key store.Key, contextID string) *owner {
 }
 
 func (o *owner) log() *slog.Logger {
+	about := append(make([]any, 0, 10), "task", o.key.ID, "context", o.contextID)
 	if name, _ := AgentOf(o.key.Tenant); name != "" {
-		return o.e.log.With("task", o.key.ID, "agent", name)
+		about = append(about, "agent", name)
 	}
-	return o.e.log.With("task", o.key.ID)
+	if o.key.Owner != "" {
+		about = append(about, "caller", o.key.Owner)
+	}
+	if id := o.tracing.id.Load(); id != nil {
+		about = append(about, "trace_id", *id)
+	}
+	return o.e.log.With(about...)
 }
 
 // nudge tells the goroutine that there is something to do.

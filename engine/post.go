@@ -37,7 +37,8 @@ type from struct {
 	caller      a2a.Caller
 	accepted    []string
 	metadata    a2a.JSON
-	credentials bool // the message was, and is not kept
+	credentials bool   // the message was, and is not kept
+	call        string // that waits for the task, if it is traced: see a2a.Received.Call
 }
 
 // received is the part of from that is kept in the log.
@@ -47,7 +48,7 @@ func (f *from) received() *a2a.Received {
 	}
 	return &a2a.Received{
 		AcceptedOutputModes: f.accepted, Extensions: f.caller.Extensions, Metadata: f.metadata,
-		Hops: f.caller.Hops, Trace: f.caller.Trace, Credentials: f.credentials,
+		Hops: f.caller.Hops, Trace: f.caller.Trace, TraceState: f.caller.TraceState, Credentials: f.credentials, Call: f.call,
 	}
 }
 
@@ -58,7 +59,8 @@ func recall(key store.Key, r *a2a.Received) from {
 	f := from{caller: a2a.Caller{Subject: key.Owner, Tenant: tenant}}
 	if r != nil {
 		f.caller.Extensions, f.accepted, f.metadata = r.Extensions, r.AcceptedOutputModes, r.Metadata
-		f.caller.Hops, f.caller.Trace, f.credentials = r.Hops, r.Trace, r.Credentials
+		f.caller.Hops, f.caller.Trace, f.caller.TraceState, f.credentials = r.Hops, r.Trace, r.TraceState, r.Credentials
+		f.call = r.Call
 	}
 	return f
 }

@@ -285,6 +285,9 @@ func (e *Engine) obtain(ctx context.Context, n int, due *bool, drawn bool, call 
 	}
 	t.mu.Unlock()
 	for i := range rows {
+		if !drawn {
+			e.meters.tookOver(ctx, rows[i].Key)
+		}
 		if e.revive(ctx, &rows[i], drawn) {
 			slots++
 		}

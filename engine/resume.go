@@ -69,6 +69,9 @@ func (o *owner) load(ctx context.Context, drawn bool, patience time.Duration) er
 		work.add(en)
 		o.mem.weight += weight(en)
 		o.out.last, behind = en.Time, en.Kind
+		if r := en.Received; r != nil && o.tracing.first.parent == "" {
+			o.tracing.first = spanText{r.Trace, r.TraceState}
+		}
 		if rec.Turn == 0 || en.Seq < rec.Turn {
 			continue
 		}
@@ -124,6 +127,7 @@ func (e *Engine) inherit(ctx context.Context, k store.Key) (*store.Record, error
 		var row *store.Row
 		switch row, err = e.store.Take(ctx, e.node, e.nodes.DeadBefore(), k); {
 		case err == nil:
+			e.meters.tookOver(ctx, k)
 			rec.Row = *row
 		case errors.Is(err, store.ErrNotFound):
 			// It was claimed in between, or has another process that lives.
@@ -175,6 +179,9 @@ func (o *owner) resumeLocked(interrupted bool) error {
 	if declared.Runs > 0 {
 		limit = int32(declared.Runs)
 	}
+	if interrupted {
+		o.traceLostLocked()
+	}
 	switch {
 	case o.turn.canceling:
 		return o.emitLocked(o.status(a2a.TaskStateCanceled, nil))
@@ -193,6 +200,7 @@ func (o *owner) resumeLocked(interrupted bool) error {
 		return o.emitLocked(o.status(a2a.TaskStateFailed, words(interruptions(lost))))
 	}
 	o.enterLocked(phaseResting)
+	o.tracing.takenOver = interrupted
 	if lost > 1 { // once is an accident
 		o.adm.rest = backoff(int(lost)-2, maxRest)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/budget"
+	"github.com/parley-a2a/parley/internal/telemetry"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -27,6 +28,7 @@ func (s *service) SendMessage(ctx context.Context, req *a2a.SendMessageRequest) 
 		return nil, err
 	}
 	defer d.leave(e)
+	d.traceReplay(ctx)
 	conf := req.Configuration
 	if conf == nil {
 		conf = &a2a.SendMessageConfiguration{}
@@ -70,6 +72,7 @@ func (s *service) SendStreamingMessage(ctx context.Context, req *a2a.SendMessage
 			return
 		}
 		defer d.leave(e)
+		d.traceReplay(ctx)
 		if reply := d.post.reply; reply != nil {
 			yield(&a2a.StreamResponse{Message: reply, More: true}, nil)
 			return
@@ -161,6 +164,9 @@ func (e *Engine) deliverNew(ctx context.Context, a *access, req *a2a.SendMessage
 		if c.ReturnImmediately {
 			b.create /= 10
 		}
+	}
+	if e.tracer != nil && (req.Configuration == nil || !req.Configuration.ReturnImmediately || s.stream) {
+		f.call = telemetry.Call(ctx)
 	}
 	if b.taskOnly {
 		// There is nothing to wait for, but a quick agent is worth a moment:

@@ -155,6 +155,9 @@ func (o *owner) startLocked() {
 		return
 	}
 	o.out.used = true
+	if o.e.meters != nil {
+		o.adm.why, o.adm.stood = o.causeLocked()
+	}
 	o.turn.taken = 1 // the message that began the turn
 	o.turn.messages[0].decided()
 	o.turn.steps.again()
@@ -174,14 +177,18 @@ func (o *owner) runAgent(p *player) {
 	}()
 	grow()
 	err := errNoReturn
+	ctx := o.traceRun(o.ctx.Context)
+	ended := o.e.meters.began(ctx, o)
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
 		}
+		o.endRun(err)
+		ended(err)
 		o.inbox.finish(err)
 	}()
 	h := (*host)(o)
-	err = p.agent.Run(a2a.WithCaller(o.ctx.Context, h.Caller()), agent.NewTurn(h))
+	err = p.agent.Run(a2a.WithCaller(ctx, h.Caller()), agent.NewTurn(h))
 }
 
 var errNoReturn = errors.New("the agent's goroutine ended without returning")

@@ -287,3 +287,24 @@ func (m *Memory) LivePushes(ctx context.Context, node string, after int64, limit
 	slices.SortFunc(found, func(a, b PushState) int { return cmp.Compare(a.At, b.At) })
 	return found[:min(len(found), limit)], err
 }
+
+// AllPushes returns up to limit push configs of all tasks and nodes, live or not, in
+// the order of LivePushes. It is for operators; drivers have it, too.
+func (m *Memory) AllPushes(ctx context.Context, after int64, limit int) ([]PushState, error) {
+	if err := CheckLimit(limit); err != nil {
+		return nil, err
+	}
+	var found []PushState
+	err := m.read(ctx, func(d *memory) error {
+		for _, t := range d.tasks {
+			for id, p := range t.pushes {
+				if t.places[id] > after {
+					found = append(found, PushState{p.clone(), t.row.Last, t.places[id]})
+				}
+			}
+		}
+		return nil
+	})
+	slices.SortFunc(found, func(a, b PushState) int { return cmp.Compare(a.At, b.At) })
+	return found[:min(len(found), limit)], err
+}

@@ -44,6 +44,27 @@ type Nodes interface {
 	Take(ctx context.Context, node string, deadBefore time.Time, k Key) (*Row, error)
 }
 
+// NodeState is what is known of a node.
+type NodeState struct {
+	Name string
+	Beat time.Time // the last one; zero where it left before it had beaten
+	Left bool      // in good order
+}
+
+// AllNodes returns the nodes that are registered or left and are not forgotten yet,
+// by name. It is for operators; drivers have it, too.
+func (m *Memory) AllNodes(ctx context.Context) ([]NodeState, error) {
+	var found []NodeState
+	err := m.read(ctx, func(d *memory) error {
+		for name, n := range d.nodes {
+			found = append(found, NodeState{name, n.beat, n.left})
+		}
+		return nil
+	})
+	slices.SortFunc(found, func(a, b NodeState) int { return cmp.Compare(a.Name, b.Name) })
+	return found, err
+}
+
 // Beat implements Store.
 func (m *Memory) Beat(ctx context.Context, node string, now time.Time) error {
 	return m.write(ctx, func(d *memory) { d.nodes[node] = memoryNode{beat: Milli(now)} })

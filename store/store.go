@@ -112,6 +112,21 @@ type Stats struct {
 	Entries int64 // log entries in them
 }
 
+// Commit is one transaction of appends, as it went.
+type Commit struct {
+	Appends int           // that shared it
+	Entries int           // log entries that it wrote
+	Took    time.Duration // all of it
+	Sync    time.Duration // of it for the COMMIT, which waits for the disk
+}
+
+// Metered is a Store that tells how its transactions of appends go.
+type Metered interface {
+	// OnCommit has f called after each transaction that succeeded, by the goroutine that
+	// writes: what f does, all appends wait for. It takes the place of the f before.
+	OnCommit(f func(Commit))
+}
+
 // Do appends and waits for the outcome. If ctx ends first, the append may
 // still happen.
 func Do(ctx context.Context, s Log, a *Append) error {

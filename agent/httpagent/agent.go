@@ -132,10 +132,13 @@ type run struct {
 	room      room
 }
 
+// Kind is for agent.KindOf.
+func (a *Agent) Kind() string { return "http" }
+
 // Run implements agent.Agent.
 func (a *Agent) Run(ctx context.Context, t *agent.Turn) error {
 	r := &run{a: a, t: t, task: t.Task(), artifacts: artifacts{t: t}, room: room(a.opts.maxOutput())}
-	r.log = a.opts.logger().With("task", r.task.ID)
+	r.log = t.Log(a.opts.logger())
 	r.id, r.before = turnIDs(t, r.task)
 	err := r.converse(ctx)
 	if b, ok := isBad(err); ok {

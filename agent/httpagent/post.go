@@ -16,8 +16,11 @@ import (
 	"time"
 	"unicode"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/telemetry"
 )
 
 // again is why a request may be made again.
@@ -54,7 +57,7 @@ func (r *run) post(ctx context.Context, x *exchange, m *a2a.Message) (record, er
 	p := &poster{run: r, x: x, body: body}
 	var busy time.Time // since when it has been
 	for tries := 1; ; tries++ {
-		rec, err := p.try(ctx)
+		rec, err := p.traced(ctx, tries)
 		if ctx.Err() != nil {
 			return record{}, context.Cause(ctx)
 		}
@@ -103,6 +106,38 @@ type poster struct {
 	x    *exchange
 	body []byte
 	last string // id of the last event of a stream
+
+	// of the request at hand, for its span
+	status  int    // 0: there was no answer
+	failure string // of the network; "" if there was none
+}
+
+// traced is try, in a client's span.
+func (p *poster) traced(ctx context.Context, tries int) (record, error) {
+	ctx, span := telemetry.Start(ctx, telemetry.SpanHTTP, trace.SpanKindClient)
+	defer span.End()
+	p.status, p.failure = 0, ""
+	rec, err := p.try(ctx)
+	if !span.IsRecording() {
+		return rec, err
+	}
+	span.SetAttributes(append(telemetry.Server(p.a.url), telemetry.HTTPMethod.String(http.MethodPost), telemetry.URL(p.a.url))...)
+	if tries > 1 {
+		span.SetAttributes(telemetry.HTTPResend.Int(tries - 1))
+	}
+	if p.status != 0 {
+		span.SetAttributes(telemetry.HTTPStatus.Int(p.status))
+	}
+	if err != nil && err != errOver {
+		telemetry.Fail(span, err)
+		switch {
+		case p.failure != "":
+			span.SetAttributes(telemetry.ErrorType.String(p.failure))
+		case p.status >= 300:
+			span.SetAttributes(telemetry.ErrorType.String(strconv.Itoa(p.status)))
+		}
+	}
+	return rec, err
 }
 
 // try makes the request once.
@@ -120,12 +155,13 @@ func (p *poster) try(ctx context.Context) (record, error) {
 	if err != nil {
 		return record{}, agent.Public("the request could not be made", bare(err))
 	}
-	req.Header = p.header(p.x, p.last)
+	req.Header = p.header(ctx, p.x, p.last)
 	res, err := p.a.client.Do(req)
 	if err != nil {
 		return record{}, p.lost(ctx, err, "the service cannot be reached")
 	}
 	defer res.Body.Close()
+	p.status = res.StatusCode
 	switch {
 	case res.StatusCode == http.StatusAccepted:
 		return p.accepted(res)
@@ -194,10 +230,13 @@ func (p *poster) read(ctx context.Context, from io.Reader) ([]byte, error) {
 
 // lost says what follows on an error of the network.
 func (p *poster) lost(ctx context.Context, err error, reason string) error {
+	p.failure = "connection_broken"
 	switch cause := context.Cause(ctx); {
 	case cause == errTimeout, cause == errIdle:
+		p.failure = "timeout"
 		return agent.Public(cause.Error(), bare(err)) // a patient service may take this long, and no longer
 	case cause != nil:
+		p.failure = "canceled"
 		return cause
 	}
 	var cert *tls.CertificateVerificationError

@@ -21,7 +21,7 @@ func TestRequest(t *testing.T) {
 	})
 	first := w.task("first")
 	const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-	ctx := a2a.WithCaller(t.Context(), a2a.Caller{Trace: trace})
+	ctx := a2a.WithCaller(t.Context(), a2a.Caller{Trace: trace, TraceState: "rojo=1"})
 	req := message("second")
 	req.Message.ContextID = first.ContextID
 	req.Message.Metadata = a2a.JSON(`{"m":1}`)
@@ -46,7 +46,7 @@ func TestRequest(t *testing.T) {
 		t.Errorf("history %q", got)
 	}
 	for name, want := range map[string]string{
-		"Authorization": "Bearer hush", "X-Team": "blue", "Traceparent": trace, "Parley-Attempt": "1", "Content-Type": "application/json", "User-Agent": "Parley",
+		"Authorization": "Bearer hush", "X-Team": "blue", "Traceparent": trace, "Tracestate": "rojo=1", "Parley-Attempt": "1", "Content-Type": "application/json", "User-Agent": "Parley",
 	} {
 		if got := p.Request.Header.Get(name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/telemetry"
 )
 
 // request is the body of a POST. It is the same on every run, as strict services
@@ -91,7 +92,7 @@ func (r *run) body(ctx context.Context, x *exchange, m *a2a.Message) ([]byte, er
 
 // header returns the headers of an exchange's request. last is the id of the last
 // event of a stream that goes on.
-func (r *run) header(x *exchange, last string) http.Header {
+func (r *run) header(ctx context.Context, x *exchange, last string) http.Header {
 	h := http.Header{}
 	for name, value := range r.a.opts.headers() {
 		h.Set(name, value.Reveal())
@@ -110,9 +111,7 @@ func (r *run) header(x *exchange, last string) http.Header {
 	}
 	h.Set("Idempotency-Key", key)
 	h.Set("Parley-Attempt", strconv.Itoa(r.t.Attempt()))
-	if trace := r.t.Caller().Trace; trace != "" {
-		h.Set("Traceparent", trace)
-	}
+	telemetry.Inject(ctx, h)
 	if last != "" {
 		h.Set("Last-Event-ID", last)
 	}

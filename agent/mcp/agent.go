@@ -35,6 +35,9 @@ func (a *Agent) Close() error { return a.tools.Close() }
 // Refresh is that of Tools; the card is another one then.
 func (a *Agent) Refresh(ctx context.Context) error { return a.tools.Refresh(ctx) }
 
+// Kind is for agent.KindOf.
+func (a *Agent) Kind() string { return "mcp" }
+
 // Run calls the tool that the message names.
 func (a *Agent) Run(ctx context.Context, t *agent.Turn) error {
 	l, err := a.tools.listed(ctx, false)

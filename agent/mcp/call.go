@@ -12,8 +12,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/parley-a2a/parley/a2a"
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/telemetry"
 )
 
 // caller is for whom a call is made. Its methods are called in the goroutine that
@@ -128,13 +130,23 @@ func unsent(err error) bool {
 	return errors.As(err, new(*connectError)) || errors.Is(err, mcp.ErrSessionMissing) || errors.As(err, &op) && op.Op == "dial"
 }
 
-// tryCall calls a tool on one session.
+// tryCall calls a tool on one session, in a client's span.
 func (t *Tools) tryCall(ctx context.Context, p *mcp.CallToolParams, once bool, who caller) (*mcp.CallToolResult, error) {
 	s, err := t.take(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer t.leave(s)
+	ctx, span := telemetry.Start(ctx, telemetry.SpanCallTool+" "+p.Name, trace.SpanKindClient)
+	defer span.End()
+	res, err := t.callOn(ctx, s, p, once, who)
+	if span.IsRecording() {
+		t.describe(ctx, span, s, p, res, err)
+	}
+	return res, err
+}
+
+func (t *Tools) callOn(ctx context.Context, s *session, p *mcp.CallToolParams, once bool, who caller) (*mcp.CallToolResult, error) {
 	c := &call{asks: make(chan *question), hint: make(chan struct{}, 1), over: make(chan struct{}), done: make(chan struct{})}
 	defer close(c.over)
 	token := t.begin(s, c)
@@ -146,8 +158,11 @@ func (t *Tools) tryCall(ctx context.Context, p *mcp.CallToolParams, once bool, w
 		params.Meta = mcp.Meta{}
 	}
 	params.Meta[metaLogLevel] = "info"
-	if trace := a2a.CallerFrom(ctx).Trace; trace != "" {
-		params.Meta["traceparent"] = trace
+	if parent, state := telemetry.Outgoing(ctx); parent != "" { // unprefixed, as the convention for MCP has it
+		params.Meta["traceparent"] = parent
+		if state != "" {
+			params.Meta["tracestate"] = state
+		}
 	}
 	params.SetProgressToken(token)
 
@@ -165,7 +180,7 @@ func (t *Tools) tryCall(ctx context.Context, p *mcp.CallToolParams, once bool, w
 			return err
 		})
 	}()
-	err = t.follow(ctx, lasts, c, once, who)
+	err := t.follow(ctx, lasts, c, once, who)
 	if err == nil {
 		return c.res, answered(c.err)
 	}

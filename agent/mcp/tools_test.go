@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -170,18 +171,18 @@ func TestRequestsStayWithTheServer(t *testing.T) {
 	srv.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
 			if p, ok := r.GetParams().(*mcp.CallToolParamsRaw); ok {
-				trace.Store(p.Meta["traceparent"])
+				trace.Store(fmt.Sprint(p.Meta["traceparent"], " ", p.Meta["tracestate"]))
 			}
 			return next(ctx, method, r)
 		}
 	})
 	tools := newTools(t, Server{URL: h.URL, Headers: map[string]a2a.Secret{"X-Token": "hush"}}, &Options{ConnectTimeout: time.Second})
 	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-	ctx := a2a.WithCaller(t.Context(), a2a.Caller{Trace: parent})
+	ctx := a2a.WithCaller(t.Context(), a2a.Caller{Trace: parent, TraceState: "rojo=1"})
 	if got, err := tools.Call(ctx, "greet", a2a.JSON(`{"name":"Ann"}`)); err != nil || got.Text != "hello Ann" {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if trace.Load() != parent {
+	if trace.Load() != parent+" rojo=1" {
 		t.Errorf("traceparent %v", trace.Load())
 	}
 	redirect.Store(true)

@@ -17,6 +17,7 @@ type answer struct {
 	Usage     usage  `json:"usage,omitzero"`
 	Model     string `json:"model,omitempty"`
 
+	id      string // the endpoint's name for it
 	finish  string // why it ended, "" if that was not said
 	refusal string
 }
@@ -47,6 +48,9 @@ type calling struct {
 
 // add takes a chunk in, and returns the text that is new in it.
 func (s *assembly) add(c *chunk) (string, error) {
+	if c.ID != "" {
+		s.id = short(c.ID, 200)
+	}
 	if c.Model != "" {
 		s.Model = short(c.Model, 200)
 	}

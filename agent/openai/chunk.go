@@ -12,6 +12,7 @@ import (
 // chunk is an event of a stream, or a whole answer: the latter has a message where
 // the former has a delta. What vendors add is ignored.
 type chunk struct {
+	ID      string   `json:"id"`
 	Model   string   `json:"model"`
 	Choices []choice `json:"choices"`
 	Usage   *usage   `json:"usage"`

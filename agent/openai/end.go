@@ -41,7 +41,7 @@ func (r *run) end(ans *answer) error {
 
 // over ends the task with what it took, and why if it did not go well.
 func (r *run) over(state a2a.TaskState, ans *answer, text string) error {
-	if err := r.out.flush(); err != nil && !errors.Is(err, agent.ErrEnded) {
+	if err := errors.Join(r.out.flush(), r.out.artifact.Join()); err != nil && !errors.Is(err, agent.ErrEnded) {
 		return err
 	}
 	meta := map[string]any{"model": r.model}

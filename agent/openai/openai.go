@@ -15,6 +15,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/telemetry/metrics"
 )
 
 // Agent is a model as an agent. It is safe for many turns at once.
@@ -27,6 +28,8 @@ type Agent struct {
 	slots    chan struct{} // one for each turn at the endpoint; nil: no bound
 
 	// What the endpoint has refused so far, and is not told again.
+	tokens *metrics.Spread // nil: nobody counts
+
 	noStreamOptions, newMaxTokens, noSchema, noObject atomic.Bool
 }
 
@@ -63,7 +66,7 @@ func New(base, model string, o *Options) (*Agent, error) {
 	if !httpguts.ValidHeaderFieldValue(o.APIKey.Reveal()) {
 		return nil, errors.New("openai: the API key holds what no header can, such as a line break")
 	}
-	a := &Agent{endpoint: endpoint, model: model, opts: *o}
+	a := &Agent{endpoint: endpoint, model: model, opts: *o, tokens: metrics.New(o.MeterProvider).Histogram(metrics.TokenUsage)}
 	if _, err := a.system(); err != nil {
 		return nil, fmt.Errorf("openai: %w", err)
 	}
@@ -96,6 +99,9 @@ func join(base string) (string, error) {
 	}
 	return u.String(), nil
 }
+
+// Kind is for agent.KindOf.
+func (a *Agent) Kind() string { return "openai" }
 
 // Run implements agent.Agent.
 func (a *Agent) Run(ctx context.Context, t *agent.Turn) error {

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"time"
 
+	"go.opentelemetry.io/otel/metric"
+
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/scarce"
 )
@@ -69,6 +71,9 @@ type Options struct {
 	Client *http.Client
 	// Logger gets what callers are not told. Nil discards.
 	Logger *slog.Logger
+	// MeterProvider counts the tokens that answers took and gave, as
+	// gen_ai.client.token.usage. Nil is off.
+	MeterProvider metric.MeterProvider
 }
 
 // Bounds that are nobody's to set.

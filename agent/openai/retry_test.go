@@ -13,12 +13,14 @@ import (
 	"github.com/parley-a2a/parley/agent/openai/openaitest"
 )
 
+// busy is an endpoint that has no time.
+func busy(status int, header, value string) openaitest.Answer {
+	a := openaitest.Error(status, "", "slow down")
+	a.Header[header] = value
+	return a
+}
+
 func TestRetries(t *testing.T) {
-	busy := func(status int, header, value string) openaitest.Answer {
-		a := openaitest.Error(status, "", "slow down")
-		a.Header[header] = value
-		return a
-	}
 	cut := openaitest.Answer{Header: map[string]string{"Content-Type": "text/event-stream"}, Pieces: []string{": hello\n\n"}, Cut: true}
 	half := openaitest.Text("Hello", "there")
 	half.Pieces, half.Cut = half.Pieces[:2], true
@@ -58,6 +60,22 @@ func TestRetries(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Whoever waits for a model that has no time is told.
+func TestRetriesAreAStatus(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, openaitest.New(busy(429, "Retry-After", "1"), busy(429, "Retry-After", "7"), openaitest.Text("fine")), nil)
+		var told []string
+		w.stream("hello", func(ev *a2a.StreamResponse) {
+			if u := ev.StatusUpdate; u != nil && u.Status.State == a2a.TaskStateWorking {
+				told = append(told, u.Status.Message.Text())
+			}
+		})
+		if len(told) != 1 || told[0] != "the model's endpoint is busy; asking again in 7s" {
+			t.Errorf("told %q", told)
+		}
+	})
 }
 
 func TestNobodyListens(t *testing.T) {
@@ -127,11 +145,14 @@ func TestTraceGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 		w := newWorld(t, openaitest.New(), nil)
-		ctx := a2a.WithCaller(t.Context(), a2a.Caller{Trace: trace})
+		ctx := a2a.WithCaller(t.Context(), a2a.Caller{Trace: trace, TraceState: "rojo=1"})
 		if _, err := w.SendMessage(ctx, request(a2a.TextPart("hello"))); err != nil {
 			t.Fatal(err)
 		}
 		if got := w.fake.Requests()[0].Header.Get("Traceparent"); got != trace {
+			t.Errorf("got %q", got)
+		}
+		if got := w.fake.Requests()[0].Header.Get("Tracestate"); got != "rojo=1" {
 			t.Errorf("got %q", got)
 		}
 	})

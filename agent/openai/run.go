@@ -22,6 +22,7 @@ type run struct {
 	used     usage // of all answers
 	asked    int   // answers
 	model    string
+	span     *inference // of the request at hand
 }
 
 func (r *run) run(ctx context.Context) error {
@@ -134,6 +135,9 @@ func (r *run) answer(ctx context.Context, lastly bool) (*answer, error) {
 			return nil, err
 		}
 	}
+	if fresh != nil { // what is in the record was counted when it came
+		r.counts(ctx, fresh.Usage)
+	}
 	r.asked++
 	r.used.Prompt += ans.Usage.Prompt
 	r.used.Completion += ans.Usage.Completion
@@ -142,4 +146,13 @@ func (r *run) answer(ctx context.Context, lastly bool) (*answer, error) {
 		r.model = ans.Model
 	}
 	return ans, nil
+}
+
+// counts counts the tokens of an answer, where the endpoint tells them.
+func (r *run) counts(ctx context.Context, u usage) {
+	if u == (usage{}) {
+		return
+	}
+	r.a.tokens.Record(ctx, float64(u.Prompt), "chat", "openai", r.a.model, "input")
+	r.a.tokens.Record(ctx, float64(u.Completion), "chat", "openai", r.a.model, "output")
 }

@@ -9,7 +9,10 @@ import (
 	"math/rand/v2"
 	"mime"
 	"net/http"
+	"strings"
 	"time"
+
+	"github.com/parley-a2a/parley/internal/telemetry"
 )
 
 // ask has the model answer, and asks again as long as nothing of the answer is
@@ -41,11 +44,17 @@ func (r *run) ask(ctx context.Context, lastly bool) (*answer, error) {
 		}
 		wait := pause(try, f.after)
 		if f.after > maxWait {
-			a.opts.logger().Warn("the model's endpoint asks for patience that nobody has", "after", f.after)
+			r.t.Log(a.opts.logger()).Warn("the model's endpoint asks for patience that nobody has", "after", f.after)
 			return nil, a.told(ctx, err)
 		}
 		try++
-		a.opts.logger().Info("asking the model again", "task", r.t.Task().ID, "try", try+1, "in", wait, "err", a.without(f.cause.Error()))
+		r.t.Log(a.opts.logger()).Info("asking the model again", "try", try+1, "in", wait, "err", a.without(f.cause.Error()))
+		if wait >= blink {
+			why, _, _ := strings.Cut(f.public, ";") // the advice behind it is for a task that failed
+			if err := r.t.Status(why + "; asking again in " + wait.Round(time.Second).String()); err != nil {
+				return nil, err
+			}
+		}
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
@@ -53,6 +62,10 @@ func (r *run) ask(ctx context.Context, lastly bool) (*answer, error) {
 		}
 	}
 }
+
+// blink is how long a caller may wait for a model that is asked again before the task
+// says so.
+const blink = 2 * time.Second
 
 // pause grows from half a second, with some chance so that many do not come back
 // at once. What the endpoint asks for is the least.
@@ -85,13 +98,20 @@ func (r *run) adapt(f *fault) bool {
 	return false
 }
 
-// attempt makes one request and reads the answer.
-func (r *run) attempt(parent context.Context, lastly bool) (*answer, error) {
-	a := r.a
+// attempt makes one request and reads the answer, in a client's span.
+func (r *run) attempt(ctx context.Context, lastly bool) (*answer, error) {
 	body, err := r.body(lastly)
 	if err != nil {
 		return nil, err
 	}
+	ctx, r.span = r.trace(ctx)
+	ans, err := r.request(ctx, body)
+	r.span.end(ans, err)
+	return ans, err
+}
+
+func (r *run) request(parent context.Context, body []byte) (*answer, error) {
+	a := r.a
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
 	late := time.AfterFunc(a.opts.maxTime(), func() { cancel(errLate) })
@@ -103,9 +123,7 @@ func (r *run) attempt(parent context.Context, lastly bool) (*answer, error) {
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "text/event-stream, application/json")
-	if trace := r.t.Caller().Trace; trace != "" {
-		req.Header.Set("Traceparent", trace)
-	}
+	telemetry.Inject(ctx, req.Header)
 	a.sign(req)
 	silent := time.AfterFunc(a.opts.timeout(), func() { cancel(errSilent) })
 	res, err := a.client.Do(req)

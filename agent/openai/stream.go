@@ -76,6 +76,7 @@ func (r *run) stream(ctx context.Context, cancel context.CancelCauseFunc, body i
 			if ev.err != nil || ev.data == nil {
 				return r.cut(s, why(ctx, ev.err))
 			}
+			r.span.chunk()
 			done, err := r.event(s, ev.data)
 			if err != nil {
 				return nil, err

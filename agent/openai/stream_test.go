@@ -57,12 +57,44 @@ func TestFloodIsCutIntoChunks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		token := strings.Repeat("äöü€", 10_000) // 90 kB
 		w := newWorld(t, openaitest.New(openaitest.Text(token, token, token)), nil)
-		task := w.say("much")
-		want(t, task, a2a.TaskStateCompleted, token+token+token, "tokens")
-		for _, p := range task.Artifacts[0].Parts {
-			if len(p.Text) > 64<<10 {
-				t.Errorf("a chunk of %d bytes", len(p.Text))
+		id, chunks := "", 0
+		w.stream("much", func(ev *a2a.StreamResponse) {
+			id = ev.TaskID()
+			if u := ev.ArtifactUpdate; u != nil {
+				if chunks++; len(u.Artifact.Parts[0].Text) > 64<<10 {
+					t.Errorf("a chunk of %d bytes", len(u.Artifact.Parts[0].Text))
+				}
 			}
+		})
+		if chunks < 5 {
+			t.Errorf("%d chunks", chunks)
+		}
+		want(t, w.get(id), a2a.TaskStateCompleted, token+token+token, "tokens")
+	})
+}
+
+// A finished answer is one part of text, whoever reads it: callers print parts in
+// lines of their own. The chunks that came before are as they were.
+func TestFinishedAnswerIsOnePart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := openaitest.Text("to ", "be ", "or")
+		slow.Every = time.Second
+		cut := slow
+		cut.Pieces = append(append([]string{}, slow.Pieces[:3]...), "")
+		cut.Until = make(chan struct{})
+		w := newWorld(t, openaitest.New(cut), nil)
+		id := w.begin("first")
+		time.Sleep(2500 * time.Millisecond)
+		if n := len(w.get(id).Artifacts[0].Parts); n != 2 {
+			t.Errorf("%d parts at work", n)
+		}
+		w.stop()
+		w = worldOver(t, w.st, openaitest.New(slow), nil) // a second attempt
+		time.Sleep(time.Minute)
+		task := w.get(id)
+		want(t, task, a2a.TaskStateCompleted, "to be or", "tokens")
+		if n := len(task.Artifacts[0].Parts); n != 1 {
+			t.Errorf("%d parts at the end", n)
 		}
 	})
 }

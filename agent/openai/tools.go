@@ -173,12 +173,12 @@ func (r *run) make(ctx context.Context, c call) (agent.ToolResult, error) {
 	if err := r.t.Status("calling " + name); err != nil {
 		return agent.ToolResult{}, err
 	}
-	res, err := tool.box.Call(ctx, tool.Name, a2a.JSON(strings.TrimSpace(c.Function.Arguments)))
+	res, err := callTool(ctx, tool, c)
 	if ctx.Err() != nil {
 		return res, context.Cause(ctx) // not recorded: nobody knows what it means
 	}
 	if err != nil {
-		r.a.opts.logger().Warn("a tool's call failed", "task", r.t.Task().ID, "tool", tool.Name, "err", r.a.without(err.Error()))
+		r.t.Log(r.a.opts.logger()).Warn("a tool's call failed", "tool", tool.Name, "err", r.a.without(err.Error()))
 		var public *agent.PublicError
 		if errors.As(err, &public) {
 			return failed(public.Reason), nil

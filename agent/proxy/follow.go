@@ -193,6 +193,9 @@ func (r *run) interval(n int) time.Duration {
 	return d/2 + rand.N(d/2+1)
 }
 
+// blink is how long the agent may be out of reach before our task says so.
+const blink = 2 * time.Second
+
 // pause waits after the n-th failure in a row, which err says. The error is final.
 func (r *run) pause(ctx context.Context, n int, err error) error {
 	if ctx.Err() != nil {
@@ -211,6 +214,12 @@ func (r *run) pause(ctx context.Context, n int, err error) error {
 	}
 	if time.Since(r.failing)+wait > patience {
 		return err
+	}
+	if !r.told.Equal(r.failing) && time.Since(r.failing) >= blink {
+		r.told, r.working = r.failing, true
+		if err := r.t.Status("the agent behind this one does not answer; trying again"); err != nil {
+			return err
+		}
 	}
 	r.log.Info("the agent did not answer and is asked again", "wait", wait, "error", err)
 	return r.sleep(ctx, wait/2+rand.N(wait/2+1))

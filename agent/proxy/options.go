@@ -44,7 +44,7 @@ type Options struct {
 	// Metadata names the members of a request's metadata that go to the agent with
 	// it. Nil means all of them, empty means none. (A message's own metadata is part
 	// of what it says and always goes along; headers of the caller's request
-	// never do, but for traceparent.)
+	// never do, but for traceparent and tracestate.)
 	Metadata []string
 
 	// Patience is for how long the agent may be out of reach, at the beginning of

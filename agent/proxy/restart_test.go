@@ -144,3 +144,30 @@ func TestAway(t *testing.T) {
 	up.start()
 	want(t, send(t, c, say("echo hello again")), a2a.TaskStateCompleted, "hello again")
 }
+
+// Callers are told of an agent that stays away, once, and get its answer when it is back.
+func TestAwayForAWhile(t *testing.T) {
+	t.Parallel()
+	up := serve(t, agent.DemoCard(), agent.Demo(), nil)
+	front := behind(t, up.url(), nil, nil)
+	c := dial(t, front, nil)
+	up.stop()
+	told, task := 0, new(a2a.Task)
+	for try := 0; try == 0 || strings.Contains(task.Status.Message.Text(), "broke before it said"); try++ { // see TestAway
+		task = new(a2a.Task)
+		for el, err := range c.SendStreamingMessage(t.Context(), say(fmt.Sprint("echo hello ", try))) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			task.ApplyEvent(el)
+			if u := el.StatusUpdate; u != nil && u.Status.Message.Text() == "the agent behind this one does not answer; trying again" {
+				if told++; told == 1 {
+					up.start()
+				}
+			}
+		}
+	}
+	if told != 1 || task.Status.State != a2a.TaskStateCompleted {
+		t.Errorf("told %d times: %s", told, task.AppendJSON(nil))
+	}
+}

@@ -45,13 +45,17 @@ type run struct {
 	events  int
 	noSubs  bool      // the agent does not let itself be subscribed to
 	failing time.Time // since when it has been out of reach; zero if it is not
+	told    time.Time // the failing of which our task says so
 	unsent  int       // the attempt of which it is known that it sent nothing
 }
+
+// Kind is for agent.KindOf.
+func (a *Agent) Kind() string { return "proxy" }
 
 // Run implements agent.Agent.
 func (a *Agent) Run(ctx context.Context, t *agent.Turn) error {
 	r := &run{a: a, t: t, who: t.Caller(), seen: map[string]bool{}}
-	r.log = a.opts.logger().With("task", t.Task().ID)
+	r.log = t.Log(a.opts.logger())
 	if a.hooks != nil {
 		hint, leave := a.hooks.join(r.hookID())
 		defer leave()

@@ -31,6 +31,7 @@ func (a *app) admin(cmd *cobra.Command, run func(ctx context.Context, db *databa
 			err = failure.Usagef("tasks in memory are gone with their server: %s has to say where they are kept", database.Env)
 		}
 		if err == nil {
+			db.Migrating = a.migrating()
 			err = run(cmd.Context(), db, args)
 		}
 		var f *failure.Error

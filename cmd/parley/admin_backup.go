@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -42,7 +43,18 @@ PostgreSQL database is for pg_dump.`,
 			return err
 		}
 		defer func() { d.end(err, slog.Int64("bytes", size)) }()
-		if err := r.Backup(ctx, args[0]); err != nil {
+		var part atomic.Value // a string: the file that grows
+		total := r.Size(ctx)
+		stop := a.progress("copying", plain.Bytes, func() (int64, int64) {
+			name, _ := part.Load().(string)
+			st, err := os.Stat(name)
+			if err != nil {
+				return 0, total
+			}
+			return st.Size(), total
+		})
+		err = r.Backup(ctx, args[0], func(file string) { part.Store(file) })
+		if stop(); err != nil {
 			return err
 		}
 		info, err := os.Stat(args[0])

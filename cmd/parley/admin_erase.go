@@ -67,6 +67,8 @@ func (a *app) erase(ctx context.Context, db *database.Location, f *eraseFlags) (
 	if _, err := st.Delete(ctx, nil); err != nil { // what a killed erase left
 		return err
 	}
+	erased, stop := a.counted("erasing", "task")
+	defer stop()
 	tenant := engine.TenantOf(f.agent, f.tenant)
 	q := store.Query{Tenant: tenant, Owner: f.owner, Context: f.context, Limit: gcBatch, MaxBytes: store.PageBytes} // of which only the rows matter
 	for {
@@ -80,7 +82,7 @@ func (a *app) erase(ctx context.Context, db *database.Location, f *eraseFlags) (
 		}
 		n, err := st.Delete(ctx, rows)
 		total += n
-		if err != nil {
+		if erased.Add(int64(n)); err != nil {
 			return err
 		}
 		if !page.More {
@@ -92,6 +94,7 @@ func (a *app) erase(ctx context.Context, db *database.Location, f *eraseFlags) (
 	if err != nil {
 		return err
 	}
+	stop()
 	if total == 0 && receipts == 0 {
 		a.stderr.Note("Note", "there is no task of context %s of agent %q, tenant %q, owner %q", plain.Quote(f.context), f.agent, f.tenant, f.owner)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"os"
 
@@ -42,7 +43,7 @@ the database.`,
 		defer func() { d.end(err, counts(n)...) }()
 		if len(args) == 0 || args[0] == "-" {
 			var sum string
-			n, sum, err = archive.Export(ctx, r, a.stdout)
+			n, sum, err = a.export(ctx, r, a.stdout)
 			if err == nil {
 				a.stderr.Note("Exported", "%s, %s", plain.Count(n.Tasks, "task"), plain.Count(n.Entries, "entry"))
 				a.stderr.Note("Checksum", "%s", sum)
@@ -50,7 +51,7 @@ the database.`,
 			return err
 		}
 		var sum string
-		if n, sum, err = exportTo(ctx, r, args[0]); err != nil {
+		if n, sum, err = a.exportTo(ctx, r, args[0]); err != nil {
 			return err
 		}
 		a.stderr.Note("Checksum", "%s", sum)
@@ -64,13 +65,20 @@ func counts(n archive.Count) []slog.Attr {
 	return []slog.Attr{slog.Any("tasks", n.Tasks), slog.Any("entries", n.Entries)}
 }
 
+// export writes an export, and shows how large it is so far.
+func (a *app) export(ctx context.Context, src archive.Source, to io.Writer) (archive.Count, string, error) {
+	w := &writing{Writer: to}
+	defer a.progress("exporting", plain.Bytes, func() (int64, int64) { return w.n.Load(), 0 })()
+	return archive.Export(ctx, src, w)
+}
+
 // exportTo writes a new file, durably. One that was cut off has no checksum.
-func exportTo(ctx context.Context, src archive.Source, name string) (n archive.Count, sum string, err error) {
+func (a *app) exportTo(ctx context.Context, src archive.Source, name string) (n archive.Count, sum string, err error) {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return n, "", err
 	}
-	if n, sum, err = archive.Export(ctx, src, f); err == nil {
+	if n, sum, err = a.export(ctx, src, f); err == nil {
 		err = f.Sync()
 	}
 	if closed := f.Close(); err == nil {

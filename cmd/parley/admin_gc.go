@@ -11,6 +11,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aserver"
+	"github.com/parley-a2a/parley/internal/admin"
 	"github.com/parley-a2a/parley/internal/database"
 	"github.com/parley-a2a/parley/internal/failure"
 	"github.com/parley-a2a/parley/internal/flagvalue"
@@ -30,14 +31,15 @@ func newAdminGC(a *app) *cobra.Command {
 	var f gcFlags
 	cmd := a.admin(&cobra.Command{
 		Use:   "gc",
-		Short: "Delete old tasks, with the server stopped",
+		Short: "Delete old tasks, also while the server runs",
 		Long: `Delete the tasks, whoever's they are, that have not changed their state for
 --older-than: finished ones, or those in the states named. With a task go its
 messages, its artifacts and the files that no other task has. Tasks at work are
 never deleted. What was kept to know messages that come again is deleted where the
---retry-window of the server is over. With --dry-run it only counts, also beside a running server.
+--retry-window of the server is over. With --dry-run it only counts.
 
-A running server does this by itself: parley serve --retain-completed 720h.`,
+A server that runs on this machine does it when it is asked by this command; it does
+it by itself, too: parley serve --retain-completed 720h.`,
 		Example: `  parley admin gc --older-than 720h
   parley admin gc --older-than 24h --state failed --state canceled
   parley admin gc --state input-required --dry-run`,
@@ -72,6 +74,12 @@ A running server does this by itself: parley serve --retain-completed 720h.`,
 const gcBatch = 256
 
 func (a *app) gc(ctx context.Context, db *database.Location, f *gcFlags) (err error) {
+	if api, _, err := serverOf(ctx, db); api != nil || err != nil {
+		if err != nil {
+			return err
+		}
+		return a.gcAt(ctx, api, db, f)
+	}
 	st, err := db.OpenAlone(ctx, false)
 	if err != nil {
 		return err
@@ -86,13 +94,20 @@ func (a *app) gc(ctx context.Context, db *database.Location, f *gcFlags) (err er
 	if _, err := st.Delete(ctx, nil); err != nil { // what a killed gc left
 		return err
 	}
+	looked, stop := a.counted("deleting", "task")
+	defer stop()
+	if !a.screen.Rewrites() {
+		stop() // there is a line for each batch
+	}
 	var each []string
 	for _, state := range f.states {
 		x := store.Expiry{
 			State: int32(state), Before: before, Batch: gcBatch,
 			Keep: func(*store.Row) bool { seen++; return false },
 			Pause: func(time.Duration) error {
-				a.stderr.Note("Progress", "%d tasks", seen)
+				if looked.Store(int64(seen)); !a.screen.Rewrites() {
+					a.stderr.Note("Progress", "%d tasks", seen)
+				}
 				return context.Cause(ctx)
 			},
 		}
@@ -111,10 +126,41 @@ func (a *app) gc(ctx context.Context, db *database.Location, f *gcFlags) (err er
 	if err != nil {
 		return err
 	}
+	stop()
+	return a.sayDeleted(total, receipts, each)
+}
+
+func (a *app) sayDeleted(total, receipts int, each []string) error {
 	if receipts > 0 {
 		a.stderr.Note("Forgot", "%s of messages that came longer ago than the --retry-window was", plain.Count(receipts, "receipt"))
 	}
 	return a.say("Deleted %s%s", plain.Count(total, "task"), inParens(each))
+}
+
+// gcAt has a server do it.
+func (a *app) gcAt(ctx context.Context, api admin.API, db *database.Location, f *gcFlags) (err error) {
+	did := &admin.Collected{}
+	d, err := a.begin(&f.audit, db, a2aserver.AuditAdminGC, slog.String("older_than", f.olderThan.String()), slog.String("states", f.words()))
+	if err != nil {
+		return err
+	}
+	defer func() { d.end(err, slog.Int("tasks", did.Tasks), slog.Int("receipts", did.Receipts)) }()
+	c := admin.Collection{OlderThan: admin.Duration(f.olderThan)}
+	for _, s := range f.states {
+		c.States = append(c.States, stateWord(s))
+	}
+	res, err := api.Collect(ctx, c)
+	if err != nil {
+		return err
+	}
+	did = res
+	var each []string
+	for _, word := range c.States {
+		if n := did.States[word]; n > 0 {
+			each = append(each, fmt.Sprintf("%s %d", word, n))
+		}
+	}
+	return a.sayDeleted(did.Tasks, did.Receipts, each)
 }
 
 // words are the states that it is about.

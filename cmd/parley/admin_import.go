@@ -51,7 +51,15 @@ it is served.`,
 			return err
 		}
 		defer func() { d.end(err, counts(got.New)...) }()
-		if got, err = archive.Import(ctx, st, in, db.Shared()); err != nil {
+		var size int64
+		if st, err := in.Stat(); err == nil && st.Mode().IsRegular() {
+			size = st.Size()
+		}
+		from := &reading{ReadSeeker: in}
+		// It is read twice, to check it and to take it.
+		stop := a.progress("checking and importing", plain.Bytes, func() (int64, int64) { return from.n.Load() / 2, size })
+		got, err = archive.Import(ctx, st, from, db.Shared())
+		if stop(); err != nil {
 			return importFailure(err)
 		}
 		if got.There.Tasks > 0 {
@@ -63,7 +71,7 @@ it is served.`,
 		if err := a.say("Imported %s, %s", plain.Count(got.New.Tasks, "task"), plain.Count(got.New.Entries, "entry")); err != nil {
 			return err
 		}
-		return a.compare(ctx, st, in, &got)
+		return a.compare(ctx, st, in, size, &got)
 	})
 	audit.Register(cmd.Flags(), auditUsage)
 	return cmd
@@ -71,9 +79,11 @@ it is served.`,
 
 // compare says whether a database holds what an export does: by the checksum of
 // its own export, if it holds nothing else, or else task by task.
-func (a *app) compare(ctx context.Context, st store.Store, in io.ReadSeeker, got *archive.Imported) error {
-	n, sum, err := archive.Export(ctx, st, io.Discard)
-	if err != nil {
+func (a *app) compare(ctx context.Context, st store.Store, in io.ReadSeeker, size int64, got *archive.Imported) error {
+	again := &writing{Writer: io.Discard}
+	stop := a.progress("comparing", plain.Bytes, func() (int64, int64) { return again.n.Load(), size })
+	n, sum, err := archive.Export(ctx, st, again)
+	if stop(); err != nil {
 		return err
 	}
 	tasks, entries := got.New.Tasks+got.There.Tasks, got.New.Entries+got.There.Entries
@@ -88,7 +98,9 @@ func (a *app) compare(ctx context.Context, st store.Store, in io.ReadSeeker, got
 	}
 	// It has other tasks or keys, too, or its deliveries went on since an import
 	// before; or receipts had run out.
-	if err := archive.Compare(ctx, st, in); err != nil {
+	from := &reading{ReadSeeker: in}
+	defer a.progress("comparing task by task", plain.Bytes, func() (int64, int64) { return from.n.Load(), size })()
+	if err := archive.Compare(ctx, st, from); err != nil {
 		return failure.New(failure.CodeAdmin, "the database does not hold what the export does: "+err.Error(), err)
 	}
 	return a.say("Compared task by task: every task of the export is there as it is in it; the database holds more, or knows more of webhooks")
@@ -107,7 +119,7 @@ func importFailure(err error) error {
 
 // importFrom opens the export. It is read more than once, so standard input goes to
 // a file first, beside the database, where there is room and nobody else reads.
-func (a *app) importFrom(args []string, db *database.Location) (io.ReadSeekCloser, error) {
+func (a *app) importFrom(args []string, db *database.Location) (exportFile, error) {
 	if len(args) > 0 && args[0] != "-" {
 		return os.Open(args[0])
 	}
@@ -131,6 +143,11 @@ func (a *app) importFrom(args []string, db *database.Location) (io.ReadSeekClose
 		return nil, err
 	}
 	return spool, nil
+}
+
+type exportFile interface {
+	io.ReadSeekCloser
+	Stat() (os.FileInfo, error)
 }
 
 // spooled is a file that goes when it is closed.

@@ -18,48 +18,6 @@ func newAdminPush(a *app) *cobra.Command {
 		newAdminPushList(a), newAdminPushDead(a), newAdminPushRedeliver(a), newAdminPushRotate(a))
 }
 
-// pushBatch is how many webhooks or dead letters are read at once.
-const pushBatch = 500
-
-// eachPush calls f with every webhook, in the order in which they were made.
-func eachPush(ctx context.Context, r database.Reader, f func(*store.PushState) error) error {
-	for after := int64(0); ; {
-		page, err := r.AllPushes(ctx, after, pushBatch)
-		if err != nil {
-			return err
-		}
-		for i := range page {
-			if err := f(&page[i]); err != nil {
-				return err
-			}
-			after = page[i].At
-		}
-		if len(page) < pushBatch {
-			return nil
-		}
-	}
-}
-
-// eachLetters calls f with all dead letters, page by page.
-func eachLetters(ctx context.Context, r database.Reader, f func([]store.DeadLetter) error) error {
-	q := store.LetterQuery{Limit: pushBatch}
-	for {
-		page, err := r.DeadLetters(ctx, q)
-		if err != nil {
-			return err
-		}
-		if len(page) > 0 {
-			q.After = new(page[len(page)-1])
-			if err := f(page); err != nil {
-				return err
-			}
-		}
-		if len(page) < pushBatch {
-			return nil
-		}
-	}
-}
-
 // pushPick selects webhooks by the ids that clients know.
 type pushPick struct{ task, config string }
 
@@ -70,29 +28,6 @@ func (p *pushPick) register(cmd *cobra.Command) {
 
 func (p *pushPick) has(id store.PushID) bool {
 	return (p.task == "" || p.task == id.Key.ID) && (p.config == "" || p.config == id.ID)
-}
-
-// What a webhook does.
-const (
-	pushIdle      = "idle"      // everything is delivered, more may come
-	pushPending   = "pending"   // something is to be delivered
-	pushRetrying  = "retrying"  // an attempt has failed, the next one is due
-	pushDisabled  = "disabled"  // the receiver wants no more
-	pushCompleted = "completed" // everything is delivered, and no more comes
-)
-
-func pushDoes(p *store.PushState) string {
-	switch {
-	case !p.Live && p.Cursor < p.Last:
-		return pushDisabled
-	case !p.Live:
-		return pushCompleted
-	case p.Tries > 0:
-		return pushRetrying
-	case p.Cursor < p.Last:
-		return pushPending
-	}
-	return pushIdle
 }
 
 // pushDoc is a webhook as list prints it. Where it is beyond its host only its
@@ -135,9 +70,9 @@ answered 410) or completed. Tokens, credentials and paths are not shown.`,
 		}
 		defer done(r, &err)
 		out, n := newTextWriter(a.stdout), 0
-		err = eachPush(ctx, r, func(p *store.PushState) error {
-			state := pushDoes(p)
-			if !pick.has(p.PushID()) || failing && state != pushRetrying && state != pushDisabled {
+		err = database.EachPush(ctx, r, func(p *store.PushState) error {
+			state := database.PushDoes(p)
+			if !pick.has(p.PushID()) || failing && state != database.PushRetrying && state != database.PushDisabled {
 				return nil
 			}
 			n++
@@ -214,7 +149,7 @@ has them sent again.`,
 		}
 		defer done(r, &err)
 		out, n := newTextWriter(a.stdout), 0
-		err = eachLetters(ctx, r, func(page []store.DeadLetter) error {
+		err = database.EachLetters(ctx, r, func(page []store.DeadLetter) error {
 			for i := range page {
 				l := &page[i]
 				if !pick.has(l.PushID) {

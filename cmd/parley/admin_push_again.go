@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -9,11 +10,11 @@ import (
 
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/a2aserver"
+	"github.com/parley-a2a/parley/internal/admin"
 	"github.com/parley-a2a/parley/internal/database"
 	"github.com/parley-a2a/parley/internal/failure"
 	"github.com/parley-a2a/parley/internal/plain"
 	"github.com/parley-a2a/parley/internal/serve"
-	"github.com/parley-a2a/parley/store"
 )
 
 func newAdminPushRedeliver(a *app) *cobra.Command {
@@ -24,10 +25,11 @@ func newAdminPushRedeliver(a *app) *cobra.Command {
 	)
 	cmd := a.admin(&cobra.Command{
 		Use:   "redeliver (--task <id> | --config <id> | --all)",
-		Short: "Have what was given up sent again, with the server stopped",
-		Long: `Have what was given up sent again at the next start of the server: dead letters;
-webhooks that their receiver had disabled with 410, from where they were; and at
-once what waits for another try. Deliveries have the ids they had.`,
+		Short: "Have what was given up sent again, also while the server runs",
+		Long: `Have what was given up sent again, now by a server that runs on this machine, or at
+its next start: dead letters; webhooks that their receiver had disabled with 410,
+from where they were; and at once what waits for another try. Deliveries have the
+ids they had.`,
 		Example: `  parley admin push dead
   parley admin push redeliver --task <task-id>`,
 		Args: cobra.NoArgs,
@@ -44,71 +46,50 @@ once what waits for another try. Deliveries have the ids they had.`,
 }
 
 func (a *app) redeliver(ctx context.Context, db *database.Location, pick *pushPick, audit *serve.AuditFlags) (err error) {
-	st, err := db.OpenAlone(ctx, false)
+	api, _, err := serverOf(ctx, db)
 	if err != nil {
 		return err
 	}
-	defer done(st, &err)
-	letters, enabled, hastened := 0, 0, 0
+	var st database.Store
+	when := "Now"
+	if api == nil {
+		if st, err = db.OpenAlone(ctx, false); err != nil {
+			return err
+		}
+		defer done(st, &err)
+		when = "At the next start"
+	}
+	var r database.Redelivered
 	d, err := a.begin(audit, db, a2aserver.AuditAdminRedeliver, slog.String("task", pick.task), slog.String("config", pick.config))
 	if err != nil {
 		return err
 	}
 	defer func() {
-		d.end(err, slog.Int("letters", letters), slog.Int("enabled", enabled), slog.Int("hastened", hastened))
+		d.end(err, slog.Int("letters", r.Letters), slog.Int("enabled", r.Enabled), slog.Int("hastened", r.Hastened))
 	}()
-	err = eachLetters(ctx, st, func(page []store.DeadLetter) error {
-		var again []store.DeadLetter
-		for _, l := range page {
-			if pick.has(l.PushID) {
-				l.Again = true
-				again = append(again, l)
-			}
-		}
-		letters += len(again)
-		if len(again) == 0 {
-			return nil
-		}
-		return st.SetLetters(ctx, again, false)
-	})
+	if api != nil {
+		r, err = redeliverAt(ctx, api, pick)
+	} else {
+		r, err = database.Redeliver(ctx, st, pick.has)
+	}
 	if err != nil {
 		return err
 	}
-	var changed []store.Advance
-	flush := func() error {
-		defer func() { changed = changed[:0] }()
-		if len(changed) == 0 {
-			return nil
-		}
-		return st.Advance(ctx, changed)
+	return a.say("%s: %s sent again, %s enabled again, %s tried at once", when,
+		plain.Count(r.Letters, "dead letter"), plain.Count(r.Enabled, "webhook"), plain.Count(r.Hastened, "webhook"))
+}
+
+// redeliverAt has a server do it. A task that is not there has nothing to be sent.
+func redeliverAt(ctx context.Context, api admin.API, pick *pushPick) (r database.Redelivered, err error) {
+	did, err := api.Redeliver(ctx, admin.Redelivery{Task: pick.task, ID: pick.config, All: *pick == pushPick{}})
+	switch {
+	case errors.Is(err, admin.ErrNotFound):
+		return r, nil
+	case err != nil:
+		return r, err
 	}
-	err = eachPush(ctx, st, func(p *store.PushState) error {
-		if !pick.has(p.PushID()) {
-			return nil
-		}
-		switch pushDoes(p) {
-		case pushDisabled:
-			enabled++
-		case pushRetrying:
-			hastened++
-		default:
-			return nil
-		}
-		// A day of tries begins anew.
-		changed = append(changed, store.Advance{PushID: p.PushID(), Created: p.Created, Progress: store.Progress{Cursor: p.Cursor}, Live: true})
-		if len(changed) < pushBatch {
-			return nil
-		}
-		return flush()
-	})
-	if err != nil {
-		return err
-	}
-	if err := flush(); err != nil {
-		return err
-	}
-	return a.say("At the next start: %s sent again, %s enabled again, %s tried at once",
-		plain.Count(letters, "dead letter"), plain.Count(enabled, "webhook"), plain.Count(hastened, "webhook"))
+	r.Letters, r.Enabled, r.Hastened = did.Letters, did.Enabled, did.Hastened
+	return r, nil
 }
 
 func newAdminPushRotate(a *app) *cobra.Command {

@@ -48,6 +48,10 @@ type app struct {
 	roots       *x509.CertPool    // with those of --ca-file; nil: the system's
 	certificate []tls.Certificate // of --client-cert; none if there is no such flag
 
+	unnamed  bool // the agent is the one that this machine serves, and nobody named it
+	signedIn signedIn
+	from     *a2aclient.Source // of the catalog that names the agent; nil: the user does
+
 	outage terminal.Outage // tells of a connection that stays lost
 
 	warned struct{ insecure, plain bool } // warnings that were given

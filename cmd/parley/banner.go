@@ -22,10 +22,10 @@ func versions() string {
 func printStatus(w io.Writer, b *serve.Status, parley string) error {
 	url := b.URL
 	hello := "hello"
-	second := parley + ` task list -a ` + url
+	second := parley + ` task list -a ` + reach(b, url)
 	if b.Demo {
 		hello = "echo hello"
-		second = parley + ` send -a ` + url + ` --stream "stream 20 200"`
+		second = parley + ` send -a ` + reach(b, url) + ` --stream "stream 20 200"`
 	}
 	stop := "Ctrl-C"
 	switch {
@@ -39,7 +39,7 @@ func printStatus(w io.Writer, b *serve.Status, parley string) error {
 		return printMany(w, b, stop, parley)
 	}
 	what := b.Agents[0].What
-	if name := b.Agents[0].Name; name != "" {
+	if name := b.Agents[0].Name; name != "" && name != what {
 		what = name + " (" + what + ")"
 	}
 	lines = [][2]string{
@@ -50,16 +50,30 @@ func printStatus(w io.Writer, b *serve.Status, parley string) error {
 		{"Card", url + "/.well-known/agent-card.json"},
 		{"Versions", versions()},
 	}
+	if model := b.Agents[0].Model; model != "" { // behind the addresses: programs take the first one
+		lines = append(lines, [2]string{"Model", model})
+	}
 	lines = append(lines, around(b)...)
 	lines = append(lines,
-		[2]string{"Try", parley + ` send -a ` + url + ` "` + hello + `"`},
+		[2]string{"Try", parley + ` send -a ` + reach(b, url) + ` "` + hello + `"`},
 		[2]string{"and", second},
 		[2]string{"Stop", stop})
 	return printBanner(w, lines)
 }
 
+// reach is a URL of the server, with what a client on this machine needs besides.
+func reach(b *serve.Status, url string) string {
+	if b.Trust != "" {
+		return url + " --ca-file " + plain.Quote(b.Trust)
+	}
+	return url
+}
+
 // around is what does not depend on which agents there are.
 func around(b *serve.Status) (lines [][2]string) {
+	if b.Console != "" {
+		lines = append(lines, [2]string{"Console", b.Console})
+	}
 	switch {
 	case b.Public != "":
 		lines = append(lines, [2]string{"Public", b.Public})
@@ -67,6 +81,9 @@ func around(b *serve.Status) (lines [][2]string) {
 		lines = append(lines, [2]string{"Network", "every address of this machine; the card names the one that was asked"})
 	}
 	lines = append(lines, [2]string{"Callers", b.Callers}, [2]string{"Tasks", b.Tasks})
+	if b.Traces != "" {
+		lines = append(lines, [2]string{"Traces", b.Traces})
+	}
 	if b.First != "" {
 		lines = append(lines, [2]string{"First", b.First})
 	}
@@ -91,10 +108,15 @@ func printMany(w io.Writer, b *serve.Status, stop, parley string) error {
 		}
 		lines = append(lines, [2]string{"", at + "  " + a.What})
 	}
+	for i, a := range b.Agents {
+		if a.Model != "" && i < maxBannerAgents {
+			lines = append(lines, [2]string{"Model", a.Name + ": " + a.Model})
+		}
+	}
 	lines = append(lines, [2]string{"Versions", versions()})
 	lines = append(lines, around(b)...)
 	first := url + "/agents/" + b.Agents[0].Name
-	lines = append(lines, [2]string{"Try", parley + " send -a " + first + ` "hello"`}, [2]string{"Stop", stop})
+	lines = append(lines, [2]string{"Try", parley + " send -a " + reach(b, first) + ` "hello"`}, [2]string{"Stop", stop})
 	return printBanner(w, lines)
 }
 

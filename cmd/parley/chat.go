@@ -39,7 +39,7 @@ terminal, each line is a message, there is no prompt, and the first failure ends
   printf 'ask Where?\nBerlin\n' | parley chat -a localhost:7275 -o json`,
 		Args: cobra.NoArgs,
 	}, func(cmd *cobra.Command, _ []string) error {
-		return a.chat(cmd.Context(), noHistory)
+		return a.traced(cmd.Context(), cmd.CommandPath(), func(ctx context.Context) error { return a.chat(ctx, noHistory) })
 	})
 	cmd.Flags().BoolVar(&noHistory, "no-history", false, "neither read nor keep the lines that are typed")
 	return cmd

@@ -26,6 +26,7 @@ func (a *app) complete(root *cobra.Command) {
 		"transport":   words("jsonrpc", "rest", "grpc"),
 		"a2a-version": words(dialect.Versions...),
 		"agent-card":  a.completeAgent,
+		"context":     a.completeContext,
 		"task-id":     a.completeTask,
 		"context-id":  words(), "bearer": words(), "api-key": words(), "basic": words(), "timeout": words(), "poll-interval": words(), "jq": words(),
 	} {
@@ -46,6 +47,18 @@ func (a *app) completeTasks(of *cobra.Command) {
 	}
 }
 
+// completeContext offers the names of contexts, with their agents. It says nothing if
+// it cannot.
+func (a *app) completeContext(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	var list []string
+	if known, err := a.listContexts(); err == nil && len(args) == 0 {
+		for _, c := range known {
+			list = append(list, cobra.CompletionWithDesc(c.Name, plain.Line(c.Agent)))
+		}
+	}
+	return list, cobra.ShellCompDirectiveNoFileComp
+}
+
 // completeAgent offers the agents that the configuration names; a card's file is
 // found by the shell.
 func (a *app) completeAgent(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
@@ -53,6 +66,13 @@ func (a *app) completeAgent(cmd *cobra.Command, _ []string, _ string) ([]string,
 	if s, _, err := loadSettings(a.around, a.flags.config, a.flags.context); err == nil {
 		if named, _ := s.find(envName("agent-card")); named != "" {
 			list = append(list, named)
+		}
+	}
+	if catalogs, err := a.catalogs(); err == nil {
+		for _, c := range catalogs {
+			for _, agent := range c.Agents {
+				list = append(list, agent.Name())
+			}
 		}
 	}
 	return list, cobra.ShellCompDirectiveDefault

@@ -144,7 +144,8 @@ func newContextUse(a *app) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error { return a.around.contexts.Use(strings.Join(args, "")) },
+		RunE:              func(_ *cobra.Command, args []string) error { return a.around.contexts.Use(strings.Join(args, "")) },
+		ValidArgsFunction: a.completeContext,
 	}
 	cmd.Flags().BoolVar(&none, "none", false, "use none")
 	return cmd
@@ -152,11 +153,12 @@ func newContextUse(a *app) *cobra.Command {
 
 func newContextRemove(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:     "remove NAME",
-		Short:   "Forget an agent, and its credentials",
-		Example: `  parley context remove prod`,
-		Args:    cobra.ExactArgs(1),
-		RunE:    func(_ *cobra.Command, args []string) error { return a.around.contexts.Remove(args[0]) },
+		Use:               "remove NAME",
+		Short:             "Forget an agent, and its credentials",
+		Example:           `  parley context remove prod`,
+		Args:              cobra.ExactArgs(1),
+		RunE:              func(_ *cobra.Command, args []string) error { return a.around.contexts.Remove(args[0]) },
+		ValidArgsFunction: a.completeContext,
 	}
 }
 

@@ -21,6 +21,9 @@ import (
 // machine serves, if something answers there. Any user of the machine may have begun
 // that, so credentials go there only if the command line or a setting names it.
 func (a *app) wantAgent(ctx context.Context) error {
+	if err := a.findAgent(); err != nil {
+		return err
+	}
 	if a.flags.agentCard == "" {
 		if f := &a.flags; f.bearer != "" || f.apiKey != "" || f.basic.given() || a.certificate != nil {
 			return failure.Usagef("which agent? There are credentials, and --agent-card does not say whose they are").
@@ -32,7 +35,7 @@ func (a *app) wantAgent(ctx context.Context) error {
 				WithHint("start one there: %s serve; or name one: -a https://agents.example.org, or A2ACLI_AGENT_CARD, or %[1]s context add", a.around.itself)
 		}
 		probe.Close()
-		a.flags.agentCard = "http://" + serve.DefaultListen
+		a.flags.agentCard, a.unnamed = "http://"+serve.DefaultListen, true
 	}
 	a.warnCredentials(a.flags.agentCard)
 	return nil
@@ -77,11 +80,13 @@ func (a *app) clientOptions() *a2aclient.Options {
 		Bindings:   f.transports,
 		Version:    f.version,
 		Bearer:     f.bearer,
+		Token:      a.token,
 		APIKey:     f.apiKey,
 		User:       f.basic.user,
 		Password:   f.basic.password,
 		Header:     f.svcParams,
 		Extensions: f.extensions,
+		From:       a.from,
 		Lost:       a.outage.Lost,
 		Logger:     a.log,
 	}
@@ -100,15 +105,25 @@ func (a *app) clientOptions() *a2aclient.Options {
 // httpClient returns a client with no limit on the whole of an exchange, which
 // streams would not survive; --timeout bounds the command.
 func (a *app) httpClient() *http.Client {
+	return a.httpClientWith(&tls.Config{InsecureSkipVerify: a.flags.insecure, Certificates: a.certificate}, a.flags.debug)
+}
+
+// issuerClient asks for cards before a sign-in, and issuers: with the authorities of
+// --ca-file, but always with verified certificates, without the user's own, and without
+// a log of what is exchanged, which is made of secrets.
+func (a *app) issuerClient() *http.Client { return a.httpClientWith(new(tls.Config), false) }
+
+func (a *app) httpClientWith(t *tls.Config, debug bool) *http.Client {
+	t.MinVersion, t.RootCAs = tls.VersionTLS12, a.roots
 	var rt http.RoundTripper = &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
 		DialContext:         (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
 		TLSHandshakeTimeout: 30 * time.Second,
 		ForceAttemptHTTP2:   true,
 		HTTP2:               upload.HTTP2(),
-		TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: a.flags.insecure, RootCAs: a.roots, Certificates: a.certificate},
+		TLSClientConfig:     t,
 	}
-	if a.flags.debug {
+	if debug {
 		rt = &wirelog.Transport{Next: rt, Log: a.log, Redact: a.stderr.Redact}
 	}
 	return &http.Client{Transport: &metered{next: rt, a: a}}

@@ -34,6 +34,9 @@ func (a *app) explain(ctx context.Context, err error) *failure.Error {
 		return a.interrupted(err)
 	}
 	var address *a2aclient.AddressError
+	if errors.As(err, &address) && a.from != nil {
+		return failure.New(failure.CodeUnreachable, address.Reason, err).WithHint("the catalog's word is not enough for that; if you trust it, name it yourself: -a %s", plain.Quote(plain.Line(a.flags.agentCard)))
+	}
 	if errors.As(err, &address) {
 		return failure.New(failure.CodeUnreachable, address.Reason, err).
 			WithHint("if you trust it, say so yourself: with -a and that address, or with a copy of the card that you have read: %s > card.json, then -a ./card.json", a.commands.line("card get -o json"))
@@ -100,7 +103,8 @@ func (a *app) explainCard(e *a2aclient.CardError) *failure.Error {
 	case a2aclient.CardInvalid:
 		return failure.New(failure.CodeCardInvalid, e.Error(), e).WithHint("give the address of an A2A agent, or the full URL of its card")
 	case a2aclient.CardUnreachable:
-		return a.hintUnreachable(failure.New(failure.CodeUnreachable, e.Error(), e))
+		text, _, _ := strings.Cut(e.Error(), " (possibly because of ") // x509's guess, in quotes in quotes; the hint knows
+		return a.hintUnreachable(failure.New(failure.CodeUnreachable, text, e))
 	case a2aclient.CardForbidden:
 		return a.credentials(e.Error(), e)
 	case a2aclient.CardRefused:
@@ -187,7 +191,7 @@ func (a *app) bindingCode(e *a2a.Error) int {
 
 func (a *app) credentials(message string, cause error) *failure.Error {
 	f := &a.flags
-	given := f.bearer != "" || f.apiKey != "" || f.basic.given() || len(a.certificate) > 0
+	given := f.bearer != "" || f.apiKey != "" || f.basic.given() || len(a.certificate) > 0 || a.signedIn.used
 	for name := range f.svcParams {
 		given = given || slices.Contains([]string{"Authorization", "Cookie", "X-Api-Key"}, name)
 	}
@@ -210,7 +214,9 @@ func (a *app) wanted() string {
 				ways = append(ways, "a client certificate: --client-cert and --client-key, or A2ACLI_CLIENT_CERT and A2ACLI_CLIENT_KEY")
 			case s.HTTPAuth != nil && strings.EqualFold(s.HTTPAuth.Scheme, "Basic"):
 				ways = append(ways, "a user and password: set A2ACLI_BASIC to user:password, or --basic")
-			case s.HTTPAuth != nil, s.OAuth2 != nil, s.OpenIDConnect != nil:
+			case s.OAuth2 != nil, s.OpenIDConnect != nil:
+				ways = append(ways, "a token: sign in with "+a.commands.line("auth login")+", or set A2ACLI_BEARER")
+			case s.HTTPAuth != nil:
 				ways = append(ways, "a bearer token: set A2ACLI_BEARER, or --bearer")
 			}
 		}

@@ -39,6 +39,7 @@ func (f *fakeAgent) close() {
 //	bearer    wants the bearer token s3cret-token
 //	key       wants the API key s3cret-key, in the query
 //	basic     wants the user jürgen with the password s3cret:word
+//	oidc      wants a token of its own issuer; see signin_fake_test.go
 //	tenant    its second interface, HTTP+JSON, has the tenant acme
 //	tls       the demo agent over TLS with a certificate nobody trusts
 //	watched   works until somebody subscribes to a task, then completes it
@@ -73,6 +74,10 @@ func startFake(ctx context.Context, kind, requests string) (*fakeAgent, error) {
 			user, password, _ := r.BasicAuth()
 			return user == "jürgen" && password == "s3cret:word"
 		})
+	case "oidc":
+		card.SecuritySchemes = map[string]*a2a.SecurityScheme{"id": oidcScheme()}
+		card.SecurityRequirements = []a2a.SecurityRequirement{{"id": {"tasks"}}}
+		wrap = func(next http.Handler) http.Handler { return &oidcAgent{next: next} }
 	case "tenant":
 		wrap = withTenant
 	case "tls":

@@ -80,7 +80,7 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	f.pollInterval = 2 * time.Second
 	fs.Var(flagvalue.Duration(&f.pollInterval), "poll-interval", "how often to look at a task while waiting without a stream")
 	fs.Var(flagvalue.List("binding", &f.transports, flagvalue.ParseBindings, flagvalue.Commas), "transport", "preferred `binding`: jsonrpc, rest (HTTP+JSON) or grpc; repeat it in order of preference (default: the card's order)")
-	fs.Var(flagvalue.Of("version", &f.version, parseVersion, func(v string) string { return v }), "a2a-version", "protocol `version` to speak: 0.1, 0.2, 0.3, 1.0 or 1.1, whatever the card says (default: the best that both sides know)")
+	fs.Var(flagvalue.Of("version", &f.version, parseVersion, func(v string) string { return v }), "a2a-version", "protocol `version` to speak: 0.1, 0.2, 0.3, 1.0 or 1.1, whatever the card says; or 1, the best of those that both sides know and never an older one (default: the best that both sides know)")
 	fs.Var(flagvalue.New("file", f.cardTrust.Add, f.cardTrust.String), "card-trust", "call agents only whose card is signed with a key in this `file`: a JSON Web Key Set, a JSON Web Key or PEM; may be repeated")
 	fs.BoolVar(&f.insecure, "insecure", false, "do not verify TLS certificates; for development only")
 	fs.BoolVar(&f.debug, "debug", false, "log what is sent and received, without credentials, and how versions are chosen, to standard error")
@@ -151,16 +151,16 @@ func parseObject(s string) (a2a.JSON, error) {
 	return a2a.JSON(s), nil
 }
 
-// parseVersion returns a Major.Minor version; a patch number says nothing on the
-// wire and is cut off.
+// parseVersion returns a Major.Minor version, or a major one alone; a patch number says
+// nothing on the wire and is cut off.
 func parseVersion(s string) (string, error) {
 	nums := strings.Split(s, ".")
 	for _, n := range nums {
-		if _, err := strconv.ParseUint(n, 10, 16); err != nil || len(nums) < 2 || len(nums) > 3 {
-			return "", fmt.Errorf("must be a version such as 1.0")
+		if _, err := strconv.ParseUint(n, 10, 16); err != nil || len(nums) > 3 {
+			return "", fmt.Errorf("must be a version such as 1.0, or a major one such as 1")
 		}
 	}
-	return strings.Join(nums[:2], "."), nil
+	return strings.Join(nums[:min(len(nums), 2)], "."), nil
 }
 
 // showParams returns the names of service parameters; any value may be a

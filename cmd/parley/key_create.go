@@ -36,10 +36,12 @@ What is made with a key belongs to its subject in its tenant; another key of bot
 sees the same tasks. Without --subject each key has one of its own. Scopes are
 what the key is good for, by default everything with what is its own:
 ` + wordList(a2a.OwnScopes, 2) + `
-Others are good for what belongs to anybody of the tenant, or of all tenants:
+Others are good for what belongs to anybody of the tenant, or of all tenants, and
+those of admin for the administration of the server (docs/admin-api.md):
 ` + wordList(a2a.Scopes[len(a2a.OwnScopes):], 2) + `
 A role stands for some of these: operator, to see and cancel everybody's tasks,
-and auditor, to see them. A key with a role has nothing else, unless --scope says so.`,
+auditor, to see them, admin, for the administration, and metrics, for those of the server
+(docs/observability.md). A key with a role has nothing else, unless --scope says so.`,
 		Example: `  export A2ACLI_API_KEY=$(parley key create --name laptop)
   parley key create --name ci --subject build --tenant acme --expires 90d
   parley key create --name support --scope own --scope tasks:read:tenant --tenant acme
@@ -67,7 +69,7 @@ and auditor, to see them. A key with a role has nothing else, unless --scope say
 	fs.StringVar(&spec.Subject, "subject", "", "whose tasks they are; more than one key may have the same (default: the key's own id)")
 	fs.StringVar(&spec.Tenant, "tenant", "", "tenant of the subject; calls that name another one are refused")
 	fs.Var(flagvalue.List("scope", &spec.Scopes, parseKeyScopes, nil), "scope", "what it is good for; own stands for everything with what is its own; may be repeated")
-	fs.Var(flagvalue.List("role", &spec.Roles, flagvalue.One(parseRole), nil), "role", "`role`: operator or auditor; may be repeated")
+	fs.Var(flagvalue.List("role", &spec.Roles, flagvalue.One(parseRole), nil), "role", "`role`: operator, auditor, admin or metrics; may be repeated")
 	fs.Var(flagvalue.Of("when", &expires, parseExpiry, nil), "expires", "when it ends: 90d, 12h, 2027-01-01 (default: never)")
 	output = outputFlag(fs)
 	return cmd
@@ -113,7 +115,9 @@ func shortScopes(scopes []string) string {
 
 func parseRole(s string) (string, error) {
 	if _, ok := auth.KeyRoles[s]; !ok {
-		return "", fmt.Errorf("must be %s", strings.Join(slices.Sorted(maps.Keys(auth.KeyRoles)), " or "))
+		names := slices.Sorted(maps.Keys(auth.KeyRoles))
+		last := len(names) - 1
+		return "", fmt.Errorf("must be %s or %s", strings.Join(names[:last], ", "), names[last])
 	}
 	return s, nil
 }

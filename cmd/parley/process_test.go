@@ -75,7 +75,7 @@ func (k tools) start(t *testing.T, before string, args ...string) *process {
 // serve starts a server on a free port and waits until it is ready.
 func (k tools) serve(t *testing.T, before string, args ...string) *process {
 	t.Helper()
-	p := k.start(t, before, append([]string{"serve", "--listen", "127.0.0.1:0", "--data", "data"}, args...)...)
+	p := k.start(t, before, append([]string{"serve", "--listen", "127.0.0.1:0", "--data", "data", "--log-format", "text"}, args...)...)
 	p.await(&p.out, `Stop  `)
 	p.addr = address.FindStringSubmatch(p.out.String())[1]
 	p.awaitReadiness(http.StatusOK, `^ok$`)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aclient"
+	"github.com/parley-a2a/parley/internal/database"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -81,9 +82,9 @@ func TestWhatAWebhookDoes(t *testing.T) {
 		return p
 	}
 	for want, p := range map[string]*store.PushState{
-		pushIdle: at(true, 5, 0), pushPending: at(true, 4, 0), pushRetrying: at(true, 4, 2), pushDisabled: at(false, 4, 0), pushCompleted: at(false, 5, 0),
+		database.PushIdle: at(true, 5, 0), database.PushPending: at(true, 4, 0), database.PushRetrying: at(true, 4, 2), database.PushDisabled: at(false, 4, 0), database.PushCompleted: at(false, 5, 0),
 	} {
-		if got := pushDoes(p); got != want {
+		if got := database.PushDoes(p); got != want {
 			t.Errorf("%+v is %s, want %s", p, got, want)
 		}
 	}

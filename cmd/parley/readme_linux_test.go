@@ -30,6 +30,34 @@ func TestReadmeTranscript(t *testing.T) {
 	}
 }
 
+// TestFirstHour types the journeys of docs/first-hour.md, each with a copy of the
+// repository, shells and a machine of its own.
+func TestFirstHour(t *testing.T) {
+	file := filepath.Join("..", "..", "docs", "first-hour.md")
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := strings.SplitAfter(string(raw), "\n## ") // the first one says how to read the others
+	if len(parts) != 11 {
+		t.Errorf("%d journeys", len(parts)-1)
+	}
+	t.Run("journeys", func(t *testing.T) {
+		for i, part := range parts[1:] {
+			title, _, _ := strings.Cut(part, "\n")
+			t.Run(title, func(t *testing.T) {
+				t.Parallel()
+				parts[i+1] = play(t, part)
+			})
+		}
+	})
+	if *update {
+		if err := os.WriteFile(file, []byte(strings.Join(parts, "")), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // leftOut stands for an output that a document does not repeat.
 const leftOut = "…\n"
 
@@ -52,8 +80,17 @@ func playTranscript(t *testing.T, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if text := play(t, string(raw)); *update {
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// play types a page and returns it as it should be.
+func play(t *testing.T, page string) string {
 	for _, tool := range []string{"python3", "openssl"} {
-		if _, err := exec.LookPath(tool); err != nil && strings.Contains(string(raw), tool) {
+		if _, err := exec.LookPath(tool); err != nil && strings.Contains(page, tool) {
 			if os.Getenv("CI") == "true" {
 				t.Fatal(err)
 			}
@@ -61,7 +98,7 @@ func playTranscript(t *testing.T, file string) {
 		}
 	}
 	s := newSession(t)
-	lines := strings.SplitAfter(string(raw), "\n")
+	lines := strings.SplitAfter(page, "\n")
 	var out []string
 	for len(lines) > 0 {
 		line := lines[0]
@@ -86,11 +123,7 @@ func playTranscript(t *testing.T, file string) {
 			out, lines = append(out, lines[:end+1]...), lines[end+1:]
 		}
 	}
-	if *update {
-		if err := os.WriteFile(file, []byte(strings.Join(out, "")), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	return strings.Join(out, "")
 }
 
 // session is somebody with two terminals who reads a page.
@@ -192,6 +225,7 @@ func (s *session) play(block []string) (out []string) {
 			for before, here := range s.ids {
 				line = strings.ReplaceAll(line, before, here)
 			}
+			command, _ = strings.CutPrefix(line, "$ ")
 		}
 		next := slices.IndexFunc(block, func(line string) bool { return strings.HasPrefix(line, "$ ") || line == "^C\n" })
 		if next < 0 {

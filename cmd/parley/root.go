@@ -46,16 +46,18 @@ Exit codes: 0 the command did its job, whatever the agent decided; 1 failed;
 		a.showEffective(cmd)
 		help(cmd, args)
 	})
-	group(root, newSend(a), newChat(a), newServe(a), newInit(a), newVersion(a),
+	group(root, newSend(a), newChat(a), newServe(a), newDoctor(a), newInit(a), newVersion(a),
 		group(&cobra.Command{Use: "card", Short: "Agent cards"}, newCardGet(a), newCardSign(a), newCardVerify(a), newCardKeygen(a)),
 		group(&cobra.Command{Use: "task", Short: "Tasks of an agent"},
 			newTaskGet(a), newTaskList(a), newTaskCancel(a), newTaskSubscribe(a), newTaskDownload(a), newTaskPush(a)),
 		group(&cobra.Command{Use: "push", Short: "Webhooks"}, newPushListen(a)),
 		newMCP(a),
 		newContext(a),
+		newAuth(a),
+		newCatalog(a),
 		newKey(a),
-		group(&cobra.Command{Use: "admin", Short: "The tasks that parley serve keeps: delete, back up, move"},
-			newAdminGC(a), newAdminErase(a), newAdminBackup(a), newAdminExport(a), newAdminImport(a), newAdminPush(a)),
+		group(&cobra.Command{Use: "admin", Short: "The tasks that parley serve keeps: look at, delete, back up, move"},
+			newAdminStatus(a), newAdminTasks(a), newAdminGC(a), newAdminErase(a), newAdminBackup(a), newAdminExport(a), newAdminImport(a), newAdminPush(a)),
 		group(&cobra.Command{Use: "config", Short: "Configuration"}, newConfigShow(a), newConfigValidate(a), newConfigSchema(a)),
 	)
 	a.complete(root)
@@ -97,7 +99,7 @@ func (a *app) client(cmd *cobra.Command, run func(ctx context.Context, args []st
 			ctx, cancel = context.WithTimeoutCause(ctx, d, errTimeout)
 			defer cancel()
 		}
-		err := run(ctx, args)
+		err := a.traced(ctx, cmd.CommandPath(), func(ctx context.Context) error { return run(ctx, args) })
 		if err != nil {
 			return a.explain(ctx, err)
 		}

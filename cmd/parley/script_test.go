@@ -29,7 +29,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"parley": main})
+	testscript.Main(m, map[string]func(){"parley": main, "xdg-open": browserMain})
 }
 
 // TestScripts runs testdata/script: the real program in processes of its own.

@@ -41,16 +41,7 @@ everybody may (--allow-anonymous).`,
   parley serve --listen :7275 --tls-cert cert.pem --tls-key key.pem --auth-keys
   parley serve --ephemeral --agent conformance --card-profile bare
   PARLEY_STORE=postgres://parley:secret@db.example.org/parley parley serve --listen :7275 --auth-keys`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			dash := cmd.ArgsLenAtDash()
-			if len(args) > 0 && dash != 0 {
-				return failure.Usagef("unexpected argument %q", args[0]).WithHint("put the agent's command behind --: parley serve -- %s", serve.QuoteAll(args))
-			}
-			if dash == 0 && (len(args) == 0 || args[0] == "") {
-				return failure.Usagef("there is no command behind --").WithHint("name one, as in parley serve -- tr a-z A-Z, or leave -- out for the demo agent")
-			}
-			return nil
-		},
+		Args: behindDash,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := serve.Open(cmd.Context(), a.serveEnv(), *line, args)
 			if err != nil {
@@ -70,7 +61,19 @@ everybody may (--allow-anonymous).`,
 	return cmd
 }
 
+// behindDash takes the command of an agent, behind --.
+func behindDash(cmd *cobra.Command, args []string) error {
+	dash := cmd.ArgsLenAtDash()
+	if len(args) > 0 && dash != 0 {
+		return failure.Usagef("unexpected argument %q", args[0]).WithHint("put the agent's command behind --: parley %s -- %s", cmd.Name(), serve.QuoteAll(args))
+	}
+	if dash == 0 && (len(args) == 0 || args[0] == "") {
+		return failure.Usagef("there is no command behind --").WithHint("name one, as in parley %s -- tr a-z A-Z, or leave -- out for the demo agent", cmd.Name())
+	}
+	return nil
+}
+
 // serveEnv is what parley serve, and the commands on its settings, run in.
 func (a *app) serveEnv() *serve.Env {
-	return &serve.Env{Lookup: a.around.lookup, Stderr: a.stderr, Terminal: a.stderr.Terminal(), Version: version(), Program: a.around.itself}
+	return &serve.Env{Lookup: a.around.lookup, Stderr: a.stderr, Terminal: a.screen.Watched(), Migrating: a.migrating(), Version: version(), Program: a.around.itself}
 }

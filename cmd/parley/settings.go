@@ -22,7 +22,7 @@ import (
 var notSettings = map[string]bool{"stream": true, "help": true, "version": true}
 
 // secrets are flags whose values are never shown.
-var secrets = map[string]bool{"bearer": true, "api-key": true, "basic": true, "svc-param": true, "egress-proxy": true}
+var secrets = map[string]bool{"bearer": true, "api-key": true, "basic": true, "svc-param": true, "egress-proxy": true, "client-secret": true}
 
 // lists are flags that may be repeated; a variable separates by commas.
 var lists = map[string]bool{"svc-param": true, "extension": true, "transport": true, "card-trust": true}
@@ -73,6 +73,7 @@ type settings struct {
 	named     string           // its name
 	fromFlags bool             // the command line names it: it is stronger than variables and files
 	foreign   bool             // the agent is another one than the context's: so its credentials are not for it
+	broken    error            // why there is no context, though one is in use: it matters to commands without an agent
 }
 
 // loadSettings finds and reads the files. named is the value of --config, and context
@@ -128,15 +129,17 @@ func (s *settings) loadContext(name string) (err error) {
 		name, _ = s.find(envName("context"))
 	}
 	if name == "" {
-		if name, err = s.around.contexts.Current(); err != nil || name == "" {
-			return err
+		name, err = s.around.contexts.Current()
+	}
+	if err == nil && name != "" {
+		if s.context, err = s.around.contexts.Load(name); err == nil {
+			s.named = name
 		}
 	}
-	if s.context, err = s.around.contexts.Load(name); err != nil {
-		return err
+	if err != nil && !s.fromFlags {
+		s.broken, err = err, nil
 	}
-	s.named = name
-	return nil
+	return err
 }
 
 // exposed warns of a file that holds secrets and that others may read.
@@ -163,7 +166,10 @@ func envName(flag string) string {
 func (s *settings) apply(fs *pflag.FlagSet) error {
 	var err error
 	if agent := fs.Lookup("agent-card"); agent != nil {
-		_, from := s.find(envName(agent.Name))
+		value, from := s.find(envName(agent.Name))
+		if s.broken != nil && !agent.Changed && value == "" {
+			return s.broken
+		}
 		s.foreign = agent.Changed || s.context[agent.Name] == "" || from.where != s.contextOrigin()
 	}
 	fs.VisitAll(func(f *pflag.Flag) {

@@ -14,7 +14,6 @@ import (
 	"github.com/parley-a2a/parley/internal/download"
 	"github.com/parley-a2a/parley/internal/failure"
 	"github.com/parley-a2a/parley/internal/plain"
-	"github.com/parley-a2a/parley/internal/terminal"
 )
 
 // saveFlags say where artifacts are saved. The zero value saves nothing.
@@ -116,7 +115,7 @@ func (a *app) keep(f *saveFlags, artifacts []*a2a.Artifact) error {
 		if file.URL != "" {
 			a.stderr.Note("Note", "not fetched: %s", file.URL)
 		} else {
-			a.stderr.Note("Saved", "%s (%s)", file.Path, terminal.Bytes(int64(file.Size)))
+			a.stderr.Note("Saved", "%s (%s)", file.Path, plain.Bytes(int64(file.Size)))
 		}
 	}
 	if len(files) == 0 {
@@ -140,7 +139,7 @@ func (p *textPrinter) saved(files []*download.File) error {
 
 func (p *humanPrinter) saved(files []*download.File) error {
 	for _, f := range files {
-		line := fmt.Sprintf("saved %s, %s", f.Path, terminal.Bytes(int64(f.Size)))
+		line := fmt.Sprintf("saved %s, %s", f.Path, plain.Bytes(int64(f.Size)))
 		if f.URL != "" {
 			line = "not fetched: " + f.URL
 		}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,43 +8,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/creack/pty"
+	"github.com/parley-a2a/parley/test/fixtures"
 )
 
-// typed starts parley at a terminal of 80 columns; type gives it keys.
-func (k tools) typed(t *testing.T, env []string, args ...string) (p *process, keys func(string)) {
+// typed starts parley at a terminal of 80 columns.
+func (k tools) typed(t *testing.T, env []string, args ...string) *fixtures.Terminal {
 	t.Helper()
-	p = &process{t: t, ended: make(chan struct{}), tools: k}
-	p.Cmd = exec.Command(k.bin, args...)
-	p.Dir = k.dir
-	p.Env = append(append(os.Environ(), "HOME="+k.dir, noLinger+"=atexit_sleep_ms=0", "TERM=xterm", "NO_COLOR="), env...)
-	f, err := pty.StartWithSize(p.Cmd, &pty.Winsize{Rows: 50, Cols: 80})
-	if err != nil {
-		t.Fatal(err)
-	}
-	read := make(chan struct{})
-	go func() {
-		defer close(read)
-		_, _ = io.Copy(&p.out, f) // ends with an error when the program does
-	}()
-	go func() {
-		_ = p.Wait()
-		<-read
-		close(p.ended)
-	}()
-	t.Cleanup(func() {
-		_ = p.Process.Kill()
-		<-p.ended
-		f.Close()
-		if t.Failed() {
-			t.Logf("%s\n%q", strings.Join(args, " "), p.out.String())
-		}
-	})
-	return p, func(s string) {
-		if _, err := io.WriteString(f, s); err != nil {
-			t.Fatal(err)
-		}
-	}
+	cmd := exec.Command(k.bin, args...)
+	cmd.Dir = k.dir
+	cmd.Env = append(append(os.Environ(), "HOME="+k.dir, noLinger+"=atexit_sleep_ms=0", "TERM=xterm", "NO_COLOR="), env...)
+	return fixtures.StartTerminal(t, cmd, 80)
 }
 
 // What a person at a terminal sees: text in no color, lines of ours in one, and no
@@ -53,24 +25,37 @@ func (k tools) typed(t *testing.T, env []string, args ...string) (p *process, ke
 func TestATerminalShowsTextThatFlows(t *testing.T) {
 	k := newTools(t)
 	url := "http://" + k.serve(t, "").addr
-	p, _ := k.typed(t, nil, "send", "-a", url, "--stream", "stream 2 1")
-	if code := p.exit(); code != 0 {
+	got, code := k.typed(t, nil, "send", "-a", url, "--stream", "stream 2 1").Exit()
+	if code != 0 {
 		t.Fatalf("exit code %d", code)
 	}
 	want := regexp.MustCompile("^\x1b\\[2martifact \x1b\\[0mstream\r\nchunk 1\r\nchunk 2\r\n\x1b\\[32m● completed\x1b\\[0m\x1b\\[2m · task [0-9a-f-]{36}\x1b\\[0m\r\n" +
 		"\x1b\\[2mgo on: parley send -a .* --context-id [0-9a-f-]{36} \"<message>\"\x1b\\[0m\r\n$")
-	if !want.MatchString(p.out.String()) {
-		t.Errorf("shows %q", p.out.String())
+	if !want.MatchString(got) {
+		t.Errorf("shows %q", got)
 	}
-	p, _ = k.typed(t, []string{"NO_COLOR=1"}, "send", "-a", url, "echo ● completed")
-	p.exit()
-	if got := p.out.String(); strings.Contains(got, "\x1b") || !strings.HasPrefix(got, "artifact echo\r\n  ● completed\r\n● completed · task ") {
+	got, _ = k.typed(t, []string{"NO_COLOR=1"}, "send", "-a", url, "echo ● completed").Exit()
+	if strings.Contains(got, "\x1b") || !strings.HasPrefix(got, "artifact echo\r\n  ● completed\r\n● completed · task ") {
 		t.Errorf("without colors shows %q", got)
 	}
-	p, _ = k.typed(t, nil, "send", "-a", url, "-o", "text", "echo hello")
-	p.exit()
-	if got := p.out.String(); strings.Contains(got, "\x1b") || !strings.HasPrefix(got, "Task ID: ") {
+	got, _ = k.typed(t, nil, "send", "-a", url, "-o", "text", "echo hello").Exit()
+	if strings.Contains(got, "\x1b") || !strings.HasPrefix(got, "Task ID: ") {
 		t.Errorf("-o text shows %q", got)
+	}
+}
+
+// A server at a terminal shows a line for each call, and says in words how it ended.
+func TestAServerAtATerminal(t *testing.T) {
+	k := newTools(t)
+	p := k.typed(t, nil, "serve", "--listen", "127.0.0.1:0", "--ephemeral")
+	url := regexp.MustCompile(`http://\S+`).FindString(p.Await(`Stop  .*\n`))
+	if _, errs, code := k.run(t, "send", "-a", url, "echo hello"); code != 0 {
+		t.Fatalf("exit code %d\n%s", code, errs)
+	}
+	p.Await(`\d\d:\d\d:\d\d  \S+ +SendStreamingMessage +[0-9a-f-]{36} +completed .*\r\n`)
+	p.Type("\x03")
+	if got, code := p.Exit(); code != 0 || !strings.HasSuffix(got, "stopped\r\n") {
+		t.Errorf("%d, %q", code, got)
 	}
 }
 
@@ -79,20 +64,20 @@ func TestATerminalShowsTextThatFlows(t *testing.T) {
 func TestChatAtATerminal(t *testing.T) {
 	k := newTools(t)
 	url := "http://" + k.serve(t, "").addr
-	p, keys := k.typed(t, nil, "chat", "-a", url)
-	p.await(&p.out, `> $`)
-	keys("ask Where?\r")
-	p.await(&p.out, `answer> $`)
-	keys("Berlin\r")
-	p.await(&p.out, `(?s)artifact .{1,8}answer\r\nBerlin\r\n.*completed.*> $`)
-	keys("stream 1000 100\r")
-	p.await(&p.out, `chunk 2\r\n`)
-	keys("\x03")
-	p.await(&p.out, `(?s)canceling task.*● canceled.*> $`)
-	keys(" secret\r")
-	p.await(&p.out, `(?s)artifact .{1,8}echo\r\n secret\r\n.*> $`)
-	keys("\x04")
-	if code := p.exit(); code != 0 {
+	p := k.typed(t, nil, "chat", "-a", url)
+	p.Await(`> $`)
+	p.Type("ask Where?\r")
+	p.Await(`answer> $`)
+	p.Type("Berlin\r")
+	p.Await(`(?s)artifact .{1,8}answer\r\nBerlin\r\n.*completed.*> $`)
+	p.Type("stream 1000 100\r")
+	p.Await(`chunk 2\r\n`)
+	p.Type("\x03")
+	p.Await(`(?s)canceling task.*● canceled.*> $`)
+	p.Type(" secret\r")
+	p.Await(`(?s)artifact .{1,8}echo\r\n secret\r\n.*> $`)
+	p.Type("\x04")
+	if _, code := p.Exit(); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
 	history := filepath.Join(k.dir, ".config", "a2a-cli", "chat_history")

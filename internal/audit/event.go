@@ -42,6 +42,10 @@ const (
 	AdminImport    = "admin.import"
 	AdminRedeliver = "admin.push.redeliver"
 
+	// AdminCall is a call of the admin API that changed something, or looked at what is
+	// others': op, outcome, subject, via, and what it was about.
+	AdminCall = "admin.call"
+
 	// Lost is written by a File that could not be written for a while: as many
 	// records as its attribute lost says are missing before it.
 	Lost = "audit.lost"

@@ -44,7 +44,7 @@ func FuzzPrintable(f *testing.F) {
 // A flood of refusals does not fill the disk, and those that are left out are counted.
 func TestFloodIsCounted(t *testing.T) {
 	var b bytes.Buffer
-	log := New(slog.New(Handler(&b)), nil)
+	log := New(slog.New(Handler(&b)), nil, nil)
 	const calls = 3 * floodBurst
 	for range calls {
 		var c Record

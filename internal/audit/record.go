@@ -12,6 +12,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/dialect"
+	"go.opentelemetry.io/otel/metric"
 	"golang.org/x/time/rate"
 )
 
@@ -34,25 +35,27 @@ type Log struct {
 	skipped atomic.Int64 // refusals since the last record
 
 	requests requests
+	meters   *meters // nil: calls are not measured
 }
 
 // New returns a Log that writes audit records to one logger and request lines to
-// another; each may be nil. It returns nil if both are.
-func New(to, requests *slog.Logger) *Log {
-	if to == nil && requests == nil {
+// another, and measures calls with a provider; each may be nil. It returns nil if
+// all are.
+func New(to, requests *slog.Logger, p metric.MeterProvider) *Log {
+	if to == nil && requests == nil && p == nil {
 		return nil
 	}
-	l := &Log{to: to, flood: rate.NewLimiter(floodRate, floodBurst)}
+	l := &Log{to: to, flood: rate.NewLimiter(floodRate, floodBurst), meters: newMeters(p)}
 	l.requests.to, l.requests.strangers = requests, rate.NewLimiter(floodRate, floodBurst)
 	return l
 }
 
-// WritesTo reports whether New returns a Log like this one for these loggers.
-func (l *Log) WritesTo(to, requests *slog.Logger) bool {
+// WritesTo reports whether New returns a Log like this one for these arguments.
+func (l *Log) WritesTo(to, requests *slog.Logger, p metric.MeterProvider) bool {
 	if l == nil {
-		return to == nil && requests == nil
+		return to == nil && requests == nil && p == nil
 	}
-	return l.to == to && l.requests.to == requests
+	return l.to == to && l.requests.to == requests && l.meters.provider() == p
 }
 
 // Record is what the log says of one call. It belongs to the goroutine of the
@@ -76,6 +79,7 @@ type Record struct {
 	state                a2a.TaskState
 
 	written bool // the call has its record
+	resumes bool // its stream is to go on behind an event that the client has
 	open    bool // a stream has begun, and its end is not recorded
 }
 
@@ -86,6 +90,9 @@ func (c *Record) Begin(to *Log, binding, remote, agent string) {
 		c.to, c.began, c.binding, c.remote, c.Agent = to, time.Now(), binding, remote, agent
 	}
 }
+
+// Resumes notes that a stream is to go on behind an event that the client has.
+func (c *Record) Resumes() { c.resumes = true }
 
 // Skip says that the call is not to be recorded.
 func (c *Record) Skip() { c.written = true }
@@ -113,6 +120,9 @@ func (c *Record) Result(res any) {
 		return
 	}
 	c.reached(res)
+	if m := c.to.meters; m != nil && c.stream {
+		m.events.Add(context.Background(), 1, c.binding)
+	}
 	if c.written {
 		return
 	}
@@ -137,9 +147,12 @@ func (c *Record) Succeed(ctx context.Context) {
 	}
 	c.written, c.open = true, c.stream
 	c.write(ctx, Call, OK, nil)
-	if !c.open {
-		c.line(ctx, OK, nil)
+	if c.open {
+		c.to.meters.begins(ctx, c)
+		return
 	}
+	c.to.meters.ends(ctx, c, OK, nil)
+	c.line(ctx, OK, nil)
 }
 
 // Fail records a call that is refused; of a stream that has begun it notes how
@@ -157,6 +170,7 @@ func (c *Record) Fail(ctx context.Context, e *a2a.Error) {
 		return
 	}
 	c.written = true
+	c.to.meters.ends(ctx, c, outcome, e)
 	c.write(ctx, Call, outcome, e)
 	c.line(ctx, outcome, e)
 }
@@ -170,13 +184,14 @@ func (c *Record) End(ctx context.Context) {
 		// A stream that was given up before its first element.
 		c.Fail(ctx, &a2a.Error{Code: a2a.CodeUnavailable})
 	case c.open:
-		c.open = false
 		outcome := c.Outcome
 		if outcome == "" && ctx.Err() == nil {
 			outcome = a2a.CodeUnavailable.String() // we left
 		} else if outcome == "" {
 			outcome = Left
 		}
+		c.to.meters.ends(ctx, c, outcome, nil)
+		c.open = false
 		c.write(ctx, StreamEnded, outcome, nil)
 		c.line(ctx, outcome, nil)
 	}
@@ -239,6 +254,8 @@ func (c *Record) write(ctx context.Context, event, outcome string, e *a2a.Error)
 
 // ms is how long the call has taken.
 func (c *Record) ms() float64 { return float64(time.Since(c.began).Microseconds()) / 1000 }
+
+func (c *Record) seconds() float64 { return time.Since(c.began).Seconds() }
 
 // printable makes what a client wrote fit for a line: a part of it, quoted where
 // it has anything that does not print, or looks as if it was quoted. Not every

@@ -24,7 +24,7 @@ func lines(t *testing.T, of func(context.Context, *Log)) []string {
 		}
 		return at
 	}}))
-	of(a2a.WithCaller(t.Context(), a2a.Caller{Subject: "ann", Tenant: "acme"}), New(nil, to))
+	of(a2a.WithCaller(t.Context(), a2a.Caller{Subject: "ann", Tenant: "acme"}), New(nil, to, nil))
 	return strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
 }
 
@@ -109,7 +109,7 @@ func BenchmarkRecord(b *testing.B) {
 	req := &a2a.GetTaskRequest{ID: "t-1"}
 	res := &a2a.Task{ID: "t-1", Status: a2a.TaskStatus{State: a2a.TaskStateCompleted}}
 	ctx := a2a.WithCaller(b.Context(), a2a.Caller{Subject: "ann"})
-	for name, log := range map[string]*Log{"off": New(nil, nil), "on": New(nil, slog.New(slog.NewTextHandler(io.Discard, nil)))} {
+	for name, log := range map[string]*Log{"off": New(nil, nil, nil), "on": New(nil, slog.New(slog.NewTextHandler(io.Discard, nil)), nil)} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

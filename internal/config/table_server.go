@@ -9,6 +9,7 @@ var serverFields = []*field{
 	listOf("trusted_proxies", text, "networks or addresses of proxies whose `Forwarded` and `X-Forwarded-*` headers are believed").as("trusted-proxy"),
 	listOf("allowed_hosts", text, "names that requests may be for, all others are refused; a server for this machine alone answers for its own in any case").as("allowed-host"),
 	listOf("cors_origins", text, "web pages that may call, such as `https://console.example.org`").as("cors-origin"),
+	row("console", boolean, "serve the web console at `/console`").as("no-console").not().or("true"),
 	row("drain_timeout", duration, "how long agents and connections may take to end when the server is stopped; 0 does not wait").as("drain-timeout").or("10s"),
 	group("tls", "certificates, which are read again when they change",
 		row("cert", file, "PEM file of the certificate and its chain").as("tls-cert").required(),
@@ -109,7 +110,15 @@ var serverFields = []*field{
 		row("level", word, "what goes to standard error").as("log-level").of("debug", "info", "warn", "error").or("info"),
 		row("requests", boolean, "log a line for each call when it ends: caller, operation, agent, task, result and time").
 			as("log-requests").or("true where standard error is a terminal, and with `level: debug`; else false"),
+		row("format", word, "text, a JSON object a line, or text on a terminal and JSON elsewhere").as("log-format").of("auto", "text", "json").or("auto"),
 		row("audit", path, "file of JSON lines of who did what; `-` is standard error, `none` is no log").as("audit-log").
 			or("audit.jsonl in `store.data` where callers are authenticated, else none"),
+	),
+	group("telemetry", "traces and metrics for an OpenTelemetry collector; the standard variables (`OTEL_EXPORTER_OTLP_ENDPOINT` and the others) say what is left out here",
+		row("endpoint", link, "the collector's URL, such as `http://127.0.0.1:4318`").as("telemetry-endpoint").or("`OTEL_EXPORTER_OTLP_ENDPOINT`; without either nothing is sent"),
+		row("protocol", word, "OTLP over HTTP or over gRPC").as("telemetry-protocol").of("http/protobuf", "grpc").or("`OTEL_EXPORTER_OTLP_PROTOCOL`, or `http/protobuf`"),
+		row("sample", number, "share of the traces that begin here to keep; one that began elsewhere is kept if it was there").as("telemetry-sample").to(1).or("`OTEL_TRACES_SAMPLER`, or all"),
+		row("content", boolean, "write what clients, agents and models say into traces, which is private as a rule").as("telemetry-content").or("false"),
+		row("metrics", text, "address of a listener for `/metrics`, `/debug/tasks` and `/debug/pprof/`, such as `127.0.0.1:9464`, or `main` for `/metrics` at the main address alone ([observability.md](observability.md))").as("metrics-listen"),
 	),
 }

@@ -1,6 +1,7 @@
 // Package contexts keeps settings of the command line under names: which agent, how it
 // is reached, and with which credentials. Each is a file of its own that only its user
-// may read, and one of them may be in use.
+// may read, and one of them may be in use. Beside them are what the user has signed in
+// with, a file for each agent.
 //
 // Every failure is a failure.Error. A Dir may be used by several processes: files are
 // replaced whole.
@@ -51,23 +52,15 @@ func (d Dir) Load(name string) (Context, error) {
 		return nil, err
 	}
 	path := d.file(name)
-	st, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) || d == "" {
+	if d == "" {
+		return nil, failure.Usagef("there is no context %s", name).WithHint("%s", d.there(name))
+	}
+	text, err := readPrivate("context "+name, path)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, failure.Usagef("there is no context %s", name).WithHint("%s", d.there(name))
 	}
 	if err != nil {
-		return nil, unusable(path, err)
-	}
-	if wide := st.Mode().Perm() & 0o077; wide != 0 && runtime.GOOS != "windows" {
-		return nil, failure.Usagef("context %s was not read: %s has mode %04o, and other users may read it; expected 0600", name, path, st.Mode().Perm()).
-			WithHint("chmod 600 %s; if others may have read its credentials, replace them", plain.Quote(path))
-	}
-	if st.Size() > maxFile {
-		return nil, failure.Usagef("context %s was not read: %s has %d bytes, at most %d are expected", name, path, st.Size(), maxFile)
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, unusable(path, err)
+		return nil, err
 	}
 	c, err := parse(text)
 	if err != nil {
@@ -75,6 +68,30 @@ func (d Dir) Load(name string) (Context, error) {
 			WithHint("make it again: parley context remove %s, then parley context add %s URL", name, name)
 	}
 	return c, nil
+}
+
+// readPrivate reads a file that only its user may read. The error is fs.ErrNotExist,
+// or a failure.Error.
+func readPrivate(what, path string) ([]byte, error) {
+	st, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fs.ErrNotExist
+	}
+	if err != nil {
+		return nil, unusable(path, err)
+	}
+	if wide := st.Mode().Perm() & 0o077; wide != 0 && runtime.GOOS != "windows" {
+		return nil, failure.Usagef("%s was not read: %s has mode %04o, and other users may read it; expected 0600", what, path, st.Mode().Perm()).
+			WithHint("chmod 600 %s; if others may have read its credentials, replace them", plain.Quote(path))
+	}
+	if st.Size() > maxFile {
+		return nil, failure.Usagef("%s was not read: %s has %d bytes, at most %d are expected", what, path, st.Size(), maxFile)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, unusable(path, err)
+	}
+	return text, nil
 }
 
 func parse(text []byte) (c Context, err error) {
@@ -179,7 +196,7 @@ func (d Dir) Names() (list []string, err error) {
 // write replaces a file whole: a crash leaves the old one or the new one.
 func (d Dir) write(path string, text []byte) (err error) {
 	if d == "" {
-		return failure.Usagef("contexts are kept in the home directory, and this user has none").WithHint("set HOME")
+		return failure.Usagef("contexts and sign-ins are kept in the home directory, and this user has none").WithHint("set HOME")
 	}
 	if err := os.MkdirAll(string(d), 0o700); err != nil {
 		return unusable(string(d), err)
@@ -208,5 +225,5 @@ func unusable(path string, err error) error {
 	if errors.As(err, &p) {
 		err = p.Err
 	}
-	return failure.Usagef("%s: %v", path, err).WithHint("contexts are kept there: look at its owner and mode")
+	return failure.Usagef("%s: %v", path, err).WithHint("contexts and sign-ins are kept there: look at its owner and mode")
 }

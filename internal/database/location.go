@@ -7,6 +7,9 @@ package database
 
 import (
 	"cmp"
+	"fmt"
+	"hash/fnv"
+	"io"
 	"net"
 	"net/url"
 	"os"
@@ -49,6 +52,10 @@ type Location struct {
 	File    string
 	Address string // with its password
 	Data    string // directory for the audit log
+
+	// Migrating is told how many steps are done, when Open brings a database of an
+	// older version to this one. Nil is told nothing.
+	Migrating func(done, of int)
 }
 
 // Memory reports whether tasks are kept in memory.
@@ -56,6 +63,20 @@ func (p *Location) Memory() bool { return p.File == "" && p.Address == "" }
 
 // Shared reports whether other servers may use it, too.
 func (p *Location) Shared() bool { return p.Address != "" }
+
+// AdminFile is where a server that runs with it says how the users of this machine
+// reach its administration; "" for memory.
+func (p *Location) AdminFile() string {
+	switch {
+	case p.File != "":
+		return p.File + ".admin"
+	case p.Address == "":
+		return ""
+	}
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, p.host()+"/"+p.database())
+	return filepath.Join(p.Data, fmt.Sprintf("admin-%016x", h.Sum64()))
+}
 
 // Resolve returns the location that the flags in set and the variable name.
 // ephemeral is serve's flag. Passwords are hidden from w.

@@ -16,23 +16,24 @@ import (
 	"github.com/parley-a2a/parley/store/sqlite"
 )
 
-// Store is an open database. AllPushes is for commands; a server does not need
-// it.
+// Store is an open database. AllPushes and AllNodes are for operators; a server does
+// not need them.
 type Store interface {
 	store.Store
 	AllPushes(ctx context.Context, after int64, limit int) ([]store.PushState, error)
+	AllNodes(ctx context.Context) ([]store.NodeState, error)
 }
 
 // Open opens the database for a server, or for a command that has it alone, and
-// makes it if it is not there. It returns nil for memory. The caller closes it.
+// makes it if it is not there. The caller closes it.
 func (p *Location) Open(ctx context.Context, log *slog.Logger, overwrite bool) (Store, error) {
 	switch {
 	case p.Address != "":
-		return nilOnError(postgres.Open(ctx, p.Address, &postgres.Options{Logger: log}))
+		return nilOnError(postgres.Open(ctx, p.Address, &postgres.Options{Logger: log, Migrating: p.Migrating}))
 	case p.File != "":
-		return nilOnError(sqlite.Open(p.File, &sqlite.Options{Logger: log, Overwrite: overwrite}))
+		return nilOnError(sqlite.Open(p.File, &sqlite.Options{Logger: log, Overwrite: overwrite, Migrating: p.Migrating}))
 	}
-	return nil, nil
+	return store.NewMemory(), nil
 }
 
 // nilOnError keeps a nil pointer from becoming an interface that is not nil.
@@ -65,7 +66,7 @@ func (p *Location) OpenBeside(ctx context.Context) (Reader, error) {
 
 // openThere opens a database of PostgreSQL that exists.
 func (p *Location) openThere(ctx context.Context) (*postgres.Store, error) {
-	st, err := postgres.Open(ctx, p.Address, &postgres.Options{Existing: true})
+	st, err := postgres.Open(ctx, p.Address, &postgres.Options{Existing: true, Migrating: p.Migrating})
 	if err != nil {
 		return nil, p.Absent(err)
 	}
@@ -116,7 +117,7 @@ func (p *Location) OpenOrMake(ctx context.Context, overwrite bool) (Store, error
 	return nil, f
 }
 
-const aloneHint = "stop the server for it; a server deletes by itself with --retain-completed, --retain-failed and --retain-waiting, and backup and export work beside it"
+const aloneHint = "stop the server for it; a server deletes by itself with --retain-completed, --retain-failed and --retain-waiting, and backup and export, and as the same user gc and push redeliver, work beside it"
 
 // aliveFor is how long a server that says nothing more counts as one that runs.
 // It is longer than any --dead-after should be, which is not known here.
@@ -197,13 +198,14 @@ func beginDatabase(file string) error {
 	return st.Close()
 }
 
-// Imported fails if an import into the database did not finish.
-func Imported(ctx context.Context, st store.Store) error {
-	kept, err := st.Kept(ctx)
+// Imported fails if an import into the database did not finish. kept is Kept of the
+// database.
+func Imported(ctx context.Context, kept func(context.Context) (map[string][]byte, error)) error {
+	all, err := kept(ctx)
 	if err != nil {
 		return err
 	}
-	if kept[archive.Mark] == nil {
+	if all[archive.Mark] == nil {
 		return nil
 	}
 	return failure.New(failure.CodeServe, "an import into this database was not finished: its tasks are not all there", nil).

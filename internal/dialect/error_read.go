@@ -38,7 +38,11 @@ func ErrorFromRPC(status, code int, message string, data []byte) *a2a.Error {
 		row = rowOfRPC(code)
 	}
 	if row == nil {
-		row = ErrorRowOf(a2a.CodeInternal)
+		of := a2a.CodeInternal
+		if status >= 400 { // it says more than a code that nobody knows
+			of = codeOfStatus(status)
+		}
+		row = ErrorRowOf(of)
 		e.Message = strings.TrimSpace(fmt.Sprintf("%s (JSON-RPC code %d)", e.Message, code))
 	}
 	return complete(e, row)

@@ -1,8 +1,21 @@
 package dialect
 
+import (
+	"bytes"
+	"strconv"
+	"strings"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/json"
+)
+
 // TraceHeader says over HTTP, and over gRPC as metadata, which trace a request
 // belongs to (W3C Trace Context, §3.2).
 const TraceHeader = "Traceparent"
+
+// TraceStateHeader is what systems that a trace came through say about it (§3.3). It
+// goes with TraceHeader.
+const TraceStateHeader = "Tracestate"
 
 // ReadTrace reads the lines of TraceHeader: "" unless there is one, of the form
 // of version 00. A later version is read as the specification has it (§3.2.4): its
@@ -37,4 +50,88 @@ func ReadTrace(lines []string) string {
 		return ""
 	}
 	return "00" + s[2:size]
+}
+
+// Bounds of a tracestate. The specification lets nobody pass on more members, and
+// asks nobody for more bytes.
+const (
+	maxTraceState   = 512
+	maxTraceMembers = 32
+)
+
+// ReadTraceState reads the lines of TraceStateHeader, of which there may be several
+// (§3.3.1.1): "" where they are too long or have other characters than they may.
+func ReadTraceState(lines []string) string {
+	s := ""
+	for _, line := range lines {
+		line = strings.Trim(line, " \t,")
+		if line == "" {
+			continue
+		}
+		if s != "" {
+			s += ","
+		}
+		if s += line; len(s) > maxTraceState {
+			return ""
+		}
+	}
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return ""
+		}
+	}
+	if strings.Count(s, ",") >= maxTraceMembers {
+		return ""
+	}
+	return s
+}
+
+// TraceIn looks for a traceparent in the metadata of a message, or else of its
+// request, for callers whose transport has no headers of their own: in the object
+// of any extension, metadata[uri].traceparent, with tracestate beside it. There is no
+// agreed URI yet.
+func TraceIn(req any) (traceparent, tracestate string) {
+	r, ok := req.(*a2a.SendMessageRequest)
+	if !ok {
+		return "", ""
+	}
+	if r.Message != nil {
+		if traceparent, tracestate = traceIn(r.Message.Metadata); traceparent != "" {
+			return traceparent, tracestate
+		}
+	}
+	return traceIn(r.Metadata)
+}
+
+func traceIn(metadata a2a.JSON) (traceparent, tracestate string) {
+	if !bytes.Contains(metadata, traceMember) {
+		return "", "" // the usual case, without parsing
+	}
+	for _, extension := range membersOf(metadata) {
+		if extension.raw[0] != '{' {
+			continue
+		}
+		in := scanMembers(nil, extension.raw)
+		s, _ := json.Unquote(in.get("traceparent"))
+		if traceparent = ReadTrace([]string{s}); traceparent != "" {
+			s, _ = json.Unquote(in.get("tracestate"))
+			return traceparent, ReadTraceState([]string{s})
+		}
+	}
+	return "", ""
+}
+
+var traceMember = []byte(`"traceparent"`)
+
+// ErrorType returns the code of an error as a binding and a dialect answer with it,
+// which is what the attribute error.type of a call's span is: of JSON-RPC -32001, of
+// HTTP+JSON 404, of gRPC NOT_FOUND.
+func ErrorType(d Dialect, binding string, c a2a.Code) string {
+	switch binding {
+	case a2a.BindingJSONRPC:
+		return strconv.Itoa(errorRowIn(d, c).RPC)
+	case a2a.BindingGRPC:
+		return errorRowIn(d, c).GRPC
+	}
+	return strconv.Itoa(HTTPStatus(d, c))
 }

@@ -3,6 +3,8 @@ package dialect
 import (
 	"strings"
 	"testing"
+
+	"github.com/parley-a2a/parley/a2a"
 )
 
 const someTrace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -40,6 +42,31 @@ func FuzzReadTrace(f *testing.F) {
 		got := ReadTrace([]string{s})
 		if got != "" && (len(got) != len(someTrace) || ReadTrace([]string{got}) != got) {
 			t.Errorf("%q is read as %q", s, got)
+		}
+	})
+}
+
+func TestReadTraceState(t *testing.T) {
+	for _, tt := range []struct{ lines, want string }{
+		{"a=1,b=2", "a=1,b=2"}, {"a=1\nb=2", "a=1,b=2"}, {" a=1, \n,b=2", "a=1,b=2"}, {"", ""}, {"\n", ""},
+		{"a=\x01", ""}, {"a=é", ""},
+		{strings.Repeat("a", maxTraceState), strings.Repeat("a", maxTraceState)}, {strings.Repeat("a", maxTraceState+1), ""},
+		{strings.Repeat("a=1,", 31) + "b=2", strings.Repeat("a=1,", 31) + "b=2"}, {strings.Repeat("a=1,", 32) + "b=2", ""},
+	} {
+		if got := ReadTraceState(strings.Split(tt.lines, "\n")); got != tt.want {
+			t.Errorf("%q is read as %q, want %q", tt.lines, got, tt.want)
+		}
+	}
+}
+
+func FuzzTraceIn(f *testing.F) {
+	f.Add([]byte(`{"u":{"traceparent":"` + someTrace + `","tracestate":"k=v"}}`))
+	f.Add([]byte(`{"traceparent":"","u":{"traceparent":[]}}`))
+	f.Fuzz(func(t *testing.T, metadata []byte) {
+		req := &a2a.SendMessageRequest{Message: &a2a.Message{}, Metadata: metadata}
+		trace, state := TraceIn(req)
+		if trace != "" && ReadTrace([]string{trace}) != trace || trace == "" && state != "" || state != ReadTraceState([]string{state}) {
+			t.Errorf("%q, %q", trace, state)
 		}
 	})
 }

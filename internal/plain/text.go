@@ -90,10 +90,23 @@ func Count[N int | int64](n N, thing string) string {
 	switch {
 	case n == 1:
 		return "1 " + thing
-	case strings.HasSuffix(thing, "y"):
+	case strings.HasSuffix(thing, "y") && !strings.HasSuffix(thing, "ey"):
 		return fmt.Sprint(n, " ", strings.TrimSuffix(thing, "y"), "ies")
 	}
 	return fmt.Sprint(n, " ", thing, "s")
+}
+
+// Bytes is a size for people.
+func Bytes(n int64) string {
+	switch {
+	case n < 1<<10:
+		return Count(n, "byte")
+	case n < 1<<20:
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	case n < 1<<30:
+		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+	}
+	return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
 }
 
 // Date is a time of day in UTC, to the second; "" if there is none.

@@ -5,13 +5,10 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-
-	"golang.org/x/term"
 )
 
 // Redacted stands where a secret was.
@@ -80,12 +77,6 @@ func (r *Writer) redactLocked(s string) string {
 		s = strings.ReplaceAll(s, secret, cmp.Or(r.names[secret], Redacted))
 	}
 	return s
-}
-
-// Terminal reports whether the writer below is a terminal.
-func (r *Writer) Terminal() bool {
-	f, ok := r.w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 func (r *Writer) Write(p []byte) (int, error) {

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"go.opentelemetry.io/otel/metric"
+
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/agent/httpagent"
@@ -24,9 +26,10 @@ import (
 // and sessions are not started again. A factory is used by one goroutine at a time.
 type factory struct {
 	log    *slog.Logger
-	public string     // the URL that cards advertise; "" if none is set
-	own    string     // the URL by which this machine reaches it
-	secret a2a.Secret // in the addresses of callbacks
+	public string               // the URL that cards advertise; "" if none is set
+	own    string               // the URL by which this machine reaches it
+	secret a2a.Secret           // in the addresses of callbacks
+	meters metric.MeterProvider // nil: nothing is counted
 
 	current   map[string]*instance            // agents of the revision in force, by name
 	callbacks map[string]*httpagent.Callbacks // where services call back, by URL
@@ -51,6 +54,7 @@ type instance struct {
 	unknown error                                   // why fetch has no answer yet; nil: it has, or there is no fetch
 	models  func(context.Context) ([]string, error) // the names of the models of its endpoint; nil: it has none
 	known   bool                                    // the endpoint has answered models
+	model   string                                  // what the banner says of its model; "" where there was none
 	madeUp  bool                                    // nobody wrote the words of card
 	what    string                                  // how the banner calls it
 }

@@ -63,7 +63,7 @@ func (m *factory) openai(n *instance, c *config.OpenAI, log *slog.Logger) error 
 	o := &openai.Options{
 		APIKey: c.APIKey, Headers: c.Headers, System: c.System, SystemFile: c.SystemFile, Temperature: c.Temperature, MaxTokens: c.MaxTokens,
 		Extra: c.Extra, History: c.History, Images: c.Images, Files: c.Files, FlushEvery: c.FlushEvery, Timeout: c.Timeout, Retries: c.Retries,
-		Concurrency: c.Concurrency, MaxToolCalls: c.MaxToolCalls, Client: client, Logger: log,
+		Concurrency: c.Concurrency, MaxToolCalls: c.MaxToolCalls, Client: client, Logger: log, MeterProvider: m.meters,
 	}
 	var boxes closers
 	for i := range c.Tools {

@@ -42,6 +42,7 @@ func (f *AuditFlags) Register(fs *pflag.FlagSet, usage string) {
 type AuditLog struct {
 	log  *slog.Logger
 	file *a2aserver.AuditFile // nil if it is no file
+	path string               // of the file
 }
 
 // Open opens the log. on says whether there is one where no flag says so. The
@@ -64,7 +65,7 @@ func (f *AuditFlags) Open(data string, on bool, stderr io.Writer, log *slog.Logg
 	if err != nil {
 		return nil, failure.New(failure.CodeServe, err.Error(), err).WithHint("--audit-log names another file; none does without")
 	}
-	return &AuditLog{file.Logger(), file}, nil
+	return &AuditLog{file.Logger(), file, path}, nil
 }
 
 // Event writes a record.

@@ -12,17 +12,30 @@ import (
 	"github.com/parley-a2a/parley/a2aserver"
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/plain"
+	"github.com/parley-a2a/parley/internal/telemetry"
 )
 
-// newLogHandler returns the handler of the log: a record a line, and on a terminal
+// newLogHandler returns the handler of the log: a record a line, with what its context
+// knows, and on a terminal
 // the lines of a console.
-func newLogHandler(env *Env, level slog.Level) slog.Handler {
-	text := slog.NewTextHandler(env.Stderr, &slog.HandlerOptions{Level: level})
-	if !env.Terminal {
-		return text
+func newLogHandler(env *Env, level slog.Level, format string) slog.Handler {
+	o := &slog.HandlerOptions{Level: level}
+	if format == logJSON || format == logAuto && !env.Terminal {
+		return telemetry.LogHandler(slog.NewJSONHandler(env.Stderr, o))
 	}
-	return &console{Handler: text, w: env.Stderr}
+	var h slog.Handler = slog.NewTextHandler(env.Stderr, o)
+	if env.Terminal {
+		h = &console{Handler: h, w: env.Stderr}
+	}
+	return telemetry.LogHandler(h)
 }
+
+// Values of --log-format.
+const (
+	logAuto = "auto"
+	logText = "text"
+	logJSON = "json"
+)
 
 // requests returns where the lines of calls go; nil for nowhere.
 func (h *Host) requests(f *Settings) *slog.Logger {

@@ -18,7 +18,7 @@ import (
 func TestLogOnATerminal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
-		log := slog.New(newLogHandler(&Env{Stderr: plain.NewWriter(&out), Terminal: true}, slog.LevelInfo))
+		log := slog.New(newLogHandler(&Env{Stderr: plain.NewWriter(&out), Terminal: true}, slog.LevelInfo, logAuto))
 		log.Info(a2aserver.AuditRequest, "op", "SendMessage", "caller", "ann", "task", "t-1", "result", "completed", "ms", 0.5)
 		log.Info(a2aserver.AuditRequest, "op", "ListTasks", "caller", "192.0.2.1", "agent", "sums", "result", "ok", "ms", 12345.6, "skipped", int64(2))
 		log.Debug(a2aserver.AuditRequest, "op", "GetTask")

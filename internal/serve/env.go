@@ -17,6 +17,7 @@ type Env struct {
 	Lookup    func(name string) (value string, ok bool) // reads a variable
 	Stderr    *plain.Writer                             // gets notes and the log
 	Terminal  bool                                      // Stderr is one that people look at
+	Migrating func(done, of int)                        // see database.Location; nil is told nothing
 	Program   string                                    // the command that starts this program, as first steps name it
 	Version   string                                    // of this program, for the audit log
 	Elsewhere bool                                      // the settings are for another machine: do not look for the variables and files that they name

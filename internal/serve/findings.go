@@ -102,11 +102,28 @@ func (h *Host) printFindings(r *revision) {
 			h.env.Stderr.Note(of, "%s", text)
 		}
 	}
+	for _, text := range r.findings() {
+		note("Card", text)
+	}
+	if !h.location.Memory() {
+		left, err := r.orphans(context.Background(), h.store.Tasks)
+		if err != nil {
+			h.log.Warn("it was not found out whose tasks there are", "error", err)
+		}
+		for _, text := range left {
+			note("Tasks", text)
+		}
+	}
+	h.printed = now
+}
+
+// findings returns what the cards of a revision lack.
+func (r *revision) findings() (found []string) {
 	say := func(name, text string) {
 		if name != "" {
 			text = name + ": " + text
 		}
-		note("Card", text)
+		found = append(found, text)
 	}
 	for i, n := range r.agents {
 		if n.unknown != nil {
@@ -124,24 +141,20 @@ func (h *Host) printFindings(r *revision) {
 	for _, text := range addressFindings(r.public, !r.local) {
 		say("", text)
 	}
-	if h.store != nil {
-		var names []string
-		front := ""
-		for _, h := range r.hosted {
-			if h.Default || h.Name == "" {
-				front = h.Name
-				names = append(names, "") // the tasks that it has, whatever its name is
-			} else {
-				names = append(names, h.Name)
-			}
-		}
-		left, err := orphanFindings(context.Background(), h.store, names, front)
-		if err != nil {
-			h.log.Warn("it was not found out whose tasks there are", "error", err)
-		}
-		for _, text := range left {
-			note("Tasks", text)
+	return found
+}
+
+// orphans returns whose tasks nobody reaches with the agents of a revision.
+func (r *revision) orphans(ctx context.Context, tasks tasksFunc) ([]string, error) {
+	var names []string
+	front := ""
+	for _, h := range r.hosted {
+		if h.Default || h.Name == "" {
+			front = h.Name
+			names = append(names, "") // the tasks that it has, whatever its name is
+		} else {
+			names = append(names, h.Name)
 		}
 	}
-	h.printed = now
+	return orphanFindings(ctx, tasks, names, front)
 }

@@ -28,9 +28,11 @@ type flags struct {
 	publicURL string
 	proxies   []netip.Prefix
 	tls       tlsFiles
+	noConsole bool
 	Form
 	profile   string
 	logLevel  string
+	logFormat string
 	requests  bool // a log line for each call, if the flag is given
 	drain     time.Duration
 	cache     int64
@@ -44,6 +46,7 @@ type flags struct {
 	audit     AuditFlags
 	browser   browserFlags
 	card      cardFlags
+	telemetry telemetryFlags
 }
 
 // DefaultListen is where a server listens that is not told otherwise, and where
@@ -84,11 +87,12 @@ func (f *flags) sections() []Section {
 		newSection("Webhooks", f.egress.register),
 		newSection("Messages that come again, servers that are lost, tasks that are old", f.registerLife),
 		newSection("Logs", f.registerLogs),
+		newSection("Traces and metrics; OpenTelemetry's OTEL_ variables count, too", f.telemetry.register),
 	}
 }
 
 func (f *flags) register(fs *pflag.FlagSet) {
-	fs.StringVar(&f.path, "file", "", "`file` that says which agents there are, and everything that these options say (default: "+DefaultFile+" of the working directory, where nothing says what to serve). Options are stronger")
+	fs.StringVarP(&f.path, "file", "f", "", "`file` that says which agents there are, and everything that these options say (default: "+DefaultFile+" of the working directory, where nothing says what to serve). Options are stronger")
 	f.listen = DefaultListen
 	fs.Var(flagvalue.Of("address", &f.listen, parseListen, func(s string) string { return s }), "listen", "`address` to listen on: 127.0.0.1:8080, :8080 for every address of this machine, or 8080 for this machine alone; port 0 takes a free one")
 	f.store.Register(fs, true)
@@ -100,6 +104,7 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.publicURL, "public-url", "", "`URL` that cards advertise (default: the one a request came to)")
 	fs.Var(flagvalue.List("CIDR", &f.proxies, flagvalue.One(parsePrefix), nil), "trusted-proxy", "`CIDR` of proxies whose Forwarded and X-Forwarded headers say what a request came to; may be repeated")
 	f.tls.register(fs)
+	fs.BoolVar(&f.noConsole, "no-console", false, "serve no web console at "+ConsolePath)
 	f.profile = profiles[0]
 	fs.Var(flagvalue.Choice(&f.profile, profiles...), "card-profile", "what the card says and the server does: all (for clients of every version), v1 (advertises 1.0 only), bare (no streaming, no push notifications) or extended (with an extended card)")
 	f.drain = 10 * time.Second
@@ -123,6 +128,8 @@ func (f *flags) registerLogs(fs *pflag.FlagSet) {
 	f.audit.register(fs)
 	f.logLevel = "info"
 	fs.Var(flagvalue.Choice(&f.logLevel, "debug", "info", "warn", "error"), "log-level", "what is logged to standard error: debug, info, warn or error")
+	f.logFormat = logAuto
+	fs.Var(flagvalue.Choice(&f.logFormat, logAuto, logText, logJSON), "log-format", "how: text, json (an object a line), or auto, which is text on a terminal and JSON elsewhere")
 	fs.BoolVar(&f.requests, "log-requests", false, "log a line for each call when it ends: caller, operation, agent, task, result and time (default true where standard error is a terminal, and with --log-level debug)")
 }
 

@@ -2,10 +2,10 @@ package serve
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/netip"
 	"os"
 	"runtime"
@@ -14,8 +14,10 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aserver"
 	"github.com/parley-a2a/parley/agent/httpagent"
+	"github.com/parley-a2a/parley/internal/admin"
 	"github.com/parley-a2a/parley/internal/database"
 	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/telemetry/export"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -23,17 +25,22 @@ import (
 // are a revision.
 type Host struct {
 	// set by Open, then constant
-	env      *Env
-	line     Line
-	command  []string // behind --
-	log      *slog.Logger
-	listener net.Listener
-	addr     net.Addr
-	store    store.Store // nil: memory
-	location *database.Location
-	audit    *AuditLog
-	server   *parley.Server
-	atStart  map[string]any // settings that count until the end
+	env       *Env
+	line      Line
+	command   []string // behind --
+	log       *slog.Logger
+	listener  net.Listener
+	addr      net.Addr
+	store     database.Store
+	location  *database.Location
+	audit     *AuditLog
+	admin     *administration
+	pages     *pages // nil: there is no console
+	beside    map[string]http.Handler
+	telemetry *export.Telemetry
+	metrics   metricsPort
+	server    *parley.Server
+	atStart   map[string]any // settings that count until the end
 
 	// owned by Open, and then by the goroutine of background that replaces revisions
 	factory *factory
@@ -57,8 +64,8 @@ func Open(ctx context.Context, env *Env, line Line, command []string) (_ *Host, 
 	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
 		return nil, failure.Usagef("--log-level: %v", err)
 	}
-	log := slog.New(newLogHandler(env, level))
-	h := &Host{env: env, line: line, command: command, log: log, location: f.location, audit: &AuditLog{}}
+	log := slog.New(newLogHandler(env, level, f.logFormat))
+	h := &Host{env: env, line: line, command: command, log: log, location: f.location, audit: &AuditLog{}, telemetry: &export.Telemetry{}}
 	defer func() {
 		if err != nil {
 			h.Close()
@@ -81,15 +88,12 @@ func Open(ctx context.Context, env *Env, line Line, command []string) (_ *Host, 
 	if err := f.auth.admit(f.local(h.addr), h.addr); err != nil {
 		return nil, err
 	}
-	if !f.location.Memory() {
-		db, err := f.location.Open(ctx, log, false)
-		if err != nil {
-			return nil, storeFailure(f.location, err)
-		}
-		h.store = db
-		if err := database.Imported(ctx, db); err != nil {
-			return nil, err
-		}
+	f.location.Migrating = env.Migrating
+	if h.store, err = f.location.Open(ctx, log, false); err != nil {
+		return nil, storeFailure(f.location, err)
+	}
+	if err := database.Imported(ctx, h.store.Kept); err != nil {
+		return nil, err
 	}
 	os.Unsetenv(database.Env) // the agent's command is not to have the password
 	os.Unsetenv(UpstreamEnv)  // nor this
@@ -98,16 +102,27 @@ func Open(ctx context.Context, env *Env, line Line, command []string) (_ *Host, 
 		return nil, err
 	}
 	h.audit = audit
+	if err := h.startTelemetry(ctx, &f.telemetry); err != nil {
+		return nil, err
+	}
+	if err := h.metrics.listen(f.telemetry.metrics); err != nil {
+		return nil, err
+	}
 	listener, err := f.tls.listen(h.listener, h.audit, log)
 	if err != nil {
 		return nil, err
 	}
 	h.listener = listener
-	h.factory = &factory{log: log, callbacks: map[string]*httpagent.Callbacks{}, own: LocalURL(h.addr, f.tls.given())}
+	h.factory = &factory{log: log, callbacks: map[string]*httpagent.Callbacks{}, own: LocalURL(h.addr, f.tls.given()), meters: h.telemetry.MeterProvider}
 	if h.factory.secret, err = callbackSecret(ctx, h.store); err != nil {
 		return nil, storeFailure(f.location, err)
 	}
 	if h.now, err = h.revise(ctx, f, agents, false); err != nil {
+		return nil, err
+	}
+	h.admin = newAdministration(h, h.store)
+	if h.beside, err = h.openBeside(ctx); err != nil {
+		h.now.discard(log)
 		return nil, err
 	}
 	h.server, err = parley.NewHost(h.now.hosted, h.options(h.now))
@@ -116,7 +131,12 @@ func Open(ctx context.Context, env *Env, line Line, command []string) (_ *Host, 
 		return nil, failure.New(failure.CodeServe, err.Error(), err)
 	}
 	h.now.commit(h.factory)
+	h.pages.show(h.now)
+	h.metrics.show(h.now)
+	h.now.lookAtModels(ctx)
 	h.atStart = f.untilRestart()
+	h.admin.attach(h.server.Engine())
+	h.admin.show(h.now)
 	return h, nil
 }
 
@@ -127,15 +147,18 @@ func (h *Host) Run(ctx context.Context) error {
 	h.printFindings(h.now)
 	h.audit.Event(a2aserver.AuditServerStarted, f.summary(h)...)
 	h.audit.signed(h.now.cardKeys)
+	remove := h.admin.publish()
 	stop := h.background(ctx)
+	defer context.AfterFunc(ctx, func() { close(h.admin.draining) })()
+	blind := h.metrics.serve(h)
 	err := h.server.Serve(ctx, h.listener)
+	blind()
+	remove()
 	stop()
+	h.stopTelemetry()
 	h.audit.Event(a2aserver.AuditServerStopped)
 	h.stopped()
-	if h.store != nil {
-		err = errors.Join(err, h.store.Close())
-	}
-	if err != nil {
+	if err = errors.Join(err, h.store.Close()); err != nil {
 		return endFailure(h.location, err)
 	}
 	return nil
@@ -145,6 +168,8 @@ func (h *Host) Run(ctx context.Context) error {
 // listener and the database by itself.
 func (h *Host) Close() {
 	_ = h.audit.Close() // what it could not write is logged
+	h.metrics.close()
+	h.stopTelemetry() // Run has done so already; without Run nothing is left
 	if h.store != nil {
 		_ = h.store.Close() // Run reports the error; without Run nothing was written
 	}
@@ -153,12 +178,22 @@ func (h *Host) Close() {
 	}
 }
 
+// openBeside makes what is served beside the agents.
+func (h *Host) openBeside(ctx context.Context) (map[string]http.Handler, error) {
+	beside := map[string]http.Handler{admin.Path: h.admin.handler()}
+	pages, err := h.openConsole(ctx)
+	if pages != nil {
+		beside[ConsolePath] = pages
+	}
+	if h.telemetry.Scrape != nil {
+		beside[metricsPath] = h.metrics.onMain(h.telemetry.Scrape)
+	}
+	return beside, err
+}
+
 // callbackSecret returns the secret in the addresses at which agents are called
 // back: the same after a restart, and on each server of a database.
 func callbackSecret(ctx context.Context, st store.Store) (a2a.Secret, error) {
-	if st == nil {
-		return a2a.Secret(rand.Text()), nil
-	}
 	secret, err := st.Secret(ctx, "callbacks")
 	return a2a.Secret(secret), err
 }

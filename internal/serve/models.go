@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/parley-a2a/parley/agent/openai"
@@ -15,7 +16,38 @@ import (
 // maxNamed is how many models of an endpoint are listed by name.
 const maxNamed = 10
 
-// askModels asks the endpoint of an agent once for its models, until it answers, and
+// bannerTime is how long the banner may wait for endpoints.
+const bannerTime = 300 * time.Millisecond
+
+// lookAtModels asks the endpoints of all agents, for a moment, for what the banner says
+// of their models. Those that do not answer are asked again by askModels.
+func (r *revision) lookAtModels(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, bannerTime)
+	defer cancel()
+	var work sync.WaitGroup
+	for _, n := range r.agents {
+		if n.models == nil {
+			continue
+		}
+		work.Go(func() {
+			names, err := n.models(ctx)
+			n.known = err == nil || errors.Is(err, openai.ErrNoList)
+			switch {
+			case err == nil && !hasModel(names, n.from.OpenAI.Model):
+				n.model = "not there; has: " + listModels(names)
+			case n.known:
+				n.model = "reachable"
+			case ctx.Err() != nil:
+				n.model = "no answer yet"
+			default:
+				n.model = "not reachable: " + reachReason(err)
+			}
+		})
+	}
+	work.Wait()
+}
+
+// askModels asks the endpoint of an agent for its models, until it answers, and
 // says what callers would run into: there is no answer, or the model is not there.
 // Nothing waits for it.
 func (h *Host) askModels(ctx context.Context, n *instance) {
@@ -27,7 +59,7 @@ func (h *Host) askModels(ctx context.Context, n *instance) {
 		}
 		h.env.Stderr.Note("Model", "%s", text)
 	}
-	said := false
+	said := n.model != "" // that it does not answer
 	for pause := fetchFirst; ; pause = min(2*pause, fetchLast) {
 		asking, done := context.WithTimeout(ctx, fetchTime)
 		names, err := n.models(asking)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/parley-a2a/parley/agent/openai"
 	"github.com/parley-a2a/parley/internal/config"
@@ -50,6 +51,45 @@ func TestModelsAreAskedFor(t *testing.T) {
 				h.askModels(t.Context(), n)
 				if out.String() != c.want || !n.known {
 					t.Errorf("said\n%s\nwant\n%s", out.String(), c.want)
+				}
+			})
+		})
+	}
+}
+
+// What the banner says of a model is known after a moment, whatever the endpoint does;
+// what it said is not said again.
+func TestTheBannerKnowsTheModel(t *testing.T) {
+	away := errors.New("connection refused")
+	for name, c := range map[string]struct {
+		models func(context.Context) ([]string, error)
+		known  bool
+		want   string
+		later  string // what is said when it answers
+	}{
+		"there":     {func(context.Context) ([]string, error) { return []string{"tiny"}, nil }, true, "reachable", ""},
+		"not there": {func(context.Context) ([]string, error) { return []string{"big", "huge"}, nil }, true, "not there; has: big, huge", ""},
+		"no list":   {func(context.Context) ([]string, error) { return nil, openai.ErrNoList }, true, "reachable", ""},
+		"away":      {func(context.Context) ([]string, error) { return nil, away }, false, "not reachable: connection refused", "Model: reachable: m:1\n"},
+		"slow":      {func(ctx context.Context) ([]string, error) { <-ctx.Done(); return nil, ctx.Err() }, false, "no answer yet", "Model: reachable: m:1\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var out strings.Builder
+				n := &instance{from: config.Agent{OpenAI: &config.OpenAI{URL: "http://u:secret@m:1/v1", Model: "tiny"}}, models: c.models}
+				r := &revision{agents: []*instance{n, {}}, settings: &Settings{flags: &flags{}}}
+				begin := time.Now()
+				r.lookAtModels(t.Context())
+				if n.model != c.want || n.known != c.known || time.Since(begin) > bannerTime {
+					t.Errorf("%q, known %t, after %s", n.model, n.known, time.Since(begin))
+				}
+				if c.known {
+					return
+				}
+				n.models = func(context.Context) ([]string, error) { return []string{"tiny"}, nil }
+				h := &Host{env: &Env{Stderr: plain.NewWriter(&out)}, log: slog.New(slog.DiscardHandler)}
+				if h.askModels(t.Context(), n); out.String() != c.later {
+					t.Errorf("said later\n%s", out.String())
 				}
 			})
 		})

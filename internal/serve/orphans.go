@@ -14,14 +14,17 @@ import (
 // maxOrphanNames caps how many agents agentsOf looks for.
 const maxOrphanNames = 100
 
+// tasksFunc is Tasks of a store.
+type tasksFunc = func(ctx context.Context, after *store.Key, limit int) ([]store.Row, error)
+
 // orphanFindings reports tasks that callers cannot reach because their agent is not
 // among names: it was renamed, or another agent is at / now. The tasks are kept, but
 // to callers they look lost. The name of the agent at / is ""; front is its other
 // name.
-func orphanFindings(ctx context.Context, st store.Store, names []string, front string) ([]string, error) {
+func orphanFindings(ctx context.Context, tasks tasksFunc, names []string, front string) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	all, err := agentsOf(ctx, st)
+	all, err := agentsOf(ctx, tasks)
 	if err != nil {
 		return nil, err
 	}
@@ -42,12 +45,12 @@ func orphanFindings(ctx context.Context, st store.Store, names []string, front s
 
 // agentsOf returns the names of the agents that have tasks in a store, "" for the
 // one at /. It takes one look-up an agent, however many tasks there are.
-func agentsOf(ctx context.Context, st store.Store) ([]string, error) {
+func agentsOf(ctx context.Context, tasks tasksFunc) ([]string, error) {
 	var names []string
 	// Behind the tenants of an agent, which all begin in the same way.
 	const mark, behind = "\x1f", "\x20"
 	for after := (*store.Key)(nil); len(names) < maxOrphanNames; {
-		rows, err := st.Tasks(ctx, after, 1)
+		rows, err := tasks(ctx, after, 1)
 		if err != nil || len(rows) == 0 {
 			return names, err
 		}

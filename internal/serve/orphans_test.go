@@ -37,7 +37,7 @@ func TestTasksOfAgentsThatAreNotThere(t *testing.T) {
 				}
 			}
 		}
-		got, err := agentsOf(t.Context(), st)
+		got, err := agentsOf(t.Context(), st.Tasks)
 		slices.Sort(got)
 		if err != nil || !slices.Equal(got, c.want) {
 			t.Errorf("tenants %q: agents %q, %v, want %q", c.tenants, got, err, c.want)

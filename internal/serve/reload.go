@@ -23,6 +23,7 @@ func (h *Host) background(ctx context.Context) (stop func()) {
 	f := h.now.settings
 	draining, drained := context.WithCancel(context.WithoutCancel(ctx))
 	work.Go(func() { keepMemory(draining, memoryFor(f.limits.bodies, f.cache), h.log) })
+	work.Go(func() { h.admin.feed.run(draining) })
 	ctx, cancel := context.WithCancel(ctx)
 	hangups, changes, cards := make(chan struct{}, 1), make(chan string), make(chan fetched)
 	signals := func() {}
@@ -88,6 +89,7 @@ func (h *Host) reload(ctx context.Context, why string, again bool) bool {
 			if err = h.replace(r); err == nil {
 				h.log.Info("reloaded", "because", why, "agents", len(r.agents), "begun", names(r.started))
 				h.audit.Event(a2aserver.AuditConfigReloaded, slog.String("because", why), slog.Int("agents", len(r.agents)))
+				h.admin.feed.reloaded(why, "")
 				r.commit(h.factory)
 				h.stale(f)
 				h.printFindings(r)
@@ -97,7 +99,9 @@ func (h *Host) reload(ctx context.Context, why string, again bool) bool {
 		}
 	}
 	h.log.Error("not reloaded: what ran before goes on", "because", why, "err", reloadReason(err))
-	h.audit.Event(a2aserver.AuditConfigReloaded, slog.String("because", why), slog.String("error", h.env.Stderr.Redact(reloadReason(err))))
+	reason := h.env.Stderr.Redact(reloadReason(err))
+	h.audit.Event(a2aserver.AuditConfigReloaded, slog.String("because", why), slog.String("error", reason))
+	h.admin.feed.reloaded(why, reason)
 	return false
 }
 
@@ -107,6 +111,9 @@ func (h *Host) replace(r *revision) error {
 		return err
 	}
 	h.now = r
+	h.pages.show(r)
+	h.admin.show(r)
+	h.metrics.show(r)
 	return nil
 }
 
@@ -133,7 +140,7 @@ func names(agents []*instance) string {
 func (f *Settings) untilRestart() map[string]any {
 	return map[string]any{
 		"listen": f.listen, "store": f.store, "store.ephemeral": f.ephemeral, "store.dead_after": f.dead, "store.cache": f.cache, "tls": f.tls,
-		"drain_timeout": f.drain, "retries": f.retries, "retention": f.retention, "push": f.egress, "logs": [2]any{f.audit, f.logLevel},
+		"console": f.noConsole, "drain_timeout": f.drain, "retries": f.retries, "retention": f.retention, "push": f.egress, "logs": [3]any{f.audit, f.logLevel, f.logFormat}, "telemetry": f.telemetry,
 		"limits.capacity": f.limits.capacity, "limits.connections": [2]int{f.limits.connections, f.limits.connectionsOfAddress},
 	}
 }

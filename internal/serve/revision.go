@@ -166,12 +166,23 @@ func (r *revision) commit(m *factory) {
 // the server is made; see untilRestart.
 func (h *Host) options(r *revision) *parley.Options {
 	f := r.settings
+	front := ""
+	if h.pages != nil {
+		front = ConsolePath
+	}
 	return &parley.Options{
+		Beside: h.beside, Front: front,
 		Store: h.store, PublicURL: r.public, TrustedProxies: f.proxies, CardProfile: cardFor(f.profile), Logger: h.log,
 		CardKeys: r.cardKeys, CardKeysURL: f.card.keysURL, CardStrict: f.card.strict,
 		DeadAfter: f.deadAfter(), DrainWait: f.drain, Retries: f.retries, Retention: f.retention, Cache: f.cache,
 		Egress: f.egress.policy(r.local, h.log),
 		Auth:   r.guard, Limits: f.limits.requests(), TaskLimits: f.limits.tasks(), Capacity: f.limits.capacity, MaxBody: f.limits.body,
-		Audit: h.audit.log, Requests: h.requests(f), Origins: f.browser.origins, Hosts: f.browser.allowed(r.local && (r.guard == nil || r.guard.Anonymous()), h.addr),
+		Audit: h.audit.log, Requests: h.requests(f), Origins: f.browser.origins, Hosts: h.hosts(r),
+		TracerProvider: h.telemetry.TracerProvider, MeterProvider: h.telemetry.MeterProvider, TraceContent: f.telemetry.captures(h.env),
 	}
+}
+
+// hosts returns the host names that requests may be for; none: any.
+func (h *Host) hosts(r *revision) []string {
+	return r.settings.browser.allowed(r.local && (r.guard == nil || r.guard.Anonymous()), h.addr)
 }

@@ -51,6 +51,7 @@ func TestEveryFlagHasAPlaceInTheFile(t *testing.T) {
 	}
 	words := map[string]string{ // defaults that are told in words
 		"max-connections": "0", "max-connections-per-address": "0", "store": "", "grant": "", "card-keys-url": "", "audit-log": "", "log-requests": "false", "burst": "0", "subject-claim": "",
+		"telemetry-endpoint": "", "telemetry-protocol": "", "telemetry-sample": "",
 	}
 	NewFlags().VisitAll(func(f *pflag.Flag) {
 		path, isAgents := ofAgents[f.Name]

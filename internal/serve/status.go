@@ -10,14 +10,19 @@ import (
 type Status struct {
 	Addr   net.Addr
 	URL    string // by which this machine can connect
+	Trust  string // the file of the certificate, where clients must be given it: nobody else signed it
 	Public string // the URL that cards advertise; "" if none is set
-	Agents []AgentStatus
-	Tasks  string // where they are kept
-	Keeps  bool   // tasks outlive the server
-	Shared bool   // other servers may have them, too
-	Demo   bool   // the demo agent is at /
+	// Console is where the web console opens, with the token that opens it on this
+	// machine; "" if there is none. It is for people, not for logs.
+	Console string
+	Agents  []AgentStatus
+	Tasks   string // where they are kept
+	Keeps   bool   // tasks outlive the server
+	Shared  bool   // other servers may have them, too
+	Demo    bool   // the demo agent is at /
 
 	Callers string // who may call
+	Traces  string // where they go; "" if nothing is traced
 	First   string // the command that gets credentials; "" where none are needed
 }
 
@@ -25,7 +30,8 @@ type Status struct {
 type AgentStatus struct {
 	Name    string // where it is; "" if it is the only one, at /
 	What    string
-	Default bool // it is at /
+	Default bool   // it is at /
+	Model   string // which model answers, where, and whether it is there; "" if none does
 }
 
 // Status returns what the host is. It may be called before Run.
@@ -33,14 +39,36 @@ func (h *Host) Status() *Status {
 	r, w := h.now, h.env.Stderr
 	f := r.settings
 	s := &Status{
-		Addr: h.addr, URL: LocalURL(h.addr, f.tls.given()), Public: r.public, Keeps: !h.location.Memory(), Shared: h.location.Shared(), Tasks: w.Redact(h.location.String()),
-		Callers: f.auth.who(r.local), First: w.Redact(f.auth.first(h.env.Program, h.location)),
+		Addr: h.addr, URL: LocalURL(h.addr, f.tls.given()), Trust: w.Redact(f.tls.selfSigned()), Public: r.public, Keeps: !h.location.Memory(), Shared: h.location.Shared(), Tasks: w.Redact(h.location.String()),
+		Callers: f.auth.who(r.local), Traces: w.Redact(h.telemetry.Traces), First: w.Redact(f.auth.first(h.env.Program, h.location)),
+	}
+	if h.pages != nil {
+		if s.Console = s.URL; s.Public != "" {
+			s.Console = s.Public
+		}
+		s.Console += ConsolePath + "/"
+		if h.pages.token != "" {
+			s.Console += "open?token=" + h.pages.token
+		}
 	}
 	for _, n := range r.agents {
-		s.Agents = append(s.Agents, AgentStatus{n.from.Name, w.Redact(n.what), n.from.Default})
+		a := AgentStatus{Name: n.from.Name, What: w.Redact(n.what), Default: n.from.Default}
+		if c := n.from.OpenAI; c != nil {
+			a.Model = w.Redact(c.Model + " at " + originOf(c.URL) + " · " + n.model)
+		}
+		s.Agents = append(s.Agents, a)
 		s.Demo = s.Demo || n.from.Default && n.from.Builtin == "demo"
 	}
 	return s
+}
+
+// originOf returns scheme and host of a URL, which have no credentials.
+func originOf(s string) string {
+	scheme, _, ok := strings.Cut(s, "://")
+	if !ok {
+		return hostOf(s)
+	}
+	return scheme + "://" + hostOf(s)
 }
 
 // LocalURL returns a URL by which this machine can connect to a listener.
@@ -68,13 +96,20 @@ func (f *flags) local(at net.Addr) bool {
 
 // warn prints what is legal and may be a mistake.
 func (h *Host) warn() {
-	f, local, note := h.now.settings, h.now.local, h.env.Stderr.Note
-	switch {
-	case f.auth.any() && !f.tls.given() && !local && !strings.HasPrefix(h.now.public, "https://"):
-		note("Warning", "credentials come to %s without encryption: give --tls-cert and --tls-key, or say with --public-url https://... that something in front has TLS", h.addr)
-	case !local && !f.auth.any():
-		note("Warning", "everybody who can reach %s may call this agent, and sees the tasks of all others", h.addr)
-	case f.auth.any() && f.auth.anonymous:
-		note("Warning", "callers without credentials are served, too, and share what they make (--allow-anonymous)")
+	if text := h.now.settings.caution(h.addr, h.now.local, h.now.public); text != "" {
+		h.env.Stderr.Note("Warning", "%s", text)
 	}
+}
+
+// caution is what is legal about callers and may be a mistake; "" if there is nothing.
+func (f *flags) caution(at net.Addr, local bool, public string) string {
+	switch {
+	case f.auth.any() && !f.tls.given() && !local && !strings.HasPrefix(public, "https://"):
+		return "credentials come to " + at.String() + " without encryption: give --tls-cert and --tls-key, or say with --public-url https://... that something in front has TLS"
+	case !local && !f.auth.any():
+		return "everybody who can reach " + at.String() + " may call this agent, and sees the tasks of all others"
+	case f.auth.any() && f.auth.anonymous:
+		return "callers without credentials are served, too, and share what they make (--allow-anonymous)"
+	}
+	return ""
 }

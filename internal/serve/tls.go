@@ -1,8 +1,12 @@
 package serve
 
 import (
+	"bytes"
+	"crypto/x509"
+	"encoding/pem"
 	"log/slog"
 	"net"
+	"os"
 
 	"github.com/spf13/pflag"
 
@@ -38,6 +42,23 @@ func (f *tlsFiles) check() error {
 }
 
 func (f *tlsFiles) given() bool { return f.cert != "" }
+
+// selfSigned returns the file of the certificate if nobody else has signed it, so that
+// clients have to be given it; else "".
+func (f *tlsFiles) selfSigned() string {
+	text, err := os.ReadFile(f.cert)
+	if err != nil { // there is none; listen says what is wrong with others
+		return ""
+	}
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return ""
+	}
+	if c, err := x509.ParseCertificate(block.Bytes); err != nil || !bytes.Equal(c.RawIssuer, c.RawSubject) {
+		return ""
+	}
+	return f.cert
+}
 
 // listen returns l, with TLS if there are files. It reads them, so that mistakes show
 // at the start.

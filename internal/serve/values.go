@@ -18,10 +18,14 @@ type Value struct {
 }
 
 // Values returns all settings in the order of the reference, and then those that
-// the file has for agents. It needs a file.
+// the file has for agents, if there is one.
 func (s *Settings) Values(line Line) (list []Value) {
 	ofFile := map[string]config.Setting{}
-	for _, set := range s.File.Settings {
+	file := s.File
+	if file == nil {
+		file = new(config.File)
+	}
+	for _, set := range file.Settings {
 		ofFile[set.Flag] = set
 	}
 	for _, row := range config.Rows() {
@@ -41,7 +45,10 @@ func (s *Settings) Values(line Line) (list []Value) {
 		}
 		list = append(list, v)
 	}
-	for _, v := range s.File.Shown() {
+	if s.File == nil {
+		return list
+	}
+	for _, v := range file.Shown() {
 		list = append(list, Value{v.Path, v.Value, fmt.Sprintf("%s:%d:%d", s.path, v.Line, v.Column)})
 	}
 	return list

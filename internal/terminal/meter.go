@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/parley-a2a/parley/internal/plain"
 )
 
 // worthMetering is how large a body must be before anybody is told how far it is, in
@@ -73,14 +75,16 @@ func (m *meter) tell(now time.Time) {
 	m.s.Status(m.text())
 }
 
-// text is how far it is: with a bar if the end is known.
-func (m *meter) text() string {
-	if m.total <= 0 {
-		return fmt.Sprintf("%s %s", m.what, Bytes(m.read))
+func (m *meter) text() string { return howFar(m.what, m.read, m.total, plain.Bytes) }
+
+// howFar says how far something is: with a bar if the end is known.
+func howFar(what string, done, total int64, word func(int64) string) string {
+	if total <= 0 {
+		return what + " " + word(done)
 	}
 	const width = 20
-	done := int(min(m.read, m.total) * width / m.total)
-	return fmt.Sprintf("%s %s%s %3d%% of %s", m.what, strings.Repeat("█", done), strings.Repeat("░", width-done), min(m.read, m.total)*100/m.total, Bytes(m.total))
+	full := int(min(done, total) * width / total)
+	return fmt.Sprintf("%s %s%s %3d%% of %s", what, strings.Repeat("█", full), strings.Repeat("░", width-full), min(done, total)*100/total, word(total))
 }
 
 func (m *meter) end() {

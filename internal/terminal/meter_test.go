@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/parley-a2a/parley/internal/plain"
 )
 
 // slow is a body that takes a second for each MiB.
@@ -53,6 +55,36 @@ func TestMeter(t *testing.T) {
 		}
 		if strings.Count(out.String(), eraseLine) != 3 {
 			t.Errorf("lines came with %q", out.String())
+		}
+	})
+}
+
+func TestProgress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lines []string
+		s, out := screen(80, false)
+		work := func(seconds int, total int64) {
+			begin := time.Now()
+			p := s.Progress("importing", func() (int64, int64) { return int64(time.Since(begin) / time.Second), total },
+				func(n int64) string { return plain.Count(n, "task") }, func(line string) { lines = append(lines, line) })
+			time.Sleep(time.Duration(seconds)*time.Second + time.Second/8)
+			p.Stop()
+			p.Stop()
+		}
+		work(0, 4)
+		if strings.ContainsFunc(out.String(), func(r rune) bool { return r >= ' ' && r != '[' && r != 'K' }) {
+			t.Errorf("what is quick shows %q", out.String())
+		}
+		out.Reset()
+		work(1, 4)
+		if want := eraseLine + "importing █████░░░░░░░░░░░░░░░  25% of 4 tasks · 1s" + eraseLine; out.String() != want {
+			t.Errorf("a bar shows %q", out.String())
+		}
+		out.Reset()
+		s.errIs = false
+		work(25, 0)
+		if want := []string{"importing 10 tasks · 10s", "importing 20 tasks · 20s"}; !slices.Equal(lines, want) || out.Len() > 0 {
+			t.Errorf("lines %q and %q", lines, out.String())
 		}
 	})
 }

@@ -3,7 +3,6 @@ package terminal
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"hash"
 	"hash/fnv"
 	"strings"
@@ -220,7 +219,7 @@ func (r *Renderer) content(parts []*a2a.Part, sep string) {
 			r.w.endLine(false)
 		case a2a.PartRaw:
 			r.files = true
-			r.w.ours(dim, "file ", fileLine(p, Bytes(int64(len(p.Raw)))))
+			r.w.ours(dim, "file ", fileLine(p, plain.Bytes(int64(len(p.Raw)))))
 		case a2a.PartURL:
 			r.files = true
 			r.w.ours(dim, "file ", fileLine(p, p.URL))
@@ -236,19 +235,6 @@ func fileLine(p *a2a.Part, more string) string {
 		}
 	}
 	return strings.Join(words, ", ")
-}
-
-// Bytes is a size for people.
-func Bytes(n int64) string {
-	switch {
-	case n < 1<<10:
-		return plain.Count(n, "byte")
-	case n < 1<<20:
-		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
-	case n < 1<<30:
-		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
-	}
-	return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
 }
 
 // status shows the status, unless it was shown. Being submitted, or at work without a

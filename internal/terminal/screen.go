@@ -32,6 +32,7 @@ type Screen struct {
 	out, err   io.Writer
 	outIs      bool // standard output is a terminal
 	errIs      bool // standard error is a terminal that can rewrite a line
+	watched    bool // standard error is a terminal of any kind
 	colors     bool
 	widthOf    func() int // 0 if it is not known
 	sharesLine bool       // both are terminals: what one writes stands in the line of the other
@@ -51,6 +52,7 @@ func New(out, err io.Writer, lookup func(string) (string, bool)) *Screen {
 		dumb = true
 	}
 	if fd, ok := isTerminal(err); ok {
+		s.watched = true
 		s.errIs = !dumb && enableColors(fd)
 		s.widthOf = widthOf(fd)
 	}
@@ -84,6 +86,9 @@ func widthOf(fd int) func() int {
 
 // IsTerminal reports whether standard output is a terminal.
 func (s *Screen) IsTerminal() bool { return s.outIs }
+
+// Watched reports whether standard error is a terminal.
+func (s *Screen) Watched() bool { return s.watched }
 
 // Rewrites reports whether Status shows anything.
 func (s *Screen) Rewrites() bool { return s.errIs }

@@ -6,16 +6,20 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/budget"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/egress"
 	"github.com/parley-a2a/parley/internal/scarce"
+	"github.com/parley-a2a/parley/internal/telemetry"
 )
 
 // Sender posts push notifications to their receivers (specification §4.3.3):
@@ -93,6 +97,10 @@ func (s *Sender) Notify(ctx context.Context, n *a2a.Notification) a2a.Outcome {
 	if err != nil {
 		return a2a.Outcome{Verdict: a2a.GiveUp, Reason: err.Error()}
 	}
+	span := trace.SpanFromContext(ctx) // of the attempt
+	if span.IsRecording() {
+		span.SetAttributes(append(telemetry.Server(req.URL), telemetry.HTTPMethod.String(req.Method))...)
+	}
 	// All that is left of what the event took.
 	budget.From(ctx).Set(int64(n.Task.Size()+n.Event.Size()) + req.ContentLength)
 	var res *http.Response
@@ -106,10 +114,15 @@ func (s *Sender) Notify(ctx context.Context, n *a2a.Notification) a2a.Outcome {
 		return a2a.Outcome{Verdict: a2a.DeliverAgain, Reason: "this server had no room for a connection"}
 	}
 	if err != nil {
+		span.SetAttributes(telemetry.ErrorType.String("connection_failed"))
 		return failedPost(err)
 	}
 	defer res.Body.Close()
+	span.SetAttributes(telemetry.HTTPStatus.Int(res.StatusCode))
 	out := judge(res, time.Now())
+	if out.Verdict != a2a.Delivered {
+		span.SetAttributes(telemetry.ErrorType.String(strconv.Itoa(res.StatusCode)))
+	}
 	if res.StatusCode >= 200 {
 		// What a receiver says beyond its status is of no interest, but a
 		// connection can be used again only when all of it was read. Neither
@@ -138,6 +151,7 @@ func (s *Sender) request(ctx context.Context, n *a2a.Notification, keys *Keys) (
 	h, at := req.Header, time.Now()
 	h.Set("User-Agent", s.agent)
 	h.Set("Content-Type", media)
+	telemetry.Inject(ctx, h)
 	if err := Authorize(h, n.Config.Authentication); err != nil {
 		return nil, err
 	}

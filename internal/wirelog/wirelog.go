@@ -23,7 +23,8 @@ type Transport struct {
 	Redact func(string) string
 }
 
-// maxLine is of a body in the log, in bytes.
+// maxLine is of a body in the log, in bytes. As much again of a line is kept, so that a
+// secret at the cut is known.
 const maxLine = 64 << 10
 
 // harmless are headers whose values cannot be credentials.
@@ -94,13 +95,20 @@ func (w *Transport) sentBody(req *http.Request) string {
 	}
 	defer body.Close()
 	b, _ := io.ReadAll(body)
-	return w.shown(b)
+	return w.shown(b, false)
 }
 
-func (w *Transport) shown(b []byte) string {
+// shown is a text as the log has it. Where its end is not known, it may end within a
+// secret, which the redactor does not know by its beginning: as much of it stays away
+// as a secret may be long.
+func (w *Transport) shown(b []byte, endless bool) string {
 	s := w.Redact(string(b))
-	if len(s) > maxLine {
-		return s[:maxLine] + "… (cut)"
+	room := maxLine
+	if endless {
+		room = min(room, max(0, len(s)-maxLine))
+	}
+	if endless || len(s) > room {
+		return s[:room] + "… (cut)"
 	}
 	return s
 }
@@ -110,35 +118,41 @@ func (w *Transport) shown(b []byte) string {
 type loggedBody struct {
 	io.ReadCloser
 	wire *Transport
-	line []byte
+	line []byte // the beginning of the line that is being read
+	cut  bool   // the line is longer than that
 }
 
 func (b *loggedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	b.line = append(b.line, p[:n]...)
-	for {
-		line, rest, ok := bytes.Cut(b.line, []byte("\n"))
-		if !ok {
-			break
+	for read := p[:n]; len(read) > 0; {
+		line, rest, ends := bytes.Cut(read, []byte("\n"))
+		b.add(line)
+		if ends {
+			b.show()
 		}
-		b.show(line)
-		b.line = rest
+		read = rest
 	}
 	if err != nil {
-		b.show(b.line)
-		b.line = nil
+		b.show()
 	}
 	return n, err
 }
 
 func (b *loggedBody) Close() error {
-	b.show(b.line)
-	b.line = nil
+	b.show()
 	return b.ReadCloser.Close()
 }
 
-func (b *loggedBody) show(line []byte) {
-	if len(line) > 0 {
-		b.wire.Log.Debug("received", "body", b.wire.shown(line))
+func (b *loggedBody) add(text []byte) {
+	if room := 2*maxLine - len(b.line); len(text) > room {
+		text, b.cut = text[:room], true
 	}
+	b.line = append(b.line, text...)
+}
+
+func (b *loggedBody) show() {
+	if len(b.line) > 0 {
+		b.wire.Log.Debug("received", "body", b.wire.shown(b.line, b.cut))
+	}
+	b.line, b.cut = b.line[:0], false
 }

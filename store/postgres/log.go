@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
@@ -42,6 +43,7 @@ type writer struct {
 	places  map[*store.PushConfig]int64 // of push configs of the appends
 	moves   moves
 	packed  []byte
+	sync    time.Duration // that the newest COMMIT took
 }
 
 func newWriter(s *Store) *writer {
@@ -89,6 +91,7 @@ var errOdd = errors.New("a row is not as an append says")
 
 // try writes changes in one transaction.
 func (w *writer) try(ctx context.Context, all []*store.Append, changes []change) error {
+	begun := time.Now()
 	if err := w.know(ctx, all, changes); err != nil {
 		return err
 	}
@@ -114,13 +117,13 @@ func (w *writer) try(ctx context.Context, all []*store.Append, changes []change)
 			}
 			return wrap("append", err)
 		}
-		w.wrote(all, changes)
+		w.wrote(all, changes, begun)
 		return nil
 	}
 }
 
-// wrote is called when changes are committed.
-func (w *writer) wrote(all []*store.Append, changes []change) {
+// wrote is called when changes are committed whose transaction began at some time.
+func (w *writer) wrote(all []*store.Append, changes []change, begun time.Time) {
 	hints := make([]store.Hint, 0, len(changes))
 	entries := 0
 	for i := range changes {
@@ -141,6 +144,9 @@ func (w *writer) wrote(all []*store.Append, changes []change) {
 	}
 	w.s.commits.Add(1)
 	w.s.entries.Add(int64(entries))
+	if watcher := w.s.watcher.Load(); watcher != nil {
+		(*watcher)(store.Commit{Appends: len(changes), Entries: entries, Took: time.Since(begun), Sync: w.sync})
+	}
 	if len(hints) > 0 {
 		w.s.tell(hints...)
 	}

@@ -32,6 +32,9 @@ type Options struct {
 	// Existing refuses a database in which the schema is not there yet, with
 	// fs.ErrNotExist, rather than make it: for commands that only look.
 	Existing bool
+	// Migrating is told, when Open brings a database of an older version to this one,
+	// how many of the steps are done: first none, at last all. Nil is told nothing.
+	Migrating func(done, of int)
 	// NoListen turns hints off, sending included: for servers that have no LISTEN.
 	// Other processes then notice changes when they look, see store.Store's Watch.
 	NoListen bool
@@ -92,6 +95,7 @@ type Store struct {
 	work    sync.WaitGroup // goroutines of this store
 
 	commits, entries atomic.Int64
+	watcher          atomic.Pointer[func(store.Commit)] // nil: there is none
 
 	prelude      string // the first statement of a transaction of appends
 	beforeCommit func() // for tests, if not nil
@@ -191,6 +195,9 @@ func connect(ctx context.Context, address string, o *Options) (*db, error) {
 func (s *Store) Stats() store.Stats {
 	return store.Stats{Commits: s.commits.Load(), Entries: s.entries.Load()}
 }
+
+// OnCommit implements store.Metered.
+func (s *Store) OnCommit(f func(store.Commit)) { s.watcher.Store(&f) }
 
 // Close implements store.Store.
 func (s *Store) Close() error {

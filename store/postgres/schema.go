@@ -101,14 +101,25 @@ func (s *schema) check(at state) error {
 // transaction. Of several programs that start at once one does it, and the
 // others wait. A database of a newer version is left as it is.
 func (s *schema) migrate(ctx context.Context, d *db) error {
-	for {
+	from := 0 // the version that is migrated; 0: none, or there was nothing before
+	tell := func(version int) {
+		if from > 0 && d.o.Migrating != nil {
+			d.o.Migrating(version-from, s.version()-from)
+		}
+	}
+	for first := true; ; first = false {
 		at, err := look(ctx, d.pool)
 		if err != nil {
 			return err
 		}
 		if err := s.check(at); err != nil || at.version >= s.version() {
+			tell(s.version())
 			return err
 		}
+		if first {
+			from = at.version
+		}
+		tell(at.version)
 		if err := s.step(ctx, d); err != nil {
 			return fmt.Errorf("migrate to version %d: %w", at.version+1, err)
 		}

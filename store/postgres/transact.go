@@ -120,7 +120,10 @@ func (w *writer) attempt(ctx context.Context, shape shape) (stale bool, err erro
 	if c.Conn().IsClosed() {
 		return false, errClosed
 	}
-	if err := end(p, "COMMIT"); err != nil {
+	sent := time.Now()
+	err = end(p, "COMMIT")
+	w.sync = time.Since(sent)
+	if err != nil {
 		var not *unsent
 		if errors.As(err, &not) { // the server has given up what stood still for too long
 			return false, err

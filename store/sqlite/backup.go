@@ -16,8 +16,9 @@ import (
 // whoever works with it. The copy is checked by opening it and reading all of
 // it, and is durable when Backup returns; it is as small as it can be. A
 // file that exists is refused. While it runs the write-ahead log cannot begin
-// anew and grows with what is written.
-func (r *Reader) Backup(ctx context.Context, file string) (err error) {
+// anew and grows with what is written. begun, unless it is nil, is told of the file
+// that grows towards Size meanwhile.
+func (r *Reader) Backup(ctx context.Context, file string, begun func(part string)) (err error) {
 	if file, err = filepath.Abs(file); err != nil {
 		return fmt.Errorf("sqlite: back up: %w", err)
 	}
@@ -37,6 +38,9 @@ func (r *Reader) Backup(ctx context.Context, file string) (err error) {
 			os.Remove(tmp.Name() + end)
 		}
 	}()
+	if begun != nil {
+		begun(tmp.Name())
+	}
 	if err := r.copyTo(ctx, tmp.Name()); err != nil {
 		return err
 	}
@@ -57,8 +61,22 @@ func (r *Reader) Backup(ctx context.Context, file string) (err error) {
 	return syncDir(file)
 }
 
+// Size is about how large a backup would be, in bytes; 0 if that is not known.
+func (r *Reader) Size(ctx context.Context) (size int64) {
+	_ = r.read(ctx, func(c *conn) error {
+		pages, err := c.pragma("page_count")
+		if err != nil {
+			return err
+		}
+		free, err := c.pragma("freelist_count")
+		size = (pages - free) * pageSize
+		return err
+	})
+	return size
+}
+
 func (r *Reader) copyTo(ctx context.Context, file string) error {
-	c, err := openReader(r.path)
+	c, err := openReader(r.path, "ro")
 	if err != nil {
 		return err
 	}

@@ -93,10 +93,14 @@ func TestBackup(t *testing.T) {
 		file := filepath.Join(dir, fmt.Sprintf("it's %d.db", round))
 		before := acked.Load()
 		r := mustRead(t, path)
-		if err := r.Backup(t.Context(), file); err != nil {
-			t.Fatal(err)
+		part := ""
+		if err := r.Backup(t.Context(), file, func(name string) { part = name }); err != nil || !strings.HasPrefix(part, file+".") {
+			t.Fatalf("%v, by %s", err, part)
 		}
-		if err := r.Backup(t.Context(), file); err == nil || !strings.Contains(err.Error(), "it exists") {
+		if r.Size(t.Context()) <= 0 {
+			t.Error("nobody knows how large it is")
+		}
+		if err := r.Backup(t.Context(), file, nil); err == nil || !strings.Contains(err.Error(), "it exists") {
 			t.Errorf("a second backup to the same file: %v", err)
 		}
 		r.Close()
@@ -123,13 +127,13 @@ func TestBackup(t *testing.T) {
 	r := mustRead(t, path)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := r.Backup(ctx, filepath.Join(dir, "never.db")); !errors.Is(err, context.Canceled) {
+	if err := r.Backup(ctx, filepath.Join(dir, "never.db"), nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("a backup whose context has ended: %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "never.db")); err == nil {
 		t.Error("it left a file")
 	}
-	if err := r.Backup(t.Context(), filepath.Join(dir, "no", "such", "directory.db")); err == nil {
+	if err := r.Backup(t.Context(), filepath.Join(dir, "no", "such", "directory.db"), nil); err == nil {
 		t.Error("a backup into a directory that is not there")
 	}
 }
@@ -141,7 +145,7 @@ func TestBackupAfterACrash(t *testing.T) {
 	mustAppend(t, st, task("a", 500))
 	path := crashed(t, st)
 	file := filepath.Join(t.TempDir(), "copy.db")
-	if err := mustRead(t, path).Backup(t.Context(), file); err != nil {
+	if err := mustRead(t, path).Backup(t.Context(), file, nil); err != nil {
 		t.Fatal(err)
 	}
 	storetest.Check(t, mustOpen(t, file, nil), task("a", 0).Row.Key)
@@ -167,7 +171,7 @@ func TestBackupOfDamage(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "copy.db")
 	r, err := OpenReader(path)
 	if err == nil {
-		err = r.Backup(t.Context(), file)
+		err = r.Backup(t.Context(), file, nil)
 		r.Close()
 	}
 	if err == nil {

@@ -164,7 +164,7 @@ func fill(path string, sc *schema) error {
 	}
 	err = c.Exec(durable)
 	if err == nil {
-		err = sc.migrate(c)
+		err = sc.migrate(c, nil)
 	}
 	if err == nil {
 		err = c.Exec("PRAGMA journal_mode = WAL")

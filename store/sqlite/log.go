@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/ncruces/go-sqlite3"
 	"github.com/parley-a2a/parley/store"
@@ -39,6 +40,11 @@ func (s *Store) commit(batch []*store.Append) []error {
 func (s *Store) transact(batch []*store.Append, errs []error) (settled bool) {
 	writing := false // between BEGIN and COMMIT
 	applied, entries := 0, 0
+	watcher := s.watcher.Load()
+	var begun, written time.Time
+	if watcher != nil {
+		begun = time.Now()
+	}
 	err := s.writer.transaction(func() error {
 		writing = true
 		if err := s.tally.begin(s.writer); err != nil {
@@ -61,12 +67,19 @@ func (s *Store) transact(batch []*store.Append, errs []error) (settled bool) {
 			return err
 		}
 		writing = false
+		if watcher != nil {
+			written = time.Now()
+		}
 		return nil
 	})
 	switch {
 	case err == nil:
 		s.commits.Add(1)
 		s.entries.Add(int64(entries))
+		if watcher != nil {
+			end := time.Now()
+			(*watcher)(store.Commit{Appends: applied, Entries: entries, Took: end.Sub(begun), Sync: end.Sub(written)})
+		}
 		return true
 	case errors.Is(err, errNothing): // every append was refused, each for its reason
 		return true

@@ -35,6 +35,15 @@ func lockFile(f *os.File) error {
 	}
 }
 
+// isLocked reports whether a process has the lock.
+func isLocked(f *os.File) bool {
+	err := unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB)
+	if err == nil {
+		_ = unix.Flock(int(f.Fd()), unix.LOCK_UN)
+	}
+	return errors.Is(err, unix.EWOULDBLOCK)
+}
+
 func removeLocked(name string) { os.Remove(name) }
 
 // syncDir makes the names of the files beside path durable: an fsync of a file

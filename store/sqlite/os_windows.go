@@ -26,6 +26,16 @@ func lockFile(f *os.File) error {
 	return err
 }
 
+// isLocked reports whether a process has the lock.
+func isLocked(f *os.File) bool {
+	at := &windows.Overlapped{OffsetHigh: 1}
+	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, at)
+	if err == nil {
+		_ = windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, at)
+	}
+	return errors.Is(err, windows.ERROR_LOCK_VIOLATION)
+}
+
 // removeLocked does nothing: an open file cannot be removed here. The
 // lock file stays, unlocked.
 func removeLocked(string) {}

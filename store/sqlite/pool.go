@@ -11,6 +11,7 @@ import (
 // pool hands out connections that only read.
 type pool struct {
 	path  string
+	mode  string        // of openConn
 	slots chan struct{} // one token per connection that is lent
 
 	back chan struct{} // a hint that one is idle again
@@ -22,7 +23,7 @@ type pool struct {
 }
 
 func newPool(path string, limit int) *pool {
-	return &pool{path: path, slots: make(chan struct{}, limit), back: make(chan struct{}, 1)}
+	return &pool{path: path, mode: "ro", slots: make(chan struct{}, limit), back: make(chan struct{}, 1)}
 }
 
 // get lends a connection. It waits while all are lent.
@@ -38,7 +39,7 @@ func (p *pool) get(ctx context.Context) (*conn, error) {
 	for {
 		c, err := p.take()
 		if err == nil && c == nil {
-			c, err = openReader(p.path)
+			c, err = openReader(p.path, p.mode)
 			more := p.opened(err == nil)
 			if err != nil && more {
 				// The process has no file descriptor for another one, perhaps: the
@@ -129,8 +130,8 @@ func (p *pool) close() {
 	}
 }
 
-func openReader(path string) (*conn, error) {
-	c, err := openConn(path, "ro")
+func openReader(path, mode string) (*conn, error) {
+	c, err := openConn(path, mode)
 	if err != nil {
 		return nil, fmt.Errorf("sqlite: open a reader: %w", err)
 	}

@@ -34,12 +34,19 @@ func (s *schema) version() int64 { return int64(len(s.steps)) }
 
 // migrate takes the database from its version to the schema's, one step per
 // transaction. There is no way back.
-func (s *schema) migrate(c *conn) error {
+// told, unless it is nil, gets how many steps are done.
+func (s *schema) migrate(c *conn, told func(done, of int)) error {
 	at, err := c.pragma("user_version")
 	if err != nil {
 		return err
 	}
+	tell := func(v int64) {
+		if of := int(s.version() - at); told != nil && of > 0 {
+			told(int(v-at), of)
+		}
+	}
 	for v := at + 1; v <= s.version(); v++ {
+		tell(v - 1)
 		// The identity goes with the first step: no file of ours is ever
 		// without it.
 		err := c.transaction(func() error {
@@ -50,6 +57,7 @@ func (s *schema) migrate(c *conn) error {
 			return fmt.Errorf("migrate to version %d: %w", v, err)
 		}
 	}
+	tell(s.version())
 	return nil
 }
 

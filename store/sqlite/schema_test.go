@@ -243,11 +243,13 @@ func TestMigrate(t *testing.T) {
 	broken := next
 	broken.steps = append(next.steps[:n+1:n+1], "CREATE TABLE extra (a); INSERT INTO nowhere VALUES (1)")
 
-	if _, err := open(path, nil, &broken); err == nil || !strings.Contains(err.Error(), fmt.Sprint("migrate to version ", n+2)) {
+	told := ""
+	o := &Options{Migrating: func(done, of int) { told += fmt.Sprintf("%d/%d ", done, of) }}
+	if _, err := open(path, o, &broken); err == nil || !strings.Contains(err.Error(), fmt.Sprint("migrate to version ", n+2)) {
 		t.Errorf("a step that fails: %v", err)
 	}
 	for range 2 {
-		st, err := open(path, nil, &next)
+		st, err := open(path, o, &next)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -261,6 +263,9 @@ func TestMigrate(t *testing.T) {
 		if err := st.Close(); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if told != "0/2 1/2 " { // of the first attempt; then there is nothing to do
+		t.Errorf("told %q", told)
 	}
 	wantRefused(t, path, fmt.Sprintf("schema %d, this one knows %d", n+1, n))
 }

@@ -31,7 +31,7 @@ func TestInterruptedSnapshotEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	c, err := openReader(path)
+	c, err := openReader(path, "ro")
 	if err != nil {
 		t.Fatal(err)
 	}

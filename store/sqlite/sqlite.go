@@ -24,6 +24,9 @@ type Options struct {
 	// pages that become free, rather than leave those until they are used again.
 	// It costs writes.
 	Overwrite bool
+	// Migrating is told, when Open brings a database of an older version to this one,
+	// how many of the steps are done: first none, at last all. Nil is told nothing.
+	Migrating func(done, of int)
 	// Logger receives a record when the write-ahead log cannot be cleaned up.
 	// Nil discards.
 	Logger *slog.Logger
@@ -44,6 +47,13 @@ func (o *Options) maxSize() int64 {
 }
 
 func (o *Options) overwrite() bool { return o != nil && o.Overwrite }
+
+func (o *Options) migrating() func(done, of int) {
+	if o == nil {
+		return nil
+	}
+	return o.Migrating
+}
 
 func (o *Options) logger() *slog.Logger {
 	if o == nil || o.Logger == nil {
@@ -68,6 +78,7 @@ type Store struct {
 	working working
 
 	commits, entries atomic.Int64
+	watcher          atomic.Pointer[func(store.Commit)] // nil: there is none
 
 	mail store.Mailbox
 
@@ -80,6 +91,9 @@ type Store struct {
 func (s *Store) Stats() store.Stats {
 	return store.Stats{Commits: s.commits.Load(), Entries: s.entries.Load()}
 }
+
+// OnCommit implements store.Metered.
+func (s *Store) OnCommit(f func(store.Commit)) { s.watcher.Store(&f) }
 
 // Open opens the database at path, or makes it if there is no file or an empty
 // one. The directory is made too. Files get mode 0600 and directories 0700.
@@ -185,7 +199,7 @@ func openWriter(path string, o *Options, sc *schema) (_ *conn, err error) {
 			return nil, err
 		}
 	}
-	if err := sc.migrate(c); err != nil {
+	if err := sc.migrate(c, o.migrating()); err != nil {
 		return nil, err
 	}
 	if err := c.gather(); err != nil {

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ var ownerBehaviours = []behaviour{
 	{"claims take no more than their limit", testClaimLimit},
 	{"two claimers never get the same task", testClaimRace},
 	{"a beat moves a node's time in both directions", testBeat},
+	{"nodes are listed", testNodes},
 	{"a secret is random and stays", testSecret},
 }
 
@@ -224,4 +226,36 @@ func testSecret(t *testing.T, open Opener) {
 		t.Fatal(err)
 	}
 	same(t, "after a restart", again, kept)
+}
+
+// testNodes is for operators, who see the nodes that a driver knows.
+func testNodes(t *testing.T, open Opener) {
+	st := start(t, open)
+	lister, ok := st.(interface {
+		AllNodes(context.Context) ([]store.NodeState, error)
+	})
+	if !ok {
+		t.Skip("it does not list its nodes")
+	}
+	at := store.Milli(time.Now())
+	for name, beat := range map[string]time.Time{"b": at, "a": at.Add(-time.Hour), "c": at} {
+		if err := st.Beat(t.Context(), name, beat); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := st.Leave(t.Context(), "c"); err != nil {
+		t.Fatal(err)
+	}
+	all, err := lister.AllNodes(t.Context())
+	if err != nil || len(all) != 3 {
+		t.Fatalf("there are %v, %v", all, err)
+	}
+	for i, want := range []store.NodeState{{Name: "a"}, {Name: "b"}, {Name: "c", Left: true}} {
+		if got := all[i]; got.Name != want.Name || got.Left != want.Left || !got.Left && got.Beat.IsZero() {
+			t.Errorf("node %d is %+v, want %+v", i, got, want)
+		}
+	}
+	if all[0].Beat.After(all[1].Beat) {
+		t.Errorf("%s has beaten after %s", all[0].Name, all[1].Name)
+	}
 }

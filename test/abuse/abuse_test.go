@@ -333,7 +333,7 @@ func start(t *testing.T, n int, command ...string) *served {
 		}
 		w.keys = append(w.keys, strings.TrimSpace(string(out)))
 	}
-	args := []string{"serve", "--listen", "127.0.0.1:0", "--data", data, "--auth-keys"}
+	args := []string{"serve", "--listen", "127.0.0.1:0", "--data", data, "--auth-keys", "--log-format", "text"}
 	scheme := "http://"
 	if !*clear {
 		cert, key := certificate(t, dir)

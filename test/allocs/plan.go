@@ -27,8 +27,9 @@ var rules = map[string]rule{
 	"a2a.BenchmarkDecodeDeep": {times: 20, why: "a megabyte each"},
 	"a2a.BenchmarkCheck":      {times: often, skip: "BenchmarkCheck/encoding", why: "of the standard library, to compare with"},
 
-	"a2aserver.BenchmarkFanOut": {why: "a thousand readers who come when they come; BenchmarkSharedEvent is one"},
-	"a2aserver.BenchmarkPort":   {why: "what the network allocates depends on how its packets come"},
+	"a2aserver.BenchmarkFanOut":  {why: "a thousand readers who come when they come; BenchmarkSharedEvent is one"},
+	"a2aserver.BenchmarkTracing": {why: "measures times, and what is kept of spans depends on when they are sent"},
+	"a2aserver.BenchmarkPort":    {why: "what the network allocates depends on how its packets come"},
 
 	"engine.BenchmarkEcho":                               {why: "what many callers share depends on who comes when; BenchmarkOps is one caller"},
 	"engine.BenchmarkChunks":                             {times: 20, skip: "BenchmarkChunks/chunks=(10000|100000)$", why: "long"},
@@ -45,6 +46,8 @@ var rules = map[string]rule{
 	"store/sqlite.BenchmarkList":                         {times: 50, skip: "BenchmarkList/100000", why: "a large store takes long to make; what a page allocates is the same"},
 	"store/sqlite.BenchmarkTask":                         {times: 200, skip: "BenchmarkTask/.*/random|BenchmarkTask/.*/.*/busy=64", why: "each store takes long to fill"},
 	"store/storetest.BenchmarkMemory":                    {times: 200, skip: manyWriters, why: "as BenchmarkStore"},
+	"internal/console.BenchmarkPage":                     {times: 20, skip: "BenchmarkPage/100000$", why: "long"},
+	"internal/console.BenchmarkReplay":                   {times: 20, skip: "BenchmarkReplay/100000$", why: "long"},
 	"internal/webhook.BenchmarkBearer":                   {times: 20, why: "signatures take long"},
 	"internal/dialect.BenchmarkCodecFile":                {times: 20, why: "a megabyte each"},
 }

@@ -126,6 +126,7 @@ func (w *courier) travel(ctx context.Context) (result, error) {
 			if err != nil {
 				return result{}, err
 			}
+			w.passes(en)
 			ev := w.event(en)
 			if ev == nil {
 				w.push.Cursor = en.Seq // stored with the next one that says something
@@ -202,7 +203,7 @@ func (w *courier) attempt(ctx context.Context, en *a2a.Entry, ev *a2a.StreamResp
 			return result{}, true, err
 		}
 	}
-	out, hostSince, err := w.try(ctx, en.Seq, ev, w.task)
+	out, hostSince, err := w.try(ctx, en.Seq, ev, w.task, p.Tries+1)
 	if err != nil {
 		return result{}, true, err
 	}
@@ -211,6 +212,7 @@ func (w *courier) attempt(ctx context.Context, en *a2a.Entry, ev *a2a.StreamResp
 	if out.Verdict == a2a.DeliverAgain {
 		w.again(en, &out, hostSince, at)
 	}
+	w.notified(ctx, out.Verdict)
 	switch out.Verdict {
 	case a2a.Delivered:
 		p.Progress = store.Progress{Cursor: en.Seq}
@@ -242,7 +244,7 @@ func (w *courier) attempt(ctx context.Context, en *a2a.Entry, ev *a2a.StreamResp
 
 // try makes one attempt. An error means that there was none that counts.
 // hostSince is when the host began to fail.
-func (w *courier) try(ctx context.Context, seq int64, ev *a2a.StreamResponse, task *a2a.Task) (out a2a.Outcome, hostSince time.Time, err error) {
+func (w *courier) try(ctx context.Context, seq int64, ev *a2a.StreamResponse, task *a2a.Task, attempt int32) (out a2a.Outcome, hostSince time.Time, err error) {
 	if ctx.Err() != nil {
 		return out, hostSince, context.Cause(ctx)
 	}
@@ -252,7 +254,7 @@ func (w *courier) try(ctx context.Context, seq int64, ev *a2a.StreamResponse, ta
 	}
 	begun := w.e.Now()
 	within, cancel := context.WithTimeout(ctx, w.limit.attempt)
-	out = w.e.Notifier.Notify(within, n)
+	out = w.notify(within, n, attempt)
 	cancel()
 	at := w.e.Now()
 	w.mu.Lock()

@@ -21,7 +21,18 @@ func (o *Outbox) readLetters(ctx context.Context) {
 		if err := o.findLetters(ctx); err != nil {
 			o.complain(ctx, "dead letters could not be looked up; it is tried again", err)
 		}
-		pause(ctx, max(o.limit.letters, 100*time.Since(begun)))
+		o.rest(ctx, max(o.limit.letters, 100*time.Since(begun)))
+	}
+}
+
+// rest waits for a while, or until an operator wants something to be sent again.
+func (o *Outbox) rest(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-o.again:
+	case <-ctx.Done():
 	}
 }
 
@@ -139,13 +150,15 @@ func (w *courier) letter(ctx context.Context, l *store.DeadLetter) (due time.Tim
 			return due, err
 		}
 	}
-	out, _, err := w.try(ctx, l.Seq, ev, task)
+	out, _, err := w.try(ctx, l.Seq, ev, task, l.Tries+1)
 	if err != nil {
 		return due, err
 	}
 	if out.Verdict == a2a.Delivered {
+		w.notified(ctx, a2a.Delivered)
 		return due, w.close(ctx, l, true)
 	}
+	w.notified(ctx, a2a.DeliverAgain) // whatever comes of it, the letter is dead already
 	at := w.e.Now()
 	l.Tries++
 	l.Time, l.Reason = at, out.Reason

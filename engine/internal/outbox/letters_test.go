@@ -127,3 +127,36 @@ func TestDeadLettersToADeadHost(t *testing.T) {
 		w.stop()
 	})
 }
+
+// The outbox sends dead letters, and events that wait for their next try, as soon as an
+// operator asks for it.
+func TestAgainIsAtOnce(t *testing.T) {
+	pushTest(t, func(t *testing.T, st *store.Memory, r *receivers) {
+		deadWorld(t, st, r, "1.0")
+		waiting := fill(t, st, "y", "other", "1.0", 1)
+		fails := true
+		r.Answer = func(n *a2a.Notification) a2a.Outcome {
+			if fails {
+				return outboxtest.Failing5xx
+			}
+			return a2a.Outcome{}
+		}
+		w := newWorld(t, st, r)
+		passes(6 * time.Hour) // many tries: the next one may be far away
+		p, err := st.Push(t.Context(), waiting)
+		if err != nil || p.Tries < 5 {
+			t.Fatalf("it is tried %d times, %v", p.Tries, err)
+		}
+		r.Forget()
+		fails = false
+		outboxtest.Again(t, st)
+		if err := st.Advance(t.Context(), []store.Advance{{PushID: waiting, Created: p.Created, Progress: store.Progress{Cursor: p.Cursor}, Live: true}}); err != nil {
+			t.Fatal(err)
+		}
+		w.Again([]store.PushID{waiting})
+		passes(3 * time.Second)
+		if n := len(r.All()); n != 6 { // five letters, and the one that waited
+			t.Errorf("%d came at once, want 6", n)
+		}
+	})
+}

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/budget"
 	"github.com/parley-a2a/parley/store"
@@ -24,6 +26,7 @@ type Engine struct {
 	DeadAfter time.Duration // how long another process is silent before its webhooks are taken over; zero: there is none
 	Notifier  a2a.Notifier
 	Log       *slog.Logger
+	Tracer    trace.Tracer   // makes a span of each attempt; nil: nothing is traced
 	Memory    *budget.Budget // bounds what is read to be delivered; nil: there is no bound
 
 	// Now is the store's time, by which deliveries are due in every process.
@@ -42,8 +45,11 @@ type Engine struct {
 	// SendsLetters reports whether this process is the one of all that sends dead
 	// letters again. It is asked before each look at them.
 	SendsLetters func(context.Context) (bool, error)
-	// Wrote hears the outcome of each write of progress.
-	Wrote func(error)
+	// Wrote hears the outcome of each write of progress, Advanced what was written.
+	Wrote    func(error)
+	Advanced func([]store.Advance) // may be nil
+	// Notified hears what became of each attempt. Nil: nobody does.
+	Notified func(context.Context, a2a.Verdict)
 }
 
 // Outbox delivers the logs of tasks to their webhooks. In memory is which
@@ -55,6 +61,7 @@ type Outbox struct {
 	hint     chan struct{} // capacity one: there is something to start
 	looks    chan struct{} // capacity one: the store may know more
 	leavings chan struct{} // capacity one: a process may have left some
+	again    chan struct{} // capacity one: dead letters may be to be sent again
 	advances chan *advance
 
 	watched atomic.Int64 // deliveries in tasks, for those who only ask whether there are any
@@ -117,9 +124,10 @@ type delivery struct {
 	letters bool // it is its dead letters that are delivered
 
 	// owned by who runs it
-	troubles int       // of our own, in a row
-	begun    time.Time // of letters: when the one at hand failed first
-	tries    int32     // of letters: how often it failed
+	troubles int                // of our own, in a row
+	begun    time.Time          // of letters: when the one at hand failed first
+	tries    int32              // of letters: how often it failed
+	origin   *trace.SpanContext // see courier.origin; nil: not looked up, as where nothing is traced
 
 	// protected by Outbox.mu
 	created        time.Time // as the store has it
@@ -127,6 +135,8 @@ type delivery struct {
 	cursor         int64     // 0: the store knows
 	due            time.Time
 	since          time.Time // when it began to fail; zero if it does not
+	waits          time.Time // since when there is something behind waitsAt
+	waitsAt        int64     // the cursor then
 	place          int       // in waiting; -1: not there
 	state          deliveryState
 	stale          bool // another one may have its place in the store
@@ -159,6 +169,7 @@ func New(e *Engine) *Outbox {
 		hint:        make(chan struct{}, 1),
 		looks:       make(chan struct{}, 1),
 		leavings:    make(chan struct{}, 1),
+		again:       make(chan struct{}, 1),
 		advances:    make(chan *advance),
 		tasks:       map[store.Key]*delivery{},
 		hashes:      map[uint64][]store.Key{},
@@ -180,6 +191,30 @@ func (o *Outbox) ClaimSoon() {
 	if o != nil {
 		nudge(o.leavings)
 	}
+}
+
+// Again makes the outbox look for what an operator wants to be sent again: dead
+// letters, and configurations whose progress was set back in the store. Those of ids
+// that wait here for another try have it at once.
+func (o *Outbox) Again(ids []store.PushID) {
+	if o == nil {
+		return
+	}
+	o.mu.Lock()
+	for _, id := range ids {
+		for _, d := range []*delivery{o.findLocked(id), o.letters[id]} {
+			if d != nil && d.state == deliveryWaiting {
+				o.waiting.remove(d)
+				d.due, d.since, d.stale = time.Time{}, time.Time{}, !d.letters
+				o.settleLocked(d)
+			}
+		}
+	}
+	o.mu.Unlock()
+	nudge(o.hint)
+	nudge(o.again)
+	nudge(o.leavings)
+	nudge(o.looks)
 }
 
 // Watch makes the outbox know a configuration that was stored, or stored anew,
@@ -310,6 +345,35 @@ func (o *Outbox) Drop(id store.PushID) (done []<-chan struct{}) {
 		}
 	}
 	return done
+}
+
+// notified tells what became of an attempt.
+func (o *Outbox) notified(ctx context.Context, v a2a.Verdict) {
+	if o.e.Notified != nil {
+		o.e.Notified(ctx, v)
+	}
+}
+
+// Backlog returns how many configurations have something to deliver, as far as they
+// are in memory, and since when the one that waits longest has.
+func (o *Outbox) Backlog() (pending int, oldest time.Duration) {
+	at := o.e.Now()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, d := range o.tasks {
+		for ; d != nil; d = d.sibling {
+			if d.state == deliveryIdle {
+				continue
+			}
+			pending++
+			since := d.waits
+			if !d.since.IsZero() && d.since.Before(since) {
+				since = d.since
+			}
+			oldest = max(oldest, at.Sub(since))
+		}
+	}
+	return pending, oldest
 }
 
 // forgetLocked removes a delivery from memory. It returns what is closed when its

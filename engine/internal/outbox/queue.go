@@ -49,6 +49,9 @@ func (o *Outbox) settleLocked(d *delivery) {
 	if d.last <= d.cursor && !d.letters {
 		return
 	}
+	if was == deliveryIdle || d.waitsAt != d.cursor {
+		d.waits, d.waitsAt = o.e.Now(), d.cursor
+	}
 	if was != deliveryWaiting && h.pending >= o.limit.memory {
 		h.skipped = true
 		o.forgetLocked(d)

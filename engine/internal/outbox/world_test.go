@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/engine/internal/outbox/outboxtest"
 	"github.com/parley-a2a/parley/store"
@@ -33,12 +35,18 @@ var nodes atomic.Int64
 // process of its own: the ones before are gone.
 func newWorld(t testing.TB, st store.Store, r *receivers) *world {
 	t.Helper()
+	return tracedWorld(t, st, r, nil)
+}
+
+func tracedWorld(t testing.TB, st store.Store, r *receivers, tracer trace.Tracer) *world {
+	t.Helper()
 	w := &world{t: t, st: st}
 	node := fmt.Sprint("node", nodes.Add(1))
 	w.Outbox = New(&Engine{
 		Store:    st,
 		Node:     node,
 		Notifier: r,
+		Tracer:   tracer,
 		Log:      slog.New(slog.NewTextHandler(testLog{t}, nil)),
 		Now:      time.Now,
 		Caller:   store.Key.Scope,

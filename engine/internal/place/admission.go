@@ -252,6 +252,14 @@ func (a *Admission) leftLocked() int {
 	return max(a.Capacity-a.seats-len(a.queue), 0)
 }
 
+// Load returns how many seats are taken, and how many tasks of this process wait for
+// one.
+func (a *Admission) Load() (taken, queued int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.seats, len(a.queue)
+}
+
 // Behind says whether others wait in the store, as far as is known.
 func (a *Admission) Behind(is bool) {
 	a.mu.Lock()

@@ -1,0 +1,161 @@
+package a2aserver
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/catalog"
+	"github.com/parley-a2a/parley/internal/dialect"
+)
+
+// searchPath is where the agents are searched through (ARD §5.3.2).
+const searchPath = "/search"
+
+// maxSearch bounds the body of a search, in bytes.
+const maxSearch = 64 << 10
+
+// serveListed answers a caller who is let in with a document about the agents. base is
+// the address of the host; path is where it was asked for.
+func (t *table) serveListed(w http.ResponseWriter, r *http.Request, path string, document func(x *httpCall, base string) (any, error)) {
+	x := t.root.newHTTPCall(w, r, &restFraming{mediaType: jsonMedia, dialect: dialect.V10})
+	defer x.protect()
+	err := x.enter()
+	var base string
+	if err == nil {
+		base, err = t.root.baseURL(r, path)
+	}
+	var doc any
+	if err == nil {
+		doc, err = document(x, base)
+	}
+	var b []byte
+	if err == nil {
+		b, err = json.MarshalIndent(doc, "", "  ")
+	}
+	if err != nil {
+		x.fail(err)
+		return
+	}
+	x.audit.Skip() // a list of agents is no operation
+	x.write(http.StatusOK, append(b, '\n'))
+}
+
+// entries are the agents as a catalog has them.
+func (t *table) entries(base string) []catalog.Entry {
+	host := hostOf(base)
+	list := []catalog.Entry{}
+	for _, s := range t.list {
+		name := s.name
+		if name == "" {
+			name = "default"
+		}
+		list = append(list, catalog.OfAgent(host, name, s.card, base+agentPath(s.name)+cardPath))
+	}
+	return list
+}
+
+func hostOf(base string) string {
+	if u, err := url.Parse(base); err == nil {
+		return u.Host
+	}
+	return ""
+}
+
+// serveCatalog answers with the manifest of the host: its agents, and where they are
+// searched through.
+func (t *table) serveCatalog(w http.ResponseWriter, r *http.Request, path string) {
+	limitBody(w, r)
+	if !t.root.fromBrowser(w, r) || !t.root.onlyGet(w, r, "GET, HEAD") {
+		return
+	}
+	t.serveListed(w, r, path, func(_ *httpCall, base string) (any, error) {
+		host := hostOf(base)
+		return catalog.New(host, append(t.entries(base), catalog.Entry{
+			Identifier: catalog.Identifier(host, "registry", "agents"), DisplayName: "Agents of " + host, Type: catalog.TypeRegistry, URL: base + "/",
+		})), nil
+	})
+}
+
+// serveSearch answers POST /search.
+func (t *table) serveSearch(w http.ResponseWriter, r *http.Request) {
+	limitBody(w, r)
+	if !t.root.fromBrowser(w, r) {
+		return
+	}
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		t.root.newHTTPCall(w, r, &restFraming{mediaType: jsonMedia, dialect: dialect.V10}).
+			fail(a2a.Errorf(a2a.CodeMethodNotAllowed, "%s is not allowed here: use POST", method(r)))
+		return
+	}
+	t.serveListed(w, r, searchPath, func(x *httpCall, base string) (any, error) {
+		if err := checkMedia(r.Header); err != nil {
+			return nil, err
+		}
+		body, err := x.readBody(min(maxSearch, t.root.opts.maxBody()))
+		if err != nil {
+			return nil, err
+		}
+		req, err := catalog.ParseSearch(body)
+		if err != nil {
+			return nil, invalid(err)
+		}
+		size := 10
+		if req.PageSize != nil {
+			size = *req.PageSize
+		}
+		found, next, err := catalog.Search(t.entries(base), req.Query, size, req.PageToken)
+		if err != nil {
+			return nil, invalid(err)
+		}
+		for i := range found {
+			found[i].Source = base + "/"
+		}
+		return &catalog.SearchResponse{Results: found, PageToken: next}, nil
+	})
+}
+
+func invalid(err error) error { return a2a.Errorf(a2a.CodeInvalidParams, "%s", err.Error()) }
+
+// page returns the entries that the parameters of GET /agents ask for.
+func (t *table) page(base string, q url.Values) (catalog.ListResponse, error) {
+	size := catalog.MaxPage
+	if s := q.Get("pageSize"); s != "" {
+		n, err := strconv.Atoi(s)
+		if err != nil || n < 1 || n > catalog.MaxPage {
+			return catalog.ListResponse{}, a2a.Errorf(a2a.CodeInvalidParams, "pageSize %.20q: expected 1 to %d", s, catalog.MaxPage)
+		}
+		size = n
+	}
+	for _, name := range []string{"filter", "orderBy"} {
+		if q.Get(name) != "" {
+			return catalog.ListResponse{}, a2a.Errorf(a2a.CodeInvalidParams, "%s is not supported: use POST %s with query.filter", name, searchPath)
+		}
+	}
+	all := t.entries(base)
+	from, to, next, err := catalog.Page(len(all), size, q.Get("pageToken"))
+	if err != nil {
+		return catalog.ListResponse{}, invalid(err)
+	}
+	return catalog.ListResponse{Items: all[from:to], Total: len(all), PageToken: next}, nil
+}
+
+// serveEntry answers with one entry, by its identifier.
+func (t *table) serveEntry(w http.ResponseWriter, r *http.Request, path, urn string) {
+	limitBody(w, r)
+	if !t.root.fromBrowser(w, r) || !t.root.onlyGet(w, r, "GET, HEAD") {
+		return
+	}
+	t.serveListed(w, r, path, func(_ *httpCall, base string) (any, error) {
+		all := t.entries(base)
+		i := slices.IndexFunc(all, func(e catalog.Entry) bool { return e.Identifier == urn })
+		if i < 0 {
+			return nil, a2a.Errorf(a2a.CodeMethodNotFound, "there is nothing at this path")
+		}
+		return &all[i], nil
+	})
+}

@@ -1,0 +1,125 @@
+package a2aserver
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/a2aclient"
+	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/telemetry/export"
+)
+
+// scraping offers the metrics of a server as Prometheus gets them.
+func scraping(t *testing.T) (o *Options, lines func() map[string]string) {
+	t.Helper()
+	tel, err := export.Start(t.Context(), export.Settings{Service: "parley", Scrape: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = tel.Shutdown(context.Background()) })
+	return &Options{MeterProvider: tel.MeterProvider}, func() map[string]string {
+		w := httptest.NewRecorder()
+		tel.Scrape.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+		all := map[string]string{}
+		for line := range strings.Lines(w.Body.String()) {
+			if name, value, ok := strings.Cut(strings.TrimSpace(line), "} "); ok {
+				all[name+"}"] = value
+			}
+		}
+		return all
+	}
+}
+
+// Each call counts once, by its operation, binding and version, whatever the wire,
+// and each stream that ends is not open any more.
+func TestMetricsOnEveryWire(t *testing.T) {
+	o, lines := scraping(t)
+	addr, _ := limitedPort(t, agreeable{}, o)
+	want := map[string]int{}
+	everyWire(t, addr, func(t *testing.T, wire string, c *a2aclient.Client) {
+		asked, binding, _ := strings.Cut(wire, " ")
+		d, _ := dialect.ParseVersion(asked)
+		for i := range dialect.Operations {
+			op := dialect.Operations[i].Op
+			if op == dialect.GetExtendedAgentCard || !d.Has(op) || op == dialect.SubscribeToTask {
+				continue // agreeable has none
+			}
+			if op == dialect.ListTasks && d == dialect.V03 && binding == a2a.BindingGRPC {
+				continue // nor has the dialect
+			}
+			if err := ask(t.Context(), c, op); err != nil {
+				t.Errorf("%s %s: %v", wire, op, err)
+			}
+			version := asked
+			if m := dialect.Operations[i].Methods; d == dialect.V01 && m[dialect.V01] == m[dialect.V03] {
+				version = dialect.V03.Version() // the name is all there is to tell them apart
+			}
+			want[fmt.Sprintf(`{binding="%s",code="ok",method="%s",version="%s"}`, binding, op, version)]++
+		}
+	})
+	got := lines()
+	for range 1000 { // a client may have the end of a stream before the server has counted it
+		if open := got[`parley_streams_active{binding="GRPC"}`] + got[`parley_streams_active{binding="JSONRPC"}`] + got[`parley_streams_active{binding="HTTP+JSON"}`]; open == "000" {
+			break
+		}
+		runtime.Gosched()
+		got = lines()
+	}
+	for labels, n := range want {
+		if is := got["a2a_server_operation_duration_seconds_count"+labels]; is != fmt.Sprint(n) {
+			t.Errorf("%s is counted %q times, want %d", labels, is, n)
+		}
+	}
+	for name, value := range got {
+		if strings.HasPrefix(name, "parley_streams_active{") && value != "0" {
+			t.Errorf("%s is %s, and no stream is open", name, value)
+		}
+	}
+}
+
+// Refusals are counted by what operators act on.
+func TestRefusalsAreMeasured(t *testing.T) {
+	o, lines := scraping(t)
+	for _, c := range []struct {
+		err  *a2a.Error
+		want string
+	}{
+		{&a2a.Error{Code: a2a.CodeUnauthenticated, Message: "who?"}, `parley_auth_failures_total{reason="missing"}`},
+		{&a2a.Error{Code: a2a.CodeUnauthenticated, Message: "wrong", Cause: context.Canceled}, `parley_auth_failures_total{reason="invalid"}`},
+		{&a2a.Error{Code: a2a.CodePermissionDenied, Message: "no"}, `parley_auth_failures_total{reason="forbidden"}`},
+		{&a2a.Error{Code: a2a.CodeRateLimited, Message: "later", Cause: context.Canceled}, `parley_auth_failures_total{reason="blocked"}`},
+		{&a2a.Error{Code: a2a.CodeTooLarge, Message: "too much"}, `parley_limited_total{limit="size"}`},
+	} {
+		own := *o
+		own.Identity = refusing{c.err}
+		addr, _ := limitedPort(t, agreeable{}, &own)
+		cl, err := a2aclient.Dial(t.Context(), "http://"+addr, &a2aclient.Options{Retries: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := ask(t.Context(), cl, dialect.GetTask); err == nil {
+			t.Error("let in")
+		}
+		if got := lines()[c.want]; got != "1" {
+			t.Errorf("%s is %q", c.want, got)
+		}
+	}
+	own := *o
+	own.Limits = Limits{Rate: 0.001, Burst: 1}
+	addr, _ := limitedPort(t, agreeable{}, &own)
+	cl, err := a2aclient.Dial(t.Context(), "http://"+addr, &a2aclient.Options{Retries: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		_ = ask(t.Context(), cl, dialect.GetTask)
+	}
+	if got := lines()[`parley_limited_total{limit="rate"}`]; got != "2" {
+		t.Errorf("limited by rate: %q", got)
+	}
+}

@@ -1,0 +1,261 @@
+package a2aserver
+
+import (
+	"context"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/telemetry"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// callSpan is the span of a call, from its arrival to its answer or to the end of its
+// stream. It belongs to the goroutine of the call's handler. A nil one does nothing:
+// then nothing is traced.
+type callSpan struct {
+	arrived time.Time
+	op      dialect.Op // 0 until it is known
+	dialect dialect.Dialect
+	task    string     // as far as it is known and in the span
+	context string     // the context that the request names
+	events  int64      // of a stream, sent
+	span    trace.Span // nil until begin
+}
+
+// tracing is what the spans of an agent's calls have in common.
+type tracing struct {
+	tracer trace.Tracer // nil: nothing is traced
+	agent  []attribute.KeyValue
+}
+
+func newTracing(o *Options, card *a2a.AgentCard) tracing {
+	if o == nil || o.TracerProvider == nil {
+		return tracing{}
+	}
+	t := tracing{tracer: telemetry.Tracer(o.TracerProvider)}
+	for _, about := range []attribute.KeyValue{
+		telemetry.Text(telemetry.GenAIAgentName, card.Name), telemetry.Text(telemetry.GenAIAgentVersion, card.Version),
+		telemetry.Text(telemetry.GenAIAgentDescription, card.Description),
+	} {
+		if about.Value.AsString() != "" {
+			t.agent = append(t.agent, about)
+		}
+	}
+	return t
+}
+
+// What all spans of calls, and those of an operation, begin with. A sampler gets that; the
+// rest is for spans that are kept.
+var (
+	ofServer    trace.SpanStartOption = trace.WithSpanKind(trace.SpanKindServer)
+	ofOperation                       = func() map[dialect.Op]trace.SpanStartOption {
+		all := map[dialect.Op]trace.SpanStartOption{}
+		for _, o := range dialect.Operations {
+			all[o.Op] = trace.WithAttributes(telemetry.A2AMethodName.String(o.Op.String()))
+		}
+		return all
+	}()
+)
+
+// traces is for a request that has arrived.
+func (s *Server) traces() *callSpan {
+	if s.tracing.tracer == nil {
+		return nil
+	}
+	return &callSpan{arrived: time.Now()}
+}
+
+// operation notes what a call is for.
+func (x *exchange) operation(d dialect.Dialect, op dialect.Op) {
+	x.audit.Operation(d, op)
+	if x.span != nil {
+		x.span.dialect, x.span.op = d, op
+	}
+}
+
+// beginSpan begins the span of a call whose operation is known, which the service gets
+// with the context and, as text, with the caller. req is nil if it could not be read.
+func (x *exchange) beginSpan(req any) {
+	c := x.span
+	if c == nil || c.span != nil || c.op == 0 {
+		return
+	}
+	caller := a2a.CallerFrom(x.ctx)
+	parent := x.ctx
+	if !trace.SpanContextFromContext(parent).IsValid() { // else somebody in front has read the headers
+		parent = telemetry.WithRemote(parent, caller.Trace, caller.TraceState)
+	}
+	var ctx context.Context
+	ctx, c.span = x.s.tracing.tracer.Start(parent, c.op.String(), ofServer, ofOperation[c.op], trace.WithTimestamp(c.arrived))
+	if c.span.IsRecording() {
+		version := c.dialect.Version()
+		attrs := append(make([]attribute.KeyValue, 0, 20), x.s.tracing.agent...)
+		attrs = append(attrs, telemetry.A2AProtocolVersion.String(version), telemetry.Binding.String(x.binding), telemetry.Dialect.String(version))
+		c.span.SetAttributes(c.appendRequest(x.appendAddresses(attrs), req)...)
+		came, _ := telemetry.Format(trace.SpanContextFromContext(parent))
+		ctx = telemetry.WithCall(ctx, c.op.String(), came)
+	}
+	caller.Trace, caller.TraceState = telemetry.Format(c.span.SpanContext())
+	x.ctx = a2a.WithCaller(ctx, caller)
+}
+
+// tracedBy takes the trace of a call from its request, if no header has it.
+func (x *exchange) tracedBy(req any) {
+	caller := a2a.CallerFrom(x.ctx)
+	if caller.Trace != "" {
+		return
+	}
+	if caller.Trace, caller.TraceState = dialect.TraceIn(req); caller.Trace != "" {
+		x.ctx = a2a.WithCaller(x.ctx, caller)
+	}
+}
+
+// appendAddresses appends where the call came from and to.
+func (x *exchange) appendAddresses(attrs []attribute.KeyValue) []attribute.KeyValue {
+	if a := x.s.opts.clientAddr(x.remote, x.headers.Values); a.IsValid() {
+		attrs = append(attrs, telemetry.ClientAddress.String(a.String()))
+		if host, port, err := net.SplitHostPort(x.remote); err == nil && host == a.String() {
+			if n, err := strconv.Atoi(port); err == nil {
+				attrs = append(attrs, telemetry.ClientPort.Int(n))
+			}
+		}
+	}
+	if x.host != "" {
+		attrs = append(attrs, telemetry.Text(telemetry.ServerAddress, hostName(x.host)))
+		if _, port, err := net.SplitHostPort(x.host); err == nil {
+			if n, err := strconv.Atoi(port); err == nil {
+				attrs = append(attrs, telemetry.ServerPort.Int(n))
+			}
+		}
+	}
+	return attrs
+}
+
+// appendRequest appends what a request says.
+func (c *callSpan) appendRequest(attrs []attribute.KeyValue, req any) []attribute.KeyValue {
+	if req == nil {
+		return attrs
+	}
+	about := dialect.SubjectOf(req)
+	if about.Tenant != nil && *about.Tenant != "" {
+		attrs = append(attrs, telemetry.Text(telemetry.A2ATenant, *about.Tenant))
+	}
+	if c.task = about.Task; c.task != "" {
+		attrs = append(attrs, telemetry.Text(telemetry.A2ATaskID, c.task))
+	}
+	switch r := req.(type) {
+	case *a2a.SendMessageRequest:
+		if m := r.Message; m != nil {
+			attrs = append(attrs, telemetry.Text(telemetry.A2AMessageID, m.MessageID))
+			if len(m.ReferenceTaskIDs) > 0 {
+				attrs = append(attrs, telemetry.Texts(telemetry.A2AReferenceTaskIDs, m.ReferenceTaskIDs))
+			}
+			c.context = m.ContextID
+		}
+	case *a2a.ListTasksRequest:
+		c.context = r.ContextID
+	}
+	if c.context != "" {
+		attrs = append(attrs, telemetry.Text(telemetry.GenAIConversationID, c.context))
+	}
+	return attrs
+}
+
+// result notes what a call has found or made, or an event of its stream.
+func (x *exchange) result(res any) {
+	x.audit.Result(res)
+	if c := x.span; c != nil && c.span != nil {
+		c.result(res)
+	}
+}
+
+func (c *callSpan) result(res any) {
+	if el, ok := res.(*a2a.StreamResponse); ok {
+		c.events++
+		if el.ArtifactUpdate != nil && c.task != "" {
+			return // the usual case, which says nothing new
+		}
+	}
+	if !c.span.IsRecording() {
+		return
+	}
+	task, context, state := about(res)
+	if task != "" && c.task == "" {
+		c.task = task
+		c.span.SetAttributes(telemetry.Text(telemetry.A2ATaskID, task))
+	}
+	if context != "" && c.context == "" {
+		c.context = context
+		c.span.SetAttributes(telemetry.Text(telemetry.GenAIConversationID, context))
+	}
+	if state != 0 {
+		c.span.SetAttributes(telemetry.A2ATaskState.String(state.String()))
+	}
+}
+
+// about returns what a result says of a task; the state is 0 if it says none.
+func about(res any) (task, context string, state a2a.TaskState) {
+	ofTask := func(t *a2a.Task) (string, string, a2a.TaskState) { return t.ID, t.ContextID, t.Status.State }
+	switch r := res.(type) {
+	case *a2a.Task:
+		return ofTask(r)
+	case *a2a.SendMessageResponse:
+		switch {
+		case r.Task != nil:
+			return ofTask(r.Task)
+		case r.Message != nil:
+			return r.Message.TaskID, r.Message.ContextID, 0
+		}
+	case *a2a.StreamResponse:
+		switch {
+		case r.Task != nil:
+			return ofTask(r.Task)
+		case r.StatusUpdate != nil:
+			return r.StatusUpdate.TaskID, r.StatusUpdate.ContextID, r.StatusUpdate.Status.State
+		case r.ArtifactUpdate != nil:
+			return r.ArtifactUpdate.TaskID, r.ArtifactUpdate.ContextID, 0
+		case r.Message != nil:
+			return r.Message.TaskID, r.Message.ContextID, 0
+		}
+	}
+	return "", "", 0
+}
+
+// resumes notes behind which event a stream goes on.
+func (c *callSpan) resumes(after int64) {
+	if c != nil && c.span != nil {
+		c.span.SetAttributes(telemetry.ResumedFrom.Int64(after))
+	}
+}
+
+// fails records how a call fails, or how a stream that has begun does.
+func (x *exchange) fails(e *a2a.Error) {
+	x.audit.Fail(x.ctx, e)
+	if x.span == nil {
+		return
+	}
+	x.beginSpan(nil)                                                                          // of a call that was refused before
+	if c := x.span; c.span != nil && !(e.Code == a2a.CodeUnavailable && x.ctx.Err() != nil) { // else the client has left
+		c.span.SetAttributes(telemetry.ErrorType.String(dialect.ErrorType(c.dialect, x.binding, e.Code)), telemetry.Code.String(e.Code.String()))
+		c.span.SetStatus(codes.Error, e.Message)
+	}
+}
+
+// end records how the call ended, where that is not on record.
+func (x *exchange) end() {
+	x.audit.End(x.ctx)
+	c := x.span
+	if c == nil || c.span == nil {
+		return
+	}
+	if dialect.Get(c.op).Streams {
+		c.span.SetAttributes(telemetry.Events.Int64(c.events))
+	}
+	c.span.End()
+	c.span = nil
+}

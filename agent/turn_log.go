@@ -1,0 +1,26 @@
+package agent
+
+import "log/slog"
+
+// Log returns a logger whose records say what they are about: the task, its context,
+// its caller and, where the run is traced, the trace.
+func (t *Turn) Log(l *slog.Logger) *slog.Logger {
+	task, caller := t.Task(), t.Caller()
+	about := append(make([]any, 0, 8), "task", task.ID, "context", task.ContextID)
+	if caller.Subject != "" {
+		about = append(about, "caller", caller.Subject)
+	}
+	if id := traceID(caller.Trace); id != "" {
+		about = append(about, "trace_id", id)
+	}
+	return l.With(about...)
+}
+
+// traceID is the id of the trace in a traceparent; "" if that is none.
+func traceID(traceparent string) string {
+	const begin, end = len("00-"), len("00-") + 32
+	if len(traceparent) <= end || traceparent[end] != '-' {
+		return ""
+	}
+	return traceparent[begin:end]
+}

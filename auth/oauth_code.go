@@ -1,0 +1,170 @@
+package auth
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// callbackPath is where the browser comes back to on this machine.
+const callbackPath = "/callback"
+
+// Code signs in with a browser on this machine: open tells the user, or the browser,
+// where to go. It comes back to a port of 127.0.0.1 that nobody else reaches (RFC
+// 8252 §7.3); 0 takes a free one.
+func (l *OAuth) Code(ctx context.Context, port int, open func(address string)) (*OAuthSession, error) {
+	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil {
+		return nil, fmt.Errorf("the browser cannot come back to this machine: %w", err)
+	}
+	at, err := url.Parse(l.server.AuthorizationURL)
+	if err != nil {
+		return nil, errors.Join(err, ln.Close())
+	}
+	redirect := "http://" + ln.Addr().String() + callbackPath
+	verifier, nonce := rand.Text()+rand.Text(), rand.Text()
+	want := callback{state: rand.Text(), issuer: l.server.Issuer, says: l.server.SaysIssuer}
+	if want.issuer == "" {
+		want.origin = originOf(at)
+	}
+	challenge := sha256.Sum256([]byte(verifier))
+	q := at.Query()
+	for name, value := range map[string]string{
+		"response_type": "code", "client_id": l.opts.ClientID, "redirect_uri": redirect, "state": want.state, "scope": l.askedScopes(),
+		"code_challenge": base64.RawURLEncoding.EncodeToString(challenge[:]), "code_challenge_method": "S256",
+		"nonce": nonce, "resource": l.opts.Resource,
+	} {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	at.RawQuery = q.Encode()
+	back := make(chan answer, 1)
+	srv := &http.Server{
+		Handler: &returned{want: want, host: ln.Addr().String(), back: back}, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10,
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- srv.Serve(ln) }()
+	defer func() {
+		bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second) // for the page to arrive
+		defer cancel()
+		if srv.Shutdown(bye) != nil {
+			_ = srv.Close()
+		}
+		<-ended
+	}()
+	open(at.String())
+	var a answer
+	select {
+	case a = <-back:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	if a.err != nil {
+		return nil, a.err
+	}
+	got, id, err := l.session(GrantCode).token(ctx, l.client, url.Values{
+		"grant_type": {"authorization_code"}, "code": {a.code}, "redirect_uri": {redirect}, "code_verifier": {verifier},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return got, l.verify(ctx, got, id, nonce)
+}
+
+// answer is what the browser brought.
+type answer struct {
+	code string
+	err  error
+}
+
+// callback is what the browser has to bring.
+type callback struct {
+	state  string
+	issuer string // "" if it is not known: then origin is the server's
+	origin string
+	says   bool // the server names its issuer in every answer
+}
+
+// errNotOurs is of a request that another page may have made: it changes nothing.
+var errNotOurs = errors.New("not the answer to this sign-in")
+
+// parse reads the query of a callback.
+func (c *callback) parse(query string) (code string, err error) {
+	q, err := url.ParseQuery(query)
+	if err != nil || len(q["state"]) != 1 || subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(c.state)) != 1 {
+		return "", errNotOurs
+	}
+	for name, values := range q {
+		if len(values) > 1 {
+			return "", fmt.Errorf("the browser came back with %q twice", short(name))
+		}
+	}
+	switch iss := q.Get("iss"); { // RFC 9207 §2.4
+	case iss == "" && c.says && c.issuer != "":
+		return "", fmt.Errorf("the browser came back without the issuer: expected %q, which names itself in its answers", c.issuer)
+	case iss == "":
+	case c.issuer != "" && iss != c.issuer:
+		return "", fmt.Errorf("the browser came back from issuer %q: expected %q", short(iss), c.issuer)
+	case c.issuer == "":
+		if u, err := url.Parse(iss); err != nil || originOf(u) != c.origin {
+			return "", fmt.Errorf("the browser came back from issuer %q: expected %s", short(iss), c.origin)
+		}
+	}
+	if e := q.Get("error"); e != "" {
+		host := c.issuer
+		if host == "" {
+			host = c.origin
+		}
+		if u, err := url.Parse(host); err == nil {
+			host = u.Host
+		}
+		return "", &OAuthError{Host: host, Status: http.StatusOK, Code: short(e), About: short(q.Get("error_description"))}
+	}
+	if code = q.Get("code"); code == "" || len(code) > maxAccess {
+		return "", errors.New("the browser came back without a code")
+	}
+	return code, nil
+}
+
+// returned is the page that the browser comes back to.
+type returned struct {
+	want callback
+	host string
+	back chan<- answer
+}
+
+func (h *returned) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Referrer-Policy", "no-referrer")
+	w.Header().Set("Content-Security-Policy", "default-src 'none'")
+	w.Header().Set("Connection", "close")
+	code, err := "", errNotOurs
+	if r.Method == http.MethodGet && r.URL.Path == callbackPath && r.Host == h.host { // by another name a page elsewhere could ask
+		code, err = h.want.parse(r.URL.RawQuery)
+	}
+	switch {
+	case errors.Is(err, errNotOurs):
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = io.WriteString(w, "This is not the answer to a sign-in that is under way.\n")
+		return
+	case err != nil:
+		_, _ = io.WriteString(w, "You are not signed in. The terminal says why; you can close this page.\n")
+	default:
+		_, _ = io.WriteString(w, "The sign-in goes on in the terminal. You can close this page.\n")
+	}
+	select {
+	case h.back <- answer{code, err}:
+	default: // the browser came twice
+	}
+}

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/parley-a2a/parley/internal/admin"
+	"github.com/parley-a2a/parley/internal/database"
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/plain"
+	"github.com/parley-a2a/parley/internal/terminal"
+)
+
+// serverOf returns the administration of the server that runs with a database, on
+// this machine; nil if none does.
+func serverOf(ctx context.Context, db *database.Location) (admin.API, *admin.Local, error) {
+	api, l, err := admin.Find(ctx, db.AdminFile())
+	if errors.Is(err, admin.ErrNoServer) {
+		return nil, nil, nil
+	}
+	return api, l, err
+}
+
+// ofServer makes cmd a command on the server that runs with a database.
+func (a *app) ofServer(cmd *cobra.Command, run func(ctx context.Context, api admin.API, l *admin.Local) error) *cobra.Command {
+	return a.admin(cmd, func(ctx context.Context, db *database.Location, _ []string) error {
+		api, l, err := serverOf(ctx, db)
+		if err == nil && api == nil {
+			return failure.New(failure.CodeAdmin, "no server runs with "+db.String()+" on this machine", admin.ErrNoServer).
+				WithHint("parley serve starts one; --data or --store names another database")
+		}
+		if err != nil {
+			return err
+		}
+		return run(ctx, api, l)
+	})
+}
+
+func newAdminTasks(a *app) *cobra.Command {
+	var (
+		asJSON bool
+		state  string
+	)
+	cmd := a.ofServer(&cobra.Command{
+		Use:   "tasks",
+		Short: "List the tasks that a running server works at, and what they wait for",
+		Long: `List the tasks that a running server works at, or that wait for it, whoever's they
+are, and what each of them waits for: its agent, capacity, the database or another
+process. --state lists those in another state, such as input-required.`,
+		Example: `  parley admin tasks
+  parley admin tasks --state input-required --json`,
+		Args: cobra.NoArgs,
+	}, func(ctx context.Context, api admin.API, _ *admin.Local) error {
+		table, n := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0), 0
+		q := admin.TaskQuery{Query: admin.Query{Limit: admin.MaxLimit}, State: state, AtWork: state == ""}
+		for {
+			page, err := api.Tasks(ctx, q)
+			if err != nil {
+				return err
+			}
+			for i := range page.Tasks {
+				t := &page.Tasks[i]
+				if asJSON {
+					if err := a.sayJSON(t); err != nil {
+						return err
+					}
+					continue
+				}
+				if n == 0 {
+					fmt.Fprintln(table, "ID\tSTATE\tCHANGED\tAGENT\tOWNER\tWAITS FOR\tWORDS")
+				}
+				wait := ""
+				if t.Wait != nil {
+					wait = t.Wait.For
+				}
+				cells := []string{t.ID, t.State, terminal.Age(time.Since(t.Updated)), t.Agent, t.Owner, wait, terminal.Cut(t.Words, 40)}
+				for i, c := range cells {
+					if cells[i] = plain.Line(c); c == "" {
+						cells[i] = "-"
+					}
+				}
+				fmt.Fprintln(table, strings.Join(cells, "\t"))
+				n++
+			}
+			if q.After = page.Next; q.After == "" {
+				break
+			}
+		}
+		if asJSON {
+			return nil
+		}
+		if err := table.Flush(); err != nil {
+			return failure.New(failure.CodeInternal, "print: "+err.Error(), err)
+		}
+		return a.say("Tasks: %d", n)
+	})
+	cmd.Flags().StringVar(&state, "state", "", "those in this `state` instead of those at work")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
+	return cmd
+}
+
+func newAdminStatus(a *app) *cobra.Command {
+	cmd := a.ofServer(&cobra.Command{
+		Use:   "status",
+		Short: "Say whether a running server takes work, and what it has",
+		Args:  cobra.NoArgs,
+	}, func(ctx context.Context, api admin.API, l *admin.Local) error {
+		ready, err := api.Readiness(ctx)
+		if err != nil {
+			return err
+		}
+		agents, err := api.Agents(ctx)
+		if err != nil {
+			return err
+		}
+		nodes, err := api.Nodes(ctx)
+		if err != nil {
+			return err
+		}
+		st, err := api.Store(ctx)
+		if err != nil {
+			return err
+		}
+		out := newTextWriter(a.stdout)
+		out.field("Server", fmt.Sprintf("%s (pid %d), since %s", l.URL, l.PID, plain.Date(ready.Started)))
+		is := "yes"
+		if !ready.Ready {
+			is = "no: " + ready.Reason
+		}
+		out.field("Ready", is)
+		for i := range agents {
+			s := &agents[i]
+			is := s.State
+			if s.Reason != "" {
+				is += ": " + s.Reason
+			}
+			total := 0
+			for _, n := range s.Tasks {
+				total += n
+			}
+			name := s.Name
+			if name == "" {
+				name = s.What
+			}
+			out.field("Agent", fmt.Sprintf("%s, %s, %s", name, is, plain.Count(total, "unfinished task")))
+		}
+		for i := range nodes {
+			n := &nodes[i]
+			is := n.State
+			if n.This {
+				is += ", this one, " + plain.Count(n.Tasks, "task") + " here"
+			} else if !n.Beat.IsZero() {
+				is += ", heard " + terminal.Age(ready.Now.Sub(n.Beat))
+			}
+			out.field("Node", n.Name+", "+is)
+		}
+		where := st.Where
+		if st.Bytes > 0 {
+			where += ", " + plain.Count(st.Bytes, "byte")
+		}
+		out.field("Tasks", where)
+		out.field("Trouble", st.Trouble)
+		return out.flush()
+	})
+	return cmd
+}

@@ -1,0 +1,289 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/parley-a2a/parley/a2aclient"
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/contexts"
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/flagvalue"
+	"github.com/parley-a2a/parley/internal/plain"
+)
+
+func newAuth(a *app) *cobra.Command {
+	return group(&cobra.Command{Use: "auth", Short: "Sign in at agents that want OAuth or OpenID Connect"},
+		newAuthLogin(a), newAuthStatus(a), newAuthLogout(a))
+}
+
+// login is the command line of auth login.
+type login struct {
+	clientID, secret, scheme, issuer, grant, resource string
+	scopes                                            []string
+	noBrowser                                         bool
+	port                                              uint16
+}
+
+func newAuthLogin(a *app) *cobra.Command {
+	var l login
+	cmd := a.client(&cobra.Command{
+		Use:   "login",
+		Short: "Sign in at an agent, and stay signed in",
+		Long: `Sign in at an agent whose card has a security scheme of OAuth 2 or OpenID Connect.
+With a browser on this machine you come back here by yourself; with --no-browser, or
+where there is none, you enter a code on any device, if the issuer offers that. A
+program signs in as itself with --client-secret (client credentials).
+
+The tokens are kept in a file of mode 0600, renewed, never shown, and sent only to this
+agent, over TLS, while its card names the same issuer. --bearer, --basic and their
+variables win over them. The client id is what the issuer knows this program as; it has
+to allow a redirect to http://127.0.0.1 with any port, or with that of --redirect-port.`,
+		Example: `  parley auth login -a https://agents.example.org --client-id parley-cli
+  parley auth login -a https://agents.example.org --client-id parley-cli --no-browser
+  parley auth login -a https://agents.example.org --client-id robot --client-secret - < secret.txt`,
+		Args: cobra.NoArgs,
+	}, func(ctx context.Context, _ []string) error { return a.login(ctx, &l) })
+	fs := cmd.Flags()
+	fs.StringVar(&l.clientID, "client-id", "", "what the issuer knows this program as; or A2ACLI_CLIENT_ID")
+	fs.StringVar(&l.secret, "client-secret", "", "the client's secret, or - for a line of standard input; other users can see flags, prefer - or A2ACLI_CLIENT_SECRET")
+	fs.StringArrayVar(&l.scopes, "scope", nil, "ask for this `scope`; may be repeated (default: those that the card requires)")
+	fs.StringVar(&l.scheme, "scheme", "", "`name` of the card's security scheme (default: the first of OAuth or OpenID Connect)")
+	fs.StringVar(&l.issuer, "issuer", "", "sign in at the issuer of this `URL` only: what the card says must agree with what it publishes")
+	fs.Var(flagvalue.Choice(&l.grant, "", auth.GrantCode, auth.GrantDevice, auth.GrantClient), "grant", "how: code (a browser here), device (a browser anywhere) or client-credentials (default: what fits)")
+	fs.StringVar(&l.resource, "resource", "", "tell the issuer that the token is for this `URL` (RFC 8707)")
+	fs.BoolVar(&l.noBrowser, "no-browser", false, "do not open a browser: use a code on another device, or print the address")
+	fs.Uint16Var(&l.port, "redirect-port", 0, "`port` of this machine that the browser comes back to (default: a free one)")
+	return cmd
+}
+
+func (a *app) login(ctx context.Context, l *login) error {
+	if a.flags.agentCard == "" {
+		return failure.Usagef("which agent? --agent-card is not set").WithHint("parley auth login -a https://agents.example.org --client-id ID")
+	}
+	if err := a.findAgent(); err != nil {
+		return err
+	}
+	if err := a.clientOf(l); err != nil {
+		return err
+	}
+	a.flags.bearer, a.flags.apiKey, a.flags.basic = "", "", userPassword{} // an issuer gets none of them
+	o := a.clientOptions()
+	o.Token = nil
+	o.HTTPClient = a.issuerClient()
+	c, err := a2aclient.NewResolver(o).Dial(ctx, a.flags.agentCard)
+	if err != nil {
+		return err
+	}
+	a.card = c.Card()
+	schemes := auth.OAuthSchemes(a.card)
+	if len(schemes) == 0 {
+		return failure.Usagef("the agent's card has no security scheme of OAuth 2 or OpenID Connect to sign in with").WithHint("%s", a.wanted())
+	}
+	if l.scheme == "" {
+		l.scheme = schemes[0]
+	}
+	if !slices.Contains(schemes, l.scheme) {
+		return failure.Usagef("--scheme %s: the card has no such scheme of OAuth 2 or OpenID Connect", plain.Quote(l.scheme)).WithHint("it has %s", plain.Line(strings.Join(schemes, ", ")))
+	}
+	s, err := a.signIn(ctx, l, c)
+	if err != nil {
+		return a.explainLogin(ctx, err)
+	}
+	a.hideSession(s)
+	doc, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	kept := &contexts.SignIn{Agent: a.signInName(), Context: a.signInContext(), Session: doc}
+	if err := a.around.contexts.SignIns().Save(kept); err != nil {
+		return err
+	}
+	return a.sayDoc(statusOf(kept), func(out *textWriter) { statusOf(kept).show(out) })
+}
+
+// clientOf settles who the program is to the issuer.
+func (a *app) clientOf(l *login) error {
+	known, _ := a.settings.find(envName("client-id"))
+	if l.clientID = cmp.Or(l.clientID, known); l.clientID == "" {
+		return failure.Usagef("--client-id is not set: the issuer has to know this program").
+			WithHint("register a public client (native app, with redirect http://127.0.0.1 or the device flow) with whoever runs the agent's issuer, and give its id, or set A2ACLI_CLIENT_ID")
+	}
+	if l.secret == "-" {
+		line, err := bufio.NewReader(a.stdin).ReadString('\n')
+		if l.secret = strings.TrimSpace(line); l.secret == "" || err != nil && err != io.EOF {
+			return failure.Usagef("--client-secret -: standard input has no line").WithHint("parley auth login --client-secret - < file")
+		}
+	}
+	kept, _ := a.settings.find(envName("client-secret"))
+	l.secret = cmp.Or(l.secret, kept)
+	a.stderr.Hide(l.secret)
+	return nil
+}
+
+// signIn gets the tokens.
+func (a *app) signIn(ctx context.Context, l *login, c *a2aclient.Client) (*auth.OAuthSession, error) {
+	o, err := auth.NewOAuth(ctx, a.card, l.scheme, &auth.OAuthOptions{
+		ClientID: l.clientID, ClientSecret: l.secret, Scopes: l.scopes, Resource: l.resource, Issuer: l.issuer,
+		HTTPClient: &http.Client{Transport: c.Named()},
+	})
+	if err != nil {
+		return nil, err
+	}
+	grants := o.Grants()
+	browser := !l.noBrowser && hasBrowser(a.around.lookup)
+	grant := l.grant
+	switch {
+	case grant != "":
+		if !slices.Contains(grants, grant) {
+			return nil, failure.Usagef("--grant %s: %s does not offer that", grant, o.Host()).WithHint("it offers %s; client-credentials wants --client-secret", plain.Line(cmp.Or(strings.Join(grants, ", "), "nothing that is supported")))
+		}
+	case len(grants) == 0:
+		return nil, failure.Usagef("%s offers no way to sign in that is supported: expected authorization_code with S256, device_code, or client_credentials with --client-secret", o.Host())
+	case len(grants) > 1 && !browser && slices.Contains(grants, auth.GrantDevice):
+		grant = auth.GrantDevice
+	default:
+		grant = grants[0]
+	}
+	a.stderr.Note("Note", "%s asks you to sign in at %s; what you get goes to this agent only", plain.Quote(a.signInName()), plain.Line(o.Host()))
+	switch grant {
+	case auth.GrantClient:
+		return o.ClientCredentials(ctx)
+	case auth.GrantDevice:
+		return o.Device(ctx, func(d auth.DeviceCode) {
+			a.stderr.Note("Open", "%s", plain.Line(d.URL))
+			a.stderr.Note("Code", "%s", plain.Line(d.Code))
+			if d.Complete != "" && browser {
+				a.browse(ctx, d.Complete)
+			}
+			a.stderr.Note("Note", "the code is good for %s; Ctrl-C ends the sign-in", time.Until(d.Expires).Round(time.Second))
+		})
+	}
+	return o.Code(ctx, int(l.port), func(address string) {
+		a.stderr.Note("Open", "%s", plain.Line(address))
+		if browser {
+			a.browse(ctx, address)
+		} else {
+			a.stderr.Note("Note", "open it in a browser on this machine; over ssh, forward the port of its redirect_uri with ssh -L")
+		}
+	})
+}
+
+// browse opens an address that has been judged to be http or https.
+func (a *app) browse(ctx context.Context, address string) {
+	name, args := "xdg-open", []string{address}
+	switch runtime.GOOS {
+	case "darwin":
+		name = "open"
+	case "windows":
+		name, args = "rundll32", []string{"url.dll,FileProtocolHandler", address}
+	}
+	cmd := exec.CommandContext(ctx, name, args...)
+	if err := cmd.Start(); err != nil {
+		a.stderr.Note("Note", "no browser could be started (%v): open the address yourself", err)
+		return
+	}
+	go func() { _ = cmd.Wait() }() // a browser may stay; it ends with us at the latest
+}
+
+// hasBrowser reports whether there is a screen for a browser.
+func hasBrowser(lookup func(string) (string, bool)) bool {
+	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
+		_, remote := lookup("SSH_CONNECTION")
+		return !remote
+	}
+	for _, name := range []string{"DISPLAY", "WAYLAND_DISPLAY"} {
+		if v, _ := lookup(name); v != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// explainLogin says what to do about a sign-in that did not succeed.
+func (a *app) explainLogin(ctx context.Context, err error) error {
+	var f *failure.Error
+	var refused *auth.OAuthError
+	var address *a2aclient.AddressError
+	switch {
+	case errors.As(err, &f) || errors.As(err, &address) || context.Cause(ctx) != nil:
+		return err
+	case !errors.As(err, &refused):
+		return failure.New(failure.CodeAuthFailed, "you are not signed in: "+strings.TrimPrefix(err.Error(), "auth: "), err).
+			WithHint("the card and the issuer have to agree; --issuer URL names the one you mean, --scheme another way of the card's")
+	}
+	f = failure.New(failure.CodeAuthFailed, "you are not signed in: "+refused.Error(), err)
+	switch refused.Code {
+	case "access_denied":
+		return f.WithHint("you, or a rule of the issuer, refused: sign in again if that was not meant")
+	case "expired_token":
+		return f.WithHint("the code was not entered in time: sign in again")
+	case "invalid_client", "unauthorized_client":
+		return f.WithHint("--client-id and --client-secret have to be as the issuer registered them, and with this grant allowed")
+	case "invalid_scope":
+		return f.WithHint("--scope asks for other scopes than the card requires")
+	case "invalid_target":
+		return f.WithHint("leave --resource out, or ask the operator of the agent for its value")
+	}
+	return f
+}
+
+// signInName is the name under which a sign-in at the agent of the command line is
+// kept: its address, in one spelling.
+func (a *app) signInName() string {
+	ref := strings.TrimRight(a.flags.agentCard, "/")
+	if !strings.Contains(ref, "://") {
+		if _, err := os.Stat(ref); err == nil {
+			if abs, err := filepath.Abs(ref); err == nil {
+				return abs
+			}
+		}
+		scheme := "https://"
+		if u, err := url.Parse("http://" + ref); err == nil && loopback(u.Hostname()) {
+			scheme = "http://"
+		}
+		ref = scheme + ref
+	}
+	if u, err := url.Parse(ref); err == nil && u.Host != "" {
+		u.Host, u.User = strings.ToLower(u.Host), nil
+		return u.String()
+	}
+	return ref
+}
+
+// signInContext is the context whose agent is called; "" if there is none.
+func (a *app) signInContext() string {
+	if a.settings.foreign {
+		return ""
+	}
+	return a.settings.named
+}
+
+// sayDoc prints a document of ours: as JSON, in a form made of it, or as text.
+func (a *app) sayDoc(doc any, text func(*textWriter)) error {
+	if p, ok := a.print.(*jsonPrinter); ok {
+		b, err := json.Marshal(doc)
+		if err != nil {
+			return err
+		}
+		return p.writeDoc(b)
+	}
+	out := newTextWriter(a.stdout)
+	text(out)
+	return out.flush()
+}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/contexts"
+	"github.com/parley-a2a/parley/internal/failure"
+)
+
+// signInDoc is a sign-in without its secrets.
+type signInDoc struct {
+	Agent   string     `json:"agent"`
+	Context string     `json:"context,omitempty"`
+	Scheme  string     `json:"scheme,omitempty"`
+	Issuer  string     `json:"issuer,omitempty"`
+	Client  string     `json:"clientId,omitempty"`
+	Subject string     `json:"subject,omitempty"`
+	Scopes  []string   `json:"scopes,omitempty"`
+	Expires *time.Time `json:"expires,omitempty"`
+	Renews  bool       `json:"renews"`
+	Error   string     `json:"error,omitempty"`
+}
+
+func statusOf(kept *contexts.SignIn) *signInDoc {
+	d := &signInDoc{Agent: kept.Agent, Context: kept.Context}
+	var s auth.OAuthSession
+	if json.Unmarshal(kept.Session, &s) != nil {
+		d.Error = "the file cannot be read: sign in again"
+		return d
+	}
+	d.Scheme, d.Issuer, d.Client, d.Subject, d.Scopes, d.Expires = s.Scheme, s.Issuer, s.ClientID, s.Subject, s.Scopes, timeOrNil(s.Expiry)
+	d.Renews = s.Refresh != "" || s.Grant == auth.GrantClient
+	return d
+}
+
+func (d *signInDoc) show(out *textWriter) {
+	out.field("Agent", d.Agent)
+	out.field("Context", d.Context)
+	out.field("Signed in as", d.Subject)
+	out.field("Issuer", d.Issuer)
+	out.field("Client", d.Client)
+	out.field("Scheme", d.Scheme)
+	out.field("Scopes", strings.Join(d.Scopes, " "))
+	if d.Expires != nil && !d.Renews {
+		out.field("Expires", d.Expires.Local().Format(time.RFC3339))
+	}
+	out.field("Error", d.Error)
+}
+
+func newAuthStatus(a *app) *cobra.Command {
+	return a.client(&cobra.Command{
+		Use:   "status",
+		Short: "List the agents at which you are signed in",
+		Long: `List the agents at which you are signed in, as whom, and by which issuer. Tokens are
+never shown. With -a, only that agent.`,
+		Example: `  parley auth status
+  parley auth status -o json`,
+		Args: cobra.NoArgs,
+	}, func(context.Context, []string) error {
+		list, failed, err := a.signIns(a.flags.agentCard == "")
+		if err != nil {
+			return err
+		}
+		docs := []*signInDoc{}
+		for _, s := range list {
+			docs = append(docs, statusOf(s))
+		}
+		for _, err := range failed {
+			a.stderr.Note("Warning", "%s", strings.TrimPrefix(err.Error(), failure.CodeUsage+": "))
+		}
+		if len(docs) == 0 {
+			a.stderr.Note("Hint", "you are not signed in: parley auth login -a AGENT --client-id ID")
+		}
+		return a.sayDoc(map[string]any{"signedIn": docs}, func(out *textWriter) {
+			for i, d := range docs {
+				if i > 0 {
+					_ = out.w.WriteByte('\n')
+				}
+				d.show(out)
+			}
+		})
+	})
+}
+
+// signIns returns all sign-ins, or those at the agent of the command line.
+func (a *app) signIns(all bool) ([]*contexts.SignIn, []error, error) {
+	dir := a.around.contexts.SignIns()
+	if all {
+		return dir.List()
+	}
+	if err := a.findAgent(); err != nil {
+		return nil, nil, err
+	}
+	s, err := dir.Load(a.signInName(), a.signInContext())
+	if err != nil || s == nil {
+		return nil, nil, err
+	}
+	return []*contexts.SignIn{s}, nil, nil
+}
+
+func newAuthLogout(a *app) *cobra.Command {
+	all := false
+	cmd := a.client(&cobra.Command{
+		Use:   "logout",
+		Short: "Forget what you signed in with, and have the issuer forget it",
+		Example: `  parley auth logout -a https://agents.example.org
+  parley auth logout --all`,
+		Args: cobra.NoArgs,
+	}, func(ctx context.Context, _ []string) error {
+		if a.flags.agentCard == "" && !all {
+			return failure.Usagef("which agent? --agent-card is not set").WithHint("parley auth logout -a AGENT, or --all; parley auth status lists them")
+		}
+		list, failed, err := a.signIns(all)
+		if err != nil {
+			return err
+		}
+		if len(list) == 0 && len(failed) == 0 {
+			a.stderr.Note("Note", "you were not signed in")
+		}
+		for _, s := range list {
+			if err := a.logout(ctx, s); err != nil {
+				return err
+			}
+		}
+		return errors.Join(failed...)
+	})
+	cmd.Flags().BoolVar(&all, "all", false, "at all agents")
+	return cmd
+}
+
+// logout deletes first: a token that the issuer still knows is worth less than one
+// that stays here because the issuer does not answer.
+func (a *app) logout(ctx context.Context, kept *contexts.SignIn) error {
+	if err := a.around.contexts.SignIns().Remove(kept); err != nil {
+		return err
+	}
+	var s auth.OAuthSession
+	if json.Unmarshal(kept.Session, &s) != nil {
+		return nil
+	}
+	a.hideSession(&s)
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	if err := s.Revoke(ctx, &http.Client{Transport: a.issuerClient().Transport}); err != nil {
+		a.stderr.Note("Warning", "the tokens are gone from here, but the issuer did not take them back (%v): they stay good until they expire", err)
+	}
+	return nil
+}

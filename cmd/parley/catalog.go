@@ -1,0 +1,263 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/parley-a2a/parley/a2aclient"
+	"github.com/parley-a2a/parley/internal/catalog"
+	"github.com/parley-a2a/parley/internal/catalog/crawl"
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/plain"
+)
+
+func newCatalog(a *app) *cobra.Command {
+	return group(&cobra.Command{Use: "catalog", Short: "Lists of agents that hosts publish: find agents by name"},
+		newCatalogAdd(a), newCatalogList(a), newCatalogSearch(a), newCatalogRefresh(a), newCatalogRemove(a))
+}
+
+func newCatalogAdd(a *app) *cobra.Command {
+	return a.client(&cobra.Command{
+		Use:   "add HOST",
+		Short: "Read the catalog of a host, and keep it",
+		Long: `Read the catalog that a host publishes (/.well-known/ard.json, or ai-catalog.json
+before it), the catalogs in it and the card of each agent, say what is wrong with them,
+and keep the list. From then on -a takes the names in it: -a greeter, or the whole
+identifier where several have one name.
+
+Credentials go to the host itself only, if it asks for them. What a catalog from a
+public address names on your own network is not asked.`,
+		Example: `  parley catalog add https://agents.example.org
+  parley catalog add https://example.org/agents.json
+  parley send -a greeter "hello"`,
+		Args: cobra.ExactArgs(1),
+	}, func(ctx context.Context, args []string) error {
+		c, err := a.readCatalog(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		return a.showCatalogs([]*crawl.Catalog{c})
+	})
+}
+
+// readCatalog reads a catalog and keeps it.
+func (a *app) readCatalog(ctx context.Context, at string) (*crawl.Catalog, error) {
+	own := a.clientOptions()
+	own.Token, own.CheckCard = nil, nil // it is no card
+	a.warnCredentials(at)
+	others := a.clientOptions()
+	others.Token, others.Bearer, others.APIKey, others.User, others.Password, others.Header = nil, "", "", "", "", nil
+	others.HTTPClient = a.issuerClient() // without a certificate
+	c, err := crawl.Read(ctx, at, &crawl.Options{Own: own, Others: others, Now: time.Now})
+	if err != nil {
+		var e *a2aclient.CardError
+		if ctx.Err() != nil || errors.As(err, &e) && (e.Kind == a2aclient.CardForbidden || e.Kind == a2aclient.CardUnreachable) {
+			return nil, err
+		}
+		if e != nil {
+			err = e.Err
+		}
+		return nil, failure.New(failure.CodeCardNotFound, "no catalog: "+err.Error(), err).
+			WithHint("give the host or base URL that publishes %s, or the full URL of a catalog", catalog.Path)
+	}
+	doc, err := json.MarshalIndent(c, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	dir := a.around.contexts.Catalogs()
+	return c, dir.Save(dir.Name(at), append(doc, '\n'))
+}
+
+// catalogs returns the catalogs of some names, of all without any.
+func (a *app) catalogs(names ...string) (list []*crawl.Catalog, err error) {
+	dir := a.around.contexts.Catalogs()
+	if len(names) == 0 {
+		if names, err = dir.Names(); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range names {
+		doc, err := dir.Load(name)
+		if err != nil {
+			return nil, err
+		}
+		c := new(crawl.Catalog)
+		if err := json.Unmarshal(doc, c); err != nil {
+			return nil, failure.Usagef("catalog %s was not read: its file is not what parley catalog add writes", name).
+				WithHint("parley catalog remove %s, then parley catalog add %[1]s", name)
+		}
+		list = append(list, c)
+	}
+	return list, nil
+}
+
+func (a *app) showCatalogs(list []*crawl.Catalog) error {
+	if list == nil {
+		list = []*crawl.Catalog{}
+		a.stderr.Note("Hint", "there are no catalogs yet: parley catalog add https://agents.example.org")
+	}
+	return a.sayDoc(map[string]any{"catalogs": list}, func(out *textWriter) {
+		for i, c := range list {
+			if i > 0 {
+				_ = out.w.WriteByte('\n')
+			}
+			out.field("Catalog", c.Source)
+			out.field("Fetched", c.Fetched.Local().Format(time.RFC3339))
+			for _, agent := range c.Agents {
+				showAgent(out, &agent)
+			}
+			for _, f := range c.Findings {
+				out.field("Finding", f.Entry+": "+f.Text)
+			}
+		}
+	})
+}
+
+func showAgent(out *textWriter, agent *crawl.Agent) {
+	line := agent.Name() + " " + agent.URL
+	if agent.Description != "" {
+		line += " " + agent.Description
+	}
+	out.field("Agent", line)
+	for _, f := range agent.Findings {
+		out.field("Finding", agent.Identifier+": "+f)
+	}
+}
+
+func newCatalogList(a *app) *cobra.Command {
+	return a.client(&cobra.Command{
+		Use:     "list [NAME]",
+		Short:   "List the catalogs, the agents in them, and what is wrong with their cards",
+		Example: `  parley catalog list`,
+		Args:    cobra.MaximumNArgs(1),
+	}, func(_ context.Context, args []string) error {
+		list, err := a.catalogs(args...)
+		if err != nil {
+			return err
+		}
+		return a.showCatalogs(list)
+	})
+}
+
+func newCatalogSearch(a *app) *cobra.Command {
+	return a.client(&cobra.Command{
+		Use:     "search WORDS...",
+		Short:   "Search the agents of all catalogs",
+		Long:    "Search the agents of all catalogs, by words in their names, skills, tags, examples and\ndescriptions. Nobody is asked.",
+		Example: `  parley catalog search translate a text`,
+		Args:    cobra.MinimumNArgs(1),
+	}, func(_ context.Context, args []string) error {
+		list, err := a.catalogs()
+		if err != nil {
+			return err
+		}
+		var entries []catalog.Entry
+		agents := map[string]*crawl.Agent{}
+		source := map[string]string{}
+		for _, c := range list {
+			for i := range c.Agents {
+				if agent := &c.Agents[i]; agents[agent.Identifier] == nil {
+					entries = append(entries, agent.Entry)
+					agents[agent.Identifier], source[agent.Identifier] = agent, c.Source
+				}
+			}
+		}
+		found, _, err := catalog.Search(entries, &catalog.Query{Text: strings.Join(args, " ")}, catalog.MaxPage, "")
+		if err != nil {
+			return err
+		}
+		for i := range found {
+			found[i].Source = source[found[i].Identifier]
+		}
+		if len(found) == 0 {
+			a.stderr.Note("Note", "nothing is found in %s", plain.Count(len(list), "catalog"))
+		}
+		return a.sayDoc(&catalog.SearchResponse{Results: found}, func(out *textWriter) {
+			for _, r := range found {
+				showAgent(out, agents[r.Identifier])
+			}
+		})
+	})
+}
+
+func newCatalogRefresh(a *app) *cobra.Command {
+	return a.client(&cobra.Command{
+		Use:     "refresh [NAME]",
+		Short:   "Read catalogs and their agents' cards again",
+		Example: `  parley catalog refresh`,
+		Args:    cobra.MaximumNArgs(1),
+	}, func(ctx context.Context, args []string) error {
+		old, err := a.catalogs(args...)
+		if err != nil {
+			return err
+		}
+		var list []*crawl.Catalog
+		for _, c := range old {
+			now, err := a.readCatalog(ctx, c.Source)
+			if err != nil {
+				return err // the others stay as they are
+			}
+			list = append(list, now)
+		}
+		return a.showCatalogs(list)
+	})
+}
+
+func newCatalogRemove(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:     "remove NAME",
+		Short:   "Forget a catalog",
+		Example: `  parley catalog remove agents.example.org`,
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(_ *cobra.Command, args []string) error { return a.around.contexts.Catalogs().Remove(args[0]) },
+	}
+}
+
+// findAgent makes the address of an agent of what a catalog calls it: a word without
+// dots, colons and slashes, or an identifier. A word that no catalog has stays a host.
+func (a *app) findAgent() error {
+	ref := a.flags.agentCard
+	urn := strings.HasPrefix(ref, "urn:")
+	if ref == "" || a.from != nil || !urn && strings.ContainsAny(ref, `.:/\@`) {
+		return nil
+	}
+	list, err := a.catalogs()
+	if err != nil {
+		if urn {
+			return err
+		}
+		a.stderr.Note("Warning", "your catalogs are not looked into: %s", strings.TrimPrefix(err.Error(), failure.CodeUsage+": "))
+		return nil // it may be a host
+	}
+	var found []*crawl.Agent
+	for _, c := range list {
+		for i := range c.Agents {
+			agent := &c.Agents[i]
+			fits := agent.Identifier == ref || !urn && (strings.EqualFold(agent.Name(), ref) || strings.EqualFold(agent.DisplayName, ref))
+			if fits && !slices.ContainsFunc(found, func(f *crawl.Agent) bool { return f.URL == agent.URL }) {
+				found = append(found, agent)
+			}
+		}
+	}
+	switch {
+	case len(found) == 1:
+		a.flags.agentCard, a.from = found[0].URL, found[0].From
+		a.stderr.Note("Note", "%s is %s", plain.Quote(ref), plain.Line(found[0].URL))
+	case len(found) > 1:
+		var all []string
+		for _, f := range found {
+			all = append(all, f.Identifier+" at "+f.URL)
+		}
+		return failure.Usagef("-a %s: %d agents of your catalogs have the name", plain.Quote(ref), len(found)).
+			WithHint("name one by its identifier or address: %s", plain.Line(strings.Join(all, ", ")))
+	case urn:
+		return failure.Usagef("-a %s: no catalog has this identifier", plain.Quote(ref)).WithHint("parley catalog list shows those there are; parley catalog add HOST reads another")
+	}
+	return nil
+}

@@ -1,0 +1,196 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/store"
+)
+
+// What operators look at, and the little that they may do. It is apart from the
+// Service: nobody asks here who it is, and tasks are named by their keys.
+
+// Observer hears what this process commits. Its methods are called in the middle of
+// the work, by many goroutines: they must return at once.
+type Observer interface {
+	// TaskChanged is called with the row of a task that is new, or in another state,
+	// which is not to be kept. Its Last is not set.
+	TaskChanged(*store.Row)
+	// Advanced is called with what has become of deliveries of webhooks.
+	Advanced([]store.Advance)
+}
+
+// Observe sets who hears what this process commits. It may be called once, before
+// Run.
+func (e *Engine) Observe(o Observer) { e.observer = o }
+
+// Node names this process in the store.
+func (e *Engine) Node() string { return e.node }
+
+// Now is the time by the clock that all processes of the store share.
+func (e *Engine) Now() time.Time { return e.now() }
+
+// AtWork returns how many tasks are at work in this process.
+func (e *Engine) AtWork() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.owners)
+}
+
+// DeadBefore is when a process must have beaten last for its tasks to be taken over.
+func (e *Engine) DeadBefore() time.Time { return e.nodes.DeadBefore() }
+
+// Waits says what a task that is not finished waits for.
+type Waits uint8
+
+const (
+	WaitsForNothing  Waits = iota // it is finished
+	WaitsForAgent                 // which runs
+	WaitsForCapacity              // of this process, or of any
+	WaitsForRest                  // to be over, behind a run that failed
+	WaitsForClient
+	WaitsForNoAgent // there is no agent of its name
+	WaitsForProcess // to take it over
+	WaitsForOther   // another process has it, and knows
+)
+
+// WaitOf returns what the task of a row waits for, and since when, if that is known.
+func (e *Engine) WaitOf(r *store.Row) (Waits, time.Time) {
+	state := a2a.TaskState(r.State)
+	if state.Terminal() {
+		return WaitsForNothing, time.Time{}
+	}
+	e.mu.Lock()
+	o := e.owners[r.Key]
+	e.mu.Unlock()
+	if o == nil || !o.ready.was() {
+		switch {
+		case !r.Active:
+			return WaitsForClient, r.Updated
+		case r.Node == "":
+			return WaitsForCapacity, r.Updated
+		case r.Node != e.node && r.Node != "":
+			return WaitsForOther, time.Time{}
+		}
+		return WaitsForProcess, time.Time{}
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	since := o.adm.since
+	switch {
+	case o.phase == phaseNoAgent:
+		return WaitsForNoAgent, r.Updated
+	case o.draft.state.Interrupted():
+		return WaitsForClient, r.Updated
+	case o.phase == phaseResting && !e.admission.MayRun(&o.adm.ticket), o.phase == phaseYielding:
+		return WaitsForCapacity, since
+	case o.phase == phaseResting:
+		return WaitsForRest, since
+	case state.Interrupted():
+		return WaitsForClient, r.Updated
+	}
+	return WaitsForAgent, since
+}
+
+// TaskAt returns a task as of a position of its log; zero is its end.
+func (e *Engine) TaskAt(ctx context.Context, key store.Key, seq int64) (*a2a.Task, error) {
+	if err := e.makeRoomFor(ctx, key); err != nil {
+		return nil, err
+	}
+	if seq == 0 {
+		task, _, err := e.load(ctx, key)
+		return task, err
+	}
+	return e.foldTo(ctx, key, seq)
+}
+
+// FollowLog yields the entries of a task's log behind a position as they are stored,
+// and goes on as they are committed, until the task has ended.
+func (e *Engine) FollowLog(ctx context.Context, key store.Key, after int64) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		t := e.join(key)
+		defer e.leave(t)
+		for {
+			changed := t.watch().changed // before reading, so that no entry is missed
+			rec, err := e.store.Get(ctx, key, store.RowOnly)
+			if err != nil {
+				yield(store.Entry{}, e.unread(ctx, err, key))
+				return
+			}
+			for en, err := range store.EachEntry(ctx, e.store, key, after, rec.Last) {
+				if err != nil {
+					yield(en, failed(err, "read task "+key.ID))
+					return
+				}
+				after = en.Seq
+				if !yield(en, nil) {
+					return
+				}
+			}
+			if a2a.TaskState(rec.State).Terminal() || e.stopping() {
+				return
+			}
+			every := poll
+			if t.contested() {
+				every = e.opts.Poll
+			}
+			again := time.NewTimer(every)
+			select {
+			case <-changed:
+			case <-again.C:
+			case <-e.draining:
+			case <-ctx.Done():
+				again.Stop()
+				yield(store.Entry{}, context.Cause(ctx))
+				return
+			}
+			again.Stop()
+		}
+	}
+}
+
+// CancelFor cancels a task as CancelTask does, in the name of the operator who.
+func (e *Engine) CancelFor(ctx context.Context, key store.Key, who a2a.Caller) error {
+	name, tenant := AgentOf(key.Tenant)
+	who.Tenant, who.Scopes = "", []string{a2a.ScopeTasksCancelAll}
+	_, err := e.Agent(name).CancelTask(a2a.WithCaller(ctx, who), &a2a.CancelTaskRequest{Tenant: tenant, ID: key.ID + a2a.OwnerMark + key.Owner})
+	return err
+}
+
+// ErrAtWork says that a task is at work and cannot be deleted.
+var ErrAtWork = errors.New("engine: the task is at work")
+
+// Delete deletes a task that is not at work.
+func (e *Engine) Delete(ctx context.Context, key store.Key) error {
+	rec, err := e.store.Get(ctx, key, store.RowOnly)
+	switch {
+	case err != nil:
+		return e.unread(ctx, err, key)
+	case rec.Active || !e.retire(key):
+		return ErrAtWork
+	}
+	n, err := e.store.Delete(ctx, []store.Row{rec.Row})
+	if err != nil {
+		return fmt.Errorf("delete task %s: %w", key.ID, err)
+	}
+	if n == 0 {
+		return ErrAtWork // it went on meanwhile
+	}
+	return nil
+}
+
+// Collect deletes idle tasks as Retention does, beside the work. Keep of x is not
+// used.
+func (e *Engine) Collect(ctx context.Context, x store.Expiry) (int, error) {
+	x.Keep = func(r *store.Row) bool { return !e.retire(r.Key) }
+	return x.Run(ctx, e.store)
+}
+
+// DeliverAgain makes deliveries of webhooks go on whose progress was set back in the
+// store, and dead letters that are to be sent again: at once, if this process has
+// them, and else soon.
+func (e *Engine) DeliverAgain(ids []store.PushID) { e.outbox.Again(ids) }

@@ -1,0 +1,70 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/agent"
+)
+
+// The log is for those who may read the task: each entry behind a position once, and
+// with follow until the task has ended.
+func TestLogFollowsTheTask(t *testing.T) {
+	on := make(chan struct{})
+	w := newWorld(t, nil, agent.Func(func(ctx context.Context, turn *agent.Turn) error {
+		if err := turn.Status("begins"); err != nil {
+			return err
+		}
+		select {
+		case <-on:
+			return turn.Status("goes on")
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}))
+	task := w.mustSend(sendNow("go"))
+	var seqs []int64
+	last := a2a.TaskStateUnspecified
+	for batch, err := range w.Log(t.Context(), "", task.ID, 1, true) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, en := range batch {
+			seqs = append(seqs, en.Seq)
+			if en.Status != nil {
+				last = en.Status.Status.State
+				if m := en.Status.Status.Message; m != nil && m.Text() == "begins" {
+					close(on)
+				}
+			}
+		}
+	}
+	for i, seq := range seqs {
+		if seq != int64(i)+2 {
+			t.Fatalf("entries behind the first one: %d", seqs)
+		}
+	}
+	if last != a2a.TaskStateCompleted {
+		t.Errorf("the log ended with the task %s", last)
+	}
+	n := 0
+	for batch, err := range w.Log(t.Context(), "", task.ID, seqs[len(seqs)-2], false) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n += len(batch)
+	}
+	if n != 1 {
+		t.Errorf("%d entries behind the last but one", n)
+	}
+	other := a2a.WithCaller(t.Context(), a2a.Caller{Subject: "other"})
+	for _, ctx := range []context.Context{other, a2a.WithCaller(t.Context(), a2a.Caller{Scopes: []string{}})} {
+		for batch, err := range w.Log(ctx, "", task.ID, 0, true) {
+			if len(batch) > 0 || !errors.Is(err, a2a.ErrTaskNotFound) && !errors.Is(err, a2a.ErrPermissionDenied) {
+				t.Errorf("somebody else reads %d entries, %v", len(batch), err)
+			}
+		}
+	}
+}

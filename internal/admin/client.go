@@ -1,0 +1,292 @@
+package admin
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/wire"
+)
+
+// maxAnswer bounds what a client reads of an answer, and of an event.
+const maxAnswer = 64 << 20
+
+// Dial returns the API of a server at a URL, as http://127.0.0.1:7275, for whoever
+// has a token. It connects to nobody yet. A nil client is one with defaults, which
+// follows no redirects. Streams do not reconnect by themselves.
+func Dial(base string, token a2a.Secret, c *http.Client) API {
+	if c == nil {
+		c = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	}
+	return &client{strings.TrimSuffix(base, "/") + Path, token, c}
+}
+
+type client struct {
+	base  string
+	token a2a.Secret
+	http  *http.Client
+}
+
+// do makes a request and returns an answer whose status is good.
+func (c *client) do(ctx context.Context, method, path string, query url.Values, media string, body []byte, cursor string) (*http.Response, error) {
+	at := c.base + path
+	if len(query) > 0 {
+		at += "?" + query.Encode()
+	}
+	r, err := http.NewRequestWithContext(ctx, method, at, bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("call the admin API: %w", err)
+	}
+	r.Header.Set("Authorization", "Bearer "+c.token.Reveal())
+	if body != nil {
+		r.Header.Set("Content-Type", media)
+	}
+	if cursor != "" {
+		r.Header.Set("Last-Event-ID", cursor)
+	}
+	resp, err := c.http.Do(r)
+	if err != nil {
+		return nil, fmt.Errorf("call the admin API: %w", err)
+	}
+	if resp.StatusCode/100 == 2 {
+		return resp, nil
+	}
+	defer resp.Body.Close()
+	b, _ := io.ReadAll(io.LimitReader(resp.Body, maxBody))
+	return nil, asError(resp.StatusCode, b)
+}
+
+// asError is the error that a server answered with.
+func asError(status int, body []byte) *Error {
+	var p problem
+	if err := json.Unmarshal(body, &p); err != nil || p.Detail == "" {
+		return Errorf(status, "the server answered %d %s", status, http.StatusText(status))
+	}
+	return &Error{Status: status, Field: p.Field, Message: p.Detail}
+}
+
+// get calls a method and decodes its answer.
+func get[T any](ctx context.Context, c *client, method, path string, query url.Values, body any) (*T, error) {
+	var b []byte
+	media := "application/json"
+	switch body := body.(type) {
+	case nil:
+	case []byte:
+		b, media = append([]byte{}, body...), "application/yaml"
+	default:
+		var err error
+		if b, err = json.Marshal(body); err != nil {
+			return nil, err
+		}
+	}
+	resp, err := c.do(ctx, method, path, query, media, b, "")
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	v := new(T)
+	if resp.StatusCode == http.StatusNoContent {
+		return v, nil
+	}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(v); err != nil {
+		return nil, fmt.Errorf("read an answer of the admin API: %w", err)
+	}
+	return v, nil
+}
+
+func all[T any](ctx context.Context, c *client, method, path string, body any) ([]T, error) {
+	v, err := get[[]T](ctx, c, method, path, nil, body)
+	if err != nil {
+		return nil, err
+	}
+	return *v, nil
+}
+
+// query collects parameters, without those that are empty.
+type query url.Values
+
+func (q query) set(name, value string) query {
+	if value != "" {
+		q[name] = []string{value}
+	}
+	return q
+}
+
+func (q query) given(name string, value *string) query {
+	if value != nil {
+		q[name] = []string{*value}
+	}
+	return q
+}
+
+func (q query) number(name string, n int64) query {
+	if n != 0 {
+		q[name] = []string{strconv.FormatInt(n, 10)}
+	}
+	return q
+}
+
+func (q query) on(name string, is bool) query {
+	if is {
+		q[name] = []string{"true"}
+	}
+	return q
+}
+
+func (q query) page(p Query) query { return q.number("limit", int64(p.Limit)).set("after", p.After) }
+
+func taskPath(task string, rest string) string { return "/tasks/" + url.PathEscape(task) + rest }
+
+func (c *client) Readiness(ctx context.Context) (*Readiness, error) {
+	return get[Readiness](ctx, c, "GET", "/readiness", nil, nil)
+}
+
+func (c *client) Agents(ctx context.Context) ([]Agent, error) {
+	return all[Agent](ctx, c, "GET", "/agents", nil)
+}
+
+func (c *client) Nodes(ctx context.Context) ([]Node, error) {
+	return all[Node](ctx, c, "GET", "/nodes", nil)
+}
+
+func (c *client) Store(ctx context.Context) (*Store, error) {
+	return get[Store](ctx, c, "GET", "/store", nil, nil)
+}
+
+func (c *client) Settings(ctx context.Context) ([]Setting, error) {
+	return all[Setting](ctx, c, "GET", "/settings", nil)
+}
+
+func (c *client) CheckSettings(ctx context.Context, yaml []byte) ([]Finding, error) {
+	return all[Finding](ctx, c, "POST", "/settings/check", yaml)
+}
+
+func (c *client) Tasks(ctx context.Context, q TaskQuery) (*Tasks, error) {
+	p := query{}.page(q.Query).given("agent", q.Agent).given("tenant", q.Tenant).given("owner", q.Owner).
+		set("context", q.Context).set("state", q.State).on("atWork", q.AtWork)
+	if !q.Since.IsZero() {
+		p.set("since", q.Since.UTC().Format(time.RFC3339Nano))
+	}
+	return get[Tasks](ctx, c, "GET", "/tasks", url.Values(p), nil)
+}
+
+func (c *client) Task(ctx context.Context, task string) (*Task, error) {
+	return get[Task](ctx, c, "GET", taskPath(task, ""), nil, nil)
+}
+
+func (c *client) DeleteTask(ctx context.Context, task string) error {
+	_, err := get[struct{}](ctx, c, "DELETE", taskPath(task, ""), nil, nil)
+	return err
+}
+
+func (c *client) CancelTask(ctx context.Context, task string) (*Task, error) {
+	return get[Task](ctx, c, "POST", taskPath(task, "/cancel"), nil, nil)
+}
+
+func (c *client) TaskAt(ctx context.Context, task string, seq int64) (*a2a.Task, error) {
+	return get[a2a.Task](ctx, c, "GET", taskPath(task, "/state"), url.Values(query{}.number("at", seq)), nil)
+}
+
+func (c *client) Runs(ctx context.Context, task string) ([]Run, error) {
+	return all[Run](ctx, c, "GET", taskPath(task, "/runs"), nil)
+}
+
+func (c *client) Log(ctx context.Context, task string, after int64, limit int) (*Log, error) {
+	return get[Log](ctx, c, "GET", taskPath(task, "/log"), url.Values(query{}.number("after", after).number("limit", int64(limit))), nil)
+}
+
+func (c *client) FollowLog(ctx context.Context, task string, after int64) iter.Seq2[LogEntry, error] {
+	return func(yield func(LogEntry, error) bool) {
+		c.follow(ctx, taskPath(task, "/log"), url.Values(query{}.on("follow", true)), strconv.FormatInt(after, 10), func(ev wire.Event, err error) bool {
+			var en LogEntry
+			if err == nil {
+				err = json.Unmarshal(ev.Data, &en)
+			}
+			return yield(en, err) && err == nil
+		})
+	}
+}
+
+func (c *client) Deliveries(ctx context.Context, q DeliveryQuery) (*Deliveries, error) {
+	return get[Deliveries](ctx, c, "GET", "/deliveries", url.Values(query{}.page(q.Query).set("task", q.Task).set("config", q.ID).on("failing", q.Failing)), nil)
+}
+
+func (c *client) DeadLetters(ctx context.Context, q DeliveryQuery) (*DeadLetters, error) {
+	return get[DeadLetters](ctx, c, "GET", "/dead-letters", url.Values(query{}.page(q.Query).set("task", q.Task).set("config", q.ID)), nil)
+}
+
+func (c *client) Redeliver(ctx context.Context, r Redelivery) (*Redelivered, error) {
+	return get[Redelivered](ctx, c, "POST", "/deliveries/redeliver", nil, r)
+}
+
+func (c *client) Collect(ctx context.Context, r Collection) (*Collected, error) {
+	return get[Collected](ctx, c, "POST", "/collect", nil, r)
+}
+
+func (c *client) Keys(ctx context.Context) ([]Key, error) {
+	return all[Key](ctx, c, "GET", "/keys", nil)
+}
+
+func (c *client) CreateKey(ctx context.Context, k NewKey) (*Key, error) {
+	return get[Key](ctx, c, "POST", "/keys", nil, k)
+}
+
+func (c *client) RevokeKey(ctx context.Context, id string) (*Key, error) {
+	return get[Key](ctx, c, "DELETE", "/keys/"+url.PathEscape(id), nil, nil)
+}
+
+func (c *client) Audit(ctx context.Context, q AuditQuery) (*AuditRecords, error) {
+	return get[AuditRecords](ctx, c, "GET", "/audit", url.Values(query{}.page(q.Query).set("event", q.Event).set("task", q.Task)), nil)
+}
+
+func (c *client) Events(ctx context.Context, after string) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		c.follow(ctx, "/events", nil, after, func(sse wire.Event, err error) bool {
+			var ev Event
+			if err == nil {
+				err = json.Unmarshal(sse.Data, &ev)
+				ev.ID = sse.ID
+			}
+			return yield(ev, err) && err == nil
+		})
+	}
+}
+
+// follow reads a stream until it ends, which is no error, or each says no.
+func (c *client) follow(ctx context.Context, path string, q url.Values, cursor string, each func(wire.Event, error) bool) {
+	resp, err := c.do(ctx, "GET", path, q, "", nil, cursor)
+	if err != nil {
+		each(wire.Event{}, err)
+		return
+	}
+	defer resp.Body.Close()
+	events := wire.NewReader(resp.Body, maxAnswer)
+	for {
+		switch ev, err := events.Next(); {
+		case errors.Is(err, io.EOF):
+			return
+		case err != nil:
+			each(ev, fmt.Errorf("read a stream of the admin API: %w", err))
+			return
+		case ev.Name == "error":
+			var p problem
+			_ = json.Unmarshal(ev.Data, &p)
+			each(ev, asError(p.Status, ev.Data))
+			return
+		default:
+			if !each(ev, nil) {
+				return
+			}
+		}
+	}
+}

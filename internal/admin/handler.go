@@ -1,0 +1,420 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/wire"
+)
+
+// Options adjusts a handler. Identify is required.
+type Options struct {
+	// Identify returns who makes a request, with what an error of it becomes.
+	Identify func(*http.Request) (a2a.Caller, *Error)
+	// Challenges are the values of WWW-Authenticate for an answer of a status.
+	Challenges func(status int) []string
+	// Draining ends streams when it is closed.
+	Draining <-chan struct{}
+	// Logger gets what went wrong inside. Nil discards.
+	Logger *slog.Logger
+}
+
+// Bounds of what clients may take.
+const (
+	maxBody    = 1 << 20
+	maxCalls   = 32               // at a time, without streams
+	maxStreams = 256              // at a time
+	callTime   = time.Minute      // for an answer
+	longTime   = time.Hour        // for what goes through all tasks; its client may leave at any time
+	writeTime  = 10 * time.Second // for a write to a stream
+	keepAlive  = 15 * time.Second
+)
+
+// New returns the handler of an API, for the path Path and what is below it.
+func New(api API, o Options) http.Handler {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &handler{api: api, o: o, calls: make(chan struct{}, maxCalls), streams: make(chan struct{}, maxStreams)}
+}
+
+type handler struct {
+	api            API
+	o              Options
+	calls, streams chan struct{} // one element for each that is under way
+}
+
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Cache-Control", "no-store")
+	if err := h.serve(w, r); err != nil {
+		h.fail(w, r, err)
+	}
+}
+
+func (h *handler) serve(w http.ResponseWriter, r *http.Request) error {
+	if foreign(r) {
+		return Errorf(http.StatusForbidden, "web pages of other origins may not call the admin API")
+	}
+	path := r.URL.EscapedPath()
+	if path == Path+"/openapi.json" && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
+		return writeJSON(w, r, json.RawMessage(openAPI()))
+	}
+	route, named, allow := find(r.Method, path)
+	switch {
+	case len(allow) == 0:
+		return Errorf(http.StatusNotFound, "there is nothing at this path; %s/openapi.json says what there is", Path)
+	case r.Method == http.MethodOptions:
+		w.Header().Set("Allow", strings.Join(allow, ", "))
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	case route == nil:
+		w.Header().Set("Allow", strings.Join(allow, ", "))
+		return Errorf(http.StatusMethodNotAllowed, "%.20s is not allowed here: use %s", r.Method, strings.Join(allow, ", "))
+	}
+	caller, refused := h.o.Identify(r)
+	if refused != nil {
+		return refused
+	}
+	c := &call{ctx: a2a.WithCaller(r.Context(), caller), api: h.api, path: map[string]string{}}
+	if err := May(&caller, route.scope); err != nil {
+		return err // before anything else is said about the request
+	}
+	for name, value := range named {
+		var err error
+		if c.path[name], err = url.PathUnescape(value); err != nil || len(value) > maxParam {
+			return Invalid(name, "must be the name or the id of one, percent-encoded")
+		}
+	}
+	if err := c.readQuery(route, r.URL.RawQuery); err != nil {
+		return err
+	}
+	if route.stream != nil && (route.call == nil || c.on("follow")) {
+		return h.stream(w, r, c, route)
+	}
+	if !take(h.calls) {
+		return tooMany(w)
+	}
+	defer give(h.calls)
+	if err := c.readBody(w, r, route); err != nil {
+		return err
+	}
+	most := callTime
+	if route.long {
+		most = longTime
+	}
+	ctx, cancel := context.WithTimeout(c.ctx, most)
+	defer cancel()
+	c.ctx = ctx
+	answer, err := route.call(c)
+	if err != nil {
+		return err
+	}
+	if route.answer == nil {
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	}
+	return writeJSON(w, r, answer)
+}
+
+func take(c chan struct{}) bool {
+	select {
+	case c <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+func give(c chan struct{}) { <-c }
+
+func tooMany(w http.ResponseWriter) error {
+	w.Header().Set("Retry-After", "1")
+	return Errorf(http.StatusTooManyRequests, "too many calls of the admin API are under way; try again shortly")
+}
+
+// May refuses a caller without a scope. Credentials that name a tenant are refused
+// whatever they may do: what there is of other tenants is not for them to know.
+func May(c *a2a.Caller, scope string) error {
+	switch {
+	case !c.May(a2a.ScopeAdminRead, a2a.ScopeAdminWrite):
+		return Errorf(http.StatusForbidden, "the admin API needs the scope %s: parley key create --role admin makes a key that has it", scope)
+	case c.Tenant != "":
+		return Errorf(http.StatusForbidden, "the admin API is of the whole server, and these credentials are for one tenant")
+	case !c.May(scope):
+		return Errorf(http.StatusForbidden, "these credentials lack the scope %s", scope)
+	}
+	return nil
+}
+
+// foreign reports whether a page of another origin makes its visitor's browser call.
+func foreign(r *http.Request) bool {
+	switch site := r.Header.Get("Sec-Fetch-Site"); site {
+	case "same-origin", "none":
+		return false
+	case "":
+	default:
+		return true
+	}
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return false
+	}
+	u, err := url.Parse(origin)
+	return err != nil || !strings.EqualFold(u.Host, r.Host)
+}
+
+// readQuery reads the parameters, each of which must be one of the route's.
+func (c *call) readQuery(r *route, raw string) error {
+	values, err := url.ParseQuery(raw)
+	if err != nil {
+		return Invalid("query", "cannot be read: its parameters must be percent-encoded and joined by &")
+	}
+	c.query = map[string]string{}
+	names := make([]string, 0, len(values))
+	for name := range values {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		switch list := values[name]; {
+		case !slices.Contains(r.params, name):
+			known := "there are none here"
+			if len(r.params) > 0 {
+				known = "there are " + strings.Join(r.params, ", ")
+			}
+			return Invalid(strconv.Quote(name[:min(len(name), 40)]), "is no parameter of this resource; %s", known)
+		case len(list) > 1:
+			return Invalid(name, "is given %d times, and once is allowed", len(list))
+		default:
+			if r.stream != nil && r.call == nil && name == "after" {
+				// the id of an event
+			} else if slices.Contains([]string{"after"}, name) && slices.Contains(r.params, "follow") {
+				if n, err := strconv.ParseInt(list[0], 10, 64); err != nil || n < 0 {
+					return Invalid(name, "%.40q must be a position of the log, 0 or more", list[0])
+				}
+			}
+			if err := checkParam(name, list[0]); err != nil {
+				return err
+			}
+			c.query[name] = list[0]
+		}
+	}
+	c.cursor = c.query["after"]
+	return nil
+}
+
+// readBody reads what comes with a request.
+func (c *call) readBody(w http.ResponseWriter, r *http.Request, route *route) error {
+	if route.body == nil {
+		return nil
+	}
+	want := "application/json"
+	if _, ok := route.body.(yaml); ok {
+		want = "application/yaml"
+	}
+	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || media != want {
+		return &Error{Status: http.StatusUnsupportedMediaType, Field: "Content-Type", Message: "must be " + want}
+	}
+	c.body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return &Error{Status: http.StatusRequestEntityTooLarge, Field: "body", Message: "must have 1 MiB at most"}
+	case err != nil:
+		return Invalid("body", "could not be read to its end")
+	}
+	return nil
+}
+
+func writeJSON(w http.ResponseWriter, r *http.Request, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(b)+1))
+	// The answer has as long as its reader needs at a modem's pace.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime + time.Duration(len(b)/(64<<10))*time.Second))
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(append(b, '\n')) // nobody to tell
+	}
+	return nil
+}
+
+// problem is an error as RFC 9457 has it.
+type problem struct {
+	Type   string `json:"type"`
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Detail string `json:"detail"`
+	Field  string `json:"field,omitempty"`
+}
+
+// fail answers with an error. What is not an *Error is internal, and stays here.
+func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
+	e := h.public(r, err)
+	if e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden {
+		if h.o.Challenges != nil {
+			for _, c := range h.o.Challenges(e.Status) {
+				w.Header().Add("WWW-Authenticate", c)
+			}
+		}
+	}
+	b, _ := json.Marshal(problem{"about:blank", http.StatusText(e.Status), e.Status, e.Message, e.Field})
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(b)+1))
+	if r.ProtoMajor < 2 && r.ContentLength != 0 {
+		w.Header().Set("Connection", "close")
+	}
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime))
+	w.WriteHeader(e.Status)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(append(b, '\n')) // nobody to tell
+	}
+}
+
+func (h *handler) public(r *http.Request, err error) *Error {
+	var e *Error
+	switch {
+	case errors.As(err, &e):
+		return e
+	case errors.Is(err, context.DeadlineExceeded):
+		return Errorf(http.StatusServiceUnavailable, "it took too long; try again later")
+	case r.Context().Err() != nil:
+		return Errorf(http.StatusServiceUnavailable, "the connection ended")
+	}
+	h.o.Logger.Error("a call of the admin API failed", "path", r.URL.Path, "error", err)
+	return Errorf(http.StatusInternalServerError, "something went wrong inside; the server's log has it")
+}
+
+// stream writes server-sent events until they end, the client leaves or does not
+// read, or the server drains.
+func (h *handler) stream(w http.ResponseWriter, r *http.Request, c *call, route *route) error {
+	if !take(h.streams) {
+		return tooMany(w)
+	}
+	defer give(h.streams)
+	if id := strings.TrimSpace(r.Header.Get("Last-Event-ID")); id != "" {
+		if len(id) > 200 {
+			return Invalid("Last-Event-ID", "must be the id of an event of this stream")
+		}
+		c.cursor = id
+	}
+	ctx, cancel := context.WithCancel(c.ctx)
+	defer cancel()
+	c.ctx = ctx
+	s := &streamWriter{w: w, rc: http.NewResponseController(w), cancel: cancel}
+	stop := make(chan struct{})
+	var beat sync.WaitGroup
+	beat.Go(func() { s.keepAlive(stop, h.o.Draining) })
+	defer beat.Wait()
+	defer close(stop)
+	for m, err := range route.stream(c) {
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			if !s.started() {
+				return err
+			}
+			e := h.public(r, err)
+			b, _ := json.Marshal(problem{"about:blank", http.StatusText(e.Status), e.Status, e.Message, e.Field})
+			s.write(wire.AppendEvent(nil, "", "error", b))
+			return nil
+		}
+		if m.data == nil { // there is nothing yet, and the client may know
+			s.write(wire.KeepAlive)
+			continue
+		}
+		b, err := json.Marshal(m.data)
+		if err != nil {
+			return err
+		}
+		name := ""
+		if ev, ok := m.data.(Event); ok {
+			name = ev.Type
+		}
+		if !s.write(wire.AppendEvent(nil, m.id, name, b)) {
+			return nil
+		}
+	}
+	s.write(nil) // a stream that had nothing is one, too
+	return nil
+}
+
+// streamWriter writes a stream, of which each write has its time.
+type streamWriter struct {
+	w      http.ResponseWriter
+	rc     *http.ResponseController
+	cancel context.CancelFunc
+
+	mu    sync.Mutex // protects the fields below, and writes
+	begun bool
+	over  bool
+}
+
+func (s *streamWriter) started() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.begun
+}
+
+// write reports whether anybody reads.
+func (s *streamWriter) write(b []byte) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over {
+		return false
+	}
+	if !s.begun {
+		s.begun = true
+		h := s.w.Header()
+		h.Set("Content-Type", "text/event-stream")
+		h.Set("X-Accel-Buffering", "no")
+		s.w.WriteHeader(http.StatusOK)
+	}
+	_ = s.rc.SetWriteDeadline(time.Now().Add(writeTime))
+	_, err := s.w.Write(b)
+	if err == nil {
+		err = s.rc.Flush()
+	}
+	if err != nil {
+		s.over = true
+		s.cancel()
+	}
+	return err == nil
+}
+
+// keepAlive writes comments while there is nothing else, and ends the stream when
+// the server drains.
+func (s *streamWriter) keepAlive(stop, draining <-chan struct{}) {
+	tick := time.NewTicker(keepAlive)
+	defer tick.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-draining:
+			s.cancel()
+			draining = nil
+		case <-tick.C:
+			if s.started() {
+				s.write(wire.KeepAlive)
+			}
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package admin
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// Local is how the users of this machine who may read a server's data reach its API
+// without a key: the server writes it to a file at each start, with a token that is
+// good until it ends.
+type Local struct {
+	URL   string     `json:"url"`
+	Host  string     `json:"host,omitempty"` // that requests are for, where the server does not answer for the one of URL
+	Token a2a.Secret `json:"-"`
+	PID   int        `json:"pid"`
+}
+
+// localFile is a Local as it is written.
+type localFile struct {
+	Local
+	Token string `json:"token"`
+}
+
+// NewToken returns a token for a Local.
+func NewToken() a2a.Secret { return a2a.Secret("parley-admin-" + rand.Text() + rand.Text()) }
+
+// Write writes the file, with mode 0600. What another server left there, which has
+// ended without taking it away, is replaced. remove takes the file away if it is
+// still this one.
+func (l *Local) Write(name string) (remove func(), err error) {
+	doc, err := json.Marshal(localFile{*l, l.Token.Reveal()})
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*.part") // with mode 0600
+	if err != nil {
+		return nil, err
+	}
+	_, err = f.Write(doc)
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+		return nil, err
+	}
+	return func() {
+		if now, err := os.ReadFile(name); err == nil && string(now) == string(doc) {
+			_ = os.Remove(name)
+		}
+	}, nil
+}
+
+// ErrNoServer says that no server answers at the address of a file, or that there is
+// no file.
+var ErrNoServer = errors.New("no server runs with this database")
+
+// Find returns the API of the server that wrote a file and still runs. Without one
+// the error is ErrNoServer. It is the one that ended without taking its file away,
+// too: somebody else may have its address by now, and refuses its token.
+func Find(ctx context.Context, name string) (API, *Local, error) {
+	doc, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, ErrNoServer
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	var f localFile
+	if err := json.Unmarshal(doc, &f); err != nil || f.URL == "" {
+		return nil, nil, fmt.Errorf("%s is damaged: remove it, and start the server again", name)
+	}
+	l := f.Local
+	l.Token = a2a.Secret(f.Token)
+	api := Dial(l.URL, l.Token, l.client())
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	switch _, err := api.Readiness(ctx); {
+	case err == nil:
+		return api, &l, nil
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return nil, nil, fmt.Errorf("the server at %s (pid %d) does not answer", l.URL, l.PID)
+	default:
+		return nil, nil, ErrNoServer
+	}
+}
+
+// client calls the address of l. Its certificate is for other names than that: the
+// token tells the server that it is who wrote the file, and the address is this
+// machine's own.
+func (l *Local) client() *http.Client {
+	var d net.Dialer
+	return &http.Client{
+		Transport:     &localTransport{l.Host, &http.Transport{DialContext: d.DialContext, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// localTransport makes requests for a host, wherever they go.
+type localTransport struct {
+	host string
+	next *http.Transport
+}
+
+func (t *localTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if t.host != "" {
+		r = r.Clone(r.Context())
+		r.Host = t.host
+	}
+	return t.next.RoundTrip(r)
+}

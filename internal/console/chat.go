@@ -1,0 +1,312 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"html/template"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// maxTurns is how many tasks of a context a chat shows: the newest ones.
+const maxTurns = 20
+
+// maxFollowed is how many unfinished tasks of a chat are followed: the newest ones.
+const maxFollowed = 3
+
+// maxEntries is how many entries of one task are read for a page.
+const maxEntries = 200_000
+
+// home leads to the agent that most people want.
+func (c *Console) home(w http.ResponseWriter, r *request) {
+	agents := c.opts.Agents()
+	to := "/agents"
+	if len(agents) > 0 {
+		to = "/chat/" + agents[0].key()
+	}
+	http.Redirect(w, r.Request, base(r.Request)+to, http.StatusSeeOther)
+}
+
+// talk is what the template of a task's conversation gets.
+type talk struct {
+	Agent    string
+	ID       string
+	Address  string // of the task's page
+	Prefix   string
+	Flow     template.HTML
+	Standing template.HTML
+	Live     string // the address of what follows; "" where nothing does
+	After    int64
+}
+
+type chatData struct {
+	Agents    []Agent
+	Agent     *Agent
+	Key       string
+	Context   string
+	Earlier   bool // there are more tasks than are shown
+	Talks     []*talk
+	Answering template.HTML
+	Accept    string // media types, for the choice of a file
+	MaxUpload int64
+}
+
+// taskAddress is where a task's page is.
+func taskAddress(r *http.Request, agent, id string) string {
+	return base(r) + "/tasks/" + url.PathEscape(agent) + "/" + url.PathEscape(id)
+}
+
+// talkOf reads a task's log into a conversation.
+func (c *Console) talkOf(r *request, a *Agent, id string) (*talk, string, error) {
+	address := taskAddress(r.Request, a.key(), id)
+	s := newSheet(prefixOf(address) + "flow")
+	f := newFlow(s, address, id, r.csrf)
+	n := 0
+	for batch, err := range c.opts.Log(r.ctx, a.Name, id, 0, false) {
+		if err != nil {
+			return nil, "", err
+		}
+		f.add(batch)
+		if n += len(batch); n > maxEntries {
+			break
+		}
+	}
+	t := &talk{Agent: a.key(), ID: id, Address: address, Prefix: f.prefix, Flow: template.HTML(s.HTML()),
+		Standing: template.HTML(s.filled[f.prefix+"state"]), After: f.seq}
+	if !f.state.Terminal() {
+		t.Live = fmt.Sprintf("%s/live?after=%d", address, f.seq)
+	}
+	answering := ""
+	if f.state.Interrupted() {
+		answering = s.filled["answering"]
+	}
+	return t, answering, nil
+}
+
+func (c *Console) chat(w http.ResponseWriter, r *request) {
+	a := c.find(r.PathValue("agent"))
+	if a == nil {
+		c.fail(w, r.Request, http.StatusNotFound, "There is no such agent", "Choose one of the list of agents.")
+		return
+	}
+	d := chatData{Agents: c.opts.Agents(), Agent: a, Key: a.key(), Context: r.FormValue("context"), MaxUpload: c.opts.MaxUpload}
+	d.Accept = accepts(a.Card)
+	if d.Context != "" {
+		size := int32(maxTurns)
+		list, err := a.Service.ListTasks(r.ctx, &a2a.ListTasksRequest{ContextID: d.Context, PageSize: &size, HistoryLength: new(int32)})
+		if err != nil {
+			c.failed(w, r, err)
+			return
+		}
+		d.Earlier = list.NextPageToken != ""
+		slices.SortFunc(list.Tasks, func(x, y *a2a.Task) int { return strings.Compare(x.ID, y.ID) })
+		for _, t := range list.Tasks {
+			one, answering, err := c.talkOf(r, a, t.ID)
+			if errors.Is(err, &a2a.Error{Code: a2a.CodeTaskNotFound}) {
+				continue // deleted in between
+			} else if err != nil {
+				c.failed(w, r, err)
+				return
+			}
+			d.Talks = append(d.Talks, one)
+			if answering != "" {
+				d.Answering = template.HTML(answering)
+			}
+		}
+	}
+	// A browser has six connections to a server without TLS, for all its tabs.
+	for left, i := maxFollowed, len(d.Talks)-1; i >= 0; i-- {
+		if d.Talks[i].Live == "" {
+			continue
+		}
+		if left--; left < 0 {
+			d.Talks[i].Live = ""
+		}
+	}
+	c.show(w, r, "chat", page{Title: a.Card.Name, Place: "chat", Data: d})
+}
+
+// accepts is the attribute of a file's field for the card's input modes; "" for all.
+func accepts(card *a2a.AgentCard) string {
+	var types []string
+	for _, m := range card.DefaultInputModes {
+		if m == "*/*" || m == "application/octet-stream" {
+			return ""
+		}
+		if !strings.HasPrefix(m, "text/plain") {
+			types = append(types, m)
+		}
+	}
+	return strings.Join(types, ",")
+}
+
+// say sends what was written to the agent.
+func (c *Console) say(w http.ResponseWriter, r *request) {
+	a := c.find(r.PathValue("agent"))
+	if a == nil {
+		c.fail(w, r.Request, http.StatusNotFound, "There is no such agent", "Choose one of the list of agents.")
+		return
+	}
+	m, err := c.messageOf(r)
+	if err != nil {
+		c.unsaid(w, r, err)
+		return
+	}
+	req := &a2a.SendMessageRequest{Message: m, Configuration: &a2a.SendMessageConfiguration{ReturnImmediately: true}}
+	// The agent goes on when the viewer leaves; the message must be taken even then.
+	res, err := a.Service.SendMessage(context.WithoutCancel(r.ctx), req)
+	if err != nil {
+		c.unsaid(w, r, err)
+		return
+	}
+	if !r.URL.Query().Has("fragment") {
+		context := m.ContextID
+		if res.Task != nil {
+			context = res.Task.ContextID
+		}
+		if r.FormValue("from") == "inbox" {
+			http.Redirect(w, r.Request, base(r.Request)+"/inbox", http.StatusSeeOther)
+			return
+		}
+		http.Redirect(w, r.Request, base(r.Request)+"/chat/"+a.key()+"?context="+url.QueryEscape(context), http.StatusSeeOther)
+		return
+	}
+	var out fragments
+	switch {
+	case res.Task != nil && m.TaskID == "":
+		t, answering, err := c.talkOf(r, a, res.Task.ID)
+		if err != nil {
+			c.unsaid(w, r, err)
+			return
+		}
+		out.add("talks", "", execute("talk", t))
+		out.fill("context", execute("context", res.Task.ContextID))
+		out.fill("answering", answering)
+	case res.Message != nil:
+		f := newFlow(&out, base(r.Request)+"/none/"+m.MessageID, "", r.csrf)
+		out.add("talks", "", execute("talk", &talk{Prefix: f.prefix}))
+		f.say(block{Class: "user", Parts: f.partsOf(m.Parts, "", 0)})
+		f.say(block{Class: "agent", Parts: f.partsOf(res.Message.Parts, "", 0)})
+		out.fill("context", execute("context", res.Message.ContextID))
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	_, _ = io.WriteString(w, out.take())
+}
+
+// retry says again what the last message of a task said, in the task's context.
+func (c *Console) retry(w http.ResponseWriter, r *request) {
+	a := c.find(r.PathValue("agent"))
+	if a == nil {
+		c.fail(w, r.Request, http.StatusNotFound, "There is no such agent", "Choose one of the list of agents.")
+		return
+	}
+	t, err := a.Service.GetTask(r.ctx, &a2a.GetTaskRequest{ID: r.PathValue("task")})
+	if err != nil {
+		c.failed(w, r, err)
+		return
+	}
+	var last *a2a.Message
+	for _, m := range t.History {
+		if m.Role == a2a.RoleUser {
+			last = m
+		}
+	}
+	if last == nil {
+		c.fail(w, r.Request, http.StatusConflict, "There is nothing to say again", "The task has no message.")
+		return
+	}
+	m := &a2a.Message{MessageID: uuid.NewString(), Role: a2a.RoleUser, ContextID: t.ContextID, Parts: last.Parts, ReferenceTaskIDs: []string{t.ID}}
+	res, err := a.Service.SendMessage(context.WithoutCancel(r.ctx), &a2a.SendMessageRequest{Message: m, Configuration: &a2a.SendMessageConfiguration{ReturnImmediately: true}})
+	if err != nil {
+		c.failed(w, r, err)
+		return
+	}
+	to := t.ContextID
+	if res.Task != nil {
+		to = res.Task.ContextID
+	}
+	http.Redirect(w, r.Request, base(r.Request)+"/chat/"+a.key()+"?context="+url.QueryEscape(to), http.StatusSeeOther)
+}
+
+// unsaid answers for a message that was not taken.
+func (c *Console) unsaid(w http.ResponseWriter, r *request, err error) {
+	if !r.URL.Query().Has("fragment") {
+		c.failed(w, r, err)
+		return
+	}
+	status := http.StatusConflict
+	var e *a2a.Error
+	if !errors.As(err, &e) || e.Code == a2a.CodeInternal {
+		status = http.StatusInternalServerError
+		c.log.ErrorContext(r.ctx, "a message from the console was not taken", "error", err)
+	}
+	http.Error(w, message(err), status)
+}
+
+// messageOf makes a message of a form.
+func (c *Console) messageOf(r *request) (*a2a.Message, error) {
+	m := &a2a.Message{MessageID: r.FormValue("id"), Role: a2a.RoleUser, ContextID: r.FormValue("context"), TaskID: r.FormValue("task")}
+	if m.MessageID == "" {
+		m.MessageID = uuid.NewString()
+	}
+	if m.TaskID != "" {
+		m.ContextID = "" // it is the task's
+	}
+	if s := strings.ReplaceAll(strings.TrimSpace(r.FormValue("text")), "\r\n", "\n"); s != "" {
+		if !utf8.ValidString(s) {
+			return nil, a2a.Invalid("text", "is not UTF-8")
+		}
+		m.Parts = append(m.Parts, a2a.TextPart(s))
+	}
+	if r.MultipartForm != nil {
+		for _, h := range r.MultipartForm.File["file"] {
+			p, err := attachment(h)
+			if err != nil {
+				return nil, err
+			}
+			if p != nil {
+				m.Parts = append(m.Parts, p)
+			}
+		}
+	}
+	if len(m.Parts) == 0 {
+		return nil, a2a.Invalid("text", "is empty: write something, or attach a file")
+	}
+	return m, nil
+}
+
+// attachment reads a file of a form; nil where none was chosen.
+func attachment(h *multipart.FileHeader) (*a2a.Part, error) {
+	if h.Filename == "" && h.Size == 0 {
+		return nil, nil
+	}
+	f, err := h.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(f)
+	if err != nil {
+		return nil, err
+	}
+	kind := h.Header.Get("Content-Type")
+	if kind == "" || kind == "application/octet-stream" {
+		if byName := mime.TypeByExtension(filepath.Ext(h.Filename)); byName != "" {
+			kind = byName
+		}
+	}
+	return a2a.RawPart(b, kind, h.Filename), nil
+}

@@ -1,0 +1,217 @@
+// Package console is the web console: pages to talk to agents, to watch their tasks
+// and to operate a server.
+//
+// Pages are html/template, embedded, and work without scripts, by reload. Their live
+// parts are fragments of HTML that come over EventSource, each under a position in a
+// task's log, so that a browser that lost its connection asks for exactly what it
+// missed, by the Last-Event-ID that it sends by itself, at any replica and after a
+// crash. A page and its live part are made by the same code from the same entries:
+// see flow. Nothing of a task is folded in the browser.
+//
+// The package sees agents as an [a2a.Service], called as the viewer, and everything
+// else through [Options]; it never sees an engine or a store.
+package console
+
+import (
+	"context"
+	"embed"
+	"io/fs"
+	"iter"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/admin"
+)
+
+// Agent is an agent that people can talk to.
+type Agent struct {
+	Name    string // as in addresses; "" for an only agent without one
+	Card    *a2a.AgentCard
+	Service a2a.Service
+}
+
+// key names the agent in the console's addresses.
+func (a *Agent) key() string { return keyOf(a.Name) }
+
+// nameless stands for the agent without a name; it is no name that an agent can have.
+const nameless = "-"
+
+// Options says what a Console shows. All functions may be called by many goroutines
+// at once, with a context that carries the viewer as its caller.
+type Options struct {
+	// Agents returns the agents that there are, the default one first.
+	Agents func() []Agent
+	// Log reads the log of a task of an agent behind a position, in batches. It ends
+	// with what there is, or with follow goes on until the task is terminal. A task
+	// that is not the viewer's to see is TaskNotFound.
+	Log func(ctx context.Context, agent, task string, after int64, follow bool) iter.Seq2[[]*a2a.Entry, error]
+	// Admin is the server's administration, which asks for the viewer's scopes by
+	// itself. Nil: pages show what agents tell the viewer, and nothing else.
+	Admin admin.API
+	// Viewer says whose credentials these are: see Credentials. again says that they
+	// were good before, and wrong ones are nobody's guess. Nil: only the link with the
+	// token lets in.
+	Viewer func(r *http.Request, c Credentials, again bool) (a2a.Caller, error)
+	// Local is the caller that the link with the token stands for.
+	Local a2a.Caller
+	// Token opens the console on this machine, from the link that is printed at the
+	// start. Empty: there is no such link.
+	Token string
+	// Secret seals cookies, so that they are good at every replica and after a
+	// restart: at least 32 bytes.
+	Secret []byte
+	// Name is the server's, for titles. Version is the program's.
+	Name, Version string
+	// MaxUpload caps a message with its files, in bytes. Zero means 8 MiB.
+	MaxUpload int64
+	// Logger gets internal errors. Nil discards.
+	Logger *slog.Logger
+}
+
+// Console is an http.Handler. Requests have the prefix that it is mounted at taken
+// off their path; Base says what that was.
+type Console struct {
+	opts Options
+	mux  *http.ServeMux
+	jar  *jar
+	log  *slog.Logger
+	now  func() time.Time
+
+	streams streams
+}
+
+//go:embed static
+var static embed.FS
+
+// New returns a console.
+func New(o Options) (*Console, error) {
+	if o.MaxUpload == 0 {
+		o.MaxUpload = 8 << 20
+	}
+	if o.Name == "" {
+		o.Name = "Parley"
+	}
+	c := &Console{opts: o, mux: http.NewServeMux(), log: o.Logger, now: time.Now}
+	if c.log == nil {
+		c.log = slog.New(slog.DiscardHandler)
+	}
+	var err error
+	if c.jar, err = newJar(o.Secret); err != nil {
+		return nil, err
+	}
+	files, err := fs.Sub(static, "static")
+	if err != nil {
+		return nil, err
+	}
+	c.mux.Handle("GET /static/{mark}/{file}", assets(files))
+	c.mux.HandleFunc("GET /open", c.open)
+	c.mux.HandleFunc("GET /login", c.login)
+	c.mux.HandleFunc("POST /login", c.enter)
+	c.mux.HandleFunc("POST /logout", c.leave)
+	c.page("GET /{$}", c.home)
+	c.page("GET /agents", c.agents)
+	c.page("GET /agents/{agent}", c.agent)
+	c.page("GET /chat/{agent}", c.chat)
+	c.page("POST /chat/{agent}", c.say)
+	c.page("GET /tasks/{agent}/{task}", c.task)
+	c.page("GET /tasks/{agent}/{task}/live", c.live)
+	c.page("GET /tasks/{agent}/{task}/part", c.part)
+	c.page("GET /tasks/{agent}/{task}/artifacts.zip", c.archive)
+	c.page("POST /tasks/{agent}/{task}/cancel", c.cancel)
+	c.page("POST /tasks/{agent}/{task}/retry", c.retry)
+	c.page("POST /tasks/{agent}/{task}/delete", c.remove)
+	c.page("GET /tasks", c.tasks)
+	c.page("GET /tasks/live", c.changes)
+	c.page("GET /inbox", c.inbox)
+	c.page("GET /webhooks", c.webhooks)
+	c.page("POST /webhooks", c.again)
+	c.page("GET /operate", c.operate)
+	c.page("POST /operate/draft", c.draft)
+	c.page("POST /operate/keys", c.key)
+	return c, nil
+}
+
+// ServeHTTP answers a request, whose path begins behind the prefix.
+func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "same-origin")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Permissions-Policy", "camera=(), microphone=(), geolocation=(), interest-cohort=()")
+	if !sameSite(r) {
+		http.Error(w, "This page cannot be called from another site.", http.StatusForbidden)
+		return
+	}
+	out := &timed{ResponseWriter: w, rc: http.NewResponseController(w)}
+	c.mux.ServeHTTP(out, r)
+	out.done()
+}
+
+// timed gives each write of an answer a deadline.
+type timed struct {
+	http.ResponseWriter
+	rc *http.ResponseController
+}
+
+func (t *timed) Unwrap() http.ResponseWriter { return t.ResponseWriter }
+
+func (t *timed) Write(b []byte) (n int, err error) {
+	for first := true; first || len(b) > 0 && err == nil; first = false {
+		_ = t.rc.SetWriteDeadline(time.Now().Add(writeTime)) // writers of tests have none
+		var m int
+		m, err = t.ResponseWriter.Write(b[:min(len(b), 32<<10)])
+		n, b = n+m, b[m:]
+	}
+	return n, err
+}
+
+// done sends what is held back, so that nothing is left to wait for without a deadline.
+func (t *timed) done() {
+	_ = t.rc.SetWriteDeadline(time.Now().Add(writeTime))
+	_ = t.rc.Flush()
+	_ = t.rc.SetWriteDeadline(time.Time{}) // the connection goes on
+}
+
+// policy lets pages have what the server itself sends, and nothing else: no
+// script or style in a page, no frame, no request to another origin.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src 'self'; " +
+	"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// sameSite reports whether a request that changes or reads something comes from a
+// page of the console, or from nobody's page. People may follow links from anywhere.
+func sameSite(r *http.Request) bool {
+	site := r.Header.Get("Sec-Fetch-Site")
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return site == "" || site == "same-origin" || site == "none" || r.Header.Get("Sec-Fetch-Mode") == "navigate"
+	}
+	if origin := r.Header.Get("Origin"); origin != "" {
+		_, host, ok := strings.Cut(origin, "://")
+		return ok && (strings.EqualFold(host, r.Host) || strings.EqualFold(origin, asked(r).Scheme+"://"+asked(r).Host))
+	}
+	return site == "" || site == "same-origin"
+}
+
+// assets serves the files that come with the program. Their addresses change with
+// them, so browsers may keep them; modules find each other by their relative ones.
+func assets(files fs.FS) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+		http.ServeFileFS(w, r, files, r.PathValue("file"))
+	})
+}
+
+// find returns the agent that an address names.
+func (c *Console) find(key string) *Agent {
+	for _, a := range c.opts.Agents() {
+		if a.key() == key {
+			return &a
+		}
+	}
+	return nil
+}

@@ -1,0 +1,249 @@
+package console
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// flow turns the entries of a task's log into what is said on a page: once into the
+// page itself, and from there on into fragments that go into it. What is done with an
+// entry is the same code, and only where it goes differs, so a page that was followed
+// looks like one that was loaded.
+//
+// It belongs to one goroutine.
+type flow struct {
+	to     sink
+	prefix string // of the ids of its elements, one for each task of a page
+	task   string // the task's address, without a query
+	id     string // the task's id
+	csrf   string
+
+	n     int // blocks so far
+	open  map[string]*openArtifact
+	state a2a.TaskState
+	since int64 // when the task got into it, in milliseconds
+	seq   int64
+	asked bool // the last block is a question without an answer
+}
+
+// sink is where a flow's elements go. Elements are named by their ids.
+type sink interface {
+	add(into, id, html string) // as the last of into
+	replace(id, html string)
+	text(id, text string) // behind the text that is there
+	fill(id, html string) // in place of everything in it
+}
+
+// openArtifact is an artifact that chunks may still be appended to.
+type openArtifact struct {
+	block int
+	parts int
+	text  string          // the id of the element that ends with text; "" if the last part is another one
+	said  strings.Builder // all of that text, as long as it may become rich
+	whole bool            // said is all of it
+}
+
+// maxRich is how long a text may be that is formatted, in bytes. Longer ones stay as
+// they came.
+const maxRich = 256 << 10
+
+func newFlow(to sink, task, id, csrf string) *flow {
+	return &flow{to: to, prefix: prefixOf(task), task: task, id: id, csrf: csrf, open: map[string]*openArtifact{}}
+}
+
+// prefixOf makes a word of a task's address that can stand in an id.
+func prefixOf(task string) string {
+	h := sha256.Sum256([]byte(task))
+	return "t" + hex.EncodeToString(h[:6])
+}
+
+// name names a block.
+func (f *flow) name(block int) string { return fmt.Sprintf("%sb%d", f.prefix, block) }
+
+// execute returns what a template makes of data, for a fragment.
+func execute(name string, data any) string {
+	var b strings.Builder
+	if err := pages().ExecuteTemplate(&b, name, data); err != nil {
+		panic(fmt.Sprintf("console: template %s: %v", name, err)) // a mistake in a template
+	}
+	return b.String()
+}
+
+// block is what the templates of a conversation get.
+type block struct {
+	ID, Class, Who string
+	Parts          []part
+	Note           string
+	State          a2a.TaskState
+	Seq            int64
+	Task, CSRF     string // for a form that tries again; "" without one
+}
+
+// part is a part with what its template needs.
+type part struct {
+	*a2a.Part
+	ID   string
+	Href string // where its bytes are
+}
+
+// add takes entries, in their order.
+func (f *flow) add(entries []*a2a.Entry) {
+	for _, e := range entries {
+		switch e.Kind {
+		case a2a.EntryMessage:
+			f.asked = false
+			f.say(block{Class: "user", Parts: f.partsOf(e.Message.Parts, "m="+url.QueryEscape(e.Message.MessageID), 0), Seq: e.Seq})
+		case a2a.EntryArtifact:
+			f.artifact(e)
+		case a2a.EntryStatus:
+			f.status(e)
+		case a2a.EntryCreated:
+			f.state, f.since = a2a.TaskStateSubmitted, e.Time.UnixMilli()
+			f.stand()
+		}
+		f.seq = e.Seq
+	}
+}
+
+// say appends a block.
+func (f *flow) say(b block) {
+	f.n++
+	b.ID = f.name(f.n)
+	f.to.add(f.prefix+"flow", b.ID, execute("block", b))
+}
+
+func (f *flow) partsOf(list []*a2a.Part, query string, from int) []part {
+	parts := make([]part, len(list))
+	for i, p := range list {
+		parts[i] = part{Part: calmPart(p), Href: fmt.Sprintf("%s/part?%s&n=%d", f.task, query, from+i)}
+	}
+	return parts
+}
+
+func (f *flow) status(e *a2a.Entry) {
+	s := e.Status.Status
+	if s.State != f.state {
+		f.state, f.since = s.State, e.Time.UnixMilli()
+	}
+	b := block{State: s.State, Seq: e.Seq}
+	if s.Message != nil {
+		b.Parts = f.partsOf(s.Message.Parts, "m="+url.QueryEscape(s.Message.MessageID), 0)
+	}
+	switch {
+	case s.State.Interrupted():
+		b.Class = "asks"
+		f.say(b)
+		f.asked = true
+	case s.State == a2a.TaskStateFailed || s.State == a2a.TaskStateRejected:
+		b.Class, b.Task, b.CSRF = "failed", f.task, f.csrf
+		f.say(b)
+	case s.State == a2a.TaskStateWorking && len(b.Parts) > 0:
+		b.Class = "note"
+		f.say(b)
+	case len(b.Parts) > 0:
+		b.Class = "agent"
+		f.say(b)
+	}
+	if s.State.Terminal() {
+		for _, a := range f.open {
+			f.finish(a)
+		}
+	}
+	f.stand()
+}
+
+// standing is what is said of a task's state, below what it said.
+type standing struct {
+	State     a2a.TaskState
+	Since     int64 // in milliseconds
+	Task, ID  string
+	CSRF      string
+	Prefix    string
+	Terminal  bool
+	Answering bool
+}
+
+// stand says where the task stands.
+func (f *flow) stand() {
+	s := standing{State: f.state, Since: f.since, Task: f.task, ID: f.id, CSRF: f.csrf, Prefix: f.prefix,
+		Terminal: f.state.Terminal(), Answering: f.state.Interrupted()}
+	f.to.fill(f.prefix+"state", execute("standing", s))
+	f.to.fill("answering", execute("answering", s))
+}
+
+func (f *flow) artifact(e *a2a.Entry) {
+	u := e.Artifact
+	a := f.open[u.Artifact.ArtifactID]
+	if a == nil || !u.Append {
+		b := block{Who: calm(u.Artifact.Name), Seq: e.Seq}
+		if a == nil {
+			f.n++
+			a = &openArtifact{block: f.n, whole: true}
+			f.open[u.Artifact.ArtifactID] = a
+			b.ID = f.name(a.block)
+			f.to.add(f.prefix+"flow", b.ID, execute("artifact", b))
+		} else { // begun anew, as after a crash: the copy is replaced
+			*a = openArtifact{block: a.block, whole: true}
+			b.ID = f.name(a.block)
+			f.to.replace(b.ID, execute("artifact", b))
+		}
+	}
+	for _, p := range u.Artifact.Parts {
+		f.chunk(a, u.Artifact.ArtifactID, p)
+	}
+	if u.LastChunk {
+		f.finish(a)
+	}
+}
+
+// chunk appends one part: a text behind a text goes on in the same element.
+func (f *flow) chunk(a *openArtifact, artifact string, p *a2a.Part) {
+	n := a.parts
+	a.parts++
+	plain := p.Kind == a2a.PartText
+	switch {
+	case plain && p.Text == "": // the end of a text that was streamed
+		return
+	case plain && a.text != "":
+		f.to.text(a.text, calm(p.Text))
+		a.keep(calm(p.Text))
+		return
+	}
+	if a.text != "" {
+		a.whole = false // text before something else stays as it is
+	}
+	view := f.partsOf([]*a2a.Part{p}, "a="+url.QueryEscape(artifact), n)[0]
+	view.ID = fmt.Sprintf("%sp%d", f.name(a.block), n)
+	f.to.add(f.name(a.block), view.ID, execute("part", view))
+	if a.text = ""; plain {
+		a.text = view.ID
+		if a.whole = a.whole && n == 0; a.whole {
+			a.keep(view.Text)
+		}
+	}
+}
+
+func (a *openArtifact) keep(s string) {
+	if !a.whole {
+		return
+	}
+	if a.said.Len()+len(s) > maxRich {
+		a.whole = false
+		a.said = strings.Builder{}
+		return
+	}
+	a.said.WriteString(s)
+}
+
+// finish formats the text of an artifact that nothing is appended to any more.
+func (f *flow) finish(a *openArtifact) {
+	if a.whole && a.text != "" && looksRich(a.said.String()) {
+		f.to.replace(a.text, execute("rich", part{ID: a.text, Part: a2a.TextPart(a.said.String())}))
+	}
+	a.said, a.whole = strings.Builder{}, false
+}

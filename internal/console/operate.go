@@ -1,0 +1,139 @@
+package console
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/parley-a2a/parley/internal/admin"
+)
+
+// parts of the page of an operator.
+var rooms = []view{{"", "Now"}, {"settings", "Settings"}, {"keys", "Keys"}, {"audit", "Audit log"}}
+
+type operateData struct {
+	View  string
+	Views []view
+
+	Ready *admin.Readiness
+	Nodes []admin.Node
+	Store *admin.Store
+	Work  []admin.Task
+	Total int
+
+	Settings []admin.Setting
+	Draft    string
+	Checked  bool
+	Findings []admin.Finding
+
+	Keys []admin.Key
+	Made *admin.Key
+
+	Records []admin.AuditRecord
+	Next    string
+	Missing string // why there is no audit log
+}
+
+// operate shows how the server does.
+func (c *Console) operate(w http.ResponseWriter, r *request) {
+	c.operating(w, r, operateData{View: r.FormValue("view")})
+}
+
+func (c *Console) operating(w http.ResponseWriter, r *request, d operateData) {
+	if !c.operates(w, r) {
+		return
+	}
+	d.Views = rooms
+	var err error
+	a := c.opts.Admin
+	switch d.View {
+	case "settings":
+		d.Settings, err = a.Settings(r.ctx)
+	case "keys":
+		d.Keys, err = a.Keys(r.ctx)
+	case "audit":
+		var list *admin.AuditRecords
+		list, err = a.Audit(r.ctx, admin.AuditQuery{Query: admin.Query{After: r.FormValue("after")}, Event: r.FormValue("event")})
+		if list != nil {
+			d.Records, d.Next = list.Records, list.Next
+		}
+		if of := new(admin.Error); errors.As(err, &of) && of.Status == http.StatusNotFound {
+			d.Missing, err = of.Message, nil
+		}
+	default:
+		d.View = ""
+		err = d.now(r, a)
+	}
+	if err != nil {
+		c.failed(w, r, err)
+		return
+	}
+	c.show(w, r, "operate", page{Title: "Operate", Place: "operate", Data: d})
+}
+
+func (d *operateData) now(r *request, a admin.API) (err error) {
+	if d.Ready, err = a.Readiness(r.ctx); err != nil {
+		return err
+	}
+	if d.Nodes, err = a.Nodes(r.ctx); err != nil {
+		return err
+	}
+	if d.Store, err = a.Store(r.ctx); err != nil {
+		return err
+	}
+	list, err := a.Tasks(r.ctx, admin.TaskQuery{AtWork: true, Query: admin.Query{Limit: 20}})
+	if err != nil {
+		return err
+	}
+	d.Work, d.Total = list.Tasks, list.Total
+	return nil
+}
+
+// draft checks a draft of parley.yaml.
+func (c *Console) draft(w http.ResponseWriter, r *request) {
+	if !c.operates(w, r) {
+		return
+	}
+	d := operateData{View: "settings", Checked: true, Draft: strings.ReplaceAll(r.FormValue("draft"), "\r\n", "\n")}
+	var err error
+	if d.Findings, err = c.opts.Admin.CheckSettings(r.ctx, []byte(d.Draft)); err != nil {
+		c.failed(w, r, err)
+		return
+	}
+	c.operating(w, r, d)
+}
+
+// key makes a key, which is shown once, or revokes one.
+func (c *Console) key(w http.ResponseWriter, r *request) {
+	if !c.operates(w, r) {
+		return
+	}
+	d := operateData{View: "keys"}
+	if id := r.FormValue("revoke"); id != "" {
+		if _, err := c.opts.Admin.RevokeKey(r.ctx, id); err != nil {
+			c.failed(w, r, err)
+			return
+		}
+		c.operating(w, r, d)
+		return
+	}
+	k := admin.NewKey{Name: r.FormValue("name"), Subject: r.FormValue("subject")}
+	if role := r.FormValue("role"); role != "" {
+		k.Roles = []string{role}
+	}
+	if s := r.FormValue("expires"); s != "" {
+		day, err := time.Parse(time.DateOnly, s)
+		if err != nil {
+			c.fail(w, r.Request, http.StatusBadRequest, "No key was made", "expires: "+s+" is no date: expected 2027-01-31.")
+			return
+		}
+		k.Expires = day
+	}
+	var err error
+	if d.Made, err = c.opts.Admin.CreateKey(r.ctx, k); err != nil {
+		c.failed(w, r, err)
+		return
+	}
+	c.operating(w, r, d)
+}

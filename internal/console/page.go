@@ -1,0 +1,254 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/admin"
+)
+
+//go:embed templates
+var sources embed.FS
+
+// pages are the templates, by the name of a page.
+var pages = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("").Funcs(template.FuncMap{
+		"word": word, "label": label, "age": age, "short": short, "when": when, "file": fileName, "tree": tree, "rich": rich, "bytes": size, "kind": kindOf, "bytes64": func(n int64) string { return size(int(n)) }, "deliveryClass": deliveryClass, "span": span, "shows": shows,
+	}).ParseFS(sources, "templates/*.html"))
+})
+
+// mark changes with the static files, and is in their addresses.
+var mark = sync.OnceValue(func() string {
+	h := sha256.New()
+	_ = fs.WalkDir(static, ".", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			b, _ := static.ReadFile(path)
+			h.Write(b)
+		}
+		return err
+	})
+	return hex.EncodeToString(h.Sum(nil)[:6])
+})
+
+// page is what every template gets.
+type page struct {
+	Title string
+	Place string // which of the places on the left it is in
+	Data  any
+
+	Base, Mark, Name, Version, CSRF string
+	Viewer                          string
+	Operator                        bool // the viewer sees what is everybody's
+	Admin                           bool // the viewer may change what is everybody's
+	Waiting                         int
+	Now                             time.Time
+}
+
+// request is what a page's function gets.
+type request struct {
+	*http.Request
+	ctx    context.Context // with the viewer as its caller
+	viewer a2a.Caller
+	csrf   string
+}
+
+// page registers the function of a page, for viewers that are logged in.
+func (c *Console) page(pattern string, f func(http.ResponseWriter, *request)) {
+	c.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+		s, viewer, err := c.session(r)
+		switch {
+		case err != nil && !errors.Is(err, context.Canceled):
+			c.leave(w, r) // the key was revoked, or has expired
+			return
+		case s == nil && r.Method == http.MethodGet && strings.HasSuffix(pattern, "/live"):
+			http.Error(w, "log in first", http.StatusUnauthorized)
+			return
+		case s == nil:
+			http.Redirect(w, r, base(r)+"/login", http.StatusSeeOther)
+			return
+		}
+		if r.Method == http.MethodPost {
+			r.Body = http.MaxBytesReader(w, r.Body, c.opts.MaxUpload+64<<10)
+			if r.FormValue("csrf") != s.CSRF {
+				c.fail(w, r, http.StatusForbidden, "This page is too old", "Reload it and try again: it belongs to a session that has ended.")
+				return
+			}
+		}
+		f(w, &request{r, a2a.WithCaller(r.Context(), viewer), viewer, s.CSRF})
+	})
+}
+
+// base is the path that the console is mounted at, as the browser knows it.
+func base(r *http.Request) string { return asked(r).Path }
+
+// asked is where the console is, as the browser knows it.
+func asked(r *http.Request) *url.URL {
+	if u, ok := r.Context().Value(askedKey{}).(*url.URL); ok {
+		return u
+	}
+	return &url.URL{Scheme: "http", Host: r.Host}
+}
+
+type askedKey struct{}
+
+// At returns a handler of the console below a prefix, such as /console. from, if not
+// nil, says what a request was for, as its browser knows it: a proxy may have taken off
+// a part of the path, and changed scheme and host.
+func (c *Console) At(prefix string, from func(*http.Request) *url.URL) http.Handler {
+	return http.StripPrefix(prefix, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		at := &url.URL{Scheme: "http", Host: r.Host}
+		if r.TLS != nil {
+			at.Scheme = "https"
+		}
+		if from != nil {
+			at = from(r)
+		}
+		at.Path += prefix
+		if r.URL.Path == "" {
+			http.Redirect(w, r, at.Path+"/", http.StatusPermanentRedirect)
+			return
+		}
+		c.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), askedKey{}, at)))
+	}))
+}
+
+func (c *Console) render(w http.ResponseWriter, r *http.Request, name string, p page) {
+	c.renderStatus(w, r, http.StatusOK, name, p)
+}
+
+func (c *Console) renderStatus(w http.ResponseWriter, r *http.Request, status int, name string, p page) {
+	p.Base, p.Mark, p.Name, p.Version, p.Now = base(r), mark(), c.opts.Name, c.opts.Version, c.now()
+	var b bytes.Buffer
+	if err := pages().ExecuteTemplate(&b, name, p); err != nil {
+		c.log.Error("a page of the console failed", "page", name, "error", err)
+		http.Error(w, "This page failed. The server's log says why.", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write(b.Bytes())
+}
+
+// show renders a page for a viewer.
+func (c *Console) show(w http.ResponseWriter, r *request, name string, p page) {
+	p.CSRF, p.Viewer = r.csrf, r.viewer.Subject
+	p.Waiting = c.waiting(r.ctx)
+	p.Operator = c.everybody(r)
+	p.Admin = c.opts.Admin != nil && r.viewer.May(a2a.ScopeAdminWrite)
+	c.render(w, r.Request, name, p)
+}
+
+// fail renders a page that says what went wrong and what to do.
+func (c *Console) fail(w http.ResponseWriter, r *http.Request, status int, what, do string) {
+	c.renderStatus(w, r, status, "failure", page{Title: what, Data: do})
+}
+
+// failed renders the error of an operation.
+func (c *Console) failed(w http.ResponseWriter, r *request, err error) {
+	var e *a2a.Error
+	var of *admin.Error
+	switch {
+	case r.ctx.Err() != nil:
+		return // nobody looks at it any more
+	case errors.As(err, &of) && of.Status < http.StatusInternalServerError:
+		c.fail(w, r.Request, of.Status, "That did not work", of.Error())
+	case !errors.As(err, &e) || e.Code == a2a.CodeInternal:
+		c.log.ErrorContext(r.ctx, "a call of the console failed", "path", r.URL.Path, "error", err)
+		c.fail(w, r.Request, http.StatusInternalServerError, "Something went wrong", "The server's log says what.")
+	case e.Code == a2a.CodeTaskNotFound:
+		c.fail(w, r.Request, http.StatusNotFound, "There is no such task", "It may have been deleted, or belong to somebody else.")
+	default:
+		c.fail(w, r.Request, http.StatusConflict, "That did not work", message(err))
+	}
+}
+
+// message is what a viewer may know of an error.
+func message(err error) string {
+	var e *a2a.Error
+	if errors.As(err, &e) && e.Code != a2a.CodeInternal {
+		return e.Message
+	}
+	return "something went wrong; the server's log says what"
+}
+
+// word is the state as a class of the sheet: input-required.
+func word(s a2a.TaskState) string {
+	return strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(s.String(), "TASK_STATE_"), "_", "-"))
+}
+
+// label is the state in words.
+func label(s a2a.TaskState) string { return strings.ReplaceAll(word(s), "-", " ") }
+
+// short is enough of an id to tell it from others on a page. Ids that Parley makes
+// begin with their time, so their ends differ.
+func short(id string) string {
+	if len(id) == 36 {
+		return id[28:]
+	}
+	if len(id) > 12 {
+		return id[:12] + "…"
+	}
+	return id
+}
+
+func when(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02 15:04:05Z")
+}
+
+func age(now, t time.Time) string {
+	d := now.Sub(t)
+	switch {
+	case t.IsZero():
+		return ""
+	case d < time.Second:
+		return "now"
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", d/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", d/time.Minute)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h", d/time.Hour)
+	}
+	return fmt.Sprintf("%d days", d/(24*time.Hour))
+}
+
+func size(n int) string {
+	switch {
+	case n < 1<<10:
+		return fmt.Sprintf("%d bytes", n)
+	case n < 1<<20:
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	}
+	if n >= 1<<30 {
+		return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
+	}
+	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+}
+
+// span is how long something took.
+func span(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	}
+	return d.Round(time.Second).String()
+}

@@ -1,0 +1,290 @@
+package console_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"iter"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/net/html"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/admin"
+	"github.com/parley-a2a/parley/internal/console"
+)
+
+// viewer is a browser without scripts.
+type viewer struct {
+	t    *testing.T
+	s    *httptest.Server
+	http *http.Client
+}
+
+func open(t *testing.T, s *httptest.Server) *viewer {
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := &viewer{t, s, &http.Client{Jar: jar}}
+	v.get("/open?token=open")
+	return v
+}
+
+// get returns a page, which must be whole.
+func (v *viewer) get(path string) string {
+	v.t.Helper()
+	res, err := v.http.Get(v.s.URL + "/console" + path)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	balanced(v.t, path, string(b))
+	return string(b)
+}
+
+var void = map[string]bool{"meta": true, "link": true, "input": true, "br": true, "hr": true, "img": true, "rect": true, "circle": true, "path": true}
+
+// balanced reports tags that are not closed, or closed twice.
+func balanced(t *testing.T, what, page string) {
+	t.Helper()
+	var open []string
+	z := html.NewTokenizer(strings.NewReader(page))
+	for {
+		switch z.Next() {
+		case html.ErrorToken:
+			if len(open) > 0 {
+				t.Errorf("%s: these tags are not closed: %v", what, open)
+			}
+			return
+		case html.StartTagToken:
+			if name, _ := z.TagName(); !void[string(name)] {
+				open = append(open, string(name))
+			}
+		case html.EndTagToken:
+			name, _ := z.TagName()
+			if len(open) == 0 || open[len(open)-1] != string(name) {
+				t.Fatalf("%s: </%s> closes nothing; open are %v in\n%s", what, name, open, page)
+			}
+			open = open[:len(open)-1]
+		}
+	}
+}
+
+func (v *viewer) post(path string, form map[string]string) string {
+	v.t.Helper()
+	token := regexp.MustCompile(`name="csrf" value="([^"]+)"`).FindStringSubmatch(v.get("/agents"))
+	values := make([]string, 0, len(form)+1)
+	for name, value := range form {
+		values = append(values, name+"="+value)
+	}
+	values = append(values, "csrf="+token[1])
+	res, err := v.http.Post(v.s.URL+"/console"+path, "application/x-www-form-urlencoded", strings.NewReader(strings.Join(values, "&")))
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	balanced(v.t, path, string(b))
+	return string(b)
+}
+
+// ended follows a task until it has ended.
+func (v *viewer) ended(task string) {
+	v.t.Helper()
+	res, err := v.http.Get(v.s.URL + "/console" + task + "/live")
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if b, err := io.ReadAll(res.Body); err != nil || !strings.Contains(string(b), "event: end") {
+		v.t.Errorf("the stream of %s: %v, %s", task, err, b)
+	}
+}
+
+func (v *viewer) has(page string, want ...string) {
+	v.t.Helper()
+	for _, w := range want {
+		if !strings.Contains(page, w) {
+			v.t.Errorf("the page lacks %q:\n%s", w, page)
+		}
+	}
+}
+
+func TestPagesOfATask(t *testing.T) {
+	v := open(t, serve(t))
+	v.has(v.post("/chat/-", map[string]string{"text": "ask+Which+%3Ccity%3E%3F"}), "Which &lt;city&gt;?", "Your answer goes to task")
+	inbox := v.get("/inbox")
+	v.has(inbox, "1 task waits", "Which &lt;city&gt;?", "(1) Inbox")
+	at := regexp.MustCompile(`/console(/tasks/-/[^"/]+)"`).FindStringSubmatch(inbox)[1]
+	v.has(v.get("/tasks?state=input-required"), "ask Which &lt;city&gt;?", "input required")
+	v.has(v.get("/tasks?state=failed"), "No task is like this")
+	v.has(v.get(at), "Your answer", "Which &lt;city&gt;?")
+	id := at[strings.LastIndex(at, "/")+1:]
+	v.has(v.post("/chat/-", map[string]string{"text": "Vienna", "task": id, "from": "inbox"}), "Nothing waits for you")
+	v.ended(at)
+	v.has(v.get(at), "Vienna", "completed")
+	v.has(v.get(at+"?view=timeline"), "Turn 2", "Answer", "Vienna")
+	v.has(v.get(at+"?view=wire"), "&#34;method&#34;: &#34;SendMessage&#34;", "curl &#39;http", "parley send -a", "artifactUpdate")
+	v.has(v.get(at+"?view=log"), "created", "message", "artifact")
+	if past := v.get(at + "?at=3"); strings.Contains(past, "Vienna") {
+		t.Errorf("the task as of its third entry knows the answer:\n%s", past)
+	}
+	v.has(v.get(at+"?at=x"), "&#34;x&#34; is no position")
+	v.has(v.get("/tasks/-/none"), "There is no such task")
+}
+
+// operator is an administration with one task of somebody's.
+type operator struct {
+	admin.API
+	deleted []string
+}
+
+func (o *operator) Tasks(context.Context, admin.TaskQuery) (*admin.Tasks, error) {
+	return &admin.Tasks{Total: 1, Tasks: []admin.Task{{TaskKey: admin.TaskKey{ID: "t1", Owner: "key:<her>"}, State: "working", Words: "<script>", Updated: time.Now(),
+		Wait: &admin.Wait{For: admin.WaitCapacity, Reason: "4 tasks are at work"}}}}, nil
+}
+
+func (o *operator) Agents(context.Context) ([]admin.Agent, error) {
+	return []admin.Agent{{Kind: "exec", State: admin.AgentAway, Reason: "the command <cat> ended", Tasks: map[string]int{"working": 2},
+		Findings: []admin.Finding{{Field: "description", Message: "is <empty>", YAML: "card:\n  description: x"}}}}, nil
+}
+
+func (o *operator) Deliveries(_ context.Context, q admin.DeliveryQuery) (*admin.Deliveries, error) {
+	var list []admin.Delivery
+	for _, state := range []string{admin.DeliveryIdle, admin.DeliveryPending, admin.DeliveryRetrying, admin.DeliveryDisabled, admin.DeliveryCompleted} {
+		list = append(list, admin.Delivery{Task: admin.TaskKey{ID: "t1"}, Host: "<host>", State: state, Tries: 3, Due: time.Now(), Reason: "status 503 <b>"})
+	}
+	return &admin.Deliveries{Deliveries: list, Next: "n\"ext"}, nil
+}
+
+func (o *operator) DeadLetters(context.Context, admin.DeliveryQuery) (*admin.DeadLetters, error) {
+	return &admin.DeadLetters{Letters: []admin.DeadLetter{{Task: admin.TaskKey{ID: "t1"}, Name: "n1", ID: "w1", Seq: 3, Reason: "gave <up>"}, {Again: true}}}, nil
+}
+
+func (o *operator) Redeliver(_ context.Context, r admin.Redelivery) (*admin.Redelivered, error) {
+	if !r.All && r.ID == "" {
+		return nil, admin.Invalid("id", "is missing")
+	}
+	return &admin.Redelivered{Letters: 7}, nil
+}
+
+func (o *operator) Readiness(context.Context) (*admin.Readiness, error) {
+	return &admin.Readiness{Reason: "the disk is <full>", Started: time.Now()}, nil
+}
+
+func (o *operator) Nodes(context.Context) ([]admin.Node, error) {
+	return []admin.Node{{Name: "a", This: true, State: admin.NodeAlive}, {Name: "b", State: admin.NodeSilent}, {Name: "c", State: admin.NodeLeft}}, nil
+}
+
+func (o *operator) Store(context.Context) (*admin.Store, error) {
+	return &admin.Store{Kind: "sqlite", Bytes: 3 << 30, Trouble: "no <space>"}, nil
+}
+
+func (o *operator) Settings(context.Context) ([]admin.Setting, error) {
+	return []admin.Setting{{Name: "listen", Value: "<x>", Source: "default"}}, nil
+}
+
+func (o *operator) CheckSettings(_ context.Context, yaml []byte) ([]admin.Finding, error) {
+	if string(yaml) == "good" {
+		return nil, nil
+	}
+	return []admin.Finding{{Line: 3, Column: 2, Field: "agents", Message: "unknown <member>"}}, nil
+}
+
+func (o *operator) Keys(context.Context) ([]admin.Key, error) {
+	return []admin.Key{{ID: "k1", Name: "<laptop>", State: "active"}, {ID: "k2", State: "revoked", Scopes: []string{"tasks:read"}}}, nil
+}
+
+func (o *operator) CreateKey(_ context.Context, k admin.NewKey) (*admin.Key, error) {
+	return &admin.Key{ID: "k3", Token: "parley_secret"}, nil
+}
+
+func (o *operator) RevokeKey(_ context.Context, id string) (*admin.Key, error) {
+	if id != "k1" {
+		return nil, admin.ErrNotFound
+	}
+	return &admin.Key{ID: id}, nil
+}
+
+func (o *operator) Audit(context.Context, admin.AuditQuery) (*admin.AuditRecords, error) {
+	return &admin.AuditRecords{Records: []admin.AuditRecord{{Event: "call", Attrs: map[string]json.RawMessage{"subject": json.RawMessage(`"<her>"`)}}}, Next: "2"}, nil
+}
+
+func (o *operator) DeleteTask(_ context.Context, task string) error {
+	o.deleted = append(o.deleted, task)
+	return nil
+}
+
+func (o *operator) Events(ctx context.Context, after string) iter.Seq2[admin.Event, error] {
+	return func(yield func(admin.Event, error) bool) {
+		for i, state := range []string{"working", "completed"} {
+			t := admin.Task{TaskKey: admin.TaskKey{ID: "t1"}, State: state, Words: "hello"}
+			if !yield(admin.Event{ID: string(rune('a' + i)), Type: admin.EventTask, Task: &t}, nil) {
+				return
+			}
+		}
+	}
+}
+
+func TestPagesOfAnOperator(t *testing.T) {
+	op := new(operator)
+	v := open(t, serveWith(t, func(o *console.Options) {
+		o.Admin = op
+		o.Local = a2a.Caller{Scopes: a2a.Scopes}
+	}))
+	v.has(v.get("/agents"), "the command &lt;cat&gt; ended", "2 working")
+	v.has(v.get("/agents/-"), "is &lt;empty&gt;", "description: x", "need no credentials", "parley send -a")
+	v.has(v.get("/webhooks"), "&lt;host&gt;", "status 503 &lt;b&gt;", "gave &lt;up&gt;", "Send again", "n%22ext")
+	v.has(v.post("/webhooks", map[string]string{"all": "yes"}), "7 dead letters are sent again")
+	v.has(v.post("/webhooks", nil), "id: is missing")
+	v.has(v.get("/operate"), "Not ready", "the disk is &lt;full&gt;", "no &lt;space&gt;", "3.0 GiB", "silent")
+	v.has(v.get("/operate?view=settings"), "listen", "&lt;x&gt;")
+	v.has(v.post("/operate/draft", map[string]string{"draft": "bad"}), "line 3, column 2", "unknown &lt;member&gt;")
+	v.has(v.post("/operate/draft", map[string]string{"draft": "good"}), "The draft is good")
+	v.has(v.get("/operate?view=keys"), "&lt;laptop&gt;", "Revoke")
+	if page := v.get("/operate?view=keys"); strings.Contains(page, "parley_secret") {
+		t.Error("the list of keys has a token")
+	}
+	v.has(v.post("/operate/keys", map[string]string{"name": "x", "role": "admin"}), "parley_secret")
+	v.has(v.post("/operate/keys", map[string]string{"expires": "soon"}), "soon is no date")
+	v.has(v.post("/operate/keys", map[string]string{"revoke": "k9"}), "it is not there")
+	v.has(v.get("/operate?view=audit"), "&lt;her&gt;", "Older records")
+	v.has(v.post("/tasks/-/t1/delete", nil), "Tick the box")
+	v.post("/tasks/-/t1/delete", map[string]string{"sure": "yes"})
+	if len(op.deleted) != 1 || op.deleted[0] != "t1" {
+		t.Errorf("deleted were %q", op.deleted)
+	}
+	v = open(t, serveWith(t, func(o *console.Options) { o.Admin = op }))
+	v.has(v.get("/operate"), "You are not an operator")
+	v.has(v.get("/webhooks"), "You are not an operator")
+	v.has(v.post("/operate/keys", map[string]string{"name": "x"}), "You are not an operator")
+}
+
+func TestTasksOfEverybody(t *testing.T) {
+	v := open(t, serveWith(t, func(o *console.Options) {
+		o.Admin = new(operator)
+		o.Local = a2a.Caller{Scopes: append([]string{a2a.ScopeAdminRead, a2a.ScopeAdminWrite}, a2a.OwnScopes...)}
+	}))
+	v.has(v.get("/tasks"), "key:&lt;her&gt;", "&lt;script&gt;", "4 tasks are at work", `data-live="/console/tasks/live?`)
+	live := v.get("/tasks/live?state=completed")
+	v.has(live, "id: a\n", "id: b\n", "completed")
+	if strings.Contains(live, `class="state working"`) {
+		t.Errorf("the list of completed tasks gets others:\n%s", live)
+	}
+	v = open(t, serve(t))
+	v.has(v.get("/tasks/live"), "only an operator")
+}

@@ -1,0 +1,297 @@
+package console
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/admin"
+)
+
+// row is a task in a list.
+type row struct {
+	DOM       string // the id of its element
+	Key, ID   string
+	Address   string
+	Agent     string // its title
+	Owner     string
+	Words     string
+	State     string // a class of the sheet
+	Label     string
+	Wait      string // what it waits for, where that is not its state
+	Attempt   int32
+	Changed   time.Time
+	Now       time.Time
+	Everybody bool // the list has the tasks of all callers
+
+	Question []part // of the inbox
+}
+
+type tasksData struct {
+	Agents    []agentRow
+	States    []a2a.TaskState
+	Spans     []string
+	Everybody bool
+	CanLive   bool
+
+	Agent, State, Context, Owner, Since string
+	Filtered                            bool
+
+	Rows            []row
+	Total           int
+	Next            string
+	Live            string
+	Paused, Resumed string
+}
+
+// spans are the choices of "changed since".
+var spans = []string{"10m", "1h", "24h", "168h"}
+
+// tasks lists tasks, newest change first: everybody's for a viewer who may see them,
+// otherwise the viewer's own.
+func (c *Console) tasks(w http.ResponseWriter, r *request) {
+	d := tasksData{Agents: c.agentRows(), States: a2a.TaskStates(), Spans: spans, Everybody: c.everybody(r),
+		Agent: r.FormValue("agent"), State: r.FormValue("state"), Context: r.FormValue("context"), Owner: r.FormValue("owner"), Since: r.FormValue("since")}
+	d.Filtered = d.Agent+d.State+d.Context+d.Owner+d.Since != ""
+	d.CanLive = d.Everybody
+	var err error
+	var next string
+	if d.Everybody {
+		d.Rows, d.Total, next, err = c.everybodys(r, &d)
+	} else {
+		d.Rows, d.Total, next, err = c.own(r, &d)
+	}
+	if err != nil {
+		c.failed(w, r, err)
+		return
+	}
+	q := r.URL.Query()
+	if next != "" {
+		q.Set("after", next)
+		d.Next = "?" + q.Encode()
+	}
+	q = r.URL.Query()
+	q.Set("live", "off")
+	d.Paused = "?" + q.Encode()
+	q.Del("live")
+	d.Resumed = "?" + q.Encode()
+	if d.CanLive && r.FormValue("live") != "off" && r.FormValue("after") == "" {
+		d.Live = base(r.Request) + "/tasks/live?" + q.Encode()
+	}
+	c.show(w, r, "tasks", page{Title: "Tasks", Place: "tasks", Data: d})
+}
+
+// everybody reports whether the viewer may see the tasks of all callers.
+func (c *Console) everybody(r *request) bool {
+	return c.opts.Admin != nil && r.viewer.May(a2a.ScopeAdminRead)
+}
+
+// query is what the filters select.
+func (c *Console) query(r *request, d *tasksData) admin.TaskQuery {
+	q := admin.TaskQuery{Query: admin.Query{After: r.FormValue("after")}, Context: d.Context, State: d.State}
+	if a := c.find(d.Agent); a != nil {
+		q.Agent = &a.Name
+	}
+	if d.Owner != "" {
+		q.Owner = &d.Owner
+	}
+	if s, err := time.ParseDuration(d.Since); err == nil && s > 0 {
+		q.Since = c.now().Add(-s)
+	}
+	return q
+}
+
+func (c *Console) everybodys(r *request, d *tasksData) (rows []row, total int, next string, err error) {
+	list, err := c.opts.Admin.Tasks(r.ctx, c.query(r, d))
+	if err != nil {
+		return nil, 0, "", err
+	}
+	for i := range list.Tasks {
+		rows = append(rows, c.rowOf(r, &list.Tasks[i]))
+	}
+	return rows, list.Total, list.Next, nil
+}
+
+func (c *Console) rowOf(r *request, t *admin.Task) row {
+	key, title := nameless, t.Agent
+	for _, a := range c.opts.Agents() {
+		if a.Name == t.Agent {
+			key, title = a.key(), a.Card.Name
+		}
+	}
+	one := row{Key: key, ID: t.ID, Address: taskAddress(r.Request, key, t.ID), Agent: title, Owner: t.Owner, Words: t.Words,
+		State: t.State, Label: strings.ReplaceAll(t.State, "-", " "), Attempt: t.Attempt, Changed: t.Updated, Now: c.now(), Everybody: true}
+	if t.Wait != nil && t.Wait.For != admin.WaitAgent && t.Wait.For != admin.WaitClient {
+		one.Wait = t.Wait.Reason
+	}
+	one.DOM = "r" + prefixOf(one.Address+t.Tenant+t.Owner)
+	one.fill()
+	return one
+}
+
+func (o *row) fill() {
+	o.Words = calm(o.Words)
+	if o.Words == "" {
+		o.Words = "a task without words"
+	}
+}
+
+// own lists the viewer's tasks, agent by agent. A page goes on where the page of one
+// agent ended; of several agents each page is the newest ones of each.
+func (c *Console) own(r *request, d *tasksData) (rows []row, total int, next string, err error) {
+	one := int32(1)
+	req := a2a.ListTasksRequest{ContextID: d.Context, HistoryLength: &one}
+	req.Status, _ = stateOf(d.State)
+	if s, err := time.ParseDuration(d.Since); err == nil && s > 0 {
+		req.StatusTimestampAfter = c.now().Add(-s)
+	}
+	agents := d.Agents
+	if d.Agent != "" {
+		agents = slices.DeleteFunc(agents, func(a agentRow) bool { return a.Key != d.Agent })
+	}
+	for _, a := range agents {
+		q := req
+		if len(agents) == 1 {
+			q.PageToken = r.FormValue("after")
+		}
+		res, err := a.Service.ListTasks(r.ctx, &q)
+		if err != nil {
+			return nil, 0, "", err
+		}
+		total += int(res.TotalSize)
+		if len(agents) == 1 {
+			next = res.NextPageToken
+		}
+		for _, t := range res.Tasks {
+			rows = append(rows, c.ownRow(r, &a, t))
+		}
+	}
+	slices.SortStableFunc(rows, func(x, y row) int { return y.Changed.Compare(x.Changed) })
+	return rows, total, next, nil
+}
+
+func (c *Console) ownRow(r *request, a *agentRow, t *a2a.Task) row {
+	o := row{Key: a.Key, ID: t.ID, Address: taskAddress(r.Request, a.Key, t.ID), Agent: a.Card.Name,
+		State: word(t.Status.State), Label: label(t.Status.State), Changed: t.Status.Timestamp, Now: c.now()}
+	if len(t.History) > 0 {
+		o.Words = firstWords(t.History[0])
+	}
+	o.DOM = "r" + prefixOf(o.Address)
+	o.fill()
+	return o
+}
+
+// stateOf reads a state as the pages' addresses have it.
+func stateOf(s string) (a2a.TaskState, bool) {
+	return a2a.ParseTaskState("TASK_STATE_" + strings.ToUpper(strings.ReplaceAll(s, "-", "_")))
+}
+
+// changes streams the rows of tasks that change, for the first page of a list.
+func (c *Console) changes(w http.ResponseWriter, r *request) {
+	if !c.everybody(r) {
+		http.Error(w, "only an operator sees the tasks of all callers", http.StatusForbidden)
+		return
+	}
+	d := tasksData{Agent: r.FormValue("agent"), State: r.FormValue("state"), Context: r.FormValue("context"), Owner: r.FormValue("owner")}
+	agent := c.find(d.Agent)
+	last := r.Header.Get("Last-Event-ID")
+	if last == "" {
+		last = r.FormValue("after")
+	}
+	out, end := c.stream(w, r)
+	if out == nil {
+		return
+	}
+	defer end()
+	if out.write("retry: 500\n\n") != nil {
+		return
+	}
+	for e, err := range c.opts.Admin.Events(r.ctx, last) {
+		switch {
+		case err != nil:
+			return // the browser comes again
+		case e.Type == admin.EventReset:
+			_ = out.sendID("gone", "", "") // the page is read anew either way
+			return
+		case e.Type != admin.EventTask || e.Task == nil:
+			if out.comment() != nil {
+				return
+			}
+			continue
+		}
+		t := e.Task
+		row := c.rowOf(r, t)
+		var to fragments
+		to.remove(row.DOM)
+		if (agent == nil || agent.Name == t.Agent) && (d.State == "" || d.State == t.State) && (d.Context == "" || d.Context == t.Context) && (d.Owner == "" || d.Owner == t.Owner) {
+			to.put("rows", "prepend", execute("row", row))
+		}
+		if out.sendID("", e.ID, to.take()) != nil {
+			return
+		}
+	}
+}
+
+// inbox lists what waits for a person, oldest first, with the questions.
+func (c *Console) inbox(w http.ResponseWriter, r *request) {
+	var rows []row
+	for _, state := range []a2a.TaskState{a2a.TaskStateInputRequired, a2a.TaskStateAuthRequired} {
+		d := tasksData{Agents: c.agentRows(), State: word(state)}
+		list, _, _, err := c.own(r, &d)
+		if err != nil {
+			c.failed(w, r, err)
+			return
+		}
+		rows = append(rows, list...)
+	}
+	slices.SortStableFunc(rows, func(x, y row) int { return x.Changed.Compare(y.Changed) })
+	shown := rows[:0]
+	for _, o := range rows {
+		a := c.find(o.Key)
+		if a == nil {
+			continue
+		}
+		t, err := a.Service.GetTask(r.ctx, &a2a.GetTaskRequest{ID: o.ID, HistoryLength: new(int32)})
+		if err != nil || !t.Status.State.Interrupted() {
+			continue // answered in between
+		}
+		if m := t.Status.Message; m != nil {
+			f := flow{task: o.Address}
+			o.Question = f.partsOf(m.Parts, "m="+url.QueryEscape(m.MessageID), 0)
+		}
+		shown = append(shown, o)
+	}
+	c.show(w, r, "inbox", page{Title: "Inbox", Place: "inbox", Data: struct{ Rows []row }{shown}})
+}
+
+// waiting counts what waits for the viewer; 0 where that cannot be found out.
+func (c *Console) waiting(ctx context.Context) (n int) {
+	one, none := int32(1), int32(0)
+	for _, a := range c.opts.Agents() {
+		for _, state := range []a2a.TaskState{a2a.TaskStateInputRequired, a2a.TaskStateAuthRequired} {
+			res, err := a.Service.ListTasks(ctx, &a2a.ListTasksRequest{Status: state, PageSize: &one, HistoryLength: &none})
+			if err == nil {
+				n += int(res.TotalSize)
+			}
+		}
+	}
+	return n
+}
+
+// firstWords is a line of what a message says.
+func firstWords(m *a2a.Message) string {
+	for _, p := range m.Parts {
+		if p.Kind == a2a.PartText {
+			s := strings.Join(strings.Fields(p.Text), " ")
+			if r := []rune(s); len(r) > 80 {
+				s = string(r[:80]) + "…"
+			}
+			return s
+		}
+	}
+	return "a file"
+}

@@ -1,0 +1,94 @@
+package console
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// story makes a log, an entry a second.
+type story struct {
+	entries []*a2a.Entry
+}
+
+func (s *story) add(e a2a.Entry) *story {
+	e.Seq = int64(len(s.entries)) + 1
+	e.Time = time.Date(2026, 11, 23, 12, 0, len(s.entries), 0, time.UTC)
+	s.entries = append(s.entries, &e)
+	return s
+}
+
+func (s *story) user(text string) *story {
+	return s.add(a2a.Entry{Kind: a2a.EntryMessage, Message: a2a.UserText(text)})
+}
+
+func (s *story) state(state a2a.TaskState, words string) *story {
+	u := &a2a.TaskStatusUpdateEvent{Status: a2a.TaskStatus{State: state}}
+	if words != "" {
+		u.Status.Message = &a2a.Message{MessageID: "m", Role: a2a.RoleAgent, Parts: []*a2a.Part{a2a.TextPart(words)}}
+	}
+	return s.add(a2a.Entry{Kind: a2a.EntryStatus, Status: u})
+}
+
+func (s *story) chunk(id, text string, more bool) *story {
+	return s.add(a2a.Entry{Kind: a2a.EntryArtifact, Artifact: &a2a.TaskArtifactUpdateEvent{Append: more,
+		Artifact: &a2a.Artifact{ArtifactID: id, Name: id, Parts: []*a2a.Part{a2a.TextPart(text)}}}})
+}
+
+func begun() *story {
+	s := new(story)
+	return s.add(a2a.Entry{Kind: a2a.EntryCreated, Created: &a2a.Created{TaskID: "t", ContextID: "c"}})
+}
+
+func TestTimeline(t *testing.T) {
+	s := begun().user("book a trip").state(a2a.TaskStateWorking, "").
+		chunk("plan", "one ", false).chunk("plan", "two ", true).chunk("plan", "three", true).
+		add(a2a.Entry{Kind: a2a.EntryStep, Step: &a2a.Step{Name: "charge", Result: a2a.JSON("12")}}).
+		chunk("plan", "anew", false).
+		state(a2a.TaskStateInputRequired, "Which city?").user("Vienna").state(a2a.TaskStateWorking, "").state(a2a.TaskStateCompleted, "")
+	var got strings.Builder
+	for _, l := range timeline(s.entries) {
+		fmt.Fprintf(&got, "turn %d, %v\n", l.Turn, l.Took)
+		for _, h := range l.Events {
+			fmt.Fprintf(&got, "  %d-%d %s: %s\n", h.From, h.To, h.Title, h.Words)
+		}
+	}
+	const want = `turn 1, 8s
+  1-1 Task created: 
+  2-2 Message: book a trip
+  3-3 Working: 
+  4-6 plan: 3 chunks, 13 bytes
+  7-7 Step charge: 2 bytes
+  8-8 plan: 4 bytes; begun anew, as after a crash
+  9-9 Input required: Which city?
+turn 2, 2s
+  10-10 Answer: Vienna
+  11-11 Working: 
+  12-12 Completed: 
+`
+	if got.String() != want {
+		t.Errorf("the timeline is\n%s\nwant\n%s", got.String(), want)
+	}
+}
+
+// A page that is followed from any position is the one that is loaded at the end.
+func TestAPageIsItsFragments(t *testing.T) {
+	s := begun().user("hello <b>").state(a2a.TaskStateWorking, "half way").
+		chunk("a", "# Title\n", false).chunk("a", "text & more\r\n", true).chunk("b", "plain", false).
+		state(a2a.TaskStateInputRequired, "Which?").user("this").state(a2a.TaskStateWorking, "").
+		chunk("a", "once *again*", false).state(a2a.TaskStateFailed, "no paper")
+	whole := newSheet(prefixOf("/t") + "flow")
+	newFlow(whole, "/t", "t", "x").add(s.entries)
+	for cut := range s.entries {
+		page := newSheet(prefixOf("/t") + "flow")
+		f := newFlow(page, "/t", "t", "x")
+		f.add(s.entries[:cut])
+		f.add(s.entries[cut:])
+		if page.HTML() != whole.HTML() {
+			t.Errorf("followed from entry %d the page is\n%s\nloaded it is\n%s", cut, page.HTML(), whole.HTML())
+		}
+	}
+}

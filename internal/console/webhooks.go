@@ -1,0 +1,105 @@
+package console
+
+import (
+	"net/http"
+
+	"github.com/parley-a2a/parley/internal/admin"
+)
+
+type webhooksData struct {
+	Failing    bool
+	Deliveries []delivery
+	Next       string
+	Letters    []letter
+	NextLetter string
+	Did        *admin.Redelivered
+}
+
+// delivery is a webhook with the address of its task's page.
+type delivery struct {
+	admin.Delivery
+	Address string
+}
+
+type letter struct {
+	admin.DeadLetter
+	Address string
+}
+
+// webhooks lists what is delivered, what is tried again and what was given up.
+func (c *Console) webhooks(w http.ResponseWriter, r *request) {
+	c.webhooksAfter(w, r, nil)
+}
+
+func (c *Console) webhooksAfter(w http.ResponseWriter, r *request, did *admin.Redelivered) {
+	if !c.operates(w, r) {
+		return
+	}
+	d := webhooksData{Failing: r.FormValue("failing") != "", Did: did}
+	list, err := c.opts.Admin.Deliveries(r.ctx, admin.DeliveryQuery{Query: admin.Query{After: r.FormValue("after")}, Failing: d.Failing})
+	if err != nil {
+		c.failed(w, r, err)
+		return
+	}
+	dead, err := c.opts.Admin.DeadLetters(r.ctx, admin.DeliveryQuery{Query: admin.Query{After: r.FormValue("dead")}})
+	if err != nil {
+		c.failed(w, r, err)
+		return
+	}
+	for _, x := range list.Deliveries {
+		d.Deliveries = append(d.Deliveries, delivery{x, taskAddress(r.Request, keyOf(x.Task.Agent), x.Task.ID)})
+	}
+	for _, x := range dead.Letters {
+		d.Letters = append(d.Letters, letter{x, taskAddress(r.Request, keyOf(x.Task.Agent), x.Task.ID)})
+	}
+	d.Next, d.NextLetter = list.Next, dead.Next
+	c.show(w, r, "webhooks", page{Title: "Webhooks", Place: "webhooks", Data: d})
+}
+
+// again sends what was given up once more: of one configuration, or all of it.
+func (c *Console) again(w http.ResponseWriter, r *request) {
+	if !c.operates(w, r) {
+		return
+	}
+	what := admin.Redelivery{Task: r.FormValue("task"), ID: r.FormValue("config"), All: r.FormValue("all") == "yes"}
+	did, err := c.opts.Admin.Redeliver(r.ctx, what)
+	if err != nil {
+		c.failed(w, r, err)
+		return
+	}
+	c.webhooksAfter(w, r, did)
+}
+
+// keyOf names an agent in addresses by its name in the administration.
+func keyOf(agent string) string {
+	if agent == "" {
+		return nameless
+	}
+	return agent
+}
+
+// operates lets operators through, and tells others why not.
+func (c *Console) operates(w http.ResponseWriter, r *request) bool {
+	switch {
+	case c.opts.Admin == nil:
+		c.fail(w, r.Request, http.StatusNotFound, "There is nothing to operate here", "This server has no administration.")
+	case !c.everybody(r):
+		c.fail(w, r.Request, http.StatusForbidden, "You are not an operator of this server", "Log in with a key that has the scope admin:read: parley key create --role admin makes one.")
+	default:
+		return true
+	}
+	return false
+}
+
+// deliveryClass is the class of a state in the sheet.
+func deliveryClass(state string) string {
+	switch state {
+	case admin.DeliveryRetrying:
+		return "input-required"
+	case admin.DeliveryDisabled:
+		return "failed"
+	case admin.DeliveryPending:
+		return "working"
+	}
+	return "completed"
+}

@@ -1,0 +1,80 @@
+package contexts
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/plain"
+)
+
+// Catalogs is the directory of the catalogs that the user has added, a file for each;
+// "" if there is none.
+type Catalogs string
+
+// Catalogs returns the directory of catalogs beside that of contexts.
+func (d Dir) Catalogs() Catalogs {
+	if d == "" {
+		return ""
+	}
+	return Catalogs(filepath.Join(filepath.Dir(string(d)), "catalogs"))
+}
+
+var notInNames = regexp.MustCompile(`[^a-z0-9.-]+`)
+
+// Name returns the name of the catalog at an address: its host, with the port.
+func (d Catalogs) Name(at string) string {
+	if _, rest, ok := strings.Cut(at, "://"); ok {
+		at = rest
+	}
+	host, _, _ := strings.Cut(at, "/")
+	name := strings.Trim(notInNames.ReplaceAllString(strings.ToLower(host), "-"), ".-")
+	return name[:min(len(name), 64)]
+}
+
+// Save keeps a document in place of an earlier one of the name.
+func (d Catalogs) Save(name string, doc []byte) error {
+	if !names.MatchString(name) {
+		return failure.Usagef("catalog name %s: expected the host of a catalog", plain.Quote(name))
+	}
+	return Dir(d).write(Dir(d).file(name), doc)
+}
+
+// Load returns a document.
+func (d Catalogs) Load(name string) ([]byte, error) {
+	if d == "" || !names.MatchString(name) {
+		return nil, d.none(name)
+	}
+	text, err := readPrivate("catalog "+name, Dir(d).file(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, d.none(name)
+	}
+	return text, err
+}
+
+func (d Catalogs) none(name string) error {
+	f := failure.Usagef("there is no catalog %s", plain.Quote(name))
+	if list, err := d.Names(); err == nil && len(list) > 0 {
+		return f.WithHint("there is %s; parley catalog add makes another", strings.Join(list, ", "))
+	}
+	return f.WithHint("parley catalog add https://agents.example.org")
+}
+
+// Remove deletes a document.
+func (d Catalogs) Remove(name string) error {
+	if _, err := d.Load(name); err != nil {
+		return err
+	}
+	path := Dir(d).file(name)
+	if err := os.Remove(path); err != nil {
+		return unusable(path, err)
+	}
+	return nil
+}
+
+// Names returns the names of all catalogs, sorted.
+func (d Catalogs) Names() ([]string, error) { return Dir(d).Names() }

@@ -1,0 +1,148 @@
+package database
+
+import (
+	"context"
+
+	"github.com/parley-a2a/parley/store"
+)
+
+// PushBatch is how many webhooks or dead letters are read at once.
+const PushBatch = 500
+
+// Pushes is the part of a database that lists webhooks.
+type Pushes interface {
+	AllPushes(ctx context.Context, after int64, limit int) ([]store.PushState, error)
+}
+
+// EachPush calls f with every webhook, in the order in which they were made.
+func EachPush(ctx context.Context, r Pushes, f func(*store.PushState) error) error {
+	for after := int64(0); ; {
+		page, err := r.AllPushes(ctx, after, PushBatch)
+		if err != nil {
+			return err
+		}
+		for i := range page {
+			if err := f(&page[i]); err != nil {
+				return err
+			}
+			after = page[i].At
+		}
+		if len(page) < PushBatch {
+			return nil
+		}
+	}
+}
+
+// Letters is the part of a database that lists dead letters.
+type Letters interface {
+	DeadLetters(ctx context.Context, q store.LetterQuery) ([]store.DeadLetter, error)
+}
+
+// EachLetters calls f with all dead letters, page by page.
+func EachLetters(ctx context.Context, r Letters, f func([]store.DeadLetter) error) error {
+	q := store.LetterQuery{Limit: PushBatch}
+	for {
+		page, err := r.DeadLetters(ctx, q)
+		if err != nil {
+			return err
+		}
+		if len(page) > 0 {
+			q.After = new(page[len(page)-1])
+			if err := f(page); err != nil {
+				return err
+			}
+		}
+		if len(page) < PushBatch {
+			return nil
+		}
+	}
+}
+
+// What a webhook does.
+const (
+	PushIdle      = "idle"      // everything is delivered, more may come
+	PushPending   = "pending"   // something is to be delivered
+	PushRetrying  = "retrying"  // an attempt has failed, the next one is due
+	PushDisabled  = "disabled"  // the receiver wants no more
+	PushCompleted = "completed" // everything is delivered, and no more comes
+)
+
+// PushDoes returns what a webhook does.
+func PushDoes(p *store.PushState) string {
+	switch {
+	case !p.Live && p.Cursor < p.Last:
+		return PushDisabled
+	case !p.Live:
+		return PushCompleted
+	case p.Tries > 0:
+		return PushRetrying
+	case p.Cursor < p.Last:
+		return PushPending
+	}
+	return PushIdle
+}
+
+// Redelivered is what Redeliver has set back.
+type Redelivered struct {
+	Letters, Enabled, Hastened int
+	IDs                        []store.PushID // of all that is delivered again
+}
+
+// Redeliver sets back what was given up, of the webhooks that has picks: dead
+// letters; webhooks that their receiver had disabled; and those that wait for another
+// try. A server delivers it when it starts, or when it is told. After an error what
+// was done so far stays done.
+func Redeliver(ctx context.Context, st Store, has func(store.PushID) bool) (r Redelivered, err error) {
+	err = EachLetters(ctx, st, func(page []store.DeadLetter) error {
+		var again []store.DeadLetter
+		for _, l := range page {
+			if has(l.PushID) {
+				l.Again = true
+				again = append(again, l)
+				if n := len(r.IDs); n == 0 || r.IDs[n-1] != l.PushID {
+					r.IDs = append(r.IDs, l.PushID)
+				}
+			}
+		}
+		r.Letters += len(again)
+		if len(again) == 0 {
+			return nil
+		}
+		return st.SetLetters(ctx, again, false)
+	})
+	if err != nil {
+		return r, err
+	}
+	var changed []store.Advance
+	flush := func() error {
+		defer func() { changed = changed[:0] }()
+		if len(changed) == 0 {
+			return nil
+		}
+		return st.Advance(ctx, changed)
+	}
+	err = EachPush(ctx, st, func(p *store.PushState) error {
+		if !has(p.PushID()) {
+			return nil
+		}
+		switch PushDoes(p) {
+		case PushDisabled:
+			r.Enabled++
+		case PushRetrying:
+			r.Hastened++
+		default:
+			return nil
+		}
+		r.IDs = append(r.IDs, p.PushID())
+		// A day of tries begins anew.
+		changed = append(changed, store.Advance{PushID: p.PushID(), Created: p.Created, Progress: store.Progress{Cursor: p.Cursor}, Live: true})
+		if len(changed) < PushBatch {
+			return nil
+		}
+		return flush()
+	})
+	if err != nil {
+		return r, err
+	}
+	return r, flush()
+}

@@ -1,0 +1,432 @@
+package serve
+
+import (
+	"cmp"
+	"context"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/a2aserver"
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/engine"
+	"github.com/parley-a2a/parley/internal/admin"
+	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/database"
+	"github.com/parley-a2a/parley/internal/plain"
+	"github.com/parley-a2a/parley/internal/port"
+	"github.com/parley-a2a/parley/store"
+)
+
+// administration is the host's admin.API.
+type administration struct {
+	// set by Open, then constant
+	h        *Host
+	store    database.Store
+	engine   *engine.Engine
+	keys     *auth.Keys
+	token    a2a.Secret
+	started  time.Time
+	draining chan struct{} // closed when Run ends
+	feed     *feed
+
+	view atomic.Pointer[view] // of the revision in force
+}
+
+var _ admin.API = (*administration)(nil)
+
+// view is what the administration shows of a revision. It does not change.
+type view struct {
+	guard    *auth.Guard // nil: nobody is asked for credentials
+	hosts    []string    // that requests may be for; none: any
+	agents   []admin.Agent
+	settings []admin.Setting
+}
+
+// Admin returns the administration of the host, for what is in the same process.
+// Callers are those of the contexts.
+func (h *Host) Admin() admin.API { return h.admin }
+
+// newAdministration is complete once the server is made, see attach.
+func newAdministration(h *Host, st database.Store) *administration {
+	return &administration{h: h, store: st, keys: auth.NewKeys(st, nil), token: admin.NewToken(), started: time.Now(), draining: make(chan struct{})}
+}
+
+// attach is for the server's engine, before it runs.
+func (a *administration) attach(e *engine.Engine) {
+	a.engine = e
+	a.feed = newFeed(a)
+	e.Observe(a.feed)
+}
+
+// handler is the API over HTTP.
+func (a *administration) handler() http.Handler {
+	return admin.New(a, admin.Options{
+		Identify: a.identify, Draining: a.draining, Logger: a.h.log,
+		Challenges: func(status int) []string {
+			code := a2a.CodeUnauthenticated
+			if status == http.StatusForbidden {
+				code = a2a.CodePermissionDenied
+			}
+			if g := a.view.Load().guard; g != nil {
+				return g.Challenges(&a2a.Error{Code: code})
+			}
+			return []string{"Bearer"}
+		},
+	})
+}
+
+// identify lets in who has the token of this start, and whom the server's own guard
+// knows.
+func (a *administration) identify(r *http.Request) (a2a.Caller, *admin.Error) {
+	if given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok && subtle.ConstantTimeCompare([]byte(given), []byte(a.token.Reveal())) == 1 {
+		return a2a.Caller{Subject: "local", Via: "token of this machine", Scopes: []string{a2a.ScopeAdminRead, a2a.ScopeAdminWrite}}, nil
+	}
+	none := admin.Errorf(http.StatusUnauthorized, "the admin API needs credentials with the scope %s: parley key create --role admin makes a key", a2a.ScopeAdminRead)
+	g := a.view.Load().guard
+	if g == nil {
+		return a2a.Caller{}, none
+	}
+	caller, err := g.Authenticate(r)
+	var e *a2a.Error
+	switch {
+	case err == nil && caller.Subject == "":
+		return caller, none
+	case err == nil:
+		return caller, nil
+	case !errors.As(err, &e):
+		a.h.log.Error("a caller of the admin API could not be identified", "error", err)
+		return caller, admin.Errorf(http.StatusInternalServerError, "something went wrong inside; the server's log has it")
+	}
+	status := map[a2a.Code]int{a2a.CodeUnauthenticated: http.StatusUnauthorized, a2a.CodeRateLimited: http.StatusTooManyRequests, a2a.CodeUnavailable: http.StatusServiceUnavailable}[e.Code]
+	if status == 0 {
+		status = http.StatusInternalServerError
+	}
+	return caller, admin.Errorf(status, "%s", e.Message)
+}
+
+// enter is the gate in front of every method: it refuses callers without a scope. Calls
+// that change something, or look at what is others', it records.
+func (a *administration) enter(ctx context.Context, scope string) error {
+	caller := a2a.CallerFrom(ctx)
+	return admin.May(&caller, scope)
+}
+
+// record writes to the audit log who did what, and what came of it.
+func (a *administration) record(ctx context.Context, op string, err error, attrs ...slog.Attr) {
+	caller := a2a.CallerFrom(ctx)
+	outcome := "ok"
+	var e *admin.Error
+	if errors.As(err, &e) {
+		outcome = http.StatusText(e.Status)
+	} else if err != nil {
+		outcome = "error"
+	}
+	list := []slog.Attr{slog.String("op", op), slog.String("outcome", outcome), slog.String("subject", caller.Subject), slog.String("via", caller.Via)}
+	for _, at := range attrs {
+		if at.Value.Kind() != slog.KindString || at.Value.String() != "" {
+			list = append(list, at)
+		}
+	}
+	a.h.audit.Event(a2aserver.AuditAdminCall, list...)
+}
+
+// show sets what is shown of a revision. It is called by whoever owns the revision.
+func (a *administration) show(r *revision) {
+	v := &view{guard: r.guard, hosts: a.h.hosts(r), settings: r.settings.all(a.h.line, a.h.env)}
+	for i, n := range r.agents {
+		card := &r.hosted[i].Card
+		s := admin.Agent{
+			Name: n.from.Name, Default: n.from.Default, Kind: kindOf(&n.from), Title: card.Name, Description: card.Description,
+			What: a.h.env.Stderr.Redact(n.what), State: admin.AgentReady, Tasks: map[string]int{},
+		}
+		if !n.from.Default && n.from.Name != "" {
+			s.Path = a2aserver.AgentsPath + "/" + n.from.Name
+		}
+		if n.unknown != nil {
+			s.State, s.Reason = admin.AgentAway, a.h.env.Stderr.Redact(plain.Line(n.unknown.Error()))
+		} else {
+			for _, text := range cardFindings(card, n.madeUp && n.from.Card.Description == "" && len(n.from.Card.Skills) == 0) {
+				s.Findings = append(s.Findings, admin.Finding{Field: "card", Message: text})
+			}
+		}
+		v.agents = append(v.agents, s)
+	}
+	a.view.Store(v)
+}
+
+// kindOf is what an agent is.
+func kindOf(c *config.Agent) string {
+	switch {
+	case c.Exec != nil:
+		return "exec"
+	case c.HTTP != nil:
+		return "http"
+	case c.OpenAI != nil:
+		return "openai"
+	case c.Proxy != nil:
+		return "proxy"
+	case c.MCP != nil:
+		return "mcp"
+	}
+	return c.Builtin
+}
+
+// all returns the settings as the administration shows them.
+func (s *Settings) all(line Line, env *Env) []admin.Setting {
+	var list []admin.Setting
+	for _, v := range s.Values(line) {
+		list = append(list, admin.Setting{Name: v.Name, Value: env.Stderr.Redact(v.Value), Source: v.Source})
+	}
+	return list
+}
+
+// Readiness implements admin.API.
+func (a *administration) Readiness(ctx context.Context) (*admin.Readiness, error) {
+	if err := a.enter(ctx, a2a.ScopeAdminRead); err != nil {
+		return nil, err
+	}
+	return a.readiness(), nil
+}
+
+func (a *administration) readiness() *admin.Readiness {
+	r := &admin.Readiness{Ready: true, Version: a.h.env.Version, Node: a.engine.Node(), Started: a.started.UTC().Truncate(time.Millisecond), Now: a.engine.Now()}
+	switch trouble := a.engine.Trouble(); {
+	case isClosed(a.draining):
+		r.Ready, r.Reason = false, "shutting down"
+	case !a.engine.Registered():
+		r.Ready, r.Reason = false, "the server is starting"
+	case trouble != nil:
+		r.Ready, r.Reason = false, trouble.Error()
+	}
+	return r
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// Agents implements admin.API.
+func (a *administration) Agents(ctx context.Context) ([]admin.Agent, error) {
+	if err := a.enter(ctx, a2a.ScopeAdminRead); err != nil {
+		return nil, err
+	}
+	tenants, err := a.tenants(ctx)
+	if err != nil {
+		return nil, err
+	}
+	agents := append([]admin.Agent(nil), a.view.Load().agents...)
+	for i := range agents {
+		s := &agents[i]
+		s.Tasks = map[string]int{}
+		s.Card = a.card(ctx, s.Path)
+		name := s.Name
+		if s.Default {
+			name = "" // as the keys of its tasks have it
+		}
+		for _, tenant := range tenants {
+			if of, _ := engine.AgentOf(tenant); of != name {
+				continue
+			}
+			for _, state := range a2a.TaskStates() {
+				if state.Terminal() {
+					continue
+				}
+				page, err := a.store.List(ctx, store.Query{Tenant: tenant, AnyOwner: true, State: int32(state), Limit: 1, MaxBytes: store.PageBytes})
+				if err != nil {
+					return nil, a.failed("count tasks", err)
+				}
+				if page.Total > 0 {
+					s.Tasks[stateWord(state)] += page.Total
+				}
+			}
+		}
+	}
+	return agents, nil
+}
+
+// card returns the card of an agent as callers get it; nil where there is none.
+func (a *administration) card(ctx context.Context, path string) json.RawMessage {
+	address := hostOf(LocalURL(a.h.addr, false))
+	host := cmp.Or(a.anotherHost(address), address)
+	r, err := http.NewRequestWithContext(port.With(ctx), http.MethodGet, "http://"+host+path+"/.well-known/agent-card.json", nil)
+	if err != nil {
+		return nil
+	}
+	r.RemoteAddr = net.JoinHostPort("127.0.0.1", "0")
+	w := &answer{header: http.Header{}}
+	a.h.server.Handler().ServeHTTP(w, r)
+	if w.status/100 != 2 || !json.Valid(w.body) {
+		return nil
+	}
+	return w.body
+}
+
+// answer is what a handler of this process writes.
+type answer struct {
+	header http.Header
+	status int
+	body   []byte
+}
+
+func (w *answer) Header() http.Header { return w.header }
+func (w *answer) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+}
+func (w *answer) Write(b []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	w.body = append(w.body, b...)
+	return len(b), nil
+}
+
+// Nodes implements admin.API.
+func (a *administration) Nodes(ctx context.Context) ([]admin.Node, error) {
+	if err := a.enter(ctx, a2a.ScopeAdminRead); err != nil {
+		return nil, err
+	}
+	return a.nodes(ctx)
+}
+
+func (a *administration) nodes(ctx context.Context) ([]admin.Node, error) {
+	all, err := a.store.AllNodes(ctx)
+	if err != nil {
+		return nil, a.failed("read nodes", err)
+	}
+	var list []admin.Node
+	dead := a.engine.DeadBefore()
+	for _, n := range all {
+		is := admin.Node{Name: n.Name, This: n.Name == a.engine.Node(), State: admin.NodeAlive, Beat: n.Beat}
+		switch {
+		case is.This:
+			is.Tasks = a.engine.AtWork()
+		case n.Left:
+			is.State = admin.NodeLeft
+		case n.Beat.Before(dead) || !a.h.location.Shared():
+			is.State = admin.NodeSilent
+		}
+		list = append(list, is)
+	}
+	return list, nil
+}
+
+// Store implements admin.API.
+func (a *administration) Store(ctx context.Context) (*admin.Store, error) {
+	if err := a.enter(ctx, a2a.ScopeAdminRead); err != nil {
+		return nil, err
+	}
+	l := a.h.location
+	s := &admin.Store{Kind: "sqlite", Where: a.h.env.Stderr.Redact(l.String()), Shared: l.Shared()}
+	switch {
+	case l.Memory():
+		s.Kind = "memory"
+	case l.Shared():
+		s.Kind = "postgres"
+	default:
+		for _, name := range []string{l.File, l.File + "-wal"} {
+			if info, err := os.Stat(name); err == nil {
+				s.Bytes += info.Size()
+			}
+		}
+	}
+	if err := a.engine.Trouble(); err != nil {
+		s.Trouble = err.Error()
+	}
+	if st, ok := a.store.(interface{ Stats() store.Stats }); ok {
+		n := st.Stats()
+		s.Commits, s.Entries = n.Commits, n.Entries
+	}
+	return s, nil
+}
+
+// Settings implements admin.API.
+func (a *administration) Settings(ctx context.Context) ([]admin.Setting, error) {
+	if err := a.enter(ctx, a2a.ScopeAdminRead); err != nil {
+		return nil, err
+	}
+	return a.view.Load().settings, nil
+}
+
+// CheckSettings implements admin.API. Variables and files that the draft names are
+// not looked for: whoever sends it is not to learn what there is on the machine.
+func (a *administration) CheckSettings(ctx context.Context, yaml []byte) ([]admin.Finding, error) {
+	if err := a.enter(ctx, a2a.ScopeAdminRead); err != nil {
+		return nil, err
+	}
+	_, err := config.Parse(DefaultFile, yaml, &config.Options{Check: CheckValue(), Given: a.h.line.Sets, Elsewhere: true})
+	var wrong *config.Error
+	switch {
+	case err == nil:
+		return nil, nil
+	case !errors.As(err, &wrong):
+		return nil, admin.Invalid("body", "cannot be read: %v", err)
+	}
+	var list []admin.Finding
+	for _, p := range wrong.Problems {
+		list = append(list, admin.Finding{Field: p.Path, Message: p.Message, Line: p.Line, Column: p.Column})
+	}
+	return list, nil
+}
+
+// failed is the error of a store that could not be read or written.
+func (a *administration) failed(what string, err error) error {
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	case errors.Is(err, store.ErrNotFound), errors.Is(err, a2a.ErrTaskNotFound):
+		return admin.Errorf(http.StatusNotFound, "there is no such task")
+	case errors.Is(err, store.ErrClosed):
+		return admin.Errorf(http.StatusServiceUnavailable, "the server is stopping")
+	case errors.Is(err, store.ErrUnreachable):
+		return &admin.Error{Status: http.StatusServiceUnavailable, Message: "the database cannot be reached at the moment; try again shortly", Cause: err}
+	}
+	a.h.log.Error("a call of the admin API failed", "what", what, "error", err)
+	return &admin.Error{Status: http.StatusInternalServerError, Message: what + ": something went wrong inside; the server's log has it", Cause: err}
+}
+
+// publish writes the file by which the users of this machine find the API. A server
+// that cannot write it runs all the same.
+func (a *administration) publish() (remove func()) {
+	name := a.h.location.AdminFile()
+	if name == "" {
+		return func() {}
+	}
+	l := &admin.Local{URL: LocalURL(a.h.addr, a.h.now.settings.tls.given()), Token: a.token, PID: os.Getpid()}
+	l.Host = a.anotherHost(hostOf(l.URL))
+	err := os.MkdirAll(filepath.Dir(name), 0o700)
+	if err == nil {
+		remove, err = l.Write(name)
+	}
+	if err != nil {
+		a.h.log.Warn("the commands of parley admin do not find this server", "error", err)
+		return func() {}
+	}
+	return remove
+}
+
+// anotherHost returns a host that requests may be for; "" if they may be for an
+// address.
+func (a *administration) anotherHost(address string) string {
+	hosts := a.view.Load().hosts
+	host, _, err := net.SplitHostPort(address)
+	if len(hosts) == 0 || err == nil && slices.ContainsFunc(hosts, func(h string) bool { return strings.EqualFold(h, host) }) {
+		return ""
+	}
+	return hosts[0]
+}

@@ -1,0 +1,202 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/a2aserver"
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/admin"
+	"github.com/parley-a2a/parley/internal/plain"
+)
+
+// Keys implements admin.API.
+func (a *administration) Keys(ctx context.Context) ([]admin.Key, error) {
+	if err := a.enter(ctx, a2a.ScopeAdminRead); err != nil {
+		return nil, err
+	}
+	all, err := a.keys.List(ctx, auth.KeyFilter{})
+	if err != nil {
+		return nil, a.failed("list keys", err)
+	}
+	list := []admin.Key{}
+	for i := range all {
+		list = append(list, shownKey(&all[i]))
+	}
+	return list, nil
+}
+
+func shownKey(k *auth.APIKey) admin.Key {
+	return admin.Key{
+		ID: k.ID, Name: k.Name, Subject: k.Subject, Tenant: k.Tenant, Scopes: k.Scopes, State: k.State(time.Now()),
+		Created: k.Created, Expires: k.Expires, Revoked: k.Revoked, LastUsed: k.LastUsed,
+	}
+}
+
+// CreateKey implements admin.API.
+func (a *administration) CreateKey(ctx context.Context, n admin.NewKey) (_ *admin.Key, err error) {
+	if err := a.enter(ctx, a2a.ScopeAdminWrite); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			a.record(ctx, "create key", err)
+		}
+	}()
+	if !n.Expires.IsZero() && !n.Expires.After(time.Now()) {
+		return nil, admin.Invalid("expires", "%s has passed", plain.Date(n.Expires))
+	}
+	if a.h.location.Memory() {
+		return nil, admin.Errorf(http.StatusConflict, "tasks and keys of this server are in memory, and nobody is asked for a key")
+	}
+	token, k, err := a.keys.Create(ctx, auth.KeySpec{Name: n.Name, Subject: n.Subject, Tenant: n.Tenant, Scopes: n.Scopes, Roles: n.Roles, Expires: n.Expires})
+	if err != nil {
+		if text, ok := strings.CutPrefix(err.Error(), "auth: make an API key: "); ok && errors.Unwrap(err) == nil || strings.Contains(err.Error(), "scope") || strings.Contains(err.Error(), "role") {
+			return nil, admin.Invalid("key", "%s", text)
+		}
+		return nil, a.failed("make a key", err)
+	}
+	a.recordKey(ctx, a2aserver.AuditKeyCreated, k)
+	shown := shownKey(k)
+	shown.Token = token.Reveal()
+	return &shown, nil
+}
+
+// RevokeKey implements admin.API.
+func (a *administration) RevokeKey(ctx context.Context, id string) (_ *admin.Key, err error) {
+	if err := a.enter(ctx, a2a.ScopeAdminWrite); err != nil {
+		return nil, err
+	}
+	k, err := a.keys.Revoke(ctx, id)
+	switch {
+	case errors.Is(err, auth.ErrNoKey):
+		err = &admin.Error{Status: http.StatusNotFound, Field: "id", Message: "there is no API key " + plain.Quote(id)}
+	case err != nil:
+		err = a.failed("revoke a key", err)
+	}
+	if err != nil {
+		a.record(ctx, "revoke key", err, slog.String("key", id))
+		return nil, err
+	}
+	a.recordKey(ctx, a2aserver.AuditKeyRevoked, k)
+	shown := shownKey(k)
+	return &shown, nil
+}
+
+// recordKey records what was done to a key, as parley key does.
+func (a *administration) recordKey(ctx context.Context, event string, k *auth.APIKey) {
+	attrs := []slog.Attr{slog.String("key", k.ID)}
+	for _, at := range []slog.Attr{
+		slog.String("name", k.Name), slog.String("subject", k.Subject), slog.String("tenant", k.Tenant),
+		slog.String("scopes", strings.Join(k.Scopes, " ")), slog.String("expires", plain.Date(k.Expires)), slog.String("by", a2a.CallerFrom(ctx).Subject),
+	} {
+		if at.Value.String() != "" {
+			attrs = append(attrs, at)
+		}
+	}
+	a.h.audit.Event(event, attrs...)
+}
+
+// Bounds of one look into the audit log.
+const (
+	auditChunk = 64 << 10
+	auditLook  = 16 << 20
+	auditLine  = 1 << 20
+)
+
+// Audit implements admin.API: it reads the file from its end. Next is how many bytes
+// of the file come before.
+func (a *administration) Audit(ctx context.Context, q admin.AuditQuery) (*admin.AuditRecords, error) {
+	if err := a.enter(ctx, a2a.ScopeAdminRead); err != nil {
+		return nil, err
+	}
+	n, err := limit(q.Query)
+	if err != nil {
+		return nil, err
+	}
+	if a.h.audit.path == "" {
+		return nil, admin.Errorf(http.StatusNotFound, "there is no audit log that could be read: audit_log in parley.yaml, or --audit-log, names a file")
+	}
+	f, err := os.Open(a.h.audit.path)
+	if err != nil {
+		return nil, a.failed("read the audit log", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, admin.Errorf(http.StatusNotFound, "the audit log is no file that could be read")
+	}
+	end := info.Size()
+	if q.After != "" {
+		at, err := strconv.ParseInt(q.After, 10, 64)
+		if err != nil || at < 0 {
+			return nil, errAfter
+		}
+		end = min(end, at) // it may have been rotated
+	}
+	res := &admin.AuditRecords{Records: []admin.AuditRecord{}}
+	var rest []byte // of the line that begins before what was read
+	for at, first := end, end; at > 0; {
+		if err := context.Cause(ctx); err != nil {
+			return nil, err
+		}
+		size := min(at, auditChunk)
+		at -= size
+		chunk := make([]byte, size, size+int64(len(rest)))
+		if _, err := f.ReadAt(chunk, at); err != nil {
+			return nil, a.failed("read the audit log", err)
+		}
+		chunk = append(chunk, rest...)
+		for {
+			// The line behind the last line break but that at its end.
+			cut := bytes.LastIndexByte(bytes.TrimSuffix(chunk, []byte("\n")), '\n') + 1
+			if cut == 0 && at > 0 {
+				break
+			}
+			if r, ok := auditRecord(chunk[cut:]); ok && (q.Event == "" || r.Event == q.Event) && (q.Task == "" || textOf(r.Attrs["task"]) == q.Task) {
+				res.Records = append(res.Records, r)
+			}
+			chunk = chunk[:cut]
+			first = at + int64(cut)
+			if cut == 0 {
+				break
+			}
+			if len(res.Records) == n || end-first > auditLook {
+				res.Next = strconv.FormatInt(first, 10)
+				return res, nil
+			}
+		}
+		if rest = chunk; len(rest) > auditLine {
+			rest = nil // it is no record of ours
+		}
+	}
+	return res, nil
+}
+
+// auditRecord reads a line.
+func auditRecord(line []byte) (r admin.AuditRecord, ok bool) {
+	if err := json.Unmarshal(line, &r.Attrs); err != nil {
+		return r, false
+	}
+	if err := json.Unmarshal(r.Attrs["time"], &r.Time); err != nil {
+		return r, false
+	}
+	r.Event = textOf(r.Attrs["event"])
+	delete(r.Attrs, "time")
+	delete(r.Attrs, "event")
+	return r, r.Event != ""
+}
+
+func textOf(raw json.RawMessage) (s string) {
+	_ = json.Unmarshal(raw, &s) // a value that is not a string never matches
+	return s
+}

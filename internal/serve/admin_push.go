@@ -1,0 +1,245 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/admin"
+	"github.com/parley-a2a/parley/internal/database"
+	"github.com/parley-a2a/parley/store"
+)
+
+// pushPages bounds how many webhooks one call looks at: a page may be short, and have
+// a next one all the same.
+const pushPages = 20
+
+// picked says which webhooks a query selects.
+func (a *administration) picked(ctx context.Context, task, id string) (func(store.PushID) bool, *store.Row, error) {
+	if task == "" {
+		return func(p store.PushID) bool { return id == "" || p.ID == id }, nil, nil
+	}
+	r, err := a.find(ctx, task)
+	if err != nil {
+		return nil, nil, err
+	}
+	return func(p store.PushID) bool { return p.Key == r.Key && (id == "" || p.ID == id) }, r, nil
+}
+
+// Deliveries implements admin.API.
+func (a *administration) Deliveries(ctx context.Context, q admin.DeliveryQuery) (_ *admin.Deliveries, err error) {
+	if err := a.enter(ctx, a2a.ScopeAdminRead); err != nil {
+		return nil, err
+	}
+	defer func() { a.record(ctx, "deliveries", err, slog.String("task", q.Task), slog.String("config", q.ID)) }()
+	n, err := limit(q.Query)
+	if err != nil {
+		return nil, err
+	}
+	has, _, err := a.picked(ctx, q.Task, q.ID)
+	if err != nil {
+		return nil, err
+	}
+	after := int64(0)
+	if q.After != "" {
+		if after, err = strconv.ParseInt(q.After, 10, 64); err != nil || after < 0 {
+			return nil, errAfter
+		}
+	}
+	res := &admin.Deliveries{Deliveries: []admin.Delivery{}}
+	for range pushPages {
+		page, err := a.store.AllPushes(ctx, after, database.PushBatch)
+		if err != nil {
+			return nil, a.failed("list webhooks", err)
+		}
+		for i := range page {
+			p := &page[i]
+			after = p.At
+			does := database.PushDoes(p)
+			if !has(p.PushID()) || q.Failing && does != database.PushRetrying && does != database.PushDisabled {
+				continue
+			}
+			res.Deliveries = append(res.Deliveries, delivery(p))
+			if len(res.Deliveries) == n {
+				if i < len(page)-1 || len(page) == database.PushBatch {
+					res.Next = strconv.FormatInt(after, 10)
+				}
+				return res, nil
+			}
+		}
+		if len(page) < database.PushBatch {
+			return res, nil
+		}
+	}
+	res.Next = strconv.FormatInt(after, 10)
+	return res, nil
+}
+
+func delivery(p *store.PushState) admin.Delivery {
+	return admin.Delivery{
+		Task: taskKey(p.Key), Name: taskName(p.Key), ID: p.ID, Host: p.Host, Created: p.Created, State: database.PushDoes(p), Live: p.Live, Node: p.Node,
+		Cursor: p.Cursor, Last: p.Last, Tries: p.Tries, Since: p.Since, Due: p.Due, Reason: p.Reason,
+	}
+}
+
+// DeadLetters implements admin.API.
+func (a *administration) DeadLetters(ctx context.Context, q admin.DeliveryQuery) (_ *admin.DeadLetters, err error) {
+	if err := a.enter(ctx, a2a.ScopeAdminRead); err != nil {
+		return nil, err
+	}
+	defer func() {
+		a.record(ctx, "dead letters", err, slog.String("task", q.Task), slog.String("config", q.ID))
+	}()
+	n, err := limit(q.Query)
+	if err != nil {
+		return nil, err
+	}
+	has, _, err := a.picked(ctx, q.Task, q.ID)
+	if err != nil {
+		return nil, err
+	}
+	lq := store.LetterQuery{Limit: database.PushBatch}
+	if q.After != "" {
+		lq.After = new(store.DeadLetter)
+		at, seq, ok := strings.Cut(q.After, ".")
+		var bad error
+		if lq.After.At, err = strconv.ParseInt(at, 10, 64); err == nil {
+			lq.After.Seq, bad = strconv.ParseInt(seq, 10, 64)
+		}
+		if !ok || err != nil || bad != nil {
+			return nil, errAfter
+		}
+	}
+	res := &admin.DeadLetters{Letters: []admin.DeadLetter{}}
+	next := func() string { return fmt.Sprintf("%d.%d", lq.After.At, lq.After.Seq) }
+	for range pushPages {
+		page, err := a.store.DeadLetters(ctx, lq)
+		if err != nil {
+			return nil, a.failed("list dead letters", err)
+		}
+		for i := range page {
+			l := &page[i]
+			lq.After = l
+			if !has(l.PushID) {
+				continue
+			}
+			res.Letters = append(res.Letters, admin.DeadLetter{
+				Task: taskKey(l.Key), Name: taskName(l.Key), ID: l.ID, Seq: l.Seq, Time: l.Time, Tries: l.Tries, Reason: l.Reason, Again: l.Again,
+			})
+			if len(res.Letters) == n {
+				if i < len(page)-1 || len(page) == database.PushBatch {
+					res.Next = next()
+				}
+				return res, nil
+			}
+		}
+		if len(page) < database.PushBatch {
+			return res, nil
+		}
+	}
+	res.Next = next()
+	return res, nil
+}
+
+// Redeliver implements admin.API.
+func (a *administration) Redeliver(ctx context.Context, r admin.Redelivery) (_ *admin.Redelivered, err error) {
+	if err := a.enter(ctx, a2a.ScopeAdminWrite); err != nil {
+		return nil, err
+	}
+	var did database.Redelivered
+	defer func() {
+		a.record(ctx, "redeliver", err, slog.String("task", r.Task), slog.String("config", r.ID),
+			slog.Int("letters", did.Letters), slog.Int("enabled", did.Enabled), slog.Int("hastened", did.Hastened))
+	}()
+	if named := r.Task != "" || r.ID != ""; named == r.All {
+		return nil, admin.Invalid("task", "say what to send again: task, id or both, or all")
+	}
+	has, _, err := a.picked(ctx, r.Task, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	did, err = database.Redeliver(ctx, a.store, has)
+	a.engine.DeliverAgain(did.IDs) // also what was done before an error
+	if err != nil {
+		return nil, a.failed("send again", err)
+	}
+	return &admin.Redelivered{Letters: did.Letters, Enabled: did.Enabled, Hastened: did.Hastened}, nil
+}
+
+// collectBatch is how many tasks are deleted at a time: appends in between wait for
+// no more than that.
+const collectBatch = 64
+
+// Collect implements admin.API.
+func (a *administration) Collect(ctx context.Context, c admin.Collection) (_ *admin.Collected, err error) {
+	if err := a.enter(ctx, a2a.ScopeAdminWrite); err != nil {
+		return nil, err
+	}
+	did := &admin.Collected{States: map[string]int{}}
+	defer func() {
+		a.record(ctx, "collect", err, slog.String("older_than", time.Duration(c.OlderThan).String()), slog.String("states", strings.Join(c.States, " ")),
+			slog.Bool("dry_run", c.DryRun), slog.Int("tasks", did.Tasks), slog.Int("receipts", did.Receipts))
+	}()
+	if c.OlderThan < 0 {
+		return nil, admin.Invalid("olderThan", "cannot be negative")
+	}
+	var states []a2a.TaskState
+	for _, word := range c.States {
+		s, ok := parseState(word)
+		if !ok {
+			return nil, admin.Invalid("states", "%.40q is no state", word)
+		}
+		if !s.Terminal() && !s.Interrupted() {
+			return nil, admin.Invalid("states", "tasks that are %s are at work and never deleted", word)
+		}
+		states = append(states, s)
+	}
+	if len(c.States) == 0 {
+		for _, s := range a2a.TaskStates() {
+			if s.Terminal() {
+				states = append(states, s)
+			}
+		}
+	}
+	before := a.engine.Now().Add(-time.Duration(c.OlderThan))
+	for _, s := range states {
+		n := 0
+		if c.DryRun {
+			n, err = a.idle(ctx, s, before)
+		} else {
+			n, err = a.engine.Collect(ctx, store.Expiry{State: int32(s), Before: before, Batch: collectBatch, Pause: func(time.Duration) error { return context.Cause(ctx) }})
+		}
+		if did.Tasks += n; n > 0 {
+			did.States[stateWord(s)] += n
+		}
+		if err != nil {
+			return nil, a.failed("delete old tasks", err)
+		}
+	}
+	for !c.DryRun {
+		n, err := a.store.Forget(ctx, store.ForgetQuery{Before: a.engine.Now(), Limit: collectBatch})
+		if did.Receipts += n; err != nil {
+			return nil, a.failed("forget messages", err)
+		}
+		if n < collectBatch {
+			break
+		}
+	}
+	return did, nil
+}
+
+// idle counts old tasks of a state.
+func (a *administration) idle(ctx context.Context, s a2a.TaskState, before time.Time) (n int, err error) {
+	q := store.IdleQuery{State: int32(s), Before: before, Limit: 1000}
+	for {
+		rows, err := a.store.Idle(ctx, q)
+		if n += len(rows); err != nil || len(rows) < q.Limit {
+			return n, err
+		}
+		q.After = &rows[len(rows)-1]
+	}
+}

@@ -1,0 +1,189 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/database"
+	"github.com/parley-a2a/parley/internal/plain"
+)
+
+// directory reports whether the data directory can be used, by us alone.
+func (d *doctor) directory(_ context.Context, r *report) {
+	if d.location.Memory() {
+		r.ok("tasks are in memory, and gone when the server ends")
+		return
+	}
+	dir := d.location.Data
+	st, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		r.ok("%s is not there yet: the server makes it", plain.Quote(dir))
+		return
+	case err != nil:
+		r.problem("look at the owner and mode of the directories above it", "%v", err)
+		return
+	case !st.IsDir():
+		r.problem("name another with --data, or move the file away", "%s is no directory", plain.Quote(dir))
+		return
+	}
+	if config.PermissionsMatter {
+		wide(r, dir, st, 0o022, "can be changed by other users, who could put a database of theirs there", "chmod go-w ")
+		if file := d.location.File; file != "" {
+			if st, err := os.Stat(file); err == nil {
+				wide(r, file, st, 0o077, "can be read by other users: tasks and keys are in it", "chmod 600 ")
+			}
+		}
+	}
+	if f, err := os.OpenFile(d.location.File, os.O_RDWR, 0); err == nil {
+		_ = f.Close() // nothing was written
+	} else if d.location.File != "" && !errors.Is(err, fs.ErrNotExist) {
+		r.problem("run the server as the owner of the file, or change its owner and mode", "%v", err)
+	}
+	if len(r.found) == 0 {
+		r.ok("%s, mode %04o", plain.Quote(dir), st.Mode().Perm())
+	}
+}
+
+// wide warns of a file with permissions that it should not have.
+func wide(r *report, name string, st os.FileInfo, not os.FileMode, why, do string) {
+	if mode := st.Mode(); mode.Perm()&not != 0 && mode&os.ModeSticky == 0 {
+		r.warn(do+plain.Quote(name), "%s has mode %04o and %s", plain.Quote(name), mode.Perm(), why)
+	}
+}
+
+// Bounds of what a disk should have and do.
+const (
+	lowSpace  = 1 << 30
+	noSpace   = 64 << 20
+	slowSync  = 50 * time.Millisecond
+	syncTries = 9
+)
+
+// disk measures the disk of the data directory: its space, and how long it takes to
+// keep what is written, which each message waits for.
+func (d *doctor) disk(ctx context.Context, r *report) {
+	if d.location.Memory() {
+		r.ok("nothing is kept on disk")
+		return
+	}
+	dir := d.location.Data
+	for { // the nearest directory that is there
+		if st, err := os.Stat(dir); err == nil && st.IsDir() {
+			break
+		}
+		above := filepath.Dir(dir)
+		if above == dir {
+			break
+		}
+		dir = above
+	}
+	took, err := syncTime(ctx, dir)
+	if err != nil {
+		r.problem("the directory must be writable: look at its mode and owner, and at the space that is left; --data names another", "%v", err)
+		return
+	}
+	free, known := freeSpace(dir)
+	judgeDisk(r, dir, free, known, took)
+}
+
+func judgeDisk(r *report, dir string, free int64, known bool, took time.Duration) {
+	said := "a write of 4 KiB is on disk after " + elapsed(float64(took)/float64(time.Millisecond)) + fmt.Sprintf(" (median of %d)", syncTries)
+	if known {
+		said = plain.Bytes(free) + " free; " + said
+	}
+	switch {
+	case known && free < noSpace:
+		r.problem("make room: a full disk refuses every message", "%s: %s", plain.Quote(dir), said)
+	case known && free < lowSpace:
+		r.warn("make room, or let the server delete old tasks: --retain-completed 30d", "%s: %s", plain.Quote(dir), said)
+	case took > slowSync:
+		r.warn("every message waits for such writes: use a local disk, not a network file system, or --store with PostgreSQL", "%s: %s", plain.Quote(dir), said)
+	default:
+		r.ok("%s: %s", plain.Quote(dir), said)
+	}
+}
+
+// syncTime returns the median time that a write takes to be on the disk of a directory.
+// The file that it writes to has no name any more where the system allows that, so that
+// nothing stays behind however this ends.
+func syncTime(ctx context.Context, dir string) (time.Duration, error) {
+	f, err := os.CreateTemp(dir, ".parley-doctor-*")
+	if err != nil {
+		return 0, err
+	}
+	gone := os.Remove(f.Name()) == nil
+	defer func() {
+		_ = f.Close()
+		if !gone {
+			_ = os.Remove(f.Name())
+		}
+	}()
+	page, took := make([]byte, 4096), make([]time.Duration, 0, syncTries)
+	for i := range syncTries {
+		began := time.Now()
+		if _, err := f.WriteAt(page, int64(i)*int64(len(page))); err != nil {
+			return 0, err
+		}
+		if err := f.Sync(); err != nil {
+			return 0, err
+		}
+		if took = append(took, time.Since(began)); ctx.Err() != nil {
+			break // slow enough
+		}
+	}
+	slices.Sort(took)
+	return took[len(took)/2], nil
+}
+
+// database reports whether this program can work with the database, and who has it.
+func (d *doctor) database(ctx context.Context, r *report) {
+	if d.location.Memory() {
+		r.ok("there is none: tasks are in memory")
+		return
+	}
+	name := d.env.Stderr.Redact(d.location.String())
+	db, err := d.location.Look(ctx)
+	if errors.Is(err, fs.ErrNotExist) {
+		r.ok("%s is not there yet: the server makes it", name)
+		return
+	}
+	if err != nil {
+		r.fail(storeFailure(d.location, err), "")
+		return
+	}
+	d.db = db
+	switch {
+	case db.Refused != nil && db.Version > db.Knows:
+		r.problem("use that version of parley, or another database", "%v", db.Refused)
+		return
+	case db.Refused != nil:
+		r.fail(storeFailure(d.location, db.Refused), "")
+		return
+	case db.Version < db.Knows:
+		r.warn("parley admin backup, or pg_dump, before the next start: there is no way back", "%s has schema %d: the server takes it to %d when it starts", name, db.Version, db.Knows)
+	case db.Version > db.Knows:
+		r.ok("%s has schema %d of a newer parley, which this one (%d) can work with", name, db.Version, db.Knows)
+	default:
+		r.ok("%s has schema %d, as this program has", name, db.Version)
+	}
+	if db.Kept != nil {
+		if err := database.Imported(ctx, db.Kept); err != nil {
+			r.fail(err, "")
+		}
+	}
+	switch {
+	case db.Users == "" || d.location.Shared():
+	case d.running:
+		r.ok("%s has it open, which is the server that answers at %s", db.Users, d.listen)
+	default:
+		r.problem("stop it first: one server at a time can have the file; or --data names another directory", "%s has it open, and no server answers at %s", db.Users, d.listen)
+	}
+}

@@ -1,0 +1,195 @@
+package serve
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"text/tabwriter"
+	"time"
+
+	"golang.org/x/net/netutil"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/engine"
+	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/plain"
+	"github.com/parley-a2a/parley/internal/port"
+)
+
+// Bounds of the metrics listener.
+const (
+	metricsConnections = 64
+	metricsRead        = 10 * time.Second
+	metricsWrite       = 2 * time.Minute // pprof collects for as long as it is asked to, below this
+	maxStandings       = 1000
+)
+
+// metricsPort is the listener of operators: metrics, and what helps to find out what a
+// process does.
+type metricsPort struct {
+	listener net.Listener // nil: there is none
+	served   chan error
+	http     *http.Server
+
+	now atomic.Pointer[revision] // in force: it says who may have metrics at the main address
+}
+
+// metricsPath is where metrics are.
+const metricsPath = "/metrics"
+
+// show tells who may call from now on.
+func (p *metricsPort) show(r *revision) { p.now.Store(r) }
+
+// onMain is for the main address: callers need the scope for metrics, and without
+// authentication the server has to be for this machine alone.
+func (p *metricsPort) onMain(scrape http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != metricsPath || r.Method != http.MethodGet && r.Method != http.MethodHead {
+			http.NotFound(w, r)
+			return
+		}
+		if status, err := p.admits(w.Header(), r); err != nil {
+			http.Error(w, err.Error(), status)
+			return
+		}
+		scrape.ServeHTTP(w, r)
+	})
+}
+
+func (p *metricsPort) admits(h http.Header, r *http.Request) (status int, _ error) {
+	now := p.now.Load()
+	if now.guard == nil {
+		if !now.local {
+			return http.StatusForbidden, fmt.Errorf("metrics are not for everybody: have callers authenticated, or give them a listener of their own (--metrics-listen)")
+		}
+		return 0, nil
+	}
+	caller, err := now.guard.Authenticate(r)
+	var known *a2a.Error
+	switch {
+	case errors.As(err, &known):
+		for _, c := range now.guard.Challenges(known) {
+			h.Add("WWW-Authenticate", c)
+		}
+		return dialect.HTTPStatus(dialect.V10, known.Code), errors.New(known.Message)
+	case err != nil:
+		return http.StatusServiceUnavailable, errors.New("your credentials cannot be checked at the moment: try again shortly")
+	case caller.Tenant == "" && caller.May(a2a.ScopeMetricsRead, a2a.ScopeAdminRead), now.local && caller.Subject == "":
+		return 0, nil
+	}
+	return http.StatusForbidden, fmt.Errorf("metrics need the scope %s: parley key create --role metrics makes a key that has it", a2a.ScopeMetricsRead)
+}
+
+// listen opens the listener; addr may be empty.
+func (p *metricsPort) listen(addr string) error {
+	if addr == "" || addr == metricsMain {
+		return nil
+	}
+	l, err := net.Listen(Network(addr), addr)
+	if err != nil {
+		return ListenFailure(addr, err)
+	}
+	p.listener = l
+	return nil
+}
+
+// serve begins to answer. stop ends that.
+func (p *metricsPort) serve(h *Host) (stop func()) {
+	if p.listener == nil {
+		return func() {}
+	}
+	h.log.Info("metrics are offered", "at", "http://"+p.listener.Addr().String()+metricsPath)
+	p.http, p.served = port.HTTPServer(h.metricsHandler(h.telemetry.Scrape)), make(chan error, 1)
+	p.http.ReadTimeout, p.http.WriteTimeout = metricsRead, metricsWrite
+	go func() { p.served <- p.http.Serve(netutil.LimitListener(p.listener, metricsConnections)) }()
+	return func() {
+		_ = p.http.Close() // whoever scrapes asks again, elsewhere
+		<-p.served
+	}
+}
+
+func (p *metricsPort) close() {
+	if p.listener != nil {
+		_ = p.listener.Close() // serve may have closed it
+	}
+}
+
+// metricsHandler is what the listener offers: metrics to everybody who can reach it,
+// and what is about tasks and memory to this machine alone.
+func (h *Host) metricsHandler(scrape http.Handler) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", scrape)
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
+	debug := func(pattern string, f http.HandlerFunc) { mux.Handle(pattern, fromThisMachine(f)) }
+	debug("GET /debug/tasks", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = w.Write([]byte(standings(h.server.Standings(), time.Now())))
+	})
+	debug("GET /debug/pprof/", pprof.Index)
+	debug("GET /debug/pprof/cmdline", pprof.Cmdline)
+	debug("GET /debug/pprof/profile", pprof.Profile)
+	debug("GET /debug/pprof/symbol", pprof.Symbol)
+	debug("GET /debug/pprof/trace", pprof.Trace)
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte("/metrics\n/livez\n/debug/tasks\n/debug/pprof/\n"))
+	})
+	return mux
+}
+
+// fromThisMachine refuses requests of others: memory and tasks hold what callers said.
+// A name that is not this machine's may lead a web page's visitor here, and is refused, too.
+func fromThisMachine(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		peer, err := netip.ParseAddrPort(r.RemoteAddr)
+		host := r.Host
+		if name, _, err := net.SplitHostPort(host); err == nil {
+			host = name
+		}
+		_, notIP := netip.ParseAddr(strings.Trim(host, "[]"))
+		if err != nil || !peer.Addr().Unmap().IsLoopback() || notIP != nil && host != "localhost" {
+			http.Error(w, "this is for this machine only: ask from here, at 127.0.0.1 (in Kubernetes by kubectl port-forward)", http.StatusForbidden)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// standings is a table of tasks, the one first that nothing has come of for longest.
+func standings(all []engine.Standing, now time.Time) string {
+	slices.SortFunc(all, func(a, b engine.Standing) int {
+		return cmp.Or(a.Since.Compare(b.Since), a.Key.Compare(b.Key))
+	})
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s in memory\n\n", plain.Count(len(all), "task"))
+	more := max(len(all)-maxStandings, 0)
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "QUIET FOR\tWAITS FOR\tSTATE\tPHASE\tAGENT\tTASK\tCONTEXT\tCALLER\tATTEMPT\tLOST\tUNSAVED")
+	for _, s := range all[:len(all)-more] {
+		state := "-"
+		if s.State != 0 {
+			state = strings.ToLower(strings.TrimPrefix(s.State.String(), "TASK_STATE_"))
+		}
+		fmt.Fprintf(w, "%v\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\n", now.Sub(s.Since).Round(time.Millisecond), s.Waits, state, s.Phase,
+			word(s.Agent), word(s.ID), word(s.Context), word(s.Owner), s.Attempt, s.Lost, s.Unsaved)
+	}
+	_ = w.Flush() // to memory
+	if more > 0 {
+		fmt.Fprintf(&b, "and %d more\n", more)
+	}
+	return b.String()
+}
+
+// word is a text of somebody else's as a cell of a table.
+func word(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return strings.Join(strings.Fields(plain.Text(s)), " ")
+}

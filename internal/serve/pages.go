@@ -1,0 +1,143 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"sync/atomic"
+
+	"github.com/google/uuid"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/a2aserver"
+	"github.com/parley-a2a/parley/auth"
+	web "github.com/parley-a2a/parley/internal/console"
+)
+
+// ConsolePath is where the web console is.
+const ConsolePath = "/console"
+
+// pages joins the web console to a host.
+type pages struct {
+	// set by Open, then constant
+	h     *Host
+	token string // in the link that is printed; "": there is none
+
+	shown atomic.Pointer[shown]
+}
+
+// shown is what the console has of the revision in force.
+type shown struct {
+	agents  []web.Agent
+	guard   *auth.Guard
+	hosts   []string // that requests may be for; none means any
+	proxies []netip.Prefix
+}
+
+// openConsole makes the handler of the console; nil where it is off.
+func (h *Host) openConsole(ctx context.Context) (http.Handler, error) {
+	f := h.now.settings
+	if f.noConsole {
+		return nil, nil
+	}
+	h.pages = &pages{h: h}
+	o := web.Options{
+		Agents: func() []web.Agent { return h.pages.shown.Load().agents },
+		Log:    h.pages.log, Admin: h.admin, Viewer: h.pages.viewer,
+		Name: "Parley", Version: h.env.Version, MaxUpload: f.limits.body, Logger: h.log,
+	}
+	// Whoever reads what a server for its own machine prints at its start is its
+	// operator. Elsewhere what is printed ends in collections of logs.
+	if h.now.local || h.now.guard == nil {
+		h.pages.token = uuid.NewString()
+		o.Token = h.pages.token
+		h.env.Stderr.Hide(o.Token)
+		o.Local = a2a.Caller{Scopes: slices.Concat(a2a.OwnScopes, []string{a2a.ScopeAdminRead, a2a.ScopeAdminWrite}), Via: "console"}
+		if h.now.guard != nil {
+			o.Local.Subject = "console:local"
+		}
+	}
+	o.Admin = h.admin
+	var err error
+	if o.Secret, err = h.store.Secret(ctx, "console"); err != nil {
+		return nil, storeFailure(h.location, err)
+	}
+	c, err := web.New(o)
+	if err != nil {
+		return nil, err
+	}
+	at := c.At(ConsolePath, func(r *http.Request) *url.URL { return a2aserver.AskedFor(h.pages.shown.Load().proxies)(r) })
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// A page of elsewhere may have its name resolve to this machine.
+		if s := h.pages.shown.Load(); len(s.hosts) > 0 && !slices.Contains(s.hosts, nameOf(r.Host)) {
+			http.Error(w, "The console does not answer for the host that the request names.", http.StatusMisdirectedRequest)
+			return
+		}
+		at.ServeHTTP(w, r)
+	}), nil
+}
+
+func nameOf(host string) string {
+	u := url.URL{Host: host}
+	return u.Hostname()
+}
+
+// show gives the console what a revision has.
+func (p *pages) show(r *revision) {
+	if p == nil {
+		return
+	}
+	f := r.settings
+	s := &shown{guard: r.guard, proxies: f.proxies}
+	if r.local {
+		s.hosts = f.browser.allowed(true, p.h.addr)
+	}
+	for i := range r.hosted {
+		hosted := &r.hosted[i]
+		a := web.Agent{Name: hosted.Name, Card: &hosted.Card}
+		if hosted.Default {
+			a.Name = "" // as its tasks have it
+		}
+		a.Service = p.h.server.Engine().Agent(a.Name)
+		if hosted.Default {
+			s.agents = slices.Insert(s.agents, 0, a)
+		} else {
+			s.agents = append(s.agents, a)
+		}
+	}
+	p.shown.Store(s)
+}
+
+// viewer asks whose credentials these are. The request is the browser's.
+func (p *pages) viewer(r *http.Request, c web.Credentials, again bool) (a2a.Caller, error) {
+	guard := p.shown.Load().guard
+	if guard == nil {
+		return a2a.Caller{}, errors.New("nobody needs credentials here")
+	}
+	asks := &http.Request{Method: http.MethodGet, URL: &url.URL{Path: "/"}, Host: r.Host, RemoteAddr: r.RemoteAddr, Header: http.Header{}}
+	for _, name := range []string{"Forwarded", "X-Forwarded-For"} {
+		if v := r.Header.Values(name); len(v) > 0 {
+			asks.Header[name] = v
+		}
+	}
+	asks.Header.Set("Authorization", "Bearer "+c.Bearer)
+	asks = asks.WithContext(r.Context())
+	if again {
+		return guard.Again(asks)
+	}
+	return guard.Authenticate(asks)
+}
+
+// log reads a task's log for the context's caller. An operator may read every one.
+func (p *pages) log(ctx context.Context, agent, task string, after int64, follow bool) iter.Seq2[[]*a2a.Entry, error] {
+	who := a2a.CallerFrom(ctx)
+	if who.Tenant == "" && who.May(a2a.ScopeAdminRead) {
+		who.Scopes = append(slices.Clip(who.Scopes), a2a.ScopeTasksReadAll)
+		ctx = a2a.WithCaller(ctx, who)
+	}
+	return p.h.server.Engine().Log(ctx, agent, task, after, follow)
+}

@@ -1,0 +1,110 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/flagvalue"
+	"github.com/parley-a2a/parley/internal/telemetry/export"
+)
+
+// telemetryFlags say where traces go. What they leave out, the variables of
+// OpenTelemetry say; see docs/observability.md.
+type telemetryFlags struct {
+	endpoint string
+	protocol string
+	sample   float64
+	content  bool
+	metrics  string // an address, metricsMain, or ""
+}
+
+func (f *telemetryFlags) register(fs *pflag.FlagSet) {
+	f.sample = noShare
+	fs.Var(flagvalue.Of("URL", &f.endpoint, parseCollector, func(s string) string { return s }), "telemetry-endpoint", "send traces and metrics to the OpenTelemetry collector at this `URL` by OTLP, such as http://127.0.0.1:4318 (default: as OTEL_EXPORTER_OTLP_ENDPOINT says; without either nothing is sent)")
+	fs.Var(flagvalue.Choice(&f.protocol, export.HTTP, export.GRPC), "telemetry-protocol", "how: "+export.HTTP+" or "+export.GRPC+" (default: as OTEL_EXPORTER_OTLP_PROTOCOL says, or "+export.HTTP+")")
+	fs.Var(flagvalue.Of("share", &f.sample, parseShare, showShare), "telemetry-sample", "`share` of the traces that begin here to keep, from 0 to 1; one that began elsewhere is kept if it was there (default: as OTEL_TRACES_SAMPLER says, or all)")
+	fs.BoolVar(&f.content, "telemetry-content", false, "write what clients, agents and models say into traces, which is private as a rule")
+	fs.Var(flagvalue.Of("address", &f.metrics, parseMetricsListen, func(s string) string { return s }), "metrics-listen", "`address` at which everybody who reaches it gets the metrics in Prometheus's format (/metrics), and this machine what helps to find out what the server does (/debug/tasks, /debug/pprof/). With authentication the main address has /metrics, too, for callers with the scope metrics:read; the word main offers them there alone")
+}
+
+// metricsMain is --metrics-listen for the main address alone.
+const metricsMain = "main"
+
+func parseMetricsListen(s string) (string, error) {
+	if s == metricsMain || s == "" {
+		return s, nil
+	}
+	return parseListen(s)
+}
+
+// noShare is that no share is set.
+const noShare = -1
+
+func parseShare(s string) (float64, error) {
+	n, err := strconv.ParseFloat(s, 64)
+	if err != nil || !(n >= 0 && n <= 1) {
+		return 0, errors.New("must be a number from 0 to 1, such as 0.01 for one trace in a hundred")
+	}
+	return n, nil
+}
+
+func showShare(n float64) string {
+	if n == noShare {
+		return ""
+	}
+	return strconv.FormatFloat(n, 'g', -1, 64)
+}
+
+func parseCollector(s string) (string, error) {
+	u := a2a.WebURL(s)
+	if u == nil || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return "", errors.New("must be an http or https URL without credentials, such as http://127.0.0.1:4318; OTEL_EXPORTER_OTLP_HEADERS has those")
+	}
+	return strings.TrimRight(s, "/"), nil
+}
+
+// contentEnv is the variable by which instrumentations of generative AI are told to
+// write contents into spans.
+const contentEnv = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
+
+// captures reports whether contents go into spans.
+func (f *telemetryFlags) captures(e *Env) bool {
+	s, _ := e.Lookup(contentEnv)
+	return f.content || strings.EqualFold(s, "true") || strings.HasPrefix(strings.ToUpper(s), "SPAN")
+}
+
+// startTelemetry begins telemetry, if the flags or the environment ask for it.
+func (h *Host) startTelemetry(ctx context.Context, f *telemetryFlags) error {
+	s := export.Settings{
+		Endpoint: f.endpoint, Protocol: f.protocol,
+		Scrape:  f.metrics != "",
+		Service: "parley", Version: h.env.Version, Lookup: h.env.Lookup, Logger: h.log,
+	}
+	if f.sample != noShare {
+		s.Sample = &f.sample
+	}
+	var err error
+	if h.telemetry, err = export.Start(ctx, s); err != nil {
+		return failure.Usagef("telemetry: %v", err)
+	}
+	return nil
+}
+
+// telemetryTime is how long what is not sent may take to be sent when the server ends.
+const telemetryTime = 5 * time.Second
+
+// stopTelemetry sends what is left.
+func (h *Host) stopTelemetry() {
+	ctx, cancel := context.WithTimeout(context.Background(), telemetryTime)
+	defer cancel()
+	if err := h.telemetry.Shutdown(ctx); err != nil {
+		h.log.Warn("telemetry that was left could not be sent", "error", err)
+	}
+}

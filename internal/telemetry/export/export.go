@@ -1,0 +1,169 @@
+package export
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/sdk/resource"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Settings are what an operator says of telemetry besides OTEL_*. Where both say
+// something, a field that is set is stronger. The zero value leaves all to OTEL_*.
+type Settings struct {
+	// Endpoint is the URL of an OTLP collector, as OTEL_EXPORTER_OTLP_ENDPOINT, with
+	// http:// for plain connections. It switches telemetry on.
+	Endpoint string
+	// Protocol is GRPC or HTTP. Empty means what OTEL_EXPORTER_OTLP_PROTOCOL says, or HTTP.
+	Protocol string
+	// Headers go with each request to the collector, such as Authorization.
+	Headers map[string]string
+	// Sample is which part of the traces that begin here is kept, from 0 to 1. A trace
+	// that began elsewhere is kept if it was there. Nil means what OTEL_TRACES_SAMPLER
+	// says, or all.
+	Sample *float64
+	// Service and Version are the name and the version of the service where
+	// OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES do not say them.
+	Service, Version string
+	// Scrape keeps metrics for those who ask for them: see Telemetry.Scrape.
+	Scrape bool
+	// Lookup finds variables of the environment that decide whether telemetry is on.
+	// Nil finds none. The exporters read os.Getenv.
+	Lookup func(name string) (string, bool)
+	// Logger gets a line, once a minute at most, when telemetry cannot be sent. Nil discards.
+	Logger *slog.Logger
+}
+
+// Values of Settings.Protocol, as OTEL_EXPORTER_OTLP_PROTOCOL has them.
+const (
+	GRPC = "grpc"
+	HTTP = "http/protobuf"
+)
+
+// Telemetry is what is on. The zero value is off.
+type Telemetry struct {
+	// TracerProvider makes the spans. Nil: no traces.
+	TracerProvider trace.TracerProvider
+	// Traces says where they go, for people: "http/protobuf to http://127.0.0.1:4318".
+	// It has no secrets. Empty: no traces.
+	Traces string
+	// MeterProvider makes the instruments. Nil: nothing is measured.
+	MeterProvider metric.MeterProvider
+	// Metrics says where they are sent, as Traces does. Empty: nowhere.
+	Metrics string
+	// Scrape answers with all metrics in the formats of Prometheus. It lets everybody
+	// in. Nil without Settings.Scrape.
+	Scrape http.Handler
+
+	stop []func(context.Context) error
+}
+
+// Start builds what the settings and the environment ask for. It connects to nothing
+// yet: whether a collector is there shows in the log. An error names the setting or
+// the variable that cannot be used. The caller calls Shutdown.
+func Start(ctx context.Context, s Settings) (*Telemetry, error) {
+	t := new(Telemetry)
+	if disabled, _ := s.get("OTEL_SDK_DISABLED"); strings.EqualFold(disabled, "true") {
+		return t, nil
+	}
+	report := newReporter(s.Logger)
+	if err := t.startTraces(ctx, &s, report); err != nil {
+		return nil, errors.Join(err, t.Shutdown(ctx))
+	}
+	if err := t.startMetrics(ctx, &s); err != nil {
+		return nil, errors.Join(err, t.Shutdown(ctx))
+	}
+	if len(t.stop) > 0 {
+		// OpenTelemetry tells a handler of the whole process what goes wrong behind
+		// its interfaces. Nothing but the log is reached by it.
+		otel.SetErrorHandler(report)
+	}
+	return t, nil
+}
+
+// Shutdown sends what is waiting, for as long as ctx lasts, and gives up the rest.
+func (t *Telemetry) Shutdown(ctx context.Context) error {
+	var errs []error
+	for _, stop := range t.stop {
+		errs = append(errs, stop(ctx))
+	}
+	t.stop = nil
+	return errors.Join(errs...)
+}
+
+// get reads a variable; what is empty counts as not set, as OTEL_* have it.
+func (s *Settings) get(names ...string) (value, name string) {
+	if s.Lookup == nil {
+		return "", ""
+	}
+	for _, name := range names {
+		if v, ok := s.Lookup(name); ok && strings.TrimSpace(v) != "" {
+			return strings.TrimSpace(v), name
+		}
+	}
+	return "", ""
+}
+
+// protocol returns how a signal, TRACES or METRICS, goes to its collector.
+func (s *Settings) protocol(signal string) (string, error) {
+	p, from := s.Protocol, "telemetry.protocol"
+	if p == "" {
+		p, from = s.get("OTEL_EXPORTER_OTLP_"+signal+"_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
+	}
+	switch p {
+	case "":
+		return HTTP, nil
+	case GRPC, HTTP, "http/json":
+		return p, nil
+	}
+	return "", fmt.Errorf("%s is %q: expected %s or %s", from, p, HTTP, GRPC)
+}
+
+// wanted reports whether a signal is to be exported: the exporter is otlp, or one is
+// not named and there is an endpoint.
+func (s *Settings) wanted(signal string) (bool, error) {
+	name, from := s.get("OTEL_" + signal + "_EXPORTER")
+	switch name {
+	case "none":
+		return false, nil
+	case "otlp":
+		return true, nil
+	case "":
+		_, some := s.get("OTEL_EXPORTER_OTLP_"+signal+"_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+		return s.Endpoint != "" || some != "", nil
+	}
+	return false, fmt.Errorf("%s is %q: expected otlp or none", from, name)
+}
+
+// where says where a signal goes, without what may be secret in a URL.
+func (s *Settings) where(signal, protocol string) string {
+	at := s.Endpoint
+	if at == "" {
+		at, _ = s.get("OTEL_EXPORTER_OTLP_"+signal+"_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+	}
+	if at == "" {
+		at = map[bool]string{true: "http://localhost:4317", false: "http://localhost:4318"}[protocol == GRPC]
+	}
+	return protocol + " to " + plainURL(at)
+}
+
+// resource says what process it is that telemetry comes from.
+func (s *Settings) resource(ctx context.Context) (*resource.Resource, error) {
+	attrs := []attribute.KeyValue{attribute.String("service.name", s.Service)}
+	if s.Version != "" {
+		attrs = append(attrs, attribute.String("service.version", s.Version))
+	}
+	// The environment comes last: it is stronger.
+	r, err := resource.New(ctx, resource.WithTelemetrySDK(), resource.WithHost(), resource.WithAttributes(attrs...), resource.WithFromEnv())
+	if err != nil && (r == nil || !errors.Is(err, resource.ErrPartialResource)) {
+		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
+	}
+	return r, nil
+}

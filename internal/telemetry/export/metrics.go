@@ -1,0 +1,98 @@
+package export
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	goruntime "go.opentelemetry.io/contrib/instrumentation/runtime"
+	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetricgrpc"
+	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
+	promexporter "go.opentelemetry.io/otel/exporters/prometheus"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+
+	"github.com/parley-a2a/parley/internal/telemetry/metrics"
+)
+
+// Bounds of scraping: a scrape reads all there is, which should not be done by many
+// at a time.
+const (
+	scrapesAtOnce = 4
+	scrapeTime    = 10 * time.Second
+)
+
+// startMetrics builds the provider with its readers: for those who scrape, and for a
+// collector.
+func (t *Telemetry) startMetrics(ctx context.Context, s *Settings) error {
+	on, err := s.wanted("METRICS")
+	if err != nil || !on && !s.Scrape {
+		return err
+	}
+	res, err := s.resource(ctx)
+	if err != nil {
+		return err
+	}
+	options := []sdkmetric.Option{sdkmetric.WithResource(res)}
+	if on {
+		protocol, err := s.protocol("METRICS")
+		if err != nil {
+			return err
+		}
+		to, err := s.metricExporter(ctx, protocol)
+		if err != nil {
+			return fmt.Errorf("metrics cannot be sent by %s: %w", s.where("METRICS", protocol), err)
+		}
+		// Every OTEL_METRIC_EXPORT_INTERVAL, a minute by default.
+		options = append(options, sdkmetric.WithReader(sdkmetric.NewPeriodicReader(to)))
+		t.Metrics = s.where("METRICS", protocol)
+	}
+	if s.Scrape {
+		registry := prometheus.NewRegistry()
+		registry.MustRegister(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+		to, err := promexporter.New(promexporter.WithRegisterer(registry), promexporter.WithoutScopeInfo())
+		if err != nil {
+			return fmt.Errorf("metrics cannot be offered: %w", err)
+		}
+		options = append(options, sdkmetric.WithReader(to))
+		t.Scrape = promhttp.HandlerFor(registry, promhttp.HandlerOpts{
+			EnableOpenMetrics: true, // which has exemplars
+			ErrorHandling:     promhttp.ContinueOnError, MaxRequestsInFlight: scrapesAtOnce, Timeout: scrapeTime,
+		})
+	}
+	p := sdkmetric.NewMeterProvider(options...)
+	t.MeterProvider = p
+	t.stop = append(t.stop, p.Shutdown)
+	if err := goruntime.Start(goruntime.WithMeterProvider(p)); err != nil {
+		return fmt.Errorf("the metrics of Go itself cannot be had: %w", err)
+	}
+	metrics.New(p).Observe(func(_ context.Context, is metrics.Reading) {
+		is.Set(metrics.BuildInfo, 1, s.Version, runtime.Version())
+	}, metrics.BuildInfo)
+	return nil
+}
+
+func (s *Settings) metricExporter(ctx context.Context, protocol string) (sdkmetric.Exporter, error) {
+	if protocol == GRPC {
+		var o []otlpmetricgrpc.Option
+		if s.Endpoint != "" {
+			o = append(o, otlpmetricgrpc.WithEndpointURL(s.Endpoint))
+		}
+		if s.Headers != nil {
+			o = append(o, otlpmetricgrpc.WithHeaders(s.Headers))
+		}
+		return otlpmetricgrpc.New(ctx, o...)
+	}
+	var o []otlpmetrichttp.Option
+	if s.Endpoint != "" {
+		o = append(o, otlpmetrichttp.WithEndpointURL(strings.TrimRight(s.Endpoint, "/")+"/v1/metrics"))
+	}
+	if s.Headers != nil {
+		o = append(o, otlpmetrichttp.WithHeaders(s.Headers))
+	}
+	return otlpmetrichttp.New(ctx, o...)
+}

@@ -1,0 +1,85 @@
+package export
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+)
+
+// maxValue is how long an attribute may be, in characters, where
+// OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT does not say: the queue holds spans by
+// number, and clients choose ids.
+const maxValue = 16 << 10
+
+func (t *Telemetry) startTraces(ctx context.Context, s *Settings, report *reporter) error {
+	if on, err := s.wanted("TRACES"); err != nil || !on {
+		return err
+	}
+	protocol, err := s.protocol("TRACES")
+	if err != nil {
+		return err
+	}
+	to, err := s.traceExporter(ctx, protocol)
+	if err != nil {
+		return fmt.Errorf("traces cannot be sent by %s: %w", s.where("TRACES", protocol), err)
+	}
+	res, err := s.resource(ctx)
+	if err != nil {
+		return err
+	}
+	limits := sdktrace.NewSpanLimits()
+	if limits.AttributeValueLengthLimit < 0 {
+		limits.AttributeValueLengthLimit = maxValue
+	}
+	out := newOutlet(to, report)
+	// The queue holds OTEL_BSP_MAX_QUEUE_SIZE spans, 2048 by default, and drops more.
+	options := []sdktrace.TracerProviderOption{
+		sdktrace.WithResource(res), sdktrace.WithRawSpanLimits(limits), sdktrace.WithBatcher(out), sdktrace.WithIDGenerator(identities{}),
+	}
+	if s.Sample != nil {
+		options = append(options, sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(*s.Sample))))
+	}
+	p := sdktrace.NewTracerProvider(options...)
+	t.TracerProvider, t.Traces = p, s.where("TRACES", protocol)
+	t.stop = append(t.stop, func(ctx context.Context) error {
+		defer context.AfterFunc(ctx, out.abandon)()
+		return p.Shutdown(ctx)
+	})
+	return nil
+}
+
+func (s *Settings) traceExporter(ctx context.Context, protocol string) (sdktrace.SpanExporter, error) {
+	if protocol == GRPC {
+		var o []otlptracegrpc.Option
+		if s.Endpoint != "" {
+			o = append(o, otlptracegrpc.WithEndpointURL(s.Endpoint))
+		}
+		if s.Headers != nil {
+			o = append(o, otlptracegrpc.WithHeaders(s.Headers))
+		}
+		return otlptracegrpc.New(ctx, o...)
+	}
+	var o []otlptracehttp.Option
+	if s.Endpoint != "" {
+		o = append(o, otlptracehttp.WithEndpointURL(strings.TrimRight(s.Endpoint, "/")+"/v1/traces"))
+	}
+	if s.Headers != nil {
+		o = append(o, otlptracehttp.WithHeaders(s.Headers))
+	}
+	return otlptracehttp.New(ctx, o...)
+}
+
+// plainURL is a URL as it may be shown.
+func plainURL(s string) string {
+	u, err := url.Parse(s)
+	if err != nil {
+		return "an address that is no URL"
+	}
+	u.User, u.RawQuery, u.Fragment = nil, "", ""
+	return u.String()
+}

@@ -1,0 +1,179 @@
+package metrics
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+)
+
+// scope names whoever measures, to those who collect from many.
+const scope = "github.com/parley-a2a/parley"
+
+// Meter makes instruments. Nil makes nil ones.
+type Meter struct{ m metric.Meter }
+
+// New returns a Meter over a provider; nil if that is nil.
+func New(p metric.MeterProvider) *Meter {
+	if p == nil {
+		return nil
+	}
+	return &Meter{p.Meter(scope)}
+}
+
+// maxLabels is how many labels a metric may have.
+const maxLabels = 4
+
+// values are those of a metric's labels, in their order.
+type values [maxLabels]string
+
+// series are the attribute sets of one metric, each made once. They are copied when
+// one is added, so that finding one takes no lock.
+type series struct {
+	id  ID
+	mu  sync.Mutex // held to add one
+	all atomic.Pointer[map[values]*labeled]
+}
+
+// labeled is one series, ready for each kind of instrument.
+type labeled struct {
+	set     metric.MeasurementOption
+	adds    []metric.AddOption
+	records []metric.RecordOption
+}
+
+func (s *series) of(given []string) *labeled {
+	var v values
+	copy(v[:], given)
+	if all := s.all.Load(); all != nil {
+		if one := (*all)[v]; one != nil {
+			return one
+		}
+	}
+	return s.add(v)
+}
+
+func (s *series) add(v values) *labeled {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	next := map[values]*labeled{}
+	if all := s.all.Load(); all != nil {
+		if one := (*all)[v]; one != nil {
+			return one
+		}
+		for k, one := range *all {
+			next[k] = one
+		}
+	}
+	var list []attribute.KeyValue
+	for i, l := range Table[s.id].Labels {
+		value := v[i]
+		if l.Values != nil && !slices.Contains(l.Values, value) {
+			value = Other
+		}
+		list = append(list, attribute.String(l.Name, value))
+	}
+	set := metric.WithAttributeSet(attribute.NewSet(list...))
+	one := &labeled{set, []metric.AddOption{set}, []metric.RecordOption{set}}
+	next[v] = one
+	s.all.Store(&next)
+	return one
+}
+
+// Count is a counter, or one that may also go down.
+type Count struct {
+	series
+	up interface {
+		Add(context.Context, int64, ...metric.AddOption)
+	}
+}
+
+// Counter makes the counter of a row.
+func (m *Meter) Counter(id ID) *Count {
+	if m == nil {
+		return nil
+	}
+	c, row := &Count{series: series{id: id}}, &Table[id]
+	// The names are good, as a test sees, and a provider that fails nevertheless
+	// returns an instrument that does nothing.
+	if row.Kind == UpDown {
+		c.up, _ = m.m.Int64UpDownCounter(row.Name, metric.WithUnit(row.Unit), metric.WithDescription(row.Help))
+	} else {
+		c.up, _ = m.m.Int64Counter(row.Name, metric.WithUnit(row.Unit), metric.WithDescription(row.Help))
+	}
+	return c
+}
+
+// Add counts n. labels are the values of the row's labels, in their order.
+func (c *Count) Add(ctx context.Context, n int64, labels ...string) {
+	if c != nil {
+		c.up.Add(ctx, n, c.of(labels).adds...)
+	}
+}
+
+// Spread is a histogram.
+type Spread struct {
+	series
+	h metric.Float64Histogram
+}
+
+// Histogram makes the histogram of a row.
+func (m *Meter) Histogram(id ID) *Spread {
+	if m == nil {
+		return nil
+	}
+	s, row := &Spread{series: series{id: id}}, &Table[id]
+	s.h, _ = m.m.Float64Histogram(row.Name, metric.WithUnit(row.Unit), metric.WithDescription(row.Help), metric.WithExplicitBucketBoundaries(row.Buckets...))
+	return s
+}
+
+// Record notes one value. labels are as for Count.Add.
+func (s *Spread) Record(ctx context.Context, value float64, labels ...string) {
+	if s != nil {
+		s.h.Record(ctx, value, s.of(labels).records...)
+	}
+}
+
+// Reading is what a function of Observe puts the values of gauges into.
+type Reading struct {
+	to     metric.Observer
+	gauges map[ID]*gauge
+}
+
+type gauge struct {
+	series
+	is metric.Float64ObservableGauge
+}
+
+// Set sets a gauge. labels are as for Count.Add.
+func (r Reading) Set(id ID, value float64, labels ...string) {
+	g := r.gauges[id]
+	r.to.ObserveFloat64(g.is, value, g.of(labels).set)
+}
+
+// Observe calls read for the values of some gauges each time somebody collects
+// metrics, until stop is called. read must not wait for anything.
+func (m *Meter) Observe(read func(context.Context, Reading), ids ...ID) (stop func()) {
+	if m == nil {
+		return func() {}
+	}
+	gauges := make(map[ID]*gauge, len(ids))
+	var all []metric.Observable
+	for _, id := range ids {
+		row := &Table[id]
+		g := &gauge{series: series{id: id}}
+		g.is, _ = m.m.Float64ObservableGauge(row.Name, metric.WithUnit(row.Unit), metric.WithDescription(row.Help))
+		gauges[id], all = g, append(all, g.is)
+	}
+	reg, err := m.m.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		read(ctx, Reading{o, gauges})
+		return nil
+	}, all...)
+	if err != nil {
+		return func() {}
+	}
+	return func() { _ = reg.Unregister() } // there is nothing to be done about an error
+}

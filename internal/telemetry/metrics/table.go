@@ -1,0 +1,278 @@
+package metrics
+
+import "strings"
+
+// Kind is what a metric's number does.
+type Kind uint8
+
+const (
+	Counter   Kind = iota // only grows while the process lives
+	Histogram             // how often a value lay within which bounds
+	Gauge                 // read from the server's state when somebody scrapes
+	UpDown                // a gauge that is counted up and down as things happen
+)
+
+func (k Kind) String() string {
+	return [...]string{"counter", "histogram", "gauge", "gauge"}[k]
+}
+
+// Metric is a row of the table.
+type Metric struct {
+	Name    string // as OpenTelemetry spells it; see Prometheus
+	Kind    Kind
+	Unit    string // of UCUM: s, By, {task}
+	Labels  []Label
+	Help    string
+	Buckets []float64 // of a histogram: the upper bounds
+}
+
+// Label is an attribute of a metric. No label has ids, contexts, callers or texts of
+// clients as values: their number would have no bound.
+type Label struct {
+	Name   string
+	Values []string // all there are; anything else is counted as Other
+	Bound  string   // what bounds the values, where Values is nil
+}
+
+// Other stands for a value that Label.Values does not have.
+const Other = "other"
+
+// ID is a metric: its place in Table.
+type ID uint8
+
+// The metrics of the protocol, of tasks, of the store, of webhooks and of the process.
+const (
+	OperationDuration ID = iota
+	FirstEvent
+	StreamsActive
+	StreamEvents
+	StreamResumes
+	AuthFailures
+	Limited
+	Ready
+	Tasks
+	TasksStarted
+	TasksEnded
+	TasksTakenOver
+	TaskDuration
+	RunsActive
+	RunAttempts
+	RunQueue
+	RunDuration
+	Steps
+	QueueLength
+	CapacityUsed
+	CapacityLimit
+	MemoryUsed
+	MemoryLimit
+	CommitDuration
+	CommitSync
+	CommitEntries
+	CommitTasks
+	StoreUp
+	StoreErrors
+	WebhookAttempts
+	WebhookPending
+	WebhookOldest
+	WebhookDead
+	TokenUsage
+	BuildInfo
+	metrics
+)
+
+// Labels that several metrics have.
+var (
+	method    = Label{Name: "method", Bound: "the 11 operations by their 1.0 names, and `unknown`"}
+	binding   = Label{Name: "binding", Values: []string{"JSONRPC", "HTTP+JSON", "GRPC"}}
+	version   = Label{Name: "version", Bound: "the versions of the protocol, and `unknown`"}
+	agentName = Label{Name: "agent", Bound: "the names in the configuration; empty for the default agent"}
+)
+
+// States are the values of the label state: those of tasks, in small letters.
+var States = []string{"submitted", "working", "input_required", "auth_required", "completed", "canceled", "failed", "rejected"}
+
+// seconds are the bounds of times, from a commit to a task of a day.
+var (
+	quick   = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}
+	patient = []float64{.01, .05, .1, .5, 1, 5, 10, 30, 60, 300, 900, 3600, 14400, 86400}
+	counts  = []float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}
+)
+
+// Table is all metrics, by ID.
+var Table = [metrics]Metric{
+	OperationDuration: {
+		Name: "a2a.server.operation.duration", Kind: Histogram, Unit: "s", Buckets: quick,
+		Labels: []Label{method, binding, version, {Name: "code", Bound: "`ok`, `left` if the client did not wait, or the name of an error"}},
+		Help:   "Time from the arrival of a call to the end of its answer; for a stream, to its last event.",
+	},
+	FirstEvent: {
+		Name: "a2a.server.time_to_first_event", Kind: Histogram, Unit: "s", Buckets: quick,
+		Labels: []Label{method, binding, version},
+		Help:   "Time from the arrival of a call to the first event of its stream.",
+	},
+	StreamsActive: {
+		Name: "parley.streams.active", Kind: UpDown, Unit: "{stream}", Labels: []Label{binding},
+		Help: "Streams that are open.",
+	},
+	StreamEvents: {
+		Name: "parley.stream.events", Kind: Counter, Unit: "{event}", Labels: []Label{binding},
+		Help: "Events handed to streams.",
+	},
+	StreamResumes: {
+		Name: "parley.stream.resumes", Kind: Counter, Unit: "{stream}", Labels: []Label{{Name: "result", Values: []string{"resumed", "refused"}}},
+		Help: "Streams that a client asked to continue behind an event that it had.",
+	},
+	AuthFailures: {
+		Name: "parley.auth.failures", Kind: Counter, Unit: "{call}",
+		Labels: []Label{{Name: "reason", Values: []string{"missing", "invalid", "forbidden", "blocked"}}},
+		Help:   "Calls refused for who made them: without credentials, with invalid ones, without the scope, or after too many failures.",
+	},
+	Limited: {
+		Name: "parley.limited", Kind: Counter, Unit: "{call}",
+		Labels: []Label{{Name: "limit", Values: []string{LimitRate.of, LimitStreams.of, LimitRunning.of, LimitRunningPerCaller.of, "size", Other}}},
+		Help:   "Calls refused because of a limit.",
+	},
+	Ready: {
+		Name: "parley.ready", Kind: Gauge,
+		Help: "1 while the server takes calls and its store takes writes, otherwise 0.",
+	},
+	Tasks: {
+		Name: "a2a.server.tasks", Kind: Gauge, Unit: "{task}", Labels: []Label{agentName, {Name: "state", Values: States}},
+		Help: "Tasks that this process has in memory because something is being done for them, or they wait for their client.",
+	},
+	TasksStarted: {
+		Name: "parley.tasks.started", Kind: Counter, Unit: "{task}", Labels: []Label{agentName},
+		Help: "Tasks that this process has created, counted once they are on disk.",
+	},
+	TasksEnded: {
+		Name: "parley.tasks.ended", Kind: Counter, Unit: "{task}", Labels: []Label{agentName, {Name: "state", Values: States[4:]}},
+		Help: "Tasks that this process has ended, counted once that is on disk.",
+	},
+	TasksTakenOver: {
+		Name: "parley.tasks.taken_over", Kind: Counter, Unit: "{task}", Labels: []Label{agentName},
+		Help: "Tasks of processes that are gone, taken over by this one.",
+	},
+	TaskDuration: {
+		Name: "parley.task.duration", Kind: Histogram, Unit: "s", Buckets: patient,
+		Labels: []Label{agentName, {Name: "state", Values: States[4:]}},
+		Help:   "Time from a task's creation to its end, by the state that it ended in.",
+	},
+	RunsActive: {
+		Name: "parley.runs.active", Kind: Gauge, Unit: "{run}", Labels: []Label{agentName},
+		Help: "Runs of an agent under way, without those that wait for their client.",
+	},
+	RunAttempts: {
+		Name: "parley.run.attempts", Kind: Counter, Unit: "{run}",
+		Labels: []Label{agentName, {Name: "reason", Values: []string{"message", "lost", "resumed"}}},
+		Help:   "Runs of an agent begun: for a message, again because a process was lost, or again after a restart in good order.",
+	},
+	RunQueue: {
+		Name: "parley.run.queue", Kind: Histogram, Unit: "s", Buckets: patient, Labels: []Label{agentName},
+		Help: "Time that a task stood still before a run: it waited for capacity, or for a process to take it over.",
+	},
+	RunDuration: {
+		Name: "parley.run.duration", Kind: Histogram, Unit: "s", Buckets: patient,
+		Labels: []Label{agentName, {Name: "result", Values: []string{"ok", "failed", "canceled", "left"}}},
+		Help:   "Time that a run of an agent took, with the time that it waited for its client.",
+	},
+	Steps: {
+		Name: "parley.steps", Kind: Counter, Unit: "{step}",
+		Labels: []Label{agentName, {Name: "result", Values: []string{"done", "replayed", "failed"}}},
+		Help:   "Steps of agents: performed, answered from the log, or failed.",
+	},
+	QueueLength: {
+		Name: "parley.queue.length", Kind: Gauge, Unit: "{task}",
+		Help: "Tasks of this process that wait for capacity. Those that wait in the store for any process are not counted.",
+	},
+	CapacityUsed: {
+		Name: "parley.capacity.used", Kind: Gauge, Unit: "{task}",
+		Help: "Slots of --capacity that tasks take.",
+	},
+	CapacityLimit: {
+		Name: "parley.capacity.limit", Kind: Gauge, Unit: "{task}",
+		Help: "Slots of --capacity there are; absent without a limit.",
+	},
+	MemoryUsed: {
+		Name: "parley.memory.used", Kind: Gauge, Unit: "By", Labels: []Label{pool},
+		Help: "Memory counted against a limit: bodies on their way, and large tasks at work.",
+	},
+	MemoryLimit: {
+		Name: "parley.memory.limit", Kind: Gauge, Unit: "By", Labels: []Label{pool},
+		Help: "Memory that there may be; absent without a limit.",
+	},
+	CommitDuration: {
+		Name: "parley.commit.duration", Kind: Histogram, Unit: "s", Buckets: quick,
+		Help: "Time that a transaction of the store took, with its wait for the disk.",
+	},
+	CommitSync: {
+		Name: "parley.commit.sync.duration", Kind: Histogram, Unit: "s", Buckets: quick,
+		Help: "Time that a transaction's COMMIT took: writing the log and waiting for the disk (fsync).",
+	},
+	CommitEntries: {
+		Name: "parley.commit.batch.entries", Kind: Histogram, Unit: "{entry}", Buckets: counts,
+		Help: "Log entries that a transaction wrote.",
+	},
+	CommitTasks: {
+		Name: "parley.commit.batch.appends", Kind: Histogram, Unit: "{append}", Buckets: counts,
+		Help: "Appends, of one task each, that shared a transaction.",
+	},
+	StoreUp: {
+		Name: "parley.store.up", Kind: Gauge,
+		Help: "1 while the store takes writes, 0 while the last ones failed.",
+	},
+	StoreErrors: {
+		Name: "parley.store.errors", Kind: Counter, Unit: "{error}",
+		Labels: []Label{{Name: "reason", Values: []string{"full", "read_only", "busy", "unreachable", Other}}},
+		Help:   "Writes that failed for a reason of the store.",
+	},
+	WebhookAttempts: {
+		Name: "parley.webhook.attempts", Kind: Counter, Unit: "{attempt}",
+		Labels: []Label{{Name: "result", Values: []string{"delivered", "failed", "given_up", "disabled"}}},
+		Help:   "Attempts to deliver an event to a webhook.",
+	},
+	WebhookPending: {
+		Name: "parley.webhook.pending", Kind: Gauge, Unit: "{webhook}",
+		Help: "Webhooks of this process that have events to deliver; of one host no more than 1,000 are counted.",
+	},
+	WebhookOldest: {
+		Name: "parley.webhook.oldest", Kind: Gauge, Unit: "s",
+		Help: "Age of the oldest event that is not delivered, as far as this process knows; 0 if there is none.",
+	},
+	WebhookDead: {
+		Name: "parley.webhook.dead_letters", Kind: Counter, Unit: "{event}",
+		Help: "Events given up after 24 hours, or because their receiver refused them.",
+	},
+	TokenUsage: {
+		Name: "gen_ai.client.token.usage", Kind: Histogram, Unit: "{token}",
+		Buckets: []float64{1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864},
+		Labels: []Label{
+			{Name: "gen_ai.operation.name", Values: []string{"chat"}}, {Name: "gen_ai.provider.name", Values: []string{"openai"}},
+			{Name: "gen_ai.request.model", Bound: "the models in the configuration"}, {Name: "gen_ai.token.type", Values: []string{"input", "output"}},
+		},
+		Help: "Tokens that calls of a model took and gave, where the endpoint tells.",
+	},
+	BuildInfo: {
+		Name: "parley.build.info", Kind: Gauge, Labels: []Label{{Name: "version", Bound: "one"}, {Name: "go_version", Bound: "one"}},
+		Help: "Always 1; the labels are the version of Parley and of Go.",
+	},
+}
+
+var pool = Label{Name: "pool", Values: []string{"bodies", "tasks"}}
+
+// Prometheus is the metric's name at /metrics.
+func (m *Metric) Prometheus() string {
+	name := strings.ReplaceAll(m.Name, ".", "_")
+	switch m.Unit {
+	case "s":
+		name += "_seconds"
+	case "By":
+		name += "_bytes"
+	}
+	if m.Kind == Counter {
+		name += "_total"
+	}
+	return name
+}
+
+// Prometheus is the label's name at /metrics.
+func (l *Label) Prometheus() string { return strings.ReplaceAll(l.Name, ".", "_") }

@@ -1,0 +1,90 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/parley-a2a/parley/a2a"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Start begins a child of the context's span, by the provider of that span. If the
+// context has no span, telemetry is off: the context is returned as it is, with a span
+// that does nothing. Build attributes that cost something only if span.IsRecording.
+func Start(ctx context.Context, name string, kind trace.SpanKind, attrs ...attribute.KeyValue) (context.Context, trace.Span) {
+	parent := trace.SpanFromContext(ctx)
+	if !parent.SpanContext().IsValid() {
+		return ctx, parent
+	}
+	return Tracer(parent.TracerProvider()).Start(ctx, name, trace.WithSpanKind(kind), trace.WithAttributes(attrs...))
+}
+
+// Tracer returns the tracer that all spans of Parley are written with.
+func Tracer(p trace.TracerProvider) trace.Tracer { return p.Tracer(Scope) }
+
+// End ends a span. If err is not nil the span's status is an error, of the type of
+// an *a2a.Error's code, and "_OTHER" for any other error. The text of an error that
+// is not an *a2a.Error is not written: nobody has said that it may leave the process.
+func End(span trace.Span, err error) {
+	if err != nil && span.IsRecording() {
+		Fail(span, err)
+	}
+	span.End()
+}
+
+// Fail sets the status of a span, as End does. Attributes that say more than the
+// error's code, such as an HTTP status as ErrorType, are set after it.
+func Fail(span trace.Span, err error) {
+	what, words := "_OTHER", ""
+	var known *a2a.Error
+	switch {
+	case errors.As(err, &known):
+		what, words = known.Code.String(), known.Message
+		span.SetAttributes(Code.String(what))
+	case errors.Is(err, context.Canceled):
+		what = "canceled"
+	case errors.Is(err, context.DeadlineExceeded):
+		what = "timeout"
+	}
+	span.SetAttributes(ErrorType.String(what))
+	span.SetStatus(codes.Error, words)
+}
+
+// contentKey marks a context in which messages may be written into spans.
+type contentKey struct{}
+
+// WithContent returns a context in which [Content] is true.
+func WithContent(ctx context.Context) context.Context {
+	return context.WithValue(ctx, contentKey{}, true)
+}
+
+// Content reports whether what people and models wrote may be in spans: the opt-in
+// of the conventions for GenAIInputMessages and GenAIOutputMessages. It is for runs
+// of agents; it is false unless the operator said otherwise.
+func Content(ctx context.Context) bool { return ctx.Value(contentKey{}) != nil }
+
+// maxText is how many bytes of a text that others chose, such as an id, are in an
+// attribute.
+const maxText = 256
+
+// Text is an attribute whose value others chose.
+func Text(key attribute.Key, value string) attribute.KeyValue { return key.String(cut(value)) }
+
+// Texts is Text for a list, of which the first 32 are taken.
+func Texts(key attribute.Key, values []string) attribute.KeyValue {
+	list := make([]string, min(len(values), 32))
+	for i := range list {
+		list[i] = cut(values[i])
+	}
+	return key.StringSlice(list)
+}
+
+func cut(s string) string {
+	if len(s) > maxText {
+		s = s[:maxText]
+	}
+	return strings.ToValidUTF8(s, "")
+}

@@ -1,0 +1,212 @@
+package console_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// A person opens the printed link, writes, and reads the answer.
+func TestFirstAnswer(t *testing.T) {
+	t.Parallel()
+	p := serve(t).open()
+	p.say("echo hello")
+	p.state("completed")
+	p.shows("hello")
+	if here := js[string](p, "location.search"); !strings.HasPrefix(here, "?context=") {
+		t.Errorf("the context is not in the address, which can be opened again: %q", here)
+	}
+	p.do(chromedp.Reload())
+	p.state("completed")
+	p.shows("hello")
+}
+
+// chunks are the numbers that the page shows of a stream.
+const chunks = `([...document.querySelectorAll("#talks section.said")].map((e) => e.innerText).join(" ").match(/\d+/g) ?? []).join(" ")`
+
+func counted(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "%d ", i+1)
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// Nobody's console does this: the server is killed in the middle of a stream, and the
+// page goes on by itself, with each chunk once.
+func TestKilledInTheMiddleOfAStream(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	p := s.open()
+	p.outage()
+	p.say("stream 60 50")
+	p.until(chunks + `.startsWith("1 2 3 4 5 6 7 8")`)
+	s.end(kill)
+	p.until(`!document.querySelector("[data-line]").hidden`)
+	s.start()
+	p.state("completed")
+	p.until(`document.querySelector("[data-line]").hidden`)
+	if got := js[string](p, chunks); got != counted(60) {
+		t.Errorf("the page shows %s", got)
+	}
+	p.do(chromedp.Reload())
+	p.state("completed")
+	if got := js[string](p, chunks); got != counted(60) {
+		t.Errorf("loaded again it shows %s", got)
+	}
+}
+
+// A question is answered where it is asked.
+func TestAskAndAnswer(t *testing.T) {
+	t.Parallel()
+	p := serve(t).open()
+	p.say("ask Which city?")
+	p.state("input required")
+	p.shows("Which city?")
+	p.shows("Your answer goes to task")
+	p.say("Paris")
+	p.state("completed")
+	p.shows("Paris")
+	if n := js[int](p, `document.querySelectorAll("#talks > section").length`); n != 1 {
+		t.Errorf("there are %d tasks", n)
+	}
+	if js[bool](p, `document.body.innerText.includes("Your answer goes to task")`) {
+		t.Error("the next message would still be an answer")
+	}
+}
+
+func TestFailureWithRetry(t *testing.T) {
+	t.Parallel()
+	p := serve(t).open()
+	p.say("fail out of paper")
+	p.state("failed")
+	p.shows("out of paper")
+	p.click("#talks .failed form button")
+	p.until(`document.querySelectorAll("#talks > section").length === 2`)
+	p.state("failed")
+	if n := js[int](p, `document.querySelectorAll("#talks .user").length`); n != 2 {
+		t.Errorf("it was said %d times", n)
+	}
+}
+
+func TestStopCancels(t *testing.T) {
+	t.Parallel()
+	p := serve(t).open()
+	p.say("sleep 600")
+	p.state("working")
+	p.until(`[...document.querySelectorAll("#talks form button")].some((b) => b.textContent === "Stop")`)
+	p.click("#talks form button")
+	p.state("canceled")
+}
+
+func TestClosingTheTabDoesNotCancel(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	p := s.open()
+	p.say("sleep 600")
+	p.state("working")
+	p.do(chromedp.Navigate("about:blank"))
+	if list := s.cli("task", "list", "--status", "working"); !strings.Contains(list, "1 of 1") {
+		t.Errorf("the task does not go on: %s", list)
+	}
+}
+
+func TestContextGoesOnAndANewOneBegins(t *testing.T) {
+	t.Parallel()
+	p := serve(t).open()
+	p.say("echo one")
+	p.state("completed")
+	context := js[string](p, `document.querySelector("input[name=context]").value`)
+	p.say("echo two")
+	p.until(`document.querySelectorAll("#talks > section").length === 2`)
+	p.state("completed")
+	if got := js[string](p, `document.querySelector("input[name=context]").value`); got != context {
+		t.Errorf("the context was %s and is %s", context, got)
+	}
+	p.click(`[data-key="n"]`)
+	p.until(`document.querySelectorAll("#talks > section").length === 0 && !location.search`)
+	p.say("echo three")
+	p.state("completed")
+	if got := js[string](p, `document.querySelector("input[name=context]").value`); got == context {
+		t.Error("the new context is the old one")
+	}
+}
+
+// Files come by choice, drop and paste, and go back as downloads.
+func TestFiles(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	p := s.open()
+	name := filepath.Join(t.TempDir(), "notes.bin")
+	if err := os.WriteFile(name, []byte("chosen"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.do(chromedp.SetUploadFiles("#composer input[type=file]", []string{name}, chromedp.ByQuery))
+	p.until(`document.querySelectorAll("#attached li").length === 1`)
+	for kind, at := range map[string]string{"drop": "document.body", "paste": `document.querySelector("textarea")`} {
+		js[bool](p, `(() => { const d = new DataTransfer(); d.items.add(new File(["`+kind+`"], "`+kind+`.txt", {type: "text/plain"}));
+			`+at+`.dispatchEvent(`+map[string]string{
+			"drop":  `new DragEvent("drop", {dataTransfer: d, bubbles: true, cancelable: true})`,
+			"paste": `new ClipboardEvent("paste", {clipboardData: d, bubbles: true, cancelable: true})`,
+		}[kind]+`); return true })()`)
+		p.shows(kind + ".txt")
+	}
+	p.say("echo with files")
+	p.state("completed")
+	p.until(`document.querySelectorAll("#talks .user a.file").length === 3`)
+	if n := js[int](p, `document.querySelectorAll("#attached li").length`); n != 0 {
+		t.Errorf("%d files are still attached", n)
+	}
+	got := js[string](p, `fetch([...document.querySelectorAll("#talks .user a.file")].find((a) => a.download === "notes.bin").href).then((r) => r.headers.get("content-disposition") + " " + r.headers.get("content-type"))`+`.then((s) => { document.title = s; return s }) && ""`)
+	_ = got
+	p.until(`document.title.includes("attachment") && document.title.includes("application/octet-stream")`)
+}
+
+func TestRefusedBeforeSending(t *testing.T) {
+	t.Parallel()
+	p := serve(t, "--max-body", "64KiB").open()
+	js[bool](p, `(() => { const d = new DataTransfer(); d.items.add(new File([new Uint8Array(100000)], "large.bin"));
+		document.body.dispatchEvent(new DragEvent("drop", {dataTransfer: d, bubbles: true, cancelable: true})); return true })()`)
+	p.shows("large.bin is too large")
+	if n := js[int](p, `document.querySelectorAll("#attached li").length`); n != 0 {
+		t.Errorf("%d files are attached", n)
+	}
+}
+
+func TestKindsOfParts(t *testing.T) {
+	t.Parallel()
+	p := serve(t).open()
+	p.say("file")
+	p.state("completed")
+	p.until(`document.querySelector("#talks a.file[rel~=noopener]")`)
+	p.say("data")
+	p.until(`document.querySelectorAll("#talks > section").length === 2`)
+	p.state("completed")
+	p.until(`document.querySelector("#talks .tree details")`)
+	p.say("echo # Title\n\n* one **two**")
+	p.until(`document.querySelectorAll("#talks > section").length === 3`)
+	p.state("completed")
+	p.until(`document.querySelector("#talks .rich h1")?.textContent === "Title"`)
+}
+
+// The same page is written twice in one go: while it is followed, and when it is
+// loaded.
+func TestAFollowedPageLooksLikeALoadedOne(t *testing.T) {
+	t.Parallel()
+	p := serve(t).open()
+	p.say("stream 10 20")
+	p.state("completed")
+	p.say("ask Which?")
+	p.state("input required")
+	const look = `[...document.querySelectorAll("#talks > section")].map((s) => s.innerText.replace(/\s+/g, " ")).join("|")`
+	before := js[string](p, look)
+	p.do(chromedp.Reload())
+	p.state("input required")
+	if after := js[string](p, look); after != before {
+		t.Errorf("followed: %s\nloaded:   %s", before, after)
+	}
+}

@@ -1,0 +1,165 @@
+package console_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+)
+
+// hostile is an agent whose answer wants to run and to mislead.
+const hostile = `#!/bin/sh
+cat <<'END'
+# <img src=x onerror=alert(1)> **bold**
+<script>document.title = "ran"</script><svg onload="document.title='ran'"></svg>
+[link](javascript:document.title='ran') [data](data:text/html,<script>1</script>) ![pixel](https://elsewhere.invalid/pixel.png)
+<javascript:document.title='ran'> <style>body{display:none}</style>
+END
+printf 'left\342\200\256right\342\201\246 nul\000 cr\rend\n'
+`
+
+func TestHostileOutput(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "agent.sh")
+	if err := os.WriteFile(name, []byte(hostile), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s := serve(t, "--", name)
+	p := s.open()
+	p.say("go")
+	p.state("completed")
+	check := func() {
+		t.Helper()
+		p.shows("nul")
+		if title := js[string](p, "document.title"); title == "ran" {
+			t.Error("it ran")
+		}
+		if n := js[int](p, `document.querySelectorAll("#talks script, #talks svg, #talks style, #talks img, #talks iframe, #talks a[href^='javascript'], #talks a[href^='data']").length`); n != 0 {
+			t.Errorf("there are %d elements that the agent made: %s", n, js[string](p, `document.querySelector("#talks").innerHTML`))
+		}
+		if js[bool](p, `/[\u202a-\u202e\u2066-\u2069\0]/.test(document.querySelector("#talks").textContent)`) {
+			t.Error("controls that turn the direction around are in the page")
+		}
+	}
+	check()
+	p.do(chromedp.Reload())
+	p.state("completed")
+	check()
+}
+
+var keyIn = regexp.MustCompile(`parley_\S+`)
+var keyID = regexp.MustCompile(`(?m)^(?:Key|ID):?\s+(\S+)`)
+
+// login opens a tab and logs in with a key.
+func (s *server) login(key string) *tab {
+	s.t.Helper()
+	p := s.tab()
+	p.allow("status of 401", "status of 403")
+	p.go_(s.at("/"))
+	p.until(`document.querySelector("input[name=key]")`)
+	p.do(chromedp.SendKeys("input[name=key]", key+"\r", chromedp.ByQuery))
+	return p
+}
+
+func TestLoginWithAKey(t *testing.T) {
+	t.Parallel()
+	s := serve(t, "--auth-keys")
+	wrong := s.login("parley_wrong")
+	wrong.shows("Log in")
+	wrong.until(`document.querySelector("[role=alert]")`)
+
+	mine := keyIn.FindString(s.cli("key", "create", "--name", "me"))
+	p := s.login(mine)
+	p.until(`document.querySelector("#composer") && document.readyState === "complete"`)
+	p.say("echo mine")
+	p.state("completed")
+	address := js[string](p, "location.href")
+
+	other := s.login(keyIn.FindString(s.cli("key", "create", "--name", "other")))
+	other.until(`document.querySelector("#composer") && document.readyState === "complete"`)
+	other.go_(address)
+	other.until(`document.querySelector("#composer") && document.readyState === "complete"`)
+	if js[bool](other, `document.body.innerText.includes("mine")`) {
+		t.Error("another caller sees the task")
+	}
+
+	p.click(".places form button")
+	p.shows("Log in to")
+	p.go_(address)
+	p.shows("Log in to")
+}
+
+// A key that is revoked ends its session, also of a page that is open and silent.
+func TestKeyRevokedWhileThePageIsOpen(t *testing.T) {
+	t.Parallel()
+	s := serve(t, "--auth-keys")
+	key := keyIn.FindString(s.cli("key", "create", "--name", "me"))
+	p := s.login(key)
+	p.until(`document.querySelector("#composer") && document.readyState === "complete"`)
+	p.say("stream 100000 50")
+	p.state("working")
+	s.cli("key", "revoke", key[len("parley_"):len("parley_")+10])
+	p.shows("Log in to")
+}
+
+func TestWithoutScripts(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	p := s.tab()
+	p.do(emulation.SetScriptExecutionDisabled(true))
+	p.go_(s.link)
+	p.do(chromedp.WaitVisible("#composer", chromedp.ByQuery),
+		chromedp.SendKeys("textarea[name=text]", "echo plain", chromedp.ByQuery), chromedp.Click("#send", chromedp.ByQuery),
+		chromedp.WaitVisible("#talks > section", chromedp.ByQuery))
+	p.shows("plain")
+}
+
+func TestNarrowAndDark(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	p := s.open()
+	p.narrow(320)
+	p.dark()
+	p.say("echo " + "a-word-that-does-not-end-and-does-not-break-" + "a-word-that-does-not-end-and-does-not-break")
+	p.state("completed")
+	p.picture("dark")
+	for _, path := range []string{"", "/inbox", "/tasks", "/agents", "/agents/-"} {
+		if path != "" {
+			p.go_(s.at(path))
+			p.until(`document.querySelector("main")`)
+		}
+		if wide := js[int](p, "document.documentElement.scrollWidth"); wide > 320 {
+			t.Errorf("%s is %d px wide", path, wide)
+		}
+	}
+	if ground := js[string](p, "getComputedStyle(document.body).backgroundColor"); ground == "rgb(251, 251, 250)" {
+		t.Error("it is not dark")
+	}
+}
+
+func TestKeyboardAlone(t *testing.T) {
+	t.Parallel()
+	p := serve(t).open()
+	p.until(`document.activeElement?.name === "text"`)
+	p.do(chromedp.KeyEvent("echo typed\r"))
+	p.state("completed")
+	p.shows("typed")
+	p.until(`document.activeElement?.name === "text"`)
+	p.do(chromedp.KeyEvent("\x1b"), chromedp.KeyEvent("gt"))
+	p.until(`location.pathname.endsWith("/tasks")`)
+	p.until(`document.querySelector("main a")`)
+	p.do(chromedp.KeyEvent("gc"))
+	p.until(`document.querySelector("#composer") && document.readyState === "complete"`)
+}
+
+func TestForeignFramesAreRefused(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	p := s.open()
+	p.allow("frame-ancestors", "X-Frame-Options", "frame", "csp", "Content Security Policy", "ERR_BLOCKED")
+	js[bool](p, `(() => { const f = document.createElement("iframe"); f.src = location.href; document.body.append(f); return true })()`)
+	p.until(`(() => { try { return !document.querySelector("iframe").contentDocument?.querySelector("#composer") } catch { return true } })()`)
+}
