@@ -100,7 +100,7 @@ func (e *Engine) start(ctx context.Context, d accepted, req *a2a.SendMessageRequ
 func (e *Engine) overBefore(ctx context.Context, rec *store.Record, seq int64) (over int64, _ error) {
 	current := rec.Turn <= seq // the message is in the current turn
 	begins := false            // the entry before began a turn
-	for en, err := range e.rest(ctx, rec, max(seq-2, 0)) {
+	for en, err := range e.rest(ctx, &rec.Row, max(seq-2, 0)) {
 		if err != nil {
 			return 0, err
 		}
@@ -125,13 +125,13 @@ func (e *Engine) overBefore(ctx context.Context, rec *store.Record, seq int64) (
 
 // rest yields the entries of a log behind after, with bodies for changes of the
 // status alone.
-func (e *Engine) rest(ctx context.Context, rec *store.Record, after int64) iter.Seq2[*a2a.Entry, error] {
+func (e *Engine) rest(ctx context.Context, row *store.Row, after int64) iter.Seq2[*a2a.Entry, error] {
 	const page = 512
 	return func(yield func(*a2a.Entry, error) bool) {
-		for after < rec.Last {
-			raw, err := e.store.Entries(ctx, rec.Key, after, page)
+		for after < row.Last {
+			raw, err := e.store.Entries(ctx, row.Key, after, page)
 			if err != nil {
-				yield(nil, failed(err, "read task "+rec.ID))
+				yield(nil, failed(err, "read task "+row.ID))
 				return
 			}
 			if len(raw) == 0 {
@@ -142,7 +142,7 @@ func (e *Engine) rest(ctx context.Context, rec *store.Record, after int64) iter.
 				en := &a2a.Entry{Seq: r.Seq, Kind: a2a.EntryKind(r.Kind)}
 				if en.Kind == a2a.EntryStatus {
 					if en, err = a2a.DecodeEntry(r.Seq, r.Time, en.Kind, r.Body); err != nil {
-						yield(nil, failed(err, "read task "+rec.ID))
+						yield(nil, failed(err, "read task "+row.ID))
 						return
 					}
 				}

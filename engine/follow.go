@@ -185,12 +185,13 @@ func (e *Engine) await(ctx context.Context, t *topic, after int64, end func(a2a.
 			return 0, errStopping()
 		}
 		if g.ended > after {
-			return g.ended, nil
+			return e.firstEnd(ctx, t, after, g.ended, nil)
 		}
+		var row *store.Row
 		var again <-chan time.Time
 		if !g.known {
-			row, err := e.rowOf(ctx, t)
-			if err != nil {
+			var err error
+			if row, err = e.rowOf(ctx, t); err != nil {
 				return 0, err
 			}
 			if t.look().known {
@@ -207,9 +208,9 @@ func (e *Engine) await(ctx context.Context, t *topic, after int64, end func(a2a.
 		}
 		if end(g.state) {
 			if g.state.Terminal() {
-				ended = g.last
+				return e.firstEnd(ctx, t, after, g.last, row)
 			}
-			return ended, nil
+			return 0, nil
 		}
 		if err := t.failure(); err != nil && !g.known {
 			return 0, err
@@ -221,6 +222,33 @@ func (e *Engine) await(ctx context.Context, t *topic, after int64, end func(a2a.
 			return 0, context.Cause(ctx)
 		}
 	}
+}
+
+// firstEnd returns where the task ended first behind after. It ended by ended, but
+// may have gone on, and ended again, before anybody looked. row is the task's, if
+// the caller has it.
+func (e *Engine) firstEnd(ctx context.Context, t *topic, after, ended int64, row *store.Row) (int64, error) {
+	if row == nil {
+		if end := t.endBehind(after, ended); end > 0 {
+			return end, nil
+		}
+		var err error
+		if row, err = e.rowOf(ctx, t); err != nil {
+			return 0, err
+		}
+	}
+	if row.Turn <= after {
+		return ended, nil
+	}
+	for en, err := range e.rest(ctx, row, after) {
+		if err != nil {
+			return 0, err
+		}
+		if en.Kind == a2a.EntryStatus && en.Status.Status.State.Terminal() {
+			return en.Seq, nil
+		}
+	}
+	return ended, nil
 }
 
 // rowOf returns the row of a task that nobody here owns. What others do to it

@@ -76,7 +76,7 @@ func (e *Engine) canceledBehind(ctx context.Context, key store.Key, last int64) 
 	if err != nil {
 		return false, e.unread(ctx, err, key)
 	}
-	for en, err := range e.rest(ctx, rec, last) {
+	for en, err := range e.rest(ctx, &rec.Row, last) {
 		switch {
 		case err != nil:
 			return false, err

@@ -107,7 +107,7 @@ func (e *Engine) awaitTurn(ctx context.Context, d accepted) (ended int64, _ erro
 	}
 	p := d.post
 	if g := d.topic.look(); g.ended > p.seq && g.ended > p.over.Load() && !e.stopping() {
-		return g.ended, nil // which most have by now
+		return e.firstEnd(ctx, d.topic, max(p.seq, p.over.Load()), g.ended, nil) // which most have by now
 	}
 	for after := p.seq; ; after = p.over.Load() {
 		ended, err := e.await(ctx, d.topic, after, stops)

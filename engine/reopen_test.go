@@ -207,3 +207,33 @@ func TestReopenedTurnAcrossRestarts(t *testing.T) {
 	w.stop()
 	checkState(t, st, map[string]a2a.TaskState{"mine": a2a.TaskStateCompleted})
 }
+
+// Callers that wait for an end get the first one behind their message, even if
+// the task has ended again before they look: from the entries at hand, and from
+// the log where those are gone.
+func TestFirstOfTwoEnds(t *testing.T) {
+	st := store.NewMemory()
+	t.Cleanup(func() { st.Close() })
+	w := newWorld(t, st, parrot)
+	one := w.mustSend(first01("mine", "one"))
+	w.mustSend(first01("mine", "two"))
+	wantFirst := func() {
+		t.Helper()
+		tp := w.join(store.Key{ID: "mine"})
+		defer w.leave(tp)
+		const message = 2 // behind the created entry
+		ended, err := w.await(t.Context(), tp, message, a2a.TaskState.Terminal)
+		if err != nil {
+			t.Fatal(err)
+		}
+		task, err := w.endedAt(t.Context(), tp, ended)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sameTask(t, task, one)
+	}
+	wantFirst()
+	w.stop()
+	w = newWorld(t, st, parrot)
+	wantFirst()
+}

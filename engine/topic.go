@@ -99,7 +99,7 @@ func (t *topic) publish(o *owner, entries []sized, behind *a2a.Task, at func(*a2
 			t.task.Apply(en.Entry)
 		}
 		t.last = en.Seq
-		if en.Kind == a2a.EntryStatus && en.Status.Status.State.Terminal() {
+		if en.ends() {
 			t.ended = en.Seq
 		}
 		t.tail = append(t.tail, en)
@@ -225,6 +225,34 @@ func (t *topic) lookLocked() glance {
 		g.state, g.generation, g.last, g.known = t.task.Status.State, t.task.Generation, t.last, true
 	}
 	return g
+}
+
+// endBehind returns where the task ended first behind after, given that it did
+// by ended, or 0 if only the log knows: versions of the protocol let a task go on
+// after its end, so there may have been more than one.
+func (t *topic) endBehind(after, ended int64) int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.task == nil {
+		return 0
+	}
+	if !t.task.Version.Reopens() {
+		return ended
+	}
+	if len(t.tail) == 0 || t.tail[0].Seq > after+1 {
+		return 0
+	}
+	for _, en := range t.tail {
+		if en.Seq > after && en.ends() {
+			return en.Seq
+		}
+	}
+	return ended
+}
+
+// ends reports whether the task ended with the entry.
+func (en sized) ends() bool {
+	return en.Kind == a2a.EntryStatus && en.Status.Status.State.Terminal()
 }
 
 // failure returns why nobody works at the task any more, or nil. Who waits for
