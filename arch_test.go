@@ -54,6 +54,7 @@ var may = map[string][]string{
 	"internal/egress":           {"internal/scarce"},
 	"internal/failure":          {},
 	"internal/flagvalue":        {"a2a"},
+	"internal/help":             {},
 	"internal/interrupt":        {},
 	"internal/json":             {},
 	"internal/json/methods":     {}, // a generator

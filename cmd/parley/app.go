@@ -17,6 +17,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aclient"
 	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/help"
 	"github.com/parley-a2a/parley/internal/plain"
 	"github.com/parley-a2a/parley/internal/terminal"
 )
@@ -30,6 +31,7 @@ type app struct {
 	around surroundings
 
 	flags flags
+	help  help.Page
 
 	// set by configure
 	settings *settings

@@ -50,7 +50,7 @@ Exit code 1 says that there is a problem; warnings alone are 0.`,
 	}
 	cmd.Flags().SortFlags = false
 	cmd.Flags().SetInterspersed(false)
-	inSections(cmd, serve.Sections())
+	a.inSections(cmd, serve.Sections())
 	line = serve.Record(cmd.Flags())
 	output = outputFlag(cmd.Flags())
 	return cmd

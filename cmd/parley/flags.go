@@ -11,6 +11,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/flagvalue"
+	"github.com/parley-a2a/parley/internal/help"
 	"github.com/parley-a2a/parley/internal/keyfile"
 	"github.com/parley-a2a/parley/internal/plain"
 	"github.com/parley-a2a/parley/internal/serve"
@@ -53,46 +54,72 @@ type flags struct {
 	context      string
 }
 
-// register declares the flags. What is not in notSettings can also be set by
-// a variable or a file; see settings.go.
-func (f *flags) register(fs *pflag.FlagSet) {
+// register declares the flags, and returns them in the sections that help shows.
+// What is not in notSettings can also be set by a variable or a file; see settings.go.
+func (f *flags) register(fs *pflag.FlagSet) []help.Section {
+	sections := []help.Section{
+		help.NewSection("Which agent", f.registerAgent),
+		help.NewSection("What is sent, and how long to wait", f.registerTurn),
+		help.NewSection("What is printed", f.registerOutput),
+		help.NewSection("Credentials; other users of this machine can see options: prefer A2ACLI_* variables or a file", f.registerCredentials),
+		help.NewSection("Connection and protocol", f.registerConnection),
+	}
 	fs.SortFlags = false
-	fs.StringVarP(&f.agentCard, "agent-card", "a", "", "the agent: a host, a base URL, the URL of a card, or a card's file (default: "+serve.DefaultListen+", where parley serve listens)")
-	f.output = "text"
-	fs.VarP(flagvalue.New("string", f.setOutput, func() string { return f.output }), "output", "o", "`format` of what is printed: text, json, yaml, table or template=TEXT, a Go template of the JSON")
-	fs.Var(flagvalue.New("filter", f.setJQ, func() string { return f.jqText }), "jq", "print what this jq `filter` makes of the JSON")
-	fs.BoolVar(&f.exitStatus, "exit-status", false, "exit as the task ended: 0 completed, 10 failed, 11 rejected, 12 canceled, 13 input required, 14 auth required, 15 still at work")
-	fs.BoolVar(&f.stream, "stream", false, "print events as they arrive; with -o json one JSON object a line")
-	fs.BoolVar(&f.async, "async", false, "do not wait: return the task's ids at once (also --return-immediately, --no-wait)")
-	fs.BoolVar(&f.wait, "wait", false, "wait until the task is finished or needs you: what send does; task get polls (also --watch)")
-	fs.StringVar(&f.taskID, "task-id", "", "continue this task")
-	fs.StringVar(&f.contextID, "context-id", "", "start the task in this context")
-	fs.StringVar(&f.bearer, "bearer", "", "bearer `token`; other users can see flags, prefer A2ACLI_BEARER or a file")
-	fs.StringVar(&f.apiKey, "api-key", "", "API `key`; other users can see flags, prefer A2ACLI_API_KEY or a file")
-	fs.Var(flagvalue.Of("user:password", &f.basic, parseUserPassword, userPassword.String), "basic", "`user:password` for HTTP basic authentication; other users can see flags, prefer A2ACLI_BASIC or a file")
-	fs.StringVar(&f.clientCert, "client-cert", "", "PEM `file` of a certificate, with its chain, that says who you are")
-	fs.StringVar(&f.clientKey, "client-key", "", "PEM `file` of its private key (default: the file of --client-cert)")
-	fs.StringVar(&f.caFile, "ca-file", "", "PEM `file` of certificates to trust besides the system's: a self-signed one, or an authority of your own")
-	fs.Var(flagvalue.New("name:value", f.addParam, func() string { return showParams(f.svcParams) }), "svc-param", "service parameter `name:value`, sent along as a header; may be repeated")
-	fs.StringArrayVar(&f.extensions, "extension", nil, "declare that you know this extension of the protocol, by its `URI`; may be repeated")
-	fs.Var(flagvalue.Of("object", &f.metadata, parseObject, func(o a2a.JSON) string { return string(o) }), "metadata", "metadata of the request, a JSON `object`")
-	fs.Var(flagvalue.Duration(&f.timeout), "timeout", "give up after this long, such as 90s or 5m; the task goes on (default: never)")
-	f.pollInterval = 2 * time.Second
-	fs.Var(flagvalue.Duration(&f.pollInterval), "poll-interval", "how often to look at a task while waiting without a stream")
-	fs.Var(flagvalue.List("binding", &f.transports, flagvalue.ParseBindings, flagvalue.Commas), "transport", "preferred `binding`: jsonrpc, rest (HTTP+JSON) or grpc; repeat it in order of preference (default: the card's order)")
-	fs.Var(flagvalue.Of("version", &f.version, parseVersion, func(v string) string { return v }), "a2a-version", "protocol `version` to speak: 0.1, 0.2, 0.3, 1.0 or 1.1, whatever the card says; or 1, the best of those that both sides know and never an older one (default: the best that both sides know)")
-	fs.Var(flagvalue.New("file", f.cardTrust.Add, f.cardTrust.String), "card-trust", "call agents only whose card is signed with a key in this `file`: a JSON Web Key Set, a JSON Web Key or PEM; may be repeated")
-	fs.BoolVar(&f.insecure, "insecure", false, "do not verify TLS certificates; for development only")
-	fs.BoolVar(&f.debug, "debug", false, "log what is sent and received, without credentials, and how versions are chosen, to standard error")
-	fs.BoolVar(&f.verbose, "verbose", false, "print every part, id and piece of metadata")
-	fs.Var(flagvalue.Of("n", &f.history, parseHistory, showHistory), "history", "how many messages of a task's history to fetch and print (task get, task list)")
-	fs.StringVar(&f.config, "config", "", "configuration `file` to use in place of the nearest .env")
-	fs.StringVar(&f.context, "context", "", "`name` of an agent that parley context add knows; stronger than variables and files (default: the one of parley context use)")
+	for _, s := range sections {
+		fs.AddFlagSet(s.Flags)
+	}
 	fs.VisitAll(func(f *pflag.Flag) {
 		if !notSettings[f.Name] {
 			f.Annotations = map[string][]string{settingMark: {envName(f.Name)}}
 		}
 	})
+	return sections
+}
+
+func (f *flags) registerAgent(fs *pflag.FlagSet) {
+	fs.StringVarP(&f.agentCard, "agent-card", "a", "", "the `agent`: a host, a base URL, the URL of a card, a card's file, or a name from a catalog (default: "+serve.DefaultListen+", where parley serve listens)")
+	fs.StringVar(&f.context, "context", "", "`name` of an agent added with parley context add; overrides variables and files (default: the one chosen with parley context use)")
+	fs.StringVar(&f.config, "config", "", "configuration `file` to use in place of the nearest .env")
+}
+
+func (f *flags) registerTurn(fs *pflag.FlagSet) {
+	fs.StringVar(&f.taskID, "task-id", "", "`id` of the task to continue")
+	fs.StringVar(&f.contextID, "context-id", "", "`id` of the context to start the task in")
+	fs.Var(flagvalue.Of("object", &f.metadata, parseObject, func(o a2a.JSON) string { return string(o) }), "metadata", "metadata of the request, a JSON `object`")
+	fs.BoolVar(&f.wait, "wait", false, "wait until the task has finished or needs you: the default of send; task get polls (also --watch)")
+	fs.BoolVar(&f.async, "async", false, "do not wait: return the task's ids at once (also --return-immediately, --no-wait)")
+	fs.Var(flagvalue.Duration(&f.timeout), "timeout", "give up after this long, such as 90s or 5m; the task continues (default: never)")
+	f.pollInterval = 2 * time.Second
+	fs.Var(flagvalue.Duration(&f.pollInterval), "poll-interval", "how often to ask for the task while waiting without a stream")
+}
+
+func (f *flags) registerOutput(fs *pflag.FlagSet) {
+	f.output = "text"
+	fs.VarP(flagvalue.New("format", f.setOutput, func() string { return f.output }), "output", "o", "`format`: text, json, yaml, table or template=TEXT, a Go template applied to the JSON")
+	fs.Var(flagvalue.New("filter", f.setJQ, func() string { return f.jqText }), "jq", "print what this jq `filter` makes of the JSON")
+	fs.BoolVar(&f.stream, "stream", false, "print events as they arrive; with -o json one JSON object a line")
+	fs.BoolVar(&f.verbose, "verbose", false, "print every part, id and piece of metadata")
+	fs.Var(flagvalue.Of("n", &f.history, parseHistory, showHistory), "history", "fetch and print the last `n` messages of a task's history (task get, task list)")
+	fs.BoolVar(&f.exitStatus, "exit-status", false, "exit as the task ended: 0 completed, 10 failed, 11 rejected, 12 canceled, 13 input required, 14 auth required, 15 still working")
+	fs.BoolVar(&f.debug, "debug", false, "log requests and answers, without credentials, and how a version was chosen, to standard error")
+}
+
+func (f *flags) registerCredentials(fs *pflag.FlagSet) {
+	fs.StringVar(&f.bearer, "bearer", "", "bearer `token`")
+	fs.StringVar(&f.apiKey, "api-key", "", "API `key`")
+	fs.Var(flagvalue.Of("user:password", &f.basic, parseUserPassword, userPassword.String), "basic", "`user:password` for HTTP basic authentication")
+	fs.StringVar(&f.clientCert, "client-cert", "", "PEM `file` of a client certificate with its chain")
+	fs.StringVar(&f.clientKey, "client-key", "", "PEM `file` of its private key (default: the file of --client-cert)")
+}
+
+func (f *flags) registerConnection(fs *pflag.FlagSet) {
+	fs.Var(flagvalue.List("binding", &f.transports, flagvalue.ParseBindings, flagvalue.Commas), "transport", "preferred `binding`: jsonrpc, rest (HTTP+JSON) or grpc; repeat it in order of preference (default: the card's order)")
+	fs.Var(flagvalue.Of("version", &f.version, parseVersion, func(v string) string { return v }), "a2a-version", "protocol `version` to speak, whatever the card says: 0.1, 0.2, 0.3, 1.0 or 1.1; or 1 for the best 1.x that both sides know (default: the best that both sides know)")
+	fs.StringArrayVar(&f.extensions, "extension", nil, "declare support for the protocol extension with this `URI`; may be repeated")
+	fs.Var(flagvalue.New("name:value", f.addParam, func() string { return showParams(f.svcParams) }), "svc-param", "service parameter `name:value`, sent as a header; may be repeated")
+	fs.StringVar(&f.caFile, "ca-file", "", "PEM `file` of certificates to trust besides the system's: a self-signed one, or your own authority's")
+	fs.Var(flagvalue.New("file", f.cardTrust.Add, f.cardTrust.String), "card-trust", "call only agents whose card is signed with a key in this `file`: a JSON Web Key Set, a JSON Web Key or PEM; may be repeated")
+	fs.BoolVar(&f.insecure, "insecure", false, "do not verify TLS certificates; for development only")
 }
 
 // setOutput takes the value of --output.

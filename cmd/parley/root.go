@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/help"
 )
 
 // newRoot returns the command tree of one invocation.
@@ -20,13 +21,7 @@ func newRoot(a *app) *cobra.Command {
 		Long: `Run and call agents over the Agent2Agent (A2A) protocol.
 
 parley serve runs an agent and keeps its tasks on disk; the other commands talk
-to any A2A agent. Options can also be set by A2ACLI_* environment variables or
-in a .env file (a flag wins over the environment, the environment over files);
-parley config show says what is in force and why.
-
-Exit codes: 0 the command did its job, whatever the agent decided; 1 failed;
-2 wrong usage; 3 agent or card not reachable; 4 credentials missing or refused;
-5 timed out.`,
+to any A2A agent, by default to the one that parley serve runs on this machine.`,
 		Example: `  parley serve
   parley send "echo hello"
   parley send -a https://agents.example.org --stream "stream 20 200"`,
@@ -40,34 +35,96 @@ Exit codes: 0 the command did its job, whatever the agent decided; 1 failed;
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
-	a.flags.register(root.PersistentFlags())
-	help := root.HelpFunc()
+	a.help.Width = a.screen.Width
+	a.help.Shared = a.flags.register(root.PersistentFlags())
+	a.help.More = []string{"parley help options lists the options that commands share, and parley help exit-codes the exit codes."}
+	a.help.Install(root)
+	show := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
 		a.showEffective(cmd)
-		help(cmd, args)
+		show(cmd, args)
 	})
-	group(root, newSend(a), newChat(a), newServe(a), newDoctor(a), newInit(a), newVersion(a),
-		group(&cobra.Command{Use: "card", Short: "Agent cards"}, newCardGet(a), newCardSign(a), newCardVerify(a), newCardKeygen(a)),
-		group(&cobra.Command{Use: "task", Short: "Tasks of an agent"},
-			newTaskGet(a), newTaskList(a), newTaskCancel(a), newTaskSubscribe(a), newTaskDownload(a), newTaskPush(a)),
-		group(&cobra.Command{Use: "push", Short: "Webhooks"}, newPushListen(a)),
-		newMCP(a),
-		newContext(a),
-		newAuth(a),
-		newCatalog(a),
-		newKey(a),
-		group(&cobra.Command{Use: "admin", Short: "The tasks that parley serve keeps: look at, delete, back up, move"},
-			newAdminStatus(a), newAdminTasks(a), newAdminGC(a), newAdminErase(a), newAdminBackup(a), newAdminExport(a), newAdminImport(a), newAdminPush(a)),
-		group(&cobra.Command{Use: "config", Short: "Configuration"}, newConfigShow(a), newConfigValidate(a), newConfigSchema(a)),
-	)
+	group(root)
+	a.help.Groups = []help.Group{
+		{Title: "Run an agent", Commands: []*cobra.Command{
+			newServe(a), newInit(a), newDoctor(a),
+			group(&cobra.Command{Use: "config", Short: "Check a parley.yaml; show the settings in force"}, newConfigShow(a), newConfigValidate(a), newConfigSchema(a)),
+			newKey(a),
+			group(&cobra.Command{Use: "admin", Short: "Inspect, delete, back up and move the tasks of parley serve"},
+				newAdminStatus(a), newAdminTasks(a), newAdminGC(a), newAdminErase(a), newAdminBackup(a), newAdminExport(a), newAdminImport(a), newAdminPush(a)),
+		}},
+		{Title: "Call an agent", Commands: []*cobra.Command{
+			newSend(a), newChat(a),
+			group(&cobra.Command{Use: "task", Short: "Show, list, follow, cancel and download tasks"},
+				newTaskGet(a), newTaskList(a), newTaskCancel(a), newTaskSubscribe(a), newTaskDownload(a), newTaskPush(a)),
+			group(&cobra.Command{Use: "card", Short: "Fetch, sign and verify agent cards"}, newCardGet(a), newCardSign(a), newCardVerify(a), newCardKeygen(a)),
+			newContext(a), newCatalog(a), newAuth(a),
+			group(&cobra.Command{Use: "push", Short: "Receive webhooks on this machine"}, newPushListen(a)),
+			newMCP(a),
+		}},
+	}
+	for _, g := range a.help.Groups {
+		root.AddCommand(g.Commands...)
+	}
+	root.AddCommand(newVersion(a), optionsTopic(), exitCodesTopic())
 	a.complete(root)
 	root.InitDefaultCompletionCmd()
+	root.InitDefaultHelpCmd()
 	for _, cmd := range root.Commands() {
-		if cmd.Name() == "completion" {
+		switch cmd.Name() {
+		case "completion":
 			group(cmd)
+			cmd.Short = "Print a completion script for your shell"
+		case "help":
+			cmd.Short, cmd.Long = "Explain a command or a topic", ""
 		}
 	}
 	return root
+}
+
+// optionsTopic is parley help options.
+func optionsTopic() *cobra.Command {
+	return &cobra.Command{
+		Use:   "options",
+		Short: "The options that all commands share which call an agent",
+		Long: `Commands that call an agent share these options.
+
+Each can also be set by a variable, A2ACLI_ and the option's name in capitals
+(A2ACLI_AGENT_CARD for --agent-card), or by a line of that name in a file: the
+nearest .env from the working directory upwards, or ~/.config/a2a-cli/.env. An
+option overrides variables, and variables override files. Only --stream has no
+variable. parley config show lists the values in force and where each comes from.`,
+		Annotations: map[string]string{readsSettings: "yes"},
+	}
+}
+
+// exitCodesTopic is parley help exit-codes.
+func exitCodesTopic() *cobra.Command {
+	return &cobra.Command{
+		Use:   "exit-codes",
+		Short: "What the exit codes mean",
+		Long: `A command exits with one of these codes:
+
+  0    it did its job, whatever the agent decided
+  1    it failed
+  2    wrong usage
+  3    the agent or its card cannot be reached
+  4    credentials are missing or were refused
+  5    --timeout expired; a task that was started continues
+  130  interrupted; a task that was started continues
+
+With --exit-status, a command that did its job exits as its task ended:
+
+  0    completed, or answered without a task
+  10   failed
+  11   rejected
+  12   canceled
+  13   input required
+  14   auth required
+  15   still working (--async)
+
+With -o json a failure is also on standard output, with its code and a hint.`,
+	}
 }
 
 // group makes parent a command that only holds others: alone it shows its
@@ -139,6 +196,12 @@ func usageOf(cmd *cobra.Command, err error) error {
 	var value *pflag.InvalidValueError
 	if errors.As(err, &value) && secrets[value.GetFlag().Name] { // its text has the value in it
 		err = fmt.Errorf("invalid argument for --%s: %w", value.GetFlag().Name, value.Unwrap())
+	}
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) {
+		if like := help.Like(unknown.GetSpecifiedName(), cmd); like != "" {
+			return failure.Usagef("%v", err).WithHint("did you mean --%s? %s --help lists the options", like, cmd.CommandPath())
+		}
 	}
 	return failure.Usagef("%v", err).WithHint("%s --help shows how it is used", cmd.CommandPath())
 }

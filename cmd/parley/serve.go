@@ -56,7 +56,7 @@ everybody may (--allow-anonymous).`,
 	}
 	cmd.Flags().SortFlags = false
 	cmd.Flags().SetInterspersed(false) // so that "serve sh -c x" is told about --, not about -c
-	inSections(cmd, serve.Sections())
+	a.inSections(cmd, serve.Sections())
 	line = serve.Record(cmd.Flags())
 	return cmd
 }

@@ -39,7 +39,7 @@ func ParseDuration(s string) (time.Duration, error) {
 }
 
 // Span returns a value that is any duration; what *to has is the default.
-func Span(to *time.Duration) *Value { return Of("duration", to, ParseDuration, time.Duration.String) }
+func Span(to *time.Duration) *Value { return Of("duration", to, ParseDuration, FormatDuration) }
 
 // Duration returns a value that is a positive duration; a plain number means
 // seconds.
@@ -61,5 +61,22 @@ func showDuration(d time.Duration) string {
 	if d == 0 {
 		return ""
 	}
-	return d.String()
+	return FormatDuration(d)
+}
+
+// FormatDuration returns a duration as ParseDuration reads it, in days where it has
+// whole ones, and without parts that are zero.
+func FormatDuration(d time.Duration) string {
+	const day = 24 * time.Hour
+	if d >= day && d%day == 0 {
+		return strconv.FormatInt(int64(d/day), 10) + "d"
+	}
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
 }

@@ -25,6 +25,17 @@ func TestDurations(t *testing.T) {
 	}
 }
 
+func TestDurationsAreShownShort(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0s", 30 * time.Second: "30s", time.Minute: "1m", 90 * time.Second: "1m30s", 10 * time.Hour: "10h", 90 * time.Minute: "1h30m",
+		time.Hour + 5*time.Second: "1h0m5s", 24 * time.Hour: "1d", 720 * time.Hour: "30d", 36 * time.Hour: "36h", -time.Minute: "-1m",
+	} {
+		if got := FormatDuration(d); got != want {
+			t.Errorf("%v is shown as %s, want %s", d, got, want)
+		}
+	}
+}
+
 func FuzzParseDuration(f *testing.F) {
 	for _, s := range []string{"30d", "1d12h", "5m", "-1d", "9223372036854775807ns"} {
 		f.Add(s)
@@ -34,8 +45,10 @@ func FuzzParseDuration(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if again, err := ParseDuration(d.String()); err != nil || again != d {
-			t.Errorf("%q is %v, which is %v, %v", s, d, again, err)
+		for _, text := range []string{d.String(), FormatDuration(d)} {
+			if again, err := ParseDuration(text); err != nil || again != d {
+				t.Errorf("%q is %v, which is %s, %v, %v", s, d, text, again, err)
+			}
 		}
 	})
 }

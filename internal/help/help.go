@@ -1,0 +1,220 @@
+// Package help lays out what --help prints: commands in groups, a command's own
+// options first, the shared ones below it in sections, and every line broken at the
+// width of the reader's terminal.
+//
+// A Page belongs to one tree of commands and to one goroutine.
+package help
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Section is a part of the options under a title of its own: there are too many for
+// one list.
+type Section struct {
+	Title string
+	Flags *pflag.FlagSet
+}
+
+// NewSection returns a section of the flags that register declares, in that order.
+func NewSection(title string, register func(*pflag.FlagSet)) Section {
+	s := Section{title, pflag.NewFlagSet(title, pflag.ContinueOnError)}
+	s.Flags.SortFlags = false
+	register(s.Flags)
+	return s
+}
+
+// Group is a part of the root's commands.
+type Group struct {
+	Title    string
+	Commands []*cobra.Command
+}
+
+// Page is the help of a tree of commands.
+type Page struct {
+	// Width returns how many characters a line has room for. Nil means 80.
+	Width func() int
+	// Groups are the commands of the root as its help lists them. Commands in none of
+	// them come last.
+	Groups []Group
+	// Shared are the persistent options of the root. Commands show those that are not
+	// hidden; the root and groups of commands show none.
+	Shared []Section
+	// More are the last lines of the root's help.
+	More []string
+
+	own map[*cobra.Command][]Section
+}
+
+// Install makes root, and all commands below it, show their help in this form.
+func (p *Page) Install(root *cobra.Command) {
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		about := cmd.Long
+		if about == "" {
+			about = cmd.Short
+		}
+		text := strings.TrimSpace(strings.Join([]string{Fill(about, p.width()), strings.TrimPrefix(p.usage(cmd), "\n")}, "\n\n"))
+		_, _ = io.WriteString(cmd.OutOrStdout(), text+"\n") // nobody wants help to fail
+	})
+	root.SetUsageFunc(func(cmd *cobra.Command) error {
+		_, err := io.WriteString(cmd.OutOrStdout(), p.usage(cmd))
+		return err
+	})
+}
+
+// Sections has the options of a command shown in these sections. Options that are in
+// none come last.
+func (p *Page) Sections(cmd *cobra.Command, sections []Section) {
+	if p.own == nil {
+		p.own = map[*cobra.Command][]Section{}
+	}
+	p.own[cmd] = sections
+}
+
+func (p *Page) width() int {
+	if p.Width == nil {
+		return 80
+	}
+	return min(max(p.Width(), 40), 100) // longer lines are hard to read
+}
+
+func (p *Page) usage(cmd *cobra.Command) string {
+	var out strings.Builder
+	switch {
+	case cmd.HasAvailableSubCommands():
+		fmt.Fprintf(&out, "Usage:\n  %s <command> [options]\n", cmd.CommandPath())
+		p.examples(&out, cmd)
+		p.commands(&out, cmd)
+		fmt.Fprintf(&out, "\n%s\n", Fill(cmd.CommandPath()+" <command> --help shows a command's options and examples.", p.width()))
+		if !cmd.HasParent() {
+			for _, line := range p.More {
+				fmt.Fprintln(&out, Fill(line, p.width()))
+			}
+		}
+	case cmd.Runnable():
+		options := p.options(append(p.ownOf(cmd), p.sharedBy(cmd)...))
+		line := strings.TrimSuffix(cmd.UseLine(), " [flags]")
+		if options != "" && !strings.Contains(line, "options") {
+			line += " [options]"
+		}
+		fmt.Fprintf(&out, "Usage:\n  %s\n", line)
+		p.examples(&out, cmd)
+		out.WriteString(options)
+	default: // a topic
+		out.WriteString(p.options(p.sharedBy(cmd)))
+	}
+	return out.String()
+}
+
+func (p *Page) examples(out *strings.Builder, cmd *cobra.Command) {
+	if cmd.HasExample() {
+		fmt.Fprintf(out, "\nExamples:\n%s\n", cmd.Example)
+	}
+}
+
+// commands lists the commands below cmd by their groups.
+func (p *Page) commands(out *strings.Builder, cmd *cobra.Command) {
+	rest := Group{Title: "Commands"}
+	var groups []Group
+	if !cmd.HasParent() && len(p.Groups) > 0 {
+		groups, rest.Title = p.Groups, "Other"
+	}
+	width := 0
+	for _, sub := range cmd.Commands() {
+		width = max(width, len(sub.Name()))
+		grouped := slices.ContainsFunc(groups, func(g Group) bool { return slices.Contains(g.Commands, sub) })
+		if !grouped && (sub.IsAvailableCommand() || sub.Name() == "help") {
+			rest.Commands = append(rest.Commands, sub)
+		}
+	}
+	for _, g := range append(groups[:len(groups):len(groups)], rest) {
+		fmt.Fprintf(out, "\n%s:\n", g.Title)
+		for _, sub := range g.Commands {
+			text := Fill(sub.Short, p.width()-width-4)
+			fmt.Fprintf(out, "  %-*s  %s\n", width, sub.Name(), strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", width+4)))
+		}
+	}
+}
+
+// ownOf returns the options of a command that are not shared.
+func (p *Page) ownOf(cmd *cobra.Command) []Section {
+	sections := p.own[cmd]
+	title := "Options"
+	if len(sections) > 0 {
+		title = "Other"
+	}
+	rest := NewSection(title, func(fs *pflag.FlagSet) {
+		cmd.Flags().SortFlags = false // as they were declared
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			elsewhere := slices.ContainsFunc(sections, func(s Section) bool { return s.Flags.Lookup(f.Name) != nil })
+			if !elsewhere && f.Name != "help" { // whoever reads it knows
+				fs.AddFlag(f)
+			}
+		})
+	})
+	return append(sections[:len(sections):len(sections)], rest)
+}
+
+// sharedBy returns the shared options that cmd has, and has no other of that name.
+func (p *Page) sharedBy(cmd *cobra.Command) (sections []Section) {
+	inherited := cmd.InheritedFlags()
+	for _, s := range p.Shared {
+		sections = append(sections, NewSection(s.Title, func(fs *pflag.FlagSet) {
+			s.Flags.VisitAll(func(f *pflag.Flag) {
+				if inherited.Lookup(f.Name) != nil {
+					fs.AddFlag(f)
+				}
+			})
+		}))
+	}
+	return sections
+}
+
+func (p *Page) options(sections []Section) string {
+	var out strings.Builder
+	for _, s := range sections {
+		if s.Flags.HasAvailableFlags() {
+			fmt.Fprintf(&out, "\n%s:\n%s", Fill(s.Title, p.width()-1), s.Flags.FlagUsagesWrapped(p.width()))
+		}
+	}
+	return out.String()
+}
+
+// Fill breaks paragraphs at a width. Lines that begin with a space stay as they are.
+func Fill(text string, width int) string {
+	var out, paragraph []string
+	end := func() {
+		if len(paragraph) > 0 {
+			out = append(out, wrap(strings.Join(paragraph, " "), width)...)
+			paragraph = nil
+		}
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		if line == "" || line[0] == ' ' {
+			end()
+			out = append(out, line)
+			continue
+		}
+		paragraph = append(paragraph, line)
+	}
+	end()
+	return strings.Join(out, "\n")
+}
+
+func wrap(text string, width int) (lines []string) {
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
+			lines, line = append(lines, line), ""
+		}
+		line = strings.TrimPrefix(line+" "+word, " ")
+	}
+	return append(lines, line)
+}
