@@ -1,6 +1,8 @@
 package console
 
 import (
+	"encoding/base64"
+	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -14,23 +16,36 @@ type agentRow struct {
 	Agent
 	Key  string
 	Host *admin.Agent // nil for those who do not operate the server
+
+	Running, Waiting int // tasks at work, and those that wait for their client
 }
 
 type agentData struct {
-	Agent *Agent
-	Key   string
-	Admin *admin.Agent // nil for those who do not operate the server
-	Raw   string
-	Login []string // ways to authenticate, in words; each suffices
-	Curl  string
-	CLI   string
-	Binds []binding
+	Agent    *Agent
+	Card     *a2a.AgentCard // as it is published
+	Key      string
+	Chat     string       // the address of the chat with it, up to a parameter
+	Admin    *admin.Agent // nil for those who do not operate the server
+	Raw      string
+	Login    []string // ways to authenticate, in words; each suffices
+	Curl     string
+	CLI      string
+	Versions []string
+	Binds    []binding
+	Signed   []string // the keys that signed it
+	Can      []ability
 }
 
-// binding is an interface of the card: which versions of the protocol it speaks.
+// binding is a row of the matrix of a card's interfaces.
 type binding struct {
 	Name, URL string
-	Versions  []string
+	Speaks    []bool // by agentData.Versions
+}
+
+// ability is something that an agent offers or does not.
+type ability struct {
+	Name string
+	Has  bool
 }
 
 func (c *Console) agentRows() (rows []agentRow) {
@@ -49,15 +64,29 @@ func (c *Console) agents(w http.ResponseWriter, r *request) {
 			return
 		}
 		for i := range rows {
-			rows[i].Host = named(list, rows[i].Name)
+			if rows[i].Host = named(list, rows[i].Name); rows[i].Host != nil {
+				rows[i].Running, rows[i].Waiting = tasksOf(rows[i].Host)
+			}
 		}
 	}
 	c.show(w, r, "agents", page{Title: "Agents", Place: "agents", Data: struct{ Rows []agentRow }{rows}})
 }
 
+// tasksOf counts the open tasks of an agent.
+func tasksOf(a *admin.Agent) (running, waiting int) {
+	for state, n := range a.Tasks {
+		if s, _ := stateOf(state); s.Interrupted() {
+			waiting += n
+		} else {
+			running += n
+		}
+	}
+	return running, waiting
+}
+
 func named(list []admin.Agent, name string) *admin.Agent {
 	for i := range list {
-		if list[i].Name == name {
+		if list[i].Name == name || name == "" && list[i].Default {
 			return &list[i]
 		}
 	}
@@ -70,18 +99,17 @@ func (c *Console) agent(w http.ResponseWriter, r *request) {
 		c.fail(w, r.Request, http.StatusNotFound, "There is no such agent", "Choose one of the list of agents.")
 		return
 	}
-	d := agentData{Agent: a, Key: a.key(), Raw: indent(a.Card.AppendJSON(nil)), Login: loginWays(a.Card)}
-	to := agentURL(r, a)
+	d := agentData{Agent: a, Key: a.key(), Card: a.Card, Chat: base(r.Request) + "/chat/" + a.key() + "?"}
+	if c.opts.Published != nil {
+		card := new(a2a.AgentCard)
+		if doc := c.opts.Published(r.Request, a.Name); doc != nil && json.Unmarshal(doc, card) == nil {
+			d.Card = card
+		}
+	}
+	d.read()
+	to := c.agentURL(r, a)
 	d.Curl = "curl " + quote(strings.TrimSuffix(to, "/")+"/.well-known/agent-card.json")
 	d.CLI = "parley send -a " + quote(to) + " 'hello'"
-	for _, i := range a.Card.SupportedInterfaces {
-		at := slices.IndexFunc(d.Binds, func(b binding) bool { return b.Name == i.ProtocolBinding && b.URL == i.URL })
-		if at < 0 {
-			at = len(d.Binds)
-			d.Binds = append(d.Binds, binding{Name: i.ProtocolBinding, URL: i.URL})
-		}
-		d.Binds[at].Versions = append(d.Binds[at].Versions, i.ProtocolVersion)
-	}
 	if c.everybody(r) {
 		list, err := c.opts.Admin.Agents(r.ctx)
 		if err != nil {
@@ -93,9 +121,47 @@ func (c *Console) agent(w http.ResponseWriter, r *request) {
 	c.show(w, r, "agent", page{Title: a.Card.Name, Place: "agents", Data: d})
 }
 
+// read takes a card apart.
+func (d *agentData) read() {
+	card := d.Card
+	d.Raw, d.Login = indent(card.AppendJSON(nil)), loginWays(card)
+	is := func(b *bool) bool { return b != nil && *b }
+	d.Can = []ability{{"Streaming", is(card.Capabilities.Streaming)}, {"Webhooks", is(card.Capabilities.PushNotifications)}, {"Extended card", is(card.Capabilities.ExtendedAgentCard)}}
+	for _, i := range card.SupportedInterfaces {
+		if !slices.Contains(d.Versions, i.ProtocolVersion) {
+			d.Versions = append(d.Versions, i.ProtocolVersion)
+		}
+	}
+	slices.Sort(d.Versions)
+	slices.Reverse(d.Versions)
+	for _, i := range card.SupportedInterfaces {
+		at := slices.IndexFunc(d.Binds, func(b binding) bool { return b.Name == i.ProtocolBinding && b.URL == i.URL })
+		if at < 0 {
+			at = len(d.Binds)
+			d.Binds = append(d.Binds, binding{Name: i.ProtocolBinding, URL: i.URL, Speaks: make([]bool, len(d.Versions))})
+		}
+		d.Binds[at].Speaks[slices.Index(d.Versions, i.ProtocolVersion)] = true
+	}
+	for _, s := range card.Signatures {
+		var header struct {
+			Alg string `json:"alg"`
+			Kid string `json:"kid"`
+		}
+		doc, err := base64.RawURLEncoding.DecodeString(s.Protected)
+		if err != nil || json.Unmarshal(doc, &header) != nil {
+			d.Signed = append(d.Signed, "a signature that cannot be read")
+			continue
+		}
+		d.Signed = append(d.Signed, calm(strings.TrimSpace(header.Alg+" "+header.Kid)))
+	}
+}
+
 // loginWays says in words how a card lets callers in.
 func loginWays(card *a2a.AgentCard) (ways []string) {
 	for _, req := range card.SecurityRequirements {
+		if len(req) == 0 {
+			ways = append(ways, "no credentials")
+		}
 		var all []string
 		for name := range req {
 			all = append(all, name+schemeWords(card.SecuritySchemes[name]))
@@ -108,20 +174,48 @@ func loginWays(card *a2a.AgentCard) (ways []string) {
 	return ways
 }
 
+// schemeWords says what a caller has to have.
 func schemeWords(s *a2a.SecurityScheme) string {
 	switch {
 	case s == nil:
 		return ""
 	case s.APIKey != nil:
-		return ": an API key in " + s.APIKey.Name
+		return ": an API key in the " + s.APIKey.Location + " " + s.APIKey.Name
+	case s.HTTPAuth != nil && strings.EqualFold(s.HTTPAuth.Scheme, "bearer"):
+		words := ": a bearer token in the header Authorization"
+		if f := s.HTTPAuth.BearerFormat; f != "" {
+			words += " (" + f + ")"
+		}
+		return words
+	case s.HTTPAuth != nil && strings.EqualFold(s.HTTPAuth.Scheme, "basic"):
+		return ": a user name and a password"
 	case s.HTTPAuth != nil:
-		return ": " + s.HTTPAuth.Scheme + " over HTTP"
+		return ": the scheme " + s.HTTPAuth.Scheme + " in the header Authorization"
 	case s.OAuth2 != nil:
-		return ": OAuth 2.0"
+		return ": an OAuth 2.0 token" + flowWords(&s.OAuth2.Flows)
 	case s.OpenIDConnect != nil:
-		return ": OpenID Connect at " + s.OpenIDConnect.OpenIDConnectURL
+		return ": a token of the OpenID Connect issuer at " + strings.TrimSuffix(s.OpenIDConnect.OpenIDConnectURL, "/.well-known/openid-configuration")
 	case s.MutualTLS != nil:
 		return ": a client certificate"
+	}
+	return ""
+}
+
+func flowWords(f *a2a.OAuthFlows) string {
+	for _, of := range []struct {
+		flow *a2a.OAuthFlow
+		at   string
+	}{{f.AuthorizationCode, "after a login at "}, {f.ClientCredentials, "for a program, from "}, {f.DeviceCode, "after a login on another device, from "}} {
+		if of.flow == nil {
+			continue
+		}
+		at := of.flow.AuthorizationURL
+		if at == "" {
+			at = of.flow.TokenURL
+		}
+		if u := a2a.WebURL(at); u != nil {
+			return ", " + of.at + u.Host
+		}
 	}
 	return ""
 }

@@ -3,7 +3,6 @@ package console
 import (
 	"context"
 	"errors"
-	"fmt"
 	"html/template"
 	"io"
 	"mime"
@@ -18,13 +17,14 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/admin"
 )
 
 // maxTurns is how many tasks of a context a chat shows: the newest ones.
 const maxTurns = 20
 
-// maxFollowed is how many unfinished tasks of a chat are followed: the newest ones.
-const maxFollowed = 3
+// maxExamples is how many things to say an empty chat proposes.
+const maxExamples = 12
 
 // maxEntries is how many entries of one task are read for a page.
 const maxEntries = 200_000
@@ -47,8 +47,7 @@ type talk struct {
 	Prefix   string
 	Flow     template.HTML
 	Standing template.HTML
-	Live     string // the address of what follows; "" where nothing does
-	After    int64
+	Live     string // names the task for the stream of what follows; "" where nothing does
 }
 
 type chatData struct {
@@ -59,6 +58,9 @@ type chatData struct {
 	Earlier   bool // there are more tasks than are shown
 	Talks     []*talk
 	Answering template.HTML
+	Away      string // why the agent is, for those who operate the server
+	Examples  []string
+	Say       string // what the message begins with
 	Accept    string // media types, for the choice of a file
 	MaxUpload int64
 }
@@ -84,9 +86,9 @@ func (c *Console) talkOf(r *request, a *Agent, id string) (*talk, string, error)
 		}
 	}
 	t := &talk{Agent: a.key(), ID: id, Address: address, Prefix: f.prefix, Flow: template.HTML(s.HTML()),
-		Standing: template.HTML(s.filled[f.prefix+"state"]), After: f.seq}
+		Standing: template.HTML(s.filled[f.prefix+"state"])}
 	if !f.state.Terminal() {
-		t.Live = fmt.Sprintf("%s/live?after=%d", address, f.seq)
+		t.Live = liveName(a.key(), id, f.seq)
 	}
 	answering := ""
 	if f.state.Interrupted() {
@@ -102,7 +104,18 @@ func (c *Console) chat(w http.ResponseWriter, r *request) {
 		return
 	}
 	d := chatData{Agents: c.opts.Agents(), Agent: a, Key: a.key(), Context: r.FormValue("context"), MaxUpload: c.opts.MaxUpload}
-	d.Accept = accepts(a.Card)
+	d.Accept, d.Say = accepts(a.Card), r.FormValue("say")
+	for _, s := range a.Card.Skills {
+		d.Examples = append(d.Examples, s.Examples...)
+	}
+	d.Examples = d.Examples[:min(len(d.Examples), maxExamples)]
+	if c.everybody(r) {
+		if list, err := c.opts.Admin.Agents(r.ctx); err == nil { // without it the chat is as good
+			if of := named(list, a.Name); of != nil && of.State == admin.AgentAway {
+				d.Away = calm(of.Reason)
+			}
+		}
+	}
 	if d.Context != "" {
 		size := int32(maxTurns)
 		list, err := a.Service.ListTasks(r.ctx, &a2a.ListTasksRequest{ContextID: d.Context, PageSize: &size, HistoryLength: new(int32)})
@@ -124,15 +137,6 @@ func (c *Console) chat(w http.ResponseWriter, r *request) {
 			if answering != "" {
 				d.Answering = template.HTML(answering)
 			}
-		}
-	}
-	// A browser has six connections to a server without TLS, for all its tabs.
-	for left, i := maxFollowed, len(d.Talks)-1; i >= 0; i-- {
-		if d.Talks[i].Live == "" {
-			continue
-		}
-		if left--; left < 0 {
-			d.Talks[i].Live = ""
 		}
 	}
 	c.show(w, r, "chat", page{Title: a.Card.Name, Place: "chat", Data: d})
@@ -159,11 +163,23 @@ func (c *Console) say(w http.ResponseWriter, r *request) {
 		c.fail(w, r.Request, http.StatusNotFound, "There is no such agent", "Choose one of the list of agents.")
 		return
 	}
-	m, err := c.messageOf(r)
+	m, err := c.messageOf(r, a)
 	if err != nil {
 		c.unsaid(w, r, err)
 		return
 	}
+	c.send(w, r, a, m)
+}
+
+// answer sends what a person answered to a task.
+func (c *Console) answer(w http.ResponseWriter, r *request) {
+	r.Form.Set("task", r.PathValue("task"))
+	c.say(w, r)
+}
+
+// send sends a message, and answers with what that changes on the page, or with the
+// page that shows it.
+func (c *Console) send(w http.ResponseWriter, r *request, a *Agent, m *a2a.Message) {
 	req := &a2a.SendMessageRequest{Message: m, Configuration: &a2a.SendMessageConfiguration{ReturnImmediately: true}}
 	// The agent goes on when the viewer leaves; the message must be taken even then.
 	res, err := a.Service.SendMessage(context.WithoutCancel(r.ctx), req)
@@ -171,20 +187,25 @@ func (c *Console) say(w http.ResponseWriter, r *request) {
 		c.unsaid(w, r, err)
 		return
 	}
-	if !r.URL.Query().Has("fragment") {
-		context := m.ContextID
-		if res.Task != nil {
-			context = res.Task.ContextID
+	to := m.ContextID
+	if res.Task != nil {
+		to = res.Task.ContextID
+	}
+	if !r.fragment() {
+		chat := base(r.Request) + "/chat/" + a.key() + "?context=" + url.QueryEscape(to)
+		if m.TaskID != "" {
+			chat = back(r, chat)
 		}
-		if r.FormValue("from") == "inbox" {
-			http.Redirect(w, r.Request, base(r.Request)+"/inbox", http.StatusSeeOther)
-			return
-		}
-		http.Redirect(w, r.Request, base(r.Request)+"/chat/"+a.key()+"?context="+url.QueryEscape(context), http.StatusSeeOther)
+		http.Redirect(w, r.Request, chat, http.StatusSeeOther)
 		return
 	}
 	var out fragments
 	switch {
+	case r.FormValue("from") == "inbox":
+		out.remove(rowName(taskAddress(r.Request, a.key(), m.TaskID)))
+		n := c.waiting(r.ctx)
+		out.fill("waiting", execute("waiting", n))
+		out.fill("waiting-words", execute("waiting-words", n))
 	case res.Task != nil && m.TaskID == "":
 		t, answering, err := c.talkOf(r, a, res.Task.ID)
 		if err != nil {
@@ -192,7 +213,7 @@ func (c *Console) say(w http.ResponseWriter, r *request) {
 			return
 		}
 		out.add("talks", "", execute("talk", t))
-		out.fill("context", execute("context", res.Task.ContextID))
+		out.fill("context", execute("context", to))
 		out.fill("answering", answering)
 	case res.Message != nil:
 		f := newFlow(&out, base(r.Request)+"/none/"+m.MessageID, "", r.csrf)
@@ -201,9 +222,7 @@ func (c *Console) say(w http.ResponseWriter, r *request) {
 		f.say(block{Class: "agent", Parts: f.partsOf(res.Message.Parts, "", 0)})
 		out.fill("context", execute("context", res.Message.ContextID))
 	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Cache-Control", "no-store")
-	_, _ = io.WriteString(w, out.take())
+	sendFragments(w, &out)
 }
 
 // retry says again what the last message of a task said, in the task's context.
@@ -228,22 +247,12 @@ func (c *Console) retry(w http.ResponseWriter, r *request) {
 		c.fail(w, r.Request, http.StatusConflict, "There is nothing to say again", "The task has no message.")
 		return
 	}
-	m := &a2a.Message{MessageID: uuid.NewString(), Role: a2a.RoleUser, ContextID: t.ContextID, Parts: last.Parts, ReferenceTaskIDs: []string{t.ID}}
-	res, err := a.Service.SendMessage(context.WithoutCancel(r.ctx), &a2a.SendMessageRequest{Message: m, Configuration: &a2a.SendMessageConfiguration{ReturnImmediately: true}})
-	if err != nil {
-		c.failed(w, r, err)
-		return
-	}
-	to := t.ContextID
-	if res.Task != nil {
-		to = res.Task.ContextID
-	}
-	http.Redirect(w, r.Request, base(r.Request)+"/chat/"+a.key()+"?context="+url.QueryEscape(to), http.StatusSeeOther)
+	c.send(w, r, a, &a2a.Message{MessageID: uuid.NewString(), Role: a2a.RoleUser, ContextID: t.ContextID, Parts: last.Parts, ReferenceTaskIDs: []string{t.ID}})
 }
 
 // unsaid answers for a message that was not taken.
 func (c *Console) unsaid(w http.ResponseWriter, r *request, err error) {
-	if !r.URL.Query().Has("fragment") {
+	if !r.fragment() {
 		c.failed(w, r, err)
 		return
 	}
@@ -257,7 +266,7 @@ func (c *Console) unsaid(w http.ResponseWriter, r *request, err error) {
 }
 
 // messageOf makes a message of a form.
-func (c *Console) messageOf(r *request) (*a2a.Message, error) {
+func (c *Console) messageOf(r *request, a *Agent) (*a2a.Message, error) {
 	m := &a2a.Message{MessageID: r.FormValue("id"), Role: a2a.RoleUser, ContextID: r.FormValue("context"), TaskID: r.FormValue("task")}
 	if m.MessageID == "" {
 		m.MessageID = uuid.NewString()
@@ -281,6 +290,21 @@ func (c *Console) messageOf(r *request) (*a2a.Message, error) {
 				m.Parts = append(m.Parts, p)
 			}
 		}
+	}
+	if r.FormValue("form") != "" {
+		t, err := a.Service.GetTask(r.ctx, &a2a.GetTaskRequest{ID: m.TaskID, HistoryLength: new(int32)})
+		if err != nil {
+			return nil, err
+		}
+		q := questionOf(t.Status.Message)
+		if q == nil || !t.Status.State.Interrupted() {
+			return nil, a2a.Invalid("the form", "is no longer waited for: the task has gone on")
+		}
+		p, err := q.answerOf(r.Form)
+		if err != nil {
+			return nil, err
+		}
+		m.Parts = append(m.Parts, p)
 	}
 	if len(m.Parts) == 0 {
 		return nil, a2a.Invalid("text", "is empty: write something, or attach a file")

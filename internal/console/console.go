@@ -44,6 +44,9 @@ const nameless = "-"
 type Options struct {
 	// Agents returns the agents that there are, the default one first.
 	Agents func() []Agent
+	// Published returns an agent's card as callers of the address get it that a request
+	// was made at; nil where there is none. Nil: pages show Agent.Card.
+	Published func(r *http.Request, agent string) []byte
 	// Log reads the log of a task of an agent behind a position, in batches. It ends
 	// with what there is, or with follow goes on until the task is terminal. A task
 	// that is not the viewer's to see is TaskNotFound.
@@ -74,11 +77,12 @@ type Options struct {
 // Console is an http.Handler. Requests have the prefix that it is mounted at taken
 // off their path; Base says what that was.
 type Console struct {
-	opts Options
-	mux  *http.ServeMux
-	jar  *jar
-	log  *slog.Logger
-	now  func() time.Time
+	opts   Options
+	prefix string // set by At, before requests come
+	mux    *http.ServeMux
+	jar    *jar
+	log    *slog.Logger
+	now    func() time.Time
 
 	streams streams
 }
@@ -117,9 +121,11 @@ func New(o Options) (*Console, error) {
 	c.page("GET /chat/{agent}", c.chat)
 	c.page("POST /chat/{agent}", c.say)
 	c.page("GET /tasks/{agent}/{task}", c.task)
-	c.page("GET /tasks/{agent}/{task}/live", c.live)
+	c.page("GET /live", c.live)
+	c.page("GET /waiting", c.count)
 	c.page("GET /tasks/{agent}/{task}/part", c.part)
 	c.page("GET /tasks/{agent}/{task}/artifacts.zip", c.archive)
+	c.page("POST /tasks/{agent}/{task}/answer", c.answer)
 	c.page("POST /tasks/{agent}/{task}/cancel", c.cancel)
 	c.page("POST /tasks/{agent}/{task}/retry", c.retry)
 	c.page("POST /tasks/{agent}/{task}/delete", c.remove)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/parley-a2a/parley/a2a"
 )
@@ -21,14 +22,15 @@ type flow struct {
 	prefix string // of the ids of its elements, one for each task of a page
 	task   string // the task's address, without a query
 	id     string // the task's id
-	csrf   string
+	csrf   string // "" for a page that takes no answers
 
 	n     int // blocks so far
 	open  map[string]*openArtifact
 	state a2a.TaskState
 	since int64 // when the task got into it, in milliseconds
+	began int64 // when the task did
 	seq   int64
-	asked bool // the last block is a question without an answer
+	asked *block // the question that is without an answer; nil: there is none
 }
 
 // sink is where a flow's elements go. Elements are named by their ids.
@@ -81,7 +83,10 @@ type block struct {
 	Note           string
 	State          a2a.TaskState
 	Seq            int64
-	Task, CSRF     string // for a form that tries again; "" without one
+	Task, CSRF     string    // for a form; "" without one
+	Form           *question // of a question with a schema
+	Answered       bool
+	Inbox          bool // the answer is sent from the inbox
 }
 
 // part is a part with what its template needs.
@@ -96,14 +101,14 @@ func (f *flow) add(entries []*a2a.Entry) {
 	for _, e := range entries {
 		switch e.Kind {
 		case a2a.EntryMessage:
-			f.asked = false
+			f.answered()
 			f.say(block{Class: "user", Parts: f.partsOf(e.Message.Parts, "m="+url.QueryEscape(e.Message.MessageID), 0), Seq: e.Seq})
 		case a2a.EntryArtifact:
 			f.artifact(e)
 		case a2a.EntryStatus:
 			f.status(e)
 		case a2a.EntryCreated:
-			f.state, f.since = a2a.TaskStateSubmitted, e.Time.UnixMilli()
+			f.state, f.since, f.began = a2a.TaskStateSubmitted, e.Time.UnixMilli(), e.Time.UnixMilli()
 			f.stand()
 		}
 		f.seq = e.Seq
@@ -111,10 +116,20 @@ func (f *flow) add(entries []*a2a.Entry) {
 }
 
 // say appends a block.
-func (f *flow) say(b block) {
+func (f *flow) say(b block) block {
 	f.n++
 	b.ID = f.name(f.n)
 	f.to.add(f.prefix+"flow", b.ID, execute("block", b))
+	return b
+}
+
+// answered turns the form of a question into what was asked.
+func (f *flow) answered() {
+	if b := f.asked; b != nil {
+		b.Answered = true
+		f.to.replace(b.ID, execute("block", *b))
+		f.asked = nil
+	}
 }
 
 func (f *flow) partsOf(list []*a2a.Part, query string, from int) []part {
@@ -134,13 +149,17 @@ func (f *flow) status(e *a2a.Entry) {
 	if s.Message != nil {
 		b.Parts = f.partsOf(s.Message.Parts, "m="+url.QueryEscape(s.Message.MessageID), 0)
 	}
+	f.answered()
+	if f.csrf != "" {
+		b.Task, b.CSRF = f.task, f.csrf
+	}
 	switch {
 	case s.State.Interrupted():
-		b.Class = "asks"
-		f.say(b)
-		f.asked = true
+		b.Class, b.Form = "asks", questionOf(s.Message)
+		b = f.say(b)
+		f.asked = &b
 	case s.State == a2a.TaskStateFailed || s.State == a2a.TaskStateRejected:
-		b.Class, b.Task, b.CSRF = "failed", f.task, f.csrf
+		b.Class = "failed"
 		f.say(b)
 	case s.State == a2a.TaskStateWorking && len(b.Parts) > 0:
 		b.Class = "note"
@@ -166,14 +185,35 @@ type standing struct {
 	Prefix    string
 	Terminal  bool
 	Answering bool
+	Took      time.Duration // of a task that has ended
+	Words     string        // the question that waits for an answer
 }
 
 // stand says where the task stands.
 func (f *flow) stand() {
 	s := standing{State: f.state, Since: f.since, Task: f.task, ID: f.id, CSRF: f.csrf, Prefix: f.prefix,
 		Terminal: f.state.Terminal(), Answering: f.state.Interrupted()}
+	if s.Terminal {
+		s.Took = time.Duration(f.since-f.began) * time.Millisecond
+	}
+	if f.asked != nil {
+		s.Words = f.asked.words()
+	}
 	f.to.fill(f.prefix+"state", execute("standing", s))
 	f.to.fill("answering", execute("answering", s))
+}
+
+// words is a line of what a block says.
+func (b *block) words() string {
+	if b.Form != nil && b.Form.Message != "" {
+		return cut(b.Form.Message)
+	}
+	for _, p := range b.Parts {
+		if p.Kind == a2a.PartText {
+			return cut(p.Text)
+		}
+	}
+	return ""
 }
 
 func (f *flow) artifact(e *a2a.Entry) {

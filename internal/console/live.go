@@ -2,12 +2,16 @@ package console
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/parley-a2a/parley/a2a"
 )
 
 // Times of streams of fragments, and how many there may be.
@@ -153,17 +157,61 @@ func (p *paced) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// live streams what follows in a task's conversation behind a position. What came
-// before is read first, without being sent: where its last text ends is known only
-// from it.
-func (c *Console) live(w http.ResponseWriter, r *request) {
-	a := c.find(r.PathValue("agent"))
-	id := r.PathValue("task")
-	if a == nil {
-		http.Error(w, "there is no such agent", http.StatusNotFound)
-		return
+// maxLive is how many tasks one page follows.
+const maxLive = 2 * maxTurns
+
+// liveName names a task and a position of its log for live.
+func liveName(agent, task string, after int64) string {
+	return agent + "/" + url.PathEscape(task) + "@" + strconv.FormatInt(after, 10)
+}
+
+// followed is a task that a page follows.
+type followed struct {
+	agent *Agent
+	id    string
+	after int64
+}
+
+// follows reads which tasks a page follows and how far it has come: each task with the
+// position that the page began with, and the positions of all of them, joined by dots,
+// as the id of the last event has them.
+func (c *Console) follows(r *request) ([]followed, error) {
+	names := r.URL.Query()["task"]
+	if len(names) == 0 || len(names) > maxLive {
+		return nil, fmt.Errorf("task: %d are given: expected 1 to %d", len(names), maxLive)
 	}
-	after, err := position(r.Header.Get("Last-Event-ID"), r.FormValue("after"))
+	last := r.Header.Get("Last-Event-ID")
+	var come []string
+	if last != "" {
+		if come = strings.Split(last, "."); len(come) != len(names) {
+			return nil, fmt.Errorf("Last-Event-ID: %.40q has %d positions: expected %d", last, len(come), len(names))
+		}
+	}
+	var list []followed
+	for i, name := range names {
+		at := strings.LastIndexByte(name, '@')
+		key, id, ok := strings.Cut(name[:max(at, 0)], "/")
+		if id, err := url.PathUnescape(id); err == nil && ok {
+			after := name[at+1:]
+			if come != nil {
+				after = come[i]
+			}
+			n, err := position(after)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, followed{c.find(key), id, n})
+			continue
+		}
+		return nil, fmt.Errorf("task: %.80q is no task with a position: expected agent/id@5", name)
+	}
+	return list, nil
+}
+
+// live streams what follows in the conversations of a page. A browser has six
+// connections to a server without TLS, for all its tabs, so a page has one stream.
+func (c *Console) live(w http.ResponseWriter, r *request) {
+	list, err := c.follows(r)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
@@ -173,25 +221,56 @@ func (c *Console) live(w http.ResponseWriter, r *request) {
 		return
 	}
 	defer end()
+	if out.write("retry: 500\n\n") != nil {
+		return
+	}
+	var (
+		mu   sync.Mutex // protects come, and keeps it and the events in one order
+		come = make([]string, len(list))
+		work sync.WaitGroup
+	)
+	for i, t := range list {
+		come[i] = strconv.FormatInt(t.after, 10)
+	}
+	ctx, cancel := context.WithCancel(r.ctx)
+	defer cancel()
+	of := &request{r.Request, ctx, r.viewer, r.csrf}
+	for i, t := range list {
+		work.Go(func() {
+			over := c.follow(of, &t, out, func(seq int64, html string) error {
+				mu.Lock()
+				defer mu.Unlock()
+				come[i] = strconv.FormatInt(seq, 10)
+				return out.sendID("", strings.Join(come, "."), html)
+			})
+			if !over {
+				cancel() // the browser comes again, and all of it goes on
+			}
+		})
+	}
+	work.Wait()
+	if ctx.Err() == nil {
+		_ = out.send("end", 0, "") // it is over either way
+	}
+}
+
+// follow sends what follows in one task, and reports whether the task has ended. What
+// came before is read first, without being sent: where its last text ends is known only
+// from it.
+func (c *Console) follow(r *request, t *followed, out *eventStream, send func(seq int64, html string) error) (over bool) {
+	if t.agent == nil {
+		return true // it was taken away since the page was made
+	}
 	var to fragments
-	f := newFlow(&to, taskAddress(r.Request, a.key(), id), id, r.csrf)
-	begun := false
-	for batch, err := range c.opts.Log(r.ctx, a.Name, id, 0, true) {
+	f := newFlow(&to, taskAddress(r.Request, t.agent.key(), t.id), t.id, r.csrf)
+	for batch, err := range c.opts.Log(r.ctx, t.agent.Name, t.id, 0, true) {
 		if err != nil {
-			if !begun {
-				c.failed(w, r, err)
-			}
-			return // the browser comes again, and goes on
+			// The browser comes again, and goes on; not for what it cannot see.
+			return errors.Is(err, &a2a.Error{Code: a2a.CodeTaskNotFound})
 		}
-		if !begun {
-			begun = true
-			if out.write("retry: 500\n\n") != nil {
-				return
-			}
-		}
-		for len(batch) > 0 && batch[0].Seq <= after {
+		for len(batch) > 0 && batch[0].Seq <= t.after {
 			n := 0
-			for n < len(batch) && batch[n].Seq <= after {
+			for n < len(batch) && batch[n].Seq <= t.after {
 				n++
 			}
 			f.add(batch[:n])
@@ -200,31 +279,26 @@ func (c *Console) live(w http.ResponseWriter, r *request) {
 		}
 		if len(batch) == 0 {
 			if out.comment() != nil {
-				return
+				return false
 			}
 			continue
 		}
 		f.add(batch)
-		if out.send("", f.seq, to.take()) != nil {
-			return
+		if send(f.seq, to.take()) != nil {
+			return false
 		}
 	}
-	if r.ctx.Err() == nil && f.state.Terminal() {
-		_ = out.send("end", 0, "") // it is over either way
-	}
+	return f.state.Terminal()
 }
 
-// position is where a browser left off: what it sends by itself counts.
-func position(last, after string) (int64, error) {
-	if last == "" {
-		last = after
-	}
-	if last == "" {
+// position reads a position of a log; zero is before its first entry.
+func position(s string) (int64, error) {
+	if s == "" {
 		return 0, nil
 	}
-	n, err := strconv.ParseInt(last, 10, 64)
+	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil || n < 0 {
-		return 0, fmt.Errorf("after: %q is no position: expected a number of 0 or more", last)
+		return 0, fmt.Errorf("after: %.40q is no position: expected a number of 0 or more", s)
 	}
 	return n, nil
 }

@@ -9,9 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
+	"io"
 	"io/fs"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -26,7 +28,7 @@ var sources embed.FS
 // pages are the templates, by the name of a page.
 var pages = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
-		"word": word, "label": label, "age": age, "short": short, "when": when, "file": fileName, "tree": tree, "rich": rich, "bytes": size, "kind": kindOf, "bytes64": func(n int64) string { return size(int(n)) }, "deliveryClass": deliveryClass, "span": span, "shows": shows,
+		"word": word, "label": label, "age": age, "short": short, "when": when, "file": fileName, "tree": tree, "rich": rich, "bytes": size, "kind": kindOf, "bytes64": func(n int64) string { return size(int(n)) }, "deliveryClass": deliveryClass, "span": span, "fieldIn": fieldIn, "bar": bar, "barWidth": barWidth, "shows": shows,
 	}).ParseFS(sources, "templates/*.html"))
 })
 
@@ -53,6 +55,7 @@ type page struct {
 	Viewer                          string
 	Operator                        bool // the viewer sees what is everybody's
 	Admin                           bool // the viewer may change what is everybody's
+	Elsewhere                       bool // agents of other servers may be called
 	Waiting                         int
 	Now                             time.Time
 }
@@ -73,7 +76,7 @@ func (c *Console) page(pattern string, f func(http.ResponseWriter, *request)) {
 		case err != nil && !errors.Is(err, context.Canceled):
 			c.leave(w, r) // the key was revoked, or has expired
 			return
-		case s == nil && r.Method == http.MethodGet && strings.HasSuffix(pattern, "/live"):
+		case s == nil && r.Method == http.MethodGet && (strings.HasSuffix(pattern, "/live") || strings.HasSuffix(pattern, "/waiting")):
 			http.Error(w, "log in first", http.StatusUnauthorized)
 			return
 		case s == nil:
@@ -89,6 +92,27 @@ func (c *Console) page(pattern string, f func(http.ResponseWriter, *request)) {
 		}
 		f(w, &request{r, a2a.WithCaller(r.Context(), viewer), viewer, s.CSRF})
 	})
+}
+
+// back is the page of the console that a form was sent from, or else another one.
+func back(r *request, otherwise string) string {
+	from, err := url.Parse(r.Referer())
+	at := asked(r.Request)
+	if err != nil || !strings.EqualFold(from.Host, at.Host) && !strings.EqualFold(from.Host, r.Host) || !strings.HasPrefix(from.EscapedPath(), at.Path+"/") {
+		return otherwise
+	}
+	return from.RequestURI()
+}
+
+// fragment reports whether a form was sent by a script, which wants what to change on
+// its page, and no page.
+func (r *request) fragment() bool { return r.URL.Query().Has("fragment") }
+
+// sendFragments answers with what to change on the page.
+func sendFragments(w http.ResponseWriter, f *fragments) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	_, _ = io.WriteString(w, f.take())
 }
 
 // base is the path that the console is mounted at, as the browser knows it.
@@ -108,6 +132,7 @@ type askedKey struct{}
 // nil, says what a request was for, as its browser knows it: a proxy may have taken off
 // a part of the path, and changed scheme and host.
 func (c *Console) At(prefix string, from func(*http.Request) *url.URL) http.Handler {
+	c.prefix = prefix
 	return http.StripPrefix(prefix, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		at := &url.URL{Scheme: "http", Host: r.Host}
 		if r.TLS != nil {
@@ -252,3 +277,13 @@ func span(d time.Duration) string {
 	}
 	return d.Round(time.Second).String()
 }
+
+// barWidth is how wide a mark is, of 1000: short ones can still be seen.
+func barWidth(share float64) string { return strconv.Itoa(int(max(share*10, minMark))) }
+
+// bar is where a mark begins.
+func bar(start, width float64) string {
+	return strconv.Itoa(int(min(start*10, 1000-max(width*10, minMark))))
+}
+
+const minMark = 8

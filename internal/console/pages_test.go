@@ -105,7 +105,7 @@ func (v *viewer) post(path string, form map[string]string) string {
 // ended follows a task until it has ended.
 func (v *viewer) ended(task string) {
 	v.t.Helper()
-	res, err := v.http.Get(v.s.URL + "/console" + task + "/live")
+	res, err := v.http.Get(v.s.URL + "/console/live?task=" + strings.TrimPrefix(task, "/tasks/") + "@0")
 	if err != nil {
 		v.t.Fatal(err)
 	}
@@ -134,10 +134,11 @@ func TestPagesOfATask(t *testing.T) {
 	v.has(v.get("/tasks?state=failed"), "No task is like this")
 	v.has(v.get(at), "Your answer", "Which &lt;city&gt;?")
 	id := at[strings.LastIndex(at, "/")+1:]
-	v.has(v.post("/chat/-", map[string]string{"text": "Vienna", "task": id, "from": "inbox"}), "Nothing waits for you")
+	v.has(v.post("/chat/-", map[string]string{"text": "Vienna", "task": id, "from": "inbox"}), "Vienna")
+	v.has(v.get("/inbox"), "Nothing waits for you")
 	v.ended(at)
 	v.has(v.get(at), "Vienna", "completed")
-	v.has(v.get(at+"?view=timeline"), "Turn 2", "Answer", "Vienna")
+	v.has(v.get(at+"?view=timeline"), "Turn 1", "Answer", "Vienna")
 	v.has(v.get(at+"?view=wire"), "&#34;method&#34;: &#34;SendMessage&#34;", "curl &#39;http", "parley send -a", "artifactUpdate")
 	v.has(v.get(at+"?view=log"), "created", "message", "artifact")
 	if past := v.get(at + "?at=3"); strings.Contains(past, "Vienna") {
@@ -145,6 +146,51 @@ func TestPagesOfATask(t *testing.T) {
 	}
 	v.has(v.get(at+"?at=x"), "&#34;x&#34; is no position")
 	v.has(v.get("/tasks/-/none"), "There is no such task")
+}
+
+// All tasks of a page share a stream, which goes on where the browser left off.
+func TestTasksShareAStream(t *testing.T) {
+	v := open(t, serve(t))
+	var tasks []string
+	for _, text := range []string{"stream+3+1", "echo+hello"} {
+		page := v.post("/chat/-", map[string]string{"text": text})
+		id := regexp.MustCompile(`data-task="([^"]+)"`).FindStringSubmatch(page)[1]
+		v.ended("/tasks/-/" + id)
+		tasks = append(tasks, "task=-/"+id+"@0")
+	}
+	read := func(last string) string {
+		r, err := http.NewRequest(http.MethodGet, v.s.URL+"/console/live?"+strings.Join(tasks, "&"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Last-Event-ID", last)
+		res, err := v.http.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		b, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	all := read("")
+	v.has(all, "chunk 1", "chunk 3", "echo hello", "event: end")
+	ids := regexp.MustCompile(`(?m)^id: (\d+)\.(\d+)$`).FindAllStringSubmatch(all, -1)
+	if len(ids) == 0 {
+		t.Fatalf("no event has the positions of both tasks:\n%s", all)
+	}
+	end := ids[len(ids)-1]
+	rest := read("3." + end[2])
+	if strings.Contains(rest, "echo hello") || !strings.Contains(rest, "chunk 3") {
+		t.Errorf("behind 3 of the first and the end of the second there is\n%s", rest)
+	}
+	if rest := read(end[1] + "." + end[2]); strings.Contains(rest, "data: <") {
+		t.Errorf("behind both ends there is\n%s", rest)
+	}
+	v.has(read("1.2.3"), "has 3 positions: expected 2")
+	v.has(read("1.x"), "is no position")
 }
 
 // operator is an administration with one task of somebody's.
@@ -246,8 +292,8 @@ func TestPagesOfAnOperator(t *testing.T) {
 		o.Admin = op
 		o.Local = a2a.Caller{Scopes: a2a.Scopes}
 	}))
-	v.has(v.get("/agents"), "the command &lt;cat&gt; ended", "2 working")
-	v.has(v.get("/agents/-"), "is &lt;empty&gt;", "description: x", "need no credentials", "parley send -a")
+	v.has(v.get("/agents"), "the command &lt;cat&gt; ended", "2 running")
+	v.has(v.get("/agents/-"), "is &lt;empty&gt;", "description: x", "no credentials", "parley send -a")
 	v.has(v.get("/webhooks"), "&lt;host&gt;", "status 503 &lt;b&gt;", "gave &lt;up&gt;", "Send again", "n%22ext")
 	v.has(v.post("/webhooks", map[string]string{"all": "yes"}), "7 dead letters are sent again")
 	v.has(v.post("/webhooks", nil), "id: is missing")
@@ -279,7 +325,7 @@ func TestTasksOfEverybody(t *testing.T) {
 		o.Admin = new(operator)
 		o.Local = a2a.Caller{Scopes: append([]string{a2a.ScopeAdminRead, a2a.ScopeAdminWrite}, a2a.OwnScopes...)}
 	}))
-	v.has(v.get("/tasks"), "key:&lt;her&gt;", "&lt;script&gt;", "4 tasks are at work", `data-live="/console/tasks/live?`)
+	v.has(v.get("/tasks"), "key:&lt;her&gt;", "&lt;script&gt;", "4 tasks are at work", `data-list="/console/tasks/live?`)
 	live := v.get("/tasks/live?state=completed")
 	v.has(live, "id: a\n", "id: b\n", "completed")
 	if strings.Contains(live, `class="state working"`) {

@@ -3,16 +3,19 @@ package console
 import (
 	"archive/zip"
 	"cmp"
+	"errors"
 	"fmt"
 	"html/template"
 	"mime"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/admin"
 )
 
 // views are the ways to look at a task.
@@ -28,16 +31,27 @@ type taskData struct {
 	State     a2a.TaskState
 	Created   time.Time
 	Changed   time.Time
-	Artifacts []*a2a.Artifact
+	Artifacts []artifact
 	Address   string
 	View      string
 	Views     []view
-	Last, At  int64 // positions; At is that of the whole page, 0 for the end
+	Last, At  int64       // positions; At is that of the whole page, 0 for the end
+	Host      *admin.Task // nil for those who do not operate the server
+	Own       bool        // the viewer's, who may answer
+	Cancel    bool        // the viewer may cancel it
 	Talk      *talk
 	Reply     bool
-	Timeline  []lane
+	Lanes     []lane
+	In, Out   int64    // tokens
+	Traces    []string // that its messages came with
 	Wire      *wire
 	Log       *logPage
+}
+
+// artifact is an artifact with the addresses of its parts.
+type artifact struct {
+	Name  string
+	Parts []part
 }
 
 // task shows a task, at its end or as of a position of its log.
@@ -47,7 +61,7 @@ func (c *Console) task(w http.ResponseWriter, r *request) {
 		c.fail(w, r.Request, http.StatusNotFound, "There is no such agent", "Choose one of the list of agents.")
 		return
 	}
-	at, err := position(r.FormValue("at"), "")
+	at, err := position(r.FormValue("at"))
 	if err != nil {
 		c.fail(w, r.Request, http.StatusBadRequest, "There is no such position", err.Error())
 		return
@@ -57,32 +71,33 @@ func (c *Console) task(w http.ResponseWriter, r *request) {
 	if !slices.ContainsFunc(views, func(v view) bool { return v.Name == d.View }) {
 		d.View = ""
 	}
-	var entries []*a2a.Entry
-	for batch, err := range c.opts.Log(r.ctx, a.Name, id, 0, false) {
-		if err != nil {
-			c.failed(w, r, err)
-			return
-		}
-		if entries = append(entries, batch...); len(entries) > maxEntries {
-			break
-		}
-	}
-	if len(entries) == 0 {
-		c.failed(w, r, &a2a.Error{Code: a2a.CodeTaskNotFound})
+	entries, err := c.entries(r, a, id)
+	if err != nil {
+		c.failed(w, r, err)
 		return
 	}
 	d.Last = entries[len(entries)-1].Seq
 	if d.At >= d.Last {
 		d.At = 0
 	}
+	d.Own = true
+	if c.everybody(r) {
+		if of, err := c.opts.Admin.Task(r.ctx, id); err == nil && of != nil { // else the log says enough
+			d.Host, d.Own = of, of.Owner == r.viewer.Subject
+		}
+	}
 	if d.At > 0 {
 		n, _ := slices.BinarySearchFunc(entries, d.At+1, func(e *a2a.Entry, seq int64) int { return cmp.Compare(e.Seq, seq) })
 		entries = entries[:n]
 	}
 	d.facts(entries)
+	d.Cancel = d.At == 0 && !d.State.Terminal() && (d.Own || r.viewer.May(a2a.ScopeAdminWrite))
+	lines := timeline(entries, c.runs(r, &d))
+	d.In, d.Out, d.Traces = lines.in, lines.out, lines.traces
 	switch d.View {
 	case "timeline":
-		d.Timeline = timeline(entries)
+		d.Lanes = lines.lanes
+		c.beside(r, &d)
 	case "wire":
 		d.Wire = c.wire(r, a, entries)
 	case "log":
@@ -93,11 +108,105 @@ func (c *Console) task(w http.ResponseWriter, r *request) {
 	c.show(w, r, "task", page{Title: "Task " + short(id), Place: "tasks", Data: d})
 }
 
+// entries reads a task's log.
+func (c *Console) entries(r *request, a *Agent, id string) (entries []*a2a.Entry, err error) {
+	for batch, err := range c.opts.Log(r.ctx, a.Name, id, 0, false) {
+		if err != nil {
+			return nil, err
+		}
+		if entries = append(entries, batch...); len(entries) > maxEntries {
+			break
+		}
+	}
+	if len(entries) == 0 {
+		return nil, &a2a.Error{Code: a2a.CodeTaskNotFound}
+	}
+	return entries, nil
+}
+
+// runs returns what the server knows of a task's runs; nil for those who do not operate it.
+func (c *Console) runs(r *request, d *taskData) []admin.Run {
+	if d.Host == nil {
+		return nil
+	}
+	runs, err := c.opts.Admin.Runs(r.ctx, d.Host.Name)
+	if err != nil {
+		return nil
+	}
+	return runs
+}
+
+// beside adds to the lanes what the log does not have: which process has the task, how
+// its webhooks do, and when it will be deleted.
+func (c *Console) beside(r *request, d *taskData) {
+	if d.Host == nil || d.At > 0 || len(d.Lanes) == 0 {
+		return
+	}
+	last := &d.Lanes[len(d.Lanes)-1]
+	if d.Host.Node != "" {
+		last.Note = "on " + d.Host.Node
+	}
+	if d.Host.Lost > 0 {
+		last.Note = strings.TrimSpace(fmt.Sprintf("%s, taken over: %d processes were lost in this turn", last.Note, d.Host.Lost))
+	}
+	begin := d.Lanes[0].Began
+	hooks := lane{Title: "Webhooks", Began: begin, Took: c.now().Sub(begin)}
+	list, err := c.opts.Admin.Deliveries(r.ctx, admin.DeliveryQuery{Task: d.Host.Name})
+	if err == nil && list != nil {
+		for _, x := range list.Deliveries {
+			h := happening{Kind: "webhook " + x.State, Title: calm(x.Host), Time: x.Created, Words: fmt.Sprintf("%s, delivered %d of %d", x.State, x.Cursor, x.Last)}
+			if x.Tries > 0 {
+				h.Time = x.Since
+				h.Words += fmt.Sprintf("; %d tries failed: %s; next at %s", x.Tries, calm(x.Reason), when(x.Due))
+			}
+			h.After = max(h.Time.Sub(begin), 0)
+			hooks.Events = append(hooks.Events, h)
+		}
+	}
+	dead, err := c.opts.Admin.DeadLetters(r.ctx, admin.DeliveryQuery{Task: d.Host.Name})
+	if err == nil && dead != nil {
+		for _, x := range dead.Letters {
+			hooks.Events = append(hooks.Events, happening{From: x.Seq, To: x.Seq, Kind: "webhook disabled", Title: "Dead letter", Time: x.Time, After: x.Time.Sub(begin),
+				Words: fmt.Sprintf("given up after %d tries: %s", x.Tries, calm(x.Reason))})
+		}
+	}
+	if len(hooks.Events) > 0 {
+		d.Lanes = append(d.Lanes, hooks)
+	}
+	if at, rule := c.retention(r, d); !at.IsZero() {
+		d.Lanes = append(d.Lanes, lane{Title: "Retention", Began: at, Events: []happening{{Kind: "retention", Title: "Deleted", Time: at, After: at.Sub(begin), Words: "on " + when(at) + ", as " + rule + " says, unless it changes before"}}})
+	}
+}
+
+// retention says when a task is deleted, and which setting says so.
+func (c *Console) retention(r *request, d *taskData) (time.Time, string) {
+	rule := "retention.failed"
+	switch {
+	case d.State == a2a.TaskStateCompleted:
+		rule = "retention.completed"
+	case d.State.Interrupted():
+		rule = "retention.waiting"
+	case !d.State.Terminal():
+		return time.Time{}, ""
+	}
+	settings, err := c.opts.Admin.Settings(r.ctx)
+	if err != nil {
+		return time.Time{}, ""
+	}
+	for _, s := range settings {
+		if keep, err := time.ParseDuration(s.Value); s.Name == rule && err == nil && keep > 0 {
+			return d.Changed.Add(keep), rule + ": " + s.Value
+		}
+	}
+	return time.Time{}, ""
+}
+
 // facts are what the log says about a task as a whole.
 func (d *taskData) facts(entries []*a2a.Entry) {
 	d.Created, d.State = entries[0].Time, a2a.TaskStateSubmitted
 	d.Changed = d.Created
-	at := map[string]int{}
+	at, n := map[string]int{}, map[string]int{}
+	f := flow{task: d.Address}
 	for _, e := range entries {
 		switch {
 		case e.Created != nil:
@@ -108,9 +217,24 @@ func (d *taskData) facts(entries []*a2a.Entry) {
 			}
 		case e.Artifact != nil:
 			x := e.Artifact.Artifact
-			if _, ok := at[x.ArtifactID]; !ok {
-				at[x.ArtifactID] = len(d.Artifacts)
-				d.Artifacts = append(d.Artifacts, x)
+			i, ok := at[x.ArtifactID]
+			if !ok {
+				i = len(d.Artifacts)
+				at[x.ArtifactID] = i
+				d.Artifacts = append(d.Artifacts, artifact{Name: calm(cmp.Or(x.Name, "artifact"))})
+			}
+			if !e.Artifact.Append {
+				d.Artifacts[i].Parts, n[x.ArtifactID] = nil, 0
+			}
+			for _, p := range x.Parts {
+				// Texts behind each other are one.
+				if k := len(d.Artifacts[i].Parts); p.Kind == a2a.PartText && k > 0 && d.Artifacts[i].Parts[k-1].Kind == a2a.PartText {
+					continue
+				}
+				if p.Kind != a2a.PartURL || strings.HasPrefix(p.URL, stored) {
+					d.Artifacts[i].Parts = append(d.Artifacts[i].Parts, f.partsOf([]*a2a.Part{p}, "save=1&a="+url.QueryEscape(x.ArtifactID), n[x.ArtifactID])...)
+				}
+				n[x.ArtifactID]++
 			}
 		}
 	}
@@ -119,16 +243,28 @@ func (d *taskData) facts(entries []*a2a.Entry) {
 func (d *taskData) talk(r *request, entries []*a2a.Entry) {
 	s := newSheet(prefixOf(d.Address) + "flow")
 	f := newFlow(s, d.Address, d.ID, r.csrf)
+	if d.At > 0 || !d.Own {
+		f.csrf = "" // the past takes no answer, and another's task none of the viewer's
+	}
 	f.add(entries)
 	d.Talk = &talk{Agent: d.Key, ID: d.ID, Address: d.Address, Prefix: f.prefix, Flow: template.HTML(s.HTML())}
 	if d.At > 0 {
-		return // the past neither goes on nor takes an answer
+		return
 	}
 	d.Talk.Standing = template.HTML(s.filled[f.prefix+"state"])
 	if !f.state.Terminal() {
-		d.Talk.Live = fmt.Sprintf("%s/live?after=%d", d.Address, f.seq)
+		d.Talk.Live = liveName(d.Key, d.ID, f.seq)
 	}
-	d.Reply = f.state.Interrupted()
+	d.Reply = f.state.Interrupted() && d.Own && (f.asked == nil || f.asked.Form == nil)
+}
+
+// whole returns a task as it stands: the viewer's own, or for an operator anybody's.
+func (c *Console) whole(r *request, a *Agent, id string) (*a2a.Task, error) {
+	t, err := a.Service.GetTask(r.ctx, &a2a.GetTaskRequest{ID: id})
+	if errors.Is(err, &a2a.Error{Code: a2a.CodeTaskNotFound}) && c.everybody(r) {
+		return c.opts.Admin.TaskAt(r.ctx, id, 0)
+	}
+	return t, err
 }
 
 // archive sends all artifacts of a task as one file.
@@ -138,7 +274,7 @@ func (c *Console) archive(w http.ResponseWriter, r *request) {
 		http.NotFound(w, r.Request)
 		return
 	}
-	t, err := a.Service.GetTask(r.ctx, &a2a.GetTaskRequest{ID: r.PathValue("task"), HistoryLength: new(int32)})
+	t, err := c.whole(r, a, r.PathValue("task"))
 	if err != nil {
 		c.failed(w, r, err)
 		return
@@ -198,15 +334,19 @@ func (c *Console) cancel(w http.ResponseWriter, r *request) {
 		return
 	}
 	id := r.PathValue("task")
-	if _, err := a.Service.CancelTask(r.ctx, &a2a.CancelTaskRequest{ID: id}); err != nil {
-		c.failed(w, r, err)
+	_, err := a.Service.CancelTask(r.ctx, &a2a.CancelTaskRequest{ID: id})
+	if errors.Is(err, &a2a.Error{Code: a2a.CodeTaskNotFound}) && c.everybody(r) {
+		_, err = c.opts.Admin.CancelTask(r.ctx, id)
+	}
+	if err != nil {
+		c.unsaid(w, r, err)
 		return
 	}
-	to := taskAddress(r.Request, a.key(), id)
-	if from := r.Referer(); strings.Contains(from, "/chat/") {
-		to = from
+	if r.fragment() {
+		w.WriteHeader(http.StatusNoContent) // the page's stream brings what comes of it
+		return
 	}
-	http.Redirect(w, r.Request, to, http.StatusSeeOther)
+	http.Redirect(w, r.Request, back(r, taskAddress(r.Request, a.key(), id)), http.StatusSeeOther)
 }
 
 // shown are the media types of bytes that a page shows. Everything else is saved:
@@ -220,7 +360,7 @@ func (c *Console) part(w http.ResponseWriter, r *request) {
 		http.NotFound(w, r.Request)
 		return
 	}
-	t, err := a.Service.GetTask(r.ctx, &a2a.GetTaskRequest{ID: r.PathValue("task")})
+	t, err := c.whole(r, a, r.PathValue("task"))
 	if err != nil {
 		c.failed(w, r, err)
 		return
@@ -238,7 +378,7 @@ func (c *Console) part(w http.ResponseWriter, r *request) {
 	h := w.Header()
 	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
 	h.Set("Cache-Control", "private, max-age=3600")
-	if slices.Contains(shown, kind) {
+	if slices.Contains(shown, kind) && !r.URL.Query().Has("save") {
 		h.Set("Content-Type", kind)
 	} else {
 		h.Set("Content-Type", "application/octet-stream")

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,7 +29,7 @@ type row struct {
 	Now       time.Time
 	Everybody bool // the list has the tasks of all callers
 
-	Question []part // of the inbox
+	Asks *block // of the inbox
 }
 
 type tasksData struct {
@@ -133,6 +134,9 @@ func (c *Console) rowOf(r *request, t *admin.Task) row {
 	return one
 }
 
+// rowName is the id of the element of a viewer's own task.
+func rowName(address string) string { return "r" + prefixOf(address) }
+
 func (o *row) fill() {
 	o.Words = calm(o.Words)
 	if o.Words == "" {
@@ -180,7 +184,7 @@ func (c *Console) ownRow(r *request, a *agentRow, t *a2a.Task) row {
 	if len(t.History) > 0 {
 		o.Words = firstWords(t.History[0])
 	}
-	o.DOM = "r" + prefixOf(o.Address)
+	o.DOM = rowName(o.Address)
 	o.fill()
 	return o
 }
@@ -259,13 +263,23 @@ func (c *Console) inbox(w http.ResponseWriter, r *request) {
 		if err != nil || !t.Status.State.Interrupted() {
 			continue // answered in between
 		}
+		o.Asks = &block{ID: o.DOM + "q", Class: "asks", State: t.Status.State, Task: o.Address, CSRF: r.csrf, Form: questionOf(t.Status.Message), Inbox: true}
 		if m := t.Status.Message; m != nil {
 			f := flow{task: o.Address}
-			o.Question = f.partsOf(m.Parts, "m="+url.QueryEscape(m.MessageID), 0)
+			o.Asks.Parts = f.partsOf(m.Parts, "m="+url.QueryEscape(m.MessageID), 0)
 		}
 		shown = append(shown, o)
 	}
 	c.show(w, r, "inbox", page{Title: "Inbox", Place: "inbox", Data: struct{ Rows []row }{shown}})
+}
+
+// count tells a page how much waits for the viewer.
+func (c *Console) count(w http.ResponseWriter, r *request) {
+	var out fragments
+	n := c.waiting(r.ctx)
+	out.fill("waiting", execute("waiting", n))
+	w.Header().Set("Parley-Waiting", strconv.Itoa(n))
+	sendFragments(w, &out)
 }
 
 // waiting counts what waits for the viewer; 0 where that cannot be found out.
@@ -286,12 +300,20 @@ func (c *Console) waiting(ctx context.Context) (n int) {
 func firstWords(m *a2a.Message) string {
 	for _, p := range m.Parts {
 		if p.Kind == a2a.PartText {
-			s := strings.Join(strings.Fields(p.Text), " ")
-			if r := []rune(s); len(r) > 80 {
-				s = string(r[:80]) + "…"
-			}
-			return s
+			return cut(p.Text)
 		}
 	}
+	if len(m.Parts) > 0 && m.Parts[0].Kind == a2a.PartData {
+		return cut(string(m.Parts[0].Data))
+	}
 	return "a file"
+}
+
+// cut is a line of a text.
+func cut(s string) string {
+	s = strings.Join(strings.Fields(calm(s)), " ")
+	if r := []rune(s); len(r) > 80 {
+		s = string(r[:80]) + "…"
+	}
+	return s
 }

@@ -1,143 +1,285 @@
 package console
 
 import (
+	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/admin"
 )
 
-// lane is a turn of a task: what followed from one message.
+// lane is a run of the agent: what followed from one message until the agent had to
+// begin again, or what happened beside all runs.
 type lane struct {
-	Turn   int
-	Began  time.Time
-	Took   time.Duration
-	Events []happening
+	Turn, Attempt int // 0 for a lane beside the runs
+	Title         string
+	Note          string // where it runs or ran, as far as that is known
+	Began         time.Time
+	Took          time.Duration
+	Events        []happening
 }
 
 // happening is a line of a timeline.
 type happening struct {
-	From, To int64 // positions; they differ for chunks that are one line
+	From, To int64 // positions; they differ for chunks that are one line; 0: of no entry
 	Kind     string
 	Time     time.Time
 	After    time.Duration // since the task began
-	Took     time.Duration // of chunks
+	Took     time.Duration // of chunks and steps
 	State    a2a.TaskState // of a status
 	Title    string
 	Words    string
-	Share    float64 // of the turn's time that had passed, in percent
+	Start    float64 // of the lane's time that had passed before, in percent
+	Width    float64 // of the lane's time that it took, in percent
 }
 
-// timeline puts a log in order: a lane a turn, and the chunks of an artifact that
-// came one after another on one line.
-func timeline(entries []*a2a.Entry) []lane {
-	var lanes []lane
-	begin := entries[0].Time
-	asked := true // a message begins a turn, unless it answers a question or joins one at work
-	state := a2a.TaskStateSubmitted
-	open := map[string]*tally{}
-	add := func(h happening, e *a2a.Entry) {
-		h.From, h.To, h.Time, h.After = e.Seq, e.Seq, e.Time, e.Time.Sub(begin)
-		if len(lanes) == 0 {
-			lanes = append(lanes, lane{Turn: 1, Began: e.Time})
-		}
-		l := &lanes[len(lanes)-1]
-		l.Events = append(l.Events, h)
-		l.Took = e.Time.Sub(l.Began)
-	}
+// lineup makes lanes of a log. It belongs to one goroutine.
+type lineup struct {
+	lanes  []lane
+	begin  time.Time
+	last   time.Time // of the entry before
+	state  a2a.TaskState
+	fresh  bool // the next message begins a turn
+	open   map[string]*tally
+	in     int64 // tokens that models took
+	out    int64 // and gave
+	traces []string
+	runs   []admin.Run
+}
+
+// tally counts the chunks of an artifact that are on one line.
+type tally struct {
+	chunks, bytes int
+	run           int // the lane that it was begun in
+}
+
+// timeline puts a log in order: a lane for each run of the agent, and the chunks of an
+// artifact that came one after another on one line.
+//
+// The log does not say that a process was lost: an artifact that is begun anew does,
+// unless runs knows that there was but one run.
+func timeline(entries []*a2a.Entry, runs []admin.Run) *lineup {
+	l := &lineup{runs: runs, begin: entries[0].Time, last: entries[0].Time, state: a2a.TaskStateSubmitted, fresh: true, open: map[string]*tally{}}
 	for _, e := range entries {
-		switch e.Kind {
-		case a2a.EntryCreated:
-			add(happening{Kind: "created", Title: "Task created"}, e)
-		case a2a.EntryMessage:
-			title := "Message"
-			switch {
-			case state.Interrupted():
-				title = "Answer"
-			case !asked && state == a2a.TaskStateWorking:
-				title = "Message for the agent at work"
-			}
-			if !asked && state != a2a.TaskStateWorking || state.Interrupted() {
-				lanes = append(lanes, lane{Turn: len(lanes) + 1, Began: e.Time})
-			}
-			asked = false
-			add(happening{Kind: "message", Title: title, Words: firstWords(e.Message)}, e)
-		case a2a.EntryStatus:
-			s := e.Status.Status
-			title := strings.ToUpper(word(s.State)[:1]) + label(s.State)[1:]
-			if s.State == state && s.State == a2a.TaskStateWorking {
-				title = "Status"
-			}
-			h := happening{Kind: "status", State: s.State, Title: title}
-			if s.Message != nil {
-				h.Words = firstWords(s.Message)
-			}
-			state = s.State
-			add(h, e)
-		case a2a.EntryArtifact:
-			chunkLine(&lanes, open, e, add)
-		case a2a.EntryStep:
-			if strings.HasPrefix(e.Step.Name, a2a.StepJoin) {
-				continue // of the artifact, and no doing of the agent's
-			}
-			h := happening{Kind: "step", Title: "Step " + e.Step.Name, Words: size(len(e.Step.Result))}
-			if e.Step.Nth > 1 {
-				h.Title += fmt.Sprintf(" (%d)", e.Step.Nth)
-			}
-			add(h, e)
-		case a2a.EntryCancel:
-			who := e.Cancel.Subject
-			if who == "" {
-				who = "somebody without a name"
-			}
-			add(happening{Kind: "cancel", Title: "Cancel requested", Words: "by " + who}, e)
-		}
+		l.entry(e)
+		l.last = e.Time
 	}
-	for i := range lanes {
-		l := &lanes[i]
-		for j := range l.Events {
-			if l.Took > 0 {
-				l.Events[j].Share = 100 * float64(l.Events[j].Time.Sub(l.Began)) / float64(l.Took)
-			}
-		}
-	}
-	return lanes
+	l.place()
+	return l
 }
 
-// tally counts the chunks of an artifact.
-type tally struct{ chunks, bytes int }
+// place says where in its lane's time each line is.
+func (l *lineup) place() {
+	for i := range l.lanes {
+		n := &l.lanes[i]
+		for j := range n.Events {
+			h := &n.Events[j]
+			if n.Took <= 0 {
+				continue
+			}
+			h.Start = min(max(100*float64(h.Time.Sub(n.Began))/float64(n.Took), 0), 100)
+			h.Width = min(100*float64(h.Took)/float64(n.Took), 100-h.Start)
+		}
+	}
+}
 
-func chunkLine(lanes *[]lane, open map[string]*tally, e *a2a.Entry, add func(happening, *a2a.Entry)) {
+// turn begins the lane of a message's first run.
+func (l *lineup) turn(at time.Time) {
+	n := 1
+	if len(l.lanes) > 0 {
+		n = l.lanes[len(l.lanes)-1].Turn + 1
+	}
+	l.lanes = append(l.lanes, lane{Turn: n, Attempt: 1, Began: at})
+}
+
+// once reports whether the current turn is known to have had one run only.
+func (l *lineup) once(seq int64) bool {
+	for i := len(l.runs) - 1; i >= 0; i-- {
+		if l.runs[i].Turn <= seq {
+			return l.runs[i].Attempts == 1
+		}
+	}
+	return false
+}
+
+// again begins the lane of another run for the same message.
+func (l *lineup) again(at time.Time) {
+	last := l.lanes[len(l.lanes)-1]
+	l.lanes = append(l.lanes, lane{Turn: last.Turn, Attempt: last.Attempt + 1, Began: at})
+	l.add(happening{Kind: "crash", Time: at, Title: "Run again", Words: "what the run before left unfinished is begun anew, as after its server was killed"})
+}
+
+func (l *lineup) add(h happening) {
+	if len(l.lanes) == 0 {
+		l.turn(h.Time)
+	}
+	h.After = h.Time.Sub(l.begin)
+	n := &l.lanes[len(l.lanes)-1]
+	n.Events = append(n.Events, h)
+	n.Took = max(n.Took, h.Time.Add(h.Took).Sub(n.Began))
+}
+
+func (l *lineup) entry(e *a2a.Entry) {
+	h := happening{From: e.Seq, To: e.Seq, Time: e.Time}
+	switch e.Kind {
+	case a2a.EntryCreated:
+		h.Kind, h.Title = "created", "Task created"
+	case a2a.EntryMessage:
+		l.message(e, h)
+		return
+	case a2a.EntryStatus:
+		s := e.Status.Status
+		h.Kind, h.State, h.Title = "status", s.State, strings.ToUpper(label(s.State)[:1])+label(s.State)[1:]
+		if s.Message != nil {
+			h.Words = firstWords(s.Message)
+		}
+		switch {
+		case s.State.Interrupted():
+			h.Kind, h.Title = "question", "Question"
+			if q := questionOf(s.Message); q != nil && q.Message != "" {
+				h.Words = cut(q.Message)
+			}
+		case s.State == l.state && s.State == a2a.TaskStateWorking:
+			h.State, h.Title = 0, "Status"
+		}
+		l.state = s.State
+	case a2a.EntryArtifact:
+		l.chunk(e, h)
+		return
+	case a2a.EntryStep:
+		if strings.HasPrefix(e.Step.Name, a2a.StepJoin) {
+			return // of the artifact, and no doing of the agent's
+		}
+		l.step(e.Step, &h)
+	case a2a.EntryCancel:
+		who := calm(e.Cancel.Subject)
+		if who == "" {
+			who = "somebody without a name"
+		}
+		h.Kind, h.Title, h.Words = "cancel", "Cancel requested", "by "+who
+	}
+	l.add(h)
+}
+
+func (l *lineup) message(e *a2a.Entry, h happening) {
+	h.Kind, h.Title, h.Words = "message", "Message", firstWords(e.Message)
+	switch {
+	case l.state.Interrupted():
+		h.Kind, h.Title = "answer", "Answer"
+	case !l.fresh && l.state == a2a.TaskStateWorking:
+		h.Title = "Message for the agent at work"
+	case !l.fresh:
+		l.turn(e.Time)
+	}
+	l.fresh = false
+	if e.Received != nil {
+		if e.Received.Credentials {
+			h.Words = "credentials, which are not kept"
+		}
+		if id := traceID(e.Received.Trace); id != "" {
+			l.traces = append(l.traces, id)
+		}
+	}
+	l.add(h)
+}
+
+// traceID is the trace of a traceparent.
+func traceID(parent string) string {
+	if p := strings.Split(parent, "-"); len(p) >= 4 && len(p[1]) == 32 {
+		return p[1]
+	}
+	return ""
+}
+
+// step says what a step did. Steps of models and tools have results that say more.
+func (l *lineup) step(s *a2a.Step, h *happening) {
+	h.Kind, h.Title = "step", "Step "+calm(s.Name)
+	if s.Nth > 1 {
+		h.Title += fmt.Sprintf(" (%d)", s.Nth)
+	}
+	h.Words = size(len(s.Result))
+	// Only its end is on record: it began with or after the entry before.
+	h.Took, h.Time = h.Time.Sub(l.last), l.last
+	var is struct {
+		Model string `json:"model"`
+		Usage *struct {
+			In  int64 `json:"prompt_tokens"`
+			Out int64 `json:"completion_tokens"`
+		} `json:"usage"`
+		Calls []struct {
+			Function struct {
+				Name string `json:"name"`
+			} `json:"function"`
+		} `json:"calls"`
+		Text   string
+		Failed *bool
+	}
+	if json.Unmarshal(s.Result, &is) != nil {
+		return
+	}
+	switch {
+	case s.Name == "model":
+		h.Kind, h.Title = "model", "Model call"
+		words := []string{}
+		if is.Model != "" {
+			words = append(words, calm(is.Model))
+		}
+		if is.Usage != nil {
+			l.in, l.out = l.in+is.Usage.In, l.out+is.Usage.Out
+			words = append(words, fmt.Sprintf("%d tokens in, %d out", is.Usage.In, is.Usage.Out))
+		}
+		for _, c := range is.Calls {
+			words = append(words, "calls "+calm(c.Function.Name))
+		}
+		h.Words = strings.Join(words, ", ")
+	case s.Name == "call" && is.Failed != nil:
+		h.Kind, h.Title, h.Words = "tool", "Tool call", cut(is.Text)
+		if *is.Failed {
+			h.Words = "failed: " + h.Words
+		}
+	}
+}
+
+func (l *lineup) chunk(e *a2a.Entry, h happening) {
 	u := e.Artifact
 	id := u.Artifact.ArtifactID
-	name := u.Artifact.Name
-	if name == "" {
-		name = "artifact"
+	h.Kind, h.Title = "artifact", calm(u.Artifact.Name)
+	if h.Title == "" {
+		h.Title = "Artifact"
 	}
 	n := 0
 	for _, p := range u.Artifact.Parts {
 		n += len(bytesOf(p))
 	}
-	t, again := open[id]
-	if t != nil && u.Append {
-		t.chunks++
-		t.bytes += n
-		l := &(*lanes)[len(*lanes)-1]
-		if h := &l.Events[len(l.Events)-1]; h.Kind == "artifact" && h.Title == name && h.To == e.Seq-1 {
-			h.To, h.Took = e.Seq, e.Time.Sub(h.Time)
-			h.Words = fmt.Sprintf("%d chunks, %s", t.chunks, size(t.bytes))
-			l.Took = e.Time.Sub(l.Began)
+	t := l.open[id]
+	anew := t != nil && !u.Append
+	if anew && t.run == len(l.lanes)-1 && !l.once(e.Seq) {
+		l.again(e.Time)
+	}
+	if t != nil && u.Append && len(l.lanes) > 0 {
+		lane := &l.lanes[len(l.lanes)-1]
+		if last := &lane.Events[len(lane.Events)-1]; last.Kind == "artifact" && last.Title == h.Title && last.To == e.Seq-1 {
+			t.chunks++
+			t.bytes += n
+			last.To, last.Took, last.Words = e.Seq, e.Time.Sub(last.Time), chunks(t)
+			lane.Took = max(lane.Took, e.Time.Sub(lane.Began))
 			return
 		}
-		add(happening{Kind: "artifact", Title: name, Words: fmt.Sprintf("1 chunk, %s", size(n))}, e)
-		*t = tally{1, n}
-		return
 	}
-	open[id] = &tally{1, n}
-	words := size(n)
-	if again {
-		words += "; begun anew, as after a crash"
+	t = &tally{1, n, max(len(l.lanes)-1, 0)}
+	l.open[id] = t
+	if h.Words = chunks(t); anew {
+		h.Words += ", begun anew"
 	}
-	add(happening{Kind: "artifact", Title: name, Words: words}, e)
+	l.add(h)
+}
+
+func chunks(t *tally) string {
+	if t.chunks == 1 {
+		return "1 chunk, " + size(t.bytes)
+	}
+	return strconv.Itoa(t.chunks) + " chunks, " + size(t.bytes)
 }

@@ -50,21 +50,22 @@ func TestTimeline(t *testing.T) {
 		chunk("plan", "anew", false).
 		state(a2a.TaskStateInputRequired, "Which city?").user("Vienna").state(a2a.TaskStateWorking, "").state(a2a.TaskStateCompleted, "")
 	var got strings.Builder
-	for _, l := range timeline(s.entries) {
-		fmt.Fprintf(&got, "turn %d, %v\n", l.Turn, l.Took)
+	for _, l := range timeline(s.entries, nil).lanes {
+		fmt.Fprintf(&got, "turn %d, run %d, %v\n", l.Turn, l.Attempt, l.Took)
 		for _, h := range l.Events {
 			fmt.Fprintf(&got, "  %d-%d %s: %s\n", h.From, h.To, h.Title, h.Words)
 		}
 	}
-	const want = `turn 1, 8s
+	const want = `turn 1, run 1, 6s
   1-1 Task created: 
   2-2 Message: book a trip
   3-3 Working: 
   4-6 plan: 3 chunks, 13 bytes
   7-7 Step charge: 2 bytes
-  8-8 plan: 4 bytes; begun anew, as after a crash
-  9-9 Input required: Which city?
-turn 2, 2s
+turn 1, run 2, 4s
+  0-0 Run again: what the run before left unfinished is begun anew, as after its server was killed
+  8-8 plan: 1 chunk, 4 bytes, begun anew
+  9-9 Question: Which city?
   10-10 Answer: Vienna
   11-11 Working: 
   12-12 Completed: 

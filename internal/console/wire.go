@@ -34,7 +34,7 @@ type sentEvent struct {
 
 func (c *Console) wire(r *request, a *Agent, entries []*a2a.Entry) *wire {
 	w := new(wire)
-	after, err := position(r.FormValue("after"), "")
+	after, err := position(r.FormValue("after"))
 	if err != nil {
 		after = 0
 	}
@@ -48,7 +48,7 @@ func (c *Console) wire(r *request, a *Agent, entries []*a2a.Entry) *wire {
 		}
 		switch e.Kind {
 		case a2a.EntryMessage:
-			w.Requests = append(w.Requests, requestOf(r, a, e))
+			w.Requests = append(w.Requests, c.requestOf(r, a, e))
 		case a2a.EntryStatus:
 			w.Events = append(w.Events, sentEvent{e.Seq, indent((&a2a.StreamResponse{StatusUpdate: e.Status}).AppendJSON(nil))})
 		case a2a.EntryArtifact:
@@ -59,7 +59,7 @@ func (c *Console) wire(r *request, a *Agent, entries []*a2a.Entry) *wire {
 }
 
 // requestOf is a message as a client sends it.
-func requestOf(r *request, a *Agent, e *a2a.Entry) sentMessage {
+func (c *Console) requestOf(r *request, a *Agent, e *a2a.Entry) sentMessage {
 	m := *e.Message
 	if e.Seq <= 2 { // the message that began the task did not know it
 		m.TaskID = ""
@@ -72,7 +72,7 @@ func requestOf(r *request, a *Agent, e *a2a.Entry) sentMessage {
 		}
 	}
 	body := indent([]byte(`{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":` + string(req.AppendJSON(nil)) + `}`))
-	to := agentURL(r, a)
+	to := c.agentURL(r, a)
 	one := sentMessage{Seq: e.Seq, Body: body}
 	one.Curl = "curl " + quote(to) + " -H 'Content-Type: application/json' -H 'A2A-Version: 1.0' -d " + quote(body)
 	one.CLI = "parley send -a " + quote(to) + " " + quote(m.Text())
@@ -81,23 +81,13 @@ func requestOf(r *request, a *Agent, e *a2a.Entry) sentMessage {
 }
 
 // agentURL is where an agent is called, for people to copy.
-func agentURL(r *request, a *Agent) string {
-	if len(a.Card.SupportedInterfaces) > 0 {
-		for _, i := range a.Card.SupportedInterfaces {
-			if i.ProtocolBinding == a2a.BindingJSONRPC {
-				return i.URL
-			}
-		}
-	}
-	scheme := "http://"
-	if r.TLS != nil {
-		scheme = "https://"
-	}
-	to := scheme + r.Host
+func (c *Console) agentURL(r *request, a *Agent) string {
+	at := *asked(r.Request)
+	at.Path = strings.TrimSuffix(at.Path, c.prefix)
 	if a.Name != "" {
-		to += "/agents/" + a.Name
+		at.Path += "/agents/" + a.Name
 	}
-	return to
+	return at.String()
 }
 
 // quote makes one word of a text for a shell.

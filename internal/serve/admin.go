@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"crypto/subtle"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -263,10 +265,19 @@ func (a *administration) Agents(ctx context.Context) ([]admin.Agent, error) {
 // card returns the card of an agent as callers get it; nil where there is none.
 func (a *administration) card(ctx context.Context, path string) json.RawMessage {
 	address := hostOf(LocalURL(a.h.addr, false))
-	host := cmp.Or(a.anotherHost(address), address)
-	r, err := http.NewRequestWithContext(port.With(ctx), http.MethodGet, "http://"+host+path+"/.well-known/agent-card.json", nil)
+	return a.cardAt(ctx, &url.URL{Scheme: "http", Host: cmp.Or(a.anotherHost(address), address)}, path)
+}
+
+// cardAt is card for clients of an address.
+func (a *administration) cardAt(ctx context.Context, at *url.URL, path string) []byte {
+	path += "/.well-known/agent-card.json"
+	r, err := http.NewRequestWithContext(port.With(ctx), http.MethodGet, "http://"+at.Host+path, nil)
 	if err != nil {
 		return nil
+	}
+	r.RequestURI = at.Path + path
+	if at.Scheme == "https" {
+		r.TLS = new(tls.ConnectionState)
 	}
 	r.RemoteAddr = net.JoinHostPort("127.0.0.1", "0")
 	w := &answer{header: http.Header{}}

@@ -47,7 +47,7 @@ func (h *Host) openConsole(ctx context.Context) (http.Handler, error) {
 	h.pages = &pages{h: h}
 	o := web.Options{
 		Agents: func() []web.Agent { return h.pages.shown.Load().agents },
-		Log:    h.pages.log, Admin: h.admin, Viewer: h.pages.viewer,
+		Log:    h.pages.log, Published: h.pages.published, Admin: h.admin, Viewer: h.pages.viewer,
 		Name: "Parley", Version: h.env.Version, MaxUpload: f.limits.body, Logger: h.log,
 	}
 	// Whoever reads what a server for its own machine prints at its start is its
@@ -110,6 +110,15 @@ func (p *pages) show(r *revision) {
 		}
 	}
 	p.shown.Store(s)
+}
+
+// published returns an agent's card as callers get it at the address of a request.
+func (p *pages) published(r *http.Request, agent string) []byte {
+	path := ""
+	if agent != "" {
+		path = a2aserver.AgentsPath + "/" + agent
+	}
+	return p.h.admin.cardAt(r.Context(), a2aserver.AskedFor(p.shown.Load().proxies)(r), path)
 }
 
 // viewer asks whose credentials these are. The request is the browser's.

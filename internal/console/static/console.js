@@ -19,17 +19,9 @@ function compose(form) {
   /** @type {string | undefined} the id of a message whose answer did not come */
   let unsure;
 
-  const asked = new URLSearchParams(location.search).get("say");
-  if (asked) text.value = asked;
-
-  text.addEventListener("keydown", (e) => {
-    if (e.key === "Enter" && !e.shiftKey && !e.isComposing) {
-      e.preventDefault();
-      form.requestSubmit();
-    }
-  });
   for (const b of document.querySelectorAll("[data-example]")) {
-    b.addEventListener("click", () => {
+    b.addEventListener("click", (e) => {
+      e.preventDefault();
       text.value = /** @type {HTMLElement} */ (b).dataset.example ?? "";
       text.focus();
     });
@@ -141,20 +133,145 @@ function compose(form) {
   });
 }
 
-// The scrubber of a task: the page follows it when it is let go.
+// Enter sends what is written, Shift and Enter is a new line.
+document.addEventListener("keydown", (e) => {
+  const at = e.target;
+  if (!(at instanceof HTMLTextAreaElement) || !("enter" in at.dataset)) return;
+  if (e.key === "Enter" && !e.shiftKey && !e.isComposing) {
+    e.preventDefault();
+    at.form?.requestSubmit();
+  }
+});
+
+// Forms whose page stays as it is but for what the answer says.
+document.addEventListener("submit", async (e) => {
+  const form = e.target;
+  if (!(form instanceof HTMLFormElement) || !("send" in form.dataset)) return;
+  e.preventDefault();
+  const by = e.submitter;
+  const body = new URLSearchParams();
+  for (const [name, value] of new FormData(form, by)) body.append(name, String(value));
+  const buttons = [...form.querySelectorAll("button")];
+  for (const b of buttons) b.disabled = true;
+  let trouble = "";
+  try {
+    const url = new URL(form.action);
+    url.searchParams.set("fragment", "");
+    const answer = await fetch(url, { method: "POST", body, redirect: "error" });
+    const said = await answer.text();
+    if (answer.ok) apply(said);
+    else trouble = said;
+  } catch {
+    trouble = "The server did not answer. Try again when it is back.";
+  }
+  for (const b of buttons) b.disabled = false;
+  form.querySelector("[data-trouble]")?.remove();
+  if (trouble) {
+    const p = document.createElement("p");
+    p.className = "notice bad";
+    p.setAttribute("role", "alert");
+    p.dataset.trouble = "";
+    p.textContent = trouble;
+    form.append(p);
+  }
+});
+
+// What people copy has a button for it, where the browser lets pages copy.
+function copyButtons() {
+  for (const pre of document.querySelectorAll("pre[data-copy]")) {
+    if (!navigator.clipboard || pre.parentElement?.classList.contains("copied")) continue;
+    const around = document.createElement("div");
+    around.className = "copied";
+    pre.replaceWith(around);
+    const b = document.createElement("button");
+    b.type = "button";
+    b.textContent = "Copy";
+    b.addEventListener("click", async () => {
+      await navigator.clipboard.writeText(pre.textContent ?? "");
+      b.textContent = "Copied";
+      window.setTimeout(() => (b.textContent = "Copy"), 1500);
+    });
+    around.append(pre, b);
+  }
+}
+copyButtons();
+
+// How much waits for the viewer, in the list of places and in the tab's title.
+const waiting = document.querySelector("[data-waiting]");
+if (waiting instanceof HTMLElement) {
+  const title = document.title.replace(/^\(\d+\) /, "");
+  let known = waiting.textContent?.match(/\d+/)?.[0] ?? "0";
+  let last = Date.now();
+  const ask = async () => {
+    if (Date.now() - last < (document.hidden ? 30000 : 5000)) return;
+    last = Date.now();
+    const answer = await fetch(waiting.dataset.waiting ?? "", { redirect: "error" }).catch(() => undefined);
+    const n = answer?.ok && answer.headers.get("Parley-Waiting");
+    if (!answer || !n || n === known) return;
+    known = n;
+    apply(await answer.text());
+    document.title = n === "0" ? title : `(${n}) ${title}`;
+    refresh();
+  };
+  window.setInterval(ask, 2500);
+}
+
+// A page that shows what waits is fetched anew when that has changed, unless somebody
+// is writing in it.
+async function refresh() {
+  const part = document.querySelector("[data-fresh]");
+  if (!part) return;
+  for (const field of part.querySelectorAll("textarea, input:not([type=hidden])")) {
+    if (field === document.activeElement || (field instanceof HTMLTextAreaElement && field.value)) return;
+  }
+  const answer = await fetch(location.href, { redirect: "error" }).catch(() => undefined);
+  if (!answer?.ok) return;
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  for (const id of [part.id, "waiting-words"]) {
+    const now = page.getElementById(id);
+    if (now) document.getElementById(id)?.replaceWith(now);
+  }
+}
+
+// The scrubber of a task: the page shows the task as of each position that it passes.
 const scrub = document.querySelector("[data-scrub]");
 if (scrub instanceof HTMLFormElement) {
   const range = /** @type {HTMLInputElement} */ (scrub.elements.namedItem("at"));
+  let wanted = 0;
+  let busy = false;
+  const show = async () => {
+    if (busy) return;
+    busy = true;
+    for (let at = 0; at !== wanted; ) {
+      at = wanted;
+      const here = new URL(location.href);
+      here.searchParams.delete("after");
+      if (at === Number(range.max)) here.searchParams.delete("at");
+      else here.searchParams.set("at", String(at));
+      const answer = await fetch(here, { redirect: "error" }).catch(() => undefined);
+      if (!answer?.ok) break;
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      for (const part of ["#as-of", ".tabs"]) {
+        const now = page.querySelector(part);
+        if (now) document.querySelector(part)?.replaceWith(now);
+      }
+      history.replaceState(null, "", here);
+      copyButtons();
+      document.dispatchEvent(new CustomEvent("live"));
+    }
+    busy = false;
+  };
   range.addEventListener("input", () => {
     const said = scrub.querySelector("output");
     if (said) said.textContent = `${range.value} of ${range.max}`;
+    wanted = Number(range.value);
+    show();
   });
-  range.addEventListener("change", () => scrub.requestSubmit());
 }
 
-// Keys: / goes to the message, g and a letter to a place, ? lists them.
+// Keys: / goes to the message, g and a letter to a place.
 /** @type {Record<string, string>} */
-const places = { c: "", i: "inbox", t: "tasks", a: "agents" };
+const places = { c: "", i: "inbox", t: "tasks", a: "agents", w: "webhooks", o: "operate" };
 let leader = 0;
 document.addEventListener("keydown", (e) => {
   const at = e.target;

@@ -26,6 +26,7 @@ export function apply(html) {
     } else if (how === "fill") {
       into.replaceChildren(part.content);
     } else if (how === "prepend") {
+      part.content.firstElementChild?.classList.add("fresh");
       into.prepend(part.content);
     } else {
       into.append(part.content);
@@ -40,62 +41,110 @@ function atEnd() {
   return window.innerHeight + window.scrollY > document.body.scrollHeight - 120;
 }
 
-/**
- * Follows the stream of an element with data-live, until the server says that there
- * is no more.
- * @param {HTMLElement} el
- */
-function follow(el) {
-  const address = new URL(el.dataset.live ?? "", location.href);
-  if (el.dataset.after) address.searchParams.set("after", el.dataset.after);
-  const source = new EventSource(address);
-  const line = document.querySelector("[data-line]");
-  /** @type {number | undefined} */
-  let late;
-  source.onmessage = (e) => {
-    if (e.lastEventId) el.dataset.after = e.lastEventId;
-    apply(e.data);
-  };
-  source.addEventListener("end", () => {
-    source.close();
-    window.clearTimeout(late);
-  });
-  source.addEventListener("gone", () => {
-    source.close();
-    location.reload();
-  });
-  source.onopen = () => {
-    window.clearTimeout(late);
+const line = document.querySelector("[data-line]");
+/** @type {number | undefined} */
+let late;
+
+/** @param {boolean} lost */
+function connection(lost) {
+  window.clearTimeout(late);
+  if (!lost) {
     if (line instanceof HTMLElement) line.hidden = true;
-  };
-  source.onerror = () => {
-    window.clearTimeout(late);
-    late = window.setTimeout(() => {
-      if (line instanceof HTMLElement) line.hidden = false;
-    }, 500);
-    if (source.readyState === EventSource.CLOSED) {
+    return;
+  }
+  late = window.setTimeout(() => {
+    if (line instanceof HTMLElement) line.hidden = false;
+  }, 500);
+}
+
+/**
+ * Follows a stream of fragments, until the server says that there is no more.
+ * @param {() => URL} address where it goes on, as far as the page knows
+ * @param {(id: string) => void} come is told the position of each event
+ */
+function follow(address, come) {
+  let source = new EventSource(address());
+  let over = false;
+  const begin = () => {
+    source.onmessage = (e) => {
+      if (e.lastEventId) come(e.lastEventId);
+      apply(e.data);
+    };
+    source.addEventListener("end", () => {
+      close();
+      connection(false);
+    });
+    source.addEventListener("gone", () => {
+      close();
+      location.reload();
+    });
+    source.onopen = () => connection(false);
+    source.onerror = () => {
+      if (over) return;
+      connection(true);
+      if (source.readyState !== EventSource.CLOSED) return;
       // The browser gave up, as after an answer that is not a stream: a proxy's
       // error page while the server starts. The page as it stands resumes.
       window.setTimeout(() => {
-        if (document.contains(el)) follow(el);
+        if (over) return;
+        source = new EventSource(address());
+        begin();
       }, 1000);
-    }
+    };
   };
-  window.addEventListener("pagehide", () => source.close(), { once: true });
+  const close = () => {
+    over = true;
+    source.close();
+  };
+  begin();
+  window.addEventListener("pagehide", close, { once: true });
+  return close;
 }
 
-/** @type {WeakSet<Element>} */
-const followed = new WeakSet();
-
-function followAll() {
-  for (const el of document.querySelectorAll("[data-live]")) {
-    if (!(el instanceof HTMLElement) || followed.has(el)) continue;
-    followed.add(el);
-    follow(el);
-  }
+// The list that the page has, whose events have ids of their own.
+const list = document.querySelector("[data-list]");
+if (list instanceof HTMLElement) {
+  let after = "";
+  follow(
+    () => {
+      const at = new URL(list.dataset.list ?? "", location.href);
+      if (after) at.searchParams.set("after", after);
+      return at;
+    },
+    (id) => (after = id),
+  );
 }
-followAll();
-document.addEventListener("live", followAll);
+
+// The tasks of the page, which share one stream: a browser has few connections. An
+// element's data-live is a task with a position, agent/id@5; an event's id is the
+// positions of all of them, joined by dots.
+/** @type {(() => void) | undefined} */
+let stop;
+let followed = "";
+
+function followTasks() {
+  const tasks = /** @type {HTMLElement[]} */ ([...document.querySelectorAll("[data-live]")]).slice(-40);
+  const names = tasks.map((el) => el.dataset.task ?? "").join(" ");
+  const nav = document.querySelector(".places .name");
+  if (!tasks.length || names === followed || !(nav instanceof HTMLAnchorElement)) return;
+  followed = names;
+  stop?.();
+  stop = follow(
+    () => {
+      const at = new URL("live", nav.href);
+      for (const el of tasks) at.searchParams.append("task", el.dataset.live ?? "");
+      return at;
+    },
+    (id) => {
+      for (const [i, position] of id.split(".").entries()) {
+        const el = tasks[i];
+        if (el) el.dataset.live = (el.dataset.live ?? "").replace(/@\d+$/, `@${position}`);
+      }
+    },
+  );
+}
+followTasks();
+document.addEventListener("live", followTasks);
 
 // Elapsed times: data-since is when it began, in milliseconds.
 setInterval(() => {

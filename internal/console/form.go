@@ -1,0 +1,299 @@
+package console
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// question is a question of an agent that comes with a schema of its answer, as an MCP
+// server asks (elicitation): a form is made of it. Its fields are those that MCP knows;
+// what else a schema may say is the agent's to check.
+type question struct {
+	Message string
+	Problem string // why the answer before did not fit
+	Link    string // where the person is asked to go; then there are no fields
+	Fields  []field
+	own     bool // a field is called action, so the answer cannot have one of its own
+}
+
+// field is a field of a question's form.
+type field struct {
+	Name, Title, About string
+	Kind               string // of the input, or select, several or check
+	Required           bool
+	Min, Max, Step     string
+	Choices            []choice
+	Value              string
+	list, number       bool
+}
+
+type choice struct {
+	Value, Title string
+	Chosen       bool
+}
+
+// Bounds of a form: a question beyond them is shown as what it is, text and data.
+const (
+	maxFields  = 50
+	maxChoices = 200
+)
+
+// schema is what is read of a JSON schema.
+type schema struct {
+	Type        string            `json:"type"`
+	Title       string            `json:"title"`
+	Description string            `json:"description"`
+	Format      string            `json:"format"`
+	Required    []string          `json:"required"`
+	Properties  json.RawMessage   `json:"properties"`
+	Enum        []json.RawMessage `json:"enum"`
+	EnumNames   []string          `json:"enumNames"`
+	OneOf       []option          `json:"oneOf"`
+	AnyOf       []option          `json:"anyOf"`
+	Items       *schema           `json:"items"`
+	Default     json.RawMessage   `json:"default"`
+	Minimum     json.Number       `json:"minimum"`
+	Maximum     json.Number       `json:"maximum"`
+	MinLength   *int              `json:"minLength"`
+	MaxLength   *int              `json:"maxLength"`
+}
+
+type option struct {
+	Const json.RawMessage `json:"const"`
+	Title string          `json:"title"`
+}
+
+// questionOf finds the question in a message; nil where there is none that a form can
+// be made of.
+func questionOf(m *a2a.Message) *question {
+	if m == nil {
+		return nil
+	}
+	for _, p := range m.Parts {
+		if p.Kind != a2a.PartData {
+			continue
+		}
+		var doc struct {
+			Elicitation *struct {
+				Mode, Message, URL string
+				Schema             json.RawMessage `json:"requestedSchema"`
+			} `json:"elicitation"`
+		}
+		if json.Unmarshal(p.Data, &doc) != nil || doc.Elicitation == nil {
+			continue
+		}
+		e := doc.Elicitation
+		q := &question{Message: calm(e.Message)}
+		if before, _, ok := strings.Cut(m.Text(), e.Message); ok && e.Message != "" {
+			q.Problem = calm(strings.TrimSpace(before))
+		}
+		if e.URL != "" {
+			if !webAddress(e.URL) {
+				return nil
+			}
+			q.Link = calm(e.URL)
+			return q
+		}
+		if len(e.Schema) > 0 && !q.read(e.Schema) {
+			return nil
+		}
+		return q
+	}
+	return nil
+}
+
+// read makes the fields of a schema. Those that must be given come first.
+func (q *question) read(doc json.RawMessage) bool {
+	var s schema
+	if json.Unmarshal(doc, &s) != nil {
+		return false
+	}
+	names := keysOf(s.Properties)
+	var all map[string]schema
+	if len(names) > maxFields || len(names) > 0 && json.Unmarshal(s.Properties, &all) != nil {
+		return false
+	}
+	for _, name := range names {
+		p := all[name]
+		f, ok := fieldOf(name, &p)
+		if !ok {
+			return false
+		}
+		f.Required = slices.Contains(s.Required, name)
+		q.own = q.own || name == "action"
+		q.Fields = append(q.Fields, f)
+	}
+	slices.SortStableFunc(q.Fields, func(x, y field) int {
+		switch {
+		case x.Required == y.Required:
+			return 0
+		case x.Required:
+			return -1
+		}
+		return 1
+	})
+	return true
+}
+
+// keysOf returns the names of an object, in its order.
+func keysOf(doc json.RawMessage) (names []string) {
+	d := json.NewDecoder(bytes.NewReader(doc))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return nil
+	}
+	for d.More() {
+		t, err := d.Token()
+		if err != nil {
+			return nil
+		}
+		name, _ := t.(string)
+		names = append(names, name)
+		var skip json.RawMessage
+		if d.Decode(&skip) != nil {
+			return nil
+		}
+	}
+	return names
+}
+
+var kinds = map[string]string{"email": "email", "uri": "url", "date": "date"}
+
+func fieldOf(name string, p *schema) (field, bool) {
+	f := field{Name: name, Title: calm(p.Title), About: calm(p.Description), Value: textOf(p.Default)}
+	if f.Title == "" {
+		f.Title = calm(name)
+	}
+	of := p
+	switch p.Type {
+	case "boolean":
+		f.Kind = "check"
+	case "integer", "number":
+		f.Kind, f.number, f.Step = "number", true, "any"
+		if p.Type == "integer" {
+			f.Step = "1"
+		}
+		f.Min, f.Max = p.Minimum.String(), p.Maximum.String()
+	case "array":
+		if p.Items == nil {
+			return f, false
+		}
+		f.Kind, f.list, of = "several", true, p.Items
+	case "string", "":
+		if f.Kind = kinds[p.Format]; f.Kind == "" {
+			f.Kind = "text"
+		}
+		if p.MinLength != nil && *p.MinLength > 0 {
+			f.Min = strconv.Itoa(*p.MinLength)
+		}
+		if p.MaxLength != nil && *p.MaxLength >= 0 {
+			f.Max = strconv.Itoa(*p.MaxLength)
+		}
+	default:
+		return f, false
+	}
+	var chosen []json.RawMessage
+	if f.list {
+		_ = json.Unmarshal(p.Default, &chosen) // nothing is chosen otherwise
+	}
+	add := func(v json.RawMessage, title string) {
+		c := choice{Value: textOf(v), Title: calm(title)}
+		if c.Title == "" {
+			c.Title = calm(c.Value)
+		}
+		c.Chosen = !f.list && len(p.Default) > 0 && c.Value == f.Value ||
+			slices.ContainsFunc(chosen, func(d json.RawMessage) bool { return textOf(d) == c.Value })
+		f.Choices = append(f.Choices, c)
+	}
+	for i, v := range of.Enum {
+		title := ""
+		if i < len(of.EnumNames) {
+			title = of.EnumNames[i]
+		}
+		add(v, title)
+	}
+	for _, o := range slices.Concat(of.OneOf, of.AnyOf) {
+		add(o.Const, o.Title)
+	}
+	switch {
+	case len(f.Choices) > maxChoices, f.list && len(f.Choices) == 0:
+		return f, false
+	case len(f.Choices) > 0 && !f.list && f.Kind != "check":
+		f.Kind = "select"
+	}
+	return f, true
+}
+
+// textOf is a JSON value as a field shows it.
+func textOf(v json.RawMessage) string {
+	var s string
+	if json.Unmarshal(v, &s) == nil {
+		return s
+	}
+	return string(v)
+}
+
+// answerOf makes the answer of a form's values.
+func (q *question) answerOf(v url.Values) (*a2a.Part, error) {
+	action := "accept"
+	if v.Get("action") == "decline" {
+		action = "decline"
+	}
+	if action == "decline" && q.own {
+		return a2a.TextPart("decline"), nil
+	}
+	content := map[string]any{}
+	for _, f := range q.Fields {
+		given := v["f."+f.Name]
+		switch {
+		case action == "decline":
+		case f.Kind == "check":
+			content[f.Name] = len(given) > 0
+		case f.list:
+			if len(given) > 0 || f.Required {
+				content[f.Name] = append([]string{}, given...)
+			}
+		case len(given) == 0 || strings.TrimSpace(given[0]) == "":
+			if f.Required {
+				return nil, a2a.Invalid(f.Title, "is missing")
+			}
+		case f.number:
+			if n := strings.TrimSpace(given[0]); json.Valid([]byte(n)) {
+				content[f.Name] = json.Number(n)
+			} else {
+				return nil, a2a.Invalid(f.Title, "must be a number, not %q", n)
+			}
+		default:
+			content[f.Name] = strings.ReplaceAll(given[0], "\r\n", "\n")
+		}
+	}
+	var answer any = content
+	if !q.own {
+		of := map[string]any{"action": action}
+		if action == "accept" {
+			of["content"] = content
+		}
+		answer = of
+	}
+	doc, err := json.Marshal(answer)
+	if err != nil {
+		return nil, a2a.Invalid("the form", "cannot be sent as it is")
+	}
+	p := a2a.DataPart(doc)
+	p.MediaType = "application/json"
+	return p, nil
+}
+
+// fieldIn is a field as its template gets it: block is the id of the question.
+func fieldIn(block string, n int, f field) any {
+	return struct {
+		field
+		ID string
+	}{f, fmt.Sprintf("%sf%d", block, n)}
+}
