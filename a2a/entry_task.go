@@ -13,7 +13,7 @@ import (
 // put together of them without reading them: see ReadStored.
 
 // Spilled says which of the two have parts whose content the store keeps
-// elsewhere, so that what is stored is not what is answered.
+// elsewhere, so that the stored bytes cannot be the answer.
 type Spilled uint8
 
 // The two.
@@ -27,10 +27,10 @@ const (
 //
 //	{"generation":5,"messages":2,"history":180,"metadata":930,"spilled":1,"version":"0.3","task":{…}}
 //
-// What is in front of the task is what has to be known of it to serve it as it
-// stands: its generation, which is not in it, how many messages its history has,
-// where in it the members history and metadata begin, with their comma, or would.
-// The last two are left out where they say nothing.
+// The members in front of the task are needed to serve it as it stands: its
+// generation, which is not in it, how many messages its history has, and the offsets
+// at which its members history and metadata begin, or would, with their comma. The
+// last two are left out where they say nothing.
 func (t *Task) AppendStored(b []byte, spilled Spilled) []byte {
 	from := len(b)
 	b = append(b, '{')

@@ -50,8 +50,8 @@ func sealed(t *Task) (head, body []byte) {
 	return h.AppendStored([]byte("in front"), 0)[len("in front"):], t.AppendStoredBody(nil)
 }
 
-// What is served as it is stored is, byte for byte, what is decoded and encoded
-// again.
+// A task served as it is stored equals, byte for byte, one that is decoded and
+// encoded again.
 func TestStoredTasksAreServedAsTheyAre(t *testing.T) {
 	for i, task := range storedTasks() {
 		head, body := sealed(task)
@@ -146,7 +146,7 @@ func TestOldStoredTasks(t *testing.T) {
 }
 
 // FuzzDecodeStored reads what a damaged database may have: it is served or
-// refused, and what is served as it is and can be decoded is the same.
+// refused, and a task that is served as stored equals the decoded one.
 func FuzzDecodeStored(f *testing.F) {
 	for _, task := range storedTasks() {
 		head, body := sealed(task)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What is read can be written, and what is written is read as the same.
+// Every value that was read can be written, and reads back as the same value.
 func FuzzDecode(f *testing.F) {
 	for i, g := range golden {
 		f.Add(uint8(i), []byte(g.doc))

@@ -24,7 +24,7 @@ type face struct {
 // standsIn reports whether an interface may be used in place of the chosen
 // one. It has to lead to the same tasks, and what was meant for one host must
 // not go to another in the clear, nor in the clear at all if it was not meant
-// to: who can keep us from an address could read it.
+// to: an attacker who can block an address could read it.
 func standsIn(card *a2a.AgentCard, in, chosen *a2a.AgentInterface) bool {
 	if in.Tenant != chosen.Tenant {
 		return false

@@ -157,7 +157,7 @@ func TestMessagesAreSentAgainWhenTheServerIsBack(t *testing.T) {
 	})
 }
 
-// Who may not send again does not, whatever happens.
+// A client that may not send again does not, whatever happens.
 func TestMessagesAreNotSentAgainWithoutAPromise(t *testing.T) {
 	known := dialect.Retry{Window: time.Hour}
 	for name, tt := range map[string]struct {

@@ -93,8 +93,8 @@ func (f *keyFetcher) unavailable(ctx context.Context, err error) error {
 
 var errPause = errors.New("the keys were asked for a moment ago")
 
-// refresh asks for the keys, unless somebody did so a moment ago: who sends
-// rubbish must not make us send requests. It joins a request under way.
+// refresh asks for the keys, unless somebody did so a moment ago: rubbish
+// must not make us send requests. It joins a request under way.
 func (f *keyFetcher) refresh(ctx context.Context) error {
 	f.mu.Lock()
 	if r := f.running; r != nil {

@@ -30,8 +30,8 @@ func TestWebhookKeysAreFetchedRarely(t *testing.T) {
 	}
 }
 
-// TestWebhookRubbishMakesNoRequests: who cannot sign cannot make us ask more
-// than once in a while, and does not shut others out.
+// TestWebhookRubbishMakesNoRequests: a sender that cannot sign cannot make us ask
+// more than once in a while, and does not shut others out.
 func TestWebhookRubbishMakesNoRequests(t *testing.T) {
 	r := newReceiver(t, WebhookOptions{Keys: keysURL})
 	good := func(id string) http.Header { return r.signed(id, statusEvent, "") }

@@ -241,7 +241,7 @@ func TestExecCancelIsALineFirst(t *testing.T) {
 	}
 }
 
-// Who does not listen is told by signals.
+// A program that does not listen gets signals.
 func TestExecCancelThenTermThenKill(t *testing.T) {
 	alive := newFifo(t)
 	script := `trap '' TERM; exec 3<>"$1"; sh -c 'while :; do sleep 1000; done' & echo '{"type":"status","text":"ready"}'; wait; sleep 1000`

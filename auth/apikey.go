@@ -11,9 +11,9 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// Vault is where API keys are kept; every store.Store is one. Keep replaces
-// what is kept under a name if it is was, and returns what is there afterwards;
-// nil stands for nothing. Kept returns all that is kept, by name.
+// Vault keeps API keys; every store.Store is one. Keep replaces the value of a name if
+// it equals was, and returns the value that is there afterwards; nil stands for
+// none. Kept returns all values, by name.
 type Vault interface {
 	Keep(ctx context.Context, name string, was, is []byte) ([]byte, error)
 	Kept(ctx context.Context) (map[string][]byte, error)
@@ -121,7 +121,7 @@ func (k *Keys) Authenticate(r *http.Request) (*a2a.Caller, error) {
 	return nil, err
 }
 
-// recheck is how old what is believed of a key may be where it is refused.
+// recheck is the greatest age of a cached record by which a key may be refused.
 const recheck = 50 * time.Millisecond
 
 // nobody is judged in place of a key that does not exist, so that it takes as

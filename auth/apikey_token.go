@@ -9,8 +9,8 @@ import (
 
 // A token is parley_<id>_<secret><checksum>: the prefix and the checksum are
 // for programs that look for secrets where they should not be (they match
-// parley_[a-z2-7]{10}_[0-9A-Za-z]{49} and compute CRC-32), and the id is for
-// people, who may name a key by it.
+// parley_[a-z2-7]{10}_[0-9A-Za-z]{49} and compute CRC-32), and people can
+// name a key by its id.
 const (
 	tokenPrefix  = "parley_"
 	idSize       = 10 // of base 32: 50 bits, unique by the vault

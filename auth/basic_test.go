@@ -276,7 +276,7 @@ func TestRightPasswordIsComparedOnceAMinute(t *testing.T) {
 	})
 }
 
-// Who waits for a comparison that another one gave up makes its own.
+// A caller that waits for a comparison which another one gave up makes its own.
 func TestComparisonIsNotLostWithWhoMadeIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := mustBasic(t, line(t, "ann", "right"))

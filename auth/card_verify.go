@@ -43,8 +43,8 @@ const (
 // Result is what became of one signature.
 type Result struct {
 	KeyID     string   // as the signature says, also where it does not hold
-	Algorithm string   // likewise
-	JKU       string   // likewise
+	Algorithm string   // as the signature says, also where it does not hold
+	JKU       string   // as the signature says, also where it does not hold
 	Key       *Key     // that it holds with; nil: it does not hold
 	Payload   *Payload // that it holds for; nil: it does not hold
 	Err       error    // why it does not hold

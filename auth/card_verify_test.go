@@ -109,7 +109,7 @@ func TestVerifyOtherSpellings(t *testing.T) {
 			t.Errorf("%s: it leaves out %v", name, left)
 		}
 		if bytes.Contains(v.Good().Payload.JSON, []byte("later")) {
-			t.Errorf("%s: what is not signed is in the payload", name)
+			t.Errorf("%s: an unsigned member is in the payload", name)
 		}
 	}
 }

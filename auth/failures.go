@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// failures counts wrong credentials, by where they come from and by whom they
-// are for. Who has too many of them has to wait, longer with each one more, and
-// less so after each quiet minute.
+// failures counts wrong credentials, by the address they come from and the user they
+// are for. An address or user with too many of them has to wait, longer with each
+// one more, and less so after each quiet minute.
 //
-// What is counted is a hash under a key of this process, of an address, of a
-// user, or of both where that user came in from that address before: who guesses
-// elsewhere does not lock them out, and who guesses from there does not guess
-// for others.
+// The keys of the count are hashes under a secret of this process: of an address, of
+// a user, or of both where that user came in from that address before. So guesses
+// from elsewhere do not lock the user out, and guesses from there count for no other
+// user.
 type failures struct {
 	limit int // in a minute; negative: no limit
 	now   func() time.Time
@@ -150,8 +150,8 @@ func (f *failures) succeed(o origin) {
 }
 
 // room makes room for one more: of a few that chance picks it removes the one
-// that has least to answer for. Who wants to be forgotten has to fill the map
-// with others that have more, which takes longer than to wait.
+// that has least to answer for. An attacker who wants to be forgotten has to
+// fill the map with others that have more, which takes longer than to wait.
 func (f *failures) room(now time.Time) {
 	if len(f.all) < maxFailed {
 		return

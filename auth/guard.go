@@ -43,8 +43,8 @@ var ErrCredentials = errors.New("auth: wrong credentials")
 
 // GuardOptions adjusts a Guard. A nil *GuardOptions means all defaults.
 type GuardOptions struct {
-	// Anonymous lets in who has no credentials at all. All of them share what
-	// they make. Who has wrong ones is refused all the same.
+	// Anonymous lets in callers without any credentials. They share all tasks that
+	// they make. Callers with wrong credentials are refused all the same.
 	Anonymous bool
 	// Realm is what challenges name. Empty means "a2a".
 	Realm string

@@ -62,7 +62,7 @@ func TestGuardRefusesLater(t *testing.T) {
 	})
 }
 
-// Who cannot be found out about at the moment is not refused.
+// A caller that cannot be looked up at the moment is not refused.
 func TestGuardAgainWithoutAnAnswer(t *testing.T) {
 	g := mustGuard(t, nil, &headerMethod{name: "X-Other"})
 	for value, code := range map[string]a2a.Code{"broken": a2a.CodeUnavailable, "wrong": a2a.CodeUnauthenticated, "foreign": a2a.CodeUnauthenticated} {

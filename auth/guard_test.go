@@ -216,8 +216,8 @@ func TestGuardRunsMethods(t *testing.T) {
 	}
 }
 
-// Who sends wrong keys without end is told to wait, and is told that he has
-// outdated ones when that is it; who has good ones does not notice.
+// A caller that sends wrong keys without end is told to wait, and is told if its keys
+// are outdated; callers with good keys do not notice.
 func TestGuardSlowsDownWrongCredentials(t *testing.T) {
 	now := time.Now()
 	g := mustGuard(t, &GuardOptions{Failures: 3, Now: func() time.Time { return now }}, &headerMethod{name: "One"})

@@ -226,8 +226,8 @@ func (t *tokens) check(tok *token) error {
 	return nil
 }
 
-// inTime checks a token that the issuer has signed against the clock: who has
-// one that has ended is not guessing.
+// inTime checks a token that the issuer has signed against the clock: a caller
+// with an expired token is not guessing.
 func (t *tokens) inTime(tok *token) error {
 	now := t.now()
 	exp, err := tok.time("exp")

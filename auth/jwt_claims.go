@@ -23,8 +23,8 @@ type Claims struct {
 	// callers have none. A token without it is refused.
 	Tenant string
 	// Scopes is the claim with what the caller may do: a string with blanks
-	// between them, as scope in RFC 9068, or a list. Who has no such claim may do
-	// nothing. Empty means that tokens say nothing about it; see Roles, and
+	// between them, as scope in RFC 9068, or a list. A caller without that claim may
+	// do nothing. Empty means that tokens say nothing about it; see Roles, and
 	// TokenOptions.Grants.
 	Scopes string
 	// Prefix is cut off the scopes, such as api://parley/. A scope without it is

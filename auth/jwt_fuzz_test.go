@@ -37,7 +37,7 @@ func FuzzJWT(f *testing.F) {
 		case err != nil && len(value) > 40 && strings.Contains(err.Error(), value[len("Bearer "):]):
 			t.Errorf("%q is quoted: %v", value, err)
 		}
-		// What is behind the scheme is also read when nobody asks whose it is.
+		// The token behind the scheme is also read when nobody asks whose it is.
 		if tok, err := parseToken(value); err == nil {
 			_, _ = m.caller(tok.claims)
 			_ = m.inTime(tok)
@@ -90,7 +90,7 @@ func FuzzJWKS(f *testing.F) {
 }
 
 // FuzzClaims has whatever an issuer may have signed checked, which no change to
-// a token gets to: who is let in is named, by the claims that there have to be.
+// a token gets to: every caller that is let in is named by the required claims.
 func FuzzClaims(f *testing.F) {
 	s := newSigner(f, "k", "EdDSA")
 	is := newIssuer(s)

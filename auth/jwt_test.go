@@ -169,7 +169,7 @@ func TestSkewIsAllowedBothWays(t *testing.T) {
 	}
 }
 
-// Who has an expired token is not guessing; who makes one up is.
+// A caller with an expired token is not guessing; one that makes up a token is.
 func TestExpiredTokensWereGoodOnce(t *testing.T) {
 	s, stranger := newSigner(t, "k", "EdDSA"), newSigner(t, "k", "EdDSA")
 	is := newIssuer(s)

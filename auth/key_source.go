@@ -80,7 +80,7 @@ func (r *Remote) fetch(ctx context.Context, where string) (KeySet, error) {
 	if r.HTTPClient != nil {
 		c = *r.HTTPClient
 	}
-	// What is allowed is this address, not where it leads.
+	// This address is allowed, not the one it redirects to.
 	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	res, err := c.Do(req)
 	if err != nil {

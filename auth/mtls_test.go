@@ -163,9 +163,9 @@ func TestOnlyVerifiedCertificatesCount(t *testing.T) {
 	}
 }
 
-// Over a real connection: who has a certificate of the authority is known, who
-// has none is not, and one that is expired or of somebody else gets no
-// connection.
+// Over a real connection: a client with a certificate of the authority is known, one
+// without is not, and one whose certificate has expired or comes from another
+// authority gets no connection.
 func TestMutualTLSOverTheNetwork(t *testing.T) {
 	ours, theirs := newAuthority(t), newAuthority(t)
 	pool := x509.NewCertPool()

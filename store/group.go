@@ -28,8 +28,8 @@ type queued struct {
 }
 
 // Limits of one commit, so that a burst does not make everybody wait for one
-// huge transaction, and of the queue. What is large goes in small portions, and
-// what is not overtakes it: who writes little does not wait for who writes much.
+// huge transaction, and of the queue. Large appends go in small portions, and
+// small ones overtake them: a small write does not wait for large ones.
 const (
 	maxGroup      = 1024
 	maxGroupBytes = 4 << 20

@@ -129,7 +129,7 @@ func TestGroupCapsACommit(t *testing.T) {
 	}
 }
 
-// What is small does not wait for what is large, but for what is of its task.
+// A small append does not wait for large ones, but for those of its own task.
 func TestGroupLetsSmallOnesPass(t *testing.T) {
 	g := newGate()
 	group := store.NewGroup(g.commit)

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Hint says what another process may have changed. Only what is set is meant.
+// Hint says what another process may have changed. Fields that are zero say nothing.
 type Hint struct {
 	Task uint64 // Key.Hash of a task whose log has grown
 	Node string // there is mail for this node
@@ -61,8 +61,8 @@ func (h *Hub) Tell(hints ...Hint) {
 	}
 }
 
-// Watch calls f with what is told until ctx ends or closed is closed, and
-// returns why.
+// Watch calls f with each hint until ctx ends or closed is closed, and returns the
+// reason.
 func (h *Hub) Watch(ctx context.Context, closed <-chan struct{}, f func(Hint)) error {
 	w := &watcher{ring: make(chan struct{}, 1)}
 	h.mu.Lock()

@@ -45,7 +45,7 @@ func TestMailIsDroppedAfterAWhile(t *testing.T) {
 	})
 }
 
-// What is posted is copied, and what is taken is the taker's.
+// A posted body is copied, and a taken one belongs to the taker.
 func TestMailIsNotShared(t *testing.T) {
 	var m store.Mailbox
 	body := []byte("body")

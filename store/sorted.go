@@ -6,8 +6,8 @@ import (
 )
 
 // sorted holds the tasks of one list in its order backwards, so that the newest
-// are at the end, where most are put. They are in blocks: a change moves what is
-// in one block, and what is before a place is counted block by block.
+// are at the end, where most are put. They are in blocks: a change moves the tasks
+// of one block, and the tasks before a position are counted block by block.
 type sorted struct {
 	blocks [][]*memoryTask // none of them empty
 	n      int

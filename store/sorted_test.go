@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What is listed is what a search of all tasks finds, whatever came, moved and
-// went before, in blocks that are full, split and empty.
+// A list equals a search of all tasks, whatever came, moved and went before, in
+// blocks that are full, split and empty.
 func TestListsAreWhatSearchFinds(t *testing.T) {
 	const tasks = 4 * bigBlock
 	r := rand.New(rand.NewPCG(7, 0))

@@ -54,9 +54,9 @@ func NewCallbacks(rawURL string, secret a2a.Secret) (*Callbacks, error) {
 	}, nil
 }
 
-// Handler is what services call. It lets in by itself: who knows the address of a
-// message may speak for the service about this message, and nothing else. Mount it
-// at what the URL leads to, with whatever prefix.
+// Handler takes the calls of services. It needs no guard: a caller that knows the
+// address of a message may speak for the service about this message, and nothing
+// else. Mount it where the URL leads, with any prefix.
 func (c *Callbacks) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) { tell(w, c.take(w, q)) })
 }

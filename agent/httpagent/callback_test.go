@@ -250,7 +250,7 @@ func TestAddressesOfEarlierReleases(t *testing.T) {
 	}
 }
 
-// Who cancels tells the service; a restart does not.
+// A cancellation is told to the service; a restart is not.
 func TestCancelTellsTheService(t *testing.T) {
 	st := store.NewMemory()
 	defer st.Close()

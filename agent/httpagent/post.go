@@ -42,8 +42,8 @@ var (
 const (
 	firstPause = 500 * time.Millisecond
 	mostPause  = 30 * time.Second
-	// mostAsked is the longest pause that a service may ask for; who is away for
-	// longer has failed.
+	// mostAsked is the longest pause that a service may ask for; one that is away
+	// for longer has failed.
 	mostAsked = time.Hour
 )
 

@@ -301,7 +301,7 @@ func descriptors(t *testing.T) int {
 	return len(list)
 }
 
-// A call that waits for its client keeps nobody else from calling.
+// Others can call while a call waits for its client.
 func TestQuestionHoldsNoPlace(t *testing.T) {
 	for _, kind := range []string{"new", "old"} {
 		t.Run(kind, func(t *testing.T) {

@@ -142,8 +142,8 @@ func (o *Options) logger() *slog.Logger {
 	return o.Logger
 }
 
-// newClient is the default client. That nothing comes for long is noticed by
-// who reads (Options.Timeout), so it bounds what comes before.
+// newClient is the default client. The reader of a body notices that nothing comes
+// (Options.Timeout), so the client bounds only what comes before the body.
 func newClient() *http.Client {
 	return &http.Client{Transport: &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,

@@ -9,9 +9,9 @@ import (
 )
 
 // Card returns what the agent's card says of what it does, for a card of our own:
-// its name, description, version, provider, links, modes and skills. Where it is,
-// who may call, what it promises of the protocol and its signatures are left out,
-// because they are not true here: the server that runs this agent fills them in. It
+// its name, description, version, provider, links, modes and skills. Its address,
+// security schemes, capabilities and signatures are left out, because they are not
+// true here: the server that runs this agent fills them in. It
 // asks the agent, unless that was done before.
 func (a *Agent) Card(ctx context.Context) (a2a.AgentCard, error) {
 	c, err := a.dial(ctx)

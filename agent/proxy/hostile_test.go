@@ -51,7 +51,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// What is odd but has a meaning is taken for that.
+// An odd answer that has a meaning is taken for it.
 func TestOdd(t *testing.T) {
 	t.Parallel()
 	whole := func(id string) (*a2a.Task, error) {

@@ -104,7 +104,7 @@ func offers(b *bool) bool              { return b != nil && *b }
 
 // send sends a message and takes what is answered, to the end of the stream. It is
 // sent again only where the agent cannot have taken it, or knows it when it comes again.
-// After an answer the error is nil, or a fault: what is missing is follow's business.
+// After an answer the error is nil, or a fault: follow fetches what is missing.
 func (r *run) send(ctx context.Context, m *a2a.Message) error {
 	began := time.Now()
 	for n := 0; ; n++ {

@@ -13,10 +13,10 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// Hints go through NOTIFY: what is queued while one is under way goes with the
+// Hints go through NOTIFY: those that are queued while one is under way go with the
 // next. They are sent after the commit that they are about, in a transaction of
-// their own that does not wait for the disk: that of a NOTIFY holds a lock of the
-// whole server while it commits.
+// their own that does not wait for the disk: a transaction with NOTIFY holds a lock of
+// the whole server while it commits.
 
 // hints are those that are to be sent, and who would hear them.
 type hints struct {

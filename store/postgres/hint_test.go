@@ -106,7 +106,7 @@ func post(t testing.TB, s *Store, node string) {
 	}
 }
 
-// TestMessages: what is said is heard, or that something was lost, in every size.
+// TestMessages: each message is heard, or that something was lost, in every size.
 func TestMessages(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	sender := strings.Repeat("s", senderSize)
@@ -192,7 +192,7 @@ func TestHostileNotifications(t *testing.T) {
 		}
 	}
 	eventually(t, "mail is hinted", func() bool {
-		// Together with what is said to new senders it is only told that something
+		// Beside the greeting of a new sender the message says only that something
 		// was lost.
 		post(t, a, "node")
 		return h.has(isMail("node"))

@@ -71,8 +71,8 @@ func (d *db) Keep(ctx context.Context, name string, was, is []byte) (now []byte,
 	return now, nil
 }
 
-// swap is one try of Keep. Who comes second waits for the first one's transaction
-// and then sees what it kept.
+// swap is one try of Keep. The second of two waits for the first one's transaction
+// and then sees the value that it kept.
 func swap(ctx context.Context, tx pgx.Tx, name string, was, is []byte) ([]byte, error) {
 	sql, args := keepInstead, []any{arg(name), was, is}
 	switch {

@@ -6,7 +6,7 @@ import (
 )
 
 // keyBlock is how many keys a value of a sequence stands for: with v come those
-// from (v-1)*keyBlock+1 to v*keyBlock. What is not used of them is left out.
+// from (v-1)*keyBlock+1 to v*keyBlock. Unused ones are left out.
 const keyBlock = 1024
 
 // keys gives out the keys of new rows of a table.

@@ -123,8 +123,8 @@ func (s *Store) DropPush(ctx context.Context, id store.PushID) error {
 	return nil
 }
 
-// claimPushes is giveLost for push configs. What is left of a task that is gone is
-// nobody's any more.
+// claimPushes is giveLost for push configs. Those of a deleted task have no owner any
+// more.
 var claimPushes = lostOf("parley.push", "x.live", "") +
 	"UPDATE parley.push AS p SET node = $1 WHERE p.key = ANY (ARRAY(SELECT l.key FROM lost CROSS JOIN LATERAL (" +
 	"SELECT x.key FROM parley.push AS x WHERE x.live AND x.node = lost.name AND EXISTS (SELECT 1 FROM parley.task AS t WHERE t.key = x.task) " +

@@ -39,7 +39,7 @@ func (s *Store) promote() {
 		select {
 		case <-s.shrunk:
 			if err := s.dropScopes(s.over); err != nil && s.over.Err() == nil {
-				s.o.Logger.Warn("what is left of tallies is dropped later", "error", err)
+				s.o.Logger.Warn("old tallies could not be dropped now; they are dropped later", "error", err)
 			}
 		case name := <-s.growing:
 			if err := s.promoteOne(s.over, name); err != nil && s.over.Err() == nil {

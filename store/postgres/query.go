@@ -51,7 +51,7 @@ func (s *Store) List(ctx context.Context, q store.Query) (*store.Page, error) {
 		return nil, err
 	}
 	p, err := s.list(ctx, &q, s.totalOf(&q))
-	if err == errNoTotal { // what is known of tallies is out of date
+	if err == errNoTotal { // the known tallies are out of date
 		if err = s.relearn(ctx); err == nil {
 			p, err = s.list(ctx, &q, s.totalOf(&q))
 		}

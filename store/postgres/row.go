@@ -51,7 +51,7 @@ type change struct {
 }
 
 // maxMerged is how much of a log is put into one row, in bytes, when appends are
-// merged: who reads one entry reads its row.
+// merged: reading one entry reads its row.
 const maxMerged = 64 << 10
 
 // gather divides what is queued: it takes appends from a place on until one that

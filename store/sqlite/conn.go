@@ -11,7 +11,7 @@ import (
 )
 
 // maxMemory caps what one connection may use, in bytes. It must hold the
-// largest row a few times; only what is used is taken from the system.
+// largest row a few times; memory is taken from the system as it is used.
 const maxMemory = 1 << 30
 
 // conn is a connection with its prepared statements. One goroutine at a time.
@@ -24,7 +24,7 @@ type conn struct {
 
 // patience is how long a connection waits for another program to end its
 // transaction. Our own connections do not collide, the lock file keeps other
-// copies of the program away; what is left is somebody with the sqlite3 tool.
+// copies of the program away; the sqlite3 tool remains.
 var patience = 5 * time.Second // not constant, for tests
 
 // openConn opens an existing database; mode is ro or rw.

@@ -228,7 +228,7 @@ func (c *conn) claimPushes(node string, deadBefore time.Time, limit int) (n int,
 		if err != nil || n >= limit {
 			break
 		}
-		// What is left of a task that is gone is nobody's any more.
+		// The configurations of a deleted task have no owner any more.
 		err = c.stmt("UPDATE push SET node = ? WHERE key IN (SELECT p.key FROM push AS p INDEXED BY push_live WHERE p.live = 1 AND p.node = ? " +
 			"AND EXISTS (SELECT 1 FROM task AS t WHERE t.key = p.task) LIMIT ?)").
 			text(node).text(name).int(int64(limit - n)).exec()

@@ -204,8 +204,8 @@ func (s *stmt) unlisted(a *store.Append) *stmt {
 }
 
 // smallBody is the size of a sealed task's body, in bytes, up to which it is in
-// the task's row: what is larger is apart, for the sake of lists that read rows
-// without it.
+// the task's row: larger ones have a row of their own, for the sake of lists that
+// read rows without bodies.
 const smallBody = 1 << 10
 
 // inRow reports whether the body of a seal is in the task's row.

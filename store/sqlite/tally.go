@@ -173,7 +173,7 @@ func (t *tally) writeState(c *conn, at []place) (left int64, err error) {
 		}
 		touched = append(touched, s)
 	}
-	for _, s := range touched { // when all are counted, for what is split is counted again
+	for _, s := range touched { // when all are counted, for a scope that is split is counted again
 		if err := c.trim(s); err != nil {
 			return 0, err
 		}
@@ -190,7 +190,7 @@ func (t *tally) writeState(c *conn, at []place) (left int64, err error) {
 }
 
 // drop removes a scope that has no task any more: nothing remains of an owner
-// who is erased.
+// that is erased.
 func (t *tally) drop(c *conn, scope int64) error {
 	_, gone, err := c.stmt("DELETE FROM scope WHERE key = ?1 AND NOT EXISTS (SELECT 1 FROM tally WHERE scope = ?1) RETURNING key").int(scope).one()
 	if gone {

@@ -75,7 +75,7 @@ func TestVaultAndStoreSeeEachOther(t *testing.T) {
 }
 
 // A server that is busy all the time loses nothing and fails at nothing while
-// somebody changes what is kept, who gets through, too.
+// somebody changes the kept values, which works, too.
 func TestVaultBesideAStoreUnderLoad(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "parley.db")
 	st := mustOpen(t, path, nil)

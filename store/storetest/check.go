@@ -196,7 +196,7 @@ func checkTotals(t testing.TB, st store.Store, tenant, owner string, records []s
 	want := map[filter]int{}
 	for i := range records {
 		r := &records[i]
-		filters := map[filter]bool{} // a set, for an empty context in a query means any, likewise state 0
+		filters := map[filter]bool{} // a set, for an empty context in a query means any, and so does state 0
 		for _, since := range times {
 			if !r.Updated.Before(since) {
 				filters[filter{"", 0, since}] = true

@@ -19,7 +19,7 @@ var hintBehaviours = []behaviour{
 	{"of many appends each is hinted", testHintMany},
 	{"mail is hinted to others", testHintMail},
 	{"work is hinted to others", testHintWork},
-	{"who is slow to hear holds nobody up", testHintSlow},
+	{"a slow listener holds nobody up", testHintSlow},
 	{"two processes draw, take and mail at once", testBeside},
 }
 

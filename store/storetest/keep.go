@@ -11,7 +11,7 @@ import (
 )
 
 var keepBehaviours = []behaviour{
-	{"what is kept is replaced only by who saw it", testKeep},
+	{"a kept value is replaced only by a writer that saw it", testKeep},
 	{"callers who keep at once agree", testKeepRace},
 }
 

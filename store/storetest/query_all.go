@@ -14,7 +14,7 @@ var queryAllBehaviours = []behaviour{
 	{"lists of all owners go on behind any position", testListAllBefore},
 	{"lists of all owners carry bodies only if asked", testListAllBody},
 	{"the owners of an id are found", testOwners},
-	{"what is deleted is in no list of all owners", testListAllDeleted},
+	{"deleted tasks are in no list of all owners", testListAllDeleted},
 }
 
 // scattered fills a store with tasks of several owners that have the same ids,
