@@ -11,8 +11,8 @@ import (
 )
 
 // complete returns a copy of an author's card with what it leaves open filled
-// in. The copy is what is published and what is enforced, so the card cannot
-// promise what the server does not do.
+// in. The copy is both published and enforced, so the card cannot promise
+// anything that the server does not do.
 func complete(card a2a.AgentCard, o *Options) (*a2a.AgentCard, error) {
 	if strings.TrimSpace(card.Name) == "" {
 		return nil, errors.New("parley: the card needs a name")

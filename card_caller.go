@@ -13,8 +13,8 @@ import (
 type extendedCard func(context.Context, a2a.Caller) (*a2a.AgentCard, error)
 
 // extended returns what answers GetExtendedAgentCard, nil where nothing is
-// configured. Who is not authenticated where others are gets none
-// (specification §3.1.11).
+// configured. Callers without credentials get none where others
+// have them (specification §3.1.11).
 func (o *Options) extended(public *a2a.AgentCard, sign signCard) (extendedCard, error) {
 	if o.ExtendedCard != nil && o.ExtendedCardFor != nil {
 		return nil, errors.New("parley: ExtendedCard and ExtendedCardFor exclude each other")
@@ -72,9 +72,9 @@ func cut(card *a2a.AgentCard, c *a2a.Caller) *a2a.AgentCard {
 }
 
 // useful reports whether a caller has the scopes of one of a skill's
-// requirements, which are alternatives. Nobody has those of the author's making
-// by default: not even callers without any scopes said, who may do everything
-// with what is their own.
+// requirements, which are alternatives. Nobody has scopes of the author's
+// making by default, not even callers for whom no scopes are configured, and who may
+// do everything with their own tasks.
 func useful(s *a2a.AgentSkill, c *a2a.Caller) bool {
 	if len(s.SecurityRequirements) == 0 {
 		return true

@@ -12,9 +12,9 @@ import (
 	"github.com/parley-a2a/parley/agent"
 )
 
-// Who sends a large body in which little is said, and waits for the agent for as
-// long as that takes, does not keep it in memory: neither the request nor the
-// message, parts of which are parts of the body where nobody copied them.
+// A call with a large body of little content that waits for its agent does not keep
+// the body in memory: neither as the request nor through the message, whose parts
+// are slices of the body unless they were copied.
 func TestWaitingCallsDoNotHoldTheirBodies(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it fills some memory")

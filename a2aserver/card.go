@@ -28,8 +28,8 @@ type CardProfile uint8
 
 const (
 	// CardAll is one document that the readers of every version understand.
-	// Who sends A2A-Version: 1.0 with the request gets that of CardV1, which
-	// is what signatures are over and strict readers take.
+	// A request with A2A-Version: 1.0 gets the document of CardV1, which
+	// signatures cover and strict readers take.
 	CardAll CardProfile = iota
 	// CardV1 is the card of 1.0 and nothing else, whatever is asked for.
 	// Other versions are served and not advertised.

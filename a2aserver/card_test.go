@@ -265,7 +265,7 @@ func TestCardForEachReader(t *testing.T) {
 			}
 		}
 	}
-	// What is not advertised is served all the same.
+	// A version that is not advertised is served all the same.
 	pure := New(&fake{}, testCard(), &Options{CardProfile: CardV1})
 	if w := do(pure, "POST", "/", `{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"id":"t1"}}`); !strings.Contains(w.Body.String(), `"kind":"task"`) {
 		t.Error(w.Body)

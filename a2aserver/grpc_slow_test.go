@@ -254,7 +254,7 @@ func TestGRPCStalledCallsBesideOthers(t *testing.T) {
 	})
 }
 
-// Who reads slowly gets all.
+// A slow reader gets all.
 func TestGRPCSlowReaderGetsAll(t *testing.T) {
 	const size = 2 << 20
 	big := &a2a.Task{ID: "t1", ContextID: "c1", Status: a2a.TaskStatus{State: a2a.TaskStateWorking},

@@ -62,7 +62,7 @@ func TestCatalogOfAHost(t *testing.T) {
 	}
 }
 
-// Who may not call learns of no agent.
+// A caller that is not let in learns of no agent.
 func TestCatalogWantsCredentials(t *testing.T) {
 	h, err := NewHost(catalogRoutes(), &Options{Identity: refusing{a2a.Errorf(a2a.CodeUnauthenticated, "who are you?")}})
 	if err != nil {

@@ -246,8 +246,8 @@ func TestLimitsOfAHost(t *testing.T) {
 	}
 }
 
-// Who is not let in does not learn who is there, but for the cards of those it
-// knows; and records say which agent was called.
+// A caller that is not let in does not learn which agents are there, but for the
+// cards of those it can name; and records say which agent was called.
 func TestGateOfAHost(t *testing.T) {
 	log := newLines()
 	o := &Options{Identity: refusing{a2a.Errorf(a2a.CodeUnauthenticated, "who are you?")}, Audit: slog.New(AuditHandler(log))}

@@ -91,7 +91,7 @@ func TestEventsOf01AreTheirDataAlone(t *testing.T) {
 			}
 		}
 	}
-	// Who goes on at an id is told ids.
+	// A client that resumes at an id is told ids.
 	h := New(streaming(broken), testCard(), nil)
 	w := do(h, "POST", "/", `{"jsonrpc":"2.0","id":1,"method":"tasks/resubscribe","params":{"id":"t1"}}`, "Last-Event-ID: 2")
 	if !strings.HasPrefix(w.Body.String(), "id: 3\ndata: ") {

@@ -94,7 +94,7 @@ func TestPanicOverGRPC(t *testing.T) {
 	}
 }
 
-// What is no message is the client's mistake, and not told in the decoder's words.
+// Bytes that are no message are the client's mistake, and not told in the decoder's words.
 func TestNoMessageOverGRPC(t *testing.T) {
 	conn := dialGRPC(t, onPortOf(t, &fake{}))
 	for _, name := range []string{

@@ -79,7 +79,7 @@ const (
 	versionKey  = "A2a-Version" // as net/http has it in its map
 )
 
-// extensionsKeys are the headers that name extensions, likewise.
+// extensionsKeys are the headers that name extensions, as net/http has them in its map.
 var extensionsKeys = [...]string{"A2a-Extensions", "X-A2a-Extensions"}
 
 func headerVersion(h http.Header) string {

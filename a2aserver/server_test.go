@@ -218,7 +218,7 @@ func TestExtensionsTravel(t *testing.T) {
 	}
 }
 
-// Who calls is set by whatever stands in front; the extensions come on top.
+// A handler in front sets the caller; the extensions come on top.
 func TestCallerInFrontIsKept(t *testing.T) {
 	var got a2a.Caller
 	h := New(&fake{get: func(ctx context.Context, req *a2a.GetTaskRequest) (*a2a.Task, error) {

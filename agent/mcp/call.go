@@ -97,7 +97,7 @@ func (e *connectError) Error() string { return "connect to MCP server: " + e.cau
 func (e *connectError) Unwrap() error { return e.cause }
 
 // call calls a tool, on another session if one dies and the call may be made again.
-// who may be nil.
+// The caller may be nil.
 func (t *Tools) call(ctx context.Context, p *mcp.CallToolParams, once bool, who caller) (*mcp.CallToolResult, error) {
 	for try := 1; ; try++ {
 		res, err := t.tryCall(ctx, p, once, who)

@@ -44,7 +44,7 @@ func (f *field) isPath(value string) bool {
 	return f.flag == "store" && value != "memory" && !strings.Contains(value, "://") && !strings.Contains(value, "${")
 }
 
-// YAML returns the file. What is not said but often wanted is in it as a comment.
+// YAML returns the file. Settings that are often wanted but not set are in it as comments.
 func (d *Draft) YAML() []byte {
 	w := new(writer)
 	w.line(0, "# What parley serve serves. All settings are in docs/config.md; parley config validate says what is wrong.")

@@ -66,7 +66,7 @@ func (p *problems) add(line, column int, path, format string, args ...any) {
 	p.list = append(p.list, Problem{line, column, path, fmt.Sprintf(format, args...)})
 }
 
-// full reports whether what is added is only counted.
+// full reports whether further problems are only counted.
 func (p *problems) full() bool {
 	if len(p.list) < maxProblems {
 		return false

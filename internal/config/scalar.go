@@ -203,7 +203,7 @@ func (r *reader) special(v *value) {
 			v.text = r.resolve(v.text)
 		}
 	case secret:
-		// A header may be harmless; what is called a key is not.
+		// A header may be harmless; a key is not.
 		if v.source == "" && v.field.name != "" {
 			r.bad(v, "a secret must not be in this file: give ${env:NAME}, or %s%s with the name of a file", lastName(v.path), fileSuffix)
 		}

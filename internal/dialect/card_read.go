@@ -15,7 +15,7 @@ import (
 // preferredTransport and additionalInterfaces. Their version is that of
 // protocolVersion, or each of a draft's protocolVersions. Cards before 0.2.5 do
 // not say theirs, and those of 0.1 look like them: all are taken for 0.2, and
-// who calls has to try tasks/send where message/send is not known.
+// the client has to try tasks/send where message/send is not known.
 //
 // Lost of older cards are stateTransitionHistory, the credentials of
 // authentication, which have no place on a card, and of an OAuth 2 scheme with

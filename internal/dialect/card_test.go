@@ -133,7 +133,7 @@ func TestCardNamesOlderVersions(t *testing.T) {
 		}
 	}
 
-	// Who asks in 0.3 gets addresses whatever the card offers, and an agent
+	// A client of 0.3 gets addresses whatever the card offers, and an agent
 	// without any still has a card.
 	only10 := &a2a.AgentCard{SupportedInterfaces: []*a2a.AgentInterface{nil, iface("u", "JSONRPC", "1.0"), iface("o", "JSONRPC", "0.1")}}
 	if got := string(AppendCard(nil, only10, CardV03)); !strings.Contains(got, `"url":"u","protocolVersion":"0.3.0"`) {

@@ -47,7 +47,7 @@ func withoutJSON(r *rand.Rand, v reflect.Value) {
 	}
 }
 
-// What is made directly is what it would be with JSON between.
+// A message that is made directly equals one that went through JSON.
 func TestV03MessagesAreTheSameWithoutJSON(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	direct, all := 0, 0

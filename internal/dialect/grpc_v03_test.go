@@ -201,7 +201,7 @@ func TestNumbersOfV03(t *testing.T) {
 	}
 }
 
-// What is no request says which field is wrong, as far as that can be said.
+// The error for a wrong request says which field is wrong, as far as that can be said.
 func TestRequestsOfV03ThatAreWrong(t *testing.T) {
 	deep := &structpb.Struct{}
 	for range 200 {

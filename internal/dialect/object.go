@@ -16,7 +16,7 @@ import (
 // object reads a JSON object of an older version, whose senders spell members
 // in more than one way: every method takes the names a member may have and
 // reads the first that is there, in camelCase or snake_case. null is as good as
-// absent. What is wrong is collected, with the path to it.
+// absent. Mistakes are collected, each with its path.
 type object struct {
 	in    *object // nil for the document
 	name  string  // in it

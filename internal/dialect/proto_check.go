@@ -18,8 +18,8 @@ const (
 
 // CheckProto looks for what would make a request many times larger in memory
 // than it is, before it is read into m. The error is TooLarge, or InvalidParams
-// where it nests too deeply; what is no message at all is left to whoever reads
-// it.
+// where it nests too deeply; bytes that are no message at all are left to the
+// reader.
 func CheckProto(m proto.Message, doc []byte) error {
 	left := maxProtoValues
 	return checkProto(m.ProtoReflect().Descriptor(), doc, &left, maxProtoDepth)
@@ -60,8 +60,8 @@ func checkProto(d protoreflect.MessageDescriptor, doc []byte, left *int, depth i
 }
 
 // CheckProtoResult looks for what would make an answer many times larger in memory
-// as protocol buffers than it is: data and metadata of many small values. Who asks
-// for such a thing again and again must not fill the server's memory. The error is
+// as protocol buffers than it is: data and metadata of many small values. Asking
+// for such a task again and again must not fill the server's memory. The error is
 // TooLarge.
 func CheckProtoResult(result any) error {
 	c := valueCount{left: maxProtoValues}

@@ -127,7 +127,7 @@ func (o *object) v03WebhookKey() (task, id string) {
 }
 
 // v03HistoryLength reads how much history is wanted. 0 is all of it, since
-// protocol buffers cannot tell it from nothing, and what is less is as good.
+// protocol buffers cannot tell it from nothing; negative numbers mean the same.
 func v03HistoryLength(o *object) *int32 {
 	if n := o.int32("historyLength"); n != nil && *n > 0 {
 		return n

@@ -20,8 +20,8 @@
 //
 // # Errors
 //
-// What is forbidden is a *Refused, also inside the *url.Error of net/http; its
-// words are for whoever named the address and never say where a name leads. It
+// A forbidden address is a *Refused, also inside the *url.Error of net/http; its
+// words are for the caller that named the address and never say where a name leads. It
 // is final only as long as names and rules stay: a name may lead elsewhere
 // tomorrow. A body that is too long is ErrTooLarge. All others are the
 // network's.

@@ -28,7 +28,7 @@ func (p *Policy) checkRedirect(r *http.Request, via []*http.Request) error {
 		return refuse("redirects from https to http")
 	}
 	if p.opened(r.URL) && !p.opened(last.URL) {
-		// What is opened is opened to those who name it, not to every receiver.
+		// An opened host is open to those who name it, not to every receiver.
 		return refuse("redirects to a host that is not public")
 	}
 	r.Header.Del("Referer") // the last URL, query and all

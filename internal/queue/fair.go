@@ -7,8 +7,8 @@ import (
 )
 
 // Fair is a number of places that are given to keys in turn, and to those of one
-// key first come, first served: who comes a thousand times keeps others from a
-// place no longer than who comes once. It is safe for concurrent use.
+// key first come, first served: a key that comes a thousand times keeps others
+// from a place no longer than one that comes once. It is safe for concurrent use.
 type Fair[K comparable] struct {
 	mu    sync.Mutex // protects the fields below
 	free  int

@@ -242,7 +242,7 @@ func sameError(a, b error) bool {
 	return x.Status == y.Status && (x.Field == y.Field || x.Field == "limit" || x.Field == "state") && (x.Message == y.Message || x.Status == 400)
 }
 
-// Who may call what: whoever has no scope of admin learns nothing, and credentials
+// Scopes decide: a caller without a scope of admin learns nothing, and credentials
 // for one tenant never have one.
 func TestAdminScopes(t *testing.T) {
 	r := runHost(t, Flag{"data", t.TempDir()}, Flag{"auth-keys", "true"}, Flag{"allow-anonymous", "true"}, Flag{"max-failures", "0"})

@@ -1,5 +1,5 @@
 // Package wire frames bytes: server-sent events and JSON-RPC 2.0 envelopes.
-// It knows nothing of A2A; what is inside a frame is a byte slice to it.
+// It knows nothing of A2A: the content of a frame is a byte slice to it.
 //
 //	r := wire.NewReader(body, 4<<20)
 //	for {

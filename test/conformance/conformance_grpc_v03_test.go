@@ -123,7 +123,7 @@ func sayOld(words string, more ...any) obj {
 	return m
 }
 
-// TestGRPCServices: who asks the port what it serves can call it in both
+// TestGRPCServices: a client that asks the port for its services can call it in both
 // versions.
 func TestGRPCServices(t *testing.T) {
 	t.Parallel()

@@ -106,7 +106,7 @@ func TestConformanceList(t *testing.T) {
 		t.Run("R-026 newest status first", func(t *testing.T) {
 			tasks := pages(t, of("pageSize", 3), func() {})
 			for i := 1; i < len(tasks); i++ {
-				// Not as text: who writes a full second may leave its zeros out.
+				// Not as text: a full second may be written without its zeros.
 				a, errA := time.Parse(time.RFC3339Nano, text(tasks[i-1], "status.timestamp"))
 				b, errB := time.Parse(time.RFC3339Nano, text(tasks[i], "status.timestamp"))
 				if errA != nil || errB != nil || a.Before(b) {

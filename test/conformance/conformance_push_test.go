@@ -236,7 +236,7 @@ func withoutSecret(config any) any {
 	return o
 }
 
-// TestConformanceWebhookURLs: what is not opened is closed.
+// TestConformanceWebhookURLs: an address that is not opened is refused.
 func TestConformanceWebhookURLs(t *testing.T) {
 	each(t, agent.DemoCard(), agent.Demo, func(t *testing.T, w *wire) {
 		id := text(w.send(t, say("ask")), "id")

@@ -96,7 +96,7 @@ func guardOf(t *testing.T, st store.Store) (*auth.Guard, string) {
 	return g, secret.Reveal()
 }
 
-// With one commit agents, who may call and limits are others; what runs goes on.
+// A reload changes agents, callers and limits at once; running tasks go on.
 func TestReload(t *testing.T) {
 	t.Parallel()
 	a, b, young := newWorker("a"), newWorker("b"), newWorker("young")

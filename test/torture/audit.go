@@ -147,8 +147,8 @@ func (a *auditor) chunk(runs map[string]*run, el *a2a.StreamResponse) {
 const withheld = "(credentials; not kept)"
 
 // messages judges that what the client said is in the history once, in order,
-// and accounts for every position: what is no event is the creation, a message,
-// a step or the wish to cancel.
+// and accounts for every position: an entry that is no event is the creation, a
+// message, a step or a request to cancel.
 func (a *auditor) messages(r *record) {
 	var mine []string
 	for _, m := range a.h.task.History {

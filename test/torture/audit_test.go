@@ -68,7 +68,7 @@ func (s *scene) again(id string) {
 // TestAuditFinds: each promise that is broken is noticed, and by name.
 func TestAuditFinds(t *testing.T) {
 	if found := audit(newScene().h, newScene().r); len(found) > 0 {
-		t.Fatalf("what is right is found wrong: %q", found)
+		t.Fatalf("a right scene is found wrong: %q", found)
 	}
 	unproven := map[Claim]bool{}
 	for c := range claims {
@@ -199,7 +199,7 @@ func TestWhatWasSentAgainUnderAnotherNameIsKnown(t *testing.T) {
 	}
 }
 
-// TestRepeatsAreJudged: what is sent again is done once, and not never.
+// TestRepeatsAreJudged: a message that is sent again is done once, and not never.
 func TestRepeatsAreJudged(t *testing.T) {
 	count := func(found []fault, c Claim) (n int) {
 		for _, f := range found {

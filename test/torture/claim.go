@@ -13,7 +13,7 @@ const (
 	Ends                      // a finished task has one terminal state, and nothing is behind it
 	Left                      // no task is left at work, and none waits without a question
 	Steps                     // a step whose result was recorded does not run again
-	Repeats                   // what is sent again is done once, and is answered alike
+	Repeats                   // a repeated message is done once, and is answered alike
 	Logs                      // a log agrees with itself, with its task and with what was sent
 	Service                   // results are those that were asked for, and calls are answered
 	claims

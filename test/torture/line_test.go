@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestLineIsCutAndMended: what was held back in the dark comes when it is light
-// again, whole; a torn line resets, and takes nobody.
+// TestLineIsCutAndMended: bytes that were held back while the line was cut arrive
+// whole when it is mended; a torn line resets, and accepts no connection.
 func TestLineIsCutAndMended(t *testing.T) {
 	far := make(chan net.Conn, 9)
 	l, err := newLine(func() (net.Conn, error) {

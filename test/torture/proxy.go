@@ -43,7 +43,7 @@ const (
 	closed        // both ends see an orderly end
 	crawling      // small pieces, late
 	hole          // open, and nothing comes through any more
-	swallow       // likewise, but what is sent is taken and lost
+	swallow       // open and silent, and bytes that are sent are taken and lost
 	fates
 )
 
@@ -62,7 +62,7 @@ func newProxy(target string, seed uint64) (*proxy, error) {
 
 func (p *proxy) addr() string { return p.listener.Addr().String() }
 
-// calm ends all fates: what is broken is cut, and the rest lives.
+// calm ends all fates: broken connections are cut, and the rest lives.
 func (p *proxy) calm() {
 	p.mu.Lock()
 	p.calmed = true

@@ -205,8 +205,8 @@ func (r *record) becomesLocked(s a2a.TaskState) {
 	// Otherwise it is an older answer that took its time; audit judges those.
 }
 
-// asksLocked notes what the task waits for, if that is an authorization. What
-// answered it is not kept: who has lost it asks again.
+// asksLocked notes what the task waits for, if that is an authorization. The
+// answer is not kept: a client that has lost it asks again.
 func (r *record) asksLocked(s *a2a.TaskStatus) {
 	if s.State == a2a.TaskStateAuthRequired && s.Message != nil {
 		r.question = s.Message.MessageID

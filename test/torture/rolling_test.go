@@ -19,8 +19,8 @@ func TestRolling(t *testing.T) {
 	}
 	d := newDatabase(t)
 	dir, log := logged(t, "rolling")
-	// Who waits for a replica to be taken for dead is noticed: clients are patient
-	// for less.
+	// A wait for a replica to be taken for dead is noticed: clients are patient for
+	// less.
 	o := &FleetOptions{Database: d, DeadAfter: time.Minute, Rounds: 1, Clients: *clients, Seed: s, Log: log}
 	if *replicaRounds > 0 {
 		o.Rounds = max(2, *replicaRounds/10)

@@ -15,7 +15,7 @@ type strokeKind int
 
 const (
 	killed       strokeKind = iota // kill -9; started again when it is over
-	asked                          // SIGTERM, likewise
+	asked                          // SIGTERM; started again when it is over
 	paused                         // SIGSTOP, and SIGCONT when it is over
 	pausedKilled                   // SIGSTOP, and then kill -9
 	lineTorn

@@ -9,9 +9,9 @@
 //		Addr:   addr, Log: log, Rounds: 10, Clients: 50, Seed: 1,
 //	})
 //
-// The server must run the demo agent. What is checked is in audit.go (a task's
+// The server must run the demo agent. The checks are in audit.go (a task's
 // log, and what was seen of it) and judge.go (all tasks together). A seed gives
-// the same plans and the same moments; what meets what is up to the scheduler.
+// the same plans and the same moments; which of them coincide is up to the scheduler.
 package torture
 
 import (

@@ -9,7 +9,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// what is wrong with the posts of a hook is seen.
+// Faults in the posts of a hook are seen.
 func TestHooksAreJudged(t *testing.T) {
 	status := func(seq int64, s a2a.TaskState) *a2a.StreamResponse {
 		return &a2a.StreamResponse{Seq: seq, StatusUpdate: &a2a.TaskStatusUpdateEvent{

@@ -59,7 +59,7 @@ func (v Vars) Fill(text string) string {
 func (v Vars) Match(want, got string) error {
 	w, err := decode(want)
 	if err != nil {
-		return fmt.Errorf("what is wanted is no JSON: %w", err)
+		return fmt.Errorf("the wanted text is no JSON: %w", err)
 	}
 	g, err := decode(got)
 	if err != nil {
