@@ -177,7 +177,7 @@ func tell(w http.ResponseWriter, r reply) {
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(r.status)
-	_, _ = w.Write(body) // who has left does not care
+	_, _ = w.Write(body) // a caller that has left does not care
 }
 
 // take hands a callback to the run that it is for.

@@ -15,7 +15,7 @@ import (
 // State is what a database says of itself.
 type State struct {
 	Version, Knows int64  // of its schema, and of this program's
-	Users          string // who has it open; "" for nobody
+	Users          string // the program that has it open, or ""
 	Refused        error  // why this program cannot use it; nil: it can
 
 	// Kept and Tasks read it. They are nil where that would change something.

@@ -40,7 +40,7 @@ type Options struct {
 type Cluster struct {
 	bin  string // folder of the programs
 	dir  string
-	user *owner // who runs the server, if that must not be who runs the test
+	user *owner // the user that runs the server, where it must not be the one that runs the test
 	port int
 	made atomic.Int64
 	copy string   // how databases are made, of what CREATE DATABASE can be told

@@ -46,7 +46,7 @@ func (h *Host) revise(ctx context.Context, f *Settings, agents []config.Agent, a
 		h.log.Warn("the process may open few files, half of which are for connections: raise the limit (ulimit -n, LimitNOFILE=)", "files", files, "connections", f.limits.connections)
 	}
 	if old := h.now; old != nil && reflect.DeepEqual(old.settings.auth, f.auth) && reflect.DeepEqual(old.settings.proxies, f.proxies) {
-		r.guard = old.guard // who has guessed too often is still known
+		r.guard = old.guard // it still knows callers that guessed too often
 	} else if r.guard, err = f.auth.guard(h.store, f.proxies, h.log); err != nil {
 		return nil, err
 	}

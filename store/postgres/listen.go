@@ -54,7 +54,7 @@ func (s *Store) listen() {
 	for tries := 0; s.over.Err() == nil; tries++ {
 		heard, err := s.listenOnce()
 		s.hints.mu.Lock()
-		s.hints.hears = false // who comes meanwhile is not noticed
+		s.hints.hears = false // new listeners are not noticed meanwhile
 		s.hints.mu.Unlock()
 		if s.over.Err() != nil {
 			return

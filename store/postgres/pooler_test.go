@@ -42,7 +42,7 @@ func pooler(t *testing.T) string {
 	}
 	args := []string{config}
 	if os.Getuid() == 0 { // it does not run as root
-		who := "nobody" // who runs the server, too: its socket is in a folder of theirs
+		who := "nobody" // this user runs the server, too: its socket is in a folder of theirs
 		if _, err := user.Lookup("postgres"); err == nil {
 			who = "postgres"
 		}

@@ -1,3 +1,3 @@
-// Package pages compares with the code what SECURITY.md and docs/bounds.md say,
-// by tests alone.
+// Package pages compares SECURITY.md, docs/bounds.md and docs/tour.md with the code,
+// and looks for sentences that read as translated. It has tests alone.
 package pages
