@@ -86,3 +86,5 @@ func jsonText(v any) string {
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
+
+func sentence(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

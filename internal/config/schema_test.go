@@ -84,7 +84,7 @@ func TestTheReferenceIsTheTable(t *testing.T) {
 	if !ok || !closed {
 		t.Fatal("docs/config.md has no place for the reference")
 	}
-	want := head + begin + "\n" + Reference() + "\n" + end + tail
+	want := head + begin + "\n" + reference() + "\n" + end + tail
 	if want == string(doc) {
 		return
 	}

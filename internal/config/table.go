@@ -102,7 +102,6 @@ func (f *field) of(words ...string) *field               { f.words = words; retu
 func (f *field) asWritten() *field                       { f.elem.loose = true; return f }
 func (f *field) verbatim() *field                        { f.asIs = true; return f }
 func (f *field) not() *field                             { f.negate = true; return f }
-func (f *field) copied(name, doc string) *field          { c := *f; c.name, c.doc = name, doc; return &c }
 
 // Row is what the table says of one flag of parley serve.
 type Row struct {

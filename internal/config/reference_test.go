@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Reference returns all settings in Markdown, as they are in docs/config.md.
-func Reference() string {
+// reference returns all settings in Markdown, as they are to be in docs/config.md.
+func reference() string {
 	var b strings.Builder
 	b.WriteString("### The server\n")
 	var alone []*field
@@ -48,7 +48,9 @@ func section(b *strings.Builder, path string, f *field, flags bool) {
 			rows = append(rows, c)
 		case c.kind == object:
 			for _, d := range c.fields {
-				rows = append(rows, d.copied(c.name+"."+d.name, d.doc))
+				row := *d
+				row.name = c.name + "." + d.name
+				rows = append(rows, &row)
 			}
 		default:
 			rows = append(rows, c)
@@ -56,8 +58,6 @@ func section(b *strings.Builder, path string, f *field, flags bool) {
 	}
 	table(b, "", rows, flags)
 }
-
-func sentence(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 func table(b *strings.Builder, prefix string, fields []*field, flags bool) {
 	if flags {
