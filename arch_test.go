@@ -34,10 +34,11 @@ var may = map[string][]string{
 	"agent/proxy":               {"a2a", "agent", "a2aclient", "internal/scarce", "internal/upload", "internal/telemetry"},
 	"auth":                      {"a2a", "internal/json"},
 	"cmd/parley":                {"*"},
-	"engine":                    {"a2a", "store", "agent", "engine/internal/again", "engine/internal/outbox", "engine/internal/place", "internal/budget", "internal/json", "internal/telemetry", "internal/telemetry/metrics"},
+	"engine":                    {"a2a", "store", "agent", "engine/internal/again", "engine/internal/outbox", "engine/internal/place", "engine/internal/stored", "internal/budget", "internal/json", "internal/telemetry", "internal/telemetry/metrics"},
 	"engine/internal/again":     {"a2a", "store", "internal/json"},
 	"engine/internal/outbox":    {"a2a", "store", "internal/budget", "internal/telemetry"},
 	"engine/internal/place":     {"store"},
+	"engine/internal/stored":    {"a2a", "store", "internal/budget"},
 	"examples/go":               {"a2a", "agent", "."},
 	"internal/audit":            {"a2a", "internal/dialect", "internal/telemetry/metrics"},
 	"internal/budget":           {},
@@ -104,6 +105,7 @@ var never = map[string][]string{
 	"engine/internal/again":  {"net/http", "database/sql"},
 	"engine/internal/outbox": {"net/http", "database/sql"},
 	"engine/internal/place":  {"net/http", "database/sql"},
+	"engine/internal/stored": {"net/http", "database/sql"},
 }
 
 // standardOnly packages import nothing but the standard library.

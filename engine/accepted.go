@@ -2,9 +2,9 @@ package engine
 
 import (
 	"context"
-	"iter"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/engine/internal/stored"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -52,7 +52,7 @@ func (e *Engine) awaitStop(ctx context.Context, d accepted) (ended int64, err er
 	if !g.known {
 		rec, err := e.store.Get(ctx, d.topic.key, store.RowOnly)
 		if err != nil {
-			return 0, e.unread(ctx, err, d.topic.key)
+			return 0, e.read.Unread(ctx, err, d.topic.key)
 		}
 		g.state, g.last = a2a.TaskState(rec.State), rec.Last
 	}
@@ -67,7 +67,7 @@ func (e *Engine) awaitStop(ctx context.Context, d accepted) (ended int64, err er
 		return err == nil
 	})
 	if !there && err == nil && e.stopping() {
-		err = errStopping()
+		err = stored.Stopping()
 	}
 	return ended, err
 }
@@ -79,7 +79,7 @@ func (e *Engine) start(ctx context.Context, d accepted, req *a2a.SendMessageRequ
 		return d.post.start, d.seq, nil
 	}
 	if !d.again || d.forwarded {
-		task, err := e.foldTo(ctx, d.topic.key, d.seq)
+		task, err := e.read.FoldTo(ctx, d.topic.key, d.seq)
 		return task, d.seq, err
 	}
 	at := d.seq
@@ -100,7 +100,7 @@ func (e *Engine) start(ctx context.Context, d accepted, req *a2a.SendMessageRequ
 func (e *Engine) overBefore(ctx context.Context, rec *store.Record, seq int64) (over int64, _ error) {
 	current := rec.Turn <= seq // the message is in the current turn
 	begins := false            // the entry before began a turn
-	for en, err := range e.rest(ctx, &rec.Row, max(seq-2, 0)) {
+	for en, err := range e.read.Rest(ctx, &rec.Row, max(seq-2, 0)) {
 		if err != nil {
 			return 0, err
 		}
@@ -121,36 +121,4 @@ func (e *Engine) overBefore(ctx context.Context, rec *store.Record, seq int64) (
 		}
 	}
 	return over, nil
-}
-
-// rest yields the entries of a log behind after, with bodies for changes of the
-// status alone.
-func (e *Engine) rest(ctx context.Context, row *store.Row, after int64) iter.Seq2[*a2a.Entry, error] {
-	const page = 512
-	return func(yield func(*a2a.Entry, error) bool) {
-		for after < row.Last {
-			raw, err := e.store.Entries(ctx, row.Key, after, page)
-			if err != nil {
-				yield(nil, failed(err, "read task "+row.ID))
-				return
-			}
-			if len(raw) == 0 {
-				return // deleted under way
-			}
-			for i := range raw {
-				r := &raw[i]
-				en := &a2a.Entry{Seq: r.Seq, Kind: a2a.EntryKind(r.Kind)}
-				if en.Kind == a2a.EntryStatus {
-					if en, err = a2a.DecodeEntry(r.Seq, r.Time, en.Kind, r.Body); err != nil {
-						yield(nil, failed(err, "read task "+row.ID))
-						return
-					}
-				}
-				if !yield(en, nil) {
-					return
-				}
-				after = r.Seq
-			}
-		}
-	}
 }

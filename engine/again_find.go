@@ -7,6 +7,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/engine/internal/again"
+	"github.com/parley-a2a/parley/engine/internal/stored"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -48,7 +49,7 @@ func (e *Engine) acceptedAt(ctx context.Context, key store.Key, req *a2a.SendMes
 	case errors.Is(err, store.ErrNotFound):
 		return d, false, nil // deleted since, and the receipt with it
 	case err != nil:
-		return d, false, failed(err, "read task "+key.ID)
+		return d, false, stored.Failed(err, "read task "+key.ID)
 	}
 	if req.Legacy != nil && req.Legacy.Reopen {
 		d.post.reopen = true
@@ -75,7 +76,7 @@ func (e *Engine) answered(reply *a2a.Message, req *a2a.SendMessageRequest, strea
 func (e *Engine) receipt(ctx context.Context, id *again.Identity) (*store.Receipt, error) {
 	r, err := id.Find(ctx, e.store, e.now())
 	if err != nil && !errors.Is(err, a2a.ErrConflict) {
-		err = failed(err, "look for an earlier message")
+		err = stored.Failed(err, "look for an earlier message")
 	}
 	return r, err
 }

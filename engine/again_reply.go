@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/parley-a2a/parley/store"
+
+	"github.com/parley-a2a/parley/engine/internal/stored"
 )
 
 // A direct answer to a message that is known when it comes again leaves no
@@ -20,7 +22,7 @@ func (o *owner) keep(p *post) {
 	key.ID = ""
 	o.inflight = &flight{append: &store.Append{
 		Row:      store.Row{Key: key, Context: o.contextID},
-		Receipts: p.identity.Receipts(o.e.nodes.Now(), 0, answer.AppendJSON(make([]byte, 0, 256+sizeOf(answer.Parts)))),
+		Receipts: p.identity.Receipts(o.e.nodes.Now(), 0, answer.AppendJSON(make([]byte, 0, 256+stored.PartsSize(answer.Parts)))),
 	}}
 	o.e.store.Append(o.inflight.append, o.inbox.commit)
 }

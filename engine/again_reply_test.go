@@ -10,6 +10,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/engine/internal/stored"
 	"github.com/parley-a2a/parley/store"
 	"github.com/parley-a2a/parley/store/storetest"
 )
@@ -43,7 +44,7 @@ func allKinds() []*a2a.Part {
 	return []*a2a.Part{
 		{Kind: a2a.PartText, Text: "text \u2028 \"x\"", Metadata: a2a.JSON(`{"big":12345678901234567890}`), MediaType: "text/plain"},
 		a2a.RawPart([]byte{0, 255, 128}, "image/png", "x.png"),
-		a2a.RawPart(make([]byte, 2*minBlob), "", ""),
+		a2a.RawPart(make([]byte, 2*stored.MinBlob), "", ""),
 		a2a.URLPart("https://example.com/?a=b&c", "", "f"),
 		a2a.DataPart(a2a.JSON(`{"b":[1.50,null],"a":{"deep":` + strings.Repeat("[", 50) + strings.Repeat("]", 50) + `}}`)),
 		a2a.DataPart(a2a.JSON(`null`)),

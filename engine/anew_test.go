@@ -13,6 +13,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/engine/internal/stored"
 	"github.com/parley-a2a/parley/store"
 	"github.com/parley-a2a/parley/store/storetest"
 )
@@ -280,7 +281,7 @@ func TestListsAndCrashOfATaskBegunAnew(t *testing.T) {
 			}
 			return parrot(ctx, t)
 		}))
-		blob := strings.Repeat("b", 2*minBlob)
+		blob := strings.Repeat("b", 2*stored.MinBlob)
 		req := first01("mine", "one")
 		req.Message.Parts = append(req.Message.Parts, a2a.RawPart([]byte(blob), "", ""))
 		w.mustSend(req)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/engine/internal/stored"
 	"github.com/parley-a2a/parley/store"
 	"github.com/parley-a2a/parley/store/sqlite"
 )
@@ -30,7 +31,7 @@ func marked(task *a2a.Task, secret string) *a2a.SendMessageRequest {
 		{Kind: a2a.PartText, Text: secret, Metadata: meta, Filename: secret, MediaType: "text/" + secret},
 		a2a.DataPart(meta),
 		a2a.RawPart([]byte(secret), "", ""),
-		a2a.RawPart(bytes.Repeat([]byte(secret), minBlob/4), "", ""), // a blob, if it were kept
+		a2a.RawPart(bytes.Repeat([]byte(secret), stored.MinBlob/4), "", ""), // a blob, if it were kept
 		a2a.URLPart("https://example.com/"+secret, "", ""),
 	}
 	req.Configuration = &a2a.SendMessageConfiguration{AcceptedOutputModes: []string{secret}}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/engine/internal/stored"
 	"github.com/parley-a2a/parley/store"
 	"github.com/parley-a2a/parley/store/sqlite"
 )
@@ -86,10 +87,10 @@ func TestLargePartsAreStoredOnce(t *testing.T) {
 // Nobody reads another's content by making up a reference.
 func TestBlobReferencesCannotBeMadeUp(t *testing.T) {
 	w := newWorld(t, nil, agent.Func(func(ctx context.Context, t *agent.Turn) error {
-		return t.Artifact("x").Last(a2a.URLPart(blobScheme+"00", "", ""))
+		return t.Artifact("x").Last(a2a.URLPart(stored.BlobScheme+"00", "", ""))
 	}))
 	req := send("x")
-	req.Message.Parts = append(req.Message.Parts, a2a.URLPart(blobScheme+strings.Repeat("0", 64), "", ""))
+	req.Message.Parts = append(req.Message.Parts, a2a.URLPart(stored.BlobScheme+strings.Repeat("0", 64), "", ""))
 	_, err := w.SendMessage(t.Context(), req)
 	wantError(t, err, a2a.ErrInvalidParams)
 	wantState(t, w.mustSend(send("x")), a2a.TaskStateFailed)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/engine/internal/stored"
 	"github.com/parley-a2a/parley/internal/budget"
 )
 
@@ -72,7 +73,7 @@ func (o *owner) dischargeLocked() {
 // take. It does so without a lock, and for small ones not at all. done has to be
 // called when the message was taken or refused.
 func (o *owner) admit(ctx context.Context, p *post) (done func(), _ error) {
-	n := weight(&a2a.Entry{Message: p.message, Received: p.from.received()})
+	n := stored.Weight(&a2a.Entry{Message: p.message, Received: p.from.received()})
 	if o.e.weights == nil || n <= smallTask {
 		return func() {}, nil
 	}
@@ -108,7 +109,7 @@ func (e *Engine) waitFor(ctx context.Context, h *budget.Hold, n int64, atMost ti
 	case err == nil:
 		return nil
 	case e.base.Err() != nil:
-		return errStopping()
+		return stored.Stopping()
 	case errors.Is(err, budget.ErrFull):
 		return errNoMemory()
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/engine/internal/stored"
 	"github.com/parley-a2a/parley/internal/budget"
 	"github.com/parley-a2a/parley/store"
 )
@@ -316,7 +317,7 @@ func TestListsWeigh(t *testing.T) {
 	m.Extensions = []string{strings.Repeat("e", 1000)}
 	m.ReferenceTaskIDs = make([]string, 1000)
 	en := &a2a.Entry{Message: m, Received: &a2a.Received{AcceptedOutputModes: make([]string, 1000)}}
-	if n := weight(en); n < 1000+2*1000*16 {
+	if n := stored.Weight(en); n < 1000+2*1000*16 {
 		t.Errorf("it weighs %d bytes", n)
 	}
 }

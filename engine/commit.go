@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/engine/internal/stored"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -137,7 +138,7 @@ func (o *owner) prepare(records []record, yields bool) *flight {
 		for i := range records {
 			task.Apply(records[i].entry)
 		}
-		a.Seal = seal(task)
+		a.Seal = stored.Seal(task)
 		f.sealed = task
 	}
 	a.Row = o.saved.row
@@ -185,7 +186,7 @@ func (o *owner) settle(err error) bool {
 	for i := range f.append.Pushes {
 		o.e.outbox.Watch(&f.append.Pushes[i], o.saved.last)
 	}
-	o.e.cache.keep(f.append)
+	o.e.read.Keep(f.append)
 	// The task is known already if it has ended, unless a stream begins with it as
 	// it was in between.
 	behind := f.sealed
@@ -380,7 +381,7 @@ func (o *owner) fail(err error) {
 		Cause:   err,
 	}
 	if errors.Is(err, store.ErrNotFound) {
-		public = errNotFound(o.key.ID) // deleted
+		public = stored.NotFound(o.key.ID) // deleted
 	}
 	if !beaten && !errors.Is(err, store.ErrLeaseLost) && !errors.Is(err, store.ErrConflict) && !o.e.unreachable(err) {
 		o.broken = public // nobody else goes on with it either

@@ -13,6 +13,7 @@ import (
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/engine/internal/outbox"
 	"github.com/parley-a2a/parley/engine/internal/place"
+	"github.com/parley-a2a/parley/engine/internal/stored"
 	"github.com/parley-a2a/parley/internal/budget"
 	"github.com/parley-a2a/parley/internal/telemetry"
 	"github.com/parley-a2a/parley/store"
@@ -26,7 +27,7 @@ type Engine struct {
 
 	// set by New, then constant
 	store store.Store
-	cache *cache // of finished tasks; nil without
+	read  *stored.Reader
 	opts  *Options
 	log   *slog.Logger
 	node  string // names this process in the store
@@ -112,10 +113,10 @@ func newEngine(st store.Store, agents []Hosted, o *Options, several bool) (*Engi
 		return nil, err
 	}
 	base, stop := context.WithCancelCause(context.Background())
-	kept := o.cache()
+	read, cached := stored.New(st, o.cached())
 	e := &Engine{
-		store:    kept.over(st),
-		cache:    kept,
+		store:    cached,
+		read:     read,
 		opts:     o,
 		log:      o.Logger,
 		node:     newID(),
@@ -245,11 +246,6 @@ func (e *Engine) drain() error {
 	}
 }
 
-// errStopping is what callers get while the engine drains.
-func errStopping() error {
-	return a2a.Errorf(a2a.CodeUnavailable, "the server is stopping; try again shortly")
-}
-
 func (e *Engine) stopping() bool {
 	select {
 	case <-e.draining:
@@ -257,24 +253,6 @@ func (e *Engine) stopping() bool {
 	default:
 		return false
 	}
-}
-
-// failed wraps a store's error with what was tried; a store that was closed
-// under a call means that the server stops. One that is out of reach may be back
-// soon.
-func failed(err error, what string) error {
-	if errors.Is(err, store.ErrClosed) {
-		return errStopping()
-	}
-	err = fmt.Errorf("%s: %w", what, err)
-	if errors.Is(err, store.ErrUnreachable) && !errors.Is(err, a2a.ErrUnavailable) {
-		return &a2a.Error{
-			Code:    a2a.CodeUnavailable,
-			Message: "the database cannot be reached at the moment; try again shortly",
-			Cause:   err,
-		}
-	}
-	return err
 }
 
 // nudge gives a hint: that there is something to do, in a channel of capacity

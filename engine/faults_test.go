@@ -204,7 +204,7 @@ func checkState(t *testing.T, st store.Store, ends map[string]a2a.TaskState) {
 			t.Errorf("task that should be %s: %v", state, err)
 			continue
 		}
-		folded, err := e.foldTo(t.Context(), key, rec.Last)
+		folded, err := e.read.FoldTo(t.Context(), key, rec.Last)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -213,7 +213,7 @@ func checkState(t *testing.T, st store.Store, ends map[string]a2a.TaskState) {
 			t.Errorf("a finished task is not sealed or still active: %+v", rec.Row)
 			continue
 		}
-		sealed, err := e.task(t.Context(), rec, true)
+		sealed, err := e.read.Task(t.Context(), rec, true)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,9 +7,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/engine/internal/stored"
 	"github.com/parley-a2a/parley/store"
 	"github.com/parley-a2a/parley/store/sqlite"
 )
@@ -188,7 +190,7 @@ func TestReopenedTasksAreNotCached(t *testing.T) {
 	}
 	for state := a2a.TaskStateSubmitted; state <= a2a.TaskStateAuthRequired; state++ {
 		for _, version := range []a2a.Version{"", "0.1", "0.3"} {
-			if state.Terminal() && mayFollow(state, a2a.TaskStateSubmitted, version.Reopens()) && final(&a2a.Task{Version: version, Status: a2a.TaskStatus{State: state}}) {
+			if state.Terminal() && mayFollow(state, a2a.TaskStateSubmitted, version.Reopens()) && stored.Final(&a2a.Task{Version: version, Status: a2a.TaskStatus{State: state}}) {
 				t.Errorf("a task of %q that is %s counts as final, and may go on", version, state)
 			}
 		}
@@ -255,7 +257,7 @@ func TestOldSeals(t *testing.T) {
 // oldSeal is a seal as releases before this form wrote it.
 func oldSeal(t *testing.T, s *store.Seal) *store.Seal {
 	t.Helper()
-	task, err := unseal(s, true)
+	task, err := stored.Unseal(s, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,4 +268,17 @@ func oldSeal(t *testing.T, s *store.Seal) *store.Seal {
 		head = fmt.Appendf(nil, `{"version":%q,"task":%s}`, task.Version, head)
 	}
 	return &store.Seal{Head: head, Body: body.AppendJSON(nil)}
+}
+
+// A store that other processes have too is read without a cache: they may delete
+// what is in it.
+func TestNoCacheOfASharedStore(t *testing.T) {
+	for _, o := range []*Options{{DeadAfter: time.Second}, {Cache: -5}, {Cache: 1 << 20, DeadAfter: time.Second}} {
+		if o.filled().cached() >= 0 {
+			t.Errorf("%+v has one", o)
+		}
+	}
+	if (*Options)(nil).filled().cached() < 0 {
+		t.Error("by default there is none")
+	}
 }

@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"slices"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/engine/internal/stored"
 	"github.com/parley-a2a/parley/internal/budget"
 	"github.com/parley-a2a/parley/store"
 )
@@ -83,8 +83,8 @@ func (e *Engine) follow(ctx context.Context, t *topic, cursor, generation int64,
 		var again <-chan time.Time
 		if !known {
 			err := t.failure()
-			if e.deleted(ctx, t.key) {
-				err = errNotFound(t.key.ID)
+			if e.read.Deleted(ctx, t.key) {
+				err = stored.NotFound(t.key.ID)
 			}
 			if err != nil {
 				yield(nil, err)
@@ -110,7 +110,7 @@ func (e *Engine) follow(ctx context.Context, t *topic, cursor, generation int64,
 
 // storedEntries returns the entries behind a cursor from the store.
 func (e *Engine) storedEntries(ctx context.Context, t *topic, cursor int64) ([]sized, error) {
-	if err := e.makeRoomFor(ctx, t.key); err != nil {
+	if err := e.read.MakeRoomFor(ctx, t.key); err != nil {
 		return nil, err
 	}
 	entries, err := e.behind(ctx, t.key, cursor)
@@ -150,16 +150,16 @@ func (e *Engine) behind(ctx context.Context, key store.Key, cursor int64) ([]siz
 	const page = 512
 	raw, err := e.store.Entries(ctx, key, cursor, page)
 	if err != nil {
-		return nil, e.unread(ctx, err, key)
+		return nil, e.read.Unread(ctx, err, key)
 	}
 	out := make([]sized, len(raw))
 	for i := range raw {
 		r := &raw[i]
 		en, err := a2a.DecodeEntry(r.Seq, r.Time, a2a.EntryKind(r.Kind), r.Body)
 		if err != nil {
-			return nil, e.unread(ctx, fmt.Errorf("entry %d: %w", r.Seq, err), key)
+			return nil, e.read.Unread(ctx, fmt.Errorf("entry %d: %w", r.Seq, err), key)
 		}
-		out[i] = sized{Entry: en, apart: slices.ContainsFunc(partsOf(en), isBlob)}
+		out[i] = sized{Entry: en, apart: stored.Apart(en)}
 	}
 	return out, nil
 }
@@ -167,8 +167,8 @@ func (e *Engine) behind(ctx context.Context, key store.Key, cursor int64) ([]siz
 // complete reads the content of an entry from behind that is stored apart from it.
 func (e *Engine) complete(ctx context.Context, t *topic, en *a2a.Entry) error {
 	return e.lasting(ctx, func() error {
-		if err := e.restoreEntry(ctx, en, nil); err != nil {
-			return e.unread(ctx, fmt.Errorf("entry %d: %w", en.Seq, err), t.key)
+		if err := e.read.RestoreEntry(ctx, en, nil); err != nil {
+			return e.read.Unread(ctx, fmt.Errorf("entry %d: %w", en.Seq, err), t.key)
 		}
 		return nil
 	})
@@ -182,7 +182,7 @@ func (e *Engine) await(ctx context.Context, t *topic, after int64, end func(a2a.
 	for {
 		g := t.watch() // before stopping: see wakeAll
 		if e.stopping() {
-			return 0, errStopping()
+			return 0, stored.Stopping()
 		}
 		if g.ended > after {
 			return e.firstEnd(ctx, t, after, g.ended, nil)
@@ -240,7 +240,7 @@ func (e *Engine) firstEnd(ctx context.Context, t *topic, after, ended int64, row
 	if row.Turn <= after {
 		return ended, nil
 	}
-	for en, err := range e.rest(ctx, row, after) {
+	for en, err := range e.read.Rest(ctx, row, after) {
 		if err != nil {
 			return 0, err
 		}
@@ -259,7 +259,7 @@ func (e *Engine) rowOf(ctx context.Context, t *topic) (*store.Row, error) {
 	}
 	rec, err := e.store.Get(ctx, t.key, store.RowOnly)
 	if err != nil {
-		return nil, e.unread(ctx, err, t.key)
+		return nil, e.read.Unread(ctx, err, t.key)
 	}
 	return &rec.Row, nil
 }
@@ -269,10 +269,10 @@ func (e *Engine) rowOf(ctx context.Context, t *topic) (*store.Row, error) {
 func (e *Engine) endedAt(ctx context.Context, t *topic, ended int64) (*a2a.Task, error) {
 	task, last, err := e.loadAt(ctx, t)
 	if err == nil && ended > 0 && ended < last {
-		if err := e.makeRoomFor(ctx, t.key); err != nil {
+		if err := e.read.MakeRoomFor(ctx, t.key); err != nil {
 			return nil, err
 		}
-		return e.foldTo(ctx, t.key, ended)
+		return e.read.FoldTo(ctx, t.key, ended)
 	}
 	return task, err
 }
@@ -333,9 +333,9 @@ func (e *Engine) attach(ctx context.Context, t *topic, req *a2a.SubscribeToTaskR
 	case after < 0 || after > last:
 		return nil, 0, a2a.Invalid("Last-Event-ID", "is not an event of this task; leave it out to begin with the task as it stands")
 	}
-	if err := e.makeRoomFor(ctx, t.key); err != nil {
+	if err := e.read.MakeRoomFor(ctx, t.key); err != nil {
 		return nil, 0, err
 	}
-	task, err = e.foldTo(ctx, t.key, after)
+	task, err = e.read.FoldTo(ctx, t.key, after)
 	return task, after, err
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/engine/internal/stored"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -24,7 +25,7 @@ func TestWhatFollowsAtOnce(t *testing.T) {
 		for {
 			select {
 			case <-on:
-				return out.Last(a2a.RawPart(make([]byte, minBlob), "image/png", ""))
+				return out.Last(a2a.RawPart(make([]byte, stored.MinBlob), "image/png", ""))
 			case on <- struct{}{}:
 			case <-ctx.Done():
 				return context.Cause(ctx)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/engine/internal/place"
+	"github.com/parley-a2a/parley/engine/internal/stored"
 	"github.com/parley-a2a/parley/internal/budget"
 	"github.com/parley-a2a/parley/store"
 )
@@ -83,7 +84,7 @@ func (e *Engine) forward(ctx context.Context, key store.Key, by *elsewhere, m *m
 	case errors.Is(err, errNoMailbox):
 		return nil, nil, errElsewhere(nil)
 	case err != nil:
-		return nil, nil, failed(err, "forward a request for task "+key.ID)
+		return nil, nil, stored.Failed(err, "forward a request for task "+key.ID)
 	}
 	answers := e.forwards.ask(m.ID)
 	defer func() {
@@ -118,7 +119,7 @@ func (e *Engine) forward(ctx context.Context, key store.Key, by *elsewhere, m *m
 				return a, nil, nil
 			case <-look.C:
 			case <-e.draining:
-				return nil, nil, errStopping()
+				return nil, nil, stored.Stopping()
 			case <-ctx.Done():
 				return nil, nil, context.Cause(ctx)
 			}
@@ -133,14 +134,14 @@ func (e *Engine) forward(ctx context.Context, key store.Key, by *elsewhere, m *m
 		case ctx.Err() != nil:
 			return nil, nil, context.Cause(ctx)
 		case errors.Is(err, store.ErrClosed):
-			return nil, nil, errStopping()
+			return nil, nil, stored.Stopping()
 		case time.Since(since) > e.opts.StoreWait:
-			return nil, nil, errUnwritten(failed(err, "forward a request for task "+key.ID))
+			return nil, nil, errUnwritten(stored.Failed(err, "forward a request for task "+key.ID))
 		}
 		select { // and try again
 		case <-look.C:
 		case <-e.draining:
-			return nil, nil, errStopping()
+			return nil, nil, stored.Stopping()
 		case <-ctx.Done():
 			return nil, nil, context.Cause(ctx)
 		}
@@ -187,7 +188,7 @@ func (e *Engine) again(ctx context.Context, n int) error {
 	case <-timer.C:
 		return nil
 	case <-e.draining:
-		return errStopping()
+		return stored.Stopping()
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}

@@ -74,9 +74,9 @@ func (e *Engine) cancelHere(ctx context.Context, t *topic, c *a2a.CancelRequeste
 func (e *Engine) canceledBehind(ctx context.Context, key store.Key, last int64) (bool, error) {
 	rec, err := e.store.Get(ctx, key, store.RowOnly)
 	if err != nil {
-		return false, e.unread(ctx, err, key)
+		return false, e.read.Unread(ctx, err, key)
 	}
-	for en, err := range e.rest(ctx, &rec.Row, last) {
+	for en, err := range e.read.Rest(ctx, &rec.Row, last) {
 		switch {
 		case err != nil:
 			return false, err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/engine/internal/again"
+	"github.com/parley-a2a/parley/engine/internal/stored"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -31,7 +32,7 @@ func (e *Engine) forwardSend(ctx context.Context, a *access, req *a2a.SendMessag
 	if !found || err != nil {
 		later.forget(e)
 		if err == nil {
-			err = errNotFound(key.ID) // deleted since
+			err = stored.NotFound(key.ID) // deleted since
 		}
 		return accepted{}, err
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/engine/internal/stored"
 )
 
 // gate is what the agent's card promises, turned into checks that run before
@@ -69,7 +70,7 @@ func (g *gate) send(a *access, req *a2a.SendMessageRequest, stream bool) error {
 	if req.Configuration != nil && req.Configuration.TaskPushNotificationConfig != nil && !g.push {
 		return a2a.ErrPushNotificationNotSupported
 	}
-	if err := checkScheme(req.Message.Parts, "message.parts"); err != nil {
+	if err := stored.CheckScheme(req.Message.Parts, "message.parts"); err != nil {
 		return err
 	}
 	for _, p := range req.Message.Parts {

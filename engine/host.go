@@ -13,6 +13,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/engine/internal/stored"
 	"github.com/parley-a2a/parley/internal/telemetry"
 )
 
@@ -109,10 +110,10 @@ func checkWords(m *a2a.Message) error {
 const maxEmitted = 32 << 20
 
 func checkParts(parts []*a2a.Part) error {
-	if n := sizeOf(parts); n > maxEmitted {
+	if n := stored.PartsSize(parts); n > maxEmitted {
 		return fmt.Errorf("%d bytes at once, the most is %d; write it in several chunks, or refer to it by a URL", n, maxEmitted)
 	}
-	return checkScheme(parts, "parts")
+	return stored.CheckScheme(parts, "parts")
 }
 
 func (h *host) Artifact(a *a2a.Artifact, add, last bool) error {

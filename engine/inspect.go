@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/engine/internal/stored"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -98,14 +99,14 @@ func (e *Engine) WaitOf(r *store.Row) (Waits, time.Time) {
 
 // TaskAt returns a task as of a position of its log; zero is its end.
 func (e *Engine) TaskAt(ctx context.Context, key store.Key, seq int64) (*a2a.Task, error) {
-	if err := e.makeRoomFor(ctx, key); err != nil {
+	if err := e.read.MakeRoomFor(ctx, key); err != nil {
 		return nil, err
 	}
 	if seq == 0 {
 		task, _, err := e.load(ctx, key)
 		return task, err
 	}
-	return e.foldTo(ctx, key, seq)
+	return e.read.FoldTo(ctx, key, seq)
 }
 
 // FollowLog yields the entries of a task's log behind a position as they are stored,
@@ -118,12 +119,12 @@ func (e *Engine) FollowLog(ctx context.Context, key store.Key, after int64) iter
 			changed := t.watch().changed // before reading, so that no entry is missed
 			rec, err := e.store.Get(ctx, key, store.RowOnly)
 			if err != nil {
-				yield(store.Entry{}, e.unread(ctx, err, key))
+				yield(store.Entry{}, e.read.Unread(ctx, err, key))
 				return
 			}
 			for en, err := range store.EachEntry(ctx, e.store, key, after, rec.Last) {
 				if err != nil {
-					yield(en, failed(err, "read task "+key.ID))
+					yield(en, stored.Failed(err, "read task "+key.ID))
 					return
 				}
 				after = en.Seq
@@ -169,7 +170,7 @@ func (e *Engine) Delete(ctx context.Context, key store.Key) error {
 	rec, err := e.store.Get(ctx, key, store.RowOnly)
 	switch {
 	case err != nil:
-		return e.unread(ctx, err, key)
+		return e.read.Unread(ctx, err, key)
 	case rec.Active || !e.retire(key):
 		return ErrAtWork
 	}

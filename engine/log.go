@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/engine/internal/stored"
 )
 
 // Log yields the entries of a task's log behind a position to a caller who may read
@@ -67,8 +68,8 @@ func (e *Engine) Log(ctx context.Context, agent, id string, after int64, follow 
 				yield(nil, err)
 				return
 			}
-			if !known && e.deleted(ctx, key) {
-				yield(nil, errNotFound(id))
+			if !known && e.read.Deleted(ctx, key) {
+				yield(nil, stored.NotFound(id))
 				return
 			}
 			again := time.NewTimer(poll) // hints may be lost

@@ -11,6 +11,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/engine/internal/stored"
 	"github.com/parley-a2a/parley/internal/budget"
 	"github.com/parley-a2a/parley/store"
 )
@@ -172,7 +173,7 @@ func TestPagesEndByBytes(t *testing.T) {
 						t.Fatal(err)
 					}
 					pages++
-					if n := resp.Size(); n > 2*pageBytes+6<<20 && len(resp.Tasks) > 1 {
+					if n := resp.Size(); n > 2*stored.PageBytes+6<<20 && len(resp.Tasks) > 1 {
 						t.Errorf("a page of %d tasks has %d bytes", len(resp.Tasks), n)
 					}
 					if int(resp.TotalSize) != len(sizes) {

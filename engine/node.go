@@ -9,6 +9,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/engine/internal/place"
+	"github.com/parley-a2a/parley/engine/internal/stored"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -16,7 +17,7 @@ import (
 // would take it. It may be asked before Run has got as far as that.
 func (e *Engine) present(ctx context.Context) error {
 	if err := e.nodes.Present(ctx); err != nil {
-		return errUnwritten(failed(err, "register with the store"))
+		return errUnwritten(stored.Failed(err, "register with the store"))
 	}
 	return nil
 }
@@ -43,7 +44,7 @@ func (e *Engine) verifyAll(ctx context.Context, alive func() error) error {
 		}
 		rows, err := e.rows(ctx, keys)
 		if err != nil {
-			return failed(err, "read tasks")
+			return stored.Failed(err, "read tasks")
 		}
 		for _, o := range some {
 			// One that is not there is not written yet, or deleted, which readers find out.
@@ -90,7 +91,7 @@ func (e *Engine) verify(ctx context.Context, o *owner) (bool, error) {
 	case errors.Is(err, store.ErrNotFound):
 		return true, nil // not written yet, or deleted, which readers find out
 	case err != nil:
-		return false, failed(err, "read task "+o.key.ID)
+		return false, stored.Failed(err, "read task "+o.key.ID)
 	case o.has(&rec.Row):
 		return true, nil
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/engine/internal/stored"
 	"github.com/parley-a2a/parley/internal/budget"
 	"github.com/parley-a2a/parley/store"
 )
@@ -47,7 +48,7 @@ func (e *Engine) begin(ctx context.Context, key store.Key, b *birth) (_ *owner, 
 		o.closeLocked()
 		o.mu.Unlock()
 		e.mu.Unlock()
-		return nil, errStopping()
+		return nil, stored.Stopping()
 	}
 	e.owners[key] = o
 	o.topic = e.joinLocked(key)
@@ -116,7 +117,7 @@ func (e *Engine) ownAs(ctx context.Context, key store.Key, b *birth, drawn bool,
 	e.mu.Lock()
 	if e.drained {
 		e.mu.Unlock()
-		return nil, false, errStopping()
+		return nil, false, stored.Stopping()
 	}
 	o := e.owners[key]
 	if o != nil {

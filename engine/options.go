@@ -130,9 +130,10 @@ func (o *Options) filled() *Options {
 	return &f
 }
 
-func (o *Options) cache() *cache {
+// cached is Cache, as it counts.
+func (o *Options) cached() int64 {
 	if o.DeadAfter != 0 {
-		return nil
+		return -1
 	}
-	return newCache(o.Cache)
+	return o.Cache
 }

@@ -26,10 +26,10 @@ func (e *Engine) newOutbox() *outbox.Outbox {
 		Now:       e.nodes.Now,
 		Caller:    scopeOf,
 		Entry: func(ctx context.Context, raw *store.Entry) (*a2a.Entry, error) {
-			return e.entry(ctx, raw, nil)
+			return e.read.Entry(ctx, raw, nil)
 		},
-		FoldTo:   e.foldTo,
-		MakeRoom: e.makeRoomFor,
+		FoldTo:   e.read.FoldTo,
+		MakeRoom: e.read.MakeRoomFor,
 		Claim: func(ctx context.Context, limit int) (int, error) {
 			if e.nodes.Lapsed() { // after a pause of this process others may only seem to be dead
 				return 0, nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/engine/internal/stored"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -187,7 +188,7 @@ func (o *owner) busyLocked() bool {
 }
 
 // errOver is what those get who come to an owner that has left.
-var errOver = errStopping()
+var errOver = stored.Stopping()
 
 // leave ends the ownership; whoever still waits is told.
 func (o *owner) leave() {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/engine/internal/stored"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -71,10 +72,10 @@ func (e *Engine) setPush(ctx context.Context, p *store.PushConfig) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, store.ErrNotFound):
-		return errNotFound(p.Key.ID)
+		return stored.NotFound(p.Key.ID)
 	}
 	e.outbox.LookSoon() // it may be stored for all that
-	return failed(err, "store push config of task "+p.Key.ID)
+	return stored.Failed(err, "store push config of task "+p.Key.ID)
 }
 
 // await returns when done is closed or ctx ends; at once if done is nil.
@@ -95,16 +96,16 @@ func (e *Engine) lastOf(ctx context.Context, key store.Key) (int64, a2a.TaskStat
 	defer e.leave(t)
 	if g := t.watch(); g.known {
 		if g.last == 0 {
-			return 0, 0, errNotFound(key.ID)
+			return 0, 0, stored.NotFound(key.ID)
 		}
 		return g.last, g.state, nil
 	}
 	rec, err := e.store.Get(ctx, key, store.RowOnly)
 	if errors.Is(err, store.ErrNotFound) {
-		return 0, 0, errNotFound(key.ID)
+		return 0, 0, stored.NotFound(key.ID)
 	}
 	if err != nil {
-		return 0, 0, failed(err, "read task "+key.ID)
+		return 0, 0, stored.Failed(err, "read task "+key.ID)
 	}
 	return rec.Last, a2a.TaskState(rec.State), nil
 }
@@ -113,7 +114,7 @@ func (e *Engine) lastOf(ctx context.Context, key store.Key) (int64, a2a.TaskStat
 func (e *Engine) roomFor(ctx context.Context, p *store.PushConfig) error {
 	all, err := e.store.Pushes(ctx, p.Key, "", maxPushes)
 	if err != nil {
-		return failed(err, "read push configs of task "+p.Key.ID)
+		return stored.Failed(err, "read push configs of task "+p.Key.ID)
 	}
 	if len(all) < maxPushes {
 		return nil
@@ -238,7 +239,7 @@ func (s *service) GetTaskPushNotificationConfig(ctx context.Context, req *a2a.Ge
 	case err == nil:
 		return e.shown(p)
 	case !errors.Is(err, store.ErrNotFound):
-		return nil, failed(err, "read push config of task "+key.ID)
+		return nil, stored.Failed(err, "read push config of task "+key.ID)
 	}
 	if _, _, err := e.lastOf(ctx, key); err != nil {
 		return nil, err
@@ -291,7 +292,7 @@ func (s *service) ListTaskPushNotificationConfigs(ctx context.Context, req *a2a.
 	}
 	page, err := e.store.Pushes(ctx, key, req.PageToken, limit+1)
 	if err != nil {
-		return nil, failed(err, "read push configs of task "+key.ID)
+		return nil, stored.Failed(err, "read push configs of task "+key.ID)
 	}
 	resp := &a2a.ListTaskPushNotificationConfigsResponse{Configs: []*a2a.TaskPushNotificationConfig{}}
 	if len(page) > limit {
@@ -326,7 +327,7 @@ func (s *service) DeleteTaskPushNotificationConfig(ctx context.Context, req *a2a
 	}
 	id := store.PushID{Key: key, ID: req.ID}
 	if err := e.store.DropPush(ctx, id); err != nil {
-		return failed(err, "delete push config of task "+key.ID)
+		return stored.Failed(err, "delete push config of task "+key.ID)
 	}
 	for _, broken := range e.outbox.Drop(id) {
 		await(ctx, broken)

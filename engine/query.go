@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/engine/internal/stored"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -116,24 +117,24 @@ func (s *service) ListTasks(ctx context.Context, req *a2a.ListTasksRequest) (*a2
 	if req.PageToken != "" {
 		key, err := e.tokenKey.get(ctx, e.store)
 		if err != nil {
-			return nil, failed(err, "list tasks")
+			return nil, stored.Failed(err, "list tasks")
 		}
 		if q.Before, err = parseToken(key, &q, req.PageToken); err != nil {
 			return nil, err
 		}
 	}
-	page, err := e.page(ctx, &q)
+	page, err := e.read.Page(ctx, &q)
 	if err != nil {
-		return nil, failed(err, "list tasks")
+		return nil, stored.Failed(err, "list tasks")
 	}
 	resp := &a2a.ListTasksResponse{Tasks: make([]*a2a.Task, 0, len(page.Records)), PageSize: size, TotalSize: int32(page.Total)}
 	bytes := int64(0) // of the tasks with what is stored apart from their records
 	for i := range page.Records {
-		if bytes > pageBytes {
+		if bytes > stored.PageBytes {
 			page.Records, page.More = page.Records[:i], true
 			break
 		}
-		task, err := e.listed(ctx, &page.Records[i], req)
+		task, err := e.read.Listed(ctx, &page.Records[i], req)
 		if errors.Is(err, a2a.ErrTaskNotFound) {
 			continue // deleted since
 		}
@@ -141,7 +142,7 @@ func (s *service) ListTasks(ctx context.Context, req *a2a.ListTasksRequest) (*a2
 			return nil, err
 		}
 		bytes += int64(task.Size())
-		if err := makeRoom(ctx, bytes); err != nil {
+		if err := stored.MakeRoom(ctx, bytes); err != nil {
 			return nil, err
 		}
 		resp.Tasks = append(resp.Tasks, task)
@@ -151,7 +152,7 @@ func (s *service) ListTasks(ctx context.Context, req *a2a.ListTasksRequest) (*a2
 		// from a store that cannot be written.
 		key, err := e.tokenKey.get(ctx, e.store)
 		if err != nil {
-			return nil, failed(err, "list tasks")
+			return nil, stored.Failed(err, "list tasks")
 		}
 		last := &page.Records[n-1]
 		resp.NextPageToken = formatToken(key, &q, store.Position{Updated: last.Updated, ID: last.ID, Owner: last.Owner})

@@ -14,6 +14,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/engine/internal/stored"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -43,7 +44,7 @@ var whim = agent.Func(func(ctx context.Context, t *agent.Turn) error {
 			}
 			w.Close()
 		case 3:
-			raw := a2a.RawPart([]byte(strings.Repeat("b", minBlob)), "application/x", "")
+			raw := a2a.RawPart([]byte(strings.Repeat("b", stored.MinBlob)), "application/x", "")
 			if err := t.Artifact("raw").Last(raw); err != nil {
 				return err
 			}
@@ -243,7 +244,7 @@ func checkStream(t *testing.T, w *world, evs []*a2a.StreamResponse) {
 		}
 	}
 	got := foldStream(evs)
-	want, err := w.foldTo(context.Background(), store.Key{ID: got.ID}, evs[len(evs)-1].Seq)
+	want, err := w.read.FoldTo(context.Background(), store.Key{ID: got.ID}, evs[len(evs)-1].Seq)
 	if err != nil {
 		t.Error(err)
 		return

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/engine/internal/stored"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -48,9 +49,9 @@ func (o *owner) newRecordLocked(en *a2a.Entry) record {
 	}
 	r := record{entry: en}
 	var blobs []store.Blob
-	stored := spillEntry(en, &blobs)
-	r.body, r.blobs = o.encodeLocked(stored), blobs
-	o.mem.weight += weight(en)
+	kept := stored.SpillEntry(en, &blobs)
+	r.body, r.blobs = o.encodeLocked(kept), blobs
+	o.mem.weight += stored.Weight(en)
 	o.mem.unsaved += int64(r.size())
 	o.chargeLocked()
 	return r
@@ -83,23 +84,16 @@ func (o *owner) encodeLocked(en *a2a.Entry) []byte {
 func content(en *a2a.Entry) (n int) {
 	switch {
 	case en.Artifact != nil:
-		n = sizeOf(en.Artifact.Artifact.Parts) + len(en.Artifact.Artifact.Metadata)
+		n = stored.PartsSize(en.Artifact.Artifact.Parts) + len(en.Artifact.Artifact.Metadata)
 	case en.Message != nil:
-		n = sizeOf(en.Message.Parts) + len(en.Message.Metadata)
+		n = stored.PartsSize(en.Message.Parts) + len(en.Message.Metadata)
 		if en.Received != nil {
 			n += len(en.Received.Metadata)
 		}
 	case en.Status != nil && en.Status.Status.Message != nil:
-		n = sizeOf(en.Status.Status.Message.Parts)
+		n = stored.PartsSize(en.Status.Status.Message.Parts)
 	case en.Step != nil:
 		n = len(en.Step.Result)
-	}
-	return n
-}
-
-func sizeOf(parts []*a2a.Part) (n int) {
-	for _, p := range parts {
-		n += 32 + len(p.Text) + len(p.Raw)*4/3 + len(p.URL) + len(p.Data) + len(p.Metadata)
 	}
 	return n
 }

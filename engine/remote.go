@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -9,6 +8,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/engine/internal/stored"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -95,8 +95,8 @@ func (e *Engine) remoteEntries(ctx context.Context, t *topic, cursor int64) ([]s
 		case !t.remote.stale:
 			gone, lost, changed := t.remote.gone, t.lost, t.changed.wait()
 			t.mu.Unlock()
-			if gone && e.deleted(ctx, t.key) {
-				lost = errNotFound(t.key.ID)
+			if gone && e.read.Deleted(ctx, t.key) {
+				lost = stored.NotFound(t.key.ID)
 			}
 			return nil, changed, lost
 		}
@@ -159,7 +159,7 @@ func (t *topic) overLocked() {
 func (e *Engine) readRemote(ctx context.Context, k store.Key, after int64) (out []sized, more bool, err error) {
 	raw, err := e.store.Entries(ctx, k, after, remotePage)
 	if err != nil {
-		return nil, false, failed(err, "read task "+k.ID)
+		return nil, false, stored.Failed(err, "read task "+k.ID)
 	}
 	more = store.Full(raw, remotePage)
 	apart := 0 // bytes of content that is stored apart
@@ -170,15 +170,15 @@ func (e *Engine) readRemote(ctx context.Context, k store.Key, after int64) (out 
 		r := &raw[i]
 		en, err := a2a.DecodeEntry(r.Seq, r.Time, a2a.EntryKind(r.Kind), r.Body)
 		if err != nil {
-			return nil, false, failed(err, "read task "+k.ID)
+			return nil, false, stored.Failed(err, "read task "+k.ID)
 		}
 		next := sized{Entry: en, size: len(r.Body)}
-		if !bytes.Contains(r.Body, []byte(blobScheme)) { // it is what streams show
+		if !stored.Refers(r.Body) { // it is what streams show
 			next.body = r.Body
-		} else if err := e.restoreEntry(ctx, en, nil); err != nil {
-			return nil, false, e.unread(ctx, err, k)
+		} else if err := e.read.RestoreEntry(ctx, en, nil); err != nil {
+			return nil, false, e.read.Unread(ctx, err, k)
 		} else {
-			for _, p := range partsOf(en) {
+			for _, p := range stored.PartsOf(en) {
 				apart += len(p.Raw)
 				next.size += len(p.Raw)
 			}
@@ -225,7 +225,7 @@ func (e *Engine) rowRemote(ctx context.Context, t *topic) (*store.Row, error) {
 				return nil, err
 			}
 			if e.stopping() {
-				return nil, errStopping()
+				return nil, stored.Stopping()
 			}
 			continue
 		}
@@ -233,7 +233,7 @@ func (e *Engine) rowRemote(ctx context.Context, t *topic) (*store.Row, error) {
 		t.mu.Unlock()
 		rec, bad := e.store.Get(ctx, t.key, store.RowOnly)
 		if bad != nil {
-			bad = e.unread(ctx, bad, t.key)
+			bad = e.read.Unread(ctx, bad, t.key)
 		}
 		err := e.outlast(ctx, bad)
 		t.mu.Lock()
@@ -248,7 +248,7 @@ func (e *Engine) rowRemote(ctx context.Context, t *topic) (*store.Row, error) {
 		case err != nil:
 			return nil, err
 		case e.stopping():
-			return nil, errStopping()
+			return nil, stored.Stopping()
 		}
 	}
 }
@@ -284,7 +284,7 @@ func (e *Engine) lasting(ctx context.Context, read func() error) error {
 			return err
 		}
 		if e.stopping() {
-			return errStopping()
+			return stored.Stopping()
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/engine/internal/stored"
 	"github.com/parley-a2a/parley/internal/budget"
 	"github.com/parley-a2a/parley/store"
 )
@@ -24,17 +25,17 @@ func (o *owner) load(ctx context.Context, drawn bool, patience time.Duration) er
 	// The task will have most of what its entries have.
 	var entries []*a2a.Entry
 	var size int64
-	for en, bad := range o.e.entries(ctx, o.key, 0, rec.Last, blobs{}) {
+	for en, bad := range o.e.read.Entries(ctx, o.key, 0, rec.Last, stored.Blobs{}) {
 		if err = bad; err != nil {
 			break
 		}
 		if entries = append(entries, en); o.e.weights == nil || size > budget.Small {
 			continue
 		}
-		if size += weight(en); size > budget.Small { // now that it is known to be large
+		if size += stored.Weight(en); size > budget.Small { // now that it is known to be large
 			sized, bad := o.e.store.Get(ctx, o.key, store.RowOnly+1)
 			if bad != nil {
-				return o.e.unread(ctx, bad, o.key)
+				return o.e.read.Unread(ctx, bad, o.key)
 			}
 			if err := o.e.waitFor(ctx, &o.mem.hold, max(sized.Size, size), patience); err != nil {
 				return err
@@ -42,10 +43,10 @@ func (o *owner) load(ctx context.Context, drawn bool, patience time.Duration) er
 		}
 	}
 	if err == nil && int64(len(entries)) < rec.Last {
-		err = errIncomplete
+		err = stored.ErrIncomplete
 	}
 	if err != nil {
-		return o.e.unread(ctx, err, o.key)
+		return o.e.read.Unread(ctx, err, o.key)
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -67,7 +68,7 @@ func (o *owner) load(ctx context.Context, drawn bool, patience time.Duration) er
 		o.draft.replay(en)
 		o.auth.replay(en, behind)
 		work.add(en)
-		o.mem.weight += weight(en)
+		o.mem.weight += stored.Weight(en)
 		o.out.last, behind = en.Time, en.Kind
 		if r := en.Received; r != nil && o.tracing.first.parent == "" {
 			o.tracing.first = spanText{r.Trace, r.TraceState}
@@ -141,15 +142,15 @@ func (e *Engine) inherit(ctx context.Context, k store.Key) (*store.Record, error
 			return nil, &a2a.Error{
 				Code:    a2a.CodeUnavailable,
 				Message: "the task cannot be written at the moment; ask for it again shortly",
-				Cause:   failed(err, "take over task "+k.ID),
+				Cause:   stored.Failed(err, "take over task "+k.ID),
 			}
 		}
 	}
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, errNotFound(k.ID)
+		return nil, stored.NotFound(k.ID)
 	}
 	if err != nil {
-		return nil, failed(err, "load task "+k.ID)
+		return nil, stored.Failed(err, "load task "+k.ID)
 	}
 	return rec, nil
 }

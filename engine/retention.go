@@ -8,6 +8,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/engine/internal/place"
+	"github.com/parley-a2a/parley/engine/internal/stored"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -201,7 +202,7 @@ func (o *owner) retire() bool {
 		return false
 	}
 	o.closeLocked() // nobody waits for the agent's function to return
-	o.err = errNotFound(o.key.ID)
+	o.err = stored.NotFound(o.key.ID)
 	o.wake.ring()
 	return true
 }

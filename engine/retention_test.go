@@ -14,6 +14,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/engine/internal/place"
+	"github.com/parley-a2a/parley/engine/internal/stored"
 	"github.com/parley-a2a/parley/store"
 	"github.com/parley-a2a/parley/store/storetest"
 )
@@ -261,7 +262,7 @@ func TestDeletedBetweenReads(t *testing.T) {
 			var armed atomic.Bool
 			hooked := &slowReads{Store: st}
 			w := newWorld(t, hooked, agent.Func(func(ctx context.Context, t *agent.Turn) error {
-				if err := t.Artifact("file").Last(a2a.RawPart(make([]byte, minBlob), "application/octet-stream", "f")); err != nil {
+				if err := t.Artifact("file").Last(a2a.RawPart(make([]byte, stored.MinBlob), "application/octet-stream", "f")); err != nil {
 					return err
 				}
 				return several.Run(ctx, t)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/engine/internal/stored"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -128,7 +129,7 @@ func TestSizesCountTheLog(t *testing.T) {
 		st := store.NewMemory()
 		defer st.Close()
 		ag := agent.Func(func(ctx context.Context, t *agent.Turn) error {
-			if err := t.Artifact("a").Last(a2a.RawPart(make([]byte, 2*minBlob), "", "")); err != nil {
+			if err := t.Artifact("a").Last(a2a.RawPart(make([]byte, 2*stored.MinBlob), "", "")); err != nil {
 				return err
 			}
 			_, err := t.Ask(ctx, "?")
@@ -138,7 +139,7 @@ func TestSizesCountTheLog(t *testing.T) {
 			<-ctx.Done()
 			return context.Cause(ctx)
 		})
-		limits := Limits{TaskBytes: 5*minBlob + 1000, ArtifactBytes: 2*minBlob + 100}
+		limits := Limits{TaskBytes: 5*stored.MinBlob + 1000, ArtifactBytes: 2*stored.MinBlob + 100}
 		w := limited(t, st, ag, limits)
 		task := w.mustSend(send("go"))
 		weighs := func(w *world) int64 {
@@ -158,7 +159,7 @@ func TestSizesCountTheLog(t *testing.T) {
 		if after := weighs(w); after != before {
 			t.Errorf("the log weighs %d when it is read again, and %d before", after, before)
 		}
-		_, err := w.SendMessage(t.Context(), reply(task, strings.Repeat("x", 4*minBlob)))
+		_, err := w.SendMessage(t.Context(), reply(task, strings.Repeat("x", 4*stored.MinBlob)))
 		wantError(t, err, &a2a.Error{Code: a2a.CodeTooLarge})
 		w.mustSend(replyNow(task, "x")) // a second run writes the artifact again
 		synctest.Wait()

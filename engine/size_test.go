@@ -11,6 +11,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/engine/internal/stored"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -18,7 +19,7 @@ import (
 type narrow struct{ store.Store }
 
 func (n *narrow) Append(a *store.Append, done func(error)) {
-	if a.Size() > maxSeal {
+	if a.Size() > stored.MaxSeal {
 		a = &store.Append{Row: a.Row, After: a.After, Epoch: a.Epoch} // refused
 	}
 	n.Store.Append(a, done)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/engine/internal/stored"
 )
 
 // post takes a message for the task: into the log, then to the agent. If the
@@ -141,7 +142,7 @@ func (o *owner) admitLocked(p *post) error {
 		return errMessages(o.key.ID, l.Messages)
 	}
 	en := a2a.Entry{Kind: a2a.EntryMessage, Message: p.message, Received: p.from.received()}
-	if l.TaskBytes > 0 && o.mem.weight+weight(&en) > l.TaskBytes {
+	if l.TaskBytes > 0 && o.mem.weight+stored.Weight(&en) > l.TaskBytes {
 		return errRoom(o.key.ID, l.TaskBytes)
 	}
 	return nil
@@ -330,8 +331,4 @@ func errNotCancelable(id string, s a2a.TaskState) error {
 		Message: "the task is finished (" + s.String() + ") and cannot be canceled",
 		Meta:    map[string]string{"taskId": id},
 	}
-}
-
-func errNotFound(id string) *a2a.Error {
-	return &a2a.Error{Code: a2a.CodeTaskNotFound, Message: "task not found", Meta: map[string]string{"taskId": id}}
 }

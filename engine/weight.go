@@ -5,40 +5,8 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/engine/internal/stored"
 )
-
-// entryWeight is what an entry weighs besides its content, in bytes.
-const entryWeight = 64
-
-// weight is what an entry counts for Limits.TaskBytes. It does not depend on how
-// the entry is stored, so that a log weighs the same when it is read again.
-func weight(en *a2a.Entry) int64 {
-	n := entryWeight
-	switch {
-	case en.Message != nil:
-		n += en.Message.Size() + listSize(en.Message.Extensions) + listSize(en.Message.ReferenceTaskIDs)
-		if r := en.Received; r != nil {
-			n += len(r.Metadata) + listSize(r.AcceptedOutputModes) + listSize(r.Extensions)
-		}
-	case en.Status != nil:
-		n += en.Status.Status.Message.Size()
-	case en.Artifact != nil:
-		n += en.Artifact.Artifact.Size()
-	case en.Step != nil:
-		n += len(en.Step.Result)
-	case en.Cancel != nil:
-		n += len(en.Cancel.Metadata)
-	}
-	return int64(n)
-}
-
-// listSize is what a list of a message weighs.
-func listSize(list []string) (n int) {
-	for _, s := range list {
-		n += 16 + len(s)
-	}
-	return n
-}
 
 // sayLocked is emitLocked for what agents say: it fails the task when it goes
 // beyond a limit, and notes that the agent has spoken.
@@ -68,7 +36,7 @@ func (o *owner) exceedsLocked(en *a2a.Entry) *agent.PublicError {
 	if o.phase == phaseClosed || o.draft.state.Terminal() {
 		return nil
 	}
-	if most := l.TaskBytes; most > 0 && o.mem.weight+weight(en) > most {
+	if most := l.TaskBytes; most > 0 && o.mem.weight+stored.Weight(en) > most {
 		return tooLarge("the task", most)
 	}
 	if most := l.ArtifactBytes; most > 0 && en.Kind == a2a.EntryArtifact {

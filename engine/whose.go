@@ -2,11 +2,11 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/engine/internal/stored"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -22,12 +22,12 @@ func (e *Engine) visible(ctx context.Context, a *access, id string) (store.Key, 
 	if !a.shared {
 		return own, nil
 	}
-	if there, err := e.there(ctx, own); there || err != nil {
+	if there, err := e.read.Exists(ctx, own); there || err != nil {
 		return own, nil // the look-up meets the same error
 	}
 	if task, owner, named := strings.Cut(id, a2a.OwnerMark); named {
 		theirs := store.Key{Tenant: own.Tenant, Owner: owner, ID: task}
-		if there, err := e.there(ctx, theirs); there || err != nil {
+		if there, err := e.read.Exists(ctx, theirs); there || err != nil {
 			return theirs, nil
 		}
 		// Databases of earlier releases may have ids with the mark in them.
@@ -35,7 +35,7 @@ func (e *Engine) visible(ctx context.Context, a *access, id string) (store.Key, 
 	owners, err := e.store.Owners(ctx, own.Tenant, id, maxNamed+1)
 	switch {
 	case err != nil:
-		return own, failed(err, "look up task "+id)
+		return own, stored.Failed(err, "look up task "+id)
 	case len(owners) > 1:
 		// Whoever knows another's id must not be able to put a task of his own in its
 		// place.
@@ -44,18 +44,6 @@ func (e *Engine) visible(ctx context.Context, a *access, id string) (store.Key, 
 		own.Owner = owners[0]
 	}
 	return own, nil
-}
-
-// there reports whether a task exists.
-func (e *Engine) there(ctx context.Context, k store.Key) (bool, error) {
-	if _, ok := e.cache.get(k); ok {
-		return true, nil
-	}
-	_, err := e.store.Get(ctx, k, store.RowOnly)
-	if errors.Is(err, store.ErrNotFound) {
-		return false, nil
-	}
-	return err == nil, err
 }
 
 // maxNamed is how many owners errSeveral names.

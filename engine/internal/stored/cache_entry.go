@@ -1,4 +1,4 @@
-package engine
+package stored
 
 import (
 	"encoding/binary"

@@ -1,4 +1,4 @@
-package engine
+package stored
 
 import (
 	"context"
@@ -107,7 +107,7 @@ func TestCacheKeepsWhatIsUsed(t *testing.T) {
 func TestCacheThatIsNone(t *testing.T) {
 	st := store.NewMemory()
 	defer st.Close()
-	for _, c := range []*cache{nil, newCache(-1), (&Options{DeadAfter: time.Second}).cache(), (&Options{Cache: -5}).cache()} {
+	for _, c := range []*cache{nil, newCache(-1), newCache(-5)} {
 		f := cachedTask(1, 1)
 		c.put(&f, c.filling(f.key))
 		c.keep(&store.Append{})
@@ -115,7 +115,7 @@ func TestCacheThatIsNone(t *testing.T) {
 			t.Error("it keeps something")
 		}
 	}
-	if (*Options)(nil).filled().cache() == nil {
+	if newCache(0) == nil {
 		t.Error("by default there is none")
 	}
 	small := newCache(cacheShards * 100)

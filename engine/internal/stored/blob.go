@@ -1,6 +1,7 @@
-package engine
+package stored
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -19,10 +20,10 @@ import (
 // may use the scheme.
 
 const (
-	blobScheme = "parley-blob:"
+	BlobScheme = "parley-blob:"
 	// minBlob is the size in bytes from which a raw part is worth a row of its
 	// own.
-	minBlob = 32 << 10
+	MinBlob = 32 << 10
 )
 
 // spill returns parts with the large ones replaced by references, and adds
@@ -40,14 +41,14 @@ func spill(parts []*a2a.Part, blobs *[]store.Blob) []*a2a.Part {
 		hash := hex.EncodeToString(sum[:])
 		*blobs = append(*blobs, store.Blob{Hash: hash, Data: p.Raw})
 		ref := *p
-		ref.Kind, ref.Raw, ref.URL = a2a.PartURL, nil, blobScheme+hash
+		ref.Kind, ref.Raw, ref.URL = a2a.PartURL, nil, BlobScheme+hash
 		out[i] = &ref
 	}
 	return out
 }
 
-// spillEntry returns the entry as it is stored.
-func spillEntry(en *a2a.Entry, blobs *[]store.Blob) *a2a.Entry {
+// SpillEntry returns the entry as it is stored.
+func SpillEntry(en *a2a.Entry, blobs *[]store.Blob) *a2a.Entry {
 	if !spills(en) {
 		return en
 	}
@@ -82,7 +83,7 @@ func spills(en *a2a.Entry) bool {
 
 func anyLarge(parts []*a2a.Part) bool { return slices.ContainsFunc(parts, large) }
 
-func large(p *a2a.Part) bool { return p.Kind == a2a.PartRaw && len(p.Raw) >= minBlob }
+func large(p *a2a.Part) bool { return p.Kind == a2a.PartRaw && len(p.Raw) >= MinBlob }
 
 func spillMessage(m *a2a.Message, blobs *[]store.Blob) *a2a.Message {
 	if m == nil || !anyLarge(m.Parts) {
@@ -117,28 +118,34 @@ func spillArtifact(a *a2a.Artifact, blobs *[]store.Blob) *a2a.Artifact {
 	return &c
 }
 
-// blobs is the content that one reader of a task has read, by its hash. Parts that
+// Blobs is the content that one reader of a task has read, by its hash. Parts that
 // refer to the same content share it, so that a task takes no more memory than
 // store.Record.Size says. Nil keeps nothing.
-type blobs map[string][]byte
+type Blobs map[string][]byte
+
+// Apart reports whether content of an entry as it is stored is apart from it.
+func Apart(en *a2a.Entry) bool { return slices.ContainsFunc(PartsOf(en), isBlob) }
+
+// Refers reports whether the stored body of an entry refers to content apart from it.
+func Refers(body []byte) bool { return bytes.Contains(body, []byte(BlobScheme)) }
 
 // isBlob reports whether a part as it is stored refers to content of ours.
-func isBlob(p *a2a.Part) bool { return p.Kind == a2a.PartURL && strings.HasPrefix(p.URL, blobScheme) }
+func isBlob(p *a2a.Part) bool { return p.Kind == a2a.PartURL && strings.HasPrefix(p.URL, BlobScheme) }
 
 // restore puts the content of references back, in place: the parts were just
 // decoded and belong to nobody else.
-func (e *Engine) restore(ctx context.Context, parts []*a2a.Part, shared blobs) error {
+func (r *Reader) restore(ctx context.Context, parts []*a2a.Part, shared Blobs) error {
 	for _, p := range parts {
-		hash, ok := strings.CutPrefix(p.URL, blobScheme)
+		hash, ok := strings.CutPrefix(p.URL, BlobScheme)
 		if !ok || p.Kind != a2a.PartURL {
 			continue
 		}
 		raw := shared[hash]
 		if raw == nil {
 			var err error
-			raw, err = e.store.Blob(ctx, hash)
+			raw, err = r.store.Blob(ctx, hash)
 			if errors.Is(err, store.ErrNotFound) {
-				return fmt.Errorf("blob %s: %w", hash, errIncomplete)
+				return fmt.Errorf("blob %s: %w", hash, ErrIncomplete)
 			}
 			if err != nil {
 				return err
@@ -152,19 +159,19 @@ func (e *Engine) restore(ctx context.Context, parts []*a2a.Part, shared blobs) e
 	return nil
 }
 
-func (e *Engine) restoreMessage(ctx context.Context, m *a2a.Message, shared blobs) error {
+func (r *Reader) restoreMessage(ctx context.Context, m *a2a.Message, shared Blobs) error {
 	if m == nil {
 		return nil
 	}
-	return e.restore(ctx, m.Parts, shared)
+	return r.restore(ctx, m.Parts, shared)
 }
 
-func (e *Engine) restoreEntry(ctx context.Context, en *a2a.Entry, shared blobs) error {
-	return e.restore(ctx, partsOf(en), shared)
+func (r *Reader) RestoreEntry(ctx context.Context, en *a2a.Entry, shared Blobs) error {
+	return r.restore(ctx, PartsOf(en), shared)
 }
 
-// partsOf returns the parts of an entry.
-func partsOf(en *a2a.Entry) []*a2a.Part {
+// PartsOf returns the parts of an entry.
+func PartsOf(en *a2a.Entry) []*a2a.Part {
 	switch {
 	case en.Message != nil:
 		return en.Message.Parts
@@ -176,24 +183,24 @@ func partsOf(en *a2a.Entry) []*a2a.Part {
 	return nil
 }
 
-func (e *Engine) restoreTask(ctx context.Context, task *a2a.Task) error {
-	shared := blobs{}
-	err := e.restoreMessage(ctx, task.Status.Message, shared)
+func (r *Reader) restoreTask(ctx context.Context, task *a2a.Task) error {
+	shared := Blobs{}
+	err := r.restoreMessage(ctx, task.Status.Message, shared)
 	for _, m := range task.History {
-		err = errors.Join(err, e.restoreMessage(ctx, m, shared))
+		err = errors.Join(err, r.restoreMessage(ctx, m, shared))
 	}
 	for _, a := range task.Artifacts {
-		err = errors.Join(err, e.restore(ctx, a.Parts, shared))
+		err = errors.Join(err, r.restore(ctx, a.Parts, shared))
 	}
 	return err
 }
 
-// checkScheme refuses parts that pretend to be references of ours: they would
+// CheckScheme refuses parts that pretend to be references of ours: they would
 // read somebody else's content.
-func checkScheme(parts []*a2a.Part, path string) error {
+func CheckScheme(parts []*a2a.Part, path string) error {
 	for i, p := range parts {
-		if p.Kind == a2a.PartURL && strings.HasPrefix(p.URL, blobScheme) {
-			return a2a.Invalid(fmt.Sprintf("%s[%d].url", path, i), "the scheme %s is reserved", strings.TrimSuffix(blobScheme, ":"))
+		if p.Kind == a2a.PartURL && strings.HasPrefix(p.URL, BlobScheme) {
+			return a2a.Invalid(fmt.Sprintf("%s[%d].url", path, i), "the scheme %s is reserved", strings.TrimSuffix(BlobScheme, ":"))
 		}
 	}
 	return nil

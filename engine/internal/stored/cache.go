@@ -1,13 +1,11 @@
-package engine
+package stored
 
 import (
 	"context"
 	"encoding/binary"
 	"hash/maphash"
 	"sync"
-	"time"
 
-	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -73,15 +71,6 @@ func newCache(most int64) *cache {
 	return &cache{seed: maphash.MakeSeed(), most: int(most / cacheShards)}
 }
 
-// finished is a finished task as the store has it.
-type finished struct {
-	key        store.Key
-	context    string
-	state      a2a.TaskState
-	updated    time.Time
-	head, body []byte // must not be changed
-}
-
 func (c *cache) shardOf(k store.Key) (*cacheShard, uint64) {
 	h := maphash.Comparable(c.seed, k)
 	return &c.shards[h%cacheShards], h
@@ -122,14 +111,13 @@ func (c *cache) filling(k store.Key) (epoch uint64) {
 	return s.epoch
 }
 
-// keep keeps a task that an append has finished: somebody is likely to ask for it.
-// Its owner is still here, so that nobody deletes it.
+// keep keeps a task that an append has finished: see Reader.Keep.
 func (c *cache) keep(a *store.Append) {
 	if c == nil || a.Seal == nil {
 		return
 	}
 	f := finishedOf(&store.Record{Row: a.Row, Seal: a.Seal})
-	if task := f.encoded(f.body, nil); task != nil && final(task) {
+	if task := f.encoded(f.body, nil); task != nil && Final(task) {
 		c.put(&f, c.filling(f.key))
 	}
 }

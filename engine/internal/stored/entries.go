@@ -1,0 +1,114 @@
+package stored
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/store"
+)
+
+// Entries yields the log from behind after up to last, or to its end if that comes
+// first. Content that is stored apart is read with the entry that refers to it, and
+// kept in shared, unless that is nil. It ends after the first error.
+func (r *Reader) Entries(ctx context.Context, key store.Key, after, last int64, shared Blobs) iter.Seq2[*a2a.Entry, error] {
+	return func(yield func(*a2a.Entry, error) bool) {
+		for raw, err := range store.EachEntry(ctx, r.store, key, after, last) {
+			var en *a2a.Entry
+			if err == nil {
+				en, err = r.Entry(ctx, &raw, shared)
+			}
+			if !yield(en, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Entry decodes an entry and reads the content that is stored apart from it.
+func (r *Reader) Entry(ctx context.Context, raw *store.Entry, shared Blobs) (*a2a.Entry, error) {
+	en, err := a2a.DecodeEntry(raw.Seq, raw.Time, a2a.EntryKind(raw.Kind), raw.Body)
+	if err == nil {
+		err = r.RestoreEntry(ctx, en, shared)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("entry %d: %w", raw.Seq, err)
+	}
+	return en, nil
+}
+
+// FoldTo returns the task as of an entry of its log. It holds the task and a page
+// of the log.
+func (r *Reader) FoldTo(ctx context.Context, key store.Key, seq int64) (*a2a.Task, error) {
+	n := int64(0)
+	var unread error
+	// Fold refuses a log with a gap, rather than show half a task.
+	task, err := a2a.Fold(func(yield func(*a2a.Entry, error) bool) {
+		for en, err := range r.Entries(ctx, key, 0, seq, Blobs{}) {
+			if err == nil {
+				n++
+			}
+			if unread = err; !yield(en, err) {
+				return
+			}
+		}
+	})
+	if unread == nil && n < seq && (err == nil || n == 0) {
+		unread = ErrIncomplete
+	}
+	switch {
+	case unread != nil:
+		return nil, r.Unread(ctx, unread, key)
+	case err != nil:
+		return nil, Failed(err, "read task "+key.ID)
+	}
+	return task, nil
+}
+
+// count returns the generation of a task from its log.
+func (r *Reader) count(ctx context.Context, rec *store.Record) (int64, error) {
+	n := int64(1)
+	for raw, err := range store.EachEntry(ctx, r.store, rec.Key, 0, rec.Last) {
+		if err != nil {
+			return 0, Failed(err, "read task "+rec.ID)
+		}
+		switch a2a.EntryKind(raw.Kind) {
+		case a2a.EntryStatus, a2a.EntryArtifact:
+			n++
+		}
+	}
+	return n, nil
+}
+
+// Rest yields the entries of a log behind after, with bodies for changes of the
+// status alone.
+func (r *Reader) Rest(ctx context.Context, row *store.Row, after int64) iter.Seq2[*a2a.Entry, error] {
+	const page = 512
+	return func(yield func(*a2a.Entry, error) bool) {
+		for after < row.Last {
+			raw, err := r.store.Entries(ctx, row.Key, after, page)
+			if err != nil {
+				yield(nil, Failed(err, "read task "+row.ID))
+				return
+			}
+			if len(raw) == 0 {
+				return // deleted under way
+			}
+			for i := range raw {
+				stored := &raw[i]
+				en := &a2a.Entry{Seq: stored.Seq, Kind: a2a.EntryKind(stored.Kind)}
+				if en.Kind == a2a.EntryStatus {
+					if en, err = a2a.DecodeEntry(stored.Seq, stored.Time, en.Kind, stored.Body); err != nil {
+						yield(nil, Failed(err, "read task "+row.ID))
+						return
+					}
+				}
+				if !yield(en, nil) {
+					return
+				}
+				after = en.Seq
+			}
+		}
+	}
+}

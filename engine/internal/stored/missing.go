@@ -1,0 +1,60 @@
+package stored
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/store"
+)
+
+// A task may be deleted while it is read, by the sweeper, another process or
+// an operator. The store never shows a part of it, but a reader asks several
+// times: for the record, the log, the blobs. What misses a part asks whether
+// the task is still there.
+
+// ErrIncomplete says that something a task refers to is not in the store.
+var ErrIncomplete = errors.New("a part of the task is missing")
+
+// Unread turns an error of reading a task into what the caller gets.
+func (r *Reader) Unread(ctx context.Context, err error, key store.Key) error {
+	if errors.Is(err, ErrIncomplete) && r.Deleted(ctx, key) || errors.Is(err, store.ErrNotFound) {
+		return NotFound(key.ID)
+	}
+	return Failed(err, "read task "+key.ID)
+}
+
+// Deleted reports whether a task that was there is gone. If it cannot be
+// known it is not.
+func (r *Reader) Deleted(ctx context.Context, key store.Key) bool {
+	_, err := r.store.Get(ctx, key, store.RowOnly)
+	return errors.Is(err, store.ErrNotFound)
+}
+
+func NotFound(id string) *a2a.Error {
+	return &a2a.Error{Code: a2a.CodeTaskNotFound, Message: "task not found", Meta: map[string]string{"taskId": id}}
+}
+
+// Failed wraps a store's error with what was tried; a store that was closed
+// under a call means that the server stops. One that is out of reach may be back
+// soon.
+func Failed(err error, what string) error {
+	if errors.Is(err, store.ErrClosed) {
+		return Stopping()
+	}
+	err = fmt.Errorf("%s: %w", what, err)
+	if errors.Is(err, store.ErrUnreachable) && !errors.Is(err, a2a.ErrUnavailable) {
+		return &a2a.Error{
+			Code:    a2a.CodeUnavailable,
+			Message: "the database cannot be reached at the moment; try again shortly",
+			Cause:   err,
+		}
+	}
+	return err
+}
+
+// Stopping is what callers get while the engine drains.
+func Stopping() error {
+	return a2a.Errorf(a2a.CodeUnavailable, "the server is stopping; try again shortly")
+}

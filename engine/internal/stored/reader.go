@@ -1,0 +1,234 @@
+package stored
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/budget"
+	"github.com/parley-a2a/parley/store"
+)
+
+// An operation learns how large a task is, makes room for it in the hold of its
+// call, and then reads. The hold is the server's, which gives back what it takes as
+// the answer shrinks to its encoded form and goes out. Callers within the process
+// have none: they are not counted.
+
+// Reader reads tasks as the store has them.
+type Reader struct {
+	store store.Store // tells the cache what is deleted: see cache.over
+	cache *cache      // of finished tasks; nil without
+}
+
+// New returns a reader of st, which keeps finished tasks of so many bytes in
+// memory; 0 is the default, less is none. Tasks are then deleted through the store
+// that it returns.
+func New(st store.Store, cached int64) (*Reader, store.Store) {
+	c := newCache(cached)
+	st = c.over(st)
+	return &Reader{st, c}, st
+}
+
+const (
+	// readCost is how often a task that is read is in memory at a time: as it is
+	// stored, as it is decoded, and as it is encoded, in base64 perhaps.
+	readCost = 4
+	// pageBytes is how large a page of a list may be, in bytes of stored tasks,
+	// unless its only task is larger.
+	PageBytes = 4 << 20
+)
+
+// MakeRoom waits for the memory that size bytes of stored tasks take.
+func MakeRoom(ctx context.Context, size int64) error {
+	return budget.From(ctx).Ensure(ctx, readCost*size)
+}
+
+// MakeRoomFor is makeRoom for a task of which the size is not known yet. Without a
+// hold it asks nobody.
+func (r *Reader) MakeRoomFor(ctx context.Context, key store.Key) error {
+	if budget.From(ctx) == nil {
+		return nil
+	}
+	size, err := r.sizeOf(ctx, key)
+	if err != nil {
+		return err
+	}
+	return MakeRoom(ctx, size)
+}
+
+// sizeOf returns how large a task is, 0 if it is not there.
+func (r *Reader) sizeOf(ctx context.Context, key store.Key) (int64, error) {
+	rec, err := r.store.Get(ctx, key, 1)
+	if errors.Is(err, store.ErrNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, Failed(err, "read task "+key.ID)
+	}
+	return rec.Size, nil
+}
+
+// Whole returns a task's record with its seal, once there is room for it.
+func (r *Reader) Whole(ctx context.Context, key store.Key) (*store.Record, error) {
+	rec, err := r.store.Get(ctx, key, budget.Small)
+	if err != nil || rec.Size <= budget.Small {
+		return rec, err
+	}
+	if err := MakeRoom(ctx, rec.Size); err != nil {
+		return nil, err
+	}
+	if !a2a.TaskState(rec.State).Terminal() {
+		return rec, nil // its log is its content
+	}
+	return r.store.Get(ctx, key, store.Whole)
+}
+
+// Task makes the Task of a record, from its seal if it has one, else by
+// folding its log up to rec.Last.
+func (r *Reader) Task(ctx context.Context, rec *store.Record, artifacts bool) (*a2a.Task, error) {
+	if rec.Seal != nil {
+		task, err := Unseal(rec.Seal, artifacts)
+		if err == nil {
+			err = r.restoreTask(ctx, task)
+		}
+		if errors.Is(err, ErrIncomplete) {
+			return nil, r.Unread(ctx, err, rec.Key)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read sealed task %s: %w", rec.ID, err)
+		}
+		if task.Generation == 0 { // sealed by a release that did not count
+			if task.Generation, err = r.count(ctx, rec); err != nil {
+				return nil, err
+			}
+		}
+		return task, nil
+	}
+	task, err := r.FoldTo(ctx, rec.Key, rec.Last)
+	if err != nil {
+		return nil, err
+	}
+	if !artifacts {
+		task.Artifacts = nil
+	}
+	return task, nil
+}
+
+// Peek returns a task from the cache, or from the store as it is now. It is nil if
+// the task is met by somebody in this process, who may know more of it, or less that
+// everybody else was told.
+func (r *Reader) Peek(ctx context.Context, key store.Key, req *a2a.GetTaskRequest, met func() bool) (*a2a.Task, error) {
+	if met() {
+		return nil, nil
+	}
+	if f, ok := r.cache.get(key); ok {
+		if task, err := f.task(req); task != nil || err != nil {
+			return task, err
+		}
+	}
+	epoch := r.cache.filling(key)
+	rec, err := r.Whole(ctx, key)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return nil, NotFound(key.ID)
+	case err != nil:
+		return nil, Failed(err, "read task "+key.ID)
+	case met():
+		// It got an owner here meanwhile, and its newest commit is perhaps not
+		// published yet: who looks next must not see less than who looks now.
+		return nil, nil
+	}
+	if rec.Seal != nil && len(rec.Seal.Body) > 0 {
+		f := finishedOf(rec)
+		task, err := f.task(req)
+		if task != nil && Final(task) {
+			r.cache.put(&f, epoch)
+		}
+		if task != nil || err != nil {
+			return task, err
+		}
+	}
+	task, err := r.Task(ctx, rec, true)
+	if err != nil {
+		return nil, err
+	}
+	return task.LimitHistory(req.HistoryLength), nil
+}
+
+// Exists reports whether a task exists.
+func (r *Reader) Exists(ctx context.Context, k store.Key) (bool, error) {
+	if _, ok := r.cache.get(k); ok {
+		return true, nil
+	}
+	_, err := r.store.Get(ctx, k, store.RowOnly)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Keep keeps a task that an append has finished: somebody is likely to ask for it.
+// Its owner is still here, so that nobody deletes it.
+func (r *Reader) Keep(a *store.Append) { r.cache.keep(a) }
+
+// Page reads a page of a list. One that is small needs no room. Of one that is not
+// the sizes are known then, so that there is one wait for all that it takes.
+func (r *Reader) Page(ctx context.Context, q *store.Query) (*store.Page, error) {
+	q.MaxBytes = budget.Small
+	p, err := r.store.List(ctx, *q)
+	if err != nil || !endedEarly(p, q) {
+		return p, err
+	}
+	if size := p.Records[0].Size; size > PageBytes {
+		return p, MakeRoom(ctx, size) // see listedWhole
+	}
+	if err := MakeRoom(ctx, PageBytes); err != nil {
+		return nil, err
+	}
+	q.MaxBytes = PageBytes
+	return r.store.List(ctx, *q)
+}
+
+// endedEarly reports whether a page ended by its bytes, or has a task without its seal for
+// being too large.
+func endedEarly(p *store.Page, q *store.Query) bool {
+	n := len(p.Records)
+	return p.More && n < q.Limit || n == 1 && p.Records[0].Size > q.MaxBytes
+}
+
+// Listed returns a task of a page as the request wants it.
+func (r *Reader) Listed(ctx context.Context, rec *store.Record, req *a2a.ListTasksRequest) (*a2a.Task, error) {
+	if s := rec.Seal; req.Encoded && s != nil && (!req.IncludeArtifacts || len(s.Body) > 0) {
+		f := finishedOf(rec)
+		if task := f.encoded(s.Body, req.HistoryLength); task != nil { // without a body in a list without artifacts
+			return task, nil
+		}
+	}
+	task, err := r.ListedWhole(ctx, rec, req.IncludeArtifacts)
+	if err != nil {
+		return nil, err
+	}
+	return task.LimitHistory(req.HistoryLength), nil
+}
+
+// ListedWhole makes the task of a record that a page of at most pageBytes has. One
+// that is larger has come without its seal.
+func (r *Reader) ListedWhole(ctx context.Context, rec *store.Record, artifacts bool) (*a2a.Task, error) {
+	if rec.Size > PageBytes {
+		whole, err := r.Whole(ctx, rec.Key)
+		if errors.Is(err, store.ErrNotFound) {
+			return nil, NotFound(rec.ID)
+		}
+		if err != nil {
+			return nil, Failed(err, "read task "+rec.ID)
+		}
+		rec = whole
+	} else if rec.Seal != nil && !artifacts && Refers(rec.Seal.Head) {
+		// The size is of the head alone, without what it refers to.
+		if err := r.MakeRoomFor(ctx, rec.Key); err != nil {
+			return nil, err
+		}
+	}
+	return r.Task(ctx, rec, artifacts)
+}
