@@ -75,6 +75,13 @@ func (o *owner) traceRun(ctx context.Context) context.Context {
 	o.mu.Unlock()
 	is := o.titled()
 	caused := textOf(&p.from.caller).context()
+	if caused.IsValid() && !caused.IsSampled() {
+		// The usual case of a server that keeps one trace in a hundred: the call's span was
+		// dropped, and the run's with it. What the agent calls gets the call's traceparent.
+		id := p.from.caller.Trace[len("00-"):][:2*len(trace.TraceID{})]
+		o.tracing.id.Store(&id)
+		return ctx
+	}
 	if caused.IsValid() {
 		ctx = trace.ContextWithSpanContext(ctx, caused)
 	}
@@ -139,6 +146,9 @@ func (o *owner) endRun(err error) {
 		said = reply
 	}
 	o.mu.Unlock()
+	if span == nil {
+		return
+	}
 	if !span.IsRecording() {
 		span.End()
 		return

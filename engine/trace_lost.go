@@ -33,7 +33,7 @@ func (o *owner) traceLostLocked() {
 	}
 	p := o.turn.messages[0]
 	parent := textOf(&p.from.caller).context()
-	if parent.IsValid() && o.turn.attempt > 0 {
+	if parent.IsSampled() && o.turn.attempt > 0 {
 		is := o.titled()
 		o.writeLost(telemetry.SpanInvokeAgent+" "+is.name, trace.SpanKindInternal, o.runSpan(parent.TraceID(), p.message.MessageID, o.turn.attempt), parent, p,
 			telemetry.AgentKind.String(is.kind), telemetry.Turn.Int(int(o.draft.reopened+1)), telemetry.Attempt.Int(int(o.turn.attempt)))

@@ -268,3 +268,37 @@ func TestContentsInSpans(t *testing.T) {
 		wantAttrs(t, spansNamed(r, "invoke_agent test")[0], want)
 	}
 }
+
+// A run whose call was not sampled has no span, whatever the sampler would say of it: the
+// trace is kept as a whole or not at all. What the agent calls hears of the trace.
+func TestARunIsDroppedWithItsCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dropped := strings.TrimSuffix(callOne, "1") + "0"
+		var programs []a2a.Caller
+		r, o := traced()
+		st := store.NewMemory()
+		defer st.Close()
+		w := newWorldWith(t, st, agent.Func(func(ctx context.Context, turn *agent.Turn) error {
+			parent, state := telemetry.Outgoing(ctx)
+			programs = append(programs, turn.Caller(), a2a.Caller{Trace: parent, TraceState: state})
+			if _, err := agent.Step(ctx, turn, "charge", func(context.Context) (int, error) { return 1, nil }); err != nil {
+				return err
+			}
+			return turn.Complete("done")
+		}), testCard(), o)
+		resp, err := w.SendMessage(calledIn(t.Context(), dropped), sendNow("go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		wantState(t, w.mustGet(resp.Task.ID), a2a.TaskStateCompleted)
+		for _, p := range programs {
+			if p.Trace != dropped || p.TraceState != "k=v" {
+				t.Errorf("what the agent calls gets %q, %q", p.Trace, p.TraceState)
+			}
+		}
+		if n := len(r.Started()); n != 0 || len(programs) != 2 {
+			t.Errorf("%d spans of %d calls", n, len(programs))
+		}
+	})
+}
