@@ -21,6 +21,9 @@ type Observer interface {
 	// TaskChanged is called with the row of a task that is new, or in another state,
 	// which is not to be kept. Its Last is not set.
 	TaskChanged(*store.Row)
+	// TaskDeleted is called with the row of a task after its deletion. One that went on
+	// meanwhile is still there.
+	TaskDeleted(*store.Row)
 	// Advanced is called with what has become of deliveries of webhooks.
 	Advanced([]store.Advance)
 }
@@ -181,13 +184,23 @@ func (e *Engine) Delete(ctx context.Context, key store.Key) error {
 	if n == 0 {
 		return ErrAtWork // it went on meanwhile
 	}
+	e.deletedAll([]store.Row{rec.Row})
 	return nil
 }
 
-// Collect deletes idle tasks as Retention does, beside the work. Keep of x is not
-// used.
+// deletedAll tells the observer.
+func (e *Engine) deletedAll(rows []store.Row) {
+	if e.observer != nil {
+		for i := range rows {
+			e.observer.TaskDeleted(&rows[i])
+		}
+	}
+}
+
+// Collect deletes idle tasks as Retention does, beside the work. Keep and Deleted of x
+// are not used.
 func (e *Engine) Collect(ctx context.Context, x store.Expiry) (int, error) {
-	x.Keep = func(r *store.Row) bool { return !e.retire(r.Key) }
+	x.Keep, x.Deleted = func(r *store.Row) bool { return !e.retire(r.Key) }, e.deletedAll
 	return x.Run(ctx, e.store)
 }
 

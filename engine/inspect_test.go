@@ -14,9 +14,13 @@ import (
 )
 
 // listener notes the states of tasks that an Observer hears of.
-type listener struct{ states chan a2a.TaskState }
+type listener struct {
+	states  chan a2a.TaskState
+	deleted chan string
+}
 
 func (h listener) TaskChanged(r *store.Row) { h.states <- a2a.TaskState(r.State) }
+func (h listener) TaskDeleted(r *store.Row) { h.deleted <- r.Key.ID }
 func (h listener) Advanced([]store.Advance) {}
 
 // Operators see what a task waits for, follow its log, and cannot delete it while it
@@ -34,7 +38,7 @@ func TestOperatorsSeeWhatATaskWaitsFor(t *testing.T) {
 			<-goOn
 			return turn.Reply("done")
 		}), &a2a.AgentCard{Name: "x"}, &Options{Capacity: 1})
-		h := listener{make(chan a2a.TaskState, 10)}
+		h := listener{make(chan a2a.TaskState, 10), make(chan string, 1)}
 		e.Observe(h)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
@@ -120,6 +124,9 @@ func TestOperatorsSeeWhatATaskWaitsFor(t *testing.T) {
 		}
 		if err := e.Delete(t.Context(), key); err != nil {
 			t.Error(err)
+		}
+		if id := <-h.deleted; id != key.ID {
+			t.Errorf("the task %s was told to be deleted", id)
 		}
 		if _, err := e.TaskAt(t.Context(), key, 0); !errors.Is(err, a2a.ErrTaskNotFound) {
 			t.Errorf("the deleted task is %v", err)

@@ -105,10 +105,11 @@ func (e *Engine) sweep(ctx context.Context, ages map[a2a.TaskState]time.Duration
 	at, deleted := e.now(), 0
 	for state, age := range ages {
 		x := store.Expiry{
-			State:  int32(state),
-			Before: at.Add(-age),
-			Batch:  sweepBatch,
-			Keep:   func(r *store.Row) bool { return !e.retire(r.Key) },
+			State:   int32(state),
+			Before:  at.Add(-age),
+			Batch:   sweepBatch,
+			Keep:    func(r *store.Row) bool { return !e.retire(r.Key) },
+			Deleted: e.deletedAll,
 			Pause: func(took time.Duration) error {
 				d.Renew(ctx)
 				return sweepPause(ctx, took)

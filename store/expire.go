@@ -12,6 +12,9 @@ type Expiry struct {
 	Batch  int       // tasks per Delete; at least 1
 	// Keep, if set, is asked about each task right before it is deleted.
 	Keep func(*Row) bool
+	// Deleted, if set, is told of each batch after it was deleted. A task of it that
+	// went on meanwhile is still there.
+	Deleted func([]Row)
 	// Pause, if set, is called after each batch with the time it took, before
 	// the next one; an error ends the work.
 	Pause func(took time.Duration) error
@@ -38,6 +41,9 @@ func (x *Expiry) Run(ctx context.Context, st Index) (int, error) {
 		}
 		n, err := st.Delete(ctx, doomed)
 		deleted += n
+		if x.Deleted != nil && n > 0 {
+			x.Deleted(doomed)
+		}
 		if err != nil || !more {
 			return deleted, err
 		}

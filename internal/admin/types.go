@@ -349,7 +349,8 @@ type Event struct {
 
 // Types of events.
 const (
-	EventTask      = "task" // created, another state, or ended
+	EventTask      = "task"    // created, another state, or ended
+	EventDeleted   = "deleted" // with the task as it was
 	EventDelivery  = "delivery"
 	EventNode      = "node"
 	EventConfig    = "config"

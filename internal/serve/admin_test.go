@@ -349,6 +349,14 @@ func TestFeedResumes(t *testing.T) {
 	at = feed.want(t, admin.EventTask, two.ID, "completed").ID
 	feed.stop()
 
+	if err := r.client().DeleteTask(t.Context(), two.ID); err != nil {
+		t.Fatal(err)
+	}
+	feed = r.events(t, r.client(), at)
+	feed.want(t, admin.EventReadiness, "", "")
+	feed.want(t, admin.EventDeleted, two.ID, "completed")
+	feed.stop()
+
 	three := r.send(t, "ask")
 	r.stop()
 	r = runHost(t, Flag{"data", data})
@@ -367,7 +375,7 @@ func TestFeedResumes(t *testing.T) {
 			break
 		}
 	}
-	if !slices.Contains(told, two.ID) { // which changed at about the time of the id
+	if !slices.Contains(told, one.ID) { // which changed at about the time of the id
 		t.Errorf("told %v", told)
 	}
 	feed.stop()

@@ -76,6 +76,16 @@ func (f *feed) TaskChanged(r *store.Row) {
 	}
 }
 
+// TaskDeleted implements engine.Observer.
+func (f *feed) TaskDeleted(r *store.Row) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.recordsLocked() {
+		delete(f.told, r.Key) // another one of its id may follow
+		f.addLocked(&news{ev: admin.Event{Type: admin.EventDeleted, Time: f.a.engine.Now()}, row: new(*r)})
+	}
+}
+
 // Advanced implements engine.Observer.
 func (f *feed) Advanced(all []store.Advance) {
 	f.mu.Lock()
@@ -342,8 +352,8 @@ func (f *feed) follow(ctx context.Context, from cursor, after string, yield func
 		for _, x := range some {
 			at = x.n
 			f.complete(ctx, x)
-			if x.ev.Type == admin.EventDelivery && x.ev.Delivery == nil {
-				continue // it is gone by now
+			if x.ev.Delivery == nil && x.ev.Type == admin.EventDelivery || x.ev.Task == nil && x.ev.Type == admin.EventDeleted {
+				continue // the one is not there any more, the other one still is
 			}
 			if !yield(x.ev, nil) {
 				return
@@ -376,7 +386,11 @@ func (f *feed) complete(ctx context.Context, x *news) {
 		switch {
 		case x.row != nil:
 			row := x.row
-			if now, err := f.a.row(ctx, row.Key); err == nil { // it has been deleted otherwise
+			now, err := f.a.row(ctx, row.Key)
+			if x.ev.Type == admin.EventDeleted && err == nil && now.Created.Equal(row.Created) {
+				return // it went on, and was not deleted
+			}
+			if x.ev.Type == admin.EventTask && err == nil { // it has been deleted otherwise
 				row = now
 			}
 			t := f.a.task(ctx, row)
