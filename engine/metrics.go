@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -51,7 +52,7 @@ func newMeters(o *Options, st store.Store) *meters {
 // agentLabel is the value of the label agent: the name in the keys of its tasks.
 func agentLabel(k store.Key) string {
 	name, _ := AgentOf(k.Tenant)
-	return name
+	return cmp.Or(name, metrics.DefaultAgent)
 }
 
 // stateLabel is the value of the label state.
@@ -232,7 +233,7 @@ func (e *Engine) gauges(_ context.Context, is metrics.Reading) {
 		runs[name] = 0
 	}
 	if e.roster.Load().front != nil {
-		runs[""] = 0
+		runs[metrics.DefaultAgent] = 0
 	}
 	for name := range runs { // so that a task that goes leaves a zero, not a gap
 		for _, state := range []a2a.TaskState{a2a.TaskStateSubmitted, a2a.TaskStateWorking, a2a.TaskStateInputRequired, a2a.TaskStateAuthRequired} {

@@ -175,7 +175,7 @@ func TestMetricsAgreeWithTheLog(t *testing.T) {
 	if got := one.get(metrics.Tasks, "state"); got["working"] != each || got["input_required"] != each || got["submitted"] != 0 {
 		t.Errorf("tasks in memory: %v", got)
 	}
-	if got := one.get(metrics.RunsActive, "agent"); got[""] != each { // those that ask do nothing
+	if got := one.get(metrics.RunsActive, "agent"); got["default"] != each { // those that ask do nothing
 		t.Errorf("runs under way: %v", got)
 	}
 	if got := one.get(metrics.Ready, ""); got[""] != 1 {
@@ -200,7 +200,7 @@ func TestMetricsAgreeWithTheLog(t *testing.T) {
 	if got := two.get(metrics.RunAttempts, "reason"); !maps.Equal(got, map[string]float64{"lost": each}) {
 		t.Errorf("runs: %v", got)
 	}
-	if got := two.get(metrics.RunQueue, "agent"); got[""] != each {
+	if got := two.get(metrics.RunQueue, "agent"); got["default"] != each {
 		t.Errorf("runs that waited: %v", got)
 	}
 	tasks, log = logged(t, st)

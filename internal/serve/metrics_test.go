@@ -95,7 +95,7 @@ func TestMetricsAreOffered(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const started = `parley_tasks_started_total{agent=""} 2`
+	const started = `parley_tasks_started_total{agent="default"} 2`
 	if code, text := scraped(t, own+"/metrics", ""); code != 200 || !strings.Contains(text, started) || !strings.Contains(text, `parley_build_info{go_version=`) {
 		t.Errorf("%d: no %s in\n%s", code, started, text)
 	}

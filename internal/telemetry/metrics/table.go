@@ -34,6 +34,10 @@ type Label struct {
 	Bound  string   // what bounds the values, where Values is nil
 }
 
+// DefaultAgent is the value of the label agent for the agent at /: an empty value would
+// be no label at all to Prometheus.
+const DefaultAgent = "default"
+
 // Other stands for a value that Label.Values does not have.
 const Other = "other"
 
@@ -85,7 +89,7 @@ var (
 	method    = Label{Name: "method", Bound: "the 11 operations by their 1.0 names, and `unknown`"}
 	binding   = Label{Name: "binding", Values: []string{"JSONRPC", "HTTP+JSON", "GRPC"}}
 	version   = Label{Name: "version", Bound: "the versions of the protocol, and `unknown`"}
-	agentName = Label{Name: "agent", Bound: "the names in the configuration; empty for the default agent"}
+	agentName = Label{Name: "agent", Bound: "the names in the configuration; `default` for the one at /"}
 )
 
 // States are the values of the label state: those of tasks, in small letters.
