@@ -23,6 +23,7 @@ type contender struct {
 	from    string   // the checkout that the program is built from; "" is this one
 	args    []string // of the program, besides where to listen
 	data    bool     // it keeps tasks on disk and has to be told where
+	traced  bool     // it sends its telemetry to the bench's collector
 	nodes   int      // as many processes of it share a PostgreSQL database; 0: none
 	dir     string   // where it runs
 	addr    string   // of one that runs already
@@ -36,6 +37,7 @@ type contender struct {
 const (
 	parleyDisk   = "parley"
 	parleyMemory = "parley-memory"
+	parleyTraced = "parley-telemetry"
 	parleyShared = "parley-postgres"
 	parleyTwo    = "parley-postgres-2"
 	parleyBefore = "parley-before"
@@ -48,6 +50,10 @@ func known() []*contender {
 		{
 			name: "parley-uncached", note: "the same without the cache of finished tasks, as parley serve --cache 0", dialect: rpc10,
 			program: "parley", args: []string{"-cache", "-1"}, data: true, only: "b",
+		},
+		{
+			name: parleyTraced, note: "the same with metrics on, sent every second, and one trace in a hundred kept", dialect: rpc10,
+			program: "parley", data: true, traced: true, env: []string{"OTEL_METRIC_EXPORT_INTERVAL=1000"}, only: "ac",
 		},
 		{name: parleyMemory, note: "the same with its tasks in memory, as parley serve --ephemeral", dialect: rpc10, program: "parley"},
 		{
@@ -125,6 +131,9 @@ func (c *contender) build(ctx context.Context, b *bench) error {
 		return err
 	}
 	c.argv = append([]string{exe}, c.args...)
+	if c.traced {
+		c.argv = append(c.argv, "-collector", b.collect())
+	}
 	modules := map[string]string{"a2ago": "github.com/a2aproject/a2a-go/v2", "trpc": "trpc.group/trpc-go/trpc-a2a-go"}
 	if m := modules[c.program]; m != "" {
 		out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Version}}", m).Output()

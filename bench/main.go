@@ -142,6 +142,7 @@ func run(ctx context.Context, argv []string, stdout, stderr io.Writer) error {
 	}
 	defer os.RemoveAll(b.dir)
 	defer b.endPostgres()
+	defer b.endCollector()
 	if b.dir, err = filepath.Abs(b.dir); err != nil {
 		return err
 	}

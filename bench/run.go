@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,6 +24,8 @@ type bench struct {
 
 	full map[string]*full // servers that were filled, by contender and size
 	pg   *pgtest.Cluster  // nil until it is needed
+
+	collector *httptest.Server // of telemetry; nil until it is needed
 }
 
 // full is a server with tasks, which cases share.

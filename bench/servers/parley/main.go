@@ -22,6 +22,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/bench/script"
+	"github.com/parley-a2a/parley/internal/telemetry/export"
 	"github.com/parley-a2a/parley/store/postgres"
 	"github.com/parley-a2a/parley/store/sqlite"
 )
@@ -30,11 +31,12 @@ func main() {
 	url := flag.String("store", "", "address of a PostgreSQL database")
 	data := flag.String("data", "", "directory of the database; empty keeps tasks in memory")
 	cache := flag.Int64("cache", 0, "bytes of finished tasks that are kept in memory: 0 is the default of parley serve, -1 keeps none")
+	collector := flag.String("collector", "", "URL of an OTLP collector: metrics are on, and one trace in a hundred is kept")
 	profiles := flag.String("profile", "", "directory for a profile of the processor's time, from start to end")
 	flag.Parse()
 	stop, err := profile(*profiles)
 	if err == nil {
-		err = errors.Join(serve(*data, *url, *cache), stop())
+		err = errors.Join(serve(*data, *url, *cache, *collector), stop())
 	}
 	if err != nil {
 		log.Fatal(err)
@@ -56,7 +58,7 @@ func profile(dir string) (stop func() error, err error) {
 	return func() error { pprof.StopCPUProfile(); return f.Close() }, nil
 }
 
-func serve(data, url string, cache int64) error {
+func serve(data, url string, cache int64, collector string) error {
 	if runtime.GOMAXPROCS(0) < 2 {
 		runtime.GOMAXPROCS(2) // as parley serve does
 	}
@@ -77,6 +79,19 @@ func serve(data, url string, cache int64) error {
 		}
 		defer db.Close()
 		o.Store, o.Cache = db, cache
+	}
+	if collector != "" {
+		sample := 0.01
+		tel, err := export.Start(context.Background(), export.Settings{Endpoint: collector, Sample: &sample, Service: "parley", Scrape: true, Logger: logger})
+		if err != nil {
+			return err
+		}
+		defer func() {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+			defer cancel()
+			_ = tel.Shutdown(ctx) // the logger has told
+		}()
+		o.TracerProvider, o.MeterProvider = tel.TracerProvider, tel.MeterProvider
 	}
 	card := agent.DemoCard()
 	s, err := parley.New(card, agent.OnLost(agent.Func(run), agent.Lost{Runs: 3}), o)
