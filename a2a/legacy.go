@@ -25,6 +25,10 @@ type Legacy struct {
 	// its status message. Version 0.1 has no other result.
 	TaskOnly bool
 
+	// CanceledToo refuses to cancel a task that is canceled already, as it refuses
+	// any other finished task. In 1.0 it is canceled again, with the same answer.
+	CanceledToo bool
+
 	// FinishedToo lets SubscribeToTask name a finished task: the stream is the
 	// Task and ends, where 1.0 has an error.
 	FinishedToo bool

@@ -89,6 +89,8 @@ type CancelTaskRequest struct {
 	Tenant   string `json:"tenant,omitempty"`
 	ID       string `json:"id"`
 	Metadata JSON   `json:"metadata,omitempty"`
+
+	Legacy *Legacy `json:"-"` // set by the codecs of versions before 1.0
 }
 
 // SubscribeToTaskRequest attaches to a running task (§3.1.6).

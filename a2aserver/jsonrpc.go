@@ -41,6 +41,9 @@ func (x *httpCall) rpc(f *rpcFraming, version string) error {
 		f.id = bytes.Clone(f.id)
 	}
 	if bad != nil {
+		if err := x.s.judge(&req, version); err != nil {
+			return err
+		}
 		return envelopeError(bad)
 	}
 	op, d, err := dialect.DetectRPC(req.Method, version, x.s.opts.strictVersions())
@@ -84,6 +87,24 @@ func (s *Server) parse(body []byte, version string) (wire.Request, *wire.Error) 
 		return req, bad
 	}
 	return lax, nil
+}
+
+// judge says what is wrong with the method or the params of a request without an
+// id, if a version before 1.0 is spoken: readers of 0.3 expect to hear of them
+// first. nil says that the id is all that is wrong.
+func (s *Server) judge(req *wire.Request, version string) error {
+	if !req.NoID {
+		return nil
+	}
+	op, d, err := dialect.DetectRPC(req.Method, version, s.opts.strictVersions())
+	switch {
+	case err == nil && (d < dialect.V10 || d == dialect.V0x):
+		_, err = dialect.CodecOf(d, a2a.BindingJSONRPC).DecodeRequest(op, req.Params)
+		return err
+	case err != nil && dialect.Says(version) < dialect.V10:
+		return err
+	}
+	return nil
 }
 
 // acceptsEvents reports whether a client says that it takes server-sent events.

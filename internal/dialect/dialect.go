@@ -187,8 +187,8 @@ func SaysREST(path, version string) Dialect {
 
 func unknownMethod(method, version string) error {
 	d := Says(version)
-	if strings.TrimSpace(version) == "" {
-		d = V10 // whoever has to be told should be told of this one
+	if strings.TrimSpace(version) == "" && !strings.Contains(method, "/") {
+		d = V10 // names before it have a slash
 	}
 	var names []string
 	for i := range Operations {

@@ -30,7 +30,7 @@ func sendOfV03PB(m *v03.SendMessageRequest) *a2a.SendMessageRequest {
 			return nil
 		}
 		r.Configuration = &a2a.SendMessageConfiguration{AcceptedOutputModes: c.AcceptedOutputModes, ReturnImmediately: !c.Blocking}
-		if n := c.HistoryLength; n > 0 {
+		if n := c.HistoryLength; n != 0 {
 			r.Configuration.HistoryLength = &n
 		}
 	}

@@ -190,10 +190,13 @@ func TestDetectRPC(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"", "sendMessage", "message/sent", strings.Repeat("x", 10000)} {
+	for name, names := range map[string]string{
+		"": "A2A 1.0 has SendMessage", "sendMessage": "A2A 1.0 has SendMessage", "message/sent": "A2A 0.3 has message/send,",
+		strings.Repeat("x", 10000): "A2A 1.0 has SendMessage",
+	} {
 		_, _, err := DetectRPC(name, "", false)
 		var e *a2a.Error
-		if !errors.As(err, &e) || e.Code != a2a.CodeMethodNotFound || !strings.Contains(e.Message, "SendMessage") || len(e.Message) > 600 {
+		if !errors.As(err, &e) || e.Code != a2a.CodeMethodNotFound || !strings.Contains(e.Message, names) || len(e.Message) > 600 {
 			t.Errorf("%.20q: %v", name, err)
 		}
 	}

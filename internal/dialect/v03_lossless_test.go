@@ -43,7 +43,7 @@ func (l lossy) value(v any) {
 			v.PageSize = nil
 		}
 	case *a2a.CancelTaskRequest:
-		v.Tenant = ""
+		v.Tenant, v.Legacy = "", &a2a.Legacy{Version: "0.3", CanceledToo: true}
 		if l.proto {
 			v.Metadata = nil
 		}

@@ -11,7 +11,7 @@ func (c v03Codec) request(op Op, o *object) any {
 	case ListTasks:
 		return o.v03ListTasks()
 	case CancelTask:
-		return &a2a.CancelTaskRequest{ID: o.v03ID("name"), Metadata: o.json("metadata")}
+		return &a2a.CancelTaskRequest{ID: o.v03ID("name"), Metadata: o.json("metadata"), Legacy: &a2a.Legacy{Version: "0.3", CanceledToo: true}}
 	case SubscribeToTask:
 		return &a2a.SubscribeToTaskRequest{ID: o.v03ID("name"), Legacy: &a2a.Legacy{Version: "0.3", FinishedToo: true}}
 	case CreateTaskPushNotificationConfig:
@@ -127,9 +127,10 @@ func (o *object) v03WebhookKey() (task, id string) {
 }
 
 // v03HistoryLength reads how much history is wanted. 0 is all of it, since
-// protocol buffers cannot tell it from nothing; negative numbers mean the same.
+// protocol buffers cannot tell it from nothing. Less is refused with the rest of
+// the request.
 func v03HistoryLength(o *object) *int32 {
-	if n := o.int32("historyLength"); n != nil && *n > 0 {
+	if n := o.int32("historyLength"); n != nil && *n != 0 {
 		return n
 	}
 	return nil

@@ -63,6 +63,8 @@ func TestV03RoutesThereAndBack(t *testing.T) {
 				r.Legacy = nil
 			case *a2a.SubscribeToTaskRequest:
 				r.Legacy = nil
+			case *a2a.CancelTaskRequest:
+				r.Legacy = nil
 			case *a2a.TaskPushNotificationConfig:
 				r.Legacy = nil
 			case *a2a.GetTaskPushNotificationConfigRequest:

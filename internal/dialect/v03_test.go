@@ -250,7 +250,7 @@ func TestV03Configuration(t *testing.T) {
 			}
 		}
 	}
-	for _, n := range []string{"0", "-1", "null"} {
+	for _, n := range []string{"0", "null"} {
 		r, _ := v03Send(t, v03Codec{}, `{"configuration":{"historyLength":`+n+`}}`)
 		if r.Configuration.HistoryLength != nil {
 			t.Errorf("history of length %s is limited", n)
@@ -272,7 +272,7 @@ func TestV03ReadsOtherRequests(t *testing.T) {
 	}{
 		{GetTask, `{"id":"t1","historyLength":5,"metadata":{}}`, `{"id":"t1","historyLength":5}`},
 		{GetTask, `{"id":"t1","historyLength":0}`, `{"id":"t1"}`},
-		{GetTask, `{"id":"t1","historyLength":-3}`, `{"id":"t1"}`},
+		{GetTask, `{"id":"t1","historyLength":-3}`, `{"id":"t1","historyLength":-3}`},
 		{GetTask, `{"name":"tasks/a/b","history_length":"5"}`, `{"id":"a/b","historyLength":5}`},
 		{GetTask, `{"name":"t1"}`, `{"id":"t1"}`},
 		{CancelTask, `{"id":"t1","metadata":{"a":1}}`, `{"id":"t1","metadata":{"a":1}}`},

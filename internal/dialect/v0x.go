@@ -19,9 +19,9 @@ func (c v0xCodec) DecodeRequest(op Op, doc []byte) (any, error) {
 	case GetTask:
 		// The whole history, of which 0.1 shows nothing and 0.3 all where the
 		// client did not say how much.
-		req = &a2a.GetTaskRequest{ID: id, HistoryLength: positive(o.int32("historyLength"))}
+		req = &a2a.GetTaskRequest{ID: id, HistoryLength: v03HistoryLength(o)}
 	case CancelTask:
-		req = &a2a.CancelTaskRequest{ID: id, Metadata: o.json("metadata")}
+		req = &a2a.CancelTaskRequest{ID: id, Metadata: o.json("metadata"), Legacy: &a2a.Legacy{Version: "0.3", CanceledToo: true}}
 	case SubscribeToTask:
 		req = &a2a.SubscribeToTaskRequest{ID: id, Legacy: &a2a.Legacy{Version: "0.3", FinishedToo: true}}
 	default:

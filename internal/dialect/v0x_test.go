@@ -10,7 +10,7 @@ import (
 
 func TestV0xRequests(t *testing.T) {
 	c := CodecOf(V0x, a2a.BindingJSONRPC)
-	two := int32(2)
+	two, less := int32(2), int32(-5) // less is the engine's to refuse
 	for _, tt := range []struct {
 		op     Op
 		params string
@@ -18,7 +18,7 @@ func TestV0xRequests(t *testing.T) {
 	}{
 		{GetTask, `{"id":"t1"}`, &a2a.GetTaskRequest{ID: "t1"}},
 		{GetTask, `{"id":"t1","historyLength":0}`, &a2a.GetTaskRequest{ID: "t1"}},
-		{GetTask, `{"id":"t1","historyLength":-5}`, &a2a.GetTaskRequest{ID: "t1"}},
+		{GetTask, `{"id":"t1","historyLength":-5}`, &a2a.GetTaskRequest{ID: "t1", HistoryLength: &less}},
 		{GetTask, `{"id":"t1","historyLength":2,"metadata":{}}`, &a2a.GetTaskRequest{ID: "t1", HistoryLength: &two}},
 		{CancelTask, `{"id":"t1","metadata":{"a":1}}`, &a2a.CancelTaskRequest{ID: "t1", Metadata: a2a.JSON(`{"a":1}`)}},
 	} {

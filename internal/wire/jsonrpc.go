@@ -38,6 +38,8 @@ type Request struct {
 	ID     []byte // raw JSON exactly as sent; nil where it could not be read
 	Method string
 	Params []byte // raw JSON; nil if absent or null
+
+	NoID bool // there is no id, and nothing else is wrong
 }
 
 // ParseRequest reads a request envelope and is strict about it: one object,
@@ -109,6 +111,7 @@ func parseRequest(body []byte, strict bool) (Request, *Error) {
 	default:
 		req.Method = text(method)
 		bad = idErr
+		req.NoID = id == nil
 	}
 	return req, bad
 }

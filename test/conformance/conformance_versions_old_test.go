@@ -67,6 +67,55 @@ func TestConformanceOlderVersions(t *testing.T) {
 		said(t, rawly(t, w, "tasks/resubscribe", "0.3", obj{"id": id}), `"kind":"task"`, `"kind":"status-update"`, `"final":true`)
 		said(t, rawly(t, w, "SubscribeToTask", "1.0", obj{"id": id}), `"code":-32004`)
 	})
+	t.Run("R-116 a canceled task is canceled again in 1.0 only", func(t *testing.T) {
+		id := text(w.ok(t, "SendMessage", obj{"message": say("ask"), "configuration": obj{"returnImmediately": true}}), "task.id")
+		said(t, rawly(t, w, "tasks/cancel", "0.3", obj{"id": id}), `"state":"canceled"`)
+		for _, version := range []string{"", "0.3"} {
+			said(t, rawly(t, w, "tasks/cancel", version, obj{"id": id}), `"code":-32002`, `"message":"the task is finished`)
+		}
+		said(t, rawly(t, w, "CancelTask", "1.0", obj{"id": id}), `TASK_STATE_CANCELED`)
+	})
+	t.Run("R-116 a negative historyLength is refused in 0.3 as in 1.0", func(t *testing.T) {
+		id := text(w.ok(t, "SendMessage", obj{"message": say("echo x")}), "task.id")
+		for _, version := range []string{"", "0.3"} {
+			said(t, rawly(t, w, "tasks/get", version, obj{"id": id, "historyLength": -1}), `"code":-32602`, `historyLength`)
+			said(t, rawly(t, w, "message/send", version, obj{"message": old("echo x"), "configuration": obj{"historyLength": -1}}), `"code":-32602`, `configuration.historyLength`)
+		}
+		said(t, rawly(t, w, "GetTask", "1.0", obj{"id": id, "historyLength": -1}), `"code":-32602`, `historyLength`)
+	})
+	t.Run("R-116 a part of an unknown kind is refused in 0.3", func(t *testing.T) {
+		strange := old("x")
+		strange["parts"] = []any{obj{"kind": "text", "text": "x"}, obj{"kind": "hologram", "text": "x"}}
+		said(t, rawly(t, w, "message/send", "", obj{"message": strange}), `"code":-32602`, `message.parts[1].kind`)
+	})
+	t.Run("R-116 a request of 0.3 without an id is judged by its method and params first", func(t *testing.T) {
+		for body, code := range map[string]string{
+			`{"jsonrpc":"2.0","method":"message/sent","params":{}}`:                                `"code":-32601`,
+			`{"jsonrpc":"2.0","method":"message/send","params":{"message":5}}`:                     `"code":-32602`,
+			`{"jsonrpc":"2.0","method":"tasks/pushNotificationConfig/delete","params":{"id":"t"}}`: `"code":-32602`,
+			`{"jsonrpc":"2.0","method":"tasks/pushNotificationConfig/list","params":{"id":"t"}}`:   `"code":-32600`,
+			`{"jsonrpc":"1.0","method":"message/sent"}`:                                            `"code":-32600`,
+			`{"jsonrpc":"2.0","id":{},"method":"message/sent"}`:                                    `"code":-32600`,
+			`{"jsonrpc":"2.0","method":"ListTasks","params":{"pageSize":"many"}}`:                  `"code":-32600`,
+		} {
+			resp, err := w.client.Post(w.url, "application/json", strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer, err := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			if err != nil {
+				t.Fatal(err)
+			}
+			said(t, string(answer), `"id":null`, code)
+		}
+	})
+	t.Run("R-116 an unknown method of 0.3 is answered with the names of 0.3", func(t *testing.T) {
+		for _, version := range []string{"", "0.3"} {
+			said(t, rawly(t, w, "tasks/forget", version, obj{}), `"code":-32601`, `A2A 0.3 has message/send`, `!SendMessage`)
+		}
+		said(t, rawly(t, w, "ForgetTask", "1.0", obj{}), `"code":-32601`, `A2A 1.0 has SendMessage`)
+	})
 	t.Run("R-116 generations are the draft's", func(t *testing.T) {
 		id := text(w.ok(t, "SendMessage", obj{"message": say("echo x")}), "task.id")
 		for version, want := range map[string]string{"1.1": `"generation":`, "1.0": `!"generation":`, "": `!"generation":`} {

@@ -81,6 +81,7 @@ func withLegacy(doc []byte, l *a2a.Legacy) []byte {
 		CreateByID  bool        `json:"createById,omitempty"`
 		Reopen      bool        `json:"reopen,omitempty"`
 		TaskOnly    bool        `json:"taskOnly,omitempty"`
+		CanceledToo bool        `json:"canceledToo,omitempty"`
 		FinishedToo bool        `json:"finishedToo,omitempty"`
 	}(*l))
 	return with(doc, "legacy", string(b))
