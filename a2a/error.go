@@ -90,6 +90,10 @@ type Error struct {
 	// sent to the second, rounded up.
 	RetryAfter time.Duration
 
+	// PeerCode is the error's code as the peer's binding has it, such as -32001, 404
+	// or NOT_FOUND; "" if the peer said none.
+	PeerCode string
+
 	// Peer is true if the other side reported the error, false if it was
 	// concluded here.
 	Peer bool

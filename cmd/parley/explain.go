@@ -161,14 +161,14 @@ func (a *app) explainProtocol(e *a2a.Error) *failure.Error {
 			f = failure.New(failure.CodeAuthFailed, "the agent does not let you do that: "+e.Message, e).
 				WithHint("your credentials lack the scope %s: ask the operator of the agent for some that have it", plain.Quote(scope))
 		}
-		f.A2ACode = a.bindingCode(e)
+		f.A2ACode = e.PeerCode
 		return f
 	}
-	f := failure.New(e.Code.String(), e.Message, e)
+	f := failure.New(codeOf(e), e.Message, e)
 	if f.Message == "" {
 		f.Message = dialect.ErrorRowOf(e.Code).Message
 	}
-	f.A2ACode = a.bindingCode(e)
+	f.A2ACode = e.PeerCode
 	f.Hint = a.protocolHint(e)
 	if a.flags.taskID != "" && e.Peer { // a2a-cli §8.1
 		f.Hint = strings.TrimPrefix(f.Hint+"; --debug shows the underlying error", "; ")
@@ -176,17 +176,24 @@ func (a *app) explainProtocol(e *a2a.Error) *failure.Error {
 	return f
 }
 
-// bindingCode is the error's code on the binding in use: of JSON-RPC, or the
-// HTTP status. 0 if the error did not come over one.
-func (a *app) bindingCode(e *a2a.Error) int {
-	if !e.Peer || a.via == nil {
-		return 0
+// beyond are the failures that package a2a has a code for, and the protocol no name.
+var beyond = map[a2a.Code]string{
+	a2a.CodeRateLimited:      failure.CodeRateLimited,
+	a2a.CodeUnavailable:      failure.CodeUnavailable,
+	a2a.CodeTooLarge:         failure.CodeRequestTooLarge,
+	a2a.CodeUnsupportedMedia: failure.CodeMediaType,
+	a2a.CodeMethodNotAllowed: failure.CodeMethodNotAllowed,
+	a2a.CodeConflict:         failure.CodeConflict,
+	a2a.CodeLoop:             failure.CodeLoop,
+}
+
+// codeOf is the protocol's name of an error, or ours where it has none (a2a-cli
+// §11.4).
+func codeOf(e *a2a.Error) string {
+	if ours, ok := beyond[e.Code]; ok {
+		return ours
 	}
-	row := dialect.ErrorRowOf(e.Code)
-	if a.via.ProtocolBinding == a2a.BindingJSONRPC {
-		return row.RPC
-	}
-	return row.HTTP
+	return e.Code.String()
 }
 
 func (a *app) credentials(message string, cause error) *failure.Error {

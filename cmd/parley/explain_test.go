@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -14,12 +15,15 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aclient"
+	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/failure"
 )
 
 // a2a-cli Appendix D and §11.6: the code and the exit status of each failure.
 func TestExplain(t *testing.T) {
-	peer := func(c a2a.Code) error { return &a2a.Error{Code: c, Message: "said", Peer: true} }
+	peer := func(c a2a.Code) error {
+		return &a2a.Error{Code: c, Message: "said", Peer: true, PeerCode: strconv.Itoa(dialect.ErrorRowOf(c).RPC)}
+	}
 	card := func(k a2aclient.CardErrorKind, err error) error {
 		return &a2aclient.CardError{Ref: "h", Kind: k, Err: err}
 	}
@@ -36,7 +40,7 @@ func TestExplain(t *testing.T) {
 		err     error
 		code    string
 		exit    int
-		a2a     int
+		a2a     string
 		hint    string
 	}{
 		{name: "usage", err: failure.Usagef("x"), code: "A2ACLI_ERR_USAGE", exit: 2},
@@ -53,24 +57,27 @@ func TestExplain(t *testing.T) {
 			code: "A2ACLI_ERR_UNREACHABLE", exit: 3, hint: "is the address right",
 		},
 		{name: "a card behind a door", err: card(a2aclient.CardForbidden, peer(a2a.CodeUnauthenticated)), code: "A2ACLI_ERR_CREDENTIALS_MISSING", exit: 4},
-		{name: "no credentials", err: peer(a2a.CodeUnauthenticated), code: "A2ACLI_ERR_CREDENTIALS_MISSING", exit: 4, a2a: -32000, hint: "A2ACLI_BEARER"},
-		{name: "wrong credentials", flags: flags{bearer: "x"}, err: peer(a2a.CodeUnauthenticated), code: "A2ACLI_ERR_AUTH_FAILED", exit: 4, a2a: -32000},
-		{name: "not allowed", flags: flags{apiKey: "x"}, err: peer(a2a.CodePermissionDenied), code: "A2ACLI_ERR_AUTH_FAILED", exit: 4, a2a: -32000},
+		{name: "no credentials", err: peer(a2a.CodeUnauthenticated), code: "A2ACLI_ERR_CREDENTIALS_MISSING", exit: 4, a2a: "-32000", hint: "A2ACLI_BEARER"},
+		{name: "wrong credentials", flags: flags{bearer: "x"}, err: peer(a2a.CodeUnauthenticated), code: "A2ACLI_ERR_AUTH_FAILED", exit: 4, a2a: "-32000"},
+		{name: "not allowed", flags: flags{apiKey: "x"}, err: peer(a2a.CodePermissionDenied), code: "A2ACLI_ERR_AUTH_FAILED", exit: 4, a2a: "-32000"},
 		{
 			name: "wrong credentials by hand", flags: flags{svcParams: http.Header{"Authorization": {"x"}}},
-			err: peer(a2a.CodeUnauthenticated), code: "A2ACLI_ERR_AUTH_FAILED", exit: 4, a2a: -32000,
+			err: peer(a2a.CodeUnauthenticated), code: "A2ACLI_ERR_AUTH_FAILED", exit: 4, a2a: "-32000",
 		},
 		{
-			name: "a scope that is missing", flags: flags{apiKey: "x"}, err: &a2a.Error{Code: a2a.CodePermissionDenied, Message: "no", Peer: true, Meta: map[string]string{"scope": "tasks:write"}},
-			code: "A2ACLI_ERR_AUTH_FAILED", exit: 4, a2a: -32000, hint: "lack the scope tasks:write",
+			name: "a scope that is missing", flags: flags{apiKey: "x"}, err: &a2a.Error{Code: a2a.CodePermissionDenied, Message: "no", Peer: true, PeerCode: "-32000", Meta: map[string]string{"scope": "tasks:write"}},
+			code: "A2ACLI_ERR_AUTH_FAILED", exit: 4, a2a: "-32000", hint: "lack the scope tasks:write",
 		},
 		{
-			name: "too many requests", err: &a2a.Error{Code: a2a.CodeRateLimited, Message: "slow", Peer: true, RetryAfter: 2400 * time.Millisecond},
-			code: "RateLimitedError", exit: 1, a2a: -32000, hint: "try again in 3s",
+			name: "too many requests", err: &a2a.Error{Code: a2a.CodeRateLimited, Message: "slow", Peer: true, PeerCode: "429", RetryAfter: 2400 * time.Millisecond},
+			code: "PARLEY_ERR_RATE_LIMITED", exit: 1, a2a: "429", hint: "try again in 3s",
 		},
-		{name: "a circle", err: peer(a2a.CodeLoop), code: "DelegationLoopError", exit: 1, a2a: -32000, hint: "circle"},
-		{name: "no such task", err: peer(a2a.CodeTaskNotFound), code: "TaskNotFoundError", exit: 1, a2a: -32001, hint: "parley task list"},
-		{name: "no such task to go on with", flags: flags{taskID: "t"}, err: peer(a2a.CodeTaskNotFound), code: "TaskNotFoundError", exit: 1, a2a: -32001, hint: "--debug"},
+		{name: "a circle", err: peer(a2a.CodeLoop), code: "PARLEY_ERR_DELEGATION_LOOP", exit: 1, a2a: "-32000", hint: "circle"},
+		{name: "no such task", err: peer(a2a.CodeTaskNotFound), code: "TaskNotFoundError", exit: 1, a2a: "-32001", hint: "parley task list"},
+		{name: "no such task to go on with", flags: flags{taskID: "t"}, err: peer(a2a.CodeTaskNotFound), code: "TaskNotFoundError", exit: 1, a2a: "-32001", hint: "--debug"},
+		{name: "of gRPC", err: &a2a.Error{Code: a2a.CodeTaskNotFound, Message: "no", Peer: true, PeerCode: "NOT_FOUND"}, code: "TaskNotFoundError", exit: 1, a2a: "NOT_FOUND"},
+		{name: "a gate that is closed", err: &a2a.Error{Code: a2a.CodeUnavailable, Message: "no", Peer: true, PeerCode: "503"}, code: "PARLEY_ERR_UNAVAILABLE", exit: 1, a2a: "503"},
+		{name: "a code of their own", err: &a2a.Error{Code: a2a.CodeInternal, Message: "no", Peer: true, PeerCode: "-32077"}, code: "InternalError", exit: 1, a2a: "-32077"},
 		{name: "concluded here", err: a2a.Errorf(a2a.CodeUnsupportedOperation, "x"), code: "UnsupportedOperationError", exit: 1},
 		{name: "timeout", ctx: expired, err: down, code: "A2ACLI_ERR_TIMEOUT", exit: 5},
 		{name: "interrupt", ctx: interrupted, err: context.Canceled, code: "PARLEY_ERR_INTERRUPTED", exit: 130},
@@ -84,7 +91,7 @@ func TestExplain(t *testing.T) {
 			}
 			f := a.explain(ctx, c.err)
 			if f.Code != c.code || f.Exit() != c.exit || f.A2ACode != c.a2a {
-				t.Errorf("got %s, exit %d, a2aCode %d; want %s, %d, %d", f.Code, f.Exit(), f.A2ACode, c.code, c.exit, c.a2a)
+				t.Errorf("got %s, exit %d, a2aCode %s; want %s, %d, %s", f.Code, f.Exit(), f.A2ACode, c.code, c.exit, c.a2a)
 			}
 			if f.Message == "" || !strings.Contains(f.Hint, c.hint) {
 				t.Errorf("message %q, hint %q; want a hint with %q", f.Message, f.Hint, c.hint)
@@ -101,7 +108,11 @@ func TestEveryProtocolErrorKeepsItsName(t *testing.T) {
 			continue // the protocol has no names for these
 		}
 		f := (&app{}).explain(t.Context(), &a2a.Error{Code: code, Peer: true})
-		if f.Code != code.String() || f.Exit() != failure.ExitFailure || f.Message == "" {
+		name := code.String()
+		if dialect.ErrorRowOf(code).RPC == -32000 || code > a2a.CodeInvalidParams { // HTTP has names for these, and the protocol none
+			name = "PARLEY_ERR_"
+		}
+		if !strings.HasPrefix(f.Code, name) || f.Exit() != failure.ExitFailure || f.Message == "" {
 			t.Errorf("%v became %+v", code, f)
 		}
 	}
@@ -133,7 +144,11 @@ func TestEnvelope(t *testing.T) {
 	if got, want := string(envelope(f)), `{"error":{"code":"TaskNotFoundError","message":"task <x> \"y\"","hint":null,"a2aCode":null}}`+"\n"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	f.A2ACode = -32001
+	f.A2ACode = "NOT_FOUND"
+	if got := string(envelope(f)); !strings.Contains(got, `"a2aCode":"NOT_FOUND"`) {
+		t.Errorf("got %s", got)
+	}
+	f.A2ACode = "-32001"
 	if got, want := string(envelope(f.WithHint("do %s", "<this>"))), `{"error":{"code":"TaskNotFoundError","message":"task <x> \"y\"","hint":"do <this>","a2aCode":-32001}}`+"\n"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

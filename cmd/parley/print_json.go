@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -104,7 +105,7 @@ func envelope(f *failure.Error) []byte {
 		Code    string  `json:"code"`
 		Message string  `json:"message"`
 		Hint    *string `json:"hint"`
-		A2ACode *int    `json:"a2aCode"`
+		A2ACode any     `json:"a2aCode"` // a number, or a name of gRPC
 
 		Problems []failure.Problem `json:"problems,omitempty"` // of a file
 	}
@@ -112,8 +113,10 @@ func envelope(f *failure.Error) []byte {
 	if f.Hint != "" {
 		b.Hint = &f.Hint
 	}
-	if f.A2ACode != 0 {
-		b.A2ACode = &f.A2ACode
+	if n, err := strconv.Atoi(f.A2ACode); err == nil {
+		b.A2ACode = n
+	} else if f.A2ACode != "" {
+		b.A2ACode = f.A2ACode
 	}
 	var doc bytes.Buffer
 	enc := json.NewEncoder(&doc)

@@ -39,7 +39,7 @@ func TestFullDisk(t *testing.T) {
 		}
 		wantUnready(t, s, `^the disk is full: tasks cannot be stored$`)
 		// Of the message it can go either way, but it says which.
-		if code := call.exit(); code != 1 || !strings.Contains(call.err.String(), "UnavailableError: ") {
+		if code := call.exit(); code != 1 || !strings.Contains(call.err.String(), "PARLEY_ERR_UNAVAILABLE: ") {
 			t.Errorf("it exited with %d: %s", code, call.err.String())
 		}
 		break

@@ -29,8 +29,11 @@ func ErrorFromRPC(status, code int, message string, data []byte) *a2a.Error {
 	if in, ok := wrappedError(code, data); ok {
 		code, message, data = in.Code, in.Message, in.Data
 	}
-	e := &a2a.Error{Peer: true, Message: clip(message, maxErrorText)}
+	e := &a2a.Error{Peer: true, PeerCode: strconv.Itoa(code), Message: clip(message, maxErrorText)}
 	row := readDetails(e, data)
+	if row == nil {
+		row = rowOfGate(status, code)
+	}
 	if row == nil {
 		row = findRow(func(r *ErrorRow) bool { return r.RPC == code && r.HTTP == status })
 	}
@@ -46,6 +49,19 @@ func ErrorFromRPC(status, code int, message string, data []byte) *a2a.Error {
 		e.Message = strings.TrimSpace(fmt.Sprintf("%s (JSON-RPC code %d)", e.Message, code))
 	}
 	return complete(e, row)
+}
+
+// rowOfGate is the row of an HTTP status that says who or how often, which a server
+// or something in front of it gave together with an internal error.
+func rowOfGate(status, code int) *ErrorRow {
+	if code != -32603 {
+		return nil
+	}
+	switch status {
+	case 401, 403, 407, 429, 503:
+		return ErrorRowOf(codeOfStatus(status))
+	}
+	return nil
 }
 
 type rpcError struct {
@@ -76,7 +92,7 @@ func wrappedError(code int, data []byte) (rpcError, bool) {
 // the simple objects of older servers; of other bodies a short plain text is
 // kept. The reason decides, then a code in the body, then the status.
 func ErrorFromHTTP(status int, contentType string, body []byte) *a2a.Error {
-	e := &a2a.Error{Peer: true}
+	e := &a2a.Error{Peer: true, PeerCode: strconv.Itoa(status)}
 	var row *ErrorRow
 	if doc, ok := parseErrorBody(body); ok {
 		e.Message = clip(doc.text(), maxErrorText)

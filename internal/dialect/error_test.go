@@ -3,6 +3,7 @@ package dialect
 import (
 	"encoding/json"
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -55,11 +56,13 @@ func TestErrorsSurviveTheWire(t *testing.T) {
 		if o.Code != row.RPC {
 			t.Errorf("%v: JSON-RPC code %d", row.Code, o.Code)
 		}
+		want.PeerCode = strconv.Itoa(row.RPC)
 		if d := cmp.Diff(want, ErrorFromRPC(200, o.Code, o.Message, o.Data)); d != "" {
 			t.Errorf("%v over JSON-RPC: %s", row.Code, d)
 		}
 
 		status := AppendStatus(nil, V11, sent)
+		want.PeerCode = strconv.Itoa(row.HTTP)
 		if d := cmp.Diff(want, ErrorFromHTTP(row.HTTP, "application/json", status)); d != "" {
 			t.Errorf("%v over HTTP: %s", row.Code, d)
 		}
@@ -321,6 +324,43 @@ func TestErrorBodiesOfOlderVersions(t *testing.T) {
 		}
 		if got := HTTPStatus(V10, c); got != ErrorRowOf(c).HTTP {
 			t.Errorf("%v is HTTP %d in 1.0", c, got)
+		}
+	}
+}
+
+// What a gate in front of a server says by its HTTP status counts, whatever its body
+// looks like; and the code is kept as it was said.
+func TestGatesAreUnderstood(t *testing.T) {
+	for _, tt := range []struct {
+		status, code int
+		want         a2a.Code
+		said         string
+	}{
+		{401, -32603, a2a.CodeUnauthenticated, "-32603"},
+		{403, -32603, a2a.CodePermissionDenied, "-32603"},
+		{429, -32603, a2a.CodeRateLimited, "-32603"},
+		{503, -32603, a2a.CodeUnavailable, "-32603"},
+		{500, -32603, a2a.CodeInternal, "-32603"},
+		{401, -32602, a2a.CodeInvalidParams, "-32602"},
+		{200, -32077, a2a.CodeInternal, "-32077"},
+	} {
+		e := ErrorFromRPC(tt.status, tt.code, "no", nil)
+		if e.Code != tt.want || e.PeerCode != tt.said || !e.Peer {
+			t.Errorf("HTTP %d with %d: %v, said %s", tt.status, tt.code, e.Code, e.PeerCode)
+		}
+	}
+	for body, message := range map[string]string{
+		`{"error":"unauthorized"}`: "unauthorized",
+		`{"error":"invalid_token","error_description":"The token expired"}`: "invalid_token",
+		`{"message":"No API key found in request"}`:                         "No API key found in request",
+		`{"error":{"code":403,"message":"Forbidden by policy"}}`:            "Forbidden by policy",
+	} {
+		for status, want := range map[int]a2a.Code{
+			401: a2a.CodeUnauthenticated, 403: a2a.CodePermissionDenied, 429: a2a.CodeRateLimited, 503: a2a.CodeUnavailable,
+		} {
+			if e := ErrorFromHTTP(status, "application/json", []byte(body)); e.Code != want || e.Message != message || e.PeerCode != strconv.Itoa(status) {
+				t.Errorf("HTTP %d with %s: %v, %q, said %s", status, body, e.Code, e.Message, e.PeerCode)
+			}
 		}
 	}
 }

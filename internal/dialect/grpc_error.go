@@ -79,7 +79,7 @@ func ErrorToStatus(d Dialect, e *a2a.Error) *statuspb.Status {
 // decides; without one, the word at the beginning of the message that 0.3 may
 // have there, and then the code.
 func ErrorFromStatus(s *statuspb.Status) *a2a.Error {
-	e := &a2a.Error{Peer: true, Message: clip(s.GetMessage(), maxErrorText)}
+	e := &a2a.Error{Peer: true, PeerCode: codepb.Code(s.GetCode()).String(), Message: clip(s.GetMessage(), maxErrorText)}
 	var row *ErrorRow
 	for _, packed := range s.GetDetails() {
 		m, err := packed.UnmarshalNew()

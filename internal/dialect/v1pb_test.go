@@ -62,7 +62,7 @@ func random(r *rand.Rand, v reflect.Value, depth int) {
 		return
 	}
 	switch v.Type() {
-	case reflect.TypeFor[*a2a.Legacy](), reflect.TypeFor[*a2a.EncodedTask]():
+	case reflect.TypeFor[*a2a.Legacy](), reflect.TypeFor[*a2a.EncodedTask](), reflect.TypeFor[*a2a.JSON]():
 		return // not on any wire
 	case reflect.TypeFor[a2a.GetTaskRequest](), reflect.TypeFor[a2a.ListTasksRequest]():
 		defer func() { v.FieldByName("Encoded").SetBool(false) }() // neither
@@ -262,7 +262,7 @@ func TestErrorsAsStatus(t *testing.T) {
 		}
 		out := ErrorFromStatus(st)
 		want := *in
-		want.Peer, want.Cause = true, nil
+		want.Peer, want.PeerCode, want.Cause = true, row.GRPC, nil
 		if d := cmp.Diff(&want, out); d != "" {
 			t.Errorf("%s: %s", row.Code, d)
 		}

@@ -9,7 +9,7 @@ type Error struct {
 	Code    string // the protocol's name, or one of the codes below
 	Message string
 	Hint    string // what to do about it; "" if that is not known
-	A2ACode int    // of the binding; 0: none
+	A2ACode string // as the peer's binding has it: a number, or a name of gRPC; "" if there is none
 
 	Lines    []string  // more of the message, such as the mistakes of a file
 	Problems []Problem // the same for programs; nil if there are none
@@ -41,6 +41,18 @@ const (
 	CodeInterrupted = "PARLEY_ERR_INTERRUPTED" // by a signal
 	CodeServe       = "PARLEY_ERR_SERVE"       // the server cannot start or go on
 	CodeAdmin       = "PARLEY_ERR_ADMIN"       // the tasks on disk cannot be worked with
+)
+
+// Codes of conditions that a server reports and the protocol has no name for. HTTP
+// has, and so does package a2a, but §11.4 wants a prefix of ours.
+const (
+	CodeRateLimited      = "PARLEY_ERR_RATE_LIMITED"
+	CodeUnavailable      = "PARLEY_ERR_UNAVAILABLE"
+	CodeRequestTooLarge  = "PARLEY_ERR_REQUEST_TOO_LARGE"
+	CodeMediaType        = "PARLEY_ERR_UNSUPPORTED_MEDIA_TYPE"
+	CodeMethodNotAllowed = "PARLEY_ERR_METHOD_NOT_ALLOWED"
+	CodeConflict         = "PARLEY_ERR_CONFLICT"
+	CodeLoop             = "PARLEY_ERR_DELEGATION_LOOP"
 )
 
 // Exit codes (a2a-cli §11.6).
