@@ -71,6 +71,33 @@ func unmarshal[T any](doc []byte, c json.Codec[T], v *T) error {
 	return read(json.Read(doc), c, v)
 }
 
+// UnmarshalAnswer reads what a server answers into a *Task, a *SendMessageResponse, a
+// *ListTasksResponse, a *StreamResponse, or anything else with UnmarshalJSON. Unlike
+// that, it keeps what a later version may have added: members in Unknown, and parts as
+// PartUnknown, so that they do not cost the rest.
+func UnmarshalAnswer(doc []byte, v interface{ UnmarshalJSON([]byte) error }) error {
+	switch v := v.(type) {
+	case *Task:
+		return unmarshalKeeping(doc, taskJSON, v)
+	case *SendMessageResponse:
+		return unmarshalKeeping(doc, sendMessageResponseJSON, v)
+	case *ListTasksResponse:
+		return unmarshalKeeping(doc, listTasksResponseJSON, v)
+	case *StreamResponse:
+		return unmarshalKeeping(doc, streamResponseJSON, v)
+	}
+	return v.UnmarshalJSON(doc)
+}
+
+func unmarshalKeeping[T any](doc []byte, c json.Codec[T], v *T) error {
+	if err := check(doc, storedDepth); err != nil {
+		return err
+	}
+	r := json.Read(doc)
+	r.Keep = true
+	return read(r, c, v)
+}
+
 var partsOfRequest = json.Bound{Elements: MaxParts, TooMany: tooManyParts}
 
 // unmarshalRequest reads a document of a client's, whose limits are enforced while

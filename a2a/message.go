@@ -29,6 +29,8 @@ type Message struct {
 	Metadata         JSON     `json:"metadata,omitempty"`   // an object, or empty
 	Extensions       []string `json:"extensions,omitempty"`
 	ReferenceTaskIDs []string `json:"referenceTaskIds,omitempty"`
+
+	Unknown *JSON `json:"-" form:"unknown"` // see Task.Unknown
 }
 
 // Text returns the text of the first text part, or "".
@@ -53,6 +55,10 @@ const (
 	PartRaw
 	PartURL
 	PartData
+
+	// PartUnknown is none of the above, in an answer of a server that has more of
+	// them: Data holds the whole part as it came. It cannot be sent.
+	PartUnknown
 )
 
 // Part is a piece of content (§4.1.6): text, bytes, a reference, or any JSON
@@ -68,6 +74,8 @@ type Part struct {
 	Metadata  JSON   `json:"metadata,omitempty"` // an object, or empty
 	Filename  string `json:"filename,omitempty"`
 	MediaType string `json:"mediaType,omitempty"`
+
+	Unknown *JSON `json:"-" form:"unknown"` // see Task.Unknown
 }
 
 // TextPart returns a part that holds text.

@@ -86,6 +86,11 @@ type Task struct {
 	// part of the JSON form.
 	Version Version `json:"-"`
 
+	// Unknown is an object of the members that this version of the package does not
+	// know, in what a client reads; nil if there are none. AppendJSON writes them
+	// behind the others. It is the same in the other types that have it.
+	Unknown *JSON `json:"-" form:"unknown"`
+
 	// Encoded, in what a Service answers to a request that says that it may be
 	// (GetTaskRequest.Encoded), is the JSON form as it is stored: AppendJSON
 	// writes it, and of the fields only ID, ContextID, Generation, Version, and
@@ -99,6 +104,8 @@ type TaskStatus struct {
 	State     TaskState `json:"state"`
 	Message   *Message  `json:"message,omitempty"`
 	Timestamp time.Time `json:"timestamp,omitzero"` // UTC, millisecond precision on the wire; zero means unset
+
+	Unknown *JSON `json:"-" form:"unknown"` // see Task.Unknown
 }
 
 // Artifact is an output of a task (§4.1.7). Its id is unique in its task.
@@ -109,6 +116,8 @@ type Artifact struct {
 	Parts       []*Part  `json:"parts"` // at least one
 	Metadata    JSON     `json:"metadata,omitempty"`
 	Extensions  []string `json:"extensions,omitempty"`
+
+	Unknown *JSON `json:"-" form:"unknown"` // see Task.Unknown
 }
 
 // TaskStatusUpdateEvent says that a task's status changed (§4.2.1).
@@ -119,6 +128,8 @@ type TaskStatusUpdateEvent struct {
 	Metadata  JSON       `json:"metadata,omitempty"`
 
 	Generation int64 `json:"generation,omitempty,string" form:"draft"` // of the task, with this change; 0 where it is not known
+
+	Unknown *JSON `json:"-" form:"unknown"` // see Task.Unknown
 }
 
 // TaskArtifactUpdateEvent carries an artifact or a chunk of one (§4.2.2).
@@ -131,6 +142,8 @@ type TaskArtifactUpdateEvent struct {
 	Metadata  JSON      `json:"metadata,omitempty"`
 
 	Generation int64 `json:"generation,omitempty,string" form:"draft"` // of the task, with this change; 0 where it is not known
+
+	Unknown *JSON `json:"-" form:"unknown"` // see Task.Unknown
 }
 
 // StreamResponse is one element of a stream (§3.2.3): exactly one of the four

@@ -13,6 +13,7 @@ import (
 // take passes an element on that came from the agent.
 func (r *run) take(ctx context.Context, el *a2a.StreamResponse) error {
 	r.heard = true
+	known(el)
 	if el.Message != nil {
 		if len(el.Message.Parts) == 0 {
 			return agent.Public("the agent behind this one answered with an empty message", nil)

@@ -103,6 +103,8 @@ func (p *textPrinter) part(part *a2a.Part) {
 		p.out.block("Text", part.Text)
 	case a2a.PartData:
 		p.out.jsonBlock("Data", indent(part.Data))
+	case a2a.PartUnknown:
+		p.out.jsonBlock("Unknown part", indent(part.Data))
 	}
 }
 

@@ -23,6 +23,7 @@ type object struct {
 	index int     // of the element, where the member is an array; or -1
 
 	members members
+	raw     []byte // of an element
 	faults  *faults
 	few     [8]objectMember // what members begins in
 }
@@ -261,7 +262,7 @@ func (o *object) open(raw stdjson.RawMessage, name string, index int) *object {
 		o.bad((&object{in: o, name: name, index: index}).path(), "expected an object")
 		return nil
 	}
-	in := &object{in: o, name: name, index: index, faults: o.faults}
+	in := &object{in: o, name: name, index: index, raw: raw, faults: o.faults}
 	in.members = scanMembers(in.few[:0], raw)
 	return in
 }

@@ -24,9 +24,17 @@ func (o *object) parts() []*a2a.Part {
 	}
 	var list []*a2a.Part
 	o.each(func(p *object) {
-		if o.part() {
-			list = append(list, p.content())
+		if !o.part() {
+			return
 		}
+		before := len(p.faults.list)
+		part := p.content()
+		if len(p.faults.list) > before && p.faults.max == 0 {
+			// In an answer, a part that makes no sense to us does not cost the rest.
+			p.faults.list = p.faults.list[:before]
+			part = &a2a.Part{Kind: a2a.PartUnknown, Data: a2a.JSON(bytes.Clone(p.raw))}
+		}
+		list = append(list, part)
 	}, names...)
 	return list
 }
@@ -56,6 +64,9 @@ func (o *object) content() *a2a.Part {
 	}
 	if hint := o.text("type", "kind"); slices.Contains(kinds, hint) {
 		kinds = []string{hint}
+	} else if o.has("kind") && hint != "text" && hint != "file" && hint != "data" {
+		o.bad(o.at("kind"), "is no kind of part: use text, file or data")
+		return p
 	}
 	if len(kinds) != 1 {
 		o.bad(o.path(), "needs exactly one of text, file and data")

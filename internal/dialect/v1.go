@@ -159,7 +159,7 @@ func decodeResult(op Op, doc []byte) (any, error) {
 	if len(doc) == 0 || string(doc) == "null" {
 		return nil, a2a.Errorf(a2a.CodeInvalidAgentResponse, "the agent's answer to %s has no result", op)
 	}
-	if err := res.(json.Unmarshaler).UnmarshalJSON(doc); err != nil {
+	if err := a2a.UnmarshalAnswer(doc, res.(json.Unmarshaler)); err != nil {
 		return nil, unreadable(op, err)
 	}
 	return res, nil

@@ -80,7 +80,7 @@ func FromProto(m proto.Message) (any, error) {
 // ResultFromProto reads the result of an operation or an element of its
 // stream; that of a delete is nil. The error is InvalidAgentResponse.
 func ResultFromProto(op Op, m proto.Message) (any, error) {
-	r := reader{depth: resultDepth}
+	r := reader{depth: resultDepth, answer: true}
 	v := r.any(m)
 	if len(r.bad) > 0 {
 		return nil, &a2a.Error{

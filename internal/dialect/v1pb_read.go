@@ -13,8 +13,9 @@ import (
 
 // reader converts a message and collects what is wrong with it.
 type reader struct {
-	depth int // of JSON values
-	bad   []a2a.FieldViolation
+	depth  int  // of JSON values
+	answer bool // of a server
+	bad    []a2a.FieldViolation
 }
 
 func (r *reader) add(field, what string) {
@@ -184,6 +185,11 @@ func (r *reader) part(path string, p *pb.Part) *a2a.Part {
 		out.Kind, out.URL = a2a.PartURL, c.Url
 	case *pb.Part_Data:
 		out.Kind, out.Data = a2a.PartData, r.value(under(path, "data"), c.Data)
+	case nil:
+		if r.answer {
+			// Of a later version; its name is not on the wire.
+			out.Kind, out.Data = a2a.PartUnknown, out.AppendJSON(nil)
+		}
 	}
 	return out
 }

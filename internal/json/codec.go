@@ -16,11 +16,13 @@ import "unsafe"
 //     member itself, says which one is there: 1 is the first. That one is written in
 //     front of all else, even if it is empty,
 //   - any lets raw JSON be any value, where otherwise it has to be an object,
-//   - bounded lets Reader.Bound bound a list.
+//   - bounded lets Reader.Bound bound a list,
+//   - unknown marks a field that is no member itself: a pointer to raw JSON, an object of the
+//     members that are not known, if Reader.Keep keeps them. They are written last.
 //
 // A field of raw JSON is one of a named type of bytes. Names are read in camelCase
 // and in snake_case, of equal names the last counts, null is as good as absent
-// (but for any), and unknown members are passed over.
+// (but for any), and unknown members are passed over, unless Reader.Keep keeps them.
 //
 // Codecs are made while a package is initialized; they may be used concurrently.
 type Codec[T any] struct{ layout *layout }

@@ -21,6 +21,9 @@ func (l *layout) appendTo(b []byte, p unsafe.Pointer, plain bool) []byte {
 	case l.choices != nil:
 		which := *(*uint8)(unsafe.Add(p, l.which))
 		if int(which) >= len(l.choices) {
+			if v := *(*[]byte)(unsafe.Add(p, l.spare)); len(v) > 0 {
+				return append(b, v...) // none of the choices: as it came
+			}
 			which = 0 // a mistake of the program's; the document stays readable
 		}
 		members = l.choices[which]
@@ -114,6 +117,11 @@ func (l *layout) appendTo(b []byte, p unsafe.Pointer, plain bool) []byte {
 		}
 		if m.oneof {
 			break // the others cannot be there
+		}
+	}
+	if l.unknown != 0 {
+		if v := *(**[]byte)(unsafe.Add(p, l.unknown)); v != nil {
+			b = append(append(b, ','), (*v)[1:len(*v)-1]...)
 		}
 	}
 	if len(b) == from {

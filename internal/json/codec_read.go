@@ -22,9 +22,13 @@ func (l *layout) readFrom(r *Reader, p unsafe.Pointer) *Fault {
 	var seen Seen
 	next := 0
 	for r.Enter(); r.More(); {
+		from := r.at
 		i := l.member(r, next)
 		if i < 0 {
 			r.Skip() // it means nothing to us (A2A specification §5.7)
+			if r.Keep && l.unknown != 0 {
+				keep((**[]byte)(unsafe.Add(p, l.unknown)), r.doc[from:r.at])
+			}
 			continue
 		}
 		next = i + 1
@@ -49,6 +53,26 @@ func (l *layout) readFrom(r *Reader, p unsafe.Pointer) *Fault {
 		return l.after(p, seen)
 	}
 	return nil
+}
+
+// keep makes p a value that is none of the choices there are.
+func (l *layout) keep(p unsafe.Pointer, value []byte) {
+	reflect.NewAt(l.of, p).Elem().SetZero()
+	*(*uint8)(unsafe.Add(p, l.which)) = uint8(len(l.choices))
+	*(*[]byte)(unsafe.Add(p, l.spare)) = bytes.Clone(value)
+}
+
+// keep adds a member to an object of such that are not known.
+func keep(object **[]byte, member []byte) {
+	if *object == nil {
+		*object = &[]byte{'{', '}'}
+	}
+	v := (*object)
+	b := (*v)[:len(*v)-1]
+	if len(b) > 1 {
+		b = append(b, ',')
+	}
+	*v = append(append(b, member...), '}')
 }
 
 // member consumes the name of a member and returns the index of its field, -1 if
@@ -162,8 +186,14 @@ func (f *field) list(r *Reader, p *[]unsafe.Pointer) *Fault {
 		}
 		v := reflect.New(f.elem.of).UnsafePointer()
 		*p = append(*p, v)
+		r.Peek()
+		from := r.at
 		if fault := f.elem.readFrom(r, v); fault != nil {
-			return fault.at(n)
+			if !r.Keep || f.elem.choices == nil {
+				return fault.at(n)
+			}
+			r.at = from
+			f.elem.keep(v, r.Skip())
 		}
 	}
 	return nil

@@ -20,6 +20,8 @@ type layout struct {
 	whole, plain []member   // what is written, and what in the plain form
 	choices      [][]member // in their place: without any choice, and with each
 	which        uintptr    // the offset of the field that says with which one
+	spare        uintptr    // the offset of the last choice, which holds what is none of them
+	unknown      uintptr    // the offset of the field for members that are not known; 0 if there is none
 
 	append func(b []byte, p unsafe.Pointer, plain bool) ([]byte, bool)
 	read   func(r *Reader, p unsafe.Pointer) *Fault
@@ -111,7 +113,7 @@ func layoutOf(t reflect.Type) *layout {
 	var choices []member
 	for _, f := range l.fields {
 		if f.flags&choice != 0 {
-			choices = append(choices, f.member)
+			choices, l.spare = append(choices, f.member), f.offset
 		}
 	}
 	if choices != nil {
@@ -146,8 +148,11 @@ func (l *layout) add(t reflect.Type, offset uintptr) {
 		names, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		options += "," + f.Tag.Get("form")
 		if names == "-" {
-			if f.Tag.Get("form") == "which" {
+			switch f.Tag.Get("form") {
+			case "which":
 				l.which = offset + f.Offset
+			case "unknown":
+				l.unknown = offset + f.Offset
 			}
 			continue
 		}

@@ -22,6 +22,11 @@ type Reader struct {
 
 	// Bound is that of the lists that are tagged bounded; nil means any number.
 	Bound *Bound
+
+	// Keep keeps what is not known, for a reader of what others answer: members where
+	// the type has a field for them, and elements of a list of choices, whole, in the
+	// field of the last choice, with a choice beyond the last.
+	Keep bool
 }
 
 // A Bound is how many elements a list may have.

@@ -208,8 +208,11 @@ func (r *Renderer) content(parts []*a2a.Part, sep string) {
 				r.w.text(sep)
 			}
 			r.w.text(p.Text)
-		case a2a.PartData:
+		case a2a.PartData, a2a.PartUnknown:
 			r.w.endLine(false)
+			if p.Kind == a2a.PartUnknown {
+				r.w.ours(dim, "unknown part", "")
+			}
 			var b bytes.Buffer
 			if json.Indent(&b, p.Data, "", "  ") != nil {
 				b.Reset()

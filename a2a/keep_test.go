@@ -1,0 +1,45 @@
+package a2a
+
+import (
+	"testing"
+)
+
+// What a later version adds to an answer does not cost the rest, and stays where it was.
+func TestAnswersKeepWhatIsUnknown(t *testing.T) {
+	const doc = `{"id":"t1","contextId":"c1","status":{"state":"TASK_STATE_COMPLETED","mood":"good"},` +
+		`"artifacts":[{"artifactId":"a","parts":[{"text":"x","tone":1},{"hologram":{"a":[1]}},{"text":"a","data":1}],"seal":"s"}],` +
+		`"history":[{"messageId":"m","role":"ROLE_USER","parts":[{"text":"q"}],"via":"p"}],"future":{"x":1},"more":[2]}`
+	var task Task
+	if err := UnmarshalAnswer([]byte(doc), &task); err != nil {
+		t.Fatal(err)
+	}
+	if got := string(task.AppendJSON(nil)); got != doc {
+		t.Errorf("got  %s\nwant %s", got, doc)
+	}
+	parts := task.Artifacts[0].Parts
+	if parts[0].Kind != PartText || parts[1].Kind != PartUnknown || string(parts[1].Data) != `{"hologram":{"a":[1]}}` || parts[2].Kind != PartUnknown {
+		t.Errorf("%+v", parts)
+	}
+	if string(*task.Unknown) != `{"future":{"x":1},"more":[2]}` {
+		t.Errorf("%s", *task.Unknown)
+	}
+	stream := `{"artifactUpdate":{"taskId":"t","contextId":"c","artifact":{"artifactId":"a","parts":[{"hologram":1}]},"color":"red"}}`
+	var el StreamResponse
+	if err := UnmarshalAnswer([]byte(stream), &el); err != nil || string(el.AppendJSON(nil)) != stream {
+		t.Errorf("%s, %v", el.AppendJSON(nil), err)
+	}
+
+	// Everywhere else the rules are as they were.
+	if err := new(Task).UnmarshalJSON([]byte(doc)); err == nil {
+		t.Error("a stored task with an unknown part is read")
+	}
+	var plain Task
+	if err := plain.UnmarshalJSON([]byte(`{"id":"t1","status":{"state":"TASK_STATE_WORKING"},"future":1}`)); err != nil || plain.Unknown != nil {
+		t.Errorf("%v, %v", plain.Unknown, err)
+	}
+	sent := &SendMessageRequest{Message: UserMessage(&Part{Kind: PartUnknown, Data: JSON(`{"hologram":1}`)})}
+	sent.Message.MessageID = "m"
+	if sent.Validate() == nil {
+		t.Error("an unknown part can be sent")
+	}
+}
