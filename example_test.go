@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"time"
 
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/a2a"
@@ -81,6 +82,51 @@ func Example() {
 	// Output:
 	// TASK_STATE_INPUT_REQUIRED Which city?
 	// booked: Paris
+}
+
+// An agent below a path of a server that has other work, with gRPC beside it.
+func ExampleServer_Mount() {
+	echo := agent.Func(func(ctx context.Context, t *agent.Turn) error { return t.Reply("you said " + t.Text()) })
+	s, err := parley.New(a2a.Card{Name: "echo", Description: "Says it again."}, echo, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	ran := make(chan error, 1)
+	go func() { ran <- s.Run(ctx) }() // agents work while it runs
+
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /shop", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "the shop") })
+	s.Mount(mux, "/agents/echo")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		log.Fatal(err)
+	}
+	own := &http.Server{Handler: mux, Protocols: new(http.Protocols), ReadHeaderTimeout: 10 * time.Second}
+	own.Protocols.SetHTTP1(true)
+	own.Protocols.SetUnencryptedHTTP2(true) // gRPC without TLS
+	go func() { _ = own.Serve(l) }()
+	defer own.Close()
+
+	for _, binding := range []string{a2a.BindingJSONRPC, a2a.BindingHTTPJSON, a2a.BindingGRPC} {
+		c, err := a2aclient.Dial(ctx, "http://"+l.Addr().String()+"/agents/echo", &a2aclient.Options{Bindings: []string{binding}})
+		if err != nil {
+			log.Fatal(err)
+		}
+		res, err := c.SendMessage(ctx, &a2a.SendMessageRequest{Message: a2a.UserText("hello")})
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(c.Interface().ProtocolBinding, res.Message.Text())
+	}
+	stop()
+	fmt.Println(<-ran)
+	// Output:
+	// JSONRPC you said hello
+	// HTTP+JSON you said hello
+	// GRPC you said hello
+	// <nil>
 }
 
 // Two agents on one port, of which one is at / as well.

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -302,8 +303,16 @@ func (s *Server) network(o *Options, sign signCard) (*a2aserver.Options, error) 
 }
 
 // Handler returns the agent's one http.Handler. Use it to mount the agent in a
-// server of your own, while Run runs. gRPC is not in it; Serve has it.
+// server of your own, while Run runs. gRPC is not in it; Serve and Mount have it.
 func (s *Server) Handler() http.Handler { return s.site }
+
+// Mount puts the agent into mux, below a path such as "/agents/weather", or at "/", with
+// all its bindings, while Run runs. gRPC has paths of its own beside it, so that one agent
+// of a mux has it; the server needs HTTP/2 for it, which without TLS is
+// http.Protocols.SetUnencryptedHTTP2.
+func (s *Server) Mount(mux *http.ServeMux, path string) {
+	a2aserver.NewPort(s.site).Mount(mux, strings.TrimRight(path, "/"))
+}
 
 // Run takes up what earlier processes left unfinished, keeps the agent running
 // until ctx ends, and drains: readiness goes false, streams end, running work

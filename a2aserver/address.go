@@ -42,7 +42,7 @@ func (s *Server) grpcBaseURL(q *request) string {
 	if err != nil {
 		return ""
 	}
-	return at.scheme + "://" + at.host + at.prefix + s.at
+	return at.scheme + "://" + at.host + at.prefix + q.mount + s.at
 }
 
 // addressOf returns where a client asked for the agent.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/dialect"
-	"github.com/parley-a2a/parley/internal/port"
 )
 
 const (
@@ -43,13 +42,14 @@ func (s *Server) serveCard(w http.ResponseWriter, r *http.Request, path string) 
 		return
 	}
 	keep := "public"
+	q := ofHTTP(r, "")
 	card, err := s.reachable(s.card, func() (string, error) {
 		if s.opts.publicURL() == "" && s.opts.trusts(r.RemoteAddr) {
 			// What a proxy passes on may be a client's: it is in no cache of others.
 			keep = "private"
 		}
 		return s.baseURL(r, path)
-	}, port.Serves(r.Context()))
+	}, &q)
 	if err == nil {
 		card, err = s.signed(&s.public, card, func(c *a2a.AgentCard) []byte { return dialect.AppendCard(nil, c, dialect.CardV10) })
 	}
@@ -106,7 +106,7 @@ func (s *Server) serveExtended(w http.ResponseWriter, r *http.Request) {
 
 // reachable returns the card with its interfaces: its own, or those that the
 // public card lists, or those of this handler at its base.
-func (s *Server) reachable(card *a2a.AgentCard, base func() (string, error), grpc bool) (*a2a.AgentCard, error) {
+func (s *Server) reachable(card *a2a.AgentCard, base func() (string, error), q *request) (*a2a.AgentCard, error) {
 	if len(card.SupportedInterfaces) > 0 {
 		return card, nil
 	}
@@ -119,10 +119,14 @@ func (s *Server) reachable(card *a2a.AgentCard, base func() (string, error), grp
 	if err != nil {
 		return nil, err
 	}
+	grpc := ""
+	if q.onPort {
+		grpc = grpcHost(strings.TrimSuffix(strings.TrimSuffix(at, agentPath(s.name)), q.mount))
+	}
 	return s.withInterfaces(card, at, grpc), nil
 }
 
-func (s *Server) withInterfaces(card *a2a.AgentCard, base string, grpc bool) *a2a.AgentCard {
+func (s *Server) withInterfaces(card *a2a.AgentCard, base, grpc string) *a2a.AgentCard {
 	c := *card
 	c.SupportedInterfaces = s.interfacesAt(base, grpc)
 	if s.opts.cardProfile() == CardV1 {
@@ -146,11 +150,9 @@ func (s *Server) withInterfaces(card *a2a.AgentCard, base string, grpc bool) *a2
 //
 // gRPC has no paths: an agent that is below a Host is found there by the tenant,
 // which version 0.3 does not know.
-func (s *Server) interfacesAt(base string, grpc bool) []*a2a.AgentInterface {
-	host, tenant := "", ""
-	if grpc {
-		host = grpcHost(strings.TrimSuffix(base, agentPath(s.name)))
-	}
+// grpc is where gRPC is, or "".
+func (s *Server) interfacesAt(base, grpc string) []*a2a.AgentInterface {
+	tenant := ""
 	if s.at != "" {
 		tenant = s.at[1:]
 	}
@@ -163,7 +165,7 @@ func (s *Server) interfacesAt(base string, grpc bool) []*a2a.AgentInterface {
 		for _, binding := range d.Bindings() {
 			in := &a2a.AgentInterface{URL: base, ProtocolBinding: binding, ProtocolVersion: v}
 			if binding == a2a.BindingGRPC {
-				in.URL, in.Tenant = host, tenant
+				in.URL, in.Tenant = grpc, tenant
 			}
 			if in.URL != "" && (in.Tenant == "" || d >= dialect.V10) {
 				list = append(list, in)

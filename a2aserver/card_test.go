@@ -162,7 +162,7 @@ func TestExtendedCardHasInterfaces(t *testing.T) {
 		if mount == "fixed" {
 			mount, url = "", "https://agents.example.org/x"
 		}
-		want := new(Server).interfacesAt(url, false)
+		want := new(Server).interfacesAt(url, "")
 		for path, body := range map[string]string{
 			"":                        `{"jsonrpc":"2.0","id":1,"method":"GetExtendedAgentCard"}`,
 			"/":                       `{"jsonrpc":"2.0","id":1,"method":"GetExtendedAgentCard"}`,

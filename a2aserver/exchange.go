@@ -165,7 +165,7 @@ func (x *exchange) makeRoom(ctx context.Context, res any) error {
 
 // extendedCard makes of the service's extended card the one to answer with.
 func (x *exchange) extendedCard(to answerer, op dialect.Op, req any, card *a2a.AgentCard) (*a2a.AgentCard, error) {
-	card, err := x.s.reachable(card, to.base, x.onPort)
+	card, err := x.s.reachable(card, to.base, &x.request)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/parley-a2a/parley/internal/audit"
 	"github.com/parley-a2a/parley/internal/budget"
 	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/port"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
@@ -46,7 +47,7 @@ func (s *Server) newGRPCCall(to grpc.ServerStream, d dialect.Dialect, op dialect
 // ofGRPC returns what is known of a call. Its headers are the metadata that means
 // something to us: to copy all of it costs more than to look for that.
 func ofGRPC(ctx context.Context, op dialect.Op) request {
-	q := request{binding: a2a.BindingGRPC, method: op.String(), onPort: true}
+	q := request{binding: a2a.BindingGRPC, method: op.String(), onPort: true, mount: port.Mount(ctx)}
 	q.path, _ = grpc.Method(ctx)
 	if a := metadata.ValueFromIncomingContext(ctx, ":authority"); len(a) > 0 {
 		q.host = a[0]

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/internal/budget"
+	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/port"
 	"google.golang.org/grpc"
 )
@@ -83,6 +84,21 @@ func (p *Port) handler() http.Handler {
 func isGRPC(contentType string) bool {
 	rest, ok := strings.CutPrefix(contentType, "application/grpc")
 	return ok && (rest == "" || rest[0] == '+' || rest[0] == ';')
+}
+
+// Mount puts what the Port serves into mux, below a path that has no slash at its end,
+// for an http.Server of the caller's own. gRPC has no paths but its own, which are
+// beside it, and needs HTTP/2. Limits of connections and of writes are those of that
+// server.
+func (p *Port) Mount(mux *http.ServeMux, path string) {
+	inside := p.handler()
+	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		inside.ServeHTTP(w, r.WithContext(port.WithMount(r.Context(), path)))
+	})
+	mux.Handle(path+"/", http.StripPrefix(path, h))
+	for _, service := range []string{dialect.GRPCService, dialect.GRPCServiceV03} {
+		mux.Handle("/"+service+"/", h)
+	}
 }
 
 // Serve takes connections from l until Shutdown or Close, and then returns

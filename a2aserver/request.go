@@ -21,11 +21,12 @@ type request struct {
 	remote  string      // address of the connection
 	tls     *tls.ConnectionState
 	onPort  bool          // it came through a Port, which has gRPC
+	mount   string        // the path that the Port's handler is below, which gRPC is not
 	http    *http.Request // nil over gRPC
 }
 
 func ofHTTP(r *http.Request, binding string) request {
-	return request{binding, r.Method, r.URL.Path, r.Header, r.Host, r.RemoteAddr, r.TLS, port.Serves(r.Context()), r}
+	return request{binding, r.Method, r.URL.Path, r.Header, r.Host, r.RemoteAddr, r.TLS, port.Serves(r.Context()), port.Mount(r.Context()), r}
 }
 
 // forIdentity returns the request as an Identity takes it. ctx is that of the call.

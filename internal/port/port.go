@@ -100,7 +100,19 @@ type (
 )
 
 // With returns a context for requests of net/http that come through a Port.
-func With(ctx context.Context) context.Context { return context.WithValue(ctx, onPort{}, true) }
+func With(ctx context.Context) context.Context { return WithMount(ctx, "") }
+
+// WithMount is With where the handler is below a path of the server, beside which gRPC
+// is at the server's own.
+func WithMount(ctx context.Context, path string) context.Context {
+	return context.WithValue(ctx, onPort{}, path)
+}
+
+// Mount returns the path of WithMount, or "".
+func Mount(ctx context.Context) string {
+	path, _ := ctx.Value(onPort{}).(string)
+	return path
+}
 
 // Serves reports whether a request of net/http came through a Port, by its context.
 func Serves(ctx context.Context) bool { return ctx.Value(onPort{}) != nil }
