@@ -25,10 +25,11 @@ type credentials struct {
 	name     string
 }
 
-// credentialsFor places the caller's credentials as the card's schemes say. A
-// nil card says nothing.
-func credentialsFor(card *a2a.AgentCard, o *Options) *credentials {
-	c := &credentials{
+// credentialsFor places the caller's credentials as the card's schemes say. What no
+// scheme takes stays here, and withheld names it. A card without schemes says nothing,
+// and neither does a nil card: everything goes where it usually does.
+func credentialsFor(card *a2a.AgentCard, o *Options) (c *credentials, withheld []string) {
+	c = &credentials{
 		bearer: o.Bearer, scheme: "Bearer",
 		apiKey: o.APIKey, location: "header", name: "X-API-Key",
 	}
@@ -36,30 +37,55 @@ func credentialsFor(card *a2a.AgentCard, o *Options) *credentials {
 		c.basic = base64.StdEncoding.EncodeToString([]byte(o.User + ":" + o.Password))
 	}
 	if card == nil {
-		return c
+		return c, nil
 	}
-	schemes := inOrder(card)
-	for _, s := range schemes {
-		if k := s.APIKey; k != nil && k.Name != "" {
-			c.name = k.Name
-			if k.Location == "query" || k.Location == "cookie" {
-				c.location = k.Location
+	var key, bearer, basic, declared bool
+	other := "" // of HTTP, neither Bearer nor Basic
+	for _, s := range inOrder(card) {
+		switch {
+		case s.APIKey != nil && s.APIKey.Name != "":
+			if declared = true; key {
+				break
 			}
-			break
+			key, c.name = true, s.APIKey.Name
+			if l := s.APIKey.Location; l == "query" || l == "cookie" {
+				c.location = l
+			}
+		case s.OAuth2 != nil, s.OpenIDConnect != nil:
+			declared, bearer = true, true
+		case s.HTTPAuth != nil && s.HTTPAuth.Scheme != "":
+			declared = true
+			switch scheme := s.HTTPAuth.Scheme; {
+			case strings.EqualFold(scheme, "Bearer"):
+				bearer = true
+			case strings.EqualFold(scheme, "Basic"):
+				basic = true
+			case other == "":
+				other = scheme
+			}
+		case s.MutualTLS != nil:
+			declared = true
 		}
 	}
-	for _, s := range schemes {
-		if s.OAuth2 != nil || s.OpenIDConnect != nil || s.HTTPAuth != nil && strings.EqualFold(s.HTTPAuth.Scheme, "Bearer") {
-			return c
-		}
+	if !declared {
+		return c, nil
 	}
-	for _, s := range schemes { // no bearer tokens here: the value is for what there is
-		if s.HTTPAuth != nil && s.HTTPAuth.Scheme != "" {
-			c.scheme = s.HTTPAuth.Scheme
-			break
-		}
+	if !bearer && other != "" { // the value is for what there is
+		c.scheme, bearer = other, true
 	}
-	return c
+	if c.bearer != "" && !bearer && key && c.apiKey == "" && c.location != "query" {
+		c.bearer, c.apiKey = "", c.bearer // again; a URL is not for tokens
+	}
+	if c.bearer != "" && !bearer {
+		c.bearer, withheld = "", append(withheld, "a bearer token")
+	}
+	if c.basic != "" && !basic {
+		c.basic, withheld = "", append(withheld, "a user and password")
+	}
+	if c.apiKey != "" && !key {
+		c.apiKey, withheld = "", append(withheld, "an API key")
+	}
+	return c, withheld
 }
 
 // inOrder returns the card's security schemes: those it requires first, in the

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/dialect"
 )
 
 func scheme(kind, name string) *a2a.SecurityScheme {
@@ -38,12 +39,12 @@ func TestWhereCredentialsGo(t *testing.T) {
 	}{
 		{"a silent card", nil, "", "Bearer tok", "X-Api-Key", "", ""},
 		{"bearer and key", schemes{"a": scheme("http", "bearer"), "b": scheme("header", "X-Key")}, "", "Bearer tok", "X-Key", "", ""},
-		{"another HTTP scheme", schemes{"a": scheme("http", "DPoP")}, "", "DPoP tok", "X-Api-Key", "", ""},
-		{"another HTTP scheme beside OAuth", schemes{"a": scheme("http", "Basic"), "b": scheme("oauth", "")}, "", "Bearer tok", "X-Api-Key", "", ""},
-		{"a query", schemes{"a": scheme("query", "key")}, "", "Bearer tok", "", "key=k%26%3D1", ""},
-		{"a cookie", schemes{"a": scheme("cookie", "sid")}, "", "Bearer tok", "", "", "sid=k&=1"},
-		{"the scheme that is required", schemes{"a": scheme("header", "X-A"), "b": scheme("header", "X-B")}, "b", "Bearer tok", "X-B", "", ""},
-		{"the first by name", schemes{"b": scheme("header", "X-B"), "a": scheme("header", "X-A")}, "", "Bearer tok", "X-A", "", ""},
+		{"another HTTP scheme", schemes{"a": scheme("http", "DPoP")}, "", "DPoP tok", "", "", ""},
+		{"another HTTP scheme beside OAuth", schemes{"a": scheme("http", "Basic"), "b": scheme("oauth", "")}, "", "Bearer tok", "", "", ""},
+		{"a query", schemes{"a": scheme("query", "key")}, "", "", "", "key=k%26%3D1", ""},
+		{"a cookie", schemes{"a": scheme("cookie", "sid")}, "", "", "", "", "sid=k&=1"},
+		{"the scheme that is required", schemes{"a": scheme("header", "X-A"), "b": scheme("header", "X-B")}, "b", "", "X-B", "", ""},
+		{"the first by name", schemes{"b": scheme("header", "X-B"), "a": scheme("header", "X-A")}, "", "", "X-A", "", ""},
 		{"a broken scheme", schemes{"a": {}, "b": nil, "c": scheme("header", "")}, "", "Bearer tok", "X-Api-Key", "", ""},
 	}
 	for _, tt := range tests {
@@ -74,6 +75,66 @@ func TestWhereCredentialsGo(t *testing.T) {
 				t.Errorf("key in header %q, query %q, cookie %q", in, got.URL.RawQuery, got.Header.Get("Cookie"))
 			}
 		})
+	}
+}
+
+// What no scheme of the card takes stays here, and can be told.
+func TestCredentialsWithoutASchemeAreWithheld(t *testing.T) {
+	for _, tt := range []struct {
+		kind, name string
+		o          Options
+		want       string
+	}{
+		{"header", "X-Key", Options{Bearer: "tok", APIKey: "k"}, "a bearer token"},
+		{"http", "Bearer", Options{User: "u", Password: "p"}, "a user and password"},
+		{"http", "Bearer", Options{APIKey: "k"}, "an API key"},
+		{"http", "Bearer", Options{Bearer: "tok"}, ""},
+		{"header", "X-Key", Options{Bearer: "tok"}, ""}, // it is the key
+		{"query", "key", Options{Bearer: "tok"}, "a bearer token"},
+	} {
+		card := cardAt("http://h", a2a.BindingJSONRPC)
+		card.SecuritySchemes = map[string]*a2a.SecurityScheme{"a": scheme(tt.kind, tt.name)}
+		c, err := New(card, &tt.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(c.Withheld(), ", "); got != tt.want {
+			t.Errorf("%s %s: %q is withheld, want %q", tt.kind, tt.name, got, tt.want)
+		}
+	}
+}
+
+// Of the extensions that a card requires, those of this project are declared and the
+// others named.
+func TestRequiredExtensions(t *testing.T) {
+	var got http.Header
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { got = r.Header }))
+	defer srv.Close()
+	card := cardAt(srv.URL, a2a.BindingJSONRPC)
+	card.Capabilities.Extensions = []*a2a.AgentExtension{
+		{URI: dialect.RetryURI, Required: true}, {URI: "https://example.org/mine", Required: true},
+		{URI: "https://example.org/strange", Required: true}, {URI: "https://example.org/optional"},
+	}
+	c, err := New(card, &Options{Extensions: []string{"https://example.org/mine"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = c.GetTask(t.Context(), &a2a.GetTaskRequest{ID: "t1"})
+	if want := "https://example.org/mine," + dialect.RetryURI; got.Get("A2A-Extensions") != want {
+		t.Errorf("declared %q, want %q", got.Get("A2A-Extensions"), want)
+	}
+	if l := c.Lacking(); len(l) != 1 || l[0] != "https://example.org/strange" {
+		t.Errorf("lacking: %v", l)
+	}
+}
+
+// A version without tenants cannot be forced on an interface that has one.
+func TestAForcedVersionWithoutTenants(t *testing.T) {
+	card := cardAt("http://h", a2a.BindingJSONRPC)
+	card.SupportedInterfaces[0].Tenant = "acme"
+	_, err := New(card, &Options{Version: "0.3"})
+	if !errors.Is(err, a2a.ErrVersionNotSupported) || !strings.Contains(err.Error(), "A2A 0.3 has no tenants") || !strings.Contains(err.Error(), "acme") {
+		t.Errorf("got %v", err)
 	}
 }
 

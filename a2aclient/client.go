@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync/atomic"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -47,6 +48,9 @@ type Client struct {
 	faces  []*face // those that may be used, the preferred one first
 	tenant string  // of all of them
 	creds  *credentials
+
+	withheld []string // credentials that the card has no place for
+	lacking  []string // extensions that it requires and nobody declares
 
 	guessed bool // the card is ours: the agent has none
 
@@ -92,10 +96,17 @@ func newClient(card *a2a.AgentCard, from *source, o *Options, hc *http.Client) (
 	if err != nil {
 		return nil, err
 	}
+	declared, lacking := required(card, o.Extensions)
+	if len(declared) > len(o.Extensions) {
+		own := *o
+		own.Extensions, o = declared, &own
+	}
+	creds, withheld := credentialsFor(card, o)
 	c := &Client{
+		withheld: withheld, lacking: lacking,
 		opts: o, http: hc, log: o.logger(), named: card, from: from,
 		tenant: chosen[0].iface.Tenant, learning: make(chan struct{}, 1),
-		creds: credentialsFor(card, o),
+		creds: creds,
 	}
 	for _, of := range chosen {
 		f, err := newFace(c, card, of.iface, of.version)
@@ -113,6 +124,30 @@ func newClient(card *a2a.AgentCard, from *source, o *Options, hc *http.Client) (
 // GetExtendedAgentCard has been called, that one (§3.1.11). It must not be
 // changed.
 func (c *Client) Card() *a2a.AgentCard { return c.card.Load() }
+
+// Withheld names the credentials of Options that are not sent, since the card's
+// security schemes have no place for them, such as "an API key".
+func (c *Client) Withheld() []string { return c.withheld }
+
+// Lacking lists the extensions that the card requires, and that neither this package
+// supports nor Options.Extensions declares. Calls may be refused for them.
+func (c *Client) Lacking() []string { return c.lacking }
+
+// required returns the extensions to declare: those of the caller, and those that the
+// card requires and this package supports. The others that it requires are lacking.
+func required(card *a2a.AgentCard, own []string) (declared, lacking []string) {
+	declared = own
+	for _, x := range card.Capabilities.Extensions {
+		switch {
+		case x == nil || !x.Required || slices.Contains(declared, x.URI):
+		case slices.Contains(dialect.Extensions, x.URI):
+			declared = append(declared[:len(declared):len(declared)], x.URI)
+		default:
+			lacking = append(lacking, x.URI)
+		}
+	}
+	return declared, lacking
+}
 
 // Interface returns the interface of the card that the client uses: the one it
 // chose, or another since that could not be reached. It must not be changed.

@@ -75,7 +75,7 @@ func choose(card *a2a.AgentCard, o *Options, from *source) ([]offer, error) {
 		return nil, err
 	}
 	var usable, forced []offer
-	otherVersion := false
+	otherVersion, tenant := false, ""
 	var refused error // the first address that may not be named
 	for _, in := range card.SupportedInterfaces {
 		if in == nil || !contains(bindings, in.ProtocolBinding) || !callable(card, in) {
@@ -93,7 +93,10 @@ func choose(card *a2a.AgentCard, o *Options, from *source) ([]offer, error) {
 		switch {
 		case version != "" && o.takes(version):
 			usable = append(usable, offer{in, version})
-		case o.Version != "" && o.major() == "" && speaks(want, in.ProtocolBinding) && (in.Tenant == "" || saysTenant(want)):
+		case o.Version == "" || o.major() != "" || !speaks(want, in.ProtocolBinding):
+		case in.Tenant != "" && !saysTenant(want):
+			tenant = cmp.Or(tenant, in.Tenant)
+		default:
 			forced = append(forced, offer{in, want})
 		}
 	}
@@ -102,6 +105,10 @@ func choose(card *a2a.AgentCard, o *Options, from *source) ([]offer, error) {
 	}
 	if len(usable) == 0 && refused != nil {
 		return nil, &CardError{Ref: card.Name, Kind: CardRefused, Err: refused}
+	}
+	if len(usable) == 0 && tenant != "" {
+		return nil, a2a.Errorf(a2a.CodeVersionNotSupported, "A2A %s has no tenants, and the agent's card names one (%.40s) that requests must carry: call it in 1.0 or later",
+			dialect.Minor(o.Version), tenant)
 	}
 	if len(usable) == 0 {
 		return nil, noneUsable(card, otherVersion || o.Version != "")

@@ -204,7 +204,8 @@ func (r *Resolver) get(ctx context.Context, u *url.URL, old *cached, authenticat
 		}
 	}
 	if authenticate {
-		req = credentialsFor(nil, r.opts).addTo(req)
+		creds, _ := credentialsFor(nil, r.opts)
+		req = creds.addTo(req)
 	}
 	start := time.Now()
 	res, err := r.http.Do(req)

@@ -141,6 +141,7 @@ func (a *app) configure(ctx context.Context, fs *pflag.FlagSet) error {
 		password, _ := u.User.Password()
 		a.stderr.Hide(password)
 	}
+	a.stdout = a.stderr.Results(a.stdout)
 	for _, w := range warnings {
 		a.stderr.Note("Warning", "%s", w)
 	}

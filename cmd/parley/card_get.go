@@ -2,11 +2,16 @@ package main
 
 import (
 	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aclient"
+	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/failure"
 )
 
@@ -30,11 +35,19 @@ func (a *app) getCard(ctx context.Context, validate, extended bool) error {
 	if err := a.wantAgent(ctx); err != nil {
 		return err
 	}
-	r := a2aclient.NewResolver(a.clientOptions())
-	card, err := r.Resolve(ctx, a.flags.agentCard)
+	o := a.clientOptions()
+	var doc []byte
+	if o.CheckCard == nil {
+		o.CheckCard = func(_ context.Context, fetched []byte) ([]byte, error) {
+			doc = fetched
+			return fetched, nil
+		}
+	}
+	card, err := a2aclient.Resolve(ctx, a.flags.agentCard, o)
 	if err != nil {
 		return err
 	}
+	r := a2aclient.NewResolver(a.clientOptions())
 	a.card = card
 	var chosen *a2a.AgentInterface
 	c, err := a2aclient.New(card, a.clientOptions()) // asks nobody
@@ -67,5 +80,47 @@ func (a *app) getCard(ctx context.Context, validate, extended bool) error {
 				WithHint("each field that is wrong is named by its path; see A2A §4.4")
 		}
 	}
+	if p, ok := a.print.(interface{ judged(words string) }); ok && len(card.Signatures) > 0 && !extended {
+		p.judged(a.judge(ctx, doc))
+	}
 	return a.print.card(card, chosen, validate)
+}
+
+// judge says whether the signatures of a card hold, as far as that can be told without
+// keys from the user: with those at the host that the card came from. That shows that
+// nobody changed it on the way, and not whose it is.
+func (a *app) judge(ctx context.Context, doc []byte) string {
+	const whose = "; --card-trust FILE says whom to believe"
+	from, err := url.Parse(a.flags.agentCard)
+	if err == nil && !strings.Contains(a.flags.agentCard, "://") {
+		from, err = url.Parse("https://" + a.flags.agentCard)
+	}
+	if doc == nil || err != nil || from.Host == "" {
+		return "not verified: there is no key to verify with" + whose
+	}
+	keys := &keysBeside{host: from.Host, remote: a.httpClient()}
+	v, err := auth.VerifyJSON(ctx, doc, keys, nil)
+	switch {
+	case err != nil:
+		return "not verified: " + err.Error()
+	case v.Good() != nil:
+		return "hold, by a key at " + from.Host + whose
+	case errors.Is(v.Err(), auth.ErrUnknownKey):
+		return "not verified: they name no key at " + from.Host + whose
+	}
+	return "do not hold: " + strings.ReplaceAll(v.Err().Error(), "\n", "; ")
+}
+
+// keysBeside are those that a card's signatures name at the host of the card.
+type keysBeside struct {
+	host   string
+	remote *http.Client
+}
+
+func (k *keysBeside) Keys(ctx context.Context, kid, jku string) ([]*auth.Key, error) {
+	u, err := url.Parse(jku)
+	if err != nil || u.Host != k.host {
+		return nil, auth.ErrUnknownKey
+	}
+	return (&auth.Remote{Allow: []string{jku}, HTTPClient: k.remote}).Keys(ctx, kid, jku)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2aclient"
 	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/plain"
 	"github.com/parley-a2a/parley/internal/serve"
 	"github.com/parley-a2a/parley/internal/upload"
 	"github.com/parley-a2a/parley/internal/wirelog"
@@ -53,6 +54,12 @@ func (a *app) dial(ctx context.Context) (*a2aclient.Client, error) {
 	}
 	a.card, a.via, a.peer = c.Card(), c.Interface(), c
 	a.warnCredentials(a.via.URL)
+	for _, what := range c.Withheld() {
+		a.stderr.Note("Warning", "%s is not sent: the agent's card has no security scheme for it; %s", what, a.wanted())
+	}
+	for _, uri := range c.Lacking() {
+		a.stderr.Note("Warning", "the agent's card requires the extension %s, which this program does not support; if the agent refuses calls without it and you know what it asks of you, add --extension %[1]s", plain.Quote(uri))
+	}
 	a.log.Debug("chose an interface", "binding", a.via.ProtocolBinding, "version", c.Version(), "card", a.via.ProtocolVersion, "url", a.via.URL)
 	if wanted := a.flags.transports; len(wanted) > 0 && !slices.ContainsFunc(wanted, func(b string) bool {
 		return strings.EqualFold(b, a.via.ProtocolBinding)

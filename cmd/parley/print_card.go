@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -46,7 +47,7 @@ func (p *textPrinter) card(c *a2a.AgentCard, chosen *a2a.AgentInterface, validat
 	case p.signedBy != "": // what is shown is what was signed, which has no signatures
 		f("Signatures", "verified with key "+p.signedBy)
 	case len(c.Signatures) > 0:
-		f("Signatures", "present, not verified")
+		f("Signatures", cmp.Or(p.verdict, "present, not verified"))
 	default:
 		f("Signatures", "absent")
 	}
@@ -60,6 +61,9 @@ func (p *textPrinter) card(c *a2a.AgentCard, chosen *a2a.AgentInterface, validat
 	}
 	return p.out.flush()
 }
+
+// judged takes note of what can be said of the signatures of the next card.
+func (p *textPrinter) judged(words string) { p.verdict = words }
 
 // signed takes note of the key that the next card is signed with.
 func (p *textPrinter) signed(by string) { p.signedBy = by }

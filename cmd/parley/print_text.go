@@ -19,6 +19,7 @@ type textPrinter struct {
 	names    map[string]string // of artifacts by id: later chunks do not repeat them
 	begun    map[string]bool   // artifacts by id, in a stream
 	signedBy string            // the key of the last card; "" if nobody looked
+	verdict  string            // on the signatures of the last card; "" if nobody looked
 }
 
 func newTextPrinter(out, err io.Writer, verbose, history bool, c commands) *textPrinter {

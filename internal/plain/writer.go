@@ -88,6 +88,34 @@ func (r *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// shownTooShort is the length in bytes below which a secret is left in results: an
+// agent's text has the same letters by chance.
+const shownTooShort = 8
+
+// Results returns a writer to w for what an agent says: secrets are taken out, in case
+// the agent repeats one, but not those so short that they are ordinary words.
+func (r *Writer) Results(w io.Writer) io.Writer { return &results{r, w} }
+
+type results struct {
+	hides *Writer
+	w     io.Writer
+}
+
+func (r *results) Write(p []byte) (int, error) {
+	r.hides.mu.Lock()
+	s := string(p)
+	for _, secret := range r.hides.secrets {
+		if len(secret) >= shownTooShort {
+			s = strings.ReplaceAll(s, secret, cmp.Or(r.hides.names[secret], Redacted))
+		}
+	}
+	r.hides.mu.Unlock()
+	if _, err := io.WriteString(r.w, s); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
 // Note writes one line, "label: text", with the text made safe by Line.
 func (r *Writer) Note(label, format string, args ...any) {
 	fmt.Fprintf(r, "%s: %s\n", label, Line(fmt.Sprintf(format, args...)))
