@@ -128,6 +128,7 @@ func New(o Options) (*Console, error) {
 	c.page("POST /tasks/{agent}/{task}/answer", c.answer)
 	c.page("POST /tasks/{agent}/{task}/cancel", c.cancel)
 	c.page("POST /tasks/{agent}/{task}/retry", c.retry)
+	c.page("POST /tasks/{agent}/{task}/resend", c.resend)
 	c.page("POST /tasks/{agent}/{task}/delete", c.remove)
 	c.page("GET /tasks", c.tasks)
 	c.page("GET /tasks/live", c.changes)

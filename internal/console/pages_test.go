@@ -139,7 +139,9 @@ func TestPagesOfATask(t *testing.T) {
 	v.ended(at)
 	v.has(v.get(at), "Vienna", "completed")
 	v.has(v.get(at+"?view=timeline"), "Turn 1", "Answer", "Vienna")
-	v.has(v.get(at+"?view=wire"), "&#34;method&#34;: &#34;SendMessage&#34;", "curl &#39;http", "parley send -a", "artifactUpdate")
+	v.has(v.get(at+"?view=wire"), "&#34;method&#34;: &#34;SendMessage&#34;", "curl &#39;http", "parley send -a", "artifactUpdate", "Response, once the task rested", "Edit and send again")
+	v.has(v.post(at+"/resend", map[string]string{"params": `{"message":{"messageId":"x","role":"ROLE_USER","parts":[{"text":"echo+edited"}]}}`}), "echo edited")
+	v.has(v.post(at+"/resend", map[string]string{"params": "{}"}), "it has no message")
 	v.has(v.get(at+"?view=log"), "created", "message", "artifact")
 	if past := v.get(at + "?at=3"); strings.Contains(past, "Vienna") {
 		t.Errorf("the task as of its third entry knows the answer:\n%s", past)

@@ -52,6 +52,7 @@ type lineup struct {
 
 // tally counts the chunks of an artifact that are on one line.
 type tally struct {
+	name          string // later chunks do not have it
 	chunks, bytes int
 	run           int // the lane that it was begun in
 }
@@ -247,14 +248,17 @@ func (l *lineup) chunk(e *a2a.Entry, h happening) {
 	u := e.Artifact
 	id := u.Artifact.ArtifactID
 	h.Kind, h.Title = "artifact", calm(u.Artifact.Name)
-	if h.Title == "" {
+	t := l.open[id]
+	switch {
+	case h.Title == "" && t != nil:
+		h.Title = t.name
+	case h.Title == "":
 		h.Title = "Artifact"
 	}
 	n := 0
 	for _, p := range u.Artifact.Parts {
 		n += len(bytesOf(p))
 	}
-	t := l.open[id]
 	anew := t != nil && !u.Append
 	if anew && t.run == len(l.lanes)-1 && !l.once(e.Seq) {
 		l.again(e.Time)
@@ -269,7 +273,7 @@ func (l *lineup) chunk(e *a2a.Entry, h happening) {
 			return
 		}
 	}
-	t = &tally{1, n, max(len(l.lanes)-1, 0)}
+	t = &tally{h.Title, 1, n, max(len(l.lanes)-1, 0)}
 	l.open[id] = t
 	if h.Words = chunks(t); anew {
 		h.Words += ", begun anew"

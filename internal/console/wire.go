@@ -2,10 +2,16 @@ package console
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"fmt"
+	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/parley-a2a/parley/a2a"
 )
@@ -13,23 +19,28 @@ import (
 // maxWire is how many entries a page of the wire or the log has.
 const maxWire = 200
 
-// wire is a task's traffic, as it is in version 1.0 over JSON-RPC.
+// maxBody is how much of one document the wire view shows.
+const maxBody = 256 << 10
+
+// wire is a task's traffic in its order, as it is in version 1.0 over JSON-RPC. The log
+// keeps what was said and not the bytes of every client: the view writes them again.
+// What came in headers, such as credentials, is in no log.
 type wire struct {
-	Requests []sentMessage
-	Events   []sentEvent
-	Next     int64
+	Items []sent
+	Next  int64
 }
 
-type sentMessage struct {
+// sent is a request with its response, or an event.
+type sent struct {
 	Seq       int64
+	Time      string
+	Method    string // of a request
 	Body      string
+	Response  string // of a call that waited; "" for a stream, and while there is none
+	Streamed  bool
+	Withheld  bool // it brought credentials, which are not kept
 	Curl, CLI string
-	Again     string // the address that writes the same message again
-}
-
-type sentEvent struct {
-	Seq  int64
-	Body string
+	Params    string // to edit and send again
 }
 
 func (c *Console) wire(r *request, a *Agent, entries []*a2a.Entry) *wire {
@@ -38,46 +49,115 @@ func (c *Console) wire(r *request, a *Agent, entries []*a2a.Entry) *wire {
 	if err != nil {
 		after = 0
 	}
+	var task a2a.Task
+	waits := -1 // the request whose response is the task once it rests
 	for _, e := range entries {
+		task.Apply(e)
 		if e.Seq <= after {
 			continue
 		}
-		if len(w.Requests)+len(w.Events) == maxWire {
+		if len(w.Items) == maxWire {
 			w.Next = e.Seq - 1
 			break
 		}
+		event := new(a2a.StreamResponse)
 		switch e.Kind {
 		case a2a.EntryMessage:
-			w.Requests = append(w.Requests, c.requestOf(r, a, e))
+			w.Items = append(w.Items, c.requestOf(r, a, e))
+			if waits = len(w.Items) - 1; w.Items[waits].Streamed {
+				waits = -1
+			}
+			continue
 		case a2a.EntryStatus:
-			w.Events = append(w.Events, sentEvent{e.Seq, indent((&a2a.StreamResponse{StatusUpdate: e.Status}).AppendJSON(nil))})
+			event.StatusUpdate = e.Status
 		case a2a.EntryArtifact:
-			w.Events = append(w.Events, sentEvent{e.Seq, indent((&a2a.StreamResponse{ArtifactUpdate: e.Artifact}).AppendJSON(nil))})
+			event.ArtifactUpdate = e.Artifact
+		default:
+			continue
+		}
+		w.Items = append(w.Items, sent{Seq: e.Seq, Time: clock(e.Time), Body: shorten(string(event.AppendJSON(nil)))})
+		if s := task.Status.State; waits >= 0 && e.Status != nil && (s.Terminal() || s.Interrupted()) {
+			result := (&a2a.SendMessageResponse{Task: task.Snapshot()}).AppendJSON(nil)
+			w.Items[waits].Response = shorten(indent([]byte(`{"jsonrpc":"2.0","id":1,"result":` + string(result) + `}`)))
+			waits = -1
 		}
 	}
 	return w
 }
 
+func clock(t time.Time) string { return t.UTC().Format("15:04:05.000") }
+
+// shorten keeps a document to what a page can show.
+func shorten(s string) string {
+	if len(s) <= maxBody {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxBody], "") + fmt.Sprintf("\n… and %s more", size(len(s)-maxBody))
+}
+
 // requestOf is a message as a client sends it.
-func (c *Console) requestOf(r *request, a *Agent, e *a2a.Entry) sentMessage {
+func (c *Console) requestOf(r *request, a *Agent, e *a2a.Entry) sent {
 	m := *e.Message
 	if e.Seq <= 2 { // the message that began the task did not know it
 		m.TaskID = ""
 	}
 	req := &a2a.SendMessageRequest{Message: &m}
+	one := sent{Seq: e.Seq, Time: clock(e.Time), Method: "SendMessage"}
 	if e.Received != nil {
 		req.Metadata = e.Received.Metadata
 		if len(e.Received.AcceptedOutputModes) > 0 {
 			req.Configuration = &a2a.SendMessageConfiguration{AcceptedOutputModes: e.Received.AcceptedOutputModes}
 		}
+		if strings.Contains(e.Received.Call, "Stream") {
+			one.Method, one.Streamed = "SendStreamingMessage", true
+		}
+		one.Withheld = e.Received.Credentials
 	}
-	body := indent([]byte(`{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":` + string(req.AppendJSON(nil)) + `}`))
+	params := string(req.AppendJSON(nil))
+	one.Body = shorten(indent([]byte(`{"jsonrpc":"2.0","id":1,"method":"` + one.Method + `","params":` + params + `}`)))
 	to := c.agentURL(r, a)
-	one := sentMessage{Seq: e.Seq, Body: body}
-	one.Curl = "curl " + quote(to) + " -H 'Content-Type: application/json' -H 'A2A-Version: 1.0' -d " + quote(body)
-	one.CLI = "parley send -a " + quote(to) + " " + quote(m.Text())
-	one.Again = base(r.Request) + "/chat/" + a.key() + "?say=" + url.QueryEscape(m.Text())
+	one.Curl = "curl " + quote(to) + " -H 'Content-Type: application/json' -H 'A2A-Version: 1.0'"
+	if len(a.Card.SecurityRequirements) > 0 {
+		one.Curl += " -H \"Authorization: Bearer $TOKEN\""
+	}
+	one.Curl = shorten(one.Curl + " -d " + quote(`{"jsonrpc":"2.0","id":1,"method":"`+one.Method+`","params":`+params+`}`))
+	one.CLI = shorten("parley send -a " + quote(to) + " " + quote(m.Text()))
+	if r.csrf != "" && len(params) <= maxBody {
+		one.Params = indent([]byte(params))
+	}
 	return one
+}
+
+// resend sends an edited request. Its message is another one, whatever id it has.
+func (c *Console) resend(w http.ResponseWriter, r *request) {
+	a := c.find(r.PathValue("agent"))
+	if a == nil {
+		c.fail(w, r.Request, http.StatusNotFound, "There is no such agent", "Choose one of the list of agents.")
+		return
+	}
+	req := new(a2a.SendMessageRequest)
+	if err := json.Unmarshal([]byte(r.FormValue("params")), req); err != nil || req.Message == nil {
+		why := "it has no message"
+		if err != nil {
+			why = err.Error()
+		}
+		c.fail(w, r.Request, http.StatusBadRequest, "Nothing was sent", "The request cannot be read: "+why+".")
+		return
+	}
+	req.Message.MessageID, req.Message.Role = uuid.NewString(), a2a.RoleUser
+	if req.Configuration == nil {
+		req.Configuration = new(a2a.SendMessageConfiguration)
+	}
+	req.Configuration.ReturnImmediately = true
+	res, err := a.Service.SendMessage(context.WithoutCancel(r.ctx), req)
+	switch {
+	case err != nil:
+		c.failed(w, r, err)
+	case res.Task != nil:
+		http.Redirect(w, r.Request, taskAddress(r.Request, a.key(), res.Task.ID)+"?view=wire", http.StatusSeeOther)
+	default:
+		http.Redirect(w, r.Request, base(r.Request)+"/chat/"+a.key()+"?context="+url.QueryEscape(res.Message.ContextID), http.StatusSeeOther)
+	}
 }
 
 // agentURL is where an agent is called, for people to copy.
@@ -133,7 +213,7 @@ func logOf(entries []*a2a.Entry, after string) *logPage {
 			p.Next = e.Seq - 1
 			break
 		}
-		p.Entries = append(p.Entries, rawEntry{e.Seq, e.Time.UTC().Format("15:04:05.000"), kindNames[e.Kind], indent(e.AppendBody(nil))})
+		p.Entries = append(p.Entries, rawEntry{e.Seq, clock(e.Time), kindNames[e.Kind], shorten(indent(e.AppendBody(nil)))})
 	}
 	return p
 }

@@ -57,6 +57,17 @@ function connection(lost) {
   }, 500);
 }
 
+// A picture that comes late does not push away what somebody reads at the end.
+let stays = true;
+window.addEventListener("scroll", () => (stays = atEnd()), { passive: true });
+document.addEventListener(
+  "load",
+  (e) => {
+    if (e.target instanceof HTMLImageElement && stays && document.querySelector("#composer")) window.scrollTo({ top: document.body.scrollHeight });
+  },
+  true,
+);
+
 /**
  * Follows a stream of fragments, until the server says that there is no more.
  * @param {() => URL} address where it goes on, as far as the page knows
