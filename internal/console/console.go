@@ -54,6 +54,8 @@ type Options struct {
 	// Admin is the server's administration, which asks for the viewer's scopes by
 	// itself. Nil: pages show what agents tell the viewer, and nothing else.
 	Admin admin.API
+	// Recent returns samples of the last minutes, the oldest first. Nil: there are none.
+	Recent func() []Sample
 	// Viewer says whose credentials these are: see Credentials. again says that they
 	// were good before, and wrong ones are nobody's guess. Nil: only the link with the
 	// token lets in.
@@ -136,6 +138,7 @@ func New(o Options) (*Console, error) {
 	c.page("GET /webhooks", c.webhooks)
 	c.page("POST /webhooks", c.again)
 	c.page("GET /operate", c.operate)
+	c.page("GET /operate/figures", c.figures)
 	c.page("POST /operate/draft", c.draft)
 	c.page("POST /operate/keys", c.key)
 	return c, nil

@@ -12,6 +12,12 @@ import (
 // parts of the page of an operator.
 var rooms = []view{{"", "Now"}, {"settings", "Settings"}, {"keys", "Keys"}, {"audit", "Audit log"}}
 
+// workRow is a task at work with the address of its page.
+type workRow struct {
+	admin.Task
+	Address string
+}
+
 type operateData struct {
 	View  string
 	Views []view
@@ -19,8 +25,11 @@ type operateData struct {
 	Ready *admin.Readiness
 	Nodes []admin.Node
 	Store *admin.Store
-	Work  []admin.Task
+	Work  []workRow
 	Total int
+
+	Charts []chart
+	Span   time.Duration // of the charts
 
 	Settings []admin.Setting
 	Draft    string
@@ -32,6 +41,7 @@ type operateData struct {
 
 	Records []admin.AuditRecord
 	Next    string
+	Event   string // which records are shown; "": all
 	Missing string // why there is no audit log
 }
 
@@ -54,6 +64,7 @@ func (c *Console) operating(w http.ResponseWriter, r *request, d operateData) {
 		d.Keys, err = a.Keys(r.ctx)
 	case "audit":
 		var list *admin.AuditRecords
+		d.Event = r.FormValue("event")
 		list, err = a.Audit(r.ctx, admin.AuditQuery{Query: admin.Query{After: r.FormValue("after")}, Event: r.FormValue("event")})
 		if list != nil {
 			d.Records, d.Next = list.Records, list.Next
@@ -63,7 +74,9 @@ func (c *Console) operating(w http.ResponseWriter, r *request, d operateData) {
 		}
 	default:
 		d.View = ""
-		err = d.now(r, a)
+		if err = c.measure(r, &d); err == nil {
+			err = d.now(r, a)
+		}
 	}
 	if err != nil {
 		c.failed(w, r, err)
@@ -72,10 +85,31 @@ func (c *Console) operating(w http.ResponseWriter, r *request, d operateData) {
 	c.show(w, r, "operate", page{Title: "Operate", Place: "operate", Data: d})
 }
 
-func (d *operateData) now(r *request, a admin.API) (err error) {
-	if d.Ready, err = a.Readiness(r.ctx); err != nil {
+// figures is the part of the page that is fetched again and again: it asks for nothing
+// that is recorded in the audit log.
+func (c *Console) figures(w http.ResponseWriter, r *request) {
+	if !c.operates(w, r) {
+		return
+	}
+	d := new(operateData)
+	if err := c.measure(r, d); err != nil {
+		c.failed(w, r, err)
+		return
+	}
+	c.render(w, r.Request, "figures", page{Data: d})
+}
+
+func (c *Console) measure(r *request, d *operateData) (err error) {
+	if d.Ready, err = c.opts.Admin.Readiness(r.ctx); err != nil || c.opts.Recent == nil {
 		return err
 	}
+	if list := c.opts.Recent(); len(list) > 1 {
+		d.Charts, d.Span = charts(list), list[len(list)-1].Time.Sub(list[0].Time).Round(time.Second)
+	}
+	return nil
+}
+
+func (d *operateData) now(r *request, a admin.API) (err error) {
 	if d.Nodes, err = a.Nodes(r.ctx); err != nil {
 		return err
 	}
@@ -86,7 +120,10 @@ func (d *operateData) now(r *request, a admin.API) (err error) {
 	if err != nil {
 		return err
 	}
-	d.Work, d.Total = list.Tasks, list.Total
+	for _, t := range list.Tasks {
+		d.Work = append(d.Work, workRow{t, taskAddress(r.Request, keyOf(t.Agent), t.ID)})
+	}
+	d.Total = list.Total
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"html/template"
@@ -28,7 +29,7 @@ var sources embed.FS
 // pages are the templates, by the name of a page.
 var pages = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
-		"word": word, "label": label, "age": age, "short": short, "when": when, "file": fileName, "tree": tree, "rich": rich, "bytes": size, "kind": kindOf, "bytes64": func(n int64) string { return size(int(n)) }, "deliveryClass": deliveryClass, "span": span, "fieldIn": fieldIn, "bar": bar, "barWidth": barWidth, "shows": shows,
+		"word": word, "label": label, "age": age, "short": short, "when": when, "file": fileName, "tree": tree, "rich": rich, "bytes": size, "kind": kindOf, "bytes64": func(n int64) string { return size(int(n)) }, "deliveryClass": deliveryClass, "span": span, "fieldIn": fieldIn, "plain": plainValue, "bar": bar, "barWidth": barWidth, "shows": shows,
 	}).ParseFS(sources, "templates/*.html"))
 })
 
@@ -287,3 +288,6 @@ func bar(start, width float64) string {
 }
 
 const minMark = 8
+
+// plainValue is a JSON value as a table shows it.
+func plainValue(v json.RawMessage) string { return calm(textOf(v)) }

@@ -53,7 +53,7 @@ func (v *viewer) get(path string) string {
 	return string(b)
 }
 
-var void = map[string]bool{"meta": true, "link": true, "input": true, "br": true, "hr": true, "img": true, "rect": true, "circle": true, "path": true}
+var void = map[string]bool{"meta": true, "link": true, "input": true, "br": true, "hr": true, "img": true, "rect": true, "circle": true, "path": true, "polyline": true, "polygon": true}
 
 // balanced reports tags that are not closed, or closed twice.
 func balanced(t *testing.T, what, page string) {
@@ -293,13 +293,16 @@ func TestPagesOfAnOperator(t *testing.T) {
 	v := open(t, serveWith(t, func(o *console.Options) {
 		o.Admin = op
 		o.Local = a2a.Caller{Scopes: a2a.Scopes}
+		o.Recent = func() []console.Sample {
+			return []console.Sample{{Time: time.Now().Add(-time.Minute)}, {Time: time.Now(), Calls: 12.34, Failed: 1, Slow: 2500 * time.Microsecond, Queue: 3, Bytes: 5 << 20, Free: 1 << 30}}
+		}
 	}))
 	v.has(v.get("/agents"), "the command &lt;cat&gt; ended", "2 running")
 	v.has(v.get("/agents/-"), "is &lt;empty&gt;", "description: x", "no credentials", "parley send -a")
 	v.has(v.get("/webhooks"), "&lt;host&gt;", "status 503 &lt;b&gt;", "gave &lt;up&gt;", "Send again", "n%22ext")
 	v.has(v.post("/webhooks", map[string]string{"all": "yes"}), "7 dead letters are sent again")
 	v.has(v.post("/webhooks", nil), "id: is missing")
-	v.has(v.get("/operate"), "Not ready", "the disk is &lt;full&gt;", "no &lt;space&gt;", "3.0 GiB", "silent")
+	v.has(v.get("/operate"), "Not ready", "the disk is &lt;full&gt;", "no &lt;space&gt;", "3.0 GiB", "silent", "The last 1m0s", ">12<", "1 fail", "≤ 2.5 ms", "3 wait for capacity", "1.0 GiB free", "<polyline")
 	v.has(v.get("/operate?view=settings"), "listen", "&lt;x&gt;")
 	v.has(v.post("/operate/draft", map[string]string{"draft": "bad"}), "line 3, column 2", "unknown &lt;member&gt;")
 	v.has(v.post("/operate/draft", map[string]string{"draft": "good"}), "The draft is good")

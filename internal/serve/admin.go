@@ -356,6 +356,9 @@ func (a *administration) Store(ctx context.Context) (*admin.Store, error) {
 			}
 		}
 	}
+	if free, ok := freeSpace(l.Data); ok && !l.Memory() && !l.Shared() {
+		s.Free = free
+	}
 	if err := a.engine.Trouble(); err != nil {
 		s.Trouble = err.Error()
 	}

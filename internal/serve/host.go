@@ -102,7 +102,7 @@ func Open(ctx context.Context, env *Env, line Line, command []string) (_ *Host, 
 		return nil, err
 	}
 	h.audit = audit
-	if err := h.startTelemetry(ctx, &f.telemetry); err != nil {
+	if err := h.startTelemetry(ctx, &f.telemetry, !f.noConsole); err != nil {
 		return nil, err
 	}
 	if err := h.metrics.listen(f.telemetry.metrics); err != nil {

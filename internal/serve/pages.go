@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"log/slog"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -27,7 +28,8 @@ type pages struct {
 	h     *Host
 	token string // in the link that is printed; "": there is none
 
-	shown atomic.Pointer[shown]
+	shown  atomic.Pointer[shown]
+	recent *recent
 }
 
 // shown is what the console has of the revision in force.
@@ -44,10 +46,10 @@ func (h *Host) openConsole(ctx context.Context) (http.Handler, error) {
 	if f.noConsole {
 		return nil, nil
 	}
-	h.pages = &pages{h: h}
+	h.pages = &pages{h: h, recent: new(recent)}
 	o := web.Options{
 		Agents: func() []web.Agent { return h.pages.shown.Load().agents },
-		Log:    h.pages.log, Published: h.pages.published, Admin: h.admin, Viewer: h.pages.viewer,
+		Log:    h.pages.log, Published: h.pages.published, Recent: h.pages.recent.samples, Admin: h.admin, Viewer: h.pages.viewer,
 		Name: "Parley", Version: h.env.Version, MaxUpload: f.limits.body, Logger: h.log,
 	}
 	// Whoever reads what a server for its own machine prints at its start is its
@@ -102,7 +104,7 @@ func (p *pages) show(r *revision) {
 		if hosted.Default {
 			a.Name = "" // as its tasks have it
 		}
-		a.Service = p.h.server.Engine().Agent(a.Name)
+		a.Service = &audited{Service: p.h.server.Engine().Agent(a.Name), h: p.h, agent: hosted.Name}
 		if hosted.Default {
 			s.agents = slices.Insert(s.agents, 0, a)
 		} else {
@@ -119,6 +121,52 @@ func (p *pages) published(r *http.Request, agent string) []byte {
 		path = a2aserver.AgentsPath + "/" + agent
 	}
 	return p.h.admin.cardAt(r.Context(), a2aserver.AskedFor(p.shown.Load().proxies)(r), path)
+}
+
+// audited records what viewers of the console change: what they do there is no call
+// over the network, which the server records by itself.
+type audited struct {
+	a2a.Service
+	h     *Host
+	agent string
+}
+
+func (a *audited) SendMessage(ctx context.Context, req *a2a.SendMessageRequest) (*a2a.SendMessageResponse, error) {
+	res, err := a.Service.SendMessage(ctx, req)
+	task := ""
+	switch {
+	case req.Message != nil && req.Message.TaskID != "":
+		task = req.Message.TaskID
+	case res != nil && res.Task != nil:
+		task = res.Task.ID
+	}
+	a.record(ctx, "SendMessage", task, err)
+	return res, err
+}
+
+func (a *audited) CancelTask(ctx context.Context, req *a2a.CancelTaskRequest) (*a2a.Task, error) {
+	t, err := a.Service.CancelTask(ctx, req)
+	a.record(ctx, "CancelTask", req.ID, err)
+	return t, err
+}
+
+func (a *audited) record(ctx context.Context, op, task string, err error) {
+	caller := a2a.CallerFrom(ctx)
+	outcome := "ok"
+	if err != nil {
+		outcome = "InternalError"
+		var e *a2a.Error
+		if errors.As(err, &e) {
+			outcome = e.Code.String()
+		}
+	}
+	list := []slog.Attr{slog.String("outcome", outcome), slog.String("op", op), slog.String("binding", "console")}
+	for _, at := range []slog.Attr{slog.String("agent", a.agent), slog.String("subject", caller.Subject), slog.String("tenant", caller.Tenant), slog.String("via", caller.Via), slog.String("task", task)} {
+		if at.Value.String() != "" {
+			list = append(list, at)
+		}
+	}
+	a.h.audit.Event(a2aserver.AuditCall, list...)
 }
 
 // viewer asks whose credentials these are. The request is the browser's.

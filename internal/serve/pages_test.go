@@ -5,6 +5,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/cookiejar"
+	"net/url"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -122,5 +125,73 @@ func TestConsoleBehindAPrefix(t *testing.T) {
 	}
 	if c := res.Cookies(); len(c) != 1 || c[0].Path != "/parley/console/" || !c[0].Secure || !c[0].HttpOnly || c[0].SameSite != http.SameSiteStrictMode {
 		t.Errorf("the cookie is %v", c)
+	}
+}
+
+// What a viewer does in the console is in the audit log, as a call over the network is.
+func TestConsoleIsAudited(t *testing.T) {
+	s := up(t, "--audit-log=audit.jsonl")
+	c := browser(t)
+	ask(t, c, "GET", s.Console)
+	_, page := ask(t, c, "GET", s.URL+"/console/chat/-")
+	token := regexp.MustCompile(`name="csrf" value="([^"]+)"`).FindStringSubmatch(page)
+	if token == nil {
+		t.Fatalf("the chat has no form:\n%s", page)
+	}
+	post := func(path string, form url.Values) string {
+		form.Set("csrf", token[1])
+		res, err := c.PostForm(s.URL+"/console"+path, form)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		b, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	id := regexp.MustCompile(`data-task="([^"]+)"`).FindStringSubmatch(post("/chat/-", url.Values{"text": {"sleep 60"}}))
+	if id == nil {
+		t.Fatal("no task came of it")
+	}
+	post("/tasks/-/"+id[1]+"/cancel", url.Values{})
+	post("/tasks/-/none/cancel", url.Values{})
+	log, err := os.ReadFile("audit.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`"event":"call","outcome":"ok","op":"SendMessage","binding":"console"`, `"via":"console","task":"` + id[1] + `"`,
+		`"outcome":"ok","op":"CancelTask"`, `"outcome":"TaskNotFoundError","op":"CancelTask"`,
+	} {
+		if !strings.Contains(string(log), want) {
+			t.Errorf("the audit log lacks %s:\n%s", want, log)
+		}
+	}
+}
+
+// The charts are of what the server measures of itself, without any setting.
+func TestConsoleSamplesItsServer(t *testing.T) {
+	h, err := Open(t.Context(), testEnv(t, t.Output()), lineOf(t, "--listen=127.0.0.1:0", "--data=d"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ran := make(chan error, 1)
+	go func() { ran <- h.Run(ctx) }()
+	defer func() { stop(); <-ran; h.Close() }()
+	r := new(recent)
+	r.take(t.Context(), h)
+	if res, body := ask(t, http.DefaultClient, "GET", h.Status().URL+"/tasks/none", "A2A-Version", "1.0"); res.StatusCode != http.StatusNotFound {
+		t.Fatalf("%s: %s", res.Status, body)
+	}
+	r.take(t.Context(), h)
+	list := r.samples()
+	if len(list) != 1 {
+		t.Fatalf("there are %d samples of 2 readings", len(list))
+	}
+	if s := list[0]; s.Calls <= 0 || s.Failed <= 0 || s.Slow <= 0 || s.Bytes <= 0 {
+		t.Errorf("after a call that failed there is %+v", s)
 	}
 }

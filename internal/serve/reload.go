@@ -24,6 +24,7 @@ func (h *Host) background(ctx context.Context) (stop func()) {
 	draining, drained := context.WithCancel(context.WithoutCancel(ctx))
 	work.Go(func() { keepMemory(draining, memoryFor(f.limits.bodies, f.cache), h.log) })
 	work.Go(func() { h.admin.feed.run(draining) })
+	work.Go(func() { h.pages.sample(draining) })
 	ctx, cancel := context.WithCancel(ctx)
 	hangups, changes, cards := make(chan struct{}, 1), make(chan string), make(chan fetched)
 	signals := func() {}

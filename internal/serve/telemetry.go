@@ -81,10 +81,11 @@ func (f *telemetryFlags) captures(e *Env) bool {
 }
 
 // startTelemetry begins telemetry, if the flags or the environment ask for it.
-func (h *Host) startTelemetry(ctx context.Context, f *telemetryFlags) error {
+func (h *Host) startTelemetry(ctx context.Context, f *telemetryFlags, keep bool) error {
 	s := export.Settings{
 		Endpoint: f.endpoint, Protocol: f.protocol,
 		Scrape:  f.metrics != "",
+		Keep:    keep, // the console draws them
 		Service: "parley", Version: h.env.Version, Lookup: h.env.Lookup, Logger: h.log,
 	}
 	if f.sample != noShare {

@@ -216,6 +216,14 @@ if (waiting instanceof HTMLElement) {
   window.setInterval(ask, 2500);
 }
 
+// A page of figures is fetched anew every few seconds, while somebody looks.
+const figures = document.querySelector("[data-every]");
+if (figures instanceof HTMLElement) {
+  window.setInterval(() => {
+    if (!document.hidden) refresh();
+  }, Number(figures.dataset.every) * 1000);
+}
+
 // A page that shows what waits is fetched anew when that has changed, unless somebody
 // is writing in it.
 async function refresh() {
@@ -224,7 +232,8 @@ async function refresh() {
   for (const field of part.querySelectorAll("textarea, input:not([type=hidden])")) {
     if (field === document.activeElement || (field instanceof HTMLTextAreaElement && field.value)) return;
   }
-  const answer = await fetch(location.href, { redirect: "error" }).catch(() => undefined);
+  const from = /** @type {HTMLElement} */ (part).dataset.fresh || location.href;
+  const answer = await fetch(from, { redirect: "error" }).catch(() => undefined);
   if (!answer?.ok) return;
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   for (const id of [part.id, "waiting-words"]) {

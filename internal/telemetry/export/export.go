@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/resource"
 	"go.opentelemetry.io/otel/trace"
 )
@@ -34,6 +35,8 @@ type Settings struct {
 	Service, Version string
 	// Scrape keeps metrics for those who ask for them: see Telemetry.Scrape.
 	Scrape bool
+	// Keep keeps metrics for this process itself: see Telemetry.Collect.
+	Keep bool
 	// Lookup finds variables of the environment that decide whether telemetry is on.
 	// Nil finds none. The exporters read os.Getenv.
 	Lookup func(name string) (string, bool)
@@ -61,6 +64,8 @@ type Telemetry struct {
 	// Scrape answers with all metrics in the formats of Prometheus. It lets everybody
 	// in. Nil without Settings.Scrape.
 	Scrape http.Handler
+	// Collect reads all metrics as they are now. Nil without Settings.Keep.
+	Collect func(ctx context.Context, to *metricdata.ResourceMetrics) error
 
 	stop []func(context.Context) error
 }

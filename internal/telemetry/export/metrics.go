@@ -30,7 +30,7 @@ const (
 // collector.
 func (t *Telemetry) startMetrics(ctx context.Context, s *Settings) error {
 	on, err := s.wanted("METRICS")
-	if err != nil || !on && !s.Scrape {
+	if err != nil || !on && !s.Scrape && !s.Keep {
 		return err
 	}
 	res, err := s.resource(ctx)
@@ -64,11 +64,18 @@ func (t *Telemetry) startMetrics(ctx context.Context, s *Settings) error {
 			ErrorHandling:     promhttp.ContinueOnError, MaxRequestsInFlight: scrapesAtOnce, Timeout: scrapeTime,
 		})
 	}
+	if s.Keep {
+		reader := sdkmetric.NewManualReader()
+		options = append(options, sdkmetric.WithReader(reader))
+		t.Collect = reader.Collect
+	}
 	p := sdkmetric.NewMeterProvider(options...)
 	t.MeterProvider = p
 	t.stop = append(t.stop, p.Shutdown)
-	if err := goruntime.Start(goruntime.WithMeterProvider(p)); err != nil {
-		return fmt.Errorf("the metrics of Go itself cannot be had: %w", err)
+	if on || s.Scrape {
+		if err := goruntime.Start(goruntime.WithMeterProvider(p)); err != nil {
+			return fmt.Errorf("the metrics of Go itself cannot be had: %w", err)
+		}
 	}
 	metrics.New(p).Observe(func(_ context.Context, is metrics.Reading) {
 		is.Set(metrics.BuildInfo, 1, s.Version, runtime.Version())
