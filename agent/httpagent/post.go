@@ -83,8 +83,8 @@ func (r *run) post(ctx context.Context, x *exchange, m *a2a.Message) (record, er
 			return record{}, agent.Public(once.reason, once.cause)
 		}
 		wait := max(once.after, backoff(tries))
-		r.log.Info("the request is made again", "why", once.reason, "error", once.cause, "in", wait)
-		if err := r.t.Status(once.reason + "; the request is made again in " + wait.Round(100*time.Millisecond).String()); err != nil {
+		r.log.Info("retrying the request", "why", once.reason, "error", once.cause, "in", wait)
+		if err := r.t.Status(once.reason + "; retrying in " + wait.Round(100*time.Millisecond).String()); err != nil {
 			return record{}, err
 		}
 		if err := r.a.pause(ctx, wait); err != nil {

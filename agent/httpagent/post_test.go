@@ -87,7 +87,7 @@ func TestRetries(t *testing.T) {
 			said = append(said, m.Text())
 		}
 	}
-	if want := "the service answered with status 503; the request is made again in 7s"; len(said) != 4 || said[0] != want || said[3] != "at last" {
+	if want := "the service answered with status 503; retrying in 7s"; len(said) != 4 || said[0] != want || said[3] != "at last" {
 		t.Fatalf("the task said %q", said)
 	}
 	posts := s.got()

@@ -170,3 +170,21 @@ func newAdminStatus(a *app) *cobra.Command {
 	})
 	return cmd
 }
+
+func newAdminConsole(a *app) *cobra.Command {
+	return a.ofServer(&cobra.Command{
+		Use:   "console",
+		Short: "Print the link to the web console of a running server",
+		Long: `Print the link to the web console of the server that runs here. Where a server is for
+this machine alone, or asks nobody for credentials, the link lets you in until the
+server stops: do not pass it on. Elsewhere the console asks for an API key.`,
+		Example: `  parley admin console
+  parley admin console --data /var/lib/parley`,
+		Args: cobra.NoArgs,
+	}, func(_ context.Context, _ admin.API, l *admin.Local) error {
+		if l.Console == "" {
+			return failure.New(failure.CodeAdmin, "the server at "+l.URL+" has no console", nil).WithHint("it was started with --no-console, or by an older version")
+		}
+		return a.say("%s", l.Console.Reveal())
+	})
+}

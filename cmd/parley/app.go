@@ -218,7 +218,11 @@ func (a *app) earlyPrinter(args []string) printer {
 	if strings.EqualFold(output, "json") {
 		return &jsonPrinter{out: a.stdout, lines: slices.Contains(args, "--stream")}
 	}
-	return newTextPrinter(a.stdout, a.stderr, false, false, a.commands)
+	text := newTextPrinter(a.stdout, a.stderr, false, false, a.commands)
+	if output == "" && a.screen.IsTerminal() {
+		return newHumanPrinter(a, text)
+	}
+	return text
 }
 
 // saw remembers where the task of this invocation stands.

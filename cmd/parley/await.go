@@ -103,5 +103,12 @@ func ofMessage(m *a2a.Message) []*a2a.Artifact {
 	return []*a2a.Artifact{{Name: "message", Parts: m.Parts}}
 }
 
-// waitsFor is what the line of a wait says of its task.
-func waitsFor(t *a2a.Task) string { return terminal.Word(t.Status.State) + " · task " + t.ID }
+// waitsFor is what the line of a wait says of its task. The agent's last word about its
+// work comes first, since the end of a long line is cut.
+func waitsFor(t *a2a.Task) string {
+	state := terminal.Word(t.Status.State)
+	if said := terminal.Said(t); said != "" {
+		state += ": " + said
+	}
+	return state + " · task " + t.ID
+}

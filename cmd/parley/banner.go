@@ -18,8 +18,18 @@ func versions() string {
 }
 
 // printStatus prints what serve says once, on standard output, when it runs. parley is
-// how to start this program again.
-func printStatus(w io.Writer, b *serve.Status, parley string) error {
+// how to start this program again. What opens the console goes to a terminal only:
+// elsewhere it would stay in logs.
+func printStatus(w io.Writer, b *serve.Status, parley string, terminal bool) error {
+	switch {
+	case b.Link == "":
+	case terminal:
+		b.Console = b.Link
+	case b.LinkFrom != "":
+		b.Console += "  (for a link that lets you in: " + b.LinkFrom + ")"
+	default:
+		b.Console += "  (a link that lets you in is printed on a terminal only)"
+	}
 	url := b.URL
 	hello := "hello"
 	second := parley + ` task list -a ` + reach(b, url)
@@ -30,9 +40,9 @@ func printStatus(w io.Writer, b *serve.Status, parley string) error {
 	stop := "Ctrl-C"
 	switch {
 	case b.Shared:
-		stop += "; what is running goes on elsewhere, or at the next start"
+		stop += "; unfinished tasks resume on another server, or at the next start"
 	case b.Keeps:
-		stop += "; what is running goes on at the next start"
+		stop += "; unfinished tasks resume at the next start"
 	}
 	var lines [][2]string
 	if len(b.Agents) > 1 || len(b.Agents) == 1 && !b.Agents[0].Default {

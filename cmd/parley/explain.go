@@ -53,12 +53,12 @@ func (a *app) explain(ctx context.Context, err error) *failure.Error {
 	if errors.As(err, &lost) {
 		f := failure.New(failure.CodeUnreachable, lost.Error(), err)
 		if a.last != nil && !rests(a.last.Status.State) {
-			f.Message = fmt.Sprintf("the connection is lost, and task %s (context %s), last seen as %s, may go on without it: %s",
+			f.Message = fmt.Sprintf("the connection was lost; task %s (context %s), last seen as %s, may continue without it: %s",
 				a.last.ID, a.last.ContextID, a.last.Status.State, f.Message)
 			return f.WithHint("%s", a.again())
 		}
 		if !lost.Unreachable && a.last == nil && a.sending {
-			return f.WithHint("the agent may have taken the message: look for its task before you send it again: %s", a.commands.line("task list"))
+			return f.WithHint("the agent may have received the message: look for its task before you send it again: %s", a.commands.line("task list"))
 		}
 		return a.hintUnreachable(f)
 	}
@@ -68,10 +68,10 @@ func (a *app) explain(ctx context.Context, err error) *failure.Error {
 func (a *app) timedOut(cause error) *failure.Error {
 	limit := a.flags.timeout.String()
 	if a.last == nil {
-		return failure.New(failure.CodeTimeout, fmt.Sprintf("there was no answer within --timeout %s", limit), cause).
-			WithHint("give it more time with --timeout, or see what happens with --debug")
+		return failure.New(failure.CodeTimeout, fmt.Sprintf("no answer within --timeout %s", limit), cause).
+			WithHint("raise --timeout, or add --debug to see what happens")
 	}
-	return failure.New(failure.CodeTimeout, fmt.Sprintf("task %s (context %s) is still %s after --timeout %s; it goes on",
+	return failure.New(failure.CodeTimeout, fmt.Sprintf("task %s (context %s) is still %s after --timeout %s; it continues",
 		a.last.ID, a.last.ContextID, a.last.Status.State, limit), cause).WithHint("%s", a.commands.follow(a.last.ID))
 }
 
@@ -79,11 +79,11 @@ func (a *app) interrupted(cause error) *failure.Error {
 	if a.last == nil {
 		f := failure.New(failure.CodeInterrupted, "interrupted before the agent answered", cause)
 		if a.sending {
-			f = f.WithHint("the agent may have taken the message: %s", a.commands.line("task list"))
+			f = f.WithHint("the agent may have received the message; to see its task: %s", a.commands.line("task list"))
 		}
 		return f
 	}
-	return failure.New(failure.CodeInterrupted, fmt.Sprintf("interrupted; task %s (context %s) was %s and goes on",
+	return failure.New(failure.CodeInterrupted, fmt.Sprintf("interrupted; task %s (context %s) continues, last seen as %s",
 		a.last.ID, a.last.ContextID, a.last.Status.State), cause).WithHint("%s", a.commands.follow(a.last.ID))
 }
 
@@ -112,7 +112,7 @@ func (a *app) explainCard(e *a2aclient.CardError) *failure.Error {
 		return f.WithHint("--card-trust names the keys that cards must be signed with: ask whoever runs the agent whether it has new ones, and do not take them from where the card is")
 	}
 	if strings.Contains(e.Error(), "(HTTP 400)") && strings.Contains(e.Error(), "at http://") { // as servers answer what is no TLS
-		return failure.New(failure.CodeCardNotFound, e.Error(), e).WithHint("if this port wants TLS, write https:// in place of http://; otherwise give the base URL of an agent, or the full URL of its card")
+		return failure.New(failure.CodeCardNotFound, e.Error(), e).WithHint("if this port requires TLS, write https:// in place of http://; otherwise give the base URL of an agent, or the full URL of its card")
 	}
 	return failure.New(failure.CodeCardNotFound, e.Error(), e).
 		WithHint("give a host, the base URL of an agent, the full URL of its card, or a card's file as ./card.json")
@@ -137,17 +137,17 @@ func tlsHint(err error) string {
 	switch {
 	case err == nil:
 	case errors.As(err, &unknown) && unknown.Cert != nil && bytes.Equal(unknown.Cert.RawIssuer, unknown.Cert.RawSubject):
-		return "its certificate is self-signed: get it from whoever runs the agent, and give --ca-file cert.pem"
+		return "its certificate is self-signed: ask the operator for it, and give it with --ca-file cert.pem"
 	case errors.As(err, &unknown):
-		return "an authority that this machine does not know signed its certificate: give --ca-file with that authority's certificate; a server should send its whole chain"
+		return "its certificate is signed by an authority that this machine does not trust: give that authority's certificate with --ca-file; the server should send its whole chain"
 	case errors.As(err, &name):
 		return "the certificate is for another name: use one of its names in the address"
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
 		return "the certificate has expired or is not valid yet: renew it, or set the clock of this machine"
 	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
-		return "there is no TLS at this port: write http:// in place of https://, or use the port that has TLS"
+		return "this port does not speak TLS: write http:// in place of https://, or use the TLS port"
 	case strings.Contains(err.Error(), "malformed HTTP response \"\\x15\\x03"), strings.Contains(err.Error(), "HTTP request to an HTTPS server"):
-		return "this port wants TLS: write https:// in place of http://"
+		return "this port requires TLS: write https:// in place of http://"
 	}
 	return ""
 }
@@ -206,7 +206,7 @@ func (a *app) credentials(message string, cause error) *failure.Error {
 		return failure.New(failure.CodeAuthFailed, "the agent refused the credentials: "+message, cause).
 			WithHint("check that they are for this agent and have not expired; %s", a.wanted())
 	}
-	return failure.New(failure.CodeCredentialsMissing, "the agent wants credentials: "+message, cause).WithHint("%s", a.wanted())
+	return failure.New(failure.CodeCredentialsMissing, "the agent requires credentials: "+message, cause).WithHint("%s", a.wanted())
 }
 
 // wanted says which credentials the card asks for and how to give them.

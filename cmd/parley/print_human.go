@@ -1,9 +1,11 @@
 package main
 
 import (
+	"io"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/failure"
 	"github.com/parley-a2a/parley/internal/plain"
 	"github.com/parley-a2a/parley/internal/terminal"
 )
@@ -46,6 +48,19 @@ func (p *humanPrinter) event(r *a2a.StreamResponse) error { return p.r.Event(r) 
 func (p *humanPrinter) unfinished(t *a2a.Task) error {
 	p.r.End()
 	return nil
+}
+
+// failure is worded for people only if they see it: standard error may be a file.
+func (p *humanPrinter) failure(f *failure.Error) error {
+	if !p.a.screen.Watched() {
+		return p.textPrinter.failure(f)
+	}
+	code := f.Code
+	if code == failure.CodeUsage || code == failure.CodeInterrupted { // the message says it all
+		code = ""
+	}
+	_, err := io.WriteString(p.a.stderr, p.a.screen.Failure(code, f.Message, f.Lines, f.Hint))
+	return err
 }
 
 func (p *humanPrinter) tasks(list *a2a.ListTasksResponse) error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,7 +31,7 @@ func TestATerminalShowsTextThatFlows(t *testing.T) {
 		t.Fatalf("exit code %d", code)
 	}
 	want := regexp.MustCompile("^\x1b\\[2martifact \x1b\\[0mstream\r\nchunk 1\r\nchunk 2\r\n\x1b\\[32m● completed\x1b\\[0m\x1b\\[2m · task [0-9a-f-]{36}\x1b\\[0m\r\n" +
-		"\x1b\\[2mgo on: parley send -a .* --context-id [0-9a-f-]{36} \"<message>\"\x1b\\[0m\r\n$")
+		"\x1b\\[2mcontinue: parley send -a .* --context-id [0-9a-f-]{36} \"<message>\"\x1b\\[0m\r\n$")
 	if !want.MatchString(got) {
 		t.Errorf("shows %q", got)
 	}
@@ -48,7 +49,11 @@ func TestATerminalShowsTextThatFlows(t *testing.T) {
 func TestAServerAtATerminal(t *testing.T) {
 	k := newTools(t)
 	p := k.typed(t, nil, "serve", "--listen", "127.0.0.1:0", "--ephemeral")
-	url := regexp.MustCompile(`http://\S+`).FindString(p.Await(`Stop  .*\n`))
+	banner := p.Await(`Stop  .*\n`)
+	url := regexp.MustCompile(`http://\S+`).FindString(banner)
+	if !regexp.MustCompile(`Console    ` + url + `/console/open\?token=[0-9a-f-]{36}\r\n`).MatchString(banner) {
+		t.Errorf("no link to the console in\n%s", banner)
+	}
 	if _, errs, code := k.run(t, "send", "-a", url, "echo hello"); code != 0 {
 		t.Fatalf("exit code %d\n%s", code, errs)
 	}
@@ -87,5 +92,42 @@ func TestChatAtATerminal(t *testing.T) {
 	}
 	if lines, err := os.ReadFile(history); err != nil || string(lines) != "ask Where?\nBerlin\nstream 1000 100\n" {
 		t.Errorf("the history has %q, %v", lines, err)
+	}
+}
+
+// A failure on a terminal says what went wrong and what to do, and its code behind that;
+// where standard error is a file it has the form for programs.
+func TestAFailureAtATerminal(t *testing.T) {
+	k := newTools(t)
+	got, code := k.typed(t, []string{"NO_COLOR=1"}, "srve").Exit()
+	if want := "Error: unknown command \"srve\" for \"parley\"\r\nHint: did you mean parley serve?\r\n"; got != want || code != 2 {
+		t.Errorf("%d, %q", code, got)
+	}
+	got, code = k.typed(t, []string{"NO_COLOR=1"}, "send", "-a", "127.0.0.1:1", "hello").Exit()
+	if !strings.HasPrefix(got, "Error: agent card") || !strings.Contains(got, " [A2ACLI_ERR_UNREACHABLE]\r\nHint: ") || code != 3 {
+		t.Errorf("%d, %q", code, got)
+	}
+	got, _ = k.typed(t, nil, "send", "-o", "text", "-a", "127.0.0.1:1", "hello").Exit()
+	if !strings.HasPrefix(got, "Error: A2ACLI_ERR_UNREACHABLE: ") {
+		t.Errorf("with -o text %q", got)
+	}
+}
+
+// While an agent works, the line that counts the seconds has its last word.
+func TestAWaitAtATerminalShowsProgress(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	unused := l.Addr().String()
+	l.Close()
+	k := newTools(t)
+	url := "http://" + k.serve(t, "", "--http", "http://"+unused+"/").addr
+	p := k.typed(t, []string{"NO_COLOR=1"}, "send", "-a", url, "hello")
+	p.Await(`working: the service cannot be reached; retry.* · \d+s`)
+	p.Type("\x03")
+	got, code := p.Exit()
+	if !regexp.MustCompile(`Error: interrupted; task [0-9a-f-]{36} \(context [0-9a-f-]{36}\) continues, last seen as TASK_STATE_WORKING\r\nHint: parley task get -a \S+ --wait `).MatchString(got) || code != 130 {
+		t.Errorf("%d, %q", code, got)
 	}
 }

@@ -25,12 +25,15 @@ type Local struct {
 	Host  string     `json:"host,omitempty"` // that requests are for, where the server does not answer for the one of URL
 	Token a2a.Secret `json:"-"`
 	PID   int        `json:"pid"`
+	// Console opens the web console of this start; "" if there is none.
+	Console a2a.Secret `json:"-"`
 }
 
 // localFile is a Local as it is written.
 type localFile struct {
 	Local
-	Token string `json:"token"`
+	Token   string `json:"token"`
+	Console string `json:"console,omitempty"`
 }
 
 // NewToken returns a token for a Local.
@@ -40,7 +43,7 @@ func NewToken() a2a.Secret { return a2a.Secret("parley-admin-" + rand.Text() + r
 // ended without taking it away, is replaced. remove takes the file away if it is
 // still this one.
 func (l *Local) Write(name string) (remove func(), err error) {
-	doc, err := json.Marshal(localFile{*l, l.Token.Reveal()})
+	doc, err := json.Marshal(localFile{*l, l.Token.Reveal(), l.Console.Reveal()})
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +89,7 @@ func Find(ctx context.Context, name string) (API, *Local, error) {
 		return nil, nil, fmt.Errorf("%s is damaged: remove it, and start the server again", name)
 	}
 	l := f.Local
-	l.Token = a2a.Secret(f.Token)
+	l.Token, l.Console = a2a.Secret(f.Token), a2a.Secret(f.Console)
 	api := Dial(l.URL, l.Token, l.client())
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()

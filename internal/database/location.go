@@ -64,6 +64,19 @@ func (p *Location) Memory() bool { return p.File == "" && p.Address == "" }
 // Shared reports whether other servers may use it, too.
 func (p *Location) Shared() bool { return p.Address != "" }
 
+// Command is a command line of program that means this database. Of one that is shared
+// the address is not in it, which may have a password.
+func (p *Location) Command(program, verb string) string {
+	line := program + " " + verb
+	switch {
+	case p.File != "" && p.File != filepath.Join(p.Data, "parley.db"):
+		return line + " --store " + plain.Quote(p.File)
+	case p.Data != DefaultData:
+		return line + " --data " + plain.Quote(p.Data)
+	}
+	return line
+}
+
 // AdminFile is where a server that runs with it says how the users of this machine
 // reach its administration; "" for memory.
 func (p *Location) AdminFile() string {

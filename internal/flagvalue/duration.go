@@ -68,7 +68,7 @@ func showDuration(d time.Duration) string {
 // whole ones, and without parts that are zero.
 func FormatDuration(d time.Duration) string {
 	const day = 24 * time.Hour
-	if d >= day && d%day == 0 {
+	if d > day && d%day == 0 {
 		return strconv.FormatInt(int64(d/day), 10) + "d"
 	}
 	s := d.String()

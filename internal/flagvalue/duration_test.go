@@ -28,7 +28,7 @@ func TestDurations(t *testing.T) {
 func TestDurationsAreShownShort(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		0: "0s", 30 * time.Second: "30s", time.Minute: "1m", 90 * time.Second: "1m30s", 10 * time.Hour: "10h", 90 * time.Minute: "1h30m",
-		time.Hour + 5*time.Second: "1h0m5s", 24 * time.Hour: "1d", 720 * time.Hour: "30d", 36 * time.Hour: "36h", -time.Minute: "-1m",
+		time.Hour + 5*time.Second: "1h0m5s", 24 * time.Hour: "24h", 720 * time.Hour: "30d", 36 * time.Hour: "36h", -time.Minute: "-1m",
 	} {
 		if got := FormatDuration(d); got != want {
 			t.Errorf("%v is shown as %s, want %s", d, got, want)

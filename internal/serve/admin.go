@@ -422,6 +422,9 @@ func (a *administration) publish() (remove func()) {
 		return func() {}
 	}
 	l := &admin.Local{URL: LocalURL(a.h.addr, a.h.now.settings.tls.given()), Token: a.token, PID: os.Getpid()}
+	if st := a.h.Status(); st.Console != "" {
+		l.Console = a2a.Secret(cmp.Or(st.Link, st.Console))
+	}
 	l.Host = a.anotherHost(hostOf(l.URL))
 	err := os.MkdirAll(filepath.Dir(name), 0o700)
 	if err == nil {

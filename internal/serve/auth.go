@@ -2,7 +2,6 @@ package serve
 
 import (
 	"errors"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -12,7 +11,6 @@ import (
 	"github.com/parley-a2a/parley/internal/database"
 	"github.com/parley-a2a/parley/internal/failure"
 	"github.com/parley-a2a/parley/internal/flagvalue"
-	"github.com/parley-a2a/parley/internal/plain"
 )
 
 // authFlags say who may call. The methods are alternatives: a caller needs one.
@@ -131,12 +129,8 @@ func (f *authFlags) first(program string, p *database.Location) string {
 		return ""
 	case f.keys && p.Shared():
 		return "export A2ACLI_API_KEY=$(" + program + " key create --name me)  # with " + database.Env + " as here"
-	case f.keys && p.File != filepath.Join(p.Data, "parley.db"):
-		return "export A2ACLI_API_KEY=$(" + program + " key create --name me --store " + plain.Quote(p.File) + ")"
-	case f.keys && p.Data == database.DefaultData:
-		return "export A2ACLI_API_KEY=$(" + program + " key create --name me)"
 	case f.keys:
-		return "export A2ACLI_API_KEY=$(" + program + " key create --name me --data " + plain.Quote(p.Data) + ")"
+		return "export A2ACLI_API_KEY=$(" + p.Command(program, "key create --name me") + ")"
 	case f.oidcIssuer != "" || f.jwks != "":
 		return "export A2ACLI_BEARER=<token>"
 	case f.basic != "":

@@ -6,6 +6,8 @@ import (
 	"io"
 	"log/slog"
 	"math"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,18 +18,16 @@ import (
 )
 
 // newLogHandler returns the handler of the log: a record a line, with what its context
-// knows, and on a terminal
-// the lines of a console.
+// knows, and on a terminal lines for people.
 func newLogHandler(env *Env, level slog.Level, format string) slog.Handler {
 	o := &slog.HandlerOptions{Level: level}
-	if format == logJSON || format == logAuto && !env.Terminal {
-		return telemetry.LogHandler(slog.NewJSONHandler(env.Stderr, o))
+	switch {
+	case format == logText:
+		return telemetry.LogHandler(slog.NewTextHandler(env.Stderr, o))
+	case format == logAuto && env.Terminal:
+		return telemetry.LogHandler(&console{level: level, w: env.Stderr})
 	}
-	var h slog.Handler = slog.NewTextHandler(env.Stderr, o)
-	if env.Terminal {
-		h = &console{Handler: h, w: env.Stderr}
-	}
-	return telemetry.LogHandler(h)
+	return telemetry.LogHandler(slog.NewJSONHandler(env.Stderr, o))
 }
 
 // Values of --log-format.
@@ -49,47 +49,98 @@ func (h *Host) requests(f *Settings) *slog.Logger {
 	return h.log
 }
 
-// console is the log on a terminal. Calls are aligned lines, and what a command
-// prints on standard error stands behind its name; all other records are those of
-// the handler below.
+// console is the log on a terminal. Calls are aligned lines, what a command prints on
+// standard error stands behind its name, and other records are a time, a level where
+// it is no news, the message and its attributes, with a hint on a line of its own.
 type console struct {
-	slog.Handler
+	level slog.Level
 	w     io.Writer
-	named map[string]string // the attributes of the logger that are texts
+	attrs []slog.Attr // of the logger, their groups in front of their names
+	group string
+}
+
+func (c *console) Enabled(_ context.Context, level slog.Level) bool { return level >= c.level }
+
+func (c *console) WithGroup(name string) slog.Handler {
+	return &console{c.level, c.w, c.attrs, c.group + name + "."}
 }
 
 func (c *console) WithAttrs(attrs []slog.Attr) slog.Handler {
-	own := &console{c.Handler.WithAttrs(attrs), c.w, map[string]string{}}
-	for name, value := range c.named {
-		own.named[name] = value
-	}
+	own := slices.Clone(c.attrs)
 	for _, at := range attrs {
-		own.named[at.Key] = at.Value.String()
+		own = append(own, slog.Attr{Key: c.group + at.Key, Value: at.Value})
 	}
-	return own
+	return &console{c.level, c.w, own, c.group}
 }
 
-func (c *console) Handle(ctx context.Context, r slog.Record) error {
-	var line string
+func (c *console) Handle(_ context.Context, r slog.Record) error {
+	var lines []string
 	switch r.Message {
 	case a2aserver.AuditRequest:
-		line = requestLine(r)
+		lines = []string{requestLine(r)}
 	case agent.StandardError:
 		said := attrsOf(r)
-		line = c.source() + " │ " + said["line"].String()
+		lines = []string{c.source() + " │ " + said["line"].String()}
 	default:
-		return c.Handler.Handle(ctx, r)
+		lines = c.lines(r)
 	}
-	_, err := io.WriteString(c.w, strings.TrimRight(strings.ReplaceAll(plain.Text(line), "\n", " "), " ")+"\n")
+	var out strings.Builder
+	for _, line := range lines {
+		out.WriteString(strings.TrimRight(strings.ReplaceAll(plain.Text(line), "\n", " "), " ") + "\n")
+	}
+	_, err := io.WriteString(c.w, out.String())
 	return err
 }
 
 // source is the name of the agent that the logger is for, or else of its command.
-func (c *console) source() string {
-	if name := c.named["agent"]; name != "" {
-		return name
+func (c *console) source() (name string) {
+	for _, at := range c.attrs {
+		if at.Key == "agent" || at.Key == "command" && name == "" {
+			name = at.Value.String()
+		}
 	}
-	return c.named["command"]
+	return name
+}
+
+// lines are a record, and its hint below it.
+func (c *console) lines(r slog.Record) []string {
+	line, hint := r.Time.Format(time.TimeOnly)+"  ", ""
+	switch {
+	case r.Level >= slog.LevelError:
+		line += "error: "
+	case r.Level >= slog.LevelWarn:
+		line += "warning: "
+	case r.Level < slog.LevelInfo:
+		line += "debug: "
+	}
+	line += r.Message
+	add := func(at slog.Attr) {
+		v := at.Value.Resolve()
+		text := v.String()
+		switch {
+		case v.Kind() == slog.KindAny && v.Any() == nil || text == "", at.Key == "context": // the task's id is enough
+			return
+		case at.Key == "hint":
+			hint = text
+			return
+		case v.Kind() == slog.KindDuration:
+			text = elapsed(v.Duration().Seconds() * 1000)
+		case strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r == '"' || r == '=' }):
+			text = strconv.Quote(text)
+		}
+		line += "  " + at.Key + "=" + text
+	}
+	r.Attrs(func(at slog.Attr) bool {
+		add(slog.Attr{Key: c.group + at.Key, Value: at.Value})
+		return true
+	})
+	for _, at := range c.attrs {
+		add(at)
+	}
+	if hint == "" {
+		return []string{line}
+	}
+	return []string{line, "          " + hint}
 }
 
 func attrsOf(r slog.Record) map[string]slog.Value {
@@ -144,18 +195,18 @@ func (h *Host) stopped() {
 	}
 	said := "stopped"
 	if left > 0 {
-		goes, are := "go on", "were"
+		resume, were := "resume", "were"
 		if left == 1 {
-			goes, are = "goes on", "was"
+			resume, were = "resumes", "was"
 		}
-		said += "; " + plain.Count(left, "task")
+		said += "; " + plain.Count(left, "unfinished task")
 		switch {
 		case h.location.Memory():
-			said += " " + are + " in memory only and will not go on"
+			said += " " + were + " in memory only and cannot resume"
 		case h.location.Shared():
-			said += " " + goes + " on another server, or at the next start"
+			said += " " + resume + " on another server, or at the next start"
 		default:
-			said += " " + goes + " at the next start"
+			said += " " + resume + " at the next start"
 		}
 	}
 	fmt.Fprintln(h.env.Stderr, said)

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"errors"
 	"log/slog"
 	"os"
 	"strings"
@@ -14,7 +15,7 @@ import (
 )
 
 // On a terminal calls are aligned, a command's words stand behind its name, and
-// nothing in either moves the cursor; other records stay as they are.
+// nothing moves the cursor; other records are a line, with a hint below it.
 func TestLogOnATerminal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
@@ -25,14 +26,18 @@ func TestLogOnATerminal(t *testing.T) {
 		command := log.With("task", "t-1", "command", "run.py")
 		command.Info(agent.StandardError, "line", "\x1b[31m\tred\x1b[2J\r\a ")
 		command.With("agent", "sums").Info(agent.StandardError, "line", "Traceback:")
-		log.With("task", "t-1").Warn("something else", "n", 1)
+		log.With("task", "t-1").Warn("something else", "n", 1, "in", 1499*time.Millisecond, "error", errors.New("it is \"off\""), "none", nil, "hint", "turn\nit on")
+		log.WithGroup("g").With("a", "b").Info("grouped", "c", "d")
+		log.Error("bad\x1b[2J news")
 		now := time.Now().Format(time.TimeOnly)
 		want := now + "  ann              SendMessage           t-1                                   completed           0.5ms\n" +
 			now + "  192.0.2.1        ListTasks             -                                     ok                  12.3s  sums  (2 calls before it not shown)\n" +
 			"run.py │ \tred\n" +
-			"sums │ Traceback:\n"
-		got, rest, _ := strings.Cut(out.String(), "time=")
-		if got != want || !strings.Contains(rest, `level=WARN msg="something else" task=t-1 n=1`) {
+			"sums │ Traceback:\n" +
+			now + `  warning: something else  n=1  in=1.5s  error="it is \"off\""  task=t-1` + "\n          turn it on\n" +
+			now + "  grouped  g.c=d  g.a=b\n" +
+			now + "  error: bad news\n"
+		if out.String() != want {
 			t.Errorf("the terminal shows\n%s\nwant\n%s", out.String(), want)
 		}
 	})

@@ -23,14 +23,14 @@ func cardFindings(card *a2a.AgentCard, made bool) []string {
 	description := strings.TrimSpace(card.Description)
 	switch {
 	case made:
-		add("nobody has said yet what the agent does: its description and its skills are made up from what it runs, without examples")
+		add("the description and the skills are generated: say what the agent does in parley.yaml, under card: (docs/config.md)")
 	case description == "":
-		add("no description: callers, and models that choose for them, go by it")
+		add("there is no description: callers, and models that choose for them, go by it")
 	case strings.EqualFold(description, strings.TrimSpace(card.Name)):
 		add("the description says no more than the name")
 	}
 	if strings.TrimSpace(card.Version) == "" {
-		add("no version: callers cannot tell that the agent has changed; it is served as 1.0.0")
+		add("there is no version: callers cannot tell that the agent has changed; it is served as 1.0.0")
 	}
 	if !made {
 		skillFindings(card.Skills, add)
@@ -42,7 +42,7 @@ func cardFindings(card *a2a.AgentCard, made bool) []string {
 	}
 	for _, mode := range slices.Concat(card.DefaultInputModes, card.DefaultOutputModes) {
 		if !isMediaType(mode) {
-			add("%s is no media type such as text/plain", plain.Quote(mode))
+			add("%s is not a media type such as text/plain", plain.Quote(mode))
 		}
 	}
 	if n := len(found) - maxFindings; n > 0 {
@@ -53,7 +53,7 @@ func cardFindings(card *a2a.AgentCard, made bool) []string {
 
 func skillFindings(skills []*a2a.AgentSkill, add func(string, ...any)) {
 	if len(skills) == 0 {
-		add("no skills: one is made up from the name and the description")
+		add("there are no skills: one is generated from the name and the description")
 	}
 	seen := map[string]bool{}
 	for _, s := range skills {

@@ -37,7 +37,7 @@ func TestCardFindings(t *testing.T) {
 		"twice":             {func(c *a2a.AgentCard) { c.Skills = append(c.Skills, c.Skills[0]) }, "more than one skill is called translate"},
 		"an icon of a disk": {func(c *a2a.AgentCard) { c.IconURL = "file:///icon.png" }, "the icon URL file:///icon.png is not"},
 		"a local document":  {func(c *a2a.AgentCard) { c.DocumentationURL = "http://localhost/doc" }, "the documentation URL"},
-		"a word for a mode": {func(c *a2a.AgentCard) { c.DefaultInputModes = []string{"text"} }, "text is no media type"},
+		"a word for a mode": {func(c *a2a.AgentCard) { c.DefaultInputModes = []string{"text"} }, "text is not a media type"},
 	} {
 		card := full()
 		tt.change(card)
@@ -56,7 +56,7 @@ func TestCardFindings(t *testing.T) {
 		}
 	}
 	made := agent.ExecCard([]string{"tr"})
-	if found := cardFindings(&made, true); len(found) != 1 || !strings.Contains(found[0], "made up") {
+	if found := cardFindings(&made, true); len(found) != 1 || !strings.Contains(found[0], "are generated") {
 		t.Errorf("of a command: %q", found)
 	}
 }

@@ -78,7 +78,7 @@ func TestConsoleOpensByItsLink(t *testing.T) {
 	if _, page := ask(t, c, "GET", s.URL+"/", "Accept", "text/html"); !strings.Contains(page, "Log in") {
 		t.Errorf("/ in a browser that nobody let in: %s", page)
 	}
-	if res, _ := ask(t, c, "GET", s.Console); res.StatusCode != http.StatusOK {
+	if res, _ := ask(t, c, "GET", s.Link); res.StatusCode != http.StatusOK {
 		t.Fatalf("the link: %s", res.Status)
 	}
 	if _, page := ask(t, c, "GET", s.URL+"/", "Accept", "text/html,*/*;q=0.8", "Sec-Fetch-Mode", "navigate"); !strings.Contains(page, `id="composer"`) {
@@ -119,7 +119,7 @@ func TestNoConsole(t *testing.T) {
 func TestConsoleBehindAPrefix(t *testing.T) {
 	s := up(t, "--trusted-proxy=127.0.0.1", "--allow-anonymous")
 	header := []string{"X-Forwarded-Prefix", "/parley", "X-Forwarded-Proto", "https", "X-Forwarded-Host", "agents.example"}
-	res, page := ask(t, browser(t), "GET", s.Console, header...)
+	res, page := ask(t, browser(t), "GET", s.Link, header...)
 	if res.StatusCode != http.StatusOK || !strings.Contains(page, `href="/parley/console/static/`) {
 		t.Errorf("%s %s", res.Status, page)
 	}

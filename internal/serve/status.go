@@ -8,18 +8,20 @@ import (
 // Status is what a host is, for people, once it has come up. Its texts have no
 // credentials.
 type Status struct {
-	Addr   net.Addr
-	URL    string // by which this machine can connect
-	Trust  string // the file of the certificate, where clients must be given it: nobody else signed it
-	Public string // the URL that cards advertise; "" if none is set
-	// Console is where the web console opens, with the token that opens it on this
-	// machine; "" if there is none. It is for people, not for logs.
-	Console string
-	Agents  []AgentStatus
-	Tasks   string // where they are kept
-	Keeps   bool   // tasks outlive the server
-	Shared  bool   // other servers may have them, too
-	Demo    bool   // the demo agent is at /
+	Addr    net.Addr
+	URL     string // by which this machine can connect
+	Trust   string // the file of the certificate, where clients must be given it: nobody else signed it
+	Public  string // the URL that cards advertise; "" if none is set
+	Console string // where the web console is; "" if there is none
+	// Link opens the console on this machine without credentials; "" if they are needed. It
+	// is for people, not for logs.
+	Link     string
+	LinkFrom string // the command that prints Link; "" if there is none
+	Agents   []AgentStatus
+	Tasks    string // where they are kept
+	Keeps    bool   // tasks outlive the server
+	Shared   bool   // other servers may have them, too
+	Demo     bool   // the demo agent is at /
 
 	Callers string // who may call
 	Traces  string // where they go; "" if nothing is traced
@@ -48,7 +50,10 @@ func (h *Host) Status() *Status {
 		}
 		s.Console += ConsolePath + "/"
 		if h.pages.token != "" {
-			s.Console += "open?token=" + h.pages.token
+			s.Link = s.Console + "open?token=" + h.pages.token
+			if h.location.AdminFile() != "" {
+				s.LinkFrom = h.location.Command(h.env.Program, "admin console")
+			}
 		}
 	}
 	for _, n := range r.agents {

@@ -60,6 +60,9 @@ func (r *Renderer) Summary(format string, args ...any) error {
 	return r.w.flush()
 }
 
+// Said is what an agent says of the state of a task, on one line and cut, or "".
+func Said(t *a2a.Task) string { return Cut(plain.Line(textOf(t.Status.Message)), 60) }
+
 // About is a task in a few words: its state, its age and what it is about.
 func About(t *a2a.Task, now time.Time) string {
 	about := Word(t.Status.State)

@@ -83,7 +83,7 @@ func (r *Renderer) message(m *a2a.Message) {
 	r.content(m.Parts, "\n")
 	r.w.endLine(false)
 	r.seen(m.TaskID, m.ContextID, a2a.TaskStatus{})
-	r.hint("go on", r.hints.GoOn)
+	r.hint("continue", r.hints.GoOn)
 }
 
 // End ends the line that text is in: the rest of the stream does not come.
@@ -166,7 +166,7 @@ func (r *Renderer) begin(a *a2a.Artifact, again bool) {
 	r.parts[a.ArtifactID] = &extent{sum: fnv.New64a()}
 	r.last = ""
 	if again {
-		r.w.ours(dim, "the agent begins again:", "")
+		r.w.ours(dim, "the agent starts over:", "")
 	}
 }
 
@@ -276,7 +276,7 @@ func (r *Renderer) status() {
 		if r.files {
 			r.hint("save", r.hints.Save)
 		}
-		r.hint("go on", r.hints.GoOn)
+		r.hint("continue", r.hints.GoOn)
 	}
 }
 

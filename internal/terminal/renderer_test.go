@@ -60,7 +60,7 @@ func TestStreamsFlow(t *testing.T) {
 				begins(a2a.TaskStateSubmitted), status(a2a.TaskStateWorking, ""), chunk(false, "a", "poem", text("Roses ")), chunk(true, "a", "", text("are")),
 				chunk(true, "a", "", text(" red.\nViolets")), chunk(true, "a", "", text(" are blue.")), status(a2a.TaskStateCompleted, ""),
 			},
-			"artifact poem\n  Roses are red.\n  Violets are blue.\n● completed · task t1\ngo on: next t1\n",
+			"artifact poem\n  Roses are red.\n  Violets are blue.\n● completed · task t1\ncontinue: next t1\n",
 		},
 		{
 			"a question is a line",
@@ -75,7 +75,7 @@ func TestStreamsFlow(t *testing.T) {
 		{
 			"progress is a line, cut to the width",
 			[]*a2a.StreamResponse{status(a2a.TaskStateWorking, "reading the first of very many files"), status(a2a.TaskStateFailed, "it is gone")},
-			"● working: reading the first of very m…\n● failed: it is gone\ntask t1\ngo on: next t1\n",
+			"● working: reading the first of very m…\n● failed: it is gone\ntask t1\ncontinue: next t1\n",
 		},
 		{
 			"artifacts that interleave have their names again",
@@ -85,7 +85,7 @@ func TestStreamsFlow(t *testing.T) {
 		{
 			"an artifact that begins anew is shown anew",
 			[]*a2a.StreamResponse{chunk(false, "a", "one", text("lost")), chunk(false, "a", "one", text("found"))},
-			"artifact one\n  lost\nthe agent begins again:\nartifact one\n  found",
+			"artifact one\n  lost\nthe agent starts over:\nartifact one\n  found",
 		},
 		{
 			"a whole task after a lost connection adds what is new",
@@ -93,17 +93,17 @@ func TestStreamsFlow(t *testing.T) {
 				chunk(false, "a", "one", text("to be")), begins(a2a.TaskStateWorking, artifact("a", "one", text("to be"), text(" or not"))),
 				begins(a2a.TaskStateCompleted, artifact("a", "one", text("to be or not to be"))),
 			},
-			"artifact one\n  to be or not to be\n● completed · task t1\ngo on: next t1\n",
+			"artifact one\n  to be or not to be\n● completed · task t1\ncontinue: next t1\n",
 		},
 		{
 			"files are named and can be saved",
 			[]*a2a.StreamResponse{begins(a2a.TaskStateCompleted, artifact("a", "", a2a.RawPart(make([]byte, 2048), "image/png", "x.png"), a2a.DataPart(a2a.JSON(`{"a":1}`))))},
-			"file x.png, image/png, 2.0 KiB\n  {\n    \"a\": 1\n  }\n● completed · task t1\nsave: download t1\ngo on: next t1\n",
+			"file x.png, image/png, 2.0 KiB\n  {\n    \"a\": 1\n  }\n● completed · task t1\nsave: download t1\ncontinue: next t1\n",
 		},
 		{
 			"a direct message",
 			[]*a2a.StreamResponse{{Message: &a2a.Message{ContextID: "c1", Parts: []*a2a.Part{text("one"), text("two")}}}},
-			"  one\n  two\ngo on: next\n",
+			"  one\n  two\ncontinue: next\n",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -132,7 +132,7 @@ func TestATaskAtWorkSaysHowToFollowIt(t *testing.T) {
 }
 
 // ourLines are those that this program begins itself.
-var ourLines = regexp.MustCompile(`^(● (working|input required|auth required|completed|failed|rejected|canceled|submitted|unspecified)|task |artifact |file |the agent begins again:$|(answer|go on|follow|save): )`)
+var ourLines = regexp.MustCompile(`^(● (working|input required|auth required|completed|failed|rejected|canceled|submitted|unspecified)|task |artifact |file |the agent starts over:$|(answer|continue|follow|save): )`)
 
 var sgr = regexp.MustCompile("\x1b\\[[0-9]+m")
 

@@ -1,9 +1,12 @@
 package terminal
 
 import (
-	"fmt"
 	"sync"
 	"time"
+
+	"github.com/mattn/go-runewidth"
+
+	"github.com/parley-a2a/parley/internal/plain"
 )
 
 // Waiting keeps the status line at a wait: what is waited for, and for how long.
@@ -49,7 +52,8 @@ func (w *Waiting) show() {
 	w.mu.Lock()
 	what := w.what
 	w.mu.Unlock()
-	w.s.Status(fmt.Sprintf("%s · %s", what, time.Since(w.since).Truncate(time.Second)))
+	lasted := " · " + time.Since(w.since).Truncate(time.Second).String()
+	w.s.Status(Cut(plain.Line(what), w.s.Width()-1-runewidth.StringWidth(lasted)) + lasted)
 }
 
 // Say replaces what is waited for; the time goes on.

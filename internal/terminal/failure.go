@@ -1,0 +1,24 @@
+package terminal
+
+import (
+	"strings"
+
+	"github.com/parley-a2a/parley/internal/plain"
+)
+
+// Failure words a failure for a person: what went wrong, more lines of it, and what to
+// do. A code is what to search for, and stands behind; "" shows none.
+func (s *Screen) Failure(code, message string, lines []string, hint string) string {
+	var out strings.Builder
+	out.WriteString(s.paint(red, "Error:") + " " + plain.Line(message))
+	if code != "" {
+		out.WriteString(s.paint(dim, " ["+plain.Line(code)+"]"))
+	}
+	for _, line := range lines {
+		out.WriteString("\n  " + plain.Line(line))
+	}
+	if hint != "" {
+		out.WriteString("\n" + s.paint(dim, "Hint:") + " " + plain.Line(hint))
+	}
+	return out.String() + "\n"
+}
