@@ -34,11 +34,13 @@ var may = map[string][]string{
 	"agent/proxy":               {"a2a", "agent", "a2aclient", "internal/scarce", "internal/upload", "internal/telemetry"},
 	"auth":                      {"a2a", "internal/json"},
 	"cmd/parley":                {"*"},
-	"engine":                    {"a2a", "store", "agent", "engine/internal/again", "engine/internal/outbox", "engine/internal/place", "engine/internal/stored", "internal/budget", "internal/json", "internal/telemetry", "internal/telemetry/metrics"},
+	"engine":                    {"a2a", "store", "agent", "engine/internal/again", "engine/internal/outbox", "engine/internal/place", "engine/internal/stored", "engine/internal/topic", "engine/internal/wake", "internal/budget", "internal/json", "internal/telemetry", "internal/telemetry/metrics"},
 	"engine/internal/again":     {"a2a", "store", "internal/json"},
 	"engine/internal/outbox":    {"a2a", "store", "internal/budget", "internal/telemetry"},
 	"engine/internal/place":     {"store"},
 	"engine/internal/stored":    {"a2a", "store", "internal/budget"},
+	"engine/internal/topic":     {"a2a", "agent", "store", "engine/internal/stored", "engine/internal/wake", "internal/budget"},
+	"engine/internal/wake":      {},
 	"examples/go":               {"a2a", "agent", "."},
 	"internal/audit":            {"a2a", "internal/dialect", "internal/telemetry/metrics"},
 	"internal/budget":           {},
@@ -106,6 +108,7 @@ var never = map[string][]string{
 	"engine/internal/outbox": {"net/http", "database/sql"},
 	"engine/internal/place":  {"net/http", "database/sql"},
 	"engine/internal/stored": {"net/http", "database/sql"},
+	"engine/internal/topic":  {"net/http", "database/sql"},
 }
 
 // standardOnly packages import nothing but the standard library.

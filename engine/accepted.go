@@ -5,15 +5,16 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/engine/internal/stored"
+	"github.com/parley-a2a/parley/engine/internal/topic"
 	"github.com/parley-a2a/parley/store"
 )
 
 // accepted is what came of a message: a task, or an answer without one.
 type accepted struct {
 	post  *post
-	topic *topic // nil if there is no task
-	seq   int64  // where the sender's stream begins: see post.seq
-	again bool   // the message came before, and post may be of another sender
+	topic *topic.Topic // nil if there is no task
+	seq   int64        // where the sender's stream begins: see post.seq
+	again bool         // the message came before, and post may be of another sender
 
 	forwarded bool     // to another process, which took it
 	verdict   *verdict // whether its agent did, if that is not known
@@ -21,7 +22,7 @@ type accepted struct {
 
 func (d accepted) leave(e *Engine) {
 	if d.topic != nil {
-		e.leave(d.topic)
+		e.topics.Leave(d.topic)
 	}
 	d.verdict.forget(e)
 }
@@ -41,23 +42,19 @@ func (d accepted) wasRead(ctx context.Context, e *Engine) error {
 	return &a2a.Error{
 		Code:    a2a.CodeUnsupportedOperation,
 		Message: "the task ended before the agent took this message; GetTask shows how, a new task may take the message",
-		Meta:    map[string]string{"taskId": d.topic.key.ID},
+		Meta:    map[string]string{"taskId": d.topic.Key.ID},
 	}
 }
 
 // awaitStop is awaitTurn for a message that came again: the turn may have
 // stopped, and gone on, long ago.
 func (e *Engine) awaitStop(ctx context.Context, d accepted) (ended int64, err error) {
-	g := d.topic.watch()
-	if !g.known {
-		rec, err := e.store.Get(ctx, d.topic.key, store.RowOnly)
-		if err != nil {
-			return 0, e.read.Unread(ctx, err, d.topic.key)
-		}
-		g.state, g.last = a2a.TaskState(rec.State), rec.Last
+	last, state, err := e.topics.At(ctx, d.topic)
+	if err != nil {
+		return 0, err
 	}
 	// The message is in the log, but here that may not be known yet.
-	if g.last >= d.seq && stops(g.state) {
+	if last >= d.seq && stops(state) {
 		return 0, nil
 	}
 	there := e.followTurn(ctx, d, d.seq, 0, stops, func(ev *a2a.StreamResponse, failed error) bool {
@@ -79,14 +76,14 @@ func (e *Engine) start(ctx context.Context, d accepted, req *a2a.SendMessageRequ
 		return d.post.start, d.seq, nil
 	}
 	if !d.again || d.forwarded {
-		task, err := e.read.FoldTo(ctx, d.topic.key, d.seq)
+		task, err := e.read.FoldTo(ctx, d.topic.Key, d.seq)
 		return task, d.seq, err
 	}
 	at := d.seq
 	if req.After != 0 {
 		at = req.After
 	}
-	return e.attach(ctx, d.topic, &a2a.SubscribeToTaskRequest{After: at})
+	return e.topics.Attach(ctx, d.topic, &a2a.SubscribeToTaskRequest{After: at})
 }
 
 // overBefore returns where the last turn ended that did not take the message at

@@ -34,10 +34,10 @@ func (e *Engine) find(ctx context.Context, req *a2a.SendMessageRequest, id *agai
 // acceptedAt is find for a message that is in the log of a task, at seq or together
 // with what is there.
 func (e *Engine) acceptedAt(ctx context.Context, key store.Key, req *a2a.SendMessageRequest, seq int64) (d accepted, found bool, _ error) {
-	d = accepted{topic: e.join(key), seq: seq, again: true}
+	d = accepted{topic: e.topics.Join(key), seq: seq, again: true}
 	defer func() {
 		if !found {
-			e.leave(d.topic)
+			e.topics.Leave(d.topic)
 		}
 	}()
 	if d.post = e.posted(key, seq); d.post != nil {
@@ -85,8 +85,8 @@ func (e *Engine) receipt(ctx context.Context, id *again.Identity) (*store.Receip
 // work here: it knows whether the agent takes it in this turn. seq is its
 // receipt's.
 func (e *Engine) posted(key store.Key, seq int64) *post {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	e.topics.Lock()
+	defer e.topics.Unlock()
 	o := e.owners[key]
 	if o == nil {
 		return nil

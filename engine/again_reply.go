@@ -32,7 +32,7 @@ func (o *owner) kept() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.waiting = slices.DeleteFunc(o.waiting, func(w *post) bool { return w == o.reply })
-	o.reply.settled.give()
+	o.reply.settled.Give()
 	o.reply = nil
 }
 

@@ -92,7 +92,7 @@ func (e *Engine) deliverAs(ctx context.Context, a *access, req *a2a.SendMessageR
 			if p.reply != nil {
 				return e.answered(p.reply, req, s.stream)
 			}
-			return accepted{post: p, topic: e.join(own.key), seq: p.seq, again: true}, nil
+			return accepted{post: p, topic: e.topics.Join(own.key), seq: p.seq, again: true}, nil
 		}
 	}
 }
@@ -138,22 +138,22 @@ func (e *Engine) settle(own *sending) {
 		e.sends.leave(own)
 		return
 	}
-	if p.settled.was() {
+	if p.settled.Was() {
 		e.sends.leave(own)
 		return
 	}
-	e.mu.Lock()
+	e.topics.Lock()
 	if e.drained { // who waits is told so
-		e.mu.Unlock()
+		e.topics.Unlock()
 		own.post = nil
 		e.sends.leave(own)
 		return
 	}
 	e.work.Add(1)
-	e.mu.Unlock()
+	e.topics.Unlock()
 	go func() {
 		defer e.work.Done()
-		<-p.settled.wait() // at the latest when its owner leaves
+		<-p.settled.Wait() // at the latest when its owner leaves
 		e.sends.leave(own)
 	}()
 }

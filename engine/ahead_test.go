@@ -108,15 +108,13 @@ func TestLookIsNotAheadOfWhatIsPublished(t *testing.T) {
 	w := newWorld(t, st, parrot)
 	id := w.mustSend(send("x")).ID
 	key := store.Key{ID: id}
-	tp := w.join(key)
-	defer w.leave(tp)
-	tp.mu.Lock()
-	tp.task = nil // as in a process that does not own it
-	tp.mu.Unlock()
+	tp := w.topics.Join(key)
+	defer w.topics.Leave(tp)
+	tp.Adopt(nil, nil, 0) // as in a process that does not own it
 	before := &a2a.Task{ID: id, Status: a2a.TaskStatus{State: a2a.TaskStateWorking}}
-	adopt := func() { tp.adopt(&owner{}, before, 2) }
+	adopt := func() { tp.Adopt(&owner{}, before, 2) }
 	st.onRead.Store(&adopt)
-	task, last, err := w.loadAt(t.Context(), tp)
+	task, last, err := w.topics.LoadAt(t.Context(), tp)
 	if err != nil || last != 2 || task.Status.State != a2a.TaskStateWorking {
 		t.Errorf("got %+v as of %d, %v", task, last, err)
 	}

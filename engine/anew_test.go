@@ -141,8 +141,8 @@ func TestManyTurnsAtOnce(t *testing.T) {
 					t.Errorf("%d artifacts", len(task.Artifacts))
 				}
 				w.stop()
-				if len(w.owners) != 0 || len(w.topics) != 0 {
-					t.Errorf("%d owners and %d topics are left", len(w.owners), len(w.topics))
+				if len(w.owners) != 0 || w.topics.LenLocked() != 0 {
+					t.Errorf("%d owners and %d topics are left", len(w.owners), w.topics.LenLocked())
 				}
 				checkState(t, mem, map[string]a2a.TaskState{"mine": a2a.TaskStateCompleted})
 			})
@@ -262,8 +262,8 @@ func TestClientsIDBeforeTheClaim(t *testing.T) {
 		if _, err := mem.Get(t.Context(), store.Key{ID: "other"}, store.RowOnly); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("a task began while the engine stops: %v", err)
 		}
-		if len(w.owners) != 0 || len(w.topics) != 0 {
-			t.Errorf("%d owners and %d topics are left", len(w.owners), len(w.topics))
+		if len(w.owners) != 0 || w.topics.LenLocked() != 0 {
+			t.Errorf("%d owners and %d topics are left", len(w.owners), w.topics.LenLocked())
 		}
 	})
 }

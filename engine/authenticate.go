@@ -61,7 +61,7 @@ func (h *host) Authenticate(ctx context.Context, prompt []*a2a.Part, wait func(c
 				go waitFor(inner, wait, waited)
 			}
 		}
-		wake := o.wake.wait()
+		wake := o.wake.Wait()
 		o.mu.Unlock()
 		if waiting.at.IsZero() {
 			waiting = o.asks(telemetry.EventAuthenticate)

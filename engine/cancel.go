@@ -23,9 +23,9 @@ func (s *service) CancelTask(ctx context.Context, req *a2a.CancelTaskRequest) (*
 	if err != nil {
 		return nil, err
 	}
-	t := e.join(key)
-	defer e.leave(t)
-	task, last, err := e.loadAt(ctx, t)
+	t := e.topics.Join(key)
+	defer e.topics.Leave(t)
+	task, last, err := e.topics.LoadAt(ctx, t)
 	if err != nil {
 		return nil, err
 	}
@@ -39,11 +39,11 @@ func (s *service) CancelTask(ctx context.Context, req *a2a.CancelTaskRequest) (*
 		if err != nil {
 			return nil, err
 		}
-		ended, err := e.await(ctx, t, after, a2a.TaskState.Terminal)
+		ended, err := e.topics.Await(ctx, t, after, a2a.TaskState.Terminal)
 		if err != nil {
 			return nil, err
 		}
-		if task, err = e.endedAt(ctx, t, ended); err != nil {
+		if task, err = e.topics.EndedAt(ctx, t, ended); err != nil {
 			return nil, err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/engine/internal/stored"
+	"github.com/parley-a2a/parley/engine/internal/topic"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -63,7 +64,7 @@ func (o *owner) flush() {
 	}
 	o.out.bytes -= size
 	if full {
-		o.out.room.ring()
+		o.out.room.Ring()
 	}
 	for i := range records {
 		records[i].entry.Seq = o.saved.last + 1 + int64(i)
@@ -80,7 +81,7 @@ func (o *owner) flush() {
 	if o.reuse.told == nil {
 		o.reuse.told = o.inbox.commit
 	}
-	o.topic.fly()
+	o.topic.Fly()
 	o.e.store.Append(o.inflight.append, o.reuse.told)
 }
 
@@ -131,7 +132,7 @@ func (o *owner) prepare(records []record, yields bool) *flight {
 		o.saved.row.Node = ""
 	}
 	if state.Terminal() {
-		task, _ := o.topic.snapshot()
+		task, _ := o.topic.Snapshot()
 		if task == nil { // evicted, as the store is about to say
 			task = &a2a.Task{}
 		}
@@ -171,7 +172,7 @@ func (o *owner) settle(err error) bool {
 		o.e.observer.TaskChanged(&f.append.Row)
 	}
 
-	var few [4]sized
+	var few [4]topic.Entry
 	entries := few[:0]
 	if len(f.records) > len(few) {
 		entries = slices.Grow(o.reuse.entries[:0], len(f.records))
@@ -199,7 +200,7 @@ func (o *owner) settle(err error) bool {
 		}
 	}
 	next := 0 // of f.records
-	if !o.topic.publish(o, entries, behind, func(_ *a2a.Entry, task *a2a.Task) {
+	if !o.topic.Publish(o, entries, behind, func(_ *a2a.Entry, task *a2a.Task) {
 		if p := f.records[next].post; p != nil && p.stream {
 			p.start = task.Snapshot()
 		}
@@ -223,7 +224,7 @@ func (o *owner) settle(err error) bool {
 	o.out.ahead = nil
 	o.mem.unsaved -= int64(f.size)
 	if o.mem.weight > smallTask {
-		o.mem.tail = o.topic.tailBytes()
+		o.mem.tail = o.topic.TailBytes()
 		o.chargeLocked()
 	}
 	o.settleFlightLocked(f)
@@ -244,10 +245,10 @@ func (o *owner) settle(err error) bool {
 func (o *owner) settleFlightLocked(f *flight) {
 	for i := range f.records {
 		if p := f.records[i].post; p != nil {
-			p.settled.give()
+			p.settled.Give()
 		}
 	}
-	o.waiting = slices.DeleteFunc(o.waiting, func(p *post) bool { return p.settled.was() })
+	o.waiting = slices.DeleteFunc(o.waiting, func(p *post) bool { return p.settled.Was() })
 }
 
 // retry deals with an append that failed or may have failed: it looks at what
@@ -383,7 +384,7 @@ func (o *owner) fail(err error) {
 	if errors.Is(err, store.ErrNotFound) {
 		public = stored.NotFound(o.key.ID) // deleted
 	}
-	if !beaten && !errors.Is(err, store.ErrLeaseLost) && !errors.Is(err, store.ErrConflict) && !o.e.unreachable(err) {
+	if !beaten && !errors.Is(err, store.ErrLeaseLost) && !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrUnreachable) {
 		o.broken = public // nobody else goes on with it either
 	}
 	o.mu.Lock()

@@ -55,7 +55,7 @@
 //	                    loop.hear
 //	                        owner.conclude       after Run: the task's end is pending
 //	                        owner.settle         after the append
-//	                            topic.publish                the entries are visible; readers wake
+//	                            Topic.Publish                the entries are visible; readers wake
 //	                            owner.settleFlightLocked     senders wake
 //	                    owner.flush        what gathered meanwhile
 //	                go owner.run           if the task goes on: the same loop without the sender
@@ -63,12 +63,10 @@
 //	            Engine.settled
 //	    Engine.start                       the first event: the task as of the message
 //	    Engine.followTurn
-//	        Engine.follow                  the rest, from the reader's own cursor
-//	            topic.after                the newest entries, which are in memory
-//	            Engine.behind              older ones, from the store
+//	        Topics.Follow                  the rest, from the reader's own cursor
 //
 // SendMessage waits with Engine.awaitTurn where the stream follows. SubscribeToTask
-// is Engine.follow alone.
+// is Topics.Follow alone. The package comment of internal/topic goes on from there.
 //
 // # One take-over
 //
@@ -86,7 +84,7 @@
 //	                        owner.load           phase: loading
 //	                            Engine.inherit             the row; Store.Take if a dead process has it
 //	                            draft.replay               and Task.Apply, for each entry of the log
-//	                            topic.adopt                readers meet the task here from now on
+//	                            Topic.Adopt                readers meet the task here from now on
 //	                            owner.resumeLocked         phase: resting; or the task fails, lost too often
 //	                        go owner.run
 //	                            loop.stay

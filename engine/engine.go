@@ -14,6 +14,7 @@ import (
 	"github.com/parley-a2a/parley/engine/internal/outbox"
 	"github.com/parley-a2a/parley/engine/internal/place"
 	"github.com/parley-a2a/parley/engine/internal/stored"
+	"github.com/parley-a2a/parley/engine/internal/topic"
 	"github.com/parley-a2a/parley/internal/budget"
 	"github.com/parley-a2a/parley/internal/telemetry"
 	"github.com/parley-a2a/parley/store"
@@ -26,12 +27,13 @@ type Engine struct {
 	service // of the agent without a name
 
 	// set by New, then constant
-	store store.Store
-	read  *stored.Reader
-	opts  *Options
-	log   *slog.Logger
-	node  string // names this process in the store
-	nodes place.Place
+	store  store.Store
+	read   *stored.Reader
+	topics *topic.Topics
+	opts   *Options
+	log    *slog.Logger
+	node   string // names this process in the store
+	nodes  place.Place
 
 	admission place.Admission
 	taker     *taker
@@ -54,13 +56,12 @@ type Engine struct {
 
 	work sync.WaitGroup // owners, runs of the agent, and what begins either
 
-	mu      sync.Mutex // protects the fields below, and peers
-	topics  map[store.Key]*topic
+	// protected by the lock of topics
 	owners  map[store.Key]*owner
 	drained bool // no new work
 
-	peers    *peers   // nil: no other process has this store; set at start, then constant
-	observer Observer // nil: nobody; set before Run, then constant
+	peers    *topic.Peers // nil: no other process has this store
+	observer Observer     // nil: nobody; set before Run, then constant
 
 	tokenKey lazyKey
 	letters  *place.Duty    // of sending dead letters again
@@ -127,7 +128,6 @@ func newEngine(st store.Store, agents []Hosted, o *Options, several bool) (*Engi
 		meters:   newMeters(o, st),
 		weights:  o.newWork(),
 		draining: make(chan struct{}),
-		topics:   map[store.Key]*topic{},
 		owners:   map[store.Key]*owner{},
 		mailHint: make(chan struct{}, 1),
 	}
@@ -141,15 +141,18 @@ func newEngine(st store.Store, agents []Hosted, o *Options, several bool) (*Engi
 	e.admission.Waited = o.Capacity > 0 || o.DeadAfter > 0
 	e.setLimits(o.Limits)
 	e.roster.Store(who)
+	e.topics = topic.New(cached, read, o.LongPoll, e.draining)
+	e.topics.Wrote, e.topics.Recovered = e.wrote, e.health.ends
+	e.topics.Lapsed = func() bool { return e.nodes.Lapsed() }
 	if d := o.DeadAfter; d > 0 {
+		e.peers = topic.NewPeers(e.topics, o.Poll, func(k store.Key) bool { return e.owners[k] != nil })
 		e.forwards.key = newNodeKey()
 		e.node = e.forwards.key.name
 		e.nodes = &place.Fleet{
 			Node: e.node, Store: e.store, DeadAfter: d, Log: e.log,
 			Verify: e.verifyAll, Beaten: e.taker.others, Wrote: e.wrote,
-			Hear: []func(context.Context){e.watch, e.pollRemote, e.mail},
+			Hear: []func(context.Context){e.watch, e.peers.Poll, e.mail},
 		}
-		e.peers = newPeers()
 	} else {
 		e.nodes = &place.Alone{Node: e.node, Store: e.store, Wrote: e.wrote}
 	}
@@ -213,11 +216,11 @@ func (e *Engine) Run(ctx context.Context) error {
 func (e *Engine) Left() int { return int(e.left.Load()) }
 
 func (e *Engine) drain() error {
-	e.mu.Lock()
+	e.topics.Lock()
 	e.drained = true
-	e.mu.Unlock()
+	e.topics.Unlock()
 	close(e.draining)
-	e.wakeAll()
+	e.topics.WakeAll()
 	e.stop(agent.ErrDraining)
 
 	quiet := make(chan struct{})
@@ -252,14 +255,5 @@ func (e *Engine) stopping() bool {
 		return true
 	default:
 		return false
-	}
-}
-
-// nudge gives a hint: that there is something to do, in a channel of capacity
-// one.
-func nudge(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/engine/internal/stored"
+	"github.com/parley-a2a/parley/engine/internal/topic"
 	"github.com/parley-a2a/parley/store"
 	"github.com/parley-a2a/parley/store/sqlite"
 )
@@ -64,7 +65,7 @@ func TestEncodedTasksAreAsDecoded(t *testing.T) {
 		lengths := []*int32{nil, new(int32(0)), new(int32(1)), new(int32(2)), new(int32(100))}
 		for _, n := range lengths {
 			for i := range all {
-				slow, _, err := w.load(t.Context(), all[i].Key)
+				slow, _, err := w.topics.Load(t.Context(), all[i].Key)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -138,8 +139,8 @@ func TestFinishedTasksAreCached(t *testing.T) {
 		t.Errorf("encoded %v, after %d looks at the store", got.Encoded != nil, counted.gets)
 	}
 	w.mustGet(task.ID)
-	if counted.gets != 0 || len(w.topics) != 0 {
-		t.Errorf("decoded, after %d looks at the store, with %d topics left", counted.gets, len(w.topics))
+	if counted.gets != 0 || w.topics.LenLocked() != 0 {
+		t.Errorf("decoded, after %d looks at the store, with %d topics left", counted.gets, w.topics.LenLocked())
 	}
 	for _, c := range []a2a.Caller{{Subject: "somebody"}, {Tenant: "else"}} {
 		ctx := a2a.WithCaller(t.Context(), c)
@@ -205,16 +206,16 @@ func TestPeekIsNotAheadOfWhatIsPublished(t *testing.T) {
 	defer st.Close()
 	w := newWorldWith(t, st, parrot, testCard(), &Options{Cache: -1})
 	id := w.mustSend(send("x")).ID
-	var tp *topic
+	var tp *topic.Topic
 	adopt := func() {
-		tp = w.join(store.Key{ID: id})
-		tp.adopt(&owner{}, &a2a.Task{ID: id, Status: a2a.TaskStatus{State: a2a.TaskStateWorking}}, 2)
+		tp = w.topics.Join(store.Key{ID: id})
+		tp.Adopt(&owner{}, &a2a.Task{ID: id, Status: a2a.TaskStatus{State: a2a.TaskStateWorking}}, 2)
 	}
 	st.onRead.Store(&adopt)
 	if got := w.mustGetEncoded(id); got.Status.State != a2a.TaskStateWorking {
 		t.Errorf("the task is %s", got.Status.State)
 	}
-	w.leave(tp)
+	w.topics.Leave(tp)
 	w.stop()
 }
 

@@ -4,21 +4,22 @@ import (
 	"context"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/engine/internal/topic"
 	"github.com/parley-a2a/parley/store"
 )
 
 // cancel puts the wish to cancel into the log of t's task, which is not finished as
 // of last, whichever process has it. It returns behind which entry an end of the
 // task is the one to wait for.
-func (e *Engine) cancel(ctx context.Context, t *topic, last int64, c *a2a.CancelRequested) (int64, error) {
+func (e *Engine) cancel(ctx context.Context, t *topic.Topic, last int64, c *a2a.CancelRequested) (int64, error) {
 	for n := 0; ; n++ {
 		after, err := e.cancelHere(ctx, t, c)
 		if !e.moved(err) {
 			return max(last, after), err
 		}
 		if by := holderIn(err); by != nil {
-			m := &memo{Cancel: &memoCancel{keyMemo(t.key), []byte(c.Subject), c.Metadata}}
-			answer, _, err := e.forward(ctx, t.key, by, m)
+			m := &memo{Cancel: &memoCancel{keyMemo(t.Key), []byte(c.Subject), c.Metadata}}
+			answer, _, err := e.forward(ctx, t.Key, by, m)
 			switch {
 			case err == nil && answer.Error != nil:
 				return 0, answer.Error.err()
@@ -30,7 +31,7 @@ func (e *Engine) cancel(ctx context.Context, t *topic, last int64, c *a2a.Cancel
 		}
 		// What was asked may have been done. A task that ended and began anew must
 		// not be canceled a second time.
-		if done, err := e.canceledBehind(ctx, t.key, last); done || err != nil {
+		if done, err := e.canceledBehind(ctx, t.Key, last); done || err != nil {
 			return last, err
 		}
 		if err := e.again(ctx, n); err != nil {
@@ -41,15 +42,15 @@ func (e *Engine) cancel(ctx context.Context, t *topic, last int64, c *a2a.Cancel
 
 // cancelHere is cancel for a task of this process. It returns where the task ended
 // before, if the end that the wish is for is still to come.
-func (e *Engine) cancelHere(ctx context.Context, t *topic, c *a2a.CancelRequested) (after int64, _ error) {
+func (e *Engine) cancelHere(ctx context.Context, t *topic.Topic, c *a2a.CancelRequested) (after int64, _ error) {
 	if err := e.present(ctx); err != nil {
 		return 0, err
 	}
-	o, err := e.acquire(ctx, t.key)
+	o, err := e.acquire(ctx, t.Key)
 	if err != nil {
 		return 0, err
 	}
-	before := t.watch().ended
+	before := t.NewestEnd()
 	asked, coming, err := o.requestCancel(c)
 	o.release()
 	if err != nil {
@@ -62,7 +63,7 @@ func (e *Engine) cancelHere(ctx context.Context, t *topic, c *a2a.CancelRequeste
 		return after, nil
 	}
 	select {
-	case <-asked.settled.wait():
+	case <-asked.settled.Wait():
 		return after, asked.err // somebody else has the task, or nobody can write it
 	case <-ctx.Done():
 		return 0, context.Cause(ctx)
@@ -88,8 +89,8 @@ func (e *Engine) canceledBehind(ctx context.Context, key store.Key, last int64) 
 }
 
 func (e *Engine) serveCancel(ctx context.Context, m *memoCancel) (*memoAnswer, error) {
-	t := e.join(m.Key.key())
-	defer e.leave(t)
+	t := e.topics.Join(m.Key.key())
+	defer e.topics.Leave(t)
 	after, err := e.cancelHere(ctx, t, &a2a.CancelRequested{Subject: string(m.Subject), Metadata: m.Metadata})
 	if err != nil {
 		return nil, err

@@ -320,7 +320,7 @@ func TestCommittedBeforeTheTaskWasLost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if ours, err := here.verify(t.Context(), o); ours || err != nil {
+		if ours, err := here.topics.Verify(t.Context(), o); ours || err != nil {
 			t.Errorf("the task is ours: %v, %v", ours, err)
 		}
 		o.release()

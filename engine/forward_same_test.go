@@ -264,17 +264,17 @@ func TestSameAtAnotherProcess(t *testing.T) {
 						s.log(store.Key{ID: task.ID})
 						s.log(store.Key{ID: "mine"})
 						synctest.Wait() // an owner that found the task elsewhere is forgotten behind its answer
-						s.via.mu.Lock()
+						s.via.topics.Lock()
 						owned := len(s.via.owners)
-						s.via.mu.Unlock()
+						s.via.topics.Unlock()
 						if s.via != s.at && owned != 0 {
 							t.Error("the other process has the task")
 						}
 						s.at.stop()
 						s.via.stop()
 						for _, w := range []*world{s.at, s.via} {
-							if len(w.sends.m)+len(w.topics)+len(w.owners)+len(w.forwards.asked)+len(w.forwards.begun) != 0 {
-								t.Errorf("left: %v %v %v %v %v", w.sends.m, w.topics, w.owners, w.forwards.asked, w.forwards.begun)
+							if len(w.sends.m)+w.topics.LenLocked()+len(w.owners)+len(w.forwards.asked)+len(w.forwards.begun) != 0 {
+								t.Errorf("left: %v %v %v %v %v", w.sends.m, w.topics.LenLocked(), w.owners, w.forwards.asked, w.forwards.begun)
 							}
 						}
 						said[i] = plain(s.said.String())

@@ -190,7 +190,7 @@ func TestCallersArePassedOn(t *testing.T) {
 		if _, err := there.SendMessage(ctx, req); err != nil {
 			t.Fatal(err)
 		}
-		task, last, err := here.load(t.Context(), key)
+		task, last, err := here.topics.Load(t.Context(), key)
 		if err != nil || len(task.History) != 2 {
 			t.Fatal(err)
 		}

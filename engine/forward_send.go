@@ -8,6 +8,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/engine/internal/again"
 	"github.com/parley-a2a/parley/engine/internal/stored"
+	"github.com/parley-a2a/parley/engine/internal/topic"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -118,7 +119,7 @@ func (e *Engine) serveSend(ctx context.Context, s *memoSend) (*memoAnswer, *post
 	}
 	answer := &memoAnswer{Seq: d.seq}
 	if f := d.post.fate; s.Waits && f != nil {
-		if answer.Later = !f.was(); answer.Later {
+		if answer.Later = !f.Was(); answer.Later {
 			return answer, d.post, nil
 		}
 		answer.Unread = d.post.unread.Load()
@@ -129,7 +130,7 @@ func (e *Engine) serveSend(ctx context.Context, s *memoSend) (*memoAnswer, *post
 // tell says whether the agent took a message, once that is certain.
 func (e *Engine) tell(ctx context.Context, m *memo, p *post) {
 	select {
-	case <-p.fate.wait(): // at the latest when its owner leaves
+	case <-p.fate.Wait(): // at the latest when its owner leaves
 		e.answer(ctx, m, &memoAnswer{Unread: p.unread.Load()})
 	case <-ctx.Done():
 	}
@@ -138,15 +139,15 @@ func (e *Engine) tell(ctx context.Context, m *memo, p *post) {
 // decided notes that the agent took a message, or never will.
 func (p *post) decided() {
 	if p.fate != nil {
-		p.fate.give()
+		p.fate.Give()
 	}
 }
 
 // acceptedBefore reports whether another process has taken a message, since it was
 // looked for last and before this process loaded its task. Whoever does so later
 // is met by the append, for the log has grown then.
-func (e *Engine) acceptedBefore(ctx context.Context, t *topic, p *post) error {
-	if !t.contested() || p.identity == nil {
+func (e *Engine) acceptedBefore(ctx context.Context, t *topic.Topic, p *post) error {
+	if p.contested = t.Contested(); !p.contested || p.identity == nil {
 		return nil
 	}
 	r, err := e.receipt(ctx, p.identity)
@@ -163,7 +164,7 @@ func (e *Engine) overElsewhere(ctx context.Context, d accepted) {
 	if !p.reopen || p.entry != nil { // its owner is here, and knows
 		return
 	}
-	rec, err := e.store.Get(ctx, d.topic.key, store.RowOnly)
+	rec, err := e.store.Get(ctx, d.topic.Key, store.RowOnly)
 	if err != nil {
 		return // the stream ends a turn too early, and can be resumed
 	}

@@ -153,8 +153,8 @@ func TestLongPoll(t *testing.T) {
 		if err := <-done; err != nil || time.Since(start) > time.Second {
 			t.Errorf("a drain ends the wait with %v after %s", err, time.Since(start))
 		}
-		if len(w.topics) != 0 {
-			t.Errorf("%d topics are left", len(w.topics))
+		if w.topics.LenLocked() != 0 {
+			t.Errorf("%d topics are left", w.topics.LenLocked())
 		}
 		_, err = w.GetTask(t.Context(), &a2a.GetTaskRequest{ID: "none", CurrentGeneration: &current})
 		wantError(t, err, a2a.ErrTaskNotFound)

@@ -22,7 +22,7 @@ func TestLateLeaverLeavesItsSuccessorAlone(t *testing.T) {
 	w = newWorld(t, st, interview)
 	key := store.Key{ID: task.ID}
 	first := w.newOwner(key, "")
-	first.topic = w.join(key)
+	first.topic = w.topics.Join(key)
 	w.work.Add(1)
 	defer w.work.Done()
 	if err := first.load(t.Context(), false, time.Second); err != nil {
@@ -36,7 +36,7 @@ func TestLateLeaverLeavesItsSuccessorAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	first.leave()
-	if snap, _ := second.topic.snapshot(); snap == nil {
+	if snap, _ := second.topic.Snapshot(); snap == nil {
 		t.Error("the task of the second owner is gone")
 	} else {
 		wantState(t, w.mustSend(reply(task, "Ada")), a2a.TaskStateInputRequired)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/engine/internal/wake"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -92,7 +93,7 @@ func (t *storeHealth) begin(err error) {
 	}
 	t.err = &troubleError{words, err}
 	t.any.Store(true)
-	nudge(t.began)
+	wake.Nudge(t.began)
 }
 
 func (t *storeHealth) end() {
@@ -165,7 +166,7 @@ func (e *Engine) probe(ctx context.Context) {
 			return
 		}
 		for e.health.any.Load() && ctx.Err() == nil {
-			pause(ctx, probeEvery)
+			wake.Pause(ctx, probeEvery)
 			if ctx.Err() == nil {
 				e.nodes.Try(ctx)
 			}

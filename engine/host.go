@@ -56,7 +56,7 @@ func (h *host) Task() *a2a.Task {
 	o := (*owner)(h)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	task, last := o.topic.snapshot()
+	task, last := o.topic.Snapshot()
 	if task == nil { // lost to another owner, or to a store that fails
 		task = &a2a.Task{}
 	}
@@ -163,7 +163,7 @@ func (h *host) Reply(parts []*a2a.Part) error {
 		return nil
 	}
 	o.waiting = slices.DeleteFunc(o.waiting, func(w *post) bool { return w == p })
-	p.settled.give()
+	p.settled.Give()
 	return nil
 }
 
@@ -199,7 +199,7 @@ func (h *host) Next(ctx context.Context, prompt []*a2a.Part) (*a2a.Message, erro
 				return nil, err
 			}
 		}
-		wake := o.wake.wait()
+		wake := o.wake.Wait()
 		o.mu.Unlock()
 		if wait.at.IsZero() {
 			wait = o.asks(telemetry.EventAsk)
@@ -299,8 +299,8 @@ func (h *host) References(ctx context.Context) ([]*a2a.Task, error) {
 		key := h.key
 		key.ID = id
 		var task *a2a.Task
-		err := h.e.lasting(ctx, func() (err error) {
-			task, _, err = h.e.load(ctx, key)
+		err := h.e.topics.Lasting(ctx, func() (err error) {
+			task, _, err = h.e.topics.Load(ctx, key)
 			return err
 		})
 		switch {
@@ -315,5 +315,5 @@ func (h *host) References(ctx context.Context) ([]*a2a.Task, error) {
 }
 
 func (h *host) Siblings(ctx context.Context) iter.Seq2[*a2a.Task, error] {
-	return h.e.siblings(ctx, h.key, h.contextID)
+	return h.e.topics.Siblings(ctx, h.key, h.contextID)
 }

@@ -234,9 +234,9 @@ func (e *Engine) Replace(agents []Hosted, l *Limits) error {
 	if err != nil {
 		return err
 	}
-	e.mu.Lock()
+	e.topics.Lock()
 	if e.drained {
-		e.mu.Unlock()
+		e.topics.Unlock()
 		return errors.New("engine: it has ended")
 	}
 	e.work.Add(1) // what is closed is waited for
@@ -244,7 +244,7 @@ func (e *Engine) Replace(agents []Hosted, l *Limits) error {
 	if l != nil {
 		e.setLimits(*l)
 	}
-	e.mu.Unlock()
+	e.topics.Unlock()
 
 	stays := map[*player]bool{}
 	is.all(func(r *role) { stays[r.player] = true })

@@ -216,11 +216,11 @@ func TestTasksWaitForTheirAgent(t *testing.T) {
 		_, err = w.Agent("a").SendMessage(ctx, reply(waits, "z"))
 		wantError(t, err, a2a.ErrUnavailable)
 		synctest.Wait() // the owner that refused it leaves
-		w.Engine.mu.Lock()
+		w.topics.Lock()
 		if n := len(w.owners); n != 0 {
 			t.Errorf("%d tasks that wait are held in memory", n)
 		}
-		w.Engine.mu.Unlock()
+		w.topics.Unlock()
 		w.stop()
 
 		w = newHouse(t, st, nil)

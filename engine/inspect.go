@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
-	"github.com/parley-a2a/parley/engine/internal/stored"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -40,8 +39,8 @@ func (e *Engine) Now() time.Time { return e.now() }
 
 // AtWork returns how many tasks are at work in this process.
 func (e *Engine) AtWork() int {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	e.topics.Lock()
+	defer e.topics.Unlock()
 	return len(e.owners)
 }
 
@@ -68,10 +67,10 @@ func (e *Engine) WaitOf(r *store.Row) (Waits, time.Time) {
 	if state.Terminal() {
 		return WaitsForNothing, time.Time{}
 	}
-	e.mu.Lock()
+	e.topics.Lock()
 	o := e.owners[r.Key]
-	e.mu.Unlock()
-	if o == nil || !o.ready.was() {
+	e.topics.Unlock()
+	if o == nil || !o.ready.Was() {
 		switch {
 		case !r.Active:
 			return WaitsForClient, r.Updated
@@ -106,7 +105,7 @@ func (e *Engine) TaskAt(ctx context.Context, key store.Key, seq int64) (*a2a.Tas
 		return nil, err
 	}
 	if seq == 0 {
-		task, _, err := e.load(ctx, key)
+		task, _, err := e.topics.Load(ctx, key)
 		return task, err
 	}
 	return e.read.FoldTo(ctx, key, seq)
@@ -115,46 +114,7 @@ func (e *Engine) TaskAt(ctx context.Context, key store.Key, seq int64) (*a2a.Tas
 // FollowLog yields the entries of a task's log behind a position as they are stored,
 // and goes on as they are committed, until the task has ended.
 func (e *Engine) FollowLog(ctx context.Context, key store.Key, after int64) iter.Seq2[store.Entry, error] {
-	return func(yield func(store.Entry, error) bool) {
-		t := e.join(key)
-		defer e.leave(t)
-		for {
-			changed := t.watch().changed // before reading, so that no entry is missed
-			rec, err := e.store.Get(ctx, key, store.RowOnly)
-			if err != nil {
-				yield(store.Entry{}, e.read.Unread(ctx, err, key))
-				return
-			}
-			for en, err := range store.EachEntry(ctx, e.store, key, after, rec.Last) {
-				if err != nil {
-					yield(en, stored.Failed(err, "read task "+key.ID))
-					return
-				}
-				after = en.Seq
-				if !yield(en, nil) {
-					return
-				}
-			}
-			if a2a.TaskState(rec.State).Terminal() || e.stopping() {
-				return
-			}
-			every := poll
-			if t.contested() {
-				every = e.opts.Poll
-			}
-			again := time.NewTimer(every)
-			select {
-			case <-changed:
-			case <-again.C:
-			case <-e.draining:
-			case <-ctx.Done():
-				again.Stop()
-				yield(store.Entry{}, context.Cause(ctx))
-				return
-			}
-			again.Stop()
-		}
-	}
+	return func(yield func(store.Entry, error) bool) { e.topics.StoredLog(ctx, key, after, yield) }
 }
 
 // CancelFor cancels a task as CancelTask does, in the name of the operator who.

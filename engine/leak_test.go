@@ -113,9 +113,9 @@ func TestNothingIsLeftBehind(t *testing.T) {
 				}
 				time.Sleep(2 * time.Minute)
 				synctest.Wait()
-				w.mu.Lock()
-				owners, topics := len(w.owners), len(w.topics)
-				w.mu.Unlock()
+				w.topics.Lock()
+				owners, topics := len(w.owners), w.topics.LenLocked()
+				w.topics.Unlock()
 				if owners != 0 || topics != 0 {
 					t.Errorf("%d owners and %d topics are left", owners, topics)
 				}

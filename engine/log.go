@@ -3,10 +3,8 @@ package engine
 import (
 	"context"
 	"iter"
-	"time"
 
 	"github.com/parley-a2a/parley/a2a"
-	"github.com/parley-a2a/parley/engine/internal/stored"
 )
 
 // Log yields the entries of a task's log behind a position to a caller who may read
@@ -26,62 +24,13 @@ func (e *Engine) Log(ctx context.Context, agent, id string, after int64, follow 
 			yield(nil, err)
 			return
 		}
-		t := e.join(key)
-		defer e.leave(t)
-		row, err := e.standing(ctx, t)
+		t := e.topics.Join(key)
+		defer e.topics.Leave(t)
+		row, err := e.topics.Standing(ctx, t)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		over := a2a.TaskState(row.State).Terminal()
-		for {
-			entries, known, changed := t.after(after)
-			if !known {
-				if t.contested() {
-					entries, changed, err = e.remoteEntries(ctx, t, after)
-					known = true
-				} else {
-					entries, err = e.storedEntries(ctx, t, after)
-				}
-				if err != nil {
-					yield(nil, err)
-					return
-				}
-			}
-			if len(entries) > 0 {
-				batch := make([]*a2a.Entry, len(entries))
-				for i, en := range entries {
-					batch[i], after = en.Entry, en.Seq
-					if en.Kind == a2a.EntryStatus {
-						over = en.Status.Status.State.Terminal()
-					}
-				}
-				if !yield(batch, nil) {
-					return
-				}
-				continue
-			}
-			if over || !follow || e.stopping() {
-				return
-			}
-			if err := t.failure(); err != nil && !known {
-				yield(nil, err)
-				return
-			}
-			if !known && e.read.Deleted(ctx, key) {
-				yield(nil, stored.NotFound(id))
-				return
-			}
-			again := time.NewTimer(poll) // hints may be lost
-			select {
-			case <-changed: // also when the engine drains
-			case <-again.C:
-			case <-ctx.Done():
-				again.Stop()
-				yield(nil, context.Cause(ctx))
-				return
-			}
-			again.Stop()
-		}
+		e.topics.Log(ctx, t, after, follow, a2a.TaskState(row.State).Terminal(), yield)
 	}
 }

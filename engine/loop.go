@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/engine/internal/wake"
 )
 
 // loop is what an owner waits for. One goroutine at a time is in it: the owner's
@@ -38,14 +39,14 @@ func (i *inbox) finish(err error) {
 	i.mu.Lock()
 	i.finished, i.ran = true, err
 	i.mu.Unlock()
-	nudge(i.hint)
+	wake.Nudge(i.hint)
 }
 
 func (i *inbox) commit(err error) {
 	i.mu.Lock()
 	i.committed, i.outcome = true, err
 	i.mu.Unlock()
-	nudge(i.hint)
+	wake.Nudge(i.hint)
 }
 
 func (i *inbox) take() news {
@@ -86,7 +87,7 @@ func (l *loop) begin(o *owner) {
 func (l *loop) stay(p *post, left <-chan struct{}) bool {
 	o := l.o
 	for !o.quiet() {
-		if p != nil && p.settled.was() {
+		if p != nil && p.settled.Was() {
 			return false
 		}
 		l.arm()

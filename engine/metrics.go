@@ -267,8 +267,8 @@ func truth(is bool) float64 {
 
 // atWork returns the owners there are.
 func (e *Engine) atWork() []*owner {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	e.topics.Lock()
+	defer e.topics.Unlock()
 	all := make([]*owner, 0, len(e.owners))
 	for _, o := range e.owners {
 		all = append(all, o)

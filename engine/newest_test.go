@@ -60,17 +60,17 @@ func TestFollowElsewhereFromTheStart(t *testing.T) {
 		two := newWorldWith(t, st, interview, testCard(), shared(t))
 		task := one.mustSend(send("x"))
 		synctest.Wait() // until its hints are gone
-		topic := two.join(store.Key{ID: task.ID})
+		topic := two.topics.Join(store.Key{ID: task.ID})
 		var last a2a.TaskState
 		begun := time.Now()
-		two.follow(t.Context(), topic, 0, 0, a2a.TaskState.Terminal, func(ev *a2a.StreamResponse, err error) bool {
+		two.topics.Follow(t.Context(), topic, 0, 0, a2a.TaskState.Terminal, func(ev *a2a.StreamResponse, err error) bool {
 			if err != nil {
 				t.Fatal(err)
 			}
 			last = ev.State()
 			return true
 		})
-		two.leave(topic)
+		two.topics.Leave(topic)
 		if last != a2a.TaskStateCompleted || time.Since(begun) > 0 {
 			t.Errorf("the last state is %v, after %v", last, time.Since(begun))
 		}
@@ -98,14 +98,14 @@ func TestAnswerAgainBeforeItIsKnown(t *testing.T) {
 		if err != nil || a2a.TaskState(rec.State) != a2a.TaskStateWorking {
 			t.Fatal(rec, err)
 		}
-		topic := w.join(rec.Key)
-		if _, err := w.awaitStop(t.Context(), accepted{topic: topic, seq: rec.Last, again: true, post: newPost(req.Message, from{})}); err != nil {
+		tp := w.topics.Join(rec.Key)
+		if _, err := w.awaitStop(t.Context(), accepted{topic: tp, seq: rec.Last, again: true, post: newPost(req.Message, from{})}); err != nil {
 			t.Fatal(err)
 		}
-		if got := topic.look(); got.last <= rec.Last {
-			t.Errorf("it waited for entry %d of %d", got.last, rec.Last)
+		if _, last := tp.Snapshot(); last <= rec.Last {
+			t.Errorf("it waited for entry %d of %d", last, rec.Last)
 		}
-		w.leave(topic)
+		w.topics.Leave(tp)
 		first.Wait()
 		w.stop()
 	})

@@ -10,6 +10,7 @@ import (
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/engine/internal/place"
 	"github.com/parley-a2a/parley/engine/internal/stored"
+	"github.com/parley-a2a/parley/engine/internal/topic"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -29,26 +30,26 @@ func (e *Engine) Registered() bool { return e.nodes.Registered() }
 // verifyAll looks which tasks others have taken over. It calls alive in between, and
 // stops at its error.
 func (e *Engine) verifyAll(ctx context.Context, alive func() error) error {
-	e.mu.Lock()
+	e.topics.Lock()
 	all := make([]*owner, 0, len(e.owners))
 	for _, o := range e.owners {
-		if o.ready.was() { // otherwise it is being loaded from the store
+		if o.ready.Was() { // otherwise it is being loaded from the store
 			all = append(all, o)
 		}
 	}
-	e.mu.Unlock()
-	for some := range slices.Chunk(all, rowsAtOnce) {
+	e.topics.Unlock()
+	for some := range slices.Chunk(all, topic.RowsAtOnce) {
 		keys := make([]store.Key, len(some))
 		for i, o := range some {
 			keys[i] = o.key
 		}
-		rows, err := e.rows(ctx, keys)
+		rows, err := topic.Rows(ctx, e.store, keys)
 		if err != nil {
 			return stored.Failed(err, "read tasks")
 		}
 		for _, o := range some {
 			// One that is not there is not written yet, or deleted, which readers find out.
-			if row, ok := rows[o.key]; ok && !o.has(&row) {
+			if row, ok := rows[o.key]; ok && !o.Has(&row) {
 				e.evict(o)
 			}
 		}
@@ -57,22 +58,6 @@ func (e *Engine) verifyAll(ctx context.Context, alive func() error) error {
 		}
 	}
 	return nil
-}
-
-// rowsAtOnce is how many rows are asked for at a time.
-const rowsAtOnce = 500
-
-// rows returns the rows of those of some tasks that there are.
-func (e *Engine) rows(ctx context.Context, keys []store.Key) (map[store.Key]store.Row, error) {
-	found, err := e.store.Rows(ctx, keys)
-	if err != nil {
-		return nil, err
-	}
-	rows := make(map[store.Key]store.Row, len(found))
-	for _, r := range found {
-		rows[r.Key] = r
-	}
-	return rows, nil
 }
 
 // lease is what gives an owner its task: the row as it was loaded, and the epoch
@@ -84,31 +69,25 @@ type lease struct {
 	drawn bool // the task waited in the store for this process
 }
 
-// verify reports whether the store has the task as o's. If it has not, o goes.
-func (e *Engine) verify(ctx context.Context, o *owner) (bool, error) {
-	rec, err := e.store.Get(ctx, o.key, store.RowOnly)
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-		return true, nil // not written yet, or deleted, which readers find out
-	case err != nil:
-		return false, stored.Failed(err, "read task "+o.key.ID)
-	case o.has(&rec.Row):
-		return true, nil
-	}
-	e.evict(o)
-	return false, nil
-}
-
-// has reports whether a row, as it is stored now, says that the task is o's.
-func (o *owner) has(r *store.Row) bool {
+// Has reports whether a row, as it is stored now, says that the task is o's.
+func (o *owner) Has(r *store.Row) bool {
 	return r.Node == o.e.node && r.Epoch == o.lease.next ||
 		r.Node == o.lease.node && r.Epoch == o.lease.epoch // nothing was written since it was loaded
 }
 
+// Key names the task.
+func (o *owner) Key() store.Key { return o.key }
+
+// Ready reports whether o has loaded its task.
+func (o *owner) Ready() bool { return o.ready.Was() }
+
+// Evict is evict.
+func (o *owner) Evict() { o.e.evict(o) }
+
 // evict ends an ownership that is another process's by now: the agent is told,
 // callers are sent to the store, and whoever asks next loads the task anew.
 func (e *Engine) evict(o *owner) {
-	e.mu.Lock()
+	e.topics.Lock()
 	if e.owners[o.key] == o {
 		delete(e.owners, o.key)
 	}
@@ -121,12 +100,12 @@ func (e *Engine) evict(o *owner) {
 		}
 		o.closeLocked() // nobody waits for the agent
 		o.out.pending, o.out.bytes, o.mem.unsaved, o.succession.next = nil, 0, 0, nil
-		o.wake.ring()
+		o.wake.Ring()
 	}
 	o.mu.Unlock()
-	e.mu.Unlock()
+	e.topics.Unlock()
 	o.ctx.end(agent.ErrEnded)
-	o.topic.release(o, nil)
+	o.topic.Release(o, nil)
 	o.nudge()
 }
 
@@ -144,17 +123,6 @@ func errElsewhere(r *store.Row) error {
 	}
 }
 
-// trusted reports whether what t holds may be shown: not if another process may
-// have gone on with the task, and has.
-func (e *Engine) trusted(ctx context.Context, t *topic) (bool, error) {
-	o, waits := t.holder()
-	// A task that waits for its client may be gone on with anywhere, at any time.
-	if o == nil || !(waits && t.contested()) && !e.nodes.Lapsed() {
-		return true, nil
-	}
-	return e.verify(ctx, o)
-}
-
 // byeWait is how long the end of a process may take after its agents had their
 // time.
 const byeWait = 2 * time.Second
@@ -164,12 +132,12 @@ const byeWait = 2 * time.Second
 // process would that finds this one dead: nobody knows what they still do.
 func (e *Engine) bye(ctx context.Context, quiet bool) error {
 	if !quiet {
-		e.mu.Lock()
+		e.topics.Lock()
 		var stuck []store.Key
 		for k := range e.owners {
 			stuck = append(stuck, k)
 		}
-		e.mu.Unlock()
+		e.topics.Unlock()
 		dead := newID()
 		if err := e.store.Leave(ctx, dead); err != nil { // so that they are lost once, not twice
 			return err

@@ -25,7 +25,7 @@ type birth struct {
 // replies first, it never does. The caller goes on with attend.
 func (e *Engine) begin(ctx context.Context, key store.Key, b *birth) (_ *owner, err error) {
 	o := e.newOwner(key, b.contextID)
-	o.ready.give()
+	o.ready.Give()
 	done, err := o.admit(ctx, b.post)
 	defer func() {
 		if done(); err != nil {
@@ -42,20 +42,20 @@ func (e *Engine) begin(ctx context.Context, key store.Key, b *birth) (_ *owner, 
 	if err != nil {
 		return nil, err
 	}
-	e.mu.Lock()
+	e.topics.Lock()
 	if e.drained {
 		o.mu.Lock()
 		o.closeLocked()
 		o.mu.Unlock()
-		e.mu.Unlock()
+		e.topics.Unlock()
 		return nil, stored.Stopping()
 	}
 	e.owners[key] = o
-	o.topic = e.joinLocked(key)
+	o.topic = e.topics.JoinLocked(key)
 	e.work.Add(1)
-	e.mu.Unlock()
+	e.topics.Unlock()
 
-	o.topic.adopt(o, &a2a.Task{}, 0)
+	o.topic.Adopt(o, &a2a.Task{}, 0)
 	o.mu.Lock()
 	o.beginLocked(here)
 	o.mu.Unlock()
@@ -114,9 +114,9 @@ func (e *Engine) own(ctx context.Context, key store.Key, b *birth) (_ *owner, bo
 // ownAs is own, also for a task that this process has drawn. It waits so long for
 // the memory that a large task takes.
 func (e *Engine) ownAs(ctx context.Context, key store.Key, b *birth, drawn bool, patience time.Duration) (_ *owner, born bool, _ error) {
-	e.mu.Lock()
+	e.topics.Lock()
 	if e.drained {
-		e.mu.Unlock()
+		e.topics.Unlock()
 		return nil, false, stored.Stopping()
 	}
 	o := e.owners[key]
@@ -124,9 +124,9 @@ func (e *Engine) ownAs(ctx context.Context, key store.Key, b *birth, drawn bool,
 		o.mu.Lock()
 		o.holds++
 		o.mu.Unlock()
-		e.mu.Unlock()
+		e.topics.Unlock()
 		select {
-		case <-o.ready.wait():
+		case <-o.ready.Wait():
 		case <-ctx.Done():
 			o.release()
 			return nil, false, context.Cause(ctx)
@@ -134,10 +134,10 @@ func (e *Engine) ownAs(ctx context.Context, key store.Key, b *birth, drawn bool,
 	} else {
 		o = e.newOwner(key, "")
 		o.holds = 1
-		o.topic = e.joinLocked(key)
+		o.topic = e.topics.JoinLocked(key)
 		e.owners[key] = o
 		e.work.Add(1)
-		e.mu.Unlock()
+		e.topics.Unlock()
 		// Others may wait for the same load: it must not end with this call.
 		err := o.load(context.WithoutCancel(ctx), drawn, patience)
 		if b != nil && errors.Is(err, a2a.ErrTaskNotFound) {
@@ -147,7 +147,7 @@ func (e *Engine) ownAs(ctx context.Context, key store.Key, b *birth, drawn bool,
 				var here bool
 				if here, err = o.askLocked(b.post, false); err == nil {
 					born = true
-					o.topic.adopt(o, &a2a.Task{}, 0)
+					o.topic.Adopt(o, &a2a.Task{}, 0)
 					o.openLocked(b)
 					o.beginLocked(here)
 				}
@@ -160,14 +160,14 @@ func (e *Engine) ownAs(ctx context.Context, key store.Key, b *birth, drawn bool,
 			o.err = err
 			o.mu.Unlock()
 			o.leave()
-			o.ready.give()
+			o.ready.Give()
 			if orphaning(err) {
 				e.taker.again(key) // if it is this process's: a claim may have failed after it took effect
 			}
 			e.work.Done()
 			return nil, false, err
 		}
-		o.ready.give()
+		o.ready.Give()
 		if born {
 			return o, true, nil
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/engine/internal/wake"
 	"github.com/parley-a2a/parley/store/sqlite"
 )
 
@@ -29,7 +30,7 @@ func slowWebhook(tb testing.TB, after time.Duration) (emit, stream, total time.D
 	ag := agent.Func(func(ctx context.Context, t *agent.Turn) error {
 		out := t.Artifact("out")
 		for range n {
-			pause(ctx, 2*time.Millisecond)
+			wake.Pause(ctx, 2*time.Millisecond)
 			begun := time.Now()
 			text, _ := json.Marshal(begun)
 			if err := out.Add(a2a.TextPart(string(text))); err != nil {
@@ -40,7 +41,7 @@ func slowWebhook(tb testing.TB, after time.Duration) (emit, stream, total time.D
 		return out.Last(a2a.TextPart("end"))
 	})
 	r := &receivers{Serve: func(ctx context.Context, _ *a2a.Notification) a2a.Outcome {
-		pause(ctx, after)
+		wake.Pause(ctx, after)
 		return a2a.Outcome{}
 	}}
 	w := newWorldWith(tb, st, ag, pushCard(), &Options{Push: r, Logger: slog.New(slog.DiscardHandler)})

@@ -11,6 +11,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/engine/internal/outbox/outboxtest"
+	"github.com/parley-a2a/parley/engine/internal/wake"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -75,7 +76,7 @@ func TestPushIsTakenOver(t *testing.T) {
 				var a, b receivers
 				id := outboxtest.Fill(t, st, store.Key{ID: "x"}, "h", "1.0", 20)
 				slow := func(ctx context.Context, n *a2a.Notification) a2a.Outcome {
-					pause(ctx, time.Second)
+					wake.Pause(ctx, time.Second)
 					return a2a.Outcome{}
 				}
 				a.Serve, b.Serve = slow, slow

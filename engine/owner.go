@@ -8,6 +8,8 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/engine/internal/stored"
+	"github.com/parley-a2a/parley/engine/internal/topic"
+	"github.com/parley-a2a/parley/engine/internal/wake"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -23,9 +25,9 @@ type owner struct {
 	key       store.Key
 	contextID string
 	taskOnly  bool // a direct answer makes a task
-	topic     *topic
-	lease     lease  // set before ready is closed
-	ready     signal // given when loaded, or when loading failed (err)
+	topic     *topic.Topic
+	lease     lease       // set before ready is closed
+	ready     wake.Signal // given when loaded, or when loading failed (err)
 
 	inbox inbox
 	ctx   turnContext
@@ -35,8 +37,8 @@ type owner struct {
 	inflight *flight
 	saved    saved
 	reuse    struct {
-		told    func(error) // puts the outcome of an append into the inbox
-		entries []sized     // empty, with room for what is published next
+		told    func(error)   // puts the outcome of an append into the inbox
+		entries []topic.Entry // empty, with room for what is published next
 	}
 	broken error // the store could not be written; what waiting callers get
 
@@ -49,7 +51,7 @@ type owner struct {
 	waiting    []*post // not settled yet
 	turn       turnState
 	begun      struct{ waiting, messages [1]*post } // room for waiting and turn.messages, which seldom need more
-	wake       bell                                 // rings when a message or the end comes
+	wake       wake.Bell                            // rings when a message or the end comes
 	auth       authorization
 	holds      int // callers that are about to act
 	succession succession
@@ -67,7 +69,7 @@ type output struct {
 	ahead   []record  // in the append under way
 	pending []record  // emitted, not handed to the store
 	bytes   int       // in pending
-	room    bell      // rings when pending gets shorter
+	room    wake.Bell // rings when pending gets shorter
 	last    time.Time // of the newest entry, so that times never go back
 	spare   []record  // empty, with room for what is pending next
 	bodies  []byte    // where the next body has its place, see encodeLocked
@@ -144,7 +146,7 @@ func (o *owner) log() *slog.Logger {
 }
 
 // nudge tells the goroutine that there is something to do.
-func (o *owner) nudge() { nudge(o.inbox.hint) }
+func (o *owner) nudge() { wake.Nudge(o.inbox.hint) }
 
 // quiet reports whether nothing is left to do, and if so takes the owner out
 // of the engine, so that the next caller loads the task anew.
@@ -158,8 +160,8 @@ func (o *owner) quiet() bool {
 	if busy {
 		return false // the common case, without the engine's lock
 	}
-	o.e.mu.Lock()
-	defer o.e.mu.Unlock()
+	o.e.topics.Lock()
+	defer o.e.topics.Unlock()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.busyLocked() {
@@ -192,7 +194,7 @@ var errOver = stored.Stopping()
 
 // leave ends the ownership; whoever still waits is told.
 func (o *owner) leave() {
-	o.e.mu.Lock()
+	o.e.topics.Lock()
 	if o.e.owners[o.key] == o {
 		delete(o.e.owners, o.key)
 	}
@@ -201,10 +203,10 @@ func (o *owner) leave() {
 	if o.err == nil {
 		o.err = errOver
 	}
-	o.topic.release(o, o.broken) // first, so that who is told and looks again does not see what was here
+	o.topic.Release(o, o.broken) // first, so that who is told and looks again does not see what was here
 	for _, p := range o.waiting {
 		p.err = o.err
-		p.settled.give()
+		p.settled.Give()
 	}
 	o.waiting = nil
 	for _, p := range o.turn.messages {
@@ -213,12 +215,12 @@ func (o *owner) leave() {
 	o.vacateLocked()
 	o.dischargeLocked()
 	o.auth = authorization{}
-	o.wake.ring()
-	o.out.room.ring()
+	o.wake.Ring()
+	o.out.room.Ring()
 	left := o.succession.left
 	o.mu.Unlock()
-	o.e.leaveLocked(o.topic)
-	o.e.mu.Unlock()
+	o.e.topics.LeaveLocked(o.topic)
+	o.e.topics.Unlock()
 	o.e.parked.drop(o)
 	o.ctx.end(agent.ErrEnded)
 	if left != nil {
@@ -261,7 +263,7 @@ func (o *owner) emitLocked(en *a2a.Entry) error {
 	if o.draft.state.Terminal() {
 		o.endLocked(&o.out.pending[len(o.out.pending)-1])
 		o.overLocked()
-		o.wake.ring()
+		o.wake.Ring()
 	}
 	if len(o.out.ahead) == 0 { // otherwise the goroutine looks again when that is committed
 		o.nudge()
@@ -278,7 +280,7 @@ func (o *owner) emit(en *a2a.Entry) error {
 			o.mu.Unlock()
 			return err
 		}
-		room := o.out.room.wait()
+		room := o.out.room.Wait()
 		o.mu.Unlock()
 		select {
 		case <-room:

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/engine/internal/wake"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -54,7 +55,7 @@ func (o *owner) parkLocked() {
 	many := p.queue.Len() > p.most
 	p.mu.Unlock()
 	if many || o.mem.charged > 0 {
-		nudge(p.hint)
+		wake.Nudge(p.hint)
 	}
 }
 
@@ -143,16 +144,16 @@ func (e *Engine) relieve() bool {
 // giveWay ends an ownership whose agent waits for its client. False means that it
 // does not.
 func (e *Engine) giveWay(o *owner) bool {
-	e.mu.Lock()
+	e.topics.Lock()
 	if e.owners[o.key] != o || !o.giveWay() {
-		e.mu.Unlock()
+		e.topics.Unlock()
 		return false
 	}
 	delete(e.owners, o.key)
-	e.mu.Unlock()
+	e.topics.Unlock()
 	e.parked.drop(o)
 	o.log().Debug("task that waits for its client left memory")
-	o.topic.release(o, nil)
+	o.topic.Release(o, nil)
 	o.nudge()
 	return true
 }
@@ -161,7 +162,7 @@ func (e *Engine) giveWay(o *owner) bool {
 // did once more, and none is sent away that was given an authorization: that is
 // nowhere else.
 func (o *owner) giveWay() bool {
-	if !o.ready.was() {
+	if !o.ready.Was() {
 		return false
 	}
 	role := o.e.role(o.key)
@@ -176,7 +177,7 @@ func (o *owner) giveWay() bool {
 	o.closeLocked() // nobody waits for the function to return
 	o.dischargeLocked()
 	o.ctx.end(agent.ErrDraining) // which says that it will run again
-	o.wake.ring()
+	o.wake.Ring()
 	return true
 }
 

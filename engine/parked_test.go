@@ -49,8 +49,8 @@ func (s *surveyor) Run(ctx context.Context, t *agent.Turn) error {
 }
 
 func (w *world) owned(id string) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.topics.Lock()
+	defer w.topics.Unlock()
 	for k := range w.owners {
 		if k.ID == id {
 			return true
@@ -144,9 +144,9 @@ func TestParkedTaskGivesWayWithFaults(t *testing.T) {
 		ctx := context.Background()
 		give := func(id string) {
 			synctest.Wait()
-			e.mu.Lock()
+			e.topics.Lock()
 			o := e.owners[store.Key{ID: id}]
-			e.mu.Unlock()
+			e.topics.Unlock()
 			if o == nil || !e.giveWay(o) {
 				t.Fatal("it does not give way")
 			}
@@ -192,9 +192,9 @@ func TestParkedTaskGivesWayInALaterTurn(t *testing.T) {
 		w.mustSend(first01("mine", "one"))
 		wantState(t, w.mustSend(first01("mine", "ask")), a2a.TaskStateInputRequired)
 		synctest.Wait()
-		w.mu.Lock()
+		w.topics.Lock()
 		o := w.owners[store.Key{ID: "mine"}]
-		w.mu.Unlock()
+		w.topics.Unlock()
 		if o == nil || !w.giveWay(o) {
 			t.Fatal("it does not give way")
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/engine/internal/again"
+	"github.com/parley-a2a/parley/engine/internal/wake"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -18,18 +19,19 @@ type post struct {
 
 	entry *a2a.Entry // of the message, once the owner has taken it
 
-	settled signal       // given when the fields below are set
+	settled wake.Signal  // given when the fields below are set
 	seq     int64        // of the last entry that was appended with the message, once committed
 	start   *a2a.Task    // the task as of seq, if a stream begins with it
 	reply   *a2a.Message // a direct answer; there is no task
 	err     error
 
-	stream bool         // set at start: the sender reads a stream
-	reopen bool         // set at start: may begin a finished task anew
-	unread atomic.Bool  // the task ended before the agent took the message
-	fate   *signal      // set at start: given when the agent takes the message, or never will; nil: nobody wants to know
-	held   bool         // the agent gets it once it is committed; protected by the owner
-	over   atomic.Int64 // seq of the newest end that was not this message's: see owner.next
+	stream    bool         // set at start: the sender reads a stream
+	contested bool         // set at start: other processes may take messages for the task, too
+	reopen    bool         // set at start: may begin a finished task anew
+	unread    atomic.Bool  // the task ended before the agent took the message
+	fate      *wake.Signal // set at start: given when the agent takes the message, or never will; nil: nobody wants to know
+	held      bool         // the agent gets it once it is committed; protected by the owner
+	over      atomic.Int64 // seq of the newest end that was not this message's: see owner.next
 }
 
 // from is what a message brings along besides itself.

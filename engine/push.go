@@ -26,7 +26,7 @@ func (s *service) CreateTaskPushNotificationConfig(ctx context.Context, c *a2a.T
 		return nil, err
 	}
 	key := a.own(c.TaskID)
-	last, state, err := e.lastOf(ctx, key)
+	last, state, err := e.topics.LastOf(ctx, key)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func (s *service) CreateTaskPushNotificationConfig(ctx context.Context, c *a2a.T
 	}
 	broken := e.outbox.Watch(p, last)
 	// Nobody told the outbox what was committed before it knew of p.
-	if end, _, err := e.lastOf(ctx, key); err == nil && end > last {
+	if end, _, err := e.topics.LastOf(ctx, key); err == nil && end > last {
 		if !p.Live {
 			p.Live = true
 			if err := e.setPush(ctx, p); err != nil {
@@ -87,27 +87,6 @@ func await(ctx context.Context, done <-chan struct{}) {
 	case <-done:
 	case <-ctx.Done():
 	}
-}
-
-// lastOf returns the seq of the last entry of a task that anybody may know of,
-// and its state there.
-func (e *Engine) lastOf(ctx context.Context, key store.Key) (int64, a2a.TaskState, error) {
-	t := e.join(key)
-	defer e.leave(t)
-	if g := t.watch(); g.known {
-		if g.last == 0 {
-			return 0, 0, stored.NotFound(key.ID)
-		}
-		return g.last, g.state, nil
-	}
-	rec, err := e.store.Get(ctx, key, store.RowOnly)
-	if errors.Is(err, store.ErrNotFound) {
-		return 0, 0, stored.NotFound(key.ID)
-	}
-	if err != nil {
-		return 0, 0, stored.Failed(err, "read task "+key.ID)
-	}
-	return rec.Last, a2a.TaskState(rec.State), nil
 }
 
 // roomFor refuses more configurations than a task may have.
@@ -241,7 +220,7 @@ func (s *service) GetTaskPushNotificationConfig(ctx context.Context, req *a2a.Ge
 	case !errors.Is(err, store.ErrNotFound):
 		return nil, stored.Failed(err, "read push config of task "+key.ID)
 	}
-	if _, _, err := e.lastOf(ctx, key); err != nil {
+	if _, _, err := e.topics.LastOf(ctx, key); err != nil {
 		return nil, err
 	}
 	return nil, &a2a.Error{
@@ -283,7 +262,7 @@ func (s *service) ListTaskPushNotificationConfigs(ctx context.Context, req *a2a.
 		return nil, err
 	}
 	key := a.own(req.TaskID)
-	if _, _, err := e.lastOf(ctx, key); err != nil {
+	if _, _, err := e.topics.LastOf(ctx, key); err != nil {
 		return nil, err
 	}
 	limit := int(req.PageSize)
@@ -322,7 +301,7 @@ func (s *service) DeleteTaskPushNotificationConfig(ctx context.Context, req *a2a
 		return err
 	}
 	key := a.own(req.TaskID)
-	if _, _, err := e.lastOf(ctx, key); err != nil {
+	if _, _, err := e.topics.LastOf(ctx, key); err != nil {
 		return err
 	}
 	id := store.PushID{Key: key, ID: req.ID}

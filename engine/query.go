@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/engine/internal/stored"
@@ -25,66 +24,20 @@ func (s *service) GetTask(ctx context.Context, req *a2a.GetTaskRequest) (*a2a.Ta
 		return nil, err
 	}
 	if req.CurrentGeneration == nil {
-		if task, err := e.peek(ctx, key, req); task != nil || err != nil {
+		if task, err := e.topics.Peek(ctx, key, req); task != nil || err != nil {
 			return task, err
 		}
 	}
-	t := e.join(key)
-	defer e.leave(t)
-	task, last, err := e.loadAt(ctx, t)
+	t := e.topics.Join(key)
+	defer e.topics.Leave(t)
+	task, last, err := e.topics.LoadAt(ctx, t)
 	if err == nil && req.CurrentGeneration != nil {
-		task, err = e.longPoll(ctx, t, task, last, *req.CurrentGeneration)
+		task, err = e.topics.LongPoll(ctx, t, task, last, *req.CurrentGeneration)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return task.LimitHistory(req.HistoryLength), nil
-}
-
-// longPoll returns the task once its generation is higher than current, or
-// nothing more will come, or it has waited long enough. task is what is known
-// of it, as of last.
-func (e *Engine) longPoll(ctx context.Context, t *topic, task *a2a.Task, last, current int64) (*a2a.Task, error) {
-	long := time.NewTimer(e.opts.LongPoll)
-	defer long.Stop()
-	short := time.NewTimer(poll)
-	defer short.Stop()
-	for due := false; !due; {
-		g := t.watch()
-		if !g.known {
-			g.state, g.generation = task.Status.State, task.Generation
-		}
-		if g.generation > current || g.state.Terminal() {
-			break
-		}
-		var again <-chan time.Time
-		if !g.known {
-			row, err := e.rowOf(ctx, t)
-			if err != nil {
-				return nil, err
-			}
-			if row.Last != last {
-				if task, last, err = e.loadAt(ctx, t); err != nil {
-					return nil, err
-				}
-				continue
-			}
-			short.Reset(poll)
-			again = short.C
-		}
-		select {
-		case <-g.changed:
-		case <-again:
-		case <-long.C:
-			due = true
-		case <-e.draining:
-			due = true
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-	}
-	task, _, err := e.loadAt(ctx, t)
-	return task, err
 }
 
 // defaultPageSize is what a list without pageSize gets (specification §3.1.4).

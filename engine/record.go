@@ -6,6 +6,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/engine/internal/stored"
+	"github.com/parley-a2a/parley/engine/internal/topic"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -124,4 +125,12 @@ func (o *owner) status(state a2a.TaskState, message *a2a.Message) *a2a.Entry {
 
 func words(text string) *a2a.Message {
 	return &a2a.Message{Parts: []*a2a.Part{a2a.TextPart(text)}}
+}
+
+func (r *record) sized() topic.Entry {
+	s := topic.Entry{Entry: r.entry, Size: len(r.body)}
+	if len(r.blobs) == 0 {
+		s.Body = r.body
+	}
+	return s
 }

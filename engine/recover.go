@@ -3,13 +3,13 @@ package engine
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/engine/internal/place"
+	"github.com/parley-a2a/parley/engine/internal/wake"
 	"github.com/parley-a2a/parley/internal/budget"
 	"github.com/parley-a2a/parley/store"
 )
@@ -61,14 +61,7 @@ func newTaker() *taker {
 	}
 }
 
-// backoff is 1 s, 2 s, 4 s and so on for n = 0, 1, 2, with jitter, and at most
-// limit: what failed together should not come back together.
-func backoff(n int, limit time.Duration) time.Duration {
-	d := min(time.Second<<min(max(n, 0), 20), limit)
-	return d*3/4 + rand.N(d/4+1)
-}
-
-func (t *taker) look() { nudge(t.hint) }
+func (t *taker) look() { wake.Nudge(t.hint) }
 
 // others says that processes may be gone by now, or have left tasks to be drawn.
 func (t *taker) others() {
@@ -81,7 +74,7 @@ func (t *taker) others() {
 // orphaned notes a task of this process that has no owner, to be loaded after
 // a while.
 func (t *taker) orphaned(k store.Key, or orphan) {
-	or.due = time.Now().Add(backoff(or.tries, 5*time.Minute))
+	or.due = time.Now().Add(wake.Backoff(or.tries, 5*time.Minute))
 	t.mu.Lock()
 	if old := t.orphans[k]; old != nil {
 		or.lost, or.ran = max(or.lost, old.lost), or.ran || old.ran
@@ -181,7 +174,7 @@ func (e *Engine) takeUp(ctx context.Context) {
 			failures = 0
 		} else if ctx.Err() == nil && !errors.Is(err, store.ErrClosed) {
 			e.log.Warn("tasks could not be claimed; trying again", "error", err)
-			pause(ctx, backoff(failures, 30*time.Second))
+			wake.Pause(ctx, wake.Backoff(failures, 30*time.Second))
 			failures++
 		} else {
 			return
@@ -200,16 +193,6 @@ func (e *Engine) idle(ctx context.Context, wait time.Duration) {
 	select {
 	case <-e.taker.hint:
 	case <-again:
-	case <-ctx.Done():
-	}
-}
-
-// pause waits, unless ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
 	case <-ctx.Done():
 	}
 }
@@ -406,7 +389,7 @@ func (e *Engine) search(ctx context.Context) error {
 }
 
 func (e *Engine) owned(k store.Key) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	e.topics.Lock()
+	defer e.topics.Unlock()
 	return e.owners[k] != nil
 }

@@ -55,9 +55,9 @@ func TestTakeUpIsBounded(t *testing.T) {
 
 		w, kill := newMortal(t, st, waiting, o)
 		synctest.Wait()
-		w.mu.Lock()
+		w.topics.Lock()
 		owners := len(w.owners)
-		w.mu.Unlock()
+		w.topics.Unlock()
 		if owners != slots {
 			t.Errorf("%d tasks are held, want %d", owners, slots)
 		}

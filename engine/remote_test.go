@@ -13,6 +13,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/engine/internal/topic"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -176,7 +177,7 @@ func TestManyRemoteReaders(t *testing.T) {
 				if got := <-long; got.Generation <= task.Generation {
 					t.Error("the long poll saw nothing")
 				}
-				if n := len(reads.topics) + len(reads.peers.topics); n != 0 {
+				if n := reads.topics.LenLocked() + reads.peers.Len(); n != 0 {
 					t.Errorf("%d topics are left", n)
 				}
 				works.stop()
@@ -204,7 +205,7 @@ func TestIdleRemoteReaders(t *testing.T) {
 		st.reset()
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		if e, g, r := st.entries.Load(), st.gets.Load(), st.rows.Load(); e+g > 0 || r > 11*(tasks/rowsAtOnce+1) {
+		if e, g, r := st.entries.Load(), st.gets.Load(), st.rows.Load(); e+g > 0 || r > 11*(tasks/topic.RowsAtOnce+1) {
 			t.Errorf("%d reads of entries, %d of records, %d polls", e, g, r)
 		}
 		reads.stop()

@@ -88,11 +88,11 @@ func (o *owner) succeedLocked() {
 	n.turn.attempt = 0 // startLocked counts
 	n.mem.weight, n.adm.worked = o.mem.weight, o.adm.worked
 	n.chargeLocked()
-	n.topic = e.joinLocked(o.key)
-	n.topic.handOver(n)
+	n.topic = e.topics.JoinLocked(o.key)
+	n.topic.HandOver(n)
 	e.owners[o.key] = n
 	e.work.Add(1)
-	n.ready.give()
+	n.ready.Give()
 	n.mu.Lock()
 	n.enterLocked(phaseStarting)
 	n.startLocked()
@@ -106,11 +106,11 @@ func (e *Engine) awaitTurn(ctx context.Context, d accepted) (ended int64, _ erro
 		return e.awaitStop(ctx, d)
 	}
 	p := d.post
-	if g := d.topic.look(); g.ended > p.seq && g.ended > p.over.Load() && !e.stopping() {
-		return e.firstEnd(ctx, d.topic, max(p.seq, p.over.Load()), g.ended, nil) // which most have by now
+	if end := d.topic.NewestEnd(); end > p.seq && end > p.over.Load() && !e.stopping() {
+		return e.topics.FirstEnd(ctx, d.topic, max(p.seq, p.over.Load()), end, nil) // which most have by now
 	}
 	for after := p.seq; ; after = p.over.Load() {
-		ended, err := e.await(ctx, d.topic, after, stops)
+		ended, err := e.topics.Await(ctx, d.topic, after, stops)
 		if err != nil || ended == 0 || ended > p.over.Load() {
 			return ended, err
 		}
@@ -123,11 +123,11 @@ func (e *Engine) awaitTurn(ctx context.Context, d accepted) (ended int64, _ erro
 func (e *Engine) followTurn(ctx context.Context, d accepted, cursor, generation int64, end func(a2a.TaskState) bool, yield func(*a2a.StreamResponse, error) bool) bool {
 	p := d.post
 	if !d.turns(cursor) {
-		return e.follow(ctx, d.topic, cursor, generation, end, yield)
+		return e.topics.Follow(ctx, d.topic, cursor, generation, end, yield)
 	}
 	on := false
 	var held *a2a.StreamResponse // says that another one follows: that may not be shown
-	there := e.follow(ctx, d.topic, cursor, generation, func(s a2a.TaskState) bool {
+	there := e.topics.Follow(ctx, d.topic, cursor, generation, func(s a2a.TaskState) bool {
 		return !on && end(s)
 	}, func(ev *a2a.StreamResponse, err error) bool {
 		before := ev != nil && ev.Seq <= d.seq

@@ -116,10 +116,10 @@ func TestEndThatWasReopened(t *testing.T) {
 	req.Configuration = &a2a.SendMessageConfiguration{ReturnImmediately: true}
 	w.mustSend(req)
 	key := store.Key{ID: "mine"}
-	sub := w.join(key)
-	defer w.leave(sub)
+	sub := w.topics.Join(key)
+	defer w.topics.Leave(sub)
 	g.leave <- nil
-	if _, err := w.await(t.Context(), sub, math.MaxInt64, a2a.TaskState.Terminal); err != nil {
+	if _, err := w.topics.Await(t.Context(), sub, math.MaxInt64, a2a.TaskState.Terminal); err != nil {
 		t.Fatal(err)
 	}
 	go func() { <-g.entered }()
@@ -127,11 +127,11 @@ func TestEndThatWasReopened(t *testing.T) {
 	req.Configuration = &a2a.SendMessageConfiguration{ReturnImmediately: true}
 	wantState(t, w.mustSend(req), a2a.TaskStateSubmitted)
 
-	ended, err := w.await(t.Context(), sub, 2, a2a.TaskState.Terminal)
+	ended, err := w.topics.Await(t.Context(), sub, 2, a2a.TaskState.Terminal)
 	if err != nil {
 		t.Fatal(err)
 	}
-	task, err := w.endedAt(t.Context(), sub, ended)
+	task, err := w.topics.EndedAt(t.Context(), sub, ended)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,14 +219,14 @@ func TestFirstOfTwoEnds(t *testing.T) {
 	w.mustSend(first01("mine", "two"))
 	wantFirst := func() {
 		t.Helper()
-		tp := w.join(store.Key{ID: "mine"})
-		defer w.leave(tp)
+		tp := w.topics.Join(store.Key{ID: "mine"})
+		defer w.topics.Leave(tp)
 		const message = 2 // behind the created entry
-		ended, err := w.await(t.Context(), tp, message, a2a.TaskState.Terminal)
+		ended, err := w.topics.Await(t.Context(), tp, message, a2a.TaskState.Terminal)
 		if err != nil {
 			t.Fatal(err)
 		}
-		task, err := w.endedAt(t.Context(), tp, ended)
+		task, err := w.topics.EndedAt(t.Context(), tp, ended)
 		if err != nil {
 			t.Fatal(err)
 		}

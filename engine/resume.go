@@ -8,6 +8,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/engine/internal/stored"
+	"github.com/parley-a2a/parley/engine/internal/wake"
 	"github.com/parley-a2a/parley/internal/budget"
 	"github.com/parley-a2a/parley/store"
 )
@@ -80,7 +81,7 @@ func (o *owner) load(ctx context.Context, drawn bool, patience time.Duration) er
 		case a2a.EntryMessage:
 			p := newPost(en.Message, recall(o.key, en.Received))
 			p.entry, p.reopen = en, true // which matters for tasks of version 0.1 alone
-			p.settled.give()
+			p.settled.Give()
 			switch {
 			case p.from.credentials: // which were not kept: the agent asks again
 			case answers: // in a log of a release that kept them
@@ -109,7 +110,7 @@ func (o *owner) load(ctx context.Context, drawn bool, patience time.Duration) er
 	if waits || drawn {
 		o.turn.attempt = max(rec.Attempt, rec.Lost) // nobody has run since that was written
 	}
-	o.topic.adopt(o, task, rec.Last)
+	o.topic.Adopt(o, task, rec.Last)
 	if waits {
 		o.enterLocked(phaseYielding)
 		return nil
@@ -203,7 +204,7 @@ func (o *owner) resumeLocked(interrupted bool) error {
 	o.enterLocked(phaseResting)
 	o.tracing.takenOver = interrupted
 	if lost > 1 { // once is an accident
-		o.adm.rest = backoff(int(lost)-2, maxRest)
+		o.adm.rest = wake.Backoff(int(lost)-2, maxRest)
 	}
 	if o.lease.drawn && o.turn.attempt == 0 {
 		return nil // as any other that begins

@@ -170,20 +170,17 @@ func sweepPause(ctx context.Context, took time.Duration) error {
 // It comes before the deletion, so that no reader can mistake a later task of
 // the same id for the rest of this one.
 func (e *Engine) retire(k store.Key) bool {
-	e.mu.Lock()
+	e.topics.Lock()
 	o := e.owners[k]
 	if o != nil && !o.retire() {
-		e.mu.Unlock()
+		e.topics.Unlock()
 		return false
 	}
 	if o != nil {
 		delete(e.owners, k)
 	}
-	if t := e.topics[k]; t != nil {
-		e.dropLocked(t)
-		t.detach()
-	}
-	e.mu.Unlock()
+	e.topics.DismissLocked(k)
+	e.topics.Unlock()
 	if o != nil {
 		o.ctx.end(agent.ErrEnded)
 		o.nudge()
@@ -194,7 +191,7 @@ func (e *Engine) retire(k store.Key) bool {
 // retire ends an ownership that has nothing to do but to wait for its client.
 // Engine.mu is held, so that no caller gets hold of o in between.
 func (o *owner) retire() bool {
-	if !o.ready.was() {
+	if !o.ready.Was() {
 		return false // being loaded for somebody
 	}
 	o.mu.Lock()
@@ -204,23 +201,6 @@ func (o *owner) retire() bool {
 	}
 	o.closeLocked() // nobody waits for the agent's function to return
 	o.err = stored.NotFound(o.key.ID)
-	o.wake.ring()
+	o.wake.Ring()
 	return true
-}
-
-// detach sends the readers away. Those that come later meet at another topic.
-func (t *topic) detach() {
-	t.mu.Lock()
-	t.detached = true
-	t.owner, t.task, t.last, t.tail, t.bytes = nil, nil, 0, nil, 0
-	t.wakeLocked()
-	t.mu.Unlock()
-}
-
-// isDetached is asked after a read of the store: what was read may be of a
-// later task of the same id.
-func (t *topic) isDetached() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.detached
 }

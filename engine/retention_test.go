@@ -83,11 +83,11 @@ func TestRetentionByState(t *testing.T) {
 		if err != nil || len(list.Tasks) != 1 {
 			t.Errorf("listed: %+v, %v; want the one at work", list, err)
 		}
-		w.mu.Lock()
-		if len(w.owners) != 1 || len(w.topics) != 1 {
-			t.Errorf("%d owners and %d topics are left, want one each", len(w.owners), len(w.topics))
+		w.topics.Lock()
+		if len(w.owners) != 1 || w.topics.LenLocked() != 1 {
+			t.Errorf("%d owners and %d topics are left, want one each", len(w.owners), w.topics.LenLocked())
 		}
-		w.mu.Unlock()
+		w.topics.Unlock()
 	})
 }
 

@@ -184,12 +184,12 @@ func TestMessageIsNotSplitFromItsEffect(t *testing.T) {
 		}()
 		key := store.Key{ID: task.ID}
 		for { // until the answer is behind the chunks
-			w.mu.Lock()
+			w.topics.Lock()
 			o := w.owners[key]
 			o.mu.Lock()
 			n := len(o.turn.messages)
 			o.mu.Unlock()
-			w.mu.Unlock()
+			w.topics.Unlock()
 			if n == 2 {
 				break
 			}

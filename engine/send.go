@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/engine/internal/topic"
+	"github.com/parley-a2a/parley/engine/internal/wake"
 	"github.com/parley-a2a/parley/internal/budget"
 	"github.com/parley-a2a/parley/internal/telemetry"
 	"github.com/parley-a2a/parley/store"
@@ -45,7 +47,7 @@ func (s *service) SendMessage(ctx context.Context, req *a2a.SendMessageRequest) 
 			return nil, err
 		}
 	}
-	task, err := e.endedAt(ctx, d.topic, ended)
+	task, err := e.topics.EndedAt(ctx, d.topic, ended)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +88,7 @@ func (s *service) SendStreamingMessage(ctx context.Context, req *a2a.SendMessage
 		if req.Configuration != nil {
 			first = task.LimitHistory(req.Configuration.HistoryLength)
 		}
-		more := d.ended(cursor, task) || !d.turns(cursor) && d.topic.beyond(cursor)
+		more := d.ended(cursor, task) || !d.turns(cursor) && d.topic.Beyond(cursor)
 		if !yield(&a2a.StreamResponse{Task: first, Seq: cursor, More: more}, nil) {
 			return
 		}
@@ -178,7 +180,7 @@ func (e *Engine) deliverNew(ctx context.Context, a *access, req *a2a.SendMessage
 	}
 	p.message, p.from, p.stream = req.Message, f, s.stream
 	if s.fate {
-		p.fate = &signal{}
+		p.fate = &wake.Signal{}
 	}
 	p.expect, p.reopen = expect, legacy.Reopen
 	if c := req.Configuration; c != nil && c.TaskPushNotificationConfig != nil {
@@ -196,7 +198,7 @@ func (e *Engine) deliverNew(ctx context.Context, a *access, req *a2a.SendMessage
 		return accepted{}, err
 	}
 	if own != nil {
-		own.post, own.key = p, t.key
+		own.post, own.key = p, t.Key
 	}
 	if o != nil {
 		o.attend(ctx, p)
@@ -206,12 +208,12 @@ func (e *Engine) deliverNew(ctx context.Context, a *access, req *a2a.SendMessage
 
 // place posts b's message: to the task that it names, or to one that begins
 // with it. That has an owner, then, which the caller has to attend to.
-func (e *Engine) place(ctx context.Context, key store.Key, id string, b *birth, createByID bool) (*topic, *owner, error) {
+func (e *Engine) place(ctx context.Context, key store.Key, id string, b *birth, createByID bool) (*topic.Topic, *owner, error) {
 	key.ID = id
 	if id == "" {
 		key.ID = newID()
 	}
-	t := e.join(key)
+	t := e.topics.Join(key)
 	var o *owner
 	var err error
 	switch {
@@ -227,7 +229,7 @@ func (e *Engine) place(ctx context.Context, key store.Key, id string, b *birth, 
 		o, err = e.followUp(ctx, t, b.post, nil)
 	}
 	if err != nil {
-		e.leave(t)
+		e.topics.Leave(t)
 		return nil, nil, err
 	}
 	return t, o, nil
@@ -236,11 +238,11 @@ func (e *Engine) place(ctx context.Context, key store.Key, id string, b *birth, 
 // followUp posts a message to an existing task. The look-up comes first, then
 // the context, then the state. With a birth the task may begin with it: then it
 // has an owner, which the caller has to attend to.
-func (e *Engine) followUp(ctx context.Context, t *topic, p *post, b *birth) (*owner, error) {
+func (e *Engine) followUp(ctx context.Context, t *topic.Topic, p *post, b *birth) (*owner, error) {
 	var held *owner // released below
 	if b != nil {
 		// Mostly there is no such task, which one look tells.
-		o, born, err := e.own(ctx, t.key, b)
+		o, born, err := e.own(ctx, t.Key, b)
 		if err != nil {
 			return nil, err
 		}
@@ -255,16 +257,16 @@ func (e *Engine) followUp(ctx context.Context, t *topic, p *post, b *birth) (*ow
 			held = nil
 			return o, false, nil
 		}
-		return e.own(ctx, t.key, b)
+		return e.own(ctx, t.Key, b)
 	}
-	is, err := e.standing(ctx, t)
+	is, err := e.topics.Standing(ctx, t)
 	switch {
 	case b != nil && errors.Is(err, a2a.ErrTaskNotFound):
 		err = nil // nothing of it is committed, or it is deleted
 	case err == nil:
 		err = checkContext(p.message, is.Context)
 		if err == nil && a2a.TaskState(is.State).Terminal() && !p.reopen { // otherwise its owner knows whether it may
-			err = errFinished(t.key.ID)
+			err = errFinished(t.Key.ID)
 		}
 	}
 	if err != nil {
@@ -300,10 +302,10 @@ func (e *Engine) followUp(ctx context.Context, t *topic, p *post, b *birth) (*ow
 				return nil, context.Cause(ctx)
 			}
 		case errTerminal: // which is true for others once it is committed
-			if _, err := e.await(ctx, t, is.Last, a2a.TaskState.Terminal); err != nil {
+			if _, err := e.topics.Await(ctx, t, is.Last, a2a.TaskState.Terminal); err != nil {
 				return nil, err
 			}
-			return nil, errFinished(t.key.ID)
+			return nil, errFinished(t.Key.ID)
 		}
 		if !born {
 			o = nil
@@ -312,13 +314,13 @@ func (e *Engine) followUp(ctx context.Context, t *topic, p *post, b *birth) (*ow
 	}
 }
 
-func (e *Engine) settled(ctx context.Context, p *post, t *topic) (accepted, error) {
-	if p.settled.was() && p.err == nil {
+func (e *Engine) settled(ctx context.Context, p *post, t *topic.Topic) (accepted, error) {
+	if p.settled.Was() && p.err == nil {
 		return accepted{post: p, topic: t, seq: p.seq}, nil
 	}
 	var err error
 	select {
-	case <-p.settled.wait():
+	case <-p.settled.Wait():
 		if p.err == nil {
 			return accepted{post: p, topic: t, seq: p.seq}, nil
 		}
@@ -326,6 +328,6 @@ func (e *Engine) settled(ctx context.Context, p *post, t *topic) (accepted, erro
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}
-	e.leave(t)
+	e.topics.Leave(t)
 	return accepted{}, err
 }

@@ -79,23 +79,20 @@ func (o *owner) post(p *post) error {
 	}
 	switch {
 	case !here: // whoever draws the task goes on with it
-	case o.holdsLocked(waits || reopens):
+	case p.contested && (waits || reopens):
+		// Any process may go on with a task that waited, and only the one whose
+		// append is the first has it.
 		p.held = true
 		if o.phase == phaseIdle || o.phase == phaseNoAgent {
 			o.enterLocked(phaseStarting)
 		}
 	case o.phase == phaseRunning:
-		o.wake.ring()
+		o.wake.Ring()
 	case o.phase == phaseIdle || o.phase == phaseNoAgent:
 		o.startLocked()
 	}
 	return nil
 }
-
-// holdsLocked reports whether a message is for the agent once it is committed, and
-// not before: where processes share a store any of them may go on with a task that
-// waited, and only the one whose append is the first has it.
-func (o *owner) holdsLocked(waited bool) bool { return waited && o.topic.contested() }
 
 // heldLocked lets the agent have what was committed of a flight.
 func (o *owner) heldLocked(f *flight) {
@@ -108,12 +105,12 @@ func (o *owner) heldLocked(f *flight) {
 	switch {
 	case !any:
 	case o.phase != phaseStarting:
-		o.wake.ring()
+		o.wake.Ring()
 	case o.ctx.Err() == nil && !o.draft.state.Terminal():
 		o.startLocked()
 	default:
 		o.enterLocked(phaseIdle)
-		o.wake.ring()
+		o.wake.Ring()
 	}
 }
 

@@ -132,17 +132,20 @@ func TestMessageThatComesTooLateIsAnError(t *testing.T) {
 		_, err := w.SendMessage(t.Context(), reply(task, "second"))
 		answered <- err
 	}()
-	// Once it is in the history the message is in the log.
-	sub := w.join(store.Key{ID: task.ID})
-	for {
-		snap, _ := sub.snapshot()
-		changed := sub.watch().changed
-		if len(snap.History) == 2 {
+	messages := 0
+	for some, err := range w.Log(t.Context(), "", task.ID, 0, true) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, en := range some {
+			if en.Kind == a2a.EntryMessage {
+				messages++
+			}
+		}
+		if messages == 2 {
 			break
 		}
-		<-changed
 	}
-	w.leave(sub)
 	g.leave <- nil
 	wantError(t, <-answered, a2a.ErrUnsupportedOperation)
 	wantState(t, w.mustGet(task.ID), a2a.TaskStateCompleted)
@@ -249,9 +252,9 @@ func TestCancelRace(t *testing.T) {
 		}
 		var end *a2a.Task
 		wg.Go(func() {
-			sub := w.join(store.Key{ID: task.ID})
-			defer w.leave(sub)
-			if _, err := w.await(t.Context(), sub, math.MaxInt64, a2a.TaskState.Terminal); err != nil {
+			sub := w.topics.Join(store.Key{ID: task.ID})
+			defer w.topics.Leave(sub)
+			if _, err := w.topics.Await(t.Context(), sub, math.MaxInt64, a2a.TaskState.Terminal); err != nil {
 				t.Error(err)
 				return
 			}

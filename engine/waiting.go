@@ -24,7 +24,7 @@ func (o *owner) yieldLocked() {
 	o.enterLocked(phaseYielding)
 	if ran { // nobody waits for it to return
 		o.ctx.end(agent.ErrEnded)
-		o.wake.ring()
+		o.wake.Ring()
 	}
 }
 

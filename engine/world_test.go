@@ -275,9 +275,9 @@ func (w *world) eventually(id string, want a2a.TaskState) *a2a.Task {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)
 	defer cancel()
-	t := w.join(store.Key{ID: id})
-	defer w.leave(t)
-	if _, err := w.await(ctx, t, math.MaxInt64, func(s a2a.TaskState) bool { return s == want }); err != nil {
+	t := w.topics.Join(store.Key{ID: id})
+	defer w.topics.Leave(t)
+	if _, err := w.topics.Await(ctx, t, math.MaxInt64, func(s a2a.TaskState) bool { return s == want }); err != nil {
 		w.t.Fatalf("waiting for %s: %v (now %s)", want, err, w.mustGet(id).Status.State)
 	}
 	return w.mustGet(id)

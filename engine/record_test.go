@@ -5,64 +5,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/engine/internal/place"
 	"github.com/parley-a2a/parley/store"
 )
-
-func TestSignalReachesWhoWaitsBeforeAndAfter(t *testing.T) {
-	var s signal
-	if s.was() {
-		t.Fatal("given at first")
-	}
-	before := s.wait()
-	select {
-	case <-before:
-		t.Fatal("the channel is closed before the signal is given")
-	default:
-	}
-	s.give()
-	s.give() // of two who give it none has to know of the other
-	<-before
-	<-s.wait()
-	var other signal
-	other.give()
-	<-other.wait()
-	if !s.was() || !other.was() {
-		t.Error("not given")
-	}
-}
-
-func TestSignalIsNotMissed(t *testing.T) {
-	for range 200 {
-		var s signal
-		var wg sync.WaitGroup
-		for range 4 {
-			wg.Go(func() { <-s.wait() })
-		}
-		wg.Go(s.give)
-		wg.Wait()
-	}
-}
-
-func TestBellRingsForThoseWhoWaited(t *testing.T) {
-	var b bell
-	b.ring()
-	first := b.wait()
-	if b.wait() != first {
-		t.Error("two who wait for the same have two channels")
-	}
-	b.ring()
-	<-first
-	select {
-	case <-b.wait():
-		t.Error("who waits after it rang must wait until it rings again")
-	default:
-	}
-}
 
 // Bodies share arrays; none may be written over by the next one, whatever their
 // sizes are.

@@ -1,18 +1,18 @@
-package engine
+package wake
 
 import "sync"
 
 // Most tasks are over before anybody waits for anything of them. So what can be
 // waited for is made when somebody does: a channel costs an allocation.
 
-// signal is given once. The zero value is ready.
-type signal struct {
+// Signal is given once. The zero value is ready.
+type Signal struct {
 	mu    sync.Mutex // protects the fields below
 	given bool
 	c     chan struct{} // closed with given; nil if nobody has waited
 }
 
-func (s *signal) give() {
+func (s *Signal) Give() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.given {
@@ -24,15 +24,15 @@ func (s *signal) give() {
 	}
 }
 
-// was reports whether the signal was given. What was done before is seen then.
-func (s *signal) was() bool {
+// Was reports whether the signal was given. What was done before is seen then.
+func (s *Signal) Was() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.given
 }
 
-// wait returns a channel that is closed when the signal is given.
-func (s *signal) wait() <-chan struct{} {
+// Wait returns a channel that is closed when the signal is given.
+func (s *Signal) Wait() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.c == nil {
@@ -44,19 +44,19 @@ func (s *signal) wait() <-chan struct{} {
 	return s.c
 }
 
-// bell wakes who waits for the next time that it rings. The zero value is ready;
+// Bell wakes who waits for the next time that it rings. The zero value is ready;
 // whoever has one protects it.
-type bell struct{ c chan struct{} }
+type Bell struct{ c chan struct{} }
 
-func (b *bell) ring() {
+func (b *Bell) Ring() {
 	if b.c != nil {
 		close(b.c)
 		b.c = nil
 	}
 }
 
-// wait returns a channel that is closed when the bell rings next.
-func (b *bell) wait() <-chan struct{} {
+// Wait returns a channel that is closed when the bell rings next.
+func (b *Bell) Wait() <-chan struct{} {
 	if b.c == nil {
 		b.c = make(chan struct{})
 	}

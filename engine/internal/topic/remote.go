@@ -1,14 +1,13 @@
-package engine
+package topic
 
 import (
 	"context"
-	"errors"
-	"math/rand/v2"
 	"slices"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/engine/internal/stored"
+	"github.com/parley-a2a/parley/engine/internal/wake"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -21,7 +20,7 @@ import (
 // remote is what a topic knows of what other processes do to its task.
 type remote struct {
 	hash uint64 // by which hints name the task; set at start, then constant
-	twin *topic // the next one of this hash; protected by Engine.mu
+	twin *Topic // the next one of this hash; protected by the lock of the topics
 
 	// protected by topic.mu
 	aloft bool  // the owner here has an append under way that others may see before it is published
@@ -35,8 +34,27 @@ type remote struct {
 	born    time.Time     // Row.Created; zero: not known
 }
 
-// contested reports whether other processes may go on with t's task.
-func (t *topic) contested() bool { return t.remote != nil }
+// Contested reports whether other processes may go on with t's task.
+func (t *Topic) Contested() bool { return t.remote != nil }
+
+// ahead reports whether others may see more of the task than was published here.
+func (r *remote) ahead() bool { return r != nil && r.aloft }
+
+// finalLocked reports whether nothing can change any more: the task is finished, and
+// no other process may let it begin anew.
+func (t *Topic) finalLocked() bool {
+	return t.task.Status.State.Terminal() && (t.remote == nil || !t.task.Version.Reopens())
+}
+
+// Fly notes that an append is under way.
+func (t *Topic) Fly() {
+	if t.remote == nil { // then a lock for each append would be for nothing
+		return
+	}
+	t.mu.Lock()
+	t.remote.appends(true)
+	t.mu.Unlock()
+}
 
 // adopted notes that the task has an owner here, and nothing of it is under way.
 func (r *remote) adopted() {
@@ -63,9 +81,14 @@ var soon = func() chan struct{} {
 // remotePage is how many entries are read at a time.
 const remotePage = 512
 
-// afar returns the entries behind a cursor of a task that nobody here owns, or
+// entries returns those behind a cursor of a task that nobody here owns, or
 // else a channel that is closed when there may be some, or somebody owns it.
-func (e *Engine) remoteEntries(ctx context.Context, t *topic, cursor int64) ([]sized, <-chan struct{}, error) {
+func (p *Peers) entries(ctx context.Context, t *Topic, cursor int64, changed *<-chan struct{}) (some []Entry, heard bool, err error) {
+	some, *changed, err = p.behind(ctx, t, cursor)
+	return some, true, err
+}
+
+func (p *Peers) behind(ctx context.Context, t *Topic, cursor int64) ([]Entry, <-chan struct{}, error) {
 	for {
 		t.mu.Lock()
 		if t.detached || t.task != nil && t.last-cursor <= int64(len(t.tail)) {
@@ -82,8 +105,8 @@ func (e *Engine) remoteEntries(ctx context.Context, t *topic, cursor int64) ([]s
 		switch behind := t.last - cursor; {
 		case behind > int64(len(t.tail)):
 			t.mu.Unlock()
-			entries, err := e.behind(ctx, t.key, cursor)
-			if err = e.outlast(ctx, err); err != nil {
+			entries, err := p.ts.behind(ctx, t.Key, cursor)
+			if err = p.ts.outlast(ctx, err); err != nil {
 				return nil, nil, err
 			}
 			return t.published(entries), soon, nil
@@ -93,18 +116,18 @@ func (e *Engine) remoteEntries(ctx context.Context, t *topic, cursor int64) ([]s
 			t.mu.Unlock()
 			return entries, nil, nil
 		case !t.remote.stale:
-			gone, lost, changed := t.remote.gone, t.lost, t.changed.wait()
+			gone, lost, changed := t.remote.gone, t.lost, t.changed.Wait()
 			t.mu.Unlock()
-			if gone && e.read.Deleted(ctx, t.key) {
-				lost = stored.NotFound(t.key.ID)
+			if gone && p.ts.read.Deleted(ctx, t.Key) {
+				lost = stored.NotFound(t.Key.ID)
 			}
 			return nil, changed, lost
 		}
-		if !t.turnLocked(ctx, e) {
+		if !t.turnLocked(ctx, p.ts) {
 			if err := context.Cause(ctx); err != nil {
 				return nil, nil, err
 			}
-			if e.stopping() {
+			if p.ts.stopping() {
 				return nil, soon, nil
 			}
 			continue
@@ -112,8 +135,8 @@ func (e *Engine) remoteEntries(ctx context.Context, t *topic, cursor int64) ([]s
 		t.remote.stale = false
 		from := t.last
 		t.mu.Unlock()
-		entries, more, bad := e.readRemote(ctx, t.key, from)
-		err := e.outlast(ctx, bad)
+		entries, more, bad := p.readRemote(ctx, t.Key, from)
+		err := p.ts.outlast(ctx, bad)
 		t.mu.Lock()
 		switch {
 		case bad != nil:
@@ -134,7 +157,7 @@ func (e *Engine) remoteEntries(ctx context.Context, t *topic, cursor int64) ([]s
 
 // turnLocked waits for the read under way, and returns false then, without the
 // lock. If there is none it is the caller's turn, until overLocked.
-func (t *topic) turnLocked(ctx context.Context, e *Engine) bool {
+func (t *Topic) turnLocked(ctx context.Context, ts *Topics) bool {
 	reading := t.remote.reading
 	if reading == nil {
 		t.remote.reading = make(chan struct{})
@@ -144,20 +167,20 @@ func (t *topic) turnLocked(ctx context.Context, e *Engine) bool {
 	select {
 	case <-reading:
 	case <-ctx.Done():
-	case <-e.draining:
+	case <-ts.draining:
 	}
 	return false
 }
 
-func (t *topic) overLocked() {
+func (t *Topic) overLocked() {
 	close(t.remote.reading)
 	t.remote.reading = nil
 }
 
 // readRemote reads the next entries of a log with their stored bodies. more says that
 // there may be more of them.
-func (e *Engine) readRemote(ctx context.Context, k store.Key, after int64) (out []sized, more bool, err error) {
-	raw, err := e.store.Entries(ctx, k, after, remotePage)
+func (p *Peers) readRemote(ctx context.Context, k store.Key, after int64) (out []Entry, more bool, err error) {
+	raw, err := p.ts.store.Entries(ctx, k, after, remotePage)
 	if err != nil {
 		return nil, false, stored.Failed(err, "read task "+k.ID)
 	}
@@ -172,15 +195,15 @@ func (e *Engine) readRemote(ctx context.Context, k store.Key, after int64) (out 
 		if err != nil {
 			return nil, false, stored.Failed(err, "read task "+k.ID)
 		}
-		next := sized{Entry: en, size: len(r.Body)}
+		next := Entry{Entry: en, Size: len(r.Body)}
 		if !stored.Refers(r.Body) { // it is what streams show
-			next.body = r.Body
-		} else if err := e.read.RestoreEntry(ctx, en, nil); err != nil {
-			return nil, false, e.read.Unread(ctx, err, k)
+			next.Body = r.Body
+		} else if err := p.ts.read.RestoreEntry(ctx, en, nil); err != nil {
+			return nil, false, p.ts.read.Unread(ctx, err, k)
 		} else {
-			for _, p := range stored.PartsOf(en) {
-				apart += len(p.Raw)
-				next.size += len(p.Raw)
+			for _, part := range stored.PartsOf(en) {
+				apart += len(part.Raw)
+				next.Size += len(part.Raw)
 			}
 		}
 		out = append(out, next)
@@ -189,7 +212,7 @@ func (e *Engine) readRemote(ctx context.Context, k store.Key, after int64) (out 
 }
 
 // addLocked adds what was read behind the tail. more says that there may be more.
-func (t *topic) addLocked(entries []sized, more bool) {
+func (t *Topic) addLocked(entries []Entry, more bool) {
 	if more { // or a hint came while it was read: that stays
 		t.remote.stale = true
 	}
@@ -204,38 +227,38 @@ func (t *topic) addLocked(entries []sized, more bool) {
 			t.ended = en.Seq
 		}
 		t.tail = append(t.tail, en)
-		t.bytes += en.size
+		t.bytes += en.Size
 	}
 	t.last = entries[len(entries)-1].Seq
 	t.trimLocked()
 	t.wakeLocked() // those who came meanwhile, and found nothing
 }
 
-// rowRemote returns the row of a task that nobody here owns, as it was when it was
+// row returns the row of a task that nobody here owns, as it was when it was
 // last heard of.
-func (e *Engine) rowRemote(ctx context.Context, t *topic) (*store.Row, error) {
+func (p *Peers) row(ctx context.Context, t *Topic) (*store.Row, error) {
 	for {
 		t.mu.Lock()
 		if r := t.remote.row; r != nil {
 			t.mu.Unlock()
 			return r, nil
 		}
-		if !t.turnLocked(ctx, e) {
+		if !t.turnLocked(ctx, p.ts) {
 			if err := context.Cause(ctx); err != nil {
 				return nil, err
 			}
-			if e.stopping() {
+			if p.ts.stopping() {
 				return nil, stored.Stopping()
 			}
 			continue
 		}
 		heard := t.remote.heard
 		t.mu.Unlock()
-		rec, bad := e.store.Get(ctx, t.key, store.RowOnly)
+		rec, bad := p.ts.store.Get(ctx, t.Key, store.RowOnly)
 		if bad != nil {
-			bad = e.read.Unread(ctx, bad, t.key)
+			bad = p.ts.read.Unread(ctx, bad, t.Key)
 		}
-		err := e.outlast(ctx, bad)
+		err := p.ts.outlast(ctx, bad)
 		t.mu.Lock()
 		if bad == nil && heard == t.remote.heard && t.task == nil {
 			t.remote.row = &rec.Row
@@ -247,51 +270,15 @@ func (e *Engine) rowRemote(ctx context.Context, t *topic) (*store.Row, error) {
 			return &rec.Row, nil
 		case err != nil:
 			return nil, err
-		case e.stopping():
+		case p.ts.stopping():
 			return nil, stored.Stopping()
-		}
-	}
-}
-
-// unreachable reports whether a shared store failed because it is out of reach.
-func (e *Engine) unreachable(err error) bool { return errors.Is(err, store.ErrUnreachable) }
-
-// outlast waits where a read failed because a shared store is out of reach, until
-// it is back, and returns nil: those who wait for news of a task wait on.
-func (e *Engine) outlast(ctx context.Context, err error) error {
-	if !e.unreachable(err) {
-		return err
-	}
-	e.wrote(err) // so that it is tried until it works
-	select {
-	case <-e.health.ends():
-	case <-e.draining:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	pause(ctx, rand.N(100*time.Millisecond)) // not all at once
-	return nil
-}
-
-// lasting repeats an agent's read that failed because a shared store is out of
-// reach, when that is back: an outage that its writes outlast must not fail its
-// task. If the outage is a long one the task is another process's, which ends ctx.
-func (e *Engine) lasting(ctx context.Context, read func() error) error {
-	for {
-		bad := read()
-		if err := e.outlast(ctx, bad); bad == nil || err != nil {
-			return err
-		}
-		if e.stopping() {
-			return stored.Stopping()
 		}
 	}
 }
 
 // staleLocked says that the task may have changed, to readers of what another
 // process does to it.
-func (t *topic) staleLocked() {
+func (t *Topic) staleLocked() {
 	if r := t.remote; r != nil {
 		r.heard++
 		r.stale, r.row = true, nil
@@ -299,26 +286,26 @@ func (t *topic) staleLocked() {
 	t.wakeLocked()
 }
 
-// pollRemote asks the store for all tasks that are read here and at work elsewhere,
-// every Options.Poll until ctx ends, and sooner for those that are in doubt.
-func (e *Engine) pollRemote(ctx context.Context) {
-	tick := time.NewTimer(e.opts.Poll)
+// Poll asks the store for all tasks that are read here and at work elsewhere,
+// every so often until ctx ends, and sooner for those that are in doubt.
+func (p *Peers) Poll(ctx context.Context) {
+	tick := time.NewTimer(p.often)
 	defer tick.Stop()
 	for {
-		var some []*topic
+		var some []*Topic
 		select {
 		case <-tick.C:
-			some = e.remoteTopics()
-			tick.Reset(e.opts.Poll)
-		case <-e.peers.doubted:
-			e.mu.Lock()
-			some, e.peers.doubts = e.peers.doubts, nil
-			e.mu.Unlock()
+			some = p.remoteTopics()
+			tick.Reset(p.often)
+		case <-p.doubted:
+			p.ts.Lock()
+			some, p.doubts = p.doubts, nil
+			p.ts.Unlock()
 		case <-ctx.Done():
 			return
 		}
-		for chunk := range slices.Chunk(some, rowsAtOnce) {
-			if err := e.compare(ctx, chunk); err != nil {
+		for chunk := range slices.Chunk(some, RowsAtOnce) {
+			if err := p.compare(ctx, chunk); err != nil {
 				break // who reads finds out, and the next one is due soon
 			}
 		}
@@ -326,10 +313,10 @@ func (e *Engine) pollRemote(ctx context.Context) {
 }
 
 // remoteTopics returns the topics with readers whose tasks others may go on with.
-func (e *Engine) remoteTopics() (some []*topic) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, t := range e.topics {
+func (p *Peers) remoteTopics() (some []*Topic) {
+	p.ts.Lock()
+	defer p.ts.Unlock()
+	for _, t := range p.ts.m {
 		if t.remoteLocked() {
 			some = append(some, t)
 		}
@@ -337,30 +324,30 @@ func (e *Engine) remoteTopics() (some []*topic) {
 	return some
 }
 
-// remoteLocked reports whether readers of t have to hear what others do. Engine.mu is
-// held.
-func (t *topic) remoteLocked() bool {
+// remoteLocked reports whether readers of t have to hear what others do. The lock
+// of the topics is held.
+func (t *Topic) remoteLocked() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.task == nil || t.refs > 1 && t.owner != nil && t.task.Status.State.Interrupted()
 }
 
 // compare wakes the readers of those tasks that changed.
-func (e *Engine) compare(ctx context.Context, some []*topic) error {
+func (p *Peers) compare(ctx context.Context, some []*Topic) error {
 	keys := make([]store.Key, len(some))
 	heard := make([]int64, len(some))
 	for i, t := range some {
-		keys[i] = t.key
+		keys[i] = t.Key
 		t.mu.Lock()
 		heard[i] = t.remote.heard
 		t.mu.Unlock()
 	}
-	rows, err := e.rows(ctx, keys)
+	rows, err := Rows(ctx, p.ts.store, keys)
 	if err != nil {
 		return err
 	}
 	for i, t := range some {
-		row, ok := rows[t.key]
+		row, ok := rows[t.Key]
 		t.mu.Lock()
 		o, again := t.owner, false
 		switch {
@@ -380,27 +367,26 @@ func (e *Engine) compare(ctx context.Context, some []*topic) error {
 		}
 		t.mu.Unlock()
 		if again {
-			e.detach(t) // another one of the same id
+			p.detach(t) // another one of the same id
 		}
-		if o != nil && ok && o.ready.was() && !o.has(&row) {
-			e.evict(o)
+		if o != nil && ok && o.Ready() && !o.Has(&row) {
+			o.Evict()
 		}
 	}
 	return nil
 }
 
 // detach sends the readers of a task away that is gone, see topic.detach.
-func (e *Engine) detach(t *topic) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.topics[t.key] == t && e.owners[t.key] == nil {
-		e.dropLocked(t)
-		t.detach()
+func (p *Peers) detach(t *Topic) {
+	p.ts.Lock()
+	defer p.ts.Unlock()
+	if p.ts.m[t.Key] == t && !p.owned(t.Key) {
+		p.ts.DismissLocked(t.Key)
 	}
 }
 
 // seenLocked compares a row with what readers have seen.
-func (t *topic) seenLocked(row *store.Row) {
+func (t *Topic) seenLocked(row *store.Row) {
 	was := t.remote.row
 	t.remote.gone = false
 	switch {
@@ -410,3 +396,49 @@ func (t *topic) seenLocked(row *store.Row) {
 	}
 	t.remote.row = row
 }
+
+// HearOf wakes the readers of a task whose log has grown, or all.
+func (p *Peers) HearOf(hash uint64, all bool) {
+	p.ts.Lock()
+	defer p.ts.Unlock()
+	if all {
+		for _, t := range p.ts.m {
+			p.hearOfLocked(t)
+		}
+		return
+	}
+	for t := p.topics[hash]; t != nil; t = t.remote.twin {
+		p.hearOfLocked(t)
+	}
+}
+
+// hearOfLocked is told of the owners here, too, unless the store leaves that out.
+func (p *Peers) hearOfLocked(t *Topic) {
+	remote := t.remoteLocked()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case !remote:
+	case t.task == nil:
+		t.staleLocked()
+	case len(p.doubts) < RowsAtOnce: // otherwise the next poll finds it
+		p.doubts = append(p.doubts, t)
+		wake.Nudge(p.doubted)
+	}
+}
+
+// Rows returns the rows of those of some tasks that there are.
+func Rows(ctx context.Context, st store.Store, keys []store.Key) (map[store.Key]store.Row, error) {
+	found, err := st.Rows(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	rows := make(map[store.Key]store.Row, len(found))
+	for _, r := range found {
+		rows[r.Key] = r
+	}
+	return rows, nil
+}
+
+// RowsAtOnce is how many rows are asked for at a time.
+const RowsAtOnce = 500

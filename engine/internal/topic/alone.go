@@ -1,0 +1,28 @@
+package topic
+
+import (
+	"context"
+	"time"
+
+	"github.com/parley-a2a/parley/store"
+)
+
+// alone is others where there are none: the store is asked.
+type alone struct{ ts *Topics }
+
+func (alone) joined(*Topic)        {}
+func (alone) left(*Topic)          {}
+func (alone) every() time.Duration { return poll }
+
+func (a alone) entries(ctx context.Context, t *Topic, cursor int64, _ *<-chan struct{}) ([]Entry, bool, error) {
+	some, err := a.ts.storedEntries(ctx, t, cursor)
+	return some, false, err
+}
+
+func (a alone) row(ctx context.Context, t *Topic) (*store.Row, error) {
+	rec, err := a.ts.store.Get(ctx, t.Key, store.RowOnly)
+	if err != nil {
+		return nil, a.ts.read.Unread(ctx, err, t.Key)
+	}
+	return &rec.Row, nil
+}

@@ -1,0 +1,150 @@
+package topic
+
+import (
+	"context"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/engine/internal/stored"
+	"github.com/parley-a2a/parley/store"
+)
+
+// poll is how often a reader asks the store for a task that nobody owns in
+// this process, in case a hint never came.
+const poll = 5 * time.Second
+
+// Await waits until the task is in a state that end accepts, as committed, or
+// has ended behind the seq after, though it may be reopened by now; ended is
+// where, if it has ended. end must accept terminal states.
+func (ts *Topics) Await(ctx context.Context, t *Topic, after int64, end func(a2a.TaskState) bool) (ended int64, _ error) {
+	var timer *time.Timer
+	for {
+		g := t.watch() // before stopping: see wakeAll
+		if ts.stopping() {
+			return 0, stored.Stopping()
+		}
+		if g.ended > after {
+			return ts.FirstEnd(ctx, t, after, g.ended, nil)
+		}
+		var row *store.Row
+		var again <-chan time.Time
+		if !g.known {
+			var err error
+			if row, err = ts.others.row(ctx, t); err != nil {
+				return 0, err
+			}
+			if t.look().known {
+				continue // the store may be ahead of what is published
+			}
+			g.state, g.last = a2a.TaskState(row.State), row.Last
+			if timer == nil {
+				timer = time.NewTimer(poll)
+				defer timer.Stop()
+			} else {
+				timer.Reset(poll)
+			}
+			again = timer.C
+		}
+		if end(g.state) {
+			if g.state.Terminal() {
+				return ts.FirstEnd(ctx, t, after, g.last, row)
+			}
+			return 0, nil
+		}
+		if err := t.failure(); err != nil && !g.known {
+			return 0, err
+		}
+		select {
+		case <-g.changed:
+		case <-again:
+		case <-ctx.Done():
+			return 0, context.Cause(ctx)
+		}
+	}
+}
+
+// FirstEnd returns where the task ended first behind after. It ended by ended, but
+// may have gone on, and ended again, before anybody looked. row is the task's, if
+// the caller has it.
+func (ts *Topics) FirstEnd(ctx context.Context, t *Topic, after, ended int64, row *store.Row) (int64, error) {
+	if row == nil {
+		if end := t.endBehind(after, ended); end > 0 {
+			return end, nil
+		}
+		var err error
+		if row, err = ts.others.row(ctx, t); err != nil {
+			return 0, err
+		}
+	}
+	if row.Turn <= after {
+		return ended, nil
+	}
+	for en, err := range ts.read.Rest(ctx, row, after) {
+		if err != nil {
+			return 0, err
+		}
+		if en.Kind == a2a.EntryStatus && en.Status.Status.State.Terminal() {
+			return en.Seq, nil
+		}
+	}
+	return ended, nil
+}
+
+// EndedAt returns the task that await waited for: as it ended, even if it has
+// been reopened since, or else as it is.
+func (ts *Topics) EndedAt(ctx context.Context, t *Topic, ended int64) (*a2a.Task, error) {
+	task, last, err := ts.LoadAt(ctx, t)
+	if err == nil && ended > 0 && ended < last {
+		if err := ts.read.MakeRoomFor(ctx, t.Key); err != nil {
+			return nil, err
+		}
+		return ts.read.FoldTo(ctx, t.Key, ended)
+	}
+	return task, err
+}
+
+// LongPoll returns the task once its generation is higher than current, or
+// nothing more will come, or it has waited long enough. task is what is known
+// of it, as of last.
+func (ts *Topics) LongPoll(ctx context.Context, t *Topic, task *a2a.Task, last, current int64) (*a2a.Task, error) {
+	long := time.NewTimer(ts.longest)
+	defer long.Stop()
+	short := time.NewTimer(poll)
+	defer short.Stop()
+	for due := false; !due; {
+		g := t.watch()
+		if !g.known {
+			g.state, g.generation = task.Status.State, task.Generation
+		}
+		if g.generation > current || g.state.Terminal() {
+			break
+		}
+		var again <-chan time.Time
+		if !g.known {
+			row, err := ts.others.row(ctx, t)
+			if err != nil {
+				return nil, err
+			}
+			if row.Last != last {
+				if task, last, err = ts.LoadAt(ctx, t); err != nil {
+					return nil, err
+				}
+				continue
+			}
+			short.Reset(poll)
+			again = short.C
+		}
+		select {
+		case <-g.changed:
+		case <-again:
+		case <-long.C:
+			due = true
+		case <-ts.draining:
+			due = true
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	task, _, err := ts.LoadAt(ctx, t)
+	return task, err
+}

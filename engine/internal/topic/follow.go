@@ -1,0 +1,269 @@
+package topic
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/engine/internal/stored"
+	"github.com/parley-a2a/parley/internal/budget"
+	"github.com/parley-a2a/parley/store"
+)
+
+// Follow yields a task's events behind a cursor until end says that a state is
+// the last. It returns true if it got there, false if the reader left, the
+// context ended (its error was yielded), or the engine drains (the stream ends
+// without a word, to be resumed). generation is the task's at the cursor.
+func (ts *Topics) Follow(ctx context.Context, t *Topic, cursor, generation int64, end func(a2a.TaskState) bool, yield func(*a2a.StreamResponse, error) bool) bool {
+	var timer *time.Timer
+	for {
+		next, err := ts.next(ctx, t, cursor)
+		if err != nil {
+			yield(nil, err)
+			return false
+		}
+		if next.read && t.isDetached() {
+			return false // to subscribe again, if the task is still there
+		}
+		entries := next.entries
+		for i, en := range entries {
+			cursor = en.Seq
+			if !en.Shows() {
+				continue
+			}
+			if en.apart {
+				if err := ts.complete(ctx, t, en.Entry); err != nil {
+					if !ts.stopping() {
+						yield(nil, err)
+					}
+					return false
+				}
+				entries[i].Entry = &a2a.Entry{} // the stream has it now, and nobody else
+			}
+			generation++
+			ev := en.event
+			if ev == nil {
+				ev = stamped(en.Event(), generation)
+			}
+			s := ev.State()
+			if !ev.More && (s.Valid() && end(s) || showsOne(entries[i+1:])) {
+				c := *ev
+				c.More = true
+				ev = &c
+			}
+			if !yield(ev, nil) {
+				return false
+			}
+			if s.Valid() && end(s) { // yield may have a say in it
+				return true
+			}
+		}
+		if ts.stopping() {
+			return false
+		}
+		budget.From(ctx).Set(0) // what was read is on its way
+		if len(entries) > 0 {
+			continue
+		}
+		var again <-chan time.Time
+		if !next.heard {
+			if err := ts.over(ctx, t); err != nil {
+				yield(nil, err)
+				return false
+			}
+			if timer == nil {
+				timer = time.NewTimer(poll)
+				defer timer.Stop()
+			} else {
+				timer.Reset(poll)
+			}
+			again = timer.C
+		}
+		select {
+		case <-next.changed: // also when the engine drains: see wakeAll
+		case <-again:
+		case <-ctx.Done():
+			yield(nil, context.Cause(ctx))
+			return false
+		}
+	}
+}
+
+// batch is what is behind a cursor.
+type batch struct {
+	entries []Entry
+	changed <-chan struct{} // if there are no entries: closed when there may be some
+	heard   bool            // changed is; otherwise the store has to be asked from time to time
+	read    bool            // it is not all from the tail of an owner here
+}
+
+// next returns what is behind a cursor: from memory if that goes back so far.
+func (ts *Topics) next(ctx context.Context, t *Topic, cursor int64) (batch, error) {
+	entries, known, changed := t.after(cursor)
+	if known {
+		return batch{entries, changed, true, false}, nil
+	}
+	n := batch{changed: changed, read: true}
+	var err error
+	n.entries, n.heard, err = ts.others.entries(ctx, t, cursor, &n.changed)
+	return n, err
+}
+
+// over returns why nothing comes any more of a task that nobody here owns, or nil.
+func (ts *Topics) over(ctx context.Context, t *Topic) error {
+	if ts.read.Deleted(ctx, t.Key) {
+		return stored.NotFound(t.Key.ID)
+	}
+	return t.failure()
+}
+
+// Log yields the entries behind a position, as many at a time as there are. With
+// follow it goes on with what is committed, until the task has ended. over says that it
+// has, as of what is known before.
+func (ts *Topics) Log(ctx context.Context, t *Topic, after int64, follow, over bool, yield func([]*a2a.Entry, error) bool) {
+	for {
+		next, err := ts.next(ctx, t, after)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		if len(next.entries) > 0 {
+			batch := make([]*a2a.Entry, len(next.entries))
+			for i, en := range next.entries {
+				batch[i], after = en.Entry, en.Seq
+				if en.Kind == a2a.EntryStatus {
+					over = en.Status.Status.State.Terminal()
+				}
+			}
+			if !yield(batch, nil) {
+				return
+			}
+			continue
+		}
+		if over || !follow || ts.stopping() {
+			return
+		}
+		if !next.heard {
+			if err := ts.over(ctx, t); err != nil {
+				yield(nil, err)
+				return
+			}
+		}
+		again := time.NewTimer(poll) // hints may be lost
+		select {
+		case <-next.changed: // also when the engine drains
+		case <-again.C:
+		case <-ctx.Done():
+			again.Stop()
+			yield(nil, context.Cause(ctx))
+			return
+		}
+		again.Stop()
+	}
+}
+
+// StoredLog yields the entries behind a position as they are stored, and goes on as
+// they are committed, until the task has ended.
+func (ts *Topics) StoredLog(ctx context.Context, key store.Key, after int64, yield func(store.Entry, error) bool) {
+	t := ts.Join(key)
+	defer ts.Leave(t)
+	for {
+		changed := t.watch().changed // before reading, so that no entry is missed
+		rec, err := ts.store.Get(ctx, key, store.RowOnly)
+		if err != nil {
+			yield(store.Entry{}, ts.read.Unread(ctx, err, key))
+			return
+		}
+		for en, err := range store.EachEntry(ctx, ts.store, key, after, rec.Last) {
+			if err != nil {
+				yield(en, stored.Failed(err, "read task "+key.ID))
+				return
+			}
+			after = en.Seq
+			if !yield(en, nil) {
+				return
+			}
+		}
+		if a2a.TaskState(rec.State).Terminal() || ts.stopping() {
+			return
+		}
+		again := time.NewTimer(ts.others.every())
+		select {
+		case <-changed:
+		case <-again.C:
+		case <-ts.draining:
+		case <-ctx.Done():
+			again.Stop()
+			yield(store.Entry{}, context.Cause(ctx))
+			return
+		}
+		again.Stop()
+	}
+}
+
+// storedEntries returns the entries behind a cursor from the store.
+func (ts *Topics) storedEntries(ctx context.Context, t *Topic, cursor int64) ([]Entry, error) {
+	if err := ts.read.MakeRoomFor(ctx, t.Key); err != nil {
+		return nil, err
+	}
+	entries, err := ts.behind(ctx, t.Key, cursor)
+	return t.published(entries), err
+}
+
+// showsOne reports whether there is an event among entries.
+func showsOne(entries []Entry) bool {
+	for _, en := range entries {
+		if en.Shows() {
+			return true
+		}
+	}
+	return false
+}
+
+// stamped returns an event with its generation, which logs of earlier releases
+// do not have.
+func stamped(ev *a2a.StreamResponse, generation int64) *a2a.StreamResponse {
+	switch {
+	case ev.StatusUpdate != nil && ev.StatusUpdate.Generation == 0:
+		u := *ev.StatusUpdate
+		u.Generation = generation
+		return &a2a.StreamResponse{StatusUpdate: &u, Seq: ev.Seq}
+	case ev.ArtifactUpdate != nil && ev.ArtifactUpdate.Generation == 0:
+		u := *ev.ArtifactUpdate
+		u.Generation = generation
+		return &a2a.StreamResponse{ArtifactUpdate: &u, Seq: ev.Seq}
+	}
+	return ev
+}
+
+// behind reads the next entries behind a cursor from the store, for one reader
+// that the tail in memory does not serve. Content that is stored apart from them is
+// left for complete, so that the reader holds that of one entry.
+func (ts *Topics) behind(ctx context.Context, key store.Key, cursor int64) ([]Entry, error) {
+	const page = 512
+	raw, err := ts.store.Entries(ctx, key, cursor, page)
+	if err != nil {
+		return nil, ts.read.Unread(ctx, err, key)
+	}
+	out := make([]Entry, len(raw))
+	for i := range raw {
+		r := &raw[i]
+		en, err := a2a.DecodeEntry(r.Seq, r.Time, a2a.EntryKind(r.Kind), r.Body)
+		if err != nil {
+			return nil, ts.read.Unread(ctx, fmt.Errorf("entry %d: %w", r.Seq, err), key)
+		}
+		out[i] = Entry{Entry: en, apart: stored.Apart(en)}
+	}
+	return out, nil
+}
+
+// complete reads the content of an entry from behind that is stored apart from it.
+func (ts *Topics) complete(ctx context.Context, t *Topic, en *a2a.Entry) error {
+	return ts.Lasting(ctx, func() error {
+		if err := ts.read.RestoreEntry(ctx, en, nil); err != nil {
+			return ts.read.Unread(ctx, fmt.Errorf("entry %d: %w", en.Seq, err), t.Key)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,234 @@
+package topic
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"math/rand/v2"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/engine/internal/stored"
+	"github.com/parley-a2a/parley/engine/internal/wake"
+	"github.com/parley-a2a/parley/store"
+)
+
+// Load is LoadAt for who has no topic.
+func (ts *Topics) Load(ctx context.Context, key store.Key) (*a2a.Task, int64, error) {
+	t := ts.Join(key)
+	defer ts.Leave(t)
+	return ts.LoadAt(ctx, t)
+}
+
+// held is LoadAt for a task whose owner is here. If the store has to be asked the task
+// is nil.
+func (ts *Topics) held(ctx context.Context, t *Topic) (*a2a.Task, int64, error) {
+	// Where others may go on with the task, who asks may have heard from one of them
+	// what is committed and not published here yet.
+	task, last := t.newest()
+	if task == nil {
+		return nil, 0, nil
+	}
+	ok, err := ts.trusted(ctx, t)
+	switch {
+	case err != nil:
+		return nil, 0, err
+	case ok && last == 0:
+		return nil, 0, stored.NotFound(t.Key.ID) // nothing committed: it does not exist yet
+	case ok:
+		return task, last, nil
+	}
+	return nil, 0, nil
+}
+
+// LoadAt returns a task as committed, and the seq up to which it is folded.
+func (ts *Topics) LoadAt(ctx context.Context, t *Topic) (*a2a.Task, int64, error) {
+	if task, last, err := ts.held(ctx, t); task != nil || err != nil {
+		return task, last, err
+	}
+	rec, err := ts.read.Whole(ctx, t.Key)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, 0, stored.NotFound(t.Key.ID)
+	}
+	if err != nil {
+		return nil, 0, stored.Failed(err, "read task "+t.Key.ID)
+	}
+	task, err := ts.read.Task(ctx, rec, true)
+	if known, last := t.unpublished(rec.Last); known != nil {
+		return known, last, nil // it got an owner here meanwhile
+	}
+	return task, rec.Last, err
+}
+
+// Standing returns what a message has to know of its task before the task's owner
+// sees it: context, state and the last entry. The log may be long, and is not read.
+func (ts *Topics) Standing(ctx context.Context, t *Topic) (store.Row, error) {
+	switch task, last, err := ts.held(ctx, t); {
+	case err != nil:
+		return store.Row{}, err
+	case task != nil:
+		return store.Row{Context: task.ContextID, State: int32(task.Status.State), Last: last}, nil
+	}
+	rec, err := ts.store.Get(ctx, t.Key, store.RowOnly)
+	if err != nil {
+		return store.Row{}, ts.read.Unread(ctx, err, t.Key)
+	}
+	return rec.Row, nil
+}
+
+// trusted reports whether what t holds may be shown: not if another process may
+// have gone on with the task, and has.
+func (ts *Topics) trusted(ctx context.Context, t *Topic) (bool, error) {
+	o, open := t.holder()
+	if o == nil || !open && !ts.Lapsed() {
+		return true, nil
+	}
+	return ts.Verify(ctx, o)
+}
+
+// Verify reports whether the store has the task as o's. If it has not, o goes.
+func (ts *Topics) Verify(ctx context.Context, o Owner) (bool, error) {
+	rec, err := ts.store.Get(ctx, o.Key(), store.RowOnly)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return true, nil // not written yet, or deleted, which readers find out
+	case err != nil:
+		return false, stored.Failed(err, "read task "+o.Key().ID)
+	case o.Has(&rec.Row):
+		return true, nil
+	}
+	o.Evict()
+	return false, nil
+}
+
+// Peek returns a task without meeting its readers: from the cache, or from the
+// store as it is now. It is nil if somebody here reads or owns the task, who may
+// know more of it, or less that everybody else was told.
+func (ts *Topics) Peek(ctx context.Context, key store.Key, req *a2a.GetTaskRequest) (*a2a.Task, error) {
+	return ts.read.Peek(ctx, key, req, func() bool { return ts.meets(key) })
+}
+
+// Attach returns the task with which a subscription begins, and the seq up to
+// which it is folded.
+func (ts *Topics) Attach(ctx context.Context, t *Topic, req *a2a.SubscribeToTaskRequest) (*a2a.Task, int64, error) {
+	after := req.After
+	finishedToo := req.Legacy != nil && req.Legacy.FinishedToo
+	task, last, err := ts.LoadAt(ctx, t)
+	if err != nil {
+		return nil, 0, err
+	}
+	switch {
+	case after == 0 && task.Status.State.Terminal() && !finishedToo:
+		return nil, 0, &a2a.Error{
+			Code:    a2a.CodeUnsupportedOperation,
+			Message: "the task is finished, there is nothing to subscribe to; use GetTask",
+			Meta:    map[string]string{"taskId": t.Key.ID},
+		}
+	case after == 0 || after == last:
+		return task, last, nil
+	case after < 0 || after > last:
+		return nil, 0, a2a.Invalid("Last-Event-ID", "is not an event of this task; leave it out to begin with the task as it stands")
+	}
+	if err := ts.read.MakeRoomFor(ctx, t.Key); err != nil {
+		return nil, 0, err
+	}
+	task, err = ts.read.FoldTo(ctx, t.Key, after)
+	return task, after, err
+}
+
+// Siblings yields an owner's other tasks of a context, newest first.
+func (ts *Topics) Siblings(ctx context.Context, self store.Key, contextID string) iter.Seq2[*a2a.Task, error] {
+	return func(yield func(*a2a.Task, error) bool) {
+		q := store.Query{Tenant: self.Tenant, Owner: self.Owner, Context: contextID, Limit: 20, Body: true, MaxBytes: stored.PageBytes}
+		for {
+			var page *store.Page
+			err := ts.Lasting(ctx, func() (err error) {
+				page, err = ts.store.List(ctx, q)
+				return err
+			})
+			if err != nil {
+				yield(nil, stored.Failed(err, "list context"))
+				return
+			}
+			for i := range page.Records {
+				rec := &page.Records[i]
+				q.Before = &store.Position{Updated: rec.Updated, ID: rec.ID}
+				if rec.ID == self.ID {
+					continue
+				}
+				var task *a2a.Task
+				err := ts.Lasting(ctx, func() (err error) {
+					task, err = ts.read.ListedWhole(ctx, rec, true)
+					return err
+				})
+				if errors.Is(err, a2a.ErrTaskNotFound) {
+					continue // deleted since
+				}
+				if !yield(task, err) || err != nil {
+					return
+				}
+			}
+			if !page.More {
+				return
+			}
+		}
+	}
+}
+
+// Lasting repeats an agent's read that failed because a shared store is out of
+// reach, when that is back: an outage that its writes outlast must not fail its
+// task. If the outage is a long one the task is another process's, which ends ctx.
+func (ts *Topics) Lasting(ctx context.Context, read func() error) error {
+	for {
+		bad := read()
+		if err := ts.outlast(ctx, bad); bad == nil || err != nil {
+			return err
+		}
+		if ts.stopping() {
+			return stored.Stopping()
+		}
+	}
+}
+
+// outlast waits where a read failed because a shared store is out of reach, until
+// it is back, and returns nil: those who wait for news of a task wait on.
+func (ts *Topics) outlast(ctx context.Context, err error) error {
+	if !errors.Is(err, store.ErrUnreachable) {
+		return err
+	}
+	ts.Wrote(err) // so that it is tried until it works
+	select {
+	case <-ts.Recovered():
+	case <-ts.draining:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	wake.Pause(ctx, rand.N(100*time.Millisecond)) // not all at once
+	return nil
+}
+
+// LastOf returns the seq of the last entry of a task that anybody may know of,
+// and its state there.
+func (ts *Topics) LastOf(ctx context.Context, key store.Key) (int64, a2a.TaskState, error) {
+	t := ts.Join(key)
+	defer ts.Leave(t)
+	last, state, err := ts.At(ctx, t)
+	if err == nil && last == 0 {
+		err = stored.NotFound(key.ID)
+	}
+	return last, state, err
+}
+
+// At returns the seq of the last entry of a task, and its state there; 0 if nothing of
+// it is committed.
+func (ts *Topics) At(ctx context.Context, t *Topic) (last int64, _ a2a.TaskState, _ error) {
+	if g := t.look(); g.known {
+		return g.last, g.state, nil
+	}
+	rec, err := ts.store.Get(ctx, t.Key, store.RowOnly)
+	if err != nil {
+		return 0, 0, ts.read.Unread(ctx, err, t.Key)
+	}
+	return rec.Last, a2a.TaskState(rec.State), nil
+}

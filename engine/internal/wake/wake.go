@@ -1,0 +1,34 @@
+// Package wake has what others wait for, and how long. It knows nothing of tasks.
+package wake
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+// Nudge gives a hint: that there is something to do, in a channel of capacity
+// one.
+func Nudge(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// Pause waits, unless ctx ends.
+func Pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// Backoff is 1 s, 2 s, 4 s and so on for n = 0, 1, 2, with jitter, and at most
+// limit: what failed together should not come back together.
+func Backoff(n int, limit time.Duration) time.Duration {
+	d := min(time.Second<<min(max(n, 0), 20), limit)
+	return d*3/4 + rand.N(d/4+1)
+}

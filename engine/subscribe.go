@@ -1,0 +1,44 @@
+package engine
+
+import (
+	"context"
+	"iter"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/store"
+)
+
+// SubscribeToTask implements a2a.Service (specification §3.1.6). A stream with
+// a cursor is served on a finished task, too: it has a rest to deliver.
+func (s *service) SubscribeToTask(ctx context.Context, req *a2a.SubscribeToTaskRequest) iter.Seq2[*a2a.StreamResponse, error] {
+	return func(yield func(*a2a.StreamResponse, error) bool) {
+		e := s.e
+		a, err := s.enter(ctx, req.Tenant, a2a.ScopeTasksRead, a2a.ScopeTasksReadTenant, a2a.ScopeTasksReadAll)
+		if err == nil {
+			err = a.role.gate.stream()
+		}
+		if err == nil {
+			err = req.Validate()
+		}
+		var key store.Key
+		if err == nil {
+			key, err = e.visible(ctx, a, req.ID)
+		}
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		t := e.topics.Join(key)
+		defer e.topics.Leave(t)
+		task, cursor, err := e.topics.Attach(ctx, t, req)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		over := task.Status.State.Terminal()
+		if !yield(&a2a.StreamResponse{Task: task, Seq: cursor, More: over || t.Beyond(cursor)}, nil) || over {
+			return
+		}
+		e.topics.Follow(ctx, t, cursor, task.Generation, a2a.TaskState.Terminal, yield)
+	}
+}
