@@ -10,6 +10,7 @@ var serverFields = []*field{
 	listOf("allowed_hosts", text, "names that requests may be for, all others are refused; a server for this machine alone answers for its own in any case").as("allowed-host"),
 	listOf("cors_origins", text, "web pages that may call, such as `https://console.example.org`").as("cors-origin"),
 	row("console", boolean, "serve the web console at `/console`").as("no-console").not().or("true"),
+	row("console_elsewhere", boolean, "let operators call agents of other servers from the console, under the rules of `push.allow` and `push.deny`; always on where only this machine's users can call").as("console-elsewhere").or("false"),
 	row("drain_timeout", duration, "how long agents and connections may take to end when the server is stopped; 0 does not wait").as("drain-timeout").or("10s"),
 	group("tls", "certificates, which are read again when they change",
 		row("cert", file, "PEM file of the certificate and its chain").as("tls-cert").required(),

@@ -94,7 +94,7 @@ func named(list []admin.Agent, name string) *admin.Agent {
 }
 
 func (c *Console) agent(w http.ResponseWriter, r *request) {
-	a := c.find(r.PathValue("agent"))
+	a := c.find(r, r.PathValue("agent"))
 	if a == nil {
 		c.fail(w, r.Request, http.StatusNotFound, "There is no such agent", "Choose one of the list of agents.")
 		return

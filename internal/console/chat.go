@@ -55,7 +55,9 @@ type chatData struct {
 	Agent     *Agent
 	Key       string
 	Context   string
-	Earlier   bool // there are more tasks than are shown
+	Ref       string // of an agent of another server
+	Unlisted  bool   // the agent does not say which tasks there are
+	Earlier   bool   // there are more tasks than are shown
 	Talks     []*talk
 	Answering template.HTML
 	Away      string // why the agent is, for those who operate the server
@@ -76,7 +78,7 @@ func (c *Console) talkOf(r *request, a *Agent, id string) (*talk, string, error)
 	s := newSheet(prefixOf(address) + "flow")
 	f := newFlow(s, address, id, r.csrf)
 	n := 0
-	for batch, err := range c.opts.Log(r.ctx, a.Name, id, 0, false) {
+	for batch, err := range c.readLog(r.ctx, a, id, 0, false) {
 		if err != nil {
 			return nil, "", err
 		}
@@ -98,12 +100,13 @@ func (c *Console) talkOf(r *request, a *Agent, id string) (*talk, string, error)
 }
 
 func (c *Console) chat(w http.ResponseWriter, r *request) {
-	a := c.find(r.PathValue("agent"))
+	a := c.find(r, r.PathValue("agent"))
 	if a == nil {
 		c.fail(w, r.Request, http.StatusNotFound, "There is no such agent", "Choose one of the list of agents.")
 		return
 	}
 	d := chatData{Agents: c.opts.Agents(), Agent: a, Key: a.key(), Context: r.FormValue("context"), MaxUpload: c.opts.MaxUpload}
+	d.Ref = a.ref
 	d.Accept, d.Say = accepts(a.Card), r.FormValue("say")
 	for _, s := range a.Card.Skills {
 		d.Examples = append(d.Examples, s.Examples...)
@@ -119,7 +122,9 @@ func (c *Console) chat(w http.ResponseWriter, r *request) {
 	if d.Context != "" {
 		size := int32(maxTurns)
 		list, err := a.Service.ListTasks(r.ctx, &a2a.ListTasksRequest{ContextID: d.Context, PageSize: &size, HistoryLength: new(int32)})
-		if err != nil {
+		if err != nil && a.ref != "" { // versions before 1.0 have no lists
+			list, d.Unlisted = new(a2a.ListTasksResponse), true
+		} else if err != nil {
 			c.failed(w, r, err)
 			return
 		}
@@ -158,7 +163,7 @@ func accepts(card *a2a.AgentCard) string {
 
 // say sends what was written to the agent.
 func (c *Console) say(w http.ResponseWriter, r *request) {
-	a := c.find(r.PathValue("agent"))
+	a := c.find(r, r.PathValue("agent"))
 	if a == nil {
 		c.fail(w, r.Request, http.StatusNotFound, "There is no such agent", "Choose one of the list of agents.")
 		return
@@ -193,8 +198,14 @@ func (c *Console) send(w http.ResponseWriter, r *request, a *Agent, m *a2a.Messa
 	}
 	if !r.fragment() {
 		chat := base(r.Request) + "/chat/" + a.key() + "?context=" + url.QueryEscape(to)
-		if m.TaskID != "" {
+		switch {
+		case m.TaskID != "":
 			chat = back(r, chat)
+		case res.Message != nil: // no task keeps it: it is shown here, or nowhere
+			c.said(w, r, a, m, res.Message)
+			return
+		case a.ref != "":
+			chat = taskAddress(r.Request, a.key(), res.Task.ID)
 		}
 		http.Redirect(w, r.Request, chat, http.StatusSeeOther)
 		return
@@ -216,18 +227,30 @@ func (c *Console) send(w http.ResponseWriter, r *request, a *Agent, m *a2a.Messa
 		out.fill("context", execute("context", to))
 		out.fill("answering", answering)
 	case res.Message != nil:
-		f := newFlow(&out, base(r.Request)+"/none/"+m.MessageID, "", r.csrf)
-		out.add("talks", "", execute("talk", &talk{Prefix: f.prefix}))
-		f.say(block{Class: "user", Parts: f.partsOf(m.Parts, "", 0)})
-		f.say(block{Class: "agent", Parts: f.partsOf(res.Message.Parts, "", 0)})
+		out.add("talks", "", execute("talk", exchange(r, m, res.Message)))
 		out.fill("context", execute("context", res.Message.ContextID))
 	}
 	sendFragments(w, &out)
 }
 
+// exchange is a message with an answer that is no task.
+func exchange(r *request, m, answer *a2a.Message) *talk {
+	address := base(r.Request) + "/none/" + m.MessageID
+	s := newSheet(prefixOf(address) + "flow")
+	f := newFlow(s, address, "", r.csrf)
+	f.say(block{Class: "user", Parts: f.partsOf(m.Parts, "", 0)})
+	f.say(block{Class: "agent", Parts: f.partsOf(answer.Parts, "", 0)})
+	return &talk{Prefix: f.prefix, Flow: template.HTML(s.HTML())}
+}
+
+// said shows such a message on a page of its own, to a browser without scripts.
+func (c *Console) said(w http.ResponseWriter, r *request, a *Agent, m, answer *a2a.Message) {
+	c.show(w, r, "chat", page{Title: a.Card.Name, Place: "chat", Data: chatData{Agents: c.opts.Agents(), Agent: a, Key: a.key(), Context: answer.ContextID, MaxUpload: c.opts.MaxUpload, Accept: accepts(a.Card), Talks: []*talk{exchange(r, m, answer)}}})
+}
+
 // retry says again what the last message of a task said, in the task's context.
 func (c *Console) retry(w http.ResponseWriter, r *request) {
-	a := c.find(r.PathValue("agent"))
+	a := c.find(r, r.PathValue("agent"))
 	if a == nil {
 		c.fail(w, r.Request, http.StatusNotFound, "There is no such agent", "Choose one of the list of agents.")
 		return

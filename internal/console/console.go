@@ -31,6 +31,8 @@ type Agent struct {
 	Name    string // as in addresses; "" for an only agent without one
 	Card    *a2a.AgentCard
 	Service a2a.Service
+
+	ref string // of an agent of another server: what names it
 }
 
 // key names the agent in the console's addresses.
@@ -56,6 +58,9 @@ type Options struct {
 	Admin admin.API
 	// Recent returns samples of the last minutes, the oldest first. Nil: there are none.
 	Recent func() []Sample
+	// Elsewhere finds the agent of another server, by its address or that of its card.
+	// Nil: pages call nobody else.
+	Elsewhere func(ctx context.Context, ref string) (*Foreign, error)
 	// Viewer says whose credentials these are: see Credentials. again says that they
 	// were good before, and wrong ones are nobody's guess. Nil: only the link with the
 	// token lets in.
@@ -135,6 +140,7 @@ func New(o Options) (*Console, error) {
 	c.page("GET /tasks", c.tasks)
 	c.page("GET /tasks/live", c.changes)
 	c.page("GET /inbox", c.inbox)
+	c.page("GET /elsewhere", c.elsewhere)
 	c.page("GET /webhooks", c.webhooks)
 	c.page("POST /webhooks", c.again)
 	c.page("GET /operate", c.operate)
@@ -216,8 +222,12 @@ func assets(files fs.FS) http.Handler {
 	})
 }
 
-// find returns the agent that an address names.
-func (c *Console) find(key string) *Agent {
+// find returns the agent that an address names; nil where there is none that the viewer
+// may call.
+func (c *Console) find(r *request, key string) *Agent {
+	if strings.HasPrefix(key, foreignMark) {
+		return c.foreign(r, key)
+	}
 	for _, a := range c.opts.Agents() {
 		if a.key() == key {
 			return &a

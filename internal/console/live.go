@@ -200,7 +200,7 @@ func (c *Console) follows(r *request) ([]followed, error) {
 			if err != nil {
 				return nil, err
 			}
-			list = append(list, followed{c.find(key), id, n})
+			list = append(list, followed{c.find(r, key), id, n})
 			continue
 		}
 		return nil, fmt.Errorf("task: %.80q is no task with a position: expected agent/id@5", name)
@@ -260,6 +260,9 @@ func (c *Console) live(w http.ResponseWriter, r *request) {
 func (c *Console) follow(r *request, t *followed, out *eventStream, send func(seq int64, html string) error) (over bool) {
 	if t.agent == nil {
 		return true // it was taken away since the page was made
+	}
+	if t.agent.ref != "" {
+		return c.followFar(r, t, send)
 	}
 	var to fragments
 	f := newFlow(&to, taskAddress(r.Request, t.agent.key(), t.id), t.id, r.csrf)

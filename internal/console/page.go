@@ -171,11 +171,16 @@ func (c *Console) renderStatus(w http.ResponseWriter, r *http.Request, status in
 
 // show renders a page for a viewer.
 func (c *Console) show(w http.ResponseWriter, r *request, name string, p page) {
+	c.showStatus(w, r, http.StatusOK, name, p)
+}
+
+func (c *Console) showStatus(w http.ResponseWriter, r *request, status int, name string, p page) {
+	p.Elsewhere = c.reachesOut(r)
 	p.CSRF, p.Viewer = r.csrf, r.viewer.Subject
 	p.Waiting = c.waiting(r.ctx)
 	p.Operator = c.everybody(r)
 	p.Admin = c.opts.Admin != nil && r.viewer.May(a2a.ScopeAdminWrite)
-	c.render(w, r.Request, name, p)
+	c.renderStatus(w, r.Request, status, name, p)
 }
 
 // fail renders a page that says what went wrong and what to do.

@@ -3,6 +3,7 @@ package console_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"iter"
 	"net/http"
@@ -338,4 +339,48 @@ func TestTasksOfEverybody(t *testing.T) {
 	}
 	v = open(t, serve(t))
 	v.has(v.get("/tasks/live"), "only an operator")
+}
+
+// An agent of another server is looked at and talked to like one that is here.
+func TestAnAgentElsewhere(t *testing.T) {
+	far := console.Foreign{
+		Findings: []string{"no <skills>"},
+		Try: func(context.Context) []console.Attempt {
+			return []console.Attempt{{Version: "1.0", Binding: "JSONRPC", Offered: true, Answers: true, Words: "answers"}, {Version: "0.3", Binding: "JSONRPC", Offered: true, Words: "404 <page>"}}
+		},
+	}
+	v := open(t, serveWith(t, func(o *console.Options) {
+		a := o.Agents()[0]
+		far.Card, far.Service = a.Card, a.Service
+		o.Local = a2a.Caller{Scopes: a2a.Scopes}
+		o.Elsewhere = func(_ context.Context, ref string) (*console.Foreign, error) {
+			if ref != "https://agent.example" {
+				return nil, errors.New("nobody is at <there>")
+			}
+			return &far, nil
+		}
+	}))
+	v.has(v.get("/agents"), "Another server’s agent")
+	v.has(v.get("/elsewhere"), "Address of the agent")
+	v.has(v.get("/elsewhere?agent=https://other.example"), "nobody is at &lt;there&gt;")
+	page := v.get("/elsewhere?agent=https://agent.example")
+	v.has(page, "What answers", "● answers", "○ 404 &lt;page&gt;", "no &lt;skills&gt;", "parley send -a &#39;https://agent.example&#39;")
+	key := regexp.MustCompile(`/console/chat/(~[^"?]+)"`).FindStringSubmatch(page)
+	if key == nil {
+		t.Fatalf("there is no chat:\n%s", page)
+	}
+	v.has(v.get("/chat/"+key[1]), "composer", "/elsewhere?agent=https")
+	v.has(v.post("/chat/"+key[1], map[string]string{"text": "message+hi"}), "hi</div>")
+	task := v.post("/chat/"+key[1], map[string]string{"text": "ask+Which+city"})
+	v.has(task, "Which city", "Your answer")
+	at := regexp.MustCompile(`data-live="~[^/]+/([^"@]+)@`).FindStringSubmatch(task)
+	if at == nil {
+		t.Fatalf("nothing follows the task:\n%s", task)
+	}
+	v.post("/tasks/"+key[1]+"/"+at[1]+"/answer", map[string]string{"text": "Vienna"})
+	v.ended("/tasks/" + key[1] + "/" + at[1])
+	v.has(v.get("/tasks/"+key[1]+"/"+at[1]), "Vienna", "completed")
+	v = open(t, serve(t))
+	v.has(v.get("/elsewhere?agent=https://agent.example"), "are not called from here")
+	v.has(v.get("/chat/"+key[1]), "There is no such agent")
 }

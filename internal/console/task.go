@@ -56,7 +56,7 @@ type artifact struct {
 
 // task shows a task, at its end or as of a position of its log.
 func (c *Console) task(w http.ResponseWriter, r *request) {
-	a := c.find(r.PathValue("agent"))
+	a := c.find(r, r.PathValue("agent"))
 	if a == nil {
 		c.fail(w, r.Request, http.StatusNotFound, "There is no such agent", "Choose one of the list of agents.")
 		return
@@ -110,7 +110,7 @@ func (c *Console) task(w http.ResponseWriter, r *request) {
 
 // entries reads a task's log.
 func (c *Console) entries(r *request, a *Agent, id string) (entries []*a2a.Entry, err error) {
-	for batch, err := range c.opts.Log(r.ctx, a.Name, id, 0, false) {
+	for batch, err := range c.readLog(r.ctx, a, id, 0, false) {
 		if err != nil {
 			return nil, err
 		}
@@ -269,7 +269,7 @@ func (c *Console) whole(r *request, a *Agent, id string) (*a2a.Task, error) {
 
 // archive sends all artifacts of a task as one file.
 func (c *Console) archive(w http.ResponseWriter, r *request) {
-	a := c.find(r.PathValue("agent"))
+	a := c.find(r, r.PathValue("agent"))
 	if a == nil {
 		http.NotFound(w, r.Request)
 		return
@@ -328,7 +328,7 @@ func (c *Console) remove(w http.ResponseWriter, r *request) {
 }
 
 func (c *Console) cancel(w http.ResponseWriter, r *request) {
-	a := c.find(r.PathValue("agent"))
+	a := c.find(r, r.PathValue("agent"))
 	if a == nil {
 		c.fail(w, r.Request, http.StatusNotFound, "There is no such agent", "Choose one of the list of agents.")
 		return
@@ -355,7 +355,7 @@ var shown = []string{"image/png", "image/jpeg", "image/gif", "image/webp", "imag
 
 // part sends the bytes of a part: of the artifact a, or of the message m, the n-th.
 func (c *Console) part(w http.ResponseWriter, r *request) {
-	a := c.find(r.PathValue("agent"))
+	a := c.find(r, r.PathValue("agent"))
 	if a == nil {
 		http.NotFound(w, r.Request)
 		return

@@ -94,7 +94,7 @@ func (c *Console) everybody(r *request) bool {
 // query is what the filters select.
 func (c *Console) query(r *request, d *tasksData) admin.TaskQuery {
 	q := admin.TaskQuery{Query: admin.Query{After: r.FormValue("after")}, Context: d.Context, State: d.State}
-	if a := c.find(d.Agent); a != nil {
+	if a := c.find(r, d.Agent); a != nil {
 		q.Agent = &a.Name
 	}
 	if d.Owner != "" {
@@ -201,7 +201,7 @@ func (c *Console) changes(w http.ResponseWriter, r *request) {
 		return
 	}
 	d := tasksData{Agent: r.FormValue("agent"), State: r.FormValue("state"), Context: r.FormValue("context"), Owner: r.FormValue("owner")}
-	agent := c.find(d.Agent)
+	agent := c.find(r, d.Agent)
 	last := r.Header.Get("Last-Event-ID")
 	if last == "" {
 		last = r.FormValue("after")
@@ -255,7 +255,7 @@ func (c *Console) inbox(w http.ResponseWriter, r *request) {
 	slices.SortStableFunc(rows, func(x, y row) int { return x.Changed.Compare(y.Changed) })
 	shown := rows[:0]
 	for _, o := range rows {
-		a := c.find(o.Key)
+		a := c.find(r, o.Key)
 		if a == nil {
 			continue
 		}

@@ -130,7 +130,7 @@ func (c *Console) requestOf(r *request, a *Agent, e *a2a.Entry) sent {
 
 // resend sends an edited request. Its message is another one, whatever id it has.
 func (c *Console) resend(w http.ResponseWriter, r *request) {
-	a := c.find(r.PathValue("agent"))
+	a := c.find(r, r.PathValue("agent"))
 	if a == nil {
 		c.fail(w, r.Request, http.StatusNotFound, "There is no such agent", "Choose one of the list of agents.")
 		return

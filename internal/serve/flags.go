@@ -29,6 +29,7 @@ type flags struct {
 	proxies   []netip.Prefix
 	tls       tlsFiles
 	noConsole bool
+	elsewhere bool // the console may call agents of other servers
 	Form
 	profile   string
 	logLevel  string
@@ -105,6 +106,7 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	fs.Var(flagvalue.List("CIDR", &f.proxies, flagvalue.One(parsePrefix), nil), "trusted-proxy", "`CIDR` of proxies whose Forwarded and X-Forwarded headers say what a request came to; may be repeated")
 	f.tls.register(fs)
 	fs.BoolVar(&f.noConsole, "no-console", false, "serve no web console at "+ConsolePath)
+	fs.BoolVar(&f.elsewhere, "console-elsewhere", false, "let operators call agents of other servers from the console, under the rules of --egress-allow and --egress-deny (always on where only this machine can call)")
 	f.profile = profiles[0]
 	fs.Var(flagvalue.Choice(&f.profile, profiles...), "card-profile", "what the card says and the server does: all (for clients of every version), v1 (advertises 1.0 only), bare (no streaming, no push notifications) or extended (with an extended card)")
 	f.drain = 10 * time.Second

@@ -63,7 +63,9 @@ func (h *Host) openConsole(ctx context.Context) (http.Handler, error) {
 			o.Local.Subject = "console:local"
 		}
 	}
-	o.Admin = h.admin
+	if h.now.local || f.elsewhere {
+		o.Elsewhere = newElsewhere(h).find
+	}
 	var err error
 	if o.Secret, err = h.store.Secret(ctx, "console"); err != nil {
 		return nil, storeFailure(h.location, err)

@@ -1,0 +1,237 @@
+package console
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// Foreign is an agent of another server, called through this one.
+type Foreign struct {
+	Card     *a2a.AgentCard
+	Service  a2a.Service
+	Raw      []byte   // the card, in version 1.0
+	Findings []string // what the card lacks
+	// Try asks the agent in each version and binding for a task that nobody has.
+	Try func(ctx context.Context) []Attempt
+}
+
+// Attempt is what came of asking in one version and binding.
+type Attempt struct {
+	Version, Binding string
+	Offered          bool // the card has the binding; otherwise nothing was asked
+	Answers          bool
+	Words            string
+	Took             time.Duration
+}
+
+// foreignMark begins the key of an agent of another server; no name begins with it.
+const foreignMark = "~"
+
+func foreignKey(ref string) string {
+	return foreignMark + base64.RawURLEncoding.EncodeToString([]byte(ref))
+}
+
+// maxRef is how long an address of an agent may be.
+const maxRef = 2000
+
+// foreign finds the agent of another server that a key names; nil where the viewer may
+// not call it, or it cannot be reached.
+func (c *Console) foreign(r *request, key string) *Agent {
+	ref, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(key, foreignMark))
+	if err != nil || len(ref) > maxRef || !c.reachesOut(r) {
+		return nil
+	}
+	f, err := c.opts.Elsewhere(r.ctx, string(ref))
+	if err != nil {
+		c.log.InfoContext(r.ctx, "an agent of another server cannot be called from the console", "error", err)
+		return nil
+	}
+	return &Agent{Name: key, Card: f.Card, Service: f.Service, ref: string(ref)}
+}
+
+// reachesOut reports whether the viewer may call agents of other servers: whoever does
+// acts from this server's place in the network.
+func (c *Console) reachesOut(r *request) bool {
+	return c.opts.Elsewhere != nil && r.viewer.May(a2a.ScopeAdminWrite)
+}
+
+type elsewhereData struct {
+	agentData
+	Ref      string
+	Trouble  string
+	Findings []string
+	Tried    []triedBinding
+	Over     []string // the versions that were tried
+}
+
+// triedBinding is a row of what answers.
+type triedBinding struct {
+	Name string
+	List []Attempt // by elsewhereData.Over
+}
+
+// elsewhere shows the agent of another server.
+func (c *Console) elsewhere(w http.ResponseWriter, r *request) {
+	if !c.reachesOut(r) {
+		c.fail(w, r.Request, http.StatusForbidden, "Agents of other servers are not called from here", "Where others than this machine's users can call, an operator may switch it on: console_elsewhere: true in parley.yaml. It needs the scope admin:write.")
+		return
+	}
+	d := elsewhereData{Ref: strings.TrimSpace(r.FormValue("agent"))}
+	status := http.StatusOK
+	if d.Ref != "" {
+		if err := c.look(r, &d); err != nil {
+			d.Trouble, status = reason(err), http.StatusBadGateway
+		}
+	}
+	c.showStatus(w, r, status, "elsewhere", page{Title: "Another server’s agent", Place: "agents", Data: &d})
+}
+
+func (c *Console) look(r *request, d *elsewhereData) error {
+	if len(d.Ref) > maxRef {
+		return fmt.Errorf("the address is longer than %d bytes", maxRef)
+	}
+	f, err := c.opts.Elsewhere(r.ctx, d.Ref)
+	if err != nil {
+		return err
+	}
+	key := foreignKey(d.Ref)
+	d.agentData = agentData{Agent: &Agent{Name: key, Card: f.Card}, Card: f.Card, Key: key, Chat: base(r.Request) + "/chat/" + key + "?"}
+	d.agentData.read()
+	d.Findings = f.Findings
+	d.CLI = "parley send -a " + quote(d.Ref) + " 'hello'"
+	for _, a := range f.Try(r.ctx) {
+		if !slices.Contains(d.Over, a.Version) {
+			d.Over = append(d.Over, a.Version)
+		}
+		at := slices.IndexFunc(d.Tried, func(t triedBinding) bool { return t.Name == a.Binding })
+		if at < 0 {
+			at = len(d.Tried)
+			d.Tried = append(d.Tried, triedBinding{Name: a.Binding})
+		}
+		a.Words = calm(a.Words)
+		d.Tried[at].List = append(d.Tried[at].List, a)
+	}
+	return nil
+}
+
+// reason is an error of a call elsewhere, in words for the viewer, who chose the address.
+func reason(err error) string {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return "it did not answer in time"
+	}
+	return calm(err.Error())
+}
+
+// readLog reads a task's log: of an agent here as it is, of one elsewhere as far as the
+// task shows it.
+func (c *Console) readLog(ctx context.Context, a *Agent, task string, after int64, follow bool) iter.Seq2[[]*a2a.Entry, error] {
+	if a.ref == "" {
+		return c.opts.Log(ctx, a.Name, task, after, follow)
+	}
+	return func(yield func([]*a2a.Entry, error) bool) {
+		t, err := a.Service.GetTask(ctx, &a2a.GetTaskRequest{ID: task})
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		yield(entriesOf(t), nil)
+	}
+}
+
+// entriesOf makes a log of a task of which nothing else is known. Times before the last
+// one are not told.
+func entriesOf(t *a2a.Task) []*a2a.Entry {
+	var list []*a2a.Entry
+	at := t.Status.Timestamp
+	add := func(e *a2a.Entry) {
+		e.Seq, e.Time = int64(len(list)+1), at
+		list = append(list, e)
+	}
+	add(&a2a.Entry{Kind: a2a.EntryCreated, Created: &a2a.Created{TaskID: t.ID, ContextID: t.ContextID}})
+	for _, m := range t.History {
+		if m.Role == a2a.RoleUser {
+			add(&a2a.Entry{Kind: a2a.EntryMessage, Message: m})
+		} else if s := t.Status.Message; s == nil || s.MessageID != m.MessageID {
+			add(&a2a.Entry{Kind: a2a.EntryStatus, Status: &a2a.TaskStatusUpdateEvent{TaskID: t.ID, ContextID: t.ContextID, Status: a2a.TaskStatus{State: a2a.TaskStateWorking, Message: m}}})
+		}
+	}
+	for _, x := range t.Artifacts {
+		add(&a2a.Entry{Kind: a2a.EntryArtifact, Artifact: &a2a.TaskArtifactUpdateEvent{TaskID: t.ID, ContextID: t.ContextID, Artifact: x, LastChunk: t.Status.State.Terminal()}})
+	}
+	add(&a2a.Entry{Kind: a2a.EntryStatus, Status: &a2a.TaskStatusUpdateEvent{TaskID: t.ID, ContextID: t.ContextID, Status: t.Status}})
+	return list
+}
+
+// farPause is between two looks at a task elsewhere that does not stream.
+const farPause = 2 * time.Second
+
+// followFar sends what follows in a task of an agent elsewhere. Its log is not here, so
+// a stream begins with the whole conversation, in place of what the page has.
+func (c *Console) followFar(r *request, t *followed, send func(seq int64, html string) error) (over bool) {
+	var to fragments
+	address := taskAddress(r.Request, t.agent.key(), t.id)
+	var f *flow
+	var last string
+	anew := func(task *a2a.Task) error {
+		if now := string(task.AppendJSON(nil)); now != last {
+			last = now
+		} else {
+			return nil
+		}
+		s := newSheet(prefixOf(address) + "flow")
+		whole := newFlow(s, address, t.id, r.csrf)
+		whole.add(entriesOf(task))
+		to.fill(whole.prefix+"flow", s.HTML())
+		for _, name := range []string{whole.prefix + "state", "answering"} {
+			to.fill(name, s.filled[name])
+		}
+		f = whole
+		f.to = &to
+		return send(f.seq, to.take())
+	}
+	for {
+		for ev, err := range t.agent.Service.SubscribeToTask(r.ctx, &a2a.SubscribeToTaskRequest{ID: t.id}) {
+			if err != nil {
+				break // it does not stream, or the task has ended
+			}
+			switch {
+			case ev.Task != nil:
+				err = anew(ev.Task)
+			case f == nil:
+			case ev.StatusUpdate != nil:
+				f.add([]*a2a.Entry{{Seq: f.seq + 1, Time: c.now(), Kind: a2a.EntryStatus, Status: ev.StatusUpdate}})
+				err = send(f.seq, to.take())
+			case ev.ArtifactUpdate != nil:
+				f.add([]*a2a.Entry{{Seq: f.seq + 1, Time: c.now(), Kind: a2a.EntryArtifact, Artifact: ev.ArtifactUpdate}})
+				err = send(f.seq, to.take())
+			}
+			if err != nil {
+				return false
+			}
+			last = ""
+		}
+		task, err := t.agent.Service.GetTask(r.ctx, &a2a.GetTaskRequest{ID: t.id})
+		switch {
+		case r.ctx.Err() != nil:
+			return false
+		case err == nil && anew(task) != nil:
+			return false
+		case err == nil && task.Status.State.Terminal(), errors.Is(err, &a2a.Error{Code: a2a.CodeTaskNotFound}):
+			return true
+		}
+		select {
+		case <-r.ctx.Done():
+			return false
+		case <-time.After(farPause):
+		}
+	}
+}
