@@ -91,6 +91,9 @@ func (g v1GRPC) DecodeRequest(_ Op, m proto.Message) (any, error) {
 func (v1GRPC) Request(_ Op, req any) (proto.Message, error) { return ToProto(req), nil }
 
 func (g v1GRPC) Result(_ Op, _, result any) (proto.Message, error) {
+	if card, ok := result.(*a2a.AgentCard); ok {
+		return cardPB(card)
+	}
 	return ToProto(g.visible(result)), nil
 }
 

@@ -51,7 +51,10 @@ func ErrorToStatus(d Dialect, e *a2a.Error) *statuspb.Status {
 	}
 	info := &errdetails.ErrorInfo{Reason: row.Reason, Domain: ErrorInfoDomain}
 	if len(e.Meta) > 0 {
-		info.Metadata = texts(e.Meta)
+		info.Metadata = map[string]string{}
+		for k, v := range e.Meta {
+			info.Metadata[utf(k)] = utf(v)
+		}
 	}
 	details := []proto.Message{info}
 	if len(e.Fields) > 0 {

@@ -60,7 +60,7 @@ func (g v03GRPC) Request(op Op, req any) (proto.Message, error) {
 
 func (g v03GRPC) Result(op Op, req, result any) (proto.Message, error) {
 	if card, ok := result.(*a2a.AgentCard); ok {
-		return cardV03PB(card), nil
+		return cardV03PB(card)
 	}
 	if m := v03ResultPB(result); m != nil {
 		return m, nil

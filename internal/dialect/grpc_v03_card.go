@@ -15,8 +15,11 @@ import (
 //
 // The addresses are those at which the card offers 0.3, the gRPC one first,
 // for who asks is there; if it offers none, those of any version.
-func cardV03PB(c *a2a.AgentCard) *v03.AgentCard {
-	p := cardPB(c)
+func cardV03PB(c *a2a.AgentCard) (*v03.AgentCard, error) {
+	p, err := cardPB(c)
+	if err != nil {
+		return nil, err
+	}
 	out := &v03.AgentCard{
 		ProtocolVersion: "0.3.0",
 		Name:            p.Name, Description: p.Description, Version: p.Version,
@@ -44,7 +47,7 @@ func cardV03PB(c *a2a.AgentCard) *v03.AgentCard {
 		}
 		out.AdditionalInterfaces = append(out.AdditionalInterfaces, in) // with the first one (0.3 §5.6.2)
 	}
-	return out
+	return out, nil
 }
 
 func interfacesV03(c *a2a.AgentCard) []*v03.AgentInterface {

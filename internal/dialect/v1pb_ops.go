@@ -10,8 +10,8 @@ import (
 // What operations take and give, as messages of 1.0 and back.
 
 // ToProto converts a request, or a result as Call and Stream give it: nil is
-// the result of a delete. The position of a stream's element is not in it; see
-// WithSeq.
+// the result of a delete. A card is for cardPB. The position of a stream's element
+// is not in the message; see WithSeq.
 //
 // What protocol buffers cannot carry of an a2a value:
 //
@@ -59,8 +59,6 @@ func ToProto(v any) proto.Message {
 		return &pb.ListTasksResponse{Tasks: each(v.Tasks, taskPB), NextPageToken: utf(v.NextPageToken), PageSize: v.PageSize, TotalSize: v.TotalSize}
 	case *a2a.ListTaskPushNotificationConfigsResponse:
 		return &pb.ListTaskPushNotificationConfigsResponse{Configs: each(v.Configs, pushPB), NextPageToken: utf(v.NextPageToken)}
-	case *a2a.AgentCard:
-		return cardPB(v)
 	}
 	panic("dialect: ToProto of a type that is no request and no result")
 }
