@@ -1,6 +1,7 @@
 package parley
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,9 +53,7 @@ type Hosted struct {
 // and webhooks of its own, and shares who may call and what callers may take.
 // Options.ExtendedCard and ExtendedCardFor are for New alone.
 func NewHost(agents []Hosted, o *Options) (*Server, error) {
-	if o == nil {
-		o = &Options{}
-	}
+	o = cmp.Or(o, new(Options))
 	c, err := cast(agents, o)
 	if err != nil {
 		return nil, err
@@ -154,9 +153,7 @@ func (s *Server) Reload(agents []Hosted, o *Options) error {
 	if s.host == nil {
 		return errors.New("parley: only a server of NewHost can be reloaded")
 	}
-	if o == nil {
-		o = &Options{}
-	}
+	o = cmp.Or(o, new(Options))
 	is := *s.opts
 	is.Auth, is.Recheck = o.Auth, o.Recheck
 	is.Limits, is.TaskLimits, is.MaxBody = o.Limits, o.TaskLimits, o.MaxBody

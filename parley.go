@@ -1,6 +1,7 @@
 package parley
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -129,12 +130,7 @@ type Options struct {
 	TraceContent bool
 }
 
-func (o *Options) drainWait() time.Duration {
-	if o.DrainWait == 0 {
-		return 10 * time.Second
-	}
-	return o.DrainWait
-}
+func (o *Options) drainWait() time.Duration { return cmp.Or(o.DrainWait, 10*time.Second) }
 
 func (o *Options) cache() int64 {
 	if o.Store == nil && o.Cache == 0 {
@@ -145,18 +141,11 @@ func (o *Options) cache() int64 {
 
 func (o *Options) retries() engine.Retries {
 	r := o.Retries
-	if r.Window == 0 {
-		r.Window = 24 * time.Hour
-	}
+	r.Window = cmp.Or(r.Window, 24*time.Hour)
 	return r
 }
 
-func (o *Options) logger() *slog.Logger {
-	if o.Logger == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return o.Logger
-}
+func (o *Options) logger() *slog.Logger { return cmp.Or(o.Logger, slog.New(slog.DiscardHandler)) }
 
 // Server is an agent, or several, with everything around: engine and network.
 type Server struct {
@@ -179,9 +168,7 @@ type Server struct {
 // handler and checks callers; the server itself then treats everybody as
 // anonymous. An agent that is an io.Closer is closed when Run ends.
 func New(card a2a.AgentCard, ag agent.Agent, o *Options) (*Server, error) {
-	if o == nil {
-		o = &Options{}
-	}
+	o = cmp.Or(o, new(Options))
 	sign, err := o.signer()
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package a2aclient
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -83,7 +84,7 @@ func Dial(ctx context.Context, ref string, o *Options) (*Client, error) {
 // Where the card comes from is not known here, so that it may name any address:
 // for one of somebody else's, use Dial.
 func New(card *a2a.AgentCard, o *Options) (*Client, error) {
-	o = o.orDefault()
+	o = cmp.Or(o, new(Options))
 	return newClient(card, nil, o, o.httpClient())
 }
 

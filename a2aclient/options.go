@@ -1,6 +1,7 @@
 package a2aclient
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"log/slog"
@@ -107,25 +108,12 @@ type Options struct {
 	lookup egress.Resolver // of tests; nil: the system's
 }
 
-func (o *Options) orDefault() *Options {
-	if o == nil {
-		return &Options{}
-	}
-	return o
-}
-
 func (o *Options) unaryTimeout() time.Duration {
-	if o.UnaryTimeout == 0 {
-		return 60 * time.Second
-	}
-	return max(o.UnaryTimeout, 0)
+	return max(cmp.Or(o.UnaryTimeout, 60*time.Second), 0)
 }
 
 func (o *Options) retries() int {
-	if o.Retries == 0 {
-		return 10
-	}
-	return max(o.Retries, 0)
+	return max(cmp.Or(o.Retries, 10), 0)
 }
 
 func (o *Options) lost(taskID string, err error) {
@@ -134,12 +122,7 @@ func (o *Options) lost(taskID string, err error) {
 	}
 }
 
-func (o *Options) logger() *slog.Logger {
-	if o.Logger == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return o.Logger
-}
+func (o *Options) logger() *slog.Logger { return cmp.Or(o.Logger, slog.New(slog.DiscardHandler)) }
 
 // httpClient returns a client that follows redirects by our rules. The
 // caller's is copied, not changed.

@@ -1,6 +1,7 @@
 package a2aclient
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -36,7 +37,7 @@ type Resolver struct {
 
 // NewResolver returns a Resolver with an empty cache.
 func NewResolver(o *Options) *Resolver {
-	o = o.orDefault()
+	o = cmp.Or(o, new(Options))
 	return &Resolver{opts: o, http: o.httpClient(), now: time.Now}
 }
 

@@ -1,6 +1,7 @@
 package a2aclient
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -63,26 +64,11 @@ type WebhookOptions struct {
 	Now func() time.Time
 }
 
-func (o *WebhookOptions) window() time.Duration {
-	if o.Window == 0 {
-		return 5 * time.Minute
-	}
-	return o.Window
-}
+func (o *WebhookOptions) window() time.Duration { return cmp.Or(o.Window, 5*time.Minute) }
 
-func (o *WebhookOptions) remember() int {
-	if o.Remember == 0 {
-		return 10_000
-	}
-	return o.Remember
-}
+func (o *WebhookOptions) remember() int { return cmp.Or(o.Remember, 10_000) }
 
-func (o *WebhookOptions) maxBody() int64 {
-	if o.MaxBody == 0 {
-		return 16 << 20
-	}
-	return o.MaxBody
-}
+func (o *WebhookOptions) maxBody() int64 { return cmp.Or(o.MaxBody, 16<<20) }
 
 func (o *WebhookOptions) now() time.Time {
 	if o.Now == nil {

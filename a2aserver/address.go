@@ -200,7 +200,7 @@ func last(lines []string) string {
 // trusts reports whether a request comes from a trusted proxy. remote is what
 // a connection calls its other end.
 func (o *Options) trusts(remote string) bool {
-	if o == nil || len(o.TrustedProxies) == 0 {
+	if len(o.TrustedProxies) == 0 {
 		return false
 	}
 	at, err := netip.ParseAddrPort(remote)

@@ -63,7 +63,7 @@ func (s *Server) forThisHost(w http.ResponseWriter, r *http.Request) bool {
 // request goes on.
 func (s *Server) fromPage(w http.ResponseWriter, r *http.Request) bool {
 	h := w.Header()
-	if s.opts.hasOrigins() {
+	if len(s.opts.Origins) > 0 {
 		h.Add("Vary", "Origin")
 	}
 	origin := first(r.Header, "Origin")
@@ -124,10 +124,8 @@ func (s *Server) sameOrigin(r *http.Request, origin string) bool {
 	return false
 }
 
-func (o *Options) hasOrigins() bool { return o != nil && len(o.Origins) > 0 }
-
 func (o *Options) allowsOrigin(origin string) bool {
-	if o == nil || origin == "" || origin == "null" {
+	if origin == "" || origin == "null" {
 		return false // anybody can be null
 	}
 	for _, allowed := range o.Origins {
@@ -141,7 +139,7 @@ func (o *Options) allowsOrigin(origin string) bool {
 // servesHost reports whether a request may be for a host, given with or without
 // a port.
 func (s *Server) servesHost(host string) bool {
-	if s.opts == nil || len(s.opts.Hosts) == 0 {
+	if len(s.opts.Hosts) == 0 {
 		return true
 	}
 	name := hostName(host)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -128,13 +129,5 @@ func parseNode(s string) (netip.Addr, bool) {
 }
 
 func (o *Options) trustsAddr(ip netip.Addr) bool {
-	if o == nil {
-		return false
-	}
-	for _, p := range o.TrustedProxies {
-		if p.Contains(ip) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(o.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(ip) })
 }

@@ -59,7 +59,7 @@ func (s *Server) serveCard(w http.ResponseWriter, r *http.Request, path string) 
 	}
 	h := w.Header()
 	profile := dialect.CardAll
-	if s.opts.cardProfile() == CardV1 {
+	if s.opts.CardProfile == CardV1 {
 		profile = dialect.CardV10
 	} else {
 		h.Add("Vary", versionName)
@@ -129,7 +129,7 @@ func (s *Server) reachable(card *a2a.AgentCard, base func() (string, error), q *
 func (s *Server) withInterfaces(card *a2a.AgentCard, base, grpc string) *a2a.AgentCard {
 	c := *card
 	c.SupportedInterfaces = s.interfacesAt(base, grpc)
-	if s.opts.cardProfile() == CardV1 {
+	if s.opts.CardProfile == CardV1 {
 		for i, in := range c.SupportedInterfaces {
 			if in.ProtocolVersion != dialect.Versions[0] {
 				c.SupportedInterfaces = c.SupportedInterfaces[:i] // they are in that order

@@ -73,7 +73,7 @@ func (x *exchange) enter() (err error) {
 	x.s.audits(&x.audit, &x.request)
 	x.ctx, err = x.s.enter(x.ctx, &x.request)
 	x.known = err == nil
-	if x.s.opts.identity() != nil {
+	if x.s.opts.Identity != nil {
 		x.since = time.Now()
 	}
 	return err
@@ -99,7 +99,7 @@ func (x *exchange) perform(to answerer, op dialect.Op, req any) error {
 	if err := x.s.stillIn(x.ctx, x.since, &x.request); err != nil {
 		return err
 	}
-	if err := x.s.opts.limits().check(req); err != nil {
+	if err := x.s.opts.Limits.check(req); err != nil {
 		return err
 	}
 	streams := dialect.Get(op).Streams

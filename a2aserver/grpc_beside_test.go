@@ -215,7 +215,7 @@ func TestIdleConnections(t *testing.T) {
 				time.Sleep(6 * time.Second)
 				do(c, i)
 			}
-			if d := time.Since(began); !closed(c) || d > port.IdleTimeout+30*time.Second+writeTimeoutOf(nil)+10*time.Second {
+			if d := time.Since(began); !closed(c) || d > port.IdleTimeout+30*time.Second+new(Options).writeTimeout()+10*time.Second {
 				t.Errorf("%s: the connection was closed after %v", name, d)
 			}
 			synctest.Wait()
@@ -225,8 +225,6 @@ func TestIdleConnections(t *testing.T) {
 		})
 	}
 }
-
-func writeTimeoutOf(o *Options) time.Duration { return o.writeTimeout() }
 
 // A connection that calls now and then is not idle.
 func TestConnectionsThatAreChecked(t *testing.T) {

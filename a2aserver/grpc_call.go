@@ -142,7 +142,7 @@ func (x *grpcCall) enter() error {
 
 // serviceParameters also finds out which dialect the call is in (§10.2).
 func (x *grpcCall) serviceParameters() (extensions []string, err error) {
-	d, err := dialect.DetectGRPC(x.binding.Service(), headerVersion(x.headers), x.s.opts.strictVersions())
+	d, err := dialect.DetectGRPC(x.binding.Service(), headerVersion(x.headers), x.s.opts.StrictVersions)
 	if err != nil {
 		x.dialect = dialect.V10 // which has a word for it
 		return nil, err

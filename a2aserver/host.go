@@ -1,6 +1,7 @@
 package a2aserver
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strings"
@@ -88,7 +89,7 @@ type table struct {
 // NewHost returns the handler of some agents. Cards are as for New. An error says
 // that two have one name or that both are the default, or that a name is none.
 func NewHost(agents []Route, o *Options) (*Host, error) {
-	h := &Host{shared: newShared(o)}
+	h := &Host{shared: newShared(cmp.Or(o, new(Options)))}
 	return h, h.Set(agents, o)
 }
 
@@ -96,6 +97,7 @@ func NewHost(agents []Route, o *Options) (*Host, error) {
 // Calls that are under way go on as they began; whether their callers are still
 // let in is asked of the new Identity.
 func (h *Host) Set(agents []Route, o *Options) error {
+	o = cmp.Or(o, new(Options))
 	var before *quotas
 	if was := h.table.Load(); was != nil {
 		before = was.quotas
@@ -129,7 +131,7 @@ func (t *table) add(sh *shared, r *Route, o *Options) error {
 		return fmt.Errorf("a2aserver: there are two agents called %q", r.Name)
 	case r.Default && t.root != nil:
 		return fmt.Errorf("a2aserver: there are two agents at /")
-	case o != nil && o.Sign != nil && o.publicURL() == "" && len(r.Card.SupportedInterfaces) == 0:
+	case o.Sign != nil && o.publicURL() == "" && len(r.Card.SupportedInterfaces) == 0:
 		return fmt.Errorf("a2aserver: signed cards need Options.PublicURL, or interfaces of their own")
 	}
 	s := newServer(r.Service, r.Card, o, sh, t.quotas)
@@ -186,7 +188,7 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if t.root.opened(w, r, path) {
 		return
 	}
-	for at, handler := range t.root.opts.beside() {
+	for at, handler := range t.root.opts.Beside {
 		if below(path, at) {
 			t.serveBeside(handler, w, r)
 			return

@@ -36,20 +36,20 @@ type Identity interface {
 // request that is refused because there were too many.
 func (s *Server) enter(ctx context.Context, q *request) (context.Context, error) {
 	caller := a2a.CallerFrom(ctx)
-	if id := s.opts.identity(); id != nil {
+	if id := s.opts.Identity; id != nil {
 		var err error
 		if caller, err = id.Authenticate(q.forIdentity(ctx)); err != nil {
 			return ctx, err
 		}
 	}
-	hops := s.opts.limits().countHops(&caller, q.headers)
+	hops := s.opts.Limits.countHops(&caller, q.headers)
 	if trace := q.headers[dialect.TraceHeader]; len(trace) > 0 {
 		caller.Trace, caller.TraceState = dialect.ReadTrace(trace), ""
 		if state := q.headers[dialect.TraceStateHeader]; len(state) > 0 && caller.Trace != "" {
 			caller.TraceState = dialect.ReadTraceState(state)
 		}
 	}
-	if s.opts.identity() != nil || caller.Hops > 0 || caller.Trace != "" {
+	if s.opts.Identity != nil || caller.Hops > 0 || caller.Trace != "" {
 		ctx = a2a.WithCaller(ctx, caller)
 	}
 	if s.rates != nil {
@@ -62,7 +62,7 @@ func (s *Server) enter(ctx context.Context, q *request) (context.Context, error)
 
 // challenge says with an answer how to authenticate, or with what.
 func (s *Server) challenge(h http.Header, e *a2a.Error) {
-	id := s.opts.identity()
+	id := s.opts.Identity
 	if id == nil || e.Code != a2a.CodeUnauthenticated && e.Code != a2a.CodePermissionDenied {
 		return
 	}

@@ -46,7 +46,7 @@ func (x *httpCall) rpc(f *rpcFraming, version string) error {
 		}
 		return envelopeError(bad)
 	}
-	op, d, err := dialect.DetectRPC(req.Method, version, x.s.opts.strictVersions())
+	op, d, err := dialect.DetectRPC(req.Method, version, x.s.opts.StrictVersions)
 	if err != nil {
 		if errors.Is(err, &a2a.Error{Code: a2a.CodeVersionNotSupported}) {
 			f.dialect = dialect.V10 // which has a word for it
@@ -83,7 +83,7 @@ func (s *Server) parse(body []byte, version string) (wire.Request, *wire.Error) 
 	if worse != nil {
 		return req, bad
 	}
-	if _, d, err := dialect.DetectRPC(lax.Method, version, s.opts.strictVersions()); err != nil || !d.Lax() {
+	if _, d, err := dialect.DetectRPC(lax.Method, version, s.opts.StrictVersions); err != nil || !d.Lax() {
 		return req, bad
 	}
 	return lax, nil
@@ -96,7 +96,7 @@ func (s *Server) judge(req *wire.Request, version string) error {
 	if !req.NoID {
 		return nil
 	}
-	op, d, err := dialect.DetectRPC(req.Method, version, s.opts.strictVersions())
+	op, d, err := dialect.DetectRPC(req.Method, version, s.opts.StrictVersions)
 	switch {
 	case err == nil && (d < dialect.V10 || d == dialect.V0x):
 		_, err = dialect.CodecOf(d, a2a.BindingJSONRPC).DecodeRequest(op, req.Params)

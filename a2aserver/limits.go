@@ -1,6 +1,7 @@
 package a2aserver
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 
@@ -87,12 +88,7 @@ func (l *Limits) bodies(most int64) int64 {
 	return l.Bodies
 }
 
-func (l *Limits) hops() int {
-	if l.Hops == 0 {
-		return 16
-	}
-	return l.Hops
-}
+func (l *Limits) hops() int { return cmp.Or(l.Hops, 16) }
 
 // check looks at a request that has been read. The fields in its errors are
 // called as in every version.

@@ -50,14 +50,14 @@ type recheck struct {
 // asked for any. A call has no goroutine and no timer for it.
 func (s *Server) untilCanceled(parent context.Context, q *request) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(parent)
-	w := &openCall{s: s, cancel: cancel, asked: q == nil || s.opts.identity() != nil}
+	w := &openCall{s: s, cancel: cancel, asked: q == nil || s.opts.Identity != nil}
 	if why := s.open.add(w); why != nil {
 		cancel(why)
 	}
 	if !w.asked && s.newest.Load().asks() { // since it is in the list, Host.Set finds it
 		cancel(errAsked)
 	}
-	if every := s.opts.recheck(); s.opts.identity() != nil && q != nil && every >= 0 {
+	if every := s.opts.recheck(); s.opts.Identity != nil && q != nil && every >= 0 {
 		w.check = &recheck{alarm: alarm{who: w}, every: every, ctx: parent, q: q, was: a2a.CallerFrom(parent)}
 		s.schedule.set(&w.check.alarm, s.schedule.now()+every)
 	}
@@ -127,7 +127,7 @@ func (o *openCalls) cancel(why error, which func(*openCall) bool) {
 var errAsked = a2a.Errorf(a2a.CodeUnauthenticated, "the server asks for credentials by now: call again with yours")
 
 // asks reports whether callers are asked for credentials, also later on.
-func (o *Options) asks() bool { return o.identity() != nil && o.recheck() >= 0 }
+func (o *Options) asks() bool { return o.Identity != nil && o.recheck() >= 0 }
 
 // stillIn returns why a call must not begin whose request took long to arrive: its
 // credentials may be good no more, or others may be asked for by now. since is when
@@ -136,7 +136,7 @@ func (s *Server) stillIn(ctx context.Context, since time.Time, q *request) error
 	switch o := s.newest.Load(); {
 	case !o.asks():
 		return nil
-	case s.opts.identity() == nil:
+	case s.opts.Identity == nil:
 		return errAsked
 	case time.Since(since) < o.recheck():
 		return nil
@@ -155,7 +155,7 @@ func (s *Server) recheck(ctx context.Context, q *request, was *a2a.Caller) (left
 		}
 	}()
 	// By now others may say who is let in.
-	id := s.newest.Load().identity()
+	id := s.newest.Load().Identity
 	if id == nil {
 		return nil
 	}

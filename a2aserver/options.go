@@ -1,6 +1,7 @@
 package a2aserver
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -109,119 +110,32 @@ type Options struct {
 	MeterProvider metric.MeterProvider
 }
 
-func (o *Options) identity() Identity {
-	if o == nil {
-		return nil
-	}
-	return o.Identity
-}
+func (o *Options) recheck() time.Duration { return cmp.Or(o.Recheck, 30*time.Second) }
 
-func (o *Options) recheck() time.Duration {
-	if o == nil || o.Recheck == 0 {
-		return 30 * time.Second
-	}
-	return o.Recheck
-}
+func (o *Options) maxBody() int64 { return cmp.Or(o.MaxBody, 8<<20) }
 
-func (o *Options) beside() map[string]http.Handler {
-	if o == nil {
-		return nil
-	}
-	return o.Beside
-}
+func (o *Options) keepAlive() time.Duration { return cmp.Or(o.KeepAlive, 15*time.Second) }
 
-func (o *Options) auditLog() *slog.Logger {
-	if o == nil {
-		return nil
-	}
-	return o.Audit
-}
+func (o *Options) writeTimeout() time.Duration { return cmp.Or(o.WriteTimeout, 30*time.Second) }
 
-func (o *Options) requestLog() *slog.Logger {
-	if o == nil {
-		return nil
-	}
-	return o.Requests
-}
-
-func (o *Options) meterProvider() metric.MeterProvider {
-	if o == nil {
-		return nil
-	}
-	return o.MeterProvider
-}
-
-func (o *Options) limits() *Limits {
-	if o == nil {
-		return new(Limits)
-	}
-	return &o.Limits
-}
-
-func (o *Options) maxBody() int64 {
-	if o == nil || o.MaxBody == 0 {
-		return 8 << 20
-	}
-	return o.MaxBody
-}
-
-func (o *Options) keepAlive() time.Duration {
-	if o == nil || o.KeepAlive == 0 {
-		return 15 * time.Second
-	}
-	return o.KeepAlive
-}
-
-func (o *Options) writeTimeout() time.Duration {
-	if o == nil || o.WriteTimeout == 0 {
-		return 30 * time.Second
-	}
-	return o.WriteTimeout
-}
-
-func (o *Options) strictVersions() bool { return o != nil && o.StrictVersions }
-
-func (o *Options) publicURL() string {
-	if o == nil {
-		return ""
-	}
-	return strings.TrimRight(o.PublicURL, "/")
-}
+func (o *Options) publicURL() string { return strings.TrimRight(o.PublicURL, "/") }
 
 func (o *Options) keys(ctx context.Context) ([]byte, error) {
-	if o == nil || o.Keys == nil {
+	if o.Keys == nil {
 		return nil, nil
 	}
 	return o.Keys(ctx)
 }
 
-func (o *Options) cardProfile() CardProfile {
-	if o == nil {
-		return CardAll
-	}
-	return o.CardProfile
-}
-
 func (o *Options) ready() error {
-	if o == nil || o.Ready == nil {
+	if o.Ready == nil {
 		return nil
 	}
 	return o.Ready()
 }
 
-func (o *Options) logger() *slog.Logger {
-	if o == nil || o.Logger == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return o.Logger
-}
+func (o *Options) logger() *slog.Logger { return cmp.Or(o.Logger, slog.New(slog.DiscardHandler)) }
 
 func (o *Options) cardMaxAge() time.Duration {
-	switch {
-	case o == nil || o.CardMaxAge == 0:
-		return 5 * time.Minute
-	case o.CardMaxAge < 0:
-		return 0
-	}
-	return o.CardMaxAge
+	return max(cmp.Or(o.CardMaxAge, 5*time.Minute), 0)
 }

@@ -43,7 +43,7 @@ func NewPort(s Site) *Port {
 	if err != nil {
 		panic("a2aserver: the generated descriptors are broken: " + err.Error())
 	}
-	l := o.limits()
+	l := &o.Limits
 	p.port = port.New(p.handler(), native, isGRPC, port.Options{
 		Connections:     l.Connections,
 		AddrConnections: l.addrConnections(),

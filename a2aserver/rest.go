@@ -28,7 +28,7 @@ func (s *Server) serveREST(w http.ResponseWriter, r *http.Request, path string) 
 
 func (x *httpCall) rest(f *restFraming, path string) error {
 	version := requestedVersion(x.r)
-	m, allow, err := dialect.DetectREST(x.r.Method, path, version, x.s.opts.strictVersions())
+	m, allow, err := dialect.DetectREST(x.r.Method, path, version, x.s.opts.StrictVersions)
 	if err != nil {
 		if !errors.Is(err, &a2a.Error{Code: a2a.CodeVersionNotSupported}) {
 			f.dialect = dialect.SaysREST(path, version)

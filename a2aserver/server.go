@@ -1,6 +1,7 @@
 package a2aserver
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -37,7 +38,8 @@ func New(svc a2a.Service, card *a2a.AgentCard, o *Options) *Server {
 	if svc == nil || card == nil {
 		panic("a2aserver: New needs a service and a card")
 	}
-	if o != nil && o.Sign != nil && o.publicURL() == "" && len(card.SupportedInterfaces) == 0 {
+	o = cmp.Or(o, new(Options))
+	if o.Sign != nil && o.publicURL() == "" && len(card.SupportedInterfaces) == 0 {
 		panic("a2aserver: a signed card needs Options.PublicURL, or interfaces of its own")
 	}
 	return newServer(svc, card, o, newShared(o), newQuotas(o, nil))

@@ -68,7 +68,7 @@ type quotas struct {
 
 // newQuotas goes on with what another one has counted, where limits stay the same.
 func newQuotas(o *Options, before *quotas) *quotas {
-	d := &quotas{limits: *o.limits()}
+	d := &quotas{limits: o.Limits}
 	if before != nil && before.limits.Rate == d.limits.Rate && before.limits.Burst == d.limits.Burst {
 		d.rates = before.rates
 	} else {
@@ -78,7 +78,7 @@ func newQuotas(o *Options, before *quotas) *quotas {
 		d.streams.streamCounts = before.streams.streamCounts
 	}
 	switch {
-	case o != nil && o.Memory != nil:
+	case o.Memory != nil:
 		d.memory = o.Memory
 	case before != nil && before.limits.Bodies == d.limits.Bodies:
 		d.memory = before.memory
@@ -90,10 +90,10 @@ func newQuotas(o *Options, before *quotas) *quotas {
 	} else {
 		d.turns = newTurns()
 	}
-	if before != nil && before.audit.WritesTo(o.auditLog(), o.requestLog(), o.meterProvider()) {
+	if before != nil && before.audit.WritesTo(o.Audit, o.Requests, o.MeterProvider) {
 		d.audit = before.audit
 	} else {
-		d.audit = audit.New(o.auditLog(), o.requestLog(), o.meterProvider())
+		d.audit = audit.New(o.Audit, o.Requests, o.MeterProvider)
 	}
 	return d
 }

@@ -34,7 +34,7 @@ type tracing struct {
 }
 
 func newTracing(o *Options, card *a2a.AgentCard) tracing {
-	if o == nil || o.TracerProvider == nil {
+	if o.TracerProvider == nil {
 		return tracing{}
 	}
 	t := tracing{tracer: telemetry.Tracer(o.TracerProvider)}

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"path/filepath"
@@ -60,9 +61,10 @@ func Exec(argv []string, o *ExecOptions) Agent {
 	if len(argv) == 0 || argv[0] == "" {
 		panic("agent: Exec needs a command")
 	}
+	o = cmp.Or(o, new(ExecOptions))
 	return &command{
 		argv: slices.Clone(argv), opts: o, hold: holdTime, linger: lingerTime, stall: stallTime, mute: muteTime,
-		places: queue.New(o.concurrency()), room: fileRoom{dir: o.filesDir()},
+		places: queue.New(o.concurrency()), room: fileRoom{dir: o.FilesDir},
 	}
 }
 
@@ -106,7 +108,7 @@ func (c *command) Kind() string { return "exec" }
 func (c *command) Run(ctx context.Context, t *Turn) error {
 	task := t.Task().ID
 	log := t.Log(c.opts.logger()).With("command", c.name())
-	if c.opts.mode() == ExecLines {
+	if c.opts.Mode == ExecLines {
 		return c.fault((&session{c: c, t: t, task: task, log: log}).run(ctx))
 	}
 	return c.fault(c.runPlain(ctx, t, log))
@@ -114,10 +116,10 @@ func (c *command) Run(ctx context.Context, t *Turn) error {
 
 // runPlain runs the command on the text of the message.
 func (c *command) runPlain(ctx context.Context, t *Turn, log *slog.Logger) error {
-	input, ok := messageText(t.Message(), c.opts.files())
+	input, ok := messageText(t.Message(), c.opts.Files)
 	switch {
-	case ok, c.opts.files() && hasFile(t.Message()):
-	case c.opts.files():
+	case ok, c.opts.Files && hasFile(t.Message()):
+	case c.opts.Files:
 		return t.Reject("this agent works on text and files; send a message with a text part or a file")
 	default:
 		return t.Reject("this agent works on text; send a message with a text part")
@@ -172,7 +174,7 @@ func (c *command) bounded(ctx context.Context) (context.Context, context.CancelF
 func (c *command) start(ctx context.Context, env []string, log *slog.Logger) (p *process, err error) {
 	said := false
 	err = scarce.Again(ctx, func() error {
-		p, err = start(launch{argv: c.argv, dir: c.opts.dir(), env: env, memory: c.opts.memory(), log: log})
+		p, err = start(launch{argv: c.argv, dir: c.opts.Dir, env: env, memory: c.opts.memory(), log: log})
 		if scarce.Is(err) && !said {
 			said = true
 			log.Warn("the machine has no room for the command; it is tried again", "error", err)
@@ -190,7 +192,7 @@ func (c *command) start(ctx context.Context, env []string, log *slog.Logger) (p 
 
 // folders makes the folders of a run, or returns nil where there are none.
 func (c *command) folders(ctx context.Context, t *Turn) (f *folders, err error) {
-	if !c.opts.files() {
+	if !c.opts.Files {
 		return nil, nil
 	}
 	err = scarce.Again(ctx, func() error {

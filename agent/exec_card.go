@@ -1,6 +1,10 @@
 package agent
 
-import "github.com/parley-a2a/parley/a2a"
+import (
+	"cmp"
+
+	"github.com/parley-a2a/parley/a2a"
+)
 
 // ExecCard returns a card for Exec, named after the command. Arguments stay
 // out of it: they may hold what is not for the public.
@@ -9,6 +13,7 @@ func ExecCard(argv []string) a2a.AgentCard { return (*ExecOptions)(nil).Card(arg
 // Card is ExecCard for a command with these options: in mode ExecLines, and with
 // Files, it takes and gives more than text.
 func (o *ExecOptions) Card(argv []string) a2a.AgentCard {
+	o = cmp.Or(o, new(ExecOptions))
 	name := (&command{argv: argv}).name()
 	streaming := true
 	card := a2a.AgentCard{
@@ -25,11 +30,11 @@ func (o *ExecOptions) Card(argv []string) a2a.AgentCard {
 			Tags:        []string{"command"},
 		}},
 	}
-	if o.mode() == ExecLines {
+	if o.Mode == ExecLines {
 		card.Description = "Hands each message to " + name + ", which answers as it goes."
 		card.Skills[0].Description = "Hands the message to the command and streams what it answers."
 	}
-	if o.mode() == ExecLines || o.files() {
+	if o.Mode == ExecLines || o.Files {
 		card.DefaultInputModes = []string{"text/plain", "application/json", "*/*"}
 		card.DefaultOutputModes = []string{"text/plain", "application/json", "*/*"}
 	}

@@ -21,10 +21,10 @@ var ours = []string{
 func (c *command) environ() []string {
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
-		return slices.Contains(ours, name) || c.opts.cleanEnv() && !slices.Contains(kept, name)
+		return slices.Contains(ours, name) || c.opts.CleanEnv && !slices.Contains(kept, name)
 	})
-	env = append(env, c.opts.env()...)
-	if c.opts.mode() == ExecLines {
+	env = append(env, c.opts.Env...)
+	if c.opts.Mode == ExecLines {
 		return append(env, "PARLEY_MODE=lines")
 	}
 	return append(env, "PARLEY_MODE=plain")

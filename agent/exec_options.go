@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"log/slog"
 	"runtime"
 	"time"
@@ -67,17 +68,9 @@ type ExecOptions struct {
 	Logger *slog.Logger
 }
 
-// mode is ExecPlain or ExecLines.
-func (o *ExecOptions) mode() ExecMode {
-	if o == nil {
-		return ExecPlain
-	}
-	return o.Mode
-}
-
 // keeps is how many processes stay for the next message.
 func (o *ExecOptions) keeps() int {
-	if o.mode() != ExecLines {
+	if o.Mode != ExecLines {
 		return 0
 	}
 	return max(o.Processes, 0)
@@ -85,7 +78,7 @@ func (o *ExecOptions) keeps() int {
 
 func (o *ExecOptions) concurrency() int {
 	n := 4 * runtime.GOMAXPROCS(0)
-	if o != nil && o.Concurrency > 0 {
+	if o.Concurrency > 0 {
 		n = o.Concurrency
 	}
 	if k := o.keeps(); k > 0 {
@@ -97,62 +90,12 @@ func (o *ExecOptions) concurrency() int {
 	return n
 }
 
-func (o *ExecOptions) dir() string {
-	if o == nil {
-		return ""
-	}
-	return o.Dir
-}
+func (o *ExecOptions) timeout() time.Duration { return max(o.Timeout, 0) }
 
-func (o *ExecOptions) env() []string {
-	if o == nil {
-		return nil
-	}
-	return o.Env
-}
+func (o *ExecOptions) grace() time.Duration { return cmp.Or(max(o.Grace, 0), 5*time.Second) }
 
-func (o *ExecOptions) cleanEnv() bool { return o != nil && o.CleanEnv }
+func (o *ExecOptions) memory() int64 { return max(o.Memory, 0) }
 
-func (o *ExecOptions) files() bool { return o != nil && o.Files }
+func (o *ExecOptions) maxOutput() int64 { return cmp.Or(max(o.MaxOutput, 0), 64<<20) }
 
-func (o *ExecOptions) filesDir() string {
-	if o == nil {
-		return ""
-	}
-	return o.FilesDir
-}
-
-func (o *ExecOptions) timeout() time.Duration {
-	if o == nil {
-		return 0
-	}
-	return max(o.Timeout, 0)
-}
-
-func (o *ExecOptions) grace() time.Duration {
-	if o == nil || o.Grace <= 0 {
-		return 5 * time.Second
-	}
-	return o.Grace
-}
-
-func (o *ExecOptions) memory() int64 {
-	if o == nil {
-		return 0
-	}
-	return max(o.Memory, 0)
-}
-
-func (o *ExecOptions) maxOutput() int64 {
-	if o == nil || o.MaxOutput <= 0 {
-		return 64 << 20
-	}
-	return o.MaxOutput
-}
-
-func (o *ExecOptions) logger() *slog.Logger {
-	if o == nil || o.Logger == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return o.Logger
-}
+func (o *ExecOptions) logger() *slog.Logger { return cmp.Or(o.Logger, slog.New(slog.DiscardHandler)) }

@@ -22,7 +22,7 @@ func (c *command) startReason(err error) string {
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
 		path := c.argv[0]
 		if !filepath.IsAbs(path) {
-			path = filepath.Join(c.opts.dir(), path)
+			path = filepath.Join(c.opts.Dir, path)
 		}
 		if _, err := os.Stat(path); err == nil { // it is there; what it needs is not
 			return fmt.Sprintf("the command %s needs an interpreter that was not found", c.name())
@@ -38,10 +38,10 @@ func (c *command) startReason(err error) string {
 
 // noDir reports whether the directory to run in is not there.
 func (c *command) noDir() bool {
-	if c.opts.dir() == "" {
+	if c.opts.Dir == "" {
 		return false
 	}
-	info, err := os.Stat(c.opts.dir())
+	info, err := os.Stat(c.opts.Dir)
 	return err != nil || !info.IsDir()
 }
 

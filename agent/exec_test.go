@@ -368,9 +368,9 @@ func TestExecStopsWhenTheTaskHasEnded(t *testing.T) {
 }
 
 func TestExecDefaults(t *testing.T) {
-	for _, o := range []*ExecOptions{nil, {}} {
-		if o.grace() != 5*time.Second || o.maxOutput() != 64<<20 || o.logger() == nil {
-			t.Errorf("%+v: grace %v, output %d", o, o.grace(), o.maxOutput())
+	for _, given := range []*ExecOptions{nil, {}} {
+		if o := Exec([]string{"true"}, given).(*command).opts; o.grace() != 5*time.Second || o.maxOutput() != 64<<20 || o.logger() == nil {
+			t.Errorf("%+v: grace %v, output %d", given, o.grace(), o.maxOutput())
 		}
 	}
 	defer func() {

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"crypto/subtle"
 	"fmt"
@@ -34,29 +35,14 @@ type KeysOptions struct {
 	Now func() time.Time
 }
 
-func (o *KeysOptions) name() string {
-	if o == nil || o.Name == "" {
-		return "apiKey"
-	}
-	return o.Name
-}
+func (o *KeysOptions) name() string { return cmp.Or(o.Name, "apiKey") }
 
-func (o *KeysOptions) cache() time.Duration {
-	if o == nil || o.Cache == 0 {
-		return time.Second
-	}
-	return o.Cache
-}
+func (o *KeysOptions) cache() time.Duration { return cmp.Or(o.Cache, time.Second) }
 
-func (o *KeysOptions) logger() *slog.Logger {
-	if o == nil || o.Logger == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return o.Logger
-}
+func (o *KeysOptions) logger() *slog.Logger { return cmp.Or(o.Logger, slog.New(slog.DiscardHandler)) }
 
 func (o *KeysOptions) now() func() time.Time {
-	if o == nil || o.Now == nil {
+	if o.Now == nil {
 		return time.Now
 	}
 	return o.Now
@@ -75,6 +61,7 @@ type Keys struct {
 
 // NewKeys returns the API keys in a vault.
 func NewKeys(v Vault, o *KeysOptions) *Keys {
+	o = cmp.Or(o, new(KeysOptions))
 	k := &Keys{vault: v, name: o.name(), log: o.logger(), now: o.now()}
 	k.cache.init(o.cache(), k.now, k.read)
 	return k

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"log/slog"
@@ -48,22 +49,14 @@ type Basic struct {
 // The file is read again when it changes, within a second. One that is gone or
 // broken is logged, and the users stay as they were; one without users lets nobody in.
 func NewBasic(file string, o *BasicOptions) (*Basic, error) {
-	if o == nil {
-		o = &BasicOptions{}
-	}
-	b := &Basic{name: o.Name}
-	if b.name == "" {
-		b.name = "basic"
-	}
-	now, log := o.Now, o.Logger
+	o = cmp.Or(o, new(BasicOptions))
+	b := &Basic{name: cmp.Or(o.Name, "basic")}
+	now := o.Now
 	if now == nil {
 		now = time.Now
 	}
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
 	var err error
-	if b.users, err = openBasicFile(file, now, log); err != nil {
+	if b.users, err = openBasicFile(file, now, cmp.Or(o.Logger, slog.New(slog.DiscardHandler))); err != nil {
 		return nil, err
 	}
 	b.verify = newVerifier(now)

@@ -2,6 +2,7 @@ package auth
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -115,9 +116,7 @@ func formOf(card map[string]any) Form {
 }
 
 func sign(payload []byte, key *Key, o *SignOptions) (*a2a.AgentCardSignature, error) {
-	if o == nil {
-		o = &SignOptions{}
-	}
+	o = cmp.Or(o, new(SignOptions))
 	now := time.Now
 	if o.Now != nil {
 		now = o.Now

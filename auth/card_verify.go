@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -99,9 +100,7 @@ func VerifyJSON(ctx context.Context, doc []byte, keys KeySource, o *VerifyOption
 	if err != nil {
 		return nil, err
 	}
-	if o == nil {
-		o = &VerifyOptions{}
-	}
+	o = cmp.Or(o, new(VerifyOptions))
 	list, ok := card["signatures"].([]any)
 	switch {
 	case !ok && card["signatures"] != nil:

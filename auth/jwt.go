@@ -2,6 +2,7 @@ package auth
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,28 +76,15 @@ type tokens struct {
 }
 
 func newTokens(via, issuer string, audiences []string, o *TokenOptions) (*tokens, error) {
-	if o == nil {
-		o = new(TokenOptions)
-	}
+	o = cmp.Or(o, new(TokenOptions))
 	t := &tokens{
-		name: o.Name, via: via, issuer: issuer, audiences: slices.Clone(audiences), skew: o.Skew,
-		claims: o.Claims.withDefaults(), grants: slices.Clone(o.Grants), realm: o.Realm, now: o.Now,
-	}
-	if t.name == "" {
-		t.name = via
-	}
-	if t.realm == "" {
-		t.realm = "a2a"
+		name: cmp.Or(o.Name, via), via: via, issuer: issuer, audiences: slices.Clone(audiences), skew: max(cmp.Or(o.Skew, time.Minute), 0),
+		claims: o.Claims.withDefaults(), grants: slices.Clone(o.Grants), realm: cmp.Or(o.Realm, "a2a"), now: o.Now,
 	}
 	if t.now == nil {
 		t.now = time.Now
 	}
-	switch {
-	case t.skew == 0:
-		t.skew = time.Minute
-	case t.skew < 0:
-		t.skew = 0
-	case t.skew > maxSkew:
+	if t.skew > maxSkew {
 		return nil, fmt.Errorf("auth: a skew of more than %v is a clock to set, not to allow for", maxSkew)
 	}
 	if t.grants == nil {

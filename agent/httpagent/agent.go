@@ -1,6 +1,7 @@
 package httpagent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,7 +46,8 @@ func New(rawURL string, o *Options) (*Agent, error) {
 		return nil, errors.New("httpagent: the service needs an absolute URL of http or https") // its words may have a password in them
 	}
 	u.Fragment = ""
-	for name, value := range o.headers() {
+	o = cmp.Or(o, new(Options))
+	for name, value := range o.Headers {
 		if slices.Contains(reserved, textproto.CanonicalMIMEHeaderKey(name)) {
 			return nil, fmt.Errorf("httpagent: the header %s is not one to set", name)
 		}
@@ -54,13 +56,13 @@ func New(rawURL string, o *Options) (*Agent, error) {
 		}
 	}
 	a := &Agent{url: u, opts: o, client: o.client(), pause: pause, queue: queue.New(o.concurrency())}
-	if s := o.body(); s != "" {
+	if s := o.Body; s != "" {
 		var err error
 		if a.body, err = parseTemplate(s); err != nil {
 			return nil, fmt.Errorf("httpagent: the body %w", err)
 		}
 	}
-	if s := o.answer(); s != "" {
+	if s := o.Answer; s != "" {
 		var err error
 		if a.answer, err = parsePath(s); err != nil {
 			return nil, fmt.Errorf("httpagent: the answer %w", err)
@@ -206,8 +208,8 @@ var errOver = errors.New("the turn is over")
 // ask makes a request and returns the question that it ended with, or nil at the
 // end of the turn.
 func (r *run) ask(ctx context.Context, x *exchange) (q *event, err error) {
-	inbox := r.a.opts.callbacks().join(x.key, r.a.opts.maxAnswer()) // before the service may call
-	defer func() { r.a.opts.callbacks().leave(inbox, err == nil || !goesOn(ctx, err)) }()
+	inbox := r.a.opts.Callbacks.join(x.key, r.a.opts.maxAnswer()) // before the service may call
+	defer func() { r.a.opts.Callbacks.leave(inbox, err == nil || !goesOn(ctx, err)) }()
 	r.artifacts.anew()
 	live := false
 	rec, err := agent.Step(ctx, r.t, "request", func(ctx context.Context) (record, error) {
@@ -232,8 +234,8 @@ func (r *run) ask(ctx context.Context, x *exchange) (q *event, err error) {
 		return rec.Asks, nil
 	}
 	if rec.Key == "" { // the address that the service has is of an earlier release
-		r.a.opts.callbacks().leave(inbox, true)
-		inbox = r.a.opts.callbacks().join(keyOf(r.before, x.n), r.a.opts.maxAnswer())
+		r.a.opts.Callbacks.leave(inbox, true)
+		inbox = r.a.opts.Callbacks.join(keyOf(r.before, x.n), r.a.opts.maxAnswer())
 	}
 	q, err = r.listen(ctx, inbox)
 	if err != nil && rec.Location != "" && !goesOn(ctx, err) {

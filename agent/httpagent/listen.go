@@ -11,7 +11,7 @@ import (
 
 // accepted is what a service says with 202: the answer comes by callbacks.
 func (p *poster) accepted(res *http.Response) (record, error) {
-	if p.a.opts.callbacks() == nil {
+	if p.a.opts.Callbacks == nil {
 		return record{}, bad("the service answered with status 202, but it has no address to call back")
 	}
 	rec := record{Accepted: true, Key: p.x.key}
@@ -205,7 +205,7 @@ func (r *run) stop(ctx context.Context, location string) {
 		return
 	}
 	req.URL.User = r.a.url.User
-	for name, value := range r.a.opts.headers() {
+	for name, value := range r.a.opts.Headers {
 		req.Header.Set(name, value.Reveal())
 	}
 	res, err := r.a.client.Do(req)

@@ -1,6 +1,7 @@
 package httpagent
 
 import (
+	"cmp"
 	"log/slog"
 	"math"
 	"net"
@@ -61,17 +62,12 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-func (o *Options) callbackWait() time.Duration {
-	if o == nil || o.CallbackWait == 0 {
-		return 24 * time.Hour
-	}
-	return o.CallbackWait
-}
+func (o *Options) callbackWait() time.Duration { return cmp.Or(o.CallbackWait, 24*time.Hour) }
 
 // client returns a client that follows no redirects.
 func (o *Options) client() *http.Client {
 	var c http.Client
-	if o != nil && o.Client != nil {
+	if o.Client != nil {
 		c = *o.Client
 	} else {
 		c.Transport = &http.Transport{
@@ -90,86 +86,21 @@ func (o *Options) client() *http.Client {
 	return &c
 }
 
-func (o *Options) timeout() time.Duration {
-	if o == nil || o.Timeout == 0 {
-		return 5 * time.Minute
-	}
-	return o.Timeout
-}
+func (o *Options) timeout() time.Duration { return cmp.Or(o.Timeout, 5*time.Minute) }
 
-func (o *Options) idle() time.Duration {
-	if o == nil || o.Idle == 0 {
-		return 5 * time.Minute
-	}
-	return o.Idle
-}
+func (o *Options) idle() time.Duration { return cmp.Or(o.Idle, 5*time.Minute) }
 
-func (o *Options) retries() int {
-	if o == nil || o.Retries == 0 {
-		return 5
-	}
-	return max(o.Retries, 0)
-}
+func (o *Options) retries() int { return max(cmp.Or(o.Retries, 5), 0) }
 
-func (o *Options) concurrency() int {
-	if o == nil || o.Concurrency <= 0 {
-		return 256
-	}
-	return o.Concurrency
-}
+func (o *Options) concurrency() int { return cmp.Or(max(o.Concurrency, 0), 256) }
 
+// maxAnswer is small enough for one more to be counted.
 func (o *Options) maxAnswer() int64 {
-	if o == nil || o.MaxAnswer <= 0 {
-		return 8 << 20
-	}
-	return min(o.MaxAnswer, math.MaxInt32) // one more can be counted
+	return min(cmp.Or(max(o.MaxAnswer, 0), 8<<20), math.MaxInt32)
 }
 
-func (o *Options) maxOutput() int64 {
-	if o == nil || o.MaxOutput <= 0 {
-		return 64 << 20
-	}
-	return o.MaxOutput
-}
+func (o *Options) maxOutput() int64 { return cmp.Or(max(o.MaxOutput, 0), 64<<20) }
 
-func (o *Options) history() int {
-	if o == nil {
-		return 0
-	}
-	return max(o.History, 0)
-}
+func (o *Options) history() int { return max(o.History, 0) }
 
-func (o *Options) body() string {
-	if o == nil {
-		return ""
-	}
-	return o.Body
-}
-
-func (o *Options) answer() string {
-	if o == nil {
-		return ""
-	}
-	return o.Answer
-}
-
-func (o *Options) headers() map[string]a2a.Secret {
-	if o == nil {
-		return nil
-	}
-	return o.Headers
-}
-
-func (o *Options) callbacks() *Callbacks {
-	if o == nil {
-		return nil
-	}
-	return o.Callbacks
-}
-
-func (o *Options) logger() *slog.Logger {
-	if o == nil || o.Logger == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return o.Logger
-}
+func (o *Options) logger() *slog.Logger { return cmp.Or(o.Logger, slog.New(slog.DiscardHandler)) }

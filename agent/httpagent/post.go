@@ -286,7 +286,7 @@ const (
 // control characters and without the values of our headers.
 func (a *Agent) shown(body []byte) string {
 	text := strings.ToValidUTF8(string(body), "\ufffd")
-	for _, value := range a.opts.headers() {
+	for _, value := range a.opts.Headers {
 		for _, secret := range append(strings.Fields(value.Reveal()), value.Reveal()) {
 			if len(secret) > 3 { // shorter ones are words
 				text = strings.ReplaceAll(text, secret, "[redacted]")

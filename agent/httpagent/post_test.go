@@ -332,9 +332,13 @@ func TestNew(t *testing.T) {
 }
 
 func TestDefaults(t *testing.T) {
-	for _, o := range []*Options{nil, {}} {
-		if o.timeout() != 5*time.Minute || o.idle() != 5*time.Minute || o.retries() != 5 || o.concurrency() != 256 || o.maxAnswer() != 8<<20 ||
-			o.maxOutput() != 64<<20 || o.history() != 0 || o.callbackWait() != 24*time.Hour || o.client() == nil || o.logger() == nil || o.callbacks() != nil {
+	for _, given := range []*Options{nil, {}} {
+		a, err := New("https://example.com", given)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o := a.opts; o.timeout() != 5*time.Minute || o.idle() != 5*time.Minute || o.retries() != 5 || o.concurrency() != 256 || o.maxAnswer() != 8<<20 ||
+			o.maxOutput() != 64<<20 || o.history() != 0 || o.callbackWait() != 24*time.Hour || o.client() == nil || o.logger() == nil || o.Callbacks != nil {
 			t.Errorf("%+v", o)
 		}
 	}

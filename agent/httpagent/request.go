@@ -77,7 +77,7 @@ func (r *run) body(ctx context.Context, x *exchange, m *a2a.Message) ([]byte, er
 		Metadata: r.t.Metadata(),
 		Accepted: r.t.AcceptedOutputModes(),
 		State:    x.state,
-		Callback: r.a.opts.callbacks().address(x.key),
+		Callback: r.a.opts.Callbacks.address(x.key),
 	}
 	if x.n > 0 {
 		q.Type = "answer"
@@ -94,7 +94,7 @@ func (r *run) body(ctx context.Context, x *exchange, m *a2a.Message) ([]byte, er
 // event of a stream that goes on.
 func (r *run) header(ctx context.Context, x *exchange, last string) http.Header {
 	h := http.Header{}
-	for name, value := range r.a.opts.headers() {
+	for name, value := range r.a.opts.Headers {
 		h.Set(name, value.Reveal())
 	}
 	if h.Get("User-Agent") == "" {

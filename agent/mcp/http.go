@@ -24,7 +24,7 @@ var errLongBody = errors.New("mcp: the server sent an answer that is too long")
 // changed.
 func httpClient(until context.Context, s *Server, at *url.URL, o *Options) *http.Client {
 	var c http.Client
-	if given := o.client(); given != nil {
+	if given := o.Client; given != nil {
 		c = *given
 	}
 	next := c.Transport

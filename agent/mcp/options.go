@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"log/slog"
 	"net/http"
 	"time"
@@ -65,23 +66,11 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-func (o *Options) tools() []string {
-	if o == nil {
-		return nil
-	}
-	return o.Tools
-}
-
-func (o *Options) concurrency() int {
-	if o == nil || o.Concurrency <= 0 {
-		return 16
-	}
-	return o.Concurrency
-}
+func (o *Options) concurrency() int { return cmp.Or(max(o.Concurrency, 0), 16) }
 
 func (o *Options) sessions(s *Server) int {
 	switch {
-	case o != nil && o.Sessions > 0:
+	case o.Sessions > 0:
 		return o.Sessions
 	case len(s.Command) > 0:
 		return 1
@@ -91,49 +80,21 @@ func (o *Options) sessions(s *Server) int {
 
 // timeout is 0 where there is none.
 func (o *Options) timeout() time.Duration {
-	if o == nil || o.Timeout == 0 {
-		return 5 * time.Minute
-	}
-	return max(o.Timeout, 0)
+	return max(cmp.Or(o.Timeout, 5*time.Minute), 0)
 }
 
 func (o *Options) connectTimeout() time.Duration {
-	if o == nil || o.ConnectTimeout <= 0 {
-		return 30 * time.Second
-	}
-	return o.ConnectTimeout
+	return cmp.Or(max(o.ConnectTimeout, 0), 30*time.Second)
 }
 
-func (o *Options) maxMessage() int {
-	if o == nil || o.MaxMessage <= 0 {
-		return 16 << 20
-	}
-	return o.MaxMessage
-}
+func (o *Options) maxMessage() int { return cmp.Or(max(o.MaxMessage, 0), 16<<20) }
 
-func (o *Options) grace() time.Duration {
-	if o == nil || o.Grace <= 0 {
-		return 2 * time.Second
-	}
-	return o.Grace
-}
-
-func (o *Options) client() *http.Client {
-	if o == nil {
-		return nil
-	}
-	return o.Client
-}
+func (o *Options) grace() time.Duration { return cmp.Or(max(o.Grace, 0), 2*time.Second) }
 
 func (o *Options) changed() {
-	if o != nil && o.Changed != nil {
+	if o.Changed != nil {
 		o.Changed()
 	}
 }
 
-func (o *Options) logger() *slog.Logger {
-	if o == nil || o.Logger == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return o.Logger
-}
+func (o *Options) logger() *slog.Logger { return cmp.Or(o.Logger, slog.New(slog.DiscardHandler)) }

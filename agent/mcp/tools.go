@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -76,6 +77,7 @@ func NewTools(s Server, o *Options) (*Tools, error) {
 	if (len(s.Command) > 0) == (s.URL != "") || len(s.Command) > 0 && s.Command[0] == "" {
 		return nil, errNoServer
 	}
+	o = cmp.Or(o, new(Options))
 	s.Command, s.Env = slices.Clone(s.Command), slices.Clone(s.Env)
 	t := &Tools{farewell: farewell, server: s, opts: o, log: o.logger(), queue: queue.New(o.concurrency()), listing: make(chan struct{}, 1), patience: drainPatience, pause: retryPause}
 	t.ctx, t.cancel = context.WithCancelCause(context.Background())
@@ -250,7 +252,7 @@ func (t *Tools) fetch(ctx context.Context) (*list, error) {
 	ctx, cancel := context.WithTimeout(ctx, t.opts.connectTimeout())
 	defer cancel()
 	got := &list{about: s.cs.InitializeResult()}
-	only, names := t.opts.tools(), map[string]bool{}
+	only, names := t.opts.Tools, map[string]bool{}
 	err = safely(func() error {
 		n, size := 0, 0
 		for p, page := new(mcp.ListToolsParams), 1; ; page++ {

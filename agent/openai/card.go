@@ -1,14 +1,16 @@
 package openai
 
-import "github.com/parley-a2a/parley/a2a"
+import (
+	"cmp"
+
+	"github.com/parley-a2a/parley/a2a"
+)
 
 // Card returns the card of an agent that New makes with the same arguments. What a
 // model is good at nobody knows but who chose it: the skill is to be replaced by
 // what the agent is for.
 func Card(model string, o *Options) a2a.AgentCard {
-	if o == nil {
-		o = &Options{}
-	}
+	o = cmp.Or(o, new(Options))
 	in := []string{"text/plain", "text/*", "application/json"}
 	takes := "text"
 	if o.Images {

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -40,9 +41,7 @@ var _ agent.Agent = (*Agent)(nil)
 // It makes no requests. Errors are mistakes in its arguments, such as a file that
 // cannot be read.
 func New(base, model string, o *Options) (*Agent, error) {
-	if o == nil {
-		o = &Options{}
-	}
+	o = cmp.Or(o, new(Options))
 	endpoint, err := join(base)
 	if err != nil {
 		return nil, err

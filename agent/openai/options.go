@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"log/slog"
 	"net"
 	"net/http"
@@ -90,36 +91,20 @@ const (
 )
 
 func (o *Options) history() int {
-	if o.History == 0 {
-		return 20
-	}
-	return max(o.History, 0)
+	return max(cmp.Or(o.History, 20), 0)
 }
 
-func (o *Options) historyBytes() int {
-	if o.HistoryBytes <= 0 {
-		return 256 << 10
-	}
-	return o.HistoryBytes
+func (o *Options) historyBytes() int { return cmp.Or(max(o.HistoryBytes, 0), 256<<10) }
+
+func (o *Options) flushEvery() time.Duration {
+	return cmp.Or(max(o.FlushEvery, 0), 100*time.Millisecond)
 }
 
-func (o *Options) flushEvery() time.Duration { return positive(o.FlushEvery, 100*time.Millisecond) }
-func (o *Options) timeout() time.Duration    { return positive(o.Timeout, 2*time.Minute) }
-func (o *Options) maxTime() time.Duration    { return positive(o.MaxTime, 30*time.Minute) }
+func (o *Options) timeout() time.Duration { return cmp.Or(max(o.Timeout, 0), 2*time.Minute) }
 
-func positive(d, otherwise time.Duration) time.Duration {
-	if d <= 0 {
-		return otherwise
-	}
-	return d
-}
+func (o *Options) maxTime() time.Duration { return cmp.Or(max(o.MaxTime, 0), 30*time.Minute) }
 
-func (o *Options) maxAnswer() int {
-	if o.MaxAnswer <= 0 {
-		return 4 << 20
-	}
-	return o.MaxAnswer
-}
+func (o *Options) maxAnswer() int { return cmp.Or(max(o.MaxAnswer, 0), 4<<20) }
 
 func (o *Options) retries() int {
 	if o.Retries == 0 {
@@ -128,19 +113,9 @@ func (o *Options) retries() int {
 	return max(o.Retries, 0)
 }
 
-func (o *Options) maxToolCalls() int {
-	if o.MaxToolCalls <= 0 {
-		return 20
-	}
-	return o.MaxToolCalls
-}
+func (o *Options) maxToolCalls() int { return cmp.Or(max(o.MaxToolCalls, 0), 20) }
 
-func (o *Options) logger() *slog.Logger {
-	if o.Logger == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return o.Logger
-}
+func (o *Options) logger() *slog.Logger { return cmp.Or(o.Logger, slog.New(slog.DiscardHandler)) }
 
 // newClient is the default client. The reader of a body notices that nothing comes
 // (Options.Timeout), so the client bounds only what comes before the body.

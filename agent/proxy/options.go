@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net"
@@ -75,45 +76,19 @@ type Options struct {
 }
 
 func (o *Options) patience() time.Duration {
-	if o == nil || o.Patience == 0 {
-		return 2 * time.Minute
-	}
-	return max(o.Patience, 0)
+	return max(cmp.Or(o.Patience, 2*time.Minute), 0)
 }
 
-func (o *Options) poll() time.Duration {
-	if o == nil || o.Poll <= 0 {
-		return 2 * time.Second
-	}
-	return o.Poll
-}
+func (o *Options) poll() time.Duration { return cmp.Or(max(o.Poll, 0), 2*time.Second) }
 
-func (o *Options) maxBytes() int64 {
-	if o == nil || o.MaxBytes == 0 {
-		return 64 << 20
-	}
-	return o.MaxBytes
-}
+func (o *Options) maxBytes() int64 { return cmp.Or(o.MaxBytes, 64<<20) }
 
-func (o *Options) maxEvents() int {
-	if o == nil || o.MaxEvents == 0 {
-		return 200_000
-	}
-	return o.MaxEvents
-}
+func (o *Options) maxEvents() int { return cmp.Or(o.MaxEvents, 200_000) }
 
-func (o *Options) logger() *slog.Logger {
-	if o == nil || o.Logger == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return o.Logger
-}
+func (o *Options) logger() *slog.Logger { return cmp.Or(o.Logger, slog.New(slog.DiscardHandler)) }
 
 // client returns the options of the client that speaks to the agent.
 func (o *Options) client() *a2aclient.Options {
-	if o == nil {
-		o = &Options{}
-	}
 	co := &a2aclient.Options{
 		HTTPClient: o.Client, Version: o.Version, Bindings: o.Bindings,
 		Bearer: o.Bearer.Reveal(), APIKey: o.APIKey.Reveal(), User: o.User, Password: o.Password.Reveal(),

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -39,9 +40,7 @@ var (
 // the URL of its card, its address, or a file. Nothing is asked of it yet, so that it
 // need not be there. The error says which option is wrong.
 func New(ref string, o *Options) (*Agent, error) {
-	if o == nil {
-		o = &Options{}
-	}
+	o = cmp.Or(o, new(Options))
 	if ref == "" {
 		return nil, errors.New("proxy: no agent to be called")
 	}

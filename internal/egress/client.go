@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"cmp"
 	"crypto/tls"
 	"io"
 	"net/http"
@@ -31,47 +32,22 @@ type Limits struct {
 	TLS *tls.Config
 }
 
-func (l *Limits) orDefault() *Limits {
-	if l == nil {
-		return new(Limits)
-	}
-	return l
-}
-
 func (l *Limits) timeout() time.Duration {
-	if l.Timeout == 0 {
-		return 10 * time.Second
-	}
-	return max(l.Timeout, 0)
+	return max(cmp.Or(l.Timeout, 10*time.Second), 0)
 }
 
-func (l *Limits) body() int64 {
-	if l.Body == 0 {
-		return 1 << 20
-	}
-	return l.Body
-}
+func (l *Limits) body() int64 { return cmp.Or(l.Body, 1<<20) }
 
-func (l *Limits) header() int64 {
-	if l.Header == 0 {
-		return 64 << 10
-	}
-	return l.Header
-}
+func (l *Limits) header() int64 { return cmp.Or(l.Header, 64<<10) }
 
-func (l *Limits) perHost() int {
-	if l.PerHost == 0 {
-		return 8
-	}
-	return l.PerHost
-}
+func (l *Limits) perHost() int { return cmp.Or(l.PerHost, 8) }
 
 // Transport returns a transport that goes only where the policy lets it. It
 // keeps at most 128 idle connections, 2 for each host, for 30 s; share it, or
 // a Client, among all requests of a kind. It knows no timeout but that of a
 // dial, no limit of bodies, and no redirects: Client does.
 func (p *Policy) Transport(l *Limits) *http.Transport {
-	p, l = p.orStrict(), l.orDefault()
+	p, l = p.orStrict(), cmp.Or(l, new(Limits))
 	t := &tls.Config{MinVersion: tls.VersionTLS12}
 	if l.TLS != nil {
 		t = l.TLS.Clone()
@@ -111,7 +87,7 @@ func (p *Policy) Transport(l *Limits) *http.Transport {
 //
 // The *url.Error it returns has the URL in it, with its query.
 func (p *Policy) Client(l *Limits) *http.Client {
-	p, l = p.orStrict(), l.orDefault()
+	p, l = p.orStrict(), cmp.Or(l, new(Limits))
 	return &http.Client{
 		Transport:     &bounded{p.Transport(l), p, l.body()},
 		CheckRedirect: p.checkRedirect,

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"log/slog"
 	"time"
 )
@@ -22,32 +23,10 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-func (o *Options) skills() bool { return o != nil && o.Skills }
+func (o *Options) wait() time.Duration { return cmp.Or(max(o.Wait, 0), 50*time.Second) }
 
-func (o *Options) wait() time.Duration {
-	if o == nil || o.Wait <= 0 {
-		return 50 * time.Second
-	}
-	return o.Wait
-}
+func (o *Options) poll() time.Duration { return cmp.Or(max(o.Poll, 0), 2*time.Second) }
 
-func (o *Options) poll() time.Duration {
-	if o == nil || o.Poll <= 0 {
-		return 2 * time.Second
-	}
-	return o.Poll
-}
+func (o *Options) maxResult() int { return cmp.Or(max(o.MaxResult, 0), 4<<20) }
 
-func (o *Options) maxResult() int {
-	if o == nil || o.MaxResult <= 0 {
-		return 4 << 20
-	}
-	return o.MaxResult
-}
-
-func (o *Options) logger() *slog.Logger {
-	if o == nil || o.Logger == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return o.Logger
-}
+func (o *Options) logger() *slog.Logger { return cmp.Or(o.Logger, slog.New(slog.DiscardHandler)) }

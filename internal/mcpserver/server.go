@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,6 +42,7 @@ type calls struct {
 // New returns a server for an agent, with its card. Nothing is asked of the agent
 // before a tool is called.
 func New(agent a2a.Service, card *a2a.AgentCard, o *Options) *Server {
+	o = cmp.Or(o, new(Options))
 	return &Server{agent: agent, card: card, opts: o, log: o.logger(), calls: map[*mcp.ServerSession]*calls{}}
 }
 

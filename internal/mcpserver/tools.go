@@ -55,7 +55,7 @@ func (s *Server) addTools(m *mcp.Server) {
 	yes, no := true, false
 	sends := &mcp.ToolAnnotations{OpenWorldHint: &yes}
 	looks := &mcp.ToolAnnotations{ReadOnlyHint: true, OpenWorldHint: &no}
-	if s.opts.skills() && len(s.card.Skills) > 0 {
+	if s.opts.Skills && len(s.card.Skills) > 0 {
 		names := map[string]bool{"answer_task": true, "get_task": true, "list_tasks": true, "cancel_task": true}
 		for _, skill := range s.card.Skills[:min(len(s.card.Skills), maxSkills)] {
 			mcp.AddTool(m, &mcp.Tool{

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -33,34 +34,10 @@ type Options struct {
 }
 
 func (o *Options) readers() int {
-	if o == nil || o.Readers <= 0 {
-		return max(4, runtime.GOMAXPROCS(0))
-	}
-	return o.Readers
+	return cmp.Or(max(o.Readers, 0), max(4, runtime.GOMAXPROCS(0)))
 }
 
-func (o *Options) maxSize() int64 {
-	if o == nil {
-		return 0
-	}
-	return o.MaxSize
-}
-
-func (o *Options) overwrite() bool { return o != nil && o.Overwrite }
-
-func (o *Options) migrating() func(done, of int) {
-	if o == nil {
-		return nil
-	}
-	return o.Migrating
-}
-
-func (o *Options) logger() *slog.Logger {
-	if o == nil || o.Logger == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return o.Logger
-}
+func (o *Options) logger() *slog.Logger { return cmp.Or(o.Logger, slog.New(slog.DiscardHandler)) }
 
 // Store is a store.Store in one SQLite file.
 type Store struct {
@@ -131,6 +108,7 @@ func (s *Store) start(path string, o *Options, sc *schema) error {
 	if err := prepare(path, sc); err != nil {
 		return err
 	}
+	o = cmp.Or(o, new(Options))
 	w, err := openWriter(path, o, sc)
 	if err != nil {
 		return err
@@ -188,18 +166,18 @@ func openWriter(path string, o *Options, sc *schema) (_ *conn, err error) {
 	// fills pages of its own does, unless all is to be overwritten: that would
 	// write more.
 	overwrite := "FAST"
-	if o.overwrite() {
+	if o.Overwrite {
 		overwrite = "ON"
 	}
 	if err := c.Exec("PRAGMA secure_delete = " + overwrite); err != nil {
 		return nil, err
 	}
-	if n := o.maxSize(); n > 0 {
+	if n := o.MaxSize; n > 0 {
 		if err := c.Exec(fmt.Sprintf("PRAGMA max_page_count = %d", max(n/pageSize, 1))); err != nil {
 			return nil, err
 		}
 	}
-	if err := sc.migrate(c, o.migrating()); err != nil {
+	if err := sc.migrate(c, o.Migrating); err != nil {
 		return nil, err
 	}
 	if err := c.gather(); err != nil {

@@ -156,6 +156,18 @@ func (s sources) eval(dir string, e ast.Expr) (constant.Value, error) {
 		if n, ok := units[e.Sel.Name]; ok && fmt.Sprint(e.X) == "time" {
 			return constant.MakeInt64(n), nil
 		}
+	case *ast.CallExpr: // cmp.Or(o.Field, default), which may be within a max or a min
+		last := e.Args[len(e.Args)-1]
+		switch of := e.Fun.(type) {
+		case *ast.SelectorExpr:
+			if of.Sel.Name == "Or" && fmt.Sprint(of.X) == "cmp" {
+				return s.eval(dir, last)
+			}
+		case *ast.Ident:
+			if of.Name == "max" || of.Name == "min" {
+				return s.eval(dir, e.Args[0])
+			}
+		}
 	case *ast.BinaryExpr:
 		x, err := s.eval(dir, e.X)
 		if err != nil {
