@@ -135,6 +135,35 @@ func TestImportsPointDown(t *testing.T) {
 	}
 }
 
+// The table above is the truth. Whoever looks for a package finds it in the index of
+// rooms of docs/tour.md, or with the reason for a package of its own in the design notes.
+func TestPackagesAreExplained(t *testing.T) {
+	read := func(name string) string {
+		page, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(page)
+	}
+	_, rooms, found := strings.Cut(read("docs/tour.md"), "\n## Index of rooms\n")
+	if !found {
+		t.Fatal("docs/tour.md has no index of rooms")
+	}
+	reasons := read("docs/design/0021-small-packages.md") + read("docs/design/0024-rooms.md")
+	for pkg := range may {
+		if name := "`" + pkg + "`"; pkg != "." && !strings.Contains(rooms, name) && !strings.Contains(reasons, name) {
+			t.Errorf("package %s is neither in the index of rooms of docs/tour.md nor in docs/design/0021 or 0024", pkg)
+		}
+	}
+	for _, m := range regexp.MustCompile("(?m)^\\| (`[^|]*) \\|").FindAllStringSubmatch(rooms, -1) {
+		for _, name := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(m[1], -1) {
+			if pkg := name[1]; pkg != "parley" && may[pkg] == nil {
+				t.Errorf("the index of rooms has %s, which the table of arch_test.go does not have", pkg)
+			}
+		}
+	}
+}
+
 // mayNameVersions lists the files and packages outside of internal/dialect that
 // hold names of versions of the protocol, and says why.
 var mayNameVersions = map[string]string{
