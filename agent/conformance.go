@@ -20,8 +20,9 @@ import (
 // more: the task completes with it instead.
 func Conformance() Agent {
 	return Func(func(ctx context.Context, t *Turn) error {
+		var c *conformanceCase
 		for m := t.Message(); ; {
-			c := conformanceCaseOf(m, t.Version())
+			c = conformanceCaseOf(m, t.Version(), c)
 			err := c.play(ctx, t)
 			if err != nil || c.ask == "" {
 				return err
@@ -38,13 +39,17 @@ type conformanceCase struct {
 	prefix string
 	steps  []conformanceStep // in order; where the last one ends nothing, the task completes
 	ask    string            // unless this question after them leaves it open
+	until  string            // ask again, unless the answer begins with this word or is a case of its own
 }
 
 // conformanceStep emits one event, or lets time pass.
 type conformanceStep func(ctx context.Context, t *Turn) error
 
-// resubscribeWait is how long a kit has to cut its stream and come back.
-const resubscribeWait = 5 * time.Second
+// How long a kit has to cut its stream and come back, and work takes that is long.
+const (
+	resubscribeWait = 5 * time.Second
+	longWait        = 2 * time.Second
+)
 
 var conformanceCases = []conformanceCase{
 	{prefix: "tck-complete-task", steps: does(completes("Hello from TCK"))},
@@ -62,6 +67,13 @@ var conformanceCases = []conformanceCase{
 	{prefix: "tck-stream-artifact-file", steps: does(works, artifact(conformanceFile()))},
 	{prefix: "tck-stream-artifact-chunked", steps: does(works, artifact(a2a.TextPart("chunk-1 "), a2a.TextPart("chunk-2")))},
 	{prefix: "tck-reject-task", steps: does(rejects)},
+	{prefix: "tck-long-running", steps: does(works, waits(longWait), artifact(a2a.TextPart("Long-running work is done")))},
+	{prefix: "tck-multi-turn", ask: "What else? Say done to end this.", until: "done"},
+	{prefix: "tck-cancel", steps: does(works, waitsForEver)},
+	{prefix: "tck-stream-basic", steps: does(works, artifact(a2a.TextPart("Streamed content")))},
+	{prefix: "tck-stream-chunked", steps: does(works, artifact(a2a.TextPart("chunk-1 "), a2a.TextPart("chunk-2 "), a2a.TextPart("chunk-3")))},
+	{prefix: "tck-task-failure", steps: does(fails)},
+	{prefix: "tck-auth-required", steps: does(works, authenticates)},
 	{prefix: "test-resubscribe-message-id", steps: does(works, waits(resubscribeWait))},
 }
 
@@ -71,15 +83,23 @@ var (
 	conformanceElseOld = conformanceCase{steps: does(works, waits(2*time.Second)), ask: "What else?"}
 )
 
-// conformanceCaseOf returns what a message asks for.
-func conformanceCaseOf(m *a2a.Message, version string) *conformanceCase {
+// conformanceCaseOf returns what a message asks for. asked is the case that it answers, or
+// nil.
+func conformanceCaseOf(m *a2a.Message, version string, asked *conformanceCase) *conformanceCase {
 	if c := conformanceRow(m.MessageID); c != nil {
 		return c
 	}
+	word := ""
 	if words := strings.Fields(m.Text()); len(words) > 0 {
-		if c := conformanceRow(words[0]); c != nil {
-			return c
+		if word = words[0]; conformanceRow(word) != nil {
+			return conformanceRow(word)
 		}
+	}
+	if asked != nil && asked.until != "" {
+		if word != asked.until {
+			return asked
+		}
+		return &conformanceElse
 	}
 	if strings.HasPrefix(version, "0.") {
 		return &conformanceElseOld
@@ -112,6 +132,18 @@ func does(steps ...conformanceStep) []conformanceStep { return steps }
 
 func works(_ context.Context, t *Turn) error   { return t.Status("") }
 func rejects(_ context.Context, t *Turn) error { return t.Reject("") }
+func fails(context.Context, *Turn) error       { return Public("The task failed, as it was asked to", nil) }
+
+func authenticates(ctx context.Context, t *Turn) error {
+	_, err := t.Authenticate(ctx, "Sign in, and send any message: nobody looks at it.")
+	return err
+}
+
+// waitsForEver ends when the task is canceled, or the server stops.
+func waitsForEver(ctx context.Context, _ *Turn) error {
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
 
 func completes(text string) conformanceStep {
 	return func(_ context.Context, t *Turn) error { return t.Complete(text) }

@@ -33,6 +33,9 @@ var conformanceWants = map[string][]string{
 	"tck-stream-artifact-file":    {`working`, `>. ` + wantFile},
 	"tck-stream-artifact-chunked": {`working`, `> "chunk-1 "`, `+. "chunk-2"`},
 	"tck-reject-task":             {`rejected`},
+	"tck-long-running":            {`working`, `>. "Long-running work is done"`},
+	"tck-stream-basic":            {`working`, `>. "Streamed content"`},
+	"tck-stream-chunked":          {`working`, `> "chunk-1 "`, `+ "chunk-2 "`, `+. "chunk-3"`},
 	"test-resubscribe-message-id": {`working`},
 }
 
@@ -60,7 +63,7 @@ func TestConformanceFollowsItsTable(t *testing.T) {
 			wantConformance(t, "3f2a", prefix+"-1 and more words", want)
 		})
 	}
-	if n, want := len(conformanceCases), len(conformanceWants)+1; n != want { // tck-input-required has a test of its own
+	if n, want := len(conformanceCases), len(conformanceWants)+5; n != want { // those that wait or fail have tests of their own
 		t.Errorf("%d rows, want %d", n, want)
 	}
 }
@@ -108,6 +111,39 @@ func TestConformanceFollowUpsByTheirOwnPrefix(t *testing.T) {
 	wantScript(t, h, asks, asks, asks, `working`, `> "chunk-1 "`, `+. "chunk-2"`)
 }
 
+// tck-multi-turn asks until it hears done, in every version, and gives way to another case.
+func TestConformanceAsksUntilDone(t *testing.T) {
+	const asks = `input_required "What else? Say done to end this."`
+	for _, c := range []struct {
+		born    string
+		answers []string
+		want    []string
+	}{
+		{"1.0", []string{"tck-multi-turn more", "here is more", "done"}, []string{asks, asks, asks, wantOther}},
+		{"0.3", []string{"here is more", "done now"}, []string{asks, asks, wantOther}},
+		{"1.0", []string{"tck-reject-task"}, []string{asks, `rejected`}},
+	} {
+		h := newHost("tck-multi-turn begin")
+		h.born = c.born
+		h.answers = make(chan *a2a.Message, len(c.answers))
+		for _, text := range c.answers {
+			h.answers <- &a2a.Message{Parts: []*a2a.Part{a2a.TextPart(text)}}
+		}
+		if err := Conformance().Run(t.Context(), NewTurn(h)); err != nil {
+			t.Fatal(err)
+		}
+		wantScript(t, h, c.want...)
+	}
+}
+
+func TestConformanceFails(t *testing.T) {
+	err := Conformance().Run(t.Context(), NewTurn(newHost("tck-task-failure")))
+	var public *PublicError
+	if !errors.As(err, &public) || public.Reason == "" {
+		t.Errorf("Run = %v, want a reason for the caller", err)
+	}
+}
+
 func TestConformanceWaitsForResubscribers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost("")
@@ -123,7 +159,7 @@ func TestConformanceWaitsForResubscribers(t *testing.T) {
 }
 
 func TestConformanceStopsAtOnce(t *testing.T) {
-	for _, id := range []string{"tck-input-required", "test-resubscribe-message-id"} {
+	for _, id := range []string{"tck-input-required", "tck-multi-turn", "tck-cancel", "tck-auth-required", "tck-long-running", "test-resubscribe-message-id"} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			h := newHost("")
