@@ -47,7 +47,7 @@ to any A2A agent, by default to the one that parley serve runs on this machine.`
 	group(root)
 	a.help.Groups = []help.Group{
 		{Title: "Run an agent", Commands: []*cobra.Command{
-			newServe(a), newInit(a), newDoctor(a),
+			newServe(a), newConformance(a), newInit(a), newDoctor(a),
 			group(&cobra.Command{Use: "config", Short: "Check a parley.yaml; show the settings in force"}, newConfigShow(a), newConfigValidate(a), newConfigSchema(a)),
 			newKey(a),
 			group(&cobra.Command{Use: "admin", Short: "Inspect, delete, back up and move the tasks of parley serve"},

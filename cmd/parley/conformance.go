@@ -1,0 +1,253 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/parley-a2a/parley/internal/acts"
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/flagvalue"
+	"github.com/parley-a2a/parley/internal/plain"
+)
+
+// conformanceFlags are the options of conformance.
+type conformanceFlags struct {
+	corpus        string
+	repairs       bool
+	format        string
+	level         string
+	only, skip    []string
+	baseline      string
+	writeBaseline string
+	otherBearer   string
+	vars          map[string]string
+	webhookListen string
+	webhookURL    string
+	stepTimeout   time.Duration
+	parallel      int
+	list          bool
+}
+
+func newConformance(a *app) *cobra.Command {
+	f := conformanceFlags{format: "text", level: string(acts.May), vars: map[string]string{}, stepTimeout: 15 * time.Second, parallel: 4}
+	cmd := a.client(&cobra.Command{
+		Use:   "conformance",
+		Short: "Judge whether an agent keeps to the protocol",
+		Long: `Judge whether an agent keeps to A2A 1.0 and 0.3, over every binding that its card
+offers: messages, tasks, streams, webhooks, errors, cards, versions. Nothing has to be
+set up but the agent. Many tests ask it for a behavior by the first word of a message
+(tck-complete-task, tck-input-required and others): parley conformance agent is an agent
+that has them all, and docs/conformance-runner.md lists them. Tests whose behavior an agent does
+not have are skipped, and say so.
+
+Each failure shows the clause of the specification, what was sent and what came, without
+credentials. --acts runs other tests in the format of the conformance test specification
+of A2A (ACTS): a file or a folder; --repairs mends what is wrong in the official ones
+(docs/conformance-kits.md).
+
+Exit codes: 0 no MUST test failed; 1 one did, or the agent could not be judged; 2 wrong
+usage, also of a file of tests; 3 the agent cannot be reached; 5 --timeout.`,
+		Example: `  parley conformance -a https://agents.example.org
+  parley conformance -a 127.0.0.1:7275 --transport jsonrpc --only 'STREAM-*' --level must
+  parley conformance -a 127.0.0.1:7275 --format junit > conformance.xml
+  parley conformance -a 127.0.0.1:7275 --write-baseline known.txt
+  parley conformance -a 127.0.0.1:7275 --baseline known.txt
+  parley conformance -a 127.0.0.1:7275 --acts A2A/tests/acts --repairs`,
+		Args: cobra.NoArgs,
+	}, func(ctx context.Context, _ []string) error {
+		return a.conformance(ctx, &f)
+	})
+	fs := cmd.Flags()
+	fs.StringVar(&f.corpus, "acts", "", "`file` or folder of ACTS tests to run in place of the built-in ones")
+	fs.BoolVar(&f.repairs, "repairs", false, "with --acts: mend the known mistakes of the official tests, each of which is documented")
+	fs.Var(flagvalue.Choice(&f.format, "text", "json", "junit", "html", "acts"), "format", "of the report: text, json, junit, html or acts, the format of the test specification")
+	fs.Var(flagvalue.Choice(&f.level, "must", "should", "may"), "level", "run tests of this level and stricter ones only")
+	fs.StringArrayVar(&f.only, "only", nil, "run only tests whose id or area matches this `pattern`, such as STREAM-* or list; may be repeated")
+	fs.StringArrayVar(&f.skip, "skip", nil, "leave out tests whose id or area matches this `pattern`; may be repeated")
+	fs.StringVar(&f.baseline, "baseline", "", "`file` of known failures, which do not count")
+	fs.StringVar(&f.writeBaseline, "write-baseline", "", "write the failures of this run to a `file`, and exit with 0")
+	fs.StringVar(&f.otherBearer, "other-bearer", "", "bearer `token` of a second caller, for tests of who sees whose tasks")
+	fs.Var(flagvalue.New("name=value", func(s string) error { return addVar(f.vars, s) }, func() string { return strings.Join(slices.Sorted(maps.Keys(f.vars)), ",") }), "var", "`name=value` of a variable of the tests; may be repeated")
+	fs.StringVar(&f.webhookListen, "webhook-listen", "127.0.0.1:0", "`address` to receive webhooks at")
+	fs.StringVar(&f.webhookURL, "webhook-url", "", "`URL` under which the agent reaches that address (default: the address itself)")
+	fs.Var(flagvalue.Duration(&f.stepTimeout), "step-timeout", "how long one request, stream or webhook may take")
+	fs.IntVar(&f.parallel, "parallel", f.parallel, "tests that run at a time")
+	fs.BoolVar(&f.list, "list", false, "print the tests and run none")
+	group := cmd.RunE
+	cmd.AddCommand(newConformanceAgent(a))
+	cmd.RunE = group
+	return cmd
+}
+
+func addVar(vars map[string]string, s string) error {
+	name, value, ok := strings.Cut(s, "=")
+	if !ok || name == "" {
+		return errors.New("must be name=value")
+	}
+	vars[name] = value
+	return nil
+}
+
+// loadCorpus reads the tests to run.
+func (a *app) loadCorpus(f *conformanceFlags) (*acts.Corpus, error) {
+	if f.corpus == "" {
+		if f.repairs {
+			return nil, failure.Usagef("--repairs mends the tests of --acts, and there are none")
+		}
+		return acts.Builtin()
+	}
+	c, err := acts.Load(f.corpus)
+	var wrong *acts.FileError
+	if errors.As(err, &wrong) {
+		return nil, failure.Usagef("--acts: %s", plain.Line(wrong.Error())).WithHint("it wants a file or a folder of *.acts.yaml, as tests/acts of the A2A repository has them")
+	}
+	if err == nil && len(c.Notes) > 0 && !f.repairs {
+		a.stderr.Note("Note", "%s in the tests, the first at %s:%d: %s", plain.Count(len(c.Notes), "oddity"), c.Notes[0].File, c.Notes[0].Line, plain.Line(c.Notes[0].Message))
+	}
+	return c, err
+}
+
+func (a *app) conformance(ctx context.Context, f *conformanceFlags) error {
+	for _, p := range slices.Concat(f.only, f.skip) {
+		if _, err := path.Match(p, ""); err != nil {
+			return failure.Usagef("%q is no pattern: %v", p, err)
+		}
+	}
+	if f.parallel < 1 || f.parallel > 64 {
+		return failure.Usagef("--parallel must be from 1 to 64")
+	}
+	corpus, err := a.loadCorpus(f)
+	if err != nil {
+		return err
+	}
+	if f.list {
+		return a.listTests(corpus)
+	}
+	known := acts.Baseline{}
+	if f.baseline != "" {
+		text, err := os.ReadFile(f.baseline)
+		if err == nil {
+			known, err = acts.ReadBaseline(text)
+		}
+		if err != nil {
+			return failure.Usagef("--baseline: %v", err)
+		}
+	}
+	if err := a.wantAgent(ctx); err != nil {
+		return err
+	}
+	a.stderr.Hide(f.otherBearer)
+	report, err := a.judge(ctx, f, corpus)
+	if err != nil {
+		return err
+	}
+	over := known.Apply(report)
+	if err := a.report(f, report); err != nil {
+		return err
+	}
+	if len(over) > 0 {
+		a.stderr.Note("Note", "%s of the baseline %s passed now: take it out: %s", plain.Count(len(over), "line"), map[bool]string{true: "has", false: "have"}[len(over) == 1], strings.Join(over, "; "))
+	}
+	if f.writeBaseline != "" {
+		if err := os.WriteFile(f.writeBaseline, report.WriteBaseline(), 0o666); err != nil {
+			return failure.Usagef("--write-baseline: %v", err)
+		}
+		return nil
+	}
+	if len(report.Failed(acts.Must)) > 0 || len(report.Errors()) > 0 || report.Counts(func(r *acts.Result) bool { return r.Outcome == acts.Pass || r.Known }).Total == 0 {
+		a.exit = failure.ExitFailure
+	}
+	return nil
+}
+
+// judge runs the tests, and shows on standard error how far they are.
+func (a *app) judge(ctx context.Context, f *conformanceFlags, corpus *acts.Corpus) (*acts.Report, error) {
+	var done, total atomic.Int64
+	stop := a.progress("testing", func(n int64) string { return plain.Count(n, "test") }, func() (int64, int64) { return done.Load(), total.Load() })
+	defer stop()
+	flags := &a.flags
+	o := &acts.Options{
+		URL: flags.agentCard, Corpus: corpus, Level: acts.Level(f.level), Only: f.only, Skip: f.skip, Repairs: f.repairs,
+		Credentials: acts.Credentials{Bearer: flags.bearer, APIKey: flags.apiKey, User: flags.basic.user, Password: flags.basic.password, Header: flags.svcParams},
+		Other:       acts.Credentials{Bearer: f.otherBearer},
+		Client:      &http.Client{Transport: a.httpClient().Transport}, TLS: &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: flags.insecure, RootCAs: a.roots, Certificates: a.certificate},
+		Variables: f.vars, WebhookListen: f.webhookListen, WebhookURL: f.webhookURL, Timeout: f.stepTimeout, Parallel: f.parallel,
+		Progress: func(p acts.Progress) { done.Store(int64(p.Done)); total.Store(int64(p.Total)) },
+	}
+	for _, b := range flags.transports {
+		o.Bindings = append(o.Bindings, map[string]string{"JSONRPC": acts.JSONRPC, "HTTP+JSON": acts.REST, "GRPC": acts.GRPC}[b])
+	}
+	if flags.version != "" {
+		o.Versions = []string{flags.version}
+	}
+	report, err := acts.Run(ctx, o)
+	var target *acts.TargetError
+	switch {
+	case errors.As(err, &target) && target.Cause != nil && ctx.Err() == nil:
+		return nil, a.hintUnreachable(failure.New(failure.CodeUnreachable, target.Message, target.Cause))
+	case errors.As(err, &target) && ctx.Err() == nil:
+		return nil, failure.New(failure.CodeCardNotFound, target.Message, err).WithHint("give the base URL of an agent, or the full URL of its card")
+	}
+	return report, err
+}
+
+// report prints a report.
+func (a *app) report(f *conformanceFlags, r *acts.Report) error {
+	var b bytes.Buffer
+	var err error
+	switch f.format {
+	case "json":
+		err = r.WriteJSON(&b)
+	case "junit":
+		err = r.WriteJUnit(&b)
+	case "html":
+		err = r.WriteHTML(&b)
+	case "acts":
+		err = r.WriteACTS(&b)
+	default:
+		err = r.WriteText(&b)
+	}
+	if err == nil {
+		text := b.Bytes()
+		if f.format == "text" { // agents' words do not command a terminal
+			text = []byte(plain.Text(b.String()))
+		}
+		_, err = a.stdout.Write(text)
+	}
+	if err != nil {
+		return failure.New(failure.CodeInternal, "print: "+err.Error(), err)
+	}
+	return nil
+}
+
+// listTests prints a line for each test.
+func (a *app) listTests(c *acts.Corpus) error {
+	for _, d := range c.Documents {
+		for _, s := range d.Suites {
+			for _, t := range s.Tests {
+				on := "all bindings"
+				if len(t.Bindings) > 0 {
+					on = strings.Join(t.Bindings, ", ")
+				}
+				line := fmt.Sprintf("%-14s %-10s %-6s %-9s %s (%s; %s)", t.ID, s.ID, t.Level, strings.Join(t.Versions, ", "), t.Name, t.Ref, on)
+				if err := a.say("%s", plain.Line(line)); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,331 @@
+package acts
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Exchange is one request and what came back, as they were sent, but for credentials.
+type Exchange struct {
+	Binding   string   `json:"binding"`
+	Version   string   `json:"version"`
+	Operation string   `json:"operation,omitempty"`
+	Request   []string `json:"request"`  // lines: the request line, headers, an empty line, the body
+	Response  []string `json:"response"` // in the same form; empty: there was none
+}
+
+// Answer is what an operation came to.
+type Answer struct {
+	exchange *Exchange
+	op       string
+	status   int         // of HTTP; 0 on gRPC
+	header   http.Header // of the answer; metadata on gRPC
+	raw      any         // the whole body; nil where it is no JSON
+	value    any         // the result, as version 1.0 has it on every binding
+	err      *OpError    // what the agent refused with
+	stream   *Stream     // the events, if it is a stream
+	broken   error       // there is no answer of the protocol at all
+	id       any         // of the JSON-RPC request
+}
+
+// root is what assertions look at (ACTS §4.2); an error is a member of its own there.
+func (a *Answer) root() any {
+	switch {
+	case a.err != nil:
+		return map[string]any{"error": a.err.value()}
+	case a.stream != nil:
+		list := []any{}
+		for _, e := range a.stream.seen() {
+			list = append(list, e.view())
+		}
+		return map[string]any{"events": list}
+	}
+	return a.value
+}
+
+// shown is the exchange as a report has it, with the events of a stream so far.
+func (a *Answer) shown() *Exchange {
+	if a.stream == nil {
+		return a.exchange
+	}
+	x := *a.exchange
+	x.Response = slices.Clone(x.Response)
+	events := a.stream.seen()
+	for n, e := range events {
+		if n == maxShownEvents && len(events) > n+1 {
+			x.Response = append(x.Response, fmt.Sprintf("… %d more", len(events)-n))
+			break
+		}
+		switch {
+		case e.err != nil:
+			x.Response = append(x.Response, "event: "+cut(compact(e.err.Whole), maxShownBody))
+		case e.bad != "":
+			x.Response = append(x.Response, "event: "+e.bad)
+		default:
+			x.Response = append(x.Response, "event: "+cut(compact(e.raw), maxShownBody))
+		}
+	}
+	switch ended, broken := a.stream.over(); {
+	case a.stream.wasCut():
+		x.Response = append(x.Response, "(this side closed the stream)")
+	case broken != nil:
+		x.Response = append(x.Response, "(broken: "+broken.Error()+")")
+	case ended:
+		x.Response = append(x.Response, "(the stream ended)")
+	default:
+		x.Response = append(x.Response, "(the stream was open)")
+	}
+	return &x
+}
+
+const maxShownEvents = 20
+
+// said says in a few words what came, for messages.
+func (a *Answer) said() string {
+	switch {
+	case a.broken != nil:
+		return a.broken.Error()
+	case a.err != nil:
+		s := "an error"
+		if name := a.err.kindOf(); name != "" {
+			s = name
+		}
+		switch {
+		case a.err.Code != 0:
+			s += fmt.Sprintf(" (code %d)", int(a.err.Code))
+		case a.err.GRPC != "":
+			s += " (" + a.err.GRPC + ")"
+		default:
+			s += fmt.Sprintf(" (status %d)", a.err.HTTP)
+		}
+		return s + ": " + cut(a.err.Message, 120)
+	case a.stream != nil:
+		return fmt.Sprintf("a stream of %d events", len(a.stream.seen()))
+	}
+	return show(a.value)
+}
+
+// request is what is asked of an interface.
+type request struct {
+	op     string
+	params map[string]any
+	header http.Header // service parameters and credentials
+	raw    *rawCall    // in place of an operation
+}
+
+type rawCall struct {
+	method, url string
+	body        []byte
+}
+
+// caller makes exchanges over one binding in one version.
+type caller interface {
+	call(ctx context.Context, r *request) *Answer
+}
+
+// errInexpressible means that a binding has no way to say what a test wants to say: a
+// wrong type over gRPC, for example.
+var errInexpressible = errors.New("this binding cannot express the request")
+
+// opRow is an operation on each binding; "" where a version does not have it.
+type opRow struct {
+	rpc, rpc03     string // methods of JSON-RPC
+	grpc, grpc03   string // methods of gRPC
+	verb           string
+	route, route03 string // of HTTP+JSON; {id} and {config} are params
+	streams        bool
+}
+
+var ops = map[string]*opRow{
+	"send_message":            {"SendMessage", "message/send", "SendMessage", "SendMessage", "POST", "/message:send", "/v1/message:send", false},
+	"send_streaming_message":  {"SendStreamingMessage", "message/stream", "SendStreamingMessage", "SendStreamingMessage", "POST", "/message:stream", "/v1/message:stream", true},
+	"get_task":                {"GetTask", "tasks/get", "GetTask", "GetTask", "GET", "/tasks/{id}", "/v1/tasks/{id}", false},
+	"list_tasks":              {"ListTasks", "", "ListTasks", "", "GET", "/tasks", "", false},
+	"cancel_task":             {"CancelTask", "tasks/cancel", "CancelTask", "CancelTask", "POST", "/tasks/{id}:cancel", "/v1/tasks/{id}:cancel", false},
+	"subscribe_to_task":       {"SubscribeToTask", "tasks/resubscribe", "SubscribeToTask", "TaskSubscription", "POST", "/tasks/{id}:subscribe", "/v1/tasks/{id}:subscribe", true},
+	"create_push_config":      {"CreateTaskPushNotificationConfig", "tasks/pushNotificationConfig/set", "CreateTaskPushNotificationConfig", "CreateTaskPushNotificationConfig", "POST", "/tasks/{taskId}/pushNotificationConfigs", "/v1/tasks/{taskId}/pushNotificationConfigs", false},
+	"get_push_config":         {"GetTaskPushNotificationConfig", "tasks/pushNotificationConfig/get", "GetTaskPushNotificationConfig", "GetTaskPushNotificationConfig", "GET", "/tasks/{taskId}/pushNotificationConfigs/{id}", "/v1/tasks/{taskId}/pushNotificationConfigs/{id}", false},
+	"list_push_configs":       {"ListTaskPushNotificationConfigs", "tasks/pushNotificationConfig/list", "ListTaskPushNotificationConfigs", "ListTaskPushNotificationConfig", "GET", "/tasks/{taskId}/pushNotificationConfigs", "/v1/tasks/{taskId}/pushNotificationConfigs", false},
+	"delete_push_config":      {"DeleteTaskPushNotificationConfig", "tasks/pushNotificationConfig/delete", "DeleteTaskPushNotificationConfig", "DeleteTaskPushNotificationConfig", "DELETE", "/tasks/{taskId}/pushNotificationConfigs/{id}", "/v1/tasks/{taskId}/pushNotificationConfigs/{id}", false},
+	"get_extended_agent_card": {"GetExtendedAgentCard", "agent/getAuthenticatedExtendedCard", "GetExtendedAgentCard", "GetAgentCard", "GET", "/extendedAgentCard", "/v1/card", false},
+}
+
+// StreamEvent is one of a stream.
+type StreamEvent struct {
+	raw   any      // as it was framed
+	value any      // a StreamResponse, as version 1.0 has it
+	err   *OpError // an error in its place
+	bad   string   // why it is none of both
+}
+
+// payloads are the members of a StreamResponse, one of which each event has.
+var payloads = []string{"task", "message", "statusUpdate", "artifactUpdate"}
+
+// payload returns the name of what an event has, and the thing itself.
+func (e *StreamEvent) payload() (string, map[string]any) {
+	o, _ := e.value.(map[string]any)
+	for _, name := range payloads {
+		if p, ok := o[name].(map[string]any); ok {
+			return name, p
+		}
+	}
+	return "", nil
+}
+
+// view is an event as assertions see it: by the name of what it has, in both spellings,
+// and the members of that beside it.
+func (e *StreamEvent) view() map[string]any {
+	v := map[string]any{}
+	if e.err != nil {
+		v["error"] = e.err.value()
+		return v
+	}
+	name, p := e.payload()
+	maps.Copy(v, p)
+	if name != "" {
+		v[name] = p
+	}
+	switch name {
+	case "statusUpdate":
+		v["status_update"] = p
+	case "artifactUpdate":
+		v["artifact_update"] = p
+	}
+	return v
+}
+
+// state returns the state of the task that an event tells, or "".
+func (e *StreamEvent) state() string {
+	_, p := e.payload()
+	s, _ := lookup(any(p), "status.state")
+	text, _ := s.(string)
+	return text
+}
+
+// Stream is the events of an answer, as they come. Its goroutine ends with the stream, or
+// when it is closed; whoever opened it waits for done.
+type Stream struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+
+	mu      sync.Mutex // protects the fields below
+	events  []*StreamEvent
+	ended   bool
+	broken  error // why it ended, if that was no end of the protocol's
+	cut     bool  // this side closed it before it had ended
+	changed chan struct{}
+}
+
+// openStream begins to read. next returns nil, nil at the end.
+func openStream(cancel context.CancelFunc, next func() (*StreamEvent, error), note func(*StreamEvent)) *Stream {
+	s := &Stream{cancel: cancel, done: make(chan struct{}), changed: make(chan struct{})}
+	go func() {
+		defer close(s.done)
+		for {
+			e, err := next()
+			if e != nil {
+				note(e)
+			}
+			s.mu.Lock()
+			if e != nil {
+				s.events = append(s.events, e)
+			}
+			if e == nil || err != nil {
+				s.ended, s.broken = true, err
+			}
+			over := s.ended
+			close(s.changed)
+			s.changed = make(chan struct{})
+			s.mu.Unlock()
+			if over {
+				return
+			}
+		}
+	}()
+	return s
+}
+
+func (s *Stream) seen() []*StreamEvent {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.events)
+}
+
+// over returns whether the stream has ended, and why if it broke.
+func (s *Stream) over() (ended bool, broken error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ended, s.broken
+}
+
+func (s *Stream) wasCut() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cut
+}
+
+// wait waits until enough has come or the stream has ended; false: for too long.
+func (s *Stream) wait(ctx context.Context, enough func(events []*StreamEvent, ended bool) bool) bool {
+	for {
+		s.mu.Lock()
+		ok, changed, ended := enough(s.events, s.ended), s.changed, s.ended
+		s.mu.Unlock()
+		if ok || ended {
+			return ok
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// close cuts the connection and waits until nothing is read any more.
+func (s *Stream) close() {
+	s.mu.Lock()
+	s.cut = s.cut || !s.ended
+	s.mu.Unlock()
+	s.cancel()
+	<-s.done
+}
+
+func decode(b []byte) (any, error) {
+	d := json.NewDecoder(strings.NewReader(string(b)))
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return nil, err
+	}
+	if d.More() {
+		return nil, errors.New("there is more than one JSON value")
+	}
+	return v, nil
+}
+
+func keysOf[V any](m map[string]V) func(func(string) bool) { return maps.Keys(m) }
+
+// clone copies a value of JSON.
+func clone(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		m := make(map[string]any, len(v))
+		for k, x := range v {
+			m[k] = clone(x)
+		}
+		return m
+	case []any:
+		list := make([]any, len(v))
+		for i, x := range v {
+			list[i] = clone(x)
+		}
+		return list
+	}
+	return v
+}

@@ -1,0 +1,278 @@
+package acts
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/dynamicpb"
+
+	"github.com/parley-a2a/parley/internal/pb"
+	"github.com/parley-a2a/parley/internal/pb/v03"
+
+	_ "google.golang.org/genproto/googleapis/rpc/errdetails" // so that details are told apart
+)
+
+type grpcCaller struct {
+	o       *Options
+	i       *iface
+	conn    *grpc.ClientConn
+	service string
+	methods protoreflect.MethodDescriptors
+}
+
+// dialGRPC takes an address with a scheme or without; without one, TLS is what the card
+// was fetched with.
+func dialGRPC(o *Options, i *iface, secure bool) (*grpcCaller, error) {
+	at := i.url
+	if scheme, rest, ok := strings.Cut(at, "://"); ok {
+		switch scheme {
+		case "https", "grpcs":
+			secure = true
+		case "http", "grpc":
+			secure = false
+		default:
+			return nil, fmt.Errorf("its address has the scheme %q", cut(scheme, 40))
+		}
+		at, _, _ = strings.Cut(rest, "/")
+	}
+	if u, err := url.Parse("//" + at); err != nil || u.Host == "" {
+		return nil, errors.New("its address is no host and port: " + cut(i.url, 120))
+	} else if u.Port() == "" {
+		at += map[bool]string{true: ":443", false: ":80"}[secure]
+	}
+	creds := insecure.NewCredentials()
+	if secure {
+		t := &tls.Config{MinVersion: tls.VersionTLS12}
+		if o.TLS != nil {
+			t = o.TLS.Clone()
+		}
+		creds = credentials.NewTLS(t)
+	}
+	conn, err := grpc.NewClient("passthrough:///"+at, grpc.WithTransportCredentials(creds), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxBody)))
+	if err != nil {
+		return nil, err
+	}
+	c := &grpcCaller{o: o, i: i, conn: conn, service: "lf.a2a.v1.A2AService", methods: pb.File_internal_pb_a2a_proto.Services().ByName("A2AService").Methods()}
+	if i.version == "0.3" {
+		c.service, c.methods = "a2a.v1.A2AService", v03.File_internal_pb_v03_a2a_proto.Services().ByName("A2AService").Methods()
+	}
+	return c, nil
+}
+
+func (c *grpcCaller) Close() error { return c.conn.Close() }
+
+func (c *grpcCaller) call(ctx context.Context, r *request) *Answer {
+	a := &Answer{op: r.op, exchange: &Exchange{Binding: GRPC, Version: c.i.version, Operation: r.op}}
+	if r.raw != nil || ops[r.op] == nil {
+		a.broken = errInexpressible
+		return a
+	}
+	name, params := ops[r.op].grpc, r.params
+	if c.i.version == "0.3" {
+		name, params = ops[r.op].grpc03, ask03(r.op, r.params, false)
+	} else if c.i.tenant != "" && params["tenant"] == nil {
+		params = with(params, nil)
+		params["tenant"] = c.i.tenant
+	}
+	method := c.methods.ByName(protoreflect.Name(name))
+	if name == "" || method == nil {
+		a.broken = errInexpressible
+		return a
+	}
+	body, err := json.Marshal(params)
+	if err != nil {
+		a.broken = err
+		return a
+	}
+	in := dynamicpb.NewMessage(method.Input())
+	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(body, in); err != nil {
+		a.broken = errInexpressible
+		return a
+	}
+	md := metadata.MD{}
+	for name, values := range r.header {
+		if name != "Content-Type" && name != "Accept" {
+			md.Append(strings.ToLower(name), values...)
+		}
+	}
+	ctx, cancel := context.WithCancel(metadata.NewOutgoingContext(ctx, md))
+	full := "/" + c.service + "/" + name
+	a.exchange.Request = append([]string{"gRPC " + full + " to " + c.i.url}, c.o.headerLines(http.Header(md))...)
+	a.exchange.Request = append(a.exchange.Request, c.o.bodyLines(body)...)
+	if method.IsStreamingServer() {
+		c.stream(ctx, cancel, a, full, in, method.Output())
+		return a
+	}
+	defer cancel()
+	out := dynamicpb.NewMessage(method.Output())
+	var header, trailer metadata.MD
+	err = c.conn.Invoke(ctx, full, in, out, grpc.Header(&header), grpc.Trailer(&trailer))
+	a.header = headers(header, trailer)
+	if err != nil {
+		c.refused(a, err)
+		c.o.watch.grpc(c.i, a, nil)
+		return a
+	}
+	a.raw = c.json(out)
+	a.value = c.hear(r.op, a.raw)
+	a.exchange.Response = append([]string{"OK"}, c.o.bodyLines([]byte(compact(a.raw)))...)
+	c.o.watch.grpc(c.i, a, out)
+	return a
+}
+
+// stream opens a stream. A call that fails at once is an error and no stream.
+func (c *grpcCaller) stream(ctx context.Context, cancel context.CancelFunc, a *Answer, full string, in proto.Message, output protoreflect.MessageDescriptor) {
+	s, err := c.conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, full)
+	if err == nil {
+		if err = s.SendMsg(in); err == nil || errors.Is(err, io.EOF) {
+			err = s.CloseSend()
+		}
+	}
+	if err != nil {
+		cancel()
+		c.refused(a, err)
+		return
+	}
+	next := func() (*StreamEvent, proto.Message, error) {
+		out := dynamicpb.NewMessage(output)
+		err := s.RecvMsg(out)
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil, nil, nil
+		case err != nil:
+			return nil, nil, err
+		}
+		raw := c.json(out)
+		return &StreamEvent{raw: raw, value: c.hear(a.op, raw)}, out, nil
+	}
+	first, message, err := next()
+	header, _ := s.Header()
+	a.header = headers(header, s.Trailer())
+	if err != nil {
+		cancel()
+		c.refused(a, err)
+		c.o.watch.grpc(c.i, a, nil)
+		return
+	}
+	a.exchange.Response = []string{"OK", ""}
+	a.stream = openStream(cancel, func() (*StreamEvent, error) {
+		e, m, err := first, message, error(nil)
+		if first != nil {
+			first = nil
+		} else if message != nil {
+			e, m, err = next()
+		}
+		if m == nil {
+			message = nil
+		}
+		if st, ok := status.FromError(err); ok && err != nil {
+			return &StreamEvent{err: c.opError(st)}, errors.New("the stream ended with " + codeName(st.Code()))
+		}
+		if e != nil {
+			c.o.watch.grpcMessage(c.i, a, m)
+		}
+		return e, err
+	}, func(*StreamEvent) {})
+}
+
+func (c *grpcCaller) hear(op string, v any) any {
+	if c.i.version == "0.3" {
+		return hear03(op, v, false)
+	}
+	return v
+}
+
+// json is a message as ProtoJSON. Scalars that the specification requires are there on
+// the wire whatever they are, so an answer has them.
+func (c *grpcCaller) json(m proto.Message) any {
+	text, err := protojson.Marshal(m)
+	if err != nil {
+		return nil
+	}
+	v, _ := decode(text)
+	if o, ok := v.(obj); ok && m.ProtoReflect().Descriptor().Name() == "ListTasksResponse" {
+		zeros := obj{"tasks": []any{}, "nextPageToken": "", "pageSize": 0.0, "totalSize": 0.0}
+		for name, zero := range zeros {
+			if o[name] == nil {
+				o[name] = zero
+			}
+		}
+	}
+	return v
+}
+
+// refused reads the status of a call that failed.
+func (c *grpcCaller) refused(a *Answer, err error) {
+	st, _ := status.FromError(err)
+	a.exchange.Response = append([]string{codeName(st.Code()) + ": " + c.o.hide(st.Message())}, c.o.headerLines(a.header)...)
+	switch {
+	case st.Code() == codes.Unavailable || st.Code() == codes.DeadlineExceeded || st.Code() == codes.Canceled:
+		a.broken = c.o.hideErr(err)
+	default:
+		a.err = c.opError(st)
+		if len(a.err.Details) > 0 {
+			a.exchange.Response = append(a.exchange.Response, c.o.bodyLines([]byte(compact(a.err.Details)))...)
+		}
+	}
+}
+
+func (c *grpcCaller) opError(st *status.Status) *OpError {
+	e := &OpError{GRPC: codeName(st.Code()), Message: st.Message()}
+	for _, d := range st.Proto().GetDetails() {
+		if text, err := protojson.Marshal(d); err == nil {
+			if v, err := decode(text); err == nil {
+				e.Details = append(e.Details, v)
+				continue
+			}
+		}
+		e.Details = append(e.Details, obj{"@type": d.GetTypeUrl()})
+	}
+	e.Whole = obj{"status": e.GRPC, "message": e.Message, "details": e.Details}
+	return e
+}
+
+// codeName writes a status as the specification has it: NOT_FOUND.
+func codeName(c codes.Code) string {
+	if c == codes.Canceled {
+		return "CANCELLED"
+	}
+	var b strings.Builder
+	for i, r := range c.String() {
+		if i > 0 && r >= 'A' && r <= 'Z' && c != codes.OK {
+			b.WriteByte('_')
+		}
+		b.WriteRune(r)
+	}
+	return strings.ToUpper(b.String())
+}
+
+func headers(list ...metadata.MD) http.Header {
+	h := http.Header{}
+	for _, md := range list {
+		for name, values := range md {
+			if strings.HasSuffix(name, "-bin") {
+				continue
+			}
+			for _, v := range values {
+				h.Add(name, v)
+			}
+		}
+	}
+	return h
+}

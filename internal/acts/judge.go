@@ -1,0 +1,288 @@
+package acts
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+func newID() string { return uuid.NewString() }
+
+// judge compares an answer with what a step expects.
+func (p *player) judge(s *Step, a *Answer) error {
+	if a.broken != nil {
+		return p.fail(s.ID, &Mismatch{"", "an answer", a.broken.Error()}, "")
+	}
+	resolved := func(v obj) (obj, error) {
+		r, err := p.resolve(any(v))
+		if err != nil {
+			return nil, p.cannot(err)
+		}
+		o, _ := r.(obj)
+		return o, nil
+	}
+	expect, err := resolved(s.Expect)
+	if err != nil {
+		return err
+	}
+	if s.Expect != nil {
+		if err := p.judgeExpect(s, a, expect); err != nil {
+			return err
+		}
+	}
+	if s.Error != nil {
+		want, err := resolved(s.Error)
+		if err != nil {
+			return err
+		}
+		if err := p.judgeError(s, a, want); err != nil {
+			return err
+		}
+	}
+	if s.Stream != nil {
+		want, err := resolved(s.Stream)
+		if err != nil {
+			return err
+		}
+		return p.judgeStream(s, a, want)
+	}
+	return nil
+}
+
+func (p *player) judgeExpect(s *Step, a *Answer, want obj) error {
+	if h, ok := want["headers"].(obj); ok && p.i.binding != GRPC {
+		for name, w := range h {
+			got := strings.Join(a.header.Values(name), ", ")
+			if m := match(w, got, len(a.header.Values(name)) > 0, name); m != nil {
+				return p.fail(s.ID, m, "header %s", m)
+			}
+		}
+	}
+	body, hasBody := want["body"]
+	if s.Raw != nil {
+		if w, ok := want["status"]; ok {
+			if m := match(w, float64(a.status), true, "status"); m != nil {
+				return p.fail(s.ID, m, "")
+			}
+		}
+		if hasBody {
+			if m := match(body, a.raw, a.raw != nil, ""); m != nil {
+				return p.fail(s.ID, m, "")
+			}
+		}
+		return nil
+	}
+	o, _ := body.(obj)
+	_, mayFail := o["error"]
+	if a.err != nil && !mayFail && want["status"] != "error" {
+		return p.fail(s.ID, &Mismatch{"", "a result", a.said()}, "")
+	}
+	if w, ok := want["status"]; ok && a.status != 0 && p.i.binding != GRPC && a.err == nil {
+		if m := match(w, float64(a.status), true, "status"); m != nil {
+			if w != 200.0 || a.status < 200 || a.status > 299 { // 201 and 204 have a check of their own
+				return p.fail(s.ID, m, "")
+			}
+		}
+	}
+	if hasBody {
+		if m := match(body, a.root(), true, ""); m != nil {
+			return p.fail(s.ID, m, "")
+		}
+	}
+	return nil
+}
+
+func (p *player) judgeError(s *Step, a *Answer, want obj) error {
+	names := []string{}
+	switch v := want["error_type"].(type) {
+	case string:
+		names = append(names, v)
+	case obj:
+		for _, n := range asElements(v["one_of"]) {
+			names = append(names, plainText(n))
+		}
+	}
+	expected := strings.Join(names, " or ")
+	if expected == "" {
+		expected = "an error"
+	}
+	e := a.err
+	if e == nil && a.stream != nil {
+		// An error may come as the first event, where the answer had to begin at once.
+		if events := a.stream.seen(); len(events) > 0 && events[0].err != nil {
+			e = events[0].err
+		}
+	}
+	if e == nil {
+		return p.fail(s.ID, &Mismatch{"", expected, a.said()}, "")
+	}
+	ok := len(names) == 0
+	for _, name := range names {
+		ok = ok || e.is(name)
+	}
+	if !ok {
+		return p.fail(s.ID, &Mismatch{"error", expected, (&Answer{err: e}).said()}, "")
+	}
+	v := e.value()
+	for _, name := range []string{"message", "details"} {
+		if w, there := want[name]; there {
+			got, has := v[name]
+			if m := match(w, got, has, "error."+name); m != nil {
+				return p.fail(s.ID, m, "")
+			}
+		}
+	}
+	return nil
+}
+
+func (p *player) judgeStream(s *Step, a *Answer, want obj) error {
+	if a.stream == nil {
+		return p.fail(s.ID, &Mismatch{"", "a stream", a.said()}, "")
+	}
+	events := a.stream.seen()
+	if m, ok := want["min_count"].(float64); ok && float64(len(events)) < m {
+		return p.fail(s.ID, &Mismatch{"events", fmt.Sprintf("%d events or more", int(m)), fmt.Sprint(len(events))}, "")
+	}
+	if m, ok := want["max_count"].(float64); ok && float64(len(events)) > m {
+		return p.fail(s.ID, &Mismatch{"events", fmt.Sprintf("%d events at most", int(m)), fmt.Sprint(len(events))}, "")
+	}
+	views := make([]any, len(events))
+	for n, e := range events {
+		views[n] = e.view()
+		if s.Raw != nil {
+			views[n] = e.raw
+		}
+	}
+	if want["ordering"] == "monotonic_state" {
+		if m := monotonic(events); m != nil {
+			return p.fail(s.ID, m, "")
+		}
+	}
+	for n, w := range asElements(want["events"]) {
+		if m := matchEvent(w, n, views); m != nil {
+			return p.fail(s.ID, m, "")
+		}
+	}
+	if w, ok := want["each_event"]; ok {
+		for n, v := range views {
+			if m := match(w, v, true, fmt.Sprintf("events[%d]", n)); m != nil {
+				return p.fail(s.ID, m, "")
+			}
+		}
+	}
+	if w, ok := want["final_event"]; ok {
+		if len(views) == 0 {
+			return p.fail(s.ID, &Mismatch{"events", "a last event", "none"}, "")
+		}
+		if m := matchOne(w, views[len(views)-1], fmt.Sprintf("events[%d]", len(views)-1)); m != nil {
+			return p.fail(s.ID, m, "")
+		}
+	}
+	return nil
+}
+
+// matchOne is match, with one_of beside nothing else taken for alternatives.
+func matchOne(want, got any, at string) *Mismatch { return match(want, got, true, at) }
+
+func matchEvent(w any, n int, views []any) *Mismatch {
+	o, ok := w.(obj)
+	if !ok {
+		return match(w, nil, false, "events")
+	}
+	what := with(o, map[string]func(any) (string, any){"description": drop, "match": drop, "index": drop})
+	if o["match"] == "any_position" {
+		for n, v := range views {
+			if match(any(what), v, true, fmt.Sprintf("events[%d]", n)) == nil {
+				return nil
+			}
+		}
+		return &Mismatch{"events", "an event like " + show(what), fmt.Sprintf("none of %d", len(views))}
+	}
+	if i, ok := o["index"].(float64); ok {
+		n = int(i)
+	}
+	at := fmt.Sprintf("events[%d]", n)
+	if n >= len(views) {
+		return &Mismatch{at, "an event", fmt.Sprintf("%d events", len(views))}
+	}
+	return match(any(what), views[n], true, at)
+}
+
+// monotonic is ACTS §7.1: no way back to SUBMITTED, none out of a terminal state.
+func monotonic(events []*StreamEvent) *Mismatch {
+	last := ""
+	for n, e := range events {
+		s := e.state()
+		if s == "" {
+			continue
+		}
+		if last != "" && last != s && (terminal[last] || s == "TASK_STATE_SUBMITTED") {
+			return &Mismatch{fmt.Sprintf("events[%d]", n), "no way from " + last + " to another state", s}
+		}
+		last = s
+	}
+	return nil
+}
+
+// assert checks across answers. The value of the step itself is at hand without a source.
+func (p *player) assert(x *Assertion, step string, response any) error {
+	source, err := p.resolve(x.Source)
+	if err != nil {
+		return p.cannot(err)
+	}
+	if text, ok := source.(string); ok && text == x.Source { // a path without braces
+		if v, err := p.lookup(text); err == nil {
+			source = v
+		} else if text == "response" {
+			source = response
+		}
+	}
+	resolve := func(v any) any {
+		r, err := p.resolve(v)
+		if err != nil {
+			return v
+		}
+		return r
+	}
+	if x.hasMatch {
+		v, there := source, true
+		if x.Path != "" {
+			v, there = lookup(source, x.Path)
+		}
+		if m := match(resolve(x.Match), v, there, x.Path); m != nil {
+			return p.fail(step, m, "")
+		}
+	}
+	for _, c := range []struct {
+		of   *CollectionMatch
+		word string
+	}{{x.Any, "any"}, {x.All, "all"}, {x.None, "none"}} {
+		if c.of == nil {
+			continue
+		}
+		at, err := parsePath(c.of.Path)
+		if err != nil {
+			return err
+		}
+		found, hits := at.find(source), 0
+		want := resolve(c.of.Match)
+		var first *Mismatch
+		for _, v := range found {
+			if m := match(want, v, true, c.of.Path); m == nil {
+				hits++
+			} else if first == nil {
+				first = m
+			}
+		}
+		switch {
+		case c.word == "any" && hits == 0:
+			return p.fail(step, &Mismatch{c.of.Path, "an element like " + show(want), fmt.Sprintf("none of %d", len(found))}, "")
+		case c.word == "all" && first != nil:
+			return p.fail(step, first, "")
+		case c.word == "none" && hits > 0:
+			return p.fail(step, &Mismatch{c.of.Path, "no element like " + show(want), fmt.Sprintf("%d of %d", hits, len(found))}, "")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,347 @@
+package acts
+
+import (
+	"embed"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+)
+
+//go:embed corpus/*.yaml
+var embedded embed.FS
+
+// Builtin returns the corpus of this package.
+func Builtin() (*Corpus, error) {
+	dir, err := fs.Sub(embedded, "corpus")
+	if err != nil {
+		return nil, err
+	}
+	names, err := fs.Glob(dir, "*.yaml")
+	if err != nil {
+		return nil, err
+	}
+	c := &Corpus{own: true}
+	for _, name := range names {
+		if err := c.add(dir, name, true, map[string]bool{}); err != nil {
+			return nil, err
+		}
+	}
+	shared := map[string][]*Step{} // its files have their fixtures in common
+	for _, d := range c.Documents {
+		for name, steps := range d.Fixtures {
+			shared[name] = steps
+		}
+		d.Fixtures = shared
+	}
+	return c, c.check()
+}
+
+// Load returns the corpus of a file, with those that it includes, or of a folder: that of
+// its suite.acts.yaml if there is one, else of all its *.acts.yaml.
+func Load(name string) (*Corpus, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, &FileError{name, 0, reason(err)}
+	}
+	dir, files := filepath.Dir(name), []string{filepath.Base(name)}
+	if info.IsDir() {
+		dir = name
+		files, err = fs.Glob(os.DirFS(name), "*.acts.yaml")
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(files, "suite.acts.yaml") {
+			files = []string{"suite.acts.yaml"}
+		}
+		if len(files) == 0 {
+			return nil, &FileError{name, 0, "there is no *.acts.yaml in it"}
+		}
+	}
+	root, err := os.OpenRoot(dir) // an include does not leave the folder
+	if err != nil {
+		return nil, &FileError{name, 0, reason(err)}
+	}
+	defer root.Close()
+	c, seen := &Corpus{}, map[string]bool{}
+	for _, file := range files {
+		if err := c.add(root.FS(), file, false, seen); err != nil {
+			return nil, err
+		}
+	}
+	return c, c.check()
+}
+
+func reason(err error) string {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err.Error()
+	}
+	return err.Error()
+}
+
+// add reads a file and what it includes.
+func (c *Corpus) add(dir fs.FS, name string, strict bool, seen map[string]bool) error {
+	if seen[name] {
+		return nil
+	}
+	seen[name] = true
+	text, err := fs.ReadFile(dir, name)
+	if err != nil {
+		return &FileError{name, 0, reason(err)}
+	}
+	d, include, notes, err := Parse(name, text, strict)
+	if err != nil {
+		return err
+	}
+	c.Notes = append(c.Notes, notes...)
+	if len(d.Suites)+len(d.Fixtures) > 0 {
+		c.Documents = append(c.Documents, d)
+	}
+	for _, file := range include {
+		if !fs.ValidPath(file) {
+			return &FileError{name, 0, "include names " + file + ", which is not a file beside it"}
+		}
+		if err := c.add(dir, path.Join(path.Dir(name), file), strict, seen); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// check looks at what no file shows alone.
+func (c *Corpus) check() error {
+	seen := map[string]*Test{}
+	for _, d := range c.Documents {
+		for _, s := range d.Suites {
+			for _, t := range s.Tests {
+				if other := seen[t.ID]; other != nil {
+					message := "test " + t.ID + " is in " + other.File + " as well"
+					if c.own {
+						return &FileError{t.File, t.Line, message}
+					}
+					c.Notes = append(c.Notes, Note{t.File, t.Line, message + ": both run"})
+				}
+				seen[t.ID] = t
+				for _, name := range t.Given {
+					if d.Fixtures[name] == nil {
+						return &FileError{t.File, t.Line, "there is no fixture " + name}
+					}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// Parse reads one file; include are the files that it names. Strict makes mistakes of
+// members that the format does not know.
+func Parse(name string, text []byte, strict bool) (d *Document, include []string, notes []Note, err error) {
+	p := &parser{file: name, strict: strict}
+	defer func() {
+		if r := recover(); r != nil {
+			wrong, ok := r.(*FileError)
+			if !ok {
+				panic(r)
+			}
+			d, include, notes, err = nil, nil, nil, wrong
+		}
+	}()
+	if len(text) > maxFile {
+		return nil, nil, nil, &FileError{name, 0, "it is larger than 8 MiB"}
+	}
+	var root yaml.Node
+	if err := yaml.Unmarshal(text, &root); err != nil {
+		line, message := syntax(err)
+		return nil, nil, nil, &FileError{name, line, message}
+	}
+	if root.Kind != yaml.DocumentNode || len(root.Content) != 1 {
+		return nil, nil, nil, &FileError{name, 0, "it is empty"}
+	}
+	p.value(root.Content[0], 0) // bounds, aliases, names that are there twice
+	d, include = p.document(root.Content[0])
+	return d, include, p.notes, nil
+}
+
+func (p *parser) document(n *yaml.Node) (*Document, []string) {
+	m := p.object(n, "the document")
+	p.rest(m, "the document", "acts_version", "spec_version", "spec_ref", "metadata", "variables", "include", "suites", "fixtures")
+	d := &Document{Name: p.file, Variables: map[string]string{}, Fixtures: map[string][]*Step{}}
+	for _, need := range []string{"acts_version", "spec_version"} {
+		if _, ok := m[need]; !ok {
+			p.fail(n, "the document has no %s", need)
+		}
+	}
+	if v := p.text(m["acts_version"].value, "acts_version"); v != "1" && !strings.HasPrefix(v, "1.") && !strings.HasPrefix(v, "0.") {
+		p.fail(m["acts_version"].value, "acts_version is %q: this runner reads 1.x", v)
+	}
+	d.SpecVersion = p.text(m["spec_version"].value, "spec_version")
+	if v, ok := m["variables"]; ok {
+		for name, value := range p.object(v.value, "variables") {
+			d.Variables[name] = p.text(value.value, "variables."+name)
+		}
+	}
+	if v, ok := m["fixtures"]; ok {
+		for name, list := range p.object(v.value, "fixtures") {
+			d.Fixtures[name] = p.steps(list.value, "fixture "+name)
+		}
+	}
+	var include []string
+	if v, ok := m["include"]; ok {
+		include = p.words(v.value, "include")
+	}
+	suites, ok := m["suites"]
+	if !ok && len(include)+len(d.Fixtures) == 0 {
+		p.fail(n, "the document has neither suites nor include")
+	}
+	if ok {
+		for _, s := range p.list(suites.value, "suites") {
+			d.Suites = append(d.Suites, p.suite(s, d.SpecVersion))
+		}
+	}
+	return d, include
+}
+
+func (p *parser) list(n *yaml.Node, what string) []*yaml.Node {
+	if n.Kind != yaml.SequenceNode || len(n.Content) == 0 {
+		p.fail(n, "%s must be a list that is not empty", what)
+	}
+	return n.Content
+}
+
+func (p *parser) suite(n *yaml.Node, version string) *Suite {
+	m := p.object(n, "a suite")
+	p.rest(m, "a suite", "id", "name", "description", "tags", "tests")
+	s := &Suite{}
+	for _, f := range []struct {
+		name string
+		to   *string
+	}{{"id", &s.ID}, {"name", &s.Name}} {
+		v, ok := m[f.name]
+		if !ok {
+			p.fail(n, "a suite has no %s", f.name)
+		}
+		*f.to = p.text(v.value, "the suite's "+f.name)
+	}
+	var tags []string
+	if v, ok := m["tags"]; ok {
+		tags = p.words(v.value, "tags")
+	}
+	tests, ok := m["tests"]
+	if !ok {
+		p.fail(n, "suite %s has no tests", s.ID)
+	}
+	for _, c := range p.list(tests.value, "tests") {
+		t := p.test(c, version)
+		t.Tags = append(slices.Clone(tags), t.Tags...)
+		s.Tests = append(s.Tests, t)
+	}
+	return s
+}
+
+func (p *parser) test(n *yaml.Node, version string) *Test {
+	m := p.object(n, "a test")
+	t := &Test{File: p.file, Line: n.Line, Versions: []string{version}}
+	id, ok := m["id"]
+	if !ok {
+		p.fail(n, "a test has no id")
+	}
+	t.ID = p.text(id.value, "a test's id")
+	what := "test " + t.ID
+	p.rest(m, what, "id", "name", "description", "spec_ref", "level", "tags", "transport", "preconditions", "requires_behaviors",
+		"origin", "runner_requirements", "steps", "assertions", "versions", "given", "observe")
+	text := func(name string, to *string) {
+		if v, ok := m[name]; ok {
+			*to = p.text(v.value, what+": "+name)
+		}
+	}
+	words := func(name string, to *[]string) {
+		if v, ok := m[name]; ok {
+			*to = p.words(v.value, what+": "+name)
+		}
+	}
+	text("name", &t.Name)
+	text("description", &t.Description)
+	text("spec_ref", &t.Ref)
+	words("tags", &t.Tags)
+	words("requires_behaviors", &t.Behaviors)
+	words("runner_requirements", &t.Needs)
+	words("versions", &t.Versions)
+	words("given", &t.Given)
+	words("observe", &t.Observe)
+	for _, name := range t.Observe {
+		if !slices.Contains(checks, name) {
+			p.fail(m["observe"].value, "%s: there is no check %q", what, name)
+		}
+	}
+	level, ok := m["level"]
+	if !ok {
+		p.fail(n, "%s has no level", what)
+	}
+	t.Level = Level(p.one(level.value, what+": level", []string{string(Must), string(Should), string(May)}))
+	t.Bindings = p.bindings(m["transport"].value, what)
+	if v, ok := m["preconditions"]; ok {
+		p.preconditions(v.value, t)
+	}
+	if v, ok := m["steps"]; ok {
+		t.Steps = p.steps(v.value, what)
+	} else if len(t.Observe) == 0 {
+		p.fail(n, "%s has no steps", what)
+	}
+	t.Assertions = p.assertions(m["assertions"].value, what)
+	return t
+}
+
+func (p *parser) bindings(n *yaml.Node, what string) (list []string) {
+	if n == nil {
+		return nil
+	}
+	for _, c := range p.list(n, what+": transport") {
+		list = append(list, p.one(c, what+": transport", bindingWords))
+	}
+	return list
+}
+
+func (p *parser) preconditions(n *yaml.Node, t *Test) {
+	what := "test " + t.ID + ": preconditions"
+	m := p.object(n, what)
+	p.rest(m, what, "capabilities", "skills", "transport", "extensions", "description")
+	if v, ok := m["capabilities"]; ok {
+		t.Capabilities = p.values(v.value, what+": capabilities")
+	}
+	if v, ok := m["extensions"]; ok {
+		t.Extensions = p.words(v.value, what+": extensions")
+	}
+	if v, ok := m["transport"]; ok {
+		t.Bindings = append(t.Bindings, p.bindings(v.value, what)...)
+	}
+	if v, ok := m["skills"]; ok {
+		for _, s := range p.list(v.value, what+": skills") {
+			id, ok := p.object(s, what+": skills")["id"]
+			if !ok {
+				p.fail(s, "%s: a skill has no id", what)
+			}
+			t.Skills = append(t.Skills, p.text(id.value, what+": skills"))
+		}
+	}
+}
+
+// millis reads a time in milliseconds.
+func (p *parser) millis(n *yaml.Node, what string) time.Duration {
+	return time.Duration(p.number(n, what)) * time.Millisecond
+}
+
+// syntax returns the line of what a YAML parser says, and what it says.
+func syntax(err error) (int, string) {
+	var load *yaml.LoadError
+	if errors.As(err, &load) {
+		return load.Mark.Line, load.Message
+	}
+	return 0, strings.TrimPrefix(err.Error(), "yaml: ")
+}

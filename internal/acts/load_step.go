@@ -1,0 +1,275 @@
+package acts
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+)
+
+func (p *parser) steps(n *yaml.Node, what string) (list []*Step) {
+	seen := map[string]bool{}
+	for _, c := range p.list(n, what+": steps") {
+		s := p.step(c, what)
+		if seen[s.ID] {
+			p.fail(c, "%s has two steps %q", what, s.ID)
+		}
+		seen[s.ID] = true
+		list = append(list, s)
+	}
+	return list
+}
+
+func (p *parser) step(n *yaml.Node, test string) *Step {
+	m := p.object(n, test+": a step")
+	s := &Step{Line: n.Line}
+	id, ok := m["id"]
+	if !ok {
+		p.fail(n, "%s: a step has no id", test)
+	}
+	s.ID = p.text(id.value, test+": a step's id")
+	what := test + ", step " + s.ID
+	p.rest(m, what, "id", "description", "operation", "params", "raw", "client_response", "expect_parsed", "assertion", "headers",
+		"credentials", "open", "read", "close", "deliveries", "only", "expect", "expect_error", "expect_stream", "capture", "assertions", "repeat", "delay_ms")
+	kinds := 0
+	if v, ok := m["operation"]; ok {
+		kinds++
+		s.Operation = p.operation(v.value, what)
+	}
+	if v, ok := m["params"]; ok {
+		s.Params = p.values(v.value, what+": params")
+	}
+	if v, ok := m["raw"]; ok {
+		kinds++
+		s.Raw = p.raw(v.value, what)
+	}
+	if _, ok := m["client_response"]; ok {
+		kinds++
+		s.Client = true
+	}
+	for name, to := range map[string]*string{"read": &s.Read, "close": &s.Close} {
+		if v, ok := m[name]; ok {
+			kinds++
+			*to = p.text(v.value, what+": "+name)
+		}
+	}
+	if v, ok := m["deliveries"]; ok {
+		kinds++
+		s.Wait = p.deliveries(v.value, what)
+	}
+	if v, ok := m["assertion"]; ok {
+		kinds++
+		s.Assertions = append(s.Assertions, p.assertion(v.value, what))
+	}
+	if kinds != 1 {
+		p.fail(n, "%s must have one of operation, raw, client_response, assertion, read, close and deliveries", what)
+	}
+	if v, ok := m["headers"]; ok {
+		s.Headers = p.values(v.value, what+": headers")
+	}
+	if v, ok := m["credentials"]; ok {
+		s.Auth = p.one(v.value, what+": credentials", []string{"none", "wrong", "other"})
+	}
+	if v, ok := m["open"]; ok {
+		s.Open = p.number(v.value, what+": open")
+	}
+	s.Only = p.bindings(m["only"].value, what)
+	for name, to := range map[string]*map[string]any{"expect": &s.Expect, "expect_error": &s.Error, "expect_stream": &s.Stream} {
+		if v, ok := m[name]; ok {
+			*to = p.values(v.value, what+": "+name)
+		}
+	}
+	if v, ok := m["expect"]; ok {
+		s.Expect = p.expect(v.value, what, s.Expect)
+	}
+	if v, ok := m["expect_error"]; ok {
+		p.expectError(v.value, what, s.Error)
+	}
+	if v, ok := m["expect_stream"]; ok {
+		p.rest(p.object(v.value, what), what+": expect_stream", "min_count", "max_count", "timeout_ms", "ordering", "events", "final_event", "each_event")
+	}
+	if v, ok := m["capture"]; ok {
+		for name, path := range p.object(v.value, what+": capture") {
+			s.Capture = append(s.Capture, Capture{name, p.path(path.value, what+": capture")})
+		}
+		slices.SortFunc(s.Capture, func(a, b Capture) int { return strings.Compare(a.Name, b.Name) })
+	}
+	s.Assertions = append(s.Assertions, p.assertions(m["assertions"].value, what)...)
+	if v, ok := m["repeat"]; ok {
+		s.Repeat = p.repeat(v.value, what)
+	}
+	if v, ok := m["delay_ms"]; ok {
+		s.Delay = p.millis(v.value, what+": delay_ms")
+	}
+	return s
+}
+
+func (p *parser) operation(n *yaml.Node, what string) string {
+	name := p.text(n, what+": operation")
+	if real, ok := operationAliases[name]; ok {
+		p.odd(n, "%s: the format calls %s %s", what, name, real)
+		return real
+	}
+	return p.one(n, what+": operation", operations)
+}
+
+func (p *parser) raw(n *yaml.Node, what string) *RawRequest {
+	m := p.object(n, what+": raw")
+	p.rest(m, what+": raw", "method", "path", "headers", "body", "body_raw")
+	r := &RawRequest{Method: "POST", Path: "/"}
+	if v, ok := m["method"]; ok {
+		r.Method = p.one(v.value, what+": method", []string{"GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH"})
+	}
+	if v, ok := m["path"]; ok {
+		r.Path = p.text(v.value, what+": path")
+	}
+	if v, ok := m["headers"]; ok {
+		r.Headers = p.values(v.value, what+": headers")
+	}
+	if v, ok := m["body"]; ok {
+		r.Body = p.value(v.value, 0)
+	}
+	if v, ok := m["body_raw"]; ok {
+		text := p.text(v.value, what+": body_raw")
+		r.BodyRaw = &text
+	}
+	return r
+}
+
+// expect reads what an answer should be. Where there is no body, members that are no
+// word of the format are the body's, as corpora have it.
+func (p *parser) expect(n *yaml.Node, what string, v map[string]any) map[string]any {
+	words := []string{"status", "headers", "body", "within_ms"}
+	for _, m := range p.object(n, what) {
+		if !slices.Contains(words, m.key.Value) {
+			p.odd(m.key, "%s: expect has %q beside body: it is taken for the body's", what, m.key.Value)
+			body, _ := v["body"].(map[string]any)
+			if body == nil {
+				body = map[string]any{}
+				v["body"] = body
+			}
+			body[m.key.Value] = v[m.key.Value]
+			delete(v, m.key.Value)
+		}
+	}
+	return v
+}
+
+func (p *parser) expectError(n *yaml.Node, what string, v map[string]any) {
+	for _, m := range p.object(n, what) {
+		switch m.key.Value {
+		case "error_type", "message", "details":
+		case "code":
+			p.odd(m.key, "%s: expect_error has code, which the format calls error_type", what)
+			v["error_type"] = v["code"]
+			delete(v, "code")
+		case "data":
+			p.odd(m.key, "%s: expect_error has data, which the format calls details", what)
+			v["details"] = v["data"]
+			delete(v, "data")
+		default:
+			p.odd(m.key, "%s: expect_error has %q, which the format does not know", what, m.key.Value)
+		}
+	}
+	names := []any{v["error_type"]}
+	if o, ok := v["error_type"].(map[string]any); ok {
+		names, _ = o["one_of"].([]any)
+	}
+	for _, name := range names {
+		if name, ok := name.(string); ok && errorKinds[name] == nil {
+			p.fail(n, "%s: there is no error %q", what, name)
+		}
+	}
+}
+
+func (p *parser) deliveries(n *yaml.Node, what string) *Deliveries {
+	m := p.object(n, what+": deliveries")
+	p.rest(m, what+": deliveries", "hook", "min", "end")
+	d := &Deliveries{Hook: "url"}
+	if v, ok := m["hook"]; ok {
+		d.Hook = p.text(v.value, what+": hook")
+	}
+	if v, ok := m["min"]; ok {
+		d.Min = p.number(v.value, what+": min")
+	}
+	if v, ok := m["end"]; ok {
+		d.End = p.truth(v.value, what+": end")
+	}
+	return d
+}
+
+func (p *parser) repeat(n *yaml.Node, what string) *Repeat {
+	m := p.object(n, what+": repeat")
+	p.rest(m, what+": repeat", "until", "max_attempts", "delay_ms", "backoff")
+	r := &Repeat{Attempts: 10, Delay: time.Second}
+	until, ok := m["until"]
+	if !ok {
+		p.fail(n, "%s: repeat has no until", what)
+	}
+	r.Until = p.text(until.value, what+": until")
+	if _, err := parseUntil(r.Until); err != nil {
+		p.fail(until.value, "%s: until: %v", what, err)
+	}
+	if v, ok := m["max_attempts"]; ok {
+		r.Attempts = p.number(v.value, what+": max_attempts")
+	}
+	if v, ok := m["delay_ms"]; ok {
+		r.Delay = p.millis(v.value, what+": delay_ms")
+	}
+	if v, ok := m["backoff"]; ok {
+		r.Backoff = p.one(v.value, what+": backoff", []string{"none", "linear", "exponential"})
+	}
+	return r
+}
+
+func (p *parser) path(n *yaml.Node, what string) string {
+	s := p.text(n, what)
+	if _, err := parsePath(s); err != nil {
+		p.fail(n, "%s: %v", what, err)
+	}
+	return s
+}
+
+func (p *parser) assertions(n *yaml.Node, what string) (list []*Assertion) {
+	if n == nil {
+		return nil
+	}
+	for _, c := range p.list(n, what+": assertions") {
+		list = append(list, p.assertion(c, what))
+	}
+	return list
+}
+
+func (p *parser) assertion(n *yaml.Node, what string) *Assertion {
+	m := p.object(n, what+": an assertion")
+	p.rest(m, what+": an assertion", "id", "description", "source", "path", "match", "any", "all", "none")
+	a := &Assertion{line: n.Line}
+	v, ok := m["source"]
+	if !ok {
+		p.fail(n, "%s: an assertion has no source", what)
+	}
+	a.Source = p.text(v.value, what+": source")
+	if v, ok := m["path"]; ok {
+		a.Path = p.path(v.value, what+": path")
+	}
+	if v, ok := m["match"]; ok {
+		a.Match, a.hasMatch = p.value(v.value, 0), true
+	}
+	for name, to := range map[string]**CollectionMatch{"any": &a.Any, "all": &a.All, "none": &a.None} {
+		v, ok := m[name]
+		if !ok {
+			continue
+		}
+		c := p.object(v.value, what+": "+name)
+		p.rest(c, what+": "+name, "path", "match")
+		if c["path"].value == nil || c["match"].value == nil {
+			p.fail(v.value, "%s: %s needs path and match", what, name)
+		}
+		*to = &CollectionMatch{p.path(c["path"].value, what+": path"), p.value(c["match"].value, 0)}
+	}
+	if !a.hasMatch && a.Any == nil && a.All == nil && a.None == nil {
+		p.fail(n, "%s: an assertion has none of match, any, all and none", what)
+	}
+	return a
+}

@@ -1,0 +1,174 @@
+package acts
+
+import (
+	"slices"
+	"time"
+)
+
+// Level says how binding a requirement is.
+type Level string
+
+const (
+	Must   Level = "must"
+	Should Level = "should"
+	May    Level = "may"
+)
+
+// Levels are all of them, the strictest first.
+var Levels = []Level{Must, Should, May}
+
+// Corpus is what to test: documents that belong together.
+type Corpus struct {
+	Documents []*Document
+	Notes     []Note // what is odd about the files, but does not keep them from running
+	own       bool   // it is the one of this package
+}
+
+// Note is something odd about a file.
+type Note struct {
+	File    string
+	Line    int
+	Message string
+}
+
+// Document is one file.
+type Document struct {
+	Name        string // of the file
+	SpecVersion string // of the protocol that its tests are for
+	Variables   map[string]string
+	Fixtures    map[string][]*Step // by name; ours
+	Suites      []*Suite
+}
+
+// Suite is a named group of tests.
+type Suite struct {
+	ID, Name string
+	Tests    []*Test
+}
+
+// Test is one scenario that judges one requirement.
+type Test struct {
+	ID, Name, Description string
+	Ref                   string // the clause
+	Level                 Level
+	Tags                  []string
+	Bindings              []string // of the words of ACTS; empty: all
+	Versions              []string // of the protocol; the document's, unless it says more
+	Capabilities          map[string]any
+	Extensions, Skills    []string
+	Behaviors             []string // prefixes that the agent has to know
+	Needs                 []string // what the runner has to be able to do
+	Given                 []string // fixtures that run first; ours
+	Observe               []string // checks of watch.go in place of steps; ours
+	Steps                 []*Step
+	Assertions            []*Assertion
+
+	File string
+	Line int
+}
+
+// Step is one action of a test and what is expected of it. Exactly one of Operation, Raw,
+// Client, Read, Close, Deliveries and Assertion (alone) is set.
+type Step struct {
+	ID        string
+	Line      int
+	Operation string
+	Params    map[string]any
+	Raw       *RawRequest
+	Client    bool // it is for clients, which this package does not judge
+
+	Headers map[string]any // further headers of an operation; null leaves one out; ours
+	Auth    string         // credentials: "" as given, none, wrong; ours
+	Open    int            // read so many events, and leave the stream open; ours
+	Read    string         // the id of a step with a stream that is open; ours
+	Close   string         // the id of such a step, whose connection is cut; ours
+	Wait    *Deliveries    // what has to come to the webhook; ours
+	Only    []string       // bindings at which the step is taken; ours
+
+	Expect     map[string]any // status, headers, body
+	Error      map[string]any // error_type, message, details
+	Stream     map[string]any
+	Capture    []Capture
+	Assertions []*Assertion
+	Repeat     *Repeat
+	Delay      time.Duration
+}
+
+// RawRequest is a request that is not made of an operation.
+type RawRequest struct {
+	Method, Path string
+	Headers      map[string]any
+	Body         any
+	BodyRaw      *string
+}
+
+// Capture gives a name to a part of an answer.
+type Capture struct{ Name, Path string }
+
+// Repeat has a step taken again until something is so.
+type Repeat struct {
+	Until    string
+	Attempts int
+	Delay    time.Duration
+	Backoff  string
+}
+
+// Deliveries is what has to come to a webhook.
+type Deliveries struct {
+	Hook string // its name in {{hook.NAME}}
+	Min  int    // deliveries to wait for
+	End  bool   // wait for one with a terminal state
+}
+
+// Assertion is a check across answers.
+type Assertion struct {
+	Source, Path   string
+	Match          any
+	hasMatch       bool
+	Any, All, None *CollectionMatch
+	line           int
+}
+
+// CollectionMatch is what elements of an answer have to be.
+type CollectionMatch struct {
+	Path  string
+	Match any
+}
+
+// Words of ACTS for the bindings.
+const (
+	JSONRPC = "jsonrpc"
+	REST    = "rest"
+	GRPC    = "grpc"
+)
+
+var bindingWords = []string{JSONRPC, REST, GRPC}
+
+// operations are the abstract operations of ACTS §4.1; the others are names that corpora
+// use for them.
+var operations = []string{
+	"send_message", "send_streaming_message", "get_task", "list_tasks", "cancel_task", "subscribe_to_task", "get_agent_card",
+	"get_extended_agent_card", "create_push_config", "get_push_config", "list_push_configs", "delete_push_config",
+}
+
+var operationAliases = map[string]string{
+	"set_push_notification_config":    "create_push_config",
+	"create_push_notification_config": "create_push_config",
+	"get_push_notification_config":    "get_push_config",
+	"list_push_notification_configs":  "list_push_configs",
+	"delete_push_notification_config": "delete_push_config",
+}
+
+func (t *Test) applies(binding string) bool {
+	return len(t.Bindings) == 0 || slices.Contains(t.Bindings, binding)
+}
+
+// Count returns how many tests there are.
+func (c *Corpus) Count() (n int) {
+	for _, d := range c.Documents {
+		for _, s := range d.Suites {
+			n += len(s.Tests)
+		}
+	}
+	return n
+}

@@ -1,0 +1,138 @@
+package acts
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Report is what came of a run.
+type Report struct {
+	URL, Card           string
+	Agent, AgentVersion string
+	Began               time.Time
+	Took                time.Duration
+	Interfaces          []Interface
+	Notes               []string // what of the card was not judged
+	Results             []*Result
+}
+
+// Interface is one that was judged.
+type Interface struct {
+	Binding, Version, URL string
+	Problem               string // why nothing could be asked of it
+}
+
+// Count is how many tests came to what.
+type Count struct {
+	Total, Passed, Failed, Skipped, Errors int
+	Known                                  int // of the failed, those of the baseline
+}
+
+func (c *Count) add(r *Result) {
+	c.Total++
+	switch r.Outcome {
+	case Pass:
+		c.Passed++
+	case Fail:
+		c.Failed++
+		if r.Known {
+			c.Known++
+		}
+	case Skip:
+		c.Skipped++
+	default:
+		c.Errors++
+	}
+}
+
+// Counts sums up the results that f wants; nil: all.
+func (r *Report) Counts(f func(*Result) bool) (c Count) {
+	for _, x := range r.Results {
+		if f == nil || f(x) {
+			c.add(x)
+		}
+	}
+	return c
+}
+
+// Failed returns the results that failed and are not in the baseline: those of the levels.
+func (r *Report) Failed(levels ...Level) (list []*Result) {
+	for _, x := range r.Results {
+		if x.Outcome == Fail && !x.Known && (len(levels) == 0 || slices.Contains(levels, x.Level)) {
+			list = append(list, x)
+		}
+	}
+	return list
+}
+
+// Errors returns the results that are errors of the runner or of the corpus.
+func (r *Report) Errors() (list []*Result) {
+	for _, x := range r.Results {
+		if x.Outcome == Error {
+			list = append(list, x)
+		}
+	}
+	return list
+}
+
+func counted(bad, of int) string { return fmt.Sprintf(" (%d of %d times)", bad, of) }
+
+// Baseline is the failures that are known: a line for each, and # for remarks.
+type Baseline map[string]bool
+
+// ReadBaseline reads the lines of a file.
+func ReadBaseline(text []byte) (Baseline, error) {
+	b := Baseline{}
+	for n, line := range strings.Split(string(text), "\n") {
+		line, _, _ = strings.Cut(line, "#")
+		fields := strings.Fields(line)
+		switch len(fields) {
+		case 0:
+		case 3:
+			b[strings.Join(fields, " ")] = true
+		default:
+			return nil, fmt.Errorf("line %d is %q: it must be the id of a test, a binding and a version", n+1, cut(strings.TrimSpace(line), 80))
+		}
+	}
+	return b, nil
+}
+
+// Apply marks the failures that are known. It returns the lines whose tests pass now.
+func (b Baseline) Apply(r *Report) (over []string) {
+	passed := map[string]bool{}
+	for _, x := range r.Results {
+		x.Known = x.Outcome == Fail && b[x.Key()]
+		if x.Outcome == Pass {
+			passed[x.Key()] = true
+		}
+	}
+	for key := range b {
+		if passed[key] {
+			over = append(over, key)
+		}
+	}
+	slices.Sort(over)
+	return over
+}
+
+// WriteBaseline writes the failures of a run as a baseline.
+func (r *Report) WriteBaseline() []byte {
+	var keys []string
+	why := map[string]string{}
+	for _, x := range r.Results {
+		if x.Outcome == Fail {
+			keys = append(keys, x.Key())
+			why[x.Key()] = x.Failure.Message
+		}
+	}
+	slices.Sort(keys)
+	keys = slices.Compact(keys)
+	var b strings.Builder
+	b.WriteString("# Failures that are known: the id of a test, a binding, a version.\n")
+	for _, key := range keys {
+		fmt.Fprintf(&b, "%s # %s\n", key, strings.Join(strings.Fields(cut(why[key], 100)), " "))
+	}
+	return []byte(b.String())
+}

@@ -1,0 +1,332 @@
+package acts
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net/http"
+	"path"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Options says what to judge, and how.
+type Options struct {
+	URL    string  // of the agent, or of its card
+	Corpus *Corpus // what to test
+
+	Level    Level    // the weakest level that is tested; empty: may
+	Only     []string // patterns of ids or suites; empty: all
+	Skip     []string
+	Bindings []string // of the words of ACTS; empty: all that the card has
+	Versions []string
+	Repairs  bool // mend what is wrong with the official corpus: see Repairs
+
+	Credentials Credentials
+	Other       Credentials // of a second caller
+	Client      *http.Client
+	TLS         *tls.Config // of gRPC; nil: the system's
+	Variables   map[string]string
+
+	WebhookListen string // where to receive webhooks; empty: a port of 127.0.0.1
+	WebhookURL    string // how the agent reaches that; empty: as it is
+
+	Timeout  time.Duration // of one step; zero: 15 s
+	Parallel int           // tests at a time; zero: 4
+	Progress func(Progress)
+
+	watch   *watcher
+	secrets []string
+}
+
+// Progress is said when a test has ended.
+type Progress struct {
+	Done, Total int
+	Result      *Result
+}
+
+func (o *Options) timeout() time.Duration {
+	if o.Timeout == 0 {
+		return 15 * time.Second
+	}
+	return o.Timeout
+}
+
+func (o *Options) client() *http.Client { return o.Client }
+
+// Outcomes of a test (ACTS §13.3).
+const (
+	Pass  = "pass"
+	Fail  = "fail"
+	Skip  = "skip"
+	Error = "error" // of this runner or of the corpus
+)
+
+// Result is what came of a test on an interface.
+type Result struct {
+	Suite, SuiteName string
+	ID, Name, Ref    string
+	Level            Level
+	Binding, Version string
+	Outcome          string
+	Reason           string // of a skip or an error
+	Failure          *Failure
+	Known            bool // the baseline has it
+	Took             time.Duration
+}
+
+// Key names a result in a baseline.
+func (r *Result) Key() string { return r.ID + " " + r.Binding + " " + r.Version }
+
+// job is a test on an interface.
+type job struct {
+	doc   *Document
+	suite *Suite
+	test  *Test
+	iface *iface
+	out   *Result
+}
+
+// Run judges an agent. It returns when everything that it started has ended. The error is a
+// *TargetError if the agent cannot be judged, or the context's.
+func Run(ctx context.Context, options *Options) (*Report, error) {
+	o := *options
+	o.watch = &watcher{}
+	o.secrets = append(o.Credentials.secrets(), o.Other.secrets()...)
+	client := http.Client{}
+	if o.Client != nil {
+		client = *o.Client
+	}
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	o.Client = &client
+	began := time.Now()
+	start, cancel := context.WithTimeout(ctx, o.timeout())
+	t, err := discover(start, &o)
+	cancel()
+	if err != nil {
+		return nil, err
+	}
+	closeAll, err := t.choose(&o)
+	if err != nil {
+		return nil, err
+	}
+	defer closeAll()
+	rec, err := receive(&o)
+	if err != nil {
+		return nil, err
+	}
+	defer rec.close()
+	jobs := plan(&o, t)
+	for _, i := range t.interfaces {
+		if i.version == "1.0" {
+			o.watch.object(&iface{binding: "card", version: "1.0"}, t.cardAnswer, "Card", t.card, false)
+			for _, c := range t.interfaces {
+				o.watch.object(c, t.cardAnswer, map[string]string{"1.0": "Card", "0.3": ""}[c.version], t.card, false)
+			}
+			break
+		}
+	}
+	play(ctx, &o, t, rec, jobs)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	for _, j := range jobs {
+		if len(j.test.Observe) > 0 && j.out.Outcome == "" {
+			observe(&o, j)
+		}
+	}
+	r := &Report{URL: options.URL, Card: t.cardURL, Agent: plainText(t.card["name"]), AgentVersion: plainText(t.card["version"]), Began: began, Took: time.Since(began), Notes: t.skipped}
+	for _, i := range t.interfaces {
+		r.Interfaces = append(r.Interfaces, Interface{i.binding, i.version, i.url, errWord(i.bad)})
+	}
+	for _, j := range jobs {
+		r.Results = append(r.Results, j.out)
+	}
+	return r, nil
+}
+
+func errWord(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// plan says what is to be run: every test on each interface that it is for. Tests that do
+// not apply are in it, with the reason, if they are for the interface at all.
+func plan(o *Options, t *target) (jobs []*job) {
+	for _, d := range o.Corpus.Documents {
+		for _, s := range d.Suites {
+			for _, test := range s.Tests {
+				if !wanted(o, s, test) {
+					continue
+				}
+				if o.Repairs && !o.Corpus.own {
+					test = repaired(test)
+				}
+				for _, i := range t.interfaces {
+					if !slices.Contains(test.Versions, i.version) || !test.applies(i.binding) {
+						continue
+					}
+					j := &job{doc: d, suite: s, test: test, iface: i, out: &Result{
+						Suite: s.ID, SuiteName: s.Name, ID: test.ID, Name: test.Name, Ref: test.Ref, Level: test.Level, Binding: i.binding, Version: i.version,
+					}}
+					if why := unmet(t, test, i, o); why != "" {
+						j.out.Outcome, j.out.Reason = Skip, why
+					}
+					jobs = append(jobs, j)
+				}
+			}
+		}
+	}
+	return jobs
+}
+
+func wanted(o *Options, s *Suite, t *Test) bool {
+	rank := func(l Level) int { return slices.Index(Levels, l) }
+	if o.Level != "" && rank(t.Level) > rank(o.Level) {
+		return false
+	}
+	return (len(o.Only) == 0 || matches(o.Only, s.ID, t.ID)) && !matches(o.Skip, s.ID, t.ID)
+}
+
+// matches reports whether one of the patterns is for a suite or a test.
+func matches(patterns []string, names ...string) bool {
+	for _, p := range patterns {
+		for _, name := range names {
+			if ok, err := path.Match(p, name); ok && err == nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// unmet says why a test does not apply to an agent, or "".
+func unmet(t *target, test *Test, i *iface, o *Options) string {
+	for _, name := range slices.Sorted(keysOf(test.Capabilities)) {
+		want := test.Capabilities[name]
+		has := t.capability(name)
+		if name == "authentication" { // a corpus' word; the card has securityRequirements for it
+			has = t.authenticated()
+		}
+		if want == true && has != true {
+			return "the card does not have capabilities." + name
+		}
+		if want == false && has == true {
+			return "the card has capabilities." + name
+		}
+	}
+	for _, uri := range test.Extensions {
+		if !slices.Contains(t.extensions(false), uri) {
+			return "the card does not have the extension " + uri
+		}
+	}
+	for _, id := range test.Skills {
+		if !slices.ContainsFunc(asElements(t.card["skills"]), func(v any) bool { s, _ := v.(obj); return s["id"] == id }) {
+			return "the card does not have the skill " + id
+		}
+	}
+	for _, need := range test.Needs {
+		switch {
+		case need == "auth_credentials" && !o.Credentials.given():
+			return "needs credentials: --bearer, --api-key or --basic"
+		case need == "second_caller" && !o.Other.given():
+			return "needs credentials of a second caller: --other-bearer"
+		case need == "required_extension" && len(t.extensions(true)) == 0:
+			return "the card has no required extension"
+		}
+	}
+	if i.bad != nil {
+		return ""
+	}
+	return ""
+}
+
+// play runs the jobs, a few at a time.
+func play(ctx context.Context, o *Options, t *target, rec *receiver, jobs []*job) {
+	parallel := o.Parallel
+	if parallel == 0 {
+		parallel = 4
+	}
+	var wg sync.WaitGroup
+	next := make(chan *job)
+	ended := make(chan *job)
+	for range parallel {
+		wg.Go(func() {
+			for j := range next {
+				one(ctx, o, t, rec, j)
+				ended <- j
+			}
+		})
+	}
+	go func() {
+		defer close(next)
+		for _, j := range jobs {
+			if len(j.test.Observe) > 0 && len(j.test.Steps) == 0 || j.out.Outcome != "" || ctx.Err() != nil {
+				continue
+			}
+			next <- j
+		}
+	}()
+	go func() { wg.Wait(); close(ended) }()
+	total, done := 0, 0
+	for _, j := range jobs {
+		if !(len(j.test.Observe) > 0 && len(j.test.Steps) == 0 || j.out.Outcome != "") {
+			total++
+		}
+	}
+	for j := range ended {
+		done++
+		if o.Progress != nil {
+			o.Progress(Progress{done, total, j.out})
+		}
+	}
+}
+
+// one runs one test.
+func one(ctx context.Context, o *Options, t *target, rec *receiver, j *job) {
+	began := time.Now()
+	p := &player{
+		o: o, target: t, rec: rec, i: j.iface, doc: j.doc, test: j.test,
+		captured: map[string]any{}, answers: map[string]*Answer{}, hooks: map[string]*hook{}, tasks: map[string]bool{},
+	}
+	var err error
+	if j.iface.bad != nil {
+		err = p.fail("", &Mismatch{"supportedInterfaces", "an address that can be called", j.iface.bad.Error()}, "")
+	} else {
+		err = p.play(ctx)
+	}
+	j.out.Took = time.Since(began)
+	var f *failed
+	var s *errSkip
+	switch {
+	case err == nil && len(j.test.Observe) > 0: // what it sees counts
+	case err == nil:
+		j.out.Outcome = Pass
+	case errors.As(err, &f):
+		j.out.Outcome, j.out.Failure = Fail, f.failure
+	case errors.As(err, &s):
+		j.out.Outcome, j.out.Reason = Skip, s.reason
+	default:
+		j.out.Outcome, j.out.Reason = Error, o.hide(err.Error())
+	}
+}
+
+// observe judges by what was seen.
+func observe(o *Options, j *job) {
+	seen := o.watch.result(j.iface, j.test.Observe)
+	switch {
+	case seen.bad > 0:
+		j.out.Outcome, j.out.Failure = Fail, seen.first
+		j.out.Failure.Message = seen.first.Mismatch.String()
+		if seen.bad > 1 {
+			j.out.Failure.Message += counted(seen.bad, seen.count)
+		}
+	case seen.count == 0:
+		j.out.Outcome, j.out.Reason = Skip, "nothing of the kind was seen"
+	default:
+		j.out.Outcome = Pass
+	}
+}

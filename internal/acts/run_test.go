@@ -1,0 +1,189 @@
+package acts
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/parley-a2a/parley"
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/a2aserver"
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/test/fixtures"
+)
+
+// serveAgent runs the conformance agent on a port, with every binding, until the test ends.
+func serveAgent(t testing.TB, card a2a.AgentCard, o *parley.Options) string {
+	t.Helper()
+	o.Egress = &a2aserver.Egress{Loopback: true}
+	s, err := parley.New(card, agent.Conformance(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr, _ := fixtures.Serve(t, "", s.Serve)
+	return "http://" + addr
+}
+
+func builtin(t testing.TB) *Corpus {
+	t.Helper()
+	c, err := Builtin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// wantFailures runs the tests and wants exactly these to fail, by id.
+func run(t testing.TB, o *Options) *Report {
+	t.Helper()
+	r, err := Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range r.Errors() {
+		t.Errorf("%s is no test: %s", x.Key(), x.Reason)
+	}
+	return r
+}
+
+// A server that keeps to the protocol has no failure on any binding, whatever its card
+// offers; every test that applies to one of them passes somewhere.
+func TestCorrectAgents(t *testing.T) {
+	no := new(false)
+	bare := agent.ConformanceCard()
+	bare.Capabilities.Streaming, bare.Capabilities.PushNotifications = no, no
+	required := agent.ConformanceCard()
+	required.Capabilities.Extensions = []*a2a.AgentExtension{{URI: "urn:example:required", Required: true}}
+	passed := map[string]bool{}
+	for name, c := range map[string]struct {
+		card a2a.AgentCard
+		o    parley.Options
+	}{
+		"all":      {agent.ConformanceCard(), parley.Options{}},
+		"bare":     {bare, parley.Options{}},
+		"required": {required, parley.Options{CardProfile: a2aserver.CardV1}},
+	} {
+		r := run(t, &Options{URL: serveAgent(t, c.card, &c.o), Corpus: builtin(t), Parallel: 8})
+		for _, x := range r.Failed() {
+			t.Errorf("%s: %s fails: %s", name, x.Key(), x.Failure.Message)
+		}
+		for _, x := range r.Results {
+			if x.Outcome == Pass {
+				passed[x.ID] = true
+			}
+		}
+		if want := map[string]int{"required": 3}[name]; len(r.Interfaces) != max(want, 3) && len(r.Interfaces) != 6 {
+			t.Errorf("%s: %d interfaces are judged", name, len(r.Interfaces))
+		}
+	}
+	for _, d := range builtin(t).Documents {
+		for _, s := range d.Suites {
+			for _, x := range s.Tests {
+				if !passed[x.ID] && s.ID != "auth" && !strings.Contains("CARD-005 CARD-006 CARD-007 CARD-021 CARD-022", x.ID) {
+					t.Errorf("%s passes nowhere", x.ID)
+				}
+			}
+		}
+	}
+}
+
+// The corpus is as large as its page says, and every test names its clause.
+func TestCorpus(t *testing.T) {
+	c := builtin(t)
+	if n := c.Count(); n < 150 {
+		t.Errorf("there are %d tests", n)
+	}
+	for _, d := range c.Documents {
+		for _, s := range d.Suites {
+			for _, x := range s.Tests {
+				if x.Ref == "" || x.Name == "" {
+					t.Errorf("%s:%d: %s has no clause or no name", x.File, x.Line, x.ID)
+				}
+			}
+		}
+	}
+}
+
+func TestParseMistakes(t *testing.T) {
+	const head = "acts_version: \"1.0\"\nspec_version: \"1.0\"\nsuites:\n  - id: s\n    name: S\n    tests:\n"
+	for _, c := range []struct{ text, want string }{
+		{"", "x.yaml: it is empty"},
+		{"a: [", "x.yaml:2: "},
+		{"acts_version: \"1.0\"\nspec_version: \"1.0\"\n", "x.yaml:1: the document has neither suites nor include"},
+		{"acts_version: \"2.0\"\nspec_version: \"1.0\"\nsuites: []\n", `x.yaml:1: acts_version is "2.0": this runner reads 1.x`},
+		{head + "      - {id: A, level: might, steps: [{id: x, operation: get_task}]}\n", `x.yaml:7: test A: level is "might": it must be one of must, should, may`},
+		{head + "      - {id: A, level: must, steps: [{id: x, operation: get_tasks}]}\n", `x.yaml:7: test A, step x: operation is "get_tasks"`},
+		{head + "      - id: A\n        level: must\n        colour: red\n        steps: [{id: x, operation: get_task}]\n", `x.yaml:9: test A has "colour", which the format does not know`},
+		{head + "      - {id: A, level: must, steps: [{id: x}]}\n", "x.yaml:7: test A, step x must have one of operation"},
+		{head + "      - {id: A, level: must, steps: [{id: x, operation: get_task}, {id: x, operation: get_task}]}\n", `x.yaml:7: test A has two steps "x"`},
+		{head + "      - {id: A, level: must, steps: [{id: x, operation: get_task, expect_error: {error_type: NoSuchError}}]}\n", `x.yaml:7: test A, step x: there is no error "NoSuchError"`},
+		{head + "      - {id: A, level: must, steps: [{id: x, operation: get_task, capture: {a: \"b..c\"}}]}\n", `x.yaml:7: test A, step x: capture: "b..c" is no path`},
+		{head + "      - {id: A, level: must, steps: [{id: x, operation: get_task, repeat: {until: \"a b\"}}]}\n", "x.yaml:7: test A, step x: until:"},
+		{head + "      - {id: A, level: must, observe: [nothing]}\n", `x.yaml:7: test A: there is no check "nothing"`},
+		{head + "      - &a {id: A, level: must, steps: [{id: x, operation: get_task, params: {a: *a}}]}\n", "x.yaml:7: aliases are not read"},
+		{head + "      - {id: A, level: must, level: may, steps: [{id: x, operation: get_task}]}\n", `x.yaml:7: `},
+	} {
+		_, _, _, err := Parse("x.yaml", []byte(c.text), true)
+		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%q: %v, want %s", c.text, err, c.want)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, name := range []string{"fixtures", "send", "streams", "push", "wire", "card"} {
+		text, err := embedded.ReadFile("corpus/" + name + ".yaml")
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text, true)
+	}
+	f.Add([]byte("acts_version: '1.0'\nspec_version: '1.0'\ninclude: [a.yaml]\n"), false)
+	f.Fuzz(func(t *testing.T, text []byte, strict bool) {
+		d, _, _, err := Parse("x.yaml", text, strict)
+		if (d == nil) == (err == nil) {
+			t.Errorf("%v, %v", d, err)
+		}
+	})
+}
+
+func TestMatch(t *testing.T) {
+	for _, c := range []struct {
+		want, got any
+		bad       string
+	}{
+		{obj{"a": 1.0}, obj{"a": 1.0, "b": 2.0}, ""},
+		{obj{"a": 1.0}, obj{"a": "1"}, `a: expected 1, got "1"`},
+		{obj{"a": obj{"type": "string"}}, obj{"a": "x"}, ""},
+		{obj{"a": obj{"absent": true}}, obj{}, ""},
+		{obj{"a": obj{"absent": true}}, obj{"a": nil}, "a: expected it to be absent: true, got null"},
+		{obj{"a": obj{"one_of": []any{"x", "y"}}}, obj{"a": "z"}, `a: expected one of ["x","y"], got "z"`},
+		{obj{"type": obj{"type": "string"}}, obj{"type": "x"}, ""}, // a member that is called as an operator
+		{obj{"a": []any{obj{"b": 1.0}}}, obj{"a": []any{obj{"b": 1.0}, obj{"b": 2.0}}}, ""},
+		{obj{"a": obj{"count": 1.0}}, obj{"a": []any{}}, "a: expected count 1, got []"},
+		{obj{"a": obj{"items": obj{"b": 1.0}}}, obj{"a": []any{obj{"b": 1.0}, obj{"b": 2.0}}}, "a[1].b: expected 1, got 2"},
+		{obj{"a": obj{"has": obj{"b": 2.0}}}, obj{"a": []any{obj{"b": 1.0}}}, `a: expected an element like {"b":2}, got [{"b":1}]`},
+		{obj{"a": obj{"not": obj{"has": 2.0}}}, obj{"a": []any{1.0}}, ""},
+		{obj{"any_of": []any{obj{"x": 1.0}, obj{"y": 1.0}}}, obj{"y": 1.0}, ""},
+	} {
+		got := ""
+		if m := match(c.want, c.got, true, ""); m != nil {
+			got = m.String()
+		}
+		if got != c.bad {
+			t.Errorf("match(%s, %s) = %q, want %q", compact(c.want), compact(c.got), got, c.bad)
+		}
+	}
+}
+
+func TestUntil(t *testing.T) {
+	v := obj{"status": obj{"state": "A"}, "n": 3.0}
+	for text, want := range map[string]bool{
+		"status.state == A": true, "status.state == B": false, "status.state != B": true, "status.state in [B, A]": true,
+		"status.state in ['B']": false, "n == 3": true, "no.such == 1": false,
+	} {
+		u, err := parseUntil(text)
+		if err != nil || u.holds(v) != want {
+			t.Errorf("%s: %v, %v", text, u.holds(v), err)
+		}
+	}
+}

@@ -1,0 +1,303 @@
+package acts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// TargetError says why an agent cannot be judged at all.
+type TargetError struct {
+	URL     string
+	Message string
+	Cause   error
+}
+
+func (e *TargetError) Error() string { return e.Message }
+func (e *TargetError) Unwrap() error { return e.Cause }
+
+// target is the agent: its card, and the interfaces that are judged.
+type target struct {
+	cardURL    string
+	card       obj
+	cardAnswer *Answer
+	interfaces []*iface
+	skipped    []string // interfaces that the card has and nobody judges, with the reason
+}
+
+// iface is one interface of a card: a binding in a version.
+type iface struct {
+	binding string // as ACTS has it
+	version string // Major.Minor
+	url     string
+	tenant  string
+	caller  caller
+	bad     error // why there is no caller
+}
+
+func (i *iface) name() string { return i.binding + " " + i.version }
+
+var bindingOf = map[string]string{"JSONRPC": JSONRPC, "HTTP+JSON": REST, "GRPC": GRPC}
+
+const maxBody = 16 << 20
+
+// cardPaths are where cards are; the second one is of versions before 0.3.
+var cardPaths = []string{"/.well-known/agent-card.json", "/.well-known/agent.json"}
+
+// discover reads the card. An address that ends in .json is the card's own.
+func discover(ctx context.Context, o *Options) (*target, error) {
+	base := o.URL
+	if !strings.Contains(base, "://") {
+		scheme := "https://"
+		if host, _, _ := strings.Cut(base, ":"); host == "localhost" || strings.HasPrefix(host, "127.") || strings.HasPrefix(base, "[::1]") {
+			scheme = "http://"
+		}
+		base = scheme + base
+	}
+	u, err := url.Parse(base)
+	if err != nil || u.Host == "" {
+		return nil, &TargetError{base, fmt.Sprintf("%q is no address of an agent", o.URL), err}
+	}
+	urls := []string{base}
+	if !strings.HasSuffix(u.Path, ".json") {
+		urls = nil
+		for _, path := range cardPaths {
+			urls = append(urls, strings.TrimSuffix(base, "/")+path)
+		}
+	}
+	var last error
+	for _, at := range urls {
+		a := fetchCard(ctx, o, at, nil)
+		card, ok := a.raw.(obj)
+		switch {
+		case a.broken != nil:
+			last = &TargetError{at, fmt.Sprintf("the card at %s cannot be fetched: %v", at, a.broken), a.broken}
+		case a.status != http.StatusOK:
+			if last == nil {
+				last = &TargetError{at, fmt.Sprintf("there is no card at %s: HTTP %d", at, a.status), nil}
+			}
+		case !ok:
+			last = &TargetError{at, fmt.Sprintf("the card at %s is no JSON object", at), nil}
+		default:
+			t := &target{cardURL: at, card: card, cardAnswer: a}
+			t.find()
+			return t, nil
+		}
+	}
+	return nil, last
+}
+
+// fetchCard gets the card, without credentials unless header has them.
+func fetchCard(ctx context.Context, o *Options, at string, header http.Header) *Answer {
+	h := http.Header{"Accept": {"application/json"}}
+	for name, values := range header {
+		h[name] = values
+	}
+	a := exchange(ctx, o, &exchanged{method: "GET", url: at, header: h, binding: "card", operation: "get_agent_card"})
+	a.value = a.raw
+	if a.broken == nil && (a.status < 200 || a.status > 299) {
+		a.err = restError(a)
+	}
+	return a
+}
+
+// find lists the interfaces of the card, those of 1.0 first, then those that older
+// versions have in members of their own. One that is there twice counts once.
+func (t *target) find() {
+	seen := map[string]bool{}
+	add := func(binding, version, at, tenant string) {
+		word, known := bindingOf[strings.ToUpper(binding)]
+		parts := strings.Split(version, ".")
+		if len(parts) > 2 {
+			version = strings.Join(parts[:2], ".")
+		}
+		name := binding + " " + version
+		if seen[name] || at == "" {
+			return
+		}
+		seen[name] = true
+		switch {
+		case !known:
+			t.skipped = append(t.skipped, name+": the binding is not one of the specification")
+		case version != "1.0" && version != "0.3":
+			t.skipped = append(t.skipped, name+": this corpus judges 1.0 and 0.3")
+		default:
+			t.interfaces = append(t.interfaces, &iface{binding: word, version: version, url: at, tenant: tenant})
+		}
+	}
+	text := func(o obj, name string) string { s, _ := o[name].(string); return s }
+	for _, v := range asElements(t.card["supportedInterfaces"]) {
+		if i, ok := v.(obj); ok {
+			add(text(i, "protocolBinding"), text(i, "protocolVersion"), text(i, "url"), text(i, "tenant"))
+		}
+	}
+	version := text(t.card, "protocolVersion")
+	if version == "" && t.card["supportedInterfaces"] == nil {
+		version = "0.3"
+	}
+	if at := text(t.card, "url"); at != "" && version != "" {
+		preferred := text(t.card, "preferredTransport")
+		if preferred == "" {
+			preferred = "JSONRPC"
+		}
+		add(preferred, version, at, "")
+		for _, v := range asElements(t.card["additionalInterfaces"]) {
+			if i, ok := v.(obj); ok {
+				add(text(i, "transport"), version, text(i, "url"), "")
+			}
+		}
+	}
+}
+
+// choose keeps the interfaces that are wanted, and gives each a caller.
+func (t *target) choose(o *Options) (closeAll func(), err error) {
+	var found []string
+	kept := t.interfaces[:0:0]
+	for _, i := range t.interfaces {
+		found = append(found, i.name())
+		if len(o.Bindings) > 0 && !slices.Contains(o.Bindings, i.binding) || len(o.Versions) > 0 && !slices.Contains(o.Versions, i.version) {
+			continue
+		}
+		kept = append(kept, i)
+	}
+	if len(kept) == 0 {
+		message := "the card at " + t.cardURL + " has no interface that can be judged"
+		if len(found) > 0 {
+			message = "none of the interfaces that are wanted is on the card at " + t.cardURL + ": it has " + strings.Join(found, ", ")
+		}
+		return nil, &TargetError{t.cardURL, message, nil}
+	}
+	t.interfaces = kept
+	var closers []io.Closer
+	for _, i := range t.interfaces {
+		switch i.binding {
+		case JSONRPC:
+			i.caller = &jsonrpcCaller{o: o, i: i}
+		case REST:
+			i.caller = &restCaller{o: o, i: i}
+		case GRPC:
+			c, err := dialGRPC(o, i, strings.HasPrefix(t.cardURL, "https:"))
+			if err != nil {
+				i.bad = err
+				continue
+			}
+			i.caller = c
+			closers = append(closers, c)
+		}
+		if i.binding != GRPC {
+			if u, err := url.Parse(i.url); err != nil || u.Scheme != "http" && u.Scheme != "https" {
+				i.bad = errors.New("its url is no http or https URL: " + cut(i.url, 120))
+			}
+		}
+	}
+	return func() {
+		for _, c := range closers {
+			c.Close()
+		}
+	}, nil
+}
+
+// capability returns a member of the card's capabilities.
+func (t *target) capability(name string) any {
+	v, _ := lookup(any(t.card), "capabilities."+name)
+	if v == nil && name == "extendedAgentCard" {
+		return t.card["supportsAuthenticatedExtendedCard"]
+	}
+	return v
+}
+
+// authenticated reports whether the card asks for credentials.
+func (t *target) authenticated() bool {
+	return len(asElements(t.card["securityRequirements"])) > 0 || len(asElements(t.card["security"])) > 0
+}
+
+// extensions returns the URIs that the card declares; required: only those.
+func (t *target) extensions(required bool) (uris []string) {
+	list, _ := lookup(any(t.card), "capabilities.extensions")
+	for _, v := range asElements(list) {
+		e, ok := v.(obj)
+		uri, isText := e["uri"].(string)
+		if ok && isText && (!required || e["required"] == true) && !slices.Contains(uris, uri) {
+			uris = append(uris, uri)
+		}
+	}
+	return uris
+}
+
+// Credentials are what requests carry so that the agent knows who calls.
+type Credentials struct {
+	Bearer         string
+	APIKey         string
+	User, Password string
+	Header         http.Header
+}
+
+func (c *Credentials) given() bool {
+	return c.Bearer != "" || c.APIKey != "" || c.User != "" || len(c.Header) > 0
+}
+
+// apply sets the headers. An API key goes where the card's scheme says.
+func (c *Credentials) apply(h http.Header, card obj) {
+	for name, values := range c.Header {
+		h[name] = values
+	}
+	switch {
+	case c.Bearer != "":
+		h.Set("Authorization", "Bearer "+c.Bearer)
+	case c.User != "":
+		r := http.Request{Header: http.Header{}}
+		r.SetBasicAuth(c.User, c.Password)
+		h.Set("Authorization", r.Header.Get("Authorization"))
+	}
+	if c.APIKey == "" {
+		return
+	}
+	schemes, _ := card["securitySchemes"].(obj)
+	for _, name := range slices.Sorted(keysOf(schemes)) {
+		s, _ := schemes[name].(obj)
+		place := "in"
+		if k, ok := s["apiKeySecurityScheme"].(obj); ok {
+			s, place = k, "location"
+		}
+		where, _ := s[place].(string)
+		field, _ := s["name"].(string)
+		switch {
+		case where == "header" && field != "":
+			h.Set(field, c.APIKey)
+			return
+		case where == "cookie" && field != "":
+			h.Add("Cookie", field+"="+c.APIKey)
+			return
+		}
+	}
+	h.Set("X-API-Key", c.APIKey)
+}
+
+// secrets are what a report must not show.
+func (c *Credentials) secrets() (list []string) {
+	add := func(s string) {
+		if len(s) >= 4 {
+			list = append(list, s)
+		}
+	}
+	add(c.Bearer)
+	add(c.APIKey)
+	add(c.Password)
+	h := http.Header{}
+	c.apply(h, nil)
+	for _, values := range h {
+		for _, v := range values {
+			add(v)
+			if _, token, ok := strings.Cut(v, " "); ok {
+				add(token)
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b string) int { return len(b) - len(a) })
+	return list
+}

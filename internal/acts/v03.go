@@ -1,0 +1,336 @@
+package acts
+
+import (
+	"slices"
+	"strings"
+)
+
+// Tests are written with the names of version 1.0. This file says them in version 0.3:
+// with kind over JSON-RPC (ts), as ProtoJSON of a2a.v1 over the other bindings. What
+// watch.go looks at is the answer as it came; only what assertions see is translated.
+
+type obj = map[string]any
+
+// move copies members under other names.
+func move(from, to obj, names ...string) {
+	for i := 0; i < len(names); i += 2 {
+		if v, ok := from[names[i]]; ok {
+			to[names[i+1]] = v
+		}
+	}
+}
+
+// with copies an object with some members made anew.
+func with(o obj, change map[string]func(any) (string, any)) obj {
+	out := make(obj, len(o))
+	for name, v := range o {
+		if f := change[name]; f != nil {
+			name, v = f(v)
+		}
+		if name != "" {
+			out[name] = v
+		}
+	}
+	return out
+}
+
+func each(v any, f func(any) any) any {
+	list, ok := v.([]any)
+	if !ok {
+		return v
+	}
+	out := make([]any, len(list))
+	for i, x := range list {
+		out[i] = f(x)
+	}
+	return out
+}
+
+func named(name string, f func(any) any) func(any) (string, any) {
+	return func(v any) (string, any) { return name, f(v) }
+}
+
+func drop(any) (string, any) { return "", nil }
+
+// ask03 says the parameters of an operation.
+func ask03(op string, p obj, ts bool) obj {
+	out := obj{}
+	switch op {
+	case "send_message", "send_streaming_message":
+		for name, v := range p {
+			out[name] = v
+		}
+		if m, ok := p["message"].(obj); ok {
+			out["message"] = askMessage03(m, ts)
+		}
+		if c, ok := p["configuration"].(obj); ok {
+			push := "pushNotificationConfig"
+			if !ts {
+				push = "pushNotification"
+			}
+			conf := with(c, map[string]func(any) (string, any){
+				"returnImmediately":          func(v any) (string, any) { b, _ := v.(bool); return "blocking", !b },
+				"taskPushNotificationConfig": named(push, func(v any) any { return askPush03(v) }),
+			})
+			if _, ok := conf["blocking"]; !ok && !ts {
+				conf["blocking"] = true // absent is false there
+			}
+			out["configuration"] = conf
+		} else if !ts {
+			out["configuration"] = obj{"blocking": true}
+		}
+	case "create_push_config":
+		if ts {
+			move(p, out, "taskId", "taskId")
+			config := with(p, map[string]func(any) (string, any){"taskId": drop})
+			out["pushNotificationConfig"] = askPush03(config)
+			break
+		}
+		config := with(p, map[string]func(any) (string, any){"taskId": drop})
+		parent := "tasks/" + plainText(p["taskId"])
+		out = obj{"parent": parent, "configId": p["id"], "config": obj{"pushNotificationConfig": askPush03(config)}}
+		if p["id"] == nil {
+			delete(out, "configId")
+		} else {
+			out["config"].(obj)["name"] = parent + "/pushNotificationConfigs/" + plainText(p["id"])
+		}
+	case "get_push_config", "delete_push_config":
+		if ts {
+			move(p, out, "taskId", "id", "id", "pushNotificationConfigId")
+			break
+		}
+		out["name"] = "tasks/" + plainText(p["taskId"]) + "/pushNotificationConfigs/" + plainText(p["id"])
+	case "list_push_configs":
+		if ts {
+			move(p, out, "taskId", "id")
+			break
+		}
+		out["parent"] = "tasks/" + plainText(p["taskId"])
+	default:
+		out = with(p, nil)
+		if id, ok := p["id"]; ok && !ts {
+			delete(out, "id")
+			out["name"] = "tasks/" + plainText(id)
+		}
+	}
+	return out
+}
+
+func askMessage03(m obj, ts bool) obj {
+	if !ts {
+		return with(m, map[string]func(any) (string, any){"parts": named("content", func(v any) any { return each(v, askPart03P) })})
+	}
+	out := with(m, map[string]func(any) (string, any){
+		"role":  named("role", lowRole),
+		"parts": named("parts", func(v any) any { return each(v, askPart03) }),
+	})
+	out["kind"] = "message"
+	return out
+}
+
+func lowRole(v any) any {
+	return strings.ToLower(strings.TrimPrefix(plainText(v), "ROLE_"))
+}
+
+func askPart03(v any) any {
+	p, ok := v.(obj)
+	if !ok {
+		return v
+	}
+	out := obj{}
+	move(p, out, "metadata", "metadata")
+	switch {
+	case p["raw"] != nil || p["url"] != nil:
+		file := obj{}
+		move(p, file, "raw", "bytes", "url", "uri", "mediaType", "mimeType", "filename", "name")
+		out["kind"], out["file"] = "file", file
+	case p["data"] != nil:
+		out["kind"], out["data"] = "data", p["data"]
+	case p["text"] != nil:
+		out["kind"], out["text"] = "text", p["text"]
+	default:
+		return p
+	}
+	return out
+}
+
+func askPart03P(v any) any {
+	p, ok := v.(obj)
+	if !ok {
+		return v
+	}
+	out := obj{}
+	move(p, out, "text", "text")
+	if p["raw"] != nil || p["url"] != nil {
+		file := obj{}
+		move(p, file, "raw", "fileWithBytes", "url", "fileWithUri", "mediaType", "mimeType")
+		out["file"] = file
+	}
+	if p["data"] != nil {
+		out["data"] = obj{"data": p["data"]}
+	}
+	return out
+}
+
+func askPush03(v any) any {
+	p, ok := v.(obj)
+	if !ok {
+		return v
+	}
+	return with(p, map[string]func(any) (string, any){"authentication": named("authentication", func(v any) any {
+		a, ok := v.(obj)
+		if !ok {
+			return v
+		}
+		return with(a, map[string]func(any) (string, any){"scheme": named("schemes", func(v any) any { return []any{v} })})
+	})})
+}
+
+// hear03 says the result of an operation in the names of version 1.0.
+func hear03(op string, v any, ts bool) any {
+	switch op {
+	case "send_message", "send_streaming_message", "subscribe_to_task":
+		return hearEvent03(v, ts)
+	case "get_task", "cancel_task":
+		return hearTask03(v, ts)
+	case "create_push_config", "get_push_config":
+		return hearPush03(v)
+	case "list_push_configs":
+		if o, ok := v.(obj); ok {
+			v = o["configs"]
+		}
+		list, _ := each(v, hearPush03).([]any)
+		return obj{"configs": list}
+	}
+	return v
+}
+
+func hearEvent03(v any, ts bool) any {
+	o, ok := v.(obj)
+	if !ok {
+		return v
+	}
+	if ts {
+		switch o["kind"] {
+		case "task":
+			return obj{"task": hearTask03(o, ts)}
+		case "message":
+			return obj{"message": hearMessage03(o, ts)}
+		case "status-update":
+			return obj{"statusUpdate": hearTask03(o, ts)}
+		case "artifact-update":
+			return obj{"artifactUpdate": hearTask03(o, ts)}
+		}
+		return v
+	}
+	return with(o, map[string]func(any) (string, any){
+		"task":           named("task", func(v any) any { return hearTask03(v, ts) }),
+		"message":        named("message", func(v any) any { return hearMessage03(v, ts) }),
+		"statusUpdate":   named("statusUpdate", func(v any) any { return hearTask03(v, ts) }),
+		"artifactUpdate": named("artifactUpdate", func(v any) any { return hearTask03(v, ts) }),
+	})
+}
+
+// hearTask03 is for tasks and for updates, whose members do not clash.
+func hearTask03(v any, ts bool) any {
+	o, ok := v.(obj)
+	if !ok {
+		return v
+	}
+	artifact := func(v any) any {
+		a, ok := v.(obj)
+		if !ok {
+			return v
+		}
+		return with(a, map[string]func(any) (string, any){"parts": named("parts", func(v any) any { return each(v, hearPart03) })})
+	}
+	return with(o, map[string]func(any) (string, any){
+		"kind": drop,
+		"status": named("status", func(v any) any {
+			s, ok := v.(obj)
+			if !ok {
+				return v
+			}
+			return with(s, map[string]func(any) (string, any){
+				"state":   named("state", hearState03),
+				"message": named("message", func(v any) any { return hearMessage03(v, ts) }),
+			})
+		}),
+		"artifact":  named("artifact", artifact),
+		"artifacts": named("artifacts", func(v any) any { return each(v, artifact) }),
+		"history":   named("history", func(v any) any { return each(v, func(v any) any { return hearMessage03(v, ts) }) }),
+	})
+}
+
+func hearState03(v any) any {
+	s := plainText(v)
+	if s == "TASK_STATE_CANCELLED" {
+		return "TASK_STATE_CANCELED"
+	}
+	if strings.HasPrefix(s, "TASK_STATE_") {
+		return s
+	}
+	return "TASK_STATE_" + strings.ToUpper(strings.ReplaceAll(s, "-", "_"))
+}
+
+func hearMessage03(v any, ts bool) any {
+	o, ok := v.(obj)
+	if !ok {
+		return v
+	}
+	parts := func(v any) any { return each(v, hearPart03) }
+	return with(o, map[string]func(any) (string, any){
+		"kind": drop,
+		"role": named("role", func(v any) any {
+			s := plainText(v)
+			if strings.HasPrefix(s, "ROLE_") {
+				return s
+			}
+			return "ROLE_" + strings.ToUpper(s)
+		}),
+		"parts":   named("parts", parts),
+		"content": named("parts", parts),
+	})
+}
+
+func hearPart03(v any) any {
+	o, ok := v.(obj)
+	if !ok {
+		return v
+	}
+	out := obj{}
+	move(o, out, "text", "text", "metadata", "metadata", "data", "data")
+	if d, ok := o["data"].(obj); ok && o["kind"] == nil && len(d) == 1 && d["data"] != nil {
+		out["data"] = d["data"]
+	}
+	if f, ok := o["file"].(obj); ok {
+		move(f, out, "bytes", "raw", "fileWithBytes", "raw", "uri", "url", "fileWithUri", "url", "mimeType", "mediaType", "name", "filename")
+	}
+	return out
+}
+
+func hearPush03(v any) any {
+	o, ok := v.(obj)
+	if !ok {
+		return v
+	}
+	out := obj{}
+	if c, ok := o["pushNotificationConfig"].(obj); ok {
+		out = with(c, nil)
+		if a, ok := c["authentication"].(obj); ok {
+			a = with(a, nil)
+			if list, ok := a["schemes"].([]any); ok && len(list) > 0 {
+				a["scheme"] = list[0]
+			}
+			out["authentication"] = a
+		}
+	}
+	move(o, out, "taskId", "taskId")
+	if name, ok := o["name"].(string); ok {
+		parts := strings.Split(name, "/")
+		if i := slices.Index(parts, "pushNotificationConfigs"); i == 2 && len(parts) == 4 {
+			out["taskId"], out["id"] = parts[1], parts[3]
+		}
+	}
+	return out
+}

@@ -1,0 +1,112 @@
+package acts
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+var reference = regexp.MustCompile(`\{\{\s*([^{}]+?)\s*\}\}`)
+
+// unresolved is a reference that leads nowhere.
+type unresolved struct{ name string }
+
+func (u *unresolved) Error() string { return fmt.Sprintf("there is no value for {{%s}}", u.name) }
+
+// resolve puts values in place of {{references}}. A text that is one reference and nothing
+// else becomes the value itself, whatever its type.
+func (p *player) resolve(v any) (any, error) {
+	switch v := v.(type) {
+	case string:
+		return p.resolveText(v)
+	case obj:
+		m := make(obj, len(v))
+		for name, x := range v {
+			r, err := p.resolve(x)
+			if err != nil {
+				return nil, err
+			}
+			m[name] = r
+		}
+		return m, nil
+	case []any:
+		list := make([]any, len(v))
+		for i, x := range v {
+			r, err := p.resolve(x)
+			if err != nil {
+				return nil, err
+			}
+			list[i] = r
+		}
+		return list, nil
+	}
+	return v, nil
+}
+
+func (p *player) resolveText(s string) (any, error) {
+	if m := reference.FindStringSubmatch(s); m != nil && m[0] == s {
+		return p.lookup(m[1])
+	}
+	var failed error
+	s = reference.ReplaceAllStringFunc(s, func(ref string) string {
+		v, err := p.lookup(strings.TrimSpace(strings.Trim(ref, "{}")))
+		if err != nil {
+			failed = err
+		}
+		return plainText(v)
+	})
+	return s, failed
+}
+
+// lookup returns the value of a reference (ACTS §12.2).
+func (p *player) lookup(name string) (any, error) {
+	step, rest, ok := strings.Cut(name, ".")
+	if ok {
+		if captured, ok := p.captured[step]; ok {
+			if v, ok := lookup(captured, rest); ok {
+				return v, nil
+			}
+		}
+		switch step {
+		case "env":
+			if v, ok := p.o.Variables["env."+rest]; ok {
+				return v, nil
+			}
+		case "hook":
+			return p.hook(rest).url, nil
+		case "card":
+			if v, ok := lookup(any(p.target.card), rest); ok {
+				return v, nil
+			}
+		}
+	}
+	if v, ok := p.o.Variables[name]; ok {
+		return v, nil
+	}
+	switch name {
+	case "$uuid":
+		return uuid.NewString(), nil
+	case "SUT_BASE_URL", "env.A2A_BASE_URL", "interface.url":
+		return p.i.url, nil
+	case "required.extensions": // to put others behind
+		if uris := p.target.extensions(true); len(uris) > 0 {
+			return strings.Join(uris, ", ") + ", ", nil
+		}
+		return "", nil
+	case "interface.tenant":
+		return p.i.tenant, nil
+	case "webhookUrl":
+		if p.o.Repairs {
+			return p.hook("url").url, nil
+		}
+	}
+	if v, ok := p.doc.Variables[name]; ok {
+		if strings.Contains(v, "{{"+name+"}}") {
+			return nil, &unresolved{name}
+		}
+		return p.resolveText(v)
+	}
+	return nil, &unresolved{name}
+}

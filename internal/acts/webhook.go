@@ -1,0 +1,164 @@
+package acts
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// receiver is an HTTP server that webhooks are sent to.
+type receiver struct {
+	url    string // its address, for agents
+	server *http.Server
+	done   chan struct{}
+
+	mu    sync.Mutex // protects the field below
+	hooks map[string]*hook
+}
+
+// hook is one address of a receiver.
+type hook struct {
+	url string
+
+	mu      sync.Mutex // protects the fields below
+	got     []*delivery
+	changed chan struct{}
+}
+
+type delivery struct {
+	method string
+	header http.Header
+	text   []byte
+	body   any // nil if it is no JSON
+}
+
+const maxDeliveries = 1000
+
+// receive opens the receiver.
+func receive(o *Options) (*receiver, error) {
+	at := o.WebhookListen
+	if at == "" {
+		at = "127.0.0.1:0"
+	}
+	l, err := net.Listen("tcp", at)
+	if err != nil {
+		return nil, fmt.Errorf("the receiver of webhooks: %w", err)
+	}
+	r := &receiver{url: strings.TrimSuffix(o.WebhookURL, "/"), done: make(chan struct{}), hooks: map[string]*hook{}}
+	if r.url == "" {
+		r.url = "http://" + l.Addr().String()
+	}
+	r.server = &http.Server{Handler: r, ReadTimeout: 30 * time.Second, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second}
+	go func() {
+		defer close(r.done)
+		_ = r.server.Serve(l) // it ends by close
+	}()
+	return r, nil
+}
+
+func (r *receiver) close() {
+	r.server.Close()
+	<-r.done
+}
+
+func (r *receiver) add() *hook {
+	id := "/hook/" + uuid.NewString()
+	h := &hook{url: r.url + id, changed: make(chan struct{})}
+	r.mu.Lock()
+	r.hooks[id] = h
+	r.mu.Unlock()
+	return h
+}
+
+// ServeHTTP takes a delivery, and answers a question for the ownership of the address as
+// version 0.x has it.
+func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	i := strings.Index(req.URL.Path, "/hook/")
+	if i < 0 {
+		http.NotFound(w, req)
+		return
+	}
+	r.mu.Lock()
+	h := r.hooks[req.URL.Path[i:]]
+	r.mu.Unlock()
+	if h == nil {
+		http.NotFound(w, req)
+		return
+	}
+	if token := req.URL.Query().Get("validationToken"); token != "" && req.Method == http.MethodGet {
+		w.Header().Set("Content-Type", "text/plain")
+		io.WriteString(w, token)
+		return
+	}
+	text, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxBody))
+	if err != nil {
+		return
+	}
+	d := &delivery{method: req.Method, header: req.Header, text: text}
+	d.body, _ = decode(text)
+	h.mu.Lock()
+	if len(h.got) < maxDeliveries {
+		h.got = append(h.got, d)
+	}
+	close(h.changed)
+	h.changed = make(chan struct{})
+	h.mu.Unlock()
+	w.WriteHeader(http.StatusOK)
+}
+
+// wait waits for deliveries.
+func (h *hook) wait(ctx context.Context, enough func([]*delivery) bool) ([]*delivery, bool) {
+	for {
+		h.mu.Lock()
+		got, changed := h.got, h.changed
+		h.mu.Unlock()
+		if enough(got) {
+			return got, true
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return got, false
+		}
+	}
+}
+
+// state returns the state that a delivery tells: of a StreamResponse, or of a task or an
+// event of 0.3.
+func (d *delivery) state() string {
+	o, _ := d.body.(obj)
+	if o["kind"] != nil {
+		s, _ := lookup(hearTask03(o, true), "status.state")
+		text, _ := s.(string)
+		return text
+	}
+	e := &StreamEvent{value: d.body}
+	if s := e.state(); s != "" {
+		return s
+	}
+	if s, ok := lookup(o, "status.state"); ok {
+		return plainText(hearState03(s))
+	}
+	return ""
+}
+
+// value is a delivery as assertions see it; names of headers are in lower case.
+func (d *delivery) value() obj {
+	h := obj{}
+	for name, values := range d.header {
+		h[strings.ToLower(name)] = strings.Join(values, ", ")
+	}
+	return obj{"method": d.method, "headers": h, "body": d.body, "state": d.state()}
+}
+
+func (d *delivery) shown(o *Options) []string {
+	lines := append([]string{d.method + " (webhook)"}, o.headerLines(d.header)...)
+	return append(lines, o.bodyLines(d.text)...)
+}
