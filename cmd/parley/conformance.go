@@ -150,7 +150,7 @@ func (a *app) conformance(ctx context.Context, f *conformanceFlags) error {
 		return err
 	}
 	a.stderr.Hide(f.otherBearer)
-	report, err := a.judge(ctx, f, corpus)
+	report, err := a.runTests(ctx, f, corpus)
 	if err != nil {
 		return err
 	}
@@ -173,8 +173,8 @@ func (a *app) conformance(ctx context.Context, f *conformanceFlags) error {
 	return nil
 }
 
-// judge runs the tests, and shows on standard error how far they are.
-func (a *app) judge(ctx context.Context, f *conformanceFlags, corpus *acts.Corpus) (*acts.Report, error) {
+// runTests runs the tests, and shows on standard error how far they are.
+func (a *app) runTests(ctx context.Context, f *conformanceFlags, corpus *acts.Corpus) (*acts.Report, error) {
 	var done, total atomic.Int64
 	stop := a.progress("testing", func(n int64) string { return plain.Count(n, "test") }, func() (int64, int64) { return done.Load(), total.Load() })
 	defer stop()

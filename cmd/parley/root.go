@@ -47,7 +47,7 @@ to any A2A agent, by default to the one that parley serve runs on this machine.`
 	group(root)
 	a.help.Groups = []help.Group{
 		{Title: "Run an agent", Commands: []*cobra.Command{
-			newServe(a), newConformance(a), newInit(a), newDoctor(a),
+			newServe(a), newInit(a), newDoctor(a),
 			group(&cobra.Command{Use: "config", Short: "Check a parley.yaml; show the settings in force"}, newConfigShow(a), newConfigValidate(a), newConfigSchema(a)),
 			newKey(a),
 			group(&cobra.Command{Use: "admin", Short: "Inspect, delete, back up and move the tasks of parley serve"},
@@ -60,7 +60,7 @@ to any A2A agent, by default to the one that parley serve runs on this machine.`
 			group(&cobra.Command{Use: "card", Short: "Fetch, sign and verify agent cards"}, newCardGet(a), newCardSign(a), newCardVerify(a), newCardKeygen(a)),
 			newContext(a), newCatalog(a), newAuth(a),
 			group(&cobra.Command{Use: "push", Short: "Receive webhooks on this machine"}, newPushListen(a)),
-			newMCP(a),
+			newMCP(a), newConformance(a),
 		}},
 	}
 	for _, g := range a.help.Groups {
