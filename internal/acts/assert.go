@@ -259,7 +259,7 @@ func typeOf(v any) string {
 	return "object"
 }
 
-// equal compares scalars; what is no scalar is compared as a whole.
+// equal compares scalars. It compares objects and arrays as a whole.
 func equal(a, b any) bool {
 	if typeOf(a) != typeOf(b) {
 		return false
