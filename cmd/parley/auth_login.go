@@ -1,12 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -25,6 +24,7 @@ import (
 	"github.com/parley-a2a/parley/internal/failure"
 	"github.com/parley-a2a/parley/internal/flagvalue"
 	"github.com/parley-a2a/parley/internal/plain"
+	"github.com/parley-a2a/parley/internal/terminal"
 )
 
 func newAuth(a *app) *cobra.Command {
@@ -79,7 +79,7 @@ func (a *app) login(ctx context.Context, l *login) error {
 	if err := a.findAgent(); err != nil {
 		return err
 	}
-	if err := a.clientOf(l); err != nil {
+	if err := a.clientOf(ctx, l); err != nil {
 		return err
 	}
 	a.flags.bearer, a.flags.apiKey, a.flags.basic = "", "", userPassword{} // an issuer gets none of them
@@ -118,15 +118,15 @@ func (a *app) login(ctx context.Context, l *login) error {
 }
 
 // clientOf settles who the program is to the issuer.
-func (a *app) clientOf(l *login) error {
+func (a *app) clientOf(ctx context.Context, l *login) error {
 	known, _ := a.settings.find(envName("client-id"))
 	if l.clientID = cmp.Or(l.clientID, known); l.clientID == "" {
 		return failure.Usagef("--client-id is not set: the issuer has to know this program").
 			WithHint("register a public client (native app, with redirect http://127.0.0.1 or the device flow) with whoever runs the agent's issuer, and give its id, or set A2ACLI_CLIENT_ID")
 	}
 	if l.secret == "-" {
-		line, err := bufio.NewReader(a.stdin).ReadString('\n')
-		if l.secret = strings.TrimSpace(line); l.secret == "" || err != nil && err != io.EOF {
+		line, err := terminal.NewSecrets(a.stdin, a.stderr).Line(ctx, "Client secret")
+		if l.secret = strings.TrimSpace(line); l.secret == "" || err != nil {
 			return failure.Usagef("--client-secret -: standard input has no line").WithHint("parley auth login --client-secret - < file")
 		}
 	}
@@ -179,9 +179,46 @@ func (a *app) signIn(ctx context.Context, l *login, c *a2aclient.Client) (*auth.
 		if browser {
 			a.browse(ctx, address)
 		} else {
-			a.stderr.Note("Note", "open it in a browser on this machine; over ssh, forward the port of its redirect_uri with ssh -L")
+			a.stderr.Note("Note", "open it in a browser; if that is on another machine, it ends at a page that cannot be reached: paste its address here, and press Enter")
+			go a.pasted(ctx, address)
 		}
 	})
+}
+
+// pasted takes the address that a browser on another machine ended at to where a browser
+// on this one would have come: the listener judges it as it judges every request. It
+// reads until standard input or the process ends.
+func (a *app) pasted(ctx context.Context, asked string) {
+	u, err := url.Parse(asked)
+	if err != nil {
+		return
+	}
+	back := u.Query().Get("redirect_uri") + "?"
+	line := terminal.Lines(a.stdin)
+	for {
+		text, err := line(ctx, "")
+		if err != nil {
+			return
+		}
+		if text = strings.TrimSpace(text); text == "" {
+			continue
+		}
+		if !strings.HasPrefix(text, back) {
+			a.stderr.Note("Note", "the address has to begin with %s", back)
+			continue
+		}
+		var d net.Dialer // no proxy is between us and ourselves
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, text, nil)
+		if err == nil {
+			var res *http.Response
+			if res, err = (&http.Client{Transport: &http.Transport{DialContext: d.DialContext, DisableKeepAlives: true}}).Do(req); err == nil {
+				_ = res.Body.Close() // what the page says, the sign-in says, too
+			}
+		}
+		if err != nil {
+			a.stderr.Note("Note", "that did not work: %v", err)
+		}
+	}
 }
 
 // browse opens an address that has been judged to be http or https.

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bufio"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +11,7 @@ import (
 	"github.com/parley-a2a/parley/internal/contexts"
 	"github.com/parley-a2a/parley/internal/failure"
 	"github.com/parley-a2a/parley/internal/plain"
+	"github.com/parley-a2a/parley/internal/terminal"
 )
 
 func newContext(a *app) *cobra.Command {
@@ -79,7 +78,7 @@ func (a *app) contextOf(cmd *cobra.Command, agent string) (contexts.Context, err
 		}
 	}
 	c := contexts.Context{"agent-card": agent}
-	in := bufio.NewReader(a.stdin)
+	in := terminal.NewSecrets(a.stdin, a.stderr)
 	for _, name := range inContexts[1:] {
 		flag := cmd.Flags().Lookup(name)
 		if !flag.Changed {
@@ -103,8 +102,8 @@ func (a *app) contextOf(cmd *cobra.Command, agent string) (contexts.Context, err
 			value = strings.Join(list, ",")
 		}
 		if value == "-" && secrets[name] {
-			line, err := in.ReadString('\n')
-			if line = strings.TrimSpace(line); line == "" || err != nil && err != io.EOF {
+			line, err := in.Line(cmd.Context(), "Value of --"+name)
+			if line = strings.TrimSpace(line); line == "" || err != nil {
 				return nil, failure.Usagef("--%s -: standard input has no line", name).WithHint("parley context add NAME AGENT --%s - < file", name)
 			}
 			value = line

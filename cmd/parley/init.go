@@ -232,7 +232,7 @@ func nameOf(c *config.Agent) string {
 	case c.Card.Name != "":
 		name = c.Card.Name
 	case c.Exec != nil:
-		name = commandName(c.Exec.Command)
+		name = config.CommandName(c.Exec.Command)
 	case c.OpenAI != nil:
 		name = c.OpenAI.Model
 	case c.HTTP != nil:
@@ -242,7 +242,7 @@ func nameOf(c *config.Agent) string {
 	case c.MCP != nil && c.MCP.URL != "":
 		name = hostIn(c.MCP.URL)
 	case c.MCP != nil:
-		name = commandName(c.MCP.Command)
+		name = config.CommandName(c.MCP.Command)
 	}
 	return slug(name)
 }

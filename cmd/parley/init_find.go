@@ -8,8 +8,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -30,7 +28,7 @@ func (a *app) find(ctx context.Context, what string, s *serve.Settings, token a2
 			return a.script(what, st, s)
 		case err == nil:
 			return config.Agent{}, failure.Usagef("%s is no script or program", plain.Quote(what))
-		case !strings.ContainsAny(what, ".:") || strings.ContainsAny(what, "/\\") || interpreters[filepath.Ext(what)] != nil:
+		case !strings.ContainsAny(what, ".:") || strings.ContainsAny(what, "/\\") || config.Interpreter(what) != nil:
 			return config.Agent{}, failure.Usagef("there is no %s", plain.Quote(what)).WithHint("a script, the file of a card, or a URL; a command goes behind --: parley init -- %s", plain.Quote(what))
 		}
 	}
@@ -108,63 +106,29 @@ func models(ctx context.Context, c *http.Client, at string) (base, first string,
 	return "", "", false, answered
 }
 
-// interpreters run scripts that do not run by themselves.
-var interpreters = map[string][]string{
-	".py": {"python3"}, ".js": {"node"}, ".mjs": {"node"}, ".cjs": {"node"}, ".sh": {"sh"}, ".rb": {"ruby"}, ".pl": {"perl"}, ".php": {"php"},
-}
-
 // script is an agent that is a file of this machine.
 func (a *app) script(name string, st os.FileInfo, s *serve.Settings) (config.Agent, error) {
 	c := &config.Exec{Processes: s.Processes}
 	if !filepath.IsAbs(name) && !strings.ContainsAny(name, `/\`) {
 		name = "./" + name
 	}
-	switch run, known := interpreters[strings.ToLower(filepath.Ext(name))]; {
+	switch run := config.Interpreter(name); {
 	case config.PermissionsMatter && st.Mode()&0o111 != 0:
 		c.Command = []string{name}
-	case known:
-		c.Command = append(slices.Clone(run), name)
+	case run != nil:
+		c.Command = append(run, name)
 	case config.PermissionsMatter:
 		return config.Agent{}, failure.Usagef("%s is not executable", plain.Quote(name)).WithHint("chmod +x %s, or name its interpreter: parley init -- sh %[1]s", plain.Quote(name))
 	default:
 		c.Command = []string{name}
 	}
 	agent := config.Agent{Exec: c}
-	text := beginning(name)
-	agent.Card.Description = about(text)
+	text := config.Beginning(name)
+	agent.Card.Description = plain.Line(config.About(text))
 	if s.Lines || strings.Contains(text, "parley serve --lines") {
 		c.Mode = "lines"
 	}
 	return agent, nil
-}
-
-// beginning is how a script begins; "" if it is no text.
-func beginning(name string) string {
-	f, err := os.Open(name)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	text, _ := io.ReadAll(io.LimitReader(f, 4<<10)) // less will do
-	if strings.ContainsRune(string(text), 0) {
-		return ""
-	}
-	return strings.ToValidUTF8(string(text), "")
-}
-
-var firstComment = regexp.MustCompile(`^(?:#!.*\n)?\s*(?:"""\s*(\S[^\n"]*)|(?:#|//)[ \t]*([^\s!][^\n]*))`)
-
-// about is the first line of the comment that a script begins with.
-func about(text string) string {
-	m := firstComment.FindStringSubmatch(text)
-	if m == nil {
-		return ""
-	}
-	line := strings.TrimSpace(m[1] + m[2])
-	if len(line) > 200 || strings.Contains(line, "coding:") || strings.Contains(line, "eslint") {
-		return ""
-	}
-	return plain.Line(line)
 }
 
 // whatIsHere is a script of the working directory that is named as an agent's; ""
@@ -180,19 +144,6 @@ func whatIsHere() (string, error) {
 		return "", failure.Usagef("there are %s: which is the agent?", strings.Join(found, " and ")).WithHint("parley init ./%s", found[0])
 	}
 	return strings.Join(found, ""), nil
-}
-
-// commandName is what a command is called after: its script, if an interpreter
-// runs one.
-func commandName(argv []string) string {
-	name := argv[0]
-	for _, run := range interpreters {
-		if len(argv) > 1 && filepath.Base(argv[0]) == run[0] && !strings.HasPrefix(argv[1], "-") {
-			name = argv[1]
-		}
-	}
-	name = filepath.Base(name)
-	return strings.TrimSuffix(name, filepath.Ext(name))
 }
 
 // hostIn is the host of a URL or of an address.

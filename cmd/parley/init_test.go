@@ -84,15 +84,7 @@ func TestInitOfACardWithAnInterfaceIsAProxy(t *testing.T) {
 	}
 }
 
-func TestScriptsSayWhatTheyAre(t *testing.T) {
-	for text, want := range map[string]string{
-		"#!/bin/sh\n# Says hello.\necho": "Says hello.", "\"\"\"Says hello.\n\nMore.\"\"\"": "Says hello.", "#!/usr/bin/env node\n\n// Says hello.": "Says hello.",
-		"echo hello # not this": "", "# -*- coding: utf-8 -*-\n": "", "": "", "#!/bin/sh": "", "# \x1b[31mred": "red",
-	} {
-		if got := about(text); got != want {
-			t.Errorf("%q is about %q, want %q", text, got, want)
-		}
-	}
+func TestAgentsAreNamedByWords(t *testing.T) {
 	for in, want := range map[string]string{"My Agent!": "my-agent", "é": "agent", "--": "agent", strings.Repeat("a-", 60): strings.Repeat("a-", 31) + "a"} {
 		if got := slug(in); got != want {
 			t.Errorf("%q is called %q, want %q", in, got, want)

@@ -1,8 +1,7 @@
 package main
 
 import (
-	"bufio"
-	"os"
+	"context"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,6 +10,8 @@ import (
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/failure"
 	"github.com/parley-a2a/parley/internal/flagvalue"
+	"github.com/parley-a2a/parley/internal/plain"
+	"github.com/parley-a2a/parley/internal/terminal"
 )
 
 func newKeyPassword(a *app) *cobra.Command {
@@ -22,8 +23,9 @@ func newKeyPassword(a *app) *cobra.Command {
 		Use:   "password <user>",
 		Short: "Make a line for the file of users and passwords",
 		Long: `Make a line for the file of parley serve --auth-basic: the user, and a bcrypt hash
-of the password, which is read from standard input, one line. The server reads the
-file again when it changes. Lines of htpasswd -B are good for it, too.`,
+of the password. You are asked for the password, which is not shown; without a
+terminal it is a line of standard input. The server reads the file again when it
+changes. Lines that htpasswd -B makes work, too.`,
 		Example: `  parley key password anna >> users
   parley key password ben --tenant acme --scope tasks:read < password >> users`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -32,21 +34,28 @@ file again when it changes. Lines of htpasswd -B are good for it, too.`,
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error { return a.hashPassword(args[0], tenant, scopes) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.hashPassword(cmd.Context(), args[0], tenant, scopes)
+		},
 	}
 	cmd.Flags().StringVar(&tenant, "tenant", "", "tenant of the user")
 	cmd.Flags().Var(flagvalue.List("scope", &scopes, parseScopeWords, nil), "scope", "what the user may do: scopes, or the roles operator and auditor; may be repeated (default: everything with what is its own)")
 	return cmd
 }
 
-func (a *app) hashPassword(user, tenant string, scopes []string) error {
-	if f, ok := a.stdin.(*os.File); ok {
-		if st, err := f.Stat(); err == nil && st.Mode()&os.ModeCharDevice != 0 {
-			a.stderr.Note("Password", "type it and press Enter; it is shown as you type")
+func (a *app) hashPassword(ctx context.Context, user, tenant string, scopes []string) error {
+	in := terminal.NewSecrets(a.stdin, a.stderr)
+	password, err := in.Line(ctx, "Password of "+plain.Line(user))
+	if err == nil && password != "" && in.Terminal() {
+		var again string
+		if again, err = in.Line(ctx, "Once more"); err == nil && again != password {
+			return failure.Usagef("the two passwords differ")
 		}
 	}
-	password, _ := bufio.NewReader(a.stdin).ReadString('\n')
-	if password = strings.TrimRight(password, "\r\n"); password == "" {
+	if err != nil {
+		return a.explain(ctx, err)
+	}
+	if password == "" {
 		return failure.Usagef("standard input has no line to read a password from")
 	}
 	a.stderr.Hide(password)

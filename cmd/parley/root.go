@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/failure"
 	"github.com/parley-a2a/parley/internal/help"
 )
@@ -100,31 +101,7 @@ variable. parley config show lists the values in force and where each comes from
 
 // exitCodesTopic is parley help exit-codes.
 func exitCodesTopic() *cobra.Command {
-	return &cobra.Command{
-		Use:   "exit-codes",
-		Short: "What the exit codes mean",
-		Long: `A command exits with one of these codes:
-
-  0    it did its job, whatever the agent decided
-  1    it failed
-  2    wrong usage
-  3    the agent or its card cannot be reached
-  4    credentials are missing or were refused
-  5    --timeout expired; a task that was started continues
-  130  interrupted; a task that was started continues
-
-With --exit-status, a command that did its job exits as its task ended:
-
-  0    completed, or answered without a task
-  10   failed
-  11   rejected
-  12   canceled
-  13   input required
-  14   auth required
-  15   still working (--async)
-
-With -o json a failure is also on standard output, with its code and a hint.`,
-	}
+	return &cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: failure.ExitCodes}
 }
 
 // group makes parent a command that only holds others: alone it shows its
@@ -199,7 +176,9 @@ func usageOf(cmd *cobra.Command, err error) error {
 	}
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) {
-		if like := help.Like(unknown.GetSpecifiedName(), cmd); like != "" {
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		if like := config.Similar(unknown.GetSpecifiedName(), names); like != "" {
 			return failure.Usagef("%v", err).WithHint("did you mean --%s? %s --help lists the options", like, cmd.CommandPath())
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -128,6 +129,57 @@ func TestAWaitAtATerminalShowsProgress(t *testing.T) {
 	p.Type("\x03")
 	got, code := p.Exit()
 	if !regexp.MustCompile(`Error: interrupted; task [0-9a-f-]{36} \(context [0-9a-f-]{36}\) continues, last seen as TASK_STATE_WORKING\r\nHint: parley task get -a \S+ --wait `).MatchString(got) || code != 130 {
+		t.Errorf("%d, %q", code, got)
+	}
+}
+
+// A password that is typed is not shown, and is asked for twice.
+func TestAPasswordIsNotShown(t *testing.T) {
+	k := newTools(t)
+	p := k.typed(t, nil, "key", "password", "anna")
+	p.Await(`Password of anna: $`)
+	p.Type("correct horse\r")
+	p.Await(`Once more: $`)
+	p.Type("correct horse\r")
+	got, code := p.Exit()
+	if code != 0 || strings.Contains(got, "horse") || !strings.Contains(got, "\nanna:$2") {
+		t.Errorf("%d, %q", code, got)
+	}
+	p = k.typed(t, nil, "key", "password", "anna")
+	p.Await(`Password of anna: $`)
+	p.Type("correct horse\r")
+	p.Await(`Once more: $`)
+	p.Type("battery\r")
+	if got, code := p.Exit(); code != 2 || !strings.Contains(got, "the two passwords differ") {
+		t.Errorf("%d, %q", code, got)
+	}
+	p = k.typed(t, nil, "key", "password", "anna")
+	p.Await(`Password of anna: $`)
+	p.Type("\x03")
+	if got, code := p.Exit(); code != 130 || !strings.Contains(got, "interrupted") {
+		t.Errorf("%d, %q", code, got)
+	}
+}
+
+// A browser on another machine cannot come back: the address that it ended at is pasted.
+func TestASignInWithAPastedAddress(t *testing.T) {
+	k := newTools(t)
+	agent, err := startFake(t.Context(), "oidc", filepath.Join(t.TempDir(), "requests"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer agent.server.Close()
+	p := k.typed(t, nil, "auth", "login", "-a", agent.url, "--client-id", "cli", "--no-browser", "--grant", "code")
+	asked := regexp.MustCompile(`Open: (\S+)`).FindStringSubmatch(p.Await(`(?s)Open: \S+\r\n.*paste its address here, and press Enter\r\n`))[1]
+	res, err := (&http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}).Get(asked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	p.Type("http://example.org/\r")
+	p.Await(`the address has to begin with http://127\.0\.0\.1:\d+/`)
+	p.Type(res.Header.Get("Location") + "\r")
+	if got, code := p.Exit(); code != 0 || !strings.Contains(got, "Client: cli") {
 		t.Errorf("%d, %q", code, got)
 	}
 }

@@ -193,7 +193,7 @@ func (r *reader) unknown(v *value, key *yaml.Node) string {
 	if r.full() {
 		return "" // nobody reads what it was meant to be
 	}
-	name := similar(key.Value, v.field.names())
+	name := Similar(key.Value, v.field.names())
 	elsewhere := ""
 	if name == "" {
 		elsewhere = whereIs(key.Value, v.path)

@@ -128,7 +128,7 @@ func (r *reader) meaning(v *value, tag string) {
 	case word:
 		if !slices.Contains(f.words, s) {
 			near := ""
-			if w := similar(s, f.words); w != "" && v.source == "" {
+			if w := Similar(s, f.words); w != "" && v.source == "" {
 				near = ": did you mean " + w + "?"
 			}
 			r.bad(v, "must be %s%s%s", f.expected(), v.butSays(), near)

@@ -7,9 +7,9 @@ func plain(s string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(s))
 }
 
-// similar returns the one of names that s was probably meant to be, "" if none
+// Similar returns the one of names that s was probably meant to be, "" if none
 // is near. Of several it is the first of the nearest.
-func similar(s string, names []string) string {
+func Similar(s string, names []string) string {
 	if len(s) > 64 { // nobody's slip of the pen, and the effort grows with its square
 		return ""
 	}

@@ -65,6 +65,29 @@ const (
 	ExitInterrupted = 130 // as shells have it for SIGINT
 )
 
+// ExitCodes explains the exit codes to people.
+const ExitCodes = `A command exits with one of these codes:
+
+  0    it did its job, whatever the agent decided
+  1    it failed
+  2    wrong usage
+  3    the agent or its card cannot be reached
+  4    credentials are missing or were refused
+  5    --timeout expired; a task that was started continues
+  130  interrupted; a task that was started continues
+
+With --exit-status, a command that did its job exits as its task ended:
+
+  0    completed, or answered without a task
+  10   failed
+  11   rejected
+  12   canceled
+  13   input required
+  14   auth required
+  15   still working (--async)
+
+With -o json a failure is also on standard output, with its code and a hint.`
+
 // exits is the Exit column of Appendix D. Codes that are not in it exit 1, as
 // all errors of the protocol do.
 var exits = map[string]int{

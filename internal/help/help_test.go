@@ -89,18 +89,3 @@ func TestLinesFitTheTerminal(t *testing.T) {
 		t.Errorf("got:\n%s", got)
 	}
 }
-
-func TestLikeKnowsWhatWasMeant(t *testing.T) {
-	cmd := &cobra.Command{Use: "x"}
-	for _, name := range []string{"stream", "listen", "task-id", "timeout", "ca-file", "data"} {
-		cmd.Flags().String(name, "", "")
-	}
-	for name, want := range map[string]string{
-		"strem": "stream", "straem": "stream", "listn": "listen", "taskid": "task-id", "tiemout": "timeout", "time": "timeout",
-		"cafile": "ca-file", "dta": "data", "completely": "", "x": "", "": "",
-	} {
-		if got := help.Like(name, cmd); got != want {
-			t.Errorf("Like(%q) = %q, want %q", name, got, want)
-		}
-	}
-}
