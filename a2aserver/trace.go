@@ -228,7 +228,7 @@ func about(res any) (task, context string, state a2a.TaskState) {
 
 // resumes notes behind which event a stream goes on.
 func (c *callSpan) resumes(after int64) {
-	if c != nil && c.span != nil {
+	if c != nil && c.span != nil && c.span.IsRecording() {
 		c.span.SetAttributes(telemetry.ResumedFrom.Int64(after))
 	}
 }
@@ -239,8 +239,8 @@ func (x *exchange) fails(e *a2a.Error) {
 	if x.span == nil {
 		return
 	}
-	x.beginSpan(nil)                                                                          // of a call that was refused before
-	if c := x.span; c.span != nil && !(e.Code == a2a.CodeUnavailable && x.ctx.Err() != nil) { // else the client has left
+	x.beginSpan(nil)                                                                                                  // of a call that was refused before
+	if c := x.span; c.span != nil && c.span.IsRecording() && !(e.Code == a2a.CodeUnavailable && x.ctx.Err() != nil) { // else the client has left
 		c.span.SetAttributes(telemetry.ErrorType.String(dialect.ErrorType(c.dialect, x.binding, e.Code)), telemetry.Code.String(e.Code.String()))
 		c.span.SetStatus(codes.Error, e.Message)
 	}
@@ -253,7 +253,7 @@ func (x *exchange) end() {
 	if c == nil || c.span == nil {
 		return
 	}
-	if dialect.Get(c.op).Streams {
+	if c.span.IsRecording() && dialect.Get(c.op).Streams {
 		c.span.SetAttributes(telemetry.Events.Int64(c.events))
 	}
 	c.span.End()

@@ -75,14 +75,15 @@ func (m *meters) committed(o *owner, f *flight) {
 	if m == nil {
 		return
 	}
+	ctx := context.Background() // an owner's has no span, and is long to search
 	for i := range f.records {
 		switch en := f.records[i].entry; {
 		case en.Kind == a2a.EntryCreated:
-			m.started.Add(o.ctx, 1, agentLabel(o.key))
+			m.started.Add(ctx, 1, agentLabel(o.key))
 		case en.Kind == a2a.EntryStatus && en.Status.Status.State.Terminal():
 			state := stateLabel(en.Status.Status.State)
-			m.ended.Add(o.ctx, 1, agentLabel(o.key), state)
-			m.taskTime.Record(o.ctx, en.Time.Sub(o.saved.row.Created).Seconds(), agentLabel(o.key), state)
+			m.ended.Add(ctx, 1, agentLabel(o.key), state)
+			m.taskTime.Record(ctx, en.Time.Sub(o.saved.row.Created).Seconds(), agentLabel(o.key), state)
 		}
 	}
 }

@@ -12,11 +12,11 @@ import (
 )
 
 // Start begins a child of the context's span, by the provider of that span. If the
-// context has no span, telemetry is off: the context is returned as it is, with a span
-// that does nothing. Build attributes that cost something only if span.IsRecording.
+// context has no span, telemetry is off, and if that is not kept its trace is not: the
+// context is returned as it is, with a span that does nothing. Build attributes that cost something only if span.IsRecording.
 func Start(ctx context.Context, name string, kind trace.SpanKind, attrs ...attribute.KeyValue) (context.Context, trace.Span) {
 	parent := trace.SpanFromContext(ctx)
-	if !parent.SpanContext().IsValid() {
+	if !parent.IsRecording() {
 		return ctx, parent
 	}
 	return Tracer(parent.TracerProvider()).Start(ctx, name, trace.WithSpanKind(kind), trace.WithAttributes(attrs...))

@@ -38,6 +38,7 @@ func (t *Telemetry) startMetrics(ctx context.Context, s *Settings) error {
 		return err
 	}
 	options := []sdkmetric.Option{sdkmetric.WithResource(res)}
+	ours := new(producer)
 	if on {
 		protocol, err := s.protocol("METRICS")
 		if err != nil {
@@ -48,13 +49,13 @@ func (t *Telemetry) startMetrics(ctx context.Context, s *Settings) error {
 			return fmt.Errorf("metrics cannot be sent by %s: %w", s.where("METRICS", protocol), err)
 		}
 		// Every OTEL_METRIC_EXPORT_INTERVAL, a minute by default.
-		options = append(options, sdkmetric.WithReader(sdkmetric.NewPeriodicReader(to)))
+		options = append(options, sdkmetric.WithReader(sdkmetric.NewPeriodicReader(to, sdkmetric.WithProducer(ours))))
 		t.Metrics = s.where("METRICS", protocol)
 	}
 	if s.Scrape {
 		registry := prometheus.NewRegistry()
 		registry.MustRegister(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-		to, err := promexporter.New(promexporter.WithRegisterer(registry), promexporter.WithoutScopeInfo())
+		to, err := promexporter.New(promexporter.WithRegisterer(registry), promexporter.WithoutScopeInfo(), promexporter.WithProducer(ours))
 		if err != nil {
 			return fmt.Errorf("metrics cannot be offered: %w", err)
 		}
@@ -71,13 +72,17 @@ func (t *Telemetry) startMetrics(ctx context.Context, s *Settings) error {
 	}
 	p := sdkmetric.NewMeterProvider(options...)
 	t.MeterProvider = p
+	if s.keepsOwn() {
+		ours.of = metrics.NewLocal(p)
+		t.MeterProvider = ours.of
+	}
 	t.stop = append(t.stop, p.Shutdown)
 	if on || s.Scrape {
 		if err := goruntime.Start(goruntime.WithMeterProvider(p)); err != nil {
 			return fmt.Errorf("the metrics of Go itself cannot be had: %w", err)
 		}
 	}
-	metrics.New(p).Observe(func(_ context.Context, is metrics.Reading) {
+	metrics.New(t.MeterProvider).Observe(func(_ context.Context, is metrics.Reading) {
 		is.Set(metrics.BuildInfo, 1, s.Version, runtime.Version())
 	}, metrics.BuildInfo)
 	return nil

@@ -41,11 +41,18 @@ func (t *Telemetry) startTraces(ctx context.Context, s *Settings, report *report
 	options := []sdktrace.TracerProviderOption{
 		sdktrace.WithResource(res), sdktrace.WithRawSpanLimits(limits), sdktrace.WithBatcher(out), sdktrace.WithIDGenerator(identities{}),
 	}
-	if s.Sample != nil {
-		options = append(options, sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(*s.Sample))))
+	share, known, err := s.share()
+	if err != nil {
+		return err
+	}
+	if known {
+		options = append(options, keepAll)
 	}
 	p := sdktrace.NewTracerProvider(options...)
 	t.TracerProvider, t.Traces = p, s.where("TRACES", protocol)
+	if known && share < 1 {
+		t.TracerProvider = newSampled(p, share)
+	}
 	t.stop = append(t.stop, func(ctx context.Context) error {
 		defer context.AfterFunc(ctx, out.abandon)()
 		return p.Shutdown(ctx)

@@ -14,14 +14,18 @@ import (
 const scope = "github.com/parley-a2a/parley"
 
 // Meter makes instruments. Nil makes nil ones.
-type Meter struct{ m metric.Meter }
+type Meter struct {
+	m     metric.Meter
+	local *Local // nil: the provider counts
+}
 
 // New returns a Meter over a provider; nil if that is nil.
 func New(p metric.MeterProvider) *Meter {
 	if p == nil {
 		return nil
 	}
-	return &Meter{p.Meter(scope)}
+	local, _ := p.(*Local)
+	return &Meter{p.Meter(scope), local}
 }
 
 // maxLabels is how many labels a metric may have.
@@ -36,20 +40,32 @@ type series struct {
 	id  ID
 	mu  sync.Mutex // held to add one
 	all atomic.Pointer[map[values]*labeled]
+
+	newest atomic.Pointer[labeled] // found: the next one is mostly the same
 }
 
 // labeled is one series, ready for each kind of instrument.
 type labeled struct {
+	values  values
+	labels  attribute.Set
 	set     metric.MeasurementOption
 	adds    []metric.AddOption
 	records []metric.RecordOption
+
+	// of a Local
+	n     atomic.Int64
+	cells *cells // of a histogram
 }
 
 func (s *series) of(given []string) *labeled {
 	var v values
 	copy(v[:], given)
+	if one := s.newest.Load(); one != nil && one.values == v {
+		return one
+	}
 	if all := s.all.Load(); all != nil {
 		if one := (*all)[v]; one != nil {
+			s.newest.Store(one)
 			return one
 		}
 	}
@@ -57,6 +73,11 @@ func (s *series) of(given []string) *labeled {
 }
 
 func (s *series) add(v values) *labeled {
+	for i, l := range Table[s.id].Labels {
+		if l.Values != nil && !slices.Contains(l.Values, v[i]) {
+			v[i] = Other
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	next := map[values]*labeled{}
@@ -70,14 +91,14 @@ func (s *series) add(v values) *labeled {
 	}
 	var list []attribute.KeyValue
 	for i, l := range Table[s.id].Labels {
-		value := v[i]
-		if l.Values != nil && !slices.Contains(l.Values, value) {
-			value = Other
-		}
-		list = append(list, attribute.String(l.Name, value))
+		list = append(list, attribute.String(l.Name, v[i]))
 	}
-	set := metric.WithAttributeSet(attribute.NewSet(list...))
-	one := &labeled{set, []metric.AddOption{set}, []metric.RecordOption{set}}
+	labels := attribute.NewSet(list...)
+	set := metric.WithAttributeSet(labels)
+	one := &labeled{values: v, labels: labels, set: set, adds: []metric.AddOption{set}, records: []metric.RecordOption{set}}
+	if row := &Table[s.id]; row.Kind == Histogram {
+		one.cells = &cells{buckets: make([]cell, len(row.Buckets)+1)}
+	}
 	next[v] = one
 	s.all.Store(&next)
 	return one
@@ -86,7 +107,7 @@ func (s *series) add(v values) *labeled {
 // Count is a counter, or one that may also go down.
 type Count struct {
 	series
-	up interface {
+	up interface { // nil: a Local's
 		Add(context.Context, int64, ...metric.AddOption)
 	}
 }
@@ -95,6 +116,9 @@ type Count struct {
 func (m *Meter) Counter(id ID) *Count {
 	if m == nil {
 		return nil
+	}
+	if m.local != nil {
+		return m.local.count(id)
 	}
 	c, row := &Count{series: series{id: id}}, &Table[id]
 	// The names are good, as a test sees, and a provider that fails nevertheless
@@ -109,7 +133,11 @@ func (m *Meter) Counter(id ID) *Count {
 
 // Add counts n. labels are the values of the row's labels, in their order.
 func (c *Count) Add(ctx context.Context, n int64, labels ...string) {
-	if c != nil {
+	switch {
+	case c == nil:
+	case c.up == nil:
+		c.of(labels).n.Add(n)
+	default:
 		c.up.Add(ctx, n, c.of(labels).adds...)
 	}
 }
@@ -117,13 +145,16 @@ func (c *Count) Add(ctx context.Context, n int64, labels ...string) {
 // Spread is a histogram.
 type Spread struct {
 	series
-	h metric.Float64Histogram
+	h metric.Float64Histogram // nil: a Local's
 }
 
 // Histogram makes the histogram of a row.
 func (m *Meter) Histogram(id ID) *Spread {
 	if m == nil {
 		return nil
+	}
+	if m.local != nil {
+		return m.local.spread(id)
 	}
 	s, row := &Spread{series: series{id: id}}, &Table[id]
 	s.h, _ = m.m.Float64Histogram(row.Name, metric.WithUnit(row.Unit), metric.WithDescription(row.Help), metric.WithExplicitBucketBoundaries(row.Buckets...))
@@ -132,7 +163,11 @@ func (m *Meter) Histogram(id ID) *Spread {
 
 // Record notes one value. labels are as for Count.Add.
 func (s *Spread) Record(ctx context.Context, value float64, labels ...string) {
-	if s != nil {
+	switch {
+	case s == nil:
+	case s.h == nil:
+		s.of(labels).cells.record(ctx, Table[s.id].Buckets, value)
+	default:
 		s.h.Record(ctx, value, s.of(labels).records...)
 	}
 }
