@@ -26,31 +26,15 @@ func (l *OAuth) Code(ctx context.Context, port int, open func(address string)) (
 	if err != nil {
 		return nil, fmt.Errorf("the browser cannot come back to this machine: %w", err)
 	}
-	at, err := url.Parse(l.server.AuthorizationURL)
+	redirect := "http://" + ln.Addr().String() + callbackPath
+	begun := l.begin(redirect)
+	at, err := l.authorization(&begun)
 	if err != nil {
 		return nil, errors.Join(err, ln.Close())
 	}
-	redirect := "http://" + ln.Addr().String() + callbackPath
-	verifier, nonce := rand.Text()+rand.Text(), rand.Text()
-	want := callback{state: rand.Text(), issuer: l.server.Issuer, says: l.server.SaysIssuer}
-	if want.issuer == "" {
-		want.origin = originOf(at)
-	}
-	challenge := sha256.Sum256([]byte(verifier))
-	q := at.Query()
-	for name, value := range map[string]string{
-		"response_type": "code", "client_id": l.opts.ClientID, "redirect_uri": redirect, "state": want.state, "scope": l.askedScopes(),
-		"code_challenge": base64.RawURLEncoding.EncodeToString(challenge[:]), "code_challenge_method": "S256",
-		"nonce": nonce, "resource": l.opts.Resource,
-	} {
-		if value != "" {
-			q.Set(name, value)
-		}
-	}
-	at.RawQuery = q.Encode()
 	back := make(chan answer, 1)
 	srv := &http.Server{
-		Handler: &returned{want: want, host: ln.Addr().String(), back: back}, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10,
+		Handler: &returned{want: l.expects(&begun), host: ln.Addr().String(), back: back}, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10,
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- srv.Serve(ln) }()
@@ -62,7 +46,7 @@ func (l *OAuth) Code(ctx context.Context, port int, open func(address string)) (
 		}
 		<-ended
 	}()
-	open(at.String())
+	open(at)
 	var a answer
 	select {
 	case a = <-back:
@@ -72,13 +56,62 @@ func (l *OAuth) Code(ctx context.Context, port int, open func(address string)) (
 	if a.err != nil {
 		return nil, a.err
 	}
+	got, _, err := l.redeem(ctx, &begun, a.code)
+	return got, err
+}
+
+// WebSignIn is a sign-in that a browser has begun. It holds secrets: the browser may
+// keep it only where it cannot read it.
+type WebSignIn struct {
+	State    string `json:"state"`
+	Verifier string `json:"verifier"`
+	Nonce    string `json:"nonce"`
+	Redirect string `json:"redirect"`
+}
+
+func (l *OAuth) begin(redirect string) WebSignIn {
+	return WebSignIn{State: rand.Text(), Verifier: rand.Text() + rand.Text(), Nonce: rand.Text(), Redirect: redirect}
+}
+
+// authorization is where the browser goes to sign in.
+func (l *OAuth) authorization(s *WebSignIn) (string, error) {
+	at, err := url.Parse(l.server.AuthorizationURL)
+	if err != nil {
+		return "", err
+	}
+	challenge := sha256.Sum256([]byte(s.Verifier))
+	q := at.Query()
+	for name, value := range map[string]string{
+		"response_type": "code", "client_id": l.opts.ClientID, "redirect_uri": s.Redirect, "state": s.State, "scope": l.askedScopes(),
+		"code_challenge": base64.RawURLEncoding.EncodeToString(challenge[:]), "code_challenge_method": "S256",
+		"nonce": s.Nonce, "resource": l.opts.Resource,
+	} {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	at.RawQuery = q.Encode()
+	return at.String(), nil
+}
+
+// expects is what the browser has to come back with.
+func (l *OAuth) expects(s *WebSignIn) callback {
+	want := callback{state: s.State, issuer: l.server.Issuer, says: l.server.SaysIssuer}
+	if at, err := url.Parse(l.server.AuthorizationURL); err == nil && want.issuer == "" {
+		want.origin = originOf(at)
+	}
+	return want
+}
+
+// redeem gets the tokens that a code stands for: a session, and the ID token.
+func (l *OAuth) redeem(ctx context.Context, s *WebSignIn, code string) (*OAuthSession, string, error) {
 	got, id, err := l.session(GrantCode).token(ctx, l.client, url.Values{
-		"grant_type": {"authorization_code"}, "code": {a.code}, "redirect_uri": {redirect}, "code_verifier": {verifier},
+		"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {s.Redirect}, "code_verifier": {s.Verifier},
 	})
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return got, l.verify(ctx, got, id, nonce)
+	return got, id, l.verify(ctx, got, id, s.Nonce)
 }
 
 // answer is what the browser brought.

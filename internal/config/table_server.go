@@ -31,6 +31,7 @@ var serverFields = []*field{
 		group("oidc", "tokens of an issuer whose keys OpenID Connect Discovery finds",
 			row("issuer", link, "its URL").as("oidc-issuer").required(),
 			listOf("audiences", text, "names of this server in such tokens").as("oidc-audience").required(),
+			row("client", text, "id by which the issuer knows the console, so that people log in there: a public client with PKCE that may come back to `/console/login/back` below `public_url`").as("oidc-client"),
 		),
 		group("jwt", "tokens signed with keys of a file",
 			row("jwks", file, "the JSON Web Key Set, which is read again when it changes").as("jwks").required(),

@@ -65,6 +65,8 @@ type Options struct {
 	// were good before, and wrong ones are nobody's guess. Nil: only the link with the
 	// token lets in.
 	Viewer func(r *http.Request, c Credentials, again bool) (a2a.Caller, error)
+	// Login signs people in at an issuer. Nil: there is none.
+	Login Login
 	// Local is the caller that the link with the token stands for.
 	Local a2a.Caller
 	// Token opens the console on this machine, from the link that is printed at the
@@ -79,6 +81,17 @@ type Options struct {
 	MaxUpload int64
 	// Logger gets internal errors. Nil discards.
 	Logger *slog.Logger
+}
+
+// Login signs people in somewhere else.
+type Login interface {
+	// Name is where, for people.
+	Name() string
+	// Begin returns the address that the browser goes to, and what Finish needs to know
+	// when it comes back to the redirect URL. Nobody else is told.
+	Begin(ctx context.Context, redirect string) (to string, pending []byte, err error)
+	// Finish returns the tokens that the browser's query stands for, the best one first.
+	Finish(ctx context.Context, pending []byte, query string) (tokens []string, err error)
 }
 
 // Console is an http.Handler. Requests have the prefix that it is mounted at taken
@@ -121,6 +134,8 @@ func New(o Options) (*Console, error) {
 	c.mux.HandleFunc("GET /open", c.open)
 	c.mux.HandleFunc("GET /login", c.login)
 	c.mux.HandleFunc("POST /login", c.enter)
+	c.mux.HandleFunc("GET /login/issuer", c.toIssuer)
+	c.mux.HandleFunc("GET /login/back", c.fromIssuer)
 	c.mux.HandleFunc("POST /logout", c.leave)
 	c.page("GET /{$}", c.home)
 	c.page("GET /agents", c.agents)

@@ -57,37 +57,47 @@ func newJar(secret []byte) (*jar, error) {
 	return &jar{aead}, err
 }
 
-func (j *jar) seal(s *session) string {
-	plain, err := json.Marshal(s)
+// seal seals what a cookie of a name holds: that of another does not open as it.
+func (j *jar) seal(name string, v any) string {
+	plain, err := json.Marshal(v)
 	if err != nil {
 		panic(err) // a struct of texts
 	}
-	return base64.RawURLEncoding.EncodeToString(j.aead.Seal(nil, nil, plain, nil))
+	return base64.RawURLEncoding.EncodeToString(j.aead.Seal(nil, nil, plain, []byte(name)))
+}
+
+func (j *jar) open(name, text string, v any) bool {
+	sealed, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil || len(sealed) > 8<<10 {
+		return false
+	}
+	plain, err := j.aead.Open(nil, nil, sealed, []byte(name))
+	return err == nil && json.Unmarshal(plain, v) == nil
 }
 
 func (j *jar) unseal(text string, now time.Time) *session {
-	sealed, err := base64.RawURLEncoding.DecodeString(text)
-	if err != nil || len(sealed) > 8<<10 {
-		return nil
-	}
-	plain, err := j.aead.Open(nil, nil, sealed, nil)
-	if err != nil {
-		return nil
-	}
 	s := new(session)
-	if json.Unmarshal(plain, s) != nil || !now.Before(s.Until) {
+	if !j.open(cookieName, text, s) || !now.Before(s.Until) {
 		return nil
 	}
 	return s
 }
 
-func (c *Console) begin(w http.ResponseWriter, r *http.Request, s *session) {
+func (c *Console) begin(w http.ResponseWriter, r *http.Request, s *session) bool {
 	s.CSRF, s.Until = rand.Text(), c.now().Add(sessionTime)
+	sealed := c.jar.seal(cookieName, s)
+	if len(sealed) > maxCookie {
+		return false
+	}
 	http.SetCookie(w, &http.Cookie{
-		Name: cookieName, Value: c.jar.seal(s), Path: base(r) + "/", MaxAge: int(sessionTime / time.Second),
+		Name: cookieName, Value: sealed, Path: base(r) + "/", MaxAge: int(sessionTime / time.Second),
 		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: asked(r).Scheme == "https",
 	})
+	return true
 }
+
+// maxCookie is how long a cookie's value may be: browsers drop longer ones.
+const maxCookie = 3800
 
 // session returns the request's session and its viewer; nil if there is none.
 func (c *Console) session(r *http.Request) (*session, a2a.Caller, error) {
@@ -119,26 +129,110 @@ func (c *Console) open(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c.begin(w, r, &session{Local: true})
-	// The page is a navigation within the site from here on, which a Strict cookie
-	// needs where the link was opened from elsewhere.
+	c.opening(w, r)
+}
+
+// opening leads on to the console by a page: a navigation within the site from there on,
+// which a Strict cookie needs where the browser comes from elsewhere.
+func (c *Console) opening(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Refresh", "0; url="+base(r)+"/")
 	c.render(w, r, "opening", page{Title: "Opening"})
 }
 
 func (c *Console) login(w http.ResponseWriter, r *http.Request) {
-	c.render(w, r, "login", page{Title: "Log in", Data: loginData{Keys: c.opts.Viewer != nil, Link: c.opts.Token != ""}})
+	c.render(w, r, "login", page{Title: "Log in", Data: c.ways()})
 }
 
 type loginData struct {
 	Keys, Link bool
+	Issuer     string // where people sign in; "" for nowhere
 	Wrong      string
+}
+
+// ways are the ways to log in.
+func (c *Console) ways() loginData {
+	d := loginData{Keys: c.opts.Viewer != nil, Link: c.opts.Token != ""}
+	if c.opts.Login != nil && d.Keys {
+		d.Issuer = c.opts.Login.Name()
+	}
+	return d
+}
+
+// pendingCookie holds a sign-in while the browser is at the issuer. It has to come
+// along when the issuer sends the browser back, so it is Lax.
+const (
+	pendingCookie = "parley-console-login"
+	pendingTime   = 10 * time.Minute
+)
+
+type pending struct {
+	Data  []byte    `json:"data"`
+	Until time.Time `json:"until"`
+}
+
+// toIssuer sends the browser to sign in.
+func (c *Console) toIssuer(w http.ResponseWriter, r *http.Request) {
+	if c.ways().Issuer == "" {
+		http.NotFound(w, r)
+		return
+	}
+	at := asked(r)
+	to, data, err := c.opts.Login.Begin(r.Context(), at.Scheme+"://"+at.Host+at.Path+"/login/back")
+	if err != nil {
+		c.refused(w, r, err)
+		return
+	}
+	c.pend(w, r, c.jar.seal(pendingCookie, pending{data, c.now().Add(pendingTime)}), int(pendingTime/time.Second))
+	http.Redirect(w, r, to, http.StatusSeeOther)
+}
+
+func (c *Console) pend(w http.ResponseWriter, r *http.Request, value string, age int) {
+	http.SetCookie(w, &http.Cookie{Name: pendingCookie, Value: value, Path: base(r) + "/login", MaxAge: age,
+		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: asked(r).Scheme == "https"})
+}
+
+// fromIssuer begins a session with what the browser comes back with.
+func (c *Console) fromIssuer(w http.ResponseWriter, r *http.Request) {
+	var p pending
+	cookie, err := r.Cookie(pendingCookie)
+	if c.ways().Issuer == "" || err != nil || !c.jar.open(pendingCookie, cookie.Value, &p) || !c.now().Before(p.Until) {
+		c.fail(w, r, http.StatusBadRequest, "This sign-in is too old", "Begin anew at the page to log in.")
+		return
+	}
+	c.pend(w, r, "", -1)
+	tokens, err := c.opts.Login.Finish(r.Context(), p.Data, r.URL.RawQuery)
+	if err != nil {
+		c.refused(w, r, err)
+		return
+	}
+	for _, token := range tokens {
+		s := &session{Credentials: Credentials{Bearer: token}}
+		if _, err = c.opts.Viewer(r, s.Credentials, false); err != nil {
+			continue
+		}
+		if !c.begin(w, r, s) {
+			err = errors.New("the token does not fit into a cookie")
+			continue
+		}
+		c.opening(w, r)
+		return
+	}
+	c.refused(w, r, err)
+}
+
+// refused says that nobody was signed in. What the issuer said is in the log.
+func (c *Console) refused(w http.ResponseWriter, r *http.Request, err error) {
+	c.log.WarnContext(r.Context(), "a sign-in to the console came to nothing", "error", err)
+	d := c.ways()
+	d.Wrong = "You are not signed in: " + d.Issuer + " or its answer was not accepted. The server's log says why."
+	c.renderStatus(w, r, http.StatusForbidden, "login", page{Title: "Log in", Data: d})
 }
 
 // enter begins a session with an API key or a token.
 func (c *Console) enter(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, 16<<10)
 	key := strings.TrimSpace(r.PostFormValue("key"))
-	d := loginData{Keys: c.opts.Viewer != nil, Link: c.opts.Token != ""}
+	d := c.ways()
 	if c.opts.Viewer == nil || key == "" {
 		d.Wrong = "Enter an API key, such as parley key create prints."
 		c.renderStatus(w, r, http.StatusBadRequest, "login", page{Title: "Log in", Data: d})
@@ -150,7 +244,11 @@ func (c *Console) enter(w http.ResponseWriter, r *http.Request) {
 		c.renderStatus(w, r, http.StatusForbidden, "login", page{Title: "Log in", Data: d})
 		return
 	}
-	c.begin(w, r, s)
+	if !c.begin(w, r, s) {
+		d.Wrong = "This token is too long for a session: expected one of at most 2 KiB."
+		c.renderStatus(w, r, http.StatusForbidden, "login", page{Title: "Log in", Data: d})
+		return
+	}
 	http.Redirect(w, r, base(r)+"/", http.StatusSeeOther)
 }
 

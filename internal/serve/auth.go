@@ -21,6 +21,7 @@ type authFlags struct {
 	failures  int
 
 	oidcIssuer, jwtIssuer string
+	oidcClient            string // of the console
 	oidcAudiences         []string
 	jwtAudiences          []string
 	jwks                  string
@@ -37,6 +38,7 @@ func (f *authFlags) register(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.keys, "auth-keys", false, "callers with an API key, which parley key create makes, also while the server runs")
 	fs.StringVar(&f.oidcIssuer, "oidc-issuer", "", "callers with a bearer token (JWT) of this issuer, whose keys are found by OpenID Connect Discovery below its `URL`")
 	fs.StringArrayVar(&f.oidcAudiences, "oidc-audience", nil, "the `name` of this agent in such tokens, without which they are for somebody else; may be repeated")
+	fs.StringVar(&f.oidcClient, "oidc-client", "", "let people log in to the console at the issuer, which knows it as the client of this `id`: a public one, with PKCE, that may come back to <public URL>/console/login/back")
 	fs.StringVar(&f.jwks, "jwks", "", "callers with a bearer token (JWT) signed with a key of this JSON Web Key Set, a `file` that is read again when it changes")
 	fs.StringVar(&f.jwtIssuer, "jwt-issuer", "", "the `name` of who issues such tokens")
 	fs.StringArrayVar(&f.jwtAudiences, "jwt-audience", nil, "the `name` of this agent in such tokens; may be repeated")
@@ -61,6 +63,8 @@ func (f *authFlags) check() error {
 	case (f.oidcIssuer == "") != (len(f.oidcAudiences) == 0):
 		return failure.Usagef("--oidc-issuer and --oidc-audience go together: give both, or neither").
 			WithHint("without an audience, tokens that are meant for any other service of the issuer would do")
+	case f.oidcClient != "" && f.oidcIssuer == "":
+		return failure.Usagef("--oidc-client is known to an issuer, and there is no --oidc-issuer")
 	case (f.jwks == "") != (len(f.jwtAudiences) == 0) || (f.jwks == "") != (f.jwtIssuer == ""):
 		return failure.Usagef("--jwks, --jwt-issuer and --jwt-audience go together: give all, or none").
 			WithHint("the issuer and the audience are in the tokens, as iss and aud")

@@ -63,6 +63,9 @@ func (h *Host) openConsole(ctx context.Context) (http.Handler, error) {
 			o.Local.Subject = "console:local"
 		}
 	}
+	if f.auth.oidcClient != "" {
+		o.Login = newSignIn(f.auth.oidcIssuer, f.auth.oidcClient)
+	}
 	if h.now.local || f.elsewhere {
 		o.Elsewhere = newElsewhere(h).find
 	}

@@ -1,0 +1,120 @@
+package console_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/console"
+)
+
+// issuer signs everybody in who comes back with its state.
+type issuer struct {
+	redirect string
+	tokens   []string
+}
+
+func (i *issuer) Name() string { return "id.example" }
+
+func (i *issuer) Begin(_ context.Context, redirect string) (string, []byte, error) {
+	i.redirect = redirect
+	return "https://id.example/authorize?state=s1", []byte("s1"), nil
+}
+
+func (i *issuer) Finish(_ context.Context, pending []byte, query string) ([]string, error) {
+	if q, err := url.ParseQuery(query); err != nil || q.Get("state") != string(pending) {
+		return nil, errors.New("not the answer to this sign-in")
+	}
+	return i.tokens, nil
+}
+
+func TestLoginAtAnIssuer(t *testing.T) {
+	id := &issuer{tokens: []string{"for-another-audience", "good"}}
+	s := serveWith(t, func(o *console.Options) {
+		o.Token, o.Login = "", id
+		o.Viewer = func(_ *http.Request, c console.Credentials, _ bool) (a2a.Caller, error) {
+			if c.Bearer != "good" {
+				return a2a.Caller{}, a2a.Errorf(a2a.CodeUnauthenticated, "the token is for somebody else")
+			}
+			return a2a.Caller{Subject: "ann", Scopes: a2a.OwnScopes}, nil
+		}
+	})
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := &viewer{t, s, &http.Client{Jar: jar, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
+		if r.URL.Host == "id.example" {
+			return http.ErrUseLastResponse
+		}
+		return nil
+	}}}
+	v.has(v.get("/tasks"), "Log in at id.example", "API key or token")
+	v.has(v.get("/login/back?state=s1&code=c"), "This sign-in is too old")
+	res, err := v.http.Get(s.URL + "/console/login/issuer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if res.StatusCode != http.StatusSeeOther || res.Header.Get("Location") != "https://id.example/authorize?state=s1" || id.redirect != s.URL+"/console/login/back" {
+		t.Errorf("the browser is sent to %s, to come back to %s", res.Header.Get("Location"), id.redirect)
+	}
+	for _, c := range res.Cookies() {
+		if strings.Contains(c.Value, "s1") || !c.HttpOnly || c.SameSite != http.SameSiteLaxMode || c.Path != "/console/login" {
+			t.Errorf("the cookie is %s", c)
+		}
+	}
+	v.has(v.get("/login/back?state=other&code=c"), "You are not signed in")
+	v.has(v.get("/login/back?state=s1&code=c"), "This sign-in is too old") // the one before used it up
+	if res, err = v.http.Get(s.URL + "/console/login/issuer"); err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	v.has(v.get("/login/back?state=s1&code=c"), "Opening the console")
+	v.has(v.get("/agents"), "ann", "Log out")
+	if page := v.get("/agents"); strings.Contains(page, "Operate") {
+		t.Errorf("a caller without scopes sees what is an operator's:\n%s", page)
+	}
+}
+
+// A sign-in that is under way is no session, and a token that fits no cookie makes none.
+func TestNoSessionOfOtherCookies(t *testing.T) {
+	id := &issuer{tokens: []string{strings.Repeat("x", 5000)}}
+	s := serveWith(t, func(o *console.Options) {
+		o.Token, o.Login = "", id
+		o.Viewer = func(*http.Request, console.Credentials, bool) (a2a.Caller, error) {
+			return a2a.Caller{Subject: "ann"}, nil
+		}
+	})
+	c := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	do := func(path string, cookies ...*http.Cookie) *http.Response {
+		r, err := http.NewRequest(http.MethodGet, s.URL+"/console"+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range cookies {
+			r.AddCookie(c)
+		}
+		res, err := c.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		return res
+	}
+	begun := do("/login/issuer").Cookies()
+	if len(begun) != 1 {
+		t.Fatalf("there are %d cookies", len(begun))
+	}
+	if res := do("/agents", &http.Cookie{Name: "parley-console", Value: begun[0].Value}); res.StatusCode != http.StatusSeeOther {
+		t.Errorf("a sign-in under way is a session: %s", res.Status)
+	}
+	if res := do("/login/back?state=s1", begun[0]); res.StatusCode != http.StatusForbidden {
+		t.Errorf("a token that is too long: %s", res.Status)
+	}
+}
