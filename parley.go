@@ -21,6 +21,7 @@ import (
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/engine"
 	"github.com/parley-a2a/parley/internal/interrupt"
+	"github.com/parley-a2a/parley/internal/skill"
 	"github.com/parley-a2a/parley/store"
 	"github.com/parley-a2a/parley/store/sqlite"
 	"go.opentelemetry.io/otel/metric"
@@ -201,6 +202,9 @@ func (o *Options) cards(card a2a.AgentCard, sign signCard) (*a2a.AgentCard, exte
 	full, err := complete(card, o)
 	if err != nil {
 		return nil, nil, err
+	}
+	if _, err := skill.New(full); err != nil {
+		return nil, nil, fmt.Errorf("parley: %w", err)
 	}
 	if err := signedBefore(&author, full); err != nil {
 		return nil, nil, err

@@ -39,6 +39,7 @@ type told struct {
 	Caller      *toldCaller  `json:"caller,omitempty"`
 	Message     *a2a.Message `json:"message,omitempty"` // and of an answer
 	Metadata    a2a.JSON     `json:"metadata,omitempty"`
+	Skill       *toldSkill   `json:"skill,omitempty"`
 	Accepted    []string     `json:"accepted,omitempty"`
 	Traceparent string       `json:"traceparent,omitempty"`
 	Tracestate  string       `json:"tracestate,omitempty"`
@@ -53,9 +54,22 @@ type told struct {
 	Reason string `json:"reason,omitempty"` // of a cancel
 }
 
+type toldSkill struct {
+	ID        string   `json:"id"`
+	Arguments a2a.JSON `json:"arguments"`
+}
+
 type toldCaller struct {
 	Subject string `json:"subject"`
 	Tenant  string `json:"tenant"`
+}
+
+// skillOf is the skill that a turn's message names; nil if it names none.
+func skillOf(t *Turn) *toldSkill {
+	if call := t.Skill(); call != nil {
+		return &toldSkill{call.ID, call.Arguments}
+	}
+	return nil
 }
 
 // encode returns the line with its end.

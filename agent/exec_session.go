@@ -136,7 +136,7 @@ func (s *session) message() *told {
 	m, task, caller := s.t.Message(), s.t.Task(), s.t.Caller()
 	l := &told{
 		Type: "message", Parley: linesVersion, Task: task.ID, Context: task.ContextID, Attempt: s.attempt(),
-		Caller: &toldCaller{caller.Subject, caller.Tenant}, Message: m, Metadata: s.t.Metadata(), Accepted: s.t.AcceptedOutputModes(),
+		Caller: &toldCaller{caller.Subject, caller.Tenant}, Message: m, Metadata: s.t.Metadata(), Skill: skillOf(s.t), Accepted: s.t.AcceptedOutputModes(),
 		Traceparent: caller.Trace, Tracestate: caller.TraceState,
 	}
 	words, _ := messageText(m, s.f != nil)

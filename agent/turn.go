@@ -29,6 +29,17 @@ func (t *Turn) Message() *a2a.Message { return t.host.Message() }
 // Text returns the text of the message's first text part, or "".
 func (t *Turn) Text() string { return t.host.Message().Text() }
 
+// Skill returns the skill that the message names by its id, with its arguments, nil if it
+// names none (docs/extensions/skills-v1.md). Where the agent's card has a schema for
+// them, they fit it.
+func (t *Turn) Skill() *a2a.SkillCall {
+	call, err := t.host.Message().Skill()
+	if err != nil {
+		return nil // of an agent whose card does not offer it
+	}
+	return call
+}
+
 // Task returns a copy of the task so far. Its id is known before it exists for
 // others.
 func (t *Turn) Task() *a2a.Task { return t.host.Task() }

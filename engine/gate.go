@@ -6,6 +6,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/engine/internal/stored"
+	"github.com/parley-a2a/parley/internal/skill"
 )
 
 // gate is what the agent's card promises, turned into checks that run before
@@ -17,6 +18,7 @@ type gate struct {
 	absent    bool     // there is no agent
 	inputs    []string // media types, lower case; empty: any
 	required  []string // extension URIs
+	skills    *skill.Set
 }
 
 func newGate(card *a2a.AgentCard) gate {
@@ -38,6 +40,7 @@ func newGate(card *a2a.AgentCard) gate {
 			g.required = append(g.required, x.URI)
 		}
 	}
+	g.skills, _ = skill.New(card) // whoever makes the card hears of schemas that cannot be used
 	return g
 }
 
@@ -65,6 +68,9 @@ func (g *gate) send(a *access, req *a2a.SendMessageRequest, stream bool) error {
 		}
 	}
 	if err := req.Validate(); err != nil {
+		return err
+	}
+	if err := g.skills.Check(req.Message); err != nil {
 		return err
 	}
 	if req.Configuration != nil && req.Configuration.TaskPushNotificationConfig != nil && !g.push {

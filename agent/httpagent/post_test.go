@@ -25,6 +25,9 @@ func TestRequest(t *testing.T) {
 	req := message("second")
 	req.Message.ContextID = first.ContextID
 	req.Message.Metadata = a2a.JSON(`{"m":1}`)
+	if err := req.Message.CallSkill("forecast", a2a.JSON(`{"city":"Paris"}`)); err != nil {
+		t.Fatal(err)
+	}
 	req.Metadata = a2a.JSON(`{"r":1}`)
 	req.Message.Parts = append(req.Message.Parts, a2a.DataPart(a2a.JSON(`{"d":1}`)), a2a.RawPart([]byte("file"), "text/csv", "a.csv"), a2a.RawPart([]byte{0}, "image/png", "x.png"))
 	req.Configuration = &a2a.SendMessageConfiguration{AcceptedOutputModes: []string{"text/plain"}}
@@ -36,6 +39,9 @@ func TestRequest(t *testing.T) {
 		t.Errorf("the service got %s", p.raw)
 	}
 	if p.Message.MessageID != req.Message.MessageID || len(p.Message.Parts) != 4 || string(p.Metadata) != `{"r":1}` || len(p.Accepted) != 1 || p.Callback != "" {
+		t.Errorf("the service got %s", p.raw)
+	}
+	if p.Skill == nil || p.Skill.ID != "forecast" || string(p.Skill.Arguments) != `{"city":"Paris"}` {
 		t.Errorf("the service got %s", p.raw)
 	}
 	var history []string

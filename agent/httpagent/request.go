@@ -26,10 +26,16 @@ type request struct {
 	Caller   caller       `json:"caller"`
 	Message  *a2a.Message `json:"message"`
 	Metadata a2a.JSON     `json:"metadata,omitempty"`
+	Skill    *skill       `json:"skill,omitempty"`
 	Accepted []string     `json:"accepted,omitempty"`
 	State    a2a.JSON     `json:"state,omitempty"`
 	Callback string       `json:"callback,omitempty"`
 	History  []words      `json:"history,omitempty"`
+}
+
+type skill struct {
+	ID        string   `json:"id"`
+	Arguments a2a.JSON `json:"arguments"`
 }
 
 type caller struct {
@@ -62,7 +68,12 @@ func keyOf(turn string, n int) string { return turn + "-" + strconv.Itoa(n) }
 func (r *run) body(ctx context.Context, x *exchange, m *a2a.Message) ([]byte, error) {
 	c := r.t.Caller()
 	if b := r.a.body; b != nil {
+		var call a2a.SkillCall
+		if named := r.t.Skill(); named != nil {
+			call = *named
+		}
 		return b.body(map[string]string{
+			"skill": call.ID, "arguments": string(call.Arguments),
 			"text": textOf(m), "task": r.task.ID, "context": r.task.ContextID, "message": m.MessageID, "subject": c.Subject, "tenant": c.Tenant,
 		}), nil
 	}
@@ -78,6 +89,9 @@ func (r *run) body(ctx context.Context, x *exchange, m *a2a.Message) ([]byte, er
 		Accepted: r.t.AcceptedOutputModes(),
 		State:    x.state,
 		Callback: r.a.opts.Callbacks.address(x.key),
+	}
+	if call := r.t.Skill(); call != nil {
+		q.Skill = &skill{call.ID, call.Arguments}
 	}
 	if x.n > 0 {
 		q.Type = "answer"

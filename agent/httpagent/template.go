@@ -16,7 +16,7 @@ import (
 const maxTemplate = 64 << 10
 
 // templateNames are what ${…} may name.
-var templateNames = []string{"text", "task", "context", "message", "subject", "tenant"}
+var templateNames = []string{"text", "task", "context", "message", "subject", "tenant", "skill", "arguments"}
 
 // template is the body of requests to a service that has a format of its own: a JSON
 // document with ${name} in its strings, or the values of a form. docs/http.md has the

@@ -8,15 +8,16 @@ import (
 )
 
 func TestTemplate(t *testing.T) {
-	values := map[string]string{"text": "say \"hi\"\n\u2028 & ${task} \xff", "task": "t-1", "subject": "ann", "tenant": ""}
+	values := map[string]string{"text": "say \"hi\"\n\u2028 & ${task} \xff", "task": "t-1", "subject": "ann", "tenant": "", "skill": "forecast", "arguments": `{"city":"Paris"}`}
 	for s, want := range map[string]string{
-		`{"prompt": "${text}"}`:            "{\"prompt\": \"say \\\"hi\\\"\\n\u2028 & ${task} \ufffd\"}",
-		` ["${task}: ${subject}", 1] `:     `["t-1: ann", 1]`,
-		`"${task}"`:                        `"t-1"`,
-		`{"$${text}":"$$${task} a$b"}`:     `{"${text}":"$${task} a$b"}`,
-		`prompt=${task}&user=${tenant}&x=`: "prompt=t-1&user=&x=",
-		`a%26b=100%25+${subject}`:          "a%26b=100%25+ann",
-		`q=${text}`:                        "q=" + url.QueryEscape(values["text"]),
+		`{"prompt": "${text}"}`:               "{\"prompt\": \"say \\\"hi\\\"\\n\u2028 & ${task} \ufffd\"}",
+		` ["${task}: ${subject}", 1] `:        `["t-1: ann", 1]`,
+		`"${task}"`:                           `"t-1"`,
+		`{"s":"${skill}","a":"${arguments}"}`: `{"s":"forecast","a":"{\"city\":\"Paris\"}"}`,
+		`{"$${text}":"$$${task} a$b"}`:        `{"${text}":"$${task} a$b"}`,
+		`prompt=${task}&user=${tenant}&x=`:    "prompt=t-1&user=&x=",
+		`a%26b=100%25+${subject}`:             "a%26b=100%25+ann",
+		`q=${text}`:                           "q=" + url.QueryEscape(values["text"]),
 	} {
 		tpl, err := parseTemplate(s)
 		if err != nil {
@@ -31,7 +32,7 @@ func TestTemplate(t *testing.T) {
 		"":                                     "must not be empty: expected JSON such as",
 		`{"prompt": ${text}}`:                  "must be JSON with ${…} inside of strings",
 		`{"prompt": "${text}"`:                 "must be JSON with ${…} inside of strings",
-		`{"prompt": "${txt}"}`:                 "${txt} is not known: expected one of ${text}, ${task}, ${context}, ${message}, ${subject}, ${tenant}, or $${ for ${ itself",
+		`{"prompt": "${txt}"}`:                 "${txt} is not known: expected one of ${text}, ${task}, ${context}, ${message}, ${subject}, ${tenant}, ${skill}, ${arguments}, or $${ for ${ itself",
 		`{"prompt": "${env:KEY}"}`:             "${env:KEY} is not known",
 		`{"prompt": "${text"}`:                 "is not known",
 		"hello":                                `"hello" must be name=value`,

@@ -68,6 +68,36 @@ func TestToolNamedByMetadata(t *testing.T) {
 	want(t, resp.Task, a2a.TaskStateCompleted, `{"sum":4}`)
 }
 
+// A skill by id is a tool, with its arguments as they are and no model in between; the
+// card has the schemas that calls are checked against.
+func TestSkillIsATool(t *testing.T) {
+	s, _ := overHTTP(t, "new")
+	w := newWorld(t, s, nil, nil)
+	call := func(id, arguments string) *a2a.Task {
+		t.Helper()
+		req := message(a2a.TextPart("please"))
+		if err := req.Message.CallSkill(id, a2a.JSON(arguments)); err != nil {
+			t.Fatal(err)
+		}
+		resp, err := w.SendMessage(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp.Task
+	}
+	want(t, call("greet", `{"name":"Eve"}`), a2a.TaskStateCompleted, "hello Eve")
+	want(t, call("add", `{"A":2,"B":3}`), a2a.TaskStateCompleted, `{"sum":5}`)
+	want(t, call("nothing", `{}`), a2a.TaskStateRejected, "there is no tool")
+	card, err := w.agent.Card(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	schemas, ok := card.CallableSkills()
+	if !ok || !strings.Contains(string(schemas["greet"]), `"name"`) {
+		t.Errorf("schemas %v", schemas)
+	}
+}
+
 func TestOneToolTakesPlainText(t *testing.T) {
 	s, _ := overHTTP(t, "new")
 	w := newWorld(t, s, &Options{Tools: []string{"greet"}}, nil)

@@ -26,6 +26,15 @@ func choose(tools []*mcp.Tool, m *a2a.Message, request a2a.JSON) (w wanted, prob
 	if len(tools) == 0 {
 		return w, "this agent has no tools at present"
 	}
+	switch call, err := m.Skill(); {
+	case err != nil:
+		return w, err.Error()
+	case call != nil: // a skill is a tool
+		if find(tools, call.ID) == nil {
+			return w, fmt.Sprintf("there is no tool %q. %s", cut(call.ID, 100), help(tools))
+		}
+		return checked(wanted{Tool: call.ID, Arguments: json.RawMessage(call.Arguments)})
+	}
 	var data []json.RawMessage // objects
 	var texts []string
 	for _, p := range m.Parts {

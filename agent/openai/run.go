@@ -77,7 +77,11 @@ func (r *run) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.messages = append(append(r.messages, past...), message{Role: "user", Content: asked})
+	r.messages = append(r.messages, past...)
+	if call := r.t.Skill(); call != nil { // the user's word, so it is no system message
+		r.messages = append(r.messages, message{Role: "user", Content: fmt.Sprintf("I call your skill %q with these arguments, in JSON: %s\nIf you have a tool of this name, call it with them.", call.ID, call.Arguments)})
+	}
+	r.messages = append(r.messages, message{Role: "user", Content: asked})
 	r.tools, err = r.a.toolbox(ctx)
 	return err
 }

@@ -45,6 +45,24 @@ func TestToolsAreCalled(t *testing.T) {
 	})
 }
 
+// A skill that the caller names is in what the model is told, as the caller's word.
+func TestSkillIsNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake := openaitest.New(openaitest.Text("Sun."))
+		w := newWorld(t, fake, &openai.Options{System: "Be kind."})
+		m := a2a.UserText("please")
+		m.MessageID = "m1"
+		if err := m.CallSkill("forecast", a2a.JSON(`{"city":"Paris"}`)); err != nil {
+			t.Fatal(err)
+		}
+		w.send(&a2a.SendMessageRequest{Message: m})
+		want := []string{"system: Be kind.", `user: I call your skill "forecast" with these arguments, in JSON: {"city":"Paris"}` + "\nIf you have a tool of this name, call it with them.", "user: please"}
+		if d := cmp.Diff(want, messages(fake.Requests()[0])); d != "" {
+			t.Error(d)
+		}
+	})
+}
+
 func TestWhatTheModelIsToldOfACall(t *testing.T) {
 	ok := func(text string) func(context.Context, string) (agent.ToolResult, error) {
 		return func(context.Context, string) (agent.ToolResult, error) { return agent.ToolResult{Text: text}, nil }

@@ -141,7 +141,8 @@ func (a *app) configure(ctx context.Context, fs *pflag.FlagSet) error {
 		password, _ := u.User.Password()
 		a.stderr.Hide(password)
 	}
-	a.stdout = a.stderr.Results(a.stdout)
+	// Service parameters are no credentials of an agent's: its card may repeat a host.
+	a.stdout = plain.Results(a.stdout, append(a.flags.basic.hidden(), a.flags.bearer, a.flags.apiKey)...)
 	for _, w := range warnings {
 		a.stderr.Note("Warning", "%s", w)
 	}

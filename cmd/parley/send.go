@@ -17,6 +17,7 @@ func newSend(a *app) *cobra.Command {
 		parts partFlags
 		push  pushFlags
 		save  saveFlags
+		skill skillFlags
 	)
 	cmd := a.client(&cobra.Command{
 		Use:   "send [message]",
@@ -30,12 +31,19 @@ input, as does a pipe where there is no message), followed by the parts that --t
   parley send -a agents.example.org --stream "stream 20 200"
   parley send "summarize" --file report.pdf --data options.json
   parley send --task-id <id> "Berlin"
+  parley send --skill forecast --arg city=Paris --arg days=3
   parley send --async --push-url http://127.0.0.1:8081/ "stream 20 200"`,
 		Args: oneMessage,
 	}, func(ctx context.Context, args []string) error {
-		list, err := messageParts(ctx, args, parts, a.stdin)
-		if err != nil {
+		if err := skill.check(); err != nil {
 			return err
+		}
+		var list []*a2a.Part
+		var err error
+		if skill.id == "" || len(args)+len(parts) > 0 { // a call of a skill may be all
+			if list, err = messageParts(ctx, args, parts, a.stdin); err != nil {
+				return err
+			}
 		}
 		conf, err := push.config(a.stdin)
 		if err != nil {
@@ -47,15 +55,16 @@ input, as does a pipe where there is no message), followed by the parts that --t
 		if save.dir != "" && a.flags.async {
 			return failure.Usagef("--save wants the artifacts, and --async does not wait for them").WithHint("when the task has ended: parley task download <task-id> --save %s", plain.Quote(save.dir))
 		}
-		return a.send(ctx, list, conf, &save)
+		return a.send(ctx, list, &skill, conf, &save)
 	})
 	parts.register(cmd.Flags())
 	push.register(cmd.Flags(), "push-")
+	skill.register(cmd.Flags())
 	save.register(cmd.Flags(), "")
 	return cmd
 }
 
-func (a *app) send(ctx context.Context, parts []*a2a.Part, push *a2a.TaskPushNotificationConfig, save *saveFlags) error {
+func (a *app) send(ctx context.Context, parts []*a2a.Part, skill *skillFlags, push *a2a.TaskPushNotificationConfig, save *saveFlags) error {
 	c, err := a.dial(ctx)
 	if err != nil {
 		return err
@@ -69,6 +78,9 @@ func (a *app) send(ctx context.Context, parts []*a2a.Part, push *a2a.TaskPushNot
 			Parts:     parts,
 		},
 		Metadata: a.flags.metadata,
+	}
+	if err := skill.call(req.Message, a.card); err != nil {
+		return err
 	}
 	if push != nil {
 		a.hidePush(push)

@@ -55,6 +55,7 @@ type Skill struct {
 	Tags, Examples          []string
 	InputModes, OutputModes []string
 	Scopes                  []string // what a caller needs to see and use it, on the extended card
+	InputSchema             any      // of arguments, for callers that name the skill by its id: JSON Schema
 }
 
 // Exec is an agent that is a command.

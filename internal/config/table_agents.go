@@ -137,6 +137,7 @@ var skillFields = []*field{
 	listOf("input_modes", text, "media types it takes").or("the card's"),
 	listOf("output_modes", text, "media types it gives").or("the card's"),
 	listOf("scopes", text, "what a caller needs to see and use it"),
+	row("input_schema", anything, "JSON Schema of its arguments, for callers that name the skill by its id: [skills-v1](extensions/skills-v1.md)"),
 }
 
 // root is the whole file.

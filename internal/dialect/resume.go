@@ -14,7 +14,7 @@ import (
 // names and its encoding are here and nowhere else.
 // Extensions are those of this project, which clients declare where a card requires
 // them.
-var Extensions = []string{ResumeURI, HopsURI, RetryURI}
+var Extensions = []string{ResumeURI, HopsURI, RetryURI, a2a.SkillsURI}
 
 const (
 	// ResumeURI identifies the extension; it is the address of its page.

@@ -92,28 +92,16 @@ func (r *Writer) Write(p []byte) (int, error) {
 // agent's text has the same letters by chance.
 const shownTooShort = 8
 
-// Results returns a writer to w for what an agent says: secrets are taken out, in case
-// the agent repeats one, but not those so short that they are ordinary words.
-func (r *Writer) Results(w io.Writer) io.Writer { return &results{r, w} }
-
-type results struct {
-	hides *Writer
-	w     io.Writer
-}
-
-func (r *results) Write(p []byte) (int, error) {
-	r.hides.mu.Lock()
-	s := string(p)
-	for _, secret := range r.hides.secrets {
-		if len(secret) >= shownTooShort {
-			s = strings.ReplaceAll(s, secret, cmp.Or(r.hides.names[secret], Redacted))
+// Results returns a writer to w for what an agent says, in case it repeats a secret. It
+// takes out those of 8 bytes and more, each of which must come in one Write.
+func Results(w io.Writer, secrets ...string) io.Writer {
+	r := NewWriter(w)
+	for _, s := range secrets {
+		if len(s) >= shownTooShort {
+			r.Hide(s)
 		}
 	}
-	r.hides.mu.Unlock()
-	if _, err := io.WriteString(r.w, s); err != nil {
-		return 0, err
-	}
-	return len(p), nil
+	return r
 }
 
 // Note writes one line, "label: text", with the text made safe by Line.

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"encoding/json"
 	"slices"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -48,6 +49,9 @@ func withCard(card a2a.AgentCard, c *config.Agent, schemes []string) (a2a.AgentC
 		all[i] = skill(&said.Skills[i], schemes)
 	}
 	card.Skills = slices.DeleteFunc(slices.Clone(all), scoped)
+	if schemas := schemasOf(said.Skills, card.Skills); len(schemas) > 0 {
+		card.Capabilities.Extensions = append(slices.Clone(card.Capabilities.Extensions), a2a.SkillsExtension(schemas))
+	}
 	if len(card.Skills) == len(all) {
 		return card, nil
 	}
@@ -55,6 +59,18 @@ func withCard(card a2a.AgentCard, c *config.Agent, schemes []string) (a2a.AgentC
 	extended := card
 	extended.Skills = all
 	return card, &extended
+}
+
+// schemasOf returns the schemas of the arguments of those skills that a card shows.
+func schemasOf(said []config.Skill, shown []*a2a.AgentSkill) map[string]a2a.JSON {
+	schemas := map[string]a2a.JSON{}
+	for i := range said {
+		on := slices.ContainsFunc(shown, func(s *a2a.AgentSkill) bool { return s.ID == said[i].ID })
+		if doc, err := json.Marshal(said[i].InputSchema); err == nil && said[i].InputSchema != nil && on {
+			schemas[said[i].ID] = doc
+		}
+	}
+	return schemas
 }
 
 func skill(s *config.Skill, schemes []string) *a2a.AgentSkill {

@@ -1,0 +1,211 @@
+package skill
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// locate finds where in a value that does not fit a schema the reason is, and says what
+// it is. The library says where in the schema.
+func locate(root, s *jsonschema.Schema, value any, at string, depth int) (pointer, what string) {
+	if depth > maxRefs {
+		return at, "does not fit the skill's schema"
+	}
+	if s.Ref != "" && only(s) {
+		if to := target(root, s.Ref); to != nil {
+			return locate(root, to, value, at, depth+1)
+		}
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		for _, name := range s.Required {
+			if _, ok := v[name]; !ok {
+				return at + "/" + escape(name), "is required"
+			}
+		}
+		others := checker(root, s.AdditionalProperties)
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			in, known := s.Properties[name]
+			if known && checker(root, in)(v[name]) != nil {
+				return locate(root, in, v[name], at+"/"+escape(name), depth+1)
+			}
+			if !known && s.AdditionalProperties != nil && len(s.PatternProperties) == 0 && others(v[name]) != nil {
+				if never(s.AdditionalProperties) {
+					return at + "/" + escape(name), "is no argument of this skill; it takes " + strings.Join(slices.Sorted(maps.Keys(s.Properties)), ", ")
+				}
+				return locate(root, s.AdditionalProperties, v[name], at+"/"+escape(name), depth+1)
+			}
+		}
+	case []any:
+		each := checker(root, s.Items) // once: there may be many
+		for i, e := range v {
+			if each(e) != nil {
+				return locate(root, s.Items, e, at+"/"+strconv.Itoa(i), depth+1)
+			}
+		}
+	}
+	return at, reason(root, s, value)
+}
+
+// checker returns what validates values by a part of a schema. Where the part is nil, or
+// refers to what only the whole has, it takes everything: somebody above says so.
+func checker(root, s *jsonschema.Schema) func(value any) error {
+	if s == nil {
+		return func(any) error { return nil }
+	}
+	alone := s.CloneSchemas()
+	if alone.Defs == nil && root.Defs != nil {
+		alone.Defs = map[string]*jsonschema.Schema{}
+		for name, d := range root.Defs {
+			alone.Defs[name] = d.CloneSchemas()
+		}
+	}
+	resolved, err := alone.Resolve(nil)
+	if err != nil {
+		return func(any) error { return nil }
+	}
+	return resolved.Validate
+}
+
+// reason says why a value does not fit, in words of ours where the reason is a usual one.
+func reason(root, s *jsonschema.Schema, value any) string {
+	types := s.Types
+	if s.Type != "" {
+		types = []string{s.Type}
+	}
+	if len(types) > 0 && checker(root, &jsonschema.Schema{Types: types})(value) != nil {
+		return "must be of type " + strings.Join(types, " or ")
+	}
+	if len(s.Enum) > 0 && checker(root, &jsonschema.Schema{Enum: s.Enum})(value) != nil {
+		var all []string
+		for _, v := range s.Enum {
+			doc, _ := json.Marshal(v) // it came out of JSON
+			all = append(all, string(doc))
+		}
+		return "must be one of " + strings.Join(all, ", ")
+	}
+	err := checker(root, s)(value)
+	if err == nil {
+		return "does not fit the skill's schema"
+	}
+	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
+		err = inner
+	}
+	return "does not fit the skill's schema: " + err.Error()
+}
+
+// maxRefs bounds how far a chain of schemas is followed.
+const maxRefs = 64
+
+// checkRefs refuses references that lead out of the schema, and such that lead back to
+// themselves with the same value, on which no validation ends.
+func checkRefs(root *jsonschema.Schema) error {
+	seen := map[*jsonschema.Schema]int{} // 1: under way, 2: done
+	var walk func(s *jsonschema.Schema) error
+	walk = func(s *jsonschema.Schema) error {
+		if s == nil || seen[s] == 2 {
+			return nil
+		}
+		if seen[s] == 1 {
+			return errors.New("refers to itself without end")
+		}
+		seen[s] = 1
+		if s.DynamicRef != "" {
+			return errors.New("has $dynamicRef, which is not supported")
+		}
+		inPlace := slices.Concat(s.AllOf, s.AnyOf, s.OneOf, []*jsonschema.Schema{s.Not, s.If, s.Then, s.Else})
+		for _, d := range s.DependentSchemas {
+			inPlace = append(inPlace, d)
+		}
+		if s.Ref != "" {
+			to := target(root, s.Ref)
+			if to == nil {
+				return fmt.Errorf("has the reference %q: those to #/$defs/NAME are supported", cut(s.Ref))
+			}
+			inPlace = append(inPlace, to)
+		}
+		for _, in := range inPlace {
+			if err := walk(in); err != nil {
+				return err
+			}
+		}
+		seen[s] = 2
+		return nil
+	}
+	for s := range everywhere(root) {
+		if err := walk(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// everywhere yields a schema and those in it.
+func everywhere(s *jsonschema.Schema) func(func(*jsonschema.Schema) bool) {
+	return func(yield func(*jsonschema.Schema) bool) { visit(s, yield) }
+}
+
+func visit(s *jsonschema.Schema, yield func(*jsonschema.Schema) bool) bool {
+	if s == nil {
+		return true
+	}
+	if !yield(s) {
+		return false
+	}
+	list := slices.Concat(s.AllOf, s.AnyOf, s.OneOf, s.PrefixItems, s.ItemsArray, []*jsonschema.Schema{
+		s.Not, s.If, s.Then, s.Else, s.Items, s.AdditionalItems, s.AdditionalProperties, s.Contains, s.PropertyNames, s.UnevaluatedItems, s.UnevaluatedProperties,
+	})
+	for _, in := range []map[string]*jsonschema.Schema{s.Properties, s.PatternProperties, s.Defs, s.Definitions, s.DependentSchemas, s.DependencySchemas} {
+		for _, name := range slices.Sorted(maps.Keys(in)) {
+			list = append(list, in[name])
+		}
+	}
+	for _, in := range list {
+		if !visit(in, yield) {
+			return false
+		}
+	}
+	return true
+}
+
+// target is the schema that a reference within root names; nil for others.
+func target(root *jsonschema.Schema, ref string) *jsonschema.Schema {
+	if ref == "#" {
+		return root
+	}
+	if name, ok := strings.CutPrefix(ref, "#/$defs/"); ok {
+		return root.Defs[unescape(name)]
+	}
+	if name, ok := strings.CutPrefix(ref, "#/definitions/"); ok {
+		return root.Definitions[unescape(name)]
+	}
+	return nil
+}
+
+// only reports whether a schema is nothing but a reference.
+func only(s *jsonschema.Schema) bool {
+	return s.Type == "" && s.Types == nil && s.Properties == nil && s.Required == nil && s.AllOf == nil && s.AnyOf == nil && s.OneOf == nil && s.Enum == nil
+}
+
+// never reports whether a schema takes nothing: false in JSON, which the library reads as
+// {"not": {}}.
+func never(s *jsonschema.Schema) bool {
+	doc, err := json.Marshal(s)
+	return err == nil && (string(doc) == "false" || string(doc) == `{"not":{}}` || string(doc) == `{"not":true}`)
+}
+
+// escape writes a name as a step of a JSON Pointer (RFC 6901).
+func escape(name string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
+}
+
+func unescape(step string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(step, "~1", "/"), "~0", "~")
+}

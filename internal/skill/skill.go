@@ -1,0 +1,114 @@
+// Package skill checks the calls of skills by id (docs/extensions/skills-v1.md) against
+// the schemas on an agent's card, before the agent runs.
+//
+//	set, err := skill.New(card)   // what is wrong with the card's schemas
+//	err = set.Check(message)      // what is wrong with the call, by JSON Pointer
+//
+// A Set does not change and may be used concurrently.
+package skill
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// Set is the skills of a card that can be called. A nil Set checks nothing: the card
+// does not offer it.
+type Set struct {
+	ids     []string // on the card
+	schemas map[string]*schema
+}
+
+// schema is one of arguments.
+type schema struct {
+	root     *jsonschema.Schema
+	resolved *jsonschema.Resolved
+}
+
+// New returns the skills of a card; nil if it does not declare the extension. The error
+// names the skills whose schemas cannot be used; the others are in the Set all the same,
+// and those take any arguments.
+func New(card *a2a.AgentCard) (*Set, error) {
+	docs, ok := card.CallableSkills()
+	if !ok {
+		return nil, nil
+	}
+	s := &Set{schemas: map[string]*schema{}}
+	for _, k := range card.Skills {
+		s.ids = append(s.ids, k.ID)
+	}
+	var wrong []error
+	for _, id := range slices.Sorted(maps.Keys(docs)) {
+		compiled, err := compile(docs[id])
+		switch {
+		case err != nil:
+			wrong = append(wrong, fmt.Errorf("the input schema of the skill %q: %w", id, err))
+		case !slices.Contains(s.ids, id):
+			wrong = append(wrong, fmt.Errorf("there is an input schema for %q, which is no skill on the card", id))
+		default:
+			s.schemas[id] = compiled
+		}
+	}
+	return s, errors.Join(wrong...)
+}
+
+func compile(doc a2a.JSON) (*schema, error) {
+	root := new(jsonschema.Schema)
+	if err := json.Unmarshal(doc, root); err != nil {
+		return nil, fmt.Errorf("is no JSON Schema: %w", err)
+	}
+	if err := checkRefs(root); err != nil {
+		return nil, err
+	}
+	resolved, err := root.CloneSchemas().Resolve(nil)
+	if err != nil {
+		return nil, fmt.Errorf("cannot be used: %w", err)
+	}
+	return &schema{root, resolved}, nil
+}
+
+// Check judges the skill that a message names, if it names one. The error is
+// InvalidParams and names the argument.
+func (s *Set) Check(m *a2a.Message) error {
+	if s == nil {
+		return nil
+	}
+	call, err := m.Skill()
+	if err != nil || call == nil {
+		return err
+	}
+	if !slices.Contains(s.ids, call.ID) {
+		return a2a.InvalidSkill("/skillId", fmt.Sprintf("this agent has no skill %q; it has %s", cut(call.ID), cut(strings.Join(s.ids, ", "))))
+	}
+	k := s.schemas[call.ID]
+	if k == nil {
+		return nil
+	}
+	var arguments any
+	if err := json.Unmarshal(call.Arguments, &arguments); err != nil {
+		return a2a.InvalidSkill("/arguments", "must be JSON")
+	}
+	if k.resolved.Validate(arguments) == nil {
+		return nil
+	}
+	pointer, what := locate(k.root, k.root, arguments, "/arguments", 0)
+	return a2a.InvalidSkill(pointer, cut(what))
+}
+
+// maxText bounds what an error says of a schema or a value, in bytes.
+const maxText = 300
+
+func cut(s string) string {
+	if len(s) > maxText {
+		s = s[:maxText] + "…"
+	}
+	return strings.ToValidUTF8(s, "")
+}
