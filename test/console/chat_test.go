@@ -13,7 +13,7 @@ import (
 // A person opens the printed link, writes, and reads the answer.
 func TestFirstAnswer(t *testing.T) {
 	t.Parallel()
-	p := serve(t).open()
+	p := share(t).open()
 	p.say("echo hello")
 	p.state("completed")
 	p.shows("hello")
@@ -63,7 +63,7 @@ func TestKilledInTheMiddleOfAStream(t *testing.T) {
 // A question is answered where it is asked.
 func TestAskAndAnswer(t *testing.T) {
 	t.Parallel()
-	p := serve(t).open()
+	p := share(t).open()
 	p.say("ask Which city?")
 	p.state("input required")
 	p.shows("Which city?")
@@ -81,7 +81,7 @@ func TestAskAndAnswer(t *testing.T) {
 
 func TestFailureWithRetry(t *testing.T) {
 	t.Parallel()
-	p := serve(t).open()
+	p := share(t).open()
 	p.say("fail out of paper")
 	p.state("failed")
 	p.shows("out of paper")
@@ -95,7 +95,7 @@ func TestFailureWithRetry(t *testing.T) {
 
 func TestStopCancels(t *testing.T) {
 	t.Parallel()
-	p := serve(t).open()
+	p := share(t).open()
 	p.say("sleep 600")
 	p.state("working")
 	p.until(`[...document.querySelectorAll("#talks form button")].some((b) => b.textContent === "Stop")`)
@@ -117,7 +117,7 @@ func TestClosingTheTabDoesNotCancel(t *testing.T) {
 
 func TestContextGoesOnAndANewOneBegins(t *testing.T) {
 	t.Parallel()
-	p := serve(t).open()
+	p := share(t).open()
 	p.say("echo one")
 	p.state("completed")
 	context := js[string](p, `document.querySelector("input[name=context]").value`)
@@ -139,7 +139,7 @@ func TestContextGoesOnAndANewOneBegins(t *testing.T) {
 // Files come by choice, drop and paste, and go back as downloads.
 func TestFiles(t *testing.T) {
 	t.Parallel()
-	s := serve(t)
+	s := share(t)
 	p := s.open()
 	name := filepath.Join(t.TempDir(), "notes.bin")
 	if err := os.WriteFile(name, []byte("chosen"), 0o600); err != nil {
@@ -179,7 +179,7 @@ func TestRefusedBeforeSending(t *testing.T) {
 
 func TestKindsOfParts(t *testing.T) {
 	t.Parallel()
-	p := serve(t).open()
+	p := share(t).open()
 	p.say("file")
 	p.state("completed")
 	p.until(`document.querySelector("#talks a.file[rel~=noopener]")`)
@@ -197,7 +197,7 @@ func TestKindsOfParts(t *testing.T) {
 // loaded.
 func TestAFollowedPageLooksLikeALoadedOne(t *testing.T) {
 	t.Parallel()
-	p := serve(t).open()
+	p := share(t).open()
 	p.say("stream 10 20")
 	p.state("completed")
 	p.say("ask Which?")

@@ -3,7 +3,6 @@ package console_test
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
@@ -50,9 +49,6 @@ func TestHostileOutput(t *testing.T) {
 	check()
 }
 
-var keyIn = regexp.MustCompile(`parley_\S+`)
-var keyID = regexp.MustCompile(`(?m)^(?:Key|ID):?\s+(\S+)`)
-
 // login opens a tab and logs in with a key.
 func (s *server) login(key string) *tab {
 	s.t.Helper()
@@ -71,14 +67,14 @@ func TestLoginWithAKey(t *testing.T) {
 	wrong.shows("Log in")
 	wrong.until(`document.querySelector("[role=alert]")`)
 
-	mine := keyIn.FindString(s.cli("key", "create", "--name", "me"))
+	mine := s.key("--name", "me")
 	p := s.login(mine)
 	p.until(`document.querySelector("#composer") && document.readyState === "complete"`)
 	p.say("echo mine")
 	p.state("completed")
 	address := js[string](p, "location.href")
 
-	other := s.login(keyIn.FindString(s.cli("key", "create", "--name", "other")))
+	other := s.login(s.key("--name", "other"))
 	other.until(`document.querySelector("#composer") && document.readyState === "complete"`)
 	other.go_(address)
 	other.until(`document.querySelector("#composer") && document.readyState === "complete"`)
@@ -96,12 +92,12 @@ func TestLoginWithAKey(t *testing.T) {
 func TestKeyRevokedWhileThePageIsOpen(t *testing.T) {
 	t.Parallel()
 	s := serve(t, "--auth-keys")
-	key := keyIn.FindString(s.cli("key", "create", "--name", "me"))
+	key := s.key("--name", "me")
 	p := s.login(key)
 	p.until(`document.querySelector("#composer") && document.readyState === "complete"`)
 	p.say("stream 100000 50")
 	p.state("working")
-	s.cli("key", "revoke", key[len("parley_"):len("parley_")+10])
+	s.cli("key", "revoke", keyID(key))
 	p.shows("Log in to")
 }
 

@@ -1,0 +1,252 @@
+package console_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// streamed opens the page of a task that wrote n chunks and has ended.
+func streamed(t *testing.T, n int) *tab {
+	t.Helper()
+	p := share(t).open()
+	p.say(fmt.Sprintf("stream %d 0", n))
+	p.state("completed")
+	p.screen(p.task())
+	return p
+}
+
+// The scrubber shows a task as it was: by the keyboard here, where each key moves it
+// by one entry.
+func TestScrubber(t *testing.T) {
+	t.Parallel()
+	p := streamed(t, 12)
+	last := js[int](p, `Number(document.querySelector("#at").max)`)
+	p.do(chromedp.Focus("#at", chromedp.ByQuery), chromedp.KeyEvent("\ue012")) // left
+	p.until(fmt.Sprintf(`location.search.includes("at=%d") && document.readyState === "complete"`, last-1))
+	if p.says("chunk 12") || !p.says("chunk 11") {
+		t.Error("the page as of the entry before the last shows something else than eleven chunks")
+	}
+	if p.count("[data-live]") != 0 {
+		t.Error("the past goes on")
+	}
+	p.press("Back to the end")
+	p.until(`!location.search && document.readyState === "complete"`)
+	p.shows("chunk 12")
+}
+
+// Each position of the log can be linked to, and each view keeps it.
+func TestEveryViewAsOfAPosition(t *testing.T) {
+	t.Parallel()
+	p := streamed(t, 8)
+	at := js[string](p, "location.pathname")
+	for _, view := range []string{"timeline", "wire", "log"} {
+		p.screen(p.origin + at + "?at=6&view=" + view)
+		if p.says("chunk 8") {
+			t.Errorf("%s shows what was written later", view)
+		}
+		if got := js[string](p, `document.querySelector("#at").value`); got != "6" {
+			t.Errorf("in %s the scrubber stands at %s", view, got)
+		}
+	}
+	p.press("Conversation")
+	p.until(`new URLSearchParams(location.search).get("at") === "6"`)
+}
+
+// Chunks that came one after another are one line with their count and bytes.
+func TestTimelineMergesChunks(t *testing.T) {
+	t.Parallel()
+	p := streamed(t, 60)
+	p.press("Timeline")
+	p.shows("60 chunks, ")
+	if n := p.count(".happening.artifact"); n != 1 {
+		t.Errorf("the chunks are %d lines", n)
+	}
+	if n := p.count(".happening"); n > 10 {
+		t.Errorf("the timeline has %d lines", n)
+	}
+}
+
+// What the wire view offers to copy is what a shell runs.
+func TestCopiedCommandsRun(t *testing.T) {
+	t.Parallel()
+	p := share(t).open()
+	p.say("echo it's \"quoted\" $HOME `id`")
+	p.state("completed")
+	p.screen(p.task() + "?view=wire")
+	const said = "it's \"quoted\" $HOME `id`"
+	for name, command := range map[string]string{"curl": "As a curl command", "parley": "On the command line"} {
+		line := js[string](p, `[...document.querySelectorAll("details")].find((d) => d.querySelector("summary").textContent === `+quote(command)+`).querySelector("pre").textContent`)
+		line = strings.Replace(line, "parley send", parley+" send", 1)
+		out, err := exec.Command("sh", "-c", line).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v %s", line, err, out)
+		}
+		if name == "curl" {
+			out = bytes.ReplaceAll(bytes.ReplaceAll(out, []byte(`\"`), []byte(`"`)), []byte(`\u0026`), []byte("&"))
+		}
+		if !strings.Contains(string(out), said) {
+			t.Errorf("%s answered %s", line, out)
+		}
+	}
+}
+
+// The events of the wire view are those of a stream of version 1.0.
+func TestWireShowsEventsAsSent(t *testing.T) {
+	t.Parallel()
+	p := streamed(t, 3)
+	p.press("Wire")
+	p.until(`location.search.includes("view=wire") && document.readyState === "complete"`)
+	for _, want := range []string{`"method": "SendMessage"`, `"artifactUpdate"`, `"statusUpdate"`, `"TASK_STATE_COMPLETED"`, `"chunk 3\n"`} {
+		if !p.says(want) {
+			t.Errorf("the wire view lacks %s", want)
+		}
+	}
+}
+
+func TestEditAndSendAgain(t *testing.T) {
+	t.Parallel()
+	p := share(t).open()
+	p.say("echo frist")
+	p.state("completed")
+	p.screen(p.task() + "?view=wire")
+	p.press("Edit and send again")
+	p.chat()
+	p.until(`document.querySelector("textarea[name=text]").value === "echo frist"`)
+	p.say("echo first")
+	p.state("completed")
+	p.shows("first")
+}
+
+// A long log is read in pages, each entry once.
+func TestLogInPages(t *testing.T) {
+	t.Parallel()
+	p := streamed(t, 450)
+	p.press("Log")
+	p.until(`location.search.includes("view=log") && document.readyState === "complete"`)
+	var seen []string
+	for {
+		seen = append(seen, js[[]string](p, `[...document.querySelectorAll(".entry > span")].map((s) => s.textContent.match(/\d+/)[0])`)...)
+		if !js[bool](p, `[...document.querySelectorAll("a.button")].some((a) => a.textContent === "Further entries")`) {
+			break
+		}
+		p.press("Further entries")
+		p.until(fmt.Sprintf(`document.readyState === "complete" && new URLSearchParams(location.search).get("after") === "%d"`, len(seen)))
+	}
+	for i, seq := range seen {
+		if seq != fmt.Sprint(i+1) {
+			t.Fatalf("entry %s stands where %d should", seq, i+1)
+		}
+	}
+	if len(seen) < 450 {
+		t.Errorf("there are %d entries", len(seen))
+	}
+}
+
+// What an agent wrote is saved as it was, one artifact or all.
+func TestDownloads(t *testing.T) {
+	t.Parallel()
+	p := share(t).open()
+	p.say("file")
+	p.state("completed")
+	p.screen(p.task())
+	// The browser's own saving goes to a disk; its request is the same.
+	fetched := func(href string) []byte {
+		t.Helper()
+		text := js[string](p, `fetch(`+quote(href)+`).then((r) => r.bytes ? r.bytes() : r.arrayBuffer().then((b) => new Uint8Array(b))).then((b) => btoa(String.fromCharCode(...b)))`)
+		b, err := base64.StdEncoding.DecodeString(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	const png = "\x89PNG\r\n\x1a\n"
+	if b := fetched(js[string](p, `document.querySelector("#content .media, #content a[download]").getAttribute("src") ?? document.querySelector("a[download]").href`)); string(b) != png {
+		t.Errorf("the artifact is %q", b)
+	}
+	all := fetched(js[string](p, `[...document.querySelectorAll("a")].find((a) => a.textContent.includes("Download all")).href`))
+	z, err := zip.NewReader(bytes.NewReader(all), int64(len(all)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(z.File) != 1 || z.File[0].Name != "pixel.png" {
+		t.Fatalf("the archive has %v", z.File)
+	}
+	f, err := z.File[0].Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if b, err := io.ReadAll(f); err != nil || string(b) != png {
+		t.Errorf("in the archive it is %q, %v", b, err)
+	}
+}
+
+// A task is deleted once its operator says twice that it should be.
+func TestDelete(t *testing.T) {
+	t.Parallel()
+	p := streamed(t, 2)
+	address := js[string](p, "location.href")
+	p.press("Delete this task")
+	p.press("Delete")
+	if js[bool](p, `document.querySelector("input[name=sure]").checkValidity()`) {
+		t.Error("the form may be sent without a tick")
+	}
+	p.click("input[name=sure]")
+	p.press("Delete")
+	p.until(`location.pathname.endsWith("/tasks")`)
+	p.allow("status of 404")
+	p.go_(address)
+	p.shows("There is no such task")
+}
+
+// A task that works is cancelled from its page.
+func TestCancelFromTheTask(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	id := s.send("/", "sleep 600")
+	p := s.open()
+	p.screen(s.at("/tasks/-/" + id))
+	p.press("Stop")
+	p.shows("canceled")
+	p.screen(s.at("/tasks/-/" + id + "?view=timeline"))
+	p.shows("Cancel requested")
+}
+
+// A question is answered at the task's page, which goes on by itself.
+func TestReplyAtTheTask(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	id := s.send("/", "ask Which size?")
+	p := s.open()
+	p.screen(s.at("/tasks/-/" + id))
+	p.until(`document.querySelector("main form textarea[name=text]")`)
+	p.do(chromedp.SendKeys("main form textarea[name=text]", "large", chromedp.ByQuery))
+	p.press("Answer")
+	p.shows("completed")
+	p.screen(s.at("/tasks/-/" + id))
+	p.shows("large")
+}
+
+// The timeline tells the turns apart that a question parts.
+func TestTimelineOfTurns(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	p := s.open()
+	p.say("ask Which city?")
+	p.state("input required")
+	p.say("Paris")
+	p.state("completed")
+	p.screen(p.task() + "?view=timeline")
+	if text := p.text("main"); !regexp.MustCompile(`(?s)Turn 1.*Which city\?.*Turn 2.*Answer.*Paris.*Completed`).MatchString(text) {
+		t.Errorf("the timeline says %s", text)
+	}
+}
