@@ -147,7 +147,11 @@ func (c *Console) beside(r *request, d *taskData) {
 		last.Note = "on " + d.Host.Node
 	}
 	if d.Host.Lost > 0 {
-		last.Note = strings.TrimSpace(fmt.Sprintf("%s, taken over: %d processes were lost in this turn", last.Note, d.Host.Lost))
+		lost := "1 process was lost"
+		if d.Host.Lost > 1 {
+			lost = fmt.Sprintf("%d processes were lost", d.Host.Lost)
+		}
+		last.Note = strings.TrimPrefix(last.Note+", taken over: "+lost+" in this turn", ", ")
 	}
 	begin := d.Lanes[0].Began
 	hooks := lane{Title: "Webhooks", Began: begin, Took: c.now().Sub(begin)}

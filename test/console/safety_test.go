@@ -55,8 +55,8 @@ func (s *server) login(key string) *tab {
 	p := s.tab()
 	p.allow("status of 401", "status of 403")
 	p.go_(s.at("/"))
-	p.until(`document.querySelector("input[name=key]")`)
-	p.do(chromedp.SendKeys("input[name=key]", key+"\r", chromedp.ByQuery))
+	p.fill("input[name=key]", key)
+	p.do(chromedp.KeyEvent("\r"))
 	return p
 }
 

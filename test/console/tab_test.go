@@ -13,6 +13,7 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	cdplog "github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
@@ -82,7 +83,7 @@ func (s *server) tab() *tab {
 	})
 	chromedp.ListenTarget(ctx, p.hear)
 	// The first of these is the tab's as long as it is there, so it has no time limit.
-	if err := chromedp.Run(ctx, cdplog.Enable(), runtime.Enable(), network.Enable()); err != nil {
+	if err := chromedp.Run(ctx, cdplog.Enable(), runtime.Enable(), network.Enable(), emulation.SetFocusEmulationEnabled(true)); err != nil {
 		s.t.Fatal(err)
 	}
 	return p
@@ -155,6 +156,20 @@ func (p *tab) screen(url string) {
 	p.until(`document.readyState === "complete" && document.querySelector("main h1")`)
 }
 
+// reloaded loads a screen that is not live until it says a text, or says it no more.
+func (p *tab) reloaded(url, text string, there bool) {
+	p.t.Helper()
+	for late := time.Now().Add(patience); ; {
+		p.screen(url)
+		if p.says(text) == there {
+			return
+		}
+		if time.Now().After(late) {
+			p.t.Fatalf("%s: that it says %q is still %v", url, text, !there)
+		}
+	}
+}
+
 // js evaluates an expression, and waits for it where it is a promise.
 func js[T any](p *tab, expression string) T {
 	p.t.Helper()
@@ -217,7 +232,17 @@ func quote(s string) string {
 func (p *tab) say(text string) {
 	p.t.Helper()
 	p.until(`document.querySelector("#send:not(:disabled)")`)
-	p.do(chromedp.SetValue("textarea[name=text]", text, chromedp.ByQuery), chromedp.Focus("textarea[name=text]", chromedp.ByQuery), chromedp.KeyEvent("\r"))
+	p.fill("textarea[name=text]", text)
+	p.enter()
+}
+
+// enter presses Enter.
+func (p *tab) enter() {
+	p.t.Helper()
+	key := func(kind input.KeyType) *input.DispatchKeyEventParams {
+		return input.DispatchKeyEvent(kind).WithKey("Enter").WithCode("Enter").WithWindowsVirtualKeyCode(13).WithNativeVirtualKeyCode(13)
+	}
+	p.do(key(input.KeyDown).WithText("\r"), key(input.KeyUp))
 }
 
 // state waits for the newest task of a chat to be in a state.
@@ -232,23 +257,38 @@ func (p *tab) task() string {
 	return js[string](p, `[...document.querySelectorAll("#talks .line a")].at(-1).href`)
 }
 
+// click clicks the element of a selector, as a mouse does.
 func (p *tab) click(selector string) {
 	p.t.Helper()
-	p.do(chromedp.Click(selector, chromedp.ByQuery))
+	p.clickOn(`document.querySelector(` + quote(selector) + `)`)
 }
 
 // press clicks a button or link by what it says.
 func (p *tab) press(words string) {
 	p.t.Helper()
-	find := `[...document.querySelectorAll("button, a, summary")].find((e) => e.textContent.trim() === ` + quote(words) + `)`
-	p.until(find)
-	p.do(chromedp.Click(find, chromedp.ByJSPath))
+	p.clickOn(`[...document.querySelectorAll("button, a, summary, label")].find((e) => e.textContent.trim() === ` + quote(words) + ` && e.checkVisibility())`)
 }
 
-// fill writes into a field of a form.
+func (p *tab) clickOn(element string) {
+	p.t.Helper()
+	p.until(element + ` && document.readyState === "complete"`)
+	at := js[[]float64](p, `((e) => { e.scrollIntoView({block: "center", behavior: "instant"}); const r = e.getClientRects()[0]; return [r.x + r.width / 2, r.y + r.height / 2] })(`+element+`)`)
+	p.do(chromedp.MouseClickXY(at[0], at[1]))
+}
+
+// fill writes into a field of a form, in place of what it has.
 func (p *tab) fill(selector, text string) {
 	p.t.Helper()
-	p.do(chromedp.SetValue(selector, text, chromedp.ByQuery))
+	find := `document.querySelector(` + quote(selector) + `)`
+	p.until(find)
+	js[bool](p, `((e) => { e.focus(); e.select?.(); return true })(`+find+`)`)
+	p.do(input.InsertText(text))
+}
+
+// choose chooses an option of a field of a form.
+func (p *tab) choose(selector, value string) {
+	p.t.Helper()
+	js[bool](p, `((e) => { e.value = `+quote(value)+`; e.dispatchEvent(new Event("change", {bubbles: true})); return true })(document.querySelector(`+quote(selector)+`))`)
 }
 
 // picture writes what the tab shows into the directory PICTURES, if that is set.

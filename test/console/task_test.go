@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 )
 
 // streamed opens the page of a task that wrote n chunks and has ended.
@@ -30,10 +31,11 @@ func TestScrubber(t *testing.T) {
 	t.Parallel()
 	p := streamed(t, 12)
 	last := js[int](p, `Number(document.querySelector("#at").max)`)
-	p.do(chromedp.Focus("#at", chromedp.ByQuery), chromedp.KeyEvent("\ue012")) // left
-	p.until(fmt.Sprintf(`location.search.includes("at=%d") && document.readyState === "complete"`, last-1))
+	p.do(chromedp.Focus("#at", chromedp.ByQuery), chromedp.KeyEvent(kb.ArrowLeft+kb.ArrowLeft))
+	p.until(fmt.Sprintf(`location.search.includes("at=%d")`, last-2))
+	p.shows(fmt.Sprintf("as of entry %d", last-2))
 	if p.says("chunk 12") || !p.says("chunk 11") {
-		t.Error("the page as of the entry before the last shows something else than eleven chunks")
+		t.Error("two entries before its end the task had eleven chunks, which is not what the page shows")
 	}
 	if p.count("[data-live]") != 0 {
 		t.Error("the past goes on")
@@ -112,18 +114,22 @@ func TestWireShowsEventsAsSent(t *testing.T) {
 	}
 }
 
+// A request of the wire view is edited as it was sent, and sent again.
 func TestEditAndSendAgain(t *testing.T) {
 	t.Parallel()
 	p := share(t).open()
 	p.say("echo frist")
 	p.state("completed")
-	p.screen(p.task() + "?view=wire")
+	first := p.task()
+	p.screen(first + "?view=wire")
 	p.press("Edit and send again")
-	p.chat()
-	p.until(`document.querySelector("textarea[name=text]").value === "echo frist"`)
-	p.say("echo first")
-	p.state("completed")
-	p.shows("first")
+	p.until(`document.querySelector("textarea[name=params]").value.includes("echo frist")`)
+	p.fill("textarea[name=params]", strings.Replace(js[string](p, `document.querySelector("textarea[name=params]").value`), "frist", "first", 1))
+	p.press("Send")
+	p.until(`!location.href.startsWith(` + quote(first) + `) && location.pathname.includes("/tasks/") && document.readyState === "complete"`)
+	p.press("Conversation")
+	p.until(`!location.search.includes("wire") && document.querySelector(".said.user")?.innerText === "echo first"`)
+	p.shows("completed")
 }
 
 // A long log is read in pages, each entry once.
@@ -134,7 +140,7 @@ func TestLogInPages(t *testing.T) {
 	p.until(`location.search.includes("view=log") && document.readyState === "complete"`)
 	var seen []string
 	for {
-		seen = append(seen, js[[]string](p, `[...document.querySelectorAll(".entry > span")].map((s) => s.textContent.match(/\d+/)[0])`)...)
+		seen = append(seen, js[[]string](p, `[...document.querySelectorAll(".entry > p")].map((s) => s.textContent.match(/\d+/)[0])`)...)
 		if !js[bool](p, `[...document.querySelectorAll("a.button")].some((a) => a.textContent === "Further entries")`) {
 			break
 		}
@@ -195,7 +201,7 @@ func TestDelete(t *testing.T) {
 	t.Parallel()
 	p := streamed(t, 2)
 	address := js[string](p, "location.href")
-	p.press("Delete this task")
+	p.press("Delete…")
 	p.press("Delete")
 	if js[bool](p, `document.querySelector("input[name=sure]").checkValidity()`) {
 		t.Error("the form may be sent without a tick")
@@ -215,8 +221,9 @@ func TestCancelFromTheTask(t *testing.T) {
 	id := s.send("/", "sleep 600")
 	p := s.open()
 	p.screen(s.at("/tasks/-/" + id))
-	p.press("Stop")
-	p.shows("canceled")
+	p.press("Cancel…")
+	p.press("Cancel the task")
+	p.until(`document.querySelector(".head .state").textContent === "canceled"`)
 	p.screen(s.at("/tasks/-/" + id + "?view=timeline"))
 	p.shows("Cancel requested")
 }
@@ -228,16 +235,14 @@ func TestReplyAtTheTask(t *testing.T) {
 	id := s.send("/", "ask Which size?")
 	p := s.open()
 	p.screen(s.at("/tasks/-/" + id))
-	p.until(`document.querySelector("main form textarea[name=text]")`)
-	p.do(chromedp.SendKeys("main form textarea[name=text]", "large", chromedp.ByQuery))
+	p.fill("main form textarea[name=text]", "large")
 	p.press("Answer")
-	p.shows("completed")
-	p.screen(s.at("/tasks/-/" + id))
 	p.shows("large")
+	p.shows("completed")
 }
 
-// The timeline tells the turns apart that a question parts.
-func TestTimelineOfTurns(t *testing.T) {
+// The timeline has a question, its answer and what came of it, in order.
+func TestTimelineOfAQuestion(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	p := s.open()
@@ -246,7 +251,7 @@ func TestTimelineOfTurns(t *testing.T) {
 	p.say("Paris")
 	p.state("completed")
 	p.screen(p.task() + "?view=timeline")
-	if text := p.text("main"); !regexp.MustCompile(`(?s)Turn 1.*Which city\?.*Turn 2.*Answer.*Paris.*Completed`).MatchString(text) {
+	if text := p.text("main"); !regexp.MustCompile(`(?s)Turn 1.*Question.*Which city\?.*Answer.*Paris.*Completed`).MatchString(text) {
 		t.Errorf("the timeline says %s", text)
 	}
 }
