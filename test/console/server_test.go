@@ -30,8 +30,6 @@ type server struct {
 	done chan struct{} // closed when it has ended
 }
 
-var consoleLine = regexp.MustCompile(`Console\s+(\S+)`)
-
 // newServer returns a server that is not started: change it before you start it.
 func newServer(t testing.TB, args ...string) *server {
 	t.Helper()
@@ -156,8 +154,8 @@ func (s *server) start() {
 	late := time.After(patience)
 	for {
 		if said := stdout.String(); strings.Contains(said, "Stop ") {
-			if m := consoleLine.FindStringSubmatch(said); m != nil {
-				s.link = m[1]
+			if s.link = ""; strings.Contains(said, "Console ") { // the link itself goes to terminals only
+				s.link = s.cli("admin", "console")
 			}
 			return
 		}
