@@ -59,7 +59,7 @@ func TestKeptHereOrByTheSDK(t *testing.T) {
 		}
 		t.Fatalf("%d lines here, %d of the SDK", len(h), len(s))
 	}
-	if !strings.Contains(here, "trace_id") || strings.Count(here, "\n") < 300 {
+	if !strings.Contains(here, "trace_id") || strings.Count(here, "\n") < 200 {
 		t.Errorf("it compares\n%s", here)
 	}
 }
