@@ -60,6 +60,9 @@ func (e *OpError) reason() string {
 	return ""
 }
 
+// otherNames are names of errors that have one already, of ACTS and of 0.3.
+var otherNames = []string{"StreamingNotSupportedError", "ExtendedCardNotSupportedError", "AuthenticatedExtendedCardNotSetError"}
+
 // is reports whether an error is of a kind. JSON-RPC has a code for that. The others have
 // the reason, which tells more than a status; where it is missing the status has to do.
 func (e *OpError) is(name string) bool {
@@ -100,6 +103,9 @@ func (e *OpError) value() map[string]any {
 func (e *OpError) kindOf() string {
 	for _, name := range slices.Sorted(keysOf(errorKinds)) {
 		k := errorKinds[name]
+		if slices.Contains(otherNames, name) {
+			continue
+		}
 		if e.Code != 0 && int(e.Code) == k.Code || e.Code == 0 && k.Reason != "" && e.reason() == k.Reason {
 			return name
 		}

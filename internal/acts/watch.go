@@ -240,8 +240,8 @@ func errorInfo(list []any) obj {
 }
 
 func kindOfCode(code int) *errorKind {
-	for _, k := range errorKinds {
-		if k.Code == code {
+	for name, k := range errorKinds {
+		if k.Code == code && !slices.Contains(otherNames, name) {
 			return k
 		}
 	}
