@@ -28,7 +28,7 @@ type basicFile struct {
 	looked  time.Time         // when the file was looked at last
 	stamp   os.FileInfo       // of the file as it was read last, good or not; nil: to be read
 	sum     [sha256.Size]byte // of what was in it when it was good last
-	trouble string            // what was logged about it
+	failure string            // what was logged about it
 }
 
 // How often a file is looked at, and how young one may still be changed without
@@ -72,11 +72,11 @@ func (f *basicFile) look() {
 		return
 	}
 	switch changed, err := f.load(); {
-	case err != nil && err.Error() != f.trouble:
-		f.trouble = err.Error()
+	case err != nil && err.Error() != f.failure:
+		f.failure = err.Error()
 		f.log.Error("the file of users cannot be used; the users stay as they were", "error", err)
 	case err == nil:
-		f.trouble = ""
+		f.failure = ""
 		if changed {
 			f.log.Info("the file of users was read again", "users", len(f.set.Load().byName))
 		}

@@ -66,10 +66,10 @@ func (s *Server) server(until context.Context) *mcp.Server {
 // ctx does. Nothing else may be written to out. in is closed where it can be, for
 // it may be waiting for more.
 func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
-	ctx, gone := context.WithCancel(ctx)
-	defer gone()
+	ctx, disconnect := context.WithCancel(ctx)
+	defer disconnect()
 	err := s.server(ctx).Run(ctx, &mcp.IOTransport{
-		Reader:        &input{in, gone},
+		Reader:        &input{in, disconnect},
 		Writer:        output{out},
 		MaxLineLength: maxMessage,
 	})
@@ -85,13 +85,13 @@ const maxMessage = 16 << 20
 // input tells when it has ended.
 type input struct {
 	io.Reader
-	gone context.CancelFunc
+	disconnect context.CancelFunc
 }
 
 func (i *input) Read(p []byte) (int, error) {
 	n, err := i.Reader.Read(p)
 	if err != nil {
-		i.gone()
+		i.disconnect()
 	}
 	return n, err
 }

@@ -269,5 +269,5 @@ func wrap(what string, err error) error {
 	if err == nil || errors.Is(err, store.ErrClosed) || errors.Is(err, store.ErrNotFound) {
 		return err
 	}
-	return troubled(fmt.Errorf("postgres: %s: %w", what, err))
+	return classified(fmt.Errorf("postgres: %s: %w", what, err))
 }

@@ -81,7 +81,7 @@ func (s *Store) OnCommit(f func(store.Commit)) { s.watcher.Store(&f) }
 func Open(path string, o *Options) (*Store, error) {
 	s, err := open(path, o, &current)
 	if err != nil {
-		return nil, troubled(err)
+		return nil, classified(err)
 	}
 	return s, nil
 }

@@ -33,7 +33,7 @@ var vaultPatience = 10 * time.Second // not constant, for tests
 func OpenVault(path string) (*Vault, error) {
 	v, err := openVault(path, &current)
 	if err != nil {
-		return nil, troubled(err)
+		return nil, classified(err)
 	}
 	return v, nil
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// troubled adds why a call failed, where that can be told.
-func troubled(err error) error { return store.Because(err, classOf(err)) }
+// classified adds why a call failed, where that can be told.
+func classified(err error) error { return store.Because(err, classOf(err)) }
 
 // classOf returns which of the errors for operators an error is, or nil.
 func classOf(err error) error {

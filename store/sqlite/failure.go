@@ -15,11 +15,11 @@ func wrap(what string, err error) error {
 	if err == nil || err == store.ErrClosed {
 		return err
 	}
-	return troubled(fmt.Errorf("sqlite: %s: %w", what, err))
+	return classified(fmt.Errorf("sqlite: %s: %w", what, err))
 }
 
-// troubled adds why a call failed, where that can be told.
-func troubled(err error) error { return store.Because(err, classOf(err)) }
+// classified adds why a call failed, where that can be told.
+func classified(err error) error { return store.Because(err, classOf(err)) }
 
 // classOf returns which of the errors for operators an error is, or nil.
 func classOf(err error) error {
