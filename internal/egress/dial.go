@@ -36,9 +36,6 @@ func (p *Policy) DialContext(ctx context.Context, network, address string) (net.
 		p.logRefused(ctx, t, netip.Addr{}, err)
 		return nil, err
 	}
-	if p.Proxy != nil && p.ProxyNames && !t.addr.IsValid() && !t.isLocal() {
-		return p.connect(ctx, t.String())
-	}
 	addrs, err := p.lookup(ctx, t)
 	if err != nil {
 		return nil, err

@@ -30,10 +30,6 @@ type Policy struct {
 	// with the address that was looked up and judged here. The proxy itself is
 	// not judged. Nil means none, whatever the environment says.
 	Proxy *url.URL
-	// ProxyNames hands names to the proxy as they are, for networks in which
-	// only it can look them up. Then names and ports are judged here, and where
-	// a name leads is for the proxy to judge.
-	ProxyNames bool
 
 	// Resolver looks names up. Nil means net.DefaultResolver.
 	Resolver Resolver

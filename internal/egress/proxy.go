@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -76,12 +77,13 @@ type tunnelEnd string
 func (tunnelEnd) Network() string  { return "tcp" }
 func (e tunnelEnd) String() string { return string(e) }
 
-// CheckProxy reads the URL of a proxy for Policy.Proxy.
-func CheckProxy(raw string) (*url.URL, error) {
+// ParseProxy reads the URL of a proxy for Policy.Proxy. The error does not have the URL
+// in it, which may hold a password.
+func ParseProxy(raw string) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "" ||
 		u.Path != "" && u.Path != "/" {
-		return nil, fmt.Errorf("a proxy is http://host:port or https://host:port") // not raw: it may have a password
+		return nil, errors.New("must be an http or https URL such as http://proxy.example.org:3128")
 	}
 	return u, nil
 }

@@ -38,7 +38,7 @@ func agentPolicy(c *config.Egress, log *slog.Logger) (*egress.Policy, error) {
 		return nil, fmt.Errorf("egress.deny: %w", err)
 	}
 	if c.Proxy != "" {
-		if p.Proxy, err = parseProxy(c.Proxy); err != nil {
+		if p.Proxy, err = egress.ParseProxy(c.Proxy); err != nil {
 			return nil, fmt.Errorf("egress.proxy: %w", err)
 		}
 	}

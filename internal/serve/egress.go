@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"errors"
 	"log/slog"
 	"net/url"
 
@@ -23,7 +22,7 @@ type egressFlags struct {
 func (f *egressFlags) register(fs *pflag.FlagSet) {
 	fs.Var(flagvalue.List("host", &f.allow, flagvalue.One(egress.ParseRule), nil), "egress-allow", "let webhooks go to a `host` besides public ones by https: example.internal, *.example.internal, 10.1.0.0/16, each with a :port or without, http:// in front for plain http; may be repeated")
 	fs.Var(flagvalue.List("host", &f.deny, flagvalue.One(egress.ParseRule), nil), "egress-deny", "let no webhook go to a `host`, whatever else allows it; may be repeated")
-	fs.Var(flagvalue.Of("URL", &f.proxy, parseProxy, nil), "egress-proxy", "`URL` of the HTTP proxy that webhooks go through; those of the environment are not used")
+	fs.Var(flagvalue.Of("URL", &f.proxy, egress.ParseProxy, nil), "egress-proxy", "`URL` of the HTTP proxy that webhooks go through; those of the environment are not used")
 	fs.BoolVar(&f.noPush, "no-push", false, "offer no push notifications: no webhook is kept or sent")
 }
 
@@ -45,15 +44,6 @@ func (f *egressFlags) declare(card *a2a.AgentCard) {
 	if f.noPush {
 		card.Capabilities.PushNotifications = new(false)
 	}
-}
-
-// parseProxy returns the URL of a proxy, which may have a password in it.
-func parseProxy(s string) (*url.URL, error) {
-	u := a2a.WebURL(s)
-	if u == nil || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" {
-		return nil, errors.New("must be an http or https URL such as http://proxy.example.org:3128")
-	}
-	return u, nil
 }
 
 // password is the part of the proxy's URL that diagnostics must not show.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2aserver"
 	"github.com/parley-a2a/parley/engine"
+	"github.com/parley-a2a/parley/internal/egress"
 )
 
 func limitsOf(t *testing.T, open bool, args ...string) *limitFlags {
@@ -136,7 +137,7 @@ func TestProxyURL(t *testing.T) {
 		t.Errorf("%v, %q", err, f.password())
 	}
 	for _, bad := range []string{"", "proxy:3128", "socks5://x", "http://", "http://x/path", "http://x?q", "://"} {
-		if _, err := parseProxy(bad); err == nil {
+		if _, err := egress.ParseProxy(bad); err == nil {
 			t.Errorf("%q was taken", bad)
 		}
 	}
