@@ -1,6 +1,9 @@
 package a2a
 
-import "net/url"
+import (
+	"net"
+	"net/url"
+)
 
 // WebURL parses an absolute URL of http or https with a host, as interfaces,
 // webhooks and services have them. It returns nil if s is none. Errors should not
@@ -11,4 +14,10 @@ func WebURL(s string) *url.URL {
 		return nil
 	}
 	return u
+}
+
+// IsLoopback reports whether a host, without port and brackets, is written as one of
+// this machine: localhost or a loopback address. It looks nothing up.
+func IsLoopback(host string) bool {
+	return host == "localhost" || net.ParseIP(host).IsLoopback()
 }

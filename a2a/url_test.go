@@ -12,3 +12,14 @@ func TestWebURL(t *testing.T) {
 		}
 	}
 }
+
+func TestIsLoopback(t *testing.T) {
+	for host, want := range map[string]bool{
+		"localhost": true, "127.0.0.1": true, "127.8.9.1": true, "::1": true, "::ffff:127.0.0.1": true,
+		"": false, "[::1]": false, "localhost:80": false, "localhost.example.com": false, "127.0.0.1.example.com": false, "10.0.0.1": false, "0.0.0.0": false, "127.1": false,
+	} {
+		if got := IsLoopback(host); got != want {
+			t.Errorf("%q: %t", host, got)
+		}
+	}
+}

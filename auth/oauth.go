@@ -180,7 +180,7 @@ func originOf(u *url.URL) string {
 		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
 	}
 	scheme := u.Scheme
-	if isLocal(u) {
+	if a2a.IsLoopback(u.Hostname()) {
 		scheme = "https" // on this machine the scheme says nothing of who listens there
 	}
 	return scheme + "://" + strings.ToLower(u.Hostname()) + ":" + port

@@ -169,7 +169,7 @@ func parseServer(doc []byte, at string) (*server, error) {
 	if err != nil || checkSecure(issuer) != nil || issuer.User != nil || issuer.RawQuery != "" || issuer.Fragment != "" {
 		return nil, fmt.Errorf("auth: issuer %q: expected an https address, or http on this machine, without user or query", s.Issuer)
 	}
-	if err := s.check(!isLocal(issuer)); err != nil {
+	if err := s.check(!a2a.IsLoopback(issuer.Hostname())); err != nil {
 		return nil, err
 	}
 	if len(s.Challenges) > 0 && !slices.Contains(s.Challenges, "S256") {
@@ -200,7 +200,7 @@ func (s *server) check(elsewhere bool) error {
 			continue
 		}
 		u, err := url.Parse(e.at)
-		if err != nil || checkSecure(u) != nil || u.User != nil || u.Fragment != "" || elsewhere && isLocal(u) {
+		if err != nil || checkSecure(u) != nil || u.User != nil || u.Fragment != "" || elsewhere && a2a.IsLoopback(u.Hostname()) {
 			return fmt.Errorf("auth: %s %q: expected an https address; http is for this machine only", e.name, e.at)
 		}
 	}

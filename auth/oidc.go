@@ -87,7 +87,7 @@ func discover(ctx context.Context, client *http.Client, issuer string) ([]byte, 
 	if err != nil || keysErr != nil {
 		return nil, errors.New("discovery: where the issuer says that its keys are is no URL")
 	}
-	if isLocal(keys) && !isLocal(from) {
+	if a2a.IsLoopback(keys.Hostname()) && !a2a.IsLoopback(from.Hostname()) {
 		return nil, errors.New("discovery: the issuer says that its keys are on this machine, where it is not itself")
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, says.Keys, nil)

@@ -4,9 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
+
+	"github.com/parley-a2a/parley/a2a"
 )
 
 // issuerClient returns a client that asks an issuer and nobody else by accident:
@@ -37,15 +38,10 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 
 // checkSecure says whether an address is reached without anybody between.
 func checkSecure(u *url.URL) error {
-	if u.Hostname() != "" && (u.Scheme == "https" || u.Scheme == "http" && isLocal(u)) {
+	if u.Hostname() != "" && (u.Scheme == "https" || u.Scheme == "http" && a2a.IsLoopback(u.Hostname())) {
 		return nil
 	}
 	return errors.New("issuers and keys are reached by https, or on this machine")
-}
-
-// isLocal reports whether a URL is written as one of this machine.
-func isLocal(u *url.URL) bool {
-	return u.Hostname() == "localhost" || net.ParseIP(u.Hostname()).IsLoopback()
 }
 
 // issuerTransport answers with documents that are not too large, and with

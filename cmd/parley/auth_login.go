@@ -18,6 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aclient"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/contexts"
@@ -291,7 +292,7 @@ func (a *app) signInName() string {
 			}
 		}
 		scheme := "https://"
-		if u, err := url.Parse("http://" + ref); err == nil && loopback(u.Hostname()) {
+		if u, err := url.Parse("http://" + ref); err == nil && a2a.IsLoopback(u.Hostname()) {
 			scheme = "http://"
 		}
 		ref = scheme + ref

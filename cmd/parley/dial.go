@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aclient"
 	"github.com/parley-a2a/parley/internal/failure"
 	"github.com/parley-a2a/parley/internal/plain"
@@ -148,13 +149,8 @@ func (a *app) warnCredentials(where string) {
 		}
 	}
 	u, err := url.Parse(where)
-	if credentials && err == nil && strings.EqualFold(u.Scheme, "http") && !loopback(u.Hostname()) && !a.warned.plain {
+	if credentials && err == nil && strings.EqualFold(u.Scheme, "http") && !a2a.IsLoopback(u.Hostname()) && !a.warned.plain {
 		a.warned.plain = true
 		a.stderr.Note("Warning", "credentials go to %s without encryption", u.Host)
 	}
-}
-
-func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aserver"
 	"github.com/parley-a2a/parley/internal/failure"
 	"github.com/parley-a2a/parley/internal/flagvalue"
@@ -60,7 +61,7 @@ func (a *app) mcp(ctx context.Context, f *mcpFlags) error {
 	var l net.Listener
 	if f.http != "" {
 		host, _, err := net.SplitHostPort(f.http)
-		if err != nil || !loopback(host) {
+		if err != nil || !a2a.IsLoopback(host) {
 			return failure.Usagef("--http %s is not an address of this machine alone, such as 127.0.0.1:8090", plain.Quote(f.http)).
 				WithHint("a server for others needs credentials: parley serve has them, over A2A")
 		}

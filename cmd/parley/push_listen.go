@@ -153,7 +153,7 @@ func (f *listenFlags) keysURL(agent string) (string, error) {
 			return "", failure.Usagef("--agent-card does not say where the agent's keys are").WithHint("%s", hint)
 		}
 		scheme := "https://"
-		if host, _, _ := strings.Cut(agent, "/"); loopback(hostOnly(host)) {
+		if host, _, _ := strings.Cut(agent, "/"); a2a.IsLoopback(hostOnly(host)) {
 			scheme = "http://"
 		}
 		agent = scheme + agent

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/parley-a2a/parley/a2a"
 )
 
 // sessionIdle is after how long without a request a session over HTTP is closed.
@@ -69,6 +71,5 @@ func loopback(host string) bool {
 	if n := len(host); n > 2 && host[0] == '[' && host[n-1] == ']' {
 		host = host[1 : n-1]
 	}
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
+	return a2a.IsLoopback(host)
 }

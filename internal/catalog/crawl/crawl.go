@@ -10,7 +10,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"slices"
 	"strings"
@@ -106,7 +105,7 @@ func (c *crawler) first(ctx context.Context, at string) (doc []byte, from *a2acl
 func manifests(at string) ([]string, error) {
 	if !strings.Contains(at, "://") {
 		scheme := "https://"
-		if u, err := url.Parse("http://" + at); err == nil && (u.Hostname() == "localhost" || net.ParseIP(u.Hostname()).IsLoopback()) {
+		if u, err := url.Parse("http://" + at); err == nil && a2a.IsLoopback(u.Hostname()) {
 			scheme = "http://"
 		}
 		at = scheme + at
