@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -18,7 +19,6 @@ import (
 type Foreign struct {
 	Card     *a2a.AgentCard
 	Service  a2a.Service
-	Raw      []byte   // the card, in version 1.0
 	Findings []string // what the card lacks
 	// Try asks the agent in each version and binding for a task that nobody has.
 	Try func(ctx context.Context) []Attempt
@@ -55,7 +55,7 @@ func (c *Console) foreign(r *request, key string) *Agent {
 		c.log.InfoContext(r.ctx, "an agent of another server cannot be called from the console", "error", err)
 		return nil
 	}
-	return &Agent{Name: key, Card: f.Card, Service: f.Service, ref: string(ref)}
+	return &Agent{Name: key, Card: calmCard(f.Card), Service: f.Service, ref: string(ref)}
 }
 
 // reachesOut reports whether the viewer may call agents of other servers: whoever does
@@ -103,8 +103,8 @@ func (c *Console) look(r *request, d *elsewhereData) error {
 	if err != nil {
 		return err
 	}
-	key := foreignKey(d.Ref)
-	d.agentData = agentData{Agent: &Agent{Name: key, Card: f.Card}, Card: f.Card, Key: key, Chat: base(r.Request) + "/chat/" + key + "?"}
+	key, card := foreignKey(d.Ref), calmCard(f.Card)
+	d.agentData = agentData{Agent: &Agent{Name: key, Card: card}, Card: card, Key: key, Chat: base(r.Request) + "/chat/" + key + "?"}
 	d.agentData.read()
 	d.Findings = f.Findings
 	d.CLI = "parley send -a " + quote(d.Ref) + " 'hello'"
@@ -121,6 +121,15 @@ func (c *Console) look(r *request, d *elsewhereData) error {
 		d.Tried[at].List = append(d.Tried[at].List, a)
 	}
 	return nil
+}
+
+// calmCard is a card whose texts do not mislead whoever reads them.
+func calmCard(card *a2a.AgentCard) *a2a.AgentCard {
+	c := new(a2a.AgentCard)
+	if json.Unmarshal([]byte(calm(string(card.AppendJSON(nil)))), c) != nil {
+		return &a2a.AgentCard{Name: "An agent whose card cannot be shown"}
+	}
+	return c
 }
 
 // reason is an error of a call elsewhere, in words for the viewer, who chose the address.

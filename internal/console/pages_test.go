@@ -351,7 +351,9 @@ func TestAnAgentElsewhere(t *testing.T) {
 	}
 	v := open(t, serveWith(t, func(o *console.Options) {
 		a := o.Agents()[0]
-		far.Card, far.Service = a.Card, a.Service
+		card := *a.Card
+		card.Description = "pays \u202eeerf\u202c"
+		far.Card, far.Service = &card, a.Service
 		o.Local = a2a.Caller{Scopes: a2a.Scopes}
 		o.Elsewhere = func(_ context.Context, ref string) (*console.Foreign, error) {
 			if ref != "https://agent.example" {
@@ -364,7 +366,7 @@ func TestAnAgentElsewhere(t *testing.T) {
 	v.has(v.get("/elsewhere"), "Address of the agent")
 	v.has(v.get("/elsewhere?agent=https://other.example"), "nobody is at &lt;there&gt;")
 	page := v.get("/elsewhere?agent=https://agent.example")
-	v.has(page, "What answers", "● answers", "○ 404 &lt;page&gt;", "no &lt;skills&gt;", "parley send -a &#39;https://agent.example&#39;")
+	v.has(page, "What answers", "● answers", "○ 404 &lt;page&gt;", "no &lt;skills&gt;", "pays \uFFFDeerf\uFFFD", "parley send -a &#39;https://agent.example&#39;")
 	key := regexp.MustCompile(`/console/chat/(~[^"?]+)"`).FindStringSubmatch(page)
 	if key == nil {
 		t.Fatalf("there is no chat:\n%s", page)

@@ -45,7 +45,9 @@ type tasksData struct {
 	Rows            []row
 	Total           int
 	Next            string
+	More            []agentRow // of several agents, those that have older tasks
 	Live            string
+	Fresh           bool // the list is fetched anew every few seconds
 	Paused, Resumed string
 }
 
@@ -58,7 +60,6 @@ func (c *Console) tasks(w http.ResponseWriter, r *request) {
 	d := tasksData{Agents: c.agentRows(), States: a2a.TaskStates(), Spans: spans, Everybody: c.everybody(r),
 		Agent: r.FormValue("agent"), State: r.FormValue("state"), Context: r.FormValue("context"), Owner: r.FormValue("owner"), Since: r.FormValue("since")}
 	d.Filtered = d.Agent+d.State+d.Context+d.Owner+d.Since != ""
-	d.CanLive = d.Everybody
 	var err error
 	var next string
 	if d.Everybody {
@@ -80,7 +81,10 @@ func (c *Console) tasks(w http.ResponseWriter, r *request) {
 	d.Paused = "?" + q.Encode()
 	q.Del("live")
 	d.Resumed = "?" + q.Encode()
-	if d.CanLive && r.FormValue("live") != "off" && r.FormValue("after") == "" {
+	d.CanLive = r.FormValue("after") == ""
+	d.Fresh = d.CanLive && r.FormValue("live") != "off"
+	if d.Fresh && d.Everybody {
+		d.Fresh = false
 		d.Live = base(r.Request) + "/tasks/live?" + q.Encode()
 	}
 	c.show(w, r, "tasks", page{Title: "Tasks", Place: "tasks", Data: d})
@@ -167,8 +171,11 @@ func (c *Console) own(r *request, d *tasksData) (rows []row, total int, next str
 			return nil, 0, "", err
 		}
 		total += int(res.TotalSize)
-		if len(agents) == 1 {
+		switch {
+		case len(agents) == 1:
 			next = res.NextPageToken
+		case res.NextPageToken != "":
+			d.More = append(d.More, a)
 		}
 		for _, t := range res.Tasks {
 			rows = append(rows, c.ownRow(r, &a, t))

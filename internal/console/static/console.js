@@ -278,6 +278,19 @@ if (scrub instanceof HTMLFormElement) {
   });
 }
 
+// What opens over a page closes by Escape, and by a click beside it.
+document.addEventListener("click", (e) => {
+  for (const d of document.querySelectorAll("details[open]:is(.confirm, .menu)")) {
+    if (e.target instanceof Node && !d.contains(e.target)) d.removeAttribute("open");
+  }
+});
+document.addEventListener("keydown", (e) => {
+  const d = e.key === "Escape" && document.querySelector("details[open]:is(.confirm, .menu)");
+  if (!d) return;
+  d.removeAttribute("open");
+  d.querySelector("summary")?.focus();
+});
+
 // Keys: / goes to the message, g and a letter to a place.
 /** @type {Record<string, string>} */
 const places = { c: "", i: "inbox", t: "tasks", a: "agents", w: "webhooks", o: "operate" };
