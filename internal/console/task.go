@@ -126,8 +126,8 @@ func (c *Console) entries(r *request, a *Agent, id string) (entries []*a2a.Entry
 
 // runs returns what the server knows of a task's runs; nil for those who do not operate it.
 func (c *Console) runs(r *request, d *taskData) []admin.Run {
-	if d.Host == nil {
-		return nil
+	if d.Host == nil || d.View != "timeline" {
+		return nil // it takes another look at the whole log
 	}
 	runs, err := c.opts.Admin.Runs(r.ctx, d.Host.Name)
 	if err != nil {
