@@ -20,11 +20,10 @@ func newAdminBackup(a *app) *cobra.Command {
 	var audit serve.AuditFlags
 	cmd := a.admin(&cobra.Command{
 		Use:   "backup <file>",
-		Short: "Copy the database to a new file, also while the server runs",
-		Long: `Copy the database, as of one moment, to a file that does not exist yet. A server
-may work with it meanwhile. The copy is checked before it gets its name; to use
-it, put it into an empty directory as parley.db and serve that with --data. A
-PostgreSQL database is for pg_dump.`,
+		Short: "Copy the database to a new file; the server may be running",
+		Long: `Copy the database as of one moment to a new file. The server may be running. The copy is
+checked before it gets its name; to use it, put it into an empty directory as
+parley.db and serve that directory with --data. For PostgreSQL use pg_dump.`,
 		Example: `  parley admin backup --data /var/lib/parley /backup/parley-$(date +%F).db`,
 		Args:    oneFile(false),
 	}, func(ctx context.Context, db *database.Location, args []string) (err error) {

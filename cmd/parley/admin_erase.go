@@ -25,16 +25,14 @@ func newAdminErase(a *app) *cobra.Command {
 	var f eraseFlags
 	cmd := a.admin(&cobra.Command{
 		Use:   "erase --context <context-id>",
-		Short: "Erase all tasks of a context, with the server stopped",
-		Long: `Delete all tasks of a context of one owner, in whatever state they are, with their
-messages, artifacts and files, and what is kept to know messages that come again,
-direct answers included; and write zeros over where all that was in the database.
-A context belongs to its owner: the same id of another owner is another
-context. Without --owner and --tenant it is that of callers who are not
-authenticated. Where a server has several agents, a context is one agent's: without
---agent that of the one at /. Backups and exports made before still hold them.
+		Short: "Erase all tasks of a context; the server must be stopped",
+		Long: `Erase all tasks of one context, in any state, with their messages, artifacts, files and
+receipts of messages, and overwrite their place in the database with zeros. A context
+belongs to its owner: without --owner and --tenant that is the callers who are not
+authenticated. Each agent of a server has contexts of its own: without --agent it is
+the agent at /. Earlier backups and exports still contain the tasks.
 
-It may be run again: a second time there is nothing to erase.`,
+You can run it again: the second time there is nothing to erase.`,
 		Args: cobra.NoArgs,
 	}, func(ctx context.Context, db *database.Location, _ []string) error {
 		if f.context == "" {

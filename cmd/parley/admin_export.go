@@ -19,7 +19,7 @@ func newAdminExport(a *app) *cobra.Command {
 	var audit serve.AuditFlags
 	cmd := a.admin(&cobra.Command{
 		Use:   "export [file]",
-		Short: "Write all tasks as text, also while the server runs",
+		Short: "Export all tasks as JSON lines; the server may be running",
 		Long: `Write all tasks with their logs and files, one JSON object a line, with a checksum
 (SHA-256) at the end: to a file that does not exist yet, or to standard output (-). A
 server may work with the tasks meanwhile; each task is then as of one moment.

@@ -31,15 +31,14 @@ func newAdminGC(a *app) *cobra.Command {
 	var f gcFlags
 	cmd := a.admin(&cobra.Command{
 		Use:   "gc",
-		Short: "Delete old tasks, also while the server runs",
-		Long: `Delete the tasks, whoever's they are, that have not changed their state for
---older-than: finished ones, or those in the states named. With a task go its
-messages, its artifacts and the files that no other task has. Tasks at work are
-never deleted. What was kept to know messages that come again is deleted where the
---retry-window of the server is over. With --dry-run it only counts.
+		Short: "Delete old tasks; the server may be running",
+		Long: `Delete tasks whose state has not changed for --older-than: finished ones, or those in
+the states you name, whoever owns them. Their messages, artifacts and files go with
+them; tasks at work are never deleted. Receipts of messages older than the server's
+--retry-window are deleted as well. --dry-run only counts.
 
-A server that runs on this machine does it when it is asked by this command; it does
-it by itself, too: parley serve --retain-completed 720h.`,
+If a server is running on this machine, it does the work. It can also do so by itself:
+parley serve --retain-completed 30d.`,
 		Example: `  parley admin gc --older-than 720h
   parley admin gc --older-than 24h --state failed --state canceled
   parley admin gc --state input-required --dry-run`,

@@ -21,16 +21,15 @@ func newAdminImport(a *app) *cobra.Command {
 	var audit serve.AuditFlags
 	cmd := a.admin(&cobra.Command{
 		Use:   "import [file]",
-		Short: "Add the tasks of an export, with the server stopped",
-		Long: `Add the tasks of an export, from a file or standard input (-), to the database,
-which is made if there is none. First the whole export is checked: if it is
-damaged, or a task is there already and not the same in everything, nothing is
-changed. A PostgreSQL database must have no tasks at all, and no server at work.
+		Short: "Import the tasks of an export; the server must be stopped",
+		Long: `Import the tasks of an export, from a file or standard input (-), into the database,
+which is created if needed. The whole export is checked first: if it is damaged, or a
+task exists already and differs, nothing is changed. A PostgreSQL database must have
+no tasks and no running server.
 
-Then what the database holds is exported once more, to nowhere, and the two
-checksums are compared. An import that was cut off is run again, with the same
-export; until then the database is not served. Tasks that were at work go on when
-it is served.`,
+Afterwards the database is read back and the two checksums are compared. If an import
+was cut off, run it again with the same export; until then the database is not served.
+Unfinished tasks resume when it is served.`,
 		Example: `  parley admin import --data /var/lib/parley tasks.jsonl
   gunzip < tasks.jsonl.gz | parley admin import`,
 		Args: oneFile(true),

@@ -14,7 +14,7 @@ import (
 )
 
 func newAdminPush(a *app) *cobra.Command {
-	return group(&cobra.Command{Use: "push", Short: "The webhooks that parley serve delivers to"},
+	return group(&cobra.Command{Use: "push", Short: "Inspect and redeliver the webhooks of parley serve"},
 		newAdminPushList(a), newAdminPushDead(a), newAdminPushRedeliver(a), newAdminPushRotate(a))
 }
 
@@ -58,10 +58,10 @@ func newAdminPushList(a *app) *cobra.Command {
 	)
 	cmd := a.admin(&cobra.Command{
 		Use:   "list",
-		Short: "List webhooks with their progress, also beside a running server",
-		Long: `List the webhooks of all tasks: how much of the task's log is delivered, and what
-comes next. Their state is idle, pending, retrying, disabled (the receiver
-answered 410) or completed. Tokens, credentials and paths are not shown.`,
+		Short: "List webhooks and how far each has come; the server may be running",
+		Long: `List the webhooks of all tasks, how much of each task's log has been delivered, and
+what comes next. A webhook is idle, pending, retrying, disabled (the receiver answered
+410) or completed. Tokens, credentials and paths are not shown.`,
 		Args: cobra.NoArgs,
 	}, func(ctx context.Context, db *database.Location, _ []string) (err error) {
 		r, err := db.OpenBeside(ctx)
@@ -137,10 +137,9 @@ func newAdminPushDead(a *app) *cobra.Command {
 	)
 	cmd := a.admin(&cobra.Command{
 		Use:   "dead",
-		Short: "List deliveries that were given up, also beside a running server",
-		Long: `List deliveries that were given up: those that a receiver refused (4xx but 408,
-410, 425 and 429), and those that failed for a day. parley admin push redeliver
-has them sent again.`,
+		Short: "List dead letters: deliveries that were given up; the server may be running",
+		Long: `List dead letters: deliveries that a receiver refused (4xx except 408, 410, 425 and 429)
+or that failed for a day. parley admin push redeliver sends them again.`,
 		Args: cobra.NoArgs,
 	}, func(ctx context.Context, db *database.Location, _ []string) (err error) {
 		r, err := db.OpenBeside(ctx)

@@ -25,11 +25,10 @@ func newAdminPushRedeliver(a *app) *cobra.Command {
 	)
 	cmd := a.admin(&cobra.Command{
 		Use:   "redeliver (--task <id> | --config <id> | --all)",
-		Short: "Have what was given up sent again, also while the server runs",
-		Long: `Have what was given up sent again, now by a server that runs on this machine, or at
-its next start: dead letters; webhooks that their receiver had disabled with 410,
-from where they were; and at once what waits for another try. Deliveries have the
-ids they had.`,
+		Short: "Send dead letters again; the server may be running",
+		Long: `Send dead letters again, resume webhooks that their receiver disabled with 410, and try
+at once what waits for another attempt. A server that runs on this machine does so now,
+otherwise at its next start. Deliveries keep their ids.`,
 		Example: `  parley admin push dead
   parley admin push redeliver --task <task-id>`,
 		Args: cobra.NoArgs,
@@ -96,11 +95,11 @@ func newAdminPushRotate(a *app) *cobra.Command {
 	var audit serve.AuditFlags
 	cmd := a.admin(&cobra.Command{
 		Use:   "rotate-keys",
-		Short: "Make new keys to sign webhooks with, with the server stopped",
-		Long: `Make new keys to sign webhooks with. For a week deliveries are signed with the key
-before as well, so that receivers have time to fetch the new one from
-/.well-known/jwks.json; receivers that were told the key need the one printed.
-After a leak rotate twice: then the old key is gone, and published no more.`,
+		Short: "Make new keys for signing webhooks; the server must be stopped",
+		Long: `Make new keys for signing webhooks. For a week deliveries are signed with the previous
+key as well, so that receivers have time to fetch the new one from
+/.well-known/jwks.json; receivers with a configured key need the one printed here.
+After a leak rotate twice: the old key is then deleted and no longer published.`,
 		Args: cobra.NoArgs,
 	}, func(ctx context.Context, db *database.Location, _ []string) (err error) {
 		st, err := db.OpenAlone(ctx, false)

@@ -49,10 +49,10 @@ func newAdminTasks(a *app) *cobra.Command {
 	)
 	cmd := a.ofServer(&cobra.Command{
 		Use:   "tasks",
-		Short: "List the tasks that a running server works at, and what they wait for",
-		Long: `List the tasks that a running server works at, or that wait for it, whoever's they
-are, and what each of them waits for: its agent, capacity, the database or another
-process. --state lists those in another state, such as input-required.`,
+		Short: "List a running server's unfinished tasks and what they wait for",
+		Long: `List the tasks that a running server is working on or has queued, whoever owns them,
+and what each waits for: its agent, capacity, the database or another process. --state
+lists those in another state, such as input-required.`,
 		Example: `  parley admin tasks
   parley admin tasks --state input-required --json`,
 		Args: cobra.NoArgs,
@@ -108,7 +108,7 @@ process. --state lists those in another state, such as input-required.`,
 func newAdminStatus(a *app) *cobra.Command {
 	cmd := a.ofServer(&cobra.Command{
 		Use:   "status",
-		Short: "Say whether a running server takes work, and what it has",
+		Short: "Show whether a running server is ready, its agents and its database",
 		Args:  cobra.NoArgs,
 	}, func(ctx context.Context, api admin.API, l *admin.Local) error {
 		ready, err := api.Readiness(ctx)
@@ -175,9 +175,9 @@ func newAdminConsole(a *app) *cobra.Command {
 	return a.ofServer(&cobra.Command{
 		Use:   "console",
 		Short: "Print the link to the web console of a running server",
-		Long: `Print the link to the web console of the server that runs here. Where a server is for
-this machine alone, or asks nobody for credentials, the link lets you in until the
-server stops: do not pass it on. Elsewhere the console asks for an API key.`,
+		Long: `Print the link to the web console of the server that runs here. If the server is for
+this machine alone, or asks for no credentials, the link lets you in until the server
+stops: do not pass it on. Otherwise the console asks for an API key.`,
 		Example: `  parley admin console
   parley admin console --data /var/lib/parley`,
 		Args: cobra.NoArgs,

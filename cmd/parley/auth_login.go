@@ -29,7 +29,7 @@ import (
 )
 
 func newAuth(a *app) *cobra.Command {
-	return group(&cobra.Command{Use: "auth", Short: "Sign in at agents that want OAuth or OpenID Connect"},
+	return group(&cobra.Command{Use: "auth", Short: "Sign in to agents that require OAuth 2 or OpenID Connect"},
 		newAuthLogin(a), newAuthStatus(a), newAuthLogout(a))
 }
 
@@ -45,16 +45,17 @@ func newAuthLogin(a *app) *cobra.Command {
 	var l login
 	cmd := a.client(&cobra.Command{
 		Use:   "login",
-		Short: "Sign in at an agent, and stay signed in",
-		Long: `Sign in at an agent whose card has a security scheme of OAuth 2 or OpenID Connect.
-With a browser on this machine you come back here by yourself; with --no-browser, or
-where there is none, you enter a code on any device, if the issuer offers that. A
-program signs in as itself with --client-secret (client credentials).
+		Short: "Sign in to an agent",
+		Long: `Sign in to an agent whose card has an OAuth 2 or OpenID Connect security scheme. On a
+machine with a browser, the browser opens. Elsewhere, or with --no-browser, you enter
+a code on any device if the issuer supports that, or paste the address at which a
+browser ends. A program signs in as itself with --client-secret (client credentials).
 
 The tokens are kept in a file of mode 0600, renewed, never shown, and sent only to this
 agent, over TLS, while its card names the same issuer. --bearer, --basic and their
-variables win over them. The client id is what the issuer knows this program as; it has
-to allow a redirect to http://127.0.0.1 with any port, or with that of --redirect-port.`,
+variables override them. --client-id is the id under which the issuer has registered
+this program; it must allow redirects to http://127.0.0.1 with any port, or with the
+port of --redirect-port.`,
 		Example: `  parley auth login -a https://agents.example.org --client-id parley-cli
   parley auth login -a https://agents.example.org --client-id parley-cli --no-browser
   parley auth login -a https://agents.example.org --client-id robot --client-secret - < secret.txt`,

@@ -58,7 +58,7 @@ func (d *signInDoc) show(out *textWriter) {
 func newAuthStatus(a *app) *cobra.Command {
 	return a.client(&cobra.Command{
 		Use:   "status",
-		Short: "List the agents at which you are signed in",
+		Short: "List the agents that you are signed in to",
 		Long: `List the agents at which you are signed in, as whom, and by which issuer. Tokens are
 never shown. With -a, only that agent.`,
 		Example: `  parley auth status
@@ -110,7 +110,7 @@ func newAuthLogout(a *app) *cobra.Command {
 	all := false
 	cmd := a.client(&cobra.Command{
 		Use:   "logout",
-		Short: "Forget what you signed in with, and have the issuer forget it",
+		Short: "Sign out: delete the tokens, and revoke them at the issuer",
 		Example: `  parley auth logout -a https://agents.example.org
   parley auth logout --all`,
 		Args: cobra.NoArgs,

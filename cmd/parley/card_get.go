@@ -19,7 +19,7 @@ func newCardGet(a *app) *cobra.Command {
 	var validate, extended bool
 	cmd := a.client(&cobra.Command{
 		Use:   "get",
-		Short: "Fetch an agent's card and show what it says",
+		Short: "Fetch and show an agent card",
 		Example: `  parley card get -a localhost:7275
   parley card get -a ./card.json --validate`,
 		Args: cobra.NoArgs,

@@ -21,12 +21,12 @@ func newCardKeygen(a *app) *cobra.Command {
 	var end keyEnd
 	cmd := a.configured(&cobra.Command{
 		Use:   "keygen",
-		Short: "Make a key that signs cards",
-		Long: `Make a key that signs cards, in a new file that only you can read: a JSON Web
-Key, or PEM if its name ends in .pem. Its public part is printed as a JSON Web
-Key Set, for parley card verify --jwks and for others to fetch. A key with an end
-signs nothing after it, and its signatures do not hold then, for those who look
-at the exp of its JSON Web Key; PEM has no place for it.`,
+		Short: "Make a key for signing cards",
+		Long: `Make a key for signing cards, in a new file that only you can read: a JSON Web Key, or
+PEM if its name ends in .pem. The public key is printed as a JSON Web Key Set, for
+parley card verify --jwks and for others to fetch. After its end a key signs nothing,
+and verifiers that honor the exp of its JSON Web Key reject its signatures; PEM has no
+place for an end.`,
 		Example: `  parley card keygen --out card-key.json > jwks.json
   parley card keygen --out card-key.json --expires 2027-12-31`,
 		Args: cobra.NoArgs,

@@ -19,10 +19,9 @@ func newCardSign(a *app) *cobra.Command {
 	var key, jku string
 	cmd := a.configured(&cobra.Command{
 		Use:   "sign [card.json | -]",
-		Short: "Sign an agent's card",
-		Long: `Sign an agent's card (A2A §8.4): it is read from a file or from standard input,
-and printed with a signature more. Those that are there stay, so that one can
-sign with several keys, one after the other.`,
+		Short: "Sign an agent card",
+		Long: `Sign an agent card (A2A §8.4). It is read from a file or standard input and printed with
+the signature added. Earlier signatures stay, so you can sign with several keys.`,
 		Example: `  parley card sign --key card-key.json card.json > signed.json`,
 		Args:    cobra.MaximumNArgs(1),
 	}, func(_ *cobra.Command, args []string) error {

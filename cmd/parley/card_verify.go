@@ -31,15 +31,14 @@ func newCardVerify(a *app) *cobra.Command {
 	var f cardVerifyFlags
 	cmd := a.client(&cobra.Command{
 		Use:   "verify [card.json | -]",
-		Short: "Verify the signatures of an agent's card",
-		Long: `Verify the signatures of an agent's card (A2A §8.4.3): of a file, of standard
-input with -, or of the agent at --agent-card. One that holds is enough; exit code
-1 says that none does. What is in the card and not covered by the best of them is
-named: members that version 1.0 does not know, and empty ones that the signed form
-leaves out.
+		Short: "Verify the signatures of an agent card",
+		Long: `Verify the signatures of an agent card (A2A §8.4.3): from a file, from standard input
+with -, or of the agent at --agent-card. One valid signature is enough; exit code 1
+means that there is none. Members of the card that the signature does not cover are
+named: those that version 1.0 does not know, and empty ones that the signed form omits.
 
-Keys are those you name. The address that a signature names for its key is the
-word of whoever made the card, and is asked only if --allow-jku has the same.`,
+You name the trusted keys. The key address in a signature comes from whoever made the
+card, and is fetched only if --allow-jku names the same one.`,
 		Example: `  parley card verify --jwks jwks.json card.json
   parley card verify --allow-jku https://agent.example/jwks.json -a https://agent.example`,
 		Args: cobra.MaximumNArgs(1),

@@ -18,21 +18,21 @@ import (
 )
 
 func newCatalog(a *app) *cobra.Command {
-	return group(&cobra.Command{Use: "catalog", Short: "Lists of agents that hosts publish: find agents by name"},
+	return group(&cobra.Command{Use: "catalog", Short: "Find agents in the catalogs that hosts publish"},
 		newCatalogAdd(a), newCatalogList(a), newCatalogSearch(a), newCatalogRefresh(a), newCatalogRemove(a))
 }
 
 func newCatalogAdd(a *app) *cobra.Command {
 	return a.client(&cobra.Command{
 		Use:   "add HOST",
-		Short: "Read the catalog of a host, and keep it",
-		Long: `Read the catalog that a host publishes (/.well-known/ard.json, or ai-catalog.json
-before it), the catalogs in it and the card of each agent, say what is wrong with them,
-and keep the list. From then on -a takes the names in it: -a greeter, or the whole
-identifier where several have one name.
+		Short: "Read and keep the catalog of a host",
+		Long: `Read the catalog that a host publishes (/.well-known/ard.json, or the older
+ai-catalog.json), the catalogs it lists and the card of each agent, report problems,
+and keep the list. From then on -a accepts the names in it: -a greeter, or the whole
+identifier if several agents have the name.
 
-Credentials go to the host itself only, if it asks for them. What a catalog from a
-public address names on your own network is not asked.`,
+Credentials are sent only to the host itself, if it asks for them. Addresses on your
+own network that a public catalog names are not contacted.`,
 		Example: `  parley catalog add https://agents.example.org
   parley catalog add https://example.org/agents.json
   parley send -a greeter "hello"`,
@@ -133,7 +133,7 @@ func showAgent(out *textWriter, agent *crawl.Agent) {
 func newCatalogList(a *app) *cobra.Command {
 	return a.client(&cobra.Command{
 		Use:     "list [NAME]",
-		Short:   "List the catalogs, the agents in them, and what is wrong with their cards",
+		Short:   "List catalogs, their agents, and problems with the agents' cards",
 		Example: `  parley catalog list`,
 		Args:    cobra.MaximumNArgs(1),
 	}, func(_ context.Context, args []string) error {
@@ -148,7 +148,7 @@ func newCatalogList(a *app) *cobra.Command {
 func newCatalogSearch(a *app) *cobra.Command {
 	return a.client(&cobra.Command{
 		Use:     "search WORDS...",
-		Short:   "Search the agents of all catalogs",
+		Short:   "Search the agents in all catalogs",
 		Long:    "Search the agents of all catalogs, by words in their names, skills, tags, examples and\ndescriptions. Nobody is asked.",
 		Example: `  parley catalog search translate a text`,
 		Args:    cobra.MinimumNArgs(1),
@@ -189,7 +189,7 @@ func newCatalogSearch(a *app) *cobra.Command {
 func newCatalogRefresh(a *app) *cobra.Command {
 	return a.client(&cobra.Command{
 		Use:     "refresh [NAME]",
-		Short:   "Read catalogs and their agents' cards again",
+		Short:   "Fetch catalogs and their agents' cards again",
 		Example: `  parley catalog refresh`,
 		Args:    cobra.MaximumNArgs(1),
 	}, func(ctx context.Context, args []string) error {
@@ -212,7 +212,7 @@ func newCatalogRefresh(a *app) *cobra.Command {
 func newCatalogRemove(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:     "remove NAME",
-		Short:   "Forget a catalog",
+		Short:   "Remove a catalog",
 		Example: `  parley catalog remove agents.example.org`,
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(_ *cobra.Command, args []string) error { return a.around.contexts.Catalogs().Remove(args[0]) },

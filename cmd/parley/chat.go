@@ -24,24 +24,24 @@ func newChat(a *app) *cobra.Command {
 	var noHistory bool
 	cmd := a.configured(&cobra.Command{
 		Use:   "chat",
-		Short: "Talk to an agent, a line at a time",
-		Long: `Talk to an agent, a line at a time. The context is carried from message to message,
-and a task that waits for an answer gets it with the next line. Answers are shown as
-they arrive; a lost connection is resumed.
+		Short: "Chat with an agent",
+		Long: `Chat with an agent. Each line you type is a message in the same context, and the next
+line answers a task that asks. Answers appear as they arrive; a lost connection is
+resumed.
 
 ` + chat.Help + `
 
-Lines are kept in ~/.config/a2a-cli/chat_history, which only you can read; those that
-begin with a space are not, and with --no-history none. Where standard input is no
-terminal, each line is a message, there is no prompt, and the first failure ends it.
---timeout bounds each message.`,
+The lines you type are kept in ~/.config/a2a-cli/chat_history, which only you can read,
+except those that begin with a space; --no-history keeps none. If standard input is
+not a terminal, each of its lines is a message, and the first failure ends the chat.
+--timeout applies to each message.`,
 		Example: `  parley chat -a localhost:7275
   printf 'ask Where?\nBerlin\n' | parley chat -a localhost:7275 -o json`,
 		Args: cobra.NoArgs,
 	}, func(cmd *cobra.Command, _ []string) error {
 		return a.traced(cmd.Context(), cmd.CommandPath(), func(ctx context.Context) error { return a.chat(ctx, noHistory) })
 	})
-	cmd.Flags().BoolVar(&noHistory, "no-history", false, "neither read nor keep the lines that are typed")
+	cmd.Flags().BoolVar(&noHistory, "no-history", false, "neither read nor keep the history of lines")
 	return cmd
 }
 

@@ -15,16 +15,16 @@ func newConfigShow(a *app) *cobra.Command {
 	var ofFile bool
 	cmd := a.configured(&cobra.Command{
 		Use:   "show [--origin] [FILE] [-- options of serve...]",
-		Short: "Show every setting in force and where it comes from",
-		Long: `Show every setting in force and where it comes from: a flag, an environment
-variable, a file or the default. Nothing is changed; edit the files yourself.
+		Short: "Show the settings in force and where each comes from",
+		Long: `Show the settings in force and where each comes from: an option, an environment
+variable, a file or the default. To change one, edit the file.
 
-Alone it shows the settings of the client: the nearest .env from the working
-directory upwards (or the one of --config), and ~/.config/a2a-cli/.env, with lines
-such as A2ACLI_AGENT_CARD=localhost:7275.
+Without arguments it shows the settings of client commands. Their files are the
+nearest .env from the working directory upwards (or that of --config) and
+~/.config/a2a-cli/.env, with lines such as A2ACLI_AGENT_CARD=localhost:7275.
 
-With --origin, or the name of a parley.yaml, it shows what parley serve makes of
-this file, and of its options behind --.`,
+With --origin, or the name of a parley.yaml, it shows the settings of parley serve
+with that file and the options behind --.`,
 		Example: `  parley config show
   parley config show --origin
   parley config show parley.yaml -- --listen :8080`,

@@ -21,12 +21,12 @@ func newConfigValidate(a *app) *cobra.Command {
 	var elsewhere bool
 	cmd := a.configured(&cobra.Command{
 		Use:   "validate [--elsewhere] [FILE] [-- options of serve...]",
-		Short: "Say what is wrong with a parley.yaml",
-		Long: `Say what is wrong with a parley.yaml, all of it, each mistake at its line and
-column, with what was expected. Exit code 0 says that there is nothing.
+		Short: "Check a parley.yaml",
+		Long: `Check a parley.yaml and report every mistake with its line and column and what was
+expected. Exit code 0 means that there is none.
 
-What parley serve would not take together is told as well, with the options that
-are behind --. Nothing is served or written.`,
+Settings that parley serve does not accept together are reported as well, including
+the options behind --. Nothing is served or written.`,
 		Example: `  parley config validate
   parley config validate deploy/parley.yaml --elsewhere
   parley config validate parley.yaml -- --public-url https://agents.example.org`,
@@ -70,7 +70,7 @@ func (p *jsonPrinter) checked(c checkedFile) error {
 func newConfigSchema(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
-		Short: "Print the JSON Schema of parley.yaml, for editors",
+		Short: "Print the JSON Schema of parley.yaml for editors",
 		Long: `Print the JSON Schema (draft 2020-12) of parley.yaml, by which editors complete and
 check what is written:
 

@@ -15,7 +15,7 @@ import (
 )
 
 func newContext(a *app) *cobra.Command {
-	return group(&cobra.Command{Use: "context", Short: "Agents by name: address, credentials and how to reach them"},
+	return group(&cobra.Command{Use: "context", Short: "Name agents, with their address, credentials and options"},
 		newContextAdd(a), newContextUse(a), newContextList(a), newContextRemove(a))
 }
 
@@ -28,14 +28,14 @@ var pathSettings = []string{"client-cert", "client-key", "ca-file", "card-trust"
 func newContextAdd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "add NAME AGENT",
-		Short: "Give an agent a name, with what it takes to reach it",
-		Long: `Give an agent a name. The options on this command line are kept with it, credentials
-too, in a file of mode 0600 that is refused once others may read it. - as the value of
---bearer, --api-key or --basic reads a line of standard input: other users can see
-flags. Credentials are never shown, and go to this agent only: not where -a or
-A2ACLI_AGENT_CARD names another one.
+		Short: "Name an agent, with its address, credentials and options",
+		Long: `Name an agent. The options on this command line are kept with the name, credentials
+included, in a file of mode 0600; parley refuses the file if others can read it. Give
+- as the value of --bearer, --api-key or --basic to be asked for it, since other users
+can see options. Credentials are never shown and go to this agent only, not to one
+that -a or A2ACLI_AGENT_CARD names.
 
-A context is weaker than A2ACLI_* variables and .env files, unless --context names it.`,
+A2ACLI_* variables and .env files override a context, unless --context names it.`,
 		Example: `  parley context add prod https://agents.example.org
   parley context add prod https://agents.example.org --api-key - < key.txt
   parley context use prod
@@ -134,7 +134,7 @@ func newContextUse(a *app) *cobra.Command {
 	none := false
 	cmd := &cobra.Command{
 		Use:   "use NAME",
-		Short: "Talk to the agent of this name from now on",
+		Short: "Make a named agent the default",
 		Example: `  parley context use prod
   parley context use --none`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -153,7 +153,7 @@ func newContextUse(a *app) *cobra.Command {
 func newContextRemove(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:               "remove NAME",
-		Short:             "Forget an agent, and its credentials",
+		Short:             "Remove a named agent and its credentials",
 		Example:           `  parley context remove prod`,
 		Args:              cobra.ExactArgs(1),
 		RunE:              func(_ *cobra.Command, args []string) error { return a.around.contexts.Remove(args[0]) },
@@ -174,7 +174,7 @@ func newContextList(a *app) *cobra.Command {
 	var output *string
 	cmd := &cobra.Command{
 		Use:     "list",
-		Short:   "List the agents that have a name",
+		Short:   "List the named agents",
 		Example: `  parley context list`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {

@@ -16,18 +16,18 @@ func newDoctor(a *app) *cobra.Command {
 	var output *string
 	cmd := &cobra.Command{
 		Use:   "doctor [flags] [-- command arguments...]",
-		Short: "Find out why parley serve does not start, or does not work",
-		Long: `Look at what parley serve would meet with the same options, variables and
-parley.yaml: its port, certificate, callers, data directory, disk, database, API keys,
-agents and what is behind them, the clock and the cards. Each line says what was
-looked at, ok, warning or problem, and below it what to do.
+		Short: "Find out why parley serve does not start or work",
+		Long: `Check what parley serve would find with the same options, variables and parley.yaml:
+port, certificate, callers, data directory, disk, database, API keys, agents and the
+services behind them, the clock and the cards. Each line is ok, a warning or a problem,
+with what to do about it below.
 
-Nothing is changed: no database is made or migrated and no file stays. A server may
-run meanwhile. Services behind agents are asked whether they answer, as a server asks
-when it starts; an MCP server of this machine is started for that. No check takes longer
-than 15 s.
+Nothing is changed: no database is created or migrated, and no file is left behind. The
+server may be running. Services behind agents are asked whether they answer, as at the
+start of a server; a local MCP server is started for that. No check takes longer than
+15 s.
 
-Exit code 1 says that there is a problem; warnings alone are 0.`,
+Exit code 1 means that there is a problem; warnings alone exit 0.`,
 		Example: `  parley doctor
   parley doctor -f parley.yaml
   parley doctor --listen :7275 --tls-cert cert.pem --tls-key key.pem --auth-keys

@@ -30,9 +30,8 @@ func newInit(a *app) *cobra.Command {
 	line := serve.Record(set)
 	cmd := a.configured(&cobra.Command{
 		Use:   "init [WHAT] [options of serve...] [-- command arguments...]",
-		Short: "Write a parley.yaml from what is there",
-		Long: `Write a parley.yaml with comments; parley serve then serves it. WHAT is what is to
-become an agent:
+		Short: "Write a parley.yaml for a script, a service, a model or another agent",
+		Long: `Write a commented parley.yaml, which parley serve then serves. WHAT becomes the agent:
 
   a script or a program      ./answer.py
   the URL of another agent   https://agent.example.org
@@ -41,11 +40,11 @@ become an agent:
   ... of an HTTP service     https://api.example.org/answer
   the file of a card         card.json, which with a command says what its card says
 
-A URL is asked what it is, by GET alone. All options of parley serve (parley serve
---help) say the same as there, and go into the file. Without anything it is agent.py,
-agent.js, agent.sh or agent of the working directory, else the demo agent.
+parley finds out what is behind a URL with GET requests alone. Options of parley serve
+(parley serve --help) go into the file. Without WHAT it is agent.py, agent.js, agent.sh
+or agent in the working directory, or else the demo agent.
 
-A file that is there is never written over; --file names another, - prints.`,
+An existing file is never overwritten; --file names another, and - prints.`,
 		Example: `  parley init ./answer.py
   parley init http://127.0.0.1:11434/v1 --model llama3.2
   parley init --listen :7275 --auth-keys --public-url https://agents.example.org -- ./answer.sh

@@ -21,7 +21,7 @@ import (
 )
 
 func newKey(a *app) *cobra.Command {
-	return group(&cobra.Command{Use: "key", Short: "Who may call parley serve: API keys and passwords"},
+	return group(&cobra.Command{Use: "key", Short: "Manage the API keys and passwords of callers"},
 		newKeyCreate(a), newKeyList(a), newKeyRotate(a), newKeyRevoke(a), newKeyPassword(a))
 }
 

@@ -26,22 +26,23 @@ func newKeyCreate(a *app) *cobra.Command {
 	)
 	cmd := a.keyCommand(&cobra.Command{
 		Use:   "create",
-		Short: "Make an API key, also beside a running server",
-		Long: `Make an API key for callers of parley serve --auth-keys, which takes it at once.
-Its token is printed this once and cannot be had again; it is all that is on
-standard output. It goes into A2ACLI_API_KEY, the header X-API-Key, or, as a bearer
-token, into Authorization.
+		Short: "Make an API key; the server may be running",
+		Long: `Make an API key for callers of parley serve --auth-keys, which accepts it at once.
+The token alone is printed on standard output, once: it cannot be shown again. Give it
+to parley as A2ACLI_API_KEY, and to other clients as the header X-API-Key or as a
+bearer token.
 
-What is made with a key belongs to its subject in its tenant; another key of both
-sees the same tasks. Without --subject each key has one of its own. Scopes are
-what the key is good for, by default everything with what is its own:
+Tasks made with a key belong to its subject in its tenant, and another key for the
+same subject and tenant sees them. Without --subject each key has its own. Scopes
+say what the key may do; by default that is everything with its own tasks:
 ` + wordList(a2a.OwnScopes, 2) + `
-Others are good for what belongs to anybody of the tenant, or of all tenants, and
-those of admin for the administration of the server (docs/admin-api.md):
+Other scopes extend to everybody's tasks in the tenant or in all tenants, and to the
+administration of the server (docs/admin-api.md):
 ` + wordList(a2a.Scopes[len(a2a.OwnScopes):], 2) + `
-A role stands for some of these: operator, to see and cancel everybody's tasks,
-auditor, to see them, admin, for the administration, and metrics, for those of the server
-(docs/observability.md). A key with a role has nothing else, unless --scope says so.`,
+A role stands for several scopes: operator sees and cancels everybody's tasks, auditor
+sees them, admin administers the server, and metrics reads its metrics
+(docs/observability.md). A key with a role has no other scopes unless --scope adds
+them.`,
 		Example: `  export A2ACLI_API_KEY=$(parley key create --name laptop)
   parley key create --name ci --subject build --tenant acme --expires 90d
   parley key create --name support --scope own --scope tasks:read:tenant --tenant acme

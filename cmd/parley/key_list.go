@@ -21,10 +21,10 @@ func newKeyList(a *app) *cobra.Command {
 	)
 	cmd := a.keyCommand(&cobra.Command{
 		Use:   "list [beginning of an id or token]",
-		Short: "List API keys, also beside a running server",
-		Long: `List API keys, the oldest first: all of them, or those whose id or token begins
-with what is given, as far as it is known: tokens are parley_<id>_<secret>. When a
-key was used is known to about a minute.`,
+		Short: "List API keys; the server may be running",
+		Long: `List API keys, oldest first: all of them, or those whose id or token begins with the
+argument (tokens are parley_<id>_<secret>). The time of last use is right to about a
+minute.`,
 		Example: `  parley key list
   parley key list parley_3fb0c2
   parley key list --tenant acme -o json`,

@@ -21,7 +21,7 @@ func newKeyPassword(a *app) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "password <user>",
-		Short: "Make a line for the file of users and passwords",
+		Short: "Hash a password for the file of --auth-basic",
 		Long: `Make a line for the file of parley serve --auth-basic: the user, and a bcrypt hash
 of the password. You are asked for the password, which is not shown; without a
 terminal it is a line of standard input. The server reads the file again when it

@@ -16,12 +16,11 @@ import (
 func newKeyRevoke(a *app) *cobra.Command {
 	return a.keyCommand(&cobra.Command{
 		Use:   "revoke <id>...",
-		Short: "End API keys for good, also beside a running server",
-		Long: `End API keys for good. A running server refuses them within a second; streams that
-are open with them end within half a minute. What the keys own stays, and another
-key of the same subject and tenant has it. Give ids, or what you have of a token found in a
-log: as much of the beginning as tells it from others. A key that is revoked
-already stays so.`,
+		Short: "Revoke API keys; the server may be running",
+		Long: `Revoke API keys. A running server refuses them within a second, and their open streams
+end within half a minute. Their tasks stay, and another key for the same subject and
+tenant can see them. Name a key by its id, or by enough of the beginning of its token
+to tell it from others.`,
 		Example: `  parley key revoke 3fb0c2x7ka
   parley key revoke parley_3fb0c2`,
 		Args: func(_ *cobra.Command, args []string) error {

@@ -19,11 +19,10 @@ func newKeyRotate(a *app) *cobra.Command {
 	)
 	cmd := a.keyCommand(&cobra.Command{
 		Use:   "rotate <id>",
-		Short: "Give an API key a new secret, also beside a running server",
-		Long: `Give an API key a new secret, and print the new token, alone and this once. The old
-one is good for --grace longer, so that it can be replaced where it is in use; what
-the key owns and may do stays. A key that leaked is not to be rotated but revoked,
-or rotated with --grace 0.`,
+		Short: "Replace the secret of an API key; the server may be running",
+		Long: `Replace the secret of an API key and print the new token, alone and once. The old token
+works for --grace longer, so that you can replace it where it is in use. The key's
+tasks and scopes stay. If a key leaked, revoke it, or rotate it with --grace 0.`,
 		Example: `  parley key rotate 3fb0c2x7ka > new-token`,
 		Args:    oneKey,
 	}, true, false, func(ctx context.Context, keys *keyring, args []string) error {

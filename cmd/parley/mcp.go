@@ -27,18 +27,17 @@ func newMCP(a *app) *cobra.Command {
 	f := mcpFlags{wait: 50 * time.Second}
 	cmd := a.configured(&cobra.Command{
 		Use:   "mcp",
-		Short: "Make an agent the tools of an MCP client",
-		Long: `Serve an A2A agent as a server of the Model Context Protocol, for programs that
-know tools and no agents: over standard input and output, as such programs start
-their servers, or with --http over streamable HTTP.
+		Short: "Offer an agent to MCP clients as tools",
+		Long: `Serve an A2A agent as an MCP server, for editors and assistants that call tools: over
+standard input and output, or with --http over streamable HTTP.
 
-The tools are send_message, or with --skills one for each skill of the agent's
-card, and answer_task, get_task, list_tasks and cancel_task. A task that needs
-input asks the user of the program where that can ask, and otherwise says how to
-answer. A call that is cancelled cancels its task; a program that ends does not.
+The tools are send_message (with --skills, one tool for each skill on the agent's
+card instead), answer_task, get_task, list_tasks and cancel_task. When a task needs
+input, the client asks its user if it can; otherwise the result says how to answer.
+Cancelling a call cancels its task; ending the client does not.
 
-Standard output belongs to the protocol; everything else goes to standard error.
-With --http, who can connect to this machine acts with your credentials.`,
+Standard output carries the protocol; everything else goes to standard error. With
+--http, anybody who can connect to this machine acts with your credentials.`,
 		Example: `  parley mcp -a http://127.0.0.1:7275
   parley mcp -a agents.example.org --skills
   parley mcp -a http://127.0.0.1:7275 --http 127.0.0.1:8090`,

@@ -26,11 +26,11 @@ type pushFlags struct {
 
 func (f *pushFlags) register(fs *pflag.FlagSet, prefix string) {
 	f.prefix = prefix
-	fs.StringVar(&f.url, prefix+"url", "", "`URL` that the agent is to post what happens to")
-	fs.StringVar(&f.id, prefix+"id", "", "`id` of the configuration; one with the id of another takes its place (default: the agent's choice)")
-	fs.StringVar(&f.token, prefix+"token", "", "`token` that the receiver checks: Parley signs with it; - reads a line of standard input")
-	fs.StringVar(&f.scheme, prefix+"auth-scheme", "", "`scheme` of the Authorization that the receiver wants, such as Bearer")
-	fs.StringVar(&f.credentials, prefix+"auth-credentials", "", "`credentials` of that scheme; other users can see flags, - reads a line of standard input")
+	fs.StringVar(&f.url, prefix+"url", "", "`URL` to which the agent posts the task's updates")
+	fs.StringVar(&f.id, prefix+"id", "", "`id` of the webhook; replaces one with the same id (default: the agent's choice)")
+	fs.StringVar(&f.token, prefix+"token", "", "`token` for the receiver to check; Parley signs with it; - reads a line of standard input")
+	fs.StringVar(&f.scheme, prefix+"auth-scheme", "", "Authorization `scheme` that the receiver expects, such as Bearer")
+	fs.StringVar(&f.credentials, prefix+"auth-credentials", "", "`credentials` for that scheme; other users can see options, - reads a line of standard input")
 }
 
 // config returns what the flags say; nil if they say nothing.

@@ -38,20 +38,20 @@ func newPushListen(a *app) *cobra.Command {
 	f := listenFlags{status: http.StatusOK}
 	cmd := a.client(&cobra.Command{
 		Use:   "listen",
-		Short: "Receive webhooks on this machine: print, verify and answer them",
-		Long: `Receive webhooks, print each on a line as it arrives, and answer it. The first
-line is the URL to give to parley send --push-url or parley task push-config create --url.
+		Short: "Receive, verify, print and answer webhooks on this machine",
+		Long: `Receive webhooks, print each on a line as it arrives, and answer it. The first line
+is the URL to pass to parley send --push-url or parley task push-config create --url.
 
-With --agent-card each must be signed with a key that the agent publishes at
-/.well-known/jwks.json, with --token also with the token; what is not is refused
-with 401 and printed as refused. With neither, everything is taken. Deliveries
-that were there before are marked. -o json prints one JSON object a line.
+With --agent-card, each delivery must be signed with a key that the agent publishes at
+/.well-known/jwks.json; with --token, also with the token. Others are refused with 401
+and printed as refused. With neither option, everything is accepted. Repeated
+deliveries are marked. -o json prints one JSON object a line.
 
-The agent signs for all of its callers with the same keys, so a key alone does not
-say that a delivery is yours. Give --token, or --source: parley task push-config
-create, get and list print the source of your webhooks, and it stays the same.
+An agent signs for all its callers with the same keys, so a key alone does not prove
+that a delivery is yours. Add --token, or --source: parley task push-config create,
+get and list print the source of your webhooks, which stays the same.
 
-An interrupt, or --count, ends it.`,
+It runs until interrupted, or until --count deliveries have arrived.`,
 		Example: `  parley push listen -a http://127.0.0.1:7275 --listen 127.0.0.1:8081
   parley push listen --status 503 --fail 3`,
 		Args: cobra.NoArgs,

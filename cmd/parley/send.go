@@ -21,11 +21,10 @@ func newSend(a *app) *cobra.Command {
 	)
 	cmd := a.client(&cobra.Command{
 		Use:   "send [message]",
-		Short: "Send a message, and wait for what becomes of it",
-		Long: `Send a message to start or continue an interaction, and wait until its task is
-finished or needs you. The message is the argument (- reads it from standard
-input, as does a pipe where there is no message), followed by the parts that --text,
---file and --data add in their order.`,
+		Short: "Send a message and wait for the answer",
+		Long: `Send a message, and wait until its task has finished or needs you. The message is
+the argument; without one, or with -, it is read from standard input. --text, --file
+and --data add parts in the order given.`,
 		Example: `  parley send "echo hello"
   git diff | parley send
   parley send -a agents.example.org --stream "stream 20 200"

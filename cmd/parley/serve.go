@@ -12,23 +12,23 @@ func newServe(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Aliases: []string{"demo-server"}, // a2a-cli §7.1: without arguments it is one
 		Use:     "serve [flags] [-- command arguments...]",
-		Short:   "Run an agent: a command, a service, a model, another agent, or those of a file",
-		Long: `Run an agent until interrupted. Without a command it is a built-in one: the demo
-agent, or with --agent conformance the one that conformance kits drive. With one,
-each message runs the command: the message's text is its standard input, what it
-prints is streamed as the answer, line by line, and exit status 0 completes the
-task. With --http, --openai, --proxy or --mcp it is a service, a model, another agent
-or a server of tools; a file, parley.yaml, has any number of them. Tasks are kept in
---data, and what was running goes on at the next start; with --store in a PostgreSQL
-database, which any number of servers share.
+		Short:   "Run an agent: a command, an HTTP service, a model, an MCP server, another agent",
+		Long: `Run an agent until interrupted. Without arguments it is the built-in demo agent.
+With a command behind --, each message runs that command: it reads the message's
+text on standard input, each line it prints is streamed as the answer, and exit
+status 0 completes the task. --http, --openai, --mcp and --proxy make an agent of an
+HTTP service, a model, an MCP server or another A2A agent. parley.yaml can list any
+number of agents.
 
-The first interrupt drains the server: what runs is told to stop and left for the
-next start, for which --drain-timeout gives it time. A second one ends the server at
-once; no task is lost by that, either.
+Tasks are kept in --data, and unfinished ones resume at the next start. With --store
+they are in a PostgreSQL database that any number of servers share.
 
-Without credentials only this machine's users are served: elsewhere, and behind a
-proxy, say who may call (--auth-keys and the other options below), or that
-everybody may (--allow-anonymous).`,
+The first Ctrl-C drains the server: agents have --drain-timeout to stop, and their
+tasks resume at the next start. A second one stops it at once; no task is lost.
+
+By default only users of this machine can call. To serve others, or behind a proxy,
+choose who may call with --auth-keys or another option below, or let everybody in
+with --allow-anonymous.`,
 		Example: `  parley serve
   parley serve -- tr a-z A-Z
   parley serve --lines --reload -- ./agent.py

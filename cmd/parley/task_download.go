@@ -23,8 +23,8 @@ type saveFlags struct {
 }
 
 func (f *saveFlags) register(fs *pflag.FlagSet, dir string) {
-	fs.StringVar(&f.dir, "save", dir, "save the artifacts in this `folder`, which is made if it is missing")
-	fs.BoolVar(&f.force, "force", false, "let --save replace files that are there")
+	fs.StringVar(&f.dir, "save", dir, "save the artifacts in this `folder`, which is created if needed")
+	fs.BoolVar(&f.force, "force", false, "let --save replace existing files")
 }
 
 // check refuses flags that contradict each other before anything is asked of an agent.
@@ -40,11 +40,11 @@ func newTaskDownload(a *app) *cobra.Command {
 	cmd := a.client(&cobra.Command{
 		Use:   "download <task-id>",
 		Short: "Save the artifacts of a task",
-		Long: `Save the artifacts of a task in a folder: each file under its name, texts and data
-under the artifact's. Names are made safe, nothing leaves the folder, and a file that
-is there is replaced with --force only. Either all files are written or none.
+		Long: `Save the artifacts of a task in a folder: files under their own names, text and data
+under the artifact's. Names are made safe, nothing is written outside the folder, and
+existing files are replaced only with --force. Either all files are written or none.
 
-A file that the agent only refers to is not fetched; its URL is shown.`,
+A file that the agent only links to is not fetched; its URL is shown.`,
 		Example: `  parley task download <task-id>
   parley task download <task-id> --save results --force`,
 		Args: oneTask,

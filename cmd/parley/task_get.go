@@ -12,9 +12,9 @@ func newTaskGet(a *app) *cobra.Command {
 	var save saveFlags
 	cmd := a.client(&cobra.Command{
 		Use:   "get <task-id>",
-		Short: "Show a task: its state, its artifacts, with --history its messages",
+		Short: "Show a task's state, artifacts and, with --history, messages",
 		Long: `Show a task: its state, its artifacts and, with --history n, its last messages.
-With --wait it polls until the task is finished or needs you.`,
+With --wait it polls until the task has finished or needs you.`,
 		Args: oneTask,
 	}, func(ctx context.Context, args []string) error {
 		if err := save.check(); err != nil {

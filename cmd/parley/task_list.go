@@ -24,9 +24,9 @@ func newTaskList(a *app) *cobra.Command {
 	var f listFlags
 	cmd := a.client(&cobra.Command{
 		Use:   "list",
-		Short: "List tasks, the latest first",
-		Long: `List the tasks of the agent that you may see, the latest first: all of them, or
-those of a context (--context-id) or in a state (--status), a page at a time.`,
+		Short: "List tasks, newest first",
+		Long: `List the agent's tasks that you may see, newest first, a page at a time. --context-id
+and --status narrow the list.`,
 		Args: cobra.NoArgs,
 	}, func(ctx context.Context, _ []string) error {
 		if f.pageSize < 0 || f.pageSize > a2a.MaxPageSize {

@@ -11,7 +11,7 @@ import (
 )
 
 func newTaskPush(a *app) *cobra.Command {
-	return group(&cobra.Command{Use: "push-config", Short: "Webhooks of a task: where the agent posts what happens"},
+	return group(&cobra.Command{Use: "push-config", Short: "Manage the webhooks of a task"},
 		newPushCreate(a), newPushGet(a), newPushList(a), newPushDelete(a))
 }
 
@@ -19,9 +19,9 @@ func newPushCreate(a *app) *cobra.Command {
 	var f pushFlags
 	cmd := a.client(&cobra.Command{
 		Use:   "create <task-id> --url <url>",
-		Short: "Have the agent post what happens to a task from now on",
-		Long: `Have the agent post what happens to a task from now on to a URL. A task may have
-several configurations. parley push listen is a receiver for this machine.`,
+		Short: "Have the agent post a task's updates to a URL",
+		Long: `Have the agent post a task's updates to a URL from now on. A task may have several
+webhooks. parley push listen receives them on this machine.`,
 		Example: `  parley task push-config create -a localhost:7275 <task-id> --url http://127.0.0.1:8081/
   parley task push-config create <task-id> --url https://hooks.example.org/a2a --token "$TOKEN" --id mine`,
 		Args: oneTask,
@@ -81,7 +81,7 @@ receiver only. Agents of versions before 1.0 may have one without an id; leave i
 func newPushDelete(a *app) *cobra.Command {
 	return a.client(&cobra.Command{
 		Use:   "delete <task-id> [config-id]",
-		Short: "Have the agent post no more to a webhook",
+		Short: "Delete a webhook of a task",
 		Long: `Have the agent post no more to a webhook. To delete one that is not there is no
 failure. Agents of versions before 1.0 may have one without an id; leave it out.`,
 		Args: oneConfig,

@@ -12,9 +12,9 @@ func newTaskSubscribe(a *app) *cobra.Command {
 	var save saveFlags
 	cmd := a.client(&cobra.Command{
 		Use:   "subscribe <task-id>",
-		Short: "Follow a running task by its stream",
-		Long: `Follow a running task by its stream until it is finished or needs you: with
---stream every event as it arrives, else the task as it ends.`,
+		Short: "Follow a task's events until it finishes or needs you",
+		Long: `Follow a running task until it has finished or needs you: with --stream, print every
+event as it arrives, otherwise the task at its end.`,
 		Args: oneTask,
 	}, func(ctx context.Context, args []string) error {
 		if err := save.check(); err != nil {

@@ -12,11 +12,11 @@ import (
 )
 
 // Help is what /help shows.
-const Help = `A line is a message. While the agent works, Ctrl-C cancels; Ctrl-C twice, or Ctrl-D, leaves.
-  /attach PATH   send a file along with the next message
-  /new           begin a new conversation
-  /task [ID]     show where the conversation stands, or go on with another task
-  /save [DIR]    save the files of the last task, in this folder or another
+const Help = `Each line is a message. Ctrl-C cancels a running task; Ctrl-C twice or Ctrl-D leaves.
+  /attach PATH   attach a file to the next message
+  /new           start a new conversation
+  /task [ID]     show the current task, or continue another
+  /save [DIR]    save the last task's files, here or in DIR
   /help          show this
   /quit          leave
   //text         send a message that begins with a slash`

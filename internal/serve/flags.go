@@ -79,25 +79,25 @@ func Sections() []Section { return new(flags).sections() }
 
 func (f *flags) sections() []Section {
 	return []Section{
-		newSection("What the agent is, unless a command behind -- is it", f.Form.register),
+		newSection("What the agent is, other than a command behind --", f.Form.register),
 		newSection("Options", f.register),
 		newSection("Who may call", f.auth.register),
-		newSection("Limits; 0 means none, a star that it is so where others than this machine's users can call", f.limits.register),
+		newSection("Limits; 0 means none; a default with a star applies only if others than this machine's users can call", f.limits.register),
 		newSection("Cards", f.card.register),
 		newSection("Web pages", f.browser.register),
 		newSection("Webhooks", f.egress.register),
-		newSection("Messages that come again, servers that are lost, tasks that are old", f.registerLife),
+		newSection("Repeated messages, lost servers, old tasks", f.registerLife),
 		newSection("Logs", f.registerLogs),
-		newSection("Traces and metrics; OpenTelemetry's OTEL_ variables count, too", f.telemetry.register),
+		newSection("Traces and metrics; OpenTelemetry's OTEL_ variables apply as well", f.telemetry.register),
 	}
 }
 
 func (f *flags) register(fs *pflag.FlagSet) {
-	fs.StringVarP(&f.path, "file", "f", "", "`file` that says which agents there are, and everything that these options say (default: "+DefaultFile+" of the working directory, where nothing says what to serve). Options are stronger")
+	fs.StringVarP(&f.path, "file", "f", "", "`file` with the agents and any of these settings; options override it (default: "+DefaultFile+" in the working directory, if no option says what to serve)")
 	f.listen = DefaultListen
 	fs.Var(flagvalue.Of("address", &f.listen, parseListen, func(s string) string { return s }), "listen", "`address` to listen on: 127.0.0.1:8080, :8080 for every address of this machine, or 8080 for this machine alone; port 0 takes a free one")
 	f.store.Register(fs, true)
-	fs.BoolVar(&f.ephemeral, "ephemeral", false, "keep tasks in memory only: they are gone when the server ends; the same as --store "+database.InMemory)
+	fs.BoolVar(&f.ephemeral, "ephemeral", false, "keep tasks in memory only, until the server stops; the same as --store "+database.InMemory)
 	f.dead = 10 * time.Second
 	fs.Var(flagvalue.Span(&f.dead), "dead-after", "with PostgreSQL, how `long` another server may be silent before its tasks are taken over; must be the same for all that share the database")
 	f.cache = 64 << 20
