@@ -132,7 +132,7 @@ func TestConsoleBehindAPrefix(t *testing.T) {
 func TestConsoleIsAudited(t *testing.T) {
 	s := up(t, "--audit-log=audit.jsonl")
 	c := browser(t)
-	ask(t, c, "GET", s.Console)
+	ask(t, c, "GET", s.Link)
 	_, page := ask(t, c, "GET", s.URL+"/console/chat/-")
 	token := regexp.MustCompile(`name="csrf" value="([^"]+)"`).FindStringSubmatch(page)
 	if token == nil {
