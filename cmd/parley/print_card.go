@@ -53,8 +53,9 @@ func (p *textPrinter) card(c *a2a.AgentCard, chosen *a2a.AgentInterface, validat
 	}
 	f("Input modes", strings.Join(c.DefaultInputModes, ", "))
 	f("Output modes", strings.Join(c.DefaultOutputModes, ", "))
+	schemas, _ := c.CallableSkills()
 	for _, s := range c.Skills {
-		p.skill(s)
+		p.skill(s, schemas[s.ID])
 	}
 	if validated {
 		f("Valid", "yes")
@@ -68,10 +69,11 @@ func (p *textPrinter) judged(words string) { p.verdict = words }
 // signed takes note of the key that the next card is signed with.
 func (p *textPrinter) signed(by string) { p.signedBy = by }
 
-func (p *textPrinter) skill(s *a2a.AgentSkill) {
+func (p *textPrinter) skill(s *a2a.AgentSkill, schema a2a.JSON) {
 	f := p.out.field
 	f("Skill", strings.TrimSpace(s.ID+" "+s.Name))
 	f("Skill description", s.Description)
+	f("Skill arguments", argumentsIn(schema))
 	if !p.verbose {
 		return
 	}

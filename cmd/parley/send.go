@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -36,6 +37,9 @@ and --data add parts in the order given.`,
 	}, func(ctx context.Context, args []string) error {
 		if err := skill.check(); err != nil {
 			return err
+		}
+		if skill.id != "" && !slices.Contains(a.flags.extensions, a2a.SkillsURI) {
+			a.flags.extensions = append(a.flags.extensions, a2a.SkillsURI)
 		}
 		var list []*a2a.Part
 		var err error
