@@ -16,12 +16,13 @@ const (
 	Repeats                   // a repeated message is done once, and is answered alike
 	Logs                      // a log agrees with itself, with its task and with what was sent
 	Service                   // results are those that were asked for, and calls are answered
+	Counters                  // what /metrics counted is in the log, and all of it where the server had come to rest
 	claims
 )
 
 var claimNames = [claims]string{
 	"acknowledged, gone", "seen, denied", "stream broken", "not one end", "left at work",
-	"step run again", "repeat done twice", "log at odds", "wrong answer",
+	"step run again", "repeat done twice", "log at odds", "wrong answer", "counters at odds",
 }
 
 func (c Claim) String() string { return claimNames[c] }

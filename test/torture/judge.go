@@ -48,6 +48,7 @@ func (w *world) judge(ctx context.Context, addr string) (int, error) {
 				r := w.recordOf(h.task)
 				mu.Lock()
 				twice := begun.enters(r, t.ID)
+				w.counts(h)
 				mu.Unlock()
 				w.one(h, t, r, effects[t.ID], twice)
 			}
@@ -58,6 +59,7 @@ func (w *world) judge(ctx context.Context, addr string) (int, error) {
 	}
 	close(work)
 	wg.Wait()
+	w.agree()
 	for _, r := range w.records {
 		for _, f := range begun.lacks(r) {
 			w.violate(f.claim, "%s: %s", r, f.text)

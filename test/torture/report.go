@@ -31,6 +31,7 @@ type Report struct {
 	Conflicts            int64            // refusals of other words by the name of a message
 	Canceled             int64            // tasks
 	WornOut              int64            // tasks that failed since their process was lost too often, as they should
+	Counted              int              // tasks that /metrics counted, as started or ended, in all lives
 	Steps, Effects       int64            // recorded results of steps, and runs of steps
 
 	// Broken counts the violations, by the claim.
@@ -60,6 +61,11 @@ func (w *world) report(tasks int) *Report {
 		Repeats: c.repeats.Load(), Attached: c.attached.Load(), Conflicts: c.conflicts.Load(), Pauses: c.pauses.Load(),
 		Canceled: c.canceled.Load(), WornOut: c.wornOut.Load(), Steps: c.steps.Load(), Effects: c.effects.Load(),
 	}
+	for _, c := range w.counters {
+		for _, n := range c.said {
+			r.Counted += n
+		}
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r.Violations, r.Broken = slices.Clone(w.violations), w.broken
@@ -70,7 +76,7 @@ func (w *world) report(tasks int) *Report {
 func Table(names []string, reports []*Report) string {
 	head := []string{
 		"", "rounds", "kill -9", "SIGTERM", "SIGSTOP", "own ends", "slowest start", "clients", "tasks", "canceled", "given up", "events",
-		"resumes", "attached", "cuts", "stalls", "unknown sends", "repeats", "conflicts", "steps", "step runs", "violations",
+		"resumes", "attached", "cuts", "stalls", "unknown sends", "repeats", "conflicts", "steps", "step runs", "counted", "violations",
 	}
 	for _, name := range claimNames {
 		head = append(head, "  "+name)
@@ -86,7 +92,7 @@ func Table(names []string, reports []*Report) string {
 			names[i], fmt.Sprint(r.Rounds), fmt.Sprint(r.Kills), fmt.Sprint(r.Stops), fmt.Sprint(r.Pauses), fmt.Sprint(r.Deaths),
 			fmt.Sprintf("%d ms", r.SlowestStart.Milliseconds()), fmt.Sprint(r.Clients), fmt.Sprint(r.Tasks), fmt.Sprint(r.Canceled),
 			fmt.Sprint(r.WornOut), fmt.Sprint(r.Events), fmt.Sprint(r.Resumes), fmt.Sprint(r.Attached), fmt.Sprint(r.Cuts), fmt.Sprint(r.Stalls),
-			fmt.Sprint(r.Unknown), fmt.Sprint(r.Repeats), fmt.Sprint(r.Conflicts), fmt.Sprint(r.Steps), fmt.Sprint(r.Effects), fmt.Sprint(r.Total()),
+			fmt.Sprint(r.Unknown), fmt.Sprint(r.Repeats), fmt.Sprint(r.Conflicts), fmt.Sprint(r.Steps), fmt.Sprint(r.Effects), fmt.Sprint(r.Counted), fmt.Sprint(r.Total()),
 		}
 		for _, n := range r.Broken {
 			column = append(column, fmt.Sprint(n))

@@ -38,6 +38,11 @@ func (w *world) rounds(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if !stopped {
+			if err := w.scrape(ctx, false); err != nil {
+				return err
+			}
+		}
 		gently := rng.IntN(6) == 0 && !early && !stopped && runtime.GOOS != "windows" // where nobody can be asked to end
 		if gently {
 			hurry := time.Duration(0)

@@ -31,6 +31,8 @@ type Options struct {
 	// have the same data and listen on Addr.
 	Server func(life int) *exec.Cmd
 	Addr   string
+	// Metrics is where all lives offer their metrics. Empty: nowhere.
+	Metrics string
 
 	Rounds  int // each ends one life of the server, or two
 	Clients int
@@ -77,7 +79,8 @@ type world struct {
 
 	stopping chan struct{} // closed when no new tasks are to begin
 
-	count counts
+	count    counts
+	counters []*counted // of the driver's goroutine, and then of the judge's
 
 	mu         sync.Mutex // protects the fields below
 	records    []*record
@@ -156,6 +159,9 @@ func Run(ctx context.Context, o *Options) (*Report, error) {
 	w.note("the clients have ended")
 	cancel(errors.New("the run is over"))
 	clients.Wait()
+	if err == nil {
+		err = w.scrapeAtRest(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}

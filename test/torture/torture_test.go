@@ -82,7 +82,7 @@ func TestTorture(t *testing.T) {
 				t.Fatalf("seed %d: %v", *seed, err)
 			}
 			names, reports = append(names, kind.name), append(reports, report)
-			judge(t, *seed, report.Violations, report.Tasks > 0 && report.Events > 0 && report.Resumes > 0)
+			judge(t, *seed, report.Violations, report.Tasks > 0 && report.Events > 0 && report.Resumes > 0 && (o.Metrics == "" || report.Counted > 0))
 		})
 	}
 	t.Logf("what nothing was lost in:\n%s", Table(names, reports))
@@ -122,8 +122,12 @@ func judge(t *testing.T, seed uint64, violations []string, tested bool) {
 func serveBinary(t *testing.T, o *Options, dir string) {
 	program := built(t)
 	o.Retries = true
+	var err error
+	if o.Metrics, err = FreePort(o.Seed + 1); err != nil {
+		t.Fatal(err)
+	}
 	o.Server = func(int) *exec.Cmd {
-		return exec.Command(program, "serve", "--listen", o.Addr, "--data", filepath.Join(dir, "data"), "--retry-anonymous")
+		return exec.Command(program, "serve", "--listen", o.Addr, "--data", filepath.Join(dir, "data"), "--retry-anonymous", "--metrics-listen", o.Metrics)
 	}
 }
 
