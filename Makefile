@@ -25,7 +25,7 @@ interop: ## programs nobody here wrote, on both sides of this tree's binary; pri
 console: ## journeys through the web console in a real Chromium
 	@.ci/check console
 
-screenshots: ## what the journeys see of the web console, as pictures in bin/screenshots
+screenshots: ## a picture of every screen of the web console, light, dark and narrow, in bin/screenshots
 	@mkdir -p bin/screenshots
 	@cd test/console && PICTURES="$(CURDIR)/bin/screenshots" go test -count=1 -run '^TestScreens$$' .
 
@@ -70,4 +70,4 @@ cover: ## statement coverage over all packages; the profile is bin/cover.out
 	@go tool cover -func=bin/cover.out | tail -n 1
 
 clean:
-	rm -rf bin interop/js/node_modules
+	rm -rf bin interop/js/node_modules test/console/node_modules

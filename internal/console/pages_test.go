@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -56,9 +57,20 @@ func (v *viewer) get(path string) string {
 
 var void = map[string]bool{"meta": true, "link": true, "input": true, "br": true, "hr": true, "img": true, "rect": true, "circle": true, "path": true, "polyline": true, "polygon": true}
 
-// balanced reports tags that are not closed, or closed twice.
+// balanced reports tags that are not closed, or closed twice. In the directory PAGES, if
+// that is set, it leaves the page for a validator: see the check console.
 func balanced(t *testing.T, what, page string) {
 	t.Helper()
+	if dir := os.Getenv("PAGES"); dir != "" && strings.HasPrefix(page, "<!doctype") {
+		f, err := os.CreateTemp(dir, strings.ReplaceAll(t.Name(), "/", "-")+"-*.html")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.WriteString(page); err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+	}
 	var open []string
 	z := html.NewTokenizer(strings.NewReader(page))
 	for {

@@ -30,7 +30,13 @@ var (
 	shared *commons        // servers that journeys share
 )
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
+func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == "-asking-mcp-server" { // started as an agent: see TestElicitationIsAForm
+		askingServer()
+		return
+	}
+	os.Exit(run(m))
+}
 
 func run(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "parley-console-")

@@ -155,7 +155,8 @@ document.addEventListener("submit", async (e) => {
   for (const b of buttons) b.disabled = true;
   let trouble = "";
   try {
-    const url = new URL(form.action);
+    // Not form.action, which is a button where one has that name.
+    const url = new URL(form.getAttribute("action") ?? "", location.href);
     url.searchParams.set("fragment", "");
     const answer = await fetch(url, { method: "POST", body, redirect: "error" });
     const said = await answer.text();
