@@ -44,11 +44,11 @@ func (e *errSkip) Error() string { return e.reason }
 // play runs the steps. The error is a *errSkip, a *failed or one of the runner's own.
 func (p *player) play(ctx context.Context) error {
 	defer p.end()
-	for _, name := range p.test.Given {
+	for _, name := range p.given() {
 		if err := p.steps(ctx, p.doc.Fixtures[name], name); err != nil {
 			var f *failed
 			if errors.As(err, &f) {
-				return &errSkip{fmt.Sprintf("not tested: it needs %s, and %s", strings.ReplaceAll(name, "-", " "), f.failure.Message)}
+				return &errSkip{fmt.Sprintf("not tested: it needs %s, and %s", name, f.failure.Message)}
 			}
 			return err
 		}
@@ -62,6 +62,17 @@ func (p *player) play(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// given returns the fixtures to begin with: those that show whether the agent has the
+// behavior that a test asks for, and those that the test names.
+func (p *player) given() (names []string) {
+	for _, name := range p.test.Behaviors {
+		if p.doc.Fixtures[name] != nil {
+			names = append(names, name)
+		}
+	}
+	return append(names, p.test.Given...)
 }
 
 // failed is a test that did not pass.

@@ -186,6 +186,9 @@ func (x *inspector) object(kind string, v any, at string) {
 				continue
 			}
 			for i, e := range list {
+				if m, ok := e.(obj); ok && name == "history" && m["role"] != "ROLE_AGENT" && m["role"] != "agent" {
+					continue // what the client said, which tests make wrong on purpose
+				}
 				x.value(s.check, f.kind, e, fmt.Sprintf("%s[%d]", join(at, name), i))
 			}
 		default:

@@ -287,6 +287,9 @@ func (w *watcher) rest(i *iface, a *Answer) {
 	}
 	o, _ := a.raw.(obj)
 	e, ok := o["error"].(obj)
+	if !ok && row == nil {
+		return // there may be no agent behind a route that does not exist
+	}
 	code, isNumber := e["code"].(float64)
 	message, isText := e["message"].(string)
 	w.want(i, "rest-error-body", a, ok && isNumber && isText && message != "", "error", "an object with code and message", a.raw)
