@@ -34,11 +34,12 @@ var may = map[string][]string{
 	"agent/proxy":               {"a2a", "agent", "a2aclient", "internal/scarce", "internal/upload", "internal/telemetry"},
 	"auth":                      {"a2a", "internal/json"},
 	"cmd/parley":                {"*"},
-	"engine":                    {"a2a", "store", "agent", "engine/internal/again", "engine/internal/outbox", "engine/internal/place", "engine/internal/stored", "engine/internal/topic", "engine/internal/wake", "internal/budget", "internal/json", "internal/skill", "internal/telemetry", "internal/telemetry/metrics"},
+	"engine":                    {"a2a", "store", "agent", "engine/internal/again", "engine/internal/outbox", "engine/internal/place", "engine/internal/stored", "engine/internal/task", "engine/internal/topic", "engine/internal/wake", "internal/budget", "internal/json", "internal/skill", "internal/telemetry", "internal/telemetry/metrics"},
 	"engine/internal/again":     {"a2a", "store", "internal/json"},
 	"engine/internal/outbox":    {"a2a", "store", "internal/budget", "internal/telemetry"},
 	"engine/internal/place":     {"store"},
 	"engine/internal/stored":    {"a2a", "store", "internal/budget"},
+	"engine/internal/task":      {"a2a", "agent", "store", "engine/internal/again", "engine/internal/outbox", "engine/internal/place", "engine/internal/stored", "engine/internal/topic", "engine/internal/wake", "internal/budget", "internal/telemetry", "internal/telemetry/metrics"},
 	"engine/internal/topic":     {"a2a", "agent", "store", "engine/internal/stored", "engine/internal/wake", "internal/budget"},
 	"engine/internal/wake":      {},
 	"examples/go":               {"a2a", "agent", "."},
@@ -110,6 +111,7 @@ var never = map[string][]string{
 	"engine/internal/outbox": {"net/http", "database/sql"},
 	"engine/internal/place":  {"net/http", "database/sql"},
 	"engine/internal/stored": {"net/http", "database/sql"},
+	"engine/internal/task":   {"net/http", "database/sql"},
 	"engine/internal/topic":  {"net/http", "database/sql"},
 }
 

@@ -5,13 +5,16 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/engine/internal/stored"
+	"github.com/parley-a2a/parley/engine/internal/task"
 	"github.com/parley-a2a/parley/engine/internal/topic"
+	"github.com/parley-a2a/parley/internal/telemetry"
 	"github.com/parley-a2a/parley/store"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // accepted is what came of a message: a task, or an answer without one.
 type accepted struct {
-	post  *post
+	post  *task.Post
 	topic *topic.Topic // nil if there is no task
 	seq   int64        // where the sender's stream begins: see post.seq
 	again bool         // the message came before, and post may be of another sender
@@ -30,13 +33,13 @@ func (d accepted) leave(e *Engine) {
 // ended reports whether a stream of d that begins with the task as of seq has
 // nothing more to come.
 func (d accepted) ended(seq int64, task *a2a.Task) bool {
-	return seq >= d.seq && seq > d.post.over.Load() && endsStream(task.Status.State)
+	return seq >= d.seq && seq > d.post.Over.Load() && endsStream(task.Status.State)
 }
 
 // wasRead tells a sender whose message the agent never took that it was in
 // vain: the task ended first.
 func (d accepted) wasRead(ctx context.Context, e *Engine) error {
-	if !d.post.unread.Load() && (d.verdict == nil || !d.verdict.unread(ctx, e)) {
+	if !d.post.Unread.Load() && (d.verdict == nil || !d.verdict.unread(ctx, e)) {
 		return nil
 	}
 	return &a2a.Error{
@@ -72,8 +75,8 @@ func (e *Engine) awaitStop(ctx context.Context, d accepted) (ended int64, err er
 // start returns the task with which a stream begins, and the seq up to which it
 // is folded.
 func (e *Engine) start(ctx context.Context, d accepted, req *a2a.SendMessageRequest) (*a2a.Task, int64, error) {
-	if !d.again && d.post.start != nil {
-		return d.post.start, d.seq, nil
+	if !d.again && d.post.Start != nil {
+		return d.post.Start, d.seq, nil
 	}
 	if !d.again || d.forwarded {
 		task, err := e.read.FoldTo(ctx, d.topic.Key, d.seq)
@@ -118,4 +121,11 @@ func (e *Engine) overBefore(ctx context.Context, rec *store.Record, seq int64) (
 		}
 	}
 	return over, nil
+}
+
+// traceReplay says in the span of a call that its message had come before.
+func (d *accepted) traceReplay(ctx context.Context) {
+	if d.again && !d.forwarded {
+		trace.SpanFromContext(ctx).SetAttributes(telemetry.Replayed.Bool(true))
+	}
 }

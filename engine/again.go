@@ -6,6 +6,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/engine/internal/again"
+	"github.com/parley-a2a/parley/engine/internal/task"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -44,7 +45,7 @@ func (e *Engine) identify(a *access, req *a2a.SendMessageRequest) (*again.Identi
 // that had waited for one, or it created
 // the task whose id the client chose, or that was deleted under way.
 func beaten(err error, req *a2a.SendMessageRequest) bool {
-	if errors.Is(err, store.ErrDuplicate) || errors.Is(err, errDrawn) {
+	if errors.Is(err, store.ErrDuplicate) || errors.Is(err, task.ErrDrawn) {
 		return true
 	}
 	return req.Legacy != nil && req.Legacy.CreateByID && (errors.Is(err, store.ErrConflict) || errors.Is(err, a2a.ErrTaskNotFound))

@@ -8,6 +8,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/engine/internal/again"
 	"github.com/parley-a2a/parley/engine/internal/stored"
+	"github.com/parley-a2a/parley/engine/internal/task"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -40,10 +41,10 @@ func (e *Engine) acceptedAt(ctx context.Context, key store.Key, req *a2a.SendMes
 			e.topics.Leave(d.topic)
 		}
 	}()
-	if d.post = e.posted(key, seq); d.post != nil {
+	if d.post = e.owners.Posted(key, seq); d.post != nil {
 		return d, true, nil
 	}
-	d.post = newPost(req.Message, from{})
+	d.post = task.NewPost(req.Message, task.From{})
 	rec, err := e.store.Get(ctx, key, store.RowOnly)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
@@ -52,12 +53,12 @@ func (e *Engine) acceptedAt(ctx context.Context, key store.Key, req *a2a.SendMes
 		return d, false, stored.Failed(err, "read task "+key.ID)
 	}
 	if req.Legacy != nil && req.Legacy.Reopen {
-		d.post.reopen = true
+		d.post.Reopen = true
 		over, err := e.overBefore(ctx, rec, seq)
 		if err != nil {
 			return d, false, err
 		}
-		d.post.over.Store(over)
+		d.post.Over.Store(over)
 	}
 	return d, true, nil
 }
@@ -68,7 +69,7 @@ func (e *Engine) answered(reply *a2a.Message, req *a2a.SendMessageRequest, strea
 	if stream && req.After != 0 {
 		return accepted{}, a2a.Invalid("Last-Event-ID", "is not an event of what came of this message; leave it out")
 	}
-	return accepted{post: &post{reply: reply}, again: true}, nil
+	return accepted{post: &task.Post{Reply: reply}, again: true}, nil
 }
 
 // receipt returns the receipt of a message that counts, or nil. It is an error
@@ -79,26 +80,4 @@ func (e *Engine) receipt(ctx context.Context, id *again.Identity) (*store.Receip
 		err = stored.Failed(err, "look for an earlier message")
 	}
 	return r, err
-}
-
-// posted returns a message that is in the current turn of a task that is at
-// work here: it knows whether the agent takes it in this turn. seq is its
-// receipt's.
-func (e *Engine) posted(key store.Key, seq int64) *post {
-	e.topics.Lock()
-	defer e.topics.Unlock()
-	o := e.owners[key]
-	if o == nil {
-		return nil
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	var found *post
-	for _, p := range o.turn.messages {
-		// The entry of the receipt may be the status that came with the message.
-		if s := p.entry.Seq; s > 0 && s <= seq && s >= seq-1 {
-			found = p
-		}
-	}
-	return found
 }

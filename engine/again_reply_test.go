@@ -137,8 +137,8 @@ func TestDirectAnswerIsCommittedFirst(t *testing.T) {
 			}
 		}
 		w.stop()
-		if len(w.owners) != 0 || w.topics.LenLocked() != 0 || len(w.sends.m) != 0 {
-			t.Errorf("%d owners, %d topics and %d sends are left", len(w.owners), w.topics.LenLocked(), len(w.sends.m))
+		if w.owners.LenLocked() != 0 || w.topics.LenLocked() != 0 || len(w.sends.m) != 0 {
+			t.Errorf("%d owners, %d topics and %d sends are left", w.owners.LenLocked(), w.topics.LenLocked(), len(w.sends.m))
 		}
 	})
 }
@@ -182,8 +182,8 @@ func TestDirectAnswerThatCannotBeKept(t *testing.T) {
 		}
 		ag.want(t, 2)
 		e.drain()
-		if len(e.owners) != 0 || e.topics.LenLocked() != 0 || len(e.sends.m) != 0 {
-			t.Errorf("%d owners, %d topics and %d sends are left", len(e.owners), e.topics.LenLocked(), len(e.sends.m))
+		if e.owners.LenLocked() != 0 || e.topics.LenLocked() != 0 || len(e.sends.m) != 0 {
+			t.Errorf("%d owners, %d topics and %d sends are left", e.owners.LenLocked(), e.topics.LenLocked(), len(e.sends.m))
 		}
 	})
 }

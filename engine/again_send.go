@@ -6,6 +6,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/engine/internal/again"
+	"github.com/parley-a2a/parley/engine/internal/task"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -28,7 +29,7 @@ type sending struct {
 	*again.Identity
 	done chan struct{} // closed when all is certain; then the fields below are constant
 
-	post *post // what was posted last; nil if nothing was
+	post *task.Post // what was posted last; nil if nothing was
 	key  store.Key
 }
 
@@ -85,14 +86,14 @@ func (e *Engine) deliverAs(ctx context.Context, a *access, req *a2a.SendMessageR
 		}
 		// If it failed nothing came of it, or nobody knows: this one goes on by
 		// itself, and finds in the store what there is.
-		if p := own.post; p != nil && p.err == nil {
+		if p := own.post; p != nil && p.Err == nil {
 			if err := id.SameAs(own.Identity); err != nil {
 				return accepted{}, err
 			}
-			if p.reply != nil {
-				return e.answered(p.reply, req, s.stream)
+			if p.Reply != nil {
+				return e.answered(p.Reply, req, s.stream)
 			}
-			return accepted{post: p, topic: e.topics.Join(own.key), seq: p.seq, again: true}, nil
+			return accepted{post: p, topic: e.topics.Join(own.key), seq: p.Seq, again: true}, nil
 		}
 	}
 }
@@ -138,22 +139,18 @@ func (e *Engine) settle(own *sending) {
 		e.sends.leave(own)
 		return
 	}
-	if p.settled.Was() {
+	if p.Settled.Was() {
 		e.sends.leave(own)
 		return
 	}
-	e.topics.Lock()
-	if e.drained { // who waits is told so
-		e.topics.Unlock()
+	if !e.owners.Enter() { // who waits is told so
 		own.post = nil
 		e.sends.leave(own)
 		return
 	}
-	e.work.Add(1)
-	e.topics.Unlock()
 	go func() {
-		defer e.work.Done()
-		<-p.settled.Wait() // at the latest when its owner leaves
+		defer e.owners.Done()
+		<-p.Settled.Wait() // at the latest when its owner leaves
 		e.sends.leave(own)
 	}()
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/engine/internal/stored"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -80,7 +81,7 @@ func TestMessageThatComesAgain(t *testing.T) {
 	keyed.IdempotencyKey = "key"
 	one := w.mustSend(keyed)
 	other := repeated(keyed)
-	other.Message.MessageID = newID()
+	other.Message.MessageID = stored.NewID()
 	sameTask(t, w.mustSend(other), one)
 	plain := repeated(keyed)
 	plain.IdempotencyKey = ""
@@ -124,7 +125,7 @@ func TestNameThatWasUsed(t *testing.T) {
 	otherText.Message.Parts = []*a2a.Part{a2a.TextPart("y")}
 	wantOther(otherText, "messageId", req.Message.MessageID)
 	otherID := repeated(otherText)
-	otherID.Message.MessageID = newID()
+	otherID.Message.MessageID = stored.NewID()
 	wantOther(otherID, "idempotencyKey", "key")
 	// Both say the same, but they were two.
 	both := repeated(another)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/engine/internal/task"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -112,7 +113,7 @@ func TestLookIsNotAheadOfWhatIsPublished(t *testing.T) {
 	defer w.topics.Leave(tp)
 	tp.Adopt(nil, nil, 0) // as in a process that does not own it
 	before := &a2a.Task{ID: id, Status: a2a.TaskStatus{State: a2a.TaskStateWorking}}
-	adopt := func() { tp.Adopt(&owner{}, before, 2) }
+	adopt := func() { tp.Adopt(&task.Owner{}, before, 2) }
 	st.onRead.Store(&adopt)
 	task, last, err := w.topics.LoadAt(t.Context(), tp)
 	if err != nil || last != 2 || task.Status.State != a2a.TaskStateWorking {

@@ -41,7 +41,7 @@ func TestBeginsAnewBehindACancellation(t *testing.T) {
 				return context.Cause(ctx)
 			}
 		}))
-		held, err := w.acquire(t.Context(), store.Key{ID: "mine"})
+		held, err := w.owners.Acquire(t.Context(), store.Key{ID: "mine"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,7 +53,7 @@ func TestBeginsAnewBehindACancellation(t *testing.T) {
 		synctest.Wait()
 		done := w.posted(first01("mine", "again"))
 		synctest.Wait()
-		held.release()
+		held.Release()
 		got := <-done
 		if got.err != nil {
 			t.Fatal(got.err)
@@ -141,8 +141,8 @@ func TestManyTurnsAtOnce(t *testing.T) {
 					t.Errorf("%d artifacts", len(task.Artifacts))
 				}
 				w.stop()
-				if len(w.owners) != 0 || w.topics.LenLocked() != 0 {
-					t.Errorf("%d owners and %d topics are left", len(w.owners), w.topics.LenLocked())
+				if w.owners.LenLocked() != 0 || w.topics.LenLocked() != 0 {
+					t.Errorf("%d owners and %d topics are left", w.owners.LenLocked(), w.topics.LenLocked())
 				}
 				checkState(t, mem, map[string]a2a.TaskState{"mine": a2a.TaskStateCompleted})
 			})
@@ -262,8 +262,8 @@ func TestClientsIDBeforeTheClaim(t *testing.T) {
 		if _, err := mem.Get(t.Context(), store.Key{ID: "other"}, store.RowOnly); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("a task began while the engine stops: %v", err)
 		}
-		if len(w.owners) != 0 || w.topics.LenLocked() != 0 {
-			t.Errorf("%d owners and %d topics are left", len(w.owners), w.topics.LenLocked())
+		if w.owners.LenLocked() != 0 || w.topics.LenLocked() != 0 {
+			t.Errorf("%d owners and %d topics are left", w.owners.LenLocked(), w.topics.LenLocked())
 		}
 	})
 }
@@ -377,13 +377,13 @@ func TestClientsIDIsDeletedUnderWay(t *testing.T) {
 	wantUsers(t, w.mustSend(first01("mine", "two")), "two")
 	w.stop()
 	w = newWorld(t, st, parrot)
-	held, err := w.acquire(t.Context(), store.Key{ID: "mine"})
+	held, err := w.owners.Acquire(t.Context(), store.Key{ID: "mine"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	remove() // before it is written
 	done := w.posted(first01("mine", "three"))
-	defer held.release()
+	defer held.Release()
 	got := <-done
 	if got.err != nil {
 		t.Fatal(got.err)

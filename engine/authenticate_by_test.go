@@ -182,7 +182,7 @@ func TestWhichMessagesAreCredentials(t *testing.T) {
 		if s := strings.Join(got, ", "); s != "secret 1, before, after, secret 2" {
 			t.Errorf("the agent heard %s", s)
 		}
-		wantTexts(t, task.History, "go", "before", "begun", "token", withheld, withheld, "after", "thank you")
+		wantTexts(t, task.History, "go", "before", "begun", "token", notKept, notKept, "after", "thank you")
 	})
 }
 

@@ -84,7 +84,7 @@ func TestCredentialsReachTheAgentAlone(t *testing.T) {
 		t.Errorf("the agent got %+v", m)
 	}
 	task = w.eventually(task.ID, a2a.TaskStateInputRequired)
-	wantTexts(t, task.History, "go", "log in", withheld)
+	wantTexts(t, task.History, "go", "log in", notKept)
 	// The same again is known; so is another one under the same id: nobody can
 	// tell them apart, or try what it was.
 	again := w.mustSend(req)
@@ -92,11 +92,11 @@ func TestCredentialsReachTheAgentAlone(t *testing.T) {
 	other.Message.MessageID, other.IdempotencyKey = req.Message.MessageID, req.IdempotencyKey
 	guess := w.mustSend(other)
 	for _, task := range []*a2a.Task{again, guess} {
-		wantTexts(t, task.History, "go", "log in", withheld)
+		wantTexts(t, task.History, "go", "log in", notKept)
 	}
 	task = w.mustSend(reply(task, "public"))
 	wantState(t, task, a2a.TaskStateFailed)
-	wantTexts(t, task.History, "go", "log in", withheld, "what next?", "public")
+	wantTexts(t, task.History, "go", "log in", notKept, "what next?", "public")
 
 	seen := fmt.Sprint(brief(evs)) + logs.String()
 	for _, ev := range evs {
@@ -257,7 +257,7 @@ func TestCredentialsDieWithTheProcess(t *testing.T) {
 			if a2a.EntryKind(en.Kind) == a2a.EntryMessage && strings.Contains(string(en.Body), "secret") {
 				t.Errorf("the log has %s", en.Body)
 			}
-			n += strings.Count(string(en.Body), withheld)
+			n += strings.Count(string(en.Body), notKept)
 		}
 		if n != 3 {
 			t.Errorf("%d messages say that they are not kept, want 3", n)

@@ -269,15 +269,15 @@ func TestNoRunBeforeTheCaller(t *testing.T) {
 			t.Error("the agent ran")
 			return nil
 		}), testCard(), nil)
-		o, err := e.acquire(t.Context(), store.Key{ID: task.ID})
+		o, err := e.owners.Acquire(t.Context(), store.Key{ID: task.ID})
 		if err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if _, coming, err := o.requestCancel(&a2a.CancelRequested{}); err != nil || !coming {
+		if _, coming, err := o.RequestCancel(&a2a.CancelRequested{}); err != nil || !coming {
 			t.Errorf("the cancellation: %v, %v", coming, err)
 		}
-		o.release()
+		o.Release()
 		synctest.Wait()
 		if got := a2a.TaskState(row(t, st, task.ID).State); got != a2a.TaskStateCanceled {
 			t.Errorf("the task is %s", got)

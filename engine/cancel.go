@@ -53,3 +53,11 @@ func (s *service) CancelTask(ctx context.Context, req *a2a.CancelTaskRequest) (*
 	}
 	return task, nil
 }
+
+func errNotCancelable(id string, s a2a.TaskState) error {
+	return &a2a.Error{
+		Code:    a2a.CodeTaskNotCancelable,
+		Message: "the task is finished (" + s.String() + ") and cannot be canceled",
+		Meta:    map[string]string{"taskId": id},
+	}
+}

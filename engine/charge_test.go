@@ -58,7 +58,7 @@ func untilTold(done chan struct{}) agent.Agent {
 func (w *world) wantNothingHeld() {
 	w.t.Helper()
 	synctest.Wait()
-	if n := w.weights.Used(); n != 0 {
+	if n := w.owners.Weights.Used(); n != 0 {
 		w.t.Errorf("%d bytes are held, want none", n)
 	}
 }
@@ -151,7 +151,7 @@ func TestAgentsDoNotWaitForMemory(t *testing.T) {
 			ids = append(ids, task.ID)
 		}
 		synctest.Wait()
-		if n := w.weights.Used(); n < 9<<20 {
+		if n := w.owners.Weights.Used(); n < 9<<20 {
 			t.Errorf("%d bytes are held, want at least what was written", n)
 		}
 		if _, err := w.sendAs(as("bob", ""), heavy("done", 100)); !errors.Is(err, a2a.ErrUnavailable) {
@@ -319,16 +319,5 @@ func TestListsWeigh(t *testing.T) {
 	en := &a2a.Entry{Message: m, Received: &a2a.Received{AcceptedOutputModes: make([]string, 1000)}}
 	if n := stored.Weight(en); n < 1000+2*1000*16 {
 		t.Errorf("it weighs %d bytes", n)
-	}
-}
-
-// A large body gets an array of its own, so the shared array does not grow.
-func TestLargeBodiesAreNotShared(t *testing.T) {
-	o := &owner{}
-	m := message("x")
-	m.Extensions = []string{strings.Repeat("e", 100*kib)}
-	o.encodeLocked(&a2a.Entry{Kind: a2a.EntryMessage, Message: m})
-	if n := cap(o.out.bodies); n > bodyRoom {
-		t.Errorf("%d bytes stay", n)
 	}
 }

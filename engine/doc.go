@@ -6,7 +6,7 @@
 //	resp, err := e.SendMessage(ctx, req)
 //
 // A task is an append-only log of entries. While a task is at work, one owner
-// (a goroutine of this package) holds its state, decides what may follow what,
+// (internal/task) holds its state, decides what may follow what,
 // and appends to the log; everybody else reads. Entries become visible once
 // the store has committed them, never before. Readers pull from the log at a
 // cursor of their own and are woken by hints, so that a stalled reader costs
@@ -26,7 +26,7 @@
 // # One streaming send
 //
 // A message begins a task. A function is called by the one above it that is
-// indented less; "go" starts a goroutine.
+// indented less. Each room draws its part in its package comment.
 //
 //	service.SendStreamingMessage
 //	    service.enter                      the caller, its scopes, the tenant
@@ -35,64 +35,36 @@
 //	        Engine.deliverOnce             if messages that come again are to be known:
 //	            Engine.deliverFirst        looks for a receipt of the message, then goes on
 //	        Engine.deliverNew
-//	            Engine.place               a new task; Engine.followUp posts to one that exists
-//	                Engine.begin
-//	                    owner.openLocked         phase: starting
-//	                    owner.askLocked          Limits.Running, Options.Capacity: Admission.Ask
-//	                    owner.beginLocked
-//	                        owner.startLocked    phase: running
-//	                            go owner.runAgent
-//	                                Agent.Run
-//	                                    host.Status, host.Artifact, host.Next
-//	                                        owner.emit       checks the rules; the entry is pending
-//	                                inbox.finish             Run returned
-//	            owner.attend               the owner's loop, in the sender's goroutine
-//	                loop.gather            lets a quick agent finish first
-//	                owner.flush            makes one append of all that is pending
-//	                    owner.prepare
-//	                    Store.Append       calls inbox.commit when the append is on disk
-//	                loop.stay              waits for what is in the inbox, and for timers
-//	                    loop.hear
-//	                        owner.conclude       after Run: the task's end is pending
-//	                        owner.settle         after the append
-//	                            Topic.Publish                the entries are visible; readers wake
-//	                            owner.settleFlightLocked     senders wake
-//	                    owner.flush        what gathered meanwhile
-//	                go owner.run           if the task goes on: the same loop without the sender
-//	                owner.over             if it does not: owner.leave, phase: closed
+//	            Engine.place
+//	                Owners.Begin           a new task: it has an owner from now on
+//	                Engine.followUp        one that exists: Owners.Own, Owner.Take
+//	            Owner.Attend               the agent runs; what it says goes to disk and is seen
 //	            Engine.settled
 //	    Engine.start                       the first event: the task as of the message
 //	    Engine.followTurn
 //	        Topics.Follow                  the rest, from the reader's own cursor
 //
 // SendMessage waits with Engine.awaitTurn where the stream follows. SubscribeToTask
-// is Topics.Follow alone. The package comment of internal/topic goes on from there.
+// is Topics.Follow alone.
 //
 // # One take-over
 //
 // A process was lost, and this one goes on with its tasks.
 //
 //	Engine.Run
-//	    go Engine.takeUp
-//	        Admission.Reserve              slots: Options.TakeUp
-//	        Engine.takeSome
-//	            Engine.retake              tasks of this process that could not be loaded before
-//	            Engine.claim               Store.Claim: tasks of processes that are gone
-//	            Engine.draw                Store.Draw: tasks that wait for capacity
-//	                Engine.revive          for each of them
-//	                    Engine.ownAs
-//	                        owner.load           phase: loading
-//	                            Engine.inherit             the row; Store.Take if a dead process has it
-//	                            draft.replay               and Task.Apply, for each entry of the log
-//	                            Topic.Adopt                readers meet the task here from now on
-//	                            owner.resumeLocked         phase: resting; or the task fails, lost too often
-//	                        go owner.run
-//	                            loop.stay
-//	                                owner.endRest          after the rest, if there is capacity
-//	                                    owner.startLocked  phase: running, from the top of the turn
-//	                    owner.occupy       has the slot until the agent has said something
+//	    place.Place                        registers, and beats
+//	    go Owners.TakeUp                   tasks of processes that are gone, bit by bit
 //
-// The process that lost the task may only have been paused. Its next append has an
-// old epoch and is refused: owner.settle, owner.retry, owner.fail, owner.leave. If it
-// notices before that, by a beat that is late, Engine.evict ends its ownership.
+// # The rooms
+//
+//	internal/task      the owners of tasks: the one writer of each, and the agent's run
+//	internal/topic     where the readers of a task meet its owner
+//	internal/stored    a task as the store has it
+//	internal/place     which process runs what
+//	internal/outbox    webhooks, a reader of the log
+//	internal/again     messages that come again
+//	internal/wake      signals, bells and pauses
+//
+// Here are the operations with their gates. What begins with forward is for a store
+// that several processes have: a message for a task that another one has.
 package engine

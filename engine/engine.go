@@ -14,6 +14,7 @@ import (
 	"github.com/parley-a2a/parley/engine/internal/outbox"
 	"github.com/parley-a2a/parley/engine/internal/place"
 	"github.com/parley-a2a/parley/engine/internal/stored"
+	"github.com/parley-a2a/parley/engine/internal/task"
 	"github.com/parley-a2a/parley/engine/internal/topic"
 	"github.com/parley-a2a/parley/internal/budget"
 	"github.com/parley-a2a/parley/internal/telemetry"
@@ -30,35 +31,21 @@ type Engine struct {
 	store  store.Store
 	read   *stored.Reader
 	topics *topic.Topics
+	owners *task.Owners
 	opts   *Options
 	log    *slog.Logger
 	node   string // names this process in the store
 	nodes  place.Place
 
 	admission place.Admission
-	taker     *taker
 	health    *storeHealth
-	meters    *meters // nil: nothing is measured
-	crowd     crowd
-	weights   *budget.Budget // of the tasks at work; nil without
-	parked    parked
+	meters    *meters      // nil: nothing is measured
 	tracer    trace.Tracer // nil: nothing is traced
 
 	replacing sync.Mutex // held by Replace
 	roster    atomic.Pointer[roster]
-	limits    atomic.Pointer[Limits]
 
-	base     context.Context // of every turn
-	stop     context.CancelCauseFunc
 	draining chan struct{} // closed when Run ends
-
-	left atomic.Int64 // runs that ended because the engine drained, but for those that wait for a client
-
-	work sync.WaitGroup // owners, runs of the agent, and what begins either
-
-	// protected by the lock of topics
-	owners  map[store.Key]*owner
-	drained bool // no new work
 
 	peers    *topic.Peers // nil: no other process has this store
 	observer Observer     // nil: nobody; set before Run, then constant
@@ -113,44 +100,36 @@ func newEngine(st store.Store, agents []Hosted, o *Options, several bool) (*Engi
 	if err != nil {
 		return nil, err
 	}
-	base, stop := context.WithCancelCause(context.Background())
 	read, cached := stored.New(st, o.cached())
 	e := &Engine{
 		store:    cached,
 		read:     read,
 		opts:     o,
 		log:      o.Logger,
-		node:     newID(),
-		base:     base,
-		stop:     stop,
-		taker:    newTaker(),
+		node:     stored.NewID(),
 		health:   newStoreHealth(o.Logger),
 		meters:   newMeters(o, st),
-		weights:  o.newWork(),
 		draining: make(chan struct{}),
-		owners:   map[store.Key]*owner{},
 		mailHint: make(chan struct{}, 1),
 	}
 	e.service.e = e
 	if o.TracerProvider != nil {
 		e.tracer = telemetry.Tracer(o.TracerProvider)
 	}
-	e.parked.most, e.parked.hint = maxParked, make(chan struct{}, 1)
 	e.admission.Capacity, e.admission.TakeUp = o.Capacity, o.TakeUp
 	e.admission.Counts, e.admission.Log = several, e.log
 	e.admission.Waited = o.Capacity > 0 || o.DeadAfter > 0
-	e.setLimits(o.Limits)
 	e.roster.Store(who)
 	e.topics = topic.New(cached, read, o.LongPoll, e.draining)
 	e.topics.Wrote, e.topics.Recovered = e.wrote, e.health.ends
 	e.topics.Lapsed = func() bool { return e.nodes.Lapsed() }
 	if d := o.DeadAfter; d > 0 {
-		e.peers = topic.NewPeers(e.topics, o.Poll, func(k store.Key) bool { return e.owners[k] != nil })
+		e.peers = topic.NewPeers(e.topics, o.Poll, func(k store.Key) bool { return e.owners.OwnedLocked(k) })
 		e.forwards.key = newNodeKey()
 		e.node = e.forwards.key.name
 		e.nodes = &place.Fleet{
 			Node: e.node, Store: e.store, DeadAfter: d, Log: e.log,
-			Verify: e.verifyAll, Beaten: e.taker.others, Wrote: e.wrote,
+			Verify: func(ctx context.Context, alive func() error) error { return e.owners.VerifyAll(ctx, alive) }, Beaten: func() { e.owners.Others() }, Wrote: e.wrote,
 			Hear: []func(context.Context){e.watch, e.peers.Poll, e.mail},
 		}
 	} else {
@@ -159,6 +138,13 @@ func newEngine(st store.Store, agents []Hosted, o *Options, several bool) (*Engi
 	if push {
 		e.outbox = e.newOutbox()
 	}
+	e.owners = task.NewOwners(task.Needs{
+		Store: cached, Read: read, Topics: e.topics, Node: e.node, Nodes: e.nodes, Admission: &e.admission, Outbox: e.outbox,
+		Weights: o.newWork(), Log: e.log, Meters: e.meters.ofRuns(), Tracer: e.tracer,
+		TraceContent: o.TraceContent, CancelWait: o.CancelWait, StoreWait: o.StoreWait, MaxLost: o.MaxLost,
+		Agent: e.agentOf, Draining: e.draining, Wrote: e.wrote, Healthy: e.health.wait,
+	})
+	e.owners.SetLimits(&o.Limits)
 	return e, nil
 }
 
@@ -183,22 +169,22 @@ func (e *Engine) Run(ctx context.Context) error {
 	defer die()
 	pulse.Go(func() { e.probe(live) })
 	pulse.Go(func() { e.nodes.Attend(live) })
-	pulse.Go(func() { e.makeWay(ctx) })
-	e.work.Go(func() { e.takeUp(ctx) })
-	e.work.Go(func() { e.retain(ctx) })
+	pulse.Go(func() { e.owners.MakeWay(ctx) })
+	e.begin(func() { e.owners.TakeUp(ctx) })
+	e.begin(func() { e.retain(ctx) })
 	if e.outbox != nil {
-		e.work.Go(func() { e.runOutbox(ctx) })
+		e.begin(func() { e.runOutbox(ctx) })
 	}
 	<-ctx.Done()
 	err := e.drain()
 
 	left := make(chan error, 1)
-	bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), byeWait)
+	bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), task.ByeWait)
 	defer cancel()
 	go func() {
 		die()
 		pulse.Wait() // a beat would take the farewell back
-		left <- e.bye(bye, err == nil)
+		left <- e.owners.Bye(bye, err == nil)
 	}()
 	select {
 	case bad := <-left:
@@ -213,19 +199,30 @@ func (e *Engine) Run(ctx context.Context) error {
 
 // Left returns how many tasks were at work when Run ended and go on with the next
 // Run.
-func (e *Engine) Left() int { return int(e.left.Load()) }
+func (e *Engine) Left() int { return e.owners.DrainedRuns() }
+
+// now is the time as entries carry it.
+func (e *Engine) now() time.Time { return e.owners.Now() }
+
+// begin runs f, for which a drain waits.
+func (e *Engine) begin(f func()) {
+	if e.owners.Enter() {
+		go func() {
+			defer e.owners.Done()
+			f()
+		}()
+	}
+}
 
 func (e *Engine) drain() error {
-	e.topics.Lock()
-	e.drained = true
-	e.topics.Unlock()
+	e.owners.Refuse()
 	close(e.draining)
 	e.topics.WakeAll()
-	e.stop(agent.ErrDraining)
+	e.owners.Stop()
 
 	quiet := make(chan struct{})
 	go func() {
-		e.work.Wait()
+		e.owners.Wait()
 		e.dismissAll()
 		close(quiet)
 	}()
@@ -240,7 +237,7 @@ func (e *Engine) drain() error {
 			e.dismissAll() // of those who do not run
 			close(closed)
 		}()
-		wait.Reset(byeWait)
+		wait.Reset(task.ByeWait)
 		select {
 		case <-closed:
 		case <-wait.C:
@@ -256,4 +253,15 @@ func (e *Engine) stopping() bool {
 	default:
 		return false
 	}
+}
+
+// newWork returns the budget of the tasks at work.
+func (o *Options) newWork() *budget.Budget {
+	switch {
+	case o.Work < 0:
+		return nil
+	case o.Work == 0:
+		return budget.NewFine(o.Memory.Total()/4*3, task.SmallTask)
+	}
+	return budget.NewFine(o.Work, task.SmallTask)
 }

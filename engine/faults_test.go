@@ -233,8 +233,8 @@ func TestStoreThatStaysBroken(t *testing.T) {
 		if strings.Contains(err.(*a2a.Error).Message, "disk") {
 			t.Errorf("the store's words went out: %v", err)
 		}
-		if len(e.owners) != 0 || e.topics.LenLocked() != 0 {
-			t.Errorf("%d owners and %d topics are left", len(e.owners), e.topics.LenLocked())
+		if e.owners.LenLocked() != 0 || e.topics.LenLocked() != 0 {
+			t.Errorf("%d owners and %d topics are left", e.owners.LenLocked(), e.topics.LenLocked())
 		}
 		stop()
 		mem.Close()

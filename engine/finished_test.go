@@ -12,6 +12,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/engine/internal/stored"
+	"github.com/parley-a2a/parley/engine/internal/task"
 	"github.com/parley-a2a/parley/engine/internal/topic"
 	"github.com/parley-a2a/parley/store"
 	"github.com/parley-a2a/parley/store/sqlite"
@@ -191,7 +192,7 @@ func TestReopenedTasksAreNotCached(t *testing.T) {
 	}
 	for state := a2a.TaskStateSubmitted; state <= a2a.TaskStateAuthRequired; state++ {
 		for _, version := range []a2a.Version{"", "0.1", "0.3"} {
-			if state.Terminal() && mayFollow(state, a2a.TaskStateSubmitted, version.Reopens()) && stored.Final(&a2a.Task{Version: version, Status: a2a.TaskStatus{State: state}}) {
+			if state.Terminal() && task.MayFollow(state, a2a.TaskStateSubmitted, version.Reopens()) && stored.Final(&a2a.Task{Version: version, Status: a2a.TaskStatus{State: state}}) {
 				t.Errorf("a task of %q that is %s counts as final, and may go on", version, state)
 			}
 		}
@@ -209,7 +210,7 @@ func TestPeekIsNotAheadOfWhatIsPublished(t *testing.T) {
 	var tp *topic.Topic
 	adopt := func() {
 		tp = w.topics.Join(store.Key{ID: id})
-		tp.Adopt(&owner{}, &a2a.Task{ID: id, Status: a2a.TaskStatus{State: a2a.TaskStateWorking}}, 2)
+		tp.Adopt(&task.Owner{}, &a2a.Task{ID: id, Status: a2a.TaskStatus{State: a2a.TaskStateWorking}}, 2)
 	}
 	st.onRead.Store(&adopt)
 	if got := w.mustGetEncoded(id); got.Status.State != a2a.TaskStateWorking {

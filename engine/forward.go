@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
-	"github.com/parley-a2a/parley/engine/internal/place"
 	"github.com/parley-a2a/parley/engine/internal/stored"
+	"github.com/parley-a2a/parley/engine/internal/task"
 	"github.com/parley-a2a/parley/internal/budget"
 	"github.com/parley-a2a/parley/store"
 )
@@ -47,25 +47,16 @@ const (
 // errMoved says that the process that was asked has the task no more.
 var errMoved = errors.New("engine: another process has the task by now")
 
-// elsewhere says which process has a task. It is an place.ErrTaken.
-type elsewhere struct {
-	node  string
-	epoch int64
-}
-
-func (*elsewhere) Error() string        { return place.ErrTaken.Error() }
-func (*elsewhere) Is(target error) bool { return target == place.ErrTaken }
-
 // moved reports whether a call came to nothing because another process has the
 // task, so that it is for that one.
 func (e *Engine) moved(err error) bool {
-	return errors.Is(err, errDrawn) || e.nodes.Moved(err)
+	return errors.Is(err, task.ErrDrawn) || e.nodes.Moved(err)
 }
 
 // holder returns who has the task according to an error, or nil.
-func holderIn(err error) *elsewhere {
-	var by *elsewhere
-	if errors.As(err, &by) && by.node != "" {
+func holderIn(err error) *task.Elsewhere {
+	var by *task.Elsewhere
+	if errors.As(err, &by) && by.Node != "" {
 		return by
 	}
 	return nil
@@ -75,14 +66,14 @@ func holderIn(err error) *elsewhere {
 // means that the caller has to look who has the task, and what came of the
 // request, and to go on from there. If there is an answer to come later the caller
 // forgets it.
-func (e *Engine) forward(ctx context.Context, key store.Key, by *elsewhere, m *memo) (_ *memoAnswer, later *verdict, _ error) {
-	m.ID, m.From = newID(), e.node
-	body, err := m.seal(by.node)
+func (e *Engine) forward(ctx context.Context, key store.Key, by *task.Elsewhere, m *memo) (_ *memoAnswer, later *verdict, _ error) {
+	m.ID, m.From = stored.NewID(), e.node
+	body, err := m.seal(by.Node)
 	switch {
 	case errors.Is(err, errTooMuch):
 		return nil, nil, a2a.Errorf(a2a.CodeTooLarge, "this is too large for a task that another process of this server works at")
 	case errors.Is(err, errNoMailbox):
-		return nil, nil, errElsewhere(nil)
+		return nil, nil, task.NotHere(nil)
 	case err != nil:
 		return nil, nil, stored.Failed(err, "forward a request for task "+key.ID)
 	}
@@ -100,7 +91,7 @@ func (e *Engine) forward(ctx context.Context, key store.Key, by *elsewhere, m *m
 	asked, since := time.Time{}, time.Now() // since: the store works
 	for next := askAgain; ; {
 		if at := time.Now(); asked.IsZero() || at.Sub(asked) >= next {
-			if err = e.store.Post(ctx, []store.Mail{{Node: by.node, Body: body}}); err == nil {
+			if err = e.store.Post(ctx, []store.Mail{{Node: by.Node, Body: body}}); err == nil {
 				if !asked.IsZero() {
 					next *= 2 // a process that is slow must not find a box full of copies
 				}
@@ -151,10 +142,10 @@ func (e *Engine) forward(ctx context.Context, key store.Key, by *elsewhere, m *m
 
 // stays returns errMoved if the process that was asked does not have the task any
 // more, or is dead: then this one may have it.
-func (e *Engine) stays(ctx context.Context, key store.Key, by *elsewhere) error {
-	o, err := e.acquire(ctx, key)
+func (e *Engine) stays(ctx context.Context, key store.Key, by *task.Elsewhere) error {
+	o, err := e.owners.Acquire(ctx, key)
 	if err == nil {
-		o.release()
+		o.Release()
 		return errMoved
 	}
 	if now := holderIn(err); now != nil && *now == *by {

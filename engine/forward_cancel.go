@@ -46,13 +46,13 @@ func (e *Engine) cancelHere(ctx context.Context, t *topic.Topic, c *a2a.CancelRe
 	if err := e.present(ctx); err != nil {
 		return 0, err
 	}
-	o, err := e.acquire(ctx, t.Key)
+	o, err := e.owners.Acquire(ctx, t.Key)
 	if err != nil {
 		return 0, err
 	}
 	before := t.NewestEnd()
-	asked, coming, err := o.requestCancel(c)
-	o.release()
+	asked, coming, err := o.RequestCancel(c)
+	o.Release()
 	if err != nil {
 		return 0, err
 	}
@@ -63,8 +63,8 @@ func (e *Engine) cancelHere(ctx context.Context, t *topic.Topic, c *a2a.CancelRe
 		return after, nil
 	}
 	select {
-	case <-asked.settled.Wait():
-		return after, asked.err // somebody else has the task, or nobody can write it
+	case <-asked.Settled.Wait():
+		return after, asked.Err // somebody else has the task, or nobody can write it
 	case <-ctx.Done():
 		return 0, context.Cause(ctx)
 	}

@@ -316,14 +316,14 @@ func TestCommittedBeforeTheTaskWasLost(t *testing.T) {
 		if _, err := mem.Take(t.Context(), other.node, place.Everyone, key); err != nil {
 			t.Fatal(err)
 		}
-		o, err := here.acquire(t.Context(), key)
+		o, err := here.owners.Acquire(t.Context(), key)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if ours, err := here.topics.Verify(t.Context(), o); ours || err != nil {
 			t.Errorf("the task is ours: %v, %v", ours, err)
 		}
-		o.release()
+		o.Release()
 		st.on.Store(false)
 		tell()
 		got := <-sent

@@ -7,6 +7,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/engine/internal/again"
+	"github.com/parley-a2a/parley/engine/internal/stored"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -154,7 +155,7 @@ func (s *memoSend) request(e *Engine) (*access, *a2a.SendMessageRequest, *again.
 // forwardName returns the identity of a message that nobody would know if it came
 // again: until it is certain what came of it, the processes that hear of it do.
 func (e *Engine) forwardName(a *access, req *a2a.SendMessageRequest) *again.Identity {
-	return again.Named(a.scope, req, again.DigestOf(req), forwardWindow, byForward+newID())
+	return again.Named(a.scope, req, again.DigestOf(req), forwardWindow, byForward+stored.NewID())
 }
 
 const (

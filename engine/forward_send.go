@@ -8,7 +8,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/engine/internal/again"
 	"github.com/parley-a2a/parley/engine/internal/stored"
-	"github.com/parley-a2a/parley/engine/internal/topic"
+	"github.com/parley-a2a/parley/engine/internal/task"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -80,7 +80,7 @@ func (v *verdict) unread(ctx context.Context, e *Engine) bool {
 
 // serve does what another process asked. fate, if not nil, tells whether the agent
 // takes the message, which the other wants to know.
-func (e *Engine) serve(ctx context.Context, m *memo) (_ *memoAnswer, fate *post) {
+func (e *Engine) serve(ctx context.Context, m *memo) (_ *memoAnswer, fate *task.Post) {
 	var a *memoAnswer
 	var err error
 	switch {
@@ -104,7 +104,7 @@ func (e *Engine) serve(ctx context.Context, m *memo) (_ *memoAnswer, fate *post)
 	return &memoAnswer{Error: errorMemo(err)}, nil
 }
 
-func (e *Engine) serveSend(ctx context.Context, s *memoSend) (*memoAnswer, *post, error) {
+func (e *Engine) serveSend(ctx context.Context, s *memoSend) (*memoAnswer, *task.Post, error) {
 	a, req, id, err := s.request(e)
 	if err != nil {
 		return nil, nil, err
@@ -118,57 +118,36 @@ func (e *Engine) serveSend(ctx context.Context, s *memoSend) (*memoAnswer, *post
 		return nil, nil, errMoved
 	}
 	answer := &memoAnswer{Seq: d.seq}
-	if f := d.post.fate; s.Waits && f != nil {
+	if f := d.post.Fate; s.Waits && f != nil {
 		if answer.Later = !f.Was(); answer.Later {
 			return answer, d.post, nil
 		}
-		answer.Unread = d.post.unread.Load()
+		answer.Unread = d.post.Unread.Load()
 	}
 	return answer, nil, nil
 }
 
 // tell says whether the agent took a message, once that is certain.
-func (e *Engine) tell(ctx context.Context, m *memo, p *post) {
+func (e *Engine) tell(ctx context.Context, m *memo, p *task.Post) {
 	select {
-	case <-p.fate.Wait(): // at the latest when its owner leaves
-		e.answer(ctx, m, &memoAnswer{Unread: p.unread.Load()})
+	case <-p.Fate.Wait(): // at the latest when its owner leaves
+		e.answer(ctx, m, &memoAnswer{Unread: p.Unread.Load()})
 	case <-ctx.Done():
 	}
-}
-
-// decided notes that the agent took a message, or never will.
-func (p *post) decided() {
-	if p.fate != nil {
-		p.fate.Give()
-	}
-}
-
-// acceptedBefore reports whether another process has taken a message, since it was
-// looked for last and before this process loaded its task. Whoever does so later
-// is met by the append, for the log has grown then.
-func (e *Engine) acceptedBefore(ctx context.Context, t *topic.Topic, p *post) error {
-	if p.contested = t.Contested(); !p.contested || p.identity == nil {
-		return nil
-	}
-	r, err := e.receipt(ctx, p.identity)
-	if err == nil && r != nil {
-		err = store.ErrDuplicate
-	}
-	return err
 }
 
 // overElsewhere looks whether a turn that ended in another process did not take d's
 // message: then the next one began together with its end. See post.over.
 func (e *Engine) overElsewhere(ctx context.Context, d accepted) {
 	p := d.post
-	if !p.reopen || p.entry != nil { // its owner is here, and knows
+	if !p.Reopen || p.Entry != nil { // its owner is here, and knows
 		return
 	}
 	rec, err := e.store.Get(ctx, d.topic.Key, store.RowOnly)
 	if err != nil {
 		return // the stream ends a turn too early, and can be resumed
 	}
-	if over, err := e.overBefore(ctx, rec, d.seq); err == nil && over > p.over.Load() {
-		p.over.Store(over)
+	if over, err := e.overBefore(ctx, rec, d.seq); err == nil && over > p.Over.Load() {
+		p.Over.Store(over)
 	}
 }

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/engine/internal/stored"
 	"github.com/parley-a2a/parley/engine/internal/wake"
 	"github.com/parley-a2a/parley/store"
 )
@@ -65,9 +65,6 @@ func (e *Engine) Trouble() error {
 	return t.err
 }
 
-// refused are the outcomes of a write that say nothing about the store.
-var refused = []error{store.ErrConflict, store.ErrLeaseLost, store.ErrDuplicate, store.ErrNotFound, store.ErrClosed}
-
 // wrote notes the outcome of a write.
 func (e *Engine) wrote(err error) {
 	switch {
@@ -75,7 +72,7 @@ func (e *Engine) wrote(err error) {
 		if e.health.any.Load() {
 			e.health.end()
 		}
-	case !slices.ContainsFunc(refused, func(r error) bool { return errors.Is(err, r) }):
+	case !stored.Certain(err):
 		e.meters.storeFailed(err)
 		e.health.begin(err)
 	}
@@ -122,19 +119,13 @@ func troubleWords(err error) string {
 	return "tasks cannot be stored at the moment"
 }
 
-// lasting reports whether a failed write is of the kind that does not pass by
-// itself.
-func lasting(err error) bool {
-	return errors.Is(err, store.ErrFull) || errors.Is(err, store.ErrReadOnly)
-}
-
 // takesNothing returns what those are told who bring something new while it is
 // known that it could not be stored.
 func (e *Engine) takesNothing() error {
 	if !e.health.any.Load() {
 		return nil
 	}
-	if err := e.Trouble(); err != nil && lasting(err) {
+	if err := e.Trouble(); err != nil && stored.Lasting(err) {
 		return a2a.Errorf(a2a.CodeUnavailable, "%s; try again later", err.Error())
 	}
 	return nil

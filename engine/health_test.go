@@ -180,7 +180,7 @@ func TestRefusalsAreNoTrouble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := store.NewMemory()
 		w := newWorld(t, st, waiting)
-		for _, err := range refused {
+		for _, err := range []error{store.ErrConflict, store.ErrLeaseLost, store.ErrDuplicate, store.ErrNotFound, store.ErrClosed} {
 			w.wrote(fmt.Errorf("x: %w", err))
 			if err := w.Trouble(); err != nil {
 				t.Error(err)

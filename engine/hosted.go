@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"reflect"
 	"strings"
-	"sync"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/engine/internal/task"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -31,30 +30,6 @@ type Hosted struct {
 	Close func() error
 }
 
-// mark stands before and behind the name of an agent in a tenant. No tenant of a
-// caller may have it.
-const mark = '\x1f'
-
-func prefix(name string) string {
-	if name == "" {
-		return ""
-	}
-	return string(mark) + name + string(mark)
-}
-
-// AgentOf returns the name of the agent that a task belongs to, "" for the one
-// without a name, and the tenant of its caller, both from the Tenant of its key.
-func AgentOf(tenant string) (name, callers string) {
-	if tenant == "" || tenant[0] != mark {
-		return "", tenant
-	}
-	name, callers, _ = strings.Cut(tenant[1:], string(mark))
-	return name, callers
-}
-
-// TenantOf is the other way round.
-func TenantOf(name, callers string) string { return prefix(name) + callers }
-
 // roster is who is there at a time. It does not change.
 type roster struct {
 	front *role // the one without a name; nil if there is none
@@ -64,21 +39,8 @@ type roster struct {
 // role is an agent as callers know it: under its name, with its card.
 type role struct {
 	gate     gate
-	declared agent.Lost
 	extended func(context.Context, a2a.Caller) (*a2a.AgentCard, error)
-	title    title
-	player   *player
-}
-
-// player is who runs: an agent, until the last of its runs has ended.
-type player struct {
-	agent agent.Agent
-	close func() error // may be nil
-
-	mu      sync.Mutex // protects the fields below
-	runs    int
-	retired bool // it gets no more runs
-	closed  bool
+	agent    *task.Agent // nil if it is not there
 }
 
 // absent is the role of agents that are not there, whose tasks may be read and
@@ -103,19 +65,16 @@ func newRoster(agents []Hosted, before *roster, push bool) (*roster, error) {
 		if r.of(h.Name) != nil {
 			return nil, fmt.Errorf("engine: there are two agents called %q", h.Name)
 		}
-		if strings.ContainsRune(h.Name, mark) {
+		if strings.ContainsRune(h.Name, task.Mark) {
 			return nil, fmt.Errorf("engine: %q is no name of an agent", h.Name)
 		}
-		is := &role{gate: newGate(h.Card), declared: agent.LostBy(h.Agent), extended: h.ExtendedCard, title: newTitle(h.Card.Name, h.Card.Version, agent.KindOf(h.Agent))}
+		is := &role{gate: newGate(h.Card), extended: h.ExtendedCard}
 		is.gate.push = is.gate.push && push
-		if was := before.of(h.Name); was != nil && same(was.player.agent, h.Agent) {
-			is.player = was.player
-		} else {
-			is.player = &player{agent: h.Agent, close: h.Close}
-			if c, ok := h.Agent.(io.Closer); ok && h.Close == nil {
-				is.player.close = c.Close
-			}
+		var player *task.Player // which goes on, if it is the same agent
+		if was := before.of(h.Name); was != nil && same(was.agent.Player.Agent, h.Agent) {
+			player = was.agent.Player
 		}
+		is.agent = task.NewAgent(h.Agent, h.Close, h.Card, player)
 		if h.Name == "" {
 			r.front = is
 		} else {
@@ -140,83 +99,20 @@ func (r *roster) all(f func(*role)) {
 	}
 }
 
-// role returns the role that a task belongs to; nil if its agent is not there.
-func (e *Engine) role(k store.Key) *role {
+// agentOf returns the agent that a task belongs to; nil if it is not there.
+func (e *Engine) agentOf(k store.Key) *task.Agent {
 	name, _ := AgentOf(k.Tenant)
-	return e.roster.Load().of(name)
-}
-
-// perform returns who runs a task, with the run counted; nil if its agent is not
-// there.
-func (e *Engine) perform(k store.Key) *player {
-	for {
-		r := e.role(k)
-		if r == nil {
-			return nil
-		}
-		if r.player.begin() {
-			return r.player
-		}
-		if r == e.role(k) {
-			return nil // the engine has drained
-		}
+	if r := e.roster.Load().of(name); r != nil {
+		return r.agent
 	}
-}
-
-func (p *player) begin() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.retired {
-		return false
-	}
-	p.runs++
-	return true
-}
-
-// end is the end of a run. It reports whether the player is to be closed.
-func (p *player) end() (last bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.runs--
-	return p.lastLocked()
-}
-
-// retire lets the player have no more runs. It reports whether it is to be closed.
-func (p *player) retire() (last bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.retired = true
-	return p.lastLocked()
-}
-
-func (p *player) lastLocked() bool {
-	if p.closed || !p.retired || p.runs > 0 {
-		return false
-	}
-	p.closed = true
-	return true
-}
-
-// dismiss closes a player whose last run has ended.
-func (e *Engine) dismiss(p *player) {
-	if p.close == nil {
-		return
-	}
-	defer func() {
-		if v := recover(); v != nil {
-			e.log.Error("an agent panicked when it was closed", "panic", v)
-		}
-	}()
-	if err := p.close(); err != nil {
-		e.log.Warn("an agent could not be closed", "error", err)
-	}
+	return nil
 }
 
 // dismissAll retires who is there, and closes those who do not run.
 func (e *Engine) dismissAll() {
 	e.roster.Load().all(func(r *role) {
-		if r.player.retire() {
-			e.dismiss(r.player)
+		if r.agent.Player.Retire() {
+			e.owners.Dismiss(r.agent.Player)
 		}
 	})
 }
@@ -234,68 +130,30 @@ func (e *Engine) Replace(agents []Hosted, l *Limits) error {
 	if err != nil {
 		return err
 	}
-	e.topics.Lock()
-	if e.drained {
-		e.topics.Unlock()
+	if !e.owners.Enter() { // what is closed is waited for
 		return errors.New("engine: it has ended")
 	}
-	e.work.Add(1) // what is closed is waited for
 	e.roster.Store(is)
 	if l != nil {
-		e.setLimits(*l)
+		e.owners.SetLimits(l)
 	}
-	e.topics.Unlock()
 
-	stays := map[*player]bool{}
-	is.all(func(r *role) { stays[r.player] = true })
-	var gone []*player
+	stays := map[*task.Player]bool{}
+	is.all(func(r *role) { stays[r.agent.Player] = true })
+	var gone []*task.Player
 	was.all(func(r *role) {
-		if !stays[r.player] && r.player.retire() {
-			gone = append(gone, r.player)
+		if !stays[r.agent.Player] && r.agent.Player.Retire() {
+			gone = append(gone, r.agent.Player)
 		}
 	})
 	go func() {
-		defer e.work.Done()
+		defer e.owners.Done()
 		for _, p := range gone {
-			e.dismiss(p)
+			e.owners.Dismiss(p)
 		}
 	}()
-	e.taker.arrived(func(k store.Key) bool { return is.of(first(AgentOf(k.Tenant))) != nil })
+	e.owners.Arrived(func(k store.Key) bool { return is.of(first(AgentOf(k.Tenant))) != nil })
 	return nil
 }
 
 func first(a, _ string) string { return a }
-
-// awaitLocked leaves the task to an agent that is not there. It stays as it is in
-// the store, and this process's, until the agent comes.
-func (o *owner) awaitLocked() {
-	o.log().Info("task waits for its agent, which is not there")
-	o.enterLocked(phaseNoAgent)
-	o.createLocked()
-	o.nudge()
-}
-
-// awaiting notes a task without an owner, for when its agent comes.
-func (e *Engine) awaiting(k store.Key) {
-	e.taker.mu.Lock()
-	e.taker.awaiting[k] = struct{}{}
-	e.taker.mu.Unlock()
-	if e.role(k) != nil { // it came meanwhile
-		e.taker.arrived(func(other store.Key) bool { return other == k })
-	}
-}
-
-// arrived lets tasks go on whose agent is there by now.
-func (t *taker) arrived(is func(store.Key) bool) {
-	t.mu.Lock()
-	for k := range t.awaiting {
-		if is(k) {
-			delete(t.awaiting, k)
-			if t.orphans[k] == nil {
-				t.orphans[k] = &orphan{}
-			}
-		}
-	}
-	t.mu.Unlock()
-	t.look()
-}

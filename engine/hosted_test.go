@@ -83,7 +83,7 @@ func TestAgentsAreApart(t *testing.T) {
 				t.Errorf("task of %q is in the list of %q: %v", of, at, has)
 			}
 			// The tenant of a request does not get anybody to another agent.
-			for _, tenant := range []string{prefix(of), "\x1f" + of, prefix(of) + "t", "t" + prefix(of)} {
+			for _, tenant := range []string{TenantOf(of, ""), "\x1f" + of, TenantOf(of, "") + "t", "t" + TenantOf(of, "")} {
 				if of == "" {
 					continue
 				}
@@ -217,7 +217,7 @@ func TestTasksWaitForTheirAgent(t *testing.T) {
 		wantError(t, err, a2a.ErrUnavailable)
 		synctest.Wait() // the owner that refused it leaves
 		w.topics.Lock()
-		if n := len(w.owners); n != 0 {
+		if n := w.owners.LenLocked(); n != 0 {
 			t.Errorf("%d tasks that wait are held in memory", n)
 		}
 		w.topics.Unlock()

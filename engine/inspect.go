@@ -29,7 +29,7 @@ type Observer interface {
 
 // Observe sets who hears what this process commits. It may be called once, before
 // Run.
-func (e *Engine) Observe(o Observer) { e.observer = o }
+func (e *Engine) Observe(o Observer) { e.observer, e.owners.Changed = o, o.TaskChanged }
 
 // Node names this process in the store.
 func (e *Engine) Node() string { return e.node }
@@ -38,66 +38,10 @@ func (e *Engine) Node() string { return e.node }
 func (e *Engine) Now() time.Time { return e.now() }
 
 // AtWork returns how many tasks are at work in this process.
-func (e *Engine) AtWork() int {
-	e.topics.Lock()
-	defer e.topics.Unlock()
-	return len(e.owners)
-}
+func (e *Engine) AtWork() int { return e.owners.Count() }
 
 // DeadBefore is when a process must have beaten last for its tasks to be taken over.
 func (e *Engine) DeadBefore() time.Time { return e.nodes.DeadBefore() }
-
-// Waits says what a task that is not finished waits for.
-type Waits uint8
-
-const (
-	WaitsForNothing  Waits = iota // it is finished
-	WaitsForAgent                 // which runs
-	WaitsForCapacity              // of this process, or of any
-	WaitsForRest                  // to be over, behind a run that failed
-	WaitsForClient
-	WaitsForNoAgent // there is no agent of its name
-	WaitsForProcess // to take it over
-	WaitsForOther   // another process has it, and knows
-)
-
-// WaitOf returns what the task of a row waits for, and since when, if that is known.
-func (e *Engine) WaitOf(r *store.Row) (Waits, time.Time) {
-	state := a2a.TaskState(r.State)
-	if state.Terminal() {
-		return WaitsForNothing, time.Time{}
-	}
-	e.topics.Lock()
-	o := e.owners[r.Key]
-	e.topics.Unlock()
-	if o == nil || !o.ready.Was() {
-		switch {
-		case !r.Active:
-			return WaitsForClient, r.Updated
-		case r.Node == "":
-			return WaitsForCapacity, r.Updated
-		case r.Node != e.node && r.Node != "":
-			return WaitsForOther, time.Time{}
-		}
-		return WaitsForProcess, time.Time{}
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	since := o.adm.since
-	switch {
-	case o.phase == phaseNoAgent:
-		return WaitsForNoAgent, r.Updated
-	case o.draft.state.Interrupted():
-		return WaitsForClient, r.Updated
-	case o.phase == phaseResting && !e.admission.MayRun(&o.adm.ticket), o.phase == phaseYielding:
-		return WaitsForCapacity, since
-	case o.phase == phaseResting:
-		return WaitsForRest, since
-	case state.Interrupted():
-		return WaitsForClient, r.Updated
-	}
-	return WaitsForAgent, since
-}
 
 // TaskAt returns a task as of a position of its log; zero is its end.
 func (e *Engine) TaskAt(ctx context.Context, key store.Key, seq int64) (*a2a.Task, error) {
@@ -134,7 +78,7 @@ func (e *Engine) Delete(ctx context.Context, key store.Key) error {
 	switch {
 	case err != nil:
 		return e.read.Unread(ctx, err, key)
-	case rec.Active || !e.retire(key):
+	case rec.Active || !e.owners.Retire(key):
 		return ErrAtWork
 	}
 	n, err := e.store.Delete(ctx, []store.Row{rec.Row})
@@ -160,7 +104,7 @@ func (e *Engine) deletedAll(rows []store.Row) {
 // Collect deletes idle tasks as Retention does, beside the work. Keep and Deleted of x
 // are not used.
 func (e *Engine) Collect(ctx context.Context, x store.Expiry) (int, error) {
-	x.Keep, x.Deleted = func(r *store.Row) bool { return !e.retire(r.Key) }, e.deletedAll
+	x.Keep, x.Deleted = func(r *store.Row) bool { return !e.owners.Retire(r.Key) }, e.deletedAll
 	return x.Run(ctx, e.store)
 }
 
@@ -168,3 +112,9 @@ func (e *Engine) Collect(ctx context.Context, x store.Expiry) (int, error) {
 // store, and dead letters that are to be sent again: at once, if this process has
 // them, and else soon.
 func (e *Engine) DeliverAgain(ids []store.PushID) { e.outbox.Again(ids) }
+
+// Standings returns how the tasks stand that this process has in memory, in no order.
+func (e *Engine) Standings() []Standing { return e.owners.Standings() }
+
+// WaitOf returns what the task of a row waits for, and since when, if that is known.
+func (e *Engine) WaitOf(r *store.Row) (Waits, time.Time) { return e.owners.WaitOf(r) }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/engine/internal/stored"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -46,7 +47,7 @@ func TestOperatorsSeeWhatATaskWaitsFor(t *testing.T) {
 		defer func() { cancel(); <-ended; st.Close() }()
 
 		send := func(task *a2a.Task) *a2a.Task {
-			m := &a2a.Message{MessageID: newID(), Role: a2a.RoleUser, Parts: []*a2a.Part{a2a.TextPart("x")}}
+			m := &a2a.Message{MessageID: stored.NewID(), Role: a2a.RoleUser, Parts: []*a2a.Part{a2a.TextPart("x")}}
 			if task != nil {
 				m.TaskID = task.ID
 			}

@@ -114,7 +114,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 				time.Sleep(2 * time.Minute)
 				synctest.Wait()
 				w.topics.Lock()
-				owners, topics := len(w.owners), w.topics.LenLocked()
+				owners, topics := w.owners.LenLocked(), w.topics.LenLocked()
 				w.topics.Unlock()
 				if owners != 0 || topics != 0 {
 					t.Errorf("%d owners and %d topics are left", owners, topics)

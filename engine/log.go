@@ -13,7 +13,7 @@ import (
 // error, or the engine drains. Content that is stored apart from the log is referred to.
 func (e *Engine) Log(ctx context.Context, agent, id string, after int64, follow bool) iter.Seq2[[]*a2a.Entry, error] {
 	return func(yield func([]*a2a.Entry, error) bool) {
-		s := &service{e, agent, prefix(agent)}
+		s := &service{e, agent, TenantOf(agent, "")}
 		a, err := s.enter(ctx, "", a2a.ScopeTasksRead, a2a.ScopeTasksReadTenant, a2a.ScopeTasksReadAll)
 		if err != nil {
 			yield(nil, err)

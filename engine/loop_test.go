@@ -41,8 +41,8 @@ func TestSenderLeavesTheLoop(t *testing.T) {
 				}
 				wantState(t, list.Tasks[0], a2a.TaskStateCompleted)
 				w.stop()
-				if len(w.owners) != 0 || w.topics.LenLocked() != 0 {
-					t.Errorf("%d owners and %d topics are left", len(w.owners), w.topics.LenLocked())
+				if w.owners.LenLocked() != 0 || w.topics.LenLocked() != 0 {
+					t.Errorf("%d owners and %d topics are left", w.owners.LenLocked(), w.topics.LenLocked())
 				}
 			})
 		})

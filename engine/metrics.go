@@ -1,15 +1,12 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"strings"
-	"time"
 
 	"github.com/parley-a2a/parley/a2a"
-	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/engine/internal/place"
+	"github.com/parley-a2a/parley/engine/internal/task"
 	"github.com/parley-a2a/parley/internal/telemetry/metrics"
 	"github.com/parley-a2a/parley/store"
 )
@@ -20,8 +17,9 @@ import (
 type meters struct {
 	m *metrics.Meter
 
-	started, ended, takenOver, attempts, steps, storeErrors, webhooks, dead *metrics.Count
-	taskTime, standstill, runTime                                           *metrics.Spread
+	runs *task.RunMeters
+
+	storeErrors, webhooks, dead *metrics.Count
 }
 
 func newMeters(o *Options, st store.Store) *meters {
@@ -41,119 +39,17 @@ func newMeters(o *Options, st store.Store) *meters {
 		})
 	}
 	return &meters{
-		m:       m,
-		started: m.Counter(metrics.TasksStarted), ended: m.Counter(metrics.TasksEnded), takenOver: m.Counter(metrics.TasksTakenOver),
-		attempts: m.Counter(metrics.RunAttempts), steps: m.Counter(metrics.Steps), storeErrors: m.Counter(metrics.StoreErrors),
+		m: m, runs: task.NewRunMeters(m), storeErrors: m.Counter(metrics.StoreErrors),
 		webhooks: m.Counter(metrics.WebhookAttempts), dead: m.Counter(metrics.WebhookDead),
-		taskTime: m.Histogram(metrics.TaskDuration), standstill: m.Histogram(metrics.RunQueue), runTime: m.Histogram(metrics.RunDuration),
 	}
 }
 
-// agentLabel is the value of the label agent: the name in the keys of its tasks.
-func agentLabel(k store.Key) string {
-	name, _ := AgentOf(k.Tenant)
-	return cmp.Or(name, metrics.DefaultAgent)
-}
-
-// stateLabel is the value of the label state.
-func stateLabel(s a2a.TaskState) string {
-	if s < 1 || int(s) > len(stateLabels) {
-		return metrics.Other
-	}
-	return stateLabels[s-1]
-}
-
-var stateLabels = func() (all []string) {
-	for s := a2a.TaskStateSubmitted; s <= a2a.TaskStateAuthRequired; s++ {
-		all = append(all, strings.ToLower(strings.TrimPrefix(s.String(), "TASK_STATE_")))
-	}
-	return all
-}()
-
-// committed counts what an append that is on disk began or ended.
-func (m *meters) committed(o *owner, f *flight) {
+// ofRuns are those that the owners of tasks have.
+func (m *meters) ofRuns() *task.RunMeters {
 	if m == nil {
-		return
+		return nil
 	}
-	ctx := context.Background() // an owner's has no span, and is long to search
-	for i := range f.records {
-		switch en := f.records[i].entry; {
-		case en.Kind == a2a.EntryCreated:
-			m.started.Add(ctx, 1, agentLabel(o.key))
-		case en.Kind == a2a.EntryStatus && en.Status.Status.State.Terminal():
-			state := stateLabel(en.Status.Status.State)
-			m.ended.Add(ctx, 1, agentLabel(o.key), state)
-			m.taskTime.Record(ctx, en.Time.Sub(o.saved.row.Created).Seconds(), agentLabel(o.key), state)
-		}
-	}
-}
-
-// tookOver counts tasks of processes that are gone.
-func (m *meters) tookOver(ctx context.Context, k store.Key) {
-	if m != nil {
-		m.takenOver.Add(ctx, 1, agentLabel(k))
-	}
-}
-
-// cause is why an agent runs.
-type cause uint8
-
-const (
-	forMessage cause = iota
-	afterLoss
-	afterRestart
-)
-
-func (c cause) String() string { return [...]string{"message", "lost", "resumed"}[c] }
-
-// causeLocked is why the agent is about to run, and how long its task stood still.
-func (o *owner) causeLocked() (why cause, stood time.Duration) {
-	if o.phase != phaseResting {
-		return forMessage, 0
-	}
-	switch {
-	case o.turn.attempt == 0:
-	case o.turn.lost > 0:
-		why = afterLoss
-	default:
-		why = afterRestart
-	}
-	return why, max(time.Since(o.out.last), time.Nanosecond)
-}
-
-// began counts a run of an agent, whose context may have a span. The function it
-// returns is for the run's end.
-func (m *meters) began(ctx context.Context, o *owner) (ended func(error)) {
-	if m == nil {
-		return func(error) {}
-	}
-	o.mu.Lock()
-	why, stood := o.adm.why, o.adm.stood
-	o.mu.Unlock()
-	begun, name := time.Now(), agentLabel(o.key)
-	m.attempts.Add(ctx, 1, name, why.String())
-	if stood > 0 {
-		m.standstill.Record(ctx, stood.Seconds(), name)
-	}
-	return func(err error) {
-		result := "failed"
-		switch reason := context.Cause(o.ctx.Context); {
-		case err == nil:
-			result = "ok"
-		case reason == agent.ErrDraining:
-			result = "left"
-		case reason == agent.ErrCanceled:
-			result = "canceled"
-		}
-		m.runTime.Record(ctx, time.Since(begun).Seconds(), name, result)
-	}
-}
-
-// step counts a step of an agent: replayed, done or failed.
-func (m *meters) step(ctx context.Context, o *owner, result string) {
-	if m != nil {
-		m.steps.Add(ctx, 1, agentLabel(o.key), result)
-	}
+	return m.runs
 }
 
 // storeFailed counts a write that the store did not take.
@@ -218,7 +114,7 @@ func (e *Engine) gauges(_ context.Context, is metrics.Reading) {
 		is.Set(metrics.MemoryUsed, float64(b.Used()), "bodies")
 		is.Set(metrics.MemoryLimit, float64(b.Total()), "bodies")
 	}
-	if b := e.weights; b != nil {
+	if b := e.owners.Weights; b != nil {
 		is.Set(metrics.MemoryUsed, float64(b.Used()), "tasks")
 		is.Set(metrics.MemoryLimit, float64(b.Total()), "tasks")
 	}
@@ -238,14 +134,14 @@ func (e *Engine) gauges(_ context.Context, is metrics.Reading) {
 	}
 	for name := range runs { // so that a task that goes leaves a zero, not a gap
 		for _, state := range []a2a.TaskState{a2a.TaskStateSubmitted, a2a.TaskStateWorking, a2a.TaskStateInputRequired, a2a.TaskStateAuthRequired} {
-			tasks[series{name, stateLabel(state)}] = 0
+			tasks[series{name, task.StateLabel(state)}] = 0
 		}
 	}
-	for _, o := range e.atWork() {
-		state, need := o.standing()
-		name := agentLabel(o.key)
+	for _, o := range e.owners.AtWork() {
+		state, need := o.Standing()
+		name := task.AgentLabel(o.Key())
 		if state != 0 {
-			tasks[series{name, stateLabel(state)}]++
+			tasks[series{name, task.StateLabel(state)}]++
 		}
 		if need == place.Running || need == place.Leaving {
 			runs[name]++
@@ -264,25 +160,4 @@ func truth(is bool) float64 {
 		return 1
 	}
 	return 0
-}
-
-// atWork returns the owners there are.
-func (e *Engine) atWork() []*owner {
-	e.topics.Lock()
-	defer e.topics.Unlock()
-	all := make([]*owner, 0, len(e.owners))
-	for _, o := range e.owners {
-		all = append(all, o)
-	}
-	return all
-}
-
-// standing is the state of o's task, 0 if it does not exist yet, and what it needs.
-func (o *owner) standing() (a2a.TaskState, place.Need) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if !o.out.exists {
-		return 0, o.needLocked()
-	}
-	return o.draft.state, o.needLocked()
 }

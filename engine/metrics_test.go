@@ -13,6 +13,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/engine/internal/task"
 	"github.com/parley-a2a/parley/internal/telemetry/metrics"
 	"github.com/parley-a2a/parley/store"
 	"github.com/parley-a2a/parley/store/sqlite"
@@ -87,7 +88,7 @@ func logged(t testing.TB, st store.Store) (tasks int, ended map[string]float64) 
 				t.Fatal(err)
 			}
 			if s := en.Status.Status.State; s.Terminal() {
-				ended[stateLabel(s)]++
+				ended[task.StateLabel(s)]++
 			}
 		}
 	}
@@ -227,14 +228,14 @@ func TestMetricsAgreeWithTheLog(t *testing.T) {
 
 // Each state has a label, which the table has.
 func TestStateLabels(t *testing.T) {
-	if len(stateLabels) != len(metrics.States) {
-		t.Fatalf("%v, the table has %v", stateLabels, metrics.States)
+	if len(task.StateLabels) != len(metrics.States) {
+		t.Fatalf("%v, the table has %v", task.StateLabels, metrics.States)
 	}
 	known := map[string]bool{}
 	for _, s := range metrics.States {
 		known[s] = true
 	}
-	for _, s := range stateLabels {
+	for _, s := range task.StateLabels {
 		if !known[s] {
 			t.Errorf("%s is not in the table", s)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/engine/internal/task"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -88,18 +89,18 @@ func TestAnswerAgainBeforeItIsKnown(t *testing.T) {
 		o := shared(t)
 		o.Retries.Anonymous = true
 		w := newWorldWith(t, late{st}, interview, testCard(), o)
-		task := w.mustSend(send("x"))
-		wantState(t, task, a2a.TaskStateInputRequired)
-		req := reply(task, "Ada")
+		asked := w.mustSend(send("x"))
+		wantState(t, asked, a2a.TaskStateInputRequired)
+		req := reply(asked, "Ada")
 		var first sync.WaitGroup
 		first.Go(func() { w.mustSend(req) })
 		time.Sleep(500 * time.Millisecond)
-		rec, err := st.Get(t.Context(), store.Key{ID: task.ID}, store.RowOnly)
+		rec, err := st.Get(t.Context(), store.Key{ID: asked.ID}, store.RowOnly)
 		if err != nil || a2a.TaskState(rec.State) != a2a.TaskStateWorking {
 			t.Fatal(rec, err)
 		}
 		tp := w.topics.Join(rec.Key)
-		if _, err := w.awaitStop(t.Context(), accepted{topic: tp, seq: rec.Last, again: true, post: newPost(req.Message, from{})}); err != nil {
+		if _, err := w.awaitStop(t.Context(), accepted{topic: tp, seq: rec.Last, again: true, post: task.NewPost(req.Message, task.From{})}); err != nil {
 			t.Fatal(err)
 		}
 		if _, last := tp.Snapshot(); last <= rec.Last {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/engine/internal/outbox"
+	"github.com/parley-a2a/parley/engine/internal/task"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -24,7 +25,7 @@ func (e *Engine) newOutbox() *outbox.Outbox {
 		Tracer:    e.tracer,
 		Memory:    e.opts.Memory.Part(4),
 		Now:       e.nodes.Now,
-		Caller:    scopeOf,
+		Caller:    task.ScopeOf,
 		Entry: func(ctx context.Context, raw *store.Entry) (*a2a.Entry, error) {
 			return e.read.Entry(ctx, raw, nil)
 		},

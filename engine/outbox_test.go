@@ -11,6 +11,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/engine/internal/outbox/outboxtest"
+	"github.com/parley-a2a/parley/engine/internal/stored"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -153,7 +154,7 @@ func TestPushCreatedAtOnce(t *testing.T) {
 		done := make(chan error)
 		for range 20 {
 			go func() {
-				_, err := w.CreateTaskPushNotificationConfig(context.Background(), &a2a.TaskPushNotificationConfig{TaskID: task.ID, ID: "a", URL: newID()})
+				_, err := w.CreateTaskPushNotificationConfig(context.Background(), &a2a.TaskPushNotificationConfig{TaskID: task.ID, ID: "a", URL: stored.NewID()})
 				done <- err
 			}()
 		}

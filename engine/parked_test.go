@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -49,14 +50,7 @@ func (s *surveyor) Run(ctx context.Context, t *agent.Turn) error {
 }
 
 func (w *world) owned(id string) bool {
-	w.topics.Lock()
-	defer w.topics.Unlock()
-	for k := range w.owners {
-		if k.ID == id {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.Standings(), func(s Standing) bool { return s.ID == id })
 }
 
 // press makes the parked tasks of others give way, for a message of bob's.
@@ -144,10 +138,7 @@ func TestParkedTaskGivesWayWithFaults(t *testing.T) {
 		ctx := context.Background()
 		give := func(id string) {
 			synctest.Wait()
-			e.topics.Lock()
-			o := e.owners[store.Key{ID: id}]
-			e.topics.Unlock()
-			if o == nil || !e.giveWay(o) {
+			if !e.owners.GiveWay(store.Key{ID: id}) {
 				t.Fatal("it does not give way")
 			}
 		}
@@ -192,10 +183,7 @@ func TestParkedTaskGivesWayInALaterTurn(t *testing.T) {
 		w.mustSend(first01("mine", "one"))
 		wantState(t, w.mustSend(first01("mine", "ask")), a2a.TaskStateInputRequired)
 		synctest.Wait()
-		w.topics.Lock()
-		o := w.owners[store.Key{ID: "mine"}]
-		w.topics.Unlock()
-		if o == nil || !w.giveWay(o) {
+		if !w.owners.GiveWay(store.Key{ID: "mine"}) {
 			t.Fatal("it does not give way")
 		}
 		task := w.mustSend(first01("mine", "two"))
@@ -337,7 +325,7 @@ func TestOwnTasksGiveWayForOwnShare(t *testing.T) {
 // Beyond a number those who waited longest leave, however small.
 func TestFewAgentsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorldSet(t, nil, agent.Func(interview), testCard(), nil, func(e *Engine) { e.parked.most = 5 })
+		w := newWorldSet(t, nil, agent.Func(interview), testCard(), nil, func(e *Engine) { e.owners.MaxParked = 5 })
 		var tasks []*a2a.Task
 		for range 8 {
 			tasks = append(tasks, w.mustSend(send("ask")))
@@ -357,7 +345,7 @@ func TestFewAgentsWait(t *testing.T) {
 			wantState(t, task, a2a.TaskStateCompleted)
 		}
 		synctest.Wait()
-		if n := w.parked.queue.Len(); n != 0 {
+		if n := w.owners.Waiting(); n != 0 {
 			t.Errorf("%d owners are still noted", n)
 		}
 	})

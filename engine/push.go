@@ -7,11 +7,9 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/engine/internal/stored"
+	"github.com/parley-a2a/parley/engine/internal/task"
 	"github.com/parley-a2a/parley/store"
 )
-
-// maxPushes is how many push configurations a task may have.
-const maxPushes = 100
 
 // CreateTaskPushNotificationConfig implements a2a.Service (specification
 // §3.1.7). What happens from now on is delivered; one with the id of another is
@@ -91,11 +89,11 @@ func await(ctx context.Context, done <-chan struct{}) {
 
 // roomFor refuses more configurations than a task may have.
 func (e *Engine) roomFor(ctx context.Context, p *store.PushConfig) error {
-	all, err := e.store.Pushes(ctx, p.Key, "", maxPushes)
+	all, err := e.store.Pushes(ctx, p.Key, "", task.MaxPushes)
 	if err != nil {
 		return stored.Failed(err, "read push configs of task "+p.Key.ID)
 	}
-	if len(all) < maxPushes {
+	if len(all) < task.MaxPushes {
 		return nil
 	}
 	for i := range all {
@@ -103,7 +101,7 @@ func (e *Engine) roomFor(ctx context.Context, p *store.PushConfig) error {
 			return nil
 		}
 	}
-	return a2a.Errorf(a2a.CodeUnsupportedOperation, "a task may have %d push configurations; delete one first", maxPushes)
+	return a2a.Errorf(a2a.CodeUnsupportedOperation, "a task may have %d push configurations; delete one first", task.MaxPushes)
 }
 
 // newPush makes what is stored of a configuration. Its task and cursor are the
@@ -119,7 +117,7 @@ func (e *Engine) newPush(ctx context.Context, field string, c *a2a.TaskPushNotif
 		// clients that know no more ask for it without.
 		p.ID = c.TaskID
 	default:
-		p.ID = newID()
+		p.ID = stored.NewID()
 	}
 	return p, nil
 }
@@ -141,37 +139,6 @@ func (e *Engine) pushWith(ctx context.Context, a *access, req *a2a.SendMessageRe
 		p.ID = p.Key.ID
 	}
 	return p, e.roomFor(ctx, p)
-}
-
-// pushOf returns the configuration that came with a message, for the append that
-// has it. Clients of versions without ids find it by the task's.
-func (o *owner) pushOf(with *post) store.PushConfig {
-	p := *with.push
-	p.Key, p.Cursor = o.key, with.entry.Seq
-	if p.ID == "" {
-		p.ID = o.key.ID
-	}
-	return p
-}
-
-// revived returns the configurations of a task that begins anew, after o.saved.last,
-// which had nothing left to deliver. Those that were disabled stay so.
-func (o *owner) revived() []store.PushConfig {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(o.e.base), o.e.opts.StoreWait)
-	defer cancel()
-	all, err := o.e.store.Pushes(ctx, o.key, "", maxPushes)
-	if err != nil {
-		o.log().Error("webhooks of a task that begins anew could not be read; they hear no more of it", "error", err)
-		return nil
-	}
-	var ended []store.PushConfig
-	for _, p := range all {
-		if !p.Live && p.Cursor == o.saved.last {
-			p.Live, p.Node = true, o.e.node
-			ended = append(ended, p)
-		}
-	}
-	return ended
 }
 
 // within names the field of a configuration by its path in the request.
@@ -266,8 +233,8 @@ func (s *service) ListTaskPushNotificationConfigs(ctx context.Context, req *a2a.
 		return nil, err
 	}
 	limit := int(req.PageSize)
-	if limit <= 0 || limit > maxPushes {
-		limit = maxPushes
+	if limit <= 0 || limit > task.MaxPushes {
+		limit = task.MaxPushes
 	}
 	page, err := e.store.Pushes(ctx, key, req.PageToken, limit+1)
 	if err != nil {

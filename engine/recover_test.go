@@ -12,6 +12,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/engine/internal/task"
 	"github.com/parley-a2a/parley/store"
 	"github.com/parley-a2a/parley/store/storetest"
 )
@@ -56,7 +57,7 @@ func TestTakeUpIsBounded(t *testing.T) {
 		w, kill := newMortal(t, st, waiting, o)
 		synctest.Wait()
 		w.topics.Lock()
-		owners := len(w.owners)
+		owners := w.owners.LenLocked()
 		w.topics.Unlock()
 		if owners != slots {
 			t.Errorf("%d tasks are held, want %d", owners, slots)
@@ -80,7 +81,7 @@ func TestTakeUpIsBounded(t *testing.T) {
 		var now, most atomic.Int32
 		ag := agent.Func(func(ctx context.Context, t *agent.Turn) error {
 			most.Store(max(most.Load(), now.Add(1)))
-			time.Sleep(slotTime / 2)
+			time.Sleep(task.SlotTime / 2)
 			now.Add(-1)
 			return nil
 		})
@@ -342,7 +343,7 @@ func TestLongRunsFreeSlots(t *testing.T) {
 				w := newWorldWith(t, st, ag, testCard(), &Options{TakeUp: 2})
 				wait := time.Millisecond
 				if name == "silent" {
-					wait = 10*slotTime + time.Second
+					wait = 10*task.SlotTime + time.Second
 				}
 				time.Sleep(wait)
 				for _, task := range left {

@@ -6,9 +6,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
-	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/engine/internal/place"
-	"github.com/parley-a2a/parley/engine/internal/stored"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -108,7 +106,7 @@ func (e *Engine) sweep(ctx context.Context, ages map[a2a.TaskState]time.Duration
 			State:   int32(state),
 			Before:  at.Add(-age),
 			Batch:   sweepBatch,
-			Keep:    func(r *store.Row) bool { return !e.retire(r.Key) },
+			Keep:    func(r *store.Row) bool { return !e.owners.Retire(r.Key) },
 			Deleted: e.deletedAll,
 			Pause: func(took time.Duration) error {
 				d.Renew(ctx)
@@ -160,47 +158,4 @@ func sweepPause(ctx context.Context, took time.Duration) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-}
-
-// retire makes this process forget a task before it is deleted: whoever reads
-// it is sent away, to find it gone or as it is, and a function that is parked
-// with its question ends. It does what a restart would do, so that nothing is
-// lost if the task stays. False means that the task is at work.
-//
-// It comes before the deletion, so that no reader can mistake a later task of
-// the same id for the rest of this one.
-func (e *Engine) retire(k store.Key) bool {
-	e.topics.Lock()
-	o := e.owners[k]
-	if o != nil && !o.retire() {
-		e.topics.Unlock()
-		return false
-	}
-	if o != nil {
-		delete(e.owners, k)
-	}
-	e.topics.DismissLocked(k)
-	e.topics.Unlock()
-	if o != nil {
-		o.ctx.end(agent.ErrEnded)
-		o.nudge()
-	}
-	return true
-}
-
-// retire ends an ownership that has nothing to do but to wait for its client.
-// Engine.mu is held, so that no caller gets hold of o in between.
-func (o *owner) retire() bool {
-	if !o.ready.Was() {
-		return false // being loaded for somebody
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.phase == phaseClosed || !o.out.exists || o.holds > 0 || o.turn.canceling || len(o.out.pending) > 0 || len(o.out.ahead) > 0 || !o.draft.state.Interrupted() {
-		return false
-	}
-	o.closeLocked() // nobody waits for the agent's function to return
-	o.err = stored.NotFound(o.key.ID)
-	o.wake.Ring()
-	return true
 }

@@ -84,8 +84,8 @@ func TestRetentionByState(t *testing.T) {
 			t.Errorf("listed: %+v, %v; want the one at work", list, err)
 		}
 		w.topics.Lock()
-		if len(w.owners) != 1 || w.topics.LenLocked() != 1 {
-			t.Errorf("%d owners and %d topics are left, want one each", len(w.owners), w.topics.LenLocked())
+		if w.owners.LenLocked() != 1 || w.topics.LenLocked() != 1 {
+			t.Errorf("%d owners and %d topics are left, want one each", w.owners.LenLocked(), w.topics.LenLocked())
 		}
 		w.topics.Unlock()
 	})
@@ -179,7 +179,7 @@ func TestRetentionBeneathAReader(t *testing.T) {
 				if getErr != nil {
 					t.Fatal(getErr)
 				}
-				for !w.retire(key) { // its owner is on the way out
+				for !w.owners.Retire(key) { // its owner is on the way out
 					runtime.Gosched()
 				}
 				if _, err := st.Delete(t.Context(), []store.Row{rec.Row}); err != nil {

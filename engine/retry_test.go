@@ -11,6 +11,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/engine/internal/task"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -142,7 +143,7 @@ func TestMessageIsNotSplitFromItsEffect(t *testing.T) {
 		defer mem.Close()
 		st := &shapes{Store: mem}
 		w := newWorld(t, st, parrot)
-		w.mustSend(send(strings.Repeat("x", 2*maxFlightBytes)))
+		w.mustSend(send(strings.Repeat("x", 2*task.MaxFlightBytes)))
 		w.stop()
 		if !strings.HasPrefix(st.seen[0], "12") {
 			t.Errorf("appends are %q: the task was created without its message", st.seen)
@@ -163,7 +164,7 @@ func TestMessageIsNotSplitFromItsEffect(t *testing.T) {
 			for t.Task().Status.State != a2a.TaskStateInputRequired {
 			}
 			<-emitted
-			for i := range maxFlight {
+			for i := range task.MaxFlight {
 				if i == 1 {
 					<-st.at // from here on all gathers
 				}
@@ -177,20 +178,22 @@ func TestMessageIsNotSplitFromItsEffect(t *testing.T) {
 		task := w.mustSend(send("x"))
 		emitted <- struct{}{}
 		<-emitted
+		unsaved := func() int {
+			for _, s := range w.Standings() {
+				if s.ID == task.ID {
+					return s.Unsaved
+				}
+			}
+			return 0
+		}
+		before := unsaved()
 		done := make(chan error, 1)
 		go func() {
 			_, err := w.SendMessage(t.Context(), reply(task, "y"))
 			done <- err
 		}()
-		key := store.Key{ID: task.ID}
 		for { // until the answer is behind the chunks
-			w.topics.Lock()
-			o := w.owners[key]
-			o.mu.Lock()
-			n := len(o.turn.messages)
-			o.mu.Unlock()
-			w.topics.Unlock()
-			if n == 2 {
+			if unsaved() > before {
 				break
 			}
 		}

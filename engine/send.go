@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/engine/internal/stored"
+	"github.com/parley-a2a/parley/engine/internal/task"
 	"github.com/parley-a2a/parley/engine/internal/topic"
 	"github.com/parley-a2a/parley/engine/internal/wake"
 	"github.com/parley-a2a/parley/internal/budget"
@@ -35,7 +37,7 @@ func (s *service) SendMessage(ctx context.Context, req *a2a.SendMessageRequest) 
 	if conf == nil {
 		conf = &a2a.SendMessageConfiguration{}
 	}
-	if reply := d.post.reply; reply != nil {
+	if reply := d.post.Reply; reply != nil {
 		return &a2a.SendMessageResponse{Message: reply}, nil
 	}
 	ended := int64(0)
@@ -75,7 +77,7 @@ func (s *service) SendStreamingMessage(ctx context.Context, req *a2a.SendMessage
 		}
 		defer d.leave(e)
 		d.traceReplay(ctx)
-		if reply := d.post.reply; reply != nil {
+		if reply := d.post.Reply; reply != nil {
 			yield(&a2a.StreamResponse{Message: reply, More: true}, nil)
 			return
 		}
@@ -149,50 +151,50 @@ func (e *Engine) deliverNew(ctx context.Context, a *access, req *a2a.SendMessage
 		legacy = &a2a.Legacy{}
 	}
 	both := &struct { // in one piece
-		birth birth
-		post  post
+		birth task.Birth
+		post  task.Post
 	}{}
 	b, p := &both.birth, &both.post
-	*b = birth{
-		contextID: req.Message.ContextID,
-		version:   legacy.Version,
-		taskOnly:  legacy.TaskOnly || legacy.CreateByID, // an id that the client chose names a task
-		create:    e.opts.CreateAfter,
+	*b = task.Birth{
+		ContextID: req.Message.ContextID,
+		Version:   legacy.Version,
+		TaskOnly:  legacy.TaskOnly || legacy.CreateByID, // an id that the client chose names a task
+		Create:    e.opts.CreateAfter,
 	}
-	f := from{caller: a.caller, metadata: req.Metadata}
+	f := task.From{Caller: a.caller, Metadata: req.Metadata}
 	var expect *int64
 	if c := req.Configuration; c != nil {
-		f.accepted, expect = c.AcceptedOutputModes, c.IfGenerationMatch
+		f.Accepted, expect = c.AcceptedOutputModes, c.IfGenerationMatch
 		if c.ReturnImmediately {
-			b.create /= 10
+			b.Create /= 10
 		}
 	}
 	if e.tracer != nil && (req.Configuration == nil || !req.Configuration.ReturnImmediately || s.stream) {
-		f.call = telemetry.Call(ctx)
+		f.Call = telemetry.Call(ctx)
 	}
-	if b.taskOnly {
+	if b.TaskOnly {
 		// There is nothing to wait for, but a quick agent is worth a moment:
 		// then all it does is one commit.
-		b.create = min(b.create, time.Millisecond)
+		b.Create = min(b.Create, time.Millisecond)
 	}
-	if b.contextID == "" {
-		b.contextID = newID()
+	if b.ContextID == "" {
+		b.ContextID = stored.NewID()
 	}
-	p.message, p.from, p.stream = req.Message, f, s.stream
+	p.Message, p.From, p.Stream = req.Message, f, s.stream
 	if s.fate {
-		p.fate = &wake.Signal{}
+		p.Fate = &wake.Signal{}
 	}
-	p.expect, p.reopen = expect, legacy.Reopen
+	p.Expect, p.Reopen = expect, legacy.Reopen
 	if c := req.Configuration; c != nil && c.TaskPushNotificationConfig != nil {
 		var err error
-		if p.push, err = e.pushWith(ctx, a, req); err != nil {
+		if p.Push, err = e.pushWith(ctx, a, req); err != nil {
 			return accepted{}, err
 		}
 	}
 	if own != nil {
-		p.identity = own.Identity
+		p.Identity = own.Identity
 	}
-	b.post = p
+	b.Post = p
 	t, o, err := e.place(ctx, a.scope, req.Message.TaskID, b, legacy.CreateByID)
 	if err != nil {
 		return accepted{}, err
@@ -201,32 +203,32 @@ func (e *Engine) deliverNew(ctx context.Context, a *access, req *a2a.SendMessage
 		own.post, own.key = p, t.Key
 	}
 	if o != nil {
-		o.attend(ctx, p)
+		o.Attend(ctx, p)
 	}
 	return e.settled(ctx, p, t)
 }
 
 // place posts b's message: to the task that it names, or to one that begins
 // with it. That has an owner, then, which the caller has to attend to.
-func (e *Engine) place(ctx context.Context, key store.Key, id string, b *birth, createByID bool) (*topic.Topic, *owner, error) {
+func (e *Engine) place(ctx context.Context, key store.Key, id string, b *task.Birth, createByID bool) (*topic.Topic, *task.Owner, error) {
 	key.ID = id
 	if id == "" {
-		key.ID = newID()
+		key.ID = stored.NewID()
 	}
 	t := e.topics.Join(key)
-	var o *owner
+	var o *task.Owner
 	var err error
 	switch {
 	case id == "":
-		o, err = e.begin(ctx, key, b)
+		o, err = e.owners.Begin(ctx, key, b)
 	case createByID && mayBegin(id) == nil:
-		o, err = e.followUp(ctx, t, b.post, b)
+		o, err = e.followUp(ctx, t, b.Post, b)
 	case createByID:
-		if o, err = e.followUp(ctx, t, b.post, nil); errors.Is(err, a2a.ErrTaskNotFound) {
+		if o, err = e.followUp(ctx, t, b.Post, nil); errors.Is(err, a2a.ErrTaskNotFound) {
 			err = mayBegin(id)
 		}
 	default:
-		o, err = e.followUp(ctx, t, b.post, nil)
+		o, err = e.followUp(ctx, t, b.Post, nil)
 	}
 	if err != nil {
 		e.topics.Leave(t)
@@ -238,40 +240,40 @@ func (e *Engine) place(ctx context.Context, key store.Key, id string, b *birth, 
 // followUp posts a message to an existing task. The look-up comes first, then
 // the context, then the state. With a birth the task may begin with it: then it
 // has an owner, which the caller has to attend to.
-func (e *Engine) followUp(ctx context.Context, t *topic.Topic, p *post, b *birth) (*owner, error) {
-	var held *owner // released below
+func (e *Engine) followUp(ctx context.Context, t *topic.Topic, p *task.Post, b *task.Birth) (*task.Owner, error) {
+	var held *task.Owner // released below
 	if b != nil {
 		// Mostly there is no such task, which one look tells.
-		o, born, err := e.own(ctx, t.Key, b)
+		o, born, err := e.owners.Own(ctx, t.Key, b)
 		if err != nil {
 			return nil, err
 		}
 		if born {
-			o.release()
+			o.Release()
 			return o, nil
 		}
 		held = o
 	}
-	own := func() (*owner, bool, error) {
+	own := func() (*task.Owner, bool, error) {
 		if o := held; o != nil {
 			held = nil
 			return o, false, nil
 		}
-		return e.own(ctx, t.Key, b)
+		return e.owners.Own(ctx, t.Key, b)
 	}
 	is, err := e.topics.Standing(ctx, t)
 	switch {
 	case b != nil && errors.Is(err, a2a.ErrTaskNotFound):
 		err = nil // nothing of it is committed, or it is deleted
 	case err == nil:
-		err = checkContext(p.message, is.Context)
-		if err == nil && a2a.TaskState(is.State).Terminal() && !p.reopen { // otherwise its owner knows whether it may
+		err = task.CheckContext(p.Message, is.Context)
+		if err == nil && a2a.TaskState(is.State).Terminal() && !p.Reopen { // otherwise its owner knows whether it may
 			err = errFinished(t.Key.ID)
 		}
 	}
 	if err != nil {
 		if held != nil {
-			held.release()
+			held.Release()
 		}
 		return nil, err
 	}
@@ -281,27 +283,18 @@ func (e *Engine) followUp(ctx context.Context, t *topic.Topic, p *post, b *birth
 			return nil, err
 		}
 		if !born {
-			if err = checkContext(p.message, o.contextID); err == nil {
-				err = e.acceptedBefore(ctx, t, p)
-			}
-			if err == nil {
-				var done func()
-				if done, err = o.admit(ctx, p); err == nil {
-					err = o.post(p)
-				}
-				done()
-			}
+			err = o.Take(ctx, p)
 		}
-		o.release()
+		o.Release()
 		switch err {
-		case errRetiring:
+		case task.ErrRetiring:
 			select {
-			case <-o.succession.left: // set by now, and constant
+			case <-o.Left():
 				continue
 			case <-ctx.Done():
 				return nil, context.Cause(ctx)
 			}
-		case errTerminal: // which is true for others once it is committed
+		case task.ErrTerminal: // which is true for others once it is committed
 			if _, err := e.topics.Await(ctx, t, is.Last, a2a.TaskState.Terminal); err != nil {
 				return nil, err
 			}
@@ -314,20 +307,28 @@ func (e *Engine) followUp(ctx context.Context, t *topic.Topic, p *post, b *birth
 	}
 }
 
-func (e *Engine) settled(ctx context.Context, p *post, t *topic.Topic) (accepted, error) {
-	if p.settled.Was() && p.err == nil {
-		return accepted{post: p, topic: t, seq: p.seq}, nil
+func (e *Engine) settled(ctx context.Context, p *task.Post, t *topic.Topic) (accepted, error) {
+	if p.Settled.Was() && p.Err == nil {
+		return accepted{post: p, topic: t, seq: p.Seq}, nil
 	}
 	var err error
 	select {
-	case <-p.settled.Wait():
-		if p.err == nil {
-			return accepted{post: p, topic: t, seq: p.seq}, nil
+	case <-p.Settled.Wait():
+		if p.Err == nil {
+			return accepted{post: p, topic: t, seq: p.Seq}, nil
 		}
-		err = p.err
+		err = p.Err
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}
 	e.topics.Leave(t)
 	return accepted{}, err
+}
+
+func errFinished(id string) error {
+	return &a2a.Error{
+		Code:    a2a.CodeUnsupportedOperation,
+		Message: "the task is finished and takes no more messages; start a new one in the same context",
+		Meta:    map[string]string{"taskId": id},
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/engine/internal/task"
 )
 
 // service is the operations of one agent: an a2a.Service. Its agent may be replaced,
@@ -20,7 +21,7 @@ func (e *Engine) Agent(name string) a2a.Service {
 	if name == "" {
 		return e
 	}
-	return &service{e, name, prefix(name)}
+	return &service{e, name, TenantOf(name, "")}
 }
 
 // enter lets a call in: see the function. What the access is for, is this agent's.
@@ -33,7 +34,7 @@ func (s *service) enter(ctx context.Context, tenant, need string, all ...string)
 		a.role = absent
 	}
 	// A tenant with the mark would name another agent's tasks.
-	if strings.IndexByte(a.scope.Tenant, mark) >= 0 {
+	if strings.IndexByte(a.scope.Tenant, task.Mark) >= 0 {
 		return nil, a2a.Invalid("tenant", "has a control character")
 	}
 	a.scope.Tenant = s.prefix + a.scope.Tenant

@@ -143,14 +143,12 @@ func TestSizesCountTheLog(t *testing.T) {
 		w := limited(t, st, ag, limits)
 		task := w.mustSend(send("go"))
 		weighs := func(w *world) int64 {
-			o, err := w.acquire(t.Context(), store.Key{ID: task.ID})
+			o, err := w.owners.Acquire(t.Context(), store.Key{ID: task.ID})
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer o.release()
-			o.mu.Lock()
-			defer o.mu.Unlock()
-			return o.mem.weight
+			defer o.Release()
+			return o.Weight()
 		}
 		before := weighs(w)
 		w.stop()

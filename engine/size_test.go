@@ -12,6 +12,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/engine/internal/stored"
+	"github.com/parley-a2a/parley/engine/internal/task"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -28,8 +29,8 @@ func (n *narrow) Append(a *store.Append, done func(error)) {
 // However much an agent says, its task can be ended and read.
 func TestTaskTooLargeToSeal(t *testing.T) {
 	for name, part := range map[string]*a2a.Part{
-		"text": a2a.TextPart(strings.Repeat("x", maxEmitted/2)),
-		"raw":  a2a.RawPart(make([]byte, maxEmitted/2), "", ""),
+		"text": a2a.TextPart(strings.Repeat("x", task.MaxEmitted/2)),
+		"raw":  a2a.RawPart(make([]byte, task.MaxEmitted/2), "", ""),
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -63,7 +64,7 @@ func TestTaskTooLargeToSeal(t *testing.T) {
 func TestEmissionTooLarge(t *testing.T) {
 	refused := make(chan error, 3)
 	w := newWorld(t, nil, agent.Func(func(ctx context.Context, t *agent.Turn) error {
-		huge := a2a.TextPart(strings.Repeat("x", maxEmitted))
+		huge := a2a.TextPart(strings.Repeat("x", task.MaxEmitted))
 		refused <- t.Artifact("a").Last(huge)
 		_, err := t.AskParts(ctx, huge)
 		refused <- err
@@ -124,7 +125,7 @@ func TestLargePartsAreHeldUp(t *testing.T) {
 			t.Errorf("the task has %d artifacts", len(task.Artifacts))
 		}
 		w.stop()
-		if most := 2*maxFlightBytes + 1<<16; st.most > most {
+		if most := 2*task.MaxFlightBytes + 1<<16; st.most > most {
 			t.Errorf("an append had %d bytes, want at most %d", st.most, most)
 		}
 	})

@@ -35,13 +35,13 @@ func (e *Engine) watch(ctx context.Context) {
 func (e *Engine) hear(h store.Hint) {
 	if h.Task != 0 || h.Lost {
 		e.peers.HearOf(h.Task, h.Lost)
-		e.outbox.Hear(h.Task, e.owned)
+		e.outbox.Hear(h.Task, e.owners.Owned)
 	}
 	if h.Node == e.node || h.Lost {
 		wake.Nudge(e.mailHint)
 	}
 	if h.Work || h.Lost {
-		e.taker.others()
+		e.owners.Others()
 		e.outbox.ClaimSoon()
 	}
 	if h.Lost {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/engine/internal/stored"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -93,7 +94,7 @@ func (l testLog) Write(b []byte) (int, error) {
 }
 
 func message(text string) *a2a.Message {
-	return &a2a.Message{MessageID: newID(), Role: a2a.RoleUser, Parts: []*a2a.Part{a2a.TextPart(text)}}
+	return &a2a.Message{MessageID: stored.NewID(), Role: a2a.RoleUser, Parts: []*a2a.Part{a2a.TextPart(text)}}
 }
 
 func send(text string) *a2a.SendMessageRequest {
@@ -293,3 +294,6 @@ func wordsOf(n int) string {
 	}
 	return b.String()
 }
+
+// notKept is what the log has in place of credentials.
+const notKept = "(credentials; not kept)"

@@ -166,6 +166,7 @@ func (r *Reader) restoreMessage(ctx context.Context, m *a2a.Message, shared Blob
 	return r.restore(ctx, m.Parts, shared)
 }
 
+// RestoreEntry puts the content that is stored apart from an entry back into it.
 func (r *Reader) RestoreEntry(ctx context.Context, en *a2a.Entry, shared Blobs) error {
 	return r.restore(ctx, PartsOf(en), shared)
 }

@@ -32,6 +32,7 @@ func (r *Reader) Deleted(ctx context.Context, key store.Key) bool {
 	return errors.Is(err, store.ErrNotFound)
 }
 
+// NotFound says that there is no such task.
 func NotFound(id string) *a2a.Error {
 	return &a2a.Error{Code: a2a.CodeTaskNotFound, Message: "task not found", Meta: map[string]string{"taskId": id}}
 }

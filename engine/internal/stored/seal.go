@@ -50,6 +50,7 @@ func Seal(task *a2a.Task) *store.Seal {
 	return s
 }
 
+// Unseal is the other way round; without its artifacts if they are not wanted.
 func Unseal(s *store.Seal, artifacts bool) (*a2a.Task, error) {
 	task := &a2a.Task{}
 	if err := task.DecodeStored(s.Head); err != nil {
@@ -63,6 +64,7 @@ func Unseal(s *store.Seal, artifacts bool) (*a2a.Task, error) {
 	return task, nil
 }
 
+// PartsSize estimates the bytes that parts take when they are encoded.
 func PartsSize(parts []*a2a.Part) (n int) {
 	for _, p := range parts {
 		n += 32 + len(p.Text) + len(p.Raw)*4/3 + len(p.URL) + len(p.Data) + len(p.Metadata)

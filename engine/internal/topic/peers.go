@@ -17,6 +17,8 @@ type Peers struct {
 	doubted chan struct{}        // capacity one: there are doubts
 }
 
+// NewPeers lets readers of ts hear what other processes do: see Peers.HearOf and
+// Peers.Poll, which asks every so often. owned is asked with the lock of ts held.
 func NewPeers(ts *Topics, often time.Duration, owned func(store.Key) bool) *Peers {
 	p := &Peers{ts: ts, often: often, owned: owned, topics: map[uint64]*Topic{}, doubted: make(chan struct{}, 1)}
 	ts.others = p

@@ -36,7 +36,7 @@ type Topic struct {
 type Entry struct {
 	*a2a.Entry
 	Size  int
-	apart bool                // it refers to content that was not read yet, see Engine.behind
+	apart bool                // it refers to content that was not read yet, see Topics.behind
 	Body  []byte              // as it is stored, where that is what streams show, too
 	ready bool                // event is set, where streams show the entry: see eventsLocked
 	event *a2a.StreamResponse // what all readers get of it

@@ -12,6 +12,7 @@ type Signal struct {
 	c     chan struct{} // closed with given; nil if nobody has waited
 }
 
+// Give gives the signal, if it was not given yet.
 func (s *Signal) Give() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,6 +49,7 @@ func (s *Signal) Wait() <-chan struct{} {
 // whoever has one protects it.
 type Bell struct{ c chan struct{} }
 
+// Ring wakes who waits.
 func (b *Bell) Ring() {
 	if b.c != nil {
 		close(b.c)

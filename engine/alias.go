@@ -1,0 +1,31 @@
+package engine
+
+import "github.com/parley-a2a/parley/engine/internal/task"
+
+// Limits bound what tasks may take.
+type Limits = task.Limits
+
+// Standing is how a task of this process stands at a moment.
+type Standing = task.Standing
+
+// Waits says what a task that is not finished waits for.
+type Waits = task.Waits
+
+// What a task waits for.
+const (
+	WaitsForNothing  = task.WaitsForNothing
+	WaitsForAgent    = task.WaitsForAgent
+	WaitsForCapacity = task.WaitsForCapacity
+	WaitsForRest     = task.WaitsForRest
+	WaitsForClient   = task.WaitsForClient
+	WaitsForNoAgent  = task.WaitsForNoAgent
+	WaitsForProcess  = task.WaitsForProcess
+	WaitsForOther    = task.WaitsForOther
+)
+
+// AgentOf returns the name of the agent that a task belongs to, "" for the one
+// without a name, and the tenant of its caller, both from the Tenant of its key.
+func AgentOf(tenant string) (name, callers string) { return task.AgentOf(tenant) }
+
+// TenantOf is the other way round.
+func TenantOf(name, callers string) string { return task.TenantOf(name, callers) }

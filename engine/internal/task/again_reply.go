@@ -1,0 +1,77 @@
+package task
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/parley-a2a/parley/store"
+
+	"github.com/parley-a2a/parley/engine/internal/stored"
+)
+
+// A direct answer to a message that is known when it comes again leaves no
+// task, but receipts with the answer. Its caller hears of it once they are
+// committed; the agent does not wait.
+
+// keep hands the answer to p to the store. Owned by the owner's goroutine, like
+// the rest of this file.
+func (o *Owner) keep(p *Post) {
+	key, answer := o.key, p.Reply
+	key.ID = ""
+	o.inflight = &flight{append: &store.Append{
+		Row:      store.Row{Key: key, Context: o.contextID},
+		Receipts: p.Identity.Receipts(o.all.Nodes.Now(), 0, answer.AppendJSON(make([]byte, 0, 256+stored.PartsSize(answer.Parts)))),
+	}}
+	o.all.Store.Append(o.inflight.append, o.inbox.commit)
+}
+
+// kept tells the caller the answer.
+func (o *Owner) kept() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.waiting = slices.DeleteFunc(o.waiting, func(w *Post) bool { return w == o.reply })
+	o.reply.Settled.Give()
+	o.reply = nil
+}
+
+// remembered is landed for receipts that are alone: an answer has an id that no
+// other has. It is ErrDuplicate if others count.
+func (o *Owner) remembered(ctx context.Context, a *store.Append) (bool, error) {
+	for i := range a.Receipts {
+		want := &a.Receipts[i]
+		got, err := o.all.Store.Receipt(ctx, a.Row.Key, want.Name)
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			continue
+		case err != nil:
+			return false, err
+		case bytes.Equal(got.Answer, want.Answer):
+			return true, nil // all of them are there, or none
+		case got.Counts(want.Time):
+			return false, store.ErrDuplicate
+		}
+	}
+	return false, nil
+}
+
+// without returns an append without those of its receipts that others have
+// already: the task exists, and the message is for it, whoever took one of that
+// name meanwhile. So it is taken, at worst once more.
+func (o *Owner) without(ctx context.Context, a *store.Append) (*store.Append, error) {
+	rest := *a
+	rest.Receipts = slices.Clone(a.Receipts)
+	for i := len(rest.Receipts) - 1; i >= 0; i-- {
+		r := &rest.Receipts[i]
+		got, err := o.all.Store.Receipt(ctx, a.Row.Key, r.Name)
+		switch {
+		case err == nil && got.Counts(r.Time):
+			o.log().Info("a message was taken by another process, too", "message", r.Name)
+			rest.Receipts = slices.Delete(rest.Receipts, i, i+1)
+		case err != nil && !errors.Is(err, store.ErrNotFound):
+			return nil, err
+		}
+	}
+	return &rest, nil
+}

@@ -1,0 +1,115 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/engine/internal/stored"
+	"github.com/parley-a2a/parley/internal/budget"
+)
+
+// A task at work is in memory as a whole: its owner, its topic and its agent have
+// what was said and made. So what is large counts, for the owner of the task,
+// from before its message is taken until the task leaves memory. A message waits
+// until there is room. What an agent says never waits for others: then the budget
+// is exceeded, and messages wait until it is not.
+
+const (
+	// smallTask is the weight, in bytes, up to which a task is not counted. As many
+	// as Limits.Running may be at work.
+	SmallTask = 16 << 10
+	// chargeStep is by how many bytes a task may change before it is counted anew.
+	chargeStep = 64 << 10
+)
+
+// BudgetKey implements budget.Caller: whose task it is, whichever agent's.
+func (o *Owner) BudgetKey() any { return ScopeOf(o.key) }
+
+// footprint is what a task takes of the memory.
+type footprint struct {
+	hold    budget.Hold // of Needs.Weights
+	weight  int64       // of the log with all that is emitted, see weight
+	tail    int64       // as much as the topic holds of it once more
+	unsaved int64       // bytes of records that are not in the store yet
+	coming  int64       // the weight of messages that wait for room
+	charged int64       // what hold was set to, see chargeLocked
+}
+
+// chargeLocked counts what o holds. What it has is in memory already.
+func (o *Owner) chargeLocked() {
+	n := o.mem.weight + o.mem.tail + o.mem.unsaved
+	if n <= SmallTask || o.phase == phaseClosed {
+		return
+	}
+	if d := n - o.mem.charged; o.mem.charged > 0 && -chargeStep < d && d < chargeStep {
+		return
+	}
+	o.mem.charged = n
+	o.mem.hold.Set(n)
+}
+
+// dischargeLocked counts o no more.
+func (o *Owner) dischargeLocked() {
+	if o.mem.charged > 0 || o.mem.hold.Held() > 0 {
+		o.mem.charged = 0
+		o.mem.hold.Close()
+	}
+}
+
+// admit waits until there is room for a message of a caller that o's task is to
+// take. It does so without a lock, and for small ones not at all. done has to be
+// called when the message was taken or refused.
+func (o *Owner) admit(ctx context.Context, p *Post) (done func(), _ error) {
+	n := stored.Weight(&a2a.Entry{Message: p.Message, Received: p.From.received()})
+	if o.all.Weights == nil || n <= SmallTask {
+		return func() {}, nil
+	}
+	o.mu.Lock()
+	o.mem.coming += 2 * n // as it came, and encoded for the store
+	need := o.mem.weight + o.mem.tail + o.mem.unsaved + o.mem.coming
+	o.mu.Unlock()
+	err := o.all.waitFor(ctx, &o.mem.hold, need, budget.Wait)
+	return func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.mem.coming -= 2 * n
+		o.mem.charged = 0 // whatever came of it
+		if o.phase == phaseClosed || o.mem.weight <= SmallTask {
+			o.mem.hold.Close()
+			return
+		}
+		o.chargeLocked()
+	}, err
+}
+
+// waitFor makes h hold n bytes of the budget of tasks at work, and waits for that
+// no longer than some time or until the engine drains.
+func (os *Owners) waitFor(ctx context.Context, h *budget.Hold, n int64, atMost time.Duration) error {
+	if os.Weights == nil || n <= SmallTask || h.Try(n) {
+		return nil
+	}
+	within, cancel := context.WithTimeoutCause(ctx, atMost, budget.ErrFull)
+	defer cancel()
+	defer context.AfterFunc(os.base, cancel)()
+	err := h.Ensure(within, n)
+	switch {
+	case err == nil:
+		return nil
+	case os.base.Err() != nil:
+		return stored.Stopping()
+	case errors.Is(err, budget.ErrFull):
+		return errNoMemory()
+	}
+	return err
+}
+
+func errNoMemory() error {
+	return &a2a.Error{
+		Code:       a2a.CodeUnavailable,
+		Message:    "the tasks at work hold as much data as there is memory for: wait until one of yours is over or cancel it, then send this again; or send large content by URL",
+		RetryAfter: 5 * time.Second,
+		Cause:      budget.ErrFull,
+	}
+}

@@ -1,0 +1,156 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/engine/internal/place"
+	"github.com/parley-a2a/parley/engine/internal/stored"
+	"github.com/parley-a2a/parley/engine/internal/topic"
+	"github.com/parley-a2a/parley/store"
+)
+
+// lease is what gives an owner its task: the row as it was loaded, and the epoch
+// with which it is written.
+type lease struct {
+	node  string
+	epoch int64 // 0: the task is born here
+	next  int64
+	drawn bool // the task waited in the store for this process
+}
+
+// Has reports whether a row, as it is stored now, says that the task is o's.
+func (o *Owner) Has(r *store.Row) bool {
+	return r.Node == o.all.Node && r.Epoch == o.lease.next ||
+		r.Node == o.lease.node && r.Epoch == o.lease.epoch // nothing was written since it was loaded
+}
+
+// Key names the task.
+func (o *Owner) Key() store.Key { return o.key }
+
+// Ready reports whether o has loaded its task.
+func (o *Owner) Ready() bool { return o.ready.Was() }
+
+// Evict is evict.
+func (o *Owner) Evict() { o.all.evict(o) }
+
+// VerifyAll looks which tasks others have taken over. It calls alive in between, and
+// stops at its error.
+func (os *Owners) VerifyAll(ctx context.Context, alive func() error) error {
+	os.Topics.Lock()
+	all := make([]*Owner, 0, len(os.m))
+	for _, o := range os.m {
+		if o.ready.Was() { // otherwise it is being loaded from the store
+			all = append(all, o)
+		}
+	}
+	os.Topics.Unlock()
+	for some := range slices.Chunk(all, topic.RowsAtOnce) {
+		keys := make([]store.Key, len(some))
+		for i, o := range some {
+			keys[i] = o.key
+		}
+		rows, err := topic.Rows(ctx, os.Store, keys)
+		if err != nil {
+			return stored.Failed(err, "read tasks")
+		}
+		for _, o := range some {
+			// One that is not there is not written yet, or deleted, which readers find out.
+			if row, ok := rows[o.key]; ok && !o.Has(&row) {
+				os.evict(o)
+			}
+		}
+		if err := alive(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// evict ends an ownership that is another process's by now: the agent is told,
+// callers are sent to the store, and whoever asks next loads the task anew.
+func (os *Owners) evict(o *Owner) {
+	os.Topics.Lock()
+	if os.m[o.key] == o {
+		delete(os.m, o.key)
+	}
+	o.mu.Lock()
+	if o.phase != phaseClosed {
+		if o.err = NotHere(nil); o.phase == phaseYielding {
+			o.err = errBegun()
+		} else {
+			o.log().Warn("task was taken over by another process")
+		}
+		o.closeLocked() // nobody waits for the agent
+		o.out.pending, o.out.bytes, o.mem.unsaved, o.succession.next = nil, 0, 0, nil
+		o.wake.Ring()
+	}
+	o.mu.Unlock()
+	os.Topics.Unlock()
+	o.ctx.end(agent.ErrEnded)
+	o.topic.Release(o, nil)
+	o.nudge()
+}
+
+// NotHere is what they get who need the task's owner: r, if not nil, says
+// which it is.
+func NotHere(r *store.Row) error {
+	by := place.ErrTaken
+	if r != nil {
+		by = &Elsewhere{r.Node, r.Epoch}
+	}
+	return &a2a.Error{
+		Code:    a2a.CodeUnavailable,
+		Message: "another process of this server works at the task; try again shortly",
+		Cause:   by,
+	}
+}
+
+// Elsewhere says which process has a task. It is an place.ErrTaken.
+type Elsewhere struct {
+	Node  string
+	epoch int64
+}
+
+func (*Elsewhere) Error() string { return place.ErrTaken.Error() }
+
+func (*Elsewhere) Is(target error) bool { return target == place.ErrTaken }
+
+// Bye is the last this process does to the store: it leaves its tasks to others
+// in good order. Those whose agents did not stop are taken from them first, as a
+// process would that finds this one dead: nobody knows what they still do.
+func (os *Owners) Bye(ctx context.Context, quiet bool) error {
+	if !quiet {
+		os.Topics.Lock()
+		var stuck []store.Key
+		for k := range os.m {
+			stuck = append(stuck, k)
+		}
+		os.Topics.Unlock()
+		dead := stored.NewID()
+		if err := os.Store.Leave(ctx, dead); err != nil { // so that they are lost once, not twice
+			return err
+		}
+		for _, k := range stuck {
+			rec, err := os.Store.Get(ctx, k, store.RowOnly)
+			if err == nil && rec.Node == os.Node {
+				_, err = os.Store.Take(ctx, dead, place.Everyone, k)
+			}
+			if err != nil && !errors.Is(err, store.ErrNotFound) {
+				return err
+			}
+		}
+	}
+	if err := os.Store.Leave(ctx, os.Node); err != nil {
+		return err
+	}
+	return os.giveBack(ctx)
+}
+
+// ByeWait is how long the end of a process may take after its agents had their
+// time.
+const ByeWait = 2 * time.Second

@@ -1,0 +1,177 @@
+package task
+
+import (
+	"sync"
+	"time"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/engine/internal/wake"
+)
+
+// loop is what an owner waits for. One goroutine at a time is in it: the owner's
+// own, or the one of a sender, see attend.
+type loop struct {
+	o      *Owner
+	create time.Time // when the task comes into being at the latest; zero: it is there
+
+	createTimer, cancelTimer, rest *time.Timer
+	createDue, cancelDue, restDue  <-chan time.Time
+	drained                        <-chan struct{}
+	limit                          workTimer
+}
+
+// inbox is what others tell the owner's goroutine.
+type inbox struct {
+	hint chan struct{} // capacity one: there is something to do, or in here
+
+	mu sync.Mutex // protects the field below
+	news
+}
+
+// news is what came since somebody looked.
+type news struct {
+	finished, committed bool
+	ran                 error // with finished: what the agent's Run returned
+	outcome             error // with committed: of the append under way
+}
+
+func (i *inbox) finish(err error) {
+	i.mu.Lock()
+	i.finished, i.ran = true, err
+	i.mu.Unlock()
+	wake.Nudge(i.hint)
+}
+
+func (i *inbox) commit(err error) {
+	i.mu.Lock()
+	i.committed, i.outcome = true, err
+	i.mu.Unlock()
+	wake.Nudge(i.hint)
+}
+
+func (i *inbox) take() news {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	n := i.news
+	i.news = news{}
+	return n
+}
+
+// run is the owner's goroutine, unless it is a sender's: see attend.
+func (o *Owner) run() {
+	l := &o.loop
+	if l.o == nil {
+		l.begin(o)
+	}
+	l.stay(nil, nil)
+	o.over()
+}
+
+func (o *Owner) over() {
+	o.loop.stop()
+	o.leave()
+	o.all.work.Done()
+}
+
+func (l *loop) begin(o *Owner) {
+	l.o = o
+	l.limit.o = o
+	if l.rest = o.restTimer(); l.rest != nil {
+		l.restDue, l.drained = l.rest.C, o.ctx.Done()
+	}
+}
+
+// stay goes on until the owner has nothing left to do, and must go. It returns
+// false if somebody has to go on with it: p, if not nil, is settled, or left is
+// closed.
+func (l *loop) stay(p *Post, left <-chan struct{}) bool {
+	o := l.o
+	for !o.quiet() {
+		if p != nil && p.Settled.Was() {
+			return false
+		}
+		l.arm()
+		select {
+		case <-o.inbox.hint:
+			n := o.inbox.take()
+			if p != nil && n.outcome != nil {
+				// To try again may take long, and a sender may leave.
+				o.inbox.again(n)
+				return false
+			}
+			if !l.hear(n) {
+				return true
+			}
+		case <-left:
+			return false
+		case <-l.createDue:
+			o.mu.Lock()
+			if o.phase == phaseRunning { // otherwise it has answered already
+				o.createLocked()
+			}
+			o.mu.Unlock()
+		case <-l.cancelDue:
+			o.abandon()
+		case <-l.limit.due:
+			l.limit.expire()
+		case <-l.limit.over:
+			o.overrun()
+		case <-l.restDue:
+			l.restDue = nil
+		case <-l.drained:
+			l.drained = nil
+		}
+		if l.rest != nil {
+			o.endRest(l.restDue == nil)
+		}
+		o.flush()
+	}
+	return true
+}
+
+// hear acts on what came. It returns false if the owner has to give up.
+func (l *loop) hear(n news) bool {
+	o := l.o
+	switch {
+	case n.finished:
+		o.conclude(n.ran)
+	case !n.committed && o.inflight == nil:
+		l.gather()
+	}
+	if !n.committed {
+		return true
+	}
+	if !o.settle(n.outcome) {
+		return false
+	}
+	if l.cancelTimer == nil && o.saved.canceled {
+		// Committed first, then the agent hears of it.
+		o.ctx.end(agent.ErrCanceled)
+		l.cancelTimer = time.NewTimer(o.all.CancelWait)
+		l.cancelDue = l.cancelTimer.C
+	}
+	return true
+}
+
+// arm sets the timers that may be needed from now on: none for a task that is
+// about to be over.
+func (l *loop) arm() {
+	switch {
+	case l.create.IsZero():
+	case l.o.inflight != nil:
+		l.create = time.Time{}
+	case l.createTimer == nil:
+		l.createTimer = time.NewTimer(time.Until(l.create))
+		l.createDue = l.createTimer.C
+	}
+	l.limit.set()
+}
+
+func (l *loop) stop() {
+	for _, t := range []*time.Timer{l.createTimer, l.cancelTimer, l.rest} {
+		if t != nil {
+			t.Stop()
+		}
+	}
+	l.limit.stop()
+}

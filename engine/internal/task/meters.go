@@ -1,0 +1,158 @@
+package task
+
+import (
+	"cmp"
+	"context"
+	"strings"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/engine/internal/place"
+	"github.com/parley-a2a/parley/internal/telemetry/metrics"
+	"github.com/parley-a2a/parley/store"
+)
+
+// RunMeters are what is counted of tasks and their runs. Its methods may be called on
+// nil; so whatever only a meter needs is found out in them.
+type RunMeters struct {
+	started, ended, takenOver, attempts, steps *metrics.Count
+	taskTime, standstill, runTime              *metrics.Spread
+}
+
+// NewRunMeters returns those that m measures.
+func NewRunMeters(m *metrics.Meter) *RunMeters {
+	return &RunMeters{
+		started: m.Counter(metrics.TasksStarted), ended: m.Counter(metrics.TasksEnded), takenOver: m.Counter(metrics.TasksTakenOver),
+		attempts: m.Counter(metrics.RunAttempts), steps: m.Counter(metrics.Steps),
+		taskTime: m.Histogram(metrics.TaskDuration), standstill: m.Histogram(metrics.RunQueue), runTime: m.Histogram(metrics.RunDuration),
+	}
+}
+
+// AgentLabel is the value of the label agent: the name in the keys of its tasks.
+func AgentLabel(k store.Key) string {
+	name, _ := AgentOf(k.Tenant)
+	return cmp.Or(name, metrics.DefaultAgent)
+}
+
+// StateLabel is the value of the label state.
+func StateLabel(s a2a.TaskState) string {
+	if s < 1 || int(s) > len(StateLabels) {
+		return metrics.Other
+	}
+	return StateLabels[s-1]
+}
+
+var StateLabels = func() (all []string) {
+	for s := a2a.TaskStateSubmitted; s <= a2a.TaskStateAuthRequired; s++ {
+		all = append(all, strings.ToLower(strings.TrimPrefix(s.String(), "TASK_STATE_")))
+	}
+	return all
+}()
+
+// committed counts what an append that is on disk began or ended.
+func (m *RunMeters) committed(o *Owner, f *flight) {
+	if m == nil {
+		return
+	}
+	ctx := context.Background() // an owner's has no span, and is long to search
+	for i := range f.records {
+		switch en := f.records[i].entry; {
+		case en.Kind == a2a.EntryCreated:
+			m.started.Add(ctx, 1, AgentLabel(o.key))
+		case en.Kind == a2a.EntryStatus && en.Status.Status.State.Terminal():
+			state := StateLabel(en.Status.Status.State)
+			m.ended.Add(ctx, 1, AgentLabel(o.key), state)
+			m.taskTime.Record(ctx, en.Time.Sub(o.saved.row.Created).Seconds(), AgentLabel(o.key), state)
+		}
+	}
+}
+
+// tookOver counts tasks of processes that are gone.
+func (m *RunMeters) tookOver(ctx context.Context, k store.Key) {
+	if m != nil {
+		m.takenOver.Add(ctx, 1, AgentLabel(k))
+	}
+}
+
+// cause is why an agent runs.
+type cause uint8
+
+const (
+	forMessage cause = iota
+	afterLoss
+	afterRestart
+)
+
+func (c cause) String() string { return [...]string{"message", "lost", "resumed"}[c] }
+
+// causeLocked is why the agent is about to run, and how long its task stood still.
+func (o *Owner) causeLocked() (why cause, stood time.Duration) {
+	if o.phase != phaseResting {
+		return forMessage, 0
+	}
+	switch {
+	case o.turn.attempt == 0:
+	case o.turn.lost > 0:
+		why = afterLoss
+	default:
+		why = afterRestart
+	}
+	return why, max(time.Since(o.out.last), time.Nanosecond)
+}
+
+// began counts a run of an agent, whose context may have a span. The function it
+// returns is for the run's end.
+func (m *RunMeters) began(ctx context.Context, o *Owner) (ended func(error)) {
+	if m == nil {
+		return func(error) {}
+	}
+	o.mu.Lock()
+	why, stood := o.adm.why, o.adm.stood
+	o.mu.Unlock()
+	begun, name := time.Now(), AgentLabel(o.key)
+	m.attempts.Add(ctx, 1, name, why.String())
+	if stood > 0 {
+		m.standstill.Record(ctx, stood.Seconds(), name)
+	}
+	return func(err error) {
+		result := "failed"
+		switch reason := context.Cause(o.ctx.Context); {
+		case err == nil:
+			result = "ok"
+		case reason == agent.ErrDraining:
+			result = "left"
+		case reason == agent.ErrCanceled:
+			result = "canceled"
+		}
+		m.runTime.Record(ctx, time.Since(begun).Seconds(), name, result)
+	}
+}
+
+// step counts a step of an agent: replayed, done or failed.
+func (m *RunMeters) step(ctx context.Context, o *Owner, result string) {
+	if m != nil {
+		m.steps.Add(ctx, 1, AgentLabel(o.key), result)
+	}
+}
+
+// AtWork returns the owners there are.
+func (os *Owners) AtWork() []*Owner {
+	os.Topics.Lock()
+	defer os.Topics.Unlock()
+	all := make([]*Owner, 0, len(os.m))
+	for _, o := range os.m {
+		all = append(all, o)
+	}
+	return all
+}
+
+// Standing is the state of o's task, 0 if it does not exist yet, and what it needs.
+func (o *Owner) Standing() (a2a.TaskState, place.Need) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.out.exists {
+		return 0, o.needLocked()
+	}
+	return o.draft.state, o.needLocked()
+}

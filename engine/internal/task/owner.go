@@ -1,0 +1,291 @@
+package task
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/engine/internal/stored"
+	"github.com/parley-a2a/parley/engine/internal/topic"
+	"github.com/parley-a2a/parley/engine/internal/wake"
+	"github.com/parley-a2a/parley/store"
+)
+
+// Owner is the one writer of a task in this process. It exists while the task
+// is at work here: an agent runs, or something waits to be committed. Callers
+// hand it messages and cancel requests, the agent hands it events; they change
+// the draft under the lock, and the owner's goroutine takes what is pending to
+// the store, one append at a time. So everything that gathers while an append
+// is under way becomes the next one.
+type Owner struct {
+	// set at start, then constant
+	all       *Owners
+	key       store.Key
+	contextID string
+	taskOnly  bool // a direct answer makes a task
+	topic     *topic.Topic
+	lease     lease       // set before ready is closed
+	ready     wake.Signal // given when loaded, or when loading failed (err)
+
+	inbox inbox
+	ctx   turnContext
+
+	// owned by the goroutine that is in the loop
+	loop     loop
+	inflight *flight
+	saved    saved
+	reuse    struct {
+		told    func(error)   // puts the outcome of an append into the inbox
+		entries []topic.Entry // empty, with room for what is published next
+	}
+	broken error // the store could not be written; what waiting callers get
+
+	mu         ownerMutex // protects the fields below
+	err        error      // why the ownership is over; callers pass it on
+	phase      phase      // set by enterLocked
+	draft      draft
+	out        output
+	reply      *Post   // if set, its answer is to be kept, see keep
+	waiting    []*Post // not settled yet
+	turn       turnState
+	begun      struct{ waiting, messages [1]*Post } // room for waiting and turn.messages, which seldom need more
+	wake       wake.Bell                            // rings when a message or the end comes
+	auth       authorization
+	holds      int // callers that are about to act
+	succession succession
+	mem        footprint
+	adm        admission
+	tracing    tracing
+	parking    parking
+}
+
+// output is what brings the task on and is not stored yet.
+type output struct {
+	exists  bool      // the task has come into being: its first entries are pending or stored
+	opening []record  // what brings it into being, while it does not exist
+	used    bool      // the agent ran or something was emitted: the next turn needs an owner of its own
+	ahead   []record  // in the append under way
+	pending []record  // emitted, not handed to the store
+	bytes   int       // in pending
+	room    wake.Bell // rings when pending gets shorter
+	last    time.Time // of the newest entry, so that times never go back
+	spare   []record  // empty, with room for what is pending next
+	bodies  []byte    // where the next body has its place, see encodeLocked
+}
+
+// turnState is what a turn consumes, in the log's order. A run after a crash
+// goes through the same records again.
+type turnState struct {
+	messages []*Post // the first one began the turn
+	taken    int     // how many of messages the agent has got
+	canceled int     // how many of messages had come when somebody asked to cancel
+	steps    steps
+	attempt  int32
+	lost     int32 // processes lost since the turn began or a question was answered
+
+	canceling bool  // a cancel request is pending or stored
+	asked     *Post // the cancel request, if it came here
+}
+
+// turnContext is what the agent's Run gets. It ends with a cause: when the owner
+// leaves at the latest.
+type turnContext struct {
+	context.Context
+	end context.CancelCauseFunc
+}
+
+// flight is an append under way.
+type flight struct {
+	append  *store.Append
+	records []record
+	news    bool                    // the task is new, or in another state behind it
+	pended  []record                // records, if nothing is behind them: the array can be used again
+	sealed  *a2a.Task               // the task behind records, if they end it
+	size    int                     // of records, in bytes
+	own     store.Append            // where append points to at first
+	few     [fewRecords]store.Entry // room for its entries, if they are no more
+}
+
+// fewRecords is how many records a quick task has.
+const fewRecords = 4
+
+// Limits of what an agent may emit ahead of the disk, and of one append, and of
+// the room for records that is kept for the next one.
+const (
+	maxSpare        = 256
+	maxPending      = 4096
+	maxPendingBytes = 4 << 20
+	MaxFlight       = 1024
+	MaxFlightBytes  = 1 << 20
+)
+
+func (os *Owners) newOwner(key store.Key, contextID string) *Owner {
+	o := &Owner{all: os, key: key, contextID: contextID, draft: newDraft()}
+	o.mu.o = o
+	o.inbox.hint = make(chan struct{}, 1)
+	o.adm.ticket.Hint = o.inbox.hint
+	o.ctx.Context, o.ctx.end = context.WithCancelCause(os.base)
+	os.Weights.Init(&o.mem.hold, o)
+	return o
+}
+
+func (o *Owner) log() *slog.Logger {
+	about := append(make([]any, 0, 10), "task", o.key.ID, "context", o.contextID)
+	if name, _ := AgentOf(o.key.Tenant); name != "" {
+		about = append(about, "agent", name)
+	}
+	if o.key.Owner != "" {
+		about = append(about, "caller", o.key.Owner)
+	}
+	if id := o.tracing.id.Load(); id != nil {
+		about = append(about, "trace_id", *id)
+	}
+	return o.all.Log.With(about...)
+}
+
+// nudge tells the goroutine that there is something to do.
+func (o *Owner) nudge() { wake.Nudge(o.inbox.hint) }
+
+// quiet reports whether nothing is left to do, and if so takes the owner out
+// of the engine, so that the next caller loads the task anew.
+func (o *Owner) quiet() bool {
+	if o.inflight != nil {
+		return false
+	}
+	o.mu.Lock()
+	busy := o.busyLocked()
+	o.mu.Unlock()
+	if busy {
+		return false // the common case, without the lock of the topics
+	}
+	o.all.Topics.Lock()
+	defer o.all.Topics.Unlock()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.busyLocked() {
+		return false
+	}
+	o.closeLocked()
+	if o.all.m[o.key] == o {
+		delete(o.all.m, o.key)
+		if o.succession.next != nil && !o.all.drained {
+			o.succeedLocked()
+		}
+	}
+	return true
+}
+
+func (o *Owner) busyLocked() bool {
+	switch o.phase {
+	case phaseStarting, phaseResting, phaseRunning:
+		return true
+	case phaseEnding:
+		if o.succession.left == nil {
+			return true
+		}
+	}
+	return o.holds > 0 || len(o.out.pending) > 0 || o.reply != nil
+}
+
+// errOver is what those get who come to an owner that has left.
+var errOver = stored.Stopping()
+
+// leave ends the ownership; whoever still waits is told.
+func (o *Owner) leave() {
+	o.all.Topics.Lock()
+	if o.all.m[o.key] == o {
+		delete(o.all.m, o.key)
+	}
+	o.mu.Lock()
+	o.closeLocked()
+	if o.err == nil {
+		o.err = errOver
+	}
+	o.topic.Release(o, o.broken) // first, so that who is told and looks again does not see what was here
+	for _, p := range o.waiting {
+		p.Err = o.err
+		p.Settled.Give()
+	}
+	o.waiting = nil
+	for _, p := range o.turn.messages {
+		p.decided()
+	}
+	o.vacateLocked()
+	o.dischargeLocked()
+	o.auth = authorization{}
+	o.wake.Ring()
+	o.out.room.Ring()
+	left := o.succession.left
+	o.mu.Unlock()
+	o.all.Topics.LeaveLocked(o.topic)
+	o.all.Topics.Unlock()
+	o.all.parked.drop(o)
+	o.ctx.end(agent.ErrEnded)
+	if left != nil {
+		close(left)
+	}
+}
+
+// createLocked brings the task into being: its opening entries are pending.
+func (o *Owner) createLocked() {
+	if o.out.exists || o.out.opening == nil { // nil: answered without a task
+		return
+	}
+	o.out.exists = true
+	for i := range o.out.opening {
+		o.out.bytes += o.out.opening[i].size()
+	}
+	o.out.pending, o.out.opening, o.out.used = o.out.opening, nil, true
+	o.nudge()
+}
+
+func (o *Owner) pendLocked(r record) {
+	o.out.used = true
+	o.out.bytes += r.size()
+	o.out.pending = append(o.out.pending, r)
+}
+
+// emitLocked puts an entry behind what is pending, if the rules allow it.
+func (o *Owner) emitLocked(en *a2a.Entry) error {
+	if o.phase == phaseClosed {
+		return agent.ErrEnded
+	}
+	if err := o.draft.follow(en); err != nil {
+		if err == ErrTerminal {
+			return agent.ErrEnded
+		}
+		return err
+	}
+	o.createLocked()
+	o.pendLocked(o.newRecordLocked(en))
+	if o.draft.state.Terminal() {
+		o.endLocked(&o.out.pending[len(o.out.pending)-1])
+		o.overLocked()
+		o.wake.Ring()
+	}
+	if len(o.out.ahead) == 0 { // otherwise the goroutine looks again when that is committed
+		o.nudge()
+	}
+	return nil
+}
+
+// emit is sayLocked for events of any size: it waits while too much is ahead of the disk.
+func (o *Owner) emit(en *a2a.Entry) error {
+	for {
+		o.mu.Lock()
+		if o.phase == phaseClosed || o.draft.state.Terminal() || (len(o.out.pending) < maxPending && o.out.bytes < maxPendingBytes) {
+			err := o.sayLocked(en)
+			o.mu.Unlock()
+			return err
+		}
+		room := o.out.room.Wait()
+		o.mu.Unlock()
+		select {
+		case <-room:
+		case <-o.ctx.Done():
+			return context.Cause(o.ctx.Context)
+		}
+	}
+}

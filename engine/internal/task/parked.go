@@ -1,0 +1,211 @@
+package task
+
+import (
+	"container/list"
+	"context"
+	"sync"
+	"time"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/engine/internal/wake"
+	"github.com/parley-a2a/parley/store"
+)
+
+// A task that waits for its client needs nobody: its log has all there is. Its
+// agent waits in memory nevertheless, with the whole task, for the answer may come
+// at once. Where there are too many of them, or others need the memory, they give
+// way: the owner leaves and the agent's function ends. The next message loads the
+// task, and the agent runs again from the top, as after a restart in good order:
+// questions and steps that the log has return at once.
+
+// maxParked is how many agents may wait for their clients here. Each takes some 20
+// KiB, however small its task is.
+const maxParked = 2000
+
+// pressedEvery is how often it is tried again to make room, while somebody waits.
+const pressedEvery = time.Second
+
+// parked are the owners whose agents wait for their clients. Some of them may not
+// wait any more.
+type parked struct {
+	hint chan struct{} // capacity one: there is somebody who could give way
+
+	mu    sync.Mutex // protects the fields below, and owner.parked of all
+	queue list.List  // of *owner, the one that waits longest first
+}
+
+// parking is how an owner's agent waits for its client.
+type parking struct {
+	asking int           // questions that wait
+	place  *list.Element // protected by Owners.parked
+}
+
+// parkLocked notes that o's agent waits for its client, if it does.
+func (o *Owner) parkLocked() {
+	if o.parking.asking == 0 || !o.waitsLocked() {
+		return
+	}
+	p := &o.all.parked
+	p.mu.Lock()
+	if o.parking.place != nil {
+		p.queue.Remove(o.parking.place)
+	}
+	o.parking.place = p.queue.PushBack(o)
+	many := p.queue.Len() > o.all.MaxParked
+	p.mu.Unlock()
+	if many || o.mem.charged > 0 {
+		wake.Nudge(p.hint)
+	}
+}
+
+// drop forgets o until it parks again.
+func (p *parked) drop(o *Owner) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if o.parking.place != nil {
+		p.queue.Remove(o.parking.place)
+		o.parking.place = nil
+	}
+}
+
+// surplus returns those who waited longest, beyond the most there may be.
+func (p *parked) surplus(most int) (some []*Owner) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for at := p.queue.Front(); at != nil && p.queue.Len()-len(some) > most; at = at.Next() {
+		some = append(some, at.Value.(*Owner))
+	}
+	return some
+}
+
+// of returns those whose tasks belong to scope, the one that waits longest first.
+func (p *parked) of(scope store.Key) (some []*Owner) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for at := p.queue.Front(); at != nil; at = at.Next() {
+		if o := at.Value.(*Owner); ScopeOf(o.key) == scope {
+			some = append(some, o)
+		}
+	}
+	return some
+}
+
+// MakeWay lets parked owners give way where they should, until ctx ends.
+func (os *Owners) MakeWay(ctx context.Context) {
+	again := time.NewTimer(pressedEvery)
+	defer again.Stop()
+	for {
+		select {
+		case <-os.Weights.Short():
+		case <-os.parked.hint:
+		case <-again.C:
+		case <-ctx.Done():
+			return
+		}
+		for _, o := range os.parked.surplus(os.MaxParked) {
+			os.giveWayOf(o)
+			os.parked.drop(o)
+		}
+		for os.relieve() {
+		}
+		again.Stop()
+		if len(os.Weights.Pressed()) > 0 {
+			again.Reset(pressedEvery)
+		}
+	}
+}
+
+// relieve lets the largest parked owner give way of the caller who holds most
+// among those who should give something back. It returns false if there is none.
+func (os *Owners) relieve() bool {
+	for _, key := range os.Weights.Pressed() {
+		some := os.parked.of(key.(store.Key))
+		for {
+			var largest *Owner
+			most, at := int64(0), 0
+			for i, o := range some {
+				if n := o.mem.hold.Held(); n > most {
+					largest, most, at = o, n, i
+				}
+			}
+			if largest == nil {
+				break
+			}
+			if os.giveWayOf(largest) {
+				return true
+			}
+			some = append(some[:at], some[at+1:]...)
+		}
+	}
+	return false
+}
+
+// GiveWay lets the agent of a task that waits for its client leave memory. False means
+// that there is none.
+func (os *Owners) GiveWay(k store.Key) bool {
+	os.Topics.Lock()
+	o := os.m[k]
+	os.Topics.Unlock()
+	return o != nil && os.giveWayOf(o)
+}
+
+// Waiting returns how many agents are noted to wait for their clients in memory.
+func (os *Owners) Waiting() int {
+	os.parked.mu.Lock()
+	defer os.parked.mu.Unlock()
+	return os.parked.queue.Len()
+}
+
+// giveWayOf ends an ownership whose agent waits for its client. False means that it
+// does not.
+func (os *Owners) giveWayOf(o *Owner) bool {
+	os.Topics.Lock()
+	if os.m[o.key] != o || !o.giveWay() {
+		os.Topics.Unlock()
+		return false
+	}
+	delete(os.m, o.key)
+	os.Topics.Unlock()
+	os.parked.drop(o)
+	o.log().Debug("task that waits for its client left memory")
+	o.topic.Release(o, nil)
+	o.nudge()
+	return true
+}
+
+// giveWay is retire for a task that stays. An agent has to be able to do what it
+// did once more, and none is sent away that was given an authorization: that is
+// nowhere else.
+func (o *Owner) giveWay() bool {
+	if !o.ready.Was() {
+		return false
+	}
+	if a := o.all.Agent(o.key); a == nil || a.declared.Fail != "" {
+		return false
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.parking.asking == 0 || !o.waitsLocked() || o.auth.given || len(o.auth.came) > 0 || o.turn.taken < len(o.turn.messages) {
+		return false
+	}
+	o.closeLocked() // nobody waits for the function to return
+	o.dischargeLocked()
+	o.ctx.end(agent.ErrDraining) // which says that it will run again
+	o.wake.Ring()
+	return true
+}
+
+// endedLocked is why a question of an agent gets no answer any more.
+func (o *Owner) endedLocked() error {
+	if o.phase == phaseClosed && context.Cause(o.ctx.Context) == agent.ErrDraining {
+		return agent.ErrDraining
+	}
+	return agent.ErrEnded
+}
+
+// waitsLocked reports whether o's task waits for its client, in the store, too, and
+// nobody is about to do something with it.
+func (o *Owner) waitsLocked() bool {
+	return o.phase != phaseClosed && o.out.exists && o.holds == 0 && o.mem.coming == 0 && !o.turn.canceling &&
+		len(o.out.pending) == 0 && len(o.out.ahead) == 0 && o.draft.state.Interrupted()
+}

@@ -1,0 +1,254 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/engine/internal/stored"
+	"github.com/parley-a2a/parley/engine/internal/wake"
+	"github.com/parley-a2a/parley/internal/budget"
+	"github.com/parley-a2a/parley/store"
+)
+
+// load folds the log of a stored task and makes o its owner. A task at work
+// whose process is gone is this one's from then on, in the store, so that
+// nobody claims it a second time; any other gets a higher epoch with the first
+// append. If the task wants a process, the agent runs again from the top of its
+// turn; if it waits for one, that is left to whoever draws it.
+func (o *Owner) load(ctx context.Context, drawn bool, patience time.Duration) error {
+	rec, err := o.all.inherit(ctx, o.key)
+	if err != nil {
+		return err
+	}
+	// The task will have most of what its entries have.
+	var entries []*a2a.Entry
+	var size int64
+	for en, bad := range o.all.Read.Entries(ctx, o.key, 0, rec.Last, stored.Blobs{}) {
+		if err = bad; err != nil {
+			break
+		}
+		if entries = append(entries, en); o.all.Weights == nil || size > budget.Small {
+			continue
+		}
+		if size += stored.Weight(en); size > budget.Small { // now that it is known to be large
+			sized, bad := o.all.Store.Get(ctx, o.key, store.RowOnly+1)
+			if bad != nil {
+				return o.all.Read.Unread(ctx, bad, o.key)
+			}
+			if err := o.all.waitFor(ctx, &o.mem.hold, max(sized.Size, size), patience); err != nil {
+				return err
+			}
+		}
+	}
+	if err == nil && int64(len(entries)) < rec.Last {
+		err = stored.ErrIncomplete
+	}
+	if err != nil {
+		return o.all.Read.Unread(ctx, err, o.key)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.contextID = rec.Context
+	o.saved.last, o.saved.epoch, o.saved.row = rec.Last, rec.Epoch, rec.Row
+	o.out.exists = true
+	waits := rec.Active && rec.Node == ""
+	if rec.Node != o.all.Node && !waits {
+		o.saved.row.Epoch = rec.Epoch + 1
+	}
+	o.lease = lease{rec.Node, rec.Epoch, o.saved.row.Epoch, drawn}
+	o.saved.wanted = rec.Active
+	task := &a2a.Task{}
+	work := workClock{waits: o.all.Admission.Waited}
+	var behind a2a.EntryKind
+	for _, en := range entries {
+		answers := en.Kind == a2a.EntryMessage && o.draft.state == a2a.TaskStateAuthRequired
+		task.Apply(en)
+		o.draft.replay(en)
+		o.auth.replay(en, behind)
+		work.add(en)
+		o.mem.weight += stored.Weight(en)
+		o.out.last, behind = en.Time, en.Kind
+		if r := en.Received; r != nil && o.tracing.first.parent == "" {
+			o.tracing.first = spanText{r.Trace, r.TraceState}
+		}
+		if rec.Turn == 0 || en.Seq < rec.Turn {
+			continue
+		}
+		switch en.Kind {
+		case a2a.EntryMessage:
+			p := NewPost(en.Message, recall(o.key, en.Received))
+			p.Entry, p.Reopen = en, true // which matters for tasks of version 0.1 alone
+			p.Settled.Give()
+			switch {
+			case p.From.credentials: // which were not kept: the agent asks again
+			case answers: // in a log of a release that kept them
+				o.auth.came = append(o.auth.came, credentials{p, p.Message, o.auth.prompt})
+			default:
+				o.turn.messages = append(o.turn.messages, p)
+			}
+		case a2a.EntryStep:
+			o.turn.steps.replay(en.Step)
+		case a2a.EntryCancel:
+			o.turn.canceling = true
+		case a2a.EntryStatus:
+			if en.Status.Status.State == a2a.TaskStateSubmitted {
+				// The message that began the turn had come in the one before.
+				o.turn.steps, o.turn.canceling = nil, false
+			}
+		}
+	}
+	o.chargeLocked()
+	o.adm.worked = work.total
+	or := o.all.taker.adopt(o.key)
+	o.saved.tries = or.tries
+	o.turn.lost = max(rec.Lost, or.lost)
+	o.turn.attempt = runs(&rec.Row, o.saved.row.Epoch)
+	o.turn.taken = len(o.turn.messages)
+	if waits || drawn {
+		o.turn.attempt = max(rec.Attempt, rec.Lost) // nobody has run since that was written
+	}
+	o.topic.Adopt(o, task, rec.Last)
+	if waits {
+		o.enterLocked(phaseYielding)
+		return nil
+	}
+	o.enterLocked(phaseIdle)
+	if o.draft.state.Terminal() || !active(o.draft.state) && !o.turn.canceling && !rec.Active {
+		return nil
+	}
+	return o.resumeLocked(rec.Attempt > 0 && (o.turn.lost > 0 || or.ran))
+}
+
+// inherit returns the record of a task that this process may write.
+func (os *Owners) inherit(ctx context.Context, k store.Key) (*store.Record, error) {
+	rec, err := os.Store.Get(ctx, k, store.RowOnly)
+	if err == nil && rec.Active && rec.Node != os.Node && rec.Node != "" {
+		var row *store.Row
+		switch row, err = os.Store.Take(ctx, os.Node, os.Nodes.DeadBefore(), k); {
+		case err == nil:
+			os.Meters.tookOver(ctx, k)
+			rec.Row = *row
+		case errors.Is(err, store.ErrNotFound):
+			// It was claimed in between, or has another process that lives.
+			if rec, err = os.Store.Get(ctx, k, store.RowOnly); err == nil && rec.Active && rec.Node != os.Node && rec.Node != "" {
+				return nil, NotHere(&rec.Row)
+			}
+		default:
+			// Nothing was done, and to ask again is right: what the store could
+			// not do now it may do then.
+			os.Wrote(err)
+			return nil, &a2a.Error{
+				Code:    a2a.CodeUnavailable,
+				Message: "the task cannot be written at the moment; ask for it again shortly",
+				Cause:   stored.Failed(err, "take over task "+k.ID),
+			}
+		}
+	}
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, stored.NotFound(k.ID)
+	}
+	if err != nil {
+		return nil, stored.Failed(err, "load task "+k.ID)
+	}
+	return rec, nil
+}
+
+// runs is how often the agent was run in a task's current turn, if epoch is that
+// of the next owner. The row has it as of the last append, and a run may end
+// before its first: it is known by the claim that followed, which counted a lost
+// process or, in the first turn, an owner.
+func runs(r *store.Row, epoch int64) int32 {
+	n := max(r.Attempt, r.Lost)
+	const firstTurn = 2 // behind the created entry
+	if r.Turn == firstTurn {
+		n = max(n, int32(epoch-1))
+	}
+	return n
+}
+
+// resumeLocked goes on with a task whose owner is gone. interrupted means that
+// the agent was at work and did not end in good order.
+func (o *Owner) resumeLocked(interrupted bool) error {
+	lost, limit := o.turn.lost, int32(o.all.MaxLost)
+	is := o.all.Agent(o.key)
+	var declared agent.Lost
+	if is != nil {
+		declared = is.declared
+	}
+	if declared.Runs > 0 {
+		limit = int32(declared.Runs)
+	}
+	if interrupted {
+		o.traceLostLocked()
+	}
+	switch {
+	case o.turn.canceling:
+		return o.emitLocked(o.status(a2a.TaskStateCanceled, nil))
+	case len(o.turn.messages) == 0:
+		return o.emitLocked(o.status(a2a.TaskStateFailed, words("the task was interrupted before its work began")))
+	case is == nil:
+		o.awaitLocked()
+		return nil
+	case interrupted && declared.Fail != "":
+		o.log().Info("task failed as its agent declared", "lost", lost)
+		return o.emitLocked(o.status(a2a.TaskStateFailed, words(declared.Fail)))
+	case o.all.limits.Load().Wall > 0 && o.adm.worked >= o.all.limits.Load().Wall:
+		return o.emitLocked(o.tooLong())
+	case lost >= limit:
+		o.log().Error("task given up", "lost", lost)
+		return o.emitLocked(o.status(a2a.TaskStateFailed, words(interruptions(lost))))
+	}
+	o.enterLocked(phaseResting)
+	o.tracing.takenOver = interrupted
+	if lost > 1 { // once is an accident
+		o.adm.rest = wake.Backoff(int(lost)-2, maxRest)
+	}
+	if o.lease.drawn && o.turn.attempt == 0 {
+		return nil // as any other that begins
+	}
+	o.log().Info("task taken up again", "attempt", o.turn.attempt+1, "lost", lost, "in", o.adm.rest.Round(time.Millisecond))
+	return nil
+}
+
+func interruptions(lost int32) string {
+	if lost == 1 {
+		return "the work was interrupted and was given up"
+	}
+	return fmt.Sprintf("the work was interrupted %d times and was given up", lost)
+}
+
+// maxRest is the longest time between two runs.
+const maxRest = 30 * time.Second
+
+// restTimer returns a timer for the time until the next run of the agent, or nil
+// if none is to come.
+func (o *Owner) restTimer() *time.Timer {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.phase != phaseResting {
+		return nil
+	}
+	return time.NewTimer(o.adm.rest)
+}
+
+// endRest ends the time between two runs: at a drain, or when it is over and
+// nobody is about to act, who may cancel the task, and there is room. Messages that came meanwhile
+// are in the log, and the agent gets them when it asks.
+func (o *Owner) endRest(over bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case o.phase != phaseResting:
+	case o.ctx.Err() != nil:
+		o.enterLocked(phaseIdle)
+		if o.lease.drawn && !o.out.used {
+			o.all.taker.unbegun(o.key)
+		}
+	case over && o.holds == 0 && o.all.Admission.MayRun(&o.adm.ticket):
+		o.startLocked()
+	}
+}

@@ -1,0 +1,64 @@
+package task
+
+import (
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/store"
+)
+
+// Standing is how a task of this process stands at a moment.
+type Standing struct {
+	store.Key               // its tenant is the caller's
+	Agent     string        // "" for the default one
+	Context   string        // contextId
+	State     a2a.TaskState // TaskStateUnspecified: it does not exist yet, and may never
+	Phase     string        // what this process does for it: docs/state-machine.md has them
+	Waits     string        // what it waits for, in a word: agent, client, capacity, rest, agent missing, store, nothing
+	Since     time.Time     // of the newest entry of its log, or of its first message
+	Attempt   int           // runs of the agent in the current turn
+	Lost      int           // processes lost in the current turn
+	Unsaved   int           // entries that are not on disk yet
+}
+
+// Standings returns how the tasks stand that this process has in memory, in no order.
+func (os *Owners) Standings() []Standing {
+	owners := os.AtWork()
+	all := make([]Standing, 0, len(owners))
+	for _, o := range owners {
+		all = append(all, o.stands())
+	}
+	return all
+}
+
+func (o *Owner) stands() Standing {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	s := Standing{
+		Key: o.key, Context: o.contextID, Phase: o.phase.String(), Since: o.out.last,
+		Attempt: int(o.turn.attempt), Lost: int(o.turn.lost), Unsaved: len(o.out.pending) + len(o.out.ahead),
+	}
+	s.Agent, s.Tenant = AgentOf(o.key.Tenant)
+	if o.out.exists {
+		s.State = o.draft.state
+	}
+	switch {
+	case o.phase == phaseNoAgent:
+		s.Waits = "agent missing"
+	case o.phase == phaseLoading, o.draft.state.Terminal() && s.Unsaved > 0:
+		s.Waits = "store"
+	case s.State.Interrupted():
+		s.Waits = "client"
+	case o.phase == phaseResting && !o.all.Admission.MayRun(&o.adm.ticket), o.phase == phaseYielding:
+		s.Waits = "capacity"
+	case o.phase == phaseResting:
+		s.Waits = "rest"
+	case o.phase == phaseRunning, o.phase == phaseEnding:
+		s.Waits = "agent"
+	case s.Unsaved > 0:
+		s.Waits = "store"
+	default:
+		s.Waits = "nothing"
+	}
+	return s
+}

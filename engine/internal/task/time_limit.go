@@ -1,0 +1,125 @@
+package task
+
+import (
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/agent"
+)
+
+// workTimer tells the owner's goroutine when its task has been at work for as
+// long as it may. Without a limit it does nothing.
+type workTimer struct {
+	o     *Owner
+	timer *time.Timer
+	due   <-chan time.Time // the time is up
+	over  <-chan time.Time // the agent did not stop in time
+	grace *time.Timer
+}
+
+// set looks at what the task does now, and sets the timer for it.
+func (w *workTimer) set() {
+	limit := w.o.all.limits.Load().Wall
+	if limit <= 0 || w.over != nil {
+		return
+	}
+	left, works := w.o.workLeft(limit)
+	switch {
+	case !works:
+		w.due = nil
+	case w.timer == nil:
+		w.timer = time.NewTimer(left)
+		w.due = w.timer.C
+	default:
+		w.timer.Reset(left)
+		w.due = w.timer.C
+	}
+}
+
+// expire tells the agent that the time is up, if it is.
+func (w *workTimer) expire() {
+	w.due = nil
+	if w.o.timeout() {
+		w.grace = time.NewTimer(w.o.all.CancelWait)
+		w.over = w.grace.C
+	}
+}
+
+func (w *workTimer) stop() {
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+	if w.grace != nil {
+		w.grace.Stop()
+	}
+}
+
+// workLeft is for how long the task may still be at work, if it is.
+func (o *Owner) workLeft(limit time.Duration) (left time.Duration, works bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.adm.works() {
+		return 0, false
+	}
+	return limit - o.adm.worked - time.Since(o.adm.since), true
+}
+
+// timeout ends the work of a task that took too long. If its agent runs it is
+// told, and true returned.
+func (o *Owner) timeout() bool {
+	limit := o.all.limits.Load().Wall
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.adm.works() || o.adm.worked+time.Since(o.adm.since) < limit {
+		return false // it waits for its client by now
+	}
+	o.adm.timedOut = true
+	if o.phase == phaseRunning {
+		o.ctx.end(agent.ErrTimeout)
+		return true
+	}
+	o.enterLocked(phaseIdle)
+	if err := o.emitLocked(o.tooLong()); err != nil {
+		o.log().Error("task cannot be ended", "error", err)
+	}
+	return false
+}
+
+func (o *Owner) tooLong() *a2a.Entry {
+	return o.status(a2a.TaskStateFailed, words("the task was at work for "+o.all.limits.Load().Wall.String()+", the longest that it may be"))
+}
+
+// overrun fails the task without its agent, which did not stop when its time was
+// up.
+func (o *Owner) overrun() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.turn.canceling {
+		return // which ends it, too
+	}
+	o.desertLocked(o.tooLong(), "agent ignores that its time is up; task failed without it")
+}
+
+// workClock adds up how long a task was at work from the entries of its log.
+type workClock struct {
+	waits bool      // before an agent's first word on a message it may have waited for a process
+	said  bool      // the newest entry is the client's, or came with it
+	last  time.Time // of the newest entry
+	works bool      // behind it
+	total time.Duration
+}
+
+func (c *workClock) add(en *a2a.Entry) {
+	byClient := en.Kind == a2a.EntryCreated || en.Kind == a2a.EntryMessage ||
+		c.said && en.Kind == a2a.EntryStatus && en.Time.Equal(c.last) && active(en.Status.Status.State)
+	if c.works && !(c.waits && c.said) {
+		c.total += en.Time.Sub(c.last)
+	}
+	c.last, c.said = en.Time, byClient
+	switch en.Kind {
+	case a2a.EntryCreated:
+		c.works = true
+	case a2a.EntryStatus:
+		c.works = active(en.Status.Status.State)
+	}
+}

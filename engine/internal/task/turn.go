@@ -1,0 +1,355 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strconv"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/engine/internal/stored"
+	"github.com/parley-a2a/parley/store"
+)
+
+// Take is post for a message that may have to wait for memory, and that another process
+// may have taken.
+func (o *Owner) Take(ctx context.Context, p *Post) error {
+	if err := CheckContext(p.Message, o.contextID); err != nil {
+		return err
+	}
+	if err := o.acceptedBefore(ctx, p); err != nil {
+		return err
+	}
+	done, err := o.admit(ctx, p)
+	defer done()
+	if err != nil {
+		return err
+	}
+	return o.post(p)
+}
+
+// acceptedBefore reports whether another process has taken a message, since it was
+// looked for last and before this process loaded its task. Whoever does so later
+// is met by the append, for the log has grown then.
+func (o *Owner) acceptedBefore(ctx context.Context, p *Post) error {
+	if p.contested = o.topic.Contested(); !p.contested || p.Identity == nil {
+		return nil
+	}
+	switch r, err := p.Identity.Find(ctx, o.all.Store, o.all.Now()); {
+	case errors.Is(err, a2a.ErrConflict):
+		return err
+	case err != nil:
+		return stored.Failed(err, "look for an earlier message")
+	case r != nil:
+		return store.ErrDuplicate
+	}
+	return nil
+}
+
+// Left returns a channel that is closed when an owner that refused a message with
+// errRetiring has left.
+func (o *Owner) Left() <-chan struct{} { return o.succession.left } // set by then, and constant
+
+// post takes a message for the task: into the log, then to the agent. If the
+// agent runs it gets the message from Next; otherwise a turn begins. If the
+// task has ended it returns errTerminal, and the end may not be committed yet;
+// if the message may reopen the task but the one that ended it here is not gone
+// yet, errRetiring.
+func (o *Owner) post(p *Post) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.phase == phaseClosed {
+		return o.err
+	}
+	if err := o.admitLocked(p); err != nil {
+		return err
+	}
+	m := *p.Message
+	m.TaskID, m.ContextID = o.key.ID, o.contextID
+	p.Message = &m
+	var secret *a2a.Message
+	if o.guardsLocked() {
+		secret = hide(p)
+	}
+	reopens, waits := o.draft.state.Terminal(), o.draft.state.Interrupted()
+	here, err := o.askLocked(p, secret != nil || o.turn.canceling)
+	switch {
+	case err != nil:
+		return err
+	case !here && o.phase != phaseYielding:
+		o.yieldLocked()
+	}
+	if reopens {
+		if err := o.reopenLocked(); err != nil {
+			return err
+		}
+	}
+	en := &a2a.Entry{Kind: a2a.EntryMessage, Message: p.Message, Received: p.From.received()}
+	if err := o.emitLocked(en); err != nil {
+		return err
+	}
+	switch {
+	case waits:
+		// The answer came: the client's stream begins with a task at work. A
+		// process that is lost must not leave a task that has its answer and
+		// still waits.
+		o.out.pending[len(o.out.pending)-1].tied = true
+		if err := o.emitLocked(o.status(a2a.TaskStateWorking, nil)); err != nil {
+			return err
+		}
+		o.turn.lost = 0 // the turn has got somewhere
+	case p.Expect != nil && !reopens:
+		// Of several that expect the same generation only one may win, but a
+		// message for a task at work changes nothing that is counted. The
+		// status is said once more, so that the next one is told the truth.
+		o.out.pending[len(o.out.pending)-1].tied = true
+		if err := o.emitLocked(o.status(a2a.TaskStateWorking, o.draft.words)); err != nil {
+			return err
+		}
+	}
+	o.out.pending[len(o.out.pending)-1].post = p
+	o.waiting = append(o.waiting, p)
+	p.Entry = en
+	if secret != nil {
+		o.auth.came = append(o.auth.came, credentials{p, secret, o.auth.prompt})
+	} else {
+		o.turn.messages = append(o.turn.messages, p)
+	}
+	switch {
+	case !here: // whoever draws the task goes on with it
+	case p.contested && (waits || reopens):
+		// Any process may go on with a task that waited, and only the one whose
+		// append is the first has it.
+		p.held = true
+		if o.phase == phaseIdle || o.phase == phaseNoAgent {
+			o.enterLocked(phaseStarting)
+		}
+	case o.phase == phaseRunning:
+		o.wake.Ring()
+	case o.phase == phaseIdle || o.phase == phaseNoAgent:
+		o.startLocked()
+	}
+	return nil
+}
+
+// heldLocked lets the agent have what was committed of a flight.
+func (o *Owner) heldLocked(f *flight) {
+	any := false
+	for i := range f.records {
+		if p := f.records[i].post; p != nil && p.held {
+			p.held, any = false, true
+		}
+	}
+	switch {
+	case !any:
+	case o.phase != phaseStarting:
+		o.wake.Ring()
+	case o.ctx.Err() == nil && !o.draft.state.Terminal():
+		o.startLocked()
+	default:
+		o.enterLocked(phaseIdle)
+		o.wake.Ring()
+	}
+}
+
+// admitLocked judges a message by what the task is now.
+func (o *Owner) admitLocked(p *Post) error {
+	if o.draft.state.Terminal() {
+		if !p.Reopen || !MayFollow(o.draft.state, a2a.TaskStateSubmitted, o.draft.version.Reopens()) {
+			return ErrTerminal
+		}
+		if o.out.used {
+			// What ran here may still speak, and must not be heard in the next
+			// turn, nor may a cancellation of this one be: that gets an owner
+			// of its own.
+			if o.succession.left == nil {
+				o.succession.left = make(chan struct{})
+				o.nudge()
+			}
+			return ErrRetiring
+		}
+	}
+	if p.Expect != nil && *p.Expect != o.draft.generation {
+		return errGeneration(o.key.ID, *p.Expect, o.draft.generation)
+	}
+	l := o.all.limits.Load()
+	if l.Messages > 0 && o.draft.messages >= l.Messages {
+		return errMessages(o.key.ID, l.Messages)
+	}
+	en := a2a.Entry{Kind: a2a.EntryMessage, Message: p.Message, Received: p.From.received()}
+	if l.TaskBytes > 0 && o.mem.weight+stored.Weight(&en) > l.TaskBytes {
+		return errRoom(o.key.ID, l.TaskBytes)
+	}
+	return nil
+}
+
+// startLocked runs the agent from the top of the turn.
+func (o *Owner) startLocked() {
+	p := o.all.perform(o.key)
+	if p == nil {
+		o.awaitLocked()
+		return
+	}
+	o.out.used = true
+	if o.all.Meters != nil {
+		o.adm.why, o.adm.stood = o.causeLocked()
+	}
+	o.turn.taken = 1 // the message that began the turn
+	o.turn.messages[0].decided()
+	o.turn.steps.again()
+	o.turn.attempt++
+	o.enterLocked(phaseRunning)
+	o.auth.heard, o.auth.given = false, false
+	o.all.work.Add(1)
+	go o.runAgent(p)
+}
+
+func (o *Owner) runAgent(p *Player) {
+	defer o.all.work.Done()
+	defer func() {
+		if p.end() {
+			o.all.Dismiss(p)
+		}
+	}()
+	grow()
+	err := errNoReturn
+	ctx := o.traceRun(o.ctx.Context)
+	ended := o.all.Meters.began(ctx, o)
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+		}
+		o.endRun(err)
+		ended(err)
+		o.inbox.finish(err)
+	}()
+	h := (*host)(o)
+	err = p.Agent.Run(a2a.WithCaller(ctx, h.Caller()), agent.NewTurn(h))
+}
+
+var errNoReturn = errors.New("the agent's goroutine ended without returning")
+
+// grow makes room on the stack of a goroutine that has just begun. What an agent
+// says needs it, and to grow then, with a dozen frames to be moved, was a sixth of
+// the time for a quick task.
+//
+//go:noinline
+func grow() byte {
+	var room [4 << 10]byte
+	return room[someByte]
+}
+
+var someByte uint8 // which the compiler does not know
+
+// conclude ends the task as the agent's Run returned.
+func (o *Owner) conclude(err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	was := o.phase
+	if was != phaseRunning && was != phaseEnding {
+		return // nobody waited for it any more
+	}
+	o.enterLocked(phaseIdle)
+	if was == phaseEnding {
+		return
+	}
+	var end *a2a.Entry
+	switch {
+	case o.turn.canceling:
+		end = o.status(a2a.TaskStateCanceled, nil)
+	case o.adm.timedOut:
+		o.log().Info("task failed: its time is up", "error", err)
+		end = o.tooLong()
+	case err == nil:
+		end = o.status(a2a.TaskStateCompleted, nil)
+	case context.Cause(o.ctx.Context) == agent.ErrDraining:
+		o.log().Info("left for the next start", "error", err)
+		if !o.draft.state.Interrupted() {
+			o.all.left.Add(1)
+		}
+		return
+	default:
+		var public *agent.PublicError
+		if errors.As(err, &public) {
+			o.log().Info("agent failed the task", "error", err)
+			end = o.status(a2a.TaskStateFailed, words(public.Reason))
+		} else {
+			o.log().Error("agent failed", "error", err)
+			end = o.status(a2a.TaskStateFailed, words("the agent failed"))
+		}
+	}
+	if err := o.emitLocked(end); err != nil {
+		o.log().Error("task cannot be ended", "error", err)
+	}
+}
+
+// RequestCancel puts the wish to cancel into the log. The agent hears of it
+// once that is committed; between two runs there is none to hear of it. It
+// returns whether the end is still to come; the caller waits in any case, for
+// one that came may not be committed. asked, if not nil, is settled when the
+// wish is committed, or is not going to be.
+func (o *Owner) RequestCancel(c *a2a.CancelRequested) (asked *Post, coming bool, _ error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case o.phase == phaseClosed:
+		return nil, false, o.err
+	case o.draft.state.Terminal():
+		return nil, false, nil
+	case o.turn.canceling:
+		return o.turn.asked, true, nil
+	}
+	if err := o.emitLocked(&a2a.Entry{Kind: a2a.EntryCancel, Cancel: c}); err != nil {
+		return nil, false, err
+	}
+	o.turn.canceling = true
+	o.turn.canceled = len(o.turn.messages)
+	o.turn.asked = &Post{}
+	o.out.pending[len(o.out.pending)-1].post = o.turn.asked
+	o.waiting = append(o.waiting, o.turn.asked)
+	switch o.phase {
+	case phaseRunning:
+		return o.turn.asked, true, nil
+	case phaseResting, phaseStarting:
+		o.enterLocked(phaseIdle)
+	}
+	return o.turn.asked, true, o.emitLocked(o.status(a2a.TaskStateCanceled, nil))
+}
+
+// abandon cancels the task without its agent, which did not stop in time. The
+// agent's goroutine goes on alone; nothing it says is taken any more.
+func (o *Owner) abandon() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.desertLocked(o.status(a2a.TaskStateCanceled, nil), "agent ignores cancellation; task canceled without it")
+}
+
+// desertLocked ends the task with end if its agent still runs.
+func (o *Owner) desertLocked(end *a2a.Entry, why string) {
+	was := o.phase
+	if was != phaseRunning && was != phaseEnding {
+		return
+	}
+	o.enterLocked(phaseIdle)
+	if was == phaseEnding {
+		return
+	}
+	o.log().Warn(why)
+	if err := o.emitLocked(end); err != nil {
+		o.log().Error("task cannot be ended", "error", err)
+	}
+}
+
+func errGeneration(id string, expected, current int64) error {
+	return &a2a.Error{
+		Code:    a2a.CodeTaskGenerationMismatch,
+		Message: fmt.Sprintf("task generation mismatch: expected %d but current generation is %d; get the task and decide again", expected, current),
+		Meta: map[string]string{
+			"taskId":             id,
+			"expectedGeneration": strconv.FormatInt(expected, 10),
+			"currentGeneration":  strconv.FormatInt(current, 10),
+		},
+	}
+}

@@ -1,0 +1,74 @@
+package task
+
+import (
+	"fmt"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/engine/internal/stored"
+)
+
+// Weight is what the log counts for Limits.TaskBytes, with all that is emitted.
+func (o *Owner) Weight() int64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.mem.weight
+}
+
+// sayLocked is emitLocked for what agents say: it fails the task when it goes
+// beyond a limit, and notes that the agent has spoken.
+func (o *Owner) sayLocked(en *a2a.Entry) error {
+	if o.phase == phaseYielding {
+		return agent.ErrEnded // it runs again elsewhere
+	}
+	if err := o.exceedsLocked(en); err != nil {
+		if err := o.emitLocked(o.status(a2a.TaskStateFailed, words(err.Reason))); err != nil {
+			return err
+		}
+		o.log().Info("task failed", "reason", err.Reason)
+		o.ctx.end(err)
+		return err
+	}
+	if err := o.emitLocked(en); err != nil {
+		return err
+	}
+	o.auth.spoke(en)
+	return nil
+}
+
+// exceedsLocked reports whether the task would be too large with another entry
+// of its agent's.
+func (o *Owner) exceedsLocked(en *a2a.Entry) *agent.PublicError {
+	l := o.all.limits.Load()
+	if o.phase == phaseClosed || o.draft.state.Terminal() {
+		return nil
+	}
+	if most := l.TaskBytes; most > 0 && o.mem.weight+stored.Weight(en) > most {
+		return tooLarge("the task", most)
+	}
+	if most := l.ArtifactBytes; most > 0 && en.Kind == a2a.EntryArtifact {
+		a := en.Artifact.Artifact
+		size := int64(a.Size())
+		if en.Artifact.Append {
+			was, _ := o.draft.artifacts.get(a.ArtifactID)
+			size += was.size
+		}
+		if size > most {
+			return tooLarge("an artifact of the task", most)
+		}
+	}
+	return nil
+}
+
+func tooLarge(what string, most int64) *agent.PublicError {
+	return &agent.PublicError{Reason: fmt.Sprintf("%s grew beyond %d bytes, the most that it may have", what, most), Cause: agent.ErrTooLarge}
+}
+
+// errRoom refuses a message because of Limits.TaskBytes.
+func errRoom(id string, most int64) error {
+	return &a2a.Error{
+		Code:    a2a.CodeTooLarge,
+		Message: fmt.Sprintf("the task would grow beyond %d bytes with this message; start a new one in the same context", most),
+		Meta:    map[string]string{"taskId": id},
+	}
+}
