@@ -24,6 +24,9 @@ var pages = []string{"README.md", "docs/operations.md", "docs/agents.md", "docs/
 func TestReadmeTranscript(t *testing.T) {
 	for _, name := range pages {
 		t.Run(name, func(t *testing.T) {
+			if testing.Short() && name != "README.md" {
+				t.Skip("the short form has README.md alone")
+			}
 			t.Parallel()
 			playTranscript(t, filepath.Join("..", "..", filepath.FromSlash(name)))
 		})
@@ -46,6 +49,9 @@ func TestFirstHour(t *testing.T) {
 		for i, part := range parts[1:] {
 			title, _, _ := strings.Cut(part, "\n")
 			t.Run(title, func(t *testing.T) {
+				if testing.Short() && i > 0 {
+					t.Skip("the short form has the first journey alone")
+				}
 				t.Parallel()
 				parts[i+1] = play(t, part)
 			})
