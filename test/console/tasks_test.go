@@ -95,7 +95,7 @@ func TestListIsLiveAndPauses(t *testing.T) {
 	if p.says("echo unseen") {
 		t.Error("a list that pauses goes on")
 	}
-	p.press("Go on live")
+	p.press("Resume")
 	p.until(`!location.search.includes("live=off") && document.readyState === "complete"`)
 	p.shows("echo unseen")
 }
