@@ -1,6 +1,6 @@
 module github.com/parley-a2a/parley/test/console
 
-go 1.26
+go 1.26.0
 
 require (
 	github.com/chromedp/cdproto v0.0.0-20250724212937-08a3db8b4327
@@ -13,5 +13,8 @@ require (
 	github.com/gobwas/httphead v0.1.0 // indirect
 	github.com/gobwas/pool v0.2.1 // indirect
 	github.com/gobwas/ws v1.4.0 // indirect
-	golang.org/x/sys v0.34.0 // indirect
+	github.com/parley-a2a/parley v0.0.0
+	golang.org/x/sys v0.49.0 // indirect
 )
+
+replace github.com/parley-a2a/parley => ../../

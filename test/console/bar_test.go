@@ -1,0 +1,153 @@
+package console_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+const viewers = 50
+
+// TestBar measures what docs/console.md tells, on a machine with nothing else to do:
+// BAR=1 go test -count=1 -v -run TestBar .
+func TestBar(t *testing.T) {
+	if os.Getenv("BAR") == "" {
+		t.Skip("a measurement: BAR=1 runs it")
+	}
+	s := serve(t)
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := &http.Client{Jar: jar, Transport: &http.Transport{MaxIdleConnsPerHost: viewers}}
+	page := func(path string) ([]byte, time.Duration) {
+		t.Helper()
+		begin := time.Now()
+		res, err := web.Get(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		b, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b, time.Since(begin)
+	}
+	page(s.link)
+
+	var first []time.Duration
+	size := 0
+	for range 50 {
+		b, took := page(s.at("/chat/-"))
+		first, size = append(first, took), len(b)
+	}
+	b, _ := page(s.at("/chat/-"))
+	for _, file := range regexp.MustCompile(`(?:href|src)="(/console/static/[^"]+)"`).FindAllSubmatch(b, -1) {
+		f, _ := page("http://" + s.addr + string(file[1]))
+		size += len(f)
+	}
+	t.Logf("first page: median %v, at most %v, %d bytes with style, scripts and icon, not compressed", share50(first), slices.Max(first), size)
+
+	for _, n := range []int{10_000, 99_990} {
+		id := s.send("/", fmt.Sprintf("stream %d 0", n))
+		s.cli("task", "get", id, "--wait", "--history", "0")
+		for _, view := range []string{"", "?view=timeline"} {
+			var took []time.Duration
+			for range 5 {
+				_, d := page(s.at("/tasks/-/" + id + view))
+				took = append(took, d)
+			}
+			t.Logf("%d events%s: median %v", n, view, share50(took))
+		}
+	}
+
+	// Callers, without and with viewers of a task that goes on.
+	calls := func() []time.Duration {
+		var all []time.Duration
+		for end := time.Now().Add(6 * time.Second); time.Now().Before(end); {
+			begin := time.Now()
+			s.send("/", "echo hello")
+			all = append(all, time.Since(begin))
+		}
+		return all
+	}
+	var quiet, watched []time.Duration
+	for range 3 {
+		quiet = append(quiet, calls()...)
+		id := s.send("/", "stream 400 50")
+		ctx, stop := context.WithCancel(t.Context())
+		var work sync.WaitGroup
+		var mu sync.Mutex
+		arrived := map[int][]time.Time{} // of a position, at each viewer
+		for range viewers {
+			work.Go(func() {
+				req, _ := http.NewRequestWithContext(ctx, "GET", s.at("/live?task=-/"+id+"@0"), nil)
+				res, err := web.Do(req)
+				if err != nil {
+					return
+				}
+				defer res.Body.Close()
+				in := bufio.NewScanner(res.Body)
+				in.Buffer(nil, 1<<20)
+				for in.Scan() {
+					if seq, ok := strings.CutPrefix(in.Text(), "id: "); ok {
+						n, _ := strconv.Atoi(seq)
+						mu.Lock()
+						arrived[n] = append(arrived[n], time.Now())
+						mu.Unlock()
+					}
+				}
+			})
+		}
+		watched = append(watched, calls()...)
+		stop()
+		work.Wait()
+		var late []time.Duration
+		for after := 0; ; after += 200 {
+			b, _ := page(s.at(fmt.Sprintf("/tasks/-/%s?view=log&after=%d", id, after)))
+			found := regexp.MustCompile(`at=(\d+)">\d+</a> (\d\d:\d\d:\d\d\.\d\d\d)`).FindAllSubmatch(b, -1)
+			for _, m := range found {
+				n, _ := strconv.Atoi(string(m[1]))
+				at, err := time.Parse("2006-01-02 15:04:05.000", time.Now().UTC().Format("2006-01-02 ")+string(m[2]))
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, when := range arrived[n] {
+					if n > 20 { // before that viewers were still coming
+						late = append(late, when.Sub(at))
+					}
+				}
+			}
+			if len(found) == 0 {
+				break
+			}
+		}
+		if len(late) == 0 {
+			t.Fatal("no viewer saw anything")
+		}
+		slices.Sort(late)
+		t.Logf("live updates at %d viewers: median %v after the event, p99 %v, of %d", viewers, share50(late), late[len(late)*99/100], len(late))
+	}
+	slices.Sort(quiet)
+	slices.Sort(watched)
+	p99 := func(d []time.Duration) time.Duration { return d[len(d)*99/100] }
+	t.Logf("calls: p99 %v without viewers (%d calls), %v with %d (%d calls), %+.0f %%", p99(quiet), len(quiet), p99(watched), viewers, len(watched), 100*(float64(p99(watched))/float64(p99(quiet))-1))
+}
+
+func share50(d []time.Duration) time.Duration {
+	d = slices.Clone(d)
+	slices.Sort(d)
+	return d[len(d)/2]
+}
