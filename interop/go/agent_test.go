@@ -26,10 +26,12 @@ type foreign struct {
 	log *switchboard
 }
 
-func serveForeign(t *testing.T) *foreign {
+func serveForeign(t *testing.T) *foreign { return serveForeignAgent(t, agent{}) }
+
+func serveForeignAgent(t *testing.T, ag a2asrv.AgentExecutor) *foreign {
 	t.Helper()
 	// Its store lists tasks for users that have a name.
-	handler := a2asrv.NewHandler(agent{}, a2asrv.WithTaskStore(taskstore.NewInMemory(&taskstore.InMemoryStoreConfig{
+	handler := a2asrv.NewHandler(ag, a2asrv.WithTaskStore(taskstore.NewInMemory(&taskstore.InMemoryStoreConfig{
 		Authenticator: func(context.Context) (string, error) { return "somebody", nil },
 	})))
 
