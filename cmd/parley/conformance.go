@@ -45,8 +45,8 @@ func newConformance(a *app) *cobra.Command {
 	f := conformanceFlags{format: "text", level: string(acts.May), vars: map[string]string{}, stepTimeout: 15 * time.Second, parallel: 4}
 	cmd := a.client(&cobra.Command{
 		Use:   "conformance",
-		Short: "Judge whether an agent keeps to the protocol",
-		Long: `Judge whether an agent keeps to A2A 1.0 and 0.3, over every binding that its card
+		Short: "Check an agent against the protocol",
+		Long: `Check whether an agent keeps to A2A 1.0 and 0.3, over every binding that its card
 offers: messages, tasks, streams, webhooks, errors, cards, versions. Nothing has to be
 set up but the agent. Many tests ask it for a behavior by the first word of a message
 (tck-complete-task, tck-input-required and others): parley conformance agent is an agent

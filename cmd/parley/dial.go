@@ -33,8 +33,8 @@ func (a *app) wantAgent(ctx context.Context) error {
 		}
 		probe, err := (&net.Dialer{Timeout: 2 * time.Second}).DialContext(ctx, "tcp", serve.DefaultListen)
 		if err != nil {
-			return failure.Usagef("which agent? --agent-card is not set, and nothing answers at %s", serve.DefaultListen).
-				WithHint("start one there: %s serve; or name one: -a https://agents.example.org, or A2ACLI_AGENT_CARD, or %[1]s context add", a.around.itself)
+			return failure.Usagef("no agent: nothing answers at %s, and --agent-card is not set", serve.DefaultListen).
+				WithHint("%s serve starts one; or name one with -a https://agents.example.org, A2ACLI_AGENT_CARD or %[1]s context add", a.around.itself)
 		}
 		probe.Close()
 		a.flags.agentCard, a.unnamed = "http://"+serve.DefaultListen, true

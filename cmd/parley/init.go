@@ -30,7 +30,7 @@ func newInit(a *app) *cobra.Command {
 	line := serve.Record(set)
 	cmd := a.configured(&cobra.Command{
 		Use:   "init [WHAT] [options of serve...] [-- command arguments...]",
-		Short: "Write a parley.yaml for a script, a service, a model or another agent",
+		Short: "Write a parley.yaml for a script, a service or a model",
 		Long: `Write a commented parley.yaml, which parley serve then serves. WHAT becomes the agent:
 
   a script or a program      ./answer.py

@@ -12,7 +12,7 @@ func newServe(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Aliases: []string{"demo-server"}, // a2a-cli §7.1: without arguments it is one
 		Use:     "serve [flags] [-- command arguments...]",
-		Short:   "Run an agent: a command, an HTTP service, a model, an MCP server, another agent",
+		Short:   "Run an agent: a command, a service, a model, another agent",
 		Long: `Run an agent until interrupted. Without arguments it is the built-in demo agent.
 With a command behind --, each message runs that command: it reads the message's
 text on standard input, each line it prints is streamed as the answer, and exit
