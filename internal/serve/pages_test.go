@@ -183,8 +183,10 @@ func TestConsoleSamplesItsServer(t *testing.T) {
 	defer func() { stop(); <-ran; h.Close() }()
 	r := new(recent)
 	r.take(t.Context(), h)
-	if res, body := ask(t, http.DefaultClient, "GET", h.Status().URL+"/tasks/none", "A2A-Version", "1.0"); res.StatusCode != http.StatusNotFound {
-		t.Fatalf("%s: %s", res.Status, body)
+	for range 2 { // on one connection the first is over, and measured, when the second is answered
+		if res, body := ask(t, browser(t), "GET", h.Status().URL+"/tasks/none", "A2A-Version", "1.0"); res.StatusCode != http.StatusNotFound {
+			t.Fatalf("%s: %s", res.Status, body)
+		}
 	}
 	r.take(t.Context(), h)
 	list := r.samples()

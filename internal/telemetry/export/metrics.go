@@ -66,7 +66,7 @@ func (t *Telemetry) startMetrics(ctx context.Context, s *Settings) error {
 		})
 	}
 	if s.Keep {
-		reader := sdkmetric.NewManualReader()
+		reader := sdkmetric.NewManualReader(sdkmetric.WithProducer(ours))
 		options = append(options, sdkmetric.WithReader(reader))
 		t.Collect = reader.Collect
 	}
