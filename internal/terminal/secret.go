@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"strings"
+	"time"
 
 	"golang.org/x/term"
 )
@@ -45,7 +47,12 @@ func (s *Secrets) Line(ctx context.Context, prompt string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	fmt.Fprint(s.out, prompt+": ")
+	asked := make(chan struct{})
+	go func() {
+		defer close(asked)
+		hidden(ctx, fd, before)
+		fmt.Fprint(s.out, prompt+": ")
+	}()
 	line, err := within(ctx, func() (string, error) {
 		line, err := term.ReadPassword(fd)
 		return string(line), err
@@ -53,9 +60,22 @@ func (s *Secrets) Line(ctx context.Context, prompt string) (string, error) {
 	if ctx.Err() != nil {
 		_ = term.Restore(fd, before) // the reader is still there, and would leave the terminal without echo
 	}
+	<-asked
 	fmt.Fprintln(s.out)
 	if err == io.EOF {
 		err = nil
 	}
 	return line, err
+}
+
+// hidden returns when term.ReadPassword, which runs meanwhile, has stopped the terminal
+// from showing what is typed: a prompt that came earlier would invite people to type a
+// password that is shown. A terminal that showed nothing before does not change; it is
+// waited for a second.
+func hidden(ctx context.Context, fd int, before *term.State) {
+	for since := time.Now(); time.Since(since) < time.Second && ctx.Err() == nil; time.Sleep(time.Millisecond) {
+		if now, err := term.GetState(fd); err != nil || !reflect.DeepEqual(now, before) {
+			return
+		}
+	}
 }
