@@ -150,8 +150,8 @@ func TestReopenAndCancel(t *testing.T) {
 		return req
 	}
 	for _, text := range []string{"one", "two"} {
-		go func() { <-g.entered }()
 		w.mustSend(now(text))
+		<-g.entered // not beside it: a cancellation that came first would leave who waits to the next turn
 		task, err := w.CancelTask(t.Context(), &a2a.CancelTaskRequest{ID: "mine"})
 		if err != nil {
 			t.Fatalf("cancel %s: %v", text, err)
