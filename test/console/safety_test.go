@@ -146,7 +146,7 @@ func TestKeyboardAlone(t *testing.T) {
 	p.until(`document.activeElement?.name === "text"`)
 	p.do(chromedp.KeyEvent("\x1b"), chromedp.KeyEvent("gt"))
 	p.until(`location.pathname.endsWith("/tasks")`)
-	p.until(`document.querySelector("main a")`)
+	p.until(`document.querySelector("main a") && document.readyState === "complete"`) // the keys are the script's
 	p.do(chromedp.KeyEvent("gc"))
 	p.until(`document.querySelector("#composer") && document.readyState === "complete"`)
 }
