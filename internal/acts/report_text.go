@@ -77,12 +77,10 @@ func clause(ref string) string {
 
 // table has a line for each suite, and a column for each interface.
 func (t *textReport) table(r *Report) {
-	var names []string
 	suites, columns := []string{}, []string{}
 	for _, x := range r.Results {
 		if !slices.Contains(suites, x.Suite) {
 			suites = append(suites, x.Suite)
-			names = append(names, x.SuiteName)
 		}
 	}
 	for _, i := range r.Interfaces {
