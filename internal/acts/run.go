@@ -238,9 +238,6 @@ func unmet(t *target, test *Test, i *iface, o *Options) string {
 			return "the card has no required extension"
 		}
 	}
-	if i.bad != nil {
-		return ""
-	}
 	return ""
 }
 
@@ -249,6 +246,12 @@ func play(ctx context.Context, o *Options, t *target, rec *receiver, jobs []*job
 	parallel := o.Parallel
 	if parallel == 0 {
 		parallel = 4
+	}
+	var due []*job // the others only observe, or are skipped
+	for _, j := range jobs {
+		if (len(j.test.Observe) == 0 || len(j.test.Steps) > 0) && j.out.Outcome == "" {
+			due = append(due, j)
+		}
 	}
 	var wg sync.WaitGroup
 	next := make(chan *job)
@@ -263,24 +266,19 @@ func play(ctx context.Context, o *Options, t *target, rec *receiver, jobs []*job
 	}
 	go func() {
 		defer close(next)
-		for _, j := range jobs {
-			if len(j.test.Observe) > 0 && len(j.test.Steps) == 0 || j.out.Outcome != "" || ctx.Err() != nil {
-				continue
+		for _, j := range due {
+			if ctx.Err() != nil {
+				return
 			}
 			next <- j
 		}
 	}()
 	go func() { wg.Wait(); close(ended) }()
-	total, done := 0, 0
-	for _, j := range jobs {
-		if !(len(j.test.Observe) > 0 && len(j.test.Steps) == 0 || j.out.Outcome != "") {
-			total++
-		}
-	}
+	done := 0
 	for j := range ended {
 		done++
 		if o.Progress != nil {
-			o.Progress(Progress{done, total, j.out})
+			o.Progress(Progress{done, len(due), j.out})
 		}
 	}
 }

@@ -2,9 +2,11 @@ package torture
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/parley-a2a/parley/a2a"
 )
@@ -72,7 +74,7 @@ func TestAuditFinds(t *testing.T) {
 	}
 	unproven := map[Claim]bool{}
 	for c := range claims {
-		unproven[c] = c != Steps // see TestEffectsAreJudged
+		unproven[c] = c != Steps && c != Counters // see TestEffectsAreJudged, TestCountersAreJudged
 	}
 	for _, tt := range []struct {
 		name   string
@@ -299,6 +301,32 @@ func TestEffectsAreJudged(t *testing.T) {
 		}
 		if found := auditEffects(tt.h, tt.effects, true); len(found) != bad {
 			t.Errorf("%v, among several: %q", tt.effects, found)
+		}
+	}
+}
+
+// TestCountersAreJudged: no life of a server may have counted what the log has not, and the
+// last one, at rest, must have counted all of it.
+func TestCountersAreJudged(t *testing.T) {
+	right := map[string]int{started: 1, "completed": 1}
+	for _, tt := range []struct {
+		said map[string]int
+		last bool
+		bad  int
+	}{
+		{right, true, 0},
+		{map[string]int{started: 1}, false, 0}, // it was read a moment too early
+		{map[string]int{started: 1}, true, 1},
+		{map[string]int{started: 2, "completed": 1}, false, 1},
+		{map[string]int{started: 1, "completed": 1, "failed": 1}, true, 1},
+	} {
+		w := newWorld(&Options{Log: io.Discard})
+		c := &counted{at: time.Now(), last: tt.last, said: tt.said, logged: map[string]int{}}
+		w.counters = []*counted{c}
+		w.counts(newScene().h)
+		w.agree()
+		if w.broken[Counters] != tt.bad {
+			t.Errorf("%v, the last %v: %d violations, want %d: %q", tt.said, tt.last, w.broken[Counters], tt.bad, w.violations)
 		}
 	}
 }
