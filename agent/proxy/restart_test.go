@@ -74,6 +74,7 @@ func TestQuestionOverRestarts(t *testing.T) {
 			front.crash()
 			up.crash()
 			front.restart()
+			c = dial(t, front, nil) // not on a connection to the server that was there before
 			task = await(t, c, task.ID, a2a.TaskState.Interrupted)
 			task = send(t, c, to(task, "me"))
 			want(t, task, a2a.TaskStateCompleted, "")
