@@ -25,6 +25,7 @@ type defect struct {
 	answer  func(r *reply)                      // of what is no stream
 	event   func(n int, env, payload obj) []obj // what is sent in place of an event; nil: nothing
 	find    string
+	perhaps string // a requirement that finds it too if posts to two receivers come in the right order
 }
 
 // reply is an answer on its way out.
@@ -320,7 +321,7 @@ var defects = []defect{
 		if p, ok := b["params"].(obj); ok && b["method"] == "DeleteTaskPushNotificationConfig" {
 			p["id"] = "another"
 		}
-	}, find: "PUSH-013 PUSH-022"},
+	}, find: "PUSH-013", perhaps: "PUSH-022"},
 	{name: "the card has no skills", answer: to(card, func(r *reply) { delete(r.body, "skills") }), find: "CARD-001"},
 	{name: "the card has a skill without tags", answer: to(card, everywhere(func(o obj) { delete(o, "tags") })), find: "CARD-004"},
 	{name: "the card's interfaces have no binding", answer: to(card, func(r *reply) {
@@ -434,7 +435,7 @@ func TestDefects(t *testing.T) {
 			})
 			var found []string
 			for _, x := range r.Failed() {
-				if !late(x) {
+				if !late(x) && x.ID != d.perhaps {
 					found = append(found, x.ID)
 				}
 			}
