@@ -130,7 +130,7 @@ func (e *Engine) Replace(agents []Hosted, l *Limits) error {
 	if err != nil {
 		return err
 	}
-	if !e.owners.Enter() { // what is closed is waited for
+	if !e.owners.Enter() { // a closed engine waits for its owners
 		return errors.New("engine: it has ended")
 	}
 	e.roster.Store(is)

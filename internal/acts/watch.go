@@ -24,7 +24,7 @@ var checks = []string{
 	"webhook-body", "webhook-type", "webhook-task",
 }
 
-// watcher gathers what is seen and what of it is wrong.
+// watcher gathers all that goes over the wire, and the faults in it.
 type watcher struct {
 	mu   sync.Mutex // protects the field below
 	seen map[watched]*observed

@@ -4,7 +4,7 @@ import (
 	"context"
 )
 
-// Sync is that of agent.Turn: it waits until what is pending now is committed.
+// Sync is that of agent.Turn: it waits until all entries that are pending now are committed.
 func (h *host) Sync(ctx context.Context) error {
 	o := (*Owner)(h)
 	o.mu.Lock()

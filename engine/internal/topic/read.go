@@ -23,7 +23,7 @@ func (ts *Topics) Load(ctx context.Context, key store.Key) (*a2a.Task, int64, er
 // held is LoadAt for a task whose owner is here. If the store has to be asked the task
 // is nil.
 func (ts *Topics) held(ctx context.Context, t *Topic) (*a2a.Task, int64, error) {
-	// Where others may go on with the task, who asks may have heard from one of them
+	// Where others may go on with the task, the caller may have heard from one of them
 	// what is committed and not published here yet.
 	task, last := t.newest()
 	if task == nil {
