@@ -50,6 +50,7 @@ func runBeside(s *Server, stream grpc.ServerStream, limit time.Duration, serve f
 	q := ofGRPC(stream.Context(), 0)
 	from := s.strangerAt(&q)
 	if !s.strangers.Enter(from) {
+		lineOf(stream.Context()).wasted()
 		return status.FromProto(dialect.ErrorToStatus(dialect.V10, errStrangers)).Err()
 	}
 	defer s.strangers.Leave(from)
@@ -143,6 +144,7 @@ func (s *reflectionService) ServerReflectionInfo(stream reflectionpb.ServerRefle
 	x := s.to.front().newGRPCCall(stream, dialect.V10, 0)
 	if err := x.enter(); err != nil {
 		defer x.end()
+		x.box.line.wasted()
 		return x.fail(err)
 	}
 	return runBeside(x.s, stream, reflectionTime, func(b *beside) error {

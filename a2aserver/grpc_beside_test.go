@@ -135,6 +135,7 @@ func TestStreamsBesideAreLimited(t *testing.T) {
 		for _, c := range list {
 			c.conn.Close()
 		}
+		time.Sleep(time.Second) // a connection that is read slowly notices it later
 		synctest.Wait()
 		if n := s.strangers.Count(); n != 0 {
 			t.Errorf("%d are left", n)

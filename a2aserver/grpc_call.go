@@ -93,6 +93,7 @@ func grpcHandler(to Site, d dialect.Dialect, op dialect.Op) grpc.StreamHandler {
 		// Whoever opens streams and resets them at once may have a hundred of them
 		// over before the first has its turn: they cost no more than that.
 		if err := stream.Context().Err(); err != nil {
+			lineOf(stream.Context()).wasted()
 			return status.FromContextError(err).Err()
 		}
 		s := to.front()
@@ -111,6 +112,7 @@ func grpcHandler(to Site, d dialect.Dialect, op dialect.Op) grpc.StreamHandler {
 			x.end()
 		}()
 		if err := x.enter(); err != nil {
+			x.box.line.wasted()
 			return err
 		}
 		asked, err := x.serviceParameters()

@@ -29,6 +29,13 @@ func (l *line) stall() {
 	}
 }
 
+// wasted notes that a call came to nothing. There is no line inside of net/http.
+func (l *line) wasted() {
+	if l != nil {
+		l.Wasted()
+	}
+}
+
 // handshaken are the credentials of a gRPC server whose connections have been
 // through their handshake.
 type handshaken struct {

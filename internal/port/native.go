@@ -3,7 +3,22 @@ package port
 import (
 	"crypto/tls"
 	"net"
+	"runtime"
 	"sync/atomic"
+	"time"
+)
+
+// turnSize is after how many bytes a connection of the native server lets others have
+// the processor before it reads on. grpc-go starts a goroutine for each call that it
+// reads: without that, a client that begins a thousand calls at once has a thousand
+// goroutines in line before everybody else's next one.
+const turnSize = 4 << 10
+
+// A call that came to nothing (Conn.Wasted) holds up the reading of its connection for
+// wasteTime, and all of them for at most wasteMost before a read.
+const (
+	wasteTime = 2 * time.Millisecond
+	wasteMost = 100 * time.Millisecond
 )
 
 // Native serves the connections that leave the HTTP server. A grpc.Server is one.
@@ -27,6 +42,8 @@ type Conn struct {
 
 	written atomic.Int64 // bytes
 	read    atomic.Int64 // bytes
+	turn    int          // bytes read since the last turn; the reader's alone
+	wasted  atomic.Int64 // calls that came to nothing since the last read
 	calls   atomic.Int64 // under way
 }
 
@@ -48,6 +65,10 @@ func (c *Conn) Begin() { c.count(1) }
 // End notes that a call ends.
 func (c *Conn) End() { c.count(-1) }
 
+// Wasted notes that a call came to nothing: it was reset before it was served, or its
+// client may not have it. A client that does it again and again is read slowly.
+func (c *Conn) Wasted() { c.wasted.Add(1) }
+
 func (c *Conn) count(n int64) {
 	c.calls.Add(n)
 	c.slot.note(func() bool { return c.calls.Load() > 0 })
@@ -60,7 +81,15 @@ func (c *Conn) Write(p []byte) (int, error) {
 }
 
 func (c *Conn) Read(p []byte) (int, error) {
+	if n := c.wasted.Load(); n > 0 {
+		c.wasted.Add(-n)
+		time.Sleep(min(time.Duration(n)*wasteTime, wasteMost))
+	} else if c.turn >= turnSize {
+		c.turn = 0
+		runtime.Gosched()
+	}
 	n, err := c.from.Read(p)
+	c.turn += n
 	c.read.Add(int64(n))
 	return n, err
 }
