@@ -64,6 +64,7 @@ var may = map[string][]string{
 	"internal/json/methods":     {}, // a generator
 	"internal/keyfile":          {"auth", "internal/failure", "internal/plain"},
 	"internal/mcpserver":        {"a2a", "a2aclient"},
+	"internal/output":           {"a2a", "internal/download", "internal/failure", "internal/plain", "internal/shape", "internal/terminal"},
 	"internal/pb":               {},
 	"internal/pb/v03":           {},
 	"internal/pgtest":           {},

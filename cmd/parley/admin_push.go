@@ -10,6 +10,7 @@ import (
 
 	"github.com/parley-a2a/parley/engine"
 	"github.com/parley-a2a/parley/internal/database"
+	"github.com/parley-a2a/parley/internal/output"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -69,7 +70,7 @@ what comes next. A webhook is idle, pending, retrying, disabled (the receiver an
 			return err
 		}
 		defer done(r, &err)
-		out, n := newTextWriter(a.stdout), 0
+		out, n := output.NewWriter(a.stdout), 0
 		err = database.EachPush(ctx, r, func(p *store.PushState) error {
 			state := database.PushDoes(p)
 			if !pick.has(p.PushID()) || failing && state != database.PushRetrying && state != database.PushDisabled {
@@ -85,7 +86,7 @@ what comes next. A webhook is idle, pending, retrying, disabled (the receiver an
 				return a.sayJSON(doc)
 			}
 			doc.print(out)
-			return out.flush()
+			return out.Flush()
 		})
 		if err != nil || asJSON {
 			return err
@@ -98,22 +99,22 @@ what comes next. A webhook is idle, pending, retrying, disabled (the receiver an
 	return cmd
 }
 
-func (p *pushDoc) print(out *textWriter) {
-	out.field("Task ID", p.Task)
-	out.field("Config ID", p.ID)
-	out.field("Agent", p.Agent)
-	out.field("Tenant", p.Tenant)
-	out.field("Owner", p.Owner)
-	out.field("Host", p.Host)
-	out.field("State", p.State)
-	out.field("Delivered", fmt.Sprintf("%d of %d", p.Cursor, p.Last))
+func (p *pushDoc) print(out *output.Writer) {
+	out.Field("Task ID", p.Task)
+	out.Field("Config ID", p.ID)
+	out.Field("Agent", p.Agent)
+	out.Field("Tenant", p.Tenant)
+	out.Field("Owner", p.Owner)
+	out.Field("Host", p.Host)
+	out.Field("State", p.State)
+	out.Field("Delivered", fmt.Sprintf("%d of %d", p.Cursor, p.Last))
 	if p.Tries > 0 {
-		out.field("Tries", fmt.Sprint(p.Tries))
-		out.field("Since", p.Since.UTC().Format(time.RFC3339))
-		out.field("Due", p.Due.UTC().Format(time.RFC3339))
+		out.Field("Tries", fmt.Sprint(p.Tries))
+		out.Field("Since", p.Since.UTC().Format(time.RFC3339))
+		out.Field("Due", p.Due.UTC().Format(time.RFC3339))
 	}
-	out.field("Reason", p.Reason)
-	_ = out.w.WriteByte('\n')
+	out.Field("Reason", p.Reason)
+	out.Blank()
 }
 
 // letterDoc is a dead letter as dead prints it.
@@ -147,7 +148,7 @@ or that failed for a day. parley admin push redeliver sends them again.`,
 			return err
 		}
 		defer done(r, &err)
-		out, n := newTextWriter(a.stdout), 0
+		out, n := output.NewWriter(a.stdout), 0
 		err = database.EachLetters(ctx, r, func(page []store.DeadLetter) error {
 			for i := range page {
 				l := &page[i]
@@ -163,21 +164,21 @@ or that failed for a day. parley admin push redeliver sends them again.`,
 					}
 					continue
 				}
-				out.field("Task ID", l.Key.ID)
-				out.field("Config ID", l.ID)
-				out.field("Agent", agent)
-				out.field("Tenant", tenant)
-				out.field("Owner", l.Owner)
-				out.field("Event", fmt.Sprint(l.Seq))
-				out.field("Given up", l.Time.UTC().Format(time.RFC3339))
-				out.field("Tries", fmt.Sprint(l.Tries))
-				out.field("Reason", l.Reason)
+				out.Field("Task ID", l.Key.ID)
+				out.Field("Config ID", l.ID)
+				out.Field("Agent", agent)
+				out.Field("Tenant", tenant)
+				out.Field("Owner", l.Owner)
+				out.Field("Event", fmt.Sprint(l.Seq))
+				out.Field("Given up", l.Time.UTC().Format(time.RFC3339))
+				out.Field("Tries", fmt.Sprint(l.Tries))
+				out.Field("Reason", l.Reason)
 				if l.Again {
-					out.field("Again", "at the next start")
+					out.Field("Again", "at the next start")
 				}
-				_ = out.w.WriteByte('\n')
+				out.Blank()
 			}
-			return out.flush()
+			return out.Flush()
 		})
 		if err != nil || asJSON {
 			return err

@@ -13,6 +13,7 @@ import (
 	"github.com/parley-a2a/parley/internal/admin"
 	"github.com/parley-a2a/parley/internal/database"
 	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/output"
 	"github.com/parley-a2a/parley/internal/plain"
 	"github.com/parley-a2a/parley/internal/terminal"
 )
@@ -127,13 +128,13 @@ func newAdminStatus(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		out := newTextWriter(a.stdout)
-		out.field("Server", fmt.Sprintf("%s (pid %d), since %s", l.URL, l.PID, plain.Date(ready.Started)))
+		out := output.NewWriter(a.stdout)
+		out.Field("Server", fmt.Sprintf("%s (pid %d), since %s", l.URL, l.PID, plain.Date(ready.Started)))
 		is := "yes"
 		if !ready.Ready {
 			is = "no: " + ready.Reason
 		}
-		out.field("Ready", is)
+		out.Field("Ready", is)
 		for i := range agents {
 			s := &agents[i]
 			is := s.State
@@ -148,7 +149,7 @@ func newAdminStatus(a *app) *cobra.Command {
 			if name == "" {
 				name = s.What
 			}
-			out.field("Agent", fmt.Sprintf("%s, %s, %s", name, is, plain.Count(total, "unfinished task")))
+			out.Field("Agent", fmt.Sprintf("%s, %s, %s", name, is, plain.Count(total, "unfinished task")))
 		}
 		for i := range nodes {
 			n := &nodes[i]
@@ -158,15 +159,15 @@ func newAdminStatus(a *app) *cobra.Command {
 			} else if !n.Beat.IsZero() {
 				is += ", heard " + terminal.Age(ready.Now.Sub(n.Beat))
 			}
-			out.field("Node", n.Name+", "+is)
+			out.Field("Node", n.Name+", "+is)
 		}
 		where := st.Where
 		if st.Bytes > 0 {
 			where += ", " + plain.Count(st.Bytes, "byte")
 		}
-		out.field("Tasks", where)
-		out.field("Trouble", st.Trouble)
-		return out.flush()
+		out.Field("Tasks", where)
+		out.Field("Trouble", st.Trouble)
+		return out.Flush()
 	})
 	return cmd
 }

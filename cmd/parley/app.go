@@ -18,6 +18,7 @@ import (
 	"github.com/parley-a2a/parley/a2aclient"
 	"github.com/parley-a2a/parley/internal/failure"
 	"github.com/parley-a2a/parley/internal/help"
+	"github.com/parley-a2a/parley/internal/output"
 	"github.com/parley-a2a/parley/internal/plain"
 	"github.com/parley-a2a/parley/internal/terminal"
 )
@@ -35,8 +36,8 @@ type app struct {
 
 	// set by configure
 	settings *settings
-	commands commands
-	print    printer
+	commands output.Commands
+	print    output.Printer
 	log      *slog.Logger
 
 	// set by dial
@@ -78,7 +79,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		log: slog.New(slog.DiscardHandler),
 	}
 	a.outage.Say = func(line string) { a.stderr.Note("Note", "%s", line) }
-	a.commands.parley = a.around.itself
+	a.commands.Parley = a.around.itself
 	root := newRoot(a)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
@@ -112,12 +113,12 @@ func (a *app) fail(f *failure.Error, args []string) int {
 		a.log.Debug("failed", "err", f.Cause)
 	}
 	if t := a.last; t != nil {
-		if _, json := a.print.(*jsonPrinter); json {
+		if _, json := a.print.(*output.JSON); json {
 			a.stderr.Note("Note", "task %s of context %s was last seen as %s", t.ID, t.ContextID, t.Status.State)
 		}
-		_ = a.print.unfinished(t) // the failure is what matters now
+		_ = a.print.Unfinished(t) // the failure is what matters now
 	}
-	if err := a.print.failure(f); err != nil {
+	if err := a.print.Failure(f); err != nil {
 		fmt.Fprintf(a.stderr, "Error: %v\n", err)
 	}
 	return f.Exit()
@@ -155,13 +156,13 @@ func (a *app) configure(ctx context.Context, fs *pflag.FlagSet) error {
 	if a.flags.debug {
 		a.log = slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
-	text := newTextPrinter(a.stdout, a.stderr, a.flags.verbose, a.flags.history != nil, a.commands)
+	text := output.NewText(a.stdout, a.stderr, a.flags.verbose, a.flags.history != nil, a.commands)
 	switch {
 	case a.flags.machine():
 		a.print, err = a.documents(ctx, text)
 		return err
 	case a.screen.IsTerminal() && s.from["output"].level == fromDefault && !a.flags.verbose:
-		a.print = newHumanPrinter(a, text)
+		a.print = a.human(text)
 	default:
 		a.print = text
 	}
@@ -194,34 +195,34 @@ func (a *app) settleWait() error {
 
 // earlyPrinter is for failures of the command line itself: what they look like
 // is read off the arguments as far as possible.
-func (a *app) earlyPrinter(args []string) printer {
+func (a *app) earlyPrinter(args []string) output.Printer {
 	if i := slices.Index(args, "--"); i >= 0 {
 		args = args[:i]
 	}
-	output := ""
+	form := ""
 	for i, arg := range args {
 		switch {
 		case (arg == "-o" || arg == "--output") && i+1 < len(args):
-			output = args[i+1]
+			form = args[i+1]
 		case strings.HasPrefix(arg, "--output="):
-			output = strings.TrimPrefix(arg, "--output=")
+			form = strings.TrimPrefix(arg, "--output=")
 		case strings.HasPrefix(arg, "-o"):
-			output = strings.TrimPrefix(strings.TrimPrefix(arg, "-o"), "=")
+			form = strings.TrimPrefix(strings.TrimPrefix(arg, "-o"), "=")
 		}
 	}
-	if output == "" {
+	if form == "" {
 		if s, _, err := loadSettings(a.around, a.flags.config, a.flags.context); err == nil {
-			output, _ = s.find(envName("output"))
+			form, _ = s.find(envName("output"))
 		} else {
-			output, _ = a.around.lookup(envName("output"))
+			form, _ = a.around.lookup(envName("output"))
 		}
 	}
-	if strings.EqualFold(output, "json") {
-		return &jsonPrinter{out: a.stdout, lines: slices.Contains(args, "--stream")}
+	if strings.EqualFold(form, "json") {
+		return &output.JSON{Out: a.stdout, Lines: slices.Contains(args, "--stream")}
 	}
-	text := newTextPrinter(a.stdout, a.stderr, false, false, a.commands)
-	if output == "" && a.screen.IsTerminal() {
-		return newHumanPrinter(a, text)
+	text := output.NewText(a.stdout, a.stderr, false, false, a.commands)
+	if form == "" && a.screen.IsTerminal() {
+		return a.human(text)
 	}
 	return text
 }
@@ -250,14 +251,14 @@ func (a *app) outcome(t *a2a.Task) {
 	if a.flags.exitStatus {
 		a.exit = exitFor(t.Status.State)
 	}
-	if _, human := a.print.(*humanPrinter); human {
+	if _, human := a.print.(*output.Human); human {
 		return // its lines have just said so, in color
 	}
 	switch s := t.Status.State; {
 	case s.Interrupted():
 		a.stderr.Note("Warning", "task %s waits for you: %s", t.ID, s)
 		if a.flags.machine() {
-			a.stderr.Note("Resume", "%s", a.commands.reply(t))
+			a.stderr.Note("Resume", "%s", a.commands.Reply(t))
 		}
 	case s.Terminal() && s != a2a.TaskStateCompleted:
 		a.stderr.Note("Warning", "task %s ended: %s", t.ID, s)

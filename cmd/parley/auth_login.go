@@ -24,6 +24,7 @@ import (
 	"github.com/parley-a2a/parley/internal/contexts"
 	"github.com/parley-a2a/parley/internal/failure"
 	"github.com/parley-a2a/parley/internal/flagvalue"
+	"github.com/parley-a2a/parley/internal/output"
 	"github.com/parley-a2a/parley/internal/plain"
 	"github.com/parley-a2a/parley/internal/terminal"
 )
@@ -116,7 +117,7 @@ func (a *app) login(ctx context.Context, l *login) error {
 	if err := a.around.contexts.SignIns().Save(kept); err != nil {
 		return err
 	}
-	return a.sayDoc(statusOf(kept), func(out *textWriter) { statusOf(kept).show(out) })
+	return a.print.Doc(statusOf(kept), func(out *output.Writer) { statusOf(kept).show(out) })
 }
 
 // clientOf settles who the program is to the issuer.
@@ -311,18 +312,4 @@ func (a *app) signInContext() string {
 		return ""
 	}
 	return a.settings.named
-}
-
-// sayDoc prints a document of ours: as JSON, in a form made of it, or as text.
-func (a *app) sayDoc(doc any, text func(*textWriter)) error {
-	if p, ok := a.print.(*jsonPrinter); ok {
-		b, err := json.Marshal(doc)
-		if err != nil {
-			return err
-		}
-		return p.writeDoc(b)
-	}
-	out := newTextWriter(a.stdout)
-	text(out)
-	return out.flush()
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/contexts"
 	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/output"
 )
 
 // signInDoc is a sign-in without its secrets.
@@ -41,18 +42,18 @@ func statusOf(kept *contexts.SignIn) *signInDoc {
 	return d
 }
 
-func (d *signInDoc) show(out *textWriter) {
-	out.field("Agent", d.Agent)
-	out.field("Context", d.Context)
-	out.field("Signed in as", d.Subject)
-	out.field("Issuer", d.Issuer)
-	out.field("Client", d.Client)
-	out.field("Scheme", d.Scheme)
-	out.field("Scopes", strings.Join(d.Scopes, " "))
+func (d *signInDoc) show(out *output.Writer) {
+	out.Field("Agent", d.Agent)
+	out.Field("Context", d.Context)
+	out.Field("Signed in as", d.Subject)
+	out.Field("Issuer", d.Issuer)
+	out.Field("Client", d.Client)
+	out.Field("Scheme", d.Scheme)
+	out.Field("Scopes", strings.Join(d.Scopes, " "))
 	if d.Expires != nil && !d.Renews {
-		out.field("Expires", d.Expires.Local().Format(time.RFC3339))
+		out.Field("Expires", d.Expires.Local().Format(time.RFC3339))
 	}
-	out.field("Error", d.Error)
+	out.Field("Error", d.Error)
 }
 
 func newAuthStatus(a *app) *cobra.Command {
@@ -79,10 +80,10 @@ never shown. With -a, only that agent.`,
 		if len(docs) == 0 {
 			a.stderr.Note("Hint", "you are not signed in: parley auth login -a AGENT --client-id ID")
 		}
-		return a.sayDoc(map[string]any{"signedIn": docs}, func(out *textWriter) {
+		return a.print.Doc(map[string]any{"signedIn": docs}, func(out *output.Writer) {
 			for i, d := range docs {
 				if i > 0 {
-					_ = out.w.WriteByte('\n')
+					out.Blank()
 				}
 				d.show(out)
 			}

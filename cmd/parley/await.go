@@ -74,7 +74,7 @@ func (a *app) stream(ctx context.Context, svc a2a.Service, seq events, save *sav
 		if a.last != nil {
 			waiting.Say(waitsFor(a.last))
 		}
-		if err := a.print.event(r); err != nil {
+		if err := a.print.Event(r); err != nil {
 			return err
 		}
 	}

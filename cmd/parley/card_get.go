@@ -80,10 +80,10 @@ func (a *app) getCard(ctx context.Context, validate, extended bool) error {
 				WithHint("each field that is wrong is named by its path; see A2A §4.4")
 		}
 	}
-	if p, ok := a.print.(interface{ judged(words string) }); ok && len(card.Signatures) > 0 && !extended {
-		p.judged(a.judge(ctx, doc))
+	if p, ok := a.print.(interface{ Judged(words string) }); ok && len(card.Signatures) > 0 && !extended {
+		p.Judged(a.judge(ctx, doc))
 	}
-	return a.print.card(card, chosen, validate)
+	return a.print.Card(card, chosen, validate)
 }
 
 // judge says whether the signatures of a card hold, as far as that can be told without

@@ -14,6 +14,7 @@ import (
 	"github.com/parley-a2a/parley/internal/catalog"
 	"github.com/parley-a2a/parley/internal/catalog/crawl"
 	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/output"
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
@@ -102,31 +103,31 @@ func (a *app) showCatalogs(list []*crawl.Catalog) error {
 		list = []*crawl.Catalog{}
 		a.stderr.Note("Hint", "there are no catalogs yet: parley catalog add https://agents.example.org")
 	}
-	return a.sayDoc(map[string]any{"catalogs": list}, func(out *textWriter) {
+	return a.print.Doc(map[string]any{"catalogs": list}, func(out *output.Writer) {
 		for i, c := range list {
 			if i > 0 {
-				_ = out.w.WriteByte('\n')
+				out.Blank()
 			}
-			out.field("Catalog", c.Source)
-			out.field("Fetched", c.Fetched.Local().Format(time.RFC3339))
+			out.Field("Catalog", c.Source)
+			out.Field("Fetched", c.Fetched.Local().Format(time.RFC3339))
 			for _, agent := range c.Agents {
 				showAgent(out, &agent)
 			}
 			for _, f := range c.Findings {
-				out.field("Finding", f.Entry+": "+f.Text)
+				out.Field("Finding", f.Entry+": "+f.Text)
 			}
 		}
 	})
 }
 
-func showAgent(out *textWriter, agent *crawl.Agent) {
+func showAgent(out *output.Writer, agent *crawl.Agent) {
 	line := agent.Name() + " " + agent.URL
 	if agent.Description != "" {
 		line += " " + agent.Description
 	}
-	out.field("Agent", line)
+	out.Field("Agent", line)
 	for _, f := range agent.Findings {
-		out.field("Finding", agent.Identifier+": "+f)
+		out.Field("Finding", agent.Identifier+": "+f)
 	}
 }
 
@@ -178,7 +179,7 @@ func newCatalogSearch(a *app) *cobra.Command {
 		if len(found) == 0 {
 			a.stderr.Note("Note", "nothing is found in %s", plain.Count(len(list), "catalog"))
 		}
-		return a.sayDoc(&catalog.SearchResponse{Results: found}, func(out *textWriter) {
+		return a.print.Doc(&catalog.SearchResponse{Results: found}, func(out *output.Writer) {
 			for _, r := range found {
 				showAgent(out, agents[r.Identifier])
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/parley-a2a/parley/internal/download"
 	"github.com/parley-a2a/parley/internal/failure"
 	"github.com/parley-a2a/parley/internal/interrupt"
+	"github.com/parley-a2a/parley/internal/output"
 	"github.com/parley-a2a/parley/internal/plain"
 	"github.com/parley-a2a/parley/internal/terminal"
 )
@@ -56,14 +57,14 @@ func (a *app) chat(ctx context.Context, noHistory bool) error {
 		return failure.Usagef("chat waits for answers: --async is for send")
 	}
 	a.flags.stream = true // the form of what is printed
-	if p, ok := a.print.(*jsonPrinter); ok {
+	if p, ok := a.print.(*output.JSON); ok {
 		if a.flags.output == "yaml" || a.flags.output == "table" {
 			return failure.Usagef("chat prints text, json, a template or what --jq makes, and not %s", a.flags.output)
 		}
-		p.lines = true
+		p.Lines = true
 	}
-	if p, ok := a.print.(*humanPrinter); ok {
-		p.r = terminal.NewRenderer(a.screen, terminal.Hints{Save: func(*a2a.Task) string { return "/save" }})
+	if p, ok := a.print.(*output.Human); ok {
+		p.Render(terminal.NewRenderer(a.screen, terminal.Hints{Save: func(*a2a.Task) string { return "/save" }}))
 	}
 	c, err := a.dial(ctx)
 	if err != nil {
@@ -169,7 +170,7 @@ func (a *app) limited(ctx context.Context) (context.Context, context.CancelFunc)
 
 // exchange sends a message of a conversation, and shows what comes of it.
 func (a *app) exchange(ctx context.Context, c *a2aclient.Client, f *a2aclient.Follower, m *a2a.Message, seen func(string)) (*a2a.Task, error) {
-	if err := a.print.sending(m); err != nil {
+	if err := a.print.Sending(m); err != nil {
 		return nil, err
 	}
 	a.sending, a.last = true, nil
@@ -189,8 +190,8 @@ func (a *app) exchange(ctx context.Context, c *a2aclient.Client, f *a2aclient.Fo
 		}
 	}, new(saveFlags))
 	a.outage.Stop()
-	if p, ok := a.print.(*humanPrinter); ok {
-		p.r.End()
+	if p, ok := a.print.(*output.Human); ok {
+		p.End()
 	}
 	if err != nil {
 		return nil, err

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/parley-a2a/parley/internal/output"
 	"github.com/parley-a2a/parley/internal/plain"
 	"github.com/parley-a2a/parley/internal/serve"
 )
@@ -32,13 +34,13 @@ with that file and the options behind --.`,
 	}, func(cmd *cobra.Command, args []string) error {
 		dash := cmd.ArgsLenAtDash()
 		if !ofFile && len(args) == 0 && dash < 0 {
-			return a.print.settings(a.effective(cmd.Flags()))
+			return a.sayValues(a.effective(cmd.Flags()))
 		}
 		s, line, err := a.fileOf(cmd, args, false)
 		if err != nil {
 			return err
 		}
-		return a.print.settings(s.Values(line))
+		return a.sayValues(s.Values(line))
 	})
 	cmd.Flags().BoolVar(&ofFile, "origin", false, "of "+serve.DefaultFile+", or another file")
 	return cmd
@@ -75,13 +77,11 @@ func hidePassword(agent string) string {
 	return agent
 }
 
-func (p *textPrinter) settings(list []serve.Value) error {
-	for _, s := range list {
-		value := s.Value
-		if value == "" {
-			value = "not set"
+// sayValues shows settings and where each comes from.
+func (a *app) sayValues(list []serve.Value) error {
+	return a.print.Doc(map[string][]serve.Value{"settings": list}, func(out *output.Writer) {
+		for _, s := range list {
+			out.Field(s.Name, fmt.Sprintf("%s (%s)", cmp.Or(s.Value, "not set"), s.Source))
 		}
-		p.out.field(s.Name, fmt.Sprintf("%s (%s)", value, s.Source))
-	}
-	return p.out.flush()
+	})
 }

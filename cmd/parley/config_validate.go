@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"strings"
 
@@ -9,6 +8,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/output"
 )
 
 // checkedFile is a parley.yaml without mistakes.
@@ -46,25 +46,19 @@ the options behind --. Nothing is served or written.`,
 		for _, agent := range s.File.Agents {
 			c.Agents = append(c.Agents, agent.Name)
 		}
-		return a.print.checked(c)
+		return a.sayChecked(c)
 	})
 	cmd.Flags().BoolVar(&elsewhere, "elsewhere", false, "the file is for another machine: the variables and files that it names are not looked for")
 	return cmd
 }
 
-func (p *textPrinter) checked(c checkedFile) error {
-	p.out.field("File", c.File)
-	p.out.field("Agents", strings.Join(c.Agents, ", "))
-	p.out.field("Mistakes", "none")
-	return p.out.flush()
-}
-
-func (p *jsonPrinter) checked(c checkedFile) error {
-	doc, err := json.Marshal(c)
-	if err != nil {
-		return err
-	}
-	return p.writeDoc(doc)
+// sayChecked shows a file without mistakes.
+func (a *app) sayChecked(c checkedFile) error {
+	return a.print.Doc(c, func(out *output.Writer) {
+		out.Field("File", c.File)
+		out.Field("Agents", strings.Join(c.Agents, ", "))
+		out.Field("Mistakes", "none")
+	})
 }
 
 func newConfigSchema(a *app) *cobra.Command {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/contexts"
 	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/output"
 	"github.com/parley-a2a/parley/internal/plain"
 	"github.com/parley-a2a/parley/internal/terminal"
 )
@@ -171,7 +172,7 @@ type contextDoc struct {
 }
 
 func newContextList(a *app) *cobra.Command {
-	var output *string
+	var form *string
 	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   "List the named agents",
@@ -182,10 +183,10 @@ func newContextList(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if *output == "json" {
+			if *form == "json" {
 				return a.sayJSON(map[string]any{"contexts": list})
 			}
-			out := newTextWriter(a.stdout)
+			out := output.NewWriter(a.stdout)
 			for _, c := range list {
 				line := c.Agent
 				if c.InUse {
@@ -197,15 +198,15 @@ func newContextList(a *app) *cobra.Command {
 				if c.Error != "" {
 					line = c.Error
 				}
-				out.field(c.Name, line)
+				out.Field(c.Name, line)
 			}
 			if len(list) == 0 {
 				a.stderr.Note("Hint", "there are no contexts yet: parley context add prod https://agents.example.org")
 			}
-			return out.flush()
+			return out.Flush()
 		},
 	}
-	output = outputFlag(cmd.Flags())
+	form = outputFlag(cmd.Flags())
 	return cmd
 }
 

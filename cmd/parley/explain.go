@@ -14,6 +14,7 @@ import (
 	"github.com/parley-a2a/parley/a2aclient"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/output"
 	"github.com/parley-a2a/parley/internal/plain"
 	"github.com/parley-a2a/parley/internal/serve"
 )
@@ -39,7 +40,7 @@ func (a *app) explain(ctx context.Context, err error) *failure.Error {
 	}
 	if errors.As(err, &address) {
 		return failure.New(failure.CodeUnreachable, address.Reason, err).
-			WithHint("if you trust it, say so yourself: with -a and that address, or with a copy of the card that you have read: %s > card.json, then -a ./card.json", a.commands.line("card get -o json"))
+			WithHint("if you trust it, say so yourself: with -a and that address, or with a copy of the card that you have read: %s > card.json, then -a ./card.json", a.commands.Line("card get -o json"))
 	}
 	var card *a2aclient.CardError
 	if errors.As(err, &card) {
@@ -58,7 +59,7 @@ func (a *app) explain(ctx context.Context, err error) *failure.Error {
 			return f.WithHint("%s", a.again())
 		}
 		if !lost.Unreachable && a.last == nil && a.sending {
-			return f.WithHint("the agent may have received the message: look for its task before you send it again: %s", a.commands.line("task list"))
+			return f.WithHint("the agent may have received the message: look for its task before you send it again: %s", a.commands.Line("task list"))
 		}
 		return a.hintUnreachable(f)
 	}
@@ -72,30 +73,30 @@ func (a *app) timedOut(cause error) *failure.Error {
 			WithHint("raise --timeout, or add --debug to see what happens")
 	}
 	return failure.New(failure.CodeTimeout, fmt.Sprintf("task %s (context %s) is still %s after --timeout %s; it continues",
-		a.last.ID, a.last.ContextID, a.last.Status.State, limit), cause).WithHint("%s", a.commands.follow(a.last.ID))
+		a.last.ID, a.last.ContextID, a.last.Status.State, limit), cause).WithHint("%s", a.commands.Follow(a.last.ID))
 }
 
 func (a *app) interrupted(cause error) *failure.Error {
 	if a.last == nil {
 		f := failure.New(failure.CodeInterrupted, "interrupted before the agent answered", cause)
 		if a.sending {
-			f = f.WithHint("the agent may have received the message; to see its task: %s", a.commands.line("task list"))
+			f = f.WithHint("the agent may have received the message; to see its task: %s", a.commands.Line("task list"))
 		}
 		return f
 	}
 	return failure.New(failure.CodeInterrupted, fmt.Sprintf("interrupted; task %s (context %s) continues, last seen as %s",
-		a.last.ID, a.last.ContextID, a.last.Status.State), cause).WithHint("%s", a.commands.follow(a.last.ID))
+		a.last.ID, a.last.ContextID, a.last.Status.State), cause).WithHint("%s", a.commands.Follow(a.last.ID))
 }
 
 // again is the command that goes on with the task of this invocation.
 func (a *app) again() string {
-	if a.card == nil || !is(a.card.Capabilities.Streaming) {
-		return a.commands.follow(a.last.ID)
+	if a.card == nil || a.card.Capabilities.Streaming == nil || !*a.card.Capabilities.Streaming {
+		return a.commands.Follow(a.last.ID)
 	}
 	if a.flags.stream {
-		return a.commands.line("task subscribe", "--stream", argument(a.last.ID))
+		return a.commands.Line("task subscribe", "--stream", output.Argument(a.last.ID))
 	}
-	return a.commands.line("task subscribe", argument(a.last.ID))
+	return a.commands.Line("task subscribe", output.Argument(a.last.ID))
 }
 
 func (a *app) explainCard(e *a2aclient.CardError) *failure.Error {
@@ -222,7 +223,7 @@ func (a *app) wanted() string {
 			case s.HTTPAuth != nil && strings.EqualFold(s.HTTPAuth.Scheme, "Basic"):
 				ways = append(ways, "a user and password: set A2ACLI_BASIC to user:password, or --basic")
 			case s.OAuth2 != nil, s.OpenIDConnect != nil:
-				ways = append(ways, "a token: sign in with "+a.commands.line("auth login")+", or set A2ACLI_BEARER")
+				ways = append(ways, "a token: sign in with "+a.commands.Line("auth login")+", or set A2ACLI_BEARER")
 			case s.HTTPAuth != nil:
 				ways = append(ways, "a bearer token: set A2ACLI_BEARER, or --bearer")
 			}
@@ -240,29 +241,29 @@ func (a *app) protocolHint(e *a2a.Error) string {
 	c := a.commands
 	switch e.Code {
 	case a2a.CodePushNotificationNotSupported:
-		return "wait for the task instead: " + c.line("task subscribe", "<task-id>")
+		return "wait for the task instead: " + c.Line("task subscribe", "<task-id>")
 	case a2a.CodeTaskNotFound:
-		return "the tasks you can see: " + c.line("task list")
+		return "the tasks you can see: " + c.Line("task list")
 	case a2a.CodeTaskNotCancelable:
-		return "see how it ended: " + c.get(a.subject)
+		return "see how it ended: " + c.Get(a.subject)
 	case a2a.CodeUnsupportedOperation:
 		if a.flags.taskID != "" && a.flags.contextID == "" && e.Peer {
-			return "a finished task takes no more messages; see it with " + c.get(a.flags.taskID) +
-				" and go on in its context: " + c.line("send", "--context-id <id>", `"<message>"`)
+			return "a finished task takes no more messages; see it with " + c.Get(a.flags.taskID) +
+				" and go on in its context: " + c.Line("send", "--context-id <id>", `"<message>"`)
 		}
 		if a.subject != "" {
-			return "see the task as it is: " + c.get(a.subject)
+			return "see the task as it is: " + c.Get(a.subject)
 		}
 	case a2a.CodeVersionNotSupported:
 		if a.flags.version != "" {
-			return "leave --a2a-version out to use what both sides know; see " + c.line("card get")
+			return "leave --a2a-version out to use what both sides know; see " + c.Line("card get")
 		}
-		return "see the versions it speaks: " + c.line("card get")
+		return "see the versions it speaks: " + c.Line("card get")
 	case a2a.CodeContentTypeNotSupported:
 		if a.card != nil && len(a.card.DefaultInputModes) > 0 {
 			return "it accepts " + strings.Join(a.card.DefaultInputModes, ", ") + "; say what a part is with --media-type"
 		}
-		return "see what it accepts: " + c.line("card get")
+		return "see what it accepts: " + c.Line("card get")
 	case a2a.CodeExtensionSupportRequired:
 		if a.card != nil {
 			for _, x := range a.card.Capabilities.Extensions {
@@ -272,7 +273,7 @@ func (a *app) protocolHint(e *a2a.Error) string {
 			}
 		}
 	case a2a.CodeExtendedAgentCardNotConfigured:
-		return "the public card: " + c.line("card get")
+		return "the public card: " + c.Line("card get")
 	case a2a.CodeUnavailable, a2a.CodeRateLimited:
 		if e.RetryAfter > 0 {
 			return "try again in " + (e.RetryAfter + time.Second - 1).Truncate(time.Second).String()

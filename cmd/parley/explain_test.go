@@ -17,6 +17,7 @@ import (
 	"github.com/parley-a2a/parley/a2aclient"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/output"
 )
 
 // a2a-cli Appendix D and §11.6: the code and the exit status of each failure.
@@ -141,15 +142,15 @@ func TestALostConnectionSaysHowToGoOn(t *testing.T) {
 
 func TestEnvelope(t *testing.T) {
 	f := failure.New("TaskNotFoundError", "task <x> \"y\"", nil)
-	if got, want := string(envelope(f)), `{"error":{"code":"TaskNotFoundError","message":"task <x> \"y\"","hint":null,"a2aCode":null}}`+"\n"; got != want {
+	if got, want := string(output.Envelope(f)), `{"error":{"code":"TaskNotFoundError","message":"task <x> \"y\"","hint":null,"a2aCode":null}}`+"\n"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	f.A2ACode = "NOT_FOUND"
-	if got := string(envelope(f)); !strings.Contains(got, `"a2aCode":"NOT_FOUND"`) {
+	if got := string(output.Envelope(f)); !strings.Contains(got, `"a2aCode":"NOT_FOUND"`) {
 		t.Errorf("got %s", got)
 	}
 	f.A2ACode = "-32001"
-	if got, want := string(envelope(f.WithHint("do %s", "<this>"))), `{"error":{"code":"TaskNotFoundError","message":"task <x> \"y\"","hint":"do <this>","a2aCode":-32001}}`+"\n"; got != want {
+	if got, want := string(output.Envelope(f.WithHint("do %s", "<this>"))), `{"error":{"code":"TaskNotFoundError","message":"task <x> \"y\"","hint":"do <this>","a2aCode":-32001}}`+"\n"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -172,7 +173,7 @@ func showHistory(n *int32) string {
 // parseObject returns a JSON object as it was written.
 func parseObject(s string) (a2a.JSON, error) {
 	s = strings.TrimSpace(s)
-	if !strings.HasPrefix(s, "{") || !validJSON([]byte(s)) {
+	if !strings.HasPrefix(s, "{") || !json.Valid([]byte(s)) {
 		return nil, fmt.Errorf(`must be a JSON object such as '{"key":"value"}'`)
 	}
 	return a2a.JSON(s), nil

@@ -221,7 +221,7 @@ func (a *app) writeDraft(name string, d *config.Draft, agent string) error {
 		next += " --file " + plain.Quote(name)
 	}
 	a.stderr.Note("Next", "%s", next)
-	return a.print.checked(checkedFile{File: name, Agents: []string{agent}})
+	return a.sayChecked(checkedFile{File: name, Agents: []string{agent}})
 }
 
 // nameOf makes a name for an agent of what it is.

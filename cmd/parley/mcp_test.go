@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/test/fixtures"

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -185,7 +186,7 @@ func dataPart(file string, in *onceReader) (*a2a.Part, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !validJSON(doc) || !utf8.Valid(doc) {
+	if !json.Valid(doc) || !utf8.Valid(doc) {
 		return nil, errors.New("is not a JSON document")
 	}
 	p := a2a.DataPart(a2a.JSON(strings.TrimSpace(string(doc))))

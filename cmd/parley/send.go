@@ -89,7 +89,7 @@ func (a *app) send(ctx context.Context, parts []*a2a.Part, skill *skillFlags, pu
 		a.hidePush(push)
 		req.Configuration = &a2a.SendMessageConfiguration{TaskPushNotificationConfig: push}
 	}
-	if err := a.print.sending(req.Message); err != nil {
+	if err := a.print.Sending(req.Message); err != nil {
 		return err
 	}
 	a.sending = true
@@ -123,7 +123,7 @@ func (a *app) send(ctx context.Context, parts []*a2a.Part, skill *skillFlags, pu
 }
 
 func (a *app) sent(r *a2a.SendMessageResponse) error {
-	if err := a.print.sent(r); err != nil {
+	if err := a.print.Sent(r); err != nil {
 		return err
 	}
 	if r.Task != nil {

@@ -41,7 +41,7 @@ func (a *app) token(ctx context.Context, card *a2a.AgentCard, to *url.URL) (stri
 	if err := in.session.For(card, to); err != nil {
 		if !in.said {
 			in.said = true
-			a.stderr.Note("Warning", "you are not signed in: %v; %s", err, a.commands.line("auth login"))
+			a.stderr.Note("Warning", "you are not signed in: %v; %s", err, a.commands.Line("auth login"))
 		}
 		return "", nil
 	}
@@ -75,7 +75,7 @@ func (a *app) lookSignIn() error {
 func (a *app) takeSignIn(kept *contexts.SignIn) error {
 	s := new(auth.OAuthSession)
 	if err := json.Unmarshal(kept.Session, s); err != nil {
-		return failure.Usagef("what you signed in with cannot be read").WithHint("sign in again: %s", a.commands.line("auth login"))
+		return failure.Usagef("what you signed in with cannot be read").WithHint("sign in again: %s", a.commands.Line("auth login"))
 	}
 	a.hideSession(s)
 	a.signedIn.kept, a.signedIn.session = kept, s
@@ -129,5 +129,5 @@ func (a *app) renew(ctx context.Context) error {
 }
 
 func (a *app) signedOut(err error) error {
-	return failure.New(failure.CodeAuthFailed, "your sign-in at this agent has ended: "+err.Error(), err).WithHint("sign in again: %s", a.commands.line("auth login"))
+	return failure.New(failure.CodeAuthFailed, "your sign-in at this agent has ended: "+err.Error(), err).WithHint("sign in again: %s", a.commands.Line("auth login"))
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"maps"
 	"slices"
 	"strings"
 
@@ -103,37 +102,4 @@ func (f *skillFlags) arguments(schema a2a.JSON) (a2a.JSON, error) {
 		object[name] = json.RawMessage(value)
 	}
 	return json.Marshal(object)
-}
-
-// argumentsIn lists the arguments of a skill, as far as a schema of the usual form says
-// them: those that are required first.
-func argumentsIn(schema a2a.JSON) string {
-	var in struct {
-		Properties map[string]struct {
-			Type any `json:"type"`
-		} `json:"properties"`
-		Required []string `json:"required"`
-	}
-	if len(schema) == 0 || json.Unmarshal(schema, &in) != nil {
-		return ""
-	}
-	names := slices.Clone(in.Required)
-	for _, name := range slices.Sorted(maps.Keys(in.Properties)) {
-		if !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	for i, name := range names {
-		var about []string
-		if kind, ok := in.Properties[name].Type.(string); ok {
-			about = append(about, kind)
-		}
-		if i < len(in.Required) {
-			about = append(about, "required")
-		}
-		if len(about) > 0 {
-			names[i] += " (" + strings.Join(about, ", ") + ")"
-		}
-	}
-	return strings.Join(names, ", ")
 }

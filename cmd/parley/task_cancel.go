@@ -26,6 +26,6 @@ func newTaskCancel(a *app) *cobra.Command {
 		}); err != nil {
 			return err
 		}
-		return a.print.task(t)
+		return a.print.Task(t)
 	})
 }

@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -68,7 +66,7 @@ A file that the agent only links to is not fetched; its URL is shown.`,
 		if err := a.write(&save, files); err != nil {
 			return err
 		}
-		return a.print.saved(files)
+		return a.print.Saved(files)
 	})
 	save.register(cmd.Flags(), ".")
 	return cmd
@@ -122,41 +120,4 @@ func (a *app) keep(f *saveFlags, artifacts []*a2a.Artifact) error {
 		a.stderr.Note("Note", "there are no artifacts to save")
 	}
 	return nil
-}
-
-func (p *textPrinter) saved(files []*download.File) error {
-	for _, f := range files {
-		if f.URL != "" {
-			p.out.field("Not fetched", f.URL)
-			continue
-		}
-		p.out.field("Saved", plain.Line(f.Path))
-		p.out.field("Media type", f.MediaType)
-		p.out.field("Size", strconv.Itoa(f.Size)+" bytes")
-	}
-	return p.out.flush()
-}
-
-func (p *humanPrinter) saved(files []*download.File) error {
-	for _, f := range files {
-		line := fmt.Sprintf("saved %s, %s", f.Path, plain.Bytes(int64(f.Size)))
-		if f.URL != "" {
-			line = "not fetched: " + f.URL
-		}
-		if err := p.r.Summary("%s", line); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (p *jsonPrinter) saved(files []*download.File) error {
-	if files == nil {
-		files = []*download.File{}
-	}
-	doc, err := json.Marshal(map[string][]*download.File{"files": files})
-	if err != nil {
-		return err
-	}
-	return p.writeDoc(doc)
 }

@@ -48,7 +48,7 @@ With --wait it polls until the task has finished or needs you.`,
 
 // show prints a task as it was found.
 func (a *app) show(t *a2a.Task) error {
-	if err := a.print.task(t); err != nil {
+	if err := a.print.Task(t); err != nil {
 		return err
 	}
 	a.outcome(t)

@@ -10,6 +10,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/failure"
 	"github.com/parley-a2a/parley/internal/flagvalue"
+	"github.com/parley-a2a/parley/internal/output"
 )
 
 // listFlags are the options of task list besides the shared ones.
@@ -56,7 +57,7 @@ func (a *app) list(ctx context.Context, f *listFlags) error {
 	if f.pageSize > 0 {
 		req.PageSize = &f.pageSize
 	}
-	if _, human := a.print.(*humanPrinter); human && req.HistoryLength == nil {
+	if _, human := a.print.(*output.Human); human && req.HistoryLength == nil {
 		req.HistoryLength = new(int32(10)) // a line has the first words
 	}
 	page, err := c.ListTasks(ctx, req)
@@ -78,14 +79,14 @@ func (a *app) list(ctx context.Context, f *listFlags) error {
 		all.Tasks = append(all.Tasks, page.Tasks...)
 	}
 	all.NextPageToken = ""
-	return a.print.tasks(&all)
+	return a.print.Tasks(&all)
 }
 
 func (a *app) listed(page *a2a.ListTasksResponse, err error) error {
 	if err != nil {
 		return err
 	}
-	return a.print.tasks(page)
+	return a.print.Tasks(page)
 }
 
 // parseState returns a state as people write it: working, INPUT_REQUIRED,

@@ -8,6 +8,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aclient"
 	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/output"
 )
 
 func newTaskPush(a *app) *cobra.Command {
@@ -44,7 +45,7 @@ webhooks. parley push listen receives them on this machine.`,
 		if err != nil {
 			return err
 		}
-		return a.print.push(made)
+		return a.print.Push(made)
 	})
 	f.register(cmd.Flags(), "")
 	return cmd
@@ -74,7 +75,7 @@ receiver only. Agents of versions before 1.0 may have one without an id; leave i
 		if err != nil {
 			return err
 		}
-		return a.print.push(conf)
+		return a.print.Push(conf)
 	})
 }
 
@@ -93,7 +94,7 @@ failure. Agents of versions before 1.0 may have one without an id; leave it out.
 		if err := c.DeleteTaskPushNotificationConfig(ctx, &a2a.DeleteTaskPushNotificationConfigRequest{TaskID: args[0], ID: id}); err != nil {
 			return err
 		}
-		return a.print.pushDeleted(args[0], id)
+		return a.print.PushDeleted(args[0], id)
 	})
 }
 
@@ -118,7 +119,7 @@ func (a *app) dialConfig(ctx context.Context, args []string) (c *a2aclient.Clien
 	case c.Outdated():
 		return c, args[0], nil
 	}
-	return nil, "", failure.Usagef("which configuration? its id is missing").WithHint("the task's: %s", a.commands.line("task push-config list", argument(args[0])))
+	return nil, "", failure.Usagef("which configuration? its id is missing").WithHint("the task's: %s", a.commands.Line("task push-config list", output.Argument(args[0])))
 }
 
 func newPushList(a *app) *cobra.Command {
@@ -159,7 +160,7 @@ func newPushList(a *app) *cobra.Command {
 			more.Configs = append(page.Configs, more.Configs...)
 			page = more
 		}
-		return a.print.pushes(page)
+		return a.print.Pushes(page)
 	})
 	fs := cmd.Flags()
 	fs.Int32Var(&size, "page-size", 0, "how many `configurations` to fetch at once (default: the agent's choice)")

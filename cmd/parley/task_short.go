@@ -35,5 +35,5 @@ func (a *app) onTask(ctx context.Context, svc a2a.Service, id string, do func(id
 		return do(found[0])
 	}
 	return failure.Usagef("%d tasks begin with %s", len(found), plain.Quote(id)).
-		WithHint("give more of the id, such as %s; %s shows them", plain.Quote(found[0]), a.commands.line("task list"))
+		WithHint("give more of the id, such as %s; %s shows them", plain.Quote(found[0]), a.commands.Line("task list"))
 }

@@ -28,7 +28,7 @@ event as it arrives, otherwise the task at its end.`,
 		f := a.follower(c)
 		if !f.Streams {
 			return a.explain(ctx, a2a.Errorf(a2a.CodeUnsupportedOperation, "the agent's card offers no streams")).
-				WithHint("%s", a.commands.follow(args[0]))
+				WithHint("%s", a.commands.Follow(args[0]))
 		}
 		return a.onTask(ctx, c, args[0], func(id string) error {
 			seq := f.Subscribe(ctx, id)

@@ -1,4 +1,4 @@
-package main
+package output
 
 import (
 	"strings"
@@ -51,11 +51,11 @@ func FuzzTextWriter(f *testing.F) {
 	f.Add("\x1b[31m", "\n\u2028\n\x1b]0;t\a")
 	f.Fuzz(func(t *testing.T, value, content string) {
 		var b strings.Builder
-		w := newTextWriter(&b)
-		w.field("Field", value)
-		w.block("Block", content)
-		w.field("End", "x")
-		if err := w.flush(); err != nil {
+		w := NewWriter(&b)
+		w.Field("Field", value)
+		w.Block("Block", content)
+		w.Field("End", "x")
+		if err := w.Flush(); err != nil {
 			t.Fatal(err)
 		}
 		if plain.Text(b.String()) != b.String() {

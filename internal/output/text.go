@@ -1,4 +1,4 @@
-package main
+package output
 
 import (
 	"io"
@@ -10,68 +10,74 @@ import (
 	"github.com/parley-a2a/parley/internal/failure"
 )
 
-// textPrinter writes the text format. Results go to out, failures to err.
-type textPrinter struct {
-	out, err *textWriter
+// Text writes the text format. Results go to out, failures to err.
+type Text struct {
+	out, err *Writer
 	verbose  bool // parts, ids and metadata one by one
 	history  bool // messages of the history, too
-	commands commands
+	commands Commands
 	names    map[string]string // of artifacts by id: later chunks do not repeat them
 	begun    map[string]bool   // artifacts by id, in a stream
 	signedBy string            // the key of the last card; "" if nobody looked
 	verdict  string            // on the signatures of the last card; "" if nobody looked
 }
 
-func newTextPrinter(out, err io.Writer, verbose, history bool, c commands) *textPrinter {
-	return &textPrinter{
-		out: newTextWriter(out), err: newTextWriter(err),
+func NewText(out, err io.Writer, verbose, history bool, c Commands) *Text {
+	return &Text{
+		out: NewWriter(out), err: NewWriter(err),
 		verbose: verbose, history: history || verbose, commands: c, names: map[string]string{}, begun: map[string]bool{},
 	}
 }
 
-func (p *textPrinter) sending(m *a2a.Message) error {
+// Doc implements Printer.
+func (p *Text) Doc(_ any, text func(*Writer)) error {
+	text(p.out)
+	return p.out.Flush()
+}
+
+func (p *Text) Sending(m *a2a.Message) error {
 	if p.verbose {
 		p.message("Sent message", m)
 	}
-	return p.out.flush()
+	return p.out.Flush()
 }
 
-func (p *textPrinter) sent(r *a2a.SendMessageResponse) error {
+func (p *Text) Sent(r *a2a.SendMessageResponse) error {
 	if r.Message != nil {
 		return p.direct(r.Message)
 	}
-	return p.task(r.Task)
+	return p.Task(r.Task)
 }
 
 // direct shows a message that answers without a task.
-func (p *textPrinter) direct(m *a2a.Message) error {
-	p.out.field("Task ID", m.TaskID)
-	p.out.field("Context ID", m.ContextID)
+func (p *Text) direct(m *a2a.Message) error {
+	p.out.Field("Task ID", m.TaskID)
+	p.out.Field("Context ID", m.ContextID)
 	p.message("Message", m)
-	return p.out.flush()
+	return p.out.Flush()
 }
 
 // head begins whatever is said about a task; the labels are the same
 // everywhere (a2a-cli §11.2).
-func (p *textPrinter) head(id, contextID string, s *a2a.TaskStatus) {
-	p.out.field("Task ID", id)
-	p.out.field("Context ID", contextID)
-	p.out.field("State", s.State.String())
+func (p *Text) head(id, contextID string, s *a2a.TaskStatus) {
+	p.out.Field("Task ID", id)
+	p.out.Field("Context ID", contextID)
+	p.out.Field("State", s.State.String())
 	if !s.Timestamp.IsZero() {
-		p.out.field("Updated", s.Timestamp.UTC().Format(time.RFC3339))
+		p.out.Field("Updated", s.Timestamp.UTC().Format(time.RFC3339))
 	}
 }
 
-func (p *textPrinter) task(t *a2a.Task) error {
+func (p *Text) Task(t *a2a.Task) error {
 	p.whole(t)
 	if s := t.Status.State; !s.Terminal() && !s.Interrupted() {
-		p.out.field("Follow", p.commands.follow(t.ID))
+		p.out.Field("Follow", p.commands.Follow(t.ID))
 	}
-	return p.out.flush()
+	return p.out.Flush()
 }
 
 // whole shows all of a task, and how to answer it if it waits for that.
-func (p *textPrinter) whole(t *a2a.Task) {
+func (p *Text) whole(t *a2a.Task) {
 	p.head(t.ID, t.ContextID, &t.Status)
 	p.metadata(t.Metadata)
 	if p.history {
@@ -86,16 +92,16 @@ func (p *textPrinter) whole(t *a2a.Task) {
 	p.resume(t)
 }
 
-func (p *textPrinter) resume(t *a2a.Task) {
+func (p *Text) resume(t *a2a.Task) {
 	if t.Status.State.Interrupted() {
-		p.out.field("Resume", p.commands.reply(t))
+		p.out.Field("Resume", p.commands.Reply(t))
 	}
 }
 
-func (p *textPrinter) tasks(r *a2a.ListTasksResponse) error {
+func (p *Text) Tasks(r *a2a.ListTasksResponse) error {
 	for i, t := range r.Tasks {
 		if i > 0 {
-			_ = p.out.w.WriteByte('\n')
+			p.out.Blank()
 		}
 		p.head(t.ID, t.ContextID, &t.Status)
 		if p.verbose {
@@ -109,14 +115,14 @@ func (p *textPrinter) tasks(r *a2a.ListTasksResponse) error {
 		}
 	}
 	if len(r.Tasks) > 0 {
-		_ = p.out.w.WriteByte('\n')
+		p.out.Blank()
 	}
-	p.out.field("Tasks", strconv.Itoa(len(r.Tasks))+" of "+strconv.Itoa(max(int(r.TotalSize), len(r.Tasks))))
-	p.out.field("Next page token", r.NextPageToken)
-	return p.out.flush()
+	p.out.Field("Tasks", strconv.Itoa(len(r.Tasks))+" of "+strconv.Itoa(max(int(r.TotalSize), len(r.Tasks))))
+	p.out.Field("Next page token", r.NextPageToken)
+	return p.out.Flush()
 }
 
-func (p *textPrinter) event(r *a2a.StreamResponse) error {
+func (p *Text) Event(r *a2a.StreamResponse) error {
 	switch {
 	case r.Task != nil:
 		p.whole(r.Task)
@@ -131,30 +137,30 @@ func (p *textPrinter) event(r *a2a.StreamResponse) error {
 	case r.ArtifactUpdate != nil && r.ArtifactUpdate.Artifact != nil:
 		e := r.ArtifactUpdate
 		if !e.Append && p.begun[e.Artifact.ArtifactID] {
-			p.out.field("Replaces artifact", "yes") // such as that of a lost attempt
+			p.out.Field("Replaces artifact", "yes") // such as that of a lost attempt
 		}
 		if p.verbose {
-			p.out.field("Append", yesNo(e.Append))
-			p.out.field("Last chunk", yesNo(e.LastChunk))
+			p.out.Field("Append", yesNo(e.Append))
+			p.out.Field("Last chunk", yesNo(e.LastChunk))
 			p.metadata(e.Metadata)
 		}
 		p.artifact(e.Artifact)
 	}
-	return p.out.flush()
+	return p.out.Flush()
 }
 
-func (p *textPrinter) unfinished(t *a2a.Task) error {
+func (p *Text) Unfinished(t *a2a.Task) error {
 	p.head(t.ID, t.ContextID, &t.Status)
-	return p.out.flush()
+	return p.out.Flush()
 }
 
-func (p *textPrinter) failure(f *failure.Error) error {
-	p.err.field("Error", f.Error())
+func (p *Text) Failure(f *failure.Error) error {
+	p.err.Field("Error", f.Error())
 	if len(f.Lines) > 0 {
-		p.err.block("Mistakes", strings.Join(f.Lines, "\n"))
+		p.err.Block("Mistakes", strings.Join(f.Lines, "\n"))
 	}
-	p.err.field("Hint", f.Hint)
-	return p.err.flush()
+	p.err.Field("Hint", f.Hint)
+	return p.err.Flush()
 }
 
 func yesNo(b bool) string {

@@ -1,7 +1,8 @@
-package main
+package output
 
 import (
 	"cmp"
+	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -9,8 +10,8 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-func (p *textPrinter) card(c *a2a.AgentCard, chosen *a2a.AgentInterface, validated bool) error {
-	f := p.out.field
+func (p *Text) Card(c *a2a.AgentCard, chosen *a2a.AgentInterface, validated bool) error {
+	f := p.out.Field
 	f("Name", c.Name)
 	f("Description", c.Description)
 	f("Version", c.Version)
@@ -44,7 +45,7 @@ func (p *textPrinter) card(c *a2a.AgentCard, chosen *a2a.AgentInterface, validat
 		f("Security requirement", requirementLine(r))
 	}
 	switch {
-	case p.signedBy != "": // what is shown is what was signed, which has no signatures
+	case p.signedBy != "": // the payload that was signed has none
 		f("Signatures", "verified with key "+p.signedBy)
 	case len(c.Signatures) > 0:
 		f("Signatures", cmp.Or(p.verdict, "present, not verified"))
@@ -60,17 +61,17 @@ func (p *textPrinter) card(c *a2a.AgentCard, chosen *a2a.AgentInterface, validat
 	if validated {
 		f("Valid", "yes")
 	}
-	return p.out.flush()
+	return p.out.Flush()
 }
 
 // judged takes note of what can be said of the signatures of the next card.
-func (p *textPrinter) judged(words string) { p.verdict = words }
+func (p *Text) Judged(words string) { p.verdict = words }
 
 // signed takes note of the key that the next card is signed with.
-func (p *textPrinter) signed(by string) { p.signedBy = by }
+func (p *Text) Signed(by string) { p.signedBy = by }
 
-func (p *textPrinter) skill(s *a2a.AgentSkill, schema a2a.JSON) {
-	f := p.out.field
+func (p *Text) skill(s *a2a.AgentSkill, schema a2a.JSON) {
+	f := p.out.Field
 	f("Skill", strings.TrimSpace(s.ID+" "+s.Name))
 	f("Skill description", s.Description)
 	f("Skill arguments", argumentsIn(schema))
@@ -128,3 +129,36 @@ func requirementLine(r a2a.SecurityRequirement) string {
 }
 
 func is(b *bool) bool { return b != nil && *b }
+
+// argumentsIn lists the arguments of a skill, as far as a schema of the usual form says
+// them: those that are required first.
+func argumentsIn(schema a2a.JSON) string {
+	var in struct {
+		Properties map[string]struct {
+			Type any `json:"type"`
+		} `json:"properties"`
+		Required []string `json:"required"`
+	}
+	if len(schema) == 0 || json.Unmarshal(schema, &in) != nil {
+		return ""
+	}
+	names := slices.Clone(in.Required)
+	for _, name := range slices.Sorted(maps.Keys(in.Properties)) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	for i, name := range names {
+		var about []string
+		if kind, ok := in.Properties[name].Type.(string); ok {
+			about = append(about, kind)
+		}
+		if i < len(in.Required) {
+			about = append(about, "required")
+		}
+		if len(about) > 0 {
+			names[i] += " (" + strings.Join(about, ", ") + ")"
+		}
+	}
+	return strings.Join(names, ", ")
+}

@@ -5,29 +5,30 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/output"
 	"github.com/parley-a2a/parley/internal/plain"
 	"github.com/parley-a2a/parley/internal/shape"
 )
 
 // documents returns the printer of JSON, or of what --output and --jq make of it.
 // text shows failures where a form has no room for them.
-func (a *app) documents(ctx context.Context, text *textPrinter) (printer, error) {
+func (a *app) documents(ctx context.Context, text *output.Text) (output.Printer, error) {
 	f := &a.flags
-	p := &jsonPrinter{out: a.stdout, lines: f.stream, ctx: ctx}
+	p := &output.JSON{Out: a.stdout, Lines: f.stream, Ctx: ctx}
 	if a.screen.IsTerminal() {
-		p.safe = plain.Text
+		p.Safe = plain.Text
 	}
 	switch {
 	case f.jq != nil:
 		if f.output != "json" && a.settings.from["output"].level == fromFlag {
 			return nil, failure.Usagef("--jq works on JSON, and --output is %s", f.output).WithHint("leave --output out, or say -o json")
 		}
-		p.form, p.named, p.text = f.jq, "--jq "+plain.Quote(f.jqText), text
+		p.Form, p.Named, p.Failures = f.jq, "--jq "+plain.Quote(f.jqText), text
 	case f.output == "json":
 	case f.output == "yaml":
-		p.form, p.named = shape.YAML, "--output yaml"
+		p.Form, p.Named = shape.YAML, "--output yaml"
 		if f.stream {
-			p.form = func(ctx context.Context, doc []byte) ([]byte, error) {
+			p.Form = func(ctx context.Context, doc []byte) ([]byte, error) {
 				out, err := shape.YAML(ctx, doc)
 				return append([]byte("---\n"), out...), err
 			}
@@ -36,9 +37,9 @@ func (a *app) documents(ctx context.Context, text *textPrinter) (printer, error)
 		if f.stream {
 			return nil, failure.Usagef("--output table has no place for events, which --stream prints").WithHint("use -o json or --jq with --stream, or leave --stream out")
 		}
-		p.form, p.named, p.text = shape.Table, "--output table", text
+		p.Form, p.Named, p.Failures = shape.Table, "--output table", text
 	default:
-		p.form, p.named, p.text = f.template, "--output template", text
+		p.Form, p.Named, p.Failures = f.template, "--output template", text
 	}
 	return p, nil
 }
@@ -61,4 +62,14 @@ func exitFor(s a2a.TaskState) int {
 		return 14
 	}
 	return 15
+}
+
+// human returns the printer for a person at a terminal.
+func (a *app) human(text *output.Text) *output.Human {
+	return output.NewHuman(a.screen, a.stderr, text, func() string {
+		if a.card == nil {
+			return ""
+		}
+		return a.card.Name
+	})
 }

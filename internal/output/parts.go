@@ -1,4 +1,4 @@
-package main
+package output
 
 import (
 	"bytes"
@@ -10,21 +10,21 @@ import (
 )
 
 // message shows who says what under a label. Nil shows nothing.
-func (p *textPrinter) message(label string, m *a2a.Message) {
+func (p *Text) message(label string, m *a2a.Message) {
 	if m == nil {
 		return
 	}
-	p.out.field(label, m.Role.String())
+	p.out.Field(label, m.Role.String())
 	if p.verbose {
-		p.out.field("Message ID", m.MessageID)
-		p.out.field("Extensions", strings.Join(m.Extensions, ", "))
-		p.out.field("References", strings.Join(m.ReferenceTaskIDs, ", "))
+		p.out.Field("Message ID", m.MessageID)
+		p.out.Field("Extensions", strings.Join(m.Extensions, ", "))
+		p.out.Field("References", strings.Join(m.ReferenceTaskIDs, ", "))
 		p.metadata(m.Metadata)
 	}
 	p.parts(m.Parts, "\n")
 }
 
-func (p *textPrinter) artifact(a *a2a.Artifact) {
+func (p *Text) artifact(a *a2a.Artifact) {
 	if a.Name != "" {
 		p.names[a.ArtifactID] = a.Name
 	}
@@ -33,26 +33,26 @@ func (p *textPrinter) artifact(a *a2a.Artifact) {
 	if name == "" {
 		name = a.ArtifactID
 	}
-	p.out.field("Artifact", name)
+	p.out.Field("Artifact", name)
 	if p.verbose {
-		p.out.field("Artifact ID", a.ArtifactID)
-		p.out.field("Description", a.Description)
-		p.out.field("Extensions", strings.Join(a.Extensions, ", "))
+		p.out.Field("Artifact ID", a.ArtifactID)
+		p.out.Field("Description", a.Description)
+		p.out.Field("Extensions", strings.Join(a.Extensions, ", "))
 		p.metadata(a.Metadata)
 	}
 	p.parts(a.Parts, "") // chunks of one text
 }
 
-func (p *textPrinter) metadata(v a2a.JSON) {
+func (p *Text) metadata(v a2a.JSON) {
 	if p.verbose && len(v) > 0 {
-		p.out.jsonBlock("Metadata", indent(v))
+		p.out.JSONBlock("Metadata", indent(v))
 	}
 }
 
 // parts shows every part: text as text, data as JSON, files by name, type and
 // size (a2a-cli §10.2). Unless verbose, texts that follow each other are one,
 // joined by sep where they have no line break of their own.
-func (p *textPrinter) parts(list []*a2a.Part, sep string) {
+func (p *Text) parts(list []*a2a.Part, sep string) {
 	for i := 0; i < len(list); i++ {
 		part := list[i]
 		if part.Kind == a2a.PartText && !p.verbose {
@@ -65,46 +65,46 @@ func (p *textPrinter) parts(list []*a2a.Part, sep string) {
 				i++
 				text.WriteString(list[i].Text)
 			}
-			p.out.block("Text", text.String())
+			p.out.Block("Text", text.String())
 			continue
 		}
 		p.part(part)
 	}
 }
 
-func (p *textPrinter) part(part *a2a.Part) {
+func (p *Text) part(part *a2a.Part) {
 	switch part.Kind {
 	case a2a.PartRaw:
 		name := part.Filename
 		if name == "" {
 			name = "unnamed"
 		}
-		p.out.field("File", name)
-		p.out.field("Media type", part.MediaType)
-		p.out.field("Size", fmt.Sprintf("%d bytes", len(part.Raw)))
+		p.out.Field("File", name)
+		p.out.Field("Media type", part.MediaType)
+		p.out.Field("Size", fmt.Sprintf("%d bytes", len(part.Raw)))
 	case a2a.PartURL:
 		name := part.Filename
 		if name == "" {
 			name = "unnamed"
 		}
-		p.out.field("File", name)
-		p.out.field("Media type", part.MediaType)
-		p.out.field("Size", "unknown")
-		p.out.field("URL", part.URL)
+		p.out.Field("File", name)
+		p.out.Field("Media type", part.MediaType)
+		p.out.Field("Size", "unknown")
+		p.out.Field("URL", part.URL)
 	default:
 		if p.verbose {
-			p.out.field("Part name", part.Filename)
-			p.out.field("Media type", part.MediaType)
+			p.out.Field("Part name", part.Filename)
+			p.out.Field("Media type", part.MediaType)
 		}
 	}
 	p.metadata(part.Metadata)
 	switch part.Kind {
 	case a2a.PartText:
-		p.out.block("Text", part.Text)
+		p.out.Block("Text", part.Text)
 	case a2a.PartData:
-		p.out.jsonBlock("Data", indent(part.Data))
+		p.out.JSONBlock("Data", indent(part.Data))
 	case a2a.PartUnknown:
-		p.out.jsonBlock("Unknown part", indent(part.Data))
+		p.out.JSONBlock("Unknown part", indent(part.Data))
 	}
 }
 
@@ -116,5 +116,3 @@ func indent(v a2a.JSON) string {
 	}
 	return b.String()
 }
-
-func validJSON(doc []byte) bool { return json.Valid(doc) }

@@ -1,0 +1,88 @@
+package output
+
+import (
+	"io"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/plain"
+	"github.com/parley-a2a/parley/internal/terminal"
+)
+
+// Human is what a person at a terminal gets who asks for no format. What is
+// no task is shown as text has it.
+type Human struct {
+	*Text
+	r      *terminal.Renderer
+	screen *terminal.Screen
+	err    io.Writer
+	agent  func() string
+}
+
+// NewHuman returns the printer of a screen. Failures go to err, in text's format where
+// nobody watches; agent returns the name of the agent, as far as it is known.
+func NewHuman(screen *terminal.Screen, err io.Writer, text *Text, agent func() string) *Human {
+	c := text.commands
+	r := terminal.NewRenderer(screen, terminal.Hints{
+		Answer: c.Reply,
+		GoOn: func(t *a2a.Task) string {
+			if t.ContextID == "" {
+				return ""
+			}
+			return c.Line("send", "--context-id", plain.Quote(t.ContextID), `"<message>"`)
+		},
+		Follow: func(t *a2a.Task) string { return c.Follow(t.ID) },
+		Save:   func(t *a2a.Task) string { return c.Line("task download", Argument(t.ID)) },
+	})
+	r.History = text.history
+	return &Human{text, r, screen, err, agent}
+}
+
+// Render makes r render what follows, with hints of its own.
+func (p *Human) Render(r *terminal.Renderer) { p.r = r }
+
+// End ends what is shown of a stream.
+func (p *Human) End() { p.r.End() }
+
+func (p *Human) Sent(r *a2a.SendMessageResponse) error {
+	if r.Message != nil {
+		return p.Event(&a2a.StreamResponse{Message: r.Message})
+	}
+	return p.Task(r.Task)
+}
+
+func (p *Human) Task(t *a2a.Task) error            { return p.r.Task(t) }
+func (p *Human) Event(r *a2a.StreamResponse) error { return p.r.Event(r) }
+
+func (p *Human) Unfinished(t *a2a.Task) error {
+	p.r.End()
+	return nil
+}
+
+// failure is worded for people only if they see it: standard error may be a file.
+func (p *Human) Failure(f *failure.Error) error {
+	if !p.screen.Watched() {
+		return p.Text.Failure(f)
+	}
+	code := f.Code
+	if code == failure.CodeUsage || code == failure.CodeInterrupted { // the message says it all
+		code = ""
+	}
+	_, err := io.WriteString(p.err, p.screen.Failure(code, f.Message, f.Lines, f.Hint))
+	return err
+}
+
+func (p *Human) Tasks(list *a2a.ListTasksResponse) error {
+	if err := p.r.List(list.Tasks, p.agent(), time.Now()); err != nil {
+		return err
+	}
+	if len(list.Tasks) == 0 {
+		return p.r.Summary("no tasks")
+	}
+	if list.NextPageToken == "" {
+		return nil
+	}
+	return p.r.Summary("%s of %d; the next: %s", plain.Count(len(list.Tasks), "task"), max(int(list.TotalSize), len(list.Tasks)),
+		p.commands.Line("task list", "--page-token", plain.Quote(list.NextPageToken)))
+}
