@@ -120,8 +120,10 @@ func (c *client) cancel(ctx context.Context, r *record, after time.Duration) {
 			}
 			return
 		case errors.Is(err, a2a.ErrTaskNotCancelable):
+			// In 0.3 that is also what a second call hears of the task that the first one
+			// canceled, whose answer was lost.
 			r.mu.Lock()
-			r.notCancelable = true
+			r.notCancelable = c.how.version != "0.3"
 			r.mu.Unlock()
 			return
 		case ctx.Err() != nil:
