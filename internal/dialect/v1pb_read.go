@@ -205,7 +205,8 @@ func (r *reader) push(c *pb.TaskPushNotificationConfig) *a2a.TaskPushNotificatio
 	return out
 }
 
-// pageSize is nil for zero: there are clients that set what they were not given.
+// pageSize is nil for zero. The field has presence and its least value is 1, so by its text
+// a zero that was set is an error; but a2a-go 2.3.1 sets it whenever its caller gave none.
 func pageSize(m *pb.ListTasksRequest) *int32 {
 	if m.GetPageSize() == 0 {
 		return nil
