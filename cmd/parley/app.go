@@ -20,6 +20,7 @@ import (
 	"github.com/parley-a2a/parley/internal/help"
 	"github.com/parley-a2a/parley/internal/output"
 	"github.com/parley-a2a/parley/internal/plain"
+	"github.com/parley-a2a/parley/internal/signin"
 	"github.com/parley-a2a/parley/internal/terminal"
 )
 
@@ -51,8 +52,8 @@ type app struct {
 	roots       *x509.CertPool    // with those of --ca-file; nil: the system's
 	certificate []tls.Certificate // of --client-cert; none if there is no such flag
 
-	unnamed  bool // the agent is the one that this machine serves, and nobody named it
-	signedIn signedIn
+	unnamed  bool              // the agent is the one that this machine serves, and nobody named it
+	signedIn *signin.Tokens    // nil: no agent was called
 	from     *a2aclient.Source // of the catalog that names the agent; nil: the user does
 
 	outage terminal.Outage // tells of a connection that stays lost

@@ -4,14 +4,11 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -26,6 +23,7 @@ import (
 	"github.com/parley-a2a/parley/internal/flagvalue"
 	"github.com/parley-a2a/parley/internal/output"
 	"github.com/parley-a2a/parley/internal/plain"
+	"github.com/parley-a2a/parley/internal/signin"
 	"github.com/parley-a2a/parley/internal/terminal"
 )
 
@@ -106,9 +104,9 @@ func (a *app) login(ctx context.Context, l *login) error {
 	}
 	s, err := a.signIn(ctx, l, c)
 	if err != nil {
-		return a.explainLogin(ctx, err)
+		return signin.Explain(ctx, err)
 	}
-	a.hideSession(s)
+	a.stderr.Hide(signin.Secrets(s)...)
 	doc, err := json.Marshal(s)
 	if err != nil {
 		return err
@@ -149,7 +147,7 @@ func (a *app) signIn(ctx context.Context, l *login, c *a2aclient.Client) (*auth.
 		return nil, err
 	}
 	grants := o.Grants()
-	browser := !l.noBrowser && hasBrowser(a.around.lookup)
+	browser := !l.noBrowser && signin.HasBrowser(a.around.lookup)
 	grant := l.grant
 	switch {
 	case grant != "":
@@ -224,63 +222,25 @@ func (a *app) pasted(ctx context.Context, asked string) {
 	}
 }
 
-// browse opens an address that has been judged to be http or https.
+// browse opens a browser, if there is one.
 func (a *app) browse(ctx context.Context, address string) {
-	name, args := "xdg-open", []string{address}
-	switch runtime.GOOS {
-	case "darwin":
-		name = "open"
-	case "windows":
-		name, args = "rundll32", []string{"url.dll,FileProtocolHandler", address}
-	}
-	cmd := exec.CommandContext(ctx, name, args...)
-	if err := cmd.Start(); err != nil {
+	if err := signin.Browse(ctx, address); err != nil {
 		a.stderr.Note("Note", "no browser could be started (%v): open the address yourself", err)
-		return
 	}
-	go func() { _ = cmd.Wait() }() // a browser may stay; it ends with us at the latest
 }
 
-// hasBrowser reports whether there is a screen for a browser.
-func hasBrowser(lookup func(string) (string, bool)) bool {
-	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
-		_, remote := lookup("SSH_CONNECTION")
-		return !remote
+// tokens are those of a sign-in at the agent of the command line. An agent that nobody
+// named gets none: anybody may be at its address.
+func (a *app) tokens() *signin.Tokens {
+	again := a.commands.Line("auth login")
+	t := &signin.Tokens{
+		Dir: a.around.contexts.SignIns(), Client: &http.Client{Transport: a.issuerClient().Transport}, Hide: a.stderr.Hide, Again: again, Log: a.log,
+		Warn: func(err error) { a.stderr.Note("Warning", "you are not signed in: %v; %s", err, again) },
 	}
-	for _, name := range []string{"DISPLAY", "WAYLAND_DISPLAY"} {
-		if v, _ := lookup(name); v != "" {
-			return true
-		}
+	if !a.unnamed {
+		t.Agent, t.Context = a.signInName(), a.signInContext()
 	}
-	return false
-}
-
-// explainLogin says what to do about a sign-in that did not succeed.
-func (a *app) explainLogin(ctx context.Context, err error) error {
-	var f *failure.Error
-	var refused *auth.OAuthError
-	var address *a2aclient.AddressError
-	switch {
-	case errors.As(err, &f) || errors.As(err, &address) || context.Cause(ctx) != nil:
-		return err
-	case !errors.As(err, &refused):
-		return failure.New(failure.CodeAuthFailed, "you are not signed in: "+strings.TrimPrefix(err.Error(), "auth: "), err).
-			WithHint("the card and the issuer have to agree; --issuer URL names the one you mean, --scheme another way of the card's")
-	}
-	f = failure.New(failure.CodeAuthFailed, "you are not signed in: "+refused.Error(), err)
-	switch refused.Code {
-	case "access_denied":
-		return f.WithHint("you, or a rule of the issuer, refused: sign in again if that was not meant")
-	case "expired_token":
-		return f.WithHint("the code was not entered in time: sign in again")
-	case "invalid_client", "unauthorized_client":
-		return f.WithHint("--client-id and --client-secret have to be as the issuer registered them, and with this grant allowed")
-	case "invalid_scope":
-		return f.WithHint("--scope asks for other scopes than the card requires")
-	case "invalid_target":
-		return f.WithHint("leave --resource out, or ask the operator of the agent for its value")
-	}
-	return f
+	return t
 }
 
 // signInName is the name under which a sign-in at the agent of the command line is

@@ -14,6 +14,7 @@ import (
 	"github.com/parley-a2a/parley/internal/contexts"
 	"github.com/parley-a2a/parley/internal/failure"
 	"github.com/parley-a2a/parley/internal/output"
+	"github.com/parley-a2a/parley/internal/signin"
 )
 
 // signInDoc is a sign-in without its secrets.
@@ -147,7 +148,7 @@ func (a *app) logout(ctx context.Context, kept *contexts.SignIn) error {
 	if json.Unmarshal(kept.Session, &s) != nil {
 		return nil
 	}
-	a.hideSession(&s)
+	a.stderr.Hide(signin.Secrets(&s)...)
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	if err := s.Revoke(ctx, &http.Client{Transport: a.issuerClient().Transport}); err != nil {

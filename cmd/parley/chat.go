@@ -17,6 +17,7 @@ import (
 	"github.com/parley-a2a/parley/internal/failure"
 	"github.com/parley-a2a/parley/internal/interrupt"
 	"github.com/parley-a2a/parley/internal/output"
+	"github.com/parley-a2a/parley/internal/parts"
 	"github.com/parley-a2a/parley/internal/plain"
 	"github.com/parley-a2a/parley/internal/terminal"
 )
@@ -134,7 +135,7 @@ func (a *app) session(outer context.Context, c *a2aclient.Client) *chat.Session 
 			})
 			return t, err
 		},
-		Attach: filePart,
+		Attach: parts.File,
 		Save: func(ctx context.Context, id, dir string) error {
 			t, err := c.GetTask(ctx, &a2a.GetTaskRequest{ID: id, HistoryLength: new(int32(0))})
 			if err != nil {

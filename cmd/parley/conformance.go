@@ -207,19 +207,7 @@ func (a *app) runTests(ctx context.Context, f *conformanceFlags, corpus *acts.Co
 // report prints a report.
 func (a *app) report(f *conformanceFlags, r *acts.Report) error {
 	var b bytes.Buffer
-	var err error
-	switch f.format {
-	case "json":
-		err = r.WriteJSON(&b)
-	case "junit":
-		err = r.WriteJUnit(&b)
-	case "html":
-		err = r.WriteHTML(&b)
-	case "acts":
-		err = r.WriteACTS(&b)
-	default:
-		err = r.WriteText(&b)
-	}
+	err := r.Write(&b, f.format)
 	if err == nil {
 		text := b.Bytes()
 		if f.format == "text" { // agents' words do not command a terminal

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/parts"
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
@@ -85,7 +86,7 @@ func (a *app) settleCredentials() error {
 
 // trusted returns the system's certificate authorities and those of a file.
 func trusted(name string) (*x509.CertPool, error) {
-	text, err := readFile(name)
+	text, err := parts.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}

@@ -83,12 +83,15 @@ func (a *app) noteVersion() {
 
 func (a *app) clientOptions() *a2aclient.Options {
 	f := &a.flags
+	if a.signedIn == nil {
+		a.signedIn = a.tokens()
+	}
 	o := &a2aclient.Options{
 		HTTPClient: a.httpClient(),
 		Bindings:   f.transports,
 		Version:    f.version,
 		Bearer:     f.bearer,
-		Token:      a.token,
+		Token:      a.signedIn.Token,
 		APIKey:     f.apiKey,
 		User:       f.basic.user,
 		Password:   f.basic.password,

@@ -16,6 +16,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/database"
+	"github.com/parley-a2a/parley/internal/draft"
 	"github.com/parley-a2a/parley/internal/failure"
 	"github.com/parley-a2a/parley/internal/plain"
 	"github.com/parley-a2a/parley/internal/serve"
@@ -99,7 +100,7 @@ func (a *app) init(ctx context.Context, own initFlags, line serve.Line, args, ar
 		}
 	}
 	if len(args) == 0 && len(argv) == 0 && form == "" {
-		what, err := whatIsHere()
+		what, err := draft.WhatIsHere()
 		if err != nil {
 			return err
 		}
@@ -107,7 +108,7 @@ func (a *app) init(ctx context.Context, own initFlags, line serve.Line, args, ar
 			args = []string{what}
 		}
 	}
-	script := len(args) > 0 && !isCard(args[0]) && !strings.Contains(args[0], "://")
+	script := len(args) > 0 && !draft.IsCard(args[0]) && !strings.Contains(args[0], "://")
 	if len(args) > 0 && !script && line.Sets("model") && form == "" {
 		options = append(options, serve.Flag{Name: "openai", Value: args[0]})
 	}
@@ -121,7 +122,7 @@ func (a *app) init(ctx context.Context, own initFlags, line serve.Line, args, ar
 	}
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	agent, err := a.drafted(ctx, s, args, argv, &own)
+	agent, err := draft.Agent(ctx, s, args, argv, own.name, own.card, a.upstreamToken())
 	if err != nil {
 		return err
 	}
@@ -136,48 +137,12 @@ func (a *app) init(ctx context.Context, own initFlags, line serve.Line, args, ar
 	return a.writeDraft(name, d, agent.Name)
 }
 
-// drafted is the agent of the file.
-func (a *app) drafted(ctx context.Context, s *serve.Settings, args, argv []string, own *initFlags) (config.Agent, error) {
-	var agent config.Agent
-	token := a2a.Secret("")
+// upstreamToken is how the file names the token of what is behind the agent.
+func (a *app) upstreamToken() a2a.Secret {
 	if value, _ := a.around.lookup(serve.UpstreamEnv); value != "" {
-		token = "${env:" + serve.UpstreamEnv + "}"
+		return "${env:" + serve.UpstreamEnv + "}"
 	}
-	form := s.Chosen()
-	switch {
-	case len(args) > 0 && isCard(args[0]) && own.card == "":
-		own.card = args[0]
-	case len(args) > 0 && (len(argv) > 0 || form != "" && form != "openai"):
-		return agent, failure.Usagef("%s says what the agent is, and so does %s: leave one out", plain.Quote(args[0]), orDash(form))
-	case len(args) > 0:
-		var err error
-		if agent, err = a.find(ctx, args[0], s, token); err != nil {
-			return agent, err
-		}
-	}
-	if len(args) == 0 || isCard(args[0]) {
-		agent = s.Agent(argv, token)
-	}
-	if own.card != "" {
-		if err := cardOf(own.card, &agent, len(argv) == 0 && form == ""); err != nil {
-			return agent, err
-		}
-	}
-	agent.Default = true // as it is alone: said, it keeps its tasks when others come
-	if agent.Name == "" || own.name != "" {
-		agent.Name = own.name
-	}
-	if agent.Name == "" {
-		agent.Name = nameOf(&agent)
-	}
-	return agent, nil
-}
-
-func orDash(form string) string {
-	if form == "" {
-		return "the command behind --"
-	}
-	return "--" + form
+	return ""
 }
 
 // takeSecrets puts variables in the place of passwords that options have.
@@ -222,43 +187,4 @@ func (a *app) writeDraft(name string, d *config.Draft, agent string) error {
 	}
 	a.stderr.Note("Next", "%s", next)
 	return a.sayChecked(checkedFile{File: name, Agents: []string{agent}})
-}
-
-// nameOf makes a name for an agent of what it is.
-func nameOf(c *config.Agent) string {
-	name := c.Builtin
-	switch {
-	case c.Card.Name != "":
-		name = c.Card.Name
-	case c.Exec != nil:
-		name = config.CommandName(c.Exec.Command)
-	case c.OpenAI != nil:
-		name = c.OpenAI.Model
-	case c.HTTP != nil:
-		name = hostIn(c.HTTP.URL)
-	case c.Proxy != nil:
-		name = hostIn(c.Proxy.Agent)
-	case c.MCP != nil && c.MCP.URL != "":
-		name = hostIn(c.MCP.URL)
-	case c.MCP != nil:
-		name = config.CommandName(c.MCP.Command)
-	}
-	return slug(name)
-}
-
-// slug is a name as agents have it.
-func slug(s string) string {
-	var b strings.Builder
-	for _, c := range strings.ToLower(s) {
-		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' {
-			b.WriteRune(c)
-		} else if b.Len() > 0 && !strings.HasSuffix(b.String(), "-") {
-			b.WriteByte('-')
-		}
-	}
-	name := strings.Trim(b.String()[:min(b.Len(), 63)], "-")
-	if name == "" {
-		return "agent"
-	}
-	return name
 }

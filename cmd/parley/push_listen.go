@@ -3,22 +3,19 @@ package main
 import (
 	"context"
 	"errors"
-	"io"
 	"net"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aclient"
-	"github.com/parley-a2a/parley/a2aserver"
 	"github.com/parley-a2a/parley/internal/failure"
 	"github.com/parley-a2a/parley/internal/flagvalue"
+	"github.com/parley-a2a/parley/internal/receiver"
 	"github.com/parley-a2a/parley/internal/serve"
 )
 
@@ -105,8 +102,8 @@ func (a *app) listen(ctx context.Context, f *listenFlags) error {
 	if a.flags.machine() && (a.flags.output != "json" || a.flags.jq != nil) {
 		return failure.Usagef("push listen prints text or json, and not %s", a.flags.output)
 	}
-	r := &receiver{flags: f, verifier: v, anySource: o.AnySource, out: a.stdout, json: a.flags.output == "json", done: make(chan error, 1)}
-	if err := r.hello(serve.LocalURL(l.Addr(), false) + "/"); err != nil {
+	r := receiver.New(v, receiver.Options{Out: a.stdout, JSON: a.flags.output == "json", AnySource: o.AnySource, Status: f.status, Fail: f.fail, Count: f.count})
+	if err := r.Hello(serve.LocalURL(l.Addr(), false) + "/"); err != nil {
 		return err
 	}
 	switch {
@@ -115,27 +112,10 @@ func (a *app) listen(ctx context.Context, f *listenFlags) error {
 	case o.AnySource:
 		a.stderr.Note("Note", "what other callers have the agent post is taken, too: --token or --source says which is yours")
 	}
-	return r.serve(ctx, l)
-}
-
-// serve takes webhooks until r is done, or ctx ends.
-func (r *receiver) serve(ctx context.Context, l net.Listener) (err error) {
-	srv := a2aserver.HTTPServer(r)
-	srv.ReadTimeout, srv.ErrorLog = time.Minute, noLog()
-	served := make(chan error, 1)
-	go func() { served <- srv.Serve(a2aserver.LimitWrites(l, 0)) }()
-	select {
-	case err = <-r.done:
-	case err = <-served:
-	case <-ctx.Done():
-		if errors.Is(context.Cause(ctx), errTimeout) {
-			err = failure.New(failure.CodeTimeout, "--timeout is over", errTimeout).WithHint("leave it out to listen until it is interrupted")
-		}
+	err = r.Serve(ctx, l)
+	if errors.Is(err, errTimeout) {
+		return failure.New(failure.CodeTimeout, "--timeout is over", errTimeout).WithHint("leave it out to listen until it is interrupted")
 	}
-	// What is being answered is answered.
-	bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
-	defer cancel()
-	_ = srv.Shutdown(bye)
 	return err
 }
 
@@ -175,81 +155,4 @@ func hostOnly(hostport string) string {
 		return host
 	}
 	return hostport
-}
-
-// receiver takes webhooks.
-type receiver struct {
-	flags     *listenFlags
-	verifier  *a2aclient.WebhookVerifier
-	anySource bool // a key alone does not say whose a delivery is
-	out       io.Writer
-	json      bool
-	done      chan error // capacity one: the end
-
-	mu     sync.Mutex // protects the fields below, and out
-	failed int        // answers of --fail that were given
-	taken  int
-	names  map[string]string // of artifacts by id
-	ended  bool
-}
-
-// maxDelivery is the most that is read of one, in bytes.
-const maxDelivery = 16 << 20
-
-func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	if req.Method != http.MethodPost {
-		r.verifier.Handler(nil).ServeHTTP(w, req) // which answers the challenge of 0.1
-		return
-	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxDelivery))
-	if err != nil {
-		var large *http.MaxBytesError
-		status := http.StatusBadRequest
-		if errors.As(err, &large) {
-			status = http.StatusRequestEntityTooLarge
-		}
-		w.WriteHeader(status)
-		return
-	}
-	d, err := r.verifier.Verify(req.Context(), req.Header, body)
-	if req.Context().Err() != nil {
-		return // who sent it has gone, or we are ending
-	}
-	// Printed before it is answered: so what one configuration sends is printed
-	// in order.
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	at := arrival{at: time.Now(), delivery: d, status: http.StatusOK, anySource: r.anySource}
-	var refused *a2aclient.WebhookError
-	switch {
-	case errors.As(err, &refused):
-		at.status, at.reason = refused.Status, refused.Reason
-	case err != nil:
-		at.status, at.reason = http.StatusInternalServerError, err.Error()
-	case r.fails():
-		at.status = r.flags.status
-		r.verifier.Forget(d)
-	case !d.Duplicate:
-		r.taken++
-	}
-	if r.ended {
-		w.WriteHeader(http.StatusServiceUnavailable)
-		return
-	}
-	err = r.print(&at)
-	w.WriteHeader(at.status)
-	if err != nil || r.flags.count > 0 && r.taken >= r.flags.count {
-		r.ended = true
-		r.done <- err
-	}
-}
-
-// fails reports whether a delivery that is in order is to be answered with
-// --status. r.mu is held.
-func (r *receiver) fails() bool {
-	if r.flags.status == http.StatusOK || r.flags.fail > 0 && r.failed >= r.flags.fail {
-		return false
-	}
-	r.failed++
-	return true
 }

@@ -10,12 +10,13 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aclient"
 	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/parts"
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
 func newSend(a *app) *cobra.Command {
 	var (
-		parts partFlags
+		said  parts.List
 		push  pushFlags
 		save  saveFlags
 		skill skillFlags
@@ -43,8 +44,8 @@ and --data add parts in the order given.`,
 		}
 		var list []*a2a.Part
 		var err error
-		if skill.id == "" || len(args)+len(parts) > 0 { // a call of a skill may be all
-			if list, err = messageParts(ctx, args, parts, a.stdin); err != nil {
+		if skill.id == "" || len(args)+len(said) > 0 { // a call of a skill may be all
+			if list, err = parts.Of(ctx, args, said, a.stdin); err != nil {
 				return err
 			}
 		}
@@ -60,7 +61,7 @@ and --data add parts in the order given.`,
 		}
 		return a.send(ctx, list, &skill, conf, &save)
 	})
-	parts.register(cmd.Flags())
+	said.Register(cmd.Flags())
 	push.register(cmd.Flags(), "push-")
 	skill.register(cmd.Flags())
 	save.register(cmd.Flags(), "")

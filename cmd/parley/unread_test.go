@@ -16,6 +16,7 @@ import (
 	"github.com/parley-a2a/parley/a2aclient"
 	"github.com/parley-a2a/parley/internal/mcpserver"
 	"github.com/parley-a2a/parley/internal/port/porttest"
+	"github.com/parley-a2a/parley/internal/receiver"
 )
 
 // The servers of parley mcp and of parley push listen close a connection whose peer does
@@ -30,7 +31,7 @@ func TestLocalServersCloseWhatIsNotRead(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			return (&receiver{verifier: v, done: make(chan error, 1)}).serve(ctx, l)
+			return receiver.New(v, receiver.Options{Out: io.Discard}).Serve(ctx, l)
 		},
 	}
 	for name, serve := range servers {

@@ -9,6 +9,21 @@ import (
 	"time"
 )
 
+// Write writes the report in a format: json, junit, html, acts, or else text.
+func (r *Report) Write(w io.Writer, format string) error {
+	switch format {
+	case "json":
+		return r.WriteJSON(w)
+	case "junit":
+		return r.WriteJUnit(w)
+	case "html":
+		return r.WriteHTML(w)
+	case "acts":
+		return r.WriteACTS(w)
+	}
+	return r.WriteText(w)
+}
+
 // WriteText writes a report for people: failures, what was not tested, and a table by
 // suite and interface.
 func (r *Report) WriteText(w io.Writer) error {

@@ -1,10 +1,9 @@
-package main
+package receiver
 
 import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log"
 	"strings"
 	"time"
 
@@ -22,30 +21,30 @@ type arrival struct {
 	reason    string                     // why it was refused
 }
 
-// hello prints where the receiver is.
-func (r *receiver) hello(url string) error {
-	if r.json {
+// Hello prints where the receiver is.
+func (r *Receiver) Hello(url string) error {
+	if r.o.JSON {
 		return r.line(map[string]string{"url": url})
 	}
-	_, err := fmt.Fprintf(r.out, "URL: %s\n", url)
+	_, err := fmt.Fprintf(r.o.Out, "URL: %s\n", url)
 	return err
 }
 
 // print prints one line about a webhook.
-func (r *receiver) print(a *arrival) error {
-	if r.json {
+func (r *Receiver) print(a *arrival) error {
+	if r.o.JSON {
 		return r.line(a.doc())
 	}
-	_, err := io.WriteString(r.out, plain.Line(a.text(r.name))+"\n")
+	_, err := io.WriteString(r.o.Out, plain.Line(a.text(r.name))+"\n")
 	return err
 }
 
-func (r *receiver) line(doc any) error {
+func (r *Receiver) line(doc any) error {
 	b, err := json.Marshal(doc)
 	if err != nil {
 		return err
 	}
-	_, err = r.out.Write(append(b, '\n'))
+	_, err = r.o.Out.Write(append(b, '\n'))
 	return err
 }
 
@@ -53,7 +52,7 @@ func (r *receiver) line(doc any) error {
 const maxNames = 1000
 
 // name is what an artifact is called: only its first chunk says. r.mu is held.
-func (r *receiver) name(a *a2a.Artifact) string {
+func (r *Receiver) name(a *a2a.Artifact) string {
 	switch {
 	case a.Name != "":
 		if r.names == nil || len(r.names) >= maxNames {
@@ -177,6 +176,3 @@ func (a *arrival) doc() *arrivalDoc {
 	}
 	return doc
 }
-
-// noLog is for servers whose clients are none of the operator's business.
-func noLog() *log.Logger { return log.New(io.Discard, "", 0) }

@@ -1,4 +1,4 @@
-package main
+package parts
 
 import (
 	"os"
@@ -15,13 +15,13 @@ import (
 // build parses a command line of send and makes its parts.
 func build(t *testing.T, stdin string, args ...string) ([]*a2a.Part, error) {
 	t.Helper()
-	var list partFlags
+	var list List
 	fs := pflag.NewFlagSet("send", pflag.ContinueOnError)
-	list.register(fs)
+	list.Register(fs)
 	if err := fs.Parse(args); err != nil {
 		return nil, err
 	}
-	return messageParts(t.Context(), fs.Args(), list, strings.NewReader(stdin))
+	return Of(t.Context(), fs.Args(), list, strings.NewReader(stdin))
 }
 
 // a2a-cli §10.2: repeatable, order-preserving across flags; a media type binds

@@ -1,4 +1,6 @@
-package main
+// Package parts makes the parts of a message of what a command line says: texts, files,
+// URLs, JSON documents and standard input, in their order (a2a-cli §10.2).
+package parts
 
 import (
 	"context"
@@ -24,22 +26,22 @@ import (
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
-// maxPartFile caps what is read into one part, in bytes. Agents take far less;
+// maxFile caps what is read into one part, in bytes. Agents take far less;
 // the cap only keeps a slip from filling the memory.
-const maxPartFile = 64 << 20
+const maxFile = 64 << 20
 
-// partFlag is one of --text, --file and --data as it was given.
-type partFlag struct {
+// flag is one of --text, --file and --data as it was given.
+type flag struct {
 	kind      string // the flag's name
 	value     string
 	mediaType string // of the --media-type behind it; "" if there is none
 }
 
-// partFlags collects the parts of a message in the order of the command line,
-// across flags (a2a-cli §10.2).
-type partFlags []partFlag
+// List collects the parts of a message in the order of the command line, across flags.
+type List []flag
 
-func (p *partFlags) register(fs *pflag.FlagSet) {
+// Register adds the flags.
+func (p *List) Register(fs *pflag.FlagSet) {
 	fs.Var(p.add("text"), "text", "add a text part; may be repeated and mixed with --file and --data, the order is kept")
 	fs.Var(p.add("file"), "file", "add a file: a `path`, sent along, or a URL, which the agent fetches")
 	fs.Var(p.add("data"), "data", "add a data part from a JSON `file`; - reads standard input")
@@ -47,15 +49,15 @@ func (p *partFlags) register(fs *pflag.FlagSet) {
 }
 
 // add returns what appends a part of a kind.
-func (p *partFlags) add(kind string) *flagvalue.Value {
+func (p *List) add(kind string) *flagvalue.Value {
 	return flagvalue.New("string", func(s string) error {
-		*p = append(*p, partFlag{kind: kind, value: s})
+		*p = append(*p, flag{kind: kind, value: s})
 		return nil
 	}, nil)
 }
 
 // setMediaType takes the value of --media-type.
-func (p *partFlags) setMediaType(s string) error {
+func (p *List) setMediaType(s string) error {
 	if len(*p) == 0 {
 		return errors.New("put it behind the --text, --file or --data it is about")
 	}
@@ -70,15 +72,15 @@ func (p *partFlags) setMediaType(s string) error {
 	return nil
 }
 
-// messageParts makes the parts of a message: the positional text first, then
+// Of makes the parts of a message: the positional text first, then
 // the flags in their order. - stands for standard input once.
-func messageParts(ctx context.Context, args []string, list partFlags, stdin io.Reader) ([]*a2a.Part, error) {
+func Of(ctx context.Context, args []string, list List, stdin io.Reader) ([]*a2a.Part, error) {
 	if len(args) > 0 {
-		list = append(partFlags{{kind: "text", value: args[0]}}, list...)
+		list = append(List{{kind: "text", value: args[0]}}, list...)
 	}
 	implied := len(list) == 0 && piped(stdin)
 	if implied {
-		args, list = []string{"-"}, partFlags{{kind: "text", value: "-"}}
+		args, list = []string{"-"}, List{{kind: "text", value: "-"}}
 	}
 	if len(list) == 0 {
 		return nil, failure.Usagef("there is nothing to send").WithHint(`give the message as an argument, parley send "hello", through a pipe, or as --text, --file or --data`)
@@ -90,7 +92,7 @@ func messageParts(ctx context.Context, args []string, list partFlags, stdin io.R
 		var err error
 		switch {
 		case f.kind == "file":
-			p, err = filePart(f.value)
+			p, err = File(f.value)
 		case f.kind == "data":
 			p, err = dataPart(f.value, in)
 		case i == 0 && len(args) > 0 && f.value == "-":
@@ -157,9 +159,9 @@ func (o *onceReader) readAll() ([]byte, error) {
 }
 
 func readCapped(r io.Reader) ([]byte, error) {
-	b, err := io.ReadAll(io.LimitReader(r, maxPartFile+1))
-	if err == nil && len(b) > maxPartFile {
-		err = fmt.Errorf("more than %d MiB cannot be sent along; pass a URL instead", maxPartFile>>20)
+	b, err := io.ReadAll(io.LimitReader(r, maxFile+1))
+	if err == nil && len(b) > maxFile {
+		err = fmt.Errorf("more than %d MiB cannot be sent along; pass a URL instead", maxFile>>20)
 	}
 	return b, err
 }
@@ -181,7 +183,7 @@ func dataPart(file string, in *onceReader) (*a2a.Part, error) {
 	if file == "-" {
 		doc, err = in.readAll()
 	} else {
-		doc, err = readFile(file)
+		doc, err = ReadFile(file)
 	}
 	if err != nil {
 		return nil, err
@@ -196,7 +198,8 @@ func dataPart(file string, in *onceReader) (*a2a.Part, error) {
 
 var urlScheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
 
-func filePart(value string) (*a2a.Part, error) {
+// File makes a part of a path, or of a URL that the agent fetches.
+func File(value string) (*a2a.Part, error) {
 	if urlScheme.MatchString(value) {
 		u, err := url.Parse(value)
 		switch {
@@ -213,7 +216,7 @@ func filePart(value string) (*a2a.Part, error) {
 		}
 		value = filepath.FromSlash(u.Path)
 	}
-	b, err := readFile(value)
+	b, err := ReadFile(value)
 	if err != nil {
 		return nil, err
 	}
@@ -225,7 +228,8 @@ func filePart(value string) (*a2a.Part, error) {
 	return a2a.RawPart(b, mediaType, name), nil
 }
 
-func readFile(name string) ([]byte, error) {
+// ReadFile reads a file of at most 64 MiB. Its errors leave the name to the caller.
+func ReadFile(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err == nil {
 		defer f.Close()

@@ -1,4 +1,4 @@
-package main
+package draft
 
 import (
 	"context"
@@ -20,12 +20,12 @@ import (
 )
 
 // find makes an agent of a script, or of what a URL turns out to be.
-func (a *app) find(ctx context.Context, what string, s *serve.Settings, token a2a.Secret) (config.Agent, error) {
+func find(ctx context.Context, what string, s *serve.Settings, token a2a.Secret) (config.Agent, error) {
 	if !strings.Contains(what, "://") {
 		st, err := os.Stat(what)
 		switch {
 		case err == nil && st.Mode().IsRegular():
-			return a.script(what, st, s)
+			return script(what, st, s)
 		case err == nil:
 			return config.Agent{}, failure.Usagef("%s is no script or program", plain.Quote(what))
 		case !strings.ContainsAny(what, ".:") || strings.ContainsAny(what, "/\\") || config.Interpreter(what) != nil:
@@ -86,7 +86,7 @@ func models(ctx context.Context, c *http.Client, at string) (base, first string,
 			continue
 		}
 		answered = true
-		doc, _ := io.ReadAll(io.LimitReader(res.Body, 1<<20)) // what is cut off is no JSON
+		doc, _ := io.ReadAll(io.LimitReader(res.Body, 1<<20)) // a list that is cut off is no JSON
 		_ = res.Body.Close()                                  // only read
 		var list struct {
 			Data []struct {
@@ -107,7 +107,7 @@ func models(ctx context.Context, c *http.Client, at string) (base, first string,
 }
 
 // script is an agent that is a file of this machine.
-func (a *app) script(name string, st os.FileInfo, s *serve.Settings) (config.Agent, error) {
+func script(name string, st os.FileInfo, s *serve.Settings) (config.Agent, error) {
 	c := &config.Exec{Processes: s.Processes}
 	if !filepath.IsAbs(name) && !strings.ContainsAny(name, `/\`) {
 		name = "./" + name
@@ -131,9 +131,9 @@ func (a *app) script(name string, st os.FileInfo, s *serve.Settings) (config.Age
 	return agent, nil
 }
 
-// whatIsHere is a script of the working directory that is named as an agent's; ""
+// WhatIsHere is a script of the working directory that is named as an agent's; ""
 // if there is none.
-func whatIsHere() (string, error) {
+func WhatIsHere() (string, error) {
 	var found []string
 	for _, name := range []string{"agent", "agent.py", "agent.js", "agent.mjs", "agent.sh"} {
 		if st, err := os.Stat(name); err == nil && st.Mode().IsRegular() {

@@ -1,4 +1,4 @@
-package main
+package draft
 
 import (
 	"cmp"
@@ -11,8 +11,8 @@ import (
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
-// isCard reports whether a name is that of a card's file.
-func isCard(name string) bool {
+// IsCard reports whether a name is that of a card's file.
+func IsCard(name string) bool {
 	return !strings.Contains(name, "://") && strings.HasSuffix(strings.ToLower(name), ".json")
 }
 

@@ -1,0 +1,130 @@
+// Package receiver takes webhooks on this machine: it verifies each, prints it as a line
+// and answers it as it is told, to try an agent's deliveries by hand.
+package receiver
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/parley-a2a/parley/a2aclient"
+	"github.com/parley-a2a/parley/a2aserver"
+)
+
+// Options say what a Receiver answers and prints.
+type Options struct {
+	Out       io.Writer // a line for each delivery
+	JSON      bool      // as an object
+	AnySource bool      // a key alone does not say whose a delivery is
+	Status    int       // of answers to deliveries that are in order; 0 is 200
+	Fail      int       // so many get Status, the others 200; 0: all do
+	Count     int       // it ends after so many, duplicates not counted; 0: it does not
+}
+
+// Receiver takes webhooks.
+type Receiver struct {
+	o        Options
+	verifier *a2aclient.WebhookVerifier
+	done     chan error // capacity one: the end
+
+	mu     sync.Mutex // protects the fields below, and o.Out
+	failed int        // answers with o.Status that were given
+	taken  int
+	names  map[string]string // of artifacts by id
+	ended  bool
+}
+
+// New returns a receiver of what v verifies.
+func New(v *a2aclient.WebhookVerifier, o Options) *Receiver {
+	o.Status = cmp.Or(o.Status, http.StatusOK)
+	return &Receiver{o: o, verifier: v, done: make(chan error, 1)}
+}
+
+// maxDelivery is the most that is read of one, in bytes.
+const maxDelivery = 16 << 20
+
+func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	if req.Method != http.MethodPost {
+		r.verifier.Handler(nil).ServeHTTP(w, req) // which answers the challenge of 0.1
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxDelivery))
+	if err != nil {
+		var large *http.MaxBytesError
+		status := http.StatusBadRequest
+		if errors.As(err, &large) {
+			status = http.StatusRequestEntityTooLarge
+		}
+		w.WriteHeader(status)
+		return
+	}
+	d, err := r.verifier.Verify(req.Context(), req.Header, body)
+	if req.Context().Err() != nil {
+		return // who sent it has gone, or we are ending
+	}
+	// Printed before it is answered: so what one configuration sends is printed
+	// in order.
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at := arrival{at: time.Now(), delivery: d, status: http.StatusOK, anySource: r.o.AnySource}
+	var refused *a2aclient.WebhookError
+	switch {
+	case errors.As(err, &refused):
+		at.status, at.reason = refused.Status, refused.Reason
+	case err != nil:
+		at.status, at.reason = http.StatusInternalServerError, err.Error()
+	case r.fails():
+		at.status = r.o.Status
+		r.verifier.Forget(d)
+	case !d.Duplicate:
+		r.taken++
+	}
+	if r.ended {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
+	err = r.print(&at)
+	w.WriteHeader(at.status)
+	if err != nil || r.o.Count > 0 && r.taken >= r.o.Count {
+		r.ended = true
+		r.done <- err
+	}
+}
+
+// fails reports whether a delivery that is in order is to be answered with
+// o.Status. r.mu is held.
+func (r *Receiver) fails() bool {
+	if r.o.Status == http.StatusOK || r.o.Fail > 0 && r.failed >= r.o.Fail {
+		return false
+	}
+	r.failed++
+	return true
+}
+
+// Serve takes webhooks until there were enough, or ctx ends, which is an error only if
+// its time is over: that of its cause.
+func (r *Receiver) Serve(ctx context.Context, l net.Listener) (err error) {
+	srv := a2aserver.HTTPServer(r)
+	srv.ReadTimeout, srv.ErrorLog = time.Minute, log.New(io.Discard, "", 0)
+	served := make(chan error, 1)
+	go func() { served <- srv.Serve(a2aserver.LimitWrites(l, 0)) }()
+	select {
+	case err = <-r.done:
+	case err = <-served:
+	case <-ctx.Done():
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			err = context.Cause(ctx)
+		}
+	}
+	// Requests under way get their answers.
+	bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer cancel()
+	_ = srv.Shutdown(bye)
+	return err
+}

@@ -1,0 +1,148 @@
+// Package signin uses what parley auth login left: the tokens for one agent, renewed
+// when their time is nearly over, whichever process does it first.
+package signin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/contexts"
+	"github.com/parley-a2a/parley/internal/failure"
+)
+
+// Tokens are those of one agent. The exported fields are set before the first call,
+// then constant. Its methods may be called concurrently.
+type Tokens struct {
+	Dir            contexts.SignIns
+	Agent, Context string          // under which a sign-in is kept; no agent has none
+	Client         *http.Client    // to issuers
+	Hide           func(...string) // is told every secret
+	Warn           func(error)     // is told why a sign-in is of no use, once
+	Again          string          // the command that signs in
+	Log            *slog.Logger
+
+	mu      sync.Mutex // protects the fields below; held while a token is renewed
+	looked  bool
+	kept    *contexts.SignIn // nil: there is nothing
+	session *auth.OAuthSession
+	warned  bool
+	used    bool
+}
+
+// renewBefore is how long before its end a token is renewed.
+const renewBefore = 30 * time.Second
+
+// Used reports whether a request had a token.
+func (t *Tokens) Used() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.used
+}
+
+// Token returns the token for a request to an address of a card's agent; "" if the
+// user has not signed in there.
+func (t *Tokens) Token(ctx context.Context, card *a2a.AgentCard, to *url.URL) (string, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.look(); err != nil || t.session == nil {
+		return "", err
+	}
+	if err := t.session.For(card, to); err != nil {
+		if !t.warned {
+			t.warned = true
+			t.Warn(err)
+		}
+		return "", nil
+	}
+	if !t.session.Good(renewBefore) {
+		if err := t.renew(ctx); err != nil {
+			return "", err
+		}
+	}
+	t.used = true
+	return t.session.Access, nil
+}
+
+// look reads the sign-in once.
+func (t *Tokens) look() error {
+	if t.looked {
+		return nil
+	}
+	t.looked = true
+	if t.Agent == "" {
+		return nil
+	}
+	kept, err := t.Dir.Load(t.Agent, t.Context)
+	if err != nil || kept == nil {
+		return err
+	}
+	return t.take(kept)
+}
+
+func (t *Tokens) take(kept *contexts.SignIn) error {
+	s := new(auth.OAuthSession)
+	if err := json.Unmarshal(kept.Session, s); err != nil {
+		return failure.Usagef("what you signed in with cannot be read").WithHint("sign in again: %s", t.Again)
+	}
+	t.Hide(Secrets(s)...)
+	t.kept, t.session = kept, s
+	return nil
+}
+
+// Secrets are the texts of a session that nobody is to see.
+func Secrets(s *auth.OAuthSession) []string { return []string{s.Access, s.Refresh, s.ClientSecret} }
+
+// renew gets another token, unless another process has just done so.
+func (t *Tokens) renew(ctx context.Context) error {
+	unlock, err := t.Dir.Lock(ctx, t.kept)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	kept, err := t.Dir.Load(t.kept.Agent, t.kept.Context)
+	if err != nil {
+		return err
+	}
+	if kept == nil {
+		return t.over(errors.New("another process signed out"))
+	}
+	if err := t.take(kept); err != nil || t.session.Good(renewBefore) {
+		return err
+	}
+	bounded, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	s, err := t.session.Renew(bounded, t.Client)
+	var refused *auth.OAuthError
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.As(err, &refused) || t.session.Refresh == "":
+		return t.over(err)
+	case t.session.Good(0):
+		t.Log.Debug("the token is not renewed yet", "err", err)
+		return nil
+	default:
+		return failure.New(failure.CodeUnreachable, fmt.Sprintf("your token has expired, and its issuer does not answer: %v", err), err).WithHint("try again later")
+	}
+	t.Hide(Secrets(s)...)
+	doc, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	t.session, t.kept = s, &contexts.SignIn{Agent: kept.Agent, Context: kept.Context, Session: doc}
+	return t.Dir.Save(t.kept)
+}
+
+func (t *Tokens) over(err error) error {
+	return failure.New(failure.CodeAuthFailed, "your sign-in at this agent has ended: "+err.Error(), err).WithHint("sign in again: %s", t.Again)
+}
