@@ -33,6 +33,7 @@ type conformanceFlags struct {
 	baseline      string
 	writeBaseline string
 	otherBearer   string
+	otherAPIKey   string
 	vars          map[string]string
 	webhookListen string
 	webhookURL    string
@@ -80,6 +81,7 @@ usage, also of a file of tests; 3 the agent cannot be reached; 5 --timeout.`,
 	fs.StringVar(&f.baseline, "baseline", "", "`file` of known failures, which do not count")
 	fs.StringVar(&f.writeBaseline, "write-baseline", "", "write the failures of this run to a `file`, and exit with 0")
 	fs.StringVar(&f.otherBearer, "other-bearer", "", "bearer `token` of a second caller, for tests of who sees whose tasks")
+	fs.StringVar(&f.otherAPIKey, "other-api-key", "", "API `key` of a second caller, for the same tests")
 	fs.Var(flagvalue.New("name=value", func(s string) error { return addVar(f.vars, s) }, func() string { return strings.Join(slices.Sorted(maps.Keys(f.vars)), ",") }), "var", "`name=value` of a variable of the tests; may be repeated")
 	fs.StringVar(&f.webhookListen, "webhook-listen", "127.0.0.1:0", "`address` to receive webhooks at")
 	fs.StringVar(&f.webhookURL, "webhook-url", "", "`URL` under which the agent reaches that address (default: the address itself)")
@@ -149,7 +151,7 @@ func (a *app) conformance(ctx context.Context, f *conformanceFlags) error {
 	if err := a.wantAgent(ctx); err != nil {
 		return err
 	}
-	a.stderr.Hide(f.otherBearer)
+	a.stderr.Hide(f.otherBearer, f.otherAPIKey)
 	report, err := a.runTests(ctx, f, corpus)
 	if err != nil {
 		return err
@@ -182,7 +184,7 @@ func (a *app) runTests(ctx context.Context, f *conformanceFlags, corpus *acts.Co
 	o := &acts.Options{
 		URL: flags.agentCard, Corpus: corpus, Level: acts.Level(f.level), Only: f.only, Skip: f.skip, Repairs: f.repairs,
 		Credentials: acts.Credentials{Bearer: flags.bearer, APIKey: flags.apiKey, User: flags.basic.user, Password: flags.basic.password, Header: flags.svcParams},
-		Other:       acts.Credentials{Bearer: f.otherBearer},
+		Other:       acts.Credentials{Bearer: f.otherBearer, APIKey: f.otherAPIKey},
 		Client:      &http.Client{Transport: a.httpClient().Transport}, TLS: &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: flags.insecure, RootCAs: a.roots, Certificates: a.certificate},
 		Variables: f.vars, WebhookListen: f.webhookListen, WebhookURL: f.webhookURL, Timeout: f.stepTimeout, Parallel: f.parallel,
 		Progress: func(p acts.Progress) { done.Store(int64(p.Done)); total.Store(int64(p.Total)) },

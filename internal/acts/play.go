@@ -401,7 +401,8 @@ func (p *player) headers(s *Step) (http.Header, error) {
 		}
 		p.o.Other.apply(h, p.target.card)
 	case "wrong":
-		h.Set("Authorization", "Bearer parley-conformance-wrong-token")
+		wrong := p.o.Credentials.wrong()
+		wrong.apply(h, p.target.card)
 	}
 	set := s.Headers
 	if s.Raw != nil {

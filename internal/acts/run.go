@@ -233,7 +233,7 @@ func unmet(t *target, test *Test, i *iface, o *Options) string {
 		case need == "auth_credentials" && !o.Credentials.given():
 			return "needs credentials: --bearer, --api-key or --basic"
 		case need == "second_caller" && !o.Other.given():
-			return "needs credentials of a second caller: --other-bearer"
+			return "needs credentials of a second caller: --other-bearer or --other-api-key"
 		case need == "required_extension" && len(t.extensions(true)) == 0:
 			return "the card has no required extension"
 		}

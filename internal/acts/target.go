@@ -241,6 +241,18 @@ func (c *Credentials) given() bool {
 	return c.Bearer != "" || c.APIKey != "" || c.User != "" || len(c.Header) > 0
 }
 
+// wrong are credentials of the same kind that nobody has.
+func (c *Credentials) wrong() *Credentials {
+	const nobodys = "parley-conformance-wrong"
+	switch {
+	case c.APIKey != "":
+		return &Credentials{APIKey: nobodys}
+	case c.Bearer == "" && c.User != "":
+		return &Credentials{User: c.User, Password: nobodys}
+	}
+	return &Credentials{Bearer: nobodys}
+}
+
 // apply sets the headers. An API key goes where the card's scheme says.
 func (c *Credentials) apply(h http.Header, card obj) {
 	for name, values := range c.Header {
