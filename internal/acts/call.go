@@ -50,6 +50,18 @@ func (a *Answer) root() any {
 	return a.value
 }
 
+// unread is root without the names of version 1.0, for requests by hand.
+func (a *Answer) unread() any {
+	if a.stream == nil {
+		return a.raw
+	}
+	list := []any{}
+	for _, e := range a.stream.seen() {
+		list = append(list, e.raw)
+	}
+	return obj{"events": list}
+}
+
 // shown is the exchange as a report has it, with the events of a stream so far.
 func (a *Answer) shown() *Exchange {
 	if a.stream == nil {

@@ -203,7 +203,7 @@ func (p *player) once(ctx context.Context, s *Step, name string) error {
 	}
 	response := a.root()
 	if s.Raw != nil {
-		response = a.raw
+		response = a.unread()
 	}
 	vars := obj{"response": response}
 	before, _ := p.captured[name].(obj)

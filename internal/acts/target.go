@@ -124,8 +124,10 @@ func (t *target) find() {
 		switch {
 		case !known:
 			t.skipped = append(t.skipped, name+": the binding is not one of the specification")
-		case version != "1.0" && version != "0.3":
-			t.skipped = append(t.skipped, name+": this corpus judges 1.0 and 0.3")
+		case version == "0.1" && word != JSONRPC || version == "0.2" && word != JSONRPC:
+			t.skipped = append(t.skipped, name+": of this version only JSON-RPC is judged")
+		case !slices.Contains([]string{"1.0", "0.3", "0.2", "0.1"}, version):
+			t.skipped = append(t.skipped, name+": there are no tests of this version")
 		default:
 			t.interfaces = append(t.interfaces, &iface{binding: word, version: version, url: at, tenant: tenant})
 		}
@@ -154,9 +156,30 @@ func (t *target) find() {
 	}
 }
 
+// named adds what cannot be told from a card: an agent of 0.1 does not say so, and one of
+// several versions at an address names one. Whoever asks for 0.1 or 0.2 by name has it
+// judged where the card has JSON-RPC.
+func (t *target) named(versions []string) {
+	for _, v := range versions {
+		if v != "0.1" && v != "0.2" || slices.ContainsFunc(t.interfaces, func(i *iface) bool { return i.version == v }) {
+			continue
+		}
+		at, _ := t.card["url"].(string)
+		for _, i := range t.interfaces {
+			if at == "" && i.binding == JSONRPC {
+				at = i.url
+			}
+		}
+		if at != "" {
+			t.interfaces = append(t.interfaces, &iface{binding: JSONRPC, version: v, url: at})
+		}
+	}
+}
+
 // choose keeps the interfaces that are wanted, and gives each a caller.
 func (t *target) choose(o *Options) (closeAll func(), err error) {
 	var found []string
+	t.named(o.Versions)
 	kept := t.interfaces[:0:0]
 	for _, i := range t.interfaces {
 		found = append(found, i.name())
