@@ -138,7 +138,12 @@ func TestOpenAPI(t *testing.T) {
 			Parameters  []struct{ Name, In string }
 			Responses   map[string]any
 		}
-		Components struct{ Schemas map[string]any }
+		Components struct {
+			Schemas map[string]struct {
+				Properties map[string]any
+				Required   []string
+			}
+		}
 	}
 	if err := json.Unmarshal(openAPI(), &doc); err != nil {
 		t.Fatal(err)
@@ -177,6 +182,16 @@ func TestOpenAPI(t *testing.T) {
 	if n != 0 {
 		t.Errorf("the document has %d operations more than the table", -n)
 	}
+	for schema, want := range map[string]string{ // what is always there, and what is only there at times
+		"Task":    "agent tenant owner id name contextId state created updated words last attempt lost epoch",
+		"Wait":    "for reason",
+		"NewKey":  "",
+		"problem": "type title status detail",
+	} {
+		if got := strings.Join(doc.Components.Schemas[schema].Required, " "); got != want {
+			t.Errorf("%s requires %q, want %q", schema, got, want)
+		}
+	}
 	refs := 0
 	var walk func(v any)
 	walk = func(v any) {
@@ -184,7 +199,7 @@ func TestOpenAPI(t *testing.T) {
 		case map[string]any:
 			if ref, ok := v["$ref"].(string); ok {
 				refs++
-				if name, ok := strings.CutPrefix(ref, "#/components/schemas/"); !ok || doc.Components.Schemas[name] == nil {
+				if name, ok := strings.CutPrefix(ref, "#/components/schemas/"); !ok || doc.Components.Schemas[name].Properties == nil {
 					t.Errorf("it refers to %s", ref)
 				}
 			}

@@ -139,8 +139,11 @@ func (d *document) schema(t reflect.Type) map[string]any {
 	case reflect.Struct:
 		if _, ok := d.schemas[t.Name()]; !ok {
 			properties := map[string]any{}
-			d.schemas[t.Name()] = map[string]any{"type": "object", "properties": properties} // before its fields, which may have it
-			d.fields(t, properties)
+			is := map[string]any{"type": "object", "properties": properties}
+			d.schemas[t.Name()] = is // before its fields, which may have it
+			if required := d.fields(t, properties); len(required) > 0 {
+				is["required"] = required
+			}
 		}
 		return map[string]any{"$ref": "#/components/schemas/" + t.Name()}
 	case reflect.Bool:
@@ -151,15 +154,21 @@ func (d *document) schema(t reflect.Type) map[string]any {
 	return map[string]any{"type": "string"}
 }
 
-func (d *document) fields(t reflect.Type, properties map[string]any) {
+// fields describes the members of a struct, and returns those that are always there: of
+// answers because they are written even if they are empty, of requests because they have to be.
+func (d *document) fields(t reflect.Type, properties map[string]any) (required []string) {
 	for i := range t.NumField() {
 		f := t.Field(i)
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
 		case f.Anonymous:
-			d.fields(f.Type, properties)
+			required = append(required, d.fields(f.Type, properties)...)
 		case name != "-" && name != "":
 			properties[name] = d.schema(f.Type)
+			if !strings.Contains(options, "omit") {
+				required = append(required, name)
+			}
 		}
 	}
+	return required
 }
