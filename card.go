@@ -50,6 +50,9 @@ func complete(card a2a.AgentCard, o *Options) (*a2a.AgentCard, error) {
 	if hops := a2aserver.HopsExtension(o.Limits); extension(caps, hops.URI) < 0 {
 		caps.Extensions = append(slices.Clip(caps.Extensions), hops)
 	}
+	if o.Traceability && extension(caps, a2a.TraceabilityURI) < 0 {
+		caps.Extensions = append(slices.Clip(caps.Extensions), a2a.TraceabilityExtension())
+	}
 	if err := promise(caps, o); err != nil {
 		return nil, err
 	}

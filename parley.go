@@ -126,6 +126,10 @@ type Options struct {
 	// MeterProvider measures calls, tasks, commits and webhooks: docs/observability.md
 	// has the metrics. Gauges are read while Run runs. Nil: nothing is measured.
 	MeterProvider metric.MeterProvider
+	// Traceability has agents offer the traceability extension of a2a-samples: a client that
+	// asks for it is told which tools and agents were called for an answer. A card that
+	// lists a2a.TraceabilityURI offers it without this.
+	Traceability bool
 	// TraceContent writes what clients, agents and models say into spans: see
 	// engine.Options.
 	TraceContent bool

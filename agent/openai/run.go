@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/telemetry"
 )
 
 // run is one turn. It belongs to the goroutine of Run.
@@ -122,6 +123,7 @@ func (r *run) answer(ctx context.Context, lastly bool) (*answer, error) {
 			fresh = nil
 			return nil, err
 		}
+		telemetry.Spends(ctx, int64(fresh.Usage.Total))
 		if len(fresh.Calls) == 0 || lastly {
 			return nil, errFinal
 		}

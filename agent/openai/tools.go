@@ -9,6 +9,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/telemetry"
 )
 
 // tools are what the model may call in a turn, by the names that it knows.
@@ -173,6 +174,7 @@ func (r *run) make(ctx context.Context, c call) (agent.ToolResult, error) {
 	if err := r.t.Status("calling " + name); err != nil {
 		return agent.ToolResult{}, err
 	}
+	telemetry.Calls(ctx, tool.Name)
 	res, err := callTool(ctx, tool, c)
 	if ctx.Err() != nil {
 		return res, context.Cause(ctx) // not recorded: nobody knows what it means

@@ -178,7 +178,7 @@ func (h *Host) options(r *revision) *parley.Options {
 		Egress: f.egress.policy(r.local, h.log),
 		Auth:   r.guard, Limits: f.limits.requests(), TaskLimits: f.limits.tasks(), Capacity: f.limits.capacity, MaxBody: f.limits.body,
 		Audit: h.audit.log, Requests: h.requests(f), Origins: f.browser.origins, Hosts: h.hosts(r),
-		TracerProvider: h.telemetry.TracerProvider, MeterProvider: h.telemetry.MeterProvider, TraceContent: f.telemetry.captures(h.env),
+		TracerProvider: h.telemetry.TracerProvider, MeterProvider: h.telemetry.MeterProvider, TraceContent: f.telemetry.captures(h.env), Traceability: f.telemetry.traceability,
 	}
 }
 

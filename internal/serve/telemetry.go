@@ -18,11 +18,12 @@ import (
 // telemetryFlags say where traces go. What they leave out, the variables of
 // OpenTelemetry say; see docs/observability.md.
 type telemetryFlags struct {
-	endpoint string
-	protocol string
-	sample   float64
-	content  bool
-	metrics  string // an address, metricsMain, or ""
+	endpoint     string
+	protocol     string
+	sample       float64
+	content      bool
+	traceability bool
+	metrics      string // an address, metricsMain, or ""
 }
 
 func (f *telemetryFlags) register(fs *pflag.FlagSet) {
@@ -31,6 +32,7 @@ func (f *telemetryFlags) register(fs *pflag.FlagSet) {
 	fs.Var(flagvalue.Choice(&f.protocol, export.HTTP, export.GRPC), "telemetry-protocol", "how: "+export.HTTP+" or "+export.GRPC+" (default: as OTEL_EXPORTER_OTLP_PROTOCOL says, or "+export.HTTP+")")
 	fs.Var(flagvalue.Of("share", &f.sample, parseShare, showShare), "telemetry-sample", "`share` of the traces that begin here to keep, from 0 to 1; one that began elsewhere is kept if it was there (default: as OTEL_TRACES_SAMPLER says, or all)")
 	fs.BoolVar(&f.content, "telemetry-content", false, "write what clients, agents and models say into traces, which is private as a rule")
+	fs.BoolVar(&f.traceability, "traceability", false, "tell clients that ask for the traceability extension which tools and agents were called for their answer, and how long that took")
 	fs.Var(flagvalue.Of("address", &f.metrics, parseMetricsListen, func(s string) string { return s }), "metrics-listen", "`address` at which everybody who reaches it gets the metrics in Prometheus's format (/metrics), and this machine what helps to find out what the server does (/debug/tasks, /debug/pprof/). With authentication the main address has /metrics, too, for callers with the scope metrics:read; the word main offers them there alone")
 }
 

@@ -2,6 +2,7 @@ package task
 
 import (
 	"io"
+	"slices"
 	"sync"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -13,6 +14,7 @@ import (
 type Agent struct {
 	declared agent.Lost
 	title    title
+	accounts bool // the card offers the traceability extension
 	Player   *Player
 }
 
@@ -23,7 +25,8 @@ func NewAgent(a agent.Agent, close func() error, card *a2a.AgentCard, player *Pl
 	if player == nil {
 		player = newPlayer(a, close)
 	}
-	return &Agent{agent.LostBy(a), newTitle(card.Name, card.Version, agent.KindOf(a)), player}
+	accounts := slices.ContainsFunc(card.Capabilities.Extensions, func(e *a2a.AgentExtension) bool { return e != nil && e.URI == a2a.TraceabilityURI })
+	return &Agent{agent.LostBy(a), newTitle(card.Name, card.Version, agent.KindOf(a)), accounts, player}
 }
 
 func newPlayer(a agent.Agent, close func() error) *Player {

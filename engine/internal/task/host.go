@@ -153,6 +153,10 @@ func (h *host) Reply(parts []*a2a.Part) error {
 	defer o.mu.Unlock()
 	// No task exists and none will: whatever else the agent says is too late.
 	o.out.opening = nil
+	if t := o.traceLocked(); t != nil {
+		answer.Metadata = a2a.JSON(`{"` + a2a.TraceabilityKey + `":` + string(t.JSON()) + `}`)
+		answer.Extensions = []string{a2a.TraceabilityURI}
+	}
 	o.draft.state = a2a.TaskStateCompleted
 	o.overLocked()
 	p := o.turn.messages[0]
@@ -229,13 +233,16 @@ func (h *host) Step(ctx context.Context, name string, fn func(context.Context) (
 		return nil, fmt.Errorf("engine: more than %d steps have the name %q", maxSteps, name)
 	}
 	ctx, traced := o.traceStep(ctx, name, i, result != nil)
+	ctx, told := o.accountStep(ctx, name, result != nil)
 	if result != nil {
 		traced(nil)
+		told(nil)
 		o.all.Meters.step(ctx, o, "replayed")
 		return result, nil
 	}
 	result, err := o.step(ctx, name, fn)
 	traced(err)
+	told(err)
 	if err == nil {
 		o.all.Meters.step(ctx, o, "done")
 	} else {

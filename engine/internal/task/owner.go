@@ -82,6 +82,7 @@ type turnState struct {
 	taken    int     // how many of messages the agent has got
 	canceled int     // how many of messages had come when somebody asked to cancel
 	steps    steps
+	account  *account // of the newest run; nil if its client did not ask
 	attempt  int32
 	lost     int32 // processes lost since the turn began or a question was answered
 
@@ -132,7 +133,10 @@ func (os *Owners) newOwner(key store.Key, contextID string) *Owner {
 }
 
 func (o *Owner) log() *slog.Logger {
-	about := append(make([]any, 0, 10), "task", o.key.ID, "context", o.contextID)
+	about := append(make([]any, 0, 14), "task", o.key.ID, "context", o.contextID, "node", o.all.Node)
+	if n := o.tracing.attempt.Load(); n > 0 {
+		about = append(about, "attempt", n)
+	}
 	if name, _ := AgentOf(o.key.Tenant); name != "" {
 		about = append(about, "agent", name)
 	}
@@ -251,6 +255,9 @@ func (o *Owner) pendLocked(r record) {
 func (o *Owner) emitLocked(en *a2a.Entry) error {
 	if o.phase == phaseClosed {
 		return agent.ErrEnded
+	}
+	if err := o.accountForLocked(en); err != nil {
+		return err
 	}
 	if err := o.draft.follow(en); err != nil {
 		if err == ErrTerminal {

@@ -23,7 +23,8 @@ type tracing struct {
 	first     spanText // of the task's first message
 	takenOver bool     // the run goes on for a process that was lost
 
-	id atomic.Pointer[string] // of the trace of the newest run, for logs
+	id      atomic.Pointer[string] // of the trace of the newest run, for logs
+	attempt atomic.Int32           // of the newest run, for logs; 0 before there is one
 
 	// of the run, if it is traced
 	span trace.Span

@@ -200,6 +200,8 @@ func (o *Owner) startLocked() {
 	o.turn.messages[0].decided()
 	o.turn.steps.again()
 	o.turn.attempt++
+	o.tracing.attempt.Store(o.turn.attempt)
+	o.accountLocked()
 	o.enterLocked(phaseRunning)
 	o.auth.heard, o.auth.given = false, false
 	o.all.work.Add(1)

@@ -1,0 +1,68 @@
+package a2a
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// The traceability extension of a2a-samples (extensions/traceability/v1): a client that
+// names it in A2A-Extensions gets told with the answer what the agent did for it. See
+// docs/observability.md for what Parley says.
+const (
+	// TraceabilityURI identifies the extension.
+	TraceabilityURI = "https://github.com/a2aproject/a2a-samples/extensions/traceability/v1"
+	// TraceabilityKey is where the metadata of a message has a [ResponseTrace], and the id
+	// of the artifact that has one.
+	TraceabilityKey = "github.com/a2aproject/a2a-samples/extensions/traceability/v1/traceability"
+)
+
+// TraceabilityExtension is how a card declares the extension.
+func TraceabilityExtension() *AgentExtension {
+	return &AgentExtension{URI: TraceabilityURI, Description: "An answer says which tools and agents were called for it, and how long that took, if the client asks for the extension."}
+}
+
+// ResponseTrace is what an agent did for an answer. Its JSON has the names of the
+// extension's page.
+type ResponseTrace struct {
+	TraceID string      `json:"trace_id"`
+	Steps   []TraceStep `json:"steps"`
+}
+
+// TraceStep is one call of a tool or of another agent.
+type TraceStep struct {
+	StepID       string            `json:"step_id"`
+	TraceID      string            `json:"trace_id"`
+	ParentStepID string            `json:"parent_step_id,omitempty"` // empty for one that is in no other step
+	CallType     string            `json:"call_type"`                // AGENT or TOOL
+	Action       TraceAction       `json:"step_action"`
+	TotalTokens  int64             `json:"total_tokens,omitempty"`
+	Attributes   map[string]string `json:"additional_attributes,omitempty"`
+	Latency      int64             `json:"latency"` // milliseconds
+	Start        time.Time         `json:"start_time"`
+	End          time.Time         `json:"end_time"`
+}
+
+// TraceAction is what was called: one of the two is set.
+type TraceAction struct {
+	Tool  *TracedTool  `json:"tool_invocation,omitempty"`
+	Agent *TracedAgent `json:"agent_invocation,omitempty"`
+}
+
+// TracedTool is a tool that was called.
+type TracedTool struct {
+	Name string `json:"tool_name"`
+}
+
+// TracedAgent is an agent that was called.
+type TracedAgent struct {
+	Name string `json:"agent_name"`
+}
+
+// JSON returns the trace as metadata and data parts have it.
+func (t *ResponseTrace) JSON() JSON {
+	doc, err := json.Marshal(t)
+	if err != nil {
+		panic(err) // of texts, numbers and times within the year 9999
+	}
+	return doc
+}
