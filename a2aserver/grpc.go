@@ -10,7 +10,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
-	"google.golang.org/grpc/status"
 )
 
 const (
@@ -46,7 +45,7 @@ func newGRPC(to Site) (*grpc.Server, error) {
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: s.opts.keepAlive(), Timeout: s.opts.writeTimeout(), MaxConnectionIdle: port.IdleTimeout}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: leastPing, PermitWithoutStream: true}),
 		grpc.MaxConcurrentStreams(lineStreams),
-		grpc.UnknownServiceHandler(unknownMethod),
+		grpc.UnknownServiceHandler(unknownMethod(to)),
 	)
 	for _, d := range dialect.GRPCServices {
 		binding := dialect.GRPCOf(d)
@@ -66,13 +65,18 @@ func newGRPC(to Site) (*grpc.Server, error) {
 	return g, registerReflection(g, to)
 }
 
-func unknownMethod(_ any, stream grpc.ServerStream) error {
-	name, _ := grpc.MethodFromServerStream(stream)
-	d := dialect.V10
-	if strings.HasPrefix(name, "/"+dialect.GRPCServiceV03+"/") {
-		d = dialect.V03
+// unknownMethod refuses calls of what is not there.
+func unknownMethod(to Site) grpc.StreamHandler {
+	return func(_ any, stream grpc.ServerStream) error {
+		name, _ := grpc.MethodFromServerStream(stream)
+		d := dialect.V10
+		if strings.HasPrefix(name, "/"+dialect.GRPCServiceV03+"/") {
+			d = dialect.V03
+		}
+		x := to.front().newGRPCCall(stream, d, 0)
+		defer x.end()
+		// A wrong service or version of it, too: the text helps both.
+		return x.fail(a2a.Errorf(a2a.CodeMethodNotAllowed,
+			"method %.100q is not known; the services are %s and, for version 0.3, %s", name, dialect.GRPCService, dialect.GRPCServiceV03))
 	}
-	// A wrong service or version of it, too: the text helps both.
-	return status.FromProto(dialect.ErrorToStatus(d, a2a.Errorf(a2a.CodeMethodNotAllowed,
-		"method %.100q is not known; the services are %s and, for version 0.3, %s", name, dialect.GRPCService, dialect.GRPCServiceV03))).Err()
 }

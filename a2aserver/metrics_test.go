@@ -3,6 +3,7 @@ package a2aserver
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http/httptest"
 	"runtime"
 	"strings"
@@ -11,7 +12,10 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aclient"
 	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/pb"
 	"github.com/parley-a2a/parley/internal/telemetry/export"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 )
 
 // scraping offers the metrics of a server as Prometheus gets them.
@@ -121,5 +125,48 @@ func TestRefusalsAreMeasured(t *testing.T) {
 	}
 	if got := lines()[`parley_limited_total{limit="rate"}`]; got != "2" {
 		t.Errorf("limited by rate: %q", got)
+	}
+}
+
+// Connections are counted by what they speak, and newcomers that met a limit by what came
+// of it.
+func TestConnectionsAreMeasured(t *testing.T) {
+	o, lines := scraping(t)
+	addr, _ := limitedPort(t, agreeable{}, o)
+	web, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer web.Close()
+	writeRequest(web, "GET /livez", "")
+	_ = response(t, web).Body.Close()
+	over, err := grpc.NewClient("passthrough:///"+addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer over.Close()
+	if err := over.Invoke(t.Context(), "/"+dialect.GRPCService+"/GetTask", &pb.GetTaskRequest{Id: "t1"}, new(pb.Task)); err != nil {
+		t.Fatal(err)
+	}
+	got := lines()
+	if http, native := got[`parley_connections_open{protocol="http"}`], got[`parley_connections_open{protocol="grpc"}`]; http != "1" || native != "1" {
+		t.Errorf("%q connections of http and %q of grpc", http, native)
+	}
+
+	o, lines = scraping(t)
+	o.Limits = Limits{AddrConnections: 1}
+	full, _ := limitedPort(t, agreeable{}, o)
+	for range 2 {
+		c, err := net.Dial("tcp", full)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		writeRequest(c, "GET /livez", "")
+		_, _ = c.Read(make([]byte, 1)) // an answer, or the end
+	}
+	got = lines()
+	if refused, evicted := got[`parley_connections_limited_total{result="refused"}`], got[`parley_connections_limited_total{result="evicted"}`]; refused+evicted != "1" { // by how long the first was idle
+		t.Errorf("%q were refused and %q evicted", refused, evicted)
 	}
 }

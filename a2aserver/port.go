@@ -11,6 +11,7 @@ import (
 	"github.com/parley-a2a/parley/internal/budget"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/port"
+	"github.com/parley-a2a/parley/internal/telemetry/metrics"
 	"google.golang.org/grpc"
 )
 
@@ -27,6 +28,7 @@ type Port struct {
 	s      Site
 	port   *port.Port
 	inside *grpc.Server // requests on connections of net/http
+	blind  func()       // nobody reads how many connections there are any more
 }
 
 // NewPort returns a Port of s, a Server or a Host. The limits of connections and
@@ -44,15 +46,28 @@ func NewPort(s Site) *Port {
 		panic("a2aserver: the generated descriptors are broken: " + err.Error())
 	}
 	l := &o.Limits
+	meter := metrics.New(o.MeterProvider)
+	limited := meter.Counter(metrics.ConnectionsLimited)
 	p.port = port.New(p.handler(), native, isGRPC, port.Options{
 		Connections:     l.Connections,
 		AddrConnections: l.addrConnections(),
 		LimitLoopback:   l.AddrConnections > 0,
 		Trusted:         func(a netip.Addr) bool { return s.front().opts.trustsAddr(a) },
 		WriteTimeout:    o.writeTimeout(),
-		Busy:            func() bool { return s.front().calls.Load() > 0 },
-		Log:             s.front().log,
+		Limited: func(how port.Limited) {
+			limited.Add(context.Background(), 1, metrics.Table[metrics.ConnectionsLimited].Labels[0].Values[how])
+		},
+		Busy: func() bool { return s.front().calls.Load() > 0 },
+		Log:  s.front().log,
 	})
+	p.blind = meter.Observe(func(_ context.Context, is metrics.Reading) {
+		open := p.port.Open()
+		is.Set(metrics.ConnectionsOpen, float64(open.HTTP), "http")
+		is.Set(metrics.ConnectionsOpen, float64(open.Native), "grpc")
+		if open.Limit > 0 {
+			is.Set(metrics.ConnectionsLimit, float64(open.Limit))
+		}
+	}, metrics.ConnectionsOpen, metrics.ConnectionsLimit)
 	return p
 }
 
@@ -103,7 +118,10 @@ func (p *Port) Mount(mux *http.ServeMux, path string) {
 
 // Serve takes connections from l until Shutdown or Close, and then returns
 // http.ErrServerClosed.
-func (p *Port) Serve(l net.Listener) error { return p.port.Serve(l) }
+func (p *Port) Serve(l net.Listener) error {
+	defer p.blind()
+	return p.port.Serve(l)
+}
 
 // Shutdown stops taking connections and waits for the calls that are under way,
 // until ctx ends: then it returns the context's error, and Close ends them.

@@ -3,6 +3,7 @@ package a2aserver
 import (
 	"context"
 	"net"
+	"slices"
 	"strconv"
 	"time"
 
@@ -86,10 +87,7 @@ func (x *exchange) beginSpan(req any) {
 		return
 	}
 	caller := a2a.CallerFrom(x.ctx)
-	parent := x.ctx
-	if !trace.SpanContextFromContext(parent).IsValid() { // else somebody in front has read the headers
-		parent = telemetry.WithRemote(parent, caller.Trace, caller.TraceState)
-	}
+	parent := x.callerSpan(caller.Trace, caller.TraceState)
 	var ctx context.Context
 	ctx, c.span = x.s.tracing.tracer.Start(parent, c.op.String(), ofServer, ofOperation[c.op], trace.WithTimestamp(c.arrived))
 	if c.span.IsRecording() {
@@ -103,6 +101,52 @@ func (x *exchange) beginSpan(req any) {
 	caller.Trace, caller.TraceState = telemetry.Format(c.span.SpanContext())
 	x.ctx = a2a.WithCaller(ctx, caller)
 }
+
+// callerSpan returns the context of a call's span, whose parent is the one that came.
+func (x *exchange) callerSpan(parent, state string) context.Context {
+	if trace.SpanContextFromContext(x.ctx).IsValid() {
+		return x.ctx // somebody in front has read the headers
+	}
+	return telemetry.WithRemote(x.ctx, parent, state)
+}
+
+// beginRefused begins the span of a call that is refused before its operation is known. Its
+// name is what the conventions for RPC and HTTP have for a method that is not known: nothing
+// that a client chose is in it.
+func (x *exchange) beginRefused(e *a2a.Error) {
+	var name string
+	var about []attribute.KeyValue
+	switch {
+	case x.binding == a2a.BindingJSONRPC:
+		name = telemetry.SpanJSONRPC
+	case x.binding == a2a.BindingGRPC:
+		name = telemetry.SpanGRPC
+	case slices.Contains(httpMethods, x.method): // HTTP+JSON, and paths that lead nowhere
+		name, about = x.method, append(about, telemetry.HTTPMethod.String(x.method))
+	default:
+		name, about = telemetry.SpanOther, append(about, telemetry.HTTPMethod.String(telemetry.Other), telemetry.Text(telemetry.HTTPMethodOriginal, x.method))
+	}
+	if x.binding != a2a.BindingHTTPJSON {
+		about = append(about, telemetry.RPCSystem.String(name))
+		if e.Code == a2a.CodeMethodNotFound || e.Code == a2a.CodeMethodNotAllowed {
+			about = append(about, telemetry.RPCMethod.String(telemetry.Other))
+		}
+	}
+	caller := a2a.CallerFrom(x.ctx)
+	parent, state := caller.Trace, caller.TraceState
+	if parent == "" { // its caller is not known
+		parent, state = dialect.ReadTrace(x.headers[dialect.TraceHeader]), dialect.ReadTraceState(x.headers[dialect.TraceStateHeader])
+	}
+	c := x.span
+	_, c.span = x.s.tracing.tracer.Start(x.callerSpan(parent, state), name, ofServer, trace.WithAttributes(about...), trace.WithTimestamp(c.arrived))
+	c.dialect = dialect.V10
+	if c.span.IsRecording() {
+		c.span.SetAttributes(x.appendAddresses([]attribute.KeyValue{telemetry.Binding.String(x.binding)})...)
+	}
+}
+
+// httpMethods are those that the convention for HTTP knows (RFC 9110, and PATCH).
+var httpMethods = []string{"CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE"}
 
 // tracedBy takes the trace of a call from its request, if no header has it.
 func (x *exchange) tracedBy(req any) {
@@ -239,7 +283,13 @@ func (x *exchange) fails(e *a2a.Error) {
 	if x.span == nil {
 		return
 	}
-	x.beginSpan(nil)                                                                                                  // of a call that was refused before
+	switch c := x.span; { // of a call that was refused before it got one
+	case c.span != nil:
+	case c.op == 0:
+		x.beginRefused(e)
+	default:
+		x.beginSpan(nil)
+	}
 	if c := x.span; c.span != nil && c.span.IsRecording() && !(e.Code == a2a.CodeUnavailable && x.ctx.Err() != nil) { // else the client has left
 		c.span.SetAttributes(telemetry.ErrorType.String(dialect.ErrorType(c.dialect, x.binding, e.Code)), telemetry.Code.String(e.Code.String()))
 		c.span.SetStatus(codes.Error, e.Message)
@@ -253,7 +303,7 @@ func (x *exchange) end() {
 	if c == nil || c.span == nil {
 		return
 	}
-	if c.span.IsRecording() && dialect.Get(c.op).Streams {
+	if c.op != 0 && c.span.IsRecording() && dialect.Get(c.op).Streams {
 		c.span.SetAttributes(telemetry.Events.Int64(c.events))
 	}
 	c.span.End()

@@ -17,6 +17,12 @@ import (
 	otelcodes "go.opentelemetry.io/otel/codes"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/emptypb"
 )
 
 func TestTracesOnEveryWire(t *testing.T) {
@@ -176,9 +182,84 @@ func TestFailuresInSpans(t *testing.T) {
 	o.Identity = refusing{&a2a.Error{Code: a2a.CodeUnauthenticated}}
 	h := New(svc, auditCard(), o)
 	do(h, http.MethodGet, "/tasks/t1", "")
-	do(h, http.MethodPost, "/", getTask("1"))
 	if span := <-refusal; span.Name() != "GetTask" || attrs(span)["error.type"] != "401" || len(refusal) != 0 {
 		t.Errorf("%v, and %d more", attrs(span), len(refusal))
+	}
+}
+
+// A call that is refused before its operation is known has one span, whose name is that of
+// the conventions for RPC and HTTP, whatever the client sent.
+func TestSpansOfCallsThatAreNotKnown(t *testing.T) {
+	const parent = "Traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	long := strings.Repeat("x", 5000)
+	for _, tt := range []struct {
+		name               string
+		method, path, body string
+		stranger           bool
+		span               string
+		has                map[attribute.Key]string
+	}{
+		{name: "no credentials", method: "POST", path: "/", body: getTask("1"), stranger: true, span: "jsonrpc",
+			has: map[attribute.Key]string{"rpc.system.name": "jsonrpc", "parley.error.code": a2a.CodeUnauthenticated.String()}},
+		{name: "unknown method", method: "POST", path: "/", body: `{"jsonrpc":"2.0","id":1,"method":"` + long + `"}`, span: "jsonrpc",
+			has: map[attribute.Key]string{"rpc.method": "_OTHER", "error.type": "-32601"}},
+		{name: "bad JSON", method: "POST", path: "/", body: `{"jsonrpc":`, span: "jsonrpc",
+			has: map[attribute.Key]string{"error.type": "-32700", "parley.binding": "JSONRPC"}},
+		{name: "too large", method: "POST", path: "/", body: `"` + strings.Repeat(long, 20) + `"`, span: "jsonrpc",
+			has: map[attribute.Key]string{"parley.error.code": a2a.CodeTooLarge.String()}},
+		{name: "no such path", method: "GET", path: "/" + long, span: "GET",
+			has: map[attribute.Key]string{"http.request.method": "GET", "error.type": "404", "parley.binding": "HTTP+JSON"}},
+		{name: "no such method", method: long[:20], path: "/tasks", span: "HTTP",
+			has: map[attribute.Key]string{"http.request.method": "_OTHER", "http.request.method_original": long[:20], "error.type": "405"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r, o := traced()
+			o.MaxBody = 50_000
+			if tt.stranger {
+				o.Identity = refusing{&a2a.Error{Code: a2a.CodeUnauthenticated, Message: "who are you?"}}
+			}
+			do(New(&fake{}, auditCard(), o), tt.method, tt.path, tt.body, parent, "A2A-Version: 1.0", "Content-Type: application/json")
+			checkUnknown(t, r, tt.span, tt.has)
+		})
+	}
+
+	// Over gRPC, where another service's name is all there is.
+	r, o := traced()
+	addr, _ := limitedPort(t, &fake{}, o)
+	c, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	ctx := metadata.AppendToOutgoingContext(t.Context(), "traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+	if err := c.Invoke(ctx, "/no.such.Service/"+long[:100], &emptypb.Empty{}, &emptypb.Empty{}); status.Code(err) != codes.Unimplemented {
+		t.Errorf("%v", err)
+	}
+	checkUnknown(t, r, "grpc", map[attribute.Key]string{"rpc.system.name": "grpc", "rpc.method": "_OTHER", "error.type": "UNIMPLEMENTED", "parley.binding": "GRPC"})
+}
+
+func checkUnknown(t *testing.T, r ends, name string, has map[attribute.Key]string) {
+	t.Helper()
+	span := <-r
+	if span.Name() != name || span.SpanKind() != trace.SpanKindServer || span.Status().Code != otelcodes.Error || len(r) != 0 {
+		t.Errorf("it is a %s called %.40q, %v, and %d more", span.SpanKind(), span.Name(), span.Status(), len(r))
+	}
+	if span.Parent().SpanID().String() != "b7ad6b7169203331" {
+		t.Errorf("it is a child of %v", span.Parent())
+	}
+	got := attrs(span)
+	for key, want := range has {
+		if got[key] != want {
+			t.Errorf("%s is %q, not %q", key, got[key], want)
+		}
+	}
+	for key, value := range got {
+		if len(value) > 256 || strings.HasPrefix(string(key), "a2a.") {
+			t.Errorf("it has %s: %.300q", key, value)
+		}
+	}
+	if got["error.type"] == "" || got["client.address"] == "" {
+		t.Errorf("%v", got)
 	}
 }
 

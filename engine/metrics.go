@@ -19,7 +19,7 @@ type meters struct {
 
 	runs *task.RunMeters
 
-	storeErrors, webhooks, dead *metrics.Count
+	storeErrors, hints, webhooks, dead *metrics.Count
 }
 
 func newMeters(o *Options, st store.Store) *meters {
@@ -40,7 +40,7 @@ func newMeters(o *Options, st store.Store) *meters {
 	}
 	return &meters{
 		m: m, runs: task.NewRunMeters(m), storeErrors: m.Counter(metrics.StoreErrors),
-		webhooks: m.Counter(metrics.WebhookAttempts), dead: m.Counter(metrics.WebhookDead),
+		hints: m.Counter(metrics.HintsReceived), webhooks: m.Counter(metrics.WebhookAttempts), dead: m.Counter(metrics.WebhookDead),
 	}
 }
 
@@ -71,6 +71,22 @@ func (m *meters) storeFailed(err error) {
 	m.storeErrors.Add(context.Background(), 1, reason)
 }
 
+// heard counts a hint of another process.
+func (m *meters) heard(h store.Hint) {
+	if m == nil {
+		return
+	}
+	count := func(is bool, about string) {
+		if is {
+			m.hints.Add(context.Background(), 1, about)
+		}
+	}
+	count(h.Task != 0, "task")
+	count(h.Work, "work")
+	count(h.Node != "", "mail")
+	count(h.Lost, "lost")
+}
+
 // notified counts an attempt at a webhook.
 func (m *meters) notified(ctx context.Context, v a2a.Verdict) {
 	if m == nil {
@@ -95,7 +111,7 @@ func (m *meters) observe(e *Engine) (stop func()) {
 		return func() {}
 	}
 	return m.m.Observe(e.gauges,
-		metrics.Ready, metrics.StoreUp, metrics.Tasks, metrics.RunsActive, metrics.QueueLength, metrics.CapacityUsed, metrics.CapacityLimit,
+		metrics.Ready, metrics.StoreUp, metrics.HintsConnected, metrics.Tasks, metrics.RunsActive, metrics.QueueLength, metrics.CapacityUsed, metrics.CapacityLimit,
 		metrics.MemoryUsed, metrics.MemoryLimit, metrics.WebhookPending, metrics.WebhookOldest)
 }
 
@@ -103,6 +119,10 @@ func (e *Engine) gauges(_ context.Context, is metrics.Reading) {
 	up := e.Trouble() == nil
 	is.Set(metrics.StoreUp, truth(up))
 	is.Set(metrics.Ready, truth(up && e.Registered() && !e.stopping()))
+
+	if s, ok := e.store.(store.Hinted); ok {
+		is.Set(metrics.HintsConnected, truth(s.Hears()))
+	}
 
 	taken, queued := e.admission.Load()
 	is.Set(metrics.QueueLength, float64(queued))

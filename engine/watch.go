@@ -33,6 +33,7 @@ func (e *Engine) watch(ctx context.Context) {
 
 // hear passes a hint on to those whom it is for. It must not block.
 func (e *Engine) hear(h store.Hint) {
+	e.meters.heard(h)
 	if h.Task != 0 || h.Lost {
 		e.peers.HearOf(h.Task, h.Lost)
 		e.outbox.Hear(h.Task, e.owners.Owned)

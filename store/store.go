@@ -127,6 +127,12 @@ type Metered interface {
 	OnCommit(f func(Commit))
 }
 
+// Hinted is a Store whose hints come through a connection that may be lost.
+type Hinted interface {
+	// Hears reports whether hints of other processes arrive now.
+	Hears() bool
+}
+
 // Do appends and waits for the outcome. If ctx ends first, the append may
 // still happen.
 func Do(ctx context.Context, s Log, a *Append) error {

@@ -21,13 +21,31 @@ type conns struct {
 	own     bool          // the connections of this machine are limited, too
 	trusted func(netip.Addr) bool
 	log     *throttled
+	limited func(Limited) // not nil
 	closed  chan struct{} // nobody waits for a slot anymore
 	closing sync.Once
 
 	mu    sync.Mutex // protects the fields below
+	open  Open
 	from  map[netip.Prefix]*origin
 	idle  *list.List  // of *slot, the one that has been idle longest first
 	sweep *time.Timer // goes off when the first of them has been idle for too long; nil if it is not set
+}
+
+// Limited is what a limit of connections led to.
+type Limited uint8
+
+const (
+	Evicted Limited = iota // an idle connection was closed for a new one
+	Waited                 // none was idle, and new ones had to wait
+	Refused                // a new one was closed: its address has as many as it may
+)
+
+// Open is how many connections a Port has. They are of net/http until their first bytes
+// say that they are for the native server.
+type Open struct {
+	HTTP, Native int
+	Limit        int // 0 if there is none
 }
 
 // origin is an address with connections.
@@ -52,7 +70,10 @@ const (
 
 func newConns(o *Options, log *throttled) *conns {
 	c := &conns{most: max(o.AddrConnections, 0), own: o.LimitLoopback, trusted: o.Trusted, log: log, closed: make(chan struct{}), from: map[netip.Prefix]*origin{}, idle: list.New()}
-	if o.Connections > 0 {
+	if c.limited = o.Limited; c.limited == nil {
+		c.limited = func(Limited) {}
+	}
+	if c.open.Limit = max(o.Connections, 0); o.Connections > 0 {
 		c.slots = make(chan struct{}, o.Connections)
 	}
 	return c
@@ -112,8 +133,10 @@ func (c *conns) wait() error {
 		}
 		in := c.evictIdle()
 		if in == 0 {
+			c.limited(Evicted)
 			continue
 		}
+		c.limited(Waited)
 		c.log.write(slog.LevelWarn, "there are as many connections as there may be, and none is idle; more have to wait", slog.Int("limit", cap(c.slots)))
 		later := time.NewTimer(in)
 		select {
@@ -194,6 +217,9 @@ func oldest(idle *list.List) (*slot, time.Duration) {
 func (c *conns) enter(conn net.Conn) (*slot, bool) {
 	p := &slot{c: c, conn: conn}
 	if !c.counts(p) {
+		c.mu.Lock()
+		c.open.HTTP++
+		c.mu.Unlock()
 		p.set(false)
 		return p, true
 	}
@@ -210,14 +236,17 @@ func (c *conns) enter(conn net.Conn) (*slot, bool) {
 	}
 	if in == 0 {
 		from.open++
+		c.open.HTTP++
 	}
 	c.mu.Unlock()
 	if in > 0 {
+		c.limited(Refused)
 		c.log.write(slog.LevelWarn, "there are as many connections from one address as there may be, and none is idle; more are closed",
 			slog.String("address", p.from.Addr().String()), slog.Int("limit", c.most))
 		return nil, false
 	}
 	if first != nil {
+		c.limited(Evicted)
 		first.evict()
 	}
 	p.set(false)
@@ -249,6 +278,7 @@ type slot struct {
 
 	// protected by conns.mu
 	released  bool          // the slot was given back
+	native    bool          // the connection is the native server's
 	since     time.Time     // when it became idle
 	ofAll     *list.Element // in conns.idle; nil while it is busy
 	ofAddress *list.Element // in origin.idle; nil while it is busy, or if it is not counted
@@ -281,6 +311,18 @@ func (p *slot) note(busy func() bool) {
 	}
 }
 
+// leave notes that the connection is the native server's from now on.
+func (p *slot) leave() {
+	p.c.mu.Lock()
+	defer p.c.mu.Unlock()
+	if p.released {
+		return
+	}
+	p.native = true
+	p.c.open.HTTP--
+	p.c.open.Native++
+}
+
 func (p *slot) unlistLocked() {
 	if p.ofAll != nil {
 		p.c.idle.Remove(p.ofAll)
@@ -309,6 +351,11 @@ func (p *slot) release() {
 		return
 	}
 	p.released = true
+	if p.native {
+		p.c.open.Native--
+	} else {
+		p.c.open.HTTP--
+	}
 	p.unlistLocked()
 	if p.from.IsValid() {
 		from := p.c.from[p.from]

@@ -79,7 +79,8 @@ func TestShareOfAnAddress(t *testing.T) {
 	}
 
 	synctest.Test(t, func(t *testing.T) {
-		c := newConns(&Options{Connections: 4, AddrConnections: 2}, log)
+		met := map[Limited]int{}
+		c := newConns(&Options{Connections: 4, AddrConnections: 2, Limited: func(how Limited) { met[how]++ }}, log)
 		var theirs, other int
 		enter := func(at string, closed *int) (*slot, bool) {
 			if err := c.wait(); err != nil {
@@ -105,6 +106,9 @@ func TestShareOfAnAddress(t *testing.T) {
 		}
 		if n := c.from[a.from].open; n != 2 {
 			t.Errorf("%d are counted", n)
+		}
+		if c.open != (Open{HTTP: 3, Limit: 4}) || met[Refused] != 1 || met[Evicted] != 1 || met[Waited] != 0 {
+			t.Errorf("%+v are open, and limits led to %v", c.open, met)
 		}
 	})
 }

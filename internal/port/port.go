@@ -37,6 +37,8 @@ type Options struct {
 	// WriteTimeout bounds every single write to a peer, of 32 KiB at most, and how
 	// far a peer may fall behind 4 KiB/s. It must be positive.
 	WriteTimeout time.Duration
+	// Limited is told when a limit of connections is met. It must not block. Nil: nobody is.
+	Limited func(Limited)
 	// Busy reports whether calls of the native server are under way. Nil: never.
 	Busy func() bool
 	// Log gets records about connections, of each kind one a minute. It must not be
@@ -229,6 +231,13 @@ func (l *handedListener) Close() error {
 }
 
 func (l *handedListener) Addr() net.Addr { return l.addr }
+
+// Open returns how many connections there are.
+func (p *Port) Open() Open {
+	p.conns.mu.Lock()
+	defer p.conns.mu.Unlock()
+	return p.conns.open
+}
 
 // Connections returns how many connections are open, 0 where their number has no
 // limit, and how many of them are idle.

@@ -110,6 +110,7 @@ func (c *sniffed) leave(h *http2Start) {
 	c.reads.forget()
 	_ = c.Conn.SetDeadline(time.Time{}) // a broken connection shows when it is read
 	on := &Conn{Conn: c.Conn, slot: c.slot, from: h, tls: c.tls}
+	on.slot.leave()
 	on.slot.set(false) // the clock of the first call begins anew
 	select {
 	case c.p.handed <- on:

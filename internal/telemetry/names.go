@@ -18,6 +18,17 @@ const (
 	SpanWebhook     = "webhook deliver"
 )
 
+// Names of the spans of calls that are refused before their operation is known, besides the
+// known methods of HTTP. Those of RPC are also values of RPCSystem.
+const (
+	SpanJSONRPC = "jsonrpc"
+	SpanGRPC    = "grpc"
+	SpanOther   = "HTTP" // a method that is not known
+)
+
+// Other stands for a value that no convention has.
+const Other = "_OTHER"
+
 // Names of events of a run's span.
 const (
 	EventAsk          = "ask"
@@ -78,11 +89,15 @@ const (
 	HTTPMethod    = attribute.Key("http.request.method")
 	HTTPResend    = attribute.Key("http.request.resend_count") // from the second attempt on
 	HTTPStatus    = attribute.Key("http.response.status_code")
-	RPCStatus     = attribute.Key("rpc.response.status_code")
-	ServerAddress = attribute.Key("server.address")
-	ServerPort    = attribute.Key("server.port")
-	Transport     = attribute.Key("network.transport") // tcp, pipe
-	URLFull       = attribute.Key("url.full")          // without user, password and query
+	// HTTPMethodOriginal is the method of a request whose HTTPMethod is Other.
+	HTTPMethodOriginal = attribute.Key("http.request.method_original")
+	RPCMethod          = attribute.Key("rpc.method")      // only as Other
+	RPCSystem          = attribute.Key("rpc.system.name") // of a call whose operation is not known
+	RPCStatus          = attribute.Key("rpc.response.status_code")
+	ServerAddress      = attribute.Key("server.address")
+	ServerPort         = attribute.Key("server.port")
+	Transport          = attribute.Key("network.transport") // tcp, pipe
+	URLFull            = attribute.Key("url.full")          // without user, password and query
 )
 
 // Attributes of Parley's own, for which there is no convention.

@@ -36,6 +36,13 @@ func (s *Store) Watch(ctx context.Context, f func(store.Hint)) error {
 	return s.hub.Watch(ctx, s.over.Done(), f)
 }
 
+// Hears implements store.Hinted.
+func (s *Store) Hears() bool {
+	s.hints.mu.Lock()
+	defer s.hints.mu.Unlock()
+	return s.hints.hears
+}
+
 // Times of the connection that listens. This store's own messages come through
 // it, too: a connection that is silent for longer than they take is dead, or
 // there is a pooler between that keeps them back.

@@ -53,6 +53,9 @@ const (
 	StreamResumes
 	AuthFailures
 	Limited
+	ConnectionsOpen
+	ConnectionsLimit
+	ConnectionsLimited
 	Ready
 	Tasks
 	TasksStarted
@@ -75,6 +78,8 @@ const (
 	CommitTasks
 	StoreUp
 	StoreErrors
+	HintsConnected
+	HintsReceived
 	WebhookAttempts
 	WebhookPending
 	WebhookOldest
@@ -135,6 +140,18 @@ var Table = [metrics]Metric{
 		Name: "parley.limited", Kind: Counter, Unit: "{call}",
 		Labels: []Label{{Name: "limit", Values: []string{LimitRate.of, LimitStreams.of, LimitRunning.of, LimitRunningPerCaller.of, "size", Other}}},
 		Help:   "Calls refused because of a limit.",
+	},
+	ConnectionsOpen: {
+		Name: "parley.connections.open", Kind: Gauge, Unit: "{connection}", Labels: []Label{{Name: "protocol", Values: []string{"http", "grpc"}}},
+		Help: "Connections to the main address that are open, with the idle ones; grpc is those that began with a gRPC call.",
+	},
+	ConnectionsLimit: {
+		Name: "parley.connections.limit", Kind: Gauge, Unit: "{connection}",
+		Help: "Connections to the main address that there may be; absent without a limit.",
+	},
+	ConnectionsLimited: {
+		Name: "parley.connections.limited", Kind: Counter, Unit: "{connection}", Labels: []Label{{Name: "result", Values: []string{"evicted", "waited", "refused"}}},
+		Help: "Times that a limit of connections was met: an idle connection was closed for a new one, none was idle and new ones had to wait, or one was refused because its address has as many as it may.",
 	},
 	Ready: {
 		Name: "parley.ready", Kind: Gauge,
@@ -228,6 +245,14 @@ var Table = [metrics]Metric{
 		Name: "parley.store.errors", Kind: Counter, Unit: "{error}",
 		Labels: []Label{{Name: "reason", Values: []string{"full", "read_only", "busy", "unreachable", Other}}},
 		Help:   "Writes that failed for a reason of the store.",
+	},
+	HintsConnected: {
+		Name: "parley.hints.connected", Kind: Gauge,
+		Help: "1 while hints of other processes arrive through PostgreSQL, otherwise 0; absent with other stores.",
+	},
+	HintsReceived: {
+		Name: "parley.hints.received", Kind: Counter, Unit: "{hint}", Labels: []Label{{Name: "about", Values: []string{"task", "work", "mail", "lost"}}},
+		Help: "Hints of other processes, by what they are about; lost means that some may not have arrived, so that this process looks at everything.",
 	},
 	WebhookAttempts: {
 		Name: "parley.webhook.attempts", Kind: Counter, Unit: "{attempt}",
