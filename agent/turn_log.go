@@ -3,10 +3,10 @@ package agent
 import "log/slog"
 
 // Log returns a logger whose records say what they are about: the task, its context,
-// its caller and, where the run is traced, the trace.
+// the attempt, the caller and, where the run is traced, the trace.
 func (t *Turn) Log(l *slog.Logger) *slog.Logger {
 	task, caller := t.Task(), t.Caller()
-	about := append(make([]any, 0, 8), "task", task.ID, "context", task.ContextID)
+	about := append(make([]any, 0, 10), "task", task.ID, "context", task.ContextID, "attempt", t.Attempt())
 	if caller.Subject != "" {
 		about = append(about, "caller", caller.Subject)
 	}

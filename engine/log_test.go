@@ -1,8 +1,12 @@
 package engine
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"log/slog"
+	"strings"
 	"testing"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -66,5 +70,36 @@ func TestLogFollowsTheTask(t *testing.T) {
 				t.Errorf("somebody else reads %d entries, %v", len(batch), err)
 			}
 		}
+	}
+}
+
+// What the log says of a run names the process and the attempt.
+func TestLogNamesProcessAndAttempt(t *testing.T) {
+	var log bytes.Buffer
+	l := slog.New(slog.NewJSONHandler(&log, nil))
+	w := newWorldWith(t, nil, agent.Func(func(_ context.Context, turn *agent.Turn) error {
+		turn.Log(l).Info("said by the agent")
+		return errors.New("broken")
+	}), testCard(), &Options{Logger: l})
+	w.mustSend(send("go"))
+	w.stop()
+	said := map[string]bool{}
+	for line := range strings.Lines(log.String()) {
+		var r struct {
+			Msg, Task, Node string
+			Attempt         int
+		}
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatal(err)
+		}
+		switch r.Msg {
+		case "agent failed":
+			said[r.Msg] = r.Node == w.node && r.Attempt == 1 && r.Task != ""
+		case "said by the agent":
+			said[r.Msg] = r.Attempt == 1 && r.Task != ""
+		}
+	}
+	if !said["agent failed"] || !said["said by the agent"] {
+		t.Errorf("%v\n%s", said, log.String())
 	}
 }

@@ -118,7 +118,7 @@ func (c *console) lines(r slog.Record) []string {
 		v := at.Value.Resolve()
 		text := v.String()
 		switch {
-		case v.Kind() == slog.KindAny && v.Any() == nil || text == "", at.Key == "context": // the task's id is enough
+		case v.Kind() == slog.KindAny && v.Any() == nil || text == "", at.Key == "context", at.Key == "node", at.Key == "attempt" && text == "1": // the task's id is enough
 			return
 		case at.Key == "hint":
 			hint = text

@@ -16,6 +16,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/telemetry"
 	"github.com/parley-a2a/parley/internal/telemetry/export"
+	"github.com/parley-a2a/parley/internal/telemetry/metrics"
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
@@ -175,8 +176,9 @@ func (l *lines) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// A collector that is away, hangs, refuses, or says too much costs spans: whoever
-// writes them never waits, the end does not either, and there is one line in the log.
+// A collector that is away, hangs, refuses, says too much or says nonsense costs spans and
+// metrics: whoever writes them never waits, the end does not either, and there is one line
+// in the log.
 func TestACollectorInTrouble(t *testing.T) {
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -192,6 +194,10 @@ func TestACollectorInTrouble(t *testing.T) {
 		"refuses": func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusInternalServerError)
 			_, _ = io.WriteString(w, strings.Repeat("no! ", 1<<20))
+		},
+		"talks nonsense": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/x-protobuf")
+			_, _ = io.WriteString(w, strings.Repeat("\xff\x00nonsense", 1000))
 		},
 		"busy": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "3600")
@@ -220,12 +226,14 @@ func TestACollectorInTrouble(t *testing.T) {
 				at = s.URL
 			}
 			log := new(lines)
-			out, err := traces(t, export.Settings{Endpoint: at, Logger: slog.New(slog.NewTextHandler(log, nil))})
+			out, err := export.Start(t.Context(), export.Settings{Endpoint: at, Logger: slog.New(slog.NewTextHandler(log, nil))})
 			if err != nil {
 				t.Fatal(err)
 			}
+			measured := metrics.New(out.MeterProvider).Counter(metrics.WebhookDead)
 			for range 10_000 { // five times what the queue holds
 				write(t, out, "lost")
+				measured.Add(t.Context(), 1)
 			}
 			if how != nil {
 				<-asked

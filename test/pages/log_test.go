@@ -1,0 +1,184 @@
+package pages
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// unlisted are warnings that the table of docs/operations.md leaves out, with the reason.
+// Errors are all in the table.
+var unlisted = map[string]string{
+	// One run's agent misbehaved. Its task goes on or says what failed; its author wants to
+	// know, and the page of that kind of agent says what to do.
+	"the folders of a run could not be removed":                                                              "agent",
+	"a process that was kept has ended; another takes its place":                                             "agent",
+	"a process that was kept ended when its next message came; another takes its place":                      "agent",
+	"command has too much for the log; the rest of this run is left out":                                     "agent",
+	"command wrote a line about another task; it is dropped":                                                 "agent",
+	"command wrote a line that is wrong":                                                                     "agent",
+	"command has written no line yet":                                                                        "agent",
+	"command did not end well after it had ended its task":                                                   "agent",
+	"the service's answer is not where answer says":                                                          "agent",
+	"the service's stream had nothing where answer says":                                                     "agent",
+	"an event of the service cannot be read":                                                                 "agent",
+	"the service's Location is not taken: it leads to another host, or is too long":                          "agent",
+	"the service could not be told to stop":                                                                  "agent",
+	"the service did not take it that it is to stop":                                                         "agent",
+	"an event cannot be part of the task":                                                                    "agent",
+	"a question of an MCP server cannot be put":                                                              "agent",
+	"what an MCP server sent cannot be read":                                                                 "agent",
+	"a question of an MCP server was refused: several calls share its session, and it may be of any of them": "agent",
+	"the tools of an MCP server cannot be listed anew":                                                       "agent",
+	"an MCP server has no such tool":                                                                         "agent",
+	"the model's endpoint asks for patience that nobody has":                                                 "agent",
+	"the model is told of some tools only: there are too many":                                               "agent",
+	"a tool is left out":                "agent",
+	"a tool's call failed":              "agent",
+	"the agent did not cancel the task": "agent",
+	"the agent's task could not be looked at once more; its artifacts may not be whole": "agent",
+	"an agent could not be closed":                    "agent",
+	"an agent that was not begun could not be closed": "agent",
+
+	// The next line, or the next try, says more: another message of the table comes with it.
+	"the last use of API keys could not be written; it is tried again in a minute": "tried again",
+	"mail of other processes cannot be taken; trying again":                        "tried again",
+	"tasks could not be claimed; trying again":                                     "tried again",
+	"old tallies could not be dropped now; they are dropped later":                 "tried again",
+	"no tally was made; lists are counted, and it is tried again":                  "tried again",
+	"it was not found out whose tasks there are":                                   "tried again",
+
+	// Somebody was refused, as they should be.
+	"a sign-in to the console came to nothing": "refused",
+	"connection refused by policy":             "refused",
+	"address refused":                          "refused",
+}
+
+// dynamic are messages that are made as they are written.
+var dynamic = map[string]string{
+	"request failed": "an error only for InternalError, as the page says below its table",
+}
+
+// TestMessagesAreDocumented: each error in the log, and each warning that has no reason to
+// be left out, is in the table of what an operator should act on, with its level; and the
+// table has nothing else.
+func TestMessagesAreDocumented(t *testing.T) {
+	t.Chdir("../..")
+	page, err := os.ReadFile("docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := map[string]string{}
+	for _, row := range regexp.MustCompile("(?m)^\\| (ERROR|WARN) \\| `([^`]+)` \\|").FindAllStringSubmatch(string(page), -1) {
+		if listed[row[2]] != "" {
+			t.Errorf("the table has %q twice", row[2])
+		}
+		listed[row[2]] = row[1]
+	}
+	files, err := exec.Command("git", "ls-files", "*.go").Output()
+	if err != nil {
+		t.Skipf("not a checkout: %v", err)
+	}
+	found := map[string]bool{}
+	for _, name := range strings.Fields(string(files)) {
+		if strings.HasSuffix(name, "_test.go") || within(name, []string{"test/", "bench/", "interop/", "examples/", "internal/pgtest/", "store/storetest/"}) {
+			continue
+		}
+		if _, err := os.Stat(name); err != nil {
+			continue // deleted, and not committed yet
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for message, level := range messages(f) {
+			found[message] = true
+			switch _, left := unlisted[message]; {
+			case level == "WARN" && left && listed[message] == "":
+			case dynamic[message] != "":
+			case left && level == "WARN":
+				t.Errorf("%s: %q is in the table and in unlisted", name, message)
+			case listed[message] == "":
+				t.Errorf("%s: the table of docs/operations.md does not have %s %q", name, level, message)
+			case listed[message] != level:
+				t.Errorf("%s: %q is %s, and %s in the table of docs/operations.md", name, message, level, listed[message])
+			}
+		}
+	}
+	if len(found) < 60 {
+		t.Errorf("only %d messages were found", len(found))
+	}
+	for message := range listed {
+		if !found[message] {
+			t.Errorf("docs/operations.md has %q, which nothing writes", message)
+		}
+	}
+	for message := range unlisted {
+		if !found[message] {
+			t.Errorf("unlisted has %q, which nothing writes", message)
+		}
+	}
+}
+
+// writers are the methods that write warnings and errors; the last two are our own.
+var writers = map[string]string{
+	"Warn": "WARN", "WarnContext": "WARN", "Error": "ERROR", "ErrorContext": "ERROR",
+	"desertLocked": "WARN", "complain": "ERROR",
+}
+
+// messages returns the warnings and errors that a file writes to a log, with their levels:
+// the first text of a call of Warn or Error, and the texts of calls and assignments with a level.
+func messages(f *ast.File) map[string]string {
+	all := map[string]string{}
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			at, ok := n.Fun.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			level := writers[at.Sel.Name]
+			if on, ok := at.X.(*ast.Ident); ok && (on.Name == "http" || on.Name == "status") {
+				return true
+			}
+			for i, arg := range n.Args {
+				if named := levelOf(arg); named != "" {
+					level = named
+				}
+				if text := textOf(arg); text != "" && level != "" && i <= 2 {
+					all[text] = level
+					break
+				}
+			}
+		}
+		return true
+	})
+	return all
+}
+
+// levelOf is the level that an expression names; "" if it names none.
+func levelOf(e ast.Expr) string {
+	at, ok := e.(*ast.SelectorExpr)
+	if !ok {
+		return ""
+	}
+	return map[string]string{"LevelWarn": "WARN", "LevelError": "ERROR"}[at.Sel.Name]
+}
+
+// textOf is the text of a literal, or of several with + between them.
+func textOf(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		s, _ := strconv.Unquote(e.Value)
+		return s
+	case *ast.BinaryExpr:
+		return textOf(e.X) + textOf(e.Y)
+	}
+	return ""
+}
