@@ -61,7 +61,7 @@ func TestTasksDoNotWaitForACollector(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var said lockedBuffer
 				out := newOutlet(to, newReporter(slog.New(slog.NewTextHandler(&said, nil))))
-				p := sdktrace.NewTracerProvider(sdktrace.WithBatcher(out), sdktrace.WithIDGenerator(identities{}))
+				p := sdktrace.NewTracerProvider(sendTo(out)...)
 				st := store.NewMemory()
 				e := engine.New(st, agent.Func(func(ctx context.Context, turn *agent.Turn) error {
 					_, err := agent.Step(ctx, turn, "step", func(context.Context) (string, error) { return "x", nil })
@@ -73,10 +73,11 @@ func TestTasksDoNotWaitForACollector(t *testing.T) {
 				synctest.Wait()
 
 				const minutes, each = 10, 400 // four spans a task: more than the queue holds in a minute
-				for range minutes {
+				for minute := range minutes {
 					begun := time.Now()
 					for i := range each {
-						req := &a2a.SendMessageRequest{Message: a2a.UserText(fmt.Sprint("task ", i))}
+						req := &a2a.SendMessageRequest{Message: a2a.UserText("go")}
+						req.Message.MessageID = fmt.Sprintf("%d-%d", minute, i)
 						if got, err := e.SendMessage(t.Context(), req); err != nil || got.Task == nil {
 							t.Fatalf("%+v, %v", got, err)
 						}

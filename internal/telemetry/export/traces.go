@@ -37,10 +37,7 @@ func (t *Telemetry) startTraces(ctx context.Context, s *Settings, report *report
 		limits.AttributeValueLengthLimit = maxValue
 	}
 	out := newOutlet(to, report)
-	// The queue holds OTEL_BSP_MAX_QUEUE_SIZE spans, 2048 by default, and drops more.
-	options := []sdktrace.TracerProviderOption{
-		sdktrace.WithResource(res), sdktrace.WithRawSpanLimits(limits), sdktrace.WithBatcher(out), sdktrace.WithIDGenerator(identities{}),
-	}
+	options := append(sendTo(out), sdktrace.WithResource(res), sdktrace.WithRawSpanLimits(limits))
 	share, known, err := s.share()
 	if err != nil {
 		return err
@@ -58,6 +55,12 @@ func (t *Telemetry) startTraces(ctx context.Context, s *Settings, report *report
 		return p.Shutdown(ctx)
 	})
 	return nil
+}
+
+// sendTo is how spans get from whoever ends them to an outlet: through a queue that holds
+// OTEL_BSP_MAX_QUEUE_SIZE of them, 2048 by default, and drops more.
+func sendTo(out *outlet) []sdktrace.TracerProviderOption {
+	return []sdktrace.TracerProviderOption{sdktrace.WithBatcher(out), sdktrace.WithIDGenerator(identities{})}
 }
 
 func (s *Settings) traceExporter(ctx context.Context, protocol string) (sdktrace.SpanExporter, error) {
