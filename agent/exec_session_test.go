@@ -126,7 +126,7 @@ func TestExecLogsWhatWasWrong(t *testing.T) {
 	script := sayer(`{"type":"log","text":"note","level":"warn"}`, `password is hush`)
 	err := runExec(t, t.Context(), speaker(o, script), newHost(""))
 	wantReason(t, err, "line 2 of the command's output: it is not JSON (byte 1)")
-	for _, want := range []string{`level=WARN msg="command says" task=task-1 context=context-1 caller=key:ann command=sh text=note`, `line=2 problem="it is not JSON (byte 1)" text="password is hush"`} {
+	for _, want := range []string{`level=WARN msg="command says" task=task-1 context=context-1 attempt=1 caller=key:ann command=sh text=note`, `line=2 problem="it is not JSON (byte 1)" text="password is hush"`} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("the log has no %s:\n%s", want, &log)
 		}
