@@ -21,6 +21,7 @@ import (
 type defect struct {
 	name    string
 	binding string // jsonrpc unless it says more
+	version string // 1.0 unless it says more
 	request func(r *http.Request, body obj)
 	answer  func(r *reply)                      // of what is no stream
 	event   func(n int, env, payload obj) []obj // what is sent in place of an event; nil: nothing
@@ -436,8 +437,9 @@ func TestDefects(t *testing.T) {
 	if len(defects) < 40 {
 		t.Errorf("there are %d defects", len(defects))
 	}
-	for i := range defects {
-		d := &defects[i]
+	list := slices.Concat(defects, defects03)
+	for i := range list {
+		d := &list[i]
 		t.Run(strings.ReplaceAll(d.name, " ", "-"), func(t *testing.T) {
 			t.Parallel()
 			srv := httptest.NewServer(d.put(right))
@@ -446,24 +448,34 @@ func TestDefects(t *testing.T) {
 			if binding == "" {
 				binding = JSONRPC
 			}
-			r := run(t, &Options{
-				URL: srv.URL, Corpus: corpus, Bindings: []string{binding}, Versions: []string{"1.0"}, Parallel: 8, Timeout: time.Minute,
-				Skip: []string{"SEND-011"}, // it takes 2 s, and no defect is of its kind
-			})
-			var found []string
-			for _, x := range r.Failed() {
-				if x.ID != d.perhaps {
-					found = append(found, x.ID)
-				}
+			version := d.version
+			if version == "" {
+				version = "1.0"
 			}
-			slices.Sort(found)
-			if got := strings.Join(found, " "); got != d.find {
-				t.Errorf("found by %s, want %s", got, d.find)
-				for _, x := range r.Failed() {
-					t.Logf("%s: %s", x.ID, x.Failure.Message)
-				}
-			}
+			finds(t, d.find, d.perhaps, &Options{URL: srv.URL, Corpus: corpus, Bindings: []string{binding}, Versions: []string{version}})
 		})
+	}
+	grpcDefectsOf(t, serveAgent(t, agent.ConformanceCard(), &parley.Options{}), corpus)
+}
+
+// finds runs the tests, and wants exactly some of them to fail.
+func finds(t *testing.T, want, perhaps string, o *Options) {
+	t.Helper()
+	o.Parallel, o.Timeout = 8, time.Minute
+	o.Skip = append(o.Skip, "SEND-011") // it takes 2 s, and no defect is of its kind
+	r := run(t, o)
+	var found []string
+	for _, x := range r.Failed() {
+		if x.ID != perhaps {
+			found = append(found, x.ID)
+		}
+	}
+	slices.Sort(found)
+	if got := strings.Join(found, " "); got != want {
+		t.Errorf("found by %s, want %s", got, want)
+		for _, x := range r.Failed() {
+			t.Logf("%s: %s", x.ID, x.Failure.Message)
+		}
 	}
 }
 

@@ -22,9 +22,11 @@ func (w *watcher) streamed(i *iface, a *Answer, id any) {
 	}
 	w.want(i, "stream-end", a, broken == nil, "", "a stream that ends by itself", errText(broken))
 	if i.version == "0.3" {
-		last := events[len(events)-1]
-		if name, p := last.payload(); name == "statusUpdate" && i.binding == JSONRPC {
-			w.want(i, "stream-final", a, p["final"] == true, fmt.Sprintf("events[%d].final", len(events)-1), "true in the last event", p["final"])
+		for n, e := range events {
+			if name, p := e.payload(); name == "statusUpdate" && i.binding == JSONRPC {
+				last := n == len(events)-1
+				w.want(i, "stream-final", a, (p["final"] == true) == last, fmt.Sprintf("events[%d].final", n), "true in the last event, and in no other", p["final"])
+			}
 		}
 	}
 }
