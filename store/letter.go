@@ -50,12 +50,19 @@ func (m *Memory) DeadLetters(ctx context.Context, q LetterQuery) ([]DeadLetter, 
 	}
 	var found []DeadLetter
 	err := m.read(ctx, func(d *memory) error {
-		for _, t := range d.tasks {
+		look := func(t *memoryTask) {
 			for id, l := range t.dead {
-				if l.At = t.places[id.push]; q.selects(&l) {
+				if l.At = t.pushes[id.push].at; q.selects(&l) {
 					found = append(found, l)
 				}
 			}
+		}
+		if q.Of == nil {
+			for _, t := range d.tasks {
+				look(t)
+			}
+		} else if t := d.tasks[q.Of.Key]; t != nil {
+			look(t)
 		}
 		return nil
 	})

@@ -28,7 +28,8 @@ type memory struct {
 	kept    map[string][]byte
 	// by tenant and owner (a Key without ID), then by name
 	receipts map[Key]map[string]memoryReceipt
-	place    int64 // of the newest push config
+	pushes   []*memoryPush // of all tasks, in the order of LivePushes
+	place    int64         // of the newest push config
 
 	mail *Mailbox
 	hub  *Hub
@@ -47,9 +48,14 @@ type memoryTask struct {
 	packed int64           // the size of the log as Pack frames it
 	blobs  map[string]bool // hashes that it refers to
 
-	pushes map[string]PushConfig // by ID
-	places map[string]int64      // of the same, in the order of LivePushes
+	pushes map[string]*memoryPush // by ID
 	dead   map[letterID]DeadLetter
+}
+
+type memoryPush struct {
+	PushConfig
+	task *memoryTask
+	at   int64 // its place in the order of LivePushes
 }
 
 // NewMemory returns an empty store. Close it to end its writer.
@@ -88,6 +94,7 @@ func (m *Memory) Reopen() *Memory {
 		secrets:  m.data.secrets,
 		kept:     m.data.kept,
 		receipts: m.data.receipts,
+		pushes:   m.data.pushes,
 		place:    m.data.place,
 		mail:     m.data.mail,
 		hub:      &Hub{},

@@ -173,15 +173,32 @@ func (m *Memory) SetPush(ctx context.Context, p *PushConfig) error {
 func (d *memory) setPush(k Key, p PushConfig) {
 	t := d.tasks[k]
 	p.Key = k
-	if t.pushes == nil {
-		t.pushes, t.places = map[string]PushConfig{}, map[string]int64{}
-	}
-	if _, ok := t.pushes[p.ID]; !ok {
+	is := t.pushes[p.ID]
+	if is == nil {
 		d.place++
-		t.places[p.ID] = d.place
+		is = &memoryPush{task: t, at: d.place}
+		d.pushes = append(d.pushes, is)
+		if t.pushes == nil {
+			t.pushes = map[string]*memoryPush{}
+		}
+		t.pushes[p.ID] = is
 	}
-	t.pushes[p.ID] = p.clone()
+	is.PushConfig = p.clone()
 }
+
+// pushFrom returns the index in d.pushes of the first config at a place or behind it.
+func (d *memory) pushFrom(at int64) int {
+	i, _ := slices.BinarySearchFunc(d.pushes, at, func(p *memoryPush, at int64) int { return cmp.Compare(p.at, at) })
+	return i
+}
+
+// unpush takes a config from those of all tasks.
+func (d *memory) unpush(p *memoryPush) {
+	i := d.pushFrom(p.at)
+	d.pushes = slices.Delete(d.pushes, i, i+1)
+}
+
+func (p *memoryPush) state() PushState { return PushState{p.clone(), p.task.row.Last, p.at} }
 
 // Push implements Store.
 func (m *Memory) Push(ctx context.Context, id PushID) (*PushConfig, error) {
@@ -222,6 +239,9 @@ func (m *Memory) Pushes(ctx context.Context, k Key, after string, limit int) ([]
 func (m *Memory) DropPush(ctx context.Context, id PushID) error {
 	return m.write(ctx, func(d *memory) {
 		if t := d.tasks[id.Key]; t != nil {
+			if p := t.pushes[id.ID]; p != nil {
+				d.unpush(p)
+			}
 			delete(t.pushes, id.ID)
 			maps.DeleteFunc(t.dead, func(l letterID, _ DeadLetter) bool { return l.push == id.ID })
 		}
@@ -242,7 +262,7 @@ func (m *Memory) Advance(ctx context.Context, all []Advance) error {
 				continue
 			}
 			p.Progress, p.Live = a.Progress, a.Live
-			t.pushes[a.ID] = p.clone()
+			p.PushConfig = p.clone()
 			for _, l := range a.Dead {
 				l.ID = a.ID
 				t.bury(a.Key, []DeadLetter{l})
@@ -255,13 +275,10 @@ func (m *Memory) Advance(ctx context.Context, all []Advance) error {
 func (m *Memory) ClaimPushes(ctx context.Context, node string, deadBefore time.Time, limit int) (int, error) {
 	n := 0
 	err := m.write(ctx, func(d *memory) {
-		for _, t := range d.tasks {
-			for id, p := range t.pushes {
-				if n < limit && p.Live && p.Node != node && !d.alive(p.Node, Milli(deadBefore)) {
-					p.Node = node
-					t.pushes[id] = p
-					n++
-				}
+		for _, p := range d.pushes {
+			if n < limit && p.Live && p.Node != node && !d.alive(p.Node, Milli(deadBefore)) {
+				p.Node = node
+				n++
 			}
 		}
 	})
@@ -275,17 +292,16 @@ func (m *Memory) LivePushes(ctx context.Context, node string, after int64, limit
 	}
 	var found []PushState
 	err := m.read(ctx, func(d *memory) error {
-		for _, t := range d.tasks {
-			for id, p := range t.pushes {
-				if p.Live && p.Node == node && t.places[id] > after {
-					found = append(found, PushState{p.clone(), t.row.Last, t.places[id]})
+		for _, p := range d.pushes[d.pushFrom(after+1):] {
+			if p.Live && p.Node == node {
+				if found = append(found, p.state()); len(found) == limit {
+					break
 				}
 			}
 		}
 		return nil
 	})
-	slices.SortFunc(found, func(a, b PushState) int { return cmp.Compare(a.At, b.At) })
-	return found[:min(len(found), limit)], err
+	return found, err
 }
 
 // AllPushes returns up to limit push configs of all tasks and nodes, live or not, in
@@ -296,15 +312,11 @@ func (m *Memory) AllPushes(ctx context.Context, after int64, limit int) ([]PushS
 	}
 	var found []PushState
 	err := m.read(ctx, func(d *memory) error {
-		for _, t := range d.tasks {
-			for id, p := range t.pushes {
-				if t.places[id] > after {
-					found = append(found, PushState{p.clone(), t.row.Last, t.places[id]})
-				}
-			}
+		all := d.pushes[d.pushFrom(after+1):]
+		for _, p := range all[:min(len(all), limit)] {
+			found = append(found, p.state())
 		}
 		return nil
 	})
-	slices.SortFunc(found, func(a, b PushState) int { return cmp.Compare(a.At, b.At) })
-	return found[:min(len(found), limit)], err
+	return found, err
 }

@@ -50,6 +50,9 @@ func (m *Memory) Delete(ctx context.Context, rows []Row) (int, error) {
 			}
 			d.forget(rows[i].Key)
 			d.unlist(t)
+			for _, p := range t.pushes {
+				d.unpush(p)
+			}
 			delete(d.tasks, rows[i].Key)
 			n++
 		}
