@@ -219,14 +219,16 @@ func testPushNames(t *testing.T, open Opener) {
 	st = restart(t, st, open)
 	want := slices.Sorted(slices.Values(odd))
 	for i, k := range keys {
-		for _, limit := range []int{1, 5, len(odd), 100} {
-			var ids []string
-			for _, p := range pushes(t, st, k, limit) {
-				same(t, "a config in a list", &p, pushOf(t, st, k, p.ID))
-				same(t, "its node", p.Node, odd[i%len(odd)])
-				ids = append(ids, p.ID)
-			}
-			same(t, "their names", ids, want)
+		all := pushes(t, st, k, 100)
+		var ids []string
+		for _, p := range all {
+			same(t, "a config in a list", &p, pushOf(t, st, k, p.ID))
+			same(t, "its node", p.Node, odd[i%len(odd)])
+			ids = append(ids, p.ID)
+		}
+		same(t, "their names", ids, want)
+		for _, limit := range []int{1, 5, len(odd)} {
+			same(t, "the same in pages", pushes(t, st, k, limit), all)
 		}
 		p := push(k, odd[i%len(odd)], "node")
 		p.Host, p.Reason = odd[i%len(odd)], odd[i%len(odd)]

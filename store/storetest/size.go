@@ -86,8 +86,10 @@ func testListBytes(t *testing.T, open Opener) {
 	st := start(t, open)
 	keys, whole, brief := sized(t, st)
 	size := map[bool]map[store.Key]int64{true: {}, false: {}}
+	seals := map[store.Key]*store.Seal{} // megabytes, which are read once
 	for i, k := range keys {
 		size[true][k], size[false][k] = whole[i], brief[i]
+		seals[k] = get(t, st, k, true).Seal
 	}
 	if _, err := st.List(t.Context(), store.Query{Tenant: "tenant", Owner: "owner", Limit: 1, MaxBytes: -1}); err == nil {
 		t.Error("a negative bound was taken")
@@ -106,13 +108,13 @@ func testListBytes(t *testing.T, open Opener) {
 					if r.Size != size[q.Body][r.Key] {
 						t.Errorf("%s: %q has %d bytes, want %d", what, r.ID, r.Size, size[q.Body][r.Key])
 					}
-					want := get(t, st, r.Key, true).Seal
+					want := seals[r.Key]
 					switch {
 					case want == nil:
 					case most > 0 && r.Size > most:
 						want = nil
 					case !q.Body:
-						want.Body = nil
+						want = &store.Seal{Head: want.Head}
 					}
 					same(t, what+": the seal of "+r.ID, r.Seal, want)
 				}
