@@ -155,17 +155,17 @@ func TestRestarts(t *testing.T) {
 // TestCuts cuts the network in each phase of a transaction.
 func TestCuts(t *testing.T) {
 	t.Parallel()
-	c := pgtest.New(t, &pgtest.Options{TCP: true})
-	address := c.Database(t)
+	pgtest.Require(t)
+	address := cluster.Database(t)
 	direct := mustOpen(t, address, nil)
-	p := newProxy(t, c.Address())
-	st := mustOpen(t, c.Via(p.address(), "d1"), &Options{NoListen: true, Conns: 1})
+	p := newProxy(t, cluster.Address())
+	st := mustOpen(t, cluster.Via(p.address(), nameOf(address)), &Options{NoListen: true, Conns: 1})
 	// What reached the server may take effect after the store gave up.
 	over := func() {
 		p.cutAfter(-1, false)
 		eventually(t, "the server is done with it", func() bool {
 			st.pool.Reset() // again, for a connection that was being made
-			return sql(t, address, "SELECT count(*) FROM pg_stat_activity WHERE datname = 'd1' AND client_addr IS NOT NULL") == "0"
+			return sql(t, address, "SELECT count(*) FROM pg_stat_activity WHERE datname = '"+nameOf(address)+"' AND client_addr IS NOT NULL") == "0"
 		})
 	}
 	var kept []byte
@@ -258,11 +258,11 @@ func known(t testing.TB, what string, err error) {
 // answers again.
 func TestServerDoesNotAnswer(t *testing.T) {
 	t.Parallel()
-	c := pgtest.New(t, &pgtest.Options{TCP: true})
-	address := c.Database(t)
+	pgtest.Require(t)
+	address := cluster.Database(t)
 	direct := mustOpen(t, address, nil)
-	p := newProxy(t, c.Address())
-	st, err := Open(t.Context(), c.Via(p.address(), "d1"), &Options{Conns: 4, wait: time.Second})
+	p := newProxy(t, cluster.Address())
+	st, err := Open(t.Context(), cluster.Via(p.address(), nameOf(address)), &Options{Conns: 4, wait: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -299,11 +299,11 @@ func TestServerDoesNotAnswer(t *testing.T) {
 // its locks, so that others get its tasks.
 func TestPausedProcess(t *testing.T) {
 	t.Parallel()
-	c := pgtest.New(t, &pgtest.Options{TCP: true})
-	address := c.Database(t)
+	pgtest.Require(t)
+	address := cluster.Database(t)
 	direct := mustOpen(t, address, nil)
-	p := newProxy(t, c.Address())
-	st := mustOpen(t, c.Via(p.address(), "d1"), &Options{NoListen: true, Conns: 1})
+	p := newProxy(t, cluster.Address())
+	st := mustOpen(t, cluster.Via(p.address(), nameOf(address)), &Options{NoListen: true, Conns: 1})
 	k := taskOf("task", "dead").Row.Key
 	if err := store.Do(t.Context(), direct, taskOf("task", "dead")); err != nil {
 		t.Fatal(err)

@@ -35,8 +35,8 @@ func pooler(t *testing.T) string {
 	_, port, _ := net.SplitHostPort(address)
 	l.Close()
 	config := filepath.Join(t.TempDir(), "pgbouncer.ini")
-	text := fmt.Sprintf("[databases]\n* = host=%s user=parley\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = %s\nunix_socket_dir =\nauth_type = any\n"+
-		"pool_mode = transaction\nmax_client_conn = 500\ndefault_pool_size = 4\nignore_startup_parameters = extra_float_digits\n", filepath.Dir(cluster.Socket()), port)
+	text := fmt.Sprintf("[databases]\n* = host=%s port=%s user=parley\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = %s\nunix_socket_dir =\nauth_type = any\n"+
+		"pool_mode = transaction\nmax_client_conn = 500\ndefault_pool_size = 4\nignore_startup_parameters = extra_float_digits\n", filepath.Dir(cluster.Socket()), strings.TrimPrefix(filepath.Base(cluster.Socket()), ".s.PGSQL."), port)
 	if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -26,12 +26,13 @@ func (r *recorder) to(t testing.TB, address string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := filepath.Join(u.Query().Get("host"), ".s.PGSQL.5432")
+	q := u.Query()
+	server, name := cluster.Socket(), filepath.Base(cluster.Socket())
 	dir, err := os.MkdirTemp("", "pg") // short: a socket's path has to fit in 107 bytes
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("unix", filepath.Join(dir, ".s.PGSQL.5432"))
+	l, err := net.Listen("unix", filepath.Join(dir, name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +51,8 @@ func (r *recorder) to(t testing.TB, address string) string {
 			work.Go(func() { r.pass(c, server) })
 		}
 	})
-	u.RawQuery = url.Values{"host": {dir}}.Encode()
+	q.Set("host", dir)
+	u.RawQuery = q.Encode()
 	return u.String()
 }
 

@@ -161,29 +161,30 @@ func as(t testing.TB, address, role string) string {
 }
 
 func TestRoles(t *testing.T) {
-	c := pgtest.New(t, nil)
-	for _, s := range []string{"CREATE ROLE given LOGIN", "CREATE ROLE nobody LOGIN"} {
-		if err := c.Exec(s); err != nil {
+	pgtest.Require(t)
+	address := cluster.Database(t)
+	given, nobody := "given_"+nameOf(address), "nobody_"+nameOf(address) // roles are of the server, which other tests use
+	for _, role := range []string{given, nobody} {
+		if err := cluster.Exec("CREATE ROLE " + role + " LOGIN"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	address := c.Database(t)
-	if _, err := Open(t.Context(), as(t, address, "nobody"), nil); !errors.Is(err, store.ErrReadOnly) {
+	if _, err := Open(t.Context(), as(t, address, nobody), nil); !errors.Is(err, store.ErrReadOnly) {
 		t.Errorf("who may not make a schema: %v", err)
 	}
-	sql(t, address, "CREATE SCHEMA parley AUTHORIZATION given")
-	st := mustOpen(t, as(t, address, "given"), nil)
+	sql(t, address, "CREATE SCHEMA parley AUTHORIZATION "+given)
+	st := mustOpen(t, as(t, address, given), nil)
 	if _, err := st.Secret(t.Context(), "name"); err != nil {
 		t.Errorf("who was given a schema: %v", err)
 	}
 	st.Close()
-	if _, err := Open(t.Context(), as(t, address, "nobody"), nil); !errors.Is(err, store.ErrReadOnly) {
+	if _, err := Open(t.Context(), as(t, address, nobody), nil); !errors.Is(err, store.ErrReadOnly) {
 		t.Errorf("who was given nothing: %v", err)
 	}
 	// Enough rights, but not to change the schema.
-	sql(t, address, "GRANT USAGE ON SCHEMA parley TO nobody; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA parley TO nobody; "+
-		"GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA parley TO nobody")
-	if _, err := mustOpen(t, as(t, address, "nobody"), nil).Secret(t.Context(), "other"); err != nil {
+	sql(t, address, "GRANT USAGE ON SCHEMA parley TO "+nobody+"; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA parley TO "+nobody+"; "+
+		"GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA parley TO "+nobody)
+	if _, err := mustOpen(t, as(t, address, nobody), nil).Secret(t.Context(), "other"); err != nil {
 		t.Errorf("who was given rights to what there is: %v", err)
 	}
 }

@@ -24,7 +24,7 @@ type world struct {
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	address := empty(t)
+	address := copied(t)
 	w := &world{Store: opened(t, address), t: t, address: address}
 	var err error
 	if w.sql, err = pgx.Connect(context.Background(), address); err != nil {
