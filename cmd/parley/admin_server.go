@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/admin"
 	"github.com/parley-a2a/parley/internal/database"
 	"github.com/parley-a2a/parley/internal/failure"
@@ -50,10 +51,10 @@ func newAdminTasks(a *app) *cobra.Command {
 	)
 	cmd := a.ofServer(&cobra.Command{
 		Use:   "tasks",
-		Short: "List a running server's unfinished tasks and what they wait for",
+		Short: "List the tasks that a running server works on and what they wait for",
 		Long: `List the tasks that a running server is working on or has queued, whoever owns them,
-and what each waits for: its agent, capacity, the database or another process. --state
-lists those in another state, such as input-required.`,
+and what each waits for: its agent, capacity, the database or another process. Tasks
+that wait for their client are not among them: --state input-required lists those.`,
 		Example: `  parley admin tasks
   parley admin tasks --state input-required --json`,
 		Args: cobra.NoArgs,
@@ -99,11 +100,28 @@ lists those in another state, such as input-required.`,
 		if err := table.Flush(); err != nil {
 			return failure.New(failure.CodeInternal, "print: "+err.Error(), err)
 		}
-		return a.say("Tasks: %d", n)
+		if err := a.say("Tasks: %d", n); err != nil || state != "" {
+			return err
+		}
+		return a.noteWaiting(ctx, api)
 	})
 	cmd.Flags().StringVar(&state, "state", "", "those in this `state` instead of those at work")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
 	return cmd
+}
+
+// noteWaiting says how many tasks are not at work because they wait for their clients.
+func (a *app) noteWaiting(ctx context.Context, api admin.API) error {
+	for _, state := range []a2a.TaskState{a2a.TaskStateInputRequired, a2a.TaskStateAuthRequired} {
+		page, err := api.Tasks(ctx, admin.TaskQuery{Query: admin.Query{Limit: 1}, State: stateWord(state)})
+		if err != nil {
+			return err
+		}
+		if page.Total > 0 {
+			a.stderr.Note("Note", "%s not at work, because the client has to answer: --state %s", plain.Count(page.Total, "task"), stateWord(state))
+		}
+	}
+	return nil
 }
 
 func newAdminStatus(a *app) *cobra.Command {

@@ -117,7 +117,7 @@ func (p *Location) OpenOrMake(ctx context.Context, overwrite bool) (Store, error
 	return nil, f
 }
 
-const aloneHint = "stop the server for it; a server deletes by itself with --retain-completed, --retain-failed and --retain-waiting, and backup and export, and as the same user gc and push redeliver, work beside it"
+const aloneHint = "stop the server first. backup and export work beside it; so do gc and push redeliver, if you are the server's user. To delete old tasks without stopping: parley serve --retain-completed"
 
 // aliveFor is how long a server that says nothing more counts as one that runs.
 // It is longer than any --dead-after should be, which is not known here.
