@@ -99,20 +99,25 @@ type part struct {
 // add takes entries, in their order.
 func (f *flow) add(entries []*a2a.Entry) {
 	for _, e := range entries {
-		switch e.Kind {
-		case a2a.EntryMessage:
-			f.answered()
-			f.say(block{Class: "user", Parts: f.partsOf(e.Message.Parts, "m="+url.QueryEscape(e.Message.MessageID), 0), Seq: e.Seq})
-		case a2a.EntryArtifact:
-			f.artifact(e)
-		case a2a.EntryStatus:
-			f.status(e)
-		case a2a.EntryCreated:
-			f.state, f.since, f.began = a2a.TaskStateSubmitted, e.Time.UnixMilli(), e.Time.UnixMilli()
-			f.stand()
-		}
-		f.seq = e.Seq
+		f.one(e)
 	}
+}
+
+// one takes the next entry.
+func (f *flow) one(e *a2a.Entry) {
+	switch e.Kind {
+	case a2a.EntryMessage:
+		f.answered()
+		f.say(block{Class: "user", Parts: f.partsOf(e.Message.Parts, "m="+url.QueryEscape(e.Message.MessageID), 0), Seq: e.Seq})
+	case a2a.EntryArtifact:
+		f.artifact(e)
+	case a2a.EntryStatus:
+		f.status(e)
+	case a2a.EntryCreated:
+		f.state, f.since, f.began = a2a.TaskStateSubmitted, e.Time.UnixMilli(), e.Time.UnixMilli()
+		f.stand()
+	}
+	f.seq = e.Seq
 }
 
 // say appends a block.
@@ -250,8 +255,9 @@ func (f *flow) chunk(a *openArtifact, artifact string, p *a2a.Part) {
 	case plain && p.Text == "": // the end of a text that was streamed
 		return
 	case plain && a.text != "":
-		f.to.text(a.text, calm(p.Text))
-		a.keep(calm(p.Text))
+		text := calm(p.Text)
+		f.to.text(a.text, text)
+		a.keep(text)
 		return
 	}
 	if a.text != "" {

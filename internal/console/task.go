@@ -8,7 +8,6 @@ import (
 	"html/template"
 	"mime"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -71,69 +70,28 @@ func (c *Console) task(w http.ResponseWriter, r *request) {
 	if !slices.ContainsFunc(views, func(v view) bool { return v.Name == d.View }) {
 		d.View = ""
 	}
-	entries, err := c.entries(r, a, id)
+	if d.At > 0 && c.atEnd(r, a, id, d.At) {
+		d.At = 0
+	}
+	l, err := c.read(r, &d)
 	if err != nil {
 		c.failed(w, r, err)
 		return
 	}
-	d.Last = entries[len(entries)-1].Seq
-	if d.At >= d.Last {
-		d.At = 0
-	}
-	d.Own = true
-	if c.everybody(r) && d.At == 0 { // each look at what is another's is in the audit log
-		if of, err := c.opts.Admin.Task(r.ctx, id); err == nil && of != nil { // else the log says enough
-			d.Host, d.Own = of, of.Owner == r.viewer.Subject
-		}
-	}
-	if d.At > 0 {
-		n, _ := slices.BinarySearchFunc(entries, d.At+1, func(e *a2a.Entry, seq int64) int { return cmp.Compare(e.Seq, seq) })
-		entries = entries[:n]
-	}
-	d.facts(entries)
 	d.Cancel = d.At == 0 && !d.State.Terminal() && (d.Own || r.viewer.May(a2a.ScopeAdminWrite))
-	lines := timeline(entries, c.runs(r, &d))
-	d.In, d.Out, d.Traces = lines.in, lines.out, lines.traces
+	d.In, d.Out, d.Traces = l.lines.in, l.lines.out, l.lines.traces
 	switch d.View {
 	case "timeline":
-		d.Lanes = lines.lanes
+		d.Lanes = l.lines.end()
 		c.beside(r, &d)
 	case "wire":
-		d.Wire = c.wire(r, a, entries)
+		d.Wire = &l.wire.wire
 	case "log":
-		d.Log = logOf(entries, r.FormValue("after"))
+		d.Log = &l.log
 	default:
-		d.talk(r, entries)
+		d.talk(l.flow, l.sheet)
 	}
 	c.show(w, r, "task", page{Title: "Task " + short(id), Place: "tasks", Data: d})
-}
-
-// entries reads a task's log.
-func (c *Console) entries(r *request, a *Agent, id string) (entries []*a2a.Entry, err error) {
-	for batch, err := range c.readLog(r.ctx, a, id, 0, false) {
-		if err != nil {
-			return nil, err
-		}
-		if entries = append(entries, batch...); len(entries) > maxEntries {
-			break
-		}
-	}
-	if len(entries) == 0 {
-		return nil, &a2a.Error{Code: a2a.CodeTaskNotFound}
-	}
-	return entries, nil
-}
-
-// runs returns what the server knows of a task's runs; nil for those who do not operate it.
-func (c *Console) runs(r *request, d *taskData) []admin.Run {
-	if d.Host == nil || d.View != "timeline" {
-		return nil // it takes another look at the whole log
-	}
-	runs, err := c.opts.Admin.Runs(r.ctx, d.Host.Name)
-	if err != nil {
-		return nil
-	}
-	return runs
 }
 
 // beside adds to the lanes what the log does not have: which process has the task, how
@@ -205,52 +163,7 @@ func (c *Console) retention(r *request, d *taskData) (time.Time, string) {
 	return time.Time{}, ""
 }
 
-// facts are what the log says about a task as a whole.
-func (d *taskData) facts(entries []*a2a.Entry) {
-	d.Created, d.State = entries[0].Time, a2a.TaskStateSubmitted
-	d.Changed = d.Created
-	at, n := map[string]int{}, map[string]int{}
-	f := flow{task: d.Address}
-	for _, e := range entries {
-		switch {
-		case e.Created != nil:
-			d.Context = e.Created.ContextID
-		case e.Status != nil:
-			if d.State != e.Status.Status.State {
-				d.State, d.Changed = e.Status.Status.State, e.Time
-			}
-		case e.Artifact != nil:
-			x := e.Artifact.Artifact
-			i, ok := at[x.ArtifactID]
-			if !ok {
-				i = len(d.Artifacts)
-				at[x.ArtifactID] = i
-				d.Artifacts = append(d.Artifacts, artifact{Name: calm(cmp.Or(x.Name, "artifact"))})
-			}
-			if !e.Artifact.Append {
-				d.Artifacts[i].Parts, n[x.ArtifactID] = nil, 0
-			}
-			for _, p := range x.Parts {
-				// Texts behind each other are one.
-				if k := len(d.Artifacts[i].Parts); p.Kind == a2a.PartText && k > 0 && d.Artifacts[i].Parts[k-1].Kind == a2a.PartText {
-					continue
-				}
-				if p.Kind != a2a.PartURL || strings.HasPrefix(p.URL, stored) {
-					d.Artifacts[i].Parts = append(d.Artifacts[i].Parts, f.partsOf([]*a2a.Part{p}, "save=1&a="+url.QueryEscape(x.ArtifactID), n[x.ArtifactID])...)
-				}
-				n[x.ArtifactID]++
-			}
-		}
-	}
-}
-
-func (d *taskData) talk(r *request, entries []*a2a.Entry) {
-	s := newSheet(prefixOf(d.Address) + "flow")
-	f := newFlow(s, d.Address, d.ID, r.csrf)
-	if d.At > 0 || !d.Own {
-		f.csrf = "" // the past takes no answer, and another's task none of the viewer's
-	}
-	f.add(entries)
+func (d *taskData) talk(f *flow, s *sheet) {
 	d.Talk = &talk{Agent: d.Key, ID: d.ID, Address: d.Address, Prefix: f.prefix, Flow: template.HTML(s.HTML())}
 	if d.At > 0 {
 		return

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
-	"github.com/parley-a2a/parley/internal/admin"
 )
 
 // lane is a run of the agent: what followed from one message until the agent had to
@@ -32,6 +31,8 @@ type happening struct {
 	State    a2a.TaskState // of a status
 	Title    string
 	Words    string
+	Chunks   int     // of an artifact, on this line
+	Bytes    int     // of those
 	Start    float64 // of the lane's time that had passed before, in percent
 	Width    float64 // of the lane's time that it took, in percent
 }
@@ -47,29 +48,66 @@ type lineup struct {
 	in     int64 // tokens that models took
 	out    int64 // and gave
 	traces []string
-	runs   []admin.Run
+
+	// attempts is how many runs the current turn has had; 0 where that is not known.
+	attempts int
 }
 
-// tally counts the chunks of an artifact that are on one line.
+// tally is an artifact that chunks may still be appended to.
 type tally struct {
-	name          string // later chunks do not have it
-	chunks, bytes int
-	run           int // the lane that it was begun in
+	name string // later chunks do not have it
+	run  int    // the lane that it was begun in
 }
 
-// timeline puts a log in order: a lane for each run of the agent, and the chunks of an
-// artifact that came one after another on one line.
+// newLineup returns a lineup of a task that began at a time. It puts a log in order: a
+// lane for each run of the agent, and the chunks of an artifact that came one after
+// another on one line.
 //
-// The log does not say that a process was lost: an artifact that is begun anew does,
-// unless runs knows that there was but one run.
-func timeline(entries []*a2a.Entry, runs []admin.Run) *lineup {
-	l := &lineup{runs: runs, begin: entries[0].Time, last: entries[0].Time, state: a2a.TaskStateSubmitted, fresh: true, open: map[string]*tally{}}
-	for _, e := range entries {
-		l.entry(e)
-		l.last = e.Time
+// The log does not say that a process was lost. An artifact that is begun anew does,
+// unless attempts says that there was one run only.
+func newLineup(began time.Time) *lineup {
+	return &lineup{begin: began, last: began, state: a2a.TaskStateSubmitted, fresh: true, open: map[string]*tally{}}
+}
+
+// add takes the next entry.
+func (l *lineup) add(e *a2a.Entry) {
+	l.entry(e)
+	l.last = e.Time
+}
+
+// end returns the lanes of what was added.
+func (l *lineup) end() []lane {
+	l.count()
+	for i := range l.lanes {
+		for j := range l.lanes[i].Events {
+			if h := &l.lanes[i].Events[j]; h.Chunks > 0 {
+				h.Words = chunks(h) + h.Words
+			}
+		}
 	}
 	l.place()
-	return l
+	return l.lanes
+}
+
+// count makes the lanes of the last turn as many as its runs, as far as that is known.
+func (l *lineup) count() {
+	n := len(l.lanes)
+	if l.attempts == 0 || n == 0 {
+		return
+	}
+	last := l.lanes[n-1]
+	if first := n - last.Attempt; l.attempts == 1 && last.Attempt > 1 { // the only run began its artifacts anew by itself
+		one := &l.lanes[first]
+		for _, more := range l.lanes[first+1:] {
+			one.Events = append(one.Events, more.Events[1:]...) // the first one says that there is another run
+			one.Took = max(one.Took, more.Began.Add(more.Took).Sub(one.Began))
+		}
+		l.lanes = l.lanes[:first+1]
+		return
+	}
+	for k := last.Attempt + 1; k <= l.attempts; k++ {
+		l.lanes = append(l.lanes, lane{Turn: last.Turn, Attempt: k, Began: last.Began, Note: "The log does not tell it from the run before: it began no artifact anew."})
+	}
 }
 
 // place says where in its lane's time each line is.
@@ -96,24 +134,14 @@ func (l *lineup) turn(at time.Time) {
 	l.lanes = append(l.lanes, lane{Turn: n, Attempt: 1, Began: at})
 }
 
-// once reports whether the current turn is known to have had one run only.
-func (l *lineup) once(seq int64) bool {
-	for i := len(l.runs) - 1; i >= 0; i-- {
-		if l.runs[i].Turn <= seq {
-			return l.runs[i].Attempts == 1
-		}
-	}
-	return false
-}
-
 // again begins the lane of another run for the same message.
 func (l *lineup) again(at time.Time) {
 	last := l.lanes[len(l.lanes)-1]
 	l.lanes = append(l.lanes, lane{Turn: last.Turn, Attempt: last.Attempt + 1, Began: at})
-	l.add(happening{Kind: "crash", Time: at, Title: "Run again", Words: "what the run before left unfinished is begun anew, as after its server was killed"})
+	l.put(happening{Kind: "crash", Time: at, Title: "Run again", Words: "what the run before left unfinished is begun anew, as after its server was killed"})
 }
 
-func (l *lineup) add(h happening) {
+func (l *lineup) put(h happening) {
 	if len(l.lanes) == 0 {
 		l.turn(h.Time)
 	}
@@ -162,7 +190,7 @@ func (l *lineup) entry(e *a2a.Entry) {
 		}
 		h.Kind, h.Title, h.Words = "cancel", "Cancel requested", "by "+who
 	}
-	l.add(h)
+	l.put(h)
 }
 
 func (l *lineup) message(e *a2a.Entry, h happening) {
@@ -184,7 +212,7 @@ func (l *lineup) message(e *a2a.Entry, h happening) {
 			l.traces = append(l.traces, id)
 		}
 	}
-	l.add(h)
+	l.put(h)
 }
 
 // traceID is the trace of a traceparent.
@@ -257,33 +285,33 @@ func (l *lineup) chunk(e *a2a.Entry, h happening) {
 	}
 	n := 0
 	for _, p := range u.Artifact.Parts {
-		n += len(bytesOf(p))
+		n += len(p.Text) + len(p.Data) + len(p.Raw)
 	}
 	anew := t != nil && !u.Append
-	if anew && t.run == len(l.lanes)-1 && !l.once(e.Seq) {
+	if anew && t.run == len(l.lanes)-1 {
 		l.again(e.Time)
 	}
 	if t != nil && u.Append && len(l.lanes) > 0 {
 		lane := &l.lanes[len(l.lanes)-1]
 		if last := &lane.Events[len(lane.Events)-1]; last.Kind == "artifact" && last.Title == h.Title && last.To == e.Seq-1 {
-			t.chunks++
-			t.bytes += n
-			last.To, last.Took, last.Words = e.Seq, e.Time.Sub(last.Time), chunks(t)
+			last.Chunks++
+			last.Bytes += n
+			last.To, last.Took = e.Seq, e.Time.Sub(last.Time)
 			lane.Took = max(lane.Took, e.Time.Sub(lane.Began))
 			return
 		}
 	}
-	t = &tally{h.Title, 1, n, max(len(l.lanes)-1, 0)}
-	l.open[id] = t
-	if h.Words = chunks(t); anew {
-		h.Words += ", begun anew"
+	l.open[id] = &tally{h.Title, max(len(l.lanes)-1, 0)}
+	if h.Chunks, h.Bytes = 1, n; anew {
+		h.Words = ", begun anew"
 	}
-	l.add(h)
+	l.put(h)
 }
 
-func chunks(t *tally) string {
-	if t.chunks == 1 {
-		return "1 chunk, " + size(t.bytes)
+// chunks says how much came on one line.
+func chunks(h *happening) string {
+	if h.Chunks == 1 {
+		return "1 chunk, " + size(h.Bytes)
 	}
-	return strconv.Itoa(t.chunks) + " chunks, " + size(t.bytes)
+	return strconv.Itoa(h.Chunks) + " chunks, " + size(h.Bytes)
 }

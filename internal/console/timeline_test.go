@@ -43,6 +43,41 @@ func begun() *story {
 	return s.add(a2a.Entry{Kind: a2a.EntryCreated, Created: &a2a.Created{TaskID: "t", ContextID: "c"}})
 }
 
+func lanesOf(entries []*a2a.Entry, attempts int) []lane {
+	l := newLineup(entries[0].Time)
+	l.attempts = attempts
+	for _, e := range entries {
+		l.add(e)
+	}
+	return l.end()
+}
+
+// An operator's timeline has a lane for each run that the server counted.
+func TestLanesAreAttempts(t *testing.T) {
+	anew := begun().user("go").state(a2a.TaskStateWorking, "").chunk("a", "x", false).chunk("a", "y", false).state(a2a.TaskStateCompleted, "").entries
+	calm := begun().user("go").state(a2a.TaskStateWorking, "").chunk("a", "x", false).entries
+	for _, c := range []struct {
+		entries  []*a2a.Entry
+		attempts int
+		want     string
+	}{
+		{anew, 0, "1:4 2:3 "}, // one more for what says that there is another run
+		{anew, 1, "1:6 "},
+		{anew, 2, "1:4 2:3 "},
+		{anew, 3, "1:4 2:3 3:0 "},
+		{calm, 0, "1:4 "},
+		{calm, 3, "1:4 2:0 3:0 "},
+	} {
+		got := ""
+		for _, l := range lanesOf(c.entries, c.attempts) {
+			got += fmt.Sprintf("%d:%d ", l.Attempt, len(l.Events))
+		}
+		if got != c.want {
+			t.Errorf("with %d runs the lanes are %q, want %q", c.attempts, got, c.want)
+		}
+	}
+}
+
 func TestTimeline(t *testing.T) {
 	s := begun().user("book a trip").state(a2a.TaskStateWorking, "").
 		chunk("plan", "one ", false).chunk("plan", "two ", true).chunk("plan", "three", true).
@@ -50,7 +85,7 @@ func TestTimeline(t *testing.T) {
 		chunk("plan", "anew", false).
 		state(a2a.TaskStateInputRequired, "Which city?").user("Vienna").state(a2a.TaskStateWorking, "").state(a2a.TaskStateCompleted, "")
 	var got strings.Builder
-	for _, l := range timeline(s.entries, nil).lanes {
+	for _, l := range lanesOf(s.entries, 0) {
 		fmt.Fprintf(&got, "turn %d, run %d, %v\n", l.Turn, l.Attempt, l.Took)
 		for _, h := range l.Events {
 			fmt.Fprintf(&got, "  %d-%d %s: %s\n", h.From, h.To, h.Title, h.Words)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -43,46 +42,58 @@ type sent struct {
 	Params    string // to edit and send again
 }
 
-func (c *Console) wire(r *request, a *Agent, entries []*a2a.Entry) *wire {
-	w := new(wire)
+// wireReader makes a page of the wire of a log. It belongs to one goroutine.
+type wireReader struct {
+	wire
+	c     *Console
+	r     *request
+	a     *Agent
+	after int64
+	task  a2a.Task
+	waits int // the request whose response is the task once it rests; -1: none
+}
+
+func (c *Console) newWire(r *request, a *Agent) *wireReader {
 	after, err := position(r.FormValue("after"))
 	if err != nil {
 		after = 0
 	}
-	var task a2a.Task
-	waits := -1 // the request whose response is the task once it rests
-	for _, e := range entries {
-		task.Apply(e)
-		if e.Seq <= after {
-			continue
-		}
-		if len(w.Items) == maxWire {
-			w.Next = e.Seq - 1
-			break
-		}
-		event := new(a2a.StreamResponse)
-		switch e.Kind {
-		case a2a.EntryMessage:
-			w.Items = append(w.Items, c.requestOf(r, a, e))
-			if waits = len(w.Items) - 1; w.Items[waits].Streamed {
-				waits = -1
-			}
-			continue
-		case a2a.EntryStatus:
-			event.StatusUpdate = e.Status
-		case a2a.EntryArtifact:
-			event.ArtifactUpdate = e.Artifact
-		default:
-			continue
-		}
-		w.Items = append(w.Items, sent{Seq: e.Seq, Time: clock(e.Time), Body: shorten(string(event.AppendJSON(nil)))})
-		if s := task.Status.State; waits >= 0 && e.Status != nil && (s.Terminal() || s.Interrupted()) {
-			result := (&a2a.SendMessageResponse{Task: task.Snapshot()}).AppendJSON(nil)
-			w.Items[waits].Response = shorten(indent([]byte(`{"jsonrpc":"2.0","id":1,"result":` + string(result) + `}`)))
-			waits = -1
-		}
+	return &wireReader{c: c, r: r, a: a, after: after, waits: -1}
+}
+
+func (w *wireReader) add(e *a2a.Entry) {
+	if w.Next > 0 {
+		return
 	}
-	return w
+	w.task.Apply(e)
+	if e.Seq <= w.after {
+		return
+	}
+	if len(w.Items) == maxWire {
+		w.Next = e.Seq - 1
+		return
+	}
+	event := new(a2a.StreamResponse)
+	switch e.Kind {
+	case a2a.EntryMessage:
+		w.Items = append(w.Items, w.c.requestOf(w.r, w.a, e))
+		if w.waits = len(w.Items) - 1; w.Items[w.waits].Streamed {
+			w.waits = -1
+		}
+		return
+	case a2a.EntryStatus:
+		event.StatusUpdate = e.Status
+	case a2a.EntryArtifact:
+		event.ArtifactUpdate = e.Artifact
+	default:
+		return
+	}
+	w.Items = append(w.Items, sent{Seq: e.Seq, Time: clock(e.Time), Body: shorten(string(event.AppendJSON(nil)))})
+	if s := w.task.Status.State; w.waits >= 0 && e.Status != nil && (s.Terminal() || s.Interrupted()) {
+		result := (&a2a.SendMessageResponse{Task: w.task.Snapshot()}).AppendJSON(nil)
+		w.Items[w.waits].Response = shorten(indent([]byte(`{"jsonrpc":"2.0","id":1,"result":` + string(result) + `}`)))
+		w.waits = -1
+	}
 }
 
 func clock(t time.Time) string { return t.UTC().Format("15:04:05.000") }
@@ -199,21 +210,13 @@ var kindNames = map[a2a.EntryKind]string{
 	a2a.EntryArtifact: "artifact", a2a.EntryStep: "step", a2a.EntryCancel: "cancel",
 }
 
-func logOf(entries []*a2a.Entry, after string) *logPage {
-	from, err := strconv.ParseInt(after, 10, 64)
-	if err != nil {
-		from = 0
-	}
-	p := new(logPage)
-	for _, e := range entries {
-		if e.Seq <= from {
-			continue
-		}
-		if len(p.Entries) == maxWire {
-			p.Next = e.Seq - 1
-			break
-		}
+// add adds an entry, if it is behind a position and fits on the page.
+func (p *logPage) add(e *a2a.Entry, after int64) {
+	switch {
+	case p.Next > 0 || e.Seq <= after:
+	case len(p.Entries) == maxWire:
+		p.Next = e.Seq - 1
+	default:
 		p.Entries = append(p.Entries, rawEntry{e.Seq, clock(e.Time), kindNames[e.Kind], shorten(indent(e.AppendBody(nil)))})
 	}
-	return p
 }

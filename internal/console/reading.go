@@ -1,0 +1,151 @@
+package console
+
+import (
+	"cmp"
+	"net/url"
+	"strings"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// reading is what one page shows of a task. It takes the log entry by entry and keeps none,
+// so a page of a long task costs one reading and little memory. It belongs to one
+// goroutine.
+type reading struct {
+	d     *taskData
+	facts facts
+	lines *lineup
+	view  func(*a2a.Entry) // adds an entry to the view of the page
+
+	flow  *flow // of the conversation, which is written to the sheet
+	sheet *sheet
+	wire  *wireReader
+	log   logPage
+}
+
+// atEnd reports whether a task's log has nothing behind a position.
+func (c *Console) atEnd(r *request, a *Agent, id string, at int64) bool {
+	for batch, err := range c.readLog(r.ctx, a, id, at, false) {
+		if err != nil {
+			return false // read finds the same error, and answers it
+		}
+		for _, e := range batch {
+			if e.Seq > at { // the log of an agent elsewhere is always told from its start
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// read reads a task's log for the page that d says: its view, as of d.At.
+func (c *Console) read(r *request, d *taskData) (*reading, error) {
+	l := &reading{d: d, facts: facts{d: d, at: map[string]int{}, n: map[string]int{}, part: flow{task: d.Address}}}
+	for batch, err := range c.readLog(r.ctx, d.Agent, d.ID, 0, false) {
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range batch {
+			if d.Last == 0 {
+				l.begin(c, r, e)
+			}
+			if d.Last = e.Seq; d.At == 0 || e.Seq <= d.At {
+				l.facts.add(e)
+				l.lines.add(e)
+				l.view(e)
+			}
+		}
+		if d.Last > maxEntries {
+			break
+		}
+	}
+	if d.Last == 0 {
+		return nil, &a2a.Error{Code: a2a.CodeTaskNotFound}
+	}
+	return l, nil
+}
+
+// begin prepares the page, now that the task is known to be the viewer's to see.
+func (l *reading) begin(c *Console, r *request, first *a2a.Entry) {
+	d := l.d
+	d.Own = true
+	if c.everybody(r) && d.At == 0 { // each look at what is another's is in the audit log
+		if of, err := c.opts.Admin.Task(r.ctx, d.ID); err == nil && of != nil { // else the log says enough
+			d.Host, d.Own = of, of.Owner == r.viewer.Subject
+		}
+	}
+	l.facts.begin(first)
+	l.lines = newLineup(first.Time)
+	if d.Host != nil {
+		l.lines.attempts = int(d.Host.Attempt)
+	}
+	switch d.View {
+	case "timeline":
+		l.view = func(*a2a.Entry) {}
+	case "wire":
+		l.wire = c.newWire(r, d.Agent)
+		l.view = l.wire.add
+	case "log":
+		after, err := position(r.FormValue("after"))
+		if err != nil {
+			after = 0
+		}
+		l.view = func(e *a2a.Entry) { l.log.add(e, after) }
+	default:
+		l.sheet = newSheet(prefixOf(d.Address) + "flow")
+		l.flow = newFlow(l.sheet, d.Address, d.ID, r.csrf)
+		if d.At > 0 || !d.Own {
+			l.flow.csrf = "" // the past takes no answer, and another's task none of the viewer's
+		}
+		l.view = l.flow.one
+	}
+}
+
+// facts are what the log says about a task as a whole.
+type facts struct {
+	d     *taskData
+	at, n map[string]int // of an artifact: its place in d, and its parts so far
+	part  flow           // names the addresses of parts
+}
+
+func (f *facts) begin(first *a2a.Entry) {
+	f.d.Created, f.d.Changed, f.d.State = first.Time, first.Time, a2a.TaskStateSubmitted
+}
+
+func (f *facts) add(e *a2a.Entry) {
+	d := f.d
+	switch {
+	case e.Created != nil:
+		d.Context = e.Created.ContextID
+	case e.Status != nil:
+		if d.State != e.Status.Status.State {
+			d.State, d.Changed = e.Status.Status.State, e.Time
+		}
+	case e.Artifact != nil:
+		f.artifact(e.Artifact)
+	}
+}
+
+func (f *facts) artifact(u *a2a.TaskArtifactUpdateEvent) {
+	x := u.Artifact
+	i, ok := f.at[x.ArtifactID]
+	if !ok {
+		i = len(f.d.Artifacts)
+		f.at[x.ArtifactID] = i
+		f.d.Artifacts = append(f.d.Artifacts, artifact{Name: calm(cmp.Or(x.Name, "artifact"))})
+	}
+	a := &f.d.Artifacts[i]
+	if !u.Append {
+		a.Parts, f.n[x.ArtifactID] = nil, 0
+	}
+	for _, p := range x.Parts {
+		// Texts behind each other are one.
+		if k := len(a.Parts); p.Kind == a2a.PartText && k > 0 && a.Parts[k-1].Kind == a2a.PartText {
+			continue
+		}
+		if p.Kind != a2a.PartURL || strings.HasPrefix(p.URL, stored) {
+			a.Parts = append(a.Parts, f.part.partsOf([]*a2a.Part{p}, "save=1&a="+url.QueryEscape(x.ArtifactID), f.n[x.ArtifactID])...)
+		}
+		f.n[x.ArtifactID]++
+	}
+}
