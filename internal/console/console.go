@@ -104,7 +104,8 @@ type Console struct {
 	log    *slog.Logger
 	now    func() time.Time
 
-	streams streams
+	streams  streams
+	rendered rendered
 }
 
 //go:embed static

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,6 +21,13 @@ const (
 	writeTime = 30 * time.Second // for one event
 	keepAlive = 15 * time.Second
 	recheck   = 3 * time.Second // of whom the stream is for
+
+	// All streams together write at most so often: with more viewers each is written to
+	// less often, with more at a time. One viewer sees each commit at once.
+	writeGap = 2 * time.Millisecond
+	listGap  = 250 * time.Millisecond // at least, between two writes of a list's rows
+
+	maxWaiting = 256 << 10 // bytes of one stream that wait to be written
 
 	maxStreams       = 2000
 	maxStreamsOfEach = 64 // viewers who log in with the same key are one
@@ -45,6 +54,16 @@ func (s *streams) enter(who string) bool {
 	return true
 }
 
+// gap is how long a stream waits between two writes. It is never the same twice, so
+// that viewers of one task are not all written to at the same moment.
+func (s *streams) gap() time.Duration {
+	s.mu.Lock()
+	n := s.all
+	s.mu.Unlock()
+	half := time.Duration(n) * writeGap / 2
+	return half + rand.N(half+1)
+}
+
 func (s *streams) leave(who string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,35 +73,44 @@ func (s *streams) leave(who string) {
 	}
 }
 
-// stream begins a stream for a viewer, and tends it: what is silent gets comments, and
-// once the viewer's session has ended the page is sent away. The request's context ends
-// with it. nil: there are too many, which is answered. The caller calls end, which
-// waits.
-func (c *Console) stream(w http.ResponseWriter, r *request) (out *eventStream, end func()) {
+// stream begins a stream for a viewer, and tends it: what waits is written in time, what
+// is silent gets comments, and once the viewer's session has ended the page is sent
+// away. least is the shortest time between two writes. The request's context ends
+// with the stream. nil: there are too many, which is answered. The caller calls end,
+// which waits.
+func (c *Console) stream(w http.ResponseWriter, r *request, least time.Duration) (out *eventStream, end func()) {
 	if !c.streams.enter(r.viewer.Subject) {
 		w.Header().Set("Retry-After", "5")
 		http.Error(w, "there are too many open pages", http.StatusServiceUnavailable)
 		return nil, nil
 	}
 	out = newEventStream(w)
+	out.gap = func() time.Duration { return max(c.streams.gap(), least) }
 	ctx, cancel := context.WithCancel(r.ctx)
 	r.ctx = ctx
 	var work sync.WaitGroup
 	work.Go(func() {
-		quiet, check := time.NewTicker(keepAlive), time.NewTicker(recheck)
+		quiet, check, next := time.NewTicker(keepAlive), time.NewTicker(recheck), time.NewTimer(0)
 		defer quiet.Stop()
 		defer check.Stop()
+		defer next.Stop()
 		for {
 			select {
 			case <-ctx.Done():
 				return
+			case <-out.waits:
+				next.Reset(out.pause())
+			case <-next.C:
+				if out.write("") != nil {
+					cancel()
+				}
 			case <-quiet.C:
 				if out.comment() != nil {
 					cancel()
 				}
 			case <-check.C:
 				if s, _, err := c.session(r.Request); (s == nil || err != nil) && ctx.Err() == nil {
-					_ = out.send("gone", 0, "") // or the browser comes again, and is told then
+					_ = out.send("gone", "") // or the browser comes again, and is told then
 					cancel()
 				}
 			}
@@ -91,55 +119,115 @@ func (c *Console) stream(w http.ResponseWriter, r *request) (out *eventStream, e
 	return out, func() {
 		cancel()
 		work.Wait()
+		_ = out.write("") // what waits, to a client that may be gone
 		c.streams.leave(r.viewer.Subject)
 	}
 }
 
-// eventStream writes events to a browser.
+// eventStream writes events to a browser. Events that follow each other faster than gap
+// allows wait, and are written together.
 type eventStream struct {
-	mu sync.Mutex // held for a write
-	w  http.ResponseWriter
-	rc *http.ResponseController
+	gap   func() time.Duration // nil: nothing waits
+	waits chan struct{}        // capacity one: there are events that wait
+
+	mu      sync.Mutex // protects the fields below, and is held for a write
+	w       http.ResponseWriter
+	rc      *http.ResponseController
+	waiting []event
+	size    int       // of waiting, in bytes
+	next    time.Time // when the next write may be
 }
+
+// event is an event as it is written. A later event with the same key, unless that is
+// "", takes its place while it waits.
+type event struct{ key, text string }
 
 func newEventStream(w http.ResponseWriter) *eventStream {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream; charset=utf-8")
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no")
-	return &eventStream{w: w, rc: http.NewResponseController(w)}
+	return &eventStream{w: w, rc: http.NewResponseController(w), waits: make(chan struct{}, 1)}
 }
 
-// send writes one event. A line of data ends where a line of its text does; the
-// browser puts them together again.
-func (s *eventStream) send(event string, id int64, data string) error {
-	name := ""
-	if id > 0 {
-		name = strconv.FormatInt(id, 10)
+// send writes an event without a position at once, behind what waits.
+func (s *eventStream) send(name, data string) error { return s.write(eventText(name, "", data)) }
+
+// sendID writes an event as soon as the stream may.
+func (s *eventStream) sendID(key, id, data string) error {
+	text := eventText("", id, data)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if key != "" {
+		if i := slices.IndexFunc(s.waiting, func(e event) bool { return e.key == key }); i >= 0 {
+			s.size -= len(s.waiting[i].text)
+			s.waiting = slices.Delete(s.waiting, i, i+1)
+		}
 	}
-	return s.sendID(event, name, data)
+	s.waiting = append(s.waiting, event{key, text})
+	if s.size += len(text); s.size > maxWaiting || !time.Now().Before(s.next) {
+		return s.writeLocked("")
+	}
+	select {
+	case s.waits <- struct{}{}:
+	default:
+	}
+	return nil
 }
 
-func (s *eventStream) sendID(event, id, data string) error {
+// eventText is an event as it goes over the wire. A line of data ends where a line of its
+// text does; the browser puts them together again.
+func eventText(name, id, data string) string {
 	var b strings.Builder
-	if event != "" {
-		b.WriteString("event: " + event + "\n")
-	}
-	if id != "" {
-		b.WriteString("id: " + id + "\n")
+	b.Grow(len(name) + len(id) + len(data) + 32)
+	for _, field := range [...]struct{ name, value string }{{"event: ", name}, {"id: ", id}} {
+		if field.value != "" {
+			b.WriteString(field.name + field.value + "\n")
+		}
 	}
 	for line := range strings.SplitSeq(data, "\n") {
-		b.WriteString("data: " + line + "\n")
+		b.WriteString("data: ")
+		b.WriteString(line)
+		b.WriteString("\n")
 	}
 	b.WriteString("\n")
-	return s.write(b.String())
+	return b.String()
 }
 
 func (s *eventStream) comment() error { return s.write(": \n\n") }
 
+// pause is how long what waits has to wait still.
+func (s *eventStream) pause() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Until(s.next)
+}
+
+// write writes what waits, and then text.
 func (s *eventStream) write(text string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.writeLocked(text)
+}
+
+func (s *eventStream) writeLocked(text string) error {
+	if len(s.waiting) > 0 {
+		var b strings.Builder
+		b.Grow(s.size + len(text))
+		for _, e := range s.waiting {
+			b.WriteString(e.text)
+		}
+		b.WriteString(text)
+		text = b.String()
+		clear(s.waiting)
+		s.waiting, s.size = s.waiting[:0], 0
+	}
+	if text == "" {
+		return nil
+	}
+	if s.gap != nil {
+		s.next = time.Now().Add(s.gap())
+	}
 	_ = s.rc.SetWriteDeadline(time.Now().Add(writeTime)) // writers of tests have none
 	if _, err := s.w.Write([]byte(text)); err != nil {
 		return err
@@ -216,7 +304,7 @@ func (c *Console) live(w http.ResponseWriter, r *request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	out, end := c.stream(w, r)
+	out, end := c.stream(w, r, 0)
 	if out == nil {
 		return
 	}
@@ -250,7 +338,7 @@ func (c *Console) live(w http.ResponseWriter, r *request) {
 	}
 	work.Wait()
 	if ctx.Err() == nil {
-		_ = out.send("end", 0, "") // it is over either way
+		_ = out.send("end", "") // it is over either way
 	}
 }
 

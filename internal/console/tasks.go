@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -213,7 +214,7 @@ func (c *Console) changes(w http.ResponseWriter, r *request) {
 	if last == "" {
 		last = r.FormValue("after")
 	}
-	out, end := c.stream(w, r)
+	out, end := c.stream(w, r, listGap)
 	if out == nil {
 		return
 	}
@@ -226,7 +227,7 @@ func (c *Console) changes(w http.ResponseWriter, r *request) {
 		case err != nil:
 			return // the browser comes again
 		case e.Type == admin.EventReset:
-			_ = out.sendID("gone", "", "") // the page is read anew either way
+			_ = out.send("gone", "") // the page is read anew either way
 			return
 		case e.Type != admin.EventTask || e.Task == nil:
 			if out.comment() != nil {
@@ -235,16 +236,56 @@ func (c *Console) changes(w http.ResponseWriter, r *request) {
 			continue
 		}
 		t := e.Task
-		row := c.rowOf(r, t)
+		x := c.rendered.row(base(r.Request) + " " + e.ID + " " + t.Name + " " + t.State)
+		x.once.Do(func() {
+			row := c.rowOf(r, t)
+			x.dom, x.html = row.DOM, execute("row", row)
+		})
 		var to fragments
-		to.remove(row.DOM)
+		to.remove(x.dom)
 		if (agent == nil || agent.Name == t.Agent) && (d.State == "" || d.State == t.State) && (d.Context == "" || d.Context == t.Context) && (d.Owner == "" || d.Owner == t.Owner) {
-			to.put("rows", "prepend", execute("row", row))
+			to.put("rows", "prepend", x.html)
 		}
-		if out.sendID("", e.ID, to.take()) != nil {
+		if out.sendID(x.dom, e.ID, to.take()) != nil {
 			return
 		}
 	}
+}
+
+// rendered keeps the newest rows of tasks that changed, which all viewers of the list
+// get: the first of them renders a row for all.
+type rendered struct {
+	mu    sync.Mutex // protects the fields below
+	rows  map[string]*renderedRow
+	names []string // of rows, the oldest first
+}
+
+type renderedRow struct {
+	once      sync.Once
+	dom, html string // set by once
+}
+
+// maxRendered is how many rows are kept: viewers are rarely further apart.
+const maxRendered = 256
+
+// row returns the row of a name, which has to say all that it depends on.
+func (c *rendered) row(name string) *renderedRow {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	x := c.rows[name]
+	if x != nil {
+		return x
+	}
+	if c.rows == nil {
+		c.rows = map[string]*renderedRow{}
+	}
+	if c.names = append(c.names, name); len(c.names) > maxRendered {
+		delete(c.rows, c.names[0])
+		c.names = c.names[1:]
+	}
+	x = new(renderedRow)
+	c.rows[name] = x
+	return x
 }
 
 // inbox lists what waits for a person, oldest first, with the questions.

@@ -1,0 +1,99 @@
+package console
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// writes counts the writes of a response.
+type writes struct {
+	*httptest.ResponseRecorder
+	n atomic.Int64
+}
+
+func (w *writes) Write(b []byte) (int, error) {
+	w.n.Add(1)
+	return w.ResponseRecorder.Write(b)
+}
+
+// A stream is written to at most once a gap, with all that came meanwhile in its order,
+// and a row that changed again is sent once. Nothing stays behind at the end.
+func TestStreamsArePaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &writes{ResponseRecorder: httptest.NewRecorder()}
+		c := new(Console)
+		r := &request{httptest.NewRequest(http.MethodGet, "/", nil), t.Context(), a2a.Caller{}, ""}
+		out, end := c.stream(w, r, time.Second)
+		send := func(key, id string) {
+			t.Helper()
+			if err := out.sendID(key, id, "row "+key); err != nil {
+				t.Fatal(err)
+			}
+		}
+		check := func(after time.Duration, writes int64, want string) {
+			t.Helper()
+			time.Sleep(after) // of the bubble
+			synctest.Wait()
+			out.mu.Lock()
+			defer out.mu.Unlock()
+			if got := w.Body.String(); w.n.Load() != writes || got != want {
+				t.Errorf("after %d writes there is\n%s\nwant after %d\n%s", w.n.Load(), got, writes, want)
+			}
+		}
+		first := "id: 1\ndata: row a\n\n"
+		send("a", "1")
+		check(0, 1, first) // at once: nothing was written lately
+		send("a", "2")
+		send("b", "3")
+		send("", "4")
+		send("a", "5")
+		check(999*time.Millisecond, 1, first)
+		second := first + "id: 3\ndata: row b\n\nid: 4\ndata: row \n\nid: 5\ndata: row a\n\n"
+		check(time.Millisecond, 2, second)
+		big := strings.Repeat("x", maxWaiting)
+		if err := out.sendID("", "6", big); err != nil { // too much to wait
+			t.Fatal(err)
+		}
+		third := second + "id: 6\ndata: " + big + "\n\n"
+		check(0, 3, third)
+		send("", "7")
+		end()
+		check(0, 4, third+"id: 7\ndata: row \n\n")
+	})
+}
+
+// With more viewers each stream is written to less often.
+func TestGapGrowsWithStreams(t *testing.T) {
+	s := new(streams)
+	for range 50 {
+		s.enter("somebody")
+	}
+	for range 100 {
+		if g := s.gap(); g < 50*time.Millisecond || g > 100*time.Millisecond {
+			t.Fatalf("with 50 streams the gap is %v, want 50 to 100 ms", g)
+		}
+	}
+}
+
+// One viewer renders a row for all.
+func TestRowsAreRenderedOnce(t *testing.T) {
+	c := new(rendered)
+	first := c.row("a")
+	if c.row("a") != first || c.row("b") == first {
+		t.Error("a row is not found by its name")
+	}
+	for i := range maxRendered + 1 {
+		c.row(strconv.Itoa(i))
+	}
+	if len(c.rows) > maxRendered || len(c.rows) != len(c.names) {
+		t.Errorf("%d rows are kept with %d names, want at most %d", len(c.rows), len(c.names), maxRendered)
+	}
+}
