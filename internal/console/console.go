@@ -31,6 +31,7 @@ type Agent struct {
 	Name    string // as in addresses; "" for an only agent without one
 	Card    *a2a.AgentCard
 	Service a2a.Service
+	Model   bool // it is a model: its tasks count tokens
 
 	ref string // of an agent of another server: what names it
 }
@@ -105,7 +106,8 @@ type Console struct {
 	now    func() time.Time
 
 	streams  streams
-	rendered rendered
+	rendered recents[rendered]
+	counted  recents[counted]
 }
 
 //go:embed static

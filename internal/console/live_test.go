@@ -83,17 +83,17 @@ func TestGapGrowsWithStreams(t *testing.T) {
 	}
 }
 
-// One viewer renders a row for all.
-func TestRowsAreRenderedOnce(t *testing.T) {
-	c := new(rendered)
-	first := c.row("a")
-	if c.row("a") != first || c.row("b") == first {
-		t.Error("a row is not found by its name")
+// What was made lately is found by its name, and what is old makes room.
+func TestRecents(t *testing.T) {
+	c := new(recents[int])
+	first := c.get("a")
+	if c.get("a") != first || c.get("b") == first {
+		t.Error("one of the last two is not found by its name")
 	}
-	for i := range maxRendered + 1 {
-		c.row(strconv.Itoa(i))
+	for i := range maxRecents {
+		c.get(strconv.Itoa(i))
 	}
-	if len(c.rows) > maxRendered || len(c.rows) != len(c.names) {
-		t.Errorf("%d rows are kept with %d names, want at most %d", len(c.rows), len(c.names), maxRendered)
+	if len(c.of) != maxRecents || len(c.names) != maxRecents || c.get("a") == first {
+		t.Errorf("%d are kept with %d names, want the last %d", len(c.of), len(c.names), maxRecents)
 	}
 }

@@ -353,6 +353,38 @@ func TestTasksOfEverybody(t *testing.T) {
 	v.has(v.get("/tasks/live"), "only an operator")
 }
 
+// Where an agent is a model, the list says what each task took of it.
+func TestTokensInTheList(t *testing.T) {
+	reads := 0
+	v := open(t, serveWith(t, func(o *console.Options) {
+		agents := o.Agents
+		o.Agents = func() []console.Agent {
+			list := agents()
+			list[0].Model = true
+			return list
+		}
+		o.Admin = new(operator)
+		o.Local = a2a.Caller{Scopes: append([]string{a2a.ScopeAdminRead}, a2a.OwnScopes...)}
+		o.Log = func(context.Context, string, string, int64, bool) iter.Seq2[[]*a2a.Entry, error] {
+			return func(yield func([]*a2a.Entry, error) bool) {
+				reads++
+				call := &a2a.Step{Name: "model", Result: a2a.JSON(`{"model":"m","usage":{"prompt_tokens":1200,"completion_tokens":34}}`)}
+				yield([]*a2a.Entry{{Seq: 1, Kind: a2a.EntryCreated, Created: &a2a.Created{TaskID: "t1"}}, {Seq: 2, Kind: a2a.EntryStep, Step: call}, {Seq: 3, Kind: a2a.EntryStep, Step: call}}, nil)
+			}
+		}
+	}))
+	v.has(v.get("/tasks"), ">Tokens<", "2400 in, 68 out")
+	before := reads
+	v.has(v.get("/tasks/live"), "2400 in, 68 out")
+	if v.get("/tasks/live"); reads != before+1 { // both events have the same time
+		t.Errorf("the log was read %d times for the live list, want once", reads-before)
+	}
+	v = open(t, serveWith(t, func(o *console.Options) { o.Admin = new(operator); o.Local = a2a.Caller{Scopes: a2a.Scopes} }))
+	if strings.Contains(v.get("/tasks"), ">Tokens<") {
+		t.Error("there is a column for tokens, and no agent is a model")
+	}
+}
+
 // An agent of another server is looked at and talked to like one that is here.
 func TestAnAgentElsewhere(t *testing.T) {
 	far := console.Foreign{

@@ -29,6 +29,8 @@ type row struct {
 	Changed   time.Time
 	Now       time.Time
 	Everybody bool // the list has the tasks of all callers
+	Models    bool // the list has a column for tokens
+	Tokens    string
 
 	Asks *block // of the inbox
 }
@@ -38,6 +40,7 @@ type tasksData struct {
 	States    []a2a.TaskState
 	Spans     []string
 	Everybody bool
+	Models    bool // some agent is one
 	CanLive   bool
 
 	Agent, State, Context, Owner, Since string
@@ -58,7 +61,7 @@ var spans = []string{"10m", "1h", "24h", "168h"}
 // tasks lists tasks, newest change first: everybody's for a viewer who may see them,
 // otherwise the viewer's own.
 func (c *Console) tasks(w http.ResponseWriter, r *request) {
-	d := tasksData{Agents: c.agentRows(), States: a2a.TaskStates(), Spans: spans, Everybody: c.everybody(r),
+	d := tasksData{Agents: c.agentRows(), States: a2a.TaskStates(), Spans: spans, Everybody: c.everybody(r), Models: c.models(),
 		Agent: r.FormValue("agent"), State: r.FormValue("state"), Context: r.FormValue("context"), Owner: r.FormValue("owner"), Since: r.FormValue("since")}
 	d.Filtered = d.Agent+d.State+d.Context+d.Owner+d.Since != ""
 	var err error
@@ -123,14 +126,14 @@ func (c *Console) everybodys(r *request, d *tasksData) (rows []row, total int, n
 }
 
 func (c *Console) rowOf(r *request, t *admin.Task) row {
-	key, title := nameless, t.Agent
+	key, title, tokens := nameless, t.Agent, ""
 	for _, a := range c.opts.Agents() {
 		if a.Name == t.Agent {
-			key, title = a.key(), a.Card.Name
+			key, title, tokens = a.key(), a.Card.Name, c.tokens(r, &a, t.ID, t.Tenant+" "+t.Owner, t.Updated)
 		}
 	}
 	one := row{Key: key, ID: t.ID, Address: taskAddress(r.Request, key, t.ID), Agent: title, Owner: t.Owner, Words: t.Words,
-		State: t.State, Label: strings.ReplaceAll(t.State, "-", " "), Attempt: t.Attempt, Changed: t.Updated, Now: c.now(), Everybody: true}
+		State: t.State, Label: strings.ReplaceAll(t.State, "-", " "), Attempt: t.Attempt, Changed: t.Updated, Now: c.now(), Everybody: true, Models: c.models(), Tokens: tokens}
 	if t.Wait != nil && t.Wait.For != admin.WaitAgent && t.Wait.For != admin.WaitClient {
 		one.Wait = t.Wait.Reason
 	}
@@ -188,7 +191,8 @@ func (c *Console) own(r *request, d *tasksData) (rows []row, total int, next str
 
 func (c *Console) ownRow(r *request, a *agentRow, t *a2a.Task) row {
 	o := row{Key: a.Key, ID: t.ID, Address: taskAddress(r.Request, a.Key, t.ID), Agent: a.Card.Name,
-		State: word(t.Status.State), Label: label(t.Status.State), Changed: t.Status.Timestamp, Now: c.now()}
+		State: word(t.Status.State), Label: label(t.Status.State), Changed: t.Status.Timestamp, Now: c.now(),
+		Models: c.models(), Tokens: c.tokens(r, &a.Agent, t.ID, r.viewer.Tenant+" "+r.viewer.Subject, t.Status.Timestamp)}
 	if len(t.History) > 0 {
 		o.Words = firstWords(t.History[0])
 	}
@@ -236,7 +240,7 @@ func (c *Console) changes(w http.ResponseWriter, r *request) {
 			continue
 		}
 		t := e.Task
-		x := c.rendered.row(base(r.Request) + " " + e.ID + " " + t.Name + " " + t.State)
+		x := c.rendered.get(base(r.Request) + " " + e.ID + " " + t.Name + " " + t.State)
 		x.once.Do(func() {
 			row := c.rowOf(r, t)
 			x.dom, x.html = row.DOM, execute("row", row)
@@ -252,40 +256,11 @@ func (c *Console) changes(w http.ResponseWriter, r *request) {
 	}
 }
 
-// rendered keeps the newest rows of tasks that changed, which all viewers of the list
-// get: the first of them renders a row for all.
+// rendered is the row of a task that changed. The first viewer that needs it renders it
+// for all.
 type rendered struct {
-	mu    sync.Mutex // protects the fields below
-	rows  map[string]*renderedRow
-	names []string // of rows, the oldest first
-}
-
-type renderedRow struct {
 	once      sync.Once
 	dom, html string // set by once
-}
-
-// maxRendered is how many rows are kept: viewers are rarely further apart.
-const maxRendered = 256
-
-// row returns the row of a name, which has to say all that it depends on.
-func (c *rendered) row(name string) *renderedRow {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	x := c.rows[name]
-	if x != nil {
-		return x
-	}
-	if c.rows == nil {
-		c.rows = map[string]*renderedRow{}
-	}
-	if c.names = append(c.names, name); len(c.names) > maxRendered {
-		delete(c.rows, c.names[0])
-		c.names = c.names[1:]
-	}
-	x = new(renderedRow)
-	c.rows[name] = x
-	return x
 }
 
 // inbox lists what waits for a person, oldest first, with the questions.
