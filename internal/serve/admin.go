@@ -52,6 +52,7 @@ type view struct {
 	guard    *auth.Guard // nil: nobody is asked for credentials
 	hosts    []string    // that requests may be for; none: any
 	agents   []admin.Agent
+	behind   *behind // the agents
 	settings []admin.Setting
 }
 
@@ -145,7 +146,7 @@ func (a *administration) record(ctx context.Context, op string, err error, attrs
 
 // show sets what is shown of a revision. It is called by whoever owns the revision.
 func (a *administration) show(r *revision) {
-	v := &view{guard: r.guard, hosts: a.h.hosts(r), settings: r.settings.all(a.h.line, a.h.env)}
+	v := &view{guard: r.guard, hosts: a.h.hosts(r), settings: r.settings.all(a.h.line, a.h.env), behind: newBehind(r.agents)}
 	for i, n := range r.agents {
 		card := &r.hosted[i].Card
 		s := admin.Agent{
@@ -158,9 +159,7 @@ func (a *administration) show(r *revision) {
 		if n.unknown != nil {
 			s.State, s.Reason = admin.AgentAway, a.h.env.Stderr.Redact(plain.Line(n.unknown.Error()))
 		} else {
-			for _, text := range cardFindings(card, n.madeUp && n.from.Card.Description == "" && len(n.from.Card.Skills) == 0) {
-				s.Findings = append(s.Findings, admin.Finding{Field: "card", Message: text})
-			}
+			s.Findings = ofAgent(n.from.Name, cardFindings(card, n.madeUp && n.from.Card.Description == "" && len(n.from.Card.Skills) == 0))
 		}
 		v.agents = append(v.agents, s)
 	}
@@ -232,9 +231,14 @@ func (a *administration) Agents(ctx context.Context) ([]admin.Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	agents := append([]admin.Agent(nil), a.view.Load().agents...)
+	v := a.view.Load()
+	agents := slices.Clone(v.agents)
+	away := v.behind.look(ctx)
 	for i := range agents {
 		s := &agents[i]
+		if err := away[i]; err != nil {
+			s.State, s.Reason = admin.AgentAway, a.h.env.Stderr.Redact(plain.Line(err.Error()))
+		}
 		s.Tasks = map[string]int{}
 		s.Card = a.card(ctx, s.Path)
 		name := s.Name

@@ -55,7 +55,7 @@ func (e *elsewhere) find(ctx context.Context, ref string) (*web.Foreign, error) 
 	}
 	card := c.Card()
 	return &web.Foreign{
-		Card: card, Service: &audited{Service: c, h: e.h, agent: at.Host}, Findings: cardFindings(card, false),
+		Card: card, Service: &audited{Service: c, h: e.h, agent: at.Host}, Findings: messages(cardFindings(card, false)),
 		Try: func(ctx context.Context) []web.Attempt { return e.try(ctx, card) },
 	}, nil
 }

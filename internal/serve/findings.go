@@ -1,13 +1,16 @@
 package serve
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"mime"
 	"slices"
 	"strings"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/admin"
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
@@ -16,62 +19,111 @@ const maxFindings = 6
 
 // cardFindings returns what a card lacks that callers choose agents by, and what
 // programs may fail at; none of it keeps a server from starting. made says that the
-// card's texts were generated.
-func cardFindings(card *a2a.AgentCard, made bool) []string {
-	var found []string
-	add := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
+// card's texts were generated. The YAML of a finding is for the agent's card: in
+// parley.yaml.
+func cardFindings(card *a2a.AgentCard, made bool) []admin.Finding {
+	var found []admin.Finding
+	add := func(field, yaml, format string, args ...any) {
+		found = append(found, admin.Finding{Field: field, YAML: yaml, Message: fmt.Sprintf(format, args...)})
+	}
 	description := strings.TrimSpace(card.Description)
 	switch {
 	case made:
-		add("the description and the skills are generated: say what the agent does in parley.yaml, under card: (docs/config.md)")
+		add("description", describe+skills, "the description and the skills are generated: say what the agent does in parley.yaml, under card: (docs/config.md)")
 	case description == "":
-		add("there is no description: callers, and models that choose for them, go by it")
+		add("description", describe, "there is no description: callers, and models that choose for them, go by it")
 	case strings.EqualFold(description, strings.TrimSpace(card.Name)):
-		add("the description says no more than the name")
+		add("description", describe, "the description says no more than the name")
 	}
 	if strings.TrimSpace(card.Version) == "" {
-		add("there is no version: callers cannot tell that the agent has changed; it is served as 1.0.0")
+		add("version", "version: \"1.0.0\"\n", "there is no version: callers cannot tell that the agent has changed; it is served as 1.0.0")
 	}
 	if !made {
 		skillFindings(card.Skills, add)
 	}
-	for _, link := range []struct{ what, url string }{{"documentation URL", card.DocumentationURL}, {"icon URL", card.IconURL}, {"provider's URL", providerURL(card)}} {
+	for _, link := range []struct{ what, field, url string }{
+		{"documentation URL", "documentation_url", card.DocumentationURL}, {"icon URL", "icon_url", card.IconURL}, {"provider's URL", "organization_url", providerURL(card)},
+	} {
 		if link.url != "" && !isLink(link.url) {
-			add("the %s %s is not an https or http URL that others can open", link.what, plain.Quote(link.url))
+			add(link.field, link.field+": https://example.org/\n", "the %s %s is not an https or http URL that others can open", link.what, plain.Quote(link.url))
 		}
 	}
-	for _, mode := range slices.Concat(card.DefaultInputModes, card.DefaultOutputModes) {
-		if !isMediaType(mode) {
-			add("%s is not a media type such as text/plain", plain.Quote(mode))
+	for _, modes := range []struct {
+		field string
+		list  []string
+	}{{"input_modes", card.DefaultInputModes}, {"output_modes", card.DefaultOutputModes}} {
+		for _, mode := range modes.list {
+			if !isMediaType(mode) {
+				add(modes.field, modes.field+": [text/plain]\n", "%s is not a media type such as text/plain", plain.Quote(mode))
+			}
 		}
 	}
 	if n := len(found) - maxFindings; n > 0 {
-		found = append(found[:maxFindings], fmt.Sprintf("and %d more", n))
+		found = append(found[:maxFindings], admin.Finding{Message: fmt.Sprintf("and %d more", n)})
 	}
 	return found
 }
 
-func skillFindings(skills []*a2a.AgentSkill, add func(string, ...any)) {
-	if len(skills) == 0 {
-		add("there are no skills: one is generated from the name and the description")
+// What to paste below card: of an agent, and to put other words in.
+const (
+	describe = "description: What the agent does, in a sentence or two.\n"
+	skills   = `skills:
+  - id: main
+    name: What it is called
+    description: What the agent does when it is asked for this.
+    tags: [keyword]
+    examples: [Something to send]
+`
+)
+
+func skillFindings(list []*a2a.AgentSkill, add func(field, yaml, format string, args ...any)) {
+	if len(list) == 0 {
+		add("skills", skills, "there are no skills: one is generated from the name and the description")
 	}
 	seen := map[string]bool{}
-	for _, s := range skills {
+	for _, s := range list {
 		name := plain.Quote(s.ID)
+		id, err := json.Marshal(s.ID) // YAML reads it as well
+		if err != nil {
+			continue // not of a text
+		}
+		of := "skills:\n  - id: " + string(id) + "\n"
 		if seen[s.ID] {
-			add("more than one skill is called %s", name)
+			add("skills", "", "more than one skill is called %s", name)
 		}
 		seen[s.ID] = true
 		if strings.TrimSpace(s.Description) == "" {
-			add("the skill %s has no description", name)
+			add("skills", of+"    description: What the agent does when it is asked for this.\n", "the skill %s has no description", name)
 		}
 		if len(s.Examples) == 0 {
-			add("the skill %s has no examples of what to send", name)
+			add("skills", of+"    examples: [Something to send]\n", "the skill %s has no examples of what to send", name)
 		}
 		if len(s.Tags) == 0 {
-			add("the skill %s has no tags, which version 1.0 requires", name)
+			add("skills", of+"    tags: [keyword]\n", "the skill %s has no tags, which version 1.0 requires", name)
 		}
 	}
+}
+
+// messages are findings without the rest.
+func messages(found []admin.Finding) (list []string) {
+	for _, f := range found {
+		list = append(list, f.Message)
+	}
+	return list
+}
+
+// ofAgent puts what there is to paste where it belongs in parley.yaml.
+func ofAgent(name string, found []admin.Finding) []admin.Finding {
+	key, err := json.Marshal(cmp.Or(name, "agent")) // one of the command line has no name yet
+	if err != nil {
+		return found // not of a text
+	}
+	for i := range found {
+		if f := &found[i]; f.YAML != "" {
+			f.YAML = "agents:\n  " + string(key) + ":\n    card:\n      " + strings.ReplaceAll(strings.TrimSuffix(f.YAML, "\n"), "\n", "\n      ") + "\n"
+		}
+	}
+	return found
 }
 
 func providerURL(card *a2a.AgentCard) string {
@@ -131,7 +183,7 @@ func (r *revision) findings() (found []string) {
 			continue
 		}
 		madeUp := n.madeUp && n.from.Card.Description == "" && len(n.from.Card.Skills) == 0
-		for _, text := range cardFindings(&r.hosted[i].Card, madeUp) {
+		for _, text := range messages(cardFindings(&r.hosted[i].Card, madeUp)) {
 			say(n.from.Name, text)
 		}
 	}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/admin"
+	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/keyfile"
 )
 
@@ -41,23 +43,43 @@ func TestCardFindings(t *testing.T) {
 	} {
 		card := full()
 		tt.change(card)
-		found := cardFindings(card, false)
+		found := messages(cardFindings(card, false))
 		if tt.want == "" && len(found) == 0 || len(found) == 1 && tt.want != "" && strings.Contains(found[0], tt.want) {
 			continue
 		}
 		t.Errorf("%s: found %q, want %q", what, found, tt.want)
 	}
-	if found := cardFindings(&a2a.AgentCard{Name: "x", DefaultInputModes: strings.Fields("a b c d e f g")}, false); len(found) != maxFindings+1 || found[maxFindings] != "and 4 more" {
+	if found := messages(cardFindings(&a2a.AgentCard{Name: "x", DefaultInputModes: strings.Fields("a b c d e f g")}, false)); len(found) != maxFindings+1 || found[maxFindings] != "and 4 more" {
 		t.Errorf("of many: %q", found)
 	}
 	for name, card := range map[string]a2a.AgentCard{"demo": agent.DemoCard(), "conformance": agent.ConformanceCard()} {
-		if found := cardFindings(&card, false); len(found) > 0 {
+		if found := messages(cardFindings(&card, false)); len(found) > 0 {
 			t.Errorf("the %s agent: %q", name, found)
 		}
 	}
 	made := agent.ExecCard([]string{"tr"})
-	if found := cardFindings(&made, true); len(found) != 1 || !strings.Contains(found[0], "are generated") {
+	if found := messages(cardFindings(&made, true)); len(found) != 1 || !strings.Contains(found[0], "are generated") {
 		t.Errorf("of a command: %q", found)
+	}
+}
+
+// What a finding has to paste is a good parley.yaml, together with the agent.
+func TestFindingsCanBePasted(t *testing.T) {
+	made := agent.ExecCard([]string{"tr"})
+	poor := a2a.AgentCard{Name: "x", IconURL: "file:///x", DefaultInputModes: []string{"text"}, Skills: []*a2a.AgentSkill{{ID: `a: "b`, Name: "n", Description: "d", Tags: []string{"t"}}}}
+	for _, found := range [][]admin.Finding{ofAgent("tr", cardFindings(&made, true)), ofAgent("", cardFindings(&poor, false)), ofAgent("x", cardFindings(&a2a.AgentCard{Name: "x"}, false))} {
+		for _, f := range found {
+			if f.YAML == "" {
+				t.Errorf("%s: there is nothing to paste", f.Message)
+				continue
+			}
+			draft := "version: 1\n" + strings.Replace(f.YAML, "    card:\n", "    builtin: demo\n    card:\n", 1)
+			_, err := config.Parse("parley.yaml", []byte(draft), &config.Options{Check: CheckValue(), Elsewhere: true})
+			// Of a skill the rest is in the file that it is pasted into.
+			if err != nil && !(f.Field == "skills" && strings.Contains(err.Error(), "is missing")) {
+				t.Errorf("%s: %v in\n%s", f.Message, err, draft)
+			}
+		}
 	}
 }
 

@@ -1,0 +1,86 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// behind knows which services behind agents do not answer. Nothing is asked of them
+// while nobody looks.
+type behind struct {
+	asks map[int]func(context.Context) error // by the place of an agent in its view
+
+	turn chan struct{} // capacity one: held by the looker that asks; protects the fields below
+	at   time.Time
+	away map[int]error
+}
+
+const (
+	behindTime  = 500 * time.Millisecond // for all services together
+	behindFresh = 5 * time.Second        // lookers after one another share what one found out
+)
+
+func newBehind(agents []*instance) *behind {
+	b := &behind{asks: map[int]func(context.Context) error{}, turn: make(chan struct{}, 1)}
+	for i, n := range agents {
+		if c := n.from.HTTP; c != nil {
+			b.asks[i] = func(ctx context.Context) error {
+				status, _, err := head(ctx, c.Egress, c.URL)
+				return notThere(status, err)
+			}
+		}
+	}
+	return b
+}
+
+// notThere is why the answer to a HEAD says that a service is away; nil if it does not.
+// One that is connected to and slow is not away.
+func notThere(status int, err error) error {
+	var dial *net.OpError
+	switch {
+	case errors.As(err, &dial) && dial.Op == "dial":
+		return errors.New("the service behind it is not reachable: " + reachReason(err))
+	case status == http.StatusBadGateway || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout:
+		return fmt.Errorf("the service behind it is not there: its address answers %d", status)
+	}
+	return nil
+}
+
+// look returns why agents are away, by their places.
+func (b *behind) look(ctx context.Context) map[int]error {
+	if len(b.asks) == 0 {
+		return nil
+	}
+	select {
+	case b.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil
+	}
+	defer func() { <-b.turn }()
+	if time.Since(b.at) < behindFresh {
+		return b.away
+	}
+	// The answer is also for those who look next.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), behindTime)
+	defer cancel()
+	var mu sync.Mutex
+	var work sync.WaitGroup
+	away := map[int]error{}
+	for i, ask := range b.asks {
+		work.Go(func() {
+			if err := ask(ctx); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				away[i] = err
+			}
+		})
+	}
+	work.Wait()
+	b.at, b.away = time.Now(), away
+	return away
+}
