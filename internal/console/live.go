@@ -22,8 +22,9 @@ const (
 	keepAlive = 15 * time.Second
 	recheck   = 3 * time.Second // of whom the stream is for
 
-	// All streams together write at most so often: with more viewers each is written to
-	// less often, with more at a time. One viewer sees each commit at once.
+	// A stream waits for this, or as little as half of it, times the number of open
+	// streams between two writes. So all together write at most 1,000 times a second,
+	// and one viewer sees each commit at once.
 	writeGap = 2 * time.Millisecond
 	listGap  = 250 * time.Millisecond // at least, between two writes of a list's rows
 
@@ -81,7 +82,7 @@ func (s *streams) leave(who string) {
 func (c *Console) stream(w http.ResponseWriter, r *request, least time.Duration) (out *eventStream, end func()) {
 	if !c.streams.enter(r.viewer.Subject) {
 		w.Header().Set("Retry-After", "5")
-		http.Error(w, "there are too many open pages", http.StatusServiceUnavailable)
+		http.Error(w, "too many pages are open: close some and try again", http.StatusServiceUnavailable)
 		return nil, nil
 	}
 	out = newEventStream(w)

@@ -55,7 +55,7 @@ func TestLoginAtAnIssuer(t *testing.T) {
 		return nil
 	}}}
 	v.has(v.get("/tasks"), "Log in at id.example", "API key or token")
-	v.has(v.get("/login/back?state=s1&code=c"), "This sign-in is too old")
+	v.has(v.get("/login/back?state=s1&code=c"), "This sign-in has expired")
 	res, err := v.http.Get(s.URL + "/console/login/issuer")
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +70,7 @@ func TestLoginAtAnIssuer(t *testing.T) {
 		}
 	}
 	v.has(v.get("/login/back?state=other&code=c"), "You are not signed in")
-	v.has(v.get("/login/back?state=s1&code=c"), "This sign-in is too old") // the one before used it up
+	v.has(v.get("/login/back?state=s1&code=c"), "This sign-in has expired") // the one before used it up
 	if res, err = v.http.Get(s.URL + "/console/login/issuer"); err != nil {
 		t.Fatal(err)
 	}

@@ -87,7 +87,7 @@ func (c *Console) page(pattern string, f func(http.ResponseWriter, *request)) {
 		if r.Method == http.MethodPost {
 			r.Body = http.MaxBytesReader(w, r.Body, c.opts.MaxUpload+64<<10)
 			if r.FormValue("csrf") != s.CSRF {
-				c.fail(w, r, http.StatusForbidden, "This page is too old", "Reload it and try again: it belongs to a session that has ended.")
+				c.fail(w, r, http.StatusForbidden, "This page has expired", "Its session has ended: reload the page and try again.")
 				return
 			}
 		}

@@ -144,7 +144,7 @@ func TestPagesOfATask(t *testing.T) {
 	v.has(inbox, "1 task waits", "Which &lt;city&gt;?", "(1) Inbox")
 	at := regexp.MustCompile(`/console(/tasks/-/[^"/]+)"`).FindStringSubmatch(inbox)[1]
 	v.has(v.get("/tasks?state=input-required"), "ask Which &lt;city&gt;?", "input required")
-	v.has(v.get("/tasks?state=failed"), "No task is like this")
+	v.has(v.get("/tasks?state=failed"), "No task matches")
 	v.has(v.get(at), "Your answer", "Which &lt;city&gt;?")
 	id := at[strings.LastIndex(at, "/")+1:]
 	v.has(v.post("/chat/-", map[string]string{"text": "Vienna", "task": id, "from": "inbox"}), "Vienna")
@@ -152,7 +152,7 @@ func TestPagesOfATask(t *testing.T) {
 	v.ended(at)
 	v.has(v.get(at), "Vienna", "completed")
 	v.has(v.get(at+"?view=timeline"), "Turn 1", "Answer", "Vienna")
-	v.has(v.get(at+"?view=wire"), "&#34;method&#34;: &#34;SendMessage&#34;", "curl &#39;http", "parley send -a", "artifactUpdate", "Response, once the task rested", "Edit and send again")
+	v.has(v.get(at+"?view=wire"), "&#34;method&#34;: &#34;SendMessage&#34;", "curl &#39;http", "parley send -a", "artifactUpdate", "Response, once the task ended or asked", "Edit and send again")
 	v.has(v.post(at+"/resend", map[string]string{"params": `{"message":{"messageId":"x","role":"ROLE_USER","parts":[{"text":"echo+edited"}]}}`}), "echo edited")
 	v.has(v.post(at+"/resend", map[string]string{"params": "{}"}), "it has no message")
 	v.has(v.get(at+"?view=log"), "created", "message", "artifact")
@@ -318,7 +318,7 @@ func TestPagesOfAnOperator(t *testing.T) {
 	v.has(v.get("/operate"), "Not ready", "the disk is &lt;full&gt;", "no &lt;space&gt;", "3.0 GiB", "silent", "The last 1m0s", ">12<", "1 fail", "≤ 2.5 ms", "3 wait for capacity", "1.0 GiB free", "<polyline")
 	v.has(v.get("/operate?view=settings"), "listen", "&lt;x&gt;")
 	v.has(v.post("/operate/draft", map[string]string{"draft": "bad"}), "line 3, column 2", "unknown &lt;member&gt;")
-	v.has(v.post("/operate/draft", map[string]string{"draft": "good"}), "The draft is good")
+	v.has(v.post("/operate/draft", map[string]string{"draft": "good"}), "The draft has no mistakes")
 	v.has(v.get("/operate?view=keys"), "&lt;laptop&gt;", "Revoke")
 	if page := v.get("/operate?view=keys"); strings.Contains(page, "parley_secret") {
 		t.Error("the list of keys has a token")

@@ -125,7 +125,7 @@ func (c *Console) session(r *http.Request) (*session, a2a.Caller, error) {
 func (c *Console) open(w http.ResponseWriter, r *http.Request) {
 	token := r.URL.Query().Get("token")
 	if c.opts.Token == "" || subtle.ConstantTimeCompare([]byte(token), []byte(c.opts.Token)) != 1 {
-		c.fail(w, r, http.StatusForbidden, "This link is not good any more", "Each start of the server prints a link of its own: use the newest one.")
+		c.fail(w, r, http.StatusForbidden, "This link is no longer valid", "Each start of the server prints a new link: use the newest one.")
 		return
 	}
 	c.begin(w, r, &session{Local: true})
@@ -196,7 +196,7 @@ func (c *Console) fromIssuer(w http.ResponseWriter, r *http.Request) {
 	var p pending
 	cookie, err := r.Cookie(pendingCookie)
 	if c.ways().Issuer == "" || err != nil || !c.jar.open(pendingCookie, cookie.Value, &p) || !c.now().Before(p.Until) {
-		c.fail(w, r, http.StatusBadRequest, "This sign-in is too old", "Begin anew at the page to log in.")
+		c.fail(w, r, http.StatusBadRequest, "This sign-in has expired", "Start again at the login page.")
 		return
 	}
 	c.pend(w, r, "", -1)
@@ -224,7 +224,7 @@ func (c *Console) fromIssuer(w http.ResponseWriter, r *http.Request) {
 func (c *Console) refused(w http.ResponseWriter, r *http.Request, err error) {
 	c.log.WarnContext(r.Context(), "a sign-in to the console came to nothing", "error", err)
 	d := c.ways()
-	d.Wrong = "You are not signed in: " + d.Issuer + " or its answer was not accepted. The server's log says why."
+	d.Wrong = "You are not signed in: " + d.Issuer + " refused, or its answer was not accepted. The server's log says why."
 	c.renderStatus(w, r, http.StatusForbidden, "login", page{Title: "Log in", Data: d})
 }
 

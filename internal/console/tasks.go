@@ -148,7 +148,7 @@ func rowName(address string) string { return "r" + prefixOf(address) }
 func (o *row) fill() {
 	o.Words = calm(o.Words)
 	if o.Words == "" {
-		o.Words = "a task without words"
+		o.Words = "a task without text"
 	}
 }
 

@@ -138,7 +138,7 @@ func (l *lineup) turn(at time.Time) {
 func (l *lineup) again(at time.Time) {
 	last := l.lanes[len(l.lanes)-1]
 	l.lanes = append(l.lanes, lane{Turn: last.Turn, Attempt: last.Attempt + 1, Began: at})
-	l.put(happening{Kind: "crash", Time: at, Title: "Run again", Words: "what the run before left unfinished is begun anew, as after its server was killed"})
+	l.put(happening{Kind: "crash", Time: at, Title: "Run again", Words: "the run before did not finish, as when its server was killed; its output starts over"})
 }
 
 func (l *lineup) put(h happening) {

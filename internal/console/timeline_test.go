@@ -98,7 +98,7 @@ func TestTimeline(t *testing.T) {
   4-6 plan: 3 chunks, 13 bytes
   7-7 Step charge: 2 bytes
 turn 1, run 2, 4s
-  0-0 Run again: what the run before left unfinished is begun anew, as after its server was killed
+  0-0 Run again: the run before did not finish, as when its server was killed; its output starts over
   8-8 plan: 1 chunk, 4 bytes, begun anew
   9-9 Question: Which city?
   10-10 Answer: Vienna

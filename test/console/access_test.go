@@ -84,7 +84,7 @@ func TestFormOfAnOldSession(t *testing.T) {
 	p.fill("textarea[name=draft]", "version: 1")
 	js[bool](p, `(document.querySelector("form.card input[name=csrf]").value = "of another session", true)`)
 	p.press("Check")
-	p.shows("This page is too old")
+	p.shows("This page has expired")
 }
 
 // A page of another site cannot call the console, whatever cookie the browser has.

@@ -86,7 +86,7 @@ func TestDraftIsChecked(t *testing.T) {
 	p.shows("lisen")
 	p.fill("textarea[name=draft]", "version: 1\nagents:\n  demo: {builtin: demo}\n")
 	p.press("Check")
-	p.shows("The draft is good")
+	p.shows("The draft has no mistakes")
 }
 
 // A key is shown once, opens the server, and opens it no more once it is revoked.
@@ -136,7 +136,7 @@ func TestKeysAreMadeAndRevoked(t *testing.T) {
 	p.until(`document.querySelector("table").innerText.includes("key")`)
 	p.fill("input[name=event]", "none.such")
 	p.press("Filter")
-	p.shows("No record is like this")
+	p.shows("No record matches")
 }
 
 // The audit log says who changed something at the console.
