@@ -34,7 +34,8 @@ func TestServicesThatAreAway(t *testing.T) {
 	}
 }
 
-// Services are asked again only once an answer is old, and a slow one keeps nobody.
+// Services are asked again once an answer is 5 s old, and a slow service delays a look by
+// 500 ms at most.
 func TestServicesAreAskedNowAndThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
