@@ -99,7 +99,10 @@ func (s *Server) judge(req *wire.Request, version string) error {
 	op, d, err := dialect.DetectRPC(req.Method, version, s.opts.StrictVersions)
 	switch {
 	case err == nil && (d < dialect.V10 || d == dialect.V0x):
-		_, err = dialect.CodecOf(d, a2a.BindingJSONRPC).DecodeRequest(op, req.Params)
+		asked, err := dialect.CodecOf(d, a2a.BindingJSONRPC).DecodeRequest(op, req.Params)
+		if v, ok := asked.(interface{ Validate() error }); ok && err == nil {
+			err = v.Validate() // what is missing shows only here
+		}
 		return err
 	case err != nil && dialect.Says(version) < dialect.V10:
 		return err

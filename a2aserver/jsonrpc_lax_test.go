@@ -40,7 +40,7 @@ func TestRPCEnvelopeMayBeBareInVersion01Only(t *testing.T) {
 		{"errors, too", `{"method":"tasks/send","params":{}}`, `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,`},
 		{"wrong version", `{"jsonrpc":"1.0","id":1,"method":"tasks/send",` + message + `}`, `{"jsonrpc":"2.0","id":1,"error":{"code":-32600,`},
 		{"wrong id", `{"jsonrpc":"2.0","id":{},"method":"tasks/send",` + message + `}`, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,`},
-		{"0.3", `{"jsonrpc":"2.0","method":"message/send","params":{}}`, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,`},
+		{"0.3", `{"jsonrpc":"2.0","method":"message/send","params":{"message":{"messageId":"m","role":"user","parts":[{"kind":"text","text":"hi"}]}}}`, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,`},
 		{"1.0", `{"id":2,"method":"SendMessage","params":{}}`, `{"jsonrpc":"2.0","id":2,"error":{"code":-32600,`},
 		{"unknown", `{"id":2,"method":"tasks/sent","params":{}}`, `{"jsonrpc":"2.0","id":2,"error":{"code":-32600,`},
 	} {

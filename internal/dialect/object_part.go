@@ -64,8 +64,12 @@ func (o *object) content() *a2a.Part {
 	}
 	if hint := o.text("type", "kind"); slices.Contains(kinds, hint) {
 		kinds = []string{hint}
-	} else if o.has("kind") && hint != "text" && hint != "file" && hint != "data" {
-		o.bad(o.at("kind"), "is no kind of part: use text, file or data")
+	} else if hint != "" && hint != "text" && hint != "file" && hint != "data" || hint == "" && o.has("kind") {
+		name := "kind"
+		if !o.has("kind") {
+			name = "type" // which version 0.1 has for it
+		}
+		o.bad(o.at(name), "is no kind of part: use text, file or data")
 		return p
 	}
 	if len(kinds) != 1 {

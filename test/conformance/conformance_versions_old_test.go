@@ -87,11 +87,14 @@ func TestConformanceOlderVersions(t *testing.T) {
 		strange := old("x")
 		strange["parts"] = []any{obj{"kind": "text", "text": "x"}, obj{"kind": "hologram", "text": "x"}}
 		said(t, rawly(t, w, "message/send", "", obj{"message": strange}), `"code":-32602`, `message.parts[1].kind`)
+		strange["parts"] = []any{obj{"type": "hologram", "text": "x"}}
+		said(t, rawly(t, w, "message/send", "", obj{"message": strange}), `"code":-32602`, `message.parts[0].type`)
 	})
 	t.Run("R-116 a request of 0.3 without an id is judged by its method and params first", func(t *testing.T) {
 		for body, code := range map[string]string{
 			`{"jsonrpc":"2.0","method":"message/sent","params":{}}`:                                `"code":-32601`,
 			`{"jsonrpc":"2.0","method":"message/send","params":{"message":5}}`:                     `"code":-32602`,
+			`{"jsonrpc":"2.0","method":"message/send","params":{"":"not_a_dict"}}`:                 `"code":-32602`,
 			`{"jsonrpc":"2.0","method":"tasks/pushNotificationConfig/delete","params":{"id":"t"}}`: `"code":-32602`,
 			`{"jsonrpc":"2.0","method":"tasks/pushNotificationConfig/list","params":{"id":"t"}}`:   `"code":-32600`,
 			`{"jsonrpc":"1.0","method":"message/sent"}`:                                            `"code":-32600`,
