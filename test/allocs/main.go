@@ -90,7 +90,7 @@ func (p *pkgPlan) measure(ctx context.Context, t table) error {
 	}
 	defer os.RemoveAll(dir)
 	exe := filepath.Join(dir, "bench.test")
-	if out, err := exec.CommandContext(ctx, "go", "test", "-c", "-o", exe, "./"+p.pkg).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(ctx, "go", "test", "-c", "-ldflags=-s", "-o", exe, "./"+p.pkg).CombinedOutput(); err != nil {
 		return fmt.Errorf("build the tests of %s: %w\n%s", p.pkg, err, out)
 	}
 	for _, r := range p.runs {
