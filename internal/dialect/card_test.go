@@ -271,7 +271,7 @@ func randomCard(r *rand.Rand) *a2a.AgentCard {
 // A card for all comes back whole, one for 0.3 but for what its comment says.
 func TestCardsComeBack(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for range 2000 {
+	for range many(2000) {
 		card := randomCard(r)
 		for _, profile := range []CardProfile{CardAll, CardV10} {
 			doc := AppendCard(nil, card, profile)

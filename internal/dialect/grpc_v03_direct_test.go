@@ -68,7 +68,7 @@ func TestV03MessagesAreTheSameWithoutJSON(t *testing.T) {
 		}
 		return m
 	}
-	for range 1500 {
+	for range many(1500) {
 		el, task := new(a2a.StreamResponse), new(a2a.Task)
 		random(r, reflect.ValueOf(el).Elem(), 6)
 		random(r, reflect.ValueOf(task).Elem(), 6)

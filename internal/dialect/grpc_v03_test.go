@@ -51,7 +51,7 @@ func TestV03OverGRPCIsV03OverHTTP(t *testing.T) {
 			t.Fatalf("%s %s: %v, %v (-HTTP +gRPC):\n%s", op, what, werr, err, d)
 		}
 	}
-	for range 200 {
+	for range many(200) {
 		for i := range Operations {
 			op := Operations[i].Op
 			if g.Method(op) == "" || op == GetExtendedAgentCard {

@@ -238,7 +238,7 @@ func TestV01LosesWhatItSays(t *testing.T) {
 			t.Fatalf("%s (-want +got):\n%s\nin %s", what, diff, doc)
 		}
 	}
-	for seed := range uint64(300) {
+	for seed := range uint64(many(300)) {
 		r := dice{rand.New(rand.NewPCG(1, seed))}
 
 		send := r.send()

@@ -179,7 +179,7 @@ func TestV03CarriesEverything(t *testing.T) {
 	for form, c := range v03Forms {
 		t.Run(form, func(t *testing.T) {
 			l := lossy(c)
-			for seed := range uint64(300) {
+			for seed := range uint64(many(300)) {
 				for i := range Operations {
 					op := Operations[i].Op
 					in, want := twice(seed, NewRequest(op))

@@ -173,7 +173,7 @@ func TestProtoCarriesEverything(t *testing.T) {
 			values = append(values, res)
 		}
 	}
-	for range 300 {
+	for range many(300) {
 		for _, v := range values {
 			in := reflect.New(reflect.TypeOf(v).Elem())
 			random(r, in.Elem(), 6)
