@@ -288,6 +288,7 @@ func (p *tab) fill(selector, text string) {
 // choose chooses an option of a field of a form.
 func (p *tab) choose(selector, value string) {
 	p.t.Helper()
+	p.until(`document.querySelector(` + quote(selector) + `)`) // the inbox may get the question only now
 	js[bool](p, `((e) => { e.value = `+quote(value)+`; e.dispatchEvent(new Event("change", {bubbles: true})); return true })(document.querySelector(`+quote(selector)+`))`)
 }
 
