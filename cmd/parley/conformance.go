@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"maps"
 	"net/http"
 	"os"
@@ -139,15 +138,9 @@ func (a *app) conformance(ctx context.Context, f *conformanceFlags) error {
 	if f.list {
 		return a.listTests(corpus)
 	}
-	known := acts.Baseline{}
-	if f.baseline != "" {
-		text, err := os.ReadFile(f.baseline)
-		if err == nil {
-			known, err = acts.ReadBaseline(text)
-		}
-		if err != nil {
-			return failure.Usagef("--baseline: %v", err)
-		}
+	known, err := acts.LoadBaseline(f.baseline)
+	if err != nil {
+		return failure.Usagef("--baseline: %v", err)
 	}
 	if err := a.wantAgent(ctx); err != nil {
 		return err
@@ -226,18 +219,9 @@ func (a *app) report(f *conformanceFlags, r *acts.Report) error {
 
 // listTests prints a line for each test.
 func (a *app) listTests(c *acts.Corpus) error {
-	for _, d := range c.Documents {
-		for _, s := range d.Suites {
-			for _, t := range s.Tests {
-				on := "all bindings"
-				if len(t.Bindings) > 0 {
-					on = strings.Join(t.Bindings, ", ")
-				}
-				line := fmt.Sprintf("%-14s %-10s %-6s %-9s %s (%s; %s)", t.ID, s.ID, t.Level, strings.Join(t.Versions, ", "), t.Name, t.Ref, on)
-				if err := a.say("%s", plain.Line(line)); err != nil {
-					return err
-				}
-			}
+	for _, line := range c.Lines() {
+		if err := a.say("%s", plain.Line(line)); err != nil {
+			return err
 		}
 	}
 	return nil

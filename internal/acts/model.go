@@ -1,7 +1,10 @@
 package acts
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -22,6 +25,19 @@ type Corpus struct {
 	Documents []*Document
 	Notes     []Note // what is odd about the files, but does not keep them from running
 	own       bool   // it is the one of this package
+}
+
+// Lines describe the tests, a line each.
+func (c *Corpus) Lines() (lines []string) {
+	for _, d := range c.Documents {
+		for _, s := range d.Suites {
+			for _, t := range s.Tests {
+				on := cmp.Or(strings.Join(t.Bindings, ", "), "all bindings")
+				lines = append(lines, fmt.Sprintf("%-14s %-10s %-6s %-9s %s (%s; %s)", t.ID, s.ID, t.Level, strings.Join(t.Versions, ", "), t.Name, t.Ref, on))
+			}
+		}
+	}
+	return lines
 }
 
 // Note is something odd about a file.

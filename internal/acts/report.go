@@ -2,6 +2,7 @@ package acts
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -81,6 +82,18 @@ func counted(bad, of int) string { return fmt.Sprintf(" (%d of %d times)", bad, 
 
 // Baseline is the failures that are known: a line for each, and # for remarks.
 type Baseline map[string]bool
+
+// LoadBaseline reads a file; none is known of "".
+func LoadBaseline(file string) (Baseline, error) {
+	if file == "" {
+		return Baseline{}, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	return ReadBaseline(text)
+}
 
 // ReadBaseline reads the lines of a file.
 func ReadBaseline(text []byte) (Baseline, error) {
