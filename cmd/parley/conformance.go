@@ -136,7 +136,7 @@ func (a *app) conformance(ctx context.Context, f *conformanceFlags) error {
 		return err
 	}
 	if f.list {
-		return a.listTests(corpus)
+		return a.say("%s", plain.Text(strings.Join(corpus.Lines(), "\n")))
 	}
 	known, err := acts.LoadBaseline(f.baseline)
 	if err != nil {
@@ -213,16 +213,6 @@ func (a *app) report(f *conformanceFlags, r *acts.Report) error {
 	}
 	if err != nil {
 		return failure.New(failure.CodeInternal, "print: "+err.Error(), err)
-	}
-	return nil
-}
-
-// listTests prints a line for each test.
-func (a *app) listTests(c *acts.Corpus) error {
-	for _, line := range c.Lines() {
-		if err := a.say("%s", plain.Line(line)); err != nil {
-			return err
-		}
 	}
 	return nil
 }
