@@ -146,7 +146,7 @@ func (h *host) Reply(parts []*a2a.Part) error {
 		return err
 	}
 	o.mu.Lock()
-	if o.out.exists || o.taskOnly || o.phase == phaseClosed || o.draft.state.Terminal() {
+	if o.out.exists || o.out.always || o.phase == phaseClosed || o.draft.state.Terminal() {
 		o.mu.Unlock()
 		return h.Status(a2a.TaskStateCompleted, &a2a.Message{Parts: parts})
 	}

@@ -66,7 +66,7 @@ func (os *Owners) Begin(ctx context.Context, key store.Key, b *Birth) (_ *Owner,
 func (o *Owner) openLocked(b *Birth) {
 	p := b.Post
 	o.enterLocked(phaseStarting)
-	o.contextID, o.taskOnly = b.ContextID, b.TaskOnly
+	o.contextID, o.out.always = b.ContextID, b.TaskOnly
 	o.saved.row = store.Row{Key: o.key, Context: b.ContextID, Epoch: 1}
 	o.lease = lease{next: 1}
 	o.draft.version = b.Version

@@ -24,7 +24,6 @@ type Owner struct {
 	all       *Owners
 	key       store.Key
 	contextID string
-	taskOnly  bool // a direct answer makes a task
 	topic     *topic.Topic
 	lease     lease       // set before ready is closed
 	ready     wake.Signal // given when loaded, or when loading failed (err)
@@ -64,6 +63,7 @@ type Owner struct {
 // output is what brings the task on and is not stored yet.
 type output struct {
 	exists  bool      // the task has come into being: its first entries are pending or stored
+	always  bool      // it comes into being whatever the agent says, a direct answer too
 	opening []record  // what brings it into being, while it does not exist
 	used    bool      // the agent ran or something was emitted: the next turn needs an owner of its own
 	ahead   []record  // in the append under way
