@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/status"
 )
 
 const (
@@ -68,6 +69,10 @@ func newGRPC(to Site) (*grpc.Server, error) {
 // unknownMethod refuses calls of what is not there.
 func unknownMethod(to Site) grpc.StreamHandler {
 	return func(_ any, stream grpc.ServerStream) error {
+		lineOf(stream.Context()).wasted()
+		if err := stream.Context().Err(); err != nil {
+			return status.FromContextError(err).Err()
+		}
 		name, _ := grpc.MethodFromServerStream(stream)
 		d := dialect.V10
 		if strings.HasPrefix(name, "/"+dialect.GRPCServiceV03+"/") {

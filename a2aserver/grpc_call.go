@@ -35,7 +35,9 @@ func (s *Server) newGRPCCall(to grpc.ServerStream, d dialect.Dialect, op dialect
 	ctx := to.Context()
 	x.box = newOutbox(lineOf(ctx), s.opts.writeTimeout())
 	x.box.pace.Hold = &x.own
-	x.hold = budget.From(ctx) // inside of net/http
+	if op != 0 { // the others have nothing to hold, and may begin when net/http has given the call up
+		x.hold = budget.From(ctx) // inside of net/http
+	}
 	x.dialect = d
 	x.init(s, ctx, ofGRPC(ctx, op))
 	if op != 0 {

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
 	"strconv"
 	"strings"
@@ -137,18 +136,9 @@ func demoAuth(ctx context.Context, t *Turn, _ string) error {
 	return demoText(t, "auth", "authorized")
 }
 
-// demoPixel is a picture of one colour that every program can show.
-func demoPixel() []byte {
-	b, err := base64.StdEncoding.DecodeString("iVBORw0KGgoAAAANSUhEUgAAABAAAAAQAQMAAAAlPW0iAAAAA1BMVEU7btDy6aNWAAAADElEQVR42mNgIA0AAAAwAAEodEl9AAAAAElFTkSuQmCC")
-	if err != nil {
-		panic(err) // it is a constant
-	}
-	return b
-}
-
 func demoFile(_ context.Context, t *Turn, _ string) error {
 	return t.Artifact("file").Last(
-		a2a.RawPart(demoPixel(), "image/png", "pixel.png"),
+		a2a.RawPart([]byte("\x89PNG\r\n\x1a\n"), "image/png", "pixel.png"),
 		a2a.URLPart("https://example.com/report.pdf", "application/pdf", "report.pdf"),
 	)
 }

@@ -1,11 +1,9 @@
 package agent
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"image/png"
 	"maps"
 	"slices"
 	"strings"
@@ -72,7 +70,7 @@ func TestDemoCommands(t *testing.T) {
 		{"reject", []string{`rejected "rejected on request"`}},
 		{"reject not mine", []string{`rejected "not mine"`}},
 
-		{"file", []string{`>file. raw(89504e470d0a1a0a0000000d4948445200000010000000100103000000253d6d2200000003504c54453b6ed0f2e9a3560000000c4944415478da6360200d0000003000012874497d0000000049454e44ae426082 image/png pixel.png) url(https://example.com/report.pdf application/pdf report.pdf)`}},
+		{"file", []string{`>file. raw(89504e470d0a1a0a image/png pixel.png) url(https://example.com/report.pdf application/pdf report.pdf)`}},
 		{"data", []string{`>data. data({"answer":42,"ok":true,"list":[1,"two",null],"nested":{"pi":3.5,"text":"héllo"}})`}},
 
 		{"ask", []string{`input_required "What is your name?"`, `>answer. "stream 3 0"`}},
@@ -285,12 +283,5 @@ func TestDemoStreamGoesOn(t *testing.T) {
 			t.Errorf("%d chunks before: %v", had, err)
 		}
 		wantScript(t, h, want...)
-	}
-}
-
-// Programs that show the picture of the command file need a whole one.
-func TestDemoPixelIsAPicture(t *testing.T) {
-	if _, err := png.Decode(bytes.NewReader(demoPixel())); err != nil {
-		t.Error(err)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"encoding/base64"
 	"fmt"
 	"iter"
 	"os"
@@ -314,11 +313,8 @@ var checks = []struct {
 	}},
 }
 
-// demoPixel is the picture of the demo agent.
-var demoPixel, _ = base64.StdEncoding.DecodeString("iVBORw0KGgoAAAANSUhEUgAAABAAAAAQAQMAAAAlPW0iAAAAA1BMVEU7btDy6aNWAAAADElEQVR42mNgIA0AAAAwAAEodEl9AAAAAElFTkSuQmCC")
-
 var (
-	pixel  = file(a2a.NewRawPart(demoPixel), "image/png", "pixel.png")
+	pixel  = file(a2a.NewRawPart([]byte("\x89PNG\r\n\x1a\n")), "image/png", "pixel.png")
 	report = file(a2a.NewFileURLPart("https://example.com/report.pdf", "application/pdf"), "application/pdf", "report.pdf")
 )
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"encoding/base64"
 	"encoding/json"
 	"iter"
 	"strings"
@@ -313,9 +312,6 @@ func matrixFinished(t *testing.T, p *caller) {
 	}
 }
 
-// demoPixel is the picture of the demo agent.
-var demoPixel, _ = base64.StdEncoding.DecodeString("iVBORw0KGgoAAAANSUhEUgAAABAAAAAQAQMAAAAlPW0iAAAAA1BMVEU7btDy6aNWAAAADElEQVR42mNgIA0AAAAwAAEodEl9AAAAAElFTkSuQmCC")
-
 func matrixPartsOut(t *testing.T, p *caller) {
 	file := p.task(t, "file")
 	if len(file.Artifacts) != 1 || len(file.Artifacts[0].Parts) != 2 {
@@ -323,7 +319,7 @@ func matrixPartsOut(t *testing.T, p *caller) {
 	}
 	parts := file.Artifacts[0].Parts
 	want := []*a2a.Part{
-		a2a.RawPart(demoPixel, "image/png", "pixel.png"),
+		a2a.RawPart([]byte("\x89PNG\r\n\x1a\n"), "image/png", "pixel.png"),
 		a2a.URLPart("https://example.com/report.pdf", "application/pdf", "report.pdf"),
 	}
 	if d := cmp.Diff(want, parts); d != "" {
