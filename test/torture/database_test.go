@@ -72,11 +72,20 @@ func (d *database) Stop(hard bool) error {
 }
 
 // Kill ends the first process before its children, of which it would otherwise
-// start new ones, and waits until all of them are gone.
+// start new ones, and waits until all of them are gone. It is stopped before they are
+// listed: one that it starts meanwhile would survive, wait forever for a lock of one
+// that was killed, and keep the database from starting again.
 func (d *database) Kill() error {
 	first, err := d.PID()
 	if err != nil {
 		return err
+	}
+	if p, err := os.FindProcess(first); err == nil && freeze(p) == nil {
+		for limit := time.Now().Add(readyWithin); ; time.Sleep(time.Millisecond) {
+			if state, _ := statusOf(first); state == "T" || state == "" || state == "Z" || time.Now().After(limit) {
+				break
+			}
+		}
 	}
 	children := childrenOf(first)
 	for _, pid := range append([]int{first}, children...) {
