@@ -70,7 +70,7 @@ func completed(o obj) bool {
 }
 
 var grpcDefects = []grpcDefect{
-	{name: "what is not there is an invalid argument", refusal: func(_ string, s *status.Status) error {
+	{name: "a missing task is an invalid argument", refusal: func(_ string, s *status.Status) error {
 		if s.Code() == codes.NotFound {
 			return told(s, codes.InvalidArgument, info(s))
 		}

@@ -78,6 +78,6 @@ var defects03 = []defect{
 		}
 	}, find: "SUB-004"},
 	{version: "0.3", name: "what cannot be canceled is not supported", answer: to("tasks/cancel", func(r *reply) { code(r, -32002, -32004) }), find: "CANCEL-003 CANCEL-004"},
-	{version: "0.3", name: "what is not there is an invalid parameter", answer: func(r *reply) { code(r, -32001, -32602) }, find: "CANCEL-005 GET-002 PUSH-016 SEND-008 SEND-009"},
+	{version: "0.3", name: "a missing task is an invalid parameter", answer: func(r *reply) { code(r, -32001, -32602) }, find: "CANCEL-005 GET-002 PUSH-016 SEND-008 SEND-009"},
 	{version: "0.3", name: "the card does not say its version", answer: to(card, func(r *reply) { delete(r.body, "protocolVersion") }), find: "CARD-024"},
 }

@@ -6,7 +6,7 @@
 //	...
 //	report, err := acts.Run(ctx, &acts.Options{URL: "https://agent.example", Corpus: corpus})
 //	...
-//	err = report.WriteText(os.Stdout, nil)
+//	err = report.Write(os.Stdout, "text")
 //
 // Read it in this order: model.go is what a file says, load.go reads it; target.go
 // finds the interfaces of a card; call.go is one exchange, which jsonrpc.go, rest.go and

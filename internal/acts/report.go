@@ -92,11 +92,11 @@ func LoadBaseline(file string) (Baseline, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ReadBaseline(text)
+	return readBaseline(text)
 }
 
-// ReadBaseline reads the lines of a file.
-func ReadBaseline(text []byte) (Baseline, error) {
+// readBaseline reads the lines of a file.
+func readBaseline(text []byte) (Baseline, error) {
 	b := Baseline{}
 	for n, line := range strings.Split(string(text), "\n") {
 		line, _, _ = strings.Cut(line, "#")

@@ -15,8 +15,8 @@ var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
 	"round":  func(d time.Duration) time.Duration { return d.Round(time.Millisecond) },
 }).Parse(page))
 
-// WriteHTML writes a report as a page that stands alone.
-func (r *Report) WriteHTML(w io.Writer) error {
+// writeHTML writes a report as a page that stands alone.
+func (r *Report) writeHTML(w io.Writer) error {
 	type row struct {
 		Suite string
 		Cells []Count

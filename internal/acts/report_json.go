@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// WriteJSON writes everything that is known, for programs.
-func (r *Report) WriteJSON(w io.Writer) error {
+// writeJSON writes everything that is known, for programs.
+func (r *Report) writeJSON(w io.Writer) error {
 	type result struct {
 		ID       string   `json:"id"`
 		Name     string   `json:"name"`
@@ -87,9 +87,9 @@ func (r *Report) summary(f func(*Result) bool) summary {
 	return s
 }
 
-// WriteACTS writes a report in the format of ACTS §13: one for each interface, as a list
+// writeACTS writes a report in the format of ACTS §13: one for each interface, as a list
 // where there are several, because a report is of one transport there.
-func (r *Report) WriteACTS(w io.Writer) error {
+func (r *Report) writeACTS(w io.Writer) error {
 	type failure struct {
 		Message  string `json:"message"`
 		Step     string `json:"step_id,omitempty"`
@@ -158,8 +158,8 @@ func (r *Report) WriteACTS(w io.Writer) error {
 	return writeJSON(w, all)
 }
 
-// WriteJUnit writes a report as CI systems read it: a suite of tests for each interface.
-func (r *Report) WriteJUnit(w io.Writer) error {
+// writeJUnit writes a report as CI systems read it: a suite of tests for each interface.
+func (r *Report) writeJUnit(w io.Writer) error {
 	type message struct {
 		Message string `xml:"message,attr"`
 		Text    string `xml:",chardata"`

@@ -13,20 +13,20 @@ import (
 func (r *Report) Write(w io.Writer, format string) error {
 	switch format {
 	case "json":
-		return r.WriteJSON(w)
+		return r.writeJSON(w)
 	case "junit":
-		return r.WriteJUnit(w)
+		return r.writeJUnit(w)
 	case "html":
-		return r.WriteHTML(w)
+		return r.writeHTML(w)
 	case "acts":
-		return r.WriteACTS(w)
+		return r.writeACTS(w)
 	}
-	return r.WriteText(w)
+	return r.writeText(w)
 }
 
-// WriteText writes a report for people: failures, what was not tested, and a table by
+// writeText writes a report for people: failures, what was not tested, and a table by
 // suite and interface.
-func (r *Report) WriteText(w io.Writer) error {
+func (r *Report) writeText(w io.Writer) error {
 	t := &textReport{w: w}
 	for _, level := range Levels {
 		for _, x := range r.Failed(level) {
