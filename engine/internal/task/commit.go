@@ -153,6 +153,7 @@ func (o *Owner) settle(err error) bool {
 	o.inflight = nil
 	if err != nil {
 		if err = o.retry(f, err); err != nil {
+			tellMissed(f.records, false)
 			o.fail(err)
 			return false
 		}
@@ -163,6 +164,7 @@ func (o *Owner) settle(err error) bool {
 		return true
 	}
 	o.all.Meters.committed(o, f)
+	tellMissed(f.records, true) // before anybody sees the end, and asks
 	o.saved.last = f.records[len(f.records)-1].entry.Seq
 	o.saved.epoch = f.append.Row.Epoch
 	if r := &f.append.Row; r.Active && r.Node == "" {

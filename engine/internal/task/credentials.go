@@ -75,13 +75,13 @@ func (a *authorization) take(prompt string) *a2a.Message {
 	return nil
 }
 
-// over notes that the turn ended: nobody takes what is left.
-func (a *authorization) over() {
+// over notes that the turn ended, and returns the messages that nobody takes.
+func (a *authorization) over() (left []*Post) {
 	for _, c := range a.came {
-		c.post.Unread.Store(true)
-		c.post.decided()
+		left = append(left, c.post)
 	}
 	*a = authorization{}
+	return left
 }
 
 // replay notes an entry of a log. behind is the kind of the one before: a status

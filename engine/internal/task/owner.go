@@ -216,9 +216,12 @@ func (o *Owner) leave() {
 	for _, p := range o.turn.messages {
 		p.decided()
 	}
+	for _, p := range o.auth.over() {
+		p.decided()
+	}
+	tellMissed(o.out.pending, false)
 	o.vacateLocked()
 	o.dischargeLocked()
-	o.auth = authorization{}
 	o.wake.Ring()
 	o.out.room.Ring()
 	left := o.succession.left

@@ -11,11 +11,12 @@ import (
 
 // record is an entry with its stored form.
 type record struct {
-	entry *a2a.Entry
-	body  []byte
-	blobs []store.Blob // what body refers to
-	post  *Post        // settled once this record is committed; may be nil
-	tied  bool         // the next record is in the same append, or neither is
+	entry  *a2a.Entry
+	body   []byte
+	blobs  []store.Blob // what body refers to
+	post   *Post        // settled once this record is committed; may be nil
+	missed []*Post      // messages that the agent never takes, once this record, an end, is committed
+	tied   bool         // the next record is in the same append, or neither is
 
 	wanted bool // a process has to go on with the task, though it waits
 }

@@ -39,31 +39,42 @@ func (o *Owner) reopenLocked() error {
 }
 
 // endLocked deals with the messages that the agent had not taken when the task
-// ended, with the record end: their senders are told, or they begin the next
-// turn.
+// ended, with the record end: they begin the next turn, or their senders are told,
+// once the end is committed. If it never is, another process runs the agent, which
+// gets these messages.
 func (o *Owner) endLocked(end *record) {
-	unread := o.turn.messages[o.turn.taken:]
+	unread, credentials := o.turn.messages[o.turn.taken:], o.auth.over()
+	end.missed = append(slices.Clip(unread), credentials...)
 	spared := max(o.turn.canceled-o.turn.taken, 0) // a cancellation is for what came before it, too
 	if i := slices.IndexFunc(unread[spared:], func(p *Post) bool { return p.Reopen }); i >= 0 {
 		i += spared
 		ended := o.draft
 		en := o.status(a2a.TaskStateSubmitted, nil)
 		if o.draft.reopen(en) == nil {
+			end.missed = append(slices.Clip(unread[:i]), credentials...)
 			end.tied = true
 			o.pendLocked(o.newRecordLocked(en))
 			o.succession.next = &successor{o.draft, turnState{messages: unread[i:], attempt: 1}}
-			unread = unread[:i]
 			if o.succession.left == nil {
 				o.succession.left = make(chan struct{})
 			}
 		}
 		o.draft = ended // what o's agent says comes after the end
 	}
-	for _, p := range unread {
-		p.Unread.Store(true)
-		p.decided()
+}
+
+// tellMissed tells the senders of messages that the agent never takes, if the end
+// behind which they are is committed. If it is not, they know as little as those of a
+// process that is gone.
+func tellMissed(records []record, committed bool) {
+	for i := range records {
+		for _, p := range records[i].missed {
+			if committed {
+				p.Unread.Store(true)
+			}
+			p.decided()
+		}
 	}
-	o.auth.over()
 }
 
 // began says where the turn begins: at seq, behind the end of another. It is
