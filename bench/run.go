@@ -132,7 +132,8 @@ func groups(cases []setting) (all [][]setting) {
 	return all
 }
 
-// group measures contenders and cases in turn: A B C, A B C, and so on.
+// group measures contenders and cases in turn, there and back: A B C, C B A, and so
+// on, for the disk is still busy with the one before.
 func (b *bench) group(ctx context.Context, s scenario, cases []setting) (all []*series, _ error) {
 	key := s.about().key
 	var bouts []bout // one of each series, nil if it is skipped
@@ -163,8 +164,13 @@ func (b *bench) group(ctx context.Context, s scenario, cases []setting) (all []*
 			all, bouts = append(all, one), append(bouts, x)
 		}
 	}
+	turns := make([]int, len(bouts))
+	for i := range turns {
+		turns[i] = i
+	}
 	for range b.plan.rounds {
-		for i, x := range bouts {
+		for _, i := range turns {
+			x := bouts[i]
 			if x == nil {
 				continue
 			}
@@ -183,6 +189,7 @@ func (b *bench) group(ctx context.Context, s scenario, cases []setting) (all []*
 				bouts[i] = nil
 			}
 		}
+		slices.Reverse(turns)
 	}
 	return all, nil
 }
