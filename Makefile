@@ -1,7 +1,7 @@
 # What people type. The checks themselves are in .ci/check, so that a
 # continuous integration run and a desk run are the same run.
 
-.PHONY: test quick lint build fuzz interop console screenshots matrix trace torture abuse restart bench gobench allocs cover clean
+.PHONY: test quick lint build fuzz interop console screenshots picture matrix trace torture abuse restart bench gobench allocs cover clean
 
 test: ## everything a change is judged by
 	@.ci/install
@@ -28,6 +28,9 @@ console: ## journeys through the web console in a real Chromium
 screenshots: ## a picture of every screen of the web console, light, dark and narrow, in bin/screenshots
 	@mkdir -p bin/screenshots
 	@cd test/console && PICTURES="$(CURDIR)/bin/screenshots" go test -count=1 -run '^TestScreens$$' .
+
+picture: ## README's animation of a server that is killed, recorded from two real terminals: docs/pictures/resume.svg
+	@go test -count=1 -run '^TestPicture$$' ./cmd/parley -picture
 
 matrix: ## every behaviour over every dialect and binding, printed as a table
 	@cd test/conformance && go test -count=1 -run '^TestMatrix$$' -matrix

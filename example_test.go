@@ -16,7 +16,7 @@ import (
 	"github.com/parley-a2a/parley/agent"
 )
 
-// The whole of an agent. README.md shows the same lines.
+// The whole of an agent. docs/first-hour.md shows the same lines.
 func ExampleServe() {
 	card := a2a.Card{Name: "greeter", Description: "Greets."}
 	greeter := agent.Func(func(ctx context.Context, t *agent.Turn) error {

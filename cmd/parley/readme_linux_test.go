@@ -12,8 +12,29 @@ import (
 	"github.com/parley-a2a/parley/test/fixtures"
 )
 
-// pages are played from their first block to the last.
-var pages = []string{"README.md", "docs/operations.md", "docs/agents.md", "docs/mcp.md"}
+// tutorials is the page of TestFirstHour.
+const tutorials = "docs/first-hour.md"
+
+// pages returns those that have console blocks. Each is played from its first block to
+// the last.
+func pages(t *testing.T) (played []string) {
+	list := exec.Command("git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md")
+	list.Dir = filepath.Join("..", "..")
+	names, err := list.Output()
+	if err != nil {
+		t.Skip("what belongs to the repository is git's to know: ", err)
+	}
+	for _, name := range strings.Fields(string(names)) {
+		page, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(name)))
+		if err == nil && name != tutorials && strings.Contains(string(page), "\n```console") { // else deleted, and not yet committed
+			played = append(played, name)
+		}
+	}
+	if !slices.Contains(played, "README.md") {
+		t.Errorf("README.md has no console block; these have: %v", played)
+	}
+	return played
+}
 
 // TestReadmeTranscript types the console blocks of the README and of the
 // documentation into a real shell on a terminal, and compares what is shown there,
@@ -22,7 +43,7 @@ var pages = []string{"README.md", "docs/operations.md", "docs/agents.md", "docs/
 // the second, as the pages say; a line "^C" is that key in the first. A block that has
 // the name of a file behind its language is that file.
 func TestReadmeTranscript(t *testing.T) {
-	for _, name := range pages {
+	for _, name := range pages(t) {
 		t.Run(name, func(t *testing.T) {
 			if testing.Short() && name != "README.md" {
 				t.Skip("the short form has README.md alone")
@@ -36,7 +57,7 @@ func TestReadmeTranscript(t *testing.T) {
 // TestFirstHour types the journeys of docs/first-hour.md, each with a copy of the
 // repository, shells and a machine of its own.
 func TestFirstHour(t *testing.T) {
-	file := filepath.Join("..", "..", "docs", "first-hour.md")
+	file := filepath.Join("..", "..", filepath.FromSlash(tutorials))
 	raw, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -141,6 +162,8 @@ type session struct {
 	serves string            // the command that serves in the first; "" if none does
 	ids    map[string]string // as in the document → as in this run
 	last   string            // the newest task id
+
+	third func() *fixtures.Terminal // opens one more terminal
 }
 
 func newSession(t *testing.T) *session {
@@ -167,7 +190,8 @@ func newSession(t *testing.T) *session {
 		t.Fatal(err)
 	}
 	env = append(env, "PATH="+bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
-	s.first, s.second = m.NewTerminal(root, env), m.NewTerminal(root, env)
+	s.third = func() *fixtures.Terminal { return m.NewTerminal(root, env) }
+	s.first, s.second = s.third(), s.third()
 	return s
 }
 
