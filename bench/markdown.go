@@ -9,7 +9,7 @@ import (
 )
 
 // markdown writes the figures of an earlier run, a file of -json, as tables for
-// docs/performance.md.
+// FIGURES.md.
 func markdown(w io.Writer, path string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {

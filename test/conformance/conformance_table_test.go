@@ -21,11 +21,11 @@ var (
 	rowLine   = regexp.MustCompile(`^\| (R-\d{3}) \| (MUST|MUST NOT|SHOULD|SHOULD NOT|MAY) \| [^|]+ \| (met|not yet: [^|]+|review: [^|]+) \| ?([^|]*?) ?\|$`)
 )
 
-// TestConformanceTable compares docs/conformance.md with the tests.
+// TestConformanceTable compares rules.md with the tests.
 func TestConformanceTable(t *testing.T) {
 	t.Parallel()
 	carried := labels(t)
-	page, err := os.ReadFile("../../docs/conformance.md")
+	page, err := os.ReadFile("rules.md")
 	if err != nil {
 		t.Fatal(err)
 	}

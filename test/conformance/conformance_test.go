@@ -1,8 +1,7 @@
 package conformance
 
 // The conformance tests check the rows of the protocol's
-// checklist that a test can decide; docs/conformance.md says which test checks
-// which row. They speak raw JSON over real HTTP, by hand and not through the
+// checklist that a test can decide; rules.md says which test checks which row. They speak raw JSON over real HTTP, by hand and not through the
 // project's own client or codecs, so that they see the mistakes of those.
 
 import (
