@@ -1,7 +1,7 @@
 # What people type. The checks themselves are in .ci/check, so that a
 # continuous integration run and a desk run are the same run.
 
-.PHONY: test quick lint build fuzz interop console screenshots picture matrix trace torture abuse restart bench gobench allocs cover clean
+.PHONY: test quick lint build fuzz interop console screenshots picture matrix trace torture abuse restart bench gobench allocs cover clean api
 
 test: ## everything a change is judged by
 	@.ci/install
@@ -66,6 +66,11 @@ gobench: ## every Go benchmark once, with allocations
 # ALLOCS=-update writes the figures as they are.
 allocs: ## what Go benchmarks allocate per operation, beside test/allocs/allocs.txt; fails on growth beyond 10 %
 	@go run ./test/allocs $(ALLOCS)
+
+# EXACT=-exact fails on what is not listed instead, as a release does.
+api: ## adds to test/api what programs, scripts and configuration files may now rely on
+	@go test -count=1 ./test/api -run '^TestProgramsKeepCompiling$$' $(or $(EXACT),-update)
+	@go test -count=1 ./cmd/parley -run '^TestScriptsAndFilesKeepWorking$$' $(or $(EXACT),-update)
 
 cover: ## statement coverage over all packages; the profile is bin/cover.out
 	@mkdir -p bin

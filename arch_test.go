@@ -93,6 +93,7 @@ var may = map[string][]string{
 	"store/sqlite":              {"a2a", "store"},
 	"store/storetest":           {"a2a", "store", "store/archive"},
 	"test/abuse":                {"a2a", "a2aclient"},
+	"test/api":                  {},
 	"test/allocs":               {},
 	"test/conformance":          {}, // but for its tests
 	"test/fixtures":             {}, // for tests
