@@ -99,10 +99,8 @@ var unplayed = map[string]string{
 	"docs/first-hour.md: export PATH=$PWD:$PATH":                     "the test's terminals have it",
 	"docs/first-hour.md: sudo install -m 755 parley /usr/local/bin/": "changes the machine, and wants systemd",
 	"docs/admin-api.md: *":                                           "a server elsewhere",
-	"docs/cli.md: *":                                                 "hosts that publish catalogs",
 	"docs/mcp.md: *":                                                 "a server elsewhere, or an editor that starts it",
 	"docs/openai.md: *":                                              "a model; docs/first-hour.md has the stand-in",
-	"docs/config.md: *":                                              "mistakes",
 	"deploy/README.md: *":                                            "a database elsewhere",
 }
 
