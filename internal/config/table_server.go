@@ -122,6 +122,7 @@ var serverFields = []*field{
 		row("sample", number, "share of the traces that begin here to keep; one that began elsewhere is kept if it was there").as("telemetry-sample").to(1).or("`OTEL_TRACES_SAMPLER`, or all"),
 		row("content", boolean, "write what clients, agents and models say into traces, which is private as a rule").as("telemetry-content").or("false"),
 		row("traceability", boolean, "tell clients that ask for the traceability extension which tools and agents were called for their answer, and how long that took ([observability.md](observability.md#traceability))").as("traceability").or("false"),
+		row("trace_url", text, "URL of a trace in your viewer, with `{trace}` in the place of its id, such as `https://tempo.example/trace/{trace}`: the console links to it from the pages of tasks, for operators").as("trace-url"),
 		row("metrics", text, "address of a listener for `/metrics`, `/debug/tasks` and `/debug/pprof/`, such as `127.0.0.1:9464`, or `main` for `/metrics` at the main address alone ([observability.md](observability.md))").as("metrics-listen"),
 	),
 }

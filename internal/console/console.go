@@ -76,6 +76,9 @@ type Options struct {
 	// Secret seals cookies, so that they are good at every replica and after a
 	// restart: at least 32 bytes.
 	Secret []byte
+	// Trace returns the address of a trace, by its id, in the viewer of traces that
+	// operators use. Nil: they see ids without a link, as everybody else does.
+	Trace func(id string) string
 	// Name is the server's, for titles. Version is the program's.
 	Name, Version string
 	// MaxUpload caps a message with its files, in bytes. Zero means 8 MiB.
@@ -174,6 +177,7 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "same-origin")
+	h.Set("X-DNS-Prefetch-Control", "off") // nobody learns of a link before it is followed
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("X-Frame-Options", "DENY")

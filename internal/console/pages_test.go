@@ -219,6 +219,10 @@ func (o *operator) Tasks(context.Context, admin.TaskQuery) (*admin.Tasks, error)
 		Wait: &admin.Wait{For: admin.WaitCapacity, Reason: "4 tasks are at work"}}}}, nil
 }
 
+func (o *operator) Task(_ context.Context, id string) (*admin.Task, error) {
+	return &admin.Task{TaskKey: admin.TaskKey{ID: id}}, nil
+}
+
 func (o *operator) Agents(context.Context) ([]admin.Agent, error) {
 	return []admin.Agent{{Kind: "exec", State: admin.AgentAway, Reason: "the command <cat> ended", Tasks: map[string]int{"working": 2},
 		Findings: []admin.Finding{{Field: "description", Message: "is <empty>", YAML: "card:\n  description: x"}}}}, nil
@@ -336,6 +340,37 @@ func TestPagesOfAnOperator(t *testing.T) {
 	v.has(v.get("/operate"), "You are not an operator")
 	v.has(v.get("/webhooks"), "You are not an operator")
 	v.has(v.post("/operate/keys", map[string]string{"name": "x"}), "You are not an operator")
+}
+
+// A trace that was recorded has a link to the operator's viewer, which tells that server
+// nothing of where it was followed. Other viewers see the id alone, as does a trace
+// that was not recorded.
+func TestTraceHasALink(t *testing.T) {
+	const id = "0af7651916cd43dd8448eb211c80319c"
+	for name, one := range map[string]struct {
+		flags  string
+		scopes []string
+		linked bool
+	}{
+		"an operator":                     {"01", a2a.Scopes, true},
+		"an operator, and it is not kept": {"00", a2a.Scopes, false},
+		"a caller":                        {"01", a2a.OwnScopes, false},
+	} {
+		v := open(t, serveWith(t, func(o *console.Options) {
+			o.Admin = new(operator)
+			o.Local = a2a.Caller{Scopes: one.scopes, Trace: "00-" + id + "-b7ad6b7169203331-" + one.flags}
+			o.Trace = func(id string) string { return "https://tempo.example/trace/" + id }
+		}))
+		at := regexp.MustCompile(`/console/tasks/-/[0-9a-f-]+`).FindString(v.post("/chat/-", map[string]string{"text": "ask+Which"}))
+		if at == "" {
+			t.Fatal("there is no task")
+		}
+		page := v.get(strings.TrimPrefix(at, "/console"))
+		v.has(page, id)
+		if got := strings.Contains(page, `<a href="https://tempo.example/trace/`+id+`" rel="noopener noreferrer nofollow" target="_blank"`); got != one.linked {
+			t.Errorf("%s: that there is a link is %v", name, got)
+		}
+	}
 }
 
 func TestTasksOfEverybody(t *testing.T) {

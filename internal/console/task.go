@@ -41,8 +41,8 @@ type taskData struct {
 	Talk      *talk
 	Reply     bool
 	Lanes     []lane
-	In, Out   int64    // tokens
-	Traces    []string // that its messages came with
+	In, Out   int64   // tokens
+	Traces    []trace // that its messages belong to
 	Wire      *wire
 	Log       *logPage
 }
@@ -80,6 +80,11 @@ func (c *Console) task(w http.ResponseWriter, r *request) {
 	}
 	d.Cancel = d.At == 0 && !d.State.Terminal() && (d.Own || r.viewer.May(a2a.ScopeAdminWrite))
 	d.In, d.Out, d.Traces = l.lines.in, l.lines.out, l.lines.traces
+	for i, t := range d.Traces {
+		if t.Kept && c.opts.Trace != nil && c.everybody(r) {
+			d.Traces[i].Address = c.opts.Trace(t.ID)
+		}
+	}
 	switch d.View {
 	case "timeline":
 		d.Lanes = l.lines.end()

@@ -3,6 +3,7 @@ package console
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -47,7 +48,7 @@ type lineup struct {
 	open   map[string]*tally
 	in     int64 // tokens that models took
 	out    int64 // and gave
-	traces []string
+	traces []trace
 
 	// attempts is how many runs the current turn has had; 0 where that is not known.
 	attempts int
@@ -208,19 +209,31 @@ func (l *lineup) message(e *a2a.Entry, h happening) {
 		if e.Received.Credentials {
 			h.Words = "credentials, which are not kept"
 		}
-		if id := traceID(e.Received.Trace); id != "" {
-			l.traces = append(l.traces, id)
+		if t := traceOf(e.Received.Trace); t.ID != "" && !slices.ContainsFunc(l.traces, func(x trace) bool { return x.ID == t.ID }) {
+			l.traces = append(l.traces[max(0, len(l.traces)-maxTraces+1):], t)
 		}
 	}
 	l.put(h)
 }
 
-// traceID is the trace of a traceparent.
-func traceID(parent string) string {
-	if p := strings.Split(parent, "-"); len(p) >= 4 && len(p[1]) == 32 {
-		return p[1]
+// maxTraces is how many traces of a task its page names: the latest.
+const maxTraces = 8
+
+// trace is a trace that a message of a task belongs to.
+type trace struct {
+	ID      string
+	Kept    bool   // whoever began it chose to record it
+	Address string // where to look at it; "" if nobody said
+}
+
+// traceOf reads a traceparent.
+func traceOf(parent string) trace {
+	p := strings.Split(parent, "-")
+	if len(p) < 4 || len(p[1]) != 32 {
+		return trace{}
 	}
-	return ""
+	flags, err := strconv.ParseUint(p[3], 16, 8)
+	return trace{ID: p[1], Kept: err == nil && flags&1 != 0}
 }
 
 // step says what a step did. Steps of models and tools have results that say more.

@@ -63,6 +63,7 @@ func (h *Host) openConsole(ctx context.Context) (http.Handler, error) {
 			o.Local.Subject = "console:local"
 		}
 	}
+	o.Trace = f.telemetry.traceAddress()
 	if f.auth.oidcClient != "" {
 		o.Login = newSignIn(f.auth.oidcIssuer, f.auth.oidcClient)
 	}

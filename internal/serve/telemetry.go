@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"errors"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -24,6 +25,7 @@ type telemetryFlags struct {
 	content      bool
 	traceability bool
 	metrics      string // an address, metricsMain, or ""
+	traceURL     string // with traceMark in it; ""
 }
 
 func (f *telemetryFlags) register(fs *pflag.FlagSet) {
@@ -33,6 +35,7 @@ func (f *telemetryFlags) register(fs *pflag.FlagSet) {
 	fs.Var(flagvalue.Of("share", &f.sample, parseShare, showShare), "telemetry-sample", "`share` of the traces that begin here to keep, from 0 to 1; one that began elsewhere is kept if it was there (default: as OTEL_TRACES_SAMPLER says, or all)")
 	fs.BoolVar(&f.content, "telemetry-content", false, "write what clients, agents and models say into traces, which is private as a rule")
 	fs.BoolVar(&f.traceability, "traceability", false, "tell clients that ask for the traceability extension which tools and agents were called for their answer, and how long that took")
+	fs.Var(flagvalue.Of("URL", &f.traceURL, parseTraceURL, func(s string) string { return s }), "trace-url", "`URL` of a trace in your viewer, with {trace} in the place of its id, such as https://tempo.example/trace/{trace}: the console links to it from the pages of tasks, for operators")
 	fs.Var(flagvalue.Of("address", &f.metrics, parseMetricsListen, func(s string) string { return s }), "metrics-listen", "`address` at which everybody who reaches it gets the metrics in Prometheus's format (/metrics), and this machine what helps to find out what the server does (/debug/tasks, /debug/pprof/). With authentication the main address has /metrics, too, for callers with the scope metrics:read; the word main offers them there alone")
 }
 
@@ -44,6 +47,28 @@ func parseMetricsListen(s string) (string, error) {
 		return s, nil
 	}
 	return parseListen(s)
+}
+
+// traceMark stands for the id of a trace in --trace-url.
+const traceMark = "{trace}"
+
+func parseTraceURL(s string) (string, error) {
+	u := a2a.WebURL(s)
+	switch {
+	case u == nil || u.User != nil || strings.Contains(u.Host, traceMark):
+		return "", errors.New("must be an http or https URL without credentials, such as https://tempo.example/trace/" + traceMark)
+	case !strings.Contains(s, traceMark):
+		return "", errors.New("must have " + traceMark + " where the id of the trace belongs, such as https://tempo.example/trace/" + traceMark)
+	}
+	return s, nil
+}
+
+// traceAddress returns where a trace is seen, for the console; nil if nobody said.
+func (f *telemetryFlags) traceAddress() func(id string) string {
+	if f.traceURL == "" {
+		return nil
+	}
+	return func(id string) string { return strings.ReplaceAll(f.traceURL, traceMark, url.PathEscape(id)) }
 }
 
 // noShare is that no share is set.

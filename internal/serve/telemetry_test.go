@@ -93,6 +93,10 @@ func TestTelemetryFlags(t *testing.T) {
 		"--telemetry-sample=2":                         "must be a number from 0 to 1",
 		"--telemetry-sample=NaN":                       "must be a number from 0 to 1",
 		"--telemetry-protocol=smoke":                   "grpc",
+		"--trace-url=https://tempo.example/trace/":     "must have {trace}",
+		"--trace-url=javascript:alert('{trace}')":      "must be an http or https URL",
+		"--trace-url=https://me:pw@tempo/{trace}":      "without credentials",
+		"--trace-url=https://{trace}.example/":         "must be an http or https URL",
 	} {
 		fs := NewFlags()
 		if err := fs.Parse([]string{line}); err == nil || !strings.Contains(err.Error(), want) {
