@@ -101,32 +101,35 @@ func (o *Owner) causeLocked() (why cause, stood time.Duration) {
 	return why, max(time.Since(o.out.last), time.Nanosecond)
 }
 
-// began counts a run of an agent, whose context may have a span. The function it
-// returns is for the run's end.
-func (m *RunMeters) began(ctx context.Context, o *Owner) (ended func(error)) {
+// began counts a run of an agent, whose context may have a span.
+func (m *RunMeters) began(ctx context.Context, o *Owner, why cause, stood time.Duration) {
 	if m == nil {
-		return func(error) {}
+		return
 	}
-	o.mu.Lock()
-	why, stood := o.adm.why, o.adm.stood
-	o.mu.Unlock()
-	begun, name := time.Now(), AgentLabel(o.key)
+	name := AgentLabel(o.key)
 	m.attempts.Add(ctx, 1, name, why.String())
 	if stood > 0 {
 		m.standstill.Record(ctx, stood.Seconds(), name)
 	}
-	return func(err error) {
-		result := "failed"
-		switch reason := context.Cause(o.ctx.Context); {
-		case err == nil:
-			result = "ok"
-		case reason == agent.ErrDraining:
-			result = "left"
-		case reason == agent.ErrCanceled:
-			result = "canceled"
-		}
-		m.runTime.Record(ctx, time.Since(begun).Seconds(), name, result)
+}
+
+// over counts the end of a run.
+func (m *RunMeters) over(ctx context.Context, o *Owner, begun time.Time, err error) {
+	if m == nil {
+		return
 	}
+	result := "ok"
+	if err != nil {
+		switch context.Cause(o.ctx.Context) {
+		case agent.ErrDraining:
+			result = "left"
+		case agent.ErrCanceled:
+			result = "canceled"
+		default:
+			result = "failed"
+		}
+	}
+	m.runTime.Record(ctx, time.Since(begun).Seconds(), AgentLabel(o.key), result)
 }
 
 // step counts a step of an agent: replayed, done or failed.

@@ -91,8 +91,6 @@ type admission struct {
 	timedOut bool          // it was at work for too long
 	rest     time.Duration // before the run that comes behind phaseResting
 	slot     bool          // it has one of those that Admission.Reserve gave out
-	why      cause         // of the run that began last; kept for meters only
-	stood    time.Duration // how long the task stood still before that; as well
 }
 
 // works reports whether the task is at work.

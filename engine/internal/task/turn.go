@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"strconv"
+	"time"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
@@ -193,9 +194,7 @@ func (o *Owner) startLocked() {
 		return
 	}
 	o.out.used = true
-	if o.all.Meters != nil {
-		o.adm.why, o.adm.stood = o.causeLocked()
-	}
+	why, stood := o.causeLocked()
 	o.turn.taken = 1 // the message that began the turn
 	o.turn.messages[0].decided()
 	o.turn.steps.again()
@@ -205,10 +204,10 @@ func (o *Owner) startLocked() {
 	o.enterLocked(phaseRunning)
 	o.auth.heard, o.auth.given = false, false
 	o.all.work.Add(1)
-	go o.runAgent(p)
+	go o.runAgent(p, why, stood)
 }
 
-func (o *Owner) runAgent(p *Player) {
+func (o *Owner) runAgent(p *Player, why cause, stood time.Duration) {
 	defer o.all.work.Done()
 	defer func() {
 		if p.end() {
@@ -218,13 +217,14 @@ func (o *Owner) runAgent(p *Player) {
 	grow()
 	err := errNoReturn
 	ctx := o.traceRun(o.ctx.Context)
-	ended := o.all.Meters.began(ctx, o)
+	o.all.Meters.began(ctx, o, why, stood)
+	begun := time.Now()
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
 		}
 		o.endRun(err)
-		ended(err)
+		o.all.Meters.over(ctx, o, begun, err)
 		o.inbox.finish(err)
 	}()
 	h := (*host)(o)
