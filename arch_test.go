@@ -208,9 +208,9 @@ func TestVersionsAreNamedInDialect(t *testing.T) {
 	checkList(t, mayNameVersions, named)
 }
 
-// What depends on the operation is in the operation table: a new operation is a row
-// there. It is no switch to ask for one operation, nor for the fields of the few
-// requests that have them.
+// Everything that depends on the operation is in the operation table: a new
+// operation is a row there. It is no switch to ask for one operation, nor for the
+// fields of the few requests that have them.
 func TestOperationsAreToldApartInDialect(t *testing.T) {
 	operations := map[string]bool{}
 	for name := range reflect.TypeFor[a2a.Service]().Methods() {
@@ -287,7 +287,7 @@ func TestStructsAreSmall(t *testing.T) {
 	})
 }
 
-// checkList wants a list of exceptions to name nothing that is none.
+// checkList wants every entry of a list of exceptions to be in use.
 func checkList(t *testing.T, list map[string]string, found map[string]bool) {
 	t.Helper()
 	for name := range list {

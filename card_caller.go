@@ -53,7 +53,7 @@ func (o *Options) extended(public *a2a.AgentCard, sign signCard) (extendedCard, 
 	}
 	return func(ctx context.Context, c a2a.Caller) (*a2a.AgentCard, error) {
 		if c.Subject == "" {
-			return nil, a2a.Errorf(a2a.CodeUnauthenticated, "the extended card is for who is authenticated; the public one says how")
+			return nil, a2a.Errorf(a2a.CodeUnauthenticated, "the extended card is for authenticated callers; the public card says how to authenticate")
 		}
 		return cardFor(ctx, c)
 	}, nil
@@ -71,10 +71,10 @@ func cut(card *a2a.AgentCard, c *a2a.Caller) *a2a.AgentCard {
 	return card
 }
 
-// useful reports whether a caller has the scopes of one of a skill's
-// requirements, which are alternatives. Nobody has scopes of the author's
-// making by default, not even callers for whom no scopes are configured, and who may
-// do everything with their own tasks.
+// useful reports whether a caller has the scopes of one of a skill's requirements,
+// which are alternatives. By default nobody has scopes of the author's making, not
+// even callers for whom no scopes are configured, though they may do everything with
+// their own tasks.
 func useful(s *a2a.AgentSkill, c *a2a.Caller) bool {
 	if len(s.SecurityRequirements) == 0 {
 		return true

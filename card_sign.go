@@ -23,8 +23,8 @@ const (
 	soon        = 30 * 24 * time.Hour // time enough to get a new key to those who verify
 )
 
-// signer returns what signs the cards of a server, nil where nothing does. What
-// cannot be signed is found out here and in signable, not with the first request.
+// signer returns what signs the cards of a server, nil where nothing does. A card
+// that cannot be signed is found here and in signable, not at the first request.
 func (o *Options) signer() (signCard, error) {
 	if len(o.CardKeys) == 0 {
 		return nil, nil
@@ -55,7 +55,8 @@ func (o *Options) signer() (signCard, error) {
 			return !k.Expires().IsZero() && !time.Now().Before(k.Expires())
 		})
 		if len(keys) == 0 {
-			// Who insists on signatures refuses this card as it would refuse the old one.
+			// A client that insists on signatures refuses this card as it would refuse
+			// the old one.
 			over.Do(func() { o.logger().Error("all keys that sign cards have ended: new cards are not signed") })
 		}
 		return auth.Signatures(doc, keys, so)

@@ -45,9 +45,9 @@ type Options struct {
 	CardProfile a2aserver.CardProfile
 	// ExtendedCard is what GetExtendedAgentCard answers; New's card has to say
 	// that there is one. Of it, too, only Name is needed: the rest is taken from
-	// New's card, which is the one that is enforced. With Auth it is only for who
-	// is authenticated, and skills that require a scope (SecurityRequirements)
-	// only for who has it. Nil: none configured.
+	// New's card, which is the one that is enforced. With Auth only authenticated
+	// callers get it, and skills that require a scope (SecurityRequirements) only
+	// those that have it. Nil: none configured.
 	ExtendedCard *a2a.AgentCard
 	// ExtendedCardFor is ExtendedCard for one caller, in its place; nil where
 	// there is none for it.
@@ -194,8 +194,8 @@ func New(card a2a.AgentCard, ag agent.Agent, o *Options) (*Server, error) {
 	return s, nil
 }
 
-// cards returns the card that is published and enforced, and who gets which
-// extended one.
+// cards returns the card that is published and enforced, and which callers get
+// which extended one.
 func (o *Options) cards(card a2a.AgentCard, sign signCard) (*a2a.AgentCard, extendedCard, error) {
 	author := card
 	if o.Auth != nil {

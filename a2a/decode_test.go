@@ -257,7 +257,7 @@ func TestRequestsHaveLimits(t *testing.T) {
 	refuses(t, new(SendMessageRequest), request(nested(MaxDepth-3)), CodeInvalidParams, "")
 	refuses(t, new(SendMessageRequest), request(nested(1e6)), CodeInvalidParams, "")
 	refuses(t, new(SendMessageRequest), strings.Repeat(`{"configuration":`, 1e5), CodeInvalidParams, "")
-	// What was accepted must be readable where it is wrapped deeper.
+	// An accepted value must stay readable when it is wrapped more deeply.
 	decodes[Task](t, `{"history":[{"parts":[{"data":`+nested(MaxDepth)+`}]}]}`)
 
 	many := func(n int) string { return `"parts":[` + strings.Repeat(`{"text":""},`, n-1) + `{"text":""}]` }

@@ -106,7 +106,7 @@ func TestStoredTasksAreServedAsTheyAre(t *testing.T) {
 	}
 }
 
-// What has content elsewhere is not served as it is.
+// An entry whose content is stored elsewhere is not served as stored.
 func TestSpilledTasksAreDecoded(t *testing.T) {
 	for spilled, want := range map[Spilled][2]bool{0: {true, true}, SpilledHead: {}, SpilledBody: {true, false}, SpilledHead | SpilledBody: {}} {
 		task := counted(typicalTask())

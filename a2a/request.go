@@ -11,8 +11,8 @@ type SendMessageRequest struct {
 
 	// IdempotencyKey, like the message's id, names what is asked for: when the
 	// same comes again from the same caller it is answered with what came of it,
-	// and nothing is done twice. Up to 255 printable ASCII characters; "" is none.
-	// It is not part of the JSON form; it travels as Idempotency-Key, and
+	// and nothing is done twice. Up to 255 printable ASCII characters; "" means no
+	// key. It is not part of the JSON form; it travels as Idempotency-Key, and
 	// docs/extensions/retry-v1.md says when it counts.
 	IdempotencyKey string `json:"-"`
 
@@ -53,9 +53,9 @@ type GetTaskRequest struct {
 	// long as the server is willing to (1.1 draft).
 	CurrentGeneration *int64 `json:"currentGeneration,omitempty,string"`
 
-	// Encoded says that the result may be: see Task.Encoded. It is for who writes
-	// the result's JSON and looks at nothing else in it, and set by the codecs of
-	// 1.0 and later. A Service that wraps another and looks into its results
+	// Encoded says that the result may be: see Task.Encoded. It is for callers
+	// that write the result's JSON without looking into it; the codecs of 1.0 and
+	// later set it. A Service that wraps another and looks into its results
 	// clears it, or calls Task.Decode. Not part of the JSON form.
 	Encoded bool `json:"-"`
 }

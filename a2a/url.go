@@ -6,8 +6,8 @@ import (
 )
 
 // WebURL parses an absolute URL of http or https with a host, as interfaces,
-// webhooks and services have them. It returns nil if s is none. Errors should not
-// quote s, which may hold a password.
+// webhooks and services have them. It returns nil if s is not such a URL. Errors
+// should not quote s, which may hold a password.
 func WebURL(s string) *url.URL {
 	u, err := url.Parse(s)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {

@@ -25,9 +25,10 @@ type credentials struct {
 	name     string
 }
 
-// credentialsFor places the caller's credentials as the card's schemes say. What no
-// scheme takes stays here, and withheld names it. A card without schemes says nothing,
-// and neither does a nil card: everything goes where it usually does.
+// credentialsFor places the caller's credentials as the card's schemes say.
+// Credentials that no scheme takes are not sent, and withheld names them. A card
+// without schemes says nothing, and neither does a nil card: everything goes where it
+// usually does.
 func credentialsFor(card *a2a.AgentCard, o *Options) (c *credentials, withheld []string) {
 	c = &credentials{
 		bearer: o.Bearer, scheme: "Bearer",

@@ -78,7 +78,8 @@ func TestWhereCredentialsGo(t *testing.T) {
 	}
 }
 
-// What no scheme of the card takes stays here, and can be told.
+// Credentials that no scheme of the card takes are not sent, and the caller can
+// see which.
 func TestCredentialsWithoutASchemeAreWithheld(t *testing.T) {
 	for _, tt := range []struct {
 		kind, name string

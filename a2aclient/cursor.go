@@ -9,9 +9,9 @@ import (
 )
 
 // A stream's cursor travels as server-sent events have it, as id and
-// Last-Event-ID. What is on the way may drop one or the other. Agents that offer
-// the resume extension (docs/extensions/resume-v1.md) put it into the messages,
-// too; they are asked to for each stream, since after a cut it is too late.
+// Last-Event-ID. Intermediaries may drop either. Agents that offer the resume
+// extension (docs/extensions/resume-v1.md) put it into the messages, too; they
+// are asked to for each stream, since after a cut it is too late.
 
 // offersMarks reports whether the agent's card has the extension.
 func (c *Client) offersMarks() bool {

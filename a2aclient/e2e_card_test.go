@@ -53,8 +53,8 @@ func (m meddler) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// Who insists on signed cards gets signed extended cards, in every version over
-// every binding that has them.
+// A client that insists on signed cards gets signed extended cards, in every
+// version over every binding that has them.
 func TestExtendedCardsAreChecked(t *testing.T) {
 	key, err := auth.GenerateKey("ES256")
 	if err != nil {

@@ -125,8 +125,8 @@ func TestBackToTheFirstInterface(t *testing.T) {
 	}
 }
 
-// What may have been sent is not sent to another address, nor what somebody
-// has answered.
+// A request that may have been sent, or that was answered, is not sent to
+// another address.
 func TestNoOtherInterfaceForWhatWasSent(t *testing.T) {
 	for name, handle := range map[string]func(*exchange){
 		"a connection that breaks":       func(x *exchange) { x.cut() },

@@ -12,8 +12,8 @@ import (
 )
 
 // guard is a transport that goes only where whoever named an address may send
-// us. What was named by others is dialled by transports of its own, so that no
-// request finds a connection that another one was allowed to make.
+// us. Addresses that others named are dialled by transports of their own, so
+// that no request finds a connection that another one was allowed to make.
 type guard struct {
 	// set at start, then constant
 	own    http.RoundTripper                         // for what the caller named

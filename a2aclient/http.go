@@ -211,7 +211,7 @@ func kindOfBody(h http.Header, body []byte) string {
 	return fmt.Sprintf("%q", media)
 }
 
-// notJSON is the error for an answer that is none.
+// notJSON is the error for an answer that is not JSON.
 func notJSON(k *call, res *http.Response, body []byte) error {
 	return a2a.Errorf(a2a.CodeInvalidAgentResponse, "%s answered %s with %s (HTTP %d) where JSON should be: is this the agent's address?",
 		res.Request.URL.Host, k.op, kindOfBody(res.Header, body), res.StatusCode)

@@ -50,7 +50,7 @@ func TestGuesses(t *testing.T) {
 	}
 }
 
-// What was found without a card is not kept without bound.
+// The memory of agents found without a card is bounded.
 func TestFoundAgentsAreBounded(t *testing.T) {
 	agent := &oldAgent{speaks: "1.0"}
 	srv := httptest.NewServer(agent)

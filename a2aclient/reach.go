@@ -34,7 +34,7 @@ type source struct {
 }
 
 // check judges an address that the source names, as far as it is written in the
-// URL. What a name leads to is judged when it is dialled.
+// URL. The addresses behind a name are judged when it is dialled.
 func (s *source) check(u *url.URL) error {
 	if s == nil || s.reach == egress.Anywhere {
 		return nil

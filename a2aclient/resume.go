@@ -129,7 +129,7 @@ func (s *stream) reopen(cut error) (cn *conn, final bool, err error) {
 		return cn, false, err
 	}
 	// The task goes on, but its stream is not to be had: it has just ended, or
-	// the server lost it. What is known goes to the caller.
+	// the server lost it. The caller gets the task as it is known.
 	if !s.giveFetched() {
 		return nil, true, errLeft
 	}

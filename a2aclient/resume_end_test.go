@@ -300,7 +300,7 @@ func TestResumedSendEndsAtTheQuestion(t *testing.T) {
 	})
 }
 
-// What follows the last event is a snapshot of the task at most, or an error.
+// After the last event comes at most a snapshot of the task, or an error.
 func TestBehindTheLastEvent(t *testing.T) {
 	s := counting(1)
 	both(t, func(t *testing.T, binding string) {

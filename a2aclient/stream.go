@@ -162,7 +162,7 @@ func (s *stream) subscribe() (*conn, error) {
 	}
 	req := &a2a.SubscribeToTaskRequest{Tenant: s.c.tenant, ID: s.taskID}
 	if s.inside && last != "" && s.c.offersMarks() {
-		req.After = s.cursor // who drops the ids may drop the header, too
+		req.After = s.cursor // a server that drops the ids may drop the header, too
 	}
 	return s.c.connect(s.ctx, dialect.SubscribeToTask, req, last, silence)
 }

@@ -185,7 +185,7 @@ func (o *operation) errorType(err error) string {
 
 // setTrace says which trace a request belongs to.
 func setTrace(ctx context.Context, h http.Header) {
-	if len(h[dialect.TraceHeader]) == 0 { // a header of one's own comes from who traces more closely
+	if len(h[dialect.TraceHeader]) == 0 { // a caller that sets the header itself traces more closely
 		telemetry.Inject(ctx, h)
 	}
 }

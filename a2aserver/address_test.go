@@ -34,8 +34,8 @@ func behindProxy() *Options {
 	return &Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}}
 }
 
-// What a trusted proxy says of the request is the address, and what it says
-// last: the rest of a list may be the client's.
+// The address is the one that a trusted proxy reports, and the last in its
+// list: the rest of the list may be the client's.
 func TestForwardedAddress(t *testing.T) {
 	for headers, want := range map[string]string{
 		"":                                "http://inner:7275",
@@ -88,7 +88,7 @@ func TestForwardedAddress(t *testing.T) {
 	}
 }
 
-// What cannot be part of an address is refused as a Host header is.
+// Text that cannot be part of an address is refused, as it is in a Host header.
 func TestForwardedAddressIsChecked(t *testing.T) {
 	for header, values := range map[string][]string{
 		"X-Forwarded-Host":   {"user@host", "a/b", "a b", "h\"><script>", "host:", "[::1", "h:65536", "[::1]:0", strings.Repeat("x", 300), "a\x00"},

@@ -23,7 +23,8 @@ func (d discard) Write(b []byte) (int, error) { return len(b), nil }
 func (d discard) WriteHeader(int)             {}
 func (d discard) FlushError() error           { return nil }
 
-// What has no deadlines says so with errors, which cost more than deadlines.
+// A writer without deadlines says so with errors, which cost more than
+// deadlines.
 func (d discard) SetReadDeadline(time.Time) error  { return nil }
 func (d discard) SetWriteDeadline(time.Time) error { return nil }
 

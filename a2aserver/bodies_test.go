@@ -121,16 +121,16 @@ func TestLargeBodiesWaitForRoom(t *testing.T) {
 				}
 				waits.say(size/2, true)
 				if !waits.answered() || waits.rec.Code != http.StatusOK {
-					t.Errorf("who waited: %d %s", waits.rec.Code, waits.rec.Body)
+					t.Errorf("the call that waited: %d %s", waits.rec.Code, waits.rec.Body)
 				}
 				held[0].say(size/2, true)
 				again.say(size/2, true)
 				if !again.answered() || again.rec.Code != http.StatusOK {
-					t.Errorf("who waited for its own: %d %s", again.rec.Code, again.rec.Body)
+					t.Errorf("the call that waited for its caller's other call: %d %s", again.rec.Code, again.rec.Body)
 				}
 				little.say(size-large/2, true)
 				if !little.answered() || little.rec.Code != http.StatusOK {
-					t.Errorf("who came with little at first: %d %s", little.rec.Code, little.rec.Body)
+					t.Errorf("the call whose body began small: %d %s", little.rec.Code, little.rec.Body)
 				}
 				for _, c := range held[2:] {
 					c.w.CloseWithError(errors.New("gone"))

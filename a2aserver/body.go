@@ -58,9 +58,9 @@ func (x *httpCall) readBody(limit int64) ([]byte, error) {
 	if size > limit {
 		return nil, errBody(limit)
 	}
-	// One byte more than there are, so that the last read finds the end, too. What
-	// a header announces takes no memory before it comes, and no room before enough
-	// has come for it to be more than words.
+	// One byte more than there are, so that the last read finds the end, too. An
+	// announced body takes no memory before it arrives, and no room in the budget
+	// before enough of it has arrived to make the header credible.
 	buf := make([]byte, 0, min(size, large)+1)
 	for {
 		n, err := from.Read(buf[len(buf):cap(buf)])

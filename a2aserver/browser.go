@@ -40,7 +40,7 @@ func (s *Server) fromBrowser(w http.ResponseWriter, r *http.Request) bool {
 	return s.forThisHost(w, r) && s.fromPage(w, r)
 }
 
-// forThisHost answers requests for other hosts, and reports whether this is none.
+// forThisHost answers requests for other hosts, and reports whether it did.
 func (s *Server) forThisHost(w http.ResponseWriter, r *http.Request) bool {
 	h := w.Header()
 	if r.TLS != nil && hasName(r.Host) {

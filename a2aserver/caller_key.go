@@ -80,8 +80,8 @@ func (o *Options) clientAddr(remote string, get func(string) []string) netip.Add
 	return other
 }
 
-// lastStranger goes through a list of addresses from its end, as long as they
-// are trusted. What cannot be read ends the list. If there is none it returns addr,
+// lastStranger goes through a list of addresses from its end, as long as they are
+// trusted. An unreadable address ends the list. If there is none it returns addr,
 // who sent it.
 func (o *Options) lastStranger(addr netip.Addr, lines []string, parse func(string) (netip.Addr, bool)) netip.Addr {
 	for i := len(lines) - 1; i >= 0; i-- {

@@ -14,7 +14,7 @@ import (
 
 // CardKeysPath is where Options.CardKeys is served, below the agent's URL. It is
 // not the set that webhooks are verified with: those keys are in the database,
-// and who steals that must not be able to sign cards.
+// and a stolen database must not be able to sign cards.
 const CardKeysPath = "/.well-known/agent-card-keys.json"
 
 // maxSigned is how many documents a signer remembers.

@@ -205,8 +205,8 @@ func TestExtendedCardsAreSignedAsTheyGoOut(t *testing.T) {
 	}
 }
 
-// What cannot be signed is no card without signature, and nothing is told of
-// why.
+// If a card cannot be signed, no unsigned card is served in its place, and the
+// reason stays inside.
 func TestCardsThatCannotBeSignedAreNotServed(t *testing.T) {
 	h := New(new(extendedCards), fullCard(), &Options{
 		PublicURL: "https://agents.example.org",

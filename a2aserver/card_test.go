@@ -216,8 +216,8 @@ func TestASecondSlashChangesNothing(t *testing.T) {
 	}
 }
 
-// DIALECTS 1.7: one document at both paths, for readers of every version; who
-// says 1.0 gets that of 1.0, and caches can tell them apart.
+// DIALECTS 1.7: one document at both paths, for readers of every version;
+// clients that ask for 1.0 get that of 1.0, and caches can tell them apart.
 func TestCardForEachReader(t *testing.T) {
 	has := func(doc, member string) bool { return strings.Contains(doc, `"`+member+`":`) }
 	all := New(&fake{}, testCard(), nil)

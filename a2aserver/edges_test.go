@@ -47,8 +47,8 @@ func TestAddressOverGRPC(t *testing.T) {
 	}
 }
 
-// What cannot be recognised is refused in the form of the version that is
-// asked for: clients before 1.0 take data for an object.
+// An unrecognised call is refused in the form of the requested version: clients
+// before 1.0 expect data to be an object.
 func TestUnknownMethodsInTheFormOfTheVersion(t *testing.T) {
 	h := New(&fake{}, testCard(), nil)
 	for version, array := range map[string]bool{"1.0": true, "1.1": true, "0.3": false, "0.1": false, "": false} {
@@ -83,7 +83,7 @@ func TestAddressOverGRPCWithTLS(t *testing.T) {
 	}
 }
 
-// What a dialect cannot say is no event.
+// An event that a dialect cannot express is left out.
 func TestElementsThatDoNotShow(t *testing.T) {
 	h := New(&fake{stream: func(context.Context, *a2a.SendMessageRequest) iter.Seq2[*a2a.StreamResponse, error] {
 		return func(yield func(*a2a.StreamResponse, error) bool) {

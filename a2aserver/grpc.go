@@ -33,8 +33,8 @@ const (
 // request does not arrive after a minute.
 //
 // A client that sends last-event-id with a streaming call gets positions with
-// its elements and can resume behind one; see dialect.SeqKey. Who activates the
-// resume extension has them in the metadata of the elements.
+// its elements and can resume behind one; see dialect.SeqKey. A client that
+// activates the resume extension finds them in the metadata of the elements.
 func newGRPC(to Site) (*grpc.Server, error) {
 	s := to.front()
 	g := grpc.NewServer(

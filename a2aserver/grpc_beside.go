@@ -26,8 +26,8 @@ const (
 	reflectionTime = time.Minute
 )
 
-// beside is a stream of a service that is beside the agent's. What it sends is
-// followed as that of calls is.
+// beside is a stream of a service that is beside the agent's. Its writes are
+// watched like those of the agent's calls.
 type beside struct {
 	grpc.ServerStream
 	ctx context.Context

@@ -11,8 +11,8 @@ import (
 )
 
 // maxStalled is how many calls of a connection may be given up because their
-// client did not read. What they had sent stays in memory as long as the
-// connection, for grpc-go has no way to take it back.
+// client did not read. Messages already handed to grpc-go stay in memory as
+// long as the connection, because it has no way to take them back.
 const maxStalled = 16
 
 // line is a connection of grpc-go's, as its calls share it.

@@ -81,8 +81,9 @@ func (x *grpcCall) receive(in *received) error {
 // requestTick is how often to look at a request that has not arrived over gRPC.
 const requestTick = 2 * time.Second
 
-// received is a request, or why it is none. What its codec returned as an error
-// grpc-go would answer itself, as an internal one and with the decoder's words.
+// received is a request, or the reason why it could not be decoded. What its
+// codec returned as an error grpc-go would answer itself, as an internal one
+// and with the decoder's words.
 type received struct {
 	message proto.Message
 	err     error

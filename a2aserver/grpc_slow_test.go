@@ -290,7 +290,7 @@ func TestGRPCSlowReaderGetsAll(t *testing.T) {
 	})
 }
 
-// Who begins a call and does not say what for is not waited for.
+// A client that begins a call and never sends its request is not waited for.
 func TestGRPCRequestThatDoesNotCome(t *testing.T) {
 	svc := func() *fake {
 		return &fake{get: func(context.Context, *a2a.GetTaskRequest) (*a2a.Task, error) { panic("called") }}

@@ -87,7 +87,7 @@ type table struct {
 }
 
 // NewHost returns the handler of some agents. Cards are as for New. An error says
-// that two have one name or that both are the default, or that a name is none.
+// that two have one name or that both are the default, or that a name is invalid.
 func NewHost(agents []Route, o *Options) (*Host, error) {
 	h := &Host{shared: newShared(cmp.Or(o, new(Options)))}
 	return h, h.Set(agents, o)

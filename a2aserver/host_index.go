@@ -16,8 +16,8 @@ type listed struct {
 	Default     bool   `json:"default,omitempty"`
 }
 
-// serveIndex lists the agents, for who may call them. path is where it was asked
-// for. Below items they are as in the catalog.
+// serveIndex lists the agents that the caller may call. path is where it was
+// asked for. Below items they are as in the catalog.
 func (t *table) serveIndex(w http.ResponseWriter, r *http.Request, path string) {
 	limitBody(w, r)
 	root := t.root

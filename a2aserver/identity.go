@@ -15,9 +15,9 @@ import (
 type Identity interface {
 	// Authenticate returns who makes r, from its header, its TLS state and the
 	// address it came from. Of a call over gRPC r has the metadata as its header
-	// and no body. Errors are of the codes Unauthenticated, RateLimited, with the
-	// time to wait, for who failed too often, and Unavailable, where it cannot be
-	// found out at the moment; other errors are internal.
+	// and no body. Errors have the codes Unauthenticated; RateLimited, with the
+	// time to wait, after too many failures; and Unavailable, if the caller
+	// cannot be identified at the moment; other errors are internal.
 	//
 	// While r is being answered it is asked again, see Options.Recheck; an Identity
 	// for which that should be something else, as where wrong credentials are

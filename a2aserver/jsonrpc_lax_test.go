@@ -49,7 +49,7 @@ func TestRPCEnvelopeMayBeBareInVersion01Only(t *testing.T) {
 			t.Errorf("%s: %d\n got %s\nwant %s", tt.name, w.Code, got, tt.want)
 		}
 	}
-	// Who says that this is 0.3 is held to it.
+	// A client that declares 0.3 is held to it.
 	w := do(h, "POST", "/", `{"method":"tasks/resubscribe","params":{"id":"t1"}}`, "A2A-Version: 0.3")
 	if !strings.HasPrefix(w.Body.String(), `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,`) {
 		t.Errorf("0.3: %s", w.Body)

@@ -47,8 +47,8 @@ type refusing struct{ err error }
 func (r refusing) Authenticate(*http.Request) (a2a.Caller, error) { return a2a.Caller{}, r.err }
 func (refusing) Challenges(*a2a.Error) []string                   { return []string{`Bearer realm="a2a"`} }
 
-// What the gate says at the door arrives as it is, by every wire, and does not
-// wait for the body.
+// The gate's refusal of a call arrives unchanged over every binding, and does
+// not wait for the body.
 func TestRefusalsOnEveryWire(t *testing.T) {
 	for _, want := range []*a2a.Error{
 		{Code: a2a.CodeUnauthenticated, Message: "who are you?"},

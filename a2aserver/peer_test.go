@@ -183,8 +183,8 @@ func (l shallow) Accept() (net.Conn, error) {
 	return c, err
 }
 
-// Over HTTP/2 a client can stop answers and read all else. What it does not take is
-// reset in the time of a write, whatever was asked for.
+// Over HTTP/2 a client can stop answers and read all else. An answer that it does
+// not read is reset within the time limit of a write, whatever was asked for.
 func TestAnswersWithoutAWindow(t *testing.T) {
 	paths := map[string]string{
 		cardPath: "x", oldCardPath: "x", keysPath: "x", CardKeysPath: "x", "/livez": "x", "/readyz": "x", "/": "x", "/nothing": "x",

@@ -30,7 +30,7 @@ type over struct {
 
 func (s over) Context() context.Context { return s.ctx }
 
-// What was reset before its turn is not looked at.
+// Calls that were reset before their turn are not looked at.
 func TestResetCallsCostNothing(t *testing.T) {
 	s := New(&fake{}, testCard(), &Options{Identity: never{t}})
 	ctx, cancel := context.WithCancel(t.Context())

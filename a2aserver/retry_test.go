@@ -188,7 +188,7 @@ func TestCursorOfAMessage(t *testing.T) {
 			}
 			err := send("Last-Event-ID: x")
 			if err == nil || err.Code != a2a.CodeInvalidParams || !strings.HasPrefix(err.Message, "Last-Event-ID: ") || last() != nil {
-				t.Errorf("a cursor that is none: %v", err)
+				t.Errorf("an invalid cursor: %v", err)
 			}
 			if err := bad[name]("Last-Event-ID: 7"); err == nil || !strings.HasPrefix(err.Message, "Last-Event-ID: ") {
 				t.Errorf("a cursor that is refused: %v", err)

@@ -20,7 +20,7 @@ type schedule struct {
 // alarm is the next time at which a call is called back.
 type alarm struct {
 	at    time.Duration
-	place int // in the queue, from 1; 0 is none
+	place int // in the queue, from 1; 0: not in it
 	over  bool
 	who   alarmed
 }

@@ -83,7 +83,7 @@ func TestSchedule(t *testing.T) {
 	})
 }
 
-// Who answers with a time that has passed does not stop the clock.
+// An entry that answers with a time in the past does not stop the clock.
 func TestScheduleOfTheImpatient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &schedule{started: time.Now()}

@@ -113,8 +113,8 @@ func (s *sse) log(err error) {
 	s.s.log.LogAttrs(s.ctx, slog.LevelError, "a stream cannot be kept alive", slog.Any("error", err))
 }
 
-// flushed takes the error of a flush: that a writer does not hold anything back is
-// none.
+// flushed takes the error of a flush, and drops the one that says that the writer
+// does not buffer.
 func flushed(err error) error {
 	if errors.Is(err, http.ErrNotSupported) {
 		return nil

@@ -15,7 +15,8 @@ import (
 	"github.com/parley-a2a/parley/internal/wire"
 )
 
-// sse writes events. What it holds while a stream is silent is this.
+// sse writes events. These fields are all that it holds while a stream is
+// silent.
 type sse struct {
 	*httpCall
 	events dialect.Events
@@ -27,7 +28,7 @@ type sse struct {
 	stalled atomic.Bool    // a write took too long
 	helpers sync.WaitGroup // goroutines beside the handler's
 
-	mu     sync.Mutex // held by who writes; protects the fields below, and those of the answer
+	mu     sync.Mutex // held by the writer; protects the fields below, and those of the answer
 	out    *[]byte    // events to be written, of buffers; nil if there are none
 	closed bool       // nobody reads any more
 	pace   port.Pace  // of the reader
@@ -91,8 +92,8 @@ func (s *sse) drop() {
 }
 
 // flush writes what was gathered, with the header before the first event. It
-// returns false if the client is gone or does not read. What is the last goes out
-// with the end that net/http writes once the handler returns, in one packet.
+// returns false if the client is gone or does not read. The last event goes out
+// in one packet with the end that net/http writes once the handler returns.
 func (s *sse) flush(last bool) bool {
 	if s.out == nil {
 		return true

@@ -99,7 +99,8 @@ func TestErrorsInStreams(t *testing.T) {
 		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
 	}
 
-	// Clients of 0.x that ask for events lose an error that is none.
+	// Clients of 0.x that ask for events lose an error that they could not
+	// read.
 	const old = `{"jsonrpc":"2.0","id":"s","method":"tasks/resubscribe","params":{"id":"t1"}}`
 	if w := do(early, "POST", "/", old, "Accept: text/event-stream"); w.Code != 200 || w.Header().Get("Content-Type") != "text/event-stream" ||
 		!strings.HasPrefix(w.Body.String(), `data: {"jsonrpc":"2.0","id":"s","error":{"code":-32001,`) {
@@ -110,7 +111,7 @@ func TestErrorsInStreams(t *testing.T) {
 	}
 	for _, accept := range []string{"application/json", "*/*"} {
 		if w := do(early, "POST", "/", old, "Accept: "+accept); w.Header().Get("Content-Type") != "application/json" {
-			t.Errorf("who accepts %s gets %v %s", accept, w.Header(), w.Body)
+			t.Errorf("a client that accepts %s gets %v %s", accept, w.Header(), w.Body)
 		}
 	}
 
@@ -175,8 +176,8 @@ func TestLastEventID(t *testing.T) {
 	}
 }
 
-// What the service says is followed at once goes out in one write with it, and
-// what it does not goes out before the next one is asked for.
+// Events that the service announces to be followed at once go out in one write
+// with the next; others go out before the next one is asked for.
 func TestReadyEventsAreGathered(t *testing.T) {
 	const n = 40
 	for _, more := range []bool{true, false} {

@@ -34,7 +34,7 @@ func (certified) Authenticate(r *http.Request) (a2a.Caller, error) {
 }
 func (certified) Challenges(*a2a.Error) []string { return nil }
 
-// callers answers GetTask with who asks, and by which way.
+// callers answers GetTask with the caller's name and the way it came.
 func callers() *fake {
 	return &fake{get: func(ctx context.Context, req *a2a.GetTaskRequest) (*a2a.Task, error) {
 		way := "native"

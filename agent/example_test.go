@@ -69,8 +69,8 @@ func ExampleTurn_AuthenticateBy() {
 	})
 }
 
-// What must not happen twice goes into a step: a run after a crash gets the recorded
-// result. Here the server is stopped behind the step, and started again.
+// Put an action that must not happen twice into a step: a run after a crash gets the
+// recorded result. Here the server is stopped behind the step, and started again.
 func ExampleStep() {
 	charged, behind := 0, make(chan struct{})
 	pay := agent.Func(func(ctx context.Context, t *agent.Turn) error {

@@ -88,7 +88,7 @@ type command struct {
 	opts                *ExecOptions
 	hold, linger, stall time.Duration // holdTime, lingerTime and stallTime, but in tests
 	mute                time.Duration // muteTime, but in tests
-	places              *queue.Queue  // who may be at work
+	places              *queue.Queue  // limits processes at work
 	room                fileRoom      // where files come and go
 
 	mu      sync.Mutex // protects the fields below

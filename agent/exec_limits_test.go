@@ -152,8 +152,8 @@ func TestExecGivesUpWithoutLoss(t *testing.T) {
 	}
 }
 
-// What a command has not read is dropped when it has ended, also where somebody it left
-// behind holds its input open, and nobody closes the process.
+// Input that a command has not read is dropped when it has ended, even if a process it
+// left behind holds its input open.
 func TestExecDropsWhatIsNotRead(t *testing.T) {
 	p, err := start(launch{argv: []string{"sh", "-c", "exec 3<&0; sleep 1000 <&3 >/dev/null 2>&1 & exit 0"}, log: slog.New(slog.DiscardHandler)})
 	if err != nil {

@@ -101,7 +101,7 @@ func (s *session) cancel(reason string) {
 }
 
 // settles reports whether a process that is kept ends the task by itself within so
-// long. What it says is dropped.
+// long. Its output is dropped.
 func (s *session) settles(within time.Duration) bool {
 	ctx, stop := context.WithTimeout(context.Background(), within)
 	defer stop()

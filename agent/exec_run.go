@@ -92,8 +92,8 @@ func (r *run) follow(ctx context.Context) error {
 	return r.ended
 }
 
-// take emits a piece of output. What comes after the command was told to end
-// is read, so that it does not block, and dropped.
+// take emits a piece of output. Output that comes after the command was told to
+// end is read, so that it does not block, and dropped.
 func (r *run) take(piece []byte) {
 	if r.ended != nil {
 		return

@@ -162,8 +162,9 @@ func answers(texts ...string) chan *a2a.Message {
 	return c
 }
 
-// Those that wait for answers with a process are bounded; who waited longest begins
-// again from the top when the answer comes, and sees what was said before.
+// Those that wait for answers with a process are bounded; the one that has waited
+// longest begins again from the top when the answer comes, and sees what was said
+// before.
 func TestExecWaitsWithoutAProcess(t *testing.T) {
 	c := speaker(&ExecOptions{Concurrency: 1, Grace: time.Second}, askTwice)
 	var hosts [3]*fakeHost

@@ -39,7 +39,7 @@ func (s *session) next(ctx context.Context, other <-chan struct{}) ([]byte, erro
 			switch {
 			case s.exited != nil:
 				return nil, errShut
-			case s.killed: // who holds the output has left the group
+			case s.killed: // the process that holds the output has left the group
 				s.abandon()
 			default:
 				s.killed = true

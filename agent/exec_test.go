@@ -420,8 +420,8 @@ func newGate(t *testing.T) *gate {
 
 func (g *gate) open() { g.held.Close() }
 
-// newFifo returns the path of a fifo. Who holds it open for writing is known
-// to be alive.
+// newFifo returns the path of a fifo. A process that holds it open for writing
+// is known to be alive.
 func newFifo(t *testing.T) string {
 	path := filepath.Join(t.TempDir(), "fifo")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {

@@ -16,7 +16,7 @@ func (t *Turn) Log(l *slog.Logger) *slog.Logger {
 	return l.With(about...)
 }
 
-// traceID is the id of the trace in a traceparent; "" if that is none.
+// traceID is the id of the trace in a traceparent; "" if there is none.
 func traceID(traceparent string) string {
 	const begin, end = len("00-"), len("00-") + 32
 	if len(traceparent) <= end || traceparent[end] != '-' {

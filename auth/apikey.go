@@ -92,7 +92,7 @@ func (k *Keys) Authenticate(r *http.Request) (*a2a.Caller, error) {
 	}
 	id, ok := tokenID(token)
 	if !ok {
-		return nil, refuse("what is given as an API key is none: it is parley_, 10 characters, _ and 49 more")
+		return nil, refuse("invalid API key: expected parley_<10 characters>_<49 characters>")
 	}
 	// A key that is wrong by what was believed may have got its secret meanwhile.
 	for _, age := range []time.Duration{k.cache.keep, min(k.cache.keep, recheck)} {

@@ -72,7 +72,7 @@ func (k *APIKey) State(now time.Time) string {
 // KeyFilter selects keys: those that match all of its fields that are set.
 type KeyFilter struct {
 	// Prefix is how the ID begins, or the token (parley_…), as much as there is
-	// of it. What comes behind the ID is not looked at.
+	// of it. Text behind the ID is not looked at.
 	Prefix  string
 	Subject string
 	Tenant  string

@@ -168,7 +168,7 @@ func TestRevokedKeyIsRefusedWithinASecond(t *testing.T) {
 			t.Fatal(revoked, err)
 		}
 		if letIn(t, admin, token) != "" {
-			t.Error("who revoked it takes it")
+			t.Error("the process that revoked it takes it")
 		}
 		time.Sleep(time.Second)
 		if letIn(t, server, token) != "" {

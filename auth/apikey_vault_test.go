@@ -73,7 +73,7 @@ func (v *vault) fail(err error) {
 	v.err = err
 }
 
-// What cannot be found out is not a wrong key, and is not remembered.
+// A key that cannot be checked is not a wrong key, and is not remembered.
 func TestVaultFails(t *testing.T) {
 	v := &vault{}
 	k := NewKeys(v, nil)
@@ -140,7 +140,7 @@ func TestManyAskForOneKeyOnce(t *testing.T) {
 		synctest.Wait()
 		all.Go(func() {
 			if _, err := k.Authenticate(request(KeyHeader, token).WithContext(ctx)); !errors.Is(err, context.Canceled) {
-				t.Errorf("who left: %v", err)
+				t.Errorf("the caller that left: %v", err)
 			}
 		})
 		synctest.Wait()

@@ -301,11 +301,11 @@ func TestComparisonIsNotLostWithWhoMadeIt(t *testing.T) {
 		synctest.Wait()
 		leave()
 		if err := <-first; !errors.Is(err, context.Canceled) {
-			t.Errorf("who left: %v", err)
+			t.Errorf("the caller that left: %v", err)
 		}
 		<-b.verify.slots
 		if err := <-second; err != nil {
-			t.Errorf("who waited: %v", err)
+			t.Errorf("the caller that waited: %v", err)
 		}
 	})
 }
@@ -392,7 +392,8 @@ func TestUnknownUserCostsAsMuch(t *testing.T) {
 	if err := checkHash(decoyHash); err != nil {
 		t.Error(err)
 	}
-	// Who happens to know the password of the decoy is not let in by it.
+	// A caller that happens to know the password of the decoy is not let in by
+	// it.
 	b := mustBasic(t, line(t, "ann", "right"))
 	for range 2 {
 		if c, err := b.Authenticate(login("nobody", "right")); c != nil || !errors.Is(err, ErrCredentials) {

@@ -128,8 +128,8 @@ func parseUser(line string) (name string, u user, err error) {
 	return name, u, err
 }
 
-// checkHash reports what is wrong with a hash. What follows the cost is read by
-// bcrypt only when it compares.
+// checkHash reports what is wrong with a hash. bcrypt reads the rest, behind
+// the cost, only when it compares.
 func checkHash(hash string) error {
 	form := len(hash) == 60 && slices.Contains([]string{"$2a$", "$2b$", "$2y$"}, hash[:4]) && hash[6] == '$' &&
 		!strings.ContainsFunc(hash[7:], func(r rune) bool { return r > '~' || !isAlphanumeric(byte(r)) && r != '.' && r != '/' })

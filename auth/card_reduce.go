@@ -180,8 +180,8 @@ func (r *reduction) message(in map[string]any, s shape, path string) (map[string
 	return out, nil
 }
 
-// member reduces one value. What has another form than the protocol's is taken
-// as it stands: it is not for a signature to judge.
+// member reduces one value. A value in another form than the protocol's is
+// taken as it stands: a signature does not judge it.
 func (r *reduction) member(v any, m member, path string) (any, error) {
 	if m.shape == nil {
 		return v, nil
@@ -277,7 +277,7 @@ func strip(v any, path string) (out any, left []string) {
 }
 
 // camel returns the member that name is the other spelling of, the one of
-// a2a.proto, which ProtoJSON reads as well; "" if it is none.
+// a2a.proto, which ProtoJSON reads as well; "" if there is none.
 func (s shape) camel(name string) string {
 	if !strings.Contains(name, "_") {
 		return ""

@@ -86,8 +86,8 @@ func TestReduceForms(t *testing.T) {
 	}
 }
 
-// What our own encoder writes must be what the reduction knows, to the last
-// member: otherwise a new one would be left out of signatures.
+// The reduction must know every member that our own encoder writes: otherwise
+// signatures would not cover a new one.
 func TestReduceKnowsEveryMember(t *testing.T) {
 	p, err := Reduce(fullCard().AppendJSON(nil), FormProtocol)
 	if err != nil || len(p.Uncovered) > 0 {

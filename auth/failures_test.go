@@ -106,10 +106,10 @@ func TestKnownPairs(t *testing.T) {
 		c.guess(out)
 	}
 	if c.wait(out) == 0 || c.wait(origin{"192.0.2.9", "bob"}) == 0 || c.wait(origin{"192.0.2.8", "ann"}) == 0 || c.wait(origin{address: "192.0.2.9"}) == 0 {
-		t.Error("who guessed goes on with another user, or from elsewhere")
+		t.Error("the guesser goes on with another user, or from elsewhere")
 	}
 	if c.wait(home) != 0 || c.wait(origin{"192.0.2.1", "bob"}) != 0 {
-		t.Error("who did not guess waits")
+		t.Error("a caller that did not guess waits")
 	}
 	c.pass(knownFor)
 	for range 3 {
@@ -134,7 +134,7 @@ func TestWrongKeysDoNotHoldUpPasswords(t *testing.T) {
 		c.guess(ann)
 	}
 	if c.wait(ann) == 0 || c.wait(origin{"192.0.2.1", "bob"}) == 0 {
-		t.Error("who guesses passwords goes on")
+		t.Error("the guesser of passwords goes on")
 	}
 }
 

@@ -211,7 +211,7 @@ func (g *Guard) ask(m Method, r *http.Request) (*a2a.Caller, origin, error) {
 	return c, from, err
 }
 
-// askAgain is ask for who was let in before.
+// askAgain is ask for a caller that was let in before.
 func askAgain(m Method, r *http.Request) (c *a2a.Caller, _ origin, err error) {
 	if p, ok := m.(guessable); ok {
 		c, err = p.again(r)

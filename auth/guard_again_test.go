@@ -12,8 +12,8 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// What takes long is asked about again: it ends with its key, its user, its
-// password and whatever else let it in, and asking counts nobody as guessing.
+// A long call is authenticated again: it ends when its key, user, password or
+// other credential ends, and the check does not count as guessing.
 func TestGuardRefusesLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &vault{}
@@ -137,7 +137,8 @@ func TestGuardWantsASubject(t *testing.T) {
 	}
 }
 
-// What no method takes is refused in words that hold for a known scheme, too.
+// A credential that no method takes is refused in words that hold for a known
+// scheme, too.
 func TestGuardSaysThatNobodyTakesThem(t *testing.T) {
 	g := mustGuard(t, &GuardOptions{Failures: -1}, NewKeys(&vault{}, nil))
 	for _, value := range []string{"Bearer of-another-issuer", "Digest username=x"} {

@@ -250,7 +250,7 @@ func TestGuardSlowsDownWrongCredentials(t *testing.T) {
 	}
 	for range 20 {
 		if e := codeOf(t, from("192.0.2.3:1", "One", "once")); e.Code != a2a.CodeUnauthenticated {
-			t.Errorf("who does not guess has to wait: %v", e)
+			t.Errorf("a caller that does not guess has to wait: %v", e)
 		}
 	}
 	now = now.Add(time.Second)
@@ -324,7 +324,7 @@ func TestGuardLooksAtNoPasswordMeanwhile(t *testing.T) {
 			t.Errorf("at home: %v", e)
 		}
 		if err := try(home, "bob", "right"); err != nil {
-			t.Errorf("who shares the address: %v", err)
+			t.Errorf("a caller from the same address: %v", err)
 		}
 	})
 }

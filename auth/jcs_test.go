@@ -76,7 +76,7 @@ func TestCanonicalRefuses(t *testing.T) {
 	for name, doc := range map[string]string{
 		"nothing": "", "cut off": `{"a":`, "a comma too much": `[1,]`, "more behind": `{} {}`, "a zero byte behind": "{}\x00",
 		"twice": `{"a":1,"a":1}`, "twice by escape": `{"a":1,"\u0061":2}`,
-		"half a pair": `"\ud800"`, "the other half": `"\udc00"`, "a pair that is none": `"\ud800\u0041"`, "two first halves": `"\ud800\ud800"`,
+		"half a pair": `"\ud800"`, "the other half": `"\udc00"`, "not a pair": `"\ud800\u0041"`, "two first halves": `"\ud800\ud800"`,
 		"not UTF-8": "\"\xff\"", "a surrogate in UTF-8": "\"\xed\xa0\x80\"", "a bare control character": "\"\x01\"",
 		"too large": `1e309`, "NaN": `NaN`, "infinity": `-Infinity`, "a plus": `+1`, "leading zero": `01`, "no digits": `1.`, "no exponent": `1e`, "hex": `0x1`,
 		"deep": strings.Repeat("[", 102) + strings.Repeat("]", 102), "an escape": `"\x41"`, "half an escape": `"\u00`, "long": `"` + strings.Repeat("a", maxDocument) + `"`,

@@ -96,8 +96,8 @@ func TestMadeUpKidsDoNotHammerTheIssuer(t *testing.T) {
 	}
 }
 
-// While the issuer takes its time, all wait for one answer, and who hangs up
-// does not end it for the others.
+// While the issuer takes its time, all callers wait for one answer, and a
+// caller that hangs up does not end it for the others.
 func TestOneLookForAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newSigner(t, "a", "EdDSA")

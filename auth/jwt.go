@@ -165,10 +165,10 @@ func (t *tokens) Authenticate(r *http.Request) (*a2a.Caller, error) {
 }
 
 // verify reads of an unverified token only which keys are to be tried: its
-// algorithm, its issuer and the name of its key. What else it says is judged
-// behind the signature, so that no answer tells a stranger what a token for this
-// server has to say. A name that is not known asks the issuer no more often than
-// TokenOptions.Retry lets it.
+// algorithm, its issuer and the name of its key. Everything else in it is judged
+// after the signature, so that no answer tells a stranger what a token for this
+// server must contain. A name that is not known asks the issuer no more often
+// than TokenOptions.Retry lets it.
 func (t *tokens) verify(ctx context.Context, raw string) (*a2a.Caller, error) {
 	tok, err := parseToken(raw)
 	if err != nil {

@@ -31,8 +31,8 @@ type Claims struct {
 	// not one of ours, whatever it is called.
 	Prefix string
 	// Roles is the claim with the names of the caller's roles, a list, or a string
-	// with blanks between them. What a role may do is in Grants. Scopes and Roles
-	// add up.
+	// with blanks between them. Grants says what each role may do. Scopes and
+	// Roles add up.
 	Roles string
 	// Grants are the scopes of each role. Roles that are not here may do nothing.
 	Grants map[string][]string

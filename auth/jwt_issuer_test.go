@@ -103,7 +103,7 @@ func document(status int, body string) *http.Response {
 	return &http.Response{StatusCode: status, Status: fmt.Sprint(status), Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body))}
 }
 
-// clock and pass are the time of the issuer and of who checks its tokens.
+// clock and pass are the time of the issuer and of the verifier of its tokens.
 func (is *issuer) clock() time.Time {
 	is.mu.Lock()
 	defer is.mu.Unlock()

@@ -141,7 +141,8 @@ func TestCertificatesNameTheirCallers(t *testing.T) {
 	}
 }
 
-// What TLS has not verified is not believed, and what a proxy writes neither.
+// A certificate that TLS has not verified is not believed, nor is a proxy's
+// header.
 func TestOnlyVerifiedCertificatesCount(t *testing.T) {
 	m := mtls(t, nil)
 	cert, _ := newAuthority(t).make(t, forClients(pkix.Name{CommonName: "batch"}))

@@ -181,7 +181,7 @@ func originOf(u *url.URL) string {
 	}
 	scheme := u.Scheme
 	if a2a.IsLoopback(u.Hostname()) {
-		scheme = "https" // on this machine the scheme says nothing of who listens there
+		scheme = "https" // on this machine the scheme does not tell who listens there
 	}
 	return scheme + "://" + strings.ToLower(u.Hostname()) + ":" + port
 }

@@ -241,7 +241,7 @@ func TestCodeSignIn(t *testing.T) {
 	s, err := l.Code(t.Context(), 0, func(address string) {
 		u, _ := url.Parse(address)
 		f.nonce = u.Query().Get("nonce")
-		// What does not know the state neither ends nor completes the sign-in.
+		// A request without the state neither ends nor completes the sign-in.
 		res, err := http.Get(u.Query().Get("redirect_uri") + "?state=wrong&code=stolen")
 		if err != nil || res.StatusCode != http.StatusBadRequest {
 			t.Errorf("wrong state: %v %v", res, err)

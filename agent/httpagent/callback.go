@@ -75,7 +75,7 @@ type inbox struct {
 	calls chan *call
 	slots chan struct{} // one for each call that waits or is heard
 	gone  chan struct{} // closed when nobody listens any more
-	last  reply         // set before gone is closed: for who comes too late
+	last  reply         // set before gone is closed, for posts that come too late
 }
 
 // call is one callback on its way to the run that it is for.

@@ -16,10 +16,10 @@
 // Each request has an Idempotency-Key. A request that got no answer, or one that says
 // to come again, is made again, with the same key and the same body; so is one whose
 // turn runs again after a crash. A service that keeps its answers by their keys does
-// nothing twice. What an answer that came says anew of an artifact takes the place of
-// what the one before it said. A question ends a request; what led to it is recorded,
-// and is not asked for again. Neither is what was accepted with 202: the turn waits on
-// for callbacks, which are in the record by their ids.
+// nothing twice. If an answer describes an artifact again, the new description
+// replaces the one before. A question ends a request; what led to it is recorded, and
+// is not asked for again. Neither is what was accepted with 202: the turn waits on for
+// callbacks, which are in the record by their ids.
 //
 // When the task is cancelled or takes too long, a request that is under way is
 // closed, and a service that works at its own pace is told by a DELETE where its

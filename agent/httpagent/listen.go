@@ -26,8 +26,8 @@ func (p *poster) accepted(res *http.Response) (record, error) {
 	return rec, p.t.Status("")
 }
 
-// heard is a callback in the record. What ends an exchange is kept in full, so that
-// it need not come again; of the others it is kept that they came.
+// heard is a callback in the record. A callback that ends an exchange is kept in
+// full, so that it need not come again; of the others only their arrival is kept.
 type heard struct {
 	ID    string `json:"id,omitempty"`
 	End   *event `json:"end,omitempty"`

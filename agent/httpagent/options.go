@@ -32,9 +32,9 @@ type Options struct {
 	// Retries is how often a request is made again that got no answer, or one that
 	// says to come again (408, 409, 425, 429, 5xx). Zero means 5; negative, never.
 	Retries int
-	// Concurrency is how many requests are under way at a time; more wait, and go
-	// in the order they came. A message that waits for callbacks or for its caller is
-	// none. Zero means 256.
+	// Concurrency is how many requests are under way at a time; more wait, and go in
+	// the order they came. A message that waits for callbacks or for its caller does
+	// not count. Zero means 256.
 	Concurrency int
 	// MaxAnswer caps an answer in one piece, an event and a callback, in bytes. Zero
 	// means 8 MiB.

@@ -255,7 +255,7 @@ func bare(err error) error {
 	return err
 }
 
-// refused says what follows on an answer that is none.
+// refused says what follows if the service refuses.
 func (p *poster) refused(ctx context.Context, res *http.Response) error {
 	reason := fmt.Sprintf("the service answered with status %d", res.StatusCode)
 	body, _ := io.ReadAll(io.LimitReader(res.Body, maxRefusal)) // as far as it comes

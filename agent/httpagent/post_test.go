@@ -138,8 +138,8 @@ func TestRetriesEnd(t *testing.T) {
 	}
 }
 
-// What a service says with a refusal is in the log, cleaned and without our secrets,
-// and never told to the caller.
+// The text of a service's refusal is in the log, cleaned and without our secrets,
+// and never reaches the caller.
 func TestRefusalIsInTheLog(t *testing.T) {
 	s := serve(t, func(p *post) {
 		p.say(422, "text/html", "<p>field \x1b[2J\n required: prompt</p> you sent Bearer hush-hush"+strings.Repeat("x", 5000))
@@ -253,7 +253,7 @@ func TestCrashInTheMiddle(t *testing.T) {
 	}
 }
 
-// What a question had before it is not asked for again, and keeps its artifacts.
+// Work before a question is not asked for again, and keeps its artifacts.
 func TestCrashAfterAnAnswer(t *testing.T) {
 	st := store.NewMemory()
 	defer st.Close()

@@ -19,8 +19,9 @@ func hopeless(err error) bool {
 		errors.Is(err, context.DeadlineExceeded)
 }
 
-// public returns err with what callers may know of it. What the server says of
-// itself and where it is stays inside, but for what is wrong with the arguments.
+// public returns err with what callers may know of it. The server's own words
+// and its address stay inside; only complaints about the arguments are passed
+// on.
 func (t *Tools) public(ctx context.Context, err error) error {
 	var (
 		said    *agent.PublicError

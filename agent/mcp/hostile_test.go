@@ -200,7 +200,7 @@ func TestListsAreBounded(t *testing.T) {
 	}
 }
 
-// What links of a result lead to is bounded as a result is.
+// Resources behind the links of a result are bounded as the result is.
 func TestLinksAreBounded(t *testing.T) {
 	link := `{"type":"resource_link","uri":"x:%d","name":"n%[1]d"}`
 	for name, contents := range map[string]string{

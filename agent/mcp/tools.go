@@ -314,7 +314,7 @@ func (t *Tools) Tools(ctx context.Context) ([]agent.Tool, error) {
 	return tools, nil
 }
 
-// Call calls a tool. What the tool says of a failure is a result.
+// Call calls a tool. A failure that the tool reports is a result.
 func (t *Tools) Call(ctx context.Context, name string, args a2a.JSON) (agent.ToolResult, error) {
 	l, err := t.listed(ctx, false)
 	if err != nil {

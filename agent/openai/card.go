@@ -6,8 +6,8 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// Card returns the card of an agent that New makes with the same arguments. What a
-// model is good at nobody knows but who chose it: the skill is to be replaced by
+// Card returns the card of an agent that New makes with the same arguments. Only
+// the person who chose the model knows what it is good at: replace the skill by
 // what the agent is for.
 func Card(model string, o *Options) a2a.AgentCard {
 	o = cmp.Or(o, new(Options))

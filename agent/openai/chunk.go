@@ -52,8 +52,8 @@ type usage struct {
 	Total      count `json:"total_tokens"`
 }
 
-// count is a number that some write as 19.0. What is none, or cannot be, is 0: it
-// must not cost the answer.
+// count is a number that some write as 19.0. A number that is missing or
+// impossible counts as 0: it must not cost the answer.
 type count int64
 
 func (n *count) UnmarshalJSON(b []byte) error {

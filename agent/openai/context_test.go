@@ -73,7 +73,7 @@ func TestTheContextIsRemembered(t *testing.T) {
 	}
 }
 
-// What was not answered is not told, for some models insist on turns.
+// Unanswered messages are left out, because some models insist on turns.
 func TestFailuresAreNotRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := openaitest.New(openaitest.End("length", "cut"), openaitest.Fixture("openai-refusal"), openaitest.Text("drei"))
@@ -163,19 +163,19 @@ func TestParts(t *testing.T) {
 		want string // the content behind a text; "" if it is refused
 		why  string // a piece of the rejection
 	}{
-		"an image":            {a2a.RawPart(png, "image/png", "a.png"), openai.Options{Images: true}, "map[image_url:map[url:data:image/png;base64,iVBORw0KGgpyZXN0] type:image_url]", ""},
-		"an unnamed image":    {a2a.RawPart(png, "", ""), openai.Options{Images: true}, "map[image_url:map[url:data:image/png;base64,iVBORw0KGgpyZXN0] type:image_url]", ""},
-		"an image's URL":      {a2a.URLPart("https://pics.test/a.png?x=1", "", ""), openai.Options{Images: true}, "map[image_url:map[url:https://pics.test/a.png?x=1] type:image_url]", ""},
-		"a URL by type":       {a2a.URLPart("https://pics.test/1", "image/jpeg", ""), openai.Options{Images: true}, "map[image_url:map[url:https://pics.test/1] type:image_url]", ""},
-		"a PDF":               {a2a.RawPart([]byte("%PDF-1.7"), "application/pdf", "a.pdf"), openai.Options{Files: true}, "map[file:map[file_data:data:application/pdf;base64,JVBERi0xLjc= filename:a.pdf] type:file]", ""},
-		"an unnamed PDF":      {a2a.RawPart([]byte("%PDF-1.7"), "", ""), openai.Options{Files: true}, "map[file:map[file_data:data:application/pdf;base64,JVBERi0xLjc= filename:file.pdf] type:file]", ""},
-		"a text file":         {a2a.RawPart([]byte("a;b"), "text/csv", "a.csv"), openai.Options{Images: true}, "File \"a.csv\":\na;b", ""},
-		"a value":             {a2a.DataPart(a2a.JSON(`{"a": 1}`)), openai.Options{}, `{"a": 1}`, ""},
-		"an image, not taken": {a2a.RawPart(png, "", "a.png"), openai.Options{}, "", `takes no images: "a.png", image/png`},
-		"a URL, not taken":    {a2a.URLPart("https://pics.test/a.png", "", ""), openai.Options{}, "", "takes no images"},
-		"a PDF, not taken":    {a2a.RawPart([]byte("%PDF-1.7"), "", "a.pdf"), openai.Options{Images: true}, "", `takes no such files: "a.pdf", application/pdf`},
-		"a PDF's URL":         {a2a.URLPart("https://docs.test/a.pdf", "", ""), openai.Options{Files: true, Images: true}, "", "send the bytes"},
-		"a text that is none": {a2a.RawPart([]byte("a\xff"), "text/plain", ""), openai.Options{}, "", "takes no such files"},
+		"an image":                {a2a.RawPart(png, "image/png", "a.png"), openai.Options{Images: true}, "map[image_url:map[url:data:image/png;base64,iVBORw0KGgpyZXN0] type:image_url]", ""},
+		"an unnamed image":        {a2a.RawPart(png, "", ""), openai.Options{Images: true}, "map[image_url:map[url:data:image/png;base64,iVBORw0KGgpyZXN0] type:image_url]", ""},
+		"an image's URL":          {a2a.URLPart("https://pics.test/a.png?x=1", "", ""), openai.Options{Images: true}, "map[image_url:map[url:https://pics.test/a.png?x=1] type:image_url]", ""},
+		"a URL by type":           {a2a.URLPart("https://pics.test/1", "image/jpeg", ""), openai.Options{Images: true}, "map[image_url:map[url:https://pics.test/1] type:image_url]", ""},
+		"a PDF":                   {a2a.RawPart([]byte("%PDF-1.7"), "application/pdf", "a.pdf"), openai.Options{Files: true}, "map[file:map[file_data:data:application/pdf;base64,JVBERi0xLjc= filename:a.pdf] type:file]", ""},
+		"an unnamed PDF":          {a2a.RawPart([]byte("%PDF-1.7"), "", ""), openai.Options{Files: true}, "map[file:map[file_data:data:application/pdf;base64,JVBERi0xLjc= filename:file.pdf] type:file]", ""},
+		"a text file":             {a2a.RawPart([]byte("a;b"), "text/csv", "a.csv"), openai.Options{Images: true}, "File \"a.csv\":\na;b", ""},
+		"a value":                 {a2a.DataPart(a2a.JSON(`{"a": 1}`)), openai.Options{}, `{"a": 1}`, ""},
+		"an image, not taken":     {a2a.RawPart(png, "", "a.png"), openai.Options{}, "", `takes no images: "a.png", image/png`},
+		"a URL, not taken":        {a2a.URLPart("https://pics.test/a.png", "", ""), openai.Options{}, "", "takes no images"},
+		"a PDF, not taken":        {a2a.RawPart([]byte("%PDF-1.7"), "", "a.pdf"), openai.Options{Images: true}, "", `takes no such files: "a.pdf", application/pdf`},
+		"a PDF's URL":             {a2a.URLPart("https://docs.test/a.pdf", "", ""), openai.Options{Files: true, Images: true}, "", "send the bytes"},
+		"bytes that are not text": {a2a.RawPart([]byte("a\xff"), "text/plain", ""), openai.Options{}, "", "takes no such files"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -201,7 +201,7 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// What the model cannot be told any more is named.
+// Messages that no longer fit the model's context are named.
 func TestFilesOfThePast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := newWorld(t, openaitest.New(), &openai.Options{Files: true})

@@ -33,6 +33,6 @@
 // the end of its context, or have a public reason; what the endpoint said goes to
 // the log, without the agent's secrets.
 //
-// What the endpoints of several vendors do otherwise than OpenAI is known, and
-// tested with streams as they send them: see package openaitest.
+// Differences between OpenAI and the endpoints of several vendors are known,
+// and tested with streams in their form: see package openaitest.
 package openai

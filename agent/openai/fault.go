@@ -30,7 +30,7 @@ var (
 	errLate   = errors.New("the answer took too long")
 )
 
-// refused makes a fault of an answer that is none.
+// refused makes a fault of a refusal.
 func refused(status int, h http.Header, api *apiError) fault {
 	f := fault{
 		api: api, status: status, after: retryAfter(h, time.Now()),

@@ -101,7 +101,7 @@ func TestStreamsOfVendors(t *testing.T) {
 	}
 }
 
-// What a vendor wants to have back comes back.
+// Fields that a vendor wants back are sent back.
 func TestVendorsGetBackWhatIsTheirs(t *testing.T) {
 	for name, wants := range map[string]string{
 		"gemini-tools":   "thought_signature:c2lnbmF0dXJl",

@@ -57,7 +57,7 @@ type tool struct {
 }
 
 // shape is the type of the request's response_format, as far as the endpoint knows
-// it; "" is none.
+// it; "" is no such type.
 func (r *run) shape() string {
 	switch {
 	case !r.format.wanted:

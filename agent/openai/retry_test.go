@@ -95,7 +95,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// What an endpoint does not know it is told once.
+// An endpoint is sent a parameter that it does not know once.
 func TestEndpointsThatKnowLess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := openaitest.New()

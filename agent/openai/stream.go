@@ -152,8 +152,8 @@ func (r *run) cut(s *assembly, err error) (*answer, error) {
 	return nil, broken(err)
 }
 
-// finish is the end of an answer that came in full. What is gathered of it goes out
-// with what follows.
+// finish is the end of an answer that came in full. Its gathered text goes out with
+// the next answer.
 func (r *run) finish(s *assembly) (*answer, error) {
 	ans := s.end()
 	if ans.finish == "error" || ans.finish == "insufficient_system_resource" { // OpenRouter, DeepSeek

@@ -11,12 +11,12 @@ import (
 // by many turns at once.
 type Toolbox interface {
 	// Tools lists them. It is asked in each turn, and had better remember. The
-	// slice is not changed by who gets it.
+	// receiver does not change the slice.
 	Tools(ctx context.Context) ([]agent.Tool, error)
 	// Call calls one of them by its name. args is valid JSON, but not checked
 	// against the tool's parameters. An error is for what went wrong between here
 	// and the tool: its text goes to the log, and the model learns only that the
-	// call failed, unless it is an agent.Public. What the tool itself has to say
-	// about a failure is a result.
+	// call failed, unless it is an agent.Public. A failure that the tool itself
+	// reports is a result.
 	Call(ctx context.Context, name string, args a2a.JSON) (agent.ToolResult, error)
 }

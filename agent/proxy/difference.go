@@ -45,8 +45,8 @@ func rest(of *a2a.Artifact, parts []*a2a.Part) (*a2a.Artifact, bool) {
 	return &a2a.Artifact{ArtifactID: of.ArtifactID, Parts: parts}, true
 }
 
-// headDiffers compares what is not parts. What the agent's does not say counts as
-// the same.
+// headDiffers compares everything but the parts. A field that the agent's message
+// leaves out counts as the same.
 func headDiffers(have, want *a2a.Artifact) bool {
 	return want.Name != "" && want.Name != have.Name || want.Description != "" && want.Description != have.Description ||
 		len(want.Extensions) > 0 && !slices.Equal(want.Extensions, have.Extensions) || !sameJSON(have.Metadata, want.Metadata)

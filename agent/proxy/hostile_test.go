@@ -12,8 +12,8 @@ import (
 	"github.com/parley-a2a/parley/agent/proxy"
 )
 
-// What an agent must not do fails the task for a reason that callers can read, and
-// ends the work there.
+// An agent that breaks the protocol fails the task with a reason that callers can
+// read, and its work ends there.
 func TestHostile(t *testing.T) {
 	t.Parallel()
 	endless := func(el func(i int) *a2a.StreamResponse) func(context.Context, *a2a.SendMessageRequest, func(*a2a.StreamResponse, error) bool) {

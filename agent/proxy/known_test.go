@@ -6,8 +6,8 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// What the agent behind says in a later version is said on in ours: an unknown part is
-// data, and unknown members stay behind.
+// An answer of the agent behind in a later version is translated into ours: an unknown
+// part is data, and unknown members are dropped.
 func TestUnknownPartsBecomeData(t *testing.T) {
 	for doc, want := range map[string]string{
 		`{"task":{"id":"t","status":{"state":"TASK_STATE_WORKING","message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"hologram":1}],"x":1},"x":1},"artifacts":[{"artifactId":"a","parts":[{"text":"t","x":1},{"hologram":{"y":2}}],"x":1}]}}`: `{"task":{"id":"t","status":{"state":"TASK_STATE_WORKING","message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"data":{"hologram":1}}]}},"artifacts":[{"artifactId":"a","parts":[{"text":"t"},{"data":{"hologram":{"y":2}}}]}]}}`,

@@ -172,7 +172,7 @@ func waits(authorized <-chan struct{}) agent.Agent {
 	})
 }
 
-// What an agent says is passed on once, however often it is asked.
+// An agent's answer is passed on once, however often it is asked.
 func TestPolledWordsComeOnce(t *testing.T) {
 	t.Parallel()
 	polls := 0

@@ -77,7 +77,7 @@ func (p *place) start() {
 		p.opts.Store = p.opts.Store.(*store.Memory).Reopen()
 		l.Close()
 		cancel()
-		p.t.Cleanup(func() { <-done }) // what it does until then is in vain
+		p.t.Cleanup(func() { <-done }) // everything it does until then is wasted
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 )
 
 // admin makes cmd a command on the tasks that a server keeps in a directory.
-// They are for who may read and write its files; callers and credentials do not
-// come in.
+// They are for people who may read and write its files; callers and credentials
+// play no part.
 func (a *app) admin(cmd *cobra.Command, run func(ctx context.Context, db *database.Location, args []string) error) *cobra.Command {
 	var f database.Flags
 	cmd.Flags().SortFlags = false

@@ -68,8 +68,8 @@ parley serve --retain-completed 30d.`,
 	return cmd
 }
 
-// gcBatch is how many tasks go at once. Nobody waits meanwhile, but who
-// interrupts should not wait long either.
+// gcBatch is how many tasks go at once. Nobody waits meanwhile, but an
+// interrupt should not take long either.
 const gcBatch = 256
 
 func (a *app) gc(ctx context.Context, db *database.Location, f *gcFlags) (err error) {

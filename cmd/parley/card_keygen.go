@@ -118,7 +118,7 @@ func writeSecret(name string, doc []byte) (err error) {
 			err = e
 		}
 		if err != nil {
-			_ = os.Remove(name) // half a key is none
+			_ = os.Remove(name) // half a key is no key
 		}
 	}()
 	if doc[len(doc)-1] != '\n' {

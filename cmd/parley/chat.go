@@ -51,7 +51,7 @@ func (a *app) chat(ctx context.Context, noHistory bool) error {
 	in, ok := a.stdin.(*os.File)
 	interactive := ok && term.IsTerminal(int(in.Fd()))
 	if interactive && !a.screen.IsTerminal() {
-		return failure.Usagef("chat talks at a terminal, and standard output is none").
+		return failure.Usagef("chat needs a terminal, and standard output is not one").
 			WithHint("leave the redirection out, or give the lines on standard input: parley chat < lines.txt")
 	}
 	if a.flags.async {

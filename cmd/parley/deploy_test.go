@@ -202,7 +202,7 @@ func TestDeployDockerfile(t *testing.T) {
 	}
 }
 
-// What goes into repositories has no passwords in it.
+// Files that go into repositories have no passwords in them.
 func TestDeployHasNoSecrets(t *testing.T) {
 	err := filepath.WalkDir(filepath.Join("..", "..", "deploy"), func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

@@ -41,7 +41,7 @@ func TestPausedProcessCannotWrite(t *testing.T) {
 	if code := at.exit(); code != 0 || !strings.Contains(at.out.String(), "TASK_STATE_COMPLETED") {
 		t.Errorf("the subscription at B ended with %d", code)
 	}
-	// Who called A gets the truth, though A did not bring it about.
+	// The caller of A gets the truth, though A did not bring it about.
 	if code := caller.exit(); code != 0 || !strings.Contains(caller.out.String(), "TASK_STATE_COMPLETED") {
 		t.Errorf("the call at A ended with %d", code)
 	}

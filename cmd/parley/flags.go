@@ -55,8 +55,9 @@ type flags struct {
 	context      string
 }
 
-// register declares the flags, and returns them in the sections that help shows.
-// What is not in notSettings can also be set by a variable or a file; see settings.go.
+// register declares the flags, and returns them in the sections that help shows. A
+// flag that is not in notSettings can also be set by a variable or a file; see
+// settings.go.
 func (f *flags) register(fs *pflag.FlagSet) []help.Section {
 	sections := []help.Section{
 		help.NewSection("Which agent", f.registerAgent),

@@ -33,9 +33,9 @@ type keyring struct {
 	by    string // the user of this machine who does it
 }
 
-// keyCommand makes cmd a command on the API keys of a directory. Who may write
-// its files may do all of it. changes says that it is recorded; makes, that it
-// begins a database where there is none.
+// keyCommand makes cmd a command on the API keys of a directory. Write access
+// to its files is all that they need. changes says that it is recorded; makes,
+// that it begins a database where there is none.
 func (a *app) keyCommand(cmd *cobra.Command, changes, makes bool, run func(context.Context, *keyring, []string) error) *cobra.Command {
 	var audit serve.AuditFlags
 	cmd = a.admin(cmd, func(ctx context.Context, db *database.Location, args []string) (err error) {

@@ -81,7 +81,7 @@ agents:
 	}
 	k.says(t, s.addr, "x", "new")
 
-	// What cannot be had while it runs is said.
+	// Changes that need a restart are named.
 	k.write(t, "parley.yaml", strings.Replace(before, "version: 1", "version: 1\nretention: {completed: 24h}", 1))
 	s.tell(syscall.SIGHUP)
 	s.await(&s.err, `count from the next start on" settings=retention$`)

@@ -16,9 +16,9 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// TestFullDisk: a limit on the size of files is to a program what a full disk
-// is. Who sends is told that it was not taken, who operates why, and what was
-// acknowledged before is there when there is room again.
+// TestFullDisk: to a program, a limit on the size of files is a full disk. The
+// sender learns that its message was not taken, the operator learns why, and
+// everything acknowledged before is there when there is room again.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	k := newTools(t)

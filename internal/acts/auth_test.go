@@ -95,7 +95,7 @@ func TestCallers(t *testing.T) {
 	}
 }
 
-// What a server does wrong with its callers is found over every binding.
+// A server's faults in authentication are found over every binding.
 func TestCallersDefects(t *testing.T) {
 	of := map[string]string{"token-of-alice": "alice", "token-of-bob": "bob"}
 	for name, c := range map[string]struct {

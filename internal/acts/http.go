@@ -26,7 +26,8 @@ type exchanged struct {
 	note        func(*StreamEvent)
 }
 
-// exchange makes an HTTP request. What is in the Answer besides raw is the caller's.
+// exchange makes an HTTP request. The caller fills in the fields of the Answer
+// besides raw.
 func exchange(ctx context.Context, o *Options, x *exchanged) *Answer {
 	a := &Answer{op: x.operation, exchange: &Exchange{Binding: x.binding, Version: x.version, Operation: x.operation}}
 	ctx, cancel := context.WithCancel(ctx)

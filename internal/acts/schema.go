@@ -86,7 +86,7 @@ func readSheet(text string) map[string]*shape {
 	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
 		m := sheetLine.FindStringSubmatch(line)
 		if m == nil {
-			panic("acts: the sheet has a line that is none: " + line)
+			panic("acts: the sheet has a malformed line: " + line)
 		}
 		s := &shape{name: m[1], check: m[2], fields: map[string]field{}}
 		if m[3] != "" {

@@ -264,7 +264,8 @@ type problem struct {
 	Field  string `json:"field,omitempty"`
 }
 
-// fail answers with an error. What is not an *Error is internal, and stays here.
+// fail answers with an error. Any other error than an *Error is internal, and
+// its text stays here.
 func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	e := h.public(r, err)
 	if e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden {

@@ -53,7 +53,7 @@ var params = map[string]struct{ kind, about string }{
 	"limit":   {"integer", "how many a page has, 50 if it is left out, at most 500"},
 	"after":   {"string", "next of the page before; of a log the position behind which to begin; of a stream the id behind which it goes on, where a client cannot send Last-Event-ID"},
 	"agent":   {"string", "the name of an agent; empty is the one at /"},
-	"tenant":  {"string", "a tenant of callers; empty is none"},
+	"tenant":  {"string", "a tenant of callers; empty for those without a tenant"},
 	"owner":   {"string", "the subject of a caller; empty is anonymous"},
 	"context": {"string", "the id of a context"},
 	"state":   {"string", "a state in words, such as working"},

@@ -22,14 +22,14 @@ import (
 	"time"
 )
 
-// Small is the size, in bytes, up to which data is not counted. What takes so
-// little is bounded by the number of connections.
+// Small is the size, in bytes, up to which data is not counted. The number of
+// connections bounds data that is smaller.
 const Small = 256 << 10
 
 // Wait is how long Ensure waits for bytes that others hold.
 const Wait = 30 * time.Second
 
-// ErrFull is the cause of an Ensure that waited in vain.
+// ErrFull is the cause of an Ensure that waited too long.
 var ErrFull = errors.New("budget: the data of other calls takes all the memory that there is for it")
 
 // Budget is a number of bytes that callers share. A caller has at most a

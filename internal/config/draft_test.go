@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What is written says what was to be written, with comments and without.
+// The written file says what the draft said, with comments and without.
 func TestADraftIsReadAsItWasMeant(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, name := range []string{"key.txt", "prompt.md", "keys.json", "f"} {

@@ -29,7 +29,7 @@ type Options struct {
 	// leaves out may be. Nil: none is.
 	Given func(flag string) bool
 	// Elsewhere checks a file for another machine: variables and files that it
-	// names are not looked for. What comes of it is not to be used.
+	// names are not looked for. Do not run the result.
 	Elsewhere bool
 }
 

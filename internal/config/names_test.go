@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// What the system takes for no variable is told before a command is started with it.
+// A name that the system does not take for a variable is reported before a command
+// is started with it.
 func TestNamesOfVariables(t *testing.T) {
 	got := mistakes(t, head+`agents:
   a: {exec: {command: [x], env: {"A=B": x, "C\0": y, "": z, D.e-f: w}}}

@@ -23,8 +23,8 @@ type reader struct {
 	problems
 }
 
-// enter counts a node; false says that it must not be looked at. What follows an
-// alias is behind it.
+// enter counts a node; false says that it must not be looked at. A node behind
+// an alias is counted with the alias.
 func (r *reader) enter(n *yaml.Node, path string, depth int) (*yaml.Node, bool) {
 	if !r.count(n, path, 1) {
 		return n, false

@@ -33,7 +33,7 @@ var execFields = []*field{
 	row("processes", integer, "with `lines`: processes that stay and serve one message after another; 0 is one for each message").to(1024).or("0"),
 	row("concurrency", integer, "runs at a time, more wait").or("processors times 4"),
 	row("files", boolean, "files come and go through folders").or("false"),
-	row("timeout", duration, "of a run; 0 is none").or("0s"),
+	row("timeout", duration, "of a run; 0: no limit").or("0s"),
 	row("grace", duration, "between TERM and KILL").or("5s"),
 	row("memory", size, "address space of a process; 0 is no limit").or("0"),
 	row("max_output", size, "what is printed in a run").or("64MiB"),

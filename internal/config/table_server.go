@@ -35,7 +35,7 @@ var serverFields = []*field{
 		),
 		group("jwt", "tokens signed with keys of a file",
 			row("jwks", file, "the JSON Web Key Set, which is read again when it changes").as("jwks").required(),
-			row("issuer", text, "the name of who issues them").as("jwt-issuer").required(),
+			row("issuer", text, "the name of their issuer").as("jwt-issuer").required(),
 			listOf("audiences", text, "names of this server in such tokens").as("jwt-audience").required(),
 		),
 		group("certificates", "client certificates; needs `tls`",
@@ -113,7 +113,7 @@ var serverFields = []*field{
 		row("requests", boolean, "log a line for each call when it ends: caller, operation, agent, task, result and time").
 			as("log-requests").or("true where standard error is a terminal, and with `level: debug`; else false"),
 		row("format", word, "text, a JSON object a line, or text on a terminal and JSON elsewhere").as("log-format").of("auto", "text", "json").or("auto"),
-		row("audit", path, "file of JSON lines of who did what; `-` is standard error, `none` is no log").as("audit-log").
+		row("audit", path, "file of JSON lines: who did what; `-` is standard error, `none` is no log").as("audit-log").
 			or("audit.jsonl in `store.data` where callers are authenticated, else none"),
 	),
 	group("telemetry", "traces and metrics for an OpenTelemetry collector; the standard variables (`OTEL_EXPORTER_OTLP_ENDPOINT` and the others) say what is left out here",

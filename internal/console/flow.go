@@ -12,9 +12,9 @@ import (
 )
 
 // flow turns the entries of a task's log into what is said on a page: once into the
-// page itself, and from there on into fragments that go into it. What is done with an
-// entry is the same code, and only where it goes differs, so a page that was followed
-// looks like one that was loaded.
+// page itself, and from there on into fragments that go into it. The same code
+// handles an entry in both cases, and only its target differs, so a page that was
+// followed looks like one that was loaded.
 //
 // It belongs to one goroutine.
 type flow struct {

@@ -343,9 +343,9 @@ func (c *Console) live(w http.ResponseWriter, r *request) {
 	}
 }
 
-// follow sends what follows in one task, and reports whether the task has ended. What
-// came before is read first, without being sent: where its last text ends is known only
-// from it.
+// follow sends what follows in one task, and reports whether the task has ended. It
+// reads the entries before first, without sending them, because only they tell where
+// the last text ends.
 func (c *Console) follow(r *request, t *followed, out *eventStream, send func(seq int64, html string) error) (over bool) {
 	if t.agent == nil {
 		return true // it was taken away since the page was made

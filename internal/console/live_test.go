@@ -83,7 +83,7 @@ func TestGapGrowsWithStreams(t *testing.T) {
 	}
 }
 
-// What was made lately is found by its name, and what is old makes room.
+// Recent entries are found by their names, and old ones make room.
 func TestRecents(t *testing.T) {
 	c := new(recents[int])
 	first := c.get("a")

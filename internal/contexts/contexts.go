@@ -125,7 +125,7 @@ func (d Dir) Save(name string, c Context) error {
 	return d.write(d.file(name), append(text, '\n'))
 }
 
-// Use says which context is in use; "" is none.
+// Use says which context is in use; "" means no context.
 func (d Dir) Use(name string) error {
 	if name == "" {
 		if err := os.Remove(filepath.Join(string(d), current)); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -100,7 +100,7 @@ func TestCardForAll(t *testing.T) {
 	}
 }
 
-// What the older members say depends on which older versions are offered.
+// The older members of a card depend on which older versions are offered.
 func TestCardNamesOlderVersions(t *testing.T) {
 	for _, tt := range []struct {
 		offered string

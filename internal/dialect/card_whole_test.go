@@ -58,7 +58,7 @@ func TestWholeCardInEveryForm(t *testing.T) {
 	}
 }
 
-// What a card does not have, no form makes up.
+// No form of a card makes up a value that the card does not have.
 func TestEmptyCardHasNoEmptyMembers(t *testing.T) {
 	for _, profile := range []CardProfile{CardAll, CardV03, CardV03REST} {
 		var doc map[string]any

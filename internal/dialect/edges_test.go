@@ -44,7 +44,8 @@ func TestPartsWithMoreThanOneContent(t *testing.T) {
 	}
 }
 
-// What has no kind is told by its members; a message may well name its task.
+// An object without a kind is told by its members; a message may well name its
+// task.
 func TestV03AnswersWithoutKind(t *testing.T) {
 	for doc, want := range map[string]string{
 		`{"messageId":"m","taskId":"t","role":"agent","parts":[{"text":"a"}]}`: "message",

@@ -328,8 +328,8 @@ func TestErrorBodiesOfOlderVersions(t *testing.T) {
 	}
 }
 
-// What a gate in front of a server says by its HTTP status counts, whatever its body
-// looks like; and the code is kept as it was said.
+// The HTTP status of a gate in front of a server counts, whatever its body looks
+// like, and the code is kept as received.
 func TestGatesAreUnderstood(t *testing.T) {
 	for _, tt := range []struct {
 		status, code int

@@ -11,8 +11,8 @@ import (
 )
 
 // v03GRPC is version 0.3 over gRPC: the JSON of its messages is the form that
-// HTTP+JSON has, so that codec does the work. What protocol buffers cannot
-// carry is as at ToProto.
+// HTTP+JSON has, so that codec does the work. Protocol buffers lose what
+// ToProto lists.
 type v03GRPC struct{}
 
 var v03Proto = v03Codec{proto: true}

@@ -14,7 +14,7 @@ import (
 // have of them, readers skip.
 //
 // The addresses are those at which the card offers 0.3, the gRPC one first,
-// for who asks is there; if it offers none, those of any version.
+// because the caller is there; if it offers none, those of any version.
 func cardV03PB(c *a2a.AgentCard) (*v03.AgentCard, error) {
 	p, err := cardPB(c)
 	if err != nil {

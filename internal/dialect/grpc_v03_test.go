@@ -221,7 +221,7 @@ func TestRequestsOfV03ThatAreWrong(t *testing.T) {
 	}
 }
 
-// What an agent may have put into a task does not keep it from being read.
+// A task stays readable whatever an agent may have put into it.
 func TestWhatV03ProtoCannotCarry(t *testing.T) {
 	for in, want := range map[string]string{
 		`{"b":1.0,"a":2,"a":3}`: `{"a":3,"b":1}`,

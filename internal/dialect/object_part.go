@@ -158,8 +158,8 @@ func member(obj a2a.JSON, name string) (stdjson.RawMessage, bool) {
 	return raw, raw != nil
 }
 
-// membersOf returns the members of a value that is kept raw. What is no object has
-// none.
+// membersOf returns the members of a value that is kept raw. A value that is not
+// an object has no members.
 func membersOf(v a2a.JSON) members {
 	if !soundObject(v) {
 		return nil

@@ -83,7 +83,7 @@ func ReadResume(query url.Values, req any, params []byte) (Resume, error) {
 	return resumeAt(field+"."+resumeMember, s)
 }
 
-// resumeAt reads a cursor. An empty one is none, as it is for EventSource.
+// resumeAt reads a cursor. An empty one does not count, as for EventSource.
 func resumeAt(field, s string) (Resume, error) {
 	if s == "" {
 		return Resume{Asked: true, Field: field}, nil

@@ -37,7 +37,7 @@ func (r dice) update(seq int64) *a2a.StreamResponse {
 	return el
 }
 
-// What readers share has the bytes that each would have made for itself, in all
+// Shared bytes are those that each reader would have made for itself, in all
 // forms, wherever a reader began, and whoever was the first.
 func TestSharedEventsAreTheSameToTheByte(t *testing.T) {
 	codecs := map[string]Codec{}

@@ -23,7 +23,7 @@ import (
 //     artifactId, where the id is kept. Without it the id is index-N.
 //   - of requests: the tenant, returnImmediately (a send waits until the task
 //     stops), ifGenerationMatch, currentGeneration, and the difference between
-//     a history of any length and none: the default is none.
+//     a history of any length and none: by default there is no history.
 //   - of a task: the generation, the difference between rejected and failed, and
 //     between auth-required and input-required. The words of the status are the
 //     last message of the history, too, for the server; the client takes them

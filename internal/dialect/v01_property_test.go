@@ -285,8 +285,8 @@ func TestV01LosesWhatItSays(t *testing.T) {
 	}
 }
 
-// FuzzV01 reads anything as anything. What was understood is written, read
-// again and written as the same.
+// FuzzV01 reads anything as anything. A value that was understood is written,
+// read again and written as the same.
 func FuzzV01(f *testing.F) {
 	f.Add([]byte(`{"id":"t1","sessionId":"s","message":{"role":"user","data":[{"type":"text","text":"a"}]},"pushNotification":{"url":"u","authentication":{"schemes":"jwt"}},"historyLength":3}`))
 	f.Add([]byte(`{"id":1,"status":{"state":"working","message":{"parts":[{"type":"file","file":{"data":"AQI="}}]},"timestamp":"2025-04-02T16:59:25.331844"},"history":[{"parts":[]}],"artifacts":[{"index":3,"metadata":{"artifactId":"a"},"parts":[{"data":{"value":[1]},"metadata":{"data_part_compat":true}}]}]}`))

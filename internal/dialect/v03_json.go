@@ -8,7 +8,7 @@ import (
 	"github.com/parley-a2a/parley/internal/json"
 )
 
-// jsonWriter appends JSON to a buffer. What is raw stays as it is.
+// jsonWriter appends JSON to a buffer. Raw JSON stays as it is.
 type jsonWriter struct{ b []byte }
 
 // next puts a comma where something stands before in the object or array.

@@ -6,11 +6,11 @@
 //	client := p.Client(nil)            // one for all requests of a kind
 //	res, err := client.Do(req)         // every address checked again, as it is dialled
 //
-// Without rules everything but https to public hosts is refused. What can be
-// seen in the URL is refused by Check, the rest when a connection is made: a
-// name is looked up once, each address it has is judged, and one of those that
-// passed is dialled, in digits. A name that led to a public host a moment ago
-// and leads into the network now leads nowhere.
+// Without rules everything but https to public hosts is refused. Check refuses
+// what the URL alone shows to be wrong; the rest is refused when a connection
+// is made: a name is looked up once, each address it has is judged, and one of
+// those that passed is dialled, in digits. A name that led to a public host a
+// moment ago and leads into the network now leads nowhere.
 //
 // Addresses are judged as the IANA registries of special-purpose addresses have
 // them, an IPv4 address inside an IPv6 address as what it is. Not seen are the

@@ -131,7 +131,7 @@ func FuzzCheck(f *testing.F) {
 				}
 				continue
 			}
-			// What a transport makes of the URL is what was judged.
+			// A transport makes of the URL exactly the request that was judged.
 			again, err := url.Parse(u.String())
 			if err != nil || again.Host != u.Host || again.User != nil || strings.ContainsAny(u.Host, " %@\\/#?") {
 				t.Fatalf("%q: %v, %v", raw, again, err)

@@ -32,7 +32,7 @@ func (p *Policy) checkRedirect(r *http.Request, via []*http.Request) error {
 		return refuse("redirects to a host that is not public")
 	}
 	r.Header.Del("Referer") // the last URL, query and all
-	// What was left behind once is not picked up on the way back.
+	// A credential dropped at one redirect is not sent again after the next.
 	elsewhere := func(v *http.Request) bool { return origin(v.URL) != origin(first.URL) }
 	if elsewhere(r) || slices.ContainsFunc(via, elsewhere) {
 		for name := range r.Header {

@@ -13,7 +13,7 @@
 // a progress notification for each event; without, it returns after Options.Wait
 // and says how to go on. A task that needs input asks the client's person
 // (elicitation) where the client can, and otherwise returns and says how to answer.
-// What an agent needs credentials for is never asked for in this way.
+// Credentials are never asked for in this way.
 //
 // A call that its client cancels cancels the task. A client that goes away does
 // not: the task goes on.

@@ -10,8 +10,8 @@ import (
 	"github.com/parley-a2a/parley/internal/terminal"
 )
 
-// Human is what a person at a terminal gets who asks for no format. What is
-// no task is shown as text has it.
+// Human is the output for a person at a terminal who asks for no format.
+// Everything but a task is shown as in text.
 type Human struct {
 	*Text
 	r      *terminal.Renderer

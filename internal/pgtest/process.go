@@ -29,7 +29,8 @@ const (
 )
 
 // patience is how long a server may take to start or to stop. It is more than the
-// minute for which one that stops waits for who connected and says nothing.
+// minute for which a stopping one waits for clients that connected and say
+// nothing.
 const patience = 2 * time.Minute
 
 // Start starts the server and waits until it takes connections.

@@ -160,8 +160,8 @@ func TestAcceptWaitsForDescriptors(t *testing.T) {
 	}
 }
 
-// What anybody can cause for nothing is in the log once a minute, and the rest is
-// counted.
+// A line that anybody can cause for nothing is in the log once a minute, and the
+// rest is counted.
 func TestLogOfStrangers(t *testing.T) {
 	var log bytes.Buffer
 	synctest.Test(t, func(t *testing.T) {
@@ -192,7 +192,8 @@ func TestLogOfStrangers(t *testing.T) {
 	}
 }
 
-// What net/http has to say of clients is for those who debug; a panic is not.
+// net/http's remarks about clients are logged at level debug; a panic is an
+// error.
 func TestLogOfHTTP(t *testing.T) {
 	var log bytes.Buffer
 	p := testPort(slog.NewTextHandler(&log, nil), Options{})

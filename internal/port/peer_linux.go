@@ -11,8 +11,8 @@ const mostUnsent = 128 << 10
 
 const tcpNotSentLowat = 25 // linux/tcp.h; package syscall does not have it
 
-// keepLittleUnsent has writes wait while mostUnsent bytes are unsent. What is on its
-// way to the peer does not count, so that a fast connection stays fast.
+// keepLittleUnsent has writes wait while mostUnsent bytes are unsent. Bytes on their
+// way to the peer do not count, so that a fast connection stays fast.
 func keepLittleUnsent(c net.Conn) {
 	t, ok := c.(*net.TCPConn)
 	if !ok {

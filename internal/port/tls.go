@@ -21,8 +21,8 @@ import (
 type TLSFiles struct {
 	// Cert is the certificate with its chain, Key its private key.
 	Cert, Key string
-	// ClientCA has the authorities whose client certificates are taken; who shows
-	// another's is refused. Empty: none is asked for.
+	// ClientCA has the authorities whose client certificates are accepted; a
+	// client with another's is refused. Empty: none is asked for.
 	ClientCA string
 	// RequireClient refuses who has no certificate at all. False leaves it to the
 	// server's Identity, which may take other credentials.

@@ -14,7 +14,7 @@ func New(n int) *Queue { return &Queue{NewFair[struct{}](n)} }
 // Enter returns when there is a place, which Leave gives back, or with ctx's cause.
 func (q *Queue) Enter(ctx context.Context) error { return q.of.Enter(ctx, struct{}{}) }
 
-// Leave gives the place to who has waited longest.
+// Leave gives the place to the one that has waited longest.
 func (q *Queue) Leave() { q.of.Leave() }
 
 // Waiting is how many wait.

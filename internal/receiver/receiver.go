@@ -66,7 +66,7 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	d, err := r.verifier.Verify(req.Context(), req.Header, body)
 	if req.Context().Err() != nil {
-		return // who sent it has gone, or we are ending
+		return // the sender has gone, or we are ending
 	}
 	// Printed before it is answered: so what one configuration sends is printed
 	// in order.

@@ -97,7 +97,7 @@ func (r *running) send(t *testing.T, text string) *a2a.Task {
 // client calls the host's API over HTTP as the one who reads its file.
 func (r *running) client() admin.API { return admin.Dial(r.url, r.admin.token, nil) }
 
-// What the API says over HTTP is what it says in the process.
+// The API gives the same answers over HTTP and in the process.
 func TestAdminIsTheSameOverHTTP(t *testing.T) {
 	r := runHost(t, Flag{"data", t.TempDir()}, Flag{"audit-log", filepath.Join(t.TempDir(), "audit.jsonl")})
 	task := r.send(t, "echo hello")
@@ -167,7 +167,7 @@ func TestAdminIsTheSameOverHTTP(t *testing.T) {
 		t.Errorf("the audit log ends with %+v, %v", log, err)
 	}
 	if log, err = c.Audit(ctx, admin.AuditQuery{Event: "admin.call", Task: task.ID}); err != nil || len(log.Records) == 0 {
-		t.Errorf("who looked at the task is not in the log: %+v, %v", log, err)
+		t.Errorf("the log does not say who looked at the task: %+v, %v", log, err)
 	}
 	if err := c.DeleteTask(ctx, task.ID); err != nil {
 		t.Error(err)

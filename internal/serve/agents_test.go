@@ -66,7 +66,7 @@ func TestWhereAgentsMayGo(t *testing.T) {
 	}
 }
 
-// What a file says of a card takes the place of what its kind says; skills that
+// The file's words on a card replace those of the agent's kind; skills that
 // need scopes are on the extended card alone.
 func TestCardsOfAFile(t *testing.T) {
 	no := false

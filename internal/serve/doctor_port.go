@@ -27,8 +27,8 @@ func (d *doctor) port(ctx context.Context, r *report) {
 	}
 }
 
-// isParley reports whether a parley answers at a URL. Who it is does not matter: it is
-// sent nothing.
+// isParley reports whether a parley answers at a URL. Its identity does not matter: it
+// is sent nothing.
 func isParley(ctx context.Context, url string) bool {
 	t := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}
 	for _, path := range []string{"/livez", "/healthz"} {

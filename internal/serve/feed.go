@@ -43,8 +43,8 @@ type feed struct {
 	begun     chan struct{}     // capacity one: there is a reader again
 }
 
-// news is one event as it is recorded. What it takes to show it is read once, by the
-// first who reads it.
+// news is one event as it is recorded. The fields needed to show it are read once,
+// for its first reader.
 type news struct {
 	n    int64
 	ev   admin.Event
@@ -60,7 +60,7 @@ const (
 	// feedMargin is how much later than its time a change may be seen: clocks of
 	// processes that share a store differ by less, and commits take less.
 	feedMargin = 10 * time.Second
-	feedCatch  = 500 // tasks that are told to who comes from elsewhere
+	feedCatch  = 500 // tasks shown to a reader that comes from elsewhere
 )
 
 func newFeed(a *administration) *feed {

@@ -63,7 +63,8 @@ func TestCardFindings(t *testing.T) {
 	}
 }
 
-// What a finding has to paste is a good parley.yaml, together with the agent.
+// The text that a finding offers to paste is, with the agent, a good
+// parley.yaml.
 func TestFindingsCanBePasted(t *testing.T) {
 	made := agent.ExecCard([]string{"tr"})
 	poor := a2a.AgentCard{Name: "x", IconURL: "file:///x", DefaultInputModes: []string{"text"}, Skills: []*a2a.AgentSkill{{ID: `a: "b`, Name: "n", Description: "d", Tags: []string{"t"}}}}

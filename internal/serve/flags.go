@@ -152,7 +152,7 @@ func (f *flags) check(fs *pflag.FlagSet, command bool) error {
 	case f.retries.Window < 0:
 		return failure.Usagef("--retry-window cannot be negative").WithHint("0 knows no message again")
 	case f.retries.Window == 0 && f.retries.Anonymous:
-		return failure.Usagef("--retry-anonymous needs a --retry-window, and 0 is none")
+		return failure.Usagef("--retry-anonymous needs a --retry-window greater than 0")
 	case f.maxRuns < 1:
 		return failure.Usagef("--max-runs must be at least 1").WithHint("--on-lost fail runs nothing again")
 	case f.onLost == lostFail && fs.Changed("max-runs"):

@@ -57,8 +57,8 @@ func TestModelsAreAskedFor(t *testing.T) {
 	}
 }
 
-// What the banner says of a model is known after a moment, whatever the endpoint does;
-// what it said is not said again.
+// The banner's line on a model is known after a moment, whatever the endpoint does,
+// and is not printed again.
 func TestTheBannerKnowsTheModel(t *testing.T) {
 	away := errors.New("connection refused")
 	for name, c := range map[string]struct {

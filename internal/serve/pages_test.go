@@ -128,7 +128,7 @@ func TestConsoleBehindAPrefix(t *testing.T) {
 	}
 }
 
-// What a viewer does in the console is in the audit log, as a call over the network is.
+// A viewer's acts in the console are in the audit log, like calls over the network.
 func TestConsoleIsAudited(t *testing.T) {
 	s := up(t, "--audit-log=audit.jsonl")
 	c := browser(t)

@@ -37,7 +37,7 @@ var ofAgents = map[string]string{
 // ofTheLine are the flags that a file cannot have.
 var ofTheLine = map[string]string{
 	"file":   "it names the file",
-	"reload": "it is for who is at work at the agent",
+	"reload": "it is for people at work on the agent",
 }
 
 // A file says everything that flags say, and where nothing is said they mean the
@@ -198,7 +198,7 @@ func TestWhichFileIsRead(t *testing.T) {
 	}
 }
 
-// What flags say of each other names the file where it is the file that says it.
+// An error about two settings names the file if the file sets them.
 func TestFailuresNameTheFile(t *testing.T) {
 	for _, c := range []struct {
 		file string

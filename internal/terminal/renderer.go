@@ -32,7 +32,7 @@ type Renderer struct {
 	task  *a2a.Task          // the ids and the status last seen
 	told  string             // the status that was shown, by its state and words
 	parts map[string]*extent // what was shown of each artifact, by id
-	last  string             // the artifact that the last text belongs to; "" if it was none
+	last  string             // the artifact that the last text belongs to; "" if it belongs to no artifact
 	files bool               // there was a file that can be saved
 }
 

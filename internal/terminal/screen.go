@@ -2,9 +2,9 @@
 // flows as it arrives, states as short lines, lists as a line a task, and one line
 // that is rewritten in place while there is nothing else to show.
 //
-// What an agent says cannot move the cursor, and cannot pass for what this program
-// says. Everything goes through package plain. On a terminal with colors, all lines
-// of ours are colored and nothing of an agent's is. Without colors (NO_COLOR,
+// An agent's text cannot move the cursor, and cannot pass for this program's own.
+// Everything goes through package plain. On a terminal with colors, all lines of
+// ours are colored and nothing of an agent's is. Without colors (NO_COLOR,
 // TERM=dumb), each line of an agent's is broken at the width of the terminal and
 // begins with [Indent], and no line of ours does.
 //

@@ -127,8 +127,8 @@ type stored struct {
 	Sets []storedSet `json:"sets"`
 }
 
-// Marshal returns the keys, the private ones, too, as JSON for ParseKeys. Who
-// has it can sign for the server.
+// Marshal returns the keys, the private ones, too, as JSON for ParseKeys.
+// Anybody who has them can sign for the server.
 func (k *Keys) Marshal() []byte {
 	var doc stored
 	for _, s := range k.sets {

@@ -129,7 +129,7 @@ func FuzzRetryAfter(f *testing.F) {
 	})
 }
 
-// Answers that are none, or not the kind one hopes for.
+// Broken answers, and others than one hopes for.
 func TestWebhookFailures(t *testing.T) {
 	raw := func(answer string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {

@@ -124,9 +124,9 @@ func (s *Sender) Notify(ctx context.Context, n *a2a.Notification) a2a.Outcome {
 		span.SetAttributes(telemetry.ErrorType.String(strconv.Itoa(res.StatusCode)))
 	}
 	if res.StatusCode >= 200 {
-		// What a receiver says beyond its status is of no interest, but a
-		// connection can be used again only when all of it was read. Neither
-		// length nor slowness of an answer is worth more than a new connection.
+		// Only the receiver's status matters, but a connection can be used
+		// again only when the whole answer was read. Neither length nor
+		// slowness of an answer is worth more than a new connection.
 		defer time.AfterFunc(s.linger, cancel).Stop()
 		_, _ = io.CopyN(io.Discard, res.Body, maxAnswer)
 	}

@@ -52,7 +52,7 @@ func ParseRequest(body []byte) (Request, *Error) { return parseRequest(body, tru
 // ParseLaxRequest is ParseRequest for peers that leave out jsonrpc or id. A
 // missing id is 1, which is the number that they are used to, and which a
 // reader takes that insists on one; there is no other request it could be taken
-// for in the same exchange. What is there has to be right all the same.
+// for in the same exchange. An id that is present has to be valid all the same.
 func ParseLaxRequest(body []byte) (Request, *Error) { return parseRequest(body, false) }
 
 func parseRequest(body []byte, strict bool) (Request, *Error) {
@@ -248,7 +248,7 @@ func parseError(object []byte) *Error {
 	for name, value := range members(object) {
 		switch string(name) {
 		case "code":
-			n, _ := json.Integer(value) // 0 for what is none
+			n, _ := json.Integer(value) // 0 for anything else
 			e.Code = int(n)
 		case "message":
 			e.Message = text(value)

@@ -239,7 +239,7 @@ func AppendEvent(dst []byte, id, name string, data []byte) []byte {
 // BeginEvent begins an event whose data is appended in place, in one line.
 func BeginEvent(dst []byte) []byte { return append(dst, "data: "...) }
 
-// EndEvent ends an event that began at start. An id of 0 is none.
+// EndEvent ends an event that began at start. An id of 0 means no id.
 func EndEvent(dst []byte, start int, id int64) []byte {
 	dst = append(dst, "\n\n"...)
 	if id == 0 {

@@ -55,7 +55,8 @@ func TestReaderJoinsJSON(t *testing.T) {
 	}
 }
 
-// What the standard knows is read the same, and the bytes may come as they like.
+// Streams in the standard's form are read as the standard says, however their
+// bytes are split.
 func FuzzReaderJoinJSON(f *testing.F) {
 	f.Add([]byte("data:{\n \"a\":1\n}\n\ndata: x\nid: 3\n\n"))
 	f.Add([]byte("data: {}\n-1\nnull,\nretry: 1\n\n"))

@@ -247,7 +247,7 @@ var checks = []struct {
 			w.Fatalf("the subscription begins with %T, want the task", events[0])
 		}
 		w.wantLast(events, a2a.TaskStateCompleted)
-		// What the task held at first and what came after it is the whole.
+		// The first task and the events after it make up the whole.
 		text := textsOf(first)
 		for _, c := range chunksOf(events) {
 			text += c.Artifact.Parts[0].Text()

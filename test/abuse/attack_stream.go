@@ -54,7 +54,7 @@ func unread(ctx context.Context, t *Target, path, body string) error {
 			return nil
 		}
 	}
-	return errors.New("the server still writes to who does not read")
+	return errors.New("the server still writes to a client that does not read")
 }
 
 // unreadGRPC reads frames, and gives no more window than the 64 KiB of the

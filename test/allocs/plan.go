@@ -42,7 +42,7 @@ var rules = map[string]rule{
 	"store/sqlite.BenchmarkClaimPushes":                  {why: "measures times, on large stores"},
 	"store/sqlite.BenchmarkLivePushes":                   {why: "measures times, on large stores"},
 	"store/sqlite.BenchmarkAllOwners":                    {why: "measures times, on large stores"},
-	"store/sqlite.BenchmarkStore":                        {times: 200, skip: manyWriters, why: "who shares a commit depends on who comes when"},
+	"store/sqlite.BenchmarkStore":                        {times: 200, skip: manyWriters, why: "which calls share a commit depends on when they come"},
 	"store/sqlite.BenchmarkList":                         {times: 50, skip: "BenchmarkList/100000", why: "a large store takes long to make; what a page allocates is the same"},
 	"store/sqlite.BenchmarkTask":                         {times: 200, skip: "BenchmarkTask/.*/random|BenchmarkTask/.*/.*/busy=64", why: "each store takes long to fill"},
 	"store/storetest.BenchmarkMemory":                    {times: 200, skip: manyWriters, why: "as BenchmarkStore"},

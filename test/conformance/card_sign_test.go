@@ -72,7 +72,7 @@ func TestCardKeysThatCannotSign(t *testing.T) {
 	}
 }
 
-// What its author signed is published as it is.
+// A card that its author signed is published as it is.
 func TestCardsThatWereSignedBefore(t *testing.T) {
 	key := cardKey(t, "EdDSA")
 	given := a2a.AgentCard{Name: "x", SupportedInterfaces: []*a2a.AgentInterface{{URL: public, ProtocolBinding: a2a.BindingJSONRPC, ProtocolVersion: "1.0"}}}

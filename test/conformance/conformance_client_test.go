@@ -293,7 +293,7 @@ func TestConformanceClient(t *testing.T) {
 				p := newPeer(t, streams, face(binding, "URL", "protocolVersion", "0.3"))
 				c, err := a2aclient.Dial(t.Context(), p.URL, &a2aclient.Options{Version: "1.0"})
 				if err != nil {
-					t.Fatal(err) // who forces a version knows better than the card
+					t.Fatal(err) // a caller that forces a version knows better than the card
 				}
 				_, _ = c.GetTask(t.Context(), &a2a.GetTaskRequest{ID: "t1"})
 				if len(p.calls()) == 0 {

@@ -174,15 +174,15 @@ func TestConformanceIdentity(t *testing.T) {
 				}
 				equal(t, "the task afterwards", w.ok(t, "GetTask", obj{"id": id}, alice.pairs()...), in(sent, "task"))
 			})
-			t.Run("R-268 R-283 the extended card is for who may see it", func(t *testing.T) {
+			t.Run("R-268 R-283 the extended card is for those who may see it", func(t *testing.T) {
 				skill := func(c proof) bool {
 					return strings.Contains(compact(w.ok(t, "GetExtendedAgentCard", obj{}, c.pairs()...)), `"hidden"`)
 				}
 				if skill(alice) {
-					t.Error("a skill is shown to who lacks its scope")
+					t.Error("a skill is shown to a caller that lacks its scope")
 				}
 				if !skill(at.key("insider", "", a2a.ScopeCardRead, "skills:hidden")) {
-					t.Error("a skill is not shown to who has its scope")
+					t.Error("a skill is not shown to a caller that has its scope")
 				}
 			})
 			t.Run("R-238 credentials for a tenant are for no other", func(t *testing.T) {

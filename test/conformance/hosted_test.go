@@ -141,7 +141,7 @@ func TestReload(t *testing.T) {
 	}
 	var e *a2a.Error
 	if _, err := c.SendMessage(t.Context(), hello(false)); !errors.As(err, &e) || e.Code != a2a.CodeUnauthenticated {
-		t.Errorf("who may not call any more: %v", err)
+		t.Errorf("a caller that may not call any more: %v", err)
 	}
 	known := dialAgent(t, url+"/agents/a", key)
 	if name := known.Card().Name; name != "I am young" {

@@ -23,7 +23,7 @@ type belongings struct {
 	token                          string // of the second page of a list
 	after                          int64  // a position in the streams of all tasks
 	text                           string // of the message
-	own                            string // a task of who asks
+	own                            string // a task of the caller's own
 	receiver                       string // of who asks
 }
 
@@ -107,8 +107,8 @@ type probe struct {
 }
 
 // probes are, for each operation, the requests that could learn of another's
-// things or touch them. What is new in the operation table has to be here, too:
-// a request for each way in which it can name something.
+// things or touch them. A new row of the operation table has to be here, too: a
+// request for each way in which it can name something.
 var probes = map[dialect.Op]func(b *belongings) []probe{
 	dialect.SendMessage:                      sends,
 	dialect.SendStreamingMessage:             sends,
@@ -196,7 +196,7 @@ func subscriptions(b *belongings) (all []probe) {
 		all = append(all,
 			probe{"afresh", &a2a.SubscribeToTaskRequest{ID: id}, nil},
 			probe{"behind an event", &a2a.SubscribeToTaskRequest{ID: id}, map[string]string{"Last-Event-ID": strconv.FormatInt(b.after, 10)}},
-			probe{"behind an event that is none", &a2a.SubscribeToTaskRequest{ID: id}, map[string]string{"Last-Event-ID": "1000000"}})
+			probe{"behind an event that does not exist", &a2a.SubscribeToTaskRequest{ID: id}, map[string]string{"Last-Event-ID": "1000000"}})
 	}
 	return all
 }

@@ -176,7 +176,7 @@ func (a attacker) attack(t *testing.T, s *identityServer) {
 			case !a.refused && !a.alone && strings.Contains(one.String(), "UNAUTHENTICATED"):
 				wrong = "is refused, and the credentials are good"
 			case a.alone && st.op == dialect.GetExtendedAgentCard && one.ok:
-				wrong = "is not for who has no name"
+				wrong = "is not for callers without a name"
 			case strings.Contains(one.String(), v.word):
 				wrong = "tells what " + v.name + " has"
 			case !pair.same(one, two):
@@ -213,8 +213,8 @@ func newPair(real *belongings) *pair {
 	return p
 }
 
-// same compares two answers after their names. What was made anew may differ in
-// what depends on the time it takes, and lists have what was made with either.
+// same compares two answers after their names. Values that depend on time may
+// differ, and lists have the things made with either name.
 func (p *pair) same(one, two *reply) bool {
 	if one.ok && two.ok {
 		return anonymous(one.head, p.both) == anonymous(two.head, p.both) &&

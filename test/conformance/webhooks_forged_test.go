@@ -158,7 +158,7 @@ func TestNobodyForgesAWebhook(t *testing.T) {
 			}
 			judge("a JWT", p, alone)
 		}
-		if p.path == "/ben" { // who relays it himself can change the headers, too
+		if p.path == "/ben" { // a forger who relays it can change the headers, too
 			h := p.header.Clone()
 			h.Del("Authorization")
 			h.Set("Webhook-Id", strings.Replace(h.Get("Webhook-Id"), sources["/ben"], sources["/ann"], 1))

@@ -12,7 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// What a key may do decides what is shown.
+// The console shows what its key may do.
 func TestScopesDecideWhatIsShown(t *testing.T) {
 	t.Parallel()
 	s := share(t, "--auth-keys")

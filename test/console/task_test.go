@@ -157,7 +157,7 @@ func TestLogInPages(t *testing.T) {
 	}
 }
 
-// What an agent wrote is saved as it was, one artifact or all.
+// Artifacts are saved unchanged, one or all of them.
 func TestDownloads(t *testing.T) {
 	t.Parallel()
 	p := share(t).open()

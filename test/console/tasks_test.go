@@ -100,7 +100,7 @@ func TestListIsLiveAndPauses(t *testing.T) {
 	p.shows("echo unseen")
 }
 
-// What a task is about is text, whoever wrote it.
+// A task's summary is shown as text, whoever wrote it.
 func TestHostileWordsInLists(t *testing.T) {
 	t.Parallel()
 	s := serve(t)

@@ -163,7 +163,7 @@ func (b *balancer) run() {
 func (b *balancer) sort(c net.Conn) {
 	const preface = "PRI " // HTTP/2's; no request of HTTP/1.1 begins so
 	in := bufio.NewReaderSize(c, 4<<10)
-	_ = c.SetReadDeadline(time.Now().Add(readyWithin)) // clients that connect in vain
+	_ = c.SetReadDeadline(time.Now().Add(readyWithin)) // clients that find no server
 	begin, err := in.Peek(len(preface))
 	_ = c.SetReadDeadline(time.Time{})
 	switch {

@@ -20,8 +20,8 @@ import (
 // It is made for the first test that asks for it, and TestMain ends it.
 var cluster = sync.OnceValues(func() (*pgtest.Cluster, error) {
 	c, err := pgtest.Make(&pgtest.Options{Durable: true, Settings: map[string]string{
-		// A server that ends waits this long for who has connected and says nothing:
-		// a replica stopped in its tracks, or one whose line went dark.
+		// A server that ends waits this long for silent clients: a replica stopped
+		// in its tracks, or one whose line went dark.
 		"authentication_timeout": "5s",
 	}})
 	if err == nil {
@@ -57,7 +57,7 @@ func newDatabase(t *testing.T) *database {
 	return d
 }
 
-// by is the address of the database for who reaches it at a TCP address.
+// by is the address of the database for clients that reach it over TCP.
 func (d *database) by(addr string) string {
 	return "postgres://parley@" + addr + "/" + d.name + "?sslmode=disable" + d.more
 }

@@ -137,8 +137,8 @@ func (p *proxy) serve(c net.Conn) {
 	select {
 	case <-t.C:
 		l.strike()
-		// Who holds on to a dead connection for ever is the server's business
-		// and the client's; here it is let go of in the end.
+		// How long a dead connection is kept is for the server and the client
+		// to test; here it is closed in the end.
 		t.Reset(holds)
 		select {
 		case <-t.C:

@@ -22,7 +22,7 @@ type record struct {
 	said string // id of the message that began it
 
 	opening *a2a.Message // that message
-	key     string       // under which it was sent; "" is none
+	key     string       // under which it was sent; "" without a key
 
 	mu            sync.Mutex // protects the fields below
 	id, contextID string     // of the task; "" as long as it is not known

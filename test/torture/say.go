@@ -32,7 +32,7 @@ func (c *client) messageID() string { return fmt.Sprintf("m-%d-%d-%d", c.w.o.See
 // sending is a message on its way, and how its sender goes about it.
 type sending struct {
 	m     *a2a.Message
-	key   string // Idempotency-Key; "" is none
+	key   string // Idempotency-Key; "" without one
 	way   int
 	stays bool // repeats it until there is an answer
 	again bool // it is a repeat

@@ -141,7 +141,7 @@ func (o *secretRun) run(t *testing.T) *secretReport {
 	if report.files, report.rows, err = scan(m, []string{o.dir}, database, note); err != nil {
 		t.Fatal(err)
 	}
-	// What was deleted is gone from the file, too, once the server has stopped.
+	// Deleted content is gone from the file, too, once the server has stopped.
 	if err := srv.begin(); err != nil {
 		t.Fatal(err)
 	}

@@ -165,7 +165,7 @@ func Run(ctx context.Context, o *Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What counts is what is on disk.
+	// Only the state on disk counts.
 	w.server.kill()
 	if err := w.server.begin(); err != nil {
 		return nil, err

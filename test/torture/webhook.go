@@ -127,7 +127,7 @@ func RunWebhooks(ctx context.Context, o *WebhookOptions) (*WebhookReport, error)
 	if err != nil {
 		return nil, err
 	}
-	// What counts is what is on disk. What it would repeat now is not looked at.
+	// Only the state on disk counts. What it would repeat now is not looked at.
 	w.server.kill()
 	for _, r := range w.hosts {
 		if err := r.http.Shutdown(ctx); err != nil {

@@ -187,7 +187,8 @@ func (r *receiver) arrived(h *hook, id string) (p *post, failed int, known bool)
 		r.w.count.repeats.Add(1)
 	}
 	h.posts = append(h.posts, p)
-	// What was on its way when the client heard that the hook is gone may arrive.
+	// A delivery that was on its way when the client heard that the hook is gone
+	// may arrive.
 	const onItsWay = time.Second
 	if !h.deleted.IsZero() && p.at.Sub(h.deleted) > onItsWay {
 		r.w.violate(hookAfter, "%s got a post %v after it was deleted\n%s", h, p.at.Sub(h.deleted), h.history())

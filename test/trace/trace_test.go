@@ -228,7 +228,7 @@ func TestOneTrace(t *testing.T) {
 	if len(calledOn.Events) == 0 || calledOn.Events[0].Name != "resume" {
 		t.Errorf("the events of the stream that was cut are %v", calledOn.Events)
 	}
-	// What is outside knows where it is: the program, and the receiver of the webhook.
+	// The program and the receiver of the webhook know where they are in the trace.
 	if parent := "00-" + run.trace() + "-" + run.id() + "-01"; !strings.Contains(said.String(), parent) {
 		t.Errorf("the program was not told of %s; the client printed:\n%s", parent, said)
 	}

@@ -42,8 +42,8 @@ func (c *Call) Request(doc string) (dialect.Op, any, error) {
 
 type appender interface{ AppendJSON(dst []byte) []byte }
 
-// RequestDoc returns a request as 1.0 JSON. What that has no member for
-// follows in members of our own: legacy, for what an older version allows, key,
+// RequestDoc returns a request as 1.0 JSON. Values without a member of 1.0
+// follow in members of our own: legacy, for what an older version allows, key,
 // for that of a message, and after, for the event behind which a stream goes on.
 func RequestDoc(req any) string {
 	doc := req.(appender).AppendJSON(nil)

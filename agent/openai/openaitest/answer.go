@@ -52,7 +52,7 @@ func End(finish string, tokens ...string) Answer {
 	return ended(a.Pieces[:len(tokens)+1], finish, len(tokens))
 }
 
-// Error is an answer that is none.
+// Error is an answer with an error in place of a completion.
 func Error(status int, code, message string) Answer {
 	doc, _ := json.Marshal(map[string]any{"error": &refusal{Message: message, Type: "error", Code: code}})
 	return Answer{Status: status, Header: map[string]string{"Content-Type": "application/json"}, Pieces: []string{string(doc)}}

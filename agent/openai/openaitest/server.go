@@ -113,7 +113,7 @@ type refusal struct {
 func (e *refusal) write(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(e.Status)
-	_ = json.NewEncoder(w).Encode(map[string]any{"error": e}) // who went away does not read it
+	_ = json.NewEncoder(w).Encode(map[string]any{"error": e}) // a client that left does not read it
 }
 
 func invalid(param, message string) *refusal {

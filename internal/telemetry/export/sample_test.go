@@ -13,8 +13,8 @@ import (
 )
 
 // Of the traces that begin here the share is kept that was asked for, as a whole; those
-// that began elsewhere are kept if they were there. What is dropped has ids all the same,
-// so that whoever is called drops it, too.
+// that began elsewhere are kept if they were there. A dropped trace has ids all the same,
+// so that the servers that are called drop it, too.
 func TestAShareOfTracesIsKept(t *testing.T) {
 	const n, share = 20_000, 0.05
 	got := tracetest.NewSpanRecorder()

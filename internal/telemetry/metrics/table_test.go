@@ -84,7 +84,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// What is off costs nothing.
+// Metrics that are off cost nothing.
 func TestOffCostsNothing(t *testing.T) {
 	off := New(nil)
 	c, h := off.Counter(TasksStarted), off.Histogram(OperationDuration)
