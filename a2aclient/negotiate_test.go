@@ -38,7 +38,7 @@ func TestWhichInterface(t *testing.T) {
 		{"a preference that is not offered", list{rpc}, []string{"HTTP+JSON"}, "", "http://h/rpc", ""},
 		{"an interface without a version", list{in("http://h/a", "JSONRPC", "")}, nil, "", "http://h/a", ""},
 		{"an interface with a patch number", list{in("http://h/a", "JSONRPC", "1.0.1")}, nil, "", "http://h/a", ""},
-		{"an address that is none", list{in("h/rpc", "JSONRPC", "1.0"), rest}, nil, "", "http://h/rest", ""},
+		{"an invalid address", list{in("h/rpc", "JSONRPC", "1.0"), rest}, nil, "", "http://h/rest", ""},
 		{"a forced version", list{old, rpc}, nil, "1.0", "http://h/rpc", ""},
 		{"a forced version with a patch number", list{rpc}, nil, "1.0.7", "http://h/rpc", ""},
 		{"only another binding", list{custom}, nil, "", "UnsupportedOperationError", "https://example.org/binding 1.0"},

@@ -94,8 +94,8 @@ func TestWebhookOfAnotherSource(t *testing.T) {
 	}
 }
 
-// What is refused leaves nothing in the memory of ids: nobody makes a receiver take
-// another's delivery for a duplicate, or forget which ones were there.
+// A refused delivery leaves nothing in the memory of ids: nobody makes a receiver
+// take another's delivery for a duplicate, or forget which ones were there.
 func TestOtherSourcesLeaveNothingInMemory(t *testing.T) {
 	r := newReceiver(t, WebhookOptions{Keys: keysURL, Sources: []string{sourceA}, Remember: 3})
 	processed := 0

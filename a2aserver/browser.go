@@ -29,13 +29,13 @@ var (
 // must not do. It reports whether the request goes on.
 //
 // A page can make its visitor's browser call any address, also on the visitor's
-// machine. What it sends by itself has no JSON content type, but we take bodies
+// machine. A page's own requests have no JSON content type, but we take bodies
 // without one, so the browser's word for where the page is from decides:
 // Sec-Fetch-Site, or Origin. A page of another origin may not call, unless it is
-// listed. The browser keeps from it what it reads by GET, but tells it whether
-// there was something, and a stream would count as its visitor's: it gets no more
-// than what is for everybody. People may follow its links. To http on another machine
-// browsers send no Sec-Fetch-Site, so what a page embeds from there passes.
+// listed. The browser keeps from it what it reads by GET, but tells it whether there
+// was something, and a stream would count as its visitor's: it gets no more than what
+// is for everybody. People may follow its links. To http on another machine browsers
+// send no Sec-Fetch-Site, so what a page embeds from there passes.
 func (s *Server) fromBrowser(w http.ResponseWriter, r *http.Request) bool {
 	return s.forThisHost(w, r) && s.fromPage(w, r)
 }

@@ -329,7 +329,8 @@ func TestGuardLooksAtNoPasswordMeanwhile(t *testing.T) {
 	})
 }
 
-// What a client sends comes back in no error, neither for it nor for operators.
+// No error repeats the credentials that a client sent, neither to it nor to
+// operators.
 func TestGuardErrorsHaveNoSecrets(t *testing.T) {
 	const planted = "pLaNtEd"
 	keys := NewKeys(&vault{}, nil)

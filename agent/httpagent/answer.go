@@ -31,7 +31,7 @@ func parseAnswer(body []byte, media string) ([]*event, error) {
 	media, _, err := mime.ParseMediaType(media)
 	switch {
 	case err != nil:
-		return nil, bad("its media type is none")
+		return nil, bad("its media type cannot be read")
 	case media == "application/json", strings.HasSuffix(media, "+json"):
 		return parseJSON(body)
 	}

@@ -60,7 +60,7 @@ func TestAnswers(t *testing.T) {
 		"empty artifact":       {200, js, `{"artifacts":[{"name":"a"}]}`, `failed the service's answer cannot be used: artifact "a": it has neither text nor parts`},
 		"reserved link":        {200, js, `{"artifacts":[{"parts":[{"url":"parley-blob:x"}]}]}`, "failed the service's answer cannot be used: it cannot be part of a task"},
 		"bad metadata":         {200, js, `{"text":"x","metadata":7}`, "failed the service's answer cannot be used: its metadata must be a JSON object"},
-		"bad media type":       {200, "/", "x", "failed the service's answer cannot be used: its media type is none"},
+		"bad media type":       {200, "/", "x", "failed the service's answer cannot be used: its media type cannot be read"},
 		"deep":                 {200, js, `{"ask":"x","state":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`, "failed the service's answer cannot be used: it nests more than 100 levels deep"},
 		"state not UTF-8":      {200, js, "{\"ask\":\"x\",\"state\":\"\xff\"}", "input_required x"},
 		"too long":             {200, js, `{"text":"` + strings.Repeat("x", 1<<10) + `"}`, "failed the service's answer cannot be used: it has more than the 1024 bytes it may have"},

@@ -40,7 +40,7 @@ func FuzzFrames(f *testing.F) {
 	})
 }
 
-// What a message asks for is one of the tools, with an object, or a problem.
+// A message calls one of the tools, with an object, or it is a problem.
 func FuzzChoose(f *testing.F) {
 	f.Add(`{"tool":"a","arguments":{"x":1}}`, "", `{}`)
 	f.Add(`null`, `{"tool":"b"}`, `{"tool":"b","arguments":null}`)

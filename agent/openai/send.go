@@ -68,7 +68,7 @@ func (r *run) ask(ctx context.Context, lastly bool) (*answer, error) {
 const blink = 2 * time.Second
 
 // pause grows from half a second, with some chance so that many do not come back
-// at once. What the endpoint asks for is the least.
+// at once. The endpoint's own wish is the shortest pause.
 func pause(try int, after time.Duration) time.Duration {
 	d := min(500*time.Millisecond<<min(try, 10), 20*time.Second)
 	d = d/2 + rand.N(d/2)

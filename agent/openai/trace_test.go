@@ -98,7 +98,7 @@ func TestSpansOfAModel(t *testing.T) {
 	})
 }
 
-// What people and models say is in spans only if the operator wants it.
+// Spans hold the words of people and models only if the operator wants them to.
 func TestContentIsOptIn(t *testing.T) {
 	for _, content := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -13,7 +13,8 @@ import (
 	"github.com/parley-a2a/parley/test/fixtures"
 )
 
-// What a service sends beyond the length that it said is in no log.
+// No log has the bytes that a service sends beyond the length that it
+// announced.
 func TestTheStandardLogQuotesNoAnswers(t *testing.T) {
 	var all fixtures.Buffer
 	log.SetOutput(standardLog{&all})

@@ -37,7 +37,7 @@ var openAPI = sync.OnceValue(func() []byte {
 	return b
 })
 
-// Route is one route of the API over HTTP, for tests of who may call what.
+// Route is one route of the API over HTTP, for tests that try what each caller may do.
 type Route struct{ Method, Path, Scope string }
 
 // Routes returns all of them.

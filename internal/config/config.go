@@ -38,7 +38,7 @@ type Agent struct {
 	MaxRuns int    // 0: what the server's flags say
 }
 
-// Card is what an agent's card says in place of what its kind has it say.
+// Card has the fields of an agent's card that replace those of its kind.
 type Card struct {
 	Name, Description, Version    string
 	DocumentationURL, IconURL     string

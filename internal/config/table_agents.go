@@ -19,7 +19,7 @@ var agentFields = []*field{
 	group("proxy", "another A2A agent, of any version", proxyFields...),
 	group("mcp", "a server of the Model Context Protocol, whose tools become skills", mcpFields...),
 	row("builtin", word, "one of Parley's own").of("demo", "conformance"),
-	group("card", "what its card says in place of what its kind has it say", cardFields...),
+	group("card", "fields of its card that replace those of its kind", cardFields...),
 	row("on_lost", word, "what becomes of its tasks when a server is lost").of("rerun", "fail").or("`on_lost` of the server"),
 	row("max_runs", integer, "how many runs for one message may be lost").from(1).or("`max_runs` of the server"),
 }

@@ -112,7 +112,7 @@ func (output) Close() error { return nil }
 func (s *Server) watch(until context.Context) mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, r mcp.Request) (res mcp.Result, err error) {
-			// What an agent or a client sends must not end the others' calls.
+			// No agent's or client's input may end the calls of others.
 			defer func() {
 				if p := recover(); p != nil {
 					s.log.Error("a call panicked", "method", method, "panic", p, "stack", string(debug.Stack()))

@@ -63,7 +63,7 @@ func TestEveryFlagHasAPlaceInTheFile(t *testing.T) {
 		case isLine && !has:
 		case isAgents && !has:
 			if !slices.Contains(config.AgentPaths(), path) {
-				t.Errorf("--%s has its place at %s, which is none", f.Name, path)
+				t.Errorf("--%s has its place at %s, which does not exist", f.Name, path)
 			}
 		case !has || isLine || isAgents:
 			t.Errorf("--%s has no place in the table of internal/config, or two", f.Name)

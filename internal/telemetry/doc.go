@@ -1,8 +1,8 @@
 // Package telemetry is what Parley's packages share to write spans with
 // OpenTelemetry: names of spans and attributes, and the W3C trace context in
-// headers, messages and logs. It uses OpenTelemetry's API only. What sends spans
-// away is in internal/telemetry/export, so that a program that imports a2aclient
-// or an agent's package does not link exporters.
+// headers, messages and logs. It uses OpenTelemetry's API only. The exporters
+// are in internal/telemetry/export, so that a program that imports a2aclient or
+// an agent's package does not link exporters.
 //
 //	ctx, span := telemetry.Start(ctx, telemetry.SpanStep+" "+name, trace.SpanKindInternal)
 //	defer func() { telemetry.End(span, err) }()
@@ -17,5 +17,5 @@
 // Where a trace comes from and goes to is text: a2a.Caller has Trace and TraceState,
 // the traceparent and tracestate of the W3C. A server whose calls are traced sets
 // them to its own span, and an engine to the span of the run, before an agent sees
-// them. What calls on takes [Outgoing].
+// them. Code that calls other servers uses [Outgoing].
 package telemetry

@@ -148,7 +148,7 @@ func (c *closing) Close() error {
 	return c.Conn.Close()
 }
 
-// What a transport sends again has the limit, too, for each piece of it.
+// A body that a transport sends again has the limit, too, for each piece of it.
 func TestRepeatedUploadIsLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		again := roundTripper(func(req *http.Request) (*http.Response, error) {

@@ -24,7 +24,7 @@ type belongings struct {
 	after                          int64  // a position in the streams of all tasks
 	text                           string // of the message
 	own                            string // a task of the caller's own
-	receiver                       string // of who asks
+	receiver                       string // of the caller's own
 }
 
 // each calls f with all that names something, and what it is called in answers

@@ -77,7 +77,7 @@ func TestTimelineMergesChunks(t *testing.T) {
 	}
 }
 
-// What the wire view offers to copy is what a shell runs.
+// The command that the wire view offers to copy runs in a shell.
 func TestCopiedCommandsRun(t *testing.T) {
 	t.Parallel()
 	p := share(t).open()

