@@ -67,7 +67,7 @@ to any A2A agent, by default to the one that parley serve runs on this machine.`
 	for _, g := range a.help.Groups {
 		root.AddCommand(g.Commands...)
 	}
-	root.AddCommand(newVersion(a), optionsTopic(), exitCodesTopic())
+	root.AddCommand(newVersion(a), newMan(a), optionsTopic(), exitCodesTopic())
 	a.complete(root)
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()

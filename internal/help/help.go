@@ -89,9 +89,16 @@ func (p *Page) usage(cmd *cobra.Command) string {
 	var out strings.Builder
 	switch {
 	case cmd.HasAvailableSubCommands():
-		fmt.Fprintf(&out, "Usage:\n  %s <command> [options]\n", cmd.CommandPath())
+		options := ""
+		fmt.Fprint(&out, "Usage:\n")
+		if p.worksAlone(cmd) {
+			fmt.Fprintf(&out, "  %s [options]\n", cmd.CommandPath())
+			options = p.options(append(p.ownOf(cmd), p.sharedBy(cmd)...))
+		}
+		fmt.Fprintf(&out, "  %s <command> [options]\n", cmd.CommandPath())
 		p.examples(&out, cmd)
 		p.commands(&out, cmd)
+		out.WriteString(options)
 		fmt.Fprintf(&out, "\n%s\n", Fill(cmd.CommandPath()+" <command> --help shows a command's options and examples.", p.width()))
 		if !cmd.HasParent() {
 			for _, line := range p.More {
@@ -113,6 +120,11 @@ func (p *Page) usage(cmd *cobra.Command) string {
 	return out.String()
 }
 
+// worksAlone reports whether a command that has others below it does something without them.
+func (p *Page) worksAlone(cmd *cobra.Command) bool {
+	return cmd.HasParent() && slices.ContainsFunc(p.ownOf(cmd), func(s Section) bool { return s.Flags.HasAvailableFlags() })
+}
+
 func (p *Page) examples(out *strings.Builder, cmd *cobra.Command) {
 	if cmd.HasExample() {
 		fmt.Fprintf(out, "\nExamples:\n%s\n", cmd.Example)
@@ -121,26 +133,33 @@ func (p *Page) examples(out *strings.Builder, cmd *cobra.Command) {
 
 // commands lists the commands below cmd by their groups.
 func (p *Page) commands(out *strings.Builder, cmd *cobra.Command) {
-	rest := Group{Title: "Commands"}
-	var groups []Group
-	if !cmd.HasParent() && len(p.Groups) > 0 {
-		groups, rest.Title = p.Groups, "Other"
-	}
-	width := 0
+	groups, width := p.groupsOf(cmd), 0
 	for _, sub := range cmd.Commands() {
 		width = max(width, len(sub.Name()))
-		grouped := slices.ContainsFunc(groups, func(g Group) bool { return slices.Contains(g.Commands, sub) })
-		if !grouped && (sub.IsAvailableCommand() || sub.Name() == "help") {
-			rest.Commands = append(rest.Commands, sub)
-		}
 	}
-	for _, g := range append(groups[:len(groups):len(groups)], rest) {
+	for _, g := range groups {
 		fmt.Fprintf(out, "\n%s:\n", g.Title)
 		for _, sub := range g.Commands {
 			text := Fill(sub.Short, p.width()-width-4)
 			fmt.Fprintf(out, "  %-*s  %s\n", width, sub.Name(), strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", width+4)))
 		}
 	}
+}
+
+// groupsOf returns the commands below cmd by their groups; those in none come last.
+func (p *Page) groupsOf(cmd *cobra.Command) []Group {
+	rest := Group{Title: "Commands"}
+	var groups []Group
+	if !cmd.HasParent() && len(p.Groups) > 0 {
+		groups, rest.Title = p.Groups, "Other"
+	}
+	for _, sub := range cmd.Commands() {
+		grouped := slices.ContainsFunc(groups, func(g Group) bool { return slices.Contains(g.Commands, sub) })
+		if !grouped && (sub.IsAvailableCommand() || sub.Name() == "help") {
+			rest.Commands = append(rest.Commands, sub)
+		}
+	}
+	return append(groups[:len(groups):len(groups)], rest)
 }
 
 // ownOf returns the options of a command that are not shared.

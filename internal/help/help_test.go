@@ -74,6 +74,26 @@ func TestAnOptionThatIsShadowedIsNotShownTwice(t *testing.T) {
 	}
 }
 
+// A group that does something by itself, as parley conformance, shows its options as well.
+func TestAGroupThatWorksAloneShowsItsOptions(t *testing.T) {
+	page := &help.Page{}
+	root := tree(page)
+	act, _, _ := root.Find([]string{"act"})
+	act.AddCommand(&cobra.Command{Use: "again", Short: "Acts again", Run: func(*cobra.Command, []string) {}})
+	got := act.UsageString()
+	last := -1
+	for _, want := range []string{"  prog act [options]\n", "  prog act <command> [options]\n", "Commands:\n  again", "Options:\n", "--zoo", "Shared:\n"} {
+		at := strings.Index(got, want)
+		if at <= last {
+			t.Errorf("%q is not there, or not in its place:\n%s", want, got)
+		}
+		last = at
+	}
+	if got := page.Man(act, &help.Manual{}, false); !strings.Contains(got, "\\fBprog act\\fR [options]\n.br\n\\fBprog act\\fR <command>") || !strings.Contains(got, "zoo") {
+		t.Errorf("got:\n%s", got)
+	}
+}
+
 func TestLinesFitTheTerminal(t *testing.T) {
 	for _, width := range []int{40, 60, 80} {
 		for _, args := range [][]string{nil, {"act"}, {"plain"}} {

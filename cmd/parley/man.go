@@ -1,0 +1,61 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/help"
+)
+
+// newMan is for those who package the program, so help does not list it.
+func newMan(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "man DIRECTORY",
+		Short: "Write the manual pages of all commands",
+		Long: `Write the manual pages of all commands to a directory, for packages and for your own
+manual: parley man ~/.local/share/man/man1, then man parley.`,
+		Hidden: true,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if err := cobra.ExactArgs(1)(cmd, args); err != nil {
+				return usageOf(cmd, err)
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := os.MkdirAll(args[0], 0o777); err != nil {
+				return failure.Usagef("%v", err)
+			}
+			root := cmd.Root()
+			b := thisBuild()
+			m := &help.Manual{Version: b.Version}
+			if len(b.Date) >= len("2006-01-02") {
+				m.Date = b.Date[:len("2006-01-02")]
+			}
+			for _, sub := range root.Commands() {
+				if sub.Name() == "options" {
+					m.Shared = sub
+				}
+			}
+			return a.writeMan(root, m, args[0])
+		},
+	}
+}
+
+// writeMan writes the pages of a command and those below it.
+func (a *app) writeMan(cmd *cobra.Command, m *help.Manual, dir string) error {
+	page := a.help.Man(cmd, m, cmd.Annotations[readsSettings] != "")
+	if err := os.WriteFile(filepath.Join(dir, help.ManName(cmd)), []byte(page), 0o666); err != nil {
+		return failure.Usagef("%v", err)
+	}
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() || sub.IsAdditionalHelpTopicCommand() {
+			if err := a.writeMan(sub, m, dir); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
