@@ -14,7 +14,36 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-func TestDemoCommands(t *testing.T) {
+// demo is the agent, or a translation of it, to be judged by the same tests.
+type demo struct {
+	name  string
+	agent Agent
+	quick func(*testing.T, func(*testing.T)) // runs a test in which sleeping takes no time
+}
+
+// translations are the demo agent in other languages.
+var translations = func(*testing.T) []demo { return nil }
+
+// eachDemo runs a test with the demo agent and its translations.
+func eachDemo(t *testing.T, test func(t *testing.T, d demo)) {
+	for _, d := range append([]demo{{"go", Demo(), synctest.Test}}, translations(t)...) {
+		t.Run(d.name, func(t *testing.T) { test(t, d) })
+	}
+}
+
+// wantDemo is wantScript for a demo: a translation says in a line that the task is
+// completed, where the Go function returns nil.
+func wantDemo(t *testing.T, h *fakeHost, want ...string) {
+	t.Helper()
+	if n := len(h.events); n > 0 && h.events[n-1].state == a2a.TaskStateCompleted && h.events[n-1].message == nil {
+		h.events = h.events[:n-1]
+	}
+	wantScript(t, h, want...)
+}
+
+func TestDemoCommands(t *testing.T) { eachDemo(t, testDemoCommands) }
+
+func testDemoCommands(t *testing.T, d demo) {
 	const (
 		streamUsage = `failed "usage: stream N [MS], with N from 1 to 100000 chunks and MS from 0 to 60000 milliseconds between them"`
 		sleepUsage  = `failed "usage: sleep SECONDS, a number such as 2 or 0.5"`
@@ -76,37 +105,40 @@ func TestDemoCommands(t *testing.T) {
 		{"ask", []string{`input_required "What is your name?"`, `>answer. "stream 3 0"`}},
 		{"ask ", []string{`input_required "What is your name?"`, `>answer. "stream 3 0"`}},
 		{"ask Which city?", []string{`input_required "Which city?"`, `>answer. "stream 3 0"`}},
+		{"help", []string{fmt.Sprintf(">help. %q", demoHelp())}},
 		{"auth", []string{`auth_required "Authorization needed: send any message to this task to give it."`, `>auth. "authorized"`}},
 		{"refine shorter", []string{`input_required "Which earlier result do you mean? There is none that I can see."`, `>answer. "stream 3 0"`}},
 	} {
 		t.Run(c.text, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			d.quick(t, func(t *testing.T) {
 				h := newHost(c.text)
 				h.answers = make(chan *a2a.Message, 1)
 				h.answers <- &a2a.Message{Parts: []*a2a.Part{a2a.TextPart("stream 3 0")}} // not read as a command
-				if err := Demo().Run(t.Context(), NewTurn(h)); err != nil {
+				if err := d.agent.Run(t.Context(), NewTurn(h)); err != nil {
 					t.Fatal(err)
 				}
-				wantScript(t, h, c.want...)
+				wantDemo(t, h, c.want...)
 			})
 		})
 	}
 }
 
-func TestDemoReadsTheFirstTextPart(t *testing.T) {
+func TestDemoReadsTheFirstTextPart(t *testing.T) { eachDemo(t, testDemoReadsTheFirstTextPart) }
+
+func testDemoReadsTheFirstTextPart(t *testing.T, d demo) {
 	h := newHost("")
 	h.message.Parts = []*a2a.Part{a2a.DataPart(a2a.JSON("1")), a2a.TextPart("echo one"), a2a.TextPart("echo two")}
-	if err := Demo().Run(t.Context(), NewTurn(h)); err != nil {
+	if err := d.agent.Run(t.Context(), NewTurn(h)); err != nil {
 		t.Fatal(err)
 	}
-	wantScript(t, h, `>echo. "one"`)
+	wantDemo(t, h, `>echo. "one"`)
 
 	h = newHost("")
 	h.message.Parts = []*a2a.Part{a2a.DataPart(a2a.JSON("1"))}
-	if err := Demo().Run(t.Context(), NewTurn(h)); err != nil {
+	if err := d.agent.Run(t.Context(), NewTurn(h)); err != nil {
 		t.Fatal(err)
 	}
-	wantScript(t, h, `>echo. ""`)
+	wantDemo(t, h, `>echo. ""`)
 }
 
 func TestDemoKeepsTime(t *testing.T) {
@@ -130,9 +162,11 @@ func TestDemoKeepsTime(t *testing.T) {
 	}
 }
 
-func TestDemoStreamsTenThousandChunks(t *testing.T) {
+func TestDemoStreamsTenThousandChunks(t *testing.T) { eachDemo(t, testDemoStreamsTenThousandChunks) }
+
+func testDemoStreamsTenThousandChunks(t *testing.T, d demo) {
 	h := newHost("stream 10000 0")
-	if err := Demo().Run(t.Context(), NewTurn(h)); err != nil {
+	if err := d.agent.Run(t.Context(), NewTurn(h)); err != nil {
 		t.Fatal(err)
 	}
 	var want strings.Builder
@@ -142,8 +176,8 @@ func TestDemoStreamsTenThousandChunks(t *testing.T) {
 	if h.text(t) != want.String() {
 		t.Error("the chunks differ")
 	}
-	if n := len(h.events); n != 10001 {
-		t.Errorf("%d events, want working and 10000 chunks", n)
+	if n := strings.Count(h.script(), "chunk "); n != 10000 {
+		t.Errorf("%d chunks, want 10000", n)
 	}
 }
 
@@ -193,7 +227,9 @@ func TestDemoStopsAtOnce(t *testing.T) {
 	})
 }
 
-func TestDemoRefine(t *testing.T) {
+func TestDemoRefine(t *testing.T) { eachDemo(t, testDemoRefine) }
+
+func testDemoRefine(t *testing.T, d demo) {
 	task := func(id string, state a2a.TaskState, artifacts ...string) *a2a.Task {
 		out := &a2a.Task{ID: id, Status: a2a.TaskStatus{State: state}}
 		for i, name := range artifacts {
@@ -227,10 +263,10 @@ func TestDemoRefine(t *testing.T) {
 			h.message.ReferenceTaskIDs, h.refs, h.siblings = c.ids, c.refs, siblings
 			h.answers = make(chan *a2a.Message, 1)
 			h.answers <- &a2a.Message{Parts: []*a2a.Part{a2a.TextPart("the poem")}}
-			if err := Demo().Run(t.Context(), NewTurn(h)); err != nil {
+			if err := d.agent.Run(t.Context(), NewTurn(h)); err != nil {
 				t.Fatal(err)
 			}
-			wantScript(t, h, c.want...)
+			wantDemo(t, h, c.want...)
 		})
 	}
 }
@@ -265,7 +301,9 @@ func TestDemoCardListsEachCommand(t *testing.T) {
 }
 
 // A stream goes on behind the last chunk that a lost attempt has written.
-func TestDemoStreamGoesOn(t *testing.T) {
+func TestDemoStreamGoesOn(t *testing.T) { eachDemo(t, testDemoStreamGoesOn) }
+
+func testDemoStreamGoesOn(t *testing.T, d demo) {
 	for had, want := range map[int][]string{
 		0: {`working`, `>stream "chunk 1\n"`, `+ "chunk 2\n"`, `+. "chunk 3\n"`},
 		1: {`working`, `+ "chunk 2\n"`, `+. "chunk 3\n"`},
@@ -279,9 +317,9 @@ func TestDemoStreamGoesOn(t *testing.T) {
 			h.left = []*a2a.Artifact{{ArtifactID: "artifact-0", Parts: parts}}
 			h.open = map[string]bool{"artifact-0": had < 3}
 		}
-		if err := Demo().Run(t.Context(), NewTurn(h)); err != nil {
+		if err := d.agent.Run(t.Context(), NewTurn(h)); err != nil {
 			t.Errorf("%d chunks before: %v", had, err)
 		}
-		wantScript(t, h, want...)
+		wantDemo(t, h, want...)
 	}
 }

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"cmp"
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
@@ -43,6 +44,7 @@ type told struct {
 	Accepted    []string     `json:"accepted,omitempty"`
 	Traceparent string       `json:"traceparent,omitempty"`
 	Tracestate  string       `json:"tracestate,omitempty"`
+	Version     string       `json:"version,omitempty"`
 	In          string       `json:"in,omitempty"`
 	Out         string       `json:"out,omitempty"`
 
@@ -50,6 +52,11 @@ type told struct {
 	Name   string   `json:"name,omitempty"`
 	Done   *bool    `json:"done,omitempty"`
 	Result a2a.JSON `json:"result,omitempty"`
+
+	// of tasks and of a resume, which has the name of a step
+	Tasks []a2a.JSON  `json:"tasks,omitzero"`
+	More  bool        `json:"more,omitempty"`
+	Parts []*a2a.Part `json:"parts,omitzero"`
 
 	Reason string `json:"reason,omitempty"` // of a cancel
 }
@@ -108,6 +115,9 @@ var saidMembers = map[string][]string{
 	"authenticate": {"text", "parts"},
 	"step":         {"name"},
 	"result":       {"result"},
+	"references":   {},
+	"siblings":     {},
+	"resume":       {"name"},
 	"log":          {"text", "level"},
 	"complete":     {"text", "parts", "metadata"},
 	"reply":        {"text", "parts"},
@@ -151,7 +161,7 @@ func decodeSaid(line []byte) (*said, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		if name != "type" && name != "task" && !slices.Contains(allowed, name) {
-			return nil, fmt.Errorf("%s is no member of a line of type %s, which may have %s", shortened(name), l.kind, strings.Join(allowed, ", "))
+			return nil, fmt.Errorf("%s is no member of a line of type %s, which may have %s", shortened(name), l.kind, cmp.Or(strings.Join(allowed, ", "), "no more than its task"))
 		}
 	}
 	if _, any := members["text"]; l.kind == "artifact" && !any && len(members["parts"]) == 0 && len(members["last"]) == 0 {
@@ -223,7 +233,7 @@ func (l *said) check(level string) error {
 	switch {
 	case len(l.name) > maxName:
 		return fmt.Errorf(`its "name" is longer than %d bytes`, maxName)
-	case (l.kind == "ask" || l.kind == "authenticate" || l.kind == "reply" || l.kind == "log") && empty:
+	case (l.kind == "ask" || l.kind == "authenticate" || l.kind == "log") && empty, l.kind == "reply" && len(l.parts) == 0:
 		return fmt.Errorf("a line of type %s needs a text", l.kind)
 	case l.kind == "step" && l.name == "":
 		return errors.New(`a line of type step needs a "name"`)
@@ -233,7 +243,7 @@ func (l *said) check(level string) error {
 	case level != "" && l.level.UnmarshalText([]byte(level)) != nil:
 		return errors.New(`its "level" is none of debug, info, warn, error`)
 	}
-	if empty && l.kind != "artifact" {
+	if empty && l.kind != "artifact" && l.kind != "reply" { // which may be a text of nothing
 		l.parts = nil
 	}
 	return nil

@@ -136,7 +136,7 @@ func (s *session) message() *told {
 	m, task, caller := s.t.Message(), s.t.Task(), s.t.Caller()
 	l := &told{
 		Type: "message", Parley: linesVersion, Task: task.ID, Context: task.ContextID, Attempt: s.attempt(),
-		Caller: &toldCaller{caller.Subject, caller.Tenant}, Message: m, Metadata: s.t.Metadata(), Skill: skillOf(s.t), Accepted: s.t.AcceptedOutputModes(),
+		Caller: &toldCaller{caller.Subject, caller.Tenant}, Message: m, Metadata: s.t.Metadata(), Skill: skillOf(s.t), Accepted: s.t.AcceptedOutputModes(), Version: s.t.Version(),
 		Traceparent: caller.Trace, Tracestate: caller.TraceState,
 	}
 	words, _ := messageText(m, s.f != nil)
@@ -174,6 +174,12 @@ func (s *session) handle(ctx context.Context, line []byte) error {
 		return s.ask(ctx, line, l)
 	case "step":
 		return s.step(ctx, line, l)
+	case "references":
+		return s.references(ctx)
+	case "siblings":
+		return s.sendTasks(ctx, s.t.Siblings(ctx))
+	case "resume":
+		return s.takeUp(ctx, line, l)
 	case "result":
 		if !s.stepping {
 			return s.bad(line, "a line of type result without a step before", nil)
@@ -232,25 +238,15 @@ func (s *session) collect(ctx context.Context) error {
 	return s.f.collect(ctx, s.t, s.room)
 }
 
-// maxArtifacts caps how many artifacts a run may have.
-const maxArtifacts = 1000
-
 func (s *session) artifact(line []byte, l *said) error {
-	a := s.artifacts[l.name]
-	switch {
-	case a == nil && len(s.artifacts) == maxArtifacts:
-		return s.bad(line, fmt.Sprintf("there are more than %d artifacts", maxArtifacts), nil)
-	case a == nil:
-		a = s.t.Artifact(l.name)
-		if s.artifacts == nil {
-			s.artifacts = map[string]*Artifact{}
-		}
-		s.artifacts[l.name] = a
-	case !l.append:
+	a, err := s.artifactOf(line, l.name)
+	if err != nil {
+		return err
+	}
+	if !l.append {
 		a.Again()
 	}
 	a.Description, a.Metadata = l.description, l.metadata // which count where it begins
-	var err error
 	if l.last {
 		err = a.Last(l.parts...)
 	} else {

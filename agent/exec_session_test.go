@@ -47,6 +47,7 @@ func TestExecSpeaksInLines(t *testing.T) {
 		), []string{`> "a"`, `>b raw(504e47 image/png x.png)`, `+ "A"`, `+. ""`, `>. "new"`}},
 		{"finished artifact begun anew", sayer(`{"type":"artifact","text":"a","last":true}`, `{"type":"artifact","text":"b","append":false}`), []string{`>. "a"`, `> "b"`}},
 		{"reply", sayer(`{"type":"reply","text":"hello"}`), []string{`reply "hello"`}},
+		{"reply of nothing", sayer(`{"type":"reply","text":""}`), []string{`reply ""`}},
 		{"complete", sayer(`{"type":"complete"}`), []string{`completed`}},
 		{"complete with a word", sayer(`{"type":"complete","text":"all done"}`), []string{`completed "all done"`}},
 		{"fail", sayer(`{"type":"fail","text":"no paper"}`), []string{`failed "no paper"`}},
@@ -76,7 +77,7 @@ func TestExecTellsTheMessage(t *testing.T) {
 	}
 	want := `{"type":"message","text":"hi \u2028 <there>\n\n{\"a\":\n1}","parley":1,"task":"task-1","context":"context-1","attempt":3,` +
 		`"caller":{"subject":"key:ann","tenant":"acme"},"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"hi \u2028 <there>\n"},` +
-		`{"data":{"a":1}},{"raw":"AA==","filename":"x.png","mediaType":"image/png"}]}}`
+		`{"data":{"a":1}},{"raw":"AA==","filename":"x.png","mediaType":"image/png"}]},"version":"1.0"}`
 	if got := string(h.events[0].artifact.Parts[0].Data); got != want {
 		t.Errorf("told\n%s\nwant\n%s", got, want)
 	}
@@ -87,11 +88,12 @@ func TestExecRefusesLinesThatAreWrong(t *testing.T) {
 		{sayer(`{"type":"status"}`, `Starting up...`), "line 2 of the command's output: it is not JSON (byte 1)"},
 		{sayer(`[1]`), "line 1 of the command's output: it is not a JSON object"},
 		{`printf '{"type":"status","text":"\377"}\n'`, "line 1 of the command's output: it is not UTF-8"},
-		{sayer(``, `{"type":"artefact","text":"x"}`), "line 2 of the command's output: its type \"artefact\" is none of artifact, ask, authenticate, complete, fail, log, reject, reply, result, status, step"},
+		{sayer(``, `{"type":"artefact","text":"x"}`), "line 2 of the command's output: its type \"artefact\" is none of artifact, ask, authenticate, complete, fail, log, references, reject, reply, result, resume, siblings, status, step"},
 		{sayer(`{"type":"status","metadata":{"a":` + strings.Repeat("[", 99) + strings.Repeat("]", 99) + `}}`), `line 1 of the command's output: it nests more than 100 levels deep`},
 		{sayer(`{"text":"x"}`), `line 1 of the command's output: it has no "type"`},
 		{sayer(`{"type":"status","txt":"x"}`), `line 1 of the command's output: "txt" is no member of a line of type status, which may have text, parts, metadata`},
 		{sayer(`{"type":"status","text":7}`), `line 1 of the command's output: "text" must be a string`},
+		{sayer(`{"type":"siblings","limit":1}`), `line 1 of the command's output: "limit" is no member of a line of type siblings, which may have no more than its task`},
 		{sayer(`{"type":"artifact","text":"x","last":1}`), `line 1 of the command's output: "last" must be true or false`},
 		{sayer(`{"type":"artifact","text":"x","parts":[]}`), `line 1 of the command's output: it has both "text" and "parts"`},
 		{sayer(`{"type":"artifact","parts":[{}]}`), `line 1 of the command's output: parts[0]: a part needs one of text, raw, url or data`},
