@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -165,4 +166,41 @@ func TestHostsServeOneMessage(t *testing.T) {
 		}
 		wantDemo(t, h, `input_required "Who?"`, `>answer. "Ann"`)
 	})
+}
+
+// The first program of each language on the page does what it is there for, also from
+// where a reader would have it.
+func TestHostsPage(t *testing.T) {
+	page, err := os.ReadFile("../docs/hosts.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := filepath.Abs("../hosts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range []struct{ lang, interpreter, file, modules, host string }{
+		{"python", "python3", "hello.py", "parley", root + "/python/parley"},
+		{"ts", "node", "hello.mjs", "node_modules/parley", root + "/typescript"},
+	} {
+		dir := t.TempDir()
+		_, block, _ := strings.Cut(string(page), "```"+l.lang+"\n")
+		program, _, _ := strings.Cut(block, "```")
+		place := filepath.Join(dir, l.modules)
+		err := errors.Join(os.WriteFile(filepath.Join(dir, l.file), []byte(program), 0o600), os.MkdirAll(filepath.Dir(place), 0o700), os.Symlink(l.host, place))
+		if err != nil {
+			t.Fatal(err)
+		}
+		argv, ok := interpreted(t, l.interpreter, l.file)
+		if !ok {
+			continue
+		}
+		h := newHost("hi")
+		h.answers = make(chan *a2a.Message, 1)
+		h.answers <- &a2a.Message{Parts: []*a2a.Part{a2a.TextPart("Ann")}}
+		if err := Exec(argv, &ExecOptions{Mode: ExecLines, Dir: dir}).Run(t.Context(), NewTurn(h)); err != nil {
+			t.Fatal(err)
+		}
+		wantDemo(t, h, `input_required "What is your name?"`, `reply "Hello Ann!"`)
+	}
 }
