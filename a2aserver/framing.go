@@ -37,18 +37,11 @@ type rpcFraming struct {
 	id      []byte
 	dialect dialect.Dialect
 	codec   dialect.Codec
-	plain   bool // the answer is not JSON-RPC
 }
 
 func (f *rpcFraming) binding() string { return a2a.BindingJSONRPC }
 
-func (f *rpcFraming) media() []string {
-	if f.plain {
-		return textMedia
-	}
-	return jsonMedia
-}
-
+func (f *rpcFraming) media() []string         { return jsonMedia }
 func (f *rpcFraming) status(e *a2a.Error) int { return dialect.RPCStatus(e.Code) }
 
 func (f *rpcFraming) appendResult(dst []byte, op dialect.Op, req, result any) []byte {
@@ -65,12 +58,7 @@ func (f *rpcFraming) events(op dialect.Op, req any) dialect.Events { return f.co
 func (f *rpcFraming) beginEvent(dst []byte) []byte { return wire.AppendResultPrefix(dst, f.id) }
 func (f *rpcFraming) endEvent(dst []byte) []byte   { return append(dst, '}') }
 
-// appendError answers a body that is not JSON by its media type as HTTP does: it is
-// no JSON-RPC request, so the answer is no JSON-RPC response.
 func (f *rpcFraming) appendError(dst []byte, e *a2a.Error) []byte {
-	if f.plain = e.Code == a2a.CodeUnsupportedMedia; f.plain {
-		return append(append(dst, e.Message...), '\n')
-	}
 	return wire.AppendError(dst, f.id, dialect.AppendRPCError(nil, f.dialect, e))
 }
 

@@ -46,7 +46,6 @@ func FuzzHTTPHandler(f *testing.F) {
 					t.Errorf("%v: %s", err, got)
 				}
 			}
-		case "text/plain":
 		case "text/event-stream":
 			sse := wire.NewReader(w.Body, 1<<20)
 			for {

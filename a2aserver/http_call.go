@@ -114,7 +114,6 @@ func (x *httpCall) fail(err error) {
 var (
 	jsonMedia = []string{mediaJSON}
 	a2aMedia  = []string{mediaA2A}
-	textMedia = []string{"text/plain; charset=utf-8"}
 	noStore   = []string{"no-store"} // tasks change, and are somebody's
 	noSniff   = []string{"nosniff"}
 )

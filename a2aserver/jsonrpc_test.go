@@ -48,8 +48,8 @@ func TestRPCStrictness(t *testing.T) {
 			fieldError("1", "message.parts[1].url", "expected a string, got a number")},
 
 		{"R-271 too large", getTask(`"` + strings.Repeat("x", 1000) + `"`), "", 413, rpcError("null", request, "the body is larger than 1000 bytes; send large files by URL", "REQUEST_TOO_LARGE")},
-		{"R-213 text", getTask("1"), "text/plain", 415, "the body must be application/json or application/a2a+json\n"},
-		{"R-213 form", getTask("1"), "application/x-www-form-urlencoded", 415, "the body must be application/json or application/a2a+json\n"},
+		{"R-213 text", getTask("1"), "text/plain", 415, rpcError("null", "-32005", "the body must be application/json or application/a2a+json", "UNSUPPORTED_MEDIA_TYPE")},
+		{"R-213 form", getTask("1"), "application/x-www-form-urlencoded", 415, rpcError("null", "-32005", "the body must be application/json or application/a2a+json", "UNSUPPORTED_MEDIA_TYPE")},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			header := []string{"A2A-Version: 1.0"}
@@ -63,12 +63,8 @@ func TestRPCStrictness(t *testing.T) {
 			if got := w.Body.String(); got != tt.want {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
 			}
-			media := "application/json"
-			if tt.status == 415 {
-				media = "text/plain; charset=utf-8" // no JSON-RPC request, no JSON-RPC response
-			}
-			if ct := w.Header().Get("Content-Type"); ct != media {
-				t.Errorf("type %q, want %q", ct, media)
+			if ct := w.Header().Get("Content-Type"); ct != "application/json" {
+				t.Errorf("type %q", ct)
 			}
 		})
 	}

@@ -48,7 +48,7 @@ var Errors = []ErrorRow{
 	{a2a.CodeUnavailable, -32000, 503, "UNAVAILABLE", "UNAVAILABLE", "0.1", "Temporarily unavailable: try later"},
 	{a2a.CodeLoop, -32000, 508, "FAILED_PRECONDITION", "DELEGATION_LOOP", "0.1", "The message came through too many agents"},
 	{a2a.CodeTooLarge, -32600, 413, "OUT_OF_RANGE", "REQUEST_TOO_LARGE", "0.1", "Request is too large"},
-	{a2a.CodeUnsupportedMedia, -32600, 415, "INVALID_ARGUMENT", "UNSUPPORTED_MEDIA_TYPE", "0.1", "The body must be JSON"},
+	{a2a.CodeUnsupportedMedia, -32005, 415, "INVALID_ARGUMENT", "UNSUPPORTED_MEDIA_TYPE", "0.1", "The body must be JSON"},
 	{a2a.CodeMethodNotAllowed, -32600, 405, "UNIMPLEMENTED", "METHOD_NOT_ALLOWED", "0.1", "HTTP method not allowed"},
 }
 

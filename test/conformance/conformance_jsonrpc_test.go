@@ -28,9 +28,6 @@ func (w *wire) post(t *testing.T, contentType, body string) (status int, media s
 		t.Fatal(err)
 	}
 	media, _, _ = mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	if media == "text/plain" {
-		return resp.StatusCode, media, nil
-	}
 	return resp.StatusCode, media, decode(t, b)
 }
 
@@ -46,7 +43,7 @@ func TestConformanceJSONRPC(t *testing.T) {
 				t.Errorf("%s: %d %s %s", sent, status, media, compact(answer))
 			}
 		}
-		if status, media, answer := w.post(t, "text/plain", list); status != http.StatusUnsupportedMediaType || media != "text/plain" {
+		if status, media, answer := w.post(t, "text/plain", list); status != http.StatusUnsupportedMediaType || media != "application/json" || compact(in(answer, "error.code")) != "-32005" {
 			t.Errorf("text/plain: %d %s %s", status, media, compact(answer))
 		}
 	})
