@@ -19,7 +19,7 @@ import (
 
 var scale = flag.Duration("scale", 0, "measure what grows with replicas and tasks, for so long each; 0: not at all")
 
-// TestScale prints the slopes that docs/scale.md reckons with. It asserts nothing:
+// TestScale prints the slopes that docs/postgres.md reckons with. It asserts nothing:
 // what is measured depends on the machine.
 func TestScale(t *testing.T) {
 	if *scale == 0 {
