@@ -29,11 +29,15 @@ const maxExamples = 12
 // maxEntries is how many entries of one task are read for a page.
 const maxEntries = 200_000
 
-// home leads to the agent that most people want.
+// home leads to the agent that most people want, or to the tasks of those who may send
+// no messages.
 func (c *Console) home(w http.ResponseWriter, r *request) {
 	agents := c.opts.Agents()
 	to := "/agents"
-	if len(agents) > 0 {
+	switch {
+	case r.answers() == "":
+		to = "/tasks"
+	case len(agents) > 0:
 		to = "/chat/" + agents[0].key()
 	}
 	http.Redirect(w, r.Request, base(r.Request)+to, http.StatusSeeOther)
@@ -60,6 +64,7 @@ type chatData struct {
 	Earlier   bool   // there are more tasks than are shown
 	Talks     []*talk
 	Answering template.HTML
+	Sends     bool   // the viewer may send messages
 	Away      string // why the agent is, for those who operate the server
 	Examples  []string
 	Say       string // what the message begins with
@@ -76,7 +81,7 @@ func taskAddress(r *http.Request, agent, id string) string {
 func (c *Console) talkOf(r *request, a *Agent, id string) (*talk, string, error) {
 	address := taskAddress(r.Request, a.key(), id)
 	s := newSheet(prefixOf(address) + "flow")
-	f := newFlow(s, address, id, r.csrf)
+	f := newFlow(s, address, id, r.answers())
 	n := 0
 	for batch, err := range c.readLog(r.ctx, a, id, 0, false) {
 		if err != nil {
@@ -106,7 +111,7 @@ func (c *Console) chat(w http.ResponseWriter, r *request) {
 		return
 	}
 	d := chatData{Agents: c.opts.Agents(), Agent: a, Key: a.key(), Context: r.FormValue("context"), MaxUpload: c.opts.MaxUpload}
-	d.Ref = a.ref
+	d.Ref, d.Sends = a.ref, r.answers() != ""
 	d.Accept, d.Say = accepts(a.Card), r.FormValue("say")
 	for _, s := range a.Card.Skills {
 		d.Examples = append(d.Examples, s.Examples...)

@@ -197,7 +197,7 @@ func (c *Console) followFar(r *request, t *followed, send func(seq int64, html s
 			return nil
 		}
 		s := newSheet(prefixOf(address) + "flow")
-		whole := newFlow(s, address, t.id, r.csrf)
+		whole := newFlow(s, address, t.id, r.answers())
 		whole.add(entriesOf(task))
 		to.fill(whole.prefix+"flow", s.HTML())
 		for _, name := range []string{whole.prefix + "state", "answering"} {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -116,5 +117,41 @@ func TestNoSessionOfOtherCookies(t *testing.T) {
 	}
 	if res := do("/login/back?state=s1", begun[0]); res.StatusCode != http.StatusForbidden {
 		t.Errorf("a token that is too long: %s", res.Status)
+	}
+}
+
+// A viewer who may only read has no form that would be refused.
+func TestAViewerWhoMayOnlyRead(t *testing.T) {
+	as := a2a.Caller{Scopes: a2a.OwnScopes}
+	s := serveWith(t, func(o *console.Options) {
+		o.Token, o.Viewer = "", func(*http.Request, console.Credentials, bool) (a2a.Caller, error) { return as, nil }
+	})
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := &viewer{t, s, &http.Client{Jar: jar}}
+	if _, err := v.http.PostForm(s.URL+"/console/login", url.Values{"key": {"k"}}); err != nil {
+		t.Fatal(err)
+	}
+	page := v.post("/chat/-", map[string]string{"text": "ask+Which+city"})
+	task := regexp.MustCompile(`/tasks/-/[0-9a-f-]+`).FindString(page)
+	context := regexp.MustCompile(`name="context" value="([^"]+)"`).FindStringSubmatch(page)
+	if task == "" || context == nil {
+		t.Fatalf("there is no task:\n%s", page)
+	}
+	paths := []string{"/chat/-?context=" + context[1], task, task + "?view=wire", "/inbox"}
+	for _, path := range paths {
+		if page := v.get(path); strings.Count(page, `method="post"`) < 2 {
+			t.Errorf("%s has no form for an owner who may write:\n%s", path, page)
+		}
+	}
+	as.Scopes = []string{a2a.ScopeTasksRead}
+	for _, path := range paths {
+		page := v.get(path)
+		v.has(page, "Which city")
+		if strings.Count(page, `method="post"`) != 1 { // to log out
+			t.Errorf("%s has a form for a viewer who may only read:\n%s", path, page)
+		}
 	}
 }

@@ -69,6 +69,15 @@ type request struct {
 	csrf   string
 }
 
+// answers is the token of forms that send a message or cancel; "" where the viewer may
+// do neither, so that there are none.
+func (r *request) answers() string {
+	if !r.viewer.May(a2a.ScopeTasksWrite) {
+		return ""
+	}
+	return r.csrf
+}
+
 // page registers the function of a page, for viewers that are logged in.
 func (c *Console) page(pattern string, f func(http.ResponseWriter, *request)) {
 	c.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {

@@ -68,10 +68,10 @@ func (c *Console) read(r *request, d *taskData) (*reading, error) {
 // begin prepares the page, now that the task is known to be the viewer's to see.
 func (l *reading) begin(c *Console, r *request, first *a2a.Entry) {
 	d := l.d
-	d.Own = true
+	d.Own = r.viewer.May(a2a.ScopeTasksWrite)
 	if c.everybody(r) && d.At == 0 { // each look at what is another's is in the audit log
 		if of, err := c.opts.Admin.Task(r.ctx, d.ID); err == nil && of != nil { // else the log says enough
-			d.Host, d.Own = of, of.Owner == r.viewer.Subject
+			d.Host, d.Own = of, d.Own && of.Owner == r.viewer.Subject
 		}
 	}
 	l.facts.begin(first)
@@ -93,7 +93,7 @@ func (l *reading) begin(c *Console, r *request, first *a2a.Entry) {
 		l.view = func(e *a2a.Entry) { l.log.add(e, after) }
 	default:
 		l.sheet = newSheet(prefixOf(d.Address) + "flow")
-		l.flow = newFlow(l.sheet, d.Address, d.ID, r.csrf)
+		l.flow = newFlow(l.sheet, d.Address, d.ID, r.answers())
 		if d.At > 0 || !d.Own {
 			l.flow.csrf = "" // the past takes no answer, and another's task none of the viewer's
 		}

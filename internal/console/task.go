@@ -36,7 +36,7 @@ type taskData struct {
 	Views     []view
 	Last, At  int64       // positions; At is that of the whole page, 0 for the end
 	Host      *admin.Task // nil for those who do not operate the server
-	Own       bool        // the viewer's, who may answer
+	Own       bool        // the viewer's, who may answer and cancel
 	Cancel    bool        // the viewer may cancel it
 	Talk      *talk
 	Reply     bool

@@ -286,7 +286,7 @@ func (c *Console) inbox(w http.ResponseWriter, r *request) {
 		if err != nil || !t.Status.State.Interrupted() {
 			continue // answered in between
 		}
-		o.Asks = &block{ID: o.DOM + "q", Class: "asks", State: t.Status.State, Task: o.Address, CSRF: r.csrf, Form: questionOf(t.Status.Message), Inbox: true}
+		o.Asks = &block{ID: o.DOM + "q", Class: "asks", State: t.Status.State, Task: o.Address, CSRF: r.answers(), Form: questionOf(t.Status.Message), Inbox: true}
 		if m := t.Status.Message; m != nil {
 			f := flow{task: o.Address}
 			o.Asks.Parts = f.partsOf(m.Parts, "m="+url.QueryEscape(m.MessageID), 0)

@@ -95,7 +95,7 @@ func TestKeysAreMadeAndRevoked(t *testing.T) {
 	t.Parallel()
 	s := serve(t, "--auth-keys")
 	p := s.login(s.key("--name", "me", "--role", "admin"))
-	p.chat()
+	p.until(`document.readyState === "complete" && document.querySelector(".places")`)
 	p.screen(s.at("/operate?view=keys"))
 	p.fill("form input[name=name]", "laptop")
 	p.press("Create a key")
