@@ -94,16 +94,12 @@ var unplayed = map[string]string{
 	"docs/extensions/resume-v1.md: *": "has the id of a task at work",
 	"docs/extensions/retry-v1.md: *":  "wants credentials of a server with --auth-keys",
 	"docs/conformance-runner.md: *":   "an agent elsewhere",
-	"docs/proxy.md: *":                "an agent elsewhere",
 	"docs/hosts.md: *":                "TestHostsPage in agent runs the two programs",
-	"docs/exec.md: *":                 "docs/first-hour.md has the same",
 	"docs/operations.md: *":           "certificates and hosts of an operator",
 	"docs/first-hour.md: export PARLEY_STORE=postgres://parley@db.example.org/parley": "the test has a database of its own",
 	"docs/first-hour.md: export PATH=$PWD:$PATH":                                      "the test's terminals have it",
 	"docs/first-hour.md: sudo install -m 755 parley /usr/local/bin/":                  "changes the machine, and wants systemd",
 	"docs/admin-api.md: *": "a server elsewhere",
-	"docs/mcp.md: *":       "a server elsewhere, or an editor that starts it",
-	"docs/openai.md: *":    "a model; docs/first-hour.md has the stand-in",
 	"deploy/README.md: *":  "a database elsewhere",
 }
 

@@ -45,12 +45,9 @@ var later = []string{
 	"bench/",
 	"CHANGELOG.md",
 	"docs/dialects.md",
-	"docs/exec.md",
 	"docs/extensions/hops-v1.md",
 	"docs/extensions/resume-v1.md",
 	"docs/extensions/retry-v1.md",
-	"docs/http.md",
-	"docs/openai.md",
 	"docs/state-machine.md",
 	"docs/tour.md",
 }
