@@ -1,0 +1,69 @@
+// Says in JavaScript what the demo agent has no words for.
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { agent, Failed, Rejected } from "../../../hosts/typescript/index.mjs";
+
+const kinds = ["text", "data", "url", "raw"];
+const commands = {
+  told(turn) {
+    const { text, task, context, attempt, caller, metadata, skill = null, accepted, version, trace, message } = turn;
+    const parts = message.parts.map((p) => [kinds.find((k) => k in p), p.mediaType ?? "", p.filename ?? ""]);
+    return { data: { text, task, context, attempt, caller, metadata, skill, accepted, version, trace, parts, of: message.metadata } };
+  },
+  status(turn) {
+    turn.status({ data: { done: 0.5 } }, { a: 1 });
+    turn.complete(["all ", { text: "done" }]);
+  },
+  artifact(turn) {
+    const a = turn.artifact("a", { description: "about", metadata: { m: 1 } });
+    a.write(["one", { data: { two: 2 } }]);
+    a.write("anew", { anew: true });
+    a.close();
+  },
+  closed(turn) {
+    const a = turn.artifact("a");
+    a.write("x", { last: true });
+    a.write("y");
+  },
+  async step(turn) {
+    let tries = 0;
+    const charge = () => {
+      if (++tries === 1) throw new Error("no luck");
+    };
+    const charged = await turn.step("charge", charge).catch(() => {
+      console.log("again");
+      return turn.step("charge", charge);
+    });
+    return [charged === null ? "None" : "some", ` ${await turn.step("ship", async () => 17)}`];
+  },
+  async undone(turn) {
+    await turn.step("charge", () => Promise.reject(new Error())).catch(() => {});
+    return "never mind";
+  },
+  files(turn) {
+    for (const name of readdirSync(turn.filesIn).sort()) {
+      writeFileSync(`${turn.filesOut}/${name}.out`, readFileSync(`${turn.filesIn}/${name}`, "utf8").toUpperCase());
+    }
+  },
+  broken() {
+    throw new RangeError("the password is hush");
+  },
+  failed() {
+    throw new Failed("no paper", { left: 0 });
+  },
+  rejected() {
+    throw new Rejected(["not ", "mine"]);
+  },
+  wrong: () => 7,
+  large(turn) {
+    turn.artifact("a").write("x".repeat(8 << 20));
+  },
+  ended(turn) {
+    turn.complete("done");
+    turn.status("more");
+  },
+  async together(turn) {
+    await Promise.all([turn.ask("one?"), turn.ask("two?")]);
+  },
+};
+
+agent((turn) => commands[turn.text.split(/\s/)[0]](turn)).serve();
