@@ -42,7 +42,7 @@ func (f *Flags) Register(fs *pflag.FlagSet, memory bool) {
 	if memory {
 		usage += ", or " + InMemory
 	}
-	fs.StringVar(&f.store, "store", "", usage+" (default parley.db in --data). With a password give it as "+Env+" in the environment")
+	fs.StringVar(&f.store, "store", "", usage+" (default parley.db in --data). If it has a password, set it as "+Env+" in the environment")
 	fs.StringVar(&f.data, "data", DefaultData, "`directory` of the database, created if needed; with PostgreSQL, of the audit log alone")
 }
 

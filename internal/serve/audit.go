@@ -30,7 +30,7 @@ const AuditName = "audit.jsonl"
 type AuditFlags struct{ path string }
 
 func (f *AuditFlags) register(fs *pflag.FlagSet) {
-	f.Register(fs, "append who did what, and who was not let, to a `file` of JSON lines, which SIGHUP opens anew; - is standard error, none is no log (default "+AuditName+" in --data where callers are authenticated, else none)")
+	f.Register(fs, "append who did what, and who was refused, to this `file` of JSON lines, which SIGHUP reopens; - is standard error, none disables the log (default "+AuditName+" in --data where callers are authenticated, else none)")
 }
 
 // Register declares --audit-log.

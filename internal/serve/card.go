@@ -19,10 +19,10 @@ type cardFlags struct {
 }
 
 func (f *cardFlags) register(fs *pflag.FlagSet) {
-	fs.StringArrayVar(&f.keys, "card-key", nil, "sign cards with the private key in this `file`, as parley card keygen makes it; may be repeated, for a key that takes the place of another")
-	fs.StringVar(&f.keysURL, "card-keys-url", "", "`URL` of the public keys, for the signatures to name (default: where the server has them, /.well-known/agent-card-keys.json)")
-	fs.BoolVar(&f.strict, "card-strict", false, "sign only as A2A §8.4.1 has it: SDKs that leave out empty members, as those for JavaScript and Python do, will not verify cards that have some")
-	fs.StringVar(&f.extended, "extended-card", "", "JSON `file` of the extended card; where callers need credentials it is for those who have them, and skills that require scopes for those who have these")
+	fs.StringArrayVar(&f.keys, "card-key", nil, "sign cards with the private key in this `file`, made by parley card keygen; may be repeated while you replace a key")
+	fs.StringVar(&f.keysURL, "card-keys-url", "", "`URL` of the public keys that signatures name (default: this server's /.well-known/agent-card-keys.json)")
+	fs.BoolVar(&f.strict, "card-strict", false, "sign exactly as A2A §8.4.1 says: SDKs that drop empty members, such as those for JavaScript and Python, then cannot verify cards that have them")
+	fs.StringVar(&f.extended, "extended-card", "", "JSON `file` of the extended card, for callers with credentials if callers need any; skills that require scopes are shown to callers that have them")
 }
 
 func (f *cardFlags) check(publicURL, profile string) error {

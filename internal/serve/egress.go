@@ -20,10 +20,10 @@ type egressFlags struct {
 }
 
 func (f *egressFlags) register(fs *pflag.FlagSet) {
-	fs.Var(flagvalue.List("host", &f.allow, flagvalue.One(egress.ParseRule), nil), "egress-allow", "let webhooks go to a `host` besides public ones by https: example.internal, *.example.internal, 10.1.0.0/16, each with a :port or without, http:// in front for plain http; may be repeated")
-	fs.Var(flagvalue.List("host", &f.deny, flagvalue.One(egress.ParseRule), nil), "egress-deny", "let no webhook go to a `host`, whatever else allows it; may be repeated")
-	fs.Var(flagvalue.Of("URL", &f.proxy, egress.ParseProxy, nil), "egress-proxy", "`URL` of the HTTP proxy that webhooks go through; those of the environment are not used")
-	fs.BoolVar(&f.noPush, "no-push", false, "offer no push notifications: no webhook is kept or sent")
+	fs.Var(flagvalue.List("host", &f.allow, flagvalue.One(egress.ParseRule), nil), "egress-allow", "let webhooks go to this `host`, besides public ones over https: example.internal, *.example.internal or 10.1.0.0/16, with or without :port; put http:// in front for plain http; may be repeated")
+	fs.Var(flagvalue.List("host", &f.deny, flagvalue.One(egress.ParseRule), nil), "egress-deny", "let no webhook go to this `host`, whatever else allows it; may be repeated")
+	fs.Var(flagvalue.Of("URL", &f.proxy, egress.ParseProxy, nil), "egress-proxy", "`URL` of the HTTP proxy for webhooks; proxies of the environment are not used")
+	fs.BoolVar(&f.noPush, "no-push", false, "offer no push notifications: webhooks are neither kept nor sent")
 }
 
 func (f *egressFlags) check() error {

@@ -79,7 +79,7 @@ func Sections() []Section { return new(flags).sections() }
 
 func (f *flags) sections() []Section {
 	return []Section{
-		newSection("What the agent is, other than a command behind --", f.Form.register),
+		newSection("The agent, if it is not a command behind --", f.Form.register),
 		newSection("Options", f.register),
 		newSection("Who may call", f.auth.register),
 		newSection("Limits; 0 means none; a default with a star applies only if others than this machine's users can call", f.limits.register),
@@ -99,31 +99,31 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	f.store.Register(fs, true)
 	fs.BoolVar(&f.ephemeral, "ephemeral", false, "keep tasks in memory only, until the server stops; the same as --store "+database.InMemory)
 	f.dead = 10 * time.Second
-	fs.Var(flagvalue.Span(&f.dead), "dead-after", "with PostgreSQL, how `long` another server may be silent before its tasks are taken over; must be the same for all that share the database")
+	fs.Var(flagvalue.Span(&f.dead), "dead-after", "with PostgreSQL, how `long` another server may be silent before its tasks are taken over; set the same on all servers that share the database")
 	f.cache = 64 << 20
-	fs.Var(flagvalue.Size(&f.cache), "cache", "`size` that finished tasks of the database may take in memory, to be read from there; the process may have as much again for a moment. 0 keeps none")
-	fs.StringVar(&f.publicURL, "public-url", "", "`URL` that cards advertise (default: the one a request came to)")
-	fs.Var(flagvalue.List("CIDR", &f.proxies, flagvalue.One(parsePrefix), nil), "trusted-proxy", "`CIDR` of proxies whose Forwarded and X-Forwarded headers say what a request came to; may be repeated")
+	fs.Var(flagvalue.Size(&f.cache), "cache", "`size` of the cache of finished tasks; the process may briefly use as much again. 0 disables it")
+	fs.StringVar(&f.publicURL, "public-url", "", "`URL` that cards advertise (default: the one that the request names)")
+	fs.Var(flagvalue.List("CIDR", &f.proxies, flagvalue.One(parsePrefix), nil), "trusted-proxy", "`CIDR` of proxies whose Forwarded and X-Forwarded-* headers are trusted; may be repeated")
 	f.tls.register(fs)
 	fs.BoolVar(&f.noConsole, "no-console", false, "serve no web console at "+ConsolePath)
 	fs.BoolVar(&f.elsewhere, "console-elsewhere", false, "let operators call agents of other servers from the console, under the rules of --egress-allow and --egress-deny (always on where only this machine can call)")
 	f.profile = profiles[0]
 	fs.Var(flagvalue.Choice(&f.profile, profiles...), "card-profile", "what the card says and the server does: all (for clients of every version), v1 (advertises 1.0 only), bare (no streaming, no push notifications) or extended (with an extended card)")
 	f.drain = 10 * time.Second
-	fs.Var(flagvalue.Span(&f.drain), "drain-timeout", "how `long` agents and connections may take to end when the server is stopped; 0 does not wait for them")
+	fs.Var(flagvalue.Span(&f.drain), "drain-timeout", "how `long` to wait for agents and connections when the server stops; 0 does not wait")
 }
 
 func (f *flags) registerLife(fs *pflag.FlagSet) {
 	f.onLost = lostRerun
-	fs.Var(flagvalue.Choice(&f.onLost, lostRerun, lostFail), "on-lost", "what becomes of a task whose server was lost (a crash, kill -9) while the agent worked at it: rerun, or fail if nothing may be done twice")
-	fs.IntVar(&f.maxRuns, "max-runs", 3, "fail a task once `n` runs of the agent for one message were lost; restarts in good order do not count")
+	fs.Var(flagvalue.Choice(&f.onLost, lostRerun, lostFail), "on-lost", "what happens to a task if its server dies (a crash, kill -9) while the agent works: rerun, or fail if nothing may be done twice")
+	fs.IntVar(&f.maxRuns, "max-runs", 3, "fail a task once the server died in `n` runs for one message; clean restarts do not count")
 	f.retries.Window = 24 * time.Hour
-	fs.Var(flagvalue.Span(&f.retries.Window), "retry-window", "how `long` the message of an authenticated caller is known: if it comes again it gets the answer of the first, and nothing is done twice; 0 switches that off")
-	fs.BoolVar(&f.retries.Anonymous, "retry-anonymous", false, "know the messages of all other callers, too: a caller that knows the id and every word of another's message can then attach to its task")
+	fs.Var(flagvalue.Span(&f.retries.Window), "retry-window", "how `long` a message of an authenticated caller is remembered: sent again, it gets the first answer, and the agent does not run twice; 0 disables this")
+	fs.BoolVar(&f.retries.Anonymous, "retry-anonymous", false, "remember messages of anonymous callers, too: a caller that knows the id and every word of another's message can then follow its task")
 	const ever = "; 0 keeps them for ever"
 	fs.Var(flagvalue.Span(&f.retention.Completed), "retain-completed", "delete completed tasks after this `long`, such as 720h"+ever)
 	fs.Var(flagvalue.Span(&f.retention.Failed), "retain-failed", "delete failed, rejected and canceled tasks after this `long`"+ever)
-	fs.Var(flagvalue.Span(&f.retention.Waiting), "retain-waiting", "delete tasks whose question has gone unanswered for this `long`"+ever)
+	fs.Var(flagvalue.Span(&f.retention.Waiting), "retain-waiting", "delete tasks whose question was unanswered for this `long`"+ever)
 }
 
 func (f *flags) registerLogs(fs *pflag.FlagSet) {
@@ -131,8 +131,8 @@ func (f *flags) registerLogs(fs *pflag.FlagSet) {
 	f.logLevel = "info"
 	fs.Var(flagvalue.Choice(&f.logLevel, "debug", "info", "warn", "error"), "log-level", "what is logged to standard error: debug, info, warn or error")
 	f.logFormat = logAuto
-	fs.Var(flagvalue.Choice(&f.logFormat, logAuto, logText, logJSON), "log-format", "how: text, json (an object a line), or auto, which is text on a terminal and JSON elsewhere")
-	fs.BoolVar(&f.requests, "log-requests", false, "log a line for each call when it ends: caller, operation, agent, task, result and time (default true where standard error is a terminal, and with --log-level debug)")
+	fs.Var(flagvalue.Choice(&f.logFormat, logAuto, logText, logJSON), "log-format", "text, json (one object a line), or auto: text on a terminal and JSON elsewhere")
+	fs.BoolVar(&f.requests, "log-requests", false, "log a line when a call ends: caller, operation, agent, task, result and time (default true if standard error is a terminal, and with --log-level debug)")
 }
 
 // check refuses flags that contradict each other, and makes of the others what
@@ -150,13 +150,13 @@ func (f *flags) check(fs *pflag.FlagSet, command bool) error {
 	case f.drain < 0:
 		return failure.Usagef("--drain-timeout cannot be negative").WithHint("0 does not wait")
 	case f.retries.Window < 0:
-		return failure.Usagef("--retry-window cannot be negative").WithHint("0 knows no message again")
+		return failure.Usagef("--retry-window cannot be negative").WithHint("0 remembers no message")
 	case f.retries.Window == 0 && f.retries.Anonymous:
 		return failure.Usagef("--retry-anonymous needs a --retry-window greater than 0")
 	case f.maxRuns < 1:
 		return failure.Usagef("--max-runs must be at least 1").WithHint("--on-lost fail runs nothing again")
 	case f.onLost == lostFail && fs.Changed("max-runs"):
-		return failure.Usagef("--on-lost fail runs nothing again, --max-runs says how often: leave one out")
+		return failure.Usagef("--on-lost fail never runs an agent again, so --max-runs has no use: leave one out")
 	}
 	f.auth.clientCA = f.tls.clientCA != ""
 	card := func() error { return f.card.check(f.publicURL, f.profile) }

@@ -42,20 +42,20 @@ const mcpStdio = "stdio"
 func (f *Form) register(fs *pflag.FlagSet) {
 	f.Builtin = "demo"
 	fs.Var(flagvalue.Choice(&f.Builtin, "demo", "conformance"), "agent", "built-in `agent` to run: demo or conformance")
-	fs.BoolVar(&f.Lines, "lines", false, "speak with the command in lines of JSON, so that it can ask back, write several artifacts and more (docs/exec.md)")
-	fs.IntVar(&f.Processes, "processes", 0, "with --lines: `processes` that stay and take one message after another (default: one process for each message)")
-	fs.StringVar(&f.HTTP, "http", "", "post each message to this `URL`, whose answer is the agent's (docs/http.md)")
+	fs.BoolVar(&f.Lines, "lines", false, "exchange lines of JSON with the command, so that it can ask questions, write several artifacts and more (docs/exec.md)")
+	fs.IntVar(&f.Processes, "processes", 0, "with --lines: keep this many `processes`, each for one message after another (default: a process for each message)")
+	fs.StringVar(&f.HTTP, "http", "", "post each message to the service at this `URL` and return its response (docs/http.md)")
 	checked := func(to *string, check func(string) error) *flagvalue.Value {
 		return flagvalue.Of("text", to, func(s string) (string, error) { return s, check(s) }, func(s string) string { return s })
 	}
-	fs.Var(checked(&f.Body, httpagent.CheckBody), "body", "with --http, for a service with a format of its own: the request's `template`, such as '{\"prompt\": \"${text}\"}', or the form 'prompt=${text}' (docs/http.md)")
-	fs.Var(checked(&f.Answer, httpagent.CheckAnswer), "answer", "with --http: the `path` of the answer in what such a service says, such as .reply; text for all of it")
-	fs.StringVar(&f.OpenAI, "openai", "", "have a model answer: the `URL` of an endpoint that speaks as OpenAI's chat completions do, up to /v1 (docs/openai.md)")
+	fs.Var(checked(&f.Body, httpagent.CheckBody), "body", "with --http, for a service with its own format: the request's `template`, such as '{\"prompt\": \"${text}\"}', or the form 'prompt=${text}' (docs/http.md)")
+	fs.Var(checked(&f.Answer, httpagent.CheckAnswer), "answer", "with --http, for such a service: the `path` of the answer in its response, such as .reply; text for the whole response")
+	fs.StringVar(&f.OpenAI, "openai", "", "let a model answer: the `URL` of an endpoint compatible with OpenAI's chat completions, up to /v1 (docs/openai.md)")
 	fs.StringVar(&f.Model, "model", "", "with --openai: the model's `name`")
 	fs.StringVar(&f.System, "system", "", "with --openai: a `file` with the system prompt, read for each message")
-	fs.StringVar(&f.Proxy, "proxy", "", "stand in front of another A2A `agent` of any version, by its address or its card's (docs/proxy.md)")
+	fs.StringVar(&f.Proxy, "proxy", "", "forward to another A2A `agent` of any version: its address, or its card's (docs/proxy.md)")
 	fs.StringVar(&f.MCP, "mcp", "", "offer the tools of an MCP server: the `URL` of one, or "+mcpStdio+" for the command behind -- (docs/mcp.md)")
-	fs.BoolVar(&f.Reload, "reload", false, "take up changes of the agent's files, and of parley.yaml, while it runs: tasks that are under way finish as they began")
+	fs.BoolVar(&f.Reload, "reload", false, "pick up changes to the agent's files and parley.yaml without a restart; tasks at work finish with the old ones")
 }
 
 // Forms are the flags that say what the agent is. Only one of them can be given.

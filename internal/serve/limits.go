@@ -38,27 +38,27 @@ const (
 
 func (f *limitFlags) register(fs *pflag.FlagSet) {
 	open := func(n int) string { return fmt.Sprintf(" (default %d*)", n) }
-	fs.Float64Var(&f.rate, "rate", 0, "`requests` that a caller may make per second, over a long time"+open(openRate))
-	fs.IntVar(&f.burst, "burst", 0, "`requests` that it may make at once (default twice the rate)")
-	fs.IntVar(&f.streams, "max-streams", 0, "`streams` that a caller may have open"+open(openStreams))
-	fs.IntVar(&f.running, "max-running", 0, "`tasks` that may be at work at a time"+open(openRunning))
-	fs.IntVar(&f.runningEach, "max-running-per-caller", 0, "`tasks` of one caller among them"+open(openRunningEach))
-	fs.IntVar(&f.capacity, "capacity", 0, "`tasks` that may be at work in this process at a time; more are taken and wait until it, or another one of the same store, has room")
-	fs.Var(flagvalue.Span(&f.wall), "max-task-time", "how `long` a task may be at work, without the time it waits for its client; then it fails")
+	fs.Float64Var(&f.rate, "rate", 0, "`requests` per second of one caller, on average"+open(openRate))
+	fs.IntVar(&f.burst, "burst", 0, "`requests` of one caller at once (default twice the rate)")
+	fs.IntVar(&f.streams, "max-streams", 0, "open `streams` of one caller"+open(openStreams))
+	fs.IntVar(&f.running, "max-running", 0, "`tasks` at work at a time"+open(openRunning))
+	fs.IntVar(&f.runningEach, "max-running-per-caller", 0, "`tasks` of one caller at work at a time"+open(openRunningEach))
+	fs.IntVar(&f.capacity, "capacity", 0, "`tasks` at work in this process at a time; more are accepted and wait until this process, or another one of the same store, has capacity")
+	fs.Var(flagvalue.Span(&f.wall), "max-task-time", "how `long` a task may be at work before it fails, without the time it waits for its client")
 	f.task = 64 << 20
-	fs.Var(flagvalue.Size(&f.task), "max-task-size", "`size` of a task's log, artifacts included; beyond it fails")
-	fs.Var(flagvalue.Size(&f.artifact), "max-artifact-size", "`size` of an artifact; beyond its task fails")
-	fs.IntVar(&f.messages, "max-messages", 0, "`messages` of its client that a task takes")
+	fs.Var(flagvalue.Size(&f.task), "max-task-size", "`size` of a task's log with its artifacts; a larger task fails")
+	fs.Var(flagvalue.Size(&f.artifact), "max-artifact-size", "`size` of an artifact; the task of a larger one fails")
+	fs.IntVar(&f.messages, "max-messages", 0, "`messages` from its client that a task accepts")
 	f.body = 8 << 20
 	fs.Var(flagvalue.Size(&f.body), "max-body", "`size` of a request's body; there is always a limit")
 	f.bodies = 128 << 20
-	fs.Var(flagvalue.Size(&f.bodies), "max-bodies", "`size` of all bodies over 256KiB together that are being received, a quarter of it for a caller; more have to wait, for 30 s at most")
+	fs.Var(flagvalue.Size(&f.bodies), "max-bodies", "`size` of all bodies over 256KiB being received, together; one caller gets a quarter. More wait, for 30 s at most")
 	fs.IntVar(&f.parts, "max-parts", 1000, "`parts` of a message")
 	fs.Var(flagvalue.Size(&f.part), "max-part-size", "`size` of a part's content")
 	fs.IntVar(&f.depth, "max-depth", 64, "`levels` that metadata and data may be nested")
-	fs.IntVar(&f.hops, "max-hops", 16, "`agents` that a message may have come through, against agents that call each other in circles")
-	fs.IntVar(&f.connections, "max-connections", 0, "`connections` at a time; for another one an idle one is closed, or it has to wait (default half of the files that the process may open: ulimit -n)")
-	fs.IntVar(&f.connectionsOfAddress, "max-connections-per-address", 0, "`connections` from one address among them; for another one an idle one of its own is closed, or it is. Mind proxies, which are one (default half of --max-connections, none for this machine's own addresses)")
+	fs.IntVar(&f.hops, "max-hops", 16, "`agents` that a message may have passed through, against agents that call each other in circles")
+	fs.IntVar(&f.connections, "max-connections", 0, "`connections` at a time; a new one beyond that closes an idle one, or waits (default half of ulimit -n)")
+	fs.IntVar(&f.connectionsOfAddress, "max-connections-per-address", 0, "`connections` from one address; a new one beyond that closes an idle one of its own, or is closed. A proxy counts as one address (default half of --max-connections, none for this machine's own addresses)")
 }
 
 func (f *limitFlags) check() error {

@@ -32,11 +32,11 @@ func (f *telemetryFlags) register(fs *pflag.FlagSet) {
 	f.sample = noShare
 	fs.Var(flagvalue.Of("URL", &f.endpoint, parseCollector, func(s string) string { return s }), "telemetry-endpoint", "send traces and metrics to the OpenTelemetry collector at this `URL` by OTLP, such as http://127.0.0.1:4318 (default: as OTEL_EXPORTER_OTLP_ENDPOINT says; without either nothing is sent)")
 	fs.Var(flagvalue.Choice(&f.protocol, export.HTTP, export.GRPC), "telemetry-protocol", "how: "+export.HTTP+" or "+export.GRPC+" (default: as OTEL_EXPORTER_OTLP_PROTOCOL says, or "+export.HTTP+")")
-	fs.Var(flagvalue.Of("share", &f.sample, parseShare, showShare), "telemetry-sample", "`share` of the traces that begin here to keep, from 0 to 1; one that began elsewhere is kept if it was there (default: as OTEL_TRACES_SAMPLER says, or all)")
-	fs.BoolVar(&f.content, "telemetry-content", false, "write what clients, agents and models say into traces, which is private as a rule")
+	fs.Var(flagvalue.Of("share", &f.sample, parseShare, showShare), "telemetry-sample", "`share` of the traces that begin here to keep, from 0 to 1; one that began elsewhere is kept if it was kept there (default: as OTEL_TRACES_SAMPLER says, or all)")
+	fs.BoolVar(&f.content, "telemetry-content", false, "put the words of clients, agents and models into traces; they are usually private")
 	fs.BoolVar(&f.traceability, "traceability", false, "tell clients that ask for the traceability extension which tools and agents were called for their answer, and how long that took")
-	fs.Var(flagvalue.Of("URL", &f.traceURL, parseTraceURL, func(s string) string { return s }), "trace-url", "`URL` of a trace in your viewer, with {trace} in the place of its id, such as https://tempo.example/trace/{trace}: the console links to it from the pages of tasks, for operators")
-	fs.Var(flagvalue.Of("address", &f.metrics, parseMetricsListen, func(s string) string { return s }), "metrics-listen", "`address` at which everybody who reaches it gets the metrics in Prometheus's format (/metrics), and this machine what helps to find out what the server does (/debug/tasks, /debug/pprof/). With authentication the main address has /metrics, too, for callers with the scope metrics:read; the word main offers them there alone")
+	fs.Var(flagvalue.Of("URL", &f.traceURL, parseTraceURL, func(s string) string { return s }), "trace-url", "`URL` of a trace in your viewer, with {trace} for its id, such as https://tempo.example/trace/{trace}; the console shows operators the link on the pages of tasks")
+	fs.Var(flagvalue.Of("address", &f.metrics, parseMetricsListen, func(s string) string { return s }), "metrics-listen", "`address` that serves metrics in Prometheus's format (/metrics) to anybody, and /debug/tasks and /debug/pprof/ to this machine. With authentication the main address serves /metrics, too, to callers with the scope metrics:read; the word main serves it there alone")
 }
 
 // metricsMain is --metrics-listen for the main address alone.

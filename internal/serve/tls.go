@@ -22,10 +22,10 @@ type tlsFiles struct {
 }
 
 func (f *tlsFiles) register(fs *pflag.FlagSet) {
-	fs.StringVar(&f.cert, "tls-cert", "", "PEM `file` of a certificate and its chain: the port then speaks TLS, gRPC included. This and the next two are read again when they change")
+	fs.StringVar(&f.cert, "tls-cert", "", "PEM `file` of a certificate and its chain: the port then speaks TLS, gRPC included. This file and the next two are read again when they change")
 	fs.StringVar(&f.key, "tls-key", "", "PEM `file` of the certificate's private key")
 	fs.StringVar(&f.clientCA, "client-ca", "", "callers with a certificate of one of the authorities in this PEM `file`")
-	fs.BoolVar(&f.required, "client-cert-required", false, "refuse connections without such a certificate, whatever other credentials there are")
+	fs.BoolVar(&f.required, "client-cert-required", false, "refuse connections without such a certificate, whatever other credentials they have")
 }
 
 func (f *tlsFiles) check() error {
