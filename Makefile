@@ -1,7 +1,7 @@
 # What people type. The checks themselves are in .ci/check, so that a
 # continuous integration run and a desk run are the same run.
 
-.PHONY: test quick lint build fuzz interop console screenshots picture matrix trace torture abuse restart bench gobench allocs cover clean api
+.PHONY: test quick lint build fuzz interop console screenshots picture matrix trace torture abuse restart bench gobench allocs cover clean api snapshot reproducible
 
 test: ## everything a change is judged by
 	@.ci/install
@@ -77,5 +77,16 @@ cover: ## statement coverage over all packages; the profile is bin/cover.out
 	go test -coverpkg=./... -coverprofile=bin/cover.out ./...
 	@go tool cover -func=bin/cover.out | tail -n 1
 
+# Pinned, so that the next release is built as this one was. The first call compiles it, which takes minutes.
+goreleaser = go run github.com/goreleaser/goreleaser/v2@v2.15.1
+
+# PARALLEL is how many programs are built at a time.
+snapshot: ## everything a release has, unpublished, in dist: deploy/release/README.md
+	@$(goreleaser) release --snapshot --clean --skip=docker --parallelism=$(or $(PARALLEL),2)
+	@deploy/release/check dist
+
+reproducible: snapshot ## make snapshot again, from a clone elsewhere and an empty cache: the same bytes
+	@deploy/release/again dist
+
 clean:
-	rm -rf bin interop/js/node_modules test/console/node_modules
+	rm -rf bin dist interop/js/node_modules test/console/node_modules
