@@ -1,7 +1,7 @@
 # What people type. The checks themselves are in .ci/check, so that a
 # continuous integration run and a desk run are the same run.
 
-.PHONY: test quick lint build fuzz interop console screenshots picture matrix trace torture abuse restart bench gobench allocs cover clean api snapshot reproducible
+.PHONY: test quick lint build fuzz interop console screenshots picture matrix trace torture abuse restart bench gobench allocs cover clean api snapshot reproducible release workflows
 
 test: ## everything a change is judged by
 	@.ci/install
@@ -87,6 +87,13 @@ snapshot: ## everything a release has, unpublished, in dist: deploy/release/READ
 
 reproducible: snapshot ## make snapshot again, from a clone elsewhere and an empty cache: the same bytes
 	@deploy/release/again dist
+
+release: ## publishes a draft of the release of this commit's tag, for .github/workflows/release.yml
+	@$(goreleaser) release --clean
+	@deploy/release/check dist
+
+workflows: ## what actionlint says of .github
+	@go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 -color
 
 clean:
 	rm -rf bin dist interop/js/node_modules test/console/node_modules
