@@ -126,13 +126,15 @@ func (t *Tokens) renew(ctx context.Context) error {
 	case err == nil:
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case errors.As(err, &refused) || t.session.Refresh == "":
-		return t.over(err)
+	case errors.As(err, &refused) && refused.Status < http.StatusInternalServerError && refused.Status != http.StatusTooManyRequests:
+		return t.over(err) // an issuer that is overloaded or down has refused nothing
 	case t.session.Good(0):
 		t.Log.Debug("the token is not renewed yet", "err", err)
 		return nil
+	case t.session.Refresh == "" && t.session.Grant != auth.GrantClient:
+		return t.over(err)
 	default:
-		return failure.New(failure.CodeUnreachable, fmt.Sprintf("your token has expired, and its issuer does not answer: %v", err), err).WithHint("try again later")
+		return failure.New(failure.CodeUnreachable, fmt.Sprintf("your token has expired, and its issuer did not renew it: %v", err), err).WithHint("try again later")
 	}
 	t.Hide(Secrets(s)...)
 	doc, err := json.Marshal(s)
