@@ -1,7 +1,7 @@
 # What people type. The checks themselves are in .ci/check, so that a
 # continuous integration run and a desk run are the same run.
 
-.PHONY: test quick lint build fuzz interop console screenshots picture matrix trace torture abuse restart bench gobench allocs cover clean api snapshot reproducible release workflows
+.PHONY: test quick lint build fuzz interop console screenshots picture matrix trace recipes torture abuse restart bench gobench allocs cover clean api snapshot reproducible release workflows
 
 test: ## everything a change is judged by
 	@.ci/install
@@ -38,6 +38,10 @@ matrix: ## every behaviour over every dialect and binding, printed as a table
 trace: ## one message through two servers, a program and a webhook, with a kill -9 on the way: what a collector got, printed as a tree
 	@cd test/trace && go test -count=1 -run '^TestOneTrace$$' -tree
 
+recipes: ## agents of other frameworks behind the TypeScript host: fetches their packages and runs them
+	cd hosts/typescript/recipes && npm install --no-audit --no-fund
+	go test -v -count=1 -run TestRecipes ./agent
+
 # ROUNDS, HOOKS, SEED and CLIENTS adjust it; LOGS names a directory that keeps the logs and databases. STORE=postgres tortures three
 # servers at one PostgreSQL instead, of which TAKEOVERS are killed to see how long their tasks stand still, and EVENTS go from one to another;
 # OLD is an older binary that a rolling upgrade begins with.
@@ -45,7 +49,7 @@ torture: ## 200 rounds of kill -9, of a failing store, of a bad network and of c
 ifeq ($(STORE),postgres)
 	@go test -count=1 -timeout 3h -v -run '^(TestReplicas|TestRolling|TestTakeOver|TestEventLatency)$$' ./test/torture -replica-rounds $(or $(ROUNDS),200) -takeovers $(or $(TAKEOVERS),100) -events $(or $(EVENTS),1000) -old "$(OLD)" -seed $(or $(SEED),0) -clients $(or $(CLIENTS),50) -logs "$(LOGS)"
 else
-	@go test -count=1 -timeout 2h -v -run '^(TestTorture|TestWebhooks|TestSecrets)$$' ./test/torture -rounds $(or $(ROUNDS),200) -hook-tasks $(or $(HOOKS),1000) -seed $(or $(SEED),0) -clients $(or $(CLIENTS),50) -logs "$(LOGS)"
+	@go test -count=1 -timeout 2h -v -run '^(TestTorture|TestTortureHosts|TestWebhooks|TestSecrets)$$' ./test/torture -rounds $(or $(ROUNDS),200) -hook-tasks $(or $(HOOKS),1000) -seed $(or $(SEED),0) -clients $(or $(CLIENTS),50) -logs "$(LOGS)"
 endif
 
 # TIME, ROUNDS and CALLERS adjust it; LOGS names a directory that keeps the log and the database.

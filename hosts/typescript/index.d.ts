@@ -50,7 +50,7 @@ export class Turn {
   /** The skill that the message names, if it does. */ skill?: { id: string; arguments: unknown };
   /** The media types that the client takes; none: any. */ accepted: string[];
   /** The version of the protocol in which the task began. */ version: string;
-  /** Headers for requests of your own. */ trace: { traceparent?: string; tracestate?: string };
+  /** Headers for requests of your own. */ trace: Record<string, string>;
   /** The folders of files, with `files: true`. */ filesIn?: string;
   filesOut?: string;
   /** Aborts when the task is canceled, out of time, or the server stops. Hand it to what you call. */ signal: AbortSignal;
