@@ -1,7 +1,7 @@
 # What people type. The checks themselves are in .ci/check, so that a
 # continuous integration run and a desk run are the same run.
 
-.PHONY: test quick lint build fuzz interop console screenshots picture matrix trace recipes torture abuse restart bench gobench allocs cover clean api snapshot reproducible release workflows
+.PHONY: test quick lint build fuzz interop console screenshots pictures matrix trace recipes torture abuse restart bench gobench allocs cover clean api snapshot reproducible release workflows
 
 test: ## everything a change is judged by
 	@.ci/install
@@ -29,7 +29,8 @@ screenshots: ## a picture of every screen of the web console, light, dark and na
 	@mkdir -p bin/screenshots
 	@cd test/console && PICTURES="$(CURDIR)/bin/screenshots" go test -count=1 -run '^TestScreens$$' .
 
-picture: ## README's animation of a server that is killed, recorded from two real terminals: docs/pictures/resume.svg
+pictures: screenshots ## docs/pictures anew: three screens of the console, and README's animation, recorded from two real terminals
+	@for screen in chat inbox timeline; do cp bin/screenshots/$$screen-light.png docs/pictures/$$screen.png; done
 	@go test -count=1 -run '^TestPicture$$' ./cmd/parley -picture
 
 matrix: ## every behaviour over every dialect and binding, printed as a table
