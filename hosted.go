@@ -20,13 +20,14 @@ import (
 type Hosted struct {
 	// Name is where the agent is: at /agents/{name}, over gRPC with the tenant
 	// agents/{name}. It is a word of a-z, 0-9 and -, of 63 bytes at most, which
-	// neither begins nor ends with -. Tasks belong to the name: an agent that gets
-	// another one does not have those of the old one, which wait for an agent of
-	// that name. It may be empty for the only agent of a Server, which is at /.
+	// neither begins nor ends with -. Tasks belong to the name: a renamed agent
+	// loses its tasks, which wait for an agent of the old name. It may be empty
+	// for the only agent of a Server, which is at /.
 	Name string
-	// Default says that the agent is at / as well, with the same tasks. One agent
-	// may be, and an only agent without a name is. Whoever is the default has the
-	// tasks of the one that was it before, and those that a Server of New kept.
+	// Default says that the agent is at / as well, with the same tasks. At most
+	// one agent is the default; an only agent without a name always is. A new
+	// default takes over the tasks of the one before, and those of a Server made
+	// by New.
 	Default bool
 	// Card is as for New: only its Name is needed, which is for people and has
 	// nothing to do with Name above.
@@ -36,22 +37,21 @@ type Hosted struct {
 	// ExtendedCard and ExtendedCardFor are as in Options, for this agent.
 	ExtendedCard    *a2a.AgentCard
 	ExtendedCardFor func(context.Context, a2a.Caller) (*a2a.AgentCard, error)
-	// Callbacks is what the agent is called back at, below /callbacks/{name}/, and
-	// for the default agent below /callbacks/default/ if it has no name; of the path
-	// it gets what comes behind the name, with its slash. It lets callers in by
-	// itself: neither Options.Auth nor the limits of callers are in front of it.
-	// Nil: there is nothing.
+	// Callbacks handles requests below /callbacks/{name}/, or for a default agent
+	// without a name below /callbacks/default/. It gets the path behind the name,
+	// with its slash. It authenticates its callers itself: neither Options.Auth nor
+	// the limits of callers apply. Nil means no callbacks.
 	Callbacks http.Handler
-	// Close, if not nil, is called once: after the last run of the agent has ended,
-	// when Reload has taken it away or the Server has ended. An Agent that is an
-	// io.Closer need not name it here.
+	// Close, if not nil, is called once: after the agent's last run, when Reload
+	// has removed it or the Server has ended. An Agent that is an io.Closer is
+	// closed without it.
 	Close func() error
 }
 
-// NewHost is New for any number of agents on one port, with one store. Callers
-// find them by /agents, which lists those who are there; each has cards, tasks
-// and webhooks of its own, and shares who may call and what callers may take.
-// Options.ExtendedCard and ExtendedCardFor are for New alone.
+// NewHost is New for any number of agents on one port, with one store. /agents
+// lists them for callers. Each has its own cards, tasks and webhooks; they
+// share authentication and the limits of callers. Options.ExtendedCard and
+// ExtendedCardFor are for New alone.
 func NewHost(agents []Hosted, o *Options) (*Server, error) {
 	o = cmp.Or(o, new(Options))
 	c, err := cast(agents, o)

@@ -34,11 +34,12 @@ type Options struct {
 	// after Serve has returned.
 	Store store.Store
 	// PublicURL is the address that cards advertise, such as
-	// https://agents.example.org. Empty means the one a request came to.
+	// https://agents.example.org. Empty means the one that the request names.
 	PublicURL string
 	// TrustedProxies are the addresses of proxies whose Forwarded and
-	// X-Forwarded headers say what address a request came to, if PublicURL does
-	// not; see [a2aserver.Options]. None means that nobody is believed.
+	// X-Forwarded headers are trusted for the address that a request names,
+	// unless PublicURL is set; see [a2aserver.Options]. None means that no such
+	// header is trusted.
 	TrustedProxies []netip.Prefix
 	// CardProfile says for which versions of the protocol the card is. Zero
 	// means for all; every version is served either way.
@@ -49,18 +50,18 @@ type Options struct {
 	// callers get it, and skills that require a scope (SecurityRequirements) only
 	// those that have it. Nil: none configured.
 	ExtendedCard *a2a.AgentCard
-	// ExtendedCardFor is ExtendedCard for one caller, in its place; nil where
-	// there is none for it.
+	// ExtendedCardFor returns the extended card of one caller, and replaces
+	// ExtendedCard; nil means that the caller has none.
 	ExtendedCardFor func(context.Context, a2a.Caller) (*a2a.AgentCard, error)
 	// StrictVersions refuses v1.0 requests that do not say A2A-Version: 1.0,
 	// as the text of the specification has it (§3.6.2). Many clients omit it.
 	StrictVersions bool
-	// Auth says who calls: by it requests are let in, and what it checks is on
-	// the card. Nil: everybody is anonymous, and shares all tasks, unless a
-	// handler in front says who it is (a2a.WithCaller).
+	// Auth authenticates callers; the card lists the schemes that it checks.
+	// Nil means that all callers are anonymous and share all tasks, unless a
+	// handler in front names them (a2a.WithCaller).
 	Auth *auth.Guard
-	// Recheck is how often it is asked again about calls that take long, such as
-	// streams, which end with their credentials. Zero means 30 s; negative, never.
+	// Recheck is how often long calls, such as streams, are authenticated again;
+	// they end with their credentials. Zero means 30 s; negative, never.
 	Recheck time.Duration
 	// Limits bound what one request and one caller may take, TaskLimits what
 	// tasks may.
@@ -68,69 +69,69 @@ type Options struct {
 	TaskLimits engine.Limits
 	// MaxBody caps the body of a request, in bytes. Zero means 8 MiB.
 	MaxBody int64
-	// Audit gets a record per call: who did what, or was not let. Nil discards.
+	// Audit gets a record per call: who did what, or was refused. Nil discards.
 	Audit *slog.Logger
 	// Requests gets a record per call when it ends: see [a2aserver.Options]. Nil
 	// discards.
 	Requests *slog.Logger
 	// Origins and Hosts are for browsers; see [a2aserver.Options].
 	Origins, Hosts []string
-	// Beside are handlers of paths that are no agent's; see [a2aserver.Options]. Only a
-	// Server of NewHost has them.
+	// Beside are handlers of paths that belong to no agent; see [a2aserver.Options].
+	// Only a Server of NewHost has them.
 	Beside map[string]http.Handler
 	// Front is the one of them that browsers are sent to from /; see [a2aserver.Options].
 	Front string
-	// CardKeys sign the cards, extended ones too, each by itself, so that one can
-	// take the place of another while both are there; at most 8. They need
-	// PublicURL, or a card that lists interfaces. A key that has ended is an error;
-	// once the last one ends while the server runs, new cards are not signed.
+	// CardKeys sign the cards, extended ones too, each with a signature of its own,
+	// so that you can replace a key while both are valid; at most 8. They need
+	// PublicURL, or a card that lists interfaces. An expired key is an error; when
+	// the last one expires while the server runs, new cards are not signed.
 	CardKeys []*auth.Key
-	// CardKeysURL is where their public parts are, for signatures to name. Empty
+	// CardKeysURL is the URL of their public keys, which signatures name. Empty
 	// means a2aserver.CardKeysPath below PublicURL, where they are served.
 	CardKeysURL string
-	// CardStrict signs cards as §8.4.1 has it and in no other way besides: see
-	// auth.Signatures. The SDKs for JavaScript and Python then do not verify cards
-	// that have empty members, as each card has that asks for credentials.
+	// CardStrict signs cards exactly as §8.4.1 says, and in no second form: see
+	// auth.Signatures. The SDKs for JavaScript and Python then cannot verify cards
+	// with empty members, which every card that asks for credentials has.
 	CardStrict bool
 	// Retention deletes tasks that have not changed for long. The zero value
 	// keeps all.
 	Retention engine.Retention
-	// Cache is how many bytes finished tasks of Store may take that are kept in
-	// memory: see engine.Options. Zero means 64 MiB, less than zero none.
+	// Cache bounds the finished tasks kept in memory, in bytes: see
+	// engine.Options. Zero means 64 MiB; negative, no cache.
 	Cache int64
 	// DeadAfter says that other processes share Store, and for how long one may be
 	// silent before its tasks are taken over: see engine.Options. Zero means that
-	// Store is this process's alone.
+	// no other process uses Store.
 	DeadAfter time.Duration
 	// Capacity is how many tasks may be at work in this process at a time; more wait
 	// in Store until this one or another has room: see engine.Options. Zero means
 	// that all begin at once.
 	Capacity int
-	// Retries says when a message that comes again is known, and answered as it
-	// was the first time. The zero value knows those of callers who are
-	// authenticated, for 24 h. The card says so where it holds for everybody, or
-	// where it has a2aserver.RetryExtension: then with what holds.
+	// Retries says which repeated messages are recognized and get the first
+	// answer again. The zero value recognizes those of authenticated callers for
+	// 24 h. The card says so if this holds for every caller, or if it lists
+	// a2aserver.RetryExtension, with the details.
 	Retries engine.Retries
-	// Egress says where callers may have webhooks sent. Nil: to https URLs of
-	// public hosts only, so not to this machine or its network.
+	// Egress says where webhooks may go. Nil means https URLs of public hosts
+	// only, so not this machine or its network.
 	Egress *a2aserver.Egress
 	// DrainWait bounds how long Serve waits for agents and connections when it
 	// ends. Zero means 10 s; below zero it does not wait.
 	DrainWait time.Duration
 	// Logger gets the server's log. Nil discards.
 	Logger *slog.Logger
-	// TracerProvider makes spans of calls, agents' runs and what these call; see
-	// docs/observability.md. The caller shuts it down after Serve has returned. Nil:
-	// nothing is traced.
+	// TracerProvider makes spans of calls, of agents' runs and of the calls that
+	// these make; see docs/observability.md. The caller shuts it down after Serve
+	// has returned. Nil traces nothing.
 	TracerProvider trace.TracerProvider
 	// MeterProvider measures calls, tasks, commits and webhooks: docs/observability.md
-	// has the metrics. Gauges are read while Run runs. Nil: nothing is measured.
+	// has the metrics. Gauges are read while Run runs. Nil measures nothing.
 	MeterProvider metric.MeterProvider
 	// Traceability has agents offer the traceability extension of a2a-samples: a client that
 	// asks for it is told which tools and agents were called for an answer. A card that
 	// lists a2a.TraceabilityURI offers it without this.
 	Traceability bool
-	// TraceContent writes what clients, agents and models say into spans: see
+	// TraceContent puts the words of clients, agents and models into spans: see
 	// engine.Options.
 	TraceContent bool
 }
@@ -166,12 +167,12 @@ type Server struct {
 	serving atomic.Bool
 }
 
-// New joins an agent, its card and a store. Of the card only Name is needed;
-// what it leaves open is filled in (streaming and push notifications on, text in
-// and out), and what it says is enforced, with one exception: without
-// Options.Auth its security schemes describe what stands in front of the
-// handler and checks callers; the server itself then treats everybody as
-// anonymous. An agent that is an io.Closer is closed when Run ends.
+// New joins an agent, its card and a store. The card needs only a Name. New
+// fills in the rest (streaming and push notifications on, text in and out), and
+// enforces what the card says, with one exception: without Options.Auth its
+// security schemes describe a gateway in front of the handler that checks
+// callers; the server itself then treats everybody as anonymous. An agent that
+// is an io.Closer is closed when Run ends.
 func New(card a2a.AgentCard, ag agent.Agent, o *Options) (*Server, error) {
 	o = cmp.Or(o, new(Options))
 	sign, err := o.signer()
@@ -330,8 +331,8 @@ func (s *Server) Run(ctx context.Context) error {
 	return err
 }
 
-// Engine returns what runs the tasks, for operators: what they look at is there, and
-// nobody is asked who it is.
+// Engine returns the engine that runs the tasks. Its methods for operators check no
+// caller.
 func (s *Server) Engine() *engine.Engine { return s.engine }
 
 // Left returns how many tasks were at work when Run ended, and go on with the next

@@ -36,9 +36,8 @@ func keysOf(ctx context.Context, st store.Vault, now time.Time) (k *webhook.Keys
 
 // RotateWebhookKeys makes new keys to sign webhooks with, and returns the new
 // Ed25519 key for receivers that are told it (a2aclient.WebhookOptions.PublicKeys).
-// Servers that run go on with those they have until they are started again. For
-// a week deliveries are signed with the keys before as well; those before them
-// are gone.
+// Running servers keep their keys until they are restarted. For a week deliveries
+// are signed with the previous keys as well; older ones are deleted.
 func RotateWebhookKeys(ctx context.Context, st store.Vault, now time.Time) (public string, err error) {
 	k, kept, err := keysOf(ctx, st, now)
 	if err != nil {

@@ -11,9 +11,9 @@
 // last-chunk marks, and terminal states are the turn's business.
 //
 // An agent may be run again from the top after a crash or a restart of the
-// server, with the same message and a higher [Turn.Attempt]. What it asked
-// before is answered from the record, and [Step] keeps what must not be done
-// twice.
+// server, with the same message and a higher [Turn.Attempt]. Its earlier
+// questions are answered from the record, and [Step] keeps the results of work
+// that must not be done twice.
 //
 // Ready-made agents: [Demo], a small scripted one that needs nothing, [Exec],
 // which makes an agent of a command, and [Conformance], which does what
