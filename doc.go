@@ -12,7 +12,7 @@
 //	res, err := c.SendMessage(ctx, &a2a.SendMessageRequest{Message: a2a.UserText("Ann")})
 //	fmt.Println(res.Message.Text())
 //
-// Several agents on one port, which can be replaced while it runs, are NewHost's.
+// NewHost serves several agents on one port, and can replace them while it runs.
 // This package is the front door: it joins the parts with good defaults and
 // has no behaviour of its own. From the bottom up, the parts are
 //

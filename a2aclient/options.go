@@ -22,65 +22,62 @@ import (
 
 // Options adjusts a client. A nil *Options means all defaults.
 type Options struct {
-	// HTTPClient performs all requests. Its Timeout must be 0, or streams are
-	// cut. Redirects are followed as Client says before its CheckRedirect is
-	// asked. For gRPC its Transport is copied and told to speak HTTP/2; one
-	// that is no *http.Transport must do so. Nil means a client of our own: 10 s to connect, 30 s for a TLS
-	// handshake, no proxy.
+	// HTTPClient performs all requests. Its Timeout must be 0, or streams are cut. Redirects are followed
+	// as Client says before its CheckRedirect is asked. For gRPC its Transport is copied and set to HTTP/2;
+	// any type but *http.Transport must speak HTTP/2 itself. Nil means a client of our own: 10 s to
+	// connect, 30 s for a TLS handshake, no proxy.
 	HTTPClient *http.Client
 	// Bindings are the caller's preferred bindings, best first, such as
 	// a2a.BindingHTTPJSON. Those that the card does not offer are skipped; if
 	// none is left, the card's order counts. Empty means the card's order.
 	Bindings []string
-	// Version forces a protocol version: 0.1, 0.2, 0.3, 1.0 or 1.1. Where the card
-	// does not list it, it is spoken at the addresses the card has, as cards may
-	// be wrong, and an agent that does not speak it is not asked in another one.
-	// A major version alone, as 1, takes the best of it that both sides know, and
-	// nothing else. Empty negotiates: the best that both sides know, the draft 1.1 only where
-	// there is no 1.0.
+	// Version forces a protocol version: 0.1, 0.2, 0.3, 1.0 or 1.1. Cards may be wrong: if
+	// the card does not list the version, the client speaks it at the card's addresses, and
+	// tries no other if the agent refuses it. A major version alone, such as 1, takes the
+	// best version of it that both sides know, and no other. Empty negotiates: the best that
+	// both sides know, the draft 1.1 only where there is no 1.0.
 	Version string
 	// Bearer and APIKey are credentials; they go where the card's security
 	// schemes say. Where it says nothing, a bearer token goes into
 	// Authorization and an API key into X-API-Key.
 	Bearer string
 	APIKey string
-	// Token returns the bearer token of a request to an address of the card's agent,
-	// "" for none. It is asked before each request where Bearer and User are empty, but
-	// not for cards, and may be asked by many goroutines at once. Its error is the
-	// request's. Nil: there is none.
+	// Token returns the bearer token of a request to an address of the card's agent, ""
+	// for none. It is asked before each request where Bearer and User are empty, but
+	// not for cards, and may be asked by many goroutines at once. Its error fails the
+	// request. Nil means no token.
 	Token func(ctx context.Context, card *a2a.AgentCard, to *url.URL) (string, error)
 	// User and Password are credentials of HTTP basic authentication, in place of
 	// Bearer: there is one Authorization header. User has no colon.
 	User, Password string
-	// Header is sent with every request: service parameters (§3.2.6). What it
-	// names replaces what the client would send, but for A2A-Extensions,
-	// which is joined with Extensions.
+	// Header is sent with every request: service parameters (§3.2.6). It
+	// replaces the client's own headers of the same names, except
+	// A2A-Extensions, which is joined with Extensions.
 	Header http.Header
 	// Extensions are the URIs of extensions the caller supports.
 	Extensions []string
-	// CheckCard judges the document of each card that a reference leads to, as
-	// it was fetched or read, and returns the one to use in its place: of a
-	// signed card, what the signature covers. Its error refuses the card, and
-	// then nothing is asked of the agent. With it, an agent without a card is
-	// not called either. Extended cards are judged, too: as they were answered or,
-	// over gRPC, in their JSON form of 1.0; of 0.3 over gRPC they have none and are
-	// refused. It may be called by many goroutines at once, again for a card that
-	// is kept. Cards that New gets are the caller's. Nil takes any card.
+	// CheckCard checks the document of each card that a reference leads to, as it
+	// was fetched or read, and returns the one to use in its place: the signed
+	// content of a signed card. If it returns an error, the agent is not called;
+	// nor is an agent without a card. Extended cards are checked, too: as received
+	// or, over gRPC, in their JSON form of 1.0; those of 0.3 over gRPC have no such
+	// form and are refused. It may be called by many goroutines at once, again for
+	// a card that is kept. Cards passed to New are not checked. Nil accepts any
+	// card.
 	CheckCard func(ctx context.Context, doc []byte) ([]byte, error)
-	// AnyAddress lets cards and redirects name any address. Without it, what
-	// comes from a public address leads to public addresses only, and not from
-	// https to http; what comes from a private network leads to private and
-	// public ones; what comes from this machine leads anywhere. The address that
-	// the caller gave, a card in a file, and one that New gets are not judged.
-	// A name is judged by the address that is dialled. Behind an HTTP proxy, and
-	// with a Transport that is neither an *http.Transport nor has the methods
-	// Base() *http.Transport and Over(http.RoundTripper) http.RoundTripper, which
-	// return the one below and the same above another, only what the URL says is
-	// known.
+	// AnyAddress lets cards and redirects name any address. Without it, a
+	// document from a public address may name public addresses only, and from
+	// https no http; one from a private network may name private and public
+	// addresses; one from this machine may name any. The address that the caller
+	// gave, a card in a file, and a card passed to New are not judged. A name is
+	// judged by the address that is dialled. Behind an HTTP proxy, and with a
+	// Transport that is neither an *http.Transport nor has the methods Base()
+	// *http.Transport and Over(http.RoundTripper) http.RoundTripper, which return
+	// the one below and the same above another, only what the URL says is known.
 	AnyAddress bool
-	// From is the document that named the references which a Resolver gets: what it may
-	// not lead to, by the rules of AnyAddress, is not called, and neither are files and
-	// agents without a card. Nil: the caller named them.
+	// From is the document that named the references which a Resolver gets: addresses
+	// that it may not name, by the rules of AnyAddress, are not called, and neither are
+	// files and agents without a card. Nil means that the caller named them.
 	From *Source
 	// UnaryTimeout bounds a whole non-streaming call apart from SendMessage,
 	// which waits for the agent, and each request for a card. Zero means 60 s;
@@ -92,8 +89,8 @@ type Options struct {
 	Retries int
 	// Lost is told that the connection of a stream is lost and will be tried again,
 	// with the task's id, "" before it is known; and with a nil error that the stream
-	// goes on. It is called by the goroutine that ranges over the stream. Nil tells
-	// nobody.
+	// goes on. It is called by the goroutine that ranges over the stream. Nil is not
+	// called.
 	Lost func(taskID string, err error)
 	// TracerProvider makes a client's span of each operation: a child of the
 	// context's span, if that has one. Nil means the provider of the context's span, so

@@ -22,21 +22,21 @@ type Options struct {
 	// Zero means 15 s.
 	KeepAlive time.Duration
 	// WriteTimeout bounds every single write to a client, of 32 KiB at most; a stream
-	// as a whole has no limit. A client that is behind 4 KiB/s by as much is too slow.
-	// Zero means 30 s.
+	// as a whole has no limit. A client that falls behind 4 KiB/s for as long is cut
+	// off. Zero means 30 s.
 	WriteTimeout time.Duration
 	// StrictVersions refuses calls without A2A-Version, as the specification
-	// has it (§3.6.2). False takes them for the version of their method or
-	// route, because many clients forget the header.
+	// says (§3.6.2). False accepts them in the version of their method or
+	// route, because many clients omit the header.
 	StrictVersions bool
 	// PublicURL is the address that a card, the extended one too, names if it
 	// lists no interfaces itself. Empty means scheme and host of the request for the card.
 	PublicURL string
-	// TrustedProxies are the addresses of those in front whose Forwarded or
-	// X-Forwarded-Proto, -Host, -Port and -Prefix say what the request was for,
-	// where PublicURL does not, and whose Forwarded or X-Forwarded-For say whom it
-	// came from; see ClientAddr. They must set or remove these headers, for
-	// clients can send them, too. None means that nobody is believed.
+	// TrustedProxies are the addresses of proxies whose Forwarded or
+	// X-Forwarded-Proto, -Host, -Port and -Prefix give the requested address,
+	// unless PublicURL does, and whose Forwarded or X-Forwarded-For give the
+	// client's; see ClientAddr. They must set or remove these headers, because
+	// clients can send them, too. None means that no such header is trusted.
 	TrustedProxies []netip.Prefix
 	// CardProfile says for which versions the card is. Zero means for all.
 	CardProfile CardProfile
@@ -47,21 +47,21 @@ type Options struct {
 	// Set, for /.well-known/jwks.json; see Webhooks.JWKS. Nil, or one that
 	// returns nil, means that there are none.
 	Keys func(context.Context) ([]byte, error)
-	// Identity says who makes a request. Nil: whoever is in front does, by
-	// a2a.WithCaller, or everybody is anonymous.
+	// Identity authenticates requests. Nil means that a handler in front does,
+	// with a2a.WithCaller, or that all callers are anonymous.
 	Identity Identity
-	// Recheck is how often the Identity is asked again about a call that takes
-	// long, a stream or one that waits for the agent: it ends when its credentials
-	// are not good any more, or for somebody else, or for other scopes; not while
-	// that cannot be found out. Zero means 30 s; negative, never.
+	// Recheck is how often the Identity checks a long call again: a stream, or a
+	// call that waits for the agent. The call ends when its credentials are no
+	// longer valid, or give another caller or other scopes; it goes on while the
+	// check itself fails. Zero means 30 s; negative, never.
 	Recheck time.Duration
 	// Limits bound what one request and one caller may take.
 	Limits Limits
-	// Memory is what large bodies may take together, where Webhooks or other
-	// servers share it; it goes before Limits.Bodies. Nil: one of its own, of
+	// Memory is the budget for large bodies, if Webhooks or other servers share
+	// it; it overrides Limits.Bodies. Nil means a budget of its own, of
 	// Limits.Bodies bytes.
 	Memory *Memory
-	// Audit gets a record per call: who did what, or was not let. It never has
+	// Audit gets a record per call: who did what, or was refused. It never has
 	// contents or secrets. Nil discards.
 	Audit *slog.Logger
 	// Requests gets a record per call when it ends, a stream's with its last event:
@@ -74,13 +74,13 @@ type Options struct {
 	// https://console.example.org, also with the credentials that the browser has.
 	// None means that no page may, but for one that comes from the same origin.
 	Origins []string
-	// Beside are handlers of paths that are no agent's, such as an administration: each
-	// gets the requests for its path, "/admin/v1", and for what is below that, as they
-	// are. Hosts and the time for bodies are in front of them, and nothing else:
-	// neither Identity nor Origins nor Limits. They are for a Host.
+	// Beside are handlers of paths that belong to no agent, such as an admin API: each
+	// gets the requests for its path, "/admin/v1", and for paths below, unchanged.
+	// Hosts and the time limit of bodies apply to them; Identity, Origins and Limits do
+	// not. Only a Host has them.
 	Beside map[string]http.Handler
 	// Front is the path of Beside that a browser is sent to when somebody opens / in it,
-	// such as /console. Empty: it gets the text that everybody gets.
+	// such as /console. Empty means that it gets the same text as other clients.
 	Front string
 	// Hosts are the names, without port, that a request may be for; others are
 	// refused, so that no web page can reach a server on its visitor's machine
@@ -90,11 +90,11 @@ type Options struct {
 	// Sign returns the signatures of a card's document that is about to be
 	// published, with its interfaces; each document is signed once, for as long as
 	// there is room to remember it. Errors are internal. It needs PublicURL, or a
-	// card that lists interfaces: what is signed never comes from a request. Nil:
-	// cards are not signed. See docs/design/0007.
+	// card that lists interfaces, because nothing from a request is ever signed.
+	// Nil means that cards are not signed. See docs/design/0007.
 	Sign func(card []byte) ([]*a2a.AgentCardSignature, error)
-	// CardKeys is the JSON Web Key Set that the cards' signatures are verified
-	// with, for CardKeysPath. Nil: there is none.
+	// CardKeys is the JSON Web Key Set that verifies the cards' signatures, for
+	// CardKeysPath. Nil means no key set.
 	CardKeys []byte
 	// Logger gets a record per failed request: internal errors with their
 	// cause as errors, others for debugging. Nil discards.
@@ -102,8 +102,8 @@ type Options struct {
 	// CardMaxAge is how long clients may keep the card, to the second. Zero
 	// means 5 minutes; negative, that they must ask each time.
 	CardMaxAge time.Duration
-	// TracerProvider makes a span for each call of an operation. Nil: nothing is
-	// traced; the traceparent that came with a call goes on to the service as it is.
+	// TracerProvider makes a span for each call of an operation. Nil traces nothing;
+	// the traceparent of a call is passed on to the service unchanged.
 	TracerProvider trace.TracerProvider
 	// MeterProvider measures calls and streams: docs/observability.md has the metrics.
 	// Nil measures nothing.
