@@ -10,10 +10,10 @@ import (
 )
 
 // fanOut is scenario (f): one task at which something happens all the time, and
-// its subscribers. What is measured is the server's processor time for one event
-// to one reader. The pace is fixed, far below what any server can do: at full
-// speed events are written together, and the figure says more about how many of
-// them than about what one costs.
+// its subscribers. The figure is the server's processor time for one event to
+// one reader. The pace is fixed, far below what any server can do: at full speed
+// events are written together, and the figure says more about how many of them
+// than about what one costs.
 type fanOut struct{}
 
 func (fanOut) about() about {

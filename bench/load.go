@@ -87,7 +87,7 @@ func (l *load) run(ctx context.Context, srv *server) (*took, error) {
 		workers[i] = w
 	}
 
-	// What waits for an answer ends with ctx.
+	// Calls that wait for an answer end with ctx.
 	defer context.AfterFunc(ctx, func() {
 		for _, w := range workers {
 			w.close()
@@ -132,7 +132,7 @@ func (l *load) run(ctx context.Context, srv *server) (*took, error) {
 		began := time.Now()
 		phase.Store(measuring)
 		err = pause(ctx, l.last)
-		// What takes long is measured for longer: a call of each connection.
+		// A slow scenario is measured for longer: a call of each connection.
 		select {
 		case <-enough:
 		case <-ctx.Done():

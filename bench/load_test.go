@@ -13,7 +13,7 @@ import (
 // slow is a worker whose calls take some time.
 type slow struct {
 	takes  time.Duration
-	fails  int // the call that does; zero is none
+	fails  int // the call that does; zero: no call
 	closed *atomic.Int32
 }
 

@@ -194,8 +194,8 @@ func (b *bench) group(ctx context.Context, s scenario, cases []setting) (all []*
 	return all, nil
 }
 
-// out ends a series because of err. What is wrong with one contender does not
-// keep the others from being measured; the end of ctx does, and is returned.
+// out ends a series because of err. If one contender fails, the others are
+// measured all the same; the end of ctx stops them all, and is returned.
 func (b *bench) out(ctx context.Context, key string, s *series, err error) error {
 	var why lacks
 	switch {

@@ -169,8 +169,8 @@ func (s *server) kill() {
 	<-s.gone
 }
 
-// clean removes the tasks of a server that nobody asks for any more. What it
-// cannot remove goes with the directory of the bench.
+// clean removes the tasks of a server that nobody asks for any more. Files that
+// it cannot remove go with the directory of the bench.
 func (s *server) clean() {
 	if s.data != "" {
 		_ = os.RemoveAll(s.data)

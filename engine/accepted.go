@@ -36,8 +36,8 @@ func (d accepted) ended(seq int64, task *a2a.Task) bool {
 	return seq >= d.seq && seq > d.post.Over.Load() && endsStream(task.Status.State)
 }
 
-// wasRead tells a sender whose message the agent never took that it was in
-// vain: the task ended first.
+// wasRead tells a sender that the agent never took its message: the task ended
+// first.
 func (d accepted) wasRead(ctx context.Context, e *Engine) error {
 	if !d.post.Unread.Load() && (d.verdict == nil || !d.verdict.unread(ctx, e)) {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/parley-a2a/parley/store/sqlite"
 )
 
-// What came of messages is known to the next process, from the disk.
+// The next process knows the outcome of messages from the disk.
 func TestMessagesThatComeAgainAreOnDisk(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a2a.db")
 	ag := &counted{Agent: agent.Func(func(ctx context.Context, t *agent.Turn) error {

@@ -260,7 +260,7 @@ func TestAnswerThatComesAgain(t *testing.T) {
 	_, err = w.SendMessage(t.Context(), elsewhere)
 	wantError(t, err, a2a.ErrConflict)
 
-	// What was refused is not known.
+	// A refused message leaves no receipt.
 	late := reply(task, "late")
 	for range 2 {
 		_, err = w.SendMessage(t.Context(), repeated(late))
@@ -268,8 +268,8 @@ func TestAnswerThatComesAgain(t *testing.T) {
 	}
 }
 
-// Who sends again waits for the turn, as the first sender does; where the turn
-// has stopped once the answer is the task as it stands.
+// A sender that repeats its message waits for the turn, as the first one does;
+// where the turn has stopped once the answer is the task as it stands.
 func TestWaitingAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGated()

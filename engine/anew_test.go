@@ -81,8 +81,8 @@ func (l *looking) Get(ctx context.Context, k store.Key, most int64) (*store.Reco
 	return rec, err
 }
 
-// Who cancels a task that ended and began anew in between cancels the turn that
-// is there, and is told so.
+// If a task ended and began anew in between, a cancel ends the turn that is
+// there, and says so.
 func TestCancelMeetsTheNextTurn(t *testing.T) {
 	mem := store.NewMemory()
 	t.Cleanup(func() { mem.Close() })

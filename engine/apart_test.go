@@ -26,8 +26,8 @@ func newApartWith(t *testing.T, st store.Store, ag agent.Agent, wrong time.Durat
 	return w
 }
 
-// Machines whose clocks differ by hours take nobody for dead who lives, and take
-// over in time from who is dead; what they store has the time of the store.
+// Machines whose clocks differ by hours take no live process for dead, and take
+// over in time from a dead one; they store the store's time.
 func TestClocksApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := store.NewMemory()

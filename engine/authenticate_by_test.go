@@ -92,7 +92,7 @@ func TestAuthorizationByAnotherWay(t *testing.T) {
 	}
 }
 
-// What waits for a login goes on after a restart, in good order or not; the
+// A task that waits for a login goes on after a restart, clean or not; the
 // client need not say anything.
 func TestAuthorizationSurvivesRestarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -126,9 +126,9 @@ func TestAuthorizationPanics(t *testing.T) {
 	wantTexts(t, []*a2a.Message{task.Status.Message}, "the agent failed")
 }
 
-// What comes while the task needs authorization is credentials, also when it
-// crosses another answer; what came before, or comes when the agent has said
-// more, is not; and none of it is taken for the other.
+// A message that comes while the task needs authorization is credentials, even
+// if it crosses another answer; one that came before, or comes when the agent
+// has said more, is not; and neither is taken for the other.
 func TestWhichMessagesAreCredentials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		next := make(chan bool)
@@ -211,8 +211,8 @@ func TestCredentialsInVain(t *testing.T) {
 	})
 }
 
-// What an agent calls knows how far the call has come, and nothing that would
-// let it act as the caller; a run after a crash knows it, too.
+// A server that an agent calls knows the number of hops, and nothing that would
+// let it act as the caller; a run after a crash passes the same number on.
 func TestRunsCarryTheirCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := store.NewMemory()
@@ -243,7 +243,7 @@ func TestRunsCarryTheirCaller(t *testing.T) {
 	})
 }
 
-// What webhooks get of credentials is that they came, in the Task, too, that
+// Webhooks learn of credentials only that they came, also in the Task that
 // versions before 1.0 are sent.
 func TestWebhooksGetNoCredentials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -120,8 +120,8 @@ func TestCancelBetweenRuns(t *testing.T) {
 	})
 }
 
-// What an agent declares for a process that is lost counts then, and not after a
-// restart in good order.
+// An agent's rule for lost processes counts after a crash, and not after a clean
+// restart.
 func TestDeclaredLosses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := store.NewMemory()

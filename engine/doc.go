@@ -65,6 +65,6 @@
 //	internal/again     messages that come again
 //	internal/wake      signals, bells and pauses
 //
-// Here are the operations with their gates. What begins with forward is for a store
-// that several processes have: a message for a task that another one has.
+// Here are the operations with their gates. Files named forward are for a store
+// that several processes share: a message for a task that another one has.
 package engine

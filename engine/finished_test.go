@@ -162,7 +162,7 @@ func (s *countedStore) Get(ctx context.Context, k store.Key, most int64) (*store
 	return s.Store.Get(ctx, k, most)
 }
 
-// What is deleted is not found from then on, cached or not.
+// A deleted task is not found from then on, cached or not.
 func TestDeletedTasksAreNotCached(t *testing.T) {
 	w := newWorld(t, nil, parrot)
 	id := w.mustSend(send("x")).ID
@@ -200,7 +200,7 @@ func TestReopenedTasksAreNotCached(t *testing.T) {
 }
 
 // TestPeekIsNotAheadOfWhatIsPublished: as TestLookIsNotAheadOfWhatIsPublished,
-// for who does not meet the task's readers.
+// for a caller that does not meet the task's readers.
 func TestPeekIsNotAheadOfWhatIsPublished(t *testing.T) {
 	st := &lateStore{Store: store.NewMemory(), late: make(chan struct{})}
 	close(st.late)

@@ -13,12 +13,12 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// A task has one writer. What comes to a process for a task at work in another one
-// is forwarded: a memo in the other's box, and one back that says what came of it.
-// From there on the caller waits as he does for a task of this process. Mail may
-// be lost, and who works at a task may change meanwhile: so the one who asks looks
-// at the task's row again and again, and each try has the same identity, by which
-// the log knows what was taken already.
+// A task has one writer. A call for a task at work in another process is
+// forwarded: as a memo in that process's box, and another one back with the
+// outcome. From there on the caller waits as he does for a task of this process.
+// Mail may be lost, and who works at a task may change meanwhile: so the one who
+// asks looks at the task's row again and again, and each try has the same
+// identity, by which the log knows what was taken already.
 
 // forwards are the requests under way from this process to others, and those of
 // others to this one.
@@ -41,7 +41,7 @@ const (
 	mailBatch = 32              // pieces that are taken out of the box at a time, at the most
 	mailFew   = 4               // the same where pieces are large
 	mailMuch  = 1 << 20         // how large a batch is, in bytes, where the next one has mailFew
-	maxMoves  = 5 * time.Second // between two looks for who has a task, at the most
+	maxMoves  = 5 * time.Second // the longest pause between two looks for a task's owner
 )
 
 // errMoved says that the process that was asked has the task no more.
@@ -166,9 +166,9 @@ func errUnwritten(cause error) error {
 	}
 }
 
-// again waits before the n-th look for who has a task, but for the first ones: it
-// may change hands some times in a row, and a process that ends may have it for a
-// while yet.
+// again waits before the n-th look for a task's owner, except for the first ones:
+// the task may change hands several times in a row, and a process that ends may
+// keep it for a while.
 func (e *Engine) again(ctx context.Context, n int) error {
 	if n < 2 {
 		return context.Cause(ctx)
@@ -203,7 +203,7 @@ func (p *forwards) forget(id string) {
 	delete(p.asked, id)
 }
 
-// answered hands an answer to who waits for it, if anybody does.
+// answered hands an answer to the call that waits for it, if there is one.
 func (p *forwards) answered(id string, a *memoAnswer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -29,8 +29,8 @@ func (e *Engine) cancel(ctx context.Context, t *topic.Topic, last int64, c *a2a.
 				return 0, err
 			}
 		}
-		// What was asked may have been done. A task that ended and began anew must
-		// not be canceled a second time.
+		// The other process may have acted on the request. A task that ended and
+		// began anew must not be canceled a second time.
 		if done, err := e.canceledBehind(ctx, t.Key, last); done || err != nil {
 			return last, err
 		}

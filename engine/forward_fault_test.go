@@ -181,8 +181,8 @@ func TestAnswersAreLost(t *testing.T) {
 	})
 }
 
-// A process that ends keeps nobody from its tasks: what comes for them meanwhile
-// waits for who has them next.
+// A process that ends blocks no call to its tasks: calls that come meanwhile
+// wait for the next owner.
 func TestMessageForAProcessThatEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := store.NewMemory()

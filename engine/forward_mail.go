@@ -15,7 +15,8 @@ type heard struct {
 	at     time.Time
 }
 
-// Bounds of what others ask. What is beyond is dropped, and they ask again.
+// Bounds of what others ask. Memos beyond it are dropped, and their senders ask
+// again.
 const (
 	maxBegun     = 1024     // requests at a time
 	maxBegunSize = 64 << 20 // of them, in bytes, if they are several

@@ -10,11 +10,11 @@ import (
 	"fmt"
 )
 
-// What one process asks of another has messages of callers in it, and what they
-// answered to a question for credentials, which are in no log. So it is sealed for
-// the process that it is for (RFC 9180): the database, its backups and whoever
-// reads them have nothing but noise. No key is kept anywhere: each process makes
-// one, in memory, and its name in the store is the public half.
+// Requests between processes contain callers' messages, and their answers to
+// questions for credentials, which are in no log. So it is sealed for the process
+// that it is for (RFC 9180): the database, its backups and whoever reads them have
+// nothing but noise. No key is kept anywhere: each process makes one, in memory,
+// and its name in the store is the public half.
 
 // nodeKey is what a process opens its mail with.
 type nodeKey struct {

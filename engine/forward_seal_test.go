@@ -161,8 +161,8 @@ func TestMailOfOtherReleases(t *testing.T) {
 	}
 }
 
-// Who calls is asked where the call comes in; what that process learned the other
-// one knows, too.
+// The process that takes the call authenticates it; what that process learned the
+// other one knows, too.
 func TestCallersArePassedOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &opened{Store: store.NewMemory()}

@@ -32,7 +32,7 @@ func expecting(req *a2a.SendMessageRequest, generation int64) *a2a.SendMessageRe
 }
 
 // Of several messages with one expectation exactly one is taken, whether the
-// task waits for its client or is at work; who lost is told the truth.
+// task waits for its client or is at work; the loser is told the truth.
 func TestIfGenerationMatch(t *testing.T) {
 	t.Run("interrupted", func(t *testing.T) {
 		w := newWorld(t, nil, interview)

@@ -85,7 +85,7 @@ func (c *lineLog) count(text string) (n int) {
 }
 
 // A store that does not take writes is told in words that are fit for a probe,
-// once in the log, and no longer than it lasts. What is stored can be read.
+// once in the log, and no longer than it lasts. Stored tasks can be read.
 func TestTrouble(t *testing.T) {
 	for _, c := range []struct {
 		err  error
@@ -278,7 +278,8 @@ func TestWhatIsNewIsRefusedAtOnce(t *testing.T) {
 	}
 }
 
-// What was taken before can be asked for again, by the same message, too.
+// An answer accepted before can be asked for again, also by repeating the
+// message.
 func TestWhatIsKnownIsAnsweredInTrouble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := store.NewMemory()

@@ -12,8 +12,8 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// What an agent looks up while the database restarts comes late and does not fail
-// its task; callers are told that it is out of reach, to try again.
+// An agent's look-ups while the database restarts come late and do not fail its
+// task; callers are told to try again.
 func TestAgentOutlastsTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := store.NewMemory()

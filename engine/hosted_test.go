@@ -287,7 +287,8 @@ func TestAgentGoesAsATaskBegins(t *testing.T) {
 	})
 }
 
-// What a caller may have at work counts at all agents, and can change.
+// A caller's limit of tasks at work holds over all agents together, and can
+// change.
 func TestLimitsOfAllAgents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := newGated(), newGated()

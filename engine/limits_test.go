@@ -180,8 +180,8 @@ func TestRunningIsLimited(t *testing.T) {
 }
 
 // A caller whose credentials name no tenant names one itself, and another one
-// with each request: that is no way around the limit. Who has the same name in a
-// tenant of its own is not held up.
+// with each request: that is no way around the limit. A caller of the same name
+// in another tenant is not held up.
 func TestRunningIsLimitedOverTenants(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := limited(t, nil, lingering, Limits{RunningPerOwner: 2})

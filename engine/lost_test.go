@@ -12,8 +12,8 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// What an agent asks of its turn after the task was lost is answered, if only
-// with the task's ids.
+// An agent's questions to its turn after the task was lost are answered, if
+// only with the task's ids.
 func TestTaskOfALostTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := store.NewMemory()

@@ -20,8 +20,8 @@ func (s late) Append(a *store.Append, done func(error)) {
 	s.Store.Append(a, func(err error) { time.AfterFunc(time.Second, func() { done(err) }) })
 }
 
-// Who has seen at one process how far a task is does not see less at the one that
-// works at it, though that does not know yet that it is committed.
+// A caller that has seen a task's progress at one process does not see less at
+// its owner, though the owner does not know yet that the entries are committed.
 func TestNobodySeesLessElsewhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := store.NewMemory()

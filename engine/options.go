@@ -45,11 +45,11 @@ type Options struct {
 	// Zero means 256.
 	TakeUp int
 	// Capacity is how many tasks may be at work here at a time, without those that
-	// wait for their client. What comes beyond it waits in the store until this
-	// process or another one has room: a new task is submitted meanwhile, and a
-	// direct answer then is a completed task. Only an agent that gets an
-	// authorization, which no other process may have, goes on in any case.
-	// Zero means that all begin at once.
+	// wait for their client. Work beyond it waits in the store until this process
+	// or another one has capacity: a new task is SUBMITTED meanwhile, and a direct
+	// answer then is a completed task. Only an agent that gets an authorization,
+	// which no other process may have, goes on in any case. Zero means that all
+	// begin at once.
 	//
 	// An agent that waits for another task keeps its slot. If every slot is held by an
 	// agent that waits for a task of the same server, they deadlock: give the tasks that

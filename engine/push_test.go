@@ -11,8 +11,7 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// What only the receiver needs to know comes back to nobody, and reaches the
-// receiver all the same.
+// Secrets meant for the receiver reach it, and no answer repeats them.
 func TestPushSecretsAreNotShown(t *testing.T) {
 	for _, token := range []string{"whsec_c2VjcmV0", "plain"} {
 		synctest.Test(t, func(t *testing.T) {

@@ -117,7 +117,7 @@ func TestQuestionsFreeSlots(t *testing.T) {
 	})
 }
 
-// What waits for a slot can be spoken to and cancelled, at once. The canceled
+// A task that waits for a slot takes messages and cancels at once. The canceled
 // task's agent does not run.
 func TestQueuedTasksAreInReach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -280,7 +280,7 @@ func TestMessagesMeetTheTakeUp(t *testing.T) {
 						t.Error(err)
 						return
 					}
-					// Who comes before the question gets it answered by the message.
+					// A message that comes before the question answers it.
 					if s := resp.Task.Status.State; s != a2a.TaskStateCompleted {
 						t.Errorf("the task is %s", s)
 					}

@@ -245,7 +245,7 @@ func TestStreamOutlivesOwners(t *testing.T) {
 				if !here {
 					next = newWorldWith(t, st, said(words), testCard(), shared(t))
 				}
-				words <- "three" // taken by who has the task
+				words <- "three" // taken by the task's owner
 				if d := time.Since(begun); d > 13*time.Second {
 					t.Errorf("taken over after %v", d)
 				}
@@ -279,8 +279,8 @@ func takesNone(st store.Store, so bool) store.Store {
 
 func (claimless) Claim(context.Context, string, time.Time, int) ([]store.Row, error) { return nil, nil }
 
-// Who reads a task that waits for its client where it was asked sees what comes
-// of an answer that was given elsewhere; and all see that it is deleted.
+// A reader of a task that waits for its client sees the outcome of an answer
+// that was given at another process; and all see that it is deleted.
 func TestReadersOfAParkedTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := store.NewMemory()
@@ -507,8 +507,8 @@ func TestDatabaseOutOfReach(t *testing.T) {
 	}
 }
 
-// What an agent says while the database is out of reach is seen when it is back,
-// if that is soon; if not, the agent is run again. Streams stay open, here and
+// An agent's output while the database is out of reach shows when it is back, if
+// that is soon; if not, the agent is run again. Streams stay open, here and
 // elsewhere.
 func TestAgentsOutlastAnOutage(t *testing.T) {
 	for _, long := range []time.Duration{5 * time.Second, 2 * time.Minute} {
@@ -596,8 +596,8 @@ func TestCutOffAlone(t *testing.T) {
 	})
 }
 
-// Who reads on from far behind what the process that took a task over has in
-// memory gets all of it, also while nothing new comes.
+// A reader far behind the memory of the process that took a task over gets
+// every entry, even while nothing new comes.
 func TestTakenOverIsReadFromItsBeginning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := store.NewMemory()
@@ -610,7 +610,7 @@ func TestTakenOverIsReadFromItsBeginning(t *testing.T) {
 		synctest.Wait()
 		kill()
 		next := newWorldWith(t, st, said(words), testCard(), shared(t))
-		words <- "three" // taken by who has the task
+		words <- "three" // taken by the task's owner
 		synctest.Wait()
 		ctx, leave := context.WithTimeout(t.Context(), 30*time.Second)
 		defer leave()

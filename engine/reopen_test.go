@@ -107,7 +107,8 @@ func TestReopenWhileTheLastAgentLingers(t *testing.T) {
 	}
 }
 
-// Who waited for an end gets it, though the task has begun anew by then.
+// A caller that waited for an end gets it, though the task has begun anew by
+// then.
 func TestEndThatWasReopened(t *testing.T) {
 	g := newGated()
 	w := newWorld(t, nil, g)

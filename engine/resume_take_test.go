@@ -32,8 +32,8 @@ func (s *slowTaker) Take(ctx context.Context, node string, dead time.Time, k sto
 	return s.Store.Take(ctx, node, dead, k)
 }
 
-// Who acts on a task of a process that is gone, while the store cannot hand it
-// over, is told to ask again, as with any write that fails, and then succeeds.
+// A caller that acts on a task of a dead process, while the store cannot hand
+// it over, is told to try again, as after any failed write, and then succeeds.
 func TestTakeOverThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := store.NewMemory()

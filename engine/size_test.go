@@ -96,8 +96,7 @@ func (s *weighing) Append(a *store.Append, done func(error)) {
 	s.Store.Append(a, done)
 }
 
-// What is stored apart counts, too: neither memory nor an append fills up with
-// it.
+// Content stored apart counts, too: it fills up neither memory nor an append.
 func TestLargePartsAreHeldUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := store.NewMemory()

@@ -11,7 +11,7 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// What was said before Sync has returned outlives the process, steps too.
+// Everything said before Sync returned outlives the process, steps too.
 func TestSyncIsDurable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := store.NewMemory()

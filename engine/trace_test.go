@@ -245,7 +245,7 @@ func TestATraceIsForwarded(t *testing.T) {
 	}
 }
 
-// What people say is in spans only if the operator says so.
+// Spans hold people's words only if the operator says so.
 func TestContentsInSpans(t *testing.T) {
 	for _, on := range []bool{false, true} {
 		r, o := traced()

@@ -352,7 +352,7 @@ func TestReferencesAndSiblings(t *testing.T) {
 	}
 }
 
-// What came with a message is there again when the turn runs again.
+// A message's fields are there again when the turn runs again.
 func TestWhatCameAlongSurvivesARestart(t *testing.T) {
 	st := store.NewMemory()
 	defer st.Close()

@@ -24,8 +24,8 @@ func (e *Engine) awaitTurn(ctx context.Context, d accepted) (ended int64, _ erro
 }
 
 // followTurn is follow for the sender of a message that may begin a turn after
-// the one at hand, whose end is not in the stream. What is behind the cursor and
-// before the message is, and ends nothing.
+// the one at hand, whose end is not in the stream. Entries between the cursor
+// and the message are in it, and end nothing.
 func (e *Engine) followTurn(ctx context.Context, d accepted, cursor, generation int64, end func(a2a.TaskState) bool, yield func(*a2a.StreamResponse, error) bool) bool {
 	p := d.post
 	if !d.turns(cursor) {

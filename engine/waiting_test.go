@@ -136,8 +136,8 @@ func of(tenant string, req *a2a.SendMessageRequest) *a2a.SendMessageRequest {
 	return req
 }
 
-// What is beyond a process's capacity is a task at once, and begins when there is
-// room, in the order in which it came, for the first time.
+// Work beyond a process's capacity is a task at once, and begins when there is
+// capacity, in the order in which it first came.
 func TestWorkBeyondCapacityWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := store.NewMemory()
@@ -177,8 +177,8 @@ func TestWorkBeyondCapacityWaits(t *testing.T) {
 	})
 }
 
-// Who sends a message for which there is no room waits for its end, or reads its
-// stream, as ever; a direct answer is a task then.
+// A sender whose message has to wait for capacity waits for its end, or reads
+// its stream, as ever; a direct answer is a task then.
 func TestSendersWaitForWorkThatWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ag := newWorker(1)
@@ -321,8 +321,8 @@ func TestMessagesAndCancellationsOfWhatWaits(t *testing.T) {
 	})
 }
 
-// What waits is drawn by whichever process has room, and who waits for it at
-// another one learns of it there.
+// Waiting tasks are drawn by whichever process has capacity, and callers that
+// wait at another one learn of it there.
 func TestAFreeProcessDraws(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := store.NewMemory()

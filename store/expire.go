@@ -20,8 +20,8 @@ type Expiry struct {
 	Pause func(took time.Duration) error
 }
 
-// Run deletes what there is and returns how many tasks that were. What goes on
-// while it looks is left alone, see Index.Delete.
+// Run deletes what there is and returns how many tasks that were. Tasks that go
+// on while it looks are left alone, see Index.Delete.
 func (x *Expiry) Run(ctx context.Context, st Index) (int, error) {
 	q := IdleQuery{State: x.State, Before: x.Before, Limit: x.Batch}
 	deleted := 0

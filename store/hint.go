@@ -23,7 +23,7 @@ func (k Key) Hash() uint64 {
 		}
 		h = (h ^ 0xff) * 1099511628211 // apart from the next one
 	}
-	return max(h, 1) // 0 is none
+	return max(h, 1) // 0 if there is none
 }
 
 // Hub hands hints to those who watch a store within one process.

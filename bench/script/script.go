@@ -24,7 +24,7 @@ type Command struct {
 	Every time.Duration // of pulse
 }
 
-// Parse reads the text of a message. What it does not know is echoed.
+// Parse reads the text of a message. An unknown word is echoed.
 func Parse(text string) Command {
 	word, rest, _ := strings.Cut(text, " ")
 	c := Command{Word: word, Text: rest}

@@ -13,7 +13,7 @@ import (
 )
 
 // small is an export with each kind of line in it, as the first version wrote it.
-// What was exported once can be imported for good.
+// An export can be imported by every later version.
 func small(t testing.TB) []byte {
 	t.Helper()
 	text, err := os.ReadFile("testdata/small.jsonl")

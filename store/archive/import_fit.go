@@ -119,9 +119,9 @@ func (m *importer) sameReceipts(ctx context.Context, t *store.Task) error {
 	return nil
 }
 
-// samePushes compares the configs that both have. What is delivered goes on,
-// there or where the export was made, and clients delete and replace theirs; but
-// what was created as the same delivers the same to the same.
+// samePushes compares the configs that both have. Deliveries go on, there or
+// where the export was made, and clients delete and replace theirs; but what was
+// created as the same delivers the same to the same.
 func (m *importer) samePushes(ctx context.Context, t *store.Task) error {
 	for i := range t.Pushes {
 		w := &t.Pushes[i]

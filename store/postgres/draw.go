@@ -70,8 +70,8 @@ func (s *Store) Draw(ctx context.Context, node, after string, limit int) ([]stor
 // rowFields is how many columns there are.
 const rowFields = 14
 
-// drawSome adds to drawn, up to limit. What it leaves is behind what it takes, in
-// the order of turns, but for what others are about to get.
+// drawSome adds to drawn, up to limit. The tasks it leaves come after those it
+// takes, in the order of turns, but for those that others are about to get.
 func (s *Store) drawSome(ctx context.Context, tx pgx.Tx, node, after string, limit, width int, drawn *[]store.Row) (more bool, err error) {
 	err = each(ctx, tx, func(r pgx.Rows) error {
 		if r.RawValues()[0] == nil { // there is nothing else

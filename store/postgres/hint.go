@@ -228,7 +228,7 @@ func (m *message) encode(sender string) string {
 	return strings.Join(words, " ")
 }
 
-// decode reads a payload. What is no message of a store says nothing.
+// decode reads a payload. A notification that no store sent says nothing.
 func decode(payload string) (sender string, said []store.Hint) {
 	sender, rest, _ := strings.Cut(payload, " ")
 	if len(sender) != senderSize {

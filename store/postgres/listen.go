@@ -102,7 +102,7 @@ func (s *Store) listenOnce() (heard bool, err error) {
 	if _, err := conn.Exec(ctx, "LISTEN "+channel); err != nil {
 		return false, err
 	}
-	// From here on nothing is missed. What was before may have been.
+	// From here on nothing is missed. Earlier ones may have been.
 	s.hub.Tell(store.Hint{Lost: true})
 	s.hints.mu.Lock()
 	s.hints.next.here = true

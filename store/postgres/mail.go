@@ -73,7 +73,8 @@ func (s *sweeps) due(now time.Time) bool {
 	return now.UnixMilli()-was > store.MailKept.Milliseconds()/5 && s.last.CompareAndSwap(was, now.UnixMilli())
 }
 
-// takeMail takes mail out of a box. What another one is taking is passed over.
+// takeMail takes mail out of a box. Mail that another process is taking is
+// passed over.
 const takeMail = loosely + ", taken AS (DELETE FROM parley.mail AS m USING loosely WHERE m.key = ANY (ARRAY(" +
 	"SELECT x.key FROM parley.mail AS x WHERE x.node = $1 ORDER BY x.key LIMIT $2 FOR UPDATE SKIP LOCKED)) RETURNING m.key, m.body) " +
 	"SELECT body FROM taken ORDER BY key"

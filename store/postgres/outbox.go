@@ -98,7 +98,7 @@ func (s *Store) DropPush(ctx context.Context, id store.PushID) error {
 		err := s.write(ctx, func(tx pgx.Tx) error {
 			done = true
 			var key int64
-			// Who adds letters locks the config, too, see Advance.
+			// Adding letters locks the config, too, see Advance.
 			err := tx.QueryRow(ctx, lockPush, arg(id.Tenant), arg(id.Owner), arg(id.Key.ID), arg(id.ID)).Scan(&key)
 			if err != nil {
 				return missing(err)

@@ -69,8 +69,8 @@ var giveLost = lostOf("parley.task", "x.active", "''::bytea") + give +
 const give = "UPDATE parley.task AS t SET node = $1, epoch = t.epoch + 1, " +
 	"lost = t.lost + CASE WHEN t.node = '' OR EXISTS (SELECT 1 FROM parley.node AS g WHERE g.name = t.node AND g.gone) THEN 0 ELSE 1 END "
 
-// forget removes nodes that are gone and have left nothing. What is passed over
-// above is still theirs here, for this is a statement, and a view, of its own:
+// forget removes nodes that are gone and have left nothing. Rows passed over
+// above are still theirs here, for this is a statement, and a view, of its own:
 // whoever left in good order must not become a stranger, or what it left would
 // count as lost.
 const forget = "DELETE FROM parley.node AS n WHERE n.name = ANY (ARRAY(SELECT o.name FROM parley.node AS o WHERE o.name <> $1 AND (o.gone OR o.beat < $2) " +

@@ -64,11 +64,11 @@ func (s *Store) Receipts(ctx context.Context, k store.Key) ([]store.Receipt, err
 	return find(ctx, s.db, "receipts", intoReceipt, taskReceipts, arg(k.Tenant), arg(k.Owner), arg(k.ID))
 }
 
-// The receipts of a context are those of its tasks and those that came alone.
-// Both are found by an index: who erases a context does not wait for all that
-// its owner ever sent, and the order is that of the index: the planner shall not
-// read all that they are before it takes a few. What another writes anew meanwhile
-// is compared again and stays.
+// The receipts of a context are those of its tasks and those that came alone. Both
+// are found by an index: who erases a context does not wait for all that its owner
+// ever sent, and the order is that of the index: the planner shall not read all
+// that they are before it takes a few. A receipt that another process writes anew
+// meanwhile is compared again and stays.
 const (
 	forgetOld = "DELETE FROM parley.receipt AS r USING (SELECT tenant, owner, name FROM parley.receipt WHERE until <= $1 ORDER BY until LIMIT $2) AS g " +
 		"WHERE r.tenant = g.tenant AND r.owner = g.owner AND r.name = g.name AND r.until <= $1"

@@ -34,10 +34,9 @@ func (s *Store) Idle(ctx context.Context, q store.IdleQuery) ([]store.Row, error
 }
 
 // Delete implements store.Store. First rows go, and the receipts with them, which
-// is when a task is gone for everybody; its key is noted as doomed. What is left of
-// it goes in steps of a size that does not depend on it. If the process dies in
-// between, the next Delete of any process goes on. Processes that delete at the
-// same time share the steps.
+// is when a task is gone for everybody; its key is noted as doomed. Its remaining
+// rows go in steps of a fixed size. If the process dies in between, the next Delete
+// of any process goes on. Processes that delete at the same time share the steps.
 func (s *Store) Delete(ctx context.Context, rows []store.Row) (int, error) {
 	deleted := 0
 	for part := range slices.Chunk(rows, deleteTasks) {

@@ -155,7 +155,7 @@ func median(all []float64) float64 {
 }
 
 // speaking lets 64 tasks grow by an entry at a time, and returns how many entries a
-// second there were in all. What begins and ends at once is no news to anybody.
+// second there were in all. A task that begins and ends at once wakes nobody.
 func speaking(t *testing.T, st *Store, d time.Duration) float64 {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)

@@ -93,7 +93,8 @@ func TestTalliesAreExact(t *testing.T) {
 		}
 	}
 
-	// Of who is erased nothing remains, and who comes again is counted anew.
+	// Nothing remains of an erased owner, and one that comes again is counted
+	// anew.
 	for {
 		rows, err := w.Tasks(t.Context(), nil, 1000)
 		if err != nil {

@@ -15,8 +15,8 @@ import (
 // found by their keys: a planner that knows little of a table, or that it was
 // small, would rather read all of it to join it. enable_seqscan stays on: where
 // there is no other way, as with sequences, a plan without it counts as so dear
-// that the server compiles it, for hundreds of milliseconds. What a server does not
-// know it is not told.
+// that the server compiles it, for hundreds of milliseconds. A setting that a
+// server does not know is not sent to it.
 func (s *Store) prepare(ctx context.Context) error {
 	s.prelude = setIdle
 	if !s.o.NoAdvisory {

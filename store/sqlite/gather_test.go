@@ -193,8 +193,8 @@ func TestCommitIsOneWrite(t *testing.T) {
 	}
 }
 
-// A commit whose one write ends in the middle is none, also after a crash, and
-// what comes next is.
+// A commit whose one write ends in the middle did not happen, also after a
+// crash, and the next one does.
 func TestTornCommit(t *testing.T) {
 	d := watch(t)
 	path := filepath.Join(t.TempDir(), "parley.db")

@@ -9,8 +9,8 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// What is kept under a name may be changed by a Vault beside the Store, so that
-// who looks at it and changes it does both in one transaction.
+// A Vault beside the Store may change the value under a name, so a caller that
+// reads and changes it does both in one transaction.
 
 // Secret implements store.Store.
 func (s *Store) Secret(ctx context.Context, name string) ([]byte, error) {

@@ -23,8 +23,8 @@ func atWork(t *testing.T, st *Store, id string) *store.Append {
 	return a
 }
 
-// What the writer knows of tasks at work is compared with what there is: what
-// others did to a row is seen, and a transaction that came to nothing too.
+// The writer's memory of tasks at work is compared with the rows: changes by
+// others are seen, and so is a transaction that was rolled back.
 func TestWorkingTasksAreAsTheyAre(t *testing.T) {
 	st := mustOpen(t, filepath.Join(t.TempDir(), "parley.db"), nil)
 	ctx := t.Context()

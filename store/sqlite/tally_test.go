@@ -193,8 +193,8 @@ func TestTallies(t *testing.T) {
 	}
 }
 
-// A database of before there were tallies gets them when it is opened, and is
-// counted by who reads it as it is.
+// A database from before tallies gets them when it is opened; a reader that
+// opens it unchanged counts its tasks.
 func TestTalliesOfAnOldDatabase(t *testing.T) {
 	defer func(scope, span int64) { bigScope, bigSpan = scope, span }(bigScope, bigSpan)
 	bigScope, bigSpan = 1024, 1024 // those of the migration

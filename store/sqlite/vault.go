@@ -89,8 +89,8 @@ func (v *Vault) use(ctx context.Context, what string, f func(*conn) error) error
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	// Unlike the writer of a Store it may wait for long. What ends before COMMIT
-	// did not happen.
+	// Unlike the writer of a Store it may wait for long. A transaction that ends
+	// before COMMIT did not happen.
 	v.c.SetInterrupt(ctx)
 	defer v.c.SetInterrupt(context.Background())
 	err := f(v.c)

@@ -52,7 +52,7 @@ func testArchivePushes(t *testing.T, open Opener) {
 	same(t, "dead letters", len(letters(t, st, store.LetterQuery{}, 9)), 0)
 	Check(t, st, name("a"))
 
-	// What was created as the same and goes elsewhere is of another task.
+	// A config with the same creation and another receiver is of another task.
 	fresh.Created = began
 	setPush(t, st, fresh)
 	if _, err := importInto(t, st, text); err == nil {

@@ -369,7 +369,7 @@ func testLive(t *testing.T, open Opener) {
 		same(t, "of an unknown node", len(live(t, st, "unknown", 4)), 0)
 		st = restart(t, st, open)
 	}
-	// What comes and goes between two pages moves no other.
+	// Configs that come and go between two pages move no other.
 	page, err := st.LivePushes(t.Context(), "me", 0, 3) // p0, q0, p3
 	if err != nil || len(page) != 3 {
 		t.Fatalf("%d, %v", len(page), err)

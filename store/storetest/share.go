@@ -315,7 +315,7 @@ func drawAtOnce(t *testing.T, stores ...store.Store) {
 }
 
 // testDrawAgain: a process may put a task back, for its turn is over and the next
-// one waits. What it costs others does not grow.
+// one waits. Its cost to others does not grow.
 func testDrawAgain(t *testing.T, open Opener) {
 	st := start(t, open)
 	a := waiting(name("a"))

@@ -200,7 +200,7 @@ func testLeaveBack(t *testing.T, open Opener) {
 	if r := take(t, st, "me", began.Add(time.Millisecond), name("a")); r.Lost != 1 {
 		t.Errorf("lost %d after the node came back and died, want 1", r.Lost)
 	}
-	// Who left keeps its own, and may take others'.
+	// A process that left keeps its own tasks, and may take others'.
 	must(t, st, owned("b", "dead"))
 	leave(t, st, "me")
 	untaken(t, st, "me", began, name("a"))

@@ -118,7 +118,7 @@ func (w *courier) travel(ctx context.Context) (result, error) {
 		if len(page) == 0 {
 			return w.rest(ctx, n > 0)
 		}
-		// Who says that there is news may have said it before anybody listened.
+		// The hint of new entries may have come before anybody listened.
 		w.seen = page[len(page)-1].Seq
 		for i := range page {
 			n++

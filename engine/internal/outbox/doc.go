@@ -2,7 +2,7 @@
 // more reader of the tasks' logs: a push configuration is a cursor, which the
 // store keeps, so nothing is queued here that a crash could lose.
 //
-// What it needs from the engine is an [Engine]. The engine tells it which
+// [Engine] is all that it needs from the engine. The engine tells it which
 // configurations there are (Watch, Drop) and how far logs go (News), hints
 // included (Hear, LookSoon, ClaimSoon). None of these waits for a receiver, so
 // neither an agent nor a stream ever does.

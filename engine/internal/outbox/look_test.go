@@ -38,8 +38,8 @@ func failsOnce(fails bool) func(*a2a.Notification) a2a.Outcome {
 	}
 }
 
-// What a task says while the outbox gets to know of its webhook is not left for
-// the next look, which is minutes away; nor is what failed meanwhile.
+// Events that come while the outbox learns of their webhook do not wait for the
+// next look, which is minutes away; nor do failed deliveries.
 func TestPushNewsDuringALook(t *testing.T) {
 	for _, fails := range []bool{false, true} {
 		t.Run(fmt.Sprint(fails), func(t *testing.T) {

@@ -123,7 +123,7 @@ type delivery struct {
 	host    *receiver
 	letters bool // it is its dead letters that are delivered
 
-	// owned by who runs it
+	// owned by the goroutine that runs it
 	troubles int                // of our own, in a row
 	begun    time.Time          // of letters: when the one at hand failed first
 	tries    int32              // of letters: how often it failed

@@ -62,7 +62,7 @@ func (o *Outbox) hostLocked(p *store.PushConfig) *receiver {
 	return h
 }
 
-// tidyLocked forgets a receiver that nobody needs. What is known of one that is
+// tidyLocked forgets a receiver that nobody needs. The record of one that is
 // down is kept as long as it says something.
 func (o *Outbox) tidyLocked(h *receiver) {
 	s := h.of

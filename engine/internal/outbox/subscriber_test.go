@@ -107,8 +107,8 @@ func TestPushBesideHostileSubscribersInTurn(t *testing.T) {
 	})
 }
 
-// What hosts do to one caller says nothing of them to another: a host that many
-// are on is not closed, nor full, for those whom it serves.
+// One caller's trouble with a host does not count against another: a shared
+// host is neither closed nor full for those whom it serves.
 func TestPushToAHostThatIsShared(t *testing.T) {
 	for _, how := range []string{"hangs", "fails"} {
 		t.Run(how, func(t *testing.T) {
@@ -170,9 +170,8 @@ func (u *under) add(k byte, n int) {
 	u.peak = max(u.peak, u.all)
 }
 
-// One caller alone has all slots, two have about half of them each, and of four
-// or more none has more than a quarter. What hangs has no more than a quarter even while the others are
-// silent.
+// One caller alone has all slots, two have about half of them each, and of four or more none has more
+// than a quarter. Hanging receivers have at most a quarter, even while the others are silent.
 func TestPushShares(t *testing.T) {
 	for _, c := range []struct {
 		owners string
@@ -375,7 +374,7 @@ func TestSubscriberDebt(t *testing.T) {
 		s.charge(10*time.Second, at)
 	}
 	if !s.burdens(at) || s.burdens(at.Add(time.Minute)) {
-		t.Error("seven at a time are none, or for ever")
+		t.Error("seven at a time are no burden, or one for ever")
 	}
 	for range 100 {
 		s.charge(10*time.Second, at)

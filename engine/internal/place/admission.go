@@ -204,7 +204,7 @@ func (a *Admission) leaveLocked(t *Ticket) {
 }
 
 // Reserve waits until there is a slot and a seat for what is to be taken from the
-// store, and takes up to n slots. What is new goes behind it meanwhile. It returns 0
+// store, and takes up to n slots. New tasks queue behind it meanwhile. It returns 0
 // if ctx ends. One goroutine at a time may wait.
 func (a *Admission) Reserve(ctx context.Context, n int) int {
 	for {

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// clock is the time by which processes that share a store agree: the store's. What
-// is stored has it, and by it a process is taken for dead. The clocks of their
-// machines may differ by hours.
+// clock is the time by which processes that share a store agree: the store's.
+// Stored times are of this clock, and it decides when a process counts as dead.
+// The clocks of their machines may differ by hours.
 type clock struct {
 	read atomic.Pointer[reading]
 }

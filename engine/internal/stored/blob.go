@@ -27,7 +27,7 @@ const (
 )
 
 // spill returns parts with the large ones replaced by references, and adds
-// their content to blobs. What was handed in stays as it is.
+// their content to blobs. The argument is not changed.
 func spill(parts []*a2a.Part, blobs *[]store.Blob) []*a2a.Part {
 	out := parts
 	for i, p := range parts {

@@ -37,7 +37,7 @@ type cacheShard struct {
 	first    uint32 // the number of segments[0]
 	bytes    int    // of all segments and of the index, about
 
-	// What was read from the store before a deletion must not be put here after
+	// A task read from the store before a deletion must not be put here after
 	// it: fills are refused while deletions go on, and if there was one since.
 	deleting int
 	epoch    uint64
@@ -60,7 +60,8 @@ const (
 	defaultCache = 64 << 20
 )
 
-// newCache returns a cache of so many bytes; 0 is the default, less is none.
+// newCache returns a cache of so many bytes; 0 is the default, less means no
+// cache.
 func newCache(most int64) *cache {
 	if most == 0 {
 		most = defaultCache

@@ -34,7 +34,7 @@ func (c *cache) taken() (bytes, entries int) {
 	return bytes, entries
 }
 
-// What is found is what was put there, and all of it stays within the bound.
+// The cache returns what was put there, and stays within its bound.
 func TestCacheIsBounded(t *testing.T) {
 	const most = 1 << 20
 	c := newCache(most)
@@ -76,8 +76,8 @@ func TestCacheIsBounded(t *testing.T) {
 	}
 }
 
-// What is asked for stays when others go, as far as half a segment of its shard has
-// room for it: for three tasks.
+// Tasks that are asked for stay when others go, as many as half a segment of their
+// shard has room for: three.
 func TestCacheKeepsWhatIsUsed(t *testing.T) {
 	c := newCache(1 << 20)
 	var asked []store.Key
@@ -128,7 +128,7 @@ func TestCacheThatIsNone(t *testing.T) {
 	}
 }
 
-// What was read before a deletion does not come back after it.
+// A task read before a deletion does not come back after it.
 func TestCacheRefusesWhatWasDeletedMeanwhile(t *testing.T) {
 	c := newCache(0)
 	f := cachedTask(1, 10)

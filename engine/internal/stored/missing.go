@@ -9,10 +9,10 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// A task may be deleted while it is read, by the sweeper, another process or
-// an operator. The store never shows a part of it, but a reader asks several
-// times: for the record, the log, the blobs. What misses a part asks whether
-// the task is still there.
+// A task may be deleted while it is read, by the sweeper, another process or an
+// operator. The store never shows a part of it, but a reader asks several
+// times: for the record, the log, the blobs. A reader that misses a part asks
+// whether the task is still there.
 
 // ErrIncomplete says that something a task refers to is not in the store.
 var ErrIncomplete = errors.New("a part of the task is missing")

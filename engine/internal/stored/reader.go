@@ -22,8 +22,8 @@ type Reader struct {
 }
 
 // New returns a reader of st, which keeps finished tasks of so many bytes in
-// memory; 0 is the default, less is none. Tasks are then deleted through the store
-// that it returns.
+// memory; 0 is the default, less means no cache. Tasks are then deleted through
+// the store that it returns.
 func New(st store.Store, cached int64) (*Reader, store.Store) {
 	c := newCache(cached)
 	st = c.over(st)

@@ -13,7 +13,7 @@ import (
 // A task at work is in memory as a whole: its owner, its topic and its agent have
 // what was said and made. So what is large counts, for the owner of the task,
 // from before its message is taken until the task leaves memory. A message waits
-// until there is room. What an agent says never waits for others: then the budget
+// until there is room. An agent's output never waits for others: then the budget
 // is exceeded, and messages wait until it is not.
 
 const (

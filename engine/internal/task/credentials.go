@@ -51,7 +51,7 @@ func promptOf(parts []*a2a.Part) string {
 // asked notes that the task is auth-required.
 func (a *authorization) asked(prompt string) { a.guard, a.heard, a.prompt = true, false, prompt }
 
-// spoke notes what the agent said. What it asks by Ask is no secret, whatever it
+// spoke notes what the agent said. Answers to Ask are not secret, whatever it
 // asked before.
 func (a *authorization) spoke(en *a2a.Entry) {
 	if a.heard || en.Kind == a2a.EntryStatus && en.Status.Status.State == a2a.TaskStateInputRequired {

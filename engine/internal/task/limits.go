@@ -47,7 +47,7 @@ func errBusy(cause error, format string, most int) error {
 
 // askLocked asks whether the task may be at work here because of a message. must is
 // for what only this process can go on with. If it may not it waits in the store, or
-// the message is refused. What nothing comes of is given back when the lock is.
+// the message is refused. Places that come to nothing are given back with the lock.
 func (o *Owner) askLocked(p *Post, must bool) (here bool, _ error) {
 	if o.phase == phaseYielding {
 		return false, nil

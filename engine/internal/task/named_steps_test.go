@@ -38,7 +38,7 @@ func TestStepsOfOneName(t *testing.T) {
 			t.Errorf("a fourth has the result %s", result)
 		}
 	}
-	// What comes one after another is recorded as it always was.
+	// Steps one after another are recorded as they always were.
 	if r := new(namedSteps).entry("x", 0, nil); r.Nth != 0 {
 		t.Errorf("the first is recorded as number %d", r.Nth)
 	}

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Who found that yielding takes long keeps the others from it, for so long that all
-// of them lose little, and no longer than a second.
+// An owner that found yielding slow keeps the others from it, long enough that all
+// of them lose little, and at most a second.
 func TestCrowd(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	var c crowd

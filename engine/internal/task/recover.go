@@ -16,10 +16,10 @@ import (
 
 // Tasks at work outlive their process. The next one takes them up bit by bit:
 // each has one of Options.TakeUp slots until it is at work again, and only what
-// gets a slot is claimed. What waits stays with the process that is gone, costs
-// nothing here, and is not lost once more if this process dies, too. Slots are
-// not for as long as a task runs: some that run for hours would keep all others
-// from going on, which ran beside them before.
+// gets a slot is claimed. Waiting tasks stay with the dead process, cost
+// nothing here, and do not count as lost once more if this process dies, too.
+// Slots are not for as long as a task runs: some that run for hours would keep
+// all others from going on, which ran beside them before.
 
 // taker knows what there is to take up.
 type taker struct {
@@ -42,7 +42,7 @@ type taker struct {
 type orphan struct {
 	lost  int32 // as store.Row.Lost, with what is not stored yet
 	ran   bool  // its agent was interrupted
-	tries int   // that were in vain
+	tries int   // that failed
 	due   time.Time
 }
 

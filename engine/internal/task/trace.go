@@ -31,7 +31,7 @@ type tracing struct {
 	text spanText
 }
 
-// spanText is a span as calls and logs carry it; the zero value is none.
+// spanText is a span as calls and logs carry it; the zero value is no span.
 type spanText struct{ parent, state string }
 
 func textOf(c *a2a.Caller) spanText { return spanText{c.Trace, c.TraceState} }

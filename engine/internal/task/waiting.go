@@ -9,9 +9,10 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// What comes when this process has no room for it is taken nevertheless: it goes
-// into the store as a task that is nobody's, and a process that has room draws it,
-// this one or another. Nothing of it stays here but those who wait for its end.
+// A message that comes when this process has no capacity is accepted nevertheless:
+// it goes into the store as a task without an owner, and a process with capacity
+// draws it, this one or another. Nothing of it stays here but those who wait for
+// its end.
 //
 // A task that waits has no owner in between. Who has something for it (a message,
 // a cancellation) writes that with the epoch as it stands: so either that append

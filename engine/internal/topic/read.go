@@ -13,7 +13,7 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// Load is LoadAt for who has no topic.
+// Load is LoadAt for callers without a topic.
 func (ts *Topics) Load(ctx context.Context, key store.Key) (*a2a.Task, int64, error) {
 	t := ts.Join(key)
 	defer ts.Leave(t)

@@ -162,8 +162,8 @@ func (t *Topic) wakeLocked() {
 	t.changed.Ring()
 }
 
-// newest is snapshot for who may have seen more in another process: nil as well
-// while that is possible.
+// newest is snapshot for a caller that may have seen more in another process:
+// it is nil as well while that is possible.
 func (t *Topic) newest() (*a2a.Task, int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -208,7 +208,7 @@ func (t *Topic) watch() glance {
 	return g
 }
 
-// look is watch for who does not wait.
+// look is watch without waiting.
 func (t *Topic) look() glance {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -254,8 +254,8 @@ func (en Entry) ends() bool {
 	return en.Kind == a2a.EntryStatus && en.Status.Status.State.Terminal()
 }
 
-// failure returns why nobody works at the task any more, or nil. Who waits for
-// the task would wait in vain.
+// failure returns why nobody works at the task any more, or nil. A caller that
+// waits for the task would wait for ever.
 func (t *Topic) failure() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -25,7 +25,8 @@ func (s *Signal) Give() {
 	}
 }
 
-// Was reports whether the signal was given. What was done before is seen then.
+// Was reports whether the signal was given. The reader then sees everything
+// done before.
 func (s *Signal) Was() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
