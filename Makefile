@@ -10,8 +10,8 @@ test: ## everything a change is judged by
 quick: ## formatting, vet and the unit tests of packages that differ from main, in a minute
 	@.ci/check quick
 
-lint: ## formatting, vet for each system, staticcheck
-	@.ci/check format vet staticcheck
+lint: ## formatting, vet for each system, staticcheck, and the wording of comments, texts and pages
+	@.ci/check format vet staticcheck words
 
 build: ## bin/parley, without symbols and debugging information
 	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o bin/parley ./cmd/parley

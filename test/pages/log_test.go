@@ -182,3 +182,12 @@ func textOf(e ast.Expr) string {
 	}
 	return ""
 }
+
+func within(name string, dirs []string) bool {
+	for _, dir := range dirs {
+		if strings.HasPrefix(name, dir) {
+			return true
+		}
+	}
+	return false
+}
