@@ -16,6 +16,8 @@ type AgentCard struct {
 	Skills               []*AgentSkill              `json:"skills"`
 	Signatures           []*AgentCardSignature      `json:"signatures,omitempty"`
 	IconURL              string                     `json:"iconUrl,omitempty"`
+
+	Unknown *JSON `json:"-" form:"unknown"` // see Task.Unknown
 }
 
 // Card is short for AgentCard in an author's program.
@@ -25,6 +27,8 @@ type Card = AgentCard
 type AgentProvider struct {
 	URL          string `json:"url"`
 	Organization string `json:"organization"`
+
+	Unknown *JSON `json:"-" form:"unknown"` // see Task.Unknown
 }
 
 // AgentCapabilities are the optional abilities of an agent (§4.4.3). Nil
@@ -34,6 +38,8 @@ type AgentCapabilities struct {
 	PushNotifications *bool             `json:"pushNotifications,omitempty"`
 	Extensions        []*AgentExtension `json:"extensions,omitempty"`
 	ExtendedAgentCard *bool             `json:"extendedAgentCard,omitempty"`
+
+	Unknown *JSON `json:"-" form:"unknown"` // see Task.Unknown
 }
 
 // AgentExtension declares a protocol extension (§4.4.4).
@@ -42,6 +48,8 @@ type AgentExtension struct {
 	Description string `json:"description,omitempty"`
 	Required    bool   `json:"required,omitempty"`
 	Params      JSON   `json:"params,omitempty"` // an object, or empty
+
+	Unknown *JSON `json:"-" form:"unknown"` // see Task.Unknown
 }
 
 // AgentSkill is something the agent can do (§4.4.5).
@@ -54,6 +62,8 @@ type AgentSkill struct {
 	InputModes           []string              `json:"inputModes,omitempty"`
 	OutputModes          []string              `json:"outputModes,omitempty"`
 	SecurityRequirements []SecurityRequirement `json:"securityRequirements,omitempty"`
+
+	Unknown *JSON `json:"-" form:"unknown"` // see Task.Unknown
 }
 
 // Names of the protocol bindings of the specification (§5).
@@ -69,6 +79,8 @@ type AgentInterface struct {
 	ProtocolBinding string `json:"protocolBinding"`  // one of the Binding constants, or a URI
 	Tenant          string `json:"tenant,omitempty"` // clients repeat it in every request
 	ProtocolVersion string `json:"protocolVersion"`  // Major.Minor
+
+	Unknown *JSON `json:"-" form:"unknown"` // see Task.Unknown
 }
 
 // AgentCardSignature is a detached JWS over the card (§4.4.7).
@@ -76,6 +88,8 @@ type AgentCardSignature struct {
 	Protected string `json:"protected"` // base64url
 	Signature string `json:"signature"` // base64url
 	Header    JSON   `json:"header,omitempty"`
+
+	Unknown *JSON `json:"-" form:"unknown"` // see Task.Unknown
 }
 
 // SecurityRequirement names schemes that must be met together, each with the

@@ -71,10 +71,10 @@ func unmarshal[T any](doc []byte, c json.Codec[T], v *T) error {
 	return read(json.Read(doc), c, v)
 }
 
-// UnmarshalAnswer reads what a server answers into a *Task, a *SendMessageResponse, a
-// *ListTasksResponse, a *StreamResponse, or anything else with UnmarshalJSON. Unlike
-// that, it keeps what a later version may have added: members in Unknown, and parts as
-// PartUnknown, so that they do not cost the rest.
+// UnmarshalAnswer reads what a server answers: a *Task, a *SendMessageResponse, a
+// *ListTasksResponse, a *StreamResponse, an *AgentCard, webhooks, or anything else with
+// UnmarshalJSON. Unlike that, it keeps what a later version may have added: members in
+// Unknown, and parts as PartUnknown, so that they do not cost the rest.
 func UnmarshalAnswer(doc []byte, v interface{ UnmarshalJSON([]byte) error }) error {
 	switch v := v.(type) {
 	case *Task:
@@ -85,6 +85,12 @@ func UnmarshalAnswer(doc []byte, v interface{ UnmarshalJSON([]byte) error }) err
 		return unmarshalKeeping(doc, listTasksResponseJSON, v)
 	case *StreamResponse:
 		return unmarshalKeeping(doc, streamResponseJSON, v)
+	case *AgentCard:
+		return unmarshalKeeping(doc, agentCardJSON, v)
+	case *TaskPushNotificationConfig:
+		return unmarshalKeeping(doc, taskPushNotificationConfigJSON, v)
+	case *ListTaskPushNotificationConfigsResponse:
+		return unmarshalKeeping(doc, listTaskPushNotificationConfigsResponseJSON, v)
 	}
 	return v.UnmarshalJSON(doc)
 }

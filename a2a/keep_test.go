@@ -29,6 +29,22 @@ func TestAnswersKeepWhatIsUnknown(t *testing.T) {
 		t.Errorf("%s, %v", el.AppendJSON(nil), err)
 	}
 
+	for doc, v := range map[string]interface {
+		UnmarshalJSON([]byte) error
+		AppendJSON([]byte) []byte
+	}{
+		`{"task":{"id":"t","status":{"state":"TASK_STATE_WORKING"}},"cost":3}`:                                                                                                new(SendMessageResponse),
+		`{"statusUpdate":{"taskId":"t","contextId":"c","status":{"state":"TASK_STATE_WORKING"}},"cost":3}`:                                                                    new(StreamResponse),
+		`{"tasks":[],"nextPageToken":"","pageSize":50,"totalSize":0,"cost":3}`:                                                                                                new(ListTasksResponse),
+		`{"configs":[{"id":"i","taskId":"t","url":"https://r.example","tone":1}],"cost":3}`:                                                                                   new(ListTaskPushNotificationConfigsResponse),
+		`{"id":"i","taskId":"t","url":"https://r.example","tone":1}`:                                                                                                          new(TaskPushNotificationConfig),
+		`{"name":"n","description":"d","supportedInterfaces":[],"version":"1","capabilities":{"warp":1},"defaultInputModes":[],"defaultOutputModes":[],"skills":[],"tier":1}`: new(AgentCard),
+	} {
+		if err := UnmarshalAnswer([]byte(doc), v); err != nil || string(v.AppendJSON(nil)) != doc {
+			t.Errorf("got  %s, %v\nwant %s", v.AppendJSON(nil), err, doc)
+		}
+	}
+
 	// Everywhere else the rules are as they were.
 	if err := new(Task).UnmarshalJSON([]byte(doc)); err == nil {
 		t.Error("a stored task with an unknown part is read")

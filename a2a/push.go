@@ -19,6 +19,8 @@ type TaskPushNotificationConfig struct {
 	// Legacy is set for calls of versions before 1.0, whose receivers are sent
 	// what their version has; not part of the JSON form.
 	Legacy *Legacy `json:"-"`
+
+	Unknown *JSON `json:"-" form:"unknown"` // see Task.Unknown
 }
 
 // AuthenticationInfo is what a webhook's receiver wants to see (§4.3.2).
@@ -56,6 +58,8 @@ type ListTaskPushNotificationConfigsRequest struct {
 type ListTaskPushNotificationConfigsResponse struct {
 	Configs       []*TaskPushNotificationConfig `json:"configs,omitempty"`
 	NextPageToken string                        `json:"nextPageToken,omitempty"`
+
+	Unknown *JSON `json:"-" form:"unknown"` // see Task.Unknown
 }
 
 // Validate reports every field that is missing or wrong in a request to create

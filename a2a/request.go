@@ -41,6 +41,8 @@ type SendMessageConfiguration struct {
 type SendMessageResponse struct {
 	Task    *Task    `json:"task" form:"oneof"`
 	Message *Message `json:"message" form:"oneof"`
+
+	Unknown *JSON `json:"-" form:"unknown"` // see Task.Unknown
 }
 
 // GetTaskRequest asks for a task (§3.1.3).
@@ -82,6 +84,8 @@ type ListTasksResponse struct {
 	NextPageToken string  `json:"nextPageToken"` // "" on the last page
 	PageSize      int32   `json:"pageSize"`
 	TotalSize     int32   `json:"totalSize"` // matches before paging
+
+	Unknown *JSON `json:"-" form:"unknown"` // see Task.Unknown
 }
 
 // CancelTaskRequest asks to cancel a task (§3.1.5).

@@ -155,6 +155,8 @@ type StreamResponse struct {
 	StatusUpdate   *TaskStatusUpdateEvent   `json:"statusUpdate" form:"oneof"`
 	ArtifactUpdate *TaskArtifactUpdateEvent `json:"artifactUpdate" form:"oneof"`
 
+	Unknown *JSON `json:"-" form:"unknown"` // see Task.Unknown
+
 	// Seq is the position in the task's log that a reader has reached with
 	// this element, 0 where the server keeps no log. It is not part of the
 	// JSON form; on SSE it is the event's id.

@@ -1,9 +1,11 @@
 package dialect
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/json"
 )
 
 // ParseCard reads an agent card of any version, or one for several, or one of
@@ -24,7 +26,7 @@ import (
 // out are text/plain, as its text says.
 func ParseCard(doc []byte) (*a2a.AgentCard, error) {
 	card := new(a2a.AgentCard)
-	if err := card.UnmarshalJSON(doc); err != nil {
+	if err := a2a.UnmarshalAnswer(doc, card); err != nil {
 		return nil, err
 	}
 	o, err := readObject(doc, "card", new(faults))
@@ -67,7 +69,42 @@ func ParseCard(doc []byte) (*a2a.AgentCard, error) {
 	if err := o.faults.err(); err != nil {
 		return nil, err
 	}
+	forgetOlder(card)
 	return card, nil
+}
+
+// forgetOlder takes the members of older versions out of those that nobody knows: they
+// have been read, or are lost as ParseCard says.
+func forgetOlder(card *a2a.AgentCard) {
+	forget(&card.Unknown, "url", "preferredTransport", "additionalInterfaces", "protocolVersion", "protocolVersions",
+		"supportsAuthenticatedExtendedCard", "supportsExtendedAgentCard", "security", "authentication")
+	forget(&card.Capabilities.Unknown, "stateTransitionHistory")
+	for _, s := range card.Skills {
+		if s != nil {
+			forget(&s.Unknown, "security")
+		}
+	}
+	for _, i := range card.SupportedInterfaces {
+		forget(&i.Unknown, "transport")
+	}
+}
+
+// forget takes members, named in camelCase or snake_case, out of an object.
+func forget(object **a2a.JSON, names ...string) {
+	if *object == nil {
+		return
+	}
+	rest := []byte{'{'}
+	for _, m := range scanMembers(nil, **object) {
+		if !slices.ContainsFunc(names, func(n string) bool { return string(m.name) == n || isSnake(m.name, n) }) {
+			rest = append(json.AppendName(rest, string(m.name)), m.raw...)
+		}
+	}
+	*object = nil
+	if len(rest) > 1 {
+		whole := a2a.JSON(append(rest, '}'))
+		*object = &whole
+	}
 }
 
 // oldCapabilities reads the flags that moved into capabilities.

@@ -52,7 +52,7 @@ func random(r *rand.Rand, v reflect.Value, depth int) {
 		return
 	case *a2a.SecurityScheme, *a2a.OAuthFlows, *a2a.SendMessageResponse, *a2a.StreamResponse:
 		i := r.IntN(5) // of fields that are pointers
-		if i < v.NumField() && v.Field(i).Kind() == reflect.Pointer {
+		if i < v.NumField() && v.Field(i).Kind() == reflect.Pointer && v.Field(i).Type() != reflect.TypeFor[*a2a.JSON]() {
 			v.Field(i).Set(reflect.New(v.Field(i).Type().Elem()))
 			random(r, v.Field(i).Elem(), depth-1)
 		}

@@ -127,7 +127,7 @@ func (v Vars) match(path string, want, got any) error {
 		}
 		more := w[openEnded] == true
 		for _, name := range slices.Sorted(maps.Keys(g)) {
-			if _, ok := w[name]; !ok && !more {
+			if _, ok := w[name]; !ok && !more && name != openEnded { // a client keeps that of an answer that was filled in
 				return fmt.Errorf("%s.%s should not be there: %s", path, name, show(g[name]))
 			}
 		}
