@@ -437,7 +437,7 @@ func TestDefects(t *testing.T) {
 	if len(defects) < 40 {
 		t.Errorf("there are %d defects", len(defects))
 	}
-	list := slices.Concat(defects, defects03)
+	list := slices.Concat(defects, defects03, defectsOld)
 	for i := range list {
 		d := &list[i]
 		t.Run(strings.ReplaceAll(d.name, " ", "-"), func(t *testing.T) {

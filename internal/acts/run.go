@@ -20,8 +20,8 @@ type Options struct {
 	Only     []string // patterns of ids or suites; empty: all
 	Skip     []string
 	Bindings []string // of the words of ACTS; empty: all that the card has
-	Versions []string
-	Repairs  bool // mend what is wrong with the official corpus: see Repairs
+	Versions []string // such as 1.0; 1 is the newest 1.x of the card
+	Repairs  bool     // mend what is wrong with the official corpus: see Repairs
 
 	Credentials Credentials
 	Other       Credentials // of a second caller

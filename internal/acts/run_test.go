@@ -114,6 +114,22 @@ func TestNamedVersions(t *testing.T) {
 	}
 }
 
+// A major version is the newest of its versions that the card has, as in every command.
+func TestMajorVersion(t *testing.T) {
+	url := serveAgent(t, agent.ConformanceCard(), &parley.Options{})
+	for major, want := range map[string]string{"1": "1.0", "0": "0.3"} {
+		r := run(t, &Options{URL: url, Corpus: builtin(t), Versions: []string{major}, Bindings: []string{JSONRPC}, Only: []string{"GET-*"}})
+		if len(r.Results) == 0 {
+			t.Errorf("%s: nothing is judged", major)
+		}
+		for _, x := range r.Results {
+			if x.Outcome == Fail || x.Version != want {
+				t.Errorf("%s: %s %s, want %s", major, x.Key(), x.Outcome, want)
+			}
+		}
+	}
+}
+
 // A server may answer any message with a task (3.1.1). Where the tests wanted a message
 // they have nothing to judge then.
 func TestTaskInPlaceOfMessage(t *testing.T) {

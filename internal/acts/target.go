@@ -176,14 +176,28 @@ func (t *target) named(versions []string) {
 	}
 }
 
+// exact replaces a major version, such as 1, by the newest of it that the card has.
+func (t *target) exact(versions []string) []string {
+	versions = slices.Clone(versions)
+	for n, major := range versions {
+		for _, i := range t.interfaces {
+			if strings.HasPrefix(i.version, major+".") {
+				versions[n] = max(versions[n], i.version)
+			}
+		}
+	}
+	return versions
+}
+
 // choose keeps the interfaces that are wanted, and gives each a caller.
 func (t *target) choose(o *Options) (closeAll func(), err error) {
 	var found []string
-	t.named(o.Versions)
+	versions := t.exact(o.Versions)
+	t.named(versions)
 	kept := t.interfaces[:0:0]
 	for _, i := range t.interfaces {
 		found = append(found, i.name())
-		if len(o.Bindings) > 0 && !slices.Contains(o.Bindings, i.binding) || len(o.Versions) > 0 && !slices.Contains(o.Versions, i.version) {
+		if len(o.Bindings) > 0 && !slices.Contains(o.Bindings, i.binding) || len(versions) > 0 && !slices.Contains(versions, i.version) {
 			continue
 		}
 		kept = append(kept, i)
