@@ -59,35 +59,33 @@ func section(b *strings.Builder, path string, f *field, flags bool) {
 	table(b, "", rows, flags)
 }
 
+// table lists settings, an item each: the name, the option, what it is, the default.
 func table(b *strings.Builder, prefix string, fields []*field, flags bool) {
-	if flags {
-		b.WriteString("\n| setting | is | default | flag |\n|---|---|---|---|\n")
-	} else {
-		b.WriteString("\n| setting | is | default |\n|---|---|---|\n")
-	}
+	b.WriteByte('\n')
 	for _, f := range fields {
-		name := "`" + prefix + f.name + "`"
+		fmt.Fprintf(b, "* `%s%s`", prefix, f.name)
 		if f.besideFile() {
-			name += ", `" + prefix + f.name + fileSuffix + "`"
+			fmt.Fprintf(b, ", `%s%s%s`", prefix, f.name, fileSuffix)
 		}
-		doc := f.typeWord() + ": " + f.doc
-		def := f.def
+		switch {
+		case !flags:
+		case f.negate:
+			fmt.Fprintf(b, ", not `--%s`", f.flag)
+		case f.flag != "":
+			fmt.Fprintf(b, ", `--%s`", f.flag)
+		}
+		if kind := f.typeWord(); kind != "text" {
+			b.WriteString(" (" + kind + ")")
+		}
+		b.WriteString(": " + f.doc)
 		switch {
 		case f.need:
-			def = "required"
-		case def != "" && !strings.Contains(def, " ") && def != "all":
-			def = "`" + def + "`"
-		}
-		fmt.Fprintf(b, "| %s | %s | %s |", name, strings.ReplaceAll(doc, "|", "\\|"), def)
-		if flags {
-			flag := ""
-			switch {
-			case f.negate:
-				flag = "not `--" + f.flag + "`"
-			case f.flag != "":
-				flag = "`--" + f.flag + "`"
-			}
-			fmt.Fprintf(b, " %s |", flag)
+			b.WriteString(". Required")
+		case f.def == "" || f.def == "false" || f.def == "0" || f.def == "0s": // as for every kind of setting
+		case !strings.Contains(f.def, " ") && f.def != "all" && !strings.HasPrefix(f.def, "`"):
+			b.WriteString(". Default: `" + f.def + "`")
+		default:
+			b.WriteString(". Default: " + f.def)
 		}
 		b.WriteByte('\n')
 	}
