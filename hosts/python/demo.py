@@ -4,17 +4,20 @@
 parley serve --lines -- python3 hosts/python/demo.py
 """
 
+from __future__ import annotations
+
 import math
 import re
+from typing import Callable
 
-from parley import Failed, Message, Part, Rejected, Turn, agent
+from parley import Content, Failed, Message, Part, Rejected, Turn, agent
 
 
 def first_text(message: Message) -> str:
-    return next((p.value for p in message.parts if p.kind == "text"), "")
+    return next((str(p.value) for p in message.parts if p.kind == "text"), "")
 
 
-def artifact(turn: Turn, name: str, *content) -> None:
+def artifact(turn: Turn, name: str, *content: Content) -> None:
     turn.artifact(name).write(*content, last=True)
 
 
@@ -118,15 +121,18 @@ refine TEXT: a new version of the artifact of an earlier task, which the message
     refine make it shorter
 Any other text comes back as it is.
 """
-COMMANDS = {f.__name__: f for f in (echo, message, stream, sleep, ask, auth, fail, reject, file, data, refine, help)}
+COMMANDS: dict[str, Callable[[Turn, str], Content | None]] = {f.__name__: f for f in (echo, message, stream, sleep, ask, auth, fail, reject, file, data, refine, help)}
 
 
 @agent
-def demo(turn: Turn):
+def demo(turn: Turn) -> Content | None:
     """Does what the first word of the message says; any other text comes back."""
     text = first_text(turn.message)
     word, _, arg = text.partition(" ")
-    return COMMANDS[word](turn, arg) if word in COMMANDS else echo(turn, text)
+    if word in COMMANDS:
+        return COMMANDS[word](turn, arg)
+    echo(turn, text)
+    return None
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ import sys
 import threading
 import traceback
 from dataclasses import dataclass
-from typing import Any, Awaitable, Callable, Iterable, Literal, Union
+from typing import Any, Awaitable, Callable, Dict, Iterable, Literal, Union
 
 
 @dataclass(frozen=True)
@@ -52,12 +52,12 @@ class Part:
 
     @staticmethod
     def from_json(o: dict[str, Any]) -> Part:
-        kind = next(k for k in ("text", "data", "url", "raw") if k in o)
+        kind: Any = next(k for k in ("text", "data", "url", "raw") if k in o)
         value = base64.b64decode(o[kind]) if kind == "raw" else o[kind]
         return Part(kind, value, o.get("mediaType", ""), o.get("filename", ""), o.get("metadata"))
 
 
-Content = Union[str, dict, Part, Iterable[Union[str, dict, Part]]]  # a dict is a part of data
+Content = Union[str, Dict[str, Any], Part, Iterable[Union[str, Dict[str, Any], Part]]]  # a dict is a part of data
 
 
 def _parts(content: Content) -> list[dict[str, Any]]:
@@ -96,7 +96,7 @@ class Rejected(Failed):
     """Declines the task with a reason that the caller sees."""
 
 
-class Artifact(contextlib.AbstractContextManager):
+class Artifact(contextlib.AbstractContextManager["Artifact"]):
     """Writes one artifact, each call a chunk. In a ``with`` statement it is closed at the end."""
 
     def __init__(self, turn: Turn, name: str, description: str, metadata: dict[str, Any] | None):
@@ -135,10 +135,11 @@ class Turn:
         self.version: str = line.get("version", "")  # of the protocol the task began in
         self.trace = {k: line[k] for k in ("traceparent", "tracestate") if k in line}  # headers for your own requests
         self.files_in, self.files_out = line.get("in"), line.get("out")  # folders, with files: true
-        self._send, self._inbox = say, queue.SimpleQueue()
+        self._send = say
+        self._inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.cancelled = threading.Event()  # long computations look at it, or call any method
         self._reason, self._step, self._ended = "", "", False
-        self._on_cancel: Callable[[], None] = lambda: None
+        self._on_cancel: Callable[[], Any] = lambda: None
 
     def status(self, content: Content = "", metadata: dict[str, Any] | None = None) -> None:
         """Says how far the work is."""
@@ -148,11 +149,11 @@ class Turn:
         """Begins an artifact; nothing is sent until something is written."""
         return Artifact(self, name, description, metadata)
 
-    def ask(self, question: Content) -> Any:
-        """Asks the client and returns its answer, a Message, after seconds or days."""
+    def ask(self, question: Content) -> Message:
+        """Asks the client and returns its answer, after seconds or days."""
         return Message(self._call("ask", "answer", parts=_parts(question)))
 
-    def authenticate(self, prompt: Content) -> Any:
+    def authenticate(self, prompt: Content) -> Message:
         """Asks the client for credentials and returns its answer, which is kept nowhere."""
         return Message(self._call("authenticate", "answer", parts=_parts(prompt)))
 
@@ -169,7 +170,7 @@ class Turn:
 
     def tasks(self, which: Literal["references", "siblings"]) -> list[dict[str, Any]]:
         """The earlier tasks that the message refers to, or those of its context, newest first; 100 at most."""
-        return self._call(which, "tasks")["tasks"]
+        return list(self._call(which, "tasks")["tasks"])
 
     def complete(self, content: Content = "", metadata: dict[str, Any] | None = None) -> None:
         """Completes the task with a word about it. Return from the function afterwards."""
@@ -186,7 +187,7 @@ class Turn:
         self._send({"type": kind, "task": self.task, **members})
         self._ended = kind in ("complete", "reply", "reject", "fail")
 
-    def _call(self, kind: str, wanted: str = "", **members: Any) -> dict[str, Any]:
+    def _call(self, kind: str, wanted: str = "", **members: Any) -> Any:
         self._say(kind, **members)
         while (line := self._inbox.get()) is not None:
             if line["type"] == (wanted or kind):
@@ -215,17 +216,17 @@ class Turn:
 class AsyncTurn(Turn):
     """A Turn for ``async`` functions. A cancel cancels the function's asyncio task."""
 
-    async def ask(self, question: Content) -> Message:
+    async def ask(self, question: Content) -> Message:  # type: ignore[override]
         return await asyncio.to_thread(super().ask, question)
 
-    async def authenticate(self, prompt: Content) -> Message:
+    async def authenticate(self, prompt: Content) -> Message:  # type: ignore[override]
         return await asyncio.to_thread(super().authenticate, prompt)
 
     async def step(self, name: str, fn: Callable[[], Awaitable[Any]]) -> Any:
         done, result = self._begin(name)
         return result if done else self._record(await fn())
 
-    async def sleep(self, seconds: float) -> None:
+    async def sleep(self, seconds: float) -> None:  # type: ignore[override]
         await asyncio.sleep(seconds)
 
 
@@ -244,7 +245,7 @@ class Agent:
         lines, self._out = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
         os.dup2(2, 1)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        self._lock, turns = threading.Lock(), queue.SimpleQueue()
+        self._lock, turns = threading.Lock(), queue.SimpleQueue[Any]()
         threading.Thread(target=self._read, args=(lines, turns), daemon=True).start()
         loop = asyncio.new_event_loop() if self._async else None
         while (turn := turns.get()) is not None:
@@ -258,7 +259,7 @@ class Agent:
             self._out.write(data + b"\n")
             self._out.flush()
 
-    def _read(self, lines: Iterable[bytes], turns: queue.SimpleQueue) -> None:
+    def _read(self, lines: Iterable[bytes], turns: queue.SimpleQueue[Any]) -> None:
         turn: Turn | None = None
         for line in map(json.loads, lines):
             if line["type"] == "message":
