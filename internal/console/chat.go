@@ -152,14 +152,20 @@ func (c *Console) chat(w http.ResponseWriter, r *request) {
 	c.show(w, r, "chat", page{Title: a.Card.Name, Place: "chat", Data: d})
 }
 
-// accepts is the attribute of a file's field for the card's input modes; "" for all.
+// accepts is the attribute of a file's field for the input modes of a card and of its
+// skills; "" for all.
 func accepts(card *a2a.AgentCard) string {
+	modes := slices.Clone(card.DefaultInputModes)
+	for _, s := range card.Skills {
+		modes = append(modes, s.InputModes...)
+	}
 	var types []string
-	for _, m := range card.DefaultInputModes {
+	for _, m := range modes {
 		if m == "*/*" || m == "application/octet-stream" {
 			return ""
 		}
-		if !strings.HasPrefix(m, "text/plain") {
+		m, _, _ = strings.Cut(m, ";")
+		if m = strings.ToLower(strings.TrimSpace(m)); !slices.Contains(types, m) {
 			types = append(types, m)
 		}
 	}
@@ -250,7 +256,7 @@ func exchange(r *request, m, answer *a2a.Message) *talk {
 
 // said shows such a message on a page of its own, to a browser without scripts.
 func (c *Console) said(w http.ResponseWriter, r *request, a *Agent, m, answer *a2a.Message) {
-	c.show(w, r, "chat", page{Title: a.Card.Name, Place: "chat", Data: chatData{Agents: c.opts.Agents(), Agent: a, Key: a.key(), Context: answer.ContextID, MaxUpload: c.opts.MaxUpload, Accept: accepts(a.Card), Talks: []*talk{exchange(r, m, answer)}}})
+	c.show(w, r, "chat", page{Title: a.Card.Name, Place: "chat", Data: chatData{Agents: c.opts.Agents(), Agent: a, Key: a.key(), Context: answer.ContextID, MaxUpload: c.opts.MaxUpload, Sends: true, Accept: accepts(a.Card), Talks: []*talk{exchange(r, m, answer)}}})
 }
 
 // retry says again what the last message of a task said, in the task's context.

@@ -126,7 +126,7 @@ func TestAnAnswerWithoutScripts(t *testing.T) {
 	}
 	defer res.Body.Close()
 	page, err := io.ReadAll(res.Body)
-	if err != nil || !strings.Contains(string(page), "&lt;b&gt;hello&lt;/b&gt;</div>") {
+	if err != nil || !strings.Contains(string(page), "&lt;b&gt;hello&lt;/b&gt;</div>") || !strings.Contains(string(page), `id="composer"`) {
 		t.Errorf("the answer is not on the page: %s, %v", page, err)
 	}
 }

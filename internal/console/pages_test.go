@@ -451,7 +451,7 @@ func TestAnAgentElsewhere(t *testing.T) {
 		t.Fatalf("there is no chat:\n%s", page)
 	}
 	v.has(v.get("/chat/"+key[1]), "composer", "/elsewhere?agent=https")
-	v.has(v.post("/chat/"+key[1], map[string]string{"text": "message+hi"}), "hi</div>")
+	v.has(v.post("/chat/"+key[1], map[string]string{"text": "message+hi"}), "hi</div>", `id="composer"`)
 	task := v.post("/chat/"+key[1], map[string]string{"text": "ask+Which+city"})
 	v.has(task, "Which city", "Your answer")
 	at := regexp.MustCompile(`data-live="~[^/]+/([^"@]+)@`).FindStringSubmatch(task)

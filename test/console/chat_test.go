@@ -168,13 +168,22 @@ func TestFiles(t *testing.T) {
 
 func TestRefusedBeforeSending(t *testing.T) {
 	t.Parallel()
-	p := serve(t, "--max-body", "64KiB").open()
-	js[bool](p, `(() => { const d = new DataTransfer(); d.items.add(new File([new Uint8Array(100000)], "large.bin"));
-		document.body.dispatchEvent(new DragEvent("drop", {dataTransfer: d, bubbles: true, cancelable: true})); return true })()`)
-	p.shows("large.bin is too large")
+	p := serveFile(t, "version: 1\nagents:\n  reader: {builtin: demo, card: {input_modes: [text/plain, 'image/*']}}\nlimits: {body: 64KiB}\n").open()
+	drop := func(size int, name, kind string) {
+		t.Helper()
+		js[bool](p, fmt.Sprintf(`(() => { const d = new DataTransfer(); d.items.add(new File([new Uint8Array(%d)], %q, {type: %q}));
+			document.body.dispatchEvent(new DragEvent("drop", {dataTransfer: d, bubbles: true, cancelable: true})); return true })()`, size, name, kind))
+	}
+	drop(100000, "large.png", "image/png")
+	p.shows("large.png is too large")
+	drop(1, "song.mp3", "audio/mpeg")
+	p.shows("song.mp3: the agent does not accept audio/mpeg. It accepts text/plain, image/*.")
 	if n := js[int](p, `document.querySelectorAll("#attached li").length`); n != 0 {
 		t.Errorf("%d files are attached", n)
 	}
+	drop(1, "notes.txt", "text/plain")
+	drop(1, "small.png", "image/png")
+	p.until(`document.querySelectorAll("#attached li").length === 2`)
 }
 
 func TestKindsOfParts(t *testing.T) {

@@ -122,6 +122,11 @@ func TestNarrowAndDark(t *testing.T) {
 	p.say("echo " + "a-word-that-does-not-end-and-does-not-break-" + "a-word-that-does-not-end-and-does-not-break")
 	p.state("completed")
 	p.picture("dark")
+	p.screen(p.task())
+	p.press("Delete…")
+	if left := js[float64](p, `document.querySelector("details[open] form").getBoundingClientRect().left`); left < 0 {
+		t.Errorf("what opens begins %v px beside the page", left)
+	}
 	for _, path := range []string{"", "/inbox", "/tasks", "/agents", "/agents/-"} {
 		if path != "" {
 			p.go_(s.at(path))
