@@ -47,9 +47,9 @@ func newConformance(a *app) *cobra.Command {
 		Use:   "conformance",
 		Short: "Check an agent against the protocol",
 		Long: `Check whether an agent keeps to A2A 1.0 and 0.3, over every binding that its card
-offers: messages, tasks, streams, webhooks, errors, cards, versions. 0.2 and 0.1 are
-checked over JSON-RPC: if the card does not say that it has them, name them with
---a2a-version. Nothing has to be set up but the agent. Many tests ask it for a behavior by the first word of a message
+offers: messages, tasks, streams, webhooks, errors, cards, versions. 0.2, 0.1
+and the draft of 1.1 are checked over JSON-RPC: if the card does not say that it has 0.2 or
+0.1, name it with --a2a-version. Nothing has to be set up but the agent. Many tests ask it for a behavior by the first word of a message
 (tck-complete-task, tck-input-required and others): parley conformance agent is an agent
 that has them all, and docs/conformance-runner.md lists them. Tests whose behavior an agent does
 not have are skipped, and say so.

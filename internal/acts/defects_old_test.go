@@ -37,7 +37,7 @@ func history(r *http.Request, b obj) {
 	})(r, b)
 }
 
-// defectsOld are what a server of 0.2 or 0.1 does wrong.
+// defectsOld are what a server of 0.2, of 0.1 or of the draft of 1.1 does wrong.
 var defectsOld = []defect{
 	{version: "0.2", name: "0.2: the answer is wrapped as in 1.0", answer: to("message/send", func(r *reply) {
 		if r.fault() == nil {
@@ -112,4 +112,32 @@ var defectsOld = []defect{
 	{version: "0.1", name: "0.1: unknown methods are invalid requests", answer: func(r *reply) { code(r, -32601, -32600) }, find: "V01-012"},
 	{version: "0.1", name: "0.1: no JSON is an invalid request", answer: func(r *reply) { code(r, -32700, -32600) }, find: "V01-013"},
 	{version: "0.1", name: "0.1: params without a message are an invalid request", answer: to("tasks/send", func(r *reply) { code(r, -32602, -32600) }), find: "V01-014"},
+
+	{version: "1.1", name: "1.1: events have no generation", event: func(_ int, env, p obj) []obj {
+		walk(any(env), func(o obj) { delete(o, "generation") })
+		return []obj{env}
+	}, find: "V11-001"},
+	{version: "1.1", name: "1.1: tasks that are read count differently", answer: to("GetTask", func(r *reply) {
+		if r.fault() == nil {
+			r.result()["generation"] = "77"
+		}
+	}), find: "V11-002 V11-006"},
+	{version: "1.1", name: "1.1: another generation is taken", request: askedBy("SendMessage", func(p obj) {
+		if c, ok := p["configuration"].(obj); ok {
+			delete(c, "ifGenerationMatch")
+		}
+	}), find: "V11-003"},
+	{version: "1.1", name: "1.1: another generation is invalid params", answer: func(r *reply) { code(r, -32010, -32602) }, find: "V11-003"},
+	{version: "1.1", name: "1.1: the task's own generation is refused", request: askedBy("SendMessage", func(p obj) {
+		if c, ok := p["configuration"].(obj); ok && p["message"].(obj)["taskId"] != nil {
+			c["ifGenerationMatch"] = "999999"
+		}
+	}), find: "V11-004"},
+	{version: "1.1", name: "1.1: new tasks have a generation to match", answer: to("SendMessage", func(r *reply) {
+		p, _ := r.asked["params"].(obj)
+		if m, _ := p["message"].(obj); p["configuration"] != nil && m["taskId"] == nil {
+			delete(r.body, "result")
+			r.body["error"] = obj{"code": -32010.0, "message": "mismatch"}
+		}
+	}), find: "V11-005"},
 }

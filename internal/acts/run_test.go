@@ -72,7 +72,7 @@ func TestCorrectAgents(t *testing.T) {
 				passed[x.ID] = true
 			}
 		}
-		want := 7 // the three bindings of 1.0 and of 0.3, and 0.1
+		want := 8 // the three bindings of 1.0 and of 0.3, 0.1 and the draft
 		if c.o.CardProfile == a2aserver.CardV1 {
 			want = 3
 		}

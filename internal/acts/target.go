@@ -124,9 +124,9 @@ func (t *target) find() {
 		switch {
 		case !known:
 			t.skipped = append(t.skipped, name+": the binding is not one of the specification")
-		case version == "0.1" && word != JSONRPC || version == "0.2" && word != JSONRPC:
+		case word != JSONRPC && slices.Contains([]string{"0.1", "0.2", "1.1"}, version):
 			t.skipped = append(t.skipped, name+": of this version only JSON-RPC is judged")
-		case !slices.Contains([]string{"1.0", "0.3", "0.2", "0.1"}, version):
+		case !slices.Contains([]string{"1.1", "1.0", "0.3", "0.2", "0.1"}, version):
 			t.skipped = append(t.skipped, name+": there are no tests of this version")
 		default:
 			t.interfaces = append(t.interfaces, &iface{binding: word, version: version, url: at, tenant: tenant})
@@ -176,12 +176,13 @@ func (t *target) named(versions []string) {
 	}
 }
 
-// exact replaces a major version, such as 1, by the newest of it that the card has.
+// exact replaces a major version, such as 1, by the newest of it that the card has. The
+// draft of 1.1 is judged by its name alone.
 func (t *target) exact(versions []string) []string {
 	versions = slices.Clone(versions)
 	for n, major := range versions {
 		for _, i := range t.interfaces {
-			if strings.HasPrefix(i.version, major+".") {
+			if strings.HasPrefix(i.version, major+".") && i.version != "1.1" {
 				versions[n] = max(versions[n], i.version)
 			}
 		}
