@@ -150,7 +150,7 @@ func newCatalogSearch(a *app) *cobra.Command {
 	return a.client(&cobra.Command{
 		Use:     "search WORDS...",
 		Short:   "Search the agents in all catalogs",
-		Long:    "Search the agents of all catalogs, by words in their names, skills, tags, examples and\ndescriptions. Nobody is asked.",
+		Long:    "Search the agents of all catalogs, by words in their names, skills, tags, examples and\ndescriptions. Nothing is sent over the network.",
 		Example: `  parley catalog search translate a text`,
 		Args:    cobra.MinimumNArgs(1),
 	}, func(_ context.Context, args []string) error {

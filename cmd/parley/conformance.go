@@ -80,7 +80,7 @@ usage, also of a file of tests; 3 the agent cannot be reached; 5 --timeout.`,
 	fs.StringArrayVar(&f.skip, "skip", nil, "leave out tests whose id or area matches this `pattern`; may be repeated")
 	fs.StringVar(&f.baseline, "baseline", "", "`file` of known failures, which do not count")
 	fs.StringVar(&f.writeBaseline, "write-baseline", "", "write the failures of this run to a `file`, and exit with 0")
-	fs.StringVar(&f.otherBearer, "other-bearer", "", "bearer `token` of a second caller, for tests of who sees whose tasks")
+	fs.StringVar(&f.otherBearer, "other-bearer", "", "bearer `token` of a second caller, for tests that one caller cannot see the tasks of another")
 	fs.StringVar(&f.otherAPIKey, "other-api-key", "", "API `key` of a second caller, for the same tests")
 	fs.Var(flagvalue.New("name=value", func(s string) error { return addVar(f.vars, s) }, func() string { return strings.Join(slices.Sorted(maps.Keys(f.vars)), ",") }), "var", "`name=value` of a variable of the tests; may be repeated")
 	fs.StringVar(&f.webhookListen, "webhook-listen", "127.0.0.1:0", "`address` to receive webhooks at")

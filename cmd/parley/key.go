@@ -64,7 +64,7 @@ func (a *app) keyCommand(cmd *cobra.Command, changes, makes bool, run func(conte
 	return cmd
 }
 
-const auditUsage = "append what is done to a `file` of JSON lines; - is standard error, none is no log (default " + serve.AuditName + " in --data, where parley serve has its own)"
+const auditUsage = "record the command in this `file` of JSON lines; - is standard error, none disables it (default " + serve.AuditName + " in --data, which parley serve uses)"
 
 // auditBeside opens the audit log that goes with a database.
 func (a *app) auditBeside(f *serve.AuditFlags, db *database.Location) (*serve.AuditLog, error) {

@@ -15,13 +15,13 @@ var agentFields = []*field{
 	row("default", boolean, "it is at `/` as well").or("true if it is the only one"),
 	group("exec", "a command", execFields...),
 	group("http", "an HTTP service that messages are posted to", httpFields...),
-	group("openai", "a model, at an endpoint that speaks as OpenAI's chat completions do", openaiFields...),
+	group("openai", "a model, at an endpoint compatible with OpenAI's chat completions", openaiFields...),
 	group("proxy", "another A2A agent, of any version", proxyFields...),
 	group("mcp", "a server of the Model Context Protocol, whose tools become skills", mcpFields...),
 	row("builtin", word, "one of Parley's own").of("demo", "conformance"),
 	group("card", "fields of its card that replace those of its kind", cardFields...),
-	row("on_lost", word, "what becomes of its tasks when a server is lost").of("rerun", "fail").or("`on_lost` of the server"),
-	row("max_runs", integer, "how many runs for one message may be lost").from(1).or("`max_runs` of the server"),
+	row("on_lost", word, "what happens to its tasks when a server dies").of("rerun", "fail").or("`on_lost` of the server"),
+	row("max_runs", integer, "how many runs for one message the server may die in").from(1).or("`max_runs` of the server"),
 }
 
 var execFields = []*field{
@@ -30,20 +30,20 @@ var execFields = []*field{
 	dictOf("env", text, "NAME", "variables in addition to the server's").asWritten(),
 	row("clean_env", boolean, "nothing of the server's environment but PATH, HOME, LANG and TZ").or("false"),
 	row("mode", word, "text in and out, or the protocol of JSON lines").of("plain", "lines").or("plain"),
-	row("processes", integer, "with `lines`: processes that stay and serve one message after another; 0 is one for each message").to(1024).or("0"),
+	row("processes", integer, "with `lines`: processes to keep, each for one message after another; 0 starts one for each message").to(1024).or("0"),
 	row("concurrency", integer, "runs at a time, more wait").or("processors times 4"),
 	row("files", boolean, "files come and go through folders").or("false"),
 	row("timeout", duration, "of a run; 0: no limit").or("0s"),
 	row("grace", duration, "between TERM and KILL").or("5s"),
 	row("memory", size, "address space of a process; 0 is no limit").or("0"),
-	row("max_output", size, "what is printed in a run").or("64MiB"),
+	row("max_output", size, "output of a run").or("64MiB"),
 }
 
 var httpFields = []*field{
 	row("url", link, "where messages are posted").required(),
 	dictOf("headers", secret, "Name", "headers of each request, such as `Authorization: ${env:TOKEN}`"),
-	row("body", text, "template of the request, for a service with a format of its own: `{\"prompt\": \"${text}\"}`, or the form `prompt=${text}`").verbatim().checkedAs("body"),
-	row("answer", text, "where the answer is in what such a service says: `.reply`, or `text` for all of it").verbatim().checkedAs("answer"),
+	row("body", text, "template of the request, for a service with its own format: `{\"prompt\": \"${text}\"}`, or the form `prompt=${text}`").verbatim().checkedAs("body"),
+	row("answer", text, "path of the answer in such a service's response: `.reply`, or `text` for the whole response").verbatim().checkedAs("answer"),
 	row("timeout", duration, "until the answer has come in full, but for streams and callbacks").or("5m"),
 	row("retries", integer, "after answers that say so").to(100).or("5"),
 	row("callbacks", boolean, "the service may answer 202 and call back").or("false"),
@@ -59,12 +59,12 @@ var openaiFields = []*field{
 	dictOf("headers", secret, "Name", "more headers of each request"),
 	row("system", text, "the system prompt"),
 	row("system_file", file, "a file with it, read for each message"),
-	row("temperature", number, "as the model has it").to(10),
+	row("temperature", number, "temperature, as the model defines it").to(10),
 	row("max_tokens", integer, "tokens of an answer; 0 is the endpoint's own limit").or("0"),
 	&field{name: "extra", kind: dict, elem: &field{kind: anything}, keys: "name", doc: "more members of the request, as the endpoint knows them"},
-	row("history", integer, "messages of the context that are sent along at most; negative: none").from(-1).or("20"),
-	row("images", boolean, "the model takes images").or("false"),
-	row("files", boolean, "the model takes files").or("false"),
+	row("history", integer, "how many earlier messages of the context to send; negative: none").from(-1).or("20"),
+	row("images", boolean, "the model accepts images").or("false"),
+	row("files", boolean, "the model accepts files").or("false"),
 	row("flush_every", duration, "tokens of this time make a chunk").or("100ms"),
 	row("timeout", duration, "of the model's silence").or("2m"),
 	row("retries", integer, "after answers that say so, before the first token").to(100).or("5"),
@@ -104,7 +104,7 @@ var mcpFields = []*field{
 	egress,
 }
 
-var toolFields = append([]*field{row("name", text, "what the model knows it by").required()}, mcpFields...)
+var toolFields = append([]*field{row("name", text, "name that the model sees").required()}, mcpFields...)
 
 var egress = group("egress", "which addresses its requests may go to; without it any but link-local ones and cloud metadata",
 	listOf("allow", text, "hosts, as in `push.allow`").checkedAs("egress-allow"),
