@@ -168,6 +168,35 @@ func TestHostsServeOneMessage(t *testing.T) {
 	})
 }
 
+// A process that waits for an answer makes room, and its task goes on in another run.
+func TestHostsMakeRoom(t *testing.T) {
+	eachHost(t, ExecOptions{Processes: 1}, func(t *testing.T, c *command) {
+		asked := make(chan bool, 2)
+		var all []*fakeHost
+		ran := make(chan error, 2)
+		for range 2 {
+			h := newHost("ask Who?")
+			h.answers = make(chan *a2a.Message, 1)
+			h.emitted = func(ev event) error {
+				if ev.state == a2a.TaskStateInputRequired {
+					asked <- true
+				}
+				return nil
+			}
+			all = append(all, h)
+			go func() { ran <- c.Run(t.Context(), NewTurn(h)) }()
+			<-asked
+		}
+		for _, h := range all {
+			h.answers <- &a2a.Message{Parts: []*a2a.Part{a2a.TextPart("Ann")}}
+			if err := <-ran; err != nil {
+				t.Fatal(err)
+			}
+			wantDemo(t, h, `input_required "Who?"`, `>answer. "Ann"`)
+		}
+	})
+}
+
 // The first program of each language on the page does what it is there for, also from
 // where a reader would have it.
 func TestHostsPage(t *testing.T) {
