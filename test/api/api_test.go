@@ -2,6 +2,10 @@ package api_test
 
 import (
 	"flag"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
 	"os"
 	"path/filepath"
 	"slices"
@@ -119,14 +123,26 @@ var X io.Reader
 
 func load(t *testing.T, source string) []string {
 	t.Helper()
-	dir := t.TempDir()
-	write(t, filepath.Join(dir, "go.mod"), "module example.org/p\n\ngo 1.26\n")
-	write(t, filepath.Join(dir, "p.go"), source)
-	features, err := api.Go(dir, ".")
+	other := typed(t, "io", "package io\ntype (Reader interface{ Read([]byte) (int, error) }; Writer interface{ Write([]byte) (int, error) })", nil)
+	return api.Package(typed(t, "example.org/p", source, imports{"io": other}))
+}
+
+type imports map[string]*types.Package
+
+func (i imports) Import(path string) (*types.Package, error) { return i[path], nil }
+
+func typed(t *testing.T, path, source string, from types.Importer) *types.Package {
+	t.Helper()
+	files := token.NewFileSet()
+	f, err := parser.ParseFile(files, "p.go", source, parser.SkipObjectResolution)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return features
+	p, err := (&types.Config{Importer: from}).Check(path, files, []*ast.File{f}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }
 
 func write(t *testing.T, name, text string) {

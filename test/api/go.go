@@ -22,16 +22,21 @@ func Go(dir string, patterns ...string) (features []string, err error) {
 		if len(p.Errors) > 0 {
 			return nil, p.Errors[0]
 		}
-		w := writer{pkg: p.Types}
-		for _, name := range p.Types.Scope().Names() {
-			if obj := p.Types.Scope().Lookup(name); obj.Exported() {
-				w.object(obj)
-			}
-		}
-		features = append(features, w.lines...)
+		features = append(features, Package(p.Types)...)
 	}
 	slices.Sort(features)
 	return slices.Compact(features), nil
+}
+
+// Package returns what Go programs may name of one package.
+func Package(p *types.Package) []string {
+	w := writer{pkg: p}
+	for _, name := range p.Scope().Names() {
+		if obj := p.Scope().Lookup(name); obj.Exported() {
+			w.object(obj)
+		}
+	}
+	return w.lines
 }
 
 type writer struct {
