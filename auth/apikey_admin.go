@@ -42,7 +42,8 @@ var KeyRoles = map[string][]string{
 	"metrics":  {a2a.ScopeMetricsRead},
 }
 
-// APIKey is what is known of a key. Times have the precision of seconds.
+// APIKey describes a key, without its secret. Times have the precision of
+// seconds.
 type APIKey struct {
 	ID      string    `json:"id"`
 	Name    string    `json:"name,omitempty"`
@@ -53,7 +54,7 @@ type APIKey struct {
 	Expires time.Time `json:"expires,omitzero"` // zero: never
 	Revoked time.Time `json:"revoked,omitzero"` // zero: it is not
 	Rotated time.Time `json:"rotated,omitzero"` // when the secret was replaced last; zero: it was not
-	// GraceEnds is when the secret before the last rotation stops being good.
+	// GraceEnds is when the secret before the last rotation expires.
 	GraceEnds time.Time `json:"graceEnds,omitzero"`
 	LastUsed  time.Time `json:"lastUsed,omitzero"` // to about a minute; zero: never
 }

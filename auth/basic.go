@@ -42,9 +42,9 @@ type Basic struct {
 //	name:bcrypt hash:tenant
 //	name:bcrypt hash:tenant:scopes and names of KeyRoles, with blanks in between
 //
-// Empty lines and those that begin with # say nothing. Names are compared by
-// bytes and tenants may be empty; without scopes there are a2a.OwnScopes. All hashes should have the same cost,
-// or the time that an answer takes says something about the name.
+// Empty lines and lines that begin with # are ignored. Names are compared by bytes and tenants may be empty;
+// without scopes there are a2a.OwnScopes. All hashes should have the same cost, or the time that an answer
+// takes says something about the name.
 //
 // The file is read again when it changes, within a second. One that is gone or
 // broken is logged, and the users stay as they were; one without users lets nobody in.

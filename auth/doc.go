@@ -16,12 +16,12 @@
 //
 // # Signing in
 //
-// The other side of it: an OAuth gets tokens for the agent of a card.
+// On the client's side an OAuth gets tokens for the agent of a card.
 //
 //	o, err := auth.NewOAuth(ctx, card, auth.OAuthSchemes(card)[0], &auth.OAuthOptions{ClientID: "my-app"})
 //	session, err := o.Device(ctx, func(c auth.DeviceCode) { fmt.Println(c.URL, c.Code) })
 //
-// What a server refused is an *OAuthError.
+// A server's refusal is an *OAuthError.
 //
 // # Signed cards
 //

@@ -38,7 +38,7 @@ type Runner interface {
 	Run(ctx context.Context) error
 }
 
-// ErrCredentials says that there were credentials, and they were not good.
+// ErrCredentials says that the credentials of a request are wrong.
 var ErrCredentials = errors.New("auth: wrong credentials")
 
 // GuardOptions adjusts a Guard. A nil *GuardOptions means all defaults.
