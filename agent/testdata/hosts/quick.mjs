@@ -4,7 +4,7 @@ import { demo } from "../../../hosts/typescript/demo.mjs";
 import { agent, Turn } from "../../../hosts/typescript/index.mjs";
 
 Turn.prototype.sleep = async function (ms) {
-  console.log(`slept ${ms / 1000}`);
+  if (ms) console.log(`slept ${ms / 1000}`);
   await setImmediate();
   this.signal.throwIfAborted();
 };

@@ -10,7 +10,8 @@ from parley import Cancelled, Turn
 
 
 def sleep(turn, seconds):
-    print(f"slept {seconds:g}")
+    if seconds:
+        print(f"slept {seconds:g}")
     if turn.cancelled.is_set():
         raise Cancelled
 
