@@ -34,6 +34,7 @@ func rewrite(theirs *a2a.AgentCard) a2a.AgentCard {
 		own := *s
 		own.InputModes, own.OutputModes = modes(s.InputModes), modes(s.OutputModes)
 		own.SecurityRequirements = nil // in the names of schemes that are not ours
+		own.Unknown = nil              // nobody can say whether it holds here
 		card.Skills = append(card.Skills, &own)
 	}
 	return card

@@ -26,6 +26,7 @@ func TestCard(t *testing.T) {
 		Skills: []*a2a.AgentSkill{{
 			ID: "paint", Name: "Paint", Description: "Paints it.", Tags: []string{"art"}, Examples: []string{"a cat"},
 			InputModes: []string{"text"}, SecurityRequirements: []a2a.SecurityRequirement{{"k": nil}},
+			Unknown: new(a2a.JSON(`{"cost":"low"}`)),
 		}},
 	}
 	up := (&puppet{card: theirs}).serve(t)
@@ -41,7 +42,7 @@ func TestCard(t *testing.T) {
 	want.DefaultInputModes = []string{"text/plain", "image/png"}
 	want.SecuritySchemes, want.SecurityRequirements, want.Capabilities = nil, nil, a2a.AgentCapabilities{}
 	skill := *theirs.Skills[0]
-	skill.InputModes, skill.SecurityRequirements = []string{"text/plain"}, nil
+	skill.InputModes, skill.SecurityRequirements, skill.Unknown = []string{"text/plain"}, nil, nil
 	want.Skills = []*a2a.AgentSkill{&skill}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the card differs (-want +got):\n%s", diff)
