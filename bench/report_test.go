@@ -56,7 +56,7 @@ func TestRoundsAreInterleaved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{parleyDisk, "bare", parleyDisk, "bare", parleyDisk, "bare"}; !slices.Equal(order, want) {
+	if want := []string{parleyDisk, "bare", "bare", parleyDisk, parleyDisk, "bare"}; !slices.Equal(order, want) {
 		t.Errorf("measured in the order %v", order)
 	}
 	r := result(s.about(), all)

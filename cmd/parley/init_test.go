@@ -44,7 +44,7 @@ func TestInitFindsWhatAURLIs(t *testing.T) {
 	}{
 		{[]string{srv.URL + "/a2a"}, "", "proxy:\n agent: " + srv.URL + "/a2a\n"},
 		{[]string{srv.URL + "/a2a"}, "hunter2", "proxy:\n agent: " + srv.URL + "/a2a\n bearer: \"${env:PARLEY_UPSTREAM_TOKEN}\"\n"},
-		{[]string{srv.URL + "/llm"}, "", "small-1:\n default: true\n # A model, at an endpoint that speaks as OpenAI's chat completions do\n openai:\n url: " + srv.URL + "/llm/v1\n model: \"small: 1\"\n"},
+		{[]string{srv.URL + "/llm"}, "", "small-1:\n default: true\n # A model, at an endpoint compatible with OpenAI's chat completions\n openai:\n url: " + srv.URL + "/llm/v1\n model: \"small: 1\"\n"},
 		{[]string{srv.URL + "/llm/v1/chat/completions"}, "", "openai:\n url: " + srv.URL + "/llm/v1\n"},
 		{[]string{srv.URL + "/llm/v1", "--model=b"}, "", "openai:\n url: " + srv.URL + "/llm/v1\n model: b\n"},
 		{[]string{srv.URL + "/secret/v1"}, "", "does not say which there are"},
