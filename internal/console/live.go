@@ -23,9 +23,9 @@ const (
 	recheck   = 3 * time.Second // of whom the stream is for
 
 	// A stream waits for this, or as little as half of it, times the number of open
-	// streams between two writes. So all together write at most 1,000 times a second,
+	// streams between two writes. So all together write at most 500 times a second,
 	// and one viewer sees each commit at once.
-	writeGap = 2 * time.Millisecond
+	writeGap = 4 * time.Millisecond
 	listGap  = 250 * time.Millisecond // at least, between two writes of a list's rows
 
 	maxWaiting = 256 << 10 // bytes of one stream that wait to be written
