@@ -77,8 +77,8 @@ func TestGapGrowsWithStreams(t *testing.T) {
 		s.enter("somebody")
 	}
 	for range 100 {
-		if g := s.gap(); g < 50*time.Millisecond || g > 100*time.Millisecond {
-			t.Fatalf("with 50 streams the gap is %v, want 50 to 100 ms", g)
+		if g := s.gap(); g < 100*time.Millisecond || g > 200*time.Millisecond {
+			t.Fatalf("with 50 streams the gap is %v, want 100 to 200 ms", g)
 		}
 	}
 }
