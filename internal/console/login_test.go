@@ -24,7 +24,7 @@ func (i *issuer) Name() string { return "id.example" }
 
 func (i *issuer) Begin(_ context.Context, redirect string) (string, []byte, error) {
 	i.redirect = redirect
-	return "https://id.example/authorize?state=s1", []byte("s1"), nil
+	return "https://id.example/authorize?state=state-one", []byte("state-one"), nil
 }
 
 func (i *issuer) Finish(_ context.Context, pending []byte, query string) ([]string, error) {
@@ -56,27 +56,27 @@ func TestLoginAtAnIssuer(t *testing.T) {
 		return nil
 	}}}
 	v.has(v.get("/tasks"), "Log in at id.example", "API key or token")
-	v.has(v.get("/login/back?state=s1&code=c"), "This sign-in has expired")
+	v.has(v.get("/login/back?state=state-one&code=c"), "This sign-in has expired")
 	res, err := v.http.Get(s.URL + "/console/login/issuer")
 	if err != nil {
 		t.Fatal(err)
 	}
 	res.Body.Close()
-	if res.StatusCode != http.StatusSeeOther || res.Header.Get("Location") != "https://id.example/authorize?state=s1" || id.redirect != s.URL+"/console/login/back" {
+	if res.StatusCode != http.StatusSeeOther || res.Header.Get("Location") != "https://id.example/authorize?state=state-one" || id.redirect != s.URL+"/console/login/back" {
 		t.Errorf("the browser is sent to %s, to come back to %s", res.Header.Get("Location"), id.redirect)
 	}
 	for _, c := range res.Cookies() {
-		if strings.Contains(c.Value, "s1") || !c.HttpOnly || c.SameSite != http.SameSiteLaxMode || c.Path != "/console/login" {
+		if strings.Contains(c.Value, "state-one") || !c.HttpOnly || c.SameSite != http.SameSiteLaxMode || c.Path != "/console/login" {
 			t.Errorf("the cookie is %s", c)
 		}
 	}
 	v.has(v.get("/login/back?state=other&code=c"), "You are not signed in")
-	v.has(v.get("/login/back?state=s1&code=c"), "This sign-in has expired") // the one before used it up
+	v.has(v.get("/login/back?state=state-one&code=c"), "This sign-in has expired") // the one before used it up
 	if res, err = v.http.Get(s.URL + "/console/login/issuer"); err != nil {
 		t.Fatal(err)
 	}
 	res.Body.Close()
-	v.has(v.get("/login/back?state=s1&code=c"), "Opening the console")
+	v.has(v.get("/login/back?state=state-one&code=c"), "Opening the console")
 	v.has(v.get("/agents"), "ann", "Log out")
 	if page := v.get("/agents"); strings.Contains(page, "Operate") {
 		t.Errorf("a caller without scopes sees what is an operator's:\n%s", page)
@@ -115,7 +115,7 @@ func TestNoSessionOfOtherCookies(t *testing.T) {
 	if res := do("/agents", &http.Cookie{Name: "parley-console", Value: begun[0].Value}); res.StatusCode != http.StatusSeeOther {
 		t.Errorf("a sign-in under way is a session: %s", res.Status)
 	}
-	if res := do("/login/back?state=s1", begun[0]); res.StatusCode != http.StatusForbidden {
+	if res := do("/login/back?state=state-one", begun[0]); res.StatusCode != http.StatusForbidden {
 		t.Errorf("a token that is too long: %s", res.Status)
 	}
 }
