@@ -56,24 +56,7 @@ func holds(t *testing.T, list string, lines []string) {
 		t.Fatalf("only %d lines for %s", len(lines), list)
 	}
 	slices.Sort(lines)
-	lines = slices.Compact(lines)
-	if *update {
-		if err := api.Update(dir, list, lines); err != nil {
-			t.Fatal(err)
-		}
-	}
-	gone, added, err := api.Check(dir, list, lines)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, line := range gone {
-		t.Errorf("gone or changed: %s\n\tif it must be, add the line with a reason to test/api/%s and an entry to CHANGELOG.md", line, api.Exceptions)
-	}
-	for _, line := range added {
-		if *exact {
-			t.Errorf("not in test/api/%s: %s (make api adds it)", list, line)
-		}
-	}
+	api.Hold(t, dir, list, slices.Compact(lines), *update, *exact)
 }
 
 // eachCommand visits the commands that help shows, or that packages use.

@@ -39,30 +39,7 @@ func TestProgramsKeepCompiling(t *testing.T) {
 	if len(features) < 1000 {
 		t.Fatalf("only %d features were found", len(features))
 	}
-	check(t, "go.txt", features)
-}
-
-func check(t *testing.T, list string, features []string) {
-	t.Helper()
-	if *update {
-		if err := api.Update(".", list, features); err != nil {
-			t.Fatal(err)
-		}
-	}
-	gone, added, err := api.Check(".", list, features)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, line := range gone {
-		t.Errorf("gone or changed: %s\n\tif it must be, add the line with a reason to test/api/%s and an entry to CHANGELOG.md", line, api.Exceptions)
-	}
-	for _, line := range added {
-		if *exact {
-			t.Errorf("not in test/api/%s: %s (make api adds it)", list, line)
-		} else {
-			t.Logf("new: %s", line)
-		}
-	}
+	api.Hold(t, ".", "go.txt", features, *update, *exact)
 }
 
 // Each kind of feature is told apart, and a change of it is seen.
