@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -147,21 +148,22 @@ func TestForeignStreams(t *testing.T) {
 // A stream that breaks off begins anew, whatever ids its events have: what was said
 // of it is replaced, not doubled.
 func TestForeignStreamBeginsAnew(t *testing.T) {
-	n := 0
+	var n atomic.Int64
 	w := foreign(t, &Options{Answer: "text"}, func(rw http.ResponseWriter, r *http.Request) {
-		if n++; r.Header.Get("Last-Event-ID") != "" {
+		first := n.Add(1) == 1
+		if r.Header.Get("Last-Event-ID") != "" {
 			t.Error("it is asked to go on")
 		}
 		rw.Header().Set("Content-Type", "text/event-stream")
 		io.WriteString(rw, "id: 1\ndata: one\n\n")
 		rw.(http.Flusher).Flush()
-		if n == 1 {
+		if first {
 			abort()
 		}
 		io.WriteString(rw, "id: 2\ndata: two\n\n")
 	})
-	if got := w.said("hello"); got != "completed | output: one, two" || n != 2 {
-		t.Errorf("after %d requests: %s", n, got)
+	if got := w.said("hello"); got != "completed | output: one, two" || n.Load() != 2 {
+		t.Errorf("after %d requests: %s", n.Load(), got)
 	}
 }
 

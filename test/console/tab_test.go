@@ -269,11 +269,26 @@ func (p *tab) press(words string) {
 	p.clickOn(`[...document.querySelectorAll("button, a, summary, label")].find((e) => e.textContent.trim() === ` + quote(words) + ` && e.checkVisibility())`)
 }
 
+// clickOn clicks an element, and again if the page moved it away from under the mouse
+// meanwhile, as a reader does.
 func (p *tab) clickOn(element string) {
 	p.t.Helper()
-	p.until(element + ` && document.readyState === "complete"`)
-	at := js[[]float64](p, `((e) => { e.scrollIntoView({block: "center", behavior: "instant"}); const r = e.getClientRects()[0]; return [r.x + r.width / 2, r.y + r.height / 2] })(`+element+`)`)
-	p.do(chromedp.MouseClickXY(at[0], at[1]))
+	for range 10 {
+		p.until(element + ` && document.readyState === "complete"`)
+		at := js[[]float64](p, `((e) => {
+			window.clicked = "";
+			document.addEventListener("click", (c) => { window.clicked = e.contains(c.target) ? "it" : "" }, {capture: true, once: true});
+			e.scrollIntoView({block: "center", behavior: "instant"});
+			const r = e.getClientRects()[0];
+			return [r.x + r.width / 2, r.y + r.height / 2];
+		})(`+element+`)`)
+		p.do(chromedp.MouseClickXY(at[0], at[1]))
+		var moved bool
+		if err := chromedp.Run(p.ctx, chromedp.Evaluate(`window.clicked === ""`, &moved)); err != nil || !moved { // the click may lead to another page
+			return
+		}
+	}
+	p.t.Fatalf("it moves before each click: %s", element)
 }
 
 // fill writes into a field of a form, in place of what it has.
