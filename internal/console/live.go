@@ -204,6 +204,19 @@ func (s *eventStream) pause() time.Duration {
 	return time.Until(s.next)
 }
 
+// rest waits until the stream may write again. A reader that rests reads what came
+// meanwhile in one go, and is not woken for each commit.
+func (s *eventStream) rest(ctx context.Context) error {
+	again := time.NewTimer(s.pause())
+	defer again.Stop()
+	select {
+	case <-again.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // write writes what waits, and then text.
 func (s *eventStream) write(text string) error {
 	s.mu.Lock()
@@ -376,7 +389,7 @@ func (c *Console) follow(r *request, t *followed, out *eventStream, send func(se
 			continue
 		}
 		f.add(batch)
-		if send(f.seq, to.take()) != nil {
+		if send(f.seq, to.take()) != nil || out.rest(r.ctx) != nil {
 			return false
 		}
 	}

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -67,6 +68,30 @@ func TestStreamsArePaced(t *testing.T) {
 		send("", "7")
 		end()
 		check(0, 4, third+"id: 7\ndata: row \n\n")
+	})
+}
+
+// A reader that rests until the stream may write again is not woken for each commit, and
+// waits no longer than the page is open.
+func TestReadersRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out := newEventStream(httptest.NewRecorder())
+		out.gap = func() time.Duration { return time.Second }
+		if err := out.sendID("", "1", "first"); err != nil {
+			t.Fatal(err)
+		}
+		begin := time.Now()
+		if err := out.rest(t.Context()); err != nil || time.Since(begin) != time.Second {
+			t.Errorf("it rested %v: %v", time.Since(begin), err)
+		}
+		if err := out.sendID("", "2", "second"); err != nil || len(out.waiting) != 0 {
+			t.Errorf("%d events wait behind the rest: %v", len(out.waiting), err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := out.rest(ctx); err == nil || time.Since(begin) != time.Second {
+			t.Errorf("a closed page rested %v", time.Since(begin))
+		}
 	})
 }
 
