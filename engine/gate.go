@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -48,7 +50,7 @@ func is(b *bool) bool { return b != nil && *b }
 
 // send admits a message. The order of the checks is the protocol's: extension,
 // capability, validation.
-func (g *gate) send(a *access, req *a2a.SendMessageRequest, stream bool) error {
+func (g *gate) send(ctx context.Context, a *access, req *a2a.SendMessageRequest, stream bool) error {
 	if g.absent {
 		return errAbsent()
 	}
@@ -70,7 +72,7 @@ func (g *gate) send(a *access, req *a2a.SendMessageRequest, stream bool) error {
 	if err := req.Validate(); err != nil {
 		return err
 	}
-	if err := g.skills.Check(req.Message); err != nil {
+	if err := g.skill(ctx, a, req.Message); err != nil {
 		return err
 	}
 	if req.Configuration != nil && req.Configuration.TaskPushNotificationConfig != nil && !g.push {
@@ -89,6 +91,44 @@ func (g *gate) send(a *access, req *a2a.SendMessageRequest, stream bool) error {
 		}
 	}
 	return nil
+}
+
+// skill judges the skill that a message names. One that is not on the public card may be
+// on the extended card, for callers who get that.
+func (g *gate) skill(ctx context.Context, a *access, m *a2a.Message) error {
+	if g.skills == nil && !g.extended {
+		return nil
+	}
+	call, err := m.Skill()
+	if err == nil && call == nil {
+		return nil
+	}
+	if call != nil && !g.skills.Has(call.ID) || g.skills == nil {
+		hidden, err := g.hidden(ctx, a)
+		if err != nil {
+			return err
+		}
+		if g.skills == nil || hidden.Has(call.ID) {
+			return hidden.Check(m)
+		}
+	}
+	return g.skills.Check(m)
+}
+
+// hidden returns the skills of the caller's extended card; nil if it gets none.
+func (g *gate) hidden(ctx context.Context, a *access) (*skill.Set, error) {
+	if !g.extended || a.role.extended == nil || !a.caller.May(a2a.ScopeCardRead) {
+		return nil, nil
+	}
+	card, err := a.role.extended(ctx, a.caller)
+	if refused := (*a2a.Error)(nil); errors.As(err, &refused) || err == nil && card == nil {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	set, _ := skill.New(card) // as for the public card
+	return set, nil
 }
 
 func (g *gate) stream() error {

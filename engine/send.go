@@ -23,7 +23,7 @@ func (s *service) SendMessage(ctx context.Context, req *a2a.SendMessageRequest) 
 	if err != nil {
 		return nil, err
 	}
-	if err := a.role.gate.send(a, req, false); err != nil {
+	if err := a.role.gate.send(ctx, a, req, false); err != nil {
 		return nil, err
 	}
 	d, err := e.deliver(ctx, a, req, false)
@@ -63,7 +63,7 @@ func (s *service) SendStreamingMessage(ctx context.Context, req *a2a.SendMessage
 		e := s.e
 		a, err := s.enter(ctx, req.Tenant, a2a.ScopeTasksWrite)
 		if err == nil {
-			err = a.role.gate.send(a, req, true)
+			err = a.role.gate.send(ctx, a, req, true)
 		}
 		if err != nil {
 			yield(nil, err)

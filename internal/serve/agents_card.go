@@ -49,16 +49,24 @@ func withCard(card a2a.AgentCard, c *config.Agent, schemes []string) (a2a.AgentC
 		all[i] = skill(&said.Skills[i], schemes)
 	}
 	card.Skills = slices.DeleteFunc(slices.Clone(all), scoped)
-	if schemas := schemasOf(said.Skills, card.Skills); len(schemas) > 0 {
-		card.Capabilities.Extensions = append(slices.Clone(card.Capabilities.Extensions), a2a.SkillsExtension(schemas))
-	}
+	extended := card
+	extended.Skills = all
+	declareSchemas(&card, said.Skills)
 	if len(card.Skills) == len(all) {
 		return card, nil
 	}
 	card.Capabilities.ExtendedAgentCard = new(true)
-	extended := card
-	extended.Skills = all
+	extended.Capabilities.ExtendedAgentCard = card.Capabilities.ExtendedAgentCard
+	declareSchemas(&extended, said.Skills)
 	return card, &extended
+}
+
+// declareSchemas has a card say that its skills can be called by id, if one of them has
+// a schema.
+func declareSchemas(card *a2a.AgentCard, said []config.Skill) {
+	if schemas := schemasOf(said, card.Skills); len(schemas) > 0 {
+		card.Capabilities.Extensions = append(slices.Clone(card.Capabilities.Extensions), a2a.SkillsExtension(schemas))
+	}
 }
 
 // schemasOf returns the schemas of the arguments of those skills that a card shows.

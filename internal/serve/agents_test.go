@@ -74,7 +74,7 @@ func TestCardsOfAFile(t *testing.T) {
 		Name: "sums", Exec: &config.Exec{Command: []string{"bc"}},
 		Card: config.Card{
 			Description: "Adds.", Organization: "Example", InputModes: []string{"text/plain"}, Streaming: &no,
-			Skills: []config.Skill{{ID: "add", Name: "Add"}, {ID: "audit", Name: "Audit", Scopes: []string{"sums:audit"}}},
+			Skills: []config.Skill{{ID: "add", Name: "Add"}, {ID: "audit", Name: "Audit", Scopes: []string{"sums:audit"}, InputSchema: map[string]any{"type": "object"}}},
 		},
 	}
 	card, extended := withCard(agent.ExecCard(c.Exec.Command), c, []string{"apiKey", "oidc"})
@@ -89,6 +89,12 @@ func TestCardsOfAFile(t *testing.T) {
 	}
 	if need := extended.Skills[1].SecurityRequirements; len(need) != 2 || !slices.Equal(need[1]["oidc"], []string{"sums:audit"}) {
 		t.Errorf("the skill needs %v", need)
+	}
+	if _, ok := card.CallableSkills(); ok {
+		t.Error("the public card shows the schema of a skill that it does not list")
+	}
+	if schemas, ok := extended.CallableSkills(); !ok || len(schemas) != 1 || schemas["audit"] == nil {
+		t.Errorf("the extended card's schemas are %v", schemas)
 	}
 	c.Card.Skills = nil
 	if card, extended := withCard(agent.ExecCard(c.Exec.Command), c, nil); extended != nil || len(card.Skills) != 1 || card.Capabilities.ExtendedAgentCard != nil {

@@ -75,6 +75,9 @@ func compile(doc a2a.JSON) (*schema, error) {
 	return &schema{root, resolved}, nil
 }
 
+// Has reports whether the skill can be called.
+func (s *Set) Has(id string) bool { return s != nil && slices.Contains(s.ids, id) }
+
 // Check judges the skill that a message names, if it names one. The error is
 // InvalidParams and names the argument.
 func (s *Set) Check(m *a2a.Message) error {
@@ -85,7 +88,7 @@ func (s *Set) Check(m *a2a.Message) error {
 	if err != nil || call == nil {
 		return err
 	}
-	if !slices.Contains(s.ids, call.ID) {
+	if !s.Has(call.ID) {
 		return a2a.InvalidSkill("/skillId", fmt.Sprintf("this agent has no skill %q; it has %s", cut(call.ID), cut(strings.Join(s.ids, ", "))))
 	}
 	k := s.schemas[call.ID]
