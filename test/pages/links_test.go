@@ -95,7 +95,6 @@ var unplayed = map[string]string{
 	"docs/extensions/retry-v1.md: *":  "wants credentials of a server with --auth-keys",
 	"docs/conformance-runner.md: *":   "an agent elsewhere",
 	"docs/hosts.md: *":                "TestHostsPage in agent runs the two programs",
-	"docs/operations.md: *":           "certificates and hosts of an operator",
 	"docs/first-hour.md: export PARLEY_STORE=postgres://parley@db.example.org/parley": "the test has a database of its own",
 	"docs/first-hour.md: export PATH=$PWD:$PATH":                                      "the test's terminals have it",
 	"docs/first-hour.md: sudo install -m 755 parley /usr/local/bin/":                  "changes the machine, and wants systemd",
