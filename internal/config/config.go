@@ -121,7 +121,7 @@ type Proxy struct {
 	Basic    a2a.Secret // user:password
 	Headers  map[string]a2a.Secret
 	Metadata []string      // members of a request's metadata that are passed on; nil: all
-	Verify   []string      // files of keys of which one has to have signed its card
+	Verify   []string      // files of keys, one of which has signed its card
 	Push     bool          // ask the agent to call back, for tasks that take long
 	PushURL  string        // where it reaches this process; empty: public_url
 	Poll     time.Duration // how often to look where it cannot stream; 0: 2 s

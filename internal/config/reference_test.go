@@ -74,58 +74,40 @@ func table(b *strings.Builder, prefix string, fields []*field, flags bool) {
 		case f.flag != "":
 			fmt.Fprintf(b, ", `--%s`", f.flag)
 		}
-		if kind := f.typeWord(); kind != "text" {
+		if kind := f.typeWord(); kind != "" {
 			b.WriteString(" (" + kind + ")")
+		}
+		if f.kind == object && f.fields != nil {
+			b.WriteString(": below\n")
+			continue
 		}
 		b.WriteString(": " + f.doc)
 		switch {
 		case f.need:
-			b.WriteString(". Required")
+			b.WriteString(" (required)")
 		case f.def == "" || f.def == "false" || f.def == "0" || f.def == "0s": // as for every kind of setting
 		case !strings.Contains(f.def, " ") && f.def != "all" && !strings.HasPrefix(f.def, "`"):
-			b.WriteString(". Default: `" + f.def + "`")
+			b.WriteString(" (`" + f.def + "`)")
 		default:
-			b.WriteString(". Default: " + f.def)
+			b.WriteString(" (" + f.def + ")")
 		}
 		b.WriteByte('\n')
 	}
 }
 
-// typeWord says in a word or two how a value is written.
+// typeWord says how a value is written where name, text and default do not: the words to
+// choose from, and what has several values. The schema has every type.
 func (f *field) typeWord() string {
 	switch f.kind {
-	case path:
-		return "path"
-	case file:
-		return "file"
-	case link:
-		return "URL"
 	case word:
 		return "`" + strings.Join(f.words, "`, `") + "`"
-	case boolean:
-		return "true or false"
-	case integer:
-		return "whole number"
-	case number:
-		return "number"
-	case duration:
-		return "duration"
-	case size:
-		return "bytes"
-	case secret:
-		return "secret"
 	case list:
-		switch f.elem.kind {
-		case object:
-			return "list"
-		case word, file:
+		if f.elem.kind == word {
 			return "list of " + f.elem.typeWord()
 		}
 		return "list"
 	case dict:
 		return "by " + f.keys
-	case object:
-		return "group"
 	}
-	return "text"
+	return ""
 }

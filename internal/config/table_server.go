@@ -7,10 +7,10 @@ var serverFields = []*field{
 	row("listen", text, "address to listen on; port 0 takes a free one").as("listen").or("127.0.0.1:7275"),
 	row("public_url", link, "URL that cards advertise; without it, the one that the request names").as("public-url"),
 	listOf("trusted_proxies", text, "networks or addresses of proxies whose `Forwarded` and `X-Forwarded-*` headers are believed").as("trusted-proxy"),
-	listOf("allowed_hosts", text, "names that requests may be for, all others are refused; a server for this machine alone answers for its own in any case").as("allowed-host"),
+	listOf("allowed_hosts", text, "names that requests may be for; others are refused. A server for this machine alone always answers for its own").as("allowed-host"),
 	listOf("cors_origins", text, "web pages that may call, such as `https://console.example.org`").as("cors-origin"),
 	row("console", boolean, "serve the web console at `/console`").as("no-console").not().or("true"),
-	row("console_elsewhere", boolean, "let operators call agents of other servers from the console, under the rules of `push.allow` and `push.deny`; always on where only this machine's users can call").as("console-elsewhere").or("false"),
+	row("console_elsewhere", boolean, "let operators call other servers' agents from the console, under `push.allow` and `push.deny`; always on where only this machine's users can call").as("console-elsewhere").or("false"),
 	row("drain_timeout", duration, "how long to wait for agents and connections when the server stops; 0 does not wait").as("drain-timeout").or("10s"),
 	group("tls", "certificates, which are read again when they change",
 		row("cert", file, "PEM file of the certificate and its chain").as("tls-cert").required(),
@@ -21,7 +21,7 @@ var serverFields = []*field{
 			as("store", "ephemeral").or("parley.db in `data`"),
 		row("data", path, "directory of the database; with PostgreSQL of the audit log alone").as("data", "ephemeral", "store").or(".parley"),
 		row("ephemeral", boolean, "keep tasks in memory only").as("ephemeral", "store", "data").or("false"),
-		row("dead_after", duration, "with PostgreSQL, how long another server may be silent before its tasks are taken over; set the same on all servers").
+		row("dead_after", duration, "with PostgreSQL, how long another server may be silent before its tasks are taken over; the same on all servers").
 			as("dead-after", "ephemeral", "store").from(1e9).or("10s"),
 		row("cache", size, "size of the cache of finished tasks; 0 disables it").as("cache").or("64MiB"),
 	),
@@ -31,7 +31,7 @@ var serverFields = []*field{
 		group("oidc", "tokens of an issuer whose keys OpenID Connect Discovery finds",
 			row("issuer", link, "its URL").as("oidc-issuer").required(),
 			listOf("audiences", text, "names of this server in such tokens").as("oidc-audience").required(),
-			row("client", text, "id of the console as a client of the issuer, so that people log in there: a public client with PKCE, whose redirect URI is `/console/login/back` below `public_url`").as("oidc-client"),
+			row("client", text, "the console's client id, for logins at the issuer: a public client with PKCE and the redirect URI `/console/login/back` below `public_url`").as("oidc-client"),
 		),
 		group("jwt", "tokens signed with keys of a file",
 			row("jwks", file, "the JSON Web Key Set, which is read again when it changes").as("jwks").required(),
@@ -57,7 +57,7 @@ var serverFields = []*field{
 		},
 		&field{
 			name: "grants", kind: list, flag: "grant", empty: "none", def: "everything with what is their own", elem: &field{kind: text},
-			doc: "scopes of callers whose tokens or certificates do not say them; an empty list gives none",
+			doc: "scopes of callers whose tokens or certificates name none; an empty list gives none",
 		},
 		row("max_failures", integer, "times a minute that an address, or a user, may send wrong credentials; 0 means no limit").as("max-failures").or("10"),
 		row("anonymous", boolean, "callers without credentials, who all share their tasks").as("allow-anonymous").or("false"),
@@ -79,11 +79,11 @@ var serverFields = []*field{
 		row("part_size", size, "of a part's content").as("max-part-size").or("0"),
 		row("depth", integer, "levels that metadata and data may be nested").as("max-depth").or("64"),
 		row("hops", integer, "agents that a message may have passed through").as("max-hops").or("16"),
-		row("connections", integer, "connections at a time; a new one beyond that closes an idle one, or waits").as("max-connections").or("half of the files that the process may open"),
-		row("connections_per_address", integer, "connections from one address; a new one beyond that closes an idle one of its own, or is closed").as("max-connections-per-address").or("half of the connections"),
+		row("connections", integer, "connections at a time; one more closes an idle one, or waits").as("max-connections").or("half of the files that the process may open"),
+		row("connections_per_address", integer, "connections from one address; one more closes an idle one of its own, or is closed").as("max-connections-per-address").or("half of the connections"),
 	),
 	group("cards", "settings of all cards; each agent has its own texts",
-		row("profile", word, "which clients and features they are for: every version, 1.0 only, nothing optional, or with an extended card").
+		row("profile", word, "which clients and features they are for: all versions, 1.0 only, nothing optional, or an extended card, too").
 			as("card-profile", "extended-card").of("all", "v1", "bare", "extended").or("all"),
 		listOf("keys", file, "private keys that sign them, as `parley card keygen` makes them; needs `public_url`").as("card-key"),
 		row("keys_url", link, "where the public keys are").as("card-keys-url").or("where the server has them"),
@@ -91,9 +91,9 @@ var serverFields = []*field{
 	),
 	group("push", "webhooks that callers ask for",
 		row("enabled", boolean, "offer push notifications").as("no-push", "egress-allow", "egress-deny", "egress-proxy").not().or("true"),
-		listOf("allow", text, "hosts that they may go to besides public ones by https: `example.internal`, `*.example.internal`, `10.1.0.0/16`, `http://` in front for plain http").
+		listOf("allow", text, "allowed hosts besides public ones by https: `example.internal`, `*.example.internal`, `10.1.0.0/16`, `http://` in front for plain http").
 			as("egress-allow", "no-push"),
-		listOf("deny", text, "hosts that none goes to, whatever else allows it").as("egress-deny", "no-push"),
+		listOf("deny", text, "forbidden hosts, whatever else allows them").as("egress-deny", "no-push"),
 		row("proxy", address, "URL of the HTTP proxy that they go through").as("egress-proxy", "no-push"),
 	),
 	row("on_lost", word, "what happens to a task if its server dies while the agent works: `rerun`, or `fail` if nothing may be done twice").
@@ -116,13 +116,13 @@ var serverFields = []*field{
 		row("audit", path, "file of JSON lines: who did what; `-` is standard error, `none` is no log").as("audit-log").
 			or("audit.jsonl in `store.data` where callers are authenticated, else none"),
 	),
-	group("telemetry", "traces and metrics for an OpenTelemetry collector; the standard variables (`OTEL_EXPORTER_OTLP_ENDPOINT` and others) apply to settings left out here",
+	group("telemetry", "traces and metrics for an OpenTelemetry collector; the standard variables (`OTEL_EXPORTER_OTLP_ENDPOINT` …) apply to settings left out here",
 		row("endpoint", link, "the collector's URL, such as `http://127.0.0.1:4318`").as("telemetry-endpoint").or("`OTEL_EXPORTER_OTLP_ENDPOINT`; without either nothing is sent"),
 		row("protocol", word, "OTLP over HTTP or over gRPC").as("telemetry-protocol").of("http/protobuf", "grpc").or("`OTEL_EXPORTER_OTLP_PROTOCOL`, or `http/protobuf`"),
-		row("sample", number, "share of the traces that begin here to keep; one that began elsewhere is kept if it was kept there").as("telemetry-sample").to(1).or("`OTEL_TRACES_SAMPLER`, or all"),
-		row("content", boolean, "put the words of clients, agents and models into traces; they are usually private").as("telemetry-content").or("false"),
-		row("traceability", boolean, "tell clients that ask for the traceability extension which tools and agents were called for their answer, and how long that took ([observability.md](observability.md#traceability))").as("traceability").or("false"),
-		row("trace_url", text, "URL of a trace in your viewer, with `{trace}` for its id, such as `https://tempo.example/trace/{trace}`; the console shows operators the link on the pages of tasks").as("trace-url"),
-		row("metrics", text, "address of a listener for `/metrics`, `/debug/tasks` and `/debug/pprof/`, such as `127.0.0.1:9464`, or `main` for `/metrics` at the main address alone ([observability.md](observability.md))").as("metrics-listen"),
+		row("sample", number, "share of traces to keep; those that began elsewhere are kept if they were kept there").as("telemetry-sample").to(1).or("`OTEL_TRACES_SAMPLER`, or all"),
+		row("content", boolean, "put the words of clients, agents and models, which are usually private, into traces").as("telemetry-content").or("false"),
+		row("traceability", boolean, "tell clients that ask which tools and agents their answer took ([observability.md](observability.md#traceability))").as("traceability").or("false"),
+		row("trace_url", text, "URL of a trace in your viewer, such as `https://tempo.example/trace/{trace}`, for links in the console").as("trace-url"),
+		row("metrics", text, "listener for `/metrics`, `/debug/tasks` and `/debug/pprof/`, such as `127.0.0.1:9464`; `main` for `/metrics` at the main address alone ([observability.md](observability.md))").as("metrics-listen"),
 	),
 }

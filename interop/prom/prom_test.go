@@ -26,7 +26,7 @@ type metric struct {
 
 var (
 	metricRow   = regexp.MustCompile("(?m)^\\| `([a-z0-9_]+)` \\| (counter|gauge|histogram) \\| (.*?) \\| ")
-	metricLabel = regexp.MustCompile("`([a-z_]+)`: ")
+	metricLabel = regexp.MustCompile("(?:^|; )`([a-z_]+)`")
 )
 
 func documented(t *testing.T) (all []metric) {

@@ -90,7 +90,6 @@ var unplayed = map[string]string{
 
 	"docs/performance.md: *":          "takes minutes to hours, and nothing else may run",
 	"docs/durability.md: *":           "takes an hour; make test has the short form",
-	"docs/observability.md: *":        "docker, and a collector",
 	"docs/extensions/resume-v1.md: *": "has the id of a task at work",
 	"docs/extensions/retry-v1.md: *":  "wants credentials of a server with --auth-keys",
 	"docs/conformance-runner.md: *":   "an agent elsewhere",

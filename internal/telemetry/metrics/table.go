@@ -134,7 +134,7 @@ var Table = [metrics]Metric{
 	AuthFailures: {
 		Name: "parley.auth.failures", Kind: Counter, Unit: "{call}",
 		Labels: []Label{{Name: "reason", Values: []string{"missing", "invalid", "forbidden", "blocked"}}},
-		Help:   "Calls refused for who made them: without credentials, with invalid ones, without the scope, or after too many failures.",
+		Help:   "Calls refused for their credentials: none, invalid ones, without the scope, or after too many failures.",
 	},
 	Limited: {
 		Name: "parley.limited", Kind: Counter, Unit: "{call}",
@@ -143,15 +143,15 @@ var Table = [metrics]Metric{
 	},
 	ConnectionsOpen: {
 		Name: "parley.connections.open", Kind: Gauge, Unit: "{connection}", Labels: []Label{{Name: "protocol", Values: []string{"http", "grpc"}}},
-		Help: "Connections to the main address that are open, with the idle ones; grpc is those that began with a gRPC call.",
+		Help: "Open connections to the main address, idle ones included; grpc are those that began with a gRPC call.",
 	},
 	ConnectionsLimit: {
 		Name: "parley.connections.limit", Kind: Gauge, Unit: "{connection}",
-		Help: "Connections to the main address that there may be; absent without a limit.",
+		Help: "Most connections to the main address; absent without a limit.",
 	},
 	ConnectionsLimited: {
 		Name: "parley.connections.limited", Kind: Counter, Unit: "{connection}", Labels: []Label{{Name: "result", Values: []string{"evicted", "waited", "refused"}}},
-		Help: "Times that a limit of connections was met: an idle connection was closed for a new one, none was idle and new ones had to wait, or one was refused because its address has as many as it may.",
+		Help: "Connections beyond a limit: an idle one was closed for it, it had to wait, or it was refused for its address.",
 	},
 	Ready: {
 		Name: "parley.ready", Kind: Gauge,
@@ -159,15 +159,15 @@ var Table = [metrics]Metric{
 	},
 	Tasks: {
 		Name: "a2a.server.tasks", Kind: Gauge, Unit: "{task}", Labels: []Label{agentName, {Name: "state", Values: States}},
-		Help: "Tasks that this process has in memory because something is being done for them, or they wait for their client.",
+		Help: "Tasks that this process has in memory because they are at work, or wait for their client.",
 	},
 	TasksStarted: {
 		Name: "parley.tasks.started", Kind: Counter, Unit: "{task}", Labels: []Label{agentName},
-		Help: "Tasks that this process has created, counted once they are on disk.",
+		Help: "Tasks that this process has created.",
 	},
 	TasksEnded: {
 		Name: "parley.tasks.ended", Kind: Counter, Unit: "{task}", Labels: []Label{agentName, {Name: "state", Values: States[4:]}},
-		Help: "Tasks that this process has ended, counted once that is on disk.",
+		Help: "Tasks that this process has ended.",
 	},
 	TasksTakenOver: {
 		Name: "parley.tasks.taken_over", Kind: Counter, Unit: "{task}", Labels: []Label{agentName},
@@ -185,11 +185,11 @@ var Table = [metrics]Metric{
 	RunAttempts: {
 		Name: "parley.run.attempts", Kind: Counter, Unit: "{run}",
 		Labels: []Label{agentName, {Name: "reason", Values: []string{"message", "lost", "resumed"}}},
-		Help:   "Runs of an agent begun: for a message, again because a process was lost, or again after a restart in good order.",
+		Help:   "Runs of an agent begun: for a message, or again after a lost process or an orderly restart.",
 	},
 	RunQueue: {
 		Name: "parley.run.queue", Kind: Histogram, Unit: "s", Buckets: patient, Labels: []Label{agentName},
-		Help: "Time that a task stood still before a run: it waited for capacity, or for a process to take it over.",
+		Help: "Time that a task waited for capacity, or for a process to take it over, before a run.",
 	},
 	RunDuration: {
 		Name: "parley.run.duration", Kind: Histogram, Unit: "s", Buckets: patient,
@@ -203,7 +203,7 @@ var Table = [metrics]Metric{
 	},
 	QueueLength: {
 		Name: "parley.queue.length", Kind: Gauge, Unit: "{task}",
-		Help: "Tasks of this process that wait for capacity. Those that wait in the store for any process are not counted.",
+		Help: "Tasks of this process that wait for capacity, without those in the store that any process may take.",
 	},
 	CapacityUsed: {
 		Name: "parley.capacity.used", Kind: Gauge, Unit: "{task}",
@@ -248,11 +248,11 @@ var Table = [metrics]Metric{
 	},
 	HintsConnected: {
 		Name: "parley.hints.connected", Kind: Gauge,
-		Help: "1 while hints of other processes arrive through PostgreSQL, otherwise 0; absent with other stores.",
+		Help: "1 while hints of other processes arrive through PostgreSQL, otherwise 0.",
 	},
 	HintsReceived: {
 		Name: "parley.hints.received", Kind: Counter, Unit: "{hint}", Labels: []Label{{Name: "about", Values: []string{"task", "work", "mail", "lost"}}},
-		Help: "Hints of other processes, by what they are about; lost means that some may not have arrived, so that this process looks at everything.",
+		Help: "Hints of other processes by subject; lost means that some may be missing, so this process looks at everything.",
 	},
 	WebhookAttempts: {
 		Name: "parley.webhook.attempts", Kind: Counter, Unit: "{attempt}",
@@ -261,15 +261,15 @@ var Table = [metrics]Metric{
 	},
 	WebhookPending: {
 		Name: "parley.webhook.pending", Kind: Gauge, Unit: "{webhook}",
-		Help: "Webhooks of this process that have events to deliver; of one host no more than 1,000 are counted.",
+		Help: "Webhooks of this process with events to deliver, at most 1,000 per host.",
 	},
 	WebhookOldest: {
 		Name: "parley.webhook.oldest", Kind: Gauge, Unit: "s",
-		Help: "Age of the oldest event that is not delivered, as far as this process knows; 0 if there is none.",
+		Help: "Age of the oldest undelivered event that this process knows, otherwise 0.",
 	},
 	WebhookDead: {
 		Name: "parley.webhook.dead_letters", Kind: Counter, Unit: "{event}",
-		Help: "Events given up after 24 hours, or because their receiver refused them.",
+		Help: "Events given up: refused, or not delivered within 24 hours.",
 	},
 	TokenUsage: {
 		Name: "gen_ai.client.token.usage", Kind: Histogram, Unit: "{token}",

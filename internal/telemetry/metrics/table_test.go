@@ -18,23 +18,43 @@ const (
 	end   = "<!-- the end of the metric table -->\n"
 )
 
-// document is the table as the page has it.
+// document is the table as the page has it, with the labels that several metrics have in
+// front of it.
 func document() string {
-	var b strings.Builder
-	fmt.Fprintln(&b, "| metric | kind | labels | what it is |\n|---|---|---|---|")
+	uses := map[string]int{}
+	for i := range Table {
+		for _, l := range Table[i].Labels {
+			uses[described(l)]++
+		}
+	}
+	var shared, rows strings.Builder
 	for i := range Table {
 		m := &Table[i]
 		var labels []string
 		for _, l := range m.Labels {
-			bound := l.Bound
-			if l.Values != nil {
-				bound = "`" + strings.Join(l.Values, "`, `") + "`"
+			text := described(l)
+			switch n := uses[text]; {
+			case n > 1: // its first metric
+				fmt.Fprintf(&shared, "* %s\n", text)
+				uses[text] = 0
+				fallthrough
+			case n == 0:
+				text = "`" + l.Prometheus() + "`"
 			}
-			labels = append(labels, fmt.Sprintf("`%s`: %s", l.Prometheus(), bound))
+			labels = append(labels, text)
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", m.Prometheus(), m.Kind, strings.Join(labels, "; "), m.Help)
+		fmt.Fprintf(&rows, "| `%s` | %s | %s | %s |\n", m.Prometheus(), m.Kind, strings.Join(labels, "; "), m.Help)
 	}
-	return b.String()
+	return shared.String() + "\n| metric | kind | labels | what it is |\n|---|---|---|---|\n" + rows.String()
+}
+
+// described is a label with its values, or what bounds them.
+func described(l Label) string {
+	bound := l.Bound
+	if l.Values != nil {
+		bound = "`" + strings.Join(l.Values, "`, `") + "`"
+	}
+	return fmt.Sprintf("`%s`: %s", l.Prometheus(), bound)
 }
 
 func TestTableIsDocumented(t *testing.T) {
