@@ -300,5 +300,15 @@ func TestARunIsDroppedWithItsCall(t *testing.T) {
 		if n := len(r.Started()); n != 0 || len(programs) != 2 {
 			t.Errorf("%d spans of %d calls", n, len(programs))
 		}
+		for batch, err := range w.Log(t.Context(), "", resp.Task.ID, 0, false) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, en := range batch {
+				if en.Received != nil {
+					t.Errorf("entry %d keeps %+v: a trace that nobody keeps costs each task some bytes on disk", en.Seq, en.Received)
+				}
+			}
+		}
 	})
 }

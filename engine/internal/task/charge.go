@@ -62,7 +62,7 @@ func (o *Owner) dischargeLocked() {
 // take. It does so without a lock, and for small ones not at all. done has to be
 // called when the message was taken or refused.
 func (o *Owner) admit(ctx context.Context, p *Post) (done func(), _ error) {
-	n := stored.Weight(&a2a.Entry{Message: p.Message, Received: p.From.received()})
+	n := stored.Weight(&a2a.Entry{Message: p.Message, Received: o.received(&p.From)})
 	if o.all.Weights == nil || n <= SmallTask {
 		return func() {}, nil
 	}

@@ -82,7 +82,7 @@ func (o *Owner) openLocked(b *Birth) {
 	said.words = *p.Message
 	said.words.TaskID, said.words.ContextID = o.key.ID, b.ContextID
 	p.Message = &said.words
-	said.message = a2a.Entry{Kind: a2a.EntryMessage, Message: p.Message, Received: p.From.received()}
+	said.message = a2a.Entry{Kind: a2a.EntryMessage, Message: p.Message, Received: o.received(&p.From)}
 	o.out.opening = make([]record, 2, fewRecords)
 	o.out.opening[0] = o.newRecordLocked(&said.created)
 	o.out.opening[0].tied = true // no task without its message

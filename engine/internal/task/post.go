@@ -43,14 +43,18 @@ type From struct {
 	Call        string // that waits for the task, if it is traced: see a2a.Received.Call
 }
 
-// received is the part of from that is kept in the log.
-func (f *From) received() *a2a.Received {
-	if len(f.Accepted) == 0 && len(f.Caller.Extensions) == 0 && len(f.Metadata) == 0 && f.Caller.Hops == 0 && f.Caller.Trace == "" && !f.credentials {
+// received is the part of what a message brings along that is kept in the log.
+func (o *Owner) received(f *From) *a2a.Received {
+	trace := textOf(&f.Caller)
+	if o.all.Tracer != nil && trace.parent != "" && !trace.context().IsSampled() {
+		trace = spanText{} // nothing is there that a later run could be linked to, and the bytes cost 5 % of a send
+	}
+	if len(f.Accepted) == 0 && len(f.Caller.Extensions) == 0 && len(f.Metadata) == 0 && f.Caller.Hops == 0 && trace.parent == "" && !f.credentials {
 		return nil
 	}
 	return &a2a.Received{
 		AcceptedOutputModes: f.Accepted, Extensions: f.Caller.Extensions, Metadata: f.Metadata,
-		Hops: f.Caller.Hops, Trace: f.Caller.Trace, TraceState: f.Caller.TraceState, Credentials: f.credentials, Call: f.Call,
+		Hops: f.Caller.Hops, Trace: trace.parent, TraceState: trace.state, Credentials: f.credentials, Call: f.Call,
 	}
 }
 

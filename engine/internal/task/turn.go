@@ -87,7 +87,7 @@ func (o *Owner) post(p *Post) error {
 			return err
 		}
 	}
-	en := &a2a.Entry{Kind: a2a.EntryMessage, Message: p.Message, Received: p.From.received()}
+	en := &a2a.Entry{Kind: a2a.EntryMessage, Message: p.Message, Received: o.received(&p.From)}
 	if err := o.emitLocked(en); err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ func (o *Owner) admitLocked(p *Post) error {
 	if l.Messages > 0 && o.draft.messages >= l.Messages {
 		return errMessages(o.key.ID, l.Messages)
 	}
-	en := a2a.Entry{Kind: a2a.EntryMessage, Message: p.Message, Received: p.From.received()}
+	en := a2a.Entry{Kind: a2a.EntryMessage, Message: p.Message, Received: o.received(&p.From)}
 	if l.TaskBytes > 0 && o.mem.weight+stored.Weight(&en) > l.TaskBytes {
 		return errRoom(o.key.ID, l.TaskBytes)
 	}
