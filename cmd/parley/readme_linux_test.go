@@ -120,7 +120,7 @@ func playTranscript(t *testing.T, file string) {
 
 // play types a page and returns it as it should be.
 func play(t *testing.T, page string) string {
-	for _, tool := range []string{"python3", "openssl"} {
+	for _, tool := range []string{"python3", "openssl", "curl"} {
 		if _, err := exec.LookPath(tool); err != nil && strings.Contains(page, tool) {
 			if os.Getenv("CI") == "true" {
 				t.Fatal(err)
