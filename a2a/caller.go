@@ -5,33 +5,33 @@ import (
 	"slices"
 )
 
-// Caller is who makes a call and what the call declares about itself. It is
-// the one value that Parley carries in contexts: of a request, and of the run of
-// an agent that the request began, so that what the agent calls knows, too.
+// Caller identifies who makes a call and holds what the call declares about itself. It is
+// the only value that Parley carries in contexts: in that of a request and in that of the
+// agent's run that the request began, so that the agent's own calls pass it on.
 type Caller struct {
-	Subject string // whose tasks are meant: unique over all ways to authenticate; "" for anonymous
+	Subject string // owner of the caller's tasks; unique across all ways to authenticate; "" if anonymous
 	Tenant  string // from the caller's credentials; "" if they name none
-	// Scopes are what the caller may do; see ScopeTasksRead and the others. Nil
-	// means everything with what is the caller's own, and nothing else.
+	// Scopes are what the caller may do; see ScopeTasksRead and the others. Nil means
+	// OwnScopes.
 	Scopes []string
-	// Via says how the caller was authenticated, for operators: "key 3fb0c2",
-	// "oidc". Nothing is decided by it.
+	// Via says how the caller was authenticated, such as "key 3fb0c2" or "oidc". It is
+	// for operators; no decision depends on it.
 	Via string
 
 	Extensions []string // extension URIs the caller supports (A2A-Extensions, §3.2.6)
 	Hops       int      // agents that the call came through already; 0 from the first one
-	// Trace says which trace the call belongs to: the traceparent that came with it
-	// (W3C Trace Context), "" if none did or it was of no valid form. Where the call is
-	// traced it is the span of the call, and of an agent's run that of the run.
+	// Trace is the traceparent that came with the call (W3C Trace Context), "" if there
+	// was none or an invalid one. If the call is traced, Trace names the span of the
+	// call, and in an agent's run the span of the run.
 	Trace string
 	// TraceState is the tracestate that goes with Trace.
 	TraceState string
 }
 
-// What a caller may do. A scope with :tenant is for what belongs to anybody of
-// the caller's tenant, one with :all for everybody's; both include the caller's
-// own. Those of admin are of the whole server, and good for nothing in credentials
-// that name a tenant.
+// Scopes say what a caller may do. A scope with :tenant covers the tasks of all callers
+// of the caller's tenant, one with :all those of every tenant; both include the caller's
+// own. The admin scopes cover the whole server and have no effect in credentials that
+// name a tenant.
 const (
 	ScopeTasksRead  = "tasks:read"  // GetTask, ListTasks, SubscribeToTask
 	ScopeTasksWrite = "tasks:write" // SendMessage, SendStreamingMessage, CancelTask
@@ -50,7 +50,8 @@ const (
 	ScopeMetricsRead = "metrics:read" // /metrics (docs/observability.md)
 )
 
-// OwnScopes are all that a caller can do with what is its own.
+// OwnScopes are the scopes for what a caller owns. Callers whose Scopes are nil have
+// them.
 var OwnScopes = []string{ScopeTasksRead, ScopeTasksWrite, ScopePushRead, ScopePushWrite, ScopeCardRead}
 
 // Scopes are all scopes there are.

@@ -23,7 +23,7 @@ type AgentCard struct {
 // Card is short for AgentCard in an author's program.
 type Card = AgentCard
 
-// AgentProvider is who offers the agent (§4.4.2).
+// AgentProvider is the organization that offers the agent (§4.4.2).
 type AgentProvider struct {
 	URL          string `json:"url"`
 	Organization string `json:"organization"`
@@ -73,7 +73,7 @@ const (
 	BindingGRPC     = "GRPC"
 )
 
-// AgentInterface is a place where the agent can be reached (§4.4.6).
+// AgentInterface is an address at which the agent can be reached (§4.4.6).
 type AgentInterface struct {
 	URL             string `json:"url"`
 	ProtocolBinding string `json:"protocolBinding"`  // one of the Binding constants, or a URI

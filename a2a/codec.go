@@ -71,10 +71,10 @@ func unmarshal[T any](doc []byte, c json.Codec[T], v *T) error {
 	return read(json.Read(doc), c, v)
 }
 
-// UnmarshalAnswer reads what a server answers: a *Task, a *SendMessageResponse, a
+// UnmarshalAnswer decodes a server's answer: a *Task, a *SendMessageResponse, a
 // *ListTasksResponse, a *StreamResponse, an *AgentCard, webhooks, or anything else with
-// UnmarshalJSON. Unlike that, it keeps what a later version may have added: members in
-// Unknown, and parts as PartUnknown, so that they do not cost the rest.
+// UnmarshalJSON. Unlike UnmarshalJSON, it keeps what a later version of the protocol may
+// have added: unknown members in Unknown, and unknown parts as PartUnknown.
 func UnmarshalAnswer(doc []byte, v interface{ UnmarshalJSON([]byte) error }) error {
 	switch v := v.(type) {
 	case *Task:

@@ -1,8 +1,8 @@
-// Package a2a is the Agent2Agent protocol, version 1.0, in Go: its types, its
-// eleven operations as the interface Service, its errors, and Fold, which makes
-// a Task out of the log of what happened to it. It uses the standard library
-// only and knows no transport: a server, a client and an engine are other
-// packages, which meet here.
+// Package a2a is the Agent2Agent protocol, version 1.0, in Go: its types, its eleven
+// operations as the interface Service, its errors, and Fold, which builds a Task from its
+// log. It imports the standard library only and knows no transport: the packages
+// a2aserver, a2aclient and engine build on it. Comments cite sections of the
+// specification (§).
 //
 //	res, err := service.SendMessage(ctx, &a2a.SendMessageRequest{Message: a2a.UserText("hello")})
 //
@@ -19,25 +19,26 @@
 //   - integers as numbers or strings, base64 of all four kinds, timestamps with
 //     any offset or none (then UTC), cut after milliseconds.
 //
-// Part.Data and all metadata are of type JSON and stay as they came, byte for
-// byte, spaces and line breaks included. (The package encoding/json, however,
-// compacts and escapes what it gets from MarshalJSON.) Whoever frames documents
-// by lines must compact them first.
+// Part.Data and all metadata are of type JSON and stay as they came, byte for byte,
+// spaces and line breaks included. (The package encoding/json, however, compacts and
+// escapes what it gets from MarshalJSON.) If you frame documents by lines, pass them
+// through OneLine first.
 //
-// Requests may nest [MaxDepth] levels and a message of a request may have
-// [MaxParts] parts. Requests have a method Validate for what JSON does not see:
-// missing fields, ranges, ids.
+// Requests may nest [MaxDepth] levels and a message of a request may have [MaxParts]
+// parts. Requests have a method Validate, which checks what decoding cannot: missing
+// fields, ranges and ids.
 //
 // # Errors
 //
-// Errors are *Error. Of UnmarshalJSON they have CodeParse if the bytes are not
-// JSON, else CodeInvalidParams, as of Validate; Fields has then the path of each
-// wrong field, such as message.parts[0].raw. Test for codes with errors.Is and
-// the Err variables, which works for errors that came over a network, too.
+// Errors are *Error. UnmarshalJSON returns CodeParse if the bytes are not JSON, and
+// CodeInvalidParams if they do not fit the type; Validate returns CodeInvalidParams.
+// Fields then has the path of each wrong field, such as message.parts[0].raw. Test for
+// codes with errors.Is and the Err variables; that works for errors that came over a
+// network, too.
 //
 // # Concurrency
 //
-// Values may be read by several goroutines at once. Those that come out of a
-// log or a stream are shared by all its readers and must not be changed. A Task
-// that grows with Apply belongs to one goroutine, which hands out snapshots.
+// Several goroutines may read a value at once. Values that come out of a log or a stream
+// are shared by all its readers: do not change them. A Task that grows with Apply belongs
+// to one goroutine, which hands out snapshots.
 package a2a

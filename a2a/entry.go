@@ -54,10 +54,10 @@ type Step struct {
 	Nth    int64  `json:"nth,omitempty"`
 }
 
-// StepJoin begins the names of steps that say that the parts of an artifact which
-// are nothing but text came in chunks and are one text: Apply joins those that
-// follow each other. The log and its streams keep the chunks. Behind it are the
-// attempt, a space and the id of the artifact.
+// StepJoin is the prefix of the name of a step which says that an artifact's text came in
+// chunks and is one text: Apply joins parts that follow each other and have nothing but
+// text. The log and its streams keep the chunks. The rest of the name is the attempt, a
+// space and the id of the artifact.
 const StepJoin = "a2a.join "
 
 // CancelRequested is the body of EntryCancel.
@@ -66,8 +66,8 @@ type CancelRequested struct {
 	Metadata JSON   `json:"metadata,omitempty"` // of the CancelTaskRequest
 }
 
-// Received is what came with an EntryMessage besides the message: a run after
-// a crash finds it again.
+// Received is what came with the message of an EntryMessage, so that a run after a crash
+// has it too.
 type Received struct {
 	AcceptedOutputModes []string `json:"acceptedOutputModes,omitempty"`
 	Extensions          []string `json:"extensions,omitempty"` // URIs that the client declared
@@ -78,7 +78,7 @@ type Received struct {
 	// Call is the operation of the call that brought the message and waits for the task,
 	// and the traceparent that came with it, if the call is traced: its span is Trace.
 	Call string `json:"call,omitempty"`
-	// Credentials says that the message answered a task that needed
-	// authorization: what it said went to the agent and was not kept.
+	// Credentials says that the message answered a task that needed authorization: its
+	// content went to the agent and was not stored.
 	Credentials bool `json:"credentials,omitempty"`
 }

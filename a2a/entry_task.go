@@ -12,11 +12,11 @@ import (
 // AppendStored. Both are the JSON form cut in pieces, so that an answer can be
 // put together of them without reading them: see ReadStored.
 
-// Spilled says which of the two have parts whose content the store keeps
-// elsewhere, so that the stored bytes cannot be the answer.
+// Spilled says whether the head or the body of a stored task refers to content that the
+// store keeps elsewhere, so that the stored bytes alone cannot be the answer.
 type Spilled uint8
 
-// The two.
+// The head, as AppendStored writes it, and the body, as AppendStoredBody does.
 const (
 	SpilledHead Spilled = 1 << iota
 	SpilledBody

@@ -30,8 +30,8 @@ const (
 	CodeInvalidRequest   // the envelope is wrong
 	CodeMethodNotFound   // no such method or route
 	CodeInvalidParams    // a field is missing or wrong; see Error.Fields
-	CodeUnauthenticated  // who calls is not known
-	CodePermissionDenied // who calls may not do this at all
+	CodeUnauthenticated  // the caller is not known
+	CodePermissionDenied // the caller may not do this
 	CodeTooLarge         // a limit on size was exceeded
 	CodeUnsupportedMedia // the media type of the body is not JSON
 	CodeMethodNotAllowed // a known route, called with another HTTP method
@@ -137,7 +137,7 @@ func Invalid(field, format string, args ...any) *Error {
 	return &Error{Code: CodeInvalidParams, Message: field + ": " + d, Fields: []FieldViolation{{field, d}}}
 }
 
-// Sentinels for errors.Is.
+// Sentinels for errors.Is, which compares codes. Do not change them.
 var (
 	ErrTaskNotFound                   = &Error{Code: CodeTaskNotFound, Message: "task not found"}
 	ErrTaskNotCancelable              = &Error{Code: CodeTaskNotCancelable, Message: "task cannot be canceled"}

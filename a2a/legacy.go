@@ -15,10 +15,9 @@ type Legacy struct {
 	// meet, so that nobody learns of another's.
 	CreateByID bool
 
-	// Reopen lets a message go to a finished task, which goes on with its id,
-	// history and artifacts (0.1 only). So does one that ends before its agent
-	// took the message. A task that was not born in version 0.1 stays finished
-	// all the same.
+	// Reopen lets a message go to a finished task, which goes on with its id, history and
+	// artifacts (0.1 only). So does a task that ends before its agent took the message. A
+	// task that was not born in version 0.1 stays finished all the same.
 	Reopen bool
 
 	// TaskOnly makes a task of a direct answer: completed, with the answer as

@@ -8,14 +8,14 @@ import (
 // Notifier takes push notifications to their receivers (specification §4.3.3).
 // Package a2aserver has the one over HTTP. It may be called concurrently.
 type Notifier interface {
-	// Check says whether a configuration can be accepted, as far as that can be
-	// known before the first delivery; if not, with an *Error that names
-	// the field. host is whom its deliveries go to: those to one host are
-	// bounded together and fail together.
+	// Check reports whether a configuration can be accepted, as far as that can be known
+	// before the first delivery. If not, the error is an *Error that names the field.
+	// host is where its deliveries go: deliveries to one host share its limits and are
+	// paused together when it fails.
 	Check(ctx context.Context, c *TaskPushNotificationConfig) (host string, err error)
 
-	// Notify makes one attempt, which ends with ctx at the latest. It keeps
-	// nothing of it.
+	// Notify makes one attempt, which ends when ctx does at the latest. It does not
+	// retain n.
 	Notify(ctx context.Context, n *Notification) Outcome
 }
 
@@ -36,25 +36,27 @@ type Notification struct {
 // Outcome is what became of an attempt.
 type Outcome struct {
 	Verdict Verdict
-	After   time.Duration // with DeliverAgain: not before this; the receiver asked for it
+	After   time.Duration // with DeliverAgain: the shortest pause before it, as the receiver asked
 	// Reason says why it failed, for operators, without secrets and without what
 	// the receiver said.
 	Reason string
-	// Down means that nothing came back from the host at all, or that it says it
-	// is not well: others that wait for it need not try now.
+	// Down means that the host did not answer or said that it is unavailable: other
+	// deliveries to it need not try now.
 	Down bool
 }
 
-// Verdict is what follows from an attempt.
+// Verdict says what to do after an attempt.
 type Verdict int
 
 const (
 	// Delivered means that the receiver has it.
 	Delivered Verdict = iota
-	// DeliverAgain means that it may take it next time.
+	// DeliverAgain means that another attempt may succeed.
 	DeliverAgain
-	// GiveUp means that it will never take this one, perhaps others.
+	// GiveUp means that the receiver will never accept this notification; it may accept
+	// later ones.
 	GiveUp
-	// DisableConfig means that it wants no more of this configuration's.
+	// DisableConfig means that the receiver wants no more notifications of this
+	// configuration.
 	DisableConfig
 )

@@ -23,7 +23,7 @@ type TaskPushNotificationConfig struct {
 	Unknown *JSON `json:"-" form:"unknown"` // see Task.Unknown
 }
 
-// AuthenticationInfo is what a webhook's receiver wants to see (§4.3.2).
+// AuthenticationInfo is how a server authenticates to a webhook's receiver (§4.3.2).
 type AuthenticationInfo struct {
 	Scheme      string `json:"scheme"` // compared without regard to case
 	Credentials Secret `json:"credentials,omitempty"`

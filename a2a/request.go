@@ -55,10 +55,10 @@ type GetTaskRequest struct {
 	// long as the server is willing to (1.1 draft).
 	CurrentGeneration *int64 `json:"currentGeneration,omitempty,string"`
 
-	// Encoded says that the result may be: see Task.Encoded. It is for callers
-	// that write the result's JSON without looking into it; the codecs of 1.0 and
-	// later set it. A Service that wraps another and looks into its results
-	// clears it, or calls Task.Decode. Not part of the JSON form.
+	// Encoded allows the result to be encoded: see Task.Encoded. Set it if you write the
+	// result's JSON without looking into it, as the codecs of 1.0 and later do. A Service
+	// that wraps another and looks into its results clears it, or calls Task.Decode. It
+	// is not part of the JSON form.
 	Encoded bool `json:"-"`
 }
 
@@ -73,8 +73,8 @@ type ListTasksRequest struct {
 	StatusTimestampAfter time.Time `json:"statusTimestampAfter,omitzero"` // inclusive; zero: any
 	IncludeArtifacts     bool      `json:"includeArtifacts,omitempty"`
 
-	// Encoded says that the tasks may be: see GetTaskRequest.Encoded. Not part of
-	// the JSON form.
+	// Encoded allows the tasks to be encoded: see GetTaskRequest.Encoded. It is not part
+	// of the JSON form.
 	Encoded bool `json:"-"`
 }
 

@@ -7,10 +7,11 @@ import (
 	"log/slog"
 )
 
-// Secret is a credential that came in or goes out: a token, a password. It
-// prints as *** with every verb, in logs and in JSON; Reveal and a conversion
-// to string give it away, and should stand only where it goes to whom it is
-// for; so does encoding/json where it is the key of a map. The protocol's own codecs write it where the protocol has it.
+// Secret is a credential, such as a token or a password. It prints as *** with every
+// verb, in logs and in encoding/json. Reveal and a conversion to string return the text:
+// use them only where the secret is handed to its recipient. As the key of a map,
+// encoding/json writes it in clear. The protocol's own codecs write it where the protocol
+// has it.
 type Secret string
 
 // hidden is what a secret that is set prints as.

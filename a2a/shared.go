@@ -5,10 +5,9 @@ import (
 	"sync/atomic"
 )
 
-// Shared is where the readers of one event share what it is written as: the
-// first one of each form makes it, the others copy it. It may be used by many
-// goroutines at once. The documents in it have no line breaks, so that they fit
-// into a server-sent event, and must not be changed.
+// Shared holds the encoded forms of one event for all its readers: the first reader of a
+// form encodes it, the others copy it. It is safe for concurrent use. Its documents have
+// no line breaks, so that they fit into a server-sent event, and must not be changed.
 type Shared struct {
 	stored []byte // see NewShared
 	first  atomic.Pointer[form]
@@ -44,8 +43,7 @@ func (s *Shared) Init(stored []byte) {
 // Stored returns what NewShared was given, in one line; nil if nothing.
 func (s *Shared) Stored() []byte { return s.stored }
 
-// Load returns the event in the form of this key, or nil. The keys are those of
-// whoever encodes.
+// Load returns the event in the form of this key, or nil. The encoder chooses the keys.
 func (s *Shared) Load(key uint64) []byte {
 	for f := s.first.Load(); f != nil; f = f.next {
 		if f.key == key {
@@ -73,8 +71,9 @@ func (s *Shared) Store(key uint64, doc []byte) {
 	}
 }
 
-// OneLine replaces line breaks by blanks, in place. In JSON they can only be
-// outside of strings: in the raw values that clients and agents sent.
+// OneLine replaces the line breaks of a JSON document by blanks, in place, so that it
+// fits into one line of a stream. A JSON string cannot contain a line break, so no value
+// changes.
 func OneLine(json []byte) []byte {
 	for _, c := range []byte{'\n', '\r'} {
 		for b := json; ; {

@@ -4,7 +4,7 @@ package a2a
 // They say about how much memory a value takes, and how long its JSON form is: raw
 // bytes take a third more there.
 
-// Size is the size of the part's content.
+// Size returns the size of the part's content in bytes.
 func (p *Part) Size() int {
 	return len(p.Text) + len(p.Raw) + len(p.URL) + len(p.Data) + len(p.Metadata) + len(p.Filename) + len(p.MediaType)
 }
@@ -16,7 +16,7 @@ func sizeOfParts(parts []*Part) (n int) {
 	return n
 }
 
-// Size is the size of the message's parts and metadata.
+// Size returns the size of the message's parts and metadata in bytes.
 func (m *Message) Size() int {
 	if m == nil {
 		return 0
@@ -24,7 +24,7 @@ func (m *Message) Size() int {
 	return sizeOfParts(m.Parts) + len(m.Metadata)
 }
 
-// Size is the size of the artifact's parts, names and metadata.
+// Size returns the size of the artifact's parts, names and metadata in bytes.
 func (a *Artifact) Size() int {
 	if a == nil {
 		return 0
@@ -32,8 +32,8 @@ func (a *Artifact) Size() int {
 	return sizeOfParts(a.Parts) + len(a.Name) + len(a.Description) + len(a.Metadata)
 }
 
-// Size is the size of the task's messages, artifacts and metadata, or of its bytes
-// if it is Encoded.
+// Size returns the size of the task's messages, artifacts and metadata in bytes, or that
+// of its JSON if it is Encoded.
 func (t *Task) Size() int {
 	if t == nil {
 		return 0
@@ -51,7 +51,7 @@ func (t *Task) Size() int {
 	return n
 }
 
-// Size is the size of what the element has.
+// Size returns the size of the element's content in bytes.
 func (r *StreamResponse) Size() int {
 	switch {
 	case r == nil:
@@ -68,7 +68,7 @@ func (r *StreamResponse) Size() int {
 	return 0
 }
 
-// Size is the size of what was answered.
+// Size returns the size of the answer's content in bytes.
 func (r *SendMessageResponse) Size() int {
 	if r == nil {
 		return 0
@@ -76,7 +76,7 @@ func (r *SendMessageResponse) Size() int {
 	return r.Task.Size() + r.Message.Size()
 }
 
-// Size is the size of the page's tasks.
+// Size returns the size of the page's tasks in bytes.
 func (r *ListTasksResponse) Size() (n int) {
 	if r == nil {
 		return 0

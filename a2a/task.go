@@ -91,11 +91,10 @@ type Task struct {
 	// behind the others. It is the same in the other types that have it.
 	Unknown *JSON `json:"-" form:"unknown"`
 
-	// Encoded, in what a Service answers to a request that says that it may be
-	// (GetTaskRequest.Encoded), is the JSON form as it is stored: AppendJSON
-	// writes it, and of the fields only ID, ContextID, Generation, Version, and
-	// the status without its message are set. Decode sets all. Everywhere else it
-	// is nil.
+	// Encoded is the task's JSON as it is stored, in the answer to a request that allows
+	// it (GetTaskRequest.Encoded); otherwise it is nil. AppendJSON writes it. Of the
+	// other fields only ID, ContextID, Generation, Version and the status without its
+	// message are set; Decode sets all.
 	Encoded *EncodedTask `json:"-"`
 }
 

@@ -12,15 +12,14 @@ type EncodedTask struct {
 	artifacts, history, metadata []byte // members, history and metadata with their comma
 }
 
-// ReadStored returns a finished task of which a store has head and body, as
-// AppendStored and AppendStoredBody wrote them, or only the head, for a task
-// without its artifacts. The task is Encoded, and refers to both, which must not
-// be changed afterwards. Of its fields, Generation and Version are set. n is what
-// LimitHistory takes.
+// ReadStored returns a finished task from its stored head and body, as AppendStored and
+// AppendStoredBody wrote them, or from the head alone, for a task without its artifacts.
+// The task is Encoded and refers to both, which must not be changed afterwards. Of its
+// fields, Generation and Version are set. n is what LimitHistory takes.
 //
-// It is nil where the bytes cannot be served as they stand: where parts of them
-// are elsewhere, an earlier release wrote them, only a part of the history is
-// asked for, or they are not as they should be. Then they have to be decoded.
+// It returns nil if the bytes cannot be served as they are: parts of them are stored
+// elsewhere, an earlier release wrote them, only a part of the history is asked for, or
+// they are damaged. Decode them then.
 func ReadStored(head, body []byte, n *int32) *Task {
 	h, doc, ok := readHeader(head)
 	if !ok || h.generation <= 0 || h.spilled&SpilledHead != 0 || body != nil && h.spilled&SpilledBody != 0 {

@@ -6,8 +6,8 @@ import (
 )
 
 // The traceability extension of a2a-samples (extensions/traceability/v1): a client that
-// names it in A2A-Extensions gets told with the answer what the agent did for it. See
-// docs/observability.md for what Parley says.
+// names it in A2A-Extensions learns with the answer which tools and agents were called
+// for it. docs/observability.md lists what Parley reports.
 const (
 	// TraceabilityURI identifies the extension.
 	TraceabilityURI = "https://github.com/a2aproject/a2a-samples/extensions/traceability/v1"

@@ -16,8 +16,8 @@ func WebURL(s string) *url.URL {
 	return u
 }
 
-// IsLoopback reports whether a host, without port and brackets, is written as one of
-// this machine: localhost or a loopback address. It looks nothing up.
+// IsLoopback reports whether a host, without port and brackets, is localhost or a
+// loopback address. It does not resolve names.
 func IsLoopback(host string) bool {
 	return host == "localhost" || net.ParseIP(host).IsLoopback()
 }

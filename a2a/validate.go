@@ -8,21 +8,22 @@ import (
 )
 
 const (
-	// MaxParts is how many parts the message of a request may have.
+	// MaxParts is how many parts the message of a request may have; for a server it is
+	// also the upper limit of a2aserver.Limits.Parts.
 	MaxParts = 1000
-	// MaxReferences is how many tasks it may refer to, each of which an agent may
-	// look up, how many extensions it may name, and how many media types its sender
-	// may accept.
+	// MaxReferences bounds three lists of a request with a message: the tasks that it
+	// refers to, the extensions that it names and the media types that its sender
+	// accepts.
 	MaxReferences = 100
 	// MaxURI is how long the URI of an extension may be, in bytes.
 	MaxURI = 2048
 	// MaxID is how long an id may be, in bytes.
 	MaxID = 512
-	// OwnerMark stands between a task's id and the subject of its owner, where a
-	// caller who may see the tasks of others says whose task he means: in the ids of
-	// GetTask, SubscribeToTask and CancelTask. No task begins with an id that has it.
+	// OwnerMark separates a task's id from the subject of its owner. A caller who may see
+	// the tasks of other callers names one of these as ID@@SUBJECT in GetTask,
+	// SubscribeToTask and CancelTask. No new task gets an id that contains it.
 	OwnerMark = "@@"
-	// MaxPageSize is the largest page of tasks that may be asked for.
+	// MaxPageSize is the largest page size that ListTasks accepts, in tasks.
 	MaxPageSize = 100
 )
 

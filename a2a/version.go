@@ -9,9 +9,9 @@ import (
 // made, such as "0.3" (which stands for 0.2, too). "" is 1.0, which is the model
 // of this package.
 //
-// Records keep the name, so that whoever reads them knows what was agreed with
-// the client. What that was, the methods tell: nothing but them, and the codecs
-// of internal/dialect, compares names.
+// Records keep the name, so that their reader knows which rules the client expects. The
+// methods say which rules these are: only they, and the codecs of internal/dialect,
+// compare names.
 type Version string
 
 // Reopens reports whether a finished task takes another message, and then goes

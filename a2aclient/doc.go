@@ -38,11 +38,10 @@
 //
 // # Versions
 //
-// Agents of versions 0.1 to 1.1 look alike: requests, results and elements are
-// those of 1.0. The card says what is spoken where, or Options.Version does; an
-// agent without a card, or with one that is wrong, is found out by asking for a
-// task that nobody has. What a version lacks is UnsupportedOperation, and the
-// agent is not asked. Before 1.0
+// Agents of versions 0.1 to 1.1 look alike: requests, results and elements are those of
+// 1.0. The card says what is spoken where, or Options.Version does; if an agent has no
+// card, or a wrong one, the client finds out by asking for a task that nobody has. What a
+// version lacks is UnsupportedOperation, and the agent is not asked. Before 1.0
 //
 //   - an agent of 0.1 answers with a Task where another would send a Message,
 //     and its streams do not begin with the Task; the client chooses the id of
@@ -56,15 +55,14 @@
 //
 // # Streams
 //
-// A stream that is cut is resumed without the caller's doing. With servers
-// that number their events, as Parley does, every element comes exactly once
-// and in order, whatever happens to connections and servers meanwhile; with
-// others, a Task element makes up for what was missed. SubscribeToTask has the
-// exact promises.
+// The client resumes a stream that is cut. With servers that number their events, as
+// Parley does, every element comes exactly once and in order, whatever happens to
+// connections and servers meanwhile; with others, a Task element makes up for what was
+// missed. SubscribeToTask has the exact promises.
 //
-// A message that got no answer is sent again only where the agent says on its
-// card that it knows it when it comes again, and so does nothing twice:
-// SendMessage says when. Elsewhere a message is never repeated.
+// A message that got no answer is sent again only if the agent's card says that it
+// recognizes repeated messages, and so does nothing twice: see SendMessage. Otherwise a
+// message is never repeated.
 //
 // A Follower yields what happens to a task until it ends or needs its client, by a
 // stream where there is one and by polling otherwise.

@@ -50,7 +50,7 @@ const (
 	// CardNotFound means that the reference leads to no card: the host or the
 	// file system says there is none, or the reference makes no sense.
 	CardNotFound CardErrorKind = iota
-	// CardInvalid means that there is something, but no agent card.
+	// CardInvalid means that the document is no agent card.
 	CardInvalid
 	// CardUnreachable means that the host could not be reached or is in
 	// trouble. Err is then a *TransportError or an *a2a.Error.

@@ -45,14 +45,14 @@ type WebhookOptions struct {
 	// deliveries can be made up by whoever knows the token, and repeated.
 	Unsigned bool
 
-	// Task says whether the receiver has to do with a task; the deliveries of
-	// others are refused (specification §4.3.3 wants that checked). Nil takes
-	// any task's.
+	// Task reports whether the receiver expects deliveries for a task; those for other
+	// tasks are refused (specification §4.3.3 requires that check). Nil takes any task's.
 	Task func(ctx context.Context, taskID string) bool
 	// Window is how far the time of a delivery may be from ours. Zero means 5
 	// minutes.
 	Window time.Duration
-	// Remember is how many deliveries are known again. Zero means 10,000.
+	// Remember is how many deliveries are remembered to find duplicates. Zero means
+	// 10,000.
 	Remember int
 	// MaxBody bounds a delivery, in bytes, for Handler. Zero means 16 MiB:
 	// before 1.0 a delivery is the whole task.
@@ -77,7 +77,7 @@ func (o *WebhookOptions) now() time.Time {
 	return o.Now()
 }
 
-// WebhookDelivery is what an agent posted.
+// WebhookDelivery is one push notification, as an agent posted it.
 type WebhookDelivery struct {
 	// ID is the delivery's own, the same for each attempt. Empty if the
 	// delivery is not signed.
@@ -86,8 +86,8 @@ type WebhookDelivery struct {
 	Time time.Time
 	// TaskID is the task it is about. Empty for a message without a task.
 	TaskID string
-	// Duplicate says that this id was there before: an attempt of which the
-	// agent did not hear that it had arrived, or a repetition by somebody else.
+	// Duplicate says that this id came before: the agent did not learn that an earlier
+	// attempt had arrived, or somebody else repeated it.
 	Duplicate bool
 	// ByKey and ByToken say what vouches for it.
 	ByKey, ByToken bool
@@ -109,8 +109,8 @@ type WebhookError struct {
 	//
 	//	400  it cannot be read
 	//	401  it is not signed as it has to be
-	//	404  its task is none of ours
-	//	425  its time is too far from ours, or so old that it may have been here
+	//	404  the receiver does not expect deliveries for its task
+	//	425  its time is too far from the receiver's, or too old to rule out a duplicate
 	//	503  the keys cannot be had, or the delivery is being processed
 	Status int
 	// Reason is for people. It has nothing secret in it.
@@ -190,7 +190,8 @@ func (v *WebhookVerifier) Verify(ctx context.Context, h http.Header, body []byte
 	return d, nil
 }
 
-// Forget takes back that a delivery was there.
+// Forget removes a delivery from those remembered, so that its next attempt is no
+// Duplicate.
 func (v *WebhookVerifier) Forget(d *WebhookDelivery) { v.seen.forget(d.ID) }
 
 // judge does all of Verify but the memory.

@@ -60,9 +60,9 @@ func (s *Server) addressOf(q *request) (address, error) {
 	return at, nil
 }
 
-// AskedFor returns what says where a request was for, as its client knows it: scheme,
-// host and, as the path, the prefix that proxies took off, by the headers of trusted
-// ones. Headers that cannot be a part of an address count for nothing.
+// AskedFor returns a function that returns the address a request was made for, as its
+// client knows it: scheme, host and, as the path, the prefix that proxies removed. Only
+// headers of trusted proxies count, and only those that can be a part of an address.
 func AskedFor(trusted []netip.Prefix) func(*http.Request) *url.URL {
 	s := &Server{opts: &Options{TrustedProxies: trusted}}
 	return func(r *http.Request) *url.URL {

@@ -41,12 +41,12 @@ func (s *Server) strangerAt(q *request) netip.Prefix {
 	return port.Network(a)
 }
 
-// ClientAddr returns what says where a request comes from: the address of its
-// connection or, where that is one of the trusted proxies, the one that they
-// name in Forwarded (RFC 7239) or X-Forwarded-For. Of a list that is the last
-// that is not one of them: what stands before it anybody may have written. If
-// Forwarded is there and also an X-Forwarded header, and they do not say the same
-// address, neither is believed, as one of them passed as it came.
+// ClientAddr returns a function that returns the address a request comes from: that of
+// its connection or, if that is a trusted proxy's, the one that the proxies name in
+// Forwarded (RFC 7239) or X-Forwarded-For. Of a list it is the last one that is not a
+// trusted proxy's, because anybody may have written those before it. If Forwarded and an
+// X-Forwarded header disagree, neither is believed, because the proxy passed one of them
+// on as it came.
 func ClientAddr(trusted []netip.Prefix) func(*http.Request) string {
 	o := &Options{TrustedProxies: trusted}
 	return func(r *http.Request) string {

@@ -16,24 +16,21 @@
 //	/.well-known/jwks.json        the keys that webhooks are signed with
 //	/livez, /healthz, /readyz     probes; the first two are the same
 //
-// and with 404 to the rest. Under a prefix, mount it with [http.StripPrefix]
-// and a pattern that does not clean paths, for ids are percent-encoded in
-// them.
+// and anything else with 404. Under a prefix, mount it with [http.StripPrefix] and a
+// pattern that does not clean paths, for ids are percent-encoded in them.
 //
-// A [Host] is that for several agents, each below /agents/{name}.
+// A [Host] does the same for several agents, each below /agents/{name}.
 //
-// gRPC is not of an [http.Handler]: a [Port] serves it, beside all the above, on
-// one listener.
+// An [http.Handler] has no gRPC: a [Port] serves it, beside all of the above, on one
+// listener.
 //
-// [Webhooks] is the way out: it posts push notifications to where an [Egress]
-// lets it.
+// [Webhooks] posts push notifications to the addresses that an [Egress] allows.
 //
-// The package holds framing and limits, no rules: whatever is about tasks is
-// the service's to decide. It passes a [a2a.Caller] in the context, with the
-// extensions that the request declares. Errors of the service that are not
-// [*a2a.Error] are logged and answered as internal without their text; so are
-// panics. A stream that is cut costs nobody anything: the service's iterator
-// is left at once.
+// The package holds framing and limits, no rules: whatever is about tasks is the
+// service's to decide. It passes an [a2a.Caller] in the context, with the extensions that
+// the request declares. Errors of the service that are not [*a2a.Error] are logged and
+// answered as internal without their text; so are panics. When a client drops its stream,
+// the server leaves the service's iterator at once.
 //
 // A Server may be used concurrently. All its goroutines end with the request
 // they belong to.

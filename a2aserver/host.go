@@ -29,8 +29,8 @@ type Route struct {
 	Callbacks http.Handler
 }
 
-// AgentsPath is where a Host lists its agents, and below which they are.
-// CallbacksPath is below which they are called back.
+// AgentsPath is where a Host lists its agents, and below which they are. CallbacksPath is
+// the path below which other systems call them back.
 const (
 	AgentsPath    = "/agents"
 	CallbacksPath = "/callbacks"
@@ -61,11 +61,11 @@ func agentPath(name string) string {
 	return AgentsPath + "/" + name
 }
 
-// Host is the http.Handler of several agents: each at /agents/{name}, where it is
-// what a Server is at /, and one of them at / as well. Over gRPC an agent is found
-// by the tenant agents/{name}, or agents/{name}/{tenant} for a tenant of a caller;
-// version 0.3 reaches only the one at /. All have the same Options, and what a
-// caller may take it may take of all together. Keys and probes are at / alone.
+// Host is the http.Handler of several agents: each at /agents/{name}, where it is what a
+// Server is at /, and one of them at / as well. Over gRPC an agent is found by the tenant
+// agents/{name}, or agents/{name}/{tenant} for a tenant of a caller; version 0.3 reaches
+// only the one at /. All have the same Options, and a caller's limits apply to all agents
+// together. Keys and probes are at / alone.
 //
 // GET /agents lists them for callers who are let in. So do the paths of Agentic
 // Resource Discovery: /.well-known/ard.json and ai-catalog.json, POST /search and GET
@@ -93,9 +93,9 @@ func NewHost(agents []Route, o *Options) (*Host, error) {
 	return h, h.Set(agents, o)
 }
 
-// Set replaces agents and options, all at once or, with an error, not at all.
-// Calls that are under way go on as they began; whether their callers are still
-// let in is asked of the new Identity.
+// Set replaces agents and options, all at once or, with an error, not at all. Calls that
+// are under way go on as they began; the new Identity decides whether their callers are
+// still let in.
 func (h *Host) Set(agents []Route, o *Options) error {
 	o = cmp.Or(o, new(Options))
 	var before *quotas

@@ -8,8 +8,8 @@ import (
 	"github.com/parley-a2a/parley/internal/dialect"
 )
 
-// Identity says who makes a request; [auth.Guard] is one. Its methods are called
-// by many goroutines at once.
+// Identity says who makes a request; [auth.Guard] is one. Many goroutines call its
+// methods at once.
 //
 // [auth.Guard]: https://pkg.go.dev/github.com/parley-a2a/parley/auth#Guard
 type Identity interface {
@@ -19,9 +19,9 @@ type Identity interface {
 	// time to wait, after too many failures; and Unavailable, if the caller
 	// cannot be identified at the moment; other errors are internal.
 	//
-	// While r is being answered it is asked again, see Options.Recheck; an Identity
-	// for which that should be something else, as where wrong credentials are
-	// counted, has a method Again of the same form.
+	// While r is being answered it is asked again, see Options.Recheck; an Identity that
+	// has to tell the two apart, for example because it counts wrong credentials, has a
+	// method Again of the same form.
 	Authenticate(r *http.Request) (a2a.Caller, error)
 	// Challenges returns the values of WWW-Authenticate for an answer with e, of
 	// the code Unauthenticated, or PermissionDenied with the scope that is

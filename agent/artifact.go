@@ -52,12 +52,11 @@ var (
 // ID returns the artifact's id, which is the same on every attempt.
 func (a *Artifact) ID() string { return a.id }
 
-// Resume takes the artifact up where an earlier attempt of this turn left it,
-// which the process did not survive, and returns the parts that it has: what is
-// written from now on is appended to them. On a first attempt, and where nothing
-// was written, there is nothing to take up. Call it before the first write;
-// without it a second attempt begins the artifact anew, which is right for
-// agents that cannot tell where they were. If the last chunk had been written,
+// Resume continues the artifact where an earlier attempt of this turn, lost in a crash,
+// left it, and returns the parts that it has: what you write from now on is appended to
+// them. On a first attempt, and where nothing was written, it returns none. Call it
+// before the first write; without it a second attempt begins the artifact anew, which is
+// right for agents that cannot tell where they were. If the last chunk had been written,
 // there is nothing left to write, and a write is an error.
 func (a *Artifact) Resume() []*a2a.Part {
 	a.mu.Lock()
@@ -74,9 +73,8 @@ func (a *Artifact) Resume() []*a2a.Part {
 	return nil
 }
 
-// Again has the next chunk take the place of what was written so far, rather than
-// be appended to it. It may follow the last chunk: an artifact that was finished
-// is then begun anew.
+// Again makes the next chunk replace what was written so far instead of appending to it.
+// It may follow the last chunk: a finished artifact then starts over.
 func (a *Artifact) Again() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -23,8 +23,8 @@ import (
 // credentials: another Authenticate with the same need gets them. Those that came
 // before are for Ask. An agent authenticates for one thing at a time.
 //
-// What an agent makes of credentials is its own affair: what it puts into a
-// status, an artifact or the result of a Step is kept and shown.
+// Keep credentials out of statuses, artifacts and the results of steps: those are stored
+// and shown.
 func (t *Turn) Authenticate(ctx context.Context, need string) (*a2a.Message, error) {
 	return t.AuthenticateParts(ctx, a2a.TextPart(need))
 }
@@ -35,12 +35,12 @@ func (t *Turn) AuthenticateParts(ctx context.Context, need ...*a2a.Part) (*a2a.M
 	return t.host.Authenticate(ctx, need, nil)
 }
 
-// AuthenticateBy is Authenticate where the authorization may come by another
-// way, such as a browser that somebody logs in with (specification §7.6.1): wait
-// returns when it is there, and the task goes on without a message. The client
-// may answer with one nevertheless: then wait's context ends, and
-// AuthenticateBy returns the message once wait has returned. It returns neither a
-// message nor an error if wait did so first; an error of wait is returned.
+// AuthenticateBy is Authenticate where the authorization may come by another way, such as
+// a sign-in in a browser (specification §7.6.1): wait returns when it is there, and the
+// task goes on without a message. The client may answer with one nevertheless: then
+// wait's context ends, and AuthenticateBy returns the message once wait has returned. It
+// returns neither a message nor an error if wait did so first; an error of wait is
+// returned.
 //
 // The wait goes on across restarts: unlike one for a message alone it needs a
 // process, so that Run starts from the top at the next start and calls wait again.

@@ -23,9 +23,8 @@
 // that. A Turn and its Artifacts may be used from several goroutines of a run,
 // until Run has returned.
 //
-// Errors to test for: [ErrEnded] from what emits, when the task has ended
-// meanwhile, and [ErrTooLarge]; [ErrCanceled], [ErrDraining], [ErrTimeout] and
-// [ErrTooLarge] as the context's cause. An error
-// made by [Public] tells the caller a reason; the text of any other stays
-// inside.
+// Errors to test for: a method that emits returns [ErrEnded] if the task has ended
+// meanwhile, and [ErrTooLarge] if it grew beyond a limit; the context's cause is
+// [ErrCanceled], [ErrDraining], [ErrTimeout] or [ErrTooLarge]. An error made by [Public]
+// tells the caller a reason; the text of any other stays inside.
 package agent

@@ -21,8 +21,8 @@ const (
 type ExecOptions struct {
 	// Mode is ExecPlain or ExecLines.
 	Mode ExecMode
-	// Processes keeps as many processes for many messages, one after another, with
-	// ExecLines. They are started when they are needed, each serves one task at a
+	// Processes is how many processes, with ExecLines, are kept to serve many messages,
+	// one after another. They are started when they are needed, each serves one task at a
 	// time, and one that breaks is replaced. Zero runs the command for each message.
 	// There are never more than that at work, whatever Concurrency is.
 	Processes int
@@ -32,20 +32,20 @@ type ExecOptions struct {
 	// is ended and run again from the top when its answer comes. Zero means four
 	// for each processor.
 	Concurrency int
-	// Dir is the directory to run it in. Empty means this process's. A relative
+	// Dir is the directory that commands run in. Empty means this process's. A relative
 	// path of a command is relative to it.
 	Dir string
 	// Env are variables in addition to this process's, as "NAME=value"; of several
 	// with a name the last one counts. Values may be secrets: none is ever logged.
 	Env []string
-	// CleanEnv leaves of this process's variables PATH, HOME, LANG and TZ only.
+	// CleanEnv passes on only PATH, HOME, LANG and TZ of this process's variables.
 	CleanEnv bool
-	// Files has files come and go through two folders, PARLEY_IN and PARLEY_OUT. What
-	// the message carries as bytes is in the first, under a name that is safe for
-	// shells; each file that the command leaves in the second becomes an artifact of
-	// its name, when the command has succeeded: at most 100 of them, each of at most
-	// 16 MiB, which count as output. Both folders are removed after the run, and
-	// those of a server that was killed when the next one begins.
+	// Files passes files through two folders, PARLEY_IN and PARLEY_OUT. The first has the
+	// files that the message carries as bytes, under names that are safe for shells; each
+	// file that the command leaves in the second becomes an artifact of its name if the
+	// command succeeds: at most 100 of them, each of at most 16 MiB, which count as
+	// output. Both folders are removed after the run, and those of a server that was
+	// killed when the next one begins.
 	Files bool
 	// FilesDir is where the folders are made. Empty means os.TempDir().
 	FilesDir string

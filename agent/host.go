@@ -7,8 +7,8 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// Host is what a Turn needs from whoever runs it. The engine implements it;
-// so do the tests of this package. Authors never see it.
+// Host is what a Turn needs from its runner. The engine and the tests of this package
+// implement it; authors never see it.
 //
 // Methods may be called from several goroutines. Those that emit return an
 // error when the task has ended meanwhile (ErrEnded), which authors may ignore:

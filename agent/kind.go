@@ -1,8 +1,7 @@
 package agent
 
-// KindOf says what kind of agent a is, for those who operate it: what its method
-// Kind returns, such as exec, http, openai, proxy or mcp; of one without that
-// method, func.
+// KindOf returns the kind of an agent, for operators: what its method Kind returns, such
+// as exec, http, openai, proxy or mcp, or func if it has no such method.
 func KindOf(a Agent) string {
 	if d, ok := a.(*declared); ok {
 		a = d.Agent

@@ -21,7 +21,7 @@ type Lost struct {
 // come last: an agent that wraps another one does not pass its declaration on.
 func OnLost(a Agent, l Lost) Agent { return &declared{a, l} }
 
-// LostBy returns what an agent has declared.
+// LostBy returns what an agent has declared with OnLost, or the zero value.
 func LostBy(a Agent) Lost {
 	if d, ok := a.(*declared); ok {
 		return d.lost

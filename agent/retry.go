@@ -49,8 +49,8 @@ func Retry[T any](tries int, fn func(context.Context) (T, error)) func(context.C
 	}
 }
 
-// Permanent marks an error as one that trying again does not mend: Retry returns err
-// at once. Permanent(nil) is nil.
+// Permanent marks an error as one that a retry cannot fix: Retry returns err at once.
+// Permanent(nil) is nil.
 func Permanent(err error) error {
 	if err == nil {
 		return nil

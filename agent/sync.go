@@ -8,11 +8,11 @@ type syncer interface {
 	Sync(ctx context.Context) error
 }
 
-// Sync returns when all that the turn has said and recorded is durable: from
-// then on no crash takes it back. Authors need it where somebody else is told
-// that something was taken, and forgets it then; what a turn says is durable
-// before others see it in any case. The task comes into being by it. The error
-// is the cause of ctx, or ErrEnded if another process has the task now.
+// Sync returns when all that the turn has said and recorded is durable: from then on no
+// crash takes it back. You need it only before you tell another system that you have
+// accepted something, which it then forgets; what a turn says is durable before others
+// see it in any case. Sync creates the task if there is none yet. The error is the cause
+// of ctx, or ErrEnded if another process has the task now.
 func (t *Turn) Sync(ctx context.Context) error {
 	if h, ok := t.host.(syncer); ok {
 		return h.Sync(ctx)

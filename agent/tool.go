@@ -14,8 +14,7 @@ type Tool struct {
 	Once bool
 }
 
-// ToolResult is what came of a call: text for the model, which is to see failures,
-// too.
+// ToolResult is the result of a call: text for the model, which sees failures, too.
 type ToolResult struct {
 	Text   string
 	Failed bool

@@ -72,8 +72,8 @@ func (t *Turn) Siblings(ctx context.Context) iter.Seq2[*a2a.Task, error] {
 	return t.host.Siblings(ctx)
 }
 
-// Status says that the task is being worked on, with a word about how far it
-// is; "" says only that.
+// Status reports that the task is being worked on. text becomes its status message; ""
+// means none.
 func (t *Turn) Status(text string) error {
 	return t.host.Status(a2a.TaskStateWorking, textMessage(text))
 }
@@ -92,9 +92,8 @@ func (t *Turn) Reply(text string) error { return t.host.Reply([]*a2a.Part{a2a.Te
 // ReplyParts is Reply with any parts, at least one.
 func (t *Turn) ReplyParts(parts ...*a2a.Part) error { return t.host.Reply(parts) }
 
-// Complete ends the task as completed with a word about it, which is its status
-// message; "" says nothing more. Unlike Reply it makes a task in any case.
-// Return its result from Run.
+// Complete ends the task as completed. text becomes its status message; "" means none.
+// Unlike Reply it makes a task in any case. Return its result from Run.
 func (t *Turn) Complete(text string) error {
 	return t.host.Status(a2a.TaskStateCompleted, textMessage(text))
 }

@@ -10,16 +10,16 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// Retries says when a message that comes again is known: by its id, or by the
-// key of its request, and by what it says. Then the answer is that of the first
-// one, and nothing is done twice (specification §3.1.1 lets agents do that).
+// Retries says when a repeated message is recognized: by its id, or the key of its
+// request, together with its content. It gets the answer of the first one, and nothing is
+// done twice (specification §3.1.1 allows agents to do that).
 type Retries struct {
-	// Window is how long a message is known after it was taken, at least. Zero
-	// means 24 h, below zero never.
+	// Window is for how long, at least, a message is recognized after it was accepted.
+	// Zero means 24 h; negative, never.
 	Window time.Duration
-	// Anonymous extends it to callers who are not authenticated, who are one
-	// caller to the server: any of them may then attach to a task of which it
-	// knows the message's id and all that it says.
+	// Anonymous includes callers who are not authenticated. The server cannot tell them
+	// apart: each of them may then attach to a task if it knows the message's id and its
+	// whole content.
 	Anonymous bool
 }
 

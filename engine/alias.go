@@ -2,10 +2,10 @@ package engine
 
 import "github.com/parley-a2a/parley/engine/internal/task"
 
-// Limits bound what tasks may take.
+// Limits bound what a task may use.
 type Limits = task.Limits
 
-// Standing is how a task of this process stands at a moment.
+// Standing is the state of a task of this process at one moment.
 type Standing = task.Standing
 
 // Waits says what a task that is not finished waits for.
@@ -27,5 +27,5 @@ const (
 // without a name, and the tenant of its caller, both from the Tenant of its key.
 func AgentOf(tenant string) (name, callers string) { return task.AgentOf(tenant) }
 
-// TenantOf is the other way round.
+// TenantOf is the inverse of AgentOf: the Tenant of the keys of an agent's tasks.
 func TenantOf(name, callers string) string { return task.TenantOf(name, callers) }

@@ -12,16 +12,15 @@
 // cursor of their own and are woken by hints, so that a stalled reader costs
 // nobody anything.
 //
-// A message that comes again, because its sender does not know what became of
-// it, is not taken twice: [Retries]. Its receipts are in the store with the
-// entries that took it, in one append, or with the answer.
+// A message that a client repeats because it got no answer is not processed twice: see
+// [Retries]. Its receipt is stored in one append with the entries that the message
+// caused, or with the answer.
 //
-// Nothing depends on a caller's connection: work goes on when callers leave,
-// and what is unfinished when the process stops is taken up by the next
-// [Engine.Run].
+// Nothing depends on a caller's connection: work goes on when callers leave, and the next
+// [Engine.Run] resumes what is unfinished when the process stops.
 //
-// An Engine is safe for concurrent use. Errors are [*a2a.Error] values, or
-// the context's own; anything else is internal and not for a caller's eyes.
+// An Engine is safe for concurrent use. Errors are [*a2a.Error] values, or the context's
+// own; any other error is internal and must not be shown to a caller.
 //
 // # One streaming send
 //
@@ -49,7 +48,7 @@
 //
 // # One take-over
 //
-// A process was lost, and this one goes on with its tasks.
+// A process was lost, and this one resumes its tasks.
 //
 //	Engine.Run
 //	    place.Place                        registers, and beats
@@ -65,6 +64,6 @@
 //	internal/again     messages that come again
 //	internal/wake      signals, bells and pauses
 //
-// Here are the operations with their gates. Files named forward are for a store
-// that several processes share: a message for a task that another one has.
+// This package has the operations and their gates. Its files named forward pass a message
+// on to the process that runs the task, where several processes share a store.
 package engine

@@ -60,10 +60,10 @@ type Engine struct {
 
 var _ a2a.Service = (*Engine)(nil)
 
-// New joins an agent and a store. card says what is enforced: capabilities,
-// input modes, required extensions. It starts nothing; Run has to be called
-// for tasks of earlier processes to be taken up and for a clean end, with which an
-// agent that is an io.Closer is closed.
+// New returns an Engine that runs ag and keeps its tasks in st. card says what is
+// enforced: capabilities, input modes, required extensions. New starts nothing: call Run,
+// which resumes the tasks of earlier processes and, at its end, closes an agent that is
+// an io.Closer. New panics if one of these is nil.
 func New(st store.Store, ag agent.Agent, card *a2a.AgentCard, o *Options) *Engine {
 	if st == nil || ag == nil || card == nil {
 		panic("engine: New needs a store, an agent and a card")
@@ -79,9 +79,9 @@ func New(st store.Store, ag agent.Agent, card *a2a.AgentCard, o *Options) *Engin
 	return e
 }
 
-// NewHost is New for any number of agents, which may be replaced. All have one
-// store and share what Options bound; Options.ExtendedCard is for New alone. A
-// caller sees the tasks of one agent only by its Service: see Agent.
+// NewHost is New for any number of agents, which may be replaced. All have one store and
+// share what Options bound; Options.ExtendedCard is for New alone. Each agent has its own
+// Service (see Agent), through which callers see that agent's tasks only.
 func NewHost(st store.Store, agents []Hosted, o *Options) (*Engine, error) {
 	if st == nil {
 		panic("engine: NewHost needs a store")
@@ -148,12 +148,12 @@ func newEngine(st store.Store, agents []Hosted, o *Options, several bool) (*Engi
 	return e, nil
 }
 
-// Run takes up what earlier processes left unfinished, bit by bit
-// (Options.TakeUp), serves until ctx ends, and then drains: new work is refused,
-// streams end, agents are told to stop (agent.ErrDraining) and their tasks are
-// left for the next Run, which does not count them as lost. It returns when all
-// is quiet or shortly after DrainWait; then it returns an error, and the tasks of
-// agents that go on count as lost. It may be called once.
+// Run resumes what earlier processes left unfinished, a few tasks at a time
+// (Options.TakeUp), serves until ctx ends, and then drains: new work is refused, streams
+// end, agents are told to stop (agent.ErrDraining) and their tasks are left for the next
+// Run, which does not count them as lost. It returns nil when all agents have stopped, or
+// an error shortly after DrainWait; the tasks of agents that are still running then count
+// as lost. Call it once.
 //
 // It fails at once if the store cannot be written at the start. A store that
 // fails later does not end it: see Trouble.
@@ -197,8 +197,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	return err
 }
 
-// Left returns how many tasks were at work when Run ended and go on with the next
-// Run.
+// Left returns how many tasks were at work when Run ended and resume with the next Run.
 func (e *Engine) Left() int { return e.owners.DrainedRuns() }
 
 // now is the time as entries carry it.

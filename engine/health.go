@@ -49,12 +49,11 @@ func newStoreHealth(log *slog.Logger) *storeHealth {
 	return t
 }
 
-// Trouble returns nil while the store takes writes, and otherwise why it does
-// not, in words for a readiness probe: nothing new can be stored then, but what
-// is stored can be read. It wraps [store.ErrFull], [store.ErrReadOnly],
-// [store.ErrBusy] or [store.ErrUnreachable], when it cannot be read either, if it
-// is one of these. The engine tries the store every
-// second until it works again.
+// Trouble returns nil while the store takes writes, and otherwise why it does not, in
+// words for a readiness probe: nothing new can be stored then, but what is stored can be
+// read. It wraps [store.ErrFull], [store.ErrReadOnly], [store.ErrBusy] or, if the store
+// cannot be read either, [store.ErrUnreachable], where the cause is one of these. The
+// engine tries the store every second until it works again.
 func (e *Engine) Trouble() error {
 	t := e.health
 	t.mu.Lock()

@@ -24,9 +24,9 @@ type Hosted struct {
 	Card *a2a.AgentCard
 	// ExtendedCard is as Options.ExtendedCard, for this agent.
 	ExtendedCard func(context.Context, a2a.Caller) (*a2a.AgentCard, error)
-	// Close is called once after the last run of the agent, when another one has
-	// taken its place or the Engine has drained. Nil: an Agent that is an io.Closer
-	// is closed by itself.
+	// Close is called once after the last run of the agent, when another one has taken
+	// its place or the Engine has drained. Nil means that an Agent that is an io.Closer
+	// is closed.
 	Close func() error
 }
 

@@ -14,24 +14,24 @@ import (
 // What operators look at, and the little that they may do. It is apart from the
 // Service: nobody asks here who it is, and tasks are named by their keys.
 
-// Observer hears what this process commits. Its methods are called in the middle of
-// the work, by many goroutines: they must return at once.
+// Observer is told what this process commits. Many goroutines call its methods while they
+// work: the methods must not block.
 type Observer interface {
-	// TaskChanged is called with the row of a task that is new, or in another state,
-	// which is not to be kept. Its Last is not set.
+	// TaskChanged is called with the row of a task that is new or has changed its state.
+	// The row must not be retained, and its Last is not set.
 	TaskChanged(*store.Row)
 	// TaskDeleted is called with the row of a task after its deletion. One that went on
 	// meanwhile is still there.
 	TaskDeleted(*store.Row)
-	// Advanced is called with what has become of deliveries of webhooks.
+	// Advanced is called with the progress of deliveries of webhooks.
 	Advanced([]store.Advance)
 }
 
-// Observe sets who hears what this process commits. It may be called once, before
+// Observe sets the Observer of what this process commits. Call it at most once, before
 // Run.
 func (e *Engine) Observe(o Observer) { e.observer, e.owners.Changed = o, o.TaskChanged }
 
-// Node names this process in the store.
+// Node returns the name of this process in the store.
 func (e *Engine) Node() string { return e.node }
 
 // Now is the time by the clock that all processes of the store share.
@@ -40,7 +40,8 @@ func (e *Engine) Now() time.Time { return e.now() }
 // AtWork returns how many tasks are at work in this process.
 func (e *Engine) AtWork() int { return e.owners.Count() }
 
-// DeadBefore is when a process must have beaten last for its tasks to be taken over.
+// DeadBefore returns the time before which a process must have sent its last heartbeat
+// for its tasks to be taken over.
 func (e *Engine) DeadBefore() time.Time { return e.nodes.DeadBefore() }
 
 // TaskAt returns a task as of a position of its log; zero is its end.
@@ -69,10 +70,10 @@ func (e *Engine) CancelFor(ctx context.Context, key store.Key, who a2a.Caller) e
 	return err
 }
 
-// ErrAtWork says that a task is at work and cannot be deleted.
+// ErrAtWork is returned by Delete for a task that is at work: cancel it first.
 var ErrAtWork = errors.New("engine: the task is at work")
 
-// Delete deletes a task that is not at work.
+// Delete deletes a task with its log. The error is ErrAtWork if the task is at work.
 func (e *Engine) Delete(ctx context.Context, key store.Key) error {
 	rec, err := e.store.Get(ctx, key, store.RowOnly)
 	switch {
@@ -101,20 +102,22 @@ func (e *Engine) deletedAll(rows []store.Row) {
 	}
 }
 
-// Collect deletes idle tasks as Retention does, beside the work. Keep and Deleted of x
-// are not used.
+// Collect deletes the idle tasks that x selects while the engine goes on working, and
+// returns how many it deleted. It ignores x.Keep and x.Deleted.
 func (e *Engine) Collect(ctx context.Context, x store.Expiry) (int, error) {
 	x.Keep, x.Deleted = func(r *store.Row) bool { return !e.owners.Retire(r.Key) }, e.deletedAll
 	return x.Run(ctx, e.store)
 }
 
-// DeliverAgain makes deliveries of webhooks go on whose progress was set back in the
-// store, and dead letters that are to be sent again: at once, if this process has
-// them, and else soon.
+// DeliverAgain continues the deliveries of webhooks whose progress was set back in the
+// store, and of dead letters that are to be sent again: at once if this process has them,
+// otherwise soon.
 func (e *Engine) DeliverAgain(ids []store.PushID) { e.outbox.Again(ids) }
 
-// Standings returns how the tasks stand that this process has in memory, in no order.
+// Standings returns the standing of each task that this process has in memory, in no
+// particular order.
 func (e *Engine) Standings() []Standing { return e.owners.Standings() }
 
-// WaitOf returns what the task of a row waits for, and since when, if that is known.
+// WaitOf returns what the task of a row waits for and since when; the time is zero if it
+// is not known.
 func (e *Engine) WaitOf(r *store.Row) (Waits, time.Time) { return e.owners.WaitOf(r) }

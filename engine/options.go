@@ -44,12 +44,12 @@ type Options struct {
 	// time: one counts until its agent has said something, for 250 ms at most.
 	// Zero means 256.
 	TakeUp int
-	// Capacity is how many tasks may be at work here at a time, without those that
-	// wait for their client. Work beyond it waits in the store until this process
-	// or another one has capacity: a new task is SUBMITTED meanwhile, and a direct
-	// answer then is a completed task. Only an agent that gets an authorization,
-	// which no other process may have, goes on in any case. Zero means that all
-	// begin at once.
+	// Capacity is how many tasks may be at work here at a time, without those that wait
+	// for their client. Work beyond it waits in the store until this process or another
+	// one has capacity: a new task is SUBMITTED meanwhile, and a direct answer then is a
+	// completed task. Only an agent whose client has just sent an authorization continues
+	// in any case, because no other process may have that. Zero means that all begin at
+	// once.
 	//
 	// An agent that waits for another task keeps its slot. If every slot is held by an
 	// agent that waits for a task of the same server, they deadlock: give the tasks that
@@ -63,7 +63,7 @@ type Options struct {
 	// that are read here and at work in other processes, in case a hint was lost.
 	// Zero means 1 s.
 	Poll time.Duration
-	// Retries says when a message that comes again is known.
+	// Retries says when a repeated message is recognized.
 	Retries Retries
 	// LongPoll is how long GetTask with CurrentGeneration waits for news. Zero
 	// means 30 s.
@@ -71,7 +71,7 @@ type Options struct {
 	// Retention deletes tasks that have not changed for long. The zero value
 	// keeps all.
 	Retention Retention
-	// Limits bound what tasks may take.
+	// Limits bound what a task may use.
 	Limits Limits
 	// Cache is how many bytes finished tasks may take that are kept in memory, to
 	// be read without the store; until the garbage collector comes round the process

@@ -11,9 +11,9 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// CreateTaskPushNotificationConfig implements a2a.Service (specification
-// §3.1.7). What happens from now on is delivered; one with the id of another is
-// put in its place, and nothing is sent to that one's receiver after it returns.
+// CreateTaskPushNotificationConfig implements a2a.Service (specification §3.1.7). Events
+// from now on are delivered. A configuration with the id of an existing one replaces it;
+// nothing is sent to the former receiver after the call returns.
 func (s *service) CreateTaskPushNotificationConfig(ctx context.Context, c *a2a.TaskPushNotificationConfig) (*a2a.TaskPushNotificationConfig, error) {
 	e := s.e
 	a, err := s.enterPush(ctx, c.Tenant, a2a.ScopePushWrite)
@@ -255,9 +255,8 @@ func (s *service) ListTaskPushNotificationConfigs(ctx context.Context, req *a2a.
 	return resp, nil
 }
 
-// DeleteTaskPushNotificationConfig implements a2a.Service (specification
-// §3.1.10). An attempt that is under way is broken off; nothing is sent after
-// it returns.
+// DeleteTaskPushNotificationConfig implements a2a.Service (specification §3.1.10). It
+// aborts an attempt that is under way; nothing is sent after it returns.
 func (s *service) DeleteTaskPushNotificationConfig(ctx context.Context, req *a2a.DeleteTaskPushNotificationConfigRequest) error {
 	e := s.e
 	a, err := s.enterPush(ctx, req.Tenant, a2a.ScopePushWrite)

@@ -10,16 +10,17 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// Retention says how long tasks are kept, counted from the last change of
-// their state. Zero keeps them for ever. What goes, goes as a whole: the log,
-// the artifacts and the files that no other task has. From then on the task is
-// not found. Tasks at work are never touched.
+// Retention says how long tasks are kept, counted from the last change of their state.
+// Zero keeps them for ever. A task is deleted as a whole: its log, its artifacts, and the
+// files that no other task refers to. From then on it is not found. Tasks at work are
+// never touched.
 type Retention struct {
+	// Completed is for completed tasks.
 	Completed time.Duration
 	// Failed is for failed, rejected and canceled tasks.
 	Failed time.Duration
-	// Waiting is for tasks that wait for their client's input or
-	// authorization, whose question has gone unanswered for so long.
+	// Waiting is for tasks whose client has left a question for input or authorization
+	// unanswered for so long.
 	Waiting time.Duration
 }
 

@@ -16,7 +16,8 @@ type service struct {
 	prefix string // of the tenant of its tasks
 }
 
-// Agent returns the Service of the agent with a name, whoever that is at a time.
+// Agent returns the Service of the agent of this name, also after Replace has put another
+// one in its place.
 func (e *Engine) Agent(name string) a2a.Service {
 	if name == "" {
 		return e

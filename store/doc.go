@@ -1,6 +1,5 @@
-// Package store is the contract between the engine and the disk: what it means
-// to keep tasks, and the memory store, which is the contract in executable
-// form.
+// Package store is the contract between the engine and the disk. It also has the memory
+// store, which is that contract in executable form.
 //
 // A task is an append-only log of entries. Beside it there is one index row,
 // by which tasks are listed and owned, and once the task has ended its folded
@@ -16,28 +15,26 @@
 //
 // # Concurrency
 //
-// All methods of a [Store] may be called at any time by anybody. Appends are
-// applied in the order in which they were queued, and what is reported as
-// written is durable and visible to every read that begins afterwards. A page
-// of a list and a record are each from one moment; two calls are not.
+// A [Store] is safe for concurrent use. Appends are applied in the order in which they
+// were queued, and what is reported as written is durable and visible to every read that
+// begins afterwards. A page of a list and a record are each from one moment; two calls
+// are not.
 //
 // # Errors
 //
-// Callers branch on [ErrNotFound], [ErrConflict], [ErrLeaseLost] and
-// [ErrDuplicate], and on [ErrClosed] while shutting down. Any other error of a
-// write leaves open whether it happened: read before trying again. [ErrFull],
-// [ErrReadOnly] and [ErrBusy] are such errors, too: they tell an operator what to
-// do, and nobody that nothing happened.
+// Callers branch on [ErrNotFound], [ErrConflict], [ErrLeaseLost] and [ErrDuplicate], and
+// on [ErrClosed] while shutting down. After any other error of a write it is unknown
+// whether the write happened: read before you try again. That includes [ErrFull],
+// [ErrReadOnly] and [ErrBusy], which tell an operator what to do.
 //
 // # Files
 //
-// store.go is the contract as a whole. Each of its parts is at the top of a file,
-// above what the memory store makes of it: log.go (appends, entries, blobs),
-// query.go (lists; retain.go is what is old, and its end), owner.go (heartbeats,
-// and who takes over), share.go (clock, mail and hints of several processes),
-// receipt.go (what is known when it comes again), outbox.go (webhooks; letter.go is
-// what of them was given up) and vault.go (keys). Drivers use the same names.
-// group.go is the group commit that they share.
+// store.go is the contract as a whole. Each of its parts is at the top of a file, above
+// what the memory store makes of it: log.go (appends, entries, blobs), query.go (lists;
+// retain.go deletes what is old), owner.go (heartbeats and take-overs), share.go (clock,
+// mail and hints of several processes), receipt.go (messages that were accepted before),
+// outbox.go (webhooks; letter.go has the dead letters) and vault.go (keys). Drivers use
+// the same names. group.go is the group commit that they share.
 //
 // Drivers are in the packages below; archive moves whole stores as text, and
 // storetest is the suite that each driver passes.

@@ -6,9 +6,8 @@ import (
 	"slices"
 )
 
-// Because lets errors.Is find in err also why it happened, one of the errors for
-// operators, and leaves its text as it is. Without a reason it returns err. It is for
-// drivers.
+// Because returns err with its text and, for errors.Is, with a reason, which is one of
+// the errors for operators. If reason is nil it returns err. It is for drivers.
 func Because(err, reason error) error {
 	if reason == nil || errors.Is(err, reason) {
 		return err

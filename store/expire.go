@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Expiry deletes tasks that are idle and old.
+// Expiry selects idle, old tasks and deletes them.
 type Expiry struct {
 	State  int32
 	Before time.Time // tasks updated before this

@@ -135,7 +135,7 @@ func (g *Group) take(batch []queued) []queued {
 	return batch
 }
 
-// Size estimates what an append weighs, in bytes.
+// Size estimates the size of an append in bytes.
 func (a *Append) Size() int {
 	n := 256
 	for i := range a.Entries {

@@ -26,7 +26,7 @@ func (k Key) Hash() uint64 {
 	return max(h, 1) // 0 if there is none
 }
 
-// Hub hands hints to those who watch a store within one process.
+// Hub passes hints to the watchers of a store within one process.
 type Hub struct {
 	mu       sync.Mutex // protects the field below
 	watchers map[*watcher]struct{}

@@ -7,10 +7,9 @@ import (
 	"time"
 )
 
-// Memory is a Store that forgets everything with its process. It is the
-// executable form of the contract: plain maps and sorted lists under one lock,
-// written to be obviously right rather than fast. The suite compares every driver
-// with it.
+// Memory is a Store whose content ends with its process. It is the executable form of the
+// contract: plain maps and sorted lists under one lock, written to be obviously right
+// rather than fast. The suite compares every driver with it.
 type Memory struct {
 	group *Group
 	data  *memory

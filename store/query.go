@@ -114,7 +114,7 @@ func (q *IdleQuery) Validate() error {
 	return nil
 }
 
-// CheckLimit is Validate for a bare limit.
+// CheckLimit returns an error if a limit is below 1. Drivers call it first.
 func CheckLimit(limit int) error {
 	if limit < 1 {
 		return errLimit

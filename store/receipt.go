@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// Receipts is the part of a Store that knows what was taken before. Receipts come
-// with an Append and go with their task or by Forget; names belong to a tenant and
-// owner.
+// Receipts is the part of a Store that knows which messages were accepted before.
+// Receipts come with an Append and go with their task or by Forget; names belong to a
+// tenant and owner.
 type Receipts interface {
 	// Receipt returns the receipt of a name in the tenant and owner of k, whether
 	// it still counts or not; ErrNotFound if there is none.
@@ -26,9 +26,9 @@ type Receipts interface {
 	Forget(ctx context.Context, q ForgetQuery) (int, error)
 }
 
-// Receipt says that something was taken, so that the same that comes again is
-// known. Its name is unique within a tenant and owner: an append with one that
-// counts already is refused, and one that does not count any more is replaced.
+// Receipt records that a message was accepted, so that a repetition is recognized. Its
+// name is unique within a tenant and owner: an append with one that counts already is
+// refused, and one that does not count any more is replaced.
 type Receipt struct {
 	Name    string    // not empty
 	Time    time.Time // when it was taken
@@ -83,8 +83,8 @@ func (d *memory) issue(t *memoryTask, a *Append) {
 // Scope is k without its task: what names of receipts belong to.
 func (k Key) Scope() Key { return Key{Tenant: k.Tenant, Owner: k.Owner} }
 
-// Counts reports whether r stands in the way of another of its name that is
-// taken at a time.
+// Counts reports whether r is still valid at a time: another receipt of its name is then
+// refused.
 func (r *Receipt) Counts(at time.Time) bool { return Milli(at).Before(Milli(r.Until)) }
 
 // receipt copies r, because what a Store returns belongs to the caller.

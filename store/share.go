@@ -17,17 +17,17 @@ type Peers interface {
 	// that waits for an answer has to look whether the other node still lives.
 	Post(ctx context.Context, all []Mail) error
 
-	// Mail takes up to limit pieces of mail out of a node's box, in the order in
-	// which each sender posted them. A piece is returned once at most. Those that
-	// nobody takes are dropped after MailKept, about.
+	// Mail takes up to limit pieces of mail out of a node's box, in the order in which
+	// each sender posted them. A piece is returned once at most. Those that nobody takes
+	// are dropped after about MailKept.
 	Mail(ctx context.Context, node string, limit int) ([]Mail, error)
 
-	// Watch calls f, never twice at a time, when other processes changed something,
-	// until ctx ends or the store is closed, and returns why. It may also be called
-	// for what this process changed. f must not block. Hints may be late, doubled
-	// or lost: beneath them callers look from time to time. That a task begins need
-	// not be told, unless it waits for a process: nobody waits for what was not
-	// there. A store that no other process can change has none.
+	// Watch calls f, never twice at a time, when other processes changed something, until
+	// ctx ends or the store is closed, and returns why. It may also be called for what
+	// this process changed. f must not block. Hints may be late, doubled or lost: beneath
+	// them callers look from time to time. The start of a task needs no hint unless the
+	// task waits for a process: nobody watches a task that does not exist. A store that
+	// no other process can change has none.
 	Watch(ctx context.Context, f func(Hint)) error
 }
 

@@ -10,7 +10,7 @@ import (
 // its seal if that is too much, a page of records ends by Query.MaxBytes, and one
 // of a log by PageBytes. So a caller can make room first and then read.
 
-// What Get may read of a task's seal, besides any number of bytes.
+// Limits for Get on how much of a task's seal it reads, besides any number of bytes.
 const (
 	RowOnly = 0             // nothing, not even its size
 	Whole   = math.MaxInt64 // all, however large

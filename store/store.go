@@ -16,6 +16,7 @@ var (
 )
 
 // Why a write failed, for operators. Drivers wrap these where they can tell.
+// ErrUnreachable means that reads fail, too.
 var (
 	ErrFull     = errors.New("store: there is no space left")
 	ErrReadOnly = errors.New("store: it cannot be written")
@@ -27,9 +28,9 @@ var (
 // Store keeps tasks: an append-only log each, an index row each, and blobs. It
 // knows nothing of A2A's rules; bodies and states are opaque to it.
 //
-// All methods may be called concurrently, and end early, with its cause, when their
-// ctx does. The parts are for reading, and for those who need one of them: a driver
-// implements them all, because an Append changes most of what the others read.
+// All methods may be called concurrently, and end early, with its cause, when their ctx
+// does. The parts are there to be read one by one and for callers that need only one: a
+// driver implements them all, because an Append changes most of what the others read.
 //
 // Times have millisecond precision; finer digits are dropped. Bytes handed to
 // a Store must not be changed afterwards; bytes it returns belong to the
@@ -48,7 +49,7 @@ type Store interface {
 	Close() error
 }
 
-// ErrClosed is what every call gets after Close.
+// ErrClosed is returned by every call after Close.
 var ErrClosed = errors.New("store: closed")
 
 // Key names a task. Tenant and Owner are part of it: a task of another owner

@@ -6,8 +6,8 @@ import (
 	"crypto/rand"
 )
 
-// Vault is the part of a Store that keeps a few small things by name, which belong to
-// no task: keys and marks.
+// Vault is the part of a Store that keeps a few small values by name that belong to no
+// task, such as keys.
 type Vault interface {
 	// Secret returns a random 32-byte secret that is made on first use and
 	// kept under name.
@@ -25,9 +25,9 @@ type Vault interface {
 // SecretSize is the length of a secret in bytes.
 const SecretSize = 32
 
-// WebhookKeys is the name under which the keys that sign webhooks are kept. Of
-// all that is kept they alone are exported: receivers have been told the public
-// ones, and refuse what is signed with others.
+// WebhookKeys is the name under which the keys that sign webhooks are kept. They are the
+// only value of a Vault that an export has: receivers know the public keys and refuse
+// what is signed with others.
 const WebhookKeys = "webhook-keys"
 
 // Secret implements Store.
