@@ -25,10 +25,13 @@ var (
 	messageJSON                                 = json.For[Message]()
 	partJSON                                    = json.For[Part](json.Hooks[Part]{After: whichContent})
 	taskJSON                                    = json.For[Task](json.Hooks[Task]{Append: appendEncoded})
+	elicitationJSON                             = json.For[Elicitation]()
+	timelineEntryJSON                           = json.For[TimelineEntry]()
 	taskStatusJSON                              = json.For[TaskStatus]()
 	artifactJSON                                = json.For[Artifact]()
 	taskStatusUpdateEventJSON                   = json.For[TaskStatusUpdateEvent]()
 	taskArtifactUpdateEventJSON                 = json.For[TaskArtifactUpdateEvent]()
+	taskMessageUpdateEventJSON                  = json.For[TaskMessageUpdateEvent]()
 	streamResponseJSON                          = json.For[StreamResponse]()
 	sendMessageRequestJSON                      = json.For[SendMessageRequest]()
 	sendMessageConfigurationJSON                = json.For[SendMessageConfiguration](json.Hooks[SendMessageConfiguration]{Read: readConfiguration})
@@ -50,6 +53,7 @@ var (
 // The codecs of what occurs in the types above, or in a log.
 var (
 	_                       = json.For(json.Hooks[Role]{Names: roleNames[:], Read: readRole})
+	_                       = json.For(json.Hooks[ElicitationState]{Names: elicitationNames[:], Read: readElicitationState})
 	_                       = json.For(json.Hooks[TaskState]{Names: taskStateNames[:], Read: readTaskState})
 	securityRequirementJSON = json.For(json.Hooks[SecurityRequirement]{Read: readRequirement})
 	_                       = json.For(json.Hooks[[]SecurityRequirement]{Append: appendRequirements, Read: readRequirements, Empty: hasNone})

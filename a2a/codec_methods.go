@@ -217,7 +217,7 @@ func (p *Part) UnmarshalJSON(doc []byte) error {
 // AppendJSON appends the ProtoJSON form.
 func (t *Task) AppendJSON(b []byte) []byte { return taskJSON.Append(b, t) }
 
-// AppendPlain appends the ProtoJSON form of version 1.0, which has no generation.
+// AppendPlain appends the ProtoJSON form of version 1.0, without the members of the 1.1 draft.
 func (t *Task) AppendPlain(b []byte) []byte { return taskJSON.AppendPlain(b, t) }
 
 // MarshalJSON returns the ProtoJSON form.
@@ -226,6 +226,28 @@ func (t Task) MarshalJSON() ([]byte, error) { return taskJSON.Append(nil, &t), n
 // UnmarshalJSON reads the ProtoJSON form.
 func (t *Task) UnmarshalJSON(doc []byte) error {
 	return unmarshal(doc, taskJSON, t)
+}
+
+// AppendJSON appends the ProtoJSON form.
+func (e *Elicitation) AppendJSON(b []byte) []byte { return elicitationJSON.Append(b, e) }
+
+// MarshalJSON returns the ProtoJSON form.
+func (e Elicitation) MarshalJSON() ([]byte, error) { return elicitationJSON.Append(nil, &e), nil }
+
+// UnmarshalJSON reads the ProtoJSON form.
+func (e *Elicitation) UnmarshalJSON(doc []byte) error {
+	return unmarshal(doc, elicitationJSON, e)
+}
+
+// AppendJSON appends the ProtoJSON form.
+func (t *TimelineEntry) AppendJSON(b []byte) []byte { return timelineEntryJSON.Append(b, t) }
+
+// MarshalJSON returns the ProtoJSON form.
+func (t TimelineEntry) MarshalJSON() ([]byte, error) { return timelineEntryJSON.Append(nil, &t), nil }
+
+// UnmarshalJSON reads the ProtoJSON form.
+func (t *TimelineEntry) UnmarshalJSON(doc []byte) error {
+	return unmarshal(doc, timelineEntryJSON, t)
 }
 
 // AppendJSON appends the ProtoJSON form.
@@ -281,9 +303,24 @@ func (t *TaskArtifactUpdateEvent) UnmarshalJSON(doc []byte) error {
 }
 
 // AppendJSON appends the ProtoJSON form.
+func (t *TaskMessageUpdateEvent) AppendJSON(b []byte) []byte {
+	return taskMessageUpdateEventJSON.Append(b, t)
+}
+
+// MarshalJSON returns the ProtoJSON form.
+func (t TaskMessageUpdateEvent) MarshalJSON() ([]byte, error) {
+	return taskMessageUpdateEventJSON.Append(nil, &t), nil
+}
+
+// UnmarshalJSON reads the ProtoJSON form.
+func (t *TaskMessageUpdateEvent) UnmarshalJSON(doc []byte) error {
+	return unmarshal(doc, taskMessageUpdateEventJSON, t)
+}
+
+// AppendJSON appends the ProtoJSON form.
 func (s *StreamResponse) AppendJSON(b []byte) []byte { return streamResponseJSON.Append(b, s) }
 
-// AppendPlain appends the ProtoJSON form of version 1.0, which has no generation.
+// AppendPlain appends the ProtoJSON form of version 1.0, without the members of the 1.1 draft.
 func (s *StreamResponse) AppendPlain(b []byte) []byte { return streamResponseJSON.AppendPlain(b, s) }
 
 // MarshalJSON returns the ProtoJSON form.
@@ -330,7 +367,7 @@ func (s *SendMessageResponse) AppendJSON(b []byte) []byte {
 	return sendMessageResponseJSON.Append(b, s)
 }
 
-// AppendPlain appends the ProtoJSON form of version 1.0, which has no generation.
+// AppendPlain appends the ProtoJSON form of version 1.0, without the members of the 1.1 draft.
 func (s *SendMessageResponse) AppendPlain(b []byte) []byte {
 	return sendMessageResponseJSON.AppendPlain(b, s)
 }
@@ -372,7 +409,7 @@ func (l *ListTasksRequest) UnmarshalJSON(doc []byte) error {
 // AppendJSON appends the ProtoJSON form.
 func (l *ListTasksResponse) AppendJSON(b []byte) []byte { return listTasksResponseJSON.Append(b, l) }
 
-// AppendPlain appends the ProtoJSON form of version 1.0, which has no generation.
+// AppendPlain appends the ProtoJSON form of version 1.0, without the members of the 1.1 draft.
 func (l *ListTasksResponse) AppendPlain(b []byte) []byte {
 	return listTasksResponseJSON.AppendPlain(b, l)
 }
@@ -433,6 +470,11 @@ func (g *GetExtendedAgentCardRequest) UnmarshalJSON(doc []byte) error {
 // AppendJSON appends the ProtoJSON form.
 func (t *TaskPushNotificationConfig) AppendJSON(b []byte) []byte {
 	return taskPushNotificationConfigJSON.Append(b, t)
+}
+
+// AppendPlain appends the ProtoJSON form of version 1.0, without the members of the 1.1 draft.
+func (t *TaskPushNotificationConfig) AppendPlain(b []byte) []byte {
+	return taskPushNotificationConfigJSON.AppendPlain(b, t)
 }
 
 // MarshalJSON returns the ProtoJSON form.
@@ -506,6 +548,11 @@ func (l *ListTaskPushNotificationConfigsRequest) UnmarshalJSON(doc []byte) error
 // AppendJSON appends the ProtoJSON form.
 func (l *ListTaskPushNotificationConfigsResponse) AppendJSON(b []byte) []byte {
 	return listTaskPushNotificationConfigsResponseJSON.Append(b, l)
+}
+
+// AppendPlain appends the ProtoJSON form of version 1.0, without the members of the 1.1 draft.
+func (l *ListTaskPushNotificationConfigsResponse) AppendPlain(b []byte) []byte {
+	return listTaskPushNotificationConfigsResponseJSON.AppendPlain(b, l)
 }
 
 // MarshalJSON returns the ProtoJSON form.

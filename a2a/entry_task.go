@@ -35,10 +35,10 @@ func (t *Task) AppendStored(b []byte, spilled Spilled) []byte {
 	from := len(b)
 	b = append(b, '{')
 	for _, name := range [...]string{"id", "contextId", "status"} {
-		b = taskJSON.AppendMember(b, t, name, false)
+		b = taskJSON.AppendPlainMember(b, t, name) // the draft's members are read from the log
 	}
 	history := len(b) - from
-	b = taskJSON.AppendMember(b, t, "history", false)
+	b = taskJSON.AppendPlainMember(b, t, "history")
 	metadata := len(b) - from
 	b = append(taskJSON.AppendMember(b, t, "metadata", false), '}')
 
@@ -59,7 +59,7 @@ func (t *Task) AppendStored(b []byte, spilled Spilled) []byte {
 // AppendStoredBody appends the form in which a store keeps a finished task's
 // artifacts: an object with one member, or none.
 func (t *Task) AppendStoredBody(b []byte) []byte {
-	return append(taskJSON.AppendMember(append(b, '{'), t, "artifacts", false), '}')
+	return append(taskJSON.AppendPlainMember(append(b, '{'), t, "artifacts"), '}')
 }
 
 // Of these the first begins what AppendStored writes, the second what earlier

@@ -55,6 +55,7 @@ func Fold(log iter.Seq2[*Entry, error]) (*Task, error) {
 // that Fold, Apply, Snapshot and UnmarshalJSON make are. It is not for
 // concurrent use; readers get a Snapshot.
 func (t *Task) Apply(e *Entry) {
+	t.Generation = e.NextGeneration(t.Generation)
 	switch e.Kind {
 	case EntryCreated:
 		*t = Task{
@@ -63,18 +64,10 @@ func (t *Task) Apply(e *Entry) {
 			Status: TaskStatus{State: TaskStateSubmitted, Timestamp: e.Time.UTC().Truncate(time.Millisecond)},
 		}
 	case EntryMessage:
-		if t.Status.State.Interrupted() {
-			t.remember(t.Status.Message)
-			t.Status.Message = nil
-		}
-		if e.Message != nil {
-			t.History = append(t.History, e.Message)
-		}
+		t.addMessage(e.Message)
 	case EntryStatus:
-		t.Generation++
 		t.setStatus(e.Status)
 	case EntryArtifact:
-		t.Generation++
 		t.addArtifact(e.Artifact)
 	case EntryStep:
 		if of, ok := strings.CutPrefix(e.Step.Name, StepJoin); ok {
@@ -86,9 +79,9 @@ func (t *Task) Apply(e *Entry) {
 
 // ApplyEvent is Apply for a client, which sees streams and not logs. A Task in
 // the stream replaces everything; a direct message belongs to no task and
-// changes nothing. Messages of clients are not in streams: the history lacks
-// those that came after the last Task element, and a question that another
-// client has answered stays in the status until the next one.
+// changes nothing. Messages of clients are in streams of the 1.1 draft alone:
+// elsewhere the history lacks those that came after the last Task element, and a
+// question that another client has answered stays in the status until the next one.
 func (t *Task) ApplyEvent(r *StreamResponse) {
 	switch {
 	case r.Task != nil:
@@ -101,6 +94,10 @@ func (t *Task) ApplyEvent(r *StreamResponse) {
 		t.name(r.ArtifactUpdate.TaskID, r.ArtifactUpdate.ContextID)
 		t.Generation = r.ArtifactUpdate.Generation
 		t.addArtifact(r.ArtifactUpdate)
+	case r.MessageUpdate != nil:
+		t.name(r.MessageUpdate.TaskID, r.MessageUpdate.ContextID)
+		t.Generation = r.MessageUpdate.Generation
+		t.addMessage(r.MessageUpdate.Message)
 	}
 }
 
@@ -114,11 +111,24 @@ func (t *Task) name(id, contextID string) {
 	}
 }
 
+func (t *Task) addMessage(m *Message) {
+	if t.Status.State.Interrupted() {
+		t.remember(t.Status.Message)
+		t.Status.Message = nil
+	}
+	if m != nil {
+		t.History = append(t.History, m)
+	}
+}
+
 func (t *Task) setStatus(e *TaskStatusUpdateEvent) {
 	if old := t.Status.Message; !sameMessage(old, e.Status.Message) {
 		t.remember(old)
 	}
 	t.Status = e.Status
+	if len(e.Status.Elicitations) > 0 && len(t.Timeline) > 0 { // a client that reads them
+		t.Elicitations = mergeElicitations(t.Elicitations, e.Status.Elicitations)
+	}
 }
 
 // sameMessage reports whether both are the same by their ids, which peers may

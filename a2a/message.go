@@ -30,6 +30,10 @@ type Message struct {
 	Extensions       []string `json:"extensions,omitempty"`
 	ReferenceTaskIDs []string `json:"referenceTaskIds,omitempty"`
 
+	// ElicitationIDs are the questions that the message answers, as far as its sender
+	// says so (1.1 draft).
+	ElicitationIDs []string `json:"elicitationIds,omitempty" form:"draft"`
+
 	Unknown *JSON `json:"-" form:"unknown"` // see Task.Unknown
 }
 

@@ -1,5 +1,7 @@
 package a2a
 
+import "strings"
+
 // TaskPushNotificationConfig is a webhook of a task (§4.3.1).
 type TaskPushNotificationConfig struct {
 	Tenant         string              `json:"tenant,omitempty"`
@@ -8,6 +10,10 @@ type TaskPushNotificationConfig struct {
 	URL            string              `json:"url"`
 	Token          Secret              `json:"token,omitempty"`
 	Authentication *AuthenticationInfo `json:"authentication,omitempty"`
+
+	// ProtocolVersion is the version in which the webhook's receiver is spoken to, such
+	// as "1.0"; empty: that of the request (1.1 draft).
+	ProtocolVersion string `json:"protocolVersion,omitempty" form:"draft"`
 
 	// Source stands for the caller that the configuration belongs to. It is the
 	// same for all configurations of one caller of one agent, and no other caller has
@@ -77,6 +83,9 @@ func (v *validation) webhook(c *TaskPushNotificationConfig) {
 	v.id("id", c.ID)
 	v.id("taskId", c.TaskID)
 	v.required("url", c.URL)
+	if p := c.ProtocolVersion; p != "" && !Version(p).Known() {
+		v.add("protocolVersion", "must be one of %s", strings.Join(versions, ", "))
+	}
 	if a := c.Authentication; a != nil {
 		v.required("authentication.scheme", a.Scheme)
 	}

@@ -35,6 +35,10 @@ type SendMessageConfiguration struct {
 	// IfGenerationMatch refuses the message with TaskGenerationMismatch unless
 	// the task's Generation is this; ignored where a task begins (1.1 draft).
 	IfGenerationMatch *int64 `json:"ifGenerationMatch,omitempty,string"`
+
+	// TimelineLength is as in GetTaskRequest. A stream with it has the messages of
+	// clients, too (1.1 draft).
+	TimelineLength *int32 `json:"timelineLength,omitempty"`
 }
 
 // SendMessageResponse is a task or a direct message: exactly one is set.
@@ -55,6 +59,11 @@ type GetTaskRequest struct {
 	// long as the server is willing to (1.1 draft).
 	CurrentGeneration *int64 `json:"currentGeneration,omitempty,string"`
 
+	// TimelineLength asks for Task.Timeline with at most so many of the newest entries,
+	// and for the generations of the artifacts. Nil asks for neither. In the 1.1 draft
+	// nil means what the server likes, which is MaxTimeline.
+	TimelineLength *int32 `json:"timelineLength,omitempty"`
+
 	// Encoded allows the result to be encoded: see Task.Encoded. Set it if you write the
 	// result's JSON without looking into it, as the codecs of 1.0 and later do. A Service
 	// that wraps another and looks into its results clears it, or calls Task.Decode. It
@@ -72,6 +81,7 @@ type ListTasksRequest struct {
 	HistoryLength        *int32    `json:"historyLength,omitempty"`
 	StatusTimestampAfter time.Time `json:"statusTimestampAfter,omitzero"` // inclusive; zero: any
 	IncludeArtifacts     bool      `json:"includeArtifacts,omitempty"`
+	TimelineLength       *int32    `json:"timelineLength,omitempty"` // of each task, see GetTaskRequest; nil: none (1.1 draft)
 
 	// Encoded allows the tasks to be encoded: see GetTaskRequest.Encoded. It is not part
 	// of the JSON form.
@@ -109,9 +119,17 @@ type SubscribeToTaskRequest struct {
 	// docs/extensions/resume-v1.md.
 	After int64 `json:"-"`
 
+	// Timeline asks for Task.Timeline in the first element, and for the messages of
+	// clients behind it: see StreamResponse.MessageUpdate. The codec of the 1.1 draft
+	// sets it; not part of the JSON form.
+	Timeline bool `json:"-"`
+
 	// Legacy is set for calls of versions before 1.0; not part of the JSON form.
 	Legacy *Legacy `json:"-"`
 }
+
+// MaxTimeline is the most entries of a Task.Timeline.
+const MaxTimeline = 1000
 
 // GetExtendedAgentCardRequest asks for the caller's card (§3.1.11).
 type GetExtendedAgentCardRequest struct {

@@ -64,6 +64,8 @@ func (r *StreamResponse) Size() int {
 		return r.StatusUpdate.Status.Message.Size() + len(r.StatusUpdate.Metadata)
 	case r.ArtifactUpdate != nil:
 		return r.ArtifactUpdate.Artifact.Size() + len(r.ArtifactUpdate.Metadata)
+	case r.MessageUpdate != nil:
+		return r.MessageUpdate.Message.Size() + len(r.MessageUpdate.Metadata)
 	}
 	return 0
 }

@@ -78,9 +78,18 @@ type Task struct {
 	History   []*Message  `json:"history,omitempty"`
 	Metadata  JSON        `json:"metadata,omitempty"` // an object, or empty
 
-	// Generation counts the changes of status and artifacts, from 1 when the
-	// task is created; 0 where it is not known. It is of the 1.1 draft.
+	// Generation counts the changes of status and artifacts and the client's
+	// messages behind the first one, from 1 when the task is created; 0 where it is not known. It is of the 1.1 draft.
 	Generation int64 `json:"generation,omitempty,string" form:"draft"`
+
+	// Timeline has the messages of clients and the statuses in the order of their
+	// generations, if the request asks for it: see GetTaskRequest.TimelineLength. It is
+	// of the 1.1 draft.
+	Timeline []*TimelineEntry `json:"timeline,omitempty" form:"draft"`
+
+	// Elicitations are all that the agent has asked its client, as they stand now. They
+	// come with Timeline.
+	Elicitations []*Elicitation `json:"elicitations,omitempty" form:"draft"`
 
 	// Version is that of the protocol in which the task was created. It is not
 	// part of the JSON form.
@@ -104,6 +113,9 @@ type TaskStatus struct {
 	Message   *Message  `json:"message,omitempty"`
 	Timestamp time.Time `json:"timestamp,omitzero"` // UTC, millisecond precision on the wire; zero means unset
 
+	// Elicitations are those that were asked or answered with this status (1.1 draft).
+	Elicitations []*Elicitation `json:"elicitations,omitempty" form:"draft"`
+
 	Unknown *JSON `json:"-" form:"unknown"` // see Task.Unknown
 }
 
@@ -115,6 +127,11 @@ type Artifact struct {
 	Parts       []*Part  `json:"parts"` // at least one
 	Metadata    JSON     `json:"metadata,omitempty"`
 	Extensions  []string `json:"extensions,omitempty"`
+
+	// The task's Generation when the artifact began, and when it was complete; 0 where
+	// that is not known. They come with Task.Timeline, and are of the 1.1 draft.
+	StartGeneration int64 `json:"startGeneration,omitempty,string" form:"draft"`
+	EndGeneration   int64 `json:"endGeneration,omitempty,string" form:"draft"`
 
 	Unknown *JSON `json:"-" form:"unknown"` // see Task.Unknown
 }
@@ -145,7 +162,7 @@ type TaskArtifactUpdateEvent struct {
 	Unknown *JSON `json:"-" form:"unknown"` // see Task.Unknown
 }
 
-// StreamResponse is one element of a stream (§3.2.3): exactly one of the four
+// StreamResponse is one element of a stream (§3.2.3): exactly one of the five
 // pointers is set. A StreamResponse handed out by a Service is shared by its
 // readers and must not be changed.
 type StreamResponse struct {
@@ -153,6 +170,7 @@ type StreamResponse struct {
 	Message        *Message                 `json:"message" form:"oneof"`
 	StatusUpdate   *TaskStatusUpdateEvent   `json:"statusUpdate" form:"oneof"`
 	ArtifactUpdate *TaskArtifactUpdateEvent `json:"artifactUpdate" form:"oneof"`
+	MessageUpdate  *TaskMessageUpdateEvent  `json:"messageUpdate" form:"oneof,draft"` // only for readers that ask for them: see SubscribeToTaskRequest.Timeline
 
 	Unknown *JSON `json:"-" form:"unknown"` // see Task.Unknown
 
@@ -183,6 +201,8 @@ func (r *StreamResponse) TaskID() string {
 		return r.StatusUpdate.TaskID
 	case r.ArtifactUpdate != nil:
 		return r.ArtifactUpdate.TaskID
+	case r.MessageUpdate != nil:
+		return r.MessageUpdate.TaskID
 	}
 	return ""
 }

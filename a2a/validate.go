@@ -131,6 +131,7 @@ func (r *SendMessageRequest) Validate() error {
 	if c := r.Configuration; c != nil {
 		v.list("configuration.acceptedOutputModes", c.AcceptedOutputModes, MaxID)
 		v.historyLength("configuration.historyLength", c.HistoryLength)
+		v.historyLength("configuration.timelineLength", c.TimelineLength)
 		if c.TaskPushNotificationConfig != nil {
 			v.prefix = "configuration.taskPushNotificationConfig."
 			v.webhook(c.TaskPushNotificationConfig)
@@ -222,6 +223,7 @@ func (r *GetTaskRequest) Validate() error {
 	v.id("tenant", r.Tenant)
 	v.requiredTask("id", r.ID)
 	v.historyLength("historyLength", r.HistoryLength)
+	v.historyLength("timelineLength", r.TimelineLength)
 	return v.err()
 }
 
@@ -238,6 +240,7 @@ func (r *ListTasksRequest) Validate() error {
 		v.add("pageSize", "must be from 1 to %d, got %d", MaxPageSize, *n)
 	}
 	v.historyLength("historyLength", r.HistoryLength)
+	v.historyLength("timelineLength", r.TimelineLength)
 	return v.err()
 }
 

@@ -2,6 +2,7 @@ package a2a
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 )
 
@@ -21,6 +22,12 @@ func (v Version) Reopens() bool { return v == "0.1" }
 // WholeTask reports whether a webhook is sent the Task whenever its state
 // changes, rather than each event: before 1.0.
 func (v Version) WholeTask() bool { return strings.HasPrefix(string(v), "0.") }
+
+// versions are those there are.
+var versions = []string{"0.1", "0.2", "0.3", "1.0", "1.1"}
+
+// Known reports whether there is such a version of the protocol.
+func (v Version) Known() bool { return slices.Contains(versions, v.String()) }
 
 // String returns the name, of 1.0, too.
 func (v Version) String() string { return cmp.Or(string(v), "1.0") }

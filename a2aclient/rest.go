@@ -108,5 +108,5 @@ func eventError(data []byte) error {
 // empty reports whether an element is of a kind that this version does not
 // know.
 func empty(el *a2a.StreamResponse) bool {
-	return el.Task == nil && el.Message == nil && el.StatusUpdate == nil && el.ArtifactUpdate == nil
+	return el.Task == nil && el.Message == nil && el.StatusUpdate == nil && el.ArtifactUpdate == nil && el.MessageUpdate == nil
 }

@@ -3,6 +3,7 @@ package a2aserver
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -88,10 +89,17 @@ func (s *scripted) answers(op dialect.Op, req any) []any {
 		switch r := req.(type) { // a caller knows nothing of it
 		case *a2a.SendMessageRequest:
 			r.Legacy = nil
+			if c := r.Configuration; c != nil && byDefault(&c.TimelineLength) && reflect.ValueOf(*c).IsZero() {
+				r.Configuration = nil
+			}
+		case *a2a.GetTaskRequest:
+			byDefault(&r.TimelineLength)
 		case *a2a.SubscribeToTaskRequest:
-			r.Legacy = nil
+			r.Legacy, r.Timeline = nil, false
 		case *a2a.TaskPushNotificationConfig:
-			r.Legacy = nil
+			if r.Legacy = nil; r.ProtocolVersion == "1.1" {
+				r.ProtocolVersion = ""
+			}
 		case *a2a.GetTaskPushNotificationConfigRequest:
 			r.Legacy = nil
 		}
@@ -113,6 +121,15 @@ func (s *scripted) answers(op dialect.Op, req any) []any {
 		list = append(list, v)
 	}
 	return list
+}
+
+// byDefault takes out the timeline's length that the draft's codec has put in.
+func byDefault(n **int32) bool {
+	if *n == nil || **n != a2a.MaxTimeline {
+		return false
+	}
+	*n = nil
+	return true
 }
 
 func one[T any](s *scripted, op dialect.Op, req any) (res *T, err error) {

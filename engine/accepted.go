@@ -60,7 +60,7 @@ func (e *Engine) awaitStop(ctx context.Context, d accepted) (ended int64, err er
 	if last >= d.seq && stops(state) {
 		return 0, nil
 	}
-	there := e.followTurn(ctx, d, d.seq, 0, stops, func(ev *a2a.StreamResponse, failed error) bool {
+	there := e.followTurn(ctx, d, topic.Position{Seq: d.seq}, stops, func(ev *a2a.StreamResponse, failed error) bool {
 		if err = failed; err == nil && ev.State().Terminal() {
 			ended = ev.Seq
 		}

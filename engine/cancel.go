@@ -43,7 +43,7 @@ func (s *service) CancelTask(ctx context.Context, req *a2a.CancelTaskRequest) (*
 		if err != nil {
 			return nil, err
 		}
-		if task, err = e.topics.EndedAt(ctx, t, ended); err != nil {
+		if task, _, err = e.topics.EndedAt(ctx, t, ended); err != nil {
 			return nil, err
 		}
 	}

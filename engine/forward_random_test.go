@@ -162,7 +162,7 @@ func (s *processes) call(r *rand.Rand) {
 			o.direct = true
 		}
 	} else {
-		evs, err := collect(w.SendStreamingMessage(ctx, req))
+		evs, err := collect(w.SendStreamingMessage(ctx, withMessages(req, 1)))
 		o.err = err
 		if len(evs) > 0 && evs[0].Task != nil {
 			o.task = evs[0].Task.ID

@@ -20,6 +20,9 @@ func generationOf(ev *a2a.StreamResponse) int64 {
 	case ev.StatusUpdate != nil:
 		return ev.StatusUpdate.Generation
 	}
+	if ev.MessageUpdate != nil {
+		return ev.MessageUpdate.Generation
+	}
 	return ev.ArtifactUpdate.Generation
 }
 

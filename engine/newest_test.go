@@ -10,6 +10,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/engine/internal/task"
+	"github.com/parley-a2a/parley/engine/internal/topic"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -61,17 +62,17 @@ func TestFollowElsewhereFromTheStart(t *testing.T) {
 		two := newWorldWith(t, st, interview, testCard(), shared(t))
 		task := one.mustSend(send("x"))
 		synctest.Wait() // until its hints are gone
-		topic := two.topics.Join(store.Key{ID: task.ID})
+		at := two.topics.Join(store.Key{ID: task.ID})
 		var last a2a.TaskState
 		begun := time.Now()
-		two.topics.Follow(t.Context(), topic, 0, 0, a2a.TaskState.Terminal, func(ev *a2a.StreamResponse, err error) bool {
+		two.topics.Follow(t.Context(), at, topic.Position{}, a2a.TaskState.Terminal, func(ev *a2a.StreamResponse, err error) bool {
 			if err != nil {
 				t.Fatal(err)
 			}
 			last = ev.State()
 			return true
 		})
-		two.topics.Leave(topic)
+		two.topics.Leave(at)
 		if last != a2a.TaskStateCompleted || time.Since(begun) > 0 {
 			t.Errorf("the last state is %v, after %v", last, time.Since(begun))
 		}

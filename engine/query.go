@@ -23,7 +23,7 @@ func (s *service) GetTask(ctx context.Context, req *a2a.GetTaskRequest) (*a2a.Ta
 	if err != nil {
 		return nil, err
 	}
-	if req.CurrentGeneration == nil {
+	if req.CurrentGeneration == nil && req.TimelineLength == nil {
 		if task, err := e.topics.Peek(ctx, key, req); task != nil || err != nil {
 			return task, err
 		}
@@ -32,7 +32,10 @@ func (s *service) GetTask(ctx context.Context, req *a2a.GetTaskRequest) (*a2a.Ta
 	defer e.topics.Leave(t)
 	task, last, err := e.topics.LoadAt(ctx, t)
 	if err == nil && req.CurrentGeneration != nil {
-		task, err = e.topics.LongPoll(ctx, t, task, last, *req.CurrentGeneration)
+		task, last, err = e.topics.LongPoll(ctx, t, task, last, *req.CurrentGeneration)
+	}
+	if err == nil {
+		task, err = e.timeline(ctx, key, task, last, req.TimelineLength)
 	}
 	if err != nil {
 		return nil, err
@@ -87,7 +90,7 @@ func (s *service) ListTasks(ctx context.Context, req *a2a.ListTasksRequest) (*a2
 			page.Records, page.More = page.Records[:i], true
 			break
 		}
-		task, err := e.read.Listed(ctx, &page.Records[i], req)
+		task, err := e.listed(ctx, &page.Records[i], req)
 		if errors.Is(err, a2a.ErrTaskNotFound) {
 			continue // deleted since
 		}

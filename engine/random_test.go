@@ -206,7 +206,7 @@ func randomCall(ctx context.Context, t *testing.T, w *world, r *rand.Rand, mu *s
 		}
 	case 2:
 		var evs []*a2a.StreamResponse
-		evs, err = collect(w.SendStreamingMessage(ctx, req))
+		evs, err = collect(w.SendStreamingMessage(ctx, withMessages(req, r.IntN(3))))
 		if len(evs) > 0 {
 			met(evs[0].Task)
 			checkStream(t, w, evs)
@@ -215,7 +215,7 @@ func randomCall(ctx context.Context, t *testing.T, w *world, r *rand.Rand, mu *s
 		if req.Message.TaskID != "" {
 			var evs []*a2a.StreamResponse
 			within, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
-			evs, err = collect(w.SubscribeToTask(within, &a2a.SubscribeToTaskRequest{ID: req.Message.TaskID, After: int64(r.IntN(3)), Legacy: legacy}))
+			evs, err = collect(w.SubscribeToTask(within, &a2a.SubscribeToTaskRequest{ID: req.Message.TaskID, After: int64(r.IntN(3)), Legacy: legacy, Timeline: true}))
 			cancel()
 			checkStream(t, w, evs)
 		}
@@ -231,6 +231,16 @@ func randomCall(ctx context.Context, t *testing.T, w *world, r *rand.Rand, mu *s
 	if coded := new(*a2a.Error); err != nil && !errors.As(err, coded) && ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("an internal error: %v", err)
 	}
+}
+
+// withMessages has a stream show the messages of clients, with a timeline of n entries in
+// front.
+func withMessages(req *a2a.SendMessageRequest, n int) *a2a.SendMessageRequest {
+	if req.Configuration == nil {
+		req.Configuration = new(a2a.SendMessageConfiguration)
+	}
+	req.Configuration.TimelineLength = new(int32(n))
+	return req
 }
 
 // checkStream compares a stream, folded, with the log up to its last element.
@@ -258,8 +268,12 @@ func checkStream(t *testing.T, w *world, evs []*a2a.StreamResponse) {
 			t.Errorf("generation %d follows generation %d", b, a)
 		}
 	}
-	// The messages of clients are not in streams.
+	// Whose words came when is in the timeline.
 	got.History, want.History = nil, nil
+	got.Timeline, got.Elicitations = nil, nil
+	for _, a := range got.Artifacts {
+		a.StartGeneration, a.EndGeneration = 0, 0
+	}
 	g, e := string(got.AppendJSON(nil)), string(want.AppendJSON(nil))
 	if g != e {
 		t.Errorf("a stream folds to\n%s, the log to\n%s", g, e)

@@ -27,7 +27,7 @@ func TestFinishedTaskBeginsAnew(t *testing.T) {
 	if len(two.Artifacts) != 2 || two.Artifacts[0].Parts[0].Text != "one" || two.Artifacts[1].Parts[0].Text != "two" {
 		t.Errorf("the artifacts are %s", two.AppendJSON(nil))
 	}
-	if two.Generation != one.Generation+3 {
+	if two.Generation != one.Generation+4 {
 		t.Errorf("generation %d after %d", two.Generation, one.Generation)
 	}
 	w.stop()
@@ -132,7 +132,7 @@ func TestEndThatWasReopened(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	task, err := w.topics.EndedAt(t.Context(), sub, ended)
+	task, _, err := w.topics.EndedAt(t.Context(), sub, ended)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +227,7 @@ func TestFirstOfTwoEnds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		task, err := w.topics.EndedAt(t.Context(), tp, ended)
+		task, _, err := w.topics.EndedAt(t.Context(), tp, ended)
 		if err != nil {
 			t.Fatal(err)
 		}

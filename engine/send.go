@@ -49,7 +49,10 @@ func (s *service) SendMessage(ctx context.Context, req *a2a.SendMessageRequest) 
 			return nil, err
 		}
 	}
-	task, err := e.topics.EndedAt(ctx, d.topic, ended)
+	task, last, err := e.topics.EndedAt(ctx, d.topic, ended)
+	if err == nil {
+		task, err = e.timeline(ctx, d.topic.Key, task, last, conf.TimelineLength)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -86,15 +89,20 @@ func (s *service) SendStreamingMessage(ctx context.Context, req *a2a.SendMessage
 			yield(nil, err)
 			return
 		}
-		first := task
-		if req.Configuration != nil {
-			first = task.LimitHistory(req.Configuration.HistoryLength)
+		first, messages := task, false
+		if c := req.Configuration; c != nil {
+			messages = c.TimelineLength != nil
+			if first, err = e.timeline(ctx, d.topic.Key, task, cursor, c.TimelineLength); err != nil {
+				yield(nil, err)
+				return
+			}
+			first = first.LimitHistory(c.HistoryLength)
 		}
 		more := d.ended(cursor, task) || !d.turns(cursor) && d.topic.Beyond(cursor)
 		if !yield(&a2a.StreamResponse{Task: first, Seq: cursor, More: more}, nil) {
 			return
 		}
-		if d.ended(cursor, task) || e.followTurn(ctx, d, cursor, task.Generation, endsStream, yield) {
+		if d.ended(cursor, task) || e.followTurn(ctx, d, topic.Position{Seq: cursor, Generation: task.Generation, Messages: messages}, endsStream, yield) {
 			if err := d.wasRead(ctx, e); err != nil {
 				yield(nil, err)
 			}

@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/engine/internal/topic"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -35,10 +36,15 @@ func (s *service) SubscribeToTask(ctx context.Context, req *a2a.SubscribeToTaskR
 			yield(nil, err)
 			return
 		}
-		over := task.Status.State.Terminal()
-		if !yield(&a2a.StreamResponse{Task: task, Seq: cursor, More: over || t.Beyond(cursor)}, nil) || over {
+		first, err := e.timeline(ctx, key, task, cursor, timelineOf(req.Timeline))
+		if err != nil {
+			yield(nil, err)
 			return
 		}
-		e.topics.Follow(ctx, t, cursor, task.Generation, a2a.TaskState.Terminal, yield)
+		over := task.Status.State.Terminal()
+		if !yield(&a2a.StreamResponse{Task: first, Seq: cursor, More: over || t.Beyond(cursor)}, nil) || over {
+			return
+		}
+		e.topics.Follow(ctx, t, topic.Position{Seq: cursor, Generation: task.Generation, Messages: req.Timeline}, a2a.TaskState.Terminal, yield)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/engine/internal/topic"
 )
 
 // awaitTurn waits until the turn that has a message stops, as await does.
@@ -26,14 +27,14 @@ func (e *Engine) awaitTurn(ctx context.Context, d accepted) (ended int64, _ erro
 // followTurn is follow for the sender of a message that may begin a turn after
 // the one at hand, whose end is not in the stream. Entries between the cursor
 // and the message are in it, and end nothing.
-func (e *Engine) followTurn(ctx context.Context, d accepted, cursor, generation int64, end func(a2a.TaskState) bool, yield func(*a2a.StreamResponse, error) bool) bool {
+func (e *Engine) followTurn(ctx context.Context, d accepted, from topic.Position, end func(a2a.TaskState) bool, yield func(*a2a.StreamResponse, error) bool) bool {
 	p := d.post
-	if !d.turns(cursor) {
-		return e.topics.Follow(ctx, d.topic, cursor, generation, end, yield)
+	if !d.turns(from.Seq) {
+		return e.topics.Follow(ctx, d.topic, from, end, yield)
 	}
 	on := false
 	var held *a2a.StreamResponse // says that another one follows: that may not be shown
-	there := e.topics.Follow(ctx, d.topic, cursor, generation, func(s a2a.TaskState) bool {
+	there := e.topics.Follow(ctx, d.topic, from, func(s a2a.TaskState) bool {
 		return !on && end(s)
 	}, func(ev *a2a.StreamResponse, err error) bool {
 		before := ev != nil && ev.Seq <= d.seq

@@ -63,7 +63,7 @@ func CodecOf(d Dialect, binding string) Codec {
 	case V10:
 		return v1Codec{}
 	case V11:
-		return v1Codec{generations: true}
+		return v1Codec{draft: true}
 	}
 	return nil
 }

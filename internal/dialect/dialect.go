@@ -17,7 +17,7 @@ const (
 	V01 Dialect = iota // 0.1: tasks/send
 	V03                // 0.2 and 0.3: message/send
 	V10                // 1.0: SendMessage
-	V11                // the 1.1 draft: 1.0 with generations
+	V11                // the 1.1 draft: 1.0 with generations and timelines
 	dialects
 
 	// V0x is what the names that 0.1 and 0.3 have in common are called in: the

@@ -62,7 +62,7 @@ func GRPCOf(d Dialect) GRPC {
 	case V10:
 		return v1GRPC{}
 	case V11:
-		return v1GRPC{v1Codec{generations: true}}
+		return v1GRPC{v1Codec{draft: true}}
 	}
 	return nil
 }
@@ -71,7 +71,7 @@ func GRPCOf(d Dialect) GRPC {
 // may turn out to be of a later one. See DetectGRPC.
 var GRPCServices = []Dialect{V10, V03}
 
-// v1GRPC is version 1.0 and, with generations, the 1.1 draft.
+// v1GRPC is version 1.0 and, with draft, the 1.1 draft.
 type v1GRPC struct{ v1Codec }
 
 func (v1GRPC) Service() string     { return GRPCService }

@@ -107,10 +107,10 @@ type param struct {
 // params lists the query parameters of the operations that have some. tenant
 // is one of all: it is in the path only where the client puts it there.
 var params = map[Op][]param{
-	GetTask: {{"historyLength", 'n'}, {"currentGeneration", 'n'}},
+	GetTask: {{"historyLength", 'n'}, {"currentGeneration", 'n'}, {"timelineLength", 'n'}},
 	ListTasks: {
 		{"contextId", 's'}, {"status", 's'}, {"pageSize", 'n'}, {"pageToken", 's'},
-		{"historyLength", 'n'}, {"statusTimestampAfter", 't'}, {"includeArtifacts", 'b'},
+		{"historyLength", 'n'}, {"statusTimestampAfter", 't'}, {"includeArtifacts", 'b'}, {"timelineLength", 'n'},
 		{"lastUpdatedAfter", 't'}, // as 0.3 has it
 	},
 	ListTaskPushNotificationConfigs: {{"pageSize", 'n'}, {"pageToken", 's'}},

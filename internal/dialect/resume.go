@@ -197,6 +197,10 @@ func copyForMetadata(el *a2a.StreamResponse) (*a2a.StreamResponse, *a2a.JSON) {
 		u := *el.ArtifactUpdate
 		c.ArtifactUpdate = &u
 		return &c, &u.Metadata
+	case el.MessageUpdate != nil:
+		u := *el.MessageUpdate
+		c.MessageUpdate = &u
+		return &c, &u.Metadata
 	}
 	return &c, nil
 }

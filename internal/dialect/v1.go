@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"github.com/parley-a2a/parley/a2a"
 )
@@ -14,10 +15,10 @@ type appender interface{ AppendJSON(dst []byte) []byte }
 // plainAppender is what those have in which generations may be.
 type plainAppender interface{ AppendPlain(dst []byte) []byte }
 
-// v1Codec is version 1.0, which is the model itself: nothing is lost but
-// generations, which are the 1.1 draft's. They are neither read nor written
-// without the flag, so that no 1.0 reader meets a member it does not know.
-type v1Codec struct{ generations bool }
+// v1Codec is version 1.0, which is the model itself: nothing is lost but what is of
+// the 1.1 draft, generations and timelines. That is neither read nor written without
+// the flag, so that no 1.0 reader meets a member it does not know.
+type v1Codec struct{ draft bool }
 
 func (c v1Codec) DecodeRequest(op Op, doc []byte) (any, error) {
 	if len(doc) == 0 {
@@ -39,16 +40,57 @@ func (c v1Codec) DecodeRequest(op Op, doc []byte) (any, error) {
 
 // readable returns a request as version 1.0 or the 1.1 draft may make it.
 func (c v1Codec) readable(req any) any {
-	if c.generations {
-		return req
+	if c.draft {
+		return drafted(req)
 	}
 	switch r := req.(type) {
 	case *a2a.GetTaskRequest:
-		r.CurrentGeneration = nil
+		r.CurrentGeneration, r.TimelineLength = nil, nil
+	case *a2a.ListTasksRequest:
+		r.TimelineLength = nil
 	case *a2a.SendMessageRequest:
-		if r.Configuration != nil {
-			r.Configuration.IfGenerationMatch = nil
+		if r.Message != nil {
+			r.Message.ElicitationIDs = nil
 		}
+		if k := r.Configuration; k != nil {
+			k.IfGenerationMatch, k.TimelineLength = nil, nil
+			if k.TaskPushNotificationConfig != nil {
+				k.TaskPushNotificationConfig.ProtocolVersion = ""
+			}
+		}
+	case *a2a.TaskPushNotificationConfig:
+		r.ProtocolVersion = ""
+	}
+	return req
+}
+
+// drafted completes a request of the 1.1 draft: a timeline comes unless the client does
+// without, except in lists, and webhooks are in the version of the request unless they
+// name another.
+func drafted(req any) any {
+	all := func(n **int32) {
+		if *n == nil {
+			*n = new(int32(a2a.MaxTimeline))
+		}
+	}
+	webhook := func(c *a2a.TaskPushNotificationConfig) {
+		if c != nil && c.ProtocolVersion == "" {
+			c.ProtocolVersion = V11.Version()
+		}
+	}
+	switch r := req.(type) {
+	case *a2a.GetTaskRequest:
+		all(&r.TimelineLength)
+	case *a2a.SubscribeToTaskRequest:
+		r.Timeline = true
+	case *a2a.SendMessageRequest:
+		if r.Configuration == nil {
+			r.Configuration = new(a2a.SendMessageConfiguration)
+		}
+		all(&r.Configuration.TimelineLength)
+		webhook(r.Configuration.TaskPushNotificationConfig)
+	case *a2a.TaskPushNotificationConfig:
+		webhook(r)
 	}
 	return req
 }
@@ -87,7 +129,7 @@ func (c v1Codec) AppendResult(dst []byte, _ Op, _, result any) []byte {
 	if result == nil {
 		return append(dst, "null"...)
 	}
-	if r, ok := result.(plainAppender); ok && !c.generations {
+	if r, ok := result.(plainAppender); ok && !c.draft {
 		return r.AppendPlain(dst)
 	}
 	return result.(appender).AppendJSON(dst)
@@ -96,22 +138,26 @@ func (c v1Codec) AppendResult(dst []byte, _ Op, _, result any) []byte {
 // visible returns a result, or an element of a stream, as version 1.0 or the
 // 1.1 draft may see it.
 func (c v1Codec) visible(v any) any {
-	if c.generations {
+	if c.draft {
 		return v
 	}
 	switch v := v.(type) {
+	case *a2a.TaskPushNotificationConfig:
+		return plainWebhook(v)
+	case *a2a.ListTaskPushNotificationConfigsResponse:
+		page := *v
+		page.Configs = eachOf(v.Configs, plainWebhook)
+		return &page
 	case *a2a.Task:
 		return plain(v)
 	case *a2a.SendMessageResponse:
 		if v.Task != nil {
 			return &a2a.SendMessageResponse{Task: plain(v.Task)}
 		}
+		return &a2a.SendMessageResponse{Message: plainMessage(v.Message)}
 	case *a2a.ListTasksResponse:
 		page := *v
-		page.Tasks = make([]*a2a.Task, len(v.Tasks))
-		for i, t := range v.Tasks {
-			page.Tasks[i] = plain(t)
-		}
+		page.Tasks = eachOf(v.Tasks, plain)
 		return &page
 	case *a2a.StreamResponse:
 		return c.element(v)
@@ -122,12 +168,12 @@ func (c v1Codec) visible(v any) any {
 // element is visible for a stream.
 func (c v1Codec) element(el *a2a.StreamResponse) *a2a.StreamResponse {
 	switch {
-	case c.generations:
+	case c.draft:
 	case el.Task != nil:
 		return &a2a.StreamResponse{Task: plain(el.Task), Seq: el.Seq}
-	case el.StatusUpdate != nil && el.StatusUpdate.Generation != 0:
+	case el.StatusUpdate != nil && (el.StatusUpdate.Generation != 0 || len(el.StatusUpdate.Status.Elicitations) > 0):
 		u := *el.StatusUpdate
-		u.Generation = 0
+		u.Generation, u.Status.Elicitations = 0, nil
 		return &a2a.StreamResponse{StatusUpdate: &u, Seq: el.Seq}
 	case el.ArtifactUpdate != nil && el.ArtifactUpdate.Generation != 0:
 		u := *el.ArtifactUpdate
@@ -137,14 +183,44 @@ func (c v1Codec) element(el *a2a.StreamResponse) *a2a.StreamResponse {
 	return el
 }
 
-// plain returns t without its generation.
+// plain returns t without what is of the draft.
 func plain(t *a2a.Task) *a2a.Task {
-	if t == nil || t.Generation == 0 {
-		return t
+	if t == nil {
+		return nil
 	}
 	c := *t
-	c.Generation = 0
+	c.Generation, c.Timeline, c.Elicitations, c.Status.Elicitations = 0, nil, nil, nil
+	if slices.ContainsFunc(c.History, func(m *a2a.Message) bool { return len(m.ElicitationIDs) > 0 }) {
+		c.History = eachOf(c.History, plainMessage)
+	}
 	return &c
+}
+
+func plainMessage(m *a2a.Message) *a2a.Message {
+	if m == nil || len(m.ElicitationIDs) == 0 {
+		return m
+	}
+	c := *m
+	c.ElicitationIDs = nil
+	return &c
+}
+
+func plainWebhook(w *a2a.TaskPushNotificationConfig) *a2a.TaskPushNotificationConfig {
+	if w == nil || w.ProtocolVersion == "" {
+		return w
+	}
+	c := *w
+	c.ProtocolVersion = ""
+	return &c
+}
+
+// eachOf returns a list of what f makes of each.
+func eachOf[T any](list []*T, f func(*T) *T) []*T {
+	out := make([]*T, len(list))
+	for i, v := range list {
+		out[i] = f(v)
+	}
+	return out
 }
 
 func (c v1Codec) DecodeResult(op Op, _ any, doc []byte) (any, error) {
@@ -179,7 +255,7 @@ func (c v1Codec) Events(Op, any) Events { return v1Events(c) }
 type v1Events v1Codec
 
 func (e v1Events) Append(dst []byte, el *a2a.StreamResponse, _ int) ([]byte, bool) {
-	if e.generations {
+	if e.draft {
 		return el.AppendJSON(dst), false
 	}
 	return el.AppendPlain(dst), false

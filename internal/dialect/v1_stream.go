@@ -8,7 +8,7 @@ import (
 )
 
 func (e v1Events) form(*a2a.StreamResponse) (uint64, bool) {
-	if e.generations {
+	if e.draft {
 		return formV11, true
 	}
 	return formV10, true
@@ -18,11 +18,13 @@ func (e v1Events) form(*a2a.StreamResponse) (uint64, bool) {
 // draft, and that of 1.0 but for the generation, which is its last member.
 func (e v1Events) appendStored(dst []byte, el *a2a.StreamResponse) ([]byte, bool) {
 	doc := el.Shared.Stored()
-	if doc == nil || e.generations {
+	if doc == nil || e.draft {
 		return append(dst, doc...), doc != nil
 	}
 	generation := int64(0)
 	switch {
+	case el.StatusUpdate != nil && len(el.StatusUpdate.Status.Elicitations) > 0:
+		return dst, false
 	case el.StatusUpdate != nil:
 		generation = el.StatusUpdate.Generation
 	case el.ArtifactUpdate != nil:

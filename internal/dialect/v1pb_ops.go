@@ -31,7 +31,7 @@ func ToProto(v any) proto.Message {
 	case *a2a.SendMessageRequest:
 		return sendRequestPB(v)
 	case *a2a.GetTaskRequest:
-		return &pb.GetTaskRequest{Tenant: utf(v.Tenant), Id: utf(v.ID), HistoryLength: v.HistoryLength, CurrentGeneration: v.CurrentGeneration}
+		return &pb.GetTaskRequest{Tenant: utf(v.Tenant), Id: utf(v.ID), HistoryLength: v.HistoryLength, CurrentGeneration: v.CurrentGeneration, TimelineLength: v.TimelineLength}
 	case *a2a.ListTasksRequest:
 		return listRequestPB(v)
 	case *a2a.CancelTaskRequest:
@@ -98,13 +98,13 @@ func (r *reader) any(m proto.Message) any {
 	case *pb.SendMessageRequest:
 		return r.sendRequest(m)
 	case *pb.GetTaskRequest:
-		return &a2a.GetTaskRequest{Tenant: m.GetTenant(), ID: m.GetId(), HistoryLength: m.HistoryLength, CurrentGeneration: m.CurrentGeneration}
+		return &a2a.GetTaskRequest{Tenant: m.GetTenant(), ID: m.GetId(), HistoryLength: m.HistoryLength, CurrentGeneration: m.CurrentGeneration, TimelineLength: m.TimelineLength}
 	case *pb.ListTasksRequest:
 		return &a2a.ListTasksRequest{
 			Tenant: m.GetTenant(), ContextID: m.GetContextId(), Status: r.state("status", m.GetStatus()),
 			PageSize: pageSize(m), PageToken: m.GetPageToken(), HistoryLength: m.HistoryLength,
 			StatusTimestampAfter: r.time("statusTimestampAfter", m.GetStatusTimestampAfter()),
-			IncludeArtifacts:     m.GetIncludeArtifacts(),
+			IncludeArtifacts:     m.GetIncludeArtifacts(), TimelineLength: m.TimelineLength,
 		}
 	case *pb.CancelTaskRequest:
 		return &a2a.CancelTaskRequest{Tenant: m.GetTenant(), ID: m.GetId(), Metadata: r.object("metadata", m.GetMetadata())}

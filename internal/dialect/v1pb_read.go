@@ -103,6 +103,7 @@ func (r *reader) sendRequest(m *pb.SendMessageRequest) *a2a.SendMessageRequest {
 		out.Configuration = &a2a.SendMessageConfiguration{
 			AcceptedOutputModes: c.GetAcceptedOutputModes(), HistoryLength: c.HistoryLength, ReturnImmediately: c.GetReturnImmediately(),
 			IfGenerationMatch:          c.IfGenerationMatch,
+			TimelineLength:             c.TimelineLength,
 			TaskPushNotificationConfig: r.push(c.GetTaskPushNotificationConfig()),
 		}
 	}
@@ -127,6 +128,12 @@ func (r *reader) streamResponse(m *pb.StreamResponse) *a2a.StreamResponse {
 			Generation: u.GetGeneration(),
 		}
 	}
+	if u := m.GetMessageUpdate(); u != nil {
+		out.MessageUpdate = &a2a.TaskMessageUpdateEvent{
+			TaskID: u.GetTaskId(), ContextID: u.GetContextId(), Message: r.message("messageUpdate.message", u.GetMessage()),
+			Metadata: r.object("messageUpdate.metadata", u.GetMetadata()), Generation: u.GetGeneration(),
+		}
+	}
 	return out
 }
 
@@ -136,18 +143,37 @@ func (r *reader) task(path string, t *pb.Task) *a2a.Task {
 	}
 	return &a2a.Task{
 		ID: t.GetId(), ContextID: t.GetContextId(), Status: r.status(under(path, "status"), t.GetStatus()),
-		Artifacts:  readEach(under(path, "artifacts"), t.GetArtifacts(), r.artifact),
-		History:    readEach(under(path, "history"), t.GetHistory(), r.message),
-		Metadata:   r.object(under(path, "metadata"), t.GetMetadata()),
-		Generation: t.GetGeneration(),
+		Artifacts:    readEach(under(path, "artifacts"), t.GetArtifacts(), r.artifact),
+		History:      readEach(under(path, "history"), t.GetHistory(), r.message),
+		Metadata:     r.object(under(path, "metadata"), t.GetMetadata()),
+		Generation:   t.GetGeneration(),
+		Timeline:     readEach(under(path, "timeline"), t.GetTimeline(), r.timeline),
+		Elicitations: readEach(under(path, "elicitations"), t.GetElicitations(), r.elicitation),
 	}
+}
+
+// timeline leaves out what it does not know of an entry.
+func (r *reader) timeline(path string, e *pb.TimelineEntry) *a2a.TimelineEntry {
+	out := &a2a.TimelineEntry{Generation: e.GetGeneration(), Message: r.message(under(path, "message"), e.GetMessage())}
+	if s := e.GetStatus(); s != nil {
+		out.Status = new(r.status(under(path, "status"), s))
+	}
+	return out
+}
+
+func (r *reader) elicitation(path string, e *pb.Elicitation) *a2a.Elicitation {
+	if _, ok := pb.ElicitationState_name[int32(e.GetState())]; !ok {
+		r.add(under(path, "state"), strconv.Itoa(int(e.GetState()))+" is not the state of an elicitation")
+	}
+	return &a2a.Elicitation{ElicitationID: e.GetElicitationId(), State: a2a.ElicitationState(e.GetState()), Metadata: r.object(under(path, "metadata"), e.GetMetadata())}
 }
 
 func (r *reader) status(path string, s *pb.TaskStatus) a2a.TaskStatus {
 	return a2a.TaskStatus{
-		State:     r.state(under(path, "state"), s.GetState()),
-		Message:   r.message(under(path, "message"), s.GetMessage()),
-		Timestamp: r.time(under(path, "timestamp"), s.GetTimestamp()),
+		State:        r.state(under(path, "state"), s.GetState()),
+		Message:      r.message(under(path, "message"), s.GetMessage()),
+		Timestamp:    r.time(under(path, "timestamp"), s.GetTimestamp()),
+		Elicitations: readEach(under(path, "elicitations"), s.GetElicitations(), r.elicitation),
 	}
 }
 
@@ -160,6 +186,7 @@ func (r *reader) message(path string, m *pb.Message) *a2a.Message {
 		Role:     r.role(under(path, "role"), m.GetRole()),
 		Parts:    readEach(under(path, "parts"), m.GetParts(), r.part),
 		Metadata: r.object(under(path, "metadata"), m.GetMetadata()), Extensions: m.GetExtensions(), ReferenceTaskIDs: m.GetReferenceTaskIds(),
+		ElicitationIDs: m.GetElicitationIds(),
 	}
 }
 
@@ -171,6 +198,7 @@ func (r *reader) artifact(path string, a *pb.Artifact) *a2a.Artifact {
 		ArtifactID: a.GetArtifactId(), Name: a.GetName(), Description: a.GetDescription(),
 		Parts:    readEach(under(path, "parts"), a.GetParts(), r.part),
 		Metadata: r.object(under(path, "metadata"), a.GetMetadata()), Extensions: a.GetExtensions(),
+		StartGeneration: a.GetStartGeneration(), EndGeneration: a.GetEndGeneration(),
 	}
 }
 
@@ -198,7 +226,7 @@ func (r *reader) push(c *pb.TaskPushNotificationConfig) *a2a.TaskPushNotificatio
 	if c == nil {
 		return nil
 	}
-	out := &a2a.TaskPushNotificationConfig{Tenant: c.GetTenant(), ID: c.GetId(), TaskID: c.GetTaskId(), URL: c.GetUrl(), Token: a2a.Secret(c.GetToken())}
+	out := &a2a.TaskPushNotificationConfig{Tenant: c.GetTenant(), ID: c.GetId(), TaskID: c.GetTaskId(), URL: c.GetUrl(), Token: a2a.Secret(c.GetToken()), ProtocolVersion: c.GetProtocolVersion()}
 	if a := c.GetAuthentication(); a != nil {
 		out.Authentication = &a2a.AuthenticationInfo{Scheme: a.GetScheme(), Credentials: a2a.Secret(a.GetCredentials())}
 	}

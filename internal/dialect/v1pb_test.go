@@ -37,6 +37,9 @@ func random(r *rand.Rand, v reflect.Value, depth int) {
 			*x = time.UnixMilli(r.Int64N(4e12)).UTC()
 		}
 		return
+	case *a2a.ElicitationState:
+		*x = a2a.ElicitationState(r.IntN(4))
+		return
 	case *a2a.TaskState:
 		*x = a2a.TaskState(r.IntN(9))
 		return
@@ -50,7 +53,7 @@ func random(r *rand.Rand, v reflect.Value, depth int) {
 		}[r.IntN(7)]
 		random(r, reflect.ValueOf(&x.Metadata).Elem(), depth)
 		return
-	case *a2a.SecurityScheme, *a2a.OAuthFlows, *a2a.SendMessageResponse, *a2a.StreamResponse:
+	case *a2a.SecurityScheme, *a2a.OAuthFlows, *a2a.SendMessageResponse, *a2a.StreamResponse, *a2a.TimelineEntry:
 		i := r.IntN(5) // of fields that are pointers
 		if i < v.NumField() && v.Field(i).Kind() == reflect.Pointer && v.Field(i).Type() != reflect.TypeFor[*a2a.JSON]() {
 			v.Field(i).Set(reflect.New(v.Field(i).Type().Elem()))
@@ -66,6 +69,9 @@ func random(r *rand.Rand, v reflect.Value, depth int) {
 		return // not on any wire
 	case reflect.TypeFor[a2a.GetTaskRequest](), reflect.TypeFor[a2a.ListTasksRequest]():
 		defer func() { v.FieldByName("Encoded").SetBool(false) }() // neither
+	}
+	if v.Type() == reflect.TypeFor[a2a.SubscribeToTaskRequest]() {
+		defer func() { v.FieldByName("Timeline").SetBool(false) }() // the codec's
 	}
 	if v.Type() == reflect.TypeFor[a2a.TaskPushNotificationConfig]() {
 		defer func() { v.FieldByName("Source").SetString("") }() // travels as a header

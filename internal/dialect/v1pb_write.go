@@ -61,6 +61,7 @@ func sendRequestPB(r *a2a.SendMessageRequest) *pb.SendMessageRequest {
 			TaskPushNotificationConfig: pushPB(c.TaskPushNotificationConfig),
 			HistoryLength:              c.HistoryLength,
 			IfGenerationMatch:          c.IfGenerationMatch,
+			TimelineLength:             c.TimelineLength,
 			ReturnImmediately:          c.ReturnImmediately,
 		}
 	}
@@ -71,7 +72,7 @@ func listRequestPB(r *a2a.ListTasksRequest) *pb.ListTasksRequest {
 	out := &pb.ListTasksRequest{
 		Tenant: utf(r.Tenant), ContextId: utf(r.ContextID), Status: pb.TaskState(r.Status),
 		PageSize: r.PageSize, PageToken: utf(r.PageToken), HistoryLength: r.HistoryLength,
-		StatusTimestampAfter: timePB(r.StatusTimestampAfter),
+		StatusTimestampAfter: timePB(r.StatusTimestampAfter), TimelineLength: r.TimelineLength,
 	}
 	if r.IncludeArtifacts {
 		out.IncludeArtifacts = &r.IncludeArtifacts
@@ -108,6 +109,11 @@ func streamResponsePB(r *a2a.StreamResponse) *pb.StreamResponse {
 			Append: u.Append, LastChunk: u.LastChunk, Metadata: structPB(u.Metadata),
 			Generation: u.Generation,
 		}}}
+	case r.MessageUpdate != nil:
+		u := r.MessageUpdate
+		return &pb.StreamResponse{Payload: &pb.StreamResponse_MessageUpdate{MessageUpdate: &pb.TaskMessageUpdateEvent{
+			TaskId: utf(u.TaskID), ContextId: utf(u.ContextID), Message: messagePB(u.Message), Metadata: structPB(u.Metadata), Generation: u.Generation,
+		}}}
 	}
 	return new(pb.StreamResponse)
 }
@@ -116,12 +122,27 @@ func taskPB(t *a2a.Task) *pb.Task {
 	return &pb.Task{
 		Id: utf(t.ID), ContextId: utf(t.ContextID), Status: statusPB(&t.Status),
 		Artifacts: each(t.Artifacts, artifactPB), History: each(t.History, messagePB), Metadata: structPB(t.Metadata),
-		Generation: t.Generation,
+		Generation: t.Generation, Timeline: each(t.Timeline, timelinePB), Elicitations: each(t.Elicitations, elicitationPB),
 	}
 }
 
 func statusPB(s *a2a.TaskStatus) *pb.TaskStatus {
-	return &pb.TaskStatus{State: pb.TaskState(s.State), Message: messagePB(s.Message), Timestamp: timePB(s.Timestamp)}
+	return &pb.TaskStatus{State: pb.TaskState(s.State), Message: messagePB(s.Message), Timestamp: timePB(s.Timestamp), Elicitations: each(s.Elicitations, elicitationPB)}
+}
+
+func timelinePB(e *a2a.TimelineEntry) *pb.TimelineEntry {
+	out := &pb.TimelineEntry{Generation: e.Generation}
+	switch {
+	case e.Message != nil:
+		out.Entry = &pb.TimelineEntry_Message{Message: messagePB(e.Message)}
+	case e.Status != nil:
+		out.Entry = &pb.TimelineEntry_Status{Status: statusPB(e.Status)}
+	}
+	return out
+}
+
+func elicitationPB(e *a2a.Elicitation) *pb.Elicitation {
+	return &pb.Elicitation{ElicitationId: utf(e.ElicitationID), State: pb.ElicitationState(e.State), Metadata: structPB(e.Metadata)}
 }
 
 func messagePB(m *a2a.Message) *pb.Message {
@@ -131,7 +152,7 @@ func messagePB(m *a2a.Message) *pb.Message {
 	return &pb.Message{
 		MessageId: utf(m.MessageID), ContextId: utf(m.ContextID), TaskId: utf(m.TaskID), Role: pb.Role(m.Role),
 		Parts: each(m.Parts, partPB), Metadata: structPB(m.Metadata),
-		Extensions: utfs(m.Extensions), ReferenceTaskIds: utfs(m.ReferenceTaskIDs),
+		Extensions: utfs(m.Extensions), ReferenceTaskIds: utfs(m.ReferenceTaskIDs), ElicitationIds: utfs(m.ElicitationIDs),
 	}
 }
 
@@ -142,6 +163,7 @@ func artifactPB(a *a2a.Artifact) *pb.Artifact {
 	return &pb.Artifact{
 		ArtifactId: utf(a.ArtifactID), Name: utf(a.Name), Description: utf(a.Description),
 		Parts: each(a.Parts, partPB), Metadata: structPB(a.Metadata), Extensions: utfs(a.Extensions),
+		StartGeneration: a.StartGeneration, EndGeneration: a.EndGeneration,
 	}
 }
 
@@ -164,7 +186,7 @@ func pushPB(c *a2a.TaskPushNotificationConfig) *pb.TaskPushNotificationConfig {
 	if c == nil {
 		return nil
 	}
-	out := &pb.TaskPushNotificationConfig{Tenant: utf(c.Tenant), Id: utf(c.ID), TaskId: utf(c.TaskID), Url: utf(c.URL), Token: utf(string(c.Token))}
+	out := &pb.TaskPushNotificationConfig{Tenant: utf(c.Tenant), Id: utf(c.ID), TaskId: utf(c.TaskID), Url: utf(c.URL), Token: utf(string(c.Token)), ProtocolVersion: utf(c.ProtocolVersion)}
 	if a := c.Authentication; a != nil {
 		out.Authentication = &pb.AuthenticationInfo{Scheme: utf(a.Scheme), Credentials: utf(string(a.Credentials))}
 	}

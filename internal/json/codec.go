@@ -88,7 +88,13 @@ func (c Codec[T]) AppendPlain(b []byte, v *T) []byte {
 // AppendMember appends the member of an object that is tagged with this name. It
 // may be left out where it is optional, unless it is required here.
 func (c Codec[T]) AppendMember(b []byte, v *T, name string, required bool) []byte {
-	return c.layout.appendMember(b, unsafe.Pointer(v), name, required)
+	return c.layout.appendMember(b, unsafe.Pointer(v), name, required, false)
+}
+
+// AppendPlainMember is AppendMember of a member that may be left out, without what is
+// tagged draft.
+func (c Codec[T]) AppendPlainMember(b []byte, v *T, name string) []byte {
+	return c.layout.appendMember(b, unsafe.Pointer(v), name, false, true)
 }
 
 // Read reads a value into v, which must be empty. On a fault its content is

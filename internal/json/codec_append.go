@@ -141,7 +141,7 @@ func (l *layout) name(v int32) string {
 	return l.names[v]
 }
 
-func (l *layout) appendMember(b []byte, p unsafe.Pointer, name string, required bool) []byte {
+func (l *layout) appendMember(b []byte, p unsafe.Pointer, name string, required, plain bool) []byte {
 	for i := range l.fields {
 		if l.fields[i].name != name {
 			continue
@@ -150,13 +150,13 @@ func (l *layout) appendMember(b []byte, p unsafe.Pointer, name string, required 
 		if required {
 			one[0].optional, one[0].probed = false, false
 		}
-		alone := layout{whole: one[:]}
+		alone := layout{whole: one[:], plain: one[:]}
 		from := len(b)
 		if b[from-1] == '{' {
-			b = alone.appendTo(b[:from-1], p, false)
+			b = alone.appendTo(b[:from-1], p, plain)
 			return b[:len(b)-1]
 		}
-		b = alone.appendTo(b, p, false)
+		b = alone.appendTo(b, p, plain)
 		if b = b[:len(b)-1]; len(b) == from+1 {
 			return b[:from] // it is left out
 		}

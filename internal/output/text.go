@@ -145,6 +145,8 @@ func (p *Text) Event(r *a2a.StreamResponse) error {
 			p.metadata(e.Metadata)
 		}
 		p.artifact(e.Artifact)
+	case r.MessageUpdate != nil:
+		p.message("Client message", r.MessageUpdate.Message)
 	}
 	return p.out.Flush()
 }

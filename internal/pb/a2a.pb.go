@@ -31,6 +31,59 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// 1.1 draft
+type ElicitationState int32
+
+const (
+	ElicitationState_ELICITATION_STATE_UNSPECIFIED ElicitationState = 0
+	ElicitationState_ELICITATION_STATE_WAITING     ElicitationState = 1
+	ElicitationState_ELICITATION_STATE_BLOCKED     ElicitationState = 2
+	ElicitationState_ELICITATION_STATE_RESOLVED    ElicitationState = 3
+)
+
+// Enum value maps for ElicitationState.
+var (
+	ElicitationState_name = map[int32]string{
+		0: "ELICITATION_STATE_UNSPECIFIED",
+		1: "ELICITATION_STATE_WAITING",
+		2: "ELICITATION_STATE_BLOCKED",
+		3: "ELICITATION_STATE_RESOLVED",
+	}
+	ElicitationState_value = map[string]int32{
+		"ELICITATION_STATE_UNSPECIFIED": 0,
+		"ELICITATION_STATE_WAITING":     1,
+		"ELICITATION_STATE_BLOCKED":     2,
+		"ELICITATION_STATE_RESOLVED":    3,
+	}
+)
+
+func (x ElicitationState) Enum() *ElicitationState {
+	p := new(ElicitationState)
+	*p = x
+	return p
+}
+
+func (x ElicitationState) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ElicitationState) Descriptor() protoreflect.EnumDescriptor {
+	return file_internal_pb_a2a_proto_enumTypes[0].Descriptor()
+}
+
+func (ElicitationState) Type() protoreflect.EnumType {
+	return &file_internal_pb_a2a_proto_enumTypes[0]
+}
+
+func (x ElicitationState) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ElicitationState.Descriptor instead.
+func (ElicitationState) EnumDescriptor() ([]byte, []int) {
+	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{0}
+}
+
 type TaskState int32
 
 const (
@@ -82,11 +135,11 @@ func (x TaskState) String() string {
 }
 
 func (TaskState) Descriptor() protoreflect.EnumDescriptor {
-	return file_internal_pb_a2a_proto_enumTypes[0].Descriptor()
+	return file_internal_pb_a2a_proto_enumTypes[1].Descriptor()
 }
 
 func (TaskState) Type() protoreflect.EnumType {
-	return &file_internal_pb_a2a_proto_enumTypes[0]
+	return &file_internal_pb_a2a_proto_enumTypes[1]
 }
 
 func (x TaskState) Number() protoreflect.EnumNumber {
@@ -95,7 +148,7 @@ func (x TaskState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TaskState.Descriptor instead.
 func (TaskState) EnumDescriptor() ([]byte, []int) {
-	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{0}
+	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{1}
 }
 
 type Role int32
@@ -131,11 +184,11 @@ func (x Role) String() string {
 }
 
 func (Role) Descriptor() protoreflect.EnumDescriptor {
-	return file_internal_pb_a2a_proto_enumTypes[1].Descriptor()
+	return file_internal_pb_a2a_proto_enumTypes[2].Descriptor()
 }
 
 func (Role) Type() protoreflect.EnumType {
-	return &file_internal_pb_a2a_proto_enumTypes[1]
+	return &file_internal_pb_a2a_proto_enumTypes[2]
 }
 
 func (x Role) Number() protoreflect.EnumNumber {
@@ -144,7 +197,7 @@ func (x Role) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Role.Descriptor instead.
 func (Role) EnumDescriptor() ([]byte, []int) {
-	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{1}
+	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{2}
 }
 
 type SendMessageConfiguration struct {
@@ -154,6 +207,7 @@ type SendMessageConfiguration struct {
 	HistoryLength              *int32                      `protobuf:"varint,3,opt,name=history_length,json=historyLength,proto3,oneof" json:"history_length,omitempty"`
 	ReturnImmediately          bool                        `protobuf:"varint,4,opt,name=return_immediately,json=returnImmediately,proto3" json:"return_immediately,omitempty"`
 	IfGenerationMatch          *int64                      `protobuf:"varint,5,opt,name=if_generation_match,json=ifGenerationMatch,proto3,oneof" json:"if_generation_match,omitempty"` // 1.1 draft
+	TimelineLength             *int32                      `protobuf:"varint,6,opt,name=timeline_length,json=timelineLength,proto3,oneof" json:"timeline_length,omitempty"`            // 1.1 draft
 	unknownFields              protoimpl.UnknownFields
 	sizeCache                  protoimpl.SizeCache
 }
@@ -223,6 +277,13 @@ func (x *SendMessageConfiguration) GetIfGenerationMatch() int64 {
 	return 0
 }
 
+func (x *SendMessageConfiguration) GetTimelineLength() int32 {
+	if x != nil && x.TimelineLength != nil {
+		return *x.TimelineLength
+	}
+	return 0
+}
+
 type Task struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -231,7 +292,9 @@ type Task struct {
 	Artifacts     []*Artifact            `protobuf:"bytes,4,rep,name=artifacts,proto3" json:"artifacts,omitempty"`
 	History       []*Message             `protobuf:"bytes,5,rep,name=history,proto3" json:"history,omitempty"`
 	Metadata      *structpb.Struct       `protobuf:"bytes,6,opt,name=metadata,proto3" json:"metadata,omitempty"`
-	Generation    int64                  `protobuf:"varint,7,opt,name=generation,proto3" json:"generation,omitempty"` // 1.1 draft
+	Generation    int64                  `protobuf:"varint,7,opt,name=generation,proto3" json:"generation,omitempty"`    // 1.1 draft
+	Timeline      []*TimelineEntry       `protobuf:"bytes,8,rep,name=timeline,proto3" json:"timeline,omitempty"`         // 1.1 draft
+	Elicitations  []*Elicitation         `protobuf:"bytes,9,rep,name=elicitations,proto3" json:"elicitations,omitempty"` // 1.1 draft
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -315,18 +378,262 @@ func (x *Task) GetGeneration() int64 {
 	return 0
 }
 
+func (x *Task) GetTimeline() []*TimelineEntry {
+	if x != nil {
+		return x.Timeline
+	}
+	return nil
+}
+
+func (x *Task) GetElicitations() []*Elicitation {
+	if x != nil {
+		return x.Elicitations
+	}
+	return nil
+}
+
+// 1.1 draft
+type TimelineEntry struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Entry:
+	//
+	//	*TimelineEntry_Message
+	//	*TimelineEntry_Status
+	Entry         isTimelineEntry_Entry `protobuf_oneof:"entry"`
+	Generation    int64                 `protobuf:"varint,3,opt,name=generation,proto3" json:"generation,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TimelineEntry) Reset() {
+	*x = TimelineEntry{}
+	mi := &file_internal_pb_a2a_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TimelineEntry) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TimelineEntry) ProtoMessage() {}
+
+func (x *TimelineEntry) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_pb_a2a_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TimelineEntry.ProtoReflect.Descriptor instead.
+func (*TimelineEntry) Descriptor() ([]byte, []int) {
+	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *TimelineEntry) GetEntry() isTimelineEntry_Entry {
+	if x != nil {
+		return x.Entry
+	}
+	return nil
+}
+
+func (x *TimelineEntry) GetMessage() *Message {
+	if x != nil {
+		if x, ok := x.Entry.(*TimelineEntry_Message); ok {
+			return x.Message
+		}
+	}
+	return nil
+}
+
+func (x *TimelineEntry) GetStatus() *TaskStatus {
+	if x != nil {
+		if x, ok := x.Entry.(*TimelineEntry_Status); ok {
+			return x.Status
+		}
+	}
+	return nil
+}
+
+func (x *TimelineEntry) GetGeneration() int64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+type isTimelineEntry_Entry interface {
+	isTimelineEntry_Entry()
+}
+
+type TimelineEntry_Message struct {
+	Message *Message `protobuf:"bytes,1,opt,name=message,proto3,oneof"`
+}
+
+type TimelineEntry_Status struct {
+	Status *TaskStatus `protobuf:"bytes,2,opt,name=status,proto3,oneof"`
+}
+
+func (*TimelineEntry_Message) isTimelineEntry_Entry() {}
+
+func (*TimelineEntry_Status) isTimelineEntry_Entry() {}
+
+// 1.1 draft
+type Elicitation struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	ElicitationId string                 `protobuf:"bytes,1,opt,name=elicitation_id,json=elicitationId,proto3" json:"elicitation_id,omitempty"`
+	State         ElicitationState       `protobuf:"varint,2,opt,name=state,proto3,enum=parley.a2a.v1.ElicitationState" json:"state,omitempty"`
+	Metadata      *structpb.Struct       `protobuf:"bytes,3,opt,name=metadata,proto3" json:"metadata,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Elicitation) Reset() {
+	*x = Elicitation{}
+	mi := &file_internal_pb_a2a_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Elicitation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Elicitation) ProtoMessage() {}
+
+func (x *Elicitation) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_pb_a2a_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Elicitation.ProtoReflect.Descriptor instead.
+func (*Elicitation) Descriptor() ([]byte, []int) {
+	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Elicitation) GetElicitationId() string {
+	if x != nil {
+		return x.ElicitationId
+	}
+	return ""
+}
+
+func (x *Elicitation) GetState() ElicitationState {
+	if x != nil {
+		return x.State
+	}
+	return ElicitationState_ELICITATION_STATE_UNSPECIFIED
+}
+
+func (x *Elicitation) GetMetadata() *structpb.Struct {
+	if x != nil {
+		return x.Metadata
+	}
+	return nil
+}
+
+// 1.1 draft
+type TaskMessageUpdateEvent struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	TaskId        string                 `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
+	ContextId     string                 `protobuf:"bytes,2,opt,name=context_id,json=contextId,proto3" json:"context_id,omitempty"`
+	Message       *Message               `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
+	Metadata      *structpb.Struct       `protobuf:"bytes,4,opt,name=metadata,proto3" json:"metadata,omitempty"`
+	Generation    int64                  `protobuf:"varint,5,opt,name=generation,proto3" json:"generation,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TaskMessageUpdateEvent) Reset() {
+	*x = TaskMessageUpdateEvent{}
+	mi := &file_internal_pb_a2a_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TaskMessageUpdateEvent) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TaskMessageUpdateEvent) ProtoMessage() {}
+
+func (x *TaskMessageUpdateEvent) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_pb_a2a_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TaskMessageUpdateEvent.ProtoReflect.Descriptor instead.
+func (*TaskMessageUpdateEvent) Descriptor() ([]byte, []int) {
+	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *TaskMessageUpdateEvent) GetTaskId() string {
+	if x != nil {
+		return x.TaskId
+	}
+	return ""
+}
+
+func (x *TaskMessageUpdateEvent) GetContextId() string {
+	if x != nil {
+		return x.ContextId
+	}
+	return ""
+}
+
+func (x *TaskMessageUpdateEvent) GetMessage() *Message {
+	if x != nil {
+		return x.Message
+	}
+	return nil
+}
+
+func (x *TaskMessageUpdateEvent) GetMetadata() *structpb.Struct {
+	if x != nil {
+		return x.Metadata
+	}
+	return nil
+}
+
+func (x *TaskMessageUpdateEvent) GetGeneration() int64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
 type TaskStatus struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	State         TaskState              `protobuf:"varint,1,opt,name=state,proto3,enum=parley.a2a.v1.TaskState" json:"state,omitempty"`
 	Message       *Message               `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
 	Timestamp     *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=timestamp,proto3" json:"timestamp,omitempty"`
+	Elicitations  []*Elicitation         `protobuf:"bytes,4,rep,name=elicitations,proto3" json:"elicitations,omitempty"` // 1.1 draft
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TaskStatus) Reset() {
 	*x = TaskStatus{}
-	mi := &file_internal_pb_a2a_proto_msgTypes[2]
+	mi := &file_internal_pb_a2a_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -338,7 +645,7 @@ func (x *TaskStatus) String() string {
 func (*TaskStatus) ProtoMessage() {}
 
 func (x *TaskStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_pb_a2a_proto_msgTypes[2]
+	mi := &file_internal_pb_a2a_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -351,7 +658,7 @@ func (x *TaskStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskStatus.ProtoReflect.Descriptor instead.
 func (*TaskStatus) Descriptor() ([]byte, []int) {
-	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{2}
+	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *TaskStatus) GetState() TaskState {
@@ -375,6 +682,13 @@ func (x *TaskStatus) GetTimestamp() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *TaskStatus) GetElicitations() []*Elicitation {
+	if x != nil {
+		return x.Elicitations
+	}
+	return nil
+}
+
 type Part struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Content:
@@ -393,7 +707,7 @@ type Part struct {
 
 func (x *Part) Reset() {
 	*x = Part{}
-	mi := &file_internal_pb_a2a_proto_msgTypes[3]
+	mi := &file_internal_pb_a2a_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -405,7 +719,7 @@ func (x *Part) String() string {
 func (*Part) ProtoMessage() {}
 
 func (x *Part) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_pb_a2a_proto_msgTypes[3]
+	mi := &file_internal_pb_a2a_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -418,7 +732,7 @@ func (x *Part) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Part.ProtoReflect.Descriptor instead.
 func (*Part) Descriptor() ([]byte, []int) {
-	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{3}
+	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Part) GetContent() isPart_Content {
@@ -523,13 +837,14 @@ type Message struct {
 	Metadata         *structpb.Struct       `protobuf:"bytes,6,opt,name=metadata,proto3" json:"metadata,omitempty"`
 	Extensions       []string               `protobuf:"bytes,7,rep,name=extensions,proto3" json:"extensions,omitempty"`
 	ReferenceTaskIds []string               `protobuf:"bytes,8,rep,name=reference_task_ids,json=referenceTaskIds,proto3" json:"reference_task_ids,omitempty"`
+	ElicitationIds   []string               `protobuf:"bytes,9,rep,name=elicitation_ids,json=elicitationIds,proto3" json:"elicitation_ids,omitempty"` // 1.1 draft
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
 
 func (x *Message) Reset() {
 	*x = Message{}
-	mi := &file_internal_pb_a2a_proto_msgTypes[4]
+	mi := &file_internal_pb_a2a_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -541,7 +856,7 @@ func (x *Message) String() string {
 func (*Message) ProtoMessage() {}
 
 func (x *Message) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_pb_a2a_proto_msgTypes[4]
+	mi := &file_internal_pb_a2a_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -554,7 +869,7 @@ func (x *Message) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Message.ProtoReflect.Descriptor instead.
 func (*Message) Descriptor() ([]byte, []int) {
-	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{4}
+	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Message) GetMessageId() string {
@@ -613,21 +928,30 @@ func (x *Message) GetReferenceTaskIds() []string {
 	return nil
 }
 
+func (x *Message) GetElicitationIds() []string {
+	if x != nil {
+		return x.ElicitationIds
+	}
+	return nil
+}
+
 type Artifact struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	ArtifactId    string                 `protobuf:"bytes,1,opt,name=artifact_id,json=artifactId,proto3" json:"artifact_id,omitempty"`
-	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	Description   string                 `protobuf:"bytes,3,opt,name=description,proto3" json:"description,omitempty"`
-	Parts         []*Part                `protobuf:"bytes,4,rep,name=parts,proto3" json:"parts,omitempty"`
-	Metadata      *structpb.Struct       `protobuf:"bytes,5,opt,name=metadata,proto3" json:"metadata,omitempty"`
-	Extensions    []string               `protobuf:"bytes,6,rep,name=extensions,proto3" json:"extensions,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	ArtifactId      string                 `protobuf:"bytes,1,opt,name=artifact_id,json=artifactId,proto3" json:"artifact_id,omitempty"`
+	Name            string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Description     string                 `protobuf:"bytes,3,opt,name=description,proto3" json:"description,omitempty"`
+	Parts           []*Part                `protobuf:"bytes,4,rep,name=parts,proto3" json:"parts,omitempty"`
+	Metadata        *structpb.Struct       `protobuf:"bytes,5,opt,name=metadata,proto3" json:"metadata,omitempty"`
+	Extensions      []string               `protobuf:"bytes,6,rep,name=extensions,proto3" json:"extensions,omitempty"`
+	StartGeneration int64                  `protobuf:"varint,7,opt,name=start_generation,json=startGeneration,proto3" json:"start_generation,omitempty"` // 1.1 draft
+	EndGeneration   int64                  `protobuf:"varint,8,opt,name=end_generation,json=endGeneration,proto3" json:"end_generation,omitempty"`       // 1.1 draft
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Artifact) Reset() {
 	*x = Artifact{}
-	mi := &file_internal_pb_a2a_proto_msgTypes[5]
+	mi := &file_internal_pb_a2a_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -639,7 +963,7 @@ func (x *Artifact) String() string {
 func (*Artifact) ProtoMessage() {}
 
 func (x *Artifact) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_pb_a2a_proto_msgTypes[5]
+	mi := &file_internal_pb_a2a_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -652,7 +976,7 @@ func (x *Artifact) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Artifact.ProtoReflect.Descriptor instead.
 func (*Artifact) Descriptor() ([]byte, []int) {
-	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{5}
+	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Artifact) GetArtifactId() string {
@@ -697,6 +1021,20 @@ func (x *Artifact) GetExtensions() []string {
 	return nil
 }
 
+func (x *Artifact) GetStartGeneration() int64 {
+	if x != nil {
+		return x.StartGeneration
+	}
+	return 0
+}
+
+func (x *Artifact) GetEndGeneration() int64 {
+	if x != nil {
+		return x.EndGeneration
+	}
+	return 0
+}
+
 type TaskStatusUpdateEvent struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	TaskId        string                 `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
@@ -710,7 +1048,7 @@ type TaskStatusUpdateEvent struct {
 
 func (x *TaskStatusUpdateEvent) Reset() {
 	*x = TaskStatusUpdateEvent{}
-	mi := &file_internal_pb_a2a_proto_msgTypes[6]
+	mi := &file_internal_pb_a2a_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -722,7 +1060,7 @@ func (x *TaskStatusUpdateEvent) String() string {
 func (*TaskStatusUpdateEvent) ProtoMessage() {}
 
 func (x *TaskStatusUpdateEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_pb_a2a_proto_msgTypes[6]
+	mi := &file_internal_pb_a2a_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -735,7 +1073,7 @@ func (x *TaskStatusUpdateEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskStatusUpdateEvent.ProtoReflect.Descriptor instead.
 func (*TaskStatusUpdateEvent) Descriptor() ([]byte, []int) {
-	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{6}
+	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *TaskStatusUpdateEvent) GetTaskId() string {
@@ -788,7 +1126,7 @@ type TaskArtifactUpdateEvent struct {
 
 func (x *TaskArtifactUpdateEvent) Reset() {
 	*x = TaskArtifactUpdateEvent{}
-	mi := &file_internal_pb_a2a_proto_msgTypes[7]
+	mi := &file_internal_pb_a2a_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -800,7 +1138,7 @@ func (x *TaskArtifactUpdateEvent) String() string {
 func (*TaskArtifactUpdateEvent) ProtoMessage() {}
 
 func (x *TaskArtifactUpdateEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_pb_a2a_proto_msgTypes[7]
+	mi := &file_internal_pb_a2a_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -813,7 +1151,7 @@ func (x *TaskArtifactUpdateEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskArtifactUpdateEvent.ProtoReflect.Descriptor instead.
 func (*TaskArtifactUpdateEvent) Descriptor() ([]byte, []int) {
-	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{7}
+	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *TaskArtifactUpdateEvent) GetTaskId() string {
@@ -875,7 +1213,7 @@ type AuthenticationInfo struct {
 
 func (x *AuthenticationInfo) Reset() {
 	*x = AuthenticationInfo{}
-	mi := &file_internal_pb_a2a_proto_msgTypes[8]
+	mi := &file_internal_pb_a2a_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -887,7 +1225,7 @@ func (x *AuthenticationInfo) String() string {
 func (*AuthenticationInfo) ProtoMessage() {}
 
 func (x *AuthenticationInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_pb_a2a_proto_msgTypes[8]
+	mi := &file_internal_pb_a2a_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -900,7 +1238,7 @@ func (x *AuthenticationInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuthenticationInfo.ProtoReflect.Descriptor instead.
 func (*AuthenticationInfo) Descriptor() ([]byte, []int) {
-	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{8}
+	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *AuthenticationInfo) GetScheme() string {
@@ -929,7 +1267,7 @@ type AgentInterface struct {
 
 func (x *AgentInterface) Reset() {
 	*x = AgentInterface{}
-	mi := &file_internal_pb_a2a_proto_msgTypes[9]
+	mi := &file_internal_pb_a2a_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -941,7 +1279,7 @@ func (x *AgentInterface) String() string {
 func (*AgentInterface) ProtoMessage() {}
 
 func (x *AgentInterface) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_pb_a2a_proto_msgTypes[9]
+	mi := &file_internal_pb_a2a_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -954,7 +1292,7 @@ func (x *AgentInterface) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentInterface.ProtoReflect.Descriptor instead.
 func (*AgentInterface) Descriptor() ([]byte, []int) {
-	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{9}
+	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *AgentInterface) GetUrl() string {
@@ -1007,7 +1345,7 @@ type AgentCard struct {
 
 func (x *AgentCard) Reset() {
 	*x = AgentCard{}
-	mi := &file_internal_pb_a2a_proto_msgTypes[10]
+	mi := &file_internal_pb_a2a_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1019,7 +1357,7 @@ func (x *AgentCard) String() string {
 func (*AgentCard) ProtoMessage() {}
 
 func (x *AgentCard) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_pb_a2a_proto_msgTypes[10]
+	mi := &file_internal_pb_a2a_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1032,7 +1370,7 @@ func (x *AgentCard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentCard.ProtoReflect.Descriptor instead.
 func (*AgentCard) Descriptor() ([]byte, []int) {
-	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{10}
+	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *AgentCard) GetName() string {
@@ -1143,7 +1481,7 @@ type AgentProvider struct {
 
 func (x *AgentProvider) Reset() {
 	*x = AgentProvider{}
-	mi := &file_internal_pb_a2a_proto_msgTypes[11]
+	mi := &file_internal_pb_a2a_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1155,7 +1493,7 @@ func (x *AgentProvider) String() string {
 func (*AgentProvider) ProtoMessage() {}
 
 func (x *AgentProvider) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_pb_a2a_proto_msgTypes[11]
+	mi := &file_internal_pb_a2a_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1168,7 +1506,7 @@ func (x *AgentProvider) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentProvider.ProtoReflect.Descriptor instead.
 func (*AgentProvider) Descriptor() ([]byte, []int) {
-	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{11}
+	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *AgentProvider) GetUrl() string {
@@ -1197,7 +1535,7 @@ type AgentCapabilities struct {
 
 func (x *AgentCapabilities) Reset() {
 	*x = AgentCapabilities{}
-	mi := &file_internal_pb_a2a_proto_msgTypes[12]
+	mi := &file_internal_pb_a2a_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1209,7 +1547,7 @@ func (x *AgentCapabilities) String() string {
 func (*AgentCapabilities) ProtoMessage() {}
 
 func (x *AgentCapabilities) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_pb_a2a_proto_msgTypes[12]
+	mi := &file_internal_pb_a2a_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1222,7 +1560,7 @@ func (x *AgentCapabilities) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentCapabilities.ProtoReflect.Descriptor instead.
 func (*AgentCapabilities) Descriptor() ([]byte, []int) {
-	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{12}
+	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *AgentCapabilities) GetStreaming() bool {
@@ -1265,7 +1603,7 @@ type AgentExtension struct {
 
 func (x *AgentExtension) Reset() {
 	*x = AgentExtension{}
-	mi := &file_internal_pb_a2a_proto_msgTypes[13]
+	mi := &file_internal_pb_a2a_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1277,7 +1615,7 @@ func (x *AgentExtension) String() string {
 func (*AgentExtension) ProtoMessage() {}
 
 func (x *AgentExtension) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_pb_a2a_proto_msgTypes[13]
+	mi := &file_internal_pb_a2a_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1290,7 +1628,7 @@ func (x *AgentExtension) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentExtension.ProtoReflect.Descriptor instead.
 func (*AgentExtension) Descriptor() ([]byte, []int) {
-	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{13}
+	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *AgentExtension) GetUri() string {
@@ -1337,7 +1675,7 @@ type AgentSkill struct {
 
 func (x *AgentSkill) Reset() {
 	*x = AgentSkill{}
-	mi := &file_internal_pb_a2a_proto_msgTypes[14]
+	mi := &file_internal_pb_a2a_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1349,7 +1687,7 @@ func (x *AgentSkill) String() string {
 func (*AgentSkill) ProtoMessage() {}
 
 func (x *AgentSkill) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_pb_a2a_proto_msgTypes[14]
+	mi := &file_internal_pb_a2a_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1362,7 +1700,7 @@ func (x *AgentSkill) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentSkill.ProtoReflect.Descriptor instead.
 func (*AgentSkill) Descriptor() ([]byte, []int) {
-	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{14}
+	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *AgentSkill) GetId() string {
@@ -1432,7 +1770,7 @@ type AgentCardSignature struct {
 
 func (x *AgentCardSignature) Reset() {
 	*x = AgentCardSignature{}
-	mi := &file_internal_pb_a2a_proto_msgTypes[15]
+	mi := &file_internal_pb_a2a_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1444,7 +1782,7 @@ func (x *AgentCardSignature) String() string {
 func (*AgentCardSignature) ProtoMessage() {}
 
 func (x *AgentCardSignature) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_pb_a2a_proto_msgTypes[15]
+	mi := &file_internal_pb_a2a_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1457,7 +1795,7 @@ func (x *AgentCardSignature) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentCardSignature.ProtoReflect.Descriptor instead.
 func (*AgentCardSignature) Descriptor() ([]byte, []int) {
-	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{15}
+	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *AgentCardSignature) GetProtected() string {
@@ -1482,20 +1820,21 @@ func (x *AgentCardSignature) GetHeader() *structpb.Struct {
 }
 
 type TaskPushNotificationConfig struct {
-	state          protoimpl.MessageState `protogen:"open.v1"`
-	Tenant         string                 `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
-	Id             string                 `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
-	TaskId         string                 `protobuf:"bytes,3,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
-	Url            string                 `protobuf:"bytes,4,opt,name=url,proto3" json:"url,omitempty"`
-	Token          string                 `protobuf:"bytes,5,opt,name=token,proto3" json:"token,omitempty"`
-	Authentication *AuthenticationInfo    `protobuf:"bytes,6,opt,name=authentication,proto3" json:"authentication,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	Tenant          string                 `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	Id              string                 `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	TaskId          string                 `protobuf:"bytes,3,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
+	Url             string                 `protobuf:"bytes,4,opt,name=url,proto3" json:"url,omitempty"`
+	Token           string                 `protobuf:"bytes,5,opt,name=token,proto3" json:"token,omitempty"`
+	Authentication  *AuthenticationInfo    `protobuf:"bytes,6,opt,name=authentication,proto3" json:"authentication,omitempty"`
+	ProtocolVersion string                 `protobuf:"bytes,7,opt,name=protocol_version,json=protocolVersion,proto3" json:"protocol_version,omitempty"` // 1.1 draft
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *TaskPushNotificationConfig) Reset() {
 	*x = TaskPushNotificationConfig{}
-	mi := &file_internal_pb_a2a_proto_msgTypes[16]
+	mi := &file_internal_pb_a2a_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1507,7 +1846,7 @@ func (x *TaskPushNotificationConfig) String() string {
 func (*TaskPushNotificationConfig) ProtoMessage() {}
 
 func (x *TaskPushNotificationConfig) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_pb_a2a_proto_msgTypes[16]
+	mi := &file_internal_pb_a2a_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1520,7 +1859,7 @@ func (x *TaskPushNotificationConfig) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskPushNotificationConfig.ProtoReflect.Descriptor instead.
 func (*TaskPushNotificationConfig) Descriptor() ([]byte, []int) {
-	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{16}
+	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *TaskPushNotificationConfig) GetTenant() string {
@@ -1565,6 +1904,13 @@ func (x *TaskPushNotificationConfig) GetAuthentication() *AuthenticationInfo {
 	return nil
 }
 
+func (x *TaskPushNotificationConfig) GetProtocolVersion() string {
+	if x != nil {
+		return x.ProtocolVersion
+	}
+	return ""
+}
+
 type StringList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	List          []string               `protobuf:"bytes,1,rep,name=list,proto3" json:"list,omitempty"`
@@ -1574,7 +1920,7 @@ type StringList struct {
 
 func (x *StringList) Reset() {
 	*x = StringList{}
-	mi := &file_internal_pb_a2a_proto_msgTypes[17]
+	mi := &file_internal_pb_a2a_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1586,7 +1932,7 @@ func (x *StringList) String() string {
 func (*StringList) ProtoMessage() {}
 
 func (x *StringList) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_pb_a2a_proto_msgTypes[17]
+	mi := &file_internal_pb_a2a_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1599,7 +1945,7 @@ func (x *StringList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StringList.ProtoReflect.Descriptor instead.
 func (*StringList) Descriptor() ([]byte, []int) {
-	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{17}
+	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *StringList) GetList() []string {
@@ -1618,7 +1964,7 @@ type SecurityRequirement struct {
 
 func (x *SecurityRequirement) Reset() {
 	*x = SecurityRequirement{}
-	mi := &file_internal_pb_a2a_proto_msgTypes[18]
+	mi := &file_internal_pb_a2a_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1630,7 +1976,7 @@ func (x *SecurityRequirement) String() string {
 func (*SecurityRequirement) ProtoMessage() {}
 
 func (x *SecurityRequirement) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_pb_a2a_proto_msgTypes[18]
+	mi := &file_internal_pb_a2a_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1643,7 +1989,7 @@ func (x *SecurityRequirement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SecurityRequirement.ProtoReflect.Descriptor instead.
 func (*SecurityRequirement) Descriptor() ([]byte, []int) {
-	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{18}
+	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *SecurityRequirement) GetSchemes() map[string]*StringList {
@@ -1669,7 +2015,7 @@ type SecurityScheme struct {
 
 func (x *SecurityScheme) Reset() {
 	*x = SecurityScheme{}
-	mi := &file_internal_pb_a2a_proto_msgTypes[19]
+	mi := &file_internal_pb_a2a_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1681,7 +2027,7 @@ func (x *SecurityScheme) String() string {
 func (*SecurityScheme) ProtoMessage() {}
 
 func (x *SecurityScheme) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_pb_a2a_proto_msgTypes[19]
+	mi := &file_internal_pb_a2a_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1694,7 +2040,7 @@ func (x *SecurityScheme) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SecurityScheme.ProtoReflect.Descriptor instead.
 func (*SecurityScheme) Descriptor() ([]byte, []int) {
-	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{19}
+	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *SecurityScheme) GetScheme() isSecurityScheme_Scheme {
@@ -1794,7 +2140,7 @@ type APIKeySecurityScheme struct {
 
 func (x *APIKeySecurityScheme) Reset() {
 	*x = APIKeySecurityScheme{}
-	mi := &file_internal_pb_a2a_proto_msgTypes[20]
+	mi := &file_internal_pb_a2a_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1806,7 +2152,7 @@ func (x *APIKeySecurityScheme) String() string {
 func (*APIKeySecurityScheme) ProtoMessage() {}
 
 func (x *APIKeySecurityScheme) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_pb_a2a_proto_msgTypes[20]
+	mi := &file_internal_pb_a2a_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1819,7 +2165,7 @@ func (x *APIKeySecurityScheme) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use APIKeySecurityScheme.ProtoReflect.Descriptor instead.
 func (*APIKeySecurityScheme) Descriptor() ([]byte, []int) {
-	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{20}
+	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *APIKeySecurityScheme) GetDescription() string {
@@ -1854,7 +2200,7 @@ type HTTPAuthSecurityScheme struct {
 
 func (x *HTTPAuthSecurityScheme) Reset() {
 	*x = HTTPAuthSecurityScheme{}
-	mi := &file_internal_pb_a2a_proto_msgTypes[21]
+	mi := &file_internal_pb_a2a_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1866,7 +2212,7 @@ func (x *HTTPAuthSecurityScheme) String() string {
 func (*HTTPAuthSecurityScheme) ProtoMessage() {}
 
 func (x *HTTPAuthSecurityScheme) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_pb_a2a_proto_msgTypes[21]
+	mi := &file_internal_pb_a2a_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1879,7 +2225,7 @@ func (x *HTTPAuthSecurityScheme) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HTTPAuthSecurityScheme.ProtoReflect.Descriptor instead.
 func (*HTTPAuthSecurityScheme) Descriptor() ([]byte, []int) {
-	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{21}
+	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *HTTPAuthSecurityScheme) GetDescription() string {
@@ -1914,7 +2260,7 @@ type OAuth2SecurityScheme struct {
 
 func (x *OAuth2SecurityScheme) Reset() {
 	*x = OAuth2SecurityScheme{}
-	mi := &file_internal_pb_a2a_proto_msgTypes[22]
+	mi := &file_internal_pb_a2a_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1926,7 +2272,7 @@ func (x *OAuth2SecurityScheme) String() string {
 func (*OAuth2SecurityScheme) ProtoMessage() {}
 
 func (x *OAuth2SecurityScheme) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_pb_a2a_proto_msgTypes[22]
+	mi := &file_internal_pb_a2a_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1939,7 +2285,7 @@ func (x *OAuth2SecurityScheme) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OAuth2SecurityScheme.ProtoReflect.Descriptor instead.
 func (*OAuth2SecurityScheme) Descriptor() ([]byte, []int) {
-	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{22}
+	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *OAuth2SecurityScheme) GetDescription() string {
@@ -1973,7 +2319,7 @@ type OpenIdConnectSecurityScheme struct {
 
 func (x *OpenIdConnectSecurityScheme) Reset() {
 	*x = OpenIdConnectSecurityScheme{}
-	mi := &file_internal_pb_a2a_proto_msgTypes[23]
+	mi := &file_internal_pb_a2a_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1985,7 +2331,7 @@ func (x *OpenIdConnectSecurityScheme) String() string {
 func (*OpenIdConnectSecurityScheme) ProtoMessage() {}
 
 func (x *OpenIdConnectSecurityScheme) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_pb_a2a_proto_msgTypes[23]
+	mi := &file_internal_pb_a2a_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1998,7 +2344,7 @@ func (x *OpenIdConnectSecurityScheme) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenIdConnectSecurityScheme.ProtoReflect.Descriptor instead.
 func (*OpenIdConnectSecurityScheme) Descriptor() ([]byte, []int) {
-	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{23}
+	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *OpenIdConnectSecurityScheme) GetDescription() string {
@@ -2024,7 +2370,7 @@ type MutualTlsSecurityScheme struct {
 
 func (x *MutualTlsSecurityScheme) Reset() {
 	*x = MutualTlsSecurityScheme{}
-	mi := &file_internal_pb_a2a_proto_msgTypes[24]
+	mi := &file_internal_pb_a2a_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2036,7 +2382,7 @@ func (x *MutualTlsSecurityScheme) String() string {
 func (*MutualTlsSecurityScheme) ProtoMessage() {}
 
 func (x *MutualTlsSecurityScheme) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_pb_a2a_proto_msgTypes[24]
+	mi := &file_internal_pb_a2a_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2049,7 +2395,7 @@ func (x *MutualTlsSecurityScheme) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MutualTlsSecurityScheme.ProtoReflect.Descriptor instead.
 func (*MutualTlsSecurityScheme) Descriptor() ([]byte, []int) {
-	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{24}
+	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *MutualTlsSecurityScheme) GetDescription() string {
@@ -2075,7 +2421,7 @@ type OAuthFlows struct {
 
 func (x *OAuthFlows) Reset() {
 	*x = OAuthFlows{}
-	mi := &file_internal_pb_a2a_proto_msgTypes[25]
+	mi := &file_internal_pb_a2a_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2087,7 +2433,7 @@ func (x *OAuthFlows) String() string {
 func (*OAuthFlows) ProtoMessage() {}
 
 func (x *OAuthFlows) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_pb_a2a_proto_msgTypes[25]
+	mi := &file_internal_pb_a2a_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2100,7 +2446,7 @@ func (x *OAuthFlows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OAuthFlows.ProtoReflect.Descriptor instead.
 func (*OAuthFlows) Descriptor() ([]byte, []int) {
-	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{25}
+	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *OAuthFlows) GetFlow() isOAuthFlows_Flow {
@@ -2202,7 +2548,7 @@ type AuthorizationCodeOAuthFlow struct {
 
 func (x *AuthorizationCodeOAuthFlow) Reset() {
 	*x = AuthorizationCodeOAuthFlow{}
-	mi := &file_internal_pb_a2a_proto_msgTypes[26]
+	mi := &file_internal_pb_a2a_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2214,7 +2560,7 @@ func (x *AuthorizationCodeOAuthFlow) String() string {
 func (*AuthorizationCodeOAuthFlow) ProtoMessage() {}
 
 func (x *AuthorizationCodeOAuthFlow) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_pb_a2a_proto_msgTypes[26]
+	mi := &file_internal_pb_a2a_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2227,7 +2573,7 @@ func (x *AuthorizationCodeOAuthFlow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuthorizationCodeOAuthFlow.ProtoReflect.Descriptor instead.
 func (*AuthorizationCodeOAuthFlow) Descriptor() ([]byte, []int) {
-	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{26}
+	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *AuthorizationCodeOAuthFlow) GetAuthorizationUrl() string {
@@ -2276,7 +2622,7 @@ type ClientCredentialsOAuthFlow struct {
 
 func (x *ClientCredentialsOAuthFlow) Reset() {
 	*x = ClientCredentialsOAuthFlow{}
-	mi := &file_internal_pb_a2a_proto_msgTypes[27]
+	mi := &file_internal_pb_a2a_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2288,7 +2634,7 @@ func (x *ClientCredentialsOAuthFlow) String() string {
 func (*ClientCredentialsOAuthFlow) ProtoMessage() {}
 
 func (x *ClientCredentialsOAuthFlow) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_pb_a2a_proto_msgTypes[27]
+	mi := &file_internal_pb_a2a_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2301,7 +2647,7 @@ func (x *ClientCredentialsOAuthFlow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClientCredentialsOAuthFlow.ProtoReflect.Descriptor instead.
 func (*ClientCredentialsOAuthFlow) Descriptor() ([]byte, []int) {
-	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{27}
+	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ClientCredentialsOAuthFlow) GetTokenUrl() string {
@@ -2336,7 +2682,7 @@ type ImplicitOAuthFlow struct {
 
 func (x *ImplicitOAuthFlow) Reset() {
 	*x = ImplicitOAuthFlow{}
-	mi := &file_internal_pb_a2a_proto_msgTypes[28]
+	mi := &file_internal_pb_a2a_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2348,7 +2694,7 @@ func (x *ImplicitOAuthFlow) String() string {
 func (*ImplicitOAuthFlow) ProtoMessage() {}
 
 func (x *ImplicitOAuthFlow) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_pb_a2a_proto_msgTypes[28]
+	mi := &file_internal_pb_a2a_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2361,7 +2707,7 @@ func (x *ImplicitOAuthFlow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImplicitOAuthFlow.ProtoReflect.Descriptor instead.
 func (*ImplicitOAuthFlow) Descriptor() ([]byte, []int) {
-	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{28}
+	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ImplicitOAuthFlow) GetAuthorizationUrl() string {
@@ -2396,7 +2742,7 @@ type PasswordOAuthFlow struct {
 
 func (x *PasswordOAuthFlow) Reset() {
 	*x = PasswordOAuthFlow{}
-	mi := &file_internal_pb_a2a_proto_msgTypes[29]
+	mi := &file_internal_pb_a2a_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2408,7 +2754,7 @@ func (x *PasswordOAuthFlow) String() string {
 func (*PasswordOAuthFlow) ProtoMessage() {}
 
 func (x *PasswordOAuthFlow) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_pb_a2a_proto_msgTypes[29]
+	mi := &file_internal_pb_a2a_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2421,7 +2767,7 @@ func (x *PasswordOAuthFlow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PasswordOAuthFlow.ProtoReflect.Descriptor instead.
 func (*PasswordOAuthFlow) Descriptor() ([]byte, []int) {
-	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{29}
+	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *PasswordOAuthFlow) GetTokenUrl() string {
@@ -2457,7 +2803,7 @@ type DeviceCodeOAuthFlow struct {
 
 func (x *DeviceCodeOAuthFlow) Reset() {
 	*x = DeviceCodeOAuthFlow{}
-	mi := &file_internal_pb_a2a_proto_msgTypes[30]
+	mi := &file_internal_pb_a2a_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2469,7 +2815,7 @@ func (x *DeviceCodeOAuthFlow) String() string {
 func (*DeviceCodeOAuthFlow) ProtoMessage() {}
 
 func (x *DeviceCodeOAuthFlow) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_pb_a2a_proto_msgTypes[30]
+	mi := &file_internal_pb_a2a_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2482,7 +2828,7 @@ func (x *DeviceCodeOAuthFlow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeviceCodeOAuthFlow.ProtoReflect.Descriptor instead.
 func (*DeviceCodeOAuthFlow) Descriptor() ([]byte, []int) {
-	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{30}
+	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *DeviceCodeOAuthFlow) GetDeviceAuthorizationUrl() string {
@@ -2525,7 +2871,7 @@ type SendMessageRequest struct {
 
 func (x *SendMessageRequest) Reset() {
 	*x = SendMessageRequest{}
-	mi := &file_internal_pb_a2a_proto_msgTypes[31]
+	mi := &file_internal_pb_a2a_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2537,7 +2883,7 @@ func (x *SendMessageRequest) String() string {
 func (*SendMessageRequest) ProtoMessage() {}
 
 func (x *SendMessageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_pb_a2a_proto_msgTypes[31]
+	mi := &file_internal_pb_a2a_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2550,7 +2896,7 @@ func (x *SendMessageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SendMessageRequest.ProtoReflect.Descriptor instead.
 func (*SendMessageRequest) Descriptor() ([]byte, []int) {
-	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{31}
+	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *SendMessageRequest) GetTenant() string {
@@ -2587,13 +2933,14 @@ type GetTaskRequest struct {
 	Id                string                 `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
 	HistoryLength     *int32                 `protobuf:"varint,3,opt,name=history_length,json=historyLength,proto3,oneof" json:"history_length,omitempty"`
 	CurrentGeneration *int64                 `protobuf:"varint,4,opt,name=current_generation,json=currentGeneration,proto3,oneof" json:"current_generation,omitempty"` // 1.1 draft
+	TimelineLength    *int32                 `protobuf:"varint,5,opt,name=timeline_length,json=timelineLength,proto3,oneof" json:"timeline_length,omitempty"`          // 1.1 draft
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
 
 func (x *GetTaskRequest) Reset() {
 	*x = GetTaskRequest{}
-	mi := &file_internal_pb_a2a_proto_msgTypes[32]
+	mi := &file_internal_pb_a2a_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2605,7 +2952,7 @@ func (x *GetTaskRequest) String() string {
 func (*GetTaskRequest) ProtoMessage() {}
 
 func (x *GetTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_pb_a2a_proto_msgTypes[32]
+	mi := &file_internal_pb_a2a_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2618,7 +2965,7 @@ func (x *GetTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTaskRequest.ProtoReflect.Descriptor instead.
 func (*GetTaskRequest) Descriptor() ([]byte, []int) {
-	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{32}
+	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *GetTaskRequest) GetTenant() string {
@@ -2649,6 +2996,13 @@ func (x *GetTaskRequest) GetCurrentGeneration() int64 {
 	return 0
 }
 
+func (x *GetTaskRequest) GetTimelineLength() int32 {
+	if x != nil && x.TimelineLength != nil {
+		return *x.TimelineLength
+	}
+	return 0
+}
+
 type ListTasksRequest struct {
 	state                protoimpl.MessageState `protogen:"open.v1"`
 	Tenant               string                 `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
@@ -2659,13 +3013,14 @@ type ListTasksRequest struct {
 	HistoryLength        *int32                 `protobuf:"varint,6,opt,name=history_length,json=historyLength,proto3,oneof" json:"history_length,omitempty"`
 	StatusTimestampAfter *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=status_timestamp_after,json=statusTimestampAfter,proto3" json:"status_timestamp_after,omitempty"`
 	IncludeArtifacts     *bool                  `protobuf:"varint,8,opt,name=include_artifacts,json=includeArtifacts,proto3,oneof" json:"include_artifacts,omitempty"`
+	TimelineLength       *int32                 `protobuf:"varint,9,opt,name=timeline_length,json=timelineLength,proto3,oneof" json:"timeline_length,omitempty"` // 1.1 draft
 	unknownFields        protoimpl.UnknownFields
 	sizeCache            protoimpl.SizeCache
 }
 
 func (x *ListTasksRequest) Reset() {
 	*x = ListTasksRequest{}
-	mi := &file_internal_pb_a2a_proto_msgTypes[33]
+	mi := &file_internal_pb_a2a_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2677,7 +3032,7 @@ func (x *ListTasksRequest) String() string {
 func (*ListTasksRequest) ProtoMessage() {}
 
 func (x *ListTasksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_pb_a2a_proto_msgTypes[33]
+	mi := &file_internal_pb_a2a_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2690,7 +3045,7 @@ func (x *ListTasksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTasksRequest.ProtoReflect.Descriptor instead.
 func (*ListTasksRequest) Descriptor() ([]byte, []int) {
-	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{33}
+	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ListTasksRequest) GetTenant() string {
@@ -2749,6 +3104,13 @@ func (x *ListTasksRequest) GetIncludeArtifacts() bool {
 	return false
 }
 
+func (x *ListTasksRequest) GetTimelineLength() int32 {
+	if x != nil && x.TimelineLength != nil {
+		return *x.TimelineLength
+	}
+	return 0
+}
+
 type ListTasksResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Tasks         []*Task                `protobuf:"bytes,1,rep,name=tasks,proto3" json:"tasks,omitempty"`
@@ -2761,7 +3123,7 @@ type ListTasksResponse struct {
 
 func (x *ListTasksResponse) Reset() {
 	*x = ListTasksResponse{}
-	mi := &file_internal_pb_a2a_proto_msgTypes[34]
+	mi := &file_internal_pb_a2a_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2773,7 +3135,7 @@ func (x *ListTasksResponse) String() string {
 func (*ListTasksResponse) ProtoMessage() {}
 
 func (x *ListTasksResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_pb_a2a_proto_msgTypes[34]
+	mi := &file_internal_pb_a2a_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2786,7 +3148,7 @@ func (x *ListTasksResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTasksResponse.ProtoReflect.Descriptor instead.
 func (*ListTasksResponse) Descriptor() ([]byte, []int) {
-	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{34}
+	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ListTasksResponse) GetTasks() []*Task {
@@ -2828,7 +3190,7 @@ type CancelTaskRequest struct {
 
 func (x *CancelTaskRequest) Reset() {
 	*x = CancelTaskRequest{}
-	mi := &file_internal_pb_a2a_proto_msgTypes[35]
+	mi := &file_internal_pb_a2a_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2840,7 +3202,7 @@ func (x *CancelTaskRequest) String() string {
 func (*CancelTaskRequest) ProtoMessage() {}
 
 func (x *CancelTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_pb_a2a_proto_msgTypes[35]
+	mi := &file_internal_pb_a2a_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2853,7 +3215,7 @@ func (x *CancelTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelTaskRequest.ProtoReflect.Descriptor instead.
 func (*CancelTaskRequest) Descriptor() ([]byte, []int) {
-	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{35}
+	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *CancelTaskRequest) GetTenant() string {
@@ -2888,7 +3250,7 @@ type GetTaskPushNotificationConfigRequest struct {
 
 func (x *GetTaskPushNotificationConfigRequest) Reset() {
 	*x = GetTaskPushNotificationConfigRequest{}
-	mi := &file_internal_pb_a2a_proto_msgTypes[36]
+	mi := &file_internal_pb_a2a_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2900,7 +3262,7 @@ func (x *GetTaskPushNotificationConfigRequest) String() string {
 func (*GetTaskPushNotificationConfigRequest) ProtoMessage() {}
 
 func (x *GetTaskPushNotificationConfigRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_pb_a2a_proto_msgTypes[36]
+	mi := &file_internal_pb_a2a_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2913,7 +3275,7 @@ func (x *GetTaskPushNotificationConfigRequest) ProtoReflect() protoreflect.Messa
 
 // Deprecated: Use GetTaskPushNotificationConfigRequest.ProtoReflect.Descriptor instead.
 func (*GetTaskPushNotificationConfigRequest) Descriptor() ([]byte, []int) {
-	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{36}
+	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *GetTaskPushNotificationConfigRequest) GetTenant() string {
@@ -2948,7 +3310,7 @@ type DeleteTaskPushNotificationConfigRequest struct {
 
 func (x *DeleteTaskPushNotificationConfigRequest) Reset() {
 	*x = DeleteTaskPushNotificationConfigRequest{}
-	mi := &file_internal_pb_a2a_proto_msgTypes[37]
+	mi := &file_internal_pb_a2a_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2960,7 +3322,7 @@ func (x *DeleteTaskPushNotificationConfigRequest) String() string {
 func (*DeleteTaskPushNotificationConfigRequest) ProtoMessage() {}
 
 func (x *DeleteTaskPushNotificationConfigRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_pb_a2a_proto_msgTypes[37]
+	mi := &file_internal_pb_a2a_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2973,7 +3335,7 @@ func (x *DeleteTaskPushNotificationConfigRequest) ProtoReflect() protoreflect.Me
 
 // Deprecated: Use DeleteTaskPushNotificationConfigRequest.ProtoReflect.Descriptor instead.
 func (*DeleteTaskPushNotificationConfigRequest) Descriptor() ([]byte, []int) {
-	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{37}
+	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *DeleteTaskPushNotificationConfigRequest) GetTenant() string {
@@ -3007,7 +3369,7 @@ type SubscribeToTaskRequest struct {
 
 func (x *SubscribeToTaskRequest) Reset() {
 	*x = SubscribeToTaskRequest{}
-	mi := &file_internal_pb_a2a_proto_msgTypes[38]
+	mi := &file_internal_pb_a2a_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3019,7 +3381,7 @@ func (x *SubscribeToTaskRequest) String() string {
 func (*SubscribeToTaskRequest) ProtoMessage() {}
 
 func (x *SubscribeToTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_pb_a2a_proto_msgTypes[38]
+	mi := &file_internal_pb_a2a_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3032,7 +3394,7 @@ func (x *SubscribeToTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubscribeToTaskRequest.ProtoReflect.Descriptor instead.
 func (*SubscribeToTaskRequest) Descriptor() ([]byte, []int) {
-	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{38}
+	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *SubscribeToTaskRequest) GetTenant() string {
@@ -3061,7 +3423,7 @@ type ListTaskPushNotificationConfigsRequest struct {
 
 func (x *ListTaskPushNotificationConfigsRequest) Reset() {
 	*x = ListTaskPushNotificationConfigsRequest{}
-	mi := &file_internal_pb_a2a_proto_msgTypes[39]
+	mi := &file_internal_pb_a2a_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3073,7 +3435,7 @@ func (x *ListTaskPushNotificationConfigsRequest) String() string {
 func (*ListTaskPushNotificationConfigsRequest) ProtoMessage() {}
 
 func (x *ListTaskPushNotificationConfigsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_pb_a2a_proto_msgTypes[39]
+	mi := &file_internal_pb_a2a_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3086,7 +3448,7 @@ func (x *ListTaskPushNotificationConfigsRequest) ProtoReflect() protoreflect.Mes
 
 // Deprecated: Use ListTaskPushNotificationConfigsRequest.ProtoReflect.Descriptor instead.
 func (*ListTaskPushNotificationConfigsRequest) Descriptor() ([]byte, []int) {
-	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{39}
+	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ListTaskPushNotificationConfigsRequest) GetTenant() string {
@@ -3126,7 +3488,7 @@ type GetExtendedAgentCardRequest struct {
 
 func (x *GetExtendedAgentCardRequest) Reset() {
 	*x = GetExtendedAgentCardRequest{}
-	mi := &file_internal_pb_a2a_proto_msgTypes[40]
+	mi := &file_internal_pb_a2a_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3138,7 +3500,7 @@ func (x *GetExtendedAgentCardRequest) String() string {
 func (*GetExtendedAgentCardRequest) ProtoMessage() {}
 
 func (x *GetExtendedAgentCardRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_pb_a2a_proto_msgTypes[40]
+	mi := &file_internal_pb_a2a_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3151,7 +3513,7 @@ func (x *GetExtendedAgentCardRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetExtendedAgentCardRequest.ProtoReflect.Descriptor instead.
 func (*GetExtendedAgentCardRequest) Descriptor() ([]byte, []int) {
-	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{40}
+	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *GetExtendedAgentCardRequest) GetTenant() string {
@@ -3174,7 +3536,7 @@ type SendMessageResponse struct {
 
 func (x *SendMessageResponse) Reset() {
 	*x = SendMessageResponse{}
-	mi := &file_internal_pb_a2a_proto_msgTypes[41]
+	mi := &file_internal_pb_a2a_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3186,7 +3548,7 @@ func (x *SendMessageResponse) String() string {
 func (*SendMessageResponse) ProtoMessage() {}
 
 func (x *SendMessageResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_pb_a2a_proto_msgTypes[41]
+	mi := &file_internal_pb_a2a_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3199,7 +3561,7 @@ func (x *SendMessageResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SendMessageResponse.ProtoReflect.Descriptor instead.
 func (*SendMessageResponse) Descriptor() ([]byte, []int) {
-	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{41}
+	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *SendMessageResponse) GetPayload() isSendMessageResponse_Payload {
@@ -3251,6 +3613,7 @@ type StreamResponse struct {
 	//	*StreamResponse_Message
 	//	*StreamResponse_StatusUpdate
 	//	*StreamResponse_ArtifactUpdate
+	//	*StreamResponse_MessageUpdate
 	Payload isStreamResponse_Payload `protobuf_oneof:"payload"`
 	// Not of the specification: the element's position in the task's log. It is
 	// sent only to clients that send last-event-id, and unknown to all others.
@@ -3261,7 +3624,7 @@ type StreamResponse struct {
 
 func (x *StreamResponse) Reset() {
 	*x = StreamResponse{}
-	mi := &file_internal_pb_a2a_proto_msgTypes[42]
+	mi := &file_internal_pb_a2a_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3273,7 +3636,7 @@ func (x *StreamResponse) String() string {
 func (*StreamResponse) ProtoMessage() {}
 
 func (x *StreamResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_pb_a2a_proto_msgTypes[42]
+	mi := &file_internal_pb_a2a_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3286,7 +3649,7 @@ func (x *StreamResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamResponse.ProtoReflect.Descriptor instead.
 func (*StreamResponse) Descriptor() ([]byte, []int) {
-	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{42}
+	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *StreamResponse) GetPayload() isStreamResponse_Payload {
@@ -3332,6 +3695,15 @@ func (x *StreamResponse) GetArtifactUpdate() *TaskArtifactUpdateEvent {
 	return nil
 }
 
+func (x *StreamResponse) GetMessageUpdate() *TaskMessageUpdateEvent {
+	if x != nil {
+		if x, ok := x.Payload.(*StreamResponse_MessageUpdate); ok {
+			return x.MessageUpdate
+		}
+	}
+	return nil
+}
+
 func (x *StreamResponse) GetSeq() int64 {
 	if x != nil {
 		return x.Seq
@@ -3359,6 +3731,10 @@ type StreamResponse_ArtifactUpdate struct {
 	ArtifactUpdate *TaskArtifactUpdateEvent `protobuf:"bytes,4,opt,name=artifact_update,json=artifactUpdate,proto3,oneof"`
 }
 
+type StreamResponse_MessageUpdate struct {
+	MessageUpdate *TaskMessageUpdateEvent `protobuf:"bytes,5,opt,name=message_update,json=messageUpdate,proto3,oneof"` // 1.1 draft
+}
+
 func (*StreamResponse_Task) isStreamResponse_Payload() {}
 
 func (*StreamResponse_Message) isStreamResponse_Payload() {}
@@ -3366,6 +3742,8 @@ func (*StreamResponse_Message) isStreamResponse_Payload() {}
 func (*StreamResponse_StatusUpdate) isStreamResponse_Payload() {}
 
 func (*StreamResponse_ArtifactUpdate) isStreamResponse_Payload() {}
+
+func (*StreamResponse_MessageUpdate) isStreamResponse_Payload() {}
 
 type ListTaskPushNotificationConfigsResponse struct {
 	state         protoimpl.MessageState        `protogen:"open.v1"`
@@ -3377,7 +3755,7 @@ type ListTaskPushNotificationConfigsResponse struct {
 
 func (x *ListTaskPushNotificationConfigsResponse) Reset() {
 	*x = ListTaskPushNotificationConfigsResponse{}
-	mi := &file_internal_pb_a2a_proto_msgTypes[43]
+	mi := &file_internal_pb_a2a_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3389,7 +3767,7 @@ func (x *ListTaskPushNotificationConfigsResponse) String() string {
 func (*ListTaskPushNotificationConfigsResponse) ProtoMessage() {}
 
 func (x *ListTaskPushNotificationConfigsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_pb_a2a_proto_msgTypes[43]
+	mi := &file_internal_pb_a2a_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3402,7 +3780,7 @@ func (x *ListTaskPushNotificationConfigsResponse) ProtoReflect() protoreflect.Me
 
 // Deprecated: Use ListTaskPushNotificationConfigsResponse.ProtoReflect.Descriptor instead.
 func (*ListTaskPushNotificationConfigsResponse) Descriptor() ([]byte, []int) {
-	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{43}
+	return file_internal_pb_a2a_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ListTaskPushNotificationConfigsResponse) GetConfigs() []*TaskPushNotificationConfig {
@@ -3423,15 +3801,17 @@ var File_internal_pb_a2a_proto protoreflect.FileDescriptor
 
 const file_internal_pb_a2a_proto_rawDesc = "" +
 	"\n" +
-	"\x15internal/pb/a2a.proto\x12\rparley.a2a.v1\x1a\x1bgoogle/protobuf/empty.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf7\x02\n" +
+	"\x15internal/pb/a2a.proto\x12\rparley.a2a.v1\x1a\x1bgoogle/protobuf/empty.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb9\x03\n" +
 	"\x18SendMessageConfiguration\x122\n" +
 	"\x15accepted_output_modes\x18\x01 \x03(\tR\x13acceptedOutputModes\x12l\n" +
 	"\x1dtask_push_notification_config\x18\x02 \x01(\v2).parley.a2a.v1.TaskPushNotificationConfigR\x1ataskPushNotificationConfig\x12*\n" +
 	"\x0ehistory_length\x18\x03 \x01(\x05H\x00R\rhistoryLength\x88\x01\x01\x12-\n" +
 	"\x12return_immediately\x18\x04 \x01(\bR\x11returnImmediately\x123\n" +
-	"\x13if_generation_match\x18\x05 \x01(\x03H\x01R\x11ifGenerationMatch\x88\x01\x01B\x11\n" +
+	"\x13if_generation_match\x18\x05 \x01(\x03H\x01R\x11ifGenerationMatch\x88\x01\x01\x12,\n" +
+	"\x0ftimeline_length\x18\x06 \x01(\x05H\x02R\x0etimelineLength\x88\x01\x01B\x11\n" +
 	"\x0f_history_lengthB\x16\n" +
-	"\x14_if_generation_match\"\xa6\x02\n" +
+	"\x14_if_generation_matchB\x12\n" +
+	"\x10_timeline_length\"\xa0\x03\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
 	"\n" +
@@ -3442,12 +3822,35 @@ const file_internal_pb_a2a_proto_rawDesc = "" +
 	"\bmetadata\x18\x06 \x01(\v2\x17.google.protobuf.StructR\bmetadata\x12\x1e\n" +
 	"\n" +
 	"generation\x18\a \x01(\x03R\n" +
-	"generation\"\xa8\x01\n" +
+	"generation\x128\n" +
+	"\btimeline\x18\b \x03(\v2\x1c.parley.a2a.v1.TimelineEntryR\btimeline\x12>\n" +
+	"\felicitations\x18\t \x03(\v2\x1a.parley.a2a.v1.ElicitationR\felicitations\"\xa1\x01\n" +
+	"\rTimelineEntry\x122\n" +
+	"\amessage\x18\x01 \x01(\v2\x16.parley.a2a.v1.MessageH\x00R\amessage\x123\n" +
+	"\x06status\x18\x02 \x01(\v2\x19.parley.a2a.v1.TaskStatusH\x00R\x06status\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x03 \x01(\x03R\n" +
+	"generationB\a\n" +
+	"\x05entry\"\xa0\x01\n" +
+	"\vElicitation\x12%\n" +
+	"\x0eelicitation_id\x18\x01 \x01(\tR\relicitationId\x125\n" +
+	"\x05state\x18\x02 \x01(\x0e2\x1f.parley.a2a.v1.ElicitationStateR\x05state\x123\n" +
+	"\bmetadata\x18\x03 \x01(\v2\x17.google.protobuf.StructR\bmetadata\"\xd7\x01\n" +
+	"\x16TaskMessageUpdateEvent\x12\x17\n" +
+	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1d\n" +
+	"\n" +
+	"context_id\x18\x02 \x01(\tR\tcontextId\x120\n" +
+	"\amessage\x18\x03 \x01(\v2\x16.parley.a2a.v1.MessageR\amessage\x123\n" +
+	"\bmetadata\x18\x04 \x01(\v2\x17.google.protobuf.StructR\bmetadata\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x05 \x01(\x03R\n" +
+	"generation\"\xe8\x01\n" +
 	"\n" +
 	"TaskStatus\x12.\n" +
 	"\x05state\x18\x01 \x01(\x0e2\x18.parley.a2a.v1.TaskStateR\x05state\x120\n" +
 	"\amessage\x18\x02 \x01(\v2\x16.parley.a2a.v1.MessageR\amessage\x128\n" +
-	"\ttimestamp\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\ttimestamp\"\xed\x01\n" +
+	"\ttimestamp\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\ttimestamp\x12>\n" +
+	"\felicitations\x18\x04 \x03(\v2\x1a.parley.a2a.v1.ElicitationR\felicitations\"\xed\x01\n" +
 	"\x04Part\x12\x14\n" +
 	"\x04text\x18\x01 \x01(\tH\x00R\x04text\x12\x12\n" +
 	"\x03raw\x18\x02 \x01(\fH\x00R\x03raw\x12\x12\n" +
@@ -3457,7 +3860,7 @@ const file_internal_pb_a2a_proto_rawDesc = "" +
 	"\bfilename\x18\x06 \x01(\tR\bfilename\x12\x1d\n" +
 	"\n" +
 	"media_type\x18\a \x01(\tR\tmediaTypeB\t\n" +
-	"\acontent\"\xb7\x02\n" +
+	"\acontent\"\xe0\x02\n" +
 	"\aMessage\x12\x1d\n" +
 	"\n" +
 	"message_id\x18\x01 \x01(\tR\tmessageId\x12\x1d\n" +
@@ -3470,7 +3873,8 @@ const file_internal_pb_a2a_proto_rawDesc = "" +
 	"\n" +
 	"extensions\x18\a \x03(\tR\n" +
 	"extensions\x12,\n" +
-	"\x12reference_task_ids\x18\b \x03(\tR\x10referenceTaskIds\"\xe1\x01\n" +
+	"\x12reference_task_ids\x18\b \x03(\tR\x10referenceTaskIds\x12'\n" +
+	"\x0felicitation_ids\x18\t \x03(\tR\x0eelicitationIds\"\xb3\x02\n" +
 	"\bArtifact\x12\x1f\n" +
 	"\vartifact_id\x18\x01 \x01(\tR\n" +
 	"artifactId\x12\x12\n" +
@@ -3480,7 +3884,9 @@ const file_internal_pb_a2a_proto_rawDesc = "" +
 	"\bmetadata\x18\x05 \x01(\v2\x17.google.protobuf.StructR\bmetadata\x12\x1e\n" +
 	"\n" +
 	"extensions\x18\x06 \x03(\tR\n" +
-	"extensions\"\xd7\x01\n" +
+	"extensions\x12)\n" +
+	"\x10start_generation\x18\a \x01(\x03R\x0fstartGeneration\x12%\n" +
+	"\x0eend_generation\x18\b \x01(\x03R\rendGeneration\"\xd7\x01\n" +
 	"\x15TaskStatusUpdateEvent\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1d\n" +
 	"\n" +
@@ -3566,14 +3972,15 @@ const file_internal_pb_a2a_proto_rawDesc = "" +
 	"\x12AgentCardSignature\x12\x1c\n" +
 	"\tprotected\x18\x01 \x01(\tR\tprotected\x12\x1c\n" +
 	"\tsignature\x18\x02 \x01(\tR\tsignature\x12/\n" +
-	"\x06header\x18\x03 \x01(\v2\x17.google.protobuf.StructR\x06header\"\xd0\x01\n" +
+	"\x06header\x18\x03 \x01(\v2\x17.google.protobuf.StructR\x06header\"\xfb\x01\n" +
 	"\x1aTaskPushNotificationConfig\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\tR\x06tenant\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x17\n" +
 	"\atask_id\x18\x03 \x01(\tR\x06taskId\x12\x10\n" +
 	"\x03url\x18\x04 \x01(\tR\x03url\x12\x14\n" +
 	"\x05token\x18\x05 \x01(\tR\x05token\x12I\n" +
-	"\x0eauthentication\x18\x06 \x01(\v2!.parley.a2a.v1.AuthenticationInfoR\x0eauthentication\" \n" +
+	"\x0eauthentication\x18\x06 \x01(\v2!.parley.a2a.v1.AuthenticationInfoR\x0eauthentication\x12)\n" +
+	"\x10protocol_version\x18\a \x01(\tR\x0fprotocolVersion\" \n" +
 	"\n" +
 	"StringList\x12\x12\n" +
 	"\x04list\x18\x01 \x03(\tR\x04list\"\xb7\x01\n" +
@@ -3662,14 +4069,16 @@ const file_internal_pb_a2a_proto_rawDesc = "" +
 	"\x06tenant\x18\x01 \x01(\tR\x06tenant\x120\n" +
 	"\amessage\x18\x02 \x01(\v2\x16.parley.a2a.v1.MessageR\amessage\x12M\n" +
 	"\rconfiguration\x18\x03 \x01(\v2'.parley.a2a.v1.SendMessageConfigurationR\rconfiguration\x123\n" +
-	"\bmetadata\x18\x04 \x01(\v2\x17.google.protobuf.StructR\bmetadata\"\xc2\x01\n" +
+	"\bmetadata\x18\x04 \x01(\v2\x17.google.protobuf.StructR\bmetadata\"\x84\x02\n" +
 	"\x0eGetTaskRequest\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\tR\x06tenant\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12*\n" +
 	"\x0ehistory_length\x18\x03 \x01(\x05H\x00R\rhistoryLength\x88\x01\x01\x122\n" +
-	"\x12current_generation\x18\x04 \x01(\x03H\x01R\x11currentGeneration\x88\x01\x01B\x11\n" +
+	"\x12current_generation\x18\x04 \x01(\x03H\x01R\x11currentGeneration\x88\x01\x01\x12,\n" +
+	"\x0ftimeline_length\x18\x05 \x01(\x05H\x02R\x0etimelineLength\x88\x01\x01B\x11\n" +
 	"\x0f_history_lengthB\x15\n" +
-	"\x13_current_generation\"\xa3\x03\n" +
+	"\x13_current_generationB\x12\n" +
+	"\x10_timeline_length\"\xe5\x03\n" +
 	"\x10ListTasksRequest\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\tR\x06tenant\x12\x1d\n" +
 	"\n" +
@@ -3680,11 +4089,13 @@ const file_internal_pb_a2a_proto_rawDesc = "" +
 	"page_token\x18\x05 \x01(\tR\tpageToken\x12*\n" +
 	"\x0ehistory_length\x18\x06 \x01(\x05H\x01R\rhistoryLength\x88\x01\x01\x12P\n" +
 	"\x16status_timestamp_after\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x14statusTimestampAfter\x120\n" +
-	"\x11include_artifacts\x18\b \x01(\bH\x02R\x10includeArtifacts\x88\x01\x01B\f\n" +
+	"\x11include_artifacts\x18\b \x01(\bH\x02R\x10includeArtifacts\x88\x01\x01\x12,\n" +
+	"\x0ftimeline_length\x18\t \x01(\x05H\x03R\x0etimelineLength\x88\x01\x01B\f\n" +
 	"\n" +
 	"_page_sizeB\x11\n" +
 	"\x0f_history_lengthB\x14\n" +
-	"\x12_include_artifacts\"\xa2\x01\n" +
+	"\x12_include_artifactsB\x12\n" +
+	"\x10_timeline_length\"\xa2\x01\n" +
 	"\x11ListTasksResponse\x12)\n" +
 	"\x05tasks\x18\x01 \x03(\v2\x13.parley.a2a.v1.TaskR\x05tasks\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1b\n" +
@@ -3717,17 +4128,23 @@ const file_internal_pb_a2a_proto_rawDesc = "" +
 	"\x13SendMessageResponse\x12)\n" +
 	"\x04task\x18\x01 \x01(\v2\x13.parley.a2a.v1.TaskH\x00R\x04task\x122\n" +
 	"\amessage\x18\x02 \x01(\v2\x16.parley.a2a.v1.MessageH\x00R\amessageB\t\n" +
-	"\apayload\"\xad\x02\n" +
+	"\apayload\"\xfd\x02\n" +
 	"\x0eStreamResponse\x12)\n" +
 	"\x04task\x18\x01 \x01(\v2\x13.parley.a2a.v1.TaskH\x00R\x04task\x122\n" +
 	"\amessage\x18\x02 \x01(\v2\x16.parley.a2a.v1.MessageH\x00R\amessage\x12K\n" +
 	"\rstatus_update\x18\x03 \x01(\v2$.parley.a2a.v1.TaskStatusUpdateEventH\x00R\fstatusUpdate\x12Q\n" +
-	"\x0fartifact_update\x18\x04 \x01(\v2&.parley.a2a.v1.TaskArtifactUpdateEventH\x00R\x0eartifactUpdate\x12\x11\n" +
+	"\x0fartifact_update\x18\x04 \x01(\v2&.parley.a2a.v1.TaskArtifactUpdateEventH\x00R\x0eartifactUpdate\x12N\n" +
+	"\x0emessage_update\x18\x05 \x01(\v2%.parley.a2a.v1.TaskMessageUpdateEventH\x00R\rmessageUpdate\x12\x11\n" +
 	"\x03seq\x18\xe8\a \x01(\x03R\x03seqB\t\n" +
 	"\apayload\"\x96\x01\n" +
 	"'ListTaskPushNotificationConfigsResponse\x12C\n" +
 	"\aconfigs\x18\x01 \x03(\v2).parley.a2a.v1.TaskPushNotificationConfigR\aconfigs\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken*\xf9\x01\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken*\x93\x01\n" +
+	"\x10ElicitationState\x12!\n" +
+	"\x1dELICITATION_STATE_UNSPECIFIED\x10\x00\x12\x1d\n" +
+	"\x19ELICITATION_STATE_WAITING\x10\x01\x12\x1d\n" +
+	"\x19ELICITATION_STATE_BLOCKED\x10\x02\x12\x1e\n" +
+	"\x1aELICITATION_STATE_RESOLVED\x10\x03*\xf9\x01\n" +
 	"\tTaskState\x12\x1a\n" +
 	"\x16TASK_STATE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14TASK_STATE_SUBMITTED\x10\x01\x12\x16\n" +
@@ -3770,159 +4187,173 @@ func file_internal_pb_a2a_proto_rawDescGZIP() []byte {
 	return file_internal_pb_a2a_proto_rawDescData
 }
 
-var file_internal_pb_a2a_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_internal_pb_a2a_proto_msgTypes = make([]protoimpl.MessageInfo, 51)
+var file_internal_pb_a2a_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_internal_pb_a2a_proto_msgTypes = make([]protoimpl.MessageInfo, 54)
 var file_internal_pb_a2a_proto_goTypes = []any{
-	(TaskState)(0),                                  // 0: parley.a2a.v1.TaskState
-	(Role)(0),                                       // 1: parley.a2a.v1.Role
-	(*SendMessageConfiguration)(nil),                // 2: parley.a2a.v1.SendMessageConfiguration
-	(*Task)(nil),                                    // 3: parley.a2a.v1.Task
-	(*TaskStatus)(nil),                              // 4: parley.a2a.v1.TaskStatus
-	(*Part)(nil),                                    // 5: parley.a2a.v1.Part
-	(*Message)(nil),                                 // 6: parley.a2a.v1.Message
-	(*Artifact)(nil),                                // 7: parley.a2a.v1.Artifact
-	(*TaskStatusUpdateEvent)(nil),                   // 8: parley.a2a.v1.TaskStatusUpdateEvent
-	(*TaskArtifactUpdateEvent)(nil),                 // 9: parley.a2a.v1.TaskArtifactUpdateEvent
-	(*AuthenticationInfo)(nil),                      // 10: parley.a2a.v1.AuthenticationInfo
-	(*AgentInterface)(nil),                          // 11: parley.a2a.v1.AgentInterface
-	(*AgentCard)(nil),                               // 12: parley.a2a.v1.AgentCard
-	(*AgentProvider)(nil),                           // 13: parley.a2a.v1.AgentProvider
-	(*AgentCapabilities)(nil),                       // 14: parley.a2a.v1.AgentCapabilities
-	(*AgentExtension)(nil),                          // 15: parley.a2a.v1.AgentExtension
-	(*AgentSkill)(nil),                              // 16: parley.a2a.v1.AgentSkill
-	(*AgentCardSignature)(nil),                      // 17: parley.a2a.v1.AgentCardSignature
-	(*TaskPushNotificationConfig)(nil),              // 18: parley.a2a.v1.TaskPushNotificationConfig
-	(*StringList)(nil),                              // 19: parley.a2a.v1.StringList
-	(*SecurityRequirement)(nil),                     // 20: parley.a2a.v1.SecurityRequirement
-	(*SecurityScheme)(nil),                          // 21: parley.a2a.v1.SecurityScheme
-	(*APIKeySecurityScheme)(nil),                    // 22: parley.a2a.v1.APIKeySecurityScheme
-	(*HTTPAuthSecurityScheme)(nil),                  // 23: parley.a2a.v1.HTTPAuthSecurityScheme
-	(*OAuth2SecurityScheme)(nil),                    // 24: parley.a2a.v1.OAuth2SecurityScheme
-	(*OpenIdConnectSecurityScheme)(nil),             // 25: parley.a2a.v1.OpenIdConnectSecurityScheme
-	(*MutualTlsSecurityScheme)(nil),                 // 26: parley.a2a.v1.MutualTlsSecurityScheme
-	(*OAuthFlows)(nil),                              // 27: parley.a2a.v1.OAuthFlows
-	(*AuthorizationCodeOAuthFlow)(nil),              // 28: parley.a2a.v1.AuthorizationCodeOAuthFlow
-	(*ClientCredentialsOAuthFlow)(nil),              // 29: parley.a2a.v1.ClientCredentialsOAuthFlow
-	(*ImplicitOAuthFlow)(nil),                       // 30: parley.a2a.v1.ImplicitOAuthFlow
-	(*PasswordOAuthFlow)(nil),                       // 31: parley.a2a.v1.PasswordOAuthFlow
-	(*DeviceCodeOAuthFlow)(nil),                     // 32: parley.a2a.v1.DeviceCodeOAuthFlow
-	(*SendMessageRequest)(nil),                      // 33: parley.a2a.v1.SendMessageRequest
-	(*GetTaskRequest)(nil),                          // 34: parley.a2a.v1.GetTaskRequest
-	(*ListTasksRequest)(nil),                        // 35: parley.a2a.v1.ListTasksRequest
-	(*ListTasksResponse)(nil),                       // 36: parley.a2a.v1.ListTasksResponse
-	(*CancelTaskRequest)(nil),                       // 37: parley.a2a.v1.CancelTaskRequest
-	(*GetTaskPushNotificationConfigRequest)(nil),    // 38: parley.a2a.v1.GetTaskPushNotificationConfigRequest
-	(*DeleteTaskPushNotificationConfigRequest)(nil), // 39: parley.a2a.v1.DeleteTaskPushNotificationConfigRequest
-	(*SubscribeToTaskRequest)(nil),                  // 40: parley.a2a.v1.SubscribeToTaskRequest
-	(*ListTaskPushNotificationConfigsRequest)(nil),  // 41: parley.a2a.v1.ListTaskPushNotificationConfigsRequest
-	(*GetExtendedAgentCardRequest)(nil),             // 42: parley.a2a.v1.GetExtendedAgentCardRequest
-	(*SendMessageResponse)(nil),                     // 43: parley.a2a.v1.SendMessageResponse
-	(*StreamResponse)(nil),                          // 44: parley.a2a.v1.StreamResponse
-	(*ListTaskPushNotificationConfigsResponse)(nil), // 45: parley.a2a.v1.ListTaskPushNotificationConfigsResponse
-	nil,                           // 46: parley.a2a.v1.AgentCard.SecuritySchemesEntry
-	nil,                           // 47: parley.a2a.v1.SecurityRequirement.SchemesEntry
-	nil,                           // 48: parley.a2a.v1.AuthorizationCodeOAuthFlow.ScopesEntry
-	nil,                           // 49: parley.a2a.v1.ClientCredentialsOAuthFlow.ScopesEntry
-	nil,                           // 50: parley.a2a.v1.ImplicitOAuthFlow.ScopesEntry
-	nil,                           // 51: parley.a2a.v1.PasswordOAuthFlow.ScopesEntry
-	nil,                           // 52: parley.a2a.v1.DeviceCodeOAuthFlow.ScopesEntry
-	(*structpb.Struct)(nil),       // 53: google.protobuf.Struct
-	(*timestamppb.Timestamp)(nil), // 54: google.protobuf.Timestamp
-	(*structpb.Value)(nil),        // 55: google.protobuf.Value
-	(*emptypb.Empty)(nil),         // 56: google.protobuf.Empty
+	(ElicitationState)(0),                           // 0: parley.a2a.v1.ElicitationState
+	(TaskState)(0),                                  // 1: parley.a2a.v1.TaskState
+	(Role)(0),                                       // 2: parley.a2a.v1.Role
+	(*SendMessageConfiguration)(nil),                // 3: parley.a2a.v1.SendMessageConfiguration
+	(*Task)(nil),                                    // 4: parley.a2a.v1.Task
+	(*TimelineEntry)(nil),                           // 5: parley.a2a.v1.TimelineEntry
+	(*Elicitation)(nil),                             // 6: parley.a2a.v1.Elicitation
+	(*TaskMessageUpdateEvent)(nil),                  // 7: parley.a2a.v1.TaskMessageUpdateEvent
+	(*TaskStatus)(nil),                              // 8: parley.a2a.v1.TaskStatus
+	(*Part)(nil),                                    // 9: parley.a2a.v1.Part
+	(*Message)(nil),                                 // 10: parley.a2a.v1.Message
+	(*Artifact)(nil),                                // 11: parley.a2a.v1.Artifact
+	(*TaskStatusUpdateEvent)(nil),                   // 12: parley.a2a.v1.TaskStatusUpdateEvent
+	(*TaskArtifactUpdateEvent)(nil),                 // 13: parley.a2a.v1.TaskArtifactUpdateEvent
+	(*AuthenticationInfo)(nil),                      // 14: parley.a2a.v1.AuthenticationInfo
+	(*AgentInterface)(nil),                          // 15: parley.a2a.v1.AgentInterface
+	(*AgentCard)(nil),                               // 16: parley.a2a.v1.AgentCard
+	(*AgentProvider)(nil),                           // 17: parley.a2a.v1.AgentProvider
+	(*AgentCapabilities)(nil),                       // 18: parley.a2a.v1.AgentCapabilities
+	(*AgentExtension)(nil),                          // 19: parley.a2a.v1.AgentExtension
+	(*AgentSkill)(nil),                              // 20: parley.a2a.v1.AgentSkill
+	(*AgentCardSignature)(nil),                      // 21: parley.a2a.v1.AgentCardSignature
+	(*TaskPushNotificationConfig)(nil),              // 22: parley.a2a.v1.TaskPushNotificationConfig
+	(*StringList)(nil),                              // 23: parley.a2a.v1.StringList
+	(*SecurityRequirement)(nil),                     // 24: parley.a2a.v1.SecurityRequirement
+	(*SecurityScheme)(nil),                          // 25: parley.a2a.v1.SecurityScheme
+	(*APIKeySecurityScheme)(nil),                    // 26: parley.a2a.v1.APIKeySecurityScheme
+	(*HTTPAuthSecurityScheme)(nil),                  // 27: parley.a2a.v1.HTTPAuthSecurityScheme
+	(*OAuth2SecurityScheme)(nil),                    // 28: parley.a2a.v1.OAuth2SecurityScheme
+	(*OpenIdConnectSecurityScheme)(nil),             // 29: parley.a2a.v1.OpenIdConnectSecurityScheme
+	(*MutualTlsSecurityScheme)(nil),                 // 30: parley.a2a.v1.MutualTlsSecurityScheme
+	(*OAuthFlows)(nil),                              // 31: parley.a2a.v1.OAuthFlows
+	(*AuthorizationCodeOAuthFlow)(nil),              // 32: parley.a2a.v1.AuthorizationCodeOAuthFlow
+	(*ClientCredentialsOAuthFlow)(nil),              // 33: parley.a2a.v1.ClientCredentialsOAuthFlow
+	(*ImplicitOAuthFlow)(nil),                       // 34: parley.a2a.v1.ImplicitOAuthFlow
+	(*PasswordOAuthFlow)(nil),                       // 35: parley.a2a.v1.PasswordOAuthFlow
+	(*DeviceCodeOAuthFlow)(nil),                     // 36: parley.a2a.v1.DeviceCodeOAuthFlow
+	(*SendMessageRequest)(nil),                      // 37: parley.a2a.v1.SendMessageRequest
+	(*GetTaskRequest)(nil),                          // 38: parley.a2a.v1.GetTaskRequest
+	(*ListTasksRequest)(nil),                        // 39: parley.a2a.v1.ListTasksRequest
+	(*ListTasksResponse)(nil),                       // 40: parley.a2a.v1.ListTasksResponse
+	(*CancelTaskRequest)(nil),                       // 41: parley.a2a.v1.CancelTaskRequest
+	(*GetTaskPushNotificationConfigRequest)(nil),    // 42: parley.a2a.v1.GetTaskPushNotificationConfigRequest
+	(*DeleteTaskPushNotificationConfigRequest)(nil), // 43: parley.a2a.v1.DeleteTaskPushNotificationConfigRequest
+	(*SubscribeToTaskRequest)(nil),                  // 44: parley.a2a.v1.SubscribeToTaskRequest
+	(*ListTaskPushNotificationConfigsRequest)(nil),  // 45: parley.a2a.v1.ListTaskPushNotificationConfigsRequest
+	(*GetExtendedAgentCardRequest)(nil),             // 46: parley.a2a.v1.GetExtendedAgentCardRequest
+	(*SendMessageResponse)(nil),                     // 47: parley.a2a.v1.SendMessageResponse
+	(*StreamResponse)(nil),                          // 48: parley.a2a.v1.StreamResponse
+	(*ListTaskPushNotificationConfigsResponse)(nil), // 49: parley.a2a.v1.ListTaskPushNotificationConfigsResponse
+	nil,                           // 50: parley.a2a.v1.AgentCard.SecuritySchemesEntry
+	nil,                           // 51: parley.a2a.v1.SecurityRequirement.SchemesEntry
+	nil,                           // 52: parley.a2a.v1.AuthorizationCodeOAuthFlow.ScopesEntry
+	nil,                           // 53: parley.a2a.v1.ClientCredentialsOAuthFlow.ScopesEntry
+	nil,                           // 54: parley.a2a.v1.ImplicitOAuthFlow.ScopesEntry
+	nil,                           // 55: parley.a2a.v1.PasswordOAuthFlow.ScopesEntry
+	nil,                           // 56: parley.a2a.v1.DeviceCodeOAuthFlow.ScopesEntry
+	(*structpb.Struct)(nil),       // 57: google.protobuf.Struct
+	(*timestamppb.Timestamp)(nil), // 58: google.protobuf.Timestamp
+	(*structpb.Value)(nil),        // 59: google.protobuf.Value
+	(*emptypb.Empty)(nil),         // 60: google.protobuf.Empty
 }
 var file_internal_pb_a2a_proto_depIdxs = []int32{
-	18, // 0: parley.a2a.v1.SendMessageConfiguration.task_push_notification_config:type_name -> parley.a2a.v1.TaskPushNotificationConfig
-	4,  // 1: parley.a2a.v1.Task.status:type_name -> parley.a2a.v1.TaskStatus
-	7,  // 2: parley.a2a.v1.Task.artifacts:type_name -> parley.a2a.v1.Artifact
-	6,  // 3: parley.a2a.v1.Task.history:type_name -> parley.a2a.v1.Message
-	53, // 4: parley.a2a.v1.Task.metadata:type_name -> google.protobuf.Struct
-	0,  // 5: parley.a2a.v1.TaskStatus.state:type_name -> parley.a2a.v1.TaskState
-	6,  // 6: parley.a2a.v1.TaskStatus.message:type_name -> parley.a2a.v1.Message
-	54, // 7: parley.a2a.v1.TaskStatus.timestamp:type_name -> google.protobuf.Timestamp
-	55, // 8: parley.a2a.v1.Part.data:type_name -> google.protobuf.Value
-	53, // 9: parley.a2a.v1.Part.metadata:type_name -> google.protobuf.Struct
-	1,  // 10: parley.a2a.v1.Message.role:type_name -> parley.a2a.v1.Role
-	5,  // 11: parley.a2a.v1.Message.parts:type_name -> parley.a2a.v1.Part
-	53, // 12: parley.a2a.v1.Message.metadata:type_name -> google.protobuf.Struct
-	5,  // 13: parley.a2a.v1.Artifact.parts:type_name -> parley.a2a.v1.Part
-	53, // 14: parley.a2a.v1.Artifact.metadata:type_name -> google.protobuf.Struct
-	4,  // 15: parley.a2a.v1.TaskStatusUpdateEvent.status:type_name -> parley.a2a.v1.TaskStatus
-	53, // 16: parley.a2a.v1.TaskStatusUpdateEvent.metadata:type_name -> google.protobuf.Struct
-	7,  // 17: parley.a2a.v1.TaskArtifactUpdateEvent.artifact:type_name -> parley.a2a.v1.Artifact
-	53, // 18: parley.a2a.v1.TaskArtifactUpdateEvent.metadata:type_name -> google.protobuf.Struct
-	11, // 19: parley.a2a.v1.AgentCard.supported_interfaces:type_name -> parley.a2a.v1.AgentInterface
-	13, // 20: parley.a2a.v1.AgentCard.provider:type_name -> parley.a2a.v1.AgentProvider
-	14, // 21: parley.a2a.v1.AgentCard.capabilities:type_name -> parley.a2a.v1.AgentCapabilities
-	46, // 22: parley.a2a.v1.AgentCard.security_schemes:type_name -> parley.a2a.v1.AgentCard.SecuritySchemesEntry
-	20, // 23: parley.a2a.v1.AgentCard.security_requirements:type_name -> parley.a2a.v1.SecurityRequirement
-	16, // 24: parley.a2a.v1.AgentCard.skills:type_name -> parley.a2a.v1.AgentSkill
-	17, // 25: parley.a2a.v1.AgentCard.signatures:type_name -> parley.a2a.v1.AgentCardSignature
-	15, // 26: parley.a2a.v1.AgentCapabilities.extensions:type_name -> parley.a2a.v1.AgentExtension
-	53, // 27: parley.a2a.v1.AgentExtension.params:type_name -> google.protobuf.Struct
-	20, // 28: parley.a2a.v1.AgentSkill.security_requirements:type_name -> parley.a2a.v1.SecurityRequirement
-	53, // 29: parley.a2a.v1.AgentCardSignature.header:type_name -> google.protobuf.Struct
-	10, // 30: parley.a2a.v1.TaskPushNotificationConfig.authentication:type_name -> parley.a2a.v1.AuthenticationInfo
-	47, // 31: parley.a2a.v1.SecurityRequirement.schemes:type_name -> parley.a2a.v1.SecurityRequirement.SchemesEntry
-	22, // 32: parley.a2a.v1.SecurityScheme.api_key_security_scheme:type_name -> parley.a2a.v1.APIKeySecurityScheme
-	23, // 33: parley.a2a.v1.SecurityScheme.http_auth_security_scheme:type_name -> parley.a2a.v1.HTTPAuthSecurityScheme
-	24, // 34: parley.a2a.v1.SecurityScheme.oauth2_security_scheme:type_name -> parley.a2a.v1.OAuth2SecurityScheme
-	25, // 35: parley.a2a.v1.SecurityScheme.open_id_connect_security_scheme:type_name -> parley.a2a.v1.OpenIdConnectSecurityScheme
-	26, // 36: parley.a2a.v1.SecurityScheme.mtls_security_scheme:type_name -> parley.a2a.v1.MutualTlsSecurityScheme
-	27, // 37: parley.a2a.v1.OAuth2SecurityScheme.flows:type_name -> parley.a2a.v1.OAuthFlows
-	28, // 38: parley.a2a.v1.OAuthFlows.authorization_code:type_name -> parley.a2a.v1.AuthorizationCodeOAuthFlow
-	29, // 39: parley.a2a.v1.OAuthFlows.client_credentials:type_name -> parley.a2a.v1.ClientCredentialsOAuthFlow
-	30, // 40: parley.a2a.v1.OAuthFlows.implicit:type_name -> parley.a2a.v1.ImplicitOAuthFlow
-	31, // 41: parley.a2a.v1.OAuthFlows.password:type_name -> parley.a2a.v1.PasswordOAuthFlow
-	32, // 42: parley.a2a.v1.OAuthFlows.device_code:type_name -> parley.a2a.v1.DeviceCodeOAuthFlow
-	48, // 43: parley.a2a.v1.AuthorizationCodeOAuthFlow.scopes:type_name -> parley.a2a.v1.AuthorizationCodeOAuthFlow.ScopesEntry
-	49, // 44: parley.a2a.v1.ClientCredentialsOAuthFlow.scopes:type_name -> parley.a2a.v1.ClientCredentialsOAuthFlow.ScopesEntry
-	50, // 45: parley.a2a.v1.ImplicitOAuthFlow.scopes:type_name -> parley.a2a.v1.ImplicitOAuthFlow.ScopesEntry
-	51, // 46: parley.a2a.v1.PasswordOAuthFlow.scopes:type_name -> parley.a2a.v1.PasswordOAuthFlow.ScopesEntry
-	52, // 47: parley.a2a.v1.DeviceCodeOAuthFlow.scopes:type_name -> parley.a2a.v1.DeviceCodeOAuthFlow.ScopesEntry
-	6,  // 48: parley.a2a.v1.SendMessageRequest.message:type_name -> parley.a2a.v1.Message
-	2,  // 49: parley.a2a.v1.SendMessageRequest.configuration:type_name -> parley.a2a.v1.SendMessageConfiguration
-	53, // 50: parley.a2a.v1.SendMessageRequest.metadata:type_name -> google.protobuf.Struct
-	0,  // 51: parley.a2a.v1.ListTasksRequest.status:type_name -> parley.a2a.v1.TaskState
-	54, // 52: parley.a2a.v1.ListTasksRequest.status_timestamp_after:type_name -> google.protobuf.Timestamp
-	3,  // 53: parley.a2a.v1.ListTasksResponse.tasks:type_name -> parley.a2a.v1.Task
-	53, // 54: parley.a2a.v1.CancelTaskRequest.metadata:type_name -> google.protobuf.Struct
-	3,  // 55: parley.a2a.v1.SendMessageResponse.task:type_name -> parley.a2a.v1.Task
-	6,  // 56: parley.a2a.v1.SendMessageResponse.message:type_name -> parley.a2a.v1.Message
-	3,  // 57: parley.a2a.v1.StreamResponse.task:type_name -> parley.a2a.v1.Task
-	6,  // 58: parley.a2a.v1.StreamResponse.message:type_name -> parley.a2a.v1.Message
-	8,  // 59: parley.a2a.v1.StreamResponse.status_update:type_name -> parley.a2a.v1.TaskStatusUpdateEvent
-	9,  // 60: parley.a2a.v1.StreamResponse.artifact_update:type_name -> parley.a2a.v1.TaskArtifactUpdateEvent
-	18, // 61: parley.a2a.v1.ListTaskPushNotificationConfigsResponse.configs:type_name -> parley.a2a.v1.TaskPushNotificationConfig
-	21, // 62: parley.a2a.v1.AgentCard.SecuritySchemesEntry.value:type_name -> parley.a2a.v1.SecurityScheme
-	19, // 63: parley.a2a.v1.SecurityRequirement.SchemesEntry.value:type_name -> parley.a2a.v1.StringList
-	33, // 64: parley.a2a.v1.A2AService.SendMessage:input_type -> parley.a2a.v1.SendMessageRequest
-	33, // 65: parley.a2a.v1.A2AService.SendStreamingMessage:input_type -> parley.a2a.v1.SendMessageRequest
-	34, // 66: parley.a2a.v1.A2AService.GetTask:input_type -> parley.a2a.v1.GetTaskRequest
-	35, // 67: parley.a2a.v1.A2AService.ListTasks:input_type -> parley.a2a.v1.ListTasksRequest
-	37, // 68: parley.a2a.v1.A2AService.CancelTask:input_type -> parley.a2a.v1.CancelTaskRequest
-	40, // 69: parley.a2a.v1.A2AService.SubscribeToTask:input_type -> parley.a2a.v1.SubscribeToTaskRequest
-	18, // 70: parley.a2a.v1.A2AService.CreateTaskPushNotificationConfig:input_type -> parley.a2a.v1.TaskPushNotificationConfig
-	38, // 71: parley.a2a.v1.A2AService.GetTaskPushNotificationConfig:input_type -> parley.a2a.v1.GetTaskPushNotificationConfigRequest
-	41, // 72: parley.a2a.v1.A2AService.ListTaskPushNotificationConfigs:input_type -> parley.a2a.v1.ListTaskPushNotificationConfigsRequest
-	42, // 73: parley.a2a.v1.A2AService.GetExtendedAgentCard:input_type -> parley.a2a.v1.GetExtendedAgentCardRequest
-	39, // 74: parley.a2a.v1.A2AService.DeleteTaskPushNotificationConfig:input_type -> parley.a2a.v1.DeleteTaskPushNotificationConfigRequest
-	43, // 75: parley.a2a.v1.A2AService.SendMessage:output_type -> parley.a2a.v1.SendMessageResponse
-	44, // 76: parley.a2a.v1.A2AService.SendStreamingMessage:output_type -> parley.a2a.v1.StreamResponse
-	3,  // 77: parley.a2a.v1.A2AService.GetTask:output_type -> parley.a2a.v1.Task
-	36, // 78: parley.a2a.v1.A2AService.ListTasks:output_type -> parley.a2a.v1.ListTasksResponse
-	3,  // 79: parley.a2a.v1.A2AService.CancelTask:output_type -> parley.a2a.v1.Task
-	44, // 80: parley.a2a.v1.A2AService.SubscribeToTask:output_type -> parley.a2a.v1.StreamResponse
-	18, // 81: parley.a2a.v1.A2AService.CreateTaskPushNotificationConfig:output_type -> parley.a2a.v1.TaskPushNotificationConfig
-	18, // 82: parley.a2a.v1.A2AService.GetTaskPushNotificationConfig:output_type -> parley.a2a.v1.TaskPushNotificationConfig
-	45, // 83: parley.a2a.v1.A2AService.ListTaskPushNotificationConfigs:output_type -> parley.a2a.v1.ListTaskPushNotificationConfigsResponse
-	12, // 84: parley.a2a.v1.A2AService.GetExtendedAgentCard:output_type -> parley.a2a.v1.AgentCard
-	56, // 85: parley.a2a.v1.A2AService.DeleteTaskPushNotificationConfig:output_type -> google.protobuf.Empty
-	75, // [75:86] is the sub-list for method output_type
-	64, // [64:75] is the sub-list for method input_type
-	64, // [64:64] is the sub-list for extension type_name
-	64, // [64:64] is the sub-list for extension extendee
-	0,  // [0:64] is the sub-list for field type_name
+	22, // 0: parley.a2a.v1.SendMessageConfiguration.task_push_notification_config:type_name -> parley.a2a.v1.TaskPushNotificationConfig
+	8,  // 1: parley.a2a.v1.Task.status:type_name -> parley.a2a.v1.TaskStatus
+	11, // 2: parley.a2a.v1.Task.artifacts:type_name -> parley.a2a.v1.Artifact
+	10, // 3: parley.a2a.v1.Task.history:type_name -> parley.a2a.v1.Message
+	57, // 4: parley.a2a.v1.Task.metadata:type_name -> google.protobuf.Struct
+	5,  // 5: parley.a2a.v1.Task.timeline:type_name -> parley.a2a.v1.TimelineEntry
+	6,  // 6: parley.a2a.v1.Task.elicitations:type_name -> parley.a2a.v1.Elicitation
+	10, // 7: parley.a2a.v1.TimelineEntry.message:type_name -> parley.a2a.v1.Message
+	8,  // 8: parley.a2a.v1.TimelineEntry.status:type_name -> parley.a2a.v1.TaskStatus
+	0,  // 9: parley.a2a.v1.Elicitation.state:type_name -> parley.a2a.v1.ElicitationState
+	57, // 10: parley.a2a.v1.Elicitation.metadata:type_name -> google.protobuf.Struct
+	10, // 11: parley.a2a.v1.TaskMessageUpdateEvent.message:type_name -> parley.a2a.v1.Message
+	57, // 12: parley.a2a.v1.TaskMessageUpdateEvent.metadata:type_name -> google.protobuf.Struct
+	1,  // 13: parley.a2a.v1.TaskStatus.state:type_name -> parley.a2a.v1.TaskState
+	10, // 14: parley.a2a.v1.TaskStatus.message:type_name -> parley.a2a.v1.Message
+	58, // 15: parley.a2a.v1.TaskStatus.timestamp:type_name -> google.protobuf.Timestamp
+	6,  // 16: parley.a2a.v1.TaskStatus.elicitations:type_name -> parley.a2a.v1.Elicitation
+	59, // 17: parley.a2a.v1.Part.data:type_name -> google.protobuf.Value
+	57, // 18: parley.a2a.v1.Part.metadata:type_name -> google.protobuf.Struct
+	2,  // 19: parley.a2a.v1.Message.role:type_name -> parley.a2a.v1.Role
+	9,  // 20: parley.a2a.v1.Message.parts:type_name -> parley.a2a.v1.Part
+	57, // 21: parley.a2a.v1.Message.metadata:type_name -> google.protobuf.Struct
+	9,  // 22: parley.a2a.v1.Artifact.parts:type_name -> parley.a2a.v1.Part
+	57, // 23: parley.a2a.v1.Artifact.metadata:type_name -> google.protobuf.Struct
+	8,  // 24: parley.a2a.v1.TaskStatusUpdateEvent.status:type_name -> parley.a2a.v1.TaskStatus
+	57, // 25: parley.a2a.v1.TaskStatusUpdateEvent.metadata:type_name -> google.protobuf.Struct
+	11, // 26: parley.a2a.v1.TaskArtifactUpdateEvent.artifact:type_name -> parley.a2a.v1.Artifact
+	57, // 27: parley.a2a.v1.TaskArtifactUpdateEvent.metadata:type_name -> google.protobuf.Struct
+	15, // 28: parley.a2a.v1.AgentCard.supported_interfaces:type_name -> parley.a2a.v1.AgentInterface
+	17, // 29: parley.a2a.v1.AgentCard.provider:type_name -> parley.a2a.v1.AgentProvider
+	18, // 30: parley.a2a.v1.AgentCard.capabilities:type_name -> parley.a2a.v1.AgentCapabilities
+	50, // 31: parley.a2a.v1.AgentCard.security_schemes:type_name -> parley.a2a.v1.AgentCard.SecuritySchemesEntry
+	24, // 32: parley.a2a.v1.AgentCard.security_requirements:type_name -> parley.a2a.v1.SecurityRequirement
+	20, // 33: parley.a2a.v1.AgentCard.skills:type_name -> parley.a2a.v1.AgentSkill
+	21, // 34: parley.a2a.v1.AgentCard.signatures:type_name -> parley.a2a.v1.AgentCardSignature
+	19, // 35: parley.a2a.v1.AgentCapabilities.extensions:type_name -> parley.a2a.v1.AgentExtension
+	57, // 36: parley.a2a.v1.AgentExtension.params:type_name -> google.protobuf.Struct
+	24, // 37: parley.a2a.v1.AgentSkill.security_requirements:type_name -> parley.a2a.v1.SecurityRequirement
+	57, // 38: parley.a2a.v1.AgentCardSignature.header:type_name -> google.protobuf.Struct
+	14, // 39: parley.a2a.v1.TaskPushNotificationConfig.authentication:type_name -> parley.a2a.v1.AuthenticationInfo
+	51, // 40: parley.a2a.v1.SecurityRequirement.schemes:type_name -> parley.a2a.v1.SecurityRequirement.SchemesEntry
+	26, // 41: parley.a2a.v1.SecurityScheme.api_key_security_scheme:type_name -> parley.a2a.v1.APIKeySecurityScheme
+	27, // 42: parley.a2a.v1.SecurityScheme.http_auth_security_scheme:type_name -> parley.a2a.v1.HTTPAuthSecurityScheme
+	28, // 43: parley.a2a.v1.SecurityScheme.oauth2_security_scheme:type_name -> parley.a2a.v1.OAuth2SecurityScheme
+	29, // 44: parley.a2a.v1.SecurityScheme.open_id_connect_security_scheme:type_name -> parley.a2a.v1.OpenIdConnectSecurityScheme
+	30, // 45: parley.a2a.v1.SecurityScheme.mtls_security_scheme:type_name -> parley.a2a.v1.MutualTlsSecurityScheme
+	31, // 46: parley.a2a.v1.OAuth2SecurityScheme.flows:type_name -> parley.a2a.v1.OAuthFlows
+	32, // 47: parley.a2a.v1.OAuthFlows.authorization_code:type_name -> parley.a2a.v1.AuthorizationCodeOAuthFlow
+	33, // 48: parley.a2a.v1.OAuthFlows.client_credentials:type_name -> parley.a2a.v1.ClientCredentialsOAuthFlow
+	34, // 49: parley.a2a.v1.OAuthFlows.implicit:type_name -> parley.a2a.v1.ImplicitOAuthFlow
+	35, // 50: parley.a2a.v1.OAuthFlows.password:type_name -> parley.a2a.v1.PasswordOAuthFlow
+	36, // 51: parley.a2a.v1.OAuthFlows.device_code:type_name -> parley.a2a.v1.DeviceCodeOAuthFlow
+	52, // 52: parley.a2a.v1.AuthorizationCodeOAuthFlow.scopes:type_name -> parley.a2a.v1.AuthorizationCodeOAuthFlow.ScopesEntry
+	53, // 53: parley.a2a.v1.ClientCredentialsOAuthFlow.scopes:type_name -> parley.a2a.v1.ClientCredentialsOAuthFlow.ScopesEntry
+	54, // 54: parley.a2a.v1.ImplicitOAuthFlow.scopes:type_name -> parley.a2a.v1.ImplicitOAuthFlow.ScopesEntry
+	55, // 55: parley.a2a.v1.PasswordOAuthFlow.scopes:type_name -> parley.a2a.v1.PasswordOAuthFlow.ScopesEntry
+	56, // 56: parley.a2a.v1.DeviceCodeOAuthFlow.scopes:type_name -> parley.a2a.v1.DeviceCodeOAuthFlow.ScopesEntry
+	10, // 57: parley.a2a.v1.SendMessageRequest.message:type_name -> parley.a2a.v1.Message
+	3,  // 58: parley.a2a.v1.SendMessageRequest.configuration:type_name -> parley.a2a.v1.SendMessageConfiguration
+	57, // 59: parley.a2a.v1.SendMessageRequest.metadata:type_name -> google.protobuf.Struct
+	1,  // 60: parley.a2a.v1.ListTasksRequest.status:type_name -> parley.a2a.v1.TaskState
+	58, // 61: parley.a2a.v1.ListTasksRequest.status_timestamp_after:type_name -> google.protobuf.Timestamp
+	4,  // 62: parley.a2a.v1.ListTasksResponse.tasks:type_name -> parley.a2a.v1.Task
+	57, // 63: parley.a2a.v1.CancelTaskRequest.metadata:type_name -> google.protobuf.Struct
+	4,  // 64: parley.a2a.v1.SendMessageResponse.task:type_name -> parley.a2a.v1.Task
+	10, // 65: parley.a2a.v1.SendMessageResponse.message:type_name -> parley.a2a.v1.Message
+	4,  // 66: parley.a2a.v1.StreamResponse.task:type_name -> parley.a2a.v1.Task
+	10, // 67: parley.a2a.v1.StreamResponse.message:type_name -> parley.a2a.v1.Message
+	12, // 68: parley.a2a.v1.StreamResponse.status_update:type_name -> parley.a2a.v1.TaskStatusUpdateEvent
+	13, // 69: parley.a2a.v1.StreamResponse.artifact_update:type_name -> parley.a2a.v1.TaskArtifactUpdateEvent
+	7,  // 70: parley.a2a.v1.StreamResponse.message_update:type_name -> parley.a2a.v1.TaskMessageUpdateEvent
+	22, // 71: parley.a2a.v1.ListTaskPushNotificationConfigsResponse.configs:type_name -> parley.a2a.v1.TaskPushNotificationConfig
+	25, // 72: parley.a2a.v1.AgentCard.SecuritySchemesEntry.value:type_name -> parley.a2a.v1.SecurityScheme
+	23, // 73: parley.a2a.v1.SecurityRequirement.SchemesEntry.value:type_name -> parley.a2a.v1.StringList
+	37, // 74: parley.a2a.v1.A2AService.SendMessage:input_type -> parley.a2a.v1.SendMessageRequest
+	37, // 75: parley.a2a.v1.A2AService.SendStreamingMessage:input_type -> parley.a2a.v1.SendMessageRequest
+	38, // 76: parley.a2a.v1.A2AService.GetTask:input_type -> parley.a2a.v1.GetTaskRequest
+	39, // 77: parley.a2a.v1.A2AService.ListTasks:input_type -> parley.a2a.v1.ListTasksRequest
+	41, // 78: parley.a2a.v1.A2AService.CancelTask:input_type -> parley.a2a.v1.CancelTaskRequest
+	44, // 79: parley.a2a.v1.A2AService.SubscribeToTask:input_type -> parley.a2a.v1.SubscribeToTaskRequest
+	22, // 80: parley.a2a.v1.A2AService.CreateTaskPushNotificationConfig:input_type -> parley.a2a.v1.TaskPushNotificationConfig
+	42, // 81: parley.a2a.v1.A2AService.GetTaskPushNotificationConfig:input_type -> parley.a2a.v1.GetTaskPushNotificationConfigRequest
+	45, // 82: parley.a2a.v1.A2AService.ListTaskPushNotificationConfigs:input_type -> parley.a2a.v1.ListTaskPushNotificationConfigsRequest
+	46, // 83: parley.a2a.v1.A2AService.GetExtendedAgentCard:input_type -> parley.a2a.v1.GetExtendedAgentCardRequest
+	43, // 84: parley.a2a.v1.A2AService.DeleteTaskPushNotificationConfig:input_type -> parley.a2a.v1.DeleteTaskPushNotificationConfigRequest
+	47, // 85: parley.a2a.v1.A2AService.SendMessage:output_type -> parley.a2a.v1.SendMessageResponse
+	48, // 86: parley.a2a.v1.A2AService.SendStreamingMessage:output_type -> parley.a2a.v1.StreamResponse
+	4,  // 87: parley.a2a.v1.A2AService.GetTask:output_type -> parley.a2a.v1.Task
+	40, // 88: parley.a2a.v1.A2AService.ListTasks:output_type -> parley.a2a.v1.ListTasksResponse
+	4,  // 89: parley.a2a.v1.A2AService.CancelTask:output_type -> parley.a2a.v1.Task
+	48, // 90: parley.a2a.v1.A2AService.SubscribeToTask:output_type -> parley.a2a.v1.StreamResponse
+	22, // 91: parley.a2a.v1.A2AService.CreateTaskPushNotificationConfig:output_type -> parley.a2a.v1.TaskPushNotificationConfig
+	22, // 92: parley.a2a.v1.A2AService.GetTaskPushNotificationConfig:output_type -> parley.a2a.v1.TaskPushNotificationConfig
+	49, // 93: parley.a2a.v1.A2AService.ListTaskPushNotificationConfigs:output_type -> parley.a2a.v1.ListTaskPushNotificationConfigsResponse
+	16, // 94: parley.a2a.v1.A2AService.GetExtendedAgentCard:output_type -> parley.a2a.v1.AgentCard
+	60, // 95: parley.a2a.v1.A2AService.DeleteTaskPushNotificationConfig:output_type -> google.protobuf.Empty
+	85, // [85:96] is the sub-list for method output_type
+	74, // [74:85] is the sub-list for method input_type
+	74, // [74:74] is the sub-list for extension type_name
+	74, // [74:74] is the sub-list for extension extendee
+	0,  // [0:74] is the sub-list for field type_name
 }
 
 func init() { file_internal_pb_a2a_proto_init() }
@@ -3931,47 +4362,52 @@ func file_internal_pb_a2a_proto_init() {
 		return
 	}
 	file_internal_pb_a2a_proto_msgTypes[0].OneofWrappers = []any{}
-	file_internal_pb_a2a_proto_msgTypes[3].OneofWrappers = []any{
+	file_internal_pb_a2a_proto_msgTypes[2].OneofWrappers = []any{
+		(*TimelineEntry_Message)(nil),
+		(*TimelineEntry_Status)(nil),
+	}
+	file_internal_pb_a2a_proto_msgTypes[6].OneofWrappers = []any{
 		(*Part_Text)(nil),
 		(*Part_Raw)(nil),
 		(*Part_Url)(nil),
 		(*Part_Data)(nil),
 	}
-	file_internal_pb_a2a_proto_msgTypes[10].OneofWrappers = []any{}
-	file_internal_pb_a2a_proto_msgTypes[12].OneofWrappers = []any{}
-	file_internal_pb_a2a_proto_msgTypes[19].OneofWrappers = []any{
+	file_internal_pb_a2a_proto_msgTypes[13].OneofWrappers = []any{}
+	file_internal_pb_a2a_proto_msgTypes[15].OneofWrappers = []any{}
+	file_internal_pb_a2a_proto_msgTypes[22].OneofWrappers = []any{
 		(*SecurityScheme_ApiKeySecurityScheme)(nil),
 		(*SecurityScheme_HttpAuthSecurityScheme)(nil),
 		(*SecurityScheme_Oauth2SecurityScheme)(nil),
 		(*SecurityScheme_OpenIdConnectSecurityScheme)(nil),
 		(*SecurityScheme_MtlsSecurityScheme)(nil),
 	}
-	file_internal_pb_a2a_proto_msgTypes[25].OneofWrappers = []any{
+	file_internal_pb_a2a_proto_msgTypes[28].OneofWrappers = []any{
 		(*OAuthFlows_AuthorizationCode)(nil),
 		(*OAuthFlows_ClientCredentials)(nil),
 		(*OAuthFlows_Implicit)(nil),
 		(*OAuthFlows_Password)(nil),
 		(*OAuthFlows_DeviceCode)(nil),
 	}
-	file_internal_pb_a2a_proto_msgTypes[32].OneofWrappers = []any{}
-	file_internal_pb_a2a_proto_msgTypes[33].OneofWrappers = []any{}
-	file_internal_pb_a2a_proto_msgTypes[41].OneofWrappers = []any{
+	file_internal_pb_a2a_proto_msgTypes[35].OneofWrappers = []any{}
+	file_internal_pb_a2a_proto_msgTypes[36].OneofWrappers = []any{}
+	file_internal_pb_a2a_proto_msgTypes[44].OneofWrappers = []any{
 		(*SendMessageResponse_Task)(nil),
 		(*SendMessageResponse_Message)(nil),
 	}
-	file_internal_pb_a2a_proto_msgTypes[42].OneofWrappers = []any{
+	file_internal_pb_a2a_proto_msgTypes[45].OneofWrappers = []any{
 		(*StreamResponse_Task)(nil),
 		(*StreamResponse_Message)(nil),
 		(*StreamResponse_StatusUpdate)(nil),
 		(*StreamResponse_ArtifactUpdate)(nil),
+		(*StreamResponse_MessageUpdate)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_internal_pb_a2a_proto_rawDesc), len(file_internal_pb_a2a_proto_rawDesc)),
-			NumEnums:      2,
-			NumMessages:   51,
+			NumEnums:      3,
+			NumMessages:   54,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

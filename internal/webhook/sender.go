@@ -173,7 +173,11 @@ func (s *Sender) request(ctx context.Context, n *a2a.Notification, keys *Keys) (
 // binding the task came by, or before 1.0 the Task.
 func notice(n *a2a.Notification) (body []byte, media string) {
 	if n.Task == nil {
-		body, _ = dialect.CodecOf(dialect.V10, a2a.BindingHTTPJSON).Events(dialect.SubscribeToTask, &a2a.SubscribeToTaskRequest{}).Append(make([]byte, 0, dialect.EncodedSize(n.Event)), n.Event, 0)
+		d, _ := dialect.ParseVersion(n.Version.String())
+		if d != dialect.V11 {
+			d = dialect.V10
+		}
+		body, _ = dialect.CodecOf(d, a2a.BindingHTTPJSON).Events(dialect.SubscribeToTask, &a2a.SubscribeToTaskRequest{}).Append(make([]byte, 0, dialect.EncodedSize(n.Event)), n.Event, 0)
 		return body, "application/a2a+json"
 	}
 	d, _ := dialect.ParseVersion(n.Version.String())

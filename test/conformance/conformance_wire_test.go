@@ -398,7 +398,7 @@ func (s *stream) event(id, raw string) event {
 		s.t.Fatalf("a stream element has not exactly one member: %s", raw)
 	}
 	for kind, body := range o {
-		if !slices.Contains([]string{"task", "message", "statusUpdate", "artifactUpdate"}, kind) {
+		if !slices.Contains([]string{"task", "message", "statusUpdate", "artifactUpdate", "messageUpdate"}, kind) {
 			s.t.Fatalf("a stream element is a %s: %s", kind, raw)
 		}
 		return event{id, kind, body, raw}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/parley-a2a/parley"
+	"github.com/parley-a2a/parley/a2aserver"
 	"github.com/parley-a2a/parley/agent"
 )
 
@@ -16,7 +17,9 @@ func TestDraft11(t *testing.T) {
 	for _, binding := range []string{jsonrpc, rest, grpcBinding} {
 		t.Run(binding, func(t *testing.T) {
 			t.Parallel()
-			draft11(t, dial(t, binding, start(t, agent.DemoCard(), agent.Demo(), &parley.Options{})))
+			w := dial(t, binding, start(t, agent.DemoCard(), agent.Demo(), &parley.Options{Egress: &a2aserver.Egress{Loopback: true}}))
+			draft11(t, w)
+			timeline11(t, w)
 		})
 	}
 }

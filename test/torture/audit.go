@@ -14,9 +14,13 @@ import (
 type history struct {
 	first  *a2a.Task // as of the first entry
 	events []*a2a.StreamResponse
+	said   []int64 // positions of the client's messages behind the first
 	task   *a2a.Task
 	goesOn bool // there is something behind its end
 }
+
+// changes counts what raises the generation of the task.
+func (h *history) changes() int64 { return int64(len(h.events) + len(h.said)) }
 
 // auditor compares one task's history with itself and with what was seen.
 type auditor struct {
@@ -98,8 +102,8 @@ func (a *auditor) log() {
 	if h.task.Status.State.Terminal() != ended {
 		a.fault(Ends, "it is %v, and its log says otherwise", h.task.Status.State)
 	}
-	if g := h.task.Generation; g != int64(len(h.events))+1 {
-		a.fault(Logs, "its generation is %d after %d events", g, len(h.events))
+	if g := h.task.Generation; g != h.changes()+1 {
+		a.fault(Logs, "its generation is %d after %d events and %d messages", g, len(h.events), len(h.said))
 	}
 }
 

@@ -71,12 +71,15 @@ func recall(ctx context.Context, cl *a2aclient.Client, listed *a2a.Task) (*histo
 		if err != nil {
 			return nil, fmt.Errorf("replay task %s: %w", task.ID, err)
 		}
-		if el.Task != nil {
+		switch {
+		case el.Task != nil:
 			h.first = el.Task
-		} else {
+		case el.MessageUpdate != nil:
+			h.said = append(h.said, el.Seq)
+		default:
 			h.events = append(h.events, el)
 		}
-		if int64(len(h.events)) >= task.Generation-1 && !task.Status.State.Terminal() {
+		if h.changes() >= task.Generation-1 && !task.Status.State.Terminal() {
 			break // it waits, and so would we
 		}
 	}

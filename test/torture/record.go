@@ -267,7 +267,9 @@ func (s *segment) takes(el *a2a.StreamResponse) {
 		return
 	}
 	s.last = max(s.last, el.Seq)
-	s.seen = append(s.seen, sight{el.Seq, sumEvent(el)})
+	if el.MessageUpdate == nil { // which readers of other versions do not get
+		s.seen = append(s.seen, sight{el.Seq, sumEvent(el)})
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if el.TaskID() != r.id {

@@ -3,6 +3,7 @@ package torture
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -130,10 +131,15 @@ func steps(h *hook, log *history) (all []step) {
 }
 
 // at returns the position at which the task came to a generation: the first is
-// its beginning, each event makes one more.
+// its beginning, each event and each message makes one more.
 func (h *history) at(generation int64) int64 {
-	if n := generation - 2; n >= 0 && n < int64(len(h.events)) {
-		return h.events[n].Seq
+	all := slices.Clone(h.said)
+	for _, el := range h.events {
+		all = append(all, el.Seq)
+	}
+	slices.Sort(all)
+	if n := generation - 2; n >= 0 && n < int64(len(all)) {
+		return all[n]
 	}
 	return 0
 }

@@ -32,6 +32,9 @@ func (o *Outbox) Record(ctx context.Context, c *a2a.TaskPushNotificationConfig) 
 	if c.Legacy != nil {
 		k.Version = c.Legacy.Version
 	}
+	if c.ProtocolVersion != "" {
+		k.Version = a2a.Version(c.ProtocolVersion)
+	}
 	k.Version = a2a.Version(k.Version.String())
 	if a := c.Authentication; a != nil {
 		k.Scheme, k.Credentials = a.Scheme, string(a.Credentials)
@@ -68,6 +71,7 @@ func (o *Outbox) decode(p *store.PushConfig) (c *a2a.TaskPushNotificationConfig,
 	}
 	c = &a2a.TaskPushNotificationConfig{
 		Tenant: o.e.Caller(p.Key).Tenant, ID: p.ID, TaskID: p.Key.ID, URL: k.URL, Token: a2a.Secret(k.Token), Source: sourceOf(p.Key),
+		ProtocolVersion: k.Version.String(),
 	}
 	if k.Scheme != "" {
 		c.Authentication = &a2a.AuthenticationInfo{Scheme: k.Scheme, Credentials: a2a.Secret(k.Credentials)}

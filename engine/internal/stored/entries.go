@@ -73,10 +73,8 @@ func (r *Reader) count(ctx context.Context, rec *store.Record) (int64, error) {
 		if err != nil {
 			return 0, Failed(err, "read task "+rec.ID)
 		}
-		switch a2a.EntryKind(raw.Kind) {
-		case a2a.EntryStatus, a2a.EntryArtifact:
-			n++
-		}
+		en := a2a.Entry{Seq: raw.Seq, Kind: a2a.EntryKind(raw.Kind)} // of a release that recorded no generations
+		n = en.NextGeneration(n)
 	}
 	return n, nil
 }

@@ -112,9 +112,17 @@ func (d *draft) follow(en *a2a.Entry) error {
 		}
 		d.write(ev)
 	case a2a.EntryMessage:
-		d.messages++
+		d.hear()
 	}
 	return nil
+}
+
+// hear counts a message. The first one belongs to the creation of the task.
+func (d *draft) hear() {
+	if d.messages > 0 {
+		d.generation++
+	}
+	d.messages++
 }
 
 func (d *draft) write(ev *a2a.TaskArtifactUpdateEvent) {
@@ -152,10 +160,20 @@ func (d *draft) replay(en *a2a.Entry) {
 		d.version = en.Created.Version
 	case a2a.EntryStatus:
 		d.become(en.Status)
+		d.recorded(en.Status.Generation)
 	case a2a.EntryArtifact:
 		d.write(en.Artifact)
+		d.recorded(en.Artifact.Generation)
 	case a2a.EntryMessage:
-		d.messages++
+		d.hear()
+	}
+}
+
+// recorded takes the generation that an entry has in the log, for releases that did not
+// count messages.
+func (d *draft) recorded(generation int64) {
+	if generation > 0 {
+		d.generation = generation
 	}
 }
 

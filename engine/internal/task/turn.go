@@ -101,14 +101,6 @@ func (o *Owner) post(p *Post) error {
 			return err
 		}
 		o.turn.lost = 0 // the turn has got somewhere
-	case p.Expect != nil && !reopens:
-		// Of several that expect the same generation only one may win, but a
-		// message for a task at work changes nothing that is counted. The
-		// status is said once more, so that the next one is told the truth.
-		o.out.pending[len(o.out.pending)-1].tied = true
-		if err := o.emitLocked(o.status(a2a.TaskStateWorking, o.draft.words)); err != nil {
-			return err
-		}
 	}
 	o.out.pending[len(o.out.pending)-1].post = p
 	o.waiting = append(o.waiting, p)

@@ -90,23 +90,24 @@ func (ts *Topics) FirstEnd(ctx context.Context, t *Topic, after, ended int64, ro
 	return ended, nil
 }
 
-// EndedAt returns the task that await waited for: as it ended, even if it has
-// been reopened since, or else as it is.
-func (ts *Topics) EndedAt(ctx context.Context, t *Topic, ended int64) (*a2a.Task, error) {
+// EndedAt returns the task that await waited for, and up to where its log is in it: as
+// it ended, even if it has been reopened since, or else as it is.
+func (ts *Topics) EndedAt(ctx context.Context, t *Topic, ended int64) (*a2a.Task, int64, error) {
 	task, last, err := ts.LoadAt(ctx, t)
 	if err == nil && ended > 0 && ended < last {
 		if err := ts.read.MakeRoomFor(ctx, t.Key); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
-		return ts.read.FoldTo(ctx, t.Key, ended)
+		task, err = ts.read.FoldTo(ctx, t.Key, ended)
+		return task, ended, err
 	}
-	return task, err
+	return task, last, err
 }
 
-// LongPoll returns the task once its generation is higher than current, or
+// LongPoll returns the task, and its last entry, once its generation is higher than current, or
 // nothing more will come, or it has waited long enough. task is what is known
 // of it, as of last.
-func (ts *Topics) LongPoll(ctx context.Context, t *Topic, task *a2a.Task, last, current int64) (*a2a.Task, error) {
+func (ts *Topics) LongPoll(ctx context.Context, t *Topic, task *a2a.Task, last, current int64) (*a2a.Task, int64, error) {
 	long := time.NewTimer(ts.longest)
 	defer long.Stop()
 	short := time.NewTimer(poll)
@@ -123,11 +124,11 @@ func (ts *Topics) LongPoll(ctx context.Context, t *Topic, task *a2a.Task, last, 
 		if !g.known {
 			row, err := ts.others.row(ctx, t)
 			if err != nil {
-				return nil, err
+				return nil, 0, err
 			}
 			if row.Last != last {
 				if task, last, err = ts.LoadAt(ctx, t); err != nil {
-					return nil, err
+					return nil, 0, err
 				}
 				continue
 			}
@@ -142,9 +143,8 @@ func (ts *Topics) LongPoll(ctx context.Context, t *Topic, task *a2a.Task, last, 
 		case <-ts.draining:
 			due = true
 		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+			return nil, 0, context.Cause(ctx)
 		}
 	}
-	task, _, err := ts.LoadAt(ctx, t)
-	return task, err
+	return ts.LoadAt(ctx, t)
 }

@@ -14,8 +14,9 @@ import (
 // Follow yields a task's events behind a cursor until end says that a state is
 // the last. It returns true if it got there, false if the reader left, the
 // context ended (its error was yielded), or the engine drains (the stream ends
-// without a word, to be resumed). generation is the task's at the cursor.
-func (ts *Topics) Follow(ctx context.Context, t *Topic, cursor, generation int64, end func(a2a.TaskState) bool, yield func(*a2a.StreamResponse, error) bool) bool {
+// without a word, to be resumed).
+func (ts *Topics) Follow(ctx context.Context, t *Topic, from Position, end func(a2a.TaskState) bool, yield func(*a2a.StreamResponse, error) bool) bool {
+	cursor, generation := from.Seq, from.Generation
 	var timer *time.Timer
 	for {
 		next, err := ts.next(ctx, t, cursor)
@@ -29,7 +30,9 @@ func (ts *Topics) Follow(ctx context.Context, t *Topic, cursor, generation int64
 		entries := next.entries
 		for i, en := range entries {
 			cursor = en.Seq
-			if !en.Shows() {
+			generation = en.NextGeneration(generation)
+			message := from.Messages && en.Kind == a2a.EntryMessage
+			if !en.Shows() && !message {
 				continue
 			}
 			if en.apart {
@@ -41,8 +44,12 @@ func (ts *Topics) Follow(ctx context.Context, t *Topic, cursor, generation int64
 				}
 				entries[i].Entry = &a2a.Entry{} // the stream has it now, and nobody else
 			}
-			generation++
 			ev := en.event
+			if message {
+				if ev = en.MessageEvent(generation); ev == nil {
+					continue
+				}
+			}
 			if ev == nil {
 				ev = stamped(en.Event(), generation)
 			}
@@ -88,6 +95,13 @@ func (ts *Topics) Follow(ctx context.Context, t *Topic, cursor, generation int64
 			return false
 		}
 	}
+}
+
+// Position is where a reader of a task's events is.
+type Position struct {
+	Seq        int64 // what it has read of the log
+	Generation int64 // of the task there
+	Messages   bool  // it reads the messages of clients, too (1.1 draft)
 }
 
 // batch is what is behind a cursor.

@@ -36,7 +36,7 @@ func main() {
 }
 
 // plain are the types that version 1.0 has without members of the 1.1 draft.
-var plain = []string{"Task", "StreamResponse", "SendMessageResponse", "ListTasksResponse"}
+var plain = []string{"Task", "StreamResponse", "SendMessageResponse", "ListTasksResponse", "TaskPushNotificationConfig", "ListTaskPushNotificationConfigsResponse"}
 
 // request says whether documents of a type are read within the limits for requests.
 func request(name string) bool {
@@ -63,7 +63,7 @@ package {{.Package}}
 // AppendJSON appends the ProtoJSON form.
 func ({{.Receiver}} *{{.Type}}) AppendJSON(b []byte) []byte { return {{.Codec}}.Append(b, {{.Receiver}}) }
 {{if .Plain}}
-// AppendPlain appends the ProtoJSON form of version 1.0, which has no generation.
+// AppendPlain appends the ProtoJSON form of version 1.0, without the members of the 1.1 draft.
 func ({{.Receiver}} *{{.Type}}) AppendPlain(b []byte) []byte { return {{.Codec}}.AppendPlain(b, {{.Receiver}}) }
 {{end}}
 // MarshalJSON returns the ProtoJSON form.
