@@ -83,7 +83,7 @@ func TestEachMistakeIsReportedOnce(t *testing.T) {
 		{demo + "listen: [\n", `4:1: is not YAML: `},
 		{demo + "listen: *x\n", `is not YAML: unknown anchor 'x' referenced`},
 		{demo + "listen: \xff\n", `3:9: is not text in UTF-8 from here on`},
-		{"agents: {demo: {builtin: demo}}\n", `1:1: version: is missing: of this format: 1`},
+		{"agents: {demo: {builtin: demo}}\n", `1:1: version: is missing: the format's version: 1`},
 		{strings.Replace(demo, "1", "2", 1), `1:10: version: must be 1, not "2"`},
 		{head, `1:1: agents: is missing: the agents`},
 		{head + "agents: {}\n", `2:9: agents: must not be empty`},

@@ -12,7 +12,7 @@ var kinds = []string{"exec", "http", "openai", "proxy", "mcp", "builtin"}
 // agentFields are one entry of agents. The fields of its objects are those of the
 // types in config.go, by their names without underscores.
 var agentFields = []*field{
-	row("default", boolean, "it is at `/` as well").or("true if it is the only one"),
+	row("default", boolean, "also at `/`").or("true if it is the only one"),
 	group("exec", "a command", execFields...),
 	group("http", "an HTTP service that messages are posted to", httpFields...),
 	group("openai", "a model, at an endpoint compatible with OpenAI's chat completions", openaiFields...),
@@ -20,20 +20,20 @@ var agentFields = []*field{
 	group("mcp", "a server of the Model Context Protocol, whose tools become skills", mcpFields...),
 	row("builtin", word, "one of Parley's own").of("demo", "conformance"),
 	group("card", "fields of its card that replace those of its kind", cardFields...),
-	row("on_lost", word, "what happens to its tasks when a server dies").of("rerun", "fail").or("`on_lost` of the server"),
-	row("max_runs", integer, "how many runs for one message the server may die in").from(1).or("`max_runs` of the server"),
+	row("on_lost", word, "what happens to its tasks if the server dies").of("rerun", "fail").or("`on_lost` of the server"),
+	row("max_runs", integer, "lost runs of one message after which a task fails").from(1).or("`max_runs` of the server"),
 }
 
 var execFields = []*field{
-	listOf("command", text, "the program and its arguments, each a word: `[python3, agent.py]`").asWritten().required(),
+	listOf("command", text, "the program and its arguments: `[python3, agent.py]`").asWritten().required(),
 	row("dir", path, "directory to run it in").or("the file's"),
 	dictOf("env", text, "NAME", "variables in addition to the server's").asWritten(),
-	row("clean_env", boolean, "nothing of the server's environment but PATH, HOME, LANG and TZ").or("false"),
+	row("clean_env", boolean, "pass on only PATH, HOME, LANG and TZ of the server's environment").or("false"),
 	row("mode", word, "text in and out, or the protocol of JSON lines").of("plain", "lines").or("plain"),
 	row("processes", integer, "with `lines`: processes to keep, each for one message after another; else one for each message").to(1024).or("0"),
 	row("concurrency", integer, "runs at a time, more wait").or("processors times 4"),
 	row("files", boolean, "files come and go through folders").or("false"),
-	row("timeout", duration, "of a run; 0: no limit").or("0s"),
+	row("timeout", duration, "longest run; 0 is no limit").or("0s"),
 	row("grace", duration, "between TERM and KILL").or("5s"),
 	row("memory", size, "address space of a process; 0 is no limit").or("0"),
 	row("max_output", size, "output of a run").or("64MiB"),
@@ -44,8 +44,8 @@ var httpFields = []*field{
 	dictOf("headers", secret, "Name", "headers of each request, such as `Authorization: ${env:TOKEN}`"),
 	row("body", text, "the request, for a service with its own format: `{\"prompt\": \"${text}\"}`, or the form `prompt=${text}`").verbatim().checkedAs("body"),
 	row("answer", text, "path of the answer in such a service's response: `.reply`, or `text` for the whole response").verbatim().checkedAs("answer"),
-	row("timeout", duration, "until the answer has come in full, but for streams and callbacks").or("5m"),
-	row("retries", integer, "after answers that say so").to(100).or("5"),
+	row("timeout", duration, "until the answer is complete; not for streams and callbacks").or("5m"),
+	row("retries", integer, "how often a failed request is repeated").to(100).or("5"),
 	row("callbacks", boolean, "the service may answer 202 and call back").or("false"),
 	row("callback_url", link, "where the service reaches this server").or("`public_url`"),
 	row("concurrency", integer, "requests at a time, more wait; 0 is any number").or("0"),
@@ -53,21 +53,21 @@ var httpFields = []*field{
 }
 
 var openaiFields = []*field{
-	row("url", link, "the endpoint, up to and without `/chat/completions`").required(),
+	row("url", link, "the endpoint, without `/chat/completions`").required(),
 	row("model", text, "the model's name").required(),
 	row("api_key", secret, "the bearer token of each request"),
 	dictOf("headers", secret, "Name", "more headers of each request"),
 	row("system", text, "the system prompt"),
-	row("system_file", file, "a file with it, read for each message"),
+	row("system_file", file, "a file with the system prompt, read for each message"),
 	row("temperature", number, "temperature, as the model defines it").to(10),
 	row("max_tokens", integer, "tokens of an answer; 0 is the endpoint's own limit").or("0"),
-	&field{name: "extra", kind: dict, elem: &field{kind: anything}, keys: "name", doc: "more members of the request, as the endpoint knows them"},
-	row("history", integer, "how many earlier messages of the context to send; negative: none").from(-1).or("20"),
+	&field{name: "extra", kind: dict, elem: &field{kind: anything}, keys: "name", doc: "more members of the request"},
+	row("history", integer, "earlier messages of the context to send; -1 sends none").from(-1).or("20"),
 	row("images", boolean, "the model accepts images").or("false"),
 	row("files", boolean, "the model accepts files").or("false"),
-	row("flush_every", duration, "tokens of this time make a chunk").or("100ms"),
-	row("timeout", duration, "of the model's silence").or("2m"),
-	row("retries", integer, "after answers that say so, before the first token").to(100).or("5"),
+	row("flush_every", duration, "how long tokens are gathered into a chunk").or("100ms"),
+	row("timeout", duration, "how long the model may be silent").or("2m"),
+	row("retries", integer, "how often a request is repeated before the first token").to(100).or("5"),
 	row("concurrency", integer, "requests at a time, more wait; 0 is any number").or("0"),
 	&field{name: "tools", kind: list, elem: &field{kind: object, fields: toolFields}, doc: "MCP servers whose tools the model may call"},
 	row("max_tool_calls", integer, "calls of tools in one turn").or("20"),
@@ -75,7 +75,7 @@ var openaiFields = []*field{
 }
 
 var proxyFields = []*field{
-	row("agent", text, "its card's URL, or a host, as `parley send -a` takes it").required(),
+	row("agent", text, "a host or a card's URL, as for `parley send -a`").required(),
 	row("version", word, "speak this version of the protocol, whatever the card says").of(slices.Sorted(slices.Values(dialect.Versions))...),
 	&field{
 		name: "bindings", kind: list, elem: &field{kind: word, words: []string{"jsonrpc", "rest", "grpc"}}, def: "the card's order",
@@ -89,18 +89,18 @@ var proxyFields = []*field{
 	listOf("verify", file, "files of keys, one of which has signed its card"),
 	row("push", boolean, "ask it to call back, for tasks that take long").or("false"),
 	row("push_url", link, "where it reaches this server").or("`public_url`"),
-	row("poll", duration, "how often to look at a task where it cannot stream").or("2s"),
+	row("poll", duration, "how often to look at a task if the agent cannot stream").or("2s"),
 	egress,
 }
 
 var mcpFields = []*field{
-	listOf("command", text, "the server as a program, over standard input and output").asWritten(),
+	listOf("command", text, "a server program, over standard input and output").asWritten(),
 	dictOf("env", text, "NAME", "variables of the program").asWritten(),
 	row("dir", path, "directory to run it in").or("the file's"),
-	row("url", link, "or the server at a URL, over streamable HTTP"),
+	row("url", link, "or its URL, for streamable HTTP"),
 	dictOf("headers", secret, "Name", "headers of each request"),
-	listOf("tools", text, "of its tools these only").or("all"),
-	row("timeout", duration, "of a call").or("5m"),
+	listOf("tools", text, "offer only these of its tools").or("all"),
+	row("timeout", duration, "longest call without progress").or("5m"),
 	egress,
 }
 
@@ -108,13 +108,13 @@ var toolFields = append([]*field{row("name", text, "name that the model sees").r
 
 var egress = group("egress", "which addresses its requests may go to; without it any but link-local ones and cloud metadata",
 	listOf("allow", text, "hosts, as in `push.allow`").checkedAs("egress-allow"),
-	listOf("deny", text, "hosts that nothing goes to").checkedAs("egress-deny"),
+	listOf("deny", text, "forbidden hosts").checkedAs("egress-deny"),
 	row("proxy", address, "URL of an HTTP proxy").checkedAs("egress-proxy"),
 )
 
 var cardFields = []*field{
-	row("name", text, "for people").or("the agent's name"),
-	row("description", text, "what it does, for those who choose an agent"),
+	row("name", text, "name shown to people").or("the agent's name"),
+	row("description", text, "what it does"),
 	row("version", text, "the agent's, such as `\"1.2\"`"),
 	row("documentation_url", link, "where people read about it"),
 	row("icon_url", link, "a picture"),
@@ -130,19 +130,19 @@ var cardFields = []*field{
 
 var skillFields = []*field{
 	row("id", text, "unique in the card").required(),
-	row("name", text, "for people").required(),
+	row("name", text, "name shown to people").required(),
 	row("description", text, "what it does").required(),
 	listOf("tags", text, "keywords"),
 	listOf("examples", text, "things to say to it"),
 	listOf("input_modes", text, "media types it takes").or("the card's"),
 	listOf("output_modes", text, "media types it gives").or("the card's"),
-	listOf("scopes", text, "what a caller needs to see and use it"),
+	listOf("scopes", text, "scopes that a caller needs to see and use it"),
 	row("input_schema", anything, "JSON Schema of its arguments, for callers that name the skill by its id: [skills-v1](extensions/skills-v1.md)"),
 }
 
 // root is the whole file.
 var root = &field{kind: object, fields: append(append([]*field{
-	row("version", integer, "of this format: 1").from(1).to(1).required(),
+	row("version", integer, "the format's version: 1").from(1).to(1).required(),
 }, serverFields...),
 	&field{
 		name: "agents", kind: dict, need: true, keys: "name", elem: &field{kind: object, fields: agentFields},
