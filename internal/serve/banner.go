@@ -1,4 +1,4 @@
-package main
+package serve
 
 import (
 	"fmt"
@@ -8,7 +8,6 @@ import (
 
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/plain"
-	"github.com/parley-a2a/parley/internal/serve"
 )
 
 // versions lists what clients may speak. The last one is a draft.
@@ -17,10 +16,10 @@ func versions() string {
 	return "A2A " + strings.Join(dialect.Versions[:last], ", ") + "; draft " + dialect.Versions[last]
 }
 
-// printStatus prints what serve says once, on standard output, when it runs. parley is
-// how to start this program again. What opens the console goes to a terminal only:
-// elsewhere it would stay in logs.
-func printStatus(w io.Writer, b *serve.Status, parley string, terminal bool) error {
+// Print prints what serve says once, on standard output, when it runs. version is the
+// program's, and parley the command that starts it again. What opens the console goes to
+// a terminal only: elsewhere it would stay in logs.
+func (b *Status) Print(w io.Writer, version, parley string, terminal bool) error {
 	switch {
 	case b.Link == "":
 	case terminal:
@@ -32,10 +31,10 @@ func printStatus(w io.Writer, b *serve.Status, parley string, terminal bool) err
 	}
 	url := b.URL
 	hello := "hello"
-	second := parley + ` task list -a ` + reach(b, url)
+	second := parley + ` task list -a ` + b.reach(url)
 	if b.Demo {
 		hello = "echo hello"
-		second = parley + ` send -a ` + reach(b, url) + ` --stream "stream 20 200"`
+		second = parley + ` send -a ` + b.reach(url) + ` --stream "stream 20 200"`
 	}
 	stop := "Ctrl-C"
 	switch {
@@ -46,7 +45,7 @@ func printStatus(w io.Writer, b *serve.Status, parley string, terminal bool) err
 	}
 	var lines [][2]string
 	if len(b.Agents) > 1 || len(b.Agents) == 1 && !b.Agents[0].Default {
-		return printMany(w, b, stop, parley)
+		return b.printMany(w, version, stop, parley)
 	}
 	what := b.Agents[0].What
 	if name := b.Agents[0].Name; name != "" && name != what {
@@ -63,16 +62,16 @@ func printStatus(w io.Writer, b *serve.Status, parley string, terminal bool) err
 	if model := b.Agents[0].Model; model != "" { // behind the addresses: programs take the first one
 		lines = append(lines, [2]string{"Model", model})
 	}
-	lines = append(lines, around(b)...)
+	lines = append(lines, b.around()...)
 	lines = append(lines,
-		[2]string{"Try", parley + ` send -a ` + reach(b, url) + ` "` + hello + `"`},
+		[2]string{"Try", parley + ` send -a ` + b.reach(url) + ` "` + hello + `"`},
 		[2]string{"and", second},
 		[2]string{"Stop", stop})
-	return printBanner(w, lines)
+	return printBanner(w, version, lines)
 }
 
 // reach is a URL of the server, with what a client on this machine needs besides.
-func reach(b *serve.Status, url string) string {
+func (b *Status) reach(url string) string {
 	if b.Trust != "" {
 		return url + " --ca-file " + plain.Quote(b.Trust)
 	}
@@ -80,7 +79,7 @@ func reach(b *serve.Status, url string) string {
 }
 
 // around is what does not depend on which agents there are.
-func around(b *serve.Status) (lines [][2]string) {
+func (b *Status) around() (lines [][2]string) {
 	if b.Console != "" {
 		lines = append(lines, [2]string{"Console", b.Console})
 	}
@@ -104,7 +103,7 @@ func around(b *serve.Status) (lines [][2]string) {
 const maxBannerAgents = 20
 
 // printMany is for several agents: each has an address, and all are in /agents.
-func printMany(w io.Writer, b *serve.Status, stop, parley string) error {
+func (b *Status) printMany(w io.Writer, version, stop, parley string) error {
 	url := b.URL
 	lines := [][2]string{{"Agents", url + "/agents"}}
 	for i, a := range b.Agents {
@@ -124,15 +123,15 @@ func printMany(w io.Writer, b *serve.Status, stop, parley string) error {
 		}
 	}
 	lines = append(lines, [2]string{"Versions", versions()})
-	lines = append(lines, around(b)...)
+	lines = append(lines, b.around()...)
 	first := url + "/agents/" + b.Agents[0].Name
-	lines = append(lines, [2]string{"Try", parley + " send -a " + reach(b, first) + ` "hello"`}, [2]string{"Stop", stop})
-	return printBanner(w, lines)
+	lines = append(lines, [2]string{"Try", parley + " send -a " + b.reach(first) + ` "hello"`}, [2]string{"Stop", stop})
+	return printBanner(w, version, lines)
 }
 
-func printBanner(w io.Writer, lines [][2]string) error {
+func printBanner(w io.Writer, version string, lines [][2]string) error {
 	var out strings.Builder
-	fmt.Fprintf(&out, "parley %s\n", version())
+	fmt.Fprintf(&out, "parley %s\n", version)
 	for _, l := range lines {
 		fmt.Fprintf(&out, "  %-10s %s\n", l[0], plain.Line(l[1]))
 	}
