@@ -18,13 +18,7 @@ func (a *app) admin(cmd *cobra.Command, run func(ctx context.Context, db *databa
 	var f database.Flags
 	cmd.Flags().SortFlags = false
 	f.Register(cmd.Flags(), false)
-	check := cmd.Args
-	cmd.Args = func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return usageOf(cmd, err)
-		}
-		return nil
-	}
+	cmd.Args = orUsage(cmd.Args)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		db, err := f.Resolve(cmd.Flags(), a.around.lookup, a.stderr, false)
 		if err == nil && db.Memory() {

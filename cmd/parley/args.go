@@ -9,6 +9,16 @@ import (
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
+// orUsage makes wrong usage of what a check says.
+func orUsage(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return usageOf(cmd, err)
+		}
+		return nil
+	}
+}
+
 // oneTask wants the id of a task as the only argument.
 func oneTask(cmd *cobra.Command, args []string) error {
 	switch {

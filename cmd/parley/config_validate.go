@@ -73,12 +73,7 @@ check what is written:
 and as the first line of the file:
 
   # yaml-language-server: $schema=parley.schema.json`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if err := cobra.NoArgs(cmd, args); err != nil {
-				return usageOf(cmd, err)
-			}
-			return nil
-		},
+		Args: orUsage(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			_, err := a.stdout.Write(config.Schema())
 			return err

@@ -148,13 +148,7 @@ const readsSettings = "reads settings"
 // configured makes cmd a command whose options are resolved before it runs.
 func (a *app) configured(cmd *cobra.Command, run func(cmd *cobra.Command, args []string) error) *cobra.Command {
 	cmd.Annotations = map[string]string{readsSettings: "yes"}
-	check := cmd.Args
-	cmd.Args = func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return usageOf(cmd, err)
-		}
-		return nil
-	}
+	cmd.Args = orUsage(cmd.Args)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := a.configure(cmd.Context(), cmd.Flags()); err != nil {
 			return err
