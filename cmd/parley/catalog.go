@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
 	"strings"
 	"time"
 
@@ -158,30 +157,16 @@ func newCatalogSearch(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		var entries []catalog.Entry
-		agents := map[string]*crawl.Agent{}
-		source := map[string]string{}
-		for _, c := range list {
-			for i := range c.Agents {
-				if agent := &c.Agents[i]; agents[agent.Identifier] == nil {
-					entries = append(entries, agent.Entry)
-					agents[agent.Identifier], source[agent.Identifier] = agent, c.Source
-				}
-			}
-		}
-		found, _, err := catalog.Search(entries, &catalog.Query{Text: strings.Join(args, " ")}, catalog.MaxPage, "")
+		found, agents, err := crawl.Search(list, strings.Join(args, " "))
 		if err != nil {
 			return err
-		}
-		for i := range found {
-			found[i].Source = source[found[i].Identifier]
 		}
 		if len(found) == 0 {
 			a.stderr.Note("Note", "nothing is found in %s", plain.Count(len(list), "catalog"))
 		}
 		return a.print.Doc(&catalog.SearchResponse{Results: found}, func(out *output.Writer) {
-			for _, r := range found {
-				showAgent(out, agents[r.Identifier])
+			for _, agent := range agents {
+				showAgent(out, agent)
 			}
 		})
 	})
@@ -236,16 +221,7 @@ func (a *app) findAgent() error {
 		a.stderr.Note("Warning", "your catalogs are not looked into: %s", strings.TrimPrefix(err.Error(), failure.CodeUsage+": "))
 		return nil // it may be a host
 	}
-	var found []*crawl.Agent
-	for _, c := range list {
-		for i := range c.Agents {
-			agent := &c.Agents[i]
-			fits := agent.Identifier == ref || !urn && (strings.EqualFold(agent.Name(), ref) || strings.EqualFold(agent.DisplayName, ref))
-			if fits && !slices.ContainsFunc(found, func(f *crawl.Agent) bool { return f.URL == agent.URL }) {
-				found = append(found, agent)
-			}
-		}
-	}
+	found := crawl.Named(list, ref)
 	switch {
 	case len(found) == 1:
 		a.flags.agentCard, a.from = found[0].URL, found[0].From

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"slices"
@@ -120,37 +118,13 @@ func (a *app) explainCard(e *a2aclient.CardError) *failure.Error {
 }
 
 func (a *app) hintUnreachable(f *failure.Error) *failure.Error {
-	if hint := tlsHint(f.Cause); hint != "" {
+	if hint := failure.TLSHint(f.Cause); hint != "" {
 		return f.WithHint("%s", hint)
 	}
 	if strings.Contains(f.Message, serve.DefaultListen) || strings.Contains(f.Message, "localhost:7275") {
 		return f.WithHint("is it running? %s serve starts one there", a.around.itself)
 	}
 	return f.WithHint("is it running, and is the address right? --debug shows what was tried")
-}
-
-// tlsHint says what to do about a connection that TLS stands in the way of; "" if it
-// does not.
-func tlsHint(err error) string {
-	var unknown x509.UnknownAuthorityError
-	var name x509.HostnameError
-	var invalid x509.CertificateInvalidError
-	switch {
-	case err == nil:
-	case errors.As(err, &unknown) && unknown.Cert != nil && bytes.Equal(unknown.Cert.RawIssuer, unknown.Cert.RawSubject):
-		return "its certificate is self-signed: ask the operator for it, and give it with --ca-file cert.pem"
-	case errors.As(err, &unknown):
-		return "its certificate is signed by an authority that this machine does not trust: give that authority's certificate with --ca-file; the server should send its whole chain"
-	case errors.As(err, &name):
-		return "the certificate is for another name: use one of its names in the address"
-	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return "the certificate has expired or is not valid yet: renew it, or set the clock of this machine"
-	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
-		return "this port does not speak TLS: write http:// in place of https://, or use the TLS port"
-	case strings.Contains(err.Error(), "malformed HTTP response \"\\x15\\x03"), strings.Contains(err.Error(), "HTTP request to an HTTPS server"):
-		return "this port requires TLS: write https:// in place of http://"
-	}
-	return ""
 }
 
 // explainProtocol keeps the name that the protocol has for an error. It has

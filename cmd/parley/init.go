@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -172,14 +171,8 @@ func (a *app) writeDraft(name string, d *config.Draft, agent string) error {
 		_, err := a.stdout.Write(text)
 		return err
 	}
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return failure.Usagef("%v", err)
-	}
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Close()); err != nil {
-		_ = os.Remove(name) // half of it would be there the next time
-		return failure.New(failure.CodeServe, fmt.Sprintf("write %s: %v", name, err), err)
+	if err := draft.Create(name, text); err != nil {
+		return err
 	}
 	next := "parley serve"
 	if name != serve.DefaultFile {

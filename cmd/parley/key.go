@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os/user"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -129,32 +128,6 @@ type keyDoc struct {
 	*auth.APIKey
 	State string `json:"state"`
 	Token string `json:"token,omitempty"` // only when it is new
-}
-
-// expiry is a flag that takes how long from now, or a date.
-type expiry struct {
-	after time.Duration
-	at    time.Time
-}
-
-// time returns when that is; zero means never.
-func (e *expiry) time(now time.Time) time.Time {
-	if e.after > 0 {
-		return now.Add(e.after)
-	}
-	return e.at
-}
-
-func parseExpiry(s string) (expiry, error) {
-	if d, err := flagvalue.ParseDuration(s); err == nil && d > 0 {
-		return expiry{after: d}, nil
-	}
-	for _, form := range []string{time.RFC3339, time.DateOnly} {
-		if at, err := time.Parse(form, s); err == nil {
-			return expiry{at: at}, nil
-		}
-	}
-	return expiry{}, errors.New("must be a time from now such as 90d or 12h, or a date such as 2027-01-01, which begins at 00:00 UTC")
 }
 
 // outputFlag gives a command that reads no settings its -o.

@@ -21,7 +21,7 @@ import (
 func newKeyCreate(a *app) *cobra.Command {
 	var (
 		spec    auth.KeySpec
-		expires expiry
+		expires flagvalue.Expiry
 		output  *string
 	)
 	cmd := a.keyCommand(&cobra.Command{
@@ -50,7 +50,7 @@ them.`,
 		Args: cobra.NoArgs,
 	}, true, true, func(ctx context.Context, keys *keyring, _ []string) error {
 		now := time.Now()
-		if spec.Expires = expires.time(now); !spec.Expires.IsZero() && !spec.Expires.After(now) {
+		if spec.Expires = expires.Time(now); !spec.Expires.IsZero() && !spec.Expires.After(now) {
 			return failure.Usagef("--expires %s has passed", plain.Date(spec.Expires))
 		}
 		token, k, err := keys.Create(ctx, spec)
@@ -71,7 +71,7 @@ them.`,
 	fs.StringVar(&spec.Tenant, "tenant", "", "tenant of the subject; calls that name another one are refused")
 	fs.Var(flagvalue.List("scope", &spec.Scopes, parseKeyScopes, nil), "scope", "what it is good for; own stands for everything with what is its own; may be repeated")
 	fs.Var(flagvalue.List("role", &spec.Roles, flagvalue.One(parseRole), nil), "role", "`role`: operator, auditor, admin or metrics; may be repeated")
-	fs.Var(flagvalue.Of("when", &expires, parseExpiry, nil), "expires", "when it ends: 90d, 12h, 2027-01-01 (default: never)")
+	fs.Var(flagvalue.Of("when", &expires, flagvalue.ParseExpiry, nil), "expires", "when it ends: 90d, 12h, 2027-01-01 (default: never)")
 	output = outputFlag(fs)
 	return cmd
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -18,12 +17,7 @@ func newMan(a *app) *cobra.Command {
 		Long: `Write the manual pages of all commands to a directory, for packages and for your own
 manual: parley man ~/.local/share/man/man1, then man parley.`,
 		Hidden: true,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if err := cobra.ExactArgs(1)(cmd, args); err != nil {
-				return usageOf(cmd, err)
-			}
-			return nil
-		},
+		Args:   orUsage(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o777); err != nil {
 				return failure.Usagef("%v", err)
@@ -39,23 +33,11 @@ manual: parley man ~/.local/share/man/man1, then man parley.`,
 					m.Shared = sub
 				}
 			}
-			return a.writeMan(root, m, args[0])
+			m.HasShared = func(cmd *cobra.Command) bool { return cmd.Annotations[readsSettings] != "" }
+			if err := a.help.WriteMan(root, m, args[0]); err != nil {
+				return failure.Usagef("%v", err)
+			}
+			return nil
 		},
 	}
-}
-
-// writeMan writes the pages of a command and those below it.
-func (a *app) writeMan(cmd *cobra.Command, m *help.Manual, dir string) error {
-	page := a.help.Man(cmd, m, cmd.Annotations[readsSettings] != "")
-	if err := os.WriteFile(filepath.Join(dir, help.ManName(cmd)), []byte(page), 0o666); err != nil {
-		return failure.Usagef("%v", err)
-	}
-	for _, sub := range cmd.Commands() {
-		if sub.IsAvailableCommand() || sub.IsAdditionalHelpTopicCommand() {
-			if err := a.writeMan(sub, m, dir); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }

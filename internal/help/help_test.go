@@ -89,7 +89,7 @@ func TestAGroupThatWorksAloneShowsItsOptions(t *testing.T) {
 		}
 		last = at
 	}
-	if got := page.Man(act, &help.Manual{}, false); !strings.Contains(got, "\\fBprog act\\fR [options]\n.br\n\\fBprog act\\fR <command>") || !strings.Contains(got, "zoo") {
+	if got := page.Man(act, &help.Manual{}); !strings.Contains(got, "\\fBprog act\\fR [options]\n.br\n\\fBprog act\\fR <command>") || !strings.Contains(got, "zoo") {
 		t.Errorf("got:\n%s", got)
 	}
 }

@@ -2,6 +2,8 @@ package help
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,6 +16,8 @@ type Manual struct {
 	Date    string // of that version; "" leaves it out, so that the same program has the same pages
 	// Shared is the topic that lists the shared options, for pages of commands that have them.
 	Shared *cobra.Command
+	// HasShared reports whether a command has the shared options. Nil: none has.
+	HasShared func(*cobra.Command) bool
 }
 
 // ManName returns the name of a command's manual page with its section: parley-task-get.1.
@@ -26,9 +30,23 @@ func ManName(cmd *cobra.Command) string {
 	return strings.ReplaceAll(cmd.CommandPath(), " ", "-") + "." + section
 }
 
-// Man returns a command's manual page in the man macros of roff. shared says that the
-// command has the shared options.
-func (p *Page) Man(cmd *cobra.Command, m *Manual, shared bool) string {
+// WriteMan writes the manual pages of a command and of those below it to a directory.
+func (p *Page) WriteMan(cmd *cobra.Command, m *Manual, dir string) error {
+	if err := os.WriteFile(filepath.Join(dir, ManName(cmd)), []byte(p.Man(cmd, m)), 0o666); err != nil {
+		return err
+	}
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() || sub.IsAdditionalHelpTopicCommand() {
+			if err := p.WriteMan(sub, m, dir); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Man returns a command's manual page in the man macros of roff.
+func (p *Page) Man(cmd *cobra.Command, m *Manual) string {
 	var out strings.Builder
 	title, section, _ := strings.Cut(ManName(cmd), ".")
 	root := cmd.Root().Name()
@@ -55,7 +73,7 @@ func (p *Page) Man(cmd *cobra.Command, m *Manual, shared bool) string {
 			manOptions(&out, s, i == 0)
 		}
 	}
-	if shared && cmd != m.Shared {
+	if m.HasShared != nil && m.HasShared(cmd) && cmd != m.Shared {
 		fmt.Fprintf(&out, ".PP\nThe options that commands share are in %s.\n", manRef(m.Shared))
 	}
 	if cmd.HasExample() {

@@ -20,7 +20,7 @@ func manual(t *testing.T, args ...string) string {
 	}
 	cmd.Long = strings.Replace(cmd.Long, "verbatim", ".verbatim", 1)
 	topic, _, _ := root.Find([]string{"topic"})
-	return page.Man(cmd, &help.Manual{Version: "1.2.3-rc1", Date: "2026-11-25", Shared: topic}, cmd.Name() != "prog")
+	return page.Man(cmd, &help.Manual{Version: "1.2.3-rc1", Date: "2026-11-25", Shared: topic, HasShared: func(*cobra.Command) bool { return cmd.Name() != "prog" }})
 }
 
 func TestManualPages(t *testing.T) {
@@ -65,7 +65,7 @@ func TestManualPagesAreRoff(t *testing.T) {
 	page := &help.Page{}
 	cmd := &cobra.Command{Use: "prog", Short: `a\b "-c"`, Long: ".so /etc/passwd\n'so /etc/passwd\n\\X'x'\n\n  .verbatim\n\n  more", Run: func(*cobra.Command, []string) {}}
 	groff := exec.Command("groff", "-man", "-ww", "-Tascii", "-P-c", "-rLL=60n")
-	groff.Stdin = strings.NewReader(page.Man(cmd, &help.Manual{Version: "1"}, false))
+	groff.Stdin = strings.NewReader(page.Man(cmd, &help.Manual{Version: "1"}))
 	var said strings.Builder
 	groff.Stderr = &said
 	out, err := groff.Output()
