@@ -70,5 +70,6 @@ func lacking(f *face, op dialect.Op, err error) error {
 	return err
 }
 
-// newID makes an id that nobody else has.
-func newID() string { return uuid.NewString() }
+// newID makes an id that nobody else has. It begins with the time (UUIDv7), so a server
+// that keeps the ids of messages in order has the new ones beside each other.
+func newID() string { return uuid.Must(uuid.NewV7()).String() }

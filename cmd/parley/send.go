@@ -75,7 +75,7 @@ func (a *app) send(ctx context.Context, parts []*a2a.Part, skill *skillFlags, pu
 	}
 	req := &a2a.SendMessageRequest{
 		Message: &a2a.Message{
-			MessageID: uuid.NewString(),
+			MessageID: uuid.Must(uuid.NewV7()).String(),
 			Role:      a2a.RoleUser,
 			TaskID:    a.flags.taskID,
 			ContextID: a.flags.contextID,

@@ -120,7 +120,7 @@ func (s *Session) do(ctx context.Context, line string) (leave bool, err error) {
 
 // turn sends a message and waits for what comes of it.
 func (s *Session) turn(outer context.Context, text string) (leave bool, err error) {
-	m := &a2a.Message{MessageID: uuid.NewString(), Role: a2a.RoleUser, TaskID: s.TaskID, ContextID: s.ContextID}
+	m := &a2a.Message{MessageID: uuid.Must(uuid.NewV7()).String(), Role: a2a.RoleUser, TaskID: s.TaskID, ContextID: s.ContextID}
 	if text != "" {
 		m.Parts = append(m.Parts, a2a.TextPart(strings.ToValidUTF8(text, "\uFFFD")))
 	}

@@ -281,7 +281,7 @@ func (c *Console) retry(w http.ResponseWriter, r *request) {
 		c.fail(w, r.Request, http.StatusConflict, "There is nothing to say again", "The task has no message.")
 		return
 	}
-	c.send(w, r, a, &a2a.Message{MessageID: uuid.NewString(), Role: a2a.RoleUser, ContextID: t.ContextID, Parts: last.Parts, ReferenceTaskIDs: []string{t.ID}})
+	c.send(w, r, a, &a2a.Message{MessageID: uuid.Must(uuid.NewV7()).String(), Role: a2a.RoleUser, ContextID: t.ContextID, Parts: last.Parts, ReferenceTaskIDs: []string{t.ID}})
 }
 
 // unsaid answers for a message that was not taken.
@@ -303,7 +303,7 @@ func (c *Console) unsaid(w http.ResponseWriter, r *request, err error) {
 func (c *Console) messageOf(r *request, a *Agent) (*a2a.Message, error) {
 	m := &a2a.Message{MessageID: r.FormValue("id"), Role: a2a.RoleUser, ContextID: r.FormValue("context"), TaskID: r.FormValue("task")}
 	if m.MessageID == "" {
-		m.MessageID = uuid.NewString()
+		m.MessageID = uuid.Must(uuid.NewV7()).String()
 	}
 	if m.TaskID != "" {
 		m.ContextID = "" // it is the task's

@@ -155,7 +155,7 @@ func (c *Console) resend(w http.ResponseWriter, r *request) {
 		c.fail(w, r.Request, http.StatusBadRequest, "Nothing was sent", "The request cannot be read: "+why+".")
 		return
 	}
-	req.Message.MessageID, req.Message.Role = uuid.NewString(), a2a.RoleUser
+	req.Message.MessageID, req.Message.Role = uuid.Must(uuid.NewV7()).String(), a2a.RoleUser
 	if req.Configuration == nil {
 		req.Configuration = new(a2a.SendMessageConfiguration)
 	}

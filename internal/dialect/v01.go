@@ -99,7 +99,7 @@ func (o *object) v01Send(id string) *a2a.SendMessageRequest {
 	}
 	if m := o.object("message"); m != nil {
 		r.Message = &a2a.Message{
-			MessageID: uuid.NewString(),
+			MessageID: uuid.Must(uuid.NewV7()).String(),
 			TaskID:    id,
 			ContextID: o.text("sessionId"),
 			Role:      m.role("role"),

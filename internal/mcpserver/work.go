@@ -80,7 +80,7 @@ func (w *work) run(ctx context.Context, taskID, contextID string, in *sendArgs) 
 		w.task, w.direct = nil, nil
 		err := w.follow(ctx, &a2a.SendMessageRequest{
 			Message: &a2a.Message{
-				MessageID: uuid.NewString(), Role: a2a.RoleUser, TaskID: taskID, ContextID: contextID, Parts: parts, Metadata: w.metadata,
+				MessageID: uuid.Must(uuid.NewV7()).String(), Role: a2a.RoleUser, TaskID: taskID, ContextID: contextID, Parts: parts, Metadata: w.metadata,
 			},
 		})
 		if err != nil {

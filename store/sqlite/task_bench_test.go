@@ -16,8 +16,9 @@ import (
 
 // BenchmarkTask measures what a task costs the store when so many are under
 // way at all times, in processor time, which tells more than a rate on a machine that
-// does other things: a quick one is one append, with the seal; a stream has its
-// ten chunks in five. Their ids are random, or grow with time as the engine's.
+// does other things: a quick one is one append, with the seal and the receipt of its
+// message; a stream has its ten chunks in five. All ids are random, or grow with time as
+// the engine's and those of our clients' messages do.
 func BenchmarkTask(b *testing.B) {
 	for _, kind := range []string{"quick", "stream"} {
 		for _, ids := range []string{"random", "ordered"} {
@@ -112,6 +113,7 @@ func quickTask(n int, ordered bool) *store.Append {
 	for i, size := range []int{120, 180, 200, 110} {
 		a.Entries = append(a.Entries, store.Entry{Seq: int64(i) + 1, Time: at, Kind: uint8(i) + 1, Body: benchBody[:size]})
 	}
+	a.Receipts = []store.Receipt{{Name: "m:" + benchID(n, ordered), Time: at, Until: at.Add(24 * time.Hour), Digest: benchBody[:32], Seq: 2}}
 	a.Seal = &store.Seal{Head: benchBody[:400], Body: benchBody[:230]}
 	return a
 }
