@@ -1,0 +1,138 @@
+package acts
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// headers are the service parameters and credentials of a step.
+func (p *player) headers(s *Step) (http.Header, error) {
+	h := http.Header{}
+	if p.i.version == "1.0" {
+		h.Set("A2A-Version", p.i.version)
+	}
+	if uris := p.target.extensions(true); len(uris) > 0 {
+		name := "A2A-Extensions"
+		if p.i.version != "1.0" {
+			name = "X-A2A-Extensions"
+		}
+		h.Set(name, strings.Join(uris, ", "))
+	}
+	switch s.Auth {
+	case "":
+		p.o.Credentials.apply(h, p.target.card)
+	case "other":
+		if !p.o.Other.given() {
+			return nil, &errSkip{"needs credentials of a second caller"}
+		}
+		p.o.Other.apply(h, p.target.card)
+	case "wrong":
+		wrong := p.o.Credentials.wrong()
+		wrong.apply(h, p.target.card)
+	}
+	set := s.Headers
+	if s.Raw != nil {
+		for name := range h {
+			if name != "Authorization" && !strings.HasSuffix(name, "-Extensions") && name != "Cookie" && len(p.o.Credentials.Header[name]) == 0 && name != "X-Api-Key" {
+				h.Del(name) // a request by hand says what it has
+			}
+		}
+		set = s.Raw.Headers
+	}
+	for name, v := range set {
+		r, err := p.resolve(v)
+		if err != nil {
+			return nil, p.cannot(err)
+		}
+		switch r := r.(type) {
+		case nil:
+			h.Del(name)
+		case []any:
+			h.Del(name)
+			for _, x := range r {
+				h.Add(name, plainText(x))
+			}
+		default:
+			h.Set(name, plainText(r))
+		}
+	}
+	return h, nil
+}
+
+// cannot makes a skip of a reference that leads nowhere: somebody has to give a value.
+func (p *player) cannot(err error) error {
+	var u *unresolved
+	if errors.As(err, &u) && !strings.Contains(u.name, ".") {
+		return &errSkip{fmt.Sprintf("needs a value for %s: --var %s=VALUE", u.name, u.name)}
+	}
+	return err
+}
+
+// params are what an operation is asked with; a message without an id gets one (ACTS §12.4).
+func (p *player) params(s *Step) (obj, error) {
+	v, err := p.resolve(any(s.Params))
+	if err != nil {
+		return nil, p.cannot(err)
+	}
+	params, _ := v.(obj)
+	if params == nil {
+		params = obj{}
+	}
+	if m, ok := params["message"].(obj); ok {
+		if _, ok := m["messageId"]; !ok {
+			m["messageId"] = newID()
+		} else if m["messageId"] == nil {
+			delete(m, "messageId")
+		}
+	}
+	return params, nil
+}
+
+// raw is a request by hand. Its path stands behind the interface's address; / is that
+// address itself.
+func (p *player) raw(r *RawRequest, h http.Header) (*rawCall, error) {
+	v, err := p.resolve(r.Path)
+	if err != nil {
+		return nil, p.cannot(err)
+	}
+	at := plainText(v)
+	if !strings.Contains(at, "://") {
+		base := strings.TrimSuffix(p.i.url, "/")
+		switch {
+		case strings.HasPrefix(at, "/.well-known/"):
+			u, err := url.Parse(p.target.cardURL)
+			if err != nil {
+				return nil, err
+			}
+			at = u.Scheme + "://" + u.Host + at
+		case at == "/" && p.i.binding == JSONRPC:
+			at = p.i.url
+		case strings.HasPrefix(at, "/?") && p.i.binding == JSONRPC:
+			at = p.i.url + at[1:]
+		default:
+			at = base + at
+		}
+	}
+	call := &rawCall{method: r.Method, url: at}
+	switch {
+	case r.BodyRaw != nil:
+		text, err := p.resolveText(*r.BodyRaw)
+		if err != nil {
+			return nil, p.cannot(err)
+		}
+		call.body = []byte(plainText(text))
+	case r.Body != nil:
+		v, err := p.resolve(r.Body)
+		if err != nil {
+			return nil, p.cannot(err)
+		}
+		if call.body, err = json.Marshal(v); err != nil {
+			return nil, err
+		}
+	}
+	return call, nil
+}

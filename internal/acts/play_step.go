@@ -1,0 +1,147 @@
+package acts
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// take does what a step says. A nil Answer says that there is nothing to judge.
+func (p *player) take(ctx context.Context, s *Step) (*Answer, error) {
+	switch {
+	case s.Client:
+		return nil, &errSkip{"it tests a client, and this runner judges agents"}
+	case s.Read != "":
+		return p.read(ctx, s)
+	case s.Close != "":
+		if a := p.answers[s.Close]; a != nil && a.stream != nil {
+			a.stream.close()
+		}
+		return nil, nil
+	case s.Wait != nil:
+		return p.await(ctx, s)
+	case s.Operation == "" && s.Raw == nil:
+		for _, x := range s.Assertions {
+			if err := p.assert(x, s.ID, nil); err != nil {
+				return nil, err
+			}
+		}
+		return nil, nil
+	}
+	return p.ask(ctx, s)
+}
+
+// ask makes a request and waits for its answer, of a stream for what the step wants of it.
+func (p *player) ask(ctx context.Context, s *Step) (*Answer, error) {
+	h, err := p.headers(s)
+	if err != nil {
+		return nil, err
+	}
+	call, cancel := context.WithTimeout(ctx, p.o.timeout())
+	defer cancel()
+	var a *Answer
+	switch {
+	case s.Operation == "get_agent_card":
+		h.Del("Content-Type")
+		a = fetchCard(call, p.o, p.target.cardURL, h)
+	default:
+		r := &request{op: s.Operation, header: h}
+		if s.Raw != nil {
+			if r.raw, err = p.raw(s.Raw, h); err != nil {
+				return nil, err
+			}
+		} else if r.params, err = p.params(s); err != nil {
+			return nil, err
+		}
+		if p.i.binding == GRPC && r.raw != nil {
+			return nil, &errSkip{"does not apply: a request by hand is for HTTP"}
+		}
+		// A stream lives longer than the call that opens it.
+		long, stop := context.WithCancel(ctx)
+		release := context.AfterFunc(call, stop)
+		a = p.i.caller.call(long, r)
+		release()
+		if a.stream == nil {
+			stop()
+		}
+	}
+	if call.Err() != nil && ctx.Err() == nil && a.broken != nil {
+		a.broken = fmt.Errorf("there was no answer within %s", p.o.timeout())
+	}
+	p.answers[s.ID] = a
+	if a.exchange != nil {
+		p.order = append(p.order, a)
+	}
+	if a.stream != nil {
+		return a, p.events(ctx, s, a, s.Open)
+	}
+	return a, nil
+}
+
+// events waits for so many events of a stream; 0: for its end.
+func (p *player) events(ctx context.Context, s *Step, a *Answer, n int) error {
+	limit := p.o.timeout()
+	if ms, ok := s.Stream["timeout_ms"].(float64); ok {
+		limit = time.Duration(ms) * time.Millisecond
+	}
+	call, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	ok := a.stream.wait(call, func(events []*StreamEvent, ended bool) bool {
+		return n > 0 && len(events) >= n || n == 0 && ended
+	})
+	switch {
+	case ok:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case n == 0:
+		return p.fail(s.ID, &Mismatch{"", "the end of the stream", fmt.Sprintf("a stream that is open after %s, with %d events", limit, len(a.stream.seen()))}, "")
+	}
+	if ended, _ := a.stream.over(); ended {
+		return p.fail(s.ID, &Mismatch{"events", fmt.Sprintf("%d events or more", n), fmt.Sprintf("the end of the stream after %d", len(a.stream.seen()))}, "")
+	}
+	return p.fail(s.ID, &Mismatch{"events", fmt.Sprintf("%d events or more", n), fmt.Sprintf("%d within %s", len(a.stream.seen()), limit)}, "")
+}
+
+// read goes on with a stream that a step before has left open.
+func (p *player) read(ctx context.Context, s *Step) (*Answer, error) {
+	a := p.answers[s.Read]
+	if a == nil || a.stream == nil {
+		said := "there is none"
+		if a != nil {
+			said = a.said()
+		}
+		return nil, p.fail(s.ID, &Mismatch{"", "the stream of step " + s.Read, said}, "")
+	}
+	return a, p.events(ctx, s, a, s.Open)
+}
+
+// await waits for webhooks.
+func (p *player) await(ctx context.Context, s *Step) (*Answer, error) {
+	call, cancel := context.WithTimeout(ctx, p.o.timeout())
+	defer cancel()
+	got, ok := p.hook(s.Wait.Hook).wait(call, func(got []*delivery) bool {
+		return len(got) >= s.Wait.Min && (!s.Wait.End || slices.ContainsFunc(got, func(d *delivery) bool { return terminal[d.state()] }))
+	})
+	list := []any{}
+	var lines []string
+	for _, d := range got {
+		list = append(list, d.value())
+		lines = append(lines, d.shown(p.o)...)
+	}
+	a := &Answer{op: "webhook", status: http.StatusOK, value: obj{"deliveries": list}, exchange: &Exchange{Binding: p.i.binding, Version: p.i.version, Operation: "webhook", Request: lines}}
+	p.order = append(p.order, a)
+	if !ok {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		want := fmt.Sprintf("%d deliveries to the webhook", s.Wait.Min)
+		if s.Wait.End {
+			want = "a delivery to the webhook that says how the task ended"
+		}
+		return nil, p.fail(s.ID, &Mismatch{"", want, fmt.Sprintf("%d deliveries within %s", len(got), p.o.timeout())}, "")
+	}
+	return a, nil
+}
