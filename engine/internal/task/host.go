@@ -172,21 +172,35 @@ func (h *host) Reply(parts []*a2a.Part) error {
 }
 
 func (h *host) Next(ctx context.Context, prompt []*a2a.Part) (*a2a.Message, error) {
+	m, _, err := h.Elicit(ctx, prompt, nil)
+	return m, err
+}
+
+var _ agent.Elicitor = (*host)(nil)
+
+func (h *host) Elicited(changed []*a2a.Elicitation) error {
+	en := (*Owner)(h).status(a2a.TaskStateWorking, nil)
+	en.Status.Status.Elicitations = changed
+	return (*Owner)(h).emit(en)
+}
+
+func (h *host) Elicit(ctx context.Context, prompt []*a2a.Part, changed []*a2a.Elicitation) (_ *a2a.Message, asked bool, _ error) {
 	o := (*Owner)(h)
 	question := o.status(a2a.TaskStateInputRequired, &a2a.Message{Parts: prompt})
+	question.Status.Status.Elicitations = changed
 	if err := checkWords(question.Status.Status.Message); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	o.mu.Lock()
 	o.parking.asking++
 	o.mu.Unlock()
 	defer o.answered()
 	var wait asking
-	for asked := false; ; {
+	for {
 		o.mu.Lock()
 		if o.phase == phaseClosed || o.phase == phaseYielding || o.draft.state.Terminal() {
 			defer o.mu.Unlock()
-			return nil, o.endedLocked() // also with messages that came: their senders know
+			return nil, asked, o.endedLocked() // also with messages that came: their senders know
 		}
 		if o.turn.taken < len(o.turn.messages) && !o.turn.messages[o.turn.taken].held {
 			p := o.turn.messages[o.turn.taken]
@@ -194,13 +208,13 @@ func (h *host) Next(ctx context.Context, prompt []*a2a.Part) (*a2a.Message, erro
 			p.decided()
 			o.mu.Unlock()
 			wait.answered(p)
-			return p.Message, nil
+			return p.Message, asked, nil
 		}
 		if !asked {
 			asked = true
 			if err := o.sayLocked(question); err != nil {
 				o.mu.Unlock()
-				return nil, err
+				return nil, asked, err
 			}
 		}
 		wake := o.wake.Wait()
@@ -211,7 +225,7 @@ func (h *host) Next(ctx context.Context, prompt []*a2a.Part) (*a2a.Message, erro
 		select {
 		case <-wake:
 		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+			return nil, asked, context.Cause(ctx)
 		}
 	}
 }
