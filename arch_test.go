@@ -19,96 +19,152 @@ import (
 
 const module = "github.com/parley-a2a/parley"
 
-// may says what each package may import from this module: the arrows of the
-// house. Tests may import more (they join parts to judge them).
-var may = map[string][]string{
-	".":                         {"*"},
-	"a2a":                       {"internal/json"},
-	"a2aclient":                 {"a2a", "internal/wire", "internal/dialect", "internal/egress", "internal/upload", "internal/webhook", "internal/telemetry"},
-	"a2aserver":                 {"a2a", "internal/json", "internal/wire", "internal/audit", "internal/budget", "internal/catalog", "internal/dialect", "internal/egress", "internal/port", "internal/queue", "internal/webhook", "internal/telemetry", "internal/telemetry/metrics"},
-	"agent":                     {"a2a", "internal/json", "internal/queue", "internal/scarce"},
-	"agent/httpagent":           {"a2a", "agent", "internal/json", "internal/queue", "internal/scarce", "internal/wire", "internal/telemetry"},
-	"agent/mcp":                 {"a2a", "agent", "internal/json", "internal/queue", "internal/scarce", "internal/skill", "internal/upload", "internal/telemetry"},
-	"agent/openai":              {"a2a", "agent", "internal/scarce", "internal/wire", "internal/telemetry", "internal/telemetry/metrics"},
-	"agent/openai/openaitest":   {}, // for tests
-	"agent/proxy":               {"a2a", "agent", "a2aclient", "internal/scarce", "internal/upload", "internal/telemetry"},
-	"auth":                      {"a2a", "internal/json"},
-	"cmd/parley":                {"*"},
-	"engine":                    {"a2a", "store", "agent", "engine/internal/again", "engine/internal/outbox", "engine/internal/place", "engine/internal/stored", "engine/internal/task", "engine/internal/topic", "engine/internal/wake", "internal/budget", "internal/json", "internal/skill", "internal/telemetry", "internal/telemetry/metrics"},
-	"engine/internal/again":     {"a2a", "store", "internal/json"},
-	"engine/internal/outbox":    {"a2a", "store", "internal/budget", "internal/telemetry"},
-	"engine/internal/place":     {"store"},
-	"engine/internal/stored":    {"a2a", "store", "internal/budget"},
-	"engine/internal/task":      {"a2a", "agent", "store", "engine/internal/again", "engine/internal/outbox", "engine/internal/place", "engine/internal/stored", "engine/internal/topic", "engine/internal/wake", "internal/budget", "internal/telemetry", "internal/telemetry/metrics"},
-	"engine/internal/topic":     {"a2a", "agent", "store", "engine/internal/stored", "engine/internal/wake", "internal/budget"},
-	"engine/internal/wake":      {},
-	"examples/go":               {"a2a", "agent", "."},
-	"internal/audit":            {"a2a", "internal/dialect", "internal/telemetry/metrics"},
-	"internal/budget":           {},
-	"internal/catalog":          {"a2a"},
-	"internal/catalog/crawl":    {"a2a", "a2aclient", "internal/catalog"},
-	"internal/chat":             {"a2a", "internal/terminal"},
-	"internal/config":           {"a2a", "internal/dialect", "internal/flagvalue"},
-	"internal/console":          {"a2a", "internal/admin"},
-	"internal/contexts":         {"internal/failure", "internal/plain"},
-	"internal/database":         {"store", "store/archive", "store/postgres", "store/sqlite", "internal/failure", "internal/plain"},
-	"internal/dialect":          {"a2a", "internal/json", "internal/pb", "internal/pb/v03"},
-	"internal/download":         {"a2a", "internal/plain"},
-	"internal/dotenv":           {},
-	"internal/draft":            {"a2a", "a2aclient", "internal/config", "internal/failure", "internal/keyfile", "internal/plain", "internal/serve"},
-	"internal/egress":           {"internal/scarce"},
-	"internal/failure":          {},
-	"internal/flagvalue":        {"a2a"},
-	"internal/help":             {},
-	"internal/interrupt":        {},
-	"internal/json":             {},
-	"internal/json/methods":     {}, // a generator
-	"internal/keyfile":          {"auth", "internal/failure", "internal/plain"},
-	"internal/mcpserver":        {"a2a", "a2aclient"},
-	"internal/output":           {"a2a", "internal/download", "internal/failure", "internal/plain", "internal/shape", "internal/terminal"},
-	"internal/parts":            {"a2a", "internal/failure", "internal/flagvalue", "internal/plain"},
-	"internal/pb":               {},
-	"internal/pb/v03":           {},
-	"internal/pgtest":           {},
-	"internal/plain":            {},
-	"internal/port":             {"internal/budget", "internal/queue", "internal/scarce"},
-	"internal/port/porttest":    {}, // for tests
-	"internal/queue":            {},
-	"internal/receiver":         {"a2a", "a2aclient", "a2aserver", "internal/plain"},
-	"internal/scarce":           {},
-	"internal/serve":            {"*"},
-	"internal/shape":            {"internal/plain"},
-	"internal/telemetry":        {"a2a"},
-	"internal/telemetry/export": {"internal/telemetry", "internal/telemetry/metrics"},
-	"internal/terminal":         {"a2a", "internal/plain"},
-	"internal/upload":           {},
-	"internal/signin":           {"a2a", "a2aclient", "auth", "internal/contexts", "internal/failure"},
-	"internal/skill":            {"a2a"},
-	"internal/webhook":          {"a2a", "internal/budget", "internal/dialect", "internal/egress", "internal/scarce", "internal/telemetry"},
-	"internal/wire":             {"internal/json"},
-	"internal/wirelog":          {"internal/plain"},
-	"store":                     {"a2a"},
-	"store/archive":             {"store"},
-	"store/postgres":            {"a2a", "store"},
-	"store/sqlite":              {"a2a", "store"},
-	"store/storetest":           {"a2a", "store", "store/archive"},
-	"test/abuse":                {"a2a", "a2aclient"},
-	"test/api":                  {},
-	"test/allocs":               {},
-	"test/conformance":          {}, // but for its tests
-	"test/fixtures":             {}, // for tests
-	"test/pages":                {}, // but for its tests
-	"test/systems":              {},
-	"test/torture":              {"a2a", "a2aclient"},
-	"test/transcripts":          {"a2a", "internal/dialect"},
-	"test/trace":                {}, // but for its tests
-
-	"engine/internal/outbox/outboxtest": {"a2a", "store"}, // for tests
-
-	"internal/acts":              {"internal/wire", "internal/pb", "internal/pb/v03"}, // never the codecs: a judge that shares them cannot see their bugs
-	"internal/admin":             {"a2a", "internal/wire"},
-	"internal/telemetry/metrics": {},
+// house is the table of packages, in rooms in the order in which a request meets them. It
+// has the arrows of the house: what each package may import from this module. Tests may
+// import more (they join parts to judge them). docs/pictures/house.svg is drawn of it.
+var house = []struct {
+	room, purpose string
+	may           map[string][]string
+}{
+	{"Judges", "what is true of the whole", map[string][]string{
+		"agent/openai/openaitest":           {}, // for tests
+		"internal/pgtest":                   {},
+		"internal/port/porttest":            {}, // for tests
+		"store/storetest":                   {"a2a", "store", "store/archive"},
+		"test/abuse":                        {"a2a", "a2aclient"},
+		"test/api":                          {},
+		"test/allocs":                       {},
+		"test/conformance":                  {}, // but for its tests
+		"test/fixtures":                     {}, // for tests
+		"test/pages":                        {}, // but for its tests
+		"test/systems":                      {},
+		"test/torture":                      {"a2a", "a2aclient"},
+		"test/transcripts":                  {"a2a", "internal/dialect"},
+		"test/trace":                        {},               // but for its tests
+		"engine/internal/outbox/outboxtest": {"a2a", "store"}, // for tests
+	}},
+	{"Command line", "flags in, text out: one file per command", map[string][]string{
+		"cmd/parley":        {"*"},
+		"internal/chat":     {"a2a", "internal/terminal"},
+		"internal/contexts": {"internal/failure", "internal/plain"},
+		"internal/download": {"a2a", "internal/plain"},
+		"internal/dotenv":   {},
+		"internal/draft":    {"a2a", "a2aclient", "internal/config", "internal/failure", "internal/keyfile", "internal/plain", "internal/serve"},
+		"internal/help":     {},
+		"internal/output":   {"a2a", "internal/download", "internal/failure", "internal/plain", "internal/shape", "internal/terminal"},
+		"internal/parts":    {"a2a", "internal/failure", "internal/flagvalue", "internal/plain"},
+		"internal/receiver": {"a2a", "a2aclient", "a2aserver", "internal/plain"},
+		"internal/shape":    {"internal/plain"},
+		"internal/terminal": {"a2a", "internal/plain"},
+		"internal/signin":   {"a2a", "a2aclient", "auth", "internal/contexts", "internal/failure"},
+		"internal/wirelog":  {"internal/plain"},
+	}},
+	{"Examples", "programs with an agent", map[string][]string{
+		"examples/go": {"a2a", "agent", "."},
+	}},
+	{"Serving", "parley.yaml and flags become a running host", map[string][]string{
+		"internal/serve": {"*"},
+	}},
+	{"Tools", "conformance, an agent as an MCP server, catalogs", map[string][]string{
+		"internal/catalog/crawl": {"a2a", "a2aclient", "internal/catalog"},
+		"internal/mcpserver":     {"a2a", "a2aclient"},
+		"internal/acts":          {"internal/wire", "internal/pb", "internal/pb/v03"}, // never the codecs: a judge that shares them cannot see their bugs
+	}},
+	{"Front door", "Serve and Dial, for programs", map[string][]string{
+		".": {"*"},
+	}},
+	{"Configuration", "parley.yaml, keys and passwords", map[string][]string{
+		"internal/config":    {"a2a", "internal/dialect", "internal/flagvalue"},
+		"internal/flagvalue": {"a2a"},
+		"internal/keyfile":   {"auth", "internal/failure", "internal/plain"},
+	}},
+	{"Console", "the web console and the admin API", map[string][]string{
+		"internal/console": {"a2a", "internal/admin"},
+		"internal/admin":   {"a2a", "internal/wire"},
+	}},
+	{"Other agents", "behind a URL, a model, MCP or A2A", map[string][]string{
+		"agent/httpagent": {"a2a", "agent", "internal/json", "internal/queue", "internal/scarce", "internal/wire", "internal/telemetry"},
+		"agent/mcp":       {"a2a", "agent", "internal/json", "internal/queue", "internal/scarce", "internal/skill", "internal/upload", "internal/telemetry"},
+		"agent/openai":    {"a2a", "agent", "internal/scarce", "internal/wire", "internal/telemetry", "internal/telemetry/metrics"},
+		"agent/proxy":     {"a2a", "agent", "a2aclient", "internal/scarce", "internal/upload", "internal/telemetry"},
+	}},
+	{"Server", "a network over a2a.Service", map[string][]string{
+		"a2aserver":        {"a2a", "internal/json", "internal/wire", "internal/audit", "internal/budget", "internal/catalog", "internal/dialect", "internal/egress", "internal/port", "internal/queue", "internal/webhook", "internal/telemetry", "internal/telemetry/metrics"},
+		"internal/audit":   {"a2a", "internal/dialect", "internal/telemetry/metrics"},
+		"internal/catalog": {"a2a"},
+		"internal/port":    {"internal/budget", "internal/queue", "internal/scarce"},
+	}},
+	{"Engine", "a2a.Service over an agent and a store", map[string][]string{
+		"engine":                 {"a2a", "store", "agent", "engine/internal/again", "engine/internal/outbox", "engine/internal/place", "engine/internal/stored", "engine/internal/task", "engine/internal/topic", "engine/internal/wake", "internal/budget", "internal/json", "internal/skill", "internal/telemetry", "internal/telemetry/metrics"},
+		"engine/internal/again":  {"a2a", "store", "internal/json"},
+		"engine/internal/outbox": {"a2a", "store", "internal/budget", "internal/telemetry"},
+		"engine/internal/place":  {"store"},
+		"engine/internal/stored": {"a2a", "store", "internal/budget"},
+		"engine/internal/task":   {"a2a", "agent", "store", "engine/internal/again", "engine/internal/outbox", "engine/internal/place", "engine/internal/stored", "engine/internal/topic", "engine/internal/wake", "internal/budget", "internal/telemetry", "internal/telemetry/metrics"},
+		"engine/internal/topic":  {"a2a", "agent", "store", "engine/internal/stored", "engine/internal/wake", "internal/budget"},
+		"engine/internal/wake":   {},
+	}},
+	{"Client", "a2a.Service over a network", map[string][]string{
+		"a2aclient": {"a2a", "internal/wire", "internal/dialect", "internal/egress", "internal/upload", "internal/webhook", "internal/telemetry"},
+	}},
+	{"Identity", "who calls", map[string][]string{
+		"auth": {"a2a", "internal/json"},
+	}},
+	{"Agent", "what an author writes", map[string][]string{
+		"agent":          {"a2a", "internal/json", "internal/queue", "internal/scarce"},
+		"internal/skill": {"a2a"},
+	}},
+	{"Store", "the log: memory, SQLite, PostgreSQL", map[string][]string{
+		"internal/database": {"store", "store/archive", "store/postgres", "store/sqlite", "internal/failure", "internal/plain"},
+		"store":             {"a2a"},
+		"store/archive":     {"store"},
+		"store/postgres":    {"a2a", "store"},
+		"store/sqlite":      {"a2a", "store"},
+	}},
+	{"Webhooks", "signed, posted, and only where allowed", map[string][]string{
+		"internal/egress":  {"internal/scarce"},
+		"internal/webhook": {"a2a", "internal/budget", "internal/dialect", "internal/egress", "internal/scarce", "internal/telemetry"},
+	}},
+	{"Wire", "every version and binding of the protocol", map[string][]string{
+		"internal/dialect": {"a2a", "internal/json", "internal/pb", "internal/pb/v03"},
+		"internal/pb":      {},
+		"internal/pb/v03":  {},
+		"internal/wire":    {"internal/json"},
+	}},
+	{"Telemetry", "traces and metrics", map[string][]string{
+		"internal/telemetry":         {"a2a"},
+		"internal/telemetry/export":  {"internal/telemetry", "internal/telemetry/metrics"},
+		"internal/telemetry/metrics": {},
+	}},
+	{"Protocol", "types of 1.0, Service, errors, Fold", map[string][]string{
+		"a2a": {"internal/json"},
+	}},
+	{"Ground", "no rules of A2A", map[string][]string{
+		"internal/budget":       {},
+		"internal/failure":      {},
+		"internal/interrupt":    {},
+		"internal/json":         {},
+		"internal/json/methods": {}, // a generator
+		"internal/plain":        {},
+		"internal/queue":        {},
+		"internal/scarce":       {},
+		"internal/upload":       {},
+	}},
 }
+
+// may is the table without rooms.
+var may = func() map[string][]string {
+	all := map[string][]string{}
+	for _, r := range house {
+		for pkg, imports := range r.may {
+			if _, twice := all[pkg]; twice {
+				panic("the table has " + pkg + " in two rooms")
+			}
+			all[pkg] = imports
+		}
+	}
+	return all
+}()
 
 // never says which packages of others a package must not import, by prefix.
 var never = map[string][]string{

@@ -35,8 +35,8 @@ type line struct {
 }
 
 // draw returns the map as SVG: rooms on floors, and the arrows that no others imply.
-func draw(members [][]string, arrows []map[int]bool) string {
-	floors := layout(members, arrows)
+func draw(arrows []map[int]bool) string {
+	floors := layout(arrows)
 	place(floors)
 	for _, floor := range floors { // arrows side by side do not cross at their ends
 		for _, n := range floor {
@@ -103,7 +103,7 @@ marker path { fill: #8aa0b8 }
 }
 
 // layout makes the nodes of each floor, in an order that crosses few arrows.
-func layout(members [][]string, arrows []map[int]bool) [][]*node {
+func layout(arrows []map[int]bool) [][]*node {
 	at := levels(arrows)
 	floors := make([][]*node, slices.Max(at)+1)
 	add := func(n *node) *node {
@@ -112,7 +112,7 @@ func layout(members [][]string, arrows []map[int]bool) [][]*node {
 	}
 	nodes := make([]*node, len(rooms))
 	for i := range rooms {
-		nodes[i] = add(boxOf(i, at[i], members[i]))
+		nodes[i] = add(boxOf(i, at[i], rooms[i].packages))
 	}
 	for from, tos := range essential(arrows) {
 		for _, to := range tos {
