@@ -9,10 +9,10 @@ type Legacy struct {
 	// keeps it: see Task.Version.
 	Version Version
 
-	// CreateByID lets Message.TaskID name a task that does not exist yet: it
-	// is created with that id and Message.ContextID, if given, as its context.
-	// In version 0.1 the client chooses the id. Ids of different callers never
-	// meet, so that nobody learns of another's.
+	// CreateByID lets Message.TaskID name a task that does not exist yet: it is created
+	// with that id and Message.ContextID, if given, as its context. In version 0.1 the
+	// client chooses the id. Ids of different callers never meet, so that no caller
+	// learns of another's tasks.
 	CreateByID bool
 
 	// Reopen lets a message go to a finished task, which goes on with its id, history and

@@ -9,10 +9,10 @@ type SendMessageRequest struct {
 	Configuration *SendMessageConfiguration `json:"configuration,omitempty"`
 	Metadata      JSON                      `json:"metadata,omitempty"`
 
-	// IdempotencyKey, like the message's id, names what is asked for: when the
-	// same comes again from the same caller it is answered with what came of it,
-	// and nothing is done twice. Up to 255 printable ASCII characters; "" means no
-	// key. It is not part of the JSON form; it travels as Idempotency-Key, and
+	// IdempotencyKey, like the message's id, names what is asked for: when the same
+	// request comes again from the same caller, it gets the answer of the first one, and
+	// nothing is done twice. Up to 255 printable ASCII characters; "" means no key. It is
+	// not part of the JSON form; it travels as Idempotency-Key, and
 	// docs/extensions/retry-v1.md says when it counts.
 	IdempotencyKey string `json:"-"`
 

@@ -142,8 +142,8 @@ func (r *SendMessageRequest) Validate() error {
 	return v.err()
 }
 
-// Validate reports every field that is missing or wrong, whoever sends the
-// message. The engine checks with it what agents say.
+// Validate reports every field that is missing or wrong, whether a client or an agent
+// sends the message: the engine also checks what agents say.
 func (m *Message) Validate() error {
 	var v validation
 	v.message(m)

@@ -40,9 +40,9 @@ type WebhookOptions struct {
 	// delivery with the caller that the task belongs to. Servers other than Parley
 	// have no sources.
 	AnySource bool
-	// Unsigned takes deliveries without any signature, too, as other
-	// implementations send them; with Token, those that carry it. Such
-	// deliveries can be made up by whoever knows the token, and repeated.
+	// Unsigned takes deliveries without any signature, too, as other implementations send
+	// them; with Token, those that carry it. Anybody who knows the token can make up such
+	// deliveries, and repeat them.
 	Unsigned bool
 
 	// Task reports whether the receiver expects deliveries for a task; those for other
@@ -111,7 +111,7 @@ type WebhookError struct {
 	//	401  it is not signed as it has to be
 	//	404  the receiver does not expect deliveries for its task
 	//	425  its time is too far from the receiver's, or too old to rule out a duplicate
-	//	503  the keys cannot be had, or the delivery is being processed
+	//	503  the keys cannot be fetched, or the delivery is being processed
 	Status int
 	// Reason is for people. It has nothing secret in it.
 	Reason string

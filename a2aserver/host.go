@@ -22,10 +22,9 @@ type Route struct {
 	// Service and Card are as for New.
 	Service a2a.Service
 	Card    *a2a.AgentCard
-	// Callbacks is what is called below /callbacks/{name}/, for an agent without a
-	// name below /callbacks/default/; of the path it gets what comes behind the name.
-	// Options.Identity, Hosts, Origins and Limits are not in front of it. Nil: there
-	// is nothing.
+	// Callbacks is what is called below /callbacks/{name}/, for an agent without a name
+	// below /callbacks/default/; it gets the rest of the path after the name. Options.Identity, Hosts,
+	// Origins and Limits are not in front of it. Nil: there is nothing.
 	Callbacks http.Handler
 }
 

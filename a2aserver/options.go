@@ -40,8 +40,8 @@ type Options struct {
 	TrustedProxies []netip.Prefix
 	// CardProfile says for which versions the card is. Zero means for all.
 	CardProfile CardProfile
-	// Ready says why the service cannot take requests; its text is sent to
-	// whoever asks for /readyz. Nil means ready until Drain is called.
+	// Ready says why the service cannot take requests; /readyz sends its text to every
+	// caller. Nil means ready until Drain is called.
 	Ready func() error
 	// Keys returns the public keys of the server's webhooks as a JSON Web Key
 	// Set, for /.well-known/jwks.json; see Webhooks.JWKS. Nil, or one that

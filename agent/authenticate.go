@@ -10,13 +10,13 @@ import (
 // next message. The task is auth-required meanwhile, for as long as it takes
 // (specification §7.6).
 //
-// That message is taken to hold credentials: the agent gets all of it, and
-// nobody else anything but that it came. The task's history, the log, streams
-// and webhooks have a text in place of its parts, and its metadata is left out.
-// So after a crash there is nothing to return: Run starts from the top, and
-// Authenticate asks again, while Ask still gets its recorded answers. An answer
-// counts for the need it was given for: where need changes from run to run, such
-// as a link with a nonce, a client that answered during a restart is asked again.
+// That message is treated as credentials: only the agent gets its content, and others see
+// only that it came. The task's history, the log, streams and webhooks have a text in
+// place of its parts, and its metadata is left out. So after a crash there is nothing to
+// return: Run starts from the top, and Authenticate asks again, while Ask still gets its
+// recorded answers. An answer counts for the need it was given for: where need changes
+// from run to run, such as a link with a nonce, a client that answered during a restart
+// is asked again.
 //
 // Messages that come while the task is auth-required, and those behind them until
 // the agent says something after Authenticate has returned, all count as

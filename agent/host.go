@@ -10,9 +10,9 @@ import (
 // Host is what a Turn needs from its runner. The engine and the tests of this package
 // implement it; authors never see it.
 //
-// Methods may be called from several goroutines. Those that emit return an
-// error when the task has ended meanwhile (ErrEnded), which authors may ignore:
-// nothing they do after that is seen by anybody.
+// Methods may be called from several goroutines. Those that emit return an error when the
+// task has ended meanwhile (ErrEnded), which authors may ignore: nothing they do after
+// that is visible to others.
 type Host interface {
 	// Message is the message of the turn. It must not be changed.
 	Message() *a2a.Message

@@ -6,11 +6,10 @@
 //	resp, err := e.SendMessage(ctx, req)
 //
 // A task is an append-only log of entries. While a task is at work, one owner
-// (internal/task) holds its state, decides what may follow what,
-// and appends to the log; everybody else reads. Entries become visible once
-// the store has committed them, never before. Readers pull from the log at a
-// cursor of their own and are woken by hints, so that a stalled reader costs
-// nobody anything.
+// (internal/task) holds its state, decides what may follow what, and appends to the log;
+// everybody else reads. Entries become visible once the store has committed them, never
+// before. Readers pull from the log at a cursor of their own and are woken by hints, so
+// that a stalled reader slows down nothing else.
 //
 // A message that a client repeats because it got no answer is not processed twice: see
 // [Retries]. Its receipt is stored in one append with the entries that the message

@@ -56,8 +56,8 @@ func (e *Engine) TaskAt(ctx context.Context, key store.Key, seq int64) (*a2a.Tas
 	return e.read.FoldTo(ctx, key, seq)
 }
 
-// FollowLog yields the entries of a task's log behind a position as they are stored,
-// and goes on as they are committed, until the task has ended.
+// FollowLog yields the entries of a task's log after a position, as they are stored, and
+// then each new one as it is committed, until the task has ended.
 func (e *Engine) FollowLog(ctx context.Context, key store.Key, after int64) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) { e.topics.StoredLog(ctx, key, after, yield) }
 }

@@ -26,8 +26,8 @@ type Options struct {
 	// being; a direct answer within that time leaves no task. Zero means
 	// 100 ms. With ReturnImmediately a tenth of it counts.
 	CreateAfter time.Duration
-	// CancelWait is how long an agent may go on after its task was cancelled
-	// before the task is canceled without it. Zero means 2 s.
+	// CancelWait is how long an agent may run after its task was cancelled before the
+	// task is canceled without it. Zero means 2 s.
 	CancelWait time.Duration
 	// DrainWait is how long Run waits for agents when it ends. Zero means 10 s.
 	// The tasks of those that take longer count as lost.

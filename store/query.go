@@ -84,7 +84,7 @@ type Page struct {
 	More    bool // whether there is a next page
 }
 
-// IdleQuery selects tasks by state and age, whoever's they are.
+// IdleQuery selects tasks of all tenants and owners by state and age.
 type IdleQuery struct {
 	State  int32
 	Before time.Time // Updated before this

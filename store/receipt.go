@@ -40,8 +40,8 @@ type Receipt struct {
 	Answer  []byte    // what was answered where there is no task; opaque
 }
 
-// ForgetQuery selects receipts: those that do not count any more at a time or,
-// if Context is set, all of a context of an owner.
+// ForgetQuery selects receipts: those that are no longer valid at a time or, if Context
+// is set, all receipts of a context of an owner.
 type ForgetQuery struct {
 	Before                 time.Time // Until not after this; ignored with Context
 	Tenant, Owner, Context string

@@ -16,8 +16,8 @@ const (
 	Whole   = math.MaxInt64 // all, however large
 )
 
-// PageBytes is the size of the bodies, in bytes, with which a page of a log ends.
-// A page may be larger by one entry.
+// PageBytes is how many bytes of bodies a page of a log has at most. A page may be larger
+// by one entry.
 const PageBytes = 1 << 20
 
 // Most is how many bytes a record of q may have to come with its seal.
@@ -76,8 +76,8 @@ func (p *EntryPage) add(e Entry) {
 	p.Entries = append(p.Entries, e)
 }
 
-// Full reports whether the log may go on behind a page that Entries returned for
-// limit.
+// Full reports whether the log may have more entries after a page that Entries returned
+// for limit.
 func Full(page []Entry, limit int) bool {
 	p := EntryPage{limit: max(limit, 0), most: PageBytes}
 	for i := range page {
