@@ -388,6 +388,35 @@ func TestTasksOfEverybody(t *testing.T) {
 	v.has(v.get("/tasks/live"), "only an operator")
 }
 
+// An operator who watches somebody else's task gets no button to try it again, which
+// would be refused. Its owner gets it.
+func TestAnothersFailureHasNoButton(t *testing.T) {
+	log := []*a2a.Entry{
+		{Seq: 1, Kind: a2a.EntryCreated, Created: &a2a.Created{TaskID: "t1"}},
+		{Seq: 2, Kind: a2a.EntryStatus, Status: &a2a.TaskStatusUpdateEvent{Status: a2a.TaskStatus{State: a2a.TaskStateFailed}}},
+	}
+	for name, one := range map[string]struct {
+		scopes []string
+		button bool
+	}{
+		"an operator": {a2a.Scopes, false},
+		"its owner":   {a2a.OwnScopes, true},
+	} {
+		v := open(t, serveWith(t, func(o *console.Options) {
+			o.Admin = new(operator)
+			o.Local = a2a.Caller{Scopes: one.scopes}
+			o.Log = func(context.Context, string, string, int64, bool) iter.Seq2[[]*a2a.Entry, error] {
+				return func(yield func([]*a2a.Entry, error) bool) { yield(log, nil) }
+			}
+		}))
+		live := v.get("/live?task=-/t1@1")
+		v.has(live, "The agent gave no reason")
+		if got := strings.Contains(live, "Try again"); got != one.button {
+			t.Errorf("%s: that there is a button is %v:\n%s", name, got, live)
+		}
+	}
+}
+
 // Where an agent is a model, the list says what each task took of it.
 func TestTokensInTheList(t *testing.T) {
 	reads := 0

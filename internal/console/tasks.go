@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -97,6 +98,20 @@ func (c *Console) tasks(w http.ResponseWriter, r *request) {
 // everybody reports whether the viewer may see the tasks of all callers.
 func (c *Console) everybody(r *request) bool {
 	return c.opts.Admin != nil && r.viewer.May(a2a.ScopeAdminRead)
+}
+
+// answersTo is what answers is for one task: "" where the task is another's, which an
+// operator sees but cannot answer.
+func (c *Console) answersTo(r *request, a *Agent, id string) string {
+	csrf := r.answers()
+	if csrf == "" || !c.everybody(r) {
+		return csrf // what is not the viewer's is not found either
+	}
+	_, err := a.Service.GetTask(r.ctx, &a2a.GetTaskRequest{ID: id, HistoryLength: new(int32)})
+	if errors.Is(err, &a2a.Error{Code: a2a.CodeTaskNotFound}) {
+		return ""
+	}
+	return csrf
 }
 
 // query is what the filters select.

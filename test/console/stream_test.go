@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 )
 
@@ -183,4 +184,40 @@ func TestQuestionSurvivesAKill(t *testing.T) {
 	p.say("Paris")
 	p.state("completed")
 	p.shows("Paris")
+}
+
+// A fragment leaves alone what it does not change: a click that has begun on a button is
+// not lost when its container is filled between the mouse's down and up, and a button
+// that is put there anew keeps the focus.
+func TestFragmentsKeepWhatIsTheSame(t *testing.T) {
+	t.Parallel()
+	p := share(t).open()
+	js[bool](p, `import(document.querySelector("script[src*=console]").src.replace("console.js", "live.js")).then(({apply}) => {
+		window.put = (how, html) => (apply('<template data-into="#probe" data-how="' + how + '">' + html + "</template>"), true);
+		const probe = document.createElement("div");
+		probe.id = "probe";
+		document.querySelector("main").prepend(probe);
+		return put("fill", '<i>working</i> <form><button type="button">Stop</button></form>');
+	})`)
+	js[bool](p, `(window.stops = 0, window.button = document.querySelector("#probe button"), button.addEventListener("click", () => stops++), button.focus(), true)`)
+	at := js[[]float64](p, `((r) => [r.x + r.width / 2, r.y + r.height / 2])(button.getBoundingClientRect())`)
+	mouse := func(kind input.MouseType) {
+		p.do(input.DispatchMouseEvent(kind, at[0], at[1]).WithButton(input.Left).WithClickCount(1))
+	}
+	mouse(input.MousePressed)
+	js[bool](p, `put("fill", '<i class="x">working</i> <form><button type="button">Stop</button></form>')`)
+	js[bool](p, `put("replace", '<div id="probe" class="y"><i>works on</i> <form><button type="button">Stop</button></form></div>')`)
+	mouse(input.MouseReleased)
+	p.until("stops === 1")
+	if got := p.text("#probe"); got != "works on Stop" && got != "works on\nStop" {
+		t.Errorf("it says %q", got)
+	}
+	js[bool](p, `put("fill", '<b>new</b><form><input type="hidden"><button type="button">Stop</button></form>')`)
+	if !js[bool](p, `document.activeElement.textContent === "Stop" && document.querySelector("#probe").className === "y"`) {
+		t.Error("the button that came again has no focus, or an attribute is lost")
+	}
+	js[bool](p, `put("fill", "")`)
+	if n := p.count("#probe *"); n != 0 {
+		t.Errorf("%d elements are left", n)
+	}
 }

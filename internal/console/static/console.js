@@ -1,6 +1,6 @@
 // @ts-check
 // What pages do beyond what forms and links do: the composer of a chat, and keys.
-import { apply } from "./live.js";
+import { apply, become, keepFocus } from "./live.js";
 
 const composer = document.querySelector("#composer");
 if (composer instanceof HTMLFormElement) compose(composer);
@@ -237,10 +237,13 @@ async function refresh() {
   const answer = await fetch(from, { redirect: "error" }).catch(() => undefined);
   if (!answer?.ok) return;
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-  for (const id of [part.id, "waiting-words"]) {
-    const now = page.getElementById(id);
-    if (now) document.getElementById(id)?.replaceWith(now);
-  }
+  keepFocus(() => {
+    for (const id of [part.id, "waiting-words"]) {
+      const old = document.getElementById(id);
+      const now = page.getElementById(id);
+      if (old && now) become(old, now);
+    }
+  });
 }
 
 // The scrubber of a task: the page shows the task as of each position that it passes.

@@ -10,6 +10,13 @@
  */
 export function apply(html) {
   const near = atEnd();
+  keepFocus(() => put(html));
+  document.dispatchEvent(new CustomEvent("live"));
+  if (near) window.scrollTo({ top: document.body.scrollHeight });
+}
+
+/** @param {string} html */
+function put(html) {
   const holder = document.createElement("template");
   holder.innerHTML = html;
   for (const part of holder.content.querySelectorAll("template[data-into]")) {
@@ -20,11 +27,12 @@ export function apply(html) {
     if (how === "remove") {
       into.remove();
     } else if (how === "replace") {
-      into.replaceWith(part.content);
+      const now = part.content.firstElementChild;
+      if (now) become(into, now);
     } else if (how === "text") {
       into.append(document.createTextNode(part.content.textContent ?? ""));
     } else if (how === "fill") {
-      into.replaceChildren(part.content);
+      fill(into, part.content);
     } else if (how === "prepend") {
       part.content.firstElementChild?.classList.add("fresh");
       into.prepend(part.content);
@@ -32,8 +40,62 @@ export function apply(html) {
       into.append(part.content);
     }
   }
-  document.dispatchEvent(new CustomEvent("live"));
-  if (near) window.scrollTo({ top: document.body.scrollHeight });
+}
+
+/**
+ * Makes a node what another one is. What is the same in both stays, so that a click that
+ * has begun on it still reaches it, a sound plays on, and a field keeps what was written.
+ * @param {ChildNode} old
+ * @param {ChildNode} now
+ */
+export function become(old, now) {
+  if (old.isEqualNode(now)) return;
+  if (!(old instanceof Element && now instanceof Element) || old.tagName !== now.tagName || old.id !== now.id) {
+    old.replaceWith(now);
+    return;
+  }
+  for (const name of old.getAttributeNames()) if (!now.hasAttribute(name)) old.removeAttribute(name);
+  for (const { name, value } of now.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+  fill(old, now);
+}
+
+/**
+ * Gives an element the children of another one.
+ * @param {Element} into
+ * @param {ParentNode & Node} from
+ */
+function fill(into, from) {
+  const old = [...into.childNodes];
+  const now = [...from.childNodes];
+  const shorter = Math.min(old.length, now.length);
+  /** @param {number} i @param {number} j */
+  const same = (i, j) => old[i]?.isEqualNode(now[j] ?? null);
+  let head = 0;
+  while (head < shorter && same(head, head)) head++;
+  let tail = 0;
+  while (tail < shorter - head && same(old.length - 1 - tail, now.length - 1 - tail)) tail++;
+  const gone = old.slice(head, old.length - tail);
+  const come = now.slice(head, now.length - tail);
+  if (gone.length === come.length) {
+    gone.forEach((node, i) => become(node, /** @type {ChildNode} */ (come[i])));
+    return;
+  }
+  for (const node of gone) node.remove();
+  for (const node of come) into.insertBefore(node, old[old.length - tail] ?? null);
+}
+
+/**
+ * Changes the page. An element that had the focus and is there again has it again.
+ * @param {() => void} change
+ */
+export function keepFocus(change) {
+  const had = document.activeElement;
+  const near = had?.parentElement?.closest("[id]")?.id;
+  change();
+  if (!(had instanceof HTMLElement) || had.isConnected) return;
+  const place = (near && document.getElementById(near)) || document;
+  const again = [...place.querySelectorAll(had.tagName)].find((el) => el.isEqualNode(had));
+  if (again instanceof HTMLElement) again.focus({ preventScroll: true });
 }
 
 /** Whether the reader is at the page's end, and wants to stay there. */
