@@ -2,6 +2,7 @@ package main
 
 import (
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/parley-a2a/parley/internal/failure"
 	"github.com/parley-a2a/parley/internal/serve"
@@ -61,8 +62,21 @@ with --allow-anonymous.`,
 	return cmd
 }
 
-// behindDash takes the command of an agent, behind --.
-func behindDash(cmd *cobra.Command, args []string) error {
+// behindDash takes the command of an agent, behind --, and none of the options of
+// commands that call one: they would do nothing here.
+func behindDash(cmd *cobra.Command, args []string) (err error) {
+	cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) {
+		if err != nil || !f.Changed {
+			return
+		}
+		wrong := failure.Usagef("--%s is for commands that call an agent: %s does not take it", f.Name, cmd.Name())
+		if err = wrong.WithHint("%s --help lists the options", cmd.CommandPath()); f.Name == "config" {
+			err = wrong.WithHint("--file names the settings of a server: %s --file %s", cmd.CommandPath(), serve.QuoteAll([]string{f.Value.String()}))
+		}
+	})
+	if err != nil {
+		return err
+	}
 	dash := cmd.ArgsLenAtDash()
 	if len(args) > 0 && dash != 0 {
 		return failure.Usagef("unexpected argument %q", args[0]).WithHint("put the agent's command behind --: parley %s -- %s", cmd.Name(), serve.QuoteAll(args))
