@@ -188,9 +188,13 @@ func plain(t *a2a.Task) *a2a.Task {
 	if t == nil {
 		return nil
 	}
+	hints := slices.ContainsFunc(t.History, func(m *a2a.Message) bool { return len(m.ElicitationIDs) > 0 })
+	if t.Generation == 0 && len(t.Timeline)+len(t.Elicitations)+len(t.Status.Elicitations) == 0 && !hints {
+		return t
+	}
 	c := *t
 	c.Generation, c.Timeline, c.Elicitations, c.Status.Elicitations = 0, nil, nil, nil
-	if slices.ContainsFunc(c.History, func(m *a2a.Message) bool { return len(m.ElicitationIDs) > 0 }) {
+	if hints {
 		c.History = eachOf(c.History, plainMessage)
 	}
 	return &c
