@@ -92,7 +92,7 @@ func TestLargeMailIsTakenInSmallBatches(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range 64 {
+		for range 16 {
 			if err := st.Post(t.Context(), []store.Mail{{Node: w.node, Body: body}}); err != nil {
 				t.Fatal(err)
 			}
