@@ -41,6 +41,7 @@ type Host struct {
 	metrics   metricsPort
 	server    *parley.Server
 	atStart   map[string]any // settings that count until the end
+	withdraw  func()         // takes away the file of admin.publish; nil before there is one
 
 	// owned by Open, and then by the goroutine of background that replaces revisions
 	factory *factory
@@ -137,6 +138,7 @@ func Open(ctx context.Context, env *Env, line Line, command []string) (_ *Host, 
 	h.atStart = f.untilRestart()
 	h.admin.attach(h.server.Engine())
 	h.admin.show(h.now)
+	h.withdraw = h.admin.publish() // before anybody is told that the server is there
 	return h, nil
 }
 
@@ -147,13 +149,12 @@ func (h *Host) Run(ctx context.Context) error {
 	h.printFindings(h.now)
 	h.audit.Event(a2aserver.AuditServerStarted, f.summary(h)...)
 	h.audit.signed(h.now.cardKeys)
-	remove := h.admin.publish()
 	stop := h.background(ctx)
 	defer context.AfterFunc(ctx, func() { close(h.admin.draining) })()
 	blind := h.metrics.serve(h)
 	err := h.server.Serve(ctx, h.listener)
 	blind()
-	remove()
+	h.withdraw()
 	stop()
 	h.stopTelemetry()
 	h.audit.Event(a2aserver.AuditServerStopped)
@@ -167,6 +168,9 @@ func (h *Host) Run(ctx context.Context) error {
 // Close closes what Open opened. It may be called after Run, which closes the
 // listener and the database by itself.
 func (h *Host) Close() {
+	if h.withdraw != nil {
+		h.withdraw() // as Run has done
+	}
 	_ = h.audit.Close() // what it could not write is logged
 	h.metrics.close()
 	h.stopTelemetry() // Run has done so already; without Run nothing is left

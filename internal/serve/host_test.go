@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 
@@ -35,6 +36,10 @@ func TestHostComesUpAndEnds(t *testing.T) {
 	if len(s.Agents) != 1 || !s.Demo || !s.Keeps || s.Shared || s.Public != "" || s.Callers != "everybody on this machine" || s.First != "" {
 		t.Errorf("the status is %+v", s)
 	}
+	file := h.location.AdminFile() // there before anybody is told of the server
+	if _, err := os.Stat(file); err != nil {
+		t.Error(err)
+	}
 	ctx, stop := context.WithCancel(t.Context())
 	ran := make(chan error)
 	go func() { ran <- h.Run(ctx) }()
@@ -52,6 +57,9 @@ func TestHostComesUpAndEnds(t *testing.T) {
 		t.Error(err)
 	}
 	h.Close()
+	if _, err := os.Stat(file); err == nil {
+		t.Error("commands of parley admin still find the host")
+	}
 	l, err := net.Listen("tcp", s.Addr.String())
 	if err != nil {
 		t.Fatalf("the address is still in use: %v", err)
