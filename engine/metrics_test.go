@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"maps"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -132,6 +133,11 @@ func TestMetricsAgreeWithTheLog(t *testing.T) {
 
 	one, p1 := newScraped(t)
 	w, kill := newMortal(t, st, ag, &Options{MeterProvider: p1})
+	for late := time.Now().Add(time.Minute); one.get(metrics.Ready, "")[""] != 1; runtime.Gosched() { // gauges come with Run, which the scraper below may hold up
+		if time.Now().After(late) {
+			t.Fatal("the engine is never ready")
+		}
+	}
 	stop := make(chan struct{})
 	var scraper, senders sync.WaitGroup
 	scraper.Go(func() {
