@@ -15,10 +15,10 @@
 //
 // # Concurrency
 //
-// A [Store] is safe for concurrent use. Appends are applied in the order in which they
-// were queued, and what is reported as written is durable and visible to every read that
-// begins afterwards. A page of a list and a record are each from one moment; two calls
-// are not.
+// A [Store] is safe for concurrent use. It applies appends in the order in which they
+// were queued. Once it reports an append as written, the append is durable, and every read
+// that begins afterwards sees it. A page of a list and a record are each from one moment;
+// two calls are not.
 //
 // # Errors
 //
