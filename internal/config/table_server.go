@@ -23,6 +23,8 @@ var serverFields = []*field{
 		row("ephemeral", boolean, "keep tasks in memory only").as("ephemeral", "store", "data").or("false"),
 		row("dead_after", duration, "with PostgreSQL, how long another server may be silent before its tasks are taken over; the same on all servers").
 			as("dead-after", "ephemeral", "store").from(1e9).or("10s"),
+		row("allow_async_commit", boolean, "start although PostgreSQL may lose acknowledged events in a crash or failover").
+			as("allow-async-commit", "ephemeral", "store").or("false"),
 		row("cache", size, "size of the cache of finished tasks; 0 disables it").as("cache").or("64MiB"),
 	),
 	group("auth", "who may call; the methods are alternatives",

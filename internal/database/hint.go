@@ -9,6 +9,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/plain"
 	"github.com/parley-a2a/parley/store"
+	"github.com/parley-a2a/parley/store/postgres"
 )
 
 // Hint returns what to do about an error of the database; "" if it says that
@@ -46,6 +47,8 @@ func (p *Location) postgresHint(err error) string {
 		}
 	}
 	switch {
+	case errors.Is(err, postgres.ErrLossy):
+		return "or accept the loss: --allow-async-commit, or store.allow_async_commit in parley.yaml"
 	case errors.Is(err, store.ErrBusy):
 		return "PostgreSQL has no connection left: each server takes up to pool_max_conns of the address (10) and one; raise max_connections, or put a pooler between"
 	case errors.Is(err, store.ErrFull):

@@ -53,6 +53,10 @@ type Location struct {
 	Address string // with its password
 	Data    string // directory for the audit log
 
+	// AllowAsyncCommit opens a shared database for a server although it may lose what it
+	// has acknowledged.
+	AllowAsyncCommit bool
+
 	// Migrating is told how many steps are done, when Open brings a database of an
 	// older version to this one. Nil is told nothing.
 	Migrating func(done, of int)
@@ -144,12 +148,17 @@ func Passwords(address string) (secrets []string) {
 	if secret, ok := u.User.Password(); ok {
 		secrets = append(secrets, secret)
 	}
-	q := u.Query()
-	for _, name := range []string{"password", "sslpassword"} {
-		secrets = append(secrets, q[name]...)
-	}
-	for _, listen := range q["listen"] {
-		secrets = append(secrets, Passwords(listen)...)
+	for pair := range strings.SplitSeq(u.RawQuery, "&") {
+		name, value, _ := strings.Cut(pair, "=")
+		if value, err = url.PathUnescape(value); err != nil { // libpq leaves + as it is, too
+			continue
+		}
+		switch name {
+		case "password", "sslpassword":
+			secrets = append(secrets, value)
+		case "listen":
+			secrets = append(secrets, Passwords(value)...)
+		}
 	}
 	return secrets
 }

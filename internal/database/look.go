@@ -16,6 +16,7 @@ import (
 type State struct {
 	Version, Knows int64  // of its schema, and of this program's
 	Users          string // the program that has it open, or ""
+	Lossy          error  // how it may lose what it has acknowledged; nil: it does not
 	Refused        error  // why this program cannot use it; nil: it can
 
 	// Kept and Tasks read it. They are nil where that would change something.
@@ -60,7 +61,7 @@ func (p *Location) Look(ctx context.Context) (*State, error) {
 	if l.Version == 0 {
 		return nil, fmt.Errorf("there is nothing of parley's in this database yet: %w", fs.ErrNotExist)
 	}
-	s := &State{Version: int64(l.Version), Knows: int64(l.Knows), Refused: l.Refused}
+	s := &State{Version: int64(l.Version), Knows: int64(l.Knows), Lossy: l.Lossy, Refused: l.Refused}
 	if n := len(l.Living); n > 0 {
 		s.Users = plain.Count(n, "server") + " (" + plain.Line(strings.Join(l.Living, ", ")) + ")"
 	}

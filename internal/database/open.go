@@ -29,11 +29,19 @@ type Store interface {
 func (p *Location) Open(ctx context.Context, log *slog.Logger, overwrite bool) (Store, error) {
 	switch {
 	case p.Address != "":
-		return nilOnError(postgres.Open(ctx, p.Address, &postgres.Options{Logger: log, Migrating: p.Migrating}))
+		return nilOnError(postgres.Open(ctx, p.Address, &postgres.Options{Logger: log, Migrating: p.Migrating, AllowAsyncCommit: p.AllowAsyncCommit}))
 	case p.File != "":
 		return nilOnError(sqlite.Open(p.File, &sqlite.Options{Logger: log, Overwrite: overwrite, Migrating: p.Migrating}))
 	}
 	return store.NewMemory(), nil
+}
+
+// forCommand is the location for a command: whether the database may lose what it
+// acknowledges is judged when a server starts.
+func (p *Location) forCommand() *Location {
+	q := *p
+	q.AllowAsyncCommit = true
+	return &q
 }
 
 // nilOnError keeps a nil pointer from becoming an interface that is not nil.
@@ -98,7 +106,7 @@ func (p *Location) OpenAlone(ctx context.Context, overwrite bool) (Store, error)
 
 // OpenOrMake is OpenAlone for commands that may make the database.
 func (p *Location) OpenOrMake(ctx context.Context, overwrite bool) (Store, error) {
-	st, err := p.Open(ctx, nil, overwrite)
+	st, err := p.forCommand().Open(ctx, nil, overwrite)
 	if err == nil {
 		if pg, ok := st.(*postgres.Store); ok {
 			if err := p.unserved(ctx, pg); err != nil {
@@ -169,7 +177,7 @@ func (p *Location) Vault(ctx context.Context, makes bool) (Vault, error) {
 		case err == nil:
 			return v, nil
 		case makes && errors.Is(err, fs.ErrNotExist):
-			return p.Open(ctx, nil, false)
+			return p.forCommand().Open(ctx, nil, false)
 		}
 		return nil, p.Absent(err)
 	}

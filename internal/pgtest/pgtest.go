@@ -131,6 +131,7 @@ func (c *Cluster) prepare(o *Options) error {
 		settings["listen_addresses"], settings["port"] = "'127.0.0.1'", strconv.Itoa(c.port)
 	}
 	if !o.Durable {
+		settings["parley.allow_async_commit"] = "on" // a server of Parley would not start
 		settings["fsync"], settings["synchronous_commit"], settings["full_page_writes"] = "off", "off", "off"
 		if version(c.bin) >= 15 { // older ones know no other way
 			c.copy = " STRATEGY FILE_COPY" // the quickest where its checkpoints are nothing

@@ -174,6 +174,13 @@ func (d *doctor) database(ctx context.Context, r *report) {
 	default:
 		r.ok("%s has schema %d, as this program has", name, db.Version)
 	}
+	switch {
+	case db.Lossy == nil:
+	case d.location.AllowAsyncCommit:
+		r.warn("", "%v", db.Lossy)
+	default:
+		r.fail(storeFailure(d.location, db.Lossy), "")
+	}
 	if db.Kept != nil {
 		if err := database.Imported(ctx, db.Kept); err != nil {
 			r.fail(err, "")

@@ -25,6 +25,7 @@ type flags struct {
 	location  *database.Location // of store and ephemeral; set by Load
 	dead      time.Duration
 	ephemeral bool
+	async     bool // the database may lose what it has acknowledged
 	publicURL string
 	proxies   []netip.Prefix
 	tls       tlsFiles
@@ -100,6 +101,7 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.ephemeral, "ephemeral", false, "keep tasks in memory only, until the server stops; the same as --store "+database.InMemory)
 	f.dead = 10 * time.Second
 	fs.Var(flagvalue.Span(&f.dead), "dead-after", "with PostgreSQL, how `long` another server may be silent before its tasks are taken over; set the same on all servers that share the database")
+	fs.BoolVar(&f.async, "allow-async-commit", false, "start although PostgreSQL may lose acknowledged events in a crash or failover: synchronous_commit or fsync is off, or standbys replicate asynchronously")
 	f.cache = 64 << 20
 	fs.Var(flagvalue.Size(&f.cache), "cache", "`size` of the cache of finished tasks; the process may briefly use as much again. 0 disables it")
 	fs.StringVar(&f.publicURL, "public-url", "", "`URL` that cards advertise (default: the one that the request names)")
@@ -145,6 +147,8 @@ func (f *flags) check(fs *pflag.FlagSet, command bool) error {
 		return failure.Usagef("--dead-after must be at least 1s").WithHint("a server that is busy may well be silent for as long; 10s is usual")
 	case fs.Changed("dead-after") && !f.location.Shared():
 		return failure.Usagef("--dead-after is of servers that share a database, and %s is this one's alone: leave it out", f.location)
+	case f.async && !f.location.Shared():
+		return failure.Usagef("--allow-async-commit is about PostgreSQL, and %s is this server's alone: leave it out", f.location)
 	case r.Completed < 0 || r.Failed < 0 || r.Waiting < 0:
 		return failure.Usagef("--retain-completed, --retain-failed and --retain-waiting cannot be negative").WithHint("0 keeps tasks for ever")
 	case f.drain < 0:

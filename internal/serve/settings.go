@@ -67,6 +67,7 @@ func (e *Env) Load(line Line, command bool) (*Settings, error) {
 	if err := s.check(s.set, command); err != nil {
 		return nil, s.inFile(err)
 	}
+	s.location.AllowAsyncCommit = s.async
 	return s, nil
 }
 

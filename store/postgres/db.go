@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -21,6 +22,8 @@ type db struct {
 	pool *pgxpool.Pool
 	o    Options // with all defaults
 	over context.Context
+
+	server atomic.Pointer[durability] // of the newest connection; nil: there was none
 }
 
 // querier is what a pool and a transaction have in common.

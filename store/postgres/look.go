@@ -9,6 +9,7 @@ import (
 type State struct {
 	Version, Knows int      // of the database's schema, 0 if there is none, and of this program's
 	Living         []string // servers that have it open
+	Lossy          error    // ErrLossy, and why; nil: it keeps what it acknowledges, or need not
 	Refused        error    // why this program cannot use the database; nil: it can
 }
 
@@ -25,6 +26,9 @@ func Look(ctx context.Context, address string, alive time.Duration) (*State, err
 		return nil, wrap("open", err)
 	}
 	s := &State{Version: at.version, Knows: current.version(), Refused: current.check(at)}
+	if is := d.server.Load(); is != nil && !is.allows() {
+		s.Lossy = is.lossy()
+	}
 	if at.version > 0 && s.Refused == nil {
 		s.Living, err = d.Living(ctx, alive)
 	}

@@ -42,6 +42,10 @@ type Options struct {
 	// programs of a new version must not be started for the first time side by side,
 	// and totals of lists are counted each time.
 	NoAdvisory bool
+	// AllowAsyncCommit opens a database although its settings may lose what it has
+	// acknowledged, when it crashes or a standby takes over. Otherwise that is
+	// ErrLossy, unless Existing is set.
+	AllowAsyncCommit bool
 
 	wait time.Duration // callWait, but for tests
 }
@@ -56,24 +60,26 @@ func (o *Options) fromAddress(address string) (string, error) {
 	if err != nil {
 		return "", errors.New("postgres: the address is not a URL") // whose text may have a password
 	}
-	q := u.Query()
-	switch listen := q.Get("listen"); listen {
-	case "":
-	case "off":
-		o.NoListen = true
-	default:
-		o.Listen = listen
+	var others []string // as they stand: libpq does not take + for a space, as url.Values do
+	for pair := range strings.SplitSeq(u.RawQuery, "&") {
+		name, value, _ := strings.Cut(pair, "=")
+		if value, err = url.PathUnescape(value); err != nil {
+			return "", errors.New("postgres: the address is not a URL")
+		}
+		switch {
+		case name == "listen" && value == "off":
+			o.NoListen = true
+		case name == "listen" && value != "":
+			o.Listen = value
+		case name == "advisory" && value == "off":
+			o.NoAdvisory = true
+		case name == "advisory" && value != "":
+			return "", errors.New("postgres: advisory in the address must be off, or not there")
+		case name != "listen" && name != "advisory":
+			others = append(others, pair)
+		}
 	}
-	switch q.Get("advisory") {
-	case "":
-	case "off":
-		o.NoAdvisory = true
-	default:
-		return "", errors.New("postgres: advisory in the address must be off, or not there")
-	}
-	q.Del("listen")
-	q.Del("advisory")
-	u.RawQuery = q.Encode()
+	u.RawQuery = strings.Join(others, "&")
 	return u.String(), nil
 }
 
@@ -116,10 +122,13 @@ func Open(ctx context.Context, address string, o *Options) (*Store, error) {
 		return nil, err
 	}
 	if d.o.Existing {
-		if err := d.exists(ctx); err != nil {
-			d.pool.Close()
-			return nil, wrap("open", err)
-		}
+		err = d.exists(ctx)
+	} else {
+		err = d.admit()
+	}
+	if err != nil {
+		d.pool.Close()
+		return nil, wrap("open", err)
 	}
 	if err := current.migrate(ctx, d); err != nil {
 		d.pool.Close()
@@ -176,16 +185,16 @@ func connect(ctx context.Context, address string, o *Options) (*db, error) {
 		// somebody else's.
 		c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	}
-	pool, err := pgxpool.NewWithConfig(ctx, c)
-	if err != nil {
+	d := &db{o: all, over: context.Background()}
+	c.AfterConnect = d.meet
+	if d.pool, err = pgxpool.NewWithConfig(ctx, c); err != nil {
 		return nil, wrap("open", err)
 	}
-	d := &db{pool: pool, o: all, over: context.Background()}
 	if err := d.read(ctx, func(ctx context.Context, q querier) error {
 		_, err := q.Exec(ctx, "SELECT 1")
 		return err
 	}); err != nil {
-		pool.Close()
+		d.pool.Close()
 		return nil, wrap("open", err)
 	}
 	return d, nil

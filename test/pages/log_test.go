@@ -55,6 +55,8 @@ var unlisted = map[string]string{
 	"it was not found out whose tasks there are":                                   "tried again",
 
 	// They say themselves what to do.
+	"full_page_writes is off: a crash of the machine can damage the database, unless its file system never writes half a page": "says it",
+	"this may lose what was acknowledged, as was allowed":                                                                      "says it",
 	"hints of other processes do not arrive, so changes are noticed only when this one looks; behind a pooler, add listen= with an address of the database itself to that of the store, or listen=off if it has no LISTEN": "says it",
 	"the process may open few files, half of which are for connections: raise the limit (ulimit -n, LimitNOFILE=)":                                                                                                         "says it",
 	"a key that signs cards ends soon: add another one now, and take it away when it has ended":                                                                                                                            "says it",
