@@ -221,7 +221,7 @@ func TestPackagesAreExplained(t *testing.T) {
 			t.Errorf("package %s is neither in the index of rooms of docs/tour.md nor in docs/design/0021", pkg)
 		}
 	}
-	for _, m := range regexp.MustCompile("(?m)^\\| (`[^|]*) \\|").FindAllStringSubmatch(rooms, -1) {
+	for _, m := range regexp.MustCompile("(?m)^\\* (`[^:]*):").FindAllStringSubmatch(rooms, -1) {
 		for _, name := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(m[1], -1) {
 			if pkg := name[1]; pkg != "parley" && may[pkg] == nil {
 				t.Errorf("the index of rooms has %s, which the table of arch_test.go does not have", pkg)

@@ -158,7 +158,7 @@ func (c *conn) get(k store.Key, p part, most int64) (rec *store.Record, err erro
 // List implements store.Store. It costs what its page has, wherever that starts
 // and however many tasks match: about 0.1 ms for 50 records. Total is counted
 // where an owner or a context has some 1,000 tasks or fewer, and kept in a tally
-// where they are more (docs/design/0011-tally.md). Lists of any owner cost more,
+// where they are more (docs/design/0010-speed.md). Lists of any owner cost more,
 // see query_all.go.
 func (r *Reader) List(ctx context.Context, q store.Query) (*store.Page, error) {
 	if err := q.Validate(); err != nil {

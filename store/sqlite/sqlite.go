@@ -157,7 +157,7 @@ func openWriter(path string, o *Options, sc *schema) (_ *conn, err error) {
 	// No automatic checkpoints: the cleaner does them, beside the commits.
 	// The cache has what is written now, and what a large append needs; more
 	// would cost more: a commit that moved pages within a tree looks at all of
-	// it when it ends (docs/design/0010-sqlite-writes.md).
+	// it when it ends (docs/design/0010-speed.md).
 	err = c.Exec(durable + "PRAGMA wal_autocheckpoint = 0; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -8192")
 	if err != nil {
 		return nil, err

@@ -24,7 +24,7 @@ var (
 
 // tally is the writer's half of the tallies, which are what lists would have to
 // count, kept in the same transactions as the tasks: those of owners and of
-// contexts that have many (docs/design/0011-tally.md). What a transaction
+// contexts that have many (docs/design/0010-speed.md). What a transaction
 // changes gathers in memory, and is written before its end, once for each span.
 type tally struct {
 	scopes map[scopeName]int64 // all that there are, by key; nil: they must be read

@@ -15,7 +15,7 @@ import (
 // be started and woken, and the loop lets the agent speak before the first append,
 // so that there is one. An engine whose send called "go o.run()" in place of attend
 // would do the same, at a tenth more processor time for each of these tasks
-// (docs/design/0014-send.md).
+// (docs/design/0010-speed.md).
 
 // Attend is run in the goroutine of p's sender, until p is settled or ctx ends.
 func (o *Owner) Attend(ctx context.Context, p *Post) {
