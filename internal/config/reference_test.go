@@ -23,7 +23,13 @@ func reference() string {
 	}
 	agents := root.child("agents")
 	fmt.Fprintf(&b, "\n### Agents: `agents.NAME`\n\n%s.\n", sentence(agents.doc))
-	table(&b, "", agents.elem.fields, false)
+	var plain []*field
+	for _, f := range agents.elem.fields {
+		if f.kind != object || f.fields == nil { // the others have tables of their own
+			plain = append(plain, f)
+		}
+	}
+	table(&b, "", plain, false)
 	for _, f := range agentFields {
 		if f.kind == object {
 			section(&b, f.name, f, false)
@@ -33,7 +39,7 @@ func reference() string {
 	b.WriteString("What `mcp` has, and `name`, what the model knows it by (required).\n")
 	fmt.Fprintf(&b, "\n#### `card.skills`, each\n")
 	table(&b, "", skillFields, false)
-	section(&b, "egress", egress, false)
+	section(&b, "egress` of `http`, `openai`, `proxy` and `mcp", egress, false)
 	return b.String()
 }
 
@@ -44,8 +50,7 @@ func section(b *strings.Builder, path string, f *field, flags bool) {
 	var rows []*field
 	for _, c := range f.fields {
 		switch {
-		case c == egress:
-			rows = append(rows, c)
+		case c == egress: // once, at the end
 		case c.kind == object:
 			for _, d := range c.fields {
 				row := *d
@@ -77,11 +82,7 @@ func table(b *strings.Builder, prefix string, fields []*field, flags bool) {
 		if kind := f.typeWord(); kind != "" {
 			b.WriteString(" (" + kind + ")")
 		}
-		if f.kind == object && f.fields != nil {
-			b.WriteString(": below\n")
-			continue
-		}
-		b.WriteString(": " + f.doc)
+		b.WriteString(": " + brief(f.doc))
 		switch {
 		case f.need:
 			b.WriteString(" (required)")
@@ -93,6 +94,12 @@ func table(b *strings.Builder, prefix string, fields []*field, flags bool) {
 		}
 		b.WriteByte('\n')
 	}
+}
+
+// brief is what a setting is. Help and schema also have what comes behind a semicolon.
+func brief(doc string) string {
+	doc, _, _ = strings.Cut(doc, "; ")
+	return doc
 }
 
 // typeWord says how a value is written where name, text and default do not: the words to

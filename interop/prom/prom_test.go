@@ -25,7 +25,7 @@ type metric struct {
 }
 
 var (
-	metricRow   = regexp.MustCompile("(?m)^\\| `([a-z0-9_]+)` \\| (counter|gauge|histogram) \\| (.*?) \\| ")
+	metricRow   = regexp.MustCompile("(?m)^\\* `([a-z0-9_]+)`, (counter|gauge|histogram): .*?\\.(?: By (.*))?$")
 	metricLabel = regexp.MustCompile("(?:^|; )`([a-z_]+)`")
 )
 

@@ -43,9 +43,13 @@ func document() string {
 			}
 			labels = append(labels, text)
 		}
-		fmt.Fprintf(&rows, "| `%s` | %s | %s | %s |\n", m.Prometheus(), m.Kind, strings.Join(labels, "; "), m.Help)
+		with := ""
+		if labels != nil {
+			with = " By " + strings.Join(labels, "; ")
+		}
+		fmt.Fprintf(&rows, "* `%s`, %s: %s%s\n", m.Prometheus(), m.Kind, m.Help, with)
 	}
-	return shared.String() + "\n| metric | kind | labels | what it is |\n|---|---|---|---|\n" + rows.String()
+	return shared.String() + "\n" + rows.String()
 }
 
 // described is a label with its values, or what bounds them.
