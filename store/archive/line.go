@@ -28,7 +28,7 @@ import (
 // its data where it comes first. Receipts without a task are left out: they count
 // for a short time, and what they answer is nowhere else in the export. Bytes that
 // are JSON stand as they are; others are base64, under the name with 64 behind it.
-// The checksum is of all lines before the last. docs/operations.md says what each
+// The checksum is of all lines before the last. The package comment says what each
 // field is.
 
 // version goes up when an older program could misread an export. It need not for a

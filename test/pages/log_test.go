@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// unlisted are messages that the table of docs/operations.md leaves out, with the reason.
+// unlisted are messages that the lists of docs/operations.md leaves out, with the reason.
 // Those that are errors say "database or defect", and the page has one rule for all of them.
 var unlisted = map[string]string{
 	// One run's agent misbehaved. Its task goes on or says what failed; its author wants to
@@ -66,7 +66,7 @@ var unlisted = map[string]string{
 	"some of the settings that have changed count from the next start on":        "says it",
 	"the machine has no room for another connection; those to come have to wait": "says it",
 
-	// The rule below the table: see to the database, or report the record.
+	// The rule above the lists: see to the database, or report the record.
 	"task cannot be ended": dbOrDefect,
 	"the owner of a task took a step that its table does not have": dbOrDefect,
 	"old tasks could not be looked for; it is tried again":         dbOrDefect,
@@ -96,7 +96,7 @@ const dbOrDefect = "database or defect"
 
 // dynamic are messages that are made as they are written.
 var dynamic = map[string]string{
-	"request failed": "an error only for InternalError, as the page says below its table",
+	"request failed": "an error only for InternalError, as the page says above its lists",
 }
 
 // TestMessagesAreDocumented: each error and warning in the log that has no reason to be
@@ -109,11 +109,18 @@ func TestMessagesAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	listed := map[string]string{}
-	for _, row := range regexp.MustCompile("(?m)^\\| (ERROR|WARN) \\| `([^`]+)` \\|").FindAllStringSubmatch(string(page), -1) {
-		if listed[row[2]] != "" {
-			t.Errorf("the table has %q twice", row[2])
+	for level, heading := range map[string]string{"ERROR": "\n### Errors\n", "WARN": "\n### Warnings\n"} {
+		_, rest, found := strings.Cut(string(page), heading)
+		items, _, _ := strings.Cut(rest, "\n#")
+		if !found {
+			t.Fatalf("docs/operations.md has no list of %s", level)
 		}
-		listed[row[2]] = row[1]
+		for _, row := range regexp.MustCompile("(?m)^\\* `([^`]+)`: ").FindAllStringSubmatch(items, -1) {
+			if listed[row[1]] != "" {
+				t.Errorf("the page has %q twice", row[1])
+			}
+			listed[row[1]] = level
+		}
 	}
 	files, err := exec.Command("git", "ls-files", "*.go").Output()
 	if err != nil {
@@ -139,11 +146,11 @@ func TestMessagesAreDocumented(t *testing.T) {
 			case left && listed[message] == "":
 			case dynamic[message] != "":
 			case left:
-				t.Errorf("%s: %q is in the table and in unlisted", name, message)
+				t.Errorf("%s: %q is in the lists and in unlisted", name, message)
 			case listed[message] == "":
-				t.Errorf("%s: the table of docs/operations.md does not have %s %q", name, level, message)
+				t.Errorf("%s: the lists of docs/operations.md does not have %s %q", name, level, message)
 			case listed[message] != level:
-				t.Errorf("%s: %q is %s, and %s in the table of docs/operations.md", name, message, level, listed[message])
+				t.Errorf("%s: %q is %s, and %s in the lists of docs/operations.md", name, message, level, listed[message])
 			}
 		}
 	}
