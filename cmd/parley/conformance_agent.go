@@ -34,8 +34,9 @@ func newConformanceAgent(a *app) *cobra.Command {
 		Short: "Run the agent that conformance kits drive",
 		Long: `Run the agent that conformance kits for A2A drive, until interrupted: the first word of
 a message, or the prefix of its messageId, says what happens (docs/conformance-runner.md).
-The flags, in any combination, set what its card says, and the server does what the card says. Tasks are kept in memory, and webhooks may go to this machine. Everybody
-may call: it is for tests.`,
+The flags, in any combination, set what its card says, and the server does what the
+card says. Tasks are kept in memory, and webhooks may go to this machine. Everybody may
+call: it is for tests.`,
 		Example: `  parley conformance agent
   parley conformance agent --listen 127.0.0.1:9999 --card v1 --no-push
   parley conformance agent --require-extension urn:example:required --any-input`,

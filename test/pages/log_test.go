@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// unlisted are messages that the lists of docs/operations.md leaves out, with the reason.
+// unlisted are messages that the lists of docs/operations.md leave out, with the reason.
 // Those that are errors say "database or defect", and the page has one rule for all of them.
 var unlisted = map[string]string{
 	// One run's agent misbehaved. Its task goes on or says what failed; its author wants to
@@ -100,8 +100,8 @@ var dynamic = map[string]string{
 }
 
 // TestMessagesAreDocumented: each error and warning in the log that has no reason to be
-// left out is in the table of what an operator should act on, with its level; and the
-// table has nothing else.
+// left out is in the lists of what an operator should act on, by level; and the
+// lists have nothing else.
 func TestMessagesAreDocumented(t *testing.T) {
 	t.Chdir("../..")
 	page, err := os.ReadFile("docs/operations.md")
@@ -148,7 +148,7 @@ func TestMessagesAreDocumented(t *testing.T) {
 			case left:
 				t.Errorf("%s: %q is in the lists and in unlisted", name, message)
 			case listed[message] == "":
-				t.Errorf("%s: the lists of docs/operations.md does not have %s %q", name, level, message)
+				t.Errorf("%s: the lists of docs/operations.md do not have %s %q", name, level, message)
 			case listed[message] != level:
 				t.Errorf("%s: %q is %s, and %s in the lists of docs/operations.md", name, message, level, listed[message])
 			}
