@@ -19,6 +19,7 @@ var ErrLossy = errors.New("acknowledged events can be lost")
 // durability is what a server says of how it keeps commits. What it does not know, as
 // engines do that only speak PostgreSQL's protocol, is empty.
 type durability struct {
+	version  string
 	standby  bool // it only reads
 	commit   string
 	fsync    string
@@ -36,7 +37,7 @@ const allowSetting = "parley.allow_async_commit"
 // askDurability counts physical standbys only: those who read changes from a logical
 // slot, copy the database or keep its WAL are not what a failover goes to. A role
 // without pg_read_all_stats sees how many receivers there are, and their names.
-const askDurability = "SELECT pg_is_in_recovery(), coalesce(current_setting('synchronous_commit', true), ''), coalesce(current_setting('fsync', true), ''), " +
+const askDurability = "SELECT version(), pg_is_in_recovery(), coalesce(current_setting('synchronous_commit', true), ''), coalesce(current_setting('fsync', true), ''), " +
 	"coalesce(current_setting('full_page_writes', true), ''), coalesce(current_setting('synchronous_standby_names', true), ''), " +
 	"coalesce(current_setting('" + allowSetting + "', true), ''), count(r.pid), count(r.pid) FILTER (WHERE r.state IS NULL) " +
 	"FROM (SELECT 1) AS one LEFT JOIN pg_catalog.pg_stat_replication AS r ON r.application_name NOT IN ('pg_basebackup', 'pg_receivewal') " +
@@ -46,6 +47,8 @@ const askDurability = "SELECT pg_is_in_recovery(), coalesce(current_setting('syn
 // lossy says how what was acknowledged may be lost, and what to do; nil: it is not.
 func (s *durability) lossy() error {
 	switch {
+	case strings.Contains(s.version, "CockroachDB"), strings.Contains(s.version, "-YB-"), strings.Contains(s.names, "walproposer"):
+		return nil // CockroachDB, YugabyteDB, Neon: other parts keep commits, whatever the settings say
 	case s.commit == "off":
 		return fmt.Errorf("%w: synchronous_commit is off, so a crash of the server takes the last commits away; set it to on (ALTER DATABASE … SET synchronous_commit = on)", ErrLossy)
 	case s.fsync == "off":
@@ -75,10 +78,11 @@ func (s *durability) allows() bool { return strings.EqualFold(s.allowed, "on") }
 func (d *db) meet(ctx context.Context, c *pgx.Conn) error {
 	var is durability
 	err := c.QueryRow(ctx, askDurability, pgx.QueryExecModeSimpleProtocol).
-		Scan(&is.standby, &is.commit, &is.fsync, &is.pages, &is.names, &is.allowed, &is.standbys, &is.hidden)
+		Scan(&is.version, &is.standby, &is.commit, &is.fsync, &is.pages, &is.names, &is.allowed, &is.standbys, &is.hidden)
 	var pg *pgconn.PgError
-	if errors.As(err, &pg) && pg.Code[:min(2, len(pg.Code))] == "42" { // it has no such thing, or does not let this role see it
-		is, err = durability{}, nil
+	if errors.As(err, &pg) && (strings.HasPrefix(pg.Code, "42") || strings.HasPrefix(pg.Code, "0A")) { // it has no such thing, or does not let this role see it
+		is = durability{}
+		err = c.QueryRow(ctx, "SELECT version()", pgx.QueryExecModeSimpleProtocol).Scan(&is.version)
 		if d.server.Load() == nil {
 			d.o.Logger.Info("the server does not say how it keeps commits: see for yourself that what it acknowledges survives a failover", "error", pg.Message)
 		}

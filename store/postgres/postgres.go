@@ -126,6 +126,9 @@ func Open(ctx context.Context, address string, o *Options) (*Store, error) {
 	} else {
 		err = d.admit()
 	}
+	if err == nil {
+		err = d.probe(ctx)
+	}
 	if err != nil {
 		d.pool.Close()
 		return nil, wrap("open", err)
