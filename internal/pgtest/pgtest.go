@@ -31,6 +31,14 @@ type Options struct {
 	Durable bool
 	// TCP lets the server listen on 127.0.0.1, too, see Address.
 	TCP bool
+	// Host is the address to listen on in place of 127.0.0.1. Others of its network
+	// may connect, and copy the server.
+	Host string
+	// Space is the network namespace to run in, as the path of its file. Empty: that
+	// of the test. It needs Linux, and to be root.
+	Space string
+	// Name is the server's, which as a standby it tells its primary.
+	Name string
 	// Settings are added to the server's configuration, by name.
 	Settings map[string]string
 }
@@ -41,6 +49,7 @@ type Cluster struct {
 	bin  string // folder of the programs
 	dir  string
 	user *owner // the user that runs the server, where it must not be the one that runs the test
+	o    Options
 	port int
 	made atomic.Int64
 	copy string   // how databases are made, of what CREATE DATABASE can be told
@@ -102,33 +111,46 @@ func Make(o *Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{bin: bin, dir: dir, user: user, port: 5432}
-	if err := c.prepare(o); err != nil {
+	c := &Cluster{bin: bin, dir: dir, user: user, port: 5432, o: *o}
+	err = c.place()
+	if err == nil {
+		err = c.prepare(o)
+	}
+	if err != nil {
 		os.RemoveAll(dir)
 		return nil, err
 	}
 	return c, nil
 }
 
-func (c *Cluster) prepare(o *Options) error {
-	if err := c.user.give(c.dir); err != nil {
-		return err
+// place gives the server its folder and its port.
+func (c *Cluster) place() (err error) {
+	if c.o.TCP && c.o.Host == "" {
+		c.o.Host = "127.0.0.1"
 	}
+	if c.o.Host != "" && c.o.Space == "" { // else it is alone at its address
+		if c.port, err = freePort(c.o.Host); err != nil {
+			return err
+		}
+	}
+	return c.user.give(c.dir)
+}
+
+// own is what is the server's alone, and not that of a copy.
+func (c *Cluster) own() []string {
+	return []string{
+		"-c", "listen_addresses=" + c.o.Host, "-c", "port=" + strconv.Itoa(c.port),
+		"-c", "unix_socket_directories=" + c.dir, "-c", "cluster_name=" + c.o.Name,
+	}
+}
+
+func (c *Cluster) prepare(o *Options) error {
 	if err := c.run("initdb", "-D", c.data(), "-U", "parley", "-A", "trust", "-E", "UTF8", "--locale=C", "-N"); err != nil {
 		return err
 	}
 	settings := map[string]string{
-		"listen_addresses":        "''",
-		"unix_socket_directories": "'" + c.dir + "'",
-		"max_connections":         "200",
-		"shared_buffers":          "64MB",
-	}
-	if o.TCP {
-		var err error
-		if c.port, err = freePort(); err != nil {
-			return err
-		}
-		settings["listen_addresses"], settings["port"] = "'127.0.0.1'", strconv.Itoa(c.port)
+		"max_connections": "200",
+		"shared_buffers":  "64MB",
 	}
 	if !o.Durable {
 		settings["parley.allow_async_commit"] = "on" // a server of Parley would not start
@@ -150,17 +172,25 @@ func (c *Cluster) prepare(o *Options) error {
 	}) {
 		fmt.Fprintf(&text, "%s = %s\n", name, settings[name])
 	}
-	f, err := os.OpenFile(filepath.Join(c.data(), "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
+	if err := c.adds("postgresql.conf", text.String()); err != nil {
+		return err
+	}
+	if o.Host != "" {
+		if err := c.adds("pg_hba.conf", "host all all samenet trust\nhost replication all samenet trust\n"); err != nil {
+			return err
+		}
+	}
+	return c.Start()
+}
+
+// adds adds text to a file of the server's.
+func (c *Cluster) adds(name, text string) error {
+	f, err := os.OpenFile(filepath.Join(c.data(), name), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}
-	if _, err := f.Write(text.Bytes()); err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	return c.Start()
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
 }
 
 func (c *Cluster) data() string { return filepath.Join(c.dir, "data") }
@@ -202,8 +232,8 @@ func (c *Cluster) URL(database string) string {
 	return "postgres://parley@/" + database + "?" + q.Encode()
 }
 
-// Address is where the server listens with Options.TCP.
-func (c *Cluster) Address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(c.port)) }
+// Address is where the server listens with Options.TCP, or a Host.
+func (c *Cluster) Address() string { return net.JoinHostPort(c.o.Host, strconv.Itoa(c.port)) }
 
 // Via is URL by way of another address: Address, or that of a proxy to it.
 func (c *Cluster) Via(address, database string) string {
@@ -212,11 +242,11 @@ func (c *Cluster) Via(address, database string) string {
 
 // freePort returns a port that nobody has. It is below those that the system gives
 // to whoever wants any, so that it is still free after a restart of the server.
-func freePort() (int, error) {
+func freePort(host string) (int, error) {
 	var last error
 	for range 100 {
 		port := 20000 + rand.IntN(12000)
-		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
 		if err == nil {
 			return port, l.Close()
 		}
@@ -248,18 +278,29 @@ func (c *Cluster) Create(template string) (string, error) {
 
 // Exec runs a statement as the cluster's superuser, in its database postgres.
 func (c *Cluster) Exec(sql string) error {
-	return c.run("psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-h", c.dir, "-p", strconv.Itoa(c.port), "-U", "parley", "-d", "postgres", "-c", sql)
+	_, err := c.Ask(sql)
+	return err
+}
+
+// Ask is Exec for a statement that returns a value.
+func (c *Cluster) Ask(sql string) (string, error) {
+	return c.output("psql", "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-h", c.dir, "-p", strconv.Itoa(c.port), "-U", "parley", "-d", "postgres", "-c", sql)
 }
 
 // run runs one of PostgreSQL's programs.
 func (c *Cluster) run(program string, args ...string) error {
+	_, err := c.output(program, args...)
+	return err
+}
+
+func (c *Cluster) output(program string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	cmd := c.command(ctx, program, args...)
-	if text, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s: %w: %s", program, err, bytes.TrimSpace(text))
+	text, err := c.command(ctx, program, args...).CombinedOutput()
+	if text = bytes.TrimSpace(text); err != nil {
+		return "", fmt.Errorf("%s: %w: %s", program, err, text)
 	}
-	return nil
+	return string(text), nil
 }
 
 func (c *Cluster) command(ctx context.Context, program string, args ...string) *exec.Cmd {

@@ -47,3 +47,40 @@ func TestAddress(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A standby follows its primary and takes its place, and that one follows it in turn.
+func TestStandby(t *testing.T) {
+	first := New(t, &Options{Durable: true, Host: "127.0.0.1", Name: "a", Settings: map[string]string{"wal_log_hints": "on", "wal_keep_size": "64MB", "wal_retrieve_retry_interval": "'100ms'", "synchronous_standby_names": "'ANY 1 (a, b)'", "synchronous_commit": "local"}})
+	second, err := first.Standby(&Options{Host: "127.0.0.1", Name: "b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { second.Close() })
+	if err := first.Exec("SET synchronous_commit = on; CREATE TABLE seen (n int)"); err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Follow(nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Exec("INSERT INTO seen VALUES (1)"); err != nil { // which nobody gets
+		t.Fatal(err)
+	}
+	if err := first.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := second.Received(); err != nil || n == 0 {
+		t.Errorf("received: %d, %v", n, err)
+	}
+	if err := second.Promote(); err != nil {
+		t.Fatal(err)
+	}
+	if rewound, err := first.Rejoin(second); err != nil || !rewound {
+		t.Fatalf("rewound: %v, %v", rewound, err)
+	}
+	if err := second.Exec("SET synchronous_commit = remote_apply; INSERT INTO seen VALUES (2)"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := first.Ask("SELECT string_agg(n::text, ',') FROM seen"); err != nil || got != "2" {
+		t.Errorf("%q, %v", got, err)
+	}
+}

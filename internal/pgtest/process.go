@@ -43,15 +43,18 @@ func (c *Cluster) Start() error {
 		return err
 	}
 	defer log.Close()
-	cmd := c.command(context.Background(), "postgres", "-D", c.data())
+	cmd := c.command(context.Background(), "postgres", append([]string{"-D", c.data()}, c.own()...)...)
 	cmd.Stdout, cmd.Stderr = log, log
 	p := &process{cmd: cmd, over: make(chan struct{})}
 	started := make(chan error)
 	go func() {
-		// The server ends with the thread that started it, so that one waits for it.
+		// The server ends with the thread that started it, so that one waits for it,
+		// and then ends, too, for it may be in another network.
 		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := cmd.Start()
+		err := enter(c.o.Space)
+		if err == nil {
+			err = cmd.Start()
+		}
 		started <- err
 		if err == nil {
 			p.err = cmd.Wait()
@@ -83,7 +86,11 @@ func (c *Cluster) ready() bool {
 		return false
 	}
 	lines := strings.Split(string(text), "\n")
-	return len(lines) > 7 && lines[0] == strconv.Itoa(c.on.cmd.Process.Pid) && strings.TrimSpace(lines[7]) == "ready"
+	if len(lines) <= 7 || lines[0] != strconv.Itoa(c.on.cmd.Process.Pid) {
+		return false
+	}
+	state := strings.TrimSpace(lines[7])
+	return state == "ready" || state == "standby" && c.standby()
 }
 
 // Runs reports whether the server was started and not stopped since.

@@ -6,6 +6,8 @@ import (
 	"os/user"
 	"strconv"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // owner is whom the server runs as, because PostgreSQL refuses to run as root.
@@ -51,3 +53,16 @@ func (o *owner) become(cmd *exec.Cmd) {
 
 // wake lets a server go on that was stopped by a signal.
 func wake(cmd *exec.Cmd) error { return cmd.Process.Signal(syscall.SIGCONT) }
+
+// enter takes this thread into a network namespace, and what it starts.
+func enter(space string) error {
+	if space == "" {
+		return nil
+	}
+	f, err := os.Open(space)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return os.NewSyscallError("setns", unix.Setns(int(f.Fd()), unix.CLONE_NEWNET))
+}

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/parley-a2a/parley/internal/pgtest"
 )
 
 // TestDatabaseEndsInEachWay: the driver can end PostgreSQL in each of its ways and
@@ -53,7 +55,7 @@ func TestDatabaseEndsWithSilentClients(t *testing.T) {
 		t.Fatal(err)
 	}
 	// While its checkpointer stands still it does not come to its end.
-	before := childrenOf(first)
+	before := pgtest.Children(first)
 	still := slices.IndexFunc(before, func(pid int) bool {
 		title, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 		return strings.Contains(string(title), "checkpointer")
@@ -79,9 +81,9 @@ func TestDatabaseEndsWithSilentClients(t *testing.T) {
 		}
 		defer c.Close()
 		// A child for it, and none that is as before, but the checkpointer.
-		now := childrenOf(first)
-		held = slices.ContainsFunc(now, func(pid int) bool { return !slices.Contains(before, pid) && lives(pid) }) &&
-			!slices.ContainsFunc(before, func(pid int) bool { return pid != checkpointer.Pid && lives(pid) })
+		now := pgtest.Children(first)
+		held = slices.ContainsFunc(now, func(pid int) bool { return !slices.Contains(before, pid) && pgtest.Lives(pid) }) &&
+			!slices.ContainsFunc(before, func(pid int) bool { return pid != checkpointer.Pid && pgtest.Lives(pid) })
 	}
 	if err := checkpointer.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
