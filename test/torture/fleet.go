@@ -12,15 +12,19 @@ import (
 )
 
 // FleetOptions says what to do with several servers at one database. Replica,
-// Database, DeadAfter, Rounds and Clients are required.
+// DeadAfter, Rounds and Clients are required.
 type FleetOptions struct {
 	// Replica returns the command of a replica's next life, which listens at one
 	// address, and finds the database at the other.
 	Replica func(listen, database string) *exec.Cmd
 	// Old is what the replicas' first lives are, in place of Replica. Nil: the same.
 	Old func(listen, database string) *exec.Cmd
+	// Listen is the address of the n-th replica. Nil: one of this machine's.
+	Listen func(n int) (string, error)
 	// Replicas is how many there are. Zero means 3.
 	Replicas int
+	// Database is what all of them share. Nil: they find it by themselves, and Replica
+	// gets no address of it.
 	Database Database
 	// DeadAfter is what the replicas were told: how long one may be silent.
 	DeadAfter time.Duration

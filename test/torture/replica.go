@@ -15,7 +15,7 @@ type replica struct {
 	*server
 	w    *world
 	n    int
-	line *line
+	line *line // nil: it goes to the database by itself
 
 	away  bool          // it is meant to be down
 	up    chan struct{} // closed once this life was ready
@@ -24,19 +24,27 @@ type replica struct {
 }
 
 func (w *world) newReplica(o *FleetOptions, n int) (*replica, error) {
-	addr, err := FreePort(o.Seed + uint64(n)*37)
+	listen := o.Listen
+	if listen == nil {
+		listen = func(n int) (string, error) { return FreePort(o.Seed + uint64(n)*37) }
+	}
+	addr, err := listen(n)
 	if err != nil {
 		return nil, err
 	}
-	l, err := newLine(o.Database.Dial)
-	if err != nil {
-		return nil, err
+	var l *line
+	at := ""
+	if o.Database != nil {
+		if l, err = newLine(o.Database.Dial); err != nil {
+			return nil, err
+		}
+		at = l.addr()
 	}
 	life := &Options{Addr: addr, Server: func(life int) *exec.Cmd {
 		if life == 0 && o.Old != nil && n < o.replicas() { // not one that judges
-			return o.Old(addr, l.addr())
+			return o.Old(addr, at)
 		}
-		return o.Replica(addr, l.addr())
+		return o.Replica(addr, at)
 	}}
 	log := newLastLines(&marked{to: w.log, mark: []byte{'r', '0' + byte(n), ' '}})
 	return &replica{server: newServer(life, log), w: w, n: n, line: l, ended: func() {}}, nil
@@ -87,7 +95,9 @@ func (r *replica) wasUp() bool {
 
 func (r *replica) close() {
 	r.end()
-	r.line.close()
+	if r.line != nil {
+		r.line.close()
+	}
 }
 
 // marked is a writer that begins each line with a mark.

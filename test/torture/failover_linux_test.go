@@ -1,0 +1,243 @@
+package torture
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A failover is the end of the primary of a ha, in one of several ways.
+type ending int
+
+const (
+	primaryKilled ending = iota // kill -9 of all its processes
+	primaryDark                 // cut off; who watches over it there ends it before another is promoted
+	primaryBack                 // cut off, lives on, and comes back as the primary that it was
+	primaryPaused               // stopped in its tracks, and wakes up as the primary that it was
+	primaryLives                // nothing has happened to it, but another is promoted
+	endings
+)
+
+var endingNames = [endings]string{"kill -9", "cut off, then ended", "cut off, comes back", "SIGSTOP, comes back", "lives, another is promoted"}
+
+// lag is what one of the standbys does before the end.
+type lag int
+
+const (
+	noLag      lag = iota
+	lagsReplay     // it receives, and does not apply
+	lagsAll        // it receives nothing
+	lags
+)
+
+var lagNames = [lags]string{"", "a standby does not apply", "a standby does not receive"}
+
+// failing lets primaries fail under replicas at work.
+type failing struct {
+	*fleet
+	ha   *ha
+	rng  *rand.Rand
+	wide bool // there are networks that can be cut
+
+	ends  [endings]int
+	lags  [lags]int
+	other int                // rounds in which something happened to a replica, too
+	took  [2][]time.Duration // until every replica took messages again: since the end, since the promotion
+	back  int                // old primaries that were rewound, rather than copied anew
+}
+
+// rounds are so many failovers.
+func (f *failing) rounds(ctx context.Context) error {
+	f.rng = rand.New(rand.NewPCG(f.o.Seed, 11))
+	first := f.rng.IntN(int(endings)) // so that few rounds are of each kind
+	for n := range f.o.Rounds {
+		if err := f.live(ctx, ms(200+f.rng.IntN(700))); err != nil {
+			return err
+		}
+		how := ending((first + n) % int(endings))
+		if !f.wide && (how == primaryDark || how == primaryBack) {
+			how = primaryKilled
+		}
+		if err := f.round(ctx, n, how); err != nil {
+			return fmt.Errorf("failover %d, %s: %w", n+1, endingNames[how], err)
+		}
+		if err := f.await(ctx, len(f.replicas)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// round is one failover.
+func (f *failing) round(ctx context.Context, n int, how ending) error {
+	f.ends[how]++
+	old := f.ha.primary
+	late := lag(max(0, f.rng.IntN(5)-2))
+	f.lags[late]++
+	slow := f.ha.standbys()[f.rng.IntN(2)]
+	switch late {
+	case lagsReplay:
+		if err := slow.Exec("SELECT pg_wal_replay_pause()"); err != nil {
+			return err
+		}
+	case lagsAll:
+		if err := slow.Follow(nil); err != nil {
+			return err
+		}
+	}
+	if err := f.live(ctx, ms(50+f.rng.IntN(500))); err != nil {
+		return err
+	}
+	var beside *stroke
+	if f.rng.IntN(3) == 0 {
+		f.other++
+		beside = &stroke{kind: []strokeKind{killed, killed, asked, paused}[f.rng.IntN(4)], who: f.rng.IntN(len(f.replicas))}
+		if err := f.strike(beside); err != nil {
+			return err
+		}
+	}
+	f.w.note("failover %d: primary %s %s %s", n+1, old.Name(), endingNames[how], lagNames[late])
+	began := time.Now()
+	if err := f.end(old, how); err != nil {
+		return err
+	}
+	// Until somebody notices.
+	if err := f.live(ctx, ms(100+f.rng.IntN(900))); err != nil {
+		return err
+	}
+	if how == primaryDark {
+		if err := old.Kill(); err != nil {
+			return err
+		}
+	}
+	if how == primaryLives {
+		began = time.Now()
+	}
+	if err := f.ha.failover(); err != nil {
+		return err
+	}
+	promoted := time.Now()
+	f.w.note("promoted %s after %v", f.ha.primary.Name(), promoted.Sub(began))
+	if err := f.served(ctx, n, beside); err != nil {
+		return err
+	}
+	f.took[0], f.took[1] = append(f.took[0], time.Since(began)), append(f.took[1], time.Since(promoted))
+	f.w.note("every replica takes messages %v after the promotion", time.Since(promoted))
+	if err := f.comesBack(old, how); err != nil {
+		return err
+	}
+	// Now and then for longer than a call waits for the database.
+	if err := f.live(ctx, ms(300+f.rng.IntN(1500))); err != nil {
+		return err
+	}
+	rewound, err := f.ha.rejoin(old)
+	if err != nil {
+		return err
+	}
+	if rewound {
+		f.back++
+	}
+	if beside != nil {
+		return f.mend(beside, true)
+	}
+	return nil
+}
+
+// end ends the primary.
+func (f *failing) end(old *member, how ending) (err error) {
+	switch how {
+	case primaryKilled:
+		return old.Kill()
+	case primaryDark, primaryBack:
+		return old.cut(true)
+	case primaryPaused:
+		_, err = old.Pause()
+	}
+	return err
+}
+
+// comesBack undoes it.
+func (f *failing) comesBack(old *member, how ending) error {
+	switch how {
+	case primaryDark, primaryBack:
+		f.w.note("%s is back", old.Name())
+		return old.cut(false)
+	case primaryPaused:
+		f.w.note("%s is back", old.Name())
+		return old.Resume()
+	}
+	return nil
+}
+
+// servedWithin is the time within which every replica must take messages again.
+const servedWithin = 60 * time.Second
+
+// served waits until each replica to which nothing has happened has taken a message.
+func (f *failing) served(ctx context.Context, n int, beside *stroke) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, servedWithin, errTooLong)
+	defer cancel()
+	var asking sync.WaitGroup
+	done := make(chan struct{})
+	for i, r := range f.replicas {
+		if beside != nil && beside.who == i {
+			continue
+		}
+		asking.Go(func() {
+			c := newClient(f.w, 1000+100*n+i, "http://"+r.o.Addr)
+			c.patience = 500 * time.Millisecond
+			if !c.dial(ctx) {
+				f.w.violate(Service, "replica %d has no card after a failover: %v", i, context.Cause(ctx))
+				return
+			}
+			rec := &record{w: f.w, plan: planEcho(c.rng, c), who: fmt.Sprintf("after failover %d, %s", n+1, c.how), words: map[string]string{}, alias: map[string]string{}}
+			m := c.message(rec, rec.plan.text)
+			rec.said, rec.opening = m.MessageID, m
+			f.w.mu.Lock()
+			f.w.records = append(f.w.records, rec)
+			f.w.mu.Unlock()
+			c.say(ctx, rec, m)
+			if rec.id == "" && rec.direct == nil && context.Cause(ctx) == errTooLong {
+				f.w.violate(Service, "replica %d takes no message within %v of a failover; %s", i, servedWithin, r.tail())
+			}
+		})
+	}
+	go func() {
+		asking.Wait()
+		close(done)
+	}()
+	return f.until(ctx, 2*servedWithin, func() bool {
+		select {
+		case <-done:
+			return true
+		default:
+			return false
+		}
+	})
+}
+
+// String tells of the failovers.
+func (f *failing) String() string {
+	var b strings.Builder
+	for how, n := range f.ends {
+		if n > 0 {
+			fmt.Fprintf(&b, "%-32s%8d\n", endingNames[how], n)
+		}
+	}
+	for l, n := range f.lags {
+		if n > 0 && l > 0 {
+			fmt.Fprintf(&b, "%-32s%8d\n", lagNames[l], n)
+		}
+	}
+	fmt.Fprintf(&b, "%-32s%8d\n%-32s%8d\n", "and something to a replica", f.other, "old primaries rewound", f.back)
+	for i, since := range []string{"the end", "the promotion"} {
+		if all := f.took[i]; len(all) > 0 {
+			slices.Sort(all)
+			fmt.Fprintf(&b, "every replica takes messages, since %s: %v at the median, %v at p90, %v at most\n", since, at(all, 0.5), at(all, 0.9), all[len(all)-1].Round(time.Millisecond))
+		}
+	}
+	return b.String()
+}
