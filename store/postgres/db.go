@@ -23,6 +23,7 @@ type db struct {
 	o    Options // with all defaults
 	over context.Context
 
+	seen   *timelines
 	server atomic.Pointer[durability] // of the newest connection; nil: there was none
 }
 

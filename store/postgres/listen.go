@@ -157,6 +157,7 @@ func (s *Store) listener() (*pgx.ConnConfig, error) {
 		if err != nil {
 			return nil, err
 		}
+		s.seen.fence(c.ConnConfig)
 		return c.ConnConfig, nil
 	}
 	return s.pool.Config().ConnConfig.Copy(), nil

@@ -189,10 +189,13 @@ func connect(ctx context.Context, address string, o *Options) (*db, error) {
 		c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	}
 	d := &db{o: all, over: context.Background()}
+	d.seen = &timelines{log: all.Logger}
+	d.seen.fence(c.ConnConfig)
 	c.AfterConnect = d.meet
 	if d.pool, err = pgxpool.NewWithConfig(ctx, c); err != nil {
 		return nil, wrap("open", err)
 	}
+	d.seen.raise(d.pool.Reset) // connections to what it was before are given up
 	if err := d.read(ctx, func(ctx context.Context, q querier) error {
 		_, err := q.Exec(ctx, "SELECT 1")
 		return err

@@ -1,0 +1,81 @@
+package postgres
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/parley-a2a/parley/internal/pgtest"
+)
+
+// A server that is on an older timeline than the process has seen is not used; one of
+// another cluster, as after pg_upgrade, begins anew.
+func TestTimelines(t *testing.T) {
+	var log bytes.Buffer
+	raised := 0
+	l := &timelines{log: slog.New(slog.NewTextHandler(&log, nil)), raised: func() { raised++ }}
+	for i, c := range []struct {
+		system   string
+		timeline uint32
+		behind   bool
+	}{
+		{"a", 4, false}, {"a", 4, false}, {"a", 5, false}, {"a", 4, true}, {"a", 4, true}, {"a", 5, false}, {"b", 1, false}, {"b", 1, false},
+	} {
+		if err := l.sees(c.system, c.timeline); errors.Is(err, errBehind) != c.behind {
+			t.Errorf("%d: %v", i, err)
+		}
+	}
+	if raised != 1 || strings.Count(log.String(), "takes writes again") != 1 || strings.Count(log.String(), "failed over") != 1 {
+		t.Errorf("raised %d times, and the log has:\n%s", raised, log.String())
+	}
+}
+
+// An old primary that comes back, first in the list of hosts and ready to be written
+// to, gets nothing from a process that has seen the new one; one that has seen neither
+// takes the first.
+func TestReplacedPrimaryIsFenced(t *testing.T) {
+	settings := map[string]string{"wal_retrieve_retry_interval": "'100ms'", "parley.allow_async_commit": "on"}
+	old := pgtest.New(t, &pgtest.Options{Durable: true, Host: "127.0.0.1", Name: "a", Settings: settings})
+	next, err := old.Standby(&pgtest.Options{Host: "127.0.0.1", Name: "b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { next.Close() })
+	address := "postgres://parley@" + old.Address() + "," + next.Address() + "/postgres?sslmode=disable&target_session_attrs=read-write&listen=off"
+	var log bytes.Buffer
+	s, err := Open(t.Context(), address, &Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := next.Await("SELECT to_regclass('parley.kept') IS NOT NULL", "t"); err != nil {
+		t.Fatal(err)
+	}
+	if err := old.Stop(pgtest.Immediate); err != nil {
+		t.Fatal(err)
+	}
+	if err := next.Promote(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Keep(t.Context(), "one", nil, []byte("new")); err != nil {
+		t.Fatal(err)
+	}
+	if err := old.Start(); err != nil { // as the primary that it was
+		t.Fatal(err)
+	}
+	s.pool.Reset()
+	if _, err := s.Keep(t.Context(), "two", nil, []byte("new")); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := old.Ask("SELECT count(*) FROM parley.kept"); err != nil || n != "0" {
+		t.Errorf("the old primary has %s, %v", n, err)
+	}
+	if n, err := next.Ask("SELECT count(*) FROM parley.kept"); err != nil || n != "2" {
+		t.Errorf("the new primary has %s, %v", n, err)
+	}
+	if text := log.String(); !strings.Contains(text, "has failed over") || !strings.Contains(text, "takes writes again") {
+		t.Errorf("the log has:\n%s", text)
+	}
+}
