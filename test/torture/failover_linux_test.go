@@ -114,11 +114,17 @@ func (f *failing) round(ctx context.Context, n int, how ending) error {
 			return err
 		}
 	}
-	if how == primaryLives {
-		began = time.Now()
-	}
 	if err := f.ha.failover(); err != nil {
 		return err
+	}
+	if how == primaryLives { // and takes what it cannot acknowledge, until somebody sees it
+		if err := f.live(ctx, ms(200+f.rng.IntN(2000))); err != nil {
+			return err
+		}
+		began = time.Now()
+		if err := old.Kill(); err != nil {
+			return err
+		}
 	}
 	promoted := time.Now()
 	f.w.note("promoted %s after %v", f.ha.primary.Name(), promoted.Sub(began))

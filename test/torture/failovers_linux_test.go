@@ -62,6 +62,9 @@ func newFailing(t *testing.T, synchronous bool, rounds int) *failing {
 	}
 	o.Replica = func(listen, _ string) *exec.Cmd {
 		args := []string{"serve", "--listen", listen, "--allow-anonymous", "--store", a.url(), "--dead-after", o.DeadAfter.String(), "--retry-anonymous"}
+		for _, limit := range []string{"rate", "burst", "max-streams", "max-running", "max-running-per-caller", "max-connections", "max-connections-per-address"} {
+			args = append(args, "--"+limit, "0") // which are there by default where others than this machine's users call
+		}
 		if !synchronous {
 			args = append(args, "--allow-async-commit")
 		}
