@@ -15,7 +15,7 @@ type ending int
 
 const (
 	primaryKilled ending = iota // kill -9 of all its processes
-	primaryDark                 // cut off; who watches over it there ends it before another is promoted
+	primaryDark                 // cut off, and ended there before another is promoted
 	primaryBack                 // cut off, lives on, and comes back as the primary that it was
 	primaryPaused               // stopped in its tracks, and wakes up as the primary that it was
 	primaryLives                // nothing has happened to it, but another is promoted
