@@ -37,6 +37,7 @@ type contender struct {
 const (
 	parleyDisk   = "parley"
 	parleyMemory = "parley-memory"
+	parleySilent = "parley-no-console"
 	parleyTraced = "parley-telemetry"
 	parleyShared = "parley-postgres"
 	parleyTwo    = "parley-postgres-2"
@@ -46,14 +47,19 @@ const (
 // known are the contenders that this program can start.
 func known() []*contender {
 	return []*contender{
-		{name: parleyDisk, note: "tasks in SQLite, synchronous=FULL", dialect: rpc10, program: "parley", data: true},
+		{name: parleyDisk, note: "parley serve, tasks in SQLite, synchronous=FULL", dialect: rpc10, program: "parley", data: true},
 		{
 			name: "parley-uncached", note: "the same without the cache of finished tasks, as parley serve --cache 0", dialect: rpc10,
-			program: "parley", args: []string{"-cache", "-1"}, data: true, only: "b",
+			program: "parley", args: []string{"--cache", "0"}, data: true, only: "b",
+		},
+		{
+			name: parleySilent, note: "the same without the console, and so without metrics", dialect: rpc10,
+			program: "parley", args: []string{"--no-console"}, data: true, only: "ac",
 		},
 		{
 			name: parleyTraced, note: "the same with metrics on, sent every second, and one trace in a hundred kept", dialect: rpc10,
-			program: "parley", data: true, traced: true, env: []string{"OTEL_METRIC_EXPORT_INTERVAL=1000"}, only: "ac",
+			program: "parley", args: []string{"--no-console"}, data: true, traced: true, only: "ac",
+			env: []string{"OTEL_METRIC_EXPORT_INTERVAL=1000", "OTEL_TRACES_SAMPLER=traceidratio", "OTEL_TRACES_SAMPLER_ARG=0.01"},
 		},
 		{name: parleyMemory, note: "the same with its tasks in memory, as parley serve --ephemeral", dialect: rpc10, program: "parley"},
 		{
@@ -132,7 +138,7 @@ func (c *contender) build(ctx context.Context, b *bench) error {
 	}
 	c.argv = append([]string{exe}, c.args...)
 	if c.traced {
-		c.argv = append(c.argv, "-collector", b.collect())
+		c.env = append(c.env, "OTEL_EXPORTER_OTLP_ENDPOINT="+b.collect())
 	}
 	modules := map[string]string{"a2ago": "github.com/a2aproject/a2a-go/v2", "trpc": "trpc.group/trpc-go/trpc-a2a-go"}
 	if m := modules[c.program]; m != "" {
@@ -208,7 +214,7 @@ func (c *contender) startOn(ctx context.Context, dir string) (*server, error) {
 	if !c.data {
 		return nil, lacks("it keeps nothing on disk")
 	}
-	return start(ctx, c, append(c.argv[:len(c.argv):len(c.argv)], "-data", dir)...)
+	return start(ctx, c, append(c.argv[:len(c.argv):len(c.argv)], "--data", dir)...)
 }
 
 func command(ctx context.Context, dir string, argv ...string) error {

@@ -214,7 +214,7 @@ func (b *bench) enter(ctx context.Context, o *options, r *report) error {
 		}
 		for _, c := range candidates {
 			if c.program == "parley" {
-				c.args = append(c.args, "-profile", dir)
+				c.args = append(c.args, "--profile", dir)
 			}
 		}
 	}

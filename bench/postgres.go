@@ -55,7 +55,7 @@ func (b *bench) postgresUsage() usage {
 func (c *contender) startNodes(ctx context.Context, b *bench, url string) (*server, error) {
 	var first *server
 	for range c.nodes {
-		s, err := start(ctx, c, append(c.argv[:len(c.argv):len(c.argv)], "-store", url)...)
+		s, err := start(ctx, c, append(c.argv[:len(c.argv):len(c.argv)], "--store", url)...)
 		if err != nil {
 			if first != nil {
 				first.kill()

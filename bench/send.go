@@ -16,7 +16,7 @@ func (send) about() about {
 		bars: []bar{
 			against("64 connections", "a2a-go", 12), against("64 connections", "a2a-js", 3.5),
 			against("64 connections", "trpc-a2a-go", 0.8), against("64 connections", "bare", 0.25),
-			between("with telemetry × without, 64 connections", need{parleyTraced, "64 connections"}, need{parleyDisk, "64 connections"}, 0.97),
+			between("with telemetry × without, 64 connections", need{parleyTraced, "64 connections"}, need{parleySilent, "64 connections"}, 0.97),
 			between("on PostgreSQL × on SQLite, 64 connections", need{parleyShared, "64 connections"}, need{parleyDisk, "64 connections"}, 0.4),
 			between("two on PostgreSQL × one, 64 connections", need{parleyTwo, "64 connections"}, need{parleyShared, "64 connections"}, 1),
 		},

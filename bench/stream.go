@@ -20,7 +20,7 @@ func (stream) about() about {
 		bars: []bar{
 			against("64 connections", "a2a-go", 15), against("64 connections", "a2a-js", 6),
 			against("64 connections", "trpc-a2a-go", 1), against("64 connections", "bare", 0.6),
-			between("with telemetry × without, 64 connections", need{parleyTraced, "64 connections"}, need{parleyDisk, "64 connections"}, 0.97),
+			between("with telemetry × without, 64 connections", need{parleyTraced, "64 connections"}, need{parleySilent, "64 connections"}, 0.97),
 		},
 	}
 }

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,6 +30,7 @@ type factory struct {
 	public string               // the URL that cards advertise; "" if none is set
 	own    string               // the URL by which this machine reaches it
 	secret a2a.Secret           // in the addresses of callbacks
+	demo   agent.Agent          // in place of the demo agent; nil leaves it
 	meters metric.MeterProvider // nil: nothing is counted
 
 	current   map[string]*instance            // agents of the revision in force, by name
@@ -97,7 +99,7 @@ func (m *factory) make(ctx context.Context, c *config.Agent, l lost, again bool)
 	case c.Builtin == "conformance":
 		n.agent, n.card, n.what = agent.Conformance(), agent.ConformanceCard(), c.Builtin
 	case c.Builtin == "demo":
-		n.agent, n.card, n.what = agent.Demo(), agent.DemoCard(), c.Builtin
+		n.agent, n.card, n.what = cmp.Or(m.demo, agent.Demo()), agent.DemoCard(), c.Builtin
 	default:
 		err = fmt.Errorf("agent %s: nothing says what it is", plain.Quote(c.Name))
 	}

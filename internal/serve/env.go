@@ -4,6 +4,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/plain"
 )
@@ -20,6 +21,7 @@ type Env struct {
 	Migrating func(done, of int)                        // see database.Location; nil is told nothing
 	Program   string                                    // the command that starts this program, as first steps name it
 	Version   string                                    // of this program, for the audit log
+	Demo      agent.Agent                               // takes the place of the demo agent; nil leaves it
 	Elsewhere bool                                      // the settings are for another machine: do not look for the variables and files that they name
 }
 

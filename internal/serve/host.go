@@ -114,7 +114,7 @@ func Open(ctx context.Context, env *Env, line Line, command []string) (_ *Host, 
 		return nil, err
 	}
 	h.listener = listener
-	h.factory = &factory{log: log, callbacks: map[string]*httpagent.Callbacks{}, own: LocalURL(h.addr, f.tls.given()), meters: h.telemetry.MeterProvider}
+	h.factory = &factory{log: log, callbacks: map[string]*httpagent.Callbacks{}, own: LocalURL(h.addr, f.tls.given()), meters: h.telemetry.MeterProvider, demo: env.Demo}
 	if h.factory.secret, err = callbackSecret(ctx, h.store); err != nil {
 		return nil, storeFailure(f.location, err)
 	}

@@ -1,42 +1,42 @@
-// Command parley is Parley with the agent of the bench: the options are those
-// that parley serve has for its own machine.
+// Command parley is parley serve with the agent of the bench in place of the demo
+// agent. It takes the options of parley serve, and --profile.
 package main
 
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"log"
-	"log/slog"
-	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"runtime/pprof"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
-	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/bench/script"
-	"github.com/parley-a2a/parley/internal/telemetry/export"
-	"github.com/parley-a2a/parley/store/postgres"
-	"github.com/parley-a2a/parley/store/sqlite"
+	"github.com/parley-a2a/parley/internal/plain"
+	"github.com/parley-a2a/parley/internal/serve"
 )
 
 func main() {
-	url := flag.String("store", "", "address of a PostgreSQL database")
-	data := flag.String("data", "", "directory of the database; empty keeps tasks in memory")
-	cache := flag.Int64("cache", 0, "bytes of finished tasks that are kept in memory: 0 is the default of parley serve, -1 keeps none")
-	collector := flag.String("collector", "", "URL of an OTLP collector: metrics are on, and one trace in a hundred is kept")
-	profiles := flag.String("profile", "", "directory for a profile of the processor's time, from start to end")
-	flag.Parse()
+	flags := serve.NewFlags()
+	line := serve.Record(flags)
+	profiles := flags.String("profile", "", "directory for a profile of the processor's time, from start to end")
+	given := os.Args[1:]
+	if !slices.Contains(given, "--data") && !slices.Contains(given, "--store") {
+		given = append(given, "--ephemeral")
+	}
+	if err := flags.Parse(append([]string{"--file", "", "--listen", "127.0.0.1:0", "--drain-timeout", "0", "--log-level", "warn"}, given...)); err != nil {
+		log.Fatal(err)
+	}
 	stop, err := profile(*profiles)
 	if err == nil {
-		err = errors.Join(serve(*data, *url, *cache, *collector), stop())
+		err = errors.Join(host(*line), stop())
 	}
 	if err != nil {
 		log.Fatal(err)
@@ -58,54 +58,17 @@ func profile(dir string) (stop func() error, err error) {
 	return func() error { pprof.StopCPUProfile(); return f.Close() }, nil
 }
 
-func serve(data, url string, cache int64, collector string) error {
-	if runtime.GOMAXPROCS(0) < 2 {
-		runtime.GOMAXPROCS(2) // as parley serve does
-	}
-	logger := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	o := &parley.Options{Logger: logger, DrainWait: -1, Hosts: []string{"localhost", "127.0.0.1", "::1"}}
-	switch {
-	case url != "":
-		db, err := postgres.Open(context.Background(), url, &postgres.Options{Logger: logger})
-		if err != nil {
-			return err
-		}
-		defer db.Close()
-		o.Store, o.DeadAfter = db, 10*time.Second
-	case data != "":
-		db, err := sqlite.Open(filepath.Join(data, "parley.db"), &sqlite.Options{Logger: logger})
-		if err != nil {
-			return err
-		}
-		defer db.Close()
-		o.Store, o.Cache = db, cache
-	}
-	if collector != "" {
-		sample := 0.01
-		tel, err := export.Start(context.Background(), export.Settings{Endpoint: collector, Sample: &sample, Service: "parley", Scrape: true, Logger: logger})
-		if err != nil {
-			return err
-		}
-		defer func() {
-			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-			defer cancel()
-			_ = tel.Shutdown(ctx) // the logger has told
-		}()
-		o.TracerProvider, o.MeterProvider = tel.TracerProvider, tel.MeterProvider
-	}
-	card := agent.DemoCard()
-	s, err := parley.New(card, agent.OnLost(agent.Func(run), agent.Lost{Runs: 3}), o)
-	if err != nil {
-		return err
-	}
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
+func host(line serve.Line) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	fmt.Println("READY", l.Addr())
-	return s.Serve(ctx, l)
+	env := &serve.Env{Lookup: os.LookupEnv, Stderr: plain.NewWriter(os.Stderr), Program: "parley", Version: "bench", Demo: agent.Func(run)}
+	h, err := serve.Open(ctx, env, line, nil)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	fmt.Println("READY", strings.TrimPrefix(h.Status().URL, "http://"))
+	return h.Run(ctx)
 }
 
 func run(ctx context.Context, t *agent.Turn) error {
