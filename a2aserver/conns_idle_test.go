@@ -3,6 +3,7 @@ package a2aserver
 import (
 	"io"
 	"net"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -90,20 +91,17 @@ func TestIdleConnectionsGiveWay(t *testing.T) {
 	}
 }
 
-// closing tells when reading has come to the end.
+// closing tells when reading has come to the end, to which two may read at a time.
 type closing struct {
 	net.Conn
+	once   sync.Once
 	closed chan struct{}
 }
 
 func (c *closing) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if err != nil {
-		select {
-		case <-c.closed:
-		default:
-			close(c.closed)
-		}
+		c.once.Do(func() { close(c.closed) })
 	}
 	return n, err
 }
