@@ -33,7 +33,7 @@ type timelines struct {
 	raised func() // is called when there is a newer one, if not nil
 }
 
-// raise sets what is called when there is a newer timeline.
+// raise has f called for each newer timeline from now on.
 func (t *timelines) raise(f func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -93,7 +93,7 @@ func (t *timelines) sees(system string, timeline uint32) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
-	case t.system != system: // the first one, or what was made in its place, such as by pg_upgrade
+	case t.system != system: // the first one, or what pg_upgrade made in its place
 		if t.system != "" {
 			t.log.Warn("the database is another cluster than before")
 		}

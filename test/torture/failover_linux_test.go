@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A failover is the end of the primary of a ha, in one of several ways.
+// ending is how a primary ends, which is a failover.
 type ending int
 
 const (
