@@ -145,7 +145,11 @@ func (x *exchange) unary(ctx context.Context, to answerer, op dialect.Op, req an
 			return err
 		}
 	}
-	if err := x.makeRoom(ctx, res); err != nil {
+	if op == dialect.SendMessage {
+		// The answer is in memory already, and the task may be counted no more: to wait
+		// here would only let in the next message.
+		x.hold.Set(dialect.EncodedSize(res))
+	} else if err := x.makeRoom(ctx, res); err != nil {
 		return err
 	}
 	if source := sourceIn(res); source != "" {

@@ -378,7 +378,7 @@ func (m *hoard) closedWindows(ctx context.Context, n int) error {
 // deafSenders send large messages whose answers they do not read.
 func (m *hoard) deafSenders(ctx context.Context, n int) error {
 	return all(2*n, func(i int) error {
-		return m.deaf(ctx, m.key(i), "POST", "/message:send", "1.0", textMessage("echo "+part, ""))
+		return m.deaf(ctx, m.key(i), "POST", "/message:"+[]string{"send", "stream"}[i%2], "1.0", textMessage("echo "+part, ""))
 	})
 }
 
