@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/parley-a2a/parley/internal/pgtest"
@@ -172,6 +173,11 @@ type session struct {
 	store string // the database that PARLEY_STORE names in both; "" if none
 }
 
+// compiled is done once the packages of the program are in the go command's cache. A
+// terminal waits some minutes for what is typed into it, and an empty cache on a busy
+// machine takes longer to fill.
+var compiled sync.Once
+
 func newSession(t *testing.T) *session {
 	s := &session{t: t, dir: checkout(t), ids: map[string]string{}}
 	root, err := filepath.Abs(filepath.Join("..", ".."))
@@ -179,7 +185,11 @@ func newSession(t *testing.T) *session {
 		t.Fatal(err)
 	}
 	m := fixtures.NewMachine(t, s.dir, root) // at its own place the go command knows what it has compiled
-	env := []string{"HOME=" + t.TempDir(), noLinger + "=atexit_sleep_ms=0", "GOFLAGS=-mod=readonly", "GOPROXY=off"}
+	flags := "-mod=readonly"
+	if slices.Contains(strings.Fields(os.Getenv("GOFLAGS")), "-trimpath") {
+		flags += " -trimpath" // what the checks have compiled is not compiled again
+	}
+	env := []string{"HOME=" + t.TempDir(), noLinger + "=atexit_sleep_ms=0", "GOFLAGS=" + flags, "GOPROXY=off"}
 	goEnv, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE", "GOROOT").Output()
 	if err != nil {
 		t.Fatal(err)
@@ -187,6 +197,13 @@ func newSession(t *testing.T) *session {
 	for i, value := range strings.Fields(string(goEnv)) {
 		env = append(env, []string{"GOCACHE", "GOMODCACHE", "GOROOT"}[i]+"="+value)
 	}
+	compiled.Do(func() {
+		list := exec.Command("go", "list", "-export", "-f", "", "./cmd/parley")
+		list.Dir, list.Env = root, append(os.Environ(), env...)
+		if out, err := list.CombinedOutput(); err != nil {
+			t.Fatalf("compile the program: %v\n%s", err, out)
+		}
+	})
 	bin := t.TempDir()
 	self, err := os.Executable()
 	if err != nil {

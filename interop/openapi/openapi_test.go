@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -24,11 +25,14 @@ import (
 func serve(t *testing.T) *admin.Local {
 	t.Helper()
 	dir := t.TempDir()
-	program := filepath.Join(dir, "parley")
-	build := exec.Command("go", "build", "-o", program, "./cmd/parley")
-	build.Dir = "../.."
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	program := os.Getenv("PARLEY")
+	if program == "" {
+		program = filepath.Join(dir, "parley")
+		build := exec.Command("go", "build", "-o", program, "./cmd/parley")
+		build.Dir = "../.."
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
 	}
 	server := exec.Command(program, "serve", "--listen", "127.0.0.1:0", "--data", dir, "--audit-log", filepath.Join(dir, "audit.jsonl"))
 	var log bytes.Buffer

@@ -17,6 +17,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/parley-a2a/parley/test/fixtures"
 )
 
 var (
@@ -315,9 +317,9 @@ func start(t *testing.T, n int, command ...string) *served {
 	}
 	program := *binary
 	if program == "" {
-		program = filepath.Join(t.TempDir(), "parley")
-		if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../cmd/parley").CombinedOutput(); err != nil {
-			t.Fatalf("build: %v\n%s", err, out)
+		var err error
+		if program, err = fixtures.Program(t.TempDir()); err != nil {
+			t.Fatal(err)
 		}
 	}
 	w := &served{log: filepath.Join(dir, "stderr")}

@@ -2,13 +2,14 @@ package torture
 
 import (
 	"flag"
-	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"github.com/parley-a2a/parley/test/fixtures"
 )
 
 var hookTasks = flag.Int("hook-tasks", 0, "tasks of TestWebhooks; 0 means the short form")
@@ -41,7 +42,7 @@ func TestWebhooks(t *testing.T) {
 	t.Logf("webhooks to receivers that fail:\n%s", report)
 }
 
-// built returns the binary, which is made once for all tests.
+// built returns the binary, the same one for all tests.
 func built(t testing.TB) string {
 	t.Helper()
 	if *binary != "" {
@@ -62,9 +63,5 @@ var build = sync.OnceValues(func() (string, error) {
 	if builtIn, err = os.MkdirTemp("", "torture"); err != nil {
 		return "", err
 	}
-	program := filepath.Join(builtIn, "parley")
-	if out, err := exec.Command("go", "build", "-o", program, "../../cmd/parley").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build: %w\n%s", err, out)
-	}
-	return program, nil
+	return fixtures.Program(builtIn)
 })

@@ -19,19 +19,11 @@ import (
 	"time"
 
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+
+	"github.com/parley-a2a/parley/test/fixtures"
 )
 
 var printTree = flag.Bool("tree", false, "print what the collector got")
-
-// build makes the binary.
-func build(t *testing.T) string {
-	t.Helper()
-	bin := filepath.Join(t.TempDir(), "parley")
-	if out, err := exec.Command("go", "build", "-o", bin, "github.com/parley-a2a/parley/cmd/parley").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	return bin
-}
 
 // machine is what the processes of the test share.
 type machine struct {
@@ -142,7 +134,11 @@ func TestOneTrace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &machine{t: t, bin: build(t), dir: t.TempDir(), collector: newCollector(t)}
+	bin, err := fixtures.Program(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &machine{t: t, bin: bin, dir: t.TempDir(), collector: newCollector(t)}
 	var mu sync.Mutex
 	var posts []http.Header
 	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
