@@ -18,8 +18,9 @@ type Peers interface {
 	Post(ctx context.Context, all []Mail) error
 
 	// Mail takes up to limit pieces of mail out of a node's box, in the order in which
-	// each sender posted them. A piece is returned once at most. Those that nobody takes
-	// are dropped after about MailKept.
+	// each sender posted them; what one of several takers gives back, because it failed,
+	// may come later. A piece is returned once at most. Those that nobody takes are
+	// dropped after about MailKept.
 	Mail(ctx context.Context, node string, limit int) ([]Mail, error)
 
 	// Watch calls f, never twice at a time, when other processes changed something, until

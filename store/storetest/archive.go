@@ -25,7 +25,7 @@ var archiveBehaviours = []behaviour{
 	{"an export that does not fit changes nothing", testArchiveMisfits},
 }
 
-func testTasks(t *testing.T, open Opener) {
+func testTasks(t testing.TB, open Opener) {
 	st := start(t, open)
 	if _, err := st.Tasks(t.Context(), nil, 0); err == nil {
 		t.Error("a limit of 0 was answered")
@@ -125,7 +125,7 @@ func importInto(t testing.TB, st store.Store, text []byte) (archive.Imported, er
 
 // testArchive moves everything to the memory store and back, and compares all
 // that can be read.
-func testArchive(t *testing.T, open Opener) {
+func testArchive(t testing.TB, open Opener) {
 	st := start(t, open)
 	m := store.NewMemory()
 	defer m.Close()
@@ -200,7 +200,7 @@ func testArchive(t *testing.T, open Opener) {
 
 // testArchiveMark: until an import is finished the store says so, nothing else is
 // imported, and who wants a fresh store gets one.
-func testArchiveMark(t *testing.T, open Opener) {
+func testArchiveMark(t testing.TB, open Opener) {
 	st := start(t, open)
 	m, n := store.NewMemory(), store.NewMemory()
 	defer m.Close()
@@ -250,7 +250,7 @@ func testArchiveMark(t *testing.T, open Opener) {
 }
 
 // testArchiveFaults fails each write of an import, and imports again.
-func testArchiveFaults(t *testing.T, open Opener) {
+func testArchiveFaults(t testing.TB, open Opener) {
 	m := store.NewMemory()
 	defer m.Close()
 	odd(t, m)
@@ -287,7 +287,7 @@ func testArchiveFaults(t *testing.T, open Opener) {
 
 // testExportBeside exports while tasks grow, end and are deleted: what comes
 // out can always be imported.
-func testExportBeside(t *testing.T, open Opener) {
+func testExportBeside(t testing.TB, open Opener) {
 	st := start(t, open)
 	var stop atomic.Bool
 	var writers sync.WaitGroup

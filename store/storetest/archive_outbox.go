@@ -10,7 +10,7 @@ import (
 
 // testArchivePushes imports where the same has gone on since: what was
 // delivered, deleted or replaced there stays so.
-func testArchivePushes(t *testing.T, open Opener) {
+func testArchivePushes(t testing.TB, open Opener) {
 	st := start(t, open)
 	m := store.NewMemory()
 	defer m.Close()

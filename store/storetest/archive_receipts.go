@@ -12,7 +12,7 @@ import (
 
 // testArchiveReceipts imports where receipts are: others of the same name, and
 // fewer or more of the same task.
-func testArchiveReceipts(t *testing.T, open Opener) {
+func testArchiveReceipts(t testing.TB, open Opener) {
 	st := start(t, open)
 	m := store.NewMemory()
 	defer m.Close()
@@ -87,7 +87,7 @@ func resealed(text []byte) []byte {
 // What an export says must fit, before anything is written. A line of a kind
 // that a program does not know refuses the whole, too: so nothing of a newer
 // one is lost in silence.
-func testArchiveMisfits(t *testing.T, open Opener) {
+func testArchiveMisfits(t testing.TB, open Opener) {
 	st := start(t, open)
 	m := store.NewMemory()
 	defer m.Close()

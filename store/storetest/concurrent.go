@@ -17,7 +17,7 @@ var concurrencyBehaviours = []behaviour{
 	{"close waits for queued appends", testCloseWaits},
 }
 
-func testConcurrent(t *testing.T, open Opener) {
+func testConcurrent(t testing.TB, open Opener) {
 	st := start(t, open)
 	const writers, rounds = 64, 12
 	var wg sync.WaitGroup
@@ -60,7 +60,7 @@ func testConcurrent(t *testing.T, open Opener) {
 	Check(t, restart(t, st, open), keys...)
 }
 
-func testEndedContext(t *testing.T, open Opener) {
+func testEndedContext(t testing.TB, open Opener) {
 	st := start(t, open)
 	a := create(name("a"), 1)
 	must(t, st, a)
@@ -126,7 +126,7 @@ func calls(ctx context.Context, st store.Store, k store.Key) map[string]error {
 	return errs
 }
 
-func testClosed(t *testing.T, open Opener) {
+func testClosed(t testing.TB, open Opener) {
 	st := start(t, open)
 	a := create(name("a"), 1)
 	must(t, st, a)
@@ -142,7 +142,7 @@ func testClosed(t *testing.T, open Opener) {
 	same(t, "log", log(t, start(t, open), a.Row.Key, 0, 0), entries(0, 1))
 }
 
-func testCloseWaits(t *testing.T, open Opener) {
+func testCloseWaits(t testing.TB, open Opener) {
 	st := start(t, open)
 	const n = 200
 	done := make(chan error, n)

@@ -20,6 +20,9 @@
 // fail without effect or after it took effect; [Check] then says whether what
 // is left is whole.
 //
-// The package depends on github.com/google/go-cmp, which no part of the
-// program does: only tests import storetest.
+// [Judge] runs the suite outside of a test, for a program that judges a database.
+//
+// The package depends on testing and github.com/google/go-cmp, which no other part of
+// the program does: only tests and internal/storecheck import it, which the command
+// line alone links.
 package storetest

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -9,10 +10,10 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// testFaults runs a scenario with every write failing once, both ways. Its
+// faultBehaviours run a scenario with every write failing once, both ways. Its
 // writer does what the contract tells it to after a failure: ask what is
 // there, and go on from that.
-func testFaults(t *testing.T, fresh func(t testing.TB) Opener) {
+func faultBehaviours() (all []behaviour) {
 	keys := []store.Key{name("a"), name("b")}
 	old, waits := name("old"), name("waits")
 	blobs := []store.Blob{{Hash: "shared", Data: []byte("1")}, {Hash: "own", Data: []byte("2")}}
@@ -85,11 +86,10 @@ func testFaults(t *testing.T, fresh func(t testing.TB) Opener) {
 			return err
 		})
 	}
-	steps := Steps(func(st store.Store) { scenario(t, st) })
+	steps := Steps(func(st store.Store) { scenario(&verdict{ctx: context.Background()}, st) })
 	for _, f := range []Fault{FailBefore, FailAfter} {
 		for step := range steps {
-			t.Run(fmt.Sprintf("%s step %d", f, step), func(t *testing.T) {
-				open := fresh(t)
+			all = append(all, behaviour{fmt.Sprintf("each write may fail: %s step %d", f, step), func(t testing.TB, open Opener) {
 				st := start(t, open)
 				scenario(t, Faulty(st, step, f))
 				st = restart(t, st, open)
@@ -126,9 +126,10 @@ func testFaults(t *testing.T, fresh func(t testing.TB) Opener) {
 						t.Errorf("%s is not what the writer left: %+v", k.ID, r)
 					}
 				}
-			})
+			}})
 		}
 	}
+	return all
 }
 
 // retry calls f until it succeeds, at most twice.

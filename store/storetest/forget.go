@@ -17,7 +17,7 @@ func forget(t testing.TB, st store.Store, q store.ForgetQuery) int {
 	return n
 }
 
-func testReceiptDelete(t *testing.T, open Opener) {
+func testReceiptDelete(t testing.TB, open Opener) {
 	st := start(t, open)
 	short, kept := signed(finished("short", 3, began), "s1", "s2"), signed(finished("kept", 3, began), "k")
 	long := signed(create(name("long"), 1), "l1")
@@ -54,7 +54,7 @@ func testReceiptDelete(t *testing.T, open Opener) {
 	Check(t, st, again.Row.Key, kept.Row.Key)
 }
 
-func testForget(t *testing.T, open Opener) {
+func testForget(t testing.TB, open Opener) {
 	st := start(t, open)
 	if _, err := st.Forget(t.Context(), store.ForgetQuery{Before: began}); err == nil {
 		t.Error("a query without a limit was answered")

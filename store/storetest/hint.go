@@ -38,7 +38,7 @@ const hintWait = 20 * time.Second
 // watch watches a store until the test ends, and returns a way to wait for a
 // hint: it repeats an act until the hint comes, because watching begins when it
 // begins, and hints may be lost.
-func watch(t *testing.T, st store.Store, wanted func(store.Hint) bool) (wait func(what string, act func())) {
+func watch(t testing.TB, st store.Store, wanted func(store.Hint) bool) (wait func(what string, act func())) {
 	t.Helper()
 	heard := make(chan struct{}, 1)
 	var busy atomic.Bool
@@ -84,7 +84,7 @@ func watch(t *testing.T, st store.Store, wanted func(store.Hint) bool) (wait fun
 	}
 }
 
-func testHintAppend(t *testing.T, open Opener) {
+func testHintAppend(t testing.TB, open Opener) {
 	st, other := start(t, open), start(t, open)
 	for _, k := range []store.Key{name("a"), {Tenant: "\xff", Owner: "\x00", ID: "日本"}} {
 		var a *store.Append
@@ -101,7 +101,7 @@ func testHintAppend(t *testing.T, open Opener) {
 }
 
 // testHintMany: of many appends at once each is told, or that hints were lost.
-func testHintMany(t *testing.T, open Opener) {
+func testHintMany(t testing.TB, open Opener) {
 	st, other := start(t, open), start(t, open)
 	missing := map[uint64]bool{}
 	all := make([]*store.Append, 300)
@@ -125,7 +125,7 @@ func testHintMany(t *testing.T, open Opener) {
 	})
 }
 
-func testHintMail(t *testing.T, open Opener) {
+func testHintMail(t testing.TB, open Opener) {
 	st, other := start(t, open), start(t, open)
 	for _, node := range []string{"node", "\xff\x00", "日本", strings.Repeat("a long name ", 5000)} {
 		wait := watch(t, other, func(h store.Hint) bool { return h.Node == node || h.Lost })
@@ -136,7 +136,7 @@ func testHintMail(t *testing.T, open Opener) {
 	}
 }
 
-func testHintWork(t *testing.T, open Opener) {
+func testHintWork(t testing.TB, open Opener) {
 	st, other := start(t, open), start(t, open)
 	n := 0
 	wait := watch(t, other, func(h store.Hint) bool { return h.Work })
@@ -153,7 +153,7 @@ func testHintWork(t *testing.T, open Opener) {
 
 // testHintSlow: whoever is slow to hear still hears of the last append, or that
 // hints were lost; and nobody waits for him.
-func testHintSlow(t *testing.T, open Opener) {
+func testHintSlow(t testing.TB, open Opener) {
 	st, other := start(t, open), start(t, open)
 	gate := make(chan struct{})
 	last := create(name("last"), 1)
@@ -185,7 +185,7 @@ func testHintSlow(t *testing.T, open Opener) {
 	})
 }
 
-func testBeside(t *testing.T, open Opener) {
+func testBeside(t testing.TB, open Opener) {
 	st, other := start(t, open), start(t, open)
 	drawAtOnce(t, st, other)
 	mailAtOnce(t, st, other)
@@ -200,7 +200,7 @@ func testBeside(t *testing.T, open Opener) {
 	}
 }
 
-func testNoHints(t *testing.T, open Opener) {
+func testNoHints(t testing.TB, open Opener) {
 	st := start(t, open)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -214,7 +214,7 @@ func testNoHints(t *testing.T, open Opener) {
 	wantError(t, "watch", <-done, context.Canceled)
 }
 
-func testWatchEnds(t *testing.T, open Opener) {
+func testWatchEnds(t testing.TB, open Opener) {
 	st := start(t, open)
 	why := errors.New("why")
 	ctx, cancel := context.WithCancelCause(t.Context())

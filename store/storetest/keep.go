@@ -51,7 +51,7 @@ func allKept(t testing.TB, st store.Store) map[string][]byte {
 	return all
 }
 
-func testKeep(t *testing.T, open Opener) {
+func testKeep(t testing.TB, open Opener) {
 	st := start(t, open)
 	a, b, empty := []byte("a"), []byte("b"), []byte{}
 	for _, s := range []struct {
@@ -119,7 +119,7 @@ func testKeep(t *testing.T, open Opener) {
 	same(t, "after callers changed theirs", keep(t, st, "n", nil, nil), `"mine"`)
 }
 
-func testKeepRace(t *testing.T, open Opener) {
+func testKeepRace(t testing.TB, open Opener) {
 	st := start(t, open)
 	const callers, rounds = 8, 10
 	first := make([]string, callers)

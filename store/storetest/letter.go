@@ -61,7 +61,7 @@ func bury(t testing.TB, st store.Store, p store.PushConfig, all ...store.DeadLet
 	advance(t, st, a)
 }
 
-func testLetters(t *testing.T, open Opener) {
+func testLetters(t testing.TB, open Opener) {
 	st := start(t, open)
 	a := with(create(name("a"), 9), "node", "z", "b")
 	from := with(create(name("imported"), 9), "", "x", "y")
@@ -98,7 +98,7 @@ func testLetters(t *testing.T, open Opener) {
 	same(t, "given up again", withoutPlace(letters(t, st, store.LetterQuery{}, 9))[0], again)
 }
 
-func testLetterPages(t *testing.T, open Opener) {
+func testLetterPages(t testing.TB, open Opener) {
 	st := start(t, open)
 	var want, again, of []store.DeadLetter
 	third := push(name("2"), "q", "node")
@@ -135,7 +135,7 @@ func testLetterPages(t *testing.T, open Opener) {
 	}
 }
 
-func testSetLetters(t *testing.T, open Opener) {
+func testSetLetters(t testing.TB, open Opener) {
 	st := start(t, open)
 	a := with(create(name("a"), 9), "node", "p", "q")
 	must(t, st, a)
@@ -168,7 +168,7 @@ func testSetLetters(t *testing.T, open Opener) {
 // many is how many letters a config gets where a driver must divide the work.
 const many = 2500
 
-func testDropPush(t *testing.T, open Opener) {
+func testDropPush(t testing.TB, open Opener) {
 	st := start(t, open)
 	a := with(create(name("a"), many), "node", "q", "p")
 	must(t, st, a)
@@ -198,7 +198,7 @@ func testDropPush(t *testing.T, open Opener) {
 	same(t, "letters of one of its name", len(letters(t, st, store.LetterQuery{Of: new(p.PushID())}, 9)), 0)
 }
 
-func testPushDelete(t *testing.T, open Opener) {
+func testPushDelete(t testing.TB, open Opener) {
 	st := start(t, open)
 	short := with(create(name("short"), 2), "node", "p")
 	configs := create(name("many configs"), 2)

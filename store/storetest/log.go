@@ -19,7 +19,7 @@ var logBehaviours = []behaviour{
 	{"appends of one task apply in the order queued", testQueueOrder},
 }
 
-func testKept(t *testing.T, open Opener) {
+func testKept(t testing.TB, open Opener) {
 	st := start(t, open)
 	a := create(name("a"), 2)
 	b := then(a, 3)
@@ -41,7 +41,7 @@ func testKept(t *testing.T, open Opener) {
 	wantError(t, "get an unknown task", err, store.ErrNotFound)
 }
 
-func testAppendRefused(t *testing.T, open Opener) {
+func testAppendRefused(t testing.TB, open Opener) {
 	st := start(t, open)
 	a := create(name("a"), 2)
 	refuse(t, st, then(a, 1), store.ErrNotFound)
@@ -73,7 +73,7 @@ func testAppendRefused(t *testing.T, open Opener) {
 	Check(t, st, a.Row.Key)
 }
 
-func testAppendMalformed(t *testing.T, open Opener) {
+func testAppendMalformed(t testing.TB, open Opener) {
 	st := start(t, open)
 	for what, es := range map[string][]store.Entry{
 		"none":         nil,
@@ -92,7 +92,7 @@ func testAppendMalformed(t *testing.T, open Opener) {
 	wantError(t, "get", err, store.ErrNotFound)
 }
 
-func testSeal(t *testing.T, open Opener) {
+func testSeal(t testing.TB, open Opener) {
 	st := start(t, open)
 	a := create(name("a"), 1)
 	a.Row.Active = false
@@ -115,7 +115,7 @@ func testSeal(t *testing.T, open Opener) {
 	}
 }
 
-func testEntryPages(t *testing.T, open Opener) {
+func testEntryPages(t testing.TB, open Opener) {
 	st := start(t, open)
 	a := create(name("a"), 1)
 	must(t, st, a)
@@ -153,7 +153,7 @@ func testEntryPages(t *testing.T, open Opener) {
 
 // testGroupIsolation queues good and bad appends in one go, so that drivers
 // that commit in groups get them in the same group.
-func testGroupIsolation(t *testing.T, open Opener) {
+func testGroupIsolation(t testing.TB, open Opener) {
 	st := start(t, open)
 	old := create(name("old"), 2)
 	must(t, st, old)
@@ -195,7 +195,7 @@ func testGroupIsolation(t *testing.T, open Opener) {
 // errAny stands for an error that callers do not test for.
 var errAny = errors.New("any error")
 
-func testQueueOrder(t *testing.T, open Opener) {
+func testQueueOrder(t testing.TB, open Opener) {
 	st := start(t, open)
 	a := create(name("a"), 1)
 	batch := []*store.Append{a}

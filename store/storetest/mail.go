@@ -38,7 +38,7 @@ func receive(t testing.TB, st store.Store, node string, limit int) (bodies []str
 	return bodies
 }
 
-func testMail(t *testing.T, open Opener) {
+func testMail(t testing.TB, open Opener) {
 	st := start(t, open)
 	for _, limit := range []int{0, -1} {
 		if _, err := st.Mail(t.Context(), "a", limit); err == nil {
@@ -74,7 +74,7 @@ func testMail(t *testing.T, open Opener) {
 	same(t, "many", got, want)
 }
 
-func testMailBytes(t *testing.T, open Opener) {
+func testMailBytes(t testing.TB, open Opener) {
 	st := start(t, open)
 	nodes := []string{"", " ", "A", "a", "a\x00", "\xff", "日本"}
 	bodies := []string{"", "\x00\xff", string(bytes.Repeat([]byte("0123456789abcdef"), 1<<16))}
@@ -95,22 +95,23 @@ func testMailBytes(t *testing.T, open Opener) {
 	}
 }
 
-func testMailRace(t *testing.T, open Opener) {
+func testMailRace(t testing.TB, open Opener) {
 	st := start(t, open)
 	mailAtOnce(t, st, st)
 }
 
 // mailAtOnce lets many send and two take at the same time.
-func mailAtOnce(t *testing.T, stores ...store.Store) {
+func mailAtOnce(t testing.TB, stores ...store.Store) {
 	t.Helper()
 	const senders, each = 4, 50
 	type piece struct{ sender, n int }
 	var mu sync.Mutex
 	seen := map[piece]bool{}
-	note := func(last map[int]int, taken []store.Mail, err error) {
+	note := func(taken []store.Mail, err error) {
 		if err != nil {
 			t.Errorf("mail: %v", err)
 		}
+		last := map[int]int{} // what another taker gives back, because its transaction failed, comes later
 		for _, l := range taken {
 			var p piece
 			if _, err := fmt.Sscan(string(l.Body), &p.sender, &p.n); err != nil {
@@ -141,13 +142,13 @@ func mailAtOnce(t *testing.T, stores ...store.Store) {
 	sent := make(chan struct{})
 	for _, st := range stores {
 		taking.Go(func() {
-			for last := map[int]int{}; ; { // the order holds for each taker
+			for {
 				select {
 				case <-sent:
 					return
 				default:
 					taken, err := st.Mail(t.Context(), "box", 3)
-					note(last, taken, err)
+					note(taken, err)
 				}
 			}
 		})
@@ -156,7 +157,7 @@ func mailAtOnce(t *testing.T, stores ...store.Store) {
 	close(sent)
 	taking.Wait()
 	taken, err := stores[0].Mail(t.Context(), "box", senders*each)
-	note(map[int]int{}, taken, err)
+	note(taken, err)
 	if len(seen) != senders*each {
 		t.Errorf("%d of %d pieces came", len(seen), senders*each)
 	}

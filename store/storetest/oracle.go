@@ -18,7 +18,9 @@ import (
 // Random runs ops random operations on a driver and on the memory store and
 // ends the test at the first answer that differs. The seed decides everything;
 // the name of a failed test and its log tell it, to be run again.
-func Random(t *testing.T, open Opener, seed uint64, ops int) {
+func Random(t *testing.T, open Opener, seed uint64, ops int) { random(t, open, seed, ops) }
+
+func random(t testing.TB, open Opener, seed uint64, ops int) {
 	o := &oracle{
 		t:      t,
 		open:   open,
@@ -48,7 +50,7 @@ func Random(t *testing.T, open Opener, seed uint64, ops int) {
 
 // oracle holds the driver and the store that is right.
 type oracle struct {
-	t      *testing.T
+	t      testing.TB
 	open   Opener
 	driver store.Store
 	memory *store.Memory

@@ -110,7 +110,7 @@ func liveIDs(t testing.TB, st store.Store, node string) (ids []string) {
 	return ids
 }
 
-func testPush(t *testing.T, open Opener) {
+func testPush(t testing.TB, open Opener) {
 	st := start(t, open)
 	a := with(create(name("a"), 2), "node", "z", "b")
 	a.Pushes[0].Key = name("ignored")
@@ -160,7 +160,7 @@ func testPush(t *testing.T, open Opener) {
 	}
 }
 
-func testPushAtomic(t *testing.T, open Opener) {
+func testPushAtomic(t testing.TB, open Opener) {
 	st := start(t, open)
 	a := with(signed(create(name("a"), 2), "taken"), "node", "p")
 	must(t, st, a)
@@ -203,7 +203,7 @@ func testPushAtomic(t *testing.T, open Opener) {
 	Check(t, st, a.Row.Key, name("b"))
 }
 
-func testPushNames(t *testing.T, open Opener) {
+func testPushNames(t testing.TB, open Opener) {
 	st := start(t, open)
 	odd := []string{
 		" ", "a", "A", "ä", "a\u0308", "日本語", "🗣", `'; DROP TABLE push; --`, "a\x00b", "a\x00", "\x00", "\xff\xfe",
@@ -241,7 +241,7 @@ func testPushNames(t *testing.T, open Opener) {
 	}
 }
 
-func testPushReplaced(t *testing.T, open Opener) {
+func testPushReplaced(t testing.TB, open Opener) {
 	st := start(t, open)
 	a := with(create(name("a"), 5), "node", "p", "q", "r")
 	must(t, st, a)
@@ -297,7 +297,7 @@ func testPushReplaced(t *testing.T, open Opener) {
 	Check(t, st, name("a"))
 }
 
-func testAdvance(t *testing.T, open Opener) {
+func testAdvance(t testing.TB, open Opener) {
 	st := start(t, open)
 	a := with(create(name("a"), 9), "node", "p", "q")
 	b := with(create(name("b"), 9), "node", "p")
@@ -341,7 +341,7 @@ func testAdvance(t *testing.T, open Opener) {
 	same(t, "live", liveIDs(t, st, "node"), []string{"p", "q", "p"})
 }
 
-func testLive(t *testing.T, open Opener) {
+func testLive(t testing.TB, open Opener) {
 	st := start(t, open)
 	var want []string
 	for i := range 30 {
@@ -399,7 +399,7 @@ func claimPushes(t testing.TB, st store.Store, node string, deadBefore time.Time
 	return n
 }
 
-func testClaimPushes(t *testing.T, open Opener) {
+func testClaimPushes(t testing.TB, open Opener) {
 	st := start(t, open)
 	nodes := []string{"alive", "just", "dead", "left", "unregistered", "", "me"}
 	a := create(name("a"), 3)
@@ -440,7 +440,7 @@ func testClaimPushes(t *testing.T, open Opener) {
 	Check(t, restart(t, st, open), name("a"))
 }
 
-func testClaimPushesRace(t *testing.T, open Opener) {
+func testClaimPushesRace(t testing.TB, open Opener) {
 	st := start(t, open)
 	const configs, claimers = 40, 8
 	for i := range configs {

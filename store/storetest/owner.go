@@ -47,7 +47,7 @@ func beat(t testing.TB, st store.Store, node string, at time.Time) {
 	}
 }
 
-func testClaim(t *testing.T, open Opener) {
+func testClaim(t testing.TB, open Opener) {
 	st := start(t, open)
 	idle := owned("ended", "dead")
 	idle.Row.Active = false
@@ -86,7 +86,7 @@ func testClaim(t *testing.T, open Opener) {
 	Check(t, st, name("alive"), name("dead"), name("ended"), elsewhere.Row.Key)
 }
 
-func testClaimFences(t *testing.T, open Opener) {
+func testClaimFences(t testing.TB, open Opener) {
 	st := start(t, open)
 	a := owned("a", "old")
 	must(t, st, a)
@@ -114,7 +114,7 @@ func testClaimFences(t *testing.T, open Opener) {
 	Check(t, st, a.Row.Key)
 }
 
-func testClaimLimit(t *testing.T, open Opener) {
+func testClaimLimit(t testing.TB, open Opener) {
 	st := start(t, open)
 	var keys []store.Key
 	for i := range 10 {
@@ -143,7 +143,7 @@ func testClaimLimit(t *testing.T, open Opener) {
 	Check(t, st, keys...)
 }
 
-func testClaimRace(t *testing.T, open Opener) {
+func testClaimRace(t testing.TB, open Opener) {
 	st := start(t, open)
 	const tasks, claimers = 40, 8
 	for i := range tasks {
@@ -182,7 +182,7 @@ func testClaimRace(t *testing.T, open Opener) {
 	}
 }
 
-func testBeat(t *testing.T, open Opener) {
+func testBeat(t testing.TB, open Opener) {
 	st := start(t, open)
 	must(t, st, owned("a", "node"))
 	beat(t, st, "node", began.Add(time.Hour))
@@ -195,7 +195,7 @@ func testBeat(t *testing.T, open Opener) {
 	}
 }
 
-func testSecret(t *testing.T, open Opener) {
+func testSecret(t testing.TB, open Opener) {
 	st := start(t, open)
 	secrets := make([][]byte, 16)
 	var wg sync.WaitGroup
@@ -229,7 +229,7 @@ func testSecret(t *testing.T, open Opener) {
 }
 
 // testNodes is for operators, who see the nodes that a driver knows.
-func testNodes(t *testing.T, open Opener) {
+func testNodes(t testing.TB, open Opener) {
 	st := start(t, open)
 	lister, ok := st.(interface {
 		AllNodes(context.Context) ([]store.NodeState, error)

@@ -55,7 +55,7 @@ func ids(records []store.Record) []string {
 	return all
 }
 
-func testList(t *testing.T, open Opener) {
+func testList(t testing.TB, open Opener) {
 	st := start(t, open)
 	for i, task := range []struct {
 		id, context string
@@ -116,7 +116,7 @@ func testList(t *testing.T, open Opener) {
 	}
 }
 
-func testListLimit(t *testing.T, open Opener) {
+func testListLimit(t testing.TB, open Opener) {
 	st := start(t, open)
 	for _, limit := range []int{0, -1} {
 		if _, err := st.List(t.Context(), store.Query{Tenant: "tenant", Owner: "owner", Limit: limit}); err == nil {
@@ -127,7 +127,7 @@ func testListLimit(t *testing.T, open Opener) {
 
 // testListMoves pages through a list while others add tasks and move some to
 // the front: every task that stays where it is comes exactly once.
-func testListMoves(t *testing.T, open Opener) {
+func testListMoves(t testing.TB, open Opener) {
 	st := start(t, open)
 	const still = 60
 	var want []string
@@ -183,7 +183,7 @@ func testListMoves(t *testing.T, open Opener) {
 	same(t, "tasks that did not move", got, want)
 }
 
-func testListBody(t *testing.T, open Opener) {
+func testListBody(t testing.TB, open Opener) {
 	st := start(t, open)
 	sealed := create(name("sealed"), 1)
 	sealed.Row.Active = false

@@ -85,7 +85,7 @@ func names(records []store.Record) []string {
 	return all
 }
 
-func testListAll(t *testing.T, open Opener) {
+func testListAll(t testing.TB, open Opener) {
 	st := start(t, open)
 	rows := scattered(t, st)
 	st = restart(t, st, open)
@@ -117,7 +117,7 @@ func testListAll(t *testing.T, open Opener) {
 
 // testListAllBefore begins behind each task, and behind positions that are no
 // task's: what follows is what comes later in the list, and the total is of all.
-func testListAllBefore(t *testing.T, open Opener) {
+func testListAllBefore(t testing.TB, open Opener) {
 	st := start(t, open)
 	rows := scattered(t, st)
 	for _, row := range rows {
@@ -153,7 +153,7 @@ func behind(r *store.Row, at store.Position) bool {
 	return r.Owner < at.Owner
 }
 
-func testListAllBody(t *testing.T, open Opener) {
+func testListAllBody(t testing.TB, open Opener) {
 	st := start(t, open)
 	for _, owner := range []string{"a", "b"} {
 		sealed := create(store.Key{Tenant: "tenant", Owner: owner, ID: "1"}, 1)
@@ -173,7 +173,7 @@ func testListAllBody(t *testing.T, open Opener) {
 	}
 }
 
-func testOwners(t *testing.T, open Opener) {
+func testOwners(t testing.TB, open Opener) {
 	st := start(t, open)
 	scattered(t, st)
 	must(t, st, create(store.Key{Tenant: "tenant", Owner: "b", ID: "only"}, 1))
@@ -201,7 +201,7 @@ func testOwners(t *testing.T, open Opener) {
 	}
 }
 
-func testListAllDeleted(t *testing.T, open Opener) {
+func testListAllDeleted(t testing.TB, open Opener) {
 	st := start(t, open)
 	rows := scattered(t, st)
 	var gone []store.Row

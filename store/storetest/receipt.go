@@ -85,7 +85,7 @@ func receipts(t testing.TB, st store.Store, k store.Key) []store.Receipt {
 	return rs
 }
 
-func testReceipt(t *testing.T, open Opener) {
+func testReceipt(t testing.TB, open Opener) {
 	st := start(t, open)
 	a := signed(create(name("a"), 2), "z", "b")
 	a.Receipts[0].TaskID, a.Receipts[0].Context = "ignored", "ignored"
@@ -117,7 +117,7 @@ func testReceipt(t *testing.T, open Opener) {
 
 // testReceiptRefuses is about the order of reasons: a caller that lost its
 // lease must hear that, and one that read an old end must read on.
-func testReceiptRefuses(t *testing.T, open Opener) {
+func testReceiptRefuses(t testing.TB, open Opener) {
 	st := start(t, open)
 	a := signed(create(name("a"), 2), "taken")
 	must(t, st, a)
@@ -166,7 +166,7 @@ func state(t testing.TB, st store.Store, k store.Key, names ...string) []any {
 	return all
 }
 
-func testReceiptAtomic(t *testing.T, open Opener) {
+func testReceiptAtomic(t testing.TB, open Opener) {
 	st := start(t, open)
 	a := signed(create(name("a"), 2), "taken")
 	a.Row.Active = false
@@ -203,7 +203,7 @@ func testReceiptAtomic(t *testing.T, open Opener) {
 
 // testReceiptQueue queues appends with the same receipts at once, so that
 // drivers that commit in groups get them in the same one.
-func testReceiptQueue(t *testing.T, open Opener) {
+func testReceiptQueue(t testing.TB, open Opener) {
 	st := start(t, open)
 	first := signed(create(name("first"), 1), "one")
 	empty := signed(create(name("empty"), 0), "two") // refused: its name stays free
@@ -249,7 +249,7 @@ func testReceiptQueue(t *testing.T, open Opener) {
 	Check(t, restart(t, st, open), keys...)
 }
 
-func testReceiptUntil(t *testing.T, open Opener) {
+func testReceiptUntil(t testing.TB, open Opener) {
 	st := start(t, open)
 	at := func(a *store.Append, taken time.Time) *store.Append {
 		for i := range a.Receipts {
@@ -288,7 +288,7 @@ func testReceiptUntil(t *testing.T, open Opener) {
 	same(t, "it was replaced", lookUp(t, st, name(""), "never").TaskID, "after")
 }
 
-func testReceiptAlone(t *testing.T, open Opener) {
+func testReceiptAlone(t testing.TB, open Opener) {
 	st := start(t, open)
 	a := alone("b", "a")
 	must(t, st, a, create(name("task"), 1))
@@ -311,7 +311,7 @@ func testReceiptAlone(t *testing.T, open Opener) {
 	}
 }
 
-func testReceiptMalformed(t *testing.T, open Opener) {
+func testReceiptMalformed(t testing.TB, open Opener) {
 	st := start(t, open)
 	change := func(a *store.Append, f func(*store.Append)) *store.Append { f(a); return a }
 	for what, a := range map[string]*store.Append{
@@ -335,7 +335,7 @@ func testReceiptMalformed(t *testing.T, open Opener) {
 	Check(t, st, name("a"))
 }
 
-func testReceiptNames(t *testing.T, open Opener) {
+func testReceiptNames(t testing.TB, open Opener) {
 	st := start(t, open)
 	odd := []string{
 		" ", "a", "A", "ä", "a\u0308", "日本語", "🗣", `'; DROP TABLE receipt; --`, "a\x00b", "a\x00", "\x00", "\xff\xfe",

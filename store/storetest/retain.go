@@ -65,7 +65,7 @@ func idsOf(rows []store.Row) []string {
 	return out
 }
 
-func testIdle(t *testing.T, open Opener) {
+func testIdle(t testing.TB, open Opener) {
 	st := start(t, open)
 	if _, err := st.Idle(t.Context(), store.IdleQuery{State: 3}); err == nil {
 		t.Error("a query without a limit was answered")
@@ -100,7 +100,7 @@ func testIdle(t *testing.T, open Opener) {
 	same(t, "in the new state", idsOf(idle(t, st, store.IdleQuery{State: 5, Before: at(99), Limit: 9})), []string{"elsewhere"})
 }
 
-func testIdleTies(t *testing.T, open Opener) {
+func testIdleTies(t testing.TB, open Opener) {
 	st := start(t, open)
 	var want []store.Key
 	for _, tenant := range []string{"", "t", "t\x00"} {
@@ -127,7 +127,7 @@ func testIdleTies(t *testing.T, open Opener) {
 	same(t, "in pages", got, want)
 }
 
-func testDelete(t *testing.T, open Opener) {
+func testDelete(t testing.TB, open Opener) {
 	st := start(t, open)
 	a, b := finished("a", 3, began), finished("b", 3, began)
 	mine := create(name("a"), 2)
@@ -160,7 +160,7 @@ func testDelete(t *testing.T, open Opener) {
 	Check(t, st, a.Row.Key, b.Row.Key)
 }
 
-func testDeleteFences(t *testing.T, open Opener) {
+func testDeleteFences(t testing.TB, open Opener) {
 	st := start(t, open)
 	a, b := finished("a", 3, began), finished("b", 3, began)
 	must(t, st, a, b)
@@ -193,7 +193,7 @@ func testDeleteFences(t *testing.T, open Opener) {
 	Check(t, st, a.Row.Key, b.Row.Key)
 }
 
-func testDeleteBlobs(t *testing.T, open Opener) {
+func testDeleteBlobs(t testing.TB, open Opener) {
 	st := start(t, open)
 	blobs := func(hashes ...string) (out []store.Blob) {
 		for _, h := range hashes {
@@ -246,7 +246,7 @@ func testDeleteBlobs(t *testing.T, open Opener) {
 	refers(d.Row.Key, "all")
 }
 
-func testDeleteLong(t *testing.T, open Opener) {
+func testDeleteLong(t testing.TB, open Opener) {
 	st := start(t, open)
 	long := create(name("long"), 1)
 	batch := []*store.Append{long}
@@ -285,7 +285,7 @@ func testDeleteLong(t *testing.T, open Opener) {
 // testDeleteRace deletes and creates the same tasks again and again beside
 // readers, who see a task whole or not at all, and a writer of another task
 // with the same blob, which must never lose it.
-func testDeleteRace(t *testing.T, open Opener) {
+func testDeleteRace(t testing.TB, open Opener) {
 	st := start(t, open)
 	const tasks, rounds = 4, 25
 	blob := []store.Blob{{Hash: "shared", Data: []byte("shared")}}
@@ -351,7 +351,7 @@ func testDeleteRace(t *testing.T, open Opener) {
 	}
 }
 
-func testDeleteClaimed(t *testing.T, open Opener) {
+func testDeleteClaimed(t testing.TB, open Opener) {
 	st := start(t, open)
 	a := owned("a", "dead")
 	must(t, st, a)

@@ -46,7 +46,7 @@ func draw(t testing.TB, st store.Store, node, after string, limit int) (ids []st
 	return ids
 }
 
-func testNow(t *testing.T, open Opener) {
+func testNow(t testing.TB, open Opener) {
 	st := start(t, open)
 	var last time.Time
 	for limit := time.Now().Add(10 * time.Second); ; {
@@ -69,7 +69,7 @@ func testNow(t *testing.T, open Opener) {
 	}
 }
 
-func testRows(t *testing.T, open Opener) {
+func testRows(t testing.TB, open Opener) {
 	st := start(t, open)
 	elsewhere := create(name("a"), 2)
 	elsewhere.Row.Owner = "other"
@@ -113,7 +113,7 @@ func testRows(t *testing.T, open Opener) {
 	}
 }
 
-func testDraw(t *testing.T, open Opener) {
+func testDraw(t testing.TB, open Opener) {
 	st := start(t, open)
 	ended := waiting(name("ended"))
 	ended.Row.Active = false
@@ -187,7 +187,7 @@ func inTurn(t testing.TB, st store.Store, tenants, owner string) {
 	}
 }
 
-func testDrawTurns(t *testing.T, open Opener) {
+func testDrawTurns(t testing.TB, open Opener) {
 	st := start(t, open)
 	for i, c := range []struct {
 		waiting, after string
@@ -222,7 +222,7 @@ func testDrawTurns(t *testing.T, open Opener) {
 	same(t, "odd names", draw(t, st, "me", "a\x00", 100), []string{"5", "6", "7", "8", "9", "10", "0", "1", "2", "3", "4"})
 }
 
-func testDrawOrder(t *testing.T, open Opener) {
+func testDrawOrder(t testing.TB, open Opener) {
 	st := start(t, open)
 	for i, w := range []struct {
 		owner, id string
@@ -245,12 +245,12 @@ func testDrawOrder(t *testing.T, open Opener) {
 
 // testDrawRace draws from all sides. A Draw may pass over what another one is
 // about to get, so who gets nothing is done only when nobody draws any more.
-func testDrawRace(t *testing.T, open Opener) {
+func testDrawRace(t testing.TB, open Opener) {
 	st := start(t, open)
 	drawAtOnce(t, st, st)
 }
 
-func drawAtOnce(t *testing.T, stores ...store.Store) {
+func drawAtOnce(t testing.TB, stores ...store.Store) {
 	t.Helper()
 	const tasks, drawers = 60, 8
 	var batch []*store.Append
@@ -316,7 +316,7 @@ func drawAtOnce(t *testing.T, stores ...store.Store) {
 
 // testDrawAgain: a process may put a task back, for its turn is over and the next
 // one waits. Its cost to others does not grow.
-func testDrawAgain(t *testing.T, open Opener) {
+func testDrawAgain(t testing.TB, open Opener) {
 	st := start(t, open)
 	a := waiting(name("a"))
 	must(t, st, a)

@@ -54,7 +54,7 @@ func sized(t testing.TB, st store.Store) (keys []store.Key, whole, brief []int64
 	return keys, whole, brief
 }
 
-func testSizes(t *testing.T, open Opener) {
+func testSizes(t testing.TB, open Opener) {
 	st := start(t, open)
 	keys, whole, _ := sized(t, st)
 	st = restart(t, st, open)
@@ -82,7 +82,7 @@ func testSizes(t *testing.T, open Opener) {
 	}
 }
 
-func testListBytes(t *testing.T, open Opener) {
+func testListBytes(t testing.TB, open Opener) {
 	st := start(t, open)
 	keys, whole, brief := sized(t, st)
 	size := map[bool]map[store.Key]int64{true: {}, false: {}}
@@ -145,7 +145,7 @@ func testListBytes(t *testing.T, open Opener) {
 	}
 }
 
-func testEntryBytes(t *testing.T, open Opener) {
+func testEntryBytes(t testing.TB, open Opener) {
 	st := start(t, open)
 	a := create(name("a"), 1)
 	want := a.Entries

@@ -33,36 +33,54 @@ func Memory() Opener {
 // Run runs the suite for a store that several processes may have open at once.
 // fresh returns the Opener of an empty store that nobody else uses; it is called
 // for each test.
-func Run(t *testing.T, fresh func(t testing.TB) Opener) { run(t, fresh, hintBehaviours) }
+func Run(t *testing.T, fresh func(t testing.TB) Opener) { run(t, fresh, true) }
 
 // RunAlone is Run for a store that one process has to itself, so that there is
 // nobody to hint anything to: Watch waits for its end, and its Opener is not called
 // while it is open.
-func RunAlone(t *testing.T, fresh func(t testing.TB) Opener) { run(t, fresh, aloneBehaviours) }
+func RunAlone(t *testing.T, fresh func(t testing.TB) Opener) { run(t, fresh, false) }
 
-func run(t *testing.T, fresh func(t testing.TB) Opener, more []behaviour) {
-	for _, group := range [][]behaviour{
-		logBehaviours, sizeBehaviours, valueBehaviours, concurrencyBehaviours, ownerBehaviours, queryBehaviours, queryAllBehaviours,
-		receiptBehaviours, takeBehaviours, retainBehaviours, outboxBehaviours, letterBehaviours, keepBehaviours, archiveBehaviours,
-		shareBehaviours, mailBehaviours, watchBehaviours, more,
-	} {
-		for _, b := range group {
+func run(t *testing.T, fresh func(t testing.TB) Opener, several bool) {
+	for _, a := range areas(several) {
+		for _, b := range a.tests {
 			t.Run(b.name, func(t *testing.T) { b.test(t, fresh(t)) })
 		}
 	}
-	t.Run("each write may fail", func(t *testing.T) { testFaults(t, fresh) })
-	for seed := range uint64(2) {
-		t.Run(fmt.Sprintf("random operations %d", seed), func(t *testing.T) {
-			Random(t, fresh(t), seed, operations())
-		})
+	seed := uint64(time.Now().UnixNano())
+	t.Run("random operations", func(t *testing.T) { Random(t, fresh(t), seed, operations()) })
+}
+
+// area is a part of the suite.
+type area struct {
+	name  string
+	tests []behaviour
+}
+
+// areas are all of the suite, but for random operations of a seed that is not the
+// same each time.
+func areas(several bool) []area {
+	all := []area{
+		{"log", logBehaviours}, {"sizes", sizeBehaviours}, {"values", valueBehaviours},
+		{"concurrency", concurrencyBehaviours}, {"owners", ownerBehaviours},
+		{"lists", queryBehaviours}, {"lists-of-all-owners", queryAllBehaviours}, {"receipts", receiptBehaviours},
+		{"take-over", takeBehaviours}, {"retention", retainBehaviours}, {"webhooks", outboxBehaviours},
+		{"dead-letters", letterBehaviours}, {"kept-values", keepBehaviours}, {"export-and-import", archiveBehaviours},
+		{"queues", shareBehaviours}, {"mail", mailBehaviours}, {"watching", watchBehaviours},
 	}
-	t.Run("random operations", func(t *testing.T) {
-		Random(t, fresh(t), uint64(time.Now().UnixNano()), operations())
-	})
+	if several {
+		all = append(all, area{"hints", hintBehaviours})
+	} else {
+		all = append(all, area{"hints", aloneBehaviours})
+	}
+	same := area{name: "random-operations"}
+	for seed := range uint64(2) {
+		same.tests = append(same.tests, behaviour{fmt.Sprintf("random operations %d", seed), func(t testing.TB, open Opener) { random(t, open, seed, operations()) }})
+	}
+	return append(all, area{"faults", faultBehaviours()}, same)
 }
 
 func operations() int {
-	if testing.Short() {
+	if !testing.Testing() || testing.Short() {
 		return 200
 	}
 	return 800
@@ -71,7 +89,7 @@ func operations() int {
 // behaviour is one test of the suite.
 type behaviour struct {
 	name string
-	test func(t *testing.T, open Opener)
+	test func(t testing.TB, open Opener)
 }
 
 // start opens a store that is closed with the test.

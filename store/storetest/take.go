@@ -53,7 +53,7 @@ func leave(t testing.TB, st store.Store, node string) {
 	}
 }
 
-func testTake(t *testing.T, open Opener) {
+func testTake(t testing.TB, open Opener) {
 	st := start(t, open)
 	ended := owned("ended", "dead")
 	ended.Row.Active = false
@@ -94,7 +94,7 @@ func testTake(t *testing.T, open Opener) {
 	Check(t, st, name("alive"), elsewhere.Row.Key)
 }
 
-func testTakeFences(t *testing.T, open Opener) {
+func testTakeFences(t testing.TB, open Opener) {
 	st := start(t, open)
 	a := owned("a", "old")
 	must(t, st, a)
@@ -116,7 +116,7 @@ func testTakeFences(t *testing.T, open Opener) {
 	Check(t, st, a.Row.Key)
 }
 
-func testTakeRace(t *testing.T, open Opener) {
+func testTakeRace(t testing.TB, open Opener) {
 	st := start(t, open)
 	const takers, tasks = 8, 10
 	var keys []store.Key
@@ -153,7 +153,7 @@ func testTakeRace(t *testing.T, open Opener) {
 	Check(t, st, keys...)
 }
 
-func testLeave(t *testing.T, open Opener) {
+func testLeave(t testing.TB, open Opener) {
 	st := start(t, open)
 	twice := owned("lost twice", "left")
 	twice.Row.Lost = 2
@@ -187,7 +187,7 @@ func testLeave(t *testing.T, open Opener) {
 	Check(t, st, name("a"))
 }
 
-func testLeaveBack(t *testing.T, open Opener) {
+func testLeaveBack(t testing.TB, open Opener) {
 	st := start(t, open)
 	must(t, st, owned("a", "node"))
 	leave(t, st, "node")
@@ -209,7 +209,7 @@ func testLeaveBack(t *testing.T, open Opener) {
 	}
 }
 
-func testLeaveForgotten(t *testing.T, open Opener) {
+func testLeaveForgotten(t testing.TB, open Opener) {
 	st := start(t, open)
 	must(t, st, owned("a", "left"), owned("b", "left"))
 	beat(t, st, "left", began.Add(time.Hour)) // it is forgotten nevertheless

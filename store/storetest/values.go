@@ -18,7 +18,7 @@ var valueBehaviours = []behaviour{
 	{"blobs are stored once", testBlobs},
 }
 
-func testTimes(t *testing.T, open Opener) {
+func testTimes(t testing.TB, open Opener) {
 	st := start(t, open)
 	zone := time.FixedZone("elsewhere", 5*3600)
 	for i, when := range []time.Time{
@@ -42,7 +42,7 @@ func testTimes(t *testing.T, open Opener) {
 	}
 }
 
-func testKeys(t *testing.T, open Opener) {
+func testKeys(t testing.TB, open Opener) {
 	st := start(t, open)
 	odd := []string{
 		"", " ", "a", "A", "ä", "a\u0308", "日本語", "🗣", `'; DROP TABLE task; --`, `"quoted"`, "a\x00b", "a\x00", "\x00",
@@ -84,7 +84,7 @@ func testKeys(t *testing.T, open Opener) {
 	}
 }
 
-func testLarge(t *testing.T, open Opener) {
+func testLarge(t testing.TB, open Opener) {
 	st := start(t, open)
 	big := bytes.Repeat([]byte("0123456789abcdef"), 8<<20/16)
 	a := create(name("a"), 3)
@@ -112,7 +112,7 @@ func testLarge(t *testing.T, open Opener) {
 	Check(t, st, a.Row.Key, c.Row.Key)
 }
 
-func testBytesAreCopies(t *testing.T, open Opener) {
+func testBytesAreCopies(t testing.TB, open Opener) {
 	st := start(t, open)
 	a := create(name("a"), 1)
 	a.Row.Active = false
@@ -141,7 +141,7 @@ func testBytesAreCopies(t *testing.T, open Opener) {
 	}
 }
 
-func testBlobs(t *testing.T, open Opener) {
+func testBlobs(t testing.TB, open Opener) {
 	st := start(t, open)
 	a, b := create(name("a"), 1), create(name("b"), 1)
 	a.Blobs = []store.Blob{{Hash: "one", Data: []byte("1")}, {Hash: "two", Data: []byte("2")}, {Hash: "none", Data: nil}}
