@@ -1,7 +1,7 @@
 # What people type. The checks themselves are in .ci/check, so that a
 # continuous integration run and a desk run are the same run.
 
-.PHONY: test quick lint build fuzz interop console screenshots pictures matrix trace recipes torture abuse restart bench gobench allocs cover clean api snapshot reproducible release workflows
+.PHONY: test quick lint build fuzz interop console screenshots pictures matrix trace recipes torture abuse restart bench engines gobench allocs cover clean api snapshot reproducible release workflows
 
 test: ## everything a change is judged by
 	@.ci/install
@@ -66,6 +66,9 @@ restart: ## starts on a database of 1,000,000 finished tasks and 10,000 unfinish
 # BENCH replaces its options: BENCH=-bar is what the bar asks for, three quarters of an hour; BENCH= the long form, hours (docs/performance.md).
 bench: ## the short form of bench/: this tree's server beside a bare one and other SDKs', each scenario for a moment, printed as tables
 	@cd bench && go vet ./... && go test ./... && go run . $(if $(filter undefined,$(origin BENCH)),-short,$(BENCH))
+
+engines: ## the store's suite on PostgreSQL in each combination of what other engines lack, while transactions fail with 40001 and connections are cut
+	@go test -count=1 -timeout 3h -v -run '^TestSwitches$$' ./store/postgres -switches
 
 gobench: ## every Go benchmark once, with allocations
 	go test -run '^$$' -bench . -benchmem ./...

@@ -23,8 +23,9 @@ type db struct {
 	o    Options // with all defaults
 	over context.Context
 
-	seen   *timelines
-	server atomic.Pointer[durability] // of the newest connection; nil: there was none
+	seen    *timelines
+	lacking []string                   // what the server lacks, set by Open
+	server  atomic.Pointer[durability] // of the newest connection; nil: there was none
 }
 
 // querier is what a pool and a transaction have in common.
@@ -130,9 +131,13 @@ func (d *db) statement(ctx context.Context, f func(ctx context.Context, q querie
 	})
 }
 
+// writing is how transactions run that change something, whatever the server's default
+// is.
+var writing = pgx.TxOptions{IsoLevel: pgx.ReadCommitted}
+
 // transact is one try of write.
 func (d *db) transact(ctx context.Context, f func(tx pgx.Tx) error) error {
-	tx, err := d.pool.Begin(ctx)
+	tx, err := d.pool.BeginTx(ctx, writing)
 	if err != nil {
 		return err
 	}

@@ -44,11 +44,17 @@ const askDurability = "SELECT version(), pg_is_in_recovery(), coalesce(current_s
 	"AND (r.state IS NULL OR r.replay_lsn IS NOT NULL) " +
 	"AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_replication_slots AS s WHERE s.active_pid = r.pid AND s.slot_type = 'logical')"
 
+// foreign reports whether other parts than PostgreSQL's keep commits, whatever the
+// settings say: those of CockroachDB, YugabyteDB or Neon.
+func (s *durability) foreign() bool {
+	return strings.Contains(s.version, "CockroachDB") || strings.Contains(s.version, "-YB-") || strings.Contains(s.names, "walproposer")
+}
+
 // lossy says how what was acknowledged may be lost, and what to do; nil: it is not.
 func (s *durability) lossy() error {
 	switch {
-	case strings.Contains(s.version, "CockroachDB"), strings.Contains(s.version, "-YB-"), strings.Contains(s.names, "walproposer"):
-		return nil // CockroachDB, YugabyteDB, Neon: other parts keep commits, whatever the settings say
+	case s.foreign():
+		return nil
 	case s.commit == "off":
 		return fmt.Errorf("%w: synchronous_commit is off, so a crash of the server takes the last commits away; set it to on (ALTER DATABASE … SET synchronous_commit = on)", ErrLossy)
 	case s.fsync == "off":
@@ -67,6 +73,21 @@ func (s *durability) lossy() error {
 		return fmt.Errorf("%w: %s while synchronous_standby_names is empty, so one that takes over may lack the last commits; set synchronous_standby_names, such as 'ANY 1 (*)', or let your cluster manager do so%s", ErrLossy, n, more)
 	}
 	return nil
+}
+
+// words says how it keeps commits, to people.
+func (s *durability) words() string {
+	switch err := s.lossy(); {
+	case err != nil && s.allows():
+		return err.Error() + "; " + allowSetting + " allows it"
+	case err != nil:
+		return err.Error()
+	case s.foreign(), s.commit == "":
+		return "not judged: the server keeps commits in ways of its own, or does not say how; see for yourself that they survive a failover"
+	case s.pages == "off":
+		return "what is acknowledged is kept, but full_page_writes is off: a crash of the machine can damage the database"
+	}
+	return "what is acknowledged is kept"
 }
 
 // allows reports whether the server says that this is known.
@@ -99,6 +120,8 @@ func (d *db) meet(ctx context.Context, c *pgx.Conn) error {
 	return nil
 }
 
+var errStandby = store.Because(errors.New("this server is a standby, which only reads: name the primary, or list all hosts with target_session_attrs=read-write"), store.ErrReadOnly)
+
 // admit refuses a server that may lose what it has acknowledged, unless that is
 // allowed, and one that only reads.
 func (d *db) admit() error {
@@ -107,7 +130,7 @@ func (d *db) admit() error {
 		return nil
 	}
 	if is.standby {
-		return store.Because(errors.New("this server is a standby, which only reads: name the primary, or list all hosts with target_session_attrs=read-write"), store.ErrReadOnly)
+		return errStandby
 	}
 	if is.pages == "off" {
 		d.o.Logger.Warn("full_page_writes is off: a crash of the machine can damage the database, unless its file system never writes half a page")

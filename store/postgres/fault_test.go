@@ -155,11 +155,15 @@ func TestRestarts(t *testing.T) {
 // TestCuts cuts the network in each phase of a transaction.
 func TestCuts(t *testing.T) {
 	t.Parallel()
+	testCuts(t, "")
+}
+
+func testCuts(t *testing.T, parameters string) {
 	pgtest.Require(t)
 	address := cluster.Database(t)
 	direct := mustOpen(t, address, nil)
 	p := newProxy(t, cluster.Address())
-	st := mustOpen(t, cluster.Via(p.address(), nameOf(address)), &Options{NoListen: true, Conns: 1})
+	st := mustOpen(t, cluster.Via(p.address(), nameOf(address))+parameters, &Options{NoListen: true, Conns: 1})
 	// What reached the server may take effect after the store gave up.
 	over := func() {
 		p.cutAfter(-1, false)

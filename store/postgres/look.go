@@ -9,7 +9,10 @@ import (
 type State struct {
 	Version, Knows int      // of the database's schema, 0 if there is none, and of this program's
 	Living         []string // servers that have it open
+	Server         string   // its version, as it says
+	Durability     string   // how it keeps what it acknowledges, for people
 	Lossy          error    // ErrLossy, and why; nil: it keeps what it acknowledges, or need not
+	Standby        error    // why it cannot be written to; nil: it is no standby
 	Refused        error    // why this program cannot use the database; nil: it can
 }
 
@@ -21,13 +24,18 @@ func Look(ctx context.Context, address string, alive time.Duration) (*State, err
 		return nil, err
 	}
 	defer d.pool.Close()
-	at, err := look(ctx, d.pool)
+	at, err := look(ctx, d)
 	if err != nil {
 		return nil, wrap("open", err)
 	}
 	s := &State{Version: at.version, Knows: current.version(), Refused: current.check(at)}
-	if is := d.server.Load(); is != nil && !is.allows() {
+	is := d.server.Load()
+	s.Server, s.Durability = is.version, is.words()
+	if !is.allows() {
 		s.Lossy = is.lossy()
+	}
+	if is.standby {
+		s.Standby = errStandby
 	}
 	if at.version > 0 && s.Refused == nil {
 		s.Living, err = d.Living(ctx, alive)

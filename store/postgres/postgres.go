@@ -137,6 +137,10 @@ func Open(ctx context.Context, address string, o *Options) (*Store, error) {
 		d.pool.Close()
 		return nil, wrap("open", err)
 	}
+	if err := d.probeRows(ctx); err != nil {
+		d.pool.Close()
+		return nil, wrap("open", err)
+	}
 	over, end := context.WithCancel(context.Background())
 	d.over = over
 	s := &Store{db: d, end: end, slot: int16(rand.IntN(slots)), growing: make(chan scopeName, 64), shrunk: make(chan struct{}, 1)}

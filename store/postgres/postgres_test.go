@@ -103,7 +103,7 @@ func empty(t testing.TB) (address string) {
 
 // clean makes a database what template is.
 func clean(address string) error {
-	c, err := pgx.Connect(context.Background(), address)
+	c, err := pgx.Connect(context.Background(), address+"&application_name=clean")
 	if err != nil {
 		return err
 	}

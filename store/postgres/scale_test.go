@@ -109,23 +109,7 @@ func scaleBytes(t *testing.T, c *pgtest.Cluster) {
 	rate := appending(t, st, func(int) string { return "owner" }, *scale)
 	tasks = one("SELECT count(*) FROM parley.task") - tasks
 	t.Logf("%.0f tasks/s, %.1f tasks a transaction, %d bytes of WAL a task", rate, float64(tasks)/float64(st[0].Stats().Commits-commits), (one(lsn)-wal)/tasks)
-	tasks = one("SELECT count(*) FROM parley.task")
-	rows, err := st[0].pool.Query(t.Context(), "SELECT c.relname, pg_relation_size(c.oid) FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname = 'parley' AND c.relkind IN ('r', 'i') ORDER BY 2 DESC LIMIT 14")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close()
-	sum := int64(0)
-	for rows.Next() {
-		var name string
-		var size int64
-		if err := rows.Scan(&name, &size); err != nil {
-			t.Fatal(err)
-		}
-		sum += size
-		t.Logf("%6d bytes a task in %s", size/tasks, name)
-	}
-	t.Logf("%6d bytes a task in all", sum/tasks)
+	logSizes(t, st[0])
 }
 
 func scaleHot(t *testing.T, c *pgtest.Cluster) {

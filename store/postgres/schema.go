@@ -42,7 +42,15 @@ type state struct {
 }
 
 // look reads what a database says of its schema.
-func look(ctx context.Context, q querier) (state, error) {
+func look(ctx context.Context, d *db) (s state, err error) {
+	err = d.read(ctx, func(ctx context.Context, q querier) error {
+		s, err = lookOnce(ctx, q)
+		return err
+	})
+	return s, err
+}
+
+func lookOnce(ctx context.Context, q querier) (state, error) {
 	s, err := version(ctx, q)
 	if err != errNoTable {
 		return s, err
@@ -81,7 +89,7 @@ func version(ctx context.Context, q querier) (s state, err error) {
 
 // exists wants a schema of ours in the database.
 func (d *db) exists(ctx context.Context) error {
-	at, err := look(ctx, d.pool)
+	at, err := look(ctx, d)
 	if err == nil && at.version == 0 {
 		err = fmt.Errorf("there is nothing of parley's in this database: %w", fs.ErrNotExist)
 	}
@@ -108,7 +116,7 @@ func (s *schema) migrate(ctx context.Context, d *db) error {
 		}
 	}
 	for first := true; ; first = false {
-		at, err := look(ctx, d.pool)
+		at, err := look(ctx, d)
 		if err != nil {
 			return err
 		}

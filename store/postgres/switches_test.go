@@ -2,30 +2,40 @@ package postgres
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/parley-a2a/parley/internal/pgtest"
 	"github.com/parley-a2a/parley/store"
 	"github.com/parley-a2a/parley/store/storetest"
 )
 
-var everySwitch = flag.Bool("switches", false, "run the suite in each combination of switches, with serialization failures")
+var everySwitch = flag.Bool("switches", false, "run the suite in each combination of switches, with serialization failures and cut connections")
 
-// conflicts lets one statement of 20 and one commit of 20 that changes a table fail
-// as those of engines do that leave conflicts to their clients.
-const conflicts = `CREATE FUNCTION public.conflict() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-	IF random() < 0.05 THEN RAISE EXCEPTION 'restart transaction' USING ERRCODE = '40001'; END IF;
+// conflicts lets one transaction of ten fail as on engines that leave conflicts to
+// their clients: half of these at a statement that changes a table, the others at the
+// commit. A transaction draws its fate once, so that one with many rows may pass, and
+// fates come in turn, so that one that is tried again alone does.
+const conflicts = `CREATE SEQUENCE public.fate;
+CREATE FUNCTION public.conflict() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+	IF coalesce(current_setting('conflict.fate', true), '') = '' THEN
+		PERFORM set_config('conflict.fate', (nextval('public.fate') % 20)::text, true);
+	END IF;
+	IF current_setting('conflict.fate') = TG_ARGV[0] THEN RAISE EXCEPTION 'restart transaction' USING ERRCODE = '40001'; END IF;
 	RETURN NULL; END $$;
 DO $$ DECLARE t text; BEGIN
 	FOR t IN SELECT tablename FROM pg_tables WHERE schemaname = 'parley' AND tablename <> 'schema' LOOP
-		EXECUTE format('CREATE TRIGGER conflict AFTER INSERT OR UPDATE OR DELETE ON parley.%I FOR EACH STATEMENT EXECUTE FUNCTION public.conflict()', t);
+		EXECUTE format('CREATE TRIGGER conflict AFTER INSERT OR UPDATE OR DELETE ON parley.%I FOR EACH STATEMENT EXECUTE FUNCTION public.conflict(7)', t);
 	END LOOP;
-	CREATE CONSTRAINT TRIGGER conflict_late AFTER INSERT OR UPDATE ON parley.task DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.conflict();
+	CREATE CONSTRAINT TRIGGER conflict_late AFTER INSERT OR UPDATE ON parley.task DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.conflict(14);
 END $$`
 
 // conflicted returns a store in a database with conflicts.
@@ -35,28 +45,84 @@ func conflicted(t testing.TB, parameters string) storetest.Opener {
 	return func(t testing.TB) store.Store { return mustOpen(t, address+parameters, nil) }
 }
 
+// switches are what engines may be without, as parameters of an address.
+var switches = []string{"&listen=off", "&advisory=off", "&default_query_exec_mode=exec", "&options=-c%20default_transaction_isolation%3Dserializable"}
+
 // TestSwitches: the suite passes without what some engines lack, while transactions
-// fail and are to be repeated.
+// fail and are to be repeated. With -switches it is the whole suite in each combination,
+// while connections are cut, too.
 func TestSwitches(t *testing.T) {
 	t.Parallel()
 	pgtest.Require(t)
 	if !*everySwitch {
-		for _, off := range []string{"", "&listen=off", "&advisory=off", "&default_query_exec_mode=exec"} {
+		for _, off := range append([]string{""}, switches...) {
 			t.Run("with"+off, func(t *testing.T) { storetest.Random(t, conflicted(t, off), 1, 60) })
 		}
 		return
 	}
-	for i := range 1 << 3 {
+	for i := range 1 << len(switches) {
 		off := ""
-		for bit, parameter := range []string{"&listen=off", "&advisory=off", "&default_query_exec_mode=exec"} {
+		for bit, parameter := range switches {
 			if i&(1<<bit) != 0 {
 				off += parameter
 			}
 		}
-		t.Run(fmt.Sprint("with", off), func(t *testing.T) {
-			storetest.Main(t, func(t testing.TB) storetest.Opener { return conflicted(t, off) })
+		t.Run("with"+off, func(t *testing.T) {
+			t.Parallel()
+			t.Run("cuts", func(t *testing.T) { testCuts(t, off) })
+			address := copied(t)
+			sql(t, address, conflicts)
+			cuts := cutting(t, nameOf(address))
+			run := storetest.Run
+			if strings.Contains(off, "listen=off") {
+				run = storetest.RunAlone // there are no hints
+			}
+			run(t, func(t testing.TB) storetest.Opener {
+				if err := clean(address); err != nil { // the tests come one by one
+					t.Fatal(err)
+				}
+				return func(t testing.TB) store.Store { return mustOpen(t, address+off, nil) }
+			})
+			if failed := sql(t, address, "SELECT last_value / 10 FROM public.fate"); failed == "0" || cuts.Load() == 0 {
+				t.Errorf("%s transactions failed, and %d connections were cut", failed, cuts.Load())
+			} else {
+				t.Logf("about %s transactions failed, and %d connections were cut", failed, cuts.Load())
+			}
 		})
 	}
+}
+
+// cutting ends a connection to a database each tenth of a second until the test ends, so
+// that five tries are enough: one that waits for its program, between transactions.
+// The outcome of a COMMIT that is cut is unknown, which the suite does not expect:
+// TestCuts has that.
+func cutting(t *testing.T, database string) *atomic.Int64 {
+	t.Helper()
+	c, err := pgx.Connect(t.Context(), cluster.URL("postgres"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cuts atomic.Int64
+	ctx, stop := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	all.Go(func() {
+		defer c.Close(context.Background())
+		for {
+			tag, err := c.Exec(ctx, "SELECT pg_terminate_backend(pid) FROM (SELECT pid FROM pg_stat_activity WHERE datname = $1 AND application_name <> 'clean' AND state = 'idle' ORDER BY random() LIMIT 1) AS p", database)
+			if err != nil {
+				return
+			}
+			cuts.Add(tag.RowsAffected())
+			if _, err := c.Exec(ctx, "SELECT pg_sleep(0.1)"); err != nil {
+				return
+			}
+		}
+	})
+	t.Cleanup(func() {
+		stop()
+		all.Wait()
+	})
+	return &cuts
 }
 
 // TestProbe: what a server lacks is found out, said once and done without.
@@ -66,18 +132,25 @@ func TestProbe(t *testing.T) {
 	address := copied(t)
 	role := "lacking_" + nameOf(address)
 	sql(t, address, "CREATE ROLE "+role+" SUPERUSER LOGIN; CREATE SCHEMA old; CREATE FUNCTION old.pg_try_advisory_xact_lock_shared(int) RETURNS boolean LANGUAGE plpgsql AS "+
-		"$$ BEGIN RAISE EXCEPTION 'not supported' USING ERRCODE = '0A000'; END $$; ALTER ROLE "+role+" SET search_path = old, pg_catalog")
+		"$$ BEGIN RAISE EXCEPTION 'not supported' USING ERRCODE = '0A000'; END $$; "+
+		"CREATE FUNCTION old.current_setting(n text, missing boolean) RETURNS text LANGUAGE SQL AS $$ SELECT CASE WHEN n LIKE 'yb%' THEN 'repeatable read' ELSE pg_catalog.current_setting(n, missing) END $$; "+
+		"CREATE FUNCTION old.clock_timestamp() RETURNS timestamptz LANGUAGE SQL AS $$ SELECT date_trunc('milliseconds', pg_catalog.clock_timestamp()) $$; ALTER ROLE "+role+" SET search_path = old, pg_catalog")
 	var log bytes.Buffer
 	s := mustOpen(t, as(t, address, role), &Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	if !s.o.NoAdvisory || s.o.NoListen || strings.Count(log.String(), "no advisory locks") != 1 {
-		t.Errorf("a server without advisory locks: %+v, %s", s.o, log.String())
+	if !s.o.NoAdvisory || s.o.NoListen || strings.Count(log.String(), "no advisory locks") != 1 || strings.Count(log.String(), "no clock with microseconds") != 1 ||
+		strings.Count(log.String(), "but at repeatable read") != 1 || len(s.Without()) != 3 {
+		t.Errorf("a server without advisory locks, microseconds and read committed: %+v, %s, %q", s.o, log.String(), s.Without())
 	}
 	if err := store.Do(t.Context(), s, goOn("task", "node", 0)); err != nil {
 		t.Error(err)
 	}
 	full := mustOpen(t, address, nil)
-	if full.o.NoAdvisory || full.o.NoListen {
-		t.Errorf("PostgreSQL: %+v", full.o)
+	if full.o.NoAdvisory || full.o.NoListen || len(full.Without()) != 0 {
+		t.Errorf("PostgreSQL: %+v, %q", full.o, full.Without())
+	}
+	off := mustOpen(t, address+"&listen=off&advisory=off", nil)
+	if len(off.Without()) != 2 {
+		t.Errorf("with switches: %q", off.Without())
 	}
 	for statement, lacks := range map[string]bool{"LISTEN x": false, "LISTENING x": true, "SELECT no_such_function()": true} {
 		if got, err := full.lacks(t.Context(), statement); got != lacks || err != nil {

@@ -27,7 +27,7 @@ func openVault(ctx context.Context, address string, sc *schema) (*Vault, error) 
 	if err != nil {
 		return nil, err
 	}
-	at, err := look(ctx, d.pool)
+	at, err := look(ctx, d)
 	switch {
 	case err != nil:
 	case at.version == 0:
