@@ -297,6 +297,52 @@ func TestKeysOnPostgres(t *testing.T) {
 	if out := mustType(t, "key", "revoke", "--data", data, id); !strings.Contains(out, "Revoked: "+id) {
 		t.Error(out)
 	}
+	checkStore(t, cluster)
+}
+
+// checkStore judges the server, which keeps its databases as they were.
+func checkStore(t *testing.T, cluster *pgtest.Cluster) {
+	t.Helper()
+	all := func() string {
+		t.Helper()
+		names, err := cluster.Ask("SELECT string_agg(datname, ' ' ORDER BY datname) FROM pg_database")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return names
+	}
+	empty := cluster.Database(t)
+	before := all()
+	check := []string{"admin", "store", "check", "--area", "kept-values"}
+	out, errs, code := typed(t, append(check, withPassword(empty))...)
+	if code != 0 || !regexp.MustCompile(`(?s)^Server: PostgreSQL .*Durability: .*parley.allow_async_commit allows it\n.*\nkept-values +2 +0 .*\n2 tests, all hold; others were not run\n$`).MatchString(out) ||
+		!regexp.MustCompile(`^Check: the database parley_check_[a-z2-7]{12} at .* is made for the tests, and dropped at the end`).MatchString(errs) {
+		t.Errorf("exit %d\n%s%s", code, out, errs)
+	}
+	t.Setenv(database.Env, withPassword(empty))
+	if out := mustType(t, append(check, "--here", "-o", "json")...); !strings.Contains(out, `"tests":2,"failed":0,"only":["kept-values"],"usable":true`) {
+		t.Error(out)
+	}
+	// A server that lacks something that cannot be done without.
+	if err := cluster.Exec("CREATE ROLE lacking LOGIN CREATEDB; ALTER ROLE lacking SET default_transaction_read_only = on"); err != nil {
+		t.Fatal(err)
+	}
+	lacking := strings.Replace(empty, "parley@", "lacking@", 1)
+	wantRefused(t, "read-only transaction", append(check, lacking)...)
+	if err := cluster.Exec("ALTER ROLE lacking NOCREATEDB; ALTER ROLE lacking RESET ALL"); err != nil {
+		t.Fatal(err)
+	}
+	wantRefused(t, "(?s)the role may not create a database.*--here", append(check, lacking)...)
+	mustType(t, "key", "create", "--name", "first", "--data", t.TempDir())
+	wantRefused(t, "(?s)has a schema parley already.*empty database", append(check, "--here")...)
+	if out := mustType(t, "key", "list", "--data", t.TempDir()); !strings.Contains(out, "Keys: 1") {
+		t.Errorf("the check changed what was there: %s", out)
+	}
+	if after := all(); after != before {
+		t.Errorf("databases before: %s; after: %s", before, after)
+	}
+	wantRefused(t, `which server`, "admin", "store", "check", "--store", filepath.Join(t.TempDir(), "parley.db"))
+	wantRefused(t, `there is no lines`, "admin", "store", "check", "--area", "lines", empty)
 }
 
 // A server on PostgreSQL: it says where tasks are and not how to get there, it is

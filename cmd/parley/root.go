@@ -52,7 +52,7 @@ to any A2A agent, by default to the one that parley serve runs on this machine.`
 			group(&cobra.Command{Use: "config", Short: "Check a parley.yaml; show the settings in force"}, newConfigShow(a), newConfigValidate(a), newConfigSchema(a)),
 			newKey(a),
 			group(&cobra.Command{Use: "admin", Short: "Inspect, delete, back up and move the tasks of parley serve"},
-				newAdminStatus(a), newAdminTasks(a), newAdminConsole(a), newAdminGC(a), newAdminErase(a), newAdminBackup(a), newAdminExport(a), newAdminImport(a), newAdminPush(a)),
+				newAdminStatus(a), newAdminTasks(a), newAdminConsole(a), newAdminGC(a), newAdminErase(a), newAdminBackup(a), newAdminExport(a), newAdminImport(a), newAdminPush(a), newAdminStore(a)),
 		}},
 		{Title: "Call an agent", Commands: []*cobra.Command{
 			newSend(a), newChat(a),

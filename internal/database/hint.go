@@ -43,7 +43,7 @@ func (p *Location) postgresHint(err error) string {
 		case "42501":
 			return "the user must be able to make the schema parley, once, or own it: GRANT CREATE ON DATABASE " + p.database() + " TO the user"
 		case "25006":
-			return "the server at " + p.host() + " only lets read: name the primary, not a standby (target_session_attrs=read-write finds it)"
+			return "the server at " + p.Host() + " only lets read: name the primary, not a standby (target_session_attrs=read-write finds it)"
 		}
 	}
 	switch {
@@ -54,7 +54,7 @@ func (p *Location) postgresHint(err error) string {
 	case errors.Is(err, store.ErrFull):
 		return "make room on the disk of the database"
 	case errors.Is(err, store.ErrUnreachable):
-		return "see whether PostgreSQL runs at " + p.host() + " and takes connections from this machine; --store, or " + Env + ", has the address"
+		return "see whether PostgreSQL runs at " + p.Host() + " and takes connections from this machine; --store, or " + Env + ", has the address"
 	}
 	return ""
 }

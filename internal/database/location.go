@@ -91,7 +91,7 @@ func (p *Location) AdminFile() string {
 		return ""
 	}
 	h := fnv.New64a()
-	_, _ = io.WriteString(h, p.host()+"/"+p.database())
+	_, _ = io.WriteString(h, p.Host()+"/"+p.database())
 	return filepath.Join(p.Data, fmt.Sprintf("admin-%016x", h.Sum64()))
 }
 
@@ -171,7 +171,7 @@ func (p *Location) String() string {
 	case p.Address == "":
 		return "in memory, gone when the server ends"
 	}
-	return "PostgreSQL, database " + p.database() + " at " + p.host()
+	return "PostgreSQL, database " + p.database() + " at " + p.Host()
 }
 
 func (p *Location) database() string {
@@ -182,8 +182,8 @@ func (p *Location) database() string {
 	return cmp.Or(u.Query().Get("dbname"), strings.TrimPrefix(u.Path, "/"), os.Getenv("PGDATABASE"), "of the user's name")
 }
 
-// host is where PostgreSQL is.
-func (p *Location) host() string {
+// Host is where PostgreSQL is.
+func (p *Location) Host() string {
 	u, err := url.Parse(p.Address)
 	if err != nil {
 		return "?"
