@@ -82,11 +82,11 @@ func table(b *strings.Builder, prefix string, fields []*field, flags bool) {
 		if kind := f.typeWord(); kind != "" {
 			b.WriteString(" (" + kind + ")")
 		}
-		b.WriteString(": " + brief(f.doc))
+		b.WriteString(": " + f.brief())
 		switch {
 		case f.need:
 			b.WriteString(" (required)")
-		case f.def == "" || f.def == "false" || f.def == "0" || f.def == "0s": // as for every kind of setting
+		case f.zero(): // as for every kind of setting
 		case !strings.Contains(f.def, " ") && f.def != "all" && !strings.HasPrefix(f.def, "`"):
 			b.WriteString(" (`" + f.def + "`)")
 		default:
@@ -96,10 +96,19 @@ func table(b *strings.Builder, prefix string, fields []*field, flags bool) {
 	}
 }
 
-// brief is what a setting is. Help and schema also have what comes behind a semicolon.
-func brief(doc string) string {
-	doc, _, _ = strings.Cut(doc, "; ")
+// brief says what a setting is. Help and schema also have the text behind a semicolon; the
+// reference has it only if it says what a 0, or a -1, means that is not the default.
+func (f *field) brief() string {
+	doc, more, _ := strings.Cut(f.doc, "; ")
+	if !f.zero() && (strings.HasPrefix(more, "0 ") || strings.HasPrefix(more, "-1 ")) {
+		doc += "; " + more
+	}
 	return doc
+}
+
+// zero reports whether a setting is empty, false or 0 where it is left out.
+func (f *field) zero() bool {
+	return f.def == "" || f.def == "false" || f.def == "0" || f.def == "0s"
 }
 
 // typeWord says how a value is written where name, text and default do not: the words to

@@ -34,7 +34,7 @@ var execFields = []*field{
 	row("concurrency", integer, "runs at a time, more wait").or("processors times 4"),
 	row("files", boolean, "files come and go through folders").or("false"),
 	row("timeout", duration, "longest run; 0 is no limit").or("0s"),
-	row("grace", duration, "between TERM and KILL").or("5s"),
+	row("grace", duration, "time between TERM and KILL").or("5s"),
 	row("memory", size, "address space of a process; 0 is no limit").or("0"),
 	row("max_output", size, "output of a run").or("64MiB"),
 }
@@ -44,7 +44,7 @@ var httpFields = []*field{
 	dictOf("headers", secret, "Name", "headers of each request, such as `Authorization: ${env:TOKEN}`"),
 	row("body", text, "the request, for a service with its own format: `{\"prompt\": \"${text}\"}`, or the form `prompt=${text}`").verbatim().checkedAs("body"),
 	row("answer", text, "path of the answer in such a service's response: `.reply`, or `text` for the whole response").verbatim().checkedAs("answer"),
-	row("timeout", duration, "until the answer is complete; not for streams and callbacks").or("5m"),
+	row("timeout", duration, "time until the answer is complete; not for streams and callbacks").or("5m"),
 	row("retries", integer, "how often a failed request is repeated").to(100).or("5"),
 	row("callbacks", boolean, "the service may answer 202 and call back").or("false"),
 	row("callback_url", link, "where the service reaches this server").or("`public_url`"),
@@ -75,7 +75,7 @@ var openaiFields = []*field{
 }
 
 var proxyFields = []*field{
-	row("agent", text, "a host or a card's URL, as for `parley send -a`").required(),
+	row("agent", text, "its host or a card's URL, as for `parley send -a`").required(),
 	row("version", word, "speak this version of the protocol, whatever the card says").of(slices.Sorted(slices.Values(dialect.Versions))...),
 	&field{
 		name: "bindings", kind: list, elem: &field{kind: word, words: []string{"jsonrpc", "rest", "grpc"}}, def: "the card's order",
