@@ -58,6 +58,10 @@ func (l *Log) WritesTo(to, requests *slog.Logger, p metric.MeterProvider) bool {
 	return l.to == to && l.requests.to == requests && l.meters.provider() == p
 }
 
+// Writes reports whether anything is written of calls, which is where their remote
+// addresses are needed.
+func (l *Log) Writes() bool { return l.to != nil || l.requests.to != nil }
+
 // Record is what the log says of one call. It belongs to the goroutine of the
 // call's handler. A call is recorded before its answer goes out, and waits for the
 // log, so every answer that a client has is on record. The zero Record, before

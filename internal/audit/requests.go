@@ -55,8 +55,11 @@ func host(remote string) string {
 // line writes the line of a call that has ended.
 func (c *Record) line(ctx context.Context, outcome string, e *a2a.Error) {
 	q := &c.to.requests
+	if q.to == nil {
+		return
+	}
 	ctx = context.WithoutCancel(ctx)
-	if q.to == nil || !q.to.Enabled(ctx, slog.LevelInfo) {
+	if !q.to.Enabled(ctx, slog.LevelInfo) {
 		return
 	}
 	caller := a2a.CallerFrom(ctx)
