@@ -89,7 +89,9 @@ func (x *exchange) beginSpan(req any) {
 	caller := a2a.CallerFrom(x.ctx)
 	parent := x.callerSpan(caller.Trace, caller.TraceState)
 	var ctx context.Context
-	ctx, c.span = x.s.tracing.tracer.Start(parent, c.op.String(), ofServer, ofOperation[c.op], trace.WithTimestamp(c.arrived))
+	ctx, c.span = telemetry.Begin(parent, x.s.tracing.tracer, c.op.String(), func() []trace.SpanStartOption {
+		return []trace.SpanStartOption{ofServer, ofOperation[c.op], trace.WithTimestamp(c.arrived)}
+	})
 	if c.span.IsRecording() {
 		version := c.dialect.Version()
 		attrs := append(make([]attribute.KeyValue, 0, 20), x.s.tracing.agent...)
@@ -104,8 +106,8 @@ func (x *exchange) beginSpan(req any) {
 
 // callerSpan returns the context of a call's span, whose parent is the one that came.
 func (x *exchange) callerSpan(parent, state string) context.Context {
-	if trace.SpanContextFromContext(x.ctx).IsValid() {
-		return x.ctx // somebody in front has read the headers
+	if parent == "" || trace.SpanContextFromContext(x.ctx).IsValid() {
+		return x.ctx // none came, or somebody in front has read the headers
 	}
 	return telemetry.WithRemote(x.ctx, parent, state)
 }

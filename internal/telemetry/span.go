@@ -22,6 +22,35 @@ func Start(ctx context.Context, name string, kind trace.SpanKind, attrs ...attri
 	return Tracer(parent.TracerProvider()).Start(ctx, name, trace.WithSpanKind(kind), trace.WithAttributes(attrs...))
 }
 
+// Sampler is a tracer that decides whether a span is kept before it is begun.
+type Sampler interface {
+	trace.Tracer
+	// Sample decides on a span below parent, which is not valid if there is none. kept is
+	// nil if the span is dropped, and else the tracer that begins it. Of a span that is
+	// dropped, or the first of its trace, is has the ids.
+	Sample(parent trace.SpanContext) (is trace.SpanContext, kept trace.Tracer)
+}
+
+// Begin begins a span by t, below that of the context. If t is a Sampler that drops the
+// span, then with is not called: options are put together only for what is kept.
+func Begin(ctx context.Context, t trace.Tracer, name string, with func() []trace.SpanStartOption) (context.Context, trace.Span) {
+	s, ok := t.(Sampler)
+	if !ok {
+		return t.Start(ctx, name, with()...)
+	}
+	parent := trace.SpanContextFromContext(ctx)
+	is, kept := s.Sample(parent)
+	switch {
+	case kept == nil:
+		ctx = trace.ContextWithSpanContext(ctx, is)
+		return ctx, trace.SpanFromContext(ctx)
+	case parent.IsValid():
+		return kept.Start(ctx, name, with()...)
+	}
+	_, span := kept.Start(WithIdentity(ctx, is), name, with()...)
+	return trace.ContextWithSpan(ctx, span), span
+}
+
 // Tracer returns the tracer that all spans of Parley are written with.
 func Tracer(p trace.TracerProvider) trace.Tracer { return p.Tracer(Scope) }
 

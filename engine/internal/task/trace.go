@@ -74,7 +74,6 @@ func (o *Owner) traceRun(ctx context.Context) context.Context {
 	turn, attempt, takenOver := o.draft.reopened+1, o.turn.attempt, o.tracing.takenOver
 	o.tracing.takenOver = false
 	o.mu.Unlock()
-	is := o.titled()
 	caused := textOf(&p.From.Caller).context()
 	if caused.IsValid() && !caused.IsSampled() {
 		// The usual case of a server that keeps one trace in a hundred: the call's span was
@@ -86,6 +85,7 @@ func (o *Owner) traceRun(ctx context.Context) context.Context {
 	if caused.IsValid() {
 		ctx = trace.ContextWithSpanContext(ctx, caused)
 	}
+	is := o.titled()
 	start := is.start
 	if turn > 1 || attempt > 1 {
 		if c := first.context(); c.IsValid() {

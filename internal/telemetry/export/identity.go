@@ -13,23 +13,31 @@ import (
 // identities makes the ids of spans: at random, but for those that the context names.
 type identities struct{}
 
-func (identities) NewIDs(ctx context.Context) (id trace.TraceID, span trace.SpanID) {
+func (identities) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
 	if c, ok := telemetry.Identity(ctx); ok && c.IsValid() {
 		return c.TraceID(), c.SpanID()
 	}
+	return newTraceID(), newSpanID()
+}
+
+func (identities) NewSpanID(ctx context.Context, in trace.TraceID) trace.SpanID {
+	if c, ok := telemetry.Identity(ctx); ok && c.IsValid() && c.TraceID() == in {
+		return c.SpanID()
+	}
+	return newSpanID()
+}
+
+func newTraceID() (id trace.TraceID) {
 	for !id.IsValid() {
 		binary.NativeEndian.PutUint64(id[:8], rand.Uint64())
 		binary.NativeEndian.PutUint64(id[8:], rand.Uint64())
 	}
-	return id, identities{}.NewSpanID(ctx, id)
+	return id
 }
 
-func (identities) NewSpanID(ctx context.Context, in trace.TraceID) (span trace.SpanID) {
-	if c, ok := telemetry.Identity(ctx); ok && c.IsValid() && c.TraceID() == in {
-		return c.SpanID()
+func newSpanID() (id trace.SpanID) {
+	for !id.IsValid() {
+		binary.NativeEndian.PutUint64(id[:], rand.Uint64())
 	}
-	for !span.IsValid() {
-		binary.NativeEndian.PutUint64(span[:], rand.Uint64())
-	}
-	return span
+	return id
 }

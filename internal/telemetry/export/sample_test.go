@@ -16,14 +16,16 @@ import (
 // that began elsewhere are kept if they were there. A dropped trace has ids all the same,
 // so that the servers that are called drop it, too.
 func TestAShareOfTracesIsKept(t *testing.T) {
-	const n, share = 20_000, 0.05
+	const n, part = 20_000, 0.05
 	got := tracetest.NewSpanRecorder()
-	p := newSampled(sdktrace.NewTracerProvider(keepAll, sdktrace.WithSpanProcessor(got), sdktrace.WithIDGenerator(identities{})), share)
+	sdk := sdktrace.NewTracerProvider(sdktrace.WithSampler(sdktrace.AlwaysSample()), sdktrace.WithSpanProcessor(got), sdktrace.WithIDGenerator(identities{}))
+	p := newSampled(sdk, newShare(part, false))
 	tracer := telemetry.Tracer(p)
 	for range n {
 		ctx, root := tracer.Start(t.Context(), "root")
 		below, child := telemetry.Start(ctx, "child", trace.SpanKindInternal)
-		if is := root.SpanContext(); !is.IsValid() || is.IsSampled() != root.IsRecording() || child.SpanContext().TraceID() != is.TraceID() || child.IsRecording() != root.IsRecording() {
+		if is := root.SpanContext(); !is.IsValid() || is.IsSampled() != root.IsRecording() || child.SpanContext().TraceID() != is.TraceID() || child.IsRecording() != root.IsRecording() ||
+			root.IsRecording() && child.SpanContext().SpanID() == is.SpanID() {
 			t.Fatalf("the root is %v, its child %v", is, child.SpanContext())
 		}
 		if parent, _ := telemetry.Outgoing(below); telemetry.SpanContext(parent, "").SpanID() != child.SpanContext().SpanID() {
@@ -33,14 +35,17 @@ func TestAShareOfTracesIsKept(t *testing.T) {
 		root.End()
 	}
 	kept := len(got.Ended())
-	if want := 2 * n * share; math.Abs(float64(kept)-want) > want/5 {
+	if want := 2 * n * part; math.Abs(float64(kept)-want) > want/5 {
 		t.Errorf("%d spans are kept, want some %v", kept, want)
 	}
 	for flags, want := range map[trace.TraceFlags]bool{0: false, trace.FlagsSampled: true} {
-		parent := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: flags, Remote: true})
-		_, span := tracer.Start(trace.ContextWithSpanContext(t.Context(), parent), "x")
-		if is := span.SpanContext(); span.IsRecording() != want || is.TraceID() != parent.TraceID() || is.SpanID() == parent.SpanID() || is.IsSampled() != want {
-			t.Errorf("below %v is %v", parent, is)
+		for _, all := range []bool{false, true} { // whether the share is of those, too
+			parent := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1, 8: 0xff}, SpanID: trace.SpanID{2}, TraceFlags: flags, Remote: true})
+			_, span := telemetry.Tracer(newSampled(sdk, newShare(part, all))).Start(trace.ContextWithSpanContext(t.Context(), parent), "x")
+			want := want && !all
+			if is := span.SpanContext(); span.IsRecording() != want || is.TraceID() != parent.TraceID() || is.SpanID() == parent.SpanID() || is.IsSampled() != want {
+				t.Errorf("below %v is %v", parent, is)
+			}
 		}
 	}
 }
@@ -52,21 +57,22 @@ func TestShares(t *testing.T) {
 		s           Settings
 		sampler     string
 		arg         string
-		share       float64
+		part        float64
+		all         bool
 		known, fail bool
 	}{
-		{}, {s: Settings{Sample: &half}, share: .5, known: true}, {s: Settings{Sample: &half}, sampler: "always_on", share: .5, known: true},
-		{sampler: "parentbased_traceidratio", arg: "0.25", share: .25, known: true}, {sampler: "parentbased_traceidratio"},
+		{}, {s: Settings{Sample: &half}, part: .5, known: true}, {s: Settings{Sample: &half}, sampler: "always_on", part: .5, known: true},
+		{sampler: "parentbased_traceidratio", arg: "0.25", part: .25, known: true}, {sampler: "parentbased_traceidratio"},
 		{sampler: "parentbased_traceidratio", arg: "2", fail: true}, {sampler: "parentbased_traceidratio", arg: "NaN", fail: true},
-		{sampler: "traceidratio", arg: "0.25"}, {sampler: "always_on"},
+		{sampler: "traceidratio", arg: "0.25", part: .25, all: true, known: true}, {sampler: "traceidratio"}, {sampler: "always_on"},
 	} {
 		tt.s.Lookup = func(name string) (string, bool) {
 			v := map[string]string{"OTEL_TRACES_SAMPLER": tt.sampler, "OTEL_TRACES_SAMPLER_ARG": tt.arg}[name]
 			return v, v != ""
 		}
-		share, known, err := tt.s.share()
-		if share != tt.share && !tt.fail || known != tt.known || (err != nil) != tt.fail {
-			t.Errorf("%q %q is %v, %v, %v", tt.sampler, tt.arg, share, known, err)
+		part, known, err := tt.s.share()
+		if part != newShare(tt.part, tt.all) && known || known != tt.known || (err != nil) != tt.fail {
+			t.Errorf("%q %q is %v, %v, %v", tt.sampler, tt.arg, part, known, err)
 		}
 	}
 }
@@ -77,7 +83,7 @@ func BenchmarkSample(b *testing.B) {
 		return sdktrace.NewTracerProvider(sdktrace.WithSampler(s), sdktrace.WithIDGenerator(identities{}))
 	}
 	for name, p := range map[string]trace.TracerProvider{
-		"here": newSampled(sdk(sdktrace.ParentBased(sdktrace.AlwaysSample())), .01), "sdk": sdk(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(.01))),
+		"here": newSampled(sdk(sdktrace.AlwaysSample()), newShare(.01, false)), "sdk": sdk(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(.01))),
 	} {
 		tracer := telemetry.Tracer(p)
 		b.Run(name, func(b *testing.B) {

@@ -38,17 +38,17 @@ func (t *Telemetry) startTraces(ctx context.Context, s *Settings, report *report
 	}
 	out := newOutlet(to, report)
 	options := append(sendTo(out), sdktrace.WithResource(res), sdktrace.WithRawSpanLimits(limits))
-	share, known, err := s.share()
+	part, known, err := s.share()
 	if err != nil {
 		return err
 	}
 	if known {
-		options = append(options, keepAll)
+		options = append(options, sdktrace.WithSampler(sdktrace.AlwaysSample()))
 	}
 	p := sdktrace.NewTracerProvider(options...)
 	t.TracerProvider, t.Traces = p, s.where("TRACES", protocol)
-	if known && share < 1 {
-		t.TracerProvider = newSampled(p, share)
+	if known {
+		t.TracerProvider = newSampled(p, part)
 	}
 	t.stop = append(t.stop, func(ctx context.Context) error {
 		defer context.AfterFunc(ctx, out.abandon)()
