@@ -7,6 +7,7 @@ import (
 	"net"
 	"strconv"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -125,6 +126,9 @@ func (d *db) statement(ctx context.Context, f func(ctx context.Context, q querie
 		err = f(ctx, c.Conn())
 		var pg *pgconn.PgError
 		if err == nil || errors.As(err, &pg) {
+			return err
+		}
+		if errors.Is(err, syscall.EPIPE) && pgconn.SafeToRetry(err) { // the server had ended the connection: nothing was sent
 			return err
 		}
 		return &uncertain{err}

@@ -431,3 +431,21 @@ func TestOutages(t *testing.T) {
 		t.Errorf("it took %v", took)
 	}
 }
+
+// TestIdleConnectionIsEnded: a server that has ended the connections of its pool, as
+// one that was restarted, costs no call, not even of those that are sent once at most.
+func TestIdleConnectionIsEnded(t *testing.T) {
+	t.Parallel()
+	pgtest.Require(t)
+	address := copied(t)
+	st := mustOpen(t, address, &Options{NoListen: true, Conns: 1})
+	for range 5 {
+		sql(t, cluster.URL("postgres"), "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = '"+nameOf(address)+"'")
+		eventually(t, "the connection is ended", func() bool {
+			return sql(t, cluster.URL("postgres"), "SELECT count(*) FROM pg_stat_activity WHERE datname = '"+nameOf(address)+"'") == "0"
+		})
+		if err := st.Post(t.Context(), []store.Mail{{Node: "node", Body: make([]byte, 1<<20)}}); err != nil {
+			t.Error(err)
+		}
+	}
+}

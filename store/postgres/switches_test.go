@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/parley-a2a/parley/internal/pgtest"
 	"github.com/parley-a2a/parley/store"
@@ -72,7 +73,7 @@ func TestSwitches(t *testing.T) {
 			t.Run("cuts", func(t *testing.T) { testCuts(t, off) })
 			address := copied(t)
 			sql(t, address, conflicts)
-			cuts := cutting(t, nameOf(address))
+			cuts := cutting(t, address)
 			run := storetest.Run
 			if strings.Contains(off, "listen=off") {
 				run = storetest.RunAlone // there are no hints
@@ -92,13 +93,13 @@ func TestSwitches(t *testing.T) {
 	}
 }
 
-// cutting ends a connection to a database each tenth of a second until the test ends, so
-// that five tries are enough: one that waits for its program, between transactions.
-// The outcome of a COMMIT that is cut is unknown, which the suite does not expect:
-// TestCuts has that.
-func cutting(t *testing.T, database string) *atomic.Int64 {
+// cutting ends connections to a database until the test ends: one that has waited for
+// its program for a moment, between transactions, after each third transaction that
+// writes, so that repeated calls get through on a busy machine, too. The outcome of a COMMIT that
+// is cut is unknown, which the suite does not expect: TestCuts has that.
+func cutting(t *testing.T, address string) *atomic.Int64 {
 	t.Helper()
-	c, err := pgx.Connect(t.Context(), cluster.URL("postgres"))
+	c, err := pgx.Connect(t.Context(), address+"&application_name=clean")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,13 +108,17 @@ func cutting(t *testing.T, database string) *atomic.Int64 {
 	var all sync.WaitGroup
 	all.Go(func() {
 		defer c.Close(context.Background())
-		for {
-			tag, err := c.Exec(ctx, "SELECT pg_terminate_backend(pid) FROM (SELECT pid FROM pg_stat_activity WHERE datname = $1 AND application_name <> 'clean' AND state = 'idle' ORDER BY random() LIMIT 1) AS p", database)
-			if err != nil {
-				return
+		for was := int64(0); ; {
+			var now int64
+			err := c.QueryRow(ctx, "SELECT last_value FROM public.fate, pg_sleep(0.05)").Scan(&now)
+			if err == nil && now >= was+3 {
+				was = now
+				var cut pgconn.CommandTag
+				cut, err = c.Exec(ctx, "SELECT pg_terminate_backend(pid) FROM (SELECT pid FROM pg_stat_activity WHERE datname = current_database() "+
+					"AND application_name <> 'clean' AND state = 'idle' AND state_change < clock_timestamp() - interval '10 ms' ORDER BY random() LIMIT 1) AS p")
+				cuts.Add(cut.RowsAffected())
 			}
-			cuts.Add(tag.RowsAffected())
-			if _, err := c.Exec(ctx, "SELECT pg_sleep(0.1)"); err != nil {
+			if err != nil {
 				return
 			}
 		}

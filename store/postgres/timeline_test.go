@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/parley-a2a/parley/internal/pgtest"
+	"github.com/parley-a2a/parley/store"
 )
 
 // A server that is on an older timeline than the process has seen is not used; one of
@@ -50,9 +51,19 @@ func TestReplacedPrimaryIsFenced(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if err := next.Await("SELECT to_regclass('parley.kept') IS NOT NULL", "t"); err != nil {
+	if err := store.Do(t.Context(), s, goOn("task", "node", 0)); err != nil {
 		t.Fatal(err)
 	}
+	for _, sql := range []string{"SELECT (to_regclass('parley.task') IS NOT NULL)::int", "SELECT count(*) FROM parley.task"} {
+		if err := next.Await(sql, "1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	beside := mustOpen(t, strings.Replace(address, "target_session_attrs=read-write&listen=off", "target_session_attrs=standby", 1), &Options{Existing: true})
+	if p, err := beside.List(t.Context(), store.Query{Tenant: "t", Owner: "o", Limit: 9}); err != nil || len(p.Records) != 1 {
+		t.Errorf("a command that reads from the standby: %+v, %v", p, err)
+	}
+	beside.Close()
 	if err := old.Stop(pgtest.Immediate); err != nil {
 		t.Fatal(err)
 	}
