@@ -47,7 +47,11 @@ func document() string {
 		if labels != nil {
 			with = " By " + strings.Join(labels, "; ")
 		}
-		fmt.Fprintf(&rows, "* `%s`, %s: %s%s\n", m.Prometheus(), m.Kind, m.Help, with)
+		kind := ", " + m.Kind.String()
+		if m.Kind == Counter { // _total says so
+			kind = ""
+		}
+		fmt.Fprintf(&rows, "* `%s`%s: %s%s\n", m.Prometheus(), kind, m.Help, with)
 	}
 	return shared.String() + "\n" + rows.String()
 }
