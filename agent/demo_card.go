@@ -36,7 +36,7 @@ func demoSkills() []*a2a.AgentSkill {
 		},
 		{
 			ID: "message", Name: "Direct message", Tags: []string{"text", "message"}, Examples: []string{"message hello"},
-			Description: "message TEXT: a direct message with the text; no task comes into being.",
+			Description: "message TEXT: a direct message with the text; no task is created.",
 		},
 		{
 			ID: "stream", Name: "Stream", Tags: []string{"streaming"}, Examples: []string{"stream 20 200"},

@@ -13,7 +13,7 @@ func TestAnswers(t *testing.T) {
 	for name, c := range map[string]struct {
 		status      int
 		media, body string
-		want        string // "message …" if no task comes into being
+		want        string // "message …" if no task is created
 	}{
 		"text":                 {200, js, `{"text":"hi"}`, "message hi"},
 		"empty text":           {200, js, `{"text":""}`, "message "},

@@ -42,7 +42,7 @@ You can run it again: the second time there is nothing to erase.`,
 	})
 	fs := cmd.Flags()
 	fs.StringVar(&f.context, "context", "", "`id` of the context")
-	fs.StringVar(&f.agent, "agent", "", "`name` of the agent, of several, if it is not the one at /")
+	fs.StringVar(&f.agent, "agent", "", "`name` of the agent, if the server has several and it is not the one at /")
 	fs.StringVar(&f.tenant, "tenant", "", "`tenant` of the owner")
 	fs.StringVar(&f.owner, "owner", "", "`subject` that the tasks belong to")
 	f.audit.Register(fs, auditUsage)

@@ -23,8 +23,8 @@ func newAdminPush(a *app) *cobra.Command {
 type pushPick struct{ task, config string }
 
 func (p *pushPick) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&p.task, "task", "", "only of the task with this `id`")
-	cmd.Flags().StringVar(&p.config, "config", "", "only of the configuration with this `id`")
+	cmd.Flags().StringVar(&p.task, "task", "", "only webhooks of the task with this `id`")
+	cmd.Flags().StringVar(&p.config, "config", "", "only the webhook with this `id`")
 }
 
 func (p *pushPick) has(id store.PushID) bool {
@@ -94,7 +94,7 @@ what comes next. A webhook is idle, pending, retrying, disabled (the receiver an
 		return a.say("Webhooks: %d", n)
 	})
 	pick.register(cmd)
-	cmd.Flags().BoolVar(&failing, "failing", false, "only those that are retrying or disabled")
+	cmd.Flags().BoolVar(&failing, "failing", false, "list only webhooks that are retrying or disabled")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
 	return cmd
 }

@@ -39,7 +39,7 @@ otherwise at its next start. Deliveries keep their ids.`,
 		return a.redeliver(ctx, db, &pick, &audit)
 	})
 	pick.register(cmd)
-	cmd.Flags().BoolVar(&all, "all", false, "everything that was given up")
+	cmd.Flags().BoolVar(&all, "all", false, "all dead letters")
 	audit.Register(cmd.Flags(), auditUsage)
 	return cmd
 }

@@ -105,7 +105,7 @@ that wait for their client are not among them: --state input-required lists thos
 		}
 		return a.noteWaiting(ctx, api)
 	})
-	cmd.Flags().StringVar(&state, "state", "", "those in this `state` instead of those at work")
+	cmd.Flags().StringVar(&state, "state", "", "list the tasks in this `state` instead of those at work")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
 	return cmd
 }

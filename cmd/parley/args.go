@@ -23,7 +23,7 @@ func orUsage(check cobra.PositionalArgs) cobra.PositionalArgs {
 func oneTask(cmd *cobra.Command, args []string) error {
 	switch {
 	case len(args) == 0 || args[0] == "":
-		return failure.Usagef("which task? its id is missing").WithHint("%s <task-id>; parley task list shows the tasks there are", cmd.CommandPath())
+		return failure.Usagef("which task? its id is missing").WithHint("%s <task-id>; parley task list shows your tasks", cmd.CommandPath())
 	case len(args) > 1:
 		return failure.Usagef("one task at a time: unexpected argument %q", args[1])
 	}

@@ -61,15 +61,15 @@ port of --redirect-port.`,
 		Args: cobra.NoArgs,
 	}, func(ctx context.Context, _ []string) error { return a.login(ctx, &l) })
 	fs := cmd.Flags()
-	fs.StringVar(&l.clientID, "client-id", "", "what the issuer knows this program as; or A2ACLI_CLIENT_ID")
-	fs.StringVar(&l.secret, "client-secret", "", "the client's secret, or - for a line of standard input; other users can see flags, prefer - or A2ACLI_CLIENT_SECRET")
+	fs.StringVar(&l.clientID, "client-id", "", "id under which the issuer knows this program; or A2ACLI_CLIENT_ID")
+	fs.StringVar(&l.secret, "client-secret", "", "the client's secret, or - for a line of standard input; other users can see options: prefer - or A2ACLI_CLIENT_SECRET")
 	fs.StringArrayVar(&l.scopes, "scope", nil, "ask for this `scope`; may be repeated (default: those that the card requires)")
 	fs.StringVar(&l.scheme, "scheme", "", "`name` of the card's security scheme (default: the first of OAuth or OpenID Connect)")
-	fs.StringVar(&l.issuer, "issuer", "", "sign in at the issuer of this `URL` only: what the card says must agree with what it publishes")
-	fs.Var(flagvalue.Choice(&l.grant, "", auth.GrantCode, auth.GrantDevice, auth.GrantClient), "grant", "how: code (a browser here), device (a browser anywhere) or client-credentials (default: what fits)")
+	fs.StringVar(&l.issuer, "issuer", "", "sign in only at the issuer with this `URL`; the card must agree with what it publishes")
+	fs.Var(flagvalue.Choice(&l.grant, "", auth.GrantCode, auth.GrantDevice, auth.GrantClient), "grant", "how to sign in: code (a browser here), device (a browser anywhere) or client-credentials (default: what fits)")
 	fs.StringVar(&l.resource, "resource", "", "tell the issuer that the token is for this `URL` (RFC 8707)")
-	fs.BoolVar(&l.noBrowser, "no-browser", false, "do not open a browser: use a code on another device, or print the address")
-	fs.Uint16Var(&l.port, "redirect-port", 0, "`port` of this machine that the browser comes back to (default: a free one)")
+	fs.BoolVar(&l.noBrowser, "no-browser", false, "do not open a browser; use a code on another device, or print the address")
+	fs.Uint16Var(&l.port, "redirect-port", 0, "`port` of this machine to which the browser returns (default: a free one)")
 	return cmd
 }
 

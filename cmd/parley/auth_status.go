@@ -134,7 +134,7 @@ func newAuthLogout(a *app) *cobra.Command {
 		}
 		return errors.Join(failed...)
 	})
-	cmd.Flags().BoolVar(&all, "all", false, "at all agents")
+	cmd.Flags().BoolVar(&all, "all", false, "sign out of all agents")
 	return cmd
 }
 

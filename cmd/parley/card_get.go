@@ -27,7 +27,7 @@ func newCardGet(a *app) *cobra.Command {
 		return a.getCard(ctx, validate, extended)
 	})
 	cmd.Flags().BoolVar(&validate, "validate", false, "check the card against the protocol's schema; an invalid one is a failure")
-	cmd.Flags().BoolVar(&extended, "extended", false, "fetch the extended card, which agents show to those who authenticate")
+	cmd.Flags().BoolVar(&extended, "extended", false, "fetch the extended card, which agents show to authenticated callers")
 	return cmd
 }
 

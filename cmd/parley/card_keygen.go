@@ -24,9 +24,9 @@ func newCardKeygen(a *app) *cobra.Command {
 		Short: "Make a key for signing cards",
 		Long: `Make a key for signing cards, in a new file that only you can read: a JSON Web Key, or
 PEM if its name ends in .pem. The public key is printed as a JSON Web Key Set, for
-parley card verify --jwks and for others to fetch. After its end a key signs nothing,
-and verifiers that honor the exp of its JSON Web Key reject its signatures; PEM has no
-place for an end.`,
+parley card verify --jwks and for others to fetch. Once a key has expired, parley no
+longer signs with it, and verifiers that honor the exp of its JSON Web Key reject its
+signatures. PEM cannot hold an expiry.`,
 		Example: `  parley card keygen --out card-key.json > jwks.json
   parley card keygen --out card-key.json --expires 2027-12-31`,
 		Args: cobra.NoArgs,
@@ -35,8 +35,8 @@ place for an end.`,
 	})
 	cmd.Flags().StringVar(&alg, "alg", auth.Algorithms[0], "`algorithm`: "+strings.Join(auth.Algorithms, ", "))
 	cmd.Flags().StringVar(&out, "out", "", "`file` to write, which must not exist")
-	cmd.Flags().StringVar(&end.expires, "expires", "", "`time` at which the key ends, such as 2027-12-31 (its first moment, in UTC) or 2027-12-31T18:00:00Z (default: never)")
-	cmd.Flags().Var(flagvalue.Span(&end.validFor), "valid-for", "how `long` the key is good, such as 8760h for a year")
+	cmd.Flags().StringVar(&end.expires, "expires", "", "`time` at which the key expires, such as 2027-12-31 (its first moment, in UTC) or 2027-12-31T18:00:00Z (default: never)")
+	cmd.Flags().Var(flagvalue.Span(&end.validFor), "valid-for", "how `long` the key is valid, such as 8760h for a year")
 	return cmd
 }
 

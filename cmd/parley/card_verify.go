@@ -49,7 +49,7 @@ card, and is fetched only if --allow-jku names the same one.`,
 	fs.StringArrayVar(&f.sets, "jwks", nil, "`file` with a JSON Web Key Set; may be repeated")
 	fs.StringArrayVar(&f.keys, "key", nil, "`file` with one key, PEM or JSON Web Key; may be repeated")
 	fs.StringArrayVar(&f.allow, "allow-jku", nil, "`URL` of a JSON Web Key Set that a signature may name; may be repeated")
-	fs.BoolVar(&f.stripped, "stripped", false, "also take signatures over the card without its empty members, as SDKs for JavaScript and Python make them")
+	fs.BoolVar(&f.stripped, "stripped", false, "also accept signatures over the card without its empty members, as SDKs for JavaScript and Python make them")
 	return cmd
 }
 

@@ -48,7 +48,7 @@ the options behind --. Nothing is served or written.`,
 		}
 		return a.sayChecked(c)
 	})
-	cmd.Flags().BoolVar(&elsewhere, "elsewhere", false, "the file is for another machine: the variables and files that it names are not looked for")
+	cmd.Flags().BoolVar(&elsewhere, "elsewhere", false, "the file is for another machine: do not look for the variables and files that it names")
 	return cmd
 }
 

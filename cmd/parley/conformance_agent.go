@@ -46,13 +46,13 @@ call: it is for tests.`,
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	fs.StringVar(&f.listen, "listen", "127.0.0.1:7275", "`address` to serve at; port 0 takes a free one")
-	fs.Var(flagvalue.Choice(&f.card, "all", "v1"), "card", "for which versions the card is: all, or v1 for one without a word of older ones")
-	fs.BoolVar(&f.noStreaming, "no-streaming", false, "no streams: SendStreamingMessage and SubscribeToTask are not supported")
-	fs.BoolVar(&f.noPush, "no-push", false, "no webhooks: operations on push notification configs are not supported")
-	fs.BoolVar(&f.extended, "extended-card", false, "there is an extended card, for which no credentials are needed")
+	fs.Var(flagvalue.Choice(&f.card, "all", "v1"), "card", "versions the card is for: all, or v1 for a card without members of older versions")
+	fs.BoolVar(&f.noStreaming, "no-streaming", false, "support no streams: neither SendStreamingMessage nor SubscribeToTask")
+	fs.BoolVar(&f.noPush, "no-push", false, "support no webhooks: no operation on push notification configs")
+	fs.BoolVar(&f.extended, "extended-card", false, "offer an extended card, which needs no credentials")
 	fs.StringArrayVar(&f.extensions, "require-extension", nil, "`URI` of an extension that clients must declare; may be repeated")
-	fs.BoolVar(&f.anyInput, "any-input", false, "every media type is accepted: the card says */*")
-	fs.BoolVar(&f.scheme, "grpc-scheme", false, "the card has http:// before the address of gRPC, as some clients of 0.3 want it")
+	fs.BoolVar(&f.anyInput, "any-input", false, "accept every media type: the card says */*")
+	fs.BoolVar(&f.scheme, "grpc-scheme", false, "put http:// before the card's gRPC address, as some clients of 0.3 need")
 	return cmd
 }
 

@@ -147,7 +147,7 @@ func newContextUse(a *app) *cobra.Command {
 		RunE:              func(_ *cobra.Command, args []string) error { return a.around.contexts.Use(strings.Join(args, "")) },
 		ValidArgsFunction: a.completeContext,
 	}
-	cmd.Flags().BoolVar(&none, "none", false, "use none")
+	cmd.Flags().BoolVar(&none, "none", false, "clear the default")
 	return cmd
 }
 

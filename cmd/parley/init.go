@@ -38,11 +38,11 @@ func newInit(a *app) *cobra.Command {
   ... of a model's endpoint  http://127.0.0.1:11434/v1
   ... of an MCP server       https://tools.example.org/mcp
   ... of an HTTP service     https://api.example.org/answer
-  the file of a card         card.json, which with a command says what its card says
+  a card's file              card.json; with a command, the card describes it
 
 parley finds out what is behind a URL with GET requests alone. Options of parley serve
-(parley serve --help) go into the file. Without WHAT it is agent.py, agent.js, agent.sh
-or agent in the working directory, or else the demo agent.
+(parley serve --help) go into the file. Without WHAT, parley init takes agent.py,
+agent.js, agent.sh or agent from the working directory, or else the demo agent.
 
 An existing file is never overwritten; --file names another, and - prints.`,
 		Example: `  parley init ./answer.py
@@ -64,8 +64,8 @@ An existing file is never overwritten; --file names another, and - prints.`,
 		return a.init(cmd.Context(), own, *line, args, argv)
 	})
 	cmd.Flags().SortFlags = false
-	cmd.Flags().StringVar(&own.name, "name", "", "the agent's `name`, a word of a-z, 0-9 and - (default: from what it is)")
-	cmd.Flags().StringVar(&own.card, "card", "", "`file` of a card, for what the agent's card says")
+	cmd.Flags().StringVar(&own.name, "name", "", "the agent's `name`, a word of a-z, 0-9 and - (default: taken from WHAT)")
+	cmd.Flags().StringVar(&own.card, "card", "", "`file` with the agent's card: its description, skills and so on")
 	set.VisitAll(func(f *pflag.Flag) {
 		f.Hidden = f.Name != "file"
 		if f.Name == "file" {

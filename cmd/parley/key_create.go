@@ -66,12 +66,12 @@ them.`,
 		return a.sayToken(k, token, *output)
 	})
 	fs := cmd.Flags()
-	fs.StringVar(&spec.Name, "name", "", "what it is called, for people")
-	fs.StringVar(&spec.Subject, "subject", "", "whose tasks they are; more than one key may have the same (default: the key's own id)")
+	fs.StringVar(&spec.Name, "name", "", "name of the key, for people")
+	fs.StringVar(&spec.Subject, "subject", "", "subject that owns the tasks; several keys may share one (default: the key's own id)")
 	fs.StringVar(&spec.Tenant, "tenant", "", "tenant of the subject; calls that name another one are refused")
-	fs.Var(flagvalue.List("scope", &spec.Scopes, parseKeyScopes, nil), "scope", "what it is good for; own stands for everything with what is its own; may be repeated")
+	fs.Var(flagvalue.List("scope", &spec.Scopes, parseKeyScopes, nil), "scope", "what the key may do; own stands for everything with the subject's own tasks; may be repeated")
 	fs.Var(flagvalue.List("role", &spec.Roles, flagvalue.One(parseRole), nil), "role", "`role`: operator, auditor, admin or metrics; may be repeated")
-	fs.Var(flagvalue.Of("when", &expires, flagvalue.ParseExpiry, nil), "expires", "when it ends: 90d, 12h, 2027-01-01 (default: never)")
+	fs.Var(flagvalue.Of("when", &expires, flagvalue.ParseExpiry, nil), "expires", "when the key expires: 90d, 12h, 2027-01-01 (default: never)")
 	output = outputFlag(fs)
 	return cmd
 }

@@ -44,8 +44,8 @@ minute.`,
 		}
 		return a.printKeys(list)
 	})
-	cmd.Flags().StringVar(&filter.Subject, "subject", "", "only of this subject")
-	cmd.Flags().StringVar(&filter.Tenant, "tenant", "", "only of this tenant")
+	cmd.Flags().StringVar(&filter.Subject, "subject", "", "list only keys of this subject")
+	cmd.Flags().StringVar(&filter.Tenant, "tenant", "", "list only keys of this tenant")
 	output = outputFlag(cmd.Flags())
 	return cmd
 }

@@ -39,7 +39,7 @@ changes. Lines that htpasswd -B makes work, too.`,
 		},
 	}
 	cmd.Flags().StringVar(&tenant, "tenant", "", "tenant of the user")
-	cmd.Flags().Var(flagvalue.List("scope", &scopes, parseScopeWords, nil), "scope", "what the user may do: scopes, or the roles operator and auditor; may be repeated (default: everything with what is its own)")
+	cmd.Flags().Var(flagvalue.List("scope", &scopes, parseScopeWords, nil), "scope", "what the user may do: scopes, or the roles operator and auditor; may be repeated (default: everything with their own tasks)")
 	return cmd
 }
 

@@ -51,8 +51,8 @@ Standard output carries the protocol; everything else goes to standard error. Wi
 	})
 	fs := cmd.Flags()
 	fs.StringVar(&f.http, "http", "", "serve over streamable HTTP at this `address` of this machine; port 0 takes a free one")
-	fs.BoolVar(&f.skills, "skills", false, "a tool for each skill of the card in place of send_message")
-	fs.Var(flagvalue.Duration(&f.wait), "wait-for", "how long a call waits for its task where the program does not ask for progress")
+	fs.BoolVar(&f.skills, "skills", false, "offer a tool for each skill of the card in place of send_message")
+	fs.Var(flagvalue.Duration(&f.wait), "wait-for", "how long a call waits for its task if the program does not ask for progress")
 	return cmd
 }
 

@@ -58,12 +58,12 @@ It runs until interrupted, or until --count deliveries have arrived.`,
 	fs := cmd.Flags()
 	fs.StringVar(&f.listen, "listen", "127.0.0.1:0", "`address` to listen on; port 0 takes a free one")
 	fs.StringVar(&f.keys, "keys", "", "`URL` of the agent's keys, if they are not where its --agent-card is")
-	fs.StringVar(&f.token, "token", "", "`token` of the configuration, which deliveries must be signed with")
-	fs.StringArrayVar(&f.sources, "source", nil, "`source` of your webhooks: take what is signed for this caller only; may be repeated")
-	fs.StringArrayVar(&f.tasks, "task", nil, "take what is about this `task` only; may be repeated")
-	fs.Var(flagvalue.Of("status", &f.status, parseStatus, strconv.Itoa), "status", "what to answer to deliveries that are in order, to see what the agent does then")
-	fs.IntVar(&f.fail, "fail", 0, "give the answer of --status (503 if it is not given) to the first `n` only, 200 to the others")
-	fs.IntVar(&f.count, "count", 0, "end after `n` deliveries were taken, duplicates not counted")
+	fs.StringVar(&f.token, "token", "", "`token` of the webhook, with which deliveries must be signed")
+	fs.StringArrayVar(&f.sources, "source", nil, "`source` of your webhooks: accept only what is signed for this caller; may be repeated")
+	fs.StringArrayVar(&f.tasks, "task", nil, "accept only what is about this `task`; may be repeated")
+	fs.Var(flagvalue.Of("status", &f.status, parseStatus, strconv.Itoa), "status", "status to answer valid deliveries with, to see what the agent does then")
+	fs.IntVar(&f.fail, "fail", 0, "answer only the first `n` with --status (503 if not given), the others with 200")
+	fs.IntVar(&f.count, "count", 0, "stop after `n` accepted deliveries, not counting duplicates")
 	return cmd
 }
 

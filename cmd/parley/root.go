@@ -75,7 +75,7 @@ to any A2A agent, by default to the one that parley serve runs on this machine.`
 		switch cmd.Name() {
 		case "completion":
 			group(cmd)
-			cmd.Short = "Print a completion script for your shell"
+			cmd.Short, cmd.Long = "Print a completion script for your shell", ""
 		case "help":
 			cmd.Short, cmd.Long = "Explain a command or a topic", ""
 		}
@@ -87,7 +87,7 @@ to any A2A agent, by default to the one that parley serve runs on this machine.`
 func optionsTopic() *cobra.Command {
 	return &cobra.Command{
 		Use:   "options",
-		Short: "The options that all commands share which call an agent",
+		Short: "The options shared by all commands that call an agent",
 		Long: `Commands that call an agent share these options.
 
 Each can also be set by a variable, A2ACLI_ and the option's name in capitals

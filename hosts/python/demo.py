@@ -99,7 +99,7 @@ help: an artifact with all of these commands, each with an example.
     help
 echo TEXT: an artifact with the text.
     echo hello
-message TEXT: a direct message with the text; no task comes into being.
+message TEXT: a direct message with the text; no task is created.
     message hello
 stream N [MS]: an artifact in N chunks, one every MS milliseconds (default 50).
     stream 20 200

@@ -58,7 +58,7 @@ func (p *Page) Install(root *cobra.Command) {
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
 		about := cmd.Long
 		if about == "" {
-			about = cmd.Short
+			about = cmd.Short + "."
 		}
 		text := strings.TrimSpace(strings.Join([]string{Fill(about, p.width()), strings.TrimPrefix(p.usage(cmd), "\n")}, "\n\n"))
 		_, _ = io.WriteString(cmd.OutOrStdout(), text+"\n") // nobody wants help to fail

@@ -210,7 +210,7 @@ func (o *Owner) resumeLocked(interrupted bool) error {
 	if o.lease.drawn && o.turn.attempt == 0 {
 		return nil // as any other that begins
 	}
-	o.log().Info("task taken up again", "attempt", o.turn.attempt+1, "lost", lost, "in", o.adm.rest.Round(time.Millisecond))
+	o.log().Info("task resumed", "attempt", o.turn.attempt+1, "lost", lost, "in", o.adm.rest.Round(time.Millisecond))
 	return nil
 }
 
