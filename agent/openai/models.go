@@ -40,7 +40,7 @@ func (a *Agent) Models(ctx context.Context) ([]string, error) {
 	switch {
 	case err != nil:
 		return nil, errors.New(a.without(broken(why(ctx, err)).cause.Error()))
-	case res.StatusCode == http.StatusNotFound, res.StatusCode == http.StatusMethodNotAllowed, len(doc) > maxModels:
+	case res.StatusCode == http.StatusNotFound, res.StatusCode == http.StatusMethodNotAllowed, res.StatusCode == http.StatusNotImplemented, len(doc) > maxModels:
 		return nil, ErrNoList
 	case res.StatusCode != http.StatusOK:
 		return nil, errors.New(a.without(fmt.Sprintf("status %d: %s", res.StatusCode, readError(doc[:min(len(doc), 1<<10)]))))

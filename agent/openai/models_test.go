@@ -21,6 +21,7 @@ func TestModels(t *testing.T) {
 		"two":         {200, `{"object":"list","data":[{"id":"tiny"},{"id":"big"},{"id":"tiny"},{"id":""}]}`, []string{"big", "tiny"}, ""},
 		"none":        {200, `{"data":[]}`, nil, ""},
 		"no list":     {404, `{"error":{"message":"unknown"}}`, nil, ErrNoList.Error()},
+		"no GET":      {501, `<!DOCTYPE HTML>`, nil, ErrNoList.Error()},
 		"other JSON":  {200, `[1]`, nil, ErrNoList.Error()},
 		"too long":    {200, `{"data":[{"id":"` + strings.Repeat("x", maxModels) + `"}]}`, nil, ErrNoList.Error()},
 		"a wrong key": {401, `{"error":{"message":"wrong key: hush-hush"}}`, nil, "status 401: wrong key: ***"},

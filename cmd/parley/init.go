@@ -82,7 +82,7 @@ func (a *app) init(ctx context.Context, own initFlags, line serve.Line, args, ar
 		name = serve.DefaultFile
 	}
 	if _, err := os.Lstat(name); name != "-" && !errors.Is(err, fs.ErrNotExist) {
-		return failure.Usagef("%s is there already: nothing is written over", plain.Quote(name)).WithHint("--file names another file, --file - prints what would be written")
+		return failure.Usagef("%s already exists, and is not overwritten", plain.Quote(name)).WithHint("--file names another file, --file - prints what would be written")
 	}
 	options := serve.Line{{Name: "file"}} // none is to be read
 	settings := map[string][]string{}

@@ -25,7 +25,7 @@ to tell it from others.`,
   parley key revoke parley_3fb0c2`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return failure.Usagef("which keys? no id is given").WithHint("parley key list shows the keys there are")
+				return failure.Usagef("which keys? no id is given").WithHint("parley key list shows your keys")
 			}
 			return nil
 		},

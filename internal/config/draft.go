@@ -62,9 +62,9 @@ func (d *Draft) YAML() []byte {
 	}
 	if said == 0 {
 		w.blank()
-		w.line(0, "# Others than this machine's users can call when it says who may:")
+		w.line(0, "# To let others than this machine's users call, say who may:")
 		w.line(0, "# listen: :7275")
-		w.line(0, "# auth: {keys: true}  # who has a key: parley key create")
+		w.line(0, "# auth: {keys: true}  # callers with a key: parley key create")
 		w.line(0, "# public_url: https://agents.example.org")
 	}
 	w.blank()

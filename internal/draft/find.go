@@ -29,7 +29,7 @@ func find(ctx context.Context, what string, s *serve.Settings, token a2a.Secret)
 		case err == nil:
 			return config.Agent{}, failure.Usagef("%s is no script or program", plain.Quote(what))
 		case !strings.ContainsAny(what, ".:") || strings.ContainsAny(what, "/\\") || config.Interpreter(what) != nil:
-			return config.Agent{}, failure.Usagef("there is no %s", plain.Quote(what)).WithHint("a script, the file of a card, or a URL; a command goes behind --: parley init -- %s", plain.Quote(what))
+			return config.Agent{}, failure.Usagef("there is no file %s", plain.Quote(what)).WithHint("give a script, a card's file or a URL; put a command behind --: parley init -- %s", plain.Quote(what))
 		}
 	}
 	probe := &http.Client{Timeout: 5 * time.Second}

@@ -61,6 +61,6 @@ func (d *doctor) keys(ctx context.Context, r *report) {
 	case d.auth.keys:
 		r.ok("%s can be used", plain.Count(usable, "API key"))
 	default:
-		r.ok("no API keys, and nothing asks for them")
+		r.ok("no API keys, and none are required")
 	}
 }

@@ -25,7 +25,7 @@ func (d *doctor) directory(_ context.Context, r *report) {
 	st, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		r.ok("%s is not there yet: the server makes it", plain.Quote(dir))
+		r.ok("%s is not there yet: the server will create it", plain.Quote(dir))
 		return
 	case err != nil:
 		r.problem("look at the owner and mode of the directories above it", "%v", err)
@@ -152,7 +152,7 @@ func (d *doctor) database(ctx context.Context, r *report) {
 	name := d.env.Stderr.Redact(d.location.String())
 	db, err := d.location.Look(ctx)
 	if errors.Is(err, fs.ErrNotExist) {
-		r.ok("%s is not there yet: the server makes it", name)
+		r.ok("%s is not there yet: the server will create it", name)
 		return
 	}
 	if err != nil {

@@ -148,7 +148,7 @@ func TestExamine(t *testing.T) {
 		"the server's database":  {all(withDatabase(0, hold), listening(parley)), "database", "ok", "has it open, which is the server that answers at"},
 		"a database that is cut": {withDatabase(0, func(t *testing.T, file string) { mustWrite(t, file, "SQLite format 3\x00", 0o600) }), "database", "problem", "is not a database of this program"},
 
-		"no keys":               {withDatabase(0, nil), "keys", "ok", "no API keys, and nothing asks for them"},
+		"no keys":               {withDatabase(0, nil), "keys", "ok", "no API keys, and none are required"},
 		"keys":                  {withDatabase(2, nil, "--auth-keys"), "keys", "ok", "2 API keys can be used"},
 		"keys without a server": {withDatabase(2, nil), "keys", "warning", "2 API keys can be used, and nothing asks for them"},
 		"nobody has a key":      {withDatabase(0, nil, "--auth-keys"), "keys", "warning", "--auth-keys asks for API keys, and none there can be used"},

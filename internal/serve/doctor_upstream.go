@@ -35,7 +35,7 @@ func (d *doctor) upstreams(ctx context.Context, r *report) {
 		r.found = append(r.found, own[i].found...)
 	}
 	if len(r.found) == 0 {
-		r.ok("nothing is behind the agents but this machine")
+		r.ok("no agent needs another service")
 	}
 }
 
@@ -106,7 +106,7 @@ func head(ctx context.Context, c *config.Egress, url string) (status int, ahead 
 // issuer asks the issuer of tokens for its keys.
 func (d *doctor) issuer(ctx context.Context, r *report) {
 	if d.auth.oidcIssuer == "" {
-		r.ok("no tokens of an issuer are asked for")
+		r.ok("no tokens of an issuer are accepted")
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, upstreamTime)

@@ -59,5 +59,5 @@ func (f *authFlags) admit(local bool, addr net.Addr) error {
 		return nil
 	}
 	return failure.Usagef("everybody who can reach %s could call this agent: nothing says who may", addr).
-		WithHint("--auth-keys lets in who has a key (parley key create), and --help shows other ways; --allow-anonymous lets everybody in")
+		WithHint("--auth-keys lets in callers with a key (parley key create), and --help shows other ways; --allow-anonymous lets everybody in")
 }
