@@ -123,7 +123,7 @@ func (d *db) statement(ctx context.Context, f func(ctx context.Context, q querie
 		if c.Conn().IsClosed() {
 			return errClosed
 		}
-		err = f(ctx, c.Conn())
+		err = d.deciding(ctx, c.Conn().PgConn(), func() error { return f(ctx, c.Conn()) })
 		var pg *pgconn.PgError
 		if err == nil || errors.As(err, &pg) {
 			return err
@@ -141,7 +141,12 @@ var writing = pgx.TxOptions{IsoLevel: pgx.ReadCommitted}
 
 // transact is one try of write.
 func (d *db) transact(ctx context.Context, f func(tx pgx.Tx) error) error {
-	tx, err := d.pool.BeginTx(ctx, writing)
+	c, err := d.pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Release()
+	tx, err := c.BeginTx(ctx, writing)
 	if err != nil {
 		return err
 	}
@@ -155,7 +160,7 @@ func (d *db) transact(ctx context.Context, f func(tx pgx.Tx) error) error {
 	if tx.Conn().IsClosed() {
 		return errClosed
 	}
-	if err := tx.Commit(ctx); err != nil {
+	if err := d.deciding(ctx, tx.Conn().PgConn(), func() error { return tx.Commit(ctx) }); err != nil {
 		return &uncertain{err}
 	}
 	return nil

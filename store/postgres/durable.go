@@ -97,6 +97,8 @@ func (s *durability) allows() bool { return strings.EqualFold(s.allowed, "on") }
 // judges that. Later the server is another one, or has other settings: then tasks
 // under way are worth more than a refusal, and the log says so.
 func (d *db) meet(ctx context.Context, c *pgx.Conn) error {
+	ctx, cancel := context.WithTimeout(ctx, d.o.wait) // ctx does not end with those who wait for the connection
+	defer cancel()
 	var is durability
 	err := c.QueryRow(ctx, askDurability, pgx.QueryExecModeSimpleProtocol).
 		Scan(&is.version, &is.standby, &is.commit, &is.fsync, &is.pages, &is.names, &is.allowed, &is.standbys, &is.hidden)
@@ -116,6 +118,9 @@ func (d *db) meet(ctx context.Context, c *pgx.Conn) error {
 		if now := is.lossy(); now != nil && was.lossy() == nil && !is.allows() && !d.o.AllowAsyncCommit {
 			d.o.Logger.Error("the database has changed, and the next start will be refused unless that is allowed", "error", now)
 		}
+	}
+	if d.replicated() && !d.o.Existing { // a command that only looks is wanted most when no standby is there
+		return d.confirm(ctx, c)
 	}
 	return nil
 }

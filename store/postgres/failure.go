@@ -31,7 +31,7 @@ func classOf(err error) error {
 		}
 		return nil
 	}
-	if isConnection(err) || errors.Is(err, errSlow) {
+	if isConnection(err) || errors.Is(err, errSlow) || errors.Is(err, errUnconfirmed) {
 		return store.ErrUnreachable
 	}
 	return nil

@@ -195,6 +195,10 @@ func connect(ctx context.Context, address string, o *Options) (*db, error) {
 	d := &db{o: all, over: context.Background()}
 	d.seen = &timelines{log: all.Logger}
 	d.seen.fence(c.ConnConfig)
+	c.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
+		guard(c)
+		return nil
+	}
 	c.AfterConnect = d.meet
 	if d.pool, err = pgxpool.NewWithConfig(ctx, c); err != nil {
 		return nil, wrap("open", err)

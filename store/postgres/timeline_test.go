@@ -33,17 +33,10 @@ func TestTimelines(t *testing.T) {
 	}
 }
 
-// An old primary that comes back, first in the list of hosts and ready to be written
-// to, gets nothing from a process that has seen the new one; one that has seen neither
-// takes the first.
-func TestReplacedPrimaryIsFenced(t *testing.T) {
-	settings := map[string]string{"wal_retrieve_retry_interval": "'100ms'", "parley.allow_async_commit": "on"}
-	old := pgtest.New(t, &pgtest.Options{Durable: true, Host: "127.0.0.1", Name: "a", Settings: settings})
-	next, err := old.Standby(&pgtest.Options{Host: "127.0.0.1", Name: "b"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { next.Close() })
+// replacedPrimaryIsFenced: an old primary that comes back, first in the list of hosts and
+// ready to be written to, gets nothing from a process that has seen the new one; one that
+// has seen neither takes the first.
+func replacedPrimaryIsFenced(t *testing.T, old, next *pgtest.Cluster) {
 	address := "postgres://parley@" + old.Address() + "," + next.Address() + "/postgres?sslmode=disable&target_session_attrs=read-write&listen=off"
 	var log bytes.Buffer
 	s, err := Open(t.Context(), address, &Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})

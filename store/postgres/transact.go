@@ -121,7 +121,7 @@ func (w *writer) attempt(ctx context.Context, shape shape) (stale bool, err erro
 		return false, errClosed
 	}
 	sent := time.Now()
-	err = end(p, "COMMIT")
+	err = w.s.deciding(ctx, c.Conn().PgConn(), func() error { return end(p, "COMMIT") })
 	w.sync = time.Since(sent)
 	if err != nil {
 		var not *unsent
