@@ -41,6 +41,8 @@ type Options struct {
 	Name string
 	// Settings are added to the server's configuration, by name.
 	Settings map[string]string
+	// Env is added to the server's environment.
+	Env []string
 }
 
 // Cluster is a PostgreSQL server with nothing in it. Start and Stop are for one

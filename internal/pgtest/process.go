@@ -45,6 +45,7 @@ func (c *Cluster) Start() error {
 	defer log.Close()
 	cmd := c.command(context.Background(), "postgres", append([]string{"-D", c.data()}, c.own()...)...)
 	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Env = append(cmd.Env, c.o.Env...)
 	p := &process{cmd: cmd, over: make(chan struct{})}
 	started := make(chan error)
 	go func() {

@@ -120,6 +120,15 @@ func (c *Cluster) Received() (int64, error) {
 	return strconv.ParseInt(text, 10, 64)
 }
 
+// Written is how far a primary has written its log, in bytes.
+func (c *Cluster) Written() (int64, error) {
+	text, err := c.Ask("SELECT pg_current_wal_lsn() - '0/0'::pg_lsn")
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseInt(text, 10, 64)
+}
+
 // Promote makes a standby a primary.
 func (c *Cluster) Promote() error {
 	if err := c.Exec("SELECT pg_promote(false)"); err != nil {

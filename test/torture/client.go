@@ -195,6 +195,9 @@ func (c *client) work(ctx context.Context) {
 	r := &record{w: c.w, plan: c.plan(), who: fmt.Sprintf("client %d, %s", c.n, c.how), words: map[string]string{}, alias: map[string]string{}}
 	ctx, cancel := context.WithTimeoutCause(ctx, endWithin, errTooLong)
 	defer cancel()
+	if c.w.lossy {
+		r.abandon = cancel
+	}
 	m := c.message(r, r.plan.text)
 	r.said, r.opening = m.MessageID, m
 	if e := r.plan.earlier; e != nil {

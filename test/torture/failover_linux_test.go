@@ -42,12 +42,14 @@ type failing struct {
 	ha   *ha
 	rng  *rand.Rand
 	wide bool // there are networks that can be cut
+	lazy bool // no commit waits for a standby
 
 	ends  [endings]int
 	lags  [lags]int
 	other int                // rounds in which something happened to a replica, too
 	took  [2][]time.Duration // until every replica took messages again: since the end, since the promotion
 	back  int                // old primaries that were rewound, rather than copied anew
+	gone  []int64            // bytes of the log that no standby had, of each failover, if commits wait for none
 }
 
 // rounds are so many failovers.
@@ -77,16 +79,21 @@ func (f *failing) round(ctx context.Context, n int, how ending) error {
 	f.ends[how]++
 	old := f.ha.primary
 	late := lag(max(0, f.rng.IntN(5)-2))
+	slow := []*member{f.ha.standbys()[f.rng.IntN(2)]}
+	if f.lazy {
+		late, slow = lagsAll, f.ha.standbys() // so that there is something to lose
+	}
 	f.lags[late]++
-	slow := f.ha.standbys()[f.rng.IntN(2)]
 	switch late {
 	case lagsReplay:
-		if err := slow.Exec("SELECT pg_wal_replay_pause()"); err != nil {
+		if err := slow[0].Exec("SELECT pg_wal_replay_pause()"); err != nil {
 			return err
 		}
 	case lagsAll:
-		if err := slow.Follow(nil); err != nil {
-			return err
+		for _, m := range slow {
+			if err := m.Follow(nil); err != nil {
+				return err
+			}
 		}
 	}
 	if err := f.live(ctx, ms(50+f.rng.IntN(500))); err != nil {
@@ -100,7 +107,15 @@ func (f *failing) round(ctx context.Context, n int, how ending) error {
 			return err
 		}
 	}
+	restarts := f.rng.IntN(3) // of a program between the servers and the primary: before, after, or not at all
+	if err := f.restarts(restarts == 0); err != nil {
+		return err
+	}
 	f.w.note("failover %d: primary %s %s %s", n+1, old.Name(), endingNames[how], lagNames[late])
+	written, err := old.Written()
+	if err != nil {
+		return err
+	}
 	began := time.Now()
 	if err := f.end(old, how); err != nil {
 		return err
@@ -114,8 +129,12 @@ func (f *failing) round(ctx context.Context, n int, how ending) error {
 			return err
 		}
 	}
-	if err := f.ha.failover(); err != nil {
+	had, err := f.ha.failover()
+	if err != nil {
 		return err
+	}
+	if f.lazy {
+		f.gone = append(f.gone, max(0, written-had))
 	}
 	if how == primaryLives { // and takes what it cannot acknowledge, until somebody sees it
 		if err := f.live(ctx, ms(200+f.rng.IntN(2000))); err != nil {
@@ -128,6 +147,9 @@ func (f *failing) round(ctx context.Context, n int, how ending) error {
 	}
 	promoted := time.Now()
 	f.w.note("promoted %s after %v", f.ha.primary.Name(), promoted.Sub(began))
+	if err := f.restarts(restarts == 1); err != nil {
+		return err
+	}
 	if err := f.served(ctx, n, beside); err != nil {
 		return err
 	}
@@ -151,6 +173,17 @@ func (f *failing) round(ctx context.Context, n int, how ending) error {
 		return f.mend(beside, true)
 	}
 	return nil
+}
+
+// restarts restarts one of the programs between the servers and the primary, if there
+// are some and it is time.
+func (f *failing) restarts(now bool) error {
+	if f.ha.front == nil || !now {
+		return nil
+	}
+	i := f.rng.IntN(len(f.ha.front.programs))
+	f.w.note("%s is restarted", f.ha.front.programs[i].name)
+	return f.ha.front.restart(i)
 }
 
 // end ends the primary.
@@ -239,6 +272,14 @@ func (f *failing) String() string {
 		}
 	}
 	fmt.Fprintf(&b, "%-32s%8d\n%-32s%8d\n", "and something to a replica", f.other, "old primaries rewound", f.back)
+	if front := f.ha.front; front != nil {
+		for i, p := range front.programs {
+			fmt.Fprintf(&b, "%-32s%8d\n", p.name+" kill -9", front.restarts[i])
+		}
+	}
+	if f.lazy {
+		fmt.Fprintf(&b, "bytes of the log that no standby had when its primary failed: %d\n", f.gone)
+	}
 	for i, since := range []string{"the end", "the promotion"} {
 		if all := f.took[i]; len(all) > 0 {
 			slices.Sort(all)

@@ -3,9 +3,12 @@ package torture
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/parley-a2a/parley/internal/pgtest"
 )
@@ -17,6 +20,7 @@ type ha struct {
 	members []*member
 	primary *member
 	name    string // of the database
+	front   *front // what servers reach the primary through; nil: they look for it
 }
 
 // member is one server.
@@ -25,8 +29,9 @@ type member struct {
 	*host
 }
 
-// newHA starts it. Without synchronous replication a commit waits for no standby.
-func newHA(t *testing.T, hosts []*host, synchronous bool) *ha {
+// newHA starts it. Without synchronous replication a commit waits for no standby. The
+// clock of each server is ahead of that of the one before it by skew.
+func newHA(t *testing.T, hosts []*host, synchronous bool, skew time.Duration) *ha {
 	t.Helper()
 	pgtest.Require(t)
 	names := make([]string, len(hosts))
@@ -41,7 +46,14 @@ func newHA(t *testing.T, hosts []*host, synchronous bool) *ha {
 		settings["synchronous_standby_names"] = "'ANY 1 (" + strings.Join(names, ", ") + ")'"
 	}
 	of := func(i int) *pgtest.Options {
-		return &pgtest.Options{Durable: true, Host: hosts[i].address, Space: hosts[i].path(), Name: names[i], Settings: settings}
+		o := &pgtest.Options{Durable: true, Host: hosts[i].address, Space: hosts[i].path(), Name: names[i], Settings: settings}
+		if skew != 0 {
+			o.Env = []string{
+				"LD_PRELOAD=" + fakeTime(t), "FAKETIME_DONT_FAKE_MONOTONIC=1", "FAKETIME_DONT_RESET=1",
+				fmt.Sprintf("FAKETIME=%+.3f", (time.Duration(i-1) * skew).Seconds()),
+			}
+		}
+		return o
 	}
 	a := &ha{name: "parley"}
 	t.Cleanup(func() {
@@ -73,8 +85,24 @@ func newHA(t *testing.T, hosts []*host, synchronous bool) *ha {
 	return a
 }
 
+// fakeTime is the library that changes the clock of a program.
+func fakeTime(t *testing.T) string {
+	t.Helper()
+	if path := os.Getenv("FAKETIME_LIBRARY"); path != "" {
+		return path
+	}
+	found, _ := filepath.Glob("/usr/lib/*/faketime/libfaketimeMT.so.1")
+	if len(found) == 0 {
+		t.Fatal("no libfaketime here, which Debian has a package of; FAKETIME_LIBRARY says where it is elsewhere")
+	}
+	return found[0]
+}
+
 // url is the address of the database, whichever of the servers is the primary.
 func (a *ha) url() string {
+	if a.front != nil {
+		return a.front.url(a.name)
+	}
 	var all []string
 	for _, m := range a.members {
 		all = append(all, m.Address())
@@ -95,11 +123,11 @@ func (a *ha) whole() error {
 // failover makes the standby the primary that has most of the log. First none takes
 // anything more from the old primary, so that what is acknowledged from then on by one
 // that lives is what one of them has. All must be there: with one standby away, the one
-// left may lack what only the other has.
-func (a *ha) failover() error {
+// left may lack what only the other has. It returns how much that is, in bytes.
+func (a *ha) failover() (had int64, err error) {
 	for _, m := range a.standbys() {
 		if err := m.Follow(nil); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	var best *member
@@ -107,13 +135,13 @@ func (a *ha) failover() error {
 	for _, m := range a.standbys() {
 		n, err := m.Received()
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if n > most {
 			best, most = m, n
 		}
 	}
-	return a.promote(best)
+	return most, a.promote(best)
 }
 
 // promote makes a standby the primary, and the other one its standby.
@@ -123,6 +151,9 @@ func (a *ha) promote(m *member) error {
 		return err
 	}
 	a.primary = m
+	if a.front != nil {
+		a.front.primary.Store(m)
+	}
 	for _, s := range a.standbys() {
 		if s == old {
 			continue

@@ -23,6 +23,7 @@ type record struct {
 
 	opening *a2a.Message // that message
 	key     string       // under which it was sent; "" without a key
+	abandon func()       // ends the client's work on it once a promise is broken; nil: it goes on
 
 	mu            sync.Mutex // protects the fields below
 	id, contextID string     // of the task; "" as long as it is not known
@@ -86,6 +87,9 @@ func (r *record) String() string {
 
 func (r *record) violate(c Claim, format string, args ...any) {
 	r.w.violate(c, "%s: %s", r, fmt.Sprintf(format, args...))
+	if r.abandon != nil {
+		r.abandon()
+	}
 }
 
 // begins notes which task it is.
