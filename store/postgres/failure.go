@@ -29,6 +29,9 @@ func classOf(err error) error {
 		case "57P01", "57P02", "57P03", "3D000": // it ends, or is not up; there is no such database
 			return store.ErrUnreachable
 		}
+		if pg.Code[:min(2, len(pg.Code))] == "08" { // a pooler says so of the server
+			return store.ErrUnreachable
+		}
 		return nil
 	}
 	if isConnection(err) || errors.Is(err, errSlow) || errors.Is(err, errUnconfirmed) {

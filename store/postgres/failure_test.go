@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/parley-a2a/parley/store"
 )
 
 // TestPassing: what had no effect is tried again, and a COMMIT only if it is
@@ -34,5 +36,12 @@ func TestPassing(t *testing.T) {
 		if err := (&uncertain{c.err}); passing(err) != c.commit {
 			t.Errorf("%v passes: %v", err, !c.commit)
 		}
+	}
+}
+
+// What a pooler says of a server that it cannot reach is no fault of the request.
+func TestPoolerWithoutAServer(t *testing.T) {
+	if err := classified(&pgconn.PgError{Code: "08P01"}); !errors.Is(err, store.ErrUnreachable) {
+		t.Errorf("%v is not %v", err, store.ErrUnreachable)
 	}
 }
