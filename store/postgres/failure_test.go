@@ -39,7 +39,7 @@ func TestPassing(t *testing.T) {
 	}
 }
 
-// What a pooler says of a server that it cannot reach is no fault of the request.
+// A pooler's report that it cannot reach its server is no fault of the request.
 func TestPoolerWithoutAServer(t *testing.T) {
 	if err := classified(&pgconn.PgError{Code: "08P01"}); !errors.Is(err, store.ErrUnreachable) {
 		t.Errorf("%v is not %v", err, store.ErrUnreachable)
