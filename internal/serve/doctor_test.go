@@ -157,7 +157,7 @@ func TestExamine(t *testing.T) {
 		"a built-in agent": {flagsOf(), "agents", "ok", "demo"},
 		"no command":       {file("parley.yaml", "version: 1\nagents: {a: {exec: {command: [sh]}}, b: {builtin: demo, default: true}}\n"), "agents", "ok", "a (sh): the command is there"},
 
-		"nothing behind":   {flagsOf(), "upstream", "ok", "nothing is behind"},
+		"nothing behind":   {flagsOf(), "upstream", "ok", "no agent needs another service"},
 		"a service":        {at("--http=", "/", nil, 405, ""), "upstream", "ok", "reachable (HEAD is answered with 405)"},
 		"a service, down":  {at("--http=", "/", nil, 503, ""), "upstream", "warning", "answers 503"},
 		"no service":       {flagsOf("--http=" + nobody), "upstream", "problem", "not reachable"},
