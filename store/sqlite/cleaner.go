@@ -3,6 +3,7 @@ package sqlite
 import (
 	"errors"
 	"log/slog"
+	"math"
 	"sync"
 	"time"
 
@@ -26,7 +27,9 @@ type cleaner struct {
 	quit    chan struct{} // closed by close
 	ended   chan struct{} // closed by run
 
-	next int // pages of the log at which to hint; owned by the writer
+	// protected by writing
+	next   int // pages of the log at which to hint
+	length int // of the log, in pages
 }
 
 func startCleaner(path string, writing *sync.Mutex, logger *slog.Logger) (*cleaner, error) {
@@ -55,6 +58,7 @@ func startCleaner(path string, writing *sync.Mutex, logger *slog.Logger) (*clean
 
 // committed is the writer's hook: after each commit it gets the log's length.
 func (k *cleaner) committed(_ *sqlite3.Conn, _ string, pages int) error {
+	k.length = pages
 	if pages < cleanAt {
 		k.next = cleanAt // the log began anew
 	}
@@ -83,25 +87,35 @@ func (k *cleaner) run() {
 }
 
 // clean does the bulk beside the writer, then stops it for the short rest, so
-// that the log can begin anew. Where the bulk took its time, so much was written
-// meanwhile that the rest is not short yet.
+// that the log can begin anew. While much is written the rest is not short, and is
+// part of another bulk.
 func (k *cleaner) clean() error {
-	const passes, short, quick = 4, 256, 10 * time.Millisecond // short is in pages
-	for pass, done := 0, 0; pass < passes; pass++ {
-		begun := time.Now()
+	const passes = 16
+	most := 256 // pages that are a short rest
+	for pass := 1; ; pass++ {
 		_, moved, err := k.conn.WALCheckpoint("main", sqlite3.CHECKPOINT_PASSIVE)
 		if err != nil {
 			return err
 		}
-		if moved-done <= short || time.Since(begun) <= quick {
-			break
+		if pass == passes { // or the log would grow on
+			most = math.MaxInt
 		}
-		done = moved
+		if again, err := k.restart(moved, most); !again {
+			return err
+		}
 	}
+}
+
+// restart lets the log begin anew. If more than so many pages of it are left, it does
+// nothing, and again is true.
+func (k *cleaner) restart(moved, most int) (again bool, _ error) {
 	k.writing.Lock()
 	defer k.writing.Unlock()
+	if k.length-moved > most {
+		return true, nil
+	}
 	_, _, err := k.conn.WALCheckpoint("main", sqlite3.CHECKPOINT_RESTART)
-	return err
+	return false, err
 }
 
 func (k *cleaner) close() {

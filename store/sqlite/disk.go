@@ -60,7 +60,7 @@ func (d disk) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.File, vf
 	if flags&vfs.OPEN_WAL != 0 {
 		return &logFile{diskFile: diskFile{f}}, flags, nil
 	}
-	return diskFile{f}, flags, nil
+	return &bulkFile{diskFile: diskFile{f}}, flags, nil
 }
 
 // diskFile has the methods that SQLite looks for in a file in write-ahead mode.
@@ -95,4 +95,25 @@ func (f diskFile) SharedMemory() vfs.SharedMemory {
 // a rollback journal would use, with methods that are not here.
 func (f diskFile) DeviceCharacteristics() vfs.DeviceCharacteristic {
 	return f.File.DeviceCharacteristics() &^ vfs.IOCAP_BATCH_ATOMIC
+}
+
+// bulk is how much is written to a file, in bytes, before the system is asked to begin
+// with the disk.
+const bulk = 1 << 20
+
+// bulkFile is any file but the log. The pages that a checkpoint moves into the database
+// go to the disk as they come. If all of them waited for the sync at the end, the commits
+// beside it would wait for the disk as long.
+type bulkFile struct {
+	diskFile
+	pending int // bytes
+}
+
+func (f *bulkFile) WriteAt(b []byte, at int64) (int, error) {
+	n, err := f.diskFile.WriteAt(b, at)
+	if f.pending += n; f.pending >= bulk {
+		f.pending = 0
+		beginWriteback(f.File)
+	}
+	return n, err
 }

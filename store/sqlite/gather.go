@@ -77,6 +77,9 @@ func (f *logFile) flush() error {
 		}
 		return vfs.SystemError(err, sqlite3.IOERR_WRITE) // whatever SQLite was about to do
 	}
+	if len(f.held) > maxGathered/2 { // there is more to come, which the sync would wait for
+		beginWriteback(f.File)
+	}
 	f.held = f.held[:0]
 	return nil
 }

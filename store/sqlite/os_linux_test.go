@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ncruces/go-sqlite3"
+	"github.com/ncruces/go-sqlite3/vfs"
 	"github.com/parley-a2a/parley/store"
 	"github.com/parley-a2a/parley/store/storetest"
 	"golang.org/x/sys/unix"
@@ -129,4 +131,28 @@ func limitFiles(t *testing.T, n uint64) (lift func()) {
 	}
 	t.Cleanup(lift)
 	return lift
+}
+
+// The files of the driver have descriptors, without which beginWriteback does nothing.
+func TestFilesHaveDescriptors(t *testing.T) {
+	st := mustOpen(t, filepath.Join(t.TempDir(), "parley.db"), nil)
+	for _, file := range []sqlite3.FcntlOpcode{sqlite3.FCNTL_FILE_POINTER, sqlite3.FCNTL_JOURNAL_POINTER} {
+		f, err := st.writer.FileControl("main", file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w, ok := f.(vfs.FileUnwrap); ok {
+			f = w.Unwrap() // what computes checksums
+		}
+		var under any
+		switch f := f.(type) {
+		case *bulkFile:
+			under = f.File
+		case *logFile:
+			under = f.File
+		}
+		if _, ok := under.(interface{ Fd() uintptr }); !ok {
+			t.Errorf("a file of %T over %T has none", f, under)
+		}
+	}
 }
