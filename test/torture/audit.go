@@ -1,6 +1,7 @@
 package torture
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -14,13 +15,19 @@ import (
 type history struct {
 	first  *a2a.Task // as of the first entry
 	events []*a2a.StreamResponse
-	said   []int64 // positions of the client's messages behind the first
+	said   []*a2a.StreamResponse // the client's messages behind the first
 	task   *a2a.Task
 	goesOn bool // there is something behind its end
 }
 
 // changes counts what raises the generation of the task.
 func (h *history) changes() int64 { return int64(len(h.events) + len(h.said)) }
+
+// log returns events and messages in their order. A message is no event to most readers,
+// but the task is another one behind an answer: the question is gone from its status.
+func (h *history) log() []*a2a.StreamResponse {
+	return slices.SortedFunc(slices.Values(slices.Concat(h.events, h.said)), func(x, y *a2a.StreamResponse) int { return cmp.Compare(x.Seq, y.Seq) })
+}
 
 // auditor compares one task's history with itself and with what was seen.
 type auditor struct {
@@ -222,7 +229,7 @@ func (a *auditor) sights(r *record) {
 	fold := a.h.first.Snapshot()
 	at[1] = sumTask(fold)
 	order := []int64{1}
-	for _, el := range a.h.events {
+	for _, el := range a.h.log() {
 		fold.ApplyEvent(el)
 		at[el.Seq] = sumTask(fold)
 		order = append(order, el.Seq)

@@ -67,6 +67,39 @@ func (s *scene) again(id string) {
 	s.r.words[id], s.r.alias[id] = s.r.words["m"], "m"
 }
 
+// TestAuditKnowsAnswers: between an answer and the agent's next word the task still waits,
+// and its question is in the history. A stream of the 1.1 draft may go on from there.
+func TestAuditKnowsAnswers(t *testing.T) {
+	s := newScene()
+	asks := status(3, a2a.TaskStateInputRequired)
+	asks.StatusUpdate.Status.Message = &a2a.Message{MessageID: "q", Role: a2a.RoleAgent, Parts: []*a2a.Part{a2a.TextPart("how?")}}
+	s.h.events = []*a2a.StreamResponse{asks, status(5, a2a.TaskStateWorking), status(6, a2a.TaskStateCompleted)}
+	s.h.said = []*a2a.StreamResponse{{Seq: 4, MessageUpdate: &a2a.TaskMessageUpdateEvent{
+		TaskID: "t", ContextID: "c", Message: &a2a.Message{MessageID: "n", Role: a2a.RoleUser, Parts: []*a2a.Part{a2a.TextPart("so")}},
+	}}}
+	asked := s.h.first.Snapshot()
+	asked.ApplyEvent(asks)
+	answered := asked.Snapshot()
+	answered.ApplyEvent(s.h.said[0])
+	for _, c := range []struct {
+		name  string
+		task  *a2a.Task
+		exact bool
+		right bool
+	}{
+		{"a stream that goes on behind the answer", answered, true, true},
+		{"a look there", answered, false, true},
+		{"the question behind its answer", asked, true, false},
+	} {
+		s.r.looks, s.r.segments = nil, nil
+		s.r.sees("a look", c.task, 4, c.exact, false, nil)
+		a := &auditor{h: s.h}
+		if a.sights(s.r); (len(a.found) == 0) != c.right {
+			t.Errorf("%s: %v", c.name, a.found)
+		}
+	}
+}
+
 // TestAuditFinds: each promise that is broken is noticed, and by name.
 func TestAuditFinds(t *testing.T) {
 	if found := audit(newScene().h, newScene().r); len(found) > 0 {

@@ -75,7 +75,7 @@ func recall(ctx context.Context, cl *a2aclient.Client, listed *a2a.Task) (*histo
 		case el.Task != nil:
 			h.first = el.Task
 		case el.MessageUpdate != nil:
-			h.said = append(h.said, el.Seq)
+			h.said = append(h.said, el)
 		default:
 			h.events = append(h.events, el)
 		}

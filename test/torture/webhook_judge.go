@@ -3,7 +3,6 @@ package torture
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -133,13 +132,9 @@ func steps(h *hook, log *history) (all []step) {
 // at returns the position at which the task came to a generation: the first is
 // its beginning, each event and each message makes one more.
 func (h *history) at(generation int64) int64 {
-	all := slices.Clone(h.said)
-	for _, el := range h.events {
-		all = append(all, el.Seq)
-	}
-	slices.Sort(all)
+	all := h.log()
 	if n := generation - 2; n >= 0 && n < int64(len(all)) {
-		return all[n]
+		return all[n].Seq
 	}
 	return 0
 }
