@@ -68,7 +68,7 @@ func TestMessagesHoldMemoryUntilTheyAreTaken(t *testing.T) {
 	}
 }
 
-// watcher notes what is held when an answer is written.
+// watcher notes how many bytes are held when an answer is written.
 type watcher struct {
 	*httptest.ResponseRecorder
 	memory *Memory

@@ -16,7 +16,7 @@ import (
 	"github.com/parley-a2a/parley/store/storetest"
 )
 
-// Report is what is known of a server.
+// Report says how a server did.
 type Report struct {
 	Server     string   `json:"server"`   // as it says of itself
 	Database   string   `json:"database"` // where the tests ran

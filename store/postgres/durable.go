@@ -85,9 +85,9 @@ func (s *durability) words() string {
 	case s.foreign(), s.commit == "":
 		return "not judged: the server keeps commits in ways of its own, or does not say how; see for yourself that they survive a failover"
 	case s.pages == "off":
-		return "what is acknowledged is kept, but full_page_writes is off: a crash of the machine can damage the database"
+		return "acknowledged commits are kept, but full_page_writes is off: a crash of the machine can damage the database"
 	}
-	return "what is acknowledged is kept"
+	return "acknowledged commits are kept"
 }
 
 // allows reports whether the server says that this is known.

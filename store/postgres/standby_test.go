@@ -26,7 +26,7 @@ func TestStandby(t *testing.T) {
 
 // commitsWait: while the only standby stands still, a COMMIT that is given up is not
 // canceled, and so shown to nobody; one whose wait the server ended is not taken for
-// done; and what is committed without a standby is not shown by new connections.
+// done; and new connections do not show a transaction that no standby has.
 func commitsWait(t *testing.T, primary, standby *pgtest.Cluster) {
 	address := primary.Database(t)
 	synchronously := address + "&options=-c%20synchronous_commit%3Don%20-c%20statement_timeout%3D1000"

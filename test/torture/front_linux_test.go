@@ -124,17 +124,18 @@ func (f *front) start(i int) error {
 		return fmt.Errorf("%s, which Debian has a package of: %w", p.name, err)
 	}
 	p.cmd, p.over = cmd, over
-	for limit := time.Now().Add(readyWithin); ; time.Sleep(5 * time.Millisecond) {
+	tick, limit := time.NewTicker(5*time.Millisecond), time.After(readyWithin)
+	defer tick.Stop()
+	for {
 		conn, err := net.DialTimeout("tcp", net.JoinHostPort(f.address, p.port), time.Second)
 		if err == nil {
 			return conn.Close()
 		}
 		select {
+		case <-tick.C:
 		case <-over:
 			return fmt.Errorf("%s ended: %v", p.name, cmd.ProcessState)
-		default:
-		}
-		if time.Now().After(limit) {
+		case <-limit:
 			return fmt.Errorf("%s does not listen: %w", p.name, err)
 		}
 	}
