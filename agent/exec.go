@@ -177,7 +177,7 @@ func (c *command) start(ctx context.Context, env []string, log *slog.Logger) (p 
 		p, err = start(launch{argv: c.argv, dir: c.opts.Dir, env: env, memory: c.opts.memory(), log: log})
 		if scarce.Is(err) && !said {
 			said = true
-			log.Warn("the machine has no room for the command; it is tried again", "error", err)
+			log.Warn("a command cannot start: no processes or memory left; trying again", "error", err)
 		}
 		return err
 	})

@@ -136,11 +136,11 @@ func (k *keyring) done(keys []*issuerKey, err error) (report func()) {
 		return func() {} // the server ends, or it was said already
 	case err != nil && first:
 		return func() {
-			k.log.Warn("the keys of an issuer of tokens cannot be had; until then its tokens cannot be checked", "error", err)
+			k.log.Warn("the keys of a token issuer cannot be fetched; until they are, its tokens are refused", "error", err)
 		}
 	case err != nil:
 		return func() {
-			k.log.Warn("the keys of an issuer of tokens cannot be had; those from before stay in use", "error", err)
+			k.log.Warn("the keys of a token issuer cannot be fetched; the last ones stay in use", "error", err)
 		}
 	}
 	k.keys, k.loaded = keys, k.ended
@@ -148,9 +148,9 @@ func (k *keyring) done(keys []*issuerKey, err error) (report func()) {
 	return func() {
 		switch {
 		case len(keys) == 0:
-			k.log.Warn("an issuer of tokens has no keys for the algorithms that are allowed", "algorithms", k.algorithms, "gone", gone)
+			k.log.Warn("a token issuer has no keys for the accepted algorithms", "algorithms", k.algorithms, "gone", gone)
 		case len(added)+len(gone) > 0 || failed != nil:
-			k.log.Info("the keys of an issuer of tokens were read", "new", added, "gone", gone)
+			k.log.Info("the keys of a token issuer were read", "new", added, "gone", gone)
 		}
 	}
 }

@@ -61,7 +61,7 @@ func TestFileOfKeysIsReadAgain(t *testing.T) {
 	}
 	is.pass(time.Hour)
 	wantGood(t, m, is.token(b, nil))
-	if s := is.log.String(); strings.Count(s, "cannot be had") < 3 || strings.Contains(s, file) {
+	if s := is.log.String(); strings.Count(s, "cannot be fetched") < 3 || strings.Contains(s, file) {
 		t.Error(s)
 	}
 

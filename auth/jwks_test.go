@@ -91,7 +91,7 @@ func TestMadeUpKidsDoNotHammerTheIssuer(t *testing.T) {
 	if n := is.loads() - before; n > 7 {
 		t.Errorf("the issuer that is down was asked %d times", n)
 	}
-	if n := strings.Count(is.log.String(), "cannot be had"); n != 1 {
+	if n := strings.Count(is.log.String(), "cannot be fetched"); n != 1 {
 		t.Errorf("the log says %d times that it is down", n)
 	}
 }
@@ -187,7 +187,7 @@ func TestServerStartsWhileItsIssuerIsDown(t *testing.T) {
 	if n := is.loads(); n != 2 {
 		t.Errorf("the issuer was asked %d times", n)
 	}
-	if !strings.Contains(is.log.String(), "cannot be had; until then") {
+	if !strings.Contains(is.log.String(), "cannot be fetched; until") {
 		t.Error(&is.log)
 	}
 }

@@ -137,7 +137,7 @@ func (c *conns) wait() error {
 			continue
 		}
 		c.limited(Waited)
-		c.log.write(slog.LevelWarn, "there are as many connections as there may be, and none is idle; more have to wait", slog.Int("limit", cap(c.slots)))
+		c.log.write(slog.LevelWarn, "too many connections, and none is idle: new ones wait", slog.Int("limit", cap(c.slots)))
 		later := time.NewTimer(in)
 		select {
 		case c.slots <- struct{}{}:
@@ -241,7 +241,7 @@ func (c *conns) enter(conn net.Conn) (*slot, bool) {
 	c.mu.Unlock()
 	if in > 0 {
 		c.limited(Refused)
-		c.log.write(slog.LevelWarn, "there are as many connections from one address as there may be, and none is idle; more are closed",
+		c.log.write(slog.LevelWarn, "too many connections from one address, and none is idle: new ones are closed",
 			slog.String("address", p.from.Addr().String()), slog.Int("limit", c.most))
 		return nil, false
 	}

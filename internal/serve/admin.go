@@ -435,7 +435,7 @@ func (a *administration) publish() (remove func()) {
 		remove, err = l.Write(name)
 	}
 	if err != nil {
-		a.h.log.Warn("the commands of parley admin do not find this server", "error", err)
+		a.h.log.Warn("parley admin cannot find this server", "error", err)
 		return func() {}
 	}
 	return remove

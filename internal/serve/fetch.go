@@ -113,7 +113,7 @@ func (h *Host) takeCard(c fetched) {
 	}
 	if err != nil { // as when it is not signed as it should be; the next answer may be better
 		n.card, n.unknown = before, unknown
-		h.log.Warn("the card of an upstream cannot be used: the one before stays", "agent", n.label(), "err", err)
+		h.log.Warn("an upstream's new card cannot be used; the last one stays in use", "agent", n.label(), "err", err)
 		return
 	}
 	h.log.Info("the card of an upstream has changed", "agent", n.label(), "name", c.card.Name)
