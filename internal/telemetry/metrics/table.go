@@ -112,16 +112,16 @@ var Table = [metrics]Metric{
 	OperationDuration: {
 		Name: "a2a.server.operation.duration", Kind: Histogram, Unit: "s", Buckets: quick,
 		Labels: []Label{method, binding, version, {Name: "code", Bound: "`ok`, `left` if the client did not wait, or the name of an error"}},
-		Help:   "Time from the arrival of a call to the end of its answer; for a stream, to its last event.",
+		Help:   "From a call's arrival to the end of its answer, or to the last event of its stream.",
 	},
 	FirstEvent: {
 		Name: "a2a.server.time_to_first_event", Kind: Histogram, Unit: "s", Buckets: quick,
 		Labels: []Label{method, binding, version},
-		Help:   "Time from the arrival of a call to the first event of its stream.",
+		Help:   "From a call's arrival to the first event of its stream.",
 	},
 	StreamsActive: {
 		Name: "parley.streams.active", Kind: UpDown, Unit: "{stream}", Labels: []Label{binding},
-		Help: "Streams that are open.",
+		Help: "Open streams.",
 	},
 	StreamEvents: {
 		Name: "parley.stream.events", Kind: Counter, Unit: "{event}", Labels: []Label{binding},
@@ -129,12 +129,12 @@ var Table = [metrics]Metric{
 	},
 	StreamResumes: {
 		Name: "parley.stream.resumes", Kind: Counter, Unit: "{stream}", Labels: []Label{{Name: "result", Values: []string{"resumed", "refused"}}},
-		Help: "Streams that a client asked to continue behind an event that it had.",
+		Help: "Streams that a client asked to resume.",
 	},
 	AuthFailures: {
 		Name: "parley.auth.failures", Kind: Counter, Unit: "{call}",
 		Labels: []Label{{Name: "reason", Values: []string{"missing", "invalid", "forbidden", "blocked"}}},
-		Help:   "Calls refused for their credentials: none, invalid ones, without the scope, or after too many failures.",
+		Help:   "Calls refused for their credentials.",
 	},
 	Limited: {
 		Name: "parley.limited", Kind: Counter, Unit: "{call}",
@@ -143,7 +143,7 @@ var Table = [metrics]Metric{
 	},
 	ConnectionsOpen: {
 		Name: "parley.connections.open", Kind: Gauge, Unit: "{connection}", Labels: []Label{{Name: "protocol", Values: []string{"http", "grpc"}}},
-		Help: "Open connections to the main address, idle ones included; grpc are those that began with a gRPC call.",
+		Help: "Open connections to the main address; grpc if they began with a gRPC call.",
 	},
 	ConnectionsLimit: {
 		Name: "parley.connections.limit", Kind: Gauge, Unit: "{connection}",
@@ -151,108 +151,108 @@ var Table = [metrics]Metric{
 	},
 	ConnectionsLimited: {
 		Name: "parley.connections.limited", Kind: Counter, Unit: "{connection}", Labels: []Label{{Name: "result", Values: []string{"evicted", "waited", "refused"}}},
-		Help: "Connections beyond a limit: an idle one was closed for it, it had to wait, or it was refused for its address.",
+		Help: "Connections beyond a limit; evicted if an idle one was closed instead.",
 	},
 	Ready: {
 		Name: "parley.ready", Kind: Gauge,
-		Help: "1 while the server takes calls and its store takes writes, otherwise 0.",
+		Help: "1 while the server takes calls and its store takes writes.",
 	},
 	Tasks: {
 		Name: "a2a.server.tasks", Kind: Gauge, Unit: "{task}", Labels: []Label{agentName, {Name: "state", Values: States}},
-		Help: "Tasks that this process has in memory because they are at work, or wait for their client.",
+		Help: "Tasks in this process's memory: at work, or waiting for their client.",
 	},
 	TasksStarted: {
 		Name: "parley.tasks.started", Kind: Counter, Unit: "{task}", Labels: []Label{agentName},
-		Help: "Tasks that this process has created.",
+		Help: "Tasks created by this process.",
 	},
 	TasksEnded: {
 		Name: "parley.tasks.ended", Kind: Counter, Unit: "{task}", Labels: []Label{agentName, {Name: "state", Values: States[4:]}},
-		Help: "Tasks that this process has ended.",
+		Help: "Tasks ended by this process.",
 	},
 	TasksTakenOver: {
 		Name: "parley.tasks.taken_over", Kind: Counter, Unit: "{task}", Labels: []Label{agentName},
-		Help: "Tasks of processes that are gone, taken over by this one.",
+		Help: "Tasks taken over from dead processes.",
 	},
 	TaskDuration: {
 		Name: "parley.task.duration", Kind: Histogram, Unit: "s", Buckets: patient,
 		Labels: []Label{agentName, {Name: "state", Values: States[4:]}},
-		Help:   "Time from a task's creation to its end, by the state that it ended in.",
+		Help:   "From a task's creation to its end.",
 	},
 	RunsActive: {
 		Name: "parley.runs.active", Kind: Gauge, Unit: "{run}", Labels: []Label{agentName},
-		Help: "Runs of an agent under way, without those that wait for their client.",
+		Help: "Runs under way, without those that wait for their client.",
 	},
 	RunAttempts: {
 		Name: "parley.run.attempts", Kind: Counter, Unit: "{run}",
 		Labels: []Label{agentName, {Name: "reason", Values: []string{"message", "lost", "resumed"}}},
-		Help:   "Runs of an agent begun: for a message, or again after a lost process or an orderly restart.",
+		Help:   "Runs begun: for a message, or again after a crash (lost) or restart (resumed).",
 	},
 	RunQueue: {
 		Name: "parley.run.queue", Kind: Histogram, Unit: "s", Buckets: patient, Labels: []Label{agentName},
-		Help: "Time that a task waited for capacity, or for a process to take it over, before a run.",
+		Help: "Wait before a run, for capacity or for a process to take the task over.",
 	},
 	RunDuration: {
 		Name: "parley.run.duration", Kind: Histogram, Unit: "s", Buckets: patient,
 		Labels: []Label{agentName, {Name: "result", Values: []string{"ok", "failed", "canceled", "left"}}},
-		Help:   "Time that a run of an agent took, with the time that it waited for its client.",
+		Help:   "Duration of a run, with its waits for the client.",
 	},
 	Steps: {
 		Name: "parley.steps", Kind: Counter, Unit: "{step}",
 		Labels: []Label{agentName, {Name: "result", Values: []string{"done", "replayed", "failed"}}},
-		Help:   "Steps of agents: performed, answered from the log, or failed.",
+		Help:   "Steps of agents; replayed if answered from the log.",
 	},
 	QueueLength: {
 		Name: "parley.queue.length", Kind: Gauge, Unit: "{task}",
-		Help: "Tasks of this process that wait for capacity, without those in the store that any process may take.",
+		Help: "Tasks of this process that wait for capacity.",
 	},
 	CapacityUsed: {
 		Name: "parley.capacity.used", Kind: Gauge, Unit: "{task}",
-		Help: "Slots of --capacity that tasks take.",
+		Help: "Slots of --capacity in use.",
 	},
 	CapacityLimit: {
 		Name: "parley.capacity.limit", Kind: Gauge, Unit: "{task}",
-		Help: "Slots of --capacity there are; absent without a limit.",
+		Help: "Slots of --capacity; absent without a limit.",
 	},
 	MemoryUsed: {
 		Name: "parley.memory.used", Kind: Gauge, Unit: "By", Labels: []Label{pool},
-		Help: "Memory counted against a limit: bodies on their way, and large tasks at work.",
+		Help: "Memory of bodies in transit, and of large tasks at work.",
 	},
 	MemoryLimit: {
 		Name: "parley.memory.limit", Kind: Gauge, Unit: "By", Labels: []Label{pool},
-		Help: "Memory that there may be; absent without a limit.",
+		Help: "Memory limit of the pool; absent without one.",
 	},
 	CommitDuration: {
 		Name: "parley.commit.duration", Kind: Histogram, Unit: "s", Buckets: quick,
-		Help: "Time that a transaction of the store took, with its wait for the disk.",
+		Help: "Duration of a transaction of the store, with its wait for the disk.",
 	},
 	CommitSync: {
 		Name: "parley.commit.sync.duration", Kind: Histogram, Unit: "s", Buckets: quick,
-		Help: "Time that a transaction's COMMIT took: writing the log and waiting for the disk (fsync).",
+		Help: "Duration of a transaction's COMMIT: writing the log and waiting for the disk (fsync).",
 	},
 	CommitEntries: {
 		Name: "parley.commit.batch.entries", Kind: Histogram, Unit: "{entry}", Buckets: counts,
-		Help: "Log entries that a transaction wrote.",
+		Help: "Log entries in a transaction.",
 	},
 	CommitTasks: {
 		Name: "parley.commit.batch.appends", Kind: Histogram, Unit: "{append}", Buckets: counts,
-		Help: "Appends, of one task each, that shared a transaction.",
+		Help: "Appends, of one task each, in a transaction.",
 	},
 	StoreUp: {
 		Name: "parley.store.up", Kind: Gauge,
-		Help: "1 while the store takes writes, 0 while the last ones failed.",
+		Help: "1 while the store takes writes.",
 	},
 	StoreErrors: {
 		Name: "parley.store.errors", Kind: Counter, Unit: "{error}",
 		Labels: []Label{{Name: "reason", Values: []string{"full", "read_only", "busy", "unreachable", Other}}},
-		Help:   "Writes that failed for a reason of the store.",
+		Help:   "Writes that the store failed.",
 	},
 	HintsConnected: {
 		Name: "parley.hints.connected", Kind: Gauge,
-		Help: "1 while hints of other processes arrive through PostgreSQL, otherwise 0.",
+		Help: "1 while hints of other processes arrive through PostgreSQL.",
 	},
 	HintsReceived: {
 		Name: "parley.hints.received", Kind: Counter, Unit: "{hint}", Labels: []Label{{Name: "about", Values: []string{"task", "work", "mail", "lost"}}},
-		Help: "Hints of other processes by subject; lost means that some may be missing, so this process looks at everything.",
+		Help: "Hints of other processes; lost if some may be missing.",
 	},
 	WebhookAttempts: {
 		Name: "parley.webhook.attempts", Kind: Counter, Unit: "{attempt}",
@@ -261,11 +261,11 @@ var Table = [metrics]Metric{
 	},
 	WebhookPending: {
 		Name: "parley.webhook.pending", Kind: Gauge, Unit: "{webhook}",
-		Help: "Webhooks of this process with events to deliver, at most 1,000 per host.",
+		Help: "Webhooks of this process with events to deliver.",
 	},
 	WebhookOldest: {
 		Name: "parley.webhook.oldest", Kind: Gauge, Unit: "s",
-		Help: "Age of the oldest undelivered event that this process knows, otherwise 0.",
+		Help: "Age of the oldest undelivered event.",
 	},
 	WebhookDead: {
 		Name: "parley.webhook.dead_letters", Kind: Counter, Unit: "{event}",
@@ -278,11 +278,11 @@ var Table = [metrics]Metric{
 			{Name: "gen_ai.operation.name", Values: []string{"chat"}}, {Name: "gen_ai.provider.name", Values: []string{"openai"}},
 			{Name: "gen_ai.request.model", Bound: "the models in the configuration"}, {Name: "gen_ai.token.type", Values: []string{"input", "output"}},
 		},
-		Help: "Tokens that calls of a model took and gave, where the endpoint tells.",
+		Help: "Tokens of calls of a model, if the endpoint tells.",
 	},
 	BuildInfo: {
-		Name: "parley.build.info", Kind: Gauge, Labels: []Label{{Name: "version", Bound: "one"}, {Name: "go_version", Bound: "one"}},
-		Help: "Always 1; the labels are the version of Parley and of Go.",
+		Name: "parley.build.info", Kind: Gauge, Labels: []Label{{Name: "version", Bound: "Parley's"}, {Name: "go_version", Bound: "Go's"}},
+		Help: "Always 1.",
 	},
 }
 
