@@ -6,7 +6,7 @@ package config
 var serverFields = []*field{
 	row("listen", text, "address to listen on; port 0 is a free one").as("listen").or("127.0.0.1:7275"),
 	row("public_url", link, "URL that cards advertise; without it, the request's").as("public-url"),
-	listOf("trusted_proxies", text, "networks or addresses of proxies whose `Forwarded` and `X-Forwarded-*` headers are believed").as("trusted-proxy"),
+	listOf("trusted_proxies", text, "networks or addresses of proxies whose `X-Forwarded-*` or `Forwarded` is believed").as("trusted-proxy"),
 	listOf("allowed_hosts", text, "host names that requests may use; others are refused. A server for this machine alone always answers for its own").as("allowed-host"),
 	listOf("cors_origins", text, "origins of web pages that may call, such as `https://console.example.org`").as("cors-origin"),
 	row("console", boolean, "serve the web console at `/console`").as("no-console").not().or("true"),
@@ -21,7 +21,7 @@ var serverFields = []*field{
 			as("store", "ephemeral").or("parley.db in `data`"),
 		row("data", path, "directory of the database; with PostgreSQL of the audit log alone").as("data", "ephemeral", "store").or(".parley"),
 		row("ephemeral", boolean, "keep tasks in memory only").as("ephemeral", "store", "data").or("false"),
-		row("dead_after", duration, "with PostgreSQL, how long another server may be silent before its tasks are taken over; the same on all servers").
+		row("dead_after", duration, "how long another server at PostgreSQL may be silent before its tasks are taken over; the same on all servers").
 			as("dead-after", "ephemeral", "store").from(1e9).or("10s"),
 		row("allow_async_commit", boolean, "start although PostgreSQL may lose acknowledged events in a crash or failover").
 			as("allow-async-commit", "ephemeral", "store").or("false"),
@@ -33,7 +33,7 @@ var serverFields = []*field{
 		group("oidc", "tokens of an issuer whose keys OpenID Connect Discovery finds",
 			row("issuer", link, "the issuer's URL").as("oidc-issuer").required(),
 			listOf("audiences", text, "names of this server in such tokens").as("oidc-audience").required(),
-			row("client", text, "the console's client id, for logins at the issuer: a public client with PKCE and the redirect URI `/console/login/back` below `public_url`").as("oidc-client"),
+			row("client", text, "the console's client id, for logins at the issuer; a public client with PKCE and the redirect URI `/console/login/back` below `public_url`").as("oidc-client"),
 		),
 		group("jwt", "tokens signed with keys of a file",
 			row("jwks", file, "the JSON Web Key Set, which is read again when it changes").as("jwks").required(),
@@ -98,7 +98,7 @@ var serverFields = []*field{
 		listOf("deny", text, "forbidden hosts, whatever else allows them").as("egress-deny", "no-push"),
 		row("proxy", address, "URL of an HTTP proxy for webhooks").as("egress-proxy", "no-push"),
 	),
-	row("on_lost", word, "what happens to a task if its server dies while the agent works: `rerun`, or `fail` if nothing may be done twice").
+	row("on_lost", word, "what happens to a task whose server dies at work: `rerun`, or `fail` if nothing may be done twice").
 		as("on-lost", "max-runs").of("rerun", "fail").or("rerun"),
 	row("max_runs", integer, "lost runs of one message after which a task fails").as("max-runs", "on-lost").from(1).or("3"),
 	group("retries", "repeated messages",
@@ -112,11 +112,11 @@ var serverFields = []*field{
 	),
 	group("logs", "what is logged, and where",
 		row("level", word, "what goes to standard error").as("log-level").of("debug", "info", "warn", "error").or("info"),
-		row("requests", boolean, "log a line for each call when it ends: caller, operation, agent, task, result and time").
-			as("log-requests").or("true where standard error is a terminal, and with `level: debug`; else false"),
+		row("requests", boolean, "log a line for each call when it ends; with caller, operation, agent, task, result and time").
+			as("log-requests").or("true on a terminal, and with `level: debug`"),
 		row("format", word, "text, a JSON object a line, or text on a terminal and JSON elsewhere").as("log-format").of("auto", "text", "json").or("auto"),
 		row("audit", path, "file of JSON lines: who did what; `-` is standard error, `none` is no log").as("audit-log").
-			or("audit.jsonl in `store.data` where callers are authenticated, else none"),
+			or("audit.jsonl in `store.data` if callers are authenticated"),
 	),
 	group("telemetry", "traces and metrics for an OpenTelemetry collector; the standard variables (`OTEL_EXPORTER_OTLP_ENDPOINT` …) apply to settings left out here",
 		row("endpoint", link, "the collector's URL, such as `http://127.0.0.1:4318`").as("telemetry-endpoint").or("`OTEL_EXPORTER_OTLP_ENDPOINT`; without either nothing is sent"),
