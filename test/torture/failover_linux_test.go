@@ -44,6 +44,8 @@ type failing struct {
 	wide bool // there are networks that can be cut
 	lazy bool // no commit waits for a standby
 
+	ending, lagging, striking, kind, restarting deck
+
 	ends  [endings]int
 	lags  [lags]int
 	other int                // rounds in which something happened to a replica, too
@@ -52,15 +54,27 @@ type failing struct {
 	gone  []int64            // bytes of the log that no standby had, of each failover, if commits wait for none
 }
 
+// deck deals each of some kinds once before any comes again, so that few rounds have
+// some of each.
+type deck []int
+
+func (d *deck) deal(rng *rand.Rand, kinds int) int {
+	if len(*d) == 0 {
+		*d = rng.Perm(kinds)
+	}
+	next := (*d)[0]
+	*d = (*d)[1:]
+	return next
+}
+
 // rounds are so many failovers.
 func (f *failing) rounds(ctx context.Context) error {
 	f.rng = rand.New(rand.NewPCG(f.o.Seed, 11))
-	first := f.rng.IntN(int(endings)) // so that few rounds are of each kind
 	for n := range f.o.Rounds {
 		if err := f.live(ctx, ms(200+f.rng.IntN(700))); err != nil {
 			return err
 		}
-		how := ending((first + n) % int(endings))
+		how := ending(f.ending.deal(f.rng, int(endings)))
 		if !f.wide && (how == primaryDark || how == primaryBack) {
 			how = primaryKilled
 		}
@@ -78,7 +92,7 @@ func (f *failing) rounds(ctx context.Context) error {
 func (f *failing) round(ctx context.Context, n int, how ending) error {
 	f.ends[how]++
 	old := f.ha.primary
-	late := lag(max(0, f.rng.IntN(5)-2))
+	late := lag(max(0, f.lagging.deal(f.rng, 5)-2))
 	slow := []*member{f.ha.standbys()[f.rng.IntN(2)]}
 	if f.lazy {
 		late, slow = lagsAll, f.ha.standbys() // so that there is something to lose
@@ -100,15 +114,15 @@ func (f *failing) round(ctx context.Context, n int, how ending) error {
 		return err
 	}
 	var beside *stroke
-	if f.rng.IntN(3) == 0 {
+	if f.striking.deal(f.rng, 3) == 0 {
 		f.other++
-		beside = &stroke{kind: []strokeKind{killed, killed, asked, paused}[f.rng.IntN(4)], who: f.rng.IntN(len(f.replicas))}
+		beside = &stroke{kind: []strokeKind{killed, killed, asked, paused}[f.kind.deal(f.rng, 4)], who: f.rng.IntN(len(f.replicas))}
 		if err := f.strike(beside); err != nil {
 			return err
 		}
 	}
-	restarts := f.rng.IntN(3) // of a program between the servers and the primary: before, after, or not at all
-	if err := f.restarts(restarts == 0); err != nil {
+	when := f.restarting.deal(f.rng, 3*fronts) // a program between the servers and the primary restarts: before, after, or not at all
+	if err := f.restarts(when/3, when%3 == 0); err != nil {
 		return err
 	}
 	f.w.note("failover %d: primary %s %s %s", n+1, old.Name(), endingNames[how], lagNames[late])
@@ -147,7 +161,7 @@ func (f *failing) round(ctx context.Context, n int, how ending) error {
 	}
 	promoted := time.Now()
 	f.w.note("promoted %s after %v", f.ha.primary.Name(), promoted.Sub(began))
-	if err := f.restarts(restarts == 1); err != nil {
+	if err := f.restarts(when/3, when%3 == 1); err != nil {
 		return err
 	}
 	if err := f.served(ctx, n, beside); err != nil {
@@ -177,11 +191,10 @@ func (f *failing) round(ctx context.Context, n int, how ending) error {
 
 // restarts restarts one of the programs between the servers and the primary, if there
 // are some and it is time.
-func (f *failing) restarts(now bool) error {
+func (f *failing) restarts(i int, now bool) error {
 	if f.ha.front == nil || !now {
 		return nil
 	}
-	i := f.rng.IntN(len(f.ha.front.programs))
 	f.w.note("%s is restarted", f.ha.front.programs[i].name)
 	return f.ha.front.restart(i)
 }

@@ -22,8 +22,8 @@ import (
 type front struct {
 	*host
 	primary  atomic.Pointer[member]
-	programs [2]program
-	restarts [2]int
+	programs [fronts]program
+	restarts [fronts]int
 }
 
 // program is one of the two.
@@ -39,6 +39,7 @@ type program struct {
 const (
 	haproxy = iota
 	pgbouncer
+	fronts
 )
 
 // newFront makes the host's programs, which end with the test.
