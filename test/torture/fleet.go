@@ -32,6 +32,8 @@ type FleetOptions struct {
 	Rounds  int // each has something happen to replicas, to the database or to both
 	Clients int
 	Seed    uint64
+	// Hooks has clients with webhooks work, too. Nil: none.
+	Hooks *WebhookOptions
 	// Effects is as in Options.
 	Effects string
 	// Log is as in Options; lines of the n-th replica begin with its number.
@@ -62,6 +64,7 @@ type fleet struct {
 	w        *world
 	replicas []*replica
 	balancer *balancer
+	hooks    *hooking // nil: none
 
 	strokes [strokeKinds]int // what has happened to it
 }
@@ -94,6 +97,13 @@ func (f *fleet) run(ctx context.Context, cuts uint64, rounds func(context.Contex
 		c := newClient(w, n, "http://"+f.balancer.addr())
 		clients.Go(func() { c.run(working) })
 	}
+	if f.o.Hooks != nil {
+		err := f.hook(working, &clients)
+		defer f.hooks.close()
+		if err != nil {
+			return nil, err
+		}
+	}
 	err := rounds(ctx)
 	close(w.stopping)
 	f.balancer.calm()
@@ -101,9 +111,15 @@ func (f *fleet) run(ctx context.Context, cuts uint64, rounds func(context.Contex
 		w.note("the rounds are over")
 		err = f.quiet(ctx, &clients)
 	}
+	if err == nil && f.hooks != nil {
+		err = f.rest(ctx)
+	}
 	w.note("the clients have ended")
 	cancel(errors.New("the run is over"))
 	clients.Wait()
+	if f.hooks != nil {
+		f.hooks.watching.Wait()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -186,6 +202,13 @@ func (f *fleet) verdict(ctx context.Context) (*Report, error) {
 	}
 	r := f.w.report(tasks)
 	r.Strokes = f.strokes
+	if f.hooks != nil {
+		tasks, events, err := f.hooks.judge(ctx, "http://"+fresh.o.Addr)
+		if err != nil {
+			return nil, fmt.Errorf("%w; %s", err, fresh.tail())
+		}
+		r.Hooks = f.hooks.report(tasks, events)
+	}
 	for _, one := range f.replicas {
 		one.end()
 		r.SlowestStart = max(r.SlowestStart, one.slowest)

@@ -35,6 +35,7 @@ func TestReplicas(t *testing.T) {
 	}{
 		{"three replicas", 6, replicaBinary},
 		{"whose agent has steps", 0, replicaSteps},
+		{"webhooks and retention", 0, replicaHooks},
 	} {
 		rounds := kind.short
 		if *replicaRounds > 0 {
@@ -53,8 +54,8 @@ func TestReplicas(t *testing.T) {
 				t.Fatalf("seed %d: %v", *seed, err)
 			}
 			names, reports = append(names, kind.name), append(reports, report)
-			judge(t, *seed, report.Violations, report.Tasks > 0 && report.Events > 0 && report.Elsewhere > 0)
-			d.whole(t)
+			judgeFleet(t, report)
+			whole(t, d.URL(d.name))
 		})
 	}
 	t.Logf("what nothing was lost in:\n%s", Table(names, reports))
@@ -66,6 +67,34 @@ func replicaBinary(t *testing.T, o *FleetOptions, d *database, dir string) {
 	o.Replica = func(listen, at string) *exec.Cmd {
 		return replicaOf(program, o, listen, d.by(at))
 	}
+}
+
+// replicaHooks has clients with webhooks alone.
+func replicaHooks(t *testing.T, o *FleetOptions, d *database, dir string) {
+	program := built(t)
+	o.Hooks = &WebhookOptions{Clients: min(o.Clients, 16), Retain: retain}
+	o.Clients = 0
+	o.Replica = func(listen, at string) *exec.Cmd {
+		cmd := replicaOf(program, o, listen, d.by(at))
+		cmd.Args = append(cmd.Args, "--retain-failed", retain.String())
+		return cmd
+	}
+}
+
+// retain is how long tasks are kept that failed or were canceled, where some are not
+// kept for ever.
+const retain = 10 * time.Second
+
+// judgeFleet is judge for one of several servers.
+func judgeFleet(t *testing.T, r *Report) {
+	t.Helper()
+	tested := r.Tasks > 0 && r.Events > 0 && r.Elsewhere > 0
+	if h := r.Hooks; h != nil {
+		judge(t, *seed, h.Violations, h.Tasks > 0 && h.Repeats > 0 && h.Deleted > 0 && h.Forgotten > 0)
+		t.Logf("webhooks to receivers that fail:\n%s", h)
+		tested = r.Tasks > 0
+	}
+	judge(t, *seed, r.Violations, tested)
 }
 
 func replicaOf(program string, o *FleetOptions, listen, url string) *exec.Cmd {

@@ -10,11 +10,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/engine"
 	"github.com/parley-a2a/parley/store/postgres"
-	"github.com/parley-a2a/parley/store/storetest"
 )
 
 // replicaArg makes the test binary a replica: what follows are the address, the
@@ -55,13 +56,27 @@ func serveReplica(arg string) error {
 	})
 }
 
-// whole judges all that is in the database.
-func (d *database) whole(t *testing.T) {
+// whole finds what is in a database of tasks that are not there.
+func whole(t *testing.T, url string) {
 	t.Helper()
-	st, err := postgres.Open(t.Context(), d.URL(d.name), nil)
+	db, err := pgx.Connect(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer st.Close()
-	storetest.Check(t, st)
+	defer db.Close(t.Context())
+	for table, lacks := range map[string]string{
+		"entry": "task", "push": "task", "blob_task": "task", "receipt": "task > 0 AND task", "letter": "push", "doomed": "task = task OR task",
+	} {
+		of := "parley.task"
+		if table == "letter" {
+			of = "parley.push"
+		}
+		n := 0
+		if err := db.QueryRow(t.Context(), "SELECT count(*) FROM parley."+table+" WHERE "+lacks+" NOT IN (SELECT key FROM "+of+")").Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		if n > 0 {
+			t.Errorf("%s has %d rows of what is not in %s", table, n, of)
+		}
+	}
 }

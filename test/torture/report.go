@@ -34,6 +34,9 @@ type Report struct {
 	Counted              int              // tasks that /metrics counted, as started or ended, in all lives
 	Steps, Effects       int64            // recorded results of steps, and runs of steps
 
+	// Hooks is what came of FleetOptions.Hooks.
+	Hooks *WebhookReport
+
 	// Broken counts the violations, by the claim.
 	Broken [claims]int
 	// Violations tell of the first ones; the text says by which task.

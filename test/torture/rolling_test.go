@@ -38,5 +38,5 @@ func TestRolling(t *testing.T) {
 		t.Errorf("seed %d: nothing came for long %d times", s, report.Stalls)
 	}
 	t.Logf("replicas that are replaced, with %d requests refused by 503:\n%s", report.Refused, Table([]string{"replaced"}, []*Report{report}))
-	d.whole(t)
+	whole(t, d.URL(d.name))
 }

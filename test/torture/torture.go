@@ -75,6 +75,7 @@ type world struct {
 	hasty  bool    // clients do not wait long
 	many   bool    // there are several servers
 	strict bool    // requests may be refused with 503, and fail in no other way
+	hooked bool    // clients with webhooks work, too, whose tasks have no record
 	lossy  bool    // what is acknowledged may be lost, and is to be counted
 	start  time.Time
 

@@ -13,7 +13,7 @@ import (
 )
 
 // WebhookOptions says what RunWebhooks does. Server, Addr, Tasks and Clients are
-// required.
+// required; of those a fleet needs Clients alone.
 type WebhookOptions struct {
 	// Server returns the command of the server's n-th life, from 0. All lives
 	// have the same data and listen on Addr. Webhooks may go to this machine.
@@ -29,6 +29,11 @@ type WebhookOptions struct {
 	// Hangs is how many requests are left without an answer until their sender
 	// gives up. Zero means 3 of 1,000. Negative: none.
 	Hangs int
+	// Receivers is the host that receivers listen on. Empty: 127.0.0.1.
+	Receivers string
+	// Retain is how long the servers keep tasks that failed or were canceled, as some
+	// then are. Zero: for ever. It is for a fleet.
+	Retain time.Duration
 
 	// Log gets what the server writes to its standard error, and the driver's
 	// own notes. Nil discards.
@@ -39,7 +44,9 @@ type WebhookOptions struct {
 type hookWorld struct {
 	// set at start, then constant
 	o      *WebhookOptions
-	server *server
+	server *server // nil where there are several
+	url    string  // where clients go
+	log    *lastLines
 	keys   *keyring
 	hosts  []*receiver
 	start  time.Time
@@ -51,6 +58,7 @@ type hookWorld struct {
 
 	mu         sync.Mutex // protects the fields below
 	hooks      []*hook
+	brief      []*briefTask
 	violations []string
 	broken     [hookClaims]int
 }
@@ -60,7 +68,7 @@ type hookCounts struct {
 	kills, stops, unknown atomic.Int64
 	posts, accepted       atomic.Int64
 	repeats               atomic.Int64 // of a delivery that had been accepted
-	hangs                 atomic.Int64
+	hangs, late           atomic.Int64 // late: for what had been deleted long before
 	failures              [faults2]atomic.Int64
 }
 
@@ -69,27 +77,17 @@ type hookCounts struct {
 // what came with the logs of the tasks. The error is about the driver or its
 // surroundings; what the server did wrong is in the report.
 func RunWebhooks(ctx context.Context, o *WebhookOptions) (*WebhookReport, error) {
-	w := &hookWorld{
-		o:       o,
-		server:  newServer(&Options{Server: o.Server, Addr: o.Addr}, newLastLines(o.Log)),
-		start:   time.Now(),
-		news:    make(chan struct{}, 1),
-		deletes: make(chan *hook, 4*o.Tasks),
+	w, err := newHookWorld(o, newLastLines(o.Log))
+	defer w.close()
+	if err != nil {
+		return nil, err
 	}
+	w.server, w.url = newServer(&Options{Server: o.Server, Addr: o.Addr}, w.log), "http://"+o.Addr
 	defer w.server.kill()
-	for n := range 4 {
-		r, err := newReceiver(w, n)
-		if err != nil {
-			return nil, err
-		}
-		defer r.close()
-		w.hosts = append(w.hosts, r)
-	}
 	if err := w.begin(ctx); err != nil {
 		return nil, err
 	}
-	var err error
-	if w.keys, err = fetchKeys(ctx, "http://"+o.Addr); err != nil {
+	if w.keys, err = fetchKeys(ctx, w.url); err != nil {
 		return nil, err
 	}
 
@@ -137,12 +135,34 @@ func RunWebhooks(ctx context.Context, o *WebhookOptions) (*WebhookReport, error)
 	if err := w.begin(ctx); err != nil {
 		return nil, err
 	}
-	tasks, events, err := w.judge(ctx)
+	tasks, events, err := w.judge(ctx, w.url)
 	if err != nil {
 		return nil, err
 	}
 	return w.report(tasks, events), nil
 }
+
+// newHookWorld makes the receivers, which close ends whether or not it failed.
+func newHookWorld(o *WebhookOptions, log *lastLines) (*hookWorld, error) {
+	w := &hookWorld{o: o, log: log, start: time.Now(), news: make(chan struct{}, 1), deletes: make(chan *hook, 4*max(o.Tasks, 1000))}
+	for n := range 4 {
+		r, err := newReceiver(w, n)
+		if err != nil {
+			return w, err
+		}
+		w.hosts = append(w.hosts, r)
+	}
+	return w, nil
+}
+
+func (w *hookWorld) close() {
+	for _, r := range w.hosts {
+		r.close()
+	}
+}
+
+// many reports whether there are several servers.
+func (w *hookWorld) many() bool { return w.server == nil }
 
 // begin starts the server's next life and waits until it is ready.
 func (w *hookWorld) begin(ctx context.Context) error {
@@ -267,5 +287,5 @@ func (w *hookWorld) violate(c hookClaim, format string, args ...any) {
 
 // note writes a line of the driver's own into the log.
 func (w *hookWorld) note(format string, args ...any) {
-	fmt.Fprintf(w.server.log, "torture %8.3f  %s\n", time.Since(w.start).Seconds(), fmt.Sprintf(format, args...))
+	fmt.Fprintf(w.log, "torture %8.3f  %s\n", time.Since(w.start).Seconds(), fmt.Sprintf(format, args...))
 }

@@ -18,6 +18,7 @@ type hookClient struct {
 	w       *hookWorld
 	rng     *rand.Rand
 	how     speech
+	began   time.Time // before the task that it is at was sent
 	own     *a2aclient.Client
 	control *a2aclient.Client // sees all
 }
@@ -35,8 +36,7 @@ func newHookClient(w *hookWorld, n int) *hookClient {
 }
 
 func (c *hookClient) run(ctx context.Context, numbers <-chan int) {
-	c.own = c.w.dial(ctx, c.how)
-	c.control = c.w.control(ctx)
+	c.own, c.control = c.w.dial(ctx, c.how), c.w.control(ctx)
 	for range numbers {
 		if ctx.Err() == nil {
 			c.work(ctx)
@@ -51,8 +51,12 @@ func (w *hookWorld) control(ctx context.Context) *a2aclient.Client {
 
 // dial gets the card, however often the server is not there.
 func (w *hookWorld) dial(ctx context.Context, how speech) (cl *a2aclient.Client) {
+	patience := 20 * time.Second
+	if w.many() { // another answers
+		patience = 3 * time.Second
+	}
 	w.insist(ctx, "get the card", func() (err error) {
-		cl, err = a2aclient.Dial(ctx, "http://"+w.o.Addr, &a2aclient.Options{Version: how.version, Bindings: []string{how.binding}, UnaryTimeout: 20 * time.Second})
+		cl, err = a2aclient.Dial(ctx, w.url, &a2aclient.Options{Version: how.version, Bindings: []string{how.binding}, UnaryTimeout: patience})
 		return err
 	})
 	return cl
@@ -91,10 +95,9 @@ func (c *hookClient) hook(version string, along bool) *hook {
 	case x < 12:
 		h.fate = hookGone
 	}
-	url := "http://" + c.w.o.Addr
 	var err error
-	if h.judge, err = c.w.keys.verifier(url, h.token); err == nil && h.whole() && h.bearer && h.secret == "" {
-		h.jwt, err = c.w.keys.verifier(url, h.token)
+	if h.judge, err = c.w.keys.verifier(c.w.url, h.token); err == nil && h.whole() && h.bearer && h.secret == "" {
+		h.jwt, err = c.w.keys.verifier(c.w.url, h.token)
 	}
 	if err != nil {
 		c.w.violate(hookService, "make a verifier: %v", err)
@@ -115,7 +118,8 @@ func (c *hookClient) work(ctx context.Context) {
 	if more == 0 || c.rng.IntN(4) > 0 {
 		along = c.hook(c.how.version, true)
 	}
-	id := c.begin(ctx, along)
+	b := &briefTask{message: c.message(), ends: c.w.o.Retain > 0 && c.rng.IntN(3) == 0}
+	id := c.begin(ctx, b, along)
 	if id == "" {
 		return
 	}
@@ -126,16 +130,29 @@ func (c *hookClient) work(ctx context.Context) {
 		}
 		c.create(ctx, c.hook(how, false), id)
 	}
+	if b.ends {
+		c.cancel(ctx, id)
+	}
 	c.finish(ctx, id)
+	if c.w.o.Retain > 0 {
+		c.isBrief(ctx, b, id)
+	}
+}
+
+// message asks for 10 events.
+func (c *hookClient) message() *a2a.Message {
+	return &a2a.Message{
+		MessageID: uuid.NewString(), Role: a2a.RoleUser,
+		Parts: []*a2a.Part{a2a.TextPart(fmt.Sprintf("stream 8 %d", 40+c.rng.IntN(80)))},
+	}
 }
 
 // begin sends the message, and returns the task's id; empty if nobody knows it.
-func (c *hookClient) begin(ctx context.Context, along *hook) string {
+func (c *hookClient) begin(ctx context.Context, b *briefTask, along *hook) string {
+	b.began = time.Now()
+	c.began = b.began
 	req := &a2a.SendMessageRequest{
-		Message: &a2a.Message{
-			MessageID: uuid.NewString(), Role: a2a.RoleUser,
-			Parts: []*a2a.Part{a2a.TextPart(fmt.Sprintf("stream 8 %d", 40+c.rng.IntN(80)))},
-		},
+		Message:       b.message,
 		Configuration: &a2a.SendMessageConfiguration{ReturnImmediately: true},
 	}
 	if along != nil {
@@ -178,7 +195,7 @@ func (c *hookClient) create(ctx context.Context, h *hook, id string) {
 	}
 	made, err := client.CreateTaskPushNotificationConfig(ctx, h.config(id))
 	if err != nil {
-		if !temporary(err) && ctx.Err() == nil {
+		if !temporary(err) && ctx.Err() == nil && !c.expired(err) {
 			c.w.violate(hookService, "%s: create: %v", h, err)
 		}
 		// Once more would put another in its place, with deliveries of its own.
@@ -200,6 +217,9 @@ func (c *hookClient) look(ctx context.Context, id string) (generation int64, ove
 		task, err := c.control.GetTask(ctx, &a2a.GetTaskRequest{ID: id})
 		if err == nil {
 			generation, over = task.Generation, task.Status.State.Terminal()
+		}
+		if c.expired(err) {
+			over, err = true, nil
 		}
 		return err
 	})

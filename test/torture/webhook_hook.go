@@ -34,6 +34,7 @@ type hook struct {
 	posts   []*post
 	ended   bool // the end has come, or nothing is to come
 	deleted time.Time
+	late    string // webhook-id of what came long after that
 	refused string // webhook-id of the first that was answered with 410
 }
 

@@ -36,30 +36,37 @@ func TestHooksAreJudged(t *testing.T) {
 		name, posts string // positions; a ! follows those that failed
 		hook        *hook
 		want        hookClaim // hookClaims: nothing is wrong
+		many        bool
 	}{
-		{"all", "3 4 5 6 7", &hook{}, hookClaims},
-		{"failures and repeats", "3! 3 3 4! 4! 4 5 6 7 7", &hook{}, hookClaims},
-		{"a hole", "3 4 6 7", &hook{}, hookOrder},
-		{"one too early", "3 4! 5 4 6 7", &hook{}, hookOrder},
-		{"one again, late", "3 4 5 4 6 7", &hook{}, hookOrder},
-		{"no end", "3 4 5 6", &hook{}, hookMissing},
-		{"an end that failed", "3 4 5 6 7!", &hook{}, hookMissing},
-		{"no beginning", "4 5 6 7", &hook{}, hookOrder},
-		{"nothing", "", &hook{}, hookMissing},
-		{"from the middle", "5 6 7", &hook{before: 2, bound: 3}, hookClaims},
-		{"from a little earlier", "4 5 6 7", &hook{before: 2, bound: 3}, hookClaims},
-		{"from before it was made", "3 4 5 6 7", &hook{before: 2, bound: 3}, hookOrder},
-		{"not from where it has to be", "6 7", &hook{before: 2, bound: 3}, hookOrder},
-		{"deleted", "3 4", &hook{deleted: time.Now()}, hookClaims},
-		{"gone", "3 4 5!", &hook{refused: "id-5"}, hookClaims},
-		{"never made", "", &hook{unknown: true}, hookClaims},
-		{"perhaps made, and made", "5 6 7", &hook{unknown: true}, hookClaims},
-		{"perhaps made, without its end", "5 6", &hook{unknown: true}, hookMissing},
-		{"another's id", "3 4 5 6 7=3", &hook{}, hookIDs},
-		{"two ids", "3! 3=9 4 5 6 7", &hook{}, hookIDs},
-		{"no such event", "3 4 8", &hook{}, hookContent},
+		{"all", "3 4 5 6 7", &hook{}, hookClaims, false},
+		{"failures and repeats", "3! 3 3 4! 4! 4 5 6 7 7", &hook{}, hookClaims, false},
+		{"a hole", "3 4 6 7", &hook{}, hookOrder, false},
+		{"one too early", "3 4! 5 4 6 7", &hook{}, hookOrder, false},
+		{"one again, late", "3 4 5 4 6 7", &hook{}, hookOrder, false},
+		{"one again, late, of several servers", "3 4 5 4 6 7", &hook{}, hookClaims, true},
+		{"one late at first, of several servers", "3 5 4 6 7", &hook{}, hookOrder, true},
+		{"one that failed before, late, of several servers", "3 4! 5 4 6 7", &hook{}, hookOrder, true},
+		{"no end", "3 4 5 6", &hook{}, hookMissing, false},
+		{"an end that failed", "3 4 5 6 7!", &hook{}, hookMissing, false},
+		{"no beginning", "4 5 6 7", &hook{}, hookOrder, false},
+		{"nothing", "", &hook{}, hookMissing, false},
+		{"from the middle", "5 6 7", &hook{before: 2, bound: 3}, hookClaims, false},
+		{"from a little earlier", "4 5 6 7", &hook{before: 2, bound: 3}, hookClaims, false},
+		{"from before it was made", "3 4 5 6 7", &hook{before: 2, bound: 3}, hookOrder, false},
+		{"not from where it has to be", "6 7", &hook{before: 2, bound: 3}, hookOrder, false},
+		{"deleted", "3 4", &hook{deleted: time.Now()}, hookClaims, false},
+		{"gone", "3 4 5!", &hook{refused: "id-5"}, hookClaims, false},
+		{"never made", "", &hook{unknown: true}, hookClaims, false},
+		{"perhaps made, and made", "5 6 7", &hook{unknown: true}, hookClaims, false},
+		{"perhaps made, without its end", "5 6", &hook{unknown: true}, hookMissing, false},
+		{"another's id", "3 4 5 6 7=3", &hook{}, hookIDs, false},
+		{"two ids", "3! 3=9 4 5 6 7", &hook{}, hookIDs, false},
+		{"no such event", "3 4 8", &hook{}, hookContent, false},
 	} {
-		w := &hookWorld{o: &WebhookOptions{}, server: newServer(&Options{}, newLastLines(nil))}
+		w := &hookWorld{o: &WebhookOptions{}, log: newLastLines(nil)}
+		if !c.many {
+			w.server = newServer(&Options{}, w.log)
+		}
 		h := c.hook
 		h.version = "1.0"
 		for _, word := range strings.Fields(c.posts) {

@@ -19,6 +19,8 @@ type WebhookReport struct {
 	Events            int64 // of the tasks
 	Posts             int64 // attempts that came
 	Accepted, Repeats int64 // of them, and those of what had been accepted
+	Late              int64 // of them, those for what had been deleted long before
+	Forgotten         int   // tasks that were over age
 	Failures          map[string]int64
 	Kills, Stops      int64
 
@@ -40,7 +42,7 @@ func (w *hookWorld) report(tasks int, events int64) *WebhookReport {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	r.Hooks = len(w.hooks)
+	r.Hooks, r.Late, r.Forgotten = len(w.hooks), c.late.Load(), len(w.brief)
 	for _, h := range w.hooks {
 		switch {
 		case h.refused != "":
@@ -61,6 +63,7 @@ func (r *WebhookReport) String() string {
 	var b strings.Builder
 	line := func(name string, value any) { fmt.Fprintf(&b, "%-30s%14v\n", name, value) }
 	line("tasks", r.Tasks)
+	line("tasks over age", r.Forgotten)
 	line("configurations", r.Hooks)
 	line("  deleted", r.Deleted)
 	line("  answered with 410", r.Gone)
@@ -71,6 +74,7 @@ func (r *WebhookReport) String() string {
 	line("posts", r.Posts)
 	line("  accepted", r.Accepted)
 	line("  repeats of accepted ones", r.Repeats)
+	line("  long after a deletion", r.Late)
 	for f := failSlow; f < faults2; f++ {
 		line("  "+failureNames[f], r.Failures[failureNames[f]])
 	}
