@@ -105,6 +105,7 @@ type Store struct {
 
 	prelude      string // the first statement of a transaction of appends
 	beforeCommit func() // for tests, if not nil
+	afterCount   func() // each page of countScope; for tests, if not nil
 
 	closing sync.Once
 }
@@ -144,7 +145,11 @@ func Open(ctx context.Context, address string, o *Options) (*Store, error) {
 	over, end := context.WithCancel(context.Background())
 	d.over = over
 	s := &Store{db: d, end: end, slot: int16(rand.IntN(slots)), growing: make(chan scopeName, 64), shrunk: make(chan struct{}, 1)}
-	if err := s.prepare(ctx); err != nil {
+	err = s.prepare(ctx)
+	if err == nil && s.o.NoAdvisory {
+		err = s.forgetScopes(ctx)
+	}
+	if err != nil {
 		end()
 		d.pool.Close()
 		return nil, wrap("open", err)

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
 
 	"github.com/jackc/pgx/v5"
@@ -51,18 +50,20 @@ func (s *Store) promote() {
 	}
 }
 
-// promoteOne makes a scope of an owner or a context if it is big. Nobody writes
-// while it is counted.
+// promoteOne makes a scope of an owner or a context if it is big, or counts one anew
+// that was left unfinished.
 func (s *Store) promoteOne(ctx context.Context, name scopeName) error {
 	if keys, _ := s.scopes.known(); keys[name] > 0 {
-		return nil
+		var left bool
+		err := s.read(ctx, func(ctx context.Context, q querier) error {
+			return q.QueryRow(ctx, "SELECT "+unfinished("$1::bigint"), keys[name]).Scan(&left)
+		})
+		if !left || err != nil {
+			return wrap("tally", err)
+		}
+		return wrap("tally", s.countScope(ctx, name))
 	}
-	of := "tenant = $1 AND owner = $2"
-	args := []any{arg(name.tenant), arg(name.owner)}
-	if name.context != "" {
-		of += " AND context = $3"
-		args = append(args, arg(name.context))
-	}
+	of, args := name.tasks()
 	var n int64
 	err := s.read(ctx, func(ctx context.Context, q querier) error {
 		return q.QueryRow(ctx, "SELECT count(*) FROM (SELECT 1 FROM parley.task WHERE "+of+" ORDER BY state, updated LIMIT "+param(len(args)+1)+") AS t", append(args, bigScope+1)...).Scan(&n)
@@ -70,30 +71,7 @@ func (s *Store) promoteOne(ctx context.Context, name scopeName) error {
 	if n <= bigScope || err != nil {
 		return wrap("count", err)
 	}
-	err = s.write(ctx, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", int64(tallyLock)); err != nil {
-			return err
-		}
-		var key int64
-		err := tx.QueryRow(ctx, "INSERT INTO parley.scope (tenant, owner, context) VALUES ($1, $2, $3) ON CONFLICT (tenant, owner, context) DO NOTHING RETURNING key",
-			arg(name.tenant), arg(name.owner), arg(name.context)).Scan(&key)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return nil // another process was faster
-		}
-		if err != nil {
-			return err
-		}
-		args := append(args[:len(args):len(args)], key, s.slot, widths[:])
-		_, err = tx.Exec(ctx, "INSERT INTO parley.tally (scope, state, width, piece, slot, n) "+
-			"SELECT "+param(len(args)-2)+"::bigint, t.state, w.width, CASE w.width WHEN 0 THEN 0 ELSE t.updated >> w.width END, "+param(len(args)-1)+"::smallint, count(*) "+
-			"FROM (SELECT state, updated FROM parley.task WHERE "+of+") AS t CROSS JOIN unnest("+param(len(args))+"::smallint[]) AS w (width) GROUP BY 2, 3, 4", args...)
-		if err != nil {
-			return err
-		}
-		_, err = tx.Exec(ctx, "SELECT nextval('parley.scope_change')")
-		return err
-	})
-	return wrap("tally", err)
+	return wrap("tally", s.countScope(ctx, name))
 }
 
 // shrank notes that tasks are gone. What became empty by it is looked for by

@@ -51,7 +51,7 @@ func (l *listing) totalOfEach(owner string) string {
 	if l.context != "" {
 		context = l.context
 	}
-	scope := "SELECT c.key FROM parley.scope AS c WHERE c.tenant = " + l.tenant + " AND c.owner = " + owner + " AND c.context = " + context
+	scope := "SELECT c.key FROM parley.scope AS c WHERE c.tenant = " + l.tenant + " AND c.owner = " + owner + " AND c.context = " + context + " AND NOT " + unfinished("c.key")
 	sum := l.tallied(owner, "k.scope")
 	if l.state == "" {
 		sum = "(WITH RECURSIVE " + l.states(owner) + " SELECT " + sum + " FROM s)"

@@ -32,9 +32,10 @@ import (
 //
 // Which scopes there are changes only while nobody writes: every transaction that
 // makes, moves or removes tasks has tallyLock shared from its first statement on
-// (shareTally), and who makes a scope and counts it has it alone. parley.scope_change
-// then moves on: processes know the scopes by heart, and see by it that they must
-// read them again. Without advisory locks there are no scopes.
+// (shareTally), and who makes a scope has it alone; counting it needs no lock, see
+// promote_count.go. parley.scope_change then moves on: processes know the scopes by heart,
+// and see by it that they must read them again. Without advisory locks there are no
+// scopes.
 //
 // Whoever removes tasks calls shareTally first and then, in the same transaction,
 // uncount; and when that is committed shrank.
@@ -204,6 +205,11 @@ func (s *Store) uncount(ctx context.Context, tx pgx.Tx, gone []store.Row) error 
 		r := &gone[i]
 		m.note(r.Tenant, r.Owner, r.Context, r.State, r.Updated.UnixMilli(), -1)
 	}
+	return s.addMoves(ctx, tx, &m)
+}
+
+// addMoves writes moves, by a transaction that has shareTally.
+func (s *Store) addMoves(ctx context.Context, tx pgx.Tx, m *moves) error {
 	if len(m.n) == 0 {
 		return nil
 	}

@@ -20,15 +20,20 @@ func smallScopes(t testing.TB) {
 	t.Cleanup(func() { bigScope, lookEvery = big, every })
 }
 
-// wrongTallies counts what tallies say otherwise than the tasks.
+// wrongTallies counts what tallies say otherwise than the tasks, of scopes that are
+// counted to their end.
 var wrongTallies = `
+	WITH scope AS (SELECT * FROM parley.scope AS c WHERE NOT ` + unfinished("c.key") + `)
 	SELECT count(*) FROM
-		(SELECT scope, state, width, piece, sum(n) AS n FROM parley.tally WHERE scope IN (SELECT key FROM parley.scope) GROUP BY 1, 2, 3, 4 HAVING sum(n) <> 0) AS a
+		(SELECT scope, state, width, piece, sum(n) AS n FROM parley.tally WHERE scope IN (SELECT key FROM scope) GROUP BY 1, 2, 3, 4 HAVING sum(n) <> 0) AS a
 	FULL JOIN
 		(SELECT c.key AS scope, t.state, w.width, CASE w.width WHEN 0 THEN 0 ELSE t.updated >> w.width END AS piece, count(*) AS n
-		FROM parley.scope AS c JOIN parley.task AS t ON t.tenant = c.tenant AND t.owner = c.owner AND c.context IN ('', t.context)
+		FROM scope AS c JOIN parley.task AS t ON t.tenant = c.tenant AND t.owner = c.owner AND c.context IN ('', t.context)
 		CROSS JOIN unnest(ARRAY[` + widthList() + `]) AS w (width) GROUP BY 1, 2, 3, 4) AS b
 	USING (scope, state, width, piece) WHERE a.n IS DISTINCT FROM b.n`
+
+// countedNot counts scopes that are not counted to their end.
+const countedNot = "SELECT count(*) FROM parley.tally WHERE width = -1"
 
 func widthList() string {
 	var all []string
@@ -76,6 +81,7 @@ func TestTalliesAreExact(t *testing.T) {
 		})
 	}
 	wg.Wait()
+	w.until(0, countedNot)
 	if n := w.count("SELECT count(*) FROM parley.scope"); n < 3 {
 		t.Errorf("%d scopes", n)
 	}
@@ -116,6 +122,7 @@ func TestTalliesAreExact(t *testing.T) {
 		}
 	}
 	w.until(2, "SELECT count(*) FROM parley.scope") // the owner, and the context
+	w.until(0, countedNot)
 	if n := w.count(wrongTallies); n != 0 {
 		t.Errorf("%d tallies are wrong", n)
 	}
@@ -148,6 +155,98 @@ func TestNoTallies(t *testing.T) {
 	if n := w.count("SELECT count(*) FROM parley.scope"); n != 0 {
 		t.Errorf("%d scopes", n)
 	}
+}
+
+// TestCountingStopsNobody: while the tasks of an owner are counted, page by page,
+// others write, move and delete them, and lists are right. What a process leaves
+// uncounted another one counts anew.
+func TestCountingStopsNobody(t *testing.T) {
+	smallScopes(t)
+	page := countPage
+	countPage = 16
+	t.Cleanup(func() { countPage = page })
+	w := newWorld(t)
+	off := opened(t, w.address+"&advisory=off")
+	var tasks []*store.Append
+	for i := range 100 {
+		a := newTask(fmt.Sprint(i), 1)
+		a.Row.State, a.Row.Updated = int32(1+i%2), time.UnixMilli(int64(i/20)*60_000) // 20 of each time, more than a page has
+		tasks = append(tasks, a)
+		if err := store.Do(t.Context(), off, a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	right := func(s *Store) {
+		t.Helper()
+		for _, q := range []store.Query{{}, {State: 1}, {Since: time.UnixMilli(60_000)}} {
+			q.Tenant, q.Owner, q.Limit = "tenant", "owner", 1
+			p, err := s.List(t.Context(), q)
+			want := sql(t, w.address, fmt.Sprintf("SELECT count(*) FROM parley.task WHERE (%d = 0 OR state = %[1]d) AND updated >= %d", q.State, max(0, q.Since.UnixMilli())))
+			if err != nil || fmt.Sprint(p.Total) != want {
+				t.Errorf("of state %d since %v: a total of %d, want %s: %v", q.State, q.Since, p.Total, want, err)
+			}
+			q.Owner, q.AnyOwner = "", true
+			if p, err = s.List(t.Context(), q); err != nil || fmt.Sprint(p.Total) != want {
+				t.Errorf("of any owner: a total of %d, want %s: %v", p.Total, want, err)
+			}
+		}
+	}
+	other := opened(t, w.address)
+	ctx, end := context.WithCancel(t.Context())
+	var mu sync.Mutex
+	pages, done := 0, make(chan struct{})
+	disturb := func(by *Store) {
+		mu.Lock() // one counts at a time, but which one it is may change
+		defer mu.Unlock()
+		right(by)
+		a := tasks[10*pages]
+		if pages++; pages%2 == 0 {
+			if n, err := by.Delete(t.Context(), []store.Row{*rowOf(t, by, a.Row.Key)}); n != 1 || err != nil {
+				t.Errorf("%d deleted: %v", n, err)
+			}
+		} else {
+			a = goesOn(a, 1)
+			a.Row.State, a.Row.Updated = 3, time.UnixMilli(7*60_000)
+			if err := store.Do(t.Context(), by, a); err != nil {
+				t.Error(err)
+			}
+		}
+		if pages == 2 {
+			end() // as if the process did
+		}
+		if sql(t, w.address, countedNot) == "0" {
+			close(done)
+		}
+	}
+	w.afterCount = func() { disturb(other) }
+	other.afterCount = func() { disturb(w.Store) }
+	if err := w.promoteOne(ctx, scopeName{"tenant", "owner", ""}); err == nil {
+		t.Fatal("it was counted by a process that ended")
+	}
+	for over := false; !over; { // that nobody counts any more may be noticed a little later
+		select {
+		case <-done:
+			over = true
+		case <-t.Context().Done():
+			over = true
+		default:
+			if _, err := other.List(t.Context(), store.Query{Tenant: "tenant", Owner: "owner", Limit: 1}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if pages < 6 {
+		t.Errorf("%d pages were counted", pages)
+	}
+	right(other)
+	if n := w.count(wrongTallies); n != 0 || w.count("SELECT count(DISTINCT scope) FROM parley.tally") != 1 {
+		t.Errorf("%d tallies are wrong", n)
+	}
+	right(opened(t, w.address+"&advisory=off")) // which counts nothing that it writes
+	if n := w.count("SELECT (SELECT count(*) FROM parley.scope) + (SELECT count(*) FROM parley.tally)"); n != 0 {
+		t.Errorf("%d scopes and tallies are left", n)
+	}
+	right(other)
 }
 
 // TestHugeAppend: one that is too large is refused, and says so; others can be

@@ -59,7 +59,7 @@ func (l *listing) total() string {
 	if l.state == "" {
 		sum = "(SELECT " + sum + " FROM s)"
 	}
-	return "CASE WHEN EXISTS (SELECT 1 FROM parley.scope AS c WHERE c.key = " + scope + ") THEN " + sum + " END"
+	return "CASE WHEN EXISTS (SELECT 1 FROM parley.scope AS c WHERE c.key = " + scope + ") AND NOT " + unfinished(scope) + " THEN " + sum + " END"
 }
 
 // countFew is count for less than bigCount. In an order, so that the index that has it
