@@ -7,7 +7,6 @@ import (
 	"net"
 	"strconv"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -128,7 +127,8 @@ func (d *db) statement(ctx context.Context, f func(ctx context.Context, q querie
 		if err == nil || errors.As(err, &pg) {
 			return err
 		}
-		if errors.Is(err, syscall.EPIPE) && pgconn.SafeToRetry(err) { // the server had ended the connection: nothing was sent
+		var op *net.OpError
+		if errors.As(err, &op) && op.Op == "write" { // the message that ends the statement was not sent: the server does nothing
 			return err
 		}
 		return &uncertain{err}

@@ -158,6 +158,22 @@ func TestCuts(t *testing.T) {
 	testCuts(t, "")
 }
 
+// TestCutWhileSending: a statement that was sent in part has no effect, and is tried
+// again.
+func TestCutWhileSending(t *testing.T) {
+	t.Parallel()
+	address := copied(t)
+	p := newProxy(t, cluster.Address())
+	st := mustOpen(t, cluster.Via(p.address(), nameOf(address)), &Options{NoListen: true, Conns: 1})
+	p.cutAfter(3, false)
+	if err := st.Post(t.Context(), []store.Mail{{Node: "node", Body: make([]byte, 16<<20)}}); err != nil || p.cuts != 1 { // more than the network holds
+		t.Errorf("cut %d times: %v", p.cuts, err)
+	}
+	if got, err := st.Mail(t.Context(), "node", 9); len(got) != 1 || err != nil {
+		t.Errorf("%d messages: %v", len(got), err)
+	}
+}
+
 func testCuts(t *testing.T, parameters string) {
 	pgtest.Require(t)
 	address := cluster.Database(t)
