@@ -11,11 +11,11 @@ import (
 )
 
 // To count the tasks of a new scope takes seconds for each million, so others write
-// meanwhile. Nobody writes only while the scope is made and a snapshot is taken. What
-// is written from then on is added to the tallies by its writers, and what the snapshot
-// has, page by page, by the process that made the scope. Until all of that is there, a
-// row of parley.tally says that the scope is unfinished, and lists count. If the process ends,
-// the row stays, and the next list has the scope made anew.
+// meanwhile. Nobody writes only while the scope is made and a snapshot is taken. Later
+// writes are added to the tallies by their writers, and the tasks of the snapshot by the
+// process that made the scope, page by page. Until all are there, a row of parley.tally says that
+// the scope is unfinished, and lists count. If the process ends, the row stays, and the
+// next list has the scope made anew.
 
 // countLock is the advisory lock of the one process that counts ("Prlu").
 const countLock = 0x50726c75

@@ -158,8 +158,8 @@ func TestNoTallies(t *testing.T) {
 }
 
 // TestCountingStopsNobody: while the tasks of an owner are counted, page by page,
-// others write, move and delete them, and lists are right. What a process leaves
-// uncounted another one counts anew.
+// others write, move and delete them, and lists are right. If the process that counts
+// ends, another one counts anew.
 func TestCountingStopsNobody(t *testing.T) {
 	smallScopes(t)
 	page := countPage
