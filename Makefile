@@ -39,9 +39,9 @@ matrix: ## every behaviour over every dialect and binding, printed as a table
 trace: ## one message through two servers, a program and a webhook, with a kill -9 on the way: what a collector got, printed as a tree
 	@cd test/trace && go test -count=1 -run '^TestOneTrace$$' -tree
 
-recipes: ## agents of other frameworks behind the TypeScript host: fetches their packages and runs them
+recipes: ## agents of other frameworks behind the hosts: fetches the packages of npm and runs them; FastAPI runs if a Python of this machine has it
 	cd hosts/typescript/recipes && npm install --no-audit --no-fund
-	go test -v -count=1 -run TestRecipes ./agent
+	go test -v -count=1 -run TestRecipes ./agent ./agent/httpagent
 
 # ROUNDS, HOOKS, SEED and CLIENTS adjust it; LOGS names a directory that keeps the logs and databases. STORE=postgres tortures three
 # servers at one PostgreSQL instead, of which TAKEOVERS are killed to see how long their tasks stand still, and EVENTS go from one to another;
