@@ -26,13 +26,13 @@ func newAdminErase(a *app) *cobra.Command {
 	cmd := a.admin(&cobra.Command{
 		Use:   "erase --context <context-id>",
 		Short: "Erase all tasks of a context; the server must be stopped",
-		Long: `Erase all tasks of one context, in any state, with their messages, artifacts, files and
-receipts of messages, and overwrite their place in the database with zeros. A context
-belongs to its owner: without --owner and --tenant that is the callers who are not
-authenticated. Each agent of a server has contexts of its own: without --agent it is
-the agent at /. Earlier backups and exports still contain the tasks.
+		Long: `Erase all tasks of one context, in any state, with their messages, artifacts and files,
+and overwrite their place in the database with zeros. Stop every server of the database
+first. Earlier backups and exports still contain the tasks.
 
-You can run it again: the second time there is nothing to erase.`,
+A context belongs to its owner: without --owner and --tenant, to the callers who are
+not authenticated. Each agent of a server has contexts of its own: without --agent, it
+is the agent at /.`,
 		Args: cobra.NoArgs,
 	}, func(ctx context.Context, db *database.Location, _ []string) error {
 		if f.context == "" {

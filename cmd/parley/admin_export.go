@@ -21,10 +21,10 @@ func newAdminExport(a *app) *cobra.Command {
 		Use:   "export [file]",
 		Short: "Export all tasks as JSON lines; the server may be running",
 		Long: `Write all tasks with their logs and files, one JSON object a line, with a checksum
-(SHA-256) at the end: to a file that does not exist yet, or to standard output (-). A
-server may work with the tasks meanwhile; each task is then as of one moment.
-It holds the credentials of webhooks and the keys that sign them: guard it like
-the database.`,
+(SHA-256) at the end: to a file that does not exist yet or, without a name or with -, to
+standard output. A server may work with the tasks meanwhile; each task is then as of one
+moment. The export holds the credentials of webhooks and the keys that sign them: guard
+it like the database. API keys are not in it.`,
 		Example: `  parley admin export tasks.jsonl
   parley admin export | gzip > tasks.jsonl.gz
   parley admin export --data /var/lib/parley | PARLEY_STORE=postgres://db.example.org/parley parley admin import`,

@@ -24,8 +24,8 @@ func newAdminImport(a *app) *cobra.Command {
 		Short: "Import the tasks of an export; the server must be stopped",
 		Long: `Import the tasks of an export, from a file or standard input (-), into the database,
 which is created if needed. The whole export is checked first: if it is damaged, or a
-task exists already and differs, nothing is changed. A PostgreSQL database must have
-no tasks and no running server.
+task exists already and differs, nothing is changed. Stop every server of the database
+first; a PostgreSQL database must have no tasks.
 
 Afterwards the database is read back and the two checksums are compared. If an import
 was cut off, run it again with the same export; until then the database is not served.

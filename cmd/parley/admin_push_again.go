@@ -27,8 +27,8 @@ func newAdminPushRedeliver(a *app) *cobra.Command {
 		Use:   "redeliver (--task <id> | --config <id> | --all)",
 		Short: "Send dead letters again; the server may be running",
 		Long: `Send dead letters again, resume webhooks that their receiver disabled with 410, and try
-at once what waits for another attempt. A server that runs on this machine does so now,
-otherwise at its next start. Deliveries keep their ids.`,
+at once what waits for another attempt. A server that runs on this machine does so now;
+if none runs, the next one to start does. Deliveries keep their ids.`,
 		Example: `  parley admin push dead
   parley admin push redeliver --task <task-id>`,
 		Args: cobra.NoArgs,
@@ -96,10 +96,11 @@ func newAdminPushRotate(a *app) *cobra.Command {
 	cmd := a.admin(&cobra.Command{
 		Use:   "rotate-keys",
 		Short: "Make new keys for signing webhooks; the server must be stopped",
-		Long: `Make new keys for signing webhooks. For a week deliveries are signed with the previous
-key as well, so that receivers have time to fetch the new one from
-/.well-known/jwks.json; receivers with a configured key need the one printed here.
-After a leak rotate twice: the old key is then deleted and no longer published.`,
+		Long: `Make new keys for signing webhooks. Stop every server of the database first. For a week
+deliveries are signed with the previous key as well, so that receivers have time to
+fetch the new one from /.well-known/jwks.json; receivers with a configured key need the
+one printed here. After a leak rotate twice: the old key is then deleted and no longer
+published.`,
 		Args: cobra.NoArgs,
 	}, func(ctx context.Context, db *database.Location, _ []string) (err error) {
 		st, err := db.OpenAlone(ctx, false)

@@ -43,7 +43,7 @@ func (f *Flags) Register(fs *pflag.FlagSet, memory bool) {
 		usage += ", or " + InMemory
 	}
 	fs.StringVar(&f.store, "store", "", usage+" (default parley.db in --data). If it has a password, set it as "+Env+" in the environment")
-	fs.StringVar(&f.data, "data", DefaultData, "`directory` of the database, created if needed; with PostgreSQL, of the audit log alone")
+	fs.StringVar(&f.data, "data", DefaultData, "`directory` of the database; with PostgreSQL, of the audit log alone")
 }
 
 // Location is where tasks are kept: a file of SQLite, a database of PostgreSQL, or,
