@@ -144,7 +144,7 @@ func (a attacker) attack(t *testing.T, s *identityServer) {
 		}
 	}
 	broken := map[dialect.Op]bool{}
-	pairs := 0
+	pairs, made := 0, false
 	for n, st := range append(steps, last...) {
 		reals, fakes := probes[st.op](pair.real), probes[st.op](pair.fake)
 		for i := range reals {
@@ -161,6 +161,9 @@ func (a attacker) attack(t *testing.T, s *identityServer) {
 			pair.tenant(reals[i].req, fakes[i].req, a.names)
 			one, two := try(t, s, visitor, st.d, st.op, reals[i]), try(t, s, visitor, st.d, st.op, fakes[i])
 			pairs++
+			// From now on this caller has tasks of both names. Whether one that just ended is
+			// read from the store, or is still in memory, is a matter of moments.
+			made = made || st.d.dialect == dialect.V01 && (st.op == dialect.SendMessage || st.op == dialect.SendStreamingMessage) && one != nil && two != nil && one.ok && two.ok
 			wrong := ""
 			switch {
 			case one == nil || two == nil:
@@ -178,7 +181,7 @@ func (a attacker) attack(t *testing.T, s *identityServer) {
 				wrong = "tells what " + v.name + " has"
 			case !pair.same(one, two):
 				wrong = "tells what there is"
-			case !one.ok && one.calls != two.calls:
+			case !one.ok && one.calls != two.calls && !(made && st.d.dialect == dialect.V01):
 				wrong = "asks the store for " + one.calls + ", and for what is not there for " + two.calls
 			}
 			if wrong != "" {
