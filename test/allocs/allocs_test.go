@@ -132,6 +132,21 @@ func BenchmarkNew(b *testing.B) {
 	if err == nil || !strings.Contains(out, "GREW") {
 		t.Errorf("%v\n%s", err, out)
 	}
+	// Once more by chance is no growth.
+	write("p/p_test.go", strings.Replace(bench("n"), `import "testing"`, `import (
+	"os"
+	"testing"
+)
+var n = 10
+func init() {
+	if _, err := os.Stat("again"); err != nil {
+		n = 12
+		os.WriteFile("again", nil, 0o600)
+	}
+}`, 1))
+	if out, err := command(false); err != nil || strings.Contains(out, "GREW") {
+		t.Errorf("%v\n%s", err, out)
+	}
 	write("p/p_test.go", bench("5"))
 	if out, err := command(false); err != nil || !strings.Contains(out, "shrank") {
 		t.Errorf("%v\n%s", err, out)

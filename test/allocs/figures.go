@@ -62,7 +62,8 @@ func parse(text string) (table, error) {
 	return t, lines.Err()
 }
 
-// read adds what go test -bench -benchmem printed for a package.
+// read adds what go test -bench -benchmem printed for a package: of a benchmark that
+// is there the least.
 func (t table) read(pkg, out string) error {
 	for line := range strings.Lines(out) {
 		if !strings.HasPrefix(line, "Benchmark") || !strings.Contains(line, " allocs/op") {
@@ -90,9 +91,29 @@ func (t table) read(pkg, out string) error {
 			}
 			*into = v
 		}
-		t[pkg+"."+name] = one
+		key := pkg + "." + name
+		if before, ok := t[key]; ok {
+			one = figures{min(one.allocs, before.allocs), min(one.bytes, before.bytes)}
+		}
+		t[key] = one
 	}
 	return nil
+}
+
+// above returns which benchmarks of a package, or parts of them, have figures that are too
+// high beside was.
+func (t table) above(was table, pkg string, names []string) (high []string) {
+	for _, name := range names {
+		for key, now := range t {
+			before, known := was[key]
+			part, _ := strings.CutPrefix(key, pkg+".")
+			if bench, _, _ := strings.Cut(part, "/"); known && bench == name && tooHigh(before, now) != "" {
+				high = append(high, name)
+				break
+			}
+		}
+	}
+	return high
 }
 
 // keep drops the figures of other packages.
@@ -110,6 +131,17 @@ type comparison struct {
 // than what is chance.
 func grew(was, is, chance int64) bool { return is*10 > was*11 && is-was > chance }
 
+// tooHigh says what of a benchmark grew; "": nothing.
+func tooHigh(was, is figures) string {
+	switch {
+	case was.allocs == 0 && is.allocs > 0, grew(was.allocs, is.allocs, 1):
+		return "GREW"
+	case grew(was.bytes, is.bytes, 128):
+		return "GREW (bytes)"
+	}
+	return ""
+}
+
 func compare(was, is table) (c comparison) {
 	all := maps.Clone(was)
 	maps.Copy(all, is)
@@ -122,10 +154,8 @@ func compare(was, is table) (c comparison) {
 			verdict = "NEW"
 		case !there:
 			verdict = "GONE"
-		case before.allocs == 0 && now.allocs > 0, grew(before.allocs, now.allocs, 1):
-			verdict = "GREW"
-		case grew(before.bytes, now.bytes, 128):
-			verdict = "GREW (bytes)"
+		case tooHigh(before, now) != "":
+			verdict = tooHigh(before, now)
 		case now.allocs*100 < before.allocs*98:
 			verdict = "shrank"
 		case now.allocs*100 > before.allocs*102:
