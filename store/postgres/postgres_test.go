@@ -26,7 +26,8 @@ func TestMain(m *testing.M) {
 	os.Exit(func() int {
 		if pgtest.Available() == nil {
 			var err error
-			if cluster, err = pgtest.Make(&pgtest.Options{TCP: true}); err != nil {
+			// Statistics come when a test asks for them, and plans are not compiled.
+			if cluster, err = pgtest.Make(&pgtest.Options{TCP: true, Settings: map[string]string{"autovacuum": "off", "jit": "off"}}); err != nil {
 				fmt.Fprintln(os.Stderr, err)
 				return 1
 			}

@@ -94,34 +94,43 @@ func (r *recorder) all() (all []string) {
 	return all
 }
 
-// messages takes what a program sends apart. The first message has no type.
+// messages takes what a program sends apart. The first message has no type. Of others
+// than texts of statements nothing is kept: arguments have megabytes.
 type messages struct {
 	statement func(sql string)
 	begun     bool
-	buf       []byte
+	buf       []byte // the beginning of a message
+	skip      int    // bytes of one that is passed over
 }
 
 func (m *messages) Write(p []byte) (int, error) {
-	m.buf = append(m.buf, p...)
+	n := len(p)
 	for {
+		over := min(m.skip, len(p))
+		m.skip, p = m.skip-over, p[over:]
+		m.buf = append(m.buf, p...)
+		p = nil
 		head := 1
 		if !m.begun {
 			head = 0
 		}
 		if len(m.buf) < head+4 {
-			return len(p), nil
+			return n, nil
 		}
 		end := head + int(binary.BigEndian.Uint32(m.buf[head:]))
+		if !m.begun || m.buf[0] != 'P' {
+			m.begun = true
+			p = m.buf
+			m.buf, m.skip = nil, end
+			continue
+		}
 		if len(m.buf) < end {
-			return len(p), nil
+			return n, nil
 		}
-		body := m.buf[head+4 : end]
-		if m.begun && m.buf[0] == 'P' { // Parse: a name, then the text
-			_, body, _ = bytes.Cut(body, []byte{0})
-			sql, _, _ := bytes.Cut(body, []byte{0})
-			m.statement(string(sql))
-		}
-		m.begun = true
+		// Parse: a name, then the text
+		_, body, _ := bytes.Cut(m.buf[head+4:end], []byte{0})
+		sql, _, _ := bytes.Cut(body, []byte{0})
+		m.statement(string(sql))
 		m.buf = m.buf[end:]
 	}
 }

@@ -62,8 +62,9 @@ func testTasks(t testing.TB, open Opener) {
 	}
 }
 
-// odd fills a store with all that an export has to carry.
-func odd(t testing.TB, st store.Store) (keys []store.Key) {
+// odd fills a store with all that an export has to carry, of which one task grows by n
+// entries five times.
+func odd(t testing.TB, st store.Store, n int) (keys []store.Key) {
 	shared := store.Blob{Hash: "shared", Data: bytes.Repeat([]byte{0, 255}, 100)}
 	add := func(as ...*store.Append) {
 		must(t, st, as...)
@@ -91,7 +92,7 @@ func odd(t testing.TB, st store.Store) (keys []store.Key) {
 	c.Blobs = []store.Blob{shared}
 	as := []*store.Append{signed(c, "first of c")}
 	for i := range 5 {
-		next := signed(then(as[len(as)-1], 500), fmt.Sprint("of c ", i))
+		next := signed(then(as[len(as)-1], n), fmt.Sprint("of c ", i))
 		next.Receipts[0].Answer = []byte([]string{"", "{}", "{\n}", "\xff", `{"a": 1.0}`}[i])
 		as = append(as, next)
 	}
@@ -99,7 +100,7 @@ func odd(t testing.TB, st store.Store) (keys []store.Key) {
 	as[5].Seal = &store.Seal{Head: []byte("null"), Body: nil}
 	with(as[2], "node", "hook") // in the middle, as clients do
 	add(as...)
-	bury(t, st, as[2].Pushes[0], letter(as[2].Pushes[0], 700), letter(as[2].Pushes[0], 2500))
+	bury(t, st, as[2].Pushes[0], letter(as[2].Pushes[0], 700), letter(as[2].Pushes[0], int64(5*n)))
 	d := finished("d", 4, began)
 	d.Entries[0].Body, d.Entries[1].Body = []byte("null"), []byte("\xff")
 	d.Seal.Head, d.Seal.Body = nil, []byte("{\"a\":\r1}")
@@ -129,7 +130,7 @@ func testArchive(t testing.TB, open Opener) {
 	st := start(t, open)
 	m := store.NewMemory()
 	defer m.Close()
-	keys := odd(t, m)
+	keys := odd(t, m, 500)
 	text := export(t, m)
 	for _, b := range [][]byte{{'\r'}, {0}, []byte("\n\n")} {
 		if bytes.Contains(text, b) {
@@ -205,7 +206,7 @@ func testArchiveMark(t testing.TB, open Opener) {
 	m, n := store.NewMemory(), store.NewMemory()
 	defer m.Close()
 	defer n.Close()
-	keys := odd(t, m)
+	keys := odd(t, m, 500)
 	text := export(t, m)
 	must(t, n, finished("elsewhere", 3, began))
 	other := export(t, n)
@@ -253,7 +254,7 @@ func testArchiveMark(t testing.TB, open Opener) {
 func testArchiveFaults(t testing.TB, open Opener) {
 	m := store.NewMemory()
 	defer m.Close()
-	odd(t, m)
+	odd(t, m, 250) // which an import writes at twice
 	text := export(t, m)
 	st := start(t, open)
 	clean := func() {
