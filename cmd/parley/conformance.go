@@ -57,7 +57,7 @@ not have are skipped, and say so.
 Each failure shows the clause of the specification, what was sent and what came, without
 credentials. --acts runs other tests in the format of the conformance test specification
 of A2A (ACTS): a file or a folder; --repairs mends what is wrong in the official ones
-(docs/conformance-kits.md).
+(docs/conformance.md).
 
 Exit codes: 0 no MUST test failed; 1 one did, or the agent could not be judged; 2 wrong
 usage, also of a file of tests; 3 the agent cannot be reached; 5 --timeout.`,
@@ -73,7 +73,7 @@ usage, also of a file of tests; 3 the agent cannot be reached; 5 --timeout.`,
 	})
 	fs := cmd.Flags()
 	fs.StringVar(&f.corpus, "acts", "", "`file` or folder of ACTS tests to run in place of the built-in ones")
-	fs.BoolVar(&f.repairs, "repairs", false, "with --acts: correct the known mistakes of the official tests (docs/conformance-kits.md)")
+	fs.BoolVar(&f.repairs, "repairs", false, "with --acts: correct the known mistakes of the official tests (docs/conformance.md)")
 	fs.Var(flagvalue.Choice(&f.format, "text", "json", "junit", "html", "acts"), "format", "of the report: text, json, junit, html or acts, the format of the test specification")
 	fs.Var(flagvalue.Choice(&f.level, "must", "should", "may"), "level", "run tests of this level and stricter ones only")
 	fs.StringArrayVar(&f.only, "only", nil, "run only tests whose id or area matches this `pattern`, such as STREAM-* or list; may be repeated")

@@ -94,6 +94,7 @@ const leftOut = "…\n"
 const (
 	needsPackages = "npm"      // those of interop/js
 	needsDatabase = "postgres" // a PostgreSQL server
+	needsSystemd  = "systemd"  // a machine to install on
 )
 
 // wantsPackages is a variable that makes it an error that they are not there.
@@ -140,7 +141,7 @@ func play(t *testing.T, page string) string {
 			continue
 		}
 		if m := console.FindStringSubmatch(line); m != nil {
-			if m[1] == "" || m[1] == needsPackages && s.packages() || m[1] == needsDatabase && s.database() {
+			if s.has(m[1]) {
 				out = append(out, s.play(lines[:end])...)
 			} else {
 				out = append(out, lines[:end]...)
@@ -170,7 +171,8 @@ type session struct {
 
 	third func() *fixtures.Terminal // opens one more terminal
 
-	store string // the database that PARLEY_STORE names in both; "" if none
+	bin   string // the first folder of the PATH
+	store string // the database that pages name as sampleStore; "" if none
 }
 
 // compiled is done once the packages of the program are in the go command's cache. A
@@ -204,15 +206,15 @@ func newSession(t *testing.T) *session {
 			t.Fatalf("compile the program: %v\n%s", err, out)
 		}
 	})
-	bin := t.TempDir()
+	s.bin = t.TempDir()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(self, filepath.Join(bin, "parley")); err != nil {
+	if err := os.Symlink(self, filepath.Join(s.bin, "parley")); err != nil {
 		t.Fatal(err)
 	}
-	env = append(env, "PATH="+bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	env = append(env, "PATH="+s.bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	s.third = func() *fixtures.Terminal { return m.NewTerminal(root, env) }
 	s.first, s.second = s.third(), s.third()
 	return s
@@ -269,7 +271,7 @@ func (s *session) play(block []string) (out []string) {
 		if line == "^C\n" {
 			s.first.Type("\x03")
 			shown, code := s.first.Prompt()
-			if byGo := strings.HasPrefix(s.serves, "go run "); code != 0 && !byGo || byGo && strings.TrimSpace(shown) != "^C" { // go itself exits with 1
+			if byGo := strings.HasPrefix(s.serves, "go run "); code != 0 && !byGo || byGo && strings.TrimSuffix(strings.TrimSpace(shown), "stopped") != "^C" { // go itself exits with 1
 				s.t.Errorf("Ctrl-C ends %s with exit code %d:\n%s", s.serves, code, shown)
 			}
 			s.serves = ""
@@ -313,6 +315,12 @@ func (s *session) play(block []string) (out []string) {
 // enter types one line and returns what the terminal shows then.
 func (s *session) enter(at *fixtures.Terminal, line string) string {
 	line = s.translate(line)
+	if s.store != "" {
+		line = sampleStore.ReplaceAllLiteralString(line, "'"+s.store+"'")
+	}
+	if strings.HasPrefix(line, "export PARLEY_STORE=") {
+		s.first.Run(line) // pages say: in both
+	}
 	if at == s.first && s.serves != "" { // until it was killed
 		at.Prompt()
 		s.serves = ""
@@ -370,9 +378,28 @@ func (s *session) packages() bool {
 	return true
 }
 
-// database sets PARLEY_STORE in both terminals to a PostgreSQL database with nothing in
-// it, and reports whether there is one. It is reached over a socket: the machine of the
-// test has a network of its own.
+// has reports whether what a block needs is there, and sets it up.
+func (s *session) has(need string) bool {
+	switch need {
+	case "":
+		return true
+	case needsPackages:
+		return s.packages()
+	case needsDatabase:
+		return s.database()
+	case needsSystemd:
+		s.systemd()
+		return true
+	}
+	s.t.Fatalf("no block can need %q", need)
+	return false
+}
+
+// sampleStore is the address of a database on the pages.
+var sampleStore = regexp.MustCompile(`postgres://parley@db\.example\.org/parley(?:\?sslmode=verify-full)?`)
+
+// database makes a PostgreSQL database with nothing in it, and reports whether it could.
+// The database is reached over a socket: the machine of the test has a network of its own.
 func (s *session) database() bool {
 	if s.store != "" {
 		return true
@@ -382,10 +409,44 @@ func (s *session) database() bool {
 		return false
 	}
 	s.store = pgtest.New(s.t, nil).Database(s.t)
-	for _, at := range []*fixtures.Terminal{s.first, s.second} {
-		at.Run("export PARLEY_STORE='" + s.store + "'")
-	}
 	return true
+}
+
+// systemctl stands in for systemd's: it runs a unit's command without a terminal and
+// without the caller's environment, until its banner is there.
+const systemctl = `#!/bin/sh
+[ "$# $1 $2" = "3 enable --now" ] || exit 2
+unit=/etc/systemd/system/$3.service
+if command -v systemd-analyze >/dev/null; then systemd-analyze verify "$unit" || exit 1; fi
+mkfifo "$0.journal"
+env -i $(sed -n 's/^ExecStart=//p' "$unit") </dev/null >"$0.journal" 2>&1 &
+exec 3<"$0.journal"
+grep -q -m1 '^  Stop ' <&3 || exit 1
+cat <&3 >/dev/null &
+`
+
+// systemd gives the machine folders of its own where the pages install, and what runs there.
+func (s *session) systemd() {
+	if _, err := os.Stat(filepath.Join(s.bin, "systemctl")); err == nil {
+		return
+	}
+	own, built := s.t.TempDir(), filepath.Join(s.dir, "parley") // as an earlier tutorial built it
+	self, err := os.Executable()
+	if err == nil {
+		err = os.Symlink(self, built)
+	}
+	for name, script := range map[string]string{"sudo": "#!/bin/sh\nexec \"$@\"\n", "systemctl": systemctl} {
+		if err == nil {
+			err = os.WriteFile(filepath.Join(s.bin, name), []byte(script), 0o755)
+		}
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	said, code := s.second.Run("cd " + own + " && mkdir bin lib && { cp -a /etc etc 2>/dev/null; true; } && mount --bind etc /etc && mount --bind bin /usr/local/bin && mount --bind lib /var/lib && cd - >/dev/null")
+	if code != 0 {
+		s.t.Fatal(said)
+	}
 }
 
 // write makes a file of the document.

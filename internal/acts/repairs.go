@@ -3,7 +3,6 @@ package acts
 import "strings"
 
 // Repair is one mistake of the official ACTS corpus and what is done about it.
-// docs/conformance-kits.md says the same at more length.
 type Repair struct {
 	Name   string
 	Clause string // of the specification that the corpus contradicts

@@ -1,7 +1,6 @@
 package pages
 
 import (
-	"fmt"
 	"net/url"
 	"os"
 	"os/exec"
@@ -81,49 +80,6 @@ func TestLinks(t *testing.T) {
 func anchor(heading string) string {
 	plain := linkTarget.ReplaceAllString(strings.ReplaceAll(heading, "[", ""), "")
 	return strings.ReplaceAll(anchorJunk.ReplaceAllString(strings.ToLower(plain), ""), " ", "-")
-}
-
-// unplayed are blocks of commands that no test types, by page and first line, each with
-// the reason.
-var unplayed = map[string]string{
-	"README.md: go run ./cmd/parley serve    # the demo agent; prints what to try next": "make test runs the test that would type it",
-
-	"docs/performance.md: make bench                                   # the short form: does everything still run?": "make test runs its first line; the others take minutes to hours, and nothing else may run",
-	"docs/durability.md: make torture                                 # the long form: an hour":                      "takes an hour; make test has the short form",
-	"deploy/README.md: export PARLEY_STORE=postgres://parley@db.example.org/parley?sslmode=verify-full":              "the test has a database of its own",
-	"docs/first-hour.md: export PARLEY_STORE=postgres://parley@db.example.org/parley":                                "the test has a database of its own",
-	"docs/first-hour.md: export PATH=$PWD:$PATH":                                                                     "the test's terminals have it",
-	"docs/first-hour.md: sudo install -m 755 parley /usr/local/bin/":                                                 "changes the machine, and wants systemd",
-}
-
-// commandLine finds a line that a reader would type.
-var commandLine = regexp.MustCompile(`(?m)^(?:\$ |(?:parley|\./parley|go|make|cd|sudo|curl|docker|kubectl|git|npm|python3|export) )`)
-
-// TestCommandBlocks: a reader can type each block of commands as it stands, because
-// TestReadmeTranscript or TestFirstHour does: it is a block "console". Others have a
-// reason in unplayed.
-func TestCommandBlocks(t *testing.T) {
-	t.Chdir("../..")
-	used := map[string]bool{}
-	for name, text := range markdown(t) {
-		for _, block := range codeBlock.FindAllString(text, -1) {
-			info, body, _ := strings.Cut(strings.TrimLeft(block, " `"), "\n")
-			lang, file, _ := strings.Cut(info, " ")
-			if lang == "console" || file != "" && lang != "console" || lang != "" && lang != "sh" && lang != "bash" && lang != "shell" || !commandLine.MatchString(body) {
-				continue
-			}
-			first, _, _ := strings.Cut(body, "\n")
-			key := name + ": " + first
-			if used[key] = true; unplayed[key] == "" {
-				t.Errorf("nothing types this block: make it a block console, or say in unplayed why not\n%s", fmt.Sprintf("%q: ", key))
-			}
-		}
-	}
-	for key := range unplayed {
-		if !used[key] {
-			t.Errorf("unplayed has %q, which no page has", key)
-		}
-	}
 }
 
 // markdown returns the pages of the repository, by name.
