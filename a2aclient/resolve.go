@@ -1,6 +1,7 @@
 package a2aclient
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -179,12 +180,27 @@ func (r *Resolver) fetch(ctx context.Context, u *url.URL) (*cached, error) {
 	}
 	said := dialect.ErrorFromHTTP(res.StatusCode, res.Header.Get("Content-Type"), body)
 	switch s := res.StatusCode; {
+	case s == http.StatusBadRequest && u.Scheme == "http" && wantsTLS(body):
+		return nil, &CardError{Kind: CardUnreachable, Err: &TransportError{Host: u.Host, Unreachable: true, Err: errWantsTLS}}
 	case s == http.StatusUnauthorized || s == http.StatusForbidden:
 		return nil, &CardError{Kind: CardForbidden, Err: said}
 	case s == http.StatusTooManyRequests || s == http.StatusRequestTimeout || s >= 500 && s != http.StatusNotImplemented:
 		return nil, &CardError{Kind: CardUnreachable, Err: said}
 	}
 	return nil, &CardError{Kind: CardNotFound, Err: fmt.Errorf("there is no card at %s (HTTP %d)", location(u), res.StatusCode)}
+}
+
+var errWantsTLS = errors.New("its port takes https, not http")
+
+// wantsTLS reports whether a page says that an HTTP request came to a port for TLS: this
+// program's, or what Go's server, nginx or Apache answer.
+func wantsTLS(page []byte) bool {
+	for _, text := range []string{"takes https only", "HTTP request to an HTTPS server", "HTTP request was sent to HTTPS port", "plain HTTP to an SSL-enabled server port"} {
+		if bytes.Contains(page, []byte(text)) {
+			return true
+		}
+	}
+	return false
 }
 
 func (r *Resolver) get(ctx context.Context, u *url.URL, old *cached, authenticate bool) (*http.Response, []byte, *source, error) {

@@ -110,9 +110,6 @@ func (a *app) explainCard(e *a2aclient.CardError) *failure.Error {
 		f := failure.New(codeSignature, strings.ReplaceAll(e.Error(), "\n", "; "), e)
 		return f.WithHint("--card-trust names the keys that cards must be signed with: ask whoever runs the agent whether it has new ones, and do not take them from where the card is")
 	}
-	if strings.Contains(e.Error(), "(HTTP 400)") && strings.Contains(e.Error(), "at http://") { // as servers answer what is no TLS
-		return failure.New(failure.CodeCardNotFound, e.Error(), e).WithHint("if this port requires TLS, write https:// in place of http://; otherwise give the base URL of an agent, or the full URL of its card")
-	}
 	return failure.New(failure.CodeCardNotFound, e.Error(), e).
 		WithHint("give a host, the base URL of an agent, the full URL of its card, or a card's file as ./card.json")
 }

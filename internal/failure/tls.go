@@ -25,7 +25,7 @@ func TLSHint(err error) string {
 		return "the certificate has expired or is not valid yet: renew it, or set the clock of this machine"
 	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
 		return "this port does not speak TLS: write http:// in place of https://, or use the TLS port"
-	case strings.Contains(err.Error(), "malformed HTTP response \"\\x15\\x03"), strings.Contains(err.Error(), "HTTP request to an HTTPS server"):
+	case strings.Contains(err.Error(), "malformed HTTP response \"\\x15\\x03"), strings.Contains(err.Error(), "takes https, not http"):
 		return "this port requires TLS: write https:// in place of http://"
 	}
 	return ""
