@@ -25,8 +25,9 @@ import (
 func newChat(a *app) *cobra.Command {
 	var noHistory bool
 	cmd := a.configured(&cobra.Command{
-		Use:   "chat",
-		Short: "Chat with an agent",
+		Annotations: shared,
+		Use:         "chat",
+		Short:       "Chat with an agent",
 		Long: `Chat with an agent. Each line you type is a message in the same context, and the next
 line answers a task that asks. Answers appear as they arrive; a lost connection is
 resumed.

@@ -33,7 +33,7 @@ manual: parley man ~/.local/share/man/man1, then man parley.`,
 					m.Shared = sub
 				}
 			}
-			m.HasShared = func(cmd *cobra.Command) bool { return cmd.Annotations[readsSettings] != "" }
+			m.HasShared = func(cmd *cobra.Command) bool { return cmd.Annotations[readsSettings] == "all" }
 			if err := a.help.WriteMan(root, m, args[0]); err != nil {
 				return failure.Usagef("%v", err)
 			}

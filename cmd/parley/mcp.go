@@ -26,8 +26,9 @@ type mcpFlags struct {
 func newMCP(a *app) *cobra.Command {
 	f := mcpFlags{wait: 50 * time.Second}
 	cmd := a.configured(&cobra.Command{
-		Use:   "mcp",
-		Short: "Offer an agent to MCP clients as tools",
+		Annotations: shared,
+		Use:         "mcp",
+		Short:       "Offer an agent to MCP clients as tools",
 		Long: `Serve an A2A agent as an MCP server, for editors and assistants that call tools: over
 standard input and output, or with --http over streamable HTTP.
 

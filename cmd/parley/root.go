@@ -95,7 +95,7 @@ Each can also be set by a variable, A2ACLI_ and the option's name in capitals
 nearest .env from the working directory upwards, or ~/.config/a2a-cli/.env. An
 option overrides variables, and variables override files. Only --stream has no
 variable. parley config show lists the values in force and where each comes from.`,
-		Annotations: map[string]string{readsSettings: "yes"},
+		Annotations: shared,
 	}
 }
 
@@ -126,6 +126,7 @@ func group(parent *cobra.Command, children ...*cobra.Command) *cobra.Command {
 // client makes cmd a command that talks to agents: its options are resolved
 // before it runs, and --timeout bounds it.
 func (a *app) client(cmd *cobra.Command, run func(ctx context.Context, args []string) error) *cobra.Command {
+	cmd.Annotations = shared
 	return a.configured(cmd, func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()
 		if d := a.flags.timeout; d > 0 {
@@ -142,12 +143,16 @@ func (a *app) client(cmd *cobra.Command, run func(ctx context.Context, args []st
 	})
 }
 
-// readsSettings marks the commands whose help shows the shared options.
+// readsSettings marks the commands whose help shows the shared options: "all", or of "output".
 const readsSettings = "reads settings"
+
+var shared = map[string]string{readsSettings: "all"}
 
 // configured makes cmd a command whose options are resolved before it runs.
 func (a *app) configured(cmd *cobra.Command, run func(cmd *cobra.Command, args []string) error) *cobra.Command {
-	cmd.Annotations = map[string]string{readsSettings: "yes"}
+	if cmd.Annotations == nil {
+		cmd.Annotations = map[string]string{readsSettings: "output"}
+	}
 	cmd.Args = orUsage(cmd.Args)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := a.configure(cmd.Context(), cmd.Flags()); err != nil {
@@ -182,8 +187,8 @@ func usageOf(cmd *cobra.Command, err error) error {
 // showEffective makes help show the values in force as the defaults (a2a-cli
 // §6.5), and hides the shared options where they mean nothing. Configuration that cannot be read is for the command to complain of.
 func (a *app) showEffective(cmd *cobra.Command) {
-	if cmd.Annotations[readsSettings] == "" && cmd.HasParent() {
-		cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) { f.Hidden = true })
+	if shows := cmd.Annotations[readsSettings]; shows != "all" && cmd.HasParent() {
+		cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) { f.Hidden = shows == "" || f.Name != "output" && f.Name != "jq" })
 		return
 	}
 	s, _, err := loadSettings(a.around, a.flags.config, a.flags.context)

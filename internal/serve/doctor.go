@@ -226,7 +226,11 @@ func (d *doctor) cards(ctx context.Context, r *report) {
 		return
 	}
 	for _, text := range d.rev.findings() {
-		r.warn("say it in parley.yaml, under card: (docs/config.md)", "%s", text)
+		if what, ok := strings.CutSuffix(text, ": "+sayUnderCard); ok {
+			r.warn(sayUnderCard, "%s", what)
+		} else {
+			r.warn("say it in parley.yaml (docs/config.md)", "%s", text)
+		}
 	}
 	if d.db != nil && d.db.Tasks != nil {
 		left, err := d.rev.orphans(ctx, d.db.Tasks)

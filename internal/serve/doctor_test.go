@@ -203,6 +203,9 @@ func TestExamine(t *testing.T) {
 			if f := found[i]; (f.Do == "") != (f.Result == ResultOK) {
 				t.Errorf("%s and to do %q", f.Result, f.Do)
 			}
+			if f := found[i]; strings.Contains(f.Do, "docs/") && strings.Contains(f.Detail, "docs/") {
+				t.Errorf("%q says what to do once more: %q", f.Detail, f.Do)
+			}
 		})
 	}
 }

@@ -14,6 +14,9 @@ import (
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
+// sayUnderCard is what to do about a card whose texts were generated.
+const sayUnderCard = "say what the agent does in parley.yaml, under card: (docs/config.md)"
+
 // maxFindings caps the findings of one card.
 const maxFindings = 6
 
@@ -29,7 +32,7 @@ func cardFindings(card *a2a.AgentCard, made bool) []admin.Finding {
 	description := strings.TrimSpace(card.Description)
 	switch {
 	case made:
-		add("description", describe+skills, "the description and the skills are generated: say what the agent does in parley.yaml, under card: (docs/config.md)")
+		add("description", describe+skills, "the description and the skills are generated: "+sayUnderCard)
 	case description == "":
 		add("description", describe, "there is no description: callers, and models that choose for them, go by it")
 	case strings.EqualFold(description, strings.TrimSpace(card.Name)):

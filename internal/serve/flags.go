@@ -122,10 +122,13 @@ func (f *flags) registerLife(fs *pflag.FlagSet) {
 	f.retries.Window = 24 * time.Hour
 	fs.Var(flagvalue.Span(&f.retries.Window), "retry-window", "how `long` a message of an authenticated caller is remembered: sent again, it gets the first answer, and the agent does not run twice; 0 disables this")
 	fs.BoolVar(&f.retries.Anonymous, "retry-anonymous", false, "remember messages of anonymous callers, too: a caller that knows the id and every word of another's message can then follow its task")
-	const ever = "; 0 keeps them for ever"
+	const ever = "; 0, the default, keeps them for ever"
 	fs.Var(flagvalue.Span(&f.retention.Completed), "retain-completed", "delete completed tasks after this `long`, such as 720h"+ever)
 	fs.Var(flagvalue.Span(&f.retention.Failed), "retain-failed", "delete failed, rejected and canceled tasks after this `long`"+ever)
 	fs.Var(flagvalue.Span(&f.retention.Waiting), "retain-waiting", "delete tasks whose question was unanswered for this `long`"+ever)
+	for _, name := range []string{"retain-completed", "retain-failed", "retain-waiting"} {
+		fs.Lookup(name).DefValue = "" // the text says it
+	}
 }
 
 func (f *flags) registerLogs(fs *pflag.FlagSet) {

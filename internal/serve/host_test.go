@@ -101,6 +101,9 @@ func TestHostSaysWhatIsLeft(t *testing.T) {
 		if got := log.String(); !strings.Contains(got, want) {
 			t.Errorf("terminal %v: no %q in\n%s", terminal, want, got)
 		}
+		if got := log.String(); !strings.Contains(got, "left for the next start") || strings.Contains(got, "error") {
+			t.Errorf("a stop looks like an error, or says nothing of the task:\n%s", got)
+		}
 		if terminal && !strings.Contains(log.String(), "  SendStreamingMessage  ") {
 			t.Errorf("no line for the call in\n%s", log.String())
 		}

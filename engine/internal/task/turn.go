@@ -259,7 +259,11 @@ func (o *Owner) conclude(err error) {
 	case err == nil:
 		end = o.status(a2a.TaskStateCompleted, nil)
 	case context.Cause(o.ctx.Context) == agent.ErrDraining:
-		o.log().Info("left for the next start", "error", err)
+		log := o.log()
+		if !errors.Is(err, agent.ErrDraining) { // else nothing went wrong
+			log = log.With("error", err)
+		}
+		log.Info("left for the next start")
 		if !o.draft.state.Interrupted() {
 			o.all.left.Add(1)
 		}
