@@ -1,0 +1,93 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"github.com/parley-a2a/parley/internal/plain"
+)
+
+var (
+	pageBlock  = regexp.MustCompile("(?ms)^ *```([^\n`]*)\n(.*?)^ *```$")
+	pageInline = regexp.MustCompile("`((?:parley|go run \\./cmd/parley) [^`\n]+)`")
+	// pageCall finds calls in a line of a shell: at its start, after an assignment, a pipe
+	// or sudo, and in $(…).
+	pageCall     = regexp.MustCompile(`(?:^|[|;&(]\s*|\bsudo |- run: |\$ )(?:[A-Z_]+=\S+ )*(?:\./parley|parley|go run \./cmd/parley) ([^|;)>]+)`)
+	substitution = regexp.MustCompile(`\$\([^()]*\)`)
+	shellWord    = regexp.MustCompile(`"(?:\\.|[^"])*"|'[^']*'|\S+`)
+)
+
+// TestPagesCallParley: each call of parley that a page shows, in a block or in a sentence,
+// is a command that there is, with options that it has.
+func TestPagesCallParley(t *testing.T) {
+	list := exec.Command("git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md")
+	list.Dir = filepath.Join("..", "..")
+	names, err := list.Output()
+	if err != nil {
+		t.Skip("what belongs to the repository is git's to know: ", err)
+	}
+	calls := 0
+	for _, name := range strings.Fields(string(names)) {
+		raw, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(name)))
+		if err != nil || name == "CHANGELOG.md" { // which also names what is gone
+			continue
+		}
+		var found []string
+		for _, m := range pageBlock.FindAllStringSubmatch(string(raw), -1) {
+			for line := range strings.Lines(m[2]) {
+				lang, _, _ := strings.Cut(m[1], " ")
+				if lang == "sh" || lang == "yaml" || lang == "console" && strings.HasPrefix(line, "$ ") {
+					for _, in := range append(substitution.FindAllString(line, -1), substitution.ReplaceAllString(line, "X")) {
+						for _, call := range pageCall.FindAllStringSubmatch(strings.TrimSpace(in), -1) {
+							found = append(found, call[1])
+						}
+					}
+				}
+			}
+		}
+		for _, m := range pageInline.FindAllStringSubmatch(pageBlock.ReplaceAllString(string(raw), ""), -1) {
+			found = append(found, strings.TrimPrefix(strings.TrimPrefix(m[1], "go run ./cmd/"), "parley "))
+		}
+		for _, call := range found {
+			calls++
+			if err := parses(call); err != nil {
+				t.Errorf("%s: parley %s: %v", name, call, err)
+			}
+		}
+	}
+	if calls < 100 {
+		t.Errorf("%d calls were found: are pages still read as they are written?", calls)
+	}
+}
+
+// parses reports what the command line says of a call, of which a sentence may leave out
+// arguments.
+func parses(call string) error {
+	var args []string
+	for _, word := range shellWord.FindAllString(call, -1) {
+		args = append(args, strings.Trim(word, `"'`))
+	}
+	a := &app{stderr: plain.NewWriter(io.Discard), around: surroundings{lookup: func(string) (string, bool) { return "", false }}}
+	cmd, rest, err := newRoot(a).Find(args)
+	if err != nil {
+		return err
+	}
+	if cmd.HasSubCommands() && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") && rest[0] != "…" {
+		return cmd.Args(cmd, rest)
+	}
+	err = cmd.ParseFlags(rest)
+	var lacksValue *pflag.ValueRequiredError
+	if errors.As(err, &lacksValue) || errors.Is(err, pflag.ErrHelp) || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
