@@ -46,7 +46,8 @@ recipes: ## agents of other frameworks behind the hosts: fetches the packages of
 # ROUNDS, HOOKS, SEED and CLIENTS adjust it; LOGS names a directory that keeps the logs and databases. STORE=postgres tortures three
 # servers at one PostgreSQL instead, of which TAKEOVERS are killed to see how long their tasks stand still, and EVENTS go from one to another;
 # OLD is an older binary that a rolling upgrade begins with. STORE=failover lets the primary of three PostgreSQL servers fail ROUNDS (100) times;
-# WITH=-async finds what is lost without synchronous replication, WITH=-fronted has PgBouncer and HAProxy in between, WITH="-skew 3m" clocks that differ.
+# WITH=-async finds what is lost without synchronous replication, WITH=-fronted has PgBouncer and HAProxy in between, WITH="-skew 3m" clocks that differ,
+# WITH=-hooks clients with webhooks and tasks that are soon deleted; with WITH=-patroni Patroni and etcd choose the primary.
 torture: ## 200 rounds of kill -9, of a failing store, of a bad network and of clients that tell secrets, and 1,000 tasks with webhooks, printed as tables
 ifeq ($(STORE),postgres)
 	@go test -count=1 -timeout 3h -v -run '^(TestReplicas|TestRolling|TestTakeOver|TestEventLatency)$$' ./test/torture -replica-rounds $(or $(ROUNDS),200) -takeovers $(or $(TAKEOVERS),100) -events $(or $(EVENTS),1000) -old "$(OLD)" -seed $(or $(SEED),0) -clients $(or $(CLIENTS),50) -logs "$(LOGS)"

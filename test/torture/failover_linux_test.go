@@ -39,10 +39,11 @@ var lagNames = [lags]string{"", "a standby does not apply", "a standby does not 
 // failing lets primaries fail under replicas at work.
 type failing struct {
 	*fleet
-	ha   *ha
-	rng  *rand.Rand
-	wide bool // there are networks that can be cut
-	lazy bool // no commit waits for a standby
+	ha       *ha
+	governed *governed // Patroni decides which is the primary, not ha; nil: ha
+	rng      *rand.Rand
+	wide     bool // there are networks that can be cut
+	lazy     bool // no commit waits for a standby
 
 	ending, lagging, striking, kind, restarting deck
 

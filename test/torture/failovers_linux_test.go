@@ -16,6 +16,8 @@ var (
 	failovers    = flag.Int("failovers", 0, "primaries that fail in TestFailover; 0 skips it")
 	asynchronous = flag.Bool("async", false, "no commit waits for a standby in TestFailover, which must find what that loses")
 	skew         = flag.Duration("skew", 0, "how far the clocks of the PostgreSQL servers of TestFailover differ from one to the next, with libfaketime")
+	hooked       = flag.Bool("hooks", false, "the clients of TestFailover have webhooks, and what failed or was canceled is soon deleted")
+	patroni      = flag.Bool("patroni", false, "Patroni and etcd choose the primary of TestFailover")
 	fronted      = flag.Bool("fronted", false, "the servers of TestFailover reach the primary through PgBouncer and HAProxy, which are restarted")
 )
 
@@ -34,7 +36,11 @@ func TestFailover(t *testing.T) {
 		*seed = rand.Uint64N(1_000_000) + 1
 	}
 	f := newFailing(t, *failovers)
-	report, err := f.run(t.Context(), *seed, f.rounds)
+	rounds := f.rounds
+	if f.governed != nil {
+		rounds = f.roundsOfPatroni
+	}
+	report, err := f.run(t.Context(), *seed, rounds)
 	t.Logf("primaries that fail:\n%s", f)
 	if err != nil {
 		t.Fatalf("seed %d: %v", *seed, err)
@@ -50,7 +56,12 @@ func TestFailover(t *testing.T) {
 		t.Logf("what is lost where no commit waits for a standby:\n%s", table)
 		return
 	}
-	judge(t, *seed, report.Violations, report.Tasks > 0 && report.Events > 0 && report.Elsewhere > 0)
+	judgeFleet(t, report)
+	if f.governed != nil {
+		whole(t, f.governed.url())
+	} else {
+		whole(t, f.ha.primary.Via(f.ha.primary.Address(), f.ha.name))
+	}
 	t.Logf("what nothing was lost in:\n%s", table)
 }
 
@@ -64,7 +75,15 @@ func newFailing(t *testing.T, rounds int) *failing {
 		t.Fatal(err)
 	}
 	t.Cleanup(n.close)
-	a := newHA(t, n.hosts[:servers], !*asynchronous, *skew)
+	a, g := &ha{}, (*governed)(nil)
+	var url func() string
+	if *patroni {
+		g = newGoverned(t, n, n.hosts[:servers])
+		url = g.url
+	} else {
+		a = newHA(t, n.hosts[:servers], !*asynchronous, *skew)
+		url = a.url
+	}
 	if *fronted {
 		a.front = newFront(t, n, n.hosts[servers+replicas+1], a)
 	}
@@ -84,11 +103,18 @@ func newFailing(t *testing.T, rounds int) *failing {
 		o.DeadAfter = *silence
 	}
 	command := func(program, listen string, more ...string) *exec.Cmd {
-		args := []string{"serve", "--listen", listen, "--allow-anonymous", "--store", a.url(), "--dead-after", o.DeadAfter.String(), "--retry-anonymous"}
+		args := []string{"serve", "--listen", listen, "--allow-anonymous", "--store", url(), "--dead-after", o.DeadAfter.String(), "--retry-anonymous"}
 		for _, limit := range []string{"rate", "burst", "max-streams", "max-running", "max-running-per-caller", "max-connections", "max-connections-per-address"} {
 			args = append(args, "--"+limit, "0") // which are there by default where others than this machine's users call
 		}
+		if o.Hooks != nil {
+			args = append(args, "--retain-failed", retain.String(), "--egress-allow", "http://"+n.address)
+		}
 		return of[listen].command(program, append(args, more...)...)
+	}
+	if *hooked {
+		o.Hooks = &WebhookOptions{Clients: min(o.Clients, 16), Retain: retain, Receivers: n.address}
+		o.Clients = 0
 	}
 	o.Replica = func(listen, _ string) *exec.Cmd {
 		if *asynchronous {
@@ -107,5 +133,5 @@ func newFailing(t *testing.T, rounds int) *failing {
 	}
 	fl := newFleet(o)
 	fl.w.hasty, fl.w.lossy = true, *asynchronous
-	return &failing{fleet: fl, ha: a, wide: n.hosts[0].space != "", lazy: *asynchronous}
+	return &failing{fleet: fl, ha: a, governed: g, wide: n.hosts[0].space != "", lazy: *asynchronous}
 }

@@ -110,18 +110,8 @@ func (f *front) start(i int) error {
 		path = "/usr/sbin/" + p.name
 	}
 	cmd := f.command(path, p.args...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	over, started := make(chan struct{}), make(chan error)
-	go func() {
-		runtime.LockOSThread() // the program ends with the thread that started it
-		err := cmd.Start()
-		started <- err
-		if err == nil {
-			_ = cmd.Wait() // it is killed
-			close(over)
-		}
-	}()
-	if err := <-started; err != nil {
+	over, err := launch(cmd)
+	if err != nil {
 		return fmt.Errorf("%s, which Debian has a package of: %w", p.name, err)
 	}
 	p.cmd, p.over = cmd, over
@@ -140,6 +130,23 @@ func (f *front) start(i int) error {
 			return fmt.Errorf("%s does not listen: %w", p.name, err)
 		}
 	}
+}
+
+// launch starts a program that ends with the test, however that ends. over is closed
+// when it has ended.
+func launch(cmd *exec.Cmd) (over chan struct{}, err error) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	over, started := make(chan struct{}), make(chan error)
+	go func() {
+		runtime.LockOSThread() // the program ends with the thread that started it
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			_ = cmd.Wait() // it is killed
+			close(over)
+		}
+	}()
+	return over, <-started
 }
 
 func (p *program) kill() {
