@@ -21,10 +21,28 @@ func (s *Store) Now(ctx context.Context) (time.Time, error) {
 
 // Beat implements store.Store.
 func (s *Store) Beat(ctx context.Context, node string, now time.Time) error {
-	_, err := s.exec(ctx, "beat", "INSERT INTO parley.node AS n (name, beat, gone) VALUES ($1, $2, false) ON CONFLICT (name) DO UPDATE SET beat = excluded.beat, gone = false",
-		arg(node), now.UnixMilli())
+	ahead := false
+	err := s.write(ctx, func(tx pgx.Tx) error {
+		return tx.QueryRow(ctx, "INSERT INTO parley.node AS n (name, beat, gone) VALUES ($1, $2, false) ON CONFLICT (name) DO UPDATE SET beat = excluded.beat, gone = false "+
+			"RETURNING EXISTS (SELECT 1 FROM parley.node AS d WHERE "+aheadOfClock+")", arg(node), now.UnixMilli()).Scan(&ahead)
+	})
+	if err != nil {
+		return wrap("beat", err)
+	}
+	if ahead {
+		// In a statement of its own: two nodes that beat must not wait for each other.
+		_, err = s.exec(ctx, "set back beats", "UPDATE parley.node SET beat = "+clockMillis+" WHERE name IN (SELECT d.name FROM parley.node AS d WHERE "+aheadOfClock+" FOR UPDATE SKIP LOCKED)")
+	}
 	return err
 }
+
+// clockMillis is the time of the server. Beats are times of it, so those ahead of it are
+// from before it was set back, or of a primary whose clock was another. A node that lives
+// beats again; a dead one would seem to live until the clock has come so far.
+const (
+	clockMillis  = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+	aheadOfClock = "NOT d.gone AND d.beat > " + clockMillis + " + 1000" // how long a question for the time may take
+)
 
 // Leave implements store.Store.
 func (s *Store) Leave(ctx context.Context, node string) error {
