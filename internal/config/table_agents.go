@@ -42,8 +42,8 @@ var execFields = []*field{
 var httpFields = []*field{
 	row("url", link, "where messages are posted").required(),
 	dictOf("headers", secret, "Name", "headers of each request, such as `Authorization: ${env:TOKEN}`"),
-	row("body", text, "the request, for a service with its own format: `{\"prompt\": \"${text}\"}`, or the form `prompt=${text}`").verbatim().checkedAs("body"),
-	row("answer", text, "path of the answer in such a service's response: `.reply`, or `text` for the whole response").verbatim().checkedAs("answer"),
+	row("body", text, "the request, for a service with its own format: `{\"prompt\": \"${text}\"}` or `prompt=${text}`").verbatim().checkedAs("body"),
+	row("answer", text, "where such a service's answer is: `.reply`, or `text` for the whole response").verbatim().checkedAs("answer"),
 	row("timeout", duration, "time until the answer is complete; not for streams and callbacks").or("5m"),
 	row("retries", integer, "how often a failed request is repeated").to(100).or("5"),
 	row("callbacks", boolean, "the service may answer 202 and call back").or("false"),
@@ -76,7 +76,7 @@ var openaiFields = []*field{
 
 var proxyFields = []*field{
 	row("agent", text, "its host or a card's URL, as for `parley send -a`").required(),
-	row("version", word, "speak this version of the protocol, whatever the card says").of(slices.Sorted(slices.Values(dialect.Versions))...),
+	row("version", word, "speak this version, whatever the card says").of(slices.Sorted(slices.Values(dialect.Versions))...),
 	&field{
 		name: "bindings", kind: list, elem: &field{kind: word, words: []string{"jsonrpc", "rest", "grpc"}}, def: "the card's order",
 		doc: "bindings to use, in order of preference",
@@ -137,7 +137,7 @@ var skillFields = []*field{
 	listOf("input_modes", text, "media types it takes").or("the card's"),
 	listOf("output_modes", text, "media types it gives").or("the card's"),
 	listOf("scopes", text, "scopes that a caller needs to see and use it"),
-	row("input_schema", anything, "JSON Schema of its arguments, for callers that name the skill by its id: [skills-v1](extensions/skills-v1.md)"),
+	row("input_schema", anything, "JSON Schema of its arguments: [skills-v1](extensions/skills-v1.md)"),
 }
 
 // root is the whole file.

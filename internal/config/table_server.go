@@ -10,7 +10,7 @@ var serverFields = []*field{
 	listOf("allowed_hosts", text, "host names that requests may use; others are refused. A server for this machine alone always answers for its own").as("allowed-host"),
 	listOf("cors_origins", text, "origins of web pages that may call, such as `https://console.example.org`").as("cors-origin"),
 	row("console", boolean, "serve the web console at `/console`").as("no-console").not().or("true"),
-	row("console_elsewhere", boolean, "let operators call other servers' agents from the console, under `push.allow` and `push.deny`; always on where only this machine's users can call").as("console-elsewhere").or("false"),
+	row("console_elsewhere", boolean, "let operators call other servers' agents from the console; always on where only this machine's users can call").as("console-elsewhere").or("false"),
 	row("drain_timeout", duration, "how long a stopping server waits for agents and connections; 0 does not wait").as("drain-timeout").or("10s"),
 	group("tls", "certificates, which are read again when they change",
 		row("cert", file, "PEM file of the certificate and its chain").as("tls-cert").required(),
@@ -50,7 +50,7 @@ var serverFields = []*field{
 			row("subject", text, "claim with the caller's name").as("subject-claim").or("sub"),
 			row("tenant", text, "claim with the caller's tenant; a token without it is refused").as("tenant-claim"),
 			row("scopes", text, "claim with what the caller may do, such as `scope`").as("scope-claim"),
-			row("scope_prefix", text, "text to remove from the start of these scopes, such as `api://parley/`").as("scope-prefix"),
+			row("scope_prefix", text, "prefix to remove from these scopes, such as `api://parley/`").as("scope-prefix"),
 			row("roles", text, "claim with the caller's roles, such as `realm_access.roles`; needs `auth.roles`").as("role-claim"),
 		),
 		&field{
@@ -85,7 +85,7 @@ var serverFields = []*field{
 		row("connections_per_address", integer, "connections from one address; one more closes an idle one of its own, or is closed").as("max-connections-per-address").or("half of the connections"),
 	),
 	group("cards", "settings of all cards; each agent has its own texts",
-		row("profile", word, "which clients and features they are for: all versions, 1.0 only, nothing optional, or an extended card, too").
+		row("profile", word, "clients and features of all versions, of 1.0 only, nothing optional, or an extended card, too").
 			as("card-profile", "extended-card").of("all", "v1", "bare", "extended").or("all"),
 		listOf("keys", file, "private keys that sign cards (`parley card keygen`); needs `public_url`").as("card-key"),
 		row("keys_url", link, "URL of the public keys").as("card-keys-url").or("the server's own"),
@@ -93,7 +93,7 @@ var serverFields = []*field{
 	),
 	group("push", "webhooks that callers ask for",
 		row("enabled", boolean, "offer push notifications").as("no-push", "egress-allow", "egress-deny", "egress-proxy").not().or("true"),
-		listOf("allow", text, "allowed hosts besides public ones by https: `example.internal`, `*.example.internal`, `10.1.0.0/16`, `http://` in front for plain http").
+		listOf("allow", text, "allowed hosts besides public ones by https: `*.example.internal`, `10.1.0.0/16`, `http://` in front for plain http").
 			as("egress-allow", "no-push"),
 		listOf("deny", text, "forbidden hosts, whatever else allows them").as("egress-deny", "no-push"),
 		row("proxy", address, "URL of an HTTP proxy for webhooks").as("egress-proxy", "no-push"),
