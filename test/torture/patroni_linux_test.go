@@ -175,7 +175,7 @@ func (g *governed) leads(ctx context.Context) (leader, standbys int) {
 
 // whole waits until another than one leads, and two follow it.
 func (g *governed) whole(ctx context.Context, not string) (leader int, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, 2*time.Minute, errTooLong)
+	ctx, cancel := context.WithTimeoutCause(ctx, 5*time.Minute, errTooLong) // the old primary is rewound
 	defer cancel()
 	for ctx.Err() == nil {
 		i, standbys := g.leads(ctx)
