@@ -67,6 +67,34 @@ func TestNothingIsScanned(t *testing.T) {
 	}
 }
 
+// Prepared statements are planned once per connection, however their costs are
+// reckoned, and not for parallel workers.
+func TestPreparedIsPlannedOnce(t *testing.T) {
+	t.Parallel()
+	address := copied(t)
+	for _, test := range []struct{ parameters, want string }{
+		{"&default_query_exec_mode=cache_statement", "force_generic_plan 0"},
+		{"&default_query_exec_mode=cache_statement&plan_cache_mode=auto", "auto 0"},
+		{"", "auto 2"},
+	} {
+		s := mustOpen(t, address+test.parameters, &Options{Conns: 1, NoListen: true})
+		for range 3 {
+			if _, err := s.List(t.Context(), store.Query{Tenant: "tenant", Owner: "owner", State: 4, Since: time.UnixMilli(1), Limit: 50}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var is string
+		var planned int
+		if err := s.pool.QueryRow(t.Context(), "SELECT current_setting('plan_cache_mode') || ' ' || current_setting('max_parallel_workers_per_gather'), "+
+			"(SELECT coalesce(sum(custom_plans), 0) FROM pg_prepared_statements WHERE generic_plans + custom_plans > 2)").Scan(&is, &planned); err != nil {
+			t.Fatal(err)
+		}
+		if is != test.want || strings.HasPrefix(is, "force") && planned != 0 {
+			t.Errorf("%q: %s, and %d plans for certain arguments", test.parameters, is, planned)
+		}
+	}
+}
+
 // exercise runs statements of all kinds.
 func exercise(t *testing.T) {
 	storetest.Random(t, fresh(t), 1, 200)

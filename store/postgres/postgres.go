@@ -205,6 +205,15 @@ func connect(ctx context.Context, address string, o *Options) (*db, error) {
 		return nil
 	}
 	c.AfterConnect = d.meet
+	if c.ConnConfig.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement {
+		c.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
+			if err := d.meet(ctx, c); err != nil {
+				return err
+			}
+			_, err := c.Exec(ctx, planOnce, pgx.QueryExecModeSimpleProtocol)
+			return err
+		}
+	}
 	if d.pool, err = pgxpool.NewWithConfig(ctx, c); err != nil {
 		return nil, wrap("open", err)
 	}
@@ -218,6 +227,13 @@ func connect(ctx context.Context, address string, o *Options) (*db, error) {
 	}
 	return d, nil
 }
+
+// planOnce has prepared statements planned once, for whatever arguments. Otherwise the
+// server plans a list of millions of tasks each time, since it takes the plan for any
+// arguments to be dearer than it is; to plan it takes longer than to run it. For the same
+// reason such a plan might run in parallel, which takes milliseconds to begin.
+const planOnce = "SELECT set_config(name, CASE name WHEN 'plan_cache_mode' THEN 'force_generic_plan' ELSE '0' END, false) " +
+	"FROM pg_catalog.pg_settings WHERE name IN ('plan_cache_mode', 'max_parallel_workers_per_gather') AND source <> 'client'"
 
 // Stats returns what has been written since Open.
 func (s *Store) Stats() store.Stats {
