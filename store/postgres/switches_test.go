@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/parley-a2a/parley/internal/pgtest"
 	"github.com/parley-a2a/parley/store"
@@ -37,7 +36,12 @@ DO $$ DECLARE t text; BEGIN
 		EXECUTE format('CREATE TRIGGER conflict AFTER INSERT OR UPDATE OR DELETE ON parley.%I FOR EACH STATEMENT EXECUTE FUNCTION public.conflict(7)', t);
 	END LOOP;
 	CREATE CONSTRAINT TRIGGER conflict_late AFTER INSERT OR UPDATE ON parley.task DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.conflict(14);
-END $$`
+END $$;
+CREATE FUNCTION public.cut() RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN
+	EXECUTE (SELECT 'LOCK TABLE ' || string_agg('parley.' || tablename, ', ') || ' IN SHARE MODE NOWAIT' FROM pg_tables WHERE schemaname = 'parley');
+	RETURN (SELECT count(pg_terminate_backend(pid)) FROM (SELECT pid FROM pg_stat_activity WHERE datname = current_database()
+		AND application_name <> 'clean' AND state = 'idle' AND state_change < clock_timestamp() - interval '10 ms' ORDER BY random() LIMIT 1) AS p);
+	EXCEPTION WHEN lock_not_available THEN RETURN 0; END $$`
 
 // conflicted returns a store in a database with conflicts.
 func conflicted(t testing.TB, parameters string) storetest.Opener {
@@ -95,8 +99,9 @@ func TestSwitches(t *testing.T) {
 
 // cutting ends connections to a database until the test ends: one that has waited for
 // its program for a moment, between transactions, after each third transaction that
-// writes, so that repeated calls get through on a busy machine, too. The outcome of a COMMIT that
-// is cut is unknown, which the suite does not expect: TestCuts has that.
+// writes, so that repeated calls get through on a busy machine, too. The outcome of a
+// COMMIT that is cut is unknown, which the suite does not expect (TestCuts has that): while
+// a connection is cut, the tables are locked, so that nobody is about to commit.
 func cutting(t *testing.T, address string) *atomic.Int64 {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), address+"&application_name=clean")
@@ -113,10 +118,9 @@ func cutting(t *testing.T, address string) *atomic.Int64 {
 			err := c.QueryRow(ctx, "SELECT last_value FROM public.fate, pg_sleep(0.05)").Scan(&now)
 			if err == nil && now >= was+3 {
 				was = now
-				var cut pgconn.CommandTag
-				cut, err = c.Exec(ctx, "SELECT pg_terminate_backend(pid) FROM (SELECT pid FROM pg_stat_activity WHERE datname = current_database() "+
-					"AND application_name <> 'clean' AND state = 'idle' AND state_change < clock_timestamp() - interval '10 ms' ORDER BY random() LIMIT 1) AS p")
-				cuts.Add(cut.RowsAffected())
+				var cut int64
+				err = c.QueryRow(ctx, "SELECT public.cut()").Scan(&cut)
+				cuts.Add(cut)
 			}
 			if err != nil {
 				return
