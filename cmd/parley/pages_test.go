@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/parley-a2a/parley/internal/plain"
@@ -35,7 +36,8 @@ func TestPagesCallParley(t *testing.T) {
 	if err != nil {
 		t.Skip("what belongs to the repository is git's to know: ", err)
 	}
-	calls := 0
+	a := &app{stderr: plain.NewWriter(io.Discard), around: surroundings{lookup: func(string) (string, bool) { return "", false }}}
+	root, judged := newRoot(a), map[string]bool{}
 	for _, name := range strings.Fields(string(names)) {
 		raw, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(name)))
 		if err != nil || name == "CHANGELOG.md" { // which also names what is gone
@@ -58,26 +60,28 @@ func TestPagesCallParley(t *testing.T) {
 			found = append(found, strings.TrimPrefix(strings.TrimPrefix(m[1], "go run ./cmd/"), "parley "))
 		}
 		for _, call := range found {
-			calls++
-			if err := parses(call); err != nil {
+			if judged[call] {
+				continue
+			}
+			judged[call] = true
+			if err := parses(root, call); err != nil {
 				t.Errorf("%s: parley %s: %v", name, call, err)
 			}
 		}
 	}
-	if calls < 100 {
-		t.Errorf("%d calls were found: are pages still read as they are written?", calls)
+	if len(judged) < 100 {
+		t.Errorf("%d calls were found: are pages still read as they are written?", len(judged))
 	}
 }
 
 // parses reports what the command line says of a call, of which a sentence may leave out
 // arguments.
-func parses(call string) error {
+func parses(root *cobra.Command, call string) error {
 	var args []string
 	for _, word := range shellWord.FindAllString(call, -1) {
 		args = append(args, strings.Trim(word, `"'`))
 	}
-	a := &app{stderr: plain.NewWriter(io.Discard), around: surroundings{lookup: func(string) (string, bool) { return "", false }}}
-	cmd, rest, err := newRoot(a).Find(args)
+	cmd, rest, err := root.Find(args)
 	if err != nil {
 		return err
 	}
