@@ -25,7 +25,7 @@ type metric struct {
 }
 
 var (
-	metricRow   = regexp.MustCompile("(?m)^\\* `([a-z0-9_]+)`, (counter|gauge|histogram): .*?\\.(?: By (.*))?$")
+	metricRow   = regexp.MustCompile("(?m)^\\* `([a-z0-9_]+)`(?:, (gauge|histogram))?: .*?\\.(?: By (.*))?$")
 	metricLabel = regexp.MustCompile("(?:^|; )`([a-z_]+)`")
 )
 
@@ -37,6 +37,12 @@ func documented(t *testing.T) (all []metric) {
 	}
 	for _, row := range metricRow.FindAllStringSubmatch(string(page), -1) {
 		m := metric{name: row[1], kind: row[2]}
+		if strings.HasSuffix(m.name, "_total") {
+			m.kind = "counter"
+		}
+		if m.kind == "" {
+			continue // a label
+		}
 		for _, l := range metricLabel.FindAllStringSubmatch(row[3], -1) {
 			m.labels = append(m.labels, l[1])
 		}
