@@ -255,7 +255,7 @@ func TestHugeAppend(t *testing.T) {
 	if testing.Short() {
 		t.Skip("many megabytes")
 	}
-	w := newWorld(t)
+	w := mustOpen(t, copied(t), &Options{wait: 5 * time.Minute}) // so much takes its time on a busy machine
 	a := newTask("huge", 1)
 	a.Entries[0].Body = make([]byte, maxAppend)
 	if err := store.Do(t.Context(), w, a); err == nil {
