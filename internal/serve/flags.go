@@ -127,7 +127,7 @@ func (f *flags) registerLife(fs *pflag.FlagSet) {
 	fs.Var(flagvalue.Span(&f.retention.Failed), "retain-failed", "delete failed, rejected and canceled tasks after this `long`"+ever)
 	fs.Var(flagvalue.Span(&f.retention.Waiting), "retain-waiting", "delete tasks whose question was unanswered for this `long`"+ever)
 	for _, name := range []string{"retain-completed", "retain-failed", "retain-waiting"} {
-		fs.Lookup(name).DefValue = "" // the text says it
+		fs.Lookup(name).DefValue = "0" // which help leaves out: the text says it
 	}
 }
 
