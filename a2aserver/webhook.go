@@ -67,7 +67,9 @@ func (s *Server) serveKeys(w http.ResponseWriter, r *http.Request) {
 	}
 	doc, err := s.opts.keys(r.Context())
 	if err != nil {
-		s.log.Error("the keys of webhooks could not be read", "error", err)
+		if r.Context().Err() == nil { // else it is the client that left
+			s.log.Error("the keys of webhooks could not be read", "error", err)
+		}
 		writeText(w, http.StatusServiceUnavailable, "the keys cannot be read at the moment; try again shortly\n")
 		return
 	}

@@ -1,10 +1,13 @@
 package a2aserver
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -61,8 +64,21 @@ func TestKeysAreServed(t *testing.T) {
 }
 
 func TestKeysThatCannotBeRead(t *testing.T) {
-	s := New(canned{}, cannedCard(), &Options{Keys: func(context.Context) ([]byte, error) { return nil, errors.New("SELECT s3cret") }})
+	var log bytes.Buffer
+	s := New(canned{}, cannedCard(), &Options{
+		Keys:   func(context.Context) ([]byte, error) { return nil, errors.New("SELECT s3cret") },
+		Logger: slog.New(slog.NewTextHandler(&log, nil)),
+	})
+	left, leave := context.WithCancel(t.Context())
+	leave()
+	s.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(left, "GET", keysPath, nil))
+	if log.Len() > 0 {
+		t.Errorf("a client that left is no error of the server: %s", &log)
+	}
 	res := do(s, "GET", keysPath, "")
+	if !strings.Contains(log.String(), "s3cret") {
+		t.Errorf("the log: %s", &log)
+	}
 	if res.Code != 503 || strings.Contains(res.Body.String(), "s3cret") {
 		t.Errorf("%d %s", res.Code, res.Body)
 	}
