@@ -34,7 +34,7 @@ func TestPagesCallParley(t *testing.T) {
 	list.Dir = filepath.Join("..", "..")
 	names, err := list.Output()
 	if err != nil {
-		t.Skip("what belongs to the repository is git's to know: ", err)
+		t.Skip("git does not list the repository's files: ", err)
 	}
 	a := &app{stderr: plain.NewWriter(io.Discard), around: surroundings{lookup: func(string) (string, bool) { return "", false }}}
 	root, judged := newRoot(a), map[string]bool{}

@@ -24,7 +24,7 @@ func pages(t *testing.T) (played []string) {
 	list.Dir = filepath.Join("..", "..")
 	names, err := list.Output()
 	if err != nil {
-		t.Skip("what belongs to the repository is git's to know: ", err)
+		t.Skip("git does not list the repository's files: ", err)
 	}
 	for _, name := range strings.Fields(string(names)) {
 		page, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(name)))
@@ -232,7 +232,7 @@ func checkout(t *testing.T) string {
 	list.Dir = root
 	names, err := list.Output()
 	if err != nil {
-		t.Skip("what belongs to the repository is git's to know: ", err)
+		t.Skip("git does not list the repository's files: ", err)
 	}
 	for _, name := range strings.Split(strings.TrimRight(string(names), "\x00"), "\x00") {
 		if judging.MatchString(name) {

@@ -72,7 +72,7 @@ func areas(several bool) []area {
 	} else {
 		all = append(all, area{"hints", aloneBehaviours})
 	}
-	same := area{name: "random-operations"} // each time: what is new is found by a new seed
+	same := area{name: "random-operations"} // of the same seeds each time, and so few
 	for seed := range uint64(2) {
 		same.tests = append(same.tests, behaviour{fmt.Sprintf("random operations %d", seed), func(t testing.TB, open Opener) { random(t, open, seed, min(400, operations())) }})
 	}
