@@ -27,18 +27,25 @@ var (
 	shellWord    = regexp.MustCompile(`"(?:\\.|[^"])*"|'[^']*'|\S+`)
 )
 
-// TestPagesCallParley: each call of parley that a page shows, in a block or in a sentence,
-// is a command that there is, with options that it has.
-func TestPagesCallParley(t *testing.T) {
-	list := exec.Command("git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md")
+// listed returns the files of the repository that match patterns, or all of them; new ones,
+// too, that are not committed yet.
+func listed(t *testing.T, patterns ...string) []string {
+	t.Helper()
+	list := exec.Command("git", append([]string{"ls-files", "-z", "--cached", "--others", "--exclude-standard"}, patterns...)...)
 	list.Dir = filepath.Join("..", "..")
 	names, err := list.Output()
 	if err != nil {
 		t.Skip("git does not list the repository's files: ", err)
 	}
+	return strings.FieldsFunc(string(names), func(r rune) bool { return r == 0 })
+}
+
+// TestPagesCallParley: each call of parley that a page shows, in a block or in a sentence,
+// is a command that there is, with options that it has.
+func TestPagesCallParley(t *testing.T) {
 	a := &app{stderr: plain.NewWriter(io.Discard), around: surroundings{lookup: func(string) (string, bool) { return "", false }}}
 	root, judged := newRoot(a), map[string]bool{}
-	for _, name := range strings.Fields(string(names)) {
+	for _, name := range listed(t, "*.md") {
 		raw, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(name)))
 		if err != nil || name == "CHANGELOG.md" { // which also names what is gone
 			continue

@@ -20,13 +20,7 @@ const tutorials = "docs/first-hour.md"
 // pages returns those that have console blocks. Each is played from its first block to
 // the last.
 func pages(t *testing.T) (played []string) {
-	list := exec.Command("git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md")
-	list.Dir = filepath.Join("..", "..")
-	names, err := list.Output()
-	if err != nil {
-		t.Skip("git does not list the repository's files: ", err)
-	}
-	for _, name := range strings.Fields(string(names)) {
+	for _, name := range listed(t, "*.md") {
 		page, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(name)))
 		if err == nil && name != tutorials && strings.Contains(string(page), "\n```console") { // else deleted, and not yet committed
 			played = append(played, name)
@@ -228,13 +222,7 @@ var judging = regexp.MustCompile(`^(test|bench|interop)/|/testdata/|_test\.go$`)
 func checkout(t *testing.T) string {
 	t.Helper()
 	root, dir := filepath.Join("..", ".."), filepath.Join(t.TempDir(), "parley")
-	list := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-	list.Dir = root
-	names, err := list.Output()
-	if err != nil {
-		t.Skip("git does not list the repository's files: ", err)
-	}
-	for _, name := range strings.Split(strings.TrimRight(string(names), "\x00"), "\x00") {
+	for _, name := range listed(t) {
 		if judging.MatchString(name) {
 			continue
 		}
