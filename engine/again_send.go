@@ -114,6 +114,13 @@ func (e *Engine) deliverFirst(ctx context.Context, a *access, req *a2a.SendMessa
 		switch {
 		case beaten(err, req):
 			continue
+		case err != nil && !e.moved(err) && req.Message.TaskID != "":
+			// Perhaps it is refused for what it did itself: another process took it
+			// behind the look-up, and the task has ended since, or goes on.
+			if known, found, lookErr := e.find(ctx, req, own.Identity, s.stream); found && lookErr == nil {
+				return known, nil
+			}
+			return d, err
 		case !e.moved(err) || s.here:
 			return d, err
 		}

@@ -264,6 +264,7 @@ func testAnsweredInBoth(t *testing.T, short bool) {
 	want := a2a.TaskStateCompleted
 	if text == "long" {
 		want = a2a.TaskStateCanceled
+		synctest.Wait() // until the agent has its answer: what is canceled before gets none
 		if _, err := there.CancelTask(t.Context(), &a2a.CancelTaskRequest{ID: task.ID}); err != nil {
 			t.Error(err)
 		}
@@ -335,5 +336,54 @@ func TestCommittedBeforeTheTaskWasLost(t *testing.T) {
 		wantUsers(t, other.mustGet(task.ID), "x", "more")
 		here.stop()
 		other.stop()
+	})
+}
+
+// lookedBefore is a store in which something happens behind the first look for a
+// receipt that is not there.
+type lookedBefore struct {
+	store.Store
+	then func()
+}
+
+func (l *lookedBefore) Receipt(ctx context.Context, k store.Key, name string) (*store.Receipt, error) {
+	r, err := l.Store.Receipt(ctx, k, name)
+	if then := l.then; then != nil && errors.Is(err, store.ErrNotFound) {
+		l.then = nil
+		then()
+	}
+	return r, err
+}
+
+// A message that another process takes while this one looks for it is not refused
+// because the task ended with it.
+func TestTakenBehindTheLookUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := store.NewMemory()
+		defer mem.Close()
+		st := &lookedBefore{Store: mem}
+		asks := agent.Func(func(ctx context.Context, t *agent.Turn) error {
+			m, err := t.Ask(ctx, "?")
+			if err != nil {
+				return err
+			}
+			return t.Complete(m.Text())
+		})
+		o := func() *Options {
+			o := shared(t)
+			o.Retries.Anonymous = true
+			return o
+		}
+		here := newWorldWith(t, mem, asks, testCard(), o())
+		there := newWorldWith(t, st, asks, testCard(), o())
+		task := here.mustSend(send("x"))
+		synctest.Wait()
+		req := reply(task, "end")
+		st.then = func() { wantState(t, here.mustSend(repeated(req)), a2a.TaskStateCompleted) }
+		wantUsers(t, there.mustSend(repeated(req)), "x", "end")
+		_, err := there.SendMessage(t.Context(), reply(task, "more"))
+		wantError(t, err, a2a.ErrUnsupportedOperation)
+		here.stop()
+		there.stop()
 	})
 }
