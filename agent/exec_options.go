@@ -77,7 +77,7 @@ func (o *ExecOptions) keeps() int {
 }
 
 func (o *ExecOptions) concurrency() int {
-	n := 4 * runtime.GOMAXPROCS(0)
+	n := 4 * min(runtime.NumCPU(), runtime.GOMAXPROCS(0)) // a server may have raised the latter
 	if o.Concurrency > 0 {
 		n = o.Concurrency
 	}

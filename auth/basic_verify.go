@@ -43,7 +43,7 @@ func newVerifier(now func() time.Time) *verifier {
 	v := &verifier{
 		now: now,
 		// Half of the machine, so that others get on with their work.
-		slots: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
+		slots: make(chan struct{}, max(1, min(runtime.NumCPU(), runtime.GOMAXPROCS(0))/2)),
 		good:  map[digest]time.Time{},
 	}
 	rand.Read(v.key[:])

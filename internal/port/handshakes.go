@@ -22,7 +22,7 @@ type handshakes struct {
 }
 
 func newHandshakes() *handshakes {
-	return &handshakes{queue.NewFair[netip.Prefix](max(1, runtime.GOMAXPROCS(0)/2))}
+	return &handshakes{queue.NewFair[netip.Prefix](max(1, min(runtime.NumCPU(), runtime.GOMAXPROCS(0))/2))}
 }
 
 // handshakeConn is a connection below one of TLS, until its handshake is over. Its turn

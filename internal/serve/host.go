@@ -49,6 +49,12 @@ type Host struct {
 	printed map[string]bool // findings
 }
 
+// minThreads is how many threads run Go code at the same time, at least. On one, an
+// fsync would stop the network, too. On two, the runtime's monitor takes the thread
+// of each longer fsync away and then looks every 20 µs for the next: a tenth of the
+// processor time of a small task.
+const minThreads = 4
+
 // Open brings up a host: it listens and has its agents, but takes no calls before
 // Run. command is the words behind --; none if there are none. The caller closes
 // the host.
@@ -58,8 +64,8 @@ func Open(ctx context.Context, env *Env, line Line, command []string) (_ *Host, 
 	if err != nil {
 		return nil, err
 	}
-	if runtime.GOMAXPROCS(0) < 2 {
-		runtime.GOMAXPROCS(2) // on one, every fsync would stop the network, too
+	if runtime.GOMAXPROCS(0) < minThreads {
+		runtime.GOMAXPROCS(minThreads)
 	}
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
