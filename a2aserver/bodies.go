@@ -37,7 +37,7 @@ func NewMemory(l *Limits, maxBody int64) *Memory {
 // newTurns returns the queue of large bodies that are about to be decoded: that
 // takes a processor, and several times the size of the body.
 func newTurns() *queue.Fair[callerKey] {
-	return queue.NewFair[callerKey](max(1, runtime.GOMAXPROCS(0)/2))
+	return queue.NewFair[callerKey](max(1, min(runtime.NumCPU(), runtime.GOMAXPROCS(0))/2))
 }
 
 var (

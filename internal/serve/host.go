@@ -52,8 +52,10 @@ type Host struct {
 // minThreads is how many threads run Go code at the same time, at least. On one, an
 // fsync would stop the network, too. On two, the runtime's monitor takes the thread
 // of each longer fsync away and then looks every 20 µs for the next: a tenth of the
-// processor time of a small task.
-const minThreads = 4
+// processor time of a small task. With more threads than processors a short call does
+// not wait behind all that strangers keep ready, and each large body for 10 ms: the
+// system shares the processors between threads, and prefers those that sleep.
+const minThreads = 8
 
 // Open brings up a host: it listens and has its agents, but takes no calls before
 // Run. command is the words behind --; none if there are none. The caller closes
@@ -64,7 +66,7 @@ func Open(ctx context.Context, env *Env, line Line, command []string) (_ *Host, 
 	if err != nil {
 		return nil, err
 	}
-	if runtime.GOMAXPROCS(0) < minThreads {
+	if runtime.GOMAXPROCS(0) < minThreads && os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(minThreads)
 	}
 	var level slog.Level

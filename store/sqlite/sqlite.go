@@ -15,7 +15,7 @@ import (
 // Options adjusts a Store. A nil *Options means all defaults.
 type Options struct {
 	// Readers caps the connections that read at the same time; they are opened
-	// as they are needed and kept. Zero means GOMAXPROCS, at least 4.
+	// as they are needed and kept. Zero means one for each processor, at least 4.
 	Readers int
 	// MaxSize caps the database file, in bytes (rounded down to pages of
 	// 4096; the write-ahead log comes on top). Appends beyond it fail, as on a
@@ -34,7 +34,7 @@ type Options struct {
 }
 
 func (o *Options) readers() int {
-	return cmp.Or(max(o.Readers, 0), max(4, runtime.GOMAXPROCS(0)))
+	return cmp.Or(max(o.Readers, 0), max(4, min(runtime.NumCPU(), runtime.GOMAXPROCS(0))))
 }
 
 func (o *Options) logger() *slog.Logger { return cmp.Or(o.Logger, slog.New(slog.DiscardHandler)) }
