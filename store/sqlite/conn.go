@@ -17,9 +17,10 @@ const maxMemory = 1 << 30
 // conn is a connection with its prepared statements. One goroutine at a time.
 type conn struct {
 	*sqlite3.Conn
-	stmts  map[string]*stmt
-	bodies bool // see hasBodies; false: look
-	grown  bool // a value was read for which it took much memory: see grow
+	stmts   map[string]*stmt
+	version int64  // of the database, as far as it is known: see sql
+	clear   []byte // scratch of unpiece
+	grown   bool   // a value was read for which it took much memory: see grow
 }
 
 // patience is how long a connection waits for another program to end its

@@ -112,21 +112,17 @@ func (s *Store) apply(a *store.Append) (refused, err error) {
 		}
 		return nil, c.issue(0, a)
 	}
-	task, refused, err := s.place(a)
+	form := form{a, s.piece(a)}
+	task, refused, err := s.place(form)
 	if refused != nil || err != nil {
 		return refused, err
 	}
-	first, last := a.After+1, a.After+int64(len(a.Entries))
-	s.packed = store.Pack(s.packed[:0], a.Entries)
-	err = c.stmt("INSERT INTO entry (task, first, last, body) VALUES (?, ?, ?, ?)").
-		int(task).int(first).int(last).blob(s.packed).exec()
-	if cap(s.packed) > bigArg {
-		s.packed = nil
+	if form.piece == nil {
+		if err := s.keepEntries(task, a); err != nil {
+			return nil, err
+		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	if a.Seal != nil && !inRow(a.Seal) {
+	if form.apart() {
 		err := c.stmt("INSERT INTO seal (task, body) VALUES (?, ?) ON CONFLICT (task) DO UPDATE SET body = excluded.body").
 			int(task).blob(a.Seal.Body).exec()
 		if err != nil {
@@ -144,6 +140,21 @@ func (s *Store) apply(a *store.Append) (refused, err error) {
 		}
 	}
 	return nil, c.issue(task, a)
+}
+
+// keepEntries writes the entries of an append as a row of their own.
+func (s *Store) keepEntries(task int64, a *store.Append) error {
+	s.packed = store.Pack(s.packed[:0], a.Entries)
+	err := s.writer.keepPacked(task, a.After+1, a.After+int64(len(a.Entries)), s.packed)
+	if cap(s.packed) > bigArg {
+		s.packed = nil
+	}
+	return err
+}
+
+func (c *conn) keepPacked(task, first, last int64, packed []byte) error {
+	return c.stmt("INSERT INTO entry (task, first, last, body) VALUES (?, ?, ?, ?)").
+		int(task).int(first).int(last).blob(packed).exec()
 }
 
 func duplicate(taken bool) error {
@@ -173,16 +184,24 @@ func (c *conn) keep(task int64, b *store.Blob) error {
 // errEnough ends a read whose page is full.
 var errEnough = errors.New("enough")
 
+// logSQL selects the rows of a log, and behind them what the task's own row has of it.
+const logSQL = "SELECT first, last, body, NULL FROM entry WHERE task = (SELECT key FROM task WHERE tenant = ?1 AND owner = ?2 AND id = ?3) AND last > ?4 " +
+	"UNION ALL SELECT 0, last, head, head_size + body_size FROM task WHERE tenant = ?1 AND owner = ?2 AND id = ?3 AND last > ?4 AND head_size IS NOT NULL ORDER BY 2"
+
 // Entries implements store.Store.
 func (r *Reader) Entries(ctx context.Context, k store.Key, after int64, limit int) ([]store.Entry, error) {
 	page := store.NewEntryPage(after, limit)
 	err := r.read(ctx, func(c *conn) error {
-		err := c.stmt("SELECT first, last, body FROM entry WHERE task = (SELECT key FROM task WHERE tenant = ? AND owner = ? AND id = ?) AND last > ? ORDER BY last").
-			text(k.Tenant).text(k.Owner).text(k.ID).int(after).
-			each(func(r *sqlite3.Stmt) error {
-				body := r.ColumnRawBlob(2)
+		err := c.sql(logSQL).text(k.Tenant).text(k.Owner).text(k.ID).int(after).
+			each(func(r *sqlite3.Stmt) (err error) {
+				first, last, body := r.ColumnInt64(0), r.ColumnInt64(1), r.ColumnRawBlob(2)
+				if r.ColumnType(3) != sqlite3.NULL {
+					body, first, err = c.logOf(body, r.ColumnInt(3))
+				}
 				c.grow(len(body))
-				err := page.Unpack(body, r.ColumnInt64(0), r.ColumnInt64(1))
+				if err == nil {
+					err = page.Unpack(body, first, last)
+				}
 				if err == nil && page.Full() {
 					return errEnough
 				}

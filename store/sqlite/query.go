@@ -52,10 +52,10 @@ func partOf(q *store.Query) part {
 // a column without reading the pages that it overflows to.
 func (c *conn) records(p part, most int64, rest string) *stmt {
 	sql := getAll // which is asked for most
-	if p != ofAll || rest != named || !c.hasBodies() {
-		sql = "SELECT " + c.fields(p) + " FROM " + rest
+	if p != ofAll || rest != named {
+		sql = "SELECT " + p.fields() + " FROM " + rest
 	}
-	st := c.stmt(sql)
+	st := c.sql(sql)
 	if p != ofRow {
 		st.int(most)
 	}
@@ -67,61 +67,76 @@ const (
 	getAll = "SELECT " + allFields + " FROM " + named
 )
 
-// fields are columns, the size, and then the head and the body. ?1 is the most that
-// these may have.
-func (c *conn) fields(p part) string {
-	switch {
-	case p == ofRow:
+// fields are columns, the size, the sizes of a piece, and then the head or piece and
+// the body. ?1 is the most that these may have.
+func (p part) fields() string {
+	switch p {
+	case ofRow:
 		return columns
-	case p == ofHead:
+	case ofHead:
 		return headFields
-	case c.hasBodies():
-		return allFields
 	}
-	return oldFields
+	return allFields
 }
 
 const (
 	sizeOfLog   = "coalesce((SELECT sum(length(entry.body)) FROM entry WHERE entry.task = task.key), 0)"
 	sizeOfBlobs = "coalesce((SELECT sum((SELECT length(data) FROM blob WHERE blob.key = blob_task.blob)) FROM blob_task WHERE blob_task.task = task.key), 0)"
 
-	headFields = columns + ", coalesce(length(head), " + sizeOfLog + " + " + sizeOfBlobs + "), CASE WHEN length(head) <= ?1 THEN head END"
+	headFields = columns + ", coalesce(head_size, length(head), " + sizeOfLog + " + " + sizeOfBlobs + "), head_size, body_size, " +
+		"CASE WHEN coalesce(head_size, length(head)) <= ?1 THEN head END"
 
 	// A body is in the row or, if it is large, in the table of seals.
-	allFields = columns + ", coalesce(length(head) + coalesce(length(task.body), (SELECT length(seal.body) FROM seal WHERE seal.task = task.key)), " + sizeOfLog + ") + " + sizeOfBlobs + ", " +
-		"CASE WHEN length(head) + coalesce(length(task.body), 0) <= ?1 THEN head END, " +
-		"CASE WHEN task.body IS NULL THEN " + largeBody + " WHEN length(head) + length(task.body) <= ?1 THEN task.body END"
-	oldFields = columns + ", coalesce(length(head) + (SELECT length(seal.body) FROM seal WHERE seal.task = task.key), " + sizeOfLog + ") + " + sizeOfBlobs + ", " +
-		"CASE WHEN length(head) <= ?1 THEN head END, " + largeBody
+	allFields = columns + ", coalesce(head_size + body_size, length(head) + coalesce(length(task.body), (SELECT length(seal.body) FROM seal WHERE seal.task = task.key)), " + sizeOfLog + ") + " + sizeOfBlobs + ", head_size, body_size, " +
+		"CASE WHEN coalesce(head_size + body_size, length(head) + coalesce(length(task.body), 0)) <= ?1 THEN head END, " +
+		"CASE WHEN head_size IS NOT NULL THEN NULL WHEN task.body IS NULL THEN " + largeBody + " WHEN length(head) + length(task.body) <= ?1 THEN task.body END"
 	largeBody = "CASE WHEN head IS NOT NULL THEN (SELECT CASE WHEN length(head) + length(seal.body) <= ?1 THEN seal.body END FROM seal WHERE seal.task = task.key) END"
 )
 
-// hasBodies reports whether rows may have the bodies of their seals. A Reader
-// on its own may read what has none yet, and has some from one call to the next.
-func (c *conn) hasBodies() bool {
-	if !c.bodies {
-		err := c.stmt("SELECT 1 FROM pragma_table_info('task') WHERE name = 'body'").
-			each(func(*sqlite3.Stmt) error { c.bodies = true; return nil })
-		return c.bodies || err != nil // of which the caller's statement says more
+// since are the columns that later versions of the database added, as an older one
+// has them.
+var since = []struct {
+	version int64
+	columns *strings.Replacer
+}{
+	{6, strings.NewReplacer("task.body", "NULL")},
+	{8, strings.NewReplacer("head_size", "NULL", "body_size", "NULL")},
+}
+
+// sql is stmt, for a database of any version: a Reader on its own may read an older
+// one, which may be of this version from one call to the next.
+func (c *conn) sql(sql string) *stmt {
+	if c.version < current.version() {
+		// If it cannot be read, the statement says more.
+		c.version, _ = c.pragma("user_version")
+		for _, s := range since {
+			if c.version < s.version {
+				sql = s.columns.Replace(sql)
+			}
+		}
 	}
-	return true
+	return c.stmt(sql)
 }
 
 // scanRecord reads what records selects.
-func scanRecord(r *sqlite3.Stmt, p part, most int64) store.Record {
-	rec := store.Record{Row: scan(r)}
+func (c *conn) scanRecord(r *sqlite3.Stmt, p part, most int64) (rec store.Record, err error) {
+	rec.Row = scan(r)
 	if p == ofRow {
-		return rec
+		return rec, nil
 	}
 	// More than the head and the body may count.
-	if rec.Size = r.ColumnInt64(14); rec.Size > most || r.ColumnType(15) == sqlite3.NULL {
-		return rec
+	if rec.Size = r.ColumnInt64(14); rec.Size > most || r.ColumnType(17) == sqlite3.NULL {
+		return rec, nil
 	}
-	rec.Seal = &store.Seal{Head: r.ColumnBlob(15, nil)}
+	if r.ColumnType(15) != sqlite3.NULL {
+		rec.Seal, err = c.sealOf(r.ColumnRawBlob(17), r.ColumnInt(15), r.ColumnInt(16), p)
+		return rec, err
+	}
+	rec.Seal = &store.Seal{Head: r.ColumnBlob(17, nil)}
 	if p == ofAll {
-		rec.Seal.Body = r.ColumnBlob(16, nil)
+		rec.Seal.Body = r.ColumnBlob(18, nil)
 	}
-	return rec
+	return rec, nil
 }
 
 func milli(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
@@ -144,10 +159,10 @@ func (c *conn) get(k store.Key, p part, most int64) (rec *store.Record, err erro
 	err = c.records(p, most, named).
 		text(k.Tenant).text(k.Owner).text(k.ID).
 		each(func(r *sqlite3.Stmt) error {
-			found := scanRecord(r, p, most)
+			found, err := c.scanRecord(r, p, most)
 			c.grow(found.Seal.Size())
 			rec = &found
-			return nil
+			return err
 		})
 	if err == nil && rec == nil {
 		err = store.ErrNotFound
@@ -226,12 +241,12 @@ func (c *conn) page(sc *scope, q *store.Query, of part, p *store.Page) error {
 	}
 	page := store.Fill(q, p)
 	err := st.int(int64(q.Limit) + 1).each(func(r *sqlite3.Stmt) error {
-		rec := scanRecord(r, of, q.Most())
+		rec, err := c.scanRecord(r, of, q.Most())
 		c.grow(rec.Seal.Size())
-		if !page.Add(rec) {
-			return errEnough
+		if err == nil && !page.Add(rec) {
+			err = errEnough
 		}
-		return nil
+		return err
 	})
 	if errors.Is(err, errEnough) {
 		return nil

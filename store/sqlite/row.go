@@ -5,9 +5,20 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
+// form is an append and how its seal is stored.
+type form struct {
+	*store.Append
+	piece []byte // see piece.go; nil: there is none
+}
+
+// apart reports whether the body of the seal has a row of its own.
+func (a form) apart() bool {
+	return a.Seal != nil && a.piece == nil && len(a.Seal.Body) > smallBody
+}
+
 // place checks an append against the task's row, writes the row as it shall be
 // and returns the task's key.
-func (s *Store) place(a *store.Append) (task int64, refused, err error) {
+func (s *Store) place(a form) (task int64, refused, err error) {
 	if a.After == 0 {
 		return s.begin(a)
 	}
@@ -26,10 +37,14 @@ func (s *Store) place(a *store.Append) (task int64, refused, err error) {
 	case was.row.Last != a.After:
 		return 0, store.ErrConflict, nil
 	}
-	if taken, err := c.counts(a); taken || err != nil {
+	if taken, err := c.counts(a.Append); taken || err != nil {
 		return 0, duplicate(taken), err
 	}
-	if was.sealed && (a.Seal == nil || inRow(a.Seal)) {
+	if was.packed {
+		if err := c.unfold(was); err != nil {
+			return 0, nil, err
+		}
+	} else if was.sealed && !a.apart() {
 		if err := c.stmt("DELETE FROM seal WHERE task = ?").int(was.key).exec(); err != nil {
 			return 0, nil, err
 		}
@@ -37,15 +52,15 @@ func (s *Store) place(a *store.Append) (task int64, refused, err error) {
 	if err := c.update(was, a); err != nil {
 		return 0, nil, err
 	}
-	s.working.note(was.key, a)
+	s.working.note(was.key, a.Append)
 	return was.key, nil, s.tally.moved(c, was.key, &was.row, &a.Row)
 }
 
 // begin writes the row of a new task. That there is none yet need not be asked
 // before.
-func (s *Store) begin(a *store.Append) (task int64, refused, err error) {
+func (s *Store) begin(a form) (task int64, refused, err error) {
 	c := s.writer
-	if taken, err := c.counts(a); err != nil {
+	if taken, err := c.counts(a.Append); err != nil {
 		return 0, nil, err
 	} else if taken {
 		was, err := c.look(a.Row.Key)
@@ -61,14 +76,14 @@ func (s *Store) begin(a *store.Append) (task int64, refused, err error) {
 	if c.Changes() == 0 {
 		return 0, store.ErrConflict, nil
 	}
-	s.working.note(s.lastKey, a)
+	s.working.note(s.lastKey, a.Append)
 	return s.lastKey, nil, s.tally.moved(c, s.lastKey, nil, &a.Row)
 }
 
 // goOn writes the row of a task that the writer wrote before and whose log goes
 // on, with the one statement that finds it as it was. 0: it does not, which may
 // have any reason.
-func (s *Store) goOn(a *store.Append) (task int64, err error) {
+func (s *Store) goOn(a form) (task int64, err error) {
 	was := s.working[a.Row.Key]
 	if was == nil || len(a.Receipts) > 0 || a.Epoch != was.row.Epoch || a.After != was.row.Last {
 		return 0, nil
@@ -82,7 +97,7 @@ func (s *Store) goOn(a *store.Append) (task int64, err error) {
 		return 0, nil
 	}
 	key, row := was.key, was.row // note replaces it
-	s.working.note(key, a)
+	s.working.note(key, a.Append)
 	return key, s.tally.moved(c, key, &row, &a.Row)
 }
 
@@ -91,6 +106,7 @@ type stored struct {
 	key    int64
 	row    store.Row // without what no append is checked against
 	sealed bool
+	packed bool // sealed as a piece
 }
 
 // working are tasks at work as the writer left them. It is not said that they
@@ -121,10 +137,10 @@ func (o working) note(task int64, a *store.Append) {
 
 // look reads a task's row; nil: there is none.
 func (c *conn) look(k store.Key) (was *stored, err error) {
-	err = c.stmt("SELECT key, context, state, updated, active, node, epoch, last, head IS NOT NULL FROM task WHERE tenant = ? AND owner = ? AND id = ?").
+	err = c.stmt("SELECT key, context, state, updated, active, node, epoch, last, head IS NOT NULL, head_size IS NOT NULL FROM task WHERE tenant = ? AND owner = ? AND id = ?").
 		text(k.Tenant).text(k.Owner).text(k.ID).
 		each(func(r *sqlite3.Stmt) error {
-			was = &stored{key: r.ColumnInt64(0), sealed: r.ColumnBool(8), row: store.Row{
+			was = &stored{key: r.ColumnInt64(0), sealed: r.ColumnBool(8), packed: r.ColumnBool(9), row: store.Row{
 				Key:     k,
 				Context: r.ColumnText(1),
 				State:   int32(r.ColumnInt64(2)),
@@ -140,12 +156,12 @@ func (c *conn) look(k store.Key) (was *stored, err error) {
 }
 
 // insert makes the row of a new task, unless there is one.
-func (c *conn) insert(task int64, a *store.Append) error {
+func (c *conn) insert(task int64, a form) error {
 	r := &a.Row
-	return c.stmt("INSERT INTO task (key, tenant, owner, id, context, state, updated, active, node, created, last, epoch, lost, turn, attempt, head, body) " +
-		"VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (tenant, owner, id) DO NOTHING").
+	return c.stmt("INSERT INTO task (key, tenant, owner, id, context, state, updated, active, node, created, last, epoch, lost, turn, attempt, head, body, head_size, body_size) " +
+		"VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (tenant, owner, id) DO NOTHING").
 		int(task).text(r.Tenant).text(r.Owner).text(r.ID).
-		listed(r).unlisted(a).seal(a).exec()
+		listed(r).unlisted(a.Append).seal(a).exec()
 }
 
 // The columns that updates set: those of indexes, and the others.
@@ -157,28 +173,28 @@ const (
 // update replaces the row of a task. Most appends change nothing that is
 // indexed, so the indexes are then left alone: SQLite touches those whose
 // columns a statement sets, whether the values differ or not.
-func (c *conn) update(was *stored, a *store.Append) error {
-	const rest = unlisted + ", head = ?, body = ? WHERE key = ?"
+func (c *conn) update(was *stored, a form) error {
+	const rest = unlisted + ", head = ?, body = ?, head_size = ?, body_size = ? WHERE key = ?"
 	if was.sameIn(&a.Row) {
-		return c.stmt("UPDATE task SET " + rest).unlisted(a).seal(a).int(was.key).exec()
+		return c.stmt("UPDATE task SET " + rest).unlisted(a.Append).seal(a).int(was.key).exec()
 	}
-	return c.stmt("UPDATE task SET " + listed + ", " + rest).listed(&a.Row).unlisted(a).seal(a).int(was.key).exec()
+	return c.stmt("UPDATE task SET " + listed + ", " + rest).listed(&a.Row).unlisted(a.Append).seal(a).int(was.key).exec()
 }
 
 // updateIf is update if the row is as it was, and not sealed.
-func (c *conn) updateIf(was *stored, a *store.Append) error {
+func (c *conn) updateIf(was *stored, a form) error {
 	const as = " WHERE key = ? AND tenant = ? AND owner = ? AND id = ? AND epoch = ? AND last = ? AND head IS NULL AND " +
 		"context = ? AND state = ? AND updated = ? AND active = ? AND node = ?"
 	var st *stmt
 	switch same := was.sameIn(&a.Row); {
 	case same && a.Seal == nil:
-		st = c.stmt("UPDATE task NOT INDEXED SET " + unlisted + as).unlisted(a)
+		st = c.stmt("UPDATE task NOT INDEXED SET " + unlisted + as).unlisted(a.Append)
 	case same:
-		st = c.stmt("UPDATE task NOT INDEXED SET " + unlisted + ", head = ?, body = ?" + as).unlisted(a).seal(a)
+		st = c.stmt("UPDATE task NOT INDEXED SET " + unlisted + ", head = ?, body = ?, head_size = ?, body_size = ?" + as).unlisted(a.Append).seal(a)
 	case a.Seal == nil:
-		st = c.stmt("UPDATE task NOT INDEXED SET " + listed + ", " + unlisted + as).listed(&a.Row).unlisted(a)
+		st = c.stmt("UPDATE task NOT INDEXED SET " + listed + ", " + unlisted + as).listed(&a.Row).unlisted(a.Append)
 	default:
-		st = c.stmt("UPDATE task NOT INDEXED SET " + listed + ", " + unlisted + ", head = ?, body = ?" + as).listed(&a.Row).unlisted(a).seal(a)
+		st = c.stmt("UPDATE task NOT INDEXED SET " + listed + ", " + unlisted + ", head = ?, body = ?, head_size = ?, body_size = ?" + as).listed(&a.Row).unlisted(a.Append).seal(a)
 	}
 	r := &was.row
 	return st.int(was.key).text(r.Tenant).text(r.Owner).text(r.ID).int(r.Epoch).int(r.Last).listed(r).exec()
@@ -208,16 +224,31 @@ func (s *stmt) unlisted(a *store.Append) *stmt {
 // read rows without bodies.
 const smallBody = 1 << 10
 
-// inRow reports whether the body of a seal is in the task's row.
-func inRow(s *store.Seal) bool { return len(s.Body) <= smallBody }
-
-// seal binds the head, and the body as far as it is in the row.
-func (s *stmt) seal(a *store.Append) *stmt {
+// seal binds the columns of the seal.
+func (s *stmt) seal(a form) *stmt {
 	switch {
 	case a.Seal == nil:
-		return s.null().null()
-	case inRow(a.Seal):
-		return s.blob(a.Seal.Head).blob(a.Seal.Body)
+		return s.null().null().null().null()
+	case a.piece != nil:
+		return s.blob(a.piece).null().int(int64(len(a.Seal.Head))).int(int64(len(a.Seal.Body)))
+	case a.apart():
+		return s.blob(a.Seal.Head).null().null().null()
 	}
-	return s.blob(a.Seal.Head).null()
+	return s.blob(a.Seal.Head).blob(a.Seal.Body).null().null()
+}
+
+// unfold gives the entries that a sealed task has in its row one of their own, for its
+// log goes on.
+func (c *conn) unfold(was *stored) error {
+	var packed []byte
+	var first int64
+	err := c.stmt("SELECT head, head_size + body_size FROM task WHERE key = ?").int(was.key).
+		each(func(r *sqlite3.Stmt) (err error) {
+			packed, first, err = c.logOf(r.ColumnRawBlob(0), r.ColumnInt(1))
+			return err
+		})
+	if err != nil {
+		return err
+	}
+	return c.keepPacked(was.key, first, was.row.Last, packed)
 }

@@ -3,9 +3,13 @@ package sqlite
 import (
 	"bytes"
 	"errors"
+	"math/rand/v2"
 	"path/filepath"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/ncruces/go-sqlite3"
 	"github.com/parley-a2a/parley/store"
 	"github.com/parley-a2a/parley/store/storetest"
@@ -55,7 +59,7 @@ func TestWorkingTasksAreAsTheyAre(t *testing.T) {
 	next := goOn(c)
 	next.Row.State = 2
 	err = st.writer.transaction(func() error {
-		if task, refused, err := st.place(next); task == 0 || refused != nil || err != nil {
+		if task, refused, err := st.place(form{Append: next}); task == 0 || refused != nil || err != nil {
 			t.Errorf("%d, %v, %v", task, refused, err)
 		}
 		return errNothing
@@ -109,31 +113,69 @@ func TestWorkingTasksAreAsTheyAre(t *testing.T) {
 	storetest.Check(t, st, a.Row.Key, b.Row.Key, c.Row.Key, d.Row.Key)
 }
 
-// A body is in the row or in the table of seals, never in both, from whichever
-// it goes to whichever.
-func TestBodiesByTheirSize(t *testing.T) {
+// The seal and the end of the log are a piece in the row; what does not fit in one has
+// its body in the row or in the table of seals, never in both, from whichever it goes
+// to whichever.
+func TestSealsByTheirSize(t *testing.T) {
 	st := mustOpen(t, filepath.Join(t.TempDir(), "parley.db"), nil)
-	small, large := bytes.Repeat([]byte("s"), smallBody), bytes.Repeat([]byte("l"), smallBody+1)
-	bodies := [][]byte{small, large, nil, large, small, {}, large, large, small, small, nil, small, nil}
+	noise := make([]byte, 2*maxClear)
+	rand.NewChaCha8([32]byte{}).Read(noise)
+	small, large, words := noise[:smallBody], noise[:smallBody+1], bytes.Repeat([]byte("words "), 2000)
+	type end struct {
+		body  []byte // of the seal; nil: there is none
+		entry []byte
+		where string
+	}
+	piece, row, table := "1 0 0", "0 1 0", "0 0 1" // pieces, bodies in rows, bodies in the table
+	ends := []end{
+		{small, nil, piece}, {words, nil, piece}, {nil, nil, "0 0 0"}, {[]byte{}, nil, piece}, {large, noise, table},
+		{small, noise, row}, {large, words, piece}, {small, noise, row}, {small, nil, piece}, {noise, nil, table},
+		{small, nil, piece}, {large, noise, table}, {nil, nil, "0 0 0"}, {small, noise, row}, {nil, noise, "0 0 0"},
+	}
+	log := []store.Entry{}
 	a := task("a", 10)
-	for i, body := range bodies {
+	for i, e := range ends {
 		if i > 0 {
 			a = goOn(a)
 		}
-		if a.Seal = nil; body != nil {
-			a.Seal = &store.Seal{Head: []byte("head"), Body: body}
+		a.Entries[0].Body = e.entry
+		if a.Seal = nil; e.body != nil {
+			a.Seal = &store.Seal{Head: []byte("head"), Body: e.body}
 		}
+		log = append(log, a.Entries...)
 		mustAppend(t, st, a)
 		r, err := st.Get(t.Context(), a.Row.Key, store.Whole)
-		if err != nil || (r.Seal != nil) != (body != nil) || r.Seal != nil && !bytes.Equal(r.Seal.Body, body) {
+		if err != nil || (r.Seal != nil) != (e.body != nil) || r.Seal != nil && (string(r.Seal.Head) != "head" || !bytes.Equal(r.Seal.Body, e.body) || r.Size != int64(4+len(e.body))) {
 			t.Fatalf("%d: %+v, %v", i, r, err)
 		}
-		inRow, inSeal := 0, 0
-		err = st.writer.stmt("SELECT count(body), (SELECT count(*) FROM seal) FROM task").
-			each(func(r *sqlite3.Stmt) error { inRow, inSeal = r.ColumnInt(0), r.ColumnInt(1); return nil })
-		if err != nil || inRow+inSeal > 1 || (inSeal == 1) != (len(body) > smallBody) || (inRow == 1) != (body != nil && len(body) <= smallBody) {
-			t.Errorf("%d: %d bytes: %d in the row, %d in the table, %v", i, len(body), inRow, inSeal, err)
+		for after := range log {
+			got, err := st.Entries(t.Context(), a.Row.Key, int64(after), 0)
+			if d := cmp.Diff(log[after:][:len(got)], got, cmpopts.EquateEmpty(), cmpopts.EquateApproxTime(time.Millisecond)); d != "" || err != nil || len(got) == 0 {
+				t.Fatalf("%d: the log after %d: %v (-want +got)\n%s", i, after, err, d)
+			}
+		}
+		var where string
+		err = st.writer.stmt("SELECT count(head_size) || ' ' || count(body) || ' ' || (SELECT count(*) FROM seal) FROM task").
+			each(func(r *sqlite3.Stmt) error { where = r.ColumnText(0); return nil })
+		if err != nil || where != e.where {
+			t.Errorf("%d: %q, want %q, %v", i, where, e.where, err)
 		}
 	}
 	storetest.Check(t, st, a.Row.Key)
+}
+
+// A damaged piece is an error.
+func FuzzPiece(f *testing.F) {
+	st, c := &Store{}, &conn{}
+	a := task("a", 10)
+	a.Seal = &store.Seal{Head: []byte("head"), Body: []byte("body")}
+	f.Add(bytes.Clone(st.piece(a)), 4, 4)
+	f.Fuzz(func(t *testing.T, piece []byte, head, body int) {
+		if s, err := c.sealOf(piece, head, body, ofAll); err == nil && s.Size() != head+body {
+			t.Errorf("%d and %d bytes became %d", head, body, s.Size())
+		}
+		if packed, first, err := c.logOf(piece, head+body); err == nil {
+			_, _ = store.Unpack(nil, packed, first, first, 0)
+		}
+	})
 }

@@ -47,12 +47,13 @@ type Store struct {
 	group   *store.Group
 	cleaner *cleaner
 
-	writing sync.Mutex // protects the fields below
-	writer  *conn      // nil after Close
-	packed  []byte     // scratch of apply
-	lastKey int64      // the highest key that a task ever had
-	tally   tally
-	working working
+	writing         sync.Mutex // protects the fields below
+	writer          *conn      // nil after Close
+	packed          []byte     // scratch of apply
+	clear, squeezed []byte     // of piece
+	lastKey         int64      // the highest key that a task ever had
+	tally           tally
+	working         working
 
 	commits, entries atomic.Int64
 	watcher          atomic.Pointer[func(store.Commit)] // nil: there is none

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ncruces/go-sqlite3"
 	"github.com/parley-a2a/parley/store"
 	"golang.org/x/sys/unix"
 )
@@ -37,8 +38,15 @@ func benchTask(b *testing.B, busy int, stream, ordered bool) {
 		}
 		return []*store.Append{quickTask(n, ordered)}
 	}
+	var begun time.Time
+	var took, used time.Duration
 	const before = 20_000 // a store is not empty for long
 	run := func(from, n int) {
+		ready := make([][]*store.Append, n)
+		for i := range ready {
+			ready[i] = appends(from + i)
+		}
+		begun, used = time.Now(), processorTime(b)
 		done := make(chan struct{})
 		var next, left atomic.Int64
 		left.Store(int64(n))
@@ -48,7 +56,7 @@ func benchTask(b *testing.B, busy int, stream, ordered bool) {
 			if i >= n {
 				return
 			}
-			as := appends(from + i)
+			as := ready[i]
 			var step func()
 			step = func() {
 				a := as[0]
@@ -73,15 +81,41 @@ func benchTask(b *testing.B, busy int, stream, ordered bool) {
 			begin()
 		}
 		<-done
+		took, used = time.Since(begun), processorTime(b)-used
 	}
 	run(0, before)
+	size := checkpointed(b, st)
+	logged, was := 0, 0
+	st.writing.Lock()
+	st.writer.WALHook(func(c *sqlite3.Conn, schema string, pages int) error {
+		if logged += pages; pages >= was {
+			logged -= was
+		}
+		was = pages
+		return st.cleaner.committed(c, schema, pages)
+	})
+	st.writing.Unlock()
 	commits := st.commits.Load()
-	b.ReportAllocs()
-	b.ResetTimer()
-	used := processorTime(b)
 	run(before, b.N)
-	b.ReportMetric(float64(processorTime(b)-used)/float64(time.Microsecond)/float64(b.N), "cpu-µs/op")
+	b.ReportMetric(float64(took)/float64(b.N), "ns/op")
+	b.ReportMetric(float64(used)/float64(time.Microsecond)/float64(b.N), "cpu-µs/op")
 	b.ReportMetric(float64(st.commits.Load()-commits)/float64(b.N), "commits/op")
+	b.ReportMetric(float64(logged*pageSize)/float64(b.N), "log-B/op")
+	b.ReportMetric(float64(checkpointed(b, st)-size)/float64(b.N), "file-B/op")
+}
+
+// checkpointed moves the log into the database and returns how large that is.
+func checkpointed(b *testing.B, st *Store) int64 {
+	st.writing.Lock()
+	defer st.writing.Unlock()
+	if _, _, err := st.cleaner.conn.WALCheckpoint("main", sqlite3.CHECKPOINT_RESTART); err != nil {
+		b.Fatal(err)
+	}
+	pages, err := st.writer.pragma("page_count")
+	if err != nil {
+		b.Fatal(err)
+	}
+	return pages * pageSize
 }
 
 func processorTime(b *testing.B) time.Duration {
@@ -104,17 +138,29 @@ func benchID(n int, ordered bool) string {
 
 var benchBody = fmt.Appendf(nil, "%0512d", 0)
 
+// quickTask is what the engine appends for a message to the demo agent.
 func quickTask(n int, ordered bool) *store.Append {
 	at := began.Add(time.Duration(n) * 100 * time.Microsecond)
+	id, in := benchID(n, ordered), benchID(n, ordered)
 	a := &store.Append{Row: store.Row{
-		Key:     store.Key{Owner: "anonymous", ID: benchID(n, ordered)},
-		Context: benchID(n, ordered), State: 3, Updated: at, Created: at, Last: 4, Node: "node-1", Epoch: 1, Turn: 2,
+		Key: store.Key{ID: id}, Context: in, State: 3, Updated: at, Created: at, Last: 4,
+		Node: "01a21878-0df4-791e-b64e-f0a37d4ef608", Epoch: 1, Turn: 2, Attempt: 1,
 	}}
-	for i, size := range []int{120, 180, 200, 110} {
-		a.Entries = append(a.Entries, store.Entry{Seq: int64(i) + 1, Time: at, Kind: uint8(i) + 1, Body: benchBody[:size]})
+	names := fmt.Sprintf(`"taskId":%q,"contextId":%q`, id, in)
+	message := fmt.Sprintf(`{"messageId":%q,%s,"role":"ROLE_USER","parts":[{"text":"hello world"}]}`, benchID(n, ordered), names)
+	artifact := fmt.Sprintf(`{"artifactId":%q,"name":"echo","parts":[{"text":"hello world"}]}`, benchID(n, false))
+	status := fmt.Sprintf(`"status":{"state":"TASK_STATE_COMPLETED","timestamp":%q}`, at.Format("2006-01-02T15:04:05.000Z"))
+	for i, body := range []string{
+		"{" + names + "}", `{"message":` + message + "}",
+		`{"artifactUpdate":{` + names + `,"artifact":` + artifact + `,"lastChunk":true,"generation":"2"}}`,
+		`{"statusUpdate":{` + names + "," + status + `,"generation":"3"}}`,
+	} {
+		a.Entries = append(a.Entries, store.Entry{Seq: int64(i) + 1, Time: at, Kind: uint8(i) + 1, Body: []byte(body)})
 	}
-	a.Receipts = []store.Receipt{{Name: "m:" + benchID(n, ordered), Time: at, Until: at.Add(24 * time.Hour), Digest: benchBody[:32], Seq: 2}}
-	a.Seal = &store.Seal{Head: benchBody[:400], Body: benchBody[:230]}
+	a.Seal = &store.Seal{
+		Head: fmt.Appendf(nil, `{"generation":3,"messages":1,"history":176,"metadata":392,"task":{"id":%q,"contextId":%q,%s,"history":[%s]}}`, id, in, status, message),
+		Body: []byte(`{"artifacts":[` + artifact + "]}"),
+	}
 	return a
 }
 

@@ -1,0 +1,114 @@
+package sqlite
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+
+	"github.com/klauspost/compress/s2"
+	"github.com/parley-a2a/parley/store"
+)
+
+// A task that is sealed has its seal and the entries that end its log in its row, as
+// one piece: a quick task, which is sealed by its first append, is one row. The three
+// say the same words, so they are compressed together. In clear a piece is
+//
+//	head    as long as the row's head_size says
+//	body    as long as its body_size says
+//	first   varint, the seq of the first entry
+//	entries framed as store.Pack does, up to the row's last
+//
+// and a byte goes before it that says how it is compressed.
+const byWords = 1
+
+// A piece is only made where it is small: lists read rows one after the other.
+const (
+	maxPiece = 2 << 10  // bytes, compressed
+	maxClear = 16 << 10 // bytes, before
+)
+
+// words is what the engine's heads, bodies and entries are made of. Pieces of
+// databases refer to it, so it stays as it is: other words get another number.
+const words = `"TASK_STATE_FAILED","TASK_STATE_CANCELED","TASK_STATE_REJECTED","metadata":{"mediaType":"application/octet-stream","filename":"` +
+	`"append":true,"TASK_STATE_WORKING","message":{"role":"ROLE_AGENT","data":{` +
+	`{"generation":3,"messages":1,"history":176,"metadata":392,"task":{"id":"01900000-0000-7000-8000-000000000000","contextId":"01900000-0000-7000-8000-000000000000",` +
+	`"status":{"state":"TASK_STATE_COMPLETED","timestamp":"2026-11-26T00:00:00.000Z"},"history":[{"messageId":"","contextId":"","taskId":"","role":"ROLE_USER","parts":[{"text":""}]}]}}` +
+	`{"artifacts":[{"artifactId":"","name":"","parts":[{"text":""}]}]}{"taskId":"","contextId":""}{"message":{"messageId":"` +
+	`{"artifactUpdate":{"taskId":"","contextId":"","artifact":{"artifactId":""}]},"lastChunk":true,"generation":"2"}}` +
+	`{"statusUpdate":{"taskId":"","contextId":"","status":{"state":"TASK_STATE_COMPLETED","timestamp":""},"generation":"3"}}`
+
+var dictionary = s2.MakeDict([]byte(words), []byte(`{"generation":`))
+
+var errPiece = errors.New("a sealed task is damaged")
+
+// piece returns what a sealed task has in its row; nil: it goes elsewhere. It is valid
+// until the next call.
+func (s *Store) piece(a *store.Append) []byte {
+	if a.Seal == nil || a.Seal.Size() > maxClear {
+		return nil
+	}
+	b := append(s.clear[:0], a.Seal.Head...)
+	b = append(b, a.Seal.Body...)
+	b = binary.AppendUvarint(b, uint64(a.After+1))
+	size := len(b)
+	for i := range a.Entries {
+		size += len(a.Entries[i].Body)
+	}
+	if size > maxClear {
+		return nil
+	}
+	if s.clear = store.Pack(b, a.Entries); len(s.clear) > maxClear {
+		return nil
+	}
+	if s.squeezed == nil {
+		s.squeezed = make([]byte, 1+s2.MaxEncodedLen(maxClear))
+	}
+	s.squeezed[0] = byWords
+	n := len(dictionary.Encode(s.squeezed[1:], s.clear))
+	if n >= maxPiece {
+		return nil
+	}
+	return s.squeezed[:1+n]
+}
+
+// sealOf returns the seal in a piece, whose parts have these sizes, or only its head.
+func (c *conn) sealOf(piece []byte, head, body int, p part) (*store.Seal, error) {
+	b, err := c.unpiece(piece)
+	if err != nil || head < 0 || body < 0 || head > len(b) || body > len(b)-head {
+		return nil, errPiece
+	}
+	s := &store.Seal{Head: bytes.Clone(b[:head])}
+	if p == ofAll {
+		s.Body = append([]byte{}, b[head:head+body]...)
+	}
+	return s, nil
+}
+
+// logOf returns the entries in a piece, packed, and the seq of the first. They are valid
+// until the next call.
+func (c *conn) logOf(piece []byte, seal int) (packed []byte, first int64, err error) {
+	b, err := c.unpiece(piece)
+	if err != nil || seal < 0 || seal > len(b) {
+		return nil, 0, errPiece
+	}
+	at, n := binary.Uvarint(b[seal:])
+	if n <= 0 {
+		return nil, 0, errPiece
+	}
+	return b[seal+n:], int64(at), nil
+}
+
+// unpiece returns a piece in clear, which is valid until the next call.
+func (c *conn) unpiece(piece []byte) (clear []byte, err error) {
+	if len(piece) == 0 || piece[0] != byWords {
+		return nil, errPiece
+	}
+	n, err := s2.DecodedLen(piece[1:])
+	if err != nil || n > maxClear {
+		return nil, errPiece
+	}
+	if n > len(c.clear) {
+		c.clear = make([]byte, max(n, 2<<10))
+	}
+	return dictionary.Decode(c.clear, piece[1:])
+}
