@@ -68,8 +68,8 @@ var house = []struct {
 	}},
 	{"Tools", "conformance, an agent as an MCP server, catalogs", map[string][]string{
 		"internal/catalog/crawl": {"a2a", "a2aclient", "internal/catalog"},
-		"internal/mcpserver":     {"a2a", "a2aclient"},
-		"internal/acts":          {"internal/wire", "internal/pb", "internal/pb/v03"}, // never the codecs: a judge that shares them cannot see their bugs
+		"internal/mcpserver":     {"a2a", "a2aclient", "internal/wake"},
+		"internal/acts":          {"internal/wire", "internal/pb", "internal/pb/v03", "internal/wake"}, // never the codecs: a judge that shares them cannot see their bugs
 	}},
 	{"Front door", "Serve and Dial, for programs", map[string][]string{
 		".": {"*"},
@@ -80,13 +80,13 @@ var house = []struct {
 		"internal/keyfile":   {"auth", "internal/failure", "internal/plain"},
 	}},
 	{"Console", "the web console and the admin API", map[string][]string{
-		"internal/console": {"a2a", "internal/admin"},
+		"internal/console": {"a2a", "internal/admin", "internal/wake"},
 		"internal/admin":   {"a2a", "internal/wire"},
 	}},
 	{"Other agents", "behind a URL, a model, MCP or A2A", map[string][]string{
-		"agent/httpagent": {"a2a", "agent", "internal/json", "internal/queue", "internal/scarce", "internal/wire", "internal/telemetry"},
-		"agent/mcp":       {"a2a", "agent", "internal/json", "internal/queue", "internal/scarce", "internal/skill", "internal/upload", "internal/telemetry"},
-		"agent/openai":    {"a2a", "agent", "internal/scarce", "internal/wire", "internal/telemetry", "internal/telemetry/metrics"},
+		"agent/httpagent": {"a2a", "agent", "internal/json", "internal/queue", "internal/scarce", "internal/wire", "internal/telemetry", "internal/wake"},
+		"agent/mcp":       {"a2a", "agent", "internal/json", "internal/queue", "internal/scarce", "internal/skill", "internal/upload", "internal/telemetry", "internal/wake"},
+		"agent/openai":    {"a2a", "agent", "internal/scarce", "internal/wire", "internal/telemetry", "internal/telemetry/metrics", "internal/wake"},
 		"agent/proxy":     {"a2a", "agent", "a2aclient", "internal/scarce", "internal/upload", "internal/telemetry"},
 	}},
 	{"Server", "a network over a2a.Service", map[string][]string{
@@ -96,23 +96,22 @@ var house = []struct {
 		"internal/port":    {"internal/budget", "internal/queue", "internal/scarce"},
 	}},
 	{"Engine", "a2a.Service over an agent and a store", map[string][]string{
-		"engine":                 {"a2a", "store", "agent", "engine/internal/again", "engine/internal/outbox", "engine/internal/place", "engine/internal/stored", "engine/internal/task", "engine/internal/topic", "engine/internal/wake", "internal/budget", "internal/json", "internal/skill", "internal/telemetry", "internal/telemetry/metrics"},
+		"engine":                 {"a2a", "store", "agent", "engine/internal/again", "engine/internal/outbox", "engine/internal/place", "engine/internal/stored", "engine/internal/task", "engine/internal/topic", "internal/wake", "internal/budget", "internal/json", "internal/skill", "internal/telemetry", "internal/telemetry/metrics"},
 		"engine/internal/again":  {"a2a", "store", "internal/json"},
-		"engine/internal/outbox": {"a2a", "store", "internal/budget", "internal/telemetry"},
-		"engine/internal/place":  {"store"},
+		"engine/internal/outbox": {"a2a", "store", "internal/budget", "internal/telemetry", "internal/wake"},
+		"engine/internal/place":  {"store", "internal/wake"},
 		"engine/internal/stored": {"a2a", "store", "internal/budget"},
-		"engine/internal/task":   {"a2a", "agent", "store", "engine/internal/again", "engine/internal/outbox", "engine/internal/place", "engine/internal/stored", "engine/internal/topic", "engine/internal/wake", "internal/budget", "internal/telemetry", "internal/telemetry/metrics"},
-		"engine/internal/topic":  {"a2a", "agent", "store", "engine/internal/stored", "engine/internal/wake", "internal/budget"},
-		"engine/internal/wake":   {},
+		"engine/internal/task":   {"a2a", "agent", "store", "engine/internal/again", "engine/internal/outbox", "engine/internal/place", "engine/internal/stored", "engine/internal/topic", "internal/wake", "internal/budget", "internal/telemetry", "internal/telemetry/metrics"},
+		"engine/internal/topic":  {"a2a", "agent", "store", "engine/internal/stored", "internal/wake", "internal/budget"},
 	}},
 	{"Client", "a2a.Service over a network", map[string][]string{
-		"a2aclient": {"a2a", "internal/wire", "internal/dialect", "internal/egress", "internal/upload", "internal/webhook", "internal/telemetry"},
+		"a2aclient": {"a2a", "internal/wire", "internal/dialect", "internal/egress", "internal/upload", "internal/webhook", "internal/telemetry", "internal/wake"},
 	}},
 	{"Identity", "who calls", map[string][]string{
-		"auth": {"a2a", "internal/json"},
+		"auth": {"a2a", "internal/json", "internal/wake"},
 	}},
 	{"Agent", "what an author writes", map[string][]string{
-		"agent":          {"a2a", "internal/json", "internal/queue", "internal/scarce"},
+		"agent":          {"a2a", "internal/json", "internal/queue", "internal/scarce", "internal/wake"},
 		"internal/skill": {"a2a"},
 	}},
 	{"Store", "the log: memory, SQLite, PostgreSQL", map[string][]string{
@@ -150,6 +149,7 @@ var house = []struct {
 		"internal/queue":        {},
 		"internal/scarce":       {},
 		"internal/upload":       {},
+		"internal/wake":         {},
 	}},
 }
 
@@ -179,7 +179,7 @@ var never = map[string][]string{
 }
 
 // standardOnly packages import nothing but the standard library.
-var standardOnly = []string{"a2a", "internal/budget", "internal/egress", "internal/json", "internal/queue", "internal/scarce", "internal/upload", "internal/wire", "agent"}
+var standardOnly = []string{"a2a", "internal/budget", "internal/egress", "internal/json", "internal/queue", "internal/scarce", "internal/upload", "internal/wake", "internal/wire", "agent"}
 
 func TestImportsPointDown(t *testing.T) {
 	seen := map[string]bool{}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/wake"
 )
 
 // Follower yields what happens to a task until waiting for it ends: at a terminal or
@@ -164,7 +165,7 @@ func (f *Follower) recover(ctx context.Context, id string, lost error, yield fun
 func (f *Follower) watch(ctx context.Context, last *a2a.Task, req *a2a.GetTaskRequest, yield func(*a2a.StreamResponse, error) bool) {
 	wait, failures := min(firstPoll, f.poll()), 0
 	for !rests(last.Status.State) {
-		if err := pause(ctx, wait); err != nil {
+		if err := wake.Pause(ctx, wait); err != nil {
 			yield(nil, err)
 			return
 		}

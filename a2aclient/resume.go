@@ -9,6 +9,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/telemetry"
+	"github.com/parley-a2a/parley/internal/wake"
 )
 
 // steady is how long a connection must have lasted to count as progress though
@@ -79,7 +80,7 @@ func (s *stream) again(cut error) (*conn, error) {
 		if asked > longestWait {
 			return nil, err
 		}
-		if err := pause(s.ctx, max(s.failures.wait(), asked)); err != nil {
+		if err := wake.Pause(s.ctx, max(s.failures.wait(), asked)); err != nil {
 			return nil, err
 		}
 		var cn *conn

@@ -16,6 +16,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/telemetry"
+	"github.com/parley-a2a/parley/internal/wake"
 )
 
 // A message that gets no answer may have been taken. It is sent again only
@@ -42,18 +43,6 @@ func (n failures) wait() time.Duration {
 		d = min(d, minWait<<n)
 	}
 	return d/2 + rand.N(d/2)
-}
-
-// pause returns after d, or with the cause of a context that has ended.
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
 
 // knows returns how long the agent knows a message when it comes again; 0 if it
@@ -163,7 +152,7 @@ func (c *Client) again(ctx context.Context, r *sending, op dialect.Op, n failure
 	r.span.event(telemetry.EventRetry, err)
 	c.log.InfoContext(ctx, "a message got no answer and is sent again",
 		slog.String("op", op.String()), slog.Int("repeat", int(n)+1), slog.Duration("wait", d), slog.Any("error", err))
-	return pause(ctx, d)
+	return wake.Pause(ctx, d)
 }
 
 // retryAfter reads Retry-After: seconds, or a time. It is 0 if that is past or

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/wake"
 )
 
 // Conformance returns the agent that conformance kits drive. The messageId of
@@ -154,7 +155,7 @@ func replies(text string) conformanceStep {
 }
 
 func waits(d time.Duration) conformanceStep {
-	return func(ctx context.Context, _ *Turn) error { return sleep(ctx, d) }
+	return func(ctx context.Context, _ *Turn) error { return wake.Pause(ctx, d) }
 }
 
 // artifact writes one artifact, each part as a chunk of its own.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/wake"
 )
 
 // Bounds of the demo agent's commands.
@@ -83,7 +84,7 @@ func demoStream(ctx context.Context, t *Turn, arg string) error {
 		if _, err := w.WriteString(chunk); err != nil {
 			return err
 		}
-		if err := sleep(ctx, pause); err != nil {
+		if err := wake.Pause(ctx, pause); err != nil {
 			return err
 		}
 	}
@@ -115,7 +116,7 @@ func demoSleep(ctx context.Context, t *Turn, arg string) error {
 	if err := t.Status("sleeping " + arg + " seconds"); err != nil {
 		return err
 	}
-	if err := sleep(ctx, time.Duration(seconds*float64(time.Second))); err != nil {
+	if err := wake.Pause(ctx, time.Duration(seconds*float64(time.Second))); err != nil {
 		return err
 	}
 	return demoText(t, "sleep", "slept "+arg)
@@ -192,19 +193,4 @@ func orDefault(s, otherwise string) string {
 		return otherwise
 	}
 	return s
-}
-
-// sleep waits for d, or returns the cause of ctx's end.
-func sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return context.Cause(ctx)
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

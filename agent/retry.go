@@ -5,6 +5,8 @@ import (
 	"errors"
 	"math/rand/v2"
 	"time"
+
+	"github.com/parley-a2a/parley/internal/wake"
 )
 
 const (
@@ -37,12 +39,8 @@ func Retry[T any](tries int, fn func(context.Context) (T, error)) func(context.C
 			case n >= tries:
 				return v, err
 			}
-			timer := time.NewTimer(pause/2 + rand.N(pause/2))
-			select {
-			case <-timer.C:
-			case <-ctx.Done():
-				timer.Stop()
-				return v, context.Cause(ctx)
+			if err := wake.Pause(ctx, pause/2+rand.N(pause/2)); err != nil {
+				return v, err
 			}
 			pause = min(2*pause, mostRetry)
 		}

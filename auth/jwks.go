@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/parley-a2a/parley/internal/wake"
 )
 
 // keyring has the keys of an issuer and gets new ones. A request waits for that
@@ -187,12 +189,8 @@ func (k *keyring) run(ctx context.Context) error {
 			_ = k.reload(ctx, ctx)
 			wait = k.due()
 		}
-		timer := time.NewTimer(max(wait, k.retry))
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if wake.Pause(ctx, max(wait, k.retry)) != nil {
 			return nil
-		case <-timer.C:
 		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/parley-a2a/parley/internal/wake"
 )
 
 // DeviceCode is what the user needs for the other device (RFC 8628 §3.2).
@@ -51,10 +53,8 @@ func (l *OAuth) Device(ctx context.Context, show func(DeviceCode)) (*OAuthSessio
 	ctx, cancel := context.WithDeadlineCause(ctx, code.Expires, &OAuthError{Host: l.Host(), Status: http.StatusOK, Code: "expired_token"})
 	defer cancel()
 	for wait := code.interval; ; {
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+		if err := wake.Pause(ctx, wait); err != nil {
+			return nil, err
 		}
 		got, id, err := s.token(ctx, l.client, url.Values{"grant_type": {deviceGrant}, "device_code": {code.secret}})
 		var e *OAuthError

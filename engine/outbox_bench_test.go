@@ -11,7 +11,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/engine/internal/wake"
+	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/store/sqlite"
 )
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/engine/internal/place"
+	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -151,12 +152,5 @@ func (e *Engine) sweepReceipts(ctx context.Context, d *place.Duty) {
 
 // sweepPause leaves the store to others after a batch.
 func sweepPause(ctx context.Context, took time.Duration) error {
-	pause := time.NewTimer(max(took*sweepShare, minSweepPause))
-	defer pause.Stop()
-	select {
-	case <-pause.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return wake.Pause(ctx, max(took*sweepShare, minSweepPause))
 }

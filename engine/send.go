@@ -10,9 +10,9 @@ import (
 	"github.com/parley-a2a/parley/engine/internal/stored"
 	"github.com/parley-a2a/parley/engine/internal/task"
 	"github.com/parley-a2a/parley/engine/internal/topic"
-	"github.com/parley-a2a/parley/engine/internal/wake"
 	"github.com/parley-a2a/parley/internal/budget"
 	"github.com/parley-a2a/parley/internal/telemetry"
+	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/store"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/parley-a2a/parley/store"
 
-	"github.com/parley-a2a/parley/engine/internal/wake"
+	"github.com/parley-a2a/parley/internal/wake"
 )
 
 // Processes that share a store tell each other what they changed by its hints.

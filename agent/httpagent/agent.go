@@ -15,6 +15,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/queue"
+	"github.com/parley-a2a/parley/internal/wake"
 )
 
 // Agent is an agent that is an HTTP service. It may be used concurrently.
@@ -55,7 +56,7 @@ func New(rawURL string, o *Options) (*Agent, error) {
 			return nil, fmt.Errorf("httpagent: the header %q has a name or a value that no header may have", name)
 		}
 	}
-	a := &Agent{url: u, opts: o, client: o.client(), pause: pause, queue: queue.New(o.concurrency())}
+	a := &Agent{url: u, opts: o, client: o.client(), pause: wake.Pause, queue: queue.New(o.concurrency())}
 	if s := o.Body; s != "" {
 		var err error
 		if a.body, err = parseTemplate(s); err != nil {
@@ -108,17 +109,6 @@ func Card(name string) a2a.AgentCard {
 			Description: "Hands the message to the service and its answer to you.",
 			Tags:        []string{"http"},
 		}},
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }
 

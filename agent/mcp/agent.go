@@ -13,6 +13,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/wake"
 )
 
 // Agent is an agent whose skills are a server's tools.
@@ -139,7 +140,7 @@ func (r *run) rounds(ctx context.Context) (*mcp.CallToolResult, error) {
 		p.RequestState = asked.State
 		if len(asked.Requests) == 0 { // the server is busy
 			busy++
-			if err := sleep(ctx, time.Duration(busy)*time.Second); err != nil {
+			if err := wake.Pause(ctx, time.Duration(busy)*time.Second); err != nil {
 				return nil, err
 			}
 			continue

@@ -16,6 +16,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/telemetry"
+	"github.com/parley-a2a/parley/internal/wake"
 )
 
 // caller is for whom a call is made. Its methods are called in the goroutine that
@@ -112,7 +113,7 @@ func (t *Tools) call(ctx context.Context, p *mcp.CallToolParams, once bool, who 
 			return nil, err
 		}
 		t.log.Info("an MCP session was lost; the tool is called again", "tool", p.Name, "err", err)
-		if err := sleep(ctx, time.Duration(try*try)*t.pause); err != nil {
+		if err := wake.Pause(ctx, time.Duration(try*try)*t.pause); err != nil {
 			return nil, err
 		}
 	}
@@ -345,15 +346,4 @@ func stoppedTimer() *time.Timer {
 	t := time.NewTimer(time.Hour)
 	t.Stop()
 	return t
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/internal/telemetry"
+	"github.com/parley-a2a/parley/internal/wake"
 )
 
 // ask has the model answer, and asks again as long as nothing of the answer is
@@ -55,10 +56,8 @@ func (r *run) ask(ctx context.Context, lastly bool) (*answer, error) {
 				return nil, err
 			}
 		}
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+		if err := wake.Pause(ctx, wait); err != nil {
+			return nil, err
 		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/parley-a2a/parley/internal/wake"
 )
 
 // Failure is what was wrong in a test.
@@ -137,7 +139,7 @@ func (p *player) steps(ctx context.Context, list []*Step, fixture string) error 
 
 // step takes one step, again if it says so. It captures under a name.
 func (p *player) step(ctx context.Context, s *Step, name string) error {
-	if err := pause(ctx, s.Delay); err != nil {
+	if err := wake.Pause(ctx, s.Delay); err != nil {
 		return err
 	}
 	attempts := 1
@@ -164,26 +166,12 @@ func (p *player) step(ctx context.Context, s *Step, name string) error {
 			d <<= min(n, 10)
 		}
 		if n+1 < attempts {
-			if err := pause(ctx, d); err != nil {
+			if err := wake.Pause(ctx, d); err != nil {
 				return err
 			}
 		}
 	}
 	return p.fail(s.ID, nil, "after %d attempts it was still not so that %s", attempts, s.Repeat.Until)
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	if d == 0 {
-		return nil
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
 
 func (p *player) once(ctx context.Context, s *Step, name string) error {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/wake"
 )
 
 // Foreign is an agent of another server, called through this one.
@@ -237,10 +238,8 @@ func (c *Console) followFar(r *request, t *followed, send func(seq int64, html s
 		case err == nil && task.Status.State.Terminal(), errors.Is(err, &a2a.Error{Code: a2a.CodeTaskNotFound}):
 			return true
 		}
-		select {
-		case <-r.ctx.Done():
+		if wake.Pause(r.ctx, farPause) != nil {
 			return false
-		case <-time.After(farPause):
 		}
 	}
 }

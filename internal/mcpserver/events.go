@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/wake"
 )
 
 const (
@@ -85,7 +86,7 @@ func relay(stream iter.Seq2[*a2a.StreamResponse, error], answers bool, yield fun
 func (s *Server) poll(ctx context.Context, id string, yield func(*a2a.StreamResponse) bool) error {
 	pause, failed := min(firstPoll, s.opts.poll()), 0
 	for {
-		if err := sleep(ctx, pause); err != nil {
+		if err := wake.Pause(ctx, pause); err != nil {
 			return err
 		}
 		t, err := s.agent.GetTask(ctx, &a2a.GetTaskRequest{ID: id})
@@ -115,15 +116,4 @@ func lost(err error) bool {
 		return !errors.Is(err, context.Canceled)
 	}
 	return e.Code == a2a.CodeUnavailable || e.Code == a2a.CodeRateLimited || e.Code == a2a.CodeInternal
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -92,7 +93,7 @@ func (o *Outbox) openLetters(ctx context.Context, id store.PushID) error {
 	o.letters[id] = d
 	h.refs++
 	o.settleLocked(d)
-	nudge(o.hint)
+	wake.Nudge(o.hint)
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/internal/budget"
+	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -34,7 +35,7 @@ func (o *Outbox) lookOut(ctx context.Context) {
 		took := time.Since(begun)
 		if err != nil {
 			o.complain(ctx, "webhooks could not be looked up; it is tried again", err)
-			nudge(o.looks)
+			wake.Nudge(o.looks)
 		}
 		o.linger(ctx, max(lookEvery, 10*took), nil, nil)
 		timer.Reset(max(every, share*took))
@@ -61,10 +62,10 @@ func (o *Outbox) linger(ctx context.Context, d time.Duration, a <-chan time.Time
 		case <-o.leavings:
 		}
 		if n, err := o.claim(ctx); n > 0 || err != nil {
-			nudge(o.looks)
+			wake.Nudge(o.looks)
 			return
 		}
-		pause(ctx, lookEvery/10)
+		wake.Pause(ctx, lookEvery/10)
 	}
 }
 

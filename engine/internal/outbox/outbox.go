@@ -14,6 +14,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/budget"
+	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -182,14 +183,14 @@ func New(e *Engine) *Outbox {
 // effect is unknown.
 func (o *Outbox) LookSoon() {
 	if o != nil {
-		nudge(o.looks)
+		wake.Nudge(o.looks)
 	}
 }
 
 // ClaimSoon makes the outbox look whether a process has left something.
 func (o *Outbox) ClaimSoon() {
 	if o != nil {
-		nudge(o.leavings)
+		wake.Nudge(o.leavings)
 	}
 }
 
@@ -211,10 +212,10 @@ func (o *Outbox) Again(ids []store.PushID) {
 		}
 	}
 	o.mu.Unlock()
-	nudge(o.hint)
-	nudge(o.again)
-	nudge(o.leavings)
-	nudge(o.looks)
+	wake.Nudge(o.hint)
+	wake.Nudge(o.again)
+	wake.Nudge(o.leavings)
+	wake.Nudge(o.looks)
 }
 
 // Watch makes the outbox know a configuration that was stored, or stored anew,
@@ -280,7 +281,7 @@ func (o *Outbox) addLocked(p *store.PushConfig, cursor, last int64) {
 	o.watched.Add(1)
 	h.refs++
 	o.settleLocked(d)
-	nudge(o.hint)
+	wake.Nudge(o.hint)
 }
 
 // News says that the log of a task goes up to last now.
@@ -304,7 +305,7 @@ func (o *Outbox) newsLocked(d *delivery, last int64) {
 	d.last = max(d.last, last)
 	if d.state == deliveryIdle && (d.last > d.cursor || d.stale) {
 		o.settleLocked(d)
-		nudge(o.hint)
+		wake.Nudge(o.hint)
 	}
 }
 
@@ -426,23 +427,5 @@ func (o *Outbox) unlinkLocked(d *delivery) {
 			first.sibling = d.sibling
 			return
 		}
-	}
-}
-
-// nudge gives a hint, in a channel of capacity one.
-func nudge(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
-
-// pause waits, unless ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/parley-a2a/parley/internal/wake"
 )
 
 // Run delivers until ctx ends, and returns when no attempt is under way.
@@ -72,7 +74,7 @@ func (o *Outbox) settleLocked(d *delivery) {
 func (o *Outbox) lessLocked(h *receiver) {
 	h.pending--
 	if h.skipped && h.pending <= o.limit.memory/2 {
-		nudge(o.looks)
+		wake.Nudge(o.looks)
 	}
 }
 
@@ -139,7 +141,7 @@ func (o *Outbox) beginLocked(ctx context.Context, work *sync.WaitGroup, d *deliv
 			o.settleLocked(d)
 		}
 		o.offerLocked(h)
-		nudge(o.hint)
+		wake.Nudge(o.hint)
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/engine/internal/outbox/outboxtest"
+	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -153,7 +154,7 @@ func (u *under) serve(d time.Duration) func(context.Context, *a2a.Notification) 
 	return func(ctx context.Context, n *a2a.Notification) a2a.Outcome {
 		u.add(n.Config.TaskID[0], 1)
 		defer u.add(n.Config.TaskID[0], -1)
-		pause(ctx, d)
+		wake.Pause(ctx, d)
 		if ctx.Err() != nil {
 			return a2a.Outcome{Verdict: a2a.DeliverAgain, Reason: "the receiver did not answer in time", Down: true}
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -96,6 +97,6 @@ func (o *Outbox) persist(ctx, over context.Context, all []store.Advance) error {
 		if err == nil || errors.Is(err, store.ErrClosed) || ctx.Err() != nil {
 			return err
 		}
-		pause(ctx, wait)
+		wake.Pause(ctx, wait)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -196,7 +197,7 @@ func (a *Admission) leaveLocked(t *Ticket) {
 	for len(a.queue) > 0 && a.seats < a.Capacity {
 		next := a.queue[0]
 		a.seatLocked(next)
-		nudge(next.Hint)
+		wake.Nudge(next.Hint)
 	}
 	if a.seats < a.Capacity {
 		a.freeLocked()
@@ -280,13 +281,6 @@ func (a *Admission) sayLocked() {
 
 func (a *Admission) freeLocked() {
 	if a.freed != nil {
-		nudge(a.freed)
-	}
-}
-
-func nudge(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
+		wake.Nudge(a.freed)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/engine/internal/stored"
 	"github.com/parley-a2a/parley/engine/internal/topic"
+	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -305,11 +306,7 @@ func (o *Owner) retry(f *flight, err error) error {
 				return err // nothing is lost yet: better an answer than a long wait
 			}
 		}
-		pause := time.NewTimer(wait)
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-			pause.Stop()
+		if wake.Pause(ctx, wait) != nil {
 			return err
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/engine/internal/wake"
+	"github.com/parley-a2a/parley/internal/wake"
 )
 
 // loop is what an owner waits for. One goroutine at a time is in it: the owner's

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/engine/internal/wake"
+	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/store"
 )
 

@@ -16,13 +16,18 @@ func Nudge(c chan struct{}) {
 	}
 }
 
-// Pause waits, unless ctx ends.
-func Pause(ctx context.Context, d time.Duration) {
+// Pause waits, and returns the cause of a context that has ended.
+func Pause(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return context.Cause(ctx)
+	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
+		return nil
 	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 
