@@ -9,6 +9,8 @@ import (
 	"github.com/parley-a2a/parley/internal/port"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/encoding"
+	protocodec "google.golang.org/grpc/encoding/proto"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 )
@@ -17,6 +19,12 @@ const (
 	// lineStreams is how many calls a connection of gRPC has at a time; inside of
 	// net/http it is 250.
 	lineStreams = 1000
+	// lineWindow is how much a client may send on a connection before we say that it
+	// has come. Without a fixed one grpc-go sends a ping with each request, to find out.
+	lineWindow = 1 << 20
+	// lineWorkers is how many goroutines wait for calls. A new one for each call copies
+	// its stack as it grows, which is a tenth of a call's time.
+	lineWorkers = 128
 	// leastPing is how far the pings of a client have to be apart, but for three of
 	// them; otherwise the connection is closed.
 	leastPing = 5 * time.Second
@@ -35,19 +43,20 @@ const (
 // A client that sends last-event-id with a streaming call gets positions with
 // its elements and can resume behind one; see dialect.SeqKey. A client that
 // activates the resume extension finds them in the metadata of the elements.
-func newGRPC(to Site) (*grpc.Server, error) {
+func newGRPC(to Site, more ...grpc.ServerOption) (*grpc.Server, error) {
 	s := to.front()
-	g := grpc.NewServer(
+	g := grpc.NewServer(append(more,
 		grpc.Creds(handshaken{insecure.NewCredentials()}),
-		grpc.ForceServerCodecV2(newRequestCodec()),
+		grpc.ForceServerCodecV2(requestCodec{encoding.GetCodecV2(protocodec.Name)}),
 		grpc.MaxRecvMsgSize(int(s.opts.maxBody())),
 		grpc.MaxHeaderListSize(64<<10),
 		grpc.ConnectionTimeout(port.HeaderTimeout),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: s.opts.keepAlive(), Timeout: s.opts.writeTimeout(), MaxConnectionIdle: port.IdleTimeout}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: leastPing, PermitWithoutStream: true}),
 		grpc.MaxConcurrentStreams(lineStreams),
+		grpc.StaticConnWindowSize(lineWindow), // streams have 64 KiB, and large messages as much as they need
 		grpc.UnknownServiceHandler(unknownMethod(to)),
-	)
+	)...)
 	for _, d := range dialect.GRPCServices {
 		binding := dialect.GRPCOf(d)
 		desc := grpc.ServiceDesc{ServiceName: binding.Service(), HandlerType: (*any)(nil), Metadata: dialect.GRPCFile(d)}

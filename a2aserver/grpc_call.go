@@ -63,7 +63,9 @@ func ofGRPC(ctx context.Context, op dialect.Op) request {
 		}
 	}
 	if p, ok := peer.FromContext(ctx); ok {
-		if p.Addr != nil {
+		if on, ok := p.AuthInfo.(onLine); ok {
+			q.remote = on.line.remote
+		} else if p.Addr != nil {
 			q.remote = p.Addr.String()
 		}
 		if info, ok := tlsOf(p); ok {

@@ -18,8 +18,11 @@ const maxStalled = 16
 // line is a connection of grpc-go's, as its calls share it.
 type line struct {
 	*port.Conn
+	remote  string       // address
 	stalled atomic.Int64 // calls that were given up
 }
+
+func newLine(on *port.Conn) *line { return &line{Conn: on, remote: on.RemoteAddr().String()} }
 
 // stall notes that a call was given up. The connection is closed if it serves no
 // other call, or has been through that often.
@@ -49,10 +52,10 @@ func (h handshaken) ServerHandshake(c net.Conn) (net.Conn, credentials.AuthInfo,
 	}
 	if state := on.TLS(); state != nil {
 		info := credentials.TLSInfo{State: *state, CommonAuthInfo: credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity}}
-		return c, onLine{info, &line{Conn: on}}, nil
+		return c, onLine{info, newLine(on)}, nil
 	}
 	_, info, err := h.TransportCredentials.ServerHandshake(c)
-	return c, onLine{info, &line{Conn: on}}, err
+	return c, onLine{info, newLine(on)}, err
 }
 
 // onLine is what grpc-go keeps of a connection for us.

@@ -8,7 +8,6 @@ import (
 	"github.com/parley-a2a/parley/internal/dialect"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/encoding"
-	protocodec "google.golang.org/grpc/encoding/proto"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -16,7 +15,7 @@ import (
 
 // receiveRequest reads the call's request.
 func (x *grpcCall) receiveRequest() (any, error) {
-	in := &received{message: x.binding.NewRequest(x.op), x: x}
+	in := &received{}
 	if err := x.receive(in); err != nil {
 		if status.Code(err) == codes.ResourceExhausted || x.ctx.Err() != nil {
 			return nil, err // too large, or the client is gone
@@ -24,15 +23,42 @@ func (x *grpcCall) receiveRequest() (any, error) {
 		if err == errSlow || err == errFull {
 			return nil, err
 		}
-		in.err = err // there is none
+		return nil, x.noMessage(err)
 	}
-	if e := (*a2a.Error)(nil); errors.As(in.err, &e) {
-		return nil, e
+	m := x.binding.NewRequest(x.op)
+	if err := x.decode(in.data, m); err != nil {
+		return nil, x.noMessage(err)
 	}
-	if in.err != nil {
-		return nil, &a2a.Error{Code: a2a.CodeParse, Message: "the request is no message of " + x.binding.Service(), Cause: in.err}
+	return x.binding.DecodeRequest(x.op, m)
+}
+
+// decode reads a message, and lets go of what it came in. It is not up to the codec:
+// what that returned as an error grpc-go would answer itself, as an internal one and with
+// the decoder's words.
+func (x *grpcCall) decode(data mem.BufferSlice, m proto.Message) error {
+	defer data.Free()
+	if data.Len() > large && x.s.memory != nil {
+		if err := x.s.turns.Enter(x.ctx, x.key()); err != nil {
+			return err
+		}
+		defer x.s.turns.Leave()
 	}
-	return x.binding.DecodeRequest(x.op, in.message)
+	b := data.MaterializeToBuffer(mem.DefaultBufferPool())
+	defer b.Free()
+	if b.Len() > unchecked {
+		if err := dialect.CheckProto(m, b.ReadOnlyData()); err != nil {
+			return err
+		}
+	}
+	return proto.Unmarshal(b.ReadOnlyData(), m)
+}
+
+// noMessage is the error for a request that cannot be read. One of ours stays as it is.
+func (x *grpcCall) noMessage(err error) error {
+	if e := (*a2a.Error)(nil); errors.As(err, &e) {
+		return e
+	}
+	return &a2a.Error{Code: a2a.CodeParse, Message: "the request is no message of " + x.binding.Service(), Cause: err}
 }
 
 var errSlow = a2a.Errorf(a2a.CodeInvalidRequest, "the request did not arrive in full within %v", bodyTimeout)
@@ -40,81 +66,66 @@ var errSlow = a2a.Errorf(a2a.CodeInvalidRequest, "the request did not arrive in 
 // receive waits for the request, and not for longer than over HTTP. grpc-go has
 // no time limits, so who waits for it is another goroutine, which the end of the
 // handler ends. Inside of net/http the body has its limit.
-//
-// Nor does grpc-go say how much has come of a request. What the connection has
-// brought since bounds it, so that a request that takes its time needs room among
-// the large ones once it may be one.
 func (x *grpcCall) receive(in *received) error {
-	line := x.box.line
-	if line == nil {
+	if x.box.line == nil {
 		return x.to.RecvMsg(in)
 	}
-	before := line.Received()
-	done := make(chan error, 1)
+	w := &awaited{x: x, began: x.s.schedule.now(), before: x.box.line.Received(), done: make(chan error, 2)}
+	w.who = w
+	x.s.schedule.set(&w.alarm, w.began+requestTick)
+	defer x.s.schedule.end(&w.alarm)
 	go func() {
 		defer func() {
 			if v := recover(); v != nil {
-				done <- panicError(v)
+				w.done <- panicError(v)
 			}
 		}()
-		done <- x.to.RecvMsg(in)
+		w.done <- x.to.RecvMsg(in)
 	}()
-	began := time.Now()
-	t := time.NewTimer(requestTick)
-	defer t.Stop()
-	for {
-		select {
-		case err := <-done:
-			return err
-		case <-t.C:
-		}
-		if time.Since(began) >= bodyTimeout {
-			return errSlow
-		}
-		if line.Received()-before > large && !x.hold.Try(bodyCost*x.s.opts.maxBody()) {
-			return errFull
-		}
-		t.Reset(requestTick)
+	return <-w.done
+}
+
+// awaited is a request that a call waits for.
+type awaited struct {
+	alarm
+	x      *grpcCall
+	began  time.Duration
+	before int64      // what the connection had brought
+	done   chan error // that it has come, or will not
+}
+
+// due looks at a request that has not arrived. Of how much has come grpc-go does not say.
+// What the connection has brought since bounds it, so that a request that takes its time
+// needs room among the large ones once it may be one.
+func (w *awaited) due(now time.Duration) time.Duration {
+	switch x := w.x; {
+	case now-w.began >= bodyTimeout:
+		w.done <- errSlow
+	case x.box.line.Received()-w.before > large && !x.hold.Try(bodyCost*x.s.opts.maxBody()):
+		w.done <- errFull
+	default:
+		return now + requestTick
 	}
+	return 0
 }
 
 // requestTick is how often to look at a request that has not arrived over gRPC.
 const requestTick = 2 * time.Second
 
-// received is a request, or the reason why it could not be decoded. What its
-// codec returned as an error grpc-go would answer itself, as an internal one
-// and with the decoder's words.
-type received struct {
-	message proto.Message
-	err     error
-
-	x *grpcCall
-}
+// received is a request as it came. The call decodes it: the goroutine that waits for it
+// is a new one, whose stack would have to grow.
+type received struct{ data mem.BufferSlice }
 
 // requestCodec is the codec of protocol buffers, of received and of outgoing.
 type requestCodec struct{ encoding.CodecV2 }
-
-func newRequestCodec() encoding.CodecV2 { return requestCodec{encoding.GetCodecV2(protocodec.Name)} }
 
 func (c requestCodec) Unmarshal(data mem.BufferSlice, v any) error {
 	in, ok := v.(*received)
 	if !ok {
 		return c.CodecV2.Unmarshal(data, v)
 	}
-	if data.Len() > large && in.x.s.memory != nil {
-		if in.err = in.x.s.turns.Enter(in.x.ctx, in.x.key()); in.err != nil {
-			return nil
-		}
-		defer in.x.s.turns.Leave()
-	}
-	if data.Len() > unchecked {
-		b := data.MaterializeToBuffer(mem.DefaultBufferPool())
-		defer b.Free()
-		if in.err = dialect.CheckProto(in.message, b.ReadOnlyData()); in.err != nil {
-			return nil
-		}
-	}
-	in.err = c.CodecV2.Unmarshal(data, in.message)
+	data.Ref()
+	in.data = data
 	return nil
 }
 

@@ -35,7 +35,7 @@ type Port struct {
 // of calls over gRPC stay as they are at this time.
 func NewPort(s Site) *Port {
 	o := s.front().opts
-	native, err := newGRPC(s)
+	native, err := newGRPC(s, grpc.NumStreamWorkers(lineWorkers))
 	p := &Port{s: s}
 	if err == nil {
 		// A server of its own: the GracefulStop of one closes its requests inside of
