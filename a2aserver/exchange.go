@@ -25,7 +25,8 @@ type exchange struct {
 	ctx context.Context // the request's, with the caller
 
 	audit   audit.Record
-	span    *callSpan // nil: nothing is traced
+	span    *callSpan // &traced, or nil: nothing is traced
+	traced  callSpan
 	since   time.Time // when the caller was let in
 	known   bool      // the caller is
 	dialect dialect.Dialect
@@ -55,7 +56,10 @@ type answerer interface {
 }
 
 func (x *exchange) init(s *Server, ctx context.Context, q request) {
-	x.s, x.ctx, x.request, x.span = s, ctx, q, s.traces()
+	x.s, x.ctx, x.request = s, ctx, q
+	if s.tracing.tracer != nil {
+		x.span, x.traced.arrived = &x.traced, time.Now()
+	}
 	if x.hold == nil {
 		x.hold = &x.own
 	}

@@ -63,14 +63,6 @@ var (
 	}()
 )
 
-// traces is for a request that has arrived.
-func (s *Server) traces() *callSpan {
-	if s.tracing.tracer == nil {
-		return nil
-	}
-	return &callSpan{arrived: time.Now()}
-}
-
 // operation notes what a call is for.
 func (x *exchange) operation(d dialect.Dialect, op dialect.Op) {
 	x.audit.Operation(d, op)

@@ -3,6 +3,7 @@ package telemetry
 import (
 	"context"
 	"encoding/hex"
+	"strings"
 
 	"github.com/parley-a2a/parley/a2a"
 	"go.opentelemetry.io/otel/trace"
@@ -36,6 +37,15 @@ func SpanContext(traceparent, tracestate string) trace.SpanContext {
 		}
 	}
 	return trace.NewSpanContext(c)
+}
+
+// Dropped returns the id of the trace of a valid traceparent, if nobody keeps its span.
+func Dropped(traceparent string) (id string, dropped bool) {
+	if id, dropped = strings.CutSuffix(strings.TrimPrefix(traceparent, "00-"), "-00"); !dropped {
+		return "", false
+	}
+	id, _, _ = strings.Cut(id, "-")
+	return id, true
 }
 
 // Format returns what SpanContext reads; nothing if c is not valid.

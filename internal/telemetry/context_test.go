@@ -34,6 +34,15 @@ func TestSpanContexts(t *testing.T) {
 	}
 }
 
+func TestDropped(t *testing.T) {
+	const id = "0af7651916cd43dd8448eb211c80319c"
+	for in, want := range map[string]string{"": "", parent: "", parent[:53] + "00": id, parent[:53] + "03": ""} {
+		if got, dropped := telemetry.Dropped(in); got != want || dropped != (want != "") {
+			t.Errorf("%q is dropped: %t, %q", in, dropped, got)
+		}
+	}
+}
+
 func FuzzSpanContext(f *testing.F) {
 	f.Add(parent, "a=1")
 	f.Add("", strings.Repeat("k=v,", 40))

@@ -74,14 +74,13 @@ func (o *Owner) traceRun(ctx context.Context) context.Context {
 	turn, attempt, takenOver := o.draft.reopened+1, o.turn.attempt, o.tracing.takenOver
 	o.tracing.takenOver = false
 	o.mu.Unlock()
-	caused := textOf(&p.From.Caller).context()
-	if caused.IsValid() && !caused.IsSampled() {
+	if id, dropped := telemetry.Dropped(p.From.Caller.Trace); dropped {
 		// The usual case of a server that keeps one trace in a hundred: the call's span was
 		// dropped, and the run's with it. What the agent calls gets the call's traceparent.
-		id := p.From.Caller.Trace[len("00-"):][:2*len(trace.TraceID{})]
 		o.tracing.id.Store(&id)
 		return ctx
 	}
+	caused := textOf(&p.From.Caller).context()
 	if caused.IsValid() {
 		ctx = trace.ContextWithSpanContext(ctx, caused)
 	}
@@ -138,6 +137,10 @@ func (o *Owner) endRun(err error) {
 	}
 	o.mu.Lock()
 	span := o.tracing.span
+	if span == nil {
+		o.mu.Unlock()
+		return
+	}
 	o.tracing.span, o.tracing.text = nil, spanText{}
 	state, drains := o.draft.state, context.Cause(o.ctx.Context) == agent.ErrDraining
 	open := !state.Terminal() && (o.phase == phaseRunning || o.phase == phaseEnding)
@@ -147,9 +150,6 @@ func (o *Owner) endRun(err error) {
 		said = reply
 	}
 	o.mu.Unlock()
-	if span == nil {
-		return
-	}
 	if !span.IsRecording() {
 		span.End()
 		return

@@ -208,15 +208,18 @@ func (o *Owner) runAgent(p *Player, why cause, stood time.Duration) {
 	}()
 	grow()
 	err := errNoReturn
-	ctx := o.traceRun(o.ctx.Context)
-	o.all.Meters.began(ctx, o, why, stood)
+	ctx, measured := o.ctx.Context, context.Background() // an owner's has no span, and is long to search
+	if run := o.traceRun(ctx); run != ctx {
+		ctx, measured = run, run
+	}
+	o.all.Meters.began(measured, o, why, stood)
 	begun := time.Now()
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
 		}
 		o.endRun(err)
-		o.all.Meters.over(ctx, o, begun, err)
+		o.all.Meters.over(measured, o, begun, err)
 		o.inbox.finish(err)
 	}()
 	h := (*host)(o)
