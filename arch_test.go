@@ -85,7 +85,7 @@ var house = []struct {
 	}},
 	{"Other agents", "behind a URL, a model, MCP or A2A", map[string][]string{
 		"agent/httpagent": {"a2a", "agent", "internal/json", "internal/queue", "internal/scarce", "internal/wire", "internal/telemetry", "internal/wake"},
-		"agent/mcp":       {"a2a", "agent", "internal/json", "internal/queue", "internal/scarce", "internal/skill", "internal/upload", "internal/telemetry", "internal/wake"},
+		"agent/mcp":       {"a2a", "agent", "internal/json", "internal/queue", "internal/scarce", "internal/skill", "internal/upload", "internal/telemetry", "internal/wake", "internal/child"},
 		"agent/openai":    {"a2a", "agent", "internal/scarce", "internal/wire", "internal/telemetry", "internal/telemetry/metrics", "internal/wake"},
 		"agent/proxy":     {"a2a", "agent", "a2aclient", "internal/scarce", "internal/upload", "internal/telemetry"},
 	}},
@@ -111,7 +111,7 @@ var house = []struct {
 		"auth": {"a2a", "internal/json", "internal/wake"},
 	}},
 	{"Agent", "what an author writes", map[string][]string{
-		"agent":          {"a2a", "internal/json", "internal/queue", "internal/scarce", "internal/wake"},
+		"agent":          {"a2a", "internal/json", "internal/queue", "internal/scarce", "internal/wake", "internal/child"},
 		"internal/skill": {"a2a"},
 	}},
 	{"Store", "the log: memory, SQLite, PostgreSQL", map[string][]string{
@@ -141,6 +141,7 @@ var house = []struct {
 	}},
 	{"Ground", "no rules of A2A", map[string][]string{
 		"internal/budget":       {},
+		"internal/child":        {},
 		"internal/failure":      {},
 		"internal/interrupt":    {},
 		"internal/json":         {},
@@ -179,7 +180,7 @@ var never = map[string][]string{
 }
 
 // standardOnly packages import nothing but the standard library.
-var standardOnly = []string{"a2a", "internal/budget", "internal/egress", "internal/json", "internal/queue", "internal/scarce", "internal/upload", "internal/wake", "internal/wire", "agent"}
+var standardOnly = []string{"a2a", "internal/budget", "internal/child", "internal/egress", "internal/json", "internal/queue", "internal/scarce", "internal/upload", "internal/wake", "internal/wire", "agent"}
 
 func TestImportsPointDown(t *testing.T) {
 	seen := map[string]bool{}

@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) {
 	if mode := os.Getenv("PARLEY_TEST_CHILD"); mode != "" {
-		if err := child(mode); err != nil {
+		if err := childMain(mode); err != nil {
 			fmt.Println(err)
 			os.Exit(1)
 		}
@@ -42,7 +42,7 @@ func children(t *testing.T, mode string, o *ExecOptions) *command {
 // serverChild is a server that will be killed, where that is tested.
 var serverChild func() error
 
-func child(mode string) error {
+func childMain(mode string) error {
 	switch mode {
 	case "leader":
 		return leader()

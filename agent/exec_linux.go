@@ -7,10 +7,6 @@ import (
 	"unsafe"
 )
 
-// dieWithUs has the system kill the command when the thread that starts it ends, as
-// it does when this process is killed.
-func dieWithUs(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGKILL }
-
 // startLimited starts a command whose processes may each have so many bytes of
 // address space. The thread must be the goroutine's own. The command is traced as
 // far as its first instruction, where it stops until its limit is set: there is no

@@ -1,25 +1,19 @@
 package agent
 
 import (
-	"bufio"
 	"errors"
-	"io"
 	"log/slog"
 	"os"
 	"os/exec"
-	"runtime"
-	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/parley-a2a/parley/internal/child"
 )
 
-// process is a running command and the goroutines that serve its pipes. The
-// pipes are its own and not exec.Cmd's, so that the end of the command and the
-// end of its output are two events: a process that the command left behind may
-// hold its output open for ever.
+// process is a running command and the goroutines that serve its pipes.
 type process struct {
-	cmd *exec.Cmd
+	*child.Process
 	// input is what is written to its standard input, a piece at a time; nil once
 	// there is no more. Its owner sends and closes.
 	input chan []byte
@@ -38,9 +32,7 @@ type process struct {
 	rest []byte
 	seen int
 
-	stop  chan struct{} // closed by close: nobody receives pieces any more
-	pipes []*os.File    // our ends
-	work  sync.WaitGroup
+	stop chan struct{} // closed by close: nobody receives pieces any more
 }
 
 // launch is how a process begins.
@@ -59,78 +51,45 @@ var errNoMemory = errors.New("agent: this system has no limit of memory for one 
 // close in the end.
 func start(l launch) (*process, error) {
 	p := &process{
-		cmd:    exec.Command(l.argv[0], l.argv[1:]...),
 		input:  make(chan []byte, 1),
 		pieces: make(chan []byte),
 		quiet:  make(chan struct{}),
 		exited: make(chan struct{}),
 		stop:   make(chan struct{}),
 	}
-	p.cmd.Dir, p.cmd.Env = l.dir, l.env
 	p.serves(l.log)
-	ownGroup(p.cmd)
-
-	var pipes, theirs [3]*os.File // ends by file descriptor: ours, the command's
-	defer func() {
-		for _, f := range theirs {
-			f.Close() // the command has its own copies; nil is fine
-		}
-	}()
-	for fd := range pipes {
-		r, w, err := os.Pipe()
-		if err != nil {
-			p.closePipes()
-			return nil, err
-		}
-		pipes[fd], theirs[fd] = r, w
-		if fd == 0 {
-			pipes[fd], theirs[fd] = w, r
-		}
-		p.pipes = append(p.pipes, pipes[fd])
+	cmd := exec.Command(l.argv[0], l.argv[1:]...)
+	cmd.Dir, cmd.Env = l.dir, l.env
+	begin := cmd.Start
+	if l.memory > 0 {
+		begin = func() error { return startLimited(cmd, l.memory) }
 	}
-	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = theirs[0], theirs[1], theirs[2]
-
-	started := make(chan error, 1)
-	p.work.Go(func() {
-		// The system ends the command with the thread that started it, where it can
-		// (see ownGroup): so that thread lives as long as the command. Nothing is lost,
-		// for waiting takes one as it is.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := p.begin(l.memory)
-		started <- err
-		if err != nil {
-			return
-		}
+	var err error
+	p.Process, err = child.Start(cmd, begin, func(c *child.Process, err error) {
 		defer close(p.exited)
-		p.err = p.cmd.Wait()
+		p.err = err
 		// Somebody who holds its input open and does not read must not keep what is
 		// written to it. An error means that the system has no deadlines of pipes: then
 		// close ends the write.
-		_ = pipes[0].SetWriteDeadline(time.Now().Add(lingerTime))
+		_ = c.In.SetWriteDeadline(time.Now().Add(lingerTime))
 	})
-	if err := <-started; err != nil {
-		p.closePipes()
-		p.work.Wait()
+	if err != nil {
 		return nil, err
 	}
-	p.work.Go(func() { p.feed(pipes[0]) })
-	p.work.Go(func() {
+	p.Work.Go(func() { p.feed(p.In) })
+	p.Work.Go(func() {
 		defer close(p.pieces)
-		p.read(pipes[1])
+		p.read(p.Out)
 	})
-	p.work.Go(func() {
+	p.Work.Go(func() {
 		defer close(p.quiet)
-		p.logLines(pipes[2])
+		child.Lines(p.Err, func(line string) {
+			if p.mayLog(len(line)) {
+				p.log.Load().Info(StandardError, "line", line)
+			}
+		})
 	})
 	return p, nil
-}
-
-func (p *process) begin(memory int64) error {
-	if memory > 0 {
-		return startLimited(p.cmd, memory)
-	}
-	return p.cmd.Start()
 }
 
 // feed writes what is sent to input. A command that does not read its input to the
@@ -184,7 +143,7 @@ func (p *process) read(f *os.File) {
 // reports whether it can.
 func (p *process) giveUp() bool {
 	now := time.Now()
-	return p.pipes[1].SetReadDeadline(now) == nil && p.pipes[2].SetReadDeadline(now) == nil
+	return p.Out.SetReadDeadline(now) == nil && p.Err.SetReadDeadline(now) == nil
 }
 
 // drain sends what is in f without waiting for more.
@@ -207,24 +166,14 @@ func (p *process) drain(f *os.File) {
 // close ends everything at once that has not ended by itself, and returns when
 // all is quiet. Nothing may use p.pieces afterwards.
 func (p *process) close() {
-	p.kill()
+	p.Kill()
 	close(p.stop)
-	p.closePipes() // ends reads and writes that still wait
-	p.work.Wait()
+	p.ClosePipes()
+	p.Work.Wait()
 }
 
-func (p *process) closePipes() {
-	for _, f := range p.pipes {
-		f.Close()
-	}
-}
-
-const (
-	// maxLogLine caps what one log record holds of a line, in bytes.
-	maxLogLine = 4 << 10
-	// maxLog caps what the log takes of a run, in bytes.
-	maxLog = 1 << 20
-)
+// maxLog caps what the log takes of a run, in bytes.
+const maxLog = 1 << 20
 
 // StandardError is the message of a log record with a line that a command printed on
 // standard error; its attribute line has the text.
@@ -234,28 +183,6 @@ const StandardError = "command printed on standard error"
 func (p *process) serves(log *slog.Logger) {
 	p.log.Store(log)
 	p.logRoom.Store(maxLog)
-}
-
-// logLines writes what comes from r to the log, one record a line, until its
-// end. Of a line that is too long only the beginning is kept.
-func (p *process) logLines(r io.Reader) {
-	in := bufio.NewReaderSize(r, maxLogLine)
-	for {
-		line, more, err := in.ReadLine()
-		if err != nil {
-			return
-		}
-		text := strings.ToValidUTF8(string(line), "\uFFFD")
-		for more && err == nil {
-			_, more, err = in.ReadLine()
-		}
-		if text == "" {
-			continue
-		}
-		if p.mayLog(len(text)) {
-			p.log.Load().Info(StandardError, "line", text)
-		}
-	}
 }
 
 // mayLog reports whether the log takes so many bytes more of this run, and says so

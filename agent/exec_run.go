@@ -135,7 +135,7 @@ func (r *run) end(err error) {
 		r.overdue.Reset(r.linger)
 		return
 	}
-	r.p.terminate()
+	r.p.Terminate()
 	r.overdue.Reset(r.grace)
 }
 
@@ -146,7 +146,7 @@ func (r *run) lose() {
 		return
 	}
 	r.killed = true
-	r.p.kill()
+	r.p.Kill()
 	r.overdue.Reset(r.linger)
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/child"
 )
 
 // session is one run with a command that speaks in lines. All its fields belong to
@@ -300,7 +301,7 @@ func clip(s string, most int) string {
 }
 
 func (s *session) logged(ctx context.Context, l *said) {
-	if words := clip(partsText(l.parts), maxLogLine); s.p.mayLog(len(words)) {
+	if words := clip(partsText(l.parts), child.MaxLine); s.p.mayLog(len(words)) {
 		s.log.Log(ctx, l.level, "command says", "text", words)
 	}
 }

@@ -43,7 +43,7 @@ func (s *session) next(ctx context.Context, other <-chan struct{}) ([]byte, erro
 				s.abandon()
 			default:
 				s.killed = true
-				s.p.kill()
+				s.p.Kill()
 				s.patience.Reset(s.c.linger)
 			}
 		case <-s.mute.C:
@@ -174,7 +174,7 @@ func (p *process) wind(patience, grace, linger time.Duration) {
 				return
 			}
 			told = true
-			p.terminate()
+			p.Terminate()
 			timer.Reset(grace)
 		}
 	}

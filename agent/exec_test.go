@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/child"
 )
 
 // long is for what must not matter to a test's outcome: lines are held back
@@ -221,7 +222,7 @@ func TestExecLogsStandardError(t *testing.T) {
 	if len(records) != 3 {
 		t.Fatalf("%d records, want 3:\n%.2000s", len(records), log.String())
 	}
-	for i, want := range []string{"line=first", "line=" + strings.Repeat("x", maxLogLine), `line="last �"`} {
+	for i, want := range []string{"line=first", "line=" + strings.Repeat("x", child.MaxLine), `line="last �"`} {
 		if !strings.HasSuffix(records[i], want) || !strings.Contains(records[i], "level=INFO") || !strings.Contains(records[i], "task=task-1") {
 			t.Errorf("record %d: %.300s", i, records[i])
 		}

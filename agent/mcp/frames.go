@@ -7,6 +7,8 @@ import (
 	"io"
 	"log/slog"
 	"strings"
+
+	"github.com/parley-a2a/parley/internal/child"
 )
 
 // maxNoise is how many lines that are no messages a command may print.
@@ -48,7 +50,7 @@ func (f *frames) Read(p []byte) (int, error) {
 			if f.noise++; f.noise > maxNoise {
 				return 0, errNoise
 			}
-			start = bytes.TrimSpace(start[:min(len(start), maxLogLine)])
+			start = bytes.TrimSpace(start[:min(len(start), child.MaxLine)])
 			f.log.Info("MCP server printed what is no message", "line", strings.ToValidUTF8(string(start), "\uFFFD"))
 		}
 		if err != nil && len(f.rest) == 0 {

@@ -8,6 +8,8 @@ import (
 	"log/slog"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/parley-a2a/parley/internal/child"
 )
 
 // metaLogLevel is the member of a call's _meta that asks for log messages.
@@ -40,7 +42,7 @@ func (s *session) logged(p *mcp.LoggingMessageParams) {
 		}
 		text = string(doc)
 	}
-	s.tools.log.Log(context.Background(), logLevel(p.Level), "MCP server: "+cut(text, maxLogLine), "logger", cut(p.Logger, 200))
+	s.tools.log.Log(context.Background(), logLevel(p.Level), "MCP server: "+cut(text, child.MaxLine), "logger", cut(p.Logger, 200))
 }
 
 func logLevel(l mcp.LoggingLevel) slog.Level {

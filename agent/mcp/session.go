@@ -77,11 +77,11 @@ func (s *session) connect(version string) error {
 			return err
 		}
 		// The input is the process's to close: closing is the first thing it does.
-		in := newFrames(proc.out, t.opts.maxMessage(), t.log)
+		in := newFrames(proc.Out, t.opts.maxMessage(), t.log)
 		in.pace = newPace(t.ctx, 1)
 		transport = &mcp.IOTransport{
 			Reader:        io.NopCloser(in),
-			Writer:        proc.in,
+			Writer:        proc.In,
 			MaxLineLength: t.opts.maxMessage() + 1,
 		}
 	} else {

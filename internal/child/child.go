@@ -1,0 +1,97 @@
+// Package child runs commands with pipes of their own, each in a process group that
+// ends with this process where the system can see to it.
+package child
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+)
+
+// Process is a running command. The pipes are its own and not exec.Cmd's, so that the
+// end of the command and the end of its output are two events: a process that the
+// command left behind may hold its output open for ever.
+type Process struct {
+	In, Out, Err *os.File // our ends of its standard input, output and error
+	Work         sync.WaitGroup
+
+	cmd *exec.Cmd
+}
+
+// Start starts a command by begin, which is cmd.Start, or calls it. ended is called with
+// what Wait of the command returned. The caller has to call ClosePipes and wait for
+// Work in the end.
+func Start(cmd *exec.Cmd, begin func() error, ended func(*Process, error)) (*Process, error) {
+	p := &Process{cmd: cmd}
+	ownGroup(cmd)
+	var theirs [3]*os.File
+	defer func() {
+		for _, f := range theirs {
+			f.Close() // the command has its own copies; nil is fine
+		}
+	}()
+	for fd, ours := range []**os.File{&p.In, &p.Out, &p.Err} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			p.ClosePipes()
+			return nil, err
+		}
+		*ours, theirs[fd] = r, w
+		if fd == 0 {
+			*ours, theirs[fd] = w, r
+		}
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs[0], theirs[1], theirs[2]
+	started := make(chan error, 1)
+	p.Work.Go(func() {
+		// The system ends the command with the thread that started it, where it can
+		// (see ownGroup): so that thread lives as long as the command. Nothing is lost,
+		// for waiting takes one as it is.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := begin()
+		started <- err
+		if err == nil {
+			ended(p, cmd.Wait())
+		}
+	})
+	if err := <-started; err != nil {
+		p.ClosePipes()
+		p.Work.Wait()
+		return nil, err
+	}
+	return p, nil
+}
+
+// ClosePipes closes our ends, which ends reads and writes that still wait.
+func (p *Process) ClosePipes() {
+	for _, f := range []*os.File{p.In, p.Out, p.Err} {
+		f.Close() // nil is fine
+	}
+}
+
+// MaxLine caps what is kept of a line, in bytes.
+const MaxLine = 4 << 10
+
+// Lines calls each with the lines of r that are not empty, until its end. Of a line that
+// is too long only the beginning is kept.
+func Lines(r io.Reader, each func(line string)) {
+	in := bufio.NewReaderSize(r, MaxLine)
+	for {
+		line, more, err := in.ReadLine()
+		if err != nil {
+			return
+		}
+		text := strings.ToValidUTF8(string(line), "\uFFFD")
+		for more && err == nil {
+			_, more, err = in.ReadLine()
+		}
+		if text != "" {
+			each(text)
+		}
+	}
+}
