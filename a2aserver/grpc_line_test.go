@@ -21,8 +21,8 @@ func TestRefusedCallsAreReadSlowly(t *testing.T) {
 		const calls = 100
 		for method, least := range map[string]time.Duration{
 			checkMethod:                       0,
-			reflectionMethod:                  (calls - 5) * 2 * time.Millisecond,
-			"/lf.a2a.v1.A2AService/ListTasks": (calls - 5) * 2 * time.Millisecond,
+			reflectionMethod:                  (calls - 5) * 10 * time.Millisecond,
+			"/lf.a2a.v1.A2AService/ListTasks": (calls - 5) * 10 * time.Millisecond,
 		} {
 			c := dialH2(t, l.Dial())
 			began := time.Now()

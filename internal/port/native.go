@@ -12,12 +12,12 @@ import (
 // the processor before it reads on. grpc-go starts a goroutine for each call that it
 // reads: without that, a client that begins a thousand calls at once has a thousand
 // goroutines in line before everybody else's next one.
-const turnSize = 4 << 10
+const turnSize = 512
 
 // A call that came to nothing (Conn.Wasted) holds up the reading of its connection for
 // wasteTime, and all of them for at most wasteMost before a read.
 const (
-	wasteTime = 2 * time.Millisecond
+	wasteTime = 10 * time.Millisecond
 	wasteMost = 100 * time.Millisecond
 )
 
