@@ -55,11 +55,3 @@ func (a *app) say(format string, args ...any) error {
 	}
 	return nil
 }
-
-// oneFile takes the name of a file; optional says that it may be left out.
-func oneFile(optional bool) cobra.PositionalArgs {
-	if optional {
-		return cobra.MaximumNArgs(1)
-	}
-	return cobra.ExactArgs(1)
-}

@@ -25,7 +25,7 @@ func newAdminBackup(a *app) *cobra.Command {
 checked before it gets its name; to use it, put it into an empty directory as
 parley.db and serve that directory with --data. For PostgreSQL use pg_dump.`,
 		Example: `  parley admin backup --data /var/lib/parley /backup/parley-$(date +%F).db`,
-		Args:    oneFile(false),
+		Args:    cobra.ExactArgs(1),
 	}, func(ctx context.Context, db *database.Location, args []string) (err error) {
 		if db.Shared() {
 			return failure.New(failure.CodeAdmin, "a backup of "+db.String()+" is PostgreSQL's business", nil).

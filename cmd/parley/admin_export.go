@@ -28,7 +28,7 @@ it like the database. API keys are not in it.`,
 		Example: `  parley admin export tasks.jsonl
   parley admin export | gzip > tasks.jsonl.gz
   parley admin export --data /var/lib/parley | PARLEY_STORE=postgres://db.example.org/parley parley admin import`,
-		Args: oneFile(true),
+		Args: cobra.MaximumNArgs(1),
 	}, func(ctx context.Context, db *database.Location, args []string) (err error) {
 		r, err := db.OpenBeside(ctx)
 		if err != nil {

@@ -32,7 +32,7 @@ was cut off, run it again with the same export; until then the database is not s
 Unfinished tasks resume when it is served.`,
 		Example: `  parley admin import --data /var/lib/parley tasks.jsonl
   gunzip < tasks.jsonl.gz | parley admin import`,
-		Args: oneFile(true),
+		Args: cobra.MaximumNArgs(1),
 	}, func(ctx context.Context, db *database.Location, args []string) (err error) {
 		in, err := a.importFrom(args, db)
 		if err != nil {

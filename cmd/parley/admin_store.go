@@ -57,6 +57,7 @@ Exit code 1 means that a test fails, or that parley serve would refuse the serve
 		}
 		return cmd.Flags().Set("store", args[0])
 	}
+	_ = cmd.Flags().MarkHidden("data") // there is no audit log of a check
 	cmd.Flags().BoolVar(&here, "here", false, "use the database of the address, which must have no schema parley")
 	cmd.Flags().StringSliceVar(&areas, "area", nil, "run this `part` of the tests alone, such as lists; may be repeated")
 	format = outputFlag(cmd.Flags())
