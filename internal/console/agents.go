@@ -93,12 +93,7 @@ func named(list []admin.Agent, name string) *admin.Agent {
 	return nil
 }
 
-func (c *Console) agent(w http.ResponseWriter, r *request) {
-	a := c.find(r, r.PathValue("agent"))
-	if a == nil {
-		c.fail(w, r.Request, http.StatusNotFound, "There is no such agent", "Choose one of the list of agents.")
-		return
-	}
+func (c *Console) agent(w http.ResponseWriter, r *request, a *Agent) {
 	d := agentData{Agent: a, Key: a.key(), Card: a.Card, Chat: base(r.Request) + "/chat/" + a.key() + "?"}
 	if c.opts.Published != nil {
 		card := new(a2a.AgentCard)

@@ -104,12 +104,7 @@ func (c *Console) talkOf(r *request, a *Agent, id string) (*talk, string, error)
 	return t, answering, nil
 }
 
-func (c *Console) chat(w http.ResponseWriter, r *request) {
-	a := c.find(r, r.PathValue("agent"))
-	if a == nil {
-		c.fail(w, r.Request, http.StatusNotFound, "There is no such agent", "Choose one of the list of agents.")
-		return
-	}
+func (c *Console) chat(w http.ResponseWriter, r *request, a *Agent) {
 	d := chatData{Agents: c.opts.Agents(), Agent: a, Key: a.key(), Context: r.FormValue("context"), MaxUpload: c.opts.MaxUpload}
 	d.Ref, d.Sends = a.ref, r.answers() != ""
 	d.Accept, d.Say = accepts(a.Card), r.FormValue("say")
@@ -173,12 +168,7 @@ func accepts(card *a2a.AgentCard) string {
 }
 
 // say sends what was written to the agent.
-func (c *Console) say(w http.ResponseWriter, r *request) {
-	a := c.find(r, r.PathValue("agent"))
-	if a == nil {
-		c.fail(w, r.Request, http.StatusNotFound, "There is no such agent", "Choose one of the list of agents.")
-		return
-	}
+func (c *Console) say(w http.ResponseWriter, r *request, a *Agent) {
 	m, err := c.messageOf(r, a)
 	if err != nil {
 		c.unsaid(w, r, err)
@@ -188,9 +178,9 @@ func (c *Console) say(w http.ResponseWriter, r *request) {
 }
 
 // answer sends what a person answered to a task.
-func (c *Console) answer(w http.ResponseWriter, r *request) {
+func (c *Console) answer(w http.ResponseWriter, r *request, a *Agent) {
 	r.Form.Set("task", r.PathValue("task"))
-	c.say(w, r)
+	c.say(w, r, a)
 }
 
 // send sends a message, and answers with what that changes on the page, or with the
@@ -260,12 +250,7 @@ func (c *Console) said(w http.ResponseWriter, r *request, a *Agent, m, answer *a
 }
 
 // retry says again what the last message of a task said, in the task's context.
-func (c *Console) retry(w http.ResponseWriter, r *request) {
-	a := c.find(r, r.PathValue("agent"))
-	if a == nil {
-		c.fail(w, r.Request, http.StatusNotFound, "There is no such agent", "Choose one of the list of agents.")
-		return
-	}
+func (c *Console) retry(w http.ResponseWriter, r *request, a *Agent) {
 	t, err := a.Service.GetTask(r.ctx, &a2a.GetTaskRequest{ID: r.PathValue("task")})
 	if err != nil {
 		c.failed(w, r, err)

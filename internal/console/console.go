@@ -145,18 +145,18 @@ func New(o Options) (*Console, error) {
 	c.mux.HandleFunc("POST /logout", c.leave)
 	c.page("GET /{$}", c.home)
 	c.page("GET /agents", c.agents)
-	c.page("GET /agents/{agent}", c.agent)
-	c.page("GET /chat/{agent}", c.chat)
-	c.page("POST /chat/{agent}", c.say)
-	c.page("GET /tasks/{agent}/{task}", c.task)
+	c.agentPage("GET /agents/{agent}", c.agent)
+	c.agentPage("GET /chat/{agent}", c.chat)
+	c.agentPage("POST /chat/{agent}", c.say)
+	c.agentPage("GET /tasks/{agent}/{task}", c.task)
 	c.page("GET /live", c.live)
 	c.page("GET /waiting", c.count)
 	c.page("GET /tasks/{agent}/{task}/part", c.part)
 	c.page("GET /tasks/{agent}/{task}/artifacts.zip", c.archive)
-	c.page("POST /tasks/{agent}/{task}/answer", c.answer)
-	c.page("POST /tasks/{agent}/{task}/cancel", c.cancel)
-	c.page("POST /tasks/{agent}/{task}/retry", c.retry)
-	c.page("POST /tasks/{agent}/{task}/resend", c.resend)
+	c.agentPage("POST /tasks/{agent}/{task}/answer", c.answer)
+	c.agentPage("POST /tasks/{agent}/{task}/cancel", c.cancel)
+	c.agentPage("POST /tasks/{agent}/{task}/retry", c.retry)
+	c.agentPage("POST /tasks/{agent}/{task}/resend", c.resend)
 	c.page("POST /tasks/{agent}/{task}/delete", c.remove)
 	c.page("GET /tasks", c.tasks)
 	c.page("GET /tasks/live", c.changes)
@@ -256,4 +256,15 @@ func (c *Console) find(r *request, key string) *Agent {
 		}
 	}
 	return nil
+}
+
+// agentPage registers the function of a page of an agent.
+func (c *Console) agentPage(pattern string, f func(http.ResponseWriter, *request, *Agent)) {
+	c.page(pattern, func(w http.ResponseWriter, r *request) {
+		if a := c.find(r, r.PathValue("agent")); a != nil {
+			f(w, r, a)
+			return
+		}
+		c.fail(w, r.Request, http.StatusNotFound, "There is no such agent", "Choose one of the list of agents.")
+	})
 }

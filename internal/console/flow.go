@@ -80,7 +80,6 @@ func execute(name string, data any) string {
 type block struct {
 	ID, Class, Who string
 	Parts          []part
-	Note           string
 	State          a2a.TaskState
 	Seq            int64
 	Task, CSRF     string    // for a form; "" without one

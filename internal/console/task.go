@@ -54,12 +54,7 @@ type artifact struct {
 }
 
 // task shows a task, at its end or as of a position of its log.
-func (c *Console) task(w http.ResponseWriter, r *request) {
-	a := c.find(r, r.PathValue("agent"))
-	if a == nil {
-		c.fail(w, r.Request, http.StatusNotFound, "There is no such agent", "Choose one of the list of agents.")
-		return
-	}
+func (c *Console) task(w http.ResponseWriter, r *request, a *Agent) {
 	at, err := position(r.FormValue("at"))
 	if err != nil {
 		c.fail(w, r.Request, http.StatusBadRequest, "There is no such position", err.Error())
@@ -249,12 +244,7 @@ func (c *Console) remove(w http.ResponseWriter, r *request) {
 	http.Redirect(w, r.Request, base(r.Request)+"/tasks", http.StatusSeeOther)
 }
 
-func (c *Console) cancel(w http.ResponseWriter, r *request) {
-	a := c.find(r, r.PathValue("agent"))
-	if a == nil {
-		c.fail(w, r.Request, http.StatusNotFound, "There is no such agent", "Choose one of the list of agents.")
-		return
-	}
+func (c *Console) cancel(w http.ResponseWriter, r *request, a *Agent) {
 	id := r.PathValue("task")
 	_, err := a.Service.CancelTask(r.ctx, &a2a.CancelTaskRequest{ID: id})
 	if errors.Is(err, &a2a.Error{Code: a2a.CodeTaskNotFound}) && c.everybody(r) {

@@ -140,12 +140,7 @@ func (c *Console) requestOf(r *request, a *Agent, e *a2a.Entry) sent {
 }
 
 // resend sends an edited request. Its message is another one, whatever id it has.
-func (c *Console) resend(w http.ResponseWriter, r *request) {
-	a := c.find(r, r.PathValue("agent"))
-	if a == nil {
-		c.fail(w, r.Request, http.StatusNotFound, "There is no such agent", "Choose one of the list of agents.")
-		return
-	}
+func (c *Console) resend(w http.ResponseWriter, r *request, a *Agent) {
 	req := new(a2a.SendMessageRequest)
 	if err := json.Unmarshal([]byte(r.FormValue("params")), req); err != nil || req.Message == nil {
 		why := "it has no message"
