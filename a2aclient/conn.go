@@ -28,7 +28,6 @@ var errSilent = fmt.Errorf("not a byte came for %v", silence)
 
 // conn is one connection of a stream. It belongs to one goroutine.
 type conn struct {
-	c      *Client
 	call   *call
 	ctx    context.Context // of the connection; its cause says why we left
 	cancel context.CancelCauseFunc
@@ -61,7 +60,7 @@ func (c *Client) connectBy(parent context.Context, k *call, limit time.Duration)
 	if limit > 0 {
 		watch.Reset(limit)
 	}
-	cn := &conn{c: c, call: k, ctx: ctx, cancel: cancel, watch: watch}
+	cn := &conn{call: k, ctx: ctx, cancel: cancel, watch: watch}
 	res, err := c.send(ctx, k)
 	if err != nil {
 		cn.close()

@@ -19,15 +19,15 @@ import (
 const pushPages = 20
 
 // picked says which webhooks a query selects.
-func (a *administration) picked(ctx context.Context, task, id string) (func(store.PushID) bool, *store.Row, error) {
+func (a *administration) picked(ctx context.Context, task, id string) (func(store.PushID) bool, error) {
 	if task == "" {
-		return func(p store.PushID) bool { return id == "" || p.ID == id }, nil, nil
+		return func(p store.PushID) bool { return id == "" || p.ID == id }, nil
 	}
 	r, err := a.find(ctx, task)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return func(p store.PushID) bool { return p.Key == r.Key && (id == "" || p.ID == id) }, r, nil
+	return func(p store.PushID) bool { return p.Key == r.Key && (id == "" || p.ID == id) }, nil
 }
 
 // Deliveries implements admin.API.
@@ -40,7 +40,7 @@ func (a *administration) Deliveries(ctx context.Context, q admin.DeliveryQuery) 
 	if err != nil {
 		return nil, err
 	}
-	has, _, err := a.picked(ctx, q.Task, q.ID)
+	has, err := a.picked(ctx, q.Task, q.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func (a *administration) DeadLetters(ctx context.Context, q admin.DeliveryQuery)
 	if err != nil {
 		return nil, err
 	}
-	has, _, err := a.picked(ctx, q.Task, q.ID)
+	has, err := a.picked(ctx, q.Task, q.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +158,7 @@ func (a *administration) Redeliver(ctx context.Context, r admin.Redelivery) (_ *
 	if named := r.Task != "" || r.ID != ""; named == r.All {
 		return nil, admin.Invalid("task", "say what to send again: task, id or both, or all")
 	}
-	has, _, err := a.picked(ctx, r.Task, r.ID)
+	has, err := a.picked(ctx, r.Task, r.ID)
 	if err != nil {
 		return nil, err
 	}
