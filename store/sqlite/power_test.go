@@ -191,7 +191,12 @@ func powerCuts(t *testing.T, cuts int, lies bool, check func(path string, acked 
 		acked []int64
 	}
 	var scenes []scene
-	for next := int64(0); len(scenes) < cuts; {
+	syncs := func() int {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		return d.files[path].syncs
+	}
+	for next := int64(0); len(scenes) < cuts || !lies && syncs() == 0; { // the cleaner may be late
 		<-progress
 		if written.Load() < next {
 			continue
@@ -206,9 +211,7 @@ func powerCuts(t *testing.T, cuts int, lies bool, check func(path string, acked 
 	}
 	close(stop)
 	writers.Wait()
-	d.mu.Lock()
-	moved = d.files[path].syncs
-	d.mu.Unlock()
+	moved = syncs()
 	if err := st.Close(); err != nil && !lies {
 		t.Error(err)
 	}
