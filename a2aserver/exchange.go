@@ -25,8 +25,7 @@ type exchange struct {
 	ctx context.Context // the request's, with the caller
 
 	audit   audit.Record
-	span    *callSpan // &traced, or nil: nothing is traced
-	traced  callSpan
+	span    *callSpan // nil: nothing is traced
 	since   time.Time // when the caller was let in
 	known   bool      // the caller is
 	dialect dialect.Dialect
@@ -58,7 +57,7 @@ type answerer interface {
 func (x *exchange) init(s *Server, ctx context.Context, q request) {
 	x.s, x.ctx, x.request = s, ctx, q
 	if s.tracing.tracer != nil {
-		x.span, x.traced.arrived = &x.traced, time.Now()
+		x.span = &callSpan{arrived: time.Now()}
 	}
 	if x.hold == nil {
 		x.hold = &x.own
