@@ -32,7 +32,7 @@ var rules = map[string]rule{
 	"a2aserver.BenchmarkPort":    {why: "what the network allocates depends on how its packets come"},
 
 	"engine.BenchmarkEcho":                               {why: "what many callers share depends on who comes when; BenchmarkOps is one caller"},
-	"engine.BenchmarkChunks":                             {times: 20, skip: "BenchmarkChunks/chunks=(10000|100000)$", why: "long"},
+	"engine.BenchmarkChunks":                             {times: 100, skip: "BenchmarkChunks/chunks=(10000|100000)$", why: "long"},
 	"engine/internal/outbox.BenchmarkPendingToADeadHost": {why: "measures times"},
 	"engine/internal/outbox.BenchmarkIdlePushes":         {why: "measures memory by itself"},
 	"engine.BenchmarkSlowWebhook":                        {why: "measures times"},
