@@ -34,16 +34,8 @@ const steadyFor = 10
 // gets four bytes for each live byte beyond seven eighths of aim.
 func memoryLimit(aim, inUse int64) int64 { return aim + 4*max(inUse-aim/8*7, 0) }
 
-// youngMemory is how much garbage a server may have before it is collected, in bytes,
-// however little is in use. A server with small tasks has some 10 MB in use, and would
-// collect as often as it makes as much again.
-const youngMemory = 48 << 20
-
-// garbage returns how much garbage there may be, in percent of what is in use.
-func garbage(inUse int64) int { return int(max(100, youngMemory*100/max(inUse, 1<<20))) }
-
-// keepMemory sets the memory limit of the process and how often garbage is collected
-// until ctx ends, unless its environment has a limit.
+// keepMemory sets the memory limit of the process until ctx ends, unless its
+// environment has one.
 func keepMemory(ctx context.Context, aim int64, log *slog.Logger) {
 	if aim == 0 || os.Getenv("GOMEMLIMIT") != "" {
 		return
@@ -51,11 +43,6 @@ func keepMemory(ctx context.Context, aim int64, log *slog.Logger) {
 	log.Debug("the garbage collector aims at a limit", "bytes", aim)
 	before := debug.SetMemoryLimit(aim)
 	defer debug.SetMemoryLimit(before)
-	percent, ours := 100, os.Getenv("GOGC") == ""
-	if ours {
-		before := debug.SetGCPercent(percent)
-		defer debug.SetGCPercent(before)
-	}
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	used := []metrics.Sample{
@@ -78,10 +65,6 @@ func keepMemory(ctx context.Context, aim int64, log *slog.Logger) {
 		if limit := memoryLimit(aim, slices.Min(recent[:])); limit != set {
 			set = limit
 			debug.SetMemoryLimit(limit)
-		}
-		if p := garbage(inUse); ours && (p > percent+percent/4 || p < percent-percent/8) {
-			percent = p
-			debug.SetGCPercent(percent)
 		}
 	}
 }

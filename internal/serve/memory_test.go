@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"math"
 	"runtime/debug"
-	"runtime/metrics"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,13 +28,7 @@ func TestMemoryLimit(t *testing.T) {
 			t.Errorf("with %d in use it is %d, want %d", inUse, got, want)
 		}
 	}
-	for inUse, want := range map[int64]int{0: 4800, 12 << 20: 400, 48 << 20: 100, 200 << 20: 100} {
-		if got := garbage(inUse); got != want {
-			t.Errorf("with %d in use there may be %d %% garbage, want %d", inUse, got, want)
-		}
-	}
 	t.Setenv("GOMEMLIMIT", "")
-	t.Setenv("GOGC", "")
 	before := debug.SetMemoryLimit(-1)
 	for _, c := range []struct {
 		env       string
@@ -50,9 +43,6 @@ func TestMemoryLimit(t *testing.T) {
 				close(done)
 			}()
 			time.Sleep(3 * time.Second)
-			if got := garbageNow(); (got > 100) != (c.env == "" && c.aim > 0) {
-				t.Errorf("with %q and %d there may be %d %% garbage", c.env, c.aim, got)
-			}
 			if got := debug.SetMemoryLimit(-1); got != c.want {
 				t.Errorf("with %q and %d it is %d, want %d", c.env, c.aim, got, c.want)
 			}
@@ -63,11 +53,4 @@ func TestMemoryLimit(t *testing.T) {
 			t.Errorf("afterwards it is %d, was %d", got, before)
 		}
 	}
-}
-
-// garbageNow is how much garbage the process may have, in percent.
-func garbageNow() uint64 {
-	now := []metrics.Sample{{Name: "/gc/gogc:percent"}}
-	metrics.Read(now)
-	return now[0].Value.Uint64()
 }
