@@ -54,8 +54,7 @@ type Host struct {
 // of each longer fsync away and then looks every 20 µs for the next: a tenth of the
 // processor time of a small task. With more threads than processors a short call does
 // not wait behind all that strangers keep ready, and each large body for 10 ms: the
-// system shares the processors between threads, and prefers those that sleep. With
-// eight, collections fall behind: large calls took 542 MiB where four take 499.
+// system shares the processors between threads, and prefers those that sleep.
 const minThreads = 4
 
 // Open brings up a host: it listens and has its agents, but takes no calls before
