@@ -13,6 +13,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -62,12 +63,12 @@ var lingering = agent.Func(func(ctx context.Context, t *agent.Turn) error {
 				return err
 			}
 		case "by":
-			_, err := t.AuthenticateBy(ctx, "?", func(ctx context.Context) error { return wait(ctx, time.Second) })
+			_, err := t.AuthenticateBy(ctx, "?", func(ctx context.Context) error { return wake.Pause(ctx, time.Second) })
 			if err != nil {
 				return err
 			}
 		case "work":
-			if err := wait(ctx, time.Minute); err != nil {
+			if err := wake.Pause(ctx, time.Minute); err != nil {
 				return err
 			}
 		case "status":
@@ -85,17 +86,6 @@ var lingering = agent.Func(func(ctx context.Context, t *agent.Turn) error {
 		}
 	}
 })
-
-func wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
 
 // One more than may be at work is refused, for the owner and for all, and leaves
 // neither a task nor a receipt; what waits for its client makes room.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -41,7 +42,7 @@ func TestWallTime(t *testing.T) {
 		}, "completed just in time", time.Minute + time.Second},
 		{"one that asks and is quick", func(ctx context.Context, t *agent.Turn) error {
 			for range 5 {
-				if err := wait(ctx, 11*time.Second); err != nil {
+				if err := wake.Pause(ctx, 11*time.Second); err != nil {
 					return err
 				}
 				if _, err := t.Ask(ctx, "?"); err != nil {
@@ -52,7 +53,7 @@ func TestWallTime(t *testing.T) {
 		}, "completed done", 55*time.Second + 5*time.Hour},
 		{"one that asks and is slow", func(ctx context.Context, t *agent.Turn) error {
 			for range 5 {
-				if err := wait(ctx, 13*time.Second); err != nil {
+				if err := wake.Pause(ctx, 13*time.Second); err != nil {
 					return err
 				}
 				if _, err := t.Authenticate(ctx, "?"); err != nil {
@@ -122,7 +123,7 @@ func TestWallTimeSurvivesRestarts(t *testing.T) {
 		ag := agent.Func(func(ctx context.Context, t *agent.Turn) error {
 			for _, question := range []string{"1", "2"} {
 				if t.Attempt() == 1 {
-					if err := wait(ctx, 20*time.Second); err != nil {
+					if err := wake.Pause(ctx, 20*time.Second); err != nil {
 						return err
 					}
 				}
@@ -131,7 +132,7 @@ func TestWallTimeSurvivesRestarts(t *testing.T) {
 				}
 			}
 			for {
-				if err := wait(ctx, 10*time.Second); err != nil {
+				if err := wake.Pause(ctx, 10*time.Second); err != nil {
 					return err
 				}
 				if err := t.Status("on it"); err != nil {
