@@ -42,12 +42,13 @@ type writer struct {
 	batch   *batch
 	places  map[*store.PushConfig]int64 // of push configs of the appends
 	moves   moves
+	drawn   map[scopeName]struct{} // see grows
 	packed  []byte
 	sync    time.Duration // that the newest COMMIT took
 }
 
 func newWriter(s *Store) *writer {
-	w := &writer{s: s, known: working{}, at: map[store.Key]int{}, names: map[receiptName]struct{}{}, places: map[*store.PushConfig]int64{}, batch: newBatch()}
+	w := &writer{s: s, known: working{}, at: map[store.Key]int{}, names: map[receiptName]struct{}{}, drawn: map[scopeName]struct{}{}, places: map[*store.PushConfig]int64{}, batch: newBatch()}
 	w.group = store.NewGroup(w.commit)
 	return w
 }

@@ -13,20 +13,32 @@ var (
 	// tally is kept: so many are counted in less than a millisecond, and most
 	// contexts have one.
 	bigScope int64 = 1024
-	// lookEvery says at how many of the tasks that come or move it is looked how
-	// many their owner has, or their context: at one of so many. Lists are right in
-	// the meantime, too, they count.
+	// lookEvery says which of the tasks that come or move are drawn: one of so many. At
+	// the second of an owner or a context that is drawn it is looked how many it has.
+	// Lists are right in the meantime, too, they count.
 	lookEvery = 64
 )
 
+// maxDrawn is how many owners and contexts are known to have been drawn once.
+const maxDrawn = 1024
+
 // grows notes that what is no scope may have become big. It is looked at by promote,
-// or at another of its tasks if there is enough to do.
-func (s *Store) grows(name scopeName) {
-	if s.o.NoAdvisory || rand.IntN(lookEvery) > 0 {
+// or at another of its tasks if there is enough to do. Most contexts have one task: to
+// count each that is drawn would cost the database more than to write them, as long as
+// it has no statistics and so reads all that the owner has.
+func (w *writer) grows(name scopeName) {
+	if w.s.o.NoAdvisory || rand.IntN(lookEvery) > 0 {
+		return
+	}
+	if _, again := w.drawn[name]; !again {
+		if len(w.drawn) >= maxDrawn {
+			clear(w.drawn) // rather than to know which are the oldest
+		}
+		w.drawn[name] = struct{}{}
 		return
 	}
 	select {
-	case s.growing <- name:
+	case w.s.growing <- name:
 	default:
 	}
 }

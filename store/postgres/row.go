@@ -203,7 +203,7 @@ func (w *writer) fillTask(all []*store.Append, c *change) {
 		w.moves.note(r.Tenant, r.Owner, was.context, was.state, was.updated, -1)
 	}
 	if name, small := w.moves.note(r.Tenant, r.Owner, r.Context, r.State, updated, 1); small {
-		w.s.grows(name)
+		w.grows(name)
 	}
 }
 

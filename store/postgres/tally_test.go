@@ -20,6 +20,22 @@ func smallScopes(t testing.TB) {
 	t.Cleanup(func() { bigScope, lookEvery = big, every })
 }
 
+// A context with one task is not counted, however many there are, and one that grows is.
+func TestOneTaskIsNoScope(t *testing.T) {
+	smallScopes(t)
+	w := &writer{s: &Store{db: &db{}, growing: make(chan scopeName, 2*maxDrawn)}, drawn: map[scopeName]struct{}{}}
+	for i := range maxDrawn + 9 {
+		w.grows(scopeName{"t", "o", fmt.Sprint(i)})
+	}
+	if n := len(w.s.growing); n > 0 {
+		t.Errorf("%d of %d contexts with a task are counted", n, maxDrawn+9)
+	}
+	w.grows(scopeName{"t", "o", fmt.Sprint(maxDrawn)})
+	if n := len(w.s.growing); n != 1 {
+		t.Errorf("of a context with two tasks %d were looked at", n)
+	}
+}
+
 // wrongTallies counts what tallies say otherwise than the tasks, of scopes that are
 // counted to their end.
 var wrongTallies = `
