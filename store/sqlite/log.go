@@ -21,6 +21,7 @@ func (s *Store) Append(a *store.Append, done func(error)) { s.group.Append(a, do
 func (s *Store) commit(batch []*store.Append) []error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
+	s.renew()
 	errs := make([]error, len(batch))
 	if s.transact(batch, errs) || len(batch) == 1 {
 		return errs
@@ -102,8 +103,12 @@ func (s *Store) apply(a *store.Append) (refused, err error) {
 	if err := a.Validate(); err != nil {
 		return err, nil
 	}
-	if n := a.Size(); n > maxAppend {
+	n := a.Size()
+	if n > maxAppend {
 		return fmt.Errorf("sqlite: an append of %d bytes, the most is %d", n, maxAppend), nil
+	}
+	if n >= grownFrom {
+		s.large += n
 	}
 	c := s.writer
 	if a.Alone() {

@@ -43,12 +43,14 @@ func (o *Options) logger() *slog.Logger { return cmp.Or(o.Logger, slog.New(slog.
 type Store struct {
 	// set at start, then constant
 	Reader
+	options *Options
 	lock    *lock
 	group   *store.Group
 	cleaner *cleaner
 
 	writing         sync.Mutex // protects the fields below
 	writer          *conn      // nil after Close
+	large           int        // bytes of large appends that writer took: see renew
 	packed          []byte     // scratch of apply
 	clear, squeezed []byte     // of piece
 	lastKey         int64      // the highest key that a task ever had
@@ -114,6 +116,10 @@ func (s *Store) start(path string, o *Options, sc *schema) error {
 	if err != nil {
 		return err
 	}
+	if err := syncDir(path); err != nil {
+		w.close()
+		return fmt.Errorf("sqlite: open %s: %w", path, err)
+	}
 	s.cleaner, err = startCleaner(path, &s.writing, o.logger())
 	if err != nil {
 		w.close()
@@ -125,7 +131,7 @@ func (s *Store) start(path string, o *Options, sc *schema) error {
 		return fmt.Errorf("sqlite: open %s: %w", path, err)
 	}
 	w.WALHook(s.cleaner.committed)
-	s.writer = w
+	s.writer, s.options = w, o
 	s.path, s.readers = path, newPool(path, o.readers())
 	r, err := s.readers.get(context.Background()) // so that there is one, whatever happens later
 	if err != nil {
@@ -184,7 +190,28 @@ func openWriter(path string, o *Options, sc *schema) (_ *conn, err error) {
 	if err := c.gather(); err != nil {
 		return nil, err
 	}
-	return c, syncDir(path)
+	return c, nil
+}
+
+// renewFrom is how many bytes of large appends a writer takes before another one takes
+// its place. In SQLite's heap parts of the log's index, which stay, come to lie between
+// large values, which go: then none of the gaps is long enough for the next value, and
+// the heap, which never shrinks, grows by it.
+const renewFrom = 32 << 20
+
+// renew replaces the writer if it has taken much. s.writing is held.
+func (s *Store) renew() {
+	if s.large < renewFrom {
+		return
+	}
+	s.large = 0
+	w, err := openWriter(s.path, s.options, &current)
+	if err != nil {
+		return // there is no file descriptor for it, perhaps: the old one goes on
+	}
+	w.WALHook(s.cleaner.committed)
+	s.writer.close()
+	s.writer = w
 }
 
 // Close implements store.Store. It leaves a single file: the write-ahead log

@@ -1,0 +1,71 @@
+package sqlite
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/parley-a2a/parley/store"
+	"github.com/parley-a2a/parley/store/storetest"
+)
+
+// outsideGo is the memory that the process has and Go's runtime does not, in bytes:
+// SQLite's, beside the program.
+func outsideGo(t *testing.T) int64 {
+	b, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(b)) {
+		if rest, ok := strings.CutPrefix(line, "RssAnon:"); ok {
+			kib, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			return kib<<10 - int64(m.Sys-m.HeapReleased)
+		}
+	}
+	t.Fatal("there is no RssAnon")
+	return 0
+}
+
+// A server to which large messages are sent all day does not grow by them. The log of
+// the database is long, as it is beside readers who take their time.
+func TestLargeAppendsLeaveNoMemory(t *testing.T) {
+	st := mustOpen(t, filepath.Join(t.TempDir(), "parley.db"), nil)
+	var keys []store.Key
+	first := st.writer
+	before := outsideGo(t)
+	err := st.read(t.Context(), func(c *conn) error {
+		return c.snapshot(func() error {
+			if _, _, err := c.stmt("SELECT count(*) FROM task").one(); err != nil {
+				return err
+			}
+			for i := range 24 {
+				a := task(fmt.Sprint("large-", i), 8_000_000+i%3*1000)
+				keys = append(keys, a.Row.Key)
+				mustAppend(t, st, a)
+				sealed := goOn(a)
+				sealed.Seal = &store.Seal{Head: []byte("head"), Body: make([]byte, 15_900_000)}
+				mustAppend(t, st, sealed)
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if grown := outsideGo(t) - before; grown > 128<<20 {
+		t.Errorf("750 MB of appends left %d MiB", grown>>20)
+	}
+	if st.writer == first {
+		t.Error("the writer is still the first one")
+	}
+	storetest.Check(t, st, keys...)
+}
