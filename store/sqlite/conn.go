@@ -19,7 +19,7 @@ type conn struct {
 	*sqlite3.Conn
 	stmts   map[string]*stmt
 	version int64  // of the database, as far as it is known: see sql
-	clear   []byte // scratch of unpiece
+	clear   []byte // scratch of logOf
 	grown   bool   // a value was read for which it took much memory: see grow
 }
 

@@ -66,7 +66,8 @@ func BenchmarkList(b *testing.B) {
 func fillList(b *testing.B, st *Store, n int) {
 	var batch []*store.Append
 	for i := range n {
-		a := task(fmt.Sprintf("%08x-0000-4000-8000-%012d", uint32(i*2654435761), i), 100)
+		a := quickTask(i, true)
+		a.Row.Owner, a.Row.ID = "owner", fmt.Sprintf("%08x-0000-4000-8000-%012d", uint32(i*2654435761), i)
 		a.Row.Updated = began.Add(time.Duration(i) * time.Second)
 		a.Row.State, a.Row.Context = 3, "large"
 		if i%100 == 0 {
@@ -75,7 +76,6 @@ func fillList(b *testing.B, st *Store, n int) {
 		if i%2 == 1 {
 			a.Row.Context = fmt.Sprint(i / 4)
 		}
-		a.Seal = &store.Seal{Head: make([]byte, 300), Body: make([]byte, 300)}
 		if batch = append(batch, a); len(batch) == 1000 || i == n-1 {
 			for _, err := range queued(st, batch) {
 				if err != nil {

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 
@@ -37,7 +36,9 @@ const words = `"TASK_STATE_FAILED","TASK_STATE_CANCELED","TASK_STATE_REJECTED","
 	`{"artifactUpdate":{"taskId":"","contextId":"","artifact":{"artifactId":""}]},"lastChunk":true,"generation":"2"}}` +
 	`{"statusUpdate":{"taskId":"","contextId":"","status":{"state":"TASK_STATE_COMPLETED","timestamp":""},"generation":"3"}}`
 
-var dictionary = s2.MakeDict([]byte(words), []byte(`{"generation":`))
+const firstWord = `{"generation":`
+
+var dictionary = s2.MakeDict([]byte(words), []byte(firstWord))
 
 var errPiece = errors.New("a sealed task is damaged")
 
@@ -57,7 +58,14 @@ func (s *Store) piece(a *store.Append) []byte {
 	if size > maxClear {
 		return nil
 	}
-	if s.clear = store.Pack(b, a.Entries); len(s.clear) > maxClear {
+	s.clear = store.Pack(b, a.Entries)
+	return s.squeeze()
+}
+
+// squeeze compresses what is in s.clear; nil: it is too large. The piece is valid until
+// the next call.
+func (s *Store) squeeze() []byte {
+	if len(s.clear) > maxClear {
 		return nil
 	}
 	if s.squeezed == nil {
@@ -71,15 +79,19 @@ func (s *Store) piece(a *store.Append) []byte {
 	return s.squeezed[:1+n]
 }
 
-// sealOf returns the seal in a piece, whose parts have these sizes, or only its head.
-func (c *conn) sealOf(piece []byte, head, body int, p part) (*store.Seal, error) {
-	b, err := c.unpiece(piece)
-	if err != nil || head < 0 || body < 0 || head > len(b) || body > len(b)-head {
+// sealOf returns the seal in a piece, whose parts have these sizes; body < 0: only its
+// head.
+func sealOf(piece []byte, head, body int) (*store.Seal, error) {
+	if head < 0 || max(head, body) > maxClear {
 		return nil, errPiece
 	}
-	s := &store.Seal{Head: bytes.Clone(b[:head])}
-	if p == ofAll {
-		s.Body = append([]byte{}, b[head:head+body]...)
+	b := make([]byte, head+max(body, 0))
+	if err := expand(b, piece); err != nil {
+		return nil, err
+	}
+	s := &store.Seal{Head: b[:head:head]}
+	if body >= 0 {
+		s.Body = b[head:]
 	}
 	return s, nil
 }
@@ -87,9 +99,16 @@ func (c *conn) sealOf(piece []byte, head, body int, p part) (*store.Seal, error)
 // logOf returns the entries in a piece, packed, and the seq of the first. They are valid
 // until the next call.
 func (c *conn) logOf(piece []byte, seal int) (packed []byte, first int64, err error) {
-	b, err := c.unpiece(piece)
-	if err != nil || seal < 0 || seal > len(b) {
+	n := sizeOf(piece)
+	if seal < 0 || seal > n {
 		return nil, 0, errPiece
+	}
+	if n > len(c.clear) {
+		c.clear = make([]byte, max(n, 2<<10))
+	}
+	b := c.clear[:n]
+	if err := expand(b, piece); err != nil {
+		return nil, 0, err
 	}
 	at, n := binary.Uvarint(b[seal:])
 	if n <= 0 {
@@ -98,17 +117,13 @@ func (c *conn) logOf(piece []byte, seal int) (packed []byte, first int64, err er
 	return b[seal+n:], int64(at), nil
 }
 
-// unpiece returns a piece in clear, which is valid until the next call.
-func (c *conn) unpiece(piece []byte) (clear []byte, err error) {
+// sizeOf returns how long a piece is in clear; -1: it is damaged.
+func sizeOf(piece []byte) int {
 	if len(piece) == 0 || piece[0] != byWords {
-		return nil, errPiece
+		return -1
 	}
-	n, err := s2.DecodedLen(piece[1:])
-	if err != nil || n > maxClear {
-		return nil, errPiece
+	if n, err := s2.DecodedLen(piece[1:]); err == nil && n <= maxClear {
+		return n
 	}
-	if n > len(c.clear) {
-		c.clear = make([]byte, max(n, 2<<10))
-	}
-	return dictionary.Decode(c.clear, piece[1:])
+	return -1
 }

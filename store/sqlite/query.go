@@ -67,8 +67,9 @@ const (
 	getAll = "SELECT " + allFields + " FROM " + named
 )
 
-// fields are columns, the size, the sizes of a piece, and then the head or piece and
-// the body. ?1 is the most that these may have.
+// fields are columns, the size, the size of a piece's head, the head or piece, and for
+// the whole task the size of a piece's body, and the body. ?1 is the most that head and
+// body may have; a piece is small and read in any case.
 func (p part) fields() string {
 	switch p {
 	case ofRow:
@@ -83,12 +84,12 @@ const (
 	sizeOfLog   = "coalesce((SELECT sum(length(entry.body)) FROM entry WHERE entry.task = task.key), 0)"
 	sizeOfBlobs = "coalesce((SELECT sum((SELECT length(data) FROM blob WHERE blob.key = blob_task.blob)) FROM blob_task WHERE blob_task.task = task.key), 0)"
 
-	headFields = columns + ", coalesce(head_size, length(head), " + sizeOfLog + " + " + sizeOfBlobs + "), head_size, body_size, " +
-		"CASE WHEN coalesce(head_size, length(head)) <= ?1 THEN head END"
+	headFields = columns + ", coalesce(head_size, length(head), " + sizeOfLog + " + " + sizeOfBlobs + "), head_size, " +
+		"CASE WHEN head_size IS NOT NULL OR length(head) <= ?1 THEN head END"
 
 	// A body is in the row or, if it is large, in the table of seals.
-	allFields = columns + ", coalesce(head_size + body_size, length(head) + coalesce(length(task.body), (SELECT length(seal.body) FROM seal WHERE seal.task = task.key)), " + sizeOfLog + ") + " + sizeOfBlobs + ", head_size, body_size, " +
-		"CASE WHEN coalesce(head_size + body_size, length(head) + coalesce(length(task.body), 0)) <= ?1 THEN head END, " +
+	allFields = columns + ", coalesce(head_size + body_size, length(head) + coalesce(length(task.body), (SELECT length(seal.body) FROM seal WHERE seal.task = task.key)), " + sizeOfLog + ") + " + sizeOfBlobs + ", head_size, " +
+		"CASE WHEN head_size IS NOT NULL OR length(head) + coalesce(length(task.body), 0) <= ?1 THEN head END, body_size, " +
 		"CASE WHEN head_size IS NOT NULL THEN NULL WHEN task.body IS NULL THEN " + largeBody + " WHEN length(head) + length(task.body) <= ?1 THEN task.body END"
 	largeBody = "CASE WHEN head IS NOT NULL THEN (SELECT CASE WHEN length(head) + length(seal.body) <= ?1 THEN seal.body END FROM seal WHERE seal.task = task.key) END"
 )
@@ -119,20 +120,24 @@ func (c *conn) sql(sql string) *stmt {
 }
 
 // scanRecord reads what records selects.
-func (c *conn) scanRecord(r *sqlite3.Stmt, p part, most int64) (rec store.Record, err error) {
+func scanRecord(r *sqlite3.Stmt, p part, most int64) (rec store.Record, err error) {
 	rec.Row = scan(r)
 	if p == ofRow {
 		return rec, nil
 	}
 	// More than the head and the body may count.
-	if rec.Size = r.ColumnInt64(14); rec.Size > most || r.ColumnType(17) == sqlite3.NULL {
+	if rec.Size = r.ColumnInt64(14); rec.Size > most || r.ColumnType(16) == sqlite3.NULL {
 		return rec, nil
 	}
 	if r.ColumnType(15) != sqlite3.NULL {
-		rec.Seal, err = c.sealOf(r.ColumnRawBlob(17), r.ColumnInt(15), r.ColumnInt(16), p)
+		body := -1
+		if p == ofAll {
+			body = r.ColumnInt(17)
+		}
+		rec.Seal, err = sealOf(r.ColumnRawBlob(16), r.ColumnInt(15), body)
 		return rec, err
 	}
-	rec.Seal = &store.Seal{Head: r.ColumnBlob(17, nil)}
+	rec.Seal = &store.Seal{Head: r.ColumnBlob(16, nil)}
 	if p == ofAll {
 		rec.Seal.Body = r.ColumnBlob(18, nil)
 	}
@@ -159,7 +164,7 @@ func (c *conn) get(k store.Key, p part, most int64) (rec *store.Record, err erro
 	err = c.records(p, most, named).
 		text(k.Tenant).text(k.Owner).text(k.ID).
 		each(func(r *sqlite3.Stmt) error {
-			found, err := c.scanRecord(r, p, most)
+			found, err := scanRecord(r, p, most)
 			c.grow(found.Seal.Size())
 			rec = &found
 			return err
@@ -241,7 +246,7 @@ func (c *conn) page(sc *scope, q *store.Query, of part, p *store.Page) error {
 	}
 	page := store.Fill(q, p)
 	err := st.int(int64(q.Limit) + 1).each(func(r *sqlite3.Stmt) error {
-		rec, err := c.scanRecord(r, of, q.Most())
+		rec, err := scanRecord(r, of, q.Most())
 		c.grow(rec.Seal.Size())
 		if err == nil && !page.Add(rec) {
 			err = errEnough

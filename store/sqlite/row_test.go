@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/ncruces/go-sqlite3"
@@ -165,18 +166,44 @@ func TestSealsByTheirSize(t *testing.T) {
 	storetest.Check(t, st, a.Row.Key)
 }
 
-// A damaged piece is an error.
+// A damaged piece is an error, and one that is not reads as package s2 reads it, from its
+// beginning to wherever.
 func FuzzPiece(f *testing.F) {
 	st, c := &Store{}, &conn{}
 	a := task("a", 10)
-	a.Seal = &store.Seal{Head: []byte("head"), Body: []byte("body")}
-	f.Add(bytes.Clone(st.piece(a)), 4, 4)
+	for _, body := range []string{"body", strings.Repeat("a", 1500), strings.Repeat("abc", 4000), words[200:600] + words[50:850]} {
+		a.Seal = &store.Seal{Head: []byte("head"), Body: []byte(body)}
+		f.Add(bytes.Clone(st.piece(a)), 4, len(body))
+	}
+	noise := make([]byte, 1800)
+	rand.NewChaCha8([32]byte{}).Read(noise)
+	for _, n := range []int{1, 59, 60, 61, 255, 256, 257, len(noise)} {
+		a.Seal = &store.Seal{Head: []byte(words[:300]), Body: noise[:n]}
+		f.Add(bytes.Clone(st.piece(a)), 300, n)
+	}
+	quick := quickTask(1, true)
+	f.Add(bytes.Clone(st.piece(quick)), len(quick.Seal.Head), len(quick.Seal.Body))
 	f.Fuzz(func(t *testing.T, piece []byte, head, body int) {
-		if s, err := c.sealOf(piece, head, body, ofAll); err == nil && s.Size() != head+body {
+		if s, err := sealOf(piece, head, body); err == nil && s.Size() != head+max(body, 0) {
 			t.Errorf("%d and %d bytes became %d", head, body, s.Size())
 		}
 		if packed, first, err := c.logOf(piece, head+body); err == nil {
 			_, _ = store.Unpack(nil, packed, first, first, 0)
+		}
+		if sizeOf(piece) < 0 {
+			return
+		}
+		want, err := dictionary.Decode(nil, piece[1:])
+		got := make([]byte, sizeOf(piece))
+		if err != nil {
+			_ = expand(got, piece)
+			return
+		}
+		for n := range len(want) + 1 {
+			clear(got)
+			if err := expand(got[:n], piece); err != nil || !bytes.Equal(got[:n], want[:n]) || n < len(got) && got[n] != 0 {
+				t.Fatalf("the first %d of %d bytes: %v", n, len(want), err)
+			}
 		}
 	})
 }
