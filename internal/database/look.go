@@ -22,6 +22,9 @@ type State struct {
 	// Kept and Tasks read it. They are nil where that would change something.
 	Kept  func(ctx context.Context) (map[string][]byte, error)
 	Tasks func(ctx context.Context, after *store.Key, limit int) ([]store.Row, error)
+	// Packing is how many of its tasks of an older version are packed. It is nil, too,
+	// where none are.
+	Packing func(ctx context.Context) (done, of int64, err error)
 
 	close func() error
 }
@@ -50,7 +53,7 @@ func (p *Location) Look(ctx context.Context) (*State, error) {
 			}
 		}
 		if r := l.Reader; r != nil {
-			s.Kept, s.Tasks, s.close = r.Kept, r.Tasks, r.Close
+			s.Kept, s.Tasks, s.Packing, s.close = r.Kept, r.Tasks, r.Packing, r.Close
 		}
 		return s, nil
 	}

@@ -186,6 +186,11 @@ func (d *doctor) database(ctx context.Context, r *report) {
 			r.fail(err, "")
 		}
 	}
+	if db.Packing != nil {
+		if done, of, err := db.Packing(ctx); err == nil && done < of {
+			r.ok("a server packs tasks of an older version in the background: %d %% are done", 100*done/of)
+		}
+	}
 	switch {
 	case db.Users == "" || d.location.Shared():
 	case d.running:

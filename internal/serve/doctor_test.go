@@ -101,6 +101,18 @@ func TestExamine(t *testing.T) {
 		}
 		t.Cleanup(func() { st.Close() })
 	}
+	halfPacked := func(t *testing.T, file string) {
+		st, err := sqlite.Open(file, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := st.Keep(t.Context(), "sqlite packing", nil, []byte("2 4")); err != nil {
+			t.Fatal(err)
+		}
+		if err := st.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
 	file := func(name, text string, flags ...string) world {
 		return func(t *testing.T) []string {
 			mustWrite(t, name, text, 0o600)
@@ -142,6 +154,7 @@ func TestExamine(t *testing.T) {
 		"no database":            {flagsOf("--data=d"), "database", "ok", "is not there yet"},
 		"a database":             {withDatabase(0, nil), "database", "ok", "as this program has"},
 		"an older database":      {withDatabase(0, older), "database", "warning", "has schema 1: the server takes it to "},
+		"a half packed database": {withDatabase(0, halfPacked), "database", "ok", "50 % are done"},
 		"a newer database":       {withDatabase(0, header(60, 999)), "database", "problem", "newer version of this program (schema 999"},
 		"another database":       {withDatabase(0, header(68, 1)), "database", "problem", "is not a database of this program"},
 		"a database in use":      {withDatabase(0, hold), "database", "problem", "has it open, and no server answers at"},

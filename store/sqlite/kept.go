@@ -103,7 +103,7 @@ func (r *Reader) Kept(ctx context.Context) (all map[string][]byte, err error) {
 
 func (c *conn) allKept() (map[string][]byte, error) {
 	all := map[string][]byte{}
-	err := c.stmt("SELECT name, value FROM kept").
+	err := c.stmt("SELECT name, value FROM kept WHERE name <> ?").text(packingName).
 		each(func(r *sqlite3.Stmt) error {
 			all[r.ColumnText(0)] = append([]byte{}, r.ColumnRawBlob(1)...)
 			return nil

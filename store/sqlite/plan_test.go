@@ -168,6 +168,14 @@ func used(t *testing.T, st *Store) {
 	fine(err)
 	_, err = st.Blob(ctx, "h")
 	fine(err)
+	quick := quickTask(1, true)
+	mustAppend(t, st, quick)
+	fine(age(st))
+	packed, err := st.pack(&packing{0, st.lastKey})
+	fine(err)
+	if packed != 1 {
+		errs = append(errs, fmt.Errorf("%d tasks were packed", packed))
+	}
 	n, err = st.Delete(ctx, []store.Row{r.Row, l.Row})
 	fine(err)
 	if n != 2 {

@@ -47,6 +47,7 @@ type Store struct {
 	lock    *lock
 	group   *store.Group
 	cleaner *cleaner
+	packer  chan struct{} // closed when old tasks are packed, or it was given up for Close
 
 	writing         sync.Mutex // protects the fields below
 	writer          *conn      // nil after Close
@@ -140,6 +141,12 @@ func (s *Store) start(path string, o *Options, sc *schema) error {
 		return err
 	}
 	s.readers.put(r)
+	if err := s.startPacking(o.logger()); err != nil {
+		s.readers.close()
+		s.cleaner.close()
+		w.close()
+		return fmt.Errorf("sqlite: open %s: %w", path, err)
+	}
 	s.group = store.NewGroup(s.commit)
 	return nil
 }
@@ -219,6 +226,7 @@ func (s *Store) renew() {
 func (s *Store) Close() error {
 	s.closing.Do(func() {
 		close(s.over)
+		<-s.packer
 		s.group.Close()
 		s.cleaner.close()
 		s.readers.close()
