@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"testing"
+	"testing/synctest"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
@@ -140,6 +141,46 @@ func TestEndThatWasReopened(t *testing.T) {
 	wantTexts(t, task.History, "one")
 	g.leave <- nil
 	w.eventually("mine", a2a.TaskStateCompleted)
+}
+
+// A message that comes when the next turn has begun already, and the owner of the last
+// one is not gone yet, is for the next turn.
+func TestMessageBetweenTwoTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGated()
+		w := newWorld(t, nil, g)
+		now := func(req *a2a.SendMessageRequest) *a2a.SendMessageRequest {
+			req.Configuration = &a2a.SendMessageConfiguration{ReturnImmediately: true}
+			return req
+		}
+		go func() { <-g.entered }()
+		w.mustSend(now(first01("mine", "one")))
+		w.mustSend(now(first01("mine", "two"))) // which the agent does not take
+		last, _, err := w.owners.Own(t.Context(), store.Key{ID: "mine"}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.leave <- nil
+		synctest.Wait()
+		wantState(t, w.mustGet("mine"), a2a.TaskStateSubmitted)
+		req := now(send("three"))
+		req.Message.TaskID = "mine"
+		sent := make(chan *a2a.Task, 1)
+		go func() { sent <- w.mustSend(req) }()
+		synctest.Wait()
+		last.Release()
+		go func() { <-g.entered }()
+		synctest.Wait()
+		select {
+		case task := <-sent:
+			wantTexts(t, task.History, "one", "two", "three")
+		default:
+			t.Error("the sender waits for the end of a turn that it is no part of")
+		}
+		g.leave <- nil
+		w.eventually("mine", a2a.TaskStateCompleted)
+		w.stop()
+	})
 }
 
 func TestReopenAndCancel(t *testing.T) {

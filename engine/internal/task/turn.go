@@ -56,8 +56,8 @@ func (o *Owner) Left() <-chan struct{} { return o.succession.left } // set by th
 // post takes a message for the task: into the log, then to the agent. If the
 // agent runs it gets the message from Next; otherwise a turn begins. If the
 // task has ended it returns errTerminal, and the end may not be committed yet;
-// if the message may reopen the task but the one that ended it here is not gone
-// yet, errRetiring.
+// if the task goes on, or may with this message, but the one that ended it here is not
+// gone yet, errRetiring.
 func (o *Owner) post(p *Post) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -150,6 +150,9 @@ func (o *Owner) heldLocked(f *flight) {
 // admitLocked judges a message by what the task is now.
 func (o *Owner) admitLocked(p *Post) error {
 	if o.draft.state.Terminal() {
+		if o.succession.next != nil { // others may see the next turn already, and not that this one ended
+			return ErrRetiring
+		}
 		if !p.Reopen || !MayFollow(o.draft.state, a2a.TaskStateSubmitted, o.draft.version.Reopens()) {
 			return ErrTerminal
 		}
