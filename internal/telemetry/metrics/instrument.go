@@ -46,23 +46,34 @@ type series struct {
 
 // labeled is one series, ready for each kind of instrument.
 type labeled struct {
-	values  values
+	values values
+
+	// of a Local, and beside values because both are needed at once
+	n     atomic.Int64
+	cells cells // of a histogram
+
 	labels  attribute.Set
 	set     metric.MeasurementOption
 	adds    []metric.AddOption
 	records []metric.RecordOption
+}
 
-	// of a Local
-	n     atomic.Int64
-	cells *cells // of a histogram
+// is reports whether these are the values of the series' labels.
+func (l *labeled) is(given []string) bool {
+	for i, v := range given {
+		if l.values[i] != v {
+			return false
+		}
+	}
+	return true
 }
 
 func (s *series) of(given []string) *labeled {
-	var v values
-	copy(v[:], given)
-	if one := s.newest.Load(); one != nil && one.values == v {
+	if one := s.newest.Load(); one != nil && one.is(given) {
 		return one
 	}
+	var v values
+	copy(v[:], given)
 	if all := s.all.Load(); all != nil {
 		if one := (*all)[v]; one != nil {
 			s.newest.Store(one)
@@ -97,7 +108,7 @@ func (s *series) add(v values) *labeled {
 	set := metric.WithAttributeSet(labels)
 	one := &labeled{values: v, labels: labels, set: set, adds: []metric.AddOption{set}, records: []metric.RecordOption{set}}
 	if row := &Table[s.id]; row.Kind == Histogram {
-		one.cells = &cells{buckets: make([]cell, len(row.Buckets)+1)}
+		one.cells.buckets = make([]cell, len(row.Buckets)+1)
 	}
 	next[v] = one
 	s.all.Store(&next)

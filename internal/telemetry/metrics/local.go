@@ -83,9 +83,7 @@ func (l *Local) Read(each func(*Metric, []Point)) {
 		var points []Point
 		for _, one := range *s.all.Load() {
 			p := Point{Labels: one.labels, Value: one.n.Load()}
-			if one.cells != nil {
-				one.cells.read(&p)
-			}
+			one.cells.read(&p)
 			points = append(points, p)
 		}
 		each(&Table[id], points)
