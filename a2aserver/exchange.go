@@ -25,7 +25,7 @@ type exchange struct {
 	ctx context.Context // the request's, with the caller
 
 	audit   audit.Record
-	span    *callSpan // nil: nothing is traced
+	span    *callSpan // nil: the call is not traced
 	since   time.Time // when the caller was let in
 	known   bool      // the caller is
 	dialect dialect.Dialect
@@ -57,7 +57,7 @@ type answerer interface {
 func (x *exchange) init(s *Server, ctx context.Context, q request) {
 	x.s, x.ctx, x.request = s, ctx, q
 	if s.tracing.tracer != nil {
-		x.span = &callSpan{arrived: time.Now()}
+		x.span, x.audit.Arrived = new(callSpan), time.Now()
 	}
 	if x.hold == nil {
 		x.hold = &x.own

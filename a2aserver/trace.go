@@ -5,7 +5,6 @@ import (
 	"net"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/dialect"
@@ -17,9 +16,8 @@ import (
 
 // callSpan is the span of a call, from its arrival to its answer or to the end of its
 // stream. It belongs to the goroutine of the call's handler. A nil one does nothing:
-// then nothing is traced.
+// then nothing is traced, or the span was dropped.
 type callSpan struct {
-	arrived time.Time
 	op      dialect.Op // 0 until it is known
 	dialect dialect.Dialect
 	task    string     // as far as it is known and in the span
@@ -80,10 +78,16 @@ func (x *exchange) beginSpan(req any) {
 	}
 	caller := a2a.CallerFrom(x.ctx)
 	parent := x.callerSpan(caller.Trace, caller.TraceState)
-	var ctx context.Context
-	ctx, c.span = telemetry.Begin(parent, x.s.tracing.tracer, c.op.String(), func() []trace.SpanStartOption {
-		return []trace.SpanStartOption{ofServer, ofOperation[c.op], trace.WithTimestamp(c.arrived)}
+	ctx, span, is := telemetry.Begin(parent, x.s.tracing.tracer, c.op.String(), func() []trace.SpanStartOption {
+		return []trace.SpanStartOption{ofServer, ofOperation[c.op], trace.WithTimestamp(x.audit.Arrived)}
 	})
+	caller.Trace, caller.TraceState = telemetry.Format(is)
+	if span == nil { // what the call causes is dropped, too: the caller's Trace says so
+		x.span, x.audit.Dropped = nil, true
+		x.ctx = a2a.WithCaller(x.ctx, caller)
+		return
+	}
+	c.span = span
 	if c.span.IsRecording() {
 		version := c.dialect.Version()
 		attrs := append(make([]attribute.KeyValue, 0, 20), x.s.tracing.agent...)
@@ -92,7 +96,6 @@ func (x *exchange) beginSpan(req any) {
 		came, _ := telemetry.Format(trace.SpanContextFromContext(parent))
 		ctx = telemetry.WithCall(ctx, c.op.String(), came)
 	}
-	caller.Trace, caller.TraceState = telemetry.Format(c.span.SpanContext())
 	x.ctx = a2a.WithCaller(ctx, caller)
 }
 
@@ -132,7 +135,7 @@ func (x *exchange) beginRefused(e *a2a.Error) {
 		parent, state = dialect.ReadTrace(x.headers[dialect.TraceHeader]), dialect.ReadTraceState(x.headers[dialect.TraceStateHeader])
 	}
 	c := x.span
-	_, c.span = x.s.tracing.tracer.Start(x.callerSpan(parent, state), name, ofServer, trace.WithAttributes(about...), trace.WithTimestamp(c.arrived))
+	_, c.span = x.s.tracing.tracer.Start(x.callerSpan(parent, state), name, ofServer, trace.WithAttributes(about...), trace.WithTimestamp(x.audit.Arrived))
 	c.dialect = dialect.V10
 	if c.span.IsRecording() {
 		c.span.SetAttributes(x.appendAddresses([]attribute.KeyValue{telemetry.Binding.String(x.binding)})...)
@@ -284,7 +287,7 @@ func (x *exchange) fails(e *a2a.Error) {
 	default:
 		x.beginSpan(nil)
 	}
-	if c := x.span; c.span != nil && c.span.IsRecording() && !(e.Code == a2a.CodeUnavailable && x.ctx.Err() != nil) { // else the client has left
+	if c := x.span; c != nil && c.span != nil && c.span.IsRecording() && !(e.Code == a2a.CodeUnavailable && x.ctx.Err() != nil) { // else the client has left
 		c.span.SetAttributes(telemetry.ErrorType.String(dialect.ErrorType(c.dialect, x.binding, e.Code)), telemetry.Code.String(e.Code.String()))
 		c.span.SetStatus(codes.Error, e.Message)
 	}

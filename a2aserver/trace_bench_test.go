@@ -12,19 +12,16 @@ import (
 	"github.com/parley-a2a/parley/a2aserver"
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/engine"
+	"github.com/parley-a2a/parley/internal/telemetry/export"
 	"github.com/parley-a2a/parley/store"
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// nowhere discards spans at once, so the benchmark measures only how they are made.
-type nowhere struct{}
-
-func (nowhere) ExportSpans(context.Context, []sdktrace.ReadOnlySpan) error { return nil }
-func (nowhere) Shutdown(context.Context) error                             { return nil }
-
 // What tracing costs a call that makes a task, in memory and without a network: nothing
-// else of it could be less.
+// else of it could be less. Spans go to a collector, as those of parley serve do.
 func BenchmarkTracing(b *testing.B) {
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
+	defer collector.Close()
+	noMetrics := func(name string) (string, bool) { return "none", name == "OTEL_METRICS_EXPORTER" }
 	for _, bench := range []struct {
 		name  string
 		share float64 // below 0: off
@@ -32,9 +29,12 @@ func BenchmarkTracing(b *testing.B) {
 		b.Run(bench.name, func(b *testing.B) {
 			eo, so := &engine.Options{}, &a2aserver.Options{}
 			if bench.share >= 0 {
-				p := sdktrace.NewTracerProvider(sdktrace.WithBatcher(nowhere{}), sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(bench.share))))
-				defer p.Shutdown(context.Background()) //nolint:errcheck // of nowhere
-				eo.TracerProvider, so.TracerProvider = p, p
+				t, err := export.Start(b.Context(), export.Settings{Endpoint: collector.URL, Sample: &bench.share, Lookup: noMetrics})
+				if err != nil {
+					b.Fatal(err)
+				}
+				defer t.Shutdown(context.Background()) //nolint:errcheck // spans may be lost
+				eo.TracerProvider, so.TracerProvider = t.TracerProvider, t.TracerProvider
 			}
 			card := &a2a.AgentCard{Name: "bench", Version: "1"}
 			e := engine.New(store.NewMemory(), agent.Func(func(_ context.Context, t *agent.Turn) error { return t.Complete("done") }), card, eo)

@@ -177,7 +177,7 @@ func (e *Engine) deliverNew(ctx context.Context, a *access, req *a2a.SendMessage
 			b.Create /= 10
 		}
 	}
-	if e.tracer != nil && (req.Configuration == nil || !req.Configuration.ReturnImmediately || s.stream) {
+	if e.tracer != nil && !telemetry.Dropped(a.caller.Trace) && (req.Configuration == nil || !req.Configuration.ReturnImmediately || s.stream) {
 		f.Call = telemetry.Call(ctx)
 	}
 	if b.TaskOnly {

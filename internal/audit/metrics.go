@@ -49,11 +49,21 @@ func (c *Record) names() (method, version string) {
 	return c.op.String(), c.dialect.Version()
 }
 
+// measured is the context that measurements are made in. A call's is long to search for a
+// span that is not there.
+func (c *Record) measured(ctx context.Context) context.Context {
+	if c.Dropped {
+		return context.Background()
+	}
+	return ctx
+}
+
 // begins counts a stream whose first event is there.
 func (m *meters) begins(ctx context.Context, c *Record) {
 	if m == nil {
 		return
 	}
+	ctx = c.measured(ctx)
 	method, version := c.names()
 	m.first.Record(ctx, c.seconds(), method, c.binding, version)
 	m.streams.Add(ctx, 1, c.binding)
@@ -68,6 +78,7 @@ func (m *meters) ends(ctx context.Context, c *Record, outcome string, e *a2a.Err
 	if m == nil {
 		return
 	}
+	ctx = c.measured(ctx)
 	method, version := c.names()
 	m.duration.Record(ctx, c.seconds(), method, c.binding, version, outcome)
 	switch {

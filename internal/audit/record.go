@@ -69,9 +69,11 @@ func (l *Log) Writes() bool { return l.to != nil || l.requests.to != nil }
 type Record struct {
 	Agent   string // of several; "" elsewhere
 	Outcome string // of a stream's end; "" as long as it is unknown
+	Dropped bool   // the call's trace is not kept: no measurement names it
+
+	Arrived time.Time // when the call did; Begin sets it if nobody has
 
 	to      *Log // nil until Begin, or if nothing is recorded
-	began   time.Time
 	binding string
 	remote  string
 
@@ -90,8 +92,12 @@ type Record struct {
 // Begin is for a call that has arrived at an agent from a remote address. From now
 // on it is recorded, whatever comes of it.
 func (c *Record) Begin(to *Log, binding, remote, agent string) {
-	if to != nil {
-		c.to, c.began, c.binding, c.remote, c.Agent = to, time.Now(), binding, remote, agent
+	if to == nil {
+		return
+	}
+	c.to, c.binding, c.remote, c.Agent = to, binding, remote, agent
+	if c.Arrived.IsZero() {
+		c.Arrived = time.Now()
 	}
 }
 
@@ -257,9 +263,9 @@ func (c *Record) write(ctx context.Context, event, outcome string, e *a2a.Error)
 }
 
 // ms is how long the call has taken.
-func (c *Record) ms() float64 { return float64(time.Since(c.began).Microseconds()) / 1000 }
+func (c *Record) ms() float64 { return float64(time.Since(c.Arrived).Microseconds()) / 1000 }
 
-func (c *Record) seconds() float64 { return time.Since(c.began).Seconds() }
+func (c *Record) seconds() float64 { return time.Since(c.Arrived).Seconds() }
 
 // printable makes what a client wrote fit for a line: a part of it, quoted where
 // it has anything that does not print, or looks as if it was quoted. Not every

@@ -13,7 +13,6 @@ import (
 // not valid if the traceparent is not; a tracestate that is not valid counts as none
 // (W3C Trace Context §3.3).
 func SpanContext(traceparent, tracestate string) trace.SpanContext {
-	const size = len("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 	if len(traceparent) != size || traceparent[:3] != "00-" || traceparent[35] != '-' || traceparent[52] != '-' {
 		return trace.SpanContext{}
 	}
@@ -39,14 +38,16 @@ func SpanContext(traceparent, tracestate string) trace.SpanContext {
 	return trace.NewSpanContext(c)
 }
 
-// Dropped returns the id of the trace of a valid traceparent, if nobody keeps its span.
-func Dropped(traceparent string) (id string, dropped bool) {
-	if id, dropped = strings.CutSuffix(strings.TrimPrefix(traceparent, "00-"), "-00"); !dropped {
-		return "", false
-	}
-	id, _, _ = strings.Cut(id, "-")
-	return id, true
+// size is how long a traceparent is.
+const size = len("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+
+// Dropped reports whether a traceparent that SpanContext reads names a span that nobody keeps.
+func Dropped(traceparent string) bool {
+	return len(traceparent) == size && strings.HasSuffix(traceparent, "-00")
 }
+
+// TraceID returns the id of the trace of a traceparent that SpanContext reads.
+func TraceID(traceparent string) string { return traceparent[3:35] }
 
 // Format returns what SpanContext reads; nothing if c is not valid.
 func Format(c trace.SpanContext) (traceparent, tracestate string) {

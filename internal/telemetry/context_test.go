@@ -35,11 +35,13 @@ func TestSpanContexts(t *testing.T) {
 }
 
 func TestDropped(t *testing.T) {
-	const id = "0af7651916cd43dd8448eb211c80319c"
-	for in, want := range map[string]string{"": "", parent: "", parent[:53] + "00": id, parent[:53] + "03": ""} {
-		if got, dropped := telemetry.Dropped(in); got != want || dropped != (want != "") {
-			t.Errorf("%q is dropped: %t, %q", in, dropped, got)
+	for in, want := range map[string]bool{"": false, parent: false, parent[:53] + "00": true, parent[:53] + "03": false} {
+		if got := telemetry.Dropped(in); got != want {
+			t.Errorf("%q is dropped: %t", in, got)
 		}
+	}
+	if got, want := telemetry.TraceID(parent), "0af7651916cd43dd8448eb211c80319c"; got != want {
+		t.Errorf("the id is %q", got)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // LogHandler adds to each record what its context knows, and the record does not have
-// already: trace_id and span_id of the span, and the caller.
+// already: the caller, and trace_id and span_id of the span, also of one that is dropped.
 func LogHandler(h slog.Handler) slog.Handler { return &logHandler{Handler: h} }
 
 type logHandler struct {
@@ -19,7 +19,11 @@ type logHandler struct {
 }
 
 func (l *logHandler) Handle(ctx context.Context, r slog.Record) error {
-	span, caller := trace.SpanContextFromContext(ctx), a2a.CallerFrom(ctx).Subject
+	span, from := trace.SpanContextFromContext(ctx), a2a.CallerFrom(ctx)
+	if !span.IsValid() && Dropped(from.Trace) {
+		span = SpanContext(from.Trace, "")
+	}
+	caller := from.Subject
 	if !span.IsValid() && caller == "" {
 		return l.Handler.Handle(ctx, r)
 	}

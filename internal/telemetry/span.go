@@ -31,24 +31,26 @@ type Sampler interface {
 	Sample(parent trace.SpanContext) (is trace.SpanContext, kept trace.Tracer)
 }
 
-// Begin begins a span by t, below that of the context. If t is a Sampler that drops the
-// span, then with is not called: options are put together only for what is kept.
-func Begin(ctx context.Context, t trace.Tracer, name string, with func() []trace.SpanStartOption) (context.Context, trace.Span) {
+// Begin begins a span by t, below that of the context, and returns its ids. If t is a
+// Sampler that drops the span, the span is nil, the context stays as it is, and with is
+// not called: options are put together only for what is kept.
+func Begin(ctx context.Context, t trace.Tracer, name string, with func() []trace.SpanStartOption) (context.Context, trace.Span, trace.SpanContext) {
 	s, ok := t.(Sampler)
 	if !ok {
-		return t.Start(ctx, name, with()...)
+		ctx, span := t.Start(ctx, name, with()...)
+		return ctx, span, span.SpanContext()
 	}
 	parent := trace.SpanContextFromContext(ctx)
 	is, kept := s.Sample(parent)
 	switch {
 	case kept == nil:
-		ctx = trace.ContextWithSpanContext(ctx, is)
-		return ctx, trace.SpanFromContext(ctx)
+		return ctx, nil, is
 	case parent.IsValid():
-		return kept.Start(ctx, name, with()...)
+		ctx, span := kept.Start(ctx, name, with()...)
+		return ctx, span, span.SpanContext()
 	}
 	_, span := kept.Start(WithIdentity(ctx, is), name, with()...)
-	return trace.ContextWithSpan(ctx, span), span
+	return trace.ContextWithSpan(ctx, span), span, span.SpanContext()
 }
 
 // Tracer returns the tracer that all spans of Parley are written with.

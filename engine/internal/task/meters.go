@@ -55,15 +55,15 @@ func (m *RunMeters) committed(o *Owner, f *flight) {
 	if m == nil {
 		return
 	}
-	ctx := context.Background() // an owner's has no span, and is long to search
+	ctx, name := context.Background(), AgentLabel(o.key) // an owner's context has no span, and is long to search
 	for i := range f.records {
 		switch en := f.records[i].entry; {
 		case en.Kind == a2a.EntryCreated:
-			m.started.Add(ctx, 1, AgentLabel(o.key))
+			m.started.Add(ctx, 1, name)
 		case en.Kind == a2a.EntryStatus && en.Status.Status.State.Terminal():
 			state := StateLabel(en.Status.Status.State)
-			m.ended.Add(ctx, 1, AgentLabel(o.key), state)
-			m.taskTime.Record(ctx, en.Time.Sub(o.saved.row.Created).Seconds(), AgentLabel(o.key), state)
+			m.ended.Add(ctx, 1, name, state)
+			m.taskTime.Record(ctx, en.Time.Sub(o.saved.row.Created).Seconds(), name, state)
 		}
 	}
 }
@@ -101,16 +101,17 @@ func (o *Owner) causeLocked() (why cause, stood time.Duration) {
 	return why, max(time.Since(o.out.last), time.Nanosecond)
 }
 
-// began counts a run of an agent, whose context may have a span.
-func (m *RunMeters) began(ctx context.Context, o *Owner, why cause, stood time.Duration) {
+// began counts a run of an agent, whose context may have a span, and returns when it began.
+func (m *RunMeters) began(ctx context.Context, o *Owner, why cause, stood time.Duration) time.Time {
 	if m == nil {
-		return
+		return time.Time{}
 	}
 	name := AgentLabel(o.key)
 	m.attempts.Add(ctx, 1, name, why.String())
 	if stood > 0 {
 		m.standstill.Record(ctx, stood.Seconds(), name)
 	}
+	return time.Now()
 }
 
 // over counts the end of a run.

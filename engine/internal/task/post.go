@@ -5,6 +5,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/engine/internal/again"
+	"github.com/parley-a2a/parley/internal/telemetry"
 	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/store"
 )
@@ -46,7 +47,7 @@ type From struct {
 // received is the part of what a message brings along that is kept in the log.
 func (o *Owner) received(f *From) *a2a.Received {
 	trace := textOf(&f.Caller)
-	if o.all.Tracer != nil && trace.parent != "" && !trace.context().IsSampled() {
+	if o.all.Tracer != nil && trace.parent != "" && (telemetry.Dropped(trace.parent) || !trace.context().IsSampled()) {
 		trace = spanText{} // nothing is there that a later run could be linked to, and the bytes cost 5 % of a send
 	}
 	if len(f.Accepted) == 0 && len(f.Caller.Extensions) == 0 && len(f.Metadata) == 0 && f.Caller.Hops == 0 && trace.parent == "" && !f.credentials {

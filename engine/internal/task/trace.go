@@ -64,22 +64,30 @@ func (o *Owner) titled() *title {
 	return &gone
 }
 
+// tracesLocked reports whether the run that is about to begin has a span. The usual case of
+// a server that keeps one trace in a hundred is that the call's span was dropped, and the
+// run's with it. What the agent calls gets the call's traceparent.
+func (o *Owner) tracesLocked() bool {
+	if o.all.Tracer == nil {
+		return false
+	}
+	call := o.turn.messages[0].From.Caller.Trace
+	if !telemetry.Dropped(call) {
+		return true
+	}
+	id := telemetry.TraceID(call)
+	o.tracing.id.Store(&id)
+	o.tracing.takenOver = false
+	return false
+}
+
 // traceRun begins the span of a run, which the context then carries.
 func (o *Owner) traceRun(ctx context.Context) context.Context {
-	if o.all.Tracer == nil {
-		return ctx
-	}
 	o.mu.Lock()
 	p, first := o.turn.messages[0], o.tracing.first
 	turn, attempt, takenOver := o.draft.reopened+1, o.turn.attempt, o.tracing.takenOver
 	o.tracing.takenOver = false
 	o.mu.Unlock()
-	if id, dropped := telemetry.Dropped(p.From.Caller.Trace); dropped {
-		// The usual case of a server that keeps one trace in a hundred: the call's span was
-		// dropped, and the run's with it. What the agent calls gets the call's traceparent.
-		o.tracing.id.Store(&id)
-		return ctx
-	}
 	caused := textOf(&p.From.Caller).context()
 	if caused.IsValid() {
 		ctx = trace.ContextWithSpanContext(ctx, caused)
@@ -132,15 +140,8 @@ func (o *Owner) ofRun(p *Post, is *title, turn int, attempt int32, takenOver boo
 
 // endRun ends the span of a run, as Run returned.
 func (o *Owner) endRun(err error) {
-	if o.all.Tracer == nil {
-		return
-	}
 	o.mu.Lock()
 	span := o.tracing.span
-	if span == nil {
-		o.mu.Unlock()
-		return
-	}
 	o.tracing.span, o.tracing.text = nil, spanText{}
 	state, drains := o.draft.state, context.Cause(o.ctx.Context) == agent.ErrDraining
 	open := !state.Terminal() && (o.phase == phaseRunning || o.phase == phaseEnding)

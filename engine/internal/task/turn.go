@@ -199,10 +199,10 @@ func (o *Owner) startLocked() {
 	o.enterLocked(phaseRunning)
 	o.auth.heard, o.auth.given = false, false
 	o.all.work.Add(1)
-	go o.runAgent(p, why, stood)
+	go o.runAgent(p, why, stood, o.tracesLocked())
 }
 
-func (o *Owner) runAgent(p *Player, why cause, stood time.Duration) {
+func (o *Owner) runAgent(p *Player, why cause, stood time.Duration, traced bool) {
 	defer o.all.work.Done()
 	defer func() {
 		if p.end() {
@@ -212,16 +212,18 @@ func (o *Owner) runAgent(p *Player, why cause, stood time.Duration) {
 	grow()
 	err := errNoReturn
 	ctx, measured := o.ctx.Context, context.Background() // an owner's has no span, and is long to search
-	if run := o.traceRun(ctx); run != ctx {
-		ctx, measured = run, run
+	if traced {
+		ctx = o.traceRun(ctx)
+		measured = ctx
 	}
-	o.all.Meters.began(measured, o, why, stood)
-	begun := time.Now()
+	begun := o.all.Meters.began(measured, o, why, stood)
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
 		}
-		o.endRun(err)
+		if traced {
+			o.endRun(err)
+		}
 		o.all.Meters.over(measured, o, begun, err)
 		o.inbox.finish(err)
 	}()

@@ -62,7 +62,12 @@ func (t *sampledTracer) Sample(parent trace.SpanContext) (is trace.SpanContext, 
 
 // Start implements trace.Tracer.
 func (t *sampledTracer) Start(ctx context.Context, name string, o ...trace.SpanStartOption) (context.Context, trace.Span) {
-	return telemetry.Begin(ctx, t, name, func() []trace.SpanStartOption { return o })
+	ctx, span, is := telemetry.Begin(ctx, t, name, func() []trace.SpanStartOption { return o })
+	if span == nil {
+		ctx = trace.ContextWithSpanContext(ctx, is)
+		span = trace.SpanFromContext(ctx)
+	}
+	return ctx, span
 }
 
 // share is which part of the traces is kept, where that is all there is to decide.
