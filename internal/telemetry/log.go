@@ -10,7 +10,8 @@ import (
 )
 
 // LogHandler adds to each record what its context knows, and the record does not have
-// already: the caller, and trace_id and span_id of the span, also of one that is dropped.
+// already: the caller, and trace_id and span_id of the span, or else of the call's
+// traceparent.
 func LogHandler(h slog.Handler) slog.Handler { return &logHandler{Handler: h} }
 
 type logHandler struct {
@@ -20,7 +21,7 @@ type logHandler struct {
 
 func (l *logHandler) Handle(ctx context.Context, r slog.Record) error {
 	span, from := trace.SpanContextFromContext(ctx), a2a.CallerFrom(ctx)
-	if !span.IsValid() && Dropped(from.Trace) {
+	if !span.IsValid() {
 		span = SpanContext(from.Trace, "")
 	}
 	caller := from.Subject
