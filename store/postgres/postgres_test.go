@@ -141,4 +141,11 @@ func TestSuite(t *testing.T) {
 	})
 }
 
+// Push configs are listed in the order of their appends, though one statement of their
+// commit writes what another one, behind it, has before: as with this seed.
+func TestPushesOfTwoStatements(t *testing.T) {
+	t.Parallel()
+	storetest.Random(t, fresh(t), 1795791695252769056, 661)
+}
+
 func BenchmarkSuite(b *testing.B) { storetest.Benchmark(b, fresh) }

@@ -260,20 +260,23 @@ func (w *writer) fillPushes(ctx context.Context, all []*store.Append, changes []
 	var order, letters []name
 	var keys []int64 // of order
 	pushes, dead := map[name]*store.PushConfig{}, map[name]*store.DeadLetter{}
+	for _, a := range all { // also what an earlier or a later statement writes
+		for j := range a.Pushes {
+			if p := &a.Pushes[j]; w.places[p] == 0 {
+				key, err := w.s.pushKeys(ctx, 1)
+				if err != nil {
+					return err
+				}
+				w.places[p] = key
+			}
+		}
+	}
 	for _, at := range slices.Sorted(maps.Keys(tasks)) {
 		a := all[at]
 		for j := range a.Pushes {
-			key := w.places[&a.Pushes[j]]
-			if key == 0 {
-				var err error
-				if key, err = w.s.pushKeys(ctx, 1); err != nil {
-					return err
-				}
-				w.places[&a.Pushes[j]] = key
-			}
 			n := name{tasks[at], a.Pushes[j].ID, 0}
 			if pushes[n] == nil {
-				order, keys = append(order, n), append(keys, key)
+				order, keys = append(order, n), append(keys, w.places[&a.Pushes[j]])
 			}
 			pushes[n] = &a.Pushes[j]
 		}

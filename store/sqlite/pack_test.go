@@ -1,3 +1,5 @@
+//go:build unix
+
 package sqlite
 
 import (
@@ -17,68 +19,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/ncruces/go-sqlite3"
 	"github.com/parley-a2a/parley/store"
 	"github.com/parley-a2a/parley/store/storetest"
 	"golang.org/x/sys/unix"
 )
-
-// age stores the packed tasks of a database as versions before 8 did, with a row for each
-// entry, and forgets that they were packed.
-func age(st *Store) error {
-	type old struct {
-		key, last  int64
-		head, body []byte
-		log        []store.Entry
-	}
-	return st.change(context.Background(), "age", func(c *conn) (bool, error) {
-		raw, _, err := c.Prepare("SELECT key, last, head, head_size, body_size FROM task WHERE head_size IS NOT NULL")
-		if err != nil {
-			return false, err
-		}
-		defer raw.Close()
-		var all []old
-		err = (&stmt{s: raw}). // apart from those of the store: see TestNothingIsScanned
-					each(func(r *sqlite3.Stmt) error {
-				o := old{key: r.ColumnInt64(0), last: r.ColumnInt64(1)}
-				piece, head, body := r.ColumnRawBlob(2), r.ColumnInt(3), r.ColumnInt(4)
-				seal, err := sealOf(piece, head, body)
-				if err != nil {
-					return err
-				}
-				packed, first, err := c.logOf(piece, head+body)
-				if err == nil {
-					o.log, err = store.Unpack(nil, packed, first, o.last, 0)
-				}
-				o.head, o.body = seal.Head, seal.Body
-				all = append(all, o)
-				return err
-			})
-		for _, o := range all {
-			if err != nil {
-				break
-			}
-			st := c.stmt("UPDATE task SET head = ?, body = ?, head_size = NULL, body_size = NULL WHERE key = ?").blob(o.head)
-			if len(o.body) > smallBody {
-				err = st.null().int(o.key).exec()
-				if err == nil {
-					err = c.stmt("INSERT INTO seal (task, body) VALUES (?, ?)").int(o.key).blob(o.body).exec()
-				}
-			} else {
-				err = st.blob(o.body).int(o.key).exec()
-			}
-			for _, e := range o.log {
-				if err == nil {
-					err = c.keepPacked(o.key, e.Seq, e.Seq, store.Pack(nil, []store.Entry{e}))
-				}
-			}
-		}
-		if err == nil {
-			err = c.stmt("DELETE FROM kept WHERE name = ?").text(packingName).exec()
-		}
-		return true, err
-	})
-}
 
 // aged makes a database of an older version, and the same in memory.
 func aged(t *testing.T, tasks int) (path string, memory *store.Memory, keys []store.Key) {

@@ -4,7 +4,6 @@ package sqlite
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
@@ -128,43 +127,7 @@ func processorTime(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// benchID is shaped as the engine's ids are.
-func benchID(n int, ordered bool) string {
-	high := rand.Uint64()
-	if ordered {
-		high = uint64(1_790_000_000_000+n/10)<<16 | uint64(0x7000+n%10)
-	}
-	s := fmt.Sprintf("%016x%016x", high, rand.Uint64())
-	return s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:]
-}
-
 var benchBody = fmt.Appendf(nil, "%0512d", 0)
-
-// quickTask is what the engine appends for a message to the demo agent.
-func quickTask(n int, ordered bool) *store.Append {
-	at := began.Add(time.Duration(n) * 100 * time.Microsecond)
-	id, in := benchID(n, ordered), benchID(n, ordered)
-	a := &store.Append{Row: store.Row{
-		Key: store.Key{ID: id}, Context: in, State: 3, Updated: at, Created: at, Last: 4,
-		Node: "01a21878-0df4-791e-b64e-f0a37d4ef608", Epoch: 1, Turn: 2, Attempt: 1,
-	}}
-	names := fmt.Sprintf(`"taskId":%q,"contextId":%q`, id, in)
-	message := fmt.Sprintf(`{"messageId":%q,%s,"role":"ROLE_USER","parts":[{"text":"hello world"}]}`, benchID(n, ordered), names)
-	artifact := fmt.Sprintf(`{"artifactId":%q,"name":"echo","parts":[{"text":"hello world"}]}`, benchID(n, false))
-	status := fmt.Sprintf(`"status":{"state":"TASK_STATE_COMPLETED","timestamp":%q}`, at.Format("2006-01-02T15:04:05.000Z"))
-	for i, body := range []string{
-		"{" + names + "}", `{"message":` + message + "}",
-		`{"artifactUpdate":{` + names + `,"artifact":` + artifact + `,"lastChunk":true,"generation":"2"}}`,
-		`{"statusUpdate":{` + names + "," + status + `,"generation":"3"}}`,
-	} {
-		a.Entries = append(a.Entries, store.Entry{Seq: int64(i) + 1, Time: at, Kind: uint8(i) + 1, Body: []byte(body)})
-	}
-	a.Seal = &store.Seal{
-		Head: fmt.Appendf(nil, `{"generation":3,"messages":1,"history":176,"metadata":392,"task":{"id":%q,"contextId":%q,%s,"history":[%s]}}`, id, in, status, message),
-		Body: []byte(`{"artifacts":[` + artifact + "]}"),
-	}
-	return a
-}
 
 // streamOf is a task of ten chunks in five appends, the last of which ends it.
 func streamOf(n int, ordered bool) []*store.Append {
