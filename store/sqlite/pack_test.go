@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/store"
 	"github.com/parley-a2a/parley/store/storetest"
 	"golang.org/x/sys/unix"
@@ -350,9 +351,8 @@ func TestPackingYields(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var others sync.WaitGroup
 		others.Go(func() {
-			for ctx.Err() == nil {
+			for wake.Pause(ctx, packPause/4) == nil {
 				s.commits.Add(1)
-				time.Sleep(5 * time.Millisecond)
 			}
 		})
 		busy := took(true)

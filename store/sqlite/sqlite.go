@@ -43,7 +43,7 @@ func (o *Options) logger() *slog.Logger { return cmp.Or(o.Logger, slog.New(slog.
 type Store struct {
 	// set at start, then constant
 	Reader
-	options *Options
+	another func() (*conn, error) // opens a writer: see renew
 	lock    *lock
 	group   *store.Group
 	cleaner *cleaner
@@ -113,7 +113,8 @@ func (s *Store) start(path string, o *Options, sc *schema) error {
 		return err
 	}
 	o = cmp.Or(o, new(Options))
-	w, err := openWriter(path, o, sc)
+	s.another = func() (*conn, error) { return openWriter(path, o, sc) }
+	w, err := s.another()
 	if err != nil {
 		return err
 	}
@@ -132,7 +133,7 @@ func (s *Store) start(path string, o *Options, sc *schema) error {
 		return fmt.Errorf("sqlite: open %s: %w", path, err)
 	}
 	w.WALHook(s.cleaner.committed)
-	s.writer, s.options = w, o
+	s.writer = w
 	s.path, s.readers = path, newPool(path, o.readers())
 	r, err := s.readers.get(context.Background()) // so that there is one, whatever happens later
 	if err != nil {
@@ -212,7 +213,7 @@ func (s *Store) renew() {
 		return
 	}
 	s.large = 0
-	w, err := openWriter(s.path, s.options, &current)
+	w, err := s.another()
 	if err != nil {
 		return // there is no file descriptor for it, perhaps: the old one goes on
 	}

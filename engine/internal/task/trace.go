@@ -64,9 +64,10 @@ func (o *Owner) titled() *title {
 	return &gone
 }
 
-// tracesLocked reports whether the run that is about to begin has a span. The usual case of
-// a server that keeps one trace in a hundred is that the call's span was dropped, and the
-// run's with it. What the agent calls gets the call's traceparent.
+// tracesLocked reports whether the run that is about to begin has a span; if it has none,
+// its records still name the trace. The usual case of a server that keeps one trace in a
+// hundred is that the call's span was dropped, and the run's with it. What the agent calls
+// gets the call's traceparent.
 func (o *Owner) tracesLocked() bool {
 	if o.all.Tracer == nil {
 		return false
