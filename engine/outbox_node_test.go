@@ -157,3 +157,51 @@ func TestDeadLettersOfManyProcesses(t *testing.T) {
 		}
 	})
 }
+
+// A caller that has seen an event at one process is not sent it by a configuration that
+// it makes at another: not by the task's owner, which does not know yet that the event
+// is committed, nor by one that was paused and has lost the task.
+func TestPushBeginsBehindWhatWasSeenElsewhere(t *testing.T) {
+	for _, paused := range []bool{false, true} {
+		t.Run(fmt.Sprint(paused), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				st := store.NewMemory()
+				defer st.Close()
+				begin := make(chan struct{})
+				agent := agent.Func(func(ctx context.Context, t *agent.Turn) error {
+					if err := t.Status("begun"); err != nil {
+						return err
+					}
+					select {
+					case <-begin:
+						return t.Complete("done")
+					case <-ctx.Done():
+						return context.Cause(ctx)
+					}
+				})
+				beats := &frozenBeat{Store: st}
+				works := sharedPush(t, late{beats}, agent, new(receivers))
+				other := sharedPush(t, st, agent, new(receivers))
+				id := works.mustSend(sendNow("go")).ID
+				passes(5 * time.Second)
+				if beats.held.Store(paused); paused {
+					passes(30 * time.Second) // the other begins a second attempt
+				} else {
+					close(begin)
+					passes(500 * time.Millisecond) // and a second later it is known
+				}
+				seen := other.mustGet(id).Generation
+				if _, err := works.CreateTaskPushNotificationConfig(t.Context(), &a2a.TaskPushNotificationConfig{TaskID: id, ID: "a", URL: "h"}); err != nil {
+					t.Fatal(err)
+				}
+				p, err := st.Push(t.Context(), store.PushID{Key: store.Key{ID: id}, ID: "a"})
+				if err != nil || seen != 3 || p.Cursor != 4 {
+					t.Errorf("generation %d was seen, and the configuration is %+v, %v", seen, p, err)
+				}
+				beats.held.Store(false)
+				works.stop()
+				other.stop()
+			})
+		})
+	}
+}

@@ -213,11 +213,8 @@ func (ts *Topics) outlast(ctx context.Context, err error) error {
 func (ts *Topics) LastOf(ctx context.Context, key store.Key) (int64, a2a.TaskState, error) {
 	t := ts.Join(key)
 	defer ts.Leave(t)
-	last, state, err := ts.At(ctx, t)
-	if err == nil && last == 0 {
-		err = stored.NotFound(key.ID)
-	}
-	return last, state, err
+	row, err := ts.Standing(ctx, t)
+	return row.Last, a2a.TaskState(row.State), err
 }
 
 // At returns the seq of the last entry of a task, and its state there; 0 if nothing of
