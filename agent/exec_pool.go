@@ -84,14 +84,12 @@ func (s *session) cancel(reason string) {
 	if reason == "" {
 		polite = 0
 	} else if line, err := (&told{Type: "cancel", Task: s.task, Reason: reason}).encode(); err == nil {
-		unread := time.NewTimer(polite)
 		select {
 		case s.p.input <- line:
 		case <-s.p.exited:
-		case <-unread.C: // it has not read what came before
+		case <-time.After(polite): // it has not read what came before
 			polite = 0
 		}
-		unread.Stop()
 	}
 	if polite > 0 && s.c.opts.keeps() > 0 && s.settles(polite) && s.c.put(s.p, true) {
 		return

@@ -135,14 +135,12 @@ func (s *session) send(ctx context.Context, l *told) error {
 		return nil
 	default:
 	}
-	stalled := time.NewTimer(s.c.stall)
-	defer stalled.Stop()
 	select {
 	case s.p.input <- line:
 		return nil
 	case <-s.p.exited:
 		return nil
-	case <-stalled.C:
+	case <-time.After(s.c.stall):
 		return Public("the command does not read its input", nil)
 	case <-ctx.Done():
 		return context.Cause(ctx)

@@ -173,10 +173,8 @@ func (e *Engine) again(ctx context.Context, n int) error {
 	if n < 2 {
 		return context.Cause(ctx)
 	}
-	timer := time.NewTimer(min(10*time.Millisecond<<min(n-2, 16), maxMoves))
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(min(10*time.Millisecond<<min(n-2, 16), maxMoves)):
 		return nil
 	case <-e.draining:
 		return stored.Stopping()

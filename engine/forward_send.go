@@ -60,15 +60,14 @@ const verdictWait = 2 * time.Second
 // unread waits for the verdict. Without one the message counts as taken, as it
 // does when the process that had the task is gone.
 func (v *verdict) unread(ctx context.Context, e *Engine) bool {
-	timer := time.NewTimer(verdictWait)
-	defer timer.Stop()
+	late := time.After(verdictWait)
 	for {
 		select {
 		case a := <-v.answers:
 			if !a.Later { // the first answer once more
 				return a.Unread
 			}
-		case <-timer.C:
+		case <-late:
 			return false
 		case <-e.draining:
 			return false

@@ -70,10 +70,7 @@ func (c *call) progress(p *mcp.ProgressNotificationParams) {
 	c.mu.Lock()
 	c.latest = p
 	c.mu.Unlock()
-	select {
-	case c.hint <- struct{}{}:
-	default:
-	}
+	wake.Nudge(c.hint)
 }
 
 const (
@@ -311,12 +308,10 @@ func (t *Tools) giveUp(s *session, c *call, why error) {
 		s.retired = true
 	}
 	t.mu.Unlock()
-	wait := time.NewTimer(time.Second)
-	defer wait.Stop()
 	select {
 	case <-c.done:
 		return
-	case <-wait.C:
+	case <-time.After(time.Second):
 	}
 	// The server does not read what we write.
 	t.retire(s)

@@ -31,10 +31,8 @@ func startProcess(s *Server, o *Options) (*process, error) {
 	p.Process, err = child.Start(cmd, cmd.Start, func(c *child.Process, _ error) { // how it ended is of no use: the session is over in any case
 		close(p.exited)
 		// What it left behind may hold its output open.
-		linger := time.NewTimer(lingerTime)
-		defer linger.Stop()
 		select {
-		case <-linger.C:
+		case <-time.After(lingerTime):
 			c.Out.Close()
 		case <-p.closing:
 		}
@@ -67,12 +65,10 @@ func (p *process) close() {
 
 // wait reports whether the command ended within the grace.
 func (p *process) wait() bool {
-	t := time.NewTimer(p.grace)
-	defer t.Stop()
 	select {
 	case <-p.exited:
 		return true
-	case <-t.C:
+	case <-time.After(p.grace):
 		return false
 	}
 }

@@ -227,10 +227,8 @@ func (r *run) pause(ctx context.Context, n int, err error) error {
 
 // sleep waits for d, or until the agent has posted that there is something new.
 func (r *run) sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(d):
 	case <-r.hint:
 	case <-ctx.Done():
 		return context.Cause(ctx)

@@ -205,10 +205,8 @@ func linger(ctx context.Context, known <-chan struct{}) (context.Context, func()
 		if context.Cause(ctx) != agent.ErrDraining {
 			d = cancelWait
 		}
-		timer := time.NewTimer(d)
-		defer timer.Stop()
 		select {
-		case <-timer.C:
+		case <-time.After(d):
 		case <-known:
 		case <-lasting.Done():
 		}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/wake"
 )
 
 // Times of streams of fragments, and how many there may be.
@@ -169,10 +170,7 @@ func (s *eventStream) sendID(key, id, data string) error {
 	if s.size += len(text); s.size > maxWaiting || !time.Now().Before(s.next) {
 		return s.writeLocked("")
 	}
-	select {
-	case s.waits <- struct{}{}:
-	default:
-	}
+	wake.Nudge(s.waits)
 	return nil
 }
 
@@ -207,14 +205,7 @@ func (s *eventStream) pause() time.Duration {
 // rest waits until the stream may write again. A reader that rests reads what came
 // meanwhile in one go, and is not woken for each commit.
 func (s *eventStream) rest(ctx context.Context) error {
-	again := time.NewTimer(s.pause())
-	defer again.Stop()
-	select {
-	case <-again.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return wake.Pause(ctx, s.pause())
 }
 
 // write writes what waits, and then text.

@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/wake"
 )
 
 // Server is an MCP server whose tools call an agent. It serves many sessions at once.
@@ -145,10 +146,7 @@ func (s *Server) note(session *mcp.ServerSession) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c := s.calls[session]; c != nil {
-		select {
-		case c.canceled <- struct{}{}:
-		default:
-		}
+		wake.Nudge(c.canceled)
 	}
 }
 
@@ -188,12 +186,10 @@ func (s *Server) wished(session *mcp.ServerSession) bool {
 	if c == nil {
 		return false
 	}
-	t := time.NewTimer(500 * time.Millisecond)
-	defer t.Stop()
 	select {
 	case <-c.canceled:
 		return true
-	case <-t.C:
+	case <-time.After(500 * time.Millisecond):
 		return false
 	}
 }

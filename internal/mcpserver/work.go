@@ -159,11 +159,9 @@ func (w *work) follow(ctx context.Context, req *a2a.SendMessageRequest) error {
 			<-ended
 		}
 	}()
-	late := time.NewTimer(max(w.wait, 0))
-	defer late.Stop()
-	due := late.C
-	if w.wait < 0 {
-		due = nil
+	var due <-chan time.Time
+	if w.wait >= 0 {
+		due = time.After(w.wait)
 	}
 	tick := time.NewTicker(beat)
 	defer tick.Stop()

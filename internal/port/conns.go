@@ -138,25 +138,20 @@ func (c *conns) wait() error {
 		}
 		c.limited(Waited)
 		c.log.write(slog.LevelWarn, "too many connections, and none is idle: new ones wait", slog.Int("limit", cap(c.slots)))
-		later := time.NewTimer(in)
 		select {
 		case c.slots <- struct{}{}:
-			later.Stop()
 			return nil
 		case <-c.closed:
-			later.Stop()
 			return net.ErrClosed
-		case <-later.C:
+		case <-time.After(in):
 		}
 	}
 }
 
 // pause waits for a while, or until the end.
 func (c *conns) pause(d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(d):
 	case <-c.closed:
 	}
 }

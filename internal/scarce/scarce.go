@@ -61,11 +61,9 @@ func Again(ctx context.Context, f func() error) error {
 		} else if time.Since(since) > patience {
 			return err
 		}
-		timer := time.NewTimer(pause/2 + rand.N(pause/2))
 		select {
-		case <-timer.C:
+		case <-time.After(pause/2 + rand.N(pause/2)):
 		case <-ctx.Done():
-			timer.Stop()
 			return errors.Join(context.Cause(ctx), err)
 		}
 	}

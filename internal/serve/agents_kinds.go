@@ -20,6 +20,7 @@ import (
 	"github.com/parley-a2a/parley/internal/flagvalue"
 	"github.com/parley-a2a/parley/internal/keyfile"
 	"github.com/parley-a2a/parley/internal/plain"
+	"github.com/parley-a2a/parley/internal/wake"
 )
 
 // http makes an agent of an HTTP service.
@@ -125,12 +126,7 @@ func (m *factory) mcp(n *instance, c *config.MCP, log *slog.Logger) error {
 		return err
 	}
 	changed := make(chan struct{}, 1)
-	o.Changed = func() {
-		select {
-		case changed <- struct{}{}:
-		default:
-		}
-	}
+	o.Changed = func() { wake.Nudge(changed) }
 	a, err := mcp.New(s, o)
 	if err != nil {
 		return err

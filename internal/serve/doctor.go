@@ -101,14 +101,13 @@ func (d *doctor) check(ctx context.Context, c check) []Finding {
 		defer close(done)
 		c.run(ctx, r)
 	}()
-	late := time.NewTimer(d.patience + d.patience/2) // for those that the context ends
-	defer late.Stop()
+	most := d.patience + d.patience/2 // longer than the context, which ends most checks
 	select {
 	case <-done:
 		return r.found
-	case <-late.C:
+	case <-time.After(most):
 		d.stuck = true
-		return []Finding{{c.name, ResultProblem, "no answer within " + (d.patience + d.patience/2).String(), "see whether the disk, the network file system or the name server that it asks is stuck"}}
+		return []Finding{{c.name, ResultProblem, "no answer within " + most.String(), "see whether the disk, the network file system or the name server that it asks is stuck"}}
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/admin"
+	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -154,10 +155,7 @@ func (f *feed) join() {
 	}
 	f.readers++
 	f.quietAt = time.Time{}
-	select {
-	case f.begun <- struct{}{}:
-	default:
-	}
+	wake.Nudge(f.begun)
 }
 
 func (f *feed) leave() {

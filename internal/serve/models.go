@@ -11,6 +11,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent/openai"
 	"github.com/parley-a2a/parley/internal/plain"
+	"github.com/parley-a2a/parley/internal/wake"
 )
 
 // maxNamed is how many models of an endpoint are listed by name.
@@ -80,10 +81,8 @@ func (h *Host) askModels(ctx context.Context, n *instance) {
 			said = true
 			note("not reachable: %s: %v; messages try again for a while, and then fail", hostOf(c.URL), err)
 		}
-		select {
-		case <-ctx.Done():
+		if wake.Pause(ctx, pause) != nil {
 			return
-		case <-time.After(pause):
 		}
 	}
 }

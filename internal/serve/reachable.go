@@ -17,6 +17,7 @@ import (
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/keyfile"
 	"github.com/parley-a2a/parley/internal/plain"
+	"github.com/parley-a2a/parley/internal/wake"
 )
 
 // addressFindings checks the address on the cards without a request. open says that
@@ -51,12 +52,8 @@ const (
 func reach(ctx context.Context, c *http.Client, public, name string) error {
 	var err error
 	for try := range reachTries {
-		if try > 0 {
-			select {
-			case <-ctx.Done():
-				return nil
-			case <-time.After(reachPause):
-			}
+		if try > 0 && wake.Pause(ctx, reachPause) != nil {
+			return nil
 		}
 		if err = reachOnce(ctx, c, public, name); err == nil || ctx.Err() != nil {
 			return nil

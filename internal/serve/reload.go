@@ -13,6 +13,7 @@ import (
 	"github.com/parley-a2a/parley/a2aserver"
 	"github.com/parley-a2a/parley/internal/failure"
 	"github.com/parley-a2a/parley/internal/plain"
+	"github.com/parley-a2a/parley/internal/wake"
 )
 
 // background does the work beside serving until stop is called, which waits for it:
@@ -31,10 +32,7 @@ func (h *Host) background(ctx context.Context) (stop func()) {
 	if h.now.settings.path != "" || h.audit.file != nil {
 		signals = onHangup(func() {
 			h.audit.reopen(h.log)
-			select {
-			case hangups <- struct{}{}:
-			default: // the reload that waits will read the newest file
-			}
+			wake.Nudge(hangups) // a reload that waits will read the newest file
 		})
 	}
 	work.Go(func() {

@@ -114,11 +114,9 @@ func (s *Store) packAll(p packing, log *slog.Logger) {
 func (s *Store) leave(wait time.Duration) bool {
 	for left := max(packAtLast, wait); ; {
 		commits := s.commits.Load()
-		timer := time.NewTimer(wait)
 		select {
-		case <-timer.C:
+		case <-time.After(wait):
 		case <-s.over:
-			timer.Stop()
 			return false
 		}
 		if left -= wait; left <= 0 || s.commits.Load() == commits {

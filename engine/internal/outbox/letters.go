@@ -28,10 +28,8 @@ func (o *Outbox) readLetters(ctx context.Context) {
 
 // rest waits for a while, or until an operator wants something to be sent again.
 func (o *Outbox) rest(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 	case <-o.again:
 	case <-ctx.Done():
 	}

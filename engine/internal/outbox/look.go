@@ -23,9 +23,6 @@ func (o *Outbox) lookOut(ctx context.Context) {
 		// Others write to logs and die, and what they tell may be lost.
 		every, share = min(o.limit.poll, o.e.DeadAfter/4), 10
 	}
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	<-timer.C
 	for ctx.Err() == nil {
 		begun := time.Now()
 		_, err := o.claim(ctx)
@@ -37,27 +34,22 @@ func (o *Outbox) lookOut(ctx context.Context) {
 			o.complain(ctx, "webhooks could not be looked up; it is tried again", err)
 			wake.Nudge(o.looks)
 		}
-		o.linger(ctx, max(lookEvery, 10*took), nil, nil)
-		timer.Reset(max(every, share*took))
-		o.linger(ctx, 0, timer.C, o.looks)
+		o.linger(ctx, max(lookEvery, 10*took), nil)
+		o.linger(ctx, max(every, share*took), o.looks)
 	}
 }
 
-// linger waits for a while, or for one of two channels. What processes leave
-// meanwhile it claims at once, and if there is something returns.
-func (o *Outbox) linger(ctx context.Context, d time.Duration, a <-chan time.Time, b <-chan struct{}) {
-	if d > 0 {
-		timer := time.NewTimer(d)
-		defer timer.Stop()
-		a = timer.C
-	}
+// linger waits for a while, or for a hint. What processes leave meanwhile it claims
+// at once, and if there is something returns.
+func (o *Outbox) linger(ctx context.Context, d time.Duration, hint <-chan struct{}) {
+	over := time.After(d)
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-a:
+		case <-over:
 			return
-		case <-b:
+		case <-hint:
 			return
 		case <-o.leavings:
 		}

@@ -186,9 +186,7 @@ func (os *Owners) TakeUp(ctx context.Context) {
 func (os *Owners) idle(ctx context.Context, wait time.Duration) {
 	var again <-chan time.Time
 	if wait >= 0 {
-		timer := time.NewTimer(wait)
-		defer timer.Stop()
-		again = timer.C
+		again = time.After(wait)
 	}
 	select {
 	case <-os.taker.hint:

@@ -164,16 +164,13 @@ func (ts *Topics) Log(ctx context.Context, t *Topic, after int64, follow, over b
 				return
 			}
 		}
-		again := time.NewTimer(poll) // hints may be lost
 		select {
 		case <-next.changed: // also when the engine drains
-		case <-again.C:
+		case <-time.After(poll): // hints may be lost
 		case <-ctx.Done():
-			again.Stop()
 			yield(nil, context.Cause(ctx))
 			return
 		}
-		again.Stop()
 	}
 }
 
@@ -202,17 +199,14 @@ func (ts *Topics) StoredLog(ctx context.Context, key store.Key, after int64, yie
 		if a2a.TaskState(rec.State).Terminal() || ts.stopping() {
 			return
 		}
-		again := time.NewTimer(ts.others.every())
 		select {
 		case <-changed:
-		case <-again.C:
+		case <-time.After(ts.others.every()):
 		case <-ts.draining:
 		case <-ctx.Done():
-			again.Stop()
 			yield(store.Entry{}, context.Cause(ctx))
 			return
 		}
-		again.Stop()
 	}
 }
 
