@@ -35,19 +35,6 @@ type KeysOptions struct {
 	Now func() time.Time
 }
 
-func (o *KeysOptions) name() string { return cmp.Or(o.Name, "apiKey") }
-
-func (o *KeysOptions) cache() time.Duration { return cmp.Or(o.Cache, time.Second) }
-
-func (o *KeysOptions) logger() *slog.Logger { return cmp.Or(o.Logger, slog.New(slog.DiscardHandler)) }
-
-func (o *KeysOptions) now() func() time.Time {
-	if o.Now == nil {
-		return time.Now
-	}
-	return o.Now
-}
-
 // Keys are the API keys in a vault: they are managed by it, and as a Method it
 // takes them, from the header X-API-Key or as bearer tokens.
 type Keys struct {
@@ -62,8 +49,8 @@ type Keys struct {
 // NewKeys returns the API keys in a vault.
 func NewKeys(v Vault, o *KeysOptions) *Keys {
 	o = cmp.Or(o, new(KeysOptions))
-	k := &Keys{vault: v, name: o.name(), log: o.logger(), now: o.now()}
-	k.cache.init(o.cache(), k.now, k.read)
+	k := &Keys{vault: v, name: cmp.Or(o.Name, "apiKey"), log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), now: clockOf(o.Now)}
+	k.cache.init(cmp.Or(o.Cache, time.Second), k.now, k.read)
 	return k
 }
 

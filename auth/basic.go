@@ -51,10 +51,7 @@ type Basic struct {
 func NewBasic(file string, o *BasicOptions) (*Basic, error) {
 	o = cmp.Or(o, new(BasicOptions))
 	b := &Basic{name: cmp.Or(o.Name, "basic")}
-	now := o.Now
-	if now == nil {
-		now = time.Now
-	}
+	now := clockOf(o.Now)
 	var err error
 	if b.users, err = openBasicFile(file, now, cmp.Or(o.Logger, slog.New(slog.DiscardHandler))); err != nil {
 		return nil, err

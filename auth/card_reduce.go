@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/parley-a2a/parley/internal/json"
 )
 
 // shape says how the members of a message of the protocol are reduced for a
@@ -283,23 +285,11 @@ func (s shape) camel(name string) string {
 		return ""
 	}
 	for camel := range s {
-		if snake(camel) == name {
+		if json.Snake(camel) == name {
 			return camel
 		}
 	}
 	return ""
-}
-
-func snake(camel string) string {
-	var b strings.Builder
-	for _, c := range camel {
-		if 'A' <= c && c <= 'Z' {
-			b.WriteByte('_')
-			c += 'a' - 'A'
-		}
-		b.WriteRune(c)
-	}
-	return b.String()
 }
 
 // parseCard reads a card's document.

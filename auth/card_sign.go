@@ -117,14 +117,10 @@ func formOf(card map[string]any) Form {
 
 func sign(payload []byte, key *Key, o *SignOptions) (*a2a.AgentCardSignature, error) {
 	o = cmp.Or(o, new(SignOptions))
-	now := time.Now
-	if o.Now != nil {
-		now = o.Now
-	}
 	switch {
 	case key.private == nil:
 		return nil, fmt.Errorf("the %s is public: the private one signs", key)
-	case key.ended(now()):
+	case key.ended(clockOf(o.Now)()):
 		return nil, fmt.Errorf("%w: %s", ErrKeyExpired, key)
 	}
 	with := new(jose.SignerOptions).WithType("JOSE")

@@ -157,17 +157,14 @@ func (r *Result) verify(ctx context.Context, entry any, payloads []*Payload, key
 	if err != nil {
 		return err
 	}
-	now := time.Now
-	if o.Now != nil {
-		now = o.Now
-	}
+	now := clockOf(o.Now)()
 	err = ErrUnknownKey
 	for _, k := range candidates {
 		switch {
 		case k.Algorithm() != r.Algorithm:
 			err = fmt.Errorf("%w: the signature says %s, its key is for %s", ErrAlgorithm, r.Algorithm, k.Algorithm())
 			continue
-		case k.ended(now()):
+		case k.ended(now):
 			err = fmt.Errorf("%w: on %s", ErrKeyExpired, k.expires.UTC().Format(time.RFC3339))
 			continue
 		}

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"hash/maphash"
 	"net"
 	"net/http"
@@ -49,9 +50,7 @@ const (
 )
 
 func (f *failures) init(limit int, now func() time.Time) {
-	if limit == 0 {
-		limit = 10
-	}
+	limit = cmp.Or(limit, 10)
 	f.limit, f.now, f.seed = limit, now, maphash.MakeSeed()
 	f.all, f.known = map[uint64]failed{}, map[uint64]time.Time{}
 }

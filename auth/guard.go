@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,19 +86,14 @@ func NewGuard(methods []Method, o *GuardOptions) (*Guard, error) {
 	if o != nil {
 		g.opts = *o
 	}
-	if g.opts.Realm == "" {
-		g.opts.Realm = "a2a"
-	}
+	g.opts.Realm = cmp.Or(g.opts.Realm, "a2a")
 	if err := checkRealm(g.opts.Realm); err != nil {
 		return nil, err
 	}
 	if g.opts.Address == nil {
 		g.opts.Address = remoteAddress
 	}
-	if g.opts.Now == nil {
-		g.opts.Now = time.Now
-	}
-	g.failures.init(g.opts.Failures, g.opts.Now)
+	g.failures.init(g.opts.Failures, clockOf(g.opts.Now))
 	names := map[string]bool{}
 	for _, m := range methods {
 		name, _ := m.Scheme()
@@ -239,3 +235,11 @@ func unread(r *http.Request) error {
 }
 
 func (g *Guard) address(r *http.Request) string { return addressOf(g.opts.Address(r)) }
+
+// clockOf returns the clock that options name; nil means time.Now.
+func clockOf(now func() time.Time) func() time.Time {
+	if now == nil {
+		return time.Now
+	}
+	return now
+}

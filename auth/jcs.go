@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"unicode/utf8"
+	"unicode/utf16"
 
 	"github.com/parley-a2a/parley/internal/json"
 )
@@ -87,23 +87,5 @@ func appendNumber(b []byte, f float64) []byte {
 // order of the bytes, except that what is beyond the basic plane begins with
 // a surrogate there and so comes before U+E000 to U+FFFF.
 func compareUTF16(a, b string) int {
-	for a != "" && b != "" {
-		ra, na := utf8.DecodeRuneInString(a)
-		rb, nb := utf8.DecodeRuneInString(b)
-		if ra != rb {
-			if beyond := ra > 0xFFFF; beyond != (rb > 0xFFFF) {
-				ra, rb = firstUnit(ra), firstUnit(rb)
-			}
-			return int(ra - rb)
-		}
-		a, b = a[na:], b[nb:]
-	}
-	return len(a) - len(b)
-}
-
-func firstUnit(r rune) rune {
-	if r > 0xFFFF {
-		return 0xD800 + (r-0x10000)>>10
-	}
-	return r
+	return slices.Compare(utf16.Encode([]rune(a)), utf16.Encode([]rune(b)))
 }

@@ -79,10 +79,7 @@ func newTokens(via, issuer string, audiences []string, o *TokenOptions) (*tokens
 	o = cmp.Or(o, new(TokenOptions))
 	t := &tokens{
 		name: cmp.Or(o.Name, via), via: via, issuer: issuer, audiences: slices.Clone(audiences), skew: max(cmp.Or(o.Skew, time.Minute), 0),
-		claims: o.Claims.withDefaults(), grants: slices.Clone(o.Grants), realm: cmp.Or(o.Realm, "a2a"), now: o.Now,
-	}
-	if t.now == nil {
-		t.now = time.Now
+		claims: o.Claims.withDefaults(), grants: slices.Clone(o.Grants), realm: cmp.Or(o.Realm, "a2a"), now: clockOf(o.Now),
 	}
 	if t.skew > maxSkew {
 		return nil, fmt.Errorf("auth: a skew of more than %v is a clock to set, not to allow for", maxSkew)
@@ -111,13 +108,9 @@ func newTokens(via, issuer string, audiences []string, o *TokenOptions) (*tokens
 		}
 		t.algorithms = append(t.algorithms, jose.SignatureAlgorithm(a))
 	}
-	log := o.Logger
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
 	t.keys = &keyring{
 		retry: o.Retry, refresh: o.Refresh, now: t.now,
-		log: log.With("issuer", issuer), algorithms: wanted,
+		log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)).With("issuer", issuer), algorithms: wanted,
 	}
 	return t, nil
 }

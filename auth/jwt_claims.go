@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -39,9 +40,7 @@ type Claims struct {
 }
 
 func (c Claims) withDefaults() Claims {
-	if c.Subject == "" {
-		c.Subject = "sub"
-	}
+	c.Subject = cmp.Or(c.Subject, "sub")
 	c.Grants = maps.Clone(c.Grants)
 	return c
 }

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"crypto/x509"
 	"encoding/asn1"
 	"fmt"
@@ -66,9 +67,7 @@ func NewMutualTLS(o *MutualTLSOptions) (*MutualTLS, error) {
 	if o != nil {
 		m.opts = *o
 	}
-	if m.opts.Subject == "" {
-		m.opts.Subject = NameCN
-	}
+	m.opts.Subject = cmp.Or(m.opts.Subject, NameCN)
 	if !slices.Contains([]CertificateName{NameCN, NameURI, NameDNS, NameEmail, NameDN}, m.opts.Subject) {
 		return nil, fmt.Errorf("auth: certificates have no name called %.20q: use cn, uri, dns, email or dn", string(m.opts.Subject))
 	}
@@ -82,9 +81,7 @@ func NewMutualTLS(o *MutualTLSOptions) (*MutualTLS, error) {
 		m.opts.Grants = a2a.OwnScopes
 	}
 	m.opts.Grants = append([]string{}, m.opts.Grants...)
-	if m.opts.Now == nil {
-		m.opts.Now = time.Now
-	}
+	m.opts.Now = clockOf(m.opts.Now)
 	return m, nil
 }
 

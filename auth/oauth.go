@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -93,11 +94,7 @@ func NewOAuth(ctx context.Context, card *a2a.AgentCard, scheme string, o *OAuthO
 	if len(l.origins) == 0 {
 		return nil, errors.New("auth: the card names no https address of its agent, and tokens go nowhere else but on this machine")
 	}
-	base := http.DefaultTransport
-	if o.HTTPClient != nil && o.HTTPClient.Transport != nil {
-		base = o.HTTPClient.Transport
-	}
-	l.client = &http.Client{Transport: base, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	l.client = direct(o.HTTPClient)
 	s := card.SecuritySchemes[scheme]
 	var err error
 	if l.oidc = s.OpenIDConnect != nil; l.oidc {
@@ -175,10 +172,7 @@ func anchorOf(card *a2a.AgentCard, scheme string) string {
 
 // originOf returns what a token is pinned to.
 func originOf(u *url.URL) string {
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
+	port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 	scheme := u.Scheme
 	if a2a.IsLoopback(u.Hostname()) {
 		scheme = "https" // on this machine the scheme does not tell who listens there

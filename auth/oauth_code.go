@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -154,10 +155,7 @@ func (c *callback) parse(query string) (code string, err error) {
 		}
 	}
 	if e := q.Get("error"); e != "" {
-		host := c.issuer
-		if host == "" {
-			host = c.origin
-		}
+		host := cmp.Or(c.issuer, c.origin)
 		if u, err := url.Parse(host); err == nil {
 			host = u.Host
 		}

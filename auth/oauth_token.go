@@ -214,12 +214,8 @@ func (l *OAuth) verify(ctx context.Context, s *OAuthSession, idToken, nonce stri
 	if idToken == "" || l.server.Issuer == "" || l.server.KeysURL == "" {
 		return nil
 	}
-	var algorithms []string // without the "none" and the keyed hashes that a server may list
-	for _, a := range l.server.Algorithms {
-		if slices.Contains([]string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}, a) {
-			algorithms = append(algorithms, a)
-		}
-	}
+	// Without the "none" and the keyed hashes that a server may list.
+	algorithms := slices.DeleteFunc(slices.Clone(l.server.Algorithms), func(a string) bool { return !slices.Contains(TokenAlgorithms, a) })
 	ctx = oidc.ClientContext(ctx, issuerClient(&TokenOptions{HTTPClient: l.opts.HTTPClient}))
 	tok, err := oidc.NewVerifier(l.server.Issuer, oidc.NewRemoteKeySet(ctx, l.server.KeysURL),
 		&oidc.Config{ClientID: l.opts.ClientID, SupportedSigningAlgs: algorithms}).Verify(ctx, idToken)
@@ -260,11 +256,7 @@ func (s *OAuthSession) Renew(ctx context.Context, c *http.Client) (*OAuthSession
 	default:
 		return nil, errors.New("the sign-in has expired, and there is no refresh token")
 	}
-	own := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	if c != nil {
-		own.Transport = c.Transport
-	}
-	got, _, err := s.token(ctx, &own, form)
+	got, _, err := s.token(ctx, direct(c), form)
 	return got, err
 }
 

@@ -37,12 +37,7 @@ func (w *WebLogin) server(ctx context.Context) (*OAuth, error) {
 		return nil, errors.New("auth: the issuer does not say where people sign in")
 	}
 	s.Scopes = nil // no refresh token is asked for: a session ends with its token
-	base := http.DefaultTransport
-	if w.http != nil && w.http.Transport != nil {
-		base = w.http.Transport
-	}
-	client := &http.Client{Transport: base, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	return &OAuth{opts: o, oidc: true, scopes: o.Scopes, server: s, client: client}, nil
+	return &OAuth{opts: o, oidc: true, scopes: o.Scopes, server: s, client: direct(w.http)}, nil
 }
 
 // Begin returns where the browser goes to sign in, and what Finish needs when it comes

@@ -26,6 +26,16 @@ func issuerClient(o *TokenOptions) *http.Client {
 	return c
 }
 
+// direct returns a client with the transport of c, or the default one, that follows no
+// redirects: what it sends is for one address.
+func direct(c *http.Client) *http.Client {
+	own := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	if c != nil {
+		own.Transport = c.Transport
+	}
+	return own
+}
+
 func checkRedirect(req *http.Request, via []*http.Request) error {
 	switch first := via[0].URL; {
 	case req.URL.Host != first.Host || req.URL.Scheme != first.Scheme:

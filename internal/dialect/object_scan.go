@@ -39,7 +39,7 @@ func (m members) getSnake(camel string) stdjson.RawMessage {
 	return nil
 }
 
-// isSnake reports whether a name is snakeCase(camel).
+// isSnake reports whether a name is json.Snake(camel).
 func isSnake(name []byte, camel string) bool {
 	at := 0
 	for i := range len(camel) {

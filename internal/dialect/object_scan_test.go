@@ -53,13 +53,13 @@ func FuzzScan(f *testing.F) {
 func FuzzSnake(f *testing.F) {
 	for _, name := range []string{"taskId", "task_id", "", "_", "T", "aB_c", "_id", "fileWithBytes", "file_with_bytes"} {
 		f.Add(name, "taskId")
-		f.Add(snakeCase(name), name)
+		f.Add(json.Snake(name), name)
 	}
 	f.Fuzz(func(t *testing.T, name, camel string) {
 		if !utf8.ValidString(camel) {
 			return // names are ours
 		}
-		if got, want := isSnake([]byte(name), camel), snakeCase(camel) == name; got != want {
+		if got, want := isSnake([]byte(name), camel), json.Snake(camel) == name; got != want {
 			t.Errorf("%q is %q in snake case: %v", name, camel, got)
 		}
 	})

@@ -2,12 +2,13 @@ package dialect
 
 import (
 	"bytes"
-	"encoding/json"
+	stdjson "encoding/json"
 	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/json"
 )
 
 // DecodeREST makes a request of a matched route, the query and the body, of
@@ -124,7 +125,7 @@ func queryObject(op Op, query url.Values) ([]byte, error) {
 	doc := []byte{'{'}
 	for _, p := range paramsOf(op) {
 		values := query[p.name]
-		if snake := snakeCase(p.name); snake != p.name {
+		if snake := json.Snake(p.name); snake != p.name {
 			values = append(slices.Clip(values), query[snake]...)
 		}
 		if len(values) == 0 {
@@ -171,8 +172,8 @@ func queryString(op Op, doc []byte) (string, error) {
 	if len(doc) == 0 {
 		return "", nil // requests without params
 	}
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(doc, &members); err != nil {
+	var members map[string]stdjson.RawMessage
+	if err := stdjson.Unmarshal(doc, &members); err != nil {
 		return "", &a2a.Error{Code: a2a.CodeInternal, Message: "the request cannot be encoded", Cause: err}
 	}
 	q := url.Values{}
@@ -181,25 +182,13 @@ func queryString(op Op, doc []byte) (string, error) {
 		case len(v) == 0:
 		case v[0] == '"':
 			var s string
-			_ = json.Unmarshal(v, &s) // it was just encoded
+			_ = stdjson.Unmarshal(v, &s) // it was just encoded
 			q.Set(p.name, s)
 		default:
 			q.Set(p.name, string(v))
 		}
 	}
 	return q.Encode(), nil
-}
-
-func snakeCase(camel string) string {
-	var b strings.Builder
-	for _, c := range camel {
-		if c >= 'A' && c <= 'Z' {
-			b.WriteByte('_')
-			c += 'a' - 'A'
-		}
-		b.WriteRune(c)
-	}
-	return b.String()
 }
 
 // field returns the field of a request that a path names.

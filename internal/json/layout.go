@@ -171,7 +171,10 @@ func (l *layout) field(t reflect.Type, name, tag string, offset uintptr, set fla
 	for _, option := range strings.Split(tag, ",") {
 		set |= options[option]
 	}
-	f := field{name: name, snake: snake(name), begin: `"` + name + `":`, of: t, flags: set}
+	f := field{name: name, begin: `"` + name + `":`, of: t, flags: set}
+	if s := Snake(name); s != name {
+		f.snake = s
+	}
 	f.kind, f.elem = kindOf(t)
 	f.key, f.offset, f.optional, f.oneof = ","+f.begin, offset, set&optional != 0, set&oneof != 0
 	if f.kind == text || f.kind == enum {
@@ -246,8 +249,8 @@ func kindOf(t reflect.Type) (kind, *layout) {
 	return own, layoutOf(t)
 }
 
-// snake returns the proto's spelling of a name, or "" if it is the same.
-func snake(name string) string {
+// Snake returns the proto's spelling of a name in camelCase.
+func Snake(name string) string {
 	var b strings.Builder
 	for _, c := range name {
 		if c >= 'A' && c <= 'Z' {
@@ -255,9 +258,6 @@ func snake(name string) string {
 			c += 'a' - 'A'
 		}
 		b.WriteRune(c)
-	}
-	if b.Len() == len(name) {
-		return ""
 	}
 	return b.String()
 }
