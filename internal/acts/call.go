@@ -321,8 +321,6 @@ func decode(b []byte) (any, error) {
 	return v, nil
 }
 
-func keysOf[V any](m map[string]V) func(func(string) bool) { return maps.Keys(m) }
-
 // clone copies a value of JSON.
 func clone(v any) any {
 	switch v := v.(type) {

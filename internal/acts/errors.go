@@ -1,6 +1,9 @@
 package acts
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
 // errorKind is an error of the protocol: how each binding has it (§5.4). Where releases
 // 1.0.0 and 1.0.1 differ, both are right: a patch number is not negotiated (§3.6).
@@ -34,9 +37,8 @@ var errorKinds = map[string]*errorKind{
 }
 
 const (
-	errorInfoType  = "type.googleapis.com/google.rpc.ErrorInfo"
-	badRequestType = "type.googleapis.com/google.rpc.BadRequest"
-	errorDomain    = "a2a-protocol.org"
+	errorInfoType = "type.googleapis.com/google.rpc.ErrorInfo"
+	errorDomain   = "a2a-protocol.org"
 )
 
 // OpError is an error that an agent answered with, whatever the binding.
@@ -101,7 +103,7 @@ func (e *OpError) value() map[string]any {
 
 // kindOf returns the names of an error, for messages.
 func (e *OpError) kindOf() string {
-	for _, name := range slices.Sorted(keysOf(errorKinds)) {
+	for _, name := range slices.Sorted(maps.Keys(errorKinds)) {
 		k := errorKinds[name]
 		if slices.Contains(otherNames, name) {
 			continue

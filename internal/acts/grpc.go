@@ -86,9 +86,8 @@ func (c *grpcCaller) call(ctx context.Context, r *request) *Answer {
 	name, params := ops[r.op].grpc, r.params
 	if c.i.version == "0.3" {
 		name, params = ops[r.op].grpc03, ask03(r.op, r.params, false)
-	} else if c.i.tenant != "" && params["tenant"] == nil {
-		params = with(params, nil)
-		params["tenant"] = c.i.tenant
+	} else {
+		params = c.i.addressed(params)
 	}
 	method := c.methods.ByName(protoreflect.Name(name))
 	if name == "" || method == nil {
@@ -130,7 +129,7 @@ func (c *grpcCaller) call(ctx context.Context, r *request) *Answer {
 		return a
 	}
 	a.raw = c.json(out)
-	a.value = c.hear(r.op, a.raw)
+	a.value = c.i.hear(r.op, a.raw)
 	a.exchange.Response = append([]string{"OK"}, c.o.bodyLines([]byte(compact(a.raw)))...)
 	c.o.watch.grpc(c.i, a, out)
 	return a
@@ -159,7 +158,7 @@ func (c *grpcCaller) stream(ctx context.Context, cancel context.CancelFunc, a *A
 			return nil, nil, err
 		}
 		raw := c.json(out)
-		return &StreamEvent{raw: raw, value: c.hear(a.op, raw)}, out, nil
+		return &StreamEvent{raw: raw, value: c.i.hear(a.op, raw)}, out, nil
 	}
 	first, message, err := next()
 	header, _ := s.Header()
@@ -189,13 +188,6 @@ func (c *grpcCaller) stream(ctx context.Context, cancel context.CancelFunc, a *A
 		}
 		return e, err
 	}, func(*StreamEvent) {})
-}
-
-func (c *grpcCaller) hear(op string, v any) any {
-	if c.i.version == "0.3" {
-		return hear03(op, v, false)
-	}
-	return v
 }
 
 // json is a message as ProtoJSON. Scalars that the specification requires are there on

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"slices"
@@ -94,7 +95,7 @@ func (o *Options) bodyLines(body []byte) []string {
 }
 
 func (o *Options) headerLines(h http.Header) (lines []string) {
-	for _, name := range slices.Sorted(keysOf(h)) {
+	for _, name := range slices.Sorted(maps.Keys(h)) {
 		for _, v := range h[name] {
 			lines = append(lines, name+": "+o.hide(v))
 		}

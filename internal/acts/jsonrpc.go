@@ -31,11 +31,7 @@ func (c *jsonrpcCaller) call(ctx context.Context, r *request) *Answer {
 		if c.i.version == "0.3" {
 			method, params = row.rpc03, ask03(r.op, r.params, true)
 		} else {
-			method = row.rpc
-			if c.i.tenant != "" && params["tenant"] == nil {
-				params = with(params, nil)
-				params["tenant"] = c.i.tenant
-			}
+			method, params = row.rpc, c.i.addressed(params)
 		}
 		if method == "" {
 			return &Answer{op: r.op, broken: errInexpressible}
@@ -68,7 +64,7 @@ func (c *jsonrpcCaller) call(ctx context.Context, r *request) *Answer {
 			e.err = rpcError(envelope["error"], http.StatusOK)
 			return e
 		}
-		e.value = c.hear(r.op, envelope["result"])
+		e.value = c.i.hear(r.op, envelope["result"])
 		return e
 	}
 	a := exchange(ctx, c.o, x)
@@ -92,16 +88,9 @@ func (c *jsonrpcCaller) call(ctx context.Context, r *request) *Answer {
 	case envelope["error"] != nil:
 		a.err = rpcError(envelope["error"], a.status)
 	default:
-		a.value = c.hear(r.op, envelope["result"])
+		a.value = c.i.hear(r.op, envelope["result"])
 	}
 	return a
-}
-
-func (c *jsonrpcCaller) hear(op string, v any) any {
-	if c.i.version == "0.3" {
-		return hear03(op, v, true)
-	}
-	return v
 }
 
 // rpcError reads the error member of an answer.

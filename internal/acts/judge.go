@@ -1,13 +1,10 @@
 package acts
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
-
-	"github.com/google/uuid"
 )
-
-func newID() string { return uuid.NewString() }
 
 // judge compares an answer with what a step expects.
 func (p *player) judge(s *Step, a *Answer) error {
@@ -103,10 +100,7 @@ func (p *player) judgeError(s *Step, a *Answer, want obj) error {
 			names = append(names, plainText(n))
 		}
 	}
-	expected := strings.Join(names, " or ")
-	if expected == "" {
-		expected = "an error"
-	}
+	expected := cmp.Or(strings.Join(names, " or "), "an error")
 	e := a.err
 	if e == nil && a.stream != nil {
 		// An error may come as the first event, where the answer had to begin at once.
@@ -175,15 +169,12 @@ func (p *player) judgeStream(s *Step, a *Answer, want obj) error {
 		if len(views) == 0 {
 			return p.fail(s.ID, &Mismatch{"events", "a last event", "none"}, "")
 		}
-		if m := matchOne(w, views[len(views)-1], fmt.Sprintf("events[%d]", len(views)-1)); m != nil {
+		if m := match(w, views[len(views)-1], true, fmt.Sprintf("events[%d]", len(views)-1)); m != nil {
 			return p.fail(s.ID, m, "")
 		}
 	}
 	return nil
 }
-
-// matchOne is match, with one_of beside nothing else taken for alternatives.
-func matchOne(want, got any, at string) *Mismatch { return match(want, got, true, at) }
 
 func matchEvent(w any, n int, views []any) *Mismatch {
 	o, ok := w.(obj)

@@ -4,6 +4,7 @@ import (
 	"embed"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -35,9 +36,7 @@ func Builtin() (*Corpus, error) {
 	}
 	shared := map[string][]*Step{} // its files have their fixtures in common
 	for _, d := range c.Documents {
-		for name, steps := range d.Fixtures {
-			shared[name] = steps
-		}
+		maps.Copy(shared, d.Fixtures)
 		d.Fixtures = shared
 	}
 	return c, c.check()
@@ -256,25 +255,15 @@ func (p *parser) test(n *yaml.Node, version string) *Test {
 	what := "test " + t.ID
 	p.rest(m, what, "id", "name", "description", "spec_ref", "level", "tags", "transport", "preconditions", "requires_behaviors",
 		"origin", "runner_requirements", "steps", "assertions", "versions", "given", "observe")
-	text := func(name string, to *string) {
-		if v, ok := m[name]; ok {
-			*to = p.text(v.value, what+": "+name)
-		}
-	}
-	words := func(name string, to *[]string) {
-		if v, ok := m[name]; ok {
-			*to = p.words(v.value, what+": "+name)
-		}
-	}
-	text("name", &t.Name)
-	text("description", &t.Description)
-	text("spec_ref", &t.Ref)
-	words("tags", &t.Tags)
-	words("requires_behaviors", &t.Behaviors)
-	words("runner_requirements", &t.Needs)
-	words("versions", &t.Versions)
-	words("given", &t.Given)
-	words("observe", &t.Observe)
+	take(m, what, "name", p.text, &t.Name)
+	take(m, what, "description", p.text, &t.Description)
+	take(m, what, "spec_ref", p.text, &t.Ref)
+	take(m, what, "tags", p.words, &t.Tags)
+	take(m, what, "requires_behaviors", p.words, &t.Behaviors)
+	take(m, what, "runner_requirements", p.words, &t.Needs)
+	take(m, what, "versions", p.words, &t.Versions)
+	take(m, what, "given", p.words, &t.Given)
+	take(m, what, "observe", p.words, &t.Observe)
 	for _, name := range t.Observe {
 		if !slices.Contains(checks, name) {
 			p.fail(m["observe"].value, "%s: there is no check %q", what, name)
@@ -312,12 +301,8 @@ func (p *parser) preconditions(n *yaml.Node, t *Test) {
 	what := "test " + t.ID + ": preconditions"
 	m := p.object(n, what)
 	p.rest(m, what, "capabilities", "skills", "transport", "extensions", "description")
-	if v, ok := m["capabilities"]; ok {
-		t.Capabilities = p.values(v.value, what+": capabilities")
-	}
-	if v, ok := m["extensions"]; ok {
-		t.Extensions = p.words(v.value, what+": extensions")
-	}
+	take(m, what, "capabilities", p.values, &t.Capabilities)
+	take(m, what, "extensions", p.words, &t.Extensions)
 	if v, ok := m["transport"]; ok {
 		t.Bindings = append(t.Bindings, p.bindings(v.value, what)...)
 	}

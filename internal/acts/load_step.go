@@ -37,9 +37,7 @@ func (p *parser) step(n *yaml.Node, test string) *Step {
 		kinds++
 		s.Operation = p.operation(v.value, what)
 	}
-	if v, ok := m["params"]; ok {
-		s.Params = p.values(v.value, what+": params")
-	}
+	take(m, what, "params", p.values, &s.Params)
 	if v, ok := m["raw"]; ok {
 		kinds++
 		s.Raw = p.raw(v.value, what)
@@ -65,21 +63,15 @@ func (p *parser) step(n *yaml.Node, test string) *Step {
 	if kinds != 1 {
 		p.fail(n, "%s must have one of operation, raw, client_response, assertion, read, close and deliveries", what)
 	}
-	if v, ok := m["headers"]; ok {
-		s.Headers = p.values(v.value, what+": headers")
-	}
+	take(m, what, "headers", p.values, &s.Headers)
 	if v, ok := m["credentials"]; ok {
 		s.Auth = p.one(v.value, what+": credentials", []string{"none", "wrong", "other"})
 	}
-	if v, ok := m["open"]; ok {
-		s.Open = p.number(v.value, what+": open")
-	}
+	take(m, what, "open", p.number, &s.Open)
 	s.Only = p.bindings(m["only"].value, what)
-	for name, to := range map[string]*map[string]any{"expect": &s.Expect, "expect_error": &s.Error, "expect_stream": &s.Stream} {
-		if v, ok := m[name]; ok {
-			*to = p.values(v.value, what+": "+name)
-		}
-	}
+	take(m, what, "expect", p.values, &s.Expect)
+	take(m, what, "expect_error", p.values, &s.Error)
+	take(m, what, "expect_stream", p.values, &s.Stream)
 	if v, ok := m["expect"]; ok {
 		s.Expect = p.expect(v.value, what, s.Expect)
 	}
@@ -99,9 +91,7 @@ func (p *parser) step(n *yaml.Node, test string) *Step {
 	if v, ok := m["repeat"]; ok {
 		s.Repeat = p.repeat(v.value, what)
 	}
-	if v, ok := m["delay_ms"]; ok {
-		s.Delay = p.millis(v.value, what+": delay_ms")
-	}
+	take(m, what, "delay_ms", p.millis, &s.Delay)
 	return s
 }
 
@@ -121,12 +111,8 @@ func (p *parser) raw(n *yaml.Node, what string) *RawRequest {
 	if v, ok := m["method"]; ok {
 		r.Method = p.one(v.value, what+": method", []string{"GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH"})
 	}
-	if v, ok := m["path"]; ok {
-		r.Path = p.text(v.value, what+": path")
-	}
-	if v, ok := m["headers"]; ok {
-		r.Headers = p.values(v.value, what+": headers")
-	}
+	take(m, what, "path", p.text, &r.Path)
+	take(m, what, "headers", p.values, &r.Headers)
 	if v, ok := m["body"]; ok {
 		r.Body = p.value(v.value, 0)
 	}
@@ -187,15 +173,9 @@ func (p *parser) deliveries(n *yaml.Node, what string) *Deliveries {
 	m := p.object(n, what+": deliveries")
 	p.rest(m, what+": deliveries", "hook", "min", "end")
 	d := &Deliveries{Hook: "url"}
-	if v, ok := m["hook"]; ok {
-		d.Hook = p.text(v.value, what+": hook")
-	}
-	if v, ok := m["min"]; ok {
-		d.Min = p.number(v.value, what+": min")
-	}
-	if v, ok := m["end"]; ok {
-		d.End = p.truth(v.value, what+": end")
-	}
+	take(m, what, "hook", p.text, &d.Hook)
+	take(m, what, "min", p.number, &d.Min)
+	take(m, what, "end", p.truth, &d.End)
 	return d
 }
 
@@ -211,12 +191,8 @@ func (p *parser) repeat(n *yaml.Node, what string) *Repeat {
 	if _, err := parseUntil(r.Until); err != nil {
 		p.fail(until.value, "%s: until: %v", what, err)
 	}
-	if v, ok := m["max_attempts"]; ok {
-		r.Attempts = p.number(v.value, what+": max_attempts")
-	}
-	if v, ok := m["delay_ms"]; ok {
-		r.Delay = p.millis(v.value, what+": delay_ms")
-	}
+	take(m, what, "max_attempts", p.number, &r.Attempts)
+	take(m, what, "delay_ms", p.millis, &r.Delay)
 	if v, ok := m["backoff"]; ok {
 		r.Backoff = p.one(v.value, what+": backoff", []string{"none", "linear", "exponential"})
 	}
@@ -244,15 +220,13 @@ func (p *parser) assertions(n *yaml.Node, what string) (list []*Assertion) {
 func (p *parser) assertion(n *yaml.Node, what string) *Assertion {
 	m := p.object(n, what+": an assertion")
 	p.rest(m, what+": an assertion", "id", "description", "source", "path", "match", "any", "all", "none")
-	a := &Assertion{line: n.Line}
+	a := new(Assertion)
 	v, ok := m["source"]
 	if !ok {
 		p.fail(n, "%s: an assertion has no source", what)
 	}
 	a.Source = p.text(v.value, what+": source")
-	if v, ok := m["path"]; ok {
-		a.Path = p.path(v.value, what+": path")
-	}
+	take(m, what, "path", p.path, &a.Path)
 	if v, ok := m["match"]; ok {
 		a.Match, a.hasMatch = p.value(v.value, 0), true
 	}

@@ -142,7 +142,6 @@ type Assertion struct {
 	Match          any
 	hasMatch       bool
 	Any, All, None *CollectionMatch
-	line           int
 }
 
 // CollectionMatch is what elements of an answer have to be.
@@ -177,14 +176,4 @@ var operationAliases = map[string]string{
 
 func (t *Test) applies(binding string) bool {
 	return len(t.Bindings) == 0 || slices.Contains(t.Bindings, binding)
-}
-
-// Count returns how many tests there are.
-func (c *Corpus) Count() (n int) {
-	for _, d := range c.Documents {
-		for _, s := range d.Suites {
-			n += len(s.Tests)
-		}
-	}
-	return n
 }

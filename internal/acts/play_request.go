@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/google/uuid"
 )
 
 // headers are the service parameters and credentials of a step.
@@ -84,7 +86,7 @@ func (p *player) params(s *Step) (obj, error) {
 	}
 	if m, ok := params["message"].(obj); ok {
 		if _, ok := m["messageId"]; !ok {
-			m["messageId"] = newID()
+			m["messageId"] = uuid.NewString()
 		} else if m["messageId"] == nil {
 			delete(m, "messageId")
 		}

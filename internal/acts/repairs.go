@@ -1,6 +1,9 @@
 package acts
 
-import "strings"
+import (
+	"maps"
+	"strings"
+)
 
 // Repair is one mistake of the official ACTS corpus and what is done about it.
 type Repair struct {
@@ -29,9 +32,7 @@ var Repairs = []Repair{
 	{"flat-push-config", "4.3.1", eachStep(func(s *Step) {
 		if c, ok := s.Params["pushNotificationConfig"].(obj); ok && s.Operation == "create_push_config" {
 			delete(s.Params, "pushNotificationConfig")
-			for name, v := range c {
-				s.Params[name] = v
-			}
+			maps.Copy(s.Params, c)
 		}
 	})},
 	{"extended-card", "3.1.11", eachStep(func(s *Step) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -143,7 +144,7 @@ func (t *textReport) skips(r *Report) {
 			count[x.Reason]++
 		}
 	}
-	reasons := slices.SortedFunc(keysOf(count), func(a, b string) int {
+	reasons := slices.SortedFunc(maps.Keys(count), func(a, b string) int {
 		return cmp.Or(count[b]-count[a], strings.Compare(a, b))
 	})
 	const most = 15

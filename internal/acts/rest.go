@@ -65,7 +65,7 @@ func (c *restCaller) call(ctx context.Context, r *request) *Answer {
 		case o["error"] != nil:
 			e.err = googleError(o, http.StatusOK)
 		default:
-			e.value = c.hear(r.op, o)
+			e.value = c.i.hear(r.op, o)
 		}
 		return e
 	}
@@ -78,21 +78,14 @@ func (c *restCaller) call(ctx context.Context, r *request) *Answer {
 		a.err = restError(a)
 		return a
 	}
-	a.value = c.hear(r.op, a.raw)
+	a.value = c.i.hear(r.op, a.raw)
 	return a
-}
-
-func (c *restCaller) hear(op string, v any) any {
-	if c.i.version == "0.3" {
-		return hear03(op, v, false)
-	}
-	return v
 }
 
 // query writes parameters as §11.5 has them.
 func query(params obj) string {
 	q := url.Values{}
-	for _, name := range slices.Sorted(keysOf(params)) {
+	for _, name := range slices.Sorted(maps.Keys(params)) {
 		for _, v := range asList(params[name]) {
 			q.Add(name, plainText(v))
 		}

@@ -1,9 +1,11 @@
 package acts
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
+	"maps"
 	"net/http"
 	"path"
 	"slices"
@@ -205,7 +207,7 @@ func matches(patterns []string, names ...string) bool {
 
 // unmet says why a test does not apply to an agent, or "".
 func unmet(t *target, test *Test, i *iface, o *Options) string {
-	for _, name := range slices.Sorted(keysOf(test.Capabilities)) {
+	for _, name := range slices.Sorted(maps.Keys(test.Capabilities)) {
 		want := test.Capabilities[name]
 		has := t.capability(name)
 		if name == "authentication" { // a corpus' word; the card has securityRequirements for it
@@ -243,10 +245,7 @@ func unmet(t *target, test *Test, i *iface, o *Options) string {
 
 // play runs the jobs, a few at a time.
 func play(ctx context.Context, o *Options, t *target, rec *receiver, jobs []*job) {
-	parallel := o.Parallel
-	if parallel == 0 {
-		parallel = 4
-	}
+	parallel := cmp.Or(o.Parallel, 4)
 	var due []*job // the others only observe, or are skipped
 	for _, j := range jobs {
 		if (len(j.test.Observe) == 0 || len(j.test.Steps) > 0) && j.out.Outcome == "" {

@@ -1,10 +1,12 @@
 package acts
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -41,6 +43,23 @@ type iface struct {
 }
 
 func (i *iface) name() string { return i.binding + " " + i.version }
+
+// hear says the result of an operation in the names of version 1.0.
+func (i *iface) hear(op string, v any) any {
+	if i.version == "0.3" {
+		return hear03(op, v, i.binding == JSONRPC)
+	}
+	return v
+}
+
+// addressed returns params of version 1.0 with the interface's tenant, if it has one.
+func (i *iface) addressed(params obj) obj {
+	if i.tenant != "" && params["tenant"] == nil {
+		params = with(params, nil)
+		params["tenant"] = i.tenant
+	}
+	return params
+}
 
 var bindingOf = map[string]string{"JSONRPC": JSONRPC, "HTTP+JSON": REST, "GRPC": GRPC}
 
@@ -95,9 +114,7 @@ func discover(ctx context.Context, o *Options) (*target, error) {
 // fetchCard gets the card, without credentials unless header has them.
 func fetchCard(ctx context.Context, o *Options, at string, header http.Header) *Answer {
 	h := http.Header{"Accept": {"application/json"}}
-	for name, values := range header {
-		h[name] = values
-	}
+	maps.Copy(h, header)
 	a := exchange(ctx, o, &exchanged{method: "GET", url: at, header: h, binding: "card", operation: "get_agent_card"})
 	a.value = a.raw
 	if a.broken == nil && (a.status < 200 || a.status > 299) {
@@ -143,10 +160,7 @@ func (t *target) find() {
 		version = "0.3"
 	}
 	if at := text(t.card, "url"); at != "" && version != "" {
-		preferred := text(t.card, "preferredTransport")
-		if preferred == "" {
-			preferred = "JSONRPC"
-		}
+		preferred := cmp.Or(text(t.card, "preferredTransport"), "JSONRPC")
 		add(preferred, version, at, "")
 		for _, v := range asElements(t.card["additionalInterfaces"]) {
 			if i, ok := v.(obj); ok {
@@ -293,9 +307,7 @@ func (c *Credentials) wrong() *Credentials {
 
 // apply sets the headers. An API key goes where the card's scheme says.
 func (c *Credentials) apply(h http.Header, card obj) {
-	for name, values := range c.Header {
-		h[name] = values
-	}
+	maps.Copy(h, c.Header)
 	switch {
 	case c.Bearer != "":
 		h.Set("Authorization", "Bearer "+c.Bearer)
@@ -308,7 +320,7 @@ func (c *Credentials) apply(h http.Header, card obj) {
 		return
 	}
 	schemes, _ := card["securitySchemes"].(obj)
-	for _, name := range slices.Sorted(keysOf(schemes)) {
+	for _, name := range slices.Sorted(maps.Keys(schemes)) {
 		s, _ := schemes[name].(obj)
 		place := "in"
 		if k, ok := s["apiKeySecurityScheme"].(obj); ok {

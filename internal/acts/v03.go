@@ -1,6 +1,7 @@
 package acts
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -57,9 +58,7 @@ func ask03(op string, p obj, ts bool) obj {
 	out := obj{}
 	switch op {
 	case "send_message", "send_streaming_message":
-		for name, v := range p {
-			out[name] = v
-		}
+		maps.Copy(out, p)
 		if m, ok := p["message"].(obj); ok {
 			out["message"] = askMessage03(m, ts)
 		}

@@ -2,6 +2,7 @@ package acts
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -190,7 +191,7 @@ func isScalar(v any) bool {
 	return false
 }
 
-func keysText(o obj) any { return strings.Join(slices.Sorted(keysOf(o)), ", ") }
+func keysText(o obj) any { return strings.Join(slices.Sorted(maps.Keys(o)), ", ") }
 
 func (w *watcher) rpcError(i *iface, a *Answer, v any) {
 	e, _ := v.(obj)

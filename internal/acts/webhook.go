@@ -1,6 +1,7 @@
 package acts
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -43,10 +44,7 @@ const maxDeliveries = 1000
 
 // receive opens the receiver.
 func receive(o *Options) (*receiver, error) {
-	at := o.WebhookListen
-	if at == "" {
-		at = "127.0.0.1:0"
-	}
+	at := cmp.Or(o.WebhookListen, "127.0.0.1:0")
 	l, err := net.Listen("tcp", at)
 	if err != nil {
 		return nil, fmt.Errorf("the receiver of webhooks: %w", err)

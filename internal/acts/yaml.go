@@ -57,6 +57,13 @@ type member struct {
 	value *yaml.Node
 }
 
+// take reads a member with one of p's methods, if it is there.
+func take[T any](m map[string]member, what, name string, read func(n *yaml.Node, what string) T, to *T) {
+	if v, ok := m[name]; ok {
+		*to = read(v.value, what+": "+name)
+	}
+}
+
 // object returns the members of a map, each once.
 func (p *parser) object(n *yaml.Node, what string) map[string]member {
 	if n.Kind != yaml.MappingNode {
