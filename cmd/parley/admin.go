@@ -50,8 +50,6 @@ func done(st interface{ Close() error }, err *error) {
 }
 
 func (a *app) say(format string, args ...any) error {
-	if _, err := fmt.Fprintf(a.stdout, format+"\n", args...); err != nil {
-		return failure.New(failure.CodeInternal, "print: "+err.Error(), err)
-	}
-	return nil
+	_, err := fmt.Fprintf(a.stdout, format+"\n", args...)
+	return printed(err)
 }

@@ -29,16 +29,8 @@ func (a *app) begin(f *serve.AuditFlags, db *database.Location, event string, wh
 
 // end records the deed with what came of it.
 func (d *deed) end(err error, counts ...slog.Attr) {
-	var attrs []slog.Attr
-	for _, at := range d.what {
-		if at.Value.Kind() != slog.KindString || at.Value.String() != "" {
-			attrs = append(attrs, at)
-		}
-	}
-	attrs = append(attrs, counts...)
-	if by := operator(); by != "" {
-		attrs = append(attrs, slog.String("by", by))
-	}
+	attrs := append(serve.Known(d.what...), counts...)
+	attrs = append(attrs, serve.Known(slog.String("by", operator()))...)
 	if err != nil {
 		attrs = append(attrs, slog.String("error", plain.Line(err.Error())))
 	}

@@ -116,7 +116,7 @@ func (a *app) gc(ctx context.Context, db *database.Location, f *gcFlags) (err er
 			return err
 		}
 		if n > 0 {
-			each = append(each, fmt.Sprintf("%s %d", stateWord(state), n))
+			each = append(each, fmt.Sprintf("%s %d", admin.StateWord(state), n))
 		}
 	}
 	// Those of the deleted tasks are gone with them. Of the others, what does
@@ -146,7 +146,7 @@ func (a *app) gcAt(ctx context.Context, api admin.API, db *database.Location, f 
 	defer func() { d.end(err, slog.Int("tasks", did.Tasks), slog.Int("receipts", did.Receipts)) }()
 	c := admin.Collection{OlderThan: admin.Duration(f.olderThan)}
 	for _, s := range f.states {
-		c.States = append(c.States, stateWord(s))
+		c.States = append(c.States, admin.StateWord(s))
 	}
 	res, err := api.Collect(ctx, c)
 	if err != nil {
@@ -166,7 +166,7 @@ func (a *app) gcAt(ctx context.Context, api admin.API, db *database.Location, f 
 func (f *gcFlags) words() string {
 	words := make([]string, len(f.states))
 	for i, s := range f.states {
-		words[i] = stateWord(s)
+		words[i] = admin.StateWord(s)
 	}
 	return strings.Join(words, " ")
 }
@@ -180,22 +180,13 @@ func (a *app) gcDry(ctx context.Context, db *database.Location, f *gcFlags) (err
 	before, total := time.Now().Add(-f.olderThan), 0
 	var each []string
 	for _, state := range f.states {
-		q := store.IdleQuery{State: int32(state), Before: before, Limit: 1000}
-		n := 0
-		for {
-			rows, err := r.Idle(ctx, q)
-			if err != nil {
-				return err
-			}
-			n += len(rows)
-			if len(rows) < q.Limit {
-				break
-			}
-			q.After = &rows[len(rows)-1]
+		n, err := database.CountIdle(ctx, r, int32(state), before)
+		if err != nil {
+			return err
 		}
 		total += n
 		if n > 0 {
-			each = append(each, fmt.Sprintf("%s %d", stateWord(state), n))
+			each = append(each, fmt.Sprintf("%s %d", admin.StateWord(state), n))
 		}
 	}
 	return a.say("Would delete %s%s", plain.Count(total, "task"), inParens(each))
@@ -216,7 +207,7 @@ func parseIdleStates(words string) (list []a2a.TaskState, err error) {
 			return nil, err
 		}
 		if !state.Terminal() && !state.Interrupted() {
-			return nil, fmt.Errorf("tasks that are %s are at work and never deleted", stateWord(state))
+			return nil, fmt.Errorf("tasks that are %s are at work and never deleted", admin.StateWord(state))
 		}
 		list = append(list, state)
 	}

@@ -1,11 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -59,7 +58,8 @@ that wait for their client are not among them: --state input-required lists thos
   parley admin tasks --state input-required --json`,
 		Args: cobra.NoArgs,
 	}, func(ctx context.Context, api admin.API, _ *admin.Local) error {
-		table, n := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0), 0
+		n := 0
+		row, flush := a.table()
 		q := admin.TaskQuery{Query: admin.Query{Limit: admin.MaxLimit}, State: state, AtWork: state == ""}
 		for {
 			page, err := api.Tasks(ctx, q)
@@ -75,19 +75,13 @@ that wait for their client are not among them: --state input-required lists thos
 					continue
 				}
 				if n == 0 {
-					fmt.Fprintln(table, "ID\tSTATE\tCHANGED\tAGENT\tOWNER\tWAITS FOR\tWORDS")
+					row("ID", "STATE", "CHANGED", "AGENT", "OWNER", "WAITS FOR", "WORDS")
 				}
 				wait := ""
 				if t.Wait != nil {
 					wait = t.Wait.For
 				}
-				cells := []string{t.ID, t.State, terminal.Age(time.Since(t.Updated)), t.Agent, t.Owner, wait, terminal.Cut(t.Words, 40)}
-				for i, c := range cells {
-					if cells[i] = plain.Line(c); c == "" {
-						cells[i] = "-"
-					}
-				}
-				fmt.Fprintln(table, strings.Join(cells, "\t"))
+				row(t.ID, t.State, terminal.Age(time.Since(t.Updated)), t.Agent, t.Owner, wait, terminal.Cut(t.Words, 40))
 				n++
 			}
 			if q.After = page.Next; q.After == "" {
@@ -97,8 +91,8 @@ that wait for their client are not among them: --state input-required lists thos
 		if asJSON {
 			return nil
 		}
-		if err := table.Flush(); err != nil {
-			return failure.New(failure.CodeInternal, "print: "+err.Error(), err)
+		if err := flush(); err != nil {
+			return err
 		}
 		if err := a.say("Tasks: %d", n); err != nil || state != "" {
 			return err
@@ -113,12 +107,12 @@ that wait for their client are not among them: --state input-required lists thos
 // noteWaiting says how many tasks are not at work because they wait for their clients.
 func (a *app) noteWaiting(ctx context.Context, api admin.API) error {
 	for _, state := range []a2a.TaskState{a2a.TaskStateInputRequired, a2a.TaskStateAuthRequired} {
-		page, err := api.Tasks(ctx, admin.TaskQuery{Query: admin.Query{Limit: 1}, State: stateWord(state)})
+		page, err := api.Tasks(ctx, admin.TaskQuery{Query: admin.Query{Limit: 1}, State: admin.StateWord(state)})
 		if err != nil {
 			return err
 		}
 		if page.Total > 0 {
-			a.stderr.Note("Note", "%s not at work, because the client has to answer: --state %s", plain.Count(page.Total, "task"), stateWord(state))
+			a.stderr.Note("Note", "%s not at work, because the client has to answer: --state %s", plain.Count(page.Total, "task"), admin.StateWord(state))
 		}
 	}
 	return nil
@@ -163,10 +157,7 @@ func newAdminStatus(a *app) *cobra.Command {
 			for _, n := range s.Tasks {
 				total += n
 			}
-			name := s.Name
-			if name == "" {
-				name = s.What
-			}
+			name := cmp.Or(s.Name, s.What)
 			out.Field("Agent", fmt.Sprintf("%s, %s, %s", name, is, plain.Count(total, "unfinished task")))
 		}
 		for i := range nodes {

@@ -11,21 +11,25 @@ import (
 	"github.com/parley-a2a/parley/internal/serve"
 )
 
-// fileAndFlags are the arguments of commands that are about a parley.yaml: its
-// name, or none for the one in the working directory, and behind -- options of serve.
+// fileAndFlags are the arguments of commands that are about a parley.yaml: one, such as
+// its name, or none, and any behind --.
 func fileAndFlags(cmd *cobra.Command, args []string) error {
+	own, _ := atDash(cmd, args)
+	return cobra.MaximumNArgs(1)(cmd, own)
+}
+
+// atDash returns the arguments in front of -- and those behind it.
+func atDash(cmd *cobra.Command, args []string) (own, behind []string) {
 	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
-		args = args[:dash]
+		return args[:dash], args[dash:]
 	}
-	return cobra.MaximumNArgs(1)(cmd, args)
+	return args, nil
 }
 
 // fileOf sets up what the arguments are about, as serve would.
 func (a *app) fileOf(cmd *cobra.Command, args []string, elsewhere bool) (*serve.Settings, serve.Line, error) {
-	name, rest := serve.DefaultFile, []string(nil)
-	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
-		args, rest = args[:dash], args[dash:]
-	}
+	name := serve.DefaultFile
+	args, rest := atDash(cmd, args)
 	if len(args) > 0 {
 		name = args[0]
 	} else if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {

@@ -211,8 +211,5 @@ func (a *app) report(f *conformanceFlags, r *acts.Report) error {
 		}
 		_, err = a.stdout.Write(text)
 	}
-	if err != nil {
-		return failure.New(failure.CodeInternal, "print: "+err.Error(), err)
-	}
-	return nil
+	return printed(err)
 }

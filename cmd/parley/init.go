@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -50,17 +51,9 @@ An existing file is never overwritten; --file names another, and - prints.`,
   parley init --listen :7275 --auth-keys --public-url https://agents.example.org -- ./answer.sh
   parley init --card card.json --lines -- node agent.js
   parley init https://agent.example.org --file -`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if dash := cmd.ArgsLenAtDash(); dash >= 0 {
-				args = args[:dash]
-			}
-			return cobra.MaximumNArgs(1)(cmd, args)
-		},
+		Args: fileAndFlags,
 	}, func(cmd *cobra.Command, args []string) error {
-		var argv []string
-		if dash := cmd.ArgsLenAtDash(); dash >= 0 {
-			args, argv = args[:dash], args[dash:]
-		}
+		args, argv := atDash(cmd, args)
 		return a.init(cmd.Context(), own, *line, args, argv)
 	})
 	cmd.Flags().SortFlags = false
@@ -77,10 +70,7 @@ An existing file is never overwritten; --file names another, and - prints.`,
 }
 
 func (a *app) init(ctx context.Context, own initFlags, line serve.Line, args, argv []string) error {
-	name := line.Value("file")
-	if name == "" {
-		name = serve.DefaultFile
-	}
+	name := cmp.Or(line.Value("file"), serve.DefaultFile)
 	if _, err := os.Lstat(name); name != "-" && !errors.Is(err, fs.ErrNotExist) {
 		return failure.Usagef("%s already exists, and is not overwritten", plain.Quote(name)).WithHint("--file names another file, --file - prints what would be written")
 	}

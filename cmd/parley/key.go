@@ -81,16 +81,7 @@ func operator() string {
 
 // record writes to the audit log what was done to a key.
 func (r *keyring) record(event string, k *auth.APIKey) {
-	attrs := []slog.Attr{slog.String("key", k.ID)}
-	for _, at := range []slog.Attr{
-		slog.String("name", k.Name), slog.String("subject", k.Subject), slog.String("tenant", k.Tenant),
-		slog.String("scopes", strings.Join(k.Scopes, " ")), slog.String("expires", plain.Date(k.Expires)), slog.String("by", r.by),
-	} {
-		if at.Value.String() != "" {
-			attrs = append(attrs, at)
-		}
-	}
-	r.audit.Event(event, attrs...)
+	r.audit.Event(event, serve.OfKey(k, r.by)...)
 }
 
 // find returns the one key that an argument means: an id, a token, or the

@@ -35,10 +35,10 @@ bearer token.
 Tasks made with a key belong to its subject in its tenant, and another key for the
 same subject and tenant sees them. Without --subject each key has its own. Scopes
 say what the key may do; by default that is everything with its own tasks:
-` + wordList(a2a.OwnScopes, 2) + `
+  ` + strings.Join(a2a.OwnScopes, ", ") + `
 Other scopes extend to everybody's tasks in the tenant or in all tenants, and to the
 administration of the server (docs/admin-api.md):
-` + wordList(a2a.Scopes[len(a2a.OwnScopes):], 2) + `
+  ` + strings.Join(a2a.Scopes[len(a2a.OwnScopes):], ", ") + `
 A role stands for several scopes: operator sees and cancels everybody's tasks, auditor
 sees them, admin administers the server, and metrics reads its metrics
 (docs/observability.md). A key with a role has no other scopes unless --scope adds
@@ -121,9 +121,4 @@ func parseRole(s string) (string, error) {
 		return "", fmt.Errorf("must be %s or %s", strings.Join(names[:last], ", "), names[last])
 	}
 	return s, nil
-}
-
-// wordList is words for a help, indented.
-func wordList(words []string, indent int) string {
-	return strings.Repeat(" ", indent) + strings.Join(words, ", ")
 }

@@ -2,15 +2,12 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/internal/failure"
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
@@ -52,22 +49,14 @@ minute.`,
 
 func (a *app) printKeys(list []auth.APIKey) error {
 	if len(list) > 0 {
-		table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-		row := func(cells ...string) {
-			for i, c := range cells {
-				if cells[i] = plain.Line(c); c == "" {
-					cells[i] = "-"
-				}
-			}
-			fmt.Fprintln(table, strings.Join(cells, "\t"))
-		}
+		row, flush := a.table()
 		row("ID", "NAME", "SUBJECT", "TENANT", "SCOPES", "CREATED", "EXPIRES", "LAST USED", "STATE")
 		for i := range list {
 			k := &list[i]
 			row(k.ID, k.Name, k.Subject, k.Tenant, shortScopes(k.Scopes), plain.Date(k.Created), plain.Date(k.Expires), plain.Date(k.LastUsed), k.State(time.Now()))
 		}
-		if err := table.Flush(); err != nil {
-			return failure.New(failure.CodeInternal, "print: "+err.Error(), err)
+		if err := flush(); err != nil {
+			return err
 		}
 	}
 	return a.say("Keys: %d", len(list))

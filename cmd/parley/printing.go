@@ -2,6 +2,9 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/failure"
@@ -42,6 +45,28 @@ func (a *app) documents(ctx context.Context, text *output.Text) (output.Printer,
 		p.Form, p.Named, p.Failures = f.template, "--output template", text
 	}
 	return p, nil
+}
+
+// table returns what adds a row to a table on standard output, and what prints it.
+func (a *app) table() (row func(cells ...string), flush func() error) {
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	row = func(cells ...string) {
+		for i, c := range cells {
+			if cells[i] = plain.Line(c); c == "" {
+				cells[i] = "-"
+			}
+		}
+		fmt.Fprintln(w, strings.Join(cells, "\t"))
+	}
+	return row, func() error { return printed(w.Flush()) }
+}
+
+// printed is the failure of what could not be printed; nil if it could.
+func printed(err error) error {
+	if err != nil {
+		return failure.New(failure.CodeInternal, "print: "+err.Error(), err)
+	}
+	return nil
 }
 
 // exitFor is the exit code of --exit-status. The codes up to 5 say what became of the

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/admin"
 	"github.com/parley-a2a/parley/internal/failure"
 	"github.com/parley-a2a/parley/internal/flagvalue"
 	"github.com/parley-a2a/parley/internal/output"
@@ -97,7 +98,7 @@ func parseState(word string) (a2a.TaskState, error) {
 	if !ok || !state.Valid() {
 		var names []string
 		for _, s := range a2a.TaskStates() {
-			names = append(names, stateWord(s))
+			names = append(names, admin.StateWord(s))
 		}
 		return 0, fmt.Errorf("must be one of %s", strings.Join(names, ", "))
 	}
@@ -109,9 +110,4 @@ func showState(s a2a.TaskState) string {
 		return ""
 	}
 	return s.String()
-}
-
-// stateWord is a state as flags have it.
-func stateWord(s a2a.TaskState) string {
-	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(s.String(), "TASK_STATE_")), "_", "-")
 }

@@ -2,7 +2,10 @@ package admin
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
+
+	"github.com/parley-a2a/parley/a2a"
 )
 
 // Query selects a page of a list. A list that has more than a page has a Next, which
@@ -26,6 +29,11 @@ type Readiness struct {
 	Node    string    `json:"node"` // names this process in the store
 	Started time.Time `json:"started"`
 	Now     time.Time `json:"now"` // by the clock that all servers of the store share
+}
+
+// StateWord is the state of a task as people write it, such as input-required.
+func StateWord(s a2a.TaskState) string {
+	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(s.String(), "TASK_STATE_")), "_", "-")
 }
 
 // Agent is one agent of the server.

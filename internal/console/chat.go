@@ -83,7 +83,7 @@ func (c *Console) talkOf(r *request, a *Agent, id string) (*talk, string, error)
 	s := newSheet(prefixOf(address) + "flow")
 	f := newFlow(s, address, id, r.answers())
 	n := 0
-	for batch, err := range c.readLog(r.ctx, a, id, 0, false) {
+	for batch, err := range c.readLog(r.ctx, a, id, 0) {
 		if err != nil {
 			return nil, "", err
 		}

@@ -143,9 +143,9 @@ func reason(err error) string {
 
 // readLog reads a task's log: of an agent here as it is, of one elsewhere as far as the
 // task shows it.
-func (c *Console) readLog(ctx context.Context, a *Agent, task string, after int64, follow bool) iter.Seq2[[]*a2a.Entry, error] {
+func (c *Console) readLog(ctx context.Context, a *Agent, task string, after int64) iter.Seq2[[]*a2a.Entry, error] {
 	if a.ref == "" {
-		return c.opts.Log(ctx, a.Name, task, after, follow)
+		return c.opts.Log(ctx, a.Name, task, after, false)
 	}
 	return func(yield func([]*a2a.Entry, error) bool) {
 		t, err := a.Service.GetTask(ctx, &a2a.GetTaskRequest{ID: task})

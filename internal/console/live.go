@@ -112,7 +112,7 @@ func (c *Console) stream(w http.ResponseWriter, r *request, least time.Duration)
 				}
 			case <-check.C:
 				if s, _, err := c.session(r.Request); (s == nil || err != nil) && ctx.Err() == nil {
-					_ = out.send("gone", "") // or the browser comes again, and is told then
+					_ = out.send("gone") // or the browser comes again, and is told then
 					cancel()
 				}
 			}
@@ -152,8 +152,8 @@ func newEventStream(w http.ResponseWriter) *eventStream {
 	return &eventStream{w: w, rc: http.NewResponseController(w), waits: make(chan struct{}, 1)}
 }
 
-// send writes an event without a position at once, behind what waits.
-func (s *eventStream) send(name, data string) error { return s.write(eventText(name, "", data)) }
+// send writes an event without a position or data at once, behind what waits.
+func (s *eventStream) send(name string) error { return s.write(eventText(name, "", "")) }
 
 // sendID writes an event as soon as the stream may.
 func (s *eventStream) sendID(key, id, data string) error {
@@ -343,7 +343,7 @@ func (c *Console) live(w http.ResponseWriter, r *request) {
 	}
 	work.Wait()
 	if ctx.Err() == nil {
-		_ = out.send("end", "") // it is over either way
+		_ = out.send("end") // it is over either way
 	}
 }
 

@@ -29,7 +29,7 @@ var sources embed.FS
 // pages are the templates, by the name of a page.
 var pages = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
-		"word": word, "label": label, "age": age, "short": short, "when": when, "file": fileName, "tree": tree, "rich": rich, "bytes": size, "kind": kindOf, "bytes64": func(n int64) string { return size(int(n)) }, "deliveryClass": deliveryClass, "span": span, "fieldIn": fieldIn, "plain": plainValue, "bar": bar, "barWidth": barWidth, "shows": shows,
+		"word": admin.StateWord, "label": label, "age": age, "short": short, "when": when, "file": fileName, "tree": tree, "rich": rich, "bytes": size, "kind": kindOf, "bytes64": func(n int64) string { return size(int(n)) }, "deliveryClass": deliveryClass, "span": span, "fieldIn": fieldIn, "plain": plainValue, "bar": bar, "barWidth": barWidth, "shows": shows,
 	}).ParseFS(sources, "templates/*.html"))
 })
 
@@ -225,13 +225,8 @@ func message(err error) string {
 	return "something went wrong; the server's log says what"
 }
 
-// word is the state as a class of the sheet: input-required.
-func word(s a2a.TaskState) string {
-	return strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(s.String(), "TASK_STATE_"), "_", "-"))
-}
-
 // label is the state in words.
-func label(s a2a.TaskState) string { return strings.ReplaceAll(word(s), "-", " ") }
+func label(s a2a.TaskState) string { return strings.ReplaceAll(admin.StateWord(s), "-", " ") }
 
 // short is enough of an id to tell it from others on a page. Ids that Parley makes
 // begin with their time, so their ends differ.

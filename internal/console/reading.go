@@ -25,7 +25,7 @@ type reading struct {
 
 // atEnd reports whether a task's log has nothing behind a position.
 func (c *Console) atEnd(r *request, a *Agent, id string, at int64) bool {
-	for batch, err := range c.readLog(r.ctx, a, id, at, false) {
+	for batch, err := range c.readLog(r.ctx, a, id, at) {
 		if err != nil {
 			return false // read finds the same error, and answers it
 		}
@@ -41,7 +41,7 @@ func (c *Console) atEnd(r *request, a *Agent, id string, at int64) bool {
 // read reads a task's log for the page that d says: its view, as of d.At.
 func (c *Console) read(r *request, d *taskData) (*reading, error) {
 	l := &reading{d: d, facts: facts{d: d, at: map[string]int{}, n: map[string]int{}, part: flow{task: d.Address}}}
-	for batch, err := range c.readLog(r.ctx, d.Agent, d.ID, 0, false) {
+	for batch, err := range c.readLog(r.ctx, d.Agent, d.ID, 0) {
 		if err != nil {
 			return nil, err
 		}

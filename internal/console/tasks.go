@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -162,9 +163,7 @@ func rowName(address string) string { return "r" + prefixOf(address) }
 
 func (o *row) fill() {
 	o.Words = calm(o.Words)
-	if o.Words == "" {
-		o.Words = "a task without text"
-	}
+	o.Words = cmp.Or(o.Words, "a task without text")
 }
 
 // own lists the viewer's tasks, agent by agent. A page goes on where the page of one
@@ -206,7 +205,7 @@ func (c *Console) own(r *request, d *tasksData) (rows []row, total int, next str
 
 func (c *Console) ownRow(r *request, a *agentRow, t *a2a.Task) row {
 	o := row{Key: a.Key, ID: t.ID, Address: taskAddress(r.Request, a.Key, t.ID), Agent: a.Card.Name,
-		State: word(t.Status.State), Label: label(t.Status.State), Changed: t.Status.Timestamp, Now: c.now(),
+		State: admin.StateWord(t.Status.State), Label: label(t.Status.State), Changed: t.Status.Timestamp, Now: c.now(),
 		Models: c.models(), Tokens: c.tokens(r, &a.Agent, t.ID, r.viewer.Tenant+" "+r.viewer.Subject, t.Status.Timestamp)}
 	if len(t.History) > 0 {
 		o.Words = firstWords(t.History[0])
@@ -229,10 +228,7 @@ func (c *Console) changes(w http.ResponseWriter, r *request) {
 	}
 	d := tasksData{Agent: r.FormValue("agent"), State: r.FormValue("state"), Context: r.FormValue("context"), Owner: r.FormValue("owner")}
 	agent := c.find(r, d.Agent)
-	last := r.Header.Get("Last-Event-ID")
-	if last == "" {
-		last = r.FormValue("after")
-	}
+	last := cmp.Or(r.Header.Get("Last-Event-ID"), r.FormValue("after"))
 	out, end := c.stream(w, r, listGap)
 	if out == nil {
 		return
@@ -246,7 +242,7 @@ func (c *Console) changes(w http.ResponseWriter, r *request) {
 		case err != nil:
 			return // the browser comes again
 		case e.Type == admin.EventReset:
-			_ = out.send("gone", "") // the page is read anew either way
+			_ = out.send("gone") // the page is read anew either way
 			return
 		case e.Type != admin.EventTask || e.Task == nil:
 			if out.comment() != nil {
@@ -282,7 +278,7 @@ type rendered struct {
 func (c *Console) inbox(w http.ResponseWriter, r *request) {
 	var rows []row
 	for _, state := range []a2a.TaskState{a2a.TaskStateInputRequired, a2a.TaskStateAuthRequired} {
-		d := tasksData{Agents: c.agentRows(), State: word(state)}
+		d := tasksData{Agents: c.agentRows(), State: admin.StateWord(state)}
 		list, _, _, err := c.own(r, &d)
 		if err != nil {
 			c.failed(w, r, err)

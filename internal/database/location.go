@@ -68,6 +68,16 @@ func (p *Location) Memory() bool { return p.File == "" && p.Address == "" }
 // Shared reports whether other servers may use it, too.
 func (p *Location) Shared() bool { return p.Address != "" }
 
+// Size returns how many bytes the file has on disk, with its log; 0 if there is none.
+func (p *Location) Size() (n int64) {
+	for _, name := range []string{p.File, p.File + "-wal"} {
+		if info, err := os.Stat(name); err == nil && !p.Memory() && !p.Shared() {
+			n += info.Size()
+		}
+	}
+	return n
+}
+
 // Command is a command line of program that means this database. Of one that is shared
 // the address is not in it, which may have a password.
 func (p *Location) Command(program, verb string) string {

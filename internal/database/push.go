@@ -2,6 +2,7 @@ package database
 
 import (
 	"context"
+	"time"
 
 	"github.com/parley-a2a/parley/store"
 )
@@ -30,6 +31,20 @@ func EachPush(ctx context.Context, r Pushes, f func(*store.PushState) error) err
 		if len(page) < PushBatch {
 			return nil
 		}
+	}
+}
+
+// CountIdle counts tasks whose state has not changed since a time.
+func CountIdle(ctx context.Context, r interface {
+	Idle(ctx context.Context, q store.IdleQuery) ([]store.Row, error)
+}, state int32, before time.Time) (n int, err error) {
+	q := store.IdleQuery{State: state, Before: before, Limit: 1000}
+	for {
+		rows, err := r.Idle(ctx, q)
+		if n += len(rows); err != nil || len(rows) < q.Limit {
+			return n, err
+		}
+		q.After = &rows[len(rows)-1]
 	}
 }
 

@@ -136,12 +136,7 @@ func (a *administration) record(ctx context.Context, op string, err error, attrs
 		outcome = "error"
 	}
 	list := []slog.Attr{slog.String("op", op), slog.String("outcome", outcome), slog.String("subject", caller.Subject), slog.String("via", caller.Via)}
-	for _, at := range attrs {
-		if at.Value.Kind() != slog.KindString || at.Value.String() != "" {
-			list = append(list, at)
-		}
-	}
-	a.h.audit.Event(a2aserver.AuditAdminCall, list...)
+	a.h.audit.Event(a2aserver.AuditAdminCall, append(list, Known(attrs...)...)...)
 }
 
 // show sets what is shown of a revision. It is called by whoever owns the revision.
@@ -258,7 +253,7 @@ func (a *administration) Agents(ctx context.Context) ([]admin.Agent, error) {
 					return nil, a.failed("count tasks", err)
 				}
 				if page.Total > 0 {
-					s.Tasks[stateWord(state)] += page.Total
+					s.Tasks[admin.StateWord(state)] += page.Total
 				}
 			}
 		}
@@ -301,9 +296,7 @@ type answer struct {
 
 func (w *answer) Header() http.Header { return w.header }
 func (w *answer) WriteHeader(status int) {
-	if w.status == 0 {
-		w.status = status
-	}
+	w.status = cmp.Or(w.status, status)
 }
 func (w *answer) Write(b []byte) (int, error) {
 	w.WriteHeader(http.StatusOK)
@@ -354,11 +347,7 @@ func (a *administration) Store(ctx context.Context) (*admin.Store, error) {
 	case l.Shared():
 		s.Kind = "postgres"
 	default:
-		for _, name := range []string{l.File, l.File + "-wal"} {
-			if info, err := os.Stat(name); err == nil {
-				s.Bytes += info.Size()
-			}
-		}
+		s.Bytes = l.Size()
 	}
 	if free, ok := freeSpace(l.Data); ok && !l.Memory() && !l.Shared() {
 		s.Free = free

@@ -65,7 +65,7 @@ func (a *administration) CreateKey(ctx context.Context, n admin.NewKey) (_ *admi
 		}
 		return nil, a.failed("make a key", err)
 	}
-	a.recordKey(ctx, a2aserver.AuditKeyCreated, k)
+	a.h.audit.Event(a2aserver.AuditKeyCreated, OfKey(k, a2a.CallerFrom(ctx).Subject)...)
 	shown := shownKey(k)
 	shown.Token = token.Reveal()
 	return &shown, nil
@@ -87,23 +87,9 @@ func (a *administration) RevokeKey(ctx context.Context, id string) (_ *admin.Key
 		a.record(ctx, "revoke key", err, slog.String("key", id))
 		return nil, err
 	}
-	a.recordKey(ctx, a2aserver.AuditKeyRevoked, k)
+	a.h.audit.Event(a2aserver.AuditKeyRevoked, OfKey(k, a2a.CallerFrom(ctx).Subject)...)
 	shown := shownKey(k)
 	return &shown, nil
-}
-
-// recordKey records what was done to a key, as parley key does.
-func (a *administration) recordKey(ctx context.Context, event string, k *auth.APIKey) {
-	attrs := []slog.Attr{slog.String("key", k.ID)}
-	for _, at := range []slog.Attr{
-		slog.String("name", k.Name), slog.String("subject", k.Subject), slog.String("tenant", k.Tenant),
-		slog.String("scopes", strings.Join(k.Scopes, " ")), slog.String("expires", plain.Date(k.Expires)), slog.String("by", a2a.CallerFrom(ctx).Subject),
-	} {
-		if at.Value.String() != "" {
-			attrs = append(attrs, at)
-		}
-	}
-	a.h.audit.Event(event, attrs...)
 }
 
 // Bounds of one look into the audit log.

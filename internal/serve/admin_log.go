@@ -32,7 +32,7 @@ func (a *administration) Runs(ctx context.Context, task string) ([]admin.Run, er
 		if kind == a2a.EntryMessage {
 			// An answer goes on with the run that asked.
 			if n := len(runs); n == 0 || !runs[n-1].Ended.IsZero() {
-				runs = append(runs, admin.Run{Turn: raw.Seq, Began: raw.Time, State: stateWord(a2a.TaskStateSubmitted), Steps: []admin.Step{}})
+				runs = append(runs, admin.Run{Turn: raw.Seq, Began: raw.Time, State: admin.StateWord(a2a.TaskStateSubmitted), Steps: []admin.Step{}})
 			}
 			continue
 		}
@@ -43,7 +43,7 @@ func (a *administration) Runs(ctx context.Context, task string) ([]admin.Run, er
 		switch kind {
 		case a2a.EntryStatus:
 			state := en.Status.Status.State
-			if run.State = stateWord(state); state.Terminal() {
+			if run.State = admin.StateWord(state); state.Terminal() {
 				run.Ended = raw.Time
 			}
 		case a2a.EntryStep:

@@ -209,12 +209,12 @@ func (a *administration) Collect(ctx context.Context, c admin.Collection) (_ *ad
 	for _, s := range states {
 		n := 0
 		if c.DryRun {
-			n, err = a.idle(ctx, s, before)
+			n, err = database.CountIdle(ctx, a.store, int32(s), before)
 		} else {
 			n, err = a.engine.Collect(ctx, store.Expiry{State: int32(s), Before: before, Batch: collectBatch, Pause: func(time.Duration) error { return context.Cause(ctx) }})
 		}
 		if did.Tasks += n; n > 0 {
-			did.States[stateWord(s)] += n
+			did.States[admin.StateWord(s)] += n
 		}
 		if err != nil {
 			return nil, a.failed("delete old tasks", err)
@@ -230,16 +230,4 @@ func (a *administration) Collect(ctx context.Context, c admin.Collection) (_ *ad
 		}
 	}
 	return did, nil
-}
-
-// idle counts old tasks of a state.
-func (a *administration) idle(ctx context.Context, s a2a.TaskState, before time.Time) (n int, err error) {
-	q := store.IdleQuery{State: int32(s), Before: before, Limit: 1000}
-	for {
-		rows, err := a.store.Idle(ctx, q)
-		if n += len(rows); err != nil || len(rows) < q.Limit {
-			return n, err
-		}
-		q.After = &rows[len(rows)-1]
-	}
 }

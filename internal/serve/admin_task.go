@@ -19,7 +19,7 @@ import (
 // task is a row as lists show it.
 func (a *administration) task(ctx context.Context, r *store.Row) admin.Task {
 	return admin.Task{
-		TaskKey: taskKey(r.Key), Name: taskName(r.Key), Context: r.Context, State: stateWord(a2a.TaskState(r.State)), Created: r.Created, Updated: r.Updated,
+		TaskKey: taskKey(r.Key), Name: taskName(r.Key), Context: r.Context, State: admin.StateWord(a2a.TaskState(r.State)), Created: r.Created, Updated: r.Updated,
 		Words: a.words(ctx, r), Last: r.Last, Attempt: r.Attempt, Lost: r.Lost, Node: r.Node, Epoch: r.Epoch, Wait: a.wait(r),
 	}
 }

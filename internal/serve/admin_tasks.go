@@ -16,14 +16,9 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// stateWord is a state as people write it, such as input-required.
-func stateWord(s a2a.TaskState) string {
-	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(s.String(), "TASK_STATE_")), "_", "-")
-}
-
 func parseState(word string) (a2a.TaskState, bool) {
 	for _, s := range a2a.TaskStates() {
-		if stateWord(s) == word {
+		if admin.StateWord(s) == word {
 			return s, true
 		}
 	}
@@ -139,7 +134,7 @@ func (a *administration) lists(ctx context.Context, q *admin.TaskQuery) ([]store
 		if !ok {
 			var words []string
 			for _, s := range a2a.TaskStates() {
-				words = append(words, stateWord(s))
+				words = append(words, admin.StateWord(s))
 			}
 			return nil, 0, admin.Invalid("state", "%.40q must be one of %s", q.State, strings.Join(words, ", "))
 		}

@@ -71,9 +71,7 @@ type lost struct {
 // make returns the agent that c describes: the current one if its description is
 // the same, or a new one. again makes commands new in any case.
 func (m *factory) make(c *config.Agent, l lost, again bool) (_ *instance, isNew bool, err error) {
-	if c.OnLost != "" {
-		l.onLost = c.OnLost
-	}
+	l.onLost = cmp.Or(c.OnLost, l.onLost)
 	if c.MaxRuns > 0 {
 		l.runs = c.MaxRuns
 	}

@@ -197,12 +197,8 @@ func (m *factory) proxy(n *instance, c *config.Proxy, log *slog.Logger) error {
 
 // standIn returns a card for an agent whose own is not known yet.
 func standIn(n *instance, description string) a2a.AgentCard {
-	name := n.from.Name
-	if name == "" {
-		name = n.what
-	}
 	return a2a.AgentCard{
-		Name: name, Description: description, Version: "0.0.0", DefaultInputModes: []string{"*/*"}, DefaultOutputModes: []string{"*/*"},
+		Name: cmp.Or(n.from.Name, n.what), Description: description, Version: "0.0.0", DefaultInputModes: []string{"*/*"}, DefaultOutputModes: []string{"*/*"},
 	}
 }
 
@@ -218,17 +214,8 @@ func hostOf(s string) string {
 // that the operator gives, or else the one on the cards, or else, for services on
 // this machine, the server's own.
 func (m *factory) callbackURL(base, name string) (string, error) {
-	if base == "" {
-		base = m.public
-	}
-	if base == "" {
-		base = m.own
-	}
-	if base == "" {
+	if base = cmp.Or(base, m.public, m.own); base == "" {
 		return "", errors.New("callbacks need public_url, or an address of their own")
 	}
-	if name == "" {
-		name = "default"
-	}
-	return strings.TrimRight(base, "/") + "/callbacks/" + name + "/", nil
+	return strings.TrimRight(base, "/") + "/callbacks/" + cmp.Or(name, "default") + "/", nil
 }

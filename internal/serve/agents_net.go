@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -21,9 +22,7 @@ var neverAgents = []string{
 // their targets, which may be on this machine and in its network; so without rules
 // everything is allowed but neverAgents.
 func agentPolicy(c *config.Egress, log *slog.Logger) (*egress.Policy, error) {
-	if c == nil {
-		c = new(config.Egress)
-	}
+	c = cmp.Or(c, new(config.Egress))
 	allow, deny := c.Allow, c.Deny
 	if len(allow) == 0 {
 		allow = []string{"http://*", "http://0.0.0.0/0", "http://::/0"} // names, and where they lead

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -73,6 +74,17 @@ func (l *AuditLog) Event(name string, attrs ...slog.Attr) {
 	if l.log != nil {
 		l.log.LogAttrs(context.Background(), slog.LevelInfo, name, attrs...)
 	}
+}
+
+// Known returns those of some attributes that say something: a text is not empty.
+func Known(attrs ...slog.Attr) []slog.Attr {
+	return slices.DeleteFunc(slices.Clone(attrs), func(at slog.Attr) bool { return at.Value.Kind() == slog.KindString && at.Value.String() == "" })
+}
+
+// OfKey is what the log says of an API key that somebody has changed.
+func OfKey(k *auth.APIKey, by string) []slog.Attr {
+	return Known(slog.String("key", k.ID), slog.String("name", k.Name), slog.String("subject", k.Subject), slog.String("tenant", k.Tenant),
+		slog.String("scopes", strings.Join(k.Scopes, " ")), slog.String("expires", plain.Date(k.Expires)), slog.String("by", by))
 }
 
 // reopen opens the file again, on SIGHUP.

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"errors"
 	"net"
 	"net/netip"
@@ -174,12 +175,8 @@ func (f *flags) check(fs *pflag.FlagSet, command bool) error {
 		}
 	}
 	// Where zero would mean the default.
-	if f.drain == 0 {
-		f.drain = -1
-	}
-	if f.retries.Window == 0 {
-		f.retries.Window = -1
-	}
+	f.drain = cmp.Or(f.drain, -1)
+	f.retries.Window = cmp.Or(f.retries.Window, -1)
 	if f.cache == 0 || f.location.Memory() {
 		f.cache = -1
 	}

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -46,10 +47,7 @@ func (f *authFlags) guard(st store.Store, proxies []netip.Prefix, log *slog.Logg
 			return nil, err
 		}
 	}
-	failures := f.failures
-	if failures == 0 {
-		failures = -1
-	}
+	failures := cmp.Or(f.failures, -1)
 	return auth.NewGuard(methods, &auth.GuardOptions{Anonymous: f.anonymous, Failures: failures, Address: a2aserver.ClientAddr(proxies)})
 }
 

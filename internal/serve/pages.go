@@ -167,12 +167,8 @@ func (a *audited) record(ctx context.Context, op, task string, err error) {
 		}
 	}
 	list := []slog.Attr{slog.String("outcome", outcome), slog.String("op", op), slog.String("binding", "console")}
-	for _, at := range []slog.Attr{slog.String("agent", a.agent), slog.String("subject", caller.Subject), slog.String("tenant", caller.Tenant), slog.String("via", caller.Via), slog.String("task", task)} {
-		if at.Value.String() != "" {
-			list = append(list, at)
-		}
-	}
-	a.h.audit.Event(a2aserver.AuditCall, list...)
+	about := Known(slog.String("agent", a.agent), slog.String("subject", caller.Subject), slog.String("tenant", caller.Tenant), slog.String("via", caller.Via), slog.String("task", task))
+	a.h.audit.Event(a2aserver.AuditCall, append(list, about...)...)
 }
 
 // viewer asks whose credentials these are. The request is the browser's.

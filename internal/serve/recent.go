@@ -2,7 +2,6 @@ package serve
 
 import (
 	"context"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -78,13 +77,7 @@ func (r *recent) take(ctx context.Context, h *Host) {
 		}
 	}
 	l := h.location
-	if !l.Memory() && !l.Shared() {
-		for _, name := range []string{l.File, l.File + "-wal"} {
-			if info, err := os.Stat(name); err == nil {
-				s.Bytes += info.Size()
-			}
-		}
-	}
+	s.Bytes = l.Size()
 	if free, ok := freeSpace(l.Data); ok && !l.Memory() {
 		s.Free = free
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"reflect"
 	"slices"
 
@@ -119,12 +120,7 @@ func (r *revision) schemes() []string {
 	if r.guard == nil || r.guard.Declare(&card) != nil {
 		return nil
 	}
-	names := make([]string, 0, len(card.SecuritySchemes))
-	for name := range card.SecuritySchemes {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(card.SecuritySchemes))
 }
 
 // discard closes the agents that were started for a revision that is not used.

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -21,10 +22,7 @@ type Value struct {
 // the file has for agents, if there is one.
 func (s *Settings) Values(line Line) (list []Value) {
 	ofFile := map[string]config.Setting{}
-	file := s.File
-	if file == nil {
-		file = new(config.File)
-	}
+	file := cmp.Or(s.File, new(config.File))
 	for _, set := range file.Settings {
 		ofFile[set.Flag] = set
 	}
