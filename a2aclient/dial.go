@@ -142,27 +142,15 @@ func (r *Resolver) guesses(base *url.URL) []offer {
 			}
 		}
 	}
-	var wanted []offer
-	for _, b := range r.opts.Bindings {
-		for _, of := range all {
-			if strings.EqualFold(of.iface.ProtocolBinding, b) && !slices.Contains(wanted, of) {
-				wanted = append(wanted, of)
-			}
-		}
-	}
-	if len(wanted) > 0 {
-		return wanted
-	}
-	return all
+	return r.opts.preferred(all)
 }
 
 // guessedCard is the card of an agent of which nothing is known but what it
 // speaks.
 func guessedCard(base *url.URL, of offer) *a2a.AgentCard {
-	yes := true
 	return &a2a.AgentCard{
 		Name: base.Host, Description: "An agent without a card.",
 		SupportedInterfaces: []*a2a.AgentInterface{of.iface},
-		Capabilities:        a2a.AgentCapabilities{Streaming: &yes, PushNotifications: &yes, ExtendedAgentCard: &yes},
+		Capabilities:        a2a.AgentCapabilities{Streaming: new(true), PushNotifications: new(true), ExtendedAgentCard: new(true)},
 	}
 }

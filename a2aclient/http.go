@@ -136,7 +136,7 @@ func (c *Client) roundTrip(ctx context.Context, k *call, d time.Duration) (any, 
 	inner := ctx
 	if d > 0 {
 		var cancel context.CancelFunc
-		inner, cancel = context.WithTimeoutCause(ctx, d, errTimeout(d))
+		inner, cancel = context.WithTimeoutCause(ctx, d, timeout(d))
 		defer cancel()
 	}
 	res, err := c.send(inner, k)
@@ -190,8 +190,6 @@ func readAll(r io.Reader, limit int64) ([]byte, error) {
 
 // timeout is the cause of a context that a time limit of ours has ended.
 type timeout time.Duration
-
-func errTimeout(d time.Duration) error { return timeout(d) }
 
 func (d timeout) Error() string { return "no answer within " + time.Duration(d).String() }
 func (d timeout) Timeout() bool { return true }

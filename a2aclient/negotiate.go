@@ -114,19 +114,26 @@ func choose(card *a2a.AgentCard, o *Options, from *source) ([]offer, error) {
 		return nil, noneUsable(card, otherVersion || o.Version != "")
 	}
 	slices.SortStableFunc(usable, func(a, b offer) int { return rank(a.version) - rank(b.version) })
-	var preferred []offer
+	usable = o.preferred(usable)
+	first := usable[0]
+	return slices.DeleteFunc(usable, func(of offer) bool { return !standsIn(card, of.iface, first.iface) }), nil
+}
+
+// preferred returns the offers over Options.Bindings, in the order of these; all of
+// them if there are none.
+func (o *Options) preferred(all []offer) []offer {
+	var list []offer
 	for _, want := range o.Bindings {
-		for _, of := range usable {
-			if strings.EqualFold(of.iface.ProtocolBinding, want) && !slices.Contains(preferred, of) {
-				preferred = append(preferred, of)
+		for _, of := range all {
+			if strings.EqualFold(of.iface.ProtocolBinding, want) && !slices.Contains(list, of) {
+				list = append(list, of)
 			}
 		}
 	}
-	if len(preferred) > 0 {
-		usable = preferred
+	if len(list) == 0 {
+		return all
 	}
-	first := usable[0]
-	return slices.DeleteFunc(usable, func(of offer) bool { return !standsIn(card, of.iface, first.iface) }), nil
+	return list
 }
 
 // saysTenant reports whether requests of a version can name a tenant: others must
@@ -142,10 +149,7 @@ func rank(version string) int { return slices.Index(dialect.Preferred, version) 
 // not spoken here. Interfaces came with 1.0: one that forgot its version is of
 // that.
 func versionOf(in *a2a.AgentInterface) string {
-	offered := in.ProtocolVersion
-	if offered == "" {
-		offered = dialect.Versions[0]
-	}
+	offered := cmp.Or(in.ProtocolVersion, dialect.Versions[0])
 	if !speaks(offered, in.ProtocolBinding) {
 		return ""
 	}

@@ -152,7 +152,7 @@ func (r *Resolver) fetch(ctx context.Context, u *url.URL) (*cached, error) {
 	}
 	if d := r.opts.unaryTimeout(); d > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, d, errTimeout(d))
+		ctx, cancel = context.WithTimeoutCause(ctx, d, timeout(d))
 		defer cancel()
 	}
 	res, body, from, err := r.get(ctx, u, old, false)

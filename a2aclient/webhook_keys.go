@@ -131,7 +131,7 @@ func (f *keyFetcher) refresh(ctx context.Context) error {
 }
 
 func (f *keyFetcher) fetch(ctx context.Context) (*webhook.KeySet, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, keysWait, errTimeout(keysWait))
+	ctx, cancel := context.WithTimeoutCause(ctx, keysWait, timeout(keysWait))
 	defer cancel()
 	leaving, _ := new(Options).leave(ctx, nil)
 	req, err := http.NewRequestWithContext(leaving, http.MethodGet, f.url, nil)
