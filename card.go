@@ -1,6 +1,7 @@
 package parley
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -17,12 +18,8 @@ func complete(card a2a.AgentCard, o *Options) (*a2a.AgentCard, error) {
 	if strings.TrimSpace(card.Name) == "" {
 		return nil, errors.New("parley: the card needs a name")
 	}
-	if card.Description == "" {
-		card.Description = card.Name
-	}
-	if card.Version == "" {
-		card.Version = "1.0.0"
-	}
+	card.Description = cmp.Or(card.Description, card.Name)
+	card.Version = cmp.Or(card.Version, "1.0.0")
 	if len(card.DefaultInputModes) == 0 {
 		card.DefaultInputModes = []string{"text/plain"}
 	}
@@ -100,12 +97,8 @@ func extend(card a2a.AgentCard, public *a2a.AgentCard, o *Options) (*a2a.AgentCa
 	if caps.PushNotifications == nil {
 		caps.PushNotifications = public.Capabilities.PushNotifications
 	}
-	if card.Description == "" {
-		card.Description = public.Description
-	}
-	if card.Version == "" {
-		card.Version = public.Version
-	}
+	card.Description = cmp.Or(card.Description, public.Description)
+	card.Version = cmp.Or(card.Version, public.Version)
 	if len(card.DefaultInputModes) == 0 {
 		card.DefaultInputModes = public.DefaultInputModes
 	}

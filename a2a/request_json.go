@@ -1,6 +1,10 @@
 package a2a
 
-import "github.com/parley-a2a/parley/internal/json"
+import (
+	"cmp"
+
+	"github.com/parley-a2a/parley/internal/json"
+)
 
 // What the drafts of 1.0 and version 0.3 called some members, beside their names of
 // 1.0, which count where both are there.
@@ -54,9 +58,7 @@ func readWebhook(r *json.Reader, c *TaskPushNotificationConfig) *json.Fault {
 	*c = in.TaskPushNotificationConfig
 	if inner := in.Config; c.URL == "" && inner != nil {
 		c.URL, c.Token, c.Authentication = inner.URL, inner.Token, inner.Authentication
-		if c.ID == "" {
-			c.ID = inner.ID
-		}
+		c.ID = cmp.Or(c.ID, inner.ID)
 	}
 	return f
 }

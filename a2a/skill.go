@@ -1,6 +1,7 @@
 package a2a
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -73,10 +74,7 @@ func (m *Message) CallSkill(id string, arguments JSON) error {
 // InvalidSkill is the InvalidParams error about a skill call. pointer is the JSON Pointer
 // (RFC 6901) from the call to what is wrong, such as /arguments/days.
 func InvalidSkill(pointer, what string) *Error {
-	at := pointer
-	if at == "" {
-		at = "the call of a skill"
-	}
+	at := cmp.Or(pointer, "the call of a skill")
 	return &Error{
 		Code: CodeInvalidParams, Message: at + ": " + what,
 		Fields: []FieldViolation{{Field: "message.metadata[" + SkillsURI + "]" + pointer, Description: what}},

@@ -1,6 +1,7 @@
 package a2aclient
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 	"strings"
@@ -38,12 +39,8 @@ func (c *cache) put(url string, h http.Header, body []byte, from *source, old *c
 	e := &cached{body: body, from: from, etag: h.Get("ETag"), since: h.Get("Last-Modified")}
 	if body == nil {
 		e.body = old.body
-		if e.etag == "" {
-			e.etag = old.etag
-		}
-		if e.since == "" {
-			e.since = old.since
-		}
+		e.etag = cmp.Or(e.etag, old.etag)
+		e.since = cmp.Or(e.since, old.since)
 	}
 	store, lifetime := freshness(h, now)
 	e.fresh = now.Add(lifetime)

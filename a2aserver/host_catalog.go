@@ -1,6 +1,7 @@
 package a2aserver
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -49,10 +50,7 @@ func (t *table) entries(base string) []catalog.Entry {
 	host := hostOf(base)
 	list := []catalog.Entry{}
 	for _, s := range t.list {
-		name := s.name
-		if name == "" {
-			name = "default"
-		}
+		name := cmp.Or(s.name, "default")
 		list = append(list, catalog.OfAgent(host, name, s.card, base+agentPath(s.name)+cardPath))
 	}
 	return list

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -41,12 +42,12 @@ var demoCommands = map[string]func(ctx context.Context, t *Turn, arg string) err
 	"stream":  demoStream,
 	"sleep":   demoSleep,
 	"ask": func(ctx context.Context, t *Turn, arg string) error {
-		return demoAsk(ctx, t, orDefault(arg, "What is your name?"))
+		return demoAsk(ctx, t, cmp.Or(arg, "What is your name?"))
 	},
 	"auth": demoAuth,
-	"fail": func(_ context.Context, t *Turn, arg string) error { return t.Fail(orDefault(arg, "failed on request")) },
+	"fail": func(_ context.Context, t *Turn, arg string) error { return t.Fail(cmp.Or(arg, "failed on request")) },
 	"reject": func(_ context.Context, t *Turn, arg string) error {
-		return t.Reject(orDefault(arg, "rejected on request"))
+		return t.Reject(cmp.Or(arg, "rejected on request"))
 	},
 	"file":   demoFile,
 	"data":   demoData,
@@ -186,11 +187,4 @@ func demoEarlier(ctx context.Context, t *Turn) (*a2a.Task, error) {
 		}
 	}
 	return nil, nil
-}
-
-func orDefault(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
 }

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,10 +34,7 @@ func (r *fileRoom) open() (string, error) {
 		r.lock.Close()
 		r.base, r.lock = "", nil
 	}
-	dir := r.dir
-	if dir == "" {
-		dir = os.TempDir()
-	}
+	dir := cmp.Or(r.dir, os.TempDir())
 	dir, err := filepath.Abs(dir) // the command runs elsewhere
 	if err != nil {
 		return "", err

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/budget"
-	"go.opentelemetry.io/otel/trace"
 )
 
 // Options adjusts an Engine. A nil *Options means all defaults.
@@ -116,9 +116,7 @@ func (o *Options) filled() *Options {
 	if o != nil {
 		f = *o
 	}
-	if f.Logger == nil {
-		f.Logger = slog.New(slog.DiscardHandler)
-	}
+	f.Logger = cmp.Or(f.Logger, slog.New(slog.DiscardHandler))
 	f.CreateAfter = cmp.Or(f.CreateAfter, 100*time.Millisecond)
 	f.CancelWait = cmp.Or(f.CancelWait, 2*time.Second)
 	f.DrainWait = cmp.Or(f.DrainWait, 10*time.Second)

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -135,9 +136,7 @@ func (e *Engine) pushWith(ctx context.Context, a *access, req *a2a.SendMessageRe
 		return p, err
 	}
 	p.Key = a.own(req.Message.TaskID)
-	if p.ID == "" {
-		p.ID = p.Key.ID
-	}
+	p.ID = cmp.Or(p.ID, p.Key.ID)
 	return p, e.roomFor(ctx, p)
 }
 

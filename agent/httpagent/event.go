@@ -2,6 +2,7 @@ package httpagent
 
 import (
 	"bytes"
+	"cmp"
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
@@ -60,9 +61,7 @@ func parseEvent(doc []byte, name string) (*event, error) {
 	if err := decode(doc, ev); err != nil {
 		return nil, err
 	}
-	if ev.Type == "" {
-		ev.Type = name
-	}
+	ev.Type = cmp.Or(ev.Type, name)
 	if err := ev.check(); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -208,9 +209,7 @@ func (r *run) moved(p *mcp.ProgressNotificationParams) error {
 	if p.Total > 0 {
 		done = fmt.Sprintf("%.6g of %.6g", p.Progress, p.Total)
 	}
-	if text == "" {
-		text = done
-	}
+	text = cmp.Or(text, done)
 	about, err := json.Marshal(map[string]any{"progress": finite(p.Progress), "total": finite(p.Total)})
 	if err != nil {
 		return err
@@ -231,10 +230,7 @@ func finite(f float64) float64 {
 // finish ends the task with a result.
 func (r *run) finish(ctx context.Context, res *mcp.CallToolResult) error {
 	if res.IsError {
-		reason := cut(strings.TrimSpace(textOf(res)), maxReason)
-		if reason == "" {
-			reason = "the tool reported an error"
-		}
+		reason := cmp.Or(cut(strings.TrimSpace(textOf(res)), maxReason), "the tool reported an error")
 		return r.turn.Fail(reason)
 	}
 	parts := r.parts(ctx, res)

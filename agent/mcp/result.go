@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -200,10 +201,7 @@ func baseName(uri string) string {
 	if err != nil {
 		return ""
 	}
-	name := u.Path
-	if name == "" {
-		name = u.Opaque
-	}
+	name := cmp.Or(u.Path, u.Opaque)
 	if name = path.Base(name); name == "." || name == "/" {
 		return ""
 	}

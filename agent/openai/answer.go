@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -81,10 +82,7 @@ func (s *assembly) add(c *chunk) (string, error) {
 func (s *assembly) take(d *delta) error {
 	s.text.WriteString(string(d.Content))
 	s.refused.WriteString(d.Refusal)
-	thought := d.Reasoning
-	if thought == "" {
-		thought = d.Thinking
-	}
+	thought := cmp.Or(d.Reasoning, d.Thinking)
 	s.reasoning.WriteString(thought)
 	s.size += len(d.Content) + len(d.Refusal) + len(thought)
 	for i := range d.ToolCalls {

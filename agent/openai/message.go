@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -89,10 +90,7 @@ func (a *Agent) raw(p *a2a.Part) (content, error) {
 		}
 		return textOf(fmt.Sprintf("File %q:\n%s", p.Filename, p.Raw)), nil
 	case a.opts.Files:
-		name := p.Filename
-		if name == "" {
-			name = "file" + extension(media)
-		}
+		name := cmp.Or(p.Filename, "file"+extension(media))
 		return content{Type: "file", File: &file{Filename: name, FileData: dataURL(media, p.Raw)}}, nil
 	}
 	return content{}, unfit("this agent takes no such files: " + describe(p))
@@ -122,10 +120,7 @@ func mediaOf(p *a2a.Part) string {
 			name = u.Path
 		}
 	}
-	media := p.MediaType
-	if media == "" {
-		media = byExtension[strings.ToLower(path.Ext(name))]
-	}
+	media := cmp.Or(p.MediaType, byExtension[strings.ToLower(path.Ext(name))])
 	if media == "" && p.Kind == a2a.PartRaw {
 		media = http.DetectContentType(p.Raw)
 	}

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -77,9 +78,7 @@ func known(name string) string {
 		}
 		return '_'
 	}, name)
-	if name == "" {
-		name = "tool"
-	}
+	name = cmp.Or(name, "tool")
 	return name[:min(len(name), maxName)]
 }
 

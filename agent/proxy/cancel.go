@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -63,9 +64,7 @@ func (r *run) cancel(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
-	if task.ID == "" {
-		task.ID = r.task
-	}
+	task.ID = cmp.Or(task.ID, r.task)
 	if err := r.took(ctx, task); err != nil {
 		return err
 	}

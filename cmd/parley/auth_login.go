@@ -96,9 +96,7 @@ func (a *app) login(ctx context.Context, l *login) error {
 	if len(schemes) == 0 {
 		return failure.Usagef("the agent's card has no security scheme of OAuth 2 or OpenID Connect to sign in with").WithHint("%s", a.wanted())
 	}
-	if l.scheme == "" {
-		l.scheme = schemes[0]
-	}
+	l.scheme = cmp.Or(l.scheme, schemes[0])
 	if !slices.Contains(schemes, l.scheme) {
 		return failure.Usagef("--scheme %s: the card has no such scheme of OAuth 2 or OpenID Connect", plain.Quote(l.scheme)).WithHint("it has %s", plain.Line(strings.Join(schemes, ", ")))
 	}

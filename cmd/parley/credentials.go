@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
@@ -71,11 +72,7 @@ func (a *app) settleCredentials() error {
 		}
 		return nil
 	}
-	key := f.clientKey
-	if key == "" {
-		key = f.clientCert
-	}
-	pair, err := tls.LoadX509KeyPair(f.clientCert, key)
+	pair, err := tls.LoadX509KeyPair(f.clientCert, cmp.Or(f.clientKey, f.clientCert))
 	if err != nil {
 		return failure.Usagef("the certificate of --client-cert cannot be used: %v", err).
 			WithHint("--client-cert wants the certificate with its chain, --client-key its private key, both in PEM")

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -44,9 +45,7 @@ const (
 
 // New returns the handler of an API, for the path Path and what is below it.
 func New(api API, o Options) http.Handler {
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	return &handler{api: api, o: o, calls: make(chan struct{}, maxCalls), streams: make(chan struct{}, maxStreams)}
 }
 

@@ -10,6 +10,7 @@
 package catalog
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -222,8 +223,6 @@ func Identifier(host, namespace, name string) string {
 		}
 		return '-'
 	}, strings.Trim(strings.ToLower(u.Hostname()), ":"))
-	if publisher == "" {
-		publisher = "localhost"
-	}
+	publisher = cmp.Or(publisher, "localhost")
 	return urn + publisher + ":" + namespace + ":" + name
 }

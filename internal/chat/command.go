@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -111,9 +112,7 @@ func (s *Session) save(ctx context.Context, dir string) error {
 	if s.last == nil {
 		return mistakef("/save: there is no task yet whose files could be saved")
 	}
-	if dir == "" {
-		dir = "."
-	}
+	dir = cmp.Or(dir, ".")
 	return s.Save(ctx, s.last.ID, unquote(dir))
 }
 
@@ -142,10 +141,7 @@ func Complete(line string, at int) (head string, words []string, tail string) {
 // paths returns what begins with a path; folders end with their separator.
 func paths(begun string, foldersOnly bool) (list []string) {
 	dir, name := filepath.Split(begun)
-	open := unquote(dir)
-	if open == "" {
-		open = "."
-	}
+	open := cmp.Or(unquote(dir), ".")
 	entries, err := os.ReadDir(open)
 	if err != nil {
 		return nil

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
@@ -204,10 +205,7 @@ func flowWords(f *a2a.OAuthFlows) string {
 		if of.flow == nil {
 			continue
 		}
-		at := of.flow.AuthorizationURL
-		if at == "" {
-			at = of.flow.TokenURL
-		}
+		at := cmp.Or(of.flow.AuthorizationURL, of.flow.TokenURL)
 		if u := a2a.WebURL(at); u != nil {
 			return ", " + of.at + u.Host
 		}

@@ -13,6 +13,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"io/fs"
@@ -118,16 +119,10 @@ var static embed.FS
 
 // New returns a console.
 func New(o Options) (*Console, error) {
-	if o.MaxUpload == 0 {
-		o.MaxUpload = 8 << 20
-	}
-	if o.Name == "" {
-		o.Name = "Parley"
-	}
+	o.MaxUpload = cmp.Or(o.MaxUpload, 8<<20)
+	o.Name = cmp.Or(o.Name, "Parley")
 	c := &Console{opts: o, mux: http.NewServeMux(), log: o.Logger, now: time.Now}
-	if c.log == nil {
-		c.log = slog.New(slog.DiscardHandler)
-	}
+	c.log = cmp.Or(c.log, slog.New(slog.DiscardHandler))
 	var err error
 	if c.jar, err = newJar(o.Secret); err != nil {
 		return nil, err

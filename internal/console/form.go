@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -167,9 +168,7 @@ var kinds = map[string]string{"email": "email", "uri": "url", "date": "date"}
 
 func fieldOf(name string, p *schema) (field, bool) {
 	f := field{Name: name, Title: calm(p.Title), About: calm(p.Description), Value: textOf(p.Default)}
-	if f.Title == "" {
-		f.Title = calm(name)
-	}
+	f.Title = cmp.Or(f.Title, calm(name))
 	of := p
 	switch p.Type {
 	case "boolean":
@@ -204,9 +203,7 @@ func fieldOf(name string, p *schema) (field, bool) {
 	}
 	add := func(v json.RawMessage, title string) {
 		c := choice{Value: textOf(v), Title: calm(title)}
-		if c.Title == "" {
-			c.Title = calm(c.Value)
-		}
+		c.Title = cmp.Or(c.Title, calm(c.Value))
 		c.Chosen = !f.list && len(p.Default) > 0 && c.Value == f.Value ||
 			slices.ContainsFunc(chosen, func(d json.RawMessage) bool { return textOf(d) == c.Value })
 		f.Choices = append(f.Choices, c)

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -185,10 +186,7 @@ func (l *lineup) entry(e *a2a.Entry) {
 		}
 		l.step(e.Step, &h)
 	case a2a.EntryCancel:
-		who := calm(e.Cancel.Subject)
-		if who == "" {
-			who = "somebody without a name"
-		}
+		who := cmp.Or(calm(e.Cancel.Subject), "somebody without a name")
 		h.Kind, h.Title, h.Words = "cancel", "Cancel requested", "by "+who
 	}
 	l.put(h)

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -314,9 +315,7 @@ func retryDelay(text string) time.Duration {
 
 func complete(e *a2a.Error, row *ErrorRow) *a2a.Error {
 	e.Code = row.Code
-	if e.Message == "" {
-		e.Message = row.Message
-	}
+	e.Message = cmp.Or(e.Message, row.Message)
 	return e
 }
 

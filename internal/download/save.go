@@ -7,6 +7,7 @@
 package download
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -51,10 +52,7 @@ func (e *ExistsError) Error() string {
 func Files(artifacts []*a2a.Artifact) []*File {
 	var files []*File
 	for _, a := range artifacts {
-		base := a.Name
-		if base == "" {
-			base = "artifact"
-		}
+		base := cmp.Or(a.Name, "artifact")
 		var text *File
 		for _, p := range a.Parts {
 			f := &File{ArtifactID: a.ArtifactID, MediaType: p.MediaType, name: p.Filename}
@@ -67,14 +65,14 @@ func Files(artifacts []*a2a.Artifact) []*File {
 				}
 				f.content = []byte(p.Text)
 				text = f
-				f.name = or(f.name, named(base, or(p.MediaType, "text/plain")))
+				f.name = cmp.Or(f.name, named(base, cmp.Or(p.MediaType, "text/plain")))
 			case a2a.PartData:
 				f.content = append(append([]byte(nil), p.Data...), '\n')
-				f.MediaType = or(f.MediaType, "application/json")
-				f.name = or(f.name, named(base, f.MediaType))
+				f.MediaType = cmp.Or(f.MediaType, "application/json")
+				f.name = cmp.Or(f.name, named(base, f.MediaType))
 			case a2a.PartRaw:
 				f.content = p.Raw
-				f.name = or(f.name, named(base, p.MediaType))
+				f.name = cmp.Or(f.name, named(base, p.MediaType))
 			case a2a.PartURL:
 				f.URL = p.URL
 			}
@@ -86,13 +84,6 @@ func Files(artifacts []*a2a.Artifact) []*File {
 		}
 	}
 	return files
-}
-
-func or(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
 }
 
 // extensions are the usual ones, the same on every machine.

@@ -1,6 +1,7 @@
 package draft
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -52,9 +53,7 @@ func find(ctx context.Context, what string, s *serve.Settings, token a2a.Secret)
 	switch given := s.Model; {
 	case given != "":
 		model, isModel = given, true
-		if base == "" {
-			base = what
-		}
+		base = cmp.Or(base, what)
 	case isModel && model == "":
 		return config.Agent{}, failure.Usagef("%s is the endpoint of models, and does not say which there are", plain.Quote(what)).WithHint("parley init %s --model NAME", plain.Quote(what))
 	}

@@ -6,6 +6,7 @@
 package help
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -56,10 +57,7 @@ type Page struct {
 // Install makes root, and all commands below it, show their help in this form.
 func (p *Page) Install(root *cobra.Command) {
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
-		about := cmd.Long
-		if about == "" {
-			about = cmd.Short + "."
-		}
+		about := cmp.Or(cmd.Long, cmd.Short+".")
 		text := strings.TrimSpace(strings.Join([]string{Fill(about, p.width()), strings.TrimPrefix(p.usage(cmd), "\n")}, "\n\n"))
 		_, _ = io.WriteString(cmd.OutOrStdout(), text+"\n") // nobody wants help to fail
 	})

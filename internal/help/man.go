@@ -1,6 +1,7 @@
 package help
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -56,10 +57,7 @@ func (p *Page) Man(cmd *cobra.Command, m *Manual) string {
 	if !topic {
 		p.manSynopsis(&out, cmd)
 	}
-	about := cmd.Long
-	if about == "" {
-		about = cmd.Short + "."
-	}
+	about := cmp.Or(cmd.Long, cmd.Short+".")
 	fmt.Fprint(&out, ".SH DESCRIPTION\n", paragraphs(about))
 	if cmd.HasAvailableSubCommands() {
 		p.manCommands(&out, cmd)

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -132,10 +133,7 @@ func (f *field) schema() map[string]any {
 			if o.Const == "" {
 				return nil
 			}
-			title := o.Title
-			if title == "" {
-				title = o.Const
-			}
+			title := cmp.Or(o.Title, o.Const)
 			titled = append(titled, map[string]string{"const": o.Const, "title": title})
 		}
 		switch {

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -129,10 +130,7 @@ func (b *builder) parts(name string, parts []*a2a.Part) {
 			}
 		case a2a.PartURL:
 			flush()
-			name := p.Filename
-			if name == "" {
-				name = "file"
-			}
+			name := cmp.Or(p.Filename, "file")
 			b.content = append(b.content, &mcp.ResourceLink{URI: b.fit(p.URL), Name: cut(name, 200), MIMEType: cut(p.MediaType, 200)})
 		case a2a.PartRaw:
 			flush()
@@ -144,10 +142,7 @@ func (b *builder) parts(name string, parts []*a2a.Part) {
 
 // file adds a file.
 func (b *builder) file(artifact string, p *a2a.Part) {
-	name := p.Filename
-	if name == "" {
-		name = artifact
-	}
+	name := cmp.Or(p.Filename, artifact)
 	if len(p.Raw) > b.room {
 		b.leftOut("the file "+cut(name, 200), len(p.Raw))
 		return
@@ -163,9 +158,7 @@ func (b *builder) file(artifact string, p *a2a.Part) {
 		b.content = append(b.content, &mcp.AudioContent{Data: p.Raw, MIMEType: kind})
 		return
 	}
-	if name == "" {
-		name = strconv.Itoa(b.files)
-	}
+	name = cmp.Or(name, strconv.Itoa(b.files))
 	r := &mcp.ResourceContents{
 		URI:      "a2a:///tasks/" + url.PathEscape(b.task) + "/files/" + strconv.Itoa(b.files) + "/" + url.PathEscape(cut(name, 200)),
 		MIMEType: cut(p.MediaType, 200),

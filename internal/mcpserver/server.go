@@ -50,10 +50,7 @@ func New(agent a2a.Service, card *a2a.AgentCard, o *Options) *Server {
 // server returns the SDK's server. All its calls end with until: the SDK waits for
 // them, whether or not anybody is there for what comes of them.
 func (s *Server) server(until context.Context) *mcp.Server {
-	version := s.card.Version
-	if version == "" {
-		version = "1"
-	}
+	version := cmp.Or(s.card.Version, "1")
 	m := mcp.NewServer(&mcp.Implementation{Name: "parley", Title: cut(s.card.Name, 200), Version: cut(version, 100)}, &mcp.ServerOptions{
 		Instructions: s.instructions(),
 		Capabilities: &mcp.ServerCapabilities{}, // no log

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -98,9 +99,7 @@ func toolName(skill *a2a.AgentSkill, taken map[string]bool) string {
 		return '_'
 	}, skill.ID)
 	name = name[:min(len(name), 60)]
-	if name == "" {
-		name = "skill"
-	}
+	name = cmp.Or(name, "skill")
 	unique := name
 	for n := 2; taken[unique]; n++ {
 		unique = fmt.Sprintf("%s_%d", name, n)
@@ -167,10 +166,7 @@ func (a *sendArgs) parts(raw json.RawMessage) ([]*a2a.Part, error) {
 			}
 			parts = append(parts, a2a.RawPart(b, f.MediaType, f.Name))
 		case f.Text != "":
-			kind := f.MediaType
-			if kind == "" {
-				kind = "text/plain"
-			}
+			kind := cmp.Or(f.MediaType, "text/plain")
 			parts = append(parts, a2a.RawPart([]byte(f.Text), kind, f.Name))
 		default:
 			return nil, fmt.Errorf("files[%d] has no text, no base64 and no url", i)

@@ -2,6 +2,7 @@ package output
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -29,10 +30,7 @@ func (p *Text) artifact(a *a2a.Artifact) {
 		p.names[a.ArtifactID] = a.Name
 	}
 	p.begun[a.ArtifactID] = true
-	name := p.names[a.ArtifactID]
-	if name == "" {
-		name = a.ArtifactID
-	}
+	name := cmp.Or(p.names[a.ArtifactID], a.ArtifactID)
 	p.out.Field("Artifact", name)
 	if p.verbose {
 		p.out.Field("Artifact ID", a.ArtifactID)
@@ -75,18 +73,12 @@ func (p *Text) parts(list []*a2a.Part, sep string) {
 func (p *Text) part(part *a2a.Part) {
 	switch part.Kind {
 	case a2a.PartRaw:
-		name := part.Filename
-		if name == "" {
-			name = "unnamed"
-		}
+		name := cmp.Or(part.Filename, "unnamed")
 		p.out.Field("File", name)
 		p.out.Field("Media type", part.MediaType)
 		p.out.Field("Size", fmt.Sprintf("%d bytes", len(part.Raw)))
 	case a2a.PartURL:
-		name := part.Filename
-		if name == "" {
-			name = "unnamed"
-		}
+		name := cmp.Or(part.Filename, "unnamed")
 		p.out.Field("File", name)
 		p.out.Field("Media type", part.MediaType)
 		p.out.Field("Size", "unknown")

@@ -2,6 +2,7 @@ package output
 
 import (
 	"bufio"
+	"cmp"
 	"io"
 	"strings"
 
@@ -37,9 +38,7 @@ func (t *Writer) writeBlock(label, content string) {
 	content = strings.TrimSuffix(content, "\n")
 	if content != "" {
 		for line := range strings.SplitSeq(content, "\n") {
-			if line == "" {
-				line = " "
-			}
+			line = cmp.Or(line, " ")
 			_, _ = t.w.WriteString(line + "\n")
 		}
 	}

@@ -2,6 +2,7 @@ package port
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
@@ -59,9 +60,7 @@ const (
 // LoadTLS reads the files.
 func LoadTLS(f TLSFiles) (*TLS, error) {
 	t := &TLS{files: f, log: f.Logger, now: time.Now}
-	if t.log == nil {
-		t.log = slog.New(slog.DiscardHandler)
-	}
+	t.log = cmp.Or(t.log, slog.New(slog.DiscardHandler))
 	docs, sum, err := t.read()
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package receiver
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -88,10 +89,7 @@ func (a *arrival) text(name func(*a2a.Artifact) string) string {
 	if a.status != 200 {
 		marks = append(marks, fmt.Sprint("answered ", a.status))
 	}
-	task := d.TaskID
-	if task == "" {
-		task = "-"
-	}
+	task := cmp.Or(d.TaskID, "-")
 	return fmt.Sprintf("%s %s %s [%s]", at, task, a.what(name), strings.Join(marks, ", "))
 }
 

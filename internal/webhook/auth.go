@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	"encoding/base64"
 	"net/http"
 	"strings"
@@ -64,10 +65,7 @@ func Authorize(h http.Header, a *a2a.AuthenticationInfo) error {
 		}
 		return a2a.Invalid("authentication.credentials", "are needed for the scheme %s", a.Scheme)
 	}
-	scheme := schemes[lower]
-	if scheme == "" {
-		scheme = a.Scheme
-	}
+	scheme := cmp.Or(schemes[lower], a.Scheme)
 	creds := string(a.Credentials)
 	switch scheme {
 	case "Basic":

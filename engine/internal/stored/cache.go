@@ -1,6 +1,7 @@
 package stored
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"hash/maphash"
@@ -63,9 +64,7 @@ const (
 // newCache returns a cache of so many bytes; 0 is the default, less means no
 // cache.
 func newCache(most int64) *cache {
-	if most == 0 {
-		most = defaultCache
-	}
+	most = cmp.Or(most, defaultCache)
 	if most < 0 {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/parley-a2a/parley/store"
@@ -14,9 +15,7 @@ const MaxPushes = 100
 func (o *Owner) pushOf(with *Post) store.PushConfig {
 	p := *with.Push
 	p.Key, p.Cursor = o.key, with.Entry.Seq
-	if p.ID == "" {
-		p.ID = o.key.ID
-	}
+	p.ID = cmp.Or(p.ID, o.key.ID)
 	return p
 }
 
