@@ -38,10 +38,10 @@ type client struct {
 }
 
 // do makes a request and returns an answer whose status is good.
-func (c *client) do(ctx context.Context, method, path string, query url.Values, media string, body []byte, cursor string) (*http.Response, error) {
+func (c *client) do(ctx context.Context, method, path string, q query, media string, body []byte, cursor string) (*http.Response, error) {
 	at := c.base + path
-	if len(query) > 0 {
-		at += "?" + query.Encode()
+	if len(q) > 0 {
+		at += "?" + url.Values(q).Encode()
 	}
 	r, err := http.NewRequestWithContext(ctx, method, at, bytes.NewReader(body))
 	if err != nil {
@@ -76,7 +76,7 @@ func asError(status int, body []byte) *Error {
 }
 
 // get calls a method and decodes its answer.
-func get[T any](ctx context.Context, c *client, method, path string, query url.Values, body any) (*T, error) {
+func get[T any](ctx context.Context, c *client, method, path string, q query, body any) (*T, error) {
 	var b []byte
 	media := "application/json"
 	switch body := body.(type) {
@@ -89,7 +89,7 @@ func get[T any](ctx context.Context, c *client, method, path string, query url.V
 			return nil, err
 		}
 	}
-	resp, err := c.do(ctx, method, path, query, media, b, "")
+	resp, err := c.do(ctx, method, path, q, media, b, "")
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +177,7 @@ func (c *client) Tasks(ctx context.Context, q TaskQuery) (*Tasks, error) {
 	if !q.Since.IsZero() {
 		p.set("since", q.Since.UTC().Format(time.RFC3339Nano))
 	}
-	return get[Tasks](ctx, c, "GET", "/tasks", url.Values(p), nil)
+	return get[Tasks](ctx, c, "GET", "/tasks", p, nil)
 }
 
 func (c *client) Task(ctx context.Context, task string) (*Task, error) {
@@ -194,7 +194,7 @@ func (c *client) CancelTask(ctx context.Context, task string) (*Task, error) {
 }
 
 func (c *client) TaskAt(ctx context.Context, task string, seq int64) (*a2a.Task, error) {
-	return get[a2a.Task](ctx, c, "GET", taskPath(task, "/state"), url.Values(query{}.number("at", seq)), nil)
+	return get[a2a.Task](ctx, c, "GET", taskPath(task, "/state"), query{}.number("at", seq), nil)
 }
 
 func (c *client) Runs(ctx context.Context, task string) ([]Run, error) {
@@ -202,12 +202,12 @@ func (c *client) Runs(ctx context.Context, task string) ([]Run, error) {
 }
 
 func (c *client) Log(ctx context.Context, task string, after int64, limit int) (*Log, error) {
-	return get[Log](ctx, c, "GET", taskPath(task, "/log"), url.Values(query{}.number("after", after).number("limit", int64(limit))), nil)
+	return get[Log](ctx, c, "GET", taskPath(task, "/log"), query{}.number("after", after).number("limit", int64(limit)), nil)
 }
 
 func (c *client) FollowLog(ctx context.Context, task string, after int64) iter.Seq2[LogEntry, error] {
 	return func(yield func(LogEntry, error) bool) {
-		c.follow(ctx, taskPath(task, "/log"), url.Values(query{}.on("follow", true)), strconv.FormatInt(after, 10), func(ev wire.Event, err error) bool {
+		c.follow(ctx, taskPath(task, "/log"), query{}.on("follow", true), strconv.FormatInt(after, 10), func(ev wire.Event, err error) bool {
 			var en LogEntry
 			if err == nil {
 				err = json.Unmarshal(ev.Data, &en)
@@ -218,11 +218,11 @@ func (c *client) FollowLog(ctx context.Context, task string, after int64) iter.S
 }
 
 func (c *client) Deliveries(ctx context.Context, q DeliveryQuery) (*Deliveries, error) {
-	return get[Deliveries](ctx, c, "GET", "/deliveries", url.Values(query{}.page(q.Query).set("task", q.Task).set("config", q.ID).on("failing", q.Failing)), nil)
+	return get[Deliveries](ctx, c, "GET", "/deliveries", query{}.page(q.Query).set("task", q.Task).set("config", q.ID).on("failing", q.Failing), nil)
 }
 
 func (c *client) DeadLetters(ctx context.Context, q DeliveryQuery) (*DeadLetters, error) {
-	return get[DeadLetters](ctx, c, "GET", "/dead-letters", url.Values(query{}.page(q.Query).set("task", q.Task).set("config", q.ID)), nil)
+	return get[DeadLetters](ctx, c, "GET", "/dead-letters", query{}.page(q.Query).set("task", q.Task).set("config", q.ID), nil)
 }
 
 func (c *client) Redeliver(ctx context.Context, r Redelivery) (*Redelivered, error) {
@@ -246,7 +246,7 @@ func (c *client) RevokeKey(ctx context.Context, id string) (*Key, error) {
 }
 
 func (c *client) Audit(ctx context.Context, q AuditQuery) (*AuditRecords, error) {
-	return get[AuditRecords](ctx, c, "GET", "/audit", url.Values(query{}.page(q.Query).set("event", q.Event).set("task", q.Task)), nil)
+	return get[AuditRecords](ctx, c, "GET", "/audit", query{}.page(q.Query).set("event", q.Event).set("task", q.Task), nil)
 }
 
 func (c *client) Events(ctx context.Context, after string) iter.Seq2[Event, error] {
@@ -263,7 +263,7 @@ func (c *client) Events(ctx context.Context, after string) iter.Seq2[Event, erro
 }
 
 // follow reads a stream until it ends, which is no error, or each says no.
-func (c *client) follow(ctx context.Context, path string, q url.Values, cursor string, each func(wire.Event, error) bool) {
+func (c *client) follow(ctx context.Context, path string, q query, cursor string, each func(wire.Event, error) bool) {
 	resp, err := c.do(ctx, "GET", path, q, "", nil, cursor)
 	if err != nil {
 		each(wire.Event{}, err)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"mime"
 	"net/http"
 	"net/url"
@@ -182,12 +183,7 @@ func (c *call) readQuery(r *route, raw string) error {
 		return Invalid("query", "cannot be read: its parameters must be percent-encoded and joined by &")
 	}
 	c.query = map[string]string{}
-	names := make([]string, 0, len(values))
-	for name := range values {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
 		switch list := values[name]; {
 		case !slices.Contains(r.params, name):
 			known := "there are none here"
@@ -198,9 +194,7 @@ func (c *call) readQuery(r *route, raw string) error {
 		case len(list) > 1:
 			return Invalid(name, "is given %d times, and once is allowed", len(list))
 		default:
-			if r.stream != nil && r.call == nil && name == "after" {
-				// the id of an event
-			} else if slices.Contains([]string{"after"}, name) && slices.Contains(r.params, "follow") {
+			if name == "after" && slices.Contains(r.params, "follow") {
 				if n, err := strconv.ParseInt(list[0], 10, 64); err != nil || n < 0 {
 					return Invalid(name, "%.40q must be a position of the log, 0 or more", list[0])
 				}
@@ -263,18 +257,21 @@ type problem struct {
 	Field  string `json:"field,omitempty"`
 }
 
+func (e *Error) problem() []byte {
+	b, _ := json.Marshal(problem{"about:blank", http.StatusText(e.Status), e.Status, e.Message, e.Field})
+	return b
+}
+
 // fail answers with an error. Any other error than an *Error is internal, and
 // its text stays here.
 func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	e := h.public(r, err)
-	if e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden {
-		if h.o.Challenges != nil {
-			for _, c := range h.o.Challenges(e.Status) {
-				w.Header().Add("WWW-Authenticate", c)
-			}
+	if (e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden) && h.o.Challenges != nil {
+		for _, c := range h.o.Challenges(e.Status) {
+			w.Header().Add("WWW-Authenticate", c)
 		}
 	}
-	b, _ := json.Marshal(problem{"about:blank", http.StatusText(e.Status), e.Status, e.Message, e.Field})
+	b := e.problem()
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(b)+1))
 	if r.ProtoMajor < 2 && r.ContentLength != 0 {
@@ -332,8 +329,7 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request, c *call, route 
 				return err
 			}
 			e := h.public(r, err)
-			b, _ := json.Marshal(problem{"about:blank", http.StatusText(e.Status), e.Status, e.Message, e.Field})
-			s.write(wire.AppendEvent(nil, "", "error", b))
+			s.write(wire.AppendEvent(nil, "", "error", e.problem()))
 			return nil
 		}
 		if m.data == nil { // there is nothing yet, and the client may know
