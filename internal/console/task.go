@@ -175,25 +175,30 @@ func (d *taskData) talk(f *flow, s *sheet) {
 	d.Reply = f.state.Interrupted() && d.Own && (f.asked == nil || f.asked.Form == nil)
 }
 
-// whole returns a task as it stands: the viewer's own, or for an operator anybody's.
-func (c *Console) whole(r *request, a *Agent, id string) (*a2a.Task, error) {
+// whole returns the task that the path names, as it stands: the viewer's own, or for an
+// operator anybody's. If there is none it has answered, and returns nil.
+func (c *Console) whole(w http.ResponseWriter, r *request) *a2a.Task {
+	a := c.find(r, r.PathValue("agent"))
+	if a == nil {
+		http.NotFound(w, r.Request)
+		return nil
+	}
+	id := r.PathValue("task")
 	t, err := a.Service.GetTask(r.ctx, &a2a.GetTaskRequest{ID: id})
 	if errors.Is(err, &a2a.Error{Code: a2a.CodeTaskNotFound}) && c.everybody(r) {
-		return c.opts.Admin.TaskAt(r.ctx, id, 0)
+		t, err = c.opts.Admin.TaskAt(r.ctx, id, 0)
 	}
-	return t, err
+	if err != nil {
+		c.failed(w, r, err)
+		return nil
+	}
+	return t
 }
 
 // archive sends all artifacts of a task as one file.
 func (c *Console) archive(w http.ResponseWriter, r *request) {
-	a := c.find(r, r.PathValue("agent"))
-	if a == nil {
-		http.NotFound(w, r.Request)
-		return
-	}
-	t, err := c.whole(r, a, r.PathValue("task"))
-	if err != nil {
-		c.failed(w, r, err)
+	t := c.whole(w, r)
+	if t == nil {
 		return
 	}
 	h := w.Header()
@@ -267,14 +272,8 @@ var shown = []string{"image/png", "image/jpeg", "image/gif", "image/webp", "imag
 
 // part sends the bytes of a part: of the artifact a, or of the message m, the n-th.
 func (c *Console) part(w http.ResponseWriter, r *request) {
-	a := c.find(r, r.PathValue("agent"))
-	if a == nil {
-		http.NotFound(w, r.Request)
-		return
-	}
-	t, err := c.whole(r, a, r.PathValue("task"))
-	if err != nil {
-		c.failed(w, r, err)
+	t := c.whole(w, r)
+	if t == nil {
 		return
 	}
 	p := find(t, r.FormValue("a"), r.FormValue("m"), r.FormValue("n"))

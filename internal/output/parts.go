@@ -72,17 +72,15 @@ func (p *Text) parts(list []*a2a.Part, sep string) {
 
 func (p *Text) part(part *a2a.Part) {
 	switch part.Kind {
-	case a2a.PartRaw:
-		name := cmp.Or(part.Filename, "unnamed")
-		p.out.Field("File", name)
+	case a2a.PartRaw, a2a.PartURL:
+		p.out.Field("File", cmp.Or(part.Filename, "unnamed"))
 		p.out.Field("Media type", part.MediaType)
-		p.out.Field("Size", fmt.Sprintf("%d bytes", len(part.Raw)))
-	case a2a.PartURL:
-		name := cmp.Or(part.Filename, "unnamed")
-		p.out.Field("File", name)
-		p.out.Field("Media type", part.MediaType)
-		p.out.Field("Size", "unknown")
-		p.out.Field("URL", part.URL)
+		if part.Kind == a2a.PartRaw {
+			p.out.Field("Size", fmt.Sprintf("%d bytes", len(part.Raw)))
+		} else {
+			p.out.Field("Size", "unknown")
+			p.out.Field("URL", part.URL)
+		}
 	default:
 		if p.verbose {
 			p.out.Field("Part name", part.Filename)
