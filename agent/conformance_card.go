@@ -6,7 +6,6 @@ import "github.com/parley-a2a/parley/a2a"
 // in which its tasks go. The media types are those a kit sends; others are
 // refused, which kits try, too.
 func ConformanceCard() a2a.AgentCard {
-	streaming := true
 	skill := func(id, name, example, description string) *a2a.AgentSkill {
 		return &a2a.AgentSkill{ID: id, Name: name, Description: description, Tags: []string{"conformance"}, Examples: []string{example}}
 	}
@@ -14,7 +13,7 @@ func ConformanceCard() a2a.AgentCard {
 		Name:         "Parley conformance",
 		Description:  "Does what a conformance kit asks for: the prefix of a message's id, or else of the first word of its text, says what happens.",
 		Version:      "1.0.0",
-		Capabilities: a2a.AgentCapabilities{Streaming: &streaming},
+		Capabilities: a2a.AgentCapabilities{Streaming: new(true)},
 		DefaultInputModes: []string{
 			"text/plain", "text/markdown", "application/json", "application/octet-stream",
 			"application/pdf", "image/jpeg", "image/png",

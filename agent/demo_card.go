@@ -9,12 +9,11 @@ import "github.com/parley-a2a/parley/a2a"
 // or data part is not refused; the agent ignores them. The common ones are listed for
 // clients that look for a type by its name.
 func DemoCard() a2a.AgentCard {
-	streaming := true
 	return a2a.AgentCard{
 		Name:         "Parley demo",
 		Description:  "A small scripted agent to try A2A with: it echoes, streams, waits, asks back, fails and refuses on request. Any text that is no command comes back as it is.",
 		Version:      "1.0.0",
-		Capabilities: a2a.AgentCapabilities{Streaming: &streaming},
+		Capabilities: a2a.AgentCapabilities{Streaming: new(true)},
 		DefaultInputModes: []string{
 			"text/plain", "text/markdown", "application/json", "application/octet-stream",
 			"application/pdf", "image/jpeg", "image/png", "*/*",

@@ -15,12 +15,11 @@ func ExecCard(argv []string) a2a.AgentCard { return (*ExecOptions)(nil).Card(arg
 func (o *ExecOptions) Card(argv []string) a2a.AgentCard {
 	o = cmp.Or(o, new(ExecOptions))
 	name := (&command{argv: argv}).name()
-	streaming := true
 	card := a2a.AgentCard{
 		Name:               name,
 		Description:        "Runs " + name + ": the text of a message is its input, what it prints is the answer.",
 		Version:            "1.0.0",
-		Capabilities:       a2a.AgentCapabilities{Streaming: &streaming},
+		Capabilities:       a2a.AgentCapabilities{Streaming: new(true)},
 		DefaultInputModes:  []string{"text/plain", "text/*", "application/json"},
 		DefaultOutputModes: []string{"text/plain"},
 		Skills: []*a2a.AgentSkill{{

@@ -95,12 +95,11 @@ func (a *Agent) Close() error {
 
 // Card returns the card that an agent suggests for itself: anything in and out.
 func Card(name string) a2a.AgentCard {
-	streaming := true
 	return a2a.AgentCard{
 		Name:               name,
 		Description:        "Answers messages through an HTTP service.",
 		Version:            "1.0.0",
-		Capabilities:       a2a.AgentCapabilities{Streaming: &streaming},
+		Capabilities:       a2a.AgentCapabilities{Streaming: new(true)},
 		DefaultInputModes:  []string{"text/plain", "application/json"},
 		DefaultOutputModes: []string{"text/plain", "application/json"},
 		Skills: []*a2a.AgentSkill{{

@@ -20,12 +20,11 @@ func (a *Agent) Card(ctx context.Context) (a2a.AgentCard, error) {
 	if err != nil {
 		return a2a.AgentCard{}, a.tools.public(ctx, err)
 	}
-	streaming := true
 	card := a2a.AgentCard{
 		Name:               a.tools.server.name(),
 		Description:        "The tools of an MCP server. A message is a call of one: a part of data {\"tool\": …, \"arguments\": {…}}.",
 		Version:            "1.0.0",
-		Capabilities:       a2a.AgentCapabilities{Streaming: &streaming},
+		Capabilities:       a2a.AgentCapabilities{Streaming: new(true)},
 		DefaultInputModes:  []string{"application/json", "text/plain"},
 		DefaultOutputModes: []string{"text/plain", "application/json", "image/png", "image/jpeg", "audio/wav", "application/octet-stream"},
 	}

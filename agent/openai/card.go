@@ -21,12 +21,11 @@ func Card(model string, o *Options) a2a.AgentCard {
 		in = append(in, "application/pdf")
 		takes += " and files"
 	}
-	streaming := true
 	return a2a.AgentCard{
 		Name:               model,
 		Description:        "Answers by the model " + model + ". It takes " + takes + ", and knows what was said before in the same context.",
 		Version:            "1.0.0",
-		Capabilities:       a2a.AgentCapabilities{Streaming: &streaming},
+		Capabilities:       a2a.AgentCapabilities{Streaming: new(true)},
 		DefaultInputModes:  in,
 		DefaultOutputModes: []string{"text/plain", "application/json"},
 		Skills: []*a2a.AgentSkill{{
