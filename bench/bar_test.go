@@ -107,6 +107,47 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
+// What disturbs a pair of rounds does not count as an error of their ratio.
+func TestRatioOverAllRounds(t *testing.T) {
+	rounds := func(main ...float64) (all []figures) {
+		for _, m := range main {
+			all = append(all, figures{Main: m})
+		}
+		return all
+	}
+	mainOf := func(f figures) float64 { return f.Main }
+	for _, c := range []struct {
+		one, other []figures
+		want       string
+	}{
+		{rounds(90, 9, 45), rounds(100, 10, 50), "0.90"},
+		{rounds(90, 100), rounds(100, 100), "0.950 ± 0.050"}, // 0.9 and 1 without the other: 0.05² twice, by half
+		{rounds(90, 100, 7), rounds(100, 100), "0.950 ± 0.050"},
+		{rounds(90), rounds(100), "0.90"},
+		{rounds(90), nil, "–"},
+		{rounds(90), rounds(0), "–"},
+	} {
+		e, ok := inRounds(c.one, c.other, mainOf)
+		if e.err < 1e-12 {
+			e.err = 0
+		}
+		if got := e.String(); got != c.want || ok != (got != "–") {
+			t.Errorf("%v over %v: %s, %t, want %s", c.one, c.other, got, ok, c.want)
+		}
+	}
+}
+
+func TestBarHasItsError(t *testing.T) {
+	a := about{key: "x", bars: []bar{between("twice", need{"one", "k"}, need{"other", "k"}, 1.9)}}
+	r := result(a, []*series{
+		{Contender: "one", Case: "k", Rounds: []figures{{Main: 200, CPU: 10}, {Main: 180, CPU: 10}}},
+		{Contender: "other", Case: "k", Rounds: []figures{{Main: 100, CPU: 30}, {Main: 100, CPU: 50}}},
+	})
+	if b := r.bars[0]; b.measured() != "1.90 ± 0.10" || b.CPU != 4 || b.CPUError < 0.99 || b.CPUError > 1.01 || b.Verdict != met {
+		t.Errorf("%+v", b)
+	}
+}
+
 func TestMarkdown(t *testing.T) {
 	one := &series{Contender: parleyDisk, Case: "64 connections", Rounds: []figures{{Main: 100, CPU: 50}}}
 	r := &report{Date: "today", Scenarios: []*scenarioReport{result(send{}.about(), []*series{one})}}

@@ -61,14 +61,11 @@ func dialectLabel(what, asked string, conns int) string {
 }
 
 func (dialects) open(ctx context.Context, b *bench, of *contender, k setting) (bout, error) {
-	return &loadBout{
-		start: func(ctx context.Context) (*server, error) { return of.start(ctx, b) },
-		load: func(srv *server) *load {
-			return b.load(k, func(ctx context.Context, i int, until time.Time) (worker, error) {
-				return speak(ctx, srv.addr, k, i, until)
-			})
-		},
-	}, nil
+	return b.underLoad(ctx, of, func(srv *server) *load {
+		return b.load(k, func(ctx context.Context, i int, until time.Time) (worker, error) {
+			return speak(ctx, srv.addr, k, i, until)
+		})
+	})
 }
 
 // speak opens a connection in the dialect of a case.

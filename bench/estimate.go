@@ -22,8 +22,10 @@ func (b *bench) estimate(chosen []scenario) time.Duration {
 				if !b.takesPart(s, of, k) || of.lacks[s.about().key] != "" {
 					continue
 				}
-				// A server comes and goes, too.
-				once, each := time.Duration(0), b.plan.warm+b.plan.time+time.Second/2
+				once, each := time.Duration(0), b.plan.warm+b.plan.time
+				if !b.plan.keep {
+					each += time.Second / 2 // a server comes and goes, too
+				}
 				if c, is := s.(costs); is {
 					once, each = c.costs(b, of, k)
 				}

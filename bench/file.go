@@ -24,21 +24,18 @@ func (file) about() about {
 func (file) cases(p *plan) []setting { return byConns(p.conns) }
 
 func (file) open(ctx context.Context, b *bench, of *contender, k setting) (bout, error) {
-	return &loadBout{
-		start: func(ctx context.Context) (*server, error) { return of.start(ctx, b) },
-		load: func(srv *server) *load {
-			return b.load(k, func(ctx context.Context, i int, until time.Time) (worker, error) {
-				c, err := dial(ctx, srv.addr, wide, until)
-				if err != nil {
-					return nil, err
-				}
-				content := make([]byte, fileSize)
-				_, _ = rand.Read(content) // it does not fail
-				text := base64.StdEncoding.EncodeToString(content)
-				return &filer{c: c, d: of.dialect, ids: newIDs(i), file: text, same: []byte(text)}, nil
-			})
-		},
-	}, nil
+	return b.underLoad(ctx, of, func(srv *server) *load {
+		return b.load(k, func(ctx context.Context, i int, until time.Time) (worker, error) {
+			c, err := dial(ctx, srv.addr, wide, until)
+			if err != nil {
+				return nil, err
+			}
+			content := make([]byte, fileSize)
+			_, _ = rand.Read(content) // it does not fail
+			text := base64.StdEncoding.EncodeToString(content)
+			return &filer{c: c, d: of.dialect, ids: newIDs(i), file: text, same: []byte(text)}, nil
+		})
+	})
 }
 
 // filer sends its file again and again.

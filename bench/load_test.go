@@ -55,6 +55,36 @@ func TestLoadCountsWhatEndsInItsTime(t *testing.T) {
 	})
 }
 
+// With -keep a server is started and warmed up once, and every round is a load on it.
+func TestServersAreKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{plan: &plan{keep: true}}
+		began, loads := time.Now(), 0
+		var closed atomic.Int32
+		var first *server
+		x, err := b.underLoad(t.Context(), &contender{addr: "127.0.0.1:1"}, func(srv *server) *load {
+			if loads++; first == nil {
+				first = srv
+			} else if srv != first {
+				t.Error("another server")
+			}
+			return loadOf(2, 7*time.Millisecond, 0, &closed)
+		})
+		if err != nil || loads != 1 || time.Since(began) < 2*time.Second {
+			t.Fatalf("%d loads in %v, %v", loads, time.Since(began), err)
+		}
+		for range 3 {
+			if f, err := x.measure(t.Context()); err != nil || f.Main != 4*143 {
+				t.Errorf("%+v, %v", f, err)
+			}
+		}
+		if loads != 4 {
+			t.Errorf("%d loads", loads)
+		}
+		x.close()
+	})
+}
+
 func TestLoadWaitsForACallOfEach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var closed atomic.Int32

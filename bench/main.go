@@ -31,7 +31,7 @@ func main() {
 
 // options are the flags.
 type options struct {
-	short, bar         bool
+	short, bar, keep   bool
 	rounds             int
 	time               time.Duration
 	conns, only, with  string
@@ -51,8 +51,9 @@ func parse(argv []string, stderr io.Writer) (*options, error) {
 	fs.SetOutput(stderr)
 	fs.BoolVar(&o.short, "short", false, "the short form: minutes rather than hours, smaller sizes, figures not to be quoted")
 	fs.BoolVar(&o.bar, "bar", false, "only what the bar asks for: its sizes, its connections and whom it compares with; some three quarters of an hour")
-	fs.IntVar(&o.rounds, "rounds", 0, "interleaved `rounds` (default 5; short form 1)")
-	fs.DurationVar(&o.time, "time", 0, "how `long` one measurement is, after two fifths of it to warm up (default 5s; -bar 3s, after 2s; short form 300ms)")
+	fs.BoolVar(&o.keep, "keep", false, "servers under a load run over all rounds, which are many and short then: what differs by a few percent is seen so")
+	fs.IntVar(&o.rounds, "rounds", 0, "interleaved `rounds` (default 5; -keep 100; short form 1)")
+	fs.DurationVar(&o.time, "time", 0, "how `long` one measurement is, after two fifths of it to warm up (default 5s; -keep 300ms; -bar 3s, after 2s; short form 300ms)")
 	fs.StringVar(&o.conns, "conns", "", "`connections` (default 1,16,64,256; short form 1,16)")
 	fs.StringVar(&o.only, "scenarios", "abcdefghij", "`letters` of the scenarios to measure")
 	fs.StringVar(&o.cases, "cases", "", "a `part` of the names of the cases to measure (default all)")
@@ -79,13 +80,16 @@ func parse(argv []string, stderr io.Writer) (*options, error) {
 }
 
 func (o *options) plan() (*plan, error) {
-	p := &plan{short: o.short, bar: o.bar, rounds: 5, time: 5 * time.Second, conns: []int{1, 16, 64, 256}, limit: o.limit, stock: o.stock, cases: o.cases}
+	p := &plan{short: o.short, bar: o.bar, keep: o.keep, rounds: 5, time: 5 * time.Second, conns: []int{1, 16, 64, 256}, limit: o.limit, stock: o.stock, cases: o.cases}
+	if o.keep {
+		p.rounds, p.time = 100, 300*time.Millisecond
+	}
 	if o.short {
 		p.rounds, p.time, p.conns = 1, 300*time.Millisecond, []int{1, 16}
 	}
 	if o.bar {
-		if o.short || o.conns != "" {
-			return nil, errors.New("-bar is a form of its own, with the connections of the bar: no -short and no -conns beside it")
+		if o.short || o.keep || o.conns != "" {
+			return nil, errors.New("-bar is a form of its own, with the connections of the bar: no -short, -keep and -conns beside it")
 		}
 		p.time = 3 * time.Second
 	}

@@ -83,10 +83,11 @@ func round(f float64, digits int) float64 {
 
 // result makes a scenario's part of the report.
 func result(a about, all []*series) *scenarioReport {
-	m := medians{figures: map[need]*figures{}, lessBetter: a.lessBetter}
+	m := medians{figures: map[need]*figures{}, rounds: map[need][]figures{}, lessBetter: a.lessBetter}
 	for _, s := range all {
 		if f := s.median(); f != nil {
-			m.figures[need{s.Contender, s.Case}] = f
+			k := need{s.Contender, s.Case}
+			m.figures[k], m.rounds[k] = f, s.Rounds
 		}
 	}
 	r := &scenarioReport{Key: a.key, Title: a.title, Unit: a.unit, LessBetter: a.lessBetter, Done: a.done, Series: all}

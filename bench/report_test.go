@@ -62,7 +62,7 @@ func TestRoundsAreInterleaved(t *testing.T) {
 	r := result(s.about(), all)
 	var out strings.Builder
 	r.print(&out)
-	for _, want := range []string{"10.0 to 90.0", "1.00 × bare, one; wanted ≥ 0.50: met", "gone: left out: it is not here"} {
+	for _, want := range []string{"10.0 to 90.0", "2.0 ± 1.8 × bare, one; wanted ≥ 0.50: met", "gone: left out: it is not here"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("there is no %q in\n%s", want, out.String())
 		}

@@ -65,6 +65,7 @@ func (l lacks) Error() string { return string(l) }
 type plan struct {
 	short  bool
 	bar    bool   // nothing but what the bars compare
+	keep   bool   // a load's servers run over all rounds
 	cases  string // a part of the labels of the cases that are measured
 	rounds int
 	time   time.Duration // of one measurement
@@ -98,6 +99,25 @@ type loadBout struct {
 	load   func(srv *server) *load
 	kept   *server // nil: a fresh one each time
 	shared bool    // kept is used by other cases, too
+}
+
+// underLoad readies a contender for a load.
+func (b *bench) underLoad(ctx context.Context, of *contender, load func(srv *server) *load) (bout, error) {
+	start := func(ctx context.Context) (*server, error) { return of.start(ctx, b) }
+	if !b.plan.keep {
+		return &loadBout{start: start, load: load}, nil
+	}
+	srv, err := start(ctx)
+	if err != nil {
+		return nil, err
+	}
+	first := load(srv)
+	first.warm, first.last = max(first.warm, 2*time.Second), 0
+	if _, err := first.run(ctx, srv); err != nil {
+		srv.stop()
+		return nil, err
+	}
+	return &loadBout{kept: srv, load: load}, nil
 }
 
 func (b *loadBout) measure(ctx context.Context) (figures, error) {

@@ -26,14 +26,11 @@ func (send) about() about {
 func (send) cases(p *plan) []setting { return byConns(p.conns) }
 
 func (send) open(ctx context.Context, b *bench, of *contender, k setting) (bout, error) {
-	return &loadBout{
-		start: func(ctx context.Context) (*server, error) { return of.start(ctx, b) },
-		load: func(srv *server) *load {
-			return b.load(k, func(ctx context.Context, i int, until time.Time) (worker, error) {
-				return newSender(ctx, srv.at(i), of.dialect, i, until)
-			})
-		},
-	}, nil
+	return b.underLoad(ctx, of, func(srv *server) *load {
+		return b.load(k, func(ctx context.Context, i int, until time.Time) (worker, error) {
+			return newSender(ctx, srv.at(i), of.dialect, i, until)
+		})
+	})
 }
 
 // sender sends "echo" and checks that it comes back.

@@ -34,14 +34,11 @@ func (stream) cases(p *plan) []setting {
 }
 
 func (stream) open(ctx context.Context, b *bench, of *contender, k setting) (bout, error) {
-	return &loadBout{
-		start: func(ctx context.Context) (*server, error) { return of.start(ctx, b) },
-		load: func(srv *server) *load {
-			return b.load(k, func(ctx context.Context, i int, until time.Time) (worker, error) {
-				return newStreamer(ctx, srv.addr, of.dialect, i, k.n, until)
-			})
-		},
-	}, nil
+	return b.underLoad(ctx, of, func(srv *server) *load {
+		return b.load(k, func(ctx context.Context, i int, until time.Time) (worker, error) {
+			return newStreamer(ctx, srv.addr, of.dialect, i, k.n, until)
+		})
+	})
 }
 
 // streamer asks for streams of n chunks and checks that each chunk is there once
